@@ -1,0 +1,53 @@
+// What a stored procedure may call. Transaction (execution), ReplayTransaction (recovery) and the
+// reference replay in tests/ model it, so that a procedure is written once.
+//
+// A procedure is deterministic in its arguments: no clock, no random number, no thread id, no row
+// address, no iteration order that depends on any of them. Its transaction id is part of the arguments.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "base/types.h"
+
+namespace dbx {
+
+class Table;
+
+enum class Outcome : uint8_t {
+  kOk,
+  kNotFound,  // no row bears the key; the miss is part of what the transaction read
+  kExists,    // a row bears the key already; an insert changed nothing
+  kConflict,  // the concurrency control wants the transaction aborted and run again
+  kRollback,  // the procedure itself gives up; the transaction is over, without effect
+};
+
+// A context gives, for a table and a key:
+//   Read(table, key, visit)      visit(const auto& tuple). It may run more than once and on a torn tuple
+//                                (the last run is on a stable one), so it only assigns its outputs.
+//   Update(table, key, change)   change(auto& tuple): Get and Set columns. It runs once, on a stable tuple,
+//                                and sees what this transaction wrote before.
+//   Insert(table, key, tuple)    the whole tuple, schema.tuple_bytes long
+//   Delete(table, key)
+// Each returns kOk, kNotFound (Read, Update, Delete), kExists (Insert) or kConflict. A procedure hands on
+// kConflict at once. It may hand on kNotFound and kExists too, which ends the transaction without effect.
+namespace internal {
+struct AnyVisitor {
+  void operator()(const auto&) const {}
+};
+struct AnyChange {
+  void operator()(auto&) const {}
+};
+}  // namespace internal
+
+template <class C>
+concept TxnContext = requires(C& ctx, Table& table, Key key, std::span<const std::byte> tuple) {
+  { ctx.Read(table, key, internal::AnyVisitor{}) } -> std::same_as<Outcome>;
+  { ctx.Update(table, key, internal::AnyChange{}) } -> std::same_as<Outcome>;
+  { ctx.Insert(table, key, tuple) } -> std::same_as<Outcome>;
+  { ctx.Delete(table, key) } -> std::same_as<Outcome>;
+};
+
+}  // namespace dbx

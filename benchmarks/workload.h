@@ -1,0 +1,70 @@
+// What the engine asks of a workload. Models: Ycsb, Tpcc, TestWorkload.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/types.h"
+#include "benchmarks/txn_context.h"
+#include "storage/database.h"
+
+namespace dbx {
+
+// One call of a stored procedure. `args` is a plain struct, perhaps with an array behind it; its
+// first 8 bytes are the TxnId, its size is a multiple of 8. These bytes are what a command record holds.
+struct Call {
+  ProcedureId procedure;
+  std::span<std::byte> args;
+
+  TxnId txn_id() const {
+    TxnId id;
+    std::memcpy(&id, args.data(), sizeof id);
+    return id;
+  }
+  void set_txn_id(TxnId id) { std::memcpy(args.data(), &id, sizeof id); }
+};
+
+// The calls of one worker, generated before the measured interval and reused in turn when the run is
+// longer than the list; the worker writes a fresh TxnId into a call each time it runs it.
+struct CallList {
+  std::vector<Call> calls;
+  // Holds the arguments; 8-byte aligned, as every args span is.
+  std::vector<uint64_t> storage;
+};
+
+// A context that stands for all contexts in the concept below.
+struct ArchetypeContext {
+  Outcome Read(Table&, Key, auto&&) { return Outcome::kOk; }
+  Outcome Update(Table&, Key, auto&&) { return Outcome::kOk; }
+  Outcome Insert(Table&, Key, std::span<const std::byte>) { return Outcome::kOk; }
+  Outcome Delete(Table&, Key) { return Outcome::kOk; }
+};
+
+template <class W>
+concept Workload = requires(W& w, const W& cw, Database& db, const Database& cdb, ArchetypeContext& ctx, ProcedureId procedure,
+                            std::span<const std::byte> args, const Call& call, WorkerId worker, uint64_t n) {
+  // Adds the workload's tables to an empty database, in a fixed order.
+  { w.CreateTables(db) } -> std::same_as<void>;
+  // Fills them, deterministically in `seed` whatever the number of threads. (db, seed, threads)
+  { w.Load(db, n, 1u) } -> std::same_as<void>;
+  // `count` calls for one worker, deterministically in (seed, worker). (worker, count, seed)
+  { cw.Generate(worker, n, n) } -> std::same_as<CallList>;
+  // Runs a procedure. `args` has passed ValidArgs.
+  { w.Run(ctx, procedure, args) } -> std::same_as<Outcome>;
+  // Are these the well-formed arguments of a procedure? Called before a command record is replayed.
+  { cw.ValidArgs(procedure, args) } -> std::same_as<bool>;
+  // Hints for a call that runs soon: first the index buckets, a few calls later the rows.
+  { cw.PrefetchBuckets(call) } -> std::same_as<void>;
+  { cw.PrefetchRows(call) } -> std::same_as<void>;
+  // The workload's own consistency conditions, with no transaction running: what is violated, or nothing.
+  { cw.Inconsistency(cdb) } -> std::same_as<std::optional<std::string>>;
+};
+
+}  // namespace dbx

@@ -1,0 +1,39 @@
+// Where a log stream's bytes go. One object per log file.
+//
+// A write is complete only when its bytes are on stable storage: the device syncs them, by O_DSYNC or by
+// fdatasync, before it reports the write. After an error the device is failed for good: nothing more is
+// written, the error is thrown again by every call, and a failed sync is never retried (the page cache may
+// have dropped the bytes).
+//
+// Threads: StartWrite and Complete belong to one thread, the stream's writer. Models: FileDevice,
+// MemoryDevice (tests).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace dbx {
+
+class BlockDevice {
+ public:
+  virtual ~BlockDevice() = default;
+
+  // Starts a durable write of whole blocks. `data` stays untouched until Complete has covered it. Writes
+  // are started in ascending, gapless order of offset. May block when too many are in flight.
+  // Throws Error (kIo, kNoSpace) with path, offset and errno's text.
+  virtual void StartWrite(uint64_t offset, std::span<const std::byte> data) = 0;
+
+  // The end offset of the contiguous prefix of writes that is complete, so durable. With `wait` it blocks
+  // until every started write is complete.
+  virtual uint64_t Complete(bool wait) = 0;
+
+  // Reads up to to.size() bytes at `offset`; returns how many there were (short only at the end of file).
+  virtual size_t Read(uint64_t offset, std::span<std::byte> to) = 0;
+
+  virtual uint64_t SizeBytes() = 0;
+  virtual const std::string& path() const = 0;
+};
+
+}  // namespace dbx

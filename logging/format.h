@@ -1,0 +1,103 @@
+// The bytes of a log file. The grammar is in logging/README.md; this header is its C++ side: plain
+// structs, sizes asserted, all integers little-endian. Written by LogBuffer and FileHeader users, read by
+// LogReader; the reference replay in tests/reference has a parser of its own.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace dbx::format {
+
+inline constexpr uint32_t kVersion = 1;
+inline constexpr char kMagic[8] = {'D', 'B', 'X', 'L', 'O', 'G', '\r', '\n'};
+// Flushes start and end on multiples of this, from the start of the stream.
+inline constexpr size_t kBlockBytes = 4096;
+// Two copies of the file header, a block each; the stream (LSN 0) starts behind them.
+inline constexpr size_t kHeaderCopyBytes = kBlockBytes;
+inline constexpr size_t kStreamOffset = 2 * kHeaderCopyBytes;
+inline constexpr size_t kMaxLogs = 16;
+
+enum class Scheme : uint8_t { kNone = 0, kSerial = 1, kTaurus = 2 };
+enum class Payload : uint8_t { kNone = 0, kData = 1, kCommand = 2 };
+
+struct FileHeader {
+  char magic[8];
+  uint32_t version;
+  uint32_t header_crc;         // CRC32C of the whole 4096-byte copy with this field zero
+  uint64_t database_id;        // random, the same for all runs over one database
+  uint64_t run_id;             // random, the same for all logs of one run
+  uint32_t required_features;  // a reader that does not know a bit refuses the file
+  uint16_t log_index;
+  uint16_t log_count;
+  uint64_t start_lsn;       // 0 today
+  uint64_t ring_bytes;      // a record at LSN q proves that everything below q - ring_bytes had been durable
+  uint64_t schema_hash;     // of every table's name, columns and sizes
+  uint8_t scheme;           // Scheme
+  uint8_t payload;          // Payload
+  uint8_t unused[2];
+  uint32_t config_bytes;    // length of `config`
+  // "NAME=value\n" lines: every switch that decides what the log means (workload, sizes, seed, CC, ...).
+  char config[kHeaderCopyBytes - 80];
+};
+static_assert(sizeof(FileHeader) == kHeaderCopyBytes);
+
+enum class RecordKind : uint8_t {
+  kCommand = 1,  // a transaction: its procedure and arguments
+  kData = 2,     // a transaction: the images of what it wrote
+  kVoid = 3,     // reserved by a transaction that aborted; the body means nothing
+  kPad = 4,      // fills up a block; says how much of this log was durable
+  kAnchor = 5,   // the durable LSNs of all logs; later LSN vectors leave out what it covers
+  kRunEnd = 6,   // a clean end; nothing follows
+};
+
+struct RecordHeader {
+  uint32_t header_crc;  // CRC32C of the other 28 bytes
+  uint32_t body_crc;    // CRC32C of the body; 0 for kVoid
+  uint32_t salt;        // from run id and log index: another run's bytes do not pass for ours
+  uint32_t length;      // of the record, header included; a multiple of 8
+  uint64_t lsn;         // where the record starts in its stream
+  uint8_t kind;         // RecordKind
+  uint8_t log_index;
+  uint16_t lv_mask;     // bit j: element j of the LSN vector is stored; the others are the last anchor's
+  uint16_t procedure;   // kCommand
+  uint16_t unused;
+};
+static_assert(sizeof(RecordHeader) == 32);
+inline constexpr size_t kRecordAlignment = 8;
+
+// Body of kCommand: u64 transaction id, u64 LSN vector elements (one per bit of lv_mask, ascending), the
+// arguments behind the transaction id. Body of kData: the same with WriteEntry + image for each row.
+struct WriteEntry {
+  uint64_t key;
+  uint16_t table;
+  uint8_t op;  // WriteOp
+  uint8_t unused;
+  uint32_t length;  // of the image that follows; padded with zeros to a multiple of 8
+};
+static_assert(sizeof(WriteEntry) == 16);
+enum class WriteOp : uint8_t { kPut = 1, kDelete = 2 };
+
+// Body of kPad, then zeros up to the record's length.
+struct PadBody {
+  uint64_t durable_lsn;
+};
+// Body of kAnchor: u64 durable LSN of log 0, 1, ... log_count - 1.
+
+// Body of kRunEnd.
+struct RunEndBody {
+  uint64_t durable_lsn;     // everything below; equals the record's own LSN or less
+  uint64_t txn_count;       // transactions (kCommand, kData) in this log
+  uint64_t has_digest;      // 1: digest holds the digest of the final state
+  uint64_t digest[2];
+};
+static_assert(sizeof(RunEndBody) == 40);
+
+// The salt of log `log_index` of run `run_id`.
+constexpr uint32_t Salt(uint64_t run_id, uint32_t log_index) {
+  uint64_t x = run_id + 0x9E3779B97F4A7C15u * (log_index + 1);
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
+  return static_cast<uint32_t>(x ^ (x >> 31));
+}
+
+}  // namespace dbx::format

@@ -1,0 +1,46 @@
+// The catalogue: the tables of one database, numbered in the order of their creation, and the secondary
+// indexes. Built and loaded before transactions run; the set of tables never changes afterwards.
+#pragma once
+
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "base/check.h"
+#include "storage/schema.h"
+#include "storage/secondary_index.h"
+#include "storage/table.h"
+
+namespace dbx {
+
+class Database {
+ public:
+  // `meta_bytes` is what the log scheme wants stored beside each row; `workers` how many threads create rows.
+  Database(size_t meta_bytes, uint32_t workers) : meta_bytes_(meta_bytes), workers_(workers) {}
+
+  Table& CreateTable(Schema schema) {
+    const auto id = TableId(static_cast<uint16_t>(tables_.size()));
+    tables_.push_back(std::make_unique<Table>(id, std::move(schema), meta_bytes_, workers_));
+    return *tables_.back();
+  }
+  SecondaryIndex& CreateSecondaryIndex(std::string name) {
+    secondary_indexes_.push_back(std::make_unique<SecondaryIndex>(std::move(name)));
+    return *secondary_indexes_.back();
+  }
+
+  uint32_t workers() const { return workers_; }
+  size_t table_count() const { return tables_.size(); }
+  Table& table(TableId id) const {
+    ASSERT(id.value() < tables_.size());
+    return *tables_[id.value()];
+  }
+  const std::vector<std::unique_ptr<SecondaryIndex>>& secondary_indexes() const { return secondary_indexes_; }
+
+ private:
+  size_t meta_bytes_;
+  uint32_t workers_;
+  std::vector<std::unique_ptr<Table>> tables_;
+  std::vector<std::unique_ptr<SecondaryIndex>> secondary_indexes_;
+};
+
+}  // namespace dbx

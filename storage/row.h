@@ -1,0 +1,37 @@
+// A row: header, log metadata and tuple in one allocation.
+//
+//   offset 0   control word   lock or version; the meaning of the upper bits is the concurrency control's
+//   offset 8   key
+//   offset 16  log metadata   Table::meta_bytes() long, 0 if the log scheme wants none; the log scheme's
+//   then       tuple          Schema::tuple_bytes long
+//
+// What is absent is a row too: a row whose control word says kAbsent is in the index, can be locked,
+// carries a version and log metadata, and reads as "no such key". A miss creates one, an insert turns it
+// present, a delete turns a present row absent. It is unlinked (kGone) only once nobody needs what it
+// remembers. A thread that finds kGone looks the key up again.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/types.h"
+
+namespace dbx {
+
+struct Row {
+  // The bits of the control word that every concurrency control shares.
+  static constexpr uint64_t kLocked = 1;  // a writer holds the row
+  static constexpr uint64_t kAbsent = 2;  // reads as a missing key
+  static constexpr uint64_t kGone = 4;    // unlinked from the index
+  static constexpr int kSharedBits = 3;   // the concurrency control's own bits start here
+
+  std::atomic<uint64_t> control;
+  Key key;
+
+  std::byte* meta() { return reinterpret_cast<std::byte*>(this + 1); }
+  const std::byte* meta() const { return reinterpret_cast<const std::byte*>(this + 1); }
+};
+static_assert(sizeof(Row) == 16);
+
+}  // namespace dbx

@@ -1,0 +1,52 @@
+// A non-unique secondary index: a search key leads to the primary keys of the rows that bear it, in the
+// order given by a sort key (TPC-C: customers by warehouse, district and last name, ordered by first name).
+//
+// Filled during the load, then frozen by Freeze; read-only and shared without locks afterwards. A workload
+// whose transactions change indexed columns needs the ordered index instead.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/types.h"
+
+namespace dbx {
+
+class SecondaryIndex {
+ public:
+  explicit SecondaryIndex(std::string name) : name_(std::move(name)) {}
+
+  // Entries of one search key are ordered by (sort_key, primary). Thread safe until Freeze.
+  void Add(uint64_t search_key, std::string sort_key, Key primary);
+  void Freeze();
+
+  // The primary keys under `search_key`, perhaps none. After Freeze only.
+  std::span<const Key> Find(uint64_t search_key) const;
+  void Prefetch(uint64_t search_key) const;
+
+  const std::string& name() const { return name_; }
+  uint64_t entry_count() const { return primaries_.size(); }
+  size_t memory_bytes() const;
+  // A digest of every entry, independent of the order in which they were added.
+  uint64_t Digest() const;
+
+ private:
+  struct Entry {
+    uint64_t search_key;
+    std::string sort_key;
+    Key primary;
+  };
+  struct Slot {  // an open-addressing table of runs in primaries_
+    uint64_t search_key = 0;
+    uint32_t begin = 0;
+    uint32_t count = 0;  // 0: empty slot
+  };
+  std::string name_;
+  std::vector<Entry> loading_;
+  std::vector<Slot> slots_;
+  std::vector<Key> primaries_;
+};
+
+}  // namespace dbx
