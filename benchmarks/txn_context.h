@@ -10,19 +10,12 @@
 #include <cstdint>
 #include <span>
 
+#include "base/outcome.h"
 #include "base/types.h"
 
 namespace dbx {
 
 class Table;
-
-enum class Outcome : uint8_t {
-  kOk,
-  kNotFound,  // no row bears the key; the miss is part of what the transaction read
-  kExists,    // a row bears the key already; an insert changed nothing
-  kConflict,  // the concurrency control wants the transaction aborted and run again
-  kRollback,  // the procedure itself gives up; the transaction is over, without effect
-};
 
 // A context gives, for a table and a key:
 //   Read(table, key, visit)      visit(const auto& tuple). It may run more than once and on a torn tuple

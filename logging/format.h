@@ -37,7 +37,7 @@ struct FileHeader {
   uint8_t unused[2];
   uint32_t config_bytes;    // length of `config`
   // "NAME=value\n" lines: every switch that decides what the log means (workload, sizes, seed, CC, ...).
-  char config[kHeaderCopyBytes - 80];
+  char config[kHeaderCopyBytes - 72];
 };
 static_assert(sizeof(FileHeader) == kHeaderCopyBytes);
 

@@ -19,17 +19,21 @@
 
 namespace dbx {
 
+// The log metadata of one row, the log scheme's own bytes.
+using Meta = std::byte*;
+
 struct Row {
   // The bits of the control word that every concurrency control shares.
   static constexpr uint64_t kLocked = 1;  // a writer holds the row
   static constexpr uint64_t kAbsent = 2;  // reads as a missing key
   static constexpr uint64_t kGone = 4;    // unlinked from the index
-  static constexpr int kSharedBits = 3;   // the concurrency control's own bits start here
+  static constexpr uint64_t kQueued = 8;  // absent at some time; one worker's list of rows to unlink holds it
+  static constexpr int kSharedBits = 4;   // the concurrency control's own bits start here
 
   std::atomic<uint64_t> control;
   Key key;
 
-  std::byte* meta() { return reinterpret_cast<std::byte*>(this + 1); }
+  Meta meta() { return reinterpret_cast<std::byte*>(this + 1); }
   const std::byte* meta() const { return reinterpret_cast<const std::byte*>(this + 1); }
 };
 static_assert(sizeof(Row) == 16);

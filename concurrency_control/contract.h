@@ -1,0 +1,56 @@
+// What a concurrency control (CC) is, to the transaction that drives it.
+//
+// A CC is a class template over what it reports to, a LogObserver, and one object of it serves one worker, transaction
+// after transaction. Around it, CC::Shared holds what all workers of a run share.
+//
+//   Begin()
+//   Read / Update / Insert / Delete     as in benchmarks/txn_context.h
+//   LockWrites()      order 1: everything written is locked; false: abort
+//   ForEachRead(f)    f(Meta) of every row read and not written, misses too
+//   Recheck()         order 2: everything read is still what it was, and stays so up to Release or is ordered by its
+//                     version; false: abort
+//   Install()         what was written becomes the current version, still locked
+//   ForEachWrite(f)   f(const WriteRef&) of every row written, once each
+//   Release()         the locks go; committed
+//   Abort()           nothing happened, at any time before Install
+//
+// Duties towards the log, which make the metadata mean what the schemes think:
+//  1. OnRead(meta): if the transaction commits, meta belonged to the version that it read (locking: the lock is held;
+//     optimistic: loaded between two equal reads of the version).
+//  2. What PublishRead puts into a row is visible before any later writer of that row reaches OnWrite (locking: before
+//     release; optimistic: before the re-check, sequentially consistent against the writer's lock).
+//  3. What is absent has metadata too: a miss creates an absent row, which is read, locked and published like any other;
+//     insert and delete are writes of it. It keeps its metadata until the log says that it is forgettable.
+//  4. OnWrite(meta) is called with the row locked, before Reserve. Nothing waits for a lock after Reserve.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "base/types.h"
+#include "storage/table.h"
+
+namespace dbx {
+
+enum class CommitOrder : uint8_t { kPhysical, kLogical };
+
+struct CcTraits {
+  std::string_view name;  // as in config.h: NO_WAIT
+  bool multi_version;
+  CommitOrder commit_order;
+  bool reads_are_locked;  // the re-check cannot fail
+  bool lock_table;        // locks and log metadata lie in a table of active rows, not in the rows
+};
+
+// One written row at commit.
+struct WriteRef {
+  Table* table;
+  Key key;
+  bool deleted;
+  const std::byte* image;  // the whole tuple as written; meaningless if deleted
+  std::byte* meta;         // the row's log metadata
+};
+
+}  // namespace dbx

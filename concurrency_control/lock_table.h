@@ -1,0 +1,170 @@
+// Locks and log metadata in a table that holds active rows only (Taurus, section 4.1): rows stay small.
+//
+// An entry is made when a row is first locked, with the log's FreshMeta, and is dropped once nobody holds it and its
+// metadata is forgettable; whoever walks a bucket's chain drops what it can. Both happen under the bucket's latch, so
+// a re-made entry's metadata is taken from a durable frontier no older than the one that allowed the eviction.
+//
+// Locks are taken under the latch and released without it. A holder keeps its entry alive: only an entry whose
+// lock word is 0 is dropped. The presence bits of the row itself (Row::kAbsent, kGone, kQueued) stay in its control
+// word and change only under the row's exclusive lock, but for kQueued, which any holder may set.
+#pragma once
+
+#include <atomic>
+#include <bit>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "base/cache_line.h"
+#include "base/spin.h"
+#include "concurrency_control/log_observer.h"
+#include "concurrency_control/row_locks.h"
+
+namespace dbx {
+
+template <LogObserver Log>
+class LockTableLocks {
+ public:
+  static constexpr bool kLockTable = true;
+
+  struct Entry {
+    Row* row;
+    Entry* next;
+    std::atomic<uint64_t> word;  // kExclusive, or the number of shares
+
+    Meta meta() { return reinterpret_cast<Meta>(this + 1); }
+  };
+  using Handle = Entry*;
+
+  class Shared {
+   public:
+    Shared(Log& log, uint64_t buckets)
+        : log_(log), entry_bytes_((sizeof(Entry) + log.meta_bytes() + 7) / 8 * 8),
+          buckets_(std::bit_ceil(std::max<uint64_t>(buckets, 64))) {}
+
+    size_t memory_bytes() const {
+      std::lock_guard lock(pool_mutex_);
+      return buckets_.size() * sizeof(Bucket) + chunks_.size() * kChunkBytes;
+    }
+
+   private:
+    friend class LockTableLocks;
+    static constexpr size_t kChunkBytes = 256 << 10;
+
+    struct alignas(32) Bucket {
+      std::atomic<bool> latch{false};
+      Entry* head = nullptr;
+      Entry* free = nullptr;
+    };
+
+    Bucket& BucketOf(const Row* row) {
+      const uint64_t hash = (reinterpret_cast<uintptr_t>(row) >> 4) * 0x9E3779B97F4A7C15u;
+      return buckets_[(hash >> 32) & (buckets_.size() - 1)];
+    }
+
+    // Under the bucket's latch.
+    Entry* FindOrAdd(Bucket& bucket, Row* row) {
+      for (Entry** link = &bucket.head; *link != nullptr;) {
+        Entry* entry = *link;
+        if (entry->row == row) return entry;
+        // Acquire: pairs with the release of the last holder, whose metadata is read next.
+        if (entry->word.load(std::memory_order_acquire) == 0 && log_.Forgettable(entry->meta())) {
+          *link = entry->next;
+          entry->next = bucket.free;
+          bucket.free = entry;
+        } else {
+          link = &entry->next;
+        }
+      }
+      Entry* entry = TakeEntry(bucket);
+      entry->row = row;
+      entry->word.store(0, std::memory_order_relaxed);
+      log_.FreshMeta(entry->meta());
+      entry->next = bucket.head;
+      bucket.head = entry;
+      return entry;
+    }
+
+    Entry* TakeEntry(Bucket& bucket) {
+      if (Entry* entry = bucket.free) {
+        bucket.free = entry->next;
+        return entry;
+      }
+      std::lock_guard lock(pool_mutex_);
+      if (chunks_.empty() || chunk_used_ + entry_bytes_ > kChunkBytes) {
+        chunks_.push_back(std::make_unique<std::byte[]>(kChunkBytes));
+        chunk_used_ = 0;
+      }
+      auto* entry = new (chunks_.back().get() + chunk_used_) Entry{};
+      chunk_used_ += entry_bytes_;
+      return entry;
+    }
+
+    Log& log_;
+    const size_t entry_bytes_;
+    std::vector<Bucket> buckets_;
+    mutable std::mutex pool_mutex_;  // taken only while the table grows
+    std::vector<std::unique_ptr<std::byte[]>> chunks_;
+    size_t chunk_used_ = 0;
+  };
+
+  explicit LockTableLocks(Shared& shared) : shared_(shared) {}
+
+  static size_t RowMetaBytes(const Log&) { return 0; }
+
+  LockResult TryShared(Row* row, Handle& handle) {
+    Latched bucket(shared_.BucketOf(row));
+    Entry* entry = shared_.FindOrAdd(*bucket, row);
+    // Acquire: pairs with the release of the last writer.
+    if (entry->word.load(std::memory_order_acquire) == kExclusive) return LockResult::kConflict;
+    if (row->control.load(std::memory_order_acquire) & Row::kGone) return LockResult::kGone;
+    entry->word.fetch_add(1, std::memory_order_acquire);
+    handle = entry;
+    return LockResult::kOk;
+  }
+
+  LockResult TryExclusive(Row* row, uint64_t own_shares, Handle& handle) {
+    Latched bucket(shared_.BucketOf(row));
+    Entry* entry = shared_.FindOrAdd(*bucket, row);
+    // Acquire: pairs with the releases of the last writer and of the readers.
+    if (entry->word.load(std::memory_order_acquire) != own_shares) return LockResult::kConflict;
+    if (row->control.load(std::memory_order_acquire) & Row::kGone) return LockResult::kGone;
+    entry->word.store(kExclusive, std::memory_order_relaxed);
+    handle = entry;
+    return LockResult::kOk;
+  }
+
+  // Release: what the holder read or wrote happens before the next conflicting lock, and before an eviction.
+  void ReleaseShared(Handle entry) { entry->word.fetch_sub(1, std::memory_order_release); }
+  void ReleaseExclusive(Handle entry, Row*) { entry->word.store(0, std::memory_order_release); }
+
+  Meta meta(Handle entry) const { return entry->meta(); }
+  void InitFreshMeta(Log&, Row&) {}
+  bool MayForget(Log& log, Handle entry) { return log.Forgettable(entry->meta()); }
+  void ReleaseGone(Handle entry, Row* row) { ReleaseExclusive(entry, row); }
+
+ private:
+  static constexpr uint64_t kExclusive = UINT64_MAX;
+  using Bucket = typename Shared::Bucket;
+
+  // A bucket with its latch held. Nothing under a latch waits.
+  class Latched {
+   public:
+    explicit Latched(Bucket& bucket) : bucket_(bucket) {
+      SpinWait wait;
+      while (bucket_.latch.exchange(true, std::memory_order_acquire)) wait.Wait();
+    }
+    ~Latched() { bucket_.latch.store(false, std::memory_order_release); }
+    Latched(const Latched&) = delete;
+    Latched& operator=(const Latched&) = delete;
+    Bucket& operator*() const { return bucket_; }
+
+   private:
+    Bucket& bucket_;
+  };
+
+  Shared& shared_;
+};
+
+}  // namespace dbx

@@ -1,0 +1,24 @@
+// The part of a log scheme that a concurrency control sees: whom it tells what was read and written. The schemes in
+// logging/ model it; neither folder includes the other.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+
+#include "storage/row.h"
+
+namespace dbx {
+
+template <class L>
+concept LogObserver = requires(L& log, typename L::TxnState& state, Meta meta) {
+  // The version that this metadata belongs to was read, or is about to be overwritten by the caller who holds its lock.
+  log.OnRead(state, meta);
+  log.OnWrite(state, meta);
+  // Metadata for a row that had none, no smaller than any that was ever forgotten for it.
+  log.FreshMeta(meta);
+  // May the metadata be dropped and later be replaced by FreshMeta?
+  { log.Forgettable(meta) } -> std::same_as<bool>;
+  { log.meta_bytes() } -> std::same_as<size_t>;
+};
+
+}  // namespace dbx

@@ -1,0 +1,286 @@
+// Two-phase locking without waiting (NO_WAIT): a transaction that meets a conflicting lock aborts.
+//
+// Strict: every lock is held until Release or Abort, so what was read stays true (order 2 has nothing to re-check, and
+// the lock of an absent row protects the gap it stands for). Updates are made in place, with before-images of what
+// changed. Whether locks and log metadata lie in the rows or in a lock table of active rows is the parameter `Locks`.
+//
+// One object per worker. A row that the transaction has locked before is recognised only when a lock is refused: the
+// common path searches nothing.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "base/check.h"
+#include "base/epoch.h"
+#include "base/outcome.h"
+#include "concurrency_control/absent_rows.h"
+#include "concurrency_control/contract.h"
+#include "concurrency_control/row_locks.h"
+#include "concurrency_control/undo_log.h"
+#include "storage/tuple.h"
+
+namespace dbx {
+
+template <LogObserver Log, template <class> class LocksOver = RowLocks>
+class NoWait {
+ public:
+  using Locks = LocksOver<Log>;
+  static constexpr CcTraits kTraits = {.name = "NO_WAIT",
+                                       .multi_version = false,
+                                       .commit_order = CommitOrder::kPhysical,
+                                       .reads_are_locked = true,
+                                       .lock_table = Locks::kLockTable};
+
+  class Shared {
+   public:
+    Shared(Log& log, EpochClock& clock, uint64_t lock_table_buckets)
+        : log(log), clock(clock), locks(log, lock_table_buckets) {}
+    size_t memory_bytes() const { return locks.memory_bytes(); }
+
+    Log& log;
+    EpochClock& clock;
+    typename Locks::Shared locks;
+  };
+  static size_t RowMetaBytes(const Log& log) { return Locks::RowMetaBytes(log); }
+
+  NoWait(Shared& shared, typename Log::TxnState& log_state, WorkerId worker)
+      : log_(shared.log), log_state_(log_state), worker_(worker), locks_(shared.locks),
+        absent_rows_(shared.clock, worker) {
+    accesses_.reserve(kAccessesReserved);
+  }
+
+  void Begin() {
+    accesses_.clear();
+    undo_.Clear();
+    writes_ = 0;
+    if (absent_rows_.size() > 0 && ++begins_ % kTxnsPerSweep == 0) {
+      absent_rows_.Sweep([this](Table& table, Row* row) { return TryRetire(table, row); });
+    }
+  }
+
+  template <class Visit>
+  Outcome Read(Table& table, Key key, Visit&& visit) {
+    Access* access = LockShared(table, key);
+    if (access == nullptr) return Outcome::kConflict;
+    if (!access->present) return Outcome::kNotFound;
+    visit(TupleReader(table.tuple(access->row)));
+    return Outcome::kOk;
+  }
+
+  template <class Change>
+  Outcome Update(Table& table, Key key, Change&& change) {
+    Access* access = LockExclusive(table, key);
+    if (access == nullptr) return Outcome::kConflict;
+    if (!access->present) return Outcome::kNotFound;
+    MarkWritten(*access, true);
+    TupleWriter<UndoLog> tuple(table.tuple(access->row), undo_);
+    change(tuple);
+    return Outcome::kOk;
+  }
+
+  Outcome Insert(Table& table, Key key, std::span<const std::byte> tuple) {
+    ASSERT(tuple.size() == table.tuple_bytes());
+    Access* access = LockExclusive(table, key);
+    if (access == nullptr) return Outcome::kConflict;
+    if (access->present) return Outcome::kExists;
+    std::byte* at = table.tuple(access->row);
+    // Only a row that this transaction has deleted itself holds bytes that an abort must bring back.
+    if (access->written) undo_.BeforeChange(at, tuple.size());
+    MarkWritten(*access, true);
+    std::memcpy(at, tuple.data(), tuple.size());
+    return Outcome::kOk;
+  }
+
+  Outcome Delete(Table& table, Key key) {
+    Access* access = LockExclusive(table, key);
+    if (access == nullptr) return Outcome::kConflict;
+    if (!access->present) return Outcome::kNotFound;
+    MarkWritten(*access, false);
+    return Outcome::kOk;
+  }
+
+  bool read_only() const { return writes_ == 0; }
+  bool LockWrites() { return true; }
+  bool Recheck() { return true; }
+
+  template <class Visit>
+  void ForEachRead(Visit&& visit) {
+    for (Access& access : accesses_) {
+      if (!access.written) visit(locks_.meta(access.lock));
+    }
+  }
+  template <class Visit>
+  void ForEachWrite(Visit&& visit) const {
+    for (const Access& access : accesses_) {
+      if (!access.written) continue;
+      visit(WriteRef{access.table, access.row->key, !access.present, access.table->tuple(access.row),
+                     locks_.meta(access.lock)});
+    }
+  }
+
+  void Install() {
+    for (Access& access : accesses_) {
+      if (access.written) SetPresence(access.row, access.present);
+    }
+  }
+
+  void Release() {
+    for (Access& access : accesses_) {
+      QueueIfAbsent(access);
+      if (access.exclusive) {
+        locks_.ReleaseExclusive(access.lock, access.row);
+      } else {
+        locks_.ReleaseShared(access.lock);
+      }
+    }
+  }
+
+  void Abort() {
+    undo_.Undo();
+    Release();
+  }
+
+ private:
+  static constexpr size_t kAccessesReserved = 64;
+  static constexpr uint64_t kTxnsPerSweep = 64;
+
+  struct Access {
+    Row* row;
+    Table* table;
+    typename Locks::Handle lock;
+    bool exclusive;
+    bool written;
+    bool present;  // as this transaction sees the row
+  };
+
+  // Both return the access of the locked row, or nullptr on a conflict.
+  Access* LockShared(Table& table, Key key) {
+    typename Locks::Handle lock;
+    for (;;) {
+      Row* row = FindOrCreate(table, key);
+      switch (locks_.TryShared(row, lock)) {
+        case LockResult::kOk:
+          log_.OnRead(log_state_, locks_.meta(lock));
+          return Add(table, row, lock, false);
+        case LockResult::kConflict:
+          return FindOwnExclusive(row);
+        case LockResult::kGone:
+          break;
+      }
+    }
+  }
+
+  Access* LockExclusive(Table& table, Key key) {
+    typename Locks::Handle lock;
+    for (;;) {
+      Row* row = FindOrCreate(table, key);
+      switch (locks_.TryExclusive(row, 0, lock)) {
+        case LockResult::kOk:
+          log_.OnWrite(log_state_, locks_.meta(lock));
+          return Add(table, row, lock, true);
+        case LockResult::kConflict:
+          return UpgradeOwn(row);
+        case LockResult::kGone:
+          break;
+      }
+    }
+  }
+
+  Row* FindOrCreate(Table& table, Key key) {
+    if (Row* row = table.Find(key)) return row;
+    return table.FindOrCreate(worker_, key, [this](Row& row) {
+      locks_.InitFreshMeta(log_, row);
+      row.control.store(Row::kAbsent, std::memory_order_release);
+    });
+  }
+
+  Access* Add(Table& table, Row* row, typename Locks::Handle lock, bool exclusive) {
+    const bool present = (row->control.load(std::memory_order_relaxed) & Row::kAbsent) == 0;
+    accesses_.push_back({row, &table, lock, exclusive, false, present});
+    return &accesses_.back();
+  }
+
+  Access* FindOwnExclusive(Row* row) {
+    for (Access& access : accesses_) {
+      if (access.row == row && access.exclusive) return &access;
+    }
+    return nullptr;
+  }
+
+  // The row is locked by somebody: ours already, or shared by us alone and to be upgraded, or a conflict.
+  Access* UpgradeOwn(Row* row) {
+    Access* own = nullptr;
+    uint64_t own_shares = 0;
+    for (Access& access : accesses_) {
+      if (access.row != row) continue;
+      if (access.exclusive) return &access;
+      own = &access;
+      ++own_shares;
+    }
+    typename Locks::Handle lock;
+    if (own == nullptr || locks_.TryExclusive(row, own_shares, lock) != LockResult::kOk) return nullptr;
+    // The shares have become the one exclusive lock: keep one access of the row.
+    std::erase_if(accesses_, [&](const Access& access) { return access.row == row && &access != own; });
+    for (Access& access : accesses_) {
+      if (access.row == row) own = &access;
+    }
+    own->lock = lock;
+    own->exclusive = true;
+    log_.OnWrite(log_state_, locks_.meta(lock));
+    return own;
+  }
+
+  void MarkWritten(Access& access, bool present) {
+    if (!access.written) ++writes_;
+    access.written = true;
+    access.present = present;
+  }
+
+  // Under the row's exclusive lock; Row::kQueued may be set beside it only by its holder.
+  static void SetPresence(Row* row, bool present) {
+    const uint64_t control = row->control.load(std::memory_order_relaxed);
+    row->control.store(present ? control & ~Row::kAbsent : control | Row::kAbsent, std::memory_order_relaxed);
+  }
+
+  // Before the lock goes: afterwards another worker could unlink the row.
+  void QueueIfAbsent(const Access& access) {
+    const uint64_t control = access.row->control.load(std::memory_order_relaxed);
+    if ((control & (Row::kAbsent | Row::kQueued)) != Row::kAbsent) return;
+    if ((access.row->control.fetch_or(Row::kQueued, std::memory_order_relaxed) & Row::kQueued) == 0) {
+      absent_rows_.Add(*access.table, access.row);
+    }
+  }
+
+  RetireResult TryRetire(Table& table, Row* row) {
+    typename Locks::Handle lock;
+    if (locks_.TryExclusive(row, 0, lock) != LockResult::kOk) return RetireResult::kNotYet;
+    const uint64_t control = row->control.load(std::memory_order_relaxed);
+    if ((control & Row::kAbsent) == 0) {
+      row->control.store(control & ~Row::kQueued, std::memory_order_relaxed);
+      locks_.ReleaseExclusive(lock, row);
+      return RetireResult::kPresent;
+    }
+    if (!locks_.MayForget(log_, lock)) {
+      locks_.ReleaseExclusive(lock, row);
+      return RetireResult::kNotYet;
+    }
+    // Release: who finds the row later sees that it is gone and looks again.
+    row->control.store(control | Row::kGone, std::memory_order_release);
+    table.Unlink(row);
+    locks_.ReleaseGone(lock, row);
+    return RetireResult::kRetired;
+  }
+
+  Log& log_;
+  typename Log::TxnState& log_state_;
+  const WorkerId worker_;
+  Locks locks_;
+  std::vector<Access> accesses_;
+  UndoLog undo_;
+  uint32_t writes_ = 0;
+  uint64_t begins_ = 0;
+  AbsentRows absent_rows_;
+};
+
+}  // namespace dbx

@@ -1,0 +1,46 @@
+// Before-images of what a transaction has changed in place; undone backwards when it aborts. Owned by one worker;
+// its memory is kept from one transaction to the next.
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+#include <vector>
+
+namespace dbx {
+
+class UndoLog {
+ public:
+  UndoLog() : bytes_(kInitialBytes) {}
+
+  void Clear() { used_ = 0; }
+
+  // The sink of TupleWriter.
+  void BeforeChange(std::byte* at, size_t length) {
+    const size_t need = length + sizeof(Entry);
+    if (used_ + need > bytes_.size()) bytes_.resize(2 * (used_ + need));
+    std::memcpy(bytes_.data() + used_, at, length);
+    const Entry entry{at, length};
+    std::memcpy(bytes_.data() + used_ + length, &entry, sizeof entry);
+    used_ += need;
+  }
+
+  void Undo() {
+    while (used_ > 0) {
+      Entry entry;
+      std::memcpy(&entry, bytes_.data() + used_ - sizeof entry, sizeof entry);
+      used_ -= sizeof entry + entry.length;
+      std::memcpy(entry.at, bytes_.data() + used_, entry.length);
+    }
+  }
+
+ private:
+  static constexpr size_t kInitialBytes = 64 << 10;
+  struct Entry {
+    std::byte* at;
+    size_t length;
+  };
+  std::vector<std::byte> bytes_;
+  size_t used_ = 0;
+};
+
+}  // namespace dbx

@@ -1,0 +1,56 @@
+// What a log scheme is, to the transaction that drives it and to the concurrency control that reports to it.
+//
+// The life of a transaction under a scheme L, with L::TxnState `state` kept by its worker:
+//
+//   Begin(state)
+//   OnRead(state, meta) / OnWrite(state, meta)   as rows are accessed; `meta` is the metadata beside the row.
+//                                                If the transaction commits, it belonged to the version accessed.
+//   Reserve(state, txn)                          a place in the log: the transaction's order is fixed by it. Write locks
+//                                                are held and its dependencies final. False: the record is too large.
+//   PublishRead(state, meta)                     (tracks_reads) successors inherit that we read; before the re-check
+//   Submit(state, txn) | Void(state)             the record is complete | the place is given back as a VOID record
+//   PublishWrite(state, meta)                    successors inherit that we wrote; the row is still locked
+//   CommitPoint(state, point)                    what must be durable before the transaction may be acknowledged
+//   ReadOnlyPoint(state, point)                  the same for one that wrote nothing: what it read must be durable
+//   IsDurable(point)                             a point is point_words() 64-bit words, kept by the ack queue
+//
+// A scheme never includes a concurrency control, nor the other way round; system/transaction.h owns the order.
+//
+// Threads: a state belongs to one worker; meta is protected by the concurrency control as its duties say
+// (concurrency_control/contract.h), except that PublishRead may run on several readers of a row at once.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "base/types.h"
+#include "storage/table.h"
+
+namespace dbx {
+
+enum class PayloadKind : uint8_t { kNone, kData, kCommand };
+enum class ReplayOrder : uint8_t { kNone, kTotal, kPartial };
+
+struct LogTraits {
+  std::string_view name;       // as in config.h: LOG_TAURUS
+  PayloadKind payload;
+  bool logs;                   // false: nothing is written and everything is "durable" at once
+  bool tracks_reads;           // PublishRead matters: anti-dependencies order the replay
+  bool reserve_before_recheck; // the place in the log orders reads too, so it must exist before they are re-checked
+  bool single_stream;          // exactly one log
+  bool has_anchors;
+  ReplayOrder replay_order;
+};
+
+// What a transaction shows to its log: the call it runs and the images that it wrote.
+template <class T>
+concept LoggedTxn = requires(const T& txn) {
+  { txn.procedure() } -> std::same_as<ProcedureId>;
+  { txn.args() } -> std::same_as<std::span<const std::byte>>;  // the transaction id leads
+  // ForEachImage(visit): visit(const Table&, Key, bool deleted, const std::byte* image)
+};
+
+}  // namespace dbx

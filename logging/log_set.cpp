@@ -1,0 +1,57 @@
+#include "logging/log_set.h"
+
+namespace dbx {
+
+LogSet::LogSet(std::vector<Target> targets, const LogSetOptions& options) : options_(options) {
+  CHECK(!targets.empty());
+  CHECK(targets.size() <= format::kMaxLogs);
+  for (uint32_t i = 0; i < targets.size(); ++i) {
+    streams_.push_back(std::make_unique<LogStream>(i, format::Salt(options.run_id, i), options.ring_bytes,
+                                                   options.workers, std::move(targets[i].device), durable_.lsn[i]));
+    if (targets[i].directory >= groups_.size()) groups_.resize(targets[i].directory + 1);
+    groups_[targets[i].directory].push_back(streams_.back().get());
+  }
+}
+
+void LogSet::Start(const std::function<void(LogStream&)>& append_anchor) {
+  for (const auto& group : groups_) {
+    if (!group.empty()) writers_.push_back(std::make_unique<LogWriter>(group, options_.writer, append_anchor));
+  }
+}
+
+uint64_t LogSet::reserved_bytes() const {
+  uint64_t bytes = 0;
+  for (const auto& stream : streams_) bytes += stream->reserved_until();
+  return bytes;
+}
+
+size_t LogSet::memory_bytes() const {
+  size_t bytes = 0;
+  for (const auto& stream : streams_) bytes += stream->ring_bytes();
+  return bytes;
+}
+
+bool LogSet::failed() const {
+  for (const auto& writer : writers_) {
+    if (writer->failed()) return true;
+  }
+  return false;
+}
+
+void LogSet::ThrowIfFailed() const {
+  for (const auto& writer : writers_) writer->ThrowIfFailed();
+}
+
+void LogSet::WakeWriters() {
+  for (const auto& writer : writers_) writer->Wake();
+}
+
+void LogSet::Stop() {
+  for (const auto& writer : writers_) writer->Stop();
+}
+
+void LogSet::WriteRunEnd(const std::optional<std::pair<uint64_t, uint64_t>>& digest) {
+  for (const auto& writer : writers_) writer->WriteRunEnd(digest);
+}
+
+}  // namespace dbx

@@ -1,0 +1,68 @@
+// The logs of one run: streams, the writers that flush them (one per directory), and the durable vector.
+//
+// Created and stopped by one thread; the streams are shared as log_stream.h says.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/cache_line.h"
+#include "logging/format.h"
+#include "logging/log_stream.h"
+#include "logging/log_writer.h"
+
+namespace dbx {
+
+// The persistent LSN of every log ("PLV", Taurus section 3.2). Contiguous: a vector instruction compares with it.
+struct alignas(kCacheLineBytes) DurableVector {
+  uint64_t lsn[format::kMaxLogs] = {};
+};
+
+struct LogSetOptions {
+  uint64_t run_id = 0;
+  uint64_t ring_bytes = 64 << 20;
+  uint32_t workers = 1;
+  LogWriterOptions writer;
+};
+
+class LogSet {
+ public:
+  // One device per log, each with the number of its directory: the streams of a directory share a writer.
+  struct Target {
+    std::unique_ptr<BlockDevice> device;
+    uint32_t directory = 0;
+  };
+
+  LogSet(std::vector<Target> targets, const LogSetOptions& options);
+
+  // Starts the writers. `append_anchor` as in log_writer.h.
+  void Start(const std::function<void(LogStream&)>& append_anchor);
+
+  uint32_t count() const { return static_cast<uint32_t>(streams_.size()); }
+  LogStream& stream(uint32_t index) const { return *streams_[index]; }
+  const DurableVector& durable() const { return durable_; }
+  uint32_t workers() const { return options_.workers; }
+  uint64_t reserved_bytes() const;
+  size_t memory_bytes() const;
+
+  bool failed() const;
+  void ThrowIfFailed() const;
+  void WakeWriters();
+
+  // Everything that was reserved becomes durable; no worker may be filling. Throws if a device failed.
+  void Stop();
+  // After Stop.
+  void WriteRunEnd(const std::optional<std::pair<uint64_t, uint64_t>>& digest);
+
+ private:
+  LogSetOptions options_;
+  DurableVector durable_;
+  std::vector<std::unique_ptr<LogStream>> streams_;
+  std::vector<std::vector<LogStream*>> groups_;
+  std::vector<std::unique_ptr<LogWriter>> writers_;
+};
+
+}  // namespace dbx

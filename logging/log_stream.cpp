@@ -1,0 +1,171 @@
+#include "logging/log_stream.h"
+
+#include <algorithm>
+#include <chrono>
+#include <ctime>
+#include <numeric>
+#include <thread>
+
+#include "base/spin.h"
+#include "logging/log_writer.h"
+
+namespace dbx {
+namespace {
+
+using format::kBlockBytes;
+
+uint64_t MonotonicNanos() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
+}
+
+constexpr std::chrono::microseconds kSpaceWait{20};
+
+constexpr uint64_t RoundDownToBlock(uint64_t position) { return position / kBlockBytes * kBlockBytes; }
+
+constexpr uint32_t kMinPadBytes = sizeof(format::RecordHeader) + sizeof(format::PadBody);
+
+// How long a PAD at `position` is, so that it ends a block.
+constexpr uint32_t PadBytesAt(uint64_t position) {
+  auto bytes = static_cast<uint32_t>(kBlockBytes - position % kBlockBytes);
+  return bytes < kMinPadBytes ? bytes + static_cast<uint32_t>(kBlockBytes) : bytes;
+}
+
+}  // namespace
+
+LogStream::LogStream(uint32_t index, uint32_t salt, uint64_t ring_bytes, uint32_t slots,
+                     std::unique_ptr<BlockDevice> device, uint64_t& persistent)
+    : index_(index), salt_(salt), ring_(std::max<uint64_t>(ring_bytes, 16 * kBlockBytes)), slots_(slots),
+      device_(std::move(device)), persistent_(persistent) {
+  for (Slot& slot : slots_) slot.free_until = ring_.size_bytes();
+}
+
+void LogStream::WaitForSpace(Slot& slot, const Place& place) {
+  SpinWait wait;
+  for (;;) {
+    // The bytes of the previous lap may go once they are durable.
+    slot.free_until = persistent_until() + ring_.size_bytes();
+    if (place.end() <= slot.free_until) return;
+    writer_->ThrowIfFailed();
+    writer_->Wake();
+    // The writer wants the processor more than we do.
+    if (wait.yielding()) {
+      std::this_thread::sleep_for(kSpaceWait);
+    } else {
+      wait.Wait();
+    }
+  }
+}
+
+void LogStream::WakeWriter() { writer_->Wake(); }
+
+uint64_t LogStream::txn_count() const {
+  return std::accumulate(slots_.begin(), slots_.end(), uint64_t{0},
+                         [](uint64_t sum, const Slot& slot) { return sum + slot.txn_count; });
+}
+
+uint64_t LogStream::ReadyUntil() const {
+  // This load comes first: see the head of log_stream.h.
+  uint64_t ready = reserved_until_.load(std::memory_order_acquire);
+  for (const Slot& slot : slots_) ready = std::min(ready, slot.filling_from.load(std::memory_order_acquire));
+  return ready;
+}
+
+bool LogStream::HasSpaceFor(uint64_t bytes) const {
+  return reserved_until_.load(std::memory_order_relaxed) + bytes <= persistent_until() + ring_.size_bytes();
+}
+
+// The writer needs no slot of its own for what it appends: it does not look for ready places meanwhile. It must not
+// wait for ring space either, as it alone frees it, so it reserves only what is free, by compare-and-swap.
+bool LogStream::AppendAnchor(const uint64_t* durable_lsns, uint32_t logs) {
+  const auto bytes = static_cast<uint32_t>(sizeof(format::RecordHeader) + logs * sizeof(uint64_t));
+  uint64_t lsn = reserved_until_.load(std::memory_order_relaxed);
+  do {
+    if (lsn + bytes > persistent_until() + ring_.size_bytes()) return false;
+  } while (!reserved_until_.compare_exchange_weak(lsn, lsn + bytes));
+  std::byte* at = ring_.at(lsn);
+  std::memcpy(at + sizeof(format::RecordHeader), durable_lsns, logs * sizeof(uint64_t));
+  format::RecordHeader header{};
+  header.salt = salt_;
+  header.length = bytes;
+  header.lsn = lsn;
+  header.kind = static_cast<uint8_t>(format::RecordKind::kAnchor);
+  header.log_index = static_cast<uint8_t>(index_);
+  SealRecord(at, header);
+  counters_.anchor_bytes += bytes;
+  return true;
+}
+
+void LogStream::AppendPad() {
+  uint64_t lsn = reserved_until_.load(std::memory_order_relaxed);
+  uint32_t bytes = 0;
+  do {
+    if (lsn % kBlockBytes == 0) return;
+    bytes = PadBytesAt(lsn);
+    if (lsn + bytes > persistent_until() + ring_.size_bytes()) return;
+  } while (!reserved_until_.compare_exchange_weak(lsn, lsn + bytes));
+  std::byte* at = ring_.at(lsn);
+  const format::PadBody body{persistent_until()};
+  std::memset(at + sizeof(format::RecordHeader), 0, bytes - sizeof(format::RecordHeader));
+  std::memcpy(at + sizeof(format::RecordHeader), &body, sizeof body);
+  format::RecordHeader header{};
+  header.salt = salt_;
+  header.length = bytes;
+  header.lsn = lsn;
+  header.kind = static_cast<uint8_t>(format::RecordKind::kPad);
+  header.log_index = static_cast<uint8_t>(index_);
+  SealRecord(at, header);
+  counters_.pad_bytes += bytes;
+}
+
+void LogStream::AppendRunEnd(const std::optional<std::pair<uint64_t, uint64_t>>& digest) {
+  format::RunEndBody body{};
+  body.durable_lsn = persistent_until();
+  body.txn_count = txn_count();
+  if (digest) {
+    body.has_digest = 1;
+    body.digest[0] = digest->first;
+    body.digest[1] = digest->second;
+  }
+  // Nothing follows RUN_END, so it fills up its block itself.
+  const uint64_t lsn = reserved_until_.load(std::memory_order_relaxed);
+  auto bytes = static_cast<uint32_t>(kBlockBytes - lsn % kBlockBytes);
+  if (bytes < sizeof(format::RecordHeader) + sizeof body) bytes += static_cast<uint32_t>(kBlockBytes);
+  CHECK(HasSpaceFor(bytes));
+  reserved_until_.store(lsn + bytes, std::memory_order_release);
+  std::byte* at = ring_.at(lsn);
+  std::memset(at, 0, bytes);
+  std::memcpy(at + sizeof(format::RecordHeader), &body, sizeof body);
+  format::RecordHeader header{};
+  header.salt = salt_;
+  header.length = bytes;
+  header.lsn = lsn;
+  header.kind = static_cast<uint8_t>(format::RecordKind::kRunEnd);
+  header.log_index = static_cast<uint8_t>(index_);
+  SealRecord(at, header);
+}
+
+bool LogStream::StartFlush(uint64_t write_bytes_max) {
+  const uint64_t end = RoundDownToBlock(ReadyUntil());
+  if (end <= started_until_) return false;
+  flush_started_nanos_ = MonotonicNanos();
+  while (started_until_ < end) {
+    const uint64_t bytes = std::min(end - started_until_, write_bytes_max);
+    device_->StartWrite(format::kStreamOffset + started_until_, std::span(ring_.at(started_until_), bytes));
+    started_until_ += bytes;
+  }
+  return true;
+}
+
+void LogStream::CompleteFlush(bool wait) {
+  const uint64_t durable_end = device_->Complete(wait);
+  const uint64_t durable = durable_end > format::kStreamOffset ? durable_end - format::kStreamOffset : 0;
+  if (durable <= persistent_until()) return;
+  ++counters_.flushes;
+  counters_.flush_nanos += MonotonicNanos() - flush_started_nanos_;
+  // Release: whoever sees the position may reuse the ring below it and acknowledge what ends below it.
+  std::atomic_ref<uint64_t>(persistent_).store(durable, std::memory_order_release);
+}
+
+}  // namespace dbx

@@ -1,0 +1,163 @@
+// One log: a ring buffer that workers fill in place and a writer flushes in order.
+//
+// Positions in the stream, each with what is true below it:
+//
+//   started_until   <= every byte below has been handed to the device (the writer's own)
+//   persistent      <= every byte below is on stable storage; published only after the sync
+//   ReadyUntil()    <= every place below is filled
+//   reserved_until  <= every place below belongs to a record
+//
+// A place is taken by one fetch-and-add. Which places are still being filled is known from one word per worker:
+// a lower bound of the place that it is filling, or kIdle. (Taurus, Alg. 1 and 2, keep two words, allocatedLSN and
+// filledLSN, and compare them; with both at 0 a worker that never writes would hold the log back for ever.)
+//
+// Why the writer never flushes a place that is not filled: a worker stores its bound before its fetch-and-add, and
+// the writer loads reserved_until before the bounds. If the writer's load sees the fetch-and-add, it therefore sees
+// the bound, or a later value of the same word; kIdle and every later bound are stored only after the fill, with
+// release.
+//
+// Threads: Reserve, Submit, Void: any worker, with its own slot. The rest: the stream's writer alone, except where
+// a comment says otherwise.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/cache_line.h"
+#include "base/check.h"
+#include "logging/device/block_device.h"
+#include "logging/format.h"
+#include "logging/mirrored_buffer.h"
+#include "logging/record_builder.h"
+
+namespace dbx {
+
+class LogWriter;
+
+struct StreamCounters {
+  uint64_t pad_bytes = 0;
+  uint64_t anchor_bytes = 0;
+  uint64_t flushes = 0;
+  uint64_t flush_nanos = 0;
+};
+
+class LogStream {
+ public:
+  static constexpr uint64_t kIdle = UINT64_MAX;
+
+  // The filler's word and its private copy of how far the ring is free, a cache line per worker.
+  struct alignas(kCacheLineBytes) Slot {
+    std::atomic<uint64_t> filling_from{kIdle};
+    uint64_t free_until = 0;
+    uint64_t record_bytes = 0;  // counters of this worker on this stream
+    uint64_t void_bytes = 0;
+    uint64_t txn_count = 0;
+  };
+
+  // A place in the log. Having one is not being durable.
+  struct Place {
+    uint64_t lsn = 0;
+    uint32_t bytes = 0;
+    uint64_t end() const { return lsn + bytes; }
+  };
+
+  // `persistent` is this log's element of the durable vector, written here alone. `slots` is the number of workers.
+  LogStream(uint32_t index, uint32_t salt, uint64_t ring_bytes, uint32_t slots, std::unique_ptr<BlockDevice> device,
+            uint64_t& persistent);
+
+  // Takes a place of `bytes` (a multiple of 8, at most max_record_bytes). Waits for ring space, which the writer frees
+  // whatever this worker does. Throws the device's Error once the log has failed.
+  Place Reserve(uint32_t worker, uint32_t bytes) {
+    Slot& slot = slots_[worker];
+    // Relaxed: published by the fetch-and-add's release; the writer acquires reserved_until first.
+    slot.filling_from.store(reserved_until_.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    // Sequentially consistent against `writer_asleep_`: either we see the sleeper or it sees our place.
+    const Place place{reserved_until_.fetch_add(bytes), bytes};
+    if (place.end() > slot.free_until) WaitForSpace(slot, place);
+    return place;
+  }
+
+  std::byte* at(const Place& place) const { return ring_.at(place.lsn); }
+
+  // The place is filled.
+  void Submit(uint32_t worker, const Place& place) {
+    Slot& slot = slots_[worker];
+    slot.record_bytes += place.bytes;
+    ++slot.txn_count;
+    Finish(slot);
+  }
+
+  // The transaction aborted: the place becomes a VOID record.
+  void Void(uint32_t worker, const Place& place) {
+    BuildVoid(at(place), place.lsn, place.bytes, salt_, index_);
+    slots_[worker].void_bytes += place.bytes;
+    Finish(slots_[worker]);
+  }
+
+  uint32_t index() const { return index_; }
+  uint32_t salt() const { return salt_; }
+  uint32_t max_record_bytes() const { return static_cast<uint32_t>(ring_.size_bytes() / 4); }
+  uint64_t ring_bytes() const { return ring_.size_bytes(); }
+  // Any thread. Everything that a transaction could have read was reserved below this (serial logs).
+  uint64_t reserved_until() const { return reserved_until_.load(std::memory_order_acquire); }
+  // Any thread.
+  uint64_t persistent_until() const {
+    return std::atomic_ref<uint64_t>(persistent_).load(std::memory_order_acquire);
+  }
+  const BlockDevice& device() const { return *device_; }
+  const StreamCounters& counters() const { return counters_; }
+  const Slot& slot(uint32_t worker) const { return slots_[worker]; }
+  uint64_t txn_count() const;
+
+  // --- the writer's side ---
+
+  // Appends an anchor with the given durable LSNs if there is space for one. They must have been durable before
+  // the call. Only after it returns true may anyone compress against them.
+  bool AppendAnchor(const uint64_t* durable_lsns, uint32_t logs);
+  // Fills up the last block, if it is partial and there is space.
+  void AppendPad();
+  void AppendRunEnd(const std::optional<std::pair<uint64_t, uint64_t>>& digest);
+
+  // No place below the result is still being filled.
+  uint64_t ReadyUntil() const;
+  bool HasUnflushed() const { return reserved_until() > started_until_; }
+  uint64_t started_until() const { return started_until_; }
+
+  // Hands all complete blocks to the device, in writes of at most `write_bytes_max`. True if there were any.
+  bool StartFlush(uint64_t write_bytes_max);
+  // Publishes what the device has made durable; with `wait` everything that was started.
+  void CompleteFlush(bool wait);
+
+  void set_writer(LogWriter* writer) { writer_ = writer; }
+  std::atomic<bool>& writer_asleep() { return writer_asleep_; }
+
+ private:
+  void Finish(Slot& slot) {
+    // Release: the writer that reads kIdle, or a later bound, sees the filled bytes.
+    slot.filling_from.store(kIdle, std::memory_order_release);
+    if (writer_asleep_.load()) WakeWriter();
+  }
+  void WaitForSpace(Slot& slot, const Place& place);
+  void WakeWriter();
+  bool HasSpaceFor(uint64_t bytes) const;
+
+  const uint32_t index_;
+  const uint32_t salt_;
+  MirroredBuffer ring_;
+  std::vector<Slot> slots_;  // one per worker, and the writer's own
+  std::unique_ptr<BlockDevice> device_;
+  uint64_t& persistent_;
+  LogWriter* writer_ = nullptr;
+  uint64_t started_until_ = 0;
+  uint64_t flush_started_nanos_ = 0;
+  StreamCounters counters_;
+
+  alignas(kCacheLineBytes) std::atomic<uint64_t> reserved_until_{0};
+  alignas(kCacheLineBytes) std::atomic<bool> writer_asleep_{false};
+};
+
+}  // namespace dbx

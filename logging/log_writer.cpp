@@ -1,0 +1,111 @@
+#include "logging/log_writer.h"
+
+#include <sys/prctl.h>
+
+#include <algorithm>
+#include <chrono>
+
+namespace dbx {
+namespace {
+
+// With this much waiting a flush takes whole blocks only and leaves the partial last one to the next round, which
+// comes soon; with less it fills the block up with a PAD, so that the last record does not wait.
+constexpr uint64_t kPadBelowBytes = 32 * format::kBlockBytes;
+
+// Rounds without work before the writer sleeps without a timeout.
+constexpr uint64_t kIdleRoundsBeforeLongSleep = 64;
+
+}  // namespace
+
+LogWriter::LogWriter(std::vector<LogStream*> streams, LogWriterOptions options,
+                     std::function<void(LogStream&)> append_anchor)
+    : streams_(std::move(streams)), options_(options), append_anchor_(std::move(append_anchor)) {
+  for (LogStream* stream : streams_) stream->set_writer(this);
+  thread_ = std::thread([this] { Loop(); });
+}
+
+LogWriter::~LogWriter() {
+  if (!thread_.joinable()) return;
+  stop_.store(true);
+  Wake();
+  thread_.join();
+}
+
+void LogWriter::Wake() {
+  {
+    std::lock_guard lock(mutex_);
+    woken_ = true;
+  }
+  wake_.notify_one();
+}
+
+void LogWriter::ThrowIfFailed() const {
+  if (failed()) std::rethrow_exception(error_);
+}
+
+void LogWriter::Stop() {
+  stop_.store(true);
+  Wake();
+  if (thread_.joinable()) thread_.join();
+  ThrowIfFailed();
+}
+
+void LogWriter::WriteRunEnd(const std::optional<std::pair<uint64_t, uint64_t>>& digest) {
+  for (LogStream* stream : streams_) {
+    stream->AppendRunEnd(digest);
+    stream->StartFlush(options_.flush_block_bytes);
+    stream->CompleteFlush(true);
+  }
+}
+
+bool LogWriter::HasUnflushed() const {
+  return std::any_of(streams_.begin(), streams_.end(), [](const LogStream* s) { return s->HasUnflushed(); });
+}
+
+void LogWriter::Loop() {
+  // Timed sleeps end when they are due, not 50 us later.
+  prctl(PR_SET_TIMERSLACK, 1000, 0, 0, 0);
+  try {
+    for (;;) {
+      const bool stopping = stop_.load();
+      const bool busy = Round();
+      if (stopping && !HasUnflushed()) return;
+      if (!stopping) SleepUntilDue(busy);
+    }
+  } catch (...) {
+    error_ = std::current_exception();
+    failed_.store(true, std::memory_order_release);
+  }
+}
+
+bool LogWriter::Round() {
+  const bool anchor_due = ++rounds_since_anchor_ >= options_.flushes_per_anchor;
+  if (anchor_due) rounds_since_anchor_ = 0;
+  bool busy = false;
+  for (LogStream* stream : streams_) {
+    if (!stream->HasUnflushed()) continue;
+    if (anchor_due) append_anchor_(*stream);
+    if (stream->reserved_until() - stream->started_until() < kPadBelowBytes) stream->AppendPad();
+    busy |= stream->StartFlush(options_.flush_block_bytes);
+  }
+  if (!busy) return HasUnflushed();
+  for (LogStream* stream : streams_) stream->CompleteFlush(true);
+  return true;
+}
+
+void LogWriter::SleepUntilDue(bool was_busy) {
+  idle_rounds_ = was_busy ? 0 : idle_rounds_ + 1;
+  std::unique_lock lock(mutex_);
+  if (idle_rounds_ < kIdleRoundsBeforeLongSleep) {
+    wake_.wait_for(lock, std::chrono::microseconds(options_.flush_interval_us), [this] { return woken_; });
+  } else {
+    // Announce the sleep, then look once more: a filler either sees the flag or has its place seen here.
+    for (LogStream* stream : streams_) stream->writer_asleep().store(true);
+    if (!HasUnflushed()) wake_.wait(lock, [this] { return woken_; });
+    for (LogStream* stream : streams_) stream->writer_asleep().store(false);
+    idle_rounds_ = 0;
+  }
+  woken_ = false;
+}
+
+}  // namespace dbx

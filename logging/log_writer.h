@@ -1,0 +1,69 @@
+// A log writer: one thread that flushes a group of streams, the logs of one directory. It sleeps between flushes and
+// is woken by workers only when it sleeps for long or the ring is full; it never spins.
+//
+// A round: append an anchor where one is due; fill up the last block if little is waiting; hand every stream's
+// complete blocks to its device; wait for the devices; publish what is durable; sleep until the next round is due.
+//
+// After a device error the writer is failed for good: nothing more becomes durable, and ThrowIfFailed tells.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "logging/log_stream.h"
+
+namespace dbx {
+
+struct LogWriterOptions {
+  uint64_t flush_interval_us = 200;
+  uint64_t flush_block_bytes = 512 << 10;  // largest single write
+  uint32_t flushes_per_anchor = 1;
+};
+
+class LogWriter {
+ public:
+  // `append_anchor(stream)` is called before a flush when an anchor is due; it does nothing for schemes without.
+  LogWriter(std::vector<LogStream*> streams, LogWriterOptions options, std::function<void(LogStream&)> append_anchor);
+  ~LogWriter();
+  LogWriter(const LogWriter&) = delete;
+  LogWriter& operator=(const LogWriter&) = delete;
+
+  // Any thread.
+  void Wake();
+  bool failed() const { return failed_.load(std::memory_order_acquire); }
+  // Throws the device's error if the writer has failed.
+  void ThrowIfFailed() const;
+
+  // Flushes what is reserved, ends the thread. With no filler left; throws the device's error if it failed.
+  void Stop();
+  // After Stop: appends RUN_END to each stream and makes it durable.
+  void WriteRunEnd(const std::optional<std::pair<uint64_t, uint64_t>>& digest);
+
+ private:
+  void Loop();
+  bool Round();
+  void SleepUntilDue(bool was_busy);
+  bool HasUnflushed() const;
+
+  std::vector<LogStream*> streams_;
+  LogWriterOptions options_;
+  std::function<void(LogStream&)> append_anchor_;
+  uint64_t rounds_since_anchor_ = 0;
+  uint64_t idle_rounds_ = 0;
+
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool woken_ = false;  // guarded by mutex_
+  std::atomic<bool> stop_{false};
+  std::atomic<bool> failed_{false};
+  std::exception_ptr error_;  // written once before failed_
+  std::thread thread_;
+};
+
+}  // namespace dbx

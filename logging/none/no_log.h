@@ -1,0 +1,39 @@
+// No logging: the null scheme, and the upper bound of every comparison. Nothing survives a crash.
+#pragma once
+
+#include "logging/contract.h"
+
+namespace dbx {
+
+class NoLog {
+ public:
+  static constexpr LogTraits kTraits = {.name = "LOG_NO",
+                                        .payload = PayloadKind::kNone,
+                                        .logs = false,
+                                        .tracks_reads = false,
+                                        .reserve_before_recheck = false,
+                                        .single_stream = false,
+                                        .has_anchors = false,
+                                        .replay_order = ReplayOrder::kNone};
+  struct TxnState {};
+
+  void Begin(TxnState&) {}
+  void OnRead(TxnState&, Meta) {}
+  void OnWrite(TxnState&, Meta) {}
+  void FreshMeta(Meta) const {}
+  bool Forgettable(Meta) const { return true; }
+  size_t meta_bytes() const { return 0; }
+
+  bool Reserve(TxnState&, const auto&) { return true; }
+  void PublishRead(TxnState&, Meta) {}
+  void Submit(TxnState&, const auto&) {}
+  void Void(TxnState&) {}
+  void PublishWrite(TxnState&, Meta) {}
+
+  size_t point_words() const { return 0; }
+  void CommitPoint(const TxnState&, uint64_t*) const {}
+  void ReadOnlyPoint(const TxnState&, uint64_t*) const {}
+  bool IsDurable(const uint64_t*) const { return true; }
+};
+
+}  // namespace dbx

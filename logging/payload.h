@@ -1,0 +1,57 @@
+// What a transaction's record says: the command that was run, or the images that it wrote. A log scheme is a
+// template over one of these; both write straight into the transaction's place in the log.
+#pragma once
+
+#include <cstring>
+
+#include "logging/contract.h"
+#include "logging/format.h"
+#include "logging/record_builder.h"
+
+namespace dbx {
+
+// Every body starts with the transaction id; what follows it is the payload's.
+inline constexpr size_t kTxnIdBytes = sizeof(TxnId);
+
+struct CommandPayload {
+  static constexpr PayloadKind kKind = PayloadKind::kCommand;
+  static constexpr format::RecordKind kRecordKind = format::RecordKind::kCommand;
+
+  static size_t Bytes(const auto& txn) { return txn.args().size() - kTxnIdBytes; }
+  static void Encode(const auto& txn, std::byte* to) {
+    const std::span<const std::byte> args = txn.args();
+    std::memcpy(to, args.data() + kTxnIdBytes, args.size() - kTxnIdBytes);
+  }
+};
+
+struct DataPayload {
+  static constexpr PayloadKind kKind = PayloadKind::kData;
+  static constexpr format::RecordKind kRecordKind = format::RecordKind::kData;
+
+  static size_t Bytes(const auto& txn) {
+    size_t bytes = 0;
+    txn.ForEachImage([&](const Table& table, Key, bool deleted, const std::byte*) {
+      bytes += sizeof(format::WriteEntry) + (deleted ? 0 : AlignRecord(table.tuple_bytes()));
+    });
+    return bytes;
+  }
+  static void Encode(const auto& txn, std::byte* to) {
+    txn.ForEachImage([&](const Table& table, Key key, bool deleted, const std::byte* image) {
+      format::WriteEntry entry{};
+      entry.key = key;
+      entry.table = table.id().value();
+      entry.op = static_cast<uint8_t>(deleted ? format::WriteOp::kDelete : format::WriteOp::kPut);
+      entry.length = deleted ? 0 : table.tuple_bytes();
+      std::memcpy(to, &entry, sizeof entry);
+      to += sizeof entry;
+      if (deleted) return;
+      // The zero padding first: the image then overwrites all of it but its own tail.
+      const uint32_t padded = AlignRecord(entry.length);
+      if (padded != entry.length) std::memset(to + padded - format::kRecordAlignment, 0, format::kRecordAlignment);
+      std::memcpy(to, image, entry.length);
+      to += padded;
+    });
+  }
+};
+
+}  // namespace dbx

@@ -1,0 +1,42 @@
+// Builds records in place: the header goes in front of a body that is already there, and the checksums are taken
+// while the bytes are in cache. Used by the log schemes and the writer; any thread on its own place.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+
+#include "base/crc32c.h"
+#include "logging/format.h"
+
+namespace dbx {
+
+constexpr uint32_t AlignRecord(size_t bytes) {
+  return static_cast<uint32_t>((bytes + format::kRecordAlignment - 1) & ~(format::kRecordAlignment - 1));
+}
+
+inline uint32_t HeaderCrc(const format::RecordHeader& header) {
+  return Crc32c(std::as_bytes(std::span(&header, 1)).subspan(sizeof header.header_crc));
+}
+
+// Completes the record at `at`, whose body is in place behind the header.
+inline void SealRecord(std::byte* at, format::RecordHeader header) {
+  header.body_crc = Crc32c(std::span(at + sizeof header, header.length - sizeof header));
+  header.header_crc = HeaderCrc(header);
+  std::memcpy(at, &header, sizeof header);
+}
+
+// A VOID record's body means nothing and is not covered.
+inline void BuildVoid(std::byte* at, uint64_t lsn, uint32_t bytes, uint32_t salt, uint32_t log_index) {
+  format::RecordHeader header{};
+  header.salt = salt;
+  header.length = bytes;
+  header.lsn = lsn;
+  header.kind = static_cast<uint8_t>(format::RecordKind::kVoid);
+  header.log_index = static_cast<uint8_t>(log_index);
+  header.header_crc = HeaderCrc(header);
+  std::memcpy(at, &header, sizeof header);
+}
+
+}  // namespace dbx

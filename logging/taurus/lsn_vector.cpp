@@ -1,0 +1,110 @@
+// The instruction sets behind lsn_vector.h. Vector loads and stores of aligned 8-byte elements do not tear an
+// element on x86-64, which is all that the callers need; C++ has no name for that, so the thread sanitizer is
+// run on the scalar path, which says the same with atomics.
+#include "logging/taurus/lsn_vector.h"
+
+#include <immintrin.h>
+
+#include "base/error.h"
+
+namespace dbx {
+namespace {
+
+void RaiseScalar(uint64_t* lv, const uint64_t* shared, size_t n) {
+  for (size_t j = 0; j < n; ++j) {
+    const uint64_t value = lv::Load(shared[j]);
+    if (value > lv[j]) lv[j] = value;
+  }
+}
+void StoreScalar(uint64_t* shared, const uint64_t* lv, size_t n) {
+  for (size_t j = 0; j < n; ++j) lv::Store(shared[j], lv[j]);
+}
+uint32_t ExceedsScalar(const uint64_t* lv, const uint64_t* shared, size_t n) {
+  uint32_t mask = 0;
+  for (size_t j = 0; j < n; ++j) mask |= uint32_t{lv[j] > lv::Load(shared[j])} << j;
+  return mask;
+}
+constexpr LsnVectorOps kScalar = {RaiseScalar, StoreScalar, ExceedsScalar, "scalar"};
+
+// LSNs stay below 2^63, so AVX2's signed comparison is right.
+__attribute__((target("avx2"))) void RaiseAvx2(uint64_t* lv, const uint64_t* shared, size_t n) {
+  size_t j = 0;
+  for (; j + 4 <= n; j += 4) {
+    const __m256i a = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(lv + j));
+    const __m256i b = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(shared + j));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(lv + j), _mm256_blendv_epi8(a, b, _mm256_cmpgt_epi64(b, a)));
+  }
+  RaiseScalar(lv + j, shared + j, n - j);
+}
+__attribute__((target("avx2"))) void StoreAvx2(uint64_t* shared, const uint64_t* lv, size_t n) {
+  size_t j = 0;
+  for (; j + 4 <= n; j += 4) {
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(shared + j),
+                        _mm256_loadu_si256(reinterpret_cast<const __m256i*>(lv + j)));
+  }
+  StoreScalar(shared + j, lv + j, n - j);
+}
+__attribute__((target("avx2"))) uint32_t ExceedsAvx2(const uint64_t* lv, const uint64_t* shared, size_t n) {
+  size_t j = 0;
+  uint32_t mask = 0;
+  for (; j + 4 <= n; j += 4) {
+    const __m256i a = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(lv + j));
+    const __m256i b = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(shared + j));
+    const int greater = _mm256_movemask_pd(_mm256_castsi256_pd(_mm256_cmpgt_epi64(a, b)));
+    mask |= static_cast<uint32_t>(greater) << j;
+  }
+  return mask | (ExceedsScalar(lv + j, shared + j, n - j) << j);
+}
+constexpr LsnVectorOps kAvx2 = {RaiseAvx2, StoreAvx2, ExceedsAvx2, "avx2"};
+
+__attribute__((target("avx512f"))) __mmask8 Lanes(size_t n) {
+  return static_cast<__mmask8>(n >= 8 ? 0xFF : (1u << n) - 1);
+}
+__attribute__((target("avx512f"))) void RaiseAvx512(uint64_t* lv, const uint64_t* shared, size_t n) {
+  for (size_t j = 0; j < n; j += 8) {
+    const __mmask8 lanes = Lanes(n - j);
+    const __m512i a = _mm512_maskz_loadu_epi64(lanes, lv + j);
+    const __m512i b = _mm512_maskz_loadu_epi64(lanes, shared + j);
+    _mm512_mask_storeu_epi64(lv + j, lanes, _mm512_maskz_max_epu64(lanes, a, b));
+  }
+}
+__attribute__((target("avx512f"))) void StoreAvx512(uint64_t* shared, const uint64_t* lv, size_t n) {
+  for (size_t j = 0; j < n; j += 8) {
+    const __mmask8 lanes = Lanes(n - j);
+    _mm512_mask_storeu_epi64(shared + j, lanes, _mm512_maskz_loadu_epi64(lanes, lv + j));
+  }
+}
+__attribute__((target("avx512f"))) uint32_t ExceedsAvx512(const uint64_t* lv, const uint64_t* shared, size_t n) {
+  uint32_t mask = 0;
+  for (size_t j = 0; j < n; j += 8) {
+    const __mmask8 lanes = Lanes(n - j);
+    const __m512i a = _mm512_maskz_loadu_epi64(lanes, lv + j);
+    const __m512i b = _mm512_maskz_loadu_epi64(lanes, shared + j);
+    mask |= static_cast<uint32_t>(_mm512_cmpgt_epu64_mask(a, b)) << j;
+  }
+  return mask;
+}
+constexpr LsnVectorOps kAvx512 = {RaiseAvx512, StoreAvx512, ExceedsAvx512, "avx512"};
+
+}  // namespace
+
+const LsnVectorOps* lsn_vector_ops = &kScalar;
+
+std::string SelectLsnVectorOps(const std::string& simd) {
+  const bool has_avx2 = __builtin_cpu_supports("avx2");
+  const bool has_avx512 = __builtin_cpu_supports("avx512f");
+  if (simd == "avx512" && !has_avx512) throw Error(ExitStatus::kUsage, "--simd=avx512: this machine has no AVX-512; use --simd=auto");
+  if (simd == "avx2" && !has_avx2) throw Error(ExitStatus::kUsage, "--simd=avx2: this machine has no AVX2; use --simd=auto");
+  if (simd == "scalar") {
+    lsn_vector_ops = &kScalar;
+  } else if (simd == "avx2" || (simd == "auto" && !has_avx512 && has_avx2)) {
+    lsn_vector_ops = &kAvx2;
+  } else if (simd == "avx512" || (simd == "auto" && has_avx512)) {
+    lsn_vector_ops = &kAvx512;
+  } else {
+    lsn_vector_ops = &kScalar;
+  }
+  return std::string(lsn_vector_ops->name);
+}
+
+}  // namespace dbx

@@ -1,0 +1,180 @@
+// Taurus (Xia et al., PVLDB 14(2), 2021): parallel logging with LSN vectors.
+//
+// Symbols of the paper and their names here:
+//   T.LV       TxnState::lv            what the transaction depends on, per log; own place included once reserved
+//   readLV     second half of a row's metadata: the largest vector of those who read the row (commands only)
+//   writeLV    first half: the vector of the last writer
+//   PLV        LogSet::durable()       how far each log is durable
+//   LPLV       lplv_                   the last anchor in a log: elements it covers are left out of records (Alg. 5)
+//   delta      Options::forget_delta_bytes
+//
+// Where this differs from the paper: a transaction reserves its place after its write locks and before its reads are
+// re-checked, and only then raises readLV, so that a later writer also learns of its own LSN (Alg. 6 raises
+// readLV without it), and a writer merges readLV too. Records with data need write-read and write-write dependencies
+// only, so rows keep no readLV then. The anchor is trusted for compression only after its place in the log exists,
+// and it holds what had been durable before.
+//
+// Record LV: the vector before the own place was merged; the record's position says the rest.
+//
+// A worker writes to the logs w, w + W, w + 2W ... (W workers) in turns if there are more logs than workers, to log
+// w mod n otherwise.
+#pragma once
+
+#include <bit>
+#include <cstring>
+#include <memory>
+
+#include "base/cache_line.h"
+#include "logging/contract.h"
+#include "logging/log_set.h"
+#include "logging/payload.h"
+#include "logging/taurus/lsn_vector.h"
+
+namespace dbx {
+
+template <class Payload>
+class TaurusLog {
+ public:
+  static constexpr bool kTracksReads = Payload::kKind == PayloadKind::kCommand;
+  static constexpr LogTraits kTraits = {.name = "LOG_TAURUS",
+                                        .payload = Payload::kKind,
+                                        .logs = true,
+                                        .tracks_reads = kTracksReads,
+                                        .reserve_before_recheck = kTracksReads,
+                                        .single_stream = false,
+                                        .has_anchors = true,
+                                        .replay_order = ReplayOrder::kPartial};
+  struct Options {
+    bool compress = true;             // leave out what the anchor covers
+    uint64_t forget_delta_bytes = 0;  // metadata older than durable - delta is forgettable
+  };
+
+  struct TxnState {
+    alignas(kCacheLineBytes) uint64_t lv[format::kMaxLogs] = {};
+    uint64_t own_dependency = 0;  // lv[log] before the own place was merged
+    uint32_t lv_mask = 0;         // elements that the record stores
+    uint32_t log = 0;
+    uint32_t worker = 0;
+    uint32_t turn = 0;
+    LogStream::Place place;
+  };
+
+  TaurusLog(LogSet& logs, const Options& options)
+      : logs_(logs), options_(options), n_(logs.count()), lplv_(std::make_unique<DurableVector[]>(n_)) {}
+
+  static size_t meta_bytes(uint32_t logs) { return logs * sizeof(uint64_t) * (kTracksReads ? 2 : 1); }
+  size_t meta_bytes() const { return meta_bytes(n_); }
+
+  void InitWorker(TxnState& state, WorkerId worker) {
+    state.worker = worker.value();
+    state.log = worker.value() % n_;
+  }
+
+  void Begin(TxnState& state) { std::memset(state.lv, 0, n_ * sizeof(uint64_t)); }
+
+  void OnRead(TxnState& state, Meta meta) { lv::Raise(state.lv, WriteLv(meta), n_); }
+  void OnWrite(TxnState& state, Meta meta) {
+    lv::Raise(state.lv, WriteLv(meta), n_);
+    if constexpr (kTracksReads) lv::Raise(state.lv, ReadLv(meta), n_);
+  }
+
+  void FreshMeta(Meta meta) const {
+    for (uint32_t j = 0; j < n_; ++j) {
+      const uint64_t durable = lv::Load(logs_.durable().lsn[j]);
+      const uint64_t fresh = durable > options_.forget_delta_bytes ? durable - options_.forget_delta_bytes : 0;
+      lv::Store(WriteLv(meta)[j], fresh);
+      if constexpr (kTracksReads) lv::Store(ReadLv(meta)[j], fresh);
+    }
+  }
+  bool Forgettable(Meta meta) const {
+    for (uint32_t j = 0; j < n_; ++j) {
+      uint64_t newest = lv::Load(WriteLv(meta)[j]);
+      if constexpr (kTracksReads) newest = std::max(newest, lv::Load(ReadLv(meta)[j]));
+      // Zero depends on nothing. Beyond that the sum cannot wrap: LSNs stay below 2^63.
+      if (newest != 0 && newest + options_.forget_delta_bytes > lv::Load(logs_.durable().lsn[j])) return false;
+    }
+    return true;
+  }
+
+  bool Reserve(TxnState& state, const auto& txn) {
+    TakeTurn(state);
+    LogStream& stream = logs_.stream(state.log);
+    // The anchor is read before the place is taken: it lies before our record in the log.
+    state.lv_mask = options_.compress ? lv::Exceeds(state.lv, lplv_[state.log].lsn, n_) : (1u << n_) - 1;
+    const size_t bytes = sizeof(format::RecordHeader) + kTxnIdBytes +
+                         std::popcount(state.lv_mask) * sizeof(uint64_t) + Payload::Bytes(txn);
+    if (bytes > stream.max_record_bytes()) return false;
+    state.place = stream.Reserve(state.worker, AlignRecord(bytes));
+    state.own_dependency = state.lv[state.log];
+    state.lv[state.log] = state.place.end();
+    return true;
+  }
+
+  void PublishRead(TxnState& state, Meta meta) {
+    if constexpr (kTracksReads) lv::RaiseShared(ReadLv(meta), state.lv, n_);
+  }
+
+  void Submit(TxnState& state, const auto& txn) {
+    LogStream& stream = logs_.stream(state.log);
+    std::byte* const at = stream.at(state.place);
+    std::byte* to = at + sizeof(format::RecordHeader);
+    std::memcpy(to, txn.args().data(), kTxnIdBytes);
+    to += kTxnIdBytes;
+    for (uint32_t mask = state.lv_mask; mask != 0; mask &= mask - 1) {
+      const auto j = static_cast<uint32_t>(std::countr_zero(mask));
+      const uint64_t element = j == state.log ? state.own_dependency : state.lv[j];
+      std::memcpy(to, &element, sizeof element);
+      to += sizeof element;
+    }
+    Payload::Encode(txn, to);
+    format::RecordHeader header{};
+    header.salt = stream.salt();
+    header.length = state.place.bytes;
+    header.lsn = state.place.lsn;
+    header.kind = static_cast<uint8_t>(Payload::kRecordKind);
+    header.log_index = static_cast<uint8_t>(state.log);
+    header.lv_mask = static_cast<uint16_t>(state.lv_mask);
+    header.procedure = txn.procedure().value();
+    SealRecord(at, header);
+    stream.Submit(state.worker, state.place);
+  }
+  void Void(TxnState& state) { logs_.stream(state.log).Void(state.worker, state.place); }
+
+  // T.LV covers the row's writeLV, which it took in when it locked the row.
+  void PublishWrite(TxnState& state, Meta meta) { lv::StoreShared(WriteLv(meta), state.lv, n_); }
+
+  // On the stream's writer.
+  void AppendAnchor(LogStream& stream) {
+    DurableVector durable;
+    for (uint32_t j = 0; j < n_; ++j) durable.lsn[j] = lv::Load(logs_.durable().lsn[j]);
+    if (!stream.AppendAnchor(durable.lsn, n_)) return;
+    for (uint32_t j = 0; j < n_; ++j) lv::Store(lplv_[stream.index()].lsn[j], durable.lsn[j]);
+  }
+
+  size_t point_words() const { return n_; }
+  void CommitPoint(const TxnState& state, uint64_t* point) const {
+    for (uint32_t j = 0; j < n_; ++j) point[j] = state.lv[j];
+  }
+  void ReadOnlyPoint(const TxnState& state, uint64_t* point) const { CommitPoint(state, point); }
+  bool IsDurable(const uint64_t* point) const { return lv::CoveredBy(point, logs_.durable().lsn, n_); }
+
+ private:
+  // Transactions that a worker writes to one log before it turns to its next.
+  static constexpr uint32_t kTxnsPerTurn = 256;
+
+  void TakeTurn(TxnState& state) {
+    if (logs_.workers() >= n_ || ++state.turn < kTxnsPerTurn) return;
+    state.turn = 0;
+    state.log += logs_.workers();
+    if (state.log >= n_) state.log = state.worker % n_;
+  }
+  uint64_t* WriteLv(Meta meta) const { return reinterpret_cast<uint64_t*>(meta); }
+  uint64_t* ReadLv(Meta meta) const { return reinterpret_cast<uint64_t*>(meta) + n_; }
+
+  LogSet& logs_;
+  const Options options_;
+  const uint32_t n_;
+  std::unique_ptr<DurableVector[]> lplv_;  // one vector per log
+};
+
+}  // namespace dbx

@@ -1,0 +1,124 @@
+// A transaction: one worker's stored procedure calls, one after the other, under a concurrency control and a log.
+//
+//   run: access -> order 1 (lock writes) -> Reserve -> publish reads -> order 2 (re-check) -> Submit | Void
+//        -> install -> publish writes -> release -> [device] -> ack
+//
+// `Commit` is that sentence. The concurrency control decides when a row's log metadata is stable, the log scheme what
+// it means, and the order of the stages is here alone.
+//
+// Schemes whose place in the log need not order reads (data logging) reserve after the re-check: an abort then costs
+// no space. One object per worker.
+#pragma once
+
+#include <span>
+
+#include "base/check.h"
+#include "base/outcome.h"
+#include "base/types.h"
+#include "benchmarks/workload.h"
+#include "concurrency_control/contract.h"
+#include "logging/contract.h"
+#include "system/result.h"
+
+namespace dbx {
+
+// How a call ended, to its worker.
+struct CallResult {
+  Outcome outcome;     // kOk: pre-committed; kRollback: over, without effect; kConflict: run it again
+  AbortReason reason;  // of a kConflict
+  bool wrote;          // has a record in the log
+};
+
+template <class Cc, class Log>
+class Transaction {
+ public:
+  Transaction(typename Cc::Shared& shared, Log& log, typename Log::TxnState& log_state, WorkerId worker)
+      : log_(log), log_state_(log_state), cc_(shared, log_state, worker) {}
+
+  // --- what a stored procedure calls (benchmarks/txn_context.h) ---
+  Outcome Read(Table& table, Key key, auto&& visit) { return cc_.Read(table, key, visit); }
+  Outcome Update(Table& table, Key key, auto&& change) { return cc_.Update(table, key, change); }
+  Outcome Insert(Table& table, Key key, std::span<const std::byte> tuple) { return cc_.Insert(table, key, tuple); }
+  Outcome Delete(Table& table, Key key) { return cc_.Delete(table, key); }
+
+  // --- what its log reads (LoggedTxn) ---
+  ProcedureId procedure() const { return call_->procedure; }
+  std::span<const std::byte> args() const { return call_->args; }
+  void ForEachImage(auto&& visit) const {
+    cc_.ForEachWrite([&](const WriteRef& write) { visit(*write.table, write.key, write.deleted, write.image); });
+  }
+
+  // --- what its worker calls ---
+
+  // Runs the call once, up to pre-commit or abort. The commit point goes to `point`.
+  template <class WorkloadT>
+  CallResult Run(WorkloadT& workload, const Call& call, uint64_t* point) {
+    call_ = &call;
+    log_.Begin(log_state_);
+    cc_.Begin();
+    const Outcome outcome = workload.Run(*this, call.procedure, call.args);
+    if (outcome == Outcome::kOk) return Commit(point);
+    if (outcome == Outcome::kConflict) return Abort(AbortReason::kLockConflict);
+    return GiveUp(outcome);
+  }
+
+ private:
+  CallResult Commit(uint64_t* point) {
+    if (!cc_.LockWrites()) return Abort(AbortReason::kValidation);
+    if (cc_.read_only()) return CommitReadOnly(point);
+    if constexpr (Log::kTraits.reserve_before_recheck) {
+      if (!log_.Reserve(log_state_, *this)) return Abort(AbortReason::kRecordTooLarge);
+      PublishReads();
+      if (!cc_.Recheck()) {
+        log_.Void(log_state_);
+        return Abort(AbortReason::kValidation);
+      }
+    } else {
+      if (!cc_.Recheck()) return Abort(AbortReason::kValidation);
+      if (!log_.Reserve(log_state_, *this)) return Abort(AbortReason::kRecordTooLarge);
+    }
+    log_.Submit(log_state_, *this);
+    cc_.Install();
+    cc_.ForEachWrite([this](const WriteRef& write) { log_.PublishWrite(log_state_, write.meta); });
+    log_.CommitPoint(log_state_, point);
+    cc_.Release();
+    return {Outcome::kOk, AbortReason::kCount, true};
+  }
+
+  // A reader leaves no record: it only waits for what it read.
+  CallResult CommitReadOnly(uint64_t* point) {
+    log_.ReadOnlyPoint(log_state_, point);
+    if (!cc_.Recheck()) return Abort(AbortReason::kValidation);
+    cc_.Release();
+    return {Outcome::kOk, AbortReason::kCount, false};
+  }
+
+  void PublishReads() {
+    if constexpr (Log::kTraits.tracks_reads) {
+      cc_.ForEachRead([this](Meta meta) { log_.PublishRead(log_state_, meta); });
+    }
+  }
+
+  CallResult Abort(AbortReason reason) {
+    cc_.Abort();
+    const bool hopeless = reason == AbortReason::kRecordTooLarge;
+    return {hopeless ? Outcome::kRollback : Outcome::kConflict, reason, false};
+  }
+
+  // The procedure ended without success. If what it read does not hold, that may be why: run it again.
+  CallResult GiveUp(Outcome outcome) {
+    if (!cc_.LockWrites() || !cc_.Recheck()) return Abort(AbortReason::kValidation);
+    cc_.Abort();
+    const AbortReason reason = outcome == Outcome::kNotFound ? AbortReason::kNotFound
+                               : outcome == Outcome::kExists ? AbortReason::kExists
+                                                             : AbortReason::kCount;
+    return {Outcome::kRollback, reason, false};
+  }
+
+  Log& log_;
+  typename Log::TxnState& log_state_;
+  Cc cc_;
+  const Call* call_ = nullptr;
+};
+
+}  // namespace dbx
