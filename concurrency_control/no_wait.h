@@ -42,7 +42,7 @@ class NoWait {
     EpochClock& clock;
     typename Locks::Shared locks;
   };
-  static size_t RowMetaBytes(const Log& log) { return Locks::RowMetaBytes(log); }
+  static size_t RowMetaBytes(size_t log_meta_bytes) { return Locks::RowMetaBytes(log_meta_bytes); }
 
   NoWait(Shared& shared, typename Log::TxnState& log_state, WorkerId worker)
       : log_(shared.log), log_state_(log_state), worker_(worker), locks_(shared.locks),

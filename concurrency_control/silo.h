@@ -48,7 +48,7 @@ class Silo {
     Log& log;
     EpochClock& clock;
   };
-  static size_t RowMetaBytes(const Log& log) { return log.meta_bytes(); }
+  static size_t RowMetaBytes(size_t log_meta_bytes) { return log_meta_bytes; }
 
   Silo(Shared& shared, typename Log::TxnState& log_state, WorkerId worker)
       : log_(shared.log), log_state_(log_state), worker_(worker), clock_(shared.clock), images_(kInitialImageBytes),

@@ -13,6 +13,7 @@
 //   CommitPoint(state, point)                    what must be durable before the transaction may be acknowledged
 //   ReadOnlyPoint(state, point)                  the same for one that wrote nothing: what it read must be durable
 //   IsDurable(point)                             a point is point_words() 64-bit words, kept by the ack queue
+//   ThrowIfFailed()                              a device has failed: nothing more will become durable
 //
 // A scheme never includes a concurrency control, nor the other way round; system/transaction.h owns the order.
 //

@@ -22,6 +22,7 @@ class NoLog {
   void OnWrite(TxnState&, Meta) {}
   void FreshMeta(Meta) const {}
   bool Forgettable(Meta) const { return true; }
+  static size_t meta_bytes(uint32_t) { return 0; }
   size_t meta_bytes() const { return 0; }
 
   bool Reserve(TxnState&, const auto&) { return true; }
@@ -34,6 +35,7 @@ class NoLog {
   void CommitPoint(const TxnState&, uint64_t*) const {}
   void ReadOnlyPoint(const TxnState&, uint64_t*) const {}
   bool IsDurable(const uint64_t*) const { return true; }
+  void ThrowIfFailed() const {}
 };
 
 }  // namespace dbx

@@ -32,7 +32,7 @@ class SerialLog {
     LogStream::Place place;
   };
 
-  SerialLog(LogSet& logs, const Options&) : stream_(logs.stream(0)) {}
+  SerialLog(LogSet& logs, const Options&) : logs_(logs), stream_(logs.stream(0)) {}
 
   static size_t meta_bytes(uint32_t) { return 0; }
   size_t meta_bytes() const { return 0; }
@@ -73,8 +73,10 @@ class SerialLog {
   void CommitPoint(const TxnState& state, uint64_t* point) const { point[0] = state.place.end(); }
   void ReadOnlyPoint(const TxnState&, uint64_t* point) const { point[0] = stream_.reserved_until(); }
   bool IsDurable(const uint64_t* point) const { return stream_.persistent_until() >= point[0]; }
+  void ThrowIfFailed() const { logs_.ThrowIfFailed(); }
 
  private:
+  LogSet& logs_;
   LogStream& stream_;
 };
 

@@ -157,6 +157,7 @@ class TaurusLog {
   }
   void ReadOnlyPoint(const TxnState& state, uint64_t* point) const { CommitPoint(state, point); }
   bool IsDurable(const uint64_t* point) const { return lv::CoveredBy(point, logs_.durable().lsn, n_); }
+  void ThrowIfFailed() const { logs_.ThrowIfFailed(); }
 
  private:
   // Transactions that a worker writes to one log before it turns to its next.

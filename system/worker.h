@@ -1,0 +1,190 @@
+// A worker: runs its list of calls in turn, acknowledges what has become durable, keeps its own statistics.
+//
+// It never waits for the log to harden a transaction: it goes on, up to the capacity of its acknowledgement queue. It
+// prefetches index buckets and rows of the calls queued behind the current one, so that most memory is in cache when
+// it is needed. Statistics and latency histogram are the worker's own; they are read after it has been joined.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <thread>
+
+#include "base/clock.h"
+#include "base/epoch.h"
+#include "base/spin.h"
+#include "benchmarks/workload.h"
+#include "system/ack_file.h"
+#include "system/ack_queue.h"
+#include "system/result.h"
+#include "system/transaction.h"
+
+namespace dbx {
+
+// What the main thread tells all workers.
+struct RunControl {
+  std::atomic<bool> go{false};        // start the measured interval
+  std::atomic<bool> stop{false};      // end it
+  std::atomic<uint32_t> warm{0};      // workers that are done with their warm-up
+  std::atomic<uint32_t> finished{0};  // workers that have run all their transactions
+};
+
+struct WorkerOptions {
+  uint64_t txn_count = 0;     // in the measured interval; 0: until told to stop
+  uint64_t warmup_count = 0;  // before it
+  uint64_t abort_penalty_ns = 0;
+  size_t ack_queue_length = 1 << 15;
+};
+
+template <class Cc, class Log, class WorkloadT>
+class Worker {
+ public:
+  // `calls` must not be empty unless no transaction is asked for.
+  Worker(WorkerId id, typename Cc::Shared& shared, Log& log, WorkloadT& workload, CallList calls,
+         const WorkerOptions& options, AckFile* ack_file)
+      : id_(id), shared_(shared), log_(log), workload_(workload), calls_(std::move(calls)), options_(options),
+        ack_file_(ack_file), transaction_(shared, log, log_state_, id), acks_(log, options.ack_queue_length) {
+    if constexpr (Log::kTraits.logs) log_.InitWorker(log_state_, id);
+  }
+
+  // The thread's body. Throws when the log fails.
+  void Run(RunControl& control) {
+    EpochSection epoch(shared_.clock, id_);
+    now_ = Clock::NowTicks();
+    for (uint64_t n = 0; n < options_.warmup_count && !control.stop.load(std::memory_order_relaxed); ++n) {
+      RunNext(control);
+    }
+    control.warm.fetch_add(1);
+    SpinWait wait;
+    while (!control.go.load(std::memory_order_acquire)) wait.Wait();
+    stats_ = {};
+    latency_ = {};
+    begin_ = now_ = Clock::NowTicks();
+    for (uint64_t n = 0; options_.txn_count == 0 || n < options_.txn_count; ++n) {
+      if (control.stop.load(std::memory_order_relaxed)) break;
+      RunNext(control);
+    }
+    stats_.run_seconds = Clock::ToSeconds(Clock::NowTicks() - begin_);
+    // What is acknowledged after the interval has ended counts towards latency, not towards throughput.
+    counting_ = options_.txn_count != 0;
+    control.finished.fetch_add(1);
+    Drain();
+  }
+
+  const WorkerStats& stats() const { return stats_; }
+  const LatencyHistogram& latency() const { return latency_; }
+
+ private:
+  // How many calls ahead their buckets and their rows are fetched.
+  static constexpr size_t kBucketsAhead = 6;
+  static constexpr size_t kRowsAhead = 3;
+  static constexpr std::chrono::microseconds kAckWait{50};
+
+  void RunNext(RunControl& control) {
+    Call& call = NextCall();
+    call.set_txn_id(TxnId::Make(id_, sequence_++));
+    const uint64_t begin_ticks = now_;
+    if (acks_.full()) WaitForAcks();
+    SpinWait backoff;
+    for (;;) {
+      shared_.clock.Refresh(id_);
+      const CallResult result = transaction_.Run(workload_, call, acks_.NextPoint());
+      if (result.reason != AbortReason::kCount) ++stats_.aborts[static_cast<size_t>(result.reason)];
+      if (result.outcome != Outcome::kConflict) {
+        Finish(call, result, begin_ticks);
+        return;
+      }
+      if (control.stop.load(std::memory_order_relaxed)) return;
+      PayPenalty(backoff);
+    }
+  }
+
+  Call& NextCall() {
+    const size_t count = calls_.calls.size();
+    const auto at = [&](size_t ahead) -> Call& {
+      const size_t index = next_ + ahead;
+      return calls_.calls[index < count ? index : index % count];
+    };
+    workload_.PrefetchBuckets(at(kBucketsAhead));
+    workload_.PrefetchRows(at(kRowsAhead));
+    Call& call = calls_.calls[next_];
+    next_ = next_ + 1 == count ? 0 : next_ + 1;
+    return call;
+  }
+
+  void Finish(const Call& call, const CallResult& result, uint64_t begin_ticks) {
+    now_ = Clock::NowTicks();
+    if (result.outcome == Outcome::kRollback) {
+      ++stats_.user_rollbacks;
+      return;
+    }
+    ++stats_.executed;
+    if constexpr (Log::kTraits.logs) {
+      acks_.Push(call.txn_id(), result.wrote, begin_ticks);
+      PollAcks();
+    } else {
+      Acknowledge(call.txn_id(), result.wrote, begin_ticks);
+    }
+  }
+
+  bool PollAcks() {
+    return acks_.Poll([this](TxnId id, bool wrote, uint64_t begin_ticks) { Acknowledge(id, wrote, begin_ticks); });
+  }
+
+  void Acknowledge(TxnId id, bool wrote, uint64_t begin_ticks) {
+    // What began before the measured interval is warm-up.
+    if (begin_ticks >= begin_) {
+      stats_.acknowledged += counting_;
+      latency_.Record(Clock::ToNanos(now_ - begin_ticks));
+    }
+    if (ack_file_ != nullptr && wrote) ack_file_->Acknowledge(id);
+  }
+
+  void PayPenalty(SpinWait& backoff) {
+    if (options_.abort_penalty_ns == 0) return backoff.Wait();
+    const uint64_t begin = Clock::NowTicks();
+    while (Clock::ToNanos(Clock::NowTicks() - begin) < options_.abort_penalty_ns) PollAcks();
+  }
+
+  void WaitForAcks() {
+    const uint64_t begin = Clock::NowTicks();
+    shared_.clock.Leave(id_);
+    for (;;) {
+      now_ = Clock::NowTicks();
+      if (PollAcks()) break;
+      log_.ThrowIfFailed();
+      std::this_thread::sleep_for(kAckWait);
+    }
+    shared_.clock.Enter(id_);
+    stats_.wait_seconds += Clock::ToSeconds(now_ - begin);
+  }
+
+  void Drain() {
+    shared_.clock.Leave(id_);
+    while (!acks_.empty()) {
+      now_ = Clock::NowTicks();
+      if (PollAcks()) continue;
+      log_.ThrowIfFailed();
+      std::this_thread::sleep_for(kAckWait);
+    }
+  }
+
+  const WorkerId id_;
+  typename Cc::Shared& shared_;
+  Log& log_;
+  WorkloadT& workload_;
+  CallList calls_;
+  const WorkerOptions options_;
+  AckFile* const ack_file_;
+  typename Log::TxnState log_state_;
+  Transaction<Cc, Log> transaction_;
+  AckQueue<Log> acks_;
+  size_t next_ = 0;
+  uint64_t sequence_ = 0;
+  uint64_t now_ = 0;
+  uint64_t begin_ = 0;
+  bool counting_ = true;
+  WorkerStats stats_;
+  LatencyHistogram latency_;
+};
+
+}  // namespace dbx
