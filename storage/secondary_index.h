@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
@@ -29,7 +30,7 @@ class SecondaryIndex {
   const std::string& name() const { return name_; }
   uint64_t entry_count() const { return primaries_.size(); }
   size_t memory_bytes() const;
-  // A digest of every entry, independent of the order in which they were added.
+  // A digest of every entry, independent of the order in which they were added. After Freeze only.
   uint64_t Digest() const;
 
  private:
@@ -43,9 +44,15 @@ class SecondaryIndex {
     uint32_t begin = 0;
     uint32_t count = 0;  // 0: empty slot
   };
+
+  size_t HomeSlot(uint64_t search_key) const;
+  void BuildSlots(const std::vector<Slot>& runs);
+
   std::string name_;
+  bool frozen_ = false;
+  std::mutex mutex_;  // guards loading_ until Freeze
   std::vector<Entry> loading_;
-  std::vector<Slot> slots_;
+  std::vector<Slot> slots_;  // a power of two, at most half full
   std::vector<Key> primaries_;
 };
 

@@ -46,34 +46,53 @@ class Table {
     });
   }
 
-  // Adds a present row while nobody else uses the key (initial load). Throws Error when the key exists.
+  // Adds a present row, its control word 0 but for being there and its log metadata all zero (initial load).
+  // Threads may load side by side, each as another worker. Throws Error when the key exists.
   void LoadRow(WorkerId worker, Key key, std::span<const std::byte> tuple);
 
-  // Takes an absent row, already marked kGone by the caller who holds its lock, out of the index. Its
-  // memory may be reused by `Recycle` once no thread can still hold a pointer to it.
+  // Takes an absent row, already marked kGone by the caller who holds its lock, out of the index.
   void Unlink(Row* row) { index_.Erase(row); }
+  // Gives the memory of an unlinked row to `worker` for new rows, once no thread can still hold a pointer
+  // to it: EpochClock::RetireEpoch after Unlink, Recycle when SafeEpoch is above that. The control word stays
+  // kGone until the `init` of the row's next life.
   void Recycle(WorkerId worker, Row* row);
 
   void PrefetchBucket(Key key) const { index_.PrefetchBucket(key); }
-  // Fetches the start of the row of `key`, and of each following cache line up to `lines`.
-  void PrefetchRow(Key key, int lines) const;
+  // Fetches the first `lines` cache lines of the row of `key`. Reads the bucket, so PrefetchBucket goes well
+  // ahead of it; touches no row.
+  void PrefetchRow(Key key, int lines) const {
+    const Row* row = index_.Guess(key);
+    if (row != nullptr) PrefetchLines(row, lines);
+  }
+  // Backs the next `rows` rows that this worker creates with pages, ahead of a measured interval.
+  void PrefaultRows(WorkerId worker, uint64_t rows) { arenas_[worker.value()].Prefault(rows * row_bytes_); }
 
   // Visits every row in the index, absent ones too, in no particular order; for single-threaded phases.
   void ForEachRow(const std::function<void(const Row&)>& visit) const;
+  // The same over the part-th of `parts` parts of the index, so that several threads may share the work.
+  template <class Visit>
+  void ForEachRowOfPart(uint64_t part, uint64_t parts, Visit&& visit) const {
+    const uint64_t count = index_.bucket_count();
+    index_.ForEachRow(count * part / parts, count * (part + 1) / parts, visit);
+  }
 
-  uint64_t row_count() const;     // present rows; walks the index
-  size_t memory_bytes() const;    // arenas and index
+  uint64_t row_count() const;   // present rows; walks the index
+  size_t memory_bytes() const;  // arenas and index, in pages that are in use
   size_t index_bytes() const { return index_.memory_bytes(); }
 
  private:
-  Row* Allocate(WorkerId worker, Key key);
+  Row* Allocate(WorkerId worker, Key key) {
+    Row* const row = arenas_[worker.value()].Allocate();
+    row->key = key;
+    return row;
+  }
 
   TableId id_;
   Schema schema_;
   uint32_t tuple_bytes_;
   size_t meta_bytes_;
   size_t tuple_offset_;
-  size_t row_bytes_;
+  size_t row_bytes_;  // a whole row, rounded up to its alignment
   HashIndex index_;
   std::vector<RowArena> arenas_;  // one per worker
 };

@@ -1,0 +1,39 @@
+#include "base/epoch.h"
+
+#include <algorithm>
+
+namespace dbx {
+
+Epoch EpochClock::SafeEpoch() const {
+  // The clock before the slots: a worker whose slot is found idle announces after that, and loads its commit
+  // epoch later still, so it gets at least this epoch.
+  uint64_t safe = now_.value.load(std::memory_order_seq_cst);
+  // An idle slot compares above every epoch. Sequentially consistent loads pair with the exchange in
+  // Announce and, as acquire, with the release in Leave.
+  for (const auto& slot : slots_) safe = std::min(safe, slot.value.load(std::memory_order_seq_cst));
+  return Epoch(safe);
+}
+
+EpochTicker::EpochTicker(EpochClock& clock, std::chrono::milliseconds period)
+    : thread_([this, &clock, period] { Run(clock, period); }) {}
+
+EpochTicker::~EpochTicker() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  wake_.notify_one();
+  thread_.join();
+}
+
+void EpochTicker::Run(EpochClock& clock, std::chrono::milliseconds period) {
+  std::unique_lock lock(mutex_);
+  // Deadlines instead of pauses, so that late wake-ups do not add up; a deadline long missed is dropped.
+  auto deadline = std::chrono::steady_clock::now() + period;
+  while (!wake_.wait_until(lock, deadline, [this] { return stop_; })) {
+    clock.Advance();
+    deadline = std::max(deadline + period, std::chrono::steady_clock::now());
+  }
+}
+
+}  // namespace dbx

@@ -1,0 +1,108 @@
+#include "storage/hash_index.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/spin.h"
+
+namespace dbx {
+namespace {
+
+// Four rows to a bucket of seven slots: 16 bytes of index per row, and one bucket in twenty overflows.
+constexpr uint64_t kRowsPerBucket = 4;
+constexpr uint64_t kBucketsMin = 64;
+constexpr uint32_t kClusteredBitsMax = 12;
+
+constexpr size_t kFirstOverflowBuckets = 64;
+constexpr size_t kLastOverflowBuckets = (size_t{8} << 20) / sizeof(IndexBucket);
+
+uint64_t BucketCount(uint64_t expected_rows, uint32_t clustered_key_bits) {
+  CHECK(clustered_key_bits <= kClusteredBitsMax);
+  // No cluster may be wider than the array, or PlaceOf would have to wrap around twice.
+  const uint64_t buckets_min = std::max(kBucketsMin, uint64_t{1} << clustered_key_bits);
+  return std::max(buckets_min, expected_rows / kRowsPerBucket + 1);
+}
+
+// The slot of a locked chain that holds `word`, or nullptr.
+std::atomic<uint64_t>* SlotOf(IndexBucket& first, uint64_t word) {
+  for (IndexBucket* bucket = &first; bucket != nullptr; bucket = bucket->next()) {
+    for (auto& slot : bucket->slots) {
+      if (slot.load(std::memory_order_relaxed) == word) return &slot;  // ordered by the lock
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+void IndexBucket::Lock() {
+  SpinWait spin;
+  for (;;) {
+    uint64_t seen = header.load(std::memory_order_relaxed);
+    // Acquire: pairs with the release in Unlock.
+    if ((seen & kLocked) == 0 && header.compare_exchange_weak(seen, seen | kLocked, std::memory_order_acquire)) return;
+    spin.Wait();
+  }
+}
+
+HashIndex::HashIndex(uint64_t expected_rows, uint32_t clustered_key_bits)
+    : bucket_count_(BucketCount(expected_rows, clustered_key_bits)),
+      clustered_bits_(clustered_key_bits),
+      clustered_mask_((uint64_t{1} << clustered_key_bits) - 1),
+      memory_(bucket_count_ * sizeof(IndexBucket)) {
+  buckets_ = reinterpret_cast<IndexBucket*>(memory_.data());
+}
+
+HashIndex::Position HashIndex::Locate(IndexBucket& first, Key key, uint32_t tag) {
+  std::atomic<uint64_t>* empty = nullptr;
+  IndexBucket* last = &first;
+  for (IndexBucket* bucket = &first; bucket != nullptr; bucket = bucket->next()) {
+    for (auto& slot : bucket->slots) {
+      // Relaxed: the lock orders us after every earlier change of the chain.
+      const uint64_t word = slot.load(std::memory_order_relaxed);
+      if (word == 0) {
+        if (empty == nullptr) empty = &slot;
+      } else if (word >> kAddressBits == tag && RowOf(word)->key == key) {
+        return Position{RowOf(word), nullptr};
+      }
+    }
+    last = bucket;
+  }
+  if (empty == nullptr) empty = &AppendBucket(*last)->slots[0];
+  return Position{nullptr, empty};
+}
+
+IndexBucket* HashIndex::AppendBucket(IndexBucket& last) {
+  const std::lock_guard lock(overflow_.mutex);
+  auto& chunks = overflow_.chunks;
+  if (chunks.empty() || (overflow_.used_in_last + 1) * sizeof(IndexBucket) > chunks.back().bytes()) {
+    const size_t buckets = std::clamp(overflow_.used, kFirstOverflowBuckets, kLastOverflowBuckets);
+    chunks.emplace_back(buckets * sizeof(IndexBucket));
+    overflow_.used_in_last = 0;
+  }
+  auto* bucket = reinterpret_cast<IndexBucket*>(chunks.back().data()) + overflow_.used_in_last;
+  ++overflow_.used_in_last;
+  ++overflow_.used;
+  // Keeps the lock bit of the first bucket. Release: pairs with next(); the new bucket is all zero.
+  const uint64_t locked = last.header.load(std::memory_order_relaxed) & IndexBucket::kLocked;
+  last.header.store(reinterpret_cast<uint64_t>(bucket) | locked, std::memory_order_release);
+  return bucket;
+}
+
+void HashIndex::Erase(const Row* row) {
+  const Place place = PlaceOf(row->key);
+  IndexBucket& first = buckets_[place.bucket];
+  const ChainLock lock(first);
+  std::atomic<uint64_t>* const slot = SlotOf(first, SlotWord(row, place.tag));
+  CHECK(slot != nullptr);
+  // Release: who sees the slot empty sees what its eraser did before, such as marking the row.
+  slot->store(0, std::memory_order_release);
+}
+
+size_t HashIndex::memory_bytes() const {
+  size_t total = memory_.bytes();
+  for (const MappedMemory& chunk : overflow_.chunks) total += chunk.bytes();
+  return total;
+}
+
+}  // namespace dbx

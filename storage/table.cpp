@@ -1,0 +1,64 @@
+#include "storage/table.h"
+
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "base/check.h"
+#include "base/error.h"
+
+namespace dbx {
+namespace {
+
+size_t RoundUp(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
+
+}  // namespace
+
+Table::Table(TableId id, Schema schema, size_t meta_bytes, uint32_t workers)
+    : id_(id),
+      schema_(std::move(schema)),
+      tuple_bytes_(schema_.tuple_bytes),
+      meta_bytes_(meta_bytes),
+      // Tuples are structs of words of up to 8 bytes.
+      tuple_offset_(sizeof(Row) + RoundUp(meta_bytes, 8)),
+      row_bytes_(RoundUp(tuple_offset_ + tuple_bytes_, schema_.row_alignment_bytes)),
+      index_(schema_.expected_rows, schema_.clustered_key_bits) {
+  arenas_.reserve(workers);
+  for (uint32_t i = 0; i < workers; ++i) arenas_.emplace_back(row_bytes_, schema_.row_alignment_bytes);
+}
+
+void Table::LoadRow(WorkerId worker, Key key, std::span<const std::byte> tuple) {
+  CHECK(tuple.size() == tuple_bytes_);
+  bool created = false;
+  index_.FindOrInsert(key, [&] {
+    created = true;
+    Row* const row = Allocate(worker, key);
+    row->control.store(0, std::memory_order_relaxed);  // published by the index
+    std::memcpy(this->tuple(row), tuple.data(), tuple.size());
+    return row;
+  });
+  if (!created) {
+    throw Error(ExitStatus::kInternal, "table " + schema_.name + ": key " + std::to_string(key) + " loaded twice");
+  }
+}
+
+void Table::Recycle(WorkerId worker, Row* row) { arenas_[worker.value()].Recycle(row); }
+
+void Table::ForEachRow(const std::function<void(const Row&)>& visit) const { ForEachRowOfPart(0, 1, visit); }
+
+uint64_t Table::row_count() const {
+  uint64_t count = 0;
+  ForEachRowOfPart(0, 1, [&](const Row& row) {
+    // Relaxed: no transaction runs beside a count that is meant to be exact.
+    count += (row.control.load(std::memory_order_relaxed) & Row::kAbsent) == 0;
+  });
+  return count;
+}
+
+size_t Table::memory_bytes() const {
+  size_t total = index_.memory_bytes();
+  for (const RowArena& arena : arenas_) total += arena.memory_bytes();
+  return total;
+}
+
+}  // namespace dbx
