@@ -1,0 +1,56 @@
+// Options as the parts of a pair want them.
+#pragma once
+
+#include <algorithm>
+
+#include "logging/log_set.h"
+#include "system/options.h"
+#include "system/worker.h"
+
+namespace dbx {
+
+inline LogSetOptions LogSetOptionsOf(const Options& options, uint64_t run_id) {
+  LogSetOptions result;
+  result.run_id = run_id;
+  result.ring_bytes = options.log_buffer_size;
+  result.workers = options.thread_cnt;
+  result.writer.flush_interval_us = options.log_flush_interval_us;
+  result.writer.flush_block_bytes = options.log_flush_block_bytes;
+  result.writer.flushes_per_anchor = options.psn_flush_freq;
+  return result;
+}
+
+template <class Log>
+typename Log::Options LogOptionsOf(const Options& options) {
+  typename Log::Options result;
+  if constexpr (requires { result.compress; }) result.compress = options.compress_lsn_log;
+  if constexpr (requires { result.forget_delta_bytes; }) result.forget_delta_bytes = options.locktable_evict_buffer;
+  return result;
+}
+
+inline uint64_t LockTableBuckets(const Options& options) { return options.locktable_modifier * options.thread_cnt; }
+
+inline WorkerOptions WorkerOptionsOf(const Options& options) {
+  WorkerOptions result;
+  result.txn_count = options.seconds > 0 ? 0 : options.max_txns_per_thread;
+  result.warmup_count = options.warmup;
+  result.abort_penalty_ns = options.abort_penalty_ns;
+  return result;
+}
+
+// Enough calls that the list does not sit in a cache, but no more than the run needs.
+inline uint64_t CallListLength(const Options& options) {
+  constexpr uint64_t kUncached = 1 << 20;
+  if (options.query_list_len > 0) return options.query_list_len;
+  if (options.seconds > 0) return kUncached;
+  return std::clamp<uint64_t>(options.max_txns_per_thread + options.warmup, 1, kUncached);
+}
+
+// An upper bound for the sequence numbers of a run's transactions.
+inline uint64_t MostTransactionsPerWorker(const Options& options) {
+  constexpr double kPerSecond = 20e6;
+  if (options.seconds > 0) return static_cast<uint64_t>((options.seconds + 1) * kPerSecond) + options.warmup;
+  return options.max_txns_per_thread + options.warmup;
+}
+
+}  // namespace dbx

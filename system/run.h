@@ -1,0 +1,195 @@
+// A measured run of one pair over one workload, from load to RUN_END.
+//
+// Outside the measured interval: load, generation of the calls, creation and faulting-in of the log files, warm-up,
+// digest. Main's thread; it starts and joins the workers.
+#pragma once
+
+#include <chrono>
+#include <exception>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "base/epoch.h"
+#include "base/error.h"
+#include "base/stop.h"
+#include "storage/digest.h"
+#include "system/log_files.h"
+#include "system/options.h"
+#include "system/pair_types.h"
+#include "system/worker.h"
+
+namespace dbx {
+
+// One run's moving parts, declared in the order of their construction.
+template <class Cc, class Log, class WorkloadT>
+class Run {
+ public:
+  Run(const Options& options, WorkloadT& workload)
+      : options_(options), workload_(workload),
+        database_(Cc::RowMetaBytes(Log::meta_bytes(options.num_logger)), options.thread_cnt),
+        epochs_(options.thread_cnt) {}
+
+  RunResult Measure() {
+    Load();
+    OpenLogs();
+    StartWorkers();
+    AwaitWorkers();
+    Finish();
+    return std::move(result_);
+  }
+
+ private:
+  using WorkerT = Worker<Cc, Log, WorkloadT>;
+
+  void Load() {
+    const uint64_t begin = Clock::NowTicks();
+    workload_.CreateTables(database_);
+    workload_.Load(database_, options_.seed, options_.thread_cnt);
+    result_.load_seconds = Clock::ToSeconds(Clock::NowTicks() - begin);
+  }
+
+  void OpenLogs() {
+    uint64_t run_id = 0;
+    if constexpr (Log::kTraits.logs) {
+      NewLogFiles files = CreateLogFiles(options_, Log::kTraits, SchemaHash(database_));
+      run_id = files.run_id;
+      result_.run_number = files.run_number;
+      result_.directories = files.directories;
+      logs_ = std::make_unique<LogSet>(std::move(files.targets), LogSetOptionsOf(options_, run_id));
+      log_ = std::make_unique<Log>(*logs_, LogOptionsOf<Log>(options_));
+      logs_->Start([this](LogStream& stream) { log_->AppendAnchor(stream); });
+    } else {
+      log_ = std::make_unique<Log>();
+    }
+    if (!options_.ack_file.empty()) {
+      ack_file_ = AckFile::Create(options_.ack_file, run_id, options_.thread_cnt, MostTransactionsPerWorker(options_));
+    }
+    shared_ = std::make_unique<typename Cc::Shared>(*log_, epochs_, LockTableBuckets(options_));
+  }
+
+  void StartWorkers() {
+    const WorkerOptions worker_options = WorkerOptionsOf(options_);
+    const uint64_t calls = CallListLength(options_);
+    workers_.resize(options_.thread_cnt);
+    errors_.resize(options_.thread_cnt);
+    for (uint32_t w = 0; w < options_.thread_cnt; ++w) {
+      threads_.emplace_back([this, w, calls, worker_options] {
+        try {
+          // Made by the thread that uses it: its memory is near, and the lists are generated in parallel.
+          workers_[w] = std::make_unique<WorkerT>(WorkerId(w), *shared_, *log_, workload_,
+                                                  workload_.Generate(WorkerId(w), calls, options_.seed),
+                                                  worker_options, ack_file_.get());
+          workers_[w]->Run(control_);
+        } catch (...) {
+          errors_[w] = std::current_exception();
+          control_.warm.fetch_add(1);
+          control_.finished.fetch_add(1);
+          control_.stop.store(true);
+        }
+      });
+    }
+  }
+
+  void AwaitWorkers() {
+    constexpr std::chrono::milliseconds kTick{2};
+    EpochTicker ticker(epochs_, std::chrono::milliseconds(options_.epoch_period_ms));
+    while (control_.warm.load() < options_.thread_cnt) std::this_thread::sleep_for(kTick);
+    const uint64_t begin = Clock::NowTicks();
+    control_.go.store(true, std::memory_order_release);
+    result_.stop_reason = "done";
+    while (control_.finished.load() < options_.thread_cnt) {
+      const double elapsed = Clock::ToSeconds(Clock::NowTicks() - begin);
+      if (options_.seconds > 0 && elapsed >= options_.seconds) break;
+      if (StopRequested()) result_.stop_reason = "signal";
+      if (logs_ != nullptr && logs_->reserved_bytes() >= options_.log_limit_bytes) result_.stop_reason = "log_limit";
+      if (result_.stop_reason != "done") break;
+      // The last tick ends with the interval.
+      const double left = options_.seconds > 0 ? options_.seconds - elapsed : 1.0;
+      std::this_thread::sleep_for(std::min<std::chrono::duration<double>>(kTick, std::chrono::duration<double>(left)));
+    }
+    control_.stop.store(true);
+    const uint64_t stopped = Clock::NowTicks();
+    for (std::thread& thread : threads_) thread.join();
+    // A count of transactions is done when the last is acknowledged; a time is over when it is over.
+    result_.seconds = Clock::ToSeconds((options_.seconds > 0 ? stopped : Clock::NowTicks()) - begin);
+    for (const std::exception_ptr& error : errors_) {
+      if (error) std::rethrow_exception(error);
+    }
+  }
+
+  void Finish() {
+    std::optional<std::pair<uint64_t, uint64_t>> digest;
+    if (options_.verify) digest = VerifyCleanEnd();
+    for (const auto& worker : workers_) {
+      result_.workers.push_back(worker->stats());
+      result_.latency.Merge(worker->latency());
+    }
+    MeasureMemory();
+    if (logs_ == nullptr) return;
+    logs_->Stop();
+    logs_->WriteRunEnd(digest);
+    MeasureLogs();
+  }
+
+  // The digest of the final state; the workload's own conditions are checked too.
+  std::pair<uint64_t, uint64_t> VerifyCleanEnd() {
+    if (const auto what = workload_.Inconsistency(database_)) {
+      throw Error(ExitStatus::kInternal, "the run left an inconsistent database: " + *what);
+    }
+    const Digest128 digest = DigestOf(database_, options_.thread_cnt);
+    result_.verified = "d";
+    return {digest.low, digest.high};
+  }
+
+  void MeasureMemory() {
+    for (uint16_t i = 0; i < database_.table_count(); ++i) {
+      const Table& table = database_.table(TableId(i));
+      const uint64_t rows = table.row_count();
+      result_.table_bytes += rows * table.tuple_bytes();
+      result_.row_meta_bytes += rows * table.meta_bytes();
+      result_.index_bytes += table.index_bytes();
+      result_.memory_bytes += table.memory_bytes();
+    }
+    for (const auto& index : database_.secondary_indexes()) {
+      result_.index_bytes += index->memory_bytes();
+      result_.memory_bytes += index->memory_bytes();
+    }
+    result_.lock_table_bytes = shared_->memory_bytes();
+    result_.memory_bytes += result_.lock_table_bytes;
+  }
+
+  void MeasureLogs() {
+    result_.log_buffer_bytes = logs_->memory_bytes();
+    for (uint32_t i = 0; i < logs_->count(); ++i) {
+      const LogStream& stream = logs_->stream(i);
+      StreamStats stats;
+      for (uint32_t w = 0; w < options_.thread_cnt; ++w) {
+        stats.record_bytes += stream.slot(w).record_bytes;
+        stats.void_bytes += stream.slot(w).void_bytes;
+      }
+      stats.pad_bytes = stream.counters().pad_bytes;
+      stats.anchor_bytes = stream.counters().anchor_bytes;
+      stats.flushes = stream.counters().flushes;
+      stats.flush_nanos = stream.counters().flush_nanos;
+      result_.logged_txns += stream.txn_count();
+      result_.streams.push_back(stats);
+    }
+  }
+
+  const Options& options_;
+  WorkloadT& workload_;
+  RunResult result_;
+  Database database_;
+  EpochClock epochs_;
+  std::unique_ptr<LogSet> logs_;
+  std::unique_ptr<Log> log_;
+  std::unique_ptr<AckFile> ack_file_;
+  std::unique_ptr<typename Cc::Shared> shared_;
+  RunControl control_;
+  std::vector<std::unique_ptr<WorkerT>> workers_;
+  std::vector<std::exception_ptr> errors_;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace dbx

@@ -1,0 +1,67 @@
+// The workloads by name: options become a workload's own configuration here, and nowhere else.
+#pragma once
+
+#include "base/check.h"
+#include "benchmarks/test/test_workload.h"
+#include "benchmarks/tpcc/tpcc.h"
+#include "benchmarks/ycsb/ycsb.h"
+#include "system/options.h"
+
+namespace dbx {
+
+inline YcsbConfig YcsbConfigOf(const Options& options) {
+  YcsbConfig config;
+  config.rows = options.synth_table_size;
+  config.theta = options.zipf_theta;
+  config.read_perc = options.read_perc;
+  config.req_per_query = options.req_per_query;
+  config.field_per_tuple = options.field_per_tuple;
+  return config;
+}
+
+// New-Orders that a run may insert, for the size of the indexes. More still fit.
+inline uint64_t ExpectedNewOrders(const Options& options) {
+  constexpr double kNewOrdersPerSecond = 150e3;
+  const double calls = options.seconds > 0
+                           ? (options.seconds + options.warmup_seconds) * kNewOrdersPerSecond * options.thread_cnt
+                           : static_cast<double>(options.max_txns_per_thread + options.warmup) * options.thread_cnt;
+  return static_cast<uint64_t>(calls * (1 - options.perc_payment));
+}
+
+inline TpccConfig TpccConfigOf(const Options& options) {
+  TpccConfig config;
+  config.warehouses = options.num_wh;
+  config.perc_payment = options.perc_payment;
+  config.wh_update = options.wh_update;
+  config.small = options.tpcc_small;
+  config.expected_new_orders = ExpectedNewOrders(options);
+  return config;
+}
+
+inline TestConfig TestConfigOf(const Options& options) {
+  TestConfig config;
+  config.read_write = options.test_read_write;
+  config.conflict = options.test_conflict;
+  return config;
+}
+
+// Calls `use(workload)` with the workload that the options name, and returns its result.
+template <class Use>
+auto WithWorkload(const Options& options, Use&& use) {
+  switch (options.workload) {
+    case WorkloadKind::kYcsb: {
+      Ycsb workload(YcsbConfigOf(options));
+      return use(workload);
+    }
+    case WorkloadKind::kTpcc: {
+      Tpcc workload(TpccConfigOf(options));
+      return use(workload);
+    }
+    case WorkloadKind::kTest:
+      break;
+  }
+  TestWorkload workload(TestConfigOf(options));
+  return use(workload);
+}
+
+}  // namespace dbx
