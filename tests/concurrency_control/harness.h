@@ -1,0 +1,166 @@
+// A small engine for directed tests: one table of 32-byte tuples, streams over memory devices whose writers run only
+// when the test says so, any number of workers driven by hand in one thread.
+//
+// A transaction is a lambda over the context, run in two halves if need be: Begin with accesses, then Commit.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "base/epoch.h"
+#include "concurrency_control/lock_table.h"
+#include "concurrency_control/no_wait.h"
+#include "concurrency_control/silo.h"
+#include "logging/device/memory_device.h"
+#include "logging/log_set.h"
+#include "logging/none/no_log.h"
+#include "logging/serial/serial_log.h"
+#include "logging/taurus/taurus_log.h"
+#include "storage/database.h"
+#include "system/transaction.h"
+
+namespace dbx::testing {
+
+struct Tuple {
+  uint64_t value;
+  uint64_t rest[3];
+};
+
+template <class Log>
+using NoWaitRows = NoWait<Log, RowLocks>;
+template <class Log>
+using NoWaitTable = NoWait<Log, LockTableLocks>;
+
+// A workload whose procedure is whatever lambda it was given last.
+template <class F>
+struct Script {
+  F body;
+  Outcome Run(auto& ctx, ProcedureId, std::span<const std::byte>) { return body(ctx); }
+};
+
+template <class Cc, class Log>
+class Harness {
+ public:
+  static constexpr uint32_t kWorkers = 4;
+
+  explicit Harness(uint32_t logs = 2, uint64_t ring_bytes = 1 << 20)
+      : database_(Cc::RowMetaBytes(Log::meta_bytes(logs)), kWorkers), epochs_(kWorkers) {
+    Schema schema;
+    schema.name = "T";
+    schema.tuple_bytes = sizeof(Tuple);
+    schema.expected_rows = 1000;
+    table_ = &database_.CreateTable(schema);
+    std::vector<LogSet::Target> targets;
+    for (uint32_t i = 0; i < logs; ++i) {
+      auto device = std::make_unique<MemoryDevice>("log" + std::to_string(i));
+      std::vector<std::byte> header(format::kStreamOffset);
+      device->StartWrite(0, header);
+      device->Complete(true);
+      devices_.push_back(device.get());
+      targets.push_back({std::move(device), 0});
+    }
+    LogSetOptions options;
+    options.run_id = 7;
+    options.ring_bytes = ring_bytes;
+    options.workers = kWorkers;
+    logs_ = std::make_unique<LogSet>(std::move(targets), options);
+    if constexpr (Log::kTraits.logs) {
+      log_ = std::make_unique<Log>(*logs_, typename Log::Options{});
+    } else {
+      log_ = std::make_unique<Log>();
+    }
+    shared_ = std::make_unique<typename Cc::Shared>(*log_, epochs_, 64);
+    for (uint32_t w = 0; w < kWorkers; ++w) {
+      epochs_.Enter(WorkerId(w));
+      if constexpr (Log::kTraits.logs) log_->InitWorker(states_[w], WorkerId(w));
+      transactions_.push_back(std::make_unique<Transaction<Cc, Log>>(*shared_, *log_, states_[w], WorkerId(w)));
+    }
+  }
+
+  void LoadRow(Key key, uint64_t value) {
+    const Tuple tuple{value, {}};
+    table_->LoadRow(WorkerId(0), key, std::as_bytes(std::span(&tuple, 1)));
+  }
+
+  // Runs `body(ctx)` as a transaction of `worker`; its commit point goes to point(worker).
+  template <class F>
+  CallResult Run(uint32_t worker, F body) {
+    Script<F> script{body};
+    std::array<uint64_t, 2>& args = args_[worker];
+    args[0] = TxnId::Make(WorkerId(worker), sequence_++).value;
+    Call call{ProcedureId(1), std::as_writable_bytes(std::span(args))};
+    return transactions_[worker]->Run(script, call, points_[worker].data());
+  }
+
+  // The transactions that tests are made of.
+  CallResult Write(uint32_t worker, Key key, uint64_t value) {
+    return Run(worker, [&](auto& ctx) {
+      return ctx.Update(*table_, key, [&](auto& tuple) { tuple.template SetAt<uint64_t>(0, value); });
+    });
+  }
+  CallResult Insert(uint32_t worker, Key key, uint64_t value) {
+    return Run(worker, [&](auto& ctx) {
+      const Tuple tuple{value, {}};
+      return ctx.Insert(*table_, key, std::as_bytes(std::span(&tuple, 1)));
+    });
+  }
+  CallResult Delete(uint32_t worker, Key key) {
+    return Run(worker, [&](auto& ctx) { return ctx.Delete(*table_, key); });
+  }
+  // kMissing if there is no such row.
+  static constexpr uint64_t kMissing = ~uint64_t{0};
+  CallResult Read(uint32_t worker, Key key, uint64_t* value = nullptr) {
+    return Run(worker, [&](auto& ctx) {
+      uint64_t seen = kMissing;
+      const Outcome outcome =
+          ctx.Read(*table_, key, [&](const auto& tuple) { seen = tuple.template GetAt<uint64_t>(0); });
+      if (value != nullptr) *value = seen;
+      return outcome == Outcome::kNotFound ? Outcome::kOk : outcome;
+    });
+  }
+  uint64_t ValueOf(Key key) {
+    uint64_t value = 0;
+    EXPECT_EQ(Read(kWorkers - 1, key, &value).outcome, Outcome::kOk);
+    return value;
+  }
+
+  // One flush of log `i`, by hand.
+  void Flush(uint32_t i) {
+    LogStream& stream = logs_->stream(i);
+    stream.AppendPad();
+    stream.StartFlush(1 << 20);
+    stream.CompleteFlush(true);
+  }
+  void FlushAll() {
+    for (uint32_t i = 0; i < logs_->count(); ++i) Flush(i);
+  }
+
+  const uint64_t* point(uint32_t worker) const { return points_[worker].data(); }
+  bool IsDurable(uint32_t worker) const { return log_->IsDurable(point(worker)); }
+  typename Log::TxnState& state(uint32_t worker) { return states_[worker]; }
+
+  Table& table() { return *table_; }
+  Log& log() { return *log_; }
+  LogSet& logs() { return *logs_; }
+  MemoryDevice& device(uint32_t i) { return *devices_[i]; }
+  EpochClock& epochs() { return epochs_; }
+  typename Cc::Shared& shared() { return *shared_; }
+
+ private:
+  Database database_;
+  EpochClock epochs_;
+  Table* table_;
+  std::vector<MemoryDevice*> devices_;
+  std::unique_ptr<LogSet> logs_;
+  std::unique_ptr<Log> log_;
+  std::unique_ptr<typename Cc::Shared> shared_;
+  std::array<typename Log::TxnState, kWorkers> states_;
+  std::array<std::array<uint64_t, format::kMaxLogs>, kWorkers> points_{};
+  std::array<std::array<uint64_t, 2>, kWorkers> args_{};
+  std::vector<std::unique_ptr<Transaction<Cc, Log>>> transactions_;
+  uint64_t sequence_ = 0;
+};
+
+}  // namespace dbx::testing
