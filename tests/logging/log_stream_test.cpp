@@ -1,0 +1,246 @@
+// The ring buffer and its positions: what may be flushed, when it counts as durable, wrap-around, failures.
+#include "logging/log_stream.h"
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <random>
+#include <thread>
+
+#include "base/error.h"
+#include "logging/device/memory_device.h"
+#include "logging/log_set.h"
+
+namespace dbx {
+namespace {
+
+class LogStreamTest : public ::testing::Test {
+ protected:
+  static constexpr uint64_t kRing = 64 << 10;
+
+  LogStreamTest() {
+    auto device = std::make_unique<MemoryDevice>("log");
+    device_ = device.get();
+    std::vector<std::byte> header(format::kStreamOffset);
+    device->StartWrite(0, header);
+    device->Complete(true);
+    stream_ = std::make_unique<LogStream>(0, 1234, kRing, 3, std::move(device), persistent_);
+  }
+
+  LogStream::Place Append(uint32_t worker, uint32_t bytes) {
+    const LogStream::Place place = stream_->Reserve(worker, bytes);
+    Fill(place);
+    stream_->Submit(worker, place);
+    return place;
+  }
+  void Fill(const LogStream::Place& place) {
+    std::memset(stream_->at(place), 0xAB, place.bytes);
+    format::RecordHeader header{};
+    header.salt = stream_->salt();
+    header.length = place.bytes;
+    header.lsn = place.lsn;
+    header.kind = static_cast<uint8_t>(format::RecordKind::kCommand);
+    SealRecord(stream_->at(place), header);
+  }
+  void Flush() {
+    stream_->AppendPad();
+    stream_->StartFlush(1 << 20);
+    stream_->CompleteFlush(true);
+  }
+  // Every record of the durable bytes is where it says it is, whole.
+  uint64_t CheckedPrefix() {
+    const std::vector<std::byte> image = device_->CrashImage(MemoryDevice::Crash::kDurableOnly);
+    uint64_t at = 0;
+    while (format::kStreamOffset + at + sizeof(format::RecordHeader) <= image.size()) {
+      format::RecordHeader header;
+      const std::byte* record = image.data() + format::kStreamOffset + at;
+      std::memcpy(&header, record, sizeof header);
+      if (header.lsn != at || header.salt != stream_->salt() || header.header_crc != HeaderCrc(header)) break;
+      const std::span body(record + sizeof header, header.length - sizeof header);
+      if (header.kind != static_cast<uint8_t>(format::RecordKind::kVoid) && header.body_crc != Crc32c(body)) break;
+      at += header.length;
+    }
+    return at;
+  }
+
+  uint64_t persistent_ = 0;
+  MemoryDevice* device_;
+  std::unique_ptr<LogStream> stream_;
+};
+
+// With two words that both start at 0, a worker that never writes would pin the log at 0.
+TEST_F(LogStreamTest, AnIdleWorkerDoesNotHoldTheLogBack) {
+  const LogStream::Place place = Append(0, 64);
+  EXPECT_EQ(stream_->ReadyUntil(), place.end());
+}
+
+TEST_F(LogStreamTest, NothingIsReadyBehindAPlaceThatIsBeingFilled) {
+  const LogStream::Place open = stream_->Reserve(0, 64);
+  Append(1, 64);
+  EXPECT_LE(stream_->ReadyUntil(), open.lsn);
+  Fill(open);
+  stream_->Submit(0, open);
+  EXPECT_EQ(stream_->ReadyUntil(), stream_->reserved_until());
+}
+
+TEST_F(LogStreamTest, AVoidedPlaceDoesNotHoldTheLogBack) {
+  const LogStream::Place place = stream_->Reserve(0, 128);
+  stream_->Void(0, place);
+  Append(1, 64);
+  Flush();
+  EXPECT_EQ(CheckedPrefix(), stream_->reserved_until());
+}
+
+TEST_F(LogStreamTest, NothingIsPersistentBeforeTheSync) {
+  Append(0, 64);
+  stream_->AppendPad();
+  ASSERT_TRUE(stream_->StartFlush(1 << 20));
+  EXPECT_EQ(stream_->persistent_until(), 0u);
+  stream_->CompleteFlush(true);
+  EXPECT_EQ(stream_->persistent_until(), stream_->reserved_until());
+}
+
+TEST_F(LogStreamTest, AFailedSyncPublishesNothing) {
+  Append(0, 64);
+  stream_->AppendPad();
+  device_->FailSync(1, EIO);
+  stream_->StartFlush(1 << 20);
+  EXPECT_THROW(stream_->CompleteFlush(true), Error);
+  EXPECT_EQ(stream_->persistent_until(), 0u);
+  EXPECT_THROW(stream_->CompleteFlush(true), Error);
+}
+
+// Several writes in flight: only the contiguous prefix counts.
+TEST_F(LogStreamTest, PersistentFollowsTheContiguousPrefixOfWrites) {
+  for (int i = 0; i < 200; ++i) Append(0, 64);
+  stream_->AppendPad();
+  ASSERT_TRUE(stream_->StartFlush(format::kBlockBytes));
+  stream_->CompleteFlush(false);
+  EXPECT_EQ(stream_->persistent_until(), format::kBlockBytes);
+  stream_->CompleteFlush(true);
+  EXPECT_EQ(stream_->persistent_until(), stream_->reserved_until());
+}
+
+TEST_F(LogStreamTest, APadAlwaysEndsABlockAndIsNeverTooShort) {
+  for (uint32_t bytes = 40; bytes < 2 * format::kBlockBytes; bytes += 8) {
+    Append(0, bytes);
+    Flush();
+    ASSERT_EQ(stream_->reserved_until() % format::kBlockBytes, 0u) << bytes;
+    ASSERT_EQ(stream_->persistent_until(), stream_->reserved_until());
+  }
+  EXPECT_EQ(CheckedPrefix(), stream_->reserved_until());
+}
+
+TEST_F(LogStreamTest, AFlushWithoutPadTakesWholeBlocksOnly) {
+  for (int i = 0; i < 100; ++i) Append(0, 64);
+  stream_->StartFlush(1 << 20);
+  stream_->CompleteFlush(true);
+  EXPECT_EQ(stream_->persistent_until(), 100 * 64 / format::kBlockBytes * format::kBlockBytes);
+}
+
+TEST_F(LogStreamTest, RecordsAreWholeAcrossManyLapsOfTheRing) {
+  std::mt19937 random(3);
+  while (stream_->reserved_until() < 20 * kRing) {
+    Append(random() % 3, 40 + 8 * (random() % 200));
+    if (random() % 8 == 0) Flush();
+  }
+  Flush();
+  EXPECT_EQ(CheckedPrefix(), stream_->reserved_until());
+}
+
+TEST_F(LogStreamTest, AnAnchorThatDoesNotFitIsNotAppended) {
+  while (stream_->reserved_until() + 4096 <= kRing) Append(0, 4096);
+  const uint64_t durable[1] = {0};
+  EXPECT_FALSE(stream_->AppendAnchor(durable, 1));
+  EXPECT_EQ(stream_->counters().anchor_bytes, 0u);
+}
+
+// Positions are 64 bits wide: nothing wraps at 4 GiB.
+TEST(LogPositions, AreWiderThan32Bits) {
+  MirroredBuffer ring(1 << 16);
+  const uint64_t far = (uint64_t{1} << 32) + 24;
+  EXPECT_EQ(ring.at(far), ring.at(24));
+  static_assert(sizeof(LogStream::Place{}.lsn) == 8);
+  static_assert(sizeof(format::RecordHeader{}.lsn) == 8);
+}
+
+TEST(MirroredBufferTest, ARecordThatCrossesTheEndIsContiguous) {
+  MirroredBuffer ring(4096);
+  std::memset(ring.at(4090), 0x5A, 12);
+  EXPECT_EQ(std::to_integer<int>(*ring.at(0)), 0x5A);
+  EXPECT_EQ(std::to_integer<int>(*ring.at(5)), 0x5A);
+}
+
+class LogWriterTest : public ::testing::Test {
+ protected:
+  void Open(uint64_t ring_bytes) {
+    auto device = std::make_unique<MemoryDevice>("log");
+    device_ = device.get();
+    std::vector<std::byte> header(format::kStreamOffset);
+    device->StartWrite(0, header);
+    device->Complete(true);
+    std::vector<LogSet::Target> targets;
+    targets.push_back({std::move(device), 0});
+    LogSetOptions options;
+    options.ring_bytes = ring_bytes;
+    options.workers = 2;
+    logs_ = std::make_unique<LogSet>(std::move(targets), options);
+    logs_->Start([](LogStream&) {});
+  }
+  void Append(uint32_t worker, uint32_t bytes) {
+    const LogStream::Place place = logs_->stream(0).Reserve(worker, bytes);
+    BuildVoid(logs_->stream(0).at(place), place.lsn, bytes, 1, 0);
+    logs_->stream(0).Submit(worker, place);
+  }
+  MemoryDevice* device_ = nullptr;
+  std::unique_ptr<LogSet> logs_;
+};
+
+TEST_F(LogWriterTest, TheLastRecordOfAnIdleSystemBecomesDurable) {
+  Open(1 << 20);
+  Append(0, 64);
+  for (int i = 0; i < 5000 && logs_->stream(0).persistent_until() < 64; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  EXPECT_GE(logs_->stream(0).persistent_until(), 64u);
+}
+
+// Long enough for the writer to go to sleep without a timeout.
+TEST_F(LogWriterTest, ASleepingWriterIsWoken) {
+  Open(1 << 20);
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  Append(0, 64);
+  for (int i = 0; i < 5000 && logs_->stream(0).persistent_until() < 64; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  EXPECT_GE(logs_->stream(0).persistent_until(), 64u);
+}
+
+TEST_F(LogWriterTest, WorkersWaitForRingSpaceAndGoOn) {
+  Open(64 << 10);
+  std::vector<std::thread> threads;
+  for (uint32_t w = 0; w < 2; ++w) {
+    threads.emplace_back([this, w] {
+      for (int i = 0; i < 2000; ++i) Append(w, 1024);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  logs_->Stop();
+  EXPECT_GE(logs_->stream(0).persistent_until(), 2u * 2000 * 1024);
+}
+
+// Fail-stop: whoever waits for the log learns of it, and nothing later becomes durable.
+TEST_F(LogWriterTest, AFailedDeviceIsReportedToWhoeverWaits) {
+  Open(64 << 10);
+  device_->FailSync(1, EIO);
+  EXPECT_THROW(
+      {
+        for (int i = 0; i < 1000; ++i) Append(0, 1024);
+      },
+      Error);
+  EXPECT_TRUE(logs_->failed());
+  EXPECT_THROW(logs_->Stop(), Error);
+}
+
+}  // namespace
+}  // namespace dbx
