@@ -1,0 +1,60 @@
+// One pair of concurrency control and log scheme, compiled once per pair: everything on the transaction path is
+// instantiated here and nowhere else. Which pair this is, config.h or the Makefile's -D say.
+#include "system/configured_pair.h"
+#include "system/engine.h"
+#include "system/recovery_run.h"
+#include "system/registry.h"
+#include "system/rules.h"
+#include "system/run.h"
+#include "system/workloads.h"
+
+namespace dbx {
+namespace {
+
+using Cc = ConfiguredCc;
+using Log = ConfiguredLog;
+
+static_assert(kAllPairs || !rules::NeedsLocksForTable(Configured::kUseLocktable, Cc::kTraits),
+              "this CC_ALG keeps versions in the rows and has no locks to put in a table: set USE_LOCKTABLE 0");
+static_assert(kAllPairs || !rules::NeedsPhysicalOrder(Cc::kTraits, Log::kTraits),
+              "this CC_ALG commits in a logical order, commands are replayed in the physical one: set LOG_TYPE LOG_DATA");
+
+class PairEngine : public Engine {
+ public:
+  RunResult Run(const Options& options) override {
+    const std::string simd = SelectLsnVectorOps(options.simd);
+    if (Log::kTraits.single_stream && options.num_logger != 1) {
+      throw Error(ExitStatus::kUsage, std::string(Log::kTraits.name) + " writes one log; use -Ln1");
+    }
+    RunResult result = WithWorkload(options, [&](auto& workload) {
+      return dbx::Run<Cc, Log, std::remove_reference_t<decltype(workload)>>(options, workload).Measure();
+    });
+    result.simd = simd;
+    return result;
+  }
+
+  RecoveryResult Recover(const Options& options) override {
+    if constexpr (Log::kTraits.logs) {
+      return WithWorkload(options, [&](auto& workload) {
+        return RunRecovery<ConfiguredRecovery>(options, Log::kTraits, workload);
+      });
+    }
+    throw Error(ExitStatus::kUsage, "LOG_NO leaves nothing to recover; run with LOG_SERIAL or LOG_TAURUS");
+  }
+};
+
+const PairName kName = {Configured::kCcName, Configured::kUseLocktable, Configured::kLogName,
+                        Log::kTraits.logs ? Configured::kLogTypeName : ""};
+
+const bool kRegistered = [] {
+  constexpr std::string_view kRefusal = rules::Refusal(Configured::kUseLocktable, Cc::kTraits, Log::kTraits);
+  if constexpr (kRefusal.empty()) {
+    Registry::Global().Add(kName, [] { return std::make_unique<PairEngine>(); });
+  } else {
+    Registry::Global().Refuse(kName, std::string(kRefusal));
+  }
+  return true;
+}();
+
+}  // namespace
+}  // namespace dbx

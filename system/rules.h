@@ -1,0 +1,34 @@
+// Which pairs make sense: one rule per line, over the traits of the two sides. A refused pair stops the compiler in
+// system/pair.cpp with the rule's sentence, and is listed with it by --list.
+#pragma once
+
+#include <string_view>
+
+#include "concurrency_control/contract.h"
+#include "logging/contract.h"
+
+namespace dbx::rules {
+
+// The lock table holds locks, so there must be some.
+constexpr bool NeedsLocksForTable(bool use_locktable, const CcTraits& cc) {
+  return use_locktable && !cc.reads_are_locked;
+}
+inline constexpr std::string_view kNeedsLocksForTable =
+    "this concurrency control keeps versions in the rows and has no locks to put in a table: set USE_LOCKTABLE 0";
+
+// One version per row is replayed in the order of the log, which is the physical one.
+constexpr bool NeedsPhysicalOrder(const CcTraits& cc, const LogTraits& log) {
+  return log.payload == PayloadKind::kCommand && cc.commit_order == CommitOrder::kLogical && !cc.multi_version;
+}
+inline constexpr std::string_view kNeedsPhysicalOrder =
+    "commands are replayed in the order of the log, but this concurrency control commits in a logical order: "
+    "set LOG_TYPE LOG_DATA";
+
+// Why a pair is refused; empty if it is not.
+constexpr std::string_view Refusal(bool use_locktable, const CcTraits& cc, const LogTraits& log) {
+  if (NeedsLocksForTable(use_locktable, cc)) return kNeedsLocksForTable;
+  if (NeedsPhysicalOrder(cc, log)) return kNeedsPhysicalOrder;
+  return {};
+}
+
+}  // namespace dbx::rules

@@ -1,0 +1,54 @@
+#include "system/verify.h"
+
+namespace dbx {
+namespace {
+
+std::string NameOf(uint64_t id) {
+  const TxnId txn{id};
+  return "transaction " + std::to_string(txn.sequence()) + " of worker " + std::to_string(txn.worker().value());
+}
+
+[[noreturn]] void Violated(const std::string& what) { throw Error(ExitStatus::kInternal, "verification " + what); }
+
+}  // namespace
+
+std::vector<uint64_t> SortedIds(const std::vector<std::vector<TxnId>>& recovered) {
+  std::vector<uint64_t> ids;
+  for (const auto& names : recovered) {
+    for (const TxnId id : names) ids.push_back(id.value);
+  }
+  std::sort(ids.begin(), ids.end());
+  const auto twice = std::adjacent_find(ids.begin(), ids.end());
+  if (twice != ids.end()) Violated("a failed: " + NameOf(*twice) + " was recovered twice");
+  return ids;
+}
+
+void CheckSameSet(const std::vector<uint64_t>& engine, const std::vector<uint64_t>& reference) {
+  std::vector<uint64_t> difference;
+  std::set_difference(reference.begin(), reference.end(), engine.begin(), engine.end(), std::back_inserter(difference));
+  if (!difference.empty()) Violated("a failed: " + NameOf(difference.front()) + " was not recovered");
+  std::set_difference(engine.begin(), engine.end(), reference.begin(), reference.end(), std::back_inserter(difference));
+  if (!difference.empty()) Violated("a failed: " + NameOf(difference.front()) + " should have been dropped");
+}
+
+bool CheckRunEndDigest(const ReplaySummary& summary, const Digest128& digest) {
+  if (!summary.clean_end) return false;
+  for (const auto& run_end : summary.run_ends) {
+    if (!run_end || run_end->has_digest == 0) return false;
+    if (run_end->digest[0] != digest.low || run_end->digest[1] != digest.high) {
+      Violated("b failed: the database differs from the one that the run ended with");
+    }
+  }
+  return true;
+}
+
+void CheckAcknowledged(const std::string& ack_file, uint64_t run_id, const std::vector<uint64_t>& recovered) {
+  const auto file = AckFile::Open(ack_file, run_id);
+  file->ForEachAcknowledged([&](TxnId id) {
+    if (!std::binary_search(recovered.begin(), recovered.end(), id.value)) {
+      Violated("c failed: acknowledged " + NameOf(id.value) + " is lost");
+    }
+  });
+}
+
+}  // namespace dbx
