@@ -135,7 +135,7 @@ TEST(EpochTest, NoReaderReachesWhatWasReclaimed) {
   Reclamation reclamation(2);
   std::vector<std::thread> readers;
   for (uint32_t i = 1; i <= 2; ++i) readers.emplace_back([&, i] { reclamation.Read(WorkerId(i)); });
-  reclamation.Write(1000);
+  reclamation.Write(400);
   for (std::thread& reader : readers) reader.join();
   EXPECT_EQ(reclamation.poisoned(), 0);
 }
