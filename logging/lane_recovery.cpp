@@ -1,0 +1,109 @@
+#include "logging/lane_recovery.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "logging/log_tail.h"
+
+namespace dbx {
+
+namespace {
+
+// Rounds of waiting, most of them with a sched_yield, so some tens of milliseconds.
+constexpr uint64_t kRoundsToSuspect = 1 << 15;
+
+void Merge(ProofPerLog& to, const ProofPerLog& from) {
+  for (size_t i = 0; i < to.size(); ++i) {
+    if (from[i].until > to[i].until) to[i] = from[i];
+  }
+}
+
+}  // namespace
+
+void LaneRecovery::OpenLanes(const std::vector<LogSource>& sources, uint32_t lanes_per_log) {
+  lanes_ = std::make_unique<ReplayLanes>(sources, settings_.workers, lanes_per_log, settings_.block_bytes);
+  start_ticks_ = __rdtsc();
+}
+
+bool LaneRecovery::Decode(WorkerId worker) {
+  Worker& me = workers_[worker.value()];
+  switch (lanes_->Decode(worker)) {
+    case ReplayLanes::Decoded::kDone:
+      return false;
+    case ReplayLanes::Decoded::kBatches:
+      me.idle_rounds = 0;
+      me.wait = SpinWait();
+      return true;
+    case ReplayLanes::Decoded::kNothing:
+      ++me.idle_rounds;
+      me.wait.Wait();
+      return true;
+  }
+  return true;
+}
+
+uint64_t LaneRecovery::SumOfProgress() const {
+  uint64_t sum = 0;
+  for (uint32_t log = 0; log < lanes_->log_count(); ++log) sum += lanes_->EndOf(log).value() + lanes_->EndIsKnown(log);
+  for (const auto& lane : lanes_->lanes()) sum += lane->progress.load(std::memory_order_relaxed);
+  return sum;
+}
+
+bool LaneRecovery::SuspectsDeadlock(Worker& worker) const {
+  if (worker.idle_rounds == 0 || worker.idle_rounds % kRoundsToSuspect != 0) return false;
+  const uint64_t progress = SumOfProgress();
+  const bool none = progress == worker.seen_progress;
+  worker.seen_progress = progress;
+  return none;
+}
+
+void LaneRecovery::SumUp(uint64_t now, uint64_t& recovered, uint64_t& replay_ticks) const {
+  recovered = replay_ticks = 0;
+  for (const Worker& worker : workers_) {
+    recovered += worker.recovered.load(std::memory_order_relaxed);
+    replay_ticks += worker.replay_ticks.load(std::memory_order_relaxed);
+    const uint64_t start = worker.streak_start.load(std::memory_order_relaxed);
+    if (start != 0 && start < now) replay_ticks += now - start;
+  }
+}
+
+ReplaySummary LaneRecovery::Finish() {
+  const uint64_t wall_ticks = std::max<uint64_t>(__rdtsc() - start_ticks_, 1);
+  ReplaySummary summary;
+  uint64_t replay_ticks = 0;
+  SumUp(start_ticks_ + wall_ticks, summary.recovered, replay_ticks);
+  for (const Worker& worker : workers_) summary.dropped += worker.dropped;
+  summary.parallelism = static_cast<double>(replay_ticks) / static_cast<double>(wall_ticks);
+  summary.went_serial = went_serial_;
+  JudgeEnds(summary);
+  return summary;
+}
+
+void LaneRecovery::JudgeEnds(ReplaySummary& summary) const {
+  ProofPerLog proofs;
+  summary.clean_end = true;
+  for (uint32_t log = 0; log < lanes_->log_count(); ++log) {
+    const LogReader& reader = lanes_->reader(log);
+    summary.voids += reader.void_count();
+    summary.log_bytes += reader.position().value();
+    summary.frontier.push_back(reader.position().value());
+    summary.run_ends.push_back(reader.run_end());
+    Merge(proofs, reader.proofs());
+    if (reader.run_end()) continue;  // nothing follows
+    summary.clean_end = false;
+    const TailFindings tail = ExamineTail(reader.source(), reader.position());
+    summary.cut_bytes += tail.cut_bytes;
+    summary.torn_logs += tail.cut_bytes > 0;
+    Merge(proofs, tail.proofs);
+  }
+  for (uint32_t log = 0; log < lanes_->log_count(); ++log) {
+    const LogReader& reader = lanes_->reader(log);
+    if (proofs[log].until <= reader.position()) continue;
+    throw Error(ExitStatus::kCorrupt,
+                PlaceOf(reader.source(), reader.position()) + ": damaged record (" + reader.end_reason() + "); " +
+                    proofs[log].shown_by + " shows that this log was durable up to offset " +
+                    std::to_string(format::kStreamOffset + proofs[log].until.value()));
+  }
+}
+
+}  // namespace dbx

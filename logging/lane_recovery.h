@@ -1,0 +1,116 @@
+// What the recoveries of all LSN-ordered schemes share: lanes, counters, waiting, and the verdict on the
+// ends of the logs. A scheme adds NextReady, its order of replay.
+//
+// Threads: Open and Finish belong to one thread; in between each worker uses its own id.
+#pragma once
+
+#include <x86intrin.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/spin.h"
+#include "logging/log_reader.h"
+#include "logging/replay_lanes.h"
+
+namespace dbx {
+
+struct ReplaySettings {
+  enum class Serially { kAuto, kAlways, kNever };
+
+  uint32_t workers = 1;
+  size_t block_bytes = 1 << 20;
+  Serially serially = Serially::kAuto;  // replay by one worker while the others read
+};
+
+struct ReplaySummary {
+  uint64_t recovered = 0;
+  uint64_t dropped = 0;  // whole, but something they depend on is not durable
+  uint64_t voids = 0;
+  uint64_t torn_logs = 0;
+  uint64_t cut_bytes = 0;
+  uint64_t log_bytes = 0;
+  std::vector<uint64_t> frontier;  // end of the valid prefix of each log
+  bool clean_end = false;          // RUN_END in every log
+  bool went_serial = false;
+  double parallelism = 0;                               // mean number of workers that were replaying
+  std::vector<std::optional<format::RunEndBody>> run_ends;  // of each log
+};
+
+class LaneRecovery {
+ public:
+  explicit LaneRecovery(const ReplaySettings& settings) : settings_(settings), workers_(settings.workers) {}
+
+  // Reads, checks and queues some more records, or waits a little if there is nothing to do but wait. False
+  // when everything is replayed. Throws Error.
+  bool Decode(WorkerId worker);
+
+  // `worker` has replayed what NextReady gave it.
+  void MarkReplayed(WorkerId worker);
+
+  // Ends every worker's Decode, after an error.
+  void Stop() { lanes_->Stop(); }
+
+  // After the last worker: sums up, and refuses (Error kCorrupt) logs that end before what was once durable.
+  ReplaySummary Finish();
+
+  const LogSource& source(uint32_t log) const { return lanes_->reader(log).source(); }
+
+ protected:
+  struct alignas(kNoSharingBytes) Worker {
+    // Written by the worker, read by worker 0 to estimate the parallelism; no order is needed.
+    std::atomic<uint64_t> recovered{0};
+    std::atomic<uint64_t> replay_ticks{0};  // in streaks that have ended
+    std::atomic<uint64_t> streak_start{0};  // time stamp; 0: waiting
+    uint64_t dropped = 0;
+    uint64_t idle_rounds = 0;   // calls of Decode in a row that found nothing to do
+    uint64_t seen_progress = 0;
+    SpinWait wait;
+    LsnPerLog replayed_until{};  // as last seen
+  };
+
+  void OpenLanes(const std::vector<LogSource>& sources, uint32_t lanes_per_log);
+  // A worker that went from waiting to replaying, or back.
+  void BeginStreak(Worker& worker);
+  void EndStreak(Worker& worker);
+  // A worker has been idle for so long that it should find out whether all are. Only a suspicion.
+  bool SuspectsDeadlock(Worker& worker) const;
+  uint64_t SumOfProgress() const;
+  // What all workers have recovered, and how long they have replayed, up to `now`.
+  void SumUp(uint64_t now, uint64_t& recovered, uint64_t& replay_ticks) const;
+
+  ReplaySettings settings_;
+  std::unique_ptr<ReplayLanes> lanes_;
+  std::vector<Worker> workers_;
+  uint64_t start_ticks_ = 0;
+  bool went_serial_ = false;
+
+ private:
+  void JudgeEnds(ReplaySummary& summary) const;
+};
+
+inline void LaneRecovery::BeginStreak(Worker& worker) {
+  if (worker.streak_start.load(std::memory_order_relaxed) != 0) return;
+  worker.streak_start.store(__rdtsc(), std::memory_order_relaxed);
+  worker.idle_rounds = 0;
+  worker.wait = SpinWait();
+}
+
+inline void LaneRecovery::EndStreak(Worker& worker) {
+  const uint64_t start = worker.streak_start.load(std::memory_order_relaxed);
+  if (start == 0) return;
+  worker.streak_start.store(0, std::memory_order_relaxed);
+  worker.replay_ticks.store(worker.replay_ticks.load(std::memory_order_relaxed) + __rdtsc() - start,
+                            std::memory_order_relaxed);
+}
+
+inline void LaneRecovery::MarkReplayed(WorkerId worker) {
+  Worker& me = workers_[worker.value()];
+  me.recovered.store(me.recovered.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  lanes_->Pop(*lanes_->held_lane(worker));
+}
+
+}  // namespace dbx

@@ -1,0 +1,220 @@
+#include "logging/log_reader.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include "base/check.h"
+#include "base/crc32c.h"
+#include "base/error.h"
+
+namespace dbx {
+
+using format::RecordHeader;
+using format::RecordKind;
+
+namespace {
+
+constexpr size_t kCarryBytesMin = 4 * format::kBlockBytes;
+
+size_t RoundUpToBlock(size_t bytes) { return (bytes + format::kBlockBytes - 1) / format::kBlockBytes * format::kBlockBytes; }
+
+Lsn StreamEnd(BlockDevice& device) {
+  const uint64_t bytes = device.SizeBytes();
+  return Lsn(bytes > format::kStreamOffset ? bytes - format::kStreamOffset : 0);
+}
+
+}  // namespace
+
+std::string PlaceOf(const LogSource& source, Lsn at) {
+  return source.device->path() + "@" + std::to_string(format::kStreamOffset + at.value());
+}
+
+const char* RecordCheck::HeaderFault(const RecordHeader& header, Lsn at) const {
+  const auto* bytes = reinterpret_cast<const std::byte*>(&header);
+  const size_t crc_bytes = sizeof header.header_crc;
+  if (Crc32c({bytes + crc_bytes, sizeof header - crc_bytes}) != header.header_crc) return "header checksum";
+  if (header.salt != salt_) return "salt of another run or log";
+  if (header.log_index != log_index_) return "index of another log";
+  if (header.lsn != at.value()) return "LSN of another place";
+  if (header.kind < static_cast<uint8_t>(RecordKind::kCommand) || header.kind > static_cast<uint8_t>(RecordKind::kRunEnd)) {
+    return "unknown kind";
+  }
+  if (header.length < sizeof header || header.length % format::kRecordAlignment != 0) return "length";
+  if (header.length > stream_end_.value() - at.value()) return "record longer than the file";
+  return nullptr;
+}
+
+const char* RecordCheck::BodyFault(const RecordHeader& header, const std::byte* body) {
+  if (header.kind == static_cast<uint8_t>(RecordKind::kVoid)) return nullptr;
+  return Crc32c({body, header.length - sizeof header}) == header.body_crc ? nullptr : "body checksum";
+}
+
+void ReadBuffer::Free::operator()(std::byte* memory) const { std::free(memory); }
+
+void ReadBuffer::Reserve(size_t carry_bytes, size_t data_bytes) {
+  if (memory_ && carry_bytes <= carry_bytes_ && data_bytes <= data_bytes_) return;
+  carry_bytes_ = std::max(RoundUpToBlock(carry_bytes), kCarryBytesMin);
+  data_bytes_ = RoundUpToBlock(data_bytes);
+  memory_.reset();
+  memory_.reset(static_cast<std::byte*>(std::aligned_alloc(format::kBlockBytes, carry_bytes_ + data_bytes_)));
+  if (!memory_) throw std::bad_alloc();
+}
+
+void DurabilityProof::Raise(Lsn to, const char* what, const LogSource& source, Lsn at) {
+  if (to <= until) return;
+  until = to;
+  shown_by = std::string(what) + " at " + PlaceOf(source, at);
+}
+
+LogReader::LogReader(const LogSource& source, size_t block_bytes, uint32_t buffer_count)
+    : source_(source), stream_end_(StreamEnd(*source.device)), check_(source, stream_end_) {
+  CHECK(source.log_count >= 1 && source.log_count <= format::kMaxLogs && source.log_index < source.log_count);
+  CHECK(buffer_count >= 2);
+  // A short log needs no long buffers.
+  block_bytes_ = std::min(RoundUpToBlock(std::max<size_t>(block_bytes, 1)),
+                          RoundUpToBlock(std::max<size_t>(stream_end_.value(), 1)));
+  for (uint32_t i = 0; i < buffer_count; ++i) buffers_.push_back(std::make_unique<ReadBuffer>());
+  needed_ = sizeof(RecordHeader);
+}
+
+void LogReader::Start(RecordBatch& batch) const {
+  batch.buffer = buffer_;
+  batch.bytes = cursor_;
+  batch.first = batch.end = position_;
+  batch.anchor = anchor_;
+}
+
+LogReader::Result LogReader::Cut(RecordBatch& batch) {
+  Start(batch);
+  size_t records = 0;
+  while (!ended_ && records < kBatchRecords && batch.end.value() - batch.first.value() < kBatchBytes) {
+    switch (LookAtRecord()) {
+      case Look::kRecord:
+        Take();
+        batch.end = position_;
+        ++records;
+        break;
+      case Look::kIncomplete:
+        if (records > 0) {
+          buffer_->Hold();
+          return Result::kBatch;
+        }
+        if (!Refill()) return Result::kNoBuffer;
+        Start(batch);
+        break;
+      case Look::kBad:
+        ended_ = true;
+        break;
+    }
+  }
+  if (records == 0) return Result::kEnded;
+  buffer_->Hold();
+  return Result::kBatch;
+}
+
+LogReader::Look LogReader::LookAtRecord() {
+  RecordHeader header;
+  needed_ = sizeof header;
+  if (stream_end_.value() - position_.value() < sizeof header) {
+    end_reason_ = position_ == stream_end_ ? "end of file" : "the file ends within a record header";
+    return Look::kBad;
+  }
+  if (available() < needed_) return Look::kIncomplete;
+  std::memcpy(&header, cursor_, sizeof header);
+  if (const char* fault = check_.HeaderFault(header, position_)) {
+    end_reason_ = fault;
+    return Look::kBad;
+  }
+  needed_ = header.length;
+  if (available() < needed_) return Look::kIncomplete;
+  if (const char* fault = RecordCheck::BodyFault(header, cursor_ + sizeof header)) {
+    end_reason_ = fault;
+    return Look::kBad;
+  }
+  return Look::kRecord;
+}
+
+void LogReader::Take() {
+  RecordHeader header;
+  std::memcpy(&header, cursor_, sizeof header);
+  const std::byte* body = cursor_ + sizeof header;
+  switch (static_cast<RecordKind>(header.kind)) {
+    case RecordKind::kCommand:
+    case RecordKind::kData:
+      ++txn_count_;
+      break;
+    case RecordKind::kVoid:
+      ++void_count_;
+      break;
+    case RecordKind::kPad:
+      break;
+    case RecordKind::kAnchor:
+      TakeAnchor(header, body);
+      break;
+    case RecordKind::kRunEnd:
+      TakeRunEnd(header, body);
+      break;
+  }
+  position_ = Lsn(position_.value() + header.length);
+  cursor_ += header.length;
+}
+
+void LogReader::TakeAnchor(const RecordHeader& header, const std::byte* body) {
+  if (header.length != sizeof header + source_.log_count * sizeof(uint64_t)) {
+    throw Error(ExitStatus::kCorrupt, PlaceOf(source_, position_) + ": anchor of another number of logs");
+  }
+  for (uint32_t log = 0; log < source_.log_count; ++log) {
+    uint64_t durable;
+    std::memcpy(&durable, body + log * sizeof durable, sizeof durable);
+    anchor_[log] = Lsn(durable);
+    proofs_[log].Raise(Lsn(durable), "anchor", source_, position_);
+  }
+  if (anchor_[source_.log_index] > position_) {
+    throw Error(ExitStatus::kCorrupt, PlaceOf(source_, position_) + ": anchor ahead of its own place");
+  }
+}
+
+void LogReader::TakeRunEnd(const RecordHeader& header, const std::byte* body) {
+  run_end_.emplace();
+  if (header.length != sizeof header + sizeof *run_end_) {
+    throw Error(ExitStatus::kCorrupt, PlaceOf(source_, position_) + ": RUN_END of another length");
+  }
+  std::memcpy(&*run_end_, body, sizeof *run_end_);
+  if (run_end_->txn_count != txn_count_) {
+    throw Error(ExitStatus::kCorrupt, PlaceOf(source_, position_) + ": RUN_END counts " +
+                                          std::to_string(run_end_->txn_count) + " transactions, the log holds " +
+                                          std::to_string(txn_count_));
+  }
+  ended_ = true;
+  end_reason_ = "clean end";
+}
+
+bool LogReader::Refill() {
+  ReadBuffer* next = nullptr;
+  for (auto& buffer : buffers_) {
+    if (buffer.get() != buffer_ && buffer->IsFree()) next = buffer.get();
+  }
+  if (next == nullptr) return false;
+  const size_t carry = available();
+  const size_t left = static_cast<size_t>(stream_end_.value() - loaded_until_.value());
+  const size_t wanted = std::min(std::max(block_bytes_, RoundUpToBlock(needed_ - carry)), RoundUpToBlock(left));
+  next->Reserve(carry, wanted);
+  if (carry > 0) std::memcpy(next->data() - carry, cursor_, carry);
+  size_t got = source_.device->Read(format::kStreamOffset + loaded_until_.value(), {next->data(), wanted});
+  got = std::min(got, left);
+  // A file that shrank meanwhile ends where its bytes do.
+  if (got < std::min(wanted, left)) {
+    stream_end_ = Lsn(loaded_until_.value() + got);
+    check_ = RecordCheck(source_, stream_end_);
+  }
+  if (buffer_ != nullptr) buffer_->Release();
+  next->Hold();
+  buffer_ = next;
+  cursor_ = next->data() - carry;
+  loaded_until_ = Lsn(loaded_until_.value() + got);
+  return true;
+}
+
+}  // namespace dbx

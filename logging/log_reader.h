@@ -1,0 +1,172 @@
+// Reads one log for recovery: cuts its stream into batches of whole, checked records.
+//
+//     [device] -> block buffer -> check every record, in order -> batch -> a replay lane
+//
+// Checking is strictly sequential: a batch is handed out only when every byte of the stream below its end has
+// passed (header CRC, salt, LSN, log index, kind, length within the file, body CRC). So nothing behind the
+// first bad record is ever replayed, and the end of the valid prefix is exact: PADs, VOIDs and anchors
+// belong to it, the size of the file never matters.
+//
+// Memory is bounded: a batch keeps its buffer, and with all buffers kept Cut says kNoBuffer until a lane
+// has replayed enough. A record that continues behind its buffer is moved in front of the next one's data.
+// A buffer outgrows the block size only for a record whose header, checksum included, says that it is
+// longer and whose bytes are all in the file.
+//
+// Threads: Cut belongs to one thread at a time (ReplayLanes locks); batches are released by any thread.
+// The figures about the log are read when the log has ended.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/types.h"
+#include "logging/device/block_device.h"
+#include "logging/format.h"
+
+namespace dbx {
+
+// One element per log of the run; those behind log_count stay 0.
+using LsnPerLog = std::array<Lsn, format::kMaxLogs>;
+
+// What recovery must know of a log file: its device and some of its checked header.
+struct LogSource {
+  BlockDevice* device = nullptr;
+  uint64_t run_id = 0;
+  uint64_t ring_bytes = 0;
+  uint32_t log_index = 0;
+  uint32_t log_count = 1;
+};
+
+// "PATH@OFFSET", with the offset in the file of a position in the stream.
+std::string PlaceOf(const LogSource& source, Lsn at);
+
+// Decides whether bytes at a position of a stream are a record of this run. A fault is named by a
+// constant string, nullptr means none.
+class RecordCheck {
+ public:
+  RecordCheck(const LogSource& source, Lsn stream_end)
+      : salt_(format::Salt(source.run_id, source.log_index)), log_index_(source.log_index), stream_end_(stream_end) {}
+
+  // `length` and the rest of the header may be used only after this.
+  const char* HeaderFault(const format::RecordHeader& header, Lsn at) const;
+  static const char* BodyFault(const format::RecordHeader& header, const std::byte* body);
+
+  // A cheap test that few non-records pass, for a search at every position.
+  bool MayBeHeader(const format::RecordHeader& header, Lsn at) const {
+    return header.lsn == at.value() && header.salt == salt_;
+  }
+
+ private:
+  uint32_t salt_;
+  uint32_t log_index_;
+  Lsn stream_end_;
+};
+
+// Block-aligned memory with room in front for a record's beginning that was read with the block before.
+class ReadBuffer {
+ public:
+  // Makes room for `carry_bytes` in front of data() and `data_bytes` behind it.
+  void Reserve(size_t carry_bytes, size_t data_bytes);
+  std::byte* data() const { return memory_.get() + carry_bytes_; }
+
+  // Held by its reader while it cuts from it and by every batch; observed free (acquire) by the reader
+  // before it overwrites what a lane read before its release.
+  bool IsFree() const { return holders_.load(std::memory_order_acquire) == 0; }
+  void Hold() { holders_.fetch_add(1, std::memory_order_relaxed); }
+  void Release() { holders_.fetch_sub(1, std::memory_order_release); }
+
+ private:
+  struct Free {
+    void operator()(std::byte* memory) const;
+  };
+  std::unique_ptr<std::byte, Free> memory_;
+  size_t carry_bytes_ = 0;
+  size_t data_bytes_ = 0;
+  std::atomic<uint32_t> holders_{0};
+};
+
+// Whole records, checked, from `first` up to `end`. Its holder releases `buffer` once.
+struct RecordBatch {
+  ReadBuffer* buffer = nullptr;
+  std::byte* bytes = nullptr;
+  Lsn first;
+  Lsn end;
+  LsnPerLog anchor{};  // in force at `first`
+};
+
+// Something that shows that a log was durable up to some LSN.
+struct DurabilityProof {
+  Lsn until;
+  std::string shown_by;  // empty: nothing shows anything
+  void Raise(Lsn to, const char* what, const LogSource& source, Lsn at);
+};
+using ProofPerLog = std::array<DurabilityProof, format::kMaxLogs>;
+
+class LogReader {
+ public:
+  // A batch ends with the record that reaches one of these.
+  static constexpr size_t kBatchBytes = 128 << 10;
+  static constexpr size_t kBatchRecords = 128;
+
+  enum class Result { kBatch, kNoBuffer, kEnded };
+
+  // Reads blocks of about `block_bytes`, at most `buffer_count` buffers ahead of what was replayed.
+  LogReader(const LogSource& source, size_t block_bytes, uint32_t buffer_count);
+
+  // Reads on, if need be, and hands over the next batch. Throws Error: kIo from the device, kCorrupt for a
+  // record that is whole and makes no sense.
+  Result Cut(RecordBatch& batch);
+
+  const LogSource& source() const { return source_; }
+  // Everything below has been handed over.
+  Lsn position() const { return position_; }
+  bool ended() const { return ended_; }
+
+  // Once ended: why the valid prefix, which ends at position(), does not go on; the log's RUN_END, if any;
+  // what was counted in the prefix; what its anchors prove about all logs.
+  const char* end_reason() const { return end_reason_; }
+  const std::optional<format::RunEndBody>& run_end() const { return run_end_; }
+  uint64_t void_count() const { return void_count_; }
+  uint64_t txn_count() const { return txn_count_; }
+  const ProofPerLog& proofs() const { return proofs_; }
+
+ private:
+  enum class Look { kRecord, kIncomplete, kBad };
+
+  void Start(RecordBatch& batch) const;
+  Look LookAtRecord();
+  void Take();
+  void TakeAnchor(const format::RecordHeader& header, const std::byte* body);
+  void TakeRunEnd(const format::RecordHeader& header, const std::byte* body);
+  bool Refill();
+  size_t available() const { return static_cast<size_t>(loaded_until_.value() - position_.value()); }
+
+  LogSource source_;
+  size_t block_bytes_;
+  Lsn stream_end_;  // of the file; a bound for lengths, no frontier
+  RecordCheck check_;
+  std::vector<std::unique_ptr<ReadBuffer>> buffers_;
+
+  ReadBuffer* buffer_ = nullptr;
+  std::byte* cursor_ = nullptr;  // the record at position_, in *buffer_
+  Lsn position_;
+  Lsn loaded_until_;     // *buffer_ holds the stream from position_ up to here
+  size_t needed_ = 0;    // bytes from position_ on that the next look needs
+  LsnPerLog anchor_{};
+
+  bool ended_ = false;
+  const char* end_reason_ = "";
+  std::optional<format::RunEndBody> run_end_;
+  uint64_t void_count_ = 0;
+  uint64_t txn_count_ = 0;
+  ProofPerLog proofs_;
+};
+
+}  // namespace dbx

@@ -1,0 +1,223 @@
+#include "logging/replay_lanes.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "base/check.h"
+#include "base/error.h"
+
+namespace dbx {
+
+using format::RecordHeader;
+using format::RecordKind;
+
+ReplayLanes::ReplayLanes(const std::vector<LogSource>& sources, uint32_t workers, uint32_t lanes_per_log,
+                         size_t block_bytes)
+    : lanes_per_log_(lanes_per_log), logs_(sources.size()), workers_(workers) {
+  CHECK(!sources.empty() && workers > 0 && lanes_per_log > 0);
+  for (uint32_t j = 0; j < sources.size(); ++j) {
+    CHECK(sources[j].log_index == j && sources[j].log_count == sources.size());
+    logs_[j].reader = std::make_unique<LogReader>(sources[j], block_bytes, lanes_per_log + kSpareBuffers);
+  }
+  for (uint32_t i = 0; i < lanes_per_log * sources.size(); ++i) {
+    lanes_.push_back(std::make_unique<Lane>());
+    lanes_.back()->log = i % static_cast<uint32_t>(sources.size());
+    lanes_.back()->records.reserve(LogReader::kBatchRecords);
+  }
+  // Workers start far apart; where they go from there follows the work.
+  for (uint32_t w = 0; w < workers; ++w) {
+    workers_[w].turn = static_cast<uint32_t>(uint64_t{w} * lanes_.size() / workers);
+  }
+}
+
+bool ReplayLanes::LockUnlessStopped(std::atomic<bool>& lock) const {
+  for (SpinWait wait; !TryLock(lock); wait.Wait()) {
+    if (stopped()) return false;
+  }
+  return true;
+}
+
+bool ReplayLanes::IsHungry(uint32_t log) const {
+  for (uint32_t i = log; i < lanes_.size(); i += log_count()) {
+    const Lane& lane = *lanes_[i];
+    if (lane.pushed.load(std::memory_order_relaxed) == lane.taken.load(std::memory_order_relaxed)) return true;
+  }
+  return false;
+}
+
+ReplayLanes::Decoded ReplayLanes::Decode(WorkerId worker) {
+  if (stopped() || lanes_done_.load(std::memory_order_acquire) == lanes_.size()) return Decoded::kDone;
+  const uint32_t first = worker.value() % log_count();
+  for (const bool hungry_only : {true, false}) {
+    for (uint32_t i = 0; i < log_count(); ++i) {
+      const uint32_t j = (first + i) % log_count();
+      Log& log = logs_[j];
+      if (log.ended.load(std::memory_order_relaxed) || (hungry_only && !IsHungry(j)) || !TryLock(log.reading)) continue;
+      const bool got_some = ReadAhead(log, j);
+      log.reading.store(false, std::memory_order_release);
+      if (got_some) return Decoded::kBatches;
+    }
+  }
+  return Decoded::kNothing;
+}
+
+bool ReplayLanes::DecodeEveryLog() {
+  bool got_some = false;
+  for (uint32_t j = 0; j < log_count(); ++j) got_some |= ReadAhead(logs_[j], j);
+  return got_some;
+}
+
+// A few batches at most, so that they are still in the reader's cache when it replays them itself.
+bool ReplayLanes::ReadAhead(Log& log, uint32_t log_index) {
+  constexpr uint32_t kBatchesPerVisit = 4;
+  LogReader& reader = *log.reader;
+  uint32_t cut = 0;
+  while (cut < std::max(kBatchesPerVisit, lanes_per_log_) && !reader.ended()) {
+    Lane& lane = *lanes_[log.batches % lanes_per_log_ * log_count() + log_index];
+    const uint32_t pushed = lane.pushed.load(std::memory_order_relaxed);
+    // Acquire: the lane has copied the batch out of the slot before it said so.
+    if (pushed - lane.taken.load(std::memory_order_acquire) == kQueueBatches) break;
+    const LogReader::Result result = reader.Cut(lane.queue[pushed % kQueueBatches]);
+    if (result == LogReader::Result::kNoBuffer) break;
+    if (result == LogReader::Result::kBatch) {
+      lane.pushed.store(pushed + 1, std::memory_order_release);
+      ++log.batches;
+      ++cut;
+    }
+    log.position.store(reader.position().value(), std::memory_order_release);
+  }
+  if (!reader.ended() || log.ended.load(std::memory_order_relaxed)) return cut > 0;
+  log.ended.store(true, std::memory_order_release);
+  return true;  // the end is news too
+}
+
+ReplayLanes::Lane* ReplayLanes::Hold(WorkerId worker) {
+  Worker& me = workers_[worker.value()];
+  if (me.held == nullptr) {
+    Lane* lane = lanes_[me.turn].get();
+    if (TryLock(lane->held)) me.held = lane;
+  }
+  return me.held;
+}
+
+void ReplayLanes::LetGo(WorkerId worker) {
+  Worker& me = workers_[worker.value()];
+  if (me.held == nullptr) return;
+  me.held->held.store(false, std::memory_order_release);
+  me.held = nullptr;
+}
+
+void ReplayLanes::MoveOn(WorkerId worker) {
+  LetGo(worker);
+  Worker& me = workers_[worker.value()];
+  me.turn = me.turn + 1 == lanes_.size() ? 0 : me.turn + 1;
+}
+
+TxnRecord* ReplayLanes::Head(Lane& lane) {
+  while (lane.head == lane.records.size()) {
+    if (!TakeBatch(lane)) return nullptr;
+  }
+  return &lane.records[lane.head];
+}
+
+void ReplayLanes::Pop(Lane& lane) {
+  ++lane.head;
+  if (lane.head < lane.records.size()) {
+    lane.progress.store(lane.records[lane.head].lsn.value(), std::memory_order_release);
+  } else {
+    // The next batch, or the reader's position, will say how far the lane has come.
+    lane.batch.buffer->Release();
+    lane.batch.buffer = nullptr;
+  }
+}
+
+bool ReplayLanes::TakeBatch(Lane& lane) {
+  const Log& log = logs_[lane.log];
+  // In this order; see the head of this file's header.
+  const bool ended = log.ended.load(std::memory_order_acquire);
+  const uint64_t position = log.position.load(std::memory_order_acquire);
+  const uint32_t taken = lane.taken.load(std::memory_order_relaxed);
+  if (lane.pushed.load(std::memory_order_acquire) == taken) {
+    if (lane.progress.load(std::memory_order_relaxed) != position) {
+      lane.progress.store(position, std::memory_order_release);
+    }
+    if (ended && !lane.done) {
+      lane.done = true;
+      lanes_done_.fetch_add(1, std::memory_order_release);
+    }
+    return false;
+  }
+  lane.batch = lane.queue[taken % kQueueBatches];
+  lane.taken.store(taken + 1, std::memory_order_release);
+  Unpack(lane);
+  if (lane.records.empty()) {
+    lane.batch.buffer->Release();
+    lane.batch.buffer = nullptr;
+  } else {
+    lane.progress.store(lane.records.front().lsn.value(), std::memory_order_release);
+  }
+  return true;
+}
+
+void ReplayLanes::Unpack(Lane& lane) {
+  lane.records.clear();
+  lane.head = 0;
+  lane.covered_anchor = nullptr;
+  lane.anchors.assign(1, lane.batch.anchor);
+  std::byte* bytes = lane.batch.bytes;
+  for (Lsn at = lane.batch.first; at < lane.batch.end;) {
+    RecordHeader header;
+    std::memcpy(&header, bytes, sizeof header);
+    std::byte* body = bytes + sizeof header;
+    const auto kind = static_cast<RecordKind>(header.kind);
+    if (kind == RecordKind::kCommand || kind == RecordKind::kData) {
+      UnpackTxn(lane, header, body, at);
+    } else if (kind == RecordKind::kAnchor) {
+      std::memcpy(lane.anchors.emplace_back().data(), body, log_count() * sizeof(uint64_t));
+    }
+    at = Lsn(at.value() + header.length);
+    bytes += header.length;
+  }
+  const size_t count = lane.records.size();
+  for (size_t i = 0; i < count; ++i) lane.records[i].behind = static_cast<uint16_t>(count - 1 - i);
+}
+
+// The body is [txn id][LV elements][rest]; it becomes [LV elements][txn id][rest], so that the arguments of a
+// command, which start with the transaction id, lie in one piece.
+void ReplayLanes::UnpackTxn(Lane& lane, const RecordHeader& header, std::byte* body, Lsn at) {
+  const size_t body_bytes = header.length - sizeof header;
+  const auto elements = static_cast<size_t>(std::popcount(header.lv_mask));
+  const size_t lv_bytes = elements * sizeof(uint64_t);
+  if (body_bytes < sizeof(TxnId) + lv_bytes) Malformed(lane.log, at, "transaction record too short");
+  if (uint32_t{header.lv_mask} >> log_count() != 0) Malformed(lane.log, at, "LSN vector of more logs than there are");
+  TxnRecord& record = lane.records.emplace_back();
+  std::memcpy(&record.txn_id, body, sizeof record.txn_id);
+  if (elements > 0) {
+    std::memmove(body, body + sizeof(TxnId), lv_bytes);
+    std::memcpy(body + lv_bytes, &record.txn_id, sizeof record.txn_id);
+  }
+  record.lsn = at;
+  record.lv = reinterpret_cast<const uint64_t*>(body);
+  record.lv_mask = header.lv_mask;
+  record.procedure = ProcedureId(header.procedure);
+  record.kind = static_cast<RecordKind>(header.kind);
+  record.log = lane.log;
+  record.anchor = static_cast<uint16_t>(lane.anchors.size() - 1);
+  const size_t skipped = lv_bytes + (record.kind == RecordKind::kData ? sizeof(TxnId) : 0);
+  record.payload = {body + skipped, body_bytes - skipped};
+}
+
+Lsn ReplayLanes::ReplayedUntil(uint32_t log) const {
+  uint64_t least = lanes_[log]->progress.load(std::memory_order_acquire);
+  for (uint32_t i = log + log_count(); i < lanes_.size(); i += log_count()) {
+    least = std::min(least, lanes_[i]->progress.load(std::memory_order_acquire));
+  }
+  return Lsn(least);
+}
+
+void ReplayLanes::Malformed(uint32_t log, Lsn at, const char* why) const {
+  throw Error(ExitStatus::kCorrupt, PlaceOf(reader(log).source(), at) + ": " + why);
+}
+
+}  // namespace dbx

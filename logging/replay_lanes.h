@@ -1,0 +1,170 @@
+// Who replays what: the lanes that replay runs in, for every log scheme with LSN-ordered logs.
+//
+// Each log is divided into lanes: batch b of a log belongs to its lane b mod K, and a lane is replayed
+// strictly in order by whichever worker holds it. Workers hold one lane at a time and leave it when its next
+// record must wait; the scheme decides that (TaurusRecovery compares LSN vectors, SerialRecovery never waits).
+//
+// There are no reader threads. A worker that finds nothing to replay reads and checks the next batches of
+// a log (Decode), hungry lanes first, so that reading and replaying overlap as soon as there are two workers.
+//
+// What a lane publishes: its *progress*, an LSN below which it has replayed or dropped everything that is its
+// own. That is the start of its next transaction; with nothing queued, it is the place up to which the log's
+// batches have been handed out. ReplayedUntil(log) is the least progress over the log's lanes. VOIDs, PADs
+// and anchors are passed without a stop, and a log that has ended stays at its end: what lies
+// behind was not replayed and never will be.
+//
+// Memory order. The reader pushes a batch first and publishes its position behind it afterwards; a lane reads
+// the position first and its queue afterwards. So a lane that finds its queue empty knows of every own
+// batch below the position that it then publishes. Progress is stored with release after the rows were
+// written and loaded with acquire before dependent rows are read.
+//
+// Static assignment of lanes to workers was rejected: with three logs on two workers one of them gets two
+// thirds of the work, and a worker that is not scheduled would block the lanes of its own only by name.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/cache_line.h"
+#include "base/spin.h"
+#include "base/types.h"
+#include "logging/log_reader.h"
+
+namespace dbx {
+
+// A transaction's record, ready to be looked at, in a lane's private memory. Records of one batch lie side by side.
+struct TxnRecord {
+  Lsn lsn;
+  TxnId txn_id;
+  const uint64_t* lv = nullptr;  // the stored elements, one per bit of lv_mask
+  // kCommand: the procedure's arguments, transaction id first, 8-byte aligned. kData: WriteEntry + image ...
+  std::span<std::byte> payload;
+  uint16_t lv_mask = 0;
+  ProcedureId procedure;
+  format::RecordKind kind = format::RecordKind::kCommand;
+  bool inspected = false;    // for whoever replays: looked at ahead of its turn
+  uint16_t behind = 0;       // how many records follow it in the array
+  uint16_t anchor = 0;       // which of the lane's anchors is in force
+  uint32_t log = 0;
+};
+
+class ReplayLanes {
+ public:
+  static constexpr uint32_t kQueueBatches = 8;  // per lane
+  static constexpr uint32_t kSpareBuffers = 4;  // per log, beside one per lane
+
+  struct Lane {
+    // Held by one worker at a time; all but the atomics and `queue` below belongs to the holder.
+    alignas(kNoSharingBytes) std::atomic<bool> held{false};
+    alignas(kNoSharingBytes) std::atomic<uint64_t> progress{0};
+    // A ring: batches [taken, pushed) are queued. The log's reader pushes, the lane's holder takes.
+    alignas(kNoSharingBytes) std::atomic<uint32_t> pushed{0};
+    std::array<RecordBatch, kQueueBatches> queue;
+    alignas(kNoSharingBytes) std::atomic<uint32_t> taken{0};
+
+    uint32_t log = 0;
+    bool done = false;
+    RecordBatch batch;  // being replayed; no buffer: none is
+    std::vector<TxnRecord> records;
+    size_t head = 0;
+    std::vector<LsnPerLog> anchors;  // in force in this batch
+    // The scheme's: the anchor that is known to be covered by what was replayed.
+    const LsnPerLog* covered_anchor = nullptr;
+  };
+
+  enum class Decoded {
+    kBatches,  // some lane got work
+    kNothing,  // every log has ended, is being read by others, or is far enough ahead
+    kDone,     // every lane has replayed everything, or Stop was called
+  };
+
+  ReplayLanes(const std::vector<LogSource>& sources, uint32_t workers, uint32_t lanes_per_log, size_t block_bytes);
+
+  // Reads ahead for one log.
+  Decoded Decode(WorkerId worker);
+
+  // The lane that `worker` holds, or tries to hold; nullptr when another worker has it.
+  Lane* Hold(WorkerId worker);
+  // Gives the lane up and turns to the next one.
+  void MoveOn(WorkerId worker);
+  void LetGo(WorkerId worker);
+  Lane* held_lane(WorkerId worker) { return workers_[worker.value()].held; }
+
+  // The next record of a lane that is held, or nullptr: nothing is queued now, or ever again.
+  TxnRecord* Head(Lane& lane);
+  // The head has been replayed, or dropped.
+  void Pop(Lane& lane);
+
+  // The least progress over the log's lanes.
+  Lsn ReplayedUntil(uint32_t log) const;
+  // Where the log's valid prefix ends, once that is known.
+  bool EndIsKnown(uint32_t log) const { return logs_[log].ended.load(std::memory_order_acquire); }
+  Lsn EndOf(uint32_t log) const { return Lsn(logs_[log].position.load(std::memory_order_acquire)); }
+
+  // Runs `check` while no other worker holds a lane or reads a log. False, without running it, once stopped.
+  template <class Check>
+  bool Alone(WorkerId worker, Check&& check);
+  // Reads on for every log that can; true if a lane got work. Inside Alone only.
+  bool DecodeEveryLog();
+
+  // Makes every worker's Decode say kDone, for good.
+  void Stop() { stopped_.store(true, std::memory_order_relaxed); }
+  bool stopped() const { return stopped_.load(std::memory_order_relaxed); }
+
+  uint32_t log_count() const { return static_cast<uint32_t>(logs_.size()); }
+  uint32_t lanes_per_log() const { return lanes_per_log_; }
+  std::span<std::unique_ptr<Lane>> lanes() { return lanes_; }
+  const LogReader& reader(uint32_t log) const { return *logs_[log].reader; }
+
+ private:
+  struct alignas(kNoSharingBytes) Log {
+    std::atomic<bool> reading{false};
+    std::unique_ptr<LogReader> reader;  // whoever reads
+    uint64_t batches = 0;               // cut so far; whoever reads
+    alignas(kNoSharingBytes) std::atomic<uint64_t> position{0};
+    std::atomic<bool> ended{false};
+  };
+  struct alignas(kNoSharingBytes) Worker {
+    uint32_t turn = 0;  // the lane to hold next
+    Lane* held = nullptr;
+  };
+
+  static bool TryLock(std::atomic<bool>& lock) {
+    return !lock.load(std::memory_order_relaxed) && !lock.exchange(true, std::memory_order_acquire);
+  }
+  bool LockUnlessStopped(std::atomic<bool>& lock) const;
+  bool IsHungry(uint32_t log) const;
+  bool ReadAhead(Log& log, uint32_t log_index);
+  bool TakeBatch(Lane& lane);
+  void Unpack(Lane& lane);
+  void UnpackTxn(Lane& lane, const format::RecordHeader& header, std::byte* body, Lsn at);
+  [[noreturn]] void Malformed(uint32_t log, Lsn at, const char* why) const;
+
+  uint32_t lanes_per_log_;
+  std::vector<Log> logs_;
+  std::vector<std::unique_ptr<Lane>> lanes_;  // lane k of log j is at k * log_count + j
+  std::vector<Worker> workers_;
+  std::atomic<uint32_t> lanes_done_{0};
+  std::atomic<bool> stopped_{false};
+};
+
+template <class Check>
+bool ReplayLanes::Alone(WorkerId worker, Check&& check) {
+  LetGo(worker);
+  size_t lanes = 0;
+  size_t logs = 0;
+  while (lanes < lanes_.size() && LockUnlessStopped(lanes_[lanes]->held)) ++lanes;
+  if (lanes == lanes_.size()) {
+    while (logs < logs_.size() && LockUnlessStopped(logs_[logs].reading)) ++logs;
+  }
+  const bool alone = lanes == lanes_.size() && logs == logs_.size();
+  if (alone) check();
+  while (logs > 0) logs_[--logs].reading.store(false, std::memory_order_release);
+  while (lanes > 0) lanes_[--lanes]->held.store(false, std::memory_order_release);
+  return alone;
+}
+
+}  // namespace dbx

@@ -1,0 +1,84 @@
+// Recovery, the whole of it:
+//
+//     recover: [device] -> decode -> order -> replay
+//
+// A log scheme's recovery knows the device, the format and the order; the replayer knows rows and procedures.
+// Reading, checking and replaying overlap: every worker decodes when nothing is ready. What the logs'
+// ends mean (a cut or damage) is decided last; an Error leaves a database that must be thrown away.
+#pragma once
+
+#include <concepts>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "base/types.h"
+#include "logging/lane_recovery.h"
+#include "storage/database.h"
+#include "system/replayer.h"
+
+namespace dbx {
+
+// Models: SerialRecovery, TaurusRecovery.
+template <class R>
+concept LogRecovery = requires(R& recovery, const std::vector<LogSource>& logs, WorkerId worker, uint32_t log) {
+  { recovery.Open(logs) } -> std::same_as<void>;
+  { recovery.Decode(worker) } -> std::same_as<bool>;
+  { recovery.NextReady(worker) } -> std::same_as<TxnRecord*>;
+  { recovery.MarkReplayed(worker) } -> std::same_as<void>;
+  { recovery.Stop() } -> std::same_as<void>;
+  { recovery.Finish() } -> std::same_as<ReplaySummary>;
+  { recovery.source(log) } -> std::same_as<const LogSource&>;
+};
+
+// Runs `work(WorkerId)` on `workers` threads, one of them the caller's. After an exception it calls `stop`, waits
+// for all of them and throws the first one again.
+template <class Work, class Stop>
+void RunWorkers(uint32_t workers, Work&& work, Stop&& stop) {
+  std::mutex mutex;
+  std::exception_ptr first;
+  const auto guard = [&](auto&& run) {
+    try {
+      run();
+    } catch (...) {
+      stop();
+      const std::lock_guard lock(mutex);
+      if (!first) first = std::current_exception();
+    }
+  };
+  {
+    std::vector<std::jthread> threads;
+    guard([&] {
+      for (uint32_t worker = 1; worker < workers; ++worker) {
+        threads.emplace_back([&, worker] { guard([&] { work(WorkerId(worker)); }); });
+      }
+      work(WorkerId(0));
+    });
+  }
+  if (first) std::rethrow_exception(first);
+}
+
+// Replays `logs` into a freshly loaded `db`, with as many workers as `recovery` was made for. `recovered`, if not
+// null, gets one list of transaction names per worker. Throws Error.
+template <LogRecovery R, Workload W>
+ReplaySummary Recover(R& recovery, const std::vector<LogSource>& logs, Database& db, W& workload, uint32_t workers,
+                      std::vector<std::vector<TxnId>>* recovered = nullptr) {
+  if (recovered != nullptr) recovered->assign(workers, {});
+  const auto replay_records = [&](WorkerId worker) {
+    std::vector<TxnId> names;
+    Replayer<W> replayer(db, workload, worker, recovered == nullptr ? nullptr : &names);
+    while (recovery.Decode(worker)) {
+      while (TxnRecord* record = recovery.NextReady(worker)) {
+        replayer.Replay(*record, recovery.source(record->log));
+        recovery.MarkReplayed(worker);
+      }
+    }
+    if (recovered != nullptr) (*recovered)[worker.value()] = std::move(names);
+  };
+  recovery.Open(logs);
+  RunWorkers(workers, replay_records, [&] { recovery.Stop(); });
+  return recovery.Finish();
+}
+
+}  // namespace dbx

@@ -1,0 +1,83 @@
+// The context in which a command record runs again (models TxnContext).
+//
+// No concurrency control: two transactions that replay at the same time never conflict, the order of replay
+// sees to that. Writes go into the row in place, without undo: a transaction in the log has committed, so it
+// can only succeed. Rows are created by inserts alone, never by a miss.
+//
+// Threads: one per worker. The hash index copes with inserts of other keys beside it.
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+#include <span>
+
+#include "base/types.h"
+#include "benchmarks/txn_context.h"
+#include "storage/row.h"
+#include "storage/table.h"
+#include "storage/tuple.h"
+
+namespace dbx {
+
+class ReplayTransaction {
+ public:
+  explicit ReplayTransaction(WorkerId worker) : worker_(worker) {}
+
+  template <class Visit>
+  Outcome Read(Table& table, Key key, Visit&& visit) {
+    const Row* row = FindPresent(table, key);
+    if (row == nullptr) return Outcome::kNotFound;
+    visit(TupleReader(table.tuple(row)));
+    return Outcome::kOk;
+  }
+
+  template <class Change>
+  Outcome Update(Table& table, Key key, Change&& change) {
+    Row* row = FindPresent(table, key);
+    if (row == nullptr) return Outcome::kNotFound;
+    NoUndo no_undo;
+    TupleWriter<NoUndo> tuple(table.tuple(row), no_undo);
+    change(tuple);
+    return Outcome::kOk;
+  }
+
+  Outcome Insert(Table& table, Key key, std::span<const std::byte> tuple) {
+    return Put(table, key, tuple, /*may_exist=*/false);
+  }
+
+  Outcome Delete(Table& table, Key key) {
+    Row* row = FindPresent(table, key);
+    if (row == nullptr) return Outcome::kNotFound;
+    row->control.store(Row::kAbsent, std::memory_order_relaxed);
+    return Outcome::kOk;
+  }
+
+  // Makes the whole tuple that of `key`: an insert, or the image of a data record.
+  Outcome Put(Table& table, Key key, std::span<const std::byte> tuple, bool may_exist) {
+    Row* row = table.FindOrCreate(worker_, key, [](Row& made) {
+      made.control.store(Row::kAbsent, std::memory_order_relaxed);
+    });
+    const bool absent = (row->control.load(std::memory_order_relaxed) & Row::kAbsent) != 0;
+    if (!absent && !may_exist) return Outcome::kExists;
+    std::memcpy(table.tuple(row), tuple.data(), tuple.size());
+    // Replay orders all accesses to the row; the control word is atomic for the transactions to come.
+    if (absent) row->control.store(0, std::memory_order_relaxed);
+    return Outcome::kOk;
+  }
+
+ private:
+  struct NoUndo {
+    void BeforeChange(std::byte*, size_t) const {}
+  };
+
+  static Row* FindPresent(Table& table, Key key) {
+    Row* row = table.Find(key);
+    if (row == nullptr || (row->control.load(std::memory_order_relaxed) & Row::kAbsent) != 0) return nullptr;
+    return row;
+  }
+
+  WorkerId worker_;
+};
+static_assert(TxnContext<ReplayTransaction>);
+
+}  // namespace dbx
