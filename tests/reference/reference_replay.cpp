@@ -144,12 +144,12 @@ void ScanLog(ReferenceLogs& logs, uint32_t index, Proofs& proofs) {
   while (last >= log.end + 8 && LoadUint(log.stream, last - 8, 8) == 0) last -= 8;
   while (last > log.end && log.stream[last - 1] == std::byte{0}) --last;
   log.tail_bytes = last - log.end;
-  for (uint64_t at = log.end; at < last;) {
-    const bool valid =
-        CheckRecord(log.stream, at, salt, index) == nullptr && CheckBody(log.stream, at, logs.logs.size()) == nullptr;
-    const uint64_t end = valid ? DecodeRecord(logs, index, at).end : at + 8;
-    if (valid) CollectProofs(DecodeRecord(logs, index, at), logs.ring_bytes, proofs);
-    at = end;
+  for (uint64_t at = log.end, step = 8; at < last; at += step, step = 8) {
+    if (CheckRecord(log.stream, at, salt, index) != nullptr) continue;
+    if (CheckBody(log.stream, at, logs.logs.size()) != nullptr) continue;
+    const Record record = DecodeRecord(logs, index, at);
+    CollectProofs(record, logs.ring_bytes, proofs);
+    step = record.end - at;
   }
 }
 
