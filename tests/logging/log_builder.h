@@ -1,0 +1,101 @@
+// Builds log files byte by byte, for tests. A log reads like a sentence:
+//
+//   LogBuilder(run_id, 0, 2, format::Scheme::kTaurus)
+//       .Command(7, procedure, args, {0, 96}).Anchor({128, 96}).Pad().RunEnd().Bytes()
+//
+// LSNs follow from what is appended; End() is the current one and Start(n) that of the n-th record. Everything
+// that a test may want to be wrong (an LSN, a claim of durability, a salt) can be given. Not thread safe.
+// The damage helpers below change finished files, at offsets from the start of the file.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/types.h"
+#include "logging/format.h"
+
+namespace dbx {
+
+// A row image of a data record.
+struct BuiltWrite {
+  TableId table;
+  Key key = 0;
+  std::string image;  // of a put
+  bool is_delete = false;
+};
+inline BuiltWrite Put(uint16_t table, Key key, std::string_view image) {
+  return {TableId(table), key, std::string(image), false};
+}
+inline BuiltWrite Delete(uint16_t table, Key key) { return {TableId(table), key, {}, true}; }
+
+class LogBuilder {
+ public:
+  using FileBytes = std::vector<std::byte>;
+  using Elements = std::vector<uint64_t>;
+
+  explicit LogBuilder(uint64_t run_id, uint32_t log_index = 0, uint32_t log_count = 1,
+                      format::Scheme scheme = format::Scheme::kSerial);
+
+  // Of the file header; before Bytes().
+  LogBuilder& RingBytes(uint64_t ring_bytes);
+  LogBuilder& Config(std::string_view text);
+  LogBuilder& PayloadIs(format::Payload payload);
+  format::FileHeader& header() { return header_; }  // its checksum and both copies are made by Bytes()
+
+  // From here on LSN vectors store every element, as without COMPRESS_LSN_LOG.
+  LogBuilder& Uncompressed();
+
+  // Transactions. `args` goes without the transaction id and is padded with zeros to a multiple of 8. `lv` has
+  // one element for each log, or none; elements that the last anchor covers are left out.
+  LogBuilder& Command(uint64_t txn_id, uint16_t procedure, std::string_view args = {}, const Elements& lv = {});
+  LogBuilder& Data(uint64_t txn_id, const std::vector<BuiltWrite>& writes, const Elements& lv = {});
+  // A reserved place of `length` bytes, header included, whose body is left over from something else.
+  LogBuilder& Void(uint32_t length = 64);
+  LogBuilder& Anchor(const Elements& durable);
+  // Fills up the block (a whole one at its start; into the next one where too little is left). Unless
+  // `durable_lsn` says otherwise everything before the PAD was durable.
+  LogBuilder& Pad(std::optional<uint64_t> durable_lsn = {});
+  LogBuilder& RunEnd(std::optional<uint64_t> durable_lsn = {}, std::optional<uint64_t> txn_count = {});
+  // Any record, checksums made right; for what no writer writes.
+  LogBuilder& Raw(format::RecordHeader header, std::string_view body);
+  // Zeros, as in a preallocated file; what follows is a record behind a hole.
+  LogBuilder& Hole(uint64_t bytes);
+
+  uint64_t End() const { return stream_.size(); }  // LSN of the next record
+  uint64_t Start(size_t record) const { return starts_.at(record); }
+  const std::vector<uint64_t>& Starts() const { return starts_; }
+  uint64_t txn_count() const { return txn_count_; }
+
+  FileBytes Bytes() const;
+
+ private:
+  format::RecordHeader HeaderOf(format::RecordKind kind) const;
+  std::string TxnBody(uint64_t txn_id, const Elements& lv, uint16_t& lv_mask) const;
+
+  format::FileHeader header_{};
+  FileBytes stream_;
+  std::vector<uint64_t> starts_;
+  Elements anchor_;
+  bool compress_ = true;
+  uint64_t txn_count_ = 0;
+};
+
+// Damage. Each takes a file and gives back the damaged one.
+using FileBytes = LogBuilder::FileBytes;
+inline uint64_t FileOffset(uint64_t lsn) { return format::kStreamOffset + lsn; }
+FileBytes FlipBit(FileBytes file, uint64_t offset, int bit = 0);
+FileBytes Truncate(FileBytes file, uint64_t bytes);
+FileBytes ZeroBytes(FileBytes file, uint64_t offset, uint64_t bytes = format::kBlockBytes);
+FileBytes AppendGarbage(FileBytes file, uint64_t bytes, uint64_t seed);
+FileBytes AppendZeros(FileBytes file, uint64_t bytes);
+// Puts bytes [from, from + bytes) of another file at `offset`: an old run's, a misplaced block.
+FileBytes Transplant(FileBytes file, uint64_t offset, const FileBytes& other, uint64_t from, uint64_t bytes);
+
+void WriteLogFile(const std::string& path, const FileBytes& file);
+
+}  // namespace dbx

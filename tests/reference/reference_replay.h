@@ -1,0 +1,206 @@
+// The reference recovery: reads the logs of a run as logging/README.md describes them, decides which transactions
+// survive and in which serial order they ran, and replays them into a freshly loaded database.
+//
+// What checks the engine must not be the engine: nothing here includes logging/ or shares its parser or checksum.
+// It is single-threaded and naive on purpose. rundb --verify and the tests call it.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "benchmarks/txn_context.h"
+#include "storage/database.h"
+#include "storage/tuple.h"
+
+namespace dbx::reference {
+
+using Bytes = std::span<const std::byte>;
+inline constexpr uint64_t kStreamOffset = 8192;  // LSN 0 within its file
+using LsnVector = std::array<uint64_t, 16>;      // one LSN for each log
+
+enum class Kind : uint8_t { kCommand = 1, kData = 2, kVoid = 3, kPad = 4, kAnchor = 5, kRunEnd = 6 };
+
+struct Record {
+  Kind kind{};
+  uint16_t procedure = 0;  // kCommand
+  uint32_t log = 0;
+  uint64_t lsn = 0;
+  uint64_t end = 0;          // the position behind the record
+  uint64_t txn_id = 0;       // kCommand, kData
+  uint64_t durable_lsn = 0;  // kPad, kRunEnd
+  LsnVector lv{};            // kCommand, kData: decompressed; kAnchor: its elements
+  Bytes payload;             // kCommand: arguments without transaction id; kData: row images; else the body
+
+  bool IsTxn() const { return kind == Kind::kCommand || kind == Kind::kData; }
+};
+
+enum class Verdict {
+  kWhole,    // RUN_END, or nothing but zeros behind the valid prefix
+  kTorn,     // something that is no record follows, and nothing shows that it had been durable
+  kDamaged,  // what had been durable is not there any more; recovery refuses
+};
+
+struct Log {
+  std::string path;
+  Bytes stream;      // what follows the two headers
+  uint64_t end = 0;  // of the valid prefix
+  Verdict verdict = Verdict::kWhole;
+  std::string reason;       // why the valid prefix ends; kDamaged: and how that is known
+  uint64_t tail_bytes = 0;  // behind the valid prefix, up to the last byte that is not zero
+  uint64_t txn_count = 0;   // transactions in the valid prefix
+  bool run_end = false;
+
+  // One line that names the file, the place `lsn` of the damage, and why it is one.
+  std::string Complaint(uint64_t lsn, const std::string& why) const {
+    return "damaged log " + path + "@" + std::to_string(kStreamOffset + lsn) + ": " + why;
+  }
+};
+
+struct ReferenceLogs {
+  std::vector<std::byte> common_header;  // the header less what is each log's own: its index and its checksum
+  uint64_t run_id = 0;
+  uint64_t ring_bytes = 0;
+  bool is_taurus = false;
+  std::vector<Log> logs;                            // in the order of their index
+  std::vector<std::shared_ptr<const void>> owners;  // of the bytes behind Log::stream
+};
+
+// Reads the logs of one run, given in any order. Bad headers and logs that do not belong together throw Error
+// (kCorrupt, kMismatch; kIo for a file that cannot be read); damage behind a header is a verdict.
+ReferenceLogs ReadLogs(const std::vector<std::string>& paths);
+ReferenceLogs ReadLogs(const std::vector<std::vector<std::byte>>& files);  // named "file 0", "file 1", ...
+
+// Walks the valid prefix of one log; record() is decompressed by the anchors passed on the way.
+class Cursor {
+ public:
+  Cursor(const ReferenceLogs& logs, uint32_t log) : logs_(&logs), log_(log) { Load(0); }
+  bool AtEnd() const { return position_ >= logs_->logs[log_].end; }
+  const Record& record() const { return record_; }
+  void Next() { Load(record_.end); }
+
+ private:
+  void Load(uint64_t position);
+
+  const ReferenceLogs* logs_;
+  uint32_t log_;
+  uint64_t position_ = 0;
+  LsnVector anchor_{};
+  Record record_;
+};
+
+// The record at `lsn` of a valid prefix; elements of its LSN vector that are not stored are `anchor`'s.
+Record DecodeRecord(const ReferenceLogs& logs, uint32_t log, uint64_t lsn, const LsnVector& anchor = {});
+
+struct TxnRef {
+  uint64_t log : 8;
+  uint64_t lsn : 56;
+};
+
+// A transaction that is whole in its log, while what it depends on is not: log `lost_log` ends before `needed_lsn`.
+struct DroppedTxn {
+  TxnId id;
+  TxnRef at;
+  uint32_t lost_log;
+  uint64_t needed_lsn;
+};
+
+struct RecoveredSet {
+  std::string damage;              // why recovery refuses; the rest says nothing then. Empty: it does not refuse
+  std::vector<uint64_t> frontier;  // the end of the valid prefix of each log (ELV)
+  std::vector<TxnRef> order;       // a serial order in which to replay
+  std::vector<uint64_t> txn_ids;   // of `order`, ascending
+  std::vector<DroppedTxn> dropped;
+  uint64_t voids = 0;
+};
+
+// Serial: the valid prefix. Taurus: { T valid and T.LV <= ELV }, transaction by transaction.
+RecoveredSet Recover(const ReferenceLogs& logs);
+
+// A stored procedure's view of a database in which nothing else happens. Undo puts back what the procedure
+// wrote, newest first, when it ends without effect.
+class ReferenceContext {
+ public:
+  Outcome Read(Table& table, Key key, auto&& visit) {
+    Row* row = FindPresent(table, key);
+    if (row == nullptr) return Outcome::kNotFound;
+    visit(TupleReader(table.tuple(row)));
+    return Outcome::kOk;
+  }
+  Outcome Update(Table& table, Key key, auto&& change) {
+    Row* row = FindPresent(table, key);
+    if (row == nullptr) return Outcome::kNotFound;
+    Save(table, row);
+    TupleWriter<ReferenceContext> writer(table.tuple(row), *this);
+    change(writer);
+    return Outcome::kOk;
+  }
+  Outcome Insert(Table& table, Key key, Bytes tuple);
+  Outcome Delete(Table& table, Key key);
+
+  void Put(Table& table, Key key, Bytes tuple);  // writes a whole row, present before or not
+  void Undo();
+  void Forget() { saved_.clear(); }
+  void BeforeChange(std::byte*, size_t) {}  // Update has saved the whole tuple
+
+ private:
+  struct Saved {
+    Table* table;
+    Row* row;
+    uint64_t control;
+    std::vector<std::byte> tuple;
+  };
+  static Row* FindPresent(Table& table, Key key);
+  void Save(Table& table, Row* row);
+
+  std::vector<Saved> saved_;
+};
+
+struct ReplayResult {
+  uint64_t applied = 0;
+  // Commands that a log holds and that end without effect: they do not read what they had read.
+  std::vector<TxnId> without_effect;
+};
+
+// Applies the images of a kData record. Throws Error (kCorrupt) for images that do not fit the database.
+void ApplyImages(const Log& log, const Record& record, ReferenceContext& context, Database& database);
+
+// Replays `set` over a freshly loaded `database`. Throws Error (kCorrupt) for a record that does not fit.
+template <class WorkloadT>
+ReplayResult Replay(const ReferenceLogs& logs, const RecoveredSet& set, WorkloadT& workload, Database& database) {
+  ReplayResult result;
+  ReferenceContext context;
+  std::vector<uint64_t> args;  // 8-byte aligned, as procedures want them
+  for (const TxnRef& at : set.order) {
+    const Record record = DecodeRecord(logs, at.log, at.lsn);
+    const Log& log = logs.logs[at.log];
+    Outcome outcome = Outcome::kOk;
+    if (record.kind == Kind::kData) {
+      ApplyImages(log, record, context, database);
+    } else {
+      args.assign(1 + record.payload.size() / 8, record.txn_id);
+      std::copy(record.payload.begin(), record.payload.end(), std::as_writable_bytes(std::span(args)).begin() + 8);
+      const ProcedureId procedure(record.procedure);
+      const Bytes bytes = std::as_bytes(std::span(args));
+      if (!workload.ValidArgs(procedure, bytes)) {
+        throw Error(ExitStatus::kCorrupt, log.Complaint(at.lsn, "these are no arguments of this procedure"));
+      }
+      outcome = workload.Run(context, procedure, bytes);
+    }
+    ++result.applied;
+    if (outcome != Outcome::kOk) {
+      context.Undo();
+      result.without_effect.push_back(TxnId{record.txn_id});
+    }
+    context.Forget();
+  }
+  return result;
+}
+
+uint32_t Crc32c(Bytes bytes);
+
+}  // namespace dbx::reference
