@@ -1,13 +1,14 @@
 // Every switch that need not be compiled in, with its value for this process.
 //
-// One table in options.cpp names each switch once: long name, short flag, unit, range, default (from
-// config.h), help, and whether it is part of a log's identity. Parsing, -h, -S, the JSON configuration and the
-// file header's configuration text all come from that table.
+// One table in switches.cpp names each switch once: long name, short flag, unit, range, help, and whether it is
+// part of a log's identity; the defaults are config.h's. Parsing, -h, -S, the JSON configuration and the file
+// header's configuration text all come from that table.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace dbx {
@@ -21,6 +22,8 @@ struct Options {
   std::string log;       // LOG_NO, LOG_SERIAL, LOG_TAURUS
   std::string log_type;  // LOG_DATA, LOG_COMMAND
   WorkloadKind workload = WorkloadKind::kYcsb;
+  std::string index;            // IDX_HASH
+  std::string isolation_level;  // SERIALIZABLE
 
   uint32_t thread_cnt = 4;
   uint64_t max_txns_per_thread = 100;  // ends a run, unless seconds does
@@ -28,7 +31,7 @@ struct Options {
   double warmup_seconds = 0;
   uint64_t warmup = 0;                 // transactions per worker before the measured interval
   uint64_t seed = 1;
-  uint64_t abort_penalty_us = 0;
+  uint64_t abort_penalty_ns = 0;       // an aborted transaction waits up to this long before it runs again
   uint64_t query_list_len = 0;         // calls generated per worker; 0: as many as make the list miss the caches
   bool prt_lat_distr = false;
   uint32_t epoch_period_ms = 40;
@@ -63,6 +66,7 @@ struct Options {
   uint32_t psn_flush_freq = 1;               // flushes between two anchors
   uint64_t locktable_modifier = 0;           // -l: lock table buckets per worker
   uint64_t locktable_evict_buffer = 0;       // -Tl: delta in bytes; metadata older than durable - delta is evicted
+  bool update_simd = true;                   // false: the same as simd = "scalar"
   std::string simd = "auto";                 // auto, scalar, avx2, avx512
   std::string io_engine = "auto";            // auto, uring, pwrite
   std::vector<std::string> log_dirs;         // --log_dir A,B
@@ -70,6 +74,7 @@ struct Options {
   bool log_overwrite = false;
   uint64_t log_limit_bytes = 0;              // a run stops cleanly when its logs reach this size in all
   std::string log_device = "real";
+  uint64_t device_ceiling = 0;               // bytes per second that the log devices can take; 0: not known
 
   // Recovery.
   bool log_recover = false;                  // -Lr1
@@ -91,8 +96,12 @@ struct Options {
   std::vector<std::string> given;
 };
 
+// The defaults of config.h, for programs and tests that take no command line. ParseOptions starts from it.
+Options DefaultOptions();
+
 // Parses the command line over the defaults of config.h. Throws Error(kUsage). Lines for switches of DBx1000
 // and Taurus that mean nothing here are appended to `warnings`.
+// What it returns is complete and consistent: no size is 0, log_dirs and number_of_disks agree.
 Options ParseOptions(int argc, char** argv, std::vector<std::string>& warnings);
 
 // "NAME=value\n" lines of the switches that decide what a log means (workload, sizes, load seed, CC, scheme).
@@ -100,11 +109,18 @@ std::string IdentityText(const Options& options);
 
 // Takes the identity of a log into `options`. Throws Error(kMismatch), naming switch and both values, when a
 // switch in `options.given` contradicts it, and Error(kCorrupt) when the text does not parse.
+// The other switches stay as they are.
 void AdoptIdentity(const std::string& identity_text, Options& options);
 
 // Every switch with its effective value, in the table's order: name, value as text.
 std::vector<std::pair<std::string, std::string>> EffectiveConfiguration(const Options& options);
 
+// Is the effective value of the switch `name` (as in config.h) a number?
+bool SwitchIsNumeric(const std::string& name);
+
 std::string HelpText();
+
+// As in config.h: YCSB, TPCC, TEST.
+const char* WorkloadName(WorkloadKind workload);
 
 }  // namespace dbx

@@ -1,0 +1,16 @@
+// The request to end a run early (SIGINT, SIGTERM, or a test).
+//
+// Workers poll it between transactions; a run that sees it hardens and acknowledges what it has, writes
+// RUN_END and prints its summary. Relaxed loads suffice: nothing else is published with it.
+#pragma once
+
+#include <atomic>
+
+namespace dbx {
+
+std::atomic<bool>& StopRequested();
+
+// From now on SIGINT and SIGTERM set StopRequested; a second signal of the kind ends the process as usual.
+void InstallStopHandlers();
+
+}  // namespace dbx

@@ -1,0 +1,243 @@
+// Every switch with a default that is compiled in: one `#define NAME value` line each, unit and effect above it.
+//
+// Three ways to set one: edit the line (scripts rewrite it with the regular expression `#define\s*NAME.*`, so a
+// comment never stands behind a value), `make NAME=value`, or, for all but the first group, a flag at run time
+// (./rundb -h). config-std.h is the pristine copy. system/configured.h alone reads this file.
+
+// ---- Names of values --------------------------------------------------------------------------------------
+
+// CC_ALG. Built: NO_WAIT, SILO.
+#define NO_WAIT 1
+#define WAIT_DIE 2
+#define DL_DETECT 3
+#define TIMESTAMP 4
+#define MVCC 5
+#define HSTORE 6
+#define OCC 7
+#define TICTOC 8
+#define SILO 9
+#define VLL 10
+#define HEKATON 11
+
+// WORKLOAD. Built: all.
+#define YCSB 1
+#define TPCC 2
+#define TEST 3
+
+// LOG_ALGORITHM. Built: LOG_NO, LOG_SERIAL, LOG_TAURUS.
+#define LOG_NO 1
+#define LOG_SERIAL 2
+#define LOG_BATCH 3
+#define LOG_TAURUS 4
+#define LOG_PLOVER 5
+#define LOG_ELEDA 6
+#define LOG_DIFFERENTIAL 7
+#define LOG_WBL 8
+
+// LOG_TYPE. Built: both.
+#define LOG_DATA 1
+#define LOG_COMMAND 2
+
+// INDEX_STRUCT. Built: IDX_HASH.
+#define IDX_HASH 1
+#define IDX_BTREE 2
+
+// ISOLATION_LEVEL. Built: SERIALIZABLE.
+#define SERIALIZABLE 1
+#define SNAPSHOT 2
+#define REPEATABLE_READ 3
+
+// ---- What is compiled in ----------------------------------------------------------------------------------
+
+// Concurrency control: NO_WAIT (two-phase locking) or SILO (OCC with epochs).
+#ifndef CC_ALG
+#define CC_ALG NO_WAIT
+#endif
+
+// 0 or 1. 1: locks and log metadata live in a lock table of active tuples, not beside each row (NO_WAIT only).
+#ifndef USE_LOCKTABLE
+#define USE_LOCKTABLE 0
+#endif
+
+// Log scheme: LOG_NO, LOG_SERIAL (one stream, one order) or LOG_TAURUS (parallel streams, LSN vectors).
+#ifndef LOG_ALGORITHM
+#define LOG_ALGORITHM LOG_NO
+#endif
+
+// What a log record holds: LOG_DATA (the rows as written) or LOG_COMMAND (the procedure and its arguments).
+#ifndef LOG_TYPE
+#define LOG_TYPE LOG_DATA
+#endif
+
+// Structure of the primary indexes: IDX_HASH.
+#ifndef INDEX_STRUCT
+#define INDEX_STRUCT IDX_HASH
+#endif
+
+// Isolation of transactions: SERIALIZABLE.
+#ifndef ISOLATION_LEVEL
+#define ISOLATION_LEVEL SERIALIZABLE
+#endif
+
+// ---- What runs --------------------------------------------------------------------------------------------
+
+// Workload: YCSB, TPCC or TEST.
+#ifndef WORKLOAD
+#define WORKLOAD YCSB
+#endif
+
+// Worker threads; at recovery, threads that replay.
+#ifndef THREAD_CNT
+#define THREAD_CNT 4
+#endif
+
+// Transactions that each worker runs (DBx1000's name of MAX_TXNS_PER_THREAD).
+#ifndef MAX_TXN_PER_PART
+#define MAX_TXN_PER_PART 100
+#endif
+
+// Transactions that each worker runs.
+#ifndef MAX_TXNS_PER_THREAD
+#define MAX_TXNS_PER_THREAD MAX_TXN_PER_PART
+#endif
+
+// Transactions per worker before the measured interval.
+#ifndef WARMUP
+#define WARMUP 0
+#endif
+
+// Nanoseconds: an aborted transaction waits up to this long before it runs again.
+#ifndef ABORT_PENALTY
+#define ABORT_PENALTY 0
+#endif
+
+// Milliseconds between two epochs (SILO).
+#ifndef EPOCH_PERIOD
+#define EPOCH_PERIOD 40
+#endif
+
+// 0 or 1. 1: the distribution of latencies is printed.
+#ifndef PRT_LAT_DISTR
+#define PRT_LAT_DISTR 0
+#endif
+
+// ---- YCSB -------------------------------------------------------------------------------------------------
+
+// Rows of the table, about 1 KB each.
+#ifndef SYNTH_TABLE_SIZE
+#define SYNTH_TABLE_SIZE 10000
+#endif
+
+// Skew of the Zipf distribution that picks the keys; 0 is uniform.
+#ifndef ZIPF_THETA
+#define ZIPF_THETA 0.6
+#endif
+
+// Share of accesses that read, 0 to 1.
+#ifndef READ_PERC
+#define READ_PERC 0.5
+#endif
+
+// Share of accesses that write, 0 to 1; with READ_PERC it makes 1.
+#ifndef WRITE_PERC
+#define WRITE_PERC (1 - READ_PERC)
+#endif
+
+// Accesses per transaction.
+#ifndef REQ_PER_QUERY
+#define REQ_PER_QUERY 2
+#endif
+
+// Fields of 100 bytes per tuple.
+#ifndef FIELD_PER_TUPLE
+#define FIELD_PER_TUPLE 10
+#endif
+
+// ---- TPC-C ------------------------------------------------------------------------------------------------
+
+// Warehouses.
+#ifndef NUM_WH
+#define NUM_WH 1
+#endif
+
+// Share of Payment among Payment and New-Order, 0 to 1.
+#ifndef PERC_PAYMENT
+#define PERC_PAYMENT 0.5
+#endif
+
+// 0 or 1. 0: Payment leaves the warehouse's W_YTD alone.
+#ifndef WH_UPDATE
+#define WH_UPDATE 1
+#endif
+
+// 0 or 1. 1: small cardinalities, for tests.
+#ifndef TPCC_SMALL
+#define TPCC_SMALL 0
+#endif
+
+// ---- Logging ----------------------------------------------------------------------------------------------
+
+// Log streams, 1 to 16; LOG_SERIAL has one.
+#ifndef NUM_LOGGER
+#define NUM_LOGGER 1
+#endif
+
+// Bytes of ring buffer per log stream.
+#ifndef LOG_BUFFER_SIZE
+#define LOG_BUFFER_SIZE (64 << 20)
+#endif
+
+// Bytes of the largest log record; a transaction that needs more is aborted.
+#ifndef MAX_LOG_ENTRY_SIZE
+#define MAX_LOG_ENTRY_SIZE (1 << 20)
+#endif
+
+// 0 or 1. 1: logs are written and never synced; every result says so.
+#ifndef LOG_NO_FLUSH
+#define LOG_NO_FLUSH 0
+#endif
+
+// Microseconds that a complete record waits at most until its flush starts.
+#ifndef LOG_FLUSH_INTERVAL
+#define LOG_FLUSH_INTERVAL 200
+#endif
+
+// Bytes: a flush starts at once when this much is ready; also the largest single write.
+#ifndef FLUSH_BLOCK_SIZE
+#define FLUSH_BLOCK_SIZE (512 << 10)
+#endif
+
+// Bytes of the blocks in which recovery reads.
+#ifndef READ_BLOCK_SIZE
+#define READ_BLOCK_SIZE (1 << 20)
+#endif
+
+// Bytes of all logs of a run together; a run that reaches it stops cleanly.
+#ifndef LOG_LIMIT
+#define LOG_LIMIT (4LL << 30)
+#endif
+
+// 0 or 1. 1: records leave out the elements of their LSN vector that the last anchor covers (LOG_TAURUS).
+#ifndef COMPRESS_LSN_LOG
+#define COMPRESS_LSN_LOG 1
+#endif
+
+// Flushes of a log between two of its anchors (LOG_TAURUS).
+#ifndef PSN_FLUSH_FREQ
+#define PSN_FLUSH_FREQ 1
+#endif
+
+// 0 or 1. 1: LSN vectors are handled by the best vector instructions of the processor, 0: one by one.
+#ifndef UPDATE_SIMD
+#define UPDATE_SIMD 1
+#endif
+
+// Buckets of the lock table per worker (USE_LOCKTABLE).
+#ifndef LOCKTABLE_MODIFIER
+#define LOCKTABLE_MODIFIER 16384
+#endif
+
+// Bytes: the lock table drops a tuple's log metadata once it is this far below what is durable (USE_LOCKTABLE).
+#ifndef LOCKTABLE_EVICT_BUFFER
+#define LOCKTABLE_EVICT_BUFFER 32768
+#endif

@@ -1,0 +1,137 @@
+// config.h as C++: the one file that reads its macros.
+//
+// Included by options.cpp (defaults of the switches) and by configured_pair.h (the pair to compile). A value
+// that is unknown or not built yet stops the compiler here, with the names to choose from. All macros of
+// config.h end here: none of them (TEST, least of all) reaches other code.
+#pragma once
+
+#include <cstdint>
+
+#include "config.h"
+
+#if CC_ALG == WAIT_DIE || CC_ALG == DL_DETECT || CC_ALG == TIMESTAMP || CC_ALG == MVCC || CC_ALG == HSTORE ||          \
+    CC_ALG == OCC || CC_ALG == TICTOC || CC_ALG == VLL || CC_ALG == HEKATON
+#error "this CC_ALG is not built yet; built are NO_WAIT and SILO"
+#elif CC_ALG != NO_WAIT && CC_ALG != SILO
+#error "unknown CC_ALG; built are NO_WAIT and SILO (known: WAIT_DIE DL_DETECT TIMESTAMP MVCC HSTORE OCC TICTOC VLL HEKATON)"
+#endif
+
+#if LOG_ALGORITHM == LOG_BATCH || LOG_ALGORITHM == LOG_PLOVER || LOG_ALGORITHM == LOG_ELEDA ||                          \
+    LOG_ALGORITHM == LOG_DIFFERENTIAL || LOG_ALGORITHM == LOG_WBL
+#error "this LOG_ALGORITHM is not built yet; built are LOG_NO, LOG_SERIAL and LOG_TAURUS"
+#elif LOG_ALGORITHM != LOG_NO && LOG_ALGORITHM != LOG_SERIAL && LOG_ALGORITHM != LOG_TAURUS
+#error "unknown LOG_ALGORITHM; built are LOG_NO, LOG_SERIAL and LOG_TAURUS (known: LOG_BATCH LOG_PLOVER LOG_ELEDA LOG_DIFFERENTIAL LOG_WBL)"
+#endif
+
+#if LOG_TYPE != LOG_DATA && LOG_TYPE != LOG_COMMAND
+#error "unknown LOG_TYPE; built are LOG_DATA and LOG_COMMAND"
+#endif
+
+#if WORKLOAD != YCSB && WORKLOAD != TPCC && WORKLOAD != TEST
+#error "unknown WORKLOAD; built are YCSB, TPCC and TEST"
+#endif
+
+#if INDEX_STRUCT == IDX_BTREE
+#error "INDEX_STRUCT IDX_BTREE is not built yet; built is IDX_HASH"
+#elif INDEX_STRUCT != IDX_HASH
+#error "unknown INDEX_STRUCT; built is IDX_HASH (known: IDX_BTREE)"
+#endif
+
+#if ISOLATION_LEVEL == SNAPSHOT || ISOLATION_LEVEL == REPEATABLE_READ
+#error "this ISOLATION_LEVEL is not built yet; built is SERIALIZABLE"
+#elif ISOLATION_LEVEL != SERIALIZABLE
+#error "unknown ISOLATION_LEVEL; built is SERIALIZABLE (known: SNAPSHOT REPEATABLE_READ)"
+#endif
+
+namespace dbx {
+
+enum class CcAlg { kNoWait, kSilo };
+enum class LogAlgorithm { kNo, kSerial, kTaurus };
+enum class LogType { kData, kCommand };
+
+struct Configured {
+  static constexpr CcAlg kCcAlg = CC_ALG == SILO ? CcAlg::kSilo : CcAlg::kNoWait;
+  static constexpr bool kUseLocktable = USE_LOCKTABLE;
+  static constexpr LogAlgorithm kLogAlgorithm = LOG_ALGORITHM == LOG_TAURUS   ? LogAlgorithm::kTaurus
+                                                : LOG_ALGORITHM == LOG_SERIAL ? LogAlgorithm::kSerial
+                                                                              : LogAlgorithm::kNo;
+  static constexpr LogType kLogType = LOG_TYPE == LOG_COMMAND ? LogType::kCommand : LogType::kData;
+  // The same as a user writes them.
+  static constexpr const char* kCcName = CC_ALG == SILO ? "SILO" : "NO_WAIT";
+  static constexpr const char* kLogName = LOG_ALGORITHM == LOG_TAURUS   ? "LOG_TAURUS"
+                                          : LOG_ALGORITHM == LOG_SERIAL ? "LOG_SERIAL"
+                                                                        : "LOG_NO";
+  static constexpr const char* kLogTypeName = LOG_TYPE == LOG_COMMAND ? "LOG_COMMAND" : "LOG_DATA";
+  static constexpr const char* kWorkloadName = WORKLOAD == TEST ? "TEST" : WORKLOAD == TPCC ? "TPCC" : "YCSB";
+  static constexpr const char* kIndexName = "IDX_HASH";
+  static constexpr const char* kIsolationName = "SERIALIZABLE";
+
+  static constexpr uint32_t kThreadCnt{THREAD_CNT};
+  static constexpr uint64_t kMaxTxnsPerThread{MAX_TXNS_PER_THREAD};
+  static constexpr uint64_t kWarmup{WARMUP};
+  static constexpr uint64_t kAbortPenaltyNs{ABORT_PENALTY};
+  static constexpr uint32_t kEpochPeriodMs{EPOCH_PERIOD};
+  static constexpr bool kPrtLatDistr = PRT_LAT_DISTR;
+
+  static constexpr uint64_t kSynthTableSize{SYNTH_TABLE_SIZE};
+  static constexpr double kZipfTheta = ZIPF_THETA;
+  static constexpr double kReadPerc = READ_PERC;
+  static constexpr double kWritePerc = WRITE_PERC;
+  static constexpr uint32_t kReqPerQuery{REQ_PER_QUERY};
+  static constexpr uint32_t kFieldPerTuple{FIELD_PER_TUPLE};
+
+  static constexpr uint32_t kNumWh{NUM_WH};
+  static constexpr double kPercPayment = PERC_PAYMENT;
+  static constexpr bool kWhUpdate = WH_UPDATE;
+  static constexpr bool kTpccSmall = TPCC_SMALL;
+
+  static constexpr uint32_t kNumLogger{NUM_LOGGER};
+  static constexpr uint64_t kLogBufferBytes{LOG_BUFFER_SIZE};
+  static constexpr uint64_t kMaxLogEntryBytes{MAX_LOG_ENTRY_SIZE};
+  static constexpr bool kLogNoFlush = LOG_NO_FLUSH;
+  static constexpr uint64_t kLogFlushIntervalUs{LOG_FLUSH_INTERVAL};
+  static constexpr uint64_t kFlushBlockBytes{FLUSH_BLOCK_SIZE};
+  static constexpr uint64_t kReadBlockBytes{READ_BLOCK_SIZE};
+  static constexpr uint64_t kLogLimitBytes{LOG_LIMIT};
+  static constexpr bool kCompressLsnLog = COMPRESS_LSN_LOG;
+  static constexpr uint32_t kPsnFlushFreq{PSN_FLUSH_FREQ};
+  static constexpr bool kUpdateSimd = UPDATE_SIMD;
+  static constexpr uint64_t kLocktableModifier{LOCKTABLE_MODIFIER};
+  static constexpr uint64_t kLocktableEvictBufferBytes{LOCKTABLE_EVICT_BUFFER};
+};
+
+static_assert(Configured::kReadPerc + Configured::kWritePerc > 0.999999 &&
+                  Configured::kReadPerc + Configured::kWritePerc < 1.000001,
+              "READ_PERC and WRITE_PERC make 1 together: set both");
+
+}  // namespace dbx
+
+#undef NO_WAIT
+#undef WAIT_DIE
+#undef DL_DETECT
+#undef TIMESTAMP
+#undef MVCC
+#undef HSTORE
+#undef OCC
+#undef TICTOC
+#undef SILO
+#undef VLL
+#undef HEKATON
+#undef YCSB
+#undef TPCC
+#undef TEST
+#undef LOG_NO
+#undef LOG_SERIAL
+#undef LOG_BATCH
+#undef LOG_TAURUS
+#undef LOG_PLOVER
+#undef LOG_ELEDA
+#undef LOG_DIFFERENTIAL
+#undef LOG_WBL
+#undef LOG_DATA
+#undef LOG_COMMAND
+#undef IDX_HASH
+#undef IDX_BTREE
+#undef SERIALIZABLE
+#undef SNAPSHOT
+#undef REPEATABLE_READ

@@ -1,0 +1,70 @@
+// The pairs of concurrency control and log scheme that this binary holds.
+//
+// Each pair's translation unit registers it by a static object, before main; main and the tests look pairs up.
+// Registration is single-threaded (static initialisation), look-ups are read-only afterwards.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "system/engine.h"
+#include "system/options.h"
+
+namespace dbx {
+
+// As in config.h. LOG_NO has no log_type: it is empty, whatever the options say.
+struct PairName {
+  std::string cc;
+  bool use_locktable = false;
+  std::string log;
+  std::string log_type;
+
+  static PairName Of(const Options& options);
+  // "NO_WAIT + lock table, LOG_TAURUS LOG_DATA"
+  std::string Text() const;
+  friend auto operator<=>(const PairName&, const PairName&) = default;
+};
+
+class Registry {
+ public:
+  using Factory = std::function<std::unique_ptr<Engine>()>;
+  struct Entry {
+    PairName name;
+    Factory create;       // empty for a refused pair
+    std::string refusal;  // why rules refuse the pair and what to choose instead
+  };
+
+  static Registry& Global();
+
+  // Each pair once; CHECK.
+  void Add(PairName name, Factory create);
+  void Refuse(PairName name, std::string why);
+
+  // The pair that the options name. Throws Error(kUsage): it is refused by rule, or this binary does not hold
+  // it; the message says what it holds.
+  std::unique_ptr<Engine> Create(const Options& options) const;
+
+  // The pairs that can run, ordered by name.
+  std::vector<PairName> Supported() const;
+
+  // All pairs as a Markdown table, refused ones with the reason.
+  std::string ListText() const;
+
+ private:
+  std::vector<Entry> Sorted() const;
+  void Insert(Entry entry);
+
+  std::vector<Entry> entries_;
+};
+
+// `static const RegisterPair kPair({"SILO", false, "LOG_NO", ""}, [] { return ...; });`
+struct RegisterPair {
+  RegisterPair(PairName name, Registry::Factory create) { Registry::Global().Add(std::move(name), std::move(create)); }
+};
+struct RegisterRefusal {
+  RegisterRefusal(PairName name, std::string why) { Registry::Global().Refuse(std::move(name), std::move(why)); }
+};
+
+}  // namespace dbx

@@ -1,0 +1,317 @@
+#include "system/switches.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+#include "base/check.h"
+#include "system/parse_value.h"
+
+namespace dbx {
+namespace {
+
+using enum SwitchKind;
+using Names = std::string_view;
+
+constexpr std::array kCcBuilt = {Names("NO_WAIT"), Names("SILO")};
+constexpr std::array kCcNotBuilt = {Names("WAIT_DIE"), Names("DL_DETECT"), Names("TIMESTAMP"),
+                                    Names("MVCC"),     Names("HSTORE"),    Names("OCC"),
+                                    Names("TICTOC"),   Names("VLL"),       Names("HEKATON")};
+constexpr std::array kLogBuilt = {Names("LOG_NO"), Names("LOG_SERIAL"), Names("LOG_TAURUS")};
+constexpr std::array kLogNotBuilt = {Names("LOG_BATCH"), Names("LOG_PLOVER"), Names("LOG_ELEDA"),
+                                     Names("LOG_DIFFERENTIAL"), Names("LOG_WBL")};
+constexpr std::array kLogTypes = {Names("LOG_DATA"), Names("LOG_COMMAND")};
+constexpr std::array kWorkloads = {Names("YCSB"), Names("TPCC"), Names("TEST")};
+constexpr std::array kIndexBuilt = {Names("IDX_HASH")};
+constexpr std::array kIndexNotBuilt = {Names("IDX_BTREE")};
+constexpr std::array kIsolationBuilt = {Names("SERIALIZABLE")};
+constexpr std::array kIsolationNotBuilt = {Names("SNAPSHOT"), Names("REPEATABLE_READ")};
+constexpr std::array kSimd = {Names("auto"), Names("scalar"), Names("avx2"), Names("avx512")};
+constexpr std::array kIoEngines = {Names("auto"), Names("uring"), Names("pwrite")};
+constexpr std::array kDevicesBuilt = {Names("real")};
+constexpr std::array kDevicesNotBuilt = {Names("emulated")};
+constexpr std::array kRecoverSerial = {Names("auto"), Names("always"), Names("never")};
+
+constexpr double kNoLimit = 9007199254740992.0;  // 2^53: every whole number up to it is a double too
+constexpr double kKilo = 1024, kMega = 1024 * kKilo, kGiga = 1024 * kMega;
+
+constexpr Switch Whole(std::string_view name, std::string_view flag, SwitchField field, double min, double max,
+                       std::string_view help) {
+  return {.name = name, .flag = flag, .kind = kWhole, .field = field, .help = help, .value = "N", .min = min, .max = max};
+}
+constexpr Switch Bytes(std::string_view name, std::string_view flag, SwitchField field, double min, double max,
+                       std::string_view help) {
+  Switch s = Whole(name, flag, field, min, max, help);
+  s.value = "BYTES";
+  return s;
+}
+constexpr Switch Real(std::string_view name, std::string_view flag, SwitchField field, double min, double max,
+                      std::string_view help) {
+  return {.name = name, .flag = flag, .kind = kReal, .field = field, .help = help, .value = "X", .min = min, .max = max};
+}
+constexpr Switch Seconds(std::string_view name, SwitchField field, std::string_view help) {
+  return {.name = name, .flag = "", .kind = kSeconds, .field = field, .help = help, .value = "S", .min = 0, .max = 1e6};
+}
+constexpr Switch Duration(std::string_view name, std::string_view flag, SwitchField field, uint64_t bare_unit_ns,
+                          uint64_t field_unit_ns, double max, std::string_view help) {
+  return {.name = name,
+          .flag = flag,
+          .kind = kDuration,
+          .field = field,
+          .help = help,
+          .value = "T",
+          .min = 0,
+          .max = max,
+          .bare_unit_ns = bare_unit_ns,
+          .field_unit_ns = field_unit_ns};
+}
+constexpr Switch Bool(std::string_view name, std::string_view flag, SwitchField field, std::string_view help) {
+  return {.name = name, .flag = flag, .kind = kBool, .field = field, .help = help, .value = "0|1"};
+}
+constexpr Switch Bare(std::string_view name, std::string_view flag, SwitchField field, std::string_view help) {
+  return {.name = name, .flag = flag, .kind = kBare, .field = field, .help = help};
+}
+constexpr Switch Text(std::string_view name, std::string_view flag, SwitchField field, std::string_view value,
+                      std::string_view help) {
+  return {.name = name, .flag = flag, .kind = kText, .field = field, .help = help, .value = value};
+}
+constexpr Switch List(std::string_view name, SwitchField field, std::string_view value, std::string_view help) {
+  return {.name = name, .flag = "", .kind = kList, .field = field, .help = help, .value = value};
+}
+constexpr Switch Choice(std::string_view name, SwitchField field, std::span<const std::string_view> built,
+                        std::span<const std::string_view> not_built, std::string_view help) {
+  return {.name = name,
+          .flag = "",
+          .kind = kChoice,
+          .field = field,
+          .help = help,
+          .value = "NAME",
+          .built = built,
+          .not_built = not_built};
+}
+constexpr Switch Ignored(std::string_view name, std::string_view flag, std::string_view why) {
+  return {.name = name, .flag = flag, .help = why};
+}
+constexpr Switch Named(Switch s, std::string_view long_name, std::string_view alias = {}) {
+  s.given_long_name = long_name;
+  s.alias = alias;
+  return s;
+}
+constexpr Switch InLog(Identity identity, Switch s) {
+  s.identity = identity;
+  return s;
+}
+
+using O = Options;
+constexpr Identity kAll = Identity::kAlways, kYcsb = Identity::kYcsb, kTpcc = Identity::kTpcc, kTest = Identity::kTest;
+
+constexpr Switch kSwitches[] = {
+    // What runs.
+    InLog(kAll, Named(Choice("CC_ALG", &O::cc, kCcBuilt, kCcNotBuilt, "concurrency control"), "cc", "cc_alg")),
+    InLog(kAll, Bool("USE_LOCKTABLE", "", &O::use_locktable, "1: lock table of active tuples (NO_WAIT)")),
+    InLog(kAll, Named(Choice("LOG_ALGORITHM", &O::log, kLogBuilt, kLogNotBuilt, "log scheme"), "log",
+                      "log_algorithm")),
+    InLog(kAll, Choice("LOG_TYPE", &O::log_type, kLogTypes, {}, "what a record holds: rows, or procedure calls")),
+    InLog(kAll, Choice("WORKLOAD", &O::workload, kWorkloads, {}, "what the workers run")),
+    Named(Choice("INDEX_STRUCT", &O::index, kIndexBuilt, kIndexNotBuilt, "primary indexes"), "index", "index_struct"),
+    Choice("ISOLATION_LEVEL", &O::isolation_level, kIsolationBuilt, kIsolationNotBuilt, "of transactions"),
+    Whole("THREAD_CNT", "t", &O::thread_cnt, 1, 1024, "workers; with -Lr1 threads that replay"),
+    Named(Whole("MAX_TXNS_PER_THREAD", "Gx", &O::max_txns_per_thread, 1, kNoLimit, "transactions per worker"),
+          "max_txns_per_thread", "max_txn_per_part"),
+    Seconds("SECONDS", &O::seconds, "run this long instead"),
+    Whole("WARMUP", "", &O::warmup, 0, kNoLimit, "transactions per worker before the measured interval"),
+    Seconds("WARMUP_SECONDS", &O::warmup_seconds, "the same as a time"),
+    InLog(kAll, Whole("SEED", "", &O::seed, 0, kNoLimit, "of the loaded data and of the calls")),
+    Duration("ABORT_PENALTY", "Ga", &O::abort_penalty_ns, 1, 1, 1e12, "ns: an aborted transaction waits up to this long"),
+    Whole("QUERY_LIST_LEN", "", &O::query_list_len, 0, kGiga, "calls generated per worker; 0: more than caches hold"),
+    Bool("PRT_LAT_DISTR", "d", &O::prt_lat_distr, "1: print the distribution of latencies"),
+    Duration("EPOCH_PERIOD", "Lj", &O::epoch_period_ms, 1'000'000, 1'000'000, 60'000, "ms between epochs (SILO)"),
+    // YCSB.
+    InLog(kYcsb, Whole("SYNTH_TABLE_SIZE", "s", &O::synth_table_size, 1, kNoLimit, "YCSB: rows")),
+    Real("ZIPF_THETA", "z", &O::zipf_theta, 0, 10, "YCSB: skew of the keys; 0 is uniform"),
+    Real("READ_PERC", "r", &O::read_perc, 0, 1, "YCSB: share of accesses that read"),
+    Real("WRITE_PERC", "w", &O::write_perc, 0, 1, "YCSB: share that write; one of both is enough"),
+    InLog(kYcsb, Whole("REQ_PER_QUERY", "R", &O::req_per_query, 1, 65536, "YCSB: accesses per transaction")),
+    InLog(kYcsb, Whole("FIELD_PER_TUPLE", "f", &O::field_per_tuple, 1, 1024, "YCSB: fields of 100 bytes")),
+    // TPC-C.
+    InLog(kTpcc, Whole("NUM_WH", "n", &O::num_wh, 1, 65535, "TPC-C: warehouses")),
+    Real("PERC_PAYMENT", "Tm", &O::perc_payment, 0, 1, "TPC-C: share of Payment beside New-Order"),
+    InLog(kTpcc, Bool("WH_UPDATE", "Tu", &O::wh_update, "TPC-C: 0: Payment leaves W_YTD alone")),
+    InLog(kTpcc, Bool("TPCC_SMALL", "", &O::tpcc_small, "TPC-C: 1: small cardinalities, for tests")),
+    // TEST.
+    InLog(kTest, Bare("TEST_READ_WRITE", "Ar", &O::test_read_write, "TEST: only reads and writes")),
+    InLog(kTest, Bare("TEST_CONFLICT", "Ac", &O::test_conflict, "TEST: only conflicts")),
+    // Logging.
+    InLog(kAll, Whole("NUM_LOGGER", "Ln", &O::num_logger, 1, 16, "log streams")),
+    Bytes("LOG_BUFFER_SIZE", "Lb", &O::log_buffer_size, 64 * kKilo, 16 * kGiga, "ring buffer per stream"),
+    Bytes("MAX_LOG_ENTRY_SIZE", "Ld", &O::max_log_entry_size, 4 * kKilo, kGiga, "largest log record"),
+    Bool("LOG_NO_FLUSH", "Lf", &O::log_no_flush, "1: write the logs but never sync; nothing is durable"),
+    Duration("LOG_FLUSH_INTERVAL", "Lt", &O::log_flush_interval_us, 1'000, 1'000, 1e7,
+             "us until a complete record's flush starts"),
+    Bytes("FLUSH_BLOCK_SIZE", "LB", &O::log_flush_block_bytes, 4 * kKilo, kGiga, "a flush starts at once at this size"),
+    Bytes("READ_BLOCK_SIZE", "LK", &O::log_read_block_bytes, 4 * kKilo, kGiga, "recovery reads such blocks"),
+    Bool("COMPRESS_LSN_LOG", "", &O::compress_lsn_log, "1: short LSN vectors in records (LOG_TAURUS)"),
+    Whole("PSN_FLUSH_FREQ", "Tp", &O::psn_flush_freq, 1, 1e9, "flushes between two anchors (LOG_TAURUS)"),
+    Bool("UPDATE_SIMD", "", &O::update_simd, "0: the same as --simd=scalar"),
+    Choice("SIMD", &O::simd, kSimd, {}, "instruction set for LSN vectors"),
+    Whole("LOCKTABLE_MODIFIER", "l", &O::locktable_modifier, 1, kGiga, "lock table: buckets per worker"),
+    Bytes("LOCKTABLE_EVICT_BUFFER", "Tl", &O::locktable_evict_buffer, 0, kNoLimit,
+          "lock table: metadata this far below durable goes"),
+    Choice("IO_ENGINE", &O::io_engine, kIoEngines, {}, "how logs are written"),
+    List("LOG_DIR", &O::log_dirs, "DIR[,DIR...]", "directories of the logs; default ./logs"),
+    Whole("NUM_DISK", "LD", &O::number_of_disks, 1, 64, "number of log directories; alone: ./logs/d0 ..."),
+    Bool("LOG_OVERWRITE", "", &O::log_overwrite, "delete the older runs first"),
+    Bytes("LOG_LIMIT", "", &O::log_limit_bytes, kMega, kNoLimit, "a run whose logs reach this stops cleanly"),
+    Choice("LOG_DEVICE", &O::log_device, kDevicesBuilt, kDevicesNotBuilt, "kind of device under the logs"),
+    Bytes("DEVICE_CEILING", "", &O::device_ceiling, 0, kNoLimit, "what the log devices take per second; 0: unknown"),
+    // Recovery.
+    Bool("LOG_RECOVER", "Lr", &O::log_recover, "1: recover instead of running"),
+    Whole("RUN", "", &O::run, 0, 1e9, "recover run-NNNN; default the newest"),
+    Choice("RECOVER_SERIAL", &O::recover_serial, kRecoverSerial, {}, "one worker replays everything"),
+    // Verification and output.
+    Bool("VERIFY", "", &O::verify, "check the final or the recovered state"),
+    Text("ACK_FILE", "", &O::ack_file, "FILE", "record of what was acknowledged; survives SIGKILL"),
+    Text("OUTPUT_FILE", "o", &O::output_file, "FILE", "write the summary there"),
+    Named(Text("JSON_FILE", "", &O::json_file, "FILE", "append one record to FILE, a line of JSON"), "json"),
+    Bare("HELP", "h", &O::show_help, "this text"),
+    Bare("SHOW_EFFECTIVE", "S", &O::show_effective, "show the effective configuration"),
+    Bare("LIST", "", &O::list, "show the pairs of concurrency control and log scheme"),
+    Bare("VERSION", "", &O::show_version, "show the version"),
+    // Switches of DBx1000 and Taurus without a meaning here.
+    Ignored("PART_CNT", "p", "tables are not partitioned"),
+    Ignored("VIRTUAL_PART_CNT", "v", "tables are not partitioned"),
+    Ignored("PART_PER_TXN", "c", "tables are not partitioned"),
+    Ignored("PERC_MULTI_PART", "e", "tables are not partitioned"),
+    Ignored("QUERY_INTVL", "q", "workers run calls back to back"),
+    Ignored("PART_ALLOC", "a", "memory comes from arenas of each worker"),
+    Ignored("MEM_PAD", "m", "rows are aligned by their table"),
+    Ignored("TS_ALLOC", "Gt", "no timestamps are allocated"),
+    Ignored("KEY_ORDER", "Gk", "NO_WAIT needs no order of keys"),
+    Ignored("NO_DL", "Gn", "NO_WAIT has no deadlocks"),
+    Ignored("TIMEOUT", "Go", "NO_WAIT does not wait for locks"),
+    Ignored("DL_LOOP_DETECT", "Gl", "NO_WAIT has no deadlocks"),
+    Ignored("TS_BATCH_ALLOC", "Gb", "no timestamps are allocated"),
+    Ignored("TS_BATCH_NUM", "Gu", "no timestamps are allocated"),
+    Ignored("CENTRAL_MAN", "Gc", "there is no central lock manager"),
+    Ignored("NUM_BUCKETS", "Lk", "the index sizes itself"),
+    Ignored("RECOVERY_POOLS", "Lp", "recovery keeps one queue per log"),
+    Ignored("POOLSIZE_WAIT", "Lz", "recovery's queues bound themselves"),
+    Ignored("SCAN_WINDOW", "Lw", "recovery finds ready transactions without a scan"),
+    Ignored("LOCKTABLE_INIT_SLOTS", "Li", "lock table buckets grow by themselves"),
+    Ignored("MAX_NUM_EPOCH", "Le", "the number of epochs is not bounded"),
+    Ignored("RLV_DELTA", "Lad", "recovery publishes its progress by itself"),
+    Ignored("LOGGING_THREAD_RLV_FREQ", "Lal", "recovery publishes its progress by itself"),
+    Ignored("COMPRESS_LSN_LT", "", "the lock table evicts by LOCKTABLE_EVICT_BUFFER"),
+    Ignored("CPU_FREQ", "", "clocks are calibrated, not configured"),
+    Ignored("CORE_CNT", "", "THREAD_CNT says how many threads run"),
+    Ignored("STATS_ENABLE", "", "statistics are always kept"),
+    Ignored("TIME_ENABLE", "", "there is no breakdown of time"),
+};
+
+void SetChoice(const Switch& s, std::string_view text, Options& options) {
+  if (std::find(s.built.begin(), s.built.end(), text) == s.built.end()) {
+    const bool known = std::find(s.not_built.begin(), s.not_built.end(), text) != s.not_built.end();
+    throw BadValue(fmt::format("is {} (there is {})", known ? "not built yet" : "unknown", fmt::join(s.built, ", ")));
+  }
+  if (auto* workload = std::get_if<WorkloadKind O::*>(&s.field)) {
+    options.**workload = text == "YCSB"   ? WorkloadKind::kYcsb
+                         : text == "TPCC" ? WorkloadKind::kTpcc
+                                          : WorkloadKind::kTest;
+  } else {
+    options.*std::get<std::string O::*>(s.field) = text;
+  }
+}
+
+void SetWhole(const SwitchField& field, uint64_t value, Options& options) {
+  if (auto* wide = std::get_if<uint64_t O::*>(&field)) {
+    options.**wide = value;
+  } else if (auto* narrow = std::get_if<uint32_t O::*>(&field)) {
+    options.**narrow = static_cast<uint32_t>(value);
+  } else {
+    options.*std::get<std::optional<uint32_t> O::*>(field) = static_cast<uint32_t>(value);
+  }
+}
+
+std::vector<std::string> SplitList(std::string_view text) {
+  std::vector<std::string> parts;
+  while (true) {
+    const size_t comma = text.find(',');
+    if (comma == 0 || text.empty()) throw BadValue("has an empty element");
+    parts.emplace_back(text.substr(0, comma));
+    if (comma == std::string_view::npos) return parts;
+    text.remove_prefix(comma + 1);
+  }
+}
+
+struct Formatter {
+  const Switch& s;
+  const Options& options;
+
+  std::string operator()(std::monostate) const { return {}; }
+  std::string operator()(bool O::*field) const { return options.*field ? "1" : "0"; }
+  std::string operator()(uint32_t O::*field) const { return (*this)(uint64_t{options.*field}); }
+  std::string operator()(uint64_t O::*field) const { return (*this)(options.*field); }
+  std::string operator()(uint64_t value) const {
+    return fmt::format("{}", s.kind == kDuration ? value * s.field_unit_ns / s.bare_unit_ns : value);
+  }
+  std::string operator()(double O::*field) const { return fmt::format("{}", options.*field); }
+  std::string operator()(std::string O::*field) const { return options.*field; }
+  std::string operator()(std::vector<std::string> O::*field) const {
+    return fmt::format("{}", fmt::join(options.*field, ","));
+  }
+  std::string operator()(std::optional<uint32_t> O::*field) const {
+    return options.*field ? fmt::format("{}", *(options.*field)) : std::string();
+  }
+  std::string operator()(WorkloadKind O::*field) const { return WorkloadName(options.*field); }
+};
+
+}  // namespace
+
+std::string Switch::LongName() const {
+  if (!given_long_name.empty()) return std::string(given_long_name);
+  std::string lower(name);
+  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return lower;
+}
+
+std::span<const Switch> Switches() { return kSwitches; }
+
+void SetSwitch(const Switch& s, std::string_view text, Options& options) {
+  const auto min = static_cast<uint64_t>(s.min), max = static_cast<uint64_t>(s.max);
+  switch (s.kind) {
+    case kWhole:
+      return SetWhole(s.field, ParseWhole(text, min, max), options);
+    case kDuration:
+      return SetWhole(s.field, ParseDuration(text, s.bare_unit_ns, s.field_unit_ns, min, max), options);
+    case kReal:
+      options.*std::get<double O::*>(s.field) = ParseReal(text, s.min, s.max);
+      return;
+    case kSeconds:
+      options.*std::get<double O::*>(s.field) = ParseSeconds(text, s.min, s.max);
+      return;
+    case kBool:
+    case kBare:
+      options.*std::get<bool O::*>(s.field) = ParseBool(text);
+      return;
+    case kText:
+      if (text.empty()) throw BadValue("is empty");
+      options.*std::get<std::string O::*>(s.field) = text;
+      return;
+    case kList:
+      options.*std::get<std::vector<std::string> O::*>(s.field) = SplitList(text);
+      return;
+    case kChoice:
+      return SetChoice(s, text, options);
+    case kIgnored:
+      return;
+  }
+}
+
+std::string FormatSwitch(const Switch& s, const Options& options) {
+  return std::visit(Formatter{s, options}, s.field);
+}
+
+}  // namespace dbx
