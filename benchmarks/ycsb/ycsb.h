@@ -1,0 +1,122 @@
+// YCSB: one table of equal fields, transactions that read or write whole rows under a Zipf distribution.
+//
+// A call's arguments are its TxnId and one word per access: the key, and kWriteFlag for a write. A read loads
+// the first 8 bytes of each field. A write replaces them by a hash of the old bytes and the transaction id, so
+// that writes do not commute and a wrong order of replay shows.
+// Threads: Generate, Run, ValidArgs and the prefetches may run in any number of threads after Load.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+
+#include "base/random.h"
+#include "base/zipf.h"
+#include "benchmarks/workload.h"
+
+namespace dbx {
+
+struct YcsbConfig {
+  uint64_t rows = 10'000;
+  double theta = 0.6;
+  double read_perc = 0.5;  // chance that an access is a read
+  uint32_t req_per_query = 2;
+  uint32_t field_per_tuple = 10;
+};
+
+class Ycsb {
+ public:
+  static constexpr uint32_t kFieldBytes = 100;
+  static constexpr uint64_t kWriteFlag = uint64_t{1} << 63;
+  static constexpr ProcedureId kAccess{0};
+  static constexpr uint32_t kRequestsMax = 4096;
+  static constexpr uint32_t kFieldsMax = 1024;
+
+  // Throws Error(kUsage) where the values contradict each other.
+  explicit Ycsb(const YcsbConfig& config);
+
+  void CreateTables(Database& db);
+  void Load(Database& db, uint64_t seed, uint32_t threads);
+  CallList Generate(WorkerId worker, uint64_t count, uint64_t seed) const;
+
+  template <TxnContext Ctx>
+  Outcome Run(Ctx& ctx, ProcedureId procedure, std::span<const std::byte> args);
+
+  // Keys need not be distinct here: the procedure would be right all the same.
+  bool ValidArgs(ProcedureId procedure, std::span<const std::byte> args) const;
+  void PrefetchBuckets(const Call& call) const;
+  void PrefetchRows(const Call& call) const;
+
+  // The number of rows, and the bytes that no transaction writes (of every row in a table of up to a
+  // million rows, of a fixed sample in a larger one).
+  std::optional<std::string> Inconsistency(const Database& db) const;
+
+ private:
+  // The usual number of fields, known to the compiler so that it unrolls.
+  static constexpr uint32_t kUsualFields = 10;
+
+  // Calls visit(offset of the field) for each field.
+  template <class Visit>
+  void ForEachField(Visit&& visit) const {
+    if (config_.field_per_tuple == kUsualFields) {
+      for (size_t field = 0; field < kUsualFields; ++field) visit(field * kFieldBytes);
+    } else {
+      for (size_t field = 0; field < config_.field_per_tuple; ++field) visit(field * kFieldBytes);
+    }
+  }
+  template <TxnContext Ctx>
+  Outcome ReadRow(Ctx& ctx, Key key);
+  template <TxnContext Ctx>
+  Outcome WriteRow(Ctx& ctx, Key key, TxnId writer);
+  uint64_t ChooseRank(Random& random, std::span<const uint64_t> chosen_keys) const;
+  void FillInitialTuple(Key key, std::span<std::byte> tuple) const;
+  bool UntouchedBytesEqual(const std::byte* tuple, std::span<const std::byte> initial) const;
+
+  YcsbConfig config_;
+  Zipf zipf_;
+  Permutation key_of_rank_;
+  uint64_t load_seed_ = 0;
+  int prefetch_lines_;  // per row
+  Table* table_ = nullptr;
+};
+
+template <TxnContext Ctx>
+Outcome Ycsb::ReadRow(Ctx& ctx, Key key) {
+  uint64_t sum = 0;
+  const Outcome outcome = ctx.Read(*table_, key, [&](const auto& tuple) {
+    uint64_t heads = 0;
+    ForEachField([&](size_t at) { heads += tuple.template GetAt<uint64_t>(at); });
+    sum = heads;
+  });
+  // Nobody needs the sum; this keeps the compiler from dropping the loads.
+  asm volatile("" : : "r"(sum));
+  return outcome;
+}
+
+template <TxnContext Ctx>
+Outcome Ycsb::WriteRow(Ctx& ctx, Key key, TxnId writer) {
+  return ctx.Update(*table_, key, [&](auto& tuple) {
+    ForEachField([&](size_t at) {
+      tuple.template SetAt<uint64_t>(at, HashPair(tuple.template GetAt<uint64_t>(at), writer.value));
+    });
+  });
+}
+
+template <TxnContext Ctx>
+Outcome Ycsb::Run(Ctx& ctx, ProcedureId, std::span<const std::byte> args) {
+  TxnId id;
+  std::memcpy(&id, args.data(), sizeof id);
+  for (size_t at = sizeof id; at < args.size(); at += sizeof(uint64_t)) {
+    uint64_t access;
+    std::memcpy(&access, args.data() + at, sizeof access);
+    const bool is_write = (access & kWriteFlag) != 0;
+    const Key key = access & ~kWriteFlag;
+    const Outcome outcome = is_write ? WriteRow(ctx, key, id) : ReadRow(ctx, key);
+    if (outcome != Outcome::kOk) return outcome;
+  }
+  return Outcome::kOk;
+}
+
+static_assert(Workload<Ycsb>);
+
+}  // namespace dbx
