@@ -53,26 +53,30 @@ def positive(kind):
 def parse_arguments(argv: list[str]) -> argparse.Namespace:
     cores = len(os.sched_getaffinity(0))
     parser = argparse.ArgumentParser(
-        prog=os.environ.get("DBX_PROGRAM", "main_job.py"), formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+        prog=os.environ.get("DBX_PROGRAM", "main_job.py"),
         description="Builds the engine, then runs, crashes, recovers and verifies every cell of workload x "
                     "concurrency control x log scheme, and leaves a table, out/report.html and out/plots/.")
-    parser.add_argument("--seconds", type=positive(float), default=2.0, help="measured seconds of each run")
-    parser.add_argument("--out", default="out", help="where results, plots and the report go")
-    parser.add_argument("--log_dir", default="logs", help="where log files go; its disk is what is measured")
+    parser.add_argument("--seconds", type=positive(float), default=2.0, help="measured seconds of each run (default: 2)")
+    parser.add_argument("--out", default=os.path.relpath(os.path.join(REPOSITORY, "out")),
+                        help="where results, plots and the report go (default: out, in the repository)")
+    parser.add_argument("--log_dir", default=os.path.relpath(os.path.join(REPOSITORY, "logs")),
+                        help="where log files go; its disk is what is measured (default: logs)")
     parser.add_argument("--log_limit", type=parse_bytes, default="1G",
-                        help="a run stops cleanly when its logs reach this size in all")
+                        help="a run stops cleanly when its logs reach this size in all (default: 1G)")
     parser.add_argument("--cells", default="", metavar="PATTERNS",
                         help="comma-separated patterns such as 'YCSB/*' or '*TAURUS*' (default: all)")
-    parser.add_argument("--threads", type=positive(int), default=min(cores, 4), help="worker threads")
-    parser.add_argument("--loggers", type=positive(int), default=min(cores, 2), help="log streams of Taurus")
-    parser.add_argument("--rows", type=positive(int), default=200_000, help="YCSB rows of 1 KB")
-    parser.add_argument("--warehouses", type=positive(int), default=2, help="TPC-C warehouses")
-    parser.add_argument("--seed", type=int, default=None, help="of the kill times and the calls (default: the time)")
+    parser.add_argument("--threads", type=positive(int), default=min(cores, 4), help="worker threads (default: %(default)s)")
+    parser.add_argument("--loggers", type=positive(int), default=min(cores, 2), help="log streams of Taurus (default: %(default)s)")
+    parser.add_argument("--rows", type=positive(int), default=200_000, help="YCSB rows of 1 KB (default: %(default)s)")
+    parser.add_argument("--warehouses", type=positive(int), default=2, help="TPC-C warehouses (default: %(default)s)")
+    parser.add_argument("--seed", type=int, default=None,
+                        help="of the kill times and the calls (default: the time)")
     parser.add_argument("--keep_logs", action="store_true", help="do not delete logs once verified")
     parser.add_argument("--short", action="store_true", help="a few seconds for a try: small tables, short runs")
     parser.add_argument("--list_cells", action="store_true", help="print the cells and leave")
     parser.add_argument("--report_only", action="store_true", help="draw table, plots and report from OUT again")
     parser.add_argument("--no_limits", action="store_true", help="do not measure the host's limits first")
+    parser.add_argument("--parse_only", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--binary", default=os.path.join(REPOSITORY, "rundb-all"), help=argparse.SUPPRESS)
     parser.add_argument("--host_limits", default=os.path.join(REPOSITORY, "build/micro/host_limits"),
                         help=argparse.SUPPRESS)
@@ -309,21 +313,27 @@ def draw_all(out: str) -> None:
 
 def main(argv: list[str]) -> int:
     arguments = parse_arguments(argv)
+    try:
+        cells_module.select_cells(arguments.cells)
+    except ValueError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    if arguments.parse_only:
+        return 0
     if arguments.list_cells:
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
         print("\n".join(cell.path for cell in cells_module.all_cells()))
         return 0
     if arguments.report_only:
         draw_all(arguments.out)
         return 0
+
     def interrupt(*_):
         raise KeyboardInterrupt
+
     signal.signal(signal.SIGTERM, interrupt)
     signal.signal(signal.SIGINT, interrupt)
-    try:
-        job = MainJob(arguments)
-    except ValueError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+    job = MainJob(arguments)
     job.prepare()
     status = 0
     try:

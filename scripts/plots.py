@@ -16,7 +16,7 @@ from plot_style import plt
 import host
 from summary import CellSummary, microseconds, summarise
 
-WORKLOAD_TITLES = {"YCSB": "YCSB", "TPCC": "TPC-C (Payment + New-Order)"}
+WORKLOAD_TITLES = {"YCSB": "YCSB", "TPCC": "TPC-C"}
 
 
 @dataclass(frozen=True)
@@ -62,17 +62,32 @@ def _limit_line(axes, value: float, label: str, colours: dict) -> None:
                       textcoords="offset points", ha="right", fontsize=8, color=colours["soft"])
 
 
-def _draw_throughput(axes, items, rows, colours) -> None:
-    values = [item.run("throughput_acknowledged") for item in items]
-    _bars(axes, items, values, _rate_text, colours)
+def _row_limits(axes, limits: list[Optional[float]], label: str, colours: dict) -> None:
+    """A short mark beside each bar whose own limit lies within the axis; the first one is labelled."""
     right = axes.get_xlim()[1]
-    device = host.device_bytes_per_second(rows)
-    for row, item in enumerate(items):
-        executed, log_rate = item.run("throughput_executed"), item.run("log_bytes_per_second")
-        # The device admits this many of such transactions, read-only ones included.
-        ceiling = executed * device / log_rate if executed and log_rate and item.cell.logs else None
-        if ceiling and ceiling < right:
-            axes.plot([ceiling, ceiling], [row - 0.42, row + 0.42], color=colours["text"], linewidth=2)
+    labelled = False
+    for row, value in enumerate(limits):
+        if not value or value >= right:
+            continue
+        axes.plot([value, value], [row - 0.42, row + 0.42], color=colours["text"], linewidth=2)
+        if not labelled:
+            axes.annotate(label, (value, row), xytext=(4, 0), textcoords="offset points", va="center", fontsize=8,
+                          color=colours["soft"])
+        labelled = True
+
+
+def _device_limit(rate: Optional[float], bytes_per_second: Optional[float], device: float) -> Optional[float]:
+    """What a device of that many bytes/s admits when `rate` transactions/s cost `bytes_per_second`."""
+    return rate * device / bytes_per_second if rate and bytes_per_second and device else None
+
+
+def _draw_throughput(axes, items, rows, colours) -> None:
+    _bars(axes, items, [item.run("throughput_acknowledged") for item in items], _rate_text, colours)
+    device = host.device_write_rate(rows)
+    # Read-only transactions cost no bytes but are part of the throughput, so of its limit.
+    limits = [_device_limit(item.run("throughput_executed"), item.run("log_bytes_per_second"), device)
+              if item.cell.logs else None for item in items]
+    _row_limits(axes, limits, "log device", colours)
     if items[0].cell.workload == "YCSB":
         config = items[0].steps.get("run", {}).get("record", {}).get("config", {})
         threads = int(config.get("THREAD_CNT", 1))
@@ -126,11 +141,14 @@ def _draw_recovery(axes, items, rows, colours) -> None:
         if rate:
             text.set_text(f"{text.get_text()}, {rate / 1e6:,.0f} MB/s")
     axes.set_xlim(0, axes.get_xlim()[1] * 1.2)
+    device = host.device_read_rate(rows)
+    limits = [_device_limit(v, i.recovery("bytes_per_second"), device) for v, i in zip(values, items)]
+    _row_limits(axes, limits, "read from device", colours)
 
 
 METRICS = (
     Metric("throughput", "Acknowledged throughput", "transactions per second", _draw_throughput),
-    Metric("latency", "Begin to acknowledgement: p50 / p99 / p99.9", "time, logarithmic", _draw_latency),
+    Metric("latency", "Latency to acknowledgement", "p50, p99 and p99.9, logarithmic", _draw_latency),
     Metric("log_bytes", "Log bytes per logged transaction", "bytes in records", _draw_bytes),
     Metric("recovery", "Recovery throughput", "transactions replayed per second", _draw_recovery),
 )
@@ -156,6 +174,7 @@ def draw_panel(axes, rows: list[dict], metric: Metric, workload: str, colours: d
     axes.set_title(f"{WORKLOAD_TITLES.get(workload, workload)}: {metric.title}", loc="left", pad=16)
     axes.set_xlabel(metric.axis)
     if metric.name != "latency":
+        axes.xaxis.set_major_locator(plt.MaxNLocator(5))
         axes.xaxis.set_major_formatter(plt.FuncFormatter(_tick))
 
 

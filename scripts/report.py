@@ -24,7 +24,8 @@ body { margin: 0 auto; padding: 1.2rem; max-width: 76rem; background: var(--page
 h1 { font-size: 1.5rem; margin: 0 0 .3rem; } h2 { font-size: 1.15rem; margin: 2rem 0 .6rem; }
 p { max-width: 50rem; } .soft { color: var(--soft); } .bad { color: var(--bad); font-weight: 600; }
 .good { color: var(--good); }
-.scroll { overflow-x: auto; } table { border-collapse: collapse; font-size: .875rem; font-variant-numeric: tabular-nums; }
+.scroll { overflow-x: auto; }
+table { border-collapse: collapse; font-size: .875rem; font-variant-numeric: tabular-nums; }
 th, td { padding: .28rem .55rem; text-align: right; border-bottom: 1px solid var(--line); white-space: nowrap; }
 th { color: var(--soft); font-weight: 600; vertical-align: bottom; } .name { text-align: left; }
 tr.first td { border-top: 2px solid var(--soft); }
@@ -47,7 +48,8 @@ HOW_TO_READ = (
      "overwrites another, prefetched; no index, no transactions. A limit of the memory, not a rival."),
     ("ack p50, p99", "Time from a transaction's begin to its acknowledgement."),
     ("log B/txn, MB/s", "Bytes of the records of transactions that wrote; all bytes of the log per second. The short "
-     "vertical mark beside a throughput bar is what the log device admits for records of that size."),
+     "vertical mark beside a throughput (or recovery) bar is what the log device admits for records of that size when written "
+     "(or read) alone."),
     ("recov.", "Transactions (and log bytes) per second of replay, reading and decoding included, loading the "
      "initial database and verifying excluded."),
     ("clean end, killed", "Checks that held after recovery. a: the state equals a second, single-threaded replay with "
@@ -127,15 +129,10 @@ def _limits_section(rows: list[dict]) -> str:
         return '<p class="soft">Not measured.</p>'
     if not row["limits"]:
         return f'<p class="bad">Could not be measured: {_escape(row["why"])}</p>'
-    lines = "".join(
-        f'<tr><td class="name">{_escape(entry.get("name"))}</td><td>{_escape(entry.get("threads", ""))}</td>'
-        f'<td>{float(entry.get("value", 0)):,.4g}</td><td class="name">{_escape(entry.get("unit", ""))}</td></tr>'
-        if abs(float(entry.get("value", 0))) < 1e4 else
-        f'<tr><td class="name">{_escape(entry.get("name"))}</td><td>{_escape(entry.get("threads", ""))}</td>'
-        f'<td>{float(entry.get("value", 0)):,.0f}</td><td class="name">{_escape(entry.get("unit", ""))}</td></tr>'
-        for entry in row["limits"])
-    return ('<div class="scroll"><table><thead><tr><th class="name">limit</th><th>threads</th><th>value</th>'
-            f'<th class="name">unit</th></tr></thead><tbody>{lines}</tbody></table></div>')
+    lines = "".join(f'<tr><td class="name">{_escape(what)}</td><td class="name">{_escape(how)}</td>'
+                    f"<td>{_escape(value)}</td></tr>" for what, how, value in host.limits_table(rows))
+    return ('<div class="scroll"><table><thead><tr><th class="name">limit</th><th class="name">how</th>'
+            f"<th>value</th></tr></thead><tbody>{lines}</tbody></table></div>")
 
 
 def _configuration_section(rows: list[dict]) -> str:

@@ -5,6 +5,7 @@
 #   scripts/setup.sh --missing [--tests]   print the missing packages, install nothing
 #   scripts/setup.sh --python     print a python3 that has matplotlib
 #   scripts/setup.sh --compiler   print a g++ that is new enough (version 12 or later)
+#   scripts/setup.sh --jobs       print how many compilers cores and memory allow at a time
 #
 # Called by run.sh, test.sh and tests/fresh_debian.sh. Root installs directly; others need a sudo that asks no
 # password, or get the one line to run. DBX_SKIP_SETUP=1 trusts the machine as it is.
@@ -76,6 +77,15 @@ find_compiler() {
   return 1
 }
 
+# A compiler takes up to 1.5 GiB on the largest translation units.
+build_jobs() {
+  local cores memory_kib by_memory
+  cores=$(nproc)
+  memory_kib=$(awk '/^MemAvailable:/ {print $2}' /proc/meminfo)
+  by_memory=$((memory_kib / (3 << 19)))
+  printf '%s\n' "$((by_memory < 1 ? 1 : by_memory < cores ? by_memory : cores))"
+}
+
 # Runs apt-get as root, or through sudo; $1 is "" or "sudo -n".
 install_packages() {
   local prefix=$1
@@ -96,6 +106,7 @@ main() {
       --tests) wanted+=("${test_packages[@]}") ;;
       --missing) action=print ;;
       --python) find_python; return ;;
+      --jobs) build_jobs; return ;;
       --compiler)
         find_compiler && return
         say "error: no g++ of version $gxx_version_min or later; install g++-$gxx_version_min, or set CXX"

@@ -76,7 +76,7 @@ def summarise(rows: list[dict]) -> list[CellSummary]:
         cell = cell_from_dict(row["cell"])
         by_cell.setdefault(cell, CellSummary(cell)).steps[row["step"]] = row
     summaries = list(by_cell.values())
-    device = host.device_bytes_per_second(rows)
+    device = host.device_write_rate(rows)
     for item in summaries:
         throughput = item.run("throughput_acknowledged")
         if throughput is None:
@@ -176,7 +176,7 @@ def notes(rows: list[dict]) -> list[str]:
     lines = []
     records = [row["record"] for row in rows if row.get("record")]
     environments = [record.get("environment", {}) for record in records]
-    device = host.device_bytes_per_second(rows)
+    device = host.device_write_rate(rows)
     threads = max((int(r.get("config", {}).get("THREAD_CNT", 0)) for r in records), default=0)
     floor = host.ycsb_floor(rows, threads)
     if floor or device:
