@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# The main job on a fresh machine: installs what is missing, builds, then runs, crashes, recovers and verifies
+# every cell in about three minutes. Options go to scripts/main_job.py; ./run.sh --help lists them.
+set -euo pipefail
+repository=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+export DBX_PROGRAM=run.sh
+
+"$repository/scripts/setup.sh"
+python=$("$repository/scripts/setup.sh" --python)
+main_job=("$python" "$repository/scripts/main_job.py" "$@")
+
+# Wrong options are refused before the build, and what needs no build does without.
+"${main_job[@]}" --parse_only || exit
+for argument in "$@"; do
+  case $argument in
+    -h | --help) exit 0 ;;
+    --list_cells | --report_only) exec "${main_job[@]}" ;;
+  esac
+done
+
+jobs=$("$repository/scripts/setup.sh" --jobs)
+compiler=$("$repository/scripts/setup.sh" --compiler)
+echo "building (a few minutes the first time, nothing when up to date)"
+make --no-print-directory -C "$repository" -j"$jobs" CXX="$compiler" rundb-all log_dump micro
+exec "${main_job[@]}"

@@ -1,0 +1,143 @@
+"""The cells of the main job (workload x concurrency control x log scheme x payload) and their steps.
+
+Used by main_job.py, which runs them, and by summary.py, plots.py and report.py, which name them. A cell is
+a value; its command lines are functions of it, so that every line can be printed and run again by hand.
+"""
+from __future__ import annotations
+
+import fnmatch
+import shlex
+from dataclasses import dataclass
+
+SCHEME_NAMES = {"LOG_NO": "none", "LOG_SERIAL": "serial", "LOG_TAURUS": "Taurus"}
+PAYLOAD_NAMES = {"LOG_DATA": "data", "LOG_COMMAND": "command"}
+
+# The steps of a cell, in order. A cell without a log has the first one only.
+STEPS = ("run", "recover", "crash", "crash_recover")
+STEP_NAMES = {
+    "limits": "host limits",
+    "run": "measured run",
+    "recover": "recovery, verified",
+    "crash": "run, killed",
+    "crash_recover": "recovery after the kill, verified",
+}
+
+
+@dataclass(frozen=True)
+class Cell:
+    workload: str
+    cc: str
+    log: str
+    log_type: str = ""
+
+    @property
+    def logs(self) -> bool:
+        return self.log != "LOG_NO"
+
+    @property
+    def scheme_label(self) -> str:
+        name = SCHEME_NAMES.get(self.log, self.log)
+        return f"{name} {PAYLOAD_NAMES.get(self.log_type, self.log_type)}" if self.logs else name
+
+    @property
+    def label(self) -> str:
+        return f"{self.workload} {self.cc} {self.scheme_label}"
+
+    @property
+    def path(self) -> str:
+        """What --cells patterns are matched against, and the name of the cell's log directory."""
+        parts = [self.workload, self.cc, self.log] + ([self.log_type] if self.logs else [])
+        return "/".join(parts)
+
+    def steps(self) -> tuple[str, ...]:
+        return STEPS if self.logs else STEPS[:1]
+
+    def as_dict(self) -> dict:
+        return {"workload": self.workload, "cc": self.cc, "log": self.log, "log_type": self.log_type}
+
+
+def cell_from_dict(value: dict) -> Cell:
+    return Cell(value["workload"], value["cc"], value["log"], value.get("log_type", ""))
+
+
+def all_cells() -> list[Cell]:
+    cells = []
+    for workload in ("YCSB", "TPCC"):
+        cells.append(Cell(workload, "NO_WAIT", "LOG_NO"))
+        for log in ("LOG_SERIAL", "LOG_TAURUS"):
+            for log_type in ("LOG_DATA", "LOG_COMMAND"):
+                cells.append(Cell(workload, "NO_WAIT", log, log_type))
+        cells.append(Cell(workload, "SILO", "LOG_NO"))
+        cells.append(Cell(workload, "SILO", "LOG_TAURUS", "LOG_COMMAND"))
+    return cells
+
+
+def select_cells(patterns: str) -> list[Cell]:
+    """Cells that match one of the comma-separated patterns; '' selects all. Raises ValueError for none."""
+    cells = all_cells()
+    if not patterns:
+        return cells
+    wanted = [p.strip() for p in patterns.split(",") if p.strip()]
+    chosen = [c for c in cells if any(_matches(c, p) for p in wanted)]
+    if not chosen:
+        listing = "\n  ".join(c.path for c in cells)
+        raise ValueError(f"no cell matches '{patterns}'; the cells are\n  {listing}")
+    return chosen
+
+
+def _matches(cell: Cell, pattern: str) -> bool:
+    return fnmatch.fnmatchcase(cell.path, pattern) or fnmatch.fnmatchcase(cell.path, f"*{pattern}*")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What all cells of one job share."""
+
+    binary: str
+    seconds: float
+    threads: int
+    loggers: int
+    log_limit: int
+    seed: int
+    ycsb_rows: int
+    warehouses: int
+    tpcc_small: bool = False
+
+
+def load_arguments(cell: Cell, settings: Settings) -> list[str]:
+    if cell.workload == "YCSB":
+        return [f"--synth_table_size={settings.ycsb_rows}"]
+    return [f"--num_wh={settings.warehouses}"] + (["--tpcc_small"] if settings.tpcc_small else [])
+
+
+def logger_count(cell: Cell, settings: Settings) -> int:
+    return settings.loggers if cell.log == "LOG_TAURUS" else 1
+
+
+def run_command(cell: Cell, settings: Settings, log_dir: str, json_file: str = "", ack_file: str = "") -> list[str]:
+    """A run to a clean end (with its digest in the log) or, with an ack file, one that is meant to be killed."""
+    command = [settings.binary, f"--cc={cell.cc}", f"--log={cell.log}", f"--workload={cell.workload}",
+               f"--thread_cnt={settings.threads}", f"--seconds={settings.seconds:g}", f"--seed={settings.seed}"]
+    command += load_arguments(cell, settings)
+    if cell.logs:
+        command += [f"--log_type={cell.log_type}", f"--num_logger={logger_count(cell, settings)}",
+                    f"--log_limit={settings.log_limit}", f"--log_dir={log_dir}"]
+        command += [f"--ack_file={ack_file}"] if ack_file else ["--verify"]
+    if json_file:
+        command.append(f"--json={json_file}")
+    return command
+
+
+def recover_command(cell: Cell, settings: Settings, log_dir: str, json_file: str = "",
+                    ack_file: str = "") -> list[str]:
+    """Recovery takes workload, sizes and scheme from the log; rundb-all takes the pair from there too."""
+    command = [settings.binary, "-Lr1", f"--log_dir={log_dir}", f"--thread_cnt={settings.threads}", "--verify"]
+    if ack_file:
+        command.append(f"--ack_file={ack_file}")
+    if json_file:
+        command.append(f"--json={json_file}")
+    return command
+
+
+def shell_line(command: list[str]) -> str:
+    return " ".join(shlex.quote(word) for word in command)

@@ -1,0 +1,106 @@
+"""Runs one child process: polled, timed out, killed with its parent, its output kept.
+
+Used by main_job.py and the tests. A child stands in a session of its own, so that Ctrl-C reaches the script
+alone, which then ends the child by its own process id.
+"""
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import subprocess
+import tempfile
+import time
+from dataclasses import dataclass
+from typing import Callable, Optional
+
+PR_SET_PDEATHSIG = 1
+POLL_SECONDS = 0.02
+OUTPUT_BYTES_MAX = 1 << 20
+
+
+@dataclass
+class Outcome:
+    exit_status: int  # negative: ended by that signal
+    seconds: float
+    output: str
+    timed_out: bool = False
+    killed: bool = False  # by `kill_when`
+
+    def last_line(self) -> str:
+        lines = [line for line in self.output.splitlines() if line.strip()]
+        errors = [line for line in lines if line.startswith("error:")]
+        return (errors or lines or [""])[-1].strip()
+
+
+def _die_with_parent() -> None:
+    try:
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    except (OSError, AttributeError):
+        pass  # Not Linux: the child merely outlives a parent that is killed.
+
+
+def run_child(command: list[str], timeout: float, tick: Callable[[], None] = lambda: None,
+              kill_when: Optional[Callable[[], bool]] = None, cwd: Optional[str] = None) -> Outcome:
+    """Runs `command` to its end; SIGKILLs it after `timeout` seconds or once `kill_when` says so.
+
+    Raises OSError if the command cannot be started. On any exception (Ctrl-C) the child is killed and reaped
+    before it leaves.
+    """
+    start = time.monotonic()
+    timed_out = killed = False
+    with tempfile.TemporaryFile() as output:
+        child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
+                                 cwd=cwd, start_new_session=True, preexec_fn=_die_with_parent)
+        try:
+            while child.poll() is None:
+                if not killed and kill_when is not None and kill_when():
+                    killed = True
+                    child.kill()
+                elif not timed_out and time.monotonic() - start > timeout:
+                    timed_out = True
+                    child.kill()
+                tick()
+                time.sleep(POLL_SECONDS)
+        finally:
+            if child.poll() is None:
+                child.kill()
+                child.wait()
+        size = output.seek(0, os.SEEK_END)
+        output.seek(max(0, size - OUTPUT_BYTES_MAX))
+        text = output.read().decode("utf-8", "replace")
+    return Outcome(child.returncode, time.monotonic() - start, text, timed_out, killed)
+
+
+class KillClock:
+    """Says when to kill a run: `delay` seconds after its first acknowledgement.
+
+    The ack file is a shared mapping, so a change of its bytes is seen here at once. Reading the first
+    megabytes is enough: some worker's bits are among them.
+    """
+
+    BYTES = 4 << 20
+
+    def __init__(self, ack_file: str, delay: float):
+        self.ack_file_ = ack_file
+        self.delay_ = delay
+        self.first_ = None
+        self.acknowledging_since_ = None
+
+    def __call__(self) -> bool:
+        now = time.monotonic()
+        if self.acknowledging_since_ is None:
+            try:
+                with open(self.ack_file_, "rb") as file:
+                    content = file.read(self.BYTES)
+            except OSError:
+                return False
+            if not content:
+                return False
+            if self.first_ is None:
+                self.first_ = content
+            if content == self.first_:
+                return False
+            self.acknowledging_since_ = now
+            self.first_ = None
+        return now - self.acknowledging_since_ >= self.delay_

@@ -1,0 +1,354 @@
+#!/usr/bin/env python3
+"""The main job: every cell run, crashed, recovered and verified; then a table, plots and a report.
+
+run.sh calls it after the build. Per cell with a log: a measured run to a clean end and its recovery, then a
+run that is killed with SIGKILL at a random time and its recovery; both recoveries are verified. Cells without
+a log run only. Results are appended to OUT/results.jsonl step by step, so that nothing is lost by Ctrl-C.
+"""
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import cells as cells_module
+import host
+import summary
+from cells import Cell, Settings, shell_line
+from child import KillClock, run_child
+from progress import Progress
+
+REPOSITORY = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+STEP_TIMEOUT_SECONDS = 300
+KILL_ATTEMPTS = 3
+ACK_FILE_BYTES = 64 << 20  # upper estimate, for the free-space check
+
+
+def parse_bytes(text: str) -> int:
+    match = re.fullmatch(r"(\d+)([KMG]?)", text.strip().upper())
+    if not match or int(match[1]) == 0:
+        raise argparse.ArgumentTypeError(f"'{text}' is no size; write 512M or 1G")
+    return int(match[1]) << {"": 0, "K": 10, "M": 20, "G": 30}[match[2]]
+
+
+def positive(kind):
+    def parse(text: str):
+        try:
+            value = kind(text)
+        except ValueError:
+            value = 0
+        if value <= 0:
+            raise argparse.ArgumentTypeError(f"'{text}' must be a number above 0")
+        return value
+    return parse
+
+
+def parse_arguments(argv: list[str]) -> argparse.Namespace:
+    cores = len(os.sched_getaffinity(0))
+    parser = argparse.ArgumentParser(
+        prog=os.environ.get("DBX_PROGRAM", "main_job.py"),
+        description="Builds the engine, then runs, crashes, recovers and verifies every cell of workload x "
+                    "concurrency control x log scheme, and leaves a table, out/report.html and out/plots/.")
+    parser.add_argument("--seconds", type=positive(float), default=2.0, help="measured seconds of each run (default: 2)")
+    parser.add_argument("--out", default=os.path.relpath(os.path.join(REPOSITORY, "out")),
+                        help="where results, plots and the report go (default: out, in the repository)")
+    parser.add_argument("--log_dir", default=os.path.relpath(os.path.join(REPOSITORY, "logs")),
+                        help="where log files go; its disk is what is measured (default: logs)")
+    parser.add_argument("--log_limit", type=parse_bytes, default="1G",
+                        help="a run stops cleanly when its logs reach this size in all (default: 1G)")
+    parser.add_argument("--cells", default="", metavar="PATTERNS",
+                        help="comma-separated patterns such as 'YCSB/*' or '*TAURUS*' (default: all)")
+    parser.add_argument("--threads", type=positive(int), default=min(cores, 4), help="worker threads (default: %(default)s)")
+    parser.add_argument("--loggers", type=positive(int), default=min(cores, 2), help="log streams of Taurus (default: %(default)s)")
+    parser.add_argument("--rows", type=positive(int), default=200_000, help="YCSB rows of 1 KB (default: %(default)s)")
+    parser.add_argument("--warehouses", type=positive(int), default=2, help="TPC-C warehouses (default: %(default)s)")
+    parser.add_argument("--seed", type=int, default=None,
+                        help="of the kill times and the calls (default: the time)")
+    parser.add_argument("--keep_logs", action="store_true", help="do not delete logs once verified")
+    parser.add_argument("--short", action="store_true", help="a few seconds for a try: small tables, short runs")
+    parser.add_argument("--list_cells", action="store_true", help="print the cells and leave")
+    parser.add_argument("--report_only", action="store_true", help="draw table, plots and report from OUT again")
+    parser.add_argument("--no_limits", action="store_true", help="do not measure the host's limits first")
+    parser.add_argument("--parse_only", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--binary", default=os.path.join(REPOSITORY, "rundb-all"), help=argparse.SUPPRESS)
+    parser.add_argument("--host_limits", default=os.path.join(REPOSITORY, "build/micro/host_limits"),
+                        help=argparse.SUPPRESS)
+    arguments = parser.parse_args(argv)
+    if arguments.loggers > 16:
+        parser.error("--loggers: there are at most 16 log streams")
+    if arguments.short:
+        arguments.seconds = min(arguments.seconds, 0.3)
+        arguments.log_limit = min(arguments.log_limit, 64 << 20)
+        arguments.rows = min(arguments.rows, 20_000)
+    if arguments.seed is None:
+        arguments.seed = int(time.time()) & 0x7FFFFFFF
+    return arguments
+
+
+class MainJob:
+    def __init__(self, arguments: argparse.Namespace):
+        self.arguments_ = arguments
+        self.settings_ = Settings(
+            binary=arguments.binary, seconds=arguments.seconds, threads=arguments.threads,
+            loggers=arguments.loggers, log_limit=arguments.log_limit, seed=arguments.seed,
+            ycsb_rows=arguments.rows, warehouses=arguments.warehouses, tpcc_small=arguments.short)
+        self.cells_ = cells_module.select_cells(arguments.cells)
+        self.random_ = random.Random(arguments.seed)
+        self.results_path_ = os.path.join(arguments.out, "results.jsonl")
+        self.work_dir_ = os.path.join(arguments.log_dir, f"main_job-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}")
+        self.rows_: list[dict] = []
+        expected = [("limits", 12.0)] if not arguments.no_limits else []
+        for cell in self.cells_:
+            expected += [(step, self._expected_seconds(step)) for step in cell.steps()]
+        self.progress_ = Progress(expected)
+
+    def _expected_seconds(self, step: str) -> float:
+        seconds = self.settings_.seconds
+        return {"run": 1.0 + seconds, "recover": 1.0 + 1.2 * seconds, "crash": 0.8 + 0.5 * seconds,
+                "crash_recover": 1.0 + 0.7 * seconds}[step]
+
+    # --- bookkeeping
+
+    def _append(self, row: dict) -> None:
+        self.rows_.append(row)
+        with open(self.results_path_, "a", encoding="utf-8") as file:
+            file.write(json.dumps(row) + "\n")
+
+    def _read_record(self, path: str) -> dict:
+        try:
+            with open(path, encoding="utf-8") as file:
+                lines = [line for line in file if line.strip()]
+            return json.loads(lines[-1]) if lines else {}
+        except (OSError, ValueError):
+            return {}
+
+    def prepare(self) -> None:
+        """Everything that can be refused is refused here, before anything runs. Raises SystemExit."""
+        arguments = self.arguments_
+        if not os.access(arguments.binary, os.X_OK):
+            sys.exit(f"error: {arguments.binary} is missing; build it with `make rundb-all`, or use ./run.sh")
+        try:
+            os.makedirs(arguments.out, exist_ok=True)
+            os.makedirs(self.work_dir_)
+            if os.path.exists(self.results_path_):
+                stamp = time.strftime("%Y%m%d-%H%M%S", time.localtime(os.path.getmtime(self.results_path_)))
+                os.replace(self.results_path_, os.path.join(arguments.out, f"results-{stamp}.jsonl"))
+        except OSError as error:
+            sys.exit(f"error: cannot write there: {error}")
+        logging_cells = sum(1 for cell in self.cells_ if cell.logs)
+        kept = 2 * logging_cells if arguments.keep_logs else 1
+        needed = (int(kept * arguments.log_limit * 1.1) + ACK_FILE_BYTES) if logging_cells else 0
+        free = shutil.disk_usage(self.work_dir_).free
+        if free < needed:
+            os.rmdir(self.work_dir_)
+            sys.exit(f"error: {arguments.log_dir} has {free >> 20} MiB free and the job needs {needed >> 20} MiB; "
+                     f"give --log_dir on a larger disk, or a smaller --log_limit (now {arguments.log_limit >> 20}M)")
+
+    # --- steps
+
+    def run_limits(self) -> None:
+        self.progress_.begin(cells_module.STEP_NAMES["limits"])
+        row = host.measure_limits(self.arguments_.host_limits, self.work_dir_, self.progress_.draw)
+        self._append(row)
+        failed = row["status"] == "failed"
+        self.progress_.finish(row["why"] if failed else "ok", failed)
+
+    def run_step(self, cell: Cell, step: str, context: dict) -> bool:
+        self.progress_.begin(f"{cell.label}: {cells_module.STEP_NAMES[step]}")
+        row = {"schema_version": 1, "cell": cell.as_dict(), "step": step, "status": "ok", "why": ""}
+        blocked = context.get("failed") == {"recover": "run", "crash_recover": "crash"}.get(step, "-")
+        if blocked:
+            row.update(status="skipped", why="the run before it failed")
+        else:
+            getattr(self, f"_step_{step}")(cell, context, row)
+        self._append(row)
+        if row["status"] == "failed":
+            context["failed"] = step
+            self.progress_.finish(f"FAILED: {row['why']}", failed=True)
+            self.progress_.note(f"    again: {row['command']}")
+        else:
+            self.progress_.finish("skipped" if blocked else summary.step_line(row))
+        return row["status"] == "ok"
+
+    def _execute(self, row: dict, command: list[str], json_file: str = "", **how):
+        row["command"] = shell_line([word for word in command if not word.startswith("--json=")])
+        outcome = run_child(command, STEP_TIMEOUT_SECONDS, self.progress_.draw, **how)
+        row["exit_status"] = outcome.exit_status
+        row["wall_seconds"] = round(outcome.seconds, 3)
+        if json_file:
+            row["record"] = self._read_record(json_file)
+        if outcome.timed_out:
+            row.update(status="failed", why=f"no end after {STEP_TIMEOUT_SECONDS} s")
+        elif outcome.exit_status != 0 and not outcome.killed:
+            row.update(status="failed", why=f"exit status {outcome.exit_status}: {outcome.last_line()}")
+        elif json_file and not row["record"]:
+            row.update(status="failed", why="it left no JSON record")
+        return outcome
+
+    def _json_file(self, step: str) -> str:
+        path = os.path.join(self.work_dir_, f"{step}.json")
+        if os.path.exists(path):
+            os.unlink(path)
+        return path
+
+    def _step_run(self, cell: Cell, context: dict, row: dict) -> None:
+        context["clean_dir"] = self._log_dir(cell, "clean")
+        json_file = self._json_file("run")
+        self._execute(row, cells_module.run_command(cell, self.settings_, context["clean_dir"], json_file), json_file)
+        context["seconds"] = row["record"].get("metrics", {}).get("seconds") or self.settings_.seconds
+
+    def _step_recover(self, cell: Cell, context: dict, row: dict) -> None:
+        json_file = self._json_file("recover")
+        command = cells_module.recover_command(cell, self.settings_, context["clean_dir"], json_file)
+        self._execute(row, command, json_file)
+        self._judge_recovery(row, required="ab")
+        self._delete_logs(row, context["clean_dir"])
+
+    def _step_crash(self, cell: Cell, context: dict, row: dict) -> None:
+        ack_file = os.path.join(self.work_dir_, "acknowledged")
+        context["ack_file"] = ack_file
+        # A log that reaches its limit ends the run cleanly, so the kill has to come before.
+        delay = context["seconds"] * self.random_.uniform(0.02, 0.9)
+        for attempt in range(KILL_ATTEMPTS):
+            context["crash_dir"] = self._log_dir(cell, "crash")
+            if os.path.exists(ack_file):
+                os.unlink(ack_file)
+            command = cells_module.run_command(cell, self.settings_, context["crash_dir"], ack_file=ack_file)
+            outcome = self._execute(row, command, kill_when=KillClock(ack_file, delay))
+            if row["status"] == "failed":
+                return
+            if outcome.killed and outcome.exit_status == -signal.SIGKILL:
+                row["kill_after_seconds"] = round(delay, 4)
+                row["command"] += f" & sleep {delay:.3f}; kill -9 $!"
+                return
+            shutil.rmtree(context["crash_dir"])  # It ended before its kill: once more, with an earlier one.
+            delay /= 3
+        row.update(status="failed", why=f"the run ended {KILL_ATTEMPTS} times before it could be killed")
+
+    def _step_crash_recover(self, cell: Cell, context: dict, row: dict) -> None:
+        json_file = self._json_file("crash_recover")
+        command = cells_module.recover_command(cell, self.settings_, context["crash_dir"], json_file,
+                                               context["ack_file"])
+        self._execute(row, command, json_file)
+        self._judge_recovery(row, required="ac")
+        self._delete_logs(row, context["crash_dir"])
+        if row["status"] == "ok" and not self.arguments_.keep_logs:
+            os.unlink(context["ack_file"])
+
+    def _judge_recovery(self, row: dict, required: str) -> None:
+        """Exit status 0 is not enough: the checks that this step is about must have been made."""
+        if row["status"] != "ok":
+            return
+        verified = row["record"].get("verification", {}).get("verified", "")
+        absent = [check for check in required if check not in verified.split(",")]
+        if absent:
+            row.update(status="failed", why=f"check {' and '.join(absent)} was not made (verified: {verified})")
+
+    def _log_dir(self, cell: Cell, kind: str) -> str:
+        return os.path.join(self.work_dir_, cell.path.replace("/", "-"), kind)
+
+    def _delete_logs(self, row: dict, directory: str) -> None:
+        """Logs of a failed step stay, for whoever looks for the reason."""
+        if row["status"] == "ok" and not self.arguments_.keep_logs:
+            shutil.rmtree(directory)
+
+    # --- the whole
+
+    def run(self) -> bool:
+        arguments = self.arguments_
+        self.progress_.note(
+            f"{len(self.cells_)} cells, {arguments.threads} workers, {arguments.seconds:g} s a run, seed "
+            f"{arguments.seed}; logs in {arguments.log_dir}, results in {arguments.out}; "
+            f"about {max(1, round(self.progress_.seconds_left() / 60))} min")
+        self._append(host.describe(arguments, self.settings_))
+        if not arguments.no_limits:
+            self.run_limits()
+        good = True
+        for cell in self.cells_:
+            context: dict = {}
+            for step in cell.steps():
+                good = self.run_step(cell, step, context) and good
+            self._tidy(os.path.join(self.work_dir_, cell.path.replace("/", "-")))
+        return good
+
+    def _tidy(self, directory: str) -> None:
+        try:
+            os.rmdir(directory)
+        except OSError:
+            pass  # Logs that were kept are in it, or it never was.
+
+    def close(self) -> None:
+        self.progress_.close()
+        for step in cells_module.STEPS:
+            path = os.path.join(self.work_dir_, f"{step}.json")
+            if os.path.exists(path):
+                os.unlink(path)
+        self._tidy(self.work_dir_)
+        if os.path.isdir(self.work_dir_):
+            print(f"logs that were kept: {self.work_dir_}")
+
+
+def draw_all(out: str) -> None:
+    """Table, plots and report from OUT/results.jsonl. The drawing library is loaded only here."""
+    rows = summary.load_rows(os.path.join(out, "results.jsonl"))
+    print(summary.table(rows))
+    try:
+        import plots
+        import report
+    except ImportError as error:
+        print(f"no plots and no report: {error} (Debian: apt-get install python3-matplotlib)", file=sys.stderr)
+        return
+    plots.write_plots(rows, os.path.join(out, "plots"))
+    report.write_report(rows, os.path.join(out, "report.html"))
+    print(f"report: {os.path.join(out, 'report.html')}   plots: {os.path.join(out, 'plots')}   "
+          f"records: {os.path.join(out, 'results.jsonl')}")
+
+
+def main(argv: list[str]) -> int:
+    arguments = parse_arguments(argv)
+    try:
+        cells_module.select_cells(arguments.cells)
+    except ValueError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    if arguments.parse_only:
+        return 0
+    if arguments.list_cells:
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+        print("\n".join(cell.path for cell in cells_module.all_cells()))
+        return 0
+    if arguments.report_only:
+        draw_all(arguments.out)
+        return 0
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, interrupt)
+    signal.signal(signal.SIGINT, interrupt)
+    job = MainJob(arguments)
+    job.prepare()
+    status = 0
+    try:
+        if not job.run():
+            status = 1
+    except KeyboardInterrupt:
+        job.progress_.note("interrupted: the run in progress was killed; the results so far follow")
+        status = 130
+    finally:
+        job.close()
+    draw_all(arguments.out)
+    if status == 1:
+        print("some steps FAILED: see the lines above, and the commands to run them again")
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

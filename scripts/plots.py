@@ -1,0 +1,223 @@
+"""The plots of the main job: throughput, latency, log bytes per transaction, recovery throughput.
+
+Used by main_job.py (files under out/plots) and report.py (the same panels as SVG). A panel shows one metric of
+one workload, a line per cell; the host's limits are drawn beside it where they mean something.
+"""
+from __future__ import annotations
+
+import io
+import os
+from dataclasses import dataclass
+from typing import Callable, Optional
+
+import plot_style
+from plot_style import plt
+
+import host
+from summary import CellSummary, microseconds, summarise
+
+WORKLOAD_TITLES = {"YCSB": "YCSB", "TPCC": "TPC-C"}
+
+
+@dataclass(frozen=True)
+class Metric:
+    name: str   # of its files
+    title: str
+    axis: str   # with the unit of what is drawn
+    draw: Callable
+
+
+def _rate_text(value: float) -> str:
+    if value >= 1e6:
+        return f"{value / 1e6:.2f} M"
+    return f"{value / 1e3:.0f} k" if value >= 1e4 else f"{value / 1e3:.1f} k"
+
+
+def _bars(axes, items: list[CellSummary], values: list[Optional[float]], text: Callable, colours: dict) -> None:
+    """Horizontal bars with their value behind each; 'n/a' where a step failed or was not run."""
+    top = max((v for v in values if v), default=1.0)
+    for row, (item, value) in enumerate(zip(items, values)):
+        colour, _ = plot_style.scheme_style(item.cell)
+        if value is None:
+            axes.text(top * 0.01, row, "n/a", va="center", color=colours["soft"])
+            continue
+        axes.barh(row, value, height=0.68, color=colour, hatch=plot_style.hatch(item.cell), linewidth=0)
+        axes.text(value + top * 0.012, row, text(value), va="center", fontsize=8.5)
+    axes.set_xlim(0, top * 1.19)
+    axes.grid(axis="x")
+
+
+def _limit_line(axes, value: float, label: str, colours: dict) -> None:
+    """A vertical line at a limit; where it lies far outside, a word at the edge instead."""
+    left, right = axes.get_xlim()
+    if value <= 0:
+        return
+    if value < right * 1.6:
+        axes.set_xlim(left, max(right, value * 1.12))
+        axes.axvline(value, color=colours["text"], linestyle=(0, (4, 3)), linewidth=1.1)
+        axes.annotate(label, (value, 1), xycoords=("data", "axes fraction"), xytext=(-3, 3),
+                      textcoords="offset points", ha="right", fontsize=8, color=colours["soft"])
+    else:
+        axes.annotate(label + " \u2192", (1, 1), xycoords="axes fraction", xytext=(0, 3),
+                      textcoords="offset points", ha="right", fontsize=8, color=colours["soft"])
+
+
+def _row_limits(axes, limits: list[Optional[float]], label: str, colours: dict) -> None:
+    """A short mark beside each bar whose own limit lies within the axis; the first one is labelled."""
+    right = axes.get_xlim()[1]
+    labelled = False
+    for row, value in enumerate(limits):
+        if not value or value >= right:
+            continue
+        axes.plot([value, value], [row - 0.42, row + 0.42], color=colours["text"], linewidth=2)
+        if not labelled:
+            axes.annotate(label, (value, row), xytext=(4, 0), textcoords="offset points", va="center", fontsize=8,
+                          color=colours["soft"])
+        labelled = True
+
+
+def _device_limit(rate: Optional[float], bytes_per_second: Optional[float], device: float) -> Optional[float]:
+    """What a device of that many bytes/s admits when `rate` transactions/s cost `bytes_per_second`."""
+    return rate * device / bytes_per_second if rate and bytes_per_second and device else None
+
+
+def _draw_throughput(axes, items, rows, colours) -> None:
+    _bars(axes, items, [item.run("throughput_acknowledged") for item in items], _rate_text, colours)
+    device = host.device_write_rate(rows)
+    # Read-only transactions cost no bytes but are part of the throughput, so of its limit.
+    limits = [_device_limit(item.run("throughput_executed"), item.run("log_bytes_per_second"), device)
+              if item.cell.logs else None for item in items]
+    _row_limits(axes, limits, "log device", colours)
+    if items[0].cell.workload == "YCSB":
+        config = items[0].steps.get("run", {}).get("record", {}).get("config", {})
+        threads = int(config.get("THREAD_CNT", 1))
+        floor = host.ycsb_floor(rows, threads)
+        _limit_line(axes, floor, f"bare row copies, {threads} threads: {_rate_text(floor)}", colours)
+
+
+def _draw_latency(axes, items, rows, colours) -> None:
+    axes.set_xscale("log")
+    lowest, highest = float("inf"), 0.0
+    for row, item in enumerate(items):
+        points = [item.latency(name) for name in ("p50", "p99", "p999")]
+        if any(p is None or p <= 0 for p in points):
+            axes.annotate("n/a", (0.01, row), xycoords=("axes fraction", "data"), va="center", color=colours["soft"])
+            continue
+        lowest, highest = min(lowest, points[0]), max(highest, points[2])
+        colour, marker = plot_style.scheme_style(item.cell)
+        face = colour if item.cell.cc == "NO_WAIT" else colours["background"]
+        axes.plot([points[0], points[2]], [row, row], color=colour, linewidth=2, solid_capstyle="round", zorder=2)
+        for point, size in zip(points, (8, 6, 4.5)):
+            axes.plot(point, row, marker=marker, color=colour, markerfacecolor=face, markersize=size, zorder=3)
+        axes.annotate(" / ".join(microseconds(p) for p in points), (points[2], row), xytext=(7, 0),
+                      textcoords="offset points", va="center", fontsize=8)
+    if highest > 0:
+        # Room on the right for the text, which is about as wide as 40 % of the axis.
+        span = max(highest / lowest, 10.0)
+        axes.set_xlim(lowest / 1.6, highest * span ** 0.75)
+    axes.grid(axis="x", which="major")
+    # Powers of ten with their unit; minor labels would run into each other.
+    axes.xaxis.set_major_formatter(plt.FuncFormatter(lambda value, _: _duration(value)))
+    axes.xaxis.set_minor_formatter(plt.NullFormatter())
+
+
+def _duration(value_us: float) -> str:
+    if value_us >= 1e6:
+        return f"{value_us / 1e6:g} s"
+    return f"{value_us / 1e3:g} ms" if value_us >= 1e3 else f"{value_us:g} us"
+
+
+def _draw_bytes(axes, items, rows, colours) -> None:
+    _bars(axes, items, [item.run("bytes_per_txn") for item in items], lambda v: f"{v:,.0f} B", colours)
+
+
+def _draw_recovery(axes, items, rows, colours) -> None:
+    values = [item.recovery("throughput") for item in items]
+    _bars(axes, items, values, _rate_text, colours)
+    texts = [t for t in axes.texts if t.get_text() != "n/a"]
+    shown = [item for item, value in zip(items, values) if value is not None]
+    for text, item in zip(texts, shown):
+        rate = item.recovery("bytes_per_second")
+        if rate:
+            text.set_text(f"{text.get_text()}, {rate / 1e6:,.0f} MB/s")
+    axes.set_xlim(0, axes.get_xlim()[1] * 1.2)
+    device = host.device_read_rate(rows)
+    limits = [_device_limit(v, i.recovery("bytes_per_second"), device) for v, i in zip(values, items)]
+    _row_limits(axes, limits, "read from device", colours)
+
+
+METRICS = (
+    Metric("throughput", "Acknowledged throughput", "transactions per second", _draw_throughput),
+    Metric("latency", "Latency to acknowledgement", "p50, p99 and p99.9, logarithmic", _draw_latency),
+    Metric("log_bytes", "Log bytes per logged transaction", "bytes in records", _draw_bytes),
+    Metric("recovery", "Recovery throughput", "transactions replayed per second", _draw_recovery),
+)
+
+
+def items_of(rows: list[dict], metric: Metric, workload: str) -> list[CellSummary]:
+    """The cells that a panel shows; without a log there is nothing to acknowledge, write or recover."""
+    items = [item for item in summarise(rows) if item.cell.workload == workload]
+    return items if metric.name == "throughput" else [item for item in items if item.cell.logs]
+
+
+def workloads_of(rows: list[dict]) -> list[str]:
+    seen = dict.fromkeys(item.cell.workload for item in summarise(rows))
+    return list(seen)
+
+
+def draw_panel(axes, rows: list[dict], metric: Metric, workload: str, colours: dict) -> None:
+    items = items_of(rows, metric, workload)
+    axes.set_yticks(range(len(items)), [f"{i.cell.scheme_label}, {i.cell.cc}" for i in items])
+    axes.set_ylim(len(items) - 0.45, -0.55)
+    axes.tick_params(axis="y", length=0)
+    metric.draw(axes, items, rows, colours)
+    axes.set_title(f"{WORKLOAD_TITLES.get(workload, workload)}: {metric.title}", loc="left", pad=16)
+    axes.set_xlabel(metric.axis)
+    if metric.name != "latency":
+        axes.xaxis.set_major_locator(plt.MaxNLocator(5))
+        axes.xaxis.set_major_formatter(plt.FuncFormatter(_tick))
+
+
+def _tick(value: float, _) -> str:
+    if value >= 1e6:
+        return f"{value / 1e6:g} M"
+    return f"{value / 1e3:g} k" if value >= 1e3 else f"{value:g}"
+
+
+def _has_data(rows: list[dict], metric: Metric, workload: str) -> bool:
+    return bool(items_of(rows, metric, workload))
+
+
+def panel_svg(rows: list[dict], metric: Metric, workload: str, theme: str) -> Optional[str]:
+    if not _has_data(rows, metric, workload):
+        return None
+    colours = plot_style.apply(theme)
+    count = len(items_of(rows, metric, workload))
+    figure, axes = plt.subplots(figsize=(5.9, 1.25 + 0.33 * count), layout="constrained")
+    draw_panel(axes, rows, metric, workload, colours)
+    text = io.StringIO()
+    figure.savefig(text, format="svg", metadata={"Date": None})
+    plt.close(figure)
+    return text.getvalue()
+
+
+def write_plots(rows: list[dict], directory: str) -> list[str]:
+    """One PNG and one PDF per metric, the workloads side by side. Returns the paths."""
+    os.makedirs(directory, exist_ok=True)
+    paths = []
+    for metric in METRICS:
+        workloads = [w for w in workloads_of(rows) if _has_data(rows, metric, w)]
+        if not workloads:
+            continue
+        colours = plot_style.apply("light")
+        count = max(len(items_of(rows, metric, w)) for w in workloads)
+        figure, panels = plt.subplots(1, len(workloads), figsize=(5.9 * len(workloads), 1.25 + 0.33 * count),
+                                      layout="constrained", squeeze=False)
+        for axes, workload in zip(panels[0], workloads):
+            draw_panel(axes, rows, metric, workload, colours)
+        for kind, options in (("png", {"dpi": 160}), ("pdf", {"metadata": {"CreationDate": None}})):
+            path = os.path.join(directory, f"{metric.name}.{kind}")
+            figure.savefig(path, **options)
+            paths.append(path)
+        plt.close(figure)
+    return paths

@@ -1,0 +1,206 @@
+"""out/report.html: one file that holds the table, the plots, the host, its limits and how to read them.
+
+Used by main_job.py. Plots are SVG in data URIs, drawn for light and for dark; nothing is fetched.
+"""
+from __future__ import annotations
+
+import base64
+import html
+import os
+
+import host
+import plots
+import summary
+from cells import STEP_NAMES, cell_from_dict
+
+STYLE = """
+:root { color-scheme: light dark; --text: #1c1c1c; --soft: #5e5e5e; --line: #d9d9d9; --page: #fff; --card: #f5f6f8;
+  --bad: #b3261e; --good: #1b6e3c; }
+@media (prefers-color-scheme: dark) { :root { --text: #ececec; --soft: #a8a8a8; --line: #3a3d42; --page: #1b1d21;
+  --card: #25282d; --bad: #ff8a80; --good: #7fd6a0; } }
+* { box-sizing: border-box; }
+body { margin: 0 auto; padding: 1.2rem; max-width: 76rem; background: var(--page); color: var(--text);
+  font: 16px/1.5 system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif; }
+h1 { font-size: 1.5rem; margin: 0 0 .3rem; } h2 { font-size: 1.15rem; margin: 2rem 0 .6rem; }
+p { max-width: 50rem; } .soft { color: var(--soft); } .bad { color: var(--bad); font-weight: 600; }
+.good { color: var(--good); }
+.scroll { overflow-x: auto; }
+table { border-collapse: collapse; font-size: .875rem; font-variant-numeric: tabular-nums; }
+th, td { padding: .28rem .55rem; text-align: right; border-bottom: 1px solid var(--line); white-space: nowrap; }
+th { color: var(--soft); font-weight: 600; vertical-align: bottom; } .name { text-align: left; }
+tr.first td { border-top: 2px solid var(--soft); }
+.plots { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 28rem), 1fr)); gap: 1.2rem; }
+.plots img { width: 100%; height: auto; display: block; } figure { margin: 0; }
+ul.notes { background: var(--card); border-radius: .5rem; padding: .7rem 1rem .7rem 2rem; max-width: 60rem; }
+dl { display: grid; grid-template-columns: max-content 1fr; gap: .15rem 1rem; font-size: .875rem; }
+dt { color: var(--soft); } dd { margin: 0; overflow-wrap: anywhere; }
+pre, code { font: .8rem/1.45 ui-monospace, "DejaVu Sans Mono", monospace; }
+pre { background: var(--card); border-radius: .5rem; padding: .7rem 1rem; overflow-x: auto; }
+details { margin: .5rem 0; } summary { cursor: pointer; }
+@media (max-width: 40rem) { body { padding: .8rem; } dl { grid-template-columns: 1fr; } dd { margin-bottom: .3rem; } }
+"""
+
+HOW_TO_READ = (
+    ("ack'd, exec'd", "Transactions per second that were acknowledged (durable, with all that they read from) and "
+     "that were executed. Only acknowledged ones count as throughput."),
+    ("of none", "Acknowledged throughput over that of the same concurrency control without a log."),
+    ("of floor", "YCSB: over a bare loop on this host, with as many threads, that copies one random 1 KB row and "
+     "overwrites another, prefetched; no index, no transactions. A limit of the memory, not a rival."),
+    ("ack p50, p99", "Time from a transaction's begin to its acknowledgement."),
+    ("log B/txn, MB/s", "Bytes of the records of transactions that wrote; all bytes of the log per second. The short "
+     "vertical mark beside a throughput (or recovery) bar is what the log device admits for records of that size when written "
+     "(or read) alone."),
+    ("recov.", "Transactions (and log bytes) per second of replay, reading and decoding included, loading the "
+     "initial database and verifying excluded."),
+    ("clean end, killed", "Checks that held after recovery. a: the state equals a second, single-threaded replay with "
+     "its own parser on a fresh load. b: it equals the digest that the run took at its clean end. c: every "
+     "acknowledged transaction was recovered (lost=0). d: the TPC-C consistency conditions. A killed run has no b."),
+)
+
+
+def _escape(value) -> str:
+    return html.escape(str(value))
+
+
+def _table(rows: list[dict]) -> str:
+    items = summary.summarise(rows)
+    head = "".join(f'<th class="{"name" if i in summary.TEXT_COLUMNS else ""}">{_escape(a)}<br>{_escape(b)}</th>'
+                   for i, (a, b, _) in enumerate(summary.COLUMNS))
+    lines, previous = [], ""
+    for item in items:
+        cells = []
+        for i, text in enumerate(summary.cells_of_table(item)):
+            kind = "name" if i in summary.TEXT_COLUMNS else ""
+            if text == "FAILED":
+                kind += " bad"
+            elif text.startswith("ok"):
+                kind += " good"
+            cells.append(f'<td class="{kind.strip()}">{_escape(text)}</td>')
+        first = ' class="first"' if item.cell.workload != previous and previous else ""
+        previous = item.cell.workload
+        lines.append(f"<tr{first}>{''.join(cells)}</tr>")
+    return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{"".join(lines)}</tbody></table></div>'
+
+
+def _picture(rows: list[dict], metric: plots.Metric, workload: str) -> str:
+    images = {}
+    for theme in ("light", "dark"):
+        svg = plots.panel_svg(rows, metric, workload, theme)
+        if svg is None:
+            return ""
+        images[theme] = "data:image/svg+xml;base64," + base64.b64encode(svg.encode()).decode()
+    alt = _escape(f"{workload}: {metric.title} (the table has the figures)")
+    return (f'<figure><picture><source media="(prefers-color-scheme: dark)" srcset="{images["dark"]}">'
+            f'<img alt="{alt}" src="{images["light"]}"></picture></figure>')
+
+
+def _pairs(pairs) -> str:
+    return "<dl>" + "".join(f"<dt>{_escape(k)}</dt><dd>{_escape(v)}</dd>" for k, v in pairs) + "</dl>"
+
+
+def _gib(value) -> str:
+    return f"{float(value) / (1 << 30):.1f} GiB"
+
+
+def _host_section(rows: list[dict]) -> str:
+    described = next((row for row in rows if row.get("step") == "host"), {})
+    environment = next((row["record"].get("environment", {}) for row in rows if row.get("record")), {})
+    pairs = [("Processor", f"{environment.get('cpu') or described.get('cpu', '?')}, "
+                           f"{environment.get('cores') or described.get('cores', '?')} cores")]
+    if described:
+        pairs += [("Memory", _gib(described["memory_bytes"])),
+                  ("Virtual machine", "yes" if described["virtualised"] else "no sign of one"),
+                  ("Log directory", f"{described['log_dir']} ({described['file_system']}, {described['log_device']})"),
+                  ("Time", described["time"])]
+    for key, name in (("kernel", "Kernel"), ("virtualisation", "Virtualisation"), ("governor", "Governor"),
+                      ("numa_nodes", "NUMA nodes"), ("huge_pages", "Huge pages"), ("compiler", "Compiler"),
+                      ("flags", "Flags"), ("allocator", "Allocator"), ("commit", "Commit")):
+        if environment.get(key) not in (None, ""):
+            pairs.append((name, environment[key]))
+    for directory in environment.get("log_directories", []):
+        pairs.append(("Log I/O", f"{directory.get('io_engine')} on {directory.get('file_system')} "
+                                 f"({directory.get('kind')})"))
+    return _pairs(pairs)
+
+
+def _limits_section(rows: list[dict]) -> str:
+    row = next((row for row in rows if row.get("step") == "limits"), None)
+    if row is None:
+        return '<p class="soft">Not measured.</p>'
+    if not row["limits"]:
+        return f'<p class="bad">Could not be measured: {_escape(row["why"])}</p>'
+    lines = "".join(f'<tr><td class="name">{_escape(what)}</td><td class="name">{_escape(how)}</td>'
+                    f"<td>{_escape(value)}</td></tr>" for what, how, value in host.limits_table(rows))
+    return ('<div class="scroll"><table><thead><tr><th class="name">limit</th><th class="name">how</th>'
+            f"<th>value</th></tr></thead><tbody>{lines}</tbody></table></div>")
+
+
+def _configuration_section(rows: list[dict]) -> str:
+    """Switches that all runs share, then per cell the ones in which it differs."""
+    runs = [row for row in rows if row.get("step") == "run" and row.get("record", {}).get("config")]
+    if not runs:
+        return '<p class="soft">No run left a record.</p>'
+    configurations = [row["record"]["config"] for row in runs]
+    names = list(dict.fromkeys(name for c in configurations for name in c))
+    shared = [n for n in names if len({str(c.get(n)) for c in configurations}) == 1]
+    parts = [_pairs((n, configurations[0][n]) for n in shared)]
+    for row, configuration in zip(runs, configurations):
+        own = [f"{n}={configuration[n]}" for n in configuration if n not in shared]
+        parts.append(f"<details><summary>{_escape(cell_from_dict(row['cell']).label)}</summary>"
+                     f"<pre>{_escape(chr(10).join(own))}</pre></details>")
+    return "".join(parts)
+
+
+def _commands_section(rows: list[dict]) -> str:
+    lines = []
+    for row in rows:
+        if "cell" in row and row.get("command"):
+            lines.append(f"# {cell_from_dict(row['cell']).label}: {STEP_NAMES[row['step']]}\n{row['command']}")
+    return f"<pre>{_escape(chr(10).join(lines))}</pre>"
+
+
+def _failures(rows: list[dict]) -> str:
+    failed = [row for row in rows if row.get("status") == "failed"]
+    if not failed:
+        return ""
+    parts = []
+    for row in failed:
+        name = cell_from_dict(row["cell"]).label + ": " if "cell" in row else ""
+        parts.append(f'<p class="bad">{_escape(name + STEP_NAMES.get(row["step"], row["step"]))} failed: '
+                     f'{_escape(row["why"])}</p><pre>{_escape(row.get("command", ""))}</pre>')
+    return "<h2>What failed</h2>" + "".join(parts)
+
+
+def write_report(rows: list[dict], path: str) -> None:
+    steps = [row for row in rows if "cell" in row]
+    good = sum(1 for row in steps if row["status"] == "ok")
+    recoveries = [row for row in steps if row["step"] in ("recover", "crash_recover")]
+    verified = sum(1 for row in recoveries if row["status"] == "ok")
+    notes = "".join(f"<li>{_escape(line.removeprefix('note: '))}</li>" for line in summary.notes(rows))
+    pictures = "".join(_picture(rows, metric, workload)
+                       for metric in plots.METRICS for workload in plots.workloads_of(rows))
+    reading = "".join(f"<dt>{_escape(k)}</dt><dd>{_escape(v)}</dd>" for k, v in HOW_TO_READ)
+    state = "good" if good == len(steps) else "bad"
+    page = f"""<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>DBx1000-Durable: run, crash, recover, verify</title><style>{STYLE}</style></head><body>
+<h1>DBx1000-Durable: run, crash, recover, verify</h1>
+<p class="{state}">{good} of {len(steps)} steps succeeded; {verified} of {len(recoveries)} recoveries verified.</p>
+{_failures(rows)}
+<h2>Results</h2>{_table(rows)}
+<ul class="notes">{notes}</ul>
+<h2>Plots</h2>
+<p class="soft">A colour and a marker belong to one log scheme in every plot; SILO is hatched or hollow, NO_WAIT is
+solid. Dashed lines and short vertical marks are limits of this host.</p>
+<div class="plots">{pictures}</div>
+<h2>How to read this</h2><dl>{reading}</dl>
+<h2>The host</h2>{_host_section(rows)}
+<h2>The host's limits, measured before the runs</h2>{_limits_section(rows)}
+<h2>Effective configuration</h2>{_configuration_section(rows)}
+<h2>Commands</h2><details><summary>every command line of this job</summary>{_commands_section(rows)}</details>
+</body></html>
+"""
+    temporary = path + ".new"
+    with open(temporary, "w", encoding="utf-8") as file:
+        file.write(page)
+    os.replace(temporary, path)

@@ -1,0 +1,214 @@
+"""One summary per cell from the rows of results.jsonl, and the table on the terminal.
+
+Used by main_job.py, plots.py and report.py: every figure that is shown anywhere is derived here, once.
+"""
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Optional
+
+import host
+from cells import Cell, cell_from_dict
+
+TABLE_WIDTH_MAX = 120
+
+
+@dataclass
+class CellSummary:
+    cell: Cell
+    steps: dict[str, dict] = field(default_factory=dict)
+    of_none: Optional[float] = None      # acknowledged throughput over that of the same CC without a log
+    of_floor: Optional[float] = None     # YCSB: acknowledged throughput over the host's floor
+    of_device: Optional[float] = None    # log bytes/s over the device's bandwidth
+
+    def metrics(self, step: str) -> dict:
+        return self.steps.get(step, {}).get("record", {}).get("metrics", {})
+
+    def run(self, name: str) -> Optional[float]:
+        value = self.metrics("run").get(name)
+        return None if value is None else float(value)
+
+    def latency(self, name: str) -> Optional[float]:
+        value = self.metrics("run").get("latency_us", {}).get(name)
+        return None if value is None else float(value)
+
+    def recovery(self, name: str) -> Optional[float]:
+        value = self.metrics("recover").get(name)
+        return None if value is None else float(value)
+
+    def verdict(self, step: str) -> str:
+        """'ok' with the checks made, 'FAILED', 'skipped', or '' where the step has not been run."""
+        row = self.steps.get(step)
+        if row is None:
+            return ""
+        if row["status"] != "ok":
+            return "FAILED" if row["status"] == "failed" else "skipped"
+        return "ok " + row.get("record", {}).get("verification", {}).get("verified", "").replace(",", "")
+
+    def failed_steps(self) -> list[dict]:
+        return [row for row in self.steps.values() if row["status"] == "failed"]
+
+
+def load_rows(path: str) -> list[dict]:
+    """Rows of a results.jsonl; a last line that was cut off (the job was killed) is left out."""
+    rows = []
+    try:
+        with open(path, encoding="utf-8") as file:
+            lines = file.read().splitlines()
+    except FileNotFoundError:
+        return rows
+    for number, line in enumerate(lines):
+        try:
+            rows.append(json.loads(line))
+        except ValueError:
+            if number + 1 < len(lines):
+                raise ValueError(f"{path}, line {number + 1}: no JSON") from None
+    return rows
+
+
+def summarise(rows: list[dict]) -> list[CellSummary]:
+    """One summary per cell, in the order in which the cells were run."""
+    by_cell: dict[Cell, CellSummary] = {}
+    for row in rows:
+        if "cell" not in row:
+            continue
+        cell = cell_from_dict(row["cell"])
+        by_cell.setdefault(cell, CellSummary(cell)).steps[row["step"]] = row
+    summaries = list(by_cell.values())
+    device = host.device_write_rate(rows)
+    for item in summaries:
+        throughput = item.run("throughput_acknowledged")
+        if throughput is None:
+            continue
+        base = by_cell.get(Cell(item.cell.workload, item.cell.cc, "LOG_NO"))
+        base_throughput = base.run("throughput_acknowledged") if base else None
+        if base_throughput and item.cell.logs:
+            item.of_none = throughput / base_throughput
+        if item.cell.workload == "YCSB":
+            config = item.steps["run"]["record"].get("config", {})
+            floor = host.ycsb_floor(rows, int(config.get("THREAD_CNT", 1)))
+            item.of_floor = throughput / floor if floor else None
+        bytes_per_second = item.run("log_bytes_per_second")
+        if device and bytes_per_second and item.cell.logs:
+            item.of_device = bytes_per_second / device
+    return summaries
+
+
+def thousands(value: Optional[float]) -> str:
+    """1234567 -> '1,235' (thousands per second), '-' where there is nothing."""
+    if value is None:
+        return "-"
+    return f"{value / 1e3:,.0f}" if value >= 1e5 else f"{value / 1e3:.1f}"
+
+
+def percent(value: Optional[float]) -> str:
+    return "-" if value is None else f"{100 * value:.0f}%"
+
+
+def microseconds(value: Optional[float]) -> str:
+    if value is None:
+        return "-"
+    if value >= 1000:
+        return f"{value / 1000:.1f}ms" if value < 1e5 else f"{value / 1000:.0f}ms"
+    return f"{value:.0f}us" if value >= 10 else f"{value:.1f}us"
+
+
+def plain(value: Optional[float], scale: float = 1.0) -> str:
+    if value is None:
+        return "-"
+    scaled = value / scale
+    return f"{scaled:,.0f}" if scaled >= 10 else f"{scaled:.1f}"
+
+
+def after_kill(item: CellSummary) -> str:
+    """Check c (every acknowledged transaction was recovered) passed, or the step failed: nothing between."""
+    verdict = item.verdict("crash_recover")
+    if verdict.startswith("ok"):
+        return "ok lost=0"
+    return item.verdict("crash") if verdict in ("", "skipped") and item.verdict("crash") == "FAILED" else verdict
+
+
+# Heading and unit of each column, and its text for a cell.
+COLUMNS = (
+    ("", "", lambda s: s.cell.workload),
+    ("", "", lambda s: s.cell.cc),
+    ("log", "", lambda s: s.cell.scheme_label),
+    ("ack'd", "k/s", lambda s: thousands(s.run("throughput_acknowledged"))),
+    ("exec'd", "k/s", lambda s: thousands(s.run("throughput_executed"))),
+    ("of", "none", lambda s: percent(s.of_none)),
+    ("of", "floor", lambda s: percent(s.of_floor)),
+    ("ack", "p50", lambda s: microseconds(s.latency("p50")) if s.cell.logs else "-"),
+    ("ack", "p99", lambda s: microseconds(s.latency("p99")) if s.cell.logs else "-"),
+    ("log", "B/txn", lambda s: plain(s.run("bytes_per_txn")) if s.cell.logs else "-"),
+    ("log", "MB/s", lambda s: plain(s.run("log_bytes_per_second"), 1e6) if s.cell.logs else "-"),
+    ("recov.", "k/s", lambda s: thousands(s.recovery("throughput"))),
+    ("recov.", "MB/s", lambda s: plain(s.recovery("bytes_per_second"), 1e6)),
+    ("clean end", "verified", lambda s: s.verdict("recover") if s.cell.logs else s.verdict("run").split()[0]),
+    ("killed", "recovered", lambda s: after_kill(s) if s.cell.logs else "-"),
+)
+TEXT_COLUMNS = (0, 1, 2, 13, 14)
+
+
+def cells_of_table(item: CellSummary) -> list[str]:
+    texts = [column[2](item) for column in COLUMNS]
+    if item.verdict("run") == "FAILED":
+        texts[3] = "FAILED"
+    return texts
+
+
+def table(rows: list[dict]) -> str:
+    """The table, at most 120 columns wide."""
+    lines = [[c[0] for c in COLUMNS], [c[1] for c in COLUMNS]]
+    lines += [cells_of_table(item) for item in summarise(rows)]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(COLUMNS))]
+    shown = []
+    for number, line in enumerate(lines):
+        texts = [text.ljust(widths[i]) if i in TEXT_COLUMNS else text.rjust(widths[i]) for i, text in enumerate(line)]
+        shown.append(" ".join(texts).rstrip())
+        if number == 1:
+            shown.append("-" * (sum(widths) + len(widths) - 1))
+    return "\n".join(shown + [""] + notes(rows))
+
+
+def notes(rows: list[dict]) -> list[str]:
+    """What a reader must know to take the figures for what they are."""
+    lines = []
+    records = [row["record"] for row in rows if row.get("record")]
+    environments = [record.get("environment", {}) for record in records]
+    device = host.device_write_rate(rows)
+    threads = max((int(r.get("config", {}).get("THREAD_CNT", 0)) for r in records), default=0)
+    floor = host.ycsb_floor(rows, threads)
+    if floor or device:
+        lines.append("host limits, just measured: " + "; ".join(
+            ([f"YCSB floor with {threads} threads {floor / 1e6:.2f} M txn/s"] if floor else []) +
+            ([f"log device {device / 1e6:,.0f} MB/s durable"] if device else [])))
+    kinds = {d.get("kind") for e in environments for d in e.get("log_directories", [])}
+    if "ram" in kinds:
+        lines.append("the logs lay in RAM: nothing here says how a disk would do, or survives a power cut")
+    if "emulated" in kinds:
+        lines.append("the log device was emulated")
+    if any(e.get("oversubscribed") for e in environments):
+        lines.append("more threads (workers and log writers) than cores: figures with several threads are disturbed")
+    if any(str(e.get("virtualisation", "none")) not in ("none", "", "None") for e in environments):
+        lines.append("a virtual machine: neighbours and the host's disk cache are part of these figures")
+    if any(r.get("metrics", {}).get("unsynced") for r in records):
+        lines.append("UNSYNCED: log writes were not synced; acknowledged does not mean durable here")
+    if any(e.get("dirty") for e in environments):
+        lines.append("built from a tree with uncommitted changes")
+    lines.append("one run per cell: expect 5-25 % from one run to the next")
+    return ["note: " + line for line in lines]
+
+
+def step_line(row: dict) -> str:
+    """What a finished step says in the progress."""
+    metrics = row.get("record", {}).get("metrics", {})
+    if row["step"] == "run" and metrics:
+        latency = metrics.get("latency_us", {}).get("p99")
+        return (f"{thousands(metrics.get('throughput_acknowledged'))} k txn/s acknowledged"
+                + (f", p99 {microseconds(latency)}" if latency and row["cell"]["log"] != "LOG_NO" else "")
+                + (", stopped at the log limit" if metrics.get("stop_reason") == "log_limit" else ""))
+    if row["step"] == "crash":
+        return f"killed {row['kill_after_seconds']:.2f} s after its first acknowledgement"
+    verified = row.get("record", {}).get("verification", {}).get("verified", "")
+    return f"{metrics.get('recovered_txns', 0):,} txns recovered, verified: {verified}"

@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+"""Includes point one way only: from a floor to the floors below it.
+
+Run by test.sh; prints one line per violation and exits 1 if there is any. The floors are a table, so that an
+exception is a line somebody wrote down, with its reason.
+"""
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+
+REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"')
+
+# Folder -> what it may include, as path prefixes. A folder may always include itself.
+FLOORS = {
+    "base": (),
+    "storage": ("base/",),
+    "concurrency_control": ("storage/", "base/"),
+    "logging": ("storage/", "base/"),
+    "benchmarks": ("storage/", "base/"),
+    "system": ("concurrency_control/", "logging/", "benchmarks/", "storage/", "base/"),
+    "tests": ("",),
+}
+SCHEMES = ("none", "serial", "eleda", "taurus", "plover", "silo_r", "differential", "write_behind")
+
+# (file prefix, include prefix): allowed against the table, and why.
+EXCEPTIONS = (
+    # --verify compares with the reference replay, which must share no code with the engine.
+    ("system/verify", "tests/reference/"),
+    # Micro-benchmarks measure log append, LSN vectors and look-ups from outside, like main does.
+    ("benchmarks/micro/", ""),
+    # These turn config.h into types.
+    ("system/", "config.h"),
+)
+
+
+def tracked_sources(root: str) -> list[str]:
+    """Source files, as paths from the root; git's list where there is a repository, so build output is out."""
+    try:
+        listed = subprocess.run(["git", "-C", root, "ls-files", "-co", "--exclude-standard"], check=True,
+                                capture_output=True, text=True).stdout.splitlines()
+    except (OSError, subprocess.CalledProcessError):
+        listed = []
+        for directory, folders, files in os.walk(root):
+            folders[:] = [f for f in folders if f not in ("build", ".git", "out", "logs")]
+            listed += [os.path.relpath(os.path.join(directory, f), root) for f in files]
+    return sorted(p for p in listed if p.endswith((".h", ".cpp")) and os.path.isfile(os.path.join(root, p)))
+
+
+def allowed(path: str, include: str) -> bool:
+    folder = path.split("/")[0]
+    if any(path.startswith(a) and include.startswith(b) for a, b in EXCEPTIONS):
+        return True
+    if include.startswith(folder + "/"):
+        return not crosses_schemes(path, include)
+    return any(include.startswith(prefix) for prefix in FLOORS.get(folder, ("",)))
+
+
+def crosses_schemes(path: str, include: str) -> bool:
+    """logging/NAME and what all schemes share do not know another logging/NAME."""
+    parts, included = path.split("/"), include.split("/")
+    if parts[0] != "logging" or len(included) < 3 or included[1] not in SCHEMES:
+        return False
+    return len(parts) < 3 or parts[1] != included[1]
+
+
+def violations(root: str) -> list[str]:
+    found = []
+    for path in tracked_sources(root):
+        if "/" not in path:
+            continue
+        with open(os.path.join(root, path), encoding="utf-8") as file:
+            for number, line in enumerate(file, 1):
+                match = INCLUDE.match(line)
+                if match and not allowed(path, match[1]):
+                    found.append(f"{path}:{number}: {path.split('/')[0]} must not include {match[1]}")
+    return found
+
+
+def main() -> int:
+    found = violations(sys.argv[1] if len(sys.argv) > 1 else REPOSITORY)
+    print("\n".join(found) if found else "includes point downward only")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

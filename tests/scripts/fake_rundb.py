@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""A stand-in for rundb-all with made-up figures: the scripts are tested against it, the engine is not.
+
+It takes the command lines that the main job gives, writes a log directory and an ack file, and leaves a JSON
+record of the real form. FAKE_FAIL=STEP (run, recover, crash, crash_recover) makes that step fail.
+"""
+import json
+import os
+import random
+import sys
+import time
+
+ENVIRONMENT = {
+    "commit": "0123abc", "dirty": False, "compiler": "g++ 12.2.0", "flags": "-O2", "allocator": "jemalloc 5.3.0",
+    "kernel": "6.1", "cpu": "Pretended CPU", "cores": 2, "governor": "", "numa_nodes": 1, "memory_bytes": 8 << 30,
+    "huge_pages": "madvise", "virtualisation": "kvm", "time": "2024-01-01T00:00:00Z", "oversubscribed": True,
+    "log_directories": [{"path": "logs", "kind": "real", "file_system": "ext4", "io_engine": "io_uring+O_DIRECT"}],
+}
+
+
+def fail(step):
+    if os.environ.get("FAKE_FAIL") == step:
+        print("PASS! is not what this prints")
+        print("error: pretended failure of " + step)
+        sys.exit(4)
+
+
+def figures(options):
+    log, data = options.get("log", "LOG_NO"), options.get("log_type") == "LOG_DATA"
+    base = 6.2e6 if options["workload"] == "YCSB" else 4.6e5
+    if log == "LOG_NO":
+        return base, 0
+    ratio = {"LOG_SERIAL": 0.72, "LOG_TAURUS": 0.66}[log] * (0.33 if data else 1)
+    size = (1090 if data else 78) if options["workload"] == "YCSB" else (1700 if data else 140)
+    return base * ratio * random.uniform(0.95, 1.05), size
+
+
+def run_record(options, seconds):
+    rate, size = figures(options)
+    p50 = 120.0 if size < 500 else 340.0
+    return {"schema_version": 1, "kind": "run",
+            "config": {"CC_ALG": options["cc"], "LOG_ALGORITHM": options.get("log"), "WORKLOAD": options["workload"],
+                       "LOG_TYPE": options.get("log_type", "LOG_DATA"), "THREAD_CNT": int(options["thread_cnt"]),
+                       "NUM_LOGGER": int(options.get("num_logger", 1)), "ZIPF_THETA": 0.6},
+            "metrics": {"seconds": seconds, "throughput_acknowledged": rate * 0.998, "throughput_executed": rate,
+                        "bytes_per_txn": size, "log_bytes_per_second": rate * 0.75 * size, "stop_reason": "done",
+                        "latency_us": {"mean": p50, "p50": p50, "p90": 2 * p50, "p99": 5 * p50, "p999": 21 * p50,
+                                       "max": 40 * p50}, "unsynced": False},
+            "latency_histogram": [[1000, 5]], "verification": {"asked": True, "verified": "b"},
+            "environment": ENVIRONMENT}
+
+
+def recovery_record(options):
+    with open(os.path.join(options["log_dir"], "run.json"), encoding="utf-8") as file:
+        identity = json.load(file)
+    rate, size = figures(identity)
+    checks = (["a"] if identity["crashed"] else ["a", "b"]) + (["c"] if "ack_file" in options else [])
+    checks += ["d"] if identity["workload"] == "TPCC" else []
+    return {"schema_version": 1, "kind": "recovery", "config": {"THREAD_CNT": 2},
+            "metrics": {"recovered_txns": 123456, "throughput": rate * 0.9, "bytes_per_second": rate * 0.7 * size},
+            "verification": {"asked": True, "verified": ",".join(sorted(checks))}, "environment": ENVIRONMENT}
+
+
+def pretend_to_run(options, seconds):
+    """The ack file changes while the run lasts, as the real one does."""
+    if "ack_file" not in options:
+        time.sleep(seconds)
+        return
+    with open(options["ack_file"], "wb") as file:
+        file.write(bytes(4096))
+    time.sleep(0.05)
+    with open(options["ack_file"], "r+b") as file:
+        for position in range(int(max(seconds, 0.1) / 0.01)):
+            file.seek(position)
+            file.write(b"\xff")
+            file.flush()
+            time.sleep(0.01)
+
+
+def main():
+    words = [word for word in sys.argv[1:] if word != "-Lr1"]
+    options = dict((word.lstrip("-").split("=", 1) + ["1"])[:2] for word in words)
+    recover = "-Lr1" in sys.argv
+    if recover:
+        fail("crash_recover" if "ack_file" in options else "recover")
+        time.sleep(0.02)
+        record = recovery_record(options)
+    else:
+        fail("crash" if "ack_file" in options else "run")
+        seconds = float(options["seconds"])
+        if "log_dir" in options:
+            os.makedirs(options["log_dir"])
+            with open(os.path.join(options["log_dir"], "run.json"), "w", encoding="utf-8") as file:
+                json.dump({**options, "crashed": "ack_file" in options}, file)
+        pretend_to_run(options, seconds)
+        record = run_record(options, seconds)
+    if "json" in options:
+        with open(options["json"], "a", encoding="utf-8") as file:
+            file.write(json.dumps(record) + "\n")
+    print("PASS! SimTime = 1")
+
+
+if __name__ == "__main__":
+    main()
