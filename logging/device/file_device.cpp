@@ -1,0 +1,416 @@
+#include "logging/device/file_device.h"
+
+#include <fcntl.h>
+#include <liburing.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+#include "logging/device/write_window.h"
+
+namespace dbx {
+namespace {
+
+constexpr size_t kBlockBytes = 4096;
+constexpr size_t kZeroBytes = size_t{1} << 20;
+// One request at most; the rest of a longer write follows as after a short write.
+constexpr size_t kRequestBytesMax = size_t{1} << 30;
+
+// How a file is written; found out by Probe.
+struct IoChoice {
+  bool uring = false;
+  bool direct = false;
+  bool dsync = false;  // each write syncs itself; else fdatasync
+  std::string text;
+};
+
+struct FreeDeleter {
+  void operator()(std::byte* p) const { std::free(p); }
+};
+using AlignedBuffer = std::unique_ptr<std::byte[], FreeDeleter>;
+
+AlignedBuffer ZeroedBuffer(size_t bytes) {
+  auto* p = static_cast<std::byte*>(std::aligned_alloc(kBlockBytes, bytes));
+  if (p == nullptr) throw Error(ExitStatus::kNoSpace, "no memory for an I/O buffer");
+  std::fill_n(p, bytes, std::byte{0});
+  return AlignedBuffer(p);
+}
+
+void CheckAligned(uint64_t offset, std::span<const std::byte> data) {
+  CHECK(offset % kBlockBytes == 0);
+  CHECK(data.size() % kBlockBytes == 0);
+  CHECK(reinterpret_cast<uintptr_t>(data.data()) % kBlockBytes == 0);
+}
+
+// Writes everything; returns 0 or an errno value, and in `done` how far it came.
+int WriteFully(int fd, uint64_t offset, std::span<const std::byte> data, int flags, size_t& done) {
+  done = 0;
+  while (done < data.size()) {
+    const size_t part = std::min(data.size() - done, kRequestBytesMax);
+    const iovec io{const_cast<std::byte*>(data.data()) + done, part};
+    const ssize_t n = ::pwritev2(fd, &io, 1, static_cast<off_t>(offset + done), flags);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return errno;
+    if (n == 0) return EIO;
+    done += static_cast<size_t>(n);
+  }
+  return 0;
+}
+
+// Through pwrite, in the caller's thread.
+class PwriteDevice final : public FileDevice {
+ public:
+  PwriteDevice(UniqueFd fd, UniqueFd read_fd, std::string path, const IoChoice& choice, bool sync)
+      : FileDevice(std::move(fd), std::move(read_fd), std::move(path), choice.text),
+        write_flags_(sync && choice.dsync ? RWF_DSYNC : 0),
+        sync_in_complete_(sync && !choice.dsync) {}
+
+  void StartWrite(uint64_t offset, std::span<const std::byte> data) override {
+    ThrowIfFailed();
+    CheckAligned(offset, data);
+    CHECK(!started_ || offset == written_end_);
+    if (!started_) complete_end_ = offset;
+    started_ = true;
+    size_t done = 0;
+    const int error = WriteFully(fd(), offset, data, write_flags_, done);
+    if (error != 0) Fail("write", offset + done, error);
+    written_end_ = offset + data.size();
+    if (!sync_in_complete_) complete_end_ = written_end_;
+  }
+
+  uint64_t Complete(bool) override {
+    ThrowIfFailed();
+    if (complete_end_ != written_end_) {
+      // Never tried again: after a failed sync the page cache may have dropped what was dirty, and the
+      // next sync would report success.
+      if (::fdatasync(fd()) != 0) Fail("sync", complete_end_, errno);
+      complete_end_ = written_end_;
+    }
+    return complete_end_;
+  }
+
+ private:
+  const int write_flags_;
+  const bool sync_in_complete_;
+  bool started_ = false;
+  uint64_t written_end_ = 0;
+  uint64_t complete_end_ = 0;
+};
+
+// A ring of the kernel's; closed with the object.
+class Ring {
+ public:
+  // Check valid() before anything else.
+  explicit Ring(unsigned entries) : error_(-io_uring_queue_init(entries, &ring_, 0)) {}
+  Ring(const Ring&) = delete;
+  Ring& operator=(const Ring&) = delete;
+  ~Ring() {
+    if (valid()) io_uring_queue_exit(&ring_);
+  }
+  bool valid() const { return error_ == 0; }
+  int error() const { return error_; }
+  io_uring* get() { return &ring_; }
+
+ private:
+  io_uring ring_{};
+  int error_;
+};
+
+// Through io_uring, several writes in flight.
+class UringDevice final : public FileDevice {
+ public:
+  UringDevice(UniqueFd fd, UniqueFd read_fd, std::string path, const IoChoice& choice, bool sync,
+              std::unique_ptr<Ring> ring, uint32_t writes_in_flight)
+      : FileDevice(std::move(fd), std::move(read_fd), std::move(path), choice.text),
+        write_flags_(sync ? RWF_DSYNC : 0),
+        ring_(std::move(ring)),
+        window_(writes_in_flight),
+        rest_(writes_in_flight) {}
+
+  // The kernel reads the caller's memory until the last request is back.
+  ~UringDevice() override { AwaitAllQuietly(); }
+
+  void StartWrite(uint64_t offset, std::span<const std::byte> data) override {
+    ThrowIfFailed();
+    CheckAligned(offset, data);
+    while (window_.Full()) ReapOne(true);
+    const size_t slot = window_.Start(offset, data.size());
+    rest_[slot] = Rest{offset, data};
+    Submit(slot);
+  }
+
+  uint64_t Complete(bool wait) override {
+    ThrowIfFailed();
+    while (!window_.Empty() && ReapOne(wait)) {
+    }
+    return window_.prefix_end();
+  }
+
+ private:
+  // What is still to be written of the write in a slot.
+  struct Rest {
+    uint64_t offset = 0;
+    std::span<const std::byte> data;
+  };
+
+  void Submit(size_t slot) {
+    const Rest& rest = rest_[slot];
+    io_uring_sqe* entry = io_uring_get_sqe(ring_->get());
+    CHECK(entry != nullptr);  // the ring has as many entries as the window
+    const size_t part = std::min(rest.data.size(), kRequestBytesMax);
+    io_uring_prep_write(entry, fd(), rest.data.data(), static_cast<unsigned>(part), rest.offset);
+    entry->rw_flags = write_flags_;
+    io_uring_sqe_set_data(entry, reinterpret_cast<void*>(slot));
+    int submitted = 0;
+    do {
+      submitted = io_uring_submit(ring_->get());
+    } while (submitted == -EINTR || submitted == -EAGAIN || submitted == -EBUSY);
+    if (submitted < 0) FailDrained("write", rest.offset, -submitted);
+    ++in_kernel_;
+  }
+
+  // Takes one completion; false if there is none and `wait` is false.
+  bool ReapOne(bool wait) {
+    io_uring_cqe* completion = nullptr;
+    int error = 0;
+    do {
+      error = wait ? io_uring_wait_cqe(ring_->get(), &completion) : io_uring_peek_cqe(ring_->get(), &completion);
+    } while (error == -EINTR);
+    if (error == -EAGAIN) return false;
+    if (error < 0) Fail("write", window_.prefix_end(), -error);
+    const auto slot = reinterpret_cast<size_t>(io_uring_cqe_get_data(completion));
+    const int result = completion->res;
+    io_uring_cqe_seen(ring_->get(), completion);
+    --in_kernel_;
+    Advance(slot, result);
+    return true;
+  }
+
+  void Advance(size_t slot, int result) {
+    Rest& rest = rest_[slot];
+    if (result == -EINTR || result == -EAGAIN) return Submit(slot);
+    if (result < 0) FailDrained("write", rest.offset, -result);
+    if (result == 0 && !rest.data.empty()) FailDrained("write", rest.offset, EIO);
+    rest.offset += static_cast<size_t>(result);
+    rest.data = rest.data.subspan(static_cast<size_t>(result));
+    if (rest.data.empty()) return window_.Finish(slot);
+    Submit(slot);
+  }
+
+  // The caller may free its memory once it has the error, so nothing may be in the kernel any more.
+  [[noreturn]] void FailDrained(const char* verb, uint64_t offset, int error) {
+    AwaitAllQuietly();
+    Fail(verb, offset, error);
+  }
+
+  void AwaitAllQuietly() {
+    while (in_kernel_ > 0) {
+      io_uring_cqe* completion = nullptr;
+      const int error = io_uring_wait_cqe(ring_->get(), &completion);
+      if (error == -EINTR || error == -EAGAIN) continue;
+      if (error < 0) return;
+      io_uring_cqe_seen(ring_->get(), completion);
+      --in_kernel_;
+    }
+  }
+
+  const int write_flags_;
+  std::unique_ptr<Ring> ring_;
+  WriteWindow window_;
+  std::vector<Rest> rest_;  // by slot
+  size_t in_kernel_ = 0;    // requests submitted and not reaped
+};
+
+class ReadDevice final : public FileDevice {
+ public:
+  ReadDevice(UniqueFd fd, std::string path)
+      : FileDevice(UniqueFd(), std::move(fd), std::move(path), "pread, buffered") {}
+  void StartWrite(uint64_t offset, std::span<const std::byte>) override { ThrowErrno("write", path(), offset, EBADF); }
+  uint64_t Complete(bool) override { return 0; }
+};
+
+void IgnoreFileSizeSignal() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    struct sigaction action {};
+    if (::sigaction(SIGXFSZ, nullptr, &action) == 0 && action.sa_handler == SIG_DFL) ::signal(SIGXFSZ, SIG_IGN);
+  });
+}
+
+std::unique_ptr<Ring> OpenRing(uint32_t entries) {
+  auto ring = std::make_unique<Ring>(entries);
+  if (!ring->valid()) return ring;
+  io_uring_probe* probe = io_uring_get_probe_ring(ring->get());
+  const bool writes = probe != nullptr && io_uring_opcode_supported(probe, IORING_OP_WRITE) != 0;
+  io_uring_free_probe(probe);
+  return writes ? std::move(ring) : nullptr;
+}
+
+std::string ChoiceText(const IoChoice& choice, bool sync) {
+  std::string text = choice.uring ? "io_uring" : "pwrite";
+  text += choice.direct ? ", O_DIRECT" : ", buffered";
+  text += !sync ? ", no sync" : choice.dsync ? ", O_DSYNC" : ", fdatasync";
+  return text;
+}
+
+// Finds out how the file takes a write, on its first block; the file is new, and empty again afterwards.
+// Leaves O_DIRECT set if it works, and `ring` open if io_uring is to be used.
+IoChoice Probe(int fd, const std::string& path, bool is_ram, const DeviceOptions& options,
+               std::unique_ptr<Ring>& ring) {
+  IoChoice choice;
+  const int flags = ::fcntl(fd, F_GETFL);
+  choice.direct = options.direct && !is_ram && ::fcntl(fd, F_SETFL, flags | O_DIRECT) == 0;
+  const AlignedBuffer zeros = ZeroedBuffer(kBlockBytes);
+  const std::span<const std::byte> block(zeros.get(), kBlockBytes);
+  size_t done = 0;
+  int error = WriteFully(fd, 0, block, RWF_DSYNC, done);
+  if (error == EINVAL && choice.direct) {
+    choice.direct = false;
+    if (::fcntl(fd, F_SETFL, flags) != 0) ThrowErrno("write", path, errno);
+    error = WriteFully(fd, 0, block, RWF_DSYNC, done);
+  }
+  choice.dsync = error == 0;
+  if (error == EOPNOTSUPP || error == ENOSYS) error = WriteFully(fd, 0, block, 0, done);
+  if (error != 0) ThrowErrno("write", path, done, error);
+  if (::ftruncate(fd, 0) != 0) ThrowErrno("truncate", path, errno);
+
+  const bool wanted = options.engine == IoEngine::kUring || (options.engine == IoEngine::kAuto && choice.direct);
+  if (wanted && choice.dsync) ring = OpenRing(options.writes_in_flight);
+  choice.uring = ring != nullptr && ring->valid();
+  if (options.engine == IoEngine::kUring && !choice.uring) {
+    const int reason = ring != nullptr ? ring->error() : EOPNOTSUPP;
+    ThrowErrno("use io_uring (the pwrite engine works without it) for", path, reason);
+  }
+  // One fdatasync for all buffered writes of a flush is cheaper than a sync with each of them.
+  if (!choice.uring && !choice.direct) choice.dsync = false;
+  choice.text = ChoiceText(choice, options.sync);
+  return choice;
+}
+
+void Preallocate(int fd, const std::string& path, bool is_ram, const DeviceOptions& options) {
+  const uint64_t bytes = (options.preallocate_bytes + kBlockBytes - 1) / kBlockBytes * kBlockBytes;
+  if (bytes == 0) return;
+  int error = 0;
+  do {
+    error = ::fallocate(fd, 0, 0, static_cast<off_t>(bytes)) == 0 ? 0 : errno;
+  } while (error == EINTR);
+  const bool allocated = error == 0;
+  if (!allocated && error != EOPNOTSUPP && error != ENOSYS) ThrowErrno("allocate", path, bytes, error);
+  // On a RAM disk the pages exist now, and that is all that a write waits for.
+  if (!options.write_zeros || (allocated && is_ram)) return;
+  const AlignedBuffer zeros = ZeroedBuffer(kZeroBytes);
+  for (uint64_t at = 0; at < bytes; at += kZeroBytes) {
+    const std::span<const std::byte> part(zeros.get(), std::min<uint64_t>(kZeroBytes, bytes - at));
+    size_t done = 0;
+    error = WriteFully(fd, at, part, 0, done);
+    if (error != 0) ThrowErrno("write", path, at + done, error);
+  }
+}
+
+// Everything about a new file but the directory entry.
+std::unique_ptr<FileDevice> SetUp(UniqueFd fd, const std::string& path, const DeviceOptions& options) {
+  const bool is_ram = FileSystemOf(ParentDirectory(path)).is_ram;
+  std::unique_ptr<Ring> ring;
+  const IoChoice choice = Probe(fd.get(), path, is_ram, options, ring);
+  Preallocate(fd.get(), path, is_ram, options);
+  if (::fsync(fd.get()) != 0) ThrowErrno("sync", path, errno);
+  UniqueFd read_fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!read_fd.valid()) ThrowErrno("open", path, errno);
+  if (!choice.uring) {
+    return std::make_unique<PwriteDevice>(std::move(fd), std::move(read_fd), path, choice, options.sync);
+  }
+  return std::make_unique<UringDevice>(std::move(fd), std::move(read_fd), path, choice, options.sync, std::move(ring),
+                                       options.writes_in_flight);
+}
+
+}  // namespace
+
+void FileDevice::ThrowIfFailed() const {
+  // Pairs with the release in Fail.
+  if (failed_.load(std::memory_order_acquire)) throw Error(*failure_);
+}
+
+void FileDevice::Fail(const char* verb, uint64_t offset, int error) {
+  try {
+    ThrowErrno(verb, path_, offset, error);
+  } catch (const Error& failure) {
+    failure_ = failure;
+    failed_.store(true, std::memory_order_release);
+    throw;
+  }
+}
+
+size_t FileDevice::Read(uint64_t offset, std::span<std::byte> to) {
+  ThrowIfFailed();
+  size_t done = 0;
+  while (done < to.size()) {
+    const size_t part = std::min(to.size() - done, kRequestBytesMax);
+    const ssize_t n = ::pread(read_fd_.get(), to.data() + done, part, static_cast<off_t>(offset + done));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) ThrowErrno("read", path_, offset + done, errno);
+    if (n == 0) break;
+    done += static_cast<size_t>(n);
+  }
+  return done;
+}
+
+uint64_t FileDevice::SizeBytes() {
+  ThrowIfFailed();
+  struct stat status {};
+  if (::fstat(read_fd_.get(), &status) != 0) ThrowErrno("look at", path_, errno);
+  return static_cast<uint64_t>(status.st_size);
+}
+
+std::unique_ptr<FileDevice> CreateFileDevice(const std::string& path, const DeviceOptions& options) {
+  CHECK(options.writes_in_flight > 0);
+  IgnoreFileSizeSignal();
+  UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
+  if (!fd.valid()) ThrowErrno("create", path, errno);
+  try {
+    auto device = SetUp(std::move(fd), path, options);
+    SyncDirectory(ParentDirectory(path));
+    return device;
+  } catch (const Error&) {
+    ::unlink(path.c_str());
+    throw;
+  }
+}
+
+std::unique_ptr<FileDevice> OpenFileDevice(const std::string& path) {
+  // O_NONBLOCK: a pipe of that name must not hang us.
+  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!fd.valid()) ThrowErrno("open", path, errno);
+  struct stat status {};
+  if (::fstat(fd.get(), &status) != 0) ThrowErrno("look at", path, errno);
+  if (!S_ISREG(status.st_mode)) throw Error(ExitStatus::kIo, "cannot open " + path + ": not a regular file");
+  // Advice only: where it is refused, reading is slower and nothing else.
+  (void)::posix_fadvise(fd.get(), 0, 0, POSIX_FADV_SEQUENTIAL);
+  return std::make_unique<ReadDevice>(std::move(fd), path);
+}
+
+DirectoryKind Describe(const std::string& directory, const DeviceOptions& options) {
+  const FileSystem file_system = FileSystemOf(directory);
+  DirectoryKind kind{directory, file_system.is_ram ? "ram" : "real", file_system.name, "pread, buffered"};
+  std::string name = directory + "/.probe-XXXXXX";
+  const UniqueFd fd(::mkostemp(name.data(), O_CLOEXEC));
+  if (!fd.valid()) return kind;
+  ::unlink(name.c_str());
+  try {
+    std::unique_ptr<Ring> ring;
+    kind.io_engine = Probe(fd.get(), name, file_system.is_ram, options, ring).text;
+  } catch (const Error&) {
+    // A full disk, say: no place to write to, but still one to recover from.
+  }
+  return kind;
+}
+
+}  // namespace dbx

@@ -1,0 +1,89 @@
+// A BlockDevice over one file of a file system, disk or RAM disk.
+//
+// What it does is probed when the file is created and recorded as text in io_engine(): io_uring with
+// several O_DIRECT writes in flight, each synced by itself (O_DSYNC); else pwrite, with O_DIRECT and O_DSYNC
+// where the file system takes them, else through the page cache with fdatasync in Complete. On a RAM disk
+// pwrite is all there is to do, and the sync, a no-op there, is still called.
+//
+// Contract beyond BlockDevice: offset, size and address of what StartWrite gets are multiples of 4096. With
+// the buffered engine it is Complete, with or without `wait`, that syncs what was written before it. A failed
+// write or sync fails the device; a failed read is thrown but changes nothing. A file is created whole
+// (blocks allocated, zeros written, file and directory entry synced) or not at all.
+//
+// Threads: StartWrite and Complete: one at a time. Read, SizeBytes: any.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/error.h"
+#include "logging/device/block_device.h"
+#include "logging/device/posix_file.h"
+
+namespace dbx {
+
+enum class IoEngine { kAuto, kUring, kPwrite };
+
+struct DeviceOptions {
+  IoEngine engine = IoEngine::kAuto;
+  bool sync = true;    // false: a write is complete when the kernel has taken it; nothing is durable
+  bool direct = true;  // O_DIRECT where the file system takes it
+  // The file is created this large, so that no write allocates blocks or moves the end of the file.
+  uint64_t preallocate_bytes = 0;
+  // On a disk the preallocated blocks are also filled with zeros: the first write to a block that was
+  // allocated only makes the file system log that change, which halves the rate of small synced writes.
+  bool write_zeros = true;
+  uint32_t writes_in_flight = 8;  // io_uring
+};
+
+class FileDevice : public BlockDevice {
+ public:
+  size_t Read(uint64_t offset, std::span<std::byte> to) final;
+  uint64_t SizeBytes() final;
+  const std::string& path() const final { return path_; }
+
+  // What carries the bytes, e.g. "io_uring, O_DIRECT, O_DSYNC" or "pwrite, buffered, fdatasync".
+  const std::string& io_engine() const { return io_engine_; }
+
+ protected:
+  // `read_fd` goes through the page cache, so that a reader's memory need not be aligned.
+  FileDevice(UniqueFd fd, UniqueFd read_fd, std::string path, std::string io_engine)
+      : fd_(std::move(fd)), read_fd_(std::move(read_fd)), path_(std::move(path)), io_engine_(std::move(io_engine)) {}
+
+  int fd() const { return fd_.get(); }
+  // Throws the error that failed the device, if there was one.
+  void ThrowIfFailed() const;
+  // Fails the device with errno value `error` at `offset` and throws.
+  [[noreturn]] void Fail(const char* verb, uint64_t offset, int error);
+
+ private:
+  UniqueFd fd_;  // for writing
+  UniqueFd read_fd_;
+  std::string path_;
+  std::string io_engine_;
+  std::optional<Error> failure_;
+  std::atomic<bool> failed_{false};  // release after failure_ is set; whoever reads true may read failure_
+};
+
+// Creates the file, which must not exist, and returns once it and its directory entry are durable.
+// Throws Error: kNoSpace, kIo; then the file is gone again. Ignores SIGXFSZ for the whole process unless it
+// is handled already: a file size limit is an error of the write, not the end of the process.
+std::unique_ptr<FileDevice> CreateFileDevice(const std::string& path, const DeviceOptions& options);
+
+// Opens a file for reading, through the page cache with read-ahead for sequential access (which measured
+// faster than O_DIRECT reads without a queue of their own). StartWrite throws.
+std::unique_ptr<FileDevice> OpenFileDevice(const std::string& path);
+
+struct DirectoryKind {
+  std::string path;
+  std::string kind;         // "real" or "ram"
+  std::string file_system;  // "ext4", "tmpfs", ...
+  std::string io_engine;    // what CreateFileDevice would use there; "pread, buffered" if it cannot write
+};
+
+// Looks at a directory; tries the engines on a file that is gone at once. Throws Error if it is not there.
+DirectoryKind Describe(const std::string& directory, const DeviceOptions& options = {});
+
+}  // namespace dbx

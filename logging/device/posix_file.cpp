@@ -1,0 +1,121 @@
+#include "logging/device/posix_file.h"
+
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+#include <system_error>
+
+#include "base/error.h"
+
+namespace dbx {
+namespace {
+
+ExitStatus StatusOf(int error) {
+  switch (error) {
+    case ENOSPC:
+    case EDQUOT:
+    case EFBIG:  // RLIMIT_FSIZE, or the largest file that the file system can hold
+    case ENOMEM:
+      return ExitStatus::kNoSpace;
+    default:
+      return ExitStatus::kIo;
+  }
+}
+
+// std::strerror shares a buffer between threads.
+std::string ReasonOf(int error) { return std::generic_category().message(error); }
+
+// The type that /proc/self/mountinfo gives for a device number; empty if it has none (btrfs, containers).
+std::string MountedType(dev_t device) {
+  std::ostringstream wanted;
+  wanted << major(device) << ':' << minor(device);
+  std::ifstream mounts("/proc/self/mountinfo");
+  for (std::string line; std::getline(mounts, line);) {
+    // "36 35 98:0 /root /mount options [optional fields] - type source super_options"
+    std::istringstream fields(line);
+    std::string id, parent, device_number, word;
+    fields >> id >> parent >> device_number;
+    if (device_number != wanted.str()) continue;
+    while (fields >> word && word != "-") {
+    }
+    if (fields >> word) return word;
+  }
+  return "";
+}
+
+std::string TypeByMagic(uint64_t magic) {
+  switch (magic) {
+    case TMPFS_MAGIC:
+      return "tmpfs";
+    case RAMFS_MAGIC:
+      return "ramfs";
+    case EXT4_SUPER_MAGIC:
+      return "ext4";
+    case XFS_SUPER_MAGIC:
+      return "xfs";
+    case BTRFS_SUPER_MAGIC:
+      return "btrfs";
+    case OVERLAYFS_SUPER_MAGIC:
+      return "overlay";
+    case NFS_SUPER_MAGIC:
+      return "nfs";
+    default: {
+      char text[32];
+      std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(magic));
+      return text;
+    }
+  }
+}
+
+}  // namespace
+
+UniqueFd::~UniqueFd() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+void ThrowErrno(const char* verb, const std::string& path, int error) {
+  throw Error(StatusOf(error), std::string("cannot ") + verb + " " + path + ": " + ReasonOf(error));
+}
+
+void ThrowErrno(const char* verb, const std::string& path, uint64_t offset, int error) {
+  ThrowErrno(verb, path + "@" + std::to_string(offset), error);
+}
+
+void SyncDirectory(const std::string& path) {
+  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd.valid()) ThrowErrno("open directory", path, errno);
+  // EINVAL: a file system whose directories have nothing to sync.
+  if (::fsync(fd.get()) != 0 && errno != EINVAL) ThrowErrno("sync directory", path, errno);
+}
+
+std::string ParentDirectory(const std::string& path) {
+  const size_t slash = path.find_last_of('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+FileSystem FileSystemOf(const std::string& path) {
+  struct statfs file_system {};
+  struct stat file {};
+  if (::statfs(path.c_str(), &file_system) != 0 || ::stat(path.c_str(), &file) != 0) {
+    ThrowErrno("look at", path, errno);
+  }
+  FileSystem result;
+  const auto magic = static_cast<uint64_t>(file_system.f_type);
+  constexpr unsigned kRamDiskMajor = 1;  // /dev/ram0, whatever file system lies on it
+  result.is_ram = magic == TMPFS_MAGIC || magic == RAMFS_MAGIC || major(file.st_dev) == kRamDiskMajor;
+  result.name = MountedType(file.st_dev);
+  if (result.name.empty()) result.name = TypeByMagic(magic);
+  return result;
+}
+
+}  // namespace dbx

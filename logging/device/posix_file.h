@@ -1,0 +1,50 @@
+// What the file device, the log directories and the file headers share about POSIX files: a descriptor that
+// closes itself, errors with path, offset and reason, and the sync of a directory's entries.
+// Threads: no shared state.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+namespace dbx {
+
+class UniqueFd {
+ public:
+  UniqueFd() = default;
+  explicit UniqueFd(int fd) : fd_(fd) {}
+  UniqueFd(UniqueFd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  UniqueFd& operator=(UniqueFd&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~UniqueFd();
+
+  int get() const { return fd_; }
+  bool valid() const { return fd_ >= 0; }
+
+ private:
+  int fd_ = -1;
+};
+
+// Throws Error "cannot VERB PATH: REASON"; kNoSpace when the disk, a quota or a file size limit is full,
+// kIo otherwise.
+[[noreturn]] void ThrowErrno(const char* verb, const std::string& path, int error);
+// The same as "cannot VERB PATH@OFFSET: REASON".
+[[noreturn]] void ThrowErrno(const char* verb, const std::string& path, uint64_t offset, int error);
+
+// Makes the entries of a directory durable: files created in it, renamed or deleted. Throws Error.
+void SyncDirectory(const std::string& path);
+
+// The directory that holds `path`: "a/b" for "a/b/c", "." for "c".
+std::string ParentDirectory(const std::string& path);
+
+// A file's home: the name of its file system, and whether that is memory only.
+struct FileSystem {
+  std::string name;  // "ext4", "tmpfs", ...
+  bool is_ram = false;
+};
+// Throws Error when the path cannot be looked at.
+FileSystem FileSystemOf(const std::string& path);
+
+}  // namespace dbx
