@@ -1,0 +1,53 @@
+// The header of a log file: written once, in two copies, before the first record; read and checked before
+// anything else of the file is believed.
+//
+// Invariant: of a header that DecodeHeader returns every field is in range, the magic, version and checksum
+// hold, and no feature is required that this reader does not know.
+// Threads: no shared state.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "logging/device/block_device.h"
+#include "logging/format.h"
+
+namespace dbx {
+
+// What all logs of one run have in common.
+struct RunIdentity {
+  uint64_t database_id = 0;
+  uint64_t run_id = 0;
+  format::Scheme scheme = format::Scheme::kNone;
+  format::Payload payload = format::Payload::kNone;
+  uint32_t log_count = 1;
+  uint64_t ring_bytes = 0;
+  uint64_t schema_hash = 0;
+  std::string config;  // "NAME=value\n" lines
+};
+
+// A number that no other database or run has: random, from the kernel, never 0.
+uint64_t RandomId();
+
+format::FileHeader MakeHeader(const RunIdentity& identity, uint32_t log_index);
+
+// Both copies with their checksum, as they stand at the start of the file.
+void EncodeHeader(const format::FileHeader& header, std::span<std::byte, format::kStreamOffset> to);
+
+// The header from the start of file `file`, of which `bytes` may hold less than both copies. A damaged first
+// copy is made up for by the second. Throws Error "FILE@OFFSET: why": kCorrupt, or kMismatch for another
+// version and for features or schemes that this reader does not know.
+format::FileHeader DecodeHeader(std::span<const std::byte> bytes, const std::string& file);
+
+// The same from a device.
+format::FileHeader ReadHeader(BlockDevice& device);
+
+std::string_view ConfigText(const format::FileHeader& header);
+
+// That headers[i] is log i of one and the same run and none is missing; files[i] is its path. Throws
+// Error(kMismatch) that names the files that do not belong together.
+void CheckSameRun(std::span<const format::FileHeader> headers, std::span<const std::string> files);
+
+}  // namespace dbx

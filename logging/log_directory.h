@@ -1,0 +1,48 @@
+// The directories of runs: where a new run's logs go, and which files make up the run to recover.
+//
+// Under each directory of --log_dir lies one `run-NNNN` per run, and log i of a run is `log-II.log` in
+// directory i mod (number of directories). A run's number is one more than the highest in any directory, so
+// numbers are never used again, not even after their run was overwritten in the same call. Nothing here opens
+// a log. All errors are one line that names the path.
+// Threads: main's only, before and after a run.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace dbx {
+
+struct RunFiles {
+  uint32_t number = 0;
+  std::vector<std::string> directories;  // DIR/run-NNNN, one per log directory that has it
+  std::vector<std::string> log_paths;    // by log index
+};
+
+std::string RunDirectoryName(uint32_t run);   // run-0007
+std::string LogFileName(uint32_t log_index);  // log-03.log
+
+// The numbers of the runs in one directory, ascending. Throws Error(kIo) when it is missing or no directory.
+std::vector<uint32_t> ListRuns(const std::string& directory);
+
+struct NewRunOptions {
+  uint32_t log_count = 1;
+  bool create_missing = false;  // make the log directories themselves, as for the default ./logs
+  bool overwrite = false;       // delete all older runs in them first
+};
+
+// Makes the directories of a new run, durably, and names its files; creating these is the device's work.
+// Throws Error: kUsage (a directory named twice), kIo, kNoSpace; then no directory of the run is left.
+RunFiles CreateRun(const std::vector<std::string>& log_directories, const NewRunOptions& options);
+
+// Deletes a run: its log files and its directories. Before anything is deleted all of it is looked through;
+// anything else than log files makes it refuse with Error(kIo).
+void DeleteRun(const std::vector<std::string>& log_directories, uint32_t run);
+
+// Finds the files of run `run`, or of the newest run. Throws Error: kIo when a directory cannot be read or no
+// run is there at all; kMismatch when the chosen run is not there, has no log, lacks one or has one twice.
+// (That the last logs are missing only the headers can tell.)
+RunFiles FindRun(const std::vector<std::string>& log_directories, std::optional<uint32_t> run);
+
+}  // namespace dbx
