@@ -1,0 +1,90 @@
+// Which transactions were acknowledged, in memory that outlives the process: a shared mapping of a file. The page
+// cache keeps it through SIGKILL (not through a power failure), so recovery can be asked for every one of them.
+//
+//   header   4096 bytes: what the file is, run id, workers, bits per worker, checksum
+//   region   one for each worker, whole pages: bit s is set once transaction (worker, s) was acknowledged
+//
+// Writers only: a read-only transaction leaves no record, so no recovery can show that it was there, and its bit
+// stays 0. The file is sparse: a region may be far larger than what a run fills.
+// Threads: Acknowledge(id) belongs to one thread at a time for each id.worker(), normally the worker itself.
+#pragma once
+
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/types.h"
+
+namespace dbx {
+
+class AckFile {
+ public:
+  // For a run. Replaces an ack file of an earlier run; refuses to overwrite anything else (kMismatch). Sequences
+  // below `max_sequence` have a bit. Throws Error: kIo, kNoSpace, kUsage for a size that no file has.
+  static std::unique_ptr<AckFile> Create(const std::string& path, uint64_t run_id, uint32_t workers,
+                                         uint64_t max_sequence);
+  // For recovery, read-only. Throws Error: kIo (missing, unreadable), kMismatch (no ack file, or of another run
+  // than `run_id`), kCorrupt (header, size).
+  static std::unique_ptr<AckFile> Open(const std::string& path, std::optional<uint64_t> run_id = std::nullopt);
+
+  ~AckFile();
+  AckFile(const AckFile&) = delete;
+  AckFile& operator=(const AckFile&) = delete;
+
+  // A load and a store: nobody else writes the region. Relaxed, as only a reader after the end of the process
+  // looks, and the kernel keeps what was stored.
+  void Acknowledge(TxnId id) {
+    const uint64_t sequence = id.sequence();
+    if (id.worker().value() >= workers_ || sequence >= bits_per_worker_) return CountUnrecorded();
+    std::atomic_ref<uint64_t> word(Words(id.worker().value())[sequence / 64]);
+    word.store(word.load(std::memory_order_relaxed) | uint64_t{1} << sequence % 64, std::memory_order_relaxed);
+  }
+
+  // Visits the acknowledged writers in ascending order.
+  template <class Visit>
+  void ForEachAcknowledged(Visit&& visit) const {
+    for (uint32_t worker = 0; worker < workers_; ++worker) {
+      const uint64_t* words = Words(worker);
+      for (uint64_t i = NextData(worker, 0); i < bits_per_worker_ / 64; i = NextData(worker, i + 1)) {
+        for (uint64_t word = words[i]; word != 0; word &= word - 1) {
+          visit(TxnId::Make(WorkerId(worker), i * 64 + static_cast<uint64_t>(std::countr_zero(word))));
+        }
+      }
+    }
+  }
+
+  uint64_t run_id() const { return run_id_; }
+  uint32_t workers() const { return workers_; }
+  uint64_t bits_per_worker() const { return bits_per_worker_; }  // max_sequence, rounded up to whole pages
+  // Acknowledged transactions for which the file has no bit. Not 0: the check says nothing about them.
+  uint64_t unrecorded() const;
+
+ private:
+  struct Header;
+  AckFile() = default;
+
+  Header& header() const { return *reinterpret_cast<Header*>(memory_); }
+  uint64_t* Words(uint32_t worker) const {
+    return reinterpret_cast<uint64_t*>(memory_ + kHeaderBytes + worker * (bits_per_worker_ / 8));
+  }
+  void Map(bool writable);
+  void CountUnrecorded();
+  // The first word from `word` on that may hold bits: holes of the file, which read as zeros, are skipped.
+  uint64_t NextData(uint32_t worker, uint64_t word) const;
+
+  static constexpr size_t kHeaderBytes = 4096;
+
+  std::string path_;
+  int fd_ = -1;
+  std::byte* memory_ = nullptr;
+  size_t memory_bytes_ = 0;
+  uint64_t run_id_ = 0;
+  uint32_t workers_ = 0;
+  uint64_t bits_per_worker_ = 0;
+};
+
+}  // namespace dbx
