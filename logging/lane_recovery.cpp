@@ -13,9 +13,7 @@ namespace {
 constexpr uint64_t kRoundsToSuspect = 1 << 15;
 
 void Merge(ProofPerLog& to, const ProofPerLog& from) {
-  for (size_t i = 0; i < to.size(); ++i) {
-    if (from[i].until > to[i].until) to[i] = from[i];
-  }
+  for (size_t i = 0; i < to.size(); ++i) to[i].Raise(from[i]);
 }
 
 }  // namespace
@@ -98,11 +96,12 @@ void LaneRecovery::JudgeEnds(ReplaySummary& summary) const {
   }
   for (uint32_t log = 0; log < lanes_->log_count(); ++log) {
     const LogReader& reader = lanes_->reader(log);
-    if (proofs[log].until <= reader.position()) continue;
+    const DurabilityProof& proof = proofs[log];
+    if (proof.until <= reader.position()) continue;
     throw Error(ExitStatus::kCorrupt,
-                PlaceOf(reader.source(), reader.position()) + ": damaged record (" + reader.end_reason() + "); " +
-                    proofs[log].shown_by + " shows that this log was durable up to offset " +
-                    std::to_string(format::kStreamOffset + proofs[log].until.value()));
+                PlaceOf(reader.source(), reader.position()) + ": " + reader.end_reason() + ", but the " + proof.what +
+                    " at " + PlaceOf(source(proof.shown_in), proof.at) + " shows that it was durable up to offset " +
+                    std::to_string(format::kStreamOffset + proof.until.value()));
   }
 }
 

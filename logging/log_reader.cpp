@@ -62,12 +62,6 @@ void ReadBuffer::Reserve(size_t carry_bytes, size_t data_bytes) {
   if (!memory_) throw std::bad_alloc();
 }
 
-void DurabilityProof::Raise(Lsn to, const char* what, const LogSource& source, Lsn at) {
-  if (to <= until) return;
-  until = to;
-  shown_by = std::string(what) + " at " + PlaceOf(source, at);
-}
-
 LogReader::LogReader(const LogSource& source, size_t block_bytes, uint32_t buffer_count)
     : source_(source), stream_end_(StreamEnd(*source.device)), check_(source, stream_end_) {
   CHECK(source.log_count >= 1 && source.log_count <= format::kMaxLogs && source.log_index < source.log_count);
@@ -149,6 +143,7 @@ void LogReader::Take() {
       ++void_count_;
       break;
     case RecordKind::kPad:
+      TakePad(header, body);
       break;
     case RecordKind::kAnchor:
       TakeAnchor(header, body);
@@ -161,34 +156,41 @@ void LogReader::Take() {
   cursor_ += header.length;
 }
 
+void LogReader::TakePad(const RecordHeader& header, const std::byte* body) {
+  uint64_t durable;
+  if (header.length < sizeof header + sizeof durable) Refuse("PAD without a durable LSN");
+  std::memcpy(&durable, body, sizeof durable);
+  proofs_[source_.log_index].Raise({Lsn(durable), "PAD", source_.log_index, position_});
+}
+
 void LogReader::TakeAnchor(const RecordHeader& header, const std::byte* body) {
   if (header.length != sizeof header + source_.log_count * sizeof(uint64_t)) {
-    throw Error(ExitStatus::kCorrupt, PlaceOf(source_, position_) + ": anchor of another number of logs");
+    Refuse("anchor of another number of logs");
   }
   for (uint32_t log = 0; log < source_.log_count; ++log) {
     uint64_t durable;
     std::memcpy(&durable, body + log * sizeof durable, sizeof durable);
     anchor_[log] = Lsn(durable);
-    proofs_[log].Raise(Lsn(durable), "anchor", source_, position_);
+    proofs_[log].Raise({Lsn(durable), "anchor", source_.log_index, position_});
   }
-  if (anchor_[source_.log_index] > position_) {
-    throw Error(ExitStatus::kCorrupt, PlaceOf(source_, position_) + ": anchor ahead of its own place");
-  }
+  if (anchor_[source_.log_index] > position_) Refuse("anchor ahead of its own place");
 }
 
 void LogReader::TakeRunEnd(const RecordHeader& header, const std::byte* body) {
   run_end_.emplace();
-  if (header.length != sizeof header + sizeof *run_end_) {
-    throw Error(ExitStatus::kCorrupt, PlaceOf(source_, position_) + ": RUN_END of another length");
-  }
+  if (header.length < sizeof header + sizeof *run_end_) Refuse("RUN_END is too short");
   std::memcpy(&*run_end_, body, sizeof *run_end_);
   if (run_end_->txn_count != txn_count_) {
-    throw Error(ExitStatus::kCorrupt, PlaceOf(source_, position_) + ": RUN_END counts " +
-                                          std::to_string(run_end_->txn_count) + " transactions, the log holds " +
-                                          std::to_string(txn_count_));
+    Refuse("RUN_END counts " + std::to_string(run_end_->txn_count) + " transactions, the log holds " +
+           std::to_string(txn_count_));
   }
+  proofs_[source_.log_index].Raise({Lsn(run_end_->durable_lsn), "RUN_END", source_.log_index, position_});
   ended_ = true;
   end_reason_ = "clean end";
+}
+
+void LogReader::Refuse(const std::string& why) const {
+  throw Error(ExitStatus::kCorrupt, PlaceOf(source_, position_) + ": " + why);
 }
 
 bool LogReader::Refill() {

@@ -101,11 +101,16 @@ struct RecordBatch {
   LsnPerLog anchor{};  // in force at `first`
 };
 
-// Something that shows that a log was durable up to some LSN.
+// Something that shows that a log was durable up to some LSN: the record `what` at `at` in log `shown_in`.
 struct DurabilityProof {
   Lsn until;
-  std::string shown_by;  // empty: nothing shows anything
-  void Raise(Lsn to, const char* what, const LogSource& source, Lsn at);
+  const char* what = "";
+  uint32_t shown_in = 0;
+  Lsn at;
+
+  void Raise(const DurabilityProof& other) {
+    if (other.until > until) *this = other;
+  }
 };
 using ProofPerLog = std::array<DurabilityProof, format::kMaxLogs>;
 
@@ -145,6 +150,8 @@ class LogReader {
   void Take();
   void TakeAnchor(const format::RecordHeader& header, const std::byte* body);
   void TakeRunEnd(const format::RecordHeader& header, const std::byte* body);
+  void TakePad(const format::RecordHeader& header, const std::byte* body);
+  [[noreturn]] void Refuse(const std::string& why) const;
   bool Refill();
   size_t available() const { return static_cast<size_t>(loaded_until_.value() - position_.value()); }
 

@@ -79,19 +79,20 @@ class TailSearch {
     ProofPerLog& proofs = findings_.proofs;
     const size_t body_bytes = header.length - sizeof header;
     const uint64_t end = lsn.value() + header.length;
-    if (end > source_.ring_bytes) {
-      proofs[source_.log_index].Raise(Lsn(end - source_.ring_bytes), "record that reuses its ring space", source_, lsn);
+    const uint32_t own = source_.log_index;
+    if (source_.ring_bytes > 0 && end > source_.ring_bytes) {
+      proofs[own].Raise({Lsn(end - source_.ring_bytes), "record", own, lsn});
     }
     uint64_t durable;
     const auto kind = static_cast<RecordKind>(header.kind);
     if (kind == RecordKind::kAnchor && body_bytes == source_.log_count * sizeof durable) {
       for (uint32_t log = 0; log < source_.log_count; ++log) {
         std::memcpy(&durable, body + log * sizeof durable, sizeof durable);
-        proofs[log].Raise(Lsn(durable), "anchor", source_, lsn);
+        proofs[log].Raise({Lsn(durable), "anchor", own, lsn});
       }
     } else if ((kind == RecordKind::kPad || kind == RecordKind::kRunEnd) && body_bytes >= sizeof durable) {
       std::memcpy(&durable, body, sizeof durable);
-      proofs[source_.log_index].Raise(Lsn(durable), kind == RecordKind::kPad ? "PAD" : "RUN_END", source_, lsn);
+      proofs[own].Raise({Lsn(durable), kind == RecordKind::kPad ? "PAD" : "RUN_END", own, lsn});
     }
   }
 

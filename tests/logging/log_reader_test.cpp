@@ -1,0 +1,141 @@
+// Cutting a log's stream into batches, and looking behind its end.
+
+#include "logging/log_reader.h"
+
+#include <gtest/gtest.h>
+
+#include "logging/log_tail.h"
+#include "tests/logging/recovery_harness.h"
+
+namespace dbx::recovery_test {
+namespace {
+
+using format::RecordKind;
+
+struct OpenLog {
+  explicit OpenLog(const LogImage& image, size_t block_bytes = 4096, uint32_t buffers = 4, uint64_t ring_bytes = 1 << 20)
+      : device("log", image.bytes()),
+        source{&device, kRunId, ring_bytes, image.index(), image.count()},
+        reader(source, block_bytes, buffers) {}
+  ImageDevice device;
+  LogSource source;
+  LogReader reader;
+};
+
+// Cuts to the end, releasing each batch at once; the concatenated bytes.
+std::vector<std::byte> CutAll(LogReader& reader) {
+  std::vector<std::byte> all;
+  RecordBatch batch;
+  while (reader.Cut(batch) == LogReader::Result::kBatch) {
+    EXPECT_EQ(batch.first.value(), all.size());
+    all.insert(all.end(), batch.bytes, batch.bytes + (batch.end.value() - batch.first.value()));
+    batch.buffer->Release();
+  }
+  return all;
+}
+
+std::vector<std::byte> StreamOf(const LogImage& image) {
+  return {image.bytes().begin() + format::kStreamOffset, image.bytes().end()};
+}
+
+TEST(LogReader, BatchesAddUpToTheStreamWhateverTheBlockSize) {
+  LogImage image(0, 1);
+  for (uint64_t i = 0; i < 300; ++i) image.Void(i * 7 % 90);
+  image.Pad(0, 5000);  // longer than a block
+  for (uint64_t i = 0; i < 300; ++i) image.Pad(0, i);
+  for (const size_t block_bytes : {1, 4096, 8192, 1 << 20}) {
+    OpenLog log(image, block_bytes);
+    EXPECT_EQ(CutAll(log.reader), StreamOf(image)) << "blocks of " << block_bytes;
+    EXPECT_STREQ(log.reader.end_reason(), "end of file");
+  }
+}
+
+TEST(LogReader, NothingBehindTheFirstBadRecordIsCut) {
+  LogImage image(0, 1);
+  for (int i = 0; i < 100; ++i) image.Pad(0, 3);
+  image.at(image.starts()[40] + 33) ^= std::byte{4};
+  OpenLog log(image);
+  EXPECT_EQ(CutAll(log.reader).size(), image.starts()[40]);
+  EXPECT_STREQ(log.reader.end_reason(), "body checksum");
+}
+
+TEST(LogReader, ReadsAheadNoFurtherThanItsBuffers) {
+  LogImage image(0, 1);
+  while (image.end() < 100000) image.Void(20);
+  OpenLog log(image, 4096, 3);
+  std::vector<RecordBatch> batches(1);
+  while (log.reader.Cut(batches.back()) == LogReader::Result::kBatch) batches.emplace_back();
+  EXPECT_LE(log.reader.position().value(), 3 * 4096u + 4096u);
+  batches.front().buffer->Release();
+  EXPECT_EQ(log.reader.Cut(batches.back()), LogReader::Result::kBatch);
+}
+
+TEST(LogReader, BytesOfAnotherRunOrLogAreNoRecords) {
+  LogImage image(0, 1);
+  image.Void(1);
+  ImageDevice device("log", image.bytes());
+  LogReader other_run({&device, kRunId + 1, 4096, 0, 1}, 4096, 2);
+  EXPECT_EQ(CutAll(other_run).size(), 0u);
+  LogReader other_log({&device, kRunId, 4096, 1, 2}, 4096, 2);
+  EXPECT_EQ(CutAll(other_log).size(), 0u);
+  EXPECT_STREQ(other_log.end_reason(), "salt of another run or log");
+}
+
+TEST(LogReader, AMisplacedRecordIsNoRecord) {
+  LogImage image(0, 1);
+  image.Void(1);
+  image.Void(1);
+  std::memcpy(&image.at(image.starts()[1]), &image.at(0), 40);
+  OpenLog log(image);
+  EXPECT_EQ(CutAll(log.reader).size(), 40u);
+  EXPECT_STREQ(log.reader.end_reason(), "LSN of another place");
+}
+
+TEST(LogReader, ALengthBeyondTheFileNeverDrivesARead) {
+  LogImage image(0, 1);
+  image.Void(1000);
+  image.Cut(image.end() - 8);
+  OpenLog log(image);
+  EXPECT_EQ(CutAll(log.reader).size(), 0u);
+  EXPECT_STREQ(log.reader.end_reason(), "record longer than the file");
+}
+
+TEST(LogReader, NothingFollowsRunEnd) {
+  LogImage image(0, 1);
+  const uint64_t end = image.RunEnd();
+  image.Void(1);
+  OpenLog log(image);
+  EXPECT_EQ(CutAll(log.reader).size(), end);
+  EXPECT_TRUE(log.reader.run_end().has_value());
+}
+
+TEST(LogReader, FilesWithoutAStreamAreEmptyLogs) {
+  for (const size_t bytes : {size_t{0}, size_t{100}, format::kStreamOffset, format::kStreamOffset + 31}) {
+    ImageDevice device("log", std::vector<std::byte>(bytes));
+    LogReader reader({&device, kRunId, 4096, 0, 1}, 4096, 2);
+    EXPECT_EQ(CutAll(reader).size(), 0u);
+    EXPECT_EQ(ExamineTail({&device, kRunId, 4096, 0, 1}, Lsn(0)).cut_bytes, 0u);
+  }
+}
+
+TEST(LogTail, CountsUpToTheLastByteThatIsNotZero) {
+  LogImage image(0, 1);
+  image.Void(1);
+  image.Zeros(5000);
+  image.at(3000) = std::byte{1};
+  OpenLog log(image);
+  EXPECT_EQ(ExamineTail(log.source, Lsn(40)).cut_bytes, 3001 - 40u);
+}
+
+TEST(LogTail, RecordsOfOtherRunsProveNothing) {
+  LogImage image(0, 1);
+  image.Void(1);
+  image.Pad(UINT64_MAX);
+  ImageDevice device("log", image.bytes());
+  const TailFindings findings = ExamineTail({&device, kRunId + 1, 8, 0, 1}, Lsn(0));
+  EXPECT_EQ(findings.proofs[0].until, Lsn(0));
+  EXPECT_EQ(findings.cut_bytes, image.end());
+}
+
+}  // namespace
+}  // namespace dbx::recovery_test
