@@ -107,7 +107,7 @@ class Settings:
 def load_arguments(cell: Cell, settings: Settings) -> list[str]:
     if cell.workload == "YCSB":
         return [f"--synth_table_size={settings.ycsb_rows}"]
-    return [f"--num_wh={settings.warehouses}"] + (["--tpcc_small"] if settings.tpcc_small else [])
+    return [f"--num_wh={settings.warehouses}"] + (["--tpcc_small=1"] if settings.tpcc_small else [])
 
 
 def logger_count(cell: Cell, settings: Settings) -> int:

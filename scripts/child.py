@@ -33,11 +33,12 @@ class Outcome:
         return (errors or lines or [""])[-1].strip()
 
 
-def _die_with_parent() -> None:
-    try:
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    except (OSError, AttributeError):
-        pass  # Not Linux: the child merely outlives a parent that is killed.
+_LIBC = ctypes.CDLL(None)  # loaded here: between fork and exec there must be no dlopen
+
+
+def die_with_parent() -> None:
+    """For preexec_fn: the child is killed when this process is, however that happens."""
+    _LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def run_child(command: list[str], timeout: float, tick: Callable[[], None] = lambda: None,
@@ -51,7 +52,7 @@ def run_child(command: list[str], timeout: float, tick: Callable[[], None] = lam
     timed_out = killed = False
     with tempfile.TemporaryFile() as output:
         child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
-                                 cwd=cwd, start_new_session=True, preexec_fn=_die_with_parent)
+                                 cwd=cwd, start_new_session=True, preexec_fn=die_with_parent)
         try:
             while child.poll() is None:
                 if not killed and kill_when is not None and kill_when():

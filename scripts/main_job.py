@@ -56,7 +56,8 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
         prog=os.environ.get("DBX_PROGRAM", "main_job.py"),
         description="Builds the engine, then runs, crashes, recovers and verifies every cell of workload x "
                     "concurrency control x log scheme, and leaves a table, out/report.html and out/plots/.")
-    parser.add_argument("--seconds", type=positive(float), default=2.0, help="measured seconds of each run (default: 2)")
+    parser.add_argument("--seconds", type=positive(float), default=2.0,
+                        help="measured seconds of each run (default: 2)")
     parser.add_argument("--out", default=os.path.relpath(os.path.join(REPOSITORY, "out")),
                         help="where results, plots and the report go (default: out, in the repository)")
     parser.add_argument("--log_dir", default=os.path.relpath(os.path.join(REPOSITORY, "logs")),
@@ -65,8 +66,10 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
                         help="a run stops cleanly when its logs reach this size in all (default: 1G)")
     parser.add_argument("--cells", default="", metavar="PATTERNS",
                         help="comma-separated patterns such as 'YCSB/*' or '*TAURUS*' (default: all)")
-    parser.add_argument("--threads", type=positive(int), default=min(cores, 4), help="worker threads (default: %(default)s)")
-    parser.add_argument("--loggers", type=positive(int), default=min(cores, 2), help="log streams of Taurus (default: %(default)s)")
+    parser.add_argument("--threads", type=positive(int), default=min(cores, 4),
+                        help="worker threads (default: %(default)s)")
+    parser.add_argument("--loggers", type=positive(int), default=min(cores, 2),
+                        help="log streams of Taurus (default: %(default)s)")
     parser.add_argument("--rows", type=positive(int), default=200_000, help="YCSB rows of 1 KB (default: %(default)s)")
     parser.add_argument("--warehouses", type=positive(int), default=2, help="TPC-C warehouses (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=None,
@@ -78,7 +81,7 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--no_limits", action="store_true", help="do not measure the host's limits first")
     parser.add_argument("--parse_only", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--binary", default=os.path.join(REPOSITORY, "rundb-all"), help=argparse.SUPPRESS)
-    parser.add_argument("--host_limits", default=os.path.join(REPOSITORY, "build/micro/host_limits"),
+    parser.add_argument("--host_limits", default=os.path.join(REPOSITORY, "build/release/micro/host_limits"),
                         help=argparse.SUPPRESS)
     arguments = parser.parse_args(argv)
     if arguments.loggers > 16:
@@ -252,7 +255,11 @@ class MainJob:
             row.update(status="failed", why=f"check {' and '.join(absent)} was not made (verified: {verified})")
 
     def _log_dir(self, cell: Cell, kind: str) -> str:
-        return os.path.join(self.work_dir_, cell.path.replace("/", "-"), kind)
+        """An empty directory for one run's logs; the engine makes none that was named."""
+        path = os.path.join(self.work_dir_, cell.path.replace("/", "-"), kind)
+        if cell.logs:
+            os.makedirs(path)
+        return path
 
     def _delete_logs(self, row: dict, directory: str) -> None:
         """Logs of a failed step stay, for whoever looks for the reason."""

@@ -48,8 +48,8 @@ HOW_TO_READ = (
      "overwrites another, prefetched; no index, no transactions. A limit of the memory, not a rival."),
     ("ack p50, p99", "Time from a transaction's begin to its acknowledgement."),
     ("log B/txn, MB/s", "Bytes of the records of transactions that wrote; all bytes of the log per second. The short "
-     "vertical mark beside a throughput (or recovery) bar is what the log device admits for records of that size when written "
-     "(or read) alone."),
+     "vertical mark beside a throughput (or recovery) bar is what the log device admits for records of that size "
+     "when written (or read) alone."),
     ("recov.", "Transactions (and log bytes) per second of replay, reading and decoding included, loading the "
      "initial database and verifying excluded."),
     ("clean end, killed", "Checks that held after recovery. a: the state equals a second, single-threaded replay with "

@@ -89,7 +89,6 @@ def main():
         fail("crash" if "ack_file" in options else "run")
         seconds = float(options["seconds"])
         if "log_dir" in options:
-            os.makedirs(options["log_dir"])
             with open(os.path.join(options["log_dir"], "run.json"), "w", encoding="utf-8") as file:
                 json.dump({**options, "crashed": "ack_file" in options}, file)
         pretend_to_run(options, seconds)

@@ -1,0 +1,43 @@
+#!/usr/bin/env python3
+"""Keeps README's table of supported pairs equal to what `rundb-all --list` prints.
+
+    scripts/readme_matrix.py           writes the table between the markers of README.md
+    scripts/readme_matrix.py --check   exits 1 if it differs (test.sh does this)
+"""
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+REPOSITORY = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+README = os.path.join(REPOSITORY, "README.md")
+BEGIN, END = "<!-- matrix: begin (scripts/readme_matrix.py writes it) -->", "<!-- matrix: end -->"
+
+
+def with_matrix(text: str, matrix: str) -> str:
+    """`text` with `matrix` between the markers. Raises ValueError where they are not there, once each."""
+    if text.count(BEGIN) != 1 or text.count(END) != 1 or text.index(BEGIN) > text.index(END):
+        raise ValueError("README.md has not one pair of matrix markers")
+    head, rest = text.split(BEGIN)
+    return f"{head}{BEGIN}\n{matrix.strip()}\n{END}{rest.split(END)[1]}"
+
+
+def main() -> int:
+    binary = os.environ.get("DBX_BINARY", os.path.join(REPOSITORY, "rundb-all"))
+    listed = subprocess.run([binary, "--list"], check=True, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    with open(README, encoding="utf-8") as file:
+        old = file.read()
+    new = with_matrix(old, listed.stdout)
+    if new == old:
+        return 0
+    if "--check" in sys.argv:
+        print("README.md: the supported pairs differ from rundb-all --list; run scripts/readme_matrix.py")
+        return 1
+    with open(README, "w", encoding="utf-8") as file:
+        file.write(new)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

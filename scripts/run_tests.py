@@ -1,0 +1,251 @@
+#!/usr/bin/env python3
+"""All test phases in order, with progress, times and one sum at the end: "N passed, M failed".
+
+test.sh calls it after the set-up. A phase is a command whose output goes to build/test/NAME.log; how its tests
+are counted depends on its kind (see COUNTERS). A phase that counts nothing, or that dies, counts as one.
+"""
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from child import die_with_parent
+from progress import clock
+
+REPOSITORY = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+LOG_DIR = os.path.join(REPOSITORY, "build", "test")
+HEARTBEAT_SECONDS = 20
+TAIL_LINES = 40
+QUICK_FILTER = "-*Slow*"
+
+# Sanitised builds hold these pairs: each concurrency control, each scheme and payload, and the lock table.
+SANITISED_PAIRS = ("NO_WAIT:0:LOG_NO:LOG_DATA NO_WAIT:0:LOG_SERIAL:LOG_DATA NO_WAIT:0:LOG_TAURUS:LOG_COMMAND "
+                   "NO_WAIT:1:LOG_TAURUS:LOG_DATA SILO:0:LOG_TAURUS:LOG_DATA SILO:0:LOG_TAURUS:LOG_COMMAND")
+
+
+@dataclass
+class Phase:
+    name: str
+    command: list[str]
+    timeout: float = 600
+    kind: str = "one"  # of COUNTERS
+    environment: dict = field(default_factory=dict)
+    needs: str = ""    # skipped, and not counted, if that phase failed
+
+
+@dataclass
+class Count:
+    passed: int = 0
+    failed: int = 0
+
+
+def count_one(status: int, output: str, phase: Phase) -> Count:
+    return Count(1, 0) if status == 0 else Count(0, 1)
+
+
+def count_sum_line(status: int, output: str, phase: Phase) -> Count:
+    """A last line 'N passed, M failed'."""
+    match = re.findall(r"^(\d+) passed, (\d+) failed\s*$", output, re.M)
+    return Count(int(match[-1][0]), int(match[-1][1])) if match else Count()
+
+
+def count_unittest(status: int, output: str, phase: Phase) -> Count:
+    ran = re.search(r"^Ran (\d+) tests? in", output, re.M)
+    if not ran:
+        return Count()
+    bad = sum(int(n) for n in re.findall(r"(?:failures|errors|unexpected successes)=(\d+)", output))
+    skipped = sum(int(n) for n in re.findall(r"skipped=(\d+)", output))
+    return Count(int(ran[1]) - bad - skipped, bad)
+
+
+def gtest_json(phase: Phase) -> str:
+    return os.path.join(LOG_DIR, phase.name.replace(" ", "-") + ".json")
+
+
+def count_gtest(status: int, output: str, phase: Phase) -> Count:
+    try:
+        with open(gtest_json(phase), encoding="utf-8") as file:
+            result = json.load(file)
+    except (OSError, ValueError):
+        # It died. What had run until then is in the output.
+        return Count(len(re.findall(r"^\[       OK \]", output, re.M)), 1)
+    bad = result["failures"] + result.get("errors", 0)
+    skipped = len(re.findall(r"^\[  SKIPPED \] \S+ \(", output, re.M))
+    return Count(result["tests"] - bad - result.get("disabled", 0) - skipped, bad)
+
+
+COUNTERS = {"one": count_one, "sum": count_sum_line, "unittest": count_unittest, "gtest": count_gtest}
+
+
+def run_phase(phase: Phase) -> tuple[Count, str]:
+    """Runs a phase; returns its counts and, if it failed, the reason."""
+    os.makedirs(LOG_DIR, exist_ok=True)
+    log_path = os.path.join(LOG_DIR, phase.name.replace(" ", "-") + ".log")
+    if phase.kind == "gtest":
+        if os.path.exists(gtest_json(phase)):
+            os.unlink(gtest_json(phase))
+        phase.command.append(f"--gtest_output=json:{gtest_json(phase)}")
+    start = last_sign = time.monotonic()
+    timed_out = False
+    with open(log_path, "wb") as log:
+        child = subprocess.Popen(phase.command, cwd=REPOSITORY, stdin=subprocess.DEVNULL, stdout=log,
+                                 stderr=subprocess.STDOUT, env={**os.environ, **phase.environment},
+                                 start_new_session=True, preexec_fn=die_with_parent)
+        try:
+            while child.poll() is None:
+                time.sleep(0.05)
+                now = time.monotonic()
+                if now - start > phase.timeout and not timed_out:
+                    timed_out = True
+                    os.killpg(child.pid, signal.SIGKILL)
+                if now - last_sign > HEARTBEAT_SECONDS:
+                    last_sign = now
+                    print(f"    {clock(now - start)}  {sign_of_life(log_path)}", flush=True)
+        finally:
+            if child.poll() is None:
+                os.killpg(child.pid, signal.SIGKILL)
+                child.wait()
+    with open(log_path, encoding="utf-8", errors="replace") as log:
+        output = log.read()
+    count = COUNTERS[phase.kind](child.returncode, output, phase)
+    if count.passed + count.failed == 0 or (child.returncode != 0 and count.failed == 0):
+        count.failed += 1
+    reason = ""
+    if count.failed:
+        why = f"no end after {phase.timeout:.0f} s" if timed_out else f"exit status {child.returncode}"
+        failed_tests = list(dict.fromkeys(re.findall(r"^\[  FAILED  \] [^\s,]+", output, re.M)))
+        tail = output.splitlines()[-TAIL_LINES:]
+        reason = "\n".join([f"  {why}; the whole output: {os.path.relpath(log_path, REPOSITORY)}",
+                            f"  again: {shlex.join(phase.command)}"] + ["  | " + t for t in failed_tests + tail])
+    return count, reason
+
+
+def sign_of_life(log_path: str) -> str:
+    """The last line of the output, or for GoogleTest how many tests are done."""
+    with open(log_path, encoding="utf-8", errors="replace") as log:
+        output = log.read()
+    total = re.search(r"^\[==========\] Running (\d+) tests", output, re.M)
+    if total:
+        done = len(re.findall(r"^\[ (?:      OK| FAILED | SKIPPED) \]", output, re.M))
+        running = re.findall(r"^\[ RUN      \] (\S+)", output, re.M)
+        return f"{done} of {total[1]} tests, in {running[-1]}" if running else f"{done} of {total[1]} tests"
+    lines = [line for line in output.splitlines() if line.strip()]
+    return lines[-1].strip()[:100] if lines else "..."
+
+
+def plan(quick: bool) -> list[Phase]:
+    python, jobs = sys.executable, os.environ.get("DBX_JOBS", "2")
+    cxx = os.environ.get("CXX", "g++")
+    make = ["make", "--no-print-directory", f"-j{jobs}"]
+    phases = [
+        Phase("includes", [python, "tests/lint/include_rules.py"]),
+        Phase("style", [python, "tests/lint/style_ratchet.py"]),
+        Phase("build", [*make, f"CXX={cxx}", "rundb-all", "log_dump", "tests", "micro"], timeout=1500),
+        Phase("scripts", [python, "-m", "unittest", "discover", "-s", "tests/scripts", "-p", "*_test.py"],
+              kind="unittest", timeout=300),
+        Phase("readme", [python, "scripts/readme_matrix.py", "--check"], needs="build"),
+        Phase("unit", ["build/release/all_tests"] + ([f"--gtest_filter={QUICK_FILTER}"] if quick else []),
+              kind="gtest", timeout=1200, needs="build"),
+        Phase("command line", [python, "tests/scripts/cli_check.py"], kind="sum", needs="build"),
+        Phase("kills", [python, "tests/scripts/kill_loop.py", "--kills", "10" if quick else "200"], kind="sum",
+              timeout=900, needs="build"),
+    ]
+    for path in rules_of_others():
+        phases.insert(2, Phase(os.path.basename(path)[:-3].replace("_", " "), [python, path]))
+    if not quick:
+        phases += full_phases(python, make, cxx)
+    return phases
+
+
+def rules_of_others() -> list[str]:
+    folder = os.path.join(REPOSITORY, "tests", "rules")
+    names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
+    return [os.path.join("tests/rules", name) for name in names if name.endswith(".py")]
+
+
+def full_phases(python: str, make: list[str], cxx: str) -> list[Phase]:
+    clang = find_clang()
+    pairs = f"PAIRS={SANITISED_PAIRS}"
+    halt = "halt_on_error=1:second_deadlock_stack=1"
+    phases = [
+        Phase("main job", [python, "scripts/main_job.py", "--short", "--out=build/test/out",
+                           "--log_dir=build/test/logs"], timeout=600, needs="build"),
+        Phase("headers", [python, "tests/lint/headers_alone.py"], kind="sum", timeout=600),
+        Phase("build with TSan", [*make, f"CXX={cxx}", "SANITIZE=thread", pairs, "tests"], timeout=1500),
+        Phase("unit with TSan", ["build/thread/all_tests", f"--gtest_filter={QUICK_FILTER}"], kind="gtest",
+              timeout=1500, environment={"TSAN_OPTIONS": halt}, needs="build with TSan"),
+    ]
+    # The other compiler and the other sanitisers in one build.
+    phases += [
+        Phase(f"build with ASan and UBSan by {clang}", [*make, f"CXX={clang}", "SANITIZE=address", pairs, "tests"],
+              timeout=1500),
+        Phase("unit with ASan and UBSan", ["build/address/all_tests", f"--gtest_filter={QUICK_FILTER}"], kind="gtest",
+              timeout=1500, needs=f"build with ASan and UBSan by {clang}"),
+    ]
+    if os.path.exists(os.path.join(REPOSITORY, "tests/dbx1000_procedure.sh")):
+        phases.append(Phase("procedure of DBx1000", ["bash", "tests/dbx1000_procedure.sh"], timeout=1500))
+    return phases
+
+
+def find_clang() -> str:
+    # Where there is none, the phase fails and says so.
+    return next((name for name in ("clang++-14", "clang++") if shutil.which(name)), "clang++-14")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog=os.environ.get("DBX_PROGRAM", "run_tests.py"),
+                                     description="Builds and runs all tests; ends with 'N passed, M failed'.")
+    parser.add_argument("--quick", action="store_true", help="without slow tests, sanitisers, the other compiler")
+    parser.add_argument("--only", metavar="WORD", help="only the phases whose name contains WORD")
+    parser.add_argument("--list", action="store_true", help="print the phases and leave")
+    arguments = parser.parse_args()
+    phases = plan(arguments.quick)
+    if arguments.only:
+        phases = [p for p in phases if arguments.only in p.name]
+        if not phases:
+            parser.error(f"no phase is called '{arguments.only}'; the phases are: "
+                         + ", ".join(p.name for p in plan(arguments.quick)))
+    if arguments.list:
+        print("\n".join(f"{p.name}: {shlex.join(p.command)}" for p in phases))
+        return 0
+    total, failed_phases, start = Count(), [], time.monotonic()
+    for number, phase in enumerate(phases, 1):
+        if phase.needs in failed_phases:
+            print(f"[{number}/{len(phases)}] {phase.name}: skipped, because '{phase.needs}' failed", flush=True)
+            failed_phases.append(phase.name)
+            continue
+        print(f"[{number}/{len(phases)}] {phase.name} ...", flush=True)
+        phase_start = time.monotonic()
+        count, reason = run_phase(phase)
+        total.passed += count.passed
+        total.failed += count.failed
+        if reason:
+            failed_phases.append(phase.name)
+            print(reason)
+        verdict = "FAILED" if reason else "ok"
+        print(f"[{number}/{len(phases)}] {phase.name}: {verdict}, {count.passed} passed, {count.failed} failed, "
+              f"{clock(time.monotonic() - phase_start)} ({clock(time.monotonic() - start)} in all)", flush=True)
+    if failed_phases:
+        print("failed: " + ", ".join(failed_phases))
+    print(f"{total.passed} passed, {total.failed} failed")
+    return 1 if total.failed else 0
+
+
+if __name__ == "__main__":
+    # A terminated run ends its phase's processes on the way out.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        print("interrupted")
+        sys.exit(130)

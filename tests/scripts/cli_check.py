@@ -1,0 +1,365 @@
+#!/usr/bin/env python3
+"""Bad input on a real ./rundb-all: one clear line, the right exit status, nothing created, nothing touched.
+
+Run by test.sh; prints a line per failure and 'N passed, M failed'. The expected statuses are the tables below:
+0 ok, 2 usage, 3 corrupt, 4 I/O, 5 no space or memory, 6 mismatch, 7 failed check.
+"""
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from typing import Callable
+
+REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BINARY = os.path.abspath(os.environ.get("DBX_BINARY", os.path.join(REPOSITORY, "rundb-all")))
+TIMEOUT_SECONDS = 60
+
+SMALL = ["--workload=YCSB", "--synth_table_size=500", "--thread_cnt=2", "--max_txns_per_thread=400"]
+TAURUS = ["--cc=NO_WAIT", "--log=LOG_TAURUS", "--log_type=LOG_DATA", "--num_logger=2", *SMALL]
+SERIAL = ["--cc=NO_WAIT", "--log=LOG_SERIAL", "--log_type=LOG_COMMAND", *SMALL]
+
+# Flags that are refused before anything happens: exit status 2, and the words the line must hold.
+USAGE = (
+    ("UnknownLongFlag", ["--nix"], ["nix"]),
+    ("UnknownShortFlag", ["-Q5"], ["-Q5"]),
+    ("PositionalArgument", ["nix"], ["nix"]),
+    ("NumberWithRest", ["-t4x"], ["THREAD_CNT"]),
+    ("NumberMissing", ["-t"], ["THREAD_CNT"]),
+    ("NumberBelowRange", ["-t0"], ["THREAD_CNT"]),
+    ("NumberNegative", ["--log_limit=-1"], ["LOG_LIMIT"]),
+    ("NumberOverflows", ["--seed=99999999999999999999999"], ["SEED"]),
+    ("TooManyLogs", ["--log=LOG_TAURUS", "-Ln17"], ["NUM_LOGGER"]),
+    ("RealAboveRange", ["-r1.5"], ["READ_PERC"]),
+    ("RealNotANumber", ["-znan"], ["ZIPF_THETA"]),
+    ("SharesDoNotMakeOne", ["-r0.9", "-w0.9"], ["READ_PERC", "WRITE_PERC"]),
+    ("BadDuration", ["--seconds=soon"], ["SECONDS"]),
+    ("UnknownCc", ["--cc=NIX"], ["CC_ALG", "NO_WAIT", "SILO"]),
+    ("CcNotBuiltYet", ["--cc=MVCC"], ["not built"]),
+    ("UnknownScheme", ["--log=LOG_NIX"], ["LOG_ALGORITHM", "LOG_TAURUS"]),
+    ("UnknownWorkload", ["--workload=TPCE"], ["WORKLOAD", "TPCC"]),
+    ("SiloHasNoLockTable", ["--cc=SILO", "--use_locktable=1", "--log=LOG_NO"], ["USE_LOCKTABLE"]),
+    ("SerialHasOneStream", ["--log=LOG_SERIAL", "-Ln4"], ["LOG_TAURUS"]),
+    ("FractionForPsnFlushFreq", ["-Tp0.5"], ["-Tm"]),
+    ("TheSameSwitchTwice", ["-t1", "--thread_cnt=2"], ["THREAD_CNT"]),
+    ("RunNumberWithoutRecovery", ["--run=1"], ["-Lr1"]),
+    ("OverwriteInRecovery", ["-Lr1", "--log_overwrite"], ["log_overwrite"]),
+    ("TheSameDirectoryTwice", ["--log=LOG_TAURUS", "--log_dir=logs,logs"], ["twice"]),
+    ("DisksContradictDirectories", ["--log=LOG_TAURUS", "-LD3", "--log_dir=a,b"], ["-LD3"]),
+)
+
+QUESTIONS = (("Help", ["-h"]), ("LongHelp", ["--help"]), ("List", ["--list"]), ("Effective", ["-S"]),
+             ("Version", ["--version"]))
+
+# Flags that contradict a log (TAURUS above): exit status 6, and the switch that the line must name.
+CONTRADICTIONS = (
+    ("OtherCc", ["--cc=SILO"], "CC_ALG"),
+    ("OtherScheme", ["--log=LOG_SERIAL"], "LOG_ALGORITHM"),
+    ("OtherPayload", ["--log_type=LOG_COMMAND"], "LOG_TYPE"),
+    ("OtherLogCount", ["--num_logger=3"], "NUM_LOGGER"),
+    ("OtherWorkload", ["--workload=TPCC"], "WORKLOAD"),
+    ("OtherTableSize", ["--synth_table_size=501"], "SYNTH_TABLE_SIZE"),
+    ("OtherSeed", ["--seed=77"], "SEED"),
+)
+
+
+class Failed(Exception):
+    pass
+
+
+def rundb(arguments: list[str], cwd: str) -> subprocess.CompletedProcess:
+    return subprocess.run([BINARY, *arguments], cwd=cwd, capture_output=True, text=True, stdin=subprocess.DEVNULL,
+                          timeout=TIMEOUT_SECONDS)
+
+
+def expect(done: subprocess.CompletedProcess, status: int, words=()) -> None:
+    """The status, and for an error exactly one line that begins with 'error: ' and holds the words."""
+    said = done.stderr.strip()
+    if done.returncode != status:
+        raise Failed(f"exit status {done.returncode} instead of {status}: {said or done.stdout.strip()[-200:]}")
+    errors = [line for line in said.splitlines() if line.startswith("error: ")]
+    if status != 0 and len(errors) != 1:
+        raise Failed(f"not one line 'error: ...' but: {said}")
+    lacking = [word for word in words if word not in (errors or [""])[0]]
+    if lacking:
+        raise Failed(f"the line lacks {lacking}: {said}")
+
+
+def snapshot(directory: str) -> dict[str, str]:
+    """Every file below with its digest, every directory with ''."""
+    found = {}
+    for folder, folders, files in os.walk(directory):
+        for name in folders:
+            found[os.path.join(folder, name)] = ""
+        for name in files:
+            path = os.path.join(folder, name)
+            with open(path, "rb") as file:
+                found[path] = hashlib.sha256(file.read()).hexdigest()
+    return found
+
+
+def crc32c(data: bytes) -> int:
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = (crc >> 1) ^ (0x82F63B78 if crc & 1 else 0)
+    return crc ^ 0xFFFFFFFF
+
+
+HEADER_BYTES = 4096  # two copies lead a log file (logging/README.md)
+VERSION_OFFSET, CRC_OFFSET = 8, 12
+
+
+def set_version(path: str, version: int) -> None:
+    """Both header copies claim another version, with right checksums."""
+    with open(path, "r+b") as file:
+        copy = bytearray(file.read(HEADER_BYTES))
+        struct.pack_into("<II", copy, VERSION_OFFSET, version, 0)
+        struct.pack_into("<I", copy, CRC_OFFSET, crc32c(bytes(copy)))
+        file.seek(0)
+        file.write(copy * 2)
+
+
+def flip(path: str, *offsets: int) -> None:
+    with open(path, "r+b") as file:
+        for offset in offsets:
+            file.seek(offset)
+            byte = file.read(1)[0]
+            file.seek(offset)
+            file.write(bytes([byte ^ 0x40]))
+
+
+def cut(path: str, size: int) -> None:
+    os.truncate(path, size)
+
+
+def logs_of(directory: str, run: int = 1) -> list[str]:
+    folder = os.path.join(directory, f"run-{run:04d}")
+    return [os.path.join(folder, name) for name in sorted(os.listdir(folder))]
+
+
+@dataclass
+class Damage:
+    """What is done to a copy of a run's logs, and what recovery must say to it."""
+
+    name: str
+    base: str  # "taurus" or "serial"
+    act: Callable[[str], None]
+    status: int
+    arguments: tuple = ()
+
+
+DAMAGES = (
+    Damage("NothingIsWrong", "taurus", lambda d: None, 0),
+    Damage("AnotherThreadCountIsFine", "taurus", lambda d: None, 0, ("--thread_cnt=3",)),
+    Damage("OneHeaderCopyDamagedIsRepaired", "taurus", lambda d: flip(logs_of(d)[0], 100), 0),
+    Damage("BothHeaderCopiesDamaged", "taurus", lambda d: flip(logs_of(d)[0], 100, HEADER_BYTES + 100), 3),
+    Damage("BothMagicsDamaged", "taurus", lambda d: flip(logs_of(d)[1], 0, HEADER_BYTES), 3),
+    Damage("CutInsideTheHeader", "taurus", lambda d: cut(logs_of(d)[1], 1000), 3),
+    Damage("EmptyFile", "taurus", lambda d: cut(logs_of(d)[0], 0), 3),
+    Damage("OtherVersion", "taurus", lambda d: set_version(logs_of(d)[0], 99), 6),
+    Damage("FirstLogMissing", "taurus", lambda d: os.unlink(logs_of(d)[0]), 6),
+    Damage("LastLogMissing", "taurus", lambda d: os.unlink(logs_of(d)[1]), 6),
+    Damage("AllLogsMissing", "taurus", lambda d: [os.unlink(p) for p in logs_of(d)], 6),
+    Damage("LogsSwapped", "taurus", lambda d: swap(*logs_of(d)), 6),
+    Damage("LogOfAnotherRun", "taurus", lambda d: shutil.copy(logs_of(d, 2)[1], logs_of(d, 1)[1]), 6, ("--run=1",)),
+    Damage("RunNotThere", "taurus", lambda d: None, 6, ("--run=99",)),
+    Damage("NoRunAtAll", "taurus", lambda d: [shutil.rmtree(os.path.join(d, n)) for n in os.listdir(d)], 4),
+    Damage("DurableBytesDamaged", "serial", lambda d: flip(logs_of(d)[0], 2 * HEADER_BYTES + 4500), 3),
+    Damage("DurableBytesDamagedInOneOfTwo", "taurus", lambda d: flip(logs_of(d)[0], 2 * HEADER_BYTES + 4500), 3),
+)
+
+
+def swap(one: str, other: str) -> None:
+    os.rename(one, one + ".x")
+    os.rename(other, one)
+    os.rename(one + ".x", other)
+
+
+class Checks:
+    """One method per group; each yields (name, callable)."""
+
+    def __init__(self, root: str):
+        self.root_ = root
+        self.bases_: dict[str, str] = {}
+
+    def fresh(self, name: str) -> str:
+        return tempfile.mkdtemp(prefix=f"{name}-", dir=self.root_)
+
+    def base(self, name: str) -> str:
+        """A directory with two finished runs, made once."""
+        if name not in self.bases_:
+            directory = self.fresh(f"base-{name}")
+            for seed in (1, 2):
+                arguments = TAURUS if name == "taurus" else SERIAL
+                expect(rundb([*arguments, f"--log_dir={directory}", f"--seed={seed}", "--verify"], self.root_), 0)
+            self.bases_[name] = directory
+        return self.bases_[name]
+
+    def copy(self, name: str) -> str:
+        directory = self.fresh(name)
+        shutil.copytree(self.base(name), directory, dirs_exist_ok=True)
+        return directory
+
+    def usage(self):
+        for name, arguments, words in USAGE:
+            yield name, lambda a=arguments, w=words: self._refused(a, w)
+
+    def _refused(self, arguments: list[str], words: list[str]) -> None:
+        directory = self.fresh("usage")
+        expect(rundb(arguments, directory), 2, words)
+        if os.listdir(directory):
+            raise Failed(f"it created {os.listdir(directory)}")
+
+    def questions(self):
+        for name, arguments in QUESTIONS:
+            yield name, lambda a=arguments: self._answered(a)
+
+    def _answered(self, arguments: list[str]) -> None:
+        directory = self.fresh("question")
+        done = rundb(arguments, directory)
+        expect(done, 0)
+        if not done.stdout.strip() or os.listdir(directory):
+            raise Failed("no answer, or files were created")
+
+    def contradictions(self):
+        for name, arguments, switch in CONTRADICTIONS:
+            yield name, lambda a=arguments, s=switch: self._recovery("taurus", lambda d: None, 6, a, [s])
+
+    def damages(self):
+        for damage in DAMAGES:
+            yield damage.name, lambda d=damage: self._recovery(d.base, d.act, d.status, list(d.arguments))
+
+    def _recovery(self, base: str, act: Callable, status: int, arguments: list[str], words=()) -> None:
+        """Recovery says `status`, and whatever it says, it changes nothing."""
+        directory = self.copy(base)
+        if "--run=" not in " ".join(arguments):
+            shutil.rmtree(os.path.join(directory, "run-0002"))
+        act(directory)
+        before = snapshot(directory)
+        expect(rundb(["-Lr1", f"--log_dir={directory}", "--verify", *arguments], self.root_), status, words)
+        if snapshot(directory) != before:
+            raise Failed("recovery changed the log directory")
+
+    def directories(self):
+        missing = os.path.join(self.root_, "missing")
+        plain = os.path.join(self.root_, "plain")
+        with open(plain, "w", encoding="utf-8") as file:
+            file.write("no directory")
+        yield "RunIntoMissingDirectory", lambda: self._unusable(missing, 4)
+        yield "RunIntoAFile", lambda: self._unusable(plain, 4)
+        yield "RunIntoProc", lambda: self._unusable("/proc", 4)
+        yield "RecoverFromMissingDirectory", lambda: expect(rundb(["-Lr1", f"--log_dir={missing}"], self.root_), 4)
+        yield "JsonIntoMissingDirectory", lambda: expect(
+            rundb([*SMALL, f"--json={missing}/result.json"], self.root_), 4, [missing])
+        yield "RunIntoReadOnlyFileSystem", lambda: self._mounted("ro", 4)
+        yield "RunIntoFullFileSystem", lambda: self._mounted("size=2m", 5)
+
+    def _unusable(self, directory: str, status: int) -> None:
+        existed = os.path.exists(directory)
+        expect(rundb([*TAURUS, f"--log_dir={directory}"], self.root_), status, [directory])
+        if os.path.exists(directory) != existed:
+            raise Failed("it made the directory")
+
+    def _mounted(self, options: str, status: int) -> None:
+        """In a mount namespace of its own; where the machine refuses one, the check is left out."""
+        directory = self.fresh("mounted")
+        line = f'mount -t tmpfs -o {options} tmpfs "{directory}" && exec "$@"'
+        prefix = ["unshare", "-m" if os.geteuid() == 0 else "-rm", "sh", "-c", line, "sh"]
+        if subprocess.run([*prefix, "true"], capture_output=True).returncode != 0:
+            return
+        arguments = [*TAURUS, "--log_limit=64M", "--max_txns_per_thread=200000", f"--log_dir={directory}"]
+        done = subprocess.run([*prefix, BINARY, *arguments], capture_output=True, text=True, cwd=self.root_,
+                              stdin=subprocess.DEVNULL, timeout=TIMEOUT_SECONDS)
+        expect(done, status, [directory])
+
+    def runs(self):
+        yield "OlderRunStaysAsItWas", self._older_run
+        yield "OverwriteDeletesOlderRuns", self._overwrite
+        yield "InterruptEndsTheRunCleanly", self._interrupt
+        yield "LogLimitEndsTheRunCleanly", self._log_limit
+
+    def _older_run(self) -> None:
+        directory = self.copy("taurus")
+        before = snapshot(directory)
+        expect(rundb([*TAURUS, f"--log_dir={directory}"], self.root_), 0)
+        after = snapshot(directory)
+        if any(after.get(path) != digest for path, digest in before.items()) or len(after) <= len(before):
+            raise Failed("an older run was touched, or no new one was made")
+
+    def _overwrite(self) -> None:
+        directory = self.copy("taurus")
+        expect(rundb([*TAURUS, f"--log_dir={directory}", "--log_overwrite"], self.root_), 0)
+        runs = sorted(os.listdir(directory))
+        if runs != ["run-0003"]:
+            raise Failed(f"after --log_overwrite there are {runs}")
+
+    def _interrupt(self) -> None:
+        directory = self.fresh("interrupt")
+        endless = [a for a in TAURUS if "max_txns" not in a] + ["--seconds=30", "--log_limit=1G", "--verify"]
+        child = subprocess.Popen([BINARY, *endless, f"--log_dir={directory}"], cwd=self.root_, text=True,
+                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        time.sleep(1.0)
+        child.send_signal(signal.SIGINT)
+        try:
+            stdout, stderr = child.communicate(timeout=20)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            raise Failed("SIGINT did not end it within 20 s") from None
+        expect(subprocess.CompletedProcess([], child.returncode, stdout, stderr), 0)
+        if "[summary]" not in stdout or "stopped by a signal" not in stdout:
+            raise Failed("no summary that names the signal")
+        self._recovers_with(directory, "b")
+
+    def _log_limit(self) -> None:
+        directory = self.fresh("limit")
+        endless = [a for a in TAURUS if "max_txns" not in a] + ["--seconds=30", "--log_limit=4M", "--verify"]
+        done = rundb([*endless, f"--log_dir={directory}"], self.root_)
+        expect(done, 0)
+        if "log limit" not in done.stdout:
+            raise Failed("it does not say that it stopped at the log limit")
+        self._recovers_with(directory, "b")
+
+    def _recovers_with(self, directory: str, check: str) -> None:
+        done = rundb(["-Lr1", f"--log_dir={directory}", "--verify"], self.root_)
+        expect(done, 0)
+        verified = next((line for line in done.stdout.splitlines() if line.startswith("verified:")), "")
+        if check not in verified.replace("verified:", "").replace(" ", "").split(","):
+            raise Failed(f"check {check} was not made: {verified or 'no line verified:'}")
+
+    def all(self):
+        for group in (self.usage, self.questions, self.directories, self.runs, self.contradictions, self.damages):
+            yield from group()
+
+
+def main() -> int:
+    if not os.access(BINARY, os.X_OK):
+        print(f"error: {BINARY} is missing; build it with `make rundb-all`")
+        return 2
+    passed = failed = 0
+    os.makedirs(os.path.join(REPOSITORY, "build"), exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="cli-", dir=os.path.join(REPOSITORY, "build")) as root:
+        for name, check in Checks(root).all():
+            try:
+                check()
+                passed += 1
+            except Failed as reason:
+                failed += 1
+                print(f"FAILED {name}: {reason}", flush=True)
+            except subprocess.TimeoutExpired:
+                failed += 1
+                print(f"FAILED {name}: no end after {TIMEOUT_SECONDS} s", flush=True)
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
