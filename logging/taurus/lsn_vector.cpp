@@ -57,32 +57,29 @@ __attribute__((target("avx2"))) uint32_t ExceedsAvx2(const uint64_t* lv, const u
 }
 constexpr LsnVectorOps kAvx2 = {RaiseAvx2, StoreAvx2, ExceedsAvx2, "avx2"};
 
-__attribute__((target("avx512f"))) __mmask8 Lanes(size_t n) {
-  return static_cast<__mmask8>(n >= 8 ? 0xFF : (1u << n) - 1);
-}
+// Whole vectors of eight only: masked stores are not forwarded to the loads that follow.
 __attribute__((target("avx512f"))) void RaiseAvx512(uint64_t* lv, const uint64_t* shared, size_t n) {
-  for (size_t j = 0; j < n; j += 8) {
-    const __mmask8 lanes = Lanes(n - j);
-    const __m512i a = _mm512_maskz_loadu_epi64(lanes, lv + j);
-    const __m512i b = _mm512_maskz_loadu_epi64(lanes, shared + j);
-    _mm512_mask_storeu_epi64(lv + j, lanes, _mm512_maskz_max_epu64(lanes, a, b));
+  size_t j = 0;
+  for (; j + 8 <= n; j += 8) {
+    const __m512i a = _mm512_loadu_si512(lv + j);
+    const __m512i b = _mm512_loadu_si512(shared + j);
+    _mm512_storeu_si512(lv + j, _mm512_maskz_max_epu64(0xFF, a, b));
   }
+  RaiseAvx2(lv + j, shared + j, n - j);
 }
 __attribute__((target("avx512f"))) void StoreAvx512(uint64_t* shared, const uint64_t* lv, size_t n) {
-  for (size_t j = 0; j < n; j += 8) {
-    const __mmask8 lanes = Lanes(n - j);
-    _mm512_mask_storeu_epi64(shared + j, lanes, _mm512_maskz_loadu_epi64(lanes, lv + j));
-  }
+  size_t j = 0;
+  for (; j + 8 <= n; j += 8) _mm512_storeu_si512(shared + j, _mm512_loadu_si512(lv + j));
+  StoreAvx2(shared + j, lv + j, n - j);
 }
 __attribute__((target("avx512f"))) uint32_t ExceedsAvx512(const uint64_t* lv, const uint64_t* shared, size_t n) {
+  size_t j = 0;
   uint32_t mask = 0;
-  for (size_t j = 0; j < n; j += 8) {
-    const __mmask8 lanes = Lanes(n - j);
-    const __m512i a = _mm512_maskz_loadu_epi64(lanes, lv + j);
-    const __m512i b = _mm512_maskz_loadu_epi64(lanes, shared + j);
-    mask |= static_cast<uint32_t>(_mm512_cmpgt_epu64_mask(a, b)) << j;
+  for (; j + 8 <= n; j += 8) {
+    const __mmask8 greater = _mm512_cmpgt_epu64_mask(_mm512_loadu_si512(lv + j), _mm512_loadu_si512(shared + j));
+    mask |= static_cast<uint32_t>(greater) << j;
   }
-  return mask;
+  return mask | (ExceedsAvx2(lv + j, shared + j, n - j) << j);
 }
 constexpr LsnVectorOps kAvx512 = {RaiseAvx512, StoreAvx512, ExceedsAvx512, "avx512"};
 
@@ -92,7 +89,7 @@ const LsnVectorOps* lsn_vector_ops = &kScalar;
 
 std::string SelectLsnVectorOps(const std::string& simd) {
   const bool has_avx2 = __builtin_cpu_supports("avx2");
-  const bool has_avx512 = __builtin_cpu_supports("avx512f");
+  const bool has_avx512 = has_avx2 && __builtin_cpu_supports("avx512f");
   if (simd == "avx512" && !has_avx512) throw Error(ExitStatus::kUsage, "--simd=avx512: this machine has no AVX-512; use --simd=auto");
   if (simd == "avx2" && !has_avx2) throw Error(ExitStatus::kUsage, "--simd=avx2: this machine has no AVX2; use --simd=auto");
   if (simd == "scalar") {
