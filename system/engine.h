@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "system/log_files.h"
 #include "system/options.h"
 #include "system/result.h"
 
@@ -17,10 +18,10 @@ class Engine {
   virtual ~Engine() = default;
 
   // Load the workload, run it, harden and acknowledge everything, write RUN_END.
-  virtual RunResult Run(const Options& options) = 0;
+  virtual RunResult Run(const Options& options, LogStorage& storage) = 0;
 
   // Load the workload afresh, recover the newest (or the chosen) run over it, verify if asked.
-  virtual RecoveryResult Recover(const Options& options) = 0;
+  virtual RecoveryResult Recover(const Options& options, LogStorage& storage) = 0;
 };
 
 }  // namespace dbx

@@ -82,7 +82,22 @@ uint64_t SchemaHash(const Database& database) {
   return hash;
 }
 
-NewLogFiles CreateLogFiles(const Options& options, const LogTraits& traits, uint64_t schema_hash) {
+RunIdentity IdentityOf(const Options& options, const LogTraits& traits, uint64_t schema_hash) {
+  RunIdentity identity;
+  identity.database_id = RandomId();
+  identity.run_id = RandomId();
+  identity.scheme = SchemeOf(traits);
+  identity.payload = PayloadOf(traits);
+  identity.log_count = options.num_logger;
+  identity.ring_bytes = options.log_buffer_size;
+  identity.schema_hash = schema_hash;
+  identity.config = IdentityText(options);
+  return identity;
+}
+
+namespace {
+
+NewLogFiles CreateFiles(const Options& options, const LogTraits& traits, uint64_t schema_hash) {
   const uint32_t logs = options.num_logger;
   NewRunOptions run_options;
   run_options.log_count = logs;
@@ -91,16 +106,7 @@ NewLogFiles CreateLogFiles(const Options& options, const LogTraits& traits, uint
   run_options.overwrite = options.log_overwrite;
   const RunFiles files = CreateRun(options.log_dirs, run_options);
 
-  RunIdentity identity;
-  identity.database_id = RandomId();
-  identity.run_id = RandomId();
-  identity.scheme = SchemeOf(traits);
-  identity.payload = PayloadOf(traits);
-  identity.log_count = logs;
-  identity.ring_bytes = options.log_buffer_size;
-  identity.schema_hash = schema_hash;
-  identity.config = IdentityText(options);
-
+  const RunIdentity identity = IdentityOf(options, traits, schema_hash);
   DeviceOptions device_options = DeviceOptionsOf(options);
   NewLogFiles result;
   result.run_number = files.number;
@@ -118,7 +124,7 @@ NewLogFiles CreateLogFiles(const Options& options, const LogTraits& traits, uint
   return result;
 }
 
-OldLogFiles OpenLogFiles(const Options& options) {
+OldLogFiles OpenFiles(const Options& options) {
   const RunFiles files = FindRun(options.log_dirs, options.run);
   OldLogFiles logs;
   logs.run_number = files.number;
@@ -130,6 +136,21 @@ OldLogFiles OpenLogFiles(const Options& options) {
   }
   CheckSameRun(logs.headers, logs.paths);
   return logs;
+}
+
+class Files : public LogStorage {
+ public:
+  NewLogFiles Create(const Options& options, const LogTraits& traits, uint64_t schema_hash) override {
+    return CreateFiles(options, traits, schema_hash);
+  }
+  OldLogFiles Open(const Options& options) override { return OpenFiles(options); }
+};
+
+}  // namespace
+
+LogStorage& FileLogStorage() {
+  static Files files;
+  return files;
 }
 
 void CheckLogsMatch(const OldLogFiles& logs, const LogTraits& traits, uint64_t schema_hash) {

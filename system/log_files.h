@@ -8,6 +8,7 @@
 
 #include "logging/contract.h"
 #include "logging/device/block_device.h"
+#include "logging/file_header.h"
 #include "logging/format.h"
 #include "logging/log_set.h"
 #include "storage/database.h"
@@ -26,19 +27,34 @@ struct NewLogFiles {
   std::vector<LogDirectoryInfo> directories;
 };
 
-// Makes the run's directories and preallocated files, with durable headers. `traits` says what they will hold.
-NewLogFiles CreateLogFiles(const Options& options, const LogTraits& traits, uint64_t schema_hash);
 
 struct OldLogFiles {
   uint32_t run_number = 0;
   std::vector<std::unique_ptr<BlockDevice>> devices;  // by log index
   std::vector<format::FileHeader> headers;
   std::vector<std::string> paths;
+  // The logs' bytes, where there are no files to read them from again; else empty.
+  std::vector<std::vector<std::byte>> images;
   std::vector<LogDirectoryInfo> directories;
 };
 
-// Opens the run that the options choose and checks that its logs belong together.
-OldLogFiles OpenLogFiles(const Options& options);
+// Where runs keep their logs: files (the product), or memory that forgets what was not synced (tests).
+class LogStorage {
+ public:
+  virtual ~LogStorage() = default;
+
+  // A new run's logs, with durable headers. `traits` says what they will hold.
+  virtual NewLogFiles Create(const Options& options, const LogTraits& traits, uint64_t schema_hash) = 0;
+
+  // The logs of the run that the options choose; they belong together.
+  virtual OldLogFiles Open(const Options& options) = 0;
+};
+
+// Under the directories of the options, as logging/log_directory.h says.
+LogStorage& FileLogStorage();
+
+// The parts of a header that the options decide.
+RunIdentity IdentityOf(const Options& options, const LogTraits& traits, uint64_t schema_hash);
 
 // That these logs were written by a scheme with `traits`, over a database with this schema.
 void CheckLogsMatch(const OldLogFiles& logs, const LogTraits& traits, uint64_t schema_hash);

@@ -49,7 +49,7 @@ inline void TakeSummary(const ReplaySummary& summary, RecoveryResult& result) {
 
 // R: the scheme's recovery (logging/NAME/NAME_recovery.h).
 template <class R, class WorkloadT>
-RecoveryResult RunRecovery(const Options& options, const LogTraits& traits, WorkloadT& workload) {
+RecoveryResult RunRecovery(const Options& options, LogStorage& storage, const LogTraits& traits, WorkloadT& workload) {
   RecoveryResult result;
   uint64_t lap = Clock::NowTicks();
   const auto lap_seconds = [&lap] {
@@ -57,7 +57,7 @@ RecoveryResult RunRecovery(const Options& options, const LogTraits& traits, Work
     return Clock::ToSeconds(lap - begin);
   };
 
-  const OldLogFiles logs = OpenLogFiles(options);
+  const OldLogFiles logs = storage.Open(options);
   result.run_number = logs.run_number;
   result.directories = logs.directories;
   result.threads = options.thread_cnt;

@@ -25,8 +25,8 @@ namespace dbx {
 template <class Cc, class Log, class WorkloadT>
 class Run {
  public:
-  Run(const Options& options, WorkloadT& workload)
-      : options_(options), workload_(workload),
+  Run(const Options& options, LogStorage& storage, WorkloadT& workload)
+      : options_(options), storage_(storage), workload_(workload),
         database_(Cc::RowMetaBytes(Log::meta_bytes(options.num_logger)), options.thread_cnt),
         epochs_(options.thread_cnt) {}
 
@@ -52,7 +52,7 @@ class Run {
   void OpenLogs() {
     uint64_t run_id = 0;
     if constexpr (Log::kTraits.logs) {
-      NewLogFiles files = CreateLogFiles(options_, Log::kTraits, SchemaHash(database_));
+      NewLogFiles files = storage_.Create(options_, Log::kTraits, SchemaHash(database_));
       run_id = files.run_id;
       result_.run_number = files.run_number;
       result_.directories = files.directories;
@@ -178,6 +178,7 @@ class Run {
   }
 
   const Options& options_;
+  LogStorage& storage_;
   WorkloadT& workload_;
   RunResult result_;
   Database database_;

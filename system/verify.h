@@ -19,6 +19,7 @@
 #include "system/ack_file.h"
 #include "system/log_files.h"
 #include "system/options.h"
+#include "system/workloads.h"
 #include "tests/reference/reference_replay.h"
 
 namespace dbx {
@@ -48,11 +49,12 @@ std::string VerifyRecovery(const Options& options, const OldLogFiles& logs, cons
     throw Error(ExitStatus::kInternal, "verification d failed: " + *what);
   }
   {
-    const reference::ReferenceLogs reference_logs = reference::ReadLogs(logs.paths);
+    const reference::ReferenceLogs reference_logs =
+        logs.images.empty() ? reference::ReadLogs(logs.paths) : reference::ReadLogs(logs.images);
     const reference::RecoveredSet set = reference::Recover(reference_logs);
     if (!set.damage.empty()) throw Error(ExitStatus::kInternal, "verification a failed: " + set.damage);
     CheckSameSet(ids, set.txn_ids);
-    WorkloadT fresh(workload.config());
+    auto fresh = MakeWorkload<WorkloadT>(options);
     Database expected(0, options.thread_cnt);
     fresh.CreateTables(expected);
     fresh.Load(expected, options.seed, options.thread_cnt);

@@ -1,7 +1,8 @@
 // The workloads by name: options become a workload's own configuration here, and nowhere else.
 #pragma once
 
-#include "base/check.h"
+#include <type_traits>
+
 #include "benchmarks/test/test_workload.h"
 #include "benchmarks/tpcc/tpcc.h"
 #include "benchmarks/ycsb/ycsb.h"
@@ -45,23 +46,33 @@ inline TestConfig TestConfigOf(const Options& options) {
   return config;
 }
 
+template <class WorkloadT>
+WorkloadT MakeWorkload(const Options& options) {
+  if constexpr (std::is_same_v<WorkloadT, Ycsb>) {
+    return Ycsb(YcsbConfigOf(options));
+  } else if constexpr (std::is_same_v<WorkloadT, Tpcc>) {
+    return Tpcc(TpccConfigOf(options));
+  } else {
+    return TestWorkload(TestConfigOf(options));
+  }
+}
+
 // Calls `use(workload)` with the workload that the options name, and returns its result.
 template <class Use>
 auto WithWorkload(const Options& options, Use&& use) {
+  const auto with = [&]<class WorkloadT>(std::type_identity<WorkloadT>) {
+    auto workload = MakeWorkload<WorkloadT>(options);
+    return use(workload);
+  };
   switch (options.workload) {
-    case WorkloadKind::kYcsb: {
-      Ycsb workload(YcsbConfigOf(options));
-      return use(workload);
-    }
-    case WorkloadKind::kTpcc: {
-      Tpcc workload(TpccConfigOf(options));
-      return use(workload);
-    }
+    case WorkloadKind::kYcsb:
+      return with(std::type_identity<Ycsb>());
+    case WorkloadKind::kTpcc:
+      return with(std::type_identity<Tpcc>());
     case WorkloadKind::kTest:
       break;
   }
-  TestWorkload workload(TestConfigOf(options));
-  return use(workload);
+  return with(std::type_identity<TestWorkload>());
 }
 
 }  // namespace dbx

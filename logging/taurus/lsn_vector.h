@@ -5,7 +5,7 @@
 // stored whole, and what a concurrent change would make of the result is the caller's to allow (it is
 // conservative: elements only grow, and each value ever seen was a real LSN).
 //
-// One or two elements are handled in place; more go to the widest instruction set of the machine, chosen once by
+// Up to four elements are handled in place, which measures best; more go to the widest instruction set of the machine, chosen once by
 // SelectLsnVectorOps. All paths give equal results and are tested against each other.
 #pragma once
 
@@ -44,7 +44,7 @@ inline void Store(uint64_t& element, uint64_t value) {
 
 // lv = ElemWiseMax(lv, shared)
 inline void Raise(uint64_t* lv, const uint64_t* shared, size_t n) {
-  if (n > 2) return lsn_vector_ops->raise(lv, shared, n);
+  if (n > 4) return lsn_vector_ops->raise(lv, shared, n);
   for (size_t j = 0; j < n; ++j) {
     const uint64_t value = Load(shared[j]);
     if (value > lv[j]) lv[j] = value;
@@ -53,13 +53,13 @@ inline void Raise(uint64_t* lv, const uint64_t* shared, size_t n) {
 
 // shared = lv, where the caller is the only writer and lv covers what shared held.
 inline void StoreShared(uint64_t* shared, const uint64_t* lv, size_t n) {
-  if (n > 2) return lsn_vector_ops->store(shared, lv, n);
+  if (n > 4) return lsn_vector_ops->store(shared, lv, n);
   for (size_t j = 0; j < n; ++j) Store(shared[j], lv[j]);
 }
 
 // shared = ElemWiseMax(shared, lv) among concurrent raisers: compare-and-swap, element by element.
 inline void RaiseShared(uint64_t* shared, const uint64_t* lv, size_t n) {
-  if (n > 2 && lsn_vector_ops->exceeds(lv, shared, n) == 0) return;
+  if (n > 4 && lsn_vector_ops->exceeds(lv, shared, n) == 0) return;
   for (size_t j = 0; j < n; ++j) {
     uint64_t seen = Load(shared[j]);
     while (seen < lv[j] && !std::atomic_ref<uint64_t>(shared[j]).compare_exchange_weak(seen, lv[j])) {
@@ -69,7 +69,7 @@ inline void RaiseShared(uint64_t* shared, const uint64_t* lv, size_t n) {
 
 // Bit j: lv[j] > bound[j].
 inline uint32_t Exceeds(const uint64_t* lv, const uint64_t* shared_bound, size_t n) {
-  if (n > 2) return lsn_vector_ops->exceeds(lv, shared_bound, n);
+  if (n > 4) return lsn_vector_ops->exceeds(lv, shared_bound, n);
   uint32_t mask = 0;
   for (size_t j = 0; j < n; ++j) mask |= uint32_t{lv[j] > Load(shared_bound[j])} << j;
   return mask;
