@@ -5,9 +5,12 @@
 
 #include <type_traits>
 
+#include "concurrency_control/lock_table.h"
 #include "concurrency_control/no_wait.h"
+#include "concurrency_control/row_locks.h"
 #include "concurrency_control/silo.h"
 #include "logging/none/no_log.h"
+#include "logging/payload.h"
 #include "logging/serial/serial_log.h"
 #include "logging/taurus/taurus_log.h"
 #include "system/configured.h"

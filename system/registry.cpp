@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
 
 #include "base/check.h"
 #include "base/error.h"
@@ -12,9 +13,22 @@ namespace {
 
 // How to build a binary that holds the pair.
 std::string BuildHint(const PairName& name) {
-  std::string hint = fmt::format("make CC_ALG={} USE_LOCKTABLE={:d} LOG_ALGORITHM={}", name.cc, name.use_locktable, name.log);
+  std::string hint =
+      fmt::format("make CC_ALG={} USE_LOCKTABLE={:d} LOG_ALGORITHM={}", name.cc, name.use_locktable, name.log);
   if (!name.log_type.empty()) hint += " LOG_TYPE=" + name.log_type;
   return hint;
+}
+
+// The rules that refuse pairs, each ending in the fix. configured_pair.h asserts the same of the types.
+void RefuseByRule(Registry& registry) {
+  for (const char* log : {"LOG_NO", "LOG_SERIAL", "LOG_TAURUS"}) {
+    for (const char* log_type : {"LOG_DATA", "LOG_COMMAND"}) {
+      const bool logs = std::string_view(log) != "LOG_NO";
+      if (!logs && std::string_view(log_type) != "LOG_DATA") continue;
+      registry.Refuse({"SILO", true, log, logs ? log_type : ""},
+                      "SILO keeps its versions in the rows and has no locks to put in a table: set USE_LOCKTABLE 0");
+    }
+  }
 }
 
 }  // namespace
@@ -24,12 +38,17 @@ PairName PairName::Of(const Options& options) {
 }
 
 std::string PairName::Text() const {
-  return fmt::format("{}{}, {}{}{}", cc, use_locktable ? " + lock table" : "", log, log_type.empty() ? "" : " ", log_type);
+  return fmt::format("{}{}, {}{}{}", cc, use_locktable ? " + lock table" : "", log, log_type.empty() ? "" : " ",
+                     log_type);
 }
 
 Registry& Registry::Global() {
   // A function's static: static objects of other translation units register before main.
-  static Registry registry;
+  static Registry registry = [] {
+    Registry made;
+    RefuseByRule(made);
+    return made;
+  }();
   return registry;
 }
 

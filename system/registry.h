@@ -36,6 +36,7 @@ class Registry {
     std::string refusal;  // why rules refuse the pair and what to choose instead
   };
 
+  // The registry of this process. It knows from the start what rules refuse.
   static Registry& Global();
 
   // Each pair once; CHECK.
@@ -62,9 +63,6 @@ class Registry {
 // `static const RegisterPair kPair({"SILO", false, "LOG_NO", ""}, [] { return ...; });`
 struct RegisterPair {
   RegisterPair(PairName name, Registry::Factory create) { Registry::Global().Add(std::move(name), std::move(create)); }
-};
-struct RegisterRefusal {
-  RegisterRefusal(PairName name, std::string why) { Registry::Global().Refuse(std::move(name), std::move(why)); }
 };
 
 }  // namespace dbx
