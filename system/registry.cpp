@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <string_view>
 
 #include "base/check.h"
 #include "base/error.h"
@@ -17,18 +16,6 @@ std::string BuildHint(const PairName& name) {
       fmt::format("make CC_ALG={} USE_LOCKTABLE={:d} LOG_ALGORITHM={}", name.cc, name.use_locktable, name.log);
   if (!name.log_type.empty()) hint += " LOG_TYPE=" + name.log_type;
   return hint;
-}
-
-// The rules that refuse pairs, each ending in the fix. configured_pair.h asserts the same of the types.
-void RefuseByRule(Registry& registry) {
-  for (const char* log : {"LOG_NO", "LOG_SERIAL", "LOG_TAURUS"}) {
-    for (const char* log_type : {"LOG_DATA", "LOG_COMMAND"}) {
-      const bool logs = std::string_view(log) != "LOG_NO";
-      if (!logs && std::string_view(log_type) != "LOG_DATA") continue;
-      registry.Refuse({"SILO", true, log, logs ? log_type : ""},
-                      "SILO keeps its versions in the rows and has no locks to put in a table: set USE_LOCKTABLE 0");
-    }
-  }
 }
 
 }  // namespace
@@ -46,7 +33,7 @@ Registry& Registry::Global() {
   // A function's static: static objects of other translation units register before main.
   static Registry registry = [] {
     Registry made;
-    RefuseByRule(made);
+    RefuseByRules(made);
     return made;
   }();
   return registry;
