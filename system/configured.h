@@ -9,18 +9,18 @@
 
 #include "config.h"
 
-#if CC_ALG == WAIT_DIE || CC_ALG == DL_DETECT || CC_ALG == TIMESTAMP || CC_ALG == MVCC || CC_ALG == HSTORE ||          \
+#if CC_ALG == WAIT_DIE || CC_ALG == DL_DETECT || CC_ALG == TIMESTAMP || CC_ALG == MVCC || CC_ALG == HSTORE || \
     CC_ALG == OCC || CC_ALG == TICTOC || CC_ALG == VLL || CC_ALG == HEKATON
 #error "this CC_ALG is not built yet; built are NO_WAIT and SILO"
 #elif CC_ALG != NO_WAIT && CC_ALG != SILO
-#error "unknown CC_ALG; built are NO_WAIT and SILO (known: WAIT_DIE DL_DETECT TIMESTAMP MVCC HSTORE OCC TICTOC VLL HEKATON)"
+#error "unknown CC_ALG; built are NO_WAIT and SILO"
 #endif
 
-#if LOG_ALGORITHM == LOG_BATCH || LOG_ALGORITHM == LOG_PLOVER || LOG_ALGORITHM == LOG_ELEDA ||                          \
+#if LOG_ALGORITHM == LOG_BATCH || LOG_ALGORITHM == LOG_PLOVER || LOG_ALGORITHM == LOG_ELEDA || \
     LOG_ALGORITHM == LOG_DIFFERENTIAL || LOG_ALGORITHM == LOG_WBL
 #error "this LOG_ALGORITHM is not built yet; built are LOG_NO, LOG_SERIAL and LOG_TAURUS"
 #elif LOG_ALGORITHM != LOG_NO && LOG_ALGORITHM != LOG_SERIAL && LOG_ALGORITHM != LOG_TAURUS
-#error "unknown LOG_ALGORITHM; built are LOG_NO, LOG_SERIAL and LOG_TAURUS (known: LOG_BATCH LOG_PLOVER LOG_ELEDA LOG_DIFFERENTIAL LOG_WBL)"
+#error "unknown LOG_ALGORITHM; built are LOG_NO, LOG_SERIAL and LOG_TAURUS"
 #endif
 
 #if LOG_TYPE != LOG_DATA && LOG_TYPE != LOG_COMMAND
@@ -34,13 +34,13 @@
 #if INDEX_STRUCT == IDX_BTREE
 #error "INDEX_STRUCT IDX_BTREE is not built yet; built is IDX_HASH"
 #elif INDEX_STRUCT != IDX_HASH
-#error "unknown INDEX_STRUCT; built is IDX_HASH (known: IDX_BTREE)"
+#error "unknown INDEX_STRUCT; built is IDX_HASH"
 #endif
 
 #if ISOLATION_LEVEL == SNAPSHOT || ISOLATION_LEVEL == REPEATABLE_READ
 #error "this ISOLATION_LEVEL is not built yet; built is SERIALIZABLE"
 #elif ISOLATION_LEVEL != SERIALIZABLE
-#error "unknown ISOLATION_LEVEL; built is SERIALIZABLE (known: SNAPSHOT REPEATABLE_READ)"
+#error "unknown ISOLATION_LEVEL; built is SERIALIZABLE"
 #endif
 
 namespace dbx {

@@ -1,15 +1,21 @@
-// The pair of concurrency control and log scheme that config.h names, as types. Included by pair.cpp alone.
+// Pairs of concurrency control and log scheme as types: any pair, and the one that config.h names.
 //
-// A new scheme or concurrency control is one #include and one line here. Only what is chosen is instantiated.
+// A new scheme or concurrency control is one #include and one line here. Only what is used is instantiated.
+// Included by pair.cpp, which compiles a pair, and by refusals.cpp, which asks the rules about all of them.
 #pragma once
 
 #include <type_traits>
 
+#include "concurrency_control/lock_table.h"
 #include "concurrency_control/no_wait.h"
+#include "concurrency_control/row_locks.h"
 #include "concurrency_control/silo.h"
 #include "logging/none/no_log.h"
+#include "logging/payload.h"
 #include "logging/serial/serial_log.h"
+#include "logging/serial/serial_recovery.h"
 #include "logging/taurus/taurus_log.h"
+#include "logging/taurus/taurus_recovery.h"
 #include "system/configured.h"
 
 namespace dbx {
@@ -17,29 +23,40 @@ namespace dbx {
 template <LogAlgorithm kAlgorithm, class PayloadT>
 struct LogOf;
 template <class PayloadT>
-struct LogOf<LogAlgorithm::kNo, PayloadT> : std::type_identity<NoLog> {};
+struct LogOf<LogAlgorithm::kNo, PayloadT> : std::type_identity<NoLog> {
+  using Recovery = SerialRecovery;  // never run: there is nothing to recover
+};
 template <class PayloadT>
-struct LogOf<LogAlgorithm::kSerial, PayloadT> : std::type_identity<SerialLog<PayloadT>> {};
+struct LogOf<LogAlgorithm::kSerial, PayloadT> : std::type_identity<SerialLog<PayloadT>> {
+  using Recovery = SerialRecovery;
+};
 template <class PayloadT>
-struct LogOf<LogAlgorithm::kTaurus, PayloadT> : std::type_identity<TaurusLog<PayloadT>> {};
+struct LogOf<LogAlgorithm::kTaurus, PayloadT> : std::type_identity<TaurusLog<PayloadT>> {
+  using Recovery = TaurusRecovery;
+};
 
+// kLocktable without locks to put there is a type too, so that rules.h can refuse it with a sentence.
 template <CcAlg kAlg, bool kLocktable, class Log>
 struct CcOf;
 template <class Log>
 struct CcOf<CcAlg::kNoWait, false, Log> : std::type_identity<NoWait<Log, RowLocks>> {};
 template <class Log>
 struct CcOf<CcAlg::kNoWait, true, Log> : std::type_identity<NoWait<Log, LockTableLocks>> {};
-template <class Log>
-struct CcOf<CcAlg::kSilo, false, Log> : std::type_identity<Silo<Log>> {};
-template <class Log>
-struct CcOf<CcAlg::kSilo, true, Log> {
-  static_assert(sizeof(Log) == 0,
-                "SILO keeps its versions in the rows and has no locks to put in a table: set USE_LOCKTABLE 0");
-  using type = Silo<Log>;
+template <bool kLocktable, class Log>
+struct CcOf<CcAlg::kSilo, kLocktable, Log> : std::type_identity<Silo<Log>> {};
+
+template <CcAlg kAlg, bool kLocktable, LogAlgorithm kAlgorithm, LogType kType>
+struct PairOf {
+  using Payload = std::conditional_t<kType == LogType::kCommand, CommandPayload, DataPayload>;
+  using Log = typename LogOf<kAlgorithm, Payload>::type;
+  using Recovery = typename LogOf<kAlgorithm, Payload>::Recovery;
+  using Cc = typename CcOf<kAlg, kLocktable, Log>::type;
 };
 
-using ConfiguredPayload = std::conditional_t<Configured::kLogType == LogType::kCommand, CommandPayload, DataPayload>;
-using ConfiguredLog = typename LogOf<Configured::kLogAlgorithm, ConfiguredPayload>::type;
-using ConfiguredCc = typename CcOf<Configured::kCcAlg, Configured::kUseLocktable, ConfiguredLog>::type;
+using ConfiguredPair =
+    PairOf<Configured::kCcAlg, Configured::kUseLocktable, Configured::kLogAlgorithm, Configured::kLogType>;
+using ConfiguredLog = ConfiguredPair::Log;
+using ConfiguredRecovery = ConfiguredPair::Recovery;
+using ConfiguredCc = ConfiguredPair::Cc;
 
 }  // namespace dbx

@@ -12,16 +12,16 @@ struct BuildInfo {
   const char* commit;  // git describe, "unknown" outside a repository
   bool dirty;          // built from files that differ from the commit
   const char* compiler;
-  const char* flags;   // of the compiler, with the switches set on make's command line
+  const char* flags;  // of the compiler, with the switches set on make's command line
   const char* allocator;
 };
 extern const BuildInfo kBuildInfo;
 
 struct Environment {
   std::string kernel;
-  std::string cpu;             // model name
-  uint32_t cores = 0;          // that this process may use
-  std::string governor;        // of CPU 0
+  std::string cpu;       // model name
+  uint32_t cores = 0;    // that this process may use
+  std::string governor;  // of CPU 0
   uint32_t numa_nodes = 0;
   uint64_t memory_bytes = 0;
   std::string huge_pages;      // transparent huge pages: always, madvise, never

@@ -120,7 +120,8 @@ void Set(const Flag& flag, Options& options) {
     SetSwitch(*flag.what, flag.value, options);
   } catch (const BadValue& e) {
     if (flag.what->flag == "Tp" && flag.value.find('.') != std::string::npos) {
-      Usage(fmt::format("{}: -Tp is PSN_FLUSH_FREQ, a whole number of flushes; the share of Payment is -Tm", flag.typed));
+      Usage(
+          fmt::format("{}: -Tp is PSN_FLUSH_FREQ, a whole number of flushes; the share of Payment is -Tm", flag.typed));
     }
     Usage(fmt::format("{}: {} {}", flag.typed, flag.what->name, e.what()));
   }
@@ -261,9 +262,8 @@ std::vector<const Switch*> SetIdentity(const std::map<std::string, std::string, 
   std::vector<const Switch*> set;
   for (const auto& [name, value] : lines) {
     const auto all = Switches();
-    const auto s = std::find_if(all.begin(), all.end(), [&](const Switch& x) {
-      return x.name == name && x.identity != Identity::kNo;
-    });
+    const auto s = std::find_if(all.begin(), all.end(),
+                                [&](const Switch& x) { return x.name == name && x.identity != Identity::kNo; });
     if (s == all.end()) {
       throw Error(ExitStatus::kMismatch, fmt::format("the log has a switch that this version does not know: {}", name));
     }

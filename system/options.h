@@ -17,7 +17,7 @@ enum class WorkloadKind { kYcsb, kTpcc, kTest };
 
 struct Options {
   // What runs. Names as in config.h; the pair is looked up in the registry.
-  std::string cc;        // NO_WAIT, SILO
+  std::string cc;  // NO_WAIT, SILO
   bool use_locktable = false;
   std::string log;       // LOG_NO, LOG_SERIAL, LOG_TAURUS
   std::string log_type;  // LOG_DATA, LOG_COMMAND
@@ -29,10 +29,10 @@ struct Options {
   uint64_t max_txns_per_thread = 100;  // ends a run, unless seconds does
   double seconds = 0;                  // > 0: run this long instead
   double warmup_seconds = 0;
-  uint64_t warmup = 0;                 // transactions per worker before the measured interval
+  uint64_t warmup = 0;  // transactions per worker before the measured interval
   uint64_t seed = 1;
-  uint64_t abort_penalty_ns = 0;       // an aborted transaction waits up to this long before it runs again
-  uint64_t query_list_len = 0;         // calls generated per worker; 0: as many as make the list miss the caches
+  uint64_t abort_penalty_ns = 0;  // an aborted transaction waits up to this long before it runs again
+  uint64_t query_list_len = 0;    // calls generated per worker; 0: as many as make the list miss the caches
   bool prt_lat_distr = false;
   uint32_t epoch_period_ms = 40;
 
@@ -55,40 +55,40 @@ struct Options {
   bool test_conflict = true;    // -Ac
 
   // Logging.
-  uint32_t num_logger = 1;                   // log streams, 1-16
-  uint64_t log_buffer_size = 0;              // bytes of ring buffer per stream
-  uint64_t max_log_entry_size = 0;           // bytes; a larger record aborts its transaction
-  bool log_no_flush = false;                 // -Lf1: write but never sync (labelled in every result)
-  uint64_t log_flush_interval_us = 0;        // longest time a complete record waits for its flush to start
-  uint64_t log_flush_block_bytes = 0;        // -LB: a flush starts at once when this much is ready; largest write
-  uint64_t log_read_block_bytes = 0;         // -LK: recovery reads blocks of this size
-  bool compress_lsn_log = true;              // LSN vectors in records
-  uint32_t psn_flush_freq = 1;               // flushes between two anchors
-  uint64_t locktable_modifier = 0;           // -l: lock table buckets per worker
-  uint64_t locktable_evict_buffer = 0;       // -Tl: delta in bytes; metadata older than durable - delta is evicted
-  bool update_simd = true;                   // false: the same as simd = "scalar"
-  std::string simd = "auto";                 // auto, scalar, avx2, avx512
-  std::string io_engine = "auto";            // auto, uring, pwrite
-  std::vector<std::string> log_dirs;         // --log_dir A,B
-  uint32_t number_of_disks = 0;              // -LD; 0: as many as log_dirs
+  uint32_t num_logger = 1;              // log streams, 1-16
+  uint64_t log_buffer_size = 0;         // bytes of ring buffer per stream
+  uint64_t max_log_entry_size = 0;      // bytes; a larger record aborts its transaction
+  bool log_no_flush = false;            // -Lf1: write but never sync (labelled in every result)
+  uint64_t log_flush_interval_us = 0;   // longest time a complete record waits for its flush to start
+  uint64_t log_flush_block_bytes = 0;   // -LB: a flush starts at once when this much is ready; largest write
+  uint64_t log_read_block_bytes = 0;    // -LK: recovery reads blocks of this size
+  bool compress_lsn_log = true;         // LSN vectors in records
+  uint32_t psn_flush_freq = 1;          // flushes between two anchors
+  uint64_t locktable_modifier = 0;      // -l: lock table buckets per worker
+  uint64_t locktable_evict_buffer = 0;  // -Tl: delta in bytes; metadata older than durable - delta is evicted
+  bool update_simd = true;              // false: the same as simd = "scalar"
+  std::string simd = "auto";            // auto, scalar, avx2, avx512
+  std::string io_engine = "auto";       // auto, uring, pwrite
+  std::vector<std::string> log_dirs;    // --log_dir A,B
+  uint32_t number_of_disks = 0;         // -LD; 0: as many as log_dirs
   bool log_overwrite = false;
-  uint64_t log_limit_bytes = 0;              // a run stops cleanly when its logs reach this size in all
+  uint64_t log_limit_bytes = 0;  // a run stops cleanly when its logs reach this size in all
   std::string log_device = "real";
-  uint64_t device_ceiling = 0;               // bytes per second that the log devices can take; 0: not known
+  uint64_t device_ceiling = 0;  // bytes per second that the log devices can take; 0: not known
 
   // Recovery.
-  bool log_recover = false;                  // -Lr1
-  std::optional<uint32_t> run;               // --run N; without it the newest
-  std::string recover_serial = "auto";       // auto, always, never: one worker replays everything
+  bool log_recover = false;             // -Lr1
+  std::optional<uint32_t> run;          // --run N; without it the newest
+  std::string recover_serial = "auto";  // auto, always, never: one worker replays everything
 
   // Verification and output.
   bool verify = false;
   std::string ack_file;
-  std::string output_file;                   // -o
+  std::string output_file;  // -o
   std::string json_file;
 
   bool show_help = false;
-  bool show_effective = false;               // -S
+  bool show_effective = false;  // -S
   bool list = false;
   bool show_version = false;
 

@@ -14,9 +14,9 @@ namespace {
 using Cc = ConfiguredCc;
 using Log = ConfiguredLog;
 
-static_assert(kAllPairs || !rules::NeedsLocksForTable(Configured::kUseLocktable, Cc::kTraits),
+static_assert(!rules::NeedsLocksForTable(Configured::kUseLocktable, Cc::kTraits),
               "this CC_ALG keeps versions in the rows and has no locks to put in a table: set USE_LOCKTABLE 0");
-static_assert(kAllPairs || !rules::NeedsPhysicalOrder(Cc::kTraits, Log::kTraits),
+static_assert(!rules::NeedsPhysicalOrder(Cc::kTraits, Log::kTraits),
               "this CC_ALG commits in a logical order, commands are replayed in the physical one: set LOG_TYPE LOG_DATA");
 
 class PairEngine : public Engine {
@@ -47,12 +47,7 @@ const PairName kName = {Configured::kCcName, Configured::kUseLocktable, Configur
                         Log::kTraits.logs ? Configured::kLogTypeName : ""};
 
 const bool kRegistered = [] {
-  constexpr std::string_view kRefusal = rules::Refusal(Configured::kUseLocktable, Cc::kTraits, Log::kTraits);
-  if constexpr (kRefusal.empty()) {
-    Registry::Global().Add(kName, [] { return std::make_unique<PairEngine>(); });
-  } else {
-    Registry::Global().Refuse(kName, std::string(kRefusal));
-  }
+  Registry::Global().Add(kName, [] { return std::make_unique<PairEngine>(); });
   return true;
 }();
 

@@ -12,7 +12,8 @@ namespace {
 
 // How to build a binary that holds the pair.
 std::string BuildHint(const PairName& name) {
-  std::string hint = fmt::format("make CC_ALG={} USE_LOCKTABLE={:d} LOG_ALGORITHM={}", name.cc, name.use_locktable, name.log);
+  std::string hint =
+      fmt::format("make CC_ALG={} USE_LOCKTABLE={:d} LOG_ALGORITHM={}", name.cc, name.use_locktable, name.log);
   if (!name.log_type.empty()) hint += " LOG_TYPE=" + name.log_type;
   return hint;
 }
@@ -24,12 +25,17 @@ PairName PairName::Of(const Options& options) {
 }
 
 std::string PairName::Text() const {
-  return fmt::format("{}{}, {}{}{}", cc, use_locktable ? " + lock table" : "", log, log_type.empty() ? "" : " ", log_type);
+  return fmt::format("{}{}, {}{}{}", cc, use_locktable ? " + lock table" : "", log, log_type.empty() ? "" : " ",
+                     log_type);
 }
 
 Registry& Registry::Global() {
   // A function's static: static objects of other translation units register before main.
-  static Registry registry;
+  static Registry registry = [] {
+    Registry made;
+    RefuseByRules(made);
+    return made;
+  }();
   return registry;
 }
 

@@ -1,6 +1,6 @@
 // The pairs of concurrency control and log scheme that this binary holds.
 //
-// Each pair's translation unit registers it by a static object, before main; main and the tests look pairs up.
+// Each pair's translation unit (pair.cpp) adds it before main; main and the tests look pairs up.
 // Registration is single-threaded (static initialisation), look-ups are read-only afterwards.
 #pragma once
 
@@ -36,6 +36,7 @@ class Registry {
     std::string refusal;  // why rules refuse the pair and what to choose instead
   };
 
+  // The registry of this process. It knows from the start what rules refuse.
   static Registry& Global();
 
   // Each pair once; CHECK.
@@ -59,12 +60,7 @@ class Registry {
   std::vector<Entry> entries_;
 };
 
-// `static const RegisterPair kPair({"SILO", false, "LOG_NO", ""}, [] { return ...; });`
-struct RegisterPair {
-  RegisterPair(PairName name, Registry::Factory create) { Registry::Global().Add(std::move(name), std::move(create)); }
-};
-struct RegisterRefusal {
-  RegisterRefusal(PairName name, std::string why) { Registry::Global().Refuse(std::move(name), std::move(why)); }
-};
+// Enters every pair that a rule refuses (refusals.cpp).
+void RefuseByRules(Registry& registry);
 
 }  // namespace dbx

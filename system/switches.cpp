@@ -40,7 +40,8 @@ constexpr double kKilo = 1024, kMega = 1024 * kKilo, kGiga = 1024 * kMega;
 
 constexpr Switch Whole(std::string_view name, std::string_view flag, SwitchField field, double min, double max,
                        std::string_view help) {
-  return {.name = name, .flag = flag, .kind = kWhole, .field = field, .help = help, .value = "N", .min = min, .max = max};
+  return {
+      .name = name, .flag = flag, .kind = kWhole, .field = field, .help = help, .value = "N", .min = min, .max = max};
 }
 constexpr Switch Bytes(std::string_view name, std::string_view flag, SwitchField field, double min, double max,
                        std::string_view help) {
@@ -50,7 +51,8 @@ constexpr Switch Bytes(std::string_view name, std::string_view flag, SwitchField
 }
 constexpr Switch Real(std::string_view name, std::string_view flag, SwitchField field, double min, double max,
                       std::string_view help) {
-  return {.name = name, .flag = flag, .kind = kReal, .field = field, .help = help, .value = "X", .min = min, .max = max};
+  return {
+      .name = name, .flag = flag, .kind = kReal, .field = field, .help = help, .value = "X", .min = min, .max = max};
 }
 constexpr Switch Seconds(std::string_view name, SwitchField field, std::string_view help) {
   return {.name = name, .flag = "", .kind = kSeconds, .field = field, .help = help, .value = "S", .min = 0, .max = 1e6};
@@ -112,8 +114,7 @@ constexpr Switch kSwitches[] = {
     // What runs.
     InLog(kAll, Named(Choice("CC_ALG", &O::cc, kCcBuilt, kCcNotBuilt, "concurrency control"), "cc", "cc_alg")),
     InLog(kAll, Bool("USE_LOCKTABLE", "", &O::use_locktable, "1: lock table of active tuples (NO_WAIT)")),
-    InLog(kAll, Named(Choice("LOG_ALGORITHM", &O::log, kLogBuilt, kLogNotBuilt, "log scheme"), "log",
-                      "log_algorithm")),
+    InLog(kAll, Named(Choice("LOG_ALGORITHM", &O::log, kLogBuilt, kLogNotBuilt, "log scheme"), "log", "log_algorithm")),
     InLog(kAll, Choice("LOG_TYPE", &O::log_type, kLogTypes, {}, "what a record holds: rows, or procedure calls")),
     InLog(kAll, Choice("WORKLOAD", &O::workload, kWorkloads, {}, "what the workers run")),
     Named(Choice("INDEX_STRUCT", &O::index, kIndexBuilt, kIndexNotBuilt, "primary indexes"), "index", "index_struct"),
@@ -125,7 +126,8 @@ constexpr Switch kSwitches[] = {
     Whole("WARMUP", "", &O::warmup, 0, kNoLimit, "transactions per worker before the measured interval"),
     Seconds("WARMUP_SECONDS", &O::warmup_seconds, "the same as a time"),
     InLog(kAll, Whole("SEED", "", &O::seed, 0, kNoLimit, "of the loaded data and of the calls")),
-    Duration("ABORT_PENALTY", "Ga", &O::abort_penalty_ns, 1, 1, 1e12, "ns: an aborted transaction waits up to this long"),
+    Duration("ABORT_PENALTY", "Ga", &O::abort_penalty_ns, 1, 1, 1e12,
+             "ns: an aborted transaction waits up to this long"),
     Whole("QUERY_LIST_LEN", "", &O::query_list_len, 0, kGiga, "calls generated per worker; 0: more than caches hold"),
     Bool("PRT_LAT_DISTR", "d", &O::prt_lat_distr, "1: print the distribution of latencies"),
     Duration("EPOCH_PERIOD", "Lj", &O::epoch_period_ms, 1'000'000, 1'000'000, 60'000, "ms between epochs (SILO)"),
@@ -217,9 +219,9 @@ void SetChoice(const Switch& s, std::string_view text, Options& options) {
     throw BadValue(fmt::format("is {} (there is {})", known ? "not built yet" : "unknown", fmt::join(s.built, ", ")));
   }
   if (auto* workload = std::get_if<WorkloadKind O::*>(&s.field)) {
-    options.**workload = text == "YCSB"   ? WorkloadKind::kYcsb
-                         : text == "TPCC" ? WorkloadKind::kTpcc
-                                          : WorkloadKind::kTest;
+    options.** workload = text == "YCSB"   ? WorkloadKind::kYcsb
+                          : text == "TPCC" ? WorkloadKind::kTpcc
+                                           : WorkloadKind::kTest;
   } else {
     options.*std::get<std::string O::*>(s.field) = text;
   }
@@ -227,9 +229,9 @@ void SetChoice(const Switch& s, std::string_view text, Options& options) {
 
 void SetWhole(const SwitchField& field, uint64_t value, Options& options) {
   if (auto* wide = std::get_if<uint64_t O::*>(&field)) {
-    options.**wide = value;
+    options.** wide = value;
   } else if (auto* narrow = std::get_if<uint32_t O::*>(&field)) {
-    options.**narrow = static_cast<uint32_t>(value);
+    options.** narrow = static_cast<uint32_t>(value);
   } else {
     options.*std::get<std::optional<uint32_t> O::*>(field) = static_cast<uint32_t>(value);
   }
@@ -310,8 +312,6 @@ void SetSwitch(const Switch& s, std::string_view text, Options& options) {
   }
 }
 
-std::string FormatSwitch(const Switch& s, const Options& options) {
-  return std::visit(Formatter{s, options}, s.field);
-}
+std::string FormatSwitch(const Switch& s, const Options& options) { return std::visit(Formatter{s, options}, s.field); }
 
 }  // namespace dbx

@@ -1,0 +1,215 @@
+# make                    ./rundb for the pair that config.h names
+# make NAME=value ...     the same with switches of config.h set otherwise (CC_ALG=SILO THREAD_CNT=8)
+# make rundb-all          ./rundb-all with every pair, chosen by --cc, --log ...
+# make log_dump           ./log_dump, which prints and checks a log
+# make micro              every benchmarks/micro/NAME.cpp as build/micro/NAME
+# make tests              build/all_tests; SANITIZE=thread and SANITIZE=address: build/VARIANT/all_tests
+# make check              format, lint, include rules, quick tests
+# make clean
+#
+# CXX=clang++-14 works. Objects lie under build/VARIANT/; what depends on config.h or on a variable of this command
+# line is rebuilt when it changes, nothing else is.
+
+.DEFAULT_GOAL := rundb
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-builtin-rules
+SHELL := /bin/bash
+
+ifeq ($(origin CXX),default)
+CXX := g++
+endif
+SANITIZE ?=
+
+# ---- Flags -----------------------------------------------------------------------------------------------
+
+VARIANT := $(if $(SANITIZE),$(SANITIZE),release)
+# Objects in BUILD, programs for tests in OUT.
+BUILD := build/$(VARIANT)
+OUT := $(if $(SANITIZE),$(BUILD),build)
+
+CXXFLAGS_BASE := -std=c++20 -O2 -g -march=x86-64-v2 -pthread -Wall -Wextra -Werror -I.
+LIBRARIES = -lboost_program_options -lfmt -lisal -luring -lnuma
+ALLOCATOR := jemalloc
+ifeq ($(SANITIZE),)
+CXXFLAGS_VARIANT := -DNDEBUG
+LDFLAGS_VARIANT := -Wl,--push-state,--no-as-needed -ljemalloc -Wl,--pop-state
+else ifeq ($(SANITIZE),thread)
+CXXFLAGS_VARIANT := -fsanitize=thread -fno-omit-frame-pointer
+LDFLAGS_VARIANT := -fsanitize=thread
+ALLOCATOR := sanitizer
+else ifeq ($(SANITIZE),address)
+CXXFLAGS_VARIANT := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+LDFLAGS_VARIANT := -fsanitize=address,undefined
+ALLOCATOR := sanitizer
+else
+$(error SANITIZE is thread or address, not '$(SANITIZE)')
+endif
+# -Wno-tsan: GCC says that its thread sanitizer does not model fences; ours are paired with atomics that it does.
+ifeq ($(SANITIZE)$(findstring clang,$(CXX)),thread)
+CXXFLAGS_VARIANT += -Wno-tsan
+endif
+CXXFLAGS_ALL = $(CXXFLAGS_BASE) $(CXXFLAGS_VARIANT) $(CXXFLAGS)
+LINK = $(CXX) -pthread $(LDFLAGS) -o $@ $(filter %.o %.a,$^) -Wl,--as-needed $(LIBRARIES) $(LDFLAGS_VARIANT)
+
+# Switches of config.h that this command line sets: -DNAME=value for the files that read config.h.
+SWITCHES := $(shell sed -n 's/^\#ifndef *\([A-Z_0-9]*\).*/\1/p' config.h)
+OVERRIDES := $(foreach s,$(SWITCHES),$(if $(filter command line,$(origin $(s))),'-D$(s)=$($(s))'))
+KNOWN_VARIABLES := CXX CXXFLAGS LDFLAGS SANITIZE PAIRS $(SWITCHES)
+$(foreach v,$(MAKEOVERRIDES),$(if $(findstring =,$(v)),$(if $(filter $(firstword $(subst =, ,$(v))),$(KNOWN_VARIABLES)),,\
+  $(warning $(v) has no effect: config.h has no such switch))))
+
+# ---- Sources ---------------------------------------------------------------------------------------------
+
+MAIN_SOURCES := system/main.cpp system/pair.cpp logging/log_dump.cpp
+LIBRARY_SOURCES := $(filter-out $(MAIN_SOURCES),$(sort \
+  $(shell find base storage concurrency_control logging benchmarks/ycsb benchmarks/tpcc benchmarks/test system \
+               tests/reference -name '*.cpp' ! -name '*_test.cpp' 2>/dev/null)))
+TEST_SOURCES := $(sort $(shell find tests -name '*_test.cpp'))
+MICRO_SOURCES := $(wildcard benchmarks/micro/*.cpp)
+
+LIBRARY_OBJECTS := $(LIBRARY_SOURCES:%.cpp=$(BUILD)/%.o) $(BUILD)/build_info.o
+TEST_OBJECTS := $(TEST_SOURCES:%.cpp=$(BUILD)/%.o)
+MAIN_OBJECT := $(BUILD)/system/main.o
+MICRO_BINARIES := $(MICRO_SOURCES:benchmarks/micro/%.cpp=$(OUT)/micro/%)
+ARCHIVE := $(BUILD)/libdbx.a
+
+# CC_ALG:USE_LOCKTABLE:LOG_ALGORITHM:LOG_TYPE. One translation unit each. LOG_NO has no type; LOG_DATA fills its place.
+CONCURRENCY_CONTROLS := NO_WAIT:0 NO_WAIT:1 SILO:0
+LOGS := LOG_NO:LOG_DATA LOG_SERIAL:LOG_DATA LOG_SERIAL:LOG_COMMAND LOG_TAURUS:LOG_DATA LOG_TAURUS:LOG_COMMAND
+PAIRS := $(foreach c,$(CONCURRENCY_CONTROLS),$(foreach l,$(LOGS),$(c):$(l)))
+PAIR_OBJECTS = $(patsubst %,$(BUILD)/pairs/%.o,$(subst :,-,$(PAIRS)))
+
+# ---- Stamps: files that change only when what they stand for does ------------------------------------------
+
+# $(call stamp,file,text)
+stamp = $(shell mkdir -p $(dir $(1)); [ "$$(cat $(1) 2>/dev/null)" = "$(2)" ] || echo "$(2)" > $(1))
+quoted_overrides := $(subst ",\",$(OVERRIDES))
+ifeq ($(filter clean,$(MAKECMDGOALS)),)
+$(call stamp,$(BUILD)/flags.stamp,$(CXX) $(CXXFLAGS_ALL) $(LDFLAGS) $(LIBRARIES) $(LDFLAGS_VARIANT))
+$(call stamp,$(BUILD)/overrides.stamp,$(quoted_overrides))
+$(call stamp,$(BUILD)/library.stamp,$(LIBRARY_SOURCES))
+$(call stamp,$(BUILD)/tests.stamp,$(TEST_SOURCES) $(PAIRS))
+endif
+
+# ---- Programs --------------------------------------------------------------------------------------------
+
+.PHONY: rundb-link clean check tests micro format lint include-rules
+
+# Sanitized builds leave ./rundb alone.
+ifeq ($(SANITIZE),)
+RUNDB := rundb
+RUNDB_ALL := rundb-all
+LOG_DUMP := log_dump
+else
+RUNDB := $(BUILD)/rundb
+RUNDB_ALL := $(BUILD)/rundb-all
+LOG_DUMP := $(BUILD)/log_dump
+.PHONY: rundb rundb-all log_dump
+rundb: $(RUNDB)
+rundb-all: $(RUNDB_ALL)
+log_dump: $(LOG_DUMP)
+endif
+
+$(RUNDB): $(MAIN_OBJECT) $(BUILD)/system/pair.o $(ARCHIVE) $(BUILD)/flags.stamp
+	$(LINK)
+$(RUNDB_ALL): $(MAIN_OBJECT) $(PAIR_OBJECTS) $(ARCHIVE) $(BUILD)/flags.stamp $(BUILD)/tests.stamp
+	$(LINK)
+$(LOG_DUMP): $(BUILD)/logging/log_dump.o $(ARCHIVE) $(BUILD)/flags.stamp
+	$(LINK)
+
+tests: $(OUT)/all_tests
+$(OUT)/all_tests: LIBRARIES += -lgtest_main -lgmock -lgtest
+$(OUT)/all_tests: $(TEST_OBJECTS) $(PAIR_OBJECTS) $(ARCHIVE) $(BUILD)/flags.stamp $(BUILD)/tests.stamp
+	$(LINK)
+
+micro: $(MICRO_BINARIES)
+$(OUT)/micro/%: LIBRARIES += $(if $(shell grep -l '^\#include <benchmark/benchmark.h>' benchmarks/micro/$*.cpp),-lbenchmark)
+$(OUT)/micro/%: $(BUILD)/benchmarks/micro/%.o $(ARCHIVE) $(BUILD)/flags.stamp
+	@mkdir -p $(@D)
+	$(LINK)
+
+$(ARCHIVE): $(LIBRARY_OBJECTS) $(BUILD)/library.stamp
+	@rm -f $@
+	ar rcs --thin $@ $(filter %.o,$^)
+
+# ---- Objects ---------------------------------------------------------------------------------------------
+
+COMPILE = $(CXX) $(CXXFLAGS_ALL) -MMD -MP -c -o $@
+
+$(BUILD)/%.o: %.cpp $(BUILD)/flags.stamp | $(BUILD)/prerequisites.ok
+	@mkdir -p $(@D)
+	$(COMPILE) $<
+
+# The files that read config.h: the compiler's dependency files tell of the file, the stamp of the command line.
+CONFIGURED_OBJECTS := $(BUILD)/system/options.o $(BUILD)/system/pair.o
+$(CONFIGURED_OBJECTS): $(BUILD)/overrides.stamp
+$(CONFIGURED_OBJECTS): CXXFLAGS_ALL += $(OVERRIDES)
+
+pair_part = $(word $(1),$(subst -, ,$*))
+$(BUILD)/pairs/%.o: system/pair.cpp $(BUILD)/flags.stamp | $(BUILD)/prerequisites.ok
+	@mkdir -p $(@D)
+	$(COMPILE) -DCC_ALG=$(call pair_part,1) -DUSE_LOCKTABLE=$(call pair_part,2) \
+	  -DLOG_ALGORITHM=$(call pair_part,3) -DLOG_TYPE=$(call pair_part,4) $<
+
+# What a result says about its binary. Written anew only when it differs, so a commit recompiles this file alone.
+GIT_COMMIT := $(shell git describe --always --abbrev=12 2>/dev/null || echo unknown)
+GIT_DIRTY := $(if $(shell git status --porcelain --untracked-files=no 2>/dev/null | head -1),true,false)
+$(BUILD)/build_info.cpp: FORCE
+	@mkdir -p $(@D)
+	@{ echo '#include "system/environment.h"'; \
+	   echo 'namespace dbx {'; \
+	   echo 'const BuildInfo kBuildInfo = {"$(GIT_COMMIT)", $(GIT_DIRTY), "$(shell $(CXX) --version | head -1)",'; \
+	   echo "R\"flags($(CXXFLAGS_ALL) $(quoted_overrides))flags\", \"$(ALLOCATOR)\"};"; \
+	   echo '}  // namespace dbx'; } > $@.new
+	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
+.PHONY: FORCE
+FORCE:
+$(BUILD)/build_info.o: $(BUILD)/build_info.cpp $(BUILD)/flags.stamp | $(BUILD)/prerequisites.ok
+	$(COMPILE) $<
+
+# A missing library is named with its package, once, instead of by the first file that fails.
+PREREQUISITES := jemalloc/jemalloc.h:libjemalloc-dev boost/program_options.hpp:libboost-program-options-dev \
+  fmt/format.h:libfmt-dev nlohmann/json.hpp:nlohmann-json3-dev isa-l.h:libisal-dev xxhash.h:libxxhash-dev \
+  liburing.h:liburing-dev numa.h:libnuma-dev
+$(BUILD)/prerequisites.ok: $(BUILD)/flags.stamp
+	@command -v $(firstword $(CXX)) > /dev/null || \
+	  { echo "error: no compiler $(CXX): ./run.sh installs one, or: apt-get install g++" >&2; exit 1; }
+	@missing=; for pair in $(PREREQUISITES); do \
+	  echo "#include <$${pair%%:*}>" | $(CXX) -std=c++20 $(CXXFLAGS) -x c++ -fsyntax-only - 2>/dev/null || missing+=" $${pair##*:}"; \
+	done; \
+	if [ -n "$$missing" ]; then \
+	  echo "error: missing packages:$$missing; ./run.sh installs them, or: apt-get install$$missing" >&2; exit 1; \
+	fi
+	@touch $@
+
+-include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
+
+# ---- Checks ----------------------------------------------------------------------------------------------
+
+# New files too, before they are committed; config.h is laid out for the scripts that rewrite it.
+CHECKED_SOURCES = $(filter-out config.h config-std.h,$(wildcard \
+  $(shell git ls-files --cached --others --exclude-standard '*.h' '*.cpp')))
+
+format:
+	clang-format-14 --dry-run --Werror $(CHECKED_SOURCES)
+
+# Each file's verdict is kept, so that only what changed is looked at again.
+LINT_SOURCES := $(filter-out system/pair.cpp,$(LIBRARY_SOURCES) $(wildcard system/main.cpp logging/log_dump.cpp))
+lint: $(LINT_SOURCES:%.cpp=build/lint/%.ok)
+build/lint/%.ok: %.cpp .clang-tidy
+	@mkdir -p $(@D)
+	clang-tidy-14 --quiet $< -- $(CXXFLAGS_BASE) 2>/dev/null
+	@$(CXX) $(CXXFLAGS_BASE) -MM -MP -MT $@ -MF $(@:.ok=.d) $<
+	@touch $@
+-include $(shell find build/lint -name '*.d' 2>/dev/null)
+
+# Includes point downward only, and the switches survive DBx1000's scripts.
+include-rules:
+	@for rule in tests/lint/*.py; do [ -e "$$rule" ] || continue; echo "python3 $$rule"; python3 "$$rule" || exit 1; done
+
+QUICK_TESTS := -*Slow*
+check: format include-rules lint tests
+	$(OUT)/all_tests --gtest_brief=1 --gtest_filter='$(QUICK_TESTS)'
+
+clean:
+	rm -rf build rundb rundb-all log_dump

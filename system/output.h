@@ -1,0 +1,33 @@
+// What a run or a recovery leaves behind: one JSON record, and the lines that are printed from that record alone.
+//
+// Records travel as text of one line, so that only output.cpp includes the JSON library. The schema is described
+// where it is built, in output.cpp; readers find `schema_version` in it. Main's thread only.
+#pragma once
+
+#include <string>
+
+#include "system/environment.h"
+#include "system/options.h"
+#include "system/result.h"
+
+namespace dbx {
+
+std::string RunRecord(const Options& options, const RunResult& result, const Environment& environment);
+std::string RecoveryRecord(const Options& options, const RecoveryResult& result, const Environment& environment);
+
+// Everything that is printed about a record: DBx1000's lines first, then those for people.
+std::string RecordText(const std::string& record);
+
+// The part of it that -o FILE gets: the summary and the readable lines.
+std::string SummaryText(const std::string& record);
+
+// False when the TEST workload found something wrong.
+bool RecordPassed(const std::string& record);
+
+// Throws Error(kIo), naming the file, if it could not be appended to (AppendRecord) or written (WriteSummary).
+// A file that does not exist is created by the check already: better than a result that cannot be kept.
+void CheckAppendable(const std::string& path);
+void AppendRecord(const std::string& path, const std::string& record);
+void WriteSummary(const std::string& path, const std::string& text);
+
+}  // namespace dbx
