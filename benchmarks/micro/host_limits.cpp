@@ -314,8 +314,6 @@ double LockRate(unsigned threads, double seconds) {
   });
 }
 
-// --- devices ---
-
 struct Freer {
   void operator()(std::byte* p) const { std::free(p); }
 };
@@ -439,8 +437,6 @@ DeviceFigures MeasureDevice(const std::string& directory, const Settings& settin
   }
   return figures;
 }
-
-// --- everything, and how it is shown ---
 
 Figures Measure(const Settings& settings) {
   Figures figures;

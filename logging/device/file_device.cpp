@@ -296,6 +296,16 @@ IoChoice Probe(int fd, const std::string& path, bool is_ram, const DeviceOptions
   return choice;
 }
 
+// A file without a name, so that a kill leaves nothing behind; where there are none, one that loses it at once.
+UniqueFd TemporaryFile(const std::string& directory) {
+  UniqueFd fd(::open(directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
+  if (fd.valid()) return fd;
+  std::string name = directory + "/.probe-XXXXXX";
+  fd = UniqueFd(::mkostemp(name.data(), O_CLOEXEC));
+  if (fd.valid()) ::unlink(name.c_str());
+  return fd;
+}
+
 void Preallocate(int fd, const std::string& path, bool is_ram, const DeviceOptions& options) {
   const uint64_t bytes = (options.preallocate_bytes + kBlockBytes - 1) / kBlockBytes * kBlockBytes;
   if (bytes == 0) return;
@@ -400,13 +410,11 @@ std::unique_ptr<FileDevice> OpenFileDevice(const std::string& path) {
 DirectoryKind Describe(const std::string& directory, const DeviceOptions& options) {
   const FileSystem file_system = FileSystemOf(directory);
   DirectoryKind kind{directory, file_system.is_ram ? "ram" : "real", file_system.name, "pread, buffered"};
-  std::string name = directory + "/.probe-XXXXXX";
-  const UniqueFd fd(::mkostemp(name.data(), O_CLOEXEC));
+  const UniqueFd fd = TemporaryFile(directory);
   if (!fd.valid()) return kind;
-  ::unlink(name.c_str());
   try {
     std::unique_ptr<Ring> ring;
-    kind.io_engine = Probe(fd.get(), name, file_system.is_ram, options, ring).text;
+    kind.io_engine = Probe(fd.get(), directory, file_system.is_ram, options, ring).text;
   } catch (const Error&) {
     // A full disk, say: no place to write to, but still one to recover from.
   }
