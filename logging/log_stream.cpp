@@ -34,9 +34,10 @@ constexpr uint32_t PadBytesAt(uint64_t position) {
 
 }  // namespace
 
-LogStream::LogStream(uint32_t index, uint32_t salt, uint64_t ring_bytes, uint32_t slots,
+LogStream::LogStream(uint32_t index, uint32_t salt, uint64_t ring_bytes, uint64_t max_record_bytes, uint32_t slots,
                      std::unique_ptr<BlockDevice> device, uint64_t& persistent)
-    : index_(index), salt_(salt), ring_(std::max<uint64_t>(ring_bytes, 16 * kBlockBytes)), slots_(slots),
+    : index_(index), salt_(salt), ring_(RingBytes(ring_bytes)),
+      max_record_bytes_(std::min<uint64_t>(max_record_bytes, ring_.size_bytes() / 4)), slots_(slots),
       device_(std::move(device)), persistent_(persistent) {
   for (Slot& slot : slots_) slot.free_until = ring_.size_bytes();
 }

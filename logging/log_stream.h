@@ -58,6 +58,11 @@ class LogStream {
     uint64_t txn_count = 0;
   };
 
+  // The size of the ring that a stream makes for `bytes`.
+  static uint64_t RingBytes(uint64_t bytes) {
+    return MirroredBuffer::RoundedBytes(std::max<uint64_t>(bytes, 16 * format::kBlockBytes));
+  }
+
   // A place in the log. Having one is not being durable.
   struct Place {
     uint64_t lsn = 0;
@@ -66,8 +71,9 @@ class LogStream {
   };
 
   // `persistent` is this log's element of the durable vector, written here alone. `slots` is the number of workers.
-  LogStream(uint32_t index, uint32_t salt, uint64_t ring_bytes, uint32_t slots, std::unique_ptr<BlockDevice> device,
-            uint64_t& persistent);
+  // A record of more than `max_record_bytes`, or a quarter of the ring, is refused by its scheme.
+  LogStream(uint32_t index, uint32_t salt, uint64_t ring_bytes, uint64_t max_record_bytes, uint32_t slots,
+            std::unique_ptr<BlockDevice> device, uint64_t& persistent);
 
   // Takes a place of `bytes` (a multiple of 8, at most max_record_bytes). Waits for ring space, which the writer frees
   // whatever this worker does. Throws the device's Error once the log has failed.
@@ -100,7 +106,7 @@ class LogStream {
 
   uint32_t index() const { return index_; }
   uint32_t salt() const { return salt_; }
-  uint32_t max_record_bytes() const { return static_cast<uint32_t>(ring_.size_bytes() / 4); }
+  uint64_t max_record_bytes() const { return max_record_bytes_; }
   uint64_t ring_bytes() const { return ring_.size_bytes(); }
   // Any thread. Everything that a transaction could have read was reserved below this (serial logs).
   uint64_t reserved_until() const { return reserved_until_.load(std::memory_order_acquire); }
@@ -148,6 +154,7 @@ class LogStream {
   const uint32_t index_;
   const uint32_t salt_;
   MirroredBuffer ring_;
+  const uint64_t max_record_bytes_;
   std::vector<Slot> slots_;  // one per worker, and the writer's own
   std::unique_ptr<BlockDevice> device_;
   uint64_t& persistent_;

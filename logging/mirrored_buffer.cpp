@@ -3,7 +3,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <bit>
 #include <cerrno>
 #include <cstring>
 #include <string>
@@ -20,7 +19,7 @@ namespace {
 
 }  // namespace
 
-MirroredBuffer::MirroredBuffer(size_t bytes) : bytes_(std::bit_ceil(bytes < 4096 ? size_t{4096} : bytes)) {
+MirroredBuffer::MirroredBuffer(size_t bytes) : bytes_(RoundedBytes(bytes)) {
   const int fd = memfd_create("log-buffer", MFD_CLOEXEC);
   if (fd < 0) ThrowNoMemory(bytes_, "memfd_create");
   if (ftruncate(fd, static_cast<off_t>(bytes_)) != 0) {

@@ -2,6 +2,8 @@
 // contiguous all the same: at(p) gives `size_bytes()` contiguous bytes for any stream position p.
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -14,6 +16,9 @@ class MirroredBuffer {
   ~MirroredBuffer();
   MirroredBuffer(const MirroredBuffer&) = delete;
   MirroredBuffer& operator=(const MirroredBuffer&) = delete;
+
+  // What a buffer of at least `bytes` really takes.
+  static size_t RoundedBytes(size_t bytes) { return std::bit_ceil(std::max<size_t>(bytes, 4096)); }
 
   size_t size_bytes() const { return bytes_; }
   std::byte* at(uint64_t position) const { return base_ + (position & (bytes_ - 1)); }

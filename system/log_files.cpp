@@ -89,10 +89,17 @@ RunIdentity IdentityOf(const Options& options, const LogTraits& traits, uint64_t
   identity.scheme = SchemeOf(traits);
   identity.payload = PayloadOf(traits);
   identity.log_count = options.num_logger;
-  identity.ring_bytes = options.log_buffer_size;
+  identity.ring_bytes = LogStream::RingBytes(options.log_buffer_size);
   identity.schema_hash = schema_hash;
   identity.config = IdentityText(options);
   return identity;
+}
+
+void WriteHeader(BlockDevice& device, const format::FileHeader& header) {
+  alignas(format::kBlockBytes) std::byte bytes[format::kStreamOffset];
+  EncodeHeader(header, bytes);
+  device.StartWrite(0, bytes);
+  device.Complete(true);
 }
 
 namespace {
@@ -113,13 +120,16 @@ NewLogFiles CreateFiles(const Options& options, const LogTraits& traits, uint64_
   result.run_id = identity.run_id;
   result.directories = DescribeAll(files.directories, device_options);
   device_options.preallocate_bytes = PreallocatedBytes(options, traits, logs);
-  for (uint32_t i = 0; i < logs; ++i) {
-    auto device = CreateFileDevice(files.log_paths[i], device_options);
-    alignas(format::kBlockBytes) std::byte header[format::kStreamOffset];
-    EncodeHeader(MakeHeader(identity, i), header);
-    device->StartWrite(0, header);
-    device->Complete(true);
-    result.targets.push_back({std::move(device), static_cast<uint32_t>(i % options.log_dirs.size())});
+  try {
+    for (uint32_t i = 0; i < logs; ++i) {
+      auto device = CreateFileDevice(files.log_paths[i], device_options);
+      WriteHeader(*device, MakeHeader(identity, i));
+      result.targets.push_back({std::move(device), static_cast<uint32_t>(i % options.log_dirs.size())});
+    }
+  } catch (const Error&) {
+    result.targets.clear();
+    DeleteRun(options.log_dirs, files.number);
+    throw;
   }
   return result;
 }

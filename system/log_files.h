@@ -59,4 +59,7 @@ RunIdentity IdentityOf(const Options& options, const LogTraits& traits, uint64_t
 // That these logs were written by a scheme with `traits`, over a database with this schema.
 void CheckLogsMatch(const OldLogFiles& logs, const LogTraits& traits, uint64_t schema_hash);
 
+// Both copies, durable when it returns.
+void WriteHeader(BlockDevice& device, const format::FileHeader& header);
+
 }  // namespace dbx

@@ -44,7 +44,7 @@ bool AnswerQuestion(const Options& options) {
 // The pair that wrote the log, whose header also says workload, sizes and seed.
 std::unique_ptr<Engine> EngineOfLog(Options& options) {
   {
-    const OldLogFiles logs = OpenLogFiles(options);
+    const OldLogFiles logs = FileLogStorage().Open(options);
     AdoptIdentity(std::string(ConfigText(logs.headers.front())), options);
     // The same run, even if a newer one appears meanwhile.
     options.run = logs.run_number;
@@ -71,10 +71,10 @@ void RunOrRecover(Options& options) {
   }
   InstallStopHandlers();
   if (options.log_recover) {
-    const RecoveryResult result = engine->Recover(options);
+    const RecoveryResult result = engine->Recover(options, FileLogStorage());
     Report(options, RecoveryRecord(options, result, ReadEnvironment()));
   } else {
-    const RunResult result = engine->Run(options);
+    const RunResult result = engine->Run(options, FileLogStorage());
     Report(options, RunRecord(options, result, ReadEnvironment()));
   }
 }

@@ -21,22 +21,22 @@ static_assert(!rules::NeedsPhysicalOrder(Cc::kTraits, Log::kTraits),
 
 class PairEngine : public Engine {
  public:
-  RunResult Run(const Options& options) override {
-    const std::string simd = SelectLsnVectorOps(options.simd);
+  RunResult Run(const Options& options, LogStorage& storage) override {
+    const std::string simd = SelectLsnVectorOps(options.update_simd ? options.simd : "scalar");
     if (Log::kTraits.single_stream && options.num_logger != 1) {
       throw Error(ExitStatus::kUsage, std::string(Log::kTraits.name) + " writes one log; use -Ln1");
     }
     RunResult result = WithWorkload(options, [&](auto& workload) {
-      return dbx::Run<Cc, Log, std::remove_reference_t<decltype(workload)>>(options, workload).Measure();
+      return dbx::Run<Cc, Log, std::remove_reference_t<decltype(workload)>>(options, storage, workload).Measure();
     });
     result.simd = simd;
     return result;
   }
 
-  RecoveryResult Recover(const Options& options) override {
+  RecoveryResult Recover(const Options& options, LogStorage& storage) override {
     if constexpr (Log::kTraits.logs) {
       return WithWorkload(options, [&](auto& workload) {
-        return RunRecovery<ConfiguredRecovery>(options, Log::kTraits, workload);
+        return RunRecovery<ConfiguredRecovery>(options, storage, Log::kTraits, workload);
       });
     }
     throw Error(ExitStatus::kUsage, "LOG_NO leaves nothing to recover; run with LOG_SERIAL or LOG_TAURUS");

@@ -13,6 +13,7 @@ inline LogSetOptions LogSetOptionsOf(const Options& options, uint64_t run_id) {
   LogSetOptions result;
   result.run_id = run_id;
   result.ring_bytes = options.log_buffer_size;
+  result.max_record_bytes = options.max_log_entry_size;
   result.workers = options.thread_cnt;
   result.writer.flush_interval_us = options.log_flush_interval_us;
   result.writer.flush_block_bytes = options.log_flush_block_bytes;

@@ -8,11 +8,11 @@
 
 namespace dbx {
 
-MemoryDevice::MemoryDevice(std::string path, std::vector<std::byte> image)
-    : path_(std::move(path)), durable_(std::move(image)), current_(durable_) {}
+MemoryDevice::MemoryDevice(std::string path, std::vector<std::byte> image, Power power)
+    : path_(std::move(path)), power_(std::move(power)), durable_(std::move(image)), current_(durable_) {}
 
 void MemoryDevice::StartWrite(uint64_t offset, std::span<const std::byte> data) {
-  const std::lock_guard guard(mutex_);
+  const std::lock_guard guard(*power_);
   ThrowIfFailed();
   CHECK(!started_ || offset == started_end_);
   if (!started_) complete_end_ = offset;
@@ -26,7 +26,7 @@ void MemoryDevice::StartWrite(uint64_t offset, std::span<const std::byte> data) 
 }
 
 uint64_t MemoryDevice::Complete(bool wait) {
-  const std::lock_guard guard(mutex_);
+  const std::lock_guard guard(*power_);
   ThrowIfFailed();
   if (pending_.empty()) return complete_end_;
   ++syncs_;
@@ -43,7 +43,7 @@ uint64_t MemoryDevice::Complete(bool wait) {
 }
 
 size_t MemoryDevice::Read(uint64_t offset, std::span<std::byte> to) {
-  const std::lock_guard guard(mutex_);
+  const std::lock_guard guard(*power_);
   ThrowIfFailed();
   if (offset >= current_.size()) return 0;
   const size_t bytes = std::min<uint64_t>(to.size(), current_.size() - offset);
@@ -52,13 +52,13 @@ size_t MemoryDevice::Read(uint64_t offset, std::span<std::byte> to) {
 }
 
 uint64_t MemoryDevice::SizeBytes() {
-  const std::lock_guard guard(mutex_);
+  const std::lock_guard guard(*power_);
   ThrowIfFailed();
   return current_.size();
 }
 
 std::vector<std::byte> MemoryDevice::CrashImage(Crash crash, uint64_t seed) {
-  const std::lock_guard guard(mutex_);
+  const std::lock_guard guard(*power_);
   std::vector<std::byte> image = durable_;
   if (crash == Crash::kDurableOnly) return image;
   std::mt19937_64 random(seed);
@@ -80,22 +80,22 @@ std::vector<std::byte> MemoryDevice::CrashImage(Crash crash, uint64_t seed) {
 }
 
 void MemoryDevice::FailWrite(uint64_t nth, int error) {
-  const std::lock_guard guard(mutex_);
+  const std::lock_guard guard(*power_);
   write_fault_ = {nth, error};
 }
 
 void MemoryDevice::FailSync(uint64_t nth, int error) {
-  const std::lock_guard guard(mutex_);
+  const std::lock_guard guard(*power_);
   sync_fault_ = {nth, error};
 }
 
 uint64_t MemoryDevice::write_count() {
-  const std::lock_guard guard(mutex_);
+  const std::lock_guard guard(*power_);
   return writes_;
 }
 
 uint64_t MemoryDevice::sync_count() {
-  const std::lock_guard guard(mutex_);
+  const std::lock_guard guard(*power_);
   return syncs_;
 }
 

@@ -6,11 +6,12 @@
 // choice of the pending sectors, each old, new, zeroed or garbage. The nth write or sync can be told to fail;
 // as with every device that is final.
 //
-// Threads: everything is safe to call from any, one mutex guards it all.
+// Threads: everything is safe to call from any, its Power guards it all.
 #pragma once
 
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -30,8 +31,12 @@ class MemoryDevice final : public BlockDevice {
     kTorn,         // every pending sector is old, new, zeroed or garbage
   };
 
+  // Devices that share one of these crash together: who holds it sees all of them at one moment.
+  using Power = std::shared_ptr<std::recursive_mutex>;
+
   // `image` is what the device holds durably at first: nothing, preallocated zeros or a crash image.
-  explicit MemoryDevice(std::string path, std::vector<std::byte> image = {});
+  explicit MemoryDevice(std::string path, std::vector<std::byte> image = {},
+                        Power power = std::make_shared<std::recursive_mutex>());
 
   void StartWrite(uint64_t offset, std::span<const std::byte> data) override;
   uint64_t Complete(bool wait) override;
@@ -66,7 +71,7 @@ class MemoryDevice final : public BlockDevice {
   void ThrowIfFailed() const;
 
   const std::string path_;
-  std::mutex mutex_;
+  const Power power_;
   std::vector<std::byte> durable_;
   std::vector<std::byte> current_;  // with the pending writes
   std::deque<Range> pending_;       // ascending, gapless

@@ -24,7 +24,7 @@ class LogStreamTest : public ::testing::Test {
     std::vector<std::byte> header(format::kStreamOffset);
     device->StartWrite(0, header);
     device->Complete(true);
-    stream_ = std::make_unique<LogStream>(0, 1234, kRing, 3, std::move(device), persistent_);
+    stream_ = std::make_unique<LogStream>(0, 1234, kRing, kRing, 3, std::move(device), persistent_);
   }
 
   LogStream::Place Append(uint32_t worker, uint32_t bytes) {

@@ -1,0 +1,181 @@
+// Every pair that logs, over the TEST workload, on devices that forget what was not synced: crash images are taken while
+// the run goes on, and each must recover to exactly the transactions that the reference recovers, acknowledged ones all
+// among them, in a state that the reference replay confirms and whose history is serializable.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "system/registry.h"
+#include "tests/system/memory_storage.h"
+
+namespace dbx::testing {
+namespace {
+
+struct Cell {
+  PairName pair;
+  uint32_t logs;
+};
+
+std::vector<Cell> LoggingCells() {
+  std::vector<Cell> cells;
+  for (const PairName& pair : Registry::Global().Supported()) {
+    if (pair.log == "LOG_NO") continue;
+    for (const uint32_t logs : {1u, 2u, 5u}) {
+      if (logs == 1 || pair.log != "LOG_SERIAL") cells.push_back({pair, logs});
+    }
+  }
+  return cells;
+}
+
+std::string CellName(const ::testing::TestParamInfo<Cell>& info) {
+  const PairName& pair = info.param.pair;
+  return pair.cc + (pair.use_locktable ? "_table_" : "_rows_") + pair.log + "_" + pair.log_type + "_" +
+         std::to_string(info.param.logs) + "logs";
+}
+
+Options OptionsOf(const Cell& cell, uint64_t seed) {
+  Options options = DefaultOptions();
+  options.cc = cell.pair.cc;
+  options.use_locktable = cell.pair.use_locktable;
+  options.log = cell.pair.log;
+  options.log_type = cell.pair.log_type;
+  options.workload = WorkloadKind::kTest;
+  options.thread_cnt = 3;
+  options.max_txns_per_thread = 3000;
+  options.seed = seed;
+  options.num_logger = cell.logs;
+  options.log_buffer_size = 64 << 10;
+  options.log_flush_interval_us = 100;
+  options.log_flush_block_bytes = 16 << 10;
+  options.locktable_modifier = 16;
+  options.locktable_evict_buffer = 4096;
+  options.simd = "scalar";
+  return options;
+}
+
+std::vector<char> ReadFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+void WriteFile(const std::string& path, const std::vector<char>& bytes) {
+  std::ofstream(path, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+}
+
+// What a crash at one moment left: the logs, and who had been told "done" by then.
+struct Crash {
+  MemoryStorage::Image image;
+  std::vector<char> acks;
+};
+
+class CrashTest : public ::testing::TestWithParam<Cell> {
+ protected:
+  void SetUp() override {
+    directory_ = std::filesystem::temp_directory_path() / ("dbx-crash-" + std::to_string(getpid()));
+    std::filesystem::create_directories(directory_);
+    ack_path_ = (directory_ / "acks").string();
+  }
+  void TearDown() override { std::filesystem::remove_all(directory_); }
+
+  // Runs the cell to its end, taking crashes on the way.
+  std::vector<Crash> RunAndCrash(MemoryStorage& storage, const Options& options, MemoryDevice::Crash how, size_t count) {
+    std::vector<Crash> crashes;
+    std::atomic<bool> done{false};
+    std::exception_ptr error;
+    std::thread run([&] {
+      try {
+        result_ = Registry::Global().Create(options)->Run(options, storage);
+      } catch (...) {
+        error = std::current_exception();
+      }
+      done = true;
+    });
+    while (!done && crashes.size() < count) {
+      std::this_thread::sleep_for(std::chrono::microseconds(300 + 400 * crashes.size()));
+      // The acknowledgements first: whoever was told by now must be in the image, which is no older.
+      std::vector<char> acks = storage.created() ? ReadFile(ack_path_) : std::vector<char>();
+      if (acks.empty()) continue;
+      crashes.push_back({storage.Crash(how, crashes.size() + options.seed), std::move(acks)});
+    }
+    run.join();
+    if (error) std::rethrow_exception(error);
+    return crashes;
+  }
+
+  RecoveryResult Recover(MemoryStorage& storage, Options options, const Crash& crash, uint32_t threads) {
+    storage.set_image(crash.image);
+    const std::string acks = ack_path_ + ".crash";
+    WriteFile(acks, crash.acks);
+    options.ack_file = acks;
+    options.verify = true;
+    options.thread_cnt = threads;
+    return Registry::Global().Create(options)->Recover(options, storage);
+  }
+
+  std::filesystem::path directory_;
+  std::string ack_path_;
+  RunResult result_;
+};
+INSTANTIATE_TEST_SUITE_P(Pairs, CrashTest, ::testing::ValuesIn(LoggingCells()), CellName);
+
+TEST_P(CrashTest, WhatWasNotSyncedIsLostAndNothingElse) {
+  const Options base = OptionsOf(GetParam(), 1);
+  Options options = base;
+  options.ack_file = ack_path_;
+  MemoryStorage storage;
+  const auto crashes = RunAndCrash(storage, options, MemoryDevice::Crash::kDurableOnly, 6);
+  uint32_t threads = 0;
+  for (const Crash& crash : crashes) {
+    const RecoveryResult result = Recover(storage, base, crash, 1 + threads++ % 4);
+    EXPECT_NE(result.verified.find("a"), std::string::npos);
+    EXPECT_NE(result.verified.find("c"), std::string::npos);
+  }
+}
+
+TEST_P(CrashTest, TornAndReorderedSectorsAreCut) {
+  const Options base = OptionsOf(GetParam(), 2);
+  Options options = base;
+  options.ack_file = ack_path_;
+  MemoryStorage storage;
+  const auto crashes = RunAndCrash(storage, options, MemoryDevice::Crash::kTorn, 6);
+  for (const Crash& crash : crashes) {
+    EXPECT_NE(Recover(storage, base, crash, 2).verified.find("c"), std::string::npos);
+  }
+}
+
+TEST_P(CrashTest, ACleanEndLosesNothing) {
+  const Options base = OptionsOf(GetParam(), 3);
+  Options options = base;
+  options.ack_file = ack_path_;
+  options.verify = true;
+  MemoryStorage storage;
+  RunAndCrash(storage, options, MemoryDevice::Crash::kDurableOnly, 0);
+  const Crash end{storage.Crash(MemoryDevice::Crash::kDurableOnly, 0), ReadFile(ack_path_)};
+  const RecoveryResult result = Recover(storage, base, end, 3);
+  EXPECT_EQ(result.verified, "a,b,c,d");
+  EXPECT_TRUE(result.clean_end);
+  EXPECT_EQ(result.recovered, result_.logged_txns);
+  EXPECT_EQ(result.dropped_dependency, 0u);
+}
+
+TEST_P(CrashTest, AFailedSyncEndsTheRunAndLosesNoAcknowledged) {
+  const Options base = OptionsOf(GetParam(), 4);
+  Options options = base;
+  options.ack_file = ack_path_;
+  options.max_txns_per_thread = 1'000'000;
+  MemoryStorage storage;
+  std::thread saboteur([&] {
+    while (!storage.created()) std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    storage.device(0).FailSync(1, EIO);
+  });
+  EXPECT_THROW(Registry::Global().Create(options)->Run(options, storage), Error);
+  saboteur.join();
+  const Crash end{storage.Crash(MemoryDevice::Crash::kDurableOnly, 0), ReadFile(ack_path_)};
+  EXPECT_NE(Recover(storage, base, end, 2).verified.find("c"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace dbx::testing
