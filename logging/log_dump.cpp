@@ -1,0 +1,361 @@
+// log_dump [--verify] [--records N] FILE...
+//
+// Prints log files readably and checks them: the header, each record of the valid prefix, what it amounts to by
+// kind, and whether the log ends where it may. Damage in what had been durable is told apart from a torn tail
+// with the evidence of all files given that are of the same run (logging/README.md, "What is valid").
+//
+// With --verify the files must be all logs of one run, and no records are printed unless --records asks for some.
+// Each fault is one line on standard error, "error: <what> <file>@<offset>: <why>"; the exit status is the first
+// one's: 0 none (a torn tail is none), 2 usage, 3 damage, 4 input or output, 5 memory, 6 mismatch.
+#include <bit>
+#include <charconv>
+#include <cinttypes>
+#include <cstdio>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <new>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "base/types.h"
+#include "logging/device/file_device.h"
+#include "logging/file_header.h"
+#include "logging/format.h"
+#include "logging/log_reader.h"
+#include "logging/log_tail.h"
+#include "logging/write_entries.h"
+
+namespace dbx {
+namespace {
+
+using format::RecordHeader;
+using format::RecordKind;
+
+constexpr std::string_view kUsage = "usage: log_dump [--verify] [--records N] FILE...";
+constexpr const char* kKindNames[] = {"", "command", "data", "void", "pad", "anchor", "run_end"};
+constexpr const char* kSchemeNames[] = {"none", "serial", "taurus"};
+constexpr const char* kPayloadNames[] = {"none", "data", "command"};
+constexpr size_t kReadBytes = 1 << 20;
+constexpr size_t kArgumentBytesShown = 32;
+
+struct Options {
+  bool verify = false;
+  bool help = false;
+  uint64_t records = std::numeric_limits<uint64_t>::max();  // printed per log
+  std::vector<std::string> paths;
+};
+
+// What the valid prefix holds, by RecordKind.
+struct Counts {
+  uint64_t records[std::size(kKindNames)] = {};
+  uint64_t bytes[std::size(kKindNames)] = {};
+};
+
+struct DumpedLog {
+  std::unique_ptr<FileDevice> device;
+  format::FileHeader header;
+  LogSource source;
+  Counts counts;
+  bool readable = false;  // up to the frontier without a contradiction
+  bool clean_end = false;
+  Lsn frontier;
+  std::string end_reason;
+  uint64_t cut_bytes = 0;
+  ProofPerLog proofs;
+};
+
+Options Parse(int argc, char** argv) {
+  Options options;
+  std::optional<uint64_t> records;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view arg = argv[i];
+    if (arg == "--verify") {
+      options.verify = true;
+    } else if (arg == "--help" || arg == "-h") {
+      options.help = true;
+    } else if (arg == "--records" || arg.starts_with("--records=")) {
+      std::string_view value;
+      if (arg.size() > 10) value = arg.substr(10);
+      if (arg.size() == 9 && ++i < argc) value = argv[i];
+      uint64_t count = 0;
+      const auto [end, problem] = std::from_chars(value.data(), value.data() + value.size(), count);
+      if (problem != std::errc() || end != value.data() + value.size()) {
+        throw Error(ExitStatus::kUsage, "--records wants a number; " + std::string(kUsage));
+      }
+      records = count;
+    } else if (arg.starts_with("-")) {
+      throw Error(ExitStatus::kUsage, "unknown flag " + std::string(arg) + "; " + std::string(kUsage));
+    } else {
+      options.paths.emplace_back(arg);
+    }
+  }
+  if (options.paths.empty() && !options.help) throw Error(ExitStatus::kUsage, std::string(kUsage));
+  if (options.verify) options.records = 0;
+  if (records) options.records = *records;
+  return options;
+}
+
+void PrintHeader(const DumpedLog& log) {
+  const format::FileHeader& h = log.header;
+  std::printf("%s\n", log.device->path().c_str());
+  std::printf("  version %" PRIu32 ", database %016" PRIx64 ", run %016" PRIx64 ", log %u of %u, %s, %s\n", h.version,
+              h.database_id, h.run_id, h.log_index, h.log_count, kSchemeNames[h.scheme], kPayloadNames[h.payload]);
+  std::printf("  ring %" PRIu64 " bytes, schema %016" PRIx64 "\n", h.ring_bytes, h.schema_hash);
+  std::string_view config = ConfigText(h);
+  while (!config.empty()) {
+    const size_t line = std::min(config.find('\n'), config.size());
+    std::printf("  %.*s\n", static_cast<int>(line), config.data());
+    config.remove_prefix(std::min(line + 1, config.size()));
+  }
+}
+
+uint64_t WordAt(std::span<const std::byte> bytes, size_t at) {
+  uint64_t word;
+  std::memcpy(&word, bytes.data() + at, sizeof word);
+  return word;
+}
+
+void PrintArguments(std::span<const std::byte> args) {
+  std::printf(" args %zu bytes", args.size());
+  for (size_t i = 0; i < std::min(args.size(), kArgumentBytesShown); ++i) {
+    std::printf("%s%02x", i % 8 == 0 ? " " : "", std::to_integer<unsigned>(args[i]));
+  }
+  std::printf("%s\n", args.size() > kArgumentBytesShown ? " ..." : "");
+}
+
+void PrintWrites(std::span<const std::byte> rows) {
+  std::printf("\n");
+  WriteEntries entries(rows);
+  for (WriteImage image; entries.Next(image);) {
+    std::printf("      %s table %u key %" PRIu64 " (%zu bytes)\n", image.op == format::WriteOp::kPut ? "put" : "delete",
+                image.table.value(), image.key, image.image.size());
+  }
+}
+
+// A transaction's LSN vector, decompressed; a star marks the elements that the record itself holds.
+void PrintLsnVector(const DumpedLog& log, const RecordHeader& header, std::span<const std::byte> stored,
+                    const LsnPerLog& anchor) {
+  std::printf(" lv [");
+  size_t taken = 0;
+  for (uint32_t j = 0; j < log.source.log_count; ++j) {
+    const bool is_stored = (header.lv_mask >> j & 1) != 0;
+    const uint64_t lsn = is_stored ? WordAt(stored, 8 * taken++) : anchor[j].value();
+    std::printf("%s%" PRIu64 "%s", j == 0 ? "" : " ", lsn, is_stored ? "*" : "");
+  }
+  std::printf("]");
+}
+
+void PrintTransaction(const DumpedLog& log, const RecordHeader& header, std::span<const std::byte> body,
+                      const LsnPerLog& anchor) {
+  const TxnId id{WordAt(body, 0)};
+  std::printf(" txn %" PRIu32 ":%" PRIu64, id.worker().value(), id.sequence());
+  if (log.header.scheme == static_cast<uint8_t>(format::Scheme::kTaurus)) {
+    PrintLsnVector(log, header, body.subspan(8), anchor);
+  }
+  const auto payload = body.subspan(8 + 8 * static_cast<size_t>(std::popcount(header.lv_mask)));
+  if (header.kind == static_cast<uint8_t>(RecordKind::kData)) return PrintWrites(payload);
+  std::printf(" procedure %u", header.procedure);
+  PrintArguments(payload);
+}
+
+// `body` is as long as CheckShape wants it.
+void PrintRecord(const DumpedLog& log, const RecordHeader& header, std::span<const std::byte> body,
+                 const LsnPerLog& anchor) {
+  std::printf("  lsn %" PRIu64 " %s (%" PRIu32 " bytes)", header.lsn, kKindNames[header.kind], header.length);
+  switch (static_cast<RecordKind>(header.kind)) {
+    case RecordKind::kCommand:
+    case RecordKind::kData:
+      return PrintTransaction(log, header, body, anchor);
+    case RecordKind::kPad:
+      std::printf(" durable %" PRIu64, WordAt(body, 0));
+      break;
+    case RecordKind::kAnchor:
+      std::printf(" durable [");
+      for (uint32_t j = 0; j < log.source.log_count; ++j) {
+        std::printf("%s%" PRIu64, j == 0 ? "" : " ", WordAt(body, 8 * j));
+      }
+      std::printf("]");
+      break;
+    case RecordKind::kRunEnd:
+      std::printf(" durable %" PRIu64 " transactions %" PRIu64, WordAt(body, 0), WordAt(body, 8));
+      if (WordAt(body, 16) == 1) std::printf(" digest %016" PRIx64 "%016" PRIx64, WordAt(body, 24), WordAt(body, 32));
+      break;
+    case RecordKind::kVoid:
+      break;
+  }
+  std::printf("\n");
+}
+
+// What LogReader leaves to those who decode: that a body holds what its kind and its LSN vector promise.
+void CheckShape(const DumpedLog& log, const RecordHeader& header, std::span<const std::byte> body) {
+  const auto refuse = [&](const char* why) {
+    throw Error(ExitStatus::kCorrupt, "damaged log " + PlaceOf(log.source, Lsn(header.lsn)) + ": " + why);
+  };
+  const auto kind = static_cast<RecordKind>(header.kind);
+  if (kind == RecordKind::kPad && body.size() < sizeof(format::PadBody)) refuse("the PAD is too short");
+  if (kind == RecordKind::kRunEnd && body.size() < sizeof(format::RunEndBody)) refuse("RUN_END is too short");
+  if (kind != RecordKind::kCommand && kind != RecordKind::kData) return;
+  const size_t leading_bytes = 8 + 8 * static_cast<size_t>(std::popcount(header.lv_mask));
+  if (header.lv_mask >> log.source.log_count != 0) refuse("its LSN vector names a log that does not exist");
+  if (body.size() < leading_bytes) refuse("its LSN vector is cut off");
+  if (kind == RecordKind::kCommand) return;
+  WriteEntries entries(body.subspan(leading_bytes));
+  WriteImage image;
+  while (entries.Next(image)) continue;
+  if (entries.malformed()) refuse("a row image makes no sense");
+}
+
+void DumpBatch(DumpedLog& log, const RecordBatch& batch, uint64_t& records_left) {
+  LsnPerLog anchor = batch.anchor;
+  const std::byte* at = batch.bytes;
+  for (uint64_t lsn = batch.first.value(); lsn < batch.end.value();) {
+    RecordHeader header;
+    std::memcpy(&header, at, sizeof header);
+    const std::span body(at + sizeof header, header.length - sizeof header);
+    CheckShape(log, header, body);
+    ++log.counts.records[header.kind];
+    log.counts.bytes[header.kind] += header.length;
+    if (records_left > 0) {
+      --records_left;
+      PrintRecord(log, header, body, anchor);
+    }
+    if (header.kind == static_cast<uint8_t>(RecordKind::kAnchor)) {
+      for (uint32_t j = 0; j < log.source.log_count; ++j) anchor[j] = Lsn(WordAt(body, 8 * j));
+    }
+    at += header.length;
+    lsn += header.length;
+  }
+}
+
+DumpedLog Open(const std::string& path) {
+  DumpedLog log;
+  log.device = OpenFileDevice(path);
+  log.header = ReadHeader(*log.device);
+  log.source = {log.device.get(), log.header.run_id, log.header.ring_bytes, log.header.log_index, log.header.log_count};
+  return log;
+}
+
+void Read(DumpedLog& log, uint64_t records_max) {
+  LogReader reader(log.source, kReadBytes, 2);
+  for (RecordBatch batch; reader.Cut(batch) == LogReader::Result::kBatch; batch.buffer->Release()) {
+    DumpBatch(log, batch, records_max);
+  }
+  log.frontier = reader.position();
+  log.end_reason = reader.end_reason();
+  log.clean_end = reader.run_end().has_value();
+  log.proofs = reader.proofs();
+  const TailFindings tail = ExamineTail(log.source, log.frontier);
+  log.cut_bytes = tail.cut_bytes;
+  for (size_t i = 0; i < log.proofs.size(); ++i) log.proofs[i].Raise(tail.proofs[i]);
+  log.readable = true;
+}
+
+void PrintSummary(const DumpedLog& log) {
+  std::printf("  valid up to LSN %" PRIu64 " (offset %" PRIu64 "):", log.frontier.value(),
+              format::kStreamOffset + log.frontier.value());
+  const char* separator = " ";
+  for (size_t kind = 1; kind < std::size(kKindNames); ++kind) {
+    if (log.counts.records[kind] == 0) continue;
+    std::printf("%s%" PRIu64 " %s in %" PRIu64 " bytes", separator, log.counts.records[kind], kKindNames[kind],
+                log.counts.bytes[kind]);
+    separator = ", ";
+  }
+  std::printf("%s\n", *separator == ' ' ? " no records" : "");
+  if (log.clean_end) {
+    std::printf("  clean end\n");
+  } else if (log.cut_bytes > 0) {
+    std::printf("  no clean end; a tail of %" PRIu64 " bytes follows that is no record: %s\n", log.cut_bytes,
+                log.end_reason.c_str());
+  } else {
+    std::printf("  no clean end; nothing follows\n");
+  }
+}
+
+// Does any of `logs` show that `log` had been durable beyond its frontier?
+void CheckEvidence(const DumpedLog& log, const std::vector<DumpedLog>& logs) {
+  for (const DumpedLog& witness : logs) {
+    const DurabilityProof& proof = witness.proofs[log.source.log_index];
+    if (witness.header.run_id != log.header.run_id || proof.until <= log.frontier) continue;
+    throw Error(ExitStatus::kCorrupt, "damaged log " + PlaceOf(log.source, log.frontier) + ": " + log.end_reason +
+                                          ", but the " + proof.what + " at " + PlaceOf(witness.source, proof.at) +
+                                          " shows that it was durable up to LSN " +
+                                          std::to_string(proof.until.value()));
+  }
+}
+
+// Runs the steps of a dump; an error of one is reported and does not keep the others from running.
+class Dump {
+ public:
+  int Run(const Options& options) {
+    std::vector<DumpedLog> logs;
+    for (const std::string& path : options.paths) {
+      Step([&] { logs.push_back(Open(path)); });
+    }
+    if (options.verify && status_ == ExitStatus::kOk) Step([&] { CheckRun(logs); });
+    for (DumpedLog& log : logs) {
+      PrintHeader(log);
+      Step([&] { Read(log, options.records); });
+      if (log.readable) PrintSummary(log);
+    }
+    for (const DumpedLog& log : logs) {
+      if (log.readable) Step([&] { CheckEvidence(log, logs); });
+    }
+    if (options.verify && status_ == ExitStatus::kOk) std::printf("verified: %zu logs\n", logs.size());
+    if (std::fflush(stdout) != 0) Step([] { throw Error(ExitStatus::kIo, "cannot write standard output"); });
+    return static_cast<int>(status_);
+  }
+
+ private:
+  static void CheckRun(const std::vector<DumpedLog>& logs) {
+    std::vector<format::FileHeader> headers(logs.size());
+    std::vector<std::string> paths(logs.size());
+    for (const DumpedLog& log : logs) {
+      // In the order of their index, as far as there is one.
+      const size_t wanted = log.header.log_index;
+      size_t place = wanted < logs.size() && paths[wanted].empty() ? wanted : 0;
+      while (!paths[place].empty()) ++place;
+      headers[place] = log.header;
+      paths[place] = log.device->path();
+    }
+    CheckSameRun(headers, paths);
+  }
+
+  template <class Action>
+  void Step(Action&& action) {
+    try {
+      action();
+    } catch (const Error& error) {
+      std::fflush(stdout);
+      std::fprintf(stderr, "error: %s\n", error.what());
+      if (status_ == ExitStatus::kOk) status_ = error.status();
+    }
+  }
+
+  ExitStatus status_ = ExitStatus::kOk;
+};
+
+int Main(int argc, char** argv) {
+  const Options options = Parse(argc, argv);
+  if (!options.help) return Dump().Run(options);
+  std::printf("%.*s\n", static_cast<int>(kUsage.size()), kUsage.data());
+  return 0;
+}
+
+}  // namespace
+}  // namespace dbx
+
+int main(int argc, char** argv) {
+  try {
+    return dbx::Main(argc, argv);
+  } catch (const dbx::Error& error) {
+    std::fprintf(stderr, "error: %s\n", error.what());
+    return static_cast<int>(error.status());
+  } catch (const std::bad_alloc&) {
+    std::fprintf(stderr, "error: out of memory\n");
+    return static_cast<int>(dbx::ExitStatus::kNoSpace);
+  }
+}
