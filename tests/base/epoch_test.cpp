@@ -101,7 +101,9 @@ class Reclamation {
     clock_.Enter(worker);
     while (!stop_.load(std::memory_order_relaxed)) {
       const Cell* const cell = shared_.load(std::memory_order_acquire);
-      for (int i = 0; i < 20; ++i) poisoned_ += cell->load(std::memory_order_relaxed) != kInUse;
+      poisoned_ += cell->load(std::memory_order_relaxed) != kInUse;
+      std::this_thread::yield();
+      poisoned_ += cell->load(std::memory_order_relaxed) != kInUse;
       clock_.Refresh(worker);
     }
     clock_.Leave(worker);

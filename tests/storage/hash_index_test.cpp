@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <deque>
 #include <random>
@@ -156,7 +157,7 @@ class Stress {
   Stress(uint32_t threads, uint64_t keys, uint32_t clustered_bits)
       : keys_(keys), index_(0, clustered_bits), clock_(threads) {
     for (uint32_t i = 0; i < threads; ++i) arenas_.emplace_back(16, 16);
-    for (Key key = 0; key < keys_; key += 2) FindOrInsert(WorkerId(0), key);
+    for (Key key = 0; key < keys_; key += 2) FindOrInsert(WorkerId(0), key, false);
   }
 
   void Run(WorkerId worker, uint64_t seed, int steps) {
@@ -190,11 +191,13 @@ class Stress {
   }
 
  private:
-  Row* FindOrInsert(WorkerId worker, Key key) {
+  // `slowly` lengthens the critical section, so that threads do meet in it, even on one core.
+  Row* FindOrInsert(WorkerId worker, Key key, bool slowly) {
     return index_.FindOrInsert(key, [&] {
       Row* row = arenas_[worker.value()].Allocate();
       row->key = key;
       row->control.store(0, std::memory_order_relaxed);
+      if (slowly) std::this_thread::sleep_for(std::chrono::microseconds(1));
       return row;
     });
   }
@@ -203,7 +206,8 @@ class Stress {
     lost_ += index_.Find(stays) == nullptr;
     const Key comes_and_goes = (random >> 32) % keys_ | 1;
     if (comes_and_goes >= keys_) return;
-    Row* const row = random % 2 == 0 ? FindOrInsert(worker, comes_and_goes) : index_.Find(comes_and_goes);
+    Row* const row =
+        random % 2 == 0 ? FindOrInsert(worker, comes_and_goes, random >> 57 == 0) : index_.Find(comes_and_goes);
     if (row == nullptr) return;
     wrong_ += row->key != comes_and_goes;
     uint64_t there = 0;
