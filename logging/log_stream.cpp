@@ -118,6 +118,7 @@ void LogStream::AppendPad() {
   header.log_index = static_cast<uint8_t>(index_);
   SealRecord(at, header);
   counters_.pad_bytes += bytes;
+  pad_end_ = lsn + bytes;
 }
 
 void LogStream::AppendRunEnd(const std::optional<std::pair<uint64_t, uint64_t>>& digest) {
@@ -162,11 +163,26 @@ bool LogStream::StartFlush(uint64_t write_bytes_max) {
 void LogStream::CompleteFlush(bool wait) {
   const uint64_t durable_end = device_->Complete(wait);
   const uint64_t durable = durable_end > format::kStreamOffset ? durable_end - format::kStreamOffset : 0;
-  if (durable <= persistent_until()) return;
+  const uint64_t record_end = LastRecordEnd(durable);
+  if (record_end <= persistent_until()) return;
   ++counters_.flushes;
   counters_.flush_nanos += MonotonicNanos() - flush_started_nanos_;
   // Release: whoever sees the position may reuse the ring below it and acknowledge what ends below it.
-  std::atomic_ref<uint64_t>(persistent_).store(durable, std::memory_order_release);
+  std::atomic_ref<uint64_t>(persistent_).store(record_end, std::memory_order_release);
+}
+
+// A flush without a PAD ends within a record as a rule. The records up to there are still in the ring, which is
+// reused only below persistent.
+uint64_t LogStream::LastRecordEnd(uint64_t durable) const {
+  uint64_t end = persistent_until();
+  if (pad_end_ <= durable) end = std::max(end, pad_end_);
+  while (end < durable) {
+    format::RecordHeader header;
+    std::memcpy(&header, ring_.at(end), sizeof header);
+    if (end + header.length > durable) break;
+    end += header.length;
+  }
+  return end;
 }
 
 }  // namespace dbx

@@ -3,7 +3,8 @@
 // Positions in the stream, each with what is true below it:
 //
 //   started_until   <= every byte below has been handed to the device (the writer's own)
-//   persistent      <= every byte below is on stable storage; published only after the sync
+//   persistent      <= every byte below is on stable storage; published only after the sync, and always the end of a
+//                      record: recovery's frontier is one, so whatever was promised by this position is kept
 //   ReadyUntil()    <= every place below is filled
 //   reserved_until  <= every place below belongs to a record
 //
@@ -147,6 +148,7 @@ class LogStream {
     slot.filling_from.store(kIdle, std::memory_order_release);
     if (writer_asleep_.load()) WakeWriter();
   }
+  uint64_t LastRecordEnd(uint64_t durable) const;
   void WaitForSpace(Slot& slot, const Place& place);
   void WakeWriter();
   bool HasSpaceFor(uint64_t bytes) const;
@@ -160,6 +162,7 @@ class LogStream {
   uint64_t& persistent_;
   LogWriter* writer_ = nullptr;
   uint64_t started_until_ = 0;
+  uint64_t pad_end_ = 0;  // of the last PAD
   uint64_t flush_started_nanos_ = 0;
   StreamCounters counters_;
 

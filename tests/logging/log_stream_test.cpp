@@ -116,7 +116,7 @@ TEST_F(LogStreamTest, PersistentFollowsTheContiguousPrefixOfWrites) {
   stream_->AppendPad();
   ASSERT_TRUE(stream_->StartFlush(format::kBlockBytes));
   stream_->CompleteFlush(false);
-  EXPECT_EQ(stream_->persistent_until(), format::kBlockBytes);
+  EXPECT_EQ(stream_->persistent_until(), format::kBlockBytes);  // 64 records of 64 bytes
   stream_->CompleteFlush(true);
   EXPECT_EQ(stream_->persistent_until(), stream_->reserved_until());
 }
@@ -136,6 +136,19 @@ TEST_F(LogStreamTest, AFlushWithoutPadTakesWholeBlocksOnly) {
   stream_->StartFlush(1 << 20);
   stream_->CompleteFlush(true);
   EXPECT_EQ(stream_->persistent_until(), 100 * 64 / format::kBlockBytes * format::kBlockBytes);
+}
+
+// The frontier that a recovery finds is the end of a record, so an anchor that named a position inside one would claim
+// more than a crash keeps, and what depends on the anchor would be lost.
+TEST_F(LogStreamTest, PersistentIsAlwaysTheEndOfARecord) {
+  for (int i = 0; i < 50; ++i) Append(0, 104);
+  stream_->StartFlush(1 << 20);
+  stream_->CompleteFlush(true);
+  EXPECT_EQ(stream_->persistent_until(), 4096 / 104 * 104);
+  EXPECT_EQ(CheckedPrefix(), stream_->persistent_until());
+  Append(1, 104);
+  Flush();
+  EXPECT_EQ(stream_->persistent_until(), stream_->reserved_until());
 }
 
 TEST_F(LogStreamTest, RecordsAreWholeAcrossManyLapsOfTheRing) {
