@@ -1,0 +1,81 @@
+// Is a recorded history serializable? Rebuilds who depended on whom from the versions that transactions read and
+// wrote, and names a shortest cycle (A. Adya, "Weak consistency", 1999).
+//
+// A version of an object is named by the transaction that wrote it. Each transaction lists its accesses:
+//
+//   kRead v    read version v             kInsert  created the object, which was absent
+//   kWrite v   overwrote version v        kDelete v  deleted version v
+//   kMiss      saw that the object was absent
+//
+// Edges, "must come before": ww from a writer to who overwrites it, wr from a writer to who reads it, rw from a
+// reader to who overwrites what it read. Written versions form a chain, so those edges are known. What is absent
+// has no name: an object that is deleted and inserted again lives several times, and neither the order of
+// its lives nor the gap in which a miss fell is recorded. Each pair of lives, and each miss and life, leaves two
+// possibilities. One is ruled out when the other transactions already force the reverse; then the other
+// follows. This is repeated until nothing follows any more. What is then still open counts as harmless: an
+// anomaly that is reported is real, one that hides in open choices may be missed.
+//
+// Used by one thread. Memory is about 100 bytes per access.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "base/types.h"
+
+namespace dbx {
+
+enum class AccessKind : uint8_t { kRead = 1, kMiss, kWrite, kInsert, kDelete };
+
+// The version of what was there from the start, and the version where there is none.
+inline constexpr TxnId kInitialVersion = TxnId::Make(WorkerId(0xffff), 0);
+inline constexpr TxnId kNoVersion{UINT64_MAX};
+
+struct HistoryAccess {
+  uint64_t object = 0;
+  AccessKind kind = AccessKind::kRead;
+  TxnId version = kNoVersion;  // read, overwritten or deleted
+};
+
+class History {
+ public:
+  // `name_object` is for messages.
+  explicit History(std::function<std::string(uint64_t)> name_object) : name_object_(std::move(name_object)) {}
+
+  void AddInitial(uint64_t object) { initial_.insert(object); }
+
+  // A committed transaction. It accesses an object more than once only where its accesses contradict each other.
+  void AddTransaction(TxnId id, std::span<const HistoryAccess> accesses);
+
+  // The object is there in the end, written by `version` over `predecessor` (kNoVersion if it was inserted).
+  void AddFinal(uint64_t object, TxnId version, TxnId predecessor) { final_[object] = {version, predecessor}; }
+
+  // Nothing, or one sentence: a cycle, or a version that cannot be.
+  std::optional<std::string> FindAnomaly() const;
+
+  struct FinalVersion {
+    TxnId version;
+    TxnId predecessor;
+  };
+  struct Entry {  // one access of one transaction
+    TxnId id;
+    HistoryAccess access;
+  };
+
+ private:
+  friend class HistoryChecker;
+
+  std::function<std::string(uint64_t)> name_object_;
+  std::unordered_set<uint64_t> initial_;
+  std::unordered_map<uint64_t, FinalVersion> final_;
+  std::vector<TxnId> transactions_;
+  std::vector<Entry> entries_;
+};
+
+}  // namespace dbx
