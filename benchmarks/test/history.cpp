@@ -14,8 +14,7 @@ constexpr uint32_t kNone = UINT32_MAX;
 
 // Limits of the search for what follows from what. Beyond them choices stay open.
 constexpr size_t kChoicesMax = 1'000'000;
-constexpr size_t kVisitsPerSearchMax = 20'000;
-constexpr size_t kVisitsMax = 300'000'000;
+constexpr size_t kVisitsPerSearchMax = 200;
 constexpr size_t kCycleStartsMax = 2'000;
 
 struct Edge {
@@ -36,6 +35,11 @@ struct Life {
   uint32_t begin;
   uint32_t end;
 };
+
+// A chain is one object's writers, which are totally ordered: what reaches one of them reaches all that follow.
+// Most long paths run along the chains of the hottest objects, so a few chains answer most questions.
+constexpr size_t kChains = 8;
+using ChainPlaces = std::array<uint32_t, kChains>;
 
 // The successors of each node, over a fixed list of edges.
 class Successors {
@@ -77,10 +81,12 @@ class HistoryChecker {
       AddChoices(object);
       if (failure_) return failure_;
     }
-    while (SortTopologically()) {
-      if (!Propagate()) return std::nullopt;
+    FindChains();
+    for (bool more = true; more;) {
+      if (!SortTopologically()) return DescribeCycle();
+      more = Propagate();
     }
-    return DescribeCycle();
+    return SortTopologically() ? std::nullopt : std::optional(DescribeCycle());
   }
 
  private:
@@ -117,6 +123,8 @@ class HistoryChecker {
   void AddLifeOrder(const Object& object, const Life& a, const Life& b);
   void AddMissOrder(const Object& object, uint32_t misser, const Life& life);
   bool SortTopologically();
+  void FindChains();
+  void PlaceOnChains(const Successors& successors);
   bool Propagate();
   bool Reaches(const Successors& successors, uint32_t from, uint32_t to);
   std::vector<uint32_t> ShortestCycle() const;
@@ -130,9 +138,12 @@ class HistoryChecker {
   std::vector<Edge> edges_;
   std::vector<Choice> choices_;
   std::vector<uint32_t> position_;  // node -> place in a topological order
-  std::vector<uint32_t> visited_;   // node -> the last search that came here
+  std::vector<uint32_t> order_;     // the topological order
+  std::vector<const Object*> chains_;
+  std::vector<ChainPlaces> reaches_chain_;     // node -> the first place on each chain that it reaches
+  std::vector<ChainPlaces> reached_by_chain_;  // node -> the last place on each chain that reaches it, plus 1
+  std::vector<uint32_t> visited_;              // node -> the last search that came here
   uint32_t search_ = 0;
-  size_t visits_ = 0;
   std::optional<std::string> failure_;
 };
 
@@ -293,7 +304,8 @@ bool HistoryChecker::SortTopologically() {
   const Successors successors(ids_.size(), edges_);
   std::vector<uint32_t> in_degree(ids_.size());
   for (const Edge& edge : edges_) ++in_degree[edge.to];
-  std::vector<uint32_t> order;
+  std::vector<uint32_t>& order = order_;
+  order.clear();
   order.reserve(ids_.size());
   for (uint32_t node = 0; node < ids_.size(); ++node) {
     if (in_degree[node] == 0) order.push_back(node);
@@ -308,10 +320,57 @@ bool HistoryChecker::SortTopologically() {
   return order.size() == ids_.size();
 }
 
-// Decides the choices of which one side would close a cycle. False if there was none. What is decided in one
-// call is taken into account by the next.
-bool HistoryChecker::Propagate() { if(getenv("DBG")) fprintf(stderr,"choices %zu edges %zu visits %zu\n",choices_.size(),edges_.size(),visits_);
+void HistoryChecker::FindChains() {
+  std::vector<std::pair<size_t, const Object*>> candidates;
+  for (const Object& object : objects_) {
+    const auto is_write = [](const Entry& entry) { return entry.access.kind == AccessKind::kWrite; };
+    const auto is_insert = [](const Entry& entry) { return entry.access.kind == AccessKind::kInsert; };
+    // An object of one life; the lives of others are not ordered yet.
+    if (std::any_of(object.entries.begin(), object.entries.end(), is_insert)) continue;
+    candidates.emplace_back(std::count_if(object.entries.begin(), object.entries.end(), is_write), &object);
+  }
+  std::sort(candidates.begin(), candidates.end(), [](auto& a, auto& b) { return a.first > b.first; });
+  candidates.resize(std::min(candidates.size(), kChains));
+  for (const auto& [writes, object] : candidates) chains_.push_back(object);
+}
+
+void HistoryChecker::PlaceOnChains(const Successors& successors) {
+  ChainPlaces none_reached;
+  none_reached.fill(kNone);
+  reaches_chain_.assign(ids_.size(), none_reached);
+  reached_by_chain_.assign(ids_.size(), ChainPlaces{});
+  for (size_t c = 0; c < chains_.size(); ++c) {
+    std::vector<uint32_t> chain;
+    for (const Entry& entry : chains_[c]->entries) {
+      if (entry.access.kind == AccessKind::kWrite) chain.push_back(NodeOf(entry.id));
+    }
+    std::sort(chain.begin(), chain.end(), [&](uint32_t a, uint32_t b) { return position_[a] < position_[b]; });
+    for (uint32_t place = 0; place < chain.size(); ++place) {
+      reaches_chain_[chain[place]][c] = place;
+      reached_by_chain_[chain[place]][c] = place + 1;
+    }
+  }
+  for (uint32_t node : order_) {
+    for (uint32_t edge : successors.of(node)) {
+      ChainPlaces& next = reached_by_chain_[edges_[edge].to];
+      for (size_t c = 0; c < kChains; ++c) next[c] = std::max(next[c], reached_by_chain_[node][c]);
+    }
+  }
+  for (auto node = order_.rbegin(); node != order_.rend(); ++node) {
+    ChainPlaces& places = reaches_chain_[*node];
+    for (uint32_t edge : successors.of(*node)) {
+      const ChainPlaces& next = reaches_chain_[edges_[edge].to];
+      for (size_t c = 0; c < kChains; ++c) places[c] = std::min(places[c], next[c]);
+    }
+  }
+}
+
+// Decides the choices of which one side would close a cycle. What is decided in one call is taken into account by
+// the next. False if hardly any was decided, so that another call is not worth its time; decisions that lead to a
+// cycle are looked at in any case.
+bool HistoryChecker::Propagate() {
   const Successors successors(ids_.size(), edges_);
+  PlaceOnChains(successors);
   visited_.assign(ids_.size(), 0);
   search_ = 0;
   const size_t edges_before = edges_.size();
@@ -321,18 +380,21 @@ bool HistoryChecker::Propagate() { if(getenv("DBG")) fprintf(stderr,"choices %zu
     edges_.push_back(first_closes ? choice.second : choice.first);
     return true;
   });
-  return edges_.size() != edges_before;
+  return (edges_.size() - edges_before) * 100 > choices_.size();
 }
 
+// True only if there is a path; false if none was found, by the chains or by a short search.
 bool HistoryChecker::Reaches(const Successors& successors, uint32_t from, uint32_t to) {
+  if (position_[from] >= position_[to]) return from == to;
+  for (size_t c = 0; c < kChains; ++c) {
+    if (reaches_chain_[from][c] < reached_by_chain_[to][c]) return true;
+  }
   ++search_;
   std::vector<uint32_t> stack{from};
   visited_[from] = search_;
-  const size_t visits_max = std::min(visits_ + kVisitsPerSearchMax, kVisitsMax);
-  while (!stack.empty() && visits_ < visits_max) {
+  for (size_t visits = 0; !stack.empty() && visits < kVisitsPerSearchMax; ++visits) {
     const uint32_t node = stack.back();
     stack.pop_back();
-    ++visits_;
     if (node == to) return true;
     for (uint32_t edge : successors.of(node)) {
       const uint32_t next = edges_[edge].to;

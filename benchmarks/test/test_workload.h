@@ -30,7 +30,7 @@ struct TestConfig {
   uint32_t account_groups = 4;
   uint32_t counters = 4;
   uint32_t slots = 1024;
-  uint64_t expected_transactions = 0;  // of the whole run, for the size of HISTORY's index
+  uint64_t expected_transactions = 10'000;  // of the whole run, for the size of HISTORY's index
 };
 
 namespace test {
@@ -131,7 +131,8 @@ class TestWorkload {
   void PrefetchBuckets(const Call&) const {}
   void PrefetchRows(const Call&) const {}
 
-  // Sums, counts, and an anomaly of the history, in this order. Takes a second or two per million of transactions.
+  // Sums, counts, and an anomaly of the history, in this order. Takes some
+  // seconds per million of transactions.
   std::optional<std::string> Inconsistency(const Database& db) const;
 
   // The table of a place.

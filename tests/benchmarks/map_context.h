@@ -74,10 +74,28 @@ class MapContext {
         tables_[entry->table].erase(entry->key);
       }
     }
+    undo_.clear();
     return outcome;
   }
 
   TableMap& map(const Table& table) { return tables_[table.id().value()]; }
+
+  // The rows that the last transaction changed, if it ended in kOk.
+  using RowName = std::pair<uint16_t, Key>;
+  std::vector<RowName> LastChanges() const {
+    std::vector<RowName> rows;
+    for (const Undo& undo : undo_) rows.emplace_back(static_cast<uint16_t>(undo.table), undo.key);
+    return rows;
+  }
+  // Makes one row equal to that of another context, where it may be missing.
+  void CopyRow(const MapContext& from, RowName row) {
+    const auto found = from.tables_[row.first].find(row.second);
+    if (found == from.tables_[row.first].end()) {
+      tables_[row.first].erase(row.second);
+    } else {
+      tables_[row.first][row.second] = found->second;
+    }
+  }
 
   // Makes the present rows of `db` equal to this.
   void CopyTo(Database& db) const {
