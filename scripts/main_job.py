@@ -78,6 +78,7 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--short", action="store_true", help="a few seconds for a try: small tables, short runs")
     parser.add_argument("--list_cells", action="store_true", help="print the cells and leave")
     parser.add_argument("--report_only", action="store_true", help="draw table, plots and report from OUT again")
+    parser.add_argument("--no_report", action="store_true", help="a table, but no plots and no report")
     parser.add_argument("--no_limits", action="store_true", help="do not measure the host's limits first")
     parser.add_argument("--parse_only", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--binary", default=os.path.join(REPOSITORY, "rundb-all"), help=argparse.SUPPRESS)
@@ -302,10 +303,12 @@ class MainJob:
             print(f"logs that were kept: {self.work_dir_}")
 
 
-def draw_all(out: str) -> None:
+def draw_all(out: str, with_report: bool) -> None:
     """Table, plots and report from OUT/results.jsonl. The drawing library is loaded only here."""
     rows = summary.load_rows(os.path.join(out, "results.jsonl"))
     print(summary.table(rows))
+    if not with_report:
+        return
     try:
         import plots
         import report
@@ -332,7 +335,7 @@ def main(argv: list[str]) -> int:
         print("\n".join(cell.path for cell in cells_module.all_cells()))
         return 0
     if arguments.report_only:
-        draw_all(arguments.out)
+        draw_all(arguments.out, with_report=True)
         return 0
 
     def interrupt(*_):
@@ -351,7 +354,7 @@ def main(argv: list[str]) -> int:
         status = 130
     finally:
         job.close()
-    draw_all(arguments.out)
+    draw_all(arguments.out, not arguments.no_report)
     if status == 1:
         print("some steps FAILED: see the lines above, and the commands to run them again")
     return status

@@ -1,0 +1,91 @@
+"""The lint scripts find what they are there to find, and leave alone what is right."""
+import os
+import tempfile
+import unittest
+
+import support  # noqa: F401  (puts tests/lint on the path)
+import include_rules
+import style_ratchet
+
+
+def rules_broken(path, text, **how):
+    return sorted({rule for rule, _, _ in style_ratchet.check_file(path, text, **how)})
+
+
+def function(lines, head="int F(int x) {"):
+    return "// A file.\n" + head + "\n" + "  ++x;\n" * (lines - 2) + "}\n"
+
+
+class IncludeRulesTest(unittest.TestCase):
+    def test_downward_is_allowed_and_upward_is_not(self):
+        self.assertTrue(include_rules.allowed("storage/table.h", "base/types.h"))
+        self.assertFalse(include_rules.allowed("base/types.h", "storage/table.h"))
+
+    def test_neighbours_do_not_know_each_other(self):
+        self.assertFalse(include_rules.allowed("logging/contract.h", "concurrency_control/silo.h"))
+        self.assertFalse(include_rules.allowed("benchmarks/ycsb/ycsb.cpp", "logging/contract.h"))
+
+    def test_a_scheme_does_not_know_another_scheme(self):
+        self.assertFalse(include_rules.allowed("logging/taurus/a.h", "logging/serial/b.h"))
+        self.assertTrue(include_rules.allowed("logging/taurus/a.h", "logging/device/b.h"))
+
+    def test_what_schemes_share_knows_no_scheme(self):
+        self.assertFalse(include_rules.allowed("logging/contract.h", "logging/taurus/a.h"))
+
+    def test_only_verify_may_use_the_reference_replay(self):
+        self.assertTrue(include_rules.allowed("system/verify.cpp", "tests/reference/replay.h"))
+        self.assertFalse(include_rules.allowed("system/run.cpp", "tests/reference/replay.h"))
+
+    def test_a_violation_names_file_and_line(self):
+        with tempfile.TemporaryDirectory() as folder:
+            os.mkdir(os.path.join(folder, "base"))
+            with open(os.path.join(folder, "base", "a.h"), "w", encoding="utf-8") as file:
+                file.write('// A.\n#include "storage/b.h"\n')
+            (found,) = include_rules.violations(folder)
+        self.assertTrue(found.startswith("base/a.h:2: "))
+
+
+class StyleTest(unittest.TestCase):
+    def test_a_function_of_70_lines_passes_and_71_do_not(self):
+        self.assertEqual(rules_broken("a/b.cpp", function(70)), [])
+        self.assertEqual(rules_broken("a/b.cpp", function(71)), ["function-length"])
+
+    def test_a_head_over_several_lines_counts(self):
+        text = function(80, "void Class::Name(int one,\n                 int x) const {")
+        self.assertEqual(rules_broken("a/b.cpp", text), ["function-length"])
+
+    def test_methods_in_a_class_are_looked_into_and_the_class_is_none(self):
+        short = "// A.\n#pragma once\nclass A : public B<int()> {\n" + "  void F() {\n    G();\n  }\n" * 40 + "};\n"
+        long = "// A.\n#pragma once\nclass A {\n  void F() {\n" + "    G();\n" * 80 + "  }\n};\n"
+        self.assertEqual(rules_broken("a/b.h", short), [])
+        self.assertEqual(rules_broken("a/b.h", long), ["function-length"])
+
+    def test_a_table_is_no_function(self):
+        self.assertEqual(rules_broken("a/b.cpp", function(100, "const Entry kTable[] = {").replace("++x", "F()")), [])
+
+    def test_conditionals_belong_to_the_configuration_and_back_ends(self):
+        text = "// A.\n#pragma once\n#if X\n#endif\n"
+        self.assertEqual(rules_broken("system/a.h", text), ["preprocessor"])
+        for path in ("system/configured.h", "config.h", "logging/taurus/lsn_vector_simd.h"):
+            self.assertEqual(rules_broken(path, text), [])
+
+    def test_volatile_is_found_but_not_in_comments_strings_and_assembly(self):
+        self.assertEqual(rules_broken("a/b.cpp", "// A.\nvolatile int x;\n"), ["volatile"])
+        self.assertEqual(rules_broken("a/b.cpp", '// volatile\nauto s = "volatile";\nasm volatile("");\n'), [])
+
+    def test_headers_need_pragma_once_and_no_using_namespace(self):
+        self.assertEqual(rules_broken("a/b.h", "// A.\nusing namespace std;\n"), ["pragma-once", "using-namespace"])
+
+    def test_a_source_without_header_needs_an_opening_comment(self):
+        self.assertEqual(rules_broken("a/b.cpp", "int x;\n"), ["opening-comment"])
+        self.assertEqual(rules_broken("a/b.cpp", "int x;\n", has_header=True), [])
+
+    def test_the_ratchet_fails_above_and_below_its_baseline(self):
+        found = {"a.cpp volatile": [(3, "x")]}
+        self.assertEqual(style_ratchet.compare(found, {"a.cpp volatile": 1}), [])
+        self.assertEqual(len(style_ratchet.compare(found, {})), 1)
+        self.assertIn("--update", style_ratchet.compare({}, {"a.cpp volatile": 1})[0])
+
+
+if __name__ == "__main__":
+    unittest.main()

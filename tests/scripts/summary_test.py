@@ -1,0 +1,154 @@
+"""Figures that are derived once and shown everywhere: shares, verdicts, texts, the estimate of the time left."""
+import io
+import os
+import tempfile
+import unittest
+from unittest import mock
+
+import support  # noqa: F401  (puts scripts/ on the path)
+import child
+import host
+import progress
+import readme_matrix
+import run_tests
+import summary
+from cells import Cell, all_cells, select_cells
+
+
+def run_row(cell, **metrics):
+    return {"cell": cell.as_dict(), "step": "run", "status": "ok",
+            "record": {"config": {"THREAD_CNT": 2}, "metrics": metrics, "environment": {}}}
+
+
+NONE, DATA = Cell("YCSB", "NO_WAIT", "LOG_NO"), Cell("YCSB", "NO_WAIT", "LOG_SERIAL", "LOG_DATA")
+LIMITS = {"step": "limits", "limits": {"ycsb_floor_prefetch_per_s": {"1": 5e6, "2": 1e7}, "devices": [
+    {"writes": [{"bytes_per_s": 2e9}, {"bytes_per_s": 4e9}], "read_bytes_per_s": 3e9}]}}
+
+
+class SummaryTest(unittest.TestCase):
+    def test_shares_are_of_the_same_cc_without_a_log_the_floor_and_the_device(self):
+        rows = [LIMITS, run_row(NONE, throughput_acknowledged=4e6),
+                run_row(DATA, throughput_acknowledged=1e6, log_bytes_per_second=1e9)]
+        _, data = summary.summarise(rows)
+        self.assertEqual((data.of_none, data.of_floor, data.of_device), (0.25, 0.1, 0.25))
+
+    def test_a_floor_of_another_thread_count_is_not_used(self):
+        self.assertEqual(host.ycsb_floor([LIMITS], 4), 0)
+
+    def test_a_cell_without_its_base_has_no_share(self):
+        (data,) = summary.summarise([run_row(DATA, throughput_acknowledged=1e6)])
+        self.assertIsNone(data.of_none)
+
+    def test_lost_is_zero_only_if_the_recovery_after_the_kill_passed(self):
+        row = {"cell": DATA.as_dict(), "step": "crash_recover", "status": "failed", "why": "exit status 7"}
+        (data,) = summary.summarise([row])
+        self.assertEqual(summary.after_kill(data), "FAILED")
+
+    def test_a_cut_last_line_is_left_out_and_a_bad_one_before_it_is_an_error(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "results.jsonl")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write('{"step": "host"}\n{"step": "ru')
+            self.assertEqual(len(summary.load_rows(path)), 1)
+            with open(path, "a", encoding="utf-8") as file:
+                file.write('\n{"step": "host"}\n')
+            with self.assertRaisesRegex(ValueError, "line 2"):
+                summary.load_rows(path)
+
+    def test_units_follow_the_size(self):
+        self.assertEqual([summary.microseconds(v) for v in (None, 4.2, 340, 1700, 250000)],
+                         ["-", "4.2us", "340us", "1.7ms", "250ms"])
+        self.assertEqual([summary.thousands(v) for v in (None, 99200, 1234567)], ["-", "99.2", "1,235"])
+
+    def test_unsynced_and_ram_are_said(self):
+        row = run_row(DATA, unsynced=True)
+        row["record"]["environment"] = {"log_directories": [{"kind": "ram"}], "oversubscribed": True}
+        text = "\n".join(summary.notes([row]))
+        for words in ("UNSYNCED", "in RAM", "more threads"):
+            self.assertIn(words, text)
+
+
+class CellsTest(unittest.TestCase):
+    def test_there_are_fourteen_cells_of_which_ten_log(self):
+        self.assertEqual((len(all_cells()), sum(c.logs for c in all_cells())), (14, 10))
+
+    def test_patterns_select_by_any_part(self):
+        self.assertEqual({c.cc for c in select_cells("SILO")}, {"SILO"})
+        self.assertEqual(len(select_cells("YCSB/*/LOG_TAURUS/*,TPCC/*/LOG_NO")), 5)
+
+
+class ProgressTest(unittest.TestCase):
+    def test_the_estimate_follows_what_steps_took(self):
+        with mock.patch("time.monotonic", side_effect=[0.0, 0.0, 20.0, 20.0, 20.0]):
+            bar = progress.Progress([("run", 10.0), ("run", 10.0)], io.StringIO())
+            bar.begin("first")
+            bar.finish("ok")
+            left = bar.expected_[1][1] * bar._scale("run")
+        self.assertEqual(left, 20.0)
+
+    def test_off_a_terminal_each_step_is_one_line(self):
+        out = io.StringIO()
+        bar = progress.Progress([("run", 1.0)], out)
+        bar.begin("first")
+        bar.draw()
+        bar.finish("ok")
+        self.assertEqual(out.getvalue().count("\n"), 1)
+
+
+class ChildTest(unittest.TestCase):
+    def test_a_child_that_does_not_end_is_killed(self):
+        outcome = child.run_child(["sleep", "30"], timeout=0.2)
+        self.assertTrue(outcome.timed_out)
+        self.assertEqual(outcome.exit_status, -9)
+
+    def test_the_last_line_prefers_the_error(self):
+        outcome = child.run_child(["sh", "-c", "echo 'error: why'; echo more; exit 4"], timeout=10)
+        self.assertEqual((outcome.exit_status, outcome.last_line()), (4, "error: why"))
+
+    def test_the_kill_clock_waits_for_the_first_acknowledgement(self):
+        with tempfile.NamedTemporaryFile() as file:
+            clock = child.KillClock(file.name, delay=0)
+            self.assertFalse(clock())  # empty
+            file.write(b"\0" * 64)
+            file.flush()
+            self.assertFalse(clock())  # nothing acknowledged
+            file.seek(8)
+            file.write(b"\1")
+            file.flush()
+            self.assertTrue(clock())
+
+
+class CountersTest(unittest.TestCase):
+    phase = run_tests.Phase("none of that name", ["true"])
+
+    def test_sum_line(self):
+        self.assertEqual(run_tests.count_sum_line(1, "x\n7 passed, 2 failed\n", self.phase), run_tests.Count(7, 2))
+
+    def test_unittest_leaves_out_what_was_skipped(self):
+        output = "Ran 10 tests in 1.0s\n\nFAILED (failures=1, errors=1, skipped=2)\n"
+        self.assertEqual(run_tests.count_unittest(1, output, self.phase), run_tests.Count(6, 2))
+
+    def test_a_binary_that_died_counts_what_had_passed_and_one_failure(self):
+        output = "[       OK ] A.B (0 ms)\n[ RUN      ] A.C\n"
+        self.assertEqual(run_tests.count_gtest(-11, output, self.phase), run_tests.Count(1, 1))
+
+    def test_a_phase_that_counts_nothing_fails(self):
+        phase = run_tests.Phase("counts nothing", ["true"], kind="sum")
+        with tempfile.TemporaryDirectory() as folder, mock.patch.object(run_tests, "LOG_DIR", folder):
+            count, reason = run_tests.run_phase(phase)
+        self.assertEqual(count, run_tests.Count(0, 1))
+        self.assertTrue(reason)
+
+
+class MatrixTest(unittest.TestCase):
+    def test_the_table_replaces_what_stood_between_the_markers(self):
+        text = f"a\n{readme_matrix.BEGIN}\nold\n{readme_matrix.END}\nb\n"
+        self.assertEqual(readme_matrix.with_matrix(text, "new\n"), text.replace("old", "new"))
+
+    def test_missing_markers_are_an_error(self):
+        with self.assertRaises(ValueError):
+            readme_matrix.with_matrix("nothing", "new")
+
+
+if __name__ == "__main__":
+    unittest.main()
