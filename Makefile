@@ -53,7 +53,7 @@ LINK = $(CXX) -pthread $(LDFLAGS) -o $@ $(filter %.o %.a,$^) -Wl,--as-needed $(L
 
 # Switches of config.h that this command line sets: -DNAME=value for the files that read config.h.
 SWITCHES := $(shell sed -n 's/^\#ifndef *\([A-Z_0-9]*\).*/\1/p' config.h)
-OVERRIDES := $(foreach s,$(SWITCHES),$(if $(filter command line,$(origin $(s))),'-D$(s)=$($(s))'))
+OVERRIDES := $(strip $(foreach s,$(SWITCHES),$(if $(filter command line,$(origin $(s))),'-D$(s)=$($(s))')))
 KNOWN_VARIABLES := CXX CXXFLAGS LDFLAGS SANITIZE PAIRS $(SWITCHES)
 $(foreach v,$(MAKEOVERRIDES),$(if $(findstring =,$(v)),$(if $(filter $(firstword $(subst =, ,$(v))),$(KNOWN_VARIABLES)),,\
   $(warning $(v) has no effect: config.h has no such switch))))
@@ -145,6 +145,9 @@ CONFIGURED_OBJECTS := $(BUILD)/system/options.o $(BUILD)/system/pair.o
 $(CONFIGURED_OBJECTS): $(BUILD)/overrides.stamp
 $(CONFIGURED_OBJECTS): CXXFLAGS_ALL += $(OVERRIDES)
 
+# Boost's and the JSON library's templates: half the time to compile, and nothing there is hot.
+$(BUILD)/system/options.o $(BUILD)/system/output.o: CXXFLAGS_ALL += -O1
+
 pair_part = $(word $(1),$(subst -, ,$*))
 $(BUILD)/pairs/%.o: system/pair.cpp $(BUILD)/flags.stamp | $(BUILD)/prerequisites.ok
 	@mkdir -p $(@D)
@@ -159,7 +162,7 @@ $(BUILD)/build_info.cpp: FORCE
 	@{ echo '#include "system/environment.h"'; \
 	   echo 'namespace dbx {'; \
 	   echo 'const BuildInfo kBuildInfo = {"$(GIT_COMMIT)", $(GIT_DIRTY), "$(shell $(CXX) --version | head -1)",'; \
-	   echo "R\"flags($(CXXFLAGS_ALL) $(quoted_overrides))flags\", \"$(ALLOCATOR)\"};"; \
+	   echo "R\"flags($(strip $(CXXFLAGS_ALL) $(quoted_overrides)))flags\", \"$(ALLOCATOR)\"};"; \
 	   echo '}  // namespace dbx'; } > $@.new
 	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
 .PHONY: FORCE

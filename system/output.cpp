@@ -284,14 +284,14 @@ std::string RunLine(const Json& record) {
 
 std::string LatencyLines(const Json& record) {
   if (record.at("config").at("PRT_LAT_DISTR").get<int>() == 0) return {};
-  const double all = Number(record.at("metrics"), "acknowledged_txns");
-  uint64_t seen = 0;
+  uint64_t all = 0, seen = 0;
+  for (const Json& bucket : record.at("latency_histogram")) all += bucket.at(1).get<uint64_t>();
   std::string text;
   for (const Json& bucket : record.at("latency_histogram")) {
     seen += bucket.at(1).get<uint64_t>();
     text +=
         fmt::format("[latency] <= {:.3f} us: {} ({:.4f} %)\n", static_cast<double>(bucket.at(0).get<uint64_t>()) / 1000,
-                    bucket.at(1).get<uint64_t>(), 100 * Ratio(static_cast<double>(seen), all));
+                    bucket.at(1).get<uint64_t>(), 100 * Ratio(static_cast<double>(seen), static_cast<double>(all)));
   }
   return text;
 }

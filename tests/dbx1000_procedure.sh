@@ -1,0 +1,65 @@
+#!/usr/bin/env bash
+# DBx1000's test procedure in a scratch copy: for each concurrency control and workload, copy config-std.h over
+# config.h, set WORKLOAD, CORE_CNT and CC_ALG by regular expression, `make clean; make -j8`, run ./rundb, wait at most
+# 10 seconds and look for PASS in what it printed.
+#
+#   tests/dbx1000_procedure.sh [CC_ALG[,CC_ALG...] [WORKLOAD[,WORKLOAD...]]]
+#
+# JOBS sets the -j (8, as in the procedure), CXX the compiler.
+set -euo pipefail
+repository=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+IFS=, read -r -a algorithms <<<"${1:-NO_WAIT,SILO}"
+IFS=, read -r -a workloads <<<"${2:-YCSB,TPCC}"
+jobs=${JOBS:-8}
+timeout_seconds=10
+
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/dbx1000_procedure.XXXXXX")
+trap 'rm -rf "$scratch"' EXIT
+# What git knows or would add: no objects, logs or results.
+(cd "$repository" && git ls-files -z --cached --others --exclude-standard |
+  while IFS= read -r -d '' file; do [ ! -e "$file" ] || printf '%s\0' "$file"; done |
+  tar --null -T - -cf -) | tar -xf - -C "$scratch"
+cd "$scratch"
+
+set_switch() {
+  python3 - "$1" "$2" <<'PYTHON'
+import re, sys
+name, value = sys.argv[1:]
+with open("config.h") as f:
+    text = f.read()
+text = re.sub(r"\#define\s*" + re.escape(name) + r".*", "#define " + name + " " + value, text)
+with open("config.h", "w") as f:
+    f.write(text)
+PYTHON
+}
+
+passed=0 failed=0
+for algorithm in "${algorithms[@]}"; do
+  for workload in "${workloads[@]}"; do
+    cp config-std.h config.h
+    set_switch WORKLOAD "$workload"
+    set_switch CORE_CNT 4
+    set_switch CC_ALG "$algorithm"
+    make clean >temp.out 2>&1
+    if ! make -j"$jobs" >temp.out 2>&1; then
+      tail -5 temp.out >&2
+      echo "FAIL $algorithm $workload: does not compile"
+      failed=$((failed + 1))
+      continue
+    fi
+    begin=$(date +%s.%N)
+    status=0
+    timeout -s KILL "$timeout_seconds" ./rundb >run.out 2>&1 || status=$?
+    seconds=$(echo "$(date +%s.%N) $begin" | awk '{printf "%.1f", $1 - $2}')
+    if [ "$status" = 0 ] && grep -q PASS run.out; then
+      echo "PASS $algorithm $workload (${seconds} s)"
+      passed=$((passed + 1))
+    else
+      tail -5 run.out >&2
+      echo "FAIL $algorithm $workload: exit status $status after ${seconds} s"
+      failed=$((failed + 1))
+    fi
+  done
+done
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]

@@ -1,0 +1,330 @@
+// The command line: every switch of DBx1000 and Taurus is taken, and nothing wrong is.
+#include "system/options.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "base/error.h"
+#include "system/parse_value.h"
+#include "system/switches.h"
+
+namespace dbx {
+namespace {
+
+std::vector<std::string> warnings;
+
+Options Parse(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), "rundb");
+  std::vector<char*> argv;
+  for (auto& a : arguments) argv.push_back(a.data());
+  warnings.clear();
+  return ParseOptions(static_cast<int>(argv.size()), argv.data(), warnings);
+}
+
+// The message with which a command line is refused; empty if it is not.
+std::string Refusal(const std::vector<std::string>& arguments, ExitStatus status = ExitStatus::kUsage) {
+  try {
+    Parse(arguments);
+  } catch (const Error& e) {
+    EXPECT_EQ(e.status(), status);
+    EXPECT_EQ(std::string(e.what()).find('\n'), std::string::npos);
+    return e.what();
+  }
+  return {};
+}
+
+#define EXPECT_REFUSED(what, ...) EXPECT_NE(Refusal(__VA_ARGS__).find(what), std::string::npos) << Refusal(__VA_ARGS__)
+
+TEST(Options, GluedShortFlagsSetTheirSwitches) {
+  const Options o =
+      Parse({"-t8", "-Ln2", "-Gx1000", "-Tm0.25", "-z0.9", "-R16", "-f5", "-s2K", "-n3", "-Lt50", "-Lj10"});
+  EXPECT_EQ(o.thread_cnt, 8u);
+  EXPECT_EQ(o.num_logger, 2u);
+  EXPECT_EQ(o.max_txns_per_thread, 1000u);
+  EXPECT_EQ(o.perc_payment, 0.25);
+  EXPECT_EQ(o.zipf_theta, 0.9);
+  EXPECT_EQ(o.req_per_query, 16u);
+  EXPECT_EQ(o.field_per_tuple, 5u);
+  EXPECT_EQ(o.synth_table_size, 2048u);
+  EXPECT_EQ(o.num_wh, 3u);
+  EXPECT_EQ(o.log_flush_interval_us, 50u);
+  EXPECT_EQ(o.epoch_period_ms, 10u);
+}
+
+TEST(Options, LongFlagsTakeTheirValueWithEqualsOrSpace) {
+  const Options o = Parse({"--thread_cnt=3", "--json", "out.json", "--cc=SILO", "--log", "LOG_TAURUS", "--verify",
+                           "--workload=TPCC", "--log_type=LOG_COMMAND", "--seconds=1.5"});
+  EXPECT_EQ(o.thread_cnt, 3u);
+  EXPECT_EQ(o.json_file, "out.json");
+  EXPECT_EQ(o.cc, "SILO");
+  EXPECT_EQ(o.log, "LOG_TAURUS");
+  EXPECT_TRUE(o.verify);
+  EXPECT_EQ(o.workload, WorkloadKind::kTpcc);
+  EXPECT_EQ(o.log_type, "LOG_COMMAND");
+  EXPECT_EQ(o.seconds, 1.5);
+}
+
+TEST(Options, TheLongestShortFlagWins) {
+  EXPECT_EQ(Parse({"-l7"}).locktable_modifier, 7u);
+  EXPECT_EQ(Parse({"-LB8K"}).log_flush_block_bytes, 8192u);
+  EXPECT_EQ(Parse({"-Lb1M"}).log_buffer_size, 1u << 20);
+  EXPECT_EQ(Parse({"-Ld8K"}).max_log_entry_size, 8192u);
+  Parse({"-Lad5"});
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_NE(warnings[0].find("RLV_DELTA"), std::string::npos);
+}
+
+TEST(Options, EverySwitchHasALongNameAndNoNameIsUsedTwice) {
+  std::multiset<std::string> long_names, flags, names;
+  for (const Switch& s : Switches()) {
+    long_names.insert(s.LongName());
+    if (!s.alias.empty()) long_names.insert(std::string(s.alias));
+    if (!s.flag.empty()) flags.insert(std::string(s.flag));
+    names.insert(std::string(s.name));
+  }
+  for (const auto* all : {&long_names, &flags, &names}) {
+    for (const auto& name : *all) EXPECT_EQ(all->count(name), 1u) << name;
+  }
+}
+
+TEST(Options, EveryFlagOfDbx1000AndTaurusIsAccepted) {
+  const char* const flags[] = {"-t1",  "-p1",  "-v1",  "-q1",   "-d1",   "-a1",    "-m1",   "-Ga1",  "-Gx1",
+                               "-Gt1", "-Gk1", "-Gn1", "-Go1",  "-Gl1",  "-Gb1",   "-Gu1",  "-Gc1",  "-c1",
+                               "-e1",  "-r1",  "-w1",  "-z1",   "-s1",   "-R1",    "-f1",   "-Ar",   "-Ac",
+                               "-Ln1", "-Lr1", "-Lf1", "-Lt1",  "-Lj1",  "-Lk1",   "-Lp1",  "-Lz1",  "-Lw1",
+                               "-Li1", "-Le1", "-Tp1", "-Tl1",  "-Tm1",  "-Tu1",   "-l1",   "-n1",   "-h",
+                               "-S",   "-of",  "-LD1", "-Lad1", "-Lal1", "-Lb64K", "-Ld4K", "-LB4K", "-LK4K"};
+  for (const char* flag : flags) EXPECT_EQ(Refusal({flag}), "") << flag;
+}
+
+TEST(Options, AFlagWithoutMeaningWarnsOnceAndSaysWhich) {
+  Parse({"-p4", "--cpu_freq=2.5", "-q"});
+  ASSERT_EQ(warnings.size(), 3u);
+  EXPECT_NE(warnings[0].find("-p4"), std::string::npos);
+  EXPECT_NE(warnings[0].find("PART_CNT"), std::string::npos);
+  EXPECT_NE(warnings[1].find("CPU_FREQ"), std::string::npos);
+}
+
+TEST(Options, UnknownFlagsAreRefusedByName) {
+  EXPECT_REFUSED("unknown flag -x5", {"-x5"});
+  EXPECT_REFUSED("unknown flag -L", {"-L"});
+  EXPECT_REFUSED("unknown flag --foo", {"--foo=1"});
+  EXPECT_REFUSED("unknown flag --thread", {"--thread=1"});  // no guessing
+  EXPECT_REFUSED("unknown flag -hx", {"-hx"});
+  EXPECT_REFUSED("unexpected argument foo", {"foo"});
+}
+
+TEST(Options, ValuesAreWholeStringsWithinTheirRange) {
+  for (const char* flag : {"-t",
+                           "-t0",
+                           "-t4x",
+                           "-t-4",
+                           "-t+4",
+                           "-t 4",
+                           "-t4.0",
+                           "-t0x4",
+                           "-t2000",
+                           "-s1T",
+                           "-sK",
+                           "-s99999999999999999999",
+                           "-z0.6x",
+                           "-znan",
+                           "-zinf",
+                           "-z-1",
+                           "-r1.5",
+                           "-Lt5min",
+                           "-Lt1.5us",
+                           "-Lj500us",
+                           "-d2",
+                           "-Lryes",
+                           "--seconds=1h",
+                           "--thread_cnt=",
+                           "--log_dir=a,,b",
+                           "-Ln17"}) {
+    EXPECT_NE(Refusal({flag}), "") << flag;
+  }
+}
+
+TEST(Options, SuffixesAreBinaryForNumbersAndDecimalForTimes) {
+  EXPECT_EQ(Parse({"--log_limit=3G"}).log_limit_bytes, uint64_t{3} << 30);
+  EXPECT_EQ(Parse({"-Lt2ms"}).log_flush_interval_us, 2000u);
+  EXPECT_EQ(Parse({"-Lj1s"}).epoch_period_ms, 1000u);
+  EXPECT_EQ(Parse({"-Ga100000"}).abort_penalty_ns, 100'000u);
+  EXPECT_EQ(Parse({"-Ga5us"}).abort_penalty_ns, 5'000u);
+  EXPECT_DOUBLE_EQ(Parse({"--seconds=250ms"}).seconds, 0.25);
+}
+
+TEST(Options, ASwitchSetTwiceIsRefusedUnderAnyOfItsNames) {
+  EXPECT_REFUSED("THREAD_CNT", {"-t4", "-t4"});
+  EXPECT_REFUSED("THREAD_CNT", {"-t4", "--thread_cnt=5"});
+  EXPECT_REFUSED("MAX_TXNS_PER_THREAD", {"--max_txns_per_thread=4", "--max_txn_per_part=4"});
+  EXPECT_REFUSED("PART_CNT", {"-p4", "-p4"});
+}
+
+TEST(Options, KnownButUnbuiltValuesSayWhatIsBuilt) {
+  EXPECT_REFUSED("not built yet (there is NO_WAIT, SILO)", {"--cc=TICTOC"});
+  EXPECT_REFUSED("unknown (there is NO_WAIT, SILO)", {"--cc=FOO"});
+  EXPECT_REFUSED("LOG_TAURUS", {"--log=LOG_PLOVER"});
+}
+
+TEST(Options, AFractionForTpNamesTm) {
+  EXPECT_REFUSED("-Tm", {"-Tp0.5"});
+  EXPECT_EQ(Parse({"-Tp5"}).psn_flush_freq, 5u);
+}
+
+TEST(Options, SharesOfReadsAndWritesFollowEachOtherAndMakeOne) {
+  EXPECT_EQ(Parse({"-r0.9"}).write_perc, 0.1);
+  EXPECT_EQ(Parse({"-w0.9"}).read_perc, 0.1);
+  EXPECT_EQ(Parse({"-r0.3", "-w0.7"}).write_perc, 0.7);
+  EXPECT_REFUSED("do not make 1", {"-r0.5", "-w0.6"});
+}
+
+TEST(Options, TestCaseFlagsChooseOnePart) {
+  EXPECT_TRUE(Parse({}).test_read_write && Parse({}).test_conflict);
+  EXPECT_TRUE(Parse({"-Ar"}).test_read_write && !Parse({"-Ar"}).test_conflict);
+  EXPECT_TRUE(!Parse({"-Ac"}).test_read_write && Parse({"-Ac"}).test_conflict);
+  EXPECT_TRUE(Parse({"-Ar", "-Ac"}).test_read_write && Parse({"-Ar", "-Ac"}).test_conflict);
+}
+
+TEST(Options, LogDirectoriesAndTheirNumberAgree) {
+  EXPECT_EQ(Parse({}).log_dirs, std::vector<std::string>{"./logs"});
+  EXPECT_EQ(Parse({"-LD2"}).log_dirs, (std::vector<std::string>{"./logs/d0", "./logs/d1"}));
+  EXPECT_EQ(Parse({"--log_dir=a,b,c"}).number_of_disks, 3u);
+  EXPECT_EQ(Parse({"--log_dir=a,b", "-LD2"}).number_of_disks, 2u);
+  EXPECT_REFUSED("contradicts", {"--log_dir=a,b", "-LD3"});
+  EXPECT_REFUSED("twice", {"--log_dir=a,a"});
+}
+
+TEST(Options, SizesThatWereNotGivenFollowTheBuffer) {
+  const Options o = Parse({"-Lb128K"});
+  EXPECT_LE(o.max_log_entry_size, o.log_buffer_size / 2);
+  EXPECT_LE(o.log_flush_block_bytes, o.log_buffer_size / 2);
+  EXPECT_REFUSED("FLUSH_BLOCK_SIZE", {"-Lb128K", "-LB128K"});
+  EXPECT_REFUSED("MAX_LOG_ENTRY_SIZE", {"-Lb128K", "-Ld128K"});
+  EXPECT_REFUSED("multiple", {"-Lb65537"});
+}
+
+TEST(Options, ContradictionsAreRefused) {
+  EXPECT_REFUSED("exclude", {"--seconds=1", "-Gx5"});
+  EXPECT_REFUSED("exclude", {"--warmup=1", "--warmup_seconds=1"});
+  EXPECT_REFUSED("-Lr1", {"--run=3"});
+  EXPECT_REFUSED("-Lr1", {"--recover_serial=never"});
+  EXPECT_REFUSED("delete", {"-Lr1", "--log_overwrite"});
+  EXPECT_REFUSED("one stream", {"--log=LOG_SERIAL", "-Ln4"});
+  EXPECT_EQ(Parse({"-Lr1", "--run=3"}).run, 3u);
+}
+
+TEST(Options, UpdateSimdIsAnotherNameForScalar) {
+  EXPECT_EQ(Parse({"--update_simd=0"}).simd, "scalar");
+  EXPECT_FALSE(Parse({"--simd=scalar"}).update_simd);
+  EXPECT_REFUSED("exclude", {"--update_simd=1", "--simd=avx2"});
+}
+
+TEST(Options, TheOutputFileMayBeGluedOrFollow) {
+  EXPECT_EQ(Parse({"-oa.txt"}).output_file, "a.txt");
+  EXPECT_EQ(Parse({"-o", "a.txt", "-t2"}).output_file, "a.txt");
+  EXPECT_REFUSED("needs a value", {"-o"});
+}
+
+TEST(Options, DefaultsAreCompleteAndParsingNothingGivesThem) {
+  const Options o = DefaultOptions();
+  EXPECT_EQ(EffectiveConfiguration(o), EffectiveConfiguration(Parse({})));
+  for (const uint64_t bytes : {o.log_buffer_size, o.max_log_entry_size, o.log_flush_block_bytes, o.log_read_block_bytes,
+                               o.log_limit_bytes, o.locktable_modifier, o.log_flush_interval_us}) {
+    EXPECT_GT(bytes, 0u);
+  }
+}
+
+// Every effective value, given back as a flag, gives the same configuration.
+TEST(Options, EffectiveValuesParseBackToThemselves) {
+  const Options o =
+      Parse({"-t7", "-z0.75", "-r0.9", "-Ga7us", "-Lj3", "--cc=SILO", "--workload=TPCC", "--log_dir=a,b"});
+  const auto values = EffectiveConfiguration(o);
+  for (const Switch& s : Switches()) {
+    if (s.kind == SwitchKind::kIgnored) continue;
+    Options copy = o;
+    const std::string text = FormatSwitch(s, o);
+    if (!text.empty()) SetSwitch(s, text, copy);
+    EXPECT_EQ(EffectiveConfiguration(copy), values) << s.name;
+  }
+}
+
+TEST(Options, HelpNamesEverySwitch) {
+  const std::string help = HelpText();
+  for (const Switch& s : Switches()) {
+    const std::string name = s.kind == SwitchKind::kIgnored ? std::string(s.name) : "--" + s.LongName();
+    EXPECT_NE(help.find(name), std::string::npos) << name;
+  }
+}
+
+// ---- A log's identity ---------------------------------------------------------------------------------------
+
+const std::vector<std::string> kWriter = {"--cc=SILO", "--log=LOG_TAURUS", "-Ln4", "-s5000", "--seed=9", "-f3"};
+
+TEST(Identity, ARecoveryTakesWhatTheLogWasWrittenWith) {
+  Options o = Parse({"-Lr1", "-t2"});
+  AdoptIdentity(IdentityText(Parse(kWriter)), o);
+  EXPECT_EQ(o.cc, "SILO");
+  EXPECT_EQ(o.log, "LOG_TAURUS");
+  EXPECT_EQ(o.num_logger, 4u);
+  EXPECT_EQ(o.synth_table_size, 5000u);
+  EXPECT_EQ(o.seed, 9u);
+  EXPECT_EQ(o.field_per_tuple, 3u);
+  EXPECT_EQ(o.thread_cnt, 2u);
+  EXPECT_TRUE(o.log_recover);
+}
+
+TEST(Identity, EqualFlagsAreFineAndContradictingOnesNameBothValues) {
+  const std::string identity = IdentityText(Parse(kWriter));
+  Options equal = Parse({"-Lr1", "-s5000"});
+  EXPECT_NO_THROW(AdoptIdentity(identity, equal));
+  Options other = Parse({"-Lr1", "-s6000"});
+  try {
+    AdoptIdentity(identity, other);
+    FAIL() << "the contradiction was accepted";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.status(), ExitStatus::kMismatch);
+    for (const char* part : {"SYNTH_TABLE_SIZE", "6000", "5000"})
+      EXPECT_NE(std::string(e.what()).find(part), std::string::npos);
+  }
+}
+
+TEST(Identity, AnotherThreadCountOrMixIsNoContradiction) {
+  Options o = Parse({"-Lr1", "-t9", "-r0.9", "-z0.1", "-Gx7"});
+  EXPECT_NO_THROW(AdoptIdentity(IdentityText(Parse(kWriter)), o));
+}
+
+TEST(Identity, OnlyTheSwitchesOfTheWorkloadBelongToIt) {
+  EXPECT_EQ(IdentityText(Parse({"--workload=TPCC"})).find("SYNTH_TABLE_SIZE"), std::string::npos);
+  EXPECT_NE(IdentityText(Parse({"--workload=TPCC"})).find("NUM_WH=1\n"), std::string::npos);
+  EXPECT_EQ(IdentityText(Parse({})).find("NUM_WH"), std::string::npos);
+}
+
+ExitStatus AdoptStatus(const std::string& identity) {
+  Options o = Parse({"-Lr1"});
+  const auto before = EffectiveConfiguration(o);
+  try {
+    AdoptIdentity(identity, o);
+  } catch (const Error& e) {
+    EXPECT_EQ(EffectiveConfiguration(o), before) << "a refused identity changed the options";
+    return e.status();
+  }
+  return ExitStatus::kOk;
+}
+
+TEST(Identity, TextThatDoesNotParseIsCorrupt) {
+  const std::string good = IdentityText(Parse(kWriter));
+  EXPECT_EQ(AdoptStatus(good), ExitStatus::kOk);
+  EXPECT_EQ(AdoptStatus(good.substr(0, good.size() - 1)), ExitStatus::kCorrupt);
+  EXPECT_EQ(AdoptStatus(good + "junk\n"), ExitStatus::kCorrupt);
+  EXPECT_EQ(AdoptStatus(good + "SEED=9\n"), ExitStatus::kCorrupt);                 // twice
+  EXPECT_EQ(AdoptStatus(good.substr(good.find('\n') + 1)), ExitStatus::kCorrupt);  // lacks CC_ALG
+  EXPECT_EQ(AdoptStatus(""), ExitStatus::kCorrupt);
+  EXPECT_EQ(AdoptStatus("CC_ALG=99" + good.substr(good.find('\n'))), ExitStatus::kCorrupt);
+  EXPECT_EQ(AdoptStatus(good + "THREAD_CNT=3\n"), ExitStatus::kMismatch);  // not part of an identity
+}
+
+}  // namespace
+}  // namespace dbx

@@ -1,0 +1,281 @@
+// The record and what is printed from it: DBx1000's lines, the keys that scripts read, the arithmetic.
+#include "system/output.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <regex>
+#include <sstream>
+
+#include "base/error.h"
+
+namespace dbx {
+namespace {
+
+using Json = nlohmann::json;
+
+// Two workers, two streams, 2 seconds, figures that are easy to divide.
+RunResult SomeRun() {
+  RunResult r;
+  r.workers.resize(2);
+  r.workers[0].executed = 110, r.workers[0].acknowledged = 100, r.workers[0].run_seconds = 2;
+  r.workers[0].aborts = {7, 0, 0, 0, 1};
+  r.workers[1].executed = 210, r.workers[1].acknowledged = 200, r.workers[1].run_seconds = 2.5;
+  r.workers[1].aborts = {70, 2, 0, 0, 0};
+  r.workers[1].user_rollbacks = 5, r.workers[1].wait_seconds = 0.25;
+  r.streams.resize(2);
+  r.streams[0] = {
+      .record_bytes = 3000, .void_bytes = 100, .pad_bytes = 50, .anchor_bytes = 20, .flushes = 3, .flush_nanos = 9000};
+  r.streams[1] = {
+      .record_bytes = 1000, .void_bytes = 0, .pad_bytes = 30, .anchor_bytes = 0, .flushes = 1, .flush_nanos = 3000};
+  for (uint64_t us = 1; us <= 100; ++us) r.latency.Record(us * 1000);
+  r.seconds = 2;
+  r.logged_txns = 200;
+  r.stop_reason = "done";
+  r.directories = {{"./logs/run-0001", "real", "ext4", "io_uring+O_DIRECT"}};
+  return r;
+}
+
+RecoveryResult SomeRecovery() {
+  RecoveryResult r;
+  r.recovered = 5000, r.dropped_dependency = 3, r.voids = 2, r.torn_logs = 1, r.cut_bytes = 77;
+  r.log_bytes = 1'000'000, r.frontier = {600'000, 400'000}, r.threads = 4, r.parallelism = 3.5;
+  r.replay_seconds = 0.5, r.run_number = 12, r.verified = "a,c";
+  return r;
+}
+
+Options WithVerify() {
+  Options o = DefaultOptions();
+  o.verify = true;
+  return o;
+}
+
+Environment TwoCores() {
+  Environment e = ReadEnvironment();
+  e.cores = 2;
+  return e;
+}
+
+Json RunJson(const Options& options = DefaultOptions()) {
+  return Json::parse(RunRecord(options, SomeRun(), TwoCores()));
+}
+std::string RunText(const Options& options = DefaultOptions()) {
+  return RecordText(RunRecord(options, SomeRun(), TwoCores()));
+}
+bool Contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+TEST(Record, MetricsAreSumsAndRatiosOfTheResult) {
+  const Json m = RunJson().at("metrics");
+  EXPECT_EQ(m.at("acknowledged_txns"), 300);
+  EXPECT_EQ(m.at("executed_txns"), 320);
+  EXPECT_DOUBLE_EQ(m.at("throughput_acknowledged"), 150.0);
+  EXPECT_DOUBLE_EQ(m.at("throughput_executed"), 160.0);
+  EXPECT_EQ(m.at("abort_cnt"), 80);
+  EXPECT_DOUBLE_EQ(m.at("abort_rate"), 0.2);
+  EXPECT_EQ(m.at("aborts").at("lock_conflict"), 77);
+  EXPECT_EQ(m.at("aborts").at("validation"), 2);
+  EXPECT_EQ(m.at("aborts").at("record_too_large"), 1);
+  EXPECT_EQ(m.at("user_rollbacks"), 5);
+}
+
+TEST(Record, LogMetricsAreSumsAndRatiosOfTheStreams) {
+  Options options = DefaultOptions();
+  options.device_ceiling = 4200;
+  const Json m = RunJson(options).at("metrics");
+  EXPECT_EQ(m.at("log_bytes"), 4200);
+  EXPECT_EQ(m.at("record_bytes"), 4000);
+  EXPECT_DOUBLE_EQ(m.at("bytes_per_txn"), 20.0);
+  EXPECT_DOUBLE_EQ(m.at("log_bytes_per_second"), 2100.0);
+  EXPECT_DOUBLE_EQ(m.at("device_share"), 0.5);
+  EXPECT_EQ(m.at("flushes"), 4);
+  EXPECT_DOUBLE_EQ(m.at("mean_flush_us"), 3.0);
+  EXPECT_TRUE(RunJson().at("metrics").at("device_share").is_null());
+}
+
+TEST(Record, LatenciesAreMicrosecondsAndTheHistogramSumsUp) {
+  const Json record = RunJson();
+  const Json latency = record.at("metrics").at("latency_us");
+  EXPECT_NEAR(latency.at("p50"), 50, 50.0 / 64);
+  EXPECT_NEAR(latency.at("p99"), 99, 99.0 / 64);
+  EXPECT_DOUBLE_EQ(latency.at("max"), 100.0);
+  EXPECT_DOUBLE_EQ(latency.at("mean"), 50.5);
+  uint64_t sum = 0;
+  for (const Json& bucket : record.at("latency_histogram")) sum += bucket.at(1).get<uint64_t>();
+  EXPECT_EQ(sum, 100u);
+}
+
+TEST(Record, ConfigurationHoldsEverySwitchWithNumbersAsNumbers) {
+  const Json config = RunJson().at("config");
+  for (const auto& [name, value] : EffectiveConfiguration(DefaultOptions())) EXPECT_TRUE(config.contains(name)) << name;
+  EXPECT_TRUE(config.at("THREAD_CNT").is_number_integer());
+  EXPECT_TRUE(config.at("ZIPF_THETA").is_number());
+  EXPECT_EQ(config.at("CC_ALG"), DefaultOptions().cc);
+  Options named_like_a_number = DefaultOptions();
+  named_like_a_number.json_file = "5";
+  EXPECT_TRUE(RunJson(named_like_a_number).at("config").at("JSON_FILE").is_string());
+}
+
+TEST(Record, EnvironmentNamesBuildMachineAndDevices) {
+  const Json e = RunJson().at("environment");
+  for (const char* name : {"commit", "dirty", "compiler", "flags", "allocator", "kernel", "cpu", "cores", "governor",
+                           "numa_nodes", "memory_bytes", "huge_pages", "virtualisation", "time", "log_directories"}) {
+    EXPECT_TRUE(e.contains(name)) << name;
+  }
+  EXPECT_TRUE(std::regex_match(e.at("time").get<std::string>(), std::regex(R"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)")));
+  EXPECT_EQ(e.at("log_directories").at(0).at("kind"), "real");
+  EXPECT_GT(e.at("memory_bytes").get<uint64_t>(), uint64_t{64} << 20);
+}
+
+TEST(Record, MoreWorkersAndWritersThanCoresAreOversubscribed) {
+  EXPECT_EQ(RunJson().at("environment").at("oversubscribed"), true);
+  Environment many = TwoCores();
+  many.cores = 3;  // two workers and the one writer of the one directory
+  EXPECT_EQ(Json::parse(RunRecord(DefaultOptions(), SomeRun(), many)).at("environment").at("oversubscribed"), false);
+}
+
+TEST(Record, ARunOfNothingHasZeroesAndNoInfinities) {
+  const Json m = Json::parse(RunRecord(DefaultOptions(), RunResult{}, TwoCores())).at("metrics");
+  for (const char* name :
+       {"throughput_acknowledged", "abort_rate", "bytes_per_txn", "log_bytes_per_second", "mean_flush_us"}) {
+    EXPECT_EQ(m.at(name), 0.0) << name;
+  }
+}
+
+TEST(Record, IsOneLine) {
+  Options options = DefaultOptions();
+  options.log_dirs = {"a\nb\xff"};  // not even valid UTF-8
+  const std::string record = RunRecord(options, SomeRun(), TwoCores());
+  EXPECT_EQ(record.find('\n'), std::string::npos);
+  EXPECT_TRUE(Json::accept(record));
+}
+
+TEST(Text, TheLineThatScriptsWaitForComesFirst) {
+  EXPECT_EQ(RunText().rfind("PASS! SimTime = 2000000000\n", 0), 0u) << RunText();
+}
+
+TEST(Text, ThroughputMatchesTheExpressionOfScripts) {
+  std::smatch match;
+  const std::string text = RunText();
+  ASSERT_TRUE(std::regex_search(text, match, std::regex(R"(Throughput:\s+([\d\.\+e\-]+))")));
+  EXPECT_DOUBLE_EQ(std::stod(match[1]), 150.0);
+}
+
+TEST(Text, EachWorkerHasItsLine) {
+  const std::string text = RunText();
+  EXPECT_TRUE(Contains(text, "[tid=0] txn_cnt=100,abort_cnt=8\n"));
+  EXPECT_TRUE(Contains(text, "[tid=1] txn_cnt=200,abort_cnt=72\n"));
+}
+
+TEST(Text, TheSummaryHasDbx1000sKeysInItsOrder) {
+  const std::string expected =
+      "[summary] txn_cnt=300, abort_cnt=80, run_time=4.500000, time_wait=0.000000, time_ts_alloc=0.000000, "
+      "time_man=0.000000, time_index=0.000000, time_abort=0.000000, time_cleanup=0.000000, latency=0.000051, "
+      "deadlock_cnt=0, cycle_detect=0, dl_detect_time=0.000000, dl_wait_time=0.000000, time_query=0.000000, ";
+  EXPECT_TRUE(Contains(RunText(), expected)) << RunText();
+}
+
+TEST(Text, TheReadableLineSaysWhatWasMeasuredAndWhetherItWasVerified) {
+  Options options = WithVerify();
+  options.device_ceiling = 4200;
+  RunResult run = SomeRun();
+  run.verified = "d";
+  const std::string text = RecordText(RunRecord(options, run, TwoCores()));
+  for (const char* part : {"acknowledged 150 txn/s", "executed 160 txn/s", "aborts 20.00 %", "p99.9", "log 20 B/txn",
+                           "2.1 kB/s", "50 % of the device", "verified: d"}) {
+    EXPECT_TRUE(Contains(text, part)) << part << "\n" << text;
+  }
+  EXPECT_TRUE(Contains(RunText(), "not verified"));
+}
+
+TEST(Text, AnUnsyncedRunSaysSo) {
+  Options options = DefaultOptions();
+  options.log_no_flush = true;
+  EXPECT_TRUE(Contains(RunText(options), "NOT SYNCED"));
+  EXPECT_FALSE(Contains(RunText(), "NOT SYNCED"));
+  EXPECT_EQ(RunJson(options).at("metrics").at("unsynced"), true);
+}
+
+TEST(Text, AnEarlyStopIsNamed) {
+  RunResult run = SomeRun();
+  run.stop_reason = "log_limit";
+  EXPECT_TRUE(Contains(RecordText(RunRecord(DefaultOptions(), run, TwoCores())), "stopped at the log limit"));
+  run.stop_reason = "signal";
+  EXPECT_TRUE(Contains(RecordText(RunRecord(DefaultOptions(), run, TwoCores())), "stopped by a signal"));
+}
+
+TEST(Text, TheTestWorkloadPrintsPassOrWhatFailed) {
+  Options options = DefaultOptions();
+  options.workload = WorkloadKind::kTest;
+  RunResult run = SomeRun();
+  EXPECT_EQ(RunText(options).rfind("PASS\n", 0), 0u);
+  EXPECT_TRUE(RecordPassed(RunRecord(options, run, TwoCores())));
+  run.workload_note = "row 3 lost an update";
+  const std::string failed = RunRecord(options, run, TwoCores());
+  EXPECT_FALSE(RecordPassed(failed));
+  EXPECT_FALSE(Contains(RecordText(failed), "PASS"));
+  EXPECT_TRUE(Contains(RecordText(failed), "row 3 lost an update"));
+}
+
+TEST(Text, LatencyDistributionIsPrintedOnRequest) {
+  Options options = DefaultOptions();
+  EXPECT_FALSE(Contains(RunText(options), "[latency]"));
+  options.prt_lat_distr = true;
+  EXPECT_TRUE(Contains(RunText(options), "[latency] <= 1.0"));
+  EXPECT_TRUE(Contains(RunText(options), "(100.0000 %)"));
+}
+
+TEST(Text, ARecoveryReportsWhatItFoundAndHowFast) {
+  const std::string record = RecoveryRecord(WithVerify(), SomeRecovery(), TwoCores());
+  EXPECT_DOUBLE_EQ(Json::parse(record).at("metrics").at("throughput"), 10'000.0);
+  EXPECT_DOUBLE_EQ(Json::parse(record).at("metrics").at("bytes_per_second"), 2e6);
+  EXPECT_EQ(Json::parse(record).at("metrics").at("frontier"), (std::vector<uint64_t>{600'000, 400'000}));
+  const std::string text = RecordText(record);
+  for (const char* part :
+       {"PASS! SimTime = 500000000", "run-0012", "5000 transactions", "3 dropped", "2 void", "no clean end",
+        "1 of the logs torn", "77 bytes cut", "Throughput: 10000", "parallelism 3.50", "verified: a,c\n"}) {
+    EXPECT_TRUE(Contains(text, part)) << part << "\n" << text;
+  }
+}
+
+class OutputFile : public testing::Test {
+ protected:
+  void SetUp() override {
+    char pattern[] = "/tmp/output_test_XXXXXX";
+    ASSERT_NE(mkdtemp(pattern), nullptr);
+    directory_ = pattern;
+  }
+  void TearDown() override { std::filesystem::remove_all(directory_); }
+  std::string Path(const char* name) const { return directory_ + "/" + name; }
+  static std::string Read(const std::string& path) {
+    std::stringstream text;
+    text << std::ifstream(path).rdbuf();
+    return text.str();
+  }
+  std::string directory_;
+};
+
+TEST_F(OutputFile, RecordsAreAppendedAndSummariesReplaced) {
+  AppendRecord(Path("r"), "{\"a\":1}");
+  AppendRecord(Path("r"), "{\"a\":2}");
+  EXPECT_EQ(Read(Path("r")), "{\"a\":1}\n{\"a\":2}\n");
+  WriteSummary(Path("s"), "old and longer\n");
+  WriteSummary(Path("s"), "new\n");
+  EXPECT_EQ(Read(Path("s")), "new\n");
+}
+
+TEST_F(OutputFile, WhatCannotBeWrittenIsNamed) {
+  try {
+    CheckAppendable(Path("missing/r"));
+    FAIL() << "a file in a directory that does not exist was accepted";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.status(), ExitStatus::kIo);
+    EXPECT_TRUE(Contains(e.what(), Path("missing/r")));
+  }
+}
+
+}  // namespace
+}  // namespace dbx
