@@ -158,7 +158,7 @@ def plan(quick: bool) -> list[Phase]:
               kind="gtest", timeout=1200, needs="build"),
         Phase("command line", [python, "tests/scripts/cli_check.py"], kind="sum", needs="build"),
         Phase("kills", [python, "tests/scripts/kill_loop.py", "--kills", "10" if quick else "200"], kind="sum",
-              timeout=900, needs="build"),
+              timeout=1500, needs="build"),
     ]
     for path in rules_of_others():
         phases.insert(2, Phase(os.path.basename(path)[:-3].replace("_", " "), [python, path]))
