@@ -56,8 +56,8 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
         prog=os.environ.get("DBX_PROGRAM", "main_job.py"),
         description="Builds the engine, then runs, crashes, recovers and verifies every cell of workload x "
                     "concurrency control x log scheme, and leaves a table, out/report.html and out/plots/.")
-    parser.add_argument("--seconds", type=positive(float), default=2.0,
-                        help="measured seconds of each run (default: 2)")
+    parser.add_argument("--seconds", type=positive(float), default=1.0,
+                        help="measured seconds of each run (default: 1)")
     parser.add_argument("--out", default=os.path.relpath(os.path.join(REPOSITORY, "out")),
                         help="where results, plots and the report go (default: out, in the repository)")
     parser.add_argument("--log_dir", default=os.path.relpath(os.path.join(REPOSITORY, "logs")),
@@ -82,7 +82,7 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--no_limits", action="store_true", help="do not measure the host's limits first")
     parser.add_argument("--parse_only", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--binary", default=os.path.join(REPOSITORY, "rundb-all"), help=argparse.SUPPRESS)
-    parser.add_argument("--host_limits", default=os.path.join(REPOSITORY, "build/release/micro/host_limits"),
+    parser.add_argument("--host_limits", default=os.path.join(REPOSITORY, "build/micro/host_limits"),
                         help=argparse.SUPPRESS)
     arguments = parser.parse_args(argv)
     if arguments.loggers > 16:

@@ -154,11 +154,11 @@ def plan(quick: bool) -> list[Phase]:
         Phase("scripts", [python, "-m", "unittest", "discover", "-s", "tests/scripts", "-p", "*_test.py"],
               kind="unittest", timeout=300),
         Phase("readme", [python, "scripts/readme_matrix.py", "--check"], needs="build"),
-        Phase("unit", ["build/release/all_tests"] + ([f"--gtest_filter={QUICK_FILTER}"] if quick else []),
+        Phase("unit", ["build/all_tests"] + ([f"--gtest_filter={QUICK_FILTER}"] if quick else []),
               kind="gtest", timeout=1200, needs="build"),
         Phase("command line", [python, "tests/scripts/cli_check.py"], kind="sum", needs="build"),
         Phase("kills", [python, "tests/scripts/kill_loop.py", "--kills", "10" if quick else "200"], kind="sum",
-              timeout=900, needs="build"),
+              timeout=1500, needs="build"),
     ]
     for path in rules_of_others():
         phases.insert(2, Phase(os.path.basename(path)[:-3].replace("_", " "), [python, path]))

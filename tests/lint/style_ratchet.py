@@ -32,7 +32,7 @@ RULES = {
 # base/check.h asks for NDEBUG, as assert does.
 PREPROCESSOR_ALLOWED = re.compile(r"(^|/)(config(-std)?\.h|configured\w*\.h|base/check\.h|\w*(simd|pmem)\w*\.(h|cpp))$")
 NOT_A_FUNCTION = re.compile(r"^\s*(template\s*<.*>\s*)?(export\s+)?(namespace|class|struct|enum|union|extern|concept)\b"
-                            r"|=\s*\{$")
+                            r"|=\s*\{$|^\s*[\[({\"]")
 
 
 def code_only(line: str) -> str:

@@ -24,6 +24,7 @@ TIMEOUT_SECONDS = 60
 
 SMALL = ["--workload=YCSB", "--synth_table_size=500", "--thread_cnt=2", "--max_txns_per_thread=400"]
 TAURUS = ["--cc=NO_WAIT", "--log=LOG_TAURUS", "--log_type=LOG_DATA", "--num_logger=2", *SMALL]
+ENDLESS = [argument for argument in TAURUS if "max_txns" not in argument] + ["--seconds=30"]
 SERIAL = ["--cc=NO_WAIT", "--log=LOG_SERIAL", "--log_type=LOG_COMMAND", *SMALL]
 
 # Flags that are refused before anything happens: exit status 2, and the words the line must hold.
@@ -276,7 +277,7 @@ class Checks:
         prefix = ["unshare", "-m" if os.geteuid() == 0 else "-rm", "sh", "-c", line, "sh"]
         if subprocess.run([*prefix, "true"], capture_output=True).returncode != 0:
             return
-        arguments = [*TAURUS, "--log_limit=64M", "--max_txns_per_thread=200000", f"--log_dir={directory}"]
+        arguments = [*ENDLESS, "--log_limit=64M", f"--log_dir={directory}"]
         done = subprocess.run([*prefix, BINARY, *arguments], capture_output=True, text=True, cwd=self.root_,
                               stdin=subprocess.DEVNULL, timeout=TIMEOUT_SECONDS)
         expect(done, status, [directory])
@@ -304,9 +305,9 @@ class Checks:
 
     def _interrupt(self) -> None:
         directory = self.fresh("interrupt")
-        endless = [a for a in TAURUS if "max_txns" not in a] + ["--seconds=30", "--log_limit=1G", "--verify"]
-        child = subprocess.Popen([BINARY, *endless, f"--log_dir={directory}"], cwd=self.root_, text=True,
-                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        command = [BINARY, *ENDLESS, "--log_limit=1G", "--verify", f"--log_dir={directory}"]
+        child = subprocess.Popen(command, cwd=self.root_, text=True, stdin=subprocess.DEVNULL,
+                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         time.sleep(1.0)
         child.send_signal(signal.SIGINT)
         try:
@@ -321,8 +322,7 @@ class Checks:
 
     def _log_limit(self) -> None:
         directory = self.fresh("limit")
-        endless = [a for a in TAURUS if "max_txns" not in a] + ["--seconds=30", "--log_limit=4M", "--verify"]
-        done = rundb([*endless, f"--log_dir={directory}"], self.root_)
+        done = rundb([*ENDLESS, "--log_limit=4M", "--verify", f"--log_dir={directory}"], self.root_)
         expect(done, 0)
         if "log limit" not in done.stdout:
             raise Failed("it does not say that it stopped at the log limit")

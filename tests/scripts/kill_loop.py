@@ -84,6 +84,8 @@ def main() -> int:
     parser.add_argument("--binary", default=os.environ.get("DBX_BINARY", os.path.join(REPOSITORY, "rundb-all")))
     arguments = parser.parse_args()
     os.makedirs(arguments.dir, exist_ok=True)
+    if not os.access(arguments.binary, os.X_OK):
+        sys.exit(f"error: {arguments.binary} is missing; build it with `make rundb-all`")
     start = last_sign = time.monotonic()
     failed = 0
     print(f"{arguments.kills} kills from seed {arguments.seed}", flush=True)

@@ -63,6 +63,10 @@ class StyleTest(unittest.TestCase):
     def test_a_table_is_no_function(self):
         self.assertEqual(rules_broken("a/b.cpp", function(100, "const Entry kTable[] = {").replace("++x", "F()")), [])
 
+    def test_functions_in_a_table_are_not_taken_for_one(self):
+        entry = '    {"Name", "why:",\n     [](Context& c) {\n       F(c);\n     }},\n'
+        self.assertEqual(rules_broken("a/b.cpp", "// A.\nconst Entry kTable[] = {\n" + entry * 40 + "};\n"), [])
+
     def test_conditionals_belong_to_the_configuration_and_back_ends(self):
         text = "// A.\n#pragma once\n#if X\n#endif\n"
         self.assertEqual(rules_broken("system/a.h", text), ["preprocessor"])
