@@ -122,6 +122,8 @@ class TestWorkload {
   void CreateTables(Database& db);
   void Load(Database& db, uint64_t seed, uint32_t threads);
   CallList Generate(WorkerId worker, uint64_t count, uint64_t seed) const;
+  // Backs the HISTORY rows that `transactions` of this worker will insert with pages.
+  void Prefault(WorkerId worker, uint64_t transactions) { history_->PrefaultRows(worker, transactions); }
 
   template <TxnContext Ctx>
   Outcome Run(Ctx& ctx, ProcedureId procedure, std::span<const std::byte> args);

@@ -229,6 +229,15 @@ CallList Tpcc::Generate(WorkerId worker, uint64_t count, uint64_t seed) const {
   return list;
 }
 
+void Tpcc::Prefault(WorkerId worker, uint64_t transactions) {
+  const auto payments = static_cast<uint64_t>(static_cast<double>(transactions) * config_.perc_payment);
+  const uint64_t new_orders = transactions - payments;
+  tables_.history->PrefaultRows(worker, payments);
+  tables_.order->PrefaultRows(worker, new_orders);
+  tables_.new_order->PrefaultRows(worker, new_orders);
+  tables_.order_line->PrefaultRows(worker, new_orders * (kLinesMin + kLinesMax) / 2);
+}
+
 uint32_t Tpcc::ChooseCustomer(Random& random) const {
   return static_cast<uint32_t>(NuRand(random, 1023, kCustomerC, 1, cardinalities_.customers_per_district));
 }

@@ -38,6 +38,8 @@ class Ycsb {
   void CreateTables(Database& db);
   void Load(Database& db, uint64_t seed, uint32_t threads);
   CallList Generate(WorkerId worker, uint64_t count, uint64_t seed) const;
+  // Nothing is inserted after the load.
+  void Prefault(WorkerId, uint64_t) {}
 
   template <TxnContext Ctx>
   Outcome Run(Ctx& ctx, ProcedureId procedure, std::span<const std::byte> args);

@@ -325,6 +325,22 @@ TEST(TpccTest, NewOrderArgumentsOutOfRangeAreInvalid) {
   }
 }
 
+TEST(TpccTest, PrefaultBacksTheRowsThatTransactionsInsert) {
+  LoadedTpcc loaded;
+  const Tpcc::Tables& t = loaded.tpcc.tables();
+  const std::vector<std::pair<const Table*, uint64_t>> growing = {
+      {t.history, 5000}, {t.order, 5000}, {t.new_order, 5000}, {t.order_line, 50'000}};
+  std::vector<size_t> before;
+  for (const auto& [table, rows] : growing) before.push_back(table->memory_bytes());
+  const size_t stock = t.stock->memory_bytes();
+  loaded.tpcc.Prefault(WorkerId(0), 10'000);
+  for (size_t i = 0; i < growing.size(); ++i) {
+    const auto& [table, rows] = growing[i];
+    EXPECT_GE(table->memory_bytes(), before[i] + rows * table->tuple_bytes()) << table->schema().name;
+  }
+  EXPECT_EQ(t.stock->memory_bytes(), stock);
+}
+
 TEST(TpccTest, NumbersOfWarehousesAndSharesAreChecked) {
   EXPECT_THROW(Tpcc({.warehouses = 0}), Error);
   EXPECT_THROW(Tpcc({.warehouses = 65'536}), Error);
