@@ -12,6 +12,7 @@
 
 .DEFAULT_GOAL := rundb
 .DELETE_ON_ERROR:
+.SECONDARY:
 MAKEFLAGS += --no-builtin-rules
 SHELL := /bin/bash
 
