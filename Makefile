@@ -65,7 +65,8 @@ MAIN_SOURCES := system/main.cpp system/pair.cpp logging/log_dump.cpp
 LIBRARY_SOURCES := $(filter-out $(MAIN_SOURCES),$(sort \
   $(shell find base storage concurrency_control logging benchmarks/ycsb benchmarks/tpcc benchmarks/test system \
                tests/reference -name '*.cpp' ! -name '*_test.cpp' 2>/dev/null)))
-TEST_SOURCES := $(sort $(shell find tests -name '*_test.cpp'))
+# Tests and what they share; fuzz targets have a main of their own.
+TEST_SOURCES := $(filter-out tests/fuzz/% $(LIBRARY_SOURCES),$(sort $(shell find tests -name '*.cpp')))
 MICRO_SOURCES := $(wildcard benchmarks/micro/*.cpp)
 
 LIBRARY_OBJECTS := $(LIBRARY_SOURCES:%.cpp=$(BUILD)/%.o) $(BUILD)/build_info.o
