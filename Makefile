@@ -84,7 +84,7 @@ PAIR_OBJECTS = $(patsubst %,$(BUILD)/pairs/%.o,$(subst :,-,$(PAIRS)))
 # ---- Stamps: files that change only when what they stand for does ------------------------------------------
 
 # $(call stamp,file,text)
-stamp = $(shell mkdir -p $(dir $(1)); [ "$$(cat $(1) 2>/dev/null)" = "$(2)" ] || echo "$(2)" > $(1))
+stamp = $(shell mkdir -p $(dir $(1)); { [ -e $(1) ] && [ "$$(cat $(1))" = "$(2)" ]; } || echo "$(2)" > $(1))
 quoted_overrides := $(subst ",\",$(OVERRIDES))
 ifeq ($(filter clean,$(MAKECMDGOALS)),)
 $(call stamp,$(BUILD)/flags.stamp,$(CXX) $(CXXFLAGS_ALL) $(LDFLAGS) $(LIBRARIES) $(LDFLAGS_VARIANT))
