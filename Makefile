@@ -12,6 +12,7 @@
 
 .DEFAULT_GOAL := rundb
 .DELETE_ON_ERROR:
+.SECONDARY:
 MAKEFLAGS += --no-builtin-rules
 SHELL := /bin/bash
 
@@ -64,7 +65,8 @@ MAIN_SOURCES := system/main.cpp system/pair.cpp logging/log_dump.cpp
 LIBRARY_SOURCES := $(filter-out $(MAIN_SOURCES),$(sort \
   $(shell find base storage concurrency_control logging benchmarks/ycsb benchmarks/tpcc benchmarks/test system \
                tests/reference -name '*.cpp' ! -name '*_test.cpp' 2>/dev/null)))
-TEST_SOURCES := $(sort $(shell find tests -name '*_test.cpp'))
+# Tests and what they share; fuzz targets have a main of their own.
+TEST_SOURCES := $(filter-out tests/fuzz/% $(LIBRARY_SOURCES),$(sort $(shell find tests -name '*.cpp')))
 MICRO_SOURCES := $(wildcard benchmarks/micro/*.cpp)
 
 LIBRARY_OBJECTS := $(LIBRARY_SOURCES:%.cpp=$(BUILD)/%.o) $(BUILD)/build_info.o
@@ -82,7 +84,7 @@ PAIR_OBJECTS = $(patsubst %,$(BUILD)/pairs/%.o,$(subst :,-,$(PAIRS)))
 # ---- Stamps: files that change only when what they stand for does ------------------------------------------
 
 # $(call stamp,file,text)
-stamp = $(shell mkdir -p $(dir $(1)); [ "$$(cat $(1) 2>/dev/null)" = "$(2)" ] || echo "$(2)" > $(1))
+stamp = $(shell mkdir -p $(dir $(1)); { [ -e $(1) ] && [ "$$(cat $(1))" = "$(2)" ]; } || echo "$(2)" > $(1))
 quoted_overrides := $(subst ",\",$(OVERRIDES))
 ifeq ($(filter clean,$(MAKECMDGOALS)),)
 $(call stamp,$(BUILD)/flags.stamp,$(CXX) $(CXXFLAGS_ALL) $(LDFLAGS) $(LIBRARIES) $(LDFLAGS_VARIANT))

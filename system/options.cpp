@@ -262,8 +262,9 @@ std::vector<const Switch*> SetIdentity(const std::map<std::string, std::string, 
   std::vector<const Switch*> set;
   for (const auto& [name, value] : lines) {
     const auto all = Switches();
-    const auto s = std::find_if(all.begin(), all.end(),
-                                [&](const Switch& x) { return x.name == name && x.identity != Identity::kNo; });
+    const auto s = std::find_if(all.begin(), all.end(), [&wanted = name](const Switch& x) {
+      return x.name == wanted && x.identity != Identity::kNo;
+    });
     if (s == all.end()) {
       throw Error(ExitStatus::kMismatch, fmt::format("the log has a switch that this version does not know: {}", name));
     }

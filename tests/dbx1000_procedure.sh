@@ -42,7 +42,7 @@ for algorithm in "${algorithms[@]}"; do
     set_switch CC_ALG "$algorithm"
     make clean >temp.out 2>&1
     if ! make -j"$jobs" >temp.out 2>&1; then
-      tail -5 temp.out >&2
+      grep -m5 -i error temp.out >&2 || tail -5 temp.out >&2
       echo "FAIL $algorithm $workload: does not compile"
       failed=$((failed + 1))
       continue

@@ -10,8 +10,8 @@ namespace {
 
 class FakeEngine : public Engine {
  public:
-  RunResult Run(const Options&) override { return {}; }
-  RecoveryResult Recover(const Options&) override { return {}; }
+  RunResult Run(const Options&, LogStorage&) override { return {}; }
+  RecoveryResult Recover(const Options&, LogStorage&) override { return {}; }
 };
 
 Registry::Factory Fake() {
