@@ -25,10 +25,12 @@ void LaneRecovery::OpenLanes(const std::vector<LogSource>& sources, uint32_t lan
 
 bool LaneRecovery::Decode(WorkerId worker) {
   Worker& me = workers_[worker.value()];
+  const uint64_t start = __rdtsc();
   switch (lanes_->Decode(worker)) {
     case ReplayLanes::Decoded::kDone:
       return false;
     case ReplayLanes::Decoded::kBatches:
+      AddOwn(me.decode_ticks, __rdtsc() - start);
       me.idle_rounds = 0;
       me.wait = SpinWait();
       return true;
@@ -55,23 +57,25 @@ bool LaneRecovery::SuspectsDeadlock(Worker& worker) const {
   return none;
 }
 
-void LaneRecovery::SumUp(uint64_t now, uint64_t& recovered, uint64_t& replay_ticks) const {
-  recovered = replay_ticks = 0;
+LaneRecovery::Work LaneRecovery::SumUp(uint64_t now) const {
+  Work work;
   for (const Worker& worker : workers_) {
-    recovered += worker.recovered.load(std::memory_order_relaxed);
-    replay_ticks += worker.replay_ticks.load(std::memory_order_relaxed);
+    work.recovered += worker.recovered.load(std::memory_order_relaxed);
+    work.replay_ticks += worker.replay_ticks.load(std::memory_order_relaxed);
+    work.decode_ticks += worker.decode_ticks.load(std::memory_order_relaxed);
     const uint64_t start = worker.streak_start.load(std::memory_order_relaxed);
-    if (start != 0 && start < now) replay_ticks += now - start;
+    if (start != 0 && start < now) work.replay_ticks += now - start;
   }
+  return work;
 }
 
 ReplaySummary LaneRecovery::Finish() {
   const uint64_t wall_ticks = std::max<uint64_t>(__rdtsc() - start_ticks_, 1);
   ReplaySummary summary;
-  uint64_t replay_ticks = 0;
-  SumUp(start_ticks_ + wall_ticks, summary.recovered, replay_ticks);
+  const Work work = SumUp(start_ticks_ + wall_ticks);
+  summary.recovered = work.recovered;
   for (const Worker& worker : workers_) summary.dropped += worker.dropped;
-  summary.parallelism = static_cast<double>(replay_ticks) / static_cast<double>(wall_ticks);
+  summary.parallelism = static_cast<double>(work.replay_ticks) / static_cast<double>(wall_ticks);
   summary.went_serial = went_serial_;
   JudgeEnds(summary);
   return summary;

@@ -36,7 +36,7 @@ struct ReplaySummary {
   std::vector<uint64_t> frontier;  // end of the valid prefix of each log
   bool clean_end = false;          // RUN_END in every log
   bool went_serial = false;
-  double parallelism = 0;                               // mean number of workers that were replaying
+  double parallelism = 0;                                   // mean number of workers that were replaying
   std::vector<std::optional<format::RunEndBody>> run_ends;  // of each log
 };
 
@@ -64,9 +64,10 @@ class LaneRecovery {
     // Written by the worker, read by worker 0 to estimate the parallelism; no order is needed.
     std::atomic<uint64_t> recovered{0};
     std::atomic<uint64_t> replay_ticks{0};  // in streaks that have ended
-    std::atomic<uint64_t> streak_start{0};  // time stamp; 0: waiting
+    std::atomic<uint64_t> streak_start{0};  // time stamp; 0: not replaying
+    std::atomic<uint64_t> decode_ticks{0};  // reading and checking
     uint64_t dropped = 0;
-    uint64_t idle_rounds = 0;   // calls of Decode in a row that found nothing to do
+    uint64_t idle_rounds = 0;  // calls of Decode in a row that found nothing to do
     uint64_t seen_progress = 0;
     SpinWait wait;
     LsnPerLog replayed_until{};  // as last seen
@@ -79,8 +80,13 @@ class LaneRecovery {
   // A worker has been idle for so long that it should find out whether all are. Only a suspicion.
   bool SuspectsDeadlock(Worker& worker) const;
   uint64_t SumOfProgress() const;
-  // What all workers have recovered, and how long they have replayed, up to `now`.
-  void SumUp(uint64_t now, uint64_t& recovered, uint64_t& replay_ticks) const;
+  // What all workers have done up to the time stamp `now`, approximately.
+  struct Work {
+    uint64_t recovered = 0;
+    uint64_t replay_ticks = 0;
+    uint64_t decode_ticks = 0;
+  };
+  Work SumUp(uint64_t now) const;
 
   ReplaySettings settings_;
   std::unique_ptr<ReplayLanes> lanes_;
@@ -91,6 +97,11 @@ class LaneRecovery {
  private:
   void JudgeEnds(ReplaySummary& summary) const;
 };
+
+// For counters that one worker writes and others may read.
+inline void AddOwn(std::atomic<uint64_t>& counter, uint64_t more) {
+  counter.store(counter.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
+}
 
 inline void LaneRecovery::BeginStreak(Worker& worker) {
   if (worker.streak_start.load(std::memory_order_relaxed) != 0) return;
@@ -103,13 +114,12 @@ inline void LaneRecovery::EndStreak(Worker& worker) {
   const uint64_t start = worker.streak_start.load(std::memory_order_relaxed);
   if (start == 0) return;
   worker.streak_start.store(0, std::memory_order_relaxed);
-  worker.replay_ticks.store(worker.replay_ticks.load(std::memory_order_relaxed) + __rdtsc() - start,
-                            std::memory_order_relaxed);
+  AddOwn(worker.replay_ticks, __rdtsc() - start);
 }
 
 inline void LaneRecovery::MarkReplayed(WorkerId worker) {
   Worker& me = workers_[worker.value()];
-  me.recovered.store(me.recovered.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  AddOwn(me.recovered, 1);
   lanes_->Pop(*lanes_->held_lane(worker));
 }
 

@@ -18,7 +18,9 @@ namespace {
 
 constexpr size_t kCarryBytesMin = 4 * format::kBlockBytes;
 
-size_t RoundUpToBlock(size_t bytes) { return (bytes + format::kBlockBytes - 1) / format::kBlockBytes * format::kBlockBytes; }
+size_t RoundUpToBlock(size_t bytes) {
+  return (bytes + format::kBlockBytes - 1) / format::kBlockBytes * format::kBlockBytes;
+}
 
 Lsn StreamEnd(BlockDevice& device) {
   const uint64_t bytes = device.SizeBytes();
@@ -38,7 +40,8 @@ const char* RecordCheck::HeaderFault(const RecordHeader& header, Lsn at) const {
   if (header.salt != salt_) return "salt of another run or log";
   if (header.log_index != log_index_) return "index of another log";
   if (header.lsn != at.value()) return "LSN of another place";
-  if (header.kind < static_cast<uint8_t>(RecordKind::kCommand) || header.kind > static_cast<uint8_t>(RecordKind::kRunEnd)) {
+  if (header.kind < static_cast<uint8_t>(RecordKind::kCommand) ||
+      header.kind > static_cast<uint8_t>(RecordKind::kRunEnd)) {
     return "unknown kind";
   }
   if (header.length < sizeof header || header.length % format::kRecordAlignment != 0) return "length";

@@ -117,8 +117,8 @@ using ProofPerLog = std::array<DurabilityProof, format::kMaxLogs>;
 class LogReader {
  public:
   // A batch ends with the record that reaches one of these.
-  static constexpr size_t kBatchBytes = 128 << 10;
-  static constexpr size_t kBatchRecords = 128;
+  static constexpr size_t kBatchBytes = 32 << 10;
+  static constexpr size_t kBatchRecords = 32;
 
   enum class Result { kBatch, kNoBuffer, kEnded };
 
@@ -164,8 +164,8 @@ class LogReader {
   ReadBuffer* buffer_ = nullptr;
   std::byte* cursor_ = nullptr;  // the record at position_, in *buffer_
   Lsn position_;
-  Lsn loaded_until_;     // *buffer_ holds the stream from position_ up to here
-  size_t needed_ = 0;    // bytes from position_ on that the next look needs
+  Lsn loaded_until_;   // *buffer_ holds the stream from position_ up to here
+  size_t needed_ = 0;  // bytes from position_ on that the next look needs
   LsnPerLog anchor_{};
 
   bool ended_ = false;

@@ -51,7 +51,8 @@ class TailSearch {
     const size_t skip = at < frontier_.value() ? static_cast<size_t>(frontier_.value() - at) : 0;
     if (AllZero(skip)) return;
     CountCut(skip);
-    const size_t stop = std::min(bytes, piece_bytes_ < sizeof(RecordHeader) ? 0 : piece_bytes_ - sizeof(RecordHeader) + 1);
+    const size_t stop =
+        std::min(bytes, piece_bytes_ < sizeof(RecordHeader) ? 0 : piece_bytes_ - sizeof(RecordHeader) + 1);
     for (size_t i = skip; i < stop && !Proved(); i += format::kRecordAlignment) {
       RecordHeader header;
       std::memcpy(&header, data + i, sizeof header);

@@ -38,10 +38,20 @@ bool ReplayLanes::LockUnlessStopped(std::atomic<bool>& lock) const {
   return true;
 }
 
-bool ReplayLanes::IsHungry(uint32_t log) const {
+bool ReplayLanes::IsTimeToDecode(Lane& lane) const {
+  if (lane.asked_for_more) return false;
+  lane.asked_for_more = true;
+  const Log& log = logs_[lane.log];
+  return IsHungry(lane) && !log.ended.load(std::memory_order_relaxed) && !log.reading.load(std::memory_order_relaxed);
+}
+
+bool ReplayLanes::IsHungry(const Lane& lane) {
+  return lane.pushed.load(std::memory_order_relaxed) - lane.taken.load(std::memory_order_relaxed) < kLowBatches;
+}
+
+bool ReplayLanes::HasHungryLane(uint32_t log) const {
   for (uint32_t i = log; i < lanes_.size(); i += log_count()) {
-    const Lane& lane = *lanes_[i];
-    if (lane.pushed.load(std::memory_order_relaxed) == lane.taken.load(std::memory_order_relaxed)) return true;
+    if (IsHungry(*lanes_[i])) return true;
   }
   return false;
 }
@@ -53,7 +63,8 @@ ReplayLanes::Decoded ReplayLanes::Decode(WorkerId worker) {
     for (uint32_t i = 0; i < log_count(); ++i) {
       const uint32_t j = (first + i) % log_count();
       Log& log = logs_[j];
-      if (log.ended.load(std::memory_order_relaxed) || (hungry_only && !IsHungry(j)) || !TryLock(log.reading)) continue;
+      if (log.ended.load(std::memory_order_relaxed) || (hungry_only && !HasHungryLane(j)) || !TryLock(log.reading))
+        continue;
       const bool got_some = ReadAhead(log, j);
       log.reading.store(false, std::memory_order_release);
       if (got_some) return Decoded::kBatches;
@@ -70,7 +81,7 @@ bool ReplayLanes::DecodeEveryLog() {
 
 // A few batches at most, so that they are still in the reader's cache when it replays them itself.
 bool ReplayLanes::ReadAhead(Log& log, uint32_t log_index) {
-  constexpr uint32_t kBatchesPerVisit = 4;
+  constexpr uint32_t kBatchesPerVisit = 8;
   LogReader& reader = *log.reader;
   uint32_t cut = 0;
   while (cut < std::max(kBatchesPerVisit, lanes_per_log_) && !reader.ended()) {
@@ -150,6 +161,7 @@ bool ReplayLanes::TakeBatch(Lane& lane) {
   }
   lane.batch = lane.queue[taken % kQueueBatches];
   lane.taken.store(taken + 1, std::memory_order_release);
+  lane.asked_for_more = false;
   Unpack(lane);
   if (lane.records.empty()) {
     lane.batch.buffer->Release();

@@ -45,16 +45,17 @@ struct TxnRecord {
   uint16_t lv_mask = 0;
   ProcedureId procedure;
   format::RecordKind kind = format::RecordKind::kCommand;
-  bool inspected = false;    // for whoever replays: looked at ahead of its turn
-  uint16_t behind = 0;       // how many records follow it in the array
-  uint16_t anchor = 0;       // which of the lane's anchors is in force
+  bool inspected = false;  // for whoever replays: looked at ahead of its turn
+  uint16_t behind = 0;     // how many records follow it in the array
+  uint16_t anchor = 0;     // which of the lane's anchors is in force
   uint32_t log = 0;
 };
 
 class ReplayLanes {
  public:
-  static constexpr uint32_t kQueueBatches = 8;  // per lane
-  static constexpr uint32_t kSpareBuffers = 4;  // per log, beside one per lane
+  static constexpr uint32_t kQueueBatches = 16;  // per lane
+  static constexpr uint32_t kLowBatches = 3;     // with fewer queued, a lane is hungry
+  static constexpr uint32_t kSpareBuffers = 4;   // per log, beside one per lane
 
   struct Lane {
     // Held by one worker at a time; all but the atomics and `queue` below belongs to the holder.
@@ -67,7 +68,8 @@ class ReplayLanes {
 
     uint32_t log = 0;
     bool done = false;
-    RecordBatch batch;  // being replayed; no buffer: none is
+    bool asked_for_more = false;  // since the batch in hand was taken
+    RecordBatch batch;            // being replayed; no buffer: none is
     std::vector<TxnRecord> records;
     size_t head = 0;
     std::vector<LsnPerLog> anchors;  // in force in this batch
@@ -97,6 +99,10 @@ class ReplayLanes {
   TxnRecord* Head(Lane& lane);
   // The head has been replayed, or dropped.
   void Pop(Lane& lane);
+
+  // Should the holder of this lane read on before it replays on? True at most once per batch, when the lane is
+  // hungry and nobody reads its log: reading then overlaps with what other workers replay.
+  bool IsTimeToDecode(Lane& lane) const;
 
   // The least progress over the log's lanes.
   Lsn ReplayedUntil(uint32_t log) const;
@@ -136,7 +142,8 @@ class ReplayLanes {
     return !lock.load(std::memory_order_relaxed) && !lock.exchange(true, std::memory_order_acquire);
   }
   bool LockUnlessStopped(std::atomic<bool>& lock) const;
-  bool IsHungry(uint32_t log) const;
+  static bool IsHungry(const Lane& lane);
+  bool HasHungryLane(uint32_t log) const;
   bool ReadAhead(Log& log, uint32_t log_index);
   bool TakeBatch(Lane& lane);
   void Unpack(Lane& lane);

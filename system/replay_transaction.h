@@ -54,9 +54,8 @@ class ReplayTransaction {
 
   // Makes the whole tuple that of `key`: an insert, or the image of a data record.
   Outcome Put(Table& table, Key key, std::span<const std::byte> tuple, bool may_exist) {
-    Row* row = table.FindOrCreate(worker_, key, [](Row& made) {
-      made.control.store(Row::kAbsent, std::memory_order_relaxed);
-    });
+    Row* row = table.FindOrCreate(worker_, key,
+                                  [](Row& made) { made.control.store(Row::kAbsent, std::memory_order_relaxed); });
     const bool absent = (row->control.load(std::memory_order_relaxed) & Row::kAbsent) != 0;
     if (!absent && !may_exist) return Outcome::kExists;
     std::memcpy(table.tuple(row), tuple.data(), tuple.size());

@@ -31,7 +31,8 @@ class Replayer {
   void Replay(TxnRecord& record, const LogSource& source) {
     LookAhead(record, source);
     if (record.kind == format::RecordKind::kCommand) {
-      if (workload_.Run(txn_, record.procedure, record.payload) != Outcome::kOk) Refuse(record, source, "record does not replay");
+      if (workload_.Run(txn_, record.procedure, record.payload) != Outcome::kOk)
+        Refuse(record, source, "record does not replay");
     } else {
       PutImages(record);
     }

@@ -14,7 +14,7 @@ TxnRecord* SerialRecovery::NextReady(WorkerId worker) {
   Worker& me = workers_[worker.value()];
   ReplayLanes::Lane* lane = lanes_->Hold(worker);
   TxnRecord* head = lane == nullptr ? nullptr : lanes_->Head(*lane);
-  if (head == nullptr) {
+  if (head == nullptr || lanes_->IsTimeToDecode(*lane)) {
     lanes_->LetGo(worker);
     EndStreak(me);
     return nullptr;

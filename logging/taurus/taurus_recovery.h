@@ -20,7 +20,7 @@
 //
 // Where the workload leaves little parallelism, handing dependencies from worker to worker costs more than
 // it gains (section 3.5). Then worker 0 takes over all lanes and the others read ahead. `kAuto` measures
-// how many workers are replaying on average and decides when two samples in a row show too few.
+// how many workers are replaying on average and how many wait, and decides when a few samples in a row are bad.
 #pragma once
 
 #include "logging/lane_recovery.h"
@@ -53,9 +53,8 @@ class TaurusRecovery : public LaneRecovery {
   std::atomic<bool> checking_for_deadlock_{false};
 
   struct Sample {  // worker 0's
-    uint64_t recovered = 0;
-    uint64_t replay_ticks = 0;
-    uint64_t ticks = 0;
+    Work work;
+    uint64_t ticks = 0;  // when it was taken
     uint32_t low_in_a_row = 0;
   };
   Sample last_;

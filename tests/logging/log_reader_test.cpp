@@ -13,7 +13,8 @@ namespace {
 using format::RecordKind;
 
 struct OpenLog {
-  explicit OpenLog(const LogImage& image, size_t block_bytes = 4096, uint32_t buffers = 4, uint64_t ring_bytes = 1 << 20)
+  explicit OpenLog(const LogImage& image, size_t block_bytes = 4096, uint32_t buffers = 4,
+                   uint64_t ring_bytes = 1 << 20)
       : device("log", image.bytes()),
         source{&device, kRunId, ring_bytes, image.index(), image.count()},
         reader(source, block_bytes, buffers) {}

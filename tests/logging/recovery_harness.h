@@ -30,7 +30,9 @@ inline constexpr uint64_t kRunId = 0x1234;
 class ImageDevice : public BlockDevice {
  public:
   ImageDevice(std::string path, std::vector<std::byte> bytes) : path_(std::move(path)), bytes_(std::move(bytes)) {}
-  void StartWrite(uint64_t, std::span<const std::byte>) override { throw Error(ExitStatus::kIo, path_ + ": read only"); }
+  void StartWrite(uint64_t, std::span<const std::byte>) override {
+    throw Error(ExitStatus::kIo, path_ + ": read only");
+  }
   uint64_t Complete(bool) override { return 0; }
   size_t Read(uint64_t offset, std::span<std::byte> to) override {
     if (offset == fail_at_) throw Error(ExitStatus::kIo, path_ + ": read error");
@@ -56,7 +58,8 @@ class LogImage {
   LogImage(uint32_t index, uint32_t count) : index_(index), count_(count), bytes_(format::kStreamOffset) {}
 
   // Returns the commit LSN.
-  uint64_t Append(format::RecordKind kind, std::span<const uint64_t> body, uint16_t lv_mask = 0, uint16_t procedure = 0) {
+  uint64_t Append(format::RecordKind kind, std::span<const uint64_t> body, uint16_t lv_mask = 0,
+                  uint16_t procedure = 0) {
     format::RecordHeader header{};
     header.salt = format::Salt(kRunId, index_);
     header.length = static_cast<uint32_t>(sizeof header + body.size_bytes());

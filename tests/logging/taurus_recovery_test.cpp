@@ -29,7 +29,8 @@ TEST(TaurusRecovery, AnyNumberOfWorkersAndLogsGivesTheSerialResult) {
     for (uint64_t seed = 1; seed <= 8; ++seed) {
       History history({.seed = seed, .logs = logs, .txns = 1500, .data = seed % 2 == 0, .compress = seed % 4 < 2});
       for (const uint32_t workers : {1, 2, 4, 7}) {
-        SCOPED_TRACE("logs " + std::to_string(logs) + " seed " + std::to_string(seed) + " workers " + std::to_string(workers));
+        SCOPED_TRACE("logs " + std::to_string(logs) + " seed " + std::to_string(seed) + " workers " +
+                     std::to_string(workers));
         ExpectSurvivors(history, RecoverImages(history.images(), {.workers = workers}), history.Ends());
       }
     }
