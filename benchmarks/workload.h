@@ -60,6 +60,8 @@ concept Workload = requires(W& w, const W& cw, Database& db, const Database& cdb
   { w.Run(ctx, procedure, args) } -> std::same_as<Outcome>;
   // Are these the well-formed arguments of a procedure? Called before a command record is replayed.
   { cw.ValidArgs(procedure, args) } -> std::same_as<bool>;
+  // Backs the rows that `n` transactions of a worker will insert with pages, ahead of a measured interval.
+  { w.Prefault(worker, n) } -> std::same_as<void>;
   // Hints for a call that runs soon: first the index buckets, a few calls later the rows.
   { cw.PrefetchBuckets(call) } -> std::same_as<void>;
   { cw.PrefetchRows(call) } -> std::same_as<void>;

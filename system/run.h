@@ -18,6 +18,7 @@
 #include "system/options.h"
 #include "system/pair_types.h"
 #include "system/worker.h"
+#include "system/workloads.h"
 
 namespace dbx {
 
@@ -41,6 +42,8 @@ class Run {
 
  private:
   using WorkerT = Worker<Cc, Log, WorkloadT>;
+  // Rows for more transactions are faulted in as they are inserted.
+  static constexpr uint64_t kPrefaultTransactionsMax = 1'000'000;
 
   void Load() {
     const uint64_t begin = Clock::NowTicks();
@@ -77,6 +80,7 @@ class Run {
       threads_.emplace_back([this, w, calls, worker_options] {
         try {
           // Made by the thread that uses it: its memory is near, and the lists are generated in parallel.
+          workload_.Prefault(WorkerId(w), std::min(ExpectedTransactionsPerWorker(options_), kPrefaultTransactionsMax));
           workers_[w] = std::make_unique<WorkerT>(WorkerId(w), *shared_, *log_, workload_,
                                                   workload_.Generate(WorkerId(w), calls, options_.seed),
                                                   worker_options, ack_file_.get());

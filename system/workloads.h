@@ -20,13 +20,12 @@ inline YcsbConfig YcsbConfigOf(const Options& options) {
   return config;
 }
 
-// New-Orders that a run may insert, for the size of the indexes. More still fit.
-inline uint64_t ExpectedNewOrders(const Options& options) {
-  constexpr double kNewOrdersPerSecond = 150e3;
-  const double calls = options.seconds > 0
-                           ? (options.seconds + options.warmup_seconds) * kNewOrdersPerSecond * options.thread_cnt
-                           : static_cast<double>(options.max_txns_per_thread + options.warmup) * options.thread_cnt;
-  return static_cast<uint64_t>(calls * (1 - options.perc_payment));
+// Transactions that one worker may run, where they insert rows: for the size of indexes and of the memory that is
+// faulted in ahead. More still fit.
+inline uint64_t ExpectedTransactionsPerWorker(const Options& options) {
+  constexpr double kPerSecond = 300e3;
+  if (options.seconds > 0) return static_cast<uint64_t>((options.seconds + options.warmup_seconds) * kPerSecond);
+  return options.max_txns_per_thread + options.warmup;
 }
 
 inline TpccConfig TpccConfigOf(const Options& options) {
@@ -35,7 +34,9 @@ inline TpccConfig TpccConfigOf(const Options& options) {
   config.perc_payment = options.perc_payment;
   config.wh_update = options.wh_update;
   config.small = options.tpcc_small;
-  config.expected_new_orders = ExpectedNewOrders(options);
+  const auto calls = static_cast<double>(ExpectedTransactionsPerWorker(options) * options.thread_cnt);
+  config.expected_payments = static_cast<uint64_t>(calls * options.perc_payment);
+  config.expected_new_orders = static_cast<uint64_t>(calls) - config.expected_payments;
   return config;
 }
 
@@ -43,6 +44,7 @@ inline TestConfig TestConfigOf(const Options& options) {
   TestConfig config;
   config.read_write = options.test_read_write;
   config.conflict = options.test_conflict;
+  config.expected_transactions = ExpectedTransactionsPerWorker(options) * options.thread_cnt;
   return config;
 }
 
