@@ -165,6 +165,7 @@ class MixWorkload {
     if (procedure == ProcedureId(kMix)) return Word(args, 1) <= keys;
     return keys == 1;
   }
+  void Prefault(WorkerId, uint64_t) {}
   void PrefetchBuckets(const Call& call) const { table_->PrefetchBucket(Word(call.args, 2)); }
   void PrefetchRows(const Call& call) const { table_->PrefetchRow(Word(call.args, 2), 1); }
   std::optional<std::string> Inconsistency(const Database&) const { return std::nullopt; }

@@ -43,7 +43,7 @@ Options OptionsOf(const Cell& cell, uint64_t seed) {
   options.log_type = cell.pair.log_type;
   options.workload = WorkloadKind::kTest;
   options.thread_cnt = 3;
-  options.max_txns_per_thread = 3000;
+  options.max_txns_per_thread = 10'000;
   options.seed = seed;
   options.num_logger = cell.logs;
   options.log_buffer_size = 64 << 10;
@@ -101,6 +101,7 @@ class CrashTest : public ::testing::TestWithParam<Cell> {
     }
     run.join();
     if (error) std::rethrow_exception(error);
+    EXPECT_GE(crashes.size(), std::min<size_t>(count, 1)) << "the run was over before it could crash";
     return crashes;
   }
 
