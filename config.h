@@ -184,7 +184,7 @@
 
 // Bytes of ring buffer per log stream.
 #ifndef LOG_BUFFER_SIZE
-#define LOG_BUFFER_SIZE (64 << 20)
+#define LOG_BUFFER_SIZE (8 << 20)
 #endif
 
 // Bytes of the largest log record; a transaction that needs more is aborted.

@@ -44,12 +44,12 @@ LogStream::LogStream(uint32_t index, uint32_t salt, uint64_t ring_bytes, uint64_
 
 void LogStream::WaitForSpace(Slot& slot, const Place& place) {
   SpinWait wait;
-  for (;;) {
+  for (bool woken = false;; woken = true) {
     // The bytes of the previous lap may go once they are durable.
     slot.free_until = persistent_until() + ring_.size_bytes();
     if (place.end() <= slot.free_until) return;
     writer_->ThrowIfFailed();
-    writer_->Wake();
+    if (!woken) writer_->Wake();
     // The writer wants the processor more than we do.
     if (wait.yielding()) {
       std::this_thread::sleep_for(kSpaceWait);

@@ -60,8 +60,10 @@ void LogWriter::WriteRunEnd(const std::optional<std::pair<uint64_t, uint64_t>>& 
   }
 }
 
-bool LogWriter::HasUnflushed() const {
-  return std::any_of(streams_.begin(), streams_.end(), [](const LogStream* s) { return s->HasUnflushed(); });
+uint64_t LogWriter::UnflushedBytes() const {
+  uint64_t bytes = 0;
+  for (const LogStream* stream : streams_) bytes += stream->reserved_until() - stream->started_until();
+  return bytes;
 }
 
 void LogWriter::Loop() {
@@ -71,8 +73,8 @@ void LogWriter::Loop() {
     for (;;) {
       const bool stopping = stop_.load();
       const bool busy = Round();
-      if (stopping && !HasUnflushed()) return;
-      if (!stopping) SleepUntilDue(busy);
+      if (stopping && UnflushedBytes() == 0) return;
+      if (!stopping && UnflushedBytes() < options_.flush_block_bytes) SleepUntilDue(busy);
     }
   } catch (...) {
     error_ = std::current_exception();
@@ -90,7 +92,7 @@ bool LogWriter::Round() {
     if (stream->reserved_until() - stream->started_until() < kPadBelowBytes) stream->AppendPad();
     busy |= stream->StartFlush(options_.flush_block_bytes);
   }
-  if (!busy) return HasUnflushed();
+  if (!busy) return UnflushedBytes() > 0;
   for (LogStream* stream : streams_) stream->CompleteFlush(true);
   return true;
 }
@@ -103,7 +105,7 @@ void LogWriter::SleepUntilDue(bool was_busy) {
   } else {
     // Announce the sleep, then look once more: a filler either sees the flag or has its place seen here.
     for (LogStream* stream : streams_) stream->writer_asleep().store(true);
-    if (!HasUnflushed()) wake_.wait(lock, [this] { return woken_; });
+    if (UnflushedBytes() == 0) wake_.wait(lock, [this] { return woken_; });
     for (LogStream* stream : streams_) stream->writer_asleep().store(false);
     idle_rounds_ = 0;
   }

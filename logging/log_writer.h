@@ -2,7 +2,8 @@
 // is woken by workers only when it sleeps for long or the ring is full; it never spins.
 //
 // A round: append an anchor where one is due; fill up the last block if little is waiting; hand every stream's
-// complete blocks to its device; wait for the devices; publish what is durable; sleep until the next round is due.
+// complete blocks to its device; wait for the devices; publish what is durable; sleep until the next round is due,
+// unless a whole write's worth is waiting already.
 //
 // After a device error the writer is failed for good: nothing more becomes durable, and ThrowIfFailed tells.
 #pragma once
@@ -22,7 +23,7 @@ namespace dbx {
 
 struct LogWriterOptions {
   uint64_t flush_interval_us = 200;
-  uint64_t flush_block_bytes = 512 << 10;  // largest single write
+  uint64_t flush_block_bytes = 512 << 10;  // largest single write; this much waiting starts the next round at once
   uint32_t flushes_per_anchor = 1;
 };
 
@@ -49,7 +50,7 @@ class LogWriter {
   void Loop();
   bool Round();
   void SleepUntilDue(bool was_busy);
-  bool HasUnflushed() const;
+  uint64_t UnflushedBytes() const;
 
   std::vector<LogStream*> streams_;
   LogWriterOptions options_;
