@@ -29,7 +29,7 @@ BUILD := build/$(VARIANT)
 OUT := $(if $(SANITIZE),$(BUILD),build)
 
 CXXFLAGS_BASE := -std=c++20 -O2 -g -march=x86-64-v2 -pthread -Wall -Wextra -Werror -I.
-LIBRARIES = -lboost_program_options -lfmt -lisal -luring -lnuma
+LIBRARIES = -lboost_program_options -lfmt -lisal -luring
 ALLOCATOR := jemalloc
 ifeq ($(SANITIZE),)
 CXXFLAGS_VARIANT := -DNDEBUG
@@ -95,7 +95,7 @@ endif
 
 # ---- Programs --------------------------------------------------------------------------------------------
 
-.PHONY: rundb-link clean check tests micro format lint include-rules
+.PHONY: clean check tests micro format lint include-rules
 
 # Sanitized builds leave ./rundb alone.
 ifeq ($(SANITIZE),)
@@ -175,7 +175,7 @@ $(BUILD)/build_info.o: $(BUILD)/build_info.cpp $(BUILD)/flags.stamp | $(BUILD)/p
 # A missing library is named with its package, once, instead of by the first file that fails.
 PREREQUISITES := jemalloc/jemalloc.h:libjemalloc-dev boost/program_options.hpp:libboost-program-options-dev \
   fmt/format.h:libfmt-dev nlohmann/json.hpp:nlohmann-json3-dev isa-l.h:libisal-dev xxhash.h:libxxhash-dev \
-  liburing.h:liburing-dev numa.h:libnuma-dev
+  liburing.h:liburing-dev
 $(BUILD)/prerequisites.ok: $(BUILD)/flags.stamp
 	@command -v $(firstword $(CXX)) > /dev/null || \
 	  { echo "error: no compiler $(CXX): ./run.sh installs one, or: apt-get install g++" >&2; exit 1; }

@@ -106,7 +106,7 @@
 #define WARMUP 0
 #endif
 
-// Nanoseconds: an aborted transaction waits up to this long before it runs again.
+// Nanoseconds: an aborted transaction waits this long before it runs again.
 #ifndef ABORT_PENALTY
 #define ABORT_PENALTY 0
 #endif
@@ -202,7 +202,7 @@
 #define LOG_FLUSH_INTERVAL 200
 #endif
 
-// Bytes: a flush starts at once when this much is ready; also the largest single write.
+// Bytes: the largest single write; with this much waiting after a flush the next one starts at once.
 #ifndef FLUSH_BLOCK_SIZE
 #define FLUSH_BLOCK_SIZE (512 << 10)
 #endif

@@ -21,5 +21,5 @@ done
 jobs=$("$repository/scripts/setup.sh" --jobs)
 compiler=$("$repository/scripts/setup.sh" --compiler)
 echo "building (a few minutes the first time, nothing when up to date)"
-make --no-print-directory -C "$repository" -j"$jobs" CXX="$compiler" rundb-all log_dump micro
+make --no-print-directory -C "$repository" -j"$jobs" CXX="$compiler" rundb-all log_dump build/micro/host_limits
 exec "${main_job[@]}"

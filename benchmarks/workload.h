@@ -48,8 +48,9 @@ struct ArchetypeContext {
 };
 
 template <class W>
-concept Workload = requires(W& w, const W& cw, Database& db, const Database& cdb, ArchetypeContext& ctx, ProcedureId procedure,
-                            std::span<const std::byte> args, const Call& call, WorkerId worker, uint64_t n) {
+concept Workload = requires(W& w, const W& cw, Database& db, const Database& cdb, ArchetypeContext& ctx,
+                            ProcedureId procedure, std::span<const std::byte> args, const Call& call, WorkerId worker,
+                            uint64_t n) {
   // Adds the workload's tables to an empty database, in a fixed order.
   { w.CreateTables(db) } -> std::same_as<void>;
   // Fills them, deterministically in `seed` whatever the number of threads. (db, seed, threads)

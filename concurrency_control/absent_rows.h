@@ -5,6 +5,7 @@
 // pointer to it. Owned by one worker.
 #pragma once
 
+#include <algorithm>
 #include <deque>
 
 #include "base/epoch.h"
@@ -14,9 +15,9 @@ namespace dbx {
 
 // What came of an attempt to unlink a row.
 enum class RetireResult : uint8_t {
-  kRetired,   // unlinked
-  kPresent,   // it bears a tuple again and has left the list
-  kNotYet,    // somebody uses it, or its metadata still matters
+  kRetired,  // unlinked
+  kPresent,  // it bears a tuple again and has left the list
+  kNotYet,   // somebody uses it, or its metadata still matters
 };
 
 class AbsentRows {
@@ -29,7 +30,9 @@ class AbsentRows {
   // Between transactions: tries the oldest few. `try_retire(Table&, Row*)` marks the row kGone and unlinks it.
   template <class TryRetire>
   void Sweep(TryRetire&& try_retire) {
-    for (size_t tries = std::min(queued_.size(), kTriesPerSweep); tries > 0; --tries) {
+    // A share of a long list, so that it shrinks whatever the rate at which it grows.
+    const size_t share = std::max(kTriesPerSweep, queued_.size() / 8);
+    for (size_t tries = std::min(queued_.size(), share); tries > 0; --tries) {
       const Entry entry = queued_.front();
       queued_.pop_front();
       switch (try_retire(*entry.table, entry.row)) {

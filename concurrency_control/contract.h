@@ -19,7 +19,8 @@
 //     optimistic: loaded between two equal reads of the version).
 //  2. What PublishRead puts into a row is visible before any later writer of that row reaches OnWrite (locking: before
 //     release; optimistic: before the re-check, sequentially consistent against the writer's lock).
-//  3. What is absent has metadata too: a miss creates an absent row, which is read, locked and published like any other;
+//  3. What is absent has metadata too: a miss creates an absent row, which is read, locked and published like any
+//  other;
 //     insert and delete are writes of it. It keeps its metadata until the log says that it is forgettable.
 //  4. OnWrite(meta) is called with the row locked, before Reserve. Nothing waits for a lock after Reserve.
 #pragma once

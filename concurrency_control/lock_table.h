@@ -40,7 +40,8 @@ class LockTableLocks {
   class Shared {
    public:
     Shared(Log& log, uint64_t buckets)
-        : log_(log), entry_bytes_((sizeof(Entry) + log.meta_bytes() + 7) / 8 * 8),
+        : log_(log),
+          entry_bytes_((sizeof(Entry) + log.meta_bytes() + 7) / 8 * 8),
           buckets_(std::bit_ceil(std::max<uint64_t>(buckets, 64))) {}
 
     size_t memory_bytes() const {
@@ -140,7 +141,14 @@ class LockTableLocks {
   void ReleaseExclusive(Handle entry, Row*) { entry->word.store(0, std::memory_order_release); }
 
   Meta meta(Handle entry) const { return entry->meta(); }
-  void InitFreshMeta(Log&, Row&) {}
+  // The row's memory may have been another row's, whose entry is still here: nobody holds it, as rows are recycled only
+  // after all who could have seen them are gone, but its metadata is the other row's.
+  void InitFreshMeta(Log& log, Row& row) {
+    Latched bucket(shared_.BucketOf(&row));
+    for (Entry* entry = (*bucket).head; entry != nullptr; entry = entry->next) {
+      if (entry->row == &row) log.FreshMeta(entry->meta());
+    }
+  }
   bool MayForget(Log& log, Handle entry) { return log.Forgettable(entry->meta()); }
   void ReleaseGone(Handle entry, Row* row) { ReleaseExclusive(entry, row); }
 

@@ -14,6 +14,7 @@
 #include "base/check.h"
 #include "base/epoch.h"
 #include "base/outcome.h"
+#include "base/spin.h"
 #include "concurrency_control/absent_rows.h"
 #include "concurrency_control/contract.h"
 #include "concurrency_control/row_locks.h"
@@ -45,7 +46,10 @@ class NoWait {
   static size_t RowMetaBytes(size_t log_meta_bytes) { return Locks::RowMetaBytes(log_meta_bytes); }
 
   NoWait(Shared& shared, typename Log::TxnState& log_state, WorkerId worker)
-      : log_(shared.log), log_state_(log_state), worker_(worker), locks_(shared.locks),
+      : log_(shared.log),
+        log_state_(log_state),
+        worker_(worker),
+        locks_(shared.locks),
         absent_rows_(shared.clock, worker) {
     accesses_.reserve(kAccessesReserved);
   }
@@ -157,7 +161,7 @@ class NoWait {
   // Both return the access of the locked row, or nullptr on a conflict.
   Access* LockShared(Table& table, Key key) {
     typename Locks::Handle lock;
-    for (;;) {
+    for (SpinWait gone;; gone.Wait()) {
       Row* row = FindOrCreate(table, key);
       switch (locks_.TryShared(row, lock)) {
         case LockResult::kOk:
@@ -173,7 +177,7 @@ class NoWait {
 
   Access* LockExclusive(Table& table, Key key) {
     typename Locks::Handle lock;
-    for (;;) {
+    for (SpinWait gone;; gone.Wait()) {
       Row* row = FindOrCreate(table, key);
       switch (locks_.TryExclusive(row, 0, lock)) {
         case LockResult::kOk:

@@ -51,7 +51,11 @@ class Silo {
   static size_t RowMetaBytes(size_t log_meta_bytes) { return log_meta_bytes; }
 
   Silo(Shared& shared, typename Log::TxnState& log_state, WorkerId worker)
-      : log_(shared.log), log_state_(log_state), worker_(worker), clock_(shared.clock), images_(kInitialImageBytes),
+      : log_(shared.log),
+        log_state_(log_state),
+        worker_(worker),
+        clock_(shared.clock),
+        images_(kInitialImageBytes),
         absent_rows_(shared.clock, worker) {
     reads_.reserve(kAccessesReserved);
     writes_.reserve(kAccessesReserved);
@@ -73,7 +77,8 @@ class Silo {
 
   template <class Visit>
   Outcome Read(Table& table, Key key, Visit&& visit) {
-    for (;;) {
+    // Whoever marked a row gone is about to unlink it.
+    for (SpinWait gone;;) {
       Row* row = FindOrCreate(table, key);
       if (const Write* own = FindOwn(row)) {
         if (!own->present) return Outcome::kNotFound;
@@ -82,7 +87,10 @@ class Silo {
       }
       uint64_t seen;
       if (!UnlockedVersion(row, seen)) return Outcome::kConflict;
-      if (seen & Row::kGone) continue;
+      if (seen & Row::kGone) {
+        gone.Wait();
+        continue;
+      }
       if ((seen & Row::kAbsent) == 0) visit(RacyTupleReader(table.tuple(row)));
       log_.OnRead(log_state_, row->meta());
       if (!StillVersion(row, seen)) continue;
@@ -220,10 +228,10 @@ class Silo {
   struct Write {
     Row* row;
     Table* table;
-    uint64_t seen;       // the version that the private copy was taken of
-    size_t image;        // offset in images_
+    uint64_t seen;  // the version that the private copy was taken of
+    size_t image;   // offset in images_
     bool written;
-    bool present;        // as this transaction sees the row
+    bool present;  // as this transaction sees the row
   };
   struct Dirty {
     uint32_t write;  // index in writes_
@@ -288,16 +296,20 @@ class Silo {
 
   // The write entry of a row, its private copy taken if it is new; nullptr on a conflict.
   Write* OwnOrNewWrite(Table& table, Key key) {
-    for (;;) {
+    for (SpinWait gone;;) {
       Row* row = FindOrCreate(table, key);
       if (Write* own = FindOwn(row)) return own;
       uint64_t seen;
       if (!UnlockedVersion(row, seen)) return nullptr;
-      if (seen & Row::kGone) continue;
+      if (seen & Row::kGone) {
+        gone.Wait();
+        continue;
+      }
       const size_t bytes = table.tuple_bytes();
       if (images_used_ + bytes > images_.size()) images_.resize(2 * (images_used_ + bytes));
       if ((seen & Row::kAbsent) == 0) RacyCopy(images_.data() + images_used_, table.tuple(row), bytes);
       if (!StillVersion(row, seen)) continue;
+      if (seen & Row::kAbsent) misses_.push_back({&table, row});
       writes_.push_back({row, &table, seen, images_used_, false, (seen & Row::kAbsent) == 0});
       images_used_ += (bytes + 7) / 8 * 8;
       filter_[FilterWord(row)] = 1;

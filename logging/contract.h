@@ -5,7 +5,8 @@
 //   Begin(state)
 //   OnRead(state, meta) / OnWrite(state, meta)   as rows are accessed; `meta` is the metadata beside the row.
 //                                                If the transaction commits, it belonged to the version accessed.
-//   Reserve(state, txn)                          a place in the log: the transaction's order is fixed by it. Write locks
+//   Reserve(state, txn)                          a place in the log: the transaction's order is fixed by it. Write
+//   locks
 //                                                are held and its dependencies final. False: the record is too large.
 //   PublishRead(state, meta)                     (tracks_reads) successors inherit that we read; before the re-check
 //   Submit(state, txn) | Void(state)             the record is complete | the place is given back as a VOID record
@@ -36,12 +37,12 @@ enum class PayloadKind : uint8_t { kNone, kData, kCommand };
 enum class ReplayOrder : uint8_t { kNone, kTotal, kPartial };
 
 struct LogTraits {
-  std::string_view name;       // as in config.h: LOG_TAURUS
+  std::string_view name;  // as in config.h: LOG_TAURUS
   PayloadKind payload;
-  bool logs;                   // false: nothing is written and everything is "durable" at once
-  bool tracks_reads;           // PublishRead matters: anti-dependencies order the replay
-  bool reserve_before_recheck; // the place in the log orders reads too, so it must exist before they are re-checked
-  bool single_stream;          // exactly one log
+  bool logs;                    // false: nothing is written and everything is "durable" at once
+  bool tracks_reads;            // PublishRead matters: anti-dependencies order the replay
+  bool reserve_before_recheck;  // the place in the log orders reads too, so it must exist before they are re-checked
+  bool single_stream;           // exactly one log
   bool has_anchors;
   ReplayOrder replay_order;
 };

@@ -1,5 +1,5 @@
 // The bytes of a log file. The grammar is in logging/README.md; this header is its C++ side: plain
-// structs, sizes asserted, all integers little-endian. Written by LogBuffer and FileHeader users, read by
+// structs, sizes asserted, all integers little-endian. Written by LogStream and file_header.h's users, read by
 // LogReader; the reference replay in tests/reference has a parser of its own.
 #pragma once
 
@@ -29,13 +29,13 @@ struct FileHeader {
   uint32_t required_features;  // a reader that does not know a bit refuses the file
   uint16_t log_index;
   uint16_t log_count;
-  uint64_t start_lsn;       // 0 today
-  uint64_t ring_bytes;      // a record at LSN q proves that everything below q - ring_bytes had been durable
-  uint64_t schema_hash;     // of every table's name, columns and sizes
-  uint8_t scheme;           // Scheme
-  uint8_t payload;          // Payload
+  uint64_t start_lsn;    // 0 today
+  uint64_t ring_bytes;   // a record at LSN q proves that everything below q - ring_bytes had been durable
+  uint64_t schema_hash;  // of every table's name, columns and sizes
+  uint8_t scheme;        // Scheme
+  uint8_t payload;       // Payload
   uint8_t unused[2];
-  uint32_t config_bytes;    // length of `config`
+  uint32_t config_bytes;  // length of `config`
   // "NAME=value\n" lines: every switch that decides what the log means (workload, sizes, seed, CC, ...).
   char config[kHeaderCopyBytes - 72];
 };
@@ -58,8 +58,8 @@ struct RecordHeader {
   uint64_t lsn;         // where the record starts in its stream
   uint8_t kind;         // RecordKind
   uint8_t log_index;
-  uint16_t lv_mask;     // bit j: element j of the LSN vector is stored; the others are the last anchor's
-  uint16_t procedure;   // kCommand
+  uint16_t lv_mask;    // bit j: element j of the LSN vector is stored; the others are the last anchor's
+  uint16_t procedure;  // kCommand
   uint16_t unused;
 };
 static_assert(sizeof(RecordHeader) == 32);
@@ -85,9 +85,9 @@ struct PadBody {
 
 // Body of kRunEnd.
 struct RunEndBody {
-  uint64_t durable_lsn;     // everything below; equals the record's own LSN or less
-  uint64_t txn_count;       // transactions (kCommand, kData) in this log
-  uint64_t has_digest;      // 1: digest holds the digest of the final state
+  uint64_t durable_lsn;  // everything below; equals the record's own LSN or less
+  uint64_t txn_count;    // transactions (kCommand, kData) in this log
+  uint64_t has_digest;   // 1: digest holds the digest of the final state
   uint64_t digest[2];
 };
 static_assert(sizeof(RunEndBody) == 40);

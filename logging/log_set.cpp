@@ -7,7 +7,8 @@ LogSet::LogSet(std::vector<Target> targets, const LogSetOptions& options) : opti
   CHECK(targets.size() <= format::kMaxLogs);
   for (uint32_t i = 0; i < targets.size(); ++i) {
     streams_.push_back(std::make_unique<LogStream>(i, format::Salt(options.run_id, i), options.ring_bytes,
-                                                   options.max_record_bytes, options.workers, std::move(targets[i].device), durable_.lsn[i]));
+                                                   options.max_record_bytes, options.workers,
+                                                   std::move(targets[i].device), durable_.lsn[i]));
     if (targets[i].directory >= groups_.size()) groups_.resize(targets[i].directory + 1);
     groups_[targets[i].directory].push_back(streams_.back().get());
   }

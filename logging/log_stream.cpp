@@ -36,13 +36,20 @@ constexpr uint32_t PadBytesAt(uint64_t position) {
 
 LogStream::LogStream(uint32_t index, uint32_t salt, uint64_t ring_bytes, uint64_t max_record_bytes, uint32_t slots,
                      std::unique_ptr<BlockDevice> device, uint64_t& persistent)
-    : index_(index), salt_(salt), ring_(RingBytes(ring_bytes)),
-      max_record_bytes_(std::min<uint64_t>(max_record_bytes, ring_.size_bytes() / 4)), slots_(slots),
-      device_(std::move(device)), persistent_(persistent) {
+    : index_(index),
+      salt_(salt),
+      ring_(RingBytes(ring_bytes)),
+      max_record_bytes_(std::min<uint64_t>(max_record_bytes, ring_.size_bytes() / 4)),
+      slots_(slots),
+      device_(std::move(device)),
+      persistent_(persistent) {
   for (Slot& slot : slots_) slot.free_until = ring_.size_bytes();
 }
 
 void LogStream::WaitForSpace(Slot& slot, const Place& place) {
+  // The bound was taken before the place, perhaps long before: others may have filled the ring in between. Left there,
+  // it would keep the writer from freeing the space that we are about to wait for.
+  slot.filling_from.store(place.lsn, std::memory_order_release);
   SpinWait wait;
   for (bool woken = false;; woken = true) {
     // The bytes of the previous lap may go once they are durable.

@@ -80,8 +80,8 @@ class LogStream {
   // whatever this worker does. Throws the device's Error once the log has failed.
   Place Reserve(uint32_t worker, uint32_t bytes) {
     Slot& slot = slots_[worker];
-    // Relaxed: published by the fetch-and-add's release; the writer acquires reserved_until first.
-    slot.filling_from.store(reserved_until_.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    // Release: a writer that reads this bound, instead of the kIdle before it, sees our last fill all the same.
+    slot.filling_from.store(reserved_until_.load(std::memory_order_relaxed), std::memory_order_release);
     // Sequentially consistent against `writer_asleep_`: either we see the sleeper or it sees our place.
     const Place place{reserved_until_.fetch_add(bytes), bytes};
     if (place.end() > slot.free_until) WaitForSpace(slot, place);
@@ -112,9 +112,7 @@ class LogStream {
   // Any thread. Everything that a transaction could have read was reserved below this (serial logs).
   uint64_t reserved_until() const { return reserved_until_.load(std::memory_order_acquire); }
   // Any thread.
-  uint64_t persistent_until() const {
-    return std::atomic_ref<uint64_t>(persistent_).load(std::memory_order_acquire);
-  }
+  uint64_t persistent_until() const { return std::atomic_ref<uint64_t>(persistent_).load(std::memory_order_acquire); }
   const BlockDevice& device() const { return *device_; }
   const StreamCounters& counters() const { return counters_; }
   const Slot& slot(uint32_t worker) const { return slots_[worker]; }
@@ -131,7 +129,12 @@ class LogStream {
 
   // No place below the result is still being filled.
   uint64_t ReadyUntil() const;
-  bool HasUnflushed() const { return reserved_until() > started_until_; }
+  // There is a complete block to flush, or an incomplete one and nobody is filling: a PAD would complete it.
+  bool HasFlushable() const {
+    const uint64_t ready = ReadyUntil();
+    return ready / format::kBlockBytes * format::kBlockBytes > started_until_ ||
+           (ready > started_until_ && ready == reserved_until());
+  }
   uint64_t started_until() const { return started_until_; }
 
   // Hands all complete blocks to the device, in writes of at most `write_bytes_max`. True if there were any.
@@ -157,7 +160,7 @@ class LogStream {
   const uint32_t salt_;
   MirroredBuffer ring_;
   const uint64_t max_record_bytes_;
-  std::vector<Slot> slots_;  // one per worker, and the writer's own
+  std::vector<Slot> slots_;  // one per worker
   std::unique_ptr<BlockDevice> device_;
   uint64_t& persistent_;
   LogWriter* writer_ = nullptr;

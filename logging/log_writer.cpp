@@ -72,9 +72,9 @@ void LogWriter::Loop() {
   try {
     for (;;) {
       const bool stopping = stop_.load();
-      const bool busy = Round();
+      const bool flushed = Round();
       if (stopping && UnflushedBytes() == 0) return;
-      if (!stopping && UnflushedBytes() < options_.flush_block_bytes) SleepUntilDue(busy);
+      if (!stopping && !(flushed && UnflushedBytes() >= options_.flush_block_bytes)) SleepUntilDue();
     }
   } catch (...) {
     error_ = std::current_exception();
@@ -87,18 +87,19 @@ bool LogWriter::Round() {
   if (anchor_due) rounds_since_anchor_ = 0;
   bool busy = false;
   for (LogStream* stream : streams_) {
-    if (!stream->HasUnflushed()) continue;
+    // While a filler holds everything back an anchor or a PAD would only fill up the ring.
+    if (!stream->HasFlushable()) continue;
     if (anchor_due) append_anchor_(*stream);
     if (stream->reserved_until() - stream->started_until() < kPadBelowBytes) stream->AppendPad();
     busy |= stream->StartFlush(options_.flush_block_bytes);
   }
-  if (!busy) return UnflushedBytes() > 0;
+  if (!busy) return false;
   for (LogStream* stream : streams_) stream->CompleteFlush(true);
   return true;
 }
 
-void LogWriter::SleepUntilDue(bool was_busy) {
-  idle_rounds_ = was_busy ? 0 : idle_rounds_ + 1;
+void LogWriter::SleepUntilDue() {
+  idle_rounds_ = UnflushedBytes() > 0 ? 0 : idle_rounds_ + 1;
   std::unique_lock lock(mutex_);
   if (idle_rounds_ < kIdleRoundsBeforeLongSleep) {
     wake_.wait_for(lock, std::chrono::microseconds(options_.flush_interval_us), [this] { return woken_; });

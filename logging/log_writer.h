@@ -48,8 +48,9 @@ class LogWriter {
 
  private:
   void Loop();
+  // True if something was flushed.
   bool Round();
-  void SleepUntilDue(bool was_busy);
+  void SleepUntilDue();
   uint64_t UnflushedBytes() const;
 
   std::vector<LogStream*> streams_;

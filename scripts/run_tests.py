@@ -150,6 +150,7 @@ def plan(quick: bool) -> list[Phase]:
     phases = [
         Phase("includes", [python, "tests/lint/include_rules.py"]),
         Phase("style", [python, "tests/lint/style_ratchet.py"]),
+        Phase("switches", [python, "tests/lint/config_switches.py"], timeout=300),
         Phase("build", [*make, f"CXX={cxx}", "rundb-all", "log_dump", "tests", "micro"], timeout=1500),
         Phase("scripts", [python, "-m", "unittest", "discover", "-s", "tests/scripts", "-p", "*_test.py"],
               kind="unittest", timeout=300),
@@ -160,20 +161,12 @@ def plan(quick: bool) -> list[Phase]:
         Phase("kills", [python, "tests/scripts/kill_loop.py", "--kills", "10" if quick else "200"], kind="sum",
               timeout=1500, needs="build"),
     ]
-    for path in rules_of_others():
-        phases.insert(2, Phase(os.path.basename(path)[:-3].replace("_", " "), [python, path]))
     if not quick:
-        phases += full_phases(python, make, cxx)
+        phases += full_phases(python, make, cxx, jobs)
     return phases
 
 
-def rules_of_others() -> list[str]:
-    folder = os.path.join(REPOSITORY, "tests", "rules")
-    names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
-    return [os.path.join("tests/rules", name) for name in names if name.endswith(".py")]
-
-
-def full_phases(python: str, make: list[str], cxx: str) -> list[Phase]:
+def full_phases(python: str, make: list[str], cxx: str, jobs: str) -> list[Phase]:
     clang = find_clang()
     pairs = f"PAIRS={SANITISED_PAIRS}"
     halt = "halt_on_error=1:second_deadlock_stack=1"
@@ -193,7 +186,8 @@ def full_phases(python: str, make: list[str], cxx: str) -> list[Phase]:
               timeout=1500, needs=f"build with ASan and UBSan by {clang}"),
     ]
     if os.path.exists(os.path.join(REPOSITORY, "tests/dbx1000_procedure.sh")):
-        phases.append(Phase("procedure of DBx1000", ["bash", "tests/dbx1000_procedure.sh"], timeout=1500))
+        phases.append(Phase("procedure of DBx1000", ["bash", "tests/dbx1000_procedure.sh"], timeout=1500,
+                            environment={"JOBS": jobs}))
     return phases
 
 
@@ -211,7 +205,8 @@ def main() -> int:
     arguments = parser.parse_args()
     phases = plan(arguments.quick)
     if arguments.only:
-        phases = [p for p in phases if arguments.only in p.name]
+        exact = [p for p in phases if p.name == arguments.only]
+        phases = exact or [p for p in phases if arguments.only in p.name]
         if not phases:
             parser.error(f"no phase is called '{arguments.only}'; the phases are: "
                          + ", ".join(p.name for p in plan(arguments.quick)))

@@ -15,7 +15,7 @@ set -euo pipefail
 run_packages=(
   make g++ git ca-certificates
   libjemalloc-dev libboost-program-options-dev libboost-dev libfmt-dev nlohmann-json3-dev
-  libisal-dev libxxhash-dev liburing-dev libnuma-dev
+  libisal-dev libxxhash-dev liburing-dev
   python3 python3-matplotlib python3-numpy fonts-dejavu-core
 )
 test_packages=(

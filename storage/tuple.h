@@ -83,9 +83,7 @@ class TupleWriter {
   T Get(T S::*member) const {
     return GetAt<T>(OffsetOf(member));
   }
-  void CopyAt(size_t offset_bytes, std::span<std::byte> to) const {
-    TupleReader(data_).CopyAt(offset_bytes, to);
-  }
+  void CopyAt(size_t offset_bytes, std::span<std::byte> to) const { TupleReader(data_).CopyAt(offset_bytes, to); }
   template <class T>
   void SetAt(size_t offset_bytes, const T& value) {
     static_assert(std::is_trivially_copyable_v<T>);

@@ -43,10 +43,9 @@ uint64_t PreallocatedBytes(const Options& options, const LogTraits& traits, uint
   const bool command = traits.payload == PayloadKind::kCommand;
   const double bytes_per_txn = command ? 256 : 4096;
   const double bytes_per_second = command ? 600e6 : 2.5e9;
-  const double expected =
-      options.seconds > 0
-          ? (options.seconds + options.warmup_seconds) * bytes_per_second
-          : static_cast<double>(options.max_txns_per_thread + options.warmup) * options.thread_cnt * bytes_per_txn;
+  const double expected = options.seconds > 0 ? options.seconds * bytes_per_second
+                                              : static_cast<double>(options.max_txns_per_thread + options.warmup) *
+                                                    options.thread_cnt * bytes_per_txn;
   const auto limit = static_cast<double>(options.log_limit_bytes);
   const auto per_log = static_cast<uint64_t>(std::min(expected, limit) / logs);
   return (per_log / format::kBlockBytes + 256) * format::kBlockBytes + format::kStreamOffset;
@@ -108,8 +107,7 @@ NewLogFiles CreateFiles(const Options& options, const LogTraits& traits, uint64_
   const uint32_t logs = options.num_logger;
   NewRunOptions run_options;
   run_options.log_count = logs;
-  run_options.create_missing =
-      std::find(options.given.begin(), options.given.end(), "log_dir") == options.given.end();
+  run_options.create_missing = std::find(options.given.begin(), options.given.end(), "log_dir") == options.given.end();
   run_options.overwrite = options.log_overwrite;
   const RunFiles files = CreateRun(options.log_dirs, run_options);
 
@@ -168,8 +166,9 @@ void CheckLogsMatch(const OldLogFiles& logs, const LogTraits& traits, uint64_t s
   const std::string& file = logs.paths.front();
   if (header.scheme != static_cast<uint8_t>(SchemeOf(traits)) ||
       header.payload != static_cast<uint8_t>(PayloadOf(traits))) {
-    throw Error(ExitStatus::kMismatch, file + "@0: written by another log scheme or payload; leave --log and --log_type "
-                                              "out and they are taken from the log");
+    throw Error(ExitStatus::kMismatch, file +
+                                           "@0: written by another log scheme or payload; leave --log and --log_type "
+                                           "out and they are taken from the log");
   }
   if (header.schema_hash != schema_hash) {
     throw Error(ExitStatus::kMismatch, file + "@0: written over tables of another shape");

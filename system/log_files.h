@@ -27,7 +27,6 @@ struct NewLogFiles {
   std::vector<LogDirectoryInfo> directories;
 };
 
-
 struct OldLogFiles {
   uint32_t run_number = 0;
   std::vector<std::unique_ptr<BlockDevice>> devices;  // by log index

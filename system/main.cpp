@@ -69,11 +69,11 @@ void RunOrRecover(Options& options) {
   for (const std::string& path : {options.json_file, options.output_file}) {
     if (!path.empty()) CheckAppendable(path);
   }
-  InstallStopHandlers();
   if (options.log_recover) {
     const RecoveryResult result = engine->Recover(options, FileLogStorage());
     Report(options, RecoveryRecord(options, result, ReadEnvironment()));
   } else {
+    InstallStopHandlers();
     const RunResult result = engine->Run(options, FileLogStorage());
     Report(options, RunRecord(options, result, ReadEnvironment()));
   }

@@ -188,7 +188,7 @@ void CompleteSizes(const Given& given, Options& options) {
     if (bytes % kBlockBytes != 0) Usage(fmt::format("{} {} is not a multiple of {}", name, bytes, kBlockBytes));
   }
   if (options.log_flush_block_bytes > buffer / 2) Usage("FLUSH_BLOCK_SIZE exceeds half of LOG_BUFFER_SIZE");
-  if (options.max_log_entry_size > buffer / 2) Usage("MAX_LOG_ENTRY_SIZE exceeds half of LOG_BUFFER_SIZE");
+  if (options.max_log_entry_size > buffer / 4) Usage("MAX_LOG_ENTRY_SIZE exceeds a quarter of LOG_BUFFER_SIZE");
 }
 
 void CompleteStreams(const Given& given, Options& options) {
@@ -212,7 +212,6 @@ void CheckMode(const Given& given, const Options& options) {
 void CompleteOptions(Options& options) {
   const Given given(options);
   given.NotBoth("seconds", "max_txns_per_thread");
-  given.NotBoth("warmup", "warmup_seconds");
   given.NotBoth("update_simd", "simd");
   if (!options.update_simd && !given("simd")) options.simd = "scalar";
   options.update_simd = options.simd != "scalar";

@@ -28,10 +28,9 @@ struct Options {
   uint32_t thread_cnt = 4;
   uint64_t max_txns_per_thread = 100;  // ends a run, unless seconds does
   double seconds = 0;                  // > 0: run this long instead
-  double warmup_seconds = 0;
-  uint64_t warmup = 0;  // transactions per worker before the measured interval
+  uint64_t warmup = 0;                 // transactions per worker before the measured interval
   uint64_t seed = 1;
-  uint64_t abort_penalty_ns = 0;  // an aborted transaction waits up to this long before it runs again
+  uint64_t abort_penalty_ns = 0;  // an aborted transaction waits this long before it runs again
   uint64_t query_list_len = 0;    // calls generated per worker; 0: as many as make the list miss the caches
   bool prt_lat_distr = false;
   uint32_t epoch_period_ms = 40;
@@ -60,7 +59,7 @@ struct Options {
   uint64_t max_log_entry_size = 0;      // bytes; a larger record aborts its transaction
   bool log_no_flush = false;            // -Lf1: write but never sync (labelled in every result)
   uint64_t log_flush_interval_us = 0;   // longest time a complete record waits for its flush to start
-  uint64_t log_flush_block_bytes = 0;   // -LB: a flush starts at once when this much is ready; largest write
+  uint64_t log_flush_block_bytes = 0;   // -LB: largest write; with this much waiting no flush waits
   uint64_t log_read_block_bytes = 0;    // -LK: recovery reads blocks of this size
   bool compress_lsn_log = true;         // LSN vectors in records
   uint32_t psn_flush_freq = 1;          // flushes between two anchors

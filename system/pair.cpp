@@ -16,8 +16,9 @@ using Log = ConfiguredLog;
 
 static_assert(!rules::NeedsLocksForTable(Configured::kUseLocktable, Cc::kTraits),
               "this CC_ALG keeps versions in the rows and has no locks to put in a table: set USE_LOCKTABLE 0");
-static_assert(!rules::NeedsPhysicalOrder(Cc::kTraits, Log::kTraits),
-              "this CC_ALG commits in a logical order, commands are replayed in the physical one: set LOG_TYPE LOG_DATA");
+static_assert(
+    !rules::NeedsPhysicalOrder(Cc::kTraits, Log::kTraits),
+    "this CC_ALG commits in a logical order, commands are replayed in the physical one: set LOG_TYPE LOG_DATA");
 
 class PairEngine : public Engine {
  public:

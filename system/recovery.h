@@ -9,6 +9,7 @@
 
 #include <concepts>
 #include <exception>
+#include <functional>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -60,10 +61,12 @@ void RunWorkers(uint32_t workers, Work&& work, Stop&& stop) {
 }
 
 // Replays `logs` into a freshly loaded `db`, with as many workers as `recovery` was made for. `recovered`, if not
-// null, gets one list of transaction names per worker. Throws Error.
+// null, gets one list of transaction names per worker; `replayed`, if not null, is called between replay and the
+// verdict on the logs' ends. Throws Error.
 template <LogRecovery R, Workload W>
 ReplaySummary Recover(R& recovery, const std::vector<LogSource>& logs, Database& db, W& workload, uint32_t workers,
-                      std::vector<std::vector<TxnId>>* recovered = nullptr) {
+                      std::vector<std::vector<TxnId>>* recovered = nullptr,
+                      const std::function<void()>* replayed = nullptr) {
   if (recovered != nullptr) recovered->assign(workers, {});
   const auto replay_records = [&](WorkerId worker) {
     std::vector<TxnId> names;
@@ -78,6 +81,7 @@ ReplaySummary Recover(R& recovery, const std::vector<LogSource>& logs, Database&
   };
   recovery.Open(logs);
   RunWorkers(workers, replay_records, [&] { recovery.Stop(); });
+  if (replayed != nullptr) (*replayed)();
   return recovery.Finish();
 }
 

@@ -72,10 +72,11 @@ RecoveryResult RunRecovery(const Options& options, LogStorage& storage, const Lo
   R recovery(ReplaySettingsOf(options));
   std::vector<std::vector<TxnId>> recovered;
   const bool names_wanted = options.verify || !options.ack_file.empty();
-  const ReplaySummary summary =
-      Recover(recovery, SourcesOf(logs), database, workload, options.thread_cnt, names_wanted ? &recovered : nullptr);
+  const std::function<void()> replayed = [&] { result.replay_seconds = lap_seconds(); };
+  const ReplaySummary summary = Recover(recovery, SourcesOf(logs), database, workload, options.thread_cnt,
+                                        names_wanted ? &recovered : nullptr, &replayed);
   TakeSummary(summary, result);
-  result.replay_seconds = lap_seconds();
+  result.finish_seconds = lap_seconds();
 
   if (options.verify) {
     result.verified = VerifyRecovery(options, logs, summary, recovered, workload, database);

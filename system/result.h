@@ -14,12 +14,12 @@ namespace dbx {
 enum class AbortReason : uint8_t { kLockConflict, kValidation, kExists, kNotFound, kRecordTooLarge, kCount };
 
 struct WorkerStats {
-  uint64_t executed = 0;       // pre-committed transactions, read-only ones too
-  uint64_t acknowledged = 0;   // of these, within the measured interval, durable with all they depend on
+  uint64_t executed = 0;      // pre-committed transactions, read-only ones too
+  uint64_t acknowledged = 0;  // of these, within the measured interval, durable with all they depend on
   uint64_t user_rollbacks = 0;
   std::array<uint64_t, static_cast<size_t>(AbortReason::kCount)> aborts{};
   double run_seconds = 0;
-  double wait_seconds = 0;     // throttled: log buffer or acknowledgement queue full
+  double wait_seconds = 0;  // throttled: log buffer or acknowledgement queue full
 };
 
 struct LogDirectoryInfo {
@@ -30,55 +30,55 @@ struct LogDirectoryInfo {
 };
 
 struct StreamStats {
-  uint64_t record_bytes = 0;   // transactions' records
+  uint64_t record_bytes = 0;  // transactions' records
   uint64_t void_bytes = 0;
   uint64_t pad_bytes = 0;
   uint64_t anchor_bytes = 0;
   uint64_t flushes = 0;
-  uint64_t flush_nanos = 0;    // sum over flushes, write to sync
+  uint64_t flush_nanos = 0;  // sum over flushes, write to sync
 };
 
 struct RunResult {
   std::vector<WorkerStats> workers;
   std::vector<StreamStats> streams;
-  LatencyHistogram latency;          // begin to acknowledgement, ns
-  double seconds = 0;                // the measured interval
+  LatencyHistogram latency;  // begin to acknowledgement, ns
+  double seconds = 0;        // the measured interval
   double load_seconds = 0;
-  uint64_t logged_txns = 0;          // records of transactions
-  size_t table_bytes = 0;            // tuples alone: rows x tuple size
-  size_t memory_bytes = 0;           // what the tables, indexes and lock tables take
-  size_t row_meta_bytes = 0;         // of these, LSN vectors in rows
+  uint64_t logged_txns = 0;   // records of transactions
+  size_t table_bytes = 0;     // tuples alone: rows x tuple size
+  size_t memory_bytes = 0;    // what the tables, indexes and lock tables take
+  size_t row_meta_bytes = 0;  // of these, LSN vectors in rows
   size_t index_bytes = 0;
   size_t lock_table_bytes = 0;
   size_t log_buffer_bytes = 0;
-  std::string stop_reason;           // "done", "log_limit", "signal"
-  uint32_t run_number = 0;           // run-NNNN
+  std::string stop_reason;  // "done", "log_limit", "signal"
+  uint32_t run_number = 0;  // run-NNNN
   std::vector<LogDirectoryInfo> directories;
-  std::string simd;                  // instruction set of the LSN vector operations
-  std::string verified;              // checks that held, e.g. "digest,d"; empty if none was asked for
-  std::string workload_note;         // TEST: what failed, or empty
+  std::string simd;           // instruction set of the LSN vector operations
+  std::string verified;       // checks that held, e.g. "digest,d"; empty if none was asked for
+  std::string workload_note;  // TEST: what failed, or empty
 };
 
 struct RecoveryResult {
   uint64_t recovered = 0;
-  uint64_t dropped_dependency = 0;   // whole, but something they depend on is not durable
+  uint64_t dropped_dependency = 0;  // whole, but something they depend on is not durable
   uint64_t voids = 0;
-  uint64_t torn_logs = 0;            // logs that end in a torn record
-  uint64_t cut_bytes = 0;            // bytes behind the frontier that held something
-  bool clean_end = false;            // RUN_END in every log
-  uint64_t log_bytes = 0;            // valid prefixes in all
-  std::vector<uint64_t> frontier;    // end of the valid prefix of each log
+  uint64_t torn_logs = 0;          // logs that end in a torn record
+  uint64_t cut_bytes = 0;          // bytes behind the frontier that held something
+  bool clean_end = false;          // RUN_END in every log
+  uint64_t log_bytes = 0;          // valid prefixes in all
+  std::vector<uint64_t> frontier;  // end of the valid prefix of each log
   uint32_t threads = 0;
   bool serial_fallback = false;
-  double parallelism = 0;            // measured: mean number of workers that were replaying
+  double parallelism = 0;  // measured: mean number of workers that were replaying
   double load_seconds = 0;
-  double open_seconds = 0;           // headers, files
-  double replay_seconds = 0;         // reading, decoding and replaying, which overlap
-  double finish_seconds = 0;         // evidence check
+  double open_seconds = 0;    // headers, files
+  double replay_seconds = 0;  // reading, decoding and replaying, which overlap
+  double finish_seconds = 0;  // evidence check
   double verify_seconds = 0;
   uint32_t run_number = 0;
   std::vector<LogDirectoryInfo> directories;
-  std::string verified;              // e.g. "a,b,c,d"
+  std::string verified;  // e.g. "a,b,c,d"
 };
 
 }  // namespace dbx

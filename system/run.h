@@ -7,6 +7,7 @@
 #include <chrono>
 #include <exception>
 #include <memory>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -27,7 +28,9 @@ template <class Cc, class Log, class WorkloadT>
 class Run {
  public:
   Run(const Options& options, LogStorage& storage, WorkloadT& workload)
-      : options_(options), storage_(storage), workload_(workload),
+      : options_(options),
+        storage_(storage),
+        workload_(workload),
         database_(Cc::RowMetaBytes(Log::meta_bytes(options.num_logger)), options.thread_cnt),
         epochs_(options.thread_cnt) {}
 
@@ -77,13 +80,13 @@ class Run {
     workers_.resize(options_.thread_cnt);
     errors_.resize(options_.thread_cnt);
     for (uint32_t w = 0; w < options_.thread_cnt; ++w) {
-      threads_.emplace_back([this, w, calls, worker_options] {
+      StartThread([this, w, calls, worker_options] {
         try {
           // Made by the thread that uses it: its memory is near, and the lists are generated in parallel.
           workload_.Prefault(WorkerId(w), std::min(ExpectedTransactionsPerWorker(options_), kPrefaultTransactionsMax));
           workers_[w] = std::make_unique<WorkerT>(WorkerId(w), *shared_, *log_, workload_,
-                                                  workload_.Generate(WorkerId(w), calls, options_.seed),
-                                                  worker_options, ack_file_.get());
+                                                  workload_.Generate(WorkerId(w), calls, options_.seed), worker_options,
+                                                  ack_file_.get());
           workers_[w]->Run(control_);
         } catch (...) {
           errors_[w] = std::current_exception();
@@ -95,19 +98,36 @@ class Run {
     }
   }
 
+  // Throws when the system has no more threads, after those that run have ended.
+  void StartThread(auto body) {
+    try {
+      threads_.emplace_back(std::move(body));
+    } catch (const std::system_error& error) {
+      control_.stop.store(true);
+      control_.go.store(true);
+      for (std::thread& thread : threads_) thread.join();
+      throw Error(ExitStatus::kNoSpace,
+                  std::string("cannot start a worker thread: ") + error.what() + "; use a smaller -t");
+    }
+  }
+
   void AwaitWorkers() {
     constexpr std::chrono::milliseconds kTick{2};
     EpochTicker ticker(epochs_, std::chrono::milliseconds(options_.epoch_period_ms));
-    while (control_.warm.load() < options_.thread_cnt) std::this_thread::sleep_for(kTick);
+    while (control_.warm.load() < options_.thread_cnt) {
+      if (ReasonToStop() != nullptr) control_.stop.store(true);
+      std::this_thread::sleep_for(kTick);
+    }
     const uint64_t begin = Clock::NowTicks();
     control_.go.store(true, std::memory_order_release);
     result_.stop_reason = "done";
     while (control_.finished.load() < options_.thread_cnt) {
       const double elapsed = Clock::ToSeconds(Clock::NowTicks() - begin);
       if (options_.seconds > 0 && elapsed >= options_.seconds) break;
-      if (StopRequested()) result_.stop_reason = "signal";
-      if (logs_ != nullptr && logs_->reserved_bytes() >= options_.log_limit_bytes) result_.stop_reason = "log_limit";
-      if (result_.stop_reason != "done") break;
+      if (const char* reason = ReasonToStop()) {
+        result_.stop_reason = reason;
+        break;
+      }
       // The last tick ends with the interval.
       const double left = options_.seconds > 0 ? options_.seconds - elapsed : 1.0;
       std::this_thread::sleep_for(std::min<std::chrono::duration<double>>(kTick, std::chrono::duration<double>(left)));
@@ -120,6 +140,13 @@ class Run {
     for (const std::exception_ptr& error : errors_) {
       if (error) std::rethrow_exception(error);
     }
+  }
+
+  // Why the run must end early, or nullptr.
+  const char* ReasonToStop() const {
+    if (StopRequested()) return "signal";
+    if (logs_ != nullptr && logs_->reserved_bytes() >= options_.log_limit_bytes) return "log_limit";
+    return nullptr;
   }
 
   void Finish() {
@@ -187,8 +214,9 @@ class Run {
   RunResult result_;
   Database database_;
   EpochClock epochs_;
-  std::unique_ptr<LogSet> logs_;
+  // The writers of logs_ call log_ until they are stopped, so it is destroyed after them.
   std::unique_ptr<Log> log_;
+  std::unique_ptr<LogSet> logs_;
   std::unique_ptr<AckFile> ack_file_;
   std::unique_ptr<typename Cc::Shared> shared_;
   RunControl control_;

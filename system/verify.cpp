@@ -45,7 +45,8 @@ bool CheckRunEndDigest(const ReplaySummary& summary, const Digest128& digest) {
 void CheckAcknowledged(const std::string& ack_file, uint64_t run_id, const std::vector<uint64_t>& recovered) {
   const auto file = AckFile::Open(ack_file, run_id);
   if (file->unrecorded() > 0) {
-    Violated("c failed: " + std::to_string(file->unrecorded()) + " acknowledged transactions did not fit into " + ack_file);
+    Violated("c failed: " + std::to_string(file->unrecorded()) + " acknowledged transactions have no bit in " +
+             ack_file);
   }
   file->ForEachAcknowledged([&](TxnId id) {
     if (!std::binary_search(recovered.begin(), recovered.end(), id.value)) {

@@ -41,8 +41,15 @@ class Worker {
   // `calls` must not be empty unless no transaction is asked for.
   Worker(WorkerId id, typename Cc::Shared& shared, Log& log, WorkloadT& workload, CallList calls,
          const WorkerOptions& options, AckFile* ack_file)
-      : id_(id), shared_(shared), log_(log), workload_(workload), calls_(std::move(calls)), options_(options),
-        ack_file_(ack_file), transaction_(shared, log, log_state_, id), acks_(log, options.ack_queue_length) {
+      : id_(id),
+        shared_(shared),
+        log_(log),
+        workload_(workload),
+        calls_(std::move(calls)),
+        options_(options),
+        ack_file_(ack_file),
+        transaction_(shared, log, log_state_, id),
+        acks_(log, options.ack_queue_length) {
     if constexpr (Log::kTraits.logs) log_.InitWorker(log_state_, id);
   }
 
@@ -94,7 +101,7 @@ class Worker {
         return;
       }
       if (control.stop.load(std::memory_order_relaxed)) return;
-      PayPenalty(backoff);
+      PayPenalty(control, backoff);
     }
   }
 
@@ -139,10 +146,15 @@ class Worker {
     if (ack_file_ != nullptr && wrote) ack_file_->Acknowledge(id);
   }
 
-  void PayPenalty(SpinWait& backoff) {
+  void PayPenalty(const RunControl& control, SpinWait& backoff) {
     if (options_.abort_penalty_ns == 0) return backoff.Wait();
     const uint64_t begin = Clock::NowTicks();
-    while (Clock::ToNanos(Clock::NowTicks() - begin) < options_.abort_penalty_ns) PollAcks();
+    shared_.clock.Leave(id_);
+    do {
+      now_ = Clock::NowTicks();
+      PollAcks();
+    } while (Clock::ToNanos(now_ - begin) < options_.abort_penalty_ns && !control.stop.load(std::memory_order_relaxed));
+    shared_.clock.Enter(id_);
   }
 
   void WaitForAcks() {

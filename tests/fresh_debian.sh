@@ -80,7 +80,7 @@ configure_system() {
     cp -r /usr/local/share/ca-certificates/. "$directory/usr/local/share/ca-certificates/"
   fi
   if ! mountpoint -q "$directory/proc"; then mount -t proc proc "$directory/proc"; fi
-  # Our own file system for /dev/shm, and the few devices that programs expect.
+  # The few devices that programs expect.
   for file in null zero random urandom tty; do
     [ -e "$directory/dev/$file" ] || : > "$directory/dev/$file"
     mountpoint -q "$directory/dev/$file" || mount --bind "/dev/$file" "$directory/dev/$file"

@@ -90,8 +90,10 @@ const LsnVectorOps* lsn_vector_ops = &kScalar;
 std::string SelectLsnVectorOps(const std::string& simd) {
   const bool has_avx2 = __builtin_cpu_supports("avx2");
   const bool has_avx512 = has_avx2 && __builtin_cpu_supports("avx512f");
-  if (simd == "avx512" && !has_avx512) throw Error(ExitStatus::kUsage, "--simd=avx512: this machine has no AVX-512; use --simd=auto");
-  if (simd == "avx2" && !has_avx2) throw Error(ExitStatus::kUsage, "--simd=avx2: this machine has no AVX2; use --simd=auto");
+  if (simd == "avx512" && !has_avx512)
+    throw Error(ExitStatus::kUsage, "--simd=avx512: this machine has no AVX-512; use --simd=auto");
+  if (simd == "avx2" && !has_avx2)
+    throw Error(ExitStatus::kUsage, "--simd=avx2: this machine has no AVX2; use --simd=auto");
   if (simd == "scalar") {
     lsn_vector_ops = &kScalar;
   } else if (simd == "avx2" || (simd == "auto" && !has_avx512 && has_avx2)) {

@@ -5,8 +5,8 @@
 // stored whole, and what a concurrent change would make of the result is the caller's to allow (it is
 // conservative: elements only grow, and each value ever seen was a real LSN).
 //
-// Up to four elements are handled in place, which measures best; more go to the widest instruction set of the machine, chosen once by
-// SelectLsnVectorOps. All paths give equal results and are tested against each other.
+// Up to four elements are handled in place, which measures best; more go to the widest instruction set of the machine,
+// chosen once by SelectLsnVectorOps. All paths give equal results and are tested against each other.
 #pragma once
 
 #include <atomic>

@@ -101,8 +101,8 @@ class TaurusLog {
     LogStream& stream = logs_.stream(state.log);
     // The anchor is read before the place is taken: it lies before our record in the log.
     state.lv_mask = options_.compress ? lv::Exceeds(state.lv, lplv_[state.log].lsn, n_) : (1u << n_) - 1;
-    const size_t bytes = sizeof(format::RecordHeader) + kTxnIdBytes +
-                         std::popcount(state.lv_mask) * sizeof(uint64_t) + Payload::Bytes(txn);
+    const size_t bytes = sizeof(format::RecordHeader) + kTxnIdBytes + std::popcount(state.lv_mask) * sizeof(uint64_t) +
+                         Payload::Bytes(txn);
     if (bytes > stream.max_record_bytes()) return false;
     state.place = stream.Reserve(state.worker, AlignRecord(bytes));
     state.own_dependency = state.lv[state.log];

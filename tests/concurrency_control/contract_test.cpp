@@ -268,6 +268,25 @@ TYPED_TEST(CommandPairs, ADependencyIsInTheRecordBeforeItsPlaceIsTaken) {
   EXPECT_EQ(this->h_.point(1)[0], before);
 }
 
+// Recycled memory may still have an entry in the lock table: its metadata is another row's.
+TEST(LockTable, ARecycledRowDoesNotInheritMetadata) {
+  using Log = TaurusLog<CommandPayload>;
+  Harness<NoWaitTable<Log>, Log> h(1);
+  h.LoadRow(1, 10);
+  Row* row = h.table().Find(1);
+  LockTableLocks<Log> locks(h.shared().locks);
+  LockTableLocks<Log>::Handle entry = nullptr;
+  ASSERT_EQ(locks.TryExclusive(row, 0, entry), LockResult::kOk);
+  locks.ReleaseExclusive(entry, row);
+  const_cast<DurableVector&>(h.logs().durable()).lsn[0] = 5000;
+  locks.InitFreshMeta(h.log(), *row);
+  ASSERT_EQ(locks.TryExclusive(row, 0, entry), LockResult::kOk);
+  uint64_t write_lv = 0;
+  std::memcpy(&write_lv, locks.meta(entry), sizeof write_lv);
+  EXPECT_EQ(write_lv, 5000u);
+  locks.ReleaseExclusive(entry, row);
+}
+
 TEST(SiloCommand, AFailedRecheckLeavesAVoidRecord) {
   Harness<Silo<SerialLog<CommandPayload>>, SerialLog<CommandPayload>> h(1);
   h.LoadRow(1, 10);

@@ -208,7 +208,6 @@ TEST(Options, SizesThatWereNotGivenFollowTheBuffer) {
 
 TEST(Options, ContradictionsAreRefused) {
   EXPECT_REFUSED("exclude", {"--seconds=1", "-Gx5"});
-  EXPECT_REFUSED("exclude", {"--warmup=1", "--warmup_seconds=1"});
   EXPECT_REFUSED("-Lr1", {"--run=3"});
   EXPECT_REFUSED("-Lr1", {"--recover_serial=never"});
   EXPECT_REFUSED("delete", {"-Lr1", "--log_overwrite"});

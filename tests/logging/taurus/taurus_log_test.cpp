@@ -41,40 +41,40 @@ TEST_F(TaurusTest, Figure3) {
 
   std::array<uint64_t, 2> after_a{}, after_b{};
   const CallResult t1 = h_.Run(0, [&](auto& ctx) {
-    EXPECT_EQ(h_.state(0).lv[0], 0u);                                                     // step 1
+    EXPECT_EQ(h_.state(0).lv[0], 0u);  // step 1
     EXPECT_EQ(ctx.Update(h_.table(), kA, [](auto& t) { t.template SetAt<uint64_t>(0, 1); }), Outcome::kOk);
-    after_a = {h_.state(0).lv[0], h_.state(0).lv[1]};                                     // step 2
+    after_a = {h_.state(0).lv[0], h_.state(0).lv[1]};  // step 2
     EXPECT_EQ(ctx.Read(h_.table(), kB, [](const auto&) {}), Outcome::kOk);
-    after_b = {h_.state(0).lv[0], h_.state(0).lv[1]};                                     // step 3
-    EXPECT_EQ(h_.Read(2, kA).outcome, Outcome::kConflict);                                // step 4: T2 must wait
-    EXPECT_EQ(h_.Write(1, kB, 3).outcome, Outcome::kConflict);                            // step 5: T3 must wait
+    after_b = {h_.state(0).lv[0], h_.state(0).lv[1]};           // step 3
+    EXPECT_EQ(h_.Read(2, kA).outcome, Outcome::kConflict);      // step 4: T2 must wait
+    EXPECT_EQ(h_.Write(1, kB, 3).outcome, Outcome::kConflict);  // step 5: T3 must wait
     return Outcome::kOk;
   });
   ASSERT_TRUE(t1.wrote);
   EXPECT_EQ(after_a, (std::array<uint64_t, 2>{4, 7}));
   EXPECT_EQ(after_b, (std::array<uint64_t, 2>{8, 7}));
-  const uint64_t lsn1 = h_.logs().stream(0).reserved_until();                             // step 6
+  const uint64_t lsn1 = h_.logs().stream(0).reserved_until();  // step 6
   EXPECT_EQ(PointOf(0), (std::array<uint64_t, 2>{lsn1, 7}));
-  EXPECT_EQ(MetaOf(kA), (std::array<uint64_t, 4>{lsn1, 7, 3, 7}));                        // step 7
+  EXPECT_EQ(MetaOf(kA), (std::array<uint64_t, 4>{lsn1, 7, 3, 7}));  // step 7
   EXPECT_EQ(MetaOf(kB), (std::array<uint64_t, 4>{8, 6, lsn1, 11}));
 
-  ASSERT_EQ(h_.Read(2, kA).outcome, Outcome::kOk);                                        // step 8: T2
+  ASSERT_EQ(h_.Read(2, kA).outcome, Outcome::kOk);  // step 8: T2
   EXPECT_EQ(PointOf(2), (std::array<uint64_t, 2>{lsn1, 7}));
-  EXPECT_EQ(h_.logs().stream(0).reserved_until(), lsn1);                                  // and leaves no record
+  EXPECT_EQ(h_.logs().stream(0).reserved_until(), lsn1);  // and leaves no record
 
-  ASSERT_TRUE(h_.Write(1, kB, 3).wrote);                                                  // steps 9 and 11: T3
+  ASSERT_TRUE(h_.Write(1, kB, 3).wrote);  // steps 9 and 11: T3
   EXPECT_EQ(h_.state(1).own_dependency, 11u);
   const uint64_t lsn3 = h_.logs().stream(1).reserved_until();
   EXPECT_EQ(PointOf(1), (std::array<uint64_t, 2>{lsn1, lsn3}));
-  EXPECT_EQ(MetaOf(kB), (std::array<uint64_t, 4>{lsn1, lsn3, lsn1, 11}));                 // step 12
+  EXPECT_EQ(MetaOf(kB), (std::array<uint64_t, 4>{lsn1, lsn3, lsn1, 11}));  // step 12
 
   EXPECT_FALSE(h_.IsDurable(0));
   h_.Flush(0);
   EXPECT_FALSE(h_.IsDurable(0));  // T1 and T2 name position 7 of log 2, which is not durable yet
   h_.Flush(1);
-  EXPECT_TRUE(h_.IsDurable(0));                                                           // step 10
+  EXPECT_TRUE(h_.IsDurable(0));  // step 10
   EXPECT_TRUE(h_.IsDurable(2));
-  EXPECT_TRUE(h_.IsDurable(1));                                                           // step 13
+  EXPECT_TRUE(h_.IsDurable(1));  // step 13
 }
 
 // Fig. 4: T.LV = [4, 45, 1, 2] after the anchor [7, 16, 2, 4]: only element 2 is stored.
