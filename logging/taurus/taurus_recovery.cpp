@@ -13,7 +13,7 @@ namespace {
 // times with two (1.0 and 1.25 workers were replaying), at theta 0.9 only 0.7 times (1.45 and 1.55 workers).
 constexpr double kParallelismMin = 1.35;
 constexpr double kWaitingShareMin = 0.2;
-constexpr uint64_t kSampleRecords = 1 << 14;
+constexpr uint64_t kSampleRecords = 1 << 16;  // some 20 ms: longer than a thread is kept off its core
 constexpr uint32_t kLowSamplesMin = 3;
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <thread>
 
+#include "system/ack_file.h"
 #include "system/registry.h"
 #include "tests/system/memory_storage.h"
 
@@ -108,12 +109,23 @@ class CrashTest : public ::testing::TestWithParam<Cell> {
       std::this_thread::sleep_for(std::chrono::microseconds(300 + 400 * crashes.size()));
       // The acknowledgements first: whoever was told by now must be in the image, which is no older.
       std::vector<char> acks = storage.created() ? ReadFile(ack_path_) : std::vector<char>();
-      if (acks.empty()) continue;
+      if (!IsWholeAckFile(acks)) continue;
       crashes.push_back({storage.Crash(how, crashes.size() + options.seed), std::move(acks)});
     }
     run.join();
     if (error) std::rethrow_exception(error);
     return crashes;
+  }
+
+  // False while the run is still creating it.
+  bool IsWholeAckFile(const std::vector<char>& bytes) const {
+    const std::string copy = ack_path_ + ".copy";
+    WriteFile(copy, bytes);
+    try {
+      return AckFile::Open(copy) != nullptr;
+    } catch (const Error&) {
+      return false;
+    }
   }
 
   RecoveryResult Recover(MemoryStorage& storage, Options options, const Crash& crash, uint32_t threads) {
