@@ -56,6 +56,7 @@ class LogStreamTest : public ::testing::Test {
       const std::byte* record = image.data() + format::kStreamOffset + at;
       std::memcpy(&header, record, sizeof header);
       if (header.lsn != at || header.salt != stream_->salt() || header.header_crc != HeaderCrc(header)) break;
+      if (format::kStreamOffset + at + header.length > image.size()) break;
       const std::span body(record + sizeof header, header.length - sizeof header);
       if (header.kind != static_cast<uint8_t>(format::RecordKind::kVoid) && header.body_crc != Crc32c(body)) break;
       at += header.length;
