@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <chrono>
-#include <ctime>
 #include <numeric>
 #include <thread>
 
+#include "base/clock.h"
 #include "base/spin.h"
 #include "logging/log_writer.h"
 
@@ -13,12 +13,6 @@ namespace dbx {
 namespace {
 
 using format::kBlockBytes;
-
-uint64_t MonotonicNanos() {
-  timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
-}
 
 constexpr std::chrono::microseconds kSpaceWait{20};
 
@@ -30,6 +24,17 @@ constexpr uint32_t kMinPadBytes = sizeof(format::RecordHeader) + sizeof(format::
 constexpr uint32_t PadBytesAt(uint64_t position) {
   auto bytes = static_cast<uint32_t>(kBlockBytes - position % kBlockBytes);
   return bytes < kMinPadBytes ? bytes + static_cast<uint32_t>(kBlockBytes) : bytes;
+}
+
+// Completes a record of the stream itself, no transaction's, whose body is in place.
+void SealOwnRecord(const LogStream& stream, const LogStream::Place& place, format::RecordKind kind) {
+  format::RecordHeader header{};
+  header.salt = stream.salt();
+  header.length = place.bytes;
+  header.lsn = place.lsn;
+  header.kind = static_cast<uint8_t>(kind);
+  header.log_index = static_cast<uint8_t>(stream.index());
+  SealRecord(stream.at(place), header);
 }
 
 }  // namespace
@@ -94,13 +99,7 @@ bool LogStream::AppendAnchor(const uint64_t* durable_lsns, uint32_t logs) {
   } while (!reserved_until_.compare_exchange_weak(lsn, lsn + bytes));
   std::byte* at = ring_.at(lsn);
   std::memcpy(at + sizeof(format::RecordHeader), durable_lsns, logs * sizeof(uint64_t));
-  format::RecordHeader header{};
-  header.salt = salt_;
-  header.length = bytes;
-  header.lsn = lsn;
-  header.kind = static_cast<uint8_t>(format::RecordKind::kAnchor);
-  header.log_index = static_cast<uint8_t>(index_);
-  SealRecord(at, header);
+  SealOwnRecord(*this, {lsn, bytes}, format::RecordKind::kAnchor);
   counters_.anchor_bytes += bytes;
   return true;
 }
@@ -117,13 +116,7 @@ void LogStream::AppendPad() {
   const format::PadBody body{persistent_until()};
   std::memset(at + sizeof(format::RecordHeader), 0, bytes - sizeof(format::RecordHeader));
   std::memcpy(at + sizeof(format::RecordHeader), &body, sizeof body);
-  format::RecordHeader header{};
-  header.salt = salt_;
-  header.length = bytes;
-  header.lsn = lsn;
-  header.kind = static_cast<uint8_t>(format::RecordKind::kPad);
-  header.log_index = static_cast<uint8_t>(index_);
-  SealRecord(at, header);
+  SealOwnRecord(*this, {lsn, bytes}, format::RecordKind::kPad);
   counters_.pad_bytes += bytes;
   pad_end_ = lsn + bytes;
 }
@@ -146,19 +139,13 @@ void LogStream::AppendRunEnd(const std::optional<std::pair<uint64_t, uint64_t>>&
   std::byte* at = ring_.at(lsn);
   std::memset(at, 0, bytes);
   std::memcpy(at + sizeof(format::RecordHeader), &body, sizeof body);
-  format::RecordHeader header{};
-  header.salt = salt_;
-  header.length = bytes;
-  header.lsn = lsn;
-  header.kind = static_cast<uint8_t>(format::RecordKind::kRunEnd);
-  header.log_index = static_cast<uint8_t>(index_);
-  SealRecord(at, header);
+  SealOwnRecord(*this, {lsn, bytes}, format::RecordKind::kRunEnd);
 }
 
 bool LogStream::StartFlush(uint64_t write_bytes_max) {
   const uint64_t end = RoundDownToBlock(ReadyUntil());
   if (end <= started_until_) return false;
-  flush_started_nanos_ = MonotonicNanos();
+  flush_started_nanos_ = Clock::MonotonicNanos();
   while (started_until_ < end) {
     const uint64_t bytes = std::min(end - started_until_, write_bytes_max);
     device_->StartWrite(format::kStreamOffset + started_until_, std::span(ring_.at(started_until_), bytes));
@@ -173,7 +160,7 @@ void LogStream::CompleteFlush(bool wait) {
   const uint64_t record_end = LastRecordEnd(durable);
   if (record_end <= persistent_until()) return;
   ++counters_.flushes;
-  counters_.flush_nanos += MonotonicNanos() - flush_started_nanos_;
+  counters_.flush_nanos += Clock::MonotonicNanos() - flush_started_nanos_;
   // Release: whoever sees the position may reuse the ring below it and acknowledge what ends below it.
   std::atomic_ref<uint64_t>(persistent_).store(record_end, std::memory_order_release);
 }
