@@ -23,16 +23,23 @@ SANITIZE ?=
 
 # ---- Flags -----------------------------------------------------------------------------------------------
 
+# release, thread, address; simulation: what build/simulation/torture is made of (below)
 VARIANT := $(if $(SANITIZE),$(SANITIZE),release)
 # Objects in BUILD, programs for tests in OUT.
 BUILD := build/$(VARIANT)
-OUT := $(if $(SANITIZE),$(BUILD),build)
+OUT := $(if $(filter release,$(VARIANT)),build,$(BUILD))
 
-CXXFLAGS_BASE := -std=c++20 -O2 -g -march=x86-64-v2 -pthread -Wall -Wextra -Werror -I.
+CXXFLAGS_BASE := -std=c++20 -O2 -g -march=x86-64-v2 -pthread -Wall -Wextra -Werror
 LIBRARIES = -lboost_program_options -lfmt -lisal -luring
 ALLOCATOR := jemalloc
+INCLUDES := -I.
 ifeq ($(SANITIZE),)
 CXXFLAGS_VARIANT := -DNDEBUG
+LDFLAGS_VARIANT := -Wl,--push-state,--no-as-needed -ljemalloc -Wl,--pop-state
+else ifeq ($(VARIANT),simulation)
+# The seam's headers come before the product's of the same names.
+CXXFLAGS_VARIANT :=
+INCLUDES := -Itests/simulation/seam -I.
 LDFLAGS_VARIANT := -Wl,--push-state,--no-as-needed -ljemalloc -Wl,--pop-state
 else ifeq ($(SANITIZE),thread)
 CXXFLAGS_VARIANT := -fsanitize=thread -fno-omit-frame-pointer
@@ -49,7 +56,7 @@ endif
 ifeq ($(SANITIZE)$(findstring clang,$(CXX)),thread)
 CXXFLAGS_VARIANT += -Wno-tsan
 endif
-CXXFLAGS_ALL = $(CXXFLAGS_BASE) $(CXXFLAGS_VARIANT) $(CXXFLAGS)
+CXXFLAGS_ALL = $(INCLUDES) $(CXXFLAGS_BASE) $(CXXFLAGS_VARIANT) $(CXXFLAGS)
 LINK = $(CXX) -pthread $(LDFLAGS) -o $@ $(filter %.o %.a,$^) -Wl,--as-needed $(LIBRARIES) $(LDFLAGS_VARIANT)
 
 # Switches of config.h that this command line sets: -DNAME=value for the files that read config.h.
@@ -66,7 +73,7 @@ LIBRARY_SOURCES := $(filter-out $(MAIN_SOURCES),$(sort \
   $(shell find base storage concurrency_control logging benchmarks/ycsb benchmarks/tpcc benchmarks/test system \
                tests/reference -name '*.cpp' ! -name '*_test.cpp' 2>/dev/null)))
 # Tests and what they share; fuzz targets have a main of their own.
-TEST_SOURCES := $(filter-out tests/fuzz/% $(LIBRARY_SOURCES),$(sort $(shell find tests -name '*.cpp')))
+TEST_SOURCES := $(filter-out tests/fuzz/% tests/simulation/% $(LIBRARY_SOURCES),$(sort $(shell find tests -name '*.cpp')))
 MICRO_SOURCES := $(wildcard benchmarks/micro/*.cpp)
 
 LIBRARY_OBJECTS := $(LIBRARY_SOURCES:%.cpp=$(BUILD)/%.o) $(BUILD)/build_info.o
@@ -122,6 +129,17 @@ $(LOG_DUMP): $(BUILD)/logging/log_dump.o $(ARCHIVE) $(BUILD)/flags.stamp
 tests: $(OUT)/all_tests
 $(OUT)/all_tests: LIBRARIES += -lgtest_main -lgmock -lgtest
 $(OUT)/all_tests: $(TEST_OBJECTS) $(PAIR_OBJECTS) $(ARCHIVE) $(BUILD)/flags.stamp $(BUILD)/tests.stamp
+	$(LINK)
+
+# Threads as fibres: every source again, with the seam of tests/simulation. What only real threads or files need is
+# left out.
+torture:
+	+@$(MAKE) --no-print-directory SANITIZE=simulation build/simulation/torture
+.PHONY: torture
+SIMULATION_SOURCES := $(wildcard tests/simulation/*.cpp)
+build/simulation/torture: LIBRARIES += -lboost_context
+build/simulation/torture: $(SIMULATION_SOURCES:%.cpp=$(BUILD)/%.o) $(PAIR_OBJECTS) \
+  $(filter-out $(BUILD)/system/ack_file.o,$(LIBRARY_OBJECTS)) $(BUILD)/flags.stamp $(BUILD)/tests.stamp
 	$(LINK)
 
 micro: $(MICRO_BINARIES)

@@ -6,17 +6,17 @@
 #pragma once
 
 #include <cpuid.h>
-#include <time.h>
-#include <x86intrin.h>
 
 #include <cstdint>
+
+#include "base/host.h"
 
 namespace dbx {
 
 class Clock {
  public:
   // A reading to subtract from another one; not serialising, so a few instructions may slip across it.
-  static uint64_t NowTicks() { return kScale.is_tsc ? __rdtsc() : MonotonicNanos(); }
+  static uint64_t NowTicks() { return kScale.is_tsc ? host::TimeStamp() : MonotonicNanos(); }
 
   // The length of a span of ticks. Spans up to 2^63 ns do not overflow.
   static uint64_t ToNanos(uint64_t ticks) {
@@ -29,11 +29,7 @@ class Clock {
   // Nanoseconds from a point that is fixed within the process.
   static uint64_t NowNanos() { return ToNanos(NowTicks()); }
 
-  static uint64_t MonotonicNanos() {
-    timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
-  }
+  static uint64_t MonotonicNanos() { return host::MonotonicNanos(); }
 
   static bool IsTsc() { return kScale.is_tsc; }
 
@@ -60,9 +56,9 @@ class Clock {
     Reading best{};
     uint64_t best_gap = UINT64_MAX;
     for (int i = 0; i < 8; ++i) {
-      const uint64_t before = __rdtsc();
+      const uint64_t before = host::TimeStamp();
       const uint64_t nanos = MonotonicNanos();
-      const uint64_t gap = __rdtsc() - before;
+      const uint64_t gap = host::TimeStamp() - before;
       if (gap < best_gap) {
         best_gap = gap;
         best = {before + gap / 2, nanos};

@@ -29,10 +29,13 @@ EpochTicker::~EpochTicker() {
 void EpochTicker::Run(EpochClock& clock, std::chrono::milliseconds period) {
   std::unique_lock lock(mutex_);
   // Deadlines instead of pauses, so that late wake-ups do not add up; a deadline long missed is dropped.
-  auto deadline = std::chrono::steady_clock::now() + period;
-  while (!wake_.wait_until(lock, deadline, [this] { return stop_; })) {
+  const auto period_nanos = static_cast<uint64_t>(std::chrono::nanoseconds(period).count());
+  uint64_t now = host::MonotonicNanos();
+  uint64_t deadline = now + period_nanos;
+  while (!wake_.wait_for(lock, std::chrono::nanoseconds(deadline - now), [this] { return stop_; })) {
     clock.Advance();
-    deadline = std::max(deadline + period, std::chrono::steady_clock::now());
+    now = host::MonotonicNanos();
+    deadline = std::max(deadline + period_nanos, now);
   }
 }
 

@@ -12,16 +12,13 @@
 // is an exchange, a full barrier; that costs some 5 ns once per epoch instead of once per transaction.
 #pragma once
 
-#include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <limits>
-#include <mutex>
-#include <thread>
 #include <vector>
 
 #include "base/cache_line.h"
+#include "base/host.h"
 #include "base/types.h"
 
 namespace dbx {
@@ -74,15 +71,15 @@ class EpochClock {
  private:
   static constexpr uint64_t kIdle = std::numeric_limits<uint64_t>::max();
 
-  struct Slot : std::atomic<uint64_t> {
-    Slot() : std::atomic<uint64_t>(kIdle) {}
+  struct Slot : Atomic<uint64_t> {
+    Slot() : Atomic<uint64_t>(kIdle) {}
   };
 
   void Announce(WorkerId worker) {
     slots_[worker.value()].value.exchange(Current().value(), std::memory_order_seq_cst);
   }
 
-  CachePadded<std::atomic<uint64_t>> now_{kFirst.value()};
+  CachePadded<Atomic<uint64_t>> now_{kFirst.value()};
   std::vector<CachePadded<Slot>> slots_;
 };
 
@@ -110,10 +107,10 @@ class EpochTicker {
  private:
   void Run(EpochClock& clock, std::chrono::milliseconds period);
 
-  std::mutex mutex_;
-  std::condition_variable wake_;
+  Mutex mutex_;
+  ConditionVariable wake_;
   bool stop_ = false;  // under mutex_
-  std::thread thread_;
+  Thread thread_;
 };
 
 }  // namespace dbx

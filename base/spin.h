@@ -5,8 +5,7 @@
 // Whoever may wait for longer than a few thread switches should sleep instead.
 #pragma once
 
-#include <emmintrin.h>
-#include <sched.h>
+#include "base/host.h"
 
 namespace dbx {
 
@@ -15,10 +14,10 @@ class SpinWait {
   // One round. The caller tests its condition between rounds.
   void Wait() {
     if (pauses_ > kPausesMax) {
-      sched_yield();
+      host::Yield();
       return;
     }
-    for (int i = 0; i < pauses_; ++i) _mm_pause();
+    for (int i = 0; i < pauses_; ++i) host::Pause();
     pauses_ *= 2;
   }
   bool yielding() const { return pauses_ > kPausesMax; }

@@ -5,12 +5,11 @@
 #pragma once
 
 #include <algorithm>
-#include <atomic>
 #include <cstdint>
 #include <exception>
-#include <thread>
 #include <vector>
 
+#include "base/host.h"
 #include "base/types.h"
 
 namespace dbx {
@@ -19,7 +18,7 @@ namespace dbx {
 // rows. The first exception, by thread, is thrown again once all threads have ended.
 template <class Task>
 void RunLoadTasks(uint32_t threads, uint64_t task_count, const Task& task) {
-  std::atomic<uint64_t> next_task{0};
+  Atomic<uint64_t> next_task{0};
   std::vector<std::exception_ptr> failures(std::max(1u, threads));
   const auto work = [&](uint32_t thread) {
     try {
@@ -29,10 +28,10 @@ void RunLoadTasks(uint32_t threads, uint64_t task_count, const Task& task) {
       next_task = task_count;
     }
   };
-  std::vector<std::thread> others;
+  std::vector<Thread> others;
   for (uint32_t thread = 1; thread < threads; ++thread) others.emplace_back(work, thread);
   work(0);
-  for (std::thread& other : others) other.join();
+  for (Thread& other : others) other.join();
   for (const std::exception_ptr& failure : failures) {
     if (failure) std::rethrow_exception(failure);
   }

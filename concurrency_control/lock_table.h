@@ -9,14 +9,13 @@
 // word and change only under the row's exclusive lock, but for kQueued, which any holder may set.
 #pragma once
 
-#include <atomic>
 #include <bit>
 #include <cstring>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "base/cache_line.h"
+#include "base/host.h"
 #include "base/spin.h"
 #include "concurrency_control/log_observer.h"
 #include "concurrency_control/row_locks.h"
@@ -31,7 +30,7 @@ class LockTableLocks {
   struct Entry {
     Row* row;
     Entry* next;
-    std::atomic<uint64_t> word;  // kExclusive, or the number of shares
+    Atomic<uint64_t> word;  // kExclusive, or the number of shares
 
     Meta meta() { return reinterpret_cast<Meta>(this + 1); }
   };
@@ -54,7 +53,7 @@ class LockTableLocks {
     static constexpr size_t kChunkBytes = 256 << 10;
 
     struct alignas(32) Bucket {
-      std::atomic<bool> latch{false};
+      Atomic<bool> latch{false};
       Entry* head = nullptr;
       Entry* free = nullptr;
     };
@@ -105,7 +104,7 @@ class LockTableLocks {
     Log& log_;
     const size_t entry_bytes_;
     std::vector<Bucket> buckets_;
-    mutable std::mutex pool_mutex_;  // taken only while the table grows
+    mutable Mutex pool_mutex_;  // taken only while the table grows
     std::vector<std::unique_ptr<std::byte[]>> chunks_;
     size_t chunk_used_ = 0;
   };

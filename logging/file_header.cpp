@@ -1,7 +1,5 @@
 #include "logging/file_header.h"
 
-#include <sys/random.h>
-
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -11,6 +9,7 @@
 #include "base/check.h"
 #include "base/crc32c.h"
 #include "base/error.h"
+#include "base/host.h"
 
 namespace dbx {
 namespace {
@@ -82,12 +81,7 @@ std::string DifferenceOf(const FileHeader& a, const FileHeader& b) {
 
 uint64_t RandomId() {
   uint64_t id = 0;
-  while (id == 0) {
-    const ssize_t n = ::getrandom(&id, sizeof id, 0);
-    if (n == static_cast<ssize_t>(sizeof id)) continue;
-    CHECK(n >= 0 || errno == EINTR);
-    id = 0;
-  }
+  while (id == 0) id = host::RandomNumber();
   return id;
 }
 

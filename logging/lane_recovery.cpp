@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/host.h"
 #include "logging/log_tail.h"
 
 namespace dbx {
@@ -20,17 +21,17 @@ void Merge(ProofPerLog& to, const ProofPerLog& from) {
 
 void LaneRecovery::OpenLanes(const std::vector<LogSource>& sources, uint32_t lanes_per_log) {
   lanes_ = std::make_unique<ReplayLanes>(sources, settings_.workers, lanes_per_log, settings_.block_bytes);
-  start_ticks_ = __rdtsc();
+  start_ticks_ = host::TimeStamp();
 }
 
 bool LaneRecovery::Decode(WorkerId worker) {
   Worker& me = workers_[worker.value()];
-  const uint64_t start = __rdtsc();
+  const uint64_t start = host::TimeStamp();
   switch (lanes_->Decode(worker)) {
     case ReplayLanes::Decoded::kDone:
       return false;
     case ReplayLanes::Decoded::kBatches:
-      AddOwn(me.decode_ticks, __rdtsc() - start);
+      AddOwn(me.decode_ticks, host::TimeStamp() - start);
       me.idle_rounds = 0;
       me.wait = SpinWait();
       return true;
@@ -70,7 +71,7 @@ LaneRecovery::Work LaneRecovery::SumUp(uint64_t now) const {
 }
 
 ReplaySummary LaneRecovery::Finish() {
-  const uint64_t wall_ticks = std::max<uint64_t>(__rdtsc() - start_ticks_, 1);
+  const uint64_t wall_ticks = std::max<uint64_t>(host::TimeStamp() - start_ticks_, 1);
   ReplaySummary summary;
   const Work work = SumUp(start_ticks_ + wall_ticks);
   summary.recovered = work.recovered;

@@ -4,14 +4,12 @@
 // Threads: Open and Finish belong to one thread; in between each worker uses its own id.
 #pragma once
 
-#include <x86intrin.h>
-
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <vector>
 
+#include "base/host.h"
 #include "base/spin.h"
 #include "logging/log_reader.h"
 #include "logging/replay_lanes.h"
@@ -62,10 +60,10 @@ class LaneRecovery {
  protected:
   struct alignas(kNoSharingBytes) Worker {
     // Written by the worker, read by worker 0 to estimate the parallelism; no order is needed.
-    std::atomic<uint64_t> recovered{0};
-    std::atomic<uint64_t> replay_ticks{0};  // in streaks that have ended
-    std::atomic<uint64_t> streak_start{0};  // time stamp; 0: not replaying
-    std::atomic<uint64_t> decode_ticks{0};  // reading and checking
+    Atomic<uint64_t> recovered{0};
+    Atomic<uint64_t> replay_ticks{0};  // in streaks that have ended
+    Atomic<uint64_t> streak_start{0};  // time stamp; 0: not replaying
+    Atomic<uint64_t> decode_ticks{0};  // reading and checking
     uint64_t dropped = 0;
     uint64_t idle_rounds = 0;  // calls of Decode in a row that found nothing to do
     uint64_t seen_progress = 0;
@@ -99,13 +97,13 @@ class LaneRecovery {
 };
 
 // For counters that one worker writes and others may read.
-inline void AddOwn(std::atomic<uint64_t>& counter, uint64_t more) {
+inline void AddOwn(Atomic<uint64_t>& counter, uint64_t more) {
   counter.store(counter.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
 }
 
 inline void LaneRecovery::BeginStreak(Worker& worker) {
   if (worker.streak_start.load(std::memory_order_relaxed) != 0) return;
-  worker.streak_start.store(__rdtsc(), std::memory_order_relaxed);
+  worker.streak_start.store(host::TimeStamp(), std::memory_order_relaxed);
   worker.idle_rounds = 0;
   worker.wait = SpinWait();
 }
@@ -114,7 +112,7 @@ inline void LaneRecovery::EndStreak(Worker& worker) {
   const uint64_t start = worker.streak_start.load(std::memory_order_relaxed);
   if (start == 0) return;
   worker.streak_start.store(0, std::memory_order_relaxed);
-  AddOwn(worker.replay_ticks, __rdtsc() - start);
+  AddOwn(worker.replay_ticks, host::TimeStamp() - start);
 }
 
 inline void LaneRecovery::MarkReplayed(WorkerId worker) {

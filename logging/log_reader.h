@@ -17,7 +17,6 @@
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -26,6 +25,7 @@
 #include <string>
 #include <vector>
 
+#include "base/host.h"
 #include "base/types.h"
 #include "logging/device/block_device.h"
 #include "logging/format.h"
@@ -89,7 +89,7 @@ class ReadBuffer {
   std::unique_ptr<std::byte, Free> memory_;
   size_t carry_bytes_ = 0;
   size_t data_bytes_ = 0;
-  std::atomic<uint32_t> holders_{0};
+  Atomic<uint32_t> holders_{0};
 };
 
 // Whole records, checked, from `first` up to `end`. Its holder releases `buffer` once.

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <chrono>
 #include <numeric>
-#include <thread>
 
 #include "base/clock.h"
+#include "base/host.h"
 #include "base/spin.h"
 #include "logging/log_writer.h"
 
@@ -64,7 +64,7 @@ void LogStream::WaitForSpace(Slot& slot, const Place& place) {
     if (!woken) writer_->Wake();
     // The writer wants the processor more than we do.
     if (wait.yielding()) {
-      std::this_thread::sleep_for(kSpaceWait);
+      host::SleepFor(kSpaceWait);
     } else {
       wait.Wait();
     }
@@ -162,7 +162,7 @@ void LogStream::CompleteFlush(bool wait) {
   ++counters_.flushes;
   counters_.flush_nanos += Clock::MonotonicNanos() - flush_started_nanos_;
   // Release: whoever sees the position may reuse the ring below it and acknowledge what ends below it.
-  std::atomic_ref<uint64_t>(persistent_).store(record_end, std::memory_order_release);
+  AtomicRef<uint64_t>(persistent_).store(record_end, std::memory_order_release);
 }
 
 // A flush without a PAD ends within a record as a rule. The records up to there are still in the ring, which is

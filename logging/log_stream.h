@@ -21,7 +21,6 @@
 // a comment says otherwise.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -30,6 +29,7 @@
 
 #include "base/cache_line.h"
 #include "base/check.h"
+#include "base/host.h"
 #include "logging/device/block_device.h"
 #include "logging/format.h"
 #include "logging/mirrored_buffer.h"
@@ -52,7 +52,7 @@ class LogStream {
 
   // The filler's word and its private copy of how far the ring is free, a cache line per worker.
   struct alignas(kCacheLineBytes) Slot {
-    std::atomic<uint64_t> filling_from{kIdle};
+    Atomic<uint64_t> filling_from{kIdle};
     uint64_t free_until = 0;
     uint64_t record_bytes = 0;  // counters of this worker on this stream
     uint64_t void_bytes = 0;
@@ -112,7 +112,7 @@ class LogStream {
   // Any thread. Everything that a transaction could have read was reserved below this (serial logs).
   uint64_t reserved_until() const { return reserved_until_.load(std::memory_order_acquire); }
   // Any thread.
-  uint64_t persistent_until() const { return std::atomic_ref<uint64_t>(persistent_).load(std::memory_order_acquire); }
+  uint64_t persistent_until() const { return AtomicRef<uint64_t>(persistent_).load(std::memory_order_acquire); }
   const BlockDevice& device() const { return *device_; }
   const StreamCounters& counters() const { return counters_; }
   const Slot& slot(uint32_t worker) const { return slots_[worker]; }
@@ -143,7 +143,7 @@ class LogStream {
   void CompleteFlush(bool wait);
 
   void set_writer(LogWriter* writer) { writer_ = writer; }
-  std::atomic<bool>& writer_asleep() { return writer_asleep_; }
+  Atomic<bool>& writer_asleep() { return writer_asleep_; }
 
  private:
   void Finish(Slot& slot) {
@@ -169,8 +169,8 @@ class LogStream {
   uint64_t flush_started_nanos_ = 0;
   StreamCounters counters_;
 
-  alignas(kCacheLineBytes) std::atomic<uint64_t> reserved_until_{0};
-  alignas(kCacheLineBytes) std::atomic<bool> writer_asleep_{false};
+  alignas(kCacheLineBytes) Atomic<uint64_t> reserved_until_{0};
+  alignas(kCacheLineBytes) Atomic<bool> writer_asleep_{false};
 };
 
 }  // namespace dbx

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/host.h"
+
 namespace dbx {
 namespace {
 
@@ -21,7 +23,7 @@ LogWriter::LogWriter(std::vector<LogStream*> streams, LogWriterOptions options,
                      std::function<void(LogStream&)> append_anchor)
     : streams_(std::move(streams)), options_(options), append_anchor_(std::move(append_anchor)) {
   for (LogStream* stream : streams_) stream->set_writer(this);
-  thread_ = std::thread([this] { Loop(); });
+  thread_ = Thread([this] { Loop(); });
 }
 
 LogWriter::~LogWriter() {

@@ -8,15 +8,12 @@
 // After a device error the writer is failed for good: nothing more becomes durable, and ThrowIfFailed tells.
 #pragma once
 
-#include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <exception>
 #include <functional>
-#include <mutex>
-#include <thread>
 #include <vector>
 
+#include "base/host.h"
 #include "logging/log_stream.h"
 
 namespace dbx {
@@ -59,13 +56,13 @@ class LogWriter {
   uint64_t rounds_since_anchor_ = 0;
   uint64_t idle_rounds_ = 0;
 
-  std::mutex mutex_;
-  std::condition_variable wake_;
+  Mutex mutex_;
+  ConditionVariable wake_;
   bool woken_ = false;  // guarded by mutex_
-  std::atomic<bool> stop_{false};
-  std::atomic<bool> failed_{false};
+  Atomic<bool> stop_{false};
+  Atomic<bool> failed_{false};
   std::exception_ptr error_;  // written once before failed_
-  std::thread thread_;
+  Thread thread_;
 };
 
 }  // namespace dbx

@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "base/error.h"
+#include "base/host.h"
 
 namespace dbx {
 
@@ -31,7 +32,7 @@ ReplayLanes::ReplayLanes(const std::vector<LogSource>& sources, uint32_t workers
   }
 }
 
-bool ReplayLanes::LockUnlessStopped(std::atomic<bool>& lock) const {
+bool ReplayLanes::LockUnlessStopped(Atomic<bool>& lock) const {
   for (SpinWait wait; !TryLock(lock); wait.Wait()) {
     if (stopped()) return false;
   }

@@ -22,13 +22,13 @@
 // thirds of the work, and a worker that is not scheduled would block the lanes of its own only by name.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <vector>
 
 #include "base/cache_line.h"
+#include "base/host.h"
 #include "base/spin.h"
 #include "base/types.h"
 #include "logging/log_reader.h"
@@ -59,12 +59,12 @@ class ReplayLanes {
 
   struct Lane {
     // Held by one worker at a time; all but the atomics and `queue` below belongs to the holder.
-    alignas(kNoSharingBytes) std::atomic<bool> held{false};
-    alignas(kNoSharingBytes) std::atomic<uint64_t> progress{0};
+    alignas(kNoSharingBytes) Atomic<bool> held{false};
+    alignas(kNoSharingBytes) Atomic<uint64_t> progress{0};
     // A ring: batches [taken, pushed) are queued. The log's reader pushes, the lane's holder takes.
-    alignas(kNoSharingBytes) std::atomic<uint32_t> pushed{0};
+    alignas(kNoSharingBytes) Atomic<uint32_t> pushed{0};
     std::array<RecordBatch, kQueueBatches> queue;
-    alignas(kNoSharingBytes) std::atomic<uint32_t> taken{0};
+    alignas(kNoSharingBytes) Atomic<uint32_t> taken{0};
 
     uint32_t log = 0;
     bool done = false;
@@ -127,21 +127,21 @@ class ReplayLanes {
 
  private:
   struct alignas(kNoSharingBytes) Log {
-    std::atomic<bool> reading{false};
+    Atomic<bool> reading{false};
     std::unique_ptr<LogReader> reader;  // whoever reads
     uint64_t batches = 0;               // cut so far; whoever reads
-    alignas(kNoSharingBytes) std::atomic<uint64_t> position{0};
-    std::atomic<bool> ended{false};
+    alignas(kNoSharingBytes) Atomic<uint64_t> position{0};
+    Atomic<bool> ended{false};
   };
   struct alignas(kNoSharingBytes) Worker {
     uint32_t turn = 0;  // the lane to hold next
     Lane* held = nullptr;
   };
 
-  static bool TryLock(std::atomic<bool>& lock) {
+  static bool TryLock(Atomic<bool>& lock) {
     return !lock.load(std::memory_order_relaxed) && !lock.exchange(true, std::memory_order_acquire);
   }
-  bool LockUnlessStopped(std::atomic<bool>& lock) const;
+  bool LockUnlessStopped(Atomic<bool>& lock) const;
   static bool IsHungry(const Lane& lane);
   bool HasHungryLane(uint32_t log) const;
   bool ReadAhead(Log& log, uint32_t log_index);
@@ -154,8 +154,8 @@ class ReplayLanes {
   std::vector<Log> logs_;
   std::vector<std::unique_ptr<Lane>> lanes_;  // lane k of log j is at k * log_count + j
   std::vector<Worker> workers_;
-  std::atomic<uint32_t> lanes_done_{0};
-  std::atomic<bool> stopped_{false};
+  Atomic<uint32_t> lanes_done_{0};
+  Atomic<bool> stopped_{false};
 };
 
 template <class Check>

@@ -2,7 +2,6 @@
 
 #include <array>
 #include <cstdio>
-#include <thread>
 #include <vector>
 
 // The hash's code, not its library: nothing to link with.
@@ -10,6 +9,7 @@
 #include <xxhash.h>
 
 #include "base/check.h"
+#include "base/host.h"
 
 namespace dbx {
 namespace {
@@ -56,12 +56,12 @@ std::string Digest128::Hex() const {
 TableDigest DigestOf(const Table& table, uint32_t threads) {
   CHECK(threads > 0);
   std::vector<TableDigest> parts(threads);
-  std::vector<std::thread> helpers;
+  std::vector<Thread> helpers;
   for (uint32_t i = 1; i < threads; ++i) {
     helpers.emplace_back([&parts, &table, i, threads] { parts[i] = DigestOfPart(table, i, threads); });
   }
   parts[0] = DigestOfPart(table, 0, threads);
-  for (std::thread& helper : helpers) helper.join();
+  for (Thread& helper : helpers) helper.join();
   TableDigest total;
   for (const TableDigest& part : parts) {
     total.rows += part.rows;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/host.h"
 #include "base/spin.h"
 
 namespace dbx {
@@ -24,7 +25,7 @@ uint64_t BucketCount(uint64_t expected_rows, uint32_t clustered_key_bits) {
 }
 
 // The slot of a locked chain that holds `word`, or nullptr.
-std::atomic<uint64_t>* SlotOf(IndexBucket& first, uint64_t word) {
+Atomic<uint64_t>* SlotOf(IndexBucket& first, uint64_t word) {
   for (IndexBucket* bucket = &first; bucket != nullptr; bucket = bucket->next()) {
     for (auto& slot : bucket->slots) {
       if (slot.load(std::memory_order_relaxed) == word) return &slot;  // ordered by the lock
@@ -54,7 +55,7 @@ HashIndex::HashIndex(uint64_t expected_rows, uint32_t clustered_key_bits)
 }
 
 HashIndex::Position HashIndex::Locate(IndexBucket& first, Key key, uint32_t tag) {
-  std::atomic<uint64_t>* empty = nullptr;
+  Atomic<uint64_t>* empty = nullptr;
   IndexBucket* last = &first;
   for (IndexBucket* bucket = &first; bucket != nullptr; bucket = bucket->next()) {
     for (auto& slot : bucket->slots) {
@@ -93,7 +94,7 @@ void HashIndex::Erase(const Row* row) {
   const Place place = PlaceOf(row->key);
   IndexBucket& first = buckets_[place.bucket];
   const ChainLock lock(first);
-  std::atomic<uint64_t>* const slot = SlotOf(first, SlotWord(row, place.tag));
+  Atomic<uint64_t>* const slot = SlotOf(first, SlotWord(row, place.tag));
   CHECK(slot != nullptr);
   // Release: who sees the slot empty sees what its eraser did before, such as marking the row.
   slot->store(0, std::memory_order_release);

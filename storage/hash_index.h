@@ -16,15 +16,14 @@
 
 #include <emmintrin.h>
 
-#include <atomic>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <vector>
 
 #include "base/cache_line.h"
 #include "base/check.h"
+#include "base/host.h"
 #include "base/types.h"
 #include "storage/arena.h"
 #include "storage/row.h"
@@ -36,8 +35,8 @@ struct alignas(kCacheLineBytes) IndexBucket {
   static constexpr uint64_t kLocked = 1;  // in the first bucket of a chain only
 
   // The address of the next bucket of the chain or 0, and kLocked.
-  std::atomic<uint64_t> header;
-  std::atomic<uint64_t> slots[kSlots];
+  Atomic<uint64_t> header;
+  Atomic<uint64_t> slots[kSlots];
 
   // Acquire: pairs with the release that linked the bucket, whose slots were zero before.
   IndexBucket* next() const {
@@ -125,8 +124,8 @@ class HashIndex {
     uint32_t tag;  // 16 bits, never 0
   };
   struct Position {
-    Row* row;                     // not null: found
-    std::atomic<uint64_t>* slot;  // null row: an empty slot
+    Row* row;                // not null: found
+    Atomic<uint64_t>* slot;  // null row: an empty slot
   };
   class ChainLock {
    public:
@@ -186,7 +185,7 @@ class HashIndex {
   // Overflow buckets come from chunks that grow with their number. A bucket overflows once in its life, so
   // a mutex will do; it is taken with a chain locked.
   struct OverflowPool {
-    std::mutex mutex;
+    Mutex mutex;
     std::vector<MappedMemory> chunks;
     size_t used_in_last = 0;  // buckets
     size_t used = 0;

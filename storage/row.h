@@ -11,10 +11,10 @@
 // remembers. A thread that finds kGone looks the key up again.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
+#include "base/host.h"
 #include "base/types.h"
 
 namespace dbx {
@@ -30,7 +30,7 @@ struct Row {
   static constexpr uint64_t kQueued = 8;  // absent at some time; one worker's list of rows to unlink holds it
   static constexpr int kSharedBits = 4;   // the concurrency control's own bits start here
 
-  std::atomic<uint64_t> control;
+  Atomic<uint64_t> control;
   Key key;
 
   Meta meta() { return reinterpret_cast<std::byte*>(this + 1); }

@@ -6,11 +6,11 @@
 #pragma once
 
 #include <cstdint>
-#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "base/host.h"
 #include "base/types.h"
 
 namespace dbx {
@@ -50,7 +50,7 @@ class SecondaryIndex {
 
   std::string name_;
   bool frozen_ = false;
-  std::mutex mutex_;  // guards loading_ until Freeze
+  Mutex mutex_;  // guards loading_ until Freeze
   std::vector<Entry> loading_;
   std::vector<Slot> slots_;  // a power of two, at most half full
   std::vector<Key> primaries_;

@@ -12,6 +12,7 @@
 
 #include "base/crc32c.h"
 #include "base/error.h"
+#include "base/host.h"
 
 namespace dbx {
 
@@ -140,9 +141,7 @@ void AckFile::Map(bool writable) {
   memory_ = static_cast<std::byte*>(at);
 }
 
-void AckFile::CountUnrecorded() {
-  std::atomic_ref<uint64_t>(header().unrecorded).fetch_add(1, std::memory_order_relaxed);
-}
+void AckFile::CountUnrecorded() { AtomicRef<uint64_t>(header().unrecorded).fetch_add(1, std::memory_order_relaxed); }
 
 uint64_t AckFile::unrecorded() const { return header().unrecorded; }
 

@@ -9,7 +9,6 @@
 // Threads: Acknowledge(id) belongs to one thread at a time for each id.worker(), normally the worker itself.
 #pragma once
 
-#include <atomic>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -17,6 +16,7 @@
 #include <optional>
 #include <string>
 
+#include "base/host.h"
 #include "base/types.h"
 
 namespace dbx {
@@ -40,7 +40,7 @@ class AckFile {
   void Acknowledge(TxnId id) {
     const uint64_t sequence = id.sequence();
     if (id.worker().value() >= workers_ || sequence >= bits_per_worker_) return CountUnrecorded();
-    std::atomic_ref<uint64_t> word(Words(id.worker().value())[sequence / 64]);
+    AtomicRef<uint64_t> word(Words(id.worker().value())[sequence / 64]);
     word.store(word.load(std::memory_order_relaxed) | uint64_t{1} << sequence % 64, std::memory_order_relaxed);
   }
 

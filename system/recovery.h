@@ -10,10 +10,9 @@
 #include <concepts>
 #include <exception>
 #include <functional>
-#include <mutex>
-#include <thread>
 #include <vector>
 
+#include "base/host.h"
 #include "base/types.h"
 #include "logging/lane_recovery.h"
 #include "storage/database.h"
@@ -37,7 +36,7 @@ concept LogRecovery = requires(R& recovery, const std::vector<LogSource>& logs, 
 // for all of them and throws the first one again.
 template <class Work, class Stop>
 void RunWorkers(uint32_t workers, Work&& work, Stop&& stop) {
-  std::mutex mutex;
+  Mutex mutex;
   std::exception_ptr first;
   const auto guard = [&](auto&& run) {
     try {
@@ -49,7 +48,7 @@ void RunWorkers(uint32_t workers, Work&& work, Stop&& stop) {
     }
   };
   {
-    std::vector<std::jthread> threads;
+    std::vector<Thread> threads;
     guard([&] {
       for (uint32_t worker = 1; worker < workers; ++worker) {
         threads.emplace_back([&, worker] { guard([&] { work(WorkerId(worker)); }); });

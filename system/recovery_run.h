@@ -79,7 +79,8 @@ RecoveryResult RunRecovery(const Options& options, LogStorage& storage, const Lo
   result.finish_seconds = lap_seconds();
 
   if (options.verify) {
-    result.verified = VerifyRecovery(options, logs, summary, recovered, workload, database);
+    result.recovered_ids = SortedIds(recovered);
+    result.verified = VerifyRecovery(options, logs, summary, result.recovered_ids, workload, database);
     result.verify_seconds = lap_seconds();
   }
   return result;

@@ -8,11 +8,11 @@
 #include <exception>
 #include <memory>
 #include <system_error>
-#include <thread>
 #include <vector>
 
 #include "base/epoch.h"
 #include "base/error.h"
+#include "base/host.h"
 #include "base/stop.h"
 #include "storage/digest.h"
 #include "system/log_files.h"
@@ -105,7 +105,7 @@ class Run {
     } catch (const std::system_error& error) {
       control_.stop.store(true);
       control_.go.store(true);
-      for (std::thread& thread : threads_) thread.join();
+      for (Thread& thread : threads_) thread.join();
       throw Error(ExitStatus::kNoSpace,
                   std::string("cannot start a worker thread: ") + error.what() + "; use a smaller -t");
     }
@@ -116,7 +116,7 @@ class Run {
     EpochTicker ticker(epochs_, std::chrono::milliseconds(options_.epoch_period_ms));
     while (control_.warm.load() < options_.thread_cnt) {
       if (ReasonToStop() != nullptr) control_.stop.store(true);
-      std::this_thread::sleep_for(kTick);
+      host::SleepFor(kTick);
     }
     const uint64_t begin = Clock::NowTicks();
     control_.go.store(true, std::memory_order_release);
@@ -130,11 +130,12 @@ class Run {
       }
       // The last tick ends with the interval.
       const double left = options_.seconds > 0 ? options_.seconds - elapsed : 1.0;
-      std::this_thread::sleep_for(std::min<std::chrono::duration<double>>(kTick, std::chrono::duration<double>(left)));
+      host::SleepFor(
+          std::min<std::chrono::nanoseconds>(kTick, std::chrono::nanoseconds(static_cast<int64_t>(left * 1e9))));
     }
     control_.stop.store(true);
     const uint64_t stopped = Clock::NowTicks();
-    for (std::thread& thread : threads_) thread.join();
+    for (Thread& thread : threads_) thread.join();
     // A count of transactions is done when the last is acknowledged; a time is over when it is over.
     result_.seconds = Clock::ToSeconds((options_.seconds > 0 ? stopped : Clock::NowTicks()) - begin);
     for (const std::exception_ptr& error : errors_) {
@@ -222,7 +223,7 @@ class Run {
   RunControl control_;
   std::vector<std::unique_ptr<WorkerT>> workers_;
   std::vector<std::exception_ptr> errors_;
-  std::vector<std::thread> threads_;
+  std::vector<Thread> threads_;
 };
 
 }  // namespace dbx

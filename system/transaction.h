@@ -18,6 +18,7 @@
 #include "benchmarks/workload.h"
 #include "concurrency_control/contract.h"
 #include "logging/contract.h"
+#include "system/observer.h"
 #include "system/result.h"
 
 namespace dbx {
@@ -56,7 +57,8 @@ class Transaction {
     call_ = &call;
     log_.Begin(log_state_);
     cc_.Begin();
-    const Outcome outcome = workload.Run(*this, call.procedure, call.args);
+    auto&& context = observer::ContextOf(*this, call);
+    const Outcome outcome = workload.Run(context, call.procedure, call.args);
     if (outcome == Outcome::kOk) return Commit(point);
     if (outcome == Outcome::kConflict) return Abort(AbortReason::kLockConflict);
     return GiveUp(outcome);

@@ -36,12 +36,10 @@ bool CheckRunEndDigest(const ReplaySummary& summary, const Digest128& digest);
 // (c): throws when a writer of the ack file is missing from `recovered`.
 void CheckAcknowledged(const std::string& ack_file, uint64_t run_id, const std::vector<uint64_t>& recovered);
 
-// All that apply; returns their letters, "a,b,d".
+// All that apply to a recovery of the transactions `ids`; returns their letters, "a,b,d".
 template <class WorkloadT>
 std::string VerifyRecovery(const Options& options, const OldLogFiles& logs, const ReplaySummary& summary,
-                           const std::vector<std::vector<TxnId>>& recovered, WorkloadT& workload,
-                           const Database& database) {
-  const std::vector<uint64_t> ids = SortedIds(recovered);
+                           const std::vector<uint64_t>& ids, WorkloadT& workload, const Database& database) {
   const Digest128 digest = DigestOf(database, options.thread_cnt);
   std::string verified;
 

@@ -6,15 +6,15 @@
 #pragma once
 
 #include <algorithm>
-#include <atomic>
-#include <thread>
 
 #include "base/clock.h"
 #include "base/epoch.h"
+#include "base/host.h"
 #include "base/spin.h"
 #include "benchmarks/workload.h"
 #include "system/ack_file.h"
 #include "system/ack_queue.h"
+#include "system/observer.h"
 #include "system/result.h"
 #include "system/transaction.h"
 
@@ -22,10 +22,10 @@ namespace dbx {
 
 // What the main thread tells all workers.
 struct RunControl {
-  std::atomic<bool> go{false};        // start the measured interval
-  std::atomic<bool> stop{false};      // end it
-  std::atomic<uint32_t> warm{0};      // workers that are done with their warm-up
-  std::atomic<uint32_t> finished{0};  // workers that have run all their transactions
+  Atomic<bool> go{false};        // start the measured interval
+  Atomic<bool> stop{false};      // end it
+  Atomic<uint32_t> warm{0};      // workers that are done with their warm-up
+  Atomic<uint32_t> finished{0};  // workers that have run all their transactions
 };
 
 struct WorkerOptions {
@@ -144,6 +144,7 @@ class Worker {
       latency_.Record(Clock::ToNanos(now_ - begin_ticks));
     }
     if (ack_file_ != nullptr && wrote) ack_file_->Acknowledge(id);
+    observer::Acknowledged(id);
   }
 
   void PayPenalty(const RunControl& control, SpinWait& backoff) {
@@ -164,7 +165,7 @@ class Worker {
       now_ = Clock::NowTicks();
       if (PollAcks()) break;
       log_.ThrowIfFailed();
-      std::this_thread::sleep_for(kAckWait);
+      host::SleepFor(kAckWait);
     }
     shared_.clock.Enter(id_);
     stats_.wait_seconds += Clock::ToSeconds(now_ - begin);
@@ -176,7 +177,7 @@ class Worker {
       now_ = Clock::NowTicks();
       if (PollAcks()) continue;
       log_.ThrowIfFailed();
-      std::this_thread::sleep_for(kAckWait);
+      host::SleepFor(kAckWait);
     }
   }
 

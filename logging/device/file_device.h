@@ -13,12 +13,12 @@
 // Threads: StartWrite and Complete: one at a time. Read, SizeBytes: any.
 #pragma once
 
-#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "base/error.h"
+#include "base/host.h"
 #include "logging/device/block_device.h"
 #include "logging/device/posix_file.h"
 
@@ -64,7 +64,7 @@ class FileDevice : public BlockDevice {
   std::string path_;
   std::string io_engine_;
   std::optional<Error> failure_;
-  std::atomic<bool> failed_{false};  // release after failure_ is set; whoever reads true may read failure_
+  Atomic<bool> failed_{false};  // release after failure_ is set; whoever reads true may read failure_
 };
 
 // Creates the file, which must not exist, and returns once it and its directory entry are durable.

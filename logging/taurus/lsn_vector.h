@@ -9,11 +9,12 @@
 // chosen once by SelectLsnVectorOps. All paths give equal results and are tested against each other.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
+
+#include "base/host.h"
 
 namespace dbx {
 
@@ -35,11 +36,11 @@ namespace lv {
 // Elements that any thread may touch. Sequentially consistent loads cost nothing on x86-64 and are what the raise
 // of readLV against the re-check needs (Raise and RaiseShared of one row on two threads: at least one sees the other).
 inline uint64_t Load(const uint64_t& element) {
-  return std::atomic_ref<uint64_t>(const_cast<uint64_t&>(element)).load(std::memory_order_seq_cst);
+  return AtomicRef<uint64_t>(const_cast<uint64_t&>(element)).load(std::memory_order_seq_cst);
 }
 // Release: a reader that sees the vector through a later release of the row's lock or version also sees this store.
 inline void Store(uint64_t& element, uint64_t value) {
-  std::atomic_ref<uint64_t>(element).store(value, std::memory_order_release);
+  AtomicRef<uint64_t>(element).store(value, std::memory_order_release);
 }
 
 // lv = ElemWiseMax(lv, shared)
@@ -62,7 +63,7 @@ inline void RaiseShared(uint64_t* shared, const uint64_t* lv, size_t n) {
   if (n > 4 && lsn_vector_ops->exceeds(lv, shared, n) == 0) return;
   for (size_t j = 0; j < n; ++j) {
     uint64_t seen = Load(shared[j]);
-    while (seen < lv[j] && !std::atomic_ref<uint64_t>(shared[j]).compare_exchange_weak(seen, lv[j])) {
+    while (seen < lv[j] && !AtomicRef<uint64_t>(shared[j]).compare_exchange_weak(seen, lv[j])) {
     }
   }
 }

@@ -3,6 +3,7 @@
 #include <bit>
 
 #include "base/error.h"
+#include "base/host.h"
 
 namespace dbx {
 
@@ -124,7 +125,7 @@ void TaurusRecovery::RefuseIfStuck(WorkerId worker) {
 
 void TaurusRecovery::ConsiderGoingSerial() {
   if (settings_.serially != ReplaySettings::Serially::kAuto || settings_.workers == 1 || went_serial_) return;
-  const uint64_t now = __rdtsc();
+  const uint64_t now = host::TimeStamp();
   const Work work = SumUp(now);
   if (work.recovered - last_.work.recovered < kSampleRecords) return;
   const auto ticks = static_cast<double>(now - last_.ticks);

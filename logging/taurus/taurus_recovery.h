@@ -23,6 +23,7 @@
 // how many workers are replaying on average and how many wait, and decides when a few samples in a row are bad.
 #pragma once
 
+#include "base/host.h"
 #include "logging/lane_recovery.h"
 
 namespace dbx {
@@ -49,8 +50,8 @@ class TaurusRecovery : public LaneRecovery {
   void RefuseIfStuck(WorkerId worker);
   void ConsiderGoingSerial();
 
-  std::atomic<bool> serially_{false};  // worker 0 replays everything
-  std::atomic<bool> checking_for_deadlock_{false};
+  Atomic<bool> serially_{false};  // worker 0 replays everything
+  Atomic<bool> checking_for_deadlock_{false};
 
   struct Sample {  // worker 0's
     Work work;

@@ -1,0 +1,65 @@
+// The host as the engine sees it: threads and what they meet in, time, and randomness. Nothing else in the engine
+// names the standard library's or the system's own for these.
+//
+// Here they are aliases and direct calls, at no cost. The simulation of the tests puts a header of the same name before
+// this one (tests/simulation/seam/base/host.h), in which threads are fibres under a seeded scheduler that may switch at
+// every access to an atomic, and time is virtual: a seed then reproduces a run, its crash and its recovery.
+#pragma once
+
+#include <emmintrin.h>
+#include <sched.h>
+#include <sys/random.h>
+#include <time.h>
+#include <x86intrin.h>
+
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <thread>
+
+#include "base/check.h"
+
+namespace dbx {
+
+template <class T>
+using Atomic = std::atomic<T>;
+template <class T>
+using AtomicRef = std::atomic_ref<T>;
+using Mutex = std::mutex;
+using ConditionVariable = std::condition_variable;
+// Joins when it is destroyed.
+using Thread = std::jthread;
+
+namespace host {
+
+inline void SleepFor(std::chrono::nanoseconds time) { std::this_thread::sleep_for(time); }
+// Another thread may have the processor.
+inline void Yield() { sched_yield(); }
+// A hint to the processor within a spin loop.
+inline void Pause() { _mm_pause(); }
+
+// Ticks at one rate on most processors; base/clock.h knows which and what a tick is.
+inline uint64_t TimeStamp() { return __rdtsc(); }
+
+inline uint64_t MonotonicNanos() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
+}
+
+// A number that nothing else knows.
+inline uint64_t RandomNumber() {
+  uint64_t number = 0;
+  ssize_t bytes = 0;
+  do {
+    bytes = getrandom(&number, sizeof number, 0);
+  } while (bytes < 0 && errno == EINTR);
+  CHECK(bytes == sizeof number);
+  return number;
+}
+
+}  // namespace host
+}  // namespace dbx

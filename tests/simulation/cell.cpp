@@ -1,0 +1,89 @@
+#include "tests/simulation/cell.h"
+
+#include <random>
+
+namespace dbx::sim {
+namespace {
+
+template <class T>
+T OneOf(std::mt19937_64& random, std::initializer_list<T> choices) {
+  return *(choices.begin() + random() % choices.size());
+}
+
+void ChooseWorkload(Options& options, std::mt19937_64& random) {
+  options.synth_table_size = OneOf<uint64_t>(random, {4, 16, 64});
+  options.req_per_query = OneOf<uint32_t>(random, {1, 2, 4});
+  options.field_per_tuple = 1;
+  options.read_perc = OneOf<double>(random, {0.1, 0.5, 0.8});
+  options.write_perc = 1 - options.read_perc;
+  options.zipf_theta = OneOf<double>(random, {0.0, 0.6, 0.9});
+  options.tpcc_small = true;
+  options.num_wh = 1;
+  options.test_conflict = random() % 4 != 0;
+  options.test_read_write = !options.test_conflict || random() % 8 != 0;
+}
+
+void ChooseLog(Options& options, std::mt19937_64& random) {
+  options.log_buffer_size = OneOf<uint64_t>(random, {64 << 10, 128 << 10, 1 << 20});
+  options.log_flush_interval_us = OneOf<uint64_t>(random, {1, 10, 100});
+  options.log_flush_block_bytes = OneOf<uint64_t>(random, {4 << 10, 16 << 10, 64 << 10});
+  options.log_read_block_bytes = OneOf<uint64_t>(random, {64 << 10, 256 << 10});
+  options.psn_flush_freq = OneOf<uint32_t>(random, {1, 2, 8});
+  options.compress_lsn_log = random() % 4 != 0;
+  options.locktable_modifier = OneOf<uint64_t>(random, {16, 64});
+  options.locktable_evict_buffer = OneOf<uint64_t>(random, {0, 1, 4096});
+  options.log_limit_bytes = 64 << 20;
+  options.max_log_entry_size = 16 << 10;
+}
+
+}  // namespace
+
+std::string Cell::Name() const {
+  return pair.cc + (pair.use_locktable ? "+table/" : "/") + pair.log + "/" + pair.log_type + "/" +
+         WorkloadName(workload) + "/" + std::to_string(logs);
+}
+
+std::vector<Cell> AllCells() {
+  std::vector<Cell> cells;
+  for (const PairName& pair : Registry::Global().Supported()) {
+    if (pair.log == "LOG_NO") continue;
+    for (const WorkloadKind workload : {WorkloadKind::kTest, WorkloadKind::kYcsb, WorkloadKind::kTpcc}) {
+      for (const uint32_t logs : {1u, 2u, 5u}) {
+        if (logs == 1 || pair.log != "LOG_SERIAL") cells.push_back({pair, workload, logs});
+      }
+    }
+  }
+  return cells;
+}
+
+Options OptionsOf(const Cell& cell, uint64_t seed, const Limits& limits) {
+  std::mt19937_64 random(seed);
+  Options options = DefaultOptions();
+  options.cc = cell.pair.cc;
+  options.use_locktable = cell.pair.use_locktable;
+  options.log = cell.pair.log;
+  options.log_type = cell.pair.log_type;
+  options.workload = cell.workload;
+  options.num_logger = cell.logs;
+  options.seed = seed;
+  options.simd = "scalar";
+  options.thread_cnt = std::min<uint32_t>(OneOf<uint32_t>(random, {1, 2, 2, 3, 4}), limits.workers);
+  options.max_txns_per_thread = std::min<uint64_t>(OneOf<uint64_t>(random, {3, 10, 30, 60}), limits.txns);
+  options.epoch_period_ms = 1;
+  ChooseWorkload(options, random);
+  ChooseLog(options, random);
+  return options;
+}
+
+Plan PlanOf(const Options& options, uint64_t seed) {
+  std::mt19937_64 random(seed ^ 0x5eed);
+  Plan plan;
+  plan.seed = random();
+  plan.policy = random() % 3 == 0 ? Policy::kPriority : Policy::kRandom;
+  plan.steps_per_turn = OneOf<uint32_t>(random, {1, 4, 16, 64, 512});
+  plan.priority_changes = 1 + random() % 8;
+  plan.steps_expected = 2000 + 400 * options.max_txns_per_thread * options.thread_cnt;
+  return plan;
+}
+
+}  // namespace dbx::sim

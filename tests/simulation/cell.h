@@ -1,0 +1,38 @@
+// What is tried: a pair of concurrency control and log scheme, a workload, a number of logs. Everything that a pair
+// registers is a cell, so a new scheme is covered by its line in the registry.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "system/options.h"
+#include "system/registry.h"
+#include "tests/simulation/scheduler.h"
+
+namespace dbx::sim {
+
+struct Cell {
+  PairName pair;
+  WorkloadKind workload = WorkloadKind::kTest;
+  uint32_t logs = 1;
+
+  std::string Name() const;  // NO_WAIT/LOG_TAURUS/LOG_DATA/TEST/2
+};
+
+// Every logging cell of this binary, ordered by name.
+std::vector<Cell> AllCells();
+
+// Limits that a shrunk reproduction sets below what the seed chose.
+struct Limits {
+  uint32_t workers = UINT32_MAX;
+  uint64_t txns = UINT64_MAX;  // per worker
+};
+
+// A small run of the cell, all of it chosen by the seed: sizes of buffers and flushes, contention, number of workers.
+Options OptionsOf(const Cell& cell, uint64_t seed, const Limits& limits);
+
+// How its fibres are scheduled.
+Plan PlanOf(const Options& options, uint64_t seed);
+
+}  // namespace dbx::sim

@@ -1,0 +1,149 @@
+#include "tests/simulation/cycle.h"
+
+#include <random>
+
+#include "base/error.h"
+#include "system/ack_file.h"
+#include "tests/simulation/oracle.h"
+#include "tests/system/memory_storage.h"
+
+namespace dbx::sim {
+namespace {
+
+using testing::MemoryStorage;
+
+constexpr uint32_t kRun = UINT32_MAX;  // the violation is the run's own
+
+struct Crash {
+  MemoryStorage::Image image;
+  std::vector<uint64_t> acknowledged_writers;  // ascending
+  size_t acknowledged = 0;                     // of the oracle's list
+  const char* kind = "";
+};
+
+class Cycle {
+ public:
+  Cycle(const Trial& trial, Tally& tally) : trial_(trial), tally_(tally), random_(trial.seed ^ 0xc4a5) {}
+
+  void Run() {
+    const Options options = OptionsOf(trial_.cell, trial_.seed, trial_.limits);
+    const Plan plan = PlanOf(options, trial_.seed);
+    oracle.Reset();
+    PlanCrashes(options);
+    Options run_options = options;
+    run_options.verify = random_() % 2 == 0;
+    try {
+      const Totals totals = Simulate(plan, [&] { Registry::Global().Create(run_options)->Run(run_options, storage_); });
+      tally_.steps += totals.steps;
+    } catch (const std::exception& error) {
+      throw Violation(std::string("the run failed: ") + error.what(), kRun);
+    }
+    ++tally_.runs;
+    TakeCrash();
+    for (uint32_t i = 0; i < crashes_.size(); ++i) Recover(options, i);
+  }
+
+ private:
+  // Crashes fall some steps after the begin of a transaction, or after that of the last.
+  void PlanCrashes(const Options& options) {
+    constexpr uint64_t kStepsAfter = 500;
+    constexpr uint64_t kStepsAfterLast = 5000;
+    const uint64_t txns = options.thread_cnt * options.max_txns_per_thread;
+    std::multimap<uint64_t, uint64_t> steps_after_begin;
+    for (uint32_t i = 0; i < trial_.crashes; ++i) {
+      const uint64_t txn = 1 + random_() % txns;
+      steps_after_begin.emplace(txn, random_() % (txn == txns ? kStepsAfterLast : kStepsAfter));
+    }
+    oracle.on_begin = [this, steps_after_begin, begun = uint64_t{0}]() mutable {
+      const auto [first, last] = steps_after_begin.equal_range(++begun);
+      for (auto it = first; it != last; ++it) AfterSteps(it->second, [this] { TakeCrash(); });
+    };
+  }
+
+  void TakeCrash() {
+    if (!storage_.created()) return;
+    Crash crash;
+    const bool torn = random_() % 2 == 0;
+    crash.kind = torn ? "torn sectors" : "un-synced writes lost";
+    crash.image = storage_.Crash(torn ? MemoryDevice::Crash::kTorn : MemoryDevice::Crash::kDurableOnly, random_());
+    for (const TxnId id : oracle.acknowledged()) {
+      if (oracle.HasWritten(id)) crash.acknowledged_writers.push_back(id.value);
+    }
+    std::sort(crash.acknowledged_writers.begin(), crash.acknowledged_writers.end());
+    crash.acknowledged = oracle.acknowledged().size();
+    crashes_.push_back(std::move(crash));
+  }
+
+  void Recover(Options options, uint32_t index) {
+    const Crash& crash = crashes_[index];
+    options.thread_cnt = 1 + random_() % 4;
+    options.verify = true;
+    options.ack_file = "oracle";
+    AckFile::expected = crash.acknowledged_writers;
+    storage_.set_image(crash.image);
+    Plan plan = PlanOf(options, random_());
+    RecoveryResult result;
+    try {
+      Simulate(plan, [&] { result = Registry::Global().Create(options)->Recover(options, storage_); });
+    } catch (const std::exception& error) {
+      throw Violation(error.what(), index);
+    }
+    if (const auto violation = oracle.ViolationOf(result.recovered_ids, crash.acknowledged)) {
+      throw Violation(*violation, index);
+    }
+    ++tally_.cycles;
+    ++tally_.faults[crash.kind];
+    tally_.acknowledged += crash.acknowledged;
+    tally_.recovered += result.recovered;
+    tally_.dropped += result.dropped_dependency;
+  }
+
+  const Trial& trial_;
+  Tally& tally_;
+  std::mt19937_64 random_;
+  MemoryStorage storage_;
+  std::vector<Crash> crashes_;
+};
+
+std::optional<std::string> ViolationOf(const Trial& trial) {
+  Tally tally;
+  try {
+    Try(trial, tally);
+  } catch (const Violation& violation) {
+    return violation.what();
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+void Try(const Trial& trial, Tally& tally) { Cycle(trial, tally).Run(); }
+
+Trial Shrink(Trial trial, std::string& violation) {
+  const Options options = OptionsOf(trial.cell, trial.seed, trial.limits);
+  trial.limits = {options.thread_cnt, options.max_txns_per_thread};
+  const auto try_smaller = [&](Trial smaller) {
+    const auto still = ViolationOf(smaller);
+    if (still) {
+      trial = smaller;
+      violation = *still;
+    }
+    return still.has_value();
+  };
+  for (bool shrunk = true; shrunk;) {
+    shrunk = false;
+    for (const uint64_t txns : {trial.limits.txns / 2, trial.limits.txns - 1}) {
+      Trial smaller = trial;
+      smaller.limits.txns = txns;
+      if (txns > 0 && txns < trial.limits.txns) shrunk |= try_smaller(smaller);
+    }
+    if (trial.limits.workers > 1) {
+      Trial smaller = trial;
+      --smaller.limits.workers;
+      shrunk |= try_smaller(smaller);
+    }
+  }
+  return trial;
+}
+
+}  // namespace dbx::sim

@@ -1,0 +1,88 @@
+#include "tests/simulation/oracle.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <algorithm>
+
+namespace dbx::sim {
+namespace {
+
+constexpr uint64_t kManyWriters = UINT64_MAX;
+
+std::string NameOf(uint64_t id) {
+  return "transaction " + std::to_string(TxnId{id}.sequence()) + " of worker " +
+         std::to_string(TxnId{id}.worker().value());
+}
+
+}  // namespace
+
+Oracle oracle;
+
+Version HashOf(std::span<const std::byte> tuple) {
+  const Version hash = XXH3_64bits(tuple.data(), tuple.size());
+  return hash == kAbsent ? 1 : hash;
+}
+
+void Oracle::Reset() { *this = Oracle(); }
+
+// A transaction that is run again starts over.
+void Oracle::Begin(TxnId id) {
+  txns_[id.value] = {};
+  if (on_begin) on_begin();
+}
+
+void Oracle::Read(TxnId id, TableId table, Key key, Version version) {
+  if (version != kAbsent) txns_[id.value].reads.push_back({table.value(), key, version});
+}
+
+void Oracle::Write(TxnId id, TableId table, Key key, Version version) {
+  txns_[id.value].wrote = true;
+  const auto [place, is_new] = writers_.try_emplace({table.value(), key, version}, id.value);
+  if (!is_new && place->second != id.value) place->second = kManyWriters;
+}
+
+void Oracle::Acknowledge(TxnId id) {
+  acknowledged_.push_back(id);
+  if (on_acknowledge) on_acknowledge(id);
+}
+
+std::vector<TxnId> Oracle::ReadFrom(TxnId id) const {
+  std::vector<TxnId> writers;
+  const auto txn = txns_.find(id.value);
+  if (txn == txns_.end()) return writers;
+  for (const Place& read : txn->second.reads) {
+    const auto writer = writers_.find(read);
+    if (writer == writers_.end() || writer->second == kManyWriters || writer->second == id.value) continue;
+    writers.push_back(TxnId{writer->second});
+  }
+  return writers;
+}
+
+bool Oracle::HasWritten(TxnId id) const {
+  const auto txn = txns_.find(id.value);
+  return txn != txns_.end() && txn->second.wrote;
+}
+
+std::optional<std::string> Oracle::ViolationOf(const std::vector<uint64_t>& recovered, size_t acknowledged) const {
+  const std::unordered_set<uint64_t> survivors(recovered.begin(), recovered.end());
+  const auto lost_source = [&](TxnId reader) -> std::optional<std::string> {
+    for (const TxnId writer : ReadFrom(reader)) {
+      if (!survivors.contains(writer.value)) return " read from " + NameOf(writer.value) + ", which is lost";
+    }
+    return std::nullopt;
+  };
+  for (size_t i = 0; i < acknowledged; ++i) {
+    const TxnId id = acknowledged_[i];
+    const std::string who = "acknowledged " + NameOf(id.value);
+    if (HasWritten(id) && !survivors.contains(id.value)) return "I1: " + who + " is lost";
+    if (const auto lost = lost_source(id)) return "I1: " + who + *lost;
+  }
+  for (const uint64_t id : recovered) {
+    if (!txns_.contains(id)) return "I2: " + NameOf(id) + " was recovered and never began";
+    if (const auto lost = lost_source(TxnId{id})) return "I3: recovered " + NameOf(id) + *lost;
+  }
+  return std::nullopt;
+}
+
+}  // namespace dbx::sim

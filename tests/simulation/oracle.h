@@ -1,0 +1,75 @@
+// What really happened in a simulated run: which version each transaction read and wrote, and who was told "done".
+//
+// It lives outside the engine and its devices, so a crash takes nothing from it. A version is the hash of the tuple's
+// bytes; the workloads' writes do not commute, so a version has one writer as a rule. Where it has several (TPC-C:
+// the same stock level twice) it says nothing about that read.
+// Used by one simulation at a time.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "base/types.h"
+
+namespace dbx::sim {
+
+using Version = uint64_t;
+inline constexpr Version kAbsent = 0;
+Version HashOf(std::span<const std::byte> tuple);
+
+class Oracle {
+ public:
+  void Reset();
+
+  // --- events ---
+  void Begin(TxnId id);
+  void Read(TxnId id, TableId table, Key key, Version version);
+  void Write(TxnId id, TableId table, Key key, Version version);
+  void Acknowledge(TxnId id);
+
+  // Is told of each attempt to run a transaction.
+  std::function<void()> on_begin;
+  // Is told of each acknowledgement at the moment it is given.
+  std::function<void(TxnId)> on_acknowledge;
+
+  // --- questions ---
+  const std::vector<TxnId>& acknowledged() const { return acknowledged_; }
+  // The writers that the last attempt of `id` read from, itself excepted.
+  std::vector<TxnId> ReadFrom(TxnId id) const;
+  bool HasWritten(TxnId id) const;
+
+  // I1 and I3 for a recovered set: every acknowledged writer (of the first `acknowledged` ones) is in it, and whatever
+  // they and the recovered ones read is initial or written by one in it. The first violation, or nothing.
+  std::optional<std::string> ViolationOf(const std::vector<uint64_t>& recovered, size_t acknowledged) const;
+
+ private:
+  struct Place {
+    uint64_t table;
+    Key key;
+    Version version;
+    bool operator==(const Place&) const = default;
+  };
+  struct PlaceHash {
+    size_t operator()(const Place& place) const {
+      return (place.key * 0x9E3779B97F4A7C15u ^ place.version) + place.table;
+    }
+  };
+  struct Txn {
+    std::vector<Place> reads;
+    bool wrote = false;
+  };
+
+  std::unordered_map<uint64_t, Txn> txns_;
+  std::unordered_map<Place, uint64_t, PlaceHash> writers_;  // kNoWriter: several
+  std::vector<TxnId> acknowledged_;
+};
+
+extern Oracle oracle;
+
+}  // namespace dbx::sim
