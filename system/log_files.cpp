@@ -82,6 +82,9 @@ uint64_t SchemaHash(const Database& database) {
   return hash;
 }
 
+namespace {
+
+// The parts of a header that the options decide.
 RunIdentity IdentityOf(const Options& options, const LogTraits& traits, uint64_t schema_hash) {
   RunIdentity identity;
   identity.database_id = RandomId();
@@ -95,14 +98,13 @@ RunIdentity IdentityOf(const Options& options, const LogTraits& traits, uint64_t
   return identity;
 }
 
+// Both copies, durable when it returns.
 void WriteHeader(BlockDevice& device, const format::FileHeader& header) {
   alignas(format::kBlockBytes) std::byte bytes[format::kStreamOffset];
   EncodeHeader(header, bytes);
   device.StartWrite(0, bytes);
   device.Complete(true);
 }
-
-namespace {
 
 NewLogFiles CreateFiles(FileSystem& file_system, const Options& options, const LogTraits& traits,
                         uint64_t schema_hash) {
@@ -148,24 +150,18 @@ OldLogFiles OpenFiles(FileSystem& file_system, const Options& options) {
   return logs;
 }
 
-class Files : public LogStorage {
- public:
-  explicit Files(FileSystem& files) : files_(files) {}
-  NewLogFiles Create(const Options& options, const LogTraits& traits, uint64_t schema_hash) override {
-    return CreateFiles(files_, options, traits, schema_hash);
-  }
-  OldLogFiles Open(const Options& options) override { return OpenFiles(files_, options); }
-
- private:
-  FileSystem& files_;
-};
-
 }  // namespace
 
+NewLogFiles LogStorage::Create(const Options& options, const LogTraits& traits, uint64_t schema_hash) {
+  return CreateFiles(files_, options, traits, schema_hash);
+}
+
+OldLogFiles LogStorage::Open(const Options& options) { return OpenFiles(files_, options); }
+
 LogStorage& FileLogStorage() {
-  static PosixFileSystem file_system;
-  static Files files(file_system);
-  return files;
+  static PosixFileSystem files;
+  static LogStorage storage(files);
+  return storage;
 }
 
 void CheckLogsMatch(const OldLogFiles& logs, const LogTraits& traits, uint64_t schema_hash) {

@@ -79,7 +79,7 @@ RecoveryResult RunRecovery(const Options& options, LogStorage& storage, const Lo
   result.finish_seconds = lap_seconds();
 
   if (options.verify) {
-    result.verified = VerifyRecovery(options, logs, summary, recovered, workload, database);
+    result.verified = VerifyRecovery(options, storage.files(), logs, summary, recovered, workload, database);
     result.verify_seconds = lap_seconds();
   }
   return result;
