@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "logging/device/file_system.h"
+
 namespace dbx {
 
 struct RunFiles {
@@ -24,7 +26,7 @@ std::string RunDirectoryName(uint32_t run);   // run-0007
 std::string LogFileName(uint32_t log_index);  // log-03.log
 
 // The numbers of the runs in one directory, ascending. Throws Error(kIo) when it is missing or no directory.
-std::vector<uint32_t> ListRuns(const std::string& directory);
+std::vector<uint32_t> ListRuns(FileSystem& files, const std::string& directory);
 
 struct NewRunOptions {
   uint32_t log_count = 1;
@@ -34,15 +36,15 @@ struct NewRunOptions {
 
 // Makes the directories of a new run, durably, and names its files; creating these is the device's work.
 // Throws Error: kUsage (a directory named twice), kIo, kNoSpace; then no directory of the run is left.
-RunFiles CreateRun(const std::vector<std::string>& log_directories, const NewRunOptions& options);
+RunFiles CreateRun(FileSystem& files, const std::vector<std::string>& log_directories, const NewRunOptions& options);
 
 // Deletes a run: its log files and its directories. Before anything is deleted all of it is looked through;
 // anything else than log files makes it refuse with Error(kIo).
-void DeleteRun(const std::vector<std::string>& log_directories, uint32_t run);
+void DeleteRun(FileSystem& files, const std::vector<std::string>& log_directories, uint32_t run);
 
 // Finds the files of run `run`, or of the newest run. Throws Error: kIo when a directory cannot be read or no
 // run is there at all; kMismatch when the chosen run is not there, has no log, lacks one or has one twice.
 // (That the last logs are missing only the headers can tell.)
-RunFiles FindRun(const std::vector<std::string>& log_directories, std::optional<uint32_t> run);
+RunFiles FindRun(FileSystem& files, const std::vector<std::string>& log_directories, std::optional<uint32_t> run);
 
 }  // namespace dbx

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "logging/device/file_device.h"
+#include "logging/device/posix_file_system.h"
 #include "logging/file_header.h"
 #include "logging/log_directory.h"
 
@@ -51,10 +51,11 @@ uint64_t PreallocatedBytes(const Options& options, const LogTraits& traits, uint
   return (per_log / format::kBlockBytes + 256) * format::kBlockBytes + format::kStreamOffset;
 }
 
-std::vector<LogDirectoryInfo> DescribeAll(const std::vector<std::string>& directories, const DeviceOptions& device) {
+std::vector<LogDirectoryInfo> DescribeAll(FileSystem& files, const std::vector<std::string>& directories,
+                                          const DeviceOptions& device) {
   std::vector<LogDirectoryInfo> infos;
   for (const std::string& directory : directories) {
-    const DirectoryKind kind = Describe(directory, device);
+    const DirectoryKind kind = files.Describe(directory, device);
     infos.push_back({kind.path, kind.kind, kind.file_system, kind.io_engine});
   }
   return infos;
@@ -81,6 +82,9 @@ uint64_t SchemaHash(const Database& database) {
   return hash;
 }
 
+namespace {
+
+// The parts of a header that the options decide.
 RunIdentity IdentityOf(const Options& options, const LogTraits& traits, uint64_t schema_hash) {
   RunIdentity identity;
   identity.database_id = RandomId();
@@ -94,6 +98,7 @@ RunIdentity IdentityOf(const Options& options, const LogTraits& traits, uint64_t
   return identity;
 }
 
+// Both copies, durable when it returns.
 void WriteHeader(BlockDevice& device, const format::FileHeader& header) {
   alignas(format::kBlockBytes) std::byte bytes[format::kStreamOffset];
   EncodeHeader(header, bytes);
@@ -101,64 +106,62 @@ void WriteHeader(BlockDevice& device, const format::FileHeader& header) {
   device.Complete(true);
 }
 
-namespace {
-
-NewLogFiles CreateFiles(const Options& options, const LogTraits& traits, uint64_t schema_hash) {
+NewLogFiles CreateFiles(FileSystem& file_system, const Options& options, const LogTraits& traits,
+                        uint64_t schema_hash) {
   const uint32_t logs = options.num_logger;
   NewRunOptions run_options;
   run_options.log_count = logs;
   run_options.create_missing = std::find(options.given.begin(), options.given.end(), "log_dir") == options.given.end();
   run_options.overwrite = options.log_overwrite;
-  const RunFiles files = CreateRun(options.log_dirs, run_options);
+  const RunFiles files = CreateRun(file_system, options.log_dirs, run_options);
 
   const RunIdentity identity = IdentityOf(options, traits, schema_hash);
   DeviceOptions device_options = DeviceOptionsOf(options);
   NewLogFiles result;
   result.run_number = files.number;
   result.run_id = identity.run_id;
-  result.directories = DescribeAll(files.directories, device_options);
+  result.directories = DescribeAll(file_system, files.directories, device_options);
   device_options.preallocate_bytes = PreallocatedBytes(options, traits, logs);
   try {
     for (uint32_t i = 0; i < logs; ++i) {
-      auto device = CreateFileDevice(files.log_paths[i], device_options);
+      auto device = file_system.Create(files.log_paths[i], device_options);
       WriteHeader(*device, MakeHeader(identity, i));
       result.targets.push_back({std::move(device), static_cast<uint32_t>(i % options.log_dirs.size())});
     }
   } catch (const Error&) {
     result.targets.clear();
-    DeleteRun(options.log_dirs, files.number);
+    DeleteRun(file_system, options.log_dirs, files.number);
     throw;
   }
   return result;
 }
 
-OldLogFiles OpenFiles(const Options& options) {
-  const RunFiles files = FindRun(options.log_dirs, options.run);
+OldLogFiles OpenFiles(FileSystem& file_system, const Options& options) {
+  const RunFiles files = FindRun(file_system, options.log_dirs, options.run);
   OldLogFiles logs;
   logs.run_number = files.number;
   logs.paths = files.log_paths;
-  logs.directories = DescribeAll(files.directories, DeviceOptionsOf(options));
+  logs.directories = DescribeAll(file_system, files.directories, DeviceOptionsOf(options));
   for (const std::string& path : files.log_paths) {
-    logs.devices.push_back(OpenFileDevice(path));
+    logs.devices.push_back(file_system.Open(path));
     logs.headers.push_back(ReadHeader(*logs.devices.back()));
   }
   CheckSameRun(logs.headers, logs.paths);
   return logs;
 }
 
-class Files : public LogStorage {
- public:
-  NewLogFiles Create(const Options& options, const LogTraits& traits, uint64_t schema_hash) override {
-    return CreateFiles(options, traits, schema_hash);
-  }
-  OldLogFiles Open(const Options& options) override { return OpenFiles(options); }
-};
-
 }  // namespace
 
+NewLogFiles LogStorage::Create(const Options& options, const LogTraits& traits, uint64_t schema_hash) {
+  return CreateFiles(files_, options, traits, schema_hash);
+}
+
+OldLogFiles LogStorage::Open(const Options& options) { return OpenFiles(files_, options); }
+
 LogStorage& FileLogStorage() {
-  static Files files;
-  return files;
+  static PosixFileSystem files;
+  static LogStorage storage(files);
+  return storage;
 }
 
 void CheckLogsMatch(const OldLogFiles& logs, const LogTraits& traits, uint64_t schema_hash) {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "logging/contract.h"
-#include "logging/device/block_device.h"
+#include "logging/device/file_system.h"
 #include "logging/file_header.h"
 #include "logging/format.h"
 #include "logging/log_set.h"
@@ -32,33 +32,30 @@ struct OldLogFiles {
   std::vector<std::unique_ptr<BlockDevice>> devices;  // by log index
   std::vector<format::FileHeader> headers;
   std::vector<std::string> paths;
-  // The logs' bytes, where there are no files to read them from again; else empty.
-  std::vector<std::vector<std::byte>> images;
   std::vector<LogDirectoryInfo> directories;
 };
 
-// Where runs keep their logs: files (the product), or memory that forgets what was not synced (tests).
+// The runs under the log directories of the options, as logging/log_directory.h says.
 class LogStorage {
  public:
-  virtual ~LogStorage() = default;
+  explicit LogStorage(FileSystem& files) : files_(files) {}
 
   // A new run's logs, with durable headers. `traits` says what they will hold.
-  virtual NewLogFiles Create(const Options& options, const LogTraits& traits, uint64_t schema_hash) = 0;
+  NewLogFiles Create(const Options& options, const LogTraits& traits, uint64_t schema_hash);
 
   // The logs of the run that the options choose; they belong together.
-  virtual OldLogFiles Open(const Options& options) = 0;
+  OldLogFiles Open(const Options& options);
+
+  FileSystem& files() const { return files_; }
+
+ private:
+  FileSystem& files_;
 };
 
-// Under the directories of the options, as logging/log_directory.h says.
+// Over the operating system's files.
 LogStorage& FileLogStorage();
-
-// The parts of a header that the options decide.
-RunIdentity IdentityOf(const Options& options, const LogTraits& traits, uint64_t schema_hash);
 
 // That these logs were written by a scheme with `traits`, over a database with this schema.
 void CheckLogsMatch(const OldLogFiles& logs, const LogTraits& traits, uint64_t schema_hash);
-
-// Both copies, durable when it returns.
-void WriteHeader(BlockDevice& device, const format::FileHeader& header);
 
 }  // namespace dbx

@@ -80,7 +80,7 @@ RecoveryResult RunRecovery(const Options& options, LogStorage& storage, const Lo
 
   if (options.verify) {
     result.recovered_ids = SortedIds(recovered);
-    result.verified = VerifyRecovery(options, logs, summary, result.recovered_ids, workload, database);
+    result.verified = VerifyRecovery(options, storage.files(), logs, summary, result.recovered_ids, workload, database);
     result.verify_seconds = lap_seconds();
   }
   return result;

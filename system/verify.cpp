@@ -12,6 +12,15 @@ std::string NameOf(uint64_t id) {
 
 }  // namespace
 
+std::vector<reference::FileImage> ImagesOf(const OldLogFiles& logs, FileSystem& files) {
+  std::vector<reference::FileImage> images;
+  for (const std::string& path : logs.paths) {
+    FileBytes bytes = files.Map(path);
+    images.push_back({path, bytes.bytes, std::move(bytes.owner)});
+  }
+  return images;
+}
+
 std::vector<uint64_t> SortedIds(const std::vector<std::vector<TxnId>>& recovered) {
   std::vector<uint64_t> ids;
   for (const auto& names : recovered) {

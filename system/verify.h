@@ -36,10 +36,14 @@ bool CheckRunEndDigest(const ReplaySummary& summary, const Digest128& digest);
 // (c): throws when a writer of the ack file is missing from `recovered`.
 void CheckAcknowledged(const std::string& ack_file, uint64_t run_id, const std::vector<uint64_t>& recovered);
 
+// The bytes of the logs, for the reference to read.
+std::vector<reference::FileImage> ImagesOf(const OldLogFiles& logs, FileSystem& files);
+
 // All that apply to a recovery of the transactions `ids`; returns their letters, "a,b,d".
 template <class WorkloadT>
-std::string VerifyRecovery(const Options& options, const OldLogFiles& logs, const ReplaySummary& summary,
-                           const std::vector<uint64_t>& ids, WorkloadT& workload, const Database& database) {
+std::string VerifyRecovery(const Options& options, FileSystem& files, const OldLogFiles& logs,
+                           const ReplaySummary& summary, const std::vector<uint64_t>& ids, WorkloadT& workload,
+                           const Database& database) {
   const Digest128 digest = DigestOf(database, options.thread_cnt);
   std::string verified;
 
@@ -47,8 +51,7 @@ std::string VerifyRecovery(const Options& options, const OldLogFiles& logs, cons
     throw Error(ExitStatus::kInternal, "verification d failed: " + *what);
   }
   {
-    const reference::ReferenceLogs reference_logs =
-        logs.images.empty() ? reference::ReadLogs(logs.paths) : reference::ReadLogs(logs.images);
+    const reference::ReferenceLogs reference_logs = reference::ReadLogs(ImagesOf(logs, files));
     const reference::RecoveredSet set = reference::Recover(reference_logs);
     if (!set.damage.empty()) throw Error(ExitStatus::kInternal, "verification a failed: " + set.damage);
     CheckSameSet(ids, set.txn_ids);

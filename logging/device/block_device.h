@@ -5,8 +5,8 @@
 // written, the error is thrown again by every call, and a failed sync is never retried (the page cache may
 // have dropped the bytes).
 //
-// Threads: StartWrite and Complete belong to one thread, the stream's writer. Models: FileDevice,
-// MemoryDevice (tests).
+// Threads: StartWrite and Complete belong to one thread, the stream's writer. Models: FileDevice, and the files of
+// FaultyFileSystem (tests).
 #pragma once
 
 #include <cstddef>

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "logging/device/write_fully.h"
 #include "logging/device/write_window.h"
 
 namespace dbx {
@@ -22,8 +23,6 @@ namespace {
 
 constexpr size_t kBlockBytes = 4096;
 constexpr size_t kZeroBytes = size_t{1} << 20;
-// One request at most; the rest of a longer write follows as after a short write.
-constexpr size_t kRequestBytesMax = size_t{1} << 30;
 
 // How a file is written; found out by Probe.
 struct IoChoice {
@@ -51,19 +50,13 @@ void CheckAligned(uint64_t offset, std::span<const std::byte> data) {
   CHECK(reinterpret_cast<uintptr_t>(data.data()) % kBlockBytes == 0);
 }
 
-// Writes everything; returns 0 or an errno value, and in `done` how far it came.
+// As write_fully.h says, with the flags of pwritev2.
 int WriteFully(int fd, uint64_t offset, std::span<const std::byte> data, int flags, size_t& done) {
-  done = 0;
-  while (done < data.size()) {
-    const size_t part = std::min(data.size() - done, kRequestBytesMax);
-    const iovec io{const_cast<std::byte*>(data.data()) + done, part};
-    const ssize_t n = ::pwritev2(fd, &io, 1, static_cast<off_t>(offset + done), flags);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return errno;
-    if (n == 0) return EIO;
-    done += static_cast<size_t>(n);
-  }
-  return 0;
+  return dbx::WriteFully(offset, data, done, [&](uint64_t at, std::span<const std::byte> part) -> int64_t {
+    const iovec io{const_cast<std::byte*>(part.data()), part.size()};
+    const ssize_t n = ::pwritev2(fd, &io, 1, static_cast<off_t>(at), flags);
+    return n < 0 ? -errno : n;
+  });
 }
 
 // Through pwrite, in the caller's thread.
@@ -328,7 +321,7 @@ void Preallocate(int fd, const std::string& path, bool is_ram, const DeviceOptio
 
 // Everything about a new file but the directory entry.
 std::unique_ptr<FileDevice> SetUp(UniqueFd fd, const std::string& path, const DeviceOptions& options) {
-  const bool is_ram = FileSystemOf(ParentDirectory(path)).is_ram;
+  const bool is_ram = FileSystemTypeOf(ParentDirectory(path)).is_ram;
   std::unique_ptr<Ring> ring;
   const IoChoice choice = Probe(fd.get(), path, is_ram, options, ring);
   Preallocate(fd.get(), path, is_ram, options);
@@ -408,7 +401,7 @@ std::unique_ptr<FileDevice> OpenFileDevice(const std::string& path) {
 }
 
 DirectoryKind Describe(const std::string& directory, const DeviceOptions& options) {
-  const FileSystem file_system = FileSystemOf(directory);
+  const FileSystemType file_system = FileSystemTypeOf(directory);
   DirectoryKind kind{directory, file_system.is_ram ? "ram" : "real", file_system.name, "pread, buffered"};
   const UniqueFd fd = TemporaryFile(directory);
   if (!fd.valid()) return kind;

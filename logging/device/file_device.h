@@ -19,24 +19,10 @@
 
 #include "base/error.h"
 #include "base/host.h"
-#include "logging/device/block_device.h"
+#include "logging/device/file_system.h"
 #include "logging/device/posix_file.h"
 
 namespace dbx {
-
-enum class IoEngine { kAuto, kUring, kPwrite };
-
-struct DeviceOptions {
-  IoEngine engine = IoEngine::kAuto;
-  bool sync = true;    // false: a write is complete when the kernel has taken it; nothing is durable
-  bool direct = true;  // O_DIRECT where the file system takes it
-  // The file is created this large, so that no write allocates blocks or moves the end of the file.
-  uint64_t preallocate_bytes = 0;
-  // On a disk the preallocated blocks are also filled with zeros: the first write to a block that was
-  // allocated only makes the file system log that change, which halves the rate of small synced writes.
-  bool write_zeros = true;
-  uint32_t writes_in_flight = 8;  // io_uring
-};
 
 class FileDevice : public BlockDevice {
  public:
@@ -75,13 +61,6 @@ std::unique_ptr<FileDevice> CreateFileDevice(const std::string& path, const Devi
 // Opens a file for reading, through the page cache with read-ahead for sequential access (which measured
 // faster than O_DIRECT reads without a queue of their own). StartWrite throws.
 std::unique_ptr<FileDevice> OpenFileDevice(const std::string& path);
-
-struct DirectoryKind {
-  std::string path;
-  std::string kind;         // "real" or "ram"
-  std::string file_system;  // "ext4", "tmpfs", ...
-  std::string io_engine;    // what CreateFileDevice would use there; "pread, buffered" if it cannot write
-};
 
 // Looks at a directory; tries the engines on a file that is gone at once. Throws Error if it is not there.
 DirectoryKind Describe(const std::string& directory, const DeviceOptions& options = {});

@@ -97,19 +97,13 @@ void SyncDirectory(const std::string& path) {
   if (::fsync(fd.get()) != 0 && errno != EINVAL) ThrowErrno("sync directory", path, errno);
 }
 
-std::string ParentDirectory(const std::string& path) {
-  const size_t slash = path.find_last_of('/');
-  if (slash == std::string::npos) return ".";
-  return slash == 0 ? "/" : path.substr(0, slash);
-}
-
-FileSystem FileSystemOf(const std::string& path) {
+FileSystemType FileSystemTypeOf(const std::string& path) {
   struct statfs file_system {};
   struct stat file {};
   if (::statfs(path.c_str(), &file_system) != 0 || ::stat(path.c_str(), &file) != 0) {
     ThrowErrno("look at", path, errno);
   }
-  FileSystem result;
+  FileSystemType result;
   const auto magic = static_cast<uint64_t>(file_system.f_type);
   constexpr unsigned kRamDiskMajor = 1;  // /dev/ram0, whatever file system lies on it
   result.is_ram = magic == TMPFS_MAGIC || magic == RAMFS_MAGIC || major(file.st_dev) == kRamDiskMajor;

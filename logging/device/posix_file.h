@@ -1,5 +1,5 @@
-// What the file device, the log directories and the file headers share about POSIX files: a descriptor that
-// closes itself, errors with path, offset and reason, and the sync of a directory's entries.
+// What the devices and file systems share about POSIX files: a descriptor that closes itself, errors with path,
+// offset and reason, and the sync of a directory's entries.
 // Threads: no shared state.
 #pragma once
 
@@ -36,15 +36,12 @@ class UniqueFd {
 // Makes the entries of a directory durable: files created in it, renamed or deleted. Throws Error.
 void SyncDirectory(const std::string& path);
 
-// The directory that holds `path`: "a/b" for "a/b/c", "." for "c".
-std::string ParentDirectory(const std::string& path);
-
 // A file's home: the name of its file system, and whether that is memory only.
-struct FileSystem {
+struct FileSystemType {
   std::string name;  // "ext4", "tmpfs", ...
   bool is_ram = false;
 };
 // Throws Error when the path cannot be looked at.
-FileSystem FileSystemOf(const std::string& path);
+FileSystemType FileSystemTypeOf(const std::string& path);
 
 }  // namespace dbx

@@ -1,4 +1,4 @@
-// A small engine for directed tests: one table of 32-byte tuples, streams over memory devices whose writers run only
+// A small engine for directed tests: one table of 32-byte tuples, streams over files in memory whose writers run only
 // when the test says so, any number of workers driven by hand in one thread.
 //
 // A transaction is a lambda over the context, run in two halves if need be: Begin with accesses, then Commit.
@@ -13,7 +13,7 @@
 #include "concurrency_control/lock_table.h"
 #include "concurrency_control/no_wait.h"
 #include "concurrency_control/silo.h"
-#include "logging/device/memory_device.h"
+#include "logging/device/faulty_file_system.h"
 #include "logging/log_set.h"
 #include "logging/none/no_log.h"
 #include "logging/serial/serial_log.h"
@@ -54,11 +54,10 @@ class Harness {
     table_ = &database_.CreateTable(schema);
     std::vector<LogSet::Target> targets;
     for (uint32_t i = 0; i < logs; ++i) {
-      auto device = std::make_unique<MemoryDevice>("log" + std::to_string(i));
+      auto device = files_.Create("log" + std::to_string(i), {});
       std::vector<std::byte> header(format::kStreamOffset);
       device->StartWrite(0, header);
       device->Complete(true);
-      devices_.push_back(device.get());
       targets.push_back({std::move(device), 0});
     }
     LogSetOptions options;
@@ -144,7 +143,6 @@ class Harness {
   Table& table() { return *table_; }
   Log& log() { return *log_; }
   LogSet& logs() { return *logs_; }
-  MemoryDevice& device(uint32_t i) { return *devices_[i]; }
   EpochClock& epochs() { return epochs_; }
   typename Cc::Shared& shared() { return *shared_; }
 
@@ -152,7 +150,7 @@ class Harness {
   Database database_;
   EpochClock epochs_;
   Table* table_;
-  std::vector<MemoryDevice*> devices_;
+  FaultyFileSystem files_;
   std::unique_ptr<LogSet> logs_;
   std::unique_ptr<Log> log_;
   std::unique_ptr<typename Cc::Shared> shared_;

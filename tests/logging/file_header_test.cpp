@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "logging/device/memory_device.h"
+#include "logging/device/faulty_file_system.h"
 
 namespace dbx {
 namespace {
@@ -119,11 +119,13 @@ TEST(FileHeaderTest, FieldsOutOfRangeAreCorruptThoughTheChecksumHolds) {
 }
 
 TEST(FileHeaderTest, ADeviceIsReadAndNamed) {
-  MemoryDevice device("disk7", Encoded(MakeHeader(Identity(), 2)));
-  EXPECT_EQ(ReadHeader(device).log_index, 2);
-  MemoryDevice empty("disk8");
+  FaultyFileSystem files;
+  const auto device = files.Create("disk7", {});
+  device->StartWrite(0, Encoded(MakeHeader(Identity(), 2)));
+  EXPECT_EQ(ReadHeader(*device).log_index, 2);
+  const auto empty = files.Create("disk8", {});
   std::string what;
-  EXPECT_EQ(Caught([&] { ReadHeader(empty); }, what), ExitStatus::kCorrupt);
+  EXPECT_EQ(Caught([&] { ReadHeader(*empty); }, what), ExitStatus::kCorrupt);
   EXPECT_TRUE(what.starts_with("cannot read log header disk8@0: the file ends")) << what;
 }
 

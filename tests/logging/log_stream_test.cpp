@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "base/error.h"
-#include "logging/device/memory_device.h"
+#include "logging/device/faulty_file_system.h"
 #include "logging/log_set.h"
 
 namespace dbx {
@@ -19,8 +19,7 @@ class LogStreamTest : public ::testing::Test {
   static constexpr uint64_t kRing = 64 << 10;
 
   LogStreamTest() {
-    auto device = std::make_unique<MemoryDevice>("log");
-    device_ = device.get();
+    auto device = files_.Create("log", {});
     std::vector<std::byte> header(format::kStreamOffset);
     device->StartWrite(0, header);
     device->Complete(true);
@@ -49,7 +48,7 @@ class LogStreamTest : public ::testing::Test {
   }
   // Every record of the durable bytes is where it says it is, whole.
   uint64_t CheckedPrefix() {
-    const std::vector<std::byte> image = device_->CrashImage(MemoryDevice::Crash::kDurableOnly);
+    const std::vector<std::byte> image = files_.CrashImage(FaultyFileSystem::Crash::kDurableOnly).files.at("log").All();
     uint64_t at = 0;
     while (format::kStreamOffset + at + sizeof(format::RecordHeader) <= image.size()) {
       format::RecordHeader header;
@@ -65,7 +64,7 @@ class LogStreamTest : public ::testing::Test {
   }
 
   uint64_t persistent_ = 0;
-  MemoryDevice* device_;
+  FaultyFileSystem files_;
   std::unique_ptr<LogStream> stream_;
 };
 
@@ -104,7 +103,7 @@ TEST_F(LogStreamTest, NothingIsPersistentBeforeTheSync) {
 TEST_F(LogStreamTest, AFailedSyncPublishesNothing) {
   Append(0, 64);
   stream_->AppendPad();
-  device_->FailSync(1, EIO);
+  files_.Fail(FaultyFileSystem::Operation::kSync, 1, EIO);
   stream_->StartFlush(1 << 20);
   EXPECT_THROW(stream_->CompleteFlush(true), Error);
   EXPECT_EQ(stream_->persistent_until(), 0u);
@@ -188,8 +187,7 @@ TEST(MirroredBufferTest, ARecordThatCrossesTheEndIsContiguous) {
 class LogWriterTest : public ::testing::Test {
  protected:
   void Open(uint64_t ring_bytes) {
-    auto device = std::make_unique<MemoryDevice>("log");
-    device_ = device.get();
+    auto device = files_.Create("log", {});
     std::vector<std::byte> header(format::kStreamOffset);
     device->StartWrite(0, header);
     device->Complete(true);
@@ -206,7 +204,7 @@ class LogWriterTest : public ::testing::Test {
     BuildVoid(logs_->stream(0).at(place), place.lsn, bytes, 1, 0);
     logs_->stream(0).Submit(worker, place);
   }
-  MemoryDevice* device_ = nullptr;
+  FaultyFileSystem files_;
   std::unique_ptr<LogSet> logs_;
 };
 
@@ -246,7 +244,7 @@ TEST_F(LogWriterTest, WorkersWaitForRingSpaceAndGoOn) {
 // Fail-stop: whoever waits for the log learns of it, and nothing later becomes durable.
 TEST_F(LogWriterTest, AFailedDeviceIsReportedToWhoeverWaits) {
   Open(64 << 10);
-  device_->FailSync(1, EIO);
+  files_.Fail(FaultyFileSystem::Operation::kSync, 1, EIO);
   EXPECT_THROW(
       {
         for (int i = 0; i < 1000; ++i) Append(0, 1024);

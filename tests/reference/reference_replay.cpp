@@ -216,8 +216,18 @@ bool Advance(std::vector<Cursor>& heads, uint32_t log, RecoveredSet& set) {
 
 }  // namespace
 
-ReferenceLogs ReadLogs(const std::vector<std::string>& paths) {
+ReferenceLogs ReadLogs(std::vector<FileImage> files) {
   ReferenceLogs logs;
+  for (FileImage& file : files) {
+    AddLog(logs, file.path, file.bytes);
+    logs.owners.push_back(std::move(file.owner));
+  }
+  FinishReading(logs);
+  return logs;
+}
+
+ReferenceLogs ReadLogs(const std::vector<std::string>& paths) {
+  std::vector<FileImage> files;
   for (const std::string& path : paths) {
     const auto fail = [&] { throw Error(ExitStatus::kIo, "cannot read " + path + "@0: " + std::strerror(errno)); };
     const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -227,22 +237,20 @@ ReferenceLogs ReadLogs(const std::vector<std::string>& paths) {
     void* at = size == 0 ? nullptr : ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
     if (at == MAP_FAILED) fail();
     ::close(fd);
-    if (size > 0) logs.owners.emplace_back(at, [size](const void* p) { ::munmap(const_cast<void*>(p), size); });
-    AddLog(logs, path, Bytes(static_cast<const std::byte*>(at), size));
+    files.push_back({path, Bytes(static_cast<const std::byte*>(at), size), nullptr});
+    if (size > 0) files.back().owner = std::shared_ptr<void>(at, [size](void* p) { ::munmap(p, size); });
   }
-  FinishReading(logs);
-  return logs;
+  return ReadLogs(std::move(files));
 }
 
 ReferenceLogs ReadLogs(const std::vector<std::vector<std::byte>>& files) {
-  ReferenceLogs logs;
+  std::vector<FileImage> images;
   for (size_t i = 0; i < files.size(); ++i) {
-    auto copy = std::make_shared<const std::vector<std::byte>>(files[i]);
-    AddLog(logs, "file " + std::to_string(i), *copy);
-    logs.owners.push_back(std::move(copy));
+    auto copy = std::make_shared<std::vector<std::byte>>(files[i]);
+    const Bytes bytes(*copy);
+    images.push_back({"file " + std::to_string(i), bytes, std::move(copy)});
   }
-  FinishReading(logs);
-  return logs;
+  return ReadLogs(std::move(images));
 }
 
 void Cursor::Load(uint64_t position) {

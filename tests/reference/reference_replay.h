@@ -70,8 +70,16 @@ struct ReferenceLogs {
   std::vector<std::shared_ptr<const void>> owners;  // of the bytes behind Log::stream
 };
 
+// A file's bytes, wherever they are, and whatever must live as long as they are looked at.
+struct FileImage {
+  std::string path;
+  Bytes bytes;
+  std::shared_ptr<const void> owner;
+};
+
 // Reads the logs of one run, given in any order. Bad headers and logs that do not belong together throw Error
 // (kCorrupt, kMismatch; kIo for a file that cannot be read); damage behind a header is a verdict.
+ReferenceLogs ReadLogs(std::vector<FileImage> files);
 ReferenceLogs ReadLogs(const std::vector<std::string>& paths);
 ReferenceLogs ReadLogs(const std::vector<std::vector<std::byte>>& files);  // named "file 0", "file 1", ...
 

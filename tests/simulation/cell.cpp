@@ -32,7 +32,10 @@ void ChooseLog(Options& options, std::mt19937_64& random) {
   options.compress_lsn_log = random() % 4 != 0;
   options.locktable_modifier = OneOf<uint64_t>(random, {16, 64});
   options.locktable_evict_buffer = OneOf<uint64_t>(random, {0, 1, 4096});
-  options.log_limit_bytes = 64 << 20;
+  options.log_limit_bytes = 24 << 20;
+  // Two directories, so that two writers run when there are two logs.
+  options.log_dirs = {"a", "b"};
+  options.number_of_disks = 2;
   options.max_log_entry_size = 16 << 10;
 }
 

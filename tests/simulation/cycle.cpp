@@ -3,19 +3,23 @@
 #include <random>
 
 #include "base/error.h"
+#include "logging/device/faulty_file_system.h"
 #include "system/ack_file.h"
+#include "system/log_files.h"
 #include "tests/simulation/oracle.h"
-#include "tests/system/memory_storage.h"
+#include "tests/simulation/slow_files.h"
 
 namespace dbx::sim {
 namespace {
 
-using testing::MemoryStorage;
-
 constexpr uint32_t kRun = UINT32_MAX;  // the violation is the run's own
 
+// As FaultyFileSystem::kCrashes.
+constexpr const char* kKindNames[] = {"un-synced writes lost", "un-synced writes kept", "any sectors lost",
+                                      "writes reordered",      "sectors torn",          "files truncated"};
+
 struct Crash {
-  MemoryStorage::Image image;
+  FaultyFileSystem::Image image;
   std::vector<uint64_t> acknowledged_writers;  // ascending
   size_t acknowledged = 0;                     // of the oracle's list
   const char* kind = "";
@@ -33,7 +37,9 @@ class Cycle {
     Options run_options = options;
     run_options.verify = random_() % 2 == 0;
     try {
-      const Totals totals = Simulate(plan, [&] { Registry::Global().Create(run_options)->Run(run_options, storage_); });
+      SlowFiles slow(files_, random_() % 100'000, 4);
+      LogStorage storage(slow);
+      const Totals totals = Simulate(plan, [&] { Registry::Global().Create(run_options)->Run(run_options, storage); });
       tally_.steps += totals.steps;
     } catch (const std::exception& error) {
       throw Violation(std::string("the run failed: ") + error.what(), kRun);
@@ -61,11 +67,11 @@ class Cycle {
   }
 
   void TakeCrash() {
-    if (!storage_.created()) return;
+    constexpr size_t kPolicies = std::size(FaultyFileSystem::kCrashes);
+    const size_t policy = random_() % kPolicies;
     Crash crash;
-    const bool torn = random_() % 2 == 0;
-    crash.kind = torn ? "torn sectors" : "un-synced writes lost";
-    crash.image = storage_.Crash(torn ? MemoryDevice::Crash::kTorn : MemoryDevice::Crash::kDurableOnly, random_());
+    crash.kind = kKindNames[policy];
+    crash.image = files_.CrashImage(FaultyFileSystem::kCrashes[policy], random_());
     for (const TxnId id : oracle.acknowledged()) {
       if (oracle.HasWritten(id)) crash.acknowledged_writers.push_back(id.value);
     }
@@ -80,11 +86,12 @@ class Cycle {
     options.verify = true;
     options.ack_file = "oracle";
     AckFile::expected = crash.acknowledged_writers;
-    storage_.set_image(crash.image);
-    Plan plan = PlanOf(options, random_());
+    FaultyFileSystem files(crash.image);
+    LogStorage storage(files);
     RecoveryResult result;
     try {
-      Simulate(plan, [&] { result = Registry::Global().Create(options)->Recover(options, storage_); });
+      const Plan plan = PlanOf(options, random_());
+      Simulate(plan, [&] { result = Registry::Global().Create(options)->Recover(options, storage); });
     } catch (const std::exception& error) {
       throw Violation(error.what(), index);
     }
@@ -101,7 +108,7 @@ class Cycle {
   const Trial& trial_;
   Tally& tally_;
   std::mt19937_64 random_;
-  MemoryStorage storage_;
+  FaultyFileSystem files_;
   std::vector<Crash> crashes_;
 };
 

@@ -98,7 +98,7 @@ int main(int argc, char** argv) {
   Tally tally;
   double reported = 0;
   for (uint64_t n = 0; arguments.seconds > 0 ? elapsed() < arguments.seconds : tally.cycles < arguments.cycles; ++n) {
-    const Trial trial{cells[n % cells.size()], arguments.seed + n / cells.size(), arguments.limits, arguments.crashes};
+    const Trial trial{cells[n % cells.size()], arguments.seed + n, arguments.limits, arguments.crashes};
     try {
       Try(trial, tally);
     } catch (const Violation& violation) {

@@ -1,4 +1,4 @@
-// Every pair that logs, over the TEST workload, on devices that forget what was not synced: crash images are taken
+// Every pair that logs, over the TEST workload, on files that forget what was not synced: crash images are taken
 // while the run goes on, and each must recover to exactly the transactions that the reference recovers, acknowledged
 // ones all among them, in a state that the reference replay confirms and whose history is serializable.
 #include <gtest/gtest.h>
@@ -7,9 +7,9 @@
 #include <fstream>
 #include <thread>
 
+#include "logging/device/faulty_file_system.h"
 #include "system/ack_file.h"
 #include "system/registry.h"
-#include "tests/system/memory_storage.h"
 
 namespace dbx::testing {
 namespace {
@@ -53,6 +53,9 @@ Options OptionsOf(const Cell& cell, uint64_t seed) {
   options.locktable_modifier = 16;
   options.locktable_evict_buffer = 4096;
   options.simd = "scalar";
+  // Two directories, so that two writers run when there are two logs; a limit, so that preallocated files are small.
+  options.log_dirs = {"a", "b"};
+  options.log_limit_bytes = 24 << 20;
   return options;
 }
 
@@ -67,7 +70,7 @@ void WriteFile(const std::string& path, const std::vector<char>& bytes) {
 
 // What a crash at one moment left: the logs, and who had been told "done" by then.
 struct Crash {
-  MemoryStorage::Image image;
+  FaultyFileSystem::Image image;
   std::vector<char> acks;
 };
 
@@ -81,24 +84,25 @@ class CrashTest : public ::testing::TestWithParam<Cell> {
   void TearDown() override { std::filesystem::remove_all(directory_); }
 
   // Runs the cell to its end, taking crashes on the way, and again if it was over before the first.
-  std::vector<Crash> RunUntilCrashed(const Options& options, MemoryDevice::Crash how, size_t count) {
+  std::vector<Crash> RunUntilCrashed(const Options& options, FaultyFileSystem::Crash how, size_t count) {
     std::vector<Crash> crashes;
     for (int attempt = 0; attempt < 100 && crashes.empty(); ++attempt) {
       std::filesystem::remove(ack_path_);
-      MemoryStorage storage;
-      crashes = RunAndCrash(storage, options, how, count);
+      FaultyFileSystem files;
+      crashes = RunAndCrash(files, options, how, count);
     }
     EXPECT_FALSE(crashes.empty());
     return crashes;
   }
 
-  std::vector<Crash> RunAndCrash(MemoryStorage& storage, const Options& options, MemoryDevice::Crash how,
+  std::vector<Crash> RunAndCrash(FaultyFileSystem& files, const Options& options, FaultyFileSystem::Crash how,
                                  size_t count) {
     std::vector<Crash> crashes;
     std::atomic<bool> done{false};
     std::exception_ptr error;
     std::thread run([&] {
       try {
+        LogStorage storage(files);
         result_ = Registry::Global().Create(options)->Run(options, storage);
       } catch (...) {
         error = std::current_exception();
@@ -108,9 +112,9 @@ class CrashTest : public ::testing::TestWithParam<Cell> {
     while (!done && crashes.size() < count) {
       std::this_thread::sleep_for(std::chrono::microseconds(300 + 400 * crashes.size()));
       // The acknowledgements first: whoever was told by now must be in the image, which is no older.
-      std::vector<char> acks = storage.created() ? ReadFile(ack_path_) : std::vector<char>();
+      std::vector<char> acks = ReadFile(ack_path_);
       if (!IsWholeAckFile(acks)) continue;
-      crashes.push_back({storage.Crash(how, crashes.size() + options.seed), std::move(acks)});
+      crashes.push_back({files.CrashImage(how, crashes.size() + options.seed), std::move(acks)});
     }
     run.join();
     if (error) std::rethrow_exception(error);
@@ -128,8 +132,9 @@ class CrashTest : public ::testing::TestWithParam<Cell> {
     }
   }
 
-  RecoveryResult Recover(MemoryStorage& storage, Options options, const Crash& crash, uint32_t threads) {
-    storage.set_image(crash.image);
+  RecoveryResult Recover(Options options, const Crash& crash, uint32_t threads) {
+    FaultyFileSystem files(crash.image);
+    LogStorage storage(files);
     const std::string acks = ack_path_ + ".crash";
     WriteFile(acks, crash.acks);
     options.ack_file = acks;
@@ -148,11 +153,10 @@ TEST_P(CrashTest, WhatWasNotSyncedIsLostAndNothingElse) {
   const Options base = OptionsOf(GetParam(), 1);
   Options options = base;
   options.ack_file = ack_path_;
-  MemoryStorage storage;
-  const auto crashes = RunUntilCrashed(options, MemoryDevice::Crash::kDurableOnly, 6);
+  const auto crashes = RunUntilCrashed(options, FaultyFileSystem::Crash::kDurableOnly, 6);
   uint32_t threads = 0;
   for (const Crash& crash : crashes) {
-    const RecoveryResult result = Recover(storage, base, crash, 1 + threads++ % 4);
+    const RecoveryResult result = Recover(base, crash, 1 + threads++ % 4);
     EXPECT_NE(result.verified.find("a"), std::string::npos);
     EXPECT_NE(result.verified.find("c"), std::string::npos);
   }
@@ -162,10 +166,9 @@ TEST_P(CrashTest, TornAndReorderedSectorsAreCut) {
   const Options base = OptionsOf(GetParam(), 2);
   Options options = base;
   options.ack_file = ack_path_;
-  MemoryStorage storage;
-  const auto crashes = RunUntilCrashed(options, MemoryDevice::Crash::kTorn, 6);
+  const auto crashes = RunUntilCrashed(options, FaultyFileSystem::Crash::kTorn, 6);
   for (const Crash& crash : crashes) {
-    EXPECT_NE(Recover(storage, base, crash, 2).verified.find("c"), std::string::npos);
+    EXPECT_NE(Recover(base, crash, 2).verified.find("c"), std::string::npos);
   }
 }
 
@@ -174,10 +177,10 @@ TEST_P(CrashTest, ACleanEndLosesNothing) {
   Options options = base;
   options.ack_file = ack_path_;
   options.verify = true;
-  MemoryStorage storage;
-  RunAndCrash(storage, options, MemoryDevice::Crash::kDurableOnly, 0);
-  const Crash end{storage.Crash(MemoryDevice::Crash::kDurableOnly, 0), ReadFile(ack_path_)};
-  const RecoveryResult result = Recover(storage, base, end, 3);
+  FaultyFileSystem files;
+  RunAndCrash(files, options, FaultyFileSystem::Crash::kDurableOnly, 0);
+  const Crash end{files.CrashImage(FaultyFileSystem::Crash::kDurableOnly, 0), ReadFile(ack_path_)};
+  const RecoveryResult result = Recover(base, end, 3);
   EXPECT_EQ(result.verified, "a,b,c,d");
   EXPECT_TRUE(result.clean_end);
   EXPECT_EQ(result.recovered, result_.logged_txns);
@@ -189,16 +192,13 @@ TEST_P(CrashTest, AFailedSyncEndsTheRunAndLosesNoAcknowledged) {
   Options options = base;
   options.ack_file = ack_path_;
   options.max_txns_per_thread = 1'000'000;
-  MemoryStorage storage;
-  std::thread saboteur([&] {
-    while (!storage.created()) std::this_thread::yield();
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    storage.device(0).FailSync(1, EIO);
-  });
+  FaultyFileSystem files;
+  LogStorage storage(files);
+  // Some flushes in; creating the file and its header takes the first two.
+  files.Fail(FaultyFileSystem::Operation::kSync, 12, EIO, /*for_good=*/false, "log-00.log");
   EXPECT_THROW(Registry::Global().Create(options)->Run(options, storage), Error);
-  saboteur.join();
-  const Crash end{storage.Crash(MemoryDevice::Crash::kDurableOnly, 0), ReadFile(ack_path_)};
-  EXPECT_NE(Recover(storage, base, end, 2).verified.find("c"), std::string::npos);
+  const Crash end{files.CrashImage(FaultyFileSystem::Crash::kDurableOnly, 0), ReadFile(ack_path_)};
+  EXPECT_NE(Recover(base, end, 2).verified.find("c"), std::string::npos);
 }
 
 }  // namespace

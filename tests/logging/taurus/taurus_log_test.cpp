@@ -131,8 +131,9 @@ TEST(TaurusCompression, AnAnchorHoldsOnlyWhatWasDurable) {
 TEST(TaurusCompression, SwitchedOffEveryElementIsStored) {
   EXPECT_TRUE(Command::Options{}.compress);
   LogSetOptions set_options;
+  FaultyFileSystem files;
   std::vector<LogSet::Target> targets;
-  for (int i = 0; i < 3; ++i) targets.push_back({std::make_unique<MemoryDevice>("log"), 0});
+  for (int i = 0; i < 3; ++i) targets.push_back({files.Create("log" + std::to_string(i), {}), 0});
   LogSet logs(std::move(targets), set_options);
   Command log(logs, {.compress = false, .forget_delta_bytes = 0});
   struct Txn {
@@ -152,8 +153,9 @@ TEST(TaurusCompression, SwitchedOffEveryElementIsStored) {
 TEST(TaurusForgetting, FreshMetaIsAtLeastWhateverWasForgettable) {
   for (const uint64_t delta : {uint64_t{0}, uint64_t{100}, uint64_t{1} << 40}) {
     LogSetOptions set_options;
+    FaultyFileSystem files;
     std::vector<LogSet::Target> targets;
-    targets.push_back({std::make_unique<MemoryDevice>("log"), 0});
+    targets.push_back({files.Create("log", {}), 0});
     LogSet logs(std::move(targets), set_options);
     Command log(logs, {.compress = true, .forget_delta_bytes = delta});
     auto& durable = const_cast<DurableVector&>(logs.durable());

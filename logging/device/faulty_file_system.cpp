@@ -1,0 +1,443 @@
+#include "logging/device/faulty_file_system.h"
+
+#include <algorithm>
+#include <cerrno>
+
+#include "base/check.h"
+#include "logging/device/posix_file.h"
+#include "logging/device/write_fully.h"
+
+namespace dbx {
+namespace {
+
+// Paths are taken as they are spelt; "." and "/" both are the root.
+std::vector<std::string> PartsOf(const std::string& path) {
+  std::vector<std::string> parts;
+  for (size_t at = 0; at < path.size();) {
+    const size_t slash = std::min(path.find('/', at), path.size());
+    const std::string part = path.substr(at, slash - at);
+    if (!part.empty() && part != ".") parts.push_back(part);
+    at = slash + 1;
+  }
+  return parts;
+}
+
+std::string NameOf(const std::string& path) {
+  const std::vector<std::string> parts = PartsOf(path);
+  return parts.empty() ? "" : parts.back();
+}
+
+bool IsChange(FaultyFileSystem::Operation operation) { return operation != FaultyFileSystem::Operation::kRead; }
+
+}  // namespace
+
+// One open file. Writes to different offsets of it come in order, as block_device.h demands.
+class FaultyFileSystem::File final : public BlockDevice {
+ public:
+  File(FaultyFileSystem& owner, std::string path, InodePtr inode, const DeviceOptions* options)
+      : owner_(owner),
+        path_(std::move(path)),
+        inode_(std::move(inode)),
+        writable_(options != nullptr),
+        sync_(options == nullptr || options->sync) {}
+
+  void StartWrite(uint64_t offset, std::span<const std::byte> data) override {
+    const Lock lock(owner_.mutex_);
+    ThrowIfFailed();
+    CHECK(!started_ || offset == started_end_);
+    if (!started_) complete_end_ = offset;
+    started_ = true;
+    started_end_ = offset + data.size();
+    FailWith([&] {
+      size_t done = 0;
+      const auto write_some = [this](uint64_t at, std::span<const std::byte> part) { return WriteSome(at, part); };
+      const int error = writable_ ? WriteFully(offset, data, done, write_some) : EBADF;
+      if (error != 0) ThrowErrno("write", path_, offset + done, error);
+    });
+  }
+
+  uint64_t Complete(bool wait) override {
+    Lock lock(owner_.mutex_);
+    ThrowIfFailed();
+    if (complete_end_ == started_end_) return complete_end_;
+    if (wait) owner_.resumed_.wait(lock, [this] { return !owner_.IsStalled(path_); });
+    if (owner_.IsStalled(path_)) return complete_end_;
+    FailWith([&] { owner_.Begin(Operation::kSync, "sync", path_, complete_end_); });
+    // The oldest write alone for one that polls, so that writes behind it stay in flight.
+    const uint64_t end = wait || writes_.size() < 2 ? started_end_ : writes_.front();
+    while (!writes_.empty() && writes_.front() <= end) writes_.erase(writes_.begin());
+    if (sync_ && !owner_.syncs_lie_) MakeDurableUntil(end);
+    complete_end_ = end;
+    return complete_end_;
+  }
+
+  size_t Read(uint64_t offset, std::span<std::byte> to) override {
+    const Lock lock(owner_.mutex_);
+    ThrowIfFailed();
+    owner_.Begin(Operation::kRead, "read", path_, offset);
+    return inode_->current.Read(offset, to);
+  }
+
+  uint64_t SizeBytes() override {
+    const Lock lock(owner_.mutex_);
+    ThrowIfFailed();
+    return inode_->current.size();
+  }
+
+  const std::string& path() const override { return path_; }
+
+ private:
+  // One request, as pwrite would take it. What a failed request was to write may arrive all the same.
+  int64_t WriteSome(uint64_t at, std::span<const std::byte> part) {
+    ++owner_.requests_;
+    if (owner_.interrupt_every_ != 0 && owner_.requests_ % owner_.interrupt_every_ == 0) return -EINTR;
+    const bool is_short = owner_.short_every_ != 0 && owner_.requests_ % owner_.short_every_ == 0;
+    if (is_short && part.size() > kSectorBytes) part = part.first(part.size() / 2 / kSectorBytes * kSectorBytes);
+    auto data = std::make_shared<const std::vector<std::byte>>(part.begin(), part.end());
+    try {
+      owner_.Begin(Operation::kWrite, "write", path_, at);
+    } catch (const Error&) {
+      if (!owner_.power_is_off()) inode_->pending.push_back({at, std::move(data), false});
+      throw;
+    }
+    inode_->current.Write(at, part);
+    inode_->pending.push_back({at, std::move(data), false});
+    writes_.push_back(at + part.size());
+    return static_cast<int64_t>(part.size());
+  }
+
+  void MakeDurableUntil(uint64_t end) {
+    std::vector<Write> rest;
+    for (Write& write : inode_->pending) {
+      const bool covered = write.complete || (write.data && write.offset + write.data->size() <= end);
+      if (covered && write.data) {
+        inode_->durable.Write(write.offset, *write.data);
+      } else if (covered) {
+        inode_->durable.Resize(write.offset);
+      } else {
+        rest.push_back(std::move(write));
+      }
+    }
+    inode_->pending = std::move(rest);
+  }
+
+  template <class Action>
+  void FailWith(Action&& action) {
+    try {
+      action();
+    } catch (const Error& failure) {
+      failure_ = failure;
+      throw;
+    }
+  }
+  void ThrowIfFailed() const {
+    if (failure_) throw Error(*failure_);
+  }
+
+  FaultyFileSystem& owner_;
+  const std::string path_;
+  const InodePtr inode_;
+  const bool writable_;
+  const bool sync_;
+  bool started_ = false;
+  uint64_t started_end_ = 0;
+  uint64_t complete_end_ = 0;
+  std::vector<uint64_t> writes_;  // ends of the writes that are not complete
+  std::optional<Error> failure_;
+};
+
+FaultyFileSystem::FaultyFileSystem(const Image& image) : root_(std::make_shared<Inode>()) {
+  root_->is_directory = true;
+  const auto put = [this](const std::string& path, InodePtr inode) {
+    Inode& parent = *Find(ParentDirectory(path));
+    parent.entries[NameOf(path)] = parent.durable_entries[NameOf(path)] = std::move(inode);
+  };
+  for (const std::string& directory : image.directories) {
+    auto inode = std::make_shared<Inode>();
+    inode->is_directory = true;
+    put(directory, std::move(inode));
+  }
+  for (const auto& [path, bytes] : image.files) {
+    auto inode = std::make_shared<Inode>();
+    inode->current = inode->durable = bytes;
+    put(path, std::move(inode));
+  }
+}
+
+FaultyFileSystem::~FaultyFileSystem() = default;
+
+std::vector<std::string> FaultyFileSystem::List(const std::string& directory) {
+  const Lock lock(mutex_);
+  std::vector<std::string> names;
+  for (const auto& [name, inode] : Directory("read directory", directory).entries) names.push_back(name);
+  return names;
+}
+
+FileSystem::Entry FaultyFileSystem::KindOf(const std::string& path) {
+  const Lock lock(mutex_);
+  const InodePtr inode = Find(path);
+  if (!inode) return Entry::kNone;
+  return inode->is_directory ? Entry::kDirectory : Entry::kFile;
+}
+
+std::string FaultyFileSystem::IdentityOf(const std::string& directory) {
+  const Lock lock(mutex_);
+  std::string identity;
+  Directory("use log directory", directory);
+  for (const std::string& part : PartsOf(directory)) identity += "/" + part;
+  return identity;
+}
+
+bool FaultyFileSystem::MakeDirectory(const std::string& path) {
+  const Lock lock(mutex_);
+  Begin(Operation::kMakeDirectory, "create directory", path);
+  if (Find(path)) return false;
+  auto inode = std::make_shared<Inode>();
+  inode->is_directory = true;
+  ChangeEntries(Directory("create directory", ParentDirectory(path)), {{NameOf(path), std::move(inode)}});
+  return true;
+}
+
+void FaultyFileSystem::RemoveDirectory(const std::string& path) {
+  const Lock lock(mutex_);
+  Begin(Operation::kRemoveDirectory, "delete", path);
+  if (!Directory("delete", path).entries.empty()) ThrowErrno("delete", path, ENOTEMPTY);
+  ChangeEntries(Directory("delete", ParentDirectory(path)), {{NameOf(path), nullptr}});
+}
+
+void FaultyFileSystem::Remove(const std::string& path) {
+  const Lock lock(mutex_);
+  Begin(Operation::kRemove, "delete", path);
+  const InodePtr inode = Find(path);
+  if (!inode || inode->is_directory) ThrowErrno("delete", path, inode ? EISDIR : ENOENT);
+  ChangeEntries(Directory("delete", ParentDirectory(path)), {{NameOf(path), nullptr}});
+}
+
+void FaultyFileSystem::Rename(const std::string& from, const std::string& to) {
+  const Lock lock(mutex_);
+  CHECK(ParentDirectory(from) == ParentDirectory(to));
+  Begin(Operation::kRename, "rename", from);
+  const InodePtr inode = Find(from);
+  if (!inode) ThrowErrno("rename", from, ENOENT);
+  ChangeEntries(Directory("rename", ParentDirectory(from)), {{NameOf(from), nullptr}, {NameOf(to), inode}});
+}
+
+void FaultyFileSystem::SyncDirectory(const std::string& path) {
+  const Lock lock(mutex_);
+  Begin(Operation::kSyncDirectory, "sync directory", path);
+  Inode& directory = Directory("sync directory", path);
+  if (syncs_lie_) return;
+  directory.durable_entries = directory.entries;
+  directory.pending_entries.clear();
+}
+
+// The steps of CreateFileDevice, one operation each.
+std::unique_ptr<BlockDevice> FaultyFileSystem::Create(const std::string& path, const DeviceOptions& options) {
+  const Lock lock(mutex_);
+  Begin(Operation::kCreate, "create", path);
+  if (Find(path)) ThrowErrno("create", path, EEXIST);
+  Inode& parent = Directory("create", ParentDirectory(path));
+  auto inode = std::make_shared<Inode>();
+  ChangeEntries(parent, {{NameOf(path), inode}});
+  try {
+    if (options.preallocate_bytes > 0) {
+      Begin(Operation::kAllocate, "allocate", path, options.preallocate_bytes);
+      inode->current.Resize(options.preallocate_bytes);
+      inode->pending.push_back({options.preallocate_bytes, nullptr});
+    }
+    Begin(Operation::kSync, "sync", path);
+    if (!syncs_lie_) MakeDurable(*inode);
+    SyncDirectory(ParentDirectory(path));
+  } catch (const Error&) {
+    if (!power_is_off()) ChangeEntries(parent, {{NameOf(path), nullptr}});
+    throw;
+  }
+  return std::make_unique<File>(*this, path, std::move(inode), &options);
+}
+
+std::unique_ptr<BlockDevice> FaultyFileSystem::Open(const std::string& path) {
+  const Lock lock(mutex_);
+  InodePtr inode = Find(path);
+  if (!inode) ThrowErrno("open", path, ENOENT);
+  if (inode->is_directory) throw Error(ExitStatus::kIo, "cannot open " + path + ": not a regular file");
+  return std::make_unique<File>(*this, path, std::move(inode), nullptr);
+}
+
+FileBytes FaultyFileSystem::Map(const std::string& path) {
+  const Lock lock(mutex_);
+  const InodePtr inode = Find(path);
+  if (!inode || inode->is_directory) ThrowErrno("open", path, inode ? EISDIR : ENOENT);
+  Begin(Operation::kRead, "read", path, 0);
+  const auto copy = std::make_shared<const std::vector<std::byte>>(inode->current.All());
+  return {copy, *copy};
+}
+
+DirectoryKind FaultyFileSystem::Describe(const std::string& directory, const DeviceOptions&) {
+  const Lock lock(mutex_);
+  Directory("look at", directory);
+  return {directory, "emulated", "memory", "memory"};
+}
+
+FaultyFileSystem::Image FaultyFileSystem::CrashImage(Crash crash, uint64_t seed) {
+  const Lock lock(mutex_);
+  std::mt19937_64 random(seed);
+  Image image;
+  Collect(*root_, "", crash, random, image);
+  return image;
+}
+
+void FaultyFileSystem::Fail(Operation operation, uint64_t nth, int error, bool for_good, std::string path) {
+  const Lock lock(mutex_);
+  faults_.push_back({operation, nth, error, for_good, std::move(path)});
+}
+
+void FaultyFileSystem::Stall(std::string path) {
+  const Lock lock(mutex_);
+  stalled_.push_back(std::move(path));
+}
+
+void FaultyFileSystem::Resume() {
+  const Lock lock(mutex_);
+  stalled_.clear();
+  resumed_.notify_all();
+}
+
+uint64_t FaultyFileSystem::operation_count() {
+  const Lock lock(mutex_);
+  return changes_;
+}
+
+uint64_t FaultyFileSystem::operation_count(Operation operation) {
+  const Lock lock(mutex_);
+  return counts_[operation];
+}
+
+void FaultyFileSystem::CutPowerBefore(uint64_t k) {
+  const Lock lock(mutex_);
+  power_until_ = k;
+}
+
+bool FaultyFileSystem::power_is_off() {
+  const Lock lock(mutex_);
+  return changes_ >= power_until_;
+}
+
+void FaultyFileSystem::Change(const std::string& path, const std::function<void(SparseBytes&)>& change) {
+  const Lock lock(mutex_);
+  const InodePtr inode = Find(path);
+  CHECK(inode != nullptr && !inode->is_directory);
+  change(inode->current);
+  inode->durable = inode->current;
+  inode->pending.clear();
+}
+
+void FaultyFileSystem::Begin(Operation operation, const char* verb, const std::string& path,
+                             std::optional<uint64_t> offset) {
+  const auto fail = [&](int error) {
+    if (offset) ThrowErrno(verb, path, *offset, error);
+    ThrowErrno(verb, path, error);
+  };
+  if (IsChange(operation) && changes_ >= power_until_) fail(ENODEV);
+  ++counts_[operation];
+  changes_ += IsChange(operation);
+  for (Fault& fault : faults_) {
+    if (fault.operation != operation || path.find(fault.path) == std::string::npos || fault.countdown == 0) continue;
+    if (--fault.countdown > 0) continue;
+    if (fault.for_good) fault.countdown = 1;
+    fail(fault.error);
+  }
+}
+
+FaultyFileSystem::InodePtr FaultyFileSystem::Find(const std::string& path) const {
+  InodePtr at = root_;
+  for (const std::string& part : PartsOf(path)) {
+    const auto entry = at->entries.find(part);
+    if (entry == at->entries.end()) return nullptr;
+    at = entry->second;
+  }
+  return at;
+}
+
+FaultyFileSystem::Inode& FaultyFileSystem::Directory(const char* verb, const std::string& path) const {
+  const InodePtr inode = Find(path);
+  if (!inode) ThrowErrno(verb, path, ENOENT);
+  if (!inode->is_directory) ThrowErrno(verb, path, ENOTDIR);
+  return *inode;
+}
+
+void FaultyFileSystem::ChangeEntries(Inode& directory, EntryChange change) {
+  Apply(change, directory.entries);
+  directory.pending_entries.push_back(std::move(change));
+}
+
+void FaultyFileSystem::Apply(const EntryChange& change, Entries& entries) {
+  for (const auto& [name, inode] : change) {
+    if (inode) {
+      entries[name] = inode;
+    } else {
+      entries.erase(name);
+    }
+  }
+}
+
+bool FaultyFileSystem::IsStalled(const std::string& path) const {
+  return std::any_of(stalled_.begin(), stalled_.end(),
+                     [&](const std::string& part) { return path.find(part) != std::string::npos; });
+}
+
+void FaultyFileSystem::MakeDurable(Inode& file) {
+  file.durable = file.current;
+  file.pending.clear();
+}
+
+void FaultyFileSystem::Collect(const Inode& directory, const std::string& path, Crash crash, std::mt19937_64& random,
+                               Image& image) {
+  Entries entries = directory.durable_entries;
+  for (const EntryChange& change : directory.pending_entries) {
+    const bool all = crash == Crash::kAllPending || crash == Crash::kTruncated;
+    if (all || (crash != Crash::kDurableOnly && random() % 2 == 0)) Apply(change, entries);
+  }
+  for (const auto& [name, inode] : entries) {
+    const std::string child = path.empty() ? name : path + "/" + name;
+    if (!inode->is_directory) {
+      image.files[child] = CrashedBytes(*inode, crash, random);
+      continue;
+    }
+    image.directories.push_back(child);
+    Collect(*inode, child, crash, random, image);
+  }
+}
+
+SparseBytes FaultyFileSystem::CrashedBytes(const Inode& file, Crash crash, std::mt19937_64& random) {
+  SparseBytes bytes = file.durable;
+  if (crash == Crash::kDurableOnly) return bytes;
+  for (const Write& write : file.pending) {
+    const bool whole = crash == Crash::kAllPending || crash == Crash::kTruncated;
+    if (!write.data) {
+      if (whole || random() % 2 == 0) bytes.Resize(std::max(bytes.size(), write.offset));
+    } else if (whole || (crash == Crash::kReordered && random() % 2 == 0)) {
+      bytes.Write(write.offset, *write.data);
+    } else if (crash == Crash::kSubset || crash == Crash::kTorn) {
+      ApplySectors(write, crash, random, bytes);
+    }
+  }
+  if (crash == Crash::kTruncated && bytes.size() > file.durable.size()) {
+    bytes.Resize(file.durable.size() + random() % (bytes.size() - file.durable.size() + 1));
+  }
+  return bytes;
+}
+
+void FaultyFileSystem::ApplySectors(const Write& write, Crash crash, std::mt19937_64& random, SparseBytes& bytes) {
+  enum { kOld, kNew, kZero, kGarbage };
+  for (size_t at = 0; at < write.data->size(); at += kSectorBytes) {
+    const size_t part = std::min(kSectorBytes, write.data->size() - at);
+    const uint64_t fate = random() % (crash == Crash::kSubset ? 2 : 4);
+    std::vector<std::byte> sector(part);
+    if (fate == kOld) continue;
+    if (fate == kNew) std::copy_n(write.data->begin() + static_cast<ptrdiff_t>(at), part, sector.begin());
+    if (fate == kGarbage) std::generate(sector.begin(), sector.end(), [&] { return static_cast<std::byte>(random()); });
+    bytes.Write(write.offset + at, sector);
+  }
+}
+
+}  // namespace dbx

@@ -1,0 +1,176 @@
+// A file system in memory that crashes as real ones may, for tests (models FileSystem).
+//
+// What is durable is what was synced, and nothing else:
+//   bytes      a write is pending, sector by sector, until a sync of its file that began after the write was complete
+//   sizes      preallocation and growth are pending until the file is synced
+//   entries    creation, renaming and removal of a name are pending until its directory is synced; a rename is one step
+//
+// Crash takes an image at any moment, while the run goes on: the durable part with a choice of the pending part, by
+// policy and seed. An image is a value, cheap to copy, and a new FaultyFileSystem starts from it with everything in it
+// durable, so that a recovery of an image can crash again.
+//
+// A StartWrite is complete, in the page cache, when Complete finds it; a stalled file's writes are not until Resume.
+// A failed write or sync fails its device for good, as block_device.h says; of a failed write any part may have
+// arrived. Operations that change something are counted, and the power can be cut before the k-th: it and all later
+// ones fail, and nothing changes any more.
+//
+// Threads: everything is safe to call from any; one mutex guards it all. Nothing here sleeps; Complete(true) on a
+// stalled file blocks until Resume.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "logging/device/file_system.h"
+#include "logging/device/sparse_bytes.h"
+
+namespace dbx {
+
+class FaultyFileSystem final : public FileSystem {
+ public:
+  static constexpr size_t kSectorBytes = 512;
+
+  // What becomes of what is pending.
+  enum class Crash {
+    kDurableOnly,  // all of it is lost
+    kAllPending,   // all of it arrived
+    kSubset,       // any sector and any entry did or did not
+    kReordered,    // any whole write and any entry did or did not, whatever their order was
+    kTorn,         // every sector is old, new, zeroed or garbage; any entry did or did not arrive
+    kTruncated,    // all of it arrived, but files end anywhere between their durable and their new size
+  };
+  static constexpr Crash kCrashes[] = {Crash::kDurableOnly, Crash::kAllPending, Crash::kSubset,
+                                       Crash::kReordered,   Crash::kTorn,       Crash::kTruncated};
+
+  enum class Operation {
+    kMakeDirectory,
+    kRemoveDirectory,
+    kCreate,
+    kRemove,
+    kRename,
+    kSyncDirectory,
+    kAllocate,
+    kWrite,
+    kSync,
+    kRead
+  };
+
+  // What a disk holds; by path. Nothing: a file system without anything in it.
+  struct Image {
+    std::vector<std::string> directories;
+    std::map<std::string, SparseBytes> files;
+  };
+
+  FaultyFileSystem() : FaultyFileSystem(Image{}) {}
+  explicit FaultyFileSystem(const Image& image);
+  ~FaultyFileSystem() override;
+
+  std::vector<std::string> List(const std::string& directory) override;
+  Entry KindOf(const std::string& path) override;
+  std::string IdentityOf(const std::string& directory) override;
+  bool MakeDirectory(const std::string& path) override;
+  void RemoveDirectory(const std::string& path) override;
+  void Remove(const std::string& path) override;
+  void Rename(const std::string& from, const std::string& to) override;
+  void SyncDirectory(const std::string& path) override;
+  std::unique_ptr<BlockDevice> Create(const std::string& path, const DeviceOptions& options) override;
+  std::unique_ptr<BlockDevice> Open(const std::string& path) override;
+  FileBytes Map(const std::string& path) override;
+  DirectoryKind Describe(const std::string& directory, const DeviceOptions& options) override;
+
+  // What a power loss now would leave. The same seed and history give the same image.
+  Image CrashImage(Crash crash, uint64_t seed = 0);
+
+  // The n-th operation of this kind from now (1: the next) fails with errno value `error`, on a file or directory
+  // whose path contains `path`. Once; or for good, that one and all after it.
+  void Fail(Operation operation, uint64_t nth, int error, bool for_good = false, std::string path = "");
+  // Every n-th request of a write stops half-way, every n-th is interrupted before it began. 0: none.
+  void Shorten(uint64_t every_nth) { short_every_ = every_nth; }
+  void Interrupt(uint64_t every_nth) { interrupt_every_ = every_nth; }
+  // Syncs succeed and do nothing.
+  void LieAboutSyncs() { syncs_lie_ = true; }
+
+  // Writes to files whose path contains `path` do not complete until Resume.
+  void Stall(std::string path);
+  void Resume();
+
+  // Operations that change something, so far.
+  uint64_t operation_count();
+  uint64_t operation_count(Operation operation);
+  // The k-th operation that changes something (0: the first) and all after it fail with kIo.
+  void CutPowerBefore(uint64_t k);
+  bool power_is_off();
+
+  // Damage: changes a file behind everyone's back, durably.
+  void Change(const std::string& path, const std::function<void(SparseBytes&)>& change);
+
+ private:
+  class File;
+  struct Inode;
+  using InodePtr = std::shared_ptr<Inode>;
+  // Names to inodes, as a change of a directory: null takes the name away. A rename has two.
+  using EntryChange = std::vector<std::pair<std::string, InodePtr>>;
+  using Entries = std::map<std::string, InodePtr>;
+  // A change of a file: data at an offset, or, without data, a size.
+  struct Write {
+    uint64_t offset = 0;
+    std::shared_ptr<const std::vector<std::byte>> data;
+    bool complete = true;  // in the page cache: a sync covers it
+  };
+  struct Inode {
+    bool is_directory = false;
+    // A file's: what a reader sees, what is durable, what is between them.
+    SparseBytes current, durable;
+    std::vector<Write> pending;
+    // A directory's.
+    Entries entries, durable_entries;
+    std::vector<EntryChange> pending_entries;
+  };
+  struct Fault {
+    Operation operation;
+    uint64_t countdown;
+    int error;
+    bool for_good;
+    std::string path;
+  };
+
+  using Lock = std::unique_lock<std::recursive_mutex>;
+
+  // Throws what is due for this operation; counts it.
+  void Begin(Operation operation, const char* verb, const std::string& path, std::optional<uint64_t> offset = {});
+  InodePtr Find(const std::string& path) const;
+  Inode& Directory(const char* verb, const std::string& path) const;
+  void ChangeEntries(Inode& directory, EntryChange change);
+  static void Apply(const EntryChange& change, Entries& entries);
+  bool IsStalled(const std::string& path) const;
+  static void MakeDurable(Inode& file);
+
+  static void Collect(const Inode& directory, const std::string& path, Crash crash, std::mt19937_64& random,
+                      Image& image);
+  static SparseBytes CrashedBytes(const Inode& file, Crash crash, std::mt19937_64& random);
+  static void ApplySectors(const Write& write, Crash crash, std::mt19937_64& random, SparseBytes& bytes);
+
+  std::recursive_mutex mutex_;
+  std::condition_variable_any resumed_;
+  InodePtr root_;
+  std::vector<Fault> faults_;
+  std::vector<std::string> stalled_;
+  std::map<Operation, uint64_t> counts_;
+  uint64_t changes_ = 0;
+  uint64_t power_until_ = UINT64_MAX;
+  uint64_t requests_ = 0;
+  uint64_t short_every_ = 0;
+  uint64_t interrupt_every_ = 0;
+  bool syncs_lie_ = false;
+};
+
+}  // namespace dbx

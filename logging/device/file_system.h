@@ -1,0 +1,94 @@
+// Everything that log storage asks of a file system, so that tests can put one in its place that crashes.
+//
+// It is crossed when files are made, found, opened and removed, never per transaction: an open file is a BlockDevice
+// and goes straight to its bytes. What was done to a directory's entries (Create, MakeDirectory, Rename, Remove) may
+// be lost, each by itself, until SyncDirectory of that directory has returned; Create syncs its own entry.
+//
+// Models: PosixFileSystem (the product), FaultyFileSystem (tests). Errors are one line with verb, path and reason:
+// kNoSpace, or kIo. Threads: main's only, except that devices are used as block_device.h says.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "logging/device/block_device.h"
+
+namespace dbx {
+
+enum class IoEngine { kAuto, kUring, kPwrite };
+
+// How a new file is written.
+struct DeviceOptions {
+  IoEngine engine = IoEngine::kAuto;
+  bool sync = true;    // false: a write is complete when the kernel has taken it; nothing is durable
+  bool direct = true;  // O_DIRECT where the file system takes it
+  // The file is created this large, so that no write allocates blocks or moves the end of the file.
+  uint64_t preallocate_bytes = 0;
+  // On a disk the preallocated blocks are also filled with zeros: the first write to a block that was
+  // allocated only makes the file system log that change, which halves the rate of small synced writes.
+  bool write_zeros = true;
+  uint32_t writes_in_flight = 8;  // io_uring
+};
+
+struct DirectoryKind {
+  std::string path;
+  std::string kind;         // "real", "ram" or "emulated"
+  std::string file_system;  // "ext4", "tmpfs", ...
+  std::string io_engine;    // what Create would use there; "pread, buffered" if it cannot write
+};
+
+// All bytes of a file, as long as `owner` lives.
+struct FileBytes {
+  std::shared_ptr<const void> owner;
+  std::span<const std::byte> bytes;
+};
+
+class FileSystem {
+ public:
+  enum class Entry { kNone, kFile, kDirectory, kOther };
+
+  virtual ~FileSystem() = default;
+
+  // The names in a directory, in order.
+  virtual std::vector<std::string> List(const std::string& directory) = 0;
+  // What lies at `path` itself; a link is kOther.
+  virtual Entry KindOf(const std::string& path) = 0;
+  // The same text for every path that leads to this directory, another for any other. Throws unless it is one.
+  virtual std::string IdentityOf(const std::string& directory) = 0;
+
+  // False if something of that name is there.
+  virtual bool MakeDirectory(const std::string& path) = 0;
+  virtual void RemoveDirectory(const std::string& path) = 0;
+  virtual void Remove(const std::string& path) = 0;
+  // Within one directory; what had the name `to` is gone, in one step.
+  virtual void Rename(const std::string& from, const std::string& to) = 0;
+  virtual void SyncDirectory(const std::string& path) = 0;
+
+  // A new file, for writing and reading; whole blocks are written. It and its entry are durable on return; after an
+  // Error it is gone again.
+  virtual std::unique_ptr<BlockDevice> Create(const std::string& path, const DeviceOptions& options) = 0;
+  // For reading.
+  virtual std::unique_ptr<BlockDevice> Open(const std::string& path) = 0;
+  virtual FileBytes Map(const std::string& path) = 0;
+
+  // Looks at a directory; tries the engines on a file that is gone at once.
+  virtual DirectoryKind Describe(const std::string& directory, const DeviceOptions& options) = 0;
+};
+
+// Makes a directory and those above it that are missing, durably.
+void CreateDirectories(FileSystem& files, const std::string& directory);
+
+// A new file `path` that holds `bytes`, padded with zeros to whole blocks: after a crash at any point it is there
+// whole or not at all. Written as PATH.tmp, synced, renamed; then the directory is synced.
+void WriteFileAtomically(FileSystem& files, const std::string& path, std::span<const std::byte> bytes);
+
+// The name of a file that WriteFileAtomically has not finished.
+std::string TemporaryName(const std::string& path);
+
+// The directory that holds `path`: "a/b" for "a/b/c", "." for "c".
+std::string ParentDirectory(const std::string& path);
+
+}  // namespace dbx

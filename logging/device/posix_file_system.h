@@ -1,0 +1,28 @@
+// The file system of the operating system (models FileSystem): files are FileDevices.
+// Threads: no state.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "logging/device/file_system.h"
+
+namespace dbx {
+
+class PosixFileSystem final : public FileSystem {
+ public:
+  std::vector<std::string> List(const std::string& directory) override;
+  Entry KindOf(const std::string& path) override;
+  std::string IdentityOf(const std::string& directory) override;
+  bool MakeDirectory(const std::string& path) override;
+  void RemoveDirectory(const std::string& path) override;
+  void Remove(const std::string& path) override;
+  void Rename(const std::string& from, const std::string& to) override;
+  void SyncDirectory(const std::string& path) override;
+  std::unique_ptr<BlockDevice> Create(const std::string& path, const DeviceOptions& options) override;
+  std::unique_ptr<BlockDevice> Open(const std::string& path) override;
+  FileBytes Map(const std::string& path) override;
+  DirectoryKind Describe(const std::string& directory, const DeviceOptions& options) override;
+};
+
+}  // namespace dbx

@@ -1,0 +1,31 @@
+// The loop around a system call that may write less than it was given, or nothing because a signal came.
+// Files of the operating system and the faulty files of tests go through the same one.
+#pragma once
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace dbx {
+
+// One request at most; the rest of a longer write follows as after a short write.
+inline constexpr size_t kRequestBytesMax = size_t{1} << 30;
+
+// Writes everything; returns 0 or an errno value, and in `done` how far it came. `write_some(offset, data)` returns
+// how many bytes it wrote, or an errno value below zero.
+template <class WriteSome>
+int WriteFully(uint64_t offset, std::span<const std::byte> data, size_t& done, WriteSome&& write_some) {
+  done = 0;
+  while (done < data.size()) {
+    const int64_t n = write_some(offset + done, data.subspan(done, std::min(data.size() - done, kRequestBytesMax)));
+    if (n == -EINTR) continue;
+    if (n < 0) return static_cast<int>(-n);
+    if (n == 0) return EIO;
+    done += static_cast<size_t>(n);
+  }
+  return 0;
+}
+
+}  // namespace dbx
