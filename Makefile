@@ -20,6 +20,7 @@ ifeq ($(origin CXX),default)
 CXX := g++
 endif
 SANITIZE ?=
+PYTHON ?= python3
 
 # ---- Flags -----------------------------------------------------------------------------------------------
 
@@ -38,8 +39,8 @@ CXXFLAGS_VARIANT := -DNDEBUG
 LDFLAGS_VARIANT := -Wl,--push-state,--no-as-needed -ljemalloc -Wl,--pop-state
 else ifeq ($(VARIANT),simulation)
 # The seam's headers come before the product's of the same names.
-CXXFLAGS_VARIANT :=
-INCLUDES := -Itests/simulation/seam -I.
+INCLUDES := -Itests/simulation/seam -I$(BUILD)/src -I.
+CXXFLAGS_VARIANT := -Wno-error
 LDFLAGS_VARIANT := -Wl,--push-state,--no-as-needed -ljemalloc -Wl,--pop-state
 else ifeq ($(SANITIZE),thread)
 CXXFLAGS_VARIANT := -fsanitize=thread -fno-omit-frame-pointer
@@ -62,7 +63,7 @@ LINK = $(CXX) -pthread $(LDFLAGS) -o $@ $(filter %.o %.a,$^) -Wl,--as-needed $(L
 # Switches of config.h that this command line sets: -DNAME=value for the files that read config.h.
 SWITCHES := $(shell sed -n 's/^\#ifndef *\([A-Z_0-9]*\).*/\1/p' config.h)
 OVERRIDES := $(strip $(foreach s,$(SWITCHES),$(if $(filter command line,$(origin $(s))),'-D$(s)=$($(s))')))
-KNOWN_VARIABLES := CXX CXXFLAGS LDFLAGS SANITIZE PAIRS $(SWITCHES)
+KNOWN_VARIABLES := CXX PYTHON CXXFLAGS LDFLAGS SANITIZE PAIRS $(SWITCHES)
 $(foreach v,$(MAKEOVERRIDES),$(if $(findstring =,$(v)),$(if $(filter $(firstword $(subst =, ,$(v))),$(KNOWN_VARIABLES)),,\
   $(warning $(v) has no effect: config.h has no such switch))))
 
@@ -156,6 +157,19 @@ $(ARCHIVE): $(LIBRARY_OBJECTS) $(BUILD)/library.stamp
 
 COMPILE = $(CXX) $(CXXFLAGS_ALL) -MMD -MP -c -o $@
 
+ifeq ($(VARIANT),simulation)
+# The engine's sources are a copy with faults that can be switched on; what did not change is not written anew.
+ifneq ($(shell $(PYTHON) tests/mutants/generate.py $(BUILD)/src && echo done),done)
+$(error tests/mutants/generate.py failed)
+endif
+PAIR_SOURCE := $(BUILD)/src/system/pair.cpp
+$(BUILD)/%.o: $(BUILD)/src/%.cpp $(BUILD)/flags.stamp | $(BUILD)/prerequisites.ok
+	@mkdir -p $(@D)
+	$(COMPILE) $<
+else
+PAIR_SOURCE := system/pair.cpp
+endif
+
 $(BUILD)/%.o: %.cpp $(BUILD)/flags.stamp | $(BUILD)/prerequisites.ok
 	@mkdir -p $(@D)
 	$(COMPILE) $<
@@ -169,7 +183,7 @@ $(CONFIGURED_OBJECTS): CXXFLAGS_ALL += $(OVERRIDES)
 $(BUILD)/system/options.o $(BUILD)/system/output.o: CXXFLAGS_ALL += -O1
 
 pair_part = $(word $(1),$(subst -, ,$*))
-$(BUILD)/pairs/%.o: system/pair.cpp $(BUILD)/flags.stamp | $(BUILD)/prerequisites.ok
+$(BUILD)/pairs/%.o: $(PAIR_SOURCE) $(BUILD)/flags.stamp | $(BUILD)/prerequisites.ok
 	@mkdir -p $(@D)
 	$(COMPILE) -DCC_ALG=$(call pair_part,1) -DUSE_LOCKTABLE=$(call pair_part,2) \
 	  -DLOG_ALGORITHM=$(call pair_part,3) -DLOG_TYPE=$(call pair_part,4) $<

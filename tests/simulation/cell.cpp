@@ -13,7 +13,7 @@ T OneOf(std::mt19937_64& random, std::initializer_list<T> choices) {
 void ChooseWorkload(Options& options, std::mt19937_64& random) {
   options.synth_table_size = OneOf<uint64_t>(random, {4, 16, 64});
   options.req_per_query = OneOf<uint32_t>(random, {1, 2, 4});
-  options.field_per_tuple = 1;
+  options.field_per_tuple = OneOf<uint32_t>(random, {1, 1, 20});
   options.read_perc = OneOf<double>(random, {0.1, 0.5, 0.8});
   options.write_perc = 1 - options.read_perc;
   options.zipf_theta = OneOf<double>(random, {0.0, 0.6, 0.9});
@@ -32,7 +32,7 @@ void ChooseLog(Options& options, std::mt19937_64& random) {
   options.compress_lsn_log = random() % 4 != 0;
   options.locktable_modifier = OneOf<uint64_t>(random, {16, 64});
   options.locktable_evict_buffer = OneOf<uint64_t>(random, {0, 1, 4096});
-  options.log_limit_bytes = 24 << 20;
+  options.log_limit_bytes = 4 << 20;
   // Two directories, so that two writers run when there are two logs.
   options.log_dirs = {"a", "b"};
   options.number_of_disks = 2;
@@ -50,9 +50,10 @@ std::vector<Cell> AllCells() {
   std::vector<Cell> cells;
   for (const PairName& pair : Registry::Global().Supported()) {
     if (pair.log == "LOG_NO") continue;
+    const bool one_log = pair.log == "LOG_SERIAL";
     for (const WorkloadKind workload : {WorkloadKind::kTest, WorkloadKind::kYcsb, WorkloadKind::kTpcc}) {
       for (const uint32_t logs : {1u, 2u, 5u}) {
-        if (logs == 1 || pair.log != "LOG_SERIAL") cells.push_back({pair, workload, logs});
+        if (logs == 1 || !one_log) cells.push_back({pair, workload, logs});
       }
     }
   }
@@ -71,7 +72,7 @@ Options OptionsOf(const Cell& cell, uint64_t seed, const Limits& limits) {
   options.seed = seed;
   options.simd = "scalar";
   options.thread_cnt = std::min<uint32_t>(OneOf<uint32_t>(random, {1, 2, 2, 3, 4}), limits.workers);
-  options.max_txns_per_thread = std::min<uint64_t>(OneOf<uint64_t>(random, {3, 10, 30, 60}), limits.txns);
+  options.max_txns_per_thread = std::min<uint64_t>(OneOf<uint64_t>(random, {3, 10, 30, 60, 60, 150}), limits.txns);
   options.epoch_period_ms = 1;
   ChooseWorkload(options, random);
   ChooseLog(options, random);

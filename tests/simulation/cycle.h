@@ -18,6 +18,7 @@ struct Tally {
   uint64_t acknowledged = 0;  // by the crashes, added up
   uint64_t recovered = 0;
   uint64_t dropped = 0;
+  uint64_t refused = 0;                    // damaged logs
   std::map<std::string, uint64_t> faults;  // by kind
 };
 
@@ -27,11 +28,15 @@ class Violation : public std::runtime_error {
   const uint32_t crash;  // which of the run's crashes
 };
 
+// Engines that must lose what they acknowledged, or the oracle sees nothing.
+enum class Control { kNone, kSyncsLie, kNoLog };
+
 struct Trial {
   Cell cell;
   uint64_t seed = 1;
   Limits limits;
   uint32_t crashes = 8;
+  Control control = Control::kNone;
 };
 
 // Throws Violation.

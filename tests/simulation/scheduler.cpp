@@ -13,7 +13,7 @@
 namespace dbx::sim {
 namespace {
 
-constexpr uint64_t kNanosPerStep = 4;
+constexpr uint64_t kNanosPerStep = 10;
 constexpr size_t kStackBytes = 256 << 10;
 
 using Context = boost::context::fiber;

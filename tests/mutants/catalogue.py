@@ -1,0 +1,277 @@
+"""Faults that the crash tests must find: each is one of the traps of logging, put into a copy of the sources.
+
+A mutant replaces text of one or more files where it occurs exactly once; generate.py writes the copy, in which a
+run-time switch chooses between the original and each mutant. The product's sources know nothing of this.
+
+Kinds of edits: a statement (or several, none of them a declaration that is used behind them), an expression, or "raw":
+the replacement is used as it is, with {on} for "this mutant is switched on".
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Edit:
+    file: str
+    find: str
+    replace: str
+    kind: str = "statement"  # expression, raw
+
+
+@dataclass(frozen=True)
+class Mutant:
+    name: str
+    trap: str  # what goes wrong, in a sentence
+    edits: list[Edit]
+    cells: str = ""  # only cells whose name contains this can tell
+    extra: dict = field(default_factory=dict)
+
+
+def statement(file: str, find: str, replace: str) -> Edit:
+    return Edit(file, find, replace)
+
+
+def expression(file: str, find: str, replace: str) -> Edit:
+    return Edit(file, find, replace, "expression")
+
+
+def raw(file: str, find: str, replace: str) -> Edit:
+    return Edit(file, find, replace, "raw")
+
+
+STREAM_H = "logging/log_stream.h"
+STREAM = "logging/log_stream.cpp"
+WRITER = "logging/log_writer.cpp"
+TAURUS = "logging/taurus/taurus_log.h"
+VECTOR = "logging/taurus/lsn_vector.h"
+SERIAL = "logging/serial/serial_log.h"
+TAURUS_RECOVERY = "logging/taurus/taurus_recovery.cpp"
+LANES = "logging/replay_lanes.cpp"
+LANE_RECOVERY = "logging/lane_recovery.cpp"
+READER = "logging/log_reader.cpp"
+READER_H = "logging/log_reader.h"
+LANES_H = "logging/replay_lanes.h"
+STREAM_BUILDER = "logging/record_builder.h"
+TXN = "system/transaction.h"
+NO_WAIT = "concurrency_control/no_wait.h"
+ROW_LOCKS = "concurrency_control/row_locks.h"
+TABLE_LOCKS = "concurrency_control/lock_table.h"
+SILO = "concurrency_control/silo.h"
+REPLAYER = "system/replayer.h"
+
+# Not faults: what small simulated runs need to meet what large ones do. (file, text, replacement)
+TUNING = [
+    # A fibre may stop in the middle of filling its place.
+    (STREAM_BUILDER, "  header.body_crc = Crc32c(", "  ::dbx::sim::Step();\n  header.body_crc = Crc32c("),
+    (READER_H, "kBatchRecords = 32;", "kBatchRecords = 4;"),
+    (LANES_H, "kQueueBatches = 16;", "kQueueBatches = 4;"),
+    (TAURUS, "kTxnsPerTurn = 256;", "kTxnsPerTurn = 4;"),
+    (NO_WAIT, "kTxnsPerSweep = 64;", "kTxnsPerSweep = 4;"),
+    (SILO, "kTxnsPerSweep = 64;", "kTxnsPerSweep = 4;"),
+    (WRITER, "kIdleRoundsBeforeLongSleep = 64;", "kIdleRoundsBeforeLongSleep = 2;"),
+    (LANE_RECOVERY, "kRoundsToSuspect = 1 << 15;", "kRoundsToSuspect = 1 << 10;"),
+    (TAURUS_RECOVERY, "kSampleRecords = 1 << 16;", "kSampleRecords = 16;"),
+    ("system/worker.h", "ack_queue_length = 1 << 15;", "ack_queue_length = 16;"),
+]
+
+MUTANTS = [
+    # ---- the ring ----
+    Mutant("ring_idle_is_zero", "a worker that never writes pins what is ready at 0",
+           [expression(STREAM_H, "filling_from{kIdle}", "filling_from{0}")], "LOG_TAURUS"),
+    Mutant("ring_bound_after_place", "the filler announces itself after it has taken its place",
+           [statement(STREAM_H, "slot.filling_from.store(reserved_until_.load(std::memory_order_relaxed), "
+                      "std::memory_order_release);", ""),
+            statement(STREAM_H, "if (place.end() > slot.free_until) WaitForSpace(slot, place);",
+                      "slot.filling_from.store(place.lsn, std::memory_order_release); "
+                      "if (place.end() > slot.free_until) WaitForSpace(slot, place);")]),
+    Mutant("ring_ready_before_filled", "a place counts as filled as soon as it is taken",
+           [statement(STREAM_H, "if (place.end() > slot.free_until) WaitForSpace(slot, place);",
+                      "if (place.end() > slot.free_until) WaitForSpace(slot, place); "
+                      "slot.filling_from.store(kIdle, std::memory_order_release);")]),
+    Mutant("ring_slots_before_tail", "the writer looks at the fillers first and at the tail afterwards",
+           [expression(STREAM, "uint64_t ready = reserved_until_.load(std::memory_order_acquire);",
+                       "uint64_t ready = UINT64_MAX;"),
+            statement(STREAM, "return ready;", "return std::min(ready, reserved_until_.load());")]),
+    Mutant("ring_overwrites_the_last_lap", "nobody waits for the bytes of the previous lap to be durable",
+           [statement(STREAM, "if (place.end() <= slot.free_until) return;", "return;")], "LOG_DATA"),
+    Mutant("ring_stale_bound_while_waiting", "a filler that waits for space holds back the flush that would free it",
+           [statement(STREAM, "slot.filling_from.store(place.lsn, std::memory_order_release);", "")], "LOG_DATA"),
+    Mutant("ring_unaligned_places", "places are not rounded up as records are",
+           [statement(TAURUS, "state.place = stream.Reserve(state.worker, AlignRecord(bytes));",
+                      "state.place = stream.Reserve(state.worker, static_cast<uint32_t>(bytes) + 4);")], "LOG_TAURUS"),
+    Mutant("ring_abort_leaves_a_hole", "an abort after the reservation writes no VOID",
+           [statement(TXN, "log_.Void(log_state_);", "")], "SILO/LOG_SERIAL/LOG_COMMAND"),
+    Mutant("ring_void_is_not_filled", "the place of an aborted transaction is handed over as it is",
+           [statement(STREAM_H, "BuildVoid(at(place), place.lsn, place.bytes, salt_, index_);", "")],
+           "SILO/LOG_SERIAL/LOG_COMMAND"),
+
+    # ---- what is durable ----
+    Mutant("durable_before_sync", "the durable LSN is published before the sync",
+           [raw(STREAM, "const uint64_t durable_end = device_->Complete(wait);",
+                "if ({on}) AtomicRef<uint64_t>(persistent_).store(LastRecordEnd(started_until_));\n"
+                "  const uint64_t durable_end = device_->Complete(wait);")]),
+    Mutant("durable_despite_an_error", "a failed sync is taken for a good one",
+           [raw(STREAM, "const uint64_t durable_end = device_->Complete(wait);",
+                "uint64_t durable_end = 0;\n  try {{\n    durable_end = device_->Complete(wait);\n  }} catch (...) {{\n"
+                "    if (!{on}) throw;\n    durable_end = format::kStreamOffset + started_until_;\n  }}")]),
+    Mutant("durable_retries_a_failed_sync", "a failed sync is tried again and believed",
+           [raw(WRITER, "for (LogStream* stream : streams_) stream->CompleteFlush(true);",
+                "for (LogStream* stream : streams_) {{\n    try {{\n      stream->CompleteFlush(true);\n"
+                "    }} catch (...) {{\n      if (!{on}) throw;\n    }}\n  }}")]),
+    Mutant("durable_inside_a_record", "the durable LSN is not cut down to the end of a record",
+           [expression(STREAM, "const uint64_t record_end = LastRecordEnd(durable);",
+                       "const uint64_t record_end = durable;")]),
+    Mutant("durable_pad_claims_too_much", "a PAD says that everything before it is durable",
+           [expression(STREAM, "const format::PadBody body{persistent_until()};", "const format::PadBody body{lsn};")]),
+    Mutant("durable_anchor_claims_too_much", "an anchor holds what is reserved, not what is durable",
+           [statement(TAURUS, "durable.lsn[j] = lv::Load(logs_.durable().lsn[j]);",
+                      "durable.lsn[j] = logs_.stream(j).reserved_until();")], "LOG_TAURUS"),
+    Mutant("writer_sleeps_without_a_last_look", "a place that is taken while the writer falls asleep is not seen",
+           [statement(WRITER, "if (UnflushedBytes() == 0) wake_.wait(lock, [this] { return woken_; });",
+                      "wake_.wait(lock, [this] { return woken_; });")]),
+    Mutant("filler_does_not_wake", "nobody wakes a writer that sleeps for long",
+           [statement(STREAM_H, "if (writer_asleep_.load()) WakeWriter();", "")]),
+
+    # ---- acknowledgement ----
+    Mutant("ack_readers_at_once_taurus", "a reader is told at once though what it read is not durable",
+           [raw(TAURUS, "void ReadOnlyPoint(const TxnState& state, uint64_t* point) const { CommitPoint(state, point); }",
+                "void ReadOnlyPoint(const TxnState& state, uint64_t* point) const {{\n    CommitPoint(state, point);\n"
+                "    if ({on}) for (uint32_t j = 0; j < n_; ++j) point[j] = 0;\n  }}")], "LOG_TAURUS"),
+    Mutant("ack_readers_at_once_serial", "a reader is told at once though what it read is not durable",
+           [statement(SERIAL, "point[0] = stream_.reserved_until();", "point[0] = 0;")], "LOG_SERIAL"),
+    Mutant("ack_first_log_only", "only the first log's durable LSN is looked at",
+           [statement(TAURUS, "return lv::CoveredBy(point, logs_.durable().lsn, n_);",
+                      "return lv::CoveredBy(point, logs_.durable().lsn, 1);")], "LOG_TAURUS"),
+    Mutant("ack_without_own_record", "the commit point leaves out the transaction's own record",
+           [statement(TAURUS, "for (uint32_t j = 0; j < n_; ++j) point[j] = state.lv[j];",
+                      "for (uint32_t j = 0; j < n_; ++j) point[j] = j == state.log ? state.own_dependency : state.lv[j];")],
+           "LOG_TAURUS"),
+    Mutant("ack_at_the_records_start", "a record counts as durable when its first byte is",
+           [statement(SERIAL, "point[0] = state.place.end();", "point[0] = state.place.lsn;")], "LOG_SERIAL"),
+
+    # ---- LSN vectors ----
+    Mutant("lv_reader_ignores_the_writer", "a read does not take in the vector of the version it read",
+           [raw(TAURUS, "void OnRead(TxnState& state, Meta meta) { lv::Raise(state.lv, WriteLv(meta), n_); }",
+                "void OnRead(TxnState& state, Meta meta) {{\n    if (!{on}) lv::Raise(state.lv, WriteLv(meta), n_);\n  }}")],
+           "LOG_TAURUS"),
+    Mutant("lv_writer_ignores_the_writer", "a write does not take in the vector of the version it replaces",
+           [raw(TAURUS, "void OnWrite(TxnState& state, Meta meta) {\n    lv::Raise(state.lv, WriteLv(meta), n_);",
+                "void OnWrite(TxnState& state, Meta meta) {{\n    if (!{on}) lv::Raise(state.lv, WriteLv(meta), n_);")],
+           "LOG_TAURUS"),
+    Mutant("lv_writer_ignores_readers", "a write does not take in the vectors of those who read the old version",
+           [statement(TAURUS, "if constexpr (kTracksReads) lv::Raise(state.lv, ReadLv(meta), n_);", "")],
+           "LOG_TAURUS/LOG_COMMAND"),
+    Mutant("lv_readers_do_not_publish", "readers leave no trace in the rows",
+           [statement(TXN, "cc_.ForEachRead([this](Meta meta) { log_.PublishRead(log_state_, meta); });", "")],
+           "LOG_TAURUS/LOG_COMMAND"),
+    Mutant("lv_reserve_after_recheck", "a command's place in the log is taken after its reads were checked",
+           [statement(TXN, "if (!log_.Reserve(log_state_, *this)) return Abort(AbortReason::kRecordTooLarge);\n"
+                      "      PublishReads();\n      if (!cc_.Recheck()) {\n        log_.Void(log_state_);\n"
+                      "        return Abort(AbortReason::kValidation);\n      }",
+                      "PublishReads();\n if (!cc_.Recheck()) return Abort(AbortReason::kValidation);\n"
+                      "if (!log_.Reserve(log_state_, *this)) return Abort(AbortReason::kRecordTooLarge);")],
+           "SILO"),
+    Mutant("lv_publish_after_recheck", "readers leave their trace after the re-check",
+           [statement(TXN, "PublishReads();\n      if (!cc_.Recheck()) {\n        log_.Void(log_state_);\n"
+                      "        return Abort(AbortReason::kValidation);\n      }",
+                      "if (!cc_.Recheck()) {\n        log_.Void(log_state_);\n"
+                      "        return Abort(AbortReason::kValidation);\n      }\n PublishReads();")],
+           "SILO/LOG_TAURUS/LOG_COMMAND"),
+    Mutant("lv_plain_raise", "of two readers that raise a vector at once one is lost",
+           [statement(VECTOR, "while (seen < lv[j] && !AtomicRef<uint64_t>(shared[j]).compare_exchange_weak(seen, lv[j])) {\n    }",
+                      "if (seen < lv[j]) AtomicRef<uint64_t>(shared[j]).store(lv[j]);")], "LOG_TAURUS/LOG_COMMAND"),
+    Mutant("lv_read_overwrites", "a reader's vector replaces the larger one that is there",
+           [statement(VECTOR, "while (seen < lv[j] && !AtomicRef<uint64_t>(shared[j]).compare_exchange_weak(seen, lv[j])) {\n    }",
+                      "AtomicRef<uint64_t>(shared[j]).store(lv[j]);")], "LOG_TAURUS/LOG_COMMAND"),
+    Mutant("lv_writes_do_not_publish", "writers leave no trace in the rows",
+           [statement(TAURUS, "lv::StoreShared(WriteLv(meta), state.lv, n_);", "")], "LOG_TAURUS"),
+    Mutant("lv_publish_after_release", "the locks go before the vector is in the row",
+           [statement(TXN, "cc_.ForEachWrite([this](const WriteRef& write) { log_.PublishWrite(log_state_, write.meta); });\n"
+                      "    log_.CommitPoint(log_state_, point);\n    cc_.Release();",
+                      "log_.CommitPoint(log_state_, point);\n    cc_.Release();\n"
+                      "    cc_.ForEachWrite([this](const WriteRef& write) { log_.PublishWrite(log_state_, write.meta); });")],
+           "LOG_TAURUS"),
+    Mutant("lv_outside_the_version_check", "an optimistic reader takes the vector after it has checked the version",
+           [statement(SILO, "log_.OnRead(log_state_, row->meta());\n      if (!StillVersion(row, seen)) continue;",
+                      "if (!StillVersion(row, seen)) continue;\n      log_.OnRead(log_state_, row->meta());")],
+           "SILO/LOG_TAURUS"),
+    Mutant("lv_own_log_forgotten", "the record does not say what it depends on in its own log",
+           [statement(TAURUS, "state.own_dependency = state.lv[state.log];", "state.own_dependency = 0;")],
+           "LOG_TAURUS"),
+    Mutant("lv_compression_drops_too_much", "elements that the anchor does not cover are left out",
+           [expression(TAURUS, "lv::Exceeds(state.lv, lplv_[state.log].lsn, n_)", "0u")], "LOG_TAURUS"),
+    Mutant("lv_anchor_before_its_record", "compression trusts an anchor that has no place in the log yet",
+           [raw(TAURUS, "if (!stream.AppendAnchor(durable.lsn, n_)) return;",
+                "if ({on}) for (uint32_t j = 0; j < n_; ++j) lv::Store(lplv_[stream.index()].lsn[j], durable.lsn[j]);\n"
+                "    if (!stream.AppendAnchor(durable.lsn, n_)) return;")], "LOG_TAURUS"),
+
+    # ---- absent rows, metadata that is forgotten ----
+    Mutant("absent_forgotten_too_early_2pl", "what is known of a deleted row is forgotten before it is durable",
+           [expression(NO_WAIT, "!locks_.MayForget(log_, lock)", "false")], "NO_WAIT/LOG_TAURUS"),
+    Mutant("absent_forgotten_too_early_occ", "what is known of a deleted row is forgotten before it is durable",
+           [expression(SILO, "!log_.Forgettable(row->meta())", "false")], "SILO/LOG_TAURUS"),
+    Mutant("absent_row_looks_present", "a placeholder is visible before its insert commits",
+           [expression(NO_WAIT, "row.control.store(Row::kAbsent, std::memory_order_release);",
+                       "row.control.store(0, std::memory_order_release);")], "NO_WAIT"),
+    Mutant("fresh_metadata_is_zero", "a row that comes back depends on nothing that came before it",
+           [expression(TAURUS, "durable > options_.forget_delta_bytes ? durable - options_.forget_delta_bytes : 0", "0")],
+           "LOG_TAURUS/LOG_COMMAND"),
+    Mutant("fresh_metadata_underflows", "the durable LSN less delta wraps around",
+           [expression(TAURUS, "durable > options_.forget_delta_bytes ? durable - options_.forget_delta_bytes : 0",
+                       "durable - options_.forget_delta_bytes")], "LOG_TAURUS"),
+    Mutant("table_evicts_what_matters", "the lock table drops metadata that is not durable",
+           [expression(TABLE_LOCKS, "log_.Forgettable(entry->meta())", "true")], "table/LOG_TAURUS"),
+    Mutant("table_evicts_held_locks", "the lock table drops an entry that somebody holds",
+           [expression(TABLE_LOCKS, "entry->word.load(std::memory_order_acquire) == 0 && log_.Forgettable(entry->meta())",
+                       "log_.Forgettable(entry->meta())")], "table"),
+
+    # ---- isolation ----
+    Mutant("cc_no_undo", "an abort leaves its writes", [statement(NO_WAIT, "undo_.Undo();", "")], "NO_WAIT"),
+    Mutant("cc_shared_over_exclusive", "a reader gets its lock while a writer holds his",
+           [statement(ROW_LOCKS, "if (seen & Row::kLocked) return LockResult::kConflict;", "")], "NO_WAIT/"),
+    Mutant("cc_no_recheck", "an optimistic transaction does not check its reads again",
+           [expression(SILO, "Version(now) != Version(read.seen) &&\n"
+                       "          (Version(now) != (Version(read.seen) | Row::kLocked) || FindOwn(read.row) == nullptr)",
+                       "false")], "SILO"),
+    Mutant("cc_lost_update", "an optimistic writer locks whatever version is there now",
+           [expression(SILO, "Version(now) != Version(write.seen)", "false")], "SILO"),
+
+    # ---- recovery ----
+    Mutant("recover_ignores_dependencies", "a record is replayed whatever its vector says",
+           [expression(TAURUS_RECOVERY, "OrderOf(me, lane, *head)", "Order::kReady")], "LOG_TAURUS"),
+    Mutant("recover_drops_the_rest", "what follows a dropped record in its log is dropped too",
+           [statement(TAURUS_RECOVERY, "++me.dropped;\n        lanes_->Pop(lane);",
+                      "while (lanes_->Head(lane) != nullptr) {\n ++me.dropped;\n lanes_->Pop(lane);\n }")], "LOG_TAURUS"),
+    Mutant("recover_to_the_files_end", "the frontier is the size of the file",
+           [statement(LANES, "log.ended.store(true, std::memory_order_release);",
+                      "log.position.store(uint64_t{1} << 40);\n  log.ended.store(true, std::memory_order_release);")],
+           "LOG_TAURUS"),
+    Mutant("recover_ended_logs_are_infinite", "a log that has ended counts as replayed for ever",
+           [statement(LANES, "lane.progress.store(position, std::memory_order_release);",
+                      "lane.progress.store(ended ? UINT64_MAX : position, std::memory_order_release);")], "LOG_TAURUS"),
+    Mutant("recover_in_flight_is_done", "a record counts as replayed as soon as it is taken",
+           [statement(LANES, "return &lane.records[lane.head];",
+                      "if (lane.head + 1 < lane.records.size()) {\n"
+                      "    lane.progress.store(lane.records[lane.head + 1].lsn.value());\n  }\n"
+                      "  return &lane.records[lane.head];")], "LOG_TAURUS"),
+    Mutant("recover_position_before_batch", "the reader's place is published before the batch is queued",
+           [statement(LANES, "lane.pushed.store(pushed + 1, std::memory_order_release);",
+                      "log.position.store(reader.position().value(), std::memory_order_release);\n"
+                      "      lane.pushed.store(pushed + 1, std::memory_order_release);")], "LOG_TAURUS"),
+    Mutant("recover_stale_queue", "a lane that finds its queue empty publishes a place read later",
+           [statement(LANES, "lane.progress.store(position, std::memory_order_release);",
+                      "lane.progress.store(log.position.load(), std::memory_order_release);")], "LOG_TAURUS"),
+    Mutant("recover_ignores_anchors", "elements that were compressed away are not waited for",
+           [expression(TAURUS_RECOVERY, "lane.covered_anchor != &anchor", "false")], "LOG_TAURUS"),
+    Mutant("recover_lanes_without_lock", "two workers replay one lane",
+           [expression(LANES, "TryLock(lane->held)", "true")]),
+    Mutant("recover_puts_no_deletes", "deletes are not replayed",
+           [statement(REPLAYER, "txn_.Delete(table, write.key);", "")], "LOG_DATA/TEST"),
+    Mutant("recover_believes_any_body", "the checksum of a record's body is not compared",
+           [expression(READER, "Crc32c({body, header.length - sizeof header}) == header.body_crc", "true")]),
+    Mutant("recover_believes_any_header", "the checksum of a record's header is not compared",
+           [expression(READER, "Crc32c({bytes + crc_bytes, sizeof header - crc_bytes}) != header.header_crc", "false")]),
+    Mutant("recover_cuts_what_was_durable", "a bad record is a torn tail whatever shows that it had been durable",
+           [statement(LANE_RECOVERY, "if (proof.until <= reader.position()) continue;", "continue;")]),
+]
