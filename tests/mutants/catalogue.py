@@ -64,6 +64,8 @@ REPLAYER = "system/replayer.h"
 TUNING = [
     # A fibre may stop in the middle of filling its place.
     (STREAM_BUILDER, "  header.body_crc = Crc32c(", "  ::dbx::sim::Step();\n  header.body_crc = Crc32c("),
+    (WRITER, "kPadBelowBytes = 32 * format::kBlockBytes;", "kPadBelowBytes = 2 * format::kBlockBytes;"),
+    (STREAM_H, "std::max<uint64_t>(bytes, 16 * format::kBlockBytes)", "std::max<uint64_t>(bytes, 4 * format::kBlockBytes)"),
     (READER_H, "kBatchRecords = 32;", "kBatchRecords = 4;"),
     (LANES_H, "kQueueBatches = 16;", "kQueueBatches = 4;"),
     (TAURUS, "kTxnsPerTurn = 256;", "kTxnsPerTurn = 4;"),

@@ -24,7 +24,7 @@ void ChooseWorkload(Options& options, std::mt19937_64& random) {
 }
 
 void ChooseLog(Options& options, std::mt19937_64& random) {
-  options.log_buffer_size = OneOf<uint64_t>(random, {64 << 10, 128 << 10, 1 << 20});
+  options.log_buffer_size = OneOf<uint64_t>(random, {16 << 10, 64 << 10, 256 << 10});
   options.log_flush_interval_us = OneOf<uint64_t>(random, {1, 10, 100});
   options.log_flush_block_bytes = OneOf<uint64_t>(random, {4 << 10, 16 << 10, 64 << 10});
   options.log_read_block_bytes = OneOf<uint64_t>(random, {64 << 10, 256 << 10});
@@ -84,6 +84,7 @@ Plan PlanOf(const Options& options, uint64_t seed) {
   Plan plan;
   plan.seed = random();
   plan.policy = random() % 3 == 0 ? Policy::kPriority : Policy::kRandom;
+  plan.spurious_wakes = random() % 4 == 0;
   plan.steps_per_turn = OneOf<uint32_t>(random, {1, 4, 16, 64, 512});
   plan.priority_changes = 1 + random() % 8;
   plan.steps_expected = 2000 + 400 * options.max_txns_per_thread * options.thread_cnt;

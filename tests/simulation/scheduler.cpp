@@ -168,10 +168,7 @@ class Scheduler {
     now_ += kNanosPerStep;
     return now_;
   }
-  uint64_t Steps() {
-    CountSteps();
-    return steps_;
-  }
+  bool WakesSpuriously() { return plan_.spurious_wakes && random_() % 8 == 0; }
   uint64_t Random() { return random_(); }
 
  private:
@@ -355,7 +352,7 @@ uint64_t Random() {
   static std::mt19937_64 outside(1);
   return scheduler != nullptr ? scheduler->Random() : outside();
 }
-uint64_t StepsTaken() { return scheduler->Steps(); }
+bool WakesSpuriously() { return scheduler != nullptr && scheduler->WakesSpuriously(); }
 
 FibreId StartFibre(std::function<void()> body) {
   if (scheduler != nullptr) return scheduler->Start(std::move(body));

@@ -27,6 +27,7 @@ struct Plan {
   Policy policy = Policy::kRandom;
   uint32_t steps_per_turn = 50;            // on average; kRandom
   uint32_t priority_changes = 3;           // kPriority
+  bool spurious_wakes = false;             // condition variables return for no reason; hides wake-ups that are lost
   uint64_t steps_expected = 100'000;       // priority changes fall below this
   uint64_t steps_max = uint64_t{1} << 28;  // more: stuck
 };
@@ -63,7 +64,7 @@ void YieldTurn(uint64_t nanos);
 void SleepFor(uint64_t nanos);
 uint64_t NowNanos();
 uint64_t Random();
-uint64_t StepsTaken();
+bool WakesSpuriously();
 
 using FibreId = uint32_t;
 FibreId StartFibre(std::function<void()> body);

@@ -156,8 +156,7 @@ class ConditionVariable {
  private:
   // Unlocking and falling asleep are one step, as of any condition variable.
   void WaitUntil(std::unique_lock<Mutex>& lock, uint64_t nanos) {
-    // Now and then it wakes for no reason.
-    if (sim::Random() % 16 == 0) nanos = std::min<uint64_t>(nanos, sim::Random() % 1000);
+    if (sim::WakesSpuriously()) nanos = std::min<uint64_t>(nanos, sim::Random() % 1000);
     const int64_t left = std::exchange(sim::steps_left, INT64_MAX);
     lock.unlock();
     sim::steps_left = left;
