@@ -4,6 +4,7 @@
 # make log_dump           ./log_dump, which prints and checks a log
 # make micro              every benchmarks/micro/NAME.cpp as build/micro/NAME
 # make tests              build/all_tests; SANITIZE=thread and SANITIZE=address: build/VARIANT/all_tests
+# make fuzz               build/fuzz/NAME, a libFuzzer target for each tests/fuzz/NAME_fuzz.cpp (needs clang)
 # make check              format, lint, include rules, quick tests
 # make clean
 #
@@ -63,7 +64,7 @@ LINK = $(CXX) -pthread $(LDFLAGS) -o $@ $(filter %.o %.a,$^) -Wl,--as-needed $(L
 # Switches of config.h that this command line sets: -DNAME=value for the files that read config.h.
 SWITCHES := $(shell sed -n 's/^\#ifndef *\([A-Z_0-9]*\).*/\1/p' config.h)
 OVERRIDES := $(strip $(foreach s,$(SWITCHES),$(if $(filter command line,$(origin $(s))),'-D$(s)=$($(s))')))
-KNOWN_VARIABLES := CXX PYTHON CXXFLAGS LDFLAGS SANITIZE PAIRS $(SWITCHES)
+KNOWN_VARIABLES := CXX PYTHON FUZZ_CXX CXXFLAGS LDFLAGS SANITIZE PAIRS $(SWITCHES)
 $(foreach v,$(MAKEOVERRIDES),$(if $(findstring =,$(v)),$(if $(filter $(firstword $(subst =, ,$(v))),$(KNOWN_VARIABLES)),,\
   $(warning $(v) has no effect: config.h has no such switch))))
 
@@ -220,6 +221,47 @@ $(BUILD)/prerequisites.ok: $(BUILD)/flags.stamp
 	@touch $@
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
+
+# ---- Fuzz targets ----------------------------------------------------------------------------------------
+
+# Each with the sources that it needs, under the sanitizers; libFuzzer brings the main.
+FUZZ_CXX ?= $(firstword $(shell command -v clang++-14 clang++) clang++-14)
+FUZZ_FLAGS := -std=c++20 -O1 -g -march=x86-64-v2 -pthread -Wall -Wextra -Werror -I. -fno-omit-frame-pointer \
+  -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined
+FUZZ_TARGETS := $(patsubst tests/fuzz/%_fuzz.cpp,%,$(wildcard tests/fuzz/*_fuzz.cpp))
+FUZZ_HEADER_SOURCES := base/check.cpp base/crc32c.cpp logging/file_header.cpp
+FUZZ_RECOVERY_SOURCES := $(wildcard base/*.cpp storage/*.cpp logging/serial/*.cpp) logging/file_header.cpp \
+  logging/log_reader.cpp logging/log_tail.cpp logging/lane_recovery.cpp logging/replay_lanes.cpp \
+  logging/taurus/taurus_recovery.cpp tests/reference/reference_replay.cpp
+FUZZ_SOURCES_file_header := $(FUZZ_HEADER_SOURCES)
+FUZZ_SOURCES_recovery := $(FUZZ_RECOVERY_SOURCES)
+FUZZ_SOURCES_lv_decompression := $(FUZZ_RECOVERY_SOURCES)
+FUZZ_SOURCES_write_entries := $(FUZZ_RECOVERY_SOURCES)
+FUZZ_SOURCES_ack_file := $(FUZZ_HEADER_SOURCES) system/ack_file.cpp
+FUZZ_SOURCES_options := $(FUZZ_HEADER_SOURCES) system/options.cpp system/switches.cpp system/parse_value.cpp
+FUZZ_SOURCES_parse_value := $(FUZZ_HEADER_SOURCES) system/parse_value.cpp
+FUZZ_SOURCES_make_corpus := $(FUZZ_RECOVERY_SOURCES) tests/logging/log_builder.cpp
+fuzz_objects = $(patsubst %.cpp,build/fuzz/objects/%.o,$(FUZZ_SOURCES_$(1)))
+FUZZ_LINK = $(FUZZ_CXX) -pthread -o $@ $(filter %.o,$^) -Wl,--as-needed $(LIBRARIES) -fsanitize=address,undefined
+ifeq ($(filter clean,$(MAKECMDGOALS)),)
+$(call stamp,build/fuzz/flags.stamp,$(FUZZ_CXX) $(FUZZ_FLAGS))
+endif
+
+.PHONY: fuzz fuzz-corpus
+fuzz: $(FUZZ_TARGETS:%=build/fuzz/%)
+# The seeds in the repository, made anew.
+fuzz-corpus: build/fuzz/make_corpus
+	$< tests/fuzz/corpus
+
+build/fuzz/objects/%.o: %.cpp build/fuzz/flags.stamp | $(BUILD)/prerequisites.ok
+	@mkdir -p $(@D)
+	$(FUZZ_CXX) $(FUZZ_FLAGS) -MMD -MP -c -o $@ $<
+build/fuzz/make_corpus: build/fuzz/objects/tests/fuzz/make_corpus.o $(call fuzz_objects,make_corpus)
+	$(FUZZ_LINK)
+.SECONDEXPANSION:
+$(FUZZ_TARGETS:%=build/fuzz/%): build/fuzz/%: build/fuzz/objects/tests/fuzz/%_fuzz.o $$(call fuzz_objects,$$*)
+	$(FUZZ_LINK) -fsanitize=fuzzer
+-include $(shell find build/fuzz -name '*.d' 2>/dev/null)
 
 # ---- Checks ----------------------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/host.h"
 #include "logging/log_tail.h"
@@ -10,8 +11,10 @@ namespace dbx {
 
 namespace {
 
-// Rounds of waiting, most of them with a sched_yield, so some tens of milliseconds.
-constexpr uint64_t kRoundsToSuspect = 1 << 15;
+// How long nothing must have moved. In time and not in rounds of waiting alone: on a machine that is busy with others a
+// round, which is a sched_yield, takes as long as they please.
+constexpr uint64_t kNanosToSuspect = 20'000'000;
+constexpr uint64_t kRoundsPerLook = 16;  // at the clock
 
 void Merge(ProofPerLog& to, const ProofPerLog& from) {
   for (size_t i = 0; i < to.size(); ++i) to[i].Raise(from[i]);
@@ -51,7 +54,11 @@ uint64_t LaneRecovery::SumOfProgress() const {
 }
 
 bool LaneRecovery::SuspectsDeadlock(Worker& worker) const {
-  if (worker.idle_rounds == 0 || worker.idle_rounds % kRoundsToSuspect != 0) return false;
+  if (worker.idle_rounds == 0 || worker.idle_rounds % kRoundsPerLook != 0) return false;
+  const uint64_t now = Clock::MonotonicNanos();
+  if (worker.idle_rounds == kRoundsPerLook) worker.looked_nanos = now;
+  if (now - worker.looked_nanos < kNanosToSuspect) return false;
+  worker.looked_nanos = now;
   const uint64_t progress = SumOfProgress();
   const bool none = progress == worker.seen_progress;
   worker.seen_progress = progress;

@@ -67,6 +67,7 @@ class LaneRecovery {
     uint64_t dropped = 0;
     uint64_t idle_rounds = 0;  // calls of Decode in a row that found nothing to do
     uint64_t seen_progress = 0;
+    uint64_t looked_nanos = 0;  // when it was seen
     SpinWait wait;
     LsnPerLog replayed_until{};  // as last seen
   };

@@ -185,6 +185,12 @@ def full_phases(python: str, make: list[str], cxx: str, jobs: str) -> list[Phase
         Phase("unit with ASan and UBSan", ["build/address/all_tests", f"--gtest_filter={QUICK_FILTER}"], kind="gtest",
               timeout=1500, needs=f"build with ASan and UBSan by {clang}"),
     ]
+    phases += [
+        Phase("build fuzz targets", [*make, "fuzz"], timeout=600),
+        Phase("fuzz", [python, "tests/scripts/fuzz_run.py"], kind="sum", needs="build fuzz targets"),
+    ] if shutil.which(clang) else [
+        Phase("fuzz", ["echo", "skipped: no clang++ (scripts/setup.sh --tests installs it)"]),
+    ]
     if os.path.exists(os.path.join(REPOSITORY, "tests/dbx1000_procedure.sh")):
         phases.append(Phase("procedure of DBx1000", ["bash", "tests/dbx1000_procedure.sh"], timeout=1500,
                             environment={"JOBS": jobs}))

@@ -35,6 +35,7 @@ namespace {
 constexpr char kMagic[8] = {'D', 'B', 'X', 'A', 'C', 'K', '\r', '\n'};
 constexpr uint32_t kVersion = 1;
 constexpr uint64_t kPageBits = 4096 * 8;
+constexpr uint64_t kWorkersMax = uint64_t{1} << (64 - TxnId::kSequenceBits);  // that a transaction's name tells apart
 constexpr uint64_t kFileBytesMax = uint64_t{1} << 46;
 // Up to this size the file's space is reserved at once, so that a full disk is an error here and no SIGBUS in the
 // middle of the run. Larger files stay sparse.
@@ -119,8 +120,9 @@ std::unique_ptr<AckFile> AckFile::Open(const std::string& path, std::optional<ui
   if (header.crc != header.Checksum()) Refuse(ExitStatus::kCorrupt, path, "bad header checksum");
   const Header::Identity& identity = header.identity;
   if (run_id && *run_id != identity.run_id) Refuse(ExitStatus::kMismatch, path, "it is of another run than the log");
-  if (identity.bits_per_worker % kPageBits != 0 || identity.workers == 0 || identity.workers > UINT32_MAX ||
-      identity.bits_per_worker / 8 > kFileBytesMax / identity.workers ||
+  // Regions of no bits would make any number of workers fit a short file.
+  if (identity.bits_per_worker % kPageBits != 0 || identity.bits_per_worker == 0 || identity.workers == 0 ||
+      identity.workers > kWorkersMax || identity.bits_per_worker / 8 > kFileBytesMax / identity.workers ||
       file->memory_bytes_ != kHeaderBytes + identity.workers * (identity.bits_per_worker / 8)) {
     Refuse(ExitStatus::kCorrupt, path, "its size is not what its header says");
   }

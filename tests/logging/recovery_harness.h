@@ -214,6 +214,7 @@ class History {
     uint32_t txns = 1000;
     bool data = false;
     bool compress = true;
+    bool vectors = true;          // false: records store none, as in a serial log
     uint32_t anchor_percent = 3;  // 0: no anchors, and nothing is ever known to be durable
   };
   struct Txn {
@@ -319,7 +320,8 @@ class History {
   void Write(Txn& txn) {
     LvElements elements;
     for (uint32_t j = 0; j < shape_.logs; ++j) {
-      if (!shape_.compress || txn.lv[j] > anchors_[txn.log][j]) elements.emplace_back(j, txn.lv[j]);
+      const bool stored = shape_.vectors && (!shape_.compress || txn.lv[j] > anchors_[txn.log][j]);
+      if (stored) elements.emplace_back(j, txn.lv[j]);
     }
     std::vector<uint64_t> rest;
     if (shape_.data) {
@@ -343,6 +345,7 @@ class History {
     const auto log = static_cast<uint32_t>(Below(shape_.logs));
     const uint64_t dice = Below(100);
     if (dice < 4) images_[log].Void(Below(9));
+    if (dice >= 4 && dice < 8 && !shape_.vectors) durable_[log] = images_[log].end();
     if (dice >= 4 && dice < 8) images_[log].Pad(durable_[log], Below(9));
     if (dice < 8 || dice >= 8 + shape_.anchor_percent) return;
     std::vector<uint64_t> anchor;

@@ -93,7 +93,9 @@ const char* CheckBody(Bytes stream, uint64_t at, size_t log_count) {
   const Bytes bytes = stream.subspan(at);
   const uint64_t lv_mask = LoadUint(bytes, 26, 2), of_txn = 8 + 8 * static_cast<uint64_t>(std::popcount(lv_mask));
   const uint64_t bytes_min[] = {0, of_txn, of_txn, 0, 8, 8 * log_count, 40};  // of the body, by kind
-  if (LoadUint(bytes, 12, 4) - kRecordHeaderBytes < bytes_min[LoadUint(bytes, 24, 1)]) return "the body is cut off";
+  const uint64_t body = LoadUint(bytes, 12, 4) - kRecordHeaderBytes, kind = LoadUint(bytes, 24, 1);
+  if (body < bytes_min[kind]) return "the body is cut off";
+  if (Kind{static_cast<uint8_t>(kind)} == Kind::kAnchor && body > 8 * log_count) return "an anchor of more logs";
   return lv_mask >> log_count != 0 ? "an LSN vector element of a log that does not exist" : nullptr;
 }
 
@@ -144,7 +146,8 @@ void ScanLog(ReferenceLogs& logs, uint32_t index, Proofs& proofs) {
   while (last >= log.end + 8 && LoadUint(log.stream, last - 8, 8) == 0) last -= 8;
   while (last > log.end && log.stream[last - 1] == std::byte{0}) --last;
   log.tail_bytes = last - log.end;
-  for (uint64_t at = log.end, step = 8; at < last; at += step, step = 8) {
+  // Nothing follows a RUN_END: whatever stands there is no record of this log.
+  for (uint64_t at = log.end, step = 8; at < last && !log.run_end; at += step, step = 8) {
     if (CheckRecord(log.stream, at, salt, index) != nullptr) continue;
     if (CheckBody(log.stream, at, logs.logs.size()) != nullptr) continue;
     const Record record = DecodeRecord(logs, index, at);

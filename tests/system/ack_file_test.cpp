@@ -8,8 +8,10 @@
 
 #include <filesystem>
 #include <fstream>
+#include <span>
 #include <vector>
 
+#include "base/crc32c.h"
 #include "base/error.h"
 
 namespace dbx {
@@ -120,6 +122,16 @@ TEST_F(AckFileTest, AFileThatIsCutOffIsRefused) {
     std::filesystem::resize_file(Path(), bytes);
     EXPECT_EQ(OpenStatus(), ExitStatus::kCorrupt) << bytes;
   }
+}
+
+TEST_F(AckFileTest, RegionsWithoutBitsAreRefusedHoweverManyThereAre) {
+  AckFile::Create(Path(), 1, 1, 100);
+  std::filesystem::resize_file(Path(), 4096);
+  const uint64_t identity[] = {1, UINT32_MAX, 0};  // run, workers, bits for each
+  const uint32_t crc = Crc32c(std::as_bytes(std::span(identity)));
+  Patch(12, {reinterpret_cast<const char*>(&crc), sizeof crc});
+  Patch(16, {reinterpret_cast<const char*>(identity), sizeof identity});
+  EXPECT_EQ(OpenStatus(), ExitStatus::kCorrupt);
 }
 
 TEST_F(AckFileTest, SizesThatNoFileHasAreRefused) {

@@ -1,0 +1,122 @@
+// Writes the seed inputs of the fuzz targets: make_corpus DIRECTORY puts them into DIRECTORY/TARGET/. What is in the
+// repository was made by it, and by the fuzzers: inputs that once found something stay, as found-*.
+#include <filesystem>
+#include <fstream>
+
+#include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/recovery_input.h"
+#include "tests/logging/log_builder.h"
+#include "tests/logging/recovery_harness.h"
+
+namespace dbx::fuzz {
+namespace {
+
+using recovery_test::History;
+using recovery_test::kRunId;
+
+std::filesystem::path directory;
+
+void Write(const std::string& target, const std::string& name, std::span<const std::byte> bytes) {
+  std::filesystem::create_directories(directory / target);
+  std::ofstream file(directory / target / name, std::ios::binary);
+  file.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+}
+void Write(const std::string& target, const std::string& name, std::string_view text) {
+  Write(target, name, std::as_bytes(std::span(text)));
+}
+std::vector<std::byte> StreamOf(std::span<const std::byte> file) {
+  return {file.begin() + format::kStreamOffset, file.end()};
+}
+
+void FileHeaders() {
+  LogBuilder log(kRunId, 1, 3, format::Scheme::kTaurus);
+  const FileBytes whole = log.Config("WORKLOAD=YCSB\nCC_ALG=SILO\n").Bytes();
+  Write("file_header", "whole", std::span(whole).first(200));
+  const FileBytes serial = LogBuilder(1).Config("SEED=1\n").Bytes();
+  Write("file_header", "serial", std::span(serial).first(120));
+  const FileBytes damaged = FlipBit(whole, 40);
+  Write("file_header", "damaged", std::span(damaged).first(100));
+}
+
+void Histories() {
+  for (const uint32_t logs : {1, 2, 3}) {
+    for (const bool data : {false, true}) {
+      History history({.seed = 7 + logs, .logs = logs, .txns = 5 + logs, .data = data, .anchor_percent = 30});
+      std::vector<std::vector<std::byte>> streams;
+      for (recovery_test::LogImage& image : history.images()) {
+        if (logs == 2) image.RunEnd();
+        streams.push_back(StreamOf(image.bytes()));
+      }
+      const std::string name = std::to_string(logs) + (data ? "-data" : "-commands");
+      Write("recovery", name, EncodeInput(static_cast<uint8_t>(logs - 1), streams));
+      if (logs == 2) Write("recovery", name + "-small-ring", EncodeInput(1 | 2 << 2, streams));
+    }
+  }
+  recovery_test::LogImage image(0, 1);
+  for (const uint64_t key : {1, 2, 3})
+    image.Txn(format::RecordKind::kCommand, key, 0, {}, std::array{uint64_t{1}, key});
+  image.Void(2);
+  image.Pad(image.end(), 3);
+  image.RunEnd();
+  Write("recovery", "serial", EncodeInput(3, {StreamOf(image.bytes())}));
+}
+
+void Built() {
+  LogBuilder log(kRunId, 0, 2, format::Scheme::kTaurus);
+  const std::string eight(8, 'x');
+  log.Data(1, {Put(0, 7, eight), Delete(0, 8)}, {0, 0}).Anchor({0, 0}).Data(2, {Put(0, 7, eight)}, {64, 0}).Void(40);
+  const FileBytes file = log.Bytes();
+  Write("recovery", "built", EncodeInput(1, {StreamOf(file), {}}));
+  const auto writes = std::span(file).subspan(FileOffset(log.Start(0)) + 40 + 0, log.Start(1) - 40);
+  Write("write_entries", "put-and-delete", writes);
+  Write("write_entries", "cut-off", writes.first(20));
+  Write("write_entries", "two-tables", std::as_bytes(std::span("\x09\0\0\0\0\0\0\0\x01\0\x02\0\0\0\0\0", 16)));
+}
+
+void LsnVectors() {
+  Write("lv_decompression", "anchors",
+        std::string_view("\x02\x05\x03\x08\x10\x00\x20\x00\x05\x03\x05\x06\x18\x00\x09", 15));
+  Write("lv_decompression", "one-log", std::string_view("\x00\x01\x01\x01\x08\x40\x00\x02\x00", 9));
+  Write("lv_decompression", "sixteen",
+        std::string_view("\x0f\x11\x08\x01\x02\x03\x04\x05\x06\xff\xff\x10\x20\x30", 14));
+}
+
+void Text() {
+  Write("options", "run", "--cc=NO_WAIT\n--log=LOG_TAURUS\n--log_type=LOG_COMMAND\n-t2\n-Ln2\n--seconds=3\n--verify");
+  Write("options", "recover", "-Lr1\n--run\n7\n--log_dir\nA,B\n--verify");
+  Write("options", "old", "-p4\n-G100\n-z0.9\n-s1K\n-LK1M\n-Lt5us\n-Ar0\n-n4\n-Tm0.5\n-o\nout");
+  Write("options", "identity", "=CC_ALG=SILO\nUSE_LOCKTABLE=0\nLOG_ALGORITHM=LOG_TAURUS\nZIPF_THETA=0.6\n");
+  Write("parse_value", "whole", "64M");
+  Write("parse_value", "real", "0.25");
+  Write("parse_value", "duration", "150us");
+  Write("parse_value", "seconds", "1.5ms");
+  Write("parse_value", "too-large", "18446744073709551616G");
+}
+
+// As system/ack_file.cpp lays it out; the target makes the checksum right and the file as long as it should be.
+void AckFiles() {
+  const auto write = [](const std::string& name, uint64_t workers, uint64_t bits,
+                        std::initializer_list<uint64_t> words) {
+    std::vector<uint64_t> all{kRunId, workers, bits, 0};
+    all.insert(all.end(), words);
+    Write("ack_file", name, std::as_bytes(std::span(all)));
+  };
+  write("one", 1, 32768, {5, 0, 1});
+  write("two", 2, 32768, {~uint64_t{0}});
+  write("no-bits", 1 << 20, 0, {});
+}
+
+}  // namespace
+}  // namespace dbx::fuzz
+
+int main(int argc, char** argv) {
+  using namespace dbx::fuzz;
+  if (argc != 2) return std::fputs("usage: make_corpus DIRECTORY\n", stderr), 2;
+  directory = argv[1];
+  FileHeaders();
+  Histories();
+  Built();
+  LsnVectors();
+  Text();
+  AckFiles();
+}

@@ -1,0 +1,109 @@
+// Whole logs through the reader and a recovery, and through the reference: whatever the bytes are, both end, what
+// the reference refuses is refused, and where neither refuses they recover the same transactions to the same state.
+// (The engine may refuse more: it looks at records, and arguments, that the reference finds no use for.)
+#include <optional>
+
+#include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/recovery_input.h"
+#include "tests/logging/recovery_harness.h"
+#include "tests/reference/reference_replay.h"
+
+namespace dbx::fuzz {
+namespace {
+
+using recovery_test::kRunId;
+using recovery_test::LogImage;
+using recovery_test::MixWorkload;
+using recovery_test::Recovered;
+using recovery_test::State;
+
+std::optional<Recovered> ByEngine(const RecoveryInput& input, const std::vector<LogImage>& images) {
+  const recovery_test::RunSettings run{.workers = 1, .ring_bytes = input.ring_bytes};
+  try {
+    return input.serial ? recovery_test::RecoverImages<SerialRecovery>(images, run)
+                        : recovery_test::RecoverImages<TaurusRecovery>(images, run);
+  } catch (const Error& error) {
+    Require(error.status() == ExitStatus::kCorrupt, error.what());
+    Require(std::string(error.what()).find('\n') == std::string::npos, "an error of more than one line");
+    return std::nullopt;
+  }
+}
+
+struct Expected {
+  std::string damage;  // why the reference refuses
+  State state;
+  std::set<uint64_t> txns;
+  std::vector<uint64_t> frontier;
+  uint64_t dropped = 0;
+};
+
+Expected ByReference(const std::vector<std::vector<std::byte>>& files) {
+  const reference::ReferenceLogs logs = reference::ReadLogs(files);
+  const reference::RecoveredSet set = reference::Recover(logs);
+  if (!set.damage.empty()) return {.damage = set.damage};
+  Database db(0, 1);
+  MixWorkload workload;
+  workload.CreateTables(db);
+  workload.Load(db, 0, 1);
+  try {
+    if (!reference::Replay(logs, set, workload, db).without_effect.empty()) return {.damage = "without effect"};
+  } catch (const Error& error) {
+    return {.damage = error.what()};
+  }
+  Expected expected{{}, {}, {set.txn_ids.begin(), set.txn_ids.end()}, set.frontier, set.dropped.size()};
+  const Table& table = db.table(TableId(0));
+  table.ForEachRow([&](const Row& row) {
+    if ((row.control.load() & Row::kAbsent) != 0) return;
+    std::memcpy(&expected.state[row.key], table.tuple(&row), sizeof(uint64_t));
+  });
+  return expected;
+}
+
+void Compare(const Recovered& engine, const Expected& expected) {
+  // Names are not looked at by a recovery without --verify; no engine writes one twice.
+  if (expected.damage.find("in the logs twice") != std::string::npos) return;
+  Require(expected.damage.empty(), "the engine takes what the reference refuses: " + expected.damage);
+  Require(engine.txns == expected.txns, "engine and reference recover different transactions");
+  Require(engine.summary.recovered == expected.txns.size(), "another number of transactions");
+  Require(engine.summary.dropped == expected.dropped, "engine and reference drop different transactions");
+  Require(engine.summary.frontier == expected.frontier, "engine and reference end the logs elsewhere");
+  // Of several logs invented vectors leave conflicting transactions in no order.
+  Require(engine.state == expected.state || engine.summary.frontier.size() > 1,
+          "engine and reference leave different states");
+}
+
+}  // namespace
+}  // namespace dbx::fuzz
+
+extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size, unsigned seed) {
+  using namespace dbx::fuzz;
+  size = LLVMFuzzerMutate(data, size, max_size);
+  if (seed % 8 == 0) return size;
+  const RecoveryInput input = RecoveryInput::Of(std::as_writable_bytes(std::span(data, size)));
+  for (uint32_t log = 0; log < input.count(); ++log) {
+    // As a rule all records; now and then a log ends in whatever the mutation left.
+    const size_t records = seed % 8 == 1 ? seed / 8 % 16 : SIZE_MAX;
+    RepairStream(input.streams[log], kRunId, log, input.count(), records);
+  }
+  return size;
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace dbx::fuzz;
+  std::vector<std::byte> bytes(reinterpret_cast<const std::byte*>(data),
+                               reinterpret_cast<const std::byte*>(data) + size);
+  const RecoveryInput input = RecoveryInput::Of(bytes);
+  std::vector<LogImage> images;
+  std::vector<std::vector<std::byte>> files;
+  for (uint32_t log = 0; log < input.count(); ++log) {
+    std::vector<std::byte> file = FileHeaderOf(kRunId, log, input.count(), input.serial, input.ring_bytes);
+    file.insert(file.end(), input.streams[log].begin(), input.streams[log].end());
+    images.emplace_back(log, input.count());
+    images.back().bytes() = file;
+    files.push_back(std::move(file));
+  }
+  const auto engine = ByEngine(input, images);
+  const Expected expected = ByReference(files);
+  if (engine) Compare(*engine, expected);
+  return 0;
+}
