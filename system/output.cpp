@@ -195,7 +195,8 @@ Json RecoveryMetrics(const RecoveryResult& r) {
           {"verify_seconds", r.verify_seconds},
           {"throughput", Ratio(static_cast<double>(r.recovered), r.replay_seconds)},
           {"bytes_per_second", Ratio(static_cast<double>(r.log_bytes), r.replay_seconds)},
-          {"run_number", r.run_number}};
+          {"run_number", r.run_number},
+          {"simd", r.simd}};
 }
 
 // Invalid UTF-8 (a directory's name, say) is replaced, not refused: the result counts.

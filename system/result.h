@@ -78,6 +78,7 @@ struct RecoveryResult {
   double verify_seconds = 0;
   uint32_t run_number = 0;
   std::vector<LogDirectoryInfo> directories;
+  std::string simd;                     // instruction set of the LSN vector operations
   std::string verified;                 // e.g. "a,b,c,d"
   std::vector<uint64_t> recovered_ids;  // TxnIds, ascending; with --verify
 };
