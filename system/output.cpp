@@ -130,7 +130,7 @@ Json HistogramJson(const LatencyHistogram& h) {
 void AddLogMetrics(const Options& options, const RunResult& r, Json& metrics) {
   const StreamStats log = TotalsOf(r.streams);
   const uint64_t log_bytes = log.record_bytes + log.void_bytes + log.pad_bytes + log.anchor_bytes;
-  const double bytes_per_second = Ratio(static_cast<double>(log_bytes), r.seconds);
+  const double bytes_per_second = Ratio(static_cast<double>(r.interval_log_bytes), r.seconds);
   metrics["logged_txns"] = r.logged_txns;
   metrics["log_bytes"] = log_bytes;
   metrics["record_bytes"] = log.record_bytes;
@@ -138,6 +138,7 @@ void AddLogMetrics(const Options& options, const RunResult& r, Json& metrics) {
   metrics["pad_bytes"] = log.pad_bytes;
   metrics["anchor_bytes"] = log.anchor_bytes;
   metrics["bytes_per_txn"] = Ratio(static_cast<double>(log.record_bytes), static_cast<double>(r.logged_txns));
+  metrics["interval_log_bytes"] = r.interval_log_bytes;
   metrics["log_bytes_per_second"] = bytes_per_second;
   // null: the ceiling is not known.
   metrics["device_share"] =

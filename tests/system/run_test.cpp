@@ -41,5 +41,15 @@ TEST_F(RunAndRecovery, RefuseInstructionsThatTheMachineLacks) {
   EXPECT_THROW(Recover(), Error);
 }
 
+TEST_F(RunAndRecovery, TheLogRateLeavesOutWarmUp) {
+  options_.warmup = 5000;
+  options_.max_txns_per_thread = 200;
+  const RunResult run = Run();
+  uint64_t record_bytes = 0;
+  for (const StreamStats& stream : run.streams) record_bytes += stream.record_bytes;
+  EXPECT_GT(run.interval_log_bytes, 0u);
+  EXPECT_LT(run.interval_log_bytes, record_bytes / 2);
+}
+
 }  // namespace
 }  // namespace dbx
