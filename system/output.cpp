@@ -177,7 +177,7 @@ Json RunMetrics(const Options& options, const RunResult& r, const WorkerTotals& 
   return m;
 }
 
-Json RecoveryMetrics(const RecoveryResult& r) {
+Json RecoveryMetrics(const Options& options, const RecoveryResult& r) {
   return {{"recovered_txns", r.recovered},
           {"dropped_dependency", r.dropped_dependency},
           {"voids", r.voids},
@@ -197,7 +197,8 @@ Json RecoveryMetrics(const RecoveryResult& r) {
           {"throughput", Ratio(static_cast<double>(r.recovered), r.replay_seconds)},
           {"bytes_per_second", Ratio(static_cast<double>(r.log_bytes), r.replay_seconds)},
           {"run_number", r.run_number},
-          {"simd", r.simd}};
+          {"simd", r.simd},
+          {"unsynced", options.log_no_flush}};
 }
 
 // Invalid UTF-8 (a directory's name, say) is replaced, not refused: the result counts.
@@ -308,6 +309,7 @@ std::string RecoverySummary(const Json& record) {
   std::string ends = m.at("clean_end").get<bool>() ? "a clean end" : "no clean end";
   if (Count(m, "torn_logs") > 0) ends += fmt::format(", {} of the logs torn", Count(m, "torn_logs"));
   if (Count(m, "cut_bytes") > 0) ends += fmt::format(", {} bytes cut", Count(m, "cut_bytes"));
+  if (m.at("unsynced").get<bool>()) ends += "; the log was NOT SYNCED (what was acknowledged may be missing)";
   std::string text = fmt::format(
       "recovered run-{:04}: {} transactions, {} dropped (what they depend on is not durable), {} void; {}\n",
       Count(m, "run_number"), Count(m, "recovered_txns"), Count(m, "dropped_dependency"), Count(m, "voids"), ends);
@@ -375,7 +377,7 @@ std::string RecoveryRecord(const Options& options, const RecoveryResult& result,
   record["schema_version"] = kSchemaVersion;
   record["kind"] = "recovery";
   record["config"] = ConfigJson(options);
-  record["metrics"] = RecoveryMetrics(result);
+  record["metrics"] = RecoveryMetrics(options, result);
   record["verification"] = VerificationJson(options, result.verified);
   record["environment"] = EnvironmentJson(environment, result.directories, result.threads);
   return Dump(record);

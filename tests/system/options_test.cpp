@@ -275,6 +275,12 @@ TEST(Identity, ARecoveryTakesWhatTheLogWasWrittenWith) {
   EXPECT_TRUE(o.log_recover);
 }
 
+TEST(Identity, ARecoveryLearnsThatTheLogWasNeverSynced) {
+  Options o = Parse({"-Lr1"});
+  AdoptIdentity(IdentityText(Parse({"--log=LOG_TAURUS", "-Lf1"})), o);
+  EXPECT_TRUE(o.log_no_flush);
+}
+
 TEST(Identity, EqualFlagsAreFineAndContradictingOnesNameBothValues) {
   const std::string identity = IdentityText(Parse(kWriter));
   Options equal = Parse({"-Lr1", "-s5000"});

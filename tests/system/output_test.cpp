@@ -241,6 +241,16 @@ TEST(Text, ARecoveryReportsWhatItFoundAndHowFast) {
   }
 }
 
+TEST(Text, ARecoveryOfAnUnsyncedLogSaysSo) {
+  Options options = DefaultOptions();
+  const auto text = [&] { return RecordText(RecoveryRecord(options, SomeRecovery(), TwoCores())); };
+  EXPECT_FALSE(Contains(text(), "NOT SYNCED"));
+  options.log_no_flush = true;
+  EXPECT_TRUE(Contains(text(), "NOT SYNCED"));
+  const Json record = Json::parse(RecoveryRecord(options, SomeRecovery(), TwoCores()));
+  EXPECT_EQ(record.at("metrics").at("unsynced"), true);
+}
+
 class OutputFile : public testing::Test {
  protected:
   void SetUp() override {
