@@ -111,7 +111,7 @@
 #define ABORT_PENALTY 0
 #endif
 
-// Milliseconds between two epochs (SILO).
+// Milliseconds between two epochs, at least 1 (SILO).
 #ifndef EPOCH_PERIOD
 #define EPOCH_PERIOD 40
 #endif

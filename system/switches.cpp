@@ -70,6 +70,10 @@ constexpr Switch Duration(std::string_view name, std::string_view flag, SwitchFi
           .bare_unit_ns = bare_unit_ns,
           .field_unit_ns = field_unit_ns};
 }
+constexpr Switch AtLeast(double min, Switch s) {
+  s.min = min;
+  return s;
+}
 constexpr Switch Bool(std::string_view name, std::string_view flag, SwitchField field, std::string_view help) {
   return {.name = name, .flag = flag, .kind = kBool, .field = field, .help = help, .value = "0|1"};
 }
@@ -128,7 +132,8 @@ constexpr Switch kSwitches[] = {
     Duration("ABORT_PENALTY", "Ga", &O::abort_penalty_ns, 1, 1, 1e12, "ns: an aborted transaction waits this long"),
     Whole("QUERY_LIST_LEN", "", &O::query_list_len, 0, kGiga, "calls generated per worker; 0: more than caches hold"),
     Bool("PRT_LAT_DISTR", "d", &O::prt_lat_distr, "1: print the distribution of latencies"),
-    Duration("EPOCH_PERIOD", "Lj", &O::epoch_period_ms, 1'000'000, 1'000'000, 60'000, "ms between epochs (SILO)"),
+    AtLeast(1, Duration("EPOCH_PERIOD", "Lj", &O::epoch_period_ms, 1'000'000, 1'000'000, 60'000,
+                        "ms between epochs (SILO)")),
     // YCSB.
     InLog(kYcsb, Whole("SYNTH_TABLE_SIZE", "s", &O::synth_table_size, 1, kNoLimit, "YCSB: rows")),
     Real("ZIPF_THETA", "z", &O::zipf_theta, 0, 10, "YCSB: skew of the keys; 0 is uniform"),

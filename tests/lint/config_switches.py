@@ -33,7 +33,8 @@ STOPPED += [("INDEX_STRUCT=IDX_BTREE", "not built yet"), ("ISOLATION_LEVEL=SNAPS
             ("CC_ALG=PESSIMISM", "built are NO_WAIT and SILO"), ("LOG_TYPE=LOG_XOR", "built are LOG_DATA and LOG_COMMAND"),
             ("LOG_ALGORITHM=LOG_FOO", "built are LOG_NO, LOG_SERIAL and LOG_TAURUS"),
             ("WORKLOAD=SMALLBANK", "built are YCSB, TPCC and TEST"), ("INDEX_STRUCT=TREE", "built is IDX_HASH"),
-            ("ISOLATION_LEVEL=NONE", "built is SERIALIZABLE"), ("WRITE_PERC=0.1", "READ_PERC and WRITE_PERC")]
+            ("ISOLATION_LEVEL=NONE", "built is SERIALIZABLE"), ("WRITE_PERC=0.1", "READ_PERC and WRITE_PERC"),
+            ("EPOCH_PERIOD=0", "EPOCH_PERIOD is at least 1 ms")]
 BUILT = ["CC_ALG=SILO", "WORKLOAD=TPCC", "WORKLOAD=TEST", "LOG_ALGORITHM=LOG_TAURUS", "LOG_TYPE=LOG_COMMAND"]
 
 

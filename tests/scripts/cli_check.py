@@ -35,6 +35,7 @@ USAGE = (
     ("NumberWithRest", ["-t4x"], ["THREAD_CNT"]),
     ("NumberMissing", ["-t"], ["THREAD_CNT"]),
     ("NumberBelowRange", ["-t0"], ["THREAD_CNT"]),
+    ("EpochOfNoLength", ["--cc=SILO", "-Lj0"], ["EPOCH_PERIOD"]),
     ("NumberNegative", ["--log_limit=-1"], ["LOG_LIMIT"]),
     ("NumberOverflows", ["--seed=99999999999999999999999"], ["SEED"]),
     ("TooManyLogs", ["--log=LOG_TAURUS", "-Ln17"], ["NUM_LOGGER"]),

@@ -137,6 +137,7 @@ TEST(Options, ValuesAreWholeStringsWithinTheirRange) {
                            "-Lt5min",
                            "-Lt1.5us",
                            "-Lj500us",
+                           "-Lj0",
                            "-d2",
                            "-Lryes",
                            "--seconds=1h",
@@ -145,6 +146,11 @@ TEST(Options, ValuesAreWholeStringsWithinTheirRange) {
                            "-Ln17"}) {
     EXPECT_NE(Refusal({flag}), "") << flag;
   }
+}
+
+TEST(Options, AnEpochLastsAMillisecondAtLeast) {
+  EXPECT_REFUSED("EPOCH_PERIOD is out of range (1 to 60000)", {"-Lj0"});
+  EXPECT_EQ(Parse({"-Lj1"}).epoch_period_ms, 1u);
 }
 
 TEST(Options, SuffixesAreBinaryForNumbersAndDecimalForTimes) {
