@@ -241,3 +241,21 @@
 #ifndef LOCKTABLE_EVICT_BUFFER
 #define LOCKTABLE_EVICT_BUFFER 32768
 #endif
+
+// ---- Without effect here ----------------------------------------------------------------------------------
+// Switches of DBx1000 and of Taurus, kept for scripts that set them. Nothing reads them.
+
+// Default 1, no effect: statistics are always kept; they are each worker's own and cost nothing measurable.
+#ifndef STATS_ENABLE
+#define STATS_ENABLE 1
+#endif
+
+// Default 0, no effect: there is no breakdown of time, as nothing reads a clock within a transaction.
+#ifndef TIME_ENABLE
+#define TIME_ENABLE 0
+#endif
+
+// Default 0, no effect: the lock table drops whole vectors by LOCKTABLE_EVICT_BUFFER and compresses none.
+#ifndef COMPRESS_LSN_LT
+#define COMPRESS_LSN_LT 0
+#endif
