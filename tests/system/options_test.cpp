@@ -107,6 +107,14 @@ TEST(Options, AFlagWithoutMeaningWarnsOnceAndSaysWhich) {
   EXPECT_NE(warnings[1].find("CPU_FREQ"), std::string::npos);
 }
 
+TEST(Options, AFlagWithoutMeaningTakesItsValueLikeAnyOther) {
+  const Options o = Parse({"--part_cnt", "4", "--cpu_freq", "2.5", "--stats_enable", "--time_enable=1", "-t3"});
+  ASSERT_EQ(warnings.size(), 4u);
+  EXPECT_NE(warnings[0].find("--part_cnt 4 (PART_CNT)"), std::string::npos) << warnings[0];
+  EXPECT_EQ(o.thread_cnt, 3u);
+  EXPECT_REFUSED("unexpected argument 5", {"--part_cnt", "4", "5"});
+}
+
 TEST(Options, UnknownFlagsAreRefusedByName) {
   EXPECT_REFUSED("unknown flag -x5", {"-x5"});
   EXPECT_REFUSED("unknown flag -L", {"-L"});
