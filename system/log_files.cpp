@@ -169,12 +169,12 @@ void CheckLogsMatch(const OldLogFiles& logs, const LogTraits& traits, uint64_t s
   const std::string& file = logs.paths.front();
   if (header.scheme != static_cast<uint8_t>(SchemeOf(traits)) ||
       header.payload != static_cast<uint8_t>(PayloadOf(traits))) {
-    throw Error(ExitStatus::kMismatch, file +
+    throw Error(ExitStatus::kMismatch, "cannot recover " + file +
                                            "@0: written by another log scheme or payload; leave --log and --log_type "
                                            "out and they are taken from the log");
   }
   if (header.schema_hash != schema_hash) {
-    throw Error(ExitStatus::kMismatch, file + "@0: written over tables of another shape");
+    throw Error(ExitStatus::kMismatch, "cannot recover " + file + "@0: written over tables of another shape");
   }
 }
 

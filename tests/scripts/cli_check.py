@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import signal
 import struct
@@ -89,6 +90,8 @@ def expect(done: subprocess.CompletedProcess, status: int, words=()) -> None:
     errors = [line for line in said.splitlines() if line.startswith("error: ")]
     if status != 0 and len(errors) != 1:
         raise Failed(f"not one line 'error: ...' but: {said}")
+    if any(re.match(r"error: \S+@\d+: ", line) for line in errors):
+        raise Failed(f"the line begins with a place, not with what is wrong: {said}")
     lacking = [word for word in words if word not in (errors or [""])[0]]
     if lacking:
         raise Failed(f"the line lacks {lacking}: {said}")
