@@ -1,6 +1,8 @@
 #include "system/output.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -344,11 +346,16 @@ std::string PassLine(const Json& record) {
 // ---- Files ------------------------------------------------------------------------------------------------
 
 void WriteFile(const std::string& path, const char* mode, const std::string& text) {
+  struct stat status;
+  const bool is_new = ::lstat(path.c_str(), &status) != 0 && errno == ENOENT;
   std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), mode), &std::fclose);
-  bool good = file != nullptr && std::fwrite(text.data(), 1, text.size(), file.get()) == text.size() &&
-              std::fflush(file.get()) == 0;
-  if (good) return;
+  const bool is_open = file != nullptr;
+  const bool good = is_open && std::fwrite(text.data(), 1, text.size(), file.get()) == text.size() &&
+                    std::fflush(file.get()) == 0;
   const int error = errno;
+  // An empty text only asks whether the file can be written.
+  if (is_new && is_open && (!good || text.empty())) ::unlink(path.c_str());
+  if (good) return;
   throw Error(error == ENOSPC ? ExitStatus::kNoSpace : ExitStatus::kIo,
               fmt::format("cannot write {}: {}", path, std::strerror(error)));
 }

@@ -267,12 +267,25 @@ class Checks:
             rundb([*SMALL, f"--json={missing}/result.json"], self.root_), 4, [missing])
         yield "RunIntoReadOnlyFileSystem", lambda: self._mounted("ro", 4)
         yield "RunIntoFullFileSystem", lambda: self._mounted("size=2m", 5)
+        yield "AFailedRunLeavesNoEmptyResult", self._failed_run
 
     def _unusable(self, directory: str, status: int) -> None:
         existed = os.path.exists(directory)
         expect(rundb([*TAURUS, f"--log_dir={directory}"], self.root_), status, [directory])
         if os.path.exists(directory) != existed:
             raise Failed("it made the directory")
+
+    def _failed_run(self) -> None:
+        """It fails after the check of the result files: one that was there is kept, one that was not is not made."""
+        directory = self.fresh("failed")
+        old = os.path.join(directory, "old.json")
+        with open(old, "w", encoding="utf-8") as file:
+            file.write("{}\n")
+        files = [f"--json={old}", "-o" + os.path.join(directory, "new.txt")]
+        before = snapshot(directory)
+        expect(rundb([*TAURUS, f"--log_dir={directory}/missing", *files], self.root_), 4, ["missing"])
+        if snapshot(directory) != before:
+            raise Failed(f"it left {os.listdir(directory)}")
 
     def _mounted(self, options: str, status: int) -> None:
         """In a mount namespace of its own; where the machine refuses one, the check is left out."""

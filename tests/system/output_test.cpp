@@ -2,8 +2,10 @@
 #include "system/output.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <cmath>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -275,6 +277,29 @@ TEST_F(OutputFile, RecordsAreAppendedAndSummariesReplaced) {
   WriteSummary(Path("s"), "old and longer\n");
   WriteSummary(Path("s"), "new\n");
   EXPECT_EQ(Read(Path("s")), "new\n");
+}
+
+TEST_F(OutputFile, TheCheckLeavesNothingBehindAndLosesNothing) {
+  CheckAppendable(Path("new"));
+  EXPECT_FALSE(std::filesystem::exists(Path("new")));
+  AppendRecord(Path("old"), "{}");
+  CheckAppendable(Path("old"));
+  EXPECT_EQ(Read(Path("old")), "{}\n");
+}
+
+TEST_F(OutputFile, AFileThatCouldNotBeWrittenIsGoneIfItWasNew) {
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  AppendRecord(Path("old"), "{}");
+  const rlimit small{4, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  EXPECT_THROW(AppendRecord(Path("new"), "longer than the limit"), Error);
+  EXPECT_THROW(AppendRecord(Path("old"), "longer than the limit"), Error);
+  setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, handler);
+  EXPECT_FALSE(std::filesystem::exists(Path("new")));
+  EXPECT_EQ(Read(Path("old")).substr(0, 3), "{}\n");
 }
 
 TEST_F(OutputFile, WhatCannotBeWrittenIsNamed) {
