@@ -212,7 +212,7 @@
 #define READ_BLOCK_SIZE (1 << 20)
 #endif
 
-// Bytes of all logs of a run together; a run that reaches it stops cleanly.
+// Bytes of all logs of a run together; a run that reaches it stops cleanly. Files are prepared up to this size.
 #ifndef LOG_LIMIT
 #define LOG_LIMIT (4LL << 30)
 #endif

@@ -1,11 +1,14 @@
 #include "system/log_files.h"
 
 #include <algorithm>
+#include <cstdio>
 
 #include "base/error.h"
+#include "base/host.h"
 #include "logging/device/posix_file_system.h"
 #include "logging/file_header.h"
 #include "logging/log_directory.h"
+#include "system/slow_progress.h"
 
 namespace dbx {
 namespace {
@@ -122,6 +125,12 @@ NewLogFiles CreateFiles(FileSystem& file_system, const Options& options, const L
   result.run_id = identity.run_id;
   result.directories = DescribeAll(file_system, files.directories, device_options);
   device_options.preallocate_bytes = PreallocatedBytes(options, traits, logs);
+  SlowProgress progress("preparing the logs", "--log_limit bounds their size", logs * device_options.preallocate_bytes,
+                        host::MonotonicNanos());
+  device_options.zeros_written = [&progress](uint64_t bytes) {
+    const std::string line = progress.Advance(bytes, host::MonotonicNanos());
+    std::fwrite(line.data(), 1, line.size(), stderr);
+  };
   try {
     for (uint32_t i = 0; i < logs; ++i) {
       auto device = file_system.Create(files.log_paths[i], device_options);
