@@ -5,7 +5,8 @@
 # make micro              every benchmarks/micro/NAME.cpp as build/micro/NAME
 # make tests              build/all_tests; SANITIZE=thread and SANITIZE=address: build/VARIANT/all_tests
 # make fuzz               build/fuzz/NAME, a libFuzzer target for each tests/fuzz/NAME_fuzz.cpp (needs clang)
-# make check              format, lint, include rules, quick tests
+# make torture            build/simulation/torture: the engine with threads as fibres, on disks that crash
+# make check              format, lint, include rules, quick tests (scripts/setup.sh --dev installs its tools)
 # make clean
 #
 # CXX=clang++-14 works. Objects lie under build/VARIANT/; what depends on config.h or on a variable of this command
@@ -64,7 +65,7 @@ LINK = $(CXX) -pthread $(LDFLAGS) -o $@ $(filter %.o %.a,$^) -Wl,--as-needed $(L
 # Switches of config.h that this command line sets: -DNAME=value for the files that read config.h.
 SWITCHES := $(shell sed -n 's/^\#ifndef *\([A-Z_0-9]*\).*/\1/p' config.h)
 OVERRIDES := $(strip $(foreach s,$(SWITCHES),$(if $(filter command line,$(origin $(s))),'-D$(s)=$($(s))')))
-KNOWN_VARIABLES := CXX PYTHON FUZZ_CXX CXXFLAGS LDFLAGS SANITIZE PAIRS $(SWITCHES)
+KNOWN_VARIABLES := CXX PYTHON FUZZ_CXX CXXFLAGS LDFLAGS SANITIZE PAIRS CHECK_TOOLS $(SWITCHES)
 $(foreach v,$(MAKEOVERRIDES),$(if $(findstring =,$(v)),$(if $(filter $(firstword $(subst =, ,$(v))),$(KNOWN_VARIABLES)),,\
   $(warning $(v) has no effect: config.h has no such switch))))
 
@@ -104,7 +105,7 @@ endif
 
 # ---- Programs --------------------------------------------------------------------------------------------
 
-.PHONY: clean check tests micro format lint include-rules
+.PHONY: clean check check-tools tests micro format lint include-rules
 
 # Sanitized builds leave ./rundb alone.
 ifeq ($(SANITIZE),)
@@ -269,13 +270,19 @@ $(FUZZ_TARGETS:%=build/fuzz/%): build/fuzz/%: build/fuzz/objects/tests/fuzz/%_fu
 CHECKED_SOURCES = $(filter-out config.h config-std.h,$(wildcard \
   $(shell git ls-files --cached --others --exclude-standard '*.h' '*.cpp')))
 
-format:
+CHECK_TOOLS := clang-format-14 clang-tidy-14
+check-tools:
+	@for tool in $(CHECK_TOOLS); do command -v $$tool > /dev/null || \
+	  { echo "error: $$tool is missing, which make check needs: scripts/setup.sh --dev installs it" >&2; exit 1; }; done
+
+format: | check-tools
 	clang-format-14 --dry-run --Werror $(CHECKED_SOURCES)
 
 # Each file's verdict is kept, so that only what changed is looked at again.
 LINT_SOURCES := $(filter-out system/pair.cpp,$(LIBRARY_SOURCES) $(wildcard system/main.cpp logging/log_dump.cpp))
+lint: | check-tools
 lint: $(LINT_SOURCES:%.cpp=build/lint/%.ok)
-build/lint/%.ok: %.cpp .clang-tidy
+build/lint/%.ok: %.cpp .clang-tidy | check-tools
 	@mkdir -p $(@D)
 	clang-tidy-14 --quiet $< -- $(CXXFLAGS_BASE) 2>/dev/null
 	@$(CXX) $(CXXFLAGS_BASE) -MM -MP -MT $@ -MF $(@:.ok=.d) $<
@@ -287,7 +294,7 @@ include-rules:
 	@for rule in tests/lint/*.py; do [ -e "$$rule" ] || continue; echo "python3 $$rule"; python3 "$$rule" || exit 1; done
 
 QUICK_TESTS := -*Slow*
-check: format include-rules lint tests
+check: check-tools format include-rules lint tests
 	$(OUT)/all_tests --gtest_brief=1 --gtest_filter='$(QUICK_TESTS)'
 
 clean:

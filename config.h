@@ -111,7 +111,7 @@
 #define ABORT_PENALTY 0
 #endif
 
-// Milliseconds between two epochs (SILO).
+// Milliseconds between two epochs, at least 1 (SILO).
 #ifndef EPOCH_PERIOD
 #define EPOCH_PERIOD 40
 #endif
@@ -212,7 +212,7 @@
 #define READ_BLOCK_SIZE (1 << 20)
 #endif
 
-// Bytes of all logs of a run together; a run that reaches it stops cleanly.
+// Bytes of all logs of a run together; a run that reaches it stops cleanly. Files are prepared up to this size.
 #ifndef LOG_LIMIT
 #define LOG_LIMIT (4LL << 30)
 #endif
@@ -240,4 +240,22 @@
 // Bytes: the lock table drops a tuple's log metadata once it is this far below what is durable (USE_LOCKTABLE).
 #ifndef LOCKTABLE_EVICT_BUFFER
 #define LOCKTABLE_EVICT_BUFFER 32768
+#endif
+
+// ---- Without effect here ----------------------------------------------------------------------------------
+// Switches of DBx1000 and of Taurus, kept for scripts that set them. Nothing reads them.
+
+// Default 1, no effect: statistics are always kept; they are each worker's own and cost nothing measurable.
+#ifndef STATS_ENABLE
+#define STATS_ENABLE 1
+#endif
+
+// Default 0, no effect: there is no breakdown of time, as nothing reads a clock within a transaction.
+#ifndef TIME_ENABLE
+#define TIME_ENABLE 0
+#endif
+
+// Default 0, no effect: the lock table drops whole vectors by LOCKTABLE_EVICT_BUFFER and compresses none.
+#ifndef COMPRESS_LSN_LT
+#define COMPRESS_LSN_LT 0
 #endif

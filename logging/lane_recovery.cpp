@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/clock.h"
-#include "base/error.h"
 #include "base/host.h"
 #include "logging/log_tail.h"
 
@@ -110,10 +109,10 @@ void LaneRecovery::JudgeEnds(ReplaySummary& summary) const {
     const LogReader& reader = lanes_->reader(log);
     const DurabilityProof& proof = proofs[log];
     if (proof.until <= reader.position()) continue;
-    throw Error(ExitStatus::kCorrupt,
-                PlaceOf(reader.source(), reader.position()) + ": " + reader.end_reason() + ", but the " + proof.what +
-                    " at " + PlaceOf(source(proof.shown_in), proof.at) + " shows that it was durable up to offset " +
-                    std::to_string(format::kStreamOffset + proof.until.value()));
+    ThrowDamaged(reader.source(), reader.position(),
+                 std::string(reader.end_reason()) + ", but the " + proof.what + " at " +
+                     PlaceOf(source(proof.shown_in), proof.at) + " shows that it was durable up to offset " +
+                     std::to_string(format::kStreamOffset + proof.until.value()));
   }
 }
 

@@ -192,9 +192,7 @@ void PrintRecord(const DumpedLog& log, const RecordHeader& header, std::span<con
 
 // What LogReader leaves to those who decode: that a body holds what its kind and its LSN vector promise.
 void CheckShape(const DumpedLog& log, const RecordHeader& header, std::span<const std::byte> body) {
-  const auto refuse = [&](const char* why) {
-    throw Error(ExitStatus::kCorrupt, "damaged log " + PlaceOf(log.source, Lsn(header.lsn)) + ": " + why);
-  };
+  const auto refuse = [&](const char* why) { ThrowDamaged(log.source, Lsn(header.lsn), why); };
   const auto kind = static_cast<RecordKind>(header.kind);
   if (kind == RecordKind::kPad && body.size() < sizeof(format::PadBody)) refuse("the PAD is too short");
   if (kind == RecordKind::kRunEnd && body.size() < sizeof(format::RunEndBody)) refuse("RUN_END is too short");
@@ -280,10 +278,9 @@ void CheckEvidence(const DumpedLog& log, const std::vector<DumpedLog>& logs) {
   for (const DumpedLog& witness : logs) {
     const DurabilityProof& proof = witness.proofs[log.source.log_index];
     if (witness.header.run_id != log.header.run_id || proof.until <= log.frontier) continue;
-    throw Error(ExitStatus::kCorrupt, "damaged log " + PlaceOf(log.source, log.frontier) + ": " + log.end_reason +
-                                          ", but the " + proof.what + " at " + PlaceOf(witness.source, proof.at) +
-                                          " shows that it was durable up to LSN " +
-                                          std::to_string(proof.until.value()));
+    ThrowDamaged(log.source, log.frontier,
+                 log.end_reason + ", but the " + proof.what + " at " + PlaceOf(witness.source, proof.at) +
+                     " shows that it was durable up to LSN " + std::to_string(proof.until.value()));
   }
 }
 

@@ -33,6 +33,10 @@ std::string PlaceOf(const LogSource& source, Lsn at) {
   return source.device->path() + "@" + std::to_string(format::kStreamOffset + at.value());
 }
 
+void ThrowDamaged(const LogSource& source, Lsn at, const std::string& why) {
+  throw Error(ExitStatus::kCorrupt, "damaged log " + PlaceOf(source, at) + ": " + why);
+}
+
 const char* RecordCheck::HeaderFault(const RecordHeader& header, Lsn at) const {
   const auto* bytes = reinterpret_cast<const std::byte*>(&header);
   const size_t crc_bytes = sizeof header.header_crc;
@@ -193,7 +197,7 @@ void LogReader::TakeRunEnd(const RecordHeader& header, const std::byte* body) {
 }
 
 void LogReader::Refuse(const std::string& why) const {
-  throw Error(ExitStatus::kCorrupt, PlaceOf(source_, position_) + ": " + why);
+  ThrowDamaged(source_, position_, why);
 }
 
 bool LogReader::Refill() {

@@ -46,6 +46,8 @@ struct LogSource {
 
 // "PATH@OFFSET", with the offset in the file of a position in the stream.
 std::string PlaceOf(const LogSource& source, Lsn at);
+// Error(kCorrupt) "damaged log PATH@OFFSET: why".
+[[noreturn]] void ThrowDamaged(const LogSource& source, Lsn at, const std::string& why);
 
 // Decides whether bytes at a position of a stream are a record of this run. A fault is named by a
 // constant string, nullptr means none.

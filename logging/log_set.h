@@ -47,6 +47,7 @@ class LogSet {
   const DurableVector& durable() const { return durable_; }
   uint32_t workers() const { return options_.workers; }
   uint64_t reserved_bytes() const;
+  uint64_t persistent_bytes() const;
   size_t memory_bytes() const;
 
   bool failed() const;

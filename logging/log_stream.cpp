@@ -28,13 +28,7 @@ constexpr uint32_t PadBytesAt(uint64_t position) {
 
 // Completes a record of the stream itself, no transaction's, whose body is in place.
 void SealOwnRecord(const LogStream& stream, const LogStream::Place& place, format::RecordKind kind) {
-  format::RecordHeader header{};
-  header.salt = stream.salt();
-  header.length = place.bytes;
-  header.lsn = place.lsn;
-  header.kind = static_cast<uint8_t>(kind);
-  header.log_index = static_cast<uint8_t>(stream.index());
-  SealRecord(stream.at(place), header);
+  SealRecord(stream.at(place), stream.HeaderFor(place, kind));
 }
 
 }  // namespace
@@ -57,8 +51,7 @@ void LogStream::WaitForSpace(Slot& slot, const Place& place) {
   slot.filling_from.store(place.lsn, std::memory_order_release);
   SpinWait wait;
   for (bool woken = false;; woken = true) {
-    // The bytes of the previous lap may go once they are durable.
-    slot.free_until = persistent_until() + ring_.size_bytes();
+    slot.free_until = FreeUntil();
     if (place.end() <= slot.free_until) return;
     writer_->ThrowIfFailed();
     if (!woken) writer_->Wake();
@@ -85,17 +78,13 @@ uint64_t LogStream::ReadyUntil() const {
   return ready;
 }
 
-bool LogStream::HasSpaceFor(uint64_t bytes) const {
-  return reserved_until_.load(std::memory_order_relaxed) + bytes <= persistent_until() + ring_.size_bytes();
-}
-
 // The writer needs no slot of its own for what it appends: it does not look for ready places meanwhile. It must not
 // wait for ring space either, as it alone frees it, so it reserves only what is free, by compare-and-swap.
 bool LogStream::AppendAnchor(const uint64_t* durable_lsns, uint32_t logs) {
   const auto bytes = static_cast<uint32_t>(sizeof(format::RecordHeader) + logs * sizeof(uint64_t));
   uint64_t lsn = reserved_until_.load(std::memory_order_relaxed);
   do {
-    if (lsn + bytes > persistent_until() + ring_.size_bytes()) return false;
+    if (lsn + bytes > FreeUntil()) return false;
   } while (!reserved_until_.compare_exchange_weak(lsn, lsn + bytes));
   std::byte* at = ring_.at(lsn);
   std::memcpy(at + sizeof(format::RecordHeader), durable_lsns, logs * sizeof(uint64_t));
@@ -110,7 +99,7 @@ void LogStream::AppendPad() {
   do {
     if (lsn % kBlockBytes == 0) return;
     bytes = PadBytesAt(lsn);
-    if (lsn + bytes > persistent_until() + ring_.size_bytes()) return;
+    if (lsn + bytes > FreeUntil()) return;
   } while (!reserved_until_.compare_exchange_weak(lsn, lsn + bytes));
   std::byte* at = ring_.at(lsn);
   const format::PadBody body{persistent_until()};
@@ -134,7 +123,7 @@ void LogStream::AppendRunEnd(const std::optional<std::pair<uint64_t, uint64_t>>&
   const uint64_t lsn = reserved_until_.load(std::memory_order_relaxed);
   auto bytes = static_cast<uint32_t>(kBlockBytes - lsn % kBlockBytes);
   if (bytes < sizeof(format::RecordHeader) + sizeof body) bytes += static_cast<uint32_t>(kBlockBytes);
-  CHECK(HasSpaceFor(bytes));
+  CHECK(lsn + bytes <= FreeUntil());
   reserved_until_.store(lsn + bytes, std::memory_order_release);
   std::byte* at = ring_.at(lsn);
   std::memset(at, 0, bytes);

@@ -89,6 +89,9 @@ class LogStream {
   }
 
   std::byte* at(const Place& place) const { return ring_.at(place.lsn); }
+  format::RecordHeader HeaderFor(const Place& place, format::RecordKind kind) const {
+    return HeaderOf(place.lsn, place.bytes, salt_, index_, kind);
+  }
 
   // The place is filled.
   void Submit(uint32_t worker, const Place& place) {
@@ -154,7 +157,8 @@ class LogStream {
   uint64_t LastRecordEnd(uint64_t durable) const;
   void WaitForSpace(Slot& slot, const Place& place);
   void WakeWriter();
-  bool HasSpaceFor(uint64_t bytes) const;
+  // The ring is free below this: the bytes of the previous lap may go once they are durable.
+  uint64_t FreeUntil() const { return persistent_until() + ring_.size_bytes(); }
 
   const uint32_t index_;
   const uint32_t salt_;

@@ -27,14 +27,22 @@ inline void SealRecord(std::byte* at, format::RecordHeader header) {
   std::memcpy(at, &header, sizeof header);
 }
 
-// A VOID record's body means nothing and is not covered.
-inline void BuildVoid(std::byte* at, uint64_t lsn, uint32_t bytes, uint32_t salt, uint32_t log_index) {
+// The header of a record that takes the place (lsn, bytes) in the log `log_index`. A scheme adds what is its own, the
+// procedure for example, before it seals.
+inline format::RecordHeader HeaderOf(uint64_t lsn, uint32_t bytes, uint32_t salt, uint32_t log_index,
+                                     format::RecordKind kind) {
   format::RecordHeader header{};
   header.salt = salt;
   header.length = bytes;
   header.lsn = lsn;
-  header.kind = static_cast<uint8_t>(format::RecordKind::kVoid);
+  header.kind = static_cast<uint8_t>(kind);
   header.log_index = static_cast<uint8_t>(log_index);
+  return header;
+}
+
+// A VOID record's body means nothing and is not covered.
+inline void BuildVoid(std::byte* at, uint64_t lsn, uint32_t bytes, uint32_t salt, uint32_t log_index) {
+  format::RecordHeader header = HeaderOf(lsn, bytes, salt, log_index, format::RecordKind::kVoid);
   header.header_crc = HeaderCrc(header);
   std::memcpy(at, &header, sizeof header);
 }

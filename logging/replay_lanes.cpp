@@ -5,7 +5,6 @@
 #include <cstring>
 
 #include "base/check.h"
-#include "base/error.h"
 #include "base/host.h"
 
 namespace dbx {
@@ -230,7 +229,7 @@ Lsn ReplayLanes::ReplayedUntil(uint32_t log) const {
 }
 
 void ReplayLanes::Malformed(uint32_t log, Lsn at, const char* why) const {
-  throw Error(ExitStatus::kCorrupt, PlaceOf(reader(log).source(), at) + ": " + why);
+  ThrowDamaged(reader(log).source(), at, why);
 }
 
 }  // namespace dbx

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Installs with apt what building, running and (with --tests) testing need. The one place with package names.
+# Installs with apt what building, running, testing (--tests) and `make check` (--dev) need. The one place with package
+# names.
 #
-#   scripts/setup.sh [--tests]    install what is missing; silent, offline and fast when nothing is
-#   scripts/setup.sh --missing [--tests]   print the missing packages, install nothing
+#   scripts/setup.sh [--tests] [--dev]    install what is missing; silent, offline and fast when nothing is
+#   scripts/setup.sh --missing [--tests] [--dev]   print the missing packages, install nothing
 #   scripts/setup.sh --python     print a python3 that has matplotlib
 #   scripts/setup.sh --compiler   print a g++ that is new enough (version 12 or later)
 #   scripts/setup.sh --jobs       print how many compilers cores and memory allow at a time
@@ -22,6 +23,8 @@ test_packages=(
   libgtest-dev libgmock-dev libbenchmark-dev
   "clang-14|clang" "libclang-rt-14-dev|libclang-rt-dev"
 )
+# Of this version alone: another one formats and warns differently.
+dev_packages=(clang-format-14 clang-tidy-14)
 gxx_version_min=12
 
 say() { printf 'setup: %s\n' "$*" >&2; }
@@ -104,6 +107,7 @@ main() {
   for argument in "$@"; do
     case $argument in
       --tests) wanted+=("${test_packages[@]}") ;;
+      --dev) wanted+=("${test_packages[@]}" "${dev_packages[@]}") ;;
       --missing) action=print ;;
       --python) find_python; return ;;
       --jobs) build_jobs; return ;;

@@ -104,6 +104,8 @@ static_assert(Configured::kReadPerc + Configured::kWritePerc > 0.999999 &&
                   Configured::kReadPerc + Configured::kWritePerc < 1.000001,
               "READ_PERC and WRITE_PERC make 1 together: set both");
 
+static_assert(Configured::kEpochPeriodMs >= 1, "EPOCH_PERIOD is at least 1 ms");
+
 }  // namespace dbx
 
 #undef NO_WAIT

@@ -1,11 +1,14 @@
 #include "system/log_files.h"
 
 #include <algorithm>
+#include <cstdio>
 
 #include "base/error.h"
+#include "base/host.h"
 #include "logging/device/posix_file_system.h"
 #include "logging/file_header.h"
 #include "logging/log_directory.h"
+#include "system/slow_progress.h"
 
 namespace dbx {
 namespace {
@@ -122,6 +125,12 @@ NewLogFiles CreateFiles(FileSystem& file_system, const Options& options, const L
   result.run_id = identity.run_id;
   result.directories = DescribeAll(file_system, files.directories, device_options);
   device_options.preallocate_bytes = PreallocatedBytes(options, traits, logs);
+  SlowProgress progress("preparing the logs", "--log_limit bounds their size", logs * device_options.preallocate_bytes,
+                        host::MonotonicNanos());
+  device_options.zeros_written = [&progress](uint64_t bytes) {
+    const std::string line = progress.Advance(bytes, host::MonotonicNanos());
+    std::fwrite(line.data(), 1, line.size(), stderr);
+  };
   try {
     for (uint32_t i = 0; i < logs; ++i) {
       auto device = file_system.Create(files.log_paths[i], device_options);
@@ -169,12 +178,12 @@ void CheckLogsMatch(const OldLogFiles& logs, const LogTraits& traits, uint64_t s
   const std::string& file = logs.paths.front();
   if (header.scheme != static_cast<uint8_t>(SchemeOf(traits)) ||
       header.payload != static_cast<uint8_t>(PayloadOf(traits))) {
-    throw Error(ExitStatus::kMismatch, file +
+    throw Error(ExitStatus::kMismatch, "cannot recover " + file +
                                            "@0: written by another log scheme or payload; leave --log and --log_type "
                                            "out and they are taken from the log");
   }
   if (header.schema_hash != schema_hash) {
-    throw Error(ExitStatus::kMismatch, file + "@0: written over tables of another shape");
+    throw Error(ExitStatus::kMismatch, "cannot recover " + file + "@0: written over tables of another shape");
   }
 }
 

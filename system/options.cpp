@@ -37,7 +37,7 @@ const Switch* FindShort(std::string_view token) {
   return found;
 }
 
-// Boost's extra parser for DBx1000's short flags: one dash, the value glued on; -o may also take the next token.
+// DBx1000's short flags: one dash, the value glued on; -o may also take the next token.
 std::vector<po::option> ParseShortFlag(std::vector<std::string>& tokens) {
   const std::string token = tokens.front();
   if (token.size() < 2 || token[0] != '-' || token[1] == '-') return {};
@@ -61,6 +61,29 @@ std::vector<po::option> ParseShortFlag(std::vector<std::string>& tokens) {
   }
   option.value = {value};
   return {option};
+}
+
+// A long flag without meaning: it may have a value as the next token, as those with a meaning, or none. Nothing else can
+// stand there, as there are no arguments but flags.
+std::vector<po::option> ParseIgnoredFlag(std::vector<std::string>& tokens) {
+  const std::string token = tokens.front();
+  if (!token.starts_with("--") || tokens.size() < 2 || tokens[1].starts_with('-')) return {};
+  for (const Switch& s : Switches()) {
+    if (s.kind != SwitchKind::kIgnored || s.LongName() != std::string_view(token).substr(2)) continue;
+    po::option option;
+    option.string_key = s.LongName();
+    option.original_tokens = {token, tokens[1]};
+    option.value = {tokens[1]};
+    tokens.erase(tokens.begin(), tokens.begin() + 2);
+    return {option};
+  }
+  return {};
+}
+
+// Boost's extra parser.
+std::vector<po::option> ParseFlag(std::vector<std::string>& tokens) {
+  std::vector<po::option> options = ParseShortFlag(tokens);
+  return options.empty() ? ParseIgnoredFlag(tokens) : options;
 }
 
 po::options_description Describe() {
@@ -98,7 +121,7 @@ std::vector<Flag> ParseFlags(int argc, char** argv) {
     const auto parsed = po::command_line_parser(std::vector<std::string>(argv + std::min(argc, 1), argv + argc))
                             .options(description)
                             .style(style::allow_long | style::long_allow_adjacent | style::long_allow_next)
-                            .extra_style_parser(ParseShortFlag)
+                            .extra_style_parser(ParseFlag)
                             .run();
     for (const po::option& option : parsed.options) {
       std::string typed;

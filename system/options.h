@@ -103,7 +103,8 @@ Options DefaultOptions();
 // What it returns is complete and consistent: no size is 0, log_dirs and number_of_disks agree.
 Options ParseOptions(int argc, char** argv, std::vector<std::string>& warnings);
 
-// "NAME=value\n" lines of the switches that decide what a log means (workload, sizes, load seed, CC, scheme).
+// "NAME=value\n" lines of the switches that decide what a log means (workload, sizes, load seed, CC, scheme,
+// whether it was synced).
 std::string IdentityText(const Options& options);
 
 // Takes the identity of a log into `options`. Throws Error(kMismatch), naming switch and both values, when a

@@ -1,6 +1,8 @@
 #include "system/output.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -130,7 +132,7 @@ Json HistogramJson(const LatencyHistogram& h) {
 void AddLogMetrics(const Options& options, const RunResult& r, Json& metrics) {
   const StreamStats log = TotalsOf(r.streams);
   const uint64_t log_bytes = log.record_bytes + log.void_bytes + log.pad_bytes + log.anchor_bytes;
-  const double bytes_per_second = Ratio(static_cast<double>(log_bytes), r.seconds);
+  const double bytes_per_second = Ratio(static_cast<double>(r.interval_log_bytes), r.seconds);
   metrics["logged_txns"] = r.logged_txns;
   metrics["log_bytes"] = log_bytes;
   metrics["record_bytes"] = log.record_bytes;
@@ -138,6 +140,7 @@ void AddLogMetrics(const Options& options, const RunResult& r, Json& metrics) {
   metrics["pad_bytes"] = log.pad_bytes;
   metrics["anchor_bytes"] = log.anchor_bytes;
   metrics["bytes_per_txn"] = Ratio(static_cast<double>(log.record_bytes), static_cast<double>(r.logged_txns));
+  metrics["interval_log_bytes"] = r.interval_log_bytes;
   metrics["log_bytes_per_second"] = bytes_per_second;
   // null: the ceiling is not known.
   metrics["device_share"] =
@@ -176,7 +179,7 @@ Json RunMetrics(const Options& options, const RunResult& r, const WorkerTotals& 
   return m;
 }
 
-Json RecoveryMetrics(const RecoveryResult& r) {
+Json RecoveryMetrics(const Options& options, const RecoveryResult& r) {
   return {{"recovered_txns", r.recovered},
           {"dropped_dependency", r.dropped_dependency},
           {"voids", r.voids},
@@ -195,7 +198,9 @@ Json RecoveryMetrics(const RecoveryResult& r) {
           {"verify_seconds", r.verify_seconds},
           {"throughput", Ratio(static_cast<double>(r.recovered), r.replay_seconds)},
           {"bytes_per_second", Ratio(static_cast<double>(r.log_bytes), r.replay_seconds)},
-          {"run_number", r.run_number}};
+          {"run_number", r.run_number},
+          {"simd", r.simd},
+          {"unsynced", options.log_no_flush}};
 }
 
 // Invalid UTF-8 (a directory's name, say) is replaced, not refused: the result counts.
@@ -306,6 +311,7 @@ std::string RecoverySummary(const Json& record) {
   std::string ends = m.at("clean_end").get<bool>() ? "a clean end" : "no clean end";
   if (Count(m, "torn_logs") > 0) ends += fmt::format(", {} of the logs torn", Count(m, "torn_logs"));
   if (Count(m, "cut_bytes") > 0) ends += fmt::format(", {} bytes cut", Count(m, "cut_bytes"));
+  if (m.at("unsynced").get<bool>()) ends += "; the log was NOT SYNCED (what was acknowledged may be missing)";
   std::string text = fmt::format(
       "recovered run-{:04}: {} transactions, {} dropped (what they depend on is not durable), {} void; {}\n",
       Count(m, "run_number"), Count(m, "recovered_txns"), Count(m, "dropped_dependency"), Count(m, "voids"), ends);
@@ -340,11 +346,16 @@ std::string PassLine(const Json& record) {
 // ---- Files ------------------------------------------------------------------------------------------------
 
 void WriteFile(const std::string& path, const char* mode, const std::string& text) {
+  struct stat status;
+  const bool is_new = ::lstat(path.c_str(), &status) != 0 && errno == ENOENT;
   std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), mode), &std::fclose);
-  bool good = file != nullptr && std::fwrite(text.data(), 1, text.size(), file.get()) == text.size() &&
-              std::fflush(file.get()) == 0;
-  if (good) return;
+  const bool is_open = file != nullptr;
+  const bool good = is_open && std::fwrite(text.data(), 1, text.size(), file.get()) == text.size() &&
+                    std::fflush(file.get()) == 0;
   const int error = errno;
+  // An empty text only asks whether the file can be written.
+  if (is_new && is_open && (!good || text.empty())) ::unlink(path.c_str());
+  if (good) return;
   throw Error(error == ENOSPC ? ExitStatus::kNoSpace : ExitStatus::kIo,
               fmt::format("cannot write {}: {}", path, std::strerror(error)));
 }
@@ -373,7 +384,7 @@ std::string RecoveryRecord(const Options& options, const RecoveryResult& result,
   record["schema_version"] = kSchemaVersion;
   record["kind"] = "recovery";
   record["config"] = ConfigJson(options);
-  record["metrics"] = RecoveryMetrics(result);
+  record["metrics"] = RecoveryMetrics(options, result);
   record["verification"] = VerificationJson(options, result.verified);
   record["environment"] = EnvironmentJson(environment, result.directories, result.threads);
   return Dump(record);

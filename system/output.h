@@ -25,8 +25,9 @@ std::string SummaryText(const std::string& record);
 bool RecordPassed(const std::string& record);
 
 // Throws Error(kIo), naming the file, if it could not be appended to (AppendRecord) or written (WriteSummary).
-// A file that does not exist is created by the check already: better than a result that cannot be kept.
+// The check leaves everything as it was: a run that fails later leaves no empty file.
 void CheckAppendable(const std::string& path);
+// These throw Error(kIo or kNoSpace); then a file that was not there before is gone again.
 void AppendRecord(const std::string& path, const std::string& record);
 void WriteSummary(const std::string& path, const std::string& text);
 

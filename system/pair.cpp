@@ -23,7 +23,7 @@ static_assert(
 class PairEngine : public Engine {
  public:
   RunResult Run(const Options& options, LogStorage& storage) override {
-    const std::string simd = SelectLsnVectorOps(options.update_simd ? options.simd : "scalar");
+    const std::string simd = SelectSimd(options);
     if (Log::kTraits.single_stream && options.num_logger != 1) {
       throw Error(ExitStatus::kUsage, std::string(Log::kTraits.name) + " writes one log; use -Ln1");
     }
@@ -36,11 +36,20 @@ class PairEngine : public Engine {
 
   RecoveryResult Recover(const Options& options, LogStorage& storage) override {
     if constexpr (Log::kTraits.logs) {
-      return WithWorkload(options, [&](auto& workload) {
+      const std::string simd = SelectSimd(options);
+      RecoveryResult result = WithWorkload(options, [&](auto& workload) {
         return RunRecovery<ConfiguredRecovery>(options, storage, Log::kTraits, workload);
       });
+      result.simd = simd;
+      return result;
     }
     throw Error(ExitStatus::kUsage, "LOG_NO leaves nothing to recover; run with LOG_SERIAL or LOG_TAURUS");
+  }
+
+ private:
+  // Throws when the machine lacks the instructions that were asked for.
+  static std::string SelectSimd(const Options& options) {
+    return SelectLsnVectorOps(options.update_simd ? options.simd : "scalar");
   }
 };
 

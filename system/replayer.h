@@ -10,7 +10,6 @@
 #include <string>
 #include <vector>
 
-#include "base/error.h"
 #include "benchmarks/workload.h"
 #include "logging/log_reader.h"
 #include "logging/replay_lanes.h"
@@ -101,7 +100,7 @@ class Replayer {
   }
 
   [[noreturn]] static void Refuse(const TxnRecord& record, const LogSource& source, const char* why) {
-    throw Error(ExitStatus::kCorrupt, PlaceOf(source, record.lsn) + ": " + why);
+    ThrowDamaged(source, record.lsn, why);
   }
 
   Database& db_;

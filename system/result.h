@@ -43,6 +43,8 @@ struct RunResult {
   std::vector<StreamStats> streams;
   LatencyHistogram latency;  // begin to acknowledgement, ns
   double seconds = 0;        // the measured interval
+  // Appended and made durable within it, padding and anchors too; the streams' counters hold warm-up and drain as well.
+  uint64_t interval_log_bytes = 0;
   double load_seconds = 0;
   uint64_t logged_txns = 0;   // records of transactions
   size_t table_bytes = 0;     // tuples alone: rows x tuple size
@@ -78,6 +80,7 @@ struct RecoveryResult {
   double verify_seconds = 0;
   uint32_t run_number = 0;
   std::vector<LogDirectoryInfo> directories;
+  std::string simd;                     // instruction set of the LSN vector operations
   std::string verified;                 // e.g. "a,b,c,d"
   std::vector<uint64_t> recovered_ids;  // TxnIds, ascending; with --verify
 };

@@ -118,6 +118,8 @@ class Run {
       if (ReasonToStop() != nullptr) control_.stop.store(true);
       host::SleepFor(kTick);
     }
+    // What the warm-up appended does not count, even if it becomes durable only now.
+    const uint64_t warm_up_bytes = logs_ == nullptr ? 0 : logs_->reserved_bytes();
     const uint64_t begin = Clock::NowTicks();
     control_.go.store(true, std::memory_order_release);
     result_.stop_reason = "done";
@@ -134,14 +136,18 @@ class Run {
           std::min<std::chrono::nanoseconds>(kTick, std::chrono::nanoseconds(static_cast<int64_t>(left * 1e9))));
     }
     control_.stop.store(true);
-    const uint64_t stopped = Clock::NowTicks();
+    uint64_t end = Clock::NowTicks(), persistent_at_end = PersistentBytes();
     for (Thread& thread : threads_) thread.join();
     // A count of transactions is done when the last is acknowledged; a time is over when it is over.
-    result_.seconds = Clock::ToSeconds((options_.seconds > 0 ? stopped : Clock::NowTicks()) - begin);
+    if (options_.seconds == 0) end = Clock::NowTicks(), persistent_at_end = PersistentBytes();
+    result_.seconds = Clock::ToSeconds(end - begin);
+    result_.interval_log_bytes = persistent_at_end - std::min(persistent_at_end, warm_up_bytes);
     for (const std::exception_ptr& error : errors_) {
       if (error) std::rethrow_exception(error);
     }
   }
+
+  uint64_t PersistentBytes() const { return logs_ == nullptr ? 0 : logs_->persistent_bytes(); }
 
   // Why the run must end early, or nullptr.
   const char* ReasonToStop() const {

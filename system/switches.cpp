@@ -70,6 +70,10 @@ constexpr Switch Duration(std::string_view name, std::string_view flag, SwitchFi
           .bare_unit_ns = bare_unit_ns,
           .field_unit_ns = field_unit_ns};
 }
+constexpr Switch AtLeast(double min, Switch s) {
+  s.min = min;
+  return s;
+}
 constexpr Switch Bool(std::string_view name, std::string_view flag, SwitchField field, std::string_view help) {
   return {.name = name, .flag = flag, .kind = kBool, .field = field, .help = help, .value = "0|1"};
 }
@@ -128,7 +132,8 @@ constexpr Switch kSwitches[] = {
     Duration("ABORT_PENALTY", "Ga", &O::abort_penalty_ns, 1, 1, 1e12, "ns: an aborted transaction waits this long"),
     Whole("QUERY_LIST_LEN", "", &O::query_list_len, 0, kGiga, "calls generated per worker; 0: more than caches hold"),
     Bool("PRT_LAT_DISTR", "d", &O::prt_lat_distr, "1: print the distribution of latencies"),
-    Duration("EPOCH_PERIOD", "Lj", &O::epoch_period_ms, 1'000'000, 1'000'000, 60'000, "ms between epochs (SILO)"),
+    AtLeast(1, Duration("EPOCH_PERIOD", "Lj", &O::epoch_period_ms, 1'000'000, 1'000'000, 60'000,
+                        "ms between epochs (SILO)")),
     // YCSB.
     InLog(kYcsb, Whole("SYNTH_TABLE_SIZE", "s", &O::synth_table_size, 1, kNoLimit, "YCSB: rows")),
     Real("ZIPF_THETA", "z", &O::zipf_theta, 0, 10, "YCSB: skew of the keys; 0 is uniform"),
@@ -148,7 +153,7 @@ constexpr Switch kSwitches[] = {
     InLog(kAll, Whole("NUM_LOGGER", "Ln", &O::num_logger, 1, 16, "log streams")),
     Bytes("LOG_BUFFER_SIZE", "Lb", &O::log_buffer_size, 64 * kKilo, 16 * kGiga, "ring buffer per stream"),
     Bytes("MAX_LOG_ENTRY_SIZE", "Ld", &O::max_log_entry_size, 4 * kKilo, kGiga, "largest log record"),
-    Bool("LOG_NO_FLUSH", "Lf", &O::log_no_flush, "1: write the logs but never sync; nothing is durable"),
+    InLog(kAll, Bool("LOG_NO_FLUSH", "Lf", &O::log_no_flush, "1: write the logs but never sync; nothing is durable")),
     Duration("LOG_FLUSH_INTERVAL", "Lt", &O::log_flush_interval_us, 1'000, 1'000, 1e7,
              "us until a complete record's flush starts"),
     Bytes("FLUSH_BLOCK_SIZE", "LB", &O::log_flush_block_bytes, 4 * kKilo, kGiga,
@@ -165,7 +170,7 @@ constexpr Switch kSwitches[] = {
     List("LOG_DIR", &O::log_dirs, "DIR[,DIR...]", "directories of the logs; default ./logs"),
     Whole("NUM_DISK", "LD", &O::number_of_disks, 1, 64, "number of log directories; alone: ./logs/d0 ..."),
     Bool("LOG_OVERWRITE", "", &O::log_overwrite, "delete the older runs first"),
-    Bytes("LOG_LIMIT", "", &O::log_limit_bytes, kMega, kNoLimit, "a run whose logs reach this stops cleanly"),
+    Bytes("LOG_LIMIT", "", &O::log_limit_bytes, kMega, kNoLimit, "a run whose logs reach this stops cleanly; logs are prepared up to it"),
     Choice("LOG_DEVICE", &O::log_device, kDevicesBuilt, kDevicesNotBuilt, "kind of device under the logs"),
     Bytes("DEVICE_CEILING", "", &O::device_ceiling, 0, kNoLimit, "what the log devices take per second; 0: unknown"),
     // Recovery.

@@ -33,7 +33,7 @@ enum class SwitchKind : uint8_t {
   kIgnored,   // anything or nothing
 };
 
-// Whose logs a switch is part of: what decides the meaning of a log's records.
+// Whose logs a switch is part of: what decides the meaning of a log's records, and what a recovery must say of them.
 enum class Identity : uint8_t { kNo, kAlways, kYcsb, kTpcc, kTest };
 
 struct Switch {

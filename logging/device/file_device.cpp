@@ -316,6 +316,7 @@ void Preallocate(int fd, const std::string& path, bool is_ram, const DeviceOptio
     size_t done = 0;
     error = WriteFully(fd, at, part, 0, done);
     if (error != 0) ThrowErrno("write", path, at + done, error);
+    if (options.zeros_written) options.zeros_written(part.size());
   }
 }
 

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -30,6 +31,7 @@ struct DeviceOptions {
   // On a disk the preallocated blocks are also filled with zeros: the first write to a block that was
   // allocated only makes the file system log that change, which halves the rate of small synced writes.
   bool write_zeros = true;
+  std::function<void(uint64_t)> zeros_written{};  // told how many more, while Create writes them; may be empty
   uint32_t writes_in_flight = 8;  // io_uring
 };
 

@@ -55,11 +55,7 @@ class SerialLog {
     std::byte* at = stream_.at(state.place);
     std::memcpy(at + sizeof(format::RecordHeader), txn.args().data(), kTxnIdBytes);
     Payload::Encode(txn, at + sizeof(format::RecordHeader) + kTxnIdBytes);
-    format::RecordHeader header{};
-    header.salt = stream_.salt();
-    header.length = state.place.bytes;
-    header.lsn = state.place.lsn;
-    header.kind = static_cast<uint8_t>(Payload::kRecordKind);
+    format::RecordHeader header = stream_.HeaderFor(state.place, Payload::kRecordKind);
     header.procedure = txn.procedure().value();
     SealRecord(at, header);
     stream_.Submit(state.worker, state.place);

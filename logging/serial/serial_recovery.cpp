@@ -1,7 +1,6 @@
 #include "logging/serial/serial_recovery.h"
 
 #include "base/check.h"
-#include "base/error.h"
 
 namespace dbx {
 
@@ -20,7 +19,7 @@ TxnRecord* SerialRecovery::NextReady(WorkerId worker) {
     return nullptr;
   }
   if (head->lv_mask != 0) {
-    throw Error(ExitStatus::kCorrupt, PlaceOf(source(0), head->lsn) + ": LSN vector in a serial log");
+    ThrowDamaged(source(0), head->lsn, "LSN vector in a serial log");
   }
   BeginStreak(me);
   return head;

@@ -127,12 +127,7 @@ class TaurusLog {
       to += sizeof element;
     }
     Payload::Encode(txn, to);
-    format::RecordHeader header{};
-    header.salt = stream.salt();
-    header.length = state.place.bytes;
-    header.lsn = state.place.lsn;
-    header.kind = static_cast<uint8_t>(Payload::kRecordKind);
-    header.log_index = static_cast<uint8_t>(state.log);
+    format::RecordHeader header = stream.HeaderFor(state.place, Payload::kRecordKind);
     header.lv_mask = static_cast<uint16_t>(state.lv_mask);
     header.procedure = txn.procedure().value();
     SealRecord(at, header);

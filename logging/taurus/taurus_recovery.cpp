@@ -2,7 +2,6 @@
 
 #include <bit>
 
-#include "base/error.h"
 #include "base/host.h"
 
 namespace dbx {
@@ -86,8 +85,7 @@ TaurusRecovery::Order TaurusRecovery::OrderOf(Worker& me, ReplayLanes::Lane& lan
     const auto j = static_cast<uint32_t>(std::countr_zero(mask));
     const Lsn until(*element++);
     if (j == record.log && until > record.lsn) {
-      throw Error(ExitStatus::kCorrupt,
-                  PlaceOf(source(j), record.lsn) + ": transaction that depends on its own log's future");
+      ThrowDamaged(source(j), record.lsn, "transaction that depends on its own log's future");
     }
     if (!IsReplayed(me, j, until)) return OrderOfMissing(j, until);
   }
@@ -117,8 +115,8 @@ void TaurusRecovery::RefuseIfStuck(WorkerId worker) {
       if (const TxnRecord* head = lanes_->Head(*lane)) waiting = head;
     }
     if (moves || waiting == nullptr || SumOfProgress() != before) return;
-    throw Error(ExitStatus::kCorrupt, PlaceOf(source(waiting->log), waiting->lsn) +
-                                          ": the LSN vectors of this and other records wait for each other");
+    ThrowDamaged(source(waiting->log), waiting->lsn,
+                 "the LSN vectors of this and other records wait for each other");
   });
   checking_for_deadlock_ = false;
 }

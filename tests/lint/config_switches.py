@@ -17,12 +17,15 @@ REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__f
 COMPILER = os.environ.get("CXX", "g++").split()
 
 # Switches of DBx1000 and Taurus that scripts may set and that config.h does not have.
-ABSENT = ("CORE_CNT PART_CNT VIRTUAL_PART_CNT PAGE_SIZE CL_SIZE CPU_FREQ PRINT_LAT STATS_ENABLE TIME_ENABLE MEM_ALLIGN "
+ABSENT = ("CORE_CNT PART_CNT VIRTUAL_PART_CNT PAGE_SIZE CL_SIZE CPU_FREQ PRINT_LAT MEM_ALLIGN "
           "THREAD_ALLOC THREAD_ARENA_SIZE MEM_PAD PART_ALLOC MEM_SIZE NO_FREE KEY_ORDER ROLL_BACK CENTRAL_MAN "
           "BUCKET_CNT NO_DL DL_LOOP_DETECT TS_ALLOC TS_BATCH_ALLOC TS_BATCH_NUM HIS_RECYCLE_LEN VALIDATION_LOCK "
           "PRE_ABORT ATOMIC_TIMESTAMP TXN_QUEUE_SIZE_LIMIT HSTORE_LOCAL_TS TPCC_ACCESS_ALL QUERY_INTVL FIRST_PART_LOCAL "
-          "MAX_TUPLE_SIZE INIT_PARALLELISM DIST_PER_WARE MAXITEMS SEQUENTIAL_LOG COMPRESS_LSN_LT LOCKTABLE_INIT_SLOTS "
+          "MAX_TUPLE_SIZE INIT_PARALLELISM DIST_PER_WARE MAXITEMS SEQUENTIAL_LOG LOCKTABLE_INIT_SLOTS "
           "MAX_NUM_EPOCH POOLSIZE_WAIT SCAN_WINDOW RLV_DELTA LOGGING_THREAD_RLV_FREQ NUM_CORES_PER_SLOT").split()
+
+# Switches of theirs that have no effect here and stand in config.h all the same, for scripts that set them.
+WITHOUT_EFFECT = ("STATS_ENABLE", "TIME_ENABLE", "COMPRESS_LSN_LT")
 
 # (definition, what the compiler must say)
 STOPPED = [(f"CC_ALG={name}", "not built yet") for name in
@@ -33,8 +36,10 @@ STOPPED += [("INDEX_STRUCT=IDX_BTREE", "not built yet"), ("ISOLATION_LEVEL=SNAPS
             ("CC_ALG=PESSIMISM", "built are NO_WAIT and SILO"), ("LOG_TYPE=LOG_XOR", "built are LOG_DATA and LOG_COMMAND"),
             ("LOG_ALGORITHM=LOG_FOO", "built are LOG_NO, LOG_SERIAL and LOG_TAURUS"),
             ("WORKLOAD=SMALLBANK", "built are YCSB, TPCC and TEST"), ("INDEX_STRUCT=TREE", "built is IDX_HASH"),
-            ("ISOLATION_LEVEL=NONE", "built is SERIALIZABLE"), ("WRITE_PERC=0.1", "READ_PERC and WRITE_PERC")]
+            ("ISOLATION_LEVEL=NONE", "built is SERIALIZABLE"), ("WRITE_PERC=0.1", "READ_PERC and WRITE_PERC"),
+            ("EPOCH_PERIOD=0", "EPOCH_PERIOD is at least 1 ms")]
 BUILT = ["CC_ALG=SILO", "WORKLOAD=TPCC", "WORKLOAD=TEST", "LOG_ALGORITHM=LOG_TAURUS", "LOG_TYPE=LOG_COMMAND"]
+BUILT += [f"{name}={value}" for name in WITHOUT_EFFECT for value in ("true", "false")]
 
 
 def switches_of(text: str) -> list[str]:
@@ -102,6 +107,7 @@ def main() -> int:
         switches[path] = switches_of(text)
         faults += expression_faults(path, text) + effect_faults(path, text)
         passed += len(switches[path])
+    faults += [f"config.h lacks {name}" for name in WITHOUT_EFFECT if name not in switches["config.h"]]
     if switches["config.h"] != switches["config-std.h"]:
         faults.append("config.h and config-std.h do not have the same switches")
     faults += value_faults()

@@ -51,7 +51,7 @@ TEST(SerialRecovery, ACutLeavesThePrefix) {
 TEST(SerialRecovery, AnLsnVectorIsRefused) {
   std::vector<LogImage> images{LogImage(0, 1)};
   images[0].Txn(format::RecordKind::kCommand, 1, kMix, {{0, 0}}, std::array<uint64_t, 2>{1, 1});
-  EXPECT_EQ(Refusal<SerialRecovery>(images), "log_0@8192: LSN vector in a serial log");
+  EXPECT_EQ(Refusal<SerialRecovery>(images), "damaged log log_0@8192: LSN vector in a serial log");
 }
 
 TEST(SerialRecovery, AnEmptyLogRecoversNothing) {

@@ -152,7 +152,7 @@ TEST(TaurusRecovery, VectorsThatWaitForEachOtherAreRefused) {
 TEST(TaurusRecovery, ADependencyOnTheOwnLogsFutureIsRefused) {
   std::vector<LogImage> images = TwoLogs();
   Command(images[0], 1, {{0, 8}}, {1});
-  EXPECT_EQ(Refusal(images).rfind("log_0@8192: ", 0), 0u);
+  EXPECT_EQ(Refusal(images).rfind("damaged log log_0@8192: ", 0), 0u);
 }
 
 TEST(TaurusRecovery, AnAnchorBeyondAnotherLogsEndIsEvidenceOfDamage) {
@@ -163,7 +163,7 @@ TEST(TaurusRecovery, AnAnchorBeyondAnotherLogsEndIsEvidenceOfDamage) {
   EXPECT_EQ(Refusal(images), "");
   images[0].at(first + 20) ^= std::byte{1};
   const std::string refusal = Refusal(images);
-  EXPECT_EQ(refusal.rfind("log_0@" + std::to_string(8192 + first) + ": ", 0), 0u) << refusal;
+  EXPECT_EQ(refusal.rfind("damaged log log_0@" + std::to_string(8192 + first) + ": ", 0), 0u) << refusal;
   EXPECT_NE(refusal.find("anchor at log_1@8192"), std::string::npos) << refusal;
 }
 
@@ -226,7 +226,7 @@ TEST(TaurusRecovery, MalformedRecordsWithGoodChecksumsAreRefused) {
   const auto refused = [](RecordKind kind, uint16_t procedure, uint16_t mask, const std::vector<uint64_t>& body) {
     std::vector<LogImage> images = TwoLogs();
     images[0].Append(kind, body, mask, procedure);
-    return Refusal(images).rfind("log_0@8192: ", 0) == 0;
+    return Refusal(images).rfind("damaged log log_0@8192: ", 0) == 0;
   };
   EXPECT_TRUE(refused(RecordKind::kCommand, kMix, 0, {}));
   EXPECT_TRUE(refused(RecordKind::kCommand, kMix, 0, {1}));

@@ -72,7 +72,7 @@ TUNING = [
     (NO_WAIT, "kTxnsPerSweep = 64;", "kTxnsPerSweep = 4;"),
     (SILO, "kTxnsPerSweep = 64;", "kTxnsPerSweep = 4;"),
     (WRITER, "kIdleRoundsBeforeLongSleep = 64;", "kIdleRoundsBeforeLongSleep = 2;"),
-    (LANE_RECOVERY, "kRoundsToSuspect = 1 << 15;", "kRoundsToSuspect = 1 << 10;"),
+    (LANE_RECOVERY, "kNanosToSuspect = 20'000'000;", "kNanosToSuspect = 200'000;"),
     (TAURUS_RECOVERY, "kSampleRecords = 1 << 16;", "kSampleRecords = 16;"),
     ("system/worker.h", "ack_queue_length = 1 << 15;", "ack_queue_length = 16;"),
 ]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import signal
 import struct
@@ -35,6 +36,7 @@ USAGE = (
     ("NumberWithRest", ["-t4x"], ["THREAD_CNT"]),
     ("NumberMissing", ["-t"], ["THREAD_CNT"]),
     ("NumberBelowRange", ["-t0"], ["THREAD_CNT"]),
+    ("EpochOfNoLength", ["--cc=SILO", "-Lj0"], ["EPOCH_PERIOD"]),
     ("NumberNegative", ["--log_limit=-1"], ["LOG_LIMIT"]),
     ("NumberOverflows", ["--seed=99999999999999999999999"], ["SEED"]),
     ("TooManyLogs", ["--log=LOG_TAURUS", "-Ln17"], ["NUM_LOGGER"]),
@@ -88,6 +90,8 @@ def expect(done: subprocess.CompletedProcess, status: int, words=()) -> None:
     errors = [line for line in said.splitlines() if line.startswith("error: ")]
     if status != 0 and len(errors) != 1:
         raise Failed(f"not one line 'error: ...' but: {said}")
+    if any(re.match(r"error: \S+@\d+: ", line) for line in errors):
+        raise Failed(f"the line begins with a place, not with what is wrong: {said}")
     lacking = [word for word in words if word not in (errors or [""])[0]]
     if lacking:
         raise Failed(f"the line lacks {lacking}: {said}")
@@ -263,12 +267,25 @@ class Checks:
             rundb([*SMALL, f"--json={missing}/result.json"], self.root_), 4, [missing])
         yield "RunIntoReadOnlyFileSystem", lambda: self._mounted("ro", 4)
         yield "RunIntoFullFileSystem", lambda: self._mounted("size=2m", 5)
+        yield "AFailedRunLeavesNoEmptyResult", self._failed_run
 
     def _unusable(self, directory: str, status: int) -> None:
         existed = os.path.exists(directory)
         expect(rundb([*TAURUS, f"--log_dir={directory}"], self.root_), status, [directory])
         if os.path.exists(directory) != existed:
             raise Failed("it made the directory")
+
+    def _failed_run(self) -> None:
+        """It fails after the check of the result files: one that was there is kept, one that was not is not made."""
+        directory = self.fresh("failed")
+        old = os.path.join(directory, "old.json")
+        with open(old, "w", encoding="utf-8") as file:
+            file.write("{}\n")
+        files = [f"--json={old}", "-o" + os.path.join(directory, "new.txt")]
+        before = snapshot(directory)
+        expect(rundb([*TAURUS, f"--log_dir={directory}/missing", *files], self.root_), 4, ["missing"])
+        if snapshot(directory) != before:
+            raise Failed(f"it left {os.listdir(directory)}")
 
     def _mounted(self, options: str, status: int) -> None:
         """In a mount namespace of its own; where the machine refuses one, the check is left out."""

@@ -1,5 +1,6 @@
 """scripts/setup.sh with stand-ins for dpkg-query, apt-get, id and sudo: what it installs, and when it stays silent."""
 import os
+import shutil
 import stat
 import subprocess
 import tempfile
@@ -59,6 +60,24 @@ class SetupTest(unittest.TestCase):
 
     def test_packages_for_tests_are_left_out_unless_asked_for(self):
         self.assertEqual(self.setup(missing="libgtest-dev").stderr, "")
+
+    def test_the_tools_of_make_check_come_with_dev(self):
+        tools = "clang-format-14 clang-tidy-14"
+        self.assertEqual(self.setup("--tests", missing=tools).stderr, "")
+        done = self.setup("--dev", missing=tools)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(f" {tools}\n", self.recorded())
+
+    def test_make_check_without_its_tools_says_so_in_one_line(self):
+        # In a folder of its own: make notes its variables under build/.
+        for name in ("Makefile", "config.h"):
+            shutil.copy(os.path.join(REPOSITORY, name), self.folder)
+        done = subprocess.run(["make", "--no-print-directory", "check", "CHECK_TOOLS=clang-format-0"], cwd=self.folder,
+                              capture_output=True, text=True)
+        errors = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
+        self.assertEqual(done.returncode, 2)
+        self.assertEqual(len(errors), 1, done.stderr)
+        self.assertIn("scripts/setup.sh --dev", errors[0])
 
     def test_an_installed_alternative_will_do(self):
         self.assertEqual(self.setup("--tests", missing="clang-14").stderr, "")

@@ -107,6 +107,14 @@ TEST(Options, AFlagWithoutMeaningWarnsOnceAndSaysWhich) {
   EXPECT_NE(warnings[1].find("CPU_FREQ"), std::string::npos);
 }
 
+TEST(Options, AFlagWithoutMeaningTakesItsValueLikeAnyOther) {
+  const Options o = Parse({"--part_cnt", "4", "--cpu_freq", "2.5", "--stats_enable", "--time_enable=1", "-t3"});
+  ASSERT_EQ(warnings.size(), 4u);
+  EXPECT_NE(warnings[0].find("--part_cnt 4 (PART_CNT)"), std::string::npos) << warnings[0];
+  EXPECT_EQ(o.thread_cnt, 3u);
+  EXPECT_REFUSED("unexpected argument 5", {"--part_cnt", "4", "5"});
+}
+
 TEST(Options, UnknownFlagsAreRefusedByName) {
   EXPECT_REFUSED("unknown flag -x5", {"-x5"});
   EXPECT_REFUSED("unknown flag -L", {"-L"});
@@ -137,6 +145,7 @@ TEST(Options, ValuesAreWholeStringsWithinTheirRange) {
                            "-Lt5min",
                            "-Lt1.5us",
                            "-Lj500us",
+                           "-Lj0",
                            "-d2",
                            "-Lryes",
                            "--seconds=1h",
@@ -145,6 +154,11 @@ TEST(Options, ValuesAreWholeStringsWithinTheirRange) {
                            "-Ln17"}) {
     EXPECT_NE(Refusal({flag}), "") << flag;
   }
+}
+
+TEST(Options, AnEpochLastsAMillisecondAtLeast) {
+  EXPECT_REFUSED("EPOCH_PERIOD is out of range (1 to 60000)", {"-Lj0"});
+  EXPECT_EQ(Parse({"-Lj1"}).epoch_period_ms, 1u);
 }
 
 TEST(Options, SuffixesAreBinaryForNumbersAndDecimalForTimes) {
@@ -273,6 +287,12 @@ TEST(Identity, ARecoveryTakesWhatTheLogWasWrittenWith) {
   EXPECT_EQ(o.field_per_tuple, 3u);
   EXPECT_EQ(o.thread_cnt, 2u);
   EXPECT_TRUE(o.log_recover);
+}
+
+TEST(Identity, ARecoveryLearnsThatTheLogWasNeverSynced) {
+  Options o = Parse({"-Lr1"});
+  AdoptIdentity(IdentityText(Parse({"--log=LOG_TAURUS", "-Lf1"})), o);
+  EXPECT_TRUE(o.log_no_flush);
 }
 
 TEST(Identity, EqualFlagsAreFineAndContradictingOnesNameBothValues) {

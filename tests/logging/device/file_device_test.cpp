@@ -205,6 +205,17 @@ TEST(FileDeviceCreateTest, AnExistingFileIsRefusedAndNotTouched) {
   EXPECT_EQ(Contents(dir / "log").size(), kBlock);
 }
 
+TEST(FileDeviceCreateTest, TellsOfEveryZeroThatItWrites) {
+  const TempDir dir;
+  if (Describe(dir.path()).kind == "ram") GTEST_SKIP() << "in RAM no zeros are written";
+  DeviceOptions options;
+  options.preallocate_bytes = (5 << 20) + kBlock;
+  uint64_t told = 0;
+  options.zeros_written = [&told](uint64_t bytes) { told += bytes; };
+  CreateFileDevice(dir / "log", options);
+  EXPECT_EQ(told, options.preallocate_bytes);
+}
+
 TEST(FileDeviceCreateTest, MoreThanTheDiskHoldsIsNoSpaceAndLeavesNoFile) {
   const TempDir dir;
   struct statvfs disk {};

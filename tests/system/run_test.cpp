@@ -1,0 +1,55 @@
+// What a run and a recovery say about themselves, over a file system in memory.
+#include "system/run.h"
+
+#include <gtest/gtest.h>
+
+#include "logging/device/faulty_file_system.h"
+#include "system/registry.h"
+
+namespace dbx {
+namespace {
+
+class RunAndRecovery : public testing::Test {
+ protected:
+  RunAndRecovery() {
+    options_ = DefaultOptions();
+    options_.log = "LOG_TAURUS";
+    options_.num_logger = 2;
+    options_.thread_cnt = 2;
+    options_.synth_table_size = 500;
+    options_.log_limit_bytes = 64 << 20;
+    options_.log_dirs = {"logs"};
+  }
+  RunResult Run() { return Registry::Global().Create(options_)->Run(options_, storage_); }
+  RecoveryResult Recover() { return Registry::Global().Create(options_)->Recover(options_, storage_); }
+
+  Options options_;
+  FaultyFileSystem files_;
+  LogStorage storage_{files_};
+};
+
+TEST_F(RunAndRecovery, TakeTheInstructionsThatWereAskedFor) {
+  options_.simd = "scalar";
+  EXPECT_EQ(Run().simd, "scalar");
+  EXPECT_EQ(Recover().simd, "scalar");
+}
+
+TEST_F(RunAndRecovery, RefuseInstructionsThatTheMachineLacks) {
+  if (__builtin_cpu_supports("avx512f")) GTEST_SKIP() << "this machine has them all";
+  Run();
+  options_.simd = "avx512";
+  EXPECT_THROW(Recover(), Error);
+}
+
+TEST_F(RunAndRecovery, TheLogRateLeavesOutWarmUp) {
+  options_.warmup = 5000;
+  options_.max_txns_per_thread = 200;
+  const RunResult run = Run();
+  uint64_t record_bytes = 0;
+  for (const StreamStats& stream : run.streams) record_bytes += stream.record_bytes;
+  EXPECT_GT(run.interval_log_bytes, 0u);
+  EXPECT_LT(run.interval_log_bytes, record_bytes / 2);
+}
+
+}  // namespace
+}  // namespace dbx
