@@ -196,9 +196,7 @@ void LogReader::TakeRunEnd(const RecordHeader& header, const std::byte* body) {
   end_reason_ = "clean end";
 }
 
-void LogReader::Refuse(const std::string& why) const {
-  ThrowDamaged(source_, position_, why);
-}
+void LogReader::Refuse(const std::string& why) const { ThrowDamaged(source_, position_, why); }
 
 bool LogReader::Refill() {
   ReadBuffer* next = nullptr;

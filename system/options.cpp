@@ -63,8 +63,8 @@ std::vector<po::option> ParseShortFlag(std::vector<std::string>& tokens) {
   return {option};
 }
 
-// A long flag without meaning: it may have a value as the next token, as those with a meaning, or none. Nothing else can
-// stand there, as there are no arguments but flags.
+// A long flag without meaning: its value may be the next token, as that of a flag with a meaning, or there is none.
+// Nothing else can stand there, as there are no arguments but flags.
 std::vector<po::option> ParseIgnoredFlag(std::vector<std::string>& tokens) {
   const std::string token = tokens.front();
   if (!token.starts_with("--") || tokens.size() < 2 || tokens[1].starts_with('-')) return {};

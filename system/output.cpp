@@ -350,8 +350,8 @@ void WriteFile(const std::string& path, const char* mode, const std::string& tex
   const bool is_new = ::lstat(path.c_str(), &status) != 0 && errno == ENOENT;
   std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), mode), &std::fclose);
   const bool is_open = file != nullptr;
-  const bool good = is_open && std::fwrite(text.data(), 1, text.size(), file.get()) == text.size() &&
-                    std::fflush(file.get()) == 0;
+  const bool good =
+      is_open && std::fwrite(text.data(), 1, text.size(), file.get()) == text.size() && std::fflush(file.get()) == 0;
   const int error = errno;
   // An empty text only asks whether the file can be written.
   if (is_new && is_open && (!good || text.empty())) ::unlink(path.c_str());

@@ -170,7 +170,8 @@ constexpr Switch kSwitches[] = {
     List("LOG_DIR", &O::log_dirs, "DIR[,DIR...]", "directories of the logs; default ./logs"),
     Whole("NUM_DISK", "LD", &O::number_of_disks, 1, 64, "number of log directories; alone: ./logs/d0 ..."),
     Bool("LOG_OVERWRITE", "", &O::log_overwrite, "delete the older runs first"),
-    Bytes("LOG_LIMIT", "", &O::log_limit_bytes, kMega, kNoLimit, "a run whose logs reach this stops cleanly; logs are prepared up to it"),
+    Bytes("LOG_LIMIT", "", &O::log_limit_bytes, kMega, kNoLimit,
+          "logs are prepared up to this; a run that reaches it stops"),
     Choice("LOG_DEVICE", &O::log_device, kDevicesBuilt, kDevicesNotBuilt, "kind of device under the logs"),
     Bytes("DEVICE_CEILING", "", &O::device_ceiling, 0, kNoLimit, "what the log devices take per second; 0: unknown"),
     // Recovery.

@@ -32,7 +32,7 @@ struct DeviceOptions {
   // allocated only makes the file system log that change, which halves the rate of small synced writes.
   bool write_zeros = true;
   std::function<void(uint64_t)> zeros_written{};  // told how many more, while Create writes them; may be empty
-  uint32_t writes_in_flight = 8;  // io_uring
+  uint32_t writes_in_flight = 8;                  // io_uring
 };
 
 struct DirectoryKind {

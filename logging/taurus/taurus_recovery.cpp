@@ -115,8 +115,7 @@ void TaurusRecovery::RefuseIfStuck(WorkerId worker) {
       if (const TxnRecord* head = lanes_->Head(*lane)) waiting = head;
     }
     if (moves || waiting == nullptr || SumOfProgress() != before) return;
-    ThrowDamaged(source(waiting->log), waiting->lsn,
-                 "the LSN vectors of this and other records wait for each other");
+    ThrowDamaged(source(waiting->log), waiting->lsn, "the LSN vectors of this and other records wait for each other");
   });
   checking_for_deadlock_ = false;
 }

@@ -1,8 +1,7 @@
 // What a run and a recovery say about themselves, over a file system in memory.
-#include "system/run.h"
-
 #include <gtest/gtest.h>
 
+#include "base/error.h"
 #include "logging/device/faulty_file_system.h"
 #include "system/registry.h"
 
