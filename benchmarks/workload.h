@@ -55,6 +55,9 @@ concept Workload = requires(W& w, const W& cw, Database& db, const Database& cdb
   { w.CreateTables(db) } -> std::same_as<void>;
   // Fills them, deterministically in `seed` whatever the number of threads. (db, seed, threads)
   { w.Load(db, n, 1u) } -> std::same_as<void>;
+  // The tables hold what a database that was loaded with this seed became: makes the rest (secondary indexes). (db,
+  // seed)
+  { w.Adopt(db, n) } -> std::same_as<void>;
   // `count` calls for one worker, deterministically in (seed, worker). (worker, count, seed)
   { cw.Generate(worker, n, n) } -> std::same_as<CallList>;
   // Runs a procedure. `args` has passed ValidArgs.

@@ -16,8 +16,7 @@ namespace {
 
 using format::FileHeader;
 
-// No feature has a bit yet.
-constexpr uint32_t kKnownFeatures = 0;
+constexpr uint32_t kKnownFeatures = format::kFeatureContinues;
 
 uint32_t HeaderCrc(FileHeader header) {
   header.header_crc = 0;
@@ -47,7 +46,8 @@ void CheckUsable(const FileHeader& header, const std::string& file, size_t offse
              std::to_string(format::kVersion));
   }
   if ((header.required_features & ~kKnownFeatures) != 0) {
-    mismatch("requires features " + std::to_string(header.required_features) + ", of which this program knows none");
+    mismatch("requires features " + std::to_string(header.required_features) + ", of which this program knows " +
+             std::to_string(kKnownFeatures));
   }
   if (header.scheme > static_cast<uint8_t>(format::Scheme::kTaurus)) {
     mismatch("unknown logging scheme " + std::to_string(header.scheme));
@@ -55,7 +55,13 @@ void CheckUsable(const FileHeader& header, const std::string& file, size_t offse
   if (header.payload > static_cast<uint8_t>(format::Payload::kCommand)) {
     mismatch("unknown payload " + std::to_string(header.payload));
   }
-  if (header.start_lsn != 0) mismatch("starts at LSN " + std::to_string(header.start_lsn) + ", not at 0");
+  if (!Continues(header) && header.start_lsn != 0) {
+    mismatch("starts at LSN " + std::to_string(header.start_lsn) + ", not at 0");
+  }
+  if (header.start_lsn % format::kBlockBytes != 0 || header.start_lsn > format::kLsnMax) {
+    corrupt("starts at LSN " + std::to_string(header.start_lsn));
+  }
+  if (Continues(header) != (header.parent_run_id != 0)) corrupt("does not name the run that it continues");
   if (header.log_count == 0 || header.log_count > format::kMaxLogs) {
     corrupt("number of logs is " + std::to_string(header.log_count));
   }
@@ -73,6 +79,8 @@ std::string DifferenceOf(const FileHeader& a, const FileHeader& b) {
   if (a.payload != b.payload) return "log type";
   if (a.log_count != b.log_count) return "number of logs";
   if (a.schema_hash != b.schema_hash) return "schema";
+  if (a.start_lsn != b.start_lsn) return "first LSN";
+  if (a.parent_run_id != b.parent_run_id || a.parent_run != b.parent_run) return "the run that they continue";
   if (ConfigText(a) != ConfigText(b)) return "configuration";
   return "";
 }
@@ -100,6 +108,10 @@ FileHeader MakeHeader(const RunIdentity& identity, uint32_t log_index) {
   header.schema_hash = identity.schema_hash;
   header.scheme = static_cast<uint8_t>(identity.scheme);
   header.payload = static_cast<uint8_t>(identity.payload);
+  header.start_lsn = identity.start_lsn;
+  header.parent_run_id = identity.parent_run_id;
+  header.parent_run = identity.parent_run;
+  header.required_features = identity.parent_run_id != 0 ? format::kFeatureContinues : 0;
   header.config_bytes = static_cast<uint32_t>(identity.config.size());
   std::memcpy(header.config, identity.config.data(), identity.config.size());
   header.header_crc = HeaderCrc(header);

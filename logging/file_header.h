@@ -26,6 +26,10 @@ struct RunIdentity {
   uint64_t ring_bytes = 0;
   uint64_t schema_hash = 0;
   std::string config;  // "NAME=value\n" lines
+  // Of a run that continues another.
+  uint64_t start_lsn = 0;
+  uint64_t parent_run_id = 0;
+  uint32_t parent_run = 0;
 };
 
 // A number that no other database or run has: random, from the kernel, never 0.
@@ -43,6 +47,11 @@ format::FileHeader DecodeHeader(std::span<const std::byte> bytes, const std::str
 
 // The same from a device.
 format::FileHeader ReadHeader(BlockDevice& device);
+
+// Does the run build upon the state of another?
+inline bool Continues(const format::FileHeader& header) {
+  return (header.required_features & format::kFeatureContinues) != 0;
+}
 
 std::string_view ConfigText(const format::FileHeader& header);
 

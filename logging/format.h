@@ -16,6 +16,12 @@ inline constexpr size_t kBlockBytes = 4096;
 inline constexpr size_t kHeaderCopyBytes = kBlockBytes;
 inline constexpr size_t kStreamOffset = 2 * kHeaderCopyBytes;
 inline constexpr size_t kMaxLogs = 16;
+// LSNs stay far below what a vector instruction compares as signed.
+inline constexpr uint64_t kLsnMax = uint64_t{1} << 62;
+
+// FileHeader::required_features: the run continues another one, whose state its records build upon; its stream starts
+// at start_lsn, and parent_run_id and parent_run name the other.
+inline constexpr uint32_t kFeatureContinues = 1;
 
 enum class Scheme : uint8_t { kNone = 0, kSerial = 1, kTaurus = 2 };
 enum class Payload : uint8_t { kNone = 0, kData = 1, kCommand = 2 };
@@ -29,7 +35,7 @@ struct FileHeader {
   uint32_t required_features;  // a reader that does not know a bit refuses the file
   uint16_t log_index;
   uint16_t log_count;
-  uint64_t start_lsn;    // 0 today
+  uint64_t start_lsn;    // of the first byte of the stream; whole blocks; 0 unless the run continues another
   uint64_t ring_bytes;   // a record at LSN q proves that everything below q - ring_bytes had been durable
   uint64_t schema_hash;  // of every table's name, columns and sizes
   uint8_t scheme;        // Scheme
@@ -37,7 +43,10 @@ struct FileHeader {
   uint8_t unused[2];
   uint32_t config_bytes;  // length of `config`
   // "NAME=value\n" lines: every switch that decides what the log means (workload, sizes, seed, CC, ...).
-  char config[kHeaderCopyBytes - 72];
+  char config[kHeaderCopyBytes - 88];
+  uint64_t parent_run_id;  // kFeatureContinues; else 0
+  uint32_t parent_run;     // its number
+  uint32_t unused_end;
 };
 static_assert(sizeof(FileHeader) == kHeaderCopyBytes);
 
@@ -91,6 +100,78 @@ struct RunEndBody {
   uint64_t digest[2];
 };
 static_assert(sizeof(RunEndBody) == 40);
+
+// `frozen` of a run: what its first continuation recovered, and what every later recovery of it recovers.
+inline constexpr char kFrozenMagic[8] = {'D', 'B', 'X', 'F', 'R', 'Z', '\r', '\n'};
+struct FrozenFile {
+  char magic[8];
+  uint32_t version;
+  uint32_t crc;  // CRC32C of all 4096 bytes with this field zero
+  uint64_t database_id;
+  uint64_t run_id;
+  uint32_t log_count;
+  uint32_t has_digest;  // 1: digest holds that of the recovered state
+  uint64_t digest[2];
+  uint64_t next_sequence;       // above that of every transaction in the logs, dropped ones included
+  uint64_t highest_lsn;         // the logs hold nothing behind it
+  uint64_t frontier[kMaxLogs];  // the LSN at which recovery ends each log
+  char unused[kBlockBytes - 72 - 8 * kMaxLogs];
+};
+static_assert(sizeof(FrozenFile) == kBlockBytes);
+
+// `manifest` of a run that continues another: with it the run is born.
+inline constexpr char kManifestMagic[8] = {'D', 'B', 'X', 'M', 'A', 'N', '\r', '\n'};
+inline constexpr size_t kMaxCheckpointParts = 64;
+struct CheckpointPart {
+  uint64_t bytes;  // of the file
+  uint64_t rows;
+  uint32_t crc;  // CRC32C of the file
+  uint32_t unused;
+};
+struct ManifestFile {
+  char magic[8];
+  uint32_t version;
+  uint32_t crc;  // CRC32C of all 4096 bytes with this field zero
+  uint64_t database_id;
+  uint64_t run_id;
+  uint64_t parent_run_id;
+  uint32_t parent_run;
+  uint32_t part_count;      // 0: no checkpoint; recovery replays the ancestors
+  uint64_t start_lsn;       // as in the headers
+  uint64_t first_sequence;  // of each worker's transactions
+  CheckpointPart parts[kMaxCheckpointParts];
+  char unused[kBlockBytes - 64 - 24 * kMaxCheckpointParts];
+};
+static_assert(sizeof(ManifestFile) == kBlockBytes);
+
+// A checkpoint's part: this header in a block of its own, then CheckpointBlocks, each from the start of a block on and
+// filled up with zeros.
+inline constexpr char kCheckpointMagic[8] = {'D', 'B', 'X', 'C', 'K', 'P', '\r', '\n'};
+struct CheckpointHeader {
+  char magic[8];
+  uint32_t version;
+  uint32_t crc;  // CRC32C of the header with this field zero
+  uint64_t database_id;
+  uint64_t run_id;  // of the run that starts from the checkpoint
+  uint64_t schema_hash;
+  uint32_t part;
+  uint32_t part_count;
+};
+static_assert(sizeof(CheckpointHeader) == 48);
+inline constexpr uint32_t kCheckpointRows = 1;  // CheckpointBlock::kind: WriteEntry image zero_padding, for each row
+inline constexpr uint32_t kCheckpointEnd = 2;   // CheckpointEnd; nothing follows
+inline constexpr size_t kCheckpointBlockBytesMax = size_t{4} << 20;
+struct CheckpointBlock {
+  uint32_t crc;    // CRC32C of the rest of the block
+  uint32_t bytes;  // of the block, with this header, without the zeros behind it
+  uint32_t kind;
+  uint32_t rows;
+};
+static_assert(sizeof(CheckpointBlock) == 16);
+struct CheckpointEnd {
+  uint64_t rows;    // in this part
+  uint64_t digest;  // CRC32C of the blocks' `crc` fields in their order
+};
 
 // The salt of log `log_index` of run `run_id`.
 constexpr uint32_t Salt(uint64_t run_id, uint32_t log_index) {

@@ -82,10 +82,20 @@ ReplaySummary LaneRecovery::Finish() {
   const Work work = SumUp(start_ticks_ + wall_ticks);
   summary.recovered = work.recovered;
   for (const Worker& worker : workers_) summary.dropped += worker.dropped;
+  for (const auto& lane : lanes_->lanes()) summary.next_sequence = std::max(summary.next_sequence, lane->next_sequence);
   summary.parallelism = static_cast<double>(work.replay_ticks) / static_cast<double>(wall_ticks);
   summary.went_serial = went_serial_;
   JudgeEnds(summary);
   return summary;
+}
+
+// What was recovered once, and served, must be there for ever.
+void LaneRecovery::CheckFrozenEnd(const LogReader& reader) {
+  const LogSource& source = reader.source();
+  if (!source.frozen() || reader.position() == source.frozen_end) return;
+  ThrowDamaged(source, reader.position(),
+               std::string(reader.end_reason()) + ", but the run was continued from what its log held up to offset " +
+                   std::to_string(source.OffsetOf(source.frozen_end)));
 }
 
 void LaneRecovery::JudgeEnds(ReplaySummary& summary) const {
@@ -94,16 +104,20 @@ void LaneRecovery::JudgeEnds(ReplaySummary& summary) const {
   for (uint32_t log = 0; log < lanes_->log_count(); ++log) {
     const LogReader& reader = lanes_->reader(log);
     summary.voids += reader.void_count();
-    summary.log_bytes += reader.position().value();
+    summary.log_bytes += reader.position().value() - reader.source().start.value();
+    summary.highest_lsn = std::max(summary.highest_lsn, reader.source().FileEnd().value());
     summary.frontier.push_back(reader.position().value());
     summary.run_ends.push_back(reader.run_end());
     Merge(proofs, reader.proofs());
+    CheckFrozenEnd(reader);
     if (reader.run_end()) continue;  // nothing follows
     summary.clean_end = false;
+    if (reader.source().frozen()) continue;  // what follows was judged when it was frozen
     const TailFindings tail = ExamineTail(reader.source(), reader.position());
     summary.cut_bytes += tail.cut_bytes;
     summary.torn_logs += tail.cut_bytes > 0;
     Merge(proofs, tail.proofs);
+    summary.next_sequence = std::max(summary.next_sequence, tail.next_sequence);
   }
   for (uint32_t log = 0; log < lanes_->log_count(); ++log) {
     const LogReader& reader = lanes_->reader(log);
@@ -112,7 +126,7 @@ void LaneRecovery::JudgeEnds(ReplaySummary& summary) const {
     ThrowDamaged(reader.source(), reader.position(),
                  std::string(reader.end_reason()) + ", but the " + proof.what + " at " +
                      PlaceOf(source(proof.shown_in), proof.at) + " shows that it was durable up to offset " +
-                     std::to_string(format::kStreamOffset + proof.until.value()));
+                     std::to_string(reader.source().OffsetOf(proof.until)));
   }
 }
 

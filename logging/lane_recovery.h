@@ -32,6 +32,8 @@ struct ReplaySummary {
   uint64_t cut_bytes = 0;
   uint64_t log_bytes = 0;
   std::vector<uint64_t> frontier;  // end of the valid prefix of each log
+  uint64_t next_sequence = 0;      // above that of every transaction in the logs, dropped and cut ones included
+  uint64_t highest_lsn = 0;        // of the ends of the files
   bool clean_end = false;          // RUN_END in every log
   bool went_serial = false;
   double parallelism = 0;                                   // mean number of workers that were replaying
@@ -94,6 +96,7 @@ class LaneRecovery {
   bool went_serial_ = false;
 
  private:
+  static void CheckFrozenEnd(const LogReader& reader);
   void JudgeEnds(ReplaySummary& summary) const;
 };
 

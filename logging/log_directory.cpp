@@ -29,6 +29,9 @@ std::optional<uint32_t> ParseName(std::string_view name, std::string_view prefix
 }
 
 std::optional<uint32_t> ParseRun(std::string_view name) { return ParseName(name, "run-", "", RunDirectoryName); }
+std::optional<uint32_t> ParseCheckpoint(std::string_view name) {
+  return ParseName(name, "checkpoint-", ".ckp", CheckpointFileName);
+}
 std::optional<uint32_t> ParseLog(std::string_view name) { return ParseName(name, "log-", ".log", LogFileName); }
 
 std::string Join(const std::vector<std::string>& parts) {
@@ -56,12 +59,19 @@ uint32_t HighestRun(FileSystem& files, const std::vector<std::string>& directori
   return highest;
 }
 
-// The files of a run's directory; refuses when there is anything but log files.
+bool IsOurs(const std::string& name) {
+  for (const std::string& other : {std::string(kFrozenFileName), std::string(kManifestFileName)}) {
+    if (name == other || name == TemporaryName(other)) return true;
+  }
+  return ParseLog(name) || ParseCheckpoint(name);
+}
+
+// The files of a run's directory; refuses when there is anything that no run makes.
 std::vector<std::string> DeletableFiles(FileSystem& files, const std::string& run_directory) {
   std::vector<std::string> paths;
   for (const std::string& name : files.List(run_directory)) {
     const std::string path = run_directory + "/" + name;
-    if (!ParseLog(name) || files.KindOf(path) != Entry::kFile) {
+    if (!IsOurs(name) || files.KindOf(path) != Entry::kFile) {
       throw Error(ExitStatus::kIo, "cannot delete " + run_directory + ": " + name + " is not a log file");
     }
     paths.push_back(path);
@@ -178,6 +188,16 @@ std::vector<uint32_t> ListRuns(FileSystem& files, const std::string& directory) 
   return runs;
 }
 
+namespace {
+
+void NameOthers(RunFiles& run) {
+  const std::string directory = ParentDirectory(run.log_paths.front());
+  run.frozen_path = directory + "/" + kFrozenFileName;
+  run.manifest_path = directory + "/" + kManifestFileName;
+}
+
+}  // namespace
+
 RunFiles CreateRun(FileSystem& files, const std::vector<std::string>& log_directories, const NewRunOptions& options) {
   CHECK(options.log_count >= 1 && options.log_count <= format::kMaxLogs);
   if (options.create_missing) {
@@ -194,16 +214,37 @@ RunFiles CreateRun(FileSystem& files, const std::vector<std::string>& log_direct
   for (uint32_t i = 0; i < options.log_count; ++i) {
     run.log_paths.push_back(run.directories[i % run.directories.size()] + "/" + LogFileName(i));
   }
+  NameOthers(run);
   return run;
 }
 
-void DeleteRun(FileSystem& files, const std::vector<std::string>& log_directories, uint32_t run) {
-  std::vector<std::string> run_directories;
+std::string CheckpointFileName(uint32_t part) {
+  char name[32];
+  std::snprintf(name, sizeof name, "checkpoint-%02u.ckp", part);
+  return name;
+}
+
+std::vector<uint32_t> AllRuns(FileSystem& files, const std::vector<std::string>& log_directories) {
+  CheckDirectories(files, log_directories);
+  std::set<uint32_t> runs;
+  for (const std::string& directory : log_directories) {
+    for (const uint32_t run : ListRuns(files, directory)) runs.insert(run);
+  }
+  return {runs.begin(), runs.end()};
+}
+
+std::vector<std::string> DirectoriesOfRun(FileSystem& files, const std::vector<std::string>& log_directories,
+                                          uint32_t run) {
+  std::vector<std::string> found;
   for (const std::string& directory : log_directories) {
     const std::string path = directory + "/" + RunDirectoryName(run);
-    if (files.KindOf(path) == Entry::kDirectory) run_directories.push_back(path);
+    if (files.KindOf(path) == Entry::kDirectory) found.push_back(path);
   }
-  DeleteRunDirectories(files, run_directories);
+  return found;
+}
+
+void DeleteRun(FileSystem& files, const std::vector<std::string>& log_directories, uint32_t run) {
+  DeleteRunDirectories(files, DirectoriesOfRun(files, log_directories, run));
 }
 
 RunFiles FindRun(FileSystem& files, const std::vector<std::string>& log_directories, std::optional<uint32_t> run) {
@@ -225,6 +266,7 @@ RunFiles FindRun(FileSystem& files, const std::vector<std::string>& log_director
     throw Error(ExitStatus::kMismatch,
                 "cannot recover " + name + ": " + LogFileName(i) + " is missing from " + Join(found.directories));
   }
+  NameOthers(found);
   return found;
 }
 

@@ -1,10 +1,10 @@
 // The directories of runs: where a new run's logs go, and which files make up the run to recover.
 //
 // Under each directory of --log_dir lies one `run-NNNN` per run, and log i of a run is `log-II.log` in
-// directory i mod (number of directories). A run's number is one more than the highest in any directory, so
-// numbers are never used again, not even after their run was overwritten in the same call. Nothing here opens
-// a log. All errors are one line that names the path.
-// Threads: main's only, before and after a run.
+// directory i mod (number of directories); what continues runs (continuation.h, checkpoint.h) lies there too. A run's
+// number is one more than the highest in any directory, so numbers are never used again, not even after their run was
+// overwritten in the same call. Nothing here opens a log. All errors are one line that names the path. Threads: main's
+// only, before and after a run.
 #pragma once
 
 #include <cstdint>
@@ -20,10 +20,23 @@ struct RunFiles {
   uint32_t number = 0;
   std::vector<std::string> directories;  // DIR/run-NNNN, one per log directory that has it
   std::vector<std::string> log_paths;    // by log index
+  // Beside log 0; whether they are there is another question.
+  std::string frozen_path;
+  std::string manifest_path;
 };
 
 std::string RunDirectoryName(uint32_t run);   // run-0007
 std::string LogFileName(uint32_t log_index);  // log-03.log
+
+std::string CheckpointFileName(uint32_t part);  // checkpoint-03.ckp
+inline constexpr char kFrozenFileName[] = "frozen";
+inline constexpr char kManifestFileName[] = "manifest";
+
+// The numbers of the runs in all directories, ascending, each once.
+std::vector<uint32_t> AllRuns(FileSystem& files, const std::vector<std::string>& log_directories);
+// DIR/run-NNNN of this run, where it is there.
+std::vector<std::string> DirectoriesOfRun(FileSystem& files, const std::vector<std::string>& log_directories,
+                                          uint32_t run);
 
 // The numbers of the runs in one directory, ascending. Throws Error(kIo) when it is missing or no directory.
 std::vector<uint32_t> ListRuns(FileSystem& files, const std::string& directory);
@@ -38,8 +51,8 @@ struct NewRunOptions {
 // Throws Error: kUsage (a directory named twice), kIo, kNoSpace; then no directory of the run is left.
 RunFiles CreateRun(FileSystem& files, const std::vector<std::string>& log_directories, const NewRunOptions& options);
 
-// Deletes a run: its log files and its directories. Before anything is deleted all of it is looked through;
-// anything else than log files makes it refuse with Error(kIo).
+// Deletes a run: its files and its directories. Before anything is deleted all of it is looked through;
+// anything that no run makes lets it refuse with Error(kIo).
 void DeleteRun(FileSystem& files, const std::vector<std::string>& log_directories, uint32_t run);
 
 // Finds the files of run `run`, or of the newest run. Throws Error: kIo when a directory cannot be read or no

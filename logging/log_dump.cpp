@@ -22,7 +22,10 @@
 
 #include "base/error.h"
 #include "base/types.h"
+#include "logging/checkpoint.h"
+#include "logging/continuation.h"
 #include "logging/device/file_device.h"
+#include "logging/device/posix_file_system.h"
 #include "logging/file_header.h"
 #include "logging/format.h"
 #include "logging/log_reader.h"
@@ -105,12 +108,66 @@ void PrintHeader(const DumpedLog& log) {
   std::printf("  version %" PRIu32 ", database %016" PRIx64 ", run %016" PRIx64 ", log %u of %u, %s, %s\n", h.version,
               h.database_id, h.run_id, h.log_index, h.log_count, kSchemeNames[h.scheme], kPayloadNames[h.payload]);
   std::printf("  ring %" PRIu64 " bytes, schema %016" PRIx64 "\n", h.ring_bytes, h.schema_hash);
+  if (Continues(h)) {
+    std::printf("  continues run-%04" PRIu32 " (%016" PRIx64 ") from LSN %" PRIu64 "\n", h.parent_run, h.parent_run_id,
+                h.start_lsn);
+  }
   std::string_view config = ConfigText(h);
   while (!config.empty()) {
     const size_t line = std::min(config.find('\n'), config.size());
     std::printf("  %.*s\n", static_cast<int>(line), config.data());
     config.remove_prefix(std::min(line + 1, config.size()));
   }
+}
+
+void PrintFrozen(const std::string& path, std::span<const std::byte> bytes) {
+  const FrozenRun frozen = DecodeFrozen(bytes, path);
+  std::printf("%s\n  frozen: database %016" PRIx64 ", run %016" PRIx64 ", next sequence %" PRIu64
+              ", highest LSN %" PRIu64 ", frontier",
+              path.c_str(), frozen.database_id, frozen.run_id, frozen.next_sequence, frozen.highest_lsn);
+  for (const uint64_t lsn : frozen.frontier) std::printf(" %" PRIu64, lsn);
+  if (frozen.digest) std::printf(", digest %016" PRIx64 "%016" PRIx64, frozen.digest->second, frozen.digest->first);
+  std::printf("\n");
+}
+
+void PrintManifest(const std::string& path, std::span<const std::byte> bytes) {
+  const RunManifest manifest = DecodeManifest(bytes, path);
+  std::printf("%s\n  manifest: database %016" PRIx64 ", run %016" PRIx64 ", continues run-%04" PRIu32 " (%016" PRIx64
+              "), starts at LSN %" PRIu64 " and sequence %" PRIu64 "\n",
+              path.c_str(), manifest.database_id, manifest.run_id, manifest.parent_run, manifest.parent_run_id,
+              manifest.start_lsn, manifest.first_sequence);
+  for (size_t i = 0; i < manifest.parts.size(); ++i) {
+    std::printf("  checkpoint %zu: %" PRIu64 " bytes, %" PRIu64 " rows, CRC %08" PRIx32 "\n", i,
+                manifest.parts[i].bytes, manifest.parts[i].rows, manifest.parts[i].crc);
+  }
+}
+
+void PrintCheckpoint(PosixFileSystem& files, const std::string& path) {
+  const CheckpointSummary summary = InspectCheckpointPart(files, path);
+  std::printf("%s\n  checkpoint: database %016" PRIx64 ", run %016" PRIx64 ", schema %016" PRIx64
+              ", part %u of %u, %" PRIu64 " bytes, CRC %08" PRIx32 "\n",
+              path.c_str(), summary.identity.database_id, summary.identity.run_id, summary.identity.schema_hash,
+              summary.identity.part, summary.identity.part_count, summary.part.bytes, summary.part.crc);
+  for (size_t i = 0; i < summary.rows.size(); ++i) std::printf("  table %zu: %" PRIu64 " rows\n", i, summary.rows[i]);
+}
+
+// Prints what is no log but one of the other files of a run; false for a log.
+bool PrintOther(const std::string& path) {
+  PosixFileSystem files;
+  const FileBytes file = files.Map(path);
+  const auto begins_with = [&file](const char(&magic)[8]) {
+    return file.bytes.size() >= sizeof magic && std::memcmp(file.bytes.data(), magic, sizeof magic) == 0;
+  };
+  if (begins_with(format::kFrozenMagic)) {
+    PrintFrozen(path, file.bytes);
+  } else if (begins_with(format::kManifestMagic)) {
+    PrintManifest(path, file.bytes);
+  } else if (begins_with(format::kCheckpointMagic)) {
+    PrintCheckpoint(files, path);
+  } else {
+    return false;
+  }
+  return true;
 }
 
 uint64_t WordAt(std::span<const std::byte> bytes, size_t at) {
@@ -233,7 +290,8 @@ DumpedLog Open(const std::string& path) {
   DumpedLog log;
   log.device = OpenFileDevice(path);
   log.header = ReadHeader(*log.device);
-  log.source = {log.device.get(), log.header.run_id, log.header.ring_bytes, log.header.log_index, log.header.log_count};
+  log.source = {log.device.get(),     log.header.run_id,    log.header.ring_bytes,
+                log.header.log_index, log.header.log_count, Lsn(log.header.start_lsn)};
   return log;
 }
 
@@ -254,7 +312,7 @@ void Read(DumpedLog& log, uint64_t records_max) {
 
 void PrintSummary(const DumpedLog& log) {
   std::printf("  valid up to LSN %" PRIu64 " (offset %" PRIu64 "):", log.frontier.value(),
-              format::kStreamOffset + log.frontier.value());
+              log.source.OffsetOf(log.frontier));
   const char* separator = " ";
   for (size_t kind = 1; kind < std::size(kKindNames); ++kind) {
     if (log.counts.records[kind] == 0) continue;
@@ -290,7 +348,9 @@ class Dump {
   int Run(const Options& options) {
     std::vector<DumpedLog> logs;
     for (const std::string& path : options.paths) {
-      Step([&] { logs.push_back(Open(path)); });
+      Step([&] {
+        if (!PrintOther(path)) logs.push_back(Open(path));
+      });
     }
     if (options.verify && status_ == ExitStatus::kOk) Step([&] { CheckRun(logs); });
     for (DumpedLog& log : logs) {

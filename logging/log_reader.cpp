@@ -22,15 +22,10 @@ size_t RoundUpToBlock(size_t bytes) {
   return (bytes + format::kBlockBytes - 1) / format::kBlockBytes * format::kBlockBytes;
 }
 
-Lsn StreamEnd(BlockDevice& device) {
-  const uint64_t bytes = device.SizeBytes();
-  return Lsn(bytes > format::kStreamOffset ? bytes - format::kStreamOffset : 0);
-}
-
 }  // namespace
 
 std::string PlaceOf(const LogSource& source, Lsn at) {
-  return source.device->path() + "@" + std::to_string(format::kStreamOffset + at.value());
+  return source.device->path() + "@" + std::to_string(source.OffsetOf(at));
 }
 
 void ThrowDamaged(const LogSource& source, Lsn at, const std::string& why) {
@@ -70,12 +65,17 @@ void ReadBuffer::Reserve(size_t carry_bytes, size_t data_bytes) {
 }
 
 LogReader::LogReader(const LogSource& source, size_t block_bytes, uint32_t buffer_count)
-    : source_(source), stream_end_(StreamEnd(*source.device)), check_(source, stream_end_) {
+    : source_(source),
+      stream_end_(std::min(source.FileEnd(), source.frozen_end)),
+      check_(source, stream_end_),
+      position_(source.start),
+      loaded_until_(source.start) {
   CHECK(source.log_count >= 1 && source.log_count <= format::kMaxLogs && source.log_index < source.log_count);
   CHECK(buffer_count >= 2);
   // A short log needs no long buffers.
-  block_bytes_ = std::min(RoundUpToBlock(std::max<size_t>(block_bytes, 1)),
-                          RoundUpToBlock(std::max<size_t>(stream_end_.value(), 1)));
+  block_bytes_ =
+      std::min(RoundUpToBlock(std::max<size_t>(block_bytes, 1)),
+               RoundUpToBlock(std::max<size_t>(stream_end_.value() - std::min(stream_end_, source.start).value(), 1)));
   for (uint32_t i = 0; i < buffer_count; ++i) buffers_.push_back(std::make_unique<ReadBuffer>());
   needed_ = sizeof(RecordHeader);
 }
@@ -118,7 +118,7 @@ LogReader::Result LogReader::Cut(RecordBatch& batch) {
 LogReader::Look LogReader::LookAtRecord() {
   RecordHeader header;
   needed_ = sizeof header;
-  if (stream_end_.value() - position_.value() < sizeof header) {
+  if (stream_end_ < position_ || stream_end_.value() - position_.value() < sizeof header) {
     end_reason_ = position_ == stream_end_ ? "end of file" : "the file ends within a record header";
     return Look::kBad;
   }
@@ -209,7 +209,7 @@ bool LogReader::Refill() {
   const size_t wanted = std::min(std::max(block_bytes_, RoundUpToBlock(needed_ - carry)), RoundUpToBlock(left));
   next->Reserve(carry, wanted);
   if (carry > 0) std::memcpy(next->data() - carry, cursor_, carry);
-  size_t got = source_.device->Read(format::kStreamOffset + loaded_until_.value(), {next->data(), wanted});
+  size_t got = source_.device->Read(source_.OffsetOf(loaded_until_), {next->data(), wanted});
   got = std::min(got, left);
   // A file that shrank meanwhile ends where its bytes do.
   if (got < std::min(wanted, left)) {

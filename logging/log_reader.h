@@ -42,6 +42,17 @@ struct LogSource {
   uint64_t ring_bytes = 0;
   uint32_t log_index = 0;
   uint32_t log_count = 1;
+  Lsn start{};  // of the first byte of the stream
+  // A frozen log ends here, whatever the file holds.
+  Lsn frozen_end = Lsn(UINT64_MAX);
+
+  bool frozen() const { return frozen_end != Lsn(UINT64_MAX); }
+  uint64_t OffsetOf(Lsn at) const { return format::kStreamOffset + (at.value() - start.value()); }
+  // The LSN at the end of the file.
+  Lsn FileEnd() const {
+    const uint64_t bytes = device->SizeBytes();
+    return Lsn(start.value() + (bytes > format::kStreamOffset ? bytes - format::kStreamOffset : 0));
+  }
 };
 
 // "PATH@OFFSET", with the offset in the file of a position in the stream.

@@ -8,7 +8,7 @@ LogSet::LogSet(std::vector<Target> targets, const LogSetOptions& options) : opti
   for (uint32_t i = 0; i < targets.size(); ++i) {
     streams_.push_back(std::make_unique<LogStream>(i, format::Salt(options.run_id, i), options.ring_bytes,
                                                    options.max_record_bytes, options.workers,
-                                                   std::move(targets[i].device), durable_.lsn[i]));
+                                                   std::move(targets[i].device), durable_.lsn[i], options.start_lsn));
     if (targets[i].directory >= groups_.size()) groups_.resize(targets[i].directory + 1);
     groups_[targets[i].directory].push_back(streams_.back().get());
   }
@@ -22,7 +22,7 @@ void LogSet::Start(const std::function<void(LogStream&)>& append_anchor) {
 
 uint64_t LogSet::reserved_bytes() const {
   uint64_t bytes = 0;
-  for (const auto& stream : streams_) bytes += stream->reserved_until();
+  for (const auto& stream : streams_) bytes += stream->reserved_bytes();
   return bytes;
 }
 

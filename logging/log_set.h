@@ -23,6 +23,7 @@ struct alignas(kCacheLineBytes) DurableVector {
 
 struct LogSetOptions {
   uint64_t run_id = 0;
+  uint64_t start_lsn = 0;
   uint64_t ring_bytes = 64 << 20;
   uint64_t max_record_bytes = 1 << 20;
   uint32_t workers = 1;

@@ -34,15 +34,20 @@ void SealOwnRecord(const LogStream& stream, const LogStream::Place& place, forma
 }  // namespace
 
 LogStream::LogStream(uint32_t index, uint32_t salt, uint64_t ring_bytes, uint64_t max_record_bytes, uint32_t slots,
-                     std::unique_ptr<BlockDevice> device, uint64_t& persistent)
+                     std::unique_ptr<BlockDevice> device, uint64_t& persistent, uint64_t start_lsn)
     : index_(index),
       salt_(salt),
       ring_(RingBytes(ring_bytes)),
       max_record_bytes_(std::min<uint64_t>(max_record_bytes, ring_.size_bytes() / 4)),
       slots_(slots),
       device_(std::move(device)),
-      persistent_(persistent) {
-  for (Slot& slot : slots_) slot.free_until = ring_.size_bytes();
+      persistent_(persistent),
+      start_lsn_(start_lsn),
+      started_until_(start_lsn),
+      reserved_until_(start_lsn) {
+  CHECK(start_lsn % kBlockBytes == 0);
+  persistent_ = start_lsn;
+  for (Slot& slot : slots_) slot.free_until = start_lsn + ring_.size_bytes();
 }
 
 void LogStream::WaitForSpace(Slot& slot, const Place& place) {
@@ -137,7 +142,8 @@ bool LogStream::StartFlush(uint64_t write_bytes_max) {
   flush_started_nanos_ = Clock::MonotonicNanos();
   while (started_until_ < end) {
     const uint64_t bytes = std::min(end - started_until_, write_bytes_max);
-    device_->StartWrite(format::kStreamOffset + started_until_, std::span(ring_.at(started_until_), bytes));
+    device_->StartWrite(format::kStreamOffset + (started_until_ - start_lsn_),
+                        std::span(ring_.at(started_until_), bytes));
     started_until_ += bytes;
   }
   return true;
@@ -145,7 +151,7 @@ bool LogStream::StartFlush(uint64_t write_bytes_max) {
 
 void LogStream::CompleteFlush(bool wait) {
   const uint64_t durable_end = device_->Complete(wait);
-  const uint64_t durable = durable_end > format::kStreamOffset ? durable_end - format::kStreamOffset : 0;
+  const uint64_t durable = start_lsn_ + (durable_end > format::kStreamOffset ? durable_end - format::kStreamOffset : 0);
   const uint64_t record_end = LastRecordEnd(durable);
   if (record_end <= persistent_until()) return;
   ++counters_.flushes;

@@ -72,9 +72,10 @@ class LogStream {
   };
 
   // `persistent` is this log's element of the durable vector, written here alone. `slots` is the number of workers.
-  // A record of more than `max_record_bytes`, or a quarter of the ring, is refused by its scheme.
+  // A record of more than `max_record_bytes`, or a quarter of the ring, is refused by its scheme. The stream starts at
+  // `start_lsn`, the start of a block.
   LogStream(uint32_t index, uint32_t salt, uint64_t ring_bytes, uint64_t max_record_bytes, uint32_t slots,
-            std::unique_ptr<BlockDevice> device, uint64_t& persistent);
+            std::unique_ptr<BlockDevice> device, uint64_t& persistent, uint64_t start_lsn = 0);
 
   // Takes a place of `bytes` (a multiple of 8, at most max_record_bytes). Waits for ring space, which the writer frees
   // whatever this worker does. Throws the device's Error once the log has failed.
@@ -115,6 +116,7 @@ class LogStream {
   // Any thread. Everything that a transaction could have read was reserved below this (serial logs).
   uint64_t reserved_until() const { return reserved_until_.load(std::memory_order_acquire); }
   // Any thread.
+  uint64_t reserved_bytes() const { return reserved_until() - start_lsn_; }
   uint64_t persistent_until() const { return AtomicRef<uint64_t>(persistent_).load(std::memory_order_acquire); }
   const BlockDevice& device() const { return *device_; }
   const StreamCounters& counters() const { return counters_; }
@@ -168,12 +170,13 @@ class LogStream {
   std::unique_ptr<BlockDevice> device_;
   uint64_t& persistent_;
   LogWriter* writer_ = nullptr;
-  uint64_t started_until_ = 0;
+  const uint64_t start_lsn_;
+  uint64_t started_until_;
   uint64_t pad_end_ = 0;  // of the last PAD
   uint64_t flush_started_nanos_ = 0;
   StreamCounters counters_;
 
-  alignas(kCacheLineBytes) Atomic<uint64_t> reserved_until_{0};
+  alignas(kCacheLineBytes) Atomic<uint64_t> reserved_until_;
   alignas(kCacheLineBytes) Atomic<bool> writer_asleep_{false};
 };
 

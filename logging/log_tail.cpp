@@ -21,7 +21,7 @@ constexpr uint64_t BlockBelow(uint64_t at) { return at / format::kBlockBytes * f
 class TailSearch {
  public:
   TailSearch(const LogSource& source, Lsn frontier)
-      : source_(source), frontier_(frontier), end_(StreamEnd(source)), check_(source, Lsn(end_)) {}
+      : source_(source), frontier_(frontier), end_(source.FileEnd().value()), check_(source, Lsn(end_)) {}
 
   TailFindings Run() {
     const uint64_t ring = std::min(source_.ring_bytes, end_);  // so that nothing below overflows
@@ -33,11 +33,6 @@ class TailSearch {
   }
 
  private:
-  static uint64_t StreamEnd(const LogSource& source) {
-    const uint64_t bytes = source.device->SizeBytes();
-    return bytes > format::kStreamOffset ? bytes - format::kStreamOffset : 0;
-  }
-
   bool Proved() const { return findings_.proofs[source_.log_index].until > frontier_; }
 
   // Looks for records that start in the piece of `bytes` at `at`, which starts on a block.
@@ -45,7 +40,7 @@ class TailSearch {
     // One block more than the piece, for a header that crosses its end.
     const size_t wanted = bytes + format::kBlockBytes;
     piece_.Reserve(0, wanted);
-    piece_bytes_ = source_.device->Read(format::kStreamOffset + at, {piece_.data(), wanted});
+    piece_bytes_ = source_.device->Read(source_.OffsetOf(Lsn(at)), {piece_.data(), wanted});
     piece_at_ = at;
     const std::byte* data = piece_.data();
     const size_t skip = at < frontier_.value() ? static_cast<size_t>(frontier_.value() - at) : 0;
@@ -86,6 +81,11 @@ class TailSearch {
     }
     uint64_t durable;
     const auto kind = static_cast<RecordKind>(header.kind);
+    if ((kind == RecordKind::kCommand || kind == RecordKind::kData) && body_bytes >= sizeof(TxnId)) {
+      TxnId id;
+      std::memcpy(&id, body, sizeof id);
+      findings_.next_sequence = std::max(findings_.next_sequence, id.sequence() + 1);
+    }
     if (kind == RecordKind::kAnchor && body_bytes == source_.log_count * sizeof durable) {
       for (uint32_t log = 0; log < source_.log_count; ++log) {
         std::memcpy(&durable, body + log * sizeof durable, sizeof durable);
@@ -105,7 +105,7 @@ class TailSearch {
     const auto skip = static_cast<size_t>(lsn.value() - from);
     const size_t wanted = (skip + header.length + format::kBlockBytes - 1) / format::kBlockBytes * format::kBlockBytes;
     long_record_.Reserve(0, wanted);
-    const size_t got = source_.device->Read(format::kStreamOffset + from, {long_record_.data(), wanted});
+    const size_t got = source_.device->Read(source_.OffsetOf(Lsn(from)), {long_record_.data(), wanted});
     return got < skip + header.length ? nullptr : long_record_.data() + skip + sizeof header;
   }
 

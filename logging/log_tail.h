@@ -14,8 +14,9 @@
 namespace dbx {
 
 struct TailFindings {
-  uint64_t cut_bytes = 0;  // from the frontier to the last byte found that is not zero
-  ProofPerLog proofs;      // what the records behind the frontier prove
+  uint64_t cut_bytes = 0;      // from the frontier to the last byte found that is not zero
+  uint64_t next_sequence = 0;  // above that of every transaction found
+  ProofPerLog proofs;          // what the records behind the frontier prove
 };
 
 // The search ends early once it has proved that `source` itself was durable beyond `frontier`.

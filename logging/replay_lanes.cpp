@@ -19,10 +19,12 @@ ReplayLanes::ReplayLanes(const std::vector<LogSource>& sources, uint32_t workers
   for (uint32_t j = 0; j < sources.size(); ++j) {
     CHECK(sources[j].log_index == j && sources[j].log_count == sources.size());
     logs_[j].reader = std::make_unique<LogReader>(sources[j], block_bytes, lanes_per_log + kSpareBuffers);
+    logs_[j].position.store(sources[j].start.value(), std::memory_order_relaxed);
   }
   for (uint32_t i = 0; i < lanes_per_log * sources.size(); ++i) {
     lanes_.push_back(std::make_unique<Lane>());
     lanes_.back()->log = i % static_cast<uint32_t>(sources.size());
+    lanes_.back()->progress.store(sources[lanes_.back()->log].start.value(), std::memory_order_relaxed);
     lanes_.back()->records.reserve(LogReader::kBatchRecords);
   }
   // Workers start far apart; where they go from there follows the work.
@@ -205,6 +207,7 @@ void ReplayLanes::UnpackTxn(Lane& lane, const RecordHeader& header, std::byte* b
   if (uint32_t{header.lv_mask} >> log_count() != 0) Malformed(lane.log, at, "LSN vector of more logs than there are");
   TxnRecord& record = lane.records.emplace_back();
   std::memcpy(&record.txn_id, body, sizeof record.txn_id);
+  lane.next_sequence = std::max(lane.next_sequence, record.txn_id.sequence() + 1);
   if (elements > 0) {
     std::memmove(body, body + sizeof(TxnId), lv_bytes);
     std::memcpy(body + lv_bytes, &record.txn_id, sizeof record.txn_id);

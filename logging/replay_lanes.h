@@ -72,6 +72,7 @@ class ReplayLanes {
     RecordBatch batch;            // being replayed; no buffer: none is
     std::vector<TxnRecord> records;
     size_t head = 0;
+    uint64_t next_sequence = 0;      // above that of every transaction unpacked here
     std::vector<LsnPerLog> anchors;  // in force in this batch
     // The scheme's: the anchor that is known to be covered by what was replayed.
     const LsnPerLog* covered_anchor = nullptr;

@@ -24,6 +24,7 @@ struct AckFile::Header {
     uint64_t run_id;
     uint64_t workers;
     uint64_t bits_per_worker;
+    uint64_t first_sequence;  // that of bit 0
   } identity;
   uint64_t unrecorded;
 
@@ -33,7 +34,7 @@ struct AckFile::Header {
 namespace {
 
 constexpr char kMagic[8] = {'D', 'B', 'X', 'A', 'C', 'K', '\r', '\n'};
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;
 constexpr uint64_t kPageBits = 4096 * 8;
 constexpr uint64_t kWorkersMax = uint64_t{1} << (64 - TxnId::kSequenceBits);  // that a transaction's name tells apart
 constexpr uint64_t kFileBytesMax = uint64_t{1} << 46;
@@ -71,11 +72,12 @@ uint64_t SizeOf(int fd, const std::string& path) {
 }  // namespace
 
 std::unique_ptr<AckFile> AckFile::Create(const std::string& path, uint64_t run_id, uint32_t workers,
-                                         uint64_t max_sequence) {
+                                         uint64_t max_sequence, uint64_t first_sequence) {
   std::unique_ptr<AckFile> file(new AckFile);
   file->path_ = path;
   file->run_id_ = run_id;
   file->workers_ = workers;
+  file->first_sequence_ = first_sequence;
   file->bits_per_worker_ = (std::min(max_sequence, kFileBytesMax * 8) + kPageBits - 1) / kPageBits * kPageBits;
   if (workers == 0 || max_sequence == 0 || file->bits_per_worker_ / 8 > kFileBytesMax / workers) {
     Refuse(ExitStatus::kUsage, path,
@@ -90,7 +92,7 @@ std::unique_ptr<AckFile> AckFile::Create(const std::string& path, uint64_t run_i
   Header header{};
   std::memcpy(header.magic, kMagic, sizeof kMagic);
   header.version = kVersion;
-  header.identity = {run_id, workers, file->bits_per_worker_};
+  header.identity = {run_id, workers, file->bits_per_worker_, first_sequence};
   header.crc = header.Checksum();
   // Emptied, then named, then grown: whatever a kill leaves may be overwritten later and does not pass for whole.
   if (::ftruncate(file->fd_, 0) != 0) Fail(path, "cannot empty", errno);
@@ -129,6 +131,7 @@ std::unique_ptr<AckFile> AckFile::Open(const std::string& path, std::optional<ui
   file->run_id_ = identity.run_id;
   file->workers_ = static_cast<uint32_t>(identity.workers);
   file->bits_per_worker_ = identity.bits_per_worker;
+  file->first_sequence_ = identity.first_sequence;
   return file;
 }
 

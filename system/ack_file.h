@@ -23,10 +23,10 @@ namespace dbx {
 
 class AckFile {
  public:
-  // For a run. Replaces an ack file of an earlier run; refuses to overwrite anything else (kMismatch). Sequences
-  // below `max_sequence` have a bit. Throws Error: kIo, kNoSpace, kUsage for a size that no file has.
+  // For a run. Replaces an ack file of an earlier run; refuses to overwrite anything else (kMismatch). `max_sequence`
+  // sequences from `first_sequence` on have a bit. Throws Error: kIo, kNoSpace, kUsage for a size that no file has.
   static std::unique_ptr<AckFile> Create(const std::string& path, uint64_t run_id, uint32_t workers,
-                                         uint64_t max_sequence);
+                                         uint64_t max_sequence, uint64_t first_sequence = 0);
   // For recovery, read-only. Throws Error: kIo (missing, unreadable), kMismatch (no ack file, or of another run
   // than `run_id`), kCorrupt (header, size).
   static std::unique_ptr<AckFile> Open(const std::string& path, std::optional<uint64_t> run_id = std::nullopt);
@@ -38,7 +38,8 @@ class AckFile {
   // A load and a store: nobody else writes the region. Relaxed, as only a reader after the end of the process
   // looks, and the kernel keeps what was stored.
   void Acknowledge(TxnId id) {
-    const uint64_t sequence = id.sequence();
+    // Below the first: wraps, and has no bit.
+    const uint64_t sequence = id.sequence() - first_sequence_;
     if (id.worker().value() >= workers_ || sequence >= bits_per_worker_) return CountUnrecorded();
     AtomicRef<uint64_t> word(Words(id.worker().value())[sequence / 64]);
     word.store(word.load(std::memory_order_relaxed) | uint64_t{1} << sequence % 64, std::memory_order_relaxed);
@@ -51,7 +52,8 @@ class AckFile {
       const uint64_t* words = Words(worker);
       for (uint64_t i = NextData(worker, 0); i < bits_per_worker_ / 64; i = NextData(worker, i + 1)) {
         for (uint64_t word = words[i]; word != 0; word &= word - 1) {
-          visit(TxnId::Make(WorkerId(worker), i * 64 + static_cast<uint64_t>(std::countr_zero(word))));
+          visit(
+              TxnId::Make(WorkerId(worker), first_sequence_ + i * 64 + static_cast<uint64_t>(std::countr_zero(word))));
         }
       }
     }
@@ -85,6 +87,7 @@ class AckFile {
   uint64_t run_id_ = 0;
   uint32_t workers_ = 0;
   uint64_t bits_per_worker_ = 0;
+  uint64_t first_sequence_ = 0;
 };
 
 }  // namespace dbx

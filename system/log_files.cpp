@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/host.h"
+#include "logging/checkpoint.h"
 #include "logging/device/posix_file_system.h"
 #include "logging/file_header.h"
 #include "logging/log_directory.h"
@@ -109,63 +110,113 @@ void WriteHeader(BlockDevice& device, const format::FileHeader& header) {
   device.Complete(true);
 }
 
-NewLogFiles CreateFiles(FileSystem& file_system, const Options& options, const LogTraits& traits,
-                        uint64_t schema_hash) {
-  const uint32_t logs = options.num_logger;
-  NewRunOptions run_options;
-  run_options.log_count = logs;
-  run_options.create_missing = std::find(options.given.begin(), options.given.end(), "log_dir") == options.given.end();
-  run_options.overwrite = options.log_overwrite;
-  const RunFiles files = CreateRun(file_system, options.log_dirs, run_options);
-
-  const RunIdentity identity = IdentityOf(options, traits, schema_hash);
-  DeviceOptions device_options = DeviceOptionsOf(options);
-  NewLogFiles result;
-  result.run_number = files.number;
-  result.run_id = identity.run_id;
-  result.directories = DescribeAll(file_system, files.directories, device_options);
-  device_options.preallocate_bytes = PreallocatedBytes(options, traits, logs);
-  SlowProgress progress("preparing the logs", "--log_limit bounds their size", logs * device_options.preallocate_bytes,
-                        host::MonotonicNanos());
+// Every log with its header, durable; a line on stderr says how far it is when that takes long.
+void CreateLogs(FileSystem& files, const RunFiles& run, const RunIdentity& identity, DeviceOptions device_options,
+                size_t directories, NewLogFiles& result) {
+  SlowProgress progress("preparing the logs", "--log_limit bounds their size",
+                        identity.log_count * device_options.preallocate_bytes, host::MonotonicNanos());
   device_options.zeros_written = [&progress](uint64_t bytes) {
     const std::string line = progress.Advance(bytes, host::MonotonicNanos());
     std::fwrite(line.data(), 1, line.size(), stderr);
   };
-  try {
-    for (uint32_t i = 0; i < logs; ++i) {
-      auto device = file_system.Create(files.log_paths[i], device_options);
-      WriteHeader(*device, MakeHeader(identity, i));
-      result.targets.push_back({std::move(device), static_cast<uint32_t>(i % options.log_dirs.size())});
-    }
-  } catch (const Error&) {
-    result.targets.clear();
-    DeleteRun(file_system, options.log_dirs, files.number);
-    throw;
+  for (uint32_t i = 0; i < identity.log_count; ++i) {
+    auto device = files.Create(run.log_paths[i], device_options);
+    WriteHeader(*device, MakeHeader(identity, i));
+    result.targets.push_back({std::move(device), static_cast<uint32_t>(i % directories)});
   }
-  return result;
 }
 
-OldLogFiles OpenFiles(FileSystem& file_system, const Options& options) {
-  const RunFiles files = FindRun(file_system, options.log_dirs, options.run);
-  OldLogFiles logs;
-  logs.run_number = files.number;
-  logs.paths = files.log_paths;
-  logs.directories = DescribeAll(file_system, files.directories, DeviceOptionsOf(options));
-  for (const std::string& path : files.log_paths) {
-    logs.devices.push_back(file_system.Open(path));
-    logs.headers.push_back(ReadHeader(*logs.devices.back()));
+std::vector<format::CheckpointPart> WriteCheckpoint(FileSystem& files, const RunFiles& run, const RunIdentity& identity,
+                                                    const Database& database) {
+  const auto parts = static_cast<uint32_t>(run.directories.size());
+  std::vector<format::CheckpointPart> written;
+  for (uint32_t i = 0; i < parts; ++i) {
+    written.push_back(
+        WriteCheckpointPart(files, run.directories[i] + "/" + CheckpointFileName(i), {.engine = IoEngine::kPwrite},
+                            {identity.database_id, identity.run_id, identity.schema_hash, i, parts}, database));
   }
-  CheckSameRun(logs.headers, logs.paths);
-  return logs;
+  return written;
+}
+
+// Of a run that was not born. Something else has failed already, and an unborn run does no harm.
+void DeleteQuietly(FileSystem& files, const Options& options, uint32_t run) {
+  try {
+    DeleteRun(files, options.log_dirs, run);
+  } catch (const Error&) {
+    return;
+  }
+}
+
+RunIdentity ContinuingIdentity(RunIdentity identity, const Continuation& continuation) {
+  const format::FileHeader& parent = continuation.parent.header();
+  identity.database_id = parent.database_id;
+  identity.parent_run_id = parent.run_id;
+  identity.parent_run = continuation.parent.number;
+  identity.start_lsn = continuation.start_lsn();
+  return identity;
+}
+
+RunManifest ManifestOf(const RunIdentity& identity, const Continuation& continuation) {
+  RunManifest manifest;
+  manifest.database_id = identity.database_id;
+  manifest.run_id = identity.run_id;
+  manifest.parent_run_id = identity.parent_run_id;
+  manifest.parent_run = identity.parent_run;
+  manifest.start_lsn = identity.start_lsn;
+  manifest.first_sequence = continuation.first_sequence();
+  return manifest;
 }
 
 }  // namespace
 
-NewLogFiles LogStorage::Create(const Options& options, const LogTraits& traits, uint64_t schema_hash) {
-  return CreateFiles(files_, options, traits, schema_hash);
+NewLogFiles LogStorage::Create(const Options& options, const LogTraits& traits, uint64_t schema_hash,
+                               const Continuation* continuation) {
+  NewRunOptions run_options;
+  run_options.log_count = options.num_logger;
+  run_options.create_missing = std::find(options.given.begin(), options.given.end(), "log_dir") == options.given.end();
+  run_options.overwrite = options.log_overwrite;
+  const RunFiles run = CreateRun(files_, options.log_dirs, run_options);
+
+  RunIdentity identity = IdentityOf(options, traits, schema_hash);
+  if (continuation != nullptr) identity = ContinuingIdentity(identity, *continuation);
+  DeviceOptions device_options = DeviceOptionsOf(options);
+  NewLogFiles result;
+  result.run_number = run.number;
+  result.run_id = identity.run_id;
+  result.directories = DescribeAll(files_, run.directories, device_options);
+  device_options.preallocate_bytes = PreallocatedBytes(options, traits, options.num_logger);
+  std::optional<RunManifest> manifest;
+  try {
+    CreateLogs(files_, run, identity, device_options, options.log_dirs.size(), result);
+    if (continuation != nullptr) manifest = ManifestOf(identity, *continuation);
+    if (continuation != nullptr && continuation->checkpoint) {
+      manifest->parts = WriteCheckpoint(files_, run, identity, continuation->database);
+      for (const format::CheckpointPart& part : manifest->parts) result.checkpoint_bytes += part.bytes;
+    }
+  } catch (const Error&) {
+    result.targets.clear();
+    DeleteQuietly(files_, options, run.number);
+    throw;
+  }
+  // From here on nobody knows whether the manifest is durable: what it names must stay.
+  if (manifest) WriteFileAtomically(files_, run.manifest_path, EncodeManifest(*manifest));
+  return result;
 }
 
-OldLogFiles LogStorage::Open(const Options& options) { return OpenFiles(files_, options); }
+void LogStorage::Freeze(OldRun& run, const FrozenRun& frozen) {
+  WriteFileAtomically(files_, run.frozen_path, EncodeFrozen(frozen));
+  run.frozen = frozen;
+}
+
+void LogStorage::DeleteOldRuns(const Options& options, const OldRuns& runs) {
+  for (const uint32_t number : runs.never_served) DeleteRun(files_, options.log_dirs, number);
+  for (const uint32_t number : OlderRuns(files_, options, runs)) DeleteRun(files_, options.log_dirs, number);
+  for (const OldRun& run : runs.chain) DeleteRun(files_, options.log_dirs, run.number);
+}
+
+std::vector<LogDirectoryInfo> LogStorage::Describe(const Options& options, const OldRun& run) {
+  return DescribeAll(files_, run.directories, DeviceOptionsOf(options));
+}
 
 LogStorage& FileLogStorage() {
   static PosixFileSystem files;
@@ -173,9 +224,9 @@ LogStorage& FileLogStorage() {
   return storage;
 }
 
-void CheckLogsMatch(const OldLogFiles& logs, const LogTraits& traits, uint64_t schema_hash) {
-  const format::FileHeader& header = logs.headers.front();
-  const std::string& file = logs.paths.front();
+void CheckLogsMatch(const OldRun& run, const LogTraits& traits, uint64_t schema_hash) {
+  const format::FileHeader& header = run.header();
+  const std::string& file = run.paths.front();
   if (header.scheme != static_cast<uint8_t>(SchemeOf(traits)) ||
       header.payload != static_cast<uint8_t>(PayloadOf(traits))) {
     throw Error(ExitStatus::kMismatch, "cannot recover " + file +

@@ -12,6 +12,7 @@
 #include "logging/format.h"
 #include "logging/log_set.h"
 #include "storage/database.h"
+#include "system/old_runs.h"
 #include "system/options.h"
 #include "system/result.h"
 
@@ -25,14 +26,20 @@ struct NewLogFiles {
   uint64_t run_id = 0;
   std::vector<LogSet::Target> targets;
   std::vector<LogDirectoryInfo> directories;
+  uint64_t checkpoint_bytes = 0;
 };
 
-struct OldLogFiles {
-  uint32_t run_number = 0;
-  std::vector<std::unique_ptr<BlockDevice>> devices;  // by log index
-  std::vector<format::FileHeader> headers;
-  std::vector<std::string> paths;
-  std::vector<LogDirectoryInfo> directories;
+// What a new run continues: the state of the database that it was given, which `parent` and its ancestors left.
+struct Continuation {
+  const OldRun& parent;  // frozen
+  const Database& database;
+  bool checkpoint = false;  // write the state, so that a recovery needs no ancestors
+
+  // Above everything in the parent's logs, what recovery dropped included.
+  uint64_t start_lsn() const {
+    return (parent.frozen->highest_lsn + format::kBlockBytes - 1) / format::kBlockBytes * format::kBlockBytes;
+  }
+  uint64_t first_sequence() const { return parent.frozen->next_sequence; }
 };
 
 // The runs under the log directories of the options, as logging/log_directory.h says.
@@ -40,11 +47,22 @@ class LogStorage {
  public:
   explicit LogStorage(FileSystem& files) : files_(files) {}
 
-  // A new run's logs, with durable headers. `traits` says what they will hold.
-  NewLogFiles Create(const Options& options, const LogTraits& traits, uint64_t schema_hash);
+  // A new run's logs, with durable headers. `traits` says what they will hold. With `continuation` the checkpoint
+  // follows, and the manifest last: when this returns the run is born, and if it throws it is not.
+  NewLogFiles Create(const Options& options, const LogTraits& traits, uint64_t schema_hash,
+                     const Continuation* continuation = nullptr);
 
-  // The logs of the run that the options choose; they belong together.
-  OldLogFiles Open(const Options& options);
+  // The run that the options choose, and those that it continues.
+  OldRuns Open(const Options& options) { return OpenOldRuns(files_, options); }
+
+  // Makes what was recovered of a run the only thing that anyone will ever recover of it; durable on return.
+  void Freeze(OldRun& run, const FrozenRun& frozen);
+
+  // Deletes the runs of the chain, the older ones, and those that were never served; the oldest first, so that what
+  // is left still leads to them. Only once a run that starts from a checkpoint is born.
+  void DeleteOldRuns(const Options& options, const OldRuns& runs);
+
+  std::vector<LogDirectoryInfo> Describe(const Options& options, const OldRun& run);
 
   FileSystem& files() const { return files_; }
 
@@ -56,6 +74,6 @@ class LogStorage {
 LogStorage& FileLogStorage();
 
 // That these logs were written by a scheme with `traits`, over a database with this schema.
-void CheckLogsMatch(const OldLogFiles& logs, const LogTraits& traits, uint64_t schema_hash);
+void CheckLogsMatch(const OldRun& run, const LogTraits& traits, uint64_t schema_hash);
 
 }  // namespace dbx

@@ -44,10 +44,11 @@ bool AnswerQuestion(const Options& options) {
 // The pair that wrote the log, whose header also says workload, sizes and seed.
 std::unique_ptr<Engine> EngineOfLog(Options& options) {
   {
-    const OldLogFiles logs = FileLogStorage().Open(options);
-    AdoptIdentity(std::string(ConfigText(logs.headers.front())), options);
+    const OldRuns runs = FileLogStorage().Open(options);
+    for (const std::string& notice : runs.notices) std::fprintf(stderr, "notice: %s\n", notice.c_str());
+    AdoptIdentity(std::string(ConfigText(runs.newest().header())), options);
     // The same run, even if a newer one appears meanwhile.
-    options.run = logs.run_number;
+    options.run = runs.newest().number;
   }
   try {
     return Registry::Global().Create(options);
@@ -65,7 +66,7 @@ void Report(const Options& options, const std::string& record) {
 
 void RunOrRecover(Options& options) {
   const std::unique_ptr<Engine> engine =
-      options.log_recover ? EngineOfLog(options) : Registry::Global().Create(options);
+      options.reads_log() ? EngineOfLog(options) : Registry::Global().Create(options);
   for (const std::string& path : {options.json_file, options.output_file}) {
     if (!path.empty()) CheckAppendable(path);
   }

@@ -223,12 +223,16 @@ void CompleteStreams(const Given& given, Options& options) {
 }
 
 void CheckMode(const Given& given, const Options& options) {
-  if (options.log_recover) {
-    if (options.log_overwrite) Usage("--log_overwrite would delete what -Lr1 is to recover");
+  if (options.log_recover && options.continue_run) Usage("-Lr1 only recovers, --continue runs on: leave one out");
+  if (options.checkpoint && !options.continue_run) Usage("--checkpoint belongs to --continue");
+  if (options.drop_old_runs && !options.checkpoint)
+    Usage("--drop_old_runs needs --checkpoint: new logs build on the old");
+  if (options.reads_log()) {
+    if (options.log_overwrite) Usage("--log_overwrite would delete what is to be recovered");
     return;
   }
   for (const char* name : {"run", "recover_serial"}) {
-    if (given(name)) Usage(fmt::format("--{} belongs to recovery: add -Lr1", name));
+    if (given(name)) Usage(fmt::format("--{} belongs to recovery: add -Lr1 or --continue", name));
   }
 }
 
@@ -243,7 +247,7 @@ void CompleteOptions(Options& options) {
   CompleteDirectories(given, options);
   CompleteSizes(given, options);
   // What a log's header decides is not checked before it has been read.
-  if (!options.log_recover) CompleteStreams(given, options);
+  if (!options.reads_log()) CompleteStreams(given, options);
   CheckMode(given, options);
 }
 

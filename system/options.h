@@ -76,9 +76,15 @@ struct Options {
   uint64_t device_ceiling = 0;  // bytes per second that the log devices can take; 0: not known
 
   // Recovery.
-  bool log_recover = false;             // -Lr1
-  std::optional<uint32_t> run;          // --run N; without it the newest
+  bool log_recover = false;     // -Lr1
+  std::optional<uint32_t> run;  // --run N; without it the newest
+  bool continue_run = false;    // --continue: recover, then run on what was recovered, in new files
+  bool checkpoint = false;      // with --continue: write what was recovered, so that its logs are needed no more
+  bool drop_old_runs = false;   // with --checkpoint: delete them
   std::string recover_serial = "auto";  // auto, always, never: one worker replays everything
+
+  // What the options name is read before anything runs.
+  bool reads_log() const { return log_recover || continue_run; }
 
   // Verification and output.
   bool verify = false;

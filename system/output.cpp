@@ -149,6 +149,13 @@ void AddLogMetrics(const Options& options, const RunResult& r, Json& metrics) {
   metrics["mean_flush_us"] = Ratio(static_cast<double>(log.flush_nanos) / 1000, static_cast<double>(log.flushes));
 }
 
+Json BeforeJson(const AncestryResult& r) {
+  return {{"parent_run", r.parent_run},
+          {"runs", r.runs},
+          {"recovered_txns", r.recovered},
+          {"checkpoint_rows", r.checkpoint_rows}};
+}
+
 Json RunMetrics(const Options& options, const RunResult& r, const WorkerTotals& t) {
   const auto executed = static_cast<double>(t.executed), acknowledged = static_cast<double>(t.acknowledged),
              aborts = static_cast<double>(t.abort_cnt);
@@ -174,6 +181,9 @@ Json RunMetrics(const Options& options, const RunResult& r, const WorkerTotals& 
   m["lock_table_bytes"] = r.lock_table_bytes;
   m["log_buffer_bytes"] = r.log_buffer_bytes;
   m["run_number"] = r.run_number;
+  m["recovery_seconds"] = r.recovery_seconds;
+  m["checkpoint_bytes"] = r.checkpoint_bytes;
+  m["before"] = BeforeJson(r.before);
   m["simd"] = r.simd;
   m["unsynced"] = options.log_no_flush && !r.streams.empty();
   return m;
@@ -200,7 +210,8 @@ Json RecoveryMetrics(const Options& options, const RecoveryResult& r) {
           {"bytes_per_second", Ratio(static_cast<double>(r.log_bytes), r.replay_seconds)},
           {"run_number", r.run_number},
           {"simd", r.simd},
-          {"unsynced", options.log_no_flush}};
+          {"unsynced", options.log_no_flush},
+          {"before", BeforeJson(r.before)}};
 }
 
 // Invalid UTF-8 (a directory's name, say) is replaced, not refused: the result counts.
@@ -301,8 +312,18 @@ std::string LatencyLines(const Json& record) {
   return text;
 }
 
+// One line for a run that continues another, none for any other.
+std::string BeforeText(const Json& m) {
+  const Json& before = m.at("before");
+  if (Count(before, "parent_run") == 0) return "";
+  const uint64_t rows = Count(before, "checkpoint_rows");
+  return fmt::format("run-{:04} continues run-{:04}: {} transactions of {} older runs{}\n", Count(m, "run_number"),
+                     Count(before, "parent_run"), Count(before, "recovered_txns"), Count(before, "runs"),
+                     rows == 0 ? "" : fmt::format(" over a checkpoint of {} rows", rows));
+}
+
 std::string RunSummary(const Json& record) {
-  return SummaryLine(record) +
+  return BeforeText(record.at("metrics")) + SummaryLine(record) +
          fmt::format("Throughput: {:.2f}\n", Number(record.at("metrics"), "throughput_acknowledged")) + RunLine(record);
 }
 
@@ -315,6 +336,7 @@ std::string RecoverySummary(const Json& record) {
   std::string text = fmt::format(
       "recovered run-{:04}: {} transactions, {} dropped (what they depend on is not durable), {} void; {}\n",
       Count(m, "run_number"), Count(m, "recovered_txns"), Count(m, "dropped_dependency"), Count(m, "voids"), ends);
+  text += BeforeText(m);
   text += fmt::format("seconds: load {:.3f}, open {:.3f}, replay {:.3f}, finish {:.3f}, verify {:.3f}\n",
                       Number(m, "load_seconds"), Number(m, "open_seconds"), Number(m, "replay_seconds"),
                       Number(m, "finish_seconds"), Number(m, "verify_seconds"));

@@ -27,8 +27,13 @@ class PairEngine : public Engine {
     if (Log::kTraits.single_stream && options.num_logger != 1) {
       throw Error(ExitStatus::kUsage, std::string(Log::kTraits.name) + " writes one log; use -Ln1");
     }
+    if (options.continue_run && !Log::kTraits.logs) {
+      throw Error(ExitStatus::kUsage, "LOG_NO leaves nothing to continue; run with LOG_SERIAL or LOG_TAURUS");
+    }
     RunResult result = WithWorkload(options, [&](auto& workload) {
-      return dbx::Run<Cc, Log, std::remove_reference_t<decltype(workload)>>(options, storage, workload).Measure();
+      return dbx::Run<Cc, Log, ConfiguredRecovery, std::remove_reference_t<decltype(workload)>>(options, storage,
+                                                                                                workload)
+          .Measure();
     });
     result.simd = simd;
     return result;

@@ -9,8 +9,9 @@
 
 namespace dbx {
 
-inline LogSetOptions LogSetOptionsOf(const Options& options, uint64_t run_id) {
+inline LogSetOptions LogSetOptionsOf(const Options& options, uint64_t run_id, uint64_t start_lsn = 0) {
   LogSetOptions result;
+  result.start_lsn = start_lsn;
   result.run_id = run_id;
   result.ring_bytes = options.log_buffer_size;
   result.max_record_bytes = options.max_log_entry_size;

@@ -1,4 +1,5 @@
-// A recovery of one pair's logs over one workload: open, load, replay, verify, measure.
+// A recovery of one pair's logs over one workload: open, load, replay, verify, measure. A run that continues others is
+// recovered with them, in their order, each up to where it was frozen.
 #pragma once
 
 #include <algorithm>
@@ -6,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "logging/checkpoint.h"
 #include "storage/digest.h"
 #include "system/log_files.h"
 #include "system/options.h"
@@ -25,11 +27,18 @@ inline ReplaySettings ReplaySettingsOf(const Options& options) {
   return settings;
 }
 
-inline std::vector<LogSource> SourcesOf(const OldLogFiles& logs) {
+inline std::vector<LogSource> SourcesOf(const OldRun& run) {
   std::vector<LogSource> sources;
-  for (size_t i = 0; i < logs.devices.size(); ++i) {
-    const format::FileHeader& header = logs.headers[i];
-    sources.push_back({logs.devices[i].get(), header.run_id, header.ring_bytes, header.log_index, header.log_count});
+  for (size_t i = 0; i < run.devices.size(); ++i) {
+    const format::FileHeader& header = run.headers[i];
+    LogSource& source = sources.emplace_back();
+    source.device = run.devices[i].get();
+    source.run_id = header.run_id;
+    source.ring_bytes = header.ring_bytes;
+    source.log_index = header.log_index;
+    source.log_count = header.log_count;
+    source.start = Lsn(header.start_lsn);
+    if (run.frozen) source.frozen_end = Lsn(run.frozen->frontier[i]);
   }
   return sources;
 }
@@ -47,7 +56,54 @@ inline void TakeSummary(const ReplaySummary& summary, RecoveryResult& result) {
   result.parallelism = summary.parallelism;
 }
 
-// R: the scheme's recovery (logging/NAME/NAME_recovery.h).
+// What the oldest run of the chain started from: a fresh load, or its checkpoint, whose rows are counted.
+template <class WorkloadT>
+uint64_t LoadStart(const Options& options, FileSystem& files, const OldRuns& runs, WorkloadT& workload,
+                   Database& database) {
+  if (!runs.FromCheckpoint()) {
+    workload.Load(database, options.seed, options.thread_cnt);
+    return 0;
+  }
+  const OldRun& first = runs.chain.front();
+  const auto parts = static_cast<uint32_t>(first.checkpoint_paths.size());
+  const uint32_t threads = std::min(parts, database.workers());
+  const auto load = [&](WorkerId worker) {
+    for (uint32_t part = worker.value(); part < parts; part += threads) {
+      LoadCheckpointPart(files, first.checkpoint_paths[part],
+                         {first.header().database_id, first.header().run_id, first.header().schema_hash, part, parts},
+                         first.manifest->parts[part], database, worker);
+    }
+  };
+  RunWorkers(threads, load, [] {});
+  workload.Adopt(database, options.seed);
+  uint64_t rows = 0;
+  for (const format::CheckpointPart& part : first.manifest->parts) rows += part.rows;
+  return rows;
+}
+
+inline AncestryResult AncestryOf(const std::vector<RecoveredRun>& recovered, const OldRuns& runs) {
+  AncestryResult before;
+  if (runs.newest().manifest) before.parent_run = runs.newest().manifest->parent_run;
+  before.runs = recovered.size() - 1;
+  for (size_t i = 0; i + 1 < recovered.size(); ++i) before.recovered += recovered[i].summary.recovered;
+  return before;
+}
+
+// Replays the chain, oldest run first, into a database that holds what the oldest started from. R: the scheme's
+// recovery (logging/NAME/NAME_recovery.h). `replayed` is called when the newest run's records are replayed.
+template <class R, class WorkloadT>
+std::vector<RecoveredRun> ReplayRuns(const Options& options, const OldRuns& runs, WorkloadT& workload,
+                                     Database& database, const std::function<void()>* replayed = nullptr) {
+  std::vector<RecoveredRun> recovered(runs.chain.size());
+  for (size_t i = 0; i < runs.chain.size(); ++i) {
+    R recovery(ReplaySettingsOf(options));
+    recovered[i].summary =
+        Recover(recovery, SourcesOf(runs.chain[i]), database, workload, options.thread_cnt,
+                options.verify ? &recovered[i].names : nullptr, i + 1 == runs.chain.size() ? replayed : nullptr);
+  }
+  return recovered;
+}
+
 template <class R, class WorkloadT>
 RecoveryResult RunRecovery(const Options& options, LogStorage& storage, const LogTraits& traits, WorkloadT& workload) {
   RecoveryResult result;
@@ -57,30 +113,33 @@ RecoveryResult RunRecovery(const Options& options, LogStorage& storage, const Lo
     return Clock::ToSeconds(lap - begin);
   };
 
-  const OldLogFiles logs = storage.Open(options);
-  result.run_number = logs.run_number;
-  result.directories = logs.directories;
+  const OldRuns runs = storage.Open(options);
+  result.run_number = runs.newest().number;
+  result.directories = storage.Describe(options, runs.newest());
   result.threads = options.thread_cnt;
   result.open_seconds = lap_seconds();
 
   Database database(0, options.thread_cnt);
   workload.CreateTables(database);
-  CheckLogsMatch(logs, traits, SchemaHash(database));
-  workload.Load(database, options.seed, options.thread_cnt);
+  for (const OldRun& run : runs.chain) CheckLogsMatch(run, traits, SchemaHash(database));
+  const uint64_t checkpoint_rows = LoadStart(options, storage.files(), runs, workload, database);
   result.load_seconds = lap_seconds();
 
-  R recovery(ReplaySettingsOf(options));
-  std::vector<std::vector<TxnId>> recovered;
-  const bool names_wanted = options.verify || !options.ack_file.empty();
   const std::function<void()> replayed = [&] { result.replay_seconds = lap_seconds(); };
-  const ReplaySummary summary = Recover(recovery, SourcesOf(logs), database, workload, options.thread_cnt,
-                                        names_wanted ? &recovered : nullptr, &replayed);
-  TakeSummary(summary, result);
+  const std::vector<RecoveredRun> recovered = ReplayRuns<R>(options, runs, workload, database, &replayed);
+  TakeSummary(recovered.back().summary, result);
+  result.before = AncestryOf(recovered, runs);
+  result.before.checkpoint_rows = checkpoint_rows;
   result.finish_seconds = lap_seconds();
 
   if (options.verify) {
-    result.recovered_ids = SortedIds(recovered);
-    result.verified = VerifyRecovery(options, storage.files(), logs, summary, result.recovered_ids, workload, database);
+    for (const RecoveredRun& run : recovered) {
+      const std::vector<uint64_t> ids = SortedIds(run.names);
+      result.recovered_ids.insert(result.recovered_ids.end(), ids.begin(), ids.end());
+    }
+    const Verification verification = VerifyRecovery(options, storage.files(), runs, recovered, workload, database);
+    result.verified = verification.checks;
+    result.digest = verification.digest.Hex();
     result.verify_seconds = lap_seconds();
   }
   return result;

@@ -38,7 +38,18 @@ struct StreamStats {
   uint64_t flush_nanos = 0;  // sum over flushes, write to sync
 };
 
+// What lies before a run that continues others.
+struct AncestryResult {
+  uint32_t parent_run = 0;       // number of the run that it continues; 0: none
+  uint64_t runs = 0;             // ancestors that were replayed
+  uint64_t recovered = 0;        // their transactions
+  uint64_t checkpoint_rows = 0;  // loaded from the checkpoint that the first one starts from
+};
+
 struct RunResult {
+  AncestryResult before;
+  double recovery_seconds = 0;    // --continue: from opening the old runs to the birth of the new one
+  uint64_t checkpoint_bytes = 0;  // --checkpoint
   std::vector<WorkerStats> workers;
   std::vector<StreamStats> streams;
   LatencyHistogram latency;  // begin to acknowledgement, ns
@@ -62,6 +73,7 @@ struct RunResult {
 };
 
 struct RecoveryResult {
+  AncestryResult before;
   uint64_t recovered = 0;
   uint64_t dropped_dependency = 0;  // whole, but something they depend on is not durable
   uint64_t voids = 0;
@@ -82,7 +94,8 @@ struct RecoveryResult {
   std::vector<LogDirectoryInfo> directories;
   std::string simd;                     // instruction set of the LSN vector operations
   std::string verified;                 // e.g. "a,b,c,d"
-  std::vector<uint64_t> recovered_ids;  // TxnIds, ascending; with --verify
+  std::string digest;                   // of the recovered state, if it was verified
+  std::vector<uint64_t> recovered_ids;  // TxnIds of all runs of the chain, oldest run first; if it was verified
 };
 
 }  // namespace dbx

@@ -18,13 +18,14 @@
 #include "system/log_files.h"
 #include "system/options.h"
 #include "system/pair_types.h"
+#include "system/recovery_run.h"
 #include "system/worker.h"
 #include "system/workloads.h"
 
 namespace dbx {
 
 // One run's moving parts, declared in the order of their construction.
-template <class Cc, class Log, class WorkloadT>
+template <class Cc, class Log, class Recovery, class WorkloadT>
 class Run {
  public:
   Run(const Options& options, LogStorage& storage, WorkloadT& workload)
@@ -51,31 +52,87 @@ class Run {
   void Load() {
     const uint64_t begin = Clock::NowTicks();
     workload_.CreateTables(database_);
-    workload_.Load(database_, options_.seed, options_.thread_cnt);
+    if (options_.continue_run) {
+      if constexpr (Log::kTraits.logs) RecoverOldRuns();
+    } else {
+      workload_.Load(database_, options_.seed, options_.thread_cnt);
+    }
     result_.load_seconds = Clock::ToSeconds(Clock::NowTicks() - begin);
+  }
+
+  // Recovers what is to be continued and freezes it: nothing of it is shown to anybody before that is durable.
+  void RecoverOldRuns() {
+    old_runs_ = storage_.Open(options_);
+    for (const OldRun& run : old_runs_->chain) CheckLogsMatch(run, Log::kTraits, SchemaHash(database_));
+    const uint64_t checkpoint_rows = LoadStart(options_, storage_.files(), *old_runs_, workload_, database_);
+    const std::vector<RecoveredRun> recovered = ReplayRuns<Recovery>(options_, *old_runs_, workload_, database_);
+    OldRun& newest = old_runs_->chain.back();
+    std::optional<Digest128> digest;
+    if (options_.verify) {
+      // The ack file is the new run's.
+      Options without_acks = options_;
+      without_acks.ack_file.clear();
+      digest = VerifyRecovery(without_acks, storage_.files(), *old_runs_, recovered, workload_, database_).digest;
+    }
+    if (!newest.frozen) storage_.Freeze(newest, FrozenOf(recovered.back().summary, digest));
+    result_.before.parent_run = newest.number;
+    result_.before.runs = recovered.size();
+    for (const RecoveredRun& run : recovered) result_.before.recovered += run.summary.recovered;
+    result_.before.checkpoint_rows = checkpoint_rows;
+  }
+
+  FrozenRun FrozenOf(const ReplaySummary& summary, const std::optional<Digest128>& digest) const {
+    const OldRun& run = old_runs_->newest();
+    FrozenRun frozen;
+    frozen.database_id = run.header().database_id;
+    frozen.run_id = run.header().run_id;
+    frozen.frontier = summary.frontier;
+    if (digest) frozen.digest.emplace(digest->low, digest->high);
+    // A run without transactions of its own still comes after those that it continues.
+    const uint64_t first = run.manifest ? run.manifest->first_sequence : 0;
+    frozen.next_sequence = std::max(summary.next_sequence, first);
+    frozen.highest_lsn = summary.highest_lsn;
+    return frozen;
+  }
+
+  // The new run's files; with the state that it continues, if there is one.
+  NewLogFiles CreateFiles() {
+    if (!old_runs_) return storage_.Create(options_, Log::kTraits, SchemaHash(database_));
+    const uint64_t begin = Clock::NowTicks();
+    const Continuation continuation{old_runs_->newest(), database_, options_.checkpoint};
+    NewLogFiles files = storage_.Create(options_, Log::kTraits, SchemaHash(database_), &continuation);
+    first_sequence_ = continuation.first_sequence();
+    start_lsn_ = continuation.start_lsn();
+    if (options_.drop_old_runs) storage_.DeleteOldRuns(options_, *old_runs_);
+    old_runs_.reset();
+    result_.recovery_seconds = result_.load_seconds + Clock::ToSeconds(Clock::NowTicks() - begin);
+    return files;
   }
 
   void OpenLogs() {
     uint64_t run_id = 0;
     if constexpr (Log::kTraits.logs) {
-      NewLogFiles files = storage_.Create(options_, Log::kTraits, SchemaHash(database_));
+      NewLogFiles files = CreateFiles();
+      result_.checkpoint_bytes = files.checkpoint_bytes;
       run_id = files.run_id;
       result_.run_number = files.run_number;
       result_.directories = files.directories;
-      logs_ = std::make_unique<LogSet>(std::move(files.targets), LogSetOptionsOf(options_, run_id));
+      logs_ = std::make_unique<LogSet>(std::move(files.targets), LogSetOptionsOf(options_, run_id, start_lsn_));
       log_ = std::make_unique<Log>(*logs_, LogOptionsOf<Log>(options_));
       logs_->Start([this](LogStream& stream) { log_->AppendAnchor(stream); });
     } else {
       log_ = std::make_unique<Log>();
     }
     if (!options_.ack_file.empty()) {
-      ack_file_ = AckFile::Create(options_.ack_file, run_id, options_.thread_cnt, MostTransactionsPerWorker(options_));
+      ack_file_ = AckFile::Create(options_.ack_file, run_id, options_.thread_cnt, MostTransactionsPerWorker(options_),
+                                  first_sequence_);
     }
     shared_ = std::make_unique<typename Cc::Shared>(*log_, epochs_, LockTableBuckets(options_));
   }
 
   void StartWorkers() {
-    const WorkerOptions worker_options = WorkerOptionsOf(options_);
+    WorkerOptions worker_options = WorkerOptionsOf(options_);
+    worker_options.first_sequence = first_sequence_;
     const uint64_t calls = CallListLength(options_);
     workers_.resize(options_.thread_cnt);
     errors_.resize(options_.thread_cnt);
@@ -84,9 +141,9 @@ class Run {
         try {
           // Made by the thread that uses it: its memory is near, and the lists are generated in parallel.
           workload_.Prefault(WorkerId(w), std::min(ExpectedTransactionsPerWorker(options_), kPrefaultTransactionsMax));
-          workers_[w] = std::make_unique<WorkerT>(WorkerId(w), *shared_, *log_, workload_,
-                                                  workload_.Generate(WorkerId(w), calls, options_.seed), worker_options,
-                                                  ack_file_.get());
+          workers_[w] = std::make_unique<WorkerT>(
+              WorkerId(w), *shared_, *log_, workload_,
+              workload_.Generate(WorkerId(w), calls, options_.seed + first_sequence_), worker_options, ack_file_.get());
           workers_[w]->Run(control_);
         } catch (...) {
           errors_[w] = std::current_exception();
@@ -220,6 +277,9 @@ class Run {
   WorkloadT& workload_;
   RunResult result_;
   Database database_;
+  std::optional<OldRuns> old_runs_;  // until the run that continues them is born
+  uint64_t first_sequence_ = 0;
+  uint64_t start_lsn_ = 0;
   EpochClock epochs_;
   // The writers of logs_ call log_ until they are stopped, so it is destroyed after them.
   std::unique_ptr<Log> log_;

@@ -176,7 +176,10 @@ constexpr Switch kSwitches[] = {
     Bytes("DEVICE_CEILING", "", &O::device_ceiling, 0, kNoLimit, "what the log devices take per second; 0: unknown"),
     // Recovery.
     Bool("LOG_RECOVER", "Lr", &O::log_recover, "1: recover instead of running"),
-    Whole("RUN", "", &O::run, 0, 1e9, "recover run-NNNN; default the newest"),
+    Whole("RUN", "", &O::run, 0, 1e9, "recover or continue run-NNNN; default the newest"),
+    Named(Bool("CONTINUE_RUN", "", &O::continue_run, "recover, then run on in new files"), "continue", "continue_run"),
+    Bool("CHECKPOINT", "", &O::checkpoint, "with --continue: write what was recovered; older logs are needed no more"),
+    Bool("DROP_OLD_RUNS", "", &O::drop_old_runs, "with --checkpoint: delete the older runs"),
     Choice("RECOVER_SERIAL", &O::recover_serial, kRecoverSerial, {}, "one worker replays everything"),
     // Verification and output.
     Bool("VERIFY", "", &O::verify, "check the final or the recovered state"),

@@ -12,13 +12,17 @@ std::string NameOf(uint64_t id) {
 
 }  // namespace
 
-std::vector<reference::FileImage> ImagesOf(const OldLogFiles& logs, FileSystem& files) {
-  std::vector<reference::FileImage> images;
-  for (const std::string& path : logs.paths) {
+reference::RunImage ImageOf(const OldRun& run, FileSystem& files) {
+  const auto image_of = [&files](const std::string& path) {
     FileBytes bytes = files.Map(path);
-    images.push_back({path, bytes.bytes, std::move(bytes.owner)});
-  }
-  return images;
+    return reference::FileImage{path, bytes.bytes, std::move(bytes.owner)};
+  };
+  reference::RunImage image;
+  for (const std::string& path : run.paths) image.logs.push_back(image_of(path));
+  if (run.frozen) image.frozen = image_of(run.frozen_path);
+  if (run.manifest) image.manifest = image_of(run.manifest_path);
+  for (const std::string& path : run.checkpoint_paths) image.checkpoint.push_back(image_of(path));
+  return image;
 }
 
 std::vector<uint64_t> SortedIds(const std::vector<std::vector<TxnId>>& recovered) {

@@ -20,7 +20,7 @@
 #include "system/log_files.h"
 #include "system/options.h"
 #include "system/workloads.h"
-#include "tests/reference/reference_replay.h"
+#include "tests/reference/reference_run.h"
 
 namespace dbx {
 
@@ -36,44 +36,68 @@ bool CheckRunEndDigest(const ReplaySummary& summary, const Digest128& digest);
 // (c): throws when a writer of the ack file is missing from `recovered`.
 void CheckAcknowledged(const std::string& ack_file, uint64_t run_id, const std::vector<uint64_t>& recovered);
 
-// The bytes of the logs, for the reference to read.
-std::vector<reference::FileImage> ImagesOf(const OldLogFiles& logs, FileSystem& files);
+// What the engine recovered of one run.
+struct RecoveredRun {
+  ReplaySummary summary;
+  std::vector<std::vector<TxnId>> names;  // by worker
+};
 
-// All that apply to a recovery of the transactions `ids`; returns their letters, "a,b,d".
+// The bytes of a run's files, for the reference to read.
+reference::RunImage ImageOf(const OldRun& run, FileSystem& files);
+
+// (a): that the reference replay of the chain over a fresh load, or over its checkpoint, recovers the same
+// transactions of each run and ends with this digest.
 template <class WorkloadT>
-std::string VerifyRecovery(const Options& options, FileSystem& files, const OldLogFiles& logs,
-                           const ReplaySummary& summary, const std::vector<uint64_t>& ids, WorkloadT& workload,
-                           const Database& database) {
-  const Digest128 digest = DigestOf(database, options.thread_cnt);
-  std::string verified;
+void CheckAgainstReference(const Options& options, FileSystem& files, const OldRuns& runs,
+                           const std::vector<RecoveredRun>& recovered, const Digest128& digest) {
+  const auto violated = [](const std::string& what) {
+    throw Error(ExitStatus::kInternal, "verification a failed: " + what);
+  };
+  auto fresh = MakeWorkload<WorkloadT>(options);
+  Database expected(0, options.thread_cnt);
+  fresh.CreateTables(expected);
+  if (runs.FromCheckpoint()) {
+    reference::LoadCheckpoint(ImageOf(runs.chain.front(), files), expected);
+    fresh.Adopt(expected, options.seed);
+  } else {
+    fresh.Load(expected, options.seed, options.thread_cnt);
+  }
+  for (size_t i = 0; i < runs.chain.size(); ++i) {
+    const reference::ReferenceLogs logs = reference::ReadRun(ImageOf(runs.chain[i], files));
+    const reference::RecoveredSet set = reference::Recover(logs);
+    if (!set.damage.empty()) violated(set.damage);
+    CheckSameSet(SortedIds(recovered[i].names), set.txn_ids);
+    const reference::ReplayResult replayed = reference::Replay(logs, set, fresh, expected);
+    if (!replayed.without_effect.empty()) violated("a logged transaction does not replay");
+    if (logs.frozen_digest) {
+      const Digest128 then{logs.frozen_digest->first, logs.frozen_digest->second};
+      if (DigestOf(expected, options.thread_cnt) != then) violated("a run differs from what was continued once");
+    }
+  }
+  if (DigestOf(expected, options.thread_cnt) != digest) violated("the database differs from the reference replay's");
+}
 
+struct Verification {
+  std::string checks;  // the letters of those that applied, "a,b,d"
+  Digest128 digest;    // of the database
+};
+
+// All that apply. (b) and (c) are about the newest run.
+template <class WorkloadT>
+Verification VerifyRecovery(const Options& options, FileSystem& files, const OldRuns& runs,
+                            const std::vector<RecoveredRun>& recovered, WorkloadT& workload, const Database& database) {
+  const Digest128 digest = DigestOf(database, options.thread_cnt);
   if (const auto what = workload.Inconsistency(database)) {
     throw Error(ExitStatus::kInternal, "verification d failed: " + *what);
   }
-  {
-    const reference::ReferenceLogs reference_logs = reference::ReadLogs(ImagesOf(logs, files));
-    const reference::RecoveredSet set = reference::Recover(reference_logs);
-    if (!set.damage.empty()) throw Error(ExitStatus::kInternal, "verification a failed: " + set.damage);
-    CheckSameSet(ids, set.txn_ids);
-    auto fresh = MakeWorkload<WorkloadT>(options);
-    Database expected(0, options.thread_cnt);
-    fresh.CreateTables(expected);
-    fresh.Load(expected, options.seed, options.thread_cnt);
-    const reference::ReplayResult replayed = reference::Replay(reference_logs, set, fresh, expected);
-    if (!replayed.without_effect.empty()) {
-      throw Error(ExitStatus::kInternal, "verification a failed: a logged transaction does not replay");
-    }
-    if (DigestOf(expected, options.thread_cnt) != digest) {
-      throw Error(ExitStatus::kInternal, "verification a failed: the database differs from the reference replay's");
-    }
-  }
-  verified = "a";
-  if (CheckRunEndDigest(summary, digest)) verified += ",b";
+  CheckAgainstReference<WorkloadT>(options, files, runs, recovered, digest);
+  std::string verified = "a";
+  if (CheckRunEndDigest(recovered.back().summary, digest)) verified += ",b";
   if (!options.ack_file.empty()) {
-    CheckAcknowledged(options.ack_file, logs.headers.front().run_id, ids);
+    CheckAcknowledged(options.ack_file, runs.newest().header().run_id, SortedIds(recovered.back().names));
     verified += ",c";
   }
-  return verified + ",d";
+  return {verified + ",d", digest};
 }
 
 }  // namespace dbx

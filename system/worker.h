@@ -32,6 +32,7 @@ struct WorkerOptions {
   uint64_t txn_count = 0;     // in the measured interval; 0: until told to stop
   uint64_t warmup_count = 0;  // before it
   uint64_t abort_penalty_ns = 0;
+  uint64_t first_sequence = 0;  // of its transactions
   size_t ack_queue_length = 1 << 15;
 };
 
@@ -49,7 +50,8 @@ class Worker {
         options_(options),
         ack_file_(ack_file),
         transaction_(shared, log, log_state_, id),
-        acks_(log, options.ack_queue_length) {
+        acks_(log, options.ack_queue_length),
+        sequence_(options.first_sequence) {
     if constexpr (Log::kTraits.logs) log_.InitWorker(log_state_, id);
   }
 
@@ -192,7 +194,7 @@ class Worker {
   Transaction<Cc, Log> transaction_;
   AckQueue<Log> acks_;
   size_t next_ = 0;
-  uint64_t sequence_ = 0;
+  uint64_t sequence_;
   uint64_t now_ = 0;
   uint64_t begin_ = 0;
   bool counting_ = true;

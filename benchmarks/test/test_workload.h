@@ -121,6 +121,7 @@ class TestWorkload {
 
   void CreateTables(Database& db);
   void Load(Database& db, uint64_t seed, uint32_t threads);
+  void Adopt(Database&, uint64_t) {}
   CallList Generate(WorkerId worker, uint64_t count, uint64_t seed) const;
   // Backs the HISTORY rows that `transactions` of this worker will insert with pages.
   void Prefault(WorkerId worker, uint64_t transactions) { history_->PrefaultRows(worker, transactions); }

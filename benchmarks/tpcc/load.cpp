@@ -1,9 +1,11 @@
 // The initial rows of TPC-C (section 4.3.3 of the standard). A task draws from a random sequence of its own, so
 // the rows do not depend on the number of threads.
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <string>
 
+#include "base/error.h"
 #include "benchmarks/parallel_load.h"
 #include "benchmarks/tpcc/tpcc.h"
 
@@ -91,7 +93,30 @@ Customer MakeCustomer(Random& random, uint64_t last_name, int64_t since) {
   return customer;
 }
 
+// Bearers of one last name are ordered by their first.
+std::string SortKeyOf(const Customer& customer) {
+  return {customer.first.begin(), std::find(customer.first.begin(), customer.first.end(), '\0')};
+}
+
 }  // namespace
+
+void Tpcc::Adopt(Database&, uint64_t) {
+  std::map<Text<16>, uint32_t> numbers;  // of last names
+  for (uint32_t name = 0; name < cardinalities_.last_names; ++name) numbers[LastName(name)] = name;
+  tables_.customer->ForEachRow([&](const Row& row) {
+    if ((row.control.load(std::memory_order_relaxed) & Row::kAbsent) != 0) return;
+    Customer customer;
+    std::memcpy(&customer, tables_.customer->tuple(&row), sizeof customer);
+    const auto number = numbers.find(customer.last);
+    if (number == numbers.end()) {
+      throw Error(ExitStatus::kCorrupt, "table CUSTOMER, key " + std::to_string(row.key) + ": no last name of TPC-C");
+    }
+    // The key of a customer, with the number of the name in place of the customer's.
+    const uint64_t search_key = (row.key >> kCustomerBits << kCustomerBits) | number->second;
+    tables_.customer_by_last_name->Add(search_key, SortKeyOf(customer), row.key);
+  });
+  tables_.customer_by_last_name->Freeze();
+}
 
 void Tpcc::Load(Database& db, uint64_t seed, uint32_t threads) {
   const uint64_t item_tasks = (cardinalities_.items + kRowsPerTask - 1) / kRowsPerTask;
@@ -168,9 +193,7 @@ void Tpcc::LoadCustomers(WorkerId worker, uint32_t w, uint32_t d, Random& random
     const Customer customer = MakeCustomer(random, name, c);
     const Key key = CustomerKey(w, d, c);
     tables_.customer->LoadRow(worker, key, TupleBytes(customer));
-    const size_t first_bytes = std::find(customer.first.begin(), customer.first.end(), '\0') - customer.first.begin();
-    tables_.customer_by_last_name->Add(LastNameKey(w, d, static_cast<uint32_t>(name)),
-                                       std::string(customer.first.data(), first_bytes), key);
+    tables_.customer_by_last_name->Add(LastNameKey(w, d, static_cast<uint32_t>(name)), SortKeyOf(customer), key);
     History history{};
     history.date = c;
     history.amount = kInitialPaymentCents;

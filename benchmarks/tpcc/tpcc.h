@@ -50,6 +50,7 @@ class Tpcc {
 
   void CreateTables(Database& db);
   void Load(Database& db, uint64_t seed, uint32_t threads);
+  void Adopt(Database& db, uint64_t seed);
   CallList Generate(WorkerId worker, uint64_t count, uint64_t seed) const;
 
   // Backs the rows that `transactions` of this worker will insert with pages, ahead of a measured interval:

@@ -37,6 +37,7 @@ class Ycsb {
 
   void CreateTables(Database& db);
   void Load(Database& db, uint64_t seed, uint32_t threads);
+  void Adopt(Database&, uint64_t seed) { load_seed_ = seed; }
   CallList Generate(WorkerId worker, uint64_t count, uint64_t seed) const;
   // Nothing is inserted after the load.
   void Prefault(WorkerId, uint64_t) {}

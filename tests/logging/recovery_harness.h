@@ -158,6 +158,7 @@ class MixWorkload {
       table_->LoadRow(WorkerId(0), key, std::as_bytes(std::span(&value, 1)));
     }
   }
+  void Adopt(Database&, uint64_t) {}
   CallList Generate(WorkerId, uint64_t, uint64_t) const { return {}; }
   bool ValidArgs(ProcedureId procedure, std::span<const std::byte> args) const {
     if (args.size() < 24 || procedure.value() > kGiveUp) return false;

@@ -52,13 +52,18 @@ void AddLog(ReferenceLogs& logs, const std::string& path, Bytes file) {
   };
   const uint64_t index = LoadUint(header, 36, 2), count = LoadUint(header, 38, 2), scheme = LoadUint(header, 64, 1);
   require(LoadUint(header, 8, 4) == 1, 8, "its version is not known");
-  require(LoadUint(header, 32, 4) == 0, 32, "it requires a feature that is not known");
-  require(LoadUint(header, 40, 8) == 0, 40, "its stream does not start at LSN 0");
+  const uint64_t features = LoadUint(header, 32, 4), start = LoadUint(header, 40, 8),
+                 parent = LoadUint(header, 4080, 8);
+  require(features <= 1, 32, "it requires a feature that is not known");
+  require(features == 1 || start == 0, 40, "its stream does not start at LSN 0");
+  require(start % 4096 == 0 && start <= uint64_t{1} << 62, 40, "its stream starts at an impossible LSN");
+  require((features == 1) == (parent != 0), 4080, "it does not say which run it continues");
   require(scheme == 1 || scheme == 2, 64, "its scheme is not known");
   require(index < count && count <= (scheme == 1 ? 1 : LsnVector().size()), 36, "its number of logs is impossible");
   std::fill_n(header.begin() + 36, 2, std::byte{0});
   if (logs.logs.empty()) {
     logs.run_id = LoadUint(header, 24, 8);
+    logs.start_lsn = start;
     logs.ring_bytes = LoadUint(header, 48, 8);
     logs.is_taurus = scheme == 2;
     logs.logs.resize(count);
@@ -69,11 +74,12 @@ void AddLog(ReferenceLogs& logs, const std::string& path, Bytes file) {
   require(log.path.empty(), 36, "it is the same log as " + log.path);
   log.path = path;
   log.stream = file.subspan(std::min<size_t>(kStreamOffset, file.size()));
+  log.start = log.end = start;
 }
 
 // Why there is no record at `at`, or nullptr if there is one.
-const char* CheckRecord(Bytes stream, uint64_t at, uint32_t salt, uint32_t log) {
-  const Bytes bytes = stream.subspan(at);
+const char* CheckRecord(const Log& from, uint64_t at, uint32_t salt, uint32_t log) {
+  const Bytes bytes = from.From(at);
   if (bytes.size() < kRecordHeaderBytes) return "the file ends within a record's header";
   if (LoadUint(bytes, 16, 8) != at) return "the record belongs to another position";
   if (LoadUint(bytes, 8, 4) != salt) return "the record belongs to another run or log";
@@ -89,8 +95,8 @@ const char* CheckRecord(Bytes stream, uint64_t at, uint32_t salt, uint32_t log) 
 }
 
 // Why the record at `at`, whose checksums are right, still says nothing, or nullptr. No crash leaves such a record.
-const char* CheckBody(Bytes stream, uint64_t at, size_t log_count) {
-  const Bytes bytes = stream.subspan(at);
+const char* CheckBody(const Log& from, uint64_t at, size_t log_count) {
+  const Bytes bytes = from.From(at);
   const uint64_t lv_mask = LoadUint(bytes, 26, 2), of_txn = 8 + 8 * static_cast<uint64_t>(std::popcount(lv_mask));
   const uint64_t bytes_min[] = {0, of_txn, of_txn, 0, 8, 8 * log_count, 40};  // of the body, by kind
   const uint64_t body = LoadUint(bytes, 12, 4) - kRecordHeaderBytes, kind = LoadUint(bytes, 24, 1);
@@ -122,9 +128,9 @@ void CollectProofs(const Record& record, uint64_t ring_bytes, Proofs& proofs) {
 void ScanLog(ReferenceLogs& logs, uint32_t index, Proofs& proofs) {
   Log& log = logs.logs[index];
   const uint32_t salt = SaltOf(logs.run_id, index);
-  while (log.end < log.stream.size() && !log.run_end && log.reason.empty()) {
-    const char* problem = CheckRecord(log.stream, log.end, salt, index);
-    if (problem == nullptr && (problem = CheckBody(log.stream, log.end, logs.logs.size())) != nullptr) {
+  while (log.end < log.start + log.stream.size() && !log.run_end && log.reason.empty()) {
+    const char* problem = CheckRecord(log, log.end, salt, index);
+    if (problem == nullptr && (problem = CheckBody(log, log.end, logs.logs.size())) != nullptr) {
       log.verdict = Verdict::kDamaged;
     }
     if (problem != nullptr) {
@@ -142,14 +148,14 @@ void ScanLog(ReferenceLogs& logs, uint32_t index, Proofs& proofs) {
       log.end = record.end;
     }
   }
-  uint64_t last = log.stream.size();
-  while (last >= log.end + 8 && LoadUint(log.stream, last - 8, 8) == 0) last -= 8;
-  while (last > log.end && log.stream[last - 1] == std::byte{0}) --last;
+  uint64_t last = log.start + log.stream.size();
+  while (last >= log.end + 8 && LoadUint(log.From(last - 8), 0, 8) == 0) last -= 8;
+  while (last > log.end && log.From(last - 1)[0] == std::byte{0}) --last;
   log.tail_bytes = last - log.end;
   // Nothing follows a RUN_END: whatever stands there is no record of this log.
   for (uint64_t at = log.end, step = 8; at < last && !log.run_end; at += step, step = 8) {
-    if (CheckRecord(log.stream, at, salt, index) != nullptr) continue;
-    if (CheckBody(log.stream, at, logs.logs.size()) != nullptr) continue;
+    if (CheckRecord(log, at, salt, index) != nullptr) continue;
+    if (CheckBody(log, at, logs.logs.size()) != nullptr) continue;
     const Record record = DecodeRecord(logs, index, at);
     CollectProofs(record, logs.ring_bytes, proofs);
     step = record.end - at;
@@ -161,14 +167,14 @@ void Judge(const ReferenceLogs& logs, Log& log, const Proof& proof) {
   if (proof.until > log.end) {
     log.verdict = Verdict::kDamaged;
     log.reason = (log.reason.empty() ? "the log ends" : log.reason) + ", but " + proof.what + " at " +
-                 logs.logs[proof.log].path + "@" + std::to_string(kStreamOffset + proof.lsn) +
+                 logs.logs[proof.log].path + "@" + std::to_string(logs.logs[proof.log].OffsetOf(proof.lsn)) +
                  " shows that it was durable up to LSN " + std::to_string(proof.until);
   } else if (!log.run_end && log.tail_bytes > 0) {
     log.verdict = Verdict::kTorn;
   }
 }
 
-void FinishReading(ReferenceLogs& logs) {
+void FinishReading(ReferenceLogs& logs, const std::vector<uint64_t>* frontier) {
   for (size_t i = 0; i < logs.logs.size(); ++i) {
     if (logs.logs[i].path.empty()) {
       throw Error(ExitStatus::kMismatch, "log " + std::to_string(i) + " of the run is missing");
@@ -176,8 +182,21 @@ void FinishReading(ReferenceLogs& logs) {
   }
   if (logs.logs.empty()) throw Error(ExitStatus::kMismatch, "the run has no log files");
   Proofs proofs{};
+  if (frontier != nullptr && frontier->size() != logs.logs.size()) {
+    throw Error(ExitStatus::kMismatch, "the run was frozen with another number of logs");
+  }
+  for (uint32_t i = 0; frontier != nullptr && i < logs.logs.size(); ++i) {
+    Log& log = logs.logs[i];
+    if ((*frontier)[i] - log.start < log.stream.size()) log.stream = log.stream.first((*frontier)[i] - log.start);
+  }
   for (uint32_t i = 0; i < logs.logs.size(); ++i) ScanLog(logs, i, proofs);
   for (uint32_t i = 0; i < logs.logs.size(); ++i) Judge(logs, logs.logs[i], proofs[i]);
+  for (uint32_t i = 0; frontier != nullptr && i < logs.logs.size(); ++i) {
+    Log& log = logs.logs[i];
+    if (log.end == (*frontier)[i]) continue;
+    log.verdict = Verdict::kDamaged;
+    log.reason += ", but the run was continued from what its log held up to LSN " + std::to_string((*frontier)[i]);
+  }
 }
 
 // The first log that ends before what `record` needs of it, or the number of logs.
@@ -219,13 +238,13 @@ bool Advance(std::vector<Cursor>& heads, uint32_t log, RecoveredSet& set) {
 
 }  // namespace
 
-ReferenceLogs ReadLogs(std::vector<FileImage> files) {
+ReferenceLogs ReadLogs(std::vector<FileImage> files, const std::vector<uint64_t>* frontier) {
   ReferenceLogs logs;
   for (FileImage& file : files) {
     AddLog(logs, file.path, file.bytes);
     logs.owners.push_back(std::move(file.owner));
   }
-  FinishReading(logs);
+  FinishReading(logs, frontier);
   return logs;
 }
 
@@ -264,7 +283,7 @@ void Cursor::Load(uint64_t position) {
 }
 
 Record DecodeRecord(const ReferenceLogs& logs, uint32_t log, uint64_t lsn, const LsnVector& anchor) {
-  const Bytes bytes = logs.logs[log].stream.subspan(lsn);
+  const Bytes bytes = logs.logs[log].From(lsn);
   Record record;
   record.kind = Kind{static_cast<uint8_t>(LoadUint(bytes, 24, 1))};
   record.procedure = static_cast<uint16_t>(LoadUint(bytes, 28, 2));
@@ -370,7 +389,7 @@ void ApplyImages(const Log& log, const Record& record, ReferenceContext& context
   }
 }
 
-uint32_t Crc32c(Bytes bytes) {
+uint32_t Crc32c(Bytes bytes, uint32_t crc) {
   static const auto kTables = [] {  // [k][b]: the effect of byte b when k bytes follow it
     std::array<std::array<uint32_t, 256>, 8> tables{};
     for (uint32_t b = 0; b < 256; ++b) {
@@ -383,7 +402,7 @@ uint32_t Crc32c(Bytes bytes) {
     }
     return tables;
   }();
-  uint32_t crc = ~0u;
+  crc = ~crc;
   for (; bytes.size() >= 8; bytes = bytes.subspan(8)) {
     const uint64_t word = LoadUint(bytes, 0, 8) ^ crc;
     crc = 0;

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -20,7 +21,7 @@
 namespace dbx::reference {
 
 using Bytes = std::span<const std::byte>;
-inline constexpr uint64_t kStreamOffset = 8192;  // LSN 0 within its file
+inline constexpr uint64_t kStreamOffset = 8192;  // the start of the stream within its file
 using LsnVector = std::array<uint64_t, 16>;      // one LSN for each log
 
 enum class Kind : uint8_t { kCommand = 1, kData = 2, kVoid = 3, kPad = 4, kAnchor = 5, kRunEnd = 6 };
@@ -47,27 +48,33 @@ enum class Verdict {
 
 struct Log {
   std::string path;
-  Bytes stream;      // what follows the two headers
-  uint64_t end = 0;  // of the valid prefix
+  Bytes stream;        // what follows the two headers
+  uint64_t start = 0;  // LSN of its first byte
+  uint64_t end = 0;    // of the valid prefix
   Verdict verdict = Verdict::kWhole;
   std::string reason;       // why the valid prefix ends; kDamaged: and how that is known
   uint64_t tail_bytes = 0;  // behind the valid prefix, up to the last byte that is not zero
   uint64_t txn_count = 0;   // transactions in the valid prefix
   bool run_end = false;
 
+  uint64_t OffsetOf(uint64_t lsn) const { return kStreamOffset + (lsn - start); }
+  Bytes From(uint64_t lsn) const { return stream.subspan(lsn - start); }
+
   // One line that names the file, the place `lsn` of the damage, and why it is one.
   std::string Complaint(uint64_t lsn, const std::string& why) const {
-    return "damaged log " + path + "@" + std::to_string(kStreamOffset + lsn) + ": " + why;
+    return "damaged log " + path + "@" + std::to_string(OffsetOf(lsn)) + ": " + why;
   }
 };
 
 struct ReferenceLogs {
   std::vector<std::byte> common_header;  // the header less what is each log's own: its index and its checksum
   uint64_t run_id = 0;
+  uint64_t start_lsn = 0;
   uint64_t ring_bytes = 0;
   bool is_taurus = false;
-  std::vector<Log> logs;                            // in the order of their index
-  std::vector<std::shared_ptr<const void>> owners;  // of the bytes behind Log::stream
+  std::vector<Log> logs;                                       // in the order of their index
+  std::optional<std::pair<uint64_t, uint64_t>> frozen_digest;  // of what was recovered when the run was continued
+  std::vector<std::shared_ptr<const void>> owners;             // of the bytes behind Log::stream
 };
 
 // A file's bytes, wherever they are, and whatever must live as long as they are looked at.
@@ -79,14 +86,15 @@ struct FileImage {
 
 // Reads the logs of one run, given in any order. Bad headers and logs that do not belong together throw Error
 // (kCorrupt, kMismatch; kIo for a file that cannot be read); damage behind a header is a verdict.
-ReferenceLogs ReadLogs(std::vector<FileImage> files);
+// `frontier`, if not null: where recovery ends each log, and must be able to.
+ReferenceLogs ReadLogs(std::vector<FileImage> files, const std::vector<uint64_t>* frontier = nullptr);
 ReferenceLogs ReadLogs(const std::vector<std::string>& paths);
 ReferenceLogs ReadLogs(const std::vector<std::vector<std::byte>>& files);  // named "file 0", "file 1", ...
 
 // Walks the valid prefix of one log; record() is decompressed by the anchors passed on the way.
 class Cursor {
  public:
-  Cursor(const ReferenceLogs& logs, uint32_t log) : logs_(&logs), log_(log) { Load(0); }
+  Cursor(const ReferenceLogs& logs, uint32_t log) : logs_(&logs), log_(log) { Load(logs.start_lsn); }
   bool AtEnd() const { return position_ >= logs_->logs[log_].end; }
   const Record& record() const { return record_; }
   void Next() { Load(record_.end); }
@@ -209,6 +217,7 @@ ReplayResult Replay(const ReferenceLogs& logs, const RecoveredSet& set, Workload
   return result;
 }
 
-uint32_t Crc32c(Bytes bytes);
+// The CRC of some bytes, given that of the bytes before them.
+uint32_t Crc32c(Bytes bytes, uint32_t crc = 0);
 
 }  // namespace dbx::reference

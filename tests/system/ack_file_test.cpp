@@ -50,6 +50,17 @@ class AckFileTest : public testing::Test {
   std::string directory_;
 };
 
+TEST_F(AckFileTest, SequencesStartWhereTheRunDoes) {
+  constexpr uint64_t kFirst = 1'000'000'000'000;
+  {
+    auto file = AckFile::Create(Path(), 17, 2, 1000, kFirst);
+    for (const TxnId id : {Id(0, kFirst), Id(1, kFirst + 64), Id(0, kFirst - 1)}) file->Acknowledge(id);
+  }
+  const auto file = AckFile::Open(Path(), 17);
+  EXPECT_EQ(All(*file), (std::vector<TxnId>{Id(0, kFirst), Id(1, kFirst + 64)}));
+  EXPECT_EQ(file->unrecorded(), 1u);
+}
+
 TEST_F(AckFileTest, WhatWasAcknowledgedIsVisitedInAscendingOrder) {
   const std::vector<TxnId> ids = {Id(0, 0), Id(0, 63), Id(0, 64), Id(1, 5), Id(2, 99'999)};
   {

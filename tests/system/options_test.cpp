@@ -37,6 +37,17 @@ std::string Refusal(const std::vector<std::string>& arguments, ExitStatus status
 
 #define EXPECT_REFUSED(what, ...) EXPECT_NE(Refusal(__VA_ARGS__).find(what), std::string::npos) << Refusal(__VA_ARGS__)
 
+TEST(Options, ContinuingReadsALogAndItsSwitchesBelongTogether) {
+  const Options o = Parse({"--continue", "--checkpoint", "--drop_old_runs", "--run=3", "-t2"});
+  EXPECT_TRUE(o.continue_run && o.checkpoint && o.drop_old_runs && o.reads_log());
+  EXPECT_EQ(o.run, 3u);
+  EXPECT_FALSE(Parse({}).reads_log());
+  EXPECT_REFUSED("leave one out", {"--continue", "-Lr1"});
+  EXPECT_REFUSED("--continue", {"--checkpoint"});
+  EXPECT_REFUSED("--checkpoint", {"--continue", "--drop_old_runs"});
+  EXPECT_REFUSED("delete", {"--continue", "--log_overwrite"});
+}
+
 TEST(Options, GluedShortFlagsSetTheirSwitches) {
   const Options o =
       Parse({"-t8", "-Ln2", "-Gx1000", "-Tm0.25", "-z0.9", "-R16", "-f5", "-s2K", "-n3", "-Lt50", "-Lj10"});

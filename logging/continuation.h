@@ -1,0 +1,48 @@
+// What a run leaves in its directory besides logs, so that another run can continue it: `frozen` in the old run's
+// directory, `manifest` in the new one's (format.h, logging/README.md).
+//
+// Encode and Decode are pure. Decode trusts nothing: it checks size, magic, version, checksum and every field, and
+// throws Error "FILE@OFFSET: why", kCorrupt, or kMismatch for another version.
+// Threads: no shared state.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "logging/format.h"
+
+namespace dbx {
+
+// What the first continuation of a run recovered, and every recovery of it after that: this and nothing else, whatever
+// became of the files. A record that was dropped stays dropped, even if what it waited for turns up.
+struct FrozenRun {
+  uint64_t database_id = 0;
+  uint64_t run_id = 0;
+  std::vector<uint64_t> frontier;                       // by log
+  std::optional<std::pair<uint64_t, uint64_t>> digest;  // of the recovered state
+  uint64_t next_sequence = 0;
+  uint64_t highest_lsn = 0;
+};
+
+// The birth of a run that continues another: nothing of it was served without this.
+struct RunManifest {
+  uint64_t database_id = 0;
+  uint64_t run_id = 0;
+  uint64_t parent_run_id = 0;
+  uint32_t parent_run = 0;
+  uint64_t start_lsn = 0;
+  uint64_t first_sequence = 0;
+  std::vector<format::CheckpointPart> parts;  // none: the ancestors are replayed instead
+};
+
+std::vector<std::byte> EncodeFrozen(const FrozenRun& frozen);
+FrozenRun DecodeFrozen(std::span<const std::byte> bytes, const std::string& file);
+
+std::vector<std::byte> EncodeManifest(const RunManifest& manifest);
+RunManifest DecodeManifest(std::span<const std::byte> bytes, const std::string& file);
+
+}  // namespace dbx

@@ -1,0 +1,52 @@
+// The runs that a recovery reads: the newest, or the chosen one, and those that it continues, found and checked before
+// any of them is replayed. Main's thread only. Errors are one line that names the file; nothing is written.
+//
+// A run that continues another is born with its manifest. A directory that was to become one and has none, since a
+// crash came before, never served anybody: it is passed over with a notice. What shows it is a header that says it
+// continues a run, or, where not even a header is, a frozen run before it: that is made before any such directory.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "logging/continuation.h"
+#include "logging/device/file_system.h"
+#include "logging/file_header.h"
+#include "system/options.h"
+#include "system/result.h"
+
+namespace dbx {
+
+struct OldRun {
+  uint32_t number = 0;
+  std::vector<std::unique_ptr<BlockDevice>> devices;  // by log index
+  std::vector<format::FileHeader> headers;
+  std::vector<std::string> paths;
+  std::vector<std::string> directories;  // DIR/run-NNNN
+  std::string frozen_path;
+  std::string manifest_path;
+  std::optional<FrozenRun> frozen;            // the run was continued before
+  std::optional<RunManifest> manifest;        // the run continues another
+  std::vector<std::string> checkpoint_paths;  // by part, if it starts from a checkpoint
+
+  const format::FileHeader& header() const { return headers.front(); }
+};
+
+struct OldRuns {
+  std::vector<OldRun> chain;           // oldest first; what the first one starts from is a checkpoint, or a fresh load
+  std::vector<uint32_t> never_served;  // newer than the last of the chain
+  std::vector<std::string> notices;    // a line for each of them
+
+  const OldRun& newest() const { return chain.back(); }
+  bool FromCheckpoint() const { return !chain.front().checkpoint_paths.empty(); }
+};
+
+// Throws Error: kIo, kMismatch (a run of the chain, or one of its files, is missing or another one's), kCorrupt.
+OldRuns OpenOldRuns(FileSystem& files, const Options& options);
+
+// The runs older than the chain's first that are still there, as far as they name each other; oldest first.
+std::vector<uint32_t> OlderRuns(FileSystem& files, const Options& options, const OldRuns& runs);
+
+}  // namespace dbx

@@ -1,0 +1,27 @@
+// The reference's side of runs that continue others: its own parsers for `frozen`, `manifest` and checkpoints, written
+// from logging/README.md.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "tests/reference/reference_replay.h"
+
+namespace dbx::reference {
+
+// The files of one run.
+struct RunImage {
+  std::vector<FileImage> logs;
+  std::optional<FileImage> frozen;
+  std::optional<FileImage> manifest;
+  std::vector<FileImage> checkpoint;  // by part
+};
+
+// The logs of a run, up to where it was frozen, if it was. Throws Error as ReadLogs does, and for files that do not
+// belong together.
+ReferenceLogs ReadRun(const RunImage& run);
+
+// Puts the rows of the run's checkpoint into a database without rows. Throws Error (kCorrupt, kMismatch).
+void LoadCheckpoint(const RunImage& run, Database& database);
+
+}  // namespace dbx::reference
