@@ -9,8 +9,10 @@
 #include <cstdlib>
 
 #include "base/error.h"
+#include "logging/device/faulty_file_system.h"
+#include "logging/format.h"
+#include "system/log_files.h"
 #include "system/registry.h"
-#include "tests/system/memory_storage.h"
 
 namespace dbx::testing {
 namespace {
@@ -45,8 +47,13 @@ Options OptionsOf(const Format& format) {
   options.log_buffer_size = 64 << 10;
   options.simd = "scalar";
   options.verify = true;
+  options.log_dirs = {"logs"};
+  options.log_limit_bytes = 1 << 20;
   return options;
 }
+
+// The bytes of each log.
+using Image = std::vector<std::vector<std::byte>>;
 
 struct Outcomes {
   uint64_t whole = 0;     // as if nothing had happened
@@ -59,18 +66,27 @@ class DamageTest : public ::testing::TestWithParam<Format> {
  protected:
   void SetUp() override {
     engine_ = Registry::Global().Create(options_);
-    MemoryStorage run;
-    logged_ = engine_->Run(options_, run).logged_txns;
+    FaultyFileSystem files;
+    LogStorage storage(files);
+    logged_ = engine_->Run(options_, storage).logged_txns;
     options_.thread_cnt = 1;
-    ended_ = run.Crash(MemoryDevice::Crash::kDurableOnly, 0);
+    disk_ = files.CrashImage(FaultyFileSystem::Crash::kDurableOnly);
+    for (const auto& [path, bytes] : disk_.files) ended_.push_back(WithoutPreallocation(bytes.All()));
     ASSERT_EQ(Recover(ended_, "clean end"), logged_);
   }
 
   // How many transactions were recovered, or nothing if recovery refused.
-  std::optional<uint64_t> Recover(const MemoryStorage::Image& image, const std::string& damage) {
-    storage_.set_image(image);
+  std::optional<uint64_t> Recover(const Image& image, const std::string& damage) {
+    FaultyFileSystem::Image disk = disk_;
+    auto log = image.begin();
+    for (auto& [path, bytes] : disk.files) {
+      bytes = SparseBytes();
+      bytes.Write(0, *log++);
+    }
+    FaultyFileSystem files(disk);
+    LogStorage storage(files);
     try {
-      const RecoveryResult result = engine_->Recover(options_, storage_);
+      const RecoveryResult result = engine_->Recover(options_, storage);
       EXPECT_EQ(result.verified.substr(0, 1), "a") << damage;
       ++(result.recovered == logged_ ? outcomes_.whole : outcomes_.cut);
       return result.recovered;
@@ -84,17 +100,23 @@ class DamageTest : public ::testing::TestWithParam<Format> {
   }
 
   // The run without its end: the last block of each log, with its RUN_END and the last anchor, is gone.
-  MemoryStorage::Image Unfinished() const {
-    MemoryStorage::Image image = ended_;
+  Image Unfinished() const {
+    Image image = ended_;
     for (auto& file : image) file.resize(std::max<uint64_t>(file.size() - format::kBlockBytes, kStream));
     return image;
   }
 
+  static std::vector<std::byte> WithoutPreallocation(std::vector<std::byte> bytes) {
+    size_t used = bytes.size();
+    while (used > 0 && bytes[used - 1] == std::byte{0}) --used;
+    bytes.resize((used + format::kBlockBytes - 1) / format::kBlockBytes * format::kBlockBytes);
+    return bytes;
+  }
   static uint64_t Stride(uint64_t tries, uint64_t wanted) {
     const char* all = std::getenv("DBX_EXHAUSTIVE");
     return all != nullptr && std::string(all) == "1" ? 1 : std::max<uint64_t>(tries / wanted, 1) | 1;
   }
-  static uint64_t BytesOf(const MemoryStorage::Image& image) {
+  static uint64_t BytesOf(const Image& image) {
     uint64_t bytes = 0;
     for (const auto& file : image) bytes += file.size();
     return bytes;
@@ -108,8 +130,8 @@ class DamageTest : public ::testing::TestWithParam<Format> {
   static constexpr uint64_t kStream = format::kStreamOffset;
   Options options_ = OptionsOf(GetParam());
   std::unique_ptr<Engine> engine_;
-  MemoryStorage storage_;
-  MemoryStorage::Image ended_;
+  FaultyFileSystem::Image disk_;  // ended_, with its directories
+  Image ended_;
   uint64_t logged_ = 0;
   Outcomes outcomes_;
 };
@@ -120,7 +142,7 @@ TEST_P(DamageTest, ATruncationOfAFinishedRunLosesNothingUnnoticed) {
   const uint64_t stride = Stride(BytesOf(ended_), 700);
   for (size_t log = 0; log < ended_.size(); ++log) {
     for (uint64_t bytes = 0; bytes < ended_[log].size(); bytes += stride) {
-      MemoryStorage::Image image = ended_;
+      Image image = ended_;
       image[log].resize(bytes);
       const std::string damage = "log " + std::to_string(log) + " cut to " + std::to_string(bytes);
       // Without its RUN_END a lone log may have ended anywhere that nothing shows to have been durable.
@@ -136,7 +158,7 @@ TEST_P(DamageTest, AFlippedBitOfAFinishedRunLosesNothing) {
   const uint64_t stride = Stride(8 * BytesOf(ended_), 700);
   for (size_t log = 0; log < ended_.size(); ++log) {
     for (uint64_t bit = 0; bit < 8 * ended_[log].size(); bit += stride) {
-      MemoryStorage::Image image = ended_;
+      Image image = ended_;
       image[log][bit / 8] ^= std::byte{1} << bit % 8;
       const std::string damage = "log " + std::to_string(log) + " with another bit " + std::to_string(bit);
       const auto recovered = Recover(image, damage);
@@ -148,11 +170,11 @@ TEST_P(DamageTest, AFlippedBitOfAFinishedRunLosesNothing) {
 
 TEST_P(DamageTest, AFlippedBitOfAnUnfinishedRunIsRefusedOrCut) {
   outcomes_ = {};
-  const MemoryStorage::Image unfinished = Unfinished();
+  const Image unfinished = Unfinished();
   const uint64_t stride = Stride(8 * (BytesOf(unfinished) - kStream * unfinished.size()), 700);
   for (size_t log = 0; log < unfinished.size(); ++log) {
     for (uint64_t bit = 8 * kStream; bit < 8 * unfinished[log].size(); bit += stride) {
-      MemoryStorage::Image image = unfinished;
+      Image image = unfinished;
       image[log][bit / 8] ^= std::byte{1} << bit % 8;
       Recover(image, "unfinished log " + std::to_string(log) + " with another bit " + std::to_string(bit));
     }
