@@ -134,15 +134,14 @@ $(OUT)/all_tests: LIBRARIES += -lgtest_main -lgmock -lgtest
 $(OUT)/all_tests: $(TEST_OBJECTS) $(PAIR_OBJECTS) $(ARCHIVE) $(BUILD)/flags.stamp $(BUILD)/tests.stamp
 	$(LINK)
 
-# Threads as fibres: every source again, with the seam of tests/simulation. What only real threads or files need is
-# left out.
+# Threads as fibres: every source again, with the seam of tests/simulation.
 torture:
 	+@$(MAKE) --no-print-directory SANITIZE=simulation build/simulation/torture
 .PHONY: torture
 SIMULATION_SOURCES := $(wildcard tests/simulation/*.cpp)
 build/simulation/torture: LIBRARIES += -lboost_context
 build/simulation/torture: $(SIMULATION_SOURCES:%.cpp=$(BUILD)/%.o) $(PAIR_OBJECTS) \
-  $(filter-out $(BUILD)/system/ack_file.o,$(LIBRARY_OBJECTS)) $(BUILD)/flags.stamp $(BUILD)/tests.stamp
+  $(LIBRARY_OBJECTS) $(BUILD)/flags.stamp $(BUILD)/tests.stamp
 	$(LINK)
 
 micro: $(MICRO_BINARIES)

@@ -26,9 +26,21 @@ Version HashOf(std::span<const std::byte> tuple) {
 
 void Oracle::Reset() { *this = Oracle(); }
 
+void Oracle::NewGeneration(const std::vector<uint64_t>& recovered) {
+  const std::unordered_set<uint64_t> survivors(recovered.begin(), recovered.end());
+  std::erase_if(txns_, [&](const auto& txn) { return !survivors.contains(txn.first); });
+  acknowledged_.clear();
+  ++generation_;
+  on_begin = nullptr;
+  on_acknowledge = nullptr;
+}
+
 // A transaction that is run again starts over.
 void Oracle::Begin(TxnId id) {
-  txns_[id.value] = {};
+  const auto [txn, is_new] = txns_.try_emplace(id.value);
+  if (!is_new && txn->second.generation != generation_) used_twice_ = id;
+  txn->second = {};
+  txn->second.generation = generation_;
   if (on_begin) on_begin();
 }
 
@@ -64,7 +76,14 @@ bool Oracle::HasWritten(TxnId id) const {
   return txn != txns_.end() && txn->second.wrote;
 }
 
-std::optional<std::string> Oracle::ViolationOf(const std::vector<uint64_t>& recovered, size_t acknowledged) const {
+bool Oracle::IsOfThisGeneration(TxnId id) const {
+  const auto txn = txns_.find(id.value);
+  return txn != txns_.end() && txn->second.generation == generation_;
+}
+
+std::optional<std::string> Oracle::ViolationOf(const std::vector<uint64_t>& recovered,
+                                               const std::vector<TxnId>& acknowledged) const {
+  if (used_twice_) return "I8: a continued run used the name of " + NameOf(used_twice_->value) + " again";
   const std::unordered_set<uint64_t> survivors(recovered.begin(), recovered.end());
   const auto lost_source = [&](TxnId reader) -> std::optional<std::string> {
     for (const TxnId writer : ReadFrom(reader)) {
@@ -72,8 +91,7 @@ std::optional<std::string> Oracle::ViolationOf(const std::vector<uint64_t>& reco
     }
     return std::nullopt;
   };
-  for (size_t i = 0; i < acknowledged; ++i) {
-    const TxnId id = acknowledged_[i];
+  for (const TxnId id : acknowledged) {
     const std::string who = "acknowledged " + NameOf(id.value);
     if (HasWritten(id) && !survivors.contains(id.value)) return "I1: " + who + " is lost";
     if (const auto lost = lost_source(id)) return "I1: " + who + *lost;

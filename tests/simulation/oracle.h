@@ -26,6 +26,9 @@ Version HashOf(std::span<const std::byte> tuple);
 class Oracle {
  public:
   void Reset();
+  // A new run continues what was recovered. It must not name a transaction like one of these; names that nobody will
+  // ever see again are free. Acknowledgements of earlier runs are forgotten: their transactions are among these.
+  void NewGeneration(const std::vector<uint64_t>& recovered);
 
   // --- events ---
   void Begin(TxnId id);
@@ -44,9 +47,12 @@ class Oracle {
   std::vector<TxnId> ReadFrom(TxnId id) const;
   bool HasWritten(TxnId id) const;
 
-  // I1 and I3 for a recovered set: every acknowledged writer (of the first `acknowledged` ones) is in it, and whatever
-  // they and the recovered ones read is initial or written by one in it. The first violation, or nothing.
-  std::optional<std::string> ViolationOf(const std::vector<uint64_t>& recovered, size_t acknowledged) const;
+  bool IsOfThisGeneration(TxnId id) const;
+
+  // I1, I2, I3 and I8 for a recovered set: every acknowledged writer is in it, all in it began, whatever they and
+  // acknowledged readers read is initial or written by one in it, and no name was given twice. The first violation.
+  std::optional<std::string> ViolationOf(const std::vector<uint64_t>& recovered,
+                                         const std::vector<TxnId>& acknowledged) const;
 
  private:
   struct Place {
@@ -63,11 +69,14 @@ class Oracle {
   struct Txn {
     std::vector<Place> reads;
     bool wrote = false;
+    uint32_t generation = 0;
   };
 
   std::unordered_map<uint64_t, Txn> txns_;
   std::unordered_map<Place, uint64_t, PlaceHash> writers_;  // kNoWriter: several
   std::vector<TxnId> acknowledged_;
+  uint32_t generation_ = 0;
+  std::optional<TxnId> used_twice_;
 };
 
 extern Oracle oracle;
