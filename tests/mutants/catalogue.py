@@ -59,6 +59,12 @@ ROW_LOCKS = "concurrency_control/row_locks.h"
 TABLE_LOCKS = "concurrency_control/lock_table.h"
 SILO = "concurrency_control/silo.h"
 REPLAYER = "system/replayer.h"
+RUN = "system/run.h"
+RECOVERY_RUN = "system/recovery_run.h"
+LOG_FILES = "system/log_files.cpp"
+FILES = "logging/device/file_system.cpp"
+CHECKPOINT = "logging/checkpoint.cpp"
+DIRECTORY = "logging/log_directory.cpp"
 
 # Not faults: what small simulated runs need to meet what large ones do. (file, text, replacement)
 TUNING = [
@@ -276,4 +282,31 @@ MUTANTS = [
            [expression(READER, "Crc32c({bytes + crc_bytes, sizeof header - crc_bytes}) != header.header_crc", "false")]),
     Mutant("recover_cuts_what_was_durable", "a bad record is a torn tail whatever shows that it had been durable",
            [statement(LANE_RECOVERY, "if (proof.until <= reader.position()) continue;", "continue;")]),
+
+    # ---- continuing ----
+    Mutant("continue_without_freezing", "the recovered state is served before its frontier is frozen",
+           [statement(RUN, "if (!newest.frozen) storage_.Freeze(newest, FrozenOf(recovered.back().summary, digest));", "")]),
+    Mutant("continue_ignores_the_frontier", "a later recovery reads on behind the frozen frontier",
+           [statement(RECOVERY_RUN, "if (run.frozen) source.frozen_end = Lsn(run.frozen->frontier[i]);", "")]),
+    Mutant("continue_reuses_names", "a continued run numbers its transactions from 0 again",
+           [statement(RUN, "first_sequence_ = continuation.first_sequence();", "")]),
+    Mutant("continue_reuses_dropped_names", "only what was recovered counts for fresh names, not what was dropped",
+           [statement(RUN, "frozen.next_sequence = std::max(summary.next_sequence, first);",
+                      "frozen.next_sequence = first;")]),
+    Mutant("continue_reuses_lsns", "the logs of a continued run start at 0 again",
+           [statement(RUN, "start_lsn_ = continuation.start_lsn();", "")]),
+    Mutant("continue_small_file_not_synced", "the manifest is renamed before its bytes are durable",
+           [statement(FILES, "device->Complete(true);", "")]),
+    Mutant("continue_rename_not_synced", "the manifest's directory entry is not synced",
+           [statement(FILES, "files.SyncDirectory(ParentDirectory(path));", "")]),
+    Mutant("continue_header_not_synced", "a log's header is not durable before its first transaction",
+           [statement(LOG_FILES, "device.Complete(true);", "")]),
+    Mutant("checkpoint_not_synced", "the checkpoint is named before it is durable",
+           [statement(CHECKPOINT, "device_->Complete(true);", "")]),
+    Mutant("checkpoint_old_runs_go_first", "old runs are deleted before the checkpoint and its manifest are there",
+           [raw(RUN, "NewLogFiles files = storage_.Create(options_, Log::kTraits, SchemaHash(database_), &continuation);",
+                "if ({on} && options_.drop_old_runs) storage_.DeleteOldRuns(options_, *old_runs_);\n"
+                "    NewLogFiles files = storage_.Create(options_, Log::kTraits, SchemaHash(database_), &continuation);")]),
+    Mutant("directory_entries_not_synced", "a run's directory is not durable before its first transaction",
+           [statement(DIRECTORY, "for (const std::string& directory : log_directories) files.SyncDirectory(directory);", "")]),
 ]

@@ -90,6 +90,7 @@ class Generation {
     }
     oracle.on_begin = [this, steps_after_begin, begun = uint64_t{0}]() mutable {
       has_begun_ = true;
+      if (trial_.control == Control::kSyncsLie) files_->LieAboutSyncs();
       const auto [first, last] = steps_after_begin.equal_range(++begun);
       for (auto it = first; it != last; ++it) AfterSteps(it->second, [this] { TakeCrash(); });
     };
@@ -113,8 +114,7 @@ class Generation {
   // A quarter of the runs meet a device that fails.
   void PlanFaults() {
     using Operation = FaultyFileSystem::Operation;
-    if (trial_.control == Control::kSyncsLie) files_->LieAboutSyncs();
-    if (random_() % 4 != 0) return;
+    if (random_() % 4 != 0 || trial_.control != Control::kNone) return;
     const bool on_write = random_() % 2 == 0;
     const bool no_space = random_() % 2 == 0;
     device_fault_ = std::string(no_space ? "ENOSPC" : "EIO") + (on_write ? " on write" : " on sync");
