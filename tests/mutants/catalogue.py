@@ -8,7 +8,7 @@ the replacement is used as it is, with {on} for "this mutant is switched on".
 """
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Mutant:
     trap: str  # what goes wrong, in a sentence
     edits: list[Edit]
     cells: str = ""  # only cells whose name contains this can tell
-    extra: dict = field(default_factory=dict)
+    rare: bool = False  # needs minutes, or more: not in the rotation of the quick tests
 
 
 def statement(file: str, find: str, replace: str) -> Edit:
@@ -100,11 +100,11 @@ MUTANTS = [
     Mutant("ring_slots_before_tail", "the writer looks at the fillers first and at the tail afterwards",
            [expression(STREAM, "uint64_t ready = reserved_until_.load(std::memory_order_acquire);",
                        "uint64_t ready = UINT64_MAX;"),
-            statement(STREAM, "return ready;", "return std::min(ready, reserved_until_.load());")]),
+            statement(STREAM, "return ready;", "return std::min(ready, reserved_until_.load());")], "LOG_SERIAL/LOG_DATA/TEST", rare=True),
     Mutant("ring_overwrites_the_last_lap", "nobody waits for the bytes of the previous lap to be durable",
            [statement(STREAM, "if (place.end() <= slot.free_until) return;", "return;")], "LOG_DATA"),
     Mutant("ring_stale_bound_while_waiting", "a filler that waits for space holds back the flush that would free it",
-           [statement(STREAM, "slot.filling_from.store(place.lsn, std::memory_order_release);", "")], "LOG_DATA"),
+           [statement(STREAM, "slot.filling_from.store(place.lsn, std::memory_order_release);", "")], "LOG_SERIAL/LOG_DATA/YCSB", rare=True),
     Mutant("ring_unaligned_places", "places are not rounded up as records are",
            [statement(TAURUS, "state.place = stream.Reserve(state.worker, AlignRecord(bytes));",
                       "state.place = stream.Reserve(state.worker, static_cast<uint32_t>(bytes) + 4);")], "LOG_TAURUS"),
@@ -129,7 +129,7 @@ MUTANTS = [
                 "    }} catch (...) {{\n      if (!{on}) throw;\n    }}\n  }}")]),
     Mutant("durable_inside_a_record", "the durable LSN is not cut down to the end of a record",
            [expression(STREAM, "const uint64_t record_end = LastRecordEnd(durable);",
-                       "const uint64_t record_end = durable;")]),
+                       "const uint64_t record_end = durable;")], "LOG_TAURUS/LOG_DATA/YCSB"),
     Mutant("durable_pad_claims_too_much", "a PAD says that everything before it is durable",
            [expression(STREAM, "const format::PadBody body{persistent_until()};", "const format::PadBody body{lsn};")]),
     Mutant("durable_anchor_claims_too_much", "an anchor holds what is reserved, not what is durable",
@@ -137,7 +137,7 @@ MUTANTS = [
                       "durable.lsn[j] = logs_.stream(j).reserved_until();")], "LOG_TAURUS"),
     Mutant("writer_sleeps_without_a_last_look", "a place that is taken while the writer falls asleep is not seen",
            [statement(WRITER, "if (UnflushedBytes() == 0) wake_.wait(lock, [this] { return woken_; });",
-                      "wake_.wait(lock, [this] { return woken_; });")]),
+                      "wake_.wait(lock, [this] { return woken_; });")], rare=True),
     Mutant("filler_does_not_wake", "nobody wakes a writer that sleeps for long",
            [statement(STREAM_H, "if (writer_asleep_.load()) WakeWriter();", "")]),
 
@@ -188,7 +188,7 @@ MUTANTS = [
            "SILO/LOG_TAURUS/LOG_COMMAND"),
     Mutant("lv_plain_raise", "of two readers that raise a vector at once one is lost",
            [statement(VECTOR, "while (seen < lv[j] && !AtomicRef<uint64_t>(shared[j]).compare_exchange_weak(seen, lv[j])) {\n    }",
-                      "if (seen < lv[j]) AtomicRef<uint64_t>(shared[j]).store(lv[j]);")], "LOG_TAURUS/LOG_COMMAND"),
+                      "if (seen < lv[j]) AtomicRef<uint64_t>(shared[j]).store(lv[j]);")], "LOG_TAURUS/LOG_COMMAND", rare=True),
     Mutant("lv_read_overwrites", "a reader's vector replaces the larger one that is there",
            [statement(VECTOR, "while (seen < lv[j] && !AtomicRef<uint64_t>(shared[j]).compare_exchange_weak(seen, lv[j])) {\n    }",
                       "AtomicRef<uint64_t>(shared[j]).store(lv[j]);")], "LOG_TAURUS/LOG_COMMAND"),
@@ -202,8 +202,7 @@ MUTANTS = [
            "LOG_TAURUS"),
     Mutant("lv_outside_the_version_check", "an optimistic reader takes the vector after it has checked the version",
            [statement(SILO, "log_.OnRead(log_state_, row->meta());\n      if (!StillVersion(row, seen)) continue;",
-                      "if (!StillVersion(row, seen)) continue;\n      log_.OnRead(log_state_, row->meta());")],
-           "SILO/LOG_TAURUS"),
+                      "if (!StillVersion(row, seen)) continue;\n      log_.OnRead(log_state_, row->meta());")], "SILO/LOG_TAURUS", rare=True),
     Mutant("lv_own_log_forgotten", "the record does not say what it depends on in its own log",
            [statement(TAURUS, "state.own_dependency = state.lv[state.log];", "state.own_dependency = 0;")],
            "LOG_TAURUS"),
@@ -212,7 +211,7 @@ MUTANTS = [
     Mutant("lv_anchor_before_its_record", "compression trusts an anchor that has no place in the log yet",
            [raw(TAURUS, "if (!stream.AppendAnchor(durable.lsn, n_)) return;",
                 "if ({on}) for (uint32_t j = 0; j < n_; ++j) lv::Store(lplv_[stream.index()].lsn[j], durable.lsn[j]);\n"
-                "    if (!stream.AppendAnchor(durable.lsn, n_)) return;")], "LOG_TAURUS"),
+                "    if (!stream.AppendAnchor(durable.lsn, n_)) return;")], "LOG_TAURUS", rare=True),
 
     # ---- absent rows, metadata that is forgotten ----
     Mutant("absent_forgotten_too_early_2pl", "what is known of a deleted row is forgotten before it is durable",
@@ -266,10 +265,10 @@ MUTANTS = [
     Mutant("recover_position_before_batch", "the reader's place is published before the batch is queued",
            [statement(LANES, "lane.pushed.store(pushed + 1, std::memory_order_release);",
                       "log.position.store(reader.position().value(), std::memory_order_release);\n"
-                      "      lane.pushed.store(pushed + 1, std::memory_order_release);")], "LOG_TAURUS"),
+                      "      lane.pushed.store(pushed + 1, std::memory_order_release);")], "LOG_TAURUS/LOG_COMMAND/TEST/1"),
     Mutant("recover_stale_queue", "a lane that finds its queue empty publishes a place read later",
            [statement(LANES, "lane.progress.store(position, std::memory_order_release);",
-                      "lane.progress.store(log.position.load(), std::memory_order_release);")], "LOG_TAURUS"),
+                      "lane.progress.store(log.position.load(), std::memory_order_release);")], "LOG_TAURUS/LOG_COMMAND/TEST/1", rare=True),
     Mutant("recover_ignores_anchors", "elements that were compressed away are not waited for",
            [expression(TAURUS_RECOVERY, "lane.covered_anchor != &anchor", "false")], "LOG_TAURUS"),
     Mutant("recover_lanes_without_lock", "two workers replay one lane",
@@ -279,7 +278,7 @@ MUTANTS = [
     Mutant("recover_believes_any_body", "the checksum of a record's body is not compared",
            [expression(READER, "Crc32c({body, header.length - sizeof header}) == header.body_crc", "true")]),
     Mutant("recover_believes_any_header", "the checksum of a record's header is not compared",
-           [expression(READER, "Crc32c({bytes + crc_bytes, sizeof header - crc_bytes}) != header.header_crc", "false")]),
+           [expression(READER, "Crc32c({bytes + crc_bytes, sizeof header - crc_bytes}) != header.header_crc", "false")], "LOG_TAURUS/LOG_COMMAND/YCSB", rare=True),
     Mutant("recover_cuts_what_was_durable", "a bad record is a torn tail whatever shows that it had been durable",
            [statement(LANE_RECOVERY, "if (proof.until <= reader.position()) continue;", "continue;")]),
 

@@ -32,13 +32,15 @@ struct MutantName {
   const char* name;
   const char* trap;
   const char* cells;  // only cells whose name contains this can tell
+  bool rare;          // needs minutes, or more
 };
 constexpr MutantName kMutants[] = {
 #include "mutant_names.inc"
 };
 
 int ListMutants() {
-  for (const MutantName& mutant : kMutants) std::printf("%s\t%s\t%s\n", mutant.name, mutant.cells, mutant.trap);
+  for (const MutantName& mutant : kMutants)
+    std::printf("%s\t%s\t%s\t%s\n", mutant.name, mutant.cells, mutant.trap, mutant.rare ? "rare" : "");
   return 0;
 }
 

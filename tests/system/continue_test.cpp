@@ -237,10 +237,14 @@ TEST_P(ContinueTest, WhatWasDroppedOnceStaysDropped) {
 
 TEST_P(ContinueTest, WhatIsMissingBelowTheFrozenFrontierIsDamage) {
   FaultyFileSystem files(Continued(CrashedRun(kMiddle), Continuing()));
-  files.Change("a/run-0001/log-00.log", [](SparseBytes& file) { file.Resize(format::kStreamOffset + 100); });
+  // Every log: on a busy machine one of them may have had nothing to lose yet.
+  Image image = files.CrashImage(Policy::kDurableOnly);
+  for (auto& [path, bytes] : image.files) {
+    if (path.find("/run-0001/log-") != std::string::npos) bytes.Resize(format::kStreamOffset + 100);
+  }
   std::string what;
-  EXPECT_EQ(RecoveryStatus(files.CrashImage(Policy::kDurableOnly), what), ExitStatus::kCorrupt) << what;
-  EXPECT_NE(what.find("a/run-0001/log-00.log@"), std::string::npos) << what;
+  EXPECT_EQ(RecoveryStatus(image, what), ExitStatus::kCorrupt) << what;
+  EXPECT_NE(what.find("/run-0001/log-0"), std::string::npos) << what;
 }
 
 class ContinuedFilesTest : public ContinueTest {
