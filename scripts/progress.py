@@ -13,7 +13,9 @@ import time
 
 def clock(seconds: float) -> str:
     whole = max(0, int(seconds + 0.5))
-    return f"{whole // 60}:{whole % 60:02d}"
+    if whole < 3600:
+        return f"{whole // 60}:{whole % 60:02d}"
+    return f"{whole // 3600}:{whole // 60 % 60:02d}:{whole % 60:02d}"
 
 
 class Progress:

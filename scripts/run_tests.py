@@ -157,6 +157,7 @@ def plan(quick: bool) -> list[Phase]:
         Phase("readme", [python, "scripts/readme_matrix.py", "--check"], needs="build"),
         Phase("unit", ["build/all_tests"] + ([f"--gtest_filter={QUICK_FILTER}"] if quick else []),
               kind="gtest", timeout=1200, needs="build"),
+        *([] if quick else simulation_phases(python, make, cxx, jobs)),
         Phase("command line", [python, "tests/scripts/cli_check.py"], kind="sum", needs="build"),
         Phase("kills", [python, "tests/scripts/kill_loop.py", "--kills", "10" if quick else "200"], kind="sum",
               timeout=1500, needs="build"),
@@ -164,6 +165,17 @@ def plan(quick: bool) -> list[Phase]:
     if not quick:
         phases += full_phases(python, make, cxx, jobs)
     return phases
+
+
+def simulation_phases(python: str, make: list[str], cxx: str, jobs: str) -> list[Phase]:
+    """Runs, crashes and recoveries in simulation, and whether they would find what they are there to find."""
+    return [
+        Phase("build simulation", [*make, f"CXX={cxx}", "torture"], timeout=1500),
+        Phase("torture", [python, "scripts/torture.py", "--cycles=20000", "--kept", "--controls",
+                          "--state=build/test/torture.json"], kind="sum", timeout=900, needs="build simulation"),
+        Phase("mutants", [python, "tests/mutants/score.py", "--rotate=20", "--seconds=10", f"--jobs={jobs}"],
+              kind="sum", timeout=1800, needs="build simulation"),
+    ]
 
 
 def full_phases(python: str, make: list[str], cxx: str, jobs: str) -> list[Phase]:

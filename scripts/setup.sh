@@ -20,7 +20,7 @@ run_packages=(
   python3 python3-matplotlib python3-numpy fonts-dejavu-core
 )
 test_packages=(
-  libgtest-dev libgmock-dev libbenchmark-dev
+  libgtest-dev libgmock-dev libbenchmark-dev libboost-context-dev
   "clang-14|clang" "libclang-rt-14-dev|libclang-rt-dev"
 )
 # Of this version alone: another one formats and warns differently.

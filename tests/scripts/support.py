@@ -12,6 +12,7 @@ for folder in ("scripts", os.path.join("tests", "lint")):
     sys.path.insert(0, os.path.join(REPOSITORY, folder))
 
 FAKE_RUNDB = os.path.join(HERE, "fake_rundb.py")
+FAKE_TORTURE = os.path.join(HERE, "fake_torture.py")
 FAKE_LIMITS = os.path.join(HERE, "fake_host_limits.py")
 
 

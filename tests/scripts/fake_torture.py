@@ -1,0 +1,72 @@
+#!/usr/bin/env python3
+"""A stand-in for build/simulation/torture: it takes its options, and counts without doing anything.
+
+A run is 8 cycles and takes FAKE_RUN_SECONDS (0.002). The command lines go to the file FAKE_CALLS. FAKE=WORD changes
+what happens: violation, unshrunk, long_shrink, abort, silence (after 5 runs each), blind, other (in a
+control), survive (a mutant).
+"""
+import json
+import os
+import signal
+import sys
+import time
+
+FAKE = os.environ.get("FAKE", "")
+REPRODUCE = "build/simulation/torture --cells NO_WAIT/LOG_SERIAL/LOG_DATA/TEST/1 --seed 77 --cycles 1"
+
+
+def report(runs):
+    print(json.dumps({"runs": runs, "cycles": 8 * runs, "steps": 1000 * runs, "acknowledged": 9 * runs,
+                      "recovered": 99 * runs, "dropped": runs, "refused": runs, "sectors torn": 7 * runs,
+                      "faults": {"bit flipped": runs}}), flush=True)
+
+
+def violate(what):
+    print(f"violation: {what}\n  in: {REPRODUCE} --crashes 8", flush=True)
+    if FAKE == "long_shrink":
+        time.sleep(60)
+    if FAKE != "unshrunk":
+        print(f"shrunk: {what}\n  reproduce: {REPRODUCE} --txns 1", flush=True)
+    sys.exit(1)
+
+
+def go_wrong():
+    if FAKE in ("violation", "unshrunk", "long_shrink"):
+        violate("I1: pretended")
+    if FAKE == "abort":
+        print("internal check failed: pretended", flush=True)
+        os.kill(os.getpid(), signal.SIGABRT)
+    if FAKE == "silence":
+        time.sleep(60)
+
+
+def main():
+    if "--list_mutants" in sys.argv:
+        print("one\t\tthe first\ntwo\tLOG_TAURUS\tthe second")
+        return
+    options = dict(zip(sys.argv[1::2], sys.argv[2::2]))
+    if "FAKE_CALLS" in os.environ:
+        with open(os.environ["FAKE_CALLS"], "a", encoding="utf-8") as file:
+            file.write(json.dumps(options) + "\n")
+    if options.get("--cells") == "nix":
+        print("error: no cell is named like nix", file=sys.stderr)
+        sys.exit(2)
+    if "--control" in options and FAKE != "blind":
+        violate("I1: lost" if int(options["--seed"]) > 2 and FAKE != "other" else "no such file")
+    if "--mutant" in options and not (FAKE == "survive" and options["--mutant"] == "two"):
+        violate("I1: lost")
+    seconds, cycles = float(options.get("--seconds", 0)), int(options.get("--cycles", 1000))
+    if FAKE in ("blind", "survive"):
+        seconds = min(seconds, 0.1)
+    begin, runs = time.monotonic(), 0
+    while time.monotonic() - begin < seconds if seconds else 8 * runs < cycles:
+        time.sleep(float(os.environ.get("FAKE_RUN_SECONDS", "0.002")))
+        runs += 1
+        report(runs)
+        if runs == 5:
+            go_wrong()
+    report(runs)
+
+
+if __name__ == "__main__":
+    main()
