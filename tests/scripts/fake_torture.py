@@ -42,7 +42,7 @@ def go_wrong():
 
 def main():
     if "--list_mutants" in sys.argv:
-        print("one\t\tthe first\ntwo\tLOG_TAURUS\tthe second")
+        print("one\t\tthe first\t\ntwo\tLOG_TAURUS\tthe second\t")
         return
     options = dict(zip(sys.argv[1::2], sys.argv[2::2]))
     if "FAKE_CALLS" in os.environ:
