@@ -28,7 +28,7 @@ uint64_t LogSet::reserved_bytes() const {
 
 uint64_t LogSet::persistent_bytes() const {
   uint64_t bytes = 0;
-  for (const auto& stream : streams_) bytes += stream->persistent_until();
+  for (const auto& stream : streams_) bytes += stream->persistent_bytes();
   return bytes;
 }
 

@@ -117,6 +117,7 @@ class LogStream {
   uint64_t reserved_until() const { return reserved_until_.load(std::memory_order_acquire); }
   // Any thread.
   uint64_t reserved_bytes() const { return reserved_until() - start_lsn_; }
+  uint64_t persistent_bytes() const { return persistent_until() - start_lsn_; }
   uint64_t persistent_until() const { return AtomicRef<uint64_t>(persistent_).load(std::memory_order_acquire); }
   const BlockDevice& device() const { return *device_; }
   const StreamCounters& counters() const { return counters_; }

@@ -159,7 +159,7 @@ def plan(quick: bool) -> list[Phase]:
               kind="gtest", timeout=1200, needs="build"),
         *([] if quick else simulation_phases(python, make, cxx, jobs)),
         Phase("command line", [python, "tests/scripts/cli_check.py"], kind="sum", needs="build"),
-        Phase("kills", [python, "tests/scripts/kill_loop.py", "--kills", "10" if quick else "200"], kind="sum",
+        Phase("kills", [python, "tests/scripts/kill_loop.py", "--kills", "6" if quick else "200"], kind="sum",
               timeout=1500, needs="build"),
     ]
     if not quick:

@@ -204,9 +204,14 @@ NewLogFiles LogStorage::Create(const Options& options, const LogTraits& traits, 
 }
 
 void LogStorage::Freeze(OldRun& run, const FrozenRun& frozen) {
+  // What was recovered may have been in memory alone, since a kill of the process that wrote it.
+  for (const std::string& path : run.paths) files_.Sync(path);
+  for (const std::string& directory : run.directories) files_.SyncDirectory(directory);
   WriteFileAtomically(files_, run.frozen_path, EncodeFrozen(frozen));
   run.frozen = frozen;
 }
+
+void LogStorage::KeepFrozen(const OldRun& run) { files_.SyncDirectory(ParentDirectory(run.frozen_path)); }
 
 void LogStorage::DeleteOldRuns(const Options& options, const OldRuns& runs) {
   for (const uint32_t number : runs.never_served) DeleteRun(files_, options.log_dirs, number);

@@ -57,6 +57,8 @@ class LogStorage {
 
   // Makes what was recovered of a run the only thing that anyone will ever recover of it; durable on return.
   void Freeze(OldRun& run, const FrozenRun& frozen);
+  // Of a run that is frozen already: whoever froze it may have been killed before its entry was durable.
+  void KeepFrozen(const OldRun& run);
 
   // Deletes the runs of the chain, the older ones, and those that were never served; the oldest first, so that what
   // is left still leads to them. Only once a run that starts from a checkpoint is born.

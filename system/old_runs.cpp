@@ -36,9 +36,28 @@ std::optional<format::FileHeader> AnyHeader(FileSystem& files, const Options& op
   return std::nullopt;
 }
 
+// Whether anything was ever flushed to one of the run's logs.
+bool HasRecords(FileSystem& files, const Options& options, uint32_t run) {
+  std::vector<std::byte> block(format::kBlockBytes);
+  for (const std::string& directory : DirectoriesOfRun(files, options.log_dirs, run)) {
+    for (uint32_t i = 0; i < format::kMaxLogs; ++i) {
+      const std::string path = directory + "/" + LogFileName(i);
+      if (!IsFile(files, path)) continue;
+      const size_t bytes = files.Open(path)->Read(format::kStreamOffset, block);
+      if (std::any_of(block.begin(), block.begin() + static_cast<ptrdiff_t>(bytes),
+                      [](std::byte byte) { return byte != std::byte{0}; })) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
 // See the head of old_runs.h. `runs` are all runs, ascending.
 bool WasNeverServed(FileSystem& files, const Options& options, const std::vector<uint32_t>& runs, uint32_t run) {
   if (HasFile(files, options, run, kManifestFileName)) return false;
+  // A run is born before its first transaction: one with records has lost its manifest or its headers.
+  if (HasRecords(files, options, run)) return false;
   if (const auto header = AnyHeader(files, options, run)) return Continues(*header);
   return std::any_of(runs.begin(), runs.end(),
                      [&](uint32_t other) { return other < run && HasFile(files, options, other, kFrozenFileName); });
@@ -130,7 +149,9 @@ uint32_t ChooseServedRun(FileSystem& files, const Options& options, OldRuns& run
   for (auto run = all.rbegin(); run != all.rend() && (!options.run || *run > *options.run); ++run) {
     if (!WasNeverServed(files, options, all, *run)) {
       if (!options.run) return *run;
-      continue;
+      if (!options.continue_run) continue;
+      Mismatch("cannot continue " + RunDirectoryName(*options.run) + ": " + RunDirectoryName(*run) +
+               " is newer and was served; leave --run out to continue that one");
     }
     runs.never_served.push_back(*run);
     runs.notices.push_back(RunDirectoryName(*run) + " was never served, a crash came before it was born: passed over");

@@ -74,6 +74,7 @@ class Run {
       without_acks.ack_file.clear();
       digest = VerifyRecovery(without_acks, storage_.files(), *old_runs_, recovered, workload_, database_).digest;
     }
+    if (newest.frozen) storage_.KeepFrozen(newest);
     if (!newest.frozen) storage_.Freeze(newest, FrozenOf(recovered.back().summary, digest));
     result_.before.parent_run = newest.number;
     result_.before.runs = recovered.size();

@@ -231,6 +231,14 @@ void FaultyFileSystem::SyncDirectory(const std::string& path) {
   directory.pending_entries.clear();
 }
 
+void FaultyFileSystem::Sync(const std::string& path) {
+  const Lock lock(mutex_);
+  Begin(Operation::kSync, "sync", path);
+  const InodePtr inode = Find(path);
+  if (!inode || inode->is_directory) ThrowErrno("open", path, ENOENT);
+  if (!syncs_lie_) MakeDurable(*inode);
+}
+
 // The steps of CreateFileDevice, one operation each.
 std::unique_ptr<BlockDevice> FaultyFileSystem::Create(const std::string& path, const DeviceOptions& options) {
   const Lock lock(mutex_);

@@ -68,6 +68,8 @@ class FileSystem {
   // Within one directory; what had the name `to` is gone, in one step.
   virtual void Rename(const std::string& from, const std::string& to) = 0;
   virtual void SyncDirectory(const std::string& path) = 0;
+  // What readers of this file see now is durable on return, whoever wrote it.
+  virtual void Sync(const std::string& path) = 0;
 
   // A new file, for writing and reading; whole blocks are written. It and its entry are durable on return; after an
   // Error it is gone again.

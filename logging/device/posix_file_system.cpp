@@ -61,6 +61,12 @@ void PosixFileSystem::Rename(const std::string& from, const std::string& to) {
 
 void PosixFileSystem::SyncDirectory(const std::string& path) { dbx::SyncDirectory(path); }
 
+void PosixFileSystem::Sync(const std::string& path) {
+  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!fd.valid()) ThrowErrno("open", path, errno);
+  if (::fsync(fd.get()) != 0) ThrowErrno("sync", path, errno);
+}
+
 std::unique_ptr<BlockDevice> PosixFileSystem::Create(const std::string& path, const DeviceOptions& options) {
   return CreateFileDevice(path, options);
 }

@@ -313,8 +313,27 @@ TEST_P(ContinuedFilesTest, FilesOfAnotherDatabaseAreAMismatch) {
   }
 }
 
+TEST_P(ContinuedFilesTest, ARunWithRecordsIsNotTakenForOneThatWasNeverServed) {
+  EXPECT_EQ(After(Continuing(), [&] { files_->Remove("a/run-0002/manifest"); }), ExitStatus::kMismatch) << what_;
+  EXPECT_NE(what_.find("a/run-0002/manifest is missing"), std::string::npos) << what_;
+}
+
+TEST_P(ContinuedFilesTest, OnlyTheNewestServedRunIsContinued) {
+  FaultyFileSystem files(Continued(CrashedRun(kMiddle), Continuing()));
+  LogStorage storage(files);
+  Options older = Continuing();
+  older.run = 1;
+  EXPECT_THROW(Registry::Global().Create(older)->Run(older, storage), Error);
+}
+
 TEST_P(ContinuedFilesTest, ARunThatWasNotBornIsPassedOverWithANotice) {
-  EXPECT_EQ(After(Continuing(), [&] { files_->Remove("a/run-0002/manifest"); }), ExitStatus::kOk) << what_;
+  const auto unborn = [&] {
+    files_->Remove("a/run-0002/manifest");
+    for (const char* log : {"a/run-0002/log-00.log", "b/run-0002/log-01.log"}) {
+      files_->Change(log, [](SparseBytes& file) { file.Resize(format::kStreamOffset); });
+    }
+  };
+  EXPECT_EQ(After(Continuing(), unborn), ExitStatus::kOk) << what_;
   const OldRuns runs = OpenOldRuns(*files_, Base());
   EXPECT_EQ(runs.newest().number, 1u);
   ASSERT_EQ(runs.notices.size(), 1u);
