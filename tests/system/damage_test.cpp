@@ -13,6 +13,7 @@
 #include "logging/format.h"
 #include "system/log_files.h"
 #include "system/registry.h"
+#include "tests/system/held_pairs.h"
 
 namespace dbx::testing {
 namespace {
@@ -65,6 +66,7 @@ struct Outcomes {
 class DamageTest : public ::testing::TestWithParam<Format> {
  protected:
   void SetUp() override {
+    if (!IsHeld(options_)) GTEST_SKIP() << "this build does not hold the pair";
     engine_ = Registry::Global().Create(options_);
     FaultyFileSystem files;
     LogStorage storage(files);

@@ -13,6 +13,7 @@ class RunAndRecovery : public testing::Test {
   RunAndRecovery() {
     options_ = DefaultOptions();
     options_.log = "LOG_TAURUS";
+    options_.log_type = "LOG_COMMAND";
     options_.num_logger = 2;
     options_.thread_cnt = 2;
     options_.synth_table_size = 500;
