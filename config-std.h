@@ -24,7 +24,7 @@
 #define TPCC 2
 #define TEST 3
 
-// LOG_ALGORITHM. Built: LOG_NO, LOG_SERIAL, LOG_TAURUS.
+// LOG_ALGORITHM. Built: LOG_NO, LOG_SERIAL, LOG_TAURUS, LOG_PLOVER.
 #define LOG_NO 1
 #define LOG_SERIAL 2
 #define LOG_BATCH 3
@@ -59,7 +59,8 @@
 #define USE_LOCKTABLE 0
 #endif
 
-// Log scheme: LOG_NO, LOG_SERIAL (one stream, one order) or LOG_TAURUS (parallel streams, LSN vectors).
+// Log scheme: LOG_NO, LOG_SERIAL (one stream, one order), LOG_TAURUS (parallel streams, LSN vectors) or LOG_PLOVER (a
+// log for each partition, global sequence numbers; LOG_DATA only).
 #ifndef LOG_ALGORITHM
 #define LOG_ALGORITHM LOG_NO
 #endif
@@ -222,7 +223,7 @@
 #define COMPRESS_LSN_LOG 1
 #endif
 
-// Flushes of a log between two of its anchors (LOG_TAURUS).
+// Flushes of a log between two of its anchors (LOG_TAURUS) or marks (LOG_PLOVER, which acknowledges by them).
 #ifndef PSN_FLUSH_FREQ
 #define PSN_FLUSH_FREQ 1
 #endif

@@ -165,7 +165,7 @@ class NoWait {
       Row* row = FindOrCreate(table, key);
       switch (locks_.TryShared(row, lock)) {
         case LockResult::kOk:
-          log_.OnRead(log_state_, locks_.meta(lock));
+          log_.OnRead(log_state_, {table, key, locks_.meta(lock)});
           return Add(table, row, lock, false);
         case LockResult::kConflict:
           return FindOwnExclusive(row);
@@ -181,7 +181,7 @@ class NoWait {
       Row* row = FindOrCreate(table, key);
       switch (locks_.TryExclusive(row, 0, lock)) {
         case LockResult::kOk:
-          log_.OnWrite(log_state_, locks_.meta(lock));
+          log_.OnWrite(log_state_, {table, key, locks_.meta(lock)});
           return Add(table, row, lock, true);
         case LockResult::kConflict:
           return UpgradeOwn(row);
@@ -231,7 +231,7 @@ class NoWait {
     }
     own->lock = lock;
     own->exclusive = true;
-    log_.OnWrite(log_state_, locks_.meta(lock));
+    log_.OnWrite(log_state_, {*own->table, row->key, locks_.meta(lock)});
     return own;
   }
 

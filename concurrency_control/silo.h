@@ -92,7 +92,7 @@ class Silo {
         continue;
       }
       if ((seen & Row::kAbsent) == 0) visit(RacyTupleReader(table.tuple(row)));
-      log_.OnRead(log_state_, row->meta());
+      log_.OnRead(log_state_, {table, key, row->meta()});
       if (!StillVersion(row, seen)) continue;
       reads_.push_back({row, seen});
       if ((seen & Row::kAbsent) == 0) return Outcome::kOk;
@@ -147,7 +147,8 @@ class Silo {
     for (const uint32_t i : lock_order_) {
       if (!LockUnchanged(writes_[i])) return false;
       ++locked_;
-      log_.OnWrite(log_state_, writes_[i].row->meta());
+      Row* const row = writes_[i].row;
+      log_.OnWrite(log_state_, {*writes_[i].table, row->key, row->meta()});
     }
     return true;
   }

@@ -3,10 +3,9 @@
 // The life of a transaction under a scheme L, with L::TxnState `state` kept by its worker:
 //
 //   Begin(state)
-//   OnRead(state, meta) / OnWrite(state, meta)   as rows are accessed; `meta` is the metadata beside the row.
+//   OnRead(state, row) / OnWrite(state, row)     as rows are accessed; row.meta is the metadata beside the row.
 //                                                If the transaction commits, it belonged to the version accessed.
-//   Reserve(state, txn)                          a place in the log: the transaction's order is fixed by it. Write
-//   locks
+//   Reserve(state, txn)                          a place in the log: the transaction's order is fixed by it. Write locks
 //                                                are held and its dependencies final. False: the record is too large.
 //   PublishRead(state, meta)                     (tracks_reads) successors inherit that we read; before the re-check
 //   Submit(state, txn) | Void(state)             the record is complete | the place is given back as a VOID record
@@ -15,6 +14,8 @@
 //   ReadOnlyPoint(state, point)                  the same for one that wrote nothing: what it read must be durable
 //   IsDurable(point)                             a point is point_words() 64-bit words, kept by the ack queue
 //   ThrowIfFailed()                              a device has failed: nothing more will become durable
+//
+// A scheme that logs is a FlushHooks too (log_writer.h): its own records go out with the flushes of the streams.
 //
 // A scheme never includes a concurrency control, nor the other way round; system/transaction.h owns the order.
 //
@@ -29,21 +30,23 @@
 #include <string_view>
 
 #include "base/types.h"
+#include "logging/format.h"
 #include "storage/table.h"
 
 namespace dbx {
 
 enum class PayloadKind : uint8_t { kNone, kData, kCommand };
-enum class ReplayOrder : uint8_t { kNone, kTotal, kPartial };
+enum class ReplayOrder : uint8_t { kNone, kTotal, kPartial, kPerPartition };
 
 struct LogTraits {
   std::string_view name;  // as in config.h: LOG_TAURUS
+  format::Scheme scheme;  // as in a log's header
   PayloadKind payload;
   bool logs;                    // false: nothing is written and everything is "durable" at once
   bool tracks_reads;            // PublishRead matters: anti-dependencies order the replay
   bool reserve_before_recheck;  // the place in the log orders reads too, so it must exist before they are re-checked
   bool single_stream;           // exactly one log
-  bool has_anchors;
+  bool by_partition = false;    // a row is logged where its partition is
   ReplayOrder replay_order;
 };
 

@@ -23,7 +23,7 @@ inline constexpr uint64_t kLsnMax = uint64_t{1} << 62;
 // at start_lsn, and parent_run_id and parent_run name the other.
 inline constexpr uint32_t kFeatureContinues = 1;
 
-enum class Scheme : uint8_t { kNone = 0, kSerial = 1, kTaurus = 2 };
+enum class Scheme : uint8_t { kNone = 0, kSerial = 1, kTaurus = 2, kPlover = 3, kLast = kPlover };
 enum class Payload : uint8_t { kNone = 0, kData = 1, kCommand = 2 };
 
 struct FileHeader {
@@ -57,7 +57,12 @@ enum class RecordKind : uint8_t {
   kPad = 4,      // fills up a block; says how much of this log was durable
   kAnchor = 5,   // the durable LSNs of all logs; later LSN vectors leave out what it covers
   kRunEnd = 6,   // a clean end; nothing follows
+  kStamped = 7,  // a transaction, or its part in this log, with a stamp that orders it; images as in kData
+  kMark = 8,     // no transaction with this stamp or a lower one follows in this log
 };
+constexpr bool IsTxn(RecordKind kind) {
+  return kind == RecordKind::kCommand || kind == RecordKind::kData || kind == RecordKind::kStamped;
+}
 
 struct RecordHeader {
   uint32_t header_crc;  // CRC32C of the other 28 bytes
@@ -67,7 +72,8 @@ struct RecordHeader {
   uint64_t lsn;         // where the record starts in its stream
   uint8_t kind;         // RecordKind
   uint8_t log_index;
-  uint16_t lv_mask;    // bit j: element j of the LSN vector is stored; the others are the last anchor's
+  uint16_t lv_mask;    // bit j: element j of the LSN vector is stored; the others are the last anchor's.
+                       // kStamped: bit j: the transaction has a part in log j; 0: this record is all of it
   uint16_t procedure;  // kCommand
   uint16_t unused;
 };
@@ -85,6 +91,13 @@ struct WriteEntry {
 };
 static_assert(sizeof(WriteEntry) == 16);
 enum class WriteOp : uint8_t { kPut = 1, kDelete = 2 };
+// Body of kStamped: u64 transaction id, u64 stamp, WriteEntry + image for each row.
+
+// Body of kMark.
+struct MarkBody {
+  uint64_t stamp;
+  uint64_t durable_stamp;  // up to this stamp every log had been durable
+};
 
 // Body of kPad, then zeros up to the record's length.
 struct PadBody {

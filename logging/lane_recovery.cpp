@@ -106,6 +106,8 @@ void LaneRecovery::JudgeEnds(ReplaySummary& summary) const {
     summary.voids += reader.void_count();
     summary.log_bytes += reader.position().value() - reader.source().start.value();
     summary.highest_lsn = std::max(summary.highest_lsn, reader.source().FileEnd().value());
+    summary.highest_stamp = std::max(summary.highest_stamp, reader.stamp());
+    summary.durable_stamp = std::max(summary.durable_stamp, reader.durable_stamp());
     summary.frontier.push_back(reader.position().value());
     summary.run_ends.push_back(reader.run_end());
     Merge(proofs, reader.proofs());
@@ -118,6 +120,8 @@ void LaneRecovery::JudgeEnds(ReplaySummary& summary) const {
     summary.torn_logs += tail.cut_bytes > 0;
     Merge(proofs, tail.proofs);
     summary.next_sequence = std::max(summary.next_sequence, tail.next_sequence);
+    summary.highest_stamp = std::max(summary.highest_stamp, tail.highest_stamp);
+    summary.durable_stamp = std::max(summary.durable_stamp, tail.durable_stamp);
   }
   for (uint32_t log = 0; log < lanes_->log_count(); ++log) {
     const LogReader& reader = lanes_->reader(log);

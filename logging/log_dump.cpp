@@ -39,8 +39,8 @@ using format::RecordHeader;
 using format::RecordKind;
 
 constexpr std::string_view kUsage = "usage: log_dump [--verify] [--records N] FILE...";
-constexpr const char* kKindNames[] = {"", "command", "data", "void", "pad", "anchor", "run_end"};
-constexpr const char* kSchemeNames[] = {"none", "serial", "taurus"};
+constexpr const char* kKindNames[] = {"", "command", "data", "void", "pad", "anchor", "run_end", "stamped", "mark"};
+constexpr const char* kSchemeNames[] = {"none", "serial", "taurus", "plover"};
 constexpr const char* kPayloadNames[] = {"none", "data", "command"};
 constexpr size_t kReadBytes = 1 << 20;
 constexpr size_t kArgumentBytesShown = 32;
@@ -206,14 +206,24 @@ void PrintLsnVector(const DumpedLog& log, const RecordHeader& header, std::span<
   std::printf("]");
 }
 
+// Of a transaction's body: what precedes its payload.
+size_t LeadingBytes(const RecordHeader& header) {
+  const bool stamped = header.kind == static_cast<uint8_t>(RecordKind::kStamped);
+  return 8 + 8 * (stamped ? 1 : static_cast<size_t>(std::popcount(header.lv_mask)));
+}
+
 void PrintTransaction(const DumpedLog& log, const RecordHeader& header, std::span<const std::byte> body,
                       const LsnPerLog& anchor) {
   const TxnId id{WordAt(body, 0)};
   std::printf(" txn %" PRIu32 ":%" PRIu64, id.worker().value(), id.sequence());
+  if (header.kind == static_cast<uint8_t>(RecordKind::kStamped)) {
+    std::printf(" stamp %" PRIu64 " parts %04x", WordAt(body, 8), header.lv_mask);
+    return PrintWrites(body.subspan(16));
+  }
   if (log.header.scheme == static_cast<uint8_t>(format::Scheme::kTaurus)) {
     PrintLsnVector(log, header, body.subspan(8), anchor);
   }
-  const auto payload = body.subspan(8 + 8 * static_cast<size_t>(std::popcount(header.lv_mask)));
+  const auto payload = body.subspan(LeadingBytes(header));
   if (header.kind == static_cast<uint8_t>(RecordKind::kData)) return PrintWrites(payload);
   std::printf(" procedure %u", header.procedure);
   PrintArguments(payload);
@@ -226,7 +236,11 @@ void PrintRecord(const DumpedLog& log, const RecordHeader& header, std::span<con
   switch (static_cast<RecordKind>(header.kind)) {
     case RecordKind::kCommand:
     case RecordKind::kData:
+    case RecordKind::kStamped:
       return PrintTransaction(log, header, body, anchor);
+    case RecordKind::kMark:
+      std::printf(" stamp %" PRIu64 " durable %" PRIu64, WordAt(body, 0), WordAt(body, 8));
+      break;
     case RecordKind::kPad:
       std::printf(" durable %" PRIu64, WordAt(body, 0));
       break;
@@ -253,12 +267,11 @@ void CheckShape(const DumpedLog& log, const RecordHeader& header, std::span<cons
   const auto kind = static_cast<RecordKind>(header.kind);
   if (kind == RecordKind::kPad && body.size() < sizeof(format::PadBody)) refuse("the PAD is too short");
   if (kind == RecordKind::kRunEnd && body.size() < sizeof(format::RunEndBody)) refuse("RUN_END is too short");
-  if (kind != RecordKind::kCommand && kind != RecordKind::kData) return;
-  const size_t leading_bytes = 8 + 8 * static_cast<size_t>(std::popcount(header.lv_mask));
-  if (header.lv_mask >> log.source.log_count != 0) refuse("its LSN vector names a log that does not exist");
-  if (body.size() < leading_bytes) refuse("its LSN vector is cut off");
+  if (!format::IsTxn(kind)) return;
+  if (header.lv_mask >> log.source.log_count != 0) refuse("it names a log that does not exist");
+  if (body.size() < LeadingBytes(header)) refuse("its LSN vector or stamp is cut off");
   if (kind == RecordKind::kCommand) return;
-  WriteEntries entries(body.subspan(leading_bytes));
+  WriteEntries entries(body.subspan(LeadingBytes(header)));
   WriteImage image;
   while (entries.Next(image)) continue;
   if (entries.malformed()) refuse("a row image makes no sense");

@@ -40,7 +40,7 @@ const char* RecordCheck::HeaderFault(const RecordHeader& header, Lsn at) const {
   if (header.log_index != log_index_) return "index of another log";
   if (header.lsn != at.value()) return "LSN of another place";
   if (header.kind < static_cast<uint8_t>(RecordKind::kCommand) ||
-      header.kind > static_cast<uint8_t>(RecordKind::kRunEnd)) {
+      header.kind > static_cast<uint8_t>(RecordKind::kMark)) {
     return "unknown kind";
   }
   if (header.length < sizeof header || header.length % format::kRecordAlignment != 0) return "length";
@@ -146,6 +146,13 @@ void LogReader::Take() {
     case RecordKind::kData:
       ++txn_count_;
       break;
+    case RecordKind::kStamped:
+      TakeStamp(header, body);
+      ++txn_count_;
+      break;
+    case RecordKind::kMark:
+      TakeMark(header, body);
+      break;
     case RecordKind::kVoid:
       ++void_count_;
       break;
@@ -194,6 +201,21 @@ void LogReader::TakeRunEnd(const RecordHeader& header, const std::byte* body) {
   proofs_[source_.log_index].Raise({Lsn(run_end_->durable_lsn), "RUN_END", source_.log_index, position_});
   ended_ = true;
   end_reason_ = "clean end";
+}
+
+void LogReader::TakeStamp(const RecordHeader& header, const std::byte* body) {
+  uint64_t stamp;
+  if (header.length < sizeof header + sizeof(TxnId) + sizeof stamp) Refuse("transaction record too short");
+  std::memcpy(&stamp, body + sizeof(TxnId), sizeof stamp);
+  stamp_ = std::max(stamp_, stamp);
+}
+
+void LogReader::TakeMark(const RecordHeader& header, const std::byte* body) {
+  format::MarkBody mark;
+  if (header.length < sizeof header + sizeof mark) Refuse("mark without a stamp");
+  std::memcpy(&mark, body, sizeof mark);
+  stamp_ = std::max(stamp_, mark.stamp);
+  durable_stamp_ = std::max(durable_stamp_, mark.durable_stamp);
 }
 
 void LogReader::Refuse(const std::string& why) const { ThrowDamaged(source_, position_, why); }

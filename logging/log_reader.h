@@ -155,6 +155,10 @@ class LogReader {
   uint64_t txn_count() const { return txn_count_; }
   const ProofPerLog& proofs() const { return proofs_; }
 
+  // Of stamped records and marks so far: the largest stamp, and up to which one every log had been durable.
+  uint64_t stamp() const { return stamp_; }
+  uint64_t durable_stamp() const { return durable_stamp_; }
+
  private:
   enum class Look { kRecord, kIncomplete, kBad };
 
@@ -164,6 +168,8 @@ class LogReader {
   void TakeAnchor(const format::RecordHeader& header, const std::byte* body);
   void TakeRunEnd(const format::RecordHeader& header, const std::byte* body);
   void TakePad(const format::RecordHeader& header, const std::byte* body);
+  void TakeStamp(const format::RecordHeader& header, const std::byte* body);
+  void TakeMark(const format::RecordHeader& header, const std::byte* body);
   [[noreturn]] void Refuse(const std::string& why) const;
   bool Refill();
   size_t available() const { return static_cast<size_t>(loaded_until_.value() - position_.value()); }
@@ -187,6 +193,8 @@ class LogReader {
   uint64_t void_count_ = 0;
   uint64_t txn_count_ = 0;
   ProofPerLog proofs_;
+  uint64_t stamp_ = 0;
+  uint64_t durable_stamp_ = 0;
 };
 
 }  // namespace dbx

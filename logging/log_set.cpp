@@ -14,9 +14,9 @@ LogSet::LogSet(std::vector<Target> targets, const LogSetOptions& options) : opti
   }
 }
 
-void LogSet::Start(const std::function<void(LogStream&)>& append_anchor) {
+void LogSet::Start(FlushHooks& hooks) {
   for (const auto& group : groups_) {
-    if (!group.empty()) writers_.push_back(std::make_unique<LogWriter>(group, options_.writer, append_anchor));
+    if (!group.empty()) writers_.push_back(std::make_unique<LogWriter>(group, options_.writer, hooks));
   }
 }
 

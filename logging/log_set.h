@@ -3,7 +3,6 @@
 // Created and stopped by one thread; the streams are shared as log_stream.h says.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -40,8 +39,8 @@ class LogSet {
 
   LogSet(std::vector<Target> targets, const LogSetOptions& options);
 
-  // Starts the writers. `append_anchor` as in log_writer.h.
-  void Start(const std::function<void(LogStream&)>& append_anchor);
+  // Starts the writers. `hooks` outlive them.
+  void Start(FlushHooks& hooks);
 
   uint32_t count() const { return static_cast<uint32_t>(streams_.size()); }
   LogStream& stream(uint32_t index) const { return *streams_[index]; }

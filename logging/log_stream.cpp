@@ -85,17 +85,16 @@ uint64_t LogStream::ReadyUntil() const {
 
 // The writer needs no slot of its own for what it appends: it does not look for ready places meanwhile. It must not
 // wait for ring space either, as it alone frees it, so it reserves only what is free, by compare-and-swap.
-bool LogStream::AppendAnchor(const uint64_t* durable_lsns, uint32_t logs) {
-  const auto bytes = static_cast<uint32_t>(sizeof(format::RecordHeader) + logs * sizeof(uint64_t));
+std::optional<uint64_t> LogStream::AppendOwn(format::RecordKind kind, std::span<const uint64_t> words) {
+  const auto bytes = static_cast<uint32_t>(sizeof(format::RecordHeader) + words.size_bytes());
   uint64_t lsn = reserved_until_.load(std::memory_order_relaxed);
   do {
-    if (lsn + bytes > FreeUntil()) return false;
+    if (lsn + bytes > FreeUntil()) return std::nullopt;
   } while (!reserved_until_.compare_exchange_weak(lsn, lsn + bytes));
-  std::byte* at = ring_.at(lsn);
-  std::memcpy(at + sizeof(format::RecordHeader), durable_lsns, logs * sizeof(uint64_t));
-  SealOwnRecord(*this, {lsn, bytes}, format::RecordKind::kAnchor);
+  std::memcpy(ring_.at(lsn) + sizeof(format::RecordHeader), words.data(), words.size_bytes());
+  SealOwnRecord(*this, {lsn, bytes}, kind);
   counters_.anchor_bytes += bytes;
-  return true;
+  return lsn + bytes;
 }
 
 void LogStream::AppendPad() {

@@ -25,6 +25,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "base/cache_line.h"
@@ -56,7 +57,8 @@ class LogStream {
     uint64_t free_until = 0;
     uint64_t record_bytes = 0;  // counters of this worker on this stream
     uint64_t void_bytes = 0;
-    uint64_t txn_count = 0;
+    uint64_t txn_count = 0;    // transactions' records
+    uint64_t part_count = 0;   // of these, further parts of transactions that have one in another log
   };
 
   // The size of the ring that a stream makes for `bytes`.
@@ -95,10 +97,11 @@ class LogStream {
   }
 
   // The place is filled.
-  void Submit(uint32_t worker, const Place& place) {
+  void Submit(uint32_t worker, const Place& place, bool is_further_part = false) {
     Slot& slot = slots_[worker];
     slot.record_bytes += place.bytes;
     ++slot.txn_count;
+    slot.part_count += is_further_part;
     Finish(slot);
   }
 
@@ -126,9 +129,9 @@ class LogStream {
 
   // --- the writer's side ---
 
-  // Appends an anchor with the given durable LSNs if there is space for one. They must have been durable before
-  // the call. Only after it returns true may anyone compress against them.
-  bool AppendAnchor(const uint64_t* durable_lsns, uint32_t logs);
+  // Appends a record of the scheme's own that holds `words`, if there is space for one; its end. Whoever relies on it,
+  // as compression on an anchor, may do so only afterwards.
+  std::optional<uint64_t> AppendOwn(format::RecordKind kind, std::span<const uint64_t> words);
   // Fills up the last block, if it is partial and there is space.
   void AppendPad();
   void AppendRunEnd(const std::optional<std::pair<uint64_t, uint64_t>>& digest);
@@ -148,6 +151,10 @@ class LogStream {
   // Publishes what the device has made durable; with `wait` everything that was started.
   void CompleteFlush(bool wait);
 
+  // Any thread.
+  void WakeWriterIfAsleep() {
+    if (writer_asleep_.load()) WakeWriter();
+  }
   void set_writer(LogWriter* writer) { writer_ = writer; }
   Atomic<bool>& writer_asleep() { return writer_asleep_; }
 
@@ -155,7 +162,7 @@ class LogStream {
   void Finish(Slot& slot) {
     // Release: the writer that reads kIdle, or a later bound, sees the filled bytes.
     slot.filling_from.store(kIdle, std::memory_order_release);
-    if (writer_asleep_.load()) WakeWriter();
+    WakeWriterIfAsleep();
   }
   uint64_t LastRecordEnd(uint64_t durable) const;
   void WaitForSpace(Slot& slot, const Place& place);

@@ -81,10 +81,21 @@ class TailSearch {
     }
     uint64_t durable;
     const auto kind = static_cast<RecordKind>(header.kind);
-    if ((kind == RecordKind::kCommand || kind == RecordKind::kData) && body_bytes >= sizeof(TxnId)) {
+    if (format::IsTxn(kind) && body_bytes >= sizeof(TxnId)) {
       TxnId id;
       std::memcpy(&id, body, sizeof id);
       findings_.next_sequence = std::max(findings_.next_sequence, id.sequence() + 1);
+    }
+    if (kind == RecordKind::kStamped && body_bytes >= sizeof(TxnId) + sizeof(uint64_t)) {
+      uint64_t stamp;
+      std::memcpy(&stamp, body + sizeof(TxnId), sizeof stamp);
+      findings_.highest_stamp = std::max(findings_.highest_stamp, stamp);
+    }
+    if (kind == RecordKind::kMark && body_bytes >= sizeof(format::MarkBody)) {
+      format::MarkBody mark;
+      std::memcpy(&mark, body, sizeof mark);
+      findings_.highest_stamp = std::max(findings_.highest_stamp, mark.stamp);
+      findings_.durable_stamp = std::max(findings_.durable_stamp, mark.durable_stamp);
     }
     if (kind == RecordKind::kAnchor && body_bytes == source_.log_count * sizeof durable) {
       for (uint32_t log = 0; log < source_.log_count; ++log) {

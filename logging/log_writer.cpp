@@ -19,9 +19,8 @@ constexpr uint64_t kIdleRoundsBeforeLongSleep = 64;
 
 }  // namespace
 
-LogWriter::LogWriter(std::vector<LogStream*> streams, LogWriterOptions options,
-                     std::function<void(LogStream&)> append_anchor)
-    : streams_(std::move(streams)), options_(options), append_anchor_(std::move(append_anchor)) {
+LogWriter::LogWriter(std::vector<LogStream*> streams, LogWriterOptions options, FlushHooks& hooks)
+    : streams_(std::move(streams)), options_(options), hooks_(hooks) {
   for (LogStream* stream : streams_) stream->set_writer(this);
   thread_ = Thread([this] { Loop(); });
 }
@@ -55,10 +54,11 @@ void LogWriter::Stop() {
 void LogWriter::WriteRunEnd(const std::optional<std::pair<uint64_t, uint64_t>>& digest) {
   for (LogStream* stream : streams_) {
     // The anchor tells where the other logs end too: one of them cut short is then known to be damaged.
-    append_anchor_(*stream);
+    hooks_.BeforeFlush(*stream);
     stream->AppendRunEnd(digest);
     stream->StartFlush(options_.flush_block_bytes);
     stream->CompleteFlush(true);
+    hooks_.AfterFlush(*stream);
   }
 }
 
@@ -90,25 +90,32 @@ bool LogWriter::Round() {
   bool busy = false;
   for (LogStream* stream : streams_) {
     // While a filler holds everything back an anchor or a PAD would only fill up the ring.
-    if (!stream->HasFlushable()) continue;
-    if (anchor_due) append_anchor_(*stream);
+    if (!stream->HasFlushable() && !(anchor_due && hooks_.WantsFlush(*stream))) continue;
+    if (anchor_due) hooks_.BeforeFlush(*stream);
     if (stream->reserved_until() - stream->started_until() < kPadBelowBytes) stream->AppendPad();
     busy |= stream->StartFlush(options_.flush_block_bytes);
   }
   if (!busy) return false;
   for (LogStream* stream : streams_) stream->CompleteFlush(true);
+  for (const LogStream* stream : streams_) hooks_.AfterFlush(*stream);
   return true;
 }
 
+bool LogWriter::HasWork() const {
+  return UnflushedBytes() > 0 || std::any_of(streams_.begin(), streams_.end(), [this](const LogStream* stream) {
+           return hooks_.WantsFlush(*stream);
+         });
+}
+
 void LogWriter::SleepUntilDue() {
-  idle_rounds_ = UnflushedBytes() > 0 ? 0 : idle_rounds_ + 1;
+  idle_rounds_ = HasWork() ? 0 : idle_rounds_ + 1;
   std::unique_lock lock(mutex_);
   if (idle_rounds_ < kIdleRoundsBeforeLongSleep) {
     wake_.wait_for(lock, std::chrono::microseconds(options_.flush_interval_us), [this] { return woken_; });
   } else {
     // Announce the sleep, then look once more: a filler either sees the flag or has its place seen here.
     for (LogStream* stream : streams_) stream->writer_asleep().store(true);
-    if (UnflushedBytes() == 0) wake_.wait(lock, [this] { return woken_; });
+    if (!HasWork()) wake_.wait(lock, [this] { return woken_; });
     for (LogStream* stream : streams_) stream->writer_asleep().store(false);
     idle_rounds_ = 0;
   }

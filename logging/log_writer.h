@@ -1,16 +1,15 @@
 // A log writer: one thread that flushes a group of streams, the logs of one directory. It sleeps between flushes and
 // is woken by workers only when it sleeps for long or the ring is full; it never spins.
 //
-// A round: append an anchor where one is due; fill up the last block if little is waiting; hand every stream's
-// complete blocks to its device; wait for the devices; publish what is durable; sleep until the next round is due,
-// unless a whole write's worth is waiting already.
+// A round: let the scheme append what is its own, where that is due; fill up the last block if little is waiting; hand
+// every stream's complete blocks to its device; wait for the devices; publish what is durable; sleep until the next
+// round is due, unless a whole write's worth is waiting already.
 //
 // After a device error the writer is failed for good: nothing more becomes durable, and ThrowIfFailed tells.
 #pragma once
 
 #include <cstdint>
 #include <exception>
-#include <functional>
 #include <vector>
 
 #include "base/host.h"
@@ -24,10 +23,22 @@ struct LogWriterOptions {
   uint32_t flushes_per_anchor = 1;
 };
 
+// What a scheme does around the flushes of a stream, on the thread of its writer.
+class FlushHooks {
+ public:
+  virtual ~FlushHooks() = default;
+  // Something of the scheme's own should become durable, though no transaction waits in this stream.
+  virtual bool WantsFlush(const LogStream&) const { return false; }
+  // May append records of the scheme's own; every flushes_per_anchor rounds, and before RUN_END.
+  virtual void BeforeFlush(LogStream&) {}
+  // What is durable may have moved.
+  virtual void AfterFlush(const LogStream&) {}
+};
+
 class LogWriter {
  public:
-  // `append_anchor(stream)` is called before a flush when an anchor is due; it does nothing for schemes without.
-  LogWriter(std::vector<LogStream*> streams, LogWriterOptions options, std::function<void(LogStream&)> append_anchor);
+  // `hooks` are called until Stop, and by WriteRunEnd.
+  LogWriter(std::vector<LogStream*> streams, LogWriterOptions options, FlushHooks& hooks);
   ~LogWriter();
   LogWriter(const LogWriter&) = delete;
   LogWriter& operator=(const LogWriter&) = delete;
@@ -48,11 +59,12 @@ class LogWriter {
   // True if something was flushed.
   bool Round();
   void SleepUntilDue();
+  bool HasWork() const;
   uint64_t UnflushedBytes() const;
 
   std::vector<LogStream*> streams_;
   LogWriterOptions options_;
-  std::function<void(LogStream&)> append_anchor_;
+  FlushHooks& hooks_;
   uint64_t rounds_since_anchor_ = 0;
   uint64_t idle_rounds_ = 0;
 

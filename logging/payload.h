@@ -30,27 +30,34 @@ struct DataPayload {
 
   static size_t Bytes(const auto& txn) {
     size_t bytes = 0;
-    txn.ForEachImage([&](const Table& table, Key, bool deleted, const std::byte*) {
-      bytes += sizeof(format::WriteEntry) + (deleted ? 0 : AlignRecord(table.tuple_bytes()));
-    });
+    txn.ForEachImage(
+        [&](const Table& table, Key, bool deleted, const std::byte*) { bytes += ImageBytes(table, deleted); });
     return bytes;
   }
   static void Encode(const auto& txn, std::byte* to) {
     txn.ForEachImage([&](const Table& table, Key key, bool deleted, const std::byte* image) {
-      format::WriteEntry entry{};
-      entry.key = key;
-      entry.table = table.id().value();
-      entry.op = static_cast<uint8_t>(deleted ? format::WriteOp::kDelete : format::WriteOp::kPut);
-      entry.length = deleted ? 0 : table.tuple_bytes();
-      std::memcpy(to, &entry, sizeof entry);
-      to += sizeof entry;
-      if (deleted) return;
-      // The zero padding first: the image then overwrites all of it but its own tail.
-      const uint32_t padded = AlignRecord(entry.length);
-      if (padded != entry.length) std::memset(to + padded - format::kRecordAlignment, 0, format::kRecordAlignment);
-      std::memcpy(to, image, entry.length);
-      to += padded;
+      to = EncodeImage(table, key, deleted, image, to);
     });
+  }
+
+  // The same for one row; EncodeImage returns the place behind it.
+  static size_t ImageBytes(const Table& table, bool deleted) {
+    return sizeof(format::WriteEntry) + (deleted ? 0 : AlignRecord(table.tuple_bytes()));
+  }
+  static std::byte* EncodeImage(const Table& table, Key key, bool deleted, const std::byte* image, std::byte* to) {
+    format::WriteEntry entry{};
+    entry.key = key;
+    entry.table = table.id().value();
+    entry.op = static_cast<uint8_t>(deleted ? format::WriteOp::kDelete : format::WriteOp::kPut);
+    entry.length = deleted ? 0 : table.tuple_bytes();
+    std::memcpy(to, &entry, sizeof entry);
+    to += sizeof entry;
+    if (deleted) return to;
+    // The zero padding first: the image then overwrites all of it but its own tail.
+    const uint32_t padded = AlignRecord(entry.length);
+    if (padded != entry.length) std::memset(to + padded - format::kRecordAlignment, 0, format::kRecordAlignment);
+    std::memcpy(to, image, entry.length);
+    return to + padded;
   }
 };
 

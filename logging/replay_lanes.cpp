@@ -99,6 +99,7 @@ bool ReplayLanes::ReadAhead(Log& log, uint32_t log_index) {
       ++cut;
     }
     log.position.store(reader.position().value(), std::memory_order_release);
+    log.stamp.store(reader.stamp(), std::memory_order_release);
   }
   if (!reader.ended() || log.ended.load(std::memory_order_relaxed)) return cut > 0;
   log.ended.store(true, std::memory_order_release);
@@ -185,7 +186,7 @@ void ReplayLanes::Unpack(Lane& lane) {
     std::memcpy(&header, bytes, sizeof header);
     std::byte* body = bytes + sizeof header;
     const auto kind = static_cast<RecordKind>(header.kind);
-    if (kind == RecordKind::kCommand || kind == RecordKind::kData) {
+    if (format::IsTxn(kind)) {
       UnpackTxn(lane, header, body, at);
     } else if (kind == RecordKind::kAnchor) {
       std::memcpy(lane.anchors.emplace_back().data(), body, log_count() * sizeof(uint64_t));
@@ -197,30 +198,40 @@ void ReplayLanes::Unpack(Lane& lane) {
   for (size_t i = 0; i < count; ++i) lane.records[i].behind = static_cast<uint16_t>(count - 1 - i);
 }
 
-// The body is [txn id][LV elements][rest]; it becomes [LV elements][txn id][rest], so that the arguments of a
-// command, which start with the transaction id, lie in one piece.
 void ReplayLanes::UnpackTxn(Lane& lane, const RecordHeader& header, std::byte* body, Lsn at) {
   const size_t body_bytes = header.length - sizeof header;
-  const auto elements = static_cast<size_t>(std::popcount(header.lv_mask));
-  const size_t lv_bytes = elements * sizeof(uint64_t);
-  if (body_bytes < sizeof(TxnId) + lv_bytes) Malformed(lane.log, at, "transaction record too short");
-  if (uint32_t{header.lv_mask} >> log_count() != 0) Malformed(lane.log, at, "LSN vector of more logs than there are");
+  const bool stamped = header.kind == static_cast<uint8_t>(RecordKind::kStamped);
+  const size_t words = stamped ? 1 : static_cast<size_t>(std::popcount(header.lv_mask));
+  if (body_bytes < sizeof(TxnId) + words * sizeof(uint64_t)) Malformed(lane.log, at, "transaction record too short");
+  if (uint32_t{header.lv_mask} >> log_count() != 0) Malformed(lane.log, at, "a mask of more logs than there are");
   TxnRecord& record = lane.records.emplace_back();
   std::memcpy(&record.txn_id, body, sizeof record.txn_id);
   lane.next_sequence = std::max(lane.next_sequence, record.txn_id.sequence() + 1);
-  if (elements > 0) {
-    std::memmove(body, body + sizeof(TxnId), lv_bytes);
-    std::memcpy(body + lv_bytes, &record.txn_id, sizeof record.txn_id);
-  }
   record.lsn = at;
-  record.lv = reinterpret_cast<const uint64_t*>(body);
   record.lv_mask = header.lv_mask;
   record.procedure = ProcedureId(header.procedure);
   record.kind = static_cast<RecordKind>(header.kind);
   record.log = lane.log;
   record.anchor = static_cast<uint16_t>(lane.anchors.size() - 1);
-  const size_t skipped = lv_bytes + (record.kind == RecordKind::kData ? sizeof(TxnId) : 0);
-  record.payload = {body + skipped, body_bytes - skipped};
+  if (stamped) {
+    std::memcpy(&record.stamp, body + sizeof(TxnId), sizeof record.stamp);
+    record.counts = header.lv_mask == 0 || static_cast<uint32_t>(std::countr_zero(header.lv_mask)) == lane.log;
+    record.payload = {body + sizeof(TxnId) + sizeof record.stamp, body_bytes - sizeof(TxnId) - sizeof record.stamp};
+  } else {
+    UnpackVector(record, words, {body, body_bytes});
+  }
+}
+
+// The body is [txn id][LV elements][rest]; it becomes [LV elements][txn id][rest], so that the arguments of a
+// command, which start with the transaction id, lie in one piece.
+void ReplayLanes::UnpackVector(TxnRecord& record, size_t elements, std::span<std::byte> body) {
+  const size_t lv_bytes = elements * sizeof(uint64_t);
+  if (elements > 0) {
+    std::memmove(body.data(), body.data() + sizeof(TxnId), lv_bytes);
+    std::memcpy(body.data() + lv_bytes, &record.txn_id, sizeof record.txn_id);
+  }
+  record.lv = reinterpret_cast<const uint64_t*>(body.data());
+  record.payload = body.subspan(lv_bytes + (record.kind == RecordKind::kData ? sizeof(TxnId) : 0));
 }
 
 Lsn ReplayLanes::ReplayedUntil(uint32_t log) const {

@@ -39,12 +39,14 @@ namespace dbx {
 struct TxnRecord {
   Lsn lsn;
   TxnId txn_id;
+  uint64_t stamp = 0;            // kStamped
   const uint64_t* lv = nullptr;  // the stored elements, one per bit of lv_mask
-  // kCommand: the procedure's arguments, transaction id first, 8-byte aligned. kData: WriteEntry + image ...
+  // kCommand: the procedure's arguments, transaction id first, 8-byte aligned. Otherwise: WriteEntry + image ...
   std::span<std::byte> payload;
   uint16_t lv_mask = 0;
   ProcedureId procedure;
   format::RecordKind kind = format::RecordKind::kCommand;
+  bool counts = true;      // false: a further part of a transaction that has another in a log before this one
   bool inspected = false;  // for whoever replays: looked at ahead of its turn
   uint16_t behind = 0;     // how many records follow it in the array
   uint16_t anchor = 0;     // which of the lane's anchors is in force
@@ -110,6 +112,8 @@ class ReplayLanes {
   // Where the log's valid prefix ends, once that is known.
   bool EndIsKnown(uint32_t log) const { return logs_[log].ended.load(std::memory_order_acquire); }
   Lsn EndOf(uint32_t log) const { return Lsn(logs_[log].position.load(std::memory_order_acquire)); }
+  // The largest stamp in what has been read of the log.
+  uint64_t StampReadUntil(uint32_t log) const { return logs_[log].stamp.load(std::memory_order_acquire); }
 
   // Runs `check` while no other worker holds a lane or reads a log. False, without running it, once stopped.
   template <class Check>
@@ -132,6 +136,7 @@ class ReplayLanes {
     std::unique_ptr<LogReader> reader;  // whoever reads
     uint64_t batches = 0;               // cut so far; whoever reads
     alignas(kNoSharingBytes) Atomic<uint64_t> position{0};
+    Atomic<uint64_t> stamp{0};
     Atomic<bool> ended{false};
   };
   struct alignas(kNoSharingBytes) Worker {
@@ -149,6 +154,7 @@ class ReplayLanes {
   bool TakeBatch(Lane& lane);
   void Unpack(Lane& lane);
   void UnpackTxn(Lane& lane, const format::RecordHeader& header, std::byte* body, Lsn at);
+  static void UnpackVector(TxnRecord& record, size_t elements, std::span<std::byte> body);
   [[noreturn]] void Malformed(uint32_t log, Lsn at, const char* why) const;
 
   uint32_t lanes_per_log_;

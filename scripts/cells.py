@@ -9,7 +9,7 @@ import fnmatch
 import shlex
 from dataclasses import dataclass
 
-SCHEME_NAMES = {"LOG_NO": "none", "LOG_SERIAL": "serial", "LOG_TAURUS": "Taurus"}
+SCHEME_NAMES = {"LOG_NO": "none", "LOG_SERIAL": "serial", "LOG_TAURUS": "Taurus", "LOG_PLOVER": "Plover"}
 PAYLOAD_NAMES = {"LOG_DATA": "data", "LOG_COMMAND": "command"}
 
 # The steps of a cell, in order. A cell without a log has the first one only.
@@ -67,6 +67,7 @@ def all_cells() -> list[Cell]:
         for log in ("LOG_SERIAL", "LOG_TAURUS"):
             for log_type in ("LOG_DATA", "LOG_COMMAND"):
                 cells.append(Cell(workload, "NO_WAIT", log, log_type))
+        cells.append(Cell(workload, "NO_WAIT", "LOG_PLOVER", "LOG_DATA"))
         cells.append(Cell(workload, "SILO", "LOG_NO"))
         cells.append(Cell(workload, "SILO", "LOG_TAURUS", "LOG_COMMAND"))
     return cells
@@ -111,7 +112,7 @@ def load_arguments(cell: Cell, settings: Settings) -> list[str]:
 
 
 def logger_count(cell: Cell, settings: Settings) -> int:
-    return settings.loggers if cell.log == "LOG_TAURUS" else 1
+    return 1 if cell.log == "LOG_SERIAL" else settings.loggers
 
 
 def run_command(cell: Cell, settings: Settings, log_dir: str, json_file: str = "", ack_file: str = "") -> list[str]:

@@ -38,4 +38,13 @@ struct Row {
 };
 static_assert(sizeof(Row) == 16);
 
+class Table;
+
+// A row as a log scheme is told of it: where it belongs, and the metadata beside it or in its place in a lock table.
+struct RowRef {
+  const Table& table;
+  Key key;
+  Meta meta;
+};
+
 }  // namespace dbx

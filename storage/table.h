@@ -27,6 +27,10 @@ class Table {
   const Schema& schema() const { return schema_; }
   uint32_t tuple_bytes() const { return tuple_bytes_; }
   size_t meta_bytes() const { return meta_bytes_; }
+  // Which of `partitions` a row belongs to.
+  uint32_t PartitionOf(Key key, uint32_t partitions) const {
+    return static_cast<uint32_t>((key >> schema_.partition_key_bits) % partitions);
+  }
 
   std::byte* tuple(Row* row) const { return reinterpret_cast<std::byte*>(row) + tuple_offset_; }
   const std::byte* tuple(const Row* row) const { return reinterpret_cast<const std::byte*>(row) + tuple_offset_; }

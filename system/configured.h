@@ -16,11 +16,12 @@
 #error "unknown CC_ALG; built are NO_WAIT and SILO"
 #endif
 
-#if LOG_ALGORITHM == LOG_BATCH || LOG_ALGORITHM == LOG_PLOVER || LOG_ALGORITHM == LOG_ELEDA || \
-    LOG_ALGORITHM == LOG_DIFFERENTIAL || LOG_ALGORITHM == LOG_WBL
-#error "this LOG_ALGORITHM is not built yet; built are LOG_NO, LOG_SERIAL and LOG_TAURUS"
-#elif LOG_ALGORITHM != LOG_NO && LOG_ALGORITHM != LOG_SERIAL && LOG_ALGORITHM != LOG_TAURUS
-#error "unknown LOG_ALGORITHM; built are LOG_NO, LOG_SERIAL and LOG_TAURUS"
+#if LOG_ALGORITHM == LOG_BATCH || LOG_ALGORITHM == LOG_ELEDA || LOG_ALGORITHM == LOG_DIFFERENTIAL || \
+    LOG_ALGORITHM == LOG_WBL
+#error "this LOG_ALGORITHM is not built yet; built are LOG_NO, LOG_SERIAL, LOG_TAURUS and LOG_PLOVER"
+#elif LOG_ALGORITHM != LOG_NO && LOG_ALGORITHM != LOG_SERIAL && LOG_ALGORITHM != LOG_TAURUS && \
+    LOG_ALGORITHM != LOG_PLOVER
+#error "unknown LOG_ALGORITHM; built are LOG_NO, LOG_SERIAL, LOG_TAURUS and LOG_PLOVER"
 #endif
 
 #if LOG_TYPE != LOG_DATA && LOG_TYPE != LOG_COMMAND
@@ -46,19 +47,21 @@
 namespace dbx {
 
 enum class CcAlg { kNoWait, kSilo };
-enum class LogAlgorithm { kNo, kSerial, kTaurus };
+enum class LogAlgorithm { kNo, kSerial, kTaurus, kPlover };
 enum class LogType { kData, kCommand };
 
 struct Configured {
   static constexpr CcAlg kCcAlg = CC_ALG == SILO ? CcAlg::kSilo : CcAlg::kNoWait;
   static constexpr bool kUseLocktable = USE_LOCKTABLE;
   static constexpr LogAlgorithm kLogAlgorithm = LOG_ALGORITHM == LOG_TAURUS   ? LogAlgorithm::kTaurus
+                                                : LOG_ALGORITHM == LOG_PLOVER ? LogAlgorithm::kPlover
                                                 : LOG_ALGORITHM == LOG_SERIAL ? LogAlgorithm::kSerial
                                                                               : LogAlgorithm::kNo;
   static constexpr LogType kLogType = LOG_TYPE == LOG_COMMAND ? LogType::kCommand : LogType::kData;
   // The same as a user writes them.
   static constexpr const char* kCcName = CC_ALG == SILO ? "SILO" : "NO_WAIT";
   static constexpr const char* kLogName = LOG_ALGORITHM == LOG_TAURUS   ? "LOG_TAURUS"
+                                          : LOG_ALGORITHM == LOG_PLOVER ? "LOG_PLOVER"
                                           : LOG_ALGORITHM == LOG_SERIAL ? "LOG_SERIAL"
                                                                         : "LOG_NO";
   static constexpr const char* kLogTypeName = LOG_TYPE == LOG_COMMAND ? "LOG_COMMAND" : "LOG_DATA";

@@ -12,6 +12,8 @@
 #include "concurrency_control/silo.h"
 #include "logging/none/no_log.h"
 #include "logging/payload.h"
+#include "logging/plover/plover_log.h"
+#include "logging/plover/plover_recovery.h"
 #include "logging/serial/serial_log.h"
 #include "logging/serial/serial_recovery.h"
 #include "logging/taurus/taurus_log.h"
@@ -33,6 +35,10 @@ struct LogOf<LogAlgorithm::kSerial, PayloadT> : std::type_identity<SerialLog<Pay
 template <class PayloadT>
 struct LogOf<LogAlgorithm::kTaurus, PayloadT> : std::type_identity<TaurusLog<PayloadT>> {
   using Recovery = TaurusRecovery;
+};
+template <class PayloadT>
+struct LogOf<LogAlgorithm::kPlover, PayloadT> : std::type_identity<PloverLog<PayloadT>> {
+  using Recovery = PloverRecovery;
 };
 
 // kLocktable without locks to put there is a type too, so that rules.h can refuse it with a sentence.

@@ -20,6 +20,9 @@ static_assert(
     !rules::NeedsPhysicalOrder(Cc::kTraits, Log::kTraits),
     "this CC_ALG commits in a logical order, commands are replayed in the physical one: set LOG_TYPE LOG_DATA");
 
+static_assert(!rules::NeedsRowsToPartition(Log::kTraits),
+              "this LOG_ALGORITHM logs the rows of each partition, a command cannot be taken apart: set LOG_TYPE LOG_DATA");
+
 class PairEngine : public Engine {
  public:
   RunResult Run(const Options& options, LogStorage& storage) override {

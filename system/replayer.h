@@ -35,7 +35,7 @@ class Replayer {
     } else {
       PutImages(record);
     }
-    if (recovered_ != nullptr) recovered_->push_back(record.txn_id);
+    if (recovered_ != nullptr && record.counts) recovered_->push_back(record.txn_id);
   }
 
  private:

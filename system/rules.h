@@ -24,10 +24,18 @@ inline constexpr std::string_view kNeedsPhysicalOrder =
     "commands are replayed in the order of the log, but this concurrency control commits in a logical order: "
     "set LOG_TYPE LOG_DATA";
 
+// A log by partition takes the rows of a transaction apart.
+constexpr bool NeedsRowsToPartition(const LogTraits& log) {
+  return log.by_partition && log.payload == PayloadKind::kCommand;
+}
+inline constexpr std::string_view kNeedsRowsToPartition =
+    "each partition logs the rows that were written in it, and a command cannot be taken apart: set LOG_TYPE LOG_DATA";
+
 // Why a pair is refused; empty if it is not.
 constexpr std::string_view Refusal(bool use_locktable, const CcTraits& cc, const LogTraits& log) {
   if (NeedsLocksForTable(use_locktable, cc)) return kNeedsLocksForTable;
   if (NeedsPhysicalOrder(cc, log)) return kNeedsPhysicalOrder;
+  if (NeedsRowsToPartition(log)) return kNeedsRowsToPartition;
   return {};
 }
 

@@ -120,7 +120,7 @@ class Run {
       result_.directories = files.directories;
       logs_ = std::make_unique<LogSet>(std::move(files.targets), LogSetOptionsOf(options_, run_id, start_lsn_));
       log_ = std::make_unique<Log>(*logs_, LogOptionsOf<Log>(options_));
-      logs_->Start([this](LogStream& stream) { log_->AppendAnchor(stream); });
+      logs_->Start(*log_);
     } else {
       log_ = std::make_unique<Log>();
     }
@@ -263,12 +263,12 @@ class Run {
       for (uint32_t w = 0; w < options_.thread_cnt; ++w) {
         stats.record_bytes += stream.slot(w).record_bytes;
         stats.void_bytes += stream.slot(w).void_bytes;
+        result_.logged_txns += stream.slot(w).txn_count - stream.slot(w).part_count;
       }
       stats.pad_bytes = stream.counters().pad_bytes;
       stats.anchor_bytes = stream.counters().anchor_bytes;
       stats.flushes = stream.counters().flushes;
       stats.flush_nanos = stream.counters().flush_nanos;
-      result_.logged_txns += stream.txn_count();
       result_.streams.push_back(stats);
     }
   }

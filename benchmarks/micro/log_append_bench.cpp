@@ -36,7 +36,8 @@ void BM_Append(benchmark::State& state) {
     LogSetOptions options;
     options.workers = static_cast<uint32_t>(state.threads());
     logs = std::make_unique<LogSet>(std::move(targets), options);
-    logs->Start([](LogStream&) {});
+    static FlushHooks no_hooks;
+    logs->Start(no_hooks);
   }
   std::vector<std::byte> body(body_bytes, std::byte{1});
   const uint32_t bytes = AlignRecord(sizeof(format::RecordHeader) + body_bytes);

@@ -34,10 +34,15 @@ void AddColumn(Schema& schema, const char* name, T S::*member) {
   schema.columns.push_back({name, static_cast<uint32_t>(OffsetOf(member)), sizeof(T)});
 }
 
+// A partition is a warehouse with all that is keyed by it; HISTORY, which is not, goes by worker. What is never written
+// is one partition, so that a log by partition has little to look at.
+constexpr uint32_t kNeverWritten = 63;
+
 template <class S>
-Schema SchemaOf(const char* name, uint64_t expected_rows) {
+Schema SchemaOf(const char* name, uint64_t expected_rows, uint32_t partition_key_bits) {
   Schema schema;
   schema.name = name;
+  schema.partition_key_bits = partition_key_bits;
   schema.tuple_bytes = sizeof(S);
   schema.expected_rows = expected_rows;
   return schema;
@@ -54,7 +59,7 @@ void AddAddress(Schema& schema, const std::string& prefix) {
 }
 
 Schema WarehouseSchema(uint64_t rows) {
-  Schema schema = SchemaOf<Warehouse>("WAREHOUSE", rows);
+  Schema schema = SchemaOf<Warehouse>("WAREHOUSE", rows, 0);
   schema.row_alignment_bytes = 64;
   AddColumn(schema, "W_YTD", &Warehouse::ytd);
   AddColumn(schema, "W_TAX", &Warehouse::tax);
@@ -64,7 +69,7 @@ Schema WarehouseSchema(uint64_t rows) {
 }
 
 Schema DistrictSchema(uint64_t rows) {
-  Schema schema = SchemaOf<District>("DISTRICT", rows);
+  Schema schema = SchemaOf<District>("DISTRICT", rows, kDistrictBits);
   schema.row_alignment_bytes = 64;
   AddColumn(schema, "D_YTD", &District::ytd);
   AddColumn(schema, "D_NEXT_O_ID", &District::next_o_id);
@@ -75,7 +80,7 @@ Schema DistrictSchema(uint64_t rows) {
 }
 
 Schema CustomerSchema(uint64_t rows) {
-  Schema schema = SchemaOf<Customer>("CUSTOMER", rows);
+  Schema schema = SchemaOf<Customer>("CUSTOMER", rows, kDistrictBits + kCustomerBits);
   const auto account = static_cast<uint32_t>(OffsetOf(&Customer::account));
   const auto add_account = [&]<class T>(const char* name, T CustomerAccount::*member) {
     schema.columns.push_back({name, account + static_cast<uint32_t>(OffsetOf(member)), sizeof(T)});
@@ -98,7 +103,7 @@ Schema CustomerSchema(uint64_t rows) {
 }
 
 Schema HistorySchema(uint64_t rows) {
-  Schema schema = SchemaOf<History>("HISTORY", rows);
+  Schema schema = SchemaOf<History>("HISTORY", rows, TxnId::kSequenceBits);
   // Transaction ids of one worker are consecutive, so that the rows it inserts share buckets.
   schema.clustered_key_bits = 2;
   AddColumn(schema, "H_DATE", &History::date);
@@ -113,14 +118,14 @@ Schema HistorySchema(uint64_t rows) {
 }
 
 Schema NewOrderSchema(uint64_t rows) {
-  Schema schema = SchemaOf<tpcc::NewOrder>("NEW-ORDER", rows);
+  Schema schema = SchemaOf<tpcc::NewOrder>("NEW-ORDER", rows, kDistrictBits + kOrderBits);
   schema.clustered_key_bits = 2;
   AddColumn(schema, "NO_O_ID", &tpcc::NewOrder::o_id);
   return schema;
 }
 
 Schema OrderSchema(uint64_t rows) {
-  Schema schema = SchemaOf<Order>("ORDER", rows);
+  Schema schema = SchemaOf<Order>("ORDER", rows, kDistrictBits + kOrderBits);
   schema.clustered_key_bits = 2;
   AddColumn(schema, "O_ENTRY_D", &Order::entry_d);
   AddColumn(schema, "O_C_ID", &Order::c_id);
@@ -131,7 +136,7 @@ Schema OrderSchema(uint64_t rows) {
 }
 
 Schema OrderLineSchema(uint64_t rows) {
-  Schema schema = SchemaOf<OrderLine>("ORDER-LINE", rows);
+  Schema schema = SchemaOf<OrderLine>("ORDER-LINE", rows, kDistrictBits + kOrderBits + kLineBits);
   schema.clustered_key_bits = kLineBits;
   AddColumn(schema, "OL_AMOUNT", &OrderLine::amount);
   AddColumn(schema, "OL_DELIVERY_D", &OrderLine::delivery_d);
@@ -143,7 +148,7 @@ Schema OrderLineSchema(uint64_t rows) {
 }
 
 Schema ItemSchema(uint64_t rows) {
-  Schema schema = SchemaOf<Item>("ITEM", rows);
+  Schema schema = SchemaOf<Item>("ITEM", rows, kNeverWritten);
   AddColumn(schema, "I_PRICE", &Item::price);
   AddColumn(schema, "I_IM_ID", &Item::im_id);
   AddColumn(schema, "I_NAME", &Item::name);
@@ -152,7 +157,7 @@ Schema ItemSchema(uint64_t rows) {
 }
 
 Schema StockSchema(uint64_t rows) {
-  Schema schema = SchemaOf<Stock>("STOCK", rows);
+  Schema schema = SchemaOf<Stock>("STOCK", rows, kItemBits);
   const auto level = static_cast<uint32_t>(OffsetOf(&Stock::level));
   const auto add_level = [&](const char* name, int32_t StockLevel::*member) {
     schema.columns.push_back({name, level + static_cast<uint32_t>(OffsetOf(member)), sizeof(int32_t)});

@@ -8,18 +8,18 @@ namespace dbx {
 class NoLog {
  public:
   static constexpr LogTraits kTraits = {.name = "LOG_NO",
+                                        .scheme = format::Scheme::kNone,
                                         .payload = PayloadKind::kNone,
                                         .logs = false,
                                         .tracks_reads = false,
                                         .reserve_before_recheck = false,
                                         .single_stream = false,
-                                        .has_anchors = false,
                                         .replay_order = ReplayOrder::kNone};
   struct TxnState {};
 
   void Begin(TxnState&) {}
-  void OnRead(TxnState&, Meta) {}
-  void OnWrite(TxnState&, Meta) {}
+  void OnRead(TxnState&, const RowRef&) {}
+  void OnWrite(TxnState&, const RowRef&) {}
   void FreshMeta(Meta) const {}
   bool Forgettable(Meta) const { return true; }
   static size_t meta_bytes(uint32_t) { return 0; }

@@ -15,15 +15,15 @@
 namespace dbx {
 
 template <class Payload>
-class SerialLog {
+class SerialLog : public FlushHooks {
  public:
   static constexpr LogTraits kTraits = {.name = "LOG_SERIAL",
+                                        .scheme = format::Scheme::kSerial,
                                         .payload = Payload::kKind,
                                         .logs = true,
                                         .tracks_reads = false,
                                         .reserve_before_recheck = Payload::kKind == PayloadKind::kCommand,
                                         .single_stream = true,
-                                        .has_anchors = false,
                                         .replay_order = ReplayOrder::kTotal};
   struct Options {};
 
@@ -39,8 +39,8 @@ class SerialLog {
   void InitWorker(TxnState& state, WorkerId worker) { state.worker = worker.value(); }
 
   void Begin(TxnState&) {}
-  void OnRead(TxnState&, Meta) {}
-  void OnWrite(TxnState&, Meta) {}
+  void OnRead(TxnState&, const RowRef&) {}
+  void OnWrite(TxnState&, const RowRef&) {}
   void FreshMeta(Meta) const {}
   bool Forgettable(Meta) const { return true; }
 
@@ -62,8 +62,6 @@ class SerialLog {
   }
   void Void(TxnState& state) { stream_.Void(state.worker, state.place); }
   void PublishWrite(TxnState&, Meta) {}
-
-  void AppendAnchor(LogStream&) {}
 
   size_t point_words() const { return 1; }
   void CommitPoint(const TxnState& state, uint64_t* point) const { point[0] = state.place.end(); }

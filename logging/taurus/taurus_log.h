@@ -33,16 +33,16 @@
 namespace dbx {
 
 template <class Payload>
-class TaurusLog {
+class TaurusLog : public FlushHooks {
  public:
   static constexpr bool kTracksReads = Payload::kKind == PayloadKind::kCommand;
   static constexpr LogTraits kTraits = {.name = "LOG_TAURUS",
+                                        .scheme = format::Scheme::kTaurus,
                                         .payload = Payload::kKind,
                                         .logs = true,
                                         .tracks_reads = kTracksReads,
                                         .reserve_before_recheck = kTracksReads,
                                         .single_stream = false,
-                                        .has_anchors = true,
                                         .replay_order = ReplayOrder::kPartial};
   struct Options {
     bool compress = true;             // leave out what the anchor covers
@@ -72,10 +72,10 @@ class TaurusLog {
 
   void Begin(TxnState& state) { std::memset(state.lv, 0, n_ * sizeof(uint64_t)); }
 
-  void OnRead(TxnState& state, Meta meta) { lv::Raise(state.lv, WriteLv(meta), n_); }
-  void OnWrite(TxnState& state, Meta meta) {
-    lv::Raise(state.lv, WriteLv(meta), n_);
-    if constexpr (kTracksReads) lv::Raise(state.lv, ReadLv(meta), n_);
+  void OnRead(TxnState& state, const RowRef& row) { lv::Raise(state.lv, WriteLv(row.meta), n_); }
+  void OnWrite(TxnState& state, const RowRef& row) {
+    lv::Raise(state.lv, WriteLv(row.meta), n_);
+    if constexpr (kTracksReads) lv::Raise(state.lv, ReadLv(row.meta), n_);
   }
 
   void FreshMeta(Meta meta) const {
@@ -138,11 +138,11 @@ class TaurusLog {
   // T.LV covers the row's writeLV, which it took in when it locked the row.
   void PublishWrite(TxnState& state, Meta meta) { lv::StoreShared(WriteLv(meta), state.lv, n_); }
 
-  // On the stream's writer.
-  void AppendAnchor(LogStream& stream) {
+  // The anchor.
+  void BeforeFlush(LogStream& stream) override {
     DurableVector durable;
     for (uint32_t j = 0; j < n_; ++j) durable.lsn[j] = lv::Load(logs_.durable().lsn[j]);
-    if (!stream.AppendAnchor(durable.lsn, n_)) return;
+    if (!stream.AppendOwn(format::RecordKind::kAnchor, {durable.lsn, n_})) return;
     for (uint32_t j = 0; j < n_; ++j) lv::Store(lplv_[stream.index()].lsn[j], durable.lsn[j]);
   }
 

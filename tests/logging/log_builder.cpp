@@ -22,6 +22,18 @@ std::string AsBytes(const T& value) {
   return {reinterpret_cast<const char*>(&value), sizeof value};
 }
 
+void AppendWrites(std::string& body, const std::vector<BuiltWrite>& writes) {
+  for (const BuiltWrite& write : writes) {
+    format::WriteEntry entry{};
+    entry.key = write.key;
+    entry.table = write.table.value();
+    entry.op = static_cast<uint8_t>(write.is_delete ? format::WriteOp::kDelete : format::WriteOp::kPut);
+    entry.length = static_cast<uint32_t>(write.image.size());
+    body += AsBytes(entry) + write.image;
+    PadToAlignment(body);
+  }
+}
+
 }  // namespace
 
 LogBuilder::LogBuilder(uint64_t run_id, uint32_t log_index, uint32_t log_count, format::Scheme scheme)
@@ -96,17 +108,24 @@ LogBuilder& LogBuilder::Command(uint64_t txn_id, uint16_t procedure, std::string
 LogBuilder& LogBuilder::Data(uint64_t txn_id, const std::vector<BuiltWrite>& writes, const Elements& lv) {
   format::RecordHeader header = HeaderOf(format::RecordKind::kData);
   std::string body = TxnBody(txn_id, lv, header.lv_mask);
-  for (const BuiltWrite& write : writes) {
-    format::WriteEntry entry{};
-    entry.key = write.key;
-    entry.table = write.table.value();
-    entry.op = static_cast<uint8_t>(write.is_delete ? format::WriteOp::kDelete : format::WriteOp::kPut);
-    entry.length = static_cast<uint32_t>(write.image.size());
-    body += AsBytes(entry) + write.image;
-    PadToAlignment(body);
-  }
+  AppendWrites(body, writes);
   ++txn_count_;
   return Raw(header, body);
+}
+
+LogBuilder& LogBuilder::Stamped(uint64_t txn_id, uint64_t stamp, uint16_t parts, const std::vector<BuiltWrite>& writes) {
+  format::RecordHeader header = HeaderOf(format::RecordKind::kStamped);
+  header.lv_mask = parts;
+  std::string body;
+  AppendUint(body, txn_id);
+  AppendUint(body, stamp);
+  AppendWrites(body, writes);
+  ++txn_count_;
+  return Raw(header, body);
+}
+
+LogBuilder& LogBuilder::Mark(uint64_t stamp, uint64_t durable_stamp) {
+  return Raw(HeaderOf(format::RecordKind::kMark), AsBytes(format::MarkBody{stamp, durable_stamp}));
 }
 
 LogBuilder& LogBuilder::Void(uint32_t length) {

@@ -54,6 +54,9 @@ class LogBuilder {
   // one element for each log, or none; elements that the last anchor covers are left out.
   LogBuilder& Command(uint64_t txn_id, uint16_t procedure, std::string_view args = {}, const Elements& lv = {});
   LogBuilder& Data(uint64_t txn_id, const std::vector<BuiltWrite>& writes, const Elements& lv = {});
+  // The part in this log of a transaction that has parts in all logs of the mask.
+  LogBuilder& Stamped(uint64_t txn_id, uint64_t stamp, uint16_t parts, const std::vector<BuiltWrite>& writes);
+  LogBuilder& Mark(uint64_t stamp, uint64_t durable_stamp = 0);
   // A reserved place of `length` bytes, header included, whose body is left over from something else.
   LogBuilder& Void(uint32_t length = 64);
   LogBuilder& Anchor(const Elements& durable);

@@ -164,7 +164,7 @@ TEST_F(LogStreamTest, RecordsAreWholeAcrossManyLapsOfTheRing) {
 TEST_F(LogStreamTest, AnAnchorThatDoesNotFitIsNotAppended) {
   while (stream_->reserved_until() + 4096 <= kRing) Append(0, 4096);
   const uint64_t durable[1] = {0};
-  EXPECT_FALSE(stream_->AppendAnchor(durable, 1));
+  EXPECT_FALSE(stream_->AppendOwn(format::RecordKind::kAnchor, {durable, 1}));
   EXPECT_EQ(stream_->counters().anchor_bytes, 0u);
 }
 
@@ -197,7 +197,7 @@ class LogWriterTest : public ::testing::Test {
     options.ring_bytes = ring_bytes;
     options.workers = 2;
     logs_ = std::make_unique<LogSet>(std::move(targets), options);
-    logs_->Start([](LogStream&) {});
+    logs_->Start(hooks_);
   }
   void Append(uint32_t worker, uint32_t bytes) {
     const LogStream::Place place = logs_->stream(0).Reserve(worker, bytes);
@@ -205,6 +205,7 @@ class LogWriterTest : public ::testing::Test {
     logs_->stream(0).Submit(worker, place);
   }
   FaultyFileSystem files_;
+  FlushHooks hooks_;
   std::unique_ptr<LogSet> logs_;
 };
 

@@ -89,6 +89,13 @@ class LogImage {
     ++txn_count_;
     return Append(kind, body, mask, procedure);
   }
+  // `rest` starts with the stamp.
+  uint64_t Stamped(uint64_t id, uint16_t parts, std::span<const uint64_t> rest) {
+    std::vector<uint64_t> body{id};
+    body.insert(body.end(), rest.begin(), rest.end());
+    ++txn_count_;
+    return Append(format::RecordKind::kStamped, body, parts);
+  }
   uint64_t Void(size_t words) { return Append(format::RecordKind::kVoid, std::vector<uint64_t>(words, 0xABABABAB)); }
   uint64_t Pad(uint64_t durable, size_t words = 0) {
     std::vector<uint64_t> body(words + 1);
@@ -109,6 +116,18 @@ class LogImage {
     return above == starts_.begin() ? 0 : *(above - 1);
   }
   std::byte& at(uint64_t lsn) { return bytes_[format::kStreamOffset + lsn]; }
+  // The largest in what is left; 0 where there is none.
+  uint64_t LastStamp() const {
+    uint64_t last = 0;
+    for (const uint64_t start : starts_) {
+      if (start >= end()) continue;
+      const bool is_mark = bytes_[format::kStreamOffset + start + 24] == std::byte{8};
+      uint64_t stamp;
+      std::memcpy(&stamp, &bytes_[format::kStreamOffset + start + sizeof(format::RecordHeader) + (is_mark ? 0 : 8)], 8);
+      last = std::max(last, stamp);
+    }
+    return last;
+  }
   void Cut(uint64_t lsn) { bytes_.resize(format::kStreamOffset + lsn); }
   void Zeros(size_t count) { bytes_.resize(bytes_.size() + count); }
   std::vector<std::byte>& bytes() { return bytes_; }

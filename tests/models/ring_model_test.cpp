@@ -180,7 +180,7 @@ struct RingModel {
       case kLastReserved:
         my.ready = std::min(my.ready, core.Load(kReserved));
         return Judge(my);
-      case kAnchor: {  // AppendAnchor
+      case kAnchor: {  // AppendOwn
         my.bound = core.Load(kReserved);
         my.pc = my.bound + 1 > my.started + ring ? kReady : kFillAnchor;
         if (my.pc == kReady) my.has_anchor = 1;

@@ -46,6 +46,8 @@ WRITER = "logging/log_writer.cpp"
 TAURUS = "logging/taurus/taurus_log.h"
 VECTOR = "logging/taurus/lsn_vector.h"
 SERIAL = "logging/serial/serial_log.h"
+PLOVER = "logging/plover/plover_log.h"
+PLOVER_RECOVERY = "logging/plover/plover_recovery.cpp"
 TAURUS_RECOVERY = "logging/taurus/taurus_recovery.cpp"
 LANES = "logging/replay_lanes.cpp"
 LANE_RECOVERY = "logging/lane_recovery.cpp"
@@ -136,7 +138,7 @@ MUTANTS = [
            [statement(TAURUS, "durable.lsn[j] = lv::Load(logs_.durable().lsn[j]);",
                       "durable.lsn[j] = logs_.stream(j).reserved_until();")], "LOG_TAURUS"),
     Mutant("writer_sleeps_without_a_last_look", "a place that is taken while the writer falls asleep is not seen",
-           [statement(WRITER, "if (UnflushedBytes() == 0) wake_.wait(lock, [this] { return woken_; });",
+           [statement(WRITER, "if (!HasWork()) wake_.wait(lock, [this] { return woken_; });",
                       "wake_.wait(lock, [this] { return woken_; });")], rare=True),
     Mutant("filler_does_not_wake", "nobody wakes a writer that sleeps for long",
            [statement(STREAM_H, "if (writer_asleep_.load()) WakeWriter();", "")]),
@@ -160,15 +162,15 @@ MUTANTS = [
 
     # ---- LSN vectors ----
     Mutant("lv_reader_ignores_the_writer", "a read does not take in the vector of the version it read",
-           [raw(TAURUS, "void OnRead(TxnState& state, Meta meta) { lv::Raise(state.lv, WriteLv(meta), n_); }",
-                "void OnRead(TxnState& state, Meta meta) {{\n    if (!{on}) lv::Raise(state.lv, WriteLv(meta), n_);\n  }}")],
+           [raw(TAURUS, "void OnRead(TxnState& state, const RowRef& row) { lv::Raise(state.lv, WriteLv(row.meta), n_); }",
+                "void OnRead(TxnState& state, const RowRef& row) {{\n    if (!{on}) lv::Raise(state.lv, WriteLv(row.meta), n_);\n  }}")],
            "LOG_TAURUS"),
     Mutant("lv_writer_ignores_the_writer", "a write does not take in the vector of the version it replaces",
-           [raw(TAURUS, "void OnWrite(TxnState& state, Meta meta) {\n    lv::Raise(state.lv, WriteLv(meta), n_);",
-                "void OnWrite(TxnState& state, Meta meta) {{\n    if (!{on}) lv::Raise(state.lv, WriteLv(meta), n_);")],
+           [raw(TAURUS, "void OnWrite(TxnState& state, const RowRef& row) {\n    lv::Raise(state.lv, WriteLv(row.meta), n_);",
+                "void OnWrite(TxnState& state, const RowRef& row) {{\n    if (!{on}) lv::Raise(state.lv, WriteLv(row.meta), n_);")],
            "LOG_TAURUS"),
     Mutant("lv_writer_ignores_readers", "a write does not take in the vectors of those who read the old version",
-           [statement(TAURUS, "if constexpr (kTracksReads) lv::Raise(state.lv, ReadLv(meta), n_);", "")],
+           [statement(TAURUS, "if constexpr (kTracksReads) lv::Raise(state.lv, ReadLv(row.meta), n_);", "")],
            "LOG_TAURUS/LOG_COMMAND"),
     Mutant("lv_readers_do_not_publish", "readers leave no trace in the rows",
            [statement(TXN, "cc_.ForEachRead([this](Meta meta) { log_.PublishRead(log_state_, meta); });", "")],
@@ -201,17 +203,40 @@ MUTANTS = [
                       "    cc_.ForEachWrite([this](const WriteRef& write) { log_.PublishWrite(log_state_, write.meta); });")],
            "LOG_TAURUS"),
     Mutant("lv_outside_the_version_check", "an optimistic reader takes the vector after it has checked the version",
-           [statement(SILO, "log_.OnRead(log_state_, row->meta());\n      if (!StillVersion(row, seen)) continue;",
-                      "if (!StillVersion(row, seen)) continue;\n      log_.OnRead(log_state_, row->meta());")], "SILO/LOG_TAURUS", rare=True),
+           [statement(SILO, "log_.OnRead(log_state_, {table, key, row->meta()});\n      if (!StillVersion(row, seen)) continue;",
+                      "if (!StillVersion(row, seen)) continue;\n      log_.OnRead(log_state_, {table, key, row->meta()});")], "SILO/LOG_TAURUS", rare=True),
     Mutant("lv_own_log_forgotten", "the record does not say what it depends on in its own log",
            [statement(TAURUS, "state.own_dependency = state.lv[state.log];", "state.own_dependency = 0;")],
            "LOG_TAURUS"),
     Mutant("lv_compression_drops_too_much", "elements that the anchor does not cover are left out",
            [expression(TAURUS, "lv::Exceeds(state.lv, lplv_[state.log].lsn, n_)", "0u")], "LOG_TAURUS"),
     Mutant("lv_anchor_before_its_record", "compression trusts an anchor that has no place in the log yet",
-           [raw(TAURUS, "if (!stream.AppendAnchor(durable.lsn, n_)) return;",
+           [raw(TAURUS, "if (!stream.AppendOwn(format::RecordKind::kAnchor, {durable.lsn, n_})) return;",
                 "if ({on}) for (uint32_t j = 0; j < n_; ++j) lv::Store(lplv_[stream.index()].lsn[j], durable.lsn[j]);\n"
-                "    if (!stream.AppendAnchor(durable.lsn, n_)) return;")], "LOG_TAURUS", rare=True),
+                "    if (!stream.AppendOwn(format::RecordKind::kAnchor, {{durable.lsn, n_}})) return;")], "LOG_TAURUS", rare=True),
+
+    # ---- global sequence numbers ----
+    Mutant("gsn_ignores_reads", "a GSN lies above the counters of what was written only",
+           [expression(PLOVER, "LargestCounter(state.accessed | state.written) + 1", "LargestCounter(state.written) + 1")],
+           "LOG_PLOVER"),
+    Mutant("gsn_without_latches", "the GSN is chosen and the places are taken without the partitions' latches",
+           [raw(PLOVER, "const Latches latches(partitions_.get(), state.written);",
+                "const Latches latches(partitions_.get(), {on} ? 0 : state.written);")], "LOG_PLOVER"),
+    Mutant("gsn_promise_not_kept", "a heartbeat promises a GSN and does not raise the counter",
+           [statement(PLOVER, "partition.counter.store(gsn);", "")], "LOG_PLOVER"),
+    Mutant("gsn_promise_not_durable", "a log's promise counts before it is durable",
+           [expression(PLOVER, "stream.persistent_until() < partition.mark_end", "false")], "LOG_PLOVER"),
+    Mutant("gsn_ack_first_log_only", "only the first log's promise is looked at",
+           [statement(PLOVER, "for (uint32_t j = 0; j < n_; ++j) least = std::min(least, partitions_[j].durable_gsn.load());",
+                      "least = partitions_[0].durable_gsn.load();")], "LOG_PLOVER"),
+    Mutant("gsn_readers_at_once", "a reader is told at once though what it read is not durable",
+           [statement(PLOVER, "point[0] = LargestCounter(state.accessed);", "point[0] = 0;")], "LOG_PLOVER"),
+    Mutant("gsn_sleeping_logs_stay_asleep", "nobody wakes the writers of the other logs",
+           [statement(PLOVER, "for (uint32_t j = 0; j < n_; ++j) logs_.stream(j).WakeWriterIfAsleep();", "")], "LOG_PLOVER"),
+    Mutant("gsn_halves_are_replayed", "a part is replayed though other logs do not reach its GSN",
+           [expression(PLOVER_RECOVERY, "lanes_->StampReadUntil(log) >= record.stamp", "true")], "LOG_PLOVER"),
+    Mutant("gsn_two_appliers", "a partition's records are replayed by two at a time",
+           [expression(PLOVER_RECOVERY, "OpenLanes(logs, 1)", "OpenLanes(logs, 2)")], "LOG_PLOVER"),
 
     # ---- absent rows, metadata that is forgotten ----
     Mutant("absent_forgotten_too_early_2pl", "what is known of a deleted row is forgotten before it is durable",

@@ -8,6 +8,7 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 namespace dbx::reference {
 namespace {
@@ -58,14 +59,14 @@ void AddLog(ReferenceLogs& logs, const std::string& path, Bytes file) {
   require(features == 1 || start == 0, 40, "its stream does not start at LSN 0");
   require(start % 4096 == 0 && start <= uint64_t{1} << 62, 40, "its stream starts at an impossible LSN");
   require((features == 1) == (parent != 0), 4080, "it does not say which run it continues");
-  require(scheme == 1 || scheme == 2, 64, "its scheme is not known");
+  require(scheme >= 1 && scheme <= 3, 64, "its scheme is not known");
   require(index < count && count <= (scheme == 1 ? 1 : LsnVector().size()), 36, "its number of logs is impossible");
   std::fill_n(header.begin() + 36, 2, std::byte{0});
   if (logs.logs.empty()) {
     logs.run_id = LoadUint(header, 24, 8);
     logs.start_lsn = start;
     logs.ring_bytes = LoadUint(header, 48, 8);
-    logs.is_taurus = scheme == 2;
+    logs.by_partition = scheme == 3;
     logs.logs.resize(count);
     logs.common_header = header;
   }
@@ -85,7 +86,7 @@ const char* CheckRecord(const Log& from, uint64_t at, uint32_t salt, uint32_t lo
   if (LoadUint(bytes, 8, 4) != salt) return "the record belongs to another run or log";
   if (Crc32c(bytes.subspan(4, kRecordHeaderBytes - 4)) != LoadUint(bytes, 0, 4)) return "bad header checksum";
   const uint64_t kind = LoadUint(bytes, 24, 1), length = LoadUint(bytes, 12, 4);
-  if (kind < 1 || kind > 6) return "unknown kind of record";
+  if (kind < 1 || kind > 8) return "unknown kind of record";
   if (LoadUint(bytes, 25, 1) != log) return "the record belongs to another log";
   if (length < kRecordHeaderBytes || length % 8 != 0) return "impossible length";
   if (length > bytes.size()) return "the record ends behind the file";
@@ -98,7 +99,7 @@ const char* CheckRecord(const Log& from, uint64_t at, uint32_t salt, uint32_t lo
 const char* CheckBody(const Log& from, uint64_t at, size_t log_count) {
   const Bytes bytes = from.From(at);
   const uint64_t lv_mask = LoadUint(bytes, 26, 2), of_txn = 8 + 8 * static_cast<uint64_t>(std::popcount(lv_mask));
-  const uint64_t bytes_min[] = {0, of_txn, of_txn, 0, 8, 8 * log_count, 40};  // of the body, by kind
+  const uint64_t bytes_min[] = {0, of_txn, of_txn, 0, 8, 8 * log_count, 40, 16, 16};  // of the body, by kind
   const uint64_t body = LoadUint(bytes, 12, 4) - kRecordHeaderBytes, kind = LoadUint(bytes, 24, 1);
   if (body < bytes_min[kind]) return "the body is cut off";
   if (Kind{static_cast<uint8_t>(kind)} == Kind::kAnchor && body > 8 * log_count) return "an anchor of more logs";
@@ -114,14 +115,16 @@ struct Proof {
 };
 using Proofs = std::array<Proof, LsnVector().size()>;
 
-void CollectProofs(const Record& record, uint64_t ring_bytes, Proofs& proofs) {
+void CollectProofs(const Record& record, ReferenceLogs& logs, Proofs& proofs) {
   const auto prove = [&](uint32_t log, uint64_t until, const char* what) {
     if (until > proofs[log].until) proofs[log] = {until, record.log, record.lsn, what};
   };
-  if (ring_bytes > 0 && record.end > ring_bytes) prove(record.log, record.end - ring_bytes, "the record");
+  const uint64_t ring = logs.ring_bytes;
+  if (ring > 0 && record.end > ring) prove(record.log, record.end - ring, "the record");
   if (record.kind == Kind::kPad) prove(record.log, record.durable_lsn, "the PAD");
   if (record.kind == Kind::kRunEnd) prove(record.log, record.durable_lsn, "RUN_END");
   for (uint32_t j = 0; record.kind == Kind::kAnchor && j < proofs.size(); ++j) prove(j, record.lv[j], "the anchor");
+  if (record.kind == Kind::kMark) logs.durable_stamp = std::max(logs.durable_stamp, record.durable_lsn);
 }
 
 // Finds the valid prefix, and whatever it and what is behind it prove about this and the other logs.
@@ -138,7 +141,7 @@ void ScanLog(ReferenceLogs& logs, uint32_t index, Proofs& proofs) {
       break;
     }
     const Record record = DecodeRecord(logs, index, log.end);
-    CollectProofs(record, logs.ring_bytes, proofs);
+    CollectProofs(record, logs, proofs);
     log.txn_count += record.IsTxn();
     log.run_end = record.kind == Kind::kRunEnd;
     if (log.run_end && LoadUint(record.payload, 8, 8) != log.txn_count) {
@@ -157,7 +160,7 @@ void ScanLog(ReferenceLogs& logs, uint32_t index, Proofs& proofs) {
     if (CheckRecord(log, at, salt, index) != nullptr) continue;
     if (CheckBody(log, at, logs.logs.size()) != nullptr) continue;
     const Record record = DecodeRecord(logs, index, at);
-    CollectProofs(record, logs.ring_bytes, proofs);
+    CollectProofs(record, logs, proofs);
     step = record.end - at;
   }
 }
@@ -300,16 +303,24 @@ Record DecodeRecord(const ReferenceLogs& logs, uint32_t log, uint64_t lsn, const
     record.durable_lsn = LoadUint(record.payload, 0, 8);
   } else if (record.kind == Kind::kAnchor) {
     for (size_t j = 0; j < logs.logs.size(); ++j) record.lv[j] = take();
+  } else if (record.kind == Kind::kMark) {
+    record.stamp = take();
+    record.durable_lsn = take();
   } else if (record.IsTxn()) {
     record.txn_id = take();
     record.lv = anchor;
-    const uint64_t lv_mask = LoadUint(bytes, 26, 2);
+    uint64_t lv_mask = LoadUint(bytes, 26, 2);
+    if (record.kind == Kind::kStamped) {
+      record.stamp = take();
+      record.parts = std::exchange(lv_mask, 0);
+    }
     for (size_t j = 0; j < record.lv.size(); ++j) record.lv[j] = (lv_mask >> j & 1) != 0 ? take() : anchor[j];
   }
   return record;
 }
 
 RecoveredSet Recover(const ReferenceLogs& logs) {
+  if (logs.by_partition) return RecoverPartitions(logs);
   RecoveredSet set;
   std::vector<Cursor> heads;
   for (const Log& log : logs.logs) {

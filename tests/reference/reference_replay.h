@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <memory>
 #include <optional>
 #include <span>
@@ -24,7 +25,16 @@ using Bytes = std::span<const std::byte>;
 inline constexpr uint64_t kStreamOffset = 8192;  // the start of the stream within its file
 using LsnVector = std::array<uint64_t, 16>;      // one LSN for each log
 
-enum class Kind : uint8_t { kCommand = 1, kData = 2, kVoid = 3, kPad = 4, kAnchor = 5, kRunEnd = 6 };
+enum class Kind : uint8_t {
+  kCommand = 1,
+  kData = 2,
+  kVoid = 3,
+  kPad = 4,
+  kAnchor = 5,
+  kRunEnd = 6,
+  kStamped = 7,
+  kMark = 8
+};
 
 struct Record {
   Kind kind{};
@@ -32,12 +42,16 @@ struct Record {
   uint32_t log = 0;
   uint64_t lsn = 0;
   uint64_t end = 0;          // the position behind the record
-  uint64_t txn_id = 0;       // kCommand, kData
-  uint64_t durable_lsn = 0;  // kPad, kRunEnd
+  uint64_t txn_id = 0;       // of a transaction
+  uint64_t stamp = 0;        // kStamped, kMark
+  uint64_t parts = 0;        // kStamped: bit j: the transaction has a part in log j
+  uint64_t durable_lsn = 0;  // kPad, kRunEnd; kMark: the stamp up to which every log was durable
   LsnVector lv{};            // kCommand, kData: decompressed; kAnchor: its elements
-  Bytes payload;             // kCommand: arguments without transaction id; kData: row images; else the body
+  Bytes payload;             // kCommand: arguments without transaction id; kData, kStamped: row images; else the body
 
-  bool IsTxn() const { return kind == Kind::kCommand || kind == Kind::kData; }
+  bool IsTxn() const { return kind == Kind::kCommand || kind == Kind::kData || kind == Kind::kStamped; }
+  // Not so a further part of a transaction that has one in a log before this one.
+  bool IsFirstPart() const { return parts == 0 || static_cast<uint32_t>(std::countr_zero(parts)) == log; }
 };
 
 enum class Verdict {
@@ -71,7 +85,8 @@ struct ReferenceLogs {
   uint64_t run_id = 0;
   uint64_t start_lsn = 0;
   uint64_t ring_bytes = 0;
-  bool is_taurus = false;
+  bool by_partition = false;
+  uint64_t durable_stamp = 0;  // up to which every log was durable, as their marks say
   std::vector<Log> logs;                                       // in the order of their index
   std::optional<std::pair<uint64_t, uint64_t>> frozen_digest;  // of what was recovered when the run was continued
   std::vector<std::shared_ptr<const void>> owners;             // of the bytes behind Log::stream
@@ -134,8 +149,11 @@ struct RecoveredSet {
   uint64_t voids = 0;
 };
 
-// Serial: the valid prefix. Taurus: { T valid and T.LV <= ELV }, transaction by transaction.
+// Serial: the valid prefix. Taurus: { T valid and T.LV <= ELV }, transaction by transaction. Plover: { T.GSN <= the
+// least of the last GSNs of the logs }.
 RecoveredSet Recover(const ReferenceLogs& logs);
+// For logs by partition (reference_partitions.cpp).
+RecoveredSet RecoverPartitions(const ReferenceLogs& logs);
 
 // A stored procedure's view of a database in which nothing else happens. Undo puts back what the procedure
 // wrote, newest first, when it ends without effect.
@@ -195,7 +213,7 @@ ReplayResult Replay(const ReferenceLogs& logs, const RecoveredSet& set, Workload
     const Record record = DecodeRecord(logs, at.log, at.lsn);
     const Log& log = logs.logs[at.log];
     Outcome outcome = Outcome::kOk;
-    if (record.kind == Kind::kData) {
+    if (record.kind != Kind::kCommand) {
       ApplyImages(log, record, context, database);
     } else {
       args.assign(1 + record.payload.size() / 8, record.txn_id);

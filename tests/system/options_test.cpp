@@ -191,7 +191,7 @@ TEST(Options, ASwitchSetTwiceIsRefusedUnderAnyOfItsNames) {
 TEST(Options, KnownButUnbuiltValuesSayWhatIsBuilt) {
   EXPECT_REFUSED("not built yet (there is NO_WAIT, SILO)", {"--cc=TICTOC"});
   EXPECT_REFUSED("unknown (there is NO_WAIT, SILO)", {"--cc=FOO"});
-  EXPECT_REFUSED("LOG_TAURUS", {"--log=LOG_PLOVER"});
+  EXPECT_REFUSED("LOG_TAURUS", {"--log=LOG_WBL"});
 }
 
 TEST(Options, AFractionForTpNamesTm) {

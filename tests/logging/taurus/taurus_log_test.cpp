@@ -85,7 +85,7 @@ TEST(TaurusCompression, Figure4) {
   auto& durable = const_cast<DurableVector&>(h.logs().durable());
   const uint64_t anchor[4] = {7, 16, 2, 4};
   std::copy(anchor, anchor + 4, durable.lsn);
-  h.log().AppendAnchor(h.logs().stream(0));
+  h.log().BeforeFlush(h.logs().stream(0));
   const uint64_t write_lv[4] = {4, 45, 1, 2};
   std::memcpy(h.table().Find(1)->meta(), write_lv, sizeof write_lv);
   ASSERT_TRUE(h.Write(0, 1, 5).wrote);
@@ -111,7 +111,7 @@ TEST(TaurusCompression, AnAnchorThatWasNotAppendedIsNotUsed) {
     const LogStream::Place place = stream.Reserve(1, 4096);
     stream.Void(1, place);
   }
-  h.log().AppendAnchor(stream);
+  h.log().BeforeFlush(stream);
   h.Flush(0);
   ASSERT_TRUE(h.Write(0, 1, 6).wrote);
   EXPECT_EQ(h.state(0).lv_mask, 1u) << "the record must carry its own dependency";
@@ -122,7 +122,7 @@ TEST(TaurusCompression, AnAnchorHoldsOnlyWhatWasDurable) {
   h.LoadRow(1, 0);
   ASSERT_TRUE(h.Write(0, 1, 5).wrote);
   const uint64_t anchor_at = h.logs().stream(0).reserved_until();
-  h.log().AppendAnchor(h.logs().stream(0));
+  h.log().BeforeFlush(h.logs().stream(0));
   uint64_t anchored = 1;
   std::memcpy(&anchored, h.logs().stream(0).at({anchor_at, 40}) + sizeof(format::RecordHeader), sizeof anchored);
   EXPECT_EQ(anchored, 0u);

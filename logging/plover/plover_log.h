@@ -1,0 +1,241 @@
+// Plover (Zhou et al., Frontiers of Computer Science 14(4), 2020; as a baseline in Taurus, section 5): data logging by
+// partition, one log per partition.
+//
+// Symbols of the papers and their names here:
+//   per-log sequence number   Partition::counter   the largest GSN that the log holds, or has promised to pass
+//   GSN                       TxnState::gsn        the transaction's global sequence number: its stamp
+//   heartbeat                 a MARK record        "no transaction with this GSN or a lower one follows in this log"
+//   persistent GSN            durable_gsn_         of each log: all up to it is durable, and nothing can follow
+//
+// A transaction leaves one record in the log of each partition that it wrote. Its GSN lies above the counters of all
+// partitions that it read or wrote, so whatever it depends on has a lower one. It latches the partitions that it wrote,
+// in the order of their numbers, from the choice of the GSN to the last Reserve: the GSNs of a log ascend, and the order
+// of a log is the order of its partition. What it reads needs no latch: whoever wrote that had raised the counter
+// before it installed.
+//
+// It is acknowledged when every log's persistent GSN has reached its own. Then each log holds all that it will ever hold
+// up to that GSN, so no half of a transaction is among it. The writer of a log takes care of that: before a flush it
+// raises the counter to the largest of all, under the latch, and appends a mark; once the mark is durable, the counter's
+// value is the log's persistent GSN. An idle log does the same when others go ahead.
+//
+// Where this differs from published code: it counts records as durable when they are synced, marks say so to recovery,
+// and the counters of partitions that were only read are looked at.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "base/cache_line.h"
+#include "base/host.h"
+#include "base/spin.h"
+#include "logging/contract.h"
+#include "logging/log_set.h"
+#include "logging/payload.h"
+
+namespace dbx {
+
+template <class Payload>
+class PloverLog : public FlushHooks {
+ public:
+  static constexpr LogTraits kTraits = {.name = "LOG_PLOVER",
+                                        .scheme = format::Scheme::kPlover,
+                                        .payload = Payload::kKind,
+                                        .logs = true,
+                                        .tracks_reads = false,
+                                        .reserve_before_recheck = false,
+                                        .single_stream = false,
+                                        .by_partition = true,
+                                        .replay_order = ReplayOrder::kPerPartition};
+  struct Options {
+    uint64_t first_stamp = 0;  // GSNs are larger than this
+  };
+
+  struct TxnState {
+    uint32_t worker = 0;
+    uint32_t accessed = 0;  // bit j: a row of partition j was read or written
+    uint32_t written = 0;
+    uint64_t gsn = 0;
+    size_t bytes[format::kMaxLogs];              // of the record in each log that is written to
+    LogStream::Place places[format::kMaxLogs];
+  };
+
+  PloverLog(LogSet& logs, const Options& options)
+      : logs_(logs), n_(logs.count()), partitions_(std::make_unique<Partition[]>(n_)) {
+    for (uint32_t j = 0; j < n_; ++j) {
+      partitions_[j].counter.store(options.first_stamp);
+      partitions_[j].marked = partitions_[j].durable_gsn = options.first_stamp;
+    }
+    durable_gsn_.store(options.first_stamp);
+  }
+
+  static size_t meta_bytes(uint32_t) { return 0; }
+  size_t meta_bytes() const { return 0; }
+  void InitWorker(TxnState& state, WorkerId worker) { state.worker = worker.value(); }
+
+  void Begin(TxnState& state) { state.accessed = 0; }
+  void OnRead(TxnState& state, const RowRef& row) { state.accessed |= 1u << row.table.PartitionOf(row.key, n_); }
+  void OnWrite(TxnState& state, const RowRef& row) { OnRead(state, row); }
+  void FreshMeta(Meta) const {}
+  bool Forgettable(Meta) const { return true; }
+
+  bool Reserve(TxnState& state, const auto& txn) {
+    state.written = 0;
+    txn.ForEachImage([&](const Table& table, Key key, bool deleted, const std::byte*) {
+      const uint32_t j = table.PartitionOf(key, n_);
+      if ((state.written >> j & 1) == 0) state.bytes[j] = kFixedBytes;
+      state.written |= 1u << j;
+      state.bytes[j] += Payload::ImageBytes(table, deleted);
+    });
+    bool fits = true;
+    ForEachLog(state.written, [&](uint32_t j) { fits &= state.bytes[j] <= logs_.stream(j).max_record_bytes(); });
+    if (fits) TakePlaces(state);
+    return fits;
+  }
+
+  void PublishRead(TxnState&, Meta) {}
+
+  void Submit(TxnState& state, const auto& txn) {
+    std::byte* to[format::kMaxLogs];
+    ForEachLog(state.written, [&](uint32_t j) {
+      to[j] = logs_.stream(j).at(state.places[j]) + sizeof(format::RecordHeader);
+      std::memcpy(to[j], txn.args().data(), kTxnIdBytes);
+      std::memcpy(to[j] + kTxnIdBytes, &state.gsn, sizeof state.gsn);
+      to[j] += kTxnIdBytes + sizeof state.gsn;
+    });
+    txn.ForEachImage([&](const Table& table, Key key, bool deleted, const std::byte* image) {
+      const uint32_t j = table.PartitionOf(key, n_);
+      to[j] = Payload::EncodeImage(table, key, deleted, image, to[j]);
+    });
+    ForEachLog(state.written, [&](uint32_t j) {
+      LogStream& stream = logs_.stream(j);
+      format::RecordHeader header = stream.HeaderFor(state.places[j], format::RecordKind::kStamped);
+      header.lv_mask = static_cast<uint16_t>(state.written);
+      SealRecord(stream.at(state.places[j]), header);
+      stream.Submit(state.worker, state.places[j], /*is_further_part=*/(state.written & ((1u << j) - 1)) != 0);
+    });
+    // A log that sleeps must wake up and promise that nothing below this GSN follows.
+    for (uint32_t j = 0; j < n_; ++j) logs_.stream(j).WakeWriterIfAsleep();
+  }
+
+  void Void(TxnState& state) {
+    ForEachLog(state.written, [&](uint32_t j) { logs_.stream(j).Void(state.worker, state.places[j]); });
+  }
+  void PublishWrite(TxnState&, Meta) {}
+
+  bool WantsFlush(const LogStream& stream) const override {
+    const Partition& partition = partitions_[stream.index()];
+    return partition.mark_end == 0 && partition.marked < LargestCounter(kAllPartitions);
+  }
+
+  // The heartbeat. It must not wait for the latch for long: its holder may be waiting for ring space.
+  void BeforeFlush(LogStream& stream) override {
+    Partition& partition = partitions_[stream.index()];
+    if (partition.mark_end != 0 || !partition.TryLatchForAWhile()) return;
+    const uint64_t gsn = LargestCounter(kAllPartitions);
+    if (gsn > partition.marked) {
+      partition.counter.store(gsn);
+      const uint64_t words[] = {gsn, durable_gsn_.load(std::memory_order_relaxed)};
+      if (const auto end = stream.AppendOwn(format::RecordKind::kMark, words)) {
+        partition.marked = gsn;
+        partition.mark_end = *end;
+      }
+    }
+    partition.Unlatch();
+  }
+
+  void AfterFlush(const LogStream& stream) override {
+    Partition& partition = partitions_[stream.index()];
+    if (partition.mark_end == 0 || stream.persistent_until() < partition.mark_end) return;
+    partition.mark_end = 0;
+    // Release: whoever sees it, and computes the least of all, sees what the other logs had published before.
+    partition.durable_gsn.store(partition.marked, std::memory_order_seq_cst);
+    PublishDurableGsn();
+  }
+
+  size_t point_words() const { return 1; }
+  void CommitPoint(const TxnState& state, uint64_t* point) const { point[0] = state.gsn; }
+  void ReadOnlyPoint(const TxnState& state, uint64_t* point) const { point[0] = LargestCounter(state.accessed); }
+  bool IsDurable(const uint64_t* point) const { return durable_gsn_.load(std::memory_order_acquire) >= point[0]; }
+  void ThrowIfFailed() const { logs_.ThrowIfFailed(); }
+
+ private:
+  static constexpr uint32_t kAllPartitions = ~0u;
+  static constexpr size_t kFixedBytes = sizeof(format::RecordHeader) + kTxnIdBytes + sizeof(uint64_t);
+
+  struct alignas(kNoSharingBytes) Partition {
+    Atomic<bool> latched{false};
+    Atomic<uint64_t> counter{0};  // written under the latch
+    // The writer's own: the last mark's GSN, and its end until that is durable.
+    alignas(kNoSharingBytes) uint64_t marked = 0;
+    uint64_t mark_end = 0;
+    Atomic<uint64_t> durable_gsn{0};
+
+    bool TryLatch() { return !latched.load(std::memory_order_relaxed) && !latched.exchange(true); }
+    void Latch() {
+      for (SpinWait wait; !TryLatch(); wait.Wait()) continue;
+    }
+    bool TryLatchForAWhile() {
+      for (SpinWait wait; !TryLatch(); wait.Wait()) {
+        if (wait.yielding()) return false;
+      }
+      return true;
+    }
+    void Unlatch() { latched.store(false, std::memory_order_release); }
+  };
+
+  // Latches the partitions that are written to, until it is destroyed: a Reserve may throw.
+  class Latches {
+   public:
+    Latches(Partition* partitions, uint32_t written) : partitions_(partitions), written_(written) {
+      ForEachLog(written_, [this](uint32_t j) { partitions_[j].Latch(); });
+    }
+    ~Latches() {
+      ForEachLog(written_, [this](uint32_t j) { partitions_[j].Unlatch(); });
+    }
+    Latches(const Latches&) = delete;
+    Latches& operator=(const Latches&) = delete;
+
+   private:
+    Partition* partitions_;
+    uint32_t written_;
+  };
+
+  static void ForEachLog(uint32_t mask, auto&& visit) {
+    for (; mask != 0; mask &= mask - 1) visit(static_cast<uint32_t>(std::countr_zero(mask)));
+  }
+
+  void TakePlaces(TxnState& state) {
+    const Latches latches(partitions_.get(), state.written);
+    state.gsn = LargestCounter(state.accessed | state.written) + 1;
+    ForEachLog(state.written, [&](uint32_t j) {
+      partitions_[j].counter.store(state.gsn);
+      state.places[j] = logs_.stream(j).Reserve(state.worker, AlignRecord(state.bytes[j]));
+    });
+  }
+
+  uint64_t LargestCounter(uint32_t partitions) const {
+    uint64_t largest = 0;
+    for (uint32_t j = 0; j < n_; ++j) {
+      if (partitions >> j & 1) largest = std::max(largest, partitions_[j].counter.load());
+    }
+    return largest;
+  }
+
+  // Any writer; the largest that any of them finds.
+  void PublishDurableGsn() {
+    uint64_t least = UINT64_MAX;
+    for (uint32_t j = 0; j < n_; ++j) least = std::min(least, partitions_[j].durable_gsn.load());
+    uint64_t seen = durable_gsn_.load();
+    while (seen < least && !durable_gsn_.compare_exchange_weak(seen, least)) continue;
+  }
+
+  LogSet& logs_;
+  const uint32_t n_;
+  std::unique_ptr<Partition[]> partitions_;
+  alignas(kNoSharingBytes) Atomic<uint64_t> durable_gsn_{0};  // the least of all logs
+};
+
+}  // namespace dbx

@@ -1,0 +1,50 @@
+// Recovery of Plover's logs: every log in its own order, all logs at the same time.
+//
+// A log's GSNs ascend, so once a log has been read up to some GSN, what it holds with that GSN or a lower one is all
+// there is. Recovered is what every log has reached: a transaction whose GSN lies at or below the least of the GSNs at
+// which the logs end. All its parts are there then, and everything that it depends on.
+//
+// A record waits until every log has been read, not replayed, that far: the rows of two partitions are never the same.
+// No deadlock: the records that are not replayed yet and have the least GSN wait for nothing but reading, and a log that
+// holds nothing in front of them always has buffers free for that.
+//
+// What is refused besides torn tails that had been durable: a mark that says that all logs were durable up to a GSN that
+// one of them does not reach; GSNs that do not ascend; a transaction with a part missing, whatever the reason. The last
+// is found by sums over names: what the first part of a transaction promises to the other logs against what they hold.
+#pragma once
+
+#include <array>
+
+#include "logging/lane_recovery.h"
+
+namespace dbx {
+
+class PloverRecovery : public LaneRecovery {
+ public:
+  using LaneRecovery::LaneRecovery;
+
+  void Open(const std::vector<LogSource>& logs);
+
+  // A record that every log has been read up to, or nullptr: decode first, or wait. Throws Error.
+  TxnRecord* NextReady(WorkerId worker);
+  void MarkReplayed(WorkerId worker);
+  ReplaySummary Finish();
+
+ private:
+  // Sums over the names of transactions, by log.
+  struct alignas(kNoSharingBytes) Parts {
+    std::array<uint64_t, format::kMaxLogs> promised{};
+    std::array<uint64_t, format::kMaxLogs> found{};
+  };
+  enum class Order { kReady, kBlocked, kDropped };
+
+  Order OrderOf(const TxnRecord& record) const;
+  void CheckRecord(const TxnRecord& record);
+  void CheckMarks(uint64_t durable_stamp) const;
+  void CheckParts() const;
+
+  std::vector<Parts> parts_;          // by worker
+  std::vector<uint64_t> last_stamp_;  // by log; the lane's holder's
+};
+
+}  // namespace dbx
