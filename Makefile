@@ -6,6 +6,7 @@
 # make tests              build/all_tests; SANITIZE=thread and SANITIZE=address: build/VARIANT/all_tests
 # make fuzz               build/fuzz/NAME, a libFuzzer target for each tests/fuzz/NAME_fuzz.cpp (needs clang)
 # make torture            build/simulation/torture: the engine with threads as fibres, on disks that crash
+# make kill_points        build/kill_at.so, which kills ./rundb-all at a named call on a file
 # make check              format, lint, include rules, quick tests (scripts/setup.sh --dev installs its tools)
 # make clean
 #
@@ -76,7 +77,7 @@ LIBRARY_SOURCES := $(filter-out $(MAIN_SOURCES),$(sort \
   $(shell find base storage concurrency_control logging benchmarks/ycsb benchmarks/tpcc benchmarks/test system \
                tests/reference -name '*.cpp' ! -name '*_test.cpp' 2>/dev/null)))
 # Tests and what they share; fuzz targets have a main of their own.
-TEST_SOURCES := $(filter-out tests/fuzz/% tests/simulation/% $(LIBRARY_SOURCES),$(sort $(shell find tests -name '*.cpp')))
+TEST_SOURCES := $(filter-out tests/fuzz/% tests/simulation/% tests/kill_points/% $(LIBRARY_SOURCES),$(sort $(shell find tests -name '*.cpp')))
 MICRO_SOURCES := $(wildcard benchmarks/micro/*.cpp)
 
 LIBRARY_OBJECTS := $(LIBRARY_SOURCES:%.cpp=$(BUILD)/%.o) $(BUILD)/build_info.o
@@ -143,6 +144,12 @@ build/simulation/torture: LIBRARIES += -lboost_context
 build/simulation/torture: $(SIMULATION_SOURCES:%.cpp=$(BUILD)/%.o) $(PAIR_OBJECTS) \
   $(LIBRARY_OBJECTS) $(BUILD)/flags.stamp $(BUILD)/tests.stamp
 	$(LINK)
+
+# No object of the engine: it is loaded into ./rundb-all, and takes the place of libc's functions.
+kill_points: build/kill_at.so
+.PHONY: kill_points
+build/kill_at.so: tests/kill_points/kill_at.cpp $(BUILD)/flags.stamp | $(BUILD)/prerequisites.ok
+	$(CXX) $(CXXFLAGS_BASE) $(CXXFLAGS) -fPIC -shared -o $@ $<
 
 micro: $(MICRO_BINARIES)
 $(OUT)/micro/%: LIBRARIES += $(if $(shell grep -l '^\#include <benchmark/benchmark.h>' benchmarks/micro/$*.cpp),-lbenchmark)
