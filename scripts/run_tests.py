@@ -160,6 +160,7 @@ def plan(quick: bool) -> list[Phase]:
               kind="gtest", timeout=1200, needs="build"),
         *([] if quick else simulation_phases(python, make, cxx, jobs)),
         Phase("command line", [python, "tests/scripts/cli_check.py"], kind="sum", needs="build"),
+        Phase("dumps", [python, "tests/scripts/dump_check.py"], kind="sum", needs="build"),
         Phase("kills", [python, "tests/scripts/kill_loop.py", *(["--kills=6", "--points=8"] if quick else
                                                                 ["--kills=200", "--points=all"])],
               kind="sum", timeout=1500, needs="build"),
