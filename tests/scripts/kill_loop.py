@@ -102,8 +102,8 @@ class Loop:
 def try_points(loop: Loop, arguments: argparse.Namespace, directory: str) -> None:
     points = NamedPoints(arguments.binary, directory)
     names = [arguments.point] if arguments.point else points.list()
-    if arguments.points != "all" and int(arguments.points) < len(names):
-        names = random.Random(arguments.seed).sample(names, int(arguments.points))
+    if not arguments.point and arguments.points != "all":
+        names = random.Random(arguments.seed).sample(names, min(int(arguments.points), len(names)))
     print(f"{len(names)} named points", flush=True)
     for name in names:
         loop.attempt(f"--kills 0 --seed {arguments.seed} --point {name}", loop.at_point, points, name, arguments.seed)

@@ -1,8 +1,9 @@
 """Runs that are killed at named points: before, in or after a certain call on a certain file. For kill_loop.py.
 
 A point is called CELL/SCENARIO/WHEN:CALL:PATH:N, say taurus/continue/before:sync:run-0001/frozen.tmp:2. A scenario's
-points come from a trace of its calls; build/kill_at.so traces and kills (tests/kill_points/kill_at.cpp). Calls of a run
-that serves are not the same every time, so a point may be missed: the run then ends well, which is examined too.
+points come from a trace of its calls; build/kill_at.so traces and kills (tests/kill_points/kill_at.cpp). A run that
+serves does not write its logs the same way every time, so a point of a log may be missed: the run then ends well, which
+is examined too.
 """
 from __future__ import annotations
 
@@ -72,6 +73,8 @@ class NamedPoints:
         runs = self._start(cell, scenario)
         try:
             outcome = runs.run(flags_of(cell, scenario), with_killer(runs, "DBX_KILL_AT", name))
+            if outcome.exit_status != SIGKILLED and "/log-" not in name:
+                raise Wrong("the run was not killed there")
             is_there = runs.examine(rng)
             runs.end_well(flags_of(cell, "continue" if is_there else "run"), rng)
         except Wrong as wrong:
