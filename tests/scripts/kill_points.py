@@ -86,11 +86,16 @@ class NamedPoints:
         return Runs(self.binary_, tempfile.mkdtemp(prefix="point-", dir=self.directory_))
 
     def _killed_run(self, cell: str) -> Runs:
-        runs = self._empty()
-        runs.run(flags_of(cell, "run"), with_killer(runs, "DBX_KILL_AT", "middle:write:log-00.log:12"))
-        if not runs.examine(random.Random(0)):
-            raise Wrong(f"{cell}: the first run acknowledged nothing")
-        return runs
+        """Killed in the middle of a write, with some transactions acknowledged and others not. How many writes that
+        takes is different every time."""
+        for write in (30, 20, 15, 12, 10, 9, 8):
+            runs = self._empty()
+            at = f"middle:write:log-00.log:{write}"
+            outcome = runs.run(flags_of(cell, "run"), with_killer(runs, "DBX_KILL_AT", at))
+            if outcome.exit_status == SIGKILLED and runs.acknowledged and runs.examine(random.Random(0)):
+                return runs
+            shutil.rmtree(runs.directory)
+        raise Wrong(f"{cell}: no run was killed after its first acknowledgement")
 
     def _start(self, cell: str, scenario: str) -> Runs:
         runs = self._empty()

@@ -47,7 +47,7 @@ class Runs:
         self.directory = directory
         self.logs = os.path.join(directory, "logs")
         self.lines: list[str] = []             # the command lines so far
-        self.acknowledged_: set[int] = set()   # runs that acknowledged something
+        self.acknowledged: set[int] = set()    # runs that acknowledged something
         self.droppable_: set[int] = set()      # runs that a checkpoint was to stand in for
         self.last_: Optional[Recovered] = None
         os.makedirs(self.logs, exist_ok=True)
@@ -57,7 +57,7 @@ class Runs:
         shutil.copytree(self.directory, directory, dirs_exist_ok=True)
         other = Runs(self.binary_, directory)
         other.lines = self.lines + [shell_line(["cp", "-r", self.logs, directory])]
-        other.acknowledged_, other.droppable_ = set(self.acknowledged_), set(self.droppable_)
+        other.acknowledged, other.droppable_ = set(self.acknowledged), set(self.droppable_)
         other.last_ = self.last_
         return other
 
@@ -75,13 +75,13 @@ class Runs:
         if "--drop_old_runs" in flags:
             self.droppable_ |= set(range(1, number))
         if "--log_overwrite" in flags:
-            self.acknowledged_, self.last_ = set(), None
+            self.acknowledged, self.last_ = set(), None
         outcome = self._step([*prefix, self.binary_, *flags, f"--log_dir={self.logs}", f"--ack_file={ack_file}"],
                              kill_when)
         if outcome.exit_status not in (0, SIGKILLED) or outcome.timed_out:
             raise Wrong(f"the run ended with {outcome.exit_status}: {outcome.last_line()}")
         if holds_bits(ack_file):
-            self.acknowledged_.add(number)
+            self.acknowledged.add(number)
         return outcome
 
     def examine(self, rng: random.Random) -> bool:
@@ -90,17 +90,17 @@ class Runs:
                       for threads in rng.sample((1, 2, 3), 2))
         found = self._recover(one)
         if found is None:
-            if self.acknowledged_:
+            if self.acknowledged:
                 raise Wrong("recovery was refused, but transactions had been acknowledged")
             return False
-        again = self._recover(other, self.ack_file(found.run) if found.run in self.acknowledged_ else "")
+        again = self._recover(other, self.ack_file(found.run) if found.run in self.acknowledged else "")
         if again != found:
             raise Wrong(f"recovered {found}; then {again}")
-        if found.run < max(self.acknowledged_, default=0):
-            raise Wrong(f"run-{found.run:04d} was recovered; acknowledged were transactions of {self.acknowledged_}")
+        if found.run < max(self.acknowledged, default=0):
+            raise Wrong(f"run-{found.run:04d} was recovered; acknowledged were transactions of {self.acknowledged}")
         if self.last_ and (found.run == self.last_.run or found.transactions == 0) and found.digest != self.last_.digest:
             raise Wrong(f"recovered {found}; before that {self.last_}")
-        for run in self.acknowledged_ - {found.run}:
+        for run in self.acknowledged - {found.run}:
             if self._recover([*one, f"--run={run}"], self.ack_file(run)) is None and run not in self.droppable_:
                 raise Wrong(f"run-{run:04d} is not recovered any more")
         self.last_ = found
@@ -110,7 +110,7 @@ class Runs:
         """One more run, to its clean end."""
         if self.run(flags).exit_status != 0:
             raise Wrong("the run was killed by somebody else")
-        if not self.examine(rng) or self.newest() not in self.acknowledged_:
+        if not self.examine(rng) or self.newest() not in self.acknowledged:
             raise Wrong("a run came to its end, and nothing was acknowledged")
 
     def _recover(self, flags: list[str], ack_file: str = "") -> Optional[Recovered]:
