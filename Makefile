@@ -6,7 +6,10 @@
 # make tests              build/all_tests; SANITIZE=thread and SANITIZE=address: build/VARIANT/all_tests
 # make fuzz               build/fuzz/NAME, a libFuzzer target for each tests/fuzz/NAME_fuzz.cpp (needs clang)
 # make torture            build/simulation/torture: the engine with threads as fibres, on disks that crash
-# make check              format, lint, include rules, quick tests (scripts/setup.sh --dev installs its tools)
+# make kill_points        build/kill_at.so, which kills ./rundb-all at a named call on a file
+# make check              format, lint, include rules, quick tests
+# make coverage           the lines of logging/ and of recovery that tests run; scripts/setup.sh --dev installs the
+#                         tools of both
 # make clean
 #
 # CXX=clang++-14 works. Objects lie under build/VARIANT/; what depends on config.h or on a variable of this command
@@ -26,7 +29,7 @@ PYTHON ?= python3
 
 # ---- Flags -----------------------------------------------------------------------------------------------
 
-# release, thread, address; simulation: what build/simulation/torture is made of (below)
+# release, thread, address; simulation and coverage: what the targets torture and coverage are made of (below)
 VARIANT := $(if $(SANITIZE),$(SANITIZE),release)
 # Objects in BUILD, programs for tests in OUT.
 BUILD := build/$(VARIANT)
@@ -52,6 +55,10 @@ else ifeq ($(SANITIZE),address)
 CXXFLAGS_VARIANT := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 LDFLAGS_VARIANT := -fsanitize=address,undefined
 ALLOCATOR := sanitizer
+else ifeq ($(VARIANT),coverage)
+CXXFLAGS_VARIANT := -O0 -g0 --coverage -fprofile-update=atomic
+LDFLAGS_VARIANT := --coverage
+ALLOCATOR := system
 else
 $(error SANITIZE is thread or address, not '$(SANITIZE)')
 endif
@@ -76,7 +83,7 @@ LIBRARY_SOURCES := $(filter-out $(MAIN_SOURCES),$(sort \
   $(shell find base storage concurrency_control logging benchmarks/ycsb benchmarks/tpcc benchmarks/test system \
                tests/reference -name '*.cpp' ! -name '*_test.cpp' 2>/dev/null)))
 # Tests and what they share; fuzz targets have a main of their own.
-TEST_SOURCES := $(filter-out tests/fuzz/% tests/simulation/% $(LIBRARY_SOURCES),$(sort $(shell find tests -name '*.cpp')))
+TEST_SOURCES := $(filter-out tests/fuzz/% tests/simulation/% tests/kill_points/% $(LIBRARY_SOURCES),$(sort $(shell find tests -name '*.cpp')))
 MICRO_SOURCES := $(wildcard benchmarks/micro/*.cpp)
 
 LIBRARY_OBJECTS := $(LIBRARY_SOURCES:%.cpp=$(BUILD)/%.o) $(BUILD)/build_info.o
@@ -144,6 +151,12 @@ build/simulation/torture: LIBRARIES += -lboost_context
 build/simulation/torture: $(SIMULATION_SOURCES:%.cpp=$(BUILD)/%.o) $(PAIR_OBJECTS) \
   $(LIBRARY_OBJECTS) $(BUILD)/flags.stamp $(BUILD)/tests.stamp
 	$(LINK)
+
+# No object of the engine: it is loaded into ./rundb-all, and takes the place of libc's functions.
+kill_points: build/kill_at.so
+.PHONY: kill_points
+build/kill_at.so: tests/kill_points/kill_at.cpp $(BUILD)/flags.stamp | $(BUILD)/prerequisites.ok
+	$(CXX) $(CXXFLAGS_BASE) $(CXXFLAGS) -fPIC -shared -o $@ $<
 
 micro: $(MICRO_BINARIES)
 $(OUT)/micro/%: LIBRARIES += $(if $(shell grep -l '^\#include <benchmark/benchmark.h>' benchmarks/micro/$*.cpp),-lbenchmark)
@@ -296,6 +309,20 @@ include-rules:
 QUICK_TESTS := -*Slow*
 check: check-tools format include-rules lint tests
 	$(OUT)/all_tests --gtest_brief=1 --gtest_filter='$(QUICK_TESTS)'
+
+# One run of the unit tests, of the command line and of log_dump; a process that is killed leaves no counts. Every log
+# under one concurrency control will do, and optimistic commits beside it.
+COVERAGE := build/coverage
+COVERED_PAIRS := $(filter NO_WAIT:0:%,$(PAIRS)) SILO:0:LOG_TAURUS:LOG_COMMAND
+coverage:
+	@command -v gcovr > /dev/null || { echo "error: gcovr is missing: scripts/setup.sh --dev installs it" >&2; exit 1; }
+	+@$(MAKE) --no-print-directory SANITIZE=coverage PAIRS='$(COVERED_PAIRS)' tests rundb-all log_dump
+	@find $(COVERAGE) -name '*.gcda' -delete
+	$(COVERAGE)/all_tests --gtest_brief=1 --gtest_filter='$(QUICK_TESTS)'
+	DBX_BINARY=$(COVERAGE)/rundb-all DBX_LOG_DUMP=$(COVERAGE)/log_dump $(PYTHON) tests/scripts/cli_check.py
+	DBX_BINARY=$(COVERAGE)/rundb-all DBX_LOG_DUMP=$(COVERAGE)/log_dump $(PYTHON) tests/scripts/dump_check.py
+	$(PYTHON) tests/scripts/coverage_report.py $(COVERAGE)
+.PHONY: coverage
 
 clean:
 	rm -rf build rundb rundb-all log_dump

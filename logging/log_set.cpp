@@ -38,19 +38,8 @@ size_t LogSet::memory_bytes() const {
   return bytes;
 }
 
-bool LogSet::failed() const {
-  for (const auto& writer : writers_) {
-    if (writer->failed()) return true;
-  }
-  return false;
-}
-
 void LogSet::ThrowIfFailed() const {
   for (const auto& writer : writers_) writer->ThrowIfFailed();
-}
-
-void LogSet::WakeWriters() {
-  for (const auto& writer : writers_) writer->Wake();
 }
 
 void LogSet::Stop() {

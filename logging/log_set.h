@@ -50,9 +50,7 @@ class LogSet {
   uint64_t persistent_bytes() const;
   size_t memory_bytes() const;
 
-  bool failed() const;
   void ThrowIfFailed() const;
-  void WakeWriters();
 
   // Everything that was reserved becomes durable; no worker may be filling. Throws if a device failed.
   void Stop();

@@ -151,7 +151,8 @@ def plan(quick: bool) -> list[Phase]:
         Phase("includes", [python, "tests/lint/include_rules.py"]),
         Phase("style", [python, "tests/lint/style_ratchet.py"]),
         Phase("switches", [python, "tests/lint/config_switches.py"], timeout=300),
-        Phase("build", [*make, f"CXX={cxx}", "rundb-all", "log_dump", "tests", "micro"], timeout=1500),
+        Phase("build", [*make, f"CXX={cxx}", "rundb-all", "log_dump", "tests", "micro", "kill_points"],
+              timeout=1500),
         Phase("scripts", [python, "-m", "unittest", "discover", "-s", "tests/scripts", "-p", "*_test.py"],
               kind="unittest", timeout=300),
         Phase("readme", [python, "scripts/readme_matrix.py", "--check"], needs="build"),
@@ -159,8 +160,10 @@ def plan(quick: bool) -> list[Phase]:
               kind="gtest", timeout=1200, needs="build"),
         *([] if quick else simulation_phases(python, make, cxx, jobs)),
         Phase("command line", [python, "tests/scripts/cli_check.py"], kind="sum", needs="build"),
-        Phase("kills", [python, "tests/scripts/kill_loop.py", "--kills", "6" if quick else "200"], kind="sum",
-              timeout=1500, needs="build"),
+        Phase("dumps", [python, "tests/scripts/dump_check.py"], kind="sum", needs="build"),
+        Phase("kills", [python, "tests/scripts/kill_loop.py", *(["--kills=6", "--points=8"] if quick else
+                                                                ["--kills=200", "--points=all"])],
+              kind="sum", timeout=1500, needs="build"),
     ]
     if not quick:
         phases += full_phases(python, make, cxx, jobs)

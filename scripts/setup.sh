@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs with apt what building, running, testing (--tests) and `make check` (--dev) need. The one place with package
-# names.
+# Installs with apt what building, running, testing (--tests), `make check` and `make coverage` (--dev) need. The one
+# place with package names.
 #
 #   scripts/setup.sh [--tests] [--dev]    install what is missing; silent, offline and fast when nothing is
 #   scripts/setup.sh --missing [--tests] [--dev]   print the missing packages, install nothing
@@ -23,8 +23,8 @@ test_packages=(
   libgtest-dev libgmock-dev libbenchmark-dev libboost-context-dev
   "clang-14|clang" "libclang-rt-14-dev|libclang-rt-dev"
 )
-# Of this version alone: another one formats and warns differently.
-dev_packages=(clang-format-14 clang-tidy-14)
+# clang's of this version alone: another one formats and warns differently.
+dev_packages=(clang-format-14 clang-tidy-14 gcovr)
 gxx_version_min=12
 
 say() { printf 'setup: %s\n' "$*" >&2; }

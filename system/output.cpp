@@ -408,6 +408,7 @@ std::string RecoveryRecord(const Options& options, const RecoveryResult& result,
   record["config"] = ConfigJson(options);
   record["metrics"] = RecoveryMetrics(options, result);
   record["verification"] = VerificationJson(options, result.verified);
+  record["verification"]["digest"] = result.digest;
   record["environment"] = EnvironmentJson(environment, result.directories, result.threads);
   return Dump(record);
 }

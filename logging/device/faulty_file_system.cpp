@@ -310,16 +310,6 @@ void FaultyFileSystem::Resume() {
   resumed_.notify_all();
 }
 
-uint64_t FaultyFileSystem::operation_count() {
-  const Lock lock(mutex_);
-  return changes_;
-}
-
-uint64_t FaultyFileSystem::operation_count(Operation operation) {
-  const Lock lock(mutex_);
-  return counts_[operation];
-}
-
 void FaultyFileSystem::CutPowerBefore(uint64_t k) {
   const Lock lock(mutex_);
   power_until_ = k;
@@ -346,7 +336,6 @@ void FaultyFileSystem::Begin(Operation operation, const char* verb, const std::s
     ThrowErrno(verb, path, error);
   };
   if (IsChange(operation) && changes_ >= power_until_) fail(ENODEV);
-  ++counts_[operation];
   changes_ += IsChange(operation);
   for (Fault& fault : faults_) {
     if (fault.operation != operation || path.find(fault.path) == std::string::npos || fault.countdown == 0) continue;

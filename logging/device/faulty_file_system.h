@@ -104,9 +104,6 @@ class FaultyFileSystem final : public FileSystem {
   void Stall(std::string path);
   void Resume();
 
-  // Operations that change something, so far.
-  uint64_t operation_count();
-  uint64_t operation_count(Operation operation);
   // The k-th operation that changes something (0: the first) and all after it fail with kIo.
   void CutPowerBefore(uint64_t k);
   bool power_is_off();
@@ -165,7 +162,6 @@ class FaultyFileSystem final : public FileSystem {
   InodePtr root_;
   std::vector<Fault> faults_;
   std::vector<std::string> stalled_;
-  std::map<Operation, uint64_t> counts_;
   uint64_t changes_ = 0;
   uint64_t power_until_ = UINT64_MAX;
   uint64_t requests_ = 0;

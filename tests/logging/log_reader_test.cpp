@@ -128,6 +128,18 @@ TEST(LogTail, CountsUpToTheLastByteThatIsNotZero) {
   EXPECT_EQ(ExamineTail(log.source, Lsn(40)).cut_bytes, 3001 - 40u);
 }
 
+TEST(LogTail, ARecordThatCrossesTheEndOfAPieceIsReadWhole) {
+  constexpr uint64_t kPieceBytes = 1 << 20;
+  LogImage image(0, 1);
+  image.Zeros(kPieceBytes - 64);
+  image.Txn(format::RecordKind::kCommand, 41, 0, {}, std::vector<uint64_t>(2000));
+  OpenLog log(image);
+  EXPECT_EQ(ExamineTail(log.source, Lsn(0)).next_sequence, 42u);
+  image.Cut(image.end() - 8);
+  OpenLog cut(image);
+  EXPECT_EQ(ExamineTail(cut.source, Lsn(0)).next_sequence, 0u);
+}
+
 TEST(LogTail, RecordsOfOtherRunsProveNothing) {
   LogImage image(0, 1);
   image.Void(1);

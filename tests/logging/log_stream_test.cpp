@@ -184,6 +184,15 @@ TEST(MirroredBufferTest, ARecordThatCrossesTheEndIsContiguous) {
   EXPECT_EQ(std::to_integer<int>(*ring.at(5)), 0x5A);
 }
 
+TEST(MirroredBufferTest, MoreThanTheAddressSpaceIsNoMemory) {
+  try {
+    MirroredBuffer ring(size_t{1} << 46);
+    ADD_FAILURE() << "two halves of 2^46 bytes were mapped";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.status(), ExitStatus::kNoSpace);
+  }
+}
+
 class LogWriterTest : public ::testing::Test {
  protected:
   void Open(uint64_t ring_bytes) {
@@ -251,7 +260,7 @@ TEST_F(LogWriterTest, AFailedDeviceIsReportedToWhoeverWaits) {
         for (int i = 0; i < 1000; ++i) Append(0, 1024);
       },
       Error);
-  EXPECT_TRUE(logs_->failed());
+  EXPECT_THROW(logs_->ThrowIfFailed(), Error);
   EXPECT_THROW(logs_->Stop(), Error);
 }
 

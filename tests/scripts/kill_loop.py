@@ -1,112 +1,143 @@
 #!/usr/bin/env python3
-"""Kills runs with SIGKILL at random times on real files, recovers and verifies each: KILLS times over all cells.
+"""Kills runs with SIGKILL on real files, recovers and verifies: KILLS times at random, and at named points.
 
-A cycle draws its cell, log and thread counts and contention from one seed, which is printed with a failure
-together with the command lines, so that a cycle can be made again (--seed S --kills 1). Every cycle recovers
-twice, which must give the same: recovery only reads.
+A random cycle draws its cell, log and thread counts and contention from one seed, which is printed with a failure
+together with the command lines, so that a cycle can be made again (--seed S --kills 1). Half of them also kill the run
+that continues the first, anywhere from its start on. Named points are those of kill_points.py; --point NAME tries one.
+What must hold after a kill is in killed_runs.py.
 """
 from __future__ import annotations
 
 import argparse
+import collections
 import os
 import random
-import re
 import shutil
 import sys
 import tempfile
 import time
 
-REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path.insert(0, os.path.join(REPOSITORY, "scripts"))
-from cells import all_cells, shell_line
-from child import KillClock, run_child
+from kill_points import KILLER, NamedPoints
+from killed_runs import REPOSITORY, SIGKILLED, Runs, Wrong
+from cells import all_cells
+from child import KillClock
 
-RUN_SECONDS = 1.0
-LOG_LIMIT = "192M"
-STEP_TIMEOUT_SECONDS = 120
+# A run is killed within its second; a short list of calls is made fast.
+COMMON = ["--seconds=1", "--log_limit=48M", "--query_list_len=10000"]
+# Of a run, after its first acknowledgement; of a run that continues, after its start.
+RUN_DELAY_MAX, CONTINUE_DELAY_MAX = 0.1, 0.4
+CONTINUATIONS = ([], ["--checkpoint"], ["--checkpoint", "--drop_old_runs"], ["--verify"])
 HEARTBEAT_SECONDS = 20
 
 
-def draw_command(rng: random.Random, binary: str, log_dir: str, ack_file: str, seed: int) -> list[str]:
+def draw_run(rng: random.Random, seed: int) -> list[str]:
     cell = rng.choice([c for c in all_cells() if c.logs])
     loggers = rng.choice((1, 2, 4)) if cell.log == "LOG_TAURUS" else 1
-    command = [binary, f"--cc={cell.cc}", f"--log={cell.log}", f"--log_type={cell.log_type}",
-               f"--workload={cell.workload}", f"--thread_cnt={rng.choice((1, 2, 4))}", f"--num_logger={loggers}",
-               f"--seconds={RUN_SECONDS}", f"--seed={seed}", f"--log_limit={LOG_LIMIT}", f"--log_dir={log_dir}",
-               f"--ack_file={ack_file}"]
+    flags = [f"--cc={cell.cc}", f"--log={cell.log}", f"--log_type={cell.log_type}", f"--workload={cell.workload}",
+             f"--thread_cnt={rng.choice((1, 2, 4))}", f"--num_logger={loggers}", f"--seed={seed}", *COMMON]
     if cell.cc == "NO_WAIT" and rng.random() < 0.4:
-        command.append("--use_locktable=1")
+        flags.append("--use_locktable=1")
     if cell.workload == "YCSB":
         # A small hot table makes chains of dependent transactions; a larger one spreads them.
-        command += [f"--synth_table_size={rng.choice((64, 2000, 20000))}", f"--zipf_theta={rng.choice((0, 0.6, 0.9))}"]
+        flags += [f"--synth_table_size={rng.choice((64, 2000, 20000))}", f"--zipf_theta={rng.choice((0, 0.6, 0.9))}"]
     else:
-        command += ["--tpcc_small=1", f"--num_wh={rng.choice((1, 2))}"]
-    return command
+        flags += ["--tpcc_small=1", f"--num_wh={rng.choice((1, 2))}"]
+    return flags
 
 
-def recovered_count(output: str) -> str:
-    match = re.search(r"^recovered run-\d+: (\d+) transactions", output, re.M)
-    return match[1] if match else ""
+def draw_continuation(rng: random.Random) -> list[str]:
+    return ["--continue", f"--thread_cnt={rng.choice((1, 2, 4))}", *COMMON, *rng.choice(CONTINUATIONS)]
 
 
-def cycle(binary: str, seed: int, directory: str, tick) -> str:
-    """One kill and its recoveries. Returns '' or what went wrong, with the commands."""
-    rng = random.Random(seed)
-    log_dir, ack_file = os.path.join(directory, "logs"), os.path.join(directory, "acknowledged")
-    os.mkdir(log_dir)
-    run = draw_command(rng, binary, log_dir, ack_file, seed)
-    delay = rng.uniform(0, 0.25) if rng.random() < 0.7 else 0.0
-    recover = [binary, "-Lr1", f"--log_dir={log_dir}", f"--ack_file={ack_file}", "--verify",
-               f"--thread_cnt={rng.choice((1, 2, 3))}", f"--recover_serial={rng.choice(('auto', 'always', 'never'))}"]
-    commands = f"{shell_line(run)} & sleep {delay:.3f}; kill -9 $!\n    {shell_line(recover)}"
-    outcome = run_child(run, STEP_TIMEOUT_SECONDS, tick, KillClock(ack_file, delay))
-    if not outcome.killed and outcome.exit_status != 0:
-        return f"the run ended with {outcome.exit_status}: {outcome.last_line()}\n    {commands}"
-    counts = []
-    for _ in range(2):
-        outcome = run_child(recover, STEP_TIMEOUT_SECONDS, tick)
-        if outcome.exit_status != 0:
-            return f"recovery ended with {outcome.exit_status}: {outcome.last_line()}\n    {commands}"
-        verified = re.search(r"verified: *([a-d,]+)", outcome.output)
-        if not verified or not {"a", "c"} <= set(verified[1].split(",")):
-            return f"checks a and c were not made: {outcome.last_line()}\n    {commands}"
-        counts.append(recovered_count(outcome.output))
-    if counts[0] != counts[1]:
-        return f"the second recovery found {counts[1]} transactions, the first {counts[0]}\n    {commands}"
-    return ""
+def after_start(delay: float):
+    start = time.monotonic()
+    return lambda: time.monotonic() - start >= delay
+
+
+class Loop:
+    """Counts what was killed, and prints what went wrong."""
+
+    def __init__(self, binary: str, directory: str):
+        self.binary_ = binary
+        self.directory_ = directory
+        self.killed = collections.Counter()  # by kind
+        self.passed = self.failed = 0
+        self.start_ = self.last_sign_ = time.monotonic()
+
+    def at_random(self, seed: int) -> None:
+        rng = random.Random(seed)
+        runs = Runs(self.binary_, tempfile.mkdtemp(prefix="kill-", dir=self.directory_))
+        delay = rng.uniform(0, RUN_DELAY_MAX) if rng.random() < 0.7 else 0.0
+        try:
+            outcome = runs.run(draw_run(rng, seed), kill_when=KillClock(runs.ack_file(1), delay))
+            self.killed["random, in a run"] += outcome.exit_status == SIGKILLED
+            runs.examine(rng)
+            if rng.random() < 0.5:
+                delay = rng.uniform(0, CONTINUE_DELAY_MAX)
+                outcome = runs.run(draw_continuation(rng), kill_when=after_start(delay))
+                self.killed["random, in a run that continues"] += outcome.exit_status == SIGKILLED
+                runs.examine(rng)
+        except Wrong as wrong:
+            commands = "\n    ".join(runs.lines)
+            raise Wrong(f"{wrong}\n    {commands}\n    the last kill after {delay:.3f} s") from None
+        shutil.rmtree(runs.directory)
+
+    def at_point(self, points: NamedPoints, point: str, seed: int) -> None:
+        reached = points.kill(point, seed)
+        self.killed[f"named, in {point.split('/')[1]}" if reached else "named, but not reached"] += 1
+
+    def attempt(self, again: str, act, *arguments) -> None:
+        """Counts one cycle; `again` are the flags that make it again."""
+        try:
+            act(*arguments)
+            self.passed += 1
+        except Wrong as wrong:
+            self.failed += 1
+            print(f"FAILED with {again}: {wrong}\n    logs kept under {self.directory_}", flush=True)
+        if time.monotonic() - self.last_sign_ > HEARTBEAT_SECONDS:
+            self.last_sign_ = time.monotonic()
+            print(f"{self.passed + self.failed} cycles, {self.last_sign_ - self.start_:.0f} s", flush=True)
+
+
+def try_points(loop: Loop, arguments: argparse.Namespace, directory: str) -> None:
+    points = NamedPoints(arguments.binary, directory)
+    names = [arguments.point] if arguments.point else points.list()
+    if not arguments.point and arguments.points != "all":
+        names = random.Random(arguments.seed).sample(names, min(int(arguments.points), len(names)))
+    print(f"{len(names)} named points", flush=True)
+    for name in names:
+        loop.attempt(f"--kills 0 --seed {arguments.seed} --point {name}", loop.at_point, points, name, arguments.seed)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--kills", type=int, default=200)
+    parser.add_argument("--kills", type=int, default=200, help="at random")
+    parser.add_argument("--points", default="0", metavar="N|all", help="named points: a sample, or all of them")
+    parser.add_argument("--point", metavar="NAME", help="this one only")
     parser.add_argument("--seed", type=int, default=int(time.time()), help="of the first cycle (default: the time)")
     parser.add_argument("--dir", default=os.path.join(REPOSITORY, "build", "test"), help="where logs go for a while")
     parser.add_argument("--binary", default=os.environ.get("DBX_BINARY", os.path.join(REPOSITORY, "rundb-all")))
     arguments = parser.parse_args()
+    wants_points = arguments.point or arguments.points != "0"
+    for path, target in [(arguments.binary, "rundb-all")] + [(KILLER, "kill_points")] * bool(wants_points):
+        if not os.access(path, os.X_OK):
+            sys.exit(f"error: {path} is missing; build it with `make {target}`")
     os.makedirs(arguments.dir, exist_ok=True)
-    if not os.access(arguments.binary, os.X_OK):
-        sys.exit(f"error: {arguments.binary} is missing; build it with `make rundb-all`")
-    start = last_sign = time.monotonic()
-    failed = 0
-    print(f"{arguments.kills} kills from seed {arguments.seed}", flush=True)
-    for number in range(arguments.kills):
-        seed = arguments.seed + number
-        directory = tempfile.mkdtemp(prefix="kill-", dir=arguments.dir)
-        try:
-            wrong = cycle(arguments.binary, seed, directory, lambda: None)
-        except BaseException:
+    directory = tempfile.mkdtemp(prefix="kills-", dir=arguments.dir)
+    loop, seed = Loop(arguments.binary, directory), arguments.seed
+    print(f"{arguments.kills} random kills from seed {seed}", flush=True)
+    try:
+        while sum(loop.killed.values()) + loop.failed < arguments.kills:
+            loop.attempt(f"--seed {seed} --kills 1", loop.at_random, seed)
+            seed += 1
+        if wants_points:
+            try_points(loop, arguments, directory)
+    finally:
+        if not loop.failed:
             shutil.rmtree(directory)
-            raise
-        if wrong:
-            failed += 1
-            print(f"FAILED with --seed {seed} --kills 1: {wrong}\n    logs kept: {directory}", flush=True)
-        else:
-            shutil.rmtree(directory)
-        if time.monotonic() - last_sign > HEARTBEAT_SECONDS:
-            last_sign = time.monotonic()
-            print(f"{number + 1} of {arguments.kills}, {last_sign - start:.0f} s", flush=True)
-    print(f"{arguments.kills - failed} passed, {failed} failed")
-    return 1 if failed else 0
+    print("killed " + "; ".join(f"{count} ({kind})" for kind, count in sorted(loop.killed.items())))
+    print(f"{loop.passed} passed, {loop.failed} failed")
+    return 1 if loop.failed else 0
 
 
 if __name__ == "__main__":

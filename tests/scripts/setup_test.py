@@ -61,8 +61,8 @@ class SetupTest(unittest.TestCase):
     def test_packages_for_tests_are_left_out_unless_asked_for(self):
         self.assertEqual(self.setup(missing="libgtest-dev").stderr, "")
 
-    def test_the_tools_of_make_check_come_with_dev(self):
-        tools = "clang-format-14 clang-tidy-14"
+    def test_the_tools_of_make_check_and_make_coverage_come_with_dev(self):
+        tools = "clang-format-14 clang-tidy-14 gcovr"
         self.assertEqual(self.setup("--tests", missing=tools).stderr, "")
         done = self.setup("--dev", missing=tools)
         self.assertEqual(done.returncode, 0, done.stderr)

@@ -207,6 +207,16 @@ TEST_P(ContinueTest, ARunFromACheckpointNeedsNoAncestors) {
   EXPECT_GT(result.before.checkpoint_rows, 0u);
 }
 
+TEST_P(ContinueTest, RunsBehindAnOlderCheckpointAreDroppedToo) {
+  Options checkpoint = Continuing();
+  checkpoint.checkpoint = true;
+  const Image kept = Continued(Continued(CrashedRun(kMiddle), Continuing()), checkpoint);
+  FaultyFileSystem before(kept), after(Continued(kept, WithCheckpoint()));
+  EXPECT_EQ(ListRuns(before, "a"), (std::vector<uint32_t>{1, 2, 3}));
+  EXPECT_EQ(ListRuns(after, "a"), (std::vector<uint32_t>{4}));
+  EXPECT_EQ(Recover(after.CrashImage(Policy::kDurableOnly), 3, acks_).verified, "a,c,d");
+}
+
 TEST_P(ContinueTest, ACleanEndIsContinuedAndEndsCleanlyAgain) {
   FaultyFileSystem files;
   Options options = Base();
@@ -318,17 +328,44 @@ TEST_P(ContinuedFilesTest, FilesOfAnotherDatabaseAreAMismatch) {
   }
 }
 
+TEST_P(ContinuedFilesTest, AnAncestorOfAnotherDatabaseIsAMismatch) {
+  const Image other = Continued(CrashedRun(kMiddle), Continuing());
+  const auto take = [&](const std::string& part) {
+    for (const auto& [path, bytes] : other.files) {
+      if (path.find(part) == std::string::npos) continue;
+      files_->Change(path, [&bytes = bytes](SparseBytes& file) { file = bytes; });
+    }
+  };
+  EXPECT_EQ(After(Continuing(), [&] { take("run-0001/frozen"); }), ExitStatus::kMismatch);
+  EXPECT_EQ(what_, "a/run-0001/frozen@0: of another run than a/run-0001/log-00.log");
+  EXPECT_EQ(After(Continuing(), [&] { take("run-0001/"); }), ExitStatus::kMismatch);
+  EXPECT_EQ(what_, "run-0002 continues run-0001, but a/run-0001/log-00.log is of another run");
+}
+
+TEST_P(ContinuedFilesTest, AFrontierBeforeTheStartOfItsLogIsDamage) {
+  FaultyFileSystem files(Continued(Continued(CrashedRun(kMiddle), Continuing()), Continuing()));
+  const std::string path = "a/run-0002/frozen";
+  FrozenRun frozen = DecodeFrozen(files.Map(path).bytes, path);
+  frozen.frontier.assign(frozen.frontier.size(), 0);
+  files.Change(path, [&](SparseBytes& file) { file.Write(0, EncodeFrozen(frozen)); });
+  std::string what;
+  EXPECT_EQ(RecoveryStatus(files.CrashImage(Policy::kAllPending), what), ExitStatus::kCorrupt);
+  EXPECT_EQ(what, path + "@0: a frontier before the start of its log");
+}
+
 TEST_P(ContinuedFilesTest, ARunWithRecordsIsNotTakenForOneThatWasNeverServed) {
   EXPECT_EQ(After(Continuing(), [&] { files_->Remove("a/run-0002/manifest"); }), ExitStatus::kMismatch) << what_;
   EXPECT_NE(what_.find("a/run-0002/manifest is missing"), std::string::npos) << what_;
 }
 
-TEST_P(ContinuedFilesTest, OnlyTheNewestServedRunIsContinued) {
+TEST_P(ContinuedFilesTest, OnlyTheNewestServedRunIsContinuedButAnyIsRecovered) {
   FaultyFileSystem files(Continued(CrashedRun(kMiddle), Continuing()));
   LogStorage storage(files);
   Options older = Continuing();
   older.run = 1;
   EXPECT_THROW(Registry::Global().Create(older)->Run(older, storage), Error);
+  older.continue_run = false;
+  EXPECT_EQ(storage.Open(older).newest().number, 1u);
 }
 
 TEST_P(ContinuedFilesTest, ARunThatWasNotBornIsPassedOverWithANotice) {

@@ -46,7 +46,7 @@ RecoveryResult SomeRecovery() {
   RecoveryResult r;
   r.recovered = 5000, r.dropped_dependency = 3, r.voids = 2, r.torn_logs = 1, r.cut_bytes = 77;
   r.log_bytes = 1'000'000, r.frontier = {600'000, 400'000}, r.threads = 4, r.parallelism = 3.5;
-  r.replay_seconds = 0.5, r.run_number = 12, r.verified = "a,c";
+  r.replay_seconds = 0.5, r.run_number = 12, r.verified = "a,c", r.digest = "d16e57";
   return r;
 }
 
@@ -145,6 +145,11 @@ TEST(Record, ARunOfNothingHasZeroesAndNoInfinities) {
        {"throughput_acknowledged", "abort_rate", "bytes_per_txn", "log_bytes_per_second", "mean_flush_us"}) {
     EXPECT_EQ(m.at(name), 0.0) << name;
   }
+}
+
+TEST(Record, ARecoveryHoldsTheDigestOfWhatItFound) {
+  const Json record = Json::parse(RecoveryRecord(WithVerify(), SomeRecovery(), TwoCores()));
+  EXPECT_EQ(record["verification"], (Json{{"asked", true}, {"verified", "a,c"}, {"digest", "d16e57"}}));
 }
 
 TEST(Record, IsOneLine) {

@@ -1,0 +1,153 @@
+#!/usr/bin/env python3
+"""./log_dump on the files of real runs: what it prints of each kind, and what it says to damage.
+
+Run by test.sh; prints a line per failure and 'N passed, M failed'.
+"""
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+from cli_check import (BINARY, HEADER_BYTES, REPOSITORY, SERIAL, TAURUS, TIMEOUT_SECONDS, Failed, cut, expect, flip,
+                       logs_of, rundb)
+
+LOG_DUMP = os.path.abspath(os.environ.get("DBX_LOG_DUMP", os.path.join(REPOSITORY, "log_dump")))
+STREAM_OFFSET = 2 * HEADER_BYTES
+
+
+def dump(*arguments: str) -> subprocess.CompletedProcess:
+    return subprocess.run([LOG_DUMP, *arguments], capture_output=True, text=True, timeout=TIMEOUT_SECONDS)
+
+
+def shows(done: subprocess.CompletedProcess, *parts: str) -> None:
+    lacking = [part for part in parts if not re.search(part, done.stdout, re.M)]
+    if lacking:
+        raise Failed(f"the dump lacks {lacking}: {done.stdout[-400:]}")
+
+
+def end_of(log: str) -> int:
+    """The offset up to which a log is valid."""
+    return int(re.search(r"\(offset (\d+)\)", dump("--verify", log).stdout)[1])
+
+
+class Checks:
+    """Each method is a check; its name says what must hold."""
+
+    def __init__(self, root: str):
+        self.root_ = root
+        self.originals_ = {}
+        for name, flags in (("taurus", TAURUS), ("serial", SERIAL)):
+            self.originals_[name] = os.path.join(root, name)
+            os.mkdir(self.originals_[name])
+            expect(rundb([*flags, f"--log_dir={self.originals_[name]}", "--verify"], root), 0)
+
+    def copy(self, name: str) -> str:
+        directory = tempfile.mkdtemp(prefix=f"{name}-", dir=self.root_)
+        shutil.copytree(self.originals_[name], directory, dirs_exist_ok=True)
+        return directory
+
+    def logs(self, name: str) -> list[str]:
+        return logs_of(self.copy(name))
+
+    def a_whole_run_is_verified(self):
+        done = dump("--verify", *self.logs("taurus"))
+        expect(done, 0)
+        shows(done, "log 1 of 2, taurus, data", "anchor in", "clean end", "^verified: 2 logs")
+
+    def every_kind_of_record_is_printed(self):
+        data, command = dump(*self.logs("taurus")), dump(*self.logs("serial"))
+        shows(data, r"lsn 0 \w+", r"data .* txn \d+:\d+ lv \[", r"put table 0 key \d+", r"anchor .* durable \[",
+              r"run_end .* digest")
+        shows(command, r"command .* txn \d+:\d+ procedure \d+ args \d+ bytes", r"pad .* durable \d+")
+
+    def as_many_records_are_printed_as_asked(self):
+        log, = self.logs("serial")
+        for flags in (["--records", "3"], ["--records=3"], ["--verify", "--records=3"]):
+            done = dump(*flags, log)
+            if len(re.findall(r"^  lsn ", done.stdout, re.M)) != 3:
+                raise Failed(f"{flags} printed {done.stdout[-400:]}")
+
+    def the_files_of_a_run_that_continues_are_printed(self):
+        directory = self.copy("taurus")
+        expect(rundb(["--continue", "--checkpoint", "--verify", f"--log_dir={directory}"], self.root_), 0)
+        done = dump(*logs_of(directory, 1), *logs_of(directory, 2))
+        expect(done, 0)
+        shows(done, "frozen: .* frontier .* digest", "manifest: .* continues run-0001", "checkpoint: .* part 0 of 1",
+              r"table 0: 500 rows", r"^  checkpoint 0: \d+ bytes, 500 rows", "  continues run-0001 .* from LSN")
+
+    def a_torn_tail_is_no_fault(self):
+        log, = self.logs("serial")
+        cut(log, end_of(log) - 8)
+        done = dump("--verify", log)
+        expect(done, 0)
+        shows(done, r"no clean end; a tail of \d+ bytes")
+
+    def a_log_that_ends_between_records_has_nothing_behind(self):
+        log, = self.logs("serial")
+        run_end = int(re.search(r"^  lsn (\d+) run_end", dump(log).stdout, re.M)[1])
+        cut(log, STREAM_OFFSET + run_end)
+        shows(dump("--verify", log), "no clean end; nothing follows")
+
+    def damage_of_what_was_durable_is_named(self):
+        log, = self.logs("serial")
+        flip(log, end_of(log) // 2)
+        expect(dump(log), 3, [log, "shows that it was durable"])
+
+    def the_other_log_shows_what_was_durable(self):
+        first, second = self.logs("taurus")
+        cut(first, end_of(first) // 2)
+        expect(dump("--verify", first, second), 3, [first, second])
+
+    def logs_of_different_runs_are_refused(self):
+        expect(dump("--verify", self.logs("taurus")[0], *self.logs("serial")), 6)
+        expect(dump("--verify", self.logs("taurus")[0]), 6)
+
+    def logs_may_come_in_any_order(self):
+        expect(dump("--verify", *reversed(self.logs("taurus"))), 0)
+
+    def every_fault_is_reported_and_the_first_is_the_status(self):
+        first, second = self.logs("taurus")
+        cut(first, 1000)
+        done = dump(first, second, os.path.join(self.root_, "missing"))
+        if done.returncode != 3 or done.stderr.count("error: ") != 2:
+            raise Failed(f"exit status {done.returncode}: {done.stderr}")
+        shows(done, "clean end")
+
+    def bad_usage_is_refused(self):
+        for arguments in ([], ["--nix", "log"], ["--records", "three", "log"], ["--records"]):
+            expect(dump(*arguments), 2, ["usage: log_dump"])
+
+    def help_is_given(self):
+        done = dump("--help")
+        expect(done, 0)
+        shows(done, "^usage: log_dump")
+
+    def all(self):
+        return [(name, getattr(self, name)) for name in vars(Checks) if name.count("_") > 1 and name[0] != "_"]
+
+
+def main() -> int:
+    for path in (BINARY, LOG_DUMP):
+        if not os.access(path, os.X_OK):
+            print(f"error: {path} is missing; build it with `make rundb-all log_dump`")
+            return 2
+    passed = failed = 0
+    os.makedirs(os.path.join(REPOSITORY, "build"), exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="dump-", dir=os.path.join(REPOSITORY, "build")) as root:
+        for name, check in Checks(root).all():
+            try:
+                check()
+                passed += 1
+            except Failed as reason:
+                failed += 1
+                print(f"FAILED {name}: {reason}", flush=True)
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

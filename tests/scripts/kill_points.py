@@ -1,0 +1,119 @@
+"""Runs that are killed at named points: before, in or after a certain call on a certain file. For kill_loop.py.
+
+A point is called CELL/SCENARIO/WHEN:CALL:PATH:N, say taurus/continue/before:sync:run-0001/frozen.tmp:2. A scenario's
+points come from a trace of its calls; build/kill_at.so traces and kills (tests/kill_points/kill_at.cpp). A run that
+serves does not write its logs the same way every time, so a point of a log may be missed: the run then ends well, which
+is examined too.
+"""
+from __future__ import annotations
+
+import collections
+import os
+import random
+import shutil
+import tempfile
+from dataclasses import dataclass
+
+from killed_runs import REPOSITORY, SIGKILLED, Runs, Wrong
+
+KILLER = os.path.join(REPOSITORY, "build", "kill_at.so")
+# Of the same calls on the same file, which may be hundreds, only the first and the last are points.
+FIRST_CALLS, LAST_CALLS = 5, 2
+# After any other call is before the next one.
+KILLED_AFTER = ("rename", "unlink")
+TRANSACTIONS = "--max_txns_per_thread=400"
+LOAD = {
+    "taurus": ["--cc=NO_WAIT", "--log=LOG_TAURUS", "--log_type=LOG_DATA", "--num_logger=2", "--synth_table_size=500"],
+    "serial": ["--cc=SILO", "--log=LOG_SERIAL", "--log_type=LOG_COMMAND", "--workload=TPCC", "--tpcc_small=1",
+               "--io_engine=pwrite"],
+}
+# What holds for a run that continues too: small files, and many small flushes.
+COMMON = ["--thread_cnt=2", "--log_limit=4M", "--flush_block_size=16K", "--log_flush_interval=100us"]
+
+
+@dataclass(frozen=True)
+class Scenario:
+    flags: tuple[str, ...]  # () starts from nothing, anything else from a run that was killed
+    calls_under: str = ""   # only these calls are points
+
+
+SCENARIOS = {
+    "run": Scenario(()),
+    "continue": Scenario(("--continue",)),
+    "checkpoint": Scenario(("--continue", "--checkpoint", "--drop_old_runs", "--verify")),
+    "overwrite": Scenario(("--log_overwrite",), calls_under="run-0001"),
+}
+
+
+def flags_of(cell: str, scenario: str) -> list[str]:
+    flags = SCENARIOS[scenario].flags
+    engine = [flag for flag in LOAD[cell] if flag.startswith("--io_engine")]
+    return [*(engine if "--continue" in flags else LOAD[cell]), *COMMON, TRANSACTIONS, *flags]
+
+
+def with_killer(runs: Runs, variable: str, value: str) -> tuple[str, ...]:
+    return ("env", f"LD_PRELOAD={KILLER}", f"DBX_KILL_UNDER={os.path.realpath(runs.logs)}", f"{variable}={value}")
+
+
+class NamedPoints:
+    def __init__(self, binary: str, directory: str):
+        self.binary_ = binary
+        self.directory_ = directory
+        # Runs that were killed while they wrote: where the scenarios start that do not start from nothing.
+        self.killed_ = {cell: self._killed_run(cell) for cell in LOAD}
+
+    def list(self) -> list[str]:
+        return [f"{cell}/{scenario}/{name}" for cell in LOAD for scenario in SCENARIOS
+                for name in self._names_of(cell, scenario)]
+
+    def kill(self, point: str, seed: int) -> bool:
+        """Kills a run there and examines what it left; false if it came to its end instead. Raises Wrong."""
+        cell, scenario, name = point.split("/", 2)
+        rng = random.Random(seed)
+        runs = self._start(cell, scenario)
+        try:
+            outcome = runs.run(flags_of(cell, scenario), with_killer(runs, "DBX_KILL_AT", name))
+            if outcome.exit_status != SIGKILLED and "/log-" not in name:
+                raise Wrong("the run was not killed there")
+            is_there = runs.examine(rng)
+            runs.end_well(flags_of(cell, "continue" if is_there else "run"), rng)
+        except Wrong as wrong:
+            raise Wrong("\n    ".join([str(wrong), *runs.lines])) from None
+        shutil.rmtree(runs.directory)
+        return outcome.exit_status == SIGKILLED
+
+    def _empty(self) -> Runs:
+        return Runs(self.binary_, tempfile.mkdtemp(prefix="point-", dir=self.directory_))
+
+    def _killed_run(self, cell: str) -> Runs:
+        """Killed in the middle of a write, with some transactions acknowledged and others not. How many writes that
+        takes is different every time."""
+        for write in (30, 20, 15, 12, 10, 9, 8):
+            runs = self._empty()
+            at = f"middle:write:log-00.log:{write}"
+            outcome = runs.run(flags_of(cell, "run"), with_killer(runs, "DBX_KILL_AT", at))
+            if outcome.exit_status == SIGKILLED and runs.acknowledged and runs.examine(random.Random(0)):
+                return runs
+            shutil.rmtree(runs.directory)
+        raise Wrong(f"{cell}: no run was killed after its first acknowledgement")
+
+    def _start(self, cell: str, scenario: str) -> Runs:
+        runs = self._empty()
+        return self.killed_[cell].copy(runs.directory) if SCENARIOS[scenario].flags else runs
+
+    def _names_of(self, cell: str, scenario: str) -> list[str]:
+        runs = self._start(cell, scenario)
+        trace = os.path.join(runs.directory, "trace")
+        runs.run(flags_of(cell, scenario), with_killer(runs, "DBX_KILL_TRACE", trace))
+        with open(trace, encoding="utf-8") as file:
+            calls = collections.Counter(tuple(line.split()) for line in file)
+        shutil.rmtree(runs.directory)
+        return [name for (verb, path), count in calls.items() if path.startswith(SCENARIOS[scenario].calls_under)
+                for name in names(verb, path, count)]
+
+
+def names(verb: str, path: str, count: int) -> list[str]:
+    """The points at `count` calls of one kind on one file."""
+    moments = ["before"] + ["middle"] * (verb == "write") + ["after"] * (verb in KILLED_AFTER)
+    numbers = [n for n in range(1, count + 1) if n <= FIRST_CALLS or n > count - LAST_CALLS]
+    return [f"{moment}:{verb}:{path}:{number}" for number in numbers for moment in moments]
