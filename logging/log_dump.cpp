@@ -349,6 +349,7 @@ class Dump {
     std::vector<DumpedLog> logs;
     for (const std::string& path : options.paths) {
       Step([&] {
+        Lock(ParentDirectory(path));
         if (!PrintOther(path)) logs.push_back(Open(path));
       });
     }
@@ -367,6 +368,13 @@ class Dump {
   }
 
  private:
+  // A run that goes on would let a log look damaged beside one that was read later.
+  void Lock(const std::string& directory) {
+    locks_.push_back(PosixFileSystem().LockDirectory(directory, FileSystem::LockKind::kShared));
+    if (locks_.back() != nullptr) return;
+    throw Error(ExitStatus::kIo, "cannot read logs in use: another process is writing in " + directory);
+  }
+
   static void CheckRun(const std::vector<DumpedLog>& logs) {
     std::vector<format::FileHeader> headers(logs.size());
     std::vector<std::string> paths(logs.size());
@@ -393,6 +401,7 @@ class Dump {
   }
 
   ExitStatus status_ = ExitStatus::kOk;
+  std::vector<DirectoryLock> locks_;
 };
 
 int Main(int argc, char** argv) {

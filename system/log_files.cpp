@@ -175,7 +175,7 @@ NewLogFiles LogStorage::Create(const Options& options, const LogTraits& traits, 
   run_options.log_count = options.num_logger;
   run_options.create_missing = std::find(options.given.begin(), options.given.end(), "log_dir") == options.given.end();
   run_options.overwrite = options.log_overwrite;
-  const RunFiles run = CreateRun(files_, options.log_dirs, run_options);
+  RunFiles run = CreateRun(files_, options.log_dirs, run_options);
 
   RunIdentity identity = IdentityOf(options, traits, schema_hash);
   if (continuation != nullptr) identity = ContinuingIdentity(identity, *continuation);
@@ -195,11 +195,13 @@ NewLogFiles LogStorage::Create(const Options& options, const LogTraits& traits, 
     }
   } catch (const Error&) {
     result.targets.clear();
+    run.locks.clear();
     DeleteQuietly(files_, options, run.number);
     throw;
   }
   // From here on nobody knows whether the manifest is durable: what it names must stay.
   if (manifest) WriteFileAtomically(files_, run.manifest_path, EncodeManifest(*manifest));
+  result.locks = std::move(run.locks);
   return result;
 }
 
@@ -213,10 +215,13 @@ void LogStorage::Freeze(OldRun& run, const FrozenRun& frozen) {
 
 void LogStorage::KeepFrozen(const OldRun& run) { files_.SyncDirectory(ParentDirectory(run.frozen_path)); }
 
-void LogStorage::DeleteOldRuns(const Options& options, const OldRuns& runs) {
+void LogStorage::DeleteOldRuns(const Options& options, OldRuns& runs) {
   for (const uint32_t number : runs.never_served) DeleteRun(files_, options.log_dirs, number);
   for (const uint32_t number : OlderRuns(files_, options, runs)) DeleteRun(files_, options.log_dirs, number);
-  for (const OldRun& run : runs.chain) DeleteRun(files_, options.log_dirs, run.number);
+  for (OldRun& run : runs.chain) {
+    run.locks.clear();
+    DeleteRun(files_, options.log_dirs, run.number);
+  }
 }
 
 std::vector<LogDirectoryInfo> LogStorage::Describe(const Options& options, const OldRun& run) {

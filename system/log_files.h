@@ -10,6 +10,7 @@
 #include "logging/device/file_system.h"
 #include "logging/file_header.h"
 #include "logging/format.h"
+#include "logging/log_directory.h"
 #include "logging/log_set.h"
 #include "storage/database.h"
 #include "system/old_runs.h"
@@ -24,6 +25,7 @@ uint64_t SchemaHash(const Database& database);
 struct NewLogFiles {
   uint32_t run_number = 0;
   uint64_t run_id = 0;
+  RunLocks locks;  // until the run has ended
   std::vector<LogSet::Target> targets;
   std::vector<LogDirectoryInfo> directories;
   uint64_t checkpoint_bytes = 0;
@@ -61,8 +63,9 @@ class LogStorage {
   void KeepFrozen(const OldRun& run);
 
   // Deletes the runs of the chain, the older ones, and those that were never served; the oldest first, so that what
-  // is left still leads to them. Only once a run that starts from a checkpoint is born.
-  void DeleteOldRuns(const Options& options, const OldRuns& runs);
+  // is left still leads to them. Only once a run that starts from a checkpoint is born. Gives up the locks of those
+  // that it deletes.
+  void DeleteOldRuns(const Options& options, OldRuns& runs);
 
   std::vector<LogDirectoryInfo> Describe(const Options& options, const OldRun& run);
 

@@ -101,10 +101,16 @@ void ReadFrozen(FileSystem& files, OldRun& run) {
   }
 }
 
-OldRun OpenRun(FileSystem& files, const Options& options, uint32_t number) {
+RunLocks LockRun(FileSystem& files, const Options& options, uint32_t run, FileSystem::LockKind kind) {
+  return LockRuns(files, DirectoriesOfRun(files, options.log_dirs, run), kind,
+                  options.continue_run ? "continue" : "recover");
+}
+
+OldRun OpenRun(FileSystem& files, const Options& options, uint32_t number, RunLocks locks) {
   const RunFiles found = FindRun(files, options.log_dirs, number);
   OldRun run;
   run.number = number;
+  run.locks = std::move(locks);
   run.paths = found.log_paths;
   run.directories = found.directories;
   run.frozen_path = found.frozen_path;
@@ -124,7 +130,7 @@ OldRun OpenParent(FileSystem& files, const Options& options, const OldRun& child
   const uint32_t number = child.manifest->parent_run;
   const std::string what = RunDirectoryName(child.number) + " continues " + RunDirectoryName(number);
   if (DirectoriesOfRun(files, options.log_dirs, number).empty()) Mismatch(what + ", which is missing");
-  OldRun parent = OpenRun(files, options, number);
+  OldRun parent = OpenRun(files, options, number, LockRun(files, options, number, FileSystem::LockKind::kShared));
   if (parent.header().run_id != child.manifest->parent_run_id ||
       parent.header().database_id != child.manifest->database_id) {
     Mismatch(what + ", but " + parent.paths.front() + " is of another run");
@@ -139,6 +145,7 @@ OldRun OpenParent(FileSystem& files, const Options& options, const OldRun& child
 }
 
 uint32_t ChooseServedRun(FileSystem& files, const Options& options, OldRuns& runs) {
+  runs = {};
   const std::vector<uint32_t> all = AllRuns(files, options.log_dirs);
   const auto exists = [&](uint32_t run) { return std::binary_search(all.begin(), all.end(), run); };
   if (options.run && exists(*options.run) && WasNeverServed(files, options, all, *options.run)) {
@@ -160,11 +167,23 @@ uint32_t ChooseServedRun(FileSystem& files, const Options& options, OldRuns& run
   return FindRun(files, options.log_dirs, std::nullopt).number;
 }
 
+// Another process may bear a run upon the chosen one until that is locked; then the choice is another.
+void OpenChosen(FileSystem& files, const Options& options, OldRuns& runs) {
+  const auto kind = options.continue_run ? FileSystem::LockKind::kExclusive : FileSystem::LockKind::kShared;
+  while (runs.chain.empty()) {
+    const uint32_t chosen = ChooseServedRun(files, options, runs);
+    RunLocks locks = LockRun(files, options, chosen, kind);
+    if (ChooseServedRun(files, options, runs) == chosen) {
+      runs.chain.push_back(OpenRun(files, options, chosen, std::move(locks)));
+    }
+  }
+}
+
 }  // namespace
 
 OldRuns OpenOldRuns(FileSystem& files, const Options& options) {
   OldRuns runs;
-  runs.chain.push_back(OpenRun(files, options, ChooseServedRun(files, options, runs)));
+  OpenChosen(files, options, runs);
   while (runs.chain.back().manifest && runs.chain.back().checkpoint_paths.empty()) {
     runs.chain.push_back(OpenParent(files, options, runs.chain.back()));
   }

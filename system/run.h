@@ -118,6 +118,7 @@ class Run {
       run_id = files.run_id;
       result_.run_number = files.run_number;
       result_.directories = files.directories;
+      locks_ = std::move(files.locks);
       logs_ = std::make_unique<LogSet>(std::move(files.targets), LogSetOptionsOf(options_, run_id, start_lsn_));
       log_ = std::make_unique<Log>(*logs_, LogOptionsOf<Log>(options_));
       logs_->Start([this](LogStream& stream) { log_->AppendAnchor(stream); });
@@ -279,6 +280,7 @@ class Run {
   RunResult result_;
   Database database_;
   std::optional<OldRuns> old_runs_;  // until the run that continues them is born
+  RunLocks locks_;                   // of the new one
   uint64_t first_sequence_ = 0;
   uint64_t start_lsn_ = 0;
   EpochClock epochs_;

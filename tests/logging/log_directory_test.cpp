@@ -41,6 +41,7 @@ class LogDirectoryTest : public ::testing::Test {
   RunFiles MakeRun(uint32_t log_count) {
     RunFiles run = CreateRun(files_, both_, {.log_count = log_count});
     for (const std::string& path : run.log_paths) CreateFileDevice(path, {});
+    run.locks.clear();
     return run;
   }
 

@@ -87,8 +87,11 @@ class ContinueTest : public ::testing::TestWithParam<Cell> {
     return Registry::Global().Create(options)->Recover(options, storage);
   }
   ExitStatus RecoveryStatus(const Image& image, std::string& what) const {
+    return StatusOf([&] { Recover(image); }, what);
+  }
+  static ExitStatus StatusOf(const std::function<void()>& action, std::string& what) {
     try {
-      Recover(image);
+      action();
     } catch (const Error& error) {
       what = error.what();
       return error.status();
@@ -345,6 +348,70 @@ TEST_P(ContinuedFilesTest, ARunThatWasNotBornIsPassedOverWithANotice) {
   Options chosen = Base();
   chosen.run = 2;
   EXPECT_THROW(OpenOldRuns(*files_, chosen), Error);
+}
+
+class TwoProcessesTest : public ContinuedFilesTest {
+ protected:
+  void SetUp() override {
+    ContinuedFilesTest::SetUp();
+    if (!IsSkipped()) files_ = std::make_unique<FaultyFileSystem>(CrashedRun(kMiddle));
+  }
+  std::string RefusalOf(const Options& options) {
+    LogStorage storage(*files_);
+    const auto engine = Registry::Global().Create(options);
+    const auto start = [&] {
+      options.log_recover ? void(engine->Recover(options, storage)) : void(engine->Run(options, storage));
+    };
+    EXPECT_EQ(StatusOf(start, what_), ExitStatus::kIo);
+    return what_;
+  }
+  Options Recovering() const {
+    Options options = Base();
+    options.log_recover = true;
+    return options;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Pairs, TwoProcessesTest, ::testing::Values(Cell{"NO_WAIT", "LOG_TAURUS", "LOG_COMMAND", 2}),
+                         CellName);
+
+TEST_P(TwoProcessesTest, ARunInUseIsLeftAlone) {
+  const RunLocks writer = LockRuns(*files_, {"b/run-0001"}, FileSystem::LockKind::kExclusive, "write");
+  const std::string why = "another process is using b/run-0001; wait until it has ended";
+  EXPECT_EQ(RefusalOf(Continuing()), "cannot continue run-0001: " + why);
+  EXPECT_EQ(RefusalOf(Recovering()), "cannot recover run-0001: " + why);
+  Options overwriting = Base();
+  overwriting.log_overwrite = true;
+  EXPECT_EQ(RefusalOf(overwriting), "cannot delete run-0001: " + why);
+  EXPECT_EQ(AllRuns(*files_, {"a", "b"}), (std::vector<uint32_t>{1}));
+}
+
+TEST_P(TwoProcessesTest, ManyReadARunAndNobodyContinuesItMeanwhile) {
+  LogStorage storage(*files_);
+  {
+    const OldRuns reader = storage.Open(Recovering());
+    EXPECT_EQ(storage.Open(Recovering()).newest().number, 1u);
+    RefusalOf(Continuing());
+  }
+  const OldRuns continuer = storage.Open(Continuing());
+  RefusalOf(Recovering());
+  RefusalOf(Continuing());
+}
+
+TEST_P(TwoProcessesTest, ARunLocksItsDirectoriesToItsEnd) {
+  LogStorage storage(*files_);
+  const NewLogFiles files = storage.Create(Base(), LogTraits{}, 0);
+  EXPECT_EQ(RefusalOf(Continuing()),
+            "cannot continue run-0002: another process is using a/run-0002; wait until it has ended");
+}
+
+// Both saw run 1 as the newest; the one that is quicker bears run 2 upon it and ends before the other has its lock.
+TEST_P(TwoProcessesTest, ARunThatIsBornMeanwhileIsTheOneThatIsContinued) {
+  files_->BeforeNextLock([this] { EXPECT_TRUE(Run(*files_, Continuing())); });
+  EXPECT_TRUE(Run(*files_, Continuing()));
+  const RecoveryResult result = Recover(files_->CrashImage(Policy::kDurableOnly), 2, acks_);
+  EXPECT_EQ(result.run_number, 3u);
+  EXPECT_EQ(result.before.parent_run, 2u);
+  EXPECT_EQ(result.verified, "a,c,d");
 }
 
 class ContinueTpccTest : public ContinueTest {};
