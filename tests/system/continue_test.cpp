@@ -9,6 +9,7 @@
 #include "logging/log_directory.h"
 #include "system/ack_file.h"
 #include "system/registry.h"
+#include "tests/logging/caught.h"
 #include "tests/logging/device/temp_dir.h"
 #include "tests/system/held_pairs.h"
 
@@ -87,17 +88,7 @@ class ContinueTest : public ::testing::TestWithParam<Cell> {
     return Registry::Global().Create(options)->Recover(options, storage);
   }
   ExitStatus RecoveryStatus(const Image& image, std::string& what) const {
-    return StatusOf([&] { Recover(image); }, what);
-  }
-  static ExitStatus StatusOf(const std::function<void()>& action, std::string& what) {
-    try {
-      action();
-    } catch (const Error& error) {
-      what = error.what();
-      return error.status();
-    }
-    what = "nothing was thrown";
-    return ExitStatus::kOk;
+    return Caught([&] { Recover(image); }, what);
   }
 
   // What a run leaves whose power goes in the middle, before operation `k`.
@@ -362,7 +353,7 @@ class TwoProcessesTest : public ContinuedFilesTest {
     const auto start = [&] {
       options.log_recover ? void(engine->Recover(options, storage)) : void(engine->Run(options, storage));
     };
-    EXPECT_EQ(StatusOf(start, what_), ExitStatus::kIo);
+    EXPECT_EQ(Caught(start, what_), ExitStatus::kIo);
     return what_;
   }
   Options Recovering() const {
