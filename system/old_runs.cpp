@@ -12,25 +12,31 @@ bool IsFile(FileSystem& files, const std::string& path) { return files.KindOf(pa
 
 [[noreturn]] void Mismatch(const std::string& what) { throw Error(ExitStatus::kMismatch, what); }
 
-// Whether any of the run's directories holds a file of this name.
-bool HasFile(FileSystem& files, const Options& options, uint32_t run, const std::string& name) {
-  const auto directories = DirectoriesOfRun(files, options.log_dirs, run);
-  return std::any_of(directories.begin(), directories.end(),
-                     [&](const std::string& directory) { return IsFile(files, directory + "/" + name); });
+// The files of this name in the run's directories.
+std::vector<std::string> FilesNamed(FileSystem& files, const Options& options, uint32_t run, const std::string& name) {
+  std::vector<std::string> paths;
+  for (const std::string& directory : DirectoriesOfRun(files, options.log_dirs, run)) {
+    if (IsFile(files, directory + "/" + name)) paths.push_back(directory + "/" + name);
+  }
+  return paths;
+}
+
+// Those of the run's logs that are there.
+std::vector<std::string> LogsOf(FileSystem& files, const Options& options, uint32_t run) {
+  std::vector<std::string> paths;
+  for (uint32_t i = 0; i < format::kMaxLogs; ++i) {
+    for (std::string& path : FilesNamed(files, options, run, LogFileName(i))) paths.push_back(std::move(path));
+  }
+  return paths;
 }
 
 // A header of the run that is intact, if there is any.
 std::optional<format::FileHeader> AnyHeader(FileSystem& files, const Options& options, uint32_t run) {
-  for (const std::string& directory : DirectoriesOfRun(files, options.log_dirs, run)) {
-    for (uint32_t i = 0; i < format::kMaxLogs; ++i) {
-      const std::string path = directory + "/" + LogFileName(i);
-      if (!IsFile(files, path)) continue;
-      try {
-        return ReadHeader(*files.Open(path));
-      } catch (const Error& error) {
-        if (error.status() == ExitStatus::kCorrupt) continue;
-        throw;
-      }
+  for (const std::string& path : LogsOf(files, options, run)) {
+    try {
+      return ReadHeader(*files.Open(path));
+    } catch (const Error& error) {
+      if (error.status() != ExitStatus::kCorrupt) throw;
     }
   }
   return std::nullopt;
@@ -39,28 +45,38 @@ std::optional<format::FileHeader> AnyHeader(FileSystem& files, const Options& op
 // Whether anything was ever flushed to one of the run's logs.
 bool HasRecords(FileSystem& files, const Options& options, uint32_t run) {
   std::vector<std::byte> block(format::kBlockBytes);
-  for (const std::string& directory : DirectoriesOfRun(files, options.log_dirs, run)) {
-    for (uint32_t i = 0; i < format::kMaxLogs; ++i) {
-      const std::string path = directory + "/" + LogFileName(i);
-      if (!IsFile(files, path)) continue;
-      const size_t bytes = files.Open(path)->Read(format::kStreamOffset, block);
-      if (std::any_of(block.begin(), block.begin() + static_cast<ptrdiff_t>(bytes),
-                      [](std::byte byte) { return byte != std::byte{0}; })) {
-        return true;
-      }
-    }
-  }
-  return false;
+  const auto logs = LogsOf(files, options, run);
+  return std::any_of(logs.begin(), logs.end(), [&](const std::string& path) {
+    const auto end = block.begin() + static_cast<ptrdiff_t>(files.Open(path)->Read(format::kStreamOffset, block));
+    return std::any_of(block.begin(), end, [](std::byte byte) { return byte != std::byte{0}; });
+  });
 }
 
 // See the head of old_runs.h. `runs` are all runs, ascending.
 bool WasNeverServed(FileSystem& files, const Options& options, const std::vector<uint32_t>& runs, uint32_t run) {
-  if (HasFile(files, options, run, kManifestFileName)) return false;
+  if (!FilesNamed(files, options, run, kManifestFileName).empty()) return false;
   // A run is born before its first transaction: one with records has lost its manifest or its headers.
   if (HasRecords(files, options, run)) return false;
   if (const auto header = AnyHeader(files, options, run)) return Continues(*header);
-  return std::any_of(runs.begin(), runs.end(),
-                     [&](uint32_t other) { return other < run && HasFile(files, options, other, kFrozenFileName); });
+  return std::any_of(runs.begin(), runs.end(), [&](uint32_t other) {
+    return other < run && !FilesNamed(files, options, other, kFrozenFileName).empty();
+  });
+}
+
+// Of the run that `child` continues, which may be half deleted: its manifest, if it has one. Throws Error if anything
+// that is left of it is another run's, or if nobody can tell.
+std::optional<RunManifest> ManifestOfParent(FileSystem& files, const Options& options, const RunManifest& child) {
+  const auto check = [&child](const auto& found, const std::string& path) {
+    if (found.run_id == child.parent_run_id && found.database_id == child.database_id) return;
+    Mismatch(path + "@0: of another run");
+  };
+  for (const std::string& path : LogsOf(files, options, child.parent_run)) check(ReadHeader(*files.Open(path)), path);
+  std::optional<RunManifest> manifest;
+  for (const std::string& path : FilesNamed(files, options, child.parent_run, kManifestFileName)) {
+    manifest = DecodeManifest(files.Map(path).bytes, path);
+    check(*manifest, path);
+  }
+  return manifest;
 }
 
 void ReadManifest(FileSystem& files, OldRun& run) {
@@ -196,20 +212,14 @@ std::vector<uint32_t> OlderRuns(FileSystem& files, const Options& options, const
   std::optional<RunManifest> manifest = runs.chain.front().manifest;
   while (manifest) {
     const uint32_t number = manifest->parent_run;
-    const auto directories = DirectoriesOfRun(files, options.log_dirs, number);
-    if (directories.empty()) break;
-    older.push_back(number);
-    manifest.reset();
-    for (const std::string& directory : directories) {
-      const std::string path = directory + "/" + kManifestFileName;
-      if (!IsFile(files, path)) continue;
-      try {
-        manifest = DecodeManifest(files.Map(path).bytes, path);
-      } catch (const Error&) {
-        break;  // nothing tells which runs are older
-      }
-      if (manifest->parent_run >= number) manifest.reset();
+    if (DirectoriesOfRun(files, options.log_dirs, number).empty()) break;
+    try {
+      manifest = ManifestOfParent(files, options, *manifest);
+    } catch (const Error&) {
+      break;  // it stays, and nothing tells which runs are older
     }
+    older.push_back(number);
+    if (manifest && manifest->parent_run >= number) break;
   }
   std::reverse(older.begin(), older.end());
   return older;

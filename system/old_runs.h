@@ -50,7 +50,8 @@ struct OldRuns {
 // files, is missing or another one's).
 OldRuns OpenOldRuns(FileSystem& files, const Options& options);
 
-// The runs older than the chain's first that are still there, as far as they name each other; oldest first.
+// The runs older than the chain's first that are still there, or half deleted, as far as they name each other by number
+// and id; oldest first.
 std::vector<uint32_t> OlderRuns(FileSystem& files, const Options& options, const OldRuns& runs);
 
 }  // namespace dbx

@@ -311,6 +311,30 @@ TEST_P(ContinuedFilesTest, FilesOfAnotherDatabaseAreAMismatch) {
   }
 }
 
+TEST_P(ContinuedFilesTest, AnotherDatabasesRunIsNotDroppedForItsNumber) {
+  Options checkpoint = WithCheckpoint();
+  checkpoint.drop_old_runs = false;
+  FaultyFileSystem files(Continued(Continued(CrashedRun(kMiddle), Continuing()), checkpoint));
+  const Image other = CrashedRun(kMiddle);
+  DeleteRun(files, {"a", "b"}, 1);
+  for (const std::string directory : {"a/run-0001", "b/run-0001"}) files.MakeDirectory(directory);
+  for (const std::string path : {"a/run-0001/log-00.log", "b/run-0001/log-01.log"}) {
+    files.Create(path, {});
+    files.Change(path, [&](SparseBytes& file) { file = other.files.at(path); });
+  }
+  EXPECT_TRUE(Run(files, WithCheckpoint()));
+  EXPECT_EQ(AllRuns(files, {"a", "b"}), (std::vector<uint32_t>{1, 4}));
+}
+
+TEST_P(ContinuedFilesTest, WhatIsLeftOfAHalfDeletedRunIsDropped) {
+  Options checkpoint = WithCheckpoint();
+  checkpoint.drop_old_runs = false;
+  FaultyFileSystem files(Continued(Continued(CrashedRun(kMiddle), Continuing()), checkpoint));
+  for (const char* path : {"a/run-0001/frozen", "a/run-0001/log-00.log", "a/run-0002/log-00.log"}) files.Remove(path);
+  EXPECT_TRUE(Run(files, WithCheckpoint()));
+  EXPECT_EQ(AllRuns(files, {"a", "b"}), (std::vector<uint32_t>{4}));
+}
+
 TEST_P(ContinuedFilesTest, ARunWithRecordsIsNotTakenForOneThatWasNeverServed) {
   EXPECT_EQ(After(Continuing(), [&] { files_->Remove("a/run-0002/manifest"); }), ExitStatus::kMismatch) << what_;
   EXPECT_NE(what_.find("a/run-0002/manifest is missing"), std::string::npos) << what_;
