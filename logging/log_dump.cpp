@@ -140,6 +140,8 @@ void PrintManifest(const std::string& path, std::span<const std::byte> bytes) {
     std::printf("  checkpoint %zu: %" PRIu64 " bytes, %" PRIu64 " rows, CRC %08" PRIx32 "\n", i,
                 manifest.parts[i].bytes, manifest.parts[i].rows, manifest.parts[i].crc);
   }
+  if (!manifest.digest) return;
+  std::printf("  digest %016" PRIx64 "%016" PRIx64 "\n", manifest.digest->second, manifest.digest->first);
 }
 
 void PrintCheckpoint(PosixFileSystem& files, const std::string& path) {

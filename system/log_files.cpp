@@ -9,6 +9,7 @@
 #include "logging/device/posix_file_system.h"
 #include "logging/file_header.h"
 #include "logging/log_directory.h"
+#include "storage/digest.h"
 #include "system/slow_progress.h"
 
 namespace dbx {
@@ -188,6 +189,8 @@ NewLogFiles LogStorage::Create(const Options& options, const LogTraits& traits, 
   std::optional<RunManifest> manifest;
   try {
     CreateLogs(files_, run, identity, device_options, options.log_dirs.size(), result);
+      const Digest128 digest = DigestOf(continuation->database, options.thread_cnt);
+      manifest->digest.emplace(digest.low, digest.high);
     if (continuation != nullptr) manifest = ManifestOf(identity, *continuation);
     if (continuation != nullptr && continuation->checkpoint) {
       manifest->parts = WriteCheckpoint(files_, run, identity, continuation->database);
