@@ -66,29 +66,6 @@ std::vector<LogDirectoryInfo> DescribeAll(FileSystem& files, const std::vector<s
   return infos;
 }
 
-}  // namespace
-
-uint64_t SchemaHash(const Database& database) {
-  uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a
-  const auto mix = [&hash](const std::string& text) {
-    for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-    hash = (hash ^ 0xFF) * 0x100000001b3u;
-  };
-  for (uint16_t i = 0; i < database.table_count(); ++i) {
-    const Schema& schema = database.table(TableId(i)).schema();
-    mix(schema.name);
-    mix(std::to_string(schema.tuple_bytes));
-    for (const Column& column : schema.columns) {
-      mix(column.name);
-      mix(std::to_string(column.offset_bytes) + "+" + std::to_string(column.size_bytes));
-    }
-  }
-  for (const auto& index : database.secondary_indexes()) mix(index->name());
-  return hash;
-}
-
-namespace {
-
 // The parts of a header that the options decide.
 RunIdentity IdentityOf(const Options& options, const LogTraits& traits, uint64_t schema_hash) {
   RunIdentity identity;
@@ -170,8 +147,27 @@ RunManifest ManifestOf(const RunIdentity& identity, const Continuation& continua
 
 }  // namespace
 
+uint64_t SchemaHash(const Database& database) {
+  uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a
+  const auto mix = [&hash](const std::string& text) {
+    for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+    hash = (hash ^ 0xFF) * 0x100000001b3u;
+  };
+  for (uint16_t i = 0; i < database.table_count(); ++i) {
+    const Schema& schema = database.table(TableId(i)).schema();
+    mix(schema.name);
+    mix(std::to_string(schema.tuple_bytes));
+    for (const Column& column : schema.columns) {
+      mix(column.name);
+      mix(std::to_string(column.offset_bytes) + "+" + std::to_string(column.size_bytes));
+    }
+  }
+  for (const auto& index : database.secondary_indexes()) mix(index->name());
+  return hash;
+}
+
 NewLogFiles LogStorage::Create(const Options& options, const LogTraits& traits, uint64_t schema_hash,
-                               const Continuation* continuation) {
+                               const std::function<void(uint64_t run_id)>& prepare, const Continuation* continuation) {
   NewRunOptions run_options;
   run_options.log_count = options.num_logger;
   run_options.create_missing = std::find(options.given.begin(), options.given.end(), "log_dir") == options.given.end();
@@ -189,13 +185,14 @@ NewLogFiles LogStorage::Create(const Options& options, const LogTraits& traits, 
   std::optional<RunManifest> manifest;
   try {
     CreateLogs(files_, run, identity, device_options, options.log_dirs.size(), result);
-      const Digest128 digest = DigestOf(continuation->database, options.thread_cnt);
-      manifest->digest.emplace(digest.low, digest.high);
     if (continuation != nullptr) manifest = ManifestOf(identity, *continuation);
     if (continuation != nullptr && continuation->checkpoint) {
       manifest->parts = WriteCheckpoint(files_, run, identity, continuation->database);
       for (const format::CheckpointPart& part : manifest->parts) result.checkpoint_bytes += part.bytes;
+      const Digest128 digest = DigestOf(continuation->database, options.thread_cnt);
+      manifest->digest.emplace(digest.low, digest.high);
     }
+    prepare(result.run_id);
   } catch (const Error&) {
     result.targets.clear();
     run.locks.clear();
@@ -218,13 +215,21 @@ void LogStorage::Freeze(OldRun& run, const FrozenRun& frozen) {
 
 void LogStorage::KeepFrozen(const OldRun& run) { files_.SyncDirectory(ParentDirectory(run.frozen_path)); }
 
-void LogStorage::DeleteOldRuns(const Options& options, OldRuns& runs) {
-  for (const uint32_t number : runs.never_served) DeleteRun(files_, options.log_dirs, number);
-  for (const uint32_t number : OlderRuns(files_, options, runs)) DeleteRun(files_, options.log_dirs, number);
+std::string LogStorage::DeleteOldRuns(const Options& options, OldRuns& runs) {
+  std::vector<uint32_t> left = runs.never_served;
+  for (const uint32_t number : OlderRuns(files_, options, runs)) left.push_back(number);
   for (OldRun& run : runs.chain) {
+    left.push_back(run.number);
     run.locks.clear();
-    DeleteRun(files_, options.log_dirs, run.number);
   }
+  try {
+    for (; !left.empty(); left.erase(left.begin())) DeleteRun(files_, options.log_dirs, left.front());
+  } catch (const Error& error) {
+    std::string names;
+    for (const uint32_t number : left) names += " " + RunDirectoryName(number);
+    return std::string(error.what()) + "; no recovery needs these any more, delete them by hand:" + names;
+  }
+  return "";
 }
 
 std::vector<LogDirectoryInfo> LogStorage::Describe(const Options& options, const OldRun& run) {

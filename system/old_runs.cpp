@@ -153,7 +153,7 @@ OldRun OpenParent(FileSystem& files, const Options& options, const OldRun& child
   }
   if (!parent.frozen) Mismatch(what + ", but " + parent.frozen_path + " is missing");
   if (child.header().schema_hash != parent.header().schema_hash || child.header().scheme != parent.header().scheme ||
-      child.header().payload != parent.header().payload) {
+      child.header().payload != parent.header().payload || ConfigText(child.header()) != ConfigText(parent.header())) {
     Mismatch(what + ", but their logs are of different kinds");
   }
   if (child.header().start_lsn < parent.frozen->highest_lsn) Mismatch(what + ", but starts at an LSN of its logs");

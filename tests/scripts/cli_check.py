@@ -7,6 +7,7 @@ Run by test.sh; prints a line per failure and 'N passed, M failed'. The expected
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
 import shutil
@@ -305,6 +306,7 @@ class Checks:
         yield "InterruptEndsTheRunCleanly", self._interrupt
         yield "LogLimitEndsTheRunCleanly", self._log_limit
         yield "ARunInUseIsLeftAlone", self._in_use
+        yield "AnUnsyncedLogStaysUnsynced", self._unsynced
 
     def _older_run(self) -> None:
         directory = self.copy("taurus")
@@ -345,6 +347,16 @@ class Checks:
         if "log limit" not in done.stdout:
             raise Failed("it does not say that it stopped at the log limit")
         self._recovers_with(directory, "b")
+
+    def _unsynced(self) -> None:
+        directory = self.fresh("unsynced")
+        record = os.path.join(self.root_, "unsynced.json")
+        expect(rundb([*TAURUS, "-Lf1", f"--log_dir={directory}"], self.root_), 0)
+        expect(rundb(["--continue", "-Lf0", f"--log_dir={directory}"], self.root_), 6, ["LOG_NO_FLUSH"])
+        expect(rundb(["--continue", f"--log_dir={directory}", f"--json={record}"], self.root_), 0)
+        with open(record, encoding="utf-8") as file:
+            if json.load(file)["metrics"]["unsynced"] is not True:
+                raise Failed("what continues an unsynced log passes for synced")
 
     def _in_use(self) -> None:
         """Nobody touches the run of a live process; once it is killed there is nothing in the way."""

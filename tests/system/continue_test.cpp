@@ -340,6 +340,47 @@ TEST_P(ContinuedFilesTest, ARunWithRecordsIsNotTakenForOneThatWasNeverServed) {
   EXPECT_NE(what_.find("a/run-0002/manifest is missing"), std::string::npos) << what_;
 }
 
+TEST_P(ContinuedFilesTest, ACheckpointIsComparedWithTheStateThatWasContinued) {
+  const auto change_digest = [this] {
+    files_->Change("a/run-0002/manifest", [](SparseBytes& file) {
+      RunManifest manifest = DecodeManifest(file.All(), "manifest");
+      ++manifest.digest.value().first;
+      file.Write(0, EncodeManifest(manifest));
+    });
+  };
+  EXPECT_EQ(After(WithCheckpoint(), change_digest), ExitStatus::kInternal);
+  EXPECT_EQ(what_, "verification a failed: the checkpoint differs from what was continued");
+}
+
+TEST_P(ContinuedFilesTest, ARunWhoseAckFileCannotBeMadeIsNotBorn) {
+  FaultyFileSystem files(CrashedRun(kMiddle));
+  LogStorage storage(files);
+  Options options = WithCheckpoint();
+  options.ack_file = dir_ / "missing/acks";
+  EXPECT_THROW(Registry::Global().Create(options)->Run(options, storage), Error);
+  EXPECT_EQ(AllRuns(files, {"a", "b"}), (std::vector<uint32_t>{1}));
+}
+
+TEST_P(ContinuedFilesTest, AnOldRunThatCannotBeDeletedIsWorthANotice) {
+  FaultyFileSystem files(CrashedRun(kMiddle));
+  files.Create("b/run-0001/thesis.tex", {});
+  ::testing::internal::CaptureStderr();
+  EXPECT_TRUE(Run(files, WithCheckpoint()));
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(),
+            "notice: cannot delete b/run-0001: thesis.tex is not a log file; no recovery needs these any more, delete "
+            "them by hand: run-0001\n");
+  EXPECT_EQ(Recover(files.CrashImage(Policy::kDurableOnly), 2, acks_).verified, "a,c,d");
+}
+
+TEST_P(ContinuedFilesTest, SyncedAndUnsyncedRunsMakeNoChain) {
+  FaultyFileSystem files(CrashedRun(kMiddle));
+  Options unsynced = Continuing();
+  unsynced.log_no_flush = true;
+  EXPECT_TRUE(Run(files, unsynced));
+  EXPECT_EQ(RecoveryStatus(files.CrashImage(Policy::kAllPending), what_), ExitStatus::kMismatch);
+  EXPECT_EQ(what_, "run-0002 continues run-0001, but their logs are of different kinds");
+}
+
 TEST_P(ContinuedFilesTest, OnlyTheNewestServedRunIsContinued) {
   FaultyFileSystem files(Continued(CrashedRun(kMiddle), Continuing()));
   LogStorage storage(files);
@@ -414,7 +455,7 @@ TEST_P(TwoProcessesTest, ManyReadARunAndNobodyContinuesItMeanwhile) {
 
 TEST_P(TwoProcessesTest, ARunLocksItsDirectoriesToItsEnd) {
   LogStorage storage(*files_);
-  const NewLogFiles files = storage.Create(Base(), LogTraits{}, 0);
+  const NewLogFiles files = storage.Create(Base(), LogTraits{}, 0, [](uint64_t) {});
   EXPECT_EQ(RefusalOf(Continuing()),
             "cannot continue run-0002: another process is using a/run-0002; wait until it has ended");
 }
