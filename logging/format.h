@@ -12,7 +12,7 @@ inline constexpr uint32_t kVersion = 1;
 inline constexpr char kMagic[8] = {'D', 'B', 'X', 'L', 'O', 'G', '\r', '\n'};
 // Flushes start and end on multiples of this, from the start of the stream.
 inline constexpr size_t kBlockBytes = 4096;
-// Two copies of the file header, a block each; the stream (LSN 0) starts behind them.
+// Two copies of the file header, a block each; the stream starts behind them.
 inline constexpr size_t kHeaderCopyBytes = kBlockBytes;
 inline constexpr size_t kStreamOffset = 2 * kHeaderCopyBytes;
 inline constexpr size_t kMaxLogs = 16;
@@ -140,7 +140,10 @@ struct ManifestFile {
   uint64_t start_lsn;       // as in the headers
   uint64_t first_sequence;  // of each worker's transactions
   CheckpointPart parts[kMaxCheckpointParts];
-  char unused[kBlockBytes - 64 - 24 * kMaxCheckpointParts];
+  uint32_t has_digest;  // 1: digest holds that of the state which the checkpoint was made from
+  uint32_t unused_before_digest;
+  uint64_t digest[2];
+  char unused[kBlockBytes - 88 - 24 * kMaxCheckpointParts];
 };
 static_assert(sizeof(ManifestFile) == kBlockBytes);
 

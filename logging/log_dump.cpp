@@ -140,6 +140,8 @@ void PrintManifest(const std::string& path, std::span<const std::byte> bytes) {
     std::printf("  checkpoint %zu: %" PRIu64 " bytes, %" PRIu64 " rows, CRC %08" PRIx32 "\n", i,
                 manifest.parts[i].bytes, manifest.parts[i].rows, manifest.parts[i].crc);
   }
+  if (!manifest.digest) return;
+  std::printf("  digest %016" PRIx64 "%016" PRIx64 "\n", manifest.digest->second, manifest.digest->first);
 }
 
 void PrintCheckpoint(PosixFileSystem& files, const std::string& path) {
@@ -349,6 +351,7 @@ class Dump {
     std::vector<DumpedLog> logs;
     for (const std::string& path : options.paths) {
       Step([&] {
+        Lock(ParentDirectory(path));
         if (!PrintOther(path)) logs.push_back(Open(path));
       });
     }
@@ -367,6 +370,13 @@ class Dump {
   }
 
  private:
+  // A run that goes on would let a log look damaged beside one that was read later.
+  void Lock(const std::string& directory) {
+    locks_.push_back(PosixFileSystem().LockDirectory(directory, FileSystem::LockKind::kShared));
+    if (locks_.back() != nullptr) return;
+    throw Error(ExitStatus::kIo, "cannot read logs in use: another process is writing in " + directory);
+  }
+
   static void CheckRun(const std::vector<DumpedLog>& logs) {
     std::vector<format::FileHeader> headers(logs.size());
     std::vector<std::string> paths(logs.size());
@@ -393,6 +403,7 @@ class Dump {
   }
 
   ExitStatus status_ = ExitStatus::kOk;
+  std::vector<DirectoryLock> locks_;
 };
 
 int Main(int argc, char** argv) {
