@@ -254,7 +254,10 @@ FUZZ_SOURCES_write_entries := $(FUZZ_RECOVERY_SOURCES)
 FUZZ_SOURCES_ack_file := $(FUZZ_HEADER_SOURCES) system/ack_file.cpp
 FUZZ_SOURCES_options := $(FUZZ_HEADER_SOURCES) system/options.cpp system/switches.cpp system/parse_value.cpp
 FUZZ_SOURCES_parse_value := $(FUZZ_HEADER_SOURCES) system/parse_value.cpp
-FUZZ_SOURCES_make_corpus := $(FUZZ_RECOVERY_SOURCES) tests/logging/log_builder.cpp
+FUZZ_RUN_FILES_SOURCES := $(wildcard base/*.cpp storage/*.cpp) logging/checkpoint.cpp logging/continuation.cpp \
+  logging/device/faulty_file_system.cpp logging/device/file_system.cpp logging/device/posix_file.cpp
+FUZZ_SOURCES_run_files := $(FUZZ_RUN_FILES_SOURCES)
+FUZZ_SOURCES_make_corpus := $(sort $(FUZZ_RECOVERY_SOURCES) logging/continuation.cpp tests/logging/log_builder.cpp)
 fuzz_objects = $(patsubst %.cpp,build/fuzz/objects/%.o,$(FUZZ_SOURCES_$(1)))
 FUZZ_LINK = $(FUZZ_CXX) -pthread -o $@ $(filter %.o,$^) -Wl,--as-needed $(LIBRARIES) -fsanitize=address,undefined
 ifeq ($(filter clean,$(MAKECMDGOALS)),)

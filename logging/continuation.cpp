@@ -71,6 +71,7 @@ std::vector<std::byte> EncodeFrozen(const FrozenRun& frozen) {
   }
   file.next_sequence = frozen.next_sequence;
   file.highest_lsn = frozen.highest_lsn;
+  file.highest_stamp = frozen.highest_stamp;
   std::copy(frozen.frontier.begin(), frozen.frontier.end(), file.frontier);
   return Sealed(file, format::kFrozenMagic);
 }
@@ -93,6 +94,8 @@ FrozenRun DecodeFrozen(std::span<const std::byte> bytes, const std::string& path
   if (file.has_digest == 1) frozen.digest.emplace(file.digest[0], file.digest[1]);
   frozen.next_sequence = file.next_sequence;
   frozen.highest_lsn = file.highest_lsn;
+  frozen.highest_stamp = file.highest_stamp;
+  refuse.Unless(std::ranges::equal(EncodeFrozen(frozen), bytes), 0, "something stands where nothing belongs");
   return frozen;
 }
 
@@ -106,7 +109,13 @@ std::vector<std::byte> EncodeManifest(const RunManifest& manifest) {
   file.part_count = static_cast<uint32_t>(manifest.parts.size());
   file.start_lsn = manifest.start_lsn;
   file.first_sequence = manifest.first_sequence;
+  file.first_stamp = manifest.first_stamp;
   std::copy(manifest.parts.begin(), manifest.parts.end(), file.parts);
+  file.has_digest = manifest.digest.has_value();
+  if (manifest.digest) {
+    file.digest[0] = manifest.digest->first;
+    file.digest[1] = manifest.digest->second;
+  }
   return Sealed(file, format::kManifestMagic);
 }
 
@@ -121,6 +130,7 @@ RunManifest DecodeManifest(std::span<const std::byte> bytes, const std::string& 
                 offsetof(ManifestFile, start_lsn), "impossible LSN");
   refuse.Unless(file.first_sequence <= kSequenceMax, offsetof(ManifestFile, first_sequence),
                 "impossible sequence number");
+  refuse.Unless(file.has_digest <= 1, offsetof(ManifestFile, has_digest), "neither with a digest nor without");
   RunManifest manifest;
   manifest.database_id = file.database_id;
   manifest.run_id = file.run_id;
@@ -128,7 +138,10 @@ RunManifest DecodeManifest(std::span<const std::byte> bytes, const std::string& 
   manifest.parent_run = file.parent_run;
   manifest.start_lsn = file.start_lsn;
   manifest.first_sequence = file.first_sequence;
+  manifest.first_stamp = file.first_stamp;
   manifest.parts.assign(file.parts, file.parts + file.part_count);
+  if (file.has_digest == 1) manifest.digest.emplace(file.digest[0], file.digest[1]);
+  refuse.Unless(std::ranges::equal(EncodeManifest(manifest), bytes), 0, "something stands where nothing belongs");
   return manifest;
 }
 

@@ -26,6 +26,7 @@ struct FrozenRun {
   std::optional<std::pair<uint64_t, uint64_t>> digest;  // of the recovered state
   uint64_t next_sequence = 0;
   uint64_t highest_lsn = 0;
+  uint64_t highest_stamp = 0;
 };
 
 // The birth of a run that continues another: nothing of it was served without this.
@@ -36,7 +37,9 @@ struct RunManifest {
   uint32_t parent_run = 0;
   uint64_t start_lsn = 0;
   uint64_t first_sequence = 0;
+  uint64_t first_stamp = 0;
   std::vector<format::CheckpointPart> parts;  // none: the ancestors are replayed instead
+  std::optional<std::pair<uint64_t, uint64_t>> digest;  // of the state which the checkpoint was made from
 };
 
 std::vector<std::byte> EncodeFrozen(const FrozenRun& frozen);

@@ -12,7 +12,7 @@ inline constexpr uint32_t kVersion = 1;
 inline constexpr char kMagic[8] = {'D', 'B', 'X', 'L', 'O', 'G', '\r', '\n'};
 // Flushes start and end on multiples of this, from the start of the stream.
 inline constexpr size_t kBlockBytes = 4096;
-// Two copies of the file header, a block each; the stream (LSN 0) starts behind them.
+// Two copies of the file header, a block each; the stream starts behind them.
 inline constexpr size_t kHeaderCopyBytes = kBlockBytes;
 inline constexpr size_t kStreamOffset = 2 * kHeaderCopyBytes;
 inline constexpr size_t kMaxLogs = 16;
@@ -128,7 +128,8 @@ struct FrozenFile {
   uint64_t next_sequence;       // above that of every transaction in the logs, dropped ones included
   uint64_t highest_lsn;         // the logs hold nothing behind it
   uint64_t frontier[kMaxLogs];  // the LSN at which recovery ends each log
-  char unused[kBlockBytes - 72 - 8 * kMaxLogs];
+  uint64_t highest_stamp;       // no stamp in the logs is larger
+  char unused[kBlockBytes - 80 - 8 * kMaxLogs];
 };
 static_assert(sizeof(FrozenFile) == kBlockBytes);
 
@@ -153,7 +154,11 @@ struct ManifestFile {
   uint64_t start_lsn;       // as in the headers
   uint64_t first_sequence;  // of each worker's transactions
   CheckpointPart parts[kMaxCheckpointParts];
-  char unused[kBlockBytes - 64 - 24 * kMaxCheckpointParts];
+  uint32_t has_digest;  // 1: digest holds that of the state which the checkpoint was made from
+  uint32_t unused_before_digest;
+  uint64_t digest[2];
+  uint64_t first_stamp;  // the stamps of the run's transactions are larger
+  char unused[kBlockBytes - 96 - 24 * kMaxCheckpointParts];
 };
 static_assert(sizeof(ManifestFile) == kBlockBytes);
 

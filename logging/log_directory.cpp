@@ -79,8 +79,9 @@ std::vector<std::string> DeletableFiles(FileSystem& files, const std::string& ru
   return paths;
 }
 
-// Deletes run directories (DIR/run-NNNN). Looks through all of them before it touches the first.
+// Deletes run directories (DIR/run-NNNN). Locks and looks through all of them before it touches the first.
 void DeleteRunDirectories(FileSystem& files, const std::vector<std::string>& run_directories) {
+  const RunLocks locks = LockRuns(files, run_directories, FileSystem::LockKind::kExclusive, "delete");
   std::vector<std::string> paths;
   for (const std::string& directory : run_directories) {
     for (std::string& path : DeletableFiles(files, directory)) paths.push_back(std::move(path));
@@ -151,6 +152,12 @@ void CollectLogs(FileSystem& files, const std::string& run_directory, std::vecto
   }
 }
 
+void NameOthers(RunFiles& run) {
+  const std::string directory = ParentDirectory(run.log_paths.front());
+  run.frozen_path = directory + "/" + kFrozenFileName;
+  run.manifest_path = directory + "/" + kManifestFileName;
+}
+
 uint32_t ChooseRun(FileSystem& files, const std::vector<std::string>& log_directories, std::optional<uint32_t> run) {
   const uint32_t newest = HighestRun(files, log_directories);
   if (newest == 0) throw Error(ExitStatus::kIo, "cannot recover: no run in " + Join(log_directories));
@@ -188,15 +195,18 @@ std::vector<uint32_t> ListRuns(FileSystem& files, const std::string& directory) 
   return runs;
 }
 
-namespace {
-
-void NameOthers(RunFiles& run) {
-  const std::string directory = ParentDirectory(run.log_paths.front());
-  run.frozen_path = directory + "/" + kFrozenFileName;
-  run.manifest_path = directory + "/" + kManifestFileName;
+RunLocks LockRuns(FileSystem& files, const std::vector<std::string>& run_directories, FileSystem::LockKind kind,
+                  const std::string& verb) {
+  RunLocks locks;
+  for (const std::string& directory : run_directories) {
+    locks.push_back(files.LockDirectory(directory, kind));
+    if (locks.back() != nullptr) continue;
+    const std::string run = directory.substr(directory.find_last_of('/') + 1);
+    throw Error(ExitStatus::kIo, "cannot " + verb + " " + run + ": another process is using " + directory +
+                                     "; wait until it has ended");
+  }
+  return locks;
 }
-
-}  // namespace
 
 RunFiles CreateRun(FileSystem& files, const std::vector<std::string>& log_directories, const NewRunOptions& options) {
   CHECK(options.log_count >= 1 && options.log_count <= format::kMaxLogs);
@@ -209,6 +219,7 @@ RunFiles CreateRun(FileSystem& files, const std::vector<std::string>& log_direct
   if (options.overwrite) DeleteRunDirectories(files, AllRunDirectories(files, log_directories));
   // Another process may be taking the same number at this moment.
   while (!TryMakeRunDirectories(files, log_directories, run)) ++run.number;
+  run.locks = LockRuns(files, run.directories, FileSystem::LockKind::kExclusive, "create");
   for (const std::string& directory : run.directories) files.SyncDirectory(directory);
   for (const std::string& directory : log_directories) files.SyncDirectory(directory);
   for (uint32_t i = 0; i < options.log_count; ++i) {

@@ -16,6 +16,8 @@
 
 namespace dbx {
 
+using RunLocks = std::vector<DirectoryLock>;
+
 struct RunFiles {
   uint32_t number = 0;
   std::vector<std::string> directories;  // DIR/run-NNNN, one per log directory that has it
@@ -23,6 +25,7 @@ struct RunFiles {
   // Beside log 0; whether they are there is another question.
   std::string frozen_path;
   std::string manifest_path;
+  RunLocks locks;  // of a new run: kExclusive
 };
 
 std::string RunDirectoryName(uint32_t run);   // run-0007
@@ -47,12 +50,17 @@ struct NewRunOptions {
   bool overwrite = false;       // delete all older runs in them first
 };
 
-// Makes the directories of a new run, durably, and names its files; creating these is the device's work.
+// Locks directories of runs (DIR/run-NNNN), all or none. Whoever writes a run, continues or deletes it holds it alone;
+// those who read it share it. Throws Error(kIo) "cannot VERB run-NNNN: ..." when another process is in the way.
+RunLocks LockRuns(FileSystem& files, const std::vector<std::string>& run_directories, FileSystem::LockKind kind,
+                  const std::string& verb);
+
+// Makes and locks the directories of a new run, durably, and names its files; creating these is the device's work.
 // Throws Error: kUsage (a directory named twice), kIo, kNoSpace; then no directory of the run is left.
 RunFiles CreateRun(FileSystem& files, const std::vector<std::string>& log_directories, const NewRunOptions& options);
 
-// Deletes a run: its files and its directories. Before anything is deleted all of it is looked through;
-// anything that no run makes lets it refuse with Error(kIo).
+// Deletes a run: its files and its directories. Before anything is deleted all of it is locked and looked through;
+// another process, or anything that no run makes, lets it refuse with Error(kIo).
 void DeleteRun(FileSystem& files, const std::vector<std::string>& log_directories, uint32_t run);
 
 // Finds the files of run `run`, or of the newest run. Throws Error: kIo when a directory cannot be read or no

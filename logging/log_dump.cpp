@@ -123,8 +123,9 @@ void PrintHeader(const DumpedLog& log) {
 void PrintFrozen(const std::string& path, std::span<const std::byte> bytes) {
   const FrozenRun frozen = DecodeFrozen(bytes, path);
   std::printf("%s\n  frozen: database %016" PRIx64 ", run %016" PRIx64 ", next sequence %" PRIu64
-              ", highest LSN %" PRIu64 ", frontier",
-              path.c_str(), frozen.database_id, frozen.run_id, frozen.next_sequence, frozen.highest_lsn);
+              ", highest LSN %" PRIu64 ", highest stamp %" PRIu64 ", frontier",
+              path.c_str(), frozen.database_id, frozen.run_id, frozen.next_sequence, frozen.highest_lsn,
+              frozen.highest_stamp);
   for (const uint64_t lsn : frozen.frontier) std::printf(" %" PRIu64, lsn);
   if (frozen.digest) std::printf(", digest %016" PRIx64 "%016" PRIx64, frozen.digest->second, frozen.digest->first);
   std::printf("\n");
@@ -133,13 +134,15 @@ void PrintFrozen(const std::string& path, std::span<const std::byte> bytes) {
 void PrintManifest(const std::string& path, std::span<const std::byte> bytes) {
   const RunManifest manifest = DecodeManifest(bytes, path);
   std::printf("%s\n  manifest: database %016" PRIx64 ", run %016" PRIx64 ", continues run-%04" PRIu32 " (%016" PRIx64
-              "), starts at LSN %" PRIu64 " and sequence %" PRIu64 "\n",
+              "), starts at LSN %" PRIu64 ", sequence %" PRIu64 " and stamp %" PRIu64 "\n",
               path.c_str(), manifest.database_id, manifest.run_id, manifest.parent_run, manifest.parent_run_id,
-              manifest.start_lsn, manifest.first_sequence);
+              manifest.start_lsn, manifest.first_sequence, manifest.first_stamp);
   for (size_t i = 0; i < manifest.parts.size(); ++i) {
     std::printf("  checkpoint %zu: %" PRIu64 " bytes, %" PRIu64 " rows, CRC %08" PRIx32 "\n", i,
                 manifest.parts[i].bytes, manifest.parts[i].rows, manifest.parts[i].crc);
   }
+  if (!manifest.digest) return;
+  std::printf("  digest %016" PRIx64 "%016" PRIx64 "\n", manifest.digest->second, manifest.digest->first);
 }
 
 void PrintCheckpoint(PosixFileSystem& files, const std::string& path) {
@@ -362,6 +365,7 @@ class Dump {
     std::vector<DumpedLog> logs;
     for (const std::string& path : options.paths) {
       Step([&] {
+        Lock(ParentDirectory(path));
         if (!PrintOther(path)) logs.push_back(Open(path));
       });
     }
@@ -380,6 +384,13 @@ class Dump {
   }
 
  private:
+  // A run that goes on would let a log look damaged beside one that was read later.
+  void Lock(const std::string& directory) {
+    locks_.push_back(PosixFileSystem().LockDirectory(directory, FileSystem::LockKind::kShared));
+    if (locks_.back() != nullptr) return;
+    throw Error(ExitStatus::kIo, "cannot read logs in use: another process is writing in " + directory);
+  }
+
   static void CheckRun(const std::vector<DumpedLog>& logs) {
     std::vector<format::FileHeader> headers(logs.size());
     std::vector<std::string> paths(logs.size());
@@ -406,6 +417,7 @@ class Dump {
   }
 
   ExitStatus status_ = ExitStatus::kOk;
+  std::vector<DirectoryLock> locks_;
 };
 
 int Main(int argc, char** argv) {

@@ -9,6 +9,7 @@
 #include "logging/device/posix_file_system.h"
 #include "logging/file_header.h"
 #include "logging/log_directory.h"
+#include "storage/digest.h"
 #include "system/slow_progress.h"
 
 namespace dbx {
@@ -58,29 +59,6 @@ std::vector<LogDirectoryInfo> DescribeAll(FileSystem& files, const std::vector<s
   }
   return infos;
 }
-
-}  // namespace
-
-uint64_t SchemaHash(const Database& database) {
-  uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a
-  const auto mix = [&hash](const std::string& text) {
-    for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-    hash = (hash ^ 0xFF) * 0x100000001b3u;
-  };
-  for (uint16_t i = 0; i < database.table_count(); ++i) {
-    const Schema& schema = database.table(TableId(i)).schema();
-    mix(schema.name);
-    mix(std::to_string(schema.tuple_bytes));
-    for (const Column& column : schema.columns) {
-      mix(column.name);
-      mix(std::to_string(column.offset_bytes) + "+" + std::to_string(column.size_bytes));
-    }
-  }
-  for (const auto& index : database.secondary_indexes()) mix(index->name());
-  return hash;
-}
-
-namespace {
 
 // The parts of a header that the options decide.
 RunIdentity IdentityOf(const Options& options, const LogTraits& traits, uint64_t schema_hash) {
@@ -158,18 +136,38 @@ RunManifest ManifestOf(const RunIdentity& identity, const Continuation& continua
   manifest.parent_run = identity.parent_run;
   manifest.start_lsn = identity.start_lsn;
   manifest.first_sequence = continuation.first_sequence();
+  manifest.first_stamp = continuation.first_stamp();
   return manifest;
 }
 
 }  // namespace
 
+uint64_t SchemaHash(const Database& database) {
+  uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a
+  const auto mix = [&hash](const std::string& text) {
+    for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+    hash = (hash ^ 0xFF) * 0x100000001b3u;
+  };
+  for (uint16_t i = 0; i < database.table_count(); ++i) {
+    const Schema& schema = database.table(TableId(i)).schema();
+    mix(schema.name);
+    mix(std::to_string(schema.tuple_bytes));
+    for (const Column& column : schema.columns) {
+      mix(column.name);
+      mix(std::to_string(column.offset_bytes) + "+" + std::to_string(column.size_bytes));
+    }
+  }
+  for (const auto& index : database.secondary_indexes()) mix(index->name());
+  return hash;
+}
+
 NewLogFiles LogStorage::Create(const Options& options, const LogTraits& traits, uint64_t schema_hash,
-                               const Continuation* continuation) {
+                               const std::function<void(uint64_t run_id)>& prepare, const Continuation* continuation) {
   NewRunOptions run_options;
   run_options.log_count = options.num_logger;
   run_options.create_missing = std::find(options.given.begin(), options.given.end(), "log_dir") == options.given.end();
   run_options.overwrite = options.log_overwrite;
-  const RunFiles run = CreateRun(files_, options.log_dirs, run_options);
+  RunFiles run = CreateRun(files_, options.log_dirs, run_options);
 
   RunIdentity identity = IdentityOf(options, traits, schema_hash);
   if (continuation != nullptr) identity = ContinuingIdentity(identity, *continuation);
@@ -186,14 +184,19 @@ NewLogFiles LogStorage::Create(const Options& options, const LogTraits& traits, 
     if (continuation != nullptr && continuation->checkpoint) {
       manifest->parts = WriteCheckpoint(files_, run, identity, continuation->database);
       for (const format::CheckpointPart& part : manifest->parts) result.checkpoint_bytes += part.bytes;
+      const Digest128 digest = DigestOf(continuation->database, options.thread_cnt);
+      manifest->digest.emplace(digest.low, digest.high);
     }
+    prepare(result.run_id);
   } catch (const Error&) {
     result.targets.clear();
+    run.locks.clear();
     DeleteQuietly(files_, options, run.number);
     throw;
   }
   // From here on nobody knows whether the manifest is durable: what it names must stay.
   if (manifest) WriteFileAtomically(files_, run.manifest_path, EncodeManifest(*manifest));
+  result.locks = std::move(run.locks);
   return result;
 }
 
@@ -207,10 +210,21 @@ void LogStorage::Freeze(OldRun& run, const FrozenRun& frozen) {
 
 void LogStorage::KeepFrozen(const OldRun& run) { files_.SyncDirectory(ParentDirectory(run.frozen_path)); }
 
-void LogStorage::DeleteOldRuns(const Options& options, const OldRuns& runs) {
-  for (const uint32_t number : runs.never_served) DeleteRun(files_, options.log_dirs, number);
-  for (const uint32_t number : OlderRuns(files_, options, runs)) DeleteRun(files_, options.log_dirs, number);
-  for (const OldRun& run : runs.chain) DeleteRun(files_, options.log_dirs, run.number);
+std::string LogStorage::DeleteOldRuns(const Options& options, OldRuns& runs) {
+  std::vector<uint32_t> left = runs.never_served;
+  for (const uint32_t number : OlderRuns(files_, options, runs)) left.push_back(number);
+  for (OldRun& run : runs.chain) {
+    left.push_back(run.number);
+    run.locks.clear();
+  }
+  try {
+    for (; !left.empty(); left.erase(left.begin())) DeleteRun(files_, options.log_dirs, left.front());
+  } catch (const Error& error) {
+    std::string names;
+    for (const uint32_t number : left) names += " " + RunDirectoryName(number);
+    return std::string(error.what()) + "; no recovery needs these any more, delete them by hand:" + names;
+  }
+  return "";
 }
 
 std::vector<LogDirectoryInfo> LogStorage::Describe(const Options& options, const OldRun& run) {

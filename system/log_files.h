@@ -2,6 +2,7 @@
 // recovery. Main's thread only. Errors are one line that names the file.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "logging/device/file_system.h"
 #include "logging/file_header.h"
 #include "logging/format.h"
+#include "logging/log_directory.h"
 #include "logging/log_set.h"
 #include "storage/database.h"
 #include "system/old_runs.h"
@@ -24,6 +26,7 @@ uint64_t SchemaHash(const Database& database);
 struct NewLogFiles {
   uint32_t run_number = 0;
   uint64_t run_id = 0;
+  RunLocks locks;  // until the run has ended
   std::vector<LogSet::Target> targets;
   std::vector<LogDirectoryInfo> directories;
   uint64_t checkpoint_bytes = 0;
@@ -40,6 +43,7 @@ struct Continuation {
     return (parent.frozen->highest_lsn + format::kBlockBytes - 1) / format::kBlockBytes * format::kBlockBytes;
   }
   uint64_t first_sequence() const { return parent.frozen->next_sequence; }
+  uint64_t first_stamp() const { return parent.frozen->highest_stamp; }
 };
 
 // The runs under the log directories of the options, as logging/log_directory.h says.
@@ -48,9 +52,10 @@ class LogStorage {
   explicit LogStorage(FileSystem& files) : files_(files) {}
 
   // A new run's logs, with durable headers. `traits` says what they will hold. With `continuation` the checkpoint
-  // follows, and the manifest last: when this returns the run is born, and if it throws it is not.
+  // follows, and the manifest last: when this returns the run is born, and if it throws it is not. `prepare` makes what
+  // else the run with this id needs, before its birth; it may throw.
   NewLogFiles Create(const Options& options, const LogTraits& traits, uint64_t schema_hash,
-                     const Continuation* continuation = nullptr);
+                     const std::function<void(uint64_t run_id)>& prepare, const Continuation* continuation = nullptr);
 
   // The run that the options choose, and those that it continues.
   OldRuns Open(const Options& options) { return OpenOldRuns(files_, options); }
@@ -61,8 +66,9 @@ class LogStorage {
   void KeepFrozen(const OldRun& run);
 
   // Deletes the runs of the chain, the older ones, and those that were never served; the oldest first, so that what
-  // is left still leads to them. Only once a run that starts from a checkpoint is born.
-  void DeleteOldRuns(const Options& options, const OldRuns& runs);
+  // is left still leads to them. Only once a run that starts from a checkpoint is born. Gives up the locks of those
+  // that it deletes. Returns a notice if some cannot be deleted, else an empty text: the new run does without.
+  std::string DeleteOldRuns(const Options& options, OldRuns& runs);
 
   std::vector<LogDirectoryInfo> Describe(const Options& options, const OldRun& run);
 

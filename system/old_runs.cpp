@@ -12,25 +12,31 @@ bool IsFile(FileSystem& files, const std::string& path) { return files.KindOf(pa
 
 [[noreturn]] void Mismatch(const std::string& what) { throw Error(ExitStatus::kMismatch, what); }
 
-// Whether any of the run's directories holds a file of this name.
-bool HasFile(FileSystem& files, const Options& options, uint32_t run, const std::string& name) {
-  const auto directories = DirectoriesOfRun(files, options.log_dirs, run);
-  return std::any_of(directories.begin(), directories.end(),
-                     [&](const std::string& directory) { return IsFile(files, directory + "/" + name); });
+// The files of this name in the run's directories.
+std::vector<std::string> FilesNamed(FileSystem& files, const Options& options, uint32_t run, const std::string& name) {
+  std::vector<std::string> paths;
+  for (const std::string& directory : DirectoriesOfRun(files, options.log_dirs, run)) {
+    if (IsFile(files, directory + "/" + name)) paths.push_back(directory + "/" + name);
+  }
+  return paths;
+}
+
+// Those of the run's logs that are there.
+std::vector<std::string> LogsOf(FileSystem& files, const Options& options, uint32_t run) {
+  std::vector<std::string> paths;
+  for (uint32_t i = 0; i < format::kMaxLogs; ++i) {
+    for (std::string& path : FilesNamed(files, options, run, LogFileName(i))) paths.push_back(std::move(path));
+  }
+  return paths;
 }
 
 // A header of the run that is intact, if there is any.
 std::optional<format::FileHeader> AnyHeader(FileSystem& files, const Options& options, uint32_t run) {
-  for (const std::string& directory : DirectoriesOfRun(files, options.log_dirs, run)) {
-    for (uint32_t i = 0; i < format::kMaxLogs; ++i) {
-      const std::string path = directory + "/" + LogFileName(i);
-      if (!IsFile(files, path)) continue;
-      try {
-        return ReadHeader(*files.Open(path));
-      } catch (const Error& error) {
-        if (error.status() == ExitStatus::kCorrupt) continue;
-        throw;
-      }
+  for (const std::string& path : LogsOf(files, options, run)) {
+    try {
+      return ReadHeader(*files.Open(path));
+    } catch (const Error& error) {
+      if (error.status() != ExitStatus::kCorrupt) throw;
     }
   }
   return std::nullopt;
@@ -39,28 +45,38 @@ std::optional<format::FileHeader> AnyHeader(FileSystem& files, const Options& op
 // Whether anything was ever flushed to one of the run's logs.
 bool HasRecords(FileSystem& files, const Options& options, uint32_t run) {
   std::vector<std::byte> block(format::kBlockBytes);
-  for (const std::string& directory : DirectoriesOfRun(files, options.log_dirs, run)) {
-    for (uint32_t i = 0; i < format::kMaxLogs; ++i) {
-      const std::string path = directory + "/" + LogFileName(i);
-      if (!IsFile(files, path)) continue;
-      const size_t bytes = files.Open(path)->Read(format::kStreamOffset, block);
-      if (std::any_of(block.begin(), block.begin() + static_cast<ptrdiff_t>(bytes),
-                      [](std::byte byte) { return byte != std::byte{0}; })) {
-        return true;
-      }
-    }
-  }
-  return false;
+  const auto logs = LogsOf(files, options, run);
+  return std::any_of(logs.begin(), logs.end(), [&](const std::string& path) {
+    const auto end = block.begin() + static_cast<ptrdiff_t>(files.Open(path)->Read(format::kStreamOffset, block));
+    return std::any_of(block.begin(), end, [](std::byte byte) { return byte != std::byte{0}; });
+  });
 }
 
 // See the head of old_runs.h. `runs` are all runs, ascending.
 bool WasNeverServed(FileSystem& files, const Options& options, const std::vector<uint32_t>& runs, uint32_t run) {
-  if (HasFile(files, options, run, kManifestFileName)) return false;
+  if (!FilesNamed(files, options, run, kManifestFileName).empty()) return false;
   // A run is born before its first transaction: one with records has lost its manifest or its headers.
   if (HasRecords(files, options, run)) return false;
   if (const auto header = AnyHeader(files, options, run)) return Continues(*header);
-  return std::any_of(runs.begin(), runs.end(),
-                     [&](uint32_t other) { return other < run && HasFile(files, options, other, kFrozenFileName); });
+  return std::any_of(runs.begin(), runs.end(), [&](uint32_t other) {
+    return other < run && !FilesNamed(files, options, other, kFrozenFileName).empty();
+  });
+}
+
+// Of the run that `child` continues, which may be half deleted: its manifest, if it has one. Throws Error if anything
+// that is left of it is another run's, or if nobody can tell.
+std::optional<RunManifest> ManifestOfParent(FileSystem& files, const Options& options, const RunManifest& child) {
+  const auto check = [&child](const auto& found, const std::string& path) {
+    if (found.run_id == child.parent_run_id && found.database_id == child.database_id) return;
+    Mismatch(path + "@0: of another run");
+  };
+  for (const std::string& path : LogsOf(files, options, child.parent_run)) check(ReadHeader(*files.Open(path)), path);
+  std::optional<RunManifest> manifest;
+  for (const std::string& path : FilesNamed(files, options, child.parent_run, kManifestFileName)) {
+    manifest = DecodeManifest(files.Map(path).bytes, path);
+    check(*manifest, path);
+  }
+  return manifest;
 }
 
 void ReadManifest(FileSystem& files, OldRun& run) {
@@ -101,10 +117,16 @@ void ReadFrozen(FileSystem& files, OldRun& run) {
   }
 }
 
-OldRun OpenRun(FileSystem& files, const Options& options, uint32_t number) {
+RunLocks LockRun(FileSystem& files, const Options& options, uint32_t run, FileSystem::LockKind kind) {
+  return LockRuns(files, DirectoriesOfRun(files, options.log_dirs, run), kind,
+                  options.continue_run ? "continue" : "recover");
+}
+
+OldRun OpenRun(FileSystem& files, const Options& options, uint32_t number, RunLocks locks) {
   const RunFiles found = FindRun(files, options.log_dirs, number);
   OldRun run;
   run.number = number;
+  run.locks = std::move(locks);
   run.paths = found.log_paths;
   run.directories = found.directories;
   run.frozen_path = found.frozen_path;
@@ -124,14 +146,14 @@ OldRun OpenParent(FileSystem& files, const Options& options, const OldRun& child
   const uint32_t number = child.manifest->parent_run;
   const std::string what = RunDirectoryName(child.number) + " continues " + RunDirectoryName(number);
   if (DirectoriesOfRun(files, options.log_dirs, number).empty()) Mismatch(what + ", which is missing");
-  OldRun parent = OpenRun(files, options, number);
+  OldRun parent = OpenRun(files, options, number, LockRun(files, options, number, FileSystem::LockKind::kShared));
   if (parent.header().run_id != child.manifest->parent_run_id ||
       parent.header().database_id != child.manifest->database_id) {
     Mismatch(what + ", but " + parent.paths.front() + " is of another run");
   }
   if (!parent.frozen) Mismatch(what + ", but " + parent.frozen_path + " is missing");
   if (child.header().schema_hash != parent.header().schema_hash || child.header().scheme != parent.header().scheme ||
-      child.header().payload != parent.header().payload) {
+      child.header().payload != parent.header().payload || ConfigText(child.header()) != ConfigText(parent.header())) {
     Mismatch(what + ", but their logs are of different kinds");
   }
   if (child.header().start_lsn < parent.frozen->highest_lsn) Mismatch(what + ", but starts at an LSN of its logs");
@@ -139,6 +161,7 @@ OldRun OpenParent(FileSystem& files, const Options& options, const OldRun& child
 }
 
 uint32_t ChooseServedRun(FileSystem& files, const Options& options, OldRuns& runs) {
+  runs = {};
   const std::vector<uint32_t> all = AllRuns(files, options.log_dirs);
   const auto exists = [&](uint32_t run) { return std::binary_search(all.begin(), all.end(), run); };
   if (options.run && exists(*options.run) && WasNeverServed(files, options, all, *options.run)) {
@@ -160,11 +183,23 @@ uint32_t ChooseServedRun(FileSystem& files, const Options& options, OldRuns& run
   return FindRun(files, options.log_dirs, std::nullopt).number;
 }
 
+// Another process may bear a run upon the chosen one until that is locked; then the choice is another.
+void OpenChosen(FileSystem& files, const Options& options, OldRuns& runs) {
+  const auto kind = options.continue_run ? FileSystem::LockKind::kExclusive : FileSystem::LockKind::kShared;
+  while (runs.chain.empty()) {
+    const uint32_t chosen = ChooseServedRun(files, options, runs);
+    RunLocks locks = LockRun(files, options, chosen, kind);
+    if (ChooseServedRun(files, options, runs) == chosen) {
+      runs.chain.push_back(OpenRun(files, options, chosen, std::move(locks)));
+    }
+  }
+}
+
 }  // namespace
 
 OldRuns OpenOldRuns(FileSystem& files, const Options& options) {
   OldRuns runs;
-  runs.chain.push_back(OpenRun(files, options, ChooseServedRun(files, options, runs)));
+  OpenChosen(files, options, runs);
   while (runs.chain.back().manifest && runs.chain.back().checkpoint_paths.empty()) {
     runs.chain.push_back(OpenParent(files, options, runs.chain.back()));
   }
@@ -177,20 +212,14 @@ std::vector<uint32_t> OlderRuns(FileSystem& files, const Options& options, const
   std::optional<RunManifest> manifest = runs.chain.front().manifest;
   while (manifest) {
     const uint32_t number = manifest->parent_run;
-    const auto directories = DirectoriesOfRun(files, options.log_dirs, number);
-    if (directories.empty()) break;
-    older.push_back(number);
-    manifest.reset();
-    for (const std::string& directory : directories) {
-      const std::string path = directory + "/" + kManifestFileName;
-      if (!IsFile(files, path)) continue;
-      try {
-        manifest = DecodeManifest(files.Map(path).bytes, path);
-      } catch (const Error&) {
-        break;  // nothing tells which runs are older
-      }
-      if (manifest->parent_run >= number) manifest.reset();
+    if (DirectoriesOfRun(files, options.log_dirs, number).empty()) break;
+    try {
+      manifest = ManifestOfParent(files, options, *manifest);
+    } catch (const Error&) {
+      break;  // it stays, and nothing tells which runs are older
     }
+    older.push_back(number);
+    if (manifest && manifest->parent_run >= number) break;
   }
   std::reverse(older.begin(), older.end());
   return older;

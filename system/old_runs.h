@@ -1,5 +1,6 @@
 // The runs that a recovery reads: the newest, or the chosen one, and those that it continues, found and checked before
-// any of them is replayed. Main's thread only. Errors are one line that names the file; nothing is written.
+// any of them is replayed. Main's thread only. Errors are one line that names the file; nothing is written. All of them
+// are locked before they are looked at, so that no other process writes, continues or deletes them meanwhile.
 //
 // A run that continues another is born with its manifest. A directory that was to become one and has none, since a
 // crash came before, never served anybody: it is passed over with a notice. What shows it is a header that says it
@@ -14,6 +15,7 @@
 #include "logging/continuation.h"
 #include "logging/device/file_system.h"
 #include "logging/file_header.h"
+#include "logging/log_directory.h"
 #include "system/options.h"
 #include "system/result.h"
 
@@ -21,6 +23,7 @@ namespace dbx {
 
 struct OldRun {
   uint32_t number = 0;
+  RunLocks locks;  // kShared; kExclusive where it is the one to be continued
   std::vector<std::unique_ptr<BlockDevice>> devices;  // by log index
   std::vector<format::FileHeader> headers;
   std::vector<std::string> paths;
@@ -43,10 +46,12 @@ struct OldRuns {
   bool FromCheckpoint() const { return !chain.front().checkpoint_paths.empty(); }
 };
 
-// Throws Error: kIo, kMismatch (a run of the chain, or one of its files, is missing or another one's), kCorrupt.
+// Throws Error: kIo (another process is using one of them, too), kCorrupt, kMismatch (a run of the chain, or one of its
+// files, is missing or another one's).
 OldRuns OpenOldRuns(FileSystem& files, const Options& options);
 
-// The runs older than the chain's first that are still there, as far as they name each other; oldest first.
+// The runs older than the chain's first that are still there, or half deleted, as far as they name each other by number
+// and id; oldest first.
 std::vector<uint32_t> OlderRuns(FileSystem& files, const Options& options, const OldRuns& runs);
 
 }  // namespace dbx

@@ -12,6 +12,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "logging/format.h"
 #include "system/configured.h"
 #include "system/parse_value.h"
 #include "system/switches.h"
@@ -227,6 +228,9 @@ void CheckMode(const Given& given, const Options& options) {
   if (options.checkpoint && !options.continue_run) Usage("--checkpoint belongs to --continue");
   if (options.drop_old_runs && !options.checkpoint)
     Usage("--drop_old_runs needs --checkpoint: new logs build on the old");
+  if (options.checkpoint && options.log_dirs.size() > format::kMaxCheckpointParts) {
+    Usage(fmt::format("--checkpoint takes at most {} directories of --log_dir", format::kMaxCheckpointParts));
+  }
   if (options.reads_log()) {
     if (options.log_overwrite) Usage("--log_overwrite would delete what is to be recovered");
     return;
@@ -408,7 +412,7 @@ void AdoptIdentity(const std::string& identity_text, Options& options) {
   const std::vector<const Switch*> in_log = SetIdentity(lines, theirs);
   for (const Switch& s : Switches()) {
     if (BelongsToLogsOf(s.identity, theirs.workload) && lines.find(s.name) == lines.end()) {
-      throw Error(ExitStatus::kCorrupt, fmt::format("the configuration in the log's header lacks {}", s.name));
+      throw Error(ExitStatus::kMismatch, fmt::format("the log does not say which {} it was written with", s.name));
     }
   }
   for (const Switch* s : in_log) {

@@ -114,7 +114,7 @@ Options ParseOptions(int argc, char** argv, std::vector<std::string>& warnings);
 std::string IdentityText(const Options& options);
 
 // Takes the identity of a log into `options`. Throws Error(kMismatch), naming switch and both values, when a
-// switch in `options.given` contradicts it, and Error(kCorrupt) when the text does not parse.
+// switch in `options.given` contradicts it or the text lacks one, and Error(kCorrupt) when the text does not parse.
 // The other switches stay as they are.
 void AdoptIdentity(const std::string& identity_text, Options& options);
 

@@ -23,10 +23,11 @@ inline LogSetOptions LogSetOptionsOf(const Options& options, uint64_t run_id, ui
 }
 
 template <class Log>
-typename Log::Options LogOptionsOf(const Options& options) {
+typename Log::Options LogOptionsOf(const Options& options, uint64_t first_stamp) {
   typename Log::Options result;
   if constexpr (requires { result.compress; }) result.compress = options.compress_lsn_log;
   if constexpr (requires { result.forget_delta_bytes; }) result.forget_delta_bytes = options.locktable_evict_buffer;
+  if constexpr (requires { result.first_stamp; }) result.first_stamp = first_stamp;
   return result;
 }
 

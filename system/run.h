@@ -5,6 +5,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdio>
 #include <exception>
 #include <memory>
 #include <system_error>
@@ -74,8 +75,11 @@ class Run {
       without_acks.ack_file.clear();
       digest = VerifyRecovery(without_acks, storage_.files(), *old_runs_, recovered, workload_, database_).digest;
     }
-    if (newest.frozen) storage_.KeepFrozen(newest);
-    if (!newest.frozen) storage_.Freeze(newest, FrozenOf(recovered.back().summary, digest));
+    if (newest.frozen) {
+      storage_.KeepFrozen(newest);
+    } else {
+      storage_.Freeze(newest, FrozenOf(recovered.back().summary, digest));
+    }
     result_.before.parent_run = newest.number;
     result_.before.runs = recovered.size();
     for (const RecoveredRun& run : recovered) result_.before.recovered += run.summary.recovered;
@@ -90,43 +94,54 @@ class Run {
     frozen.frontier = summary.frontier;
     if (digest) frozen.digest.emplace(digest->low, digest->high);
     // A run without transactions of its own still comes after those that it continues.
-    const uint64_t first = run.manifest ? run.manifest->first_sequence : 0;
-    frozen.next_sequence = std::max(summary.next_sequence, first);
+    const RunManifest before = run.manifest.value_or(RunManifest());
+    frozen.next_sequence = std::max(summary.next_sequence, before.first_sequence);
+    frozen.highest_stamp = std::max(summary.highest_stamp, before.first_stamp);
     frozen.highest_lsn = summary.highest_lsn;
     return frozen;
   }
 
   // The new run's files; with the state that it continues, if there is one.
   NewLogFiles CreateFiles() {
-    if (!old_runs_) return storage_.Create(options_, Log::kTraits, SchemaHash(database_));
+    const auto prepare = [this](uint64_t run_id) { CreateAckFile(run_id); };
+    if (!old_runs_) return storage_.Create(options_, Log::kTraits, SchemaHash(database_), prepare);
     const uint64_t begin = Clock::NowTicks();
     const Continuation continuation{old_runs_->newest(), database_, options_.checkpoint};
-    NewLogFiles files = storage_.Create(options_, Log::kTraits, SchemaHash(database_), &continuation);
     first_sequence_ = continuation.first_sequence();
     start_lsn_ = continuation.start_lsn();
-    if (options_.drop_old_runs) storage_.DeleteOldRuns(options_, *old_runs_);
+    first_stamp_ = continuation.first_stamp();
+    NewLogFiles files = storage_.Create(options_, Log::kTraits, SchemaHash(database_), prepare, &continuation);
+    if (options_.drop_old_runs) DropOldRuns();
     old_runs_.reset();
     result_.recovery_seconds = result_.load_seconds + Clock::ToSeconds(Clock::NowTicks() - begin);
     return files;
   }
 
+  // The new run does without them, so what cannot be deleted is worth a notice only.
+  void DropOldRuns() {
+    const std::string notice = storage_.DeleteOldRuns(options_, *old_runs_);
+    if (!notice.empty()) std::fprintf(stderr, "notice: %s\n", notice.c_str());
+  }
+
+  void CreateAckFile(uint64_t run_id) {
+    if (options_.ack_file.empty()) return;
+    ack_file_ = AckFile::Create(options_.ack_file, run_id, options_.thread_cnt, MostTransactionsPerWorker(options_),
+                                first_sequence_);
+  }
+
   void OpenLogs() {
-    uint64_t run_id = 0;
     if constexpr (Log::kTraits.logs) {
       NewLogFiles files = CreateFiles();
       result_.checkpoint_bytes = files.checkpoint_bytes;
-      run_id = files.run_id;
       result_.run_number = files.run_number;
       result_.directories = files.directories;
-      logs_ = std::make_unique<LogSet>(std::move(files.targets), LogSetOptionsOf(options_, run_id, start_lsn_));
-      log_ = std::make_unique<Log>(*logs_, LogOptionsOf<Log>(options_));
+      locks_ = std::move(files.locks);
+      logs_ = std::make_unique<LogSet>(std::move(files.targets), LogSetOptionsOf(options_, files.run_id, start_lsn_));
+      log_ = std::make_unique<Log>(*logs_, LogOptionsOf<Log>(options_, first_stamp_));
       logs_->Start(*log_);
     } else {
       log_ = std::make_unique<Log>();
-    }
-    if (!options_.ack_file.empty()) {
-      ack_file_ = AckFile::Create(options_.ack_file, run_id, options_.thread_cnt, MostTransactionsPerWorker(options_),
-                                  first_sequence_);
+      CreateAckFile(0);
     }
     shared_ = std::make_unique<typename Cc::Shared>(*log_, epochs_, LockTableBuckets(options_));
   }
@@ -279,8 +294,10 @@ class Run {
   RunResult result_;
   Database database_;
   std::optional<OldRuns> old_runs_;  // until the run that continues them is born
+  RunLocks locks_;                   // of the new one
   uint64_t first_sequence_ = 0;
   uint64_t start_lsn_ = 0;
+  uint64_t first_stamp_ = 0;
   EpochClock epochs_;
   // The writers of logs_ call log_ until they are stopped, so it is destroyed after them.
   std::unique_ptr<Log> log_;

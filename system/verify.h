@@ -1,6 +1,7 @@
 // Is the recovered database right? (--verify after a recovery)
 //
-//   a  it equals the reference replay of the same logs over a fresh load, and the recovered set is the same
+//   a  it equals the reference replay of the same logs over a fresh load, or over a checkpoint with the digest of what
+//      it was made from, and the recovered set is the same
 //   b  it equals the digest that a clean end left in RUN_END
 //   c  every acknowledged writer of the ack file was recovered
 //   d  the workload's own consistency conditions hold
@@ -57,8 +58,11 @@ void CheckAgainstReference(const Options& options, FileSystem& files, const OldR
   Database expected(0, options.thread_cnt);
   fresh.CreateTables(expected);
   if (runs.FromCheckpoint()) {
-    reference::LoadCheckpoint(ImageOf(runs.chain.front(), files), expected);
+    const auto then = reference::LoadCheckpoint(ImageOf(runs.chain.front(), files), expected);
     fresh.Adopt(expected, options.seed);
+    if (then && DigestOf(expected, options.thread_cnt) != Digest128{then->first, then->second}) {
+      violated("the checkpoint differs from what was continued");
+    }
   } else {
     fresh.Load(expected, options.seed, options.thread_cnt);
   }

@@ -231,6 +231,18 @@ void FaultyFileSystem::SyncDirectory(const std::string& path) {
   directory.pending_entries.clear();
 }
 
+DirectoryLock FaultyFileSystem::LockDirectory(const std::string& path, LockKind kind) {
+  if (const auto before = std::exchange(before_next_lock_, {})) before();
+  const Lock lock(mutex_);
+  Inode& directory = Directory("lock", path);
+  const bool exclusive = kind == LockKind::kExclusive;
+  if (!directory.exclusive_lock.expired() || (exclusive && !directory.shared_lock.expired())) return nullptr;
+  DirectoryLock held = exclusive ? nullptr : directory.shared_lock.lock();
+  if (!held) held = std::make_shared<const char>();
+  (exclusive ? directory.exclusive_lock : directory.shared_lock) = held;
+  return held;
+}
+
 void FaultyFileSystem::Sync(const std::string& path) {
   const Lock lock(mutex_);
   Begin(Operation::kSync, "sync", path);

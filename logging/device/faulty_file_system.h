@@ -14,6 +14,8 @@
 // arrived. Operations that change something are counted, and the power can be cut before the k-th: it and all later
 // ones fail, and nothing changes any more.
 //
+// A lock holds as long as its holder keeps it; an image has none, as the processes that held them are gone.
+//
 // Threads: everything is safe to call from any; one mutex guards it all. Nothing here sleeps; Complete(true) on a
 // stalled file blocks until Resume.
 #pragma once
@@ -82,6 +84,7 @@ class FaultyFileSystem final : public FileSystem {
   void Remove(const std::string& path) override;
   void Rename(const std::string& from, const std::string& to) override;
   void SyncDirectory(const std::string& path) override;
+  DirectoryLock LockDirectory(const std::string& path, LockKind kind) override;
   void Sync(const std::string& path) override;
   std::unique_ptr<BlockDevice> Create(const std::string& path, const DeviceOptions& options) override;
   std::unique_ptr<BlockDevice> Open(const std::string& path) override;
@@ -108,6 +111,9 @@ class FaultyFileSystem final : public FileSystem {
   void CutPowerBefore(uint64_t k);
   bool power_is_off();
 
+  // What others do just before the next lock is taken.
+  void BeforeNextLock(std::function<void()> action) { before_next_lock_ = std::move(action); }
+
   // Damage: changes a file behind everyone's back, durably.
   void Change(const std::string& path, const std::function<void(SparseBytes&)>& change);
 
@@ -132,6 +138,7 @@ class FaultyFileSystem final : public FileSystem {
     // A directory's.
     Entries entries, durable_entries;
     std::vector<EntryChange> pending_entries;
+    std::weak_ptr<const void> shared_lock, exclusive_lock;  // expired: nobody holds it
   };
   struct Fault {
     Operation operation;
@@ -168,6 +175,7 @@ class FaultyFileSystem final : public FileSystem {
   uint64_t short_every_ = 0;
   uint64_t interrupt_every_ = 0;
   bool syncs_lie_ = false;
+  std::function<void()> before_next_lock_;
 };
 
 }  // namespace dbx

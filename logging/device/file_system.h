@@ -4,6 +4,8 @@
 // and goes straight to its bytes. What was done to a directory's entries (Create, MakeDirectory, Rename, Remove) may
 // be lost, each by itself, until SyncDirectory of that directory has returned; Create syncs its own entry.
 //
+// Locks are on directories and between processes; within one process each holder is another.
+//
 // Models: PosixFileSystem (the product), FaultyFileSystem (tests). Errors are one line with verb, path and reason:
 // kNoSpace, or kIo. Threads: main's only, except that devices are used as block_device.h says.
 #pragma once
@@ -48,9 +50,14 @@ struct FileBytes {
   std::span<const std::byte> bytes;
 };
 
+// Held until it is destroyed or the process ends, however that comes.
+using DirectoryLock = std::shared_ptr<const void>;
+
 class FileSystem {
  public:
   enum class Entry { kNone, kFile, kDirectory, kOther };
+  // Many hold a directory kShared at once; who holds it kExclusive is alone.
+  enum class LockKind { kShared, kExclusive };
 
   virtual ~FileSystem() = default;
 
@@ -68,6 +75,8 @@ class FileSystem {
   // Within one directory; what had the name `to` is gone, in one step.
   virtual void Rename(const std::string& from, const std::string& to) = 0;
   virtual void SyncDirectory(const std::string& path) = 0;
+  // Does not wait: null if another holder is in the way. Where there are no locks it keeps nobody away, with a notice.
+  virtual DirectoryLock LockDirectory(const std::string& path, LockKind kind) = 0;
   // What readers of this file see now is durable on return, whoever wrote it.
   virtual void Sync(const std::string& path) = 0;
 

@@ -1,11 +1,13 @@
 #include "logging/device/posix_file_system.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
@@ -14,6 +16,26 @@
 #include "logging/device/posix_file.h"
 
 namespace dbx {
+namespace {
+
+// EBADF: NFS locks exclusively only what is open for writing, and no directory ever is.
+bool MeansNoLocks(int error) { return error == ENOLCK || error == EOPNOTSUPP || error == ENOSYS || error == EBADF; }
+
+void NoticeOnce(const std::string& path) {
+  static std::atomic<bool> noticed{false};
+  if (noticed.exchange(true)) return;
+  std::fprintf(stderr, "notice: no locks on the file system of %s: nothing keeps other processes away\n", path.c_str());
+}
+
+// False once another directory, or none, has the path under which `fd` was opened.
+bool IsStillAt(int fd, const std::string& path) {
+  struct stat opened {
+  }, there{};
+  return ::fstat(fd, &opened) == 0 && ::stat(path.c_str(), &there) == 0 && opened.st_dev == there.st_dev &&
+         opened.st_ino == there.st_ino;
+}
+
+}  // namespace
 
 std::vector<std::string> PosixFileSystem::List(const std::string& directory) {
   std::error_code error;
@@ -60,6 +82,22 @@ void PosixFileSystem::Rename(const std::string& from, const std::string& to) {
 }
 
 void PosixFileSystem::SyncDirectory(const std::string& path) { dbx::SyncDirectory(path); }
+
+DirectoryLock PosixFileSystem::LockDirectory(const std::string& path, LockKind kind) {
+  auto fd = std::make_shared<const UniqueFd>(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd->valid()) ThrowErrno("lock", path, errno);
+  const int operation = kind == LockKind::kExclusive ? LOCK_EX : LOCK_SH;
+  const int error = ::flock(fd->get(), operation | LOCK_NB) == 0 ? 0 : errno;
+  if (error == EWOULDBLOCK) return nullptr;
+  if (MeansNoLocks(error)) {
+    NoticeOnce(path);
+  } else if (error != 0) {
+    ThrowErrno("lock", path, error);
+  }
+  // Whoever had the lock before may have deleted the directory.
+  if (!IsStillAt(fd->get(), path)) return nullptr;
+  return fd;
+}
 
 void PosixFileSystem::Sync(const std::string& path) {
   const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));

@@ -1,5 +1,5 @@
 // The file system of the operating system (models FileSystem): files are FileDevices.
-// Threads: no state.
+// Threads: no state, save that a notice was given.
 #pragma once
 
 #include <string>
@@ -19,6 +19,7 @@ class PosixFileSystem final : public FileSystem {
   void Remove(const std::string& path) override;
   void Rename(const std::string& from, const std::string& to) override;
   void SyncDirectory(const std::string& path) override;
+  DirectoryLock LockDirectory(const std::string& path, LockKind kind) override;
   void Sync(const std::string& path) override;
   std::unique_ptr<BlockDevice> Create(const std::string& path, const DeviceOptions& options) override;
   std::unique_ptr<BlockDevice> Open(const std::string& path) override;

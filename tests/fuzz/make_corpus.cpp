@@ -5,6 +5,7 @@
 
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/recovery_input.h"
+#include "tests/fuzz/run_files_input.h"
 #include "tests/logging/log_builder.h"
 #include "tests/logging/recovery_harness.h"
 
@@ -106,6 +107,21 @@ void AckFiles() {
   write("no-bits", 1 << 20, 0, {});
 }
 
+void RunFiles() {
+  const auto write = [](const std::string& name, RunFile kind, std::span<const std::byte> rest) {
+    std::vector<std::byte> input{static_cast<std::byte>(kind)};
+    input.insert(input.end(), rest.begin(), rest.end());
+    Write("run_files", name, input);
+  };
+  const std::vector<std::byte> frozen = EncodeFrozen(SomeFrozen()), manifest = EncodeManifest(SomeManifest());
+  write("frozen", RunFile::kFrozen, std::span(frozen).first(100));
+  write("manifest", RunFile::kManifest, std::span(manifest).first(120));
+  // Parts, then a block of one row: length, kind, rows, WriteEntry, image.
+  const std::string_view row("\0\1\x18\0\1\1\7\0\0\0\0\0\0\0\0\0\1\0\x08\0\0\0" "12345678", 30);
+  write("checkpoint", RunFile::kCheckpoint, std::as_bytes(std::span(row)));
+  write("empty", RunFile::kCheckpoint, {});
+}
+
 }  // namespace
 }  // namespace dbx::fuzz
 
@@ -119,4 +135,5 @@ int main(int argc, char** argv) {
   LsnVectors();
   Text();
   AckFiles();
+  RunFiles();
 }

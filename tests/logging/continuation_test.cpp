@@ -14,7 +14,7 @@ namespace dbx {
 namespace {
 
 FrozenRun SomeFrozen() { return {7, 8, {4096, 8200}, {{3, 4}}, 55, 12288}; }
-RunManifest SomeManifest() { return {7, 9, 8, 1, 12288, 55, {{8192, 10, 77, 0}, {4096, 0, 78, 0}}}; }
+RunManifest SomeManifest() { return {7, 9, 8, 1, 12288, 55, {{8192, 10, 77, 0}, {4096, 0, 78, 0}}, {{3, 4}}}; }
 
 template <class Decode>
 ExitStatus StatusOf(Decode&& decode, std::string* what = nullptr) {
@@ -22,7 +22,9 @@ ExitStatus StatusOf(Decode&& decode, std::string* what = nullptr) {
     decode();
   } catch (const Error& error) {
     if (what != nullptr) *what = error.what();
-    return error.status();
+    frozen.highest_stamp = 99;
+  manifest.first_stamp = 99;
+  return error.status();
   }
   return ExitStatus::kOk;
 }
@@ -52,6 +54,7 @@ TEST(FrozenRunTest, ComesBackAsItWasWritten) {
   EXPECT_EQ(back.run_id, 8u);
   EXPECT_EQ(back.next_sequence, 55u);
   EXPECT_EQ(back.highest_lsn, 12288u);
+  EXPECT_EQ(back.highest_stamp, 99u);
 }
 
 TEST(RunManifestTest, ComesBackAsItWasWritten) {
@@ -61,6 +64,8 @@ TEST(RunManifestTest, ComesBackAsItWasWritten) {
   ASSERT_EQ(back.parts.size(), 2u);
   EXPECT_EQ(back.parts[0].rows, 10u);
   EXPECT_EQ(back.parts[1].crc, 78u);
+  EXPECT_EQ(back.first_stamp, 99u);
+  EXPECT_EQ(back.digest, SomeManifest().digest);
 }
 
 TEST(ContinuationFilesTest, AnyFlippedBitAndAnyOtherLengthIsRefused) {
@@ -90,11 +95,17 @@ TEST(ContinuationFilesTest, FieldsOutOfRangeAreRefusedThoughTheChecksumHolds) {
   EXPECT_EQ(frozen([](auto& f) { f.log_count = 0; }), ExitStatus::kCorrupt);
   EXPECT_EQ(frozen([](auto& f) { f.log_count = 17; }), ExitStatus::kCorrupt);
   EXPECT_EQ(frozen([](auto& f) { f.has_digest = 2; }), ExitStatus::kCorrupt);
+  EXPECT_EQ(frozen([](auto& f) { f.has_digest = 0; }), ExitStatus::kCorrupt);  // but a digest
+  EXPECT_EQ(frozen([](auto& f) { f.frontier[2] = 4096; }), ExitStatus::kCorrupt);
+  EXPECT_EQ(frozen([](auto& f) { f.unused[7] = 1; }), ExitStatus::kCorrupt);
   EXPECT_EQ(frozen([](auto& f) { f.frontier[1] = 12289; }), ExitStatus::kCorrupt);
   EXPECT_EQ(frozen([](auto& f) { f.highest_lsn = UINT64_MAX; }), ExitStatus::kCorrupt);
   EXPECT_EQ(frozen([](auto& f) { f.next_sequence = UINT64_MAX; }), ExitStatus::kCorrupt);
   EXPECT_EQ(manifest([](auto& m) { m.version = 0; }), ExitStatus::kMismatch);
   EXPECT_EQ(manifest([](auto& m) { m.part_count = 65; }), ExitStatus::kCorrupt);
+  EXPECT_EQ(manifest([](auto& m) { m.parts[2].rows = 1; }), ExitStatus::kCorrupt);
+  EXPECT_EQ(manifest([](auto& m) { m.has_digest = 2; }), ExitStatus::kCorrupt);
+  EXPECT_EQ(manifest([](auto& m) { m.has_digest = 0; }), ExitStatus::kCorrupt);
   EXPECT_EQ(manifest([](auto& m) { m.start_lsn = 100; }), ExitStatus::kCorrupt);
   EXPECT_EQ(manifest([](auto& m) { m.first_sequence = UINT64_MAX; }), ExitStatus::kCorrupt);
   EXPECT_EQ(manifest([](auto& m) { m.parent_run_id = 0; }), ExitStatus::kCorrupt);

@@ -7,8 +7,8 @@
 #include <functional>
 #include <vector>
 
-#include "base/error.h"
 #include "logging/device/faulty_file_system.h"
+#include "tests/logging/caught.h"
 
 namespace dbx {
 namespace {
@@ -31,18 +31,6 @@ Image Encoded(const FileHeader& header) {
   Image image(format::kStreamOffset);
   EncodeHeader(header, std::span<std::byte, format::kStreamOffset>(image));
   return image;
-}
-
-template <class Action>
-ExitStatus Caught(Action action, std::string& what) {
-  try {
-    action();
-  } catch (const Error& error) {
-    what = error.what();
-    return error.status();
-  }
-  what = "nothing was thrown";
-  return ExitStatus::kOk;
 }
 
 ExitStatus Decode(const Image& image, std::string& what) {

@@ -64,6 +64,8 @@ class LogBuilder {
   // `durable_lsn` says otherwise everything before the PAD was durable.
   LogBuilder& Pad(std::optional<uint64_t> durable_lsn = {});
   LogBuilder& RunEnd(std::optional<uint64_t> durable_lsn = {}, std::optional<uint64_t> txn_count = {});
+  // A record's header at the current end, for Raw; its length and checksums are Raw's.
+  format::RecordHeader HeaderOf(format::RecordKind kind) const;
   // Any record, checksums made right; for what no writer writes.
   LogBuilder& Raw(format::RecordHeader header, std::string_view body);
   // Zeros, as in a preallocated file; what follows is a record behind a hole.
@@ -74,10 +76,14 @@ class LogBuilder {
   const std::vector<uint64_t>& Starts() const { return starts_; }
   uint64_t txn_count() const { return txn_count_; }
 
+  // Damage to what is there already; more may be appended. Start(n) still tells where records were cut off.
+  std::byte& At(uint64_t lsn) { return stream_.at(lsn); }
+  void Cut(uint64_t lsn) { stream_.resize(lsn); }
+
+  const FileBytes& Stream() const { return stream_; }
   FileBytes Bytes() const;
 
  private:
-  format::RecordHeader HeaderOf(format::RecordKind kind) const;
   std::string TxnBody(uint64_t txn_id, const Elements& lv, uint16_t& lv_mask) const;
 
   format::FileHeader header_{};

@@ -7,9 +7,9 @@
 #include <filesystem>
 #include <fstream>
 
-#include "base/error.h"
 #include "logging/device/file_device.h"
 #include "logging/device/posix_file_system.h"
+#include "tests/logging/caught.h"
 #include "tests/logging/device/temp_dir.h"
 
 namespace dbx {
@@ -18,19 +18,6 @@ namespace {
 namespace fs = std::filesystem;
 
 void Touch(const std::string& path) { std::ofstream(path) << "x"; }
-
-// The status and the line of what `action` throws.
-template <class Action>
-ExitStatus Caught(Action action, std::string& what) {
-  try {
-    action();
-  } catch (const Error& error) {
-    what = error.what();
-    return error.status();
-  }
-  what = "nothing was thrown";
-  return ExitStatus::kOk;
-}
 
 class LogDirectoryTest : public ::testing::Test {
  protected:
@@ -41,6 +28,7 @@ class LogDirectoryTest : public ::testing::Test {
   RunFiles MakeRun(uint32_t log_count) {
     RunFiles run = CreateRun(files_, both_, {.log_count = log_count});
     for (const std::string& path : run.log_paths) CreateFileDevice(path, {});
+    run.locks.clear();
     return run;
   }
 

@@ -1,4 +1,4 @@
-// What the recovery tests share: a builder of log images, a workload whose writes do not commute, a generator of
+// What the recovery tests share: log images, a workload whose writes do not commute, a generator of
 // histories with dependencies, and an oracle that replays what must be recovered, one transaction at a time.
 #pragma once
 
@@ -15,12 +15,12 @@
 #include <string>
 #include <vector>
 
-#include "base/crc32c.h"
 #include "base/error.h"
 #include "logging/format.h"
 #include "logging/serial/serial_recovery.h"
 #include "logging/taurus/taurus_recovery.h"
 #include "system/recovery.h"
+#include "tests/logging/log_builder.h"
 
 namespace dbx::recovery_test {
 
@@ -50,31 +50,21 @@ class ImageDevice : public BlockDevice {
   uint64_t fail_at_ = UINT64_MAX;
 };
 
-// A log file that grows record by record. An LSN vector is given as {log, LSN} pairs in ascending order of log.
+// A log of 8-byte words. An LSN vector is given as {log, LSN} pairs in ascending order of log.
 using LvElements = std::vector<std::pair<uint32_t, uint64_t>>;
 
 class LogImage {
  public:
-  LogImage(uint32_t index, uint32_t count) : index_(index), count_(count), bytes_(format::kStreamOffset) {}
+  LogImage(uint32_t index, uint32_t count)
+      : index_(index), count_(count), log_(kRunId, index, count, format::Scheme::kTaurus) {}
 
   // Returns the commit LSN.
   uint64_t Append(format::RecordKind kind, std::span<const uint64_t> body, uint16_t lv_mask = 0,
                   uint16_t procedure = 0) {
-    format::RecordHeader header{};
-    header.salt = format::Salt(kRunId, index_);
-    header.length = static_cast<uint32_t>(sizeof header + body.size_bytes());
-    header.lsn = end();
-    header.kind = static_cast<uint8_t>(kind);
-    header.log_index = static_cast<uint8_t>(index_);
+    format::RecordHeader header = log_.HeaderOf(kind);
     header.lv_mask = lv_mask;
     header.procedure = procedure;
-    if (kind != format::RecordKind::kVoid) header.body_crc = Crc32c(std::as_bytes(body));
-    const auto* head = reinterpret_cast<const std::byte*>(&header);
-    header.header_crc = Crc32c({head + 4, sizeof header - 4});
-    starts_.push_back(end());
-    bytes_.insert(bytes_.end(), head, head + sizeof header);
-    const auto* tail = reinterpret_cast<const std::byte*>(body.data());
-    bytes_.insert(bytes_.end(), tail, tail + body.size_bytes());
+    log_.Raw(header, {reinterpret_cast<const char*>(body.data()), body.size_bytes()});
     return end();
   }
   uint64_t Txn(format::RecordKind kind, uint64_t id, uint16_t procedure, const LvElements& lv,
@@ -105,41 +95,41 @@ class LogImage {
   uint64_t Anchor(const std::vector<uint64_t>& durable) { return Append(format::RecordKind::kAnchor, durable); }
   uint64_t RunEnd() { return RunEnd(txn_count_); }
   uint64_t RunEnd(uint64_t txn_count) {
-    return Append(format::RecordKind::kRunEnd, std::array<uint64_t, 5>{end(), txn_count, 0, 0, 0});
+    log_.RunEnd(end(), txn_count);
+    return end();
   }
 
-  uint64_t end() const { return bytes_.size() - format::kStreamOffset; }
-  const std::vector<uint64_t>& starts() const { return starts_; }
+  uint64_t end() const { return log_.End(); }
+  const std::vector<uint64_t>& starts() const { return log_.Starts(); }
   // The start of the record that holds `lsn`, also after a cut; 0 in an empty log.
   uint64_t StartAtOrBelow(uint64_t lsn) const {
-    const auto above = std::upper_bound(starts_.begin(), starts_.end(), lsn);
-    return above == starts_.begin() ? 0 : *(above - 1);
+    const auto above = std::upper_bound(starts().begin(), starts().end(), lsn);
+    return above == starts().begin() ? 0 : *(above - 1);
   }
-  std::byte& at(uint64_t lsn) { return bytes_[format::kStreamOffset + lsn]; }
+  std::byte& at(uint64_t lsn) { return log_.At(lsn); }
   // The largest in what is left; 0 where there is none.
   uint64_t LastStamp() const {
     uint64_t last = 0;
-    for (const uint64_t start : starts_) {
+    for (const uint64_t start : starts()) {
       if (start >= end()) continue;
-      const bool is_mark = bytes_[format::kStreamOffset + start + 24] == std::byte{8};
+      const bool is_mark = stream()[start + 24] == std::byte{8};
       uint64_t stamp;
-      std::memcpy(&stamp, &bytes_[format::kStreamOffset + start + sizeof(format::RecordHeader) + (is_mark ? 0 : 8)], 8);
+      std::memcpy(&stamp, &stream()[start + sizeof(format::RecordHeader) + (is_mark ? 0 : 8)], 8);
       last = std::max(last, stamp);
     }
     return last;
   }
-  void Cut(uint64_t lsn) { bytes_.resize(format::kStreamOffset + lsn); }
-  void Zeros(size_t count) { bytes_.resize(bytes_.size() + count); }
-  std::vector<std::byte>& bytes() { return bytes_; }
-  const std::vector<std::byte>& bytes() const { return bytes_; }
+  void Cut(uint64_t lsn) { log_.Cut(lsn); }
+  void Zeros(size_t count) { log_.Hole(count); }
+  const std::vector<std::byte>& stream() const { return log_.Stream(); }
+  std::vector<std::byte> bytes() const { return log_.Bytes(); }
   uint32_t index() const { return index_; }
   uint32_t count() const { return count_; }
 
  private:
   uint32_t index_;
   uint32_t count_;
-  std::vector<std::byte> bytes_;
-  std::vector<uint64_t> starts_;
+  LogBuilder log_;
   uint64_t txn_count_ = 0;
 };
 

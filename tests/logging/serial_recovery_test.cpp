@@ -22,7 +22,7 @@ uint64_t CountBelow(const LogImage& image, uint64_t end) {
   const auto& starts = image.starts();
   for (size_t i = 0; i < starts.size(); ++i) {
     format::RecordHeader header;
-    std::memcpy(&header, image.bytes().data() + format::kStreamOffset + starts[i], sizeof header);
+    std::memcpy(&header, image.stream().data() + starts[i], sizeof header);
     txns += header.kind == static_cast<uint8_t>(format::RecordKind::kCommand) && starts[i] + header.length <= end;
   }
   return txns;

@@ -309,7 +309,7 @@ MUTANTS = [
 
     # ---- continuing ----
     Mutant("continue_without_freezing", "the recovered state is served before its frontier is frozen",
-           [statement(RUN, "if (!newest.frozen) storage_.Freeze(newest, FrozenOf(recovered.back().summary, digest));", "")]),
+           [statement(RUN, "storage_.Freeze(newest, FrozenOf(recovered.back().summary, digest));", "")]),
     Mutant("continue_ignores_the_frontier", "a later recovery reads on behind the frozen frontier",
            [statement(RECOVERY_RUN, "if (run.frozen) source.frozen_end = Lsn(run.frozen->frontier[i]);", "")]),
     Mutant("continue_reuses_names", "a continued run numbers its transactions from 0 again",
@@ -328,9 +328,13 @@ MUTANTS = [
     Mutant("checkpoint_not_synced", "the checkpoint is named before it is durable",
            [statement(CHECKPOINT, "device_->Complete(true);", "")]),
     Mutant("checkpoint_old_runs_go_first", "old runs are deleted before the checkpoint and its manifest are there",
-           [raw(RUN, "NewLogFiles files = storage_.Create(options_, Log::kTraits, SchemaHash(database_), &continuation);",
-                "if ({on} && options_.drop_old_runs) storage_.DeleteOldRuns(options_, *old_runs_);\n"
-                "    NewLogFiles files = storage_.Create(options_, Log::kTraits, SchemaHash(database_), &continuation);")]),
+           [raw(RUN, "NewLogFiles files = storage_.Create(options_, Log::kTraits, SchemaHash(database_), prepare, "
+                "&continuation);",
+                "if ({on} && options_.drop_old_runs) DropOldRuns();\n    NewLogFiles files = storage_.Create(options_, "
+                "Log::kTraits, SchemaHash(database_), prepare, &continuation);")]),
+    Mutant("checkpoint_misses_rows", "a checkpoint leaves out rows",
+           [statement(CHECKPOINT, "if ((row.control.load(std::memory_order_relaxed) & Row::kAbsent) != 0) return;",
+                      "if (row.key % 2 == 1) return;")]),
     Mutant("directory_entries_not_synced", "a run's directory is not durable before its first transaction",
            [statement(DIRECTORY, "for (const std::string& directory : log_directories) files.SyncDirectory(directory);", "")]),
 ]

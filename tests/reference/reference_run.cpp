@@ -67,7 +67,7 @@ ReferenceLogs ReadRun(const RunImage& run) {
   return logs;
 }
 
-void LoadCheckpoint(const RunImage& run, Database& database) {
+std::optional<std::pair<uint64_t, uint64_t>> LoadCheckpoint(const RunImage& run, Database& database) {
   const FileImage& manifest = run.manifest.value();
   CheckSealed(manifest, "DBXMAN\r\n", kBlockBytes);
   if (Load(manifest, 44, 4) != run.checkpoint.size()) Bad(manifest, 44, "another number of checkpoint files");
@@ -84,6 +84,8 @@ void LoadCheckpoint(const RunImage& run, Database& database) {
     while (const auto more = LoadBlock(file, at, rows, digest, database)) rows += *more;
     if (rows != Load(manifest, entry + 8, 8)) Bad(file, at, "it holds another number of rows");
   }
+  if (Load(manifest, 1600, 4) != 1) return std::nullopt;
+  return std::pair{Load(manifest, 1608, 8), Load(manifest, 1616, 8)};
 }
 
 }  // namespace dbx::reference

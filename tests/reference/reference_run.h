@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "tests/reference/reference_replay.h"
@@ -21,7 +22,8 @@ struct RunImage {
 // belong together.
 ReferenceLogs ReadRun(const RunImage& run);
 
-// Puts the rows of the run's checkpoint into a database without rows. Throws Error (kCorrupt, kMismatch).
-void LoadCheckpoint(const RunImage& run, Database& database);
+// Puts the rows of the run's checkpoint into a database without rows. Returns the digest of the state that it was made
+// from, if the manifest has one. Throws Error (kCorrupt, kMismatch).
+std::optional<std::pair<uint64_t, uint64_t>> LoadCheckpoint(const RunImage& run, Database& database);
 
 }  // namespace dbx::reference

@@ -7,6 +7,7 @@ Run by test.sh; prints a line per failure and 'N passed, M failed'. The expected
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
 import shutil
@@ -304,6 +305,8 @@ class Checks:
         yield "OverwriteDeletesOlderRuns", self._overwrite
         yield "InterruptEndsTheRunCleanly", self._interrupt
         yield "LogLimitEndsTheRunCleanly", self._log_limit
+        yield "ARunInUseIsLeftAlone", self._in_use
+        yield "AnUnsyncedLogStaysUnsynced", self._unsynced
 
     def _older_run(self) -> None:
         directory = self.copy("taurus")
@@ -344,6 +347,35 @@ class Checks:
         if "log limit" not in done.stdout:
             raise Failed("it does not say that it stopped at the log limit")
         self._recovers_with(directory, "b")
+
+    def _unsynced(self) -> None:
+        directory = self.fresh("unsynced")
+        record = os.path.join(self.root_, "unsynced.json")
+        expect(rundb([*TAURUS, "-Lf1", f"--log_dir={directory}"], self.root_), 0)
+        expect(rundb(["--continue", "-Lf0", f"--log_dir={directory}"], self.root_), 6, ["LOG_NO_FLUSH"])
+        expect(rundb(["--continue", f"--log_dir={directory}", f"--json={record}"], self.root_), 0)
+        with open(record, encoding="utf-8") as file:
+            if json.load(file)["metrics"]["unsynced"] is not True:
+                raise Failed("what continues an unsynced log passes for synced")
+
+    def _in_use(self) -> None:
+        """Nobody touches the run of a live process; once it is killed there is nothing in the way."""
+        directory = self.fresh("in-use")
+        acks = os.path.join(self.root_, "in-use.acks")
+        readers = ["--read_perc=1", "--log_limit=16M", f"--ack_file={acks}"]  # they log nothing: the run lasts
+        child = subprocess.Popen([BINARY, *ENDLESS, *readers, f"--log_dir={directory}"], cwd=self.root_,
+                                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            while not os.path.exists(acks) and child.poll() is None:
+                time.sleep(0.01)
+            why = f"another process is using {directory}/run-0001; wait until it has ended"
+            for verb, flags in (("continue", ["--continue"]), ("recover", ["-Lr1"]),
+                                ("delete", [*TAURUS, "--log_overwrite"])):
+                expect(rundb([*flags, f"--log_dir={directory}"], self.root_), 4, [f"error: cannot {verb} run-0001: {why}"])
+        finally:
+            child.kill()
+            child.wait()
+        expect(rundb(["-Lr1", f"--log_dir={directory}", "--verify"], self.root_), 0)
 
     def _recovers_with(self, directory: str, check: str) -> None:
         done = rundb(["-Lr1", f"--log_dir={directory}", "--verify"], self.root_)

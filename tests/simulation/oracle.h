@@ -73,7 +73,7 @@ class Oracle {
   };
 
   std::unordered_map<uint64_t, Txn> txns_;
-  std::unordered_map<Place, uint64_t, PlaceHash> writers_;  // kNoWriter: several
+  std::unordered_map<Place, uint64_t, PlaceHash> writers_;  // kManyWriters: several
   std::vector<TxnId> acknowledged_;
   uint32_t generation_ = 0;
   std::optional<TxnId> used_twice_;

@@ -24,6 +24,9 @@ class SlowFiles final : public FileSystem {
   void Remove(const std::string& path) override { files_.Remove(path); }
   void Rename(const std::string& from, const std::string& to) override { files_.Rename(from, to); }
   void SyncDirectory(const std::string& path) override { files_.SyncDirectory(path); }
+  DirectoryLock LockDirectory(const std::string& path, LockKind kind) override {
+    return files_.LockDirectory(path, kind);
+  }
   void Sync(const std::string& path) override { files_.Sync(path); }
   std::unique_ptr<BlockDevice> Create(const std::string& path, const DeviceOptions& options) override {
     return std::make_unique<Device>(*this, files_.Create(path, options));

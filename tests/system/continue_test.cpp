@@ -9,6 +9,7 @@
 #include "logging/log_directory.h"
 #include "system/ack_file.h"
 #include "system/registry.h"
+#include "tests/logging/caught.h"
 #include "tests/logging/device/temp_dir.h"
 #include "tests/system/held_pairs.h"
 
@@ -87,14 +88,7 @@ class ContinueTest : public ::testing::TestWithParam<Cell> {
     return Registry::Global().Create(options)->Recover(options, storage);
   }
   ExitStatus RecoveryStatus(const Image& image, std::string& what) const {
-    try {
-      Recover(image);
-    } catch (const Error& error) {
-      what = error.what();
-      return error.status();
-    }
-    what = "nothing was thrown";
-    return ExitStatus::kOk;
+    return Caught([&] { Recover(image); }, what);
   }
 
   // What a run leaves whose power goes in the middle, before operation `k`.
@@ -353,9 +347,74 @@ TEST_P(ContinuedFilesTest, AFrontierBeforeTheStartOfItsLogIsDamage) {
   EXPECT_EQ(what, path + "@0: a frontier before the start of its log");
 }
 
+TEST_P(ContinuedFilesTest, AnotherDatabasesRunIsNotDroppedForItsNumber) {
+  Options checkpoint = WithCheckpoint();
+  checkpoint.drop_old_runs = false;
+  FaultyFileSystem files(Continued(Continued(CrashedRun(kMiddle), Continuing()), checkpoint));
+  const Image other = CrashedRun(kMiddle);
+  DeleteRun(files, {"a", "b"}, 1);
+  for (const std::string directory : {"a/run-0001", "b/run-0001"}) files.MakeDirectory(directory);
+  for (const std::string path : {"a/run-0001/log-00.log", "b/run-0001/log-01.log"}) {
+    files.Create(path, {});
+    files.Change(path, [&](SparseBytes& file) { file = other.files.at(path); });
+  }
+  EXPECT_TRUE(Run(files, WithCheckpoint()));
+  EXPECT_EQ(AllRuns(files, {"a", "b"}), (std::vector<uint32_t>{1, 4}));
+}
+
+TEST_P(ContinuedFilesTest, WhatIsLeftOfAHalfDeletedRunIsDropped) {
+  Options checkpoint = WithCheckpoint();
+  checkpoint.drop_old_runs = false;
+  FaultyFileSystem files(Continued(Continued(CrashedRun(kMiddle), Continuing()), checkpoint));
+  for (const char* path : {"a/run-0001/frozen", "a/run-0001/log-00.log", "a/run-0002/log-00.log"}) files.Remove(path);
+  EXPECT_TRUE(Run(files, WithCheckpoint()));
+  EXPECT_EQ(AllRuns(files, {"a", "b"}), (std::vector<uint32_t>{4}));
+}
+
 TEST_P(ContinuedFilesTest, ARunWithRecordsIsNotTakenForOneThatWasNeverServed) {
   EXPECT_EQ(After(Continuing(), [&] { files_->Remove("a/run-0002/manifest"); }), ExitStatus::kMismatch) << what_;
   EXPECT_NE(what_.find("a/run-0002/manifest is missing"), std::string::npos) << what_;
+}
+
+TEST_P(ContinuedFilesTest, ACheckpointIsComparedWithTheStateThatWasContinued) {
+  const auto change_digest = [this] {
+    files_->Change("a/run-0002/manifest", [](SparseBytes& file) {
+      RunManifest manifest = DecodeManifest(file.All(), "manifest");
+      ++manifest.digest.value().first;
+      file.Write(0, EncodeManifest(manifest));
+    });
+  };
+  EXPECT_EQ(After(WithCheckpoint(), change_digest), ExitStatus::kInternal);
+  EXPECT_EQ(what_, "verification a failed: the checkpoint differs from what was continued");
+}
+
+TEST_P(ContinuedFilesTest, ARunWhoseAckFileCannotBeMadeIsNotBorn) {
+  FaultyFileSystem files(CrashedRun(kMiddle));
+  LogStorage storage(files);
+  Options options = WithCheckpoint();
+  options.ack_file = dir_ / "missing/acks";
+  EXPECT_THROW(Registry::Global().Create(options)->Run(options, storage), Error);
+  EXPECT_EQ(AllRuns(files, {"a", "b"}), (std::vector<uint32_t>{1}));
+}
+
+TEST_P(ContinuedFilesTest, AnOldRunThatCannotBeDeletedIsWorthANotice) {
+  FaultyFileSystem files(CrashedRun(kMiddle));
+  files.Create("b/run-0001/thesis.tex", {});
+  ::testing::internal::CaptureStderr();
+  EXPECT_TRUE(Run(files, WithCheckpoint()));
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(),
+            "notice: cannot delete b/run-0001: thesis.tex is not a log file; no recovery needs these any more, delete "
+            "them by hand: run-0001\n");
+  EXPECT_EQ(Recover(files.CrashImage(Policy::kDurableOnly), 2, acks_).verified, "a,c,d");
+}
+
+TEST_P(ContinuedFilesTest, SyncedAndUnsyncedRunsMakeNoChain) {
+  FaultyFileSystem files(CrashedRun(kMiddle));
+  Options unsynced = Continuing();
+  unsynced.log_no_flush = true;
+  EXPECT_TRUE(Run(files, unsynced));
+  EXPECT_EQ(RecoveryStatus(files.CrashImage(Policy::kAllPending), what_), ExitStatus::kMismatch);
+  EXPECT_EQ(what_, "run-0002 continues run-0001, but their logs are of different kinds");
 }
 
 TEST_P(ContinuedFilesTest, OnlyTheNewestServedRunIsContinuedButAnyIsRecovered) {
@@ -383,6 +442,70 @@ TEST_P(ContinuedFilesTest, ARunThatWasNotBornIsPassedOverWithANotice) {
   Options chosen = Base();
   chosen.run = 2;
   EXPECT_THROW(OpenOldRuns(*files_, chosen), Error);
+}
+
+class TwoProcessesTest : public ContinuedFilesTest {
+ protected:
+  void SetUp() override {
+    ContinuedFilesTest::SetUp();
+    if (!IsSkipped()) files_ = std::make_unique<FaultyFileSystem>(CrashedRun(kMiddle));
+  }
+  std::string RefusalOf(const Options& options) {
+    LogStorage storage(*files_);
+    const auto engine = Registry::Global().Create(options);
+    const auto start = [&] {
+      options.log_recover ? void(engine->Recover(options, storage)) : void(engine->Run(options, storage));
+    };
+    EXPECT_EQ(Caught(start, what_), ExitStatus::kIo);
+    return what_;
+  }
+  Options Recovering() const {
+    Options options = Base();
+    options.log_recover = true;
+    return options;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Pairs, TwoProcessesTest, ::testing::Values(Cell{"NO_WAIT", "LOG_TAURUS", "LOG_COMMAND", 2}),
+                         CellName);
+
+TEST_P(TwoProcessesTest, ARunInUseIsLeftAlone) {
+  const RunLocks writer = LockRuns(*files_, {"b/run-0001"}, FileSystem::LockKind::kExclusive, "write");
+  const std::string why = "another process is using b/run-0001; wait until it has ended";
+  EXPECT_EQ(RefusalOf(Continuing()), "cannot continue run-0001: " + why);
+  EXPECT_EQ(RefusalOf(Recovering()), "cannot recover run-0001: " + why);
+  Options overwriting = Base();
+  overwriting.log_overwrite = true;
+  EXPECT_EQ(RefusalOf(overwriting), "cannot delete run-0001: " + why);
+  EXPECT_EQ(AllRuns(*files_, {"a", "b"}), (std::vector<uint32_t>{1}));
+}
+
+TEST_P(TwoProcessesTest, ManyReadARunAndNobodyContinuesItMeanwhile) {
+  LogStorage storage(*files_);
+  {
+    const OldRuns reader = storage.Open(Recovering());
+    EXPECT_EQ(storage.Open(Recovering()).newest().number, 1u);
+    RefusalOf(Continuing());
+  }
+  const OldRuns continuer = storage.Open(Continuing());
+  RefusalOf(Recovering());
+  RefusalOf(Continuing());
+}
+
+TEST_P(TwoProcessesTest, ARunLocksItsDirectoriesToItsEnd) {
+  LogStorage storage(*files_);
+  const NewLogFiles files = storage.Create(Base(), LogTraits{}, 0, [](uint64_t) {});
+  EXPECT_EQ(RefusalOf(Continuing()),
+            "cannot continue run-0002: another process is using a/run-0002; wait until it has ended");
+}
+
+// Both saw run 1 as the newest; the one that is quicker bears run 2 upon it and ends before the other has its lock.
+TEST_P(TwoProcessesTest, ARunThatIsBornMeanwhileIsTheOneThatIsContinued) {
+  files_->BeforeNextLock([this] { EXPECT_TRUE(Run(*files_, Continuing())); });
+  EXPECT_TRUE(Run(*files_, Continuing()));
+  const RecoveryResult result = Recover(files_->CrashImage(Policy::kDurableOnly), 2, acks_);
+  EXPECT_EQ(result.run_number, 3u);
+  EXPECT_EQ(result.before.parent_run, 2u);
+  EXPECT_EQ(result.verified, "a,c,d");
 }
 
 class ContinueTpccTest : public ContinueTest {};

@@ -350,10 +350,23 @@ TEST(Identity, TextThatDoesNotParseIsCorrupt) {
   EXPECT_EQ(AdoptStatus(good.substr(0, good.size() - 1)), ExitStatus::kCorrupt);
   EXPECT_EQ(AdoptStatus(good + "junk\n"), ExitStatus::kCorrupt);
   EXPECT_EQ(AdoptStatus(good + "SEED=9\n"), ExitStatus::kCorrupt);                 // twice
-  EXPECT_EQ(AdoptStatus(good.substr(good.find('\n') + 1)), ExitStatus::kCorrupt);  // lacks CC_ALG
-  EXPECT_EQ(AdoptStatus(""), ExitStatus::kCorrupt);
   EXPECT_EQ(AdoptStatus("CC_ALG=99" + good.substr(good.find('\n'))), ExitStatus::kCorrupt);
   EXPECT_EQ(AdoptStatus(good + "THREAD_CNT=3\n"), ExitStatus::kMismatch);  // not part of an identity
+}
+
+// Nothing stands in for what a log does not say: an unsynced one must not pass for synced.
+TEST(Identity, ALackingSwitchIsAMismatch) {
+  std::string text = IdentityText(Parse(kWriter));
+  EXPECT_EQ(AdoptStatus(text.erase(text.find("LOG_NO_FLUSH=0\n"), 15)), ExitStatus::kMismatch);
+  EXPECT_EQ(AdoptStatus(""), ExitStatus::kMismatch);
+}
+
+TEST(Modes, ACheckpointHasAPartForEachOfALimitedNumberOfDirectories) {
+  std::string directories = "d0";
+  for (int i = 1; i < 64; ++i) directories += ",d" + std::to_string(i);
+  EXPECT_NO_THROW(Parse({"--continue", "--checkpoint", "--log_dir=" + directories}));
+  EXPECT_THROW(Parse({"--continue", "--checkpoint", "--log_dir=more," + directories}), Error);
+  EXPECT_NO_THROW(Parse({"--continue", "--log_dir=more," + directories}));
 }
 
 }  // namespace

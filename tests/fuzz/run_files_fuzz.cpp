@@ -1,0 +1,90 @@
+// What a run leaves besides logs: `frozen`, `manifest`, checkpoints. The first byte of the input says which. The rest
+// overwrites the start of a whole one of the first two; for a checkpoint it is part, number of parts and blocks: for
+// each a length, a kind, a number of rows and that many bytes. Checksums are made right, so that the fields themselves
+// are looked at.
+#include <algorithm>
+#include <functional>
+
+#include "base/error.h"
+#include "logging/checkpoint.h"
+#include "logging/continuation.h"
+#include "logging/device/faulty_file_system.h"
+#include "storage/digest.h"
+#include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/run_files_input.h"
+
+namespace dbx::fuzz {
+namespace {
+
+// False if it was refused, which may only be for what the bytes say.
+bool IsTaken(const std::function<void()>& decode) {
+  try {
+    decode();
+    return true;
+  } catch (const Error& error) {
+    Require(error.status() == ExitStatus::kCorrupt || error.status() == ExitStatus::kMismatch, error.what());
+    return false;
+  }
+}
+
+// What is taken is what somebody wrote: written again it has the same bytes.
+template <class File>
+void TryOne(std::span<const std::byte> changes, std::vector<std::byte> file, auto encode, auto decode) {
+  std::copy_n(changes.begin(), std::min(changes.size(), file.size()), file.begin());
+  for (const bool sealed : {false, true}) {
+    if (sealed) Seal<File>(file);
+    decltype(decode(file, "file")) taken;
+    if (IsTaken([&] { taken = decode(file, "file"); })) Require(encode(taken) == file, "a file that nobody writes");
+  }
+}
+
+struct TwoTables {
+  TwoTables() {
+    for (const uint32_t bytes : {8, 24}) {
+      Schema schema;
+      schema.name = "rows of " + std::to_string(bytes);
+      schema.columns = {{"value", 0, bytes}};
+      schema.tuple_bytes = bytes;
+      schema.expected_rows = 16;
+      database.CreateTable(schema);
+    }
+  }
+  Database database{0, 1};
+};
+
+// Its rows, written to another checkpoint, come back as they were.
+void TryCheckpoint(std::span<const std::byte> bytes) {
+  FaultyFileSystem files;
+  files.Create("1", {});
+  files.Change("1", [&](SparseBytes& file) { file.Write(0, bytes); });
+  CheckpointSummary summary;
+  if (!IsTaken([&] { summary = InspectCheckpointPart(files, "1"); })) return;
+  TwoTables first, second;
+  const auto load = [&] {
+    LoadCheckpointPart(files, "1", summary.identity, summary.part, first.database, WorkerId(0));
+  };
+  if (!IsTaken(load)) return;
+  const CheckpointIdentity identity{1, 2, 3, 0, 1};
+  const format::CheckpointPart part = WriteCheckpointPart(files, "2", {}, identity, first.database);
+  LoadCheckpointPart(files, "2", identity, part, second.database, WorkerId(0));
+  Require(DigestOf(first.database) == DigestOf(second.database), "rows that change when written and read");
+}
+
+}  // namespace
+}  // namespace dbx::fuzz
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace dbx;
+  using namespace dbx::fuzz;
+  Input input(data, size);
+  const auto kind = static_cast<RunFile>(input.Take<uint8_t>() % 3);
+  if (kind == RunFile::kFrozen) {
+    TryOne<format::FrozenFile>(input.Rest(), EncodeFrozen(SomeFrozen()), EncodeFrozen, DecodeFrozen);
+  } else if (kind == RunFile::kManifest) {
+    TryOne<format::ManifestFile>(input.Rest(), EncodeManifest(SomeManifest()), EncodeManifest, DecodeManifest);
+  } else {
+    TryCheckpoint(std::as_bytes(std::span(data, size)));
+    TryCheckpoint(CheckpointOf(input));
+  }
+  return 0;
+}
