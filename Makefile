@@ -96,7 +96,7 @@ ARCHIVE := $(BUILD)/libdbx.a
 CONCURRENCY_CONTROLS := NO_WAIT:0 NO_WAIT:1 SILO:0
 LOGS := LOG_NO:LOG_DATA LOG_SERIAL:LOG_DATA LOG_SERIAL:LOG_COMMAND LOG_TAURUS:LOG_DATA LOG_TAURUS:LOG_COMMAND \
         LOG_PLOVER:LOG_DATA
-PAIRS := $(foreach c,$(CONCURRENCY_CONTROLS),$(foreach l,$(LOGS),$(c):$(l)))
+PAIRS := $(foreach c,$(CONCURRENCY_CONTROLS),$(foreach l,$(LOGS),$(c):$(l))) SILO:0:LOG_BATCH:LOG_DATA
 PAIR_OBJECTS = $(patsubst %,$(BUILD)/pairs/%.o,$(subst :,-,$(PAIRS)))
 
 # ---- Stamps: files that change only when what they stand for does ------------------------------------------

@@ -24,7 +24,7 @@
 #define TPCC 2
 #define TEST 3
 
-// LOG_ALGORITHM. Built: LOG_NO, LOG_SERIAL, LOG_TAURUS, LOG_PLOVER.
+// LOG_ALGORITHM. Built: LOG_NO, LOG_SERIAL, LOG_BATCH (Silo-R), LOG_TAURUS, LOG_PLOVER.
 #define LOG_NO 1
 #define LOG_SERIAL 2
 #define LOG_BATCH 3
@@ -59,8 +59,9 @@
 #define USE_LOCKTABLE 0
 #endif
 
-// Log scheme: LOG_NO, LOG_SERIAL (one stream, one order), LOG_TAURUS (parallel streams, LSN vectors) or LOG_PLOVER (a
-// log for each partition, global sequence numbers; LOG_DATA only).
+// Log scheme: LOG_NO, LOG_SERIAL (one stream, one order), LOG_BATCH (Silo-R: epochs; SILO and LOG_DATA only),
+// LOG_TAURUS (parallel streams, LSN vectors) or LOG_PLOVER (a log for each partition, global sequence numbers; LOG_DATA
+// only).
 #ifndef LOG_ALGORITHM
 #define LOG_ALGORITHM LOG_NO
 #endif
@@ -112,7 +113,7 @@
 #define ABORT_PENALTY 0
 #endif
 
-// Milliseconds between two epochs, at least 1 (SILO).
+// Milliseconds between two epochs, at least 1 (SILO; LOG_BATCH acknowledges by epochs).
 #ifndef EPOCH_PERIOD
 #define EPOCH_PERIOD 40
 #endif

@@ -12,6 +12,7 @@
 // is an exchange, a full barrier; that costs some 5 ns once per epoch instead of once per transaction.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <limits>
@@ -35,6 +36,9 @@ class EpochClock {
 
   // Moves the clock on by one and returns the new epoch. Any thread.
   Epoch Advance() { return Epoch(now_.value.fetch_add(1, std::memory_order_seq_cst) + 1); }
+
+  // Before any worker enters: the clock goes on above an older run's epochs.
+  void StartAfter(Epoch old) { now_.value.store(std::max(now_.value.load(), old.value() + 1)); }
 
   void Enter(WorkerId worker) { Announce(worker); }
 
@@ -81,6 +85,15 @@ class EpochClock {
 
   CachePadded<Atomic<uint64_t>> now_{kFirst.value()};
   std::vector<CachePadded<Slot>> slots_;
+};
+
+// A transaction id in the order of commits: its epoch, and a number within it. Zero is nobody's.
+struct EpochTid {
+  static constexpr int kSequenceBits = 24;
+
+  static constexpr uint64_t First(Epoch epoch) { return epoch.value() << kSequenceBits; }
+  static constexpr uint64_t Last(Epoch epoch) { return First(Epoch(epoch.value() + 1)) - 1; }
+  static constexpr Epoch EpochOf(uint64_t tid) { return Epoch(tid >> kSequenceBits); }
 };
 
 // A worker's section as a scope.

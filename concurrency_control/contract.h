@@ -36,11 +36,14 @@
 namespace dbx {
 
 enum class CommitOrder : uint8_t { kPhysical, kLogical };
+// What commit_version() says of a transaction after Recheck, in the order of its conflicts: nothing, or an EpochTid.
+enum class CommitVersion : uint8_t { kNone, kEpochTid };
 
 struct CcTraits {
   std::string_view name;  // as in config.h: NO_WAIT
   bool multi_version;
   CommitOrder commit_order;
+  CommitVersion commit_version = CommitVersion::kNone;
   bool reads_are_locked;  // the re-check cannot fail
   bool lock_table;        // locks and log metadata lie in a table of active rows, not in the rows
 };

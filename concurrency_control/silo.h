@@ -37,6 +37,7 @@ class Silo {
   static constexpr CcTraits kTraits = {.name = "SILO",
                                        .multi_version = false,
                                        .commit_order = CommitOrder::kPhysical,
+                                       .commit_version = CommitVersion::kEpochTid,
                                        .reads_are_locked = false,
                                        .lock_table = false};
 
@@ -163,7 +164,7 @@ class Silo {
 
   bool Recheck() {
     // Sequentially consistent, after the write locks and before the re-check: the epoch of the commit.
-    const uint64_t epoch = clock_.Current().value();
+    const Epoch epoch = clock_.Current();
     uint64_t largest = last_tid_;
     for (const ReadEntry& read : reads_) {
       const uint64_t now = read.row->control.load();
@@ -174,9 +175,12 @@ class Silo {
       largest = std::max(largest, read.seen >> Row::kSharedBits);
     }
     for (const Write& write : writes_) largest = std::max(largest, write.seen >> Row::kSharedBits);
-    commit_tid_ = std::max(largest + 1, epoch << kSequenceBits);
+    commit_tid_ = std::max(largest + 1, EpochTid::First(epoch));
     return true;
   }
+
+  // The TID; after Recheck.
+  uint64_t commit_version() const { return commit_tid_; }
 
   void Install() {
     for (const Dirty& dirty : dirty_) {
@@ -216,7 +220,6 @@ class Silo {
   }
 
  private:
-  static constexpr int kSequenceBits = 24;
   static constexpr size_t kAccessesReserved = 64;
   static constexpr size_t kInitialImageBytes = 64 << 10;
   static constexpr uint64_t kTxnsPerSweep = 64;
@@ -260,7 +263,7 @@ class Silo {
     return table.FindOrCreate(worker_, key, [this](Row& row) {
       log_.FreshMeta(row.meta());
       // One epoch back: above the TID of any row of this key that was unlinked (TryRetire), below any commit.
-      const uint64_t tid = (clock_.Current().value() - 1) << kSequenceBits;
+      const uint64_t tid = EpochTid::First(Epoch(clock_.Current().value() - 1));
       row.control.store((tid << Row::kSharedBits) | Row::kAbsent, std::memory_order_release);
     });
   }
@@ -368,7 +371,7 @@ class Silo {
       return left ? RetireResult::kPresent : RetireResult::kNotYet;
     }
     // A row of this key that is created later starts with a larger TID.
-    if ((control >> Row::kSharedBits >> kSequenceBits) + 2 > clock_.Current().value()) return RetireResult::kNotYet;
+    if (EpochTid::EpochOf(control >> Row::kSharedBits).value() + 2 > clock_.Current().value()) return RetireResult::kNotYet;
     if (!row->control.compare_exchange_strong(control, control | Row::kLocked)) return RetireResult::kNotYet;
     if (!log_.Forgettable(row->meta())) {
       row->control.store(control, std::memory_order_release);

@@ -72,6 +72,7 @@ std::vector<std::byte> EncodeFrozen(const FrozenRun& frozen) {
   file.next_sequence = frozen.next_sequence;
   file.highest_lsn = frozen.highest_lsn;
   file.highest_stamp = frozen.highest_stamp;
+  file.stamp_end = frozen.stamp_end;
   std::copy(frozen.frontier.begin(), frozen.frontier.end(), file.frontier);
   return Sealed(file, format::kFrozenMagic);
 }
@@ -95,6 +96,7 @@ FrozenRun DecodeFrozen(std::span<const std::byte> bytes, const std::string& path
   frozen.next_sequence = file.next_sequence;
   frozen.highest_lsn = file.highest_lsn;
   frozen.highest_stamp = file.highest_stamp;
+  frozen.stamp_end = file.stamp_end;
   refuse.Unless(std::ranges::equal(EncodeFrozen(frozen), bytes), 0, "something stands where nothing belongs");
   return frozen;
 }

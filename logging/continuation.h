@@ -27,6 +27,7 @@ struct FrozenRun {
   uint64_t next_sequence = 0;
   uint64_t highest_lsn = 0;
   uint64_t highest_stamp = 0;
+  uint64_t stamp_end = UINT64_MAX;
 };
 
 // The birth of a run that continues another: nothing of it was served without this.

@@ -13,6 +13,7 @@
 //   CommitPoint(state, point)                    what must be durable before the transaction may be acknowledged
 //   ReadOnlyPoint(state, point)                  the same for one that wrote nothing: what it read must be durable
 //   IsDurable(point)                             a point is point_words() 64-bit words, kept by the ack queue
+//   Idle(state)                                  the worker will not commit for a while: nothing waits for it
 //   ThrowIfFailed()                              a device has failed: nothing more will become durable
 //
 // A scheme that logs is a FlushHooks too (log_writer.h): its own records go out with the flushes of the streams.
@@ -36,7 +37,7 @@
 namespace dbx {
 
 enum class PayloadKind : uint8_t { kNone, kData, kCommand };
-enum class ReplayOrder : uint8_t { kNone, kTotal, kPartial, kPerPartition };
+enum class ReplayOrder : uint8_t { kNone, kTotal, kPartial, kPerPartition, kNewestWins };
 
 struct LogTraits {
   std::string_view name;  // as in config.h: LOG_TAURUS
@@ -46,7 +47,7 @@ struct LogTraits {
   bool tracks_reads;            // PublishRead matters: anti-dependencies order the replay
   bool reserve_before_recheck;  // the place in the log orders reads too, so it must exist before they are re-checked
   bool single_stream;           // exactly one log
-  bool by_partition = false;    // a row is logged where its partition is
+  bool needs_epochs = false;    // transactions become durable by epochs, and have TIDs that say theirs
   ReplayOrder replay_order;
 };
 
@@ -56,6 +57,7 @@ concept LoggedTxn = requires(const T& txn) {
   { txn.procedure() } -> std::same_as<ProcedureId>;
   { txn.args() } -> std::same_as<std::span<const std::byte>>;  // the transaction id leads
   // ForEachImage(visit): visit(const Table&, Key, bool deleted, const std::byte* image)
+  // commit_version(): the TID, where needs_epochs
 };
 
 }  // namespace dbx

@@ -23,7 +23,7 @@ inline constexpr uint64_t kLsnMax = uint64_t{1} << 62;
 // at start_lsn, and parent_run_id and parent_run name the other.
 inline constexpr uint32_t kFeatureContinues = 1;
 
-enum class Scheme : uint8_t { kNone = 0, kSerial = 1, kTaurus = 2, kPlover = 3, kLast = kPlover };
+enum class Scheme : uint8_t { kNone = 0, kSerial = 1, kTaurus = 2, kPlover = 3, kSiloR = 4, kLast = kSiloR };
 enum class Payload : uint8_t { kNone = 0, kData = 1, kCommand = 2 };
 
 struct FileHeader {
@@ -129,9 +129,26 @@ struct FrozenFile {
   uint64_t highest_lsn;         // the logs hold nothing behind it
   uint64_t frontier[kMaxLogs];  // the LSN at which recovery ends each log
   uint64_t highest_stamp;       // no stamp in the logs is larger
-  char unused[kBlockBytes - 80 - 8 * kMaxLogs];
+  uint64_t stamp_end;           // no transaction with a larger stamp was recovered
+  char unused[kBlockBytes - 88 - 8 * kMaxLogs];
 };
 static_assert(sizeof(FrozenFile) == kBlockBytes);
+
+// A block of `frontier`, of a run whose transactions become durable by stamps.
+inline constexpr char kFrontierMagic[8] = {'D', 'B', 'X', 'D', 'U', 'R', '\r', '\n'};
+struct FrontierBlock {
+  char magic[8];
+  uint32_t version;
+  uint32_t crc;  // CRC32C of all 4096 bytes with this field zero
+  uint64_t run_id;
+  uint64_t number;  // of the block in its file
+  uint64_t stamp;   // every transaction with this stamp or a lower one is durable
+  uint32_t log_count;
+  uint32_t unused_after_count;
+  uint64_t lsns[kMaxLogs];  // how far each log was durable
+  char unused[kBlockBytes - 48 - 8 * kMaxLogs];
+};
+static_assert(sizeof(FrontierBlock) == kBlockBytes);
 
 // `manifest` of a run that continues another: with it the run is born.
 inline constexpr char kManifestMagic[8] = {'D', 'B', 'X', 'M', 'A', 'N', '\r', '\n'};

@@ -98,6 +98,14 @@ void LaneRecovery::CheckFrozenEnd(const LogReader& reader) {
                    std::to_string(source.OffsetOf(source.frozen_end)));
 }
 
+void LaneRecovery::CheckDurableEnd(const LogReader& reader) {
+  const LogSource& source = reader.source();
+  if (reader.position() >= source.durable_until) return;
+  ThrowDamaged(source, reader.position(),
+               std::string(reader.end_reason()) + ", but the run's frontier shows that it was durable up to offset " +
+                   std::to_string(source.OffsetOf(source.durable_until)));
+}
+
 void LaneRecovery::JudgeEnds(ReplaySummary& summary) const {
   ProofPerLog proofs;
   summary.clean_end = true;
@@ -112,6 +120,7 @@ void LaneRecovery::JudgeEnds(ReplaySummary& summary) const {
     summary.run_ends.push_back(reader.run_end());
     Merge(proofs, reader.proofs());
     CheckFrozenEnd(reader);
+    CheckDurableEnd(reader);
     if (reader.run_end()) continue;  // nothing follows
     summary.clean_end = false;
     if (reader.source().frozen()) continue;  // what follows was judged when it was frozen

@@ -36,6 +36,7 @@ struct ReplaySummary {
   uint64_t highest_lsn = 0;        // of the ends of the files
   uint64_t highest_stamp = 0;      // in the logs, behind their valid prefixes too
   uint64_t durable_stamp = 0;      // up to here every log had been durable, as marks say
+  uint64_t stamp_end = UINT64_MAX;  // no transaction with a larger stamp is recovered
   bool clean_end = false;          // RUN_END in every log
   bool went_serial = false;
   double parallelism = 0;                                   // mean number of workers that were replaying
@@ -44,6 +45,9 @@ struct ReplaySummary {
 
 class LaneRecovery {
  public:
+  // Do the versions of a row come in any order, and the newest stays?
+  static constexpr bool kNewestWins = false;
+
   explicit LaneRecovery(const ReplaySettings& settings) : settings_(settings), workers_(settings.workers) {}
 
   // Reads, checks and queues some more records, or waits a little if there is nothing to do but wait. False
@@ -99,6 +103,7 @@ class LaneRecovery {
 
  private:
   static void CheckFrozenEnd(const LogReader& reader);
+  static void CheckDurableEnd(const LogReader& reader);
   void JudgeEnds(ReplaySummary& summary) const;
 };
 

@@ -63,7 +63,7 @@ bool IsOurs(const std::string& name) {
   for (const std::string& other : {std::string(kFrozenFileName), std::string(kManifestFileName)}) {
     if (name == other || name == TemporaryName(other)) return true;
   }
-  return ParseLog(name) || ParseCheckpoint(name);
+  return ParseLog(name) || ParseCheckpoint(name) || name == kFrontierFileName;
 }
 
 // The files of a run's directory; refuses when there is anything that no run makes.
@@ -156,6 +156,7 @@ void NameOthers(RunFiles& run) {
   const std::string directory = ParentDirectory(run.log_paths.front());
   run.frozen_path = directory + "/" + kFrozenFileName;
   run.manifest_path = directory + "/" + kManifestFileName;
+  run.frontier_path = directory + "/" + kFrontierFileName;
 }
 
 uint32_t ChooseRun(FileSystem& files, const std::vector<std::string>& log_directories, std::optional<uint32_t> run) {

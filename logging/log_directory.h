@@ -25,6 +25,7 @@ struct RunFiles {
   // Beside log 0; whether they are there is another question.
   std::string frozen_path;
   std::string manifest_path;
+  std::string frontier_path;
   RunLocks locks;  // of a new run: kExclusive
 };
 
@@ -34,6 +35,7 @@ std::string LogFileName(uint32_t log_index);  // log-03.log
 std::string CheckpointFileName(uint32_t part);  // checkpoint-03.ckp
 inline constexpr char kFrozenFileName[] = "frozen";
 inline constexpr char kManifestFileName[] = "manifest";
+inline constexpr char kFrontierFileName[] = "frontier";
 
 // The numbers of the runs in all directories, ascending, each once.
 std::vector<uint32_t> AllRuns(FileSystem& files, const std::vector<std::string>& log_directories);

@@ -28,6 +28,7 @@
 #include "logging/device/posix_file_system.h"
 #include "logging/file_header.h"
 #include "logging/format.h"
+#include "logging/frontier_file.h"
 #include "logging/log_reader.h"
 #include "logging/log_tail.h"
 #include "logging/write_entries.h"
@@ -40,7 +41,7 @@ using format::RecordKind;
 
 constexpr std::string_view kUsage = "usage: log_dump [--verify] [--records N] FILE...";
 constexpr const char* kKindNames[] = {"", "command", "data", "void", "pad", "anchor", "run_end", "stamped", "mark"};
-constexpr const char* kSchemeNames[] = {"none", "serial", "taurus", "plover"};
+constexpr const char* kSchemeNames[] = {"none", "serial", "taurus", "plover", "silo_r"};
 constexpr const char* kPayloadNames[] = {"none", "data", "command"};
 constexpr size_t kReadBytes = 1 << 20;
 constexpr size_t kArgumentBytesShown = 32;
@@ -154,6 +155,17 @@ void PrintCheckpoint(PosixFileSystem& files, const std::string& path) {
   for (size_t i = 0; i < summary.rows.size(); ++i) std::printf("  table %zu: %" PRIu64 " rows\n", i, summary.rows[i]);
 }
 
+void PrintFrontier(const std::string& path, std::span<const std::byte> bytes) {
+  format::FrontierBlock first;
+  if (bytes.size() < sizeof first) throw Error(ExitStatus::kCorrupt, "cannot read " + path + "@0: no durable frontier");
+  std::memcpy(&first, bytes.data(), sizeof first);
+  const DurableFrontier frontier = ReadFrontier(bytes, first.run_id, path);
+  std::printf("%s\n  frontier: run %016" PRIx64 ", durable up to stamp %" PRIu64 ", logs up to", path.c_str(),
+              first.run_id, frontier.stamp);
+  for (const uint64_t lsn : frontier.lsns) std::printf(" %" PRIu64, lsn);
+  std::printf("\n");
+}
+
 // Prints what is no log but one of the other files of a run; false for a log.
 bool PrintOther(const std::string& path) {
   PosixFileSystem files;
@@ -163,6 +175,8 @@ bool PrintOther(const std::string& path) {
   };
   if (begins_with(format::kFrozenMagic)) {
     PrintFrozen(path, file.bytes);
+  } else if (begins_with(format::kFrontierMagic)) {
+    PrintFrontier(path, file.bytes);
   } else if (begins_with(format::kManifestMagic)) {
     PrintManifest(path, file.bytes);
   } else if (begins_with(format::kCheckpointMagic)) {

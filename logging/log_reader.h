@@ -45,6 +45,10 @@ struct LogSource {
   Lsn start{};  // of the first byte of the stream
   // A frozen log ends here, whatever the file holds.
   Lsn frozen_end = Lsn(UINT64_MAX);
+  // Where the run says how far it was durable: transactions with larger stamps are dropped, and logs that end earlier
+  // are damaged.
+  uint64_t stamp_end = UINT64_MAX;
+  Lsn durable_until{};
 
   bool frozen() const { return frozen_end != Lsn(UINT64_MAX); }
   uint64_t OffsetOf(Lsn at) const { return format::kStreamOffset + (at.value() - start.value()); }

@@ -14,7 +14,12 @@ LogSet::LogSet(std::vector<Target> targets, const LogSetOptions& options) : opti
   }
 }
 
+LogSet::~LogSet() {
+  if (hooks_ != nullptr) hooks_->BeforeStop();
+}
+
 void LogSet::Start(FlushHooks& hooks) {
+  hooks_ = &hooks;
   for (const auto& group : groups_) {
     if (!group.empty()) writers_.push_back(std::make_unique<LogWriter>(group, options_.writer, hooks));
   }
@@ -43,6 +48,7 @@ void LogSet::ThrowIfFailed() const {
 }
 
 void LogSet::Stop() {
+  if (hooks_ != nullptr) hooks_->BeforeStop();
   for (const auto& writer : writers_) writer->Stop();
 }
 

@@ -38,6 +38,9 @@ class LogSet {
   };
 
   LogSet(std::vector<Target> targets, const LogSetOptions& options);
+  ~LogSet();
+  LogSet(const LogSet&) = delete;
+  LogSet& operator=(const LogSet&) = delete;
 
   // Starts the writers. `hooks` outlive them.
   void Start(FlushHooks& hooks);
@@ -62,6 +65,7 @@ class LogSet {
   DurableVector durable_;
   std::vector<std::unique_ptr<LogStream>> streams_;
   std::vector<std::vector<LogStream*>> groups_;
+  FlushHooks* hooks_ = nullptr;  // once started
   std::vector<std::unique_ptr<LogWriter>> writers_;
 };
 

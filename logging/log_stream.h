@@ -105,6 +105,18 @@ class LogStream {
     Finish(slot);
   }
 
+  // Of a place its worker has filled `used` bytes with the records of `txns` transactions; the rest becomes VOID.
+  void SubmitChunk(uint32_t worker, const Place& place, uint32_t used, uint32_t txns) {
+    Slot& slot = slots_[worker];
+    if (const uint32_t rest = place.bytes - used; rest > 0) {
+      BuildVoid(ring_.at(place.lsn + used), place.lsn + used, rest, salt_, index_);
+      slot.void_bytes += rest;
+    }
+    slot.record_bytes += used;
+    slot.txn_count += txns;
+    Finish(slot);
+  }
+
   // The transaction aborted: the place becomes a VOID record.
   void Void(uint32_t worker, const Place& place) {
     BuildVoid(at(place), place.lsn, place.bytes, salt_, index_);

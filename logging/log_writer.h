@@ -33,6 +33,8 @@ class FlushHooks {
   virtual void BeforeFlush(LogStream&) {}
   // What is durable may have moved.
   virtual void AfterFlush(const LogStream&) {}
+  // The last of all, on the thread that stops the writers: threads of the scheme's own leave the streams alone.
+  virtual void BeforeStop() {}
 };
 
 class LogWriter {

@@ -16,12 +16,11 @@
 #error "unknown CC_ALG; built are NO_WAIT and SILO"
 #endif
 
-#if LOG_ALGORITHM == LOG_BATCH || LOG_ALGORITHM == LOG_ELEDA || LOG_ALGORITHM == LOG_DIFFERENTIAL || \
-    LOG_ALGORITHM == LOG_WBL
-#error "this LOG_ALGORITHM is not built yet; built are LOG_NO, LOG_SERIAL, LOG_TAURUS and LOG_PLOVER"
+#if LOG_ALGORITHM == LOG_ELEDA || LOG_ALGORITHM == LOG_DIFFERENTIAL || LOG_ALGORITHM == LOG_WBL
+#error "this LOG_ALGORITHM is not built yet; built are LOG_NO, LOG_SERIAL, LOG_BATCH, LOG_TAURUS and LOG_PLOVER"
 #elif LOG_ALGORITHM != LOG_NO && LOG_ALGORITHM != LOG_SERIAL && LOG_ALGORITHM != LOG_TAURUS && \
-    LOG_ALGORITHM != LOG_PLOVER
-#error "unknown LOG_ALGORITHM; built are LOG_NO, LOG_SERIAL, LOG_TAURUS and LOG_PLOVER"
+    LOG_ALGORITHM != LOG_PLOVER && LOG_ALGORITHM != LOG_BATCH
+#error "unknown LOG_ALGORITHM; built are LOG_NO, LOG_SERIAL, LOG_BATCH, LOG_TAURUS and LOG_PLOVER"
 #endif
 
 #if LOG_TYPE != LOG_DATA && LOG_TYPE != LOG_COMMAND
@@ -47,7 +46,7 @@
 namespace dbx {
 
 enum class CcAlg { kNoWait, kSilo };
-enum class LogAlgorithm { kNo, kSerial, kTaurus, kPlover };
+enum class LogAlgorithm { kNo, kSerial, kTaurus, kPlover, kSiloR };
 enum class LogType { kData, kCommand };
 
 struct Configured {
@@ -55,6 +54,7 @@ struct Configured {
   static constexpr bool kUseLocktable = USE_LOCKTABLE;
   static constexpr LogAlgorithm kLogAlgorithm = LOG_ALGORITHM == LOG_TAURUS   ? LogAlgorithm::kTaurus
                                                 : LOG_ALGORITHM == LOG_PLOVER ? LogAlgorithm::kPlover
+                                                : LOG_ALGORITHM == LOG_BATCH  ? LogAlgorithm::kSiloR
                                                 : LOG_ALGORITHM == LOG_SERIAL ? LogAlgorithm::kSerial
                                                                               : LogAlgorithm::kNo;
   static constexpr LogType kLogType = LOG_TYPE == LOG_COMMAND ? LogType::kCommand : LogType::kData;
@@ -62,6 +62,7 @@ struct Configured {
   static constexpr const char* kCcName = CC_ALG == SILO ? "SILO" : "NO_WAIT";
   static constexpr const char* kLogName = LOG_ALGORITHM == LOG_TAURUS   ? "LOG_TAURUS"
                                           : LOG_ALGORITHM == LOG_PLOVER ? "LOG_PLOVER"
+                                          : LOG_ALGORITHM == LOG_BATCH  ? "LOG_BATCH"
                                           : LOG_ALGORITHM == LOG_SERIAL ? "LOG_SERIAL"
                                                                         : "LOG_NO";
   static constexpr const char* kLogTypeName = LOG_TYPE == LOG_COMMAND ? "LOG_COMMAND" : "LOG_DATA";

@@ -16,6 +16,8 @@
 #include "logging/plover/plover_recovery.h"
 #include "logging/serial/serial_log.h"
 #include "logging/serial/serial_recovery.h"
+#include "logging/silo_r/silo_r_log.h"
+#include "logging/silo_r/silo_r_recovery.h"
 #include "logging/taurus/taurus_log.h"
 #include "logging/taurus/taurus_recovery.h"
 #include "system/configured.h"
@@ -39,6 +41,10 @@ struct LogOf<LogAlgorithm::kTaurus, PayloadT> : std::type_identity<TaurusLog<Pay
 template <class PayloadT>
 struct LogOf<LogAlgorithm::kPlover, PayloadT> : std::type_identity<PloverLog<PayloadT>> {
   using Recovery = PloverRecovery;
+};
+template <class PayloadT>
+struct LogOf<LogAlgorithm::kSiloR, PayloadT> : std::type_identity<SiloRLog<PayloadT>> {
+  using Recovery = SiloRRecovery;
 };
 
 // kLocktable without locks to put there is a type too, so that rules.h can refuse it with a sentence.

@@ -98,6 +98,16 @@ void CreateLogs(FileSystem& files, const RunFiles& run, const RunIdentity& ident
   }
 }
 
+// The file of the durable frontier, with what was durable before the run's first transaction.
+std::shared_ptr<FrontierFile> CreateFrontier(FileSystem& files, const RunFiles& run, const RunIdentity& identity,
+                                             DeviceOptions device_options, const Continuation* continuation) {
+  device_options.preallocate_bytes = 256 * format::kBlockBytes;
+  auto frontier = std::make_shared<FrontierFile>(files.Create(run.frontier_path, device_options), identity.run_id);
+  const std::vector<uint64_t> starts(identity.log_count, identity.start_lsn);
+  frontier->Append(continuation == nullptr ? 0 : continuation->first_stamp(), starts);
+  return frontier;
+}
+
 std::vector<format::CheckpointPart> WriteCheckpoint(FileSystem& files, const RunFiles& run, const RunIdentity& identity,
                                                     const Database& database) {
   const auto parts = static_cast<uint32_t>(run.directories.size());
@@ -180,6 +190,9 @@ NewLogFiles LogStorage::Create(const Options& options, const LogTraits& traits, 
   std::optional<RunManifest> manifest;
   try {
     CreateLogs(files_, run, identity, device_options, options.log_dirs.size(), result);
+    if (traits.needs_epochs) {
+      result.frontier = CreateFrontier(files_, run, identity, device_options, continuation);
+    }
     if (continuation != nullptr) manifest = ManifestOf(identity, *continuation);
     if (continuation != nullptr && continuation->checkpoint) {
       manifest->parts = WriteCheckpoint(files_, run, identity, continuation->database);
@@ -190,6 +203,7 @@ NewLogFiles LogStorage::Create(const Options& options, const LogTraits& traits, 
     prepare(result.run_id);
   } catch (const Error&) {
     result.targets.clear();
+    result.frontier.reset();
     run.locks.clear();
     DeleteQuietly(files_, options, run.number);
     throw;
@@ -203,6 +217,7 @@ NewLogFiles LogStorage::Create(const Options& options, const LogTraits& traits, 
 void LogStorage::Freeze(OldRun& run, const FrozenRun& frozen) {
   // What was recovered may have been in memory alone, since a kill of the process that wrote it.
   for (const std::string& path : run.paths) files_.Sync(path);
+  if (run.frontier) files_.Sync(run.frontier_path);
   for (const std::string& directory : run.directories) files_.SyncDirectory(directory);
   WriteFileAtomically(files_, run.frozen_path, EncodeFrozen(frozen));
   run.frozen = frozen;
@@ -245,6 +260,9 @@ void CheckLogsMatch(const OldRun& run, const LogTraits& traits, uint64_t schema_
     throw Error(ExitStatus::kMismatch, "cannot recover " + file +
                                            "@0: written by another log scheme or payload; leave --log and --log_type "
                                            "out and they are taken from the log");
+  }
+  if (traits.needs_epochs && !run.frontier) {
+    throw Error(ExitStatus::kMismatch, "cannot recover " + file + "@0: " + run.frontier_path + " is missing");
   }
   if (header.schema_hash != schema_hash) {
     throw Error(ExitStatus::kMismatch, "cannot recover " + file + "@0: written over tables of another shape");

@@ -11,6 +11,7 @@
 #include "logging/device/file_system.h"
 #include "logging/file_header.h"
 #include "logging/format.h"
+#include "logging/frontier_file.h"
 #include "logging/log_directory.h"
 #include "logging/log_set.h"
 #include "storage/database.h"
@@ -28,6 +29,7 @@ struct NewLogFiles {
   uint64_t run_id = 0;
   RunLocks locks;  // until the run has ended
   std::vector<LogSet::Target> targets;
+  std::shared_ptr<FrontierFile> frontier;  // where transactions become durable by epochs
   std::vector<LogDirectoryInfo> directories;
   uint64_t checkpoint_bytes = 0;
 };

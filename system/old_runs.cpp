@@ -117,6 +117,14 @@ void ReadFrozen(FileSystem& files, OldRun& run) {
   }
 }
 
+void ReadDurableFrontier(FileSystem& files, OldRun& run) {
+  if (!IsFile(files, run.frontier_path)) return;
+  run.frontier = ReadFrontier(files.Map(run.frontier_path).bytes, run.header().run_id, run.frontier_path);
+  if (run.frontier->lsns.size() != run.headers.size()) {
+    throw Error(ExitStatus::kCorrupt, run.frontier_path + "@0: a frontier of another number of logs");
+  }
+}
+
 RunLocks LockRun(FileSystem& files, const Options& options, uint32_t run, FileSystem::LockKind kind) {
   return LockRuns(files, DirectoriesOfRun(files, options.log_dirs, run), kind,
                   options.continue_run ? "continue" : "recover");
@@ -131,6 +139,7 @@ OldRun OpenRun(FileSystem& files, const Options& options, uint32_t number, RunLo
   run.directories = found.directories;
   run.frozen_path = found.frozen_path;
   run.manifest_path = found.manifest_path;
+  run.frontier_path = found.frontier_path;
   for (const std::string& path : found.log_paths) {
     run.devices.push_back(files.Open(path));
     run.headers.push_back(ReadHeader(*run.devices.back()));
@@ -138,6 +147,7 @@ OldRun OpenRun(FileSystem& files, const Options& options, uint32_t number, RunLo
   CheckSameRun(run.headers, run.paths);
   ReadManifest(files, run);
   ReadFrozen(files, run);
+  ReadDurableFrontier(files, run);
   return run;
 }
 

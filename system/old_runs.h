@@ -15,6 +15,7 @@
 #include "logging/continuation.h"
 #include "logging/device/file_system.h"
 #include "logging/file_header.h"
+#include "logging/frontier_file.h"
 #include "logging/log_directory.h"
 #include "system/options.h"
 #include "system/result.h"
@@ -30,8 +31,10 @@ struct OldRun {
   std::vector<std::string> directories;  // DIR/run-NNNN
   std::string frozen_path;
   std::string manifest_path;
+  std::string frontier_path;
   std::optional<FrozenRun> frozen;            // the run was continued before
   std::optional<RunManifest> manifest;        // the run continues another
+  std::optional<DurableFrontier> frontier;    // its transactions became durable by stamps
   std::vector<std::string> checkpoint_paths;  // by part, if it starts from a checkpoint
 
   const format::FileHeader& header() const { return headers.front(); }

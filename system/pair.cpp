@@ -20,8 +20,10 @@ static_assert(
     !rules::NeedsPhysicalOrder(Cc::kTraits, Log::kTraits),
     "this CC_ALG commits in a logical order, commands are replayed in the physical one: set LOG_TYPE LOG_DATA");
 
-static_assert(!rules::NeedsRowsToPartition(Log::kTraits),
-              "this LOG_ALGORITHM logs the rows of each partition, a command cannot be taken apart: set LOG_TYPE LOG_DATA");
+static_assert(!rules::NeedsRows(Log::kTraits),
+              "this LOG_ALGORITHM replays rows, and a command cannot be taken apart: set LOG_TYPE LOG_DATA");
+static_assert(!rules::NeedsEpochTids(Cc::kTraits, Log::kTraits),
+              "this LOG_ALGORITHM orders records by epochs and TIDs, which this CC_ALG does not give: set CC_ALG SILO");
 
 class PairEngine : public Engine {
  public:

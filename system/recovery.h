@@ -69,7 +69,7 @@ ReplaySummary Recover(R& recovery, const std::vector<LogSource>& logs, Database&
   if (recovered != nullptr) recovered->assign(workers, {});
   const auto replay_records = [&](WorkerId worker) {
     std::vector<TxnId> names;
-    Replayer<W> replayer(db, workload, worker, recovered == nullptr ? nullptr : &names);
+    Replayer<W, R::kNewestWins> replayer(db, workload, worker, recovered == nullptr ? nullptr : &names);
     while (recovery.Decode(worker)) {
       while (TxnRecord* record = recovery.NextReady(worker)) {
         replayer.Replay(*record, recovery.source(record->log));

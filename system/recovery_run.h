@@ -38,6 +38,11 @@ inline std::vector<LogSource> SourcesOf(const OldRun& run) {
     source.log_index = header.log_index;
     source.log_count = header.log_count;
     source.start = Lsn(header.start_lsn);
+    if (run.frontier) {
+      source.stamp_end = run.frontier->stamp;
+      source.durable_until = Lsn(run.frontier->lsns[i]);
+    }
+    if (run.frozen) source.stamp_end = run.frozen->stamp_end;
     if (run.frozen) source.frozen_end = Lsn(run.frozen->frontier[i]);
   }
   return sources;

@@ -29,6 +29,8 @@ void RefuseByRules(Registry& registry) {
   RefuseIfRuled<kAlg, kLocktable, LogAlgorithm::kTaurus, LogType::kCommand>(registry);
   RefuseIfRuled<kAlg, kLocktable, LogAlgorithm::kPlover, LogType::kData>(registry);
   RefuseIfRuled<kAlg, kLocktable, LogAlgorithm::kPlover, LogType::kCommand>(registry);
+  RefuseIfRuled<kAlg, kLocktable, LogAlgorithm::kSiloR, LogType::kData>(registry);
+  RefuseIfRuled<kAlg, kLocktable, LogAlgorithm::kSiloR, LogType::kCommand>(registry);
 }
 
 }  // namespace

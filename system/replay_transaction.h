@@ -4,13 +4,15 @@
 // sees to that. Writes go into the row in place, without undo: a transaction in the log has committed, so it
 // can only succeed. Rows are created by inserts alone, never by a miss.
 //
-// Threads: one per worker. The hash index copes with inserts of other keys beside it.
+// Threads: one per worker. The hash index copes with inserts of other keys beside it. Only PutNewest may meet another
+// worker at a row.
 #pragma once
 
 #include <cstddef>
 #include <cstring>
 #include <span>
 
+#include "base/spin.h"
 #include "base/types.h"
 #include "benchmarks/txn_context.h"
 #include "storage/row.h"
@@ -64,7 +66,34 @@ class ReplayTransaction {
     return Outcome::kOk;
   }
 
+  // A version with its stamp, where versions come in any order: it stays unless a newer one is there. `image` is empty
+  // for a delete, which is a version too. The control word holds lock and stamp, as Silo's does.
+  void PutNewest(Table& table, Key key, std::span<const std::byte> image, uint64_t stamp) {
+    Row* row = table.FindOrCreate(worker_, key,
+                                  [](Row& made) { made.control.store(Row::kAbsent, std::memory_order_relaxed); });
+    const uint64_t seen = Lock(*row);
+    const bool is_newer = (seen >> Row::kSharedBits) < stamp;
+    if (is_newer && !image.empty()) std::memcpy(table.tuple(row), image.data(), image.size());
+    const uint64_t version = (stamp << Row::kSharedBits) | (image.empty() ? Row::kAbsent : 0);
+    // Release: who locks the row next sees the tuple.
+    row->control.store(is_newer ? version : seen, std::memory_order_release);
+  }
+
  private:
+  // The control word before it was locked.
+  static uint64_t Lock(Row& row) {
+    SpinWait wait;
+    uint64_t seen = row.control.load(std::memory_order_relaxed);
+    for (;;) {
+      if (seen & Row::kLocked) {
+        wait.Wait();
+        seen = row.control.load(std::memory_order_relaxed);
+      } else if (row.control.compare_exchange_weak(seen, seen | Row::kLocked, std::memory_order_acquire)) {
+        return seen;
+      }
+    }
+  }
+
   struct NoUndo {
     void BeforeChange(std::byte*, size_t) const {}
   };

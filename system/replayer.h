@@ -19,7 +19,8 @@
 
 namespace dbx {
 
-template <Workload W>
+// kNewestWins: the versions of a row come in any order, and the one with the largest stamp stays.
+template <Workload W, bool kNewestWins = false>
 class Replayer {
  public:
   // `recovered` collects the names of the replayed transactions, if it is not null.
@@ -90,7 +91,9 @@ class Replayer {
     WriteEntries entries(record.payload);
     for (WriteImage write; entries.Next(write);) {
       Table& table = db_.table(write.table);
-      if (write.op == format::WriteOp::kPut) {
+      if constexpr (kNewestWins) {
+        txn_.PutNewest(table, write.key, write.image, record.stamp);
+      } else if (write.op == format::WriteOp::kPut) {
         txn_.Put(table, write.key, write.image, /*may_exist=*/true);
       } else {
         // A row that the transaction had inserted itself may never have been there.

@@ -24,18 +24,28 @@ inline constexpr std::string_view kNeedsPhysicalOrder =
     "commands are replayed in the order of the log, but this concurrency control commits in a logical order: "
     "set LOG_TYPE LOG_DATA";
 
-// A log by partition takes the rows of a transaction apart.
-constexpr bool NeedsRowsToPartition(const LogTraits& log) {
-  return log.by_partition && log.payload == PayloadKind::kCommand;
+// What is replayed by partition, or newest first, is rows.
+constexpr bool NeedsRows(const LogTraits& log) {
+  return log.payload == PayloadKind::kCommand &&
+         (log.replay_order == ReplayOrder::kPerPartition || log.replay_order == ReplayOrder::kNewestWins);
 }
-inline constexpr std::string_view kNeedsRowsToPartition =
-    "each partition logs the rows that were written in it, and a command cannot be taken apart: set LOG_TYPE LOG_DATA";
+inline constexpr std::string_view kNeedsRows =
+    "this log scheme replays rows, by partition or newest first, and a command cannot be taken apart: set LOG_TYPE "
+    "LOG_DATA";
+
+// Records that have no order but their transactions' TIDs.
+constexpr bool NeedsEpochTids(const CcTraits& cc, const LogTraits& log) {
+  return log.needs_epochs && cc.commit_version != CommitVersion::kEpochTid;
+}
+inline constexpr std::string_view kNeedsEpochTids =
+    "this log scheme orders records by epochs and TIDs, which this concurrency control does not give: set CC_ALG SILO";
 
 // Why a pair is refused; empty if it is not.
 constexpr std::string_view Refusal(bool use_locktable, const CcTraits& cc, const LogTraits& log) {
   if (NeedsLocksForTable(use_locktable, cc)) return kNeedsLocksForTable;
   if (NeedsPhysicalOrder(cc, log)) return kNeedsPhysicalOrder;
-  if (NeedsRowsToPartition(log)) return kNeedsRowsToPartition;
+  if (NeedsRows(log)) return kNeedsRows;
+  if (NeedsEpochTids(cc, log)) return kNeedsEpochTids;
   return {};
 }
 

@@ -98,6 +98,7 @@ class Run {
     frozen.next_sequence = std::max(summary.next_sequence, before.first_sequence);
     frozen.highest_stamp = std::max(summary.highest_stamp, before.first_stamp);
     frozen.highest_lsn = summary.highest_lsn;
+    frozen.stamp_end = summary.stamp_end;
     return frozen;
   }
 
@@ -129,6 +130,16 @@ class Run {
                                 first_sequence_);
   }
 
+  typename Log::Options LogOptions(const std::shared_ptr<FrontierFile>& frontier) {
+    auto options = LogOptionsOf<Log>(options_, first_stamp_);
+    if constexpr (Log::kTraits.needs_epochs) {
+      epochs_.StartAfter(EpochTid::EpochOf(first_stamp_));
+      options.epochs = &epochs_;
+      options.frontier = frontier;
+    }
+    return options;
+  }
+
   void OpenLogs() {
     if constexpr (Log::kTraits.logs) {
       NewLogFiles files = CreateFiles();
@@ -137,7 +148,7 @@ class Run {
       result_.directories = files.directories;
       locks_ = std::move(files.locks);
       logs_ = std::make_unique<LogSet>(std::move(files.targets), LogSetOptionsOf(options_, files.run_id, start_lsn_));
-      log_ = std::make_unique<Log>(*logs_, LogOptionsOf<Log>(options_, first_stamp_));
+      log_ = std::make_unique<Log>(*logs_, LogOptions(files.frontier));
       logs_->Start(*log_);
     } else {
       log_ = std::make_unique<Log>();

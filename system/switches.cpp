@@ -20,9 +20,9 @@ constexpr std::array kCcBuilt = {Names("NO_WAIT"), Names("SILO")};
 constexpr std::array kCcNotBuilt = {Names("WAIT_DIE"), Names("DL_DETECT"), Names("TIMESTAMP"),
                                     Names("MVCC"),     Names("HSTORE"),    Names("OCC"),
                                     Names("TICTOC"),   Names("VLL"),       Names("HEKATON")};
-constexpr std::array kLogBuilt = {Names("LOG_NO"), Names("LOG_SERIAL"), Names("LOG_TAURUS"), Names("LOG_PLOVER")};
-constexpr std::array kLogNotBuilt = {Names("LOG_BATCH"), Names("LOG_ELEDA"), Names("LOG_DIFFERENTIAL"),
-                                     Names("LOG_WBL")};
+constexpr std::array kLogBuilt = {Names("LOG_NO"), Names("LOG_SERIAL"), Names("LOG_BATCH"), Names("LOG_TAURUS"),
+                                  Names("LOG_PLOVER")};
+constexpr std::array kLogNotBuilt = {Names("LOG_ELEDA"), Names("LOG_DIFFERENTIAL"), Names("LOG_WBL")};
 constexpr std::array kLogTypes = {Names("LOG_DATA"), Names("LOG_COMMAND")};
 constexpr std::array kWorkloads = {Names("YCSB"), Names("TPCC"), Names("TEST")};
 constexpr std::array kIndexBuilt = {Names("IDX_HASH")};

@@ -45,6 +45,7 @@ class Transaction {
   // --- what its log reads (LoggedTxn) ---
   ProcedureId procedure() const { return call_->procedure; }
   std::span<const std::byte> args() const { return call_->args; }
+  uint64_t commit_version() const { return cc_.commit_version(); }
   void ForEachImage(auto&& visit) const {
     cc_.ForEachWrite([&](const WriteRef& write) { visit(*write.table, write.key, write.deleted, write.image); });
   }

@@ -62,6 +62,7 @@ class Worker {
     for (uint64_t n = 0; n < options_.warmup_count && !control.stop.load(std::memory_order_relaxed); ++n) {
       RunNext(control);
     }
+    log_.Idle(log_state_);
     control.warm.fetch_add(1);
     SpinWait wait;
     while (!control.go.load(std::memory_order_acquire)) wait.Wait();
@@ -152,7 +153,7 @@ class Worker {
   void PayPenalty(const RunControl& control, SpinWait& backoff) {
     if (options_.abort_penalty_ns == 0) return backoff.Wait();
     const uint64_t begin = Clock::NowTicks();
-    shared_.clock.Leave(id_);
+    Leave();
     do {
       now_ = Clock::NowTicks();
       PollAcks();
@@ -160,9 +161,15 @@ class Worker {
     shared_.clock.Enter(id_);
   }
 
+  // Nobody waits for this worker any more.
+  void Leave() {
+    log_.Idle(log_state_);
+    shared_.clock.Leave(id_);
+  }
+
   void WaitForAcks() {
     const uint64_t begin = Clock::NowTicks();
-    shared_.clock.Leave(id_);
+    Leave();
     for (;;) {
       now_ = Clock::NowTicks();
       if (PollAcks()) break;
@@ -174,7 +181,7 @@ class Worker {
   }
 
   void Drain() {
-    shared_.clock.Leave(id_);
+    Leave();
     while (!acks_.empty()) {
       now_ = Clock::NowTicks();
       if (PollAcks()) continue;

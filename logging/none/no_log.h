@@ -30,6 +30,7 @@ class NoLog {
   void Submit(TxnState&, const auto&) {}
   void Void(TxnState&) {}
   void PublishWrite(TxnState&, Meta) {}
+  void Idle(TxnState&) {}
 
   size_t point_words() const { return 0; }
   void CommitPoint(const TxnState&, uint64_t*) const {}

@@ -47,7 +47,6 @@ class PloverLog : public FlushHooks {
                                         .tracks_reads = false,
                                         .reserve_before_recheck = false,
                                         .single_stream = false,
-                                        .by_partition = true,
                                         .replay_order = ReplayOrder::kPerPartition};
   struct Options {
     uint64_t first_stamp = 0;  // GSNs are larger than this
@@ -124,6 +123,7 @@ class PloverLog : public FlushHooks {
     ForEachLog(state.written, [&](uint32_t j) { logs_.stream(j).Void(state.worker, state.places[j]); });
   }
   void PublishWrite(TxnState&, Meta) {}
+  void Idle(TxnState&) {}
 
   bool WantsFlush(const LogStream& stream) const override {
     const Partition& partition = partitions_[stream.index()];

@@ -1,5 +1,6 @@
 #include "logging/plover/plover_recovery.h"
 
+#include <algorithm>
 #include <bit>
 #include <string>
 
@@ -80,6 +81,9 @@ void PloverRecovery::CheckRecord(const TxnRecord& record) {
 
 ReplaySummary PloverRecovery::Finish() {
   ReplaySummary summary = LaneRecovery::Finish();
+  for (uint32_t log = 0; log < lanes_->log_count(); ++log) {
+    summary.stamp_end = std::min(summary.stamp_end, lanes_->reader(log).stamp());
+  }
   CheckMarks(summary.durable_stamp);
   CheckParts();
   return summary;

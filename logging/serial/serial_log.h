@@ -62,6 +62,7 @@ class SerialLog : public FlushHooks {
   }
   void Void(TxnState& state) { stream_.Void(state.worker, state.place); }
   void PublishWrite(TxnState&, Meta) {}
+  void Idle(TxnState&) {}
 
   size_t point_words() const { return 1; }
   void CommitPoint(const TxnState& state, uint64_t* point) const { point[0] = state.place.end(); }

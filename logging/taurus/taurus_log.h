@@ -138,6 +138,8 @@ class TaurusLog : public FlushHooks {
   // T.LV covers the row's writeLV, which it took in when it locked the row.
   void PublishWrite(TxnState& state, Meta meta) { lv::StoreShared(WriteLv(meta), state.lv, n_); }
 
+  void Idle(TxnState&) {}
+
   // The anchor.
   void BeforeFlush(LogStream& stream) override {
     DurableVector durable;

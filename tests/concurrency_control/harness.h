@@ -66,7 +66,12 @@ class Harness {
     options.workers = kWorkers;
     logs_ = std::make_unique<LogSet>(std::move(targets), options);
     if constexpr (Log::kTraits.logs) {
-      log_ = std::make_unique<Log>(*logs_, typename Log::Options{});
+      typename Log::Options log_options;
+      if constexpr (Log::kTraits.needs_epochs) {
+        log_options.epochs = &epochs_;
+        log_options.frontier = std::make_shared<FrontierFile>(files_.Create("frontier", {}), options.run_id);
+      }
+      log_ = std::make_unique<Log>(*logs_, log_options);
     } else {
       log_ = std::make_unique<Log>();
     }

@@ -59,14 +59,14 @@ void AddLog(ReferenceLogs& logs, const std::string& path, Bytes file) {
   require(features == 1 || start == 0, 40, "its stream does not start at LSN 0");
   require(start % 4096 == 0 && start <= uint64_t{1} << 62, 40, "its stream starts at an impossible LSN");
   require((features == 1) == (parent != 0), 4080, "it does not say which run it continues");
-  require(scheme >= 1 && scheme <= 3, 64, "its scheme is not known");
+  require(scheme >= 1 && scheme <= 4, 64, "its scheme is not known");
   require(index < count && count <= (scheme == 1 ? 1 : LsnVector().size()), 36, "its number of logs is impossible");
   std::fill_n(header.begin() + 36, 2, std::byte{0});
   if (logs.logs.empty()) {
     logs.run_id = LoadUint(header, 24, 8);
     logs.start_lsn = start;
     logs.ring_bytes = LoadUint(header, 48, 8);
-    logs.by_partition = scheme == 3;
+    logs.scheme = scheme;
     logs.logs.resize(count);
     logs.common_header = header;
   }
@@ -320,7 +320,7 @@ Record DecodeRecord(const ReferenceLogs& logs, uint32_t log, uint64_t lsn, const
 }
 
 RecoveredSet Recover(const ReferenceLogs& logs) {
-  if (logs.by_partition) return RecoverPartitions(logs);
+  if (logs.by_partition() || logs.newest_wins()) return RecoverStamped(logs);
   RecoveredSet set;
   std::vector<Cursor> heads;
   for (const Log& log : logs.logs) {

@@ -85,7 +85,10 @@ struct ReferenceLogs {
   uint64_t run_id = 0;
   uint64_t start_lsn = 0;
   uint64_t ring_bytes = 0;
-  bool by_partition = false;
+  uint64_t scheme = 0;
+  bool by_partition() const { return scheme == 3; }
+  bool newest_wins() const { return scheme == 4; }
+  uint64_t stamp_end = UINT64_MAX;  // transactions with larger stamps are dropped
   uint64_t durable_stamp = 0;  // up to which every log was durable, as their marks say
   std::vector<Log> logs;                                       // in the order of their index
   std::optional<std::pair<uint64_t, uint64_t>> frozen_digest;  // of what was recovered when the run was continued
@@ -150,10 +153,10 @@ struct RecoveredSet {
 };
 
 // Serial: the valid prefix. Taurus: { T valid and T.LV <= ELV }, transaction by transaction. Plover: { T.GSN <= the
-// least of the last GSNs of the logs }.
+// least of the last GSNs of the logs }. Silo-R: { T.TID <= the durable frontier }.
 RecoveredSet Recover(const ReferenceLogs& logs);
-// For logs by partition (reference_partitions.cpp).
-RecoveredSet RecoverPartitions(const ReferenceLogs& logs);
+// For stamped logs (reference_stamps.cpp).
+RecoveredSet RecoverStamped(const ReferenceLogs& logs);
 
 // A stored procedure's view of a database in which nothing else happens. Undo puts back what the procedure
 // wrote, newest first, when it ends without effect.

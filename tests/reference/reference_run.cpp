@@ -53,15 +53,41 @@ std::optional<uint64_t> LoadBlock(const FileImage& file, uint64_t& at, uint64_t 
   return rows;
 }
 
+// How far the run was durable, by the last whole block of its frontier: the stamp; and that the logs are that long.
+uint64_t DurableStamp(const FileImage& file, const ReferenceLogs& logs) {
+  uint64_t stamp = 0, number = 0;
+  for (; (number + 1) * kBlockBytes <= file.bytes.size(); ++number) {
+    const FileImage block{file.path, file.bytes.subspan(number * kBlockBytes, kBlockBytes), nullptr};
+    try {
+      CheckSealed(block, "DBXDUR\r\n", kBlockBytes);
+    } catch (const Error&) {
+      if (number == 0) throw;
+      break;
+    }
+    if (Load(block, 16, 8) != logs.run_id) Bad(file, 16, "it is of another run", ExitStatus::kMismatch);
+    if (Load(block, 24, 8) != number) break;
+    stamp = Load(block, 32, 8);
+    for (size_t i = 0; i < logs.logs.size(); ++i) {
+      if (logs.logs[i].end < Load(block, 48 + 8 * i, 8)) Bad(file, number * kBlockBytes, "a log ends before it");
+    }
+  }
+  return stamp;
+}
+
 }  // namespace
 
 ReferenceLogs ReadRun(const RunImage& run) {
-  if (!run.frozen) return ReadLogs(run.logs);
+  if (!run.frozen) {
+    ReferenceLogs logs = ReadLogs(run.logs);
+    if (run.frontier) logs.stamp_end = DurableStamp(*run.frontier, logs);
+    return logs;
+  }
   const FileImage& frozen = *run.frozen;
   CheckSealed(frozen, "DBXFRZ\r\n", kBlockBytes);
   std::vector<uint64_t> frontier;
   for (uint64_t i = 0; i < Load(frozen, 32, 4) && i < 16; ++i) frontier.push_back(Load(frozen, 72 + 8 * i, 8));
   ReferenceLogs logs = ReadLogs(run.logs, &frontier);
+  logs.stamp_end = Load(frozen, 208, 8);
   if (Load(frozen, 24, 8) != logs.run_id) Bad(frozen, 24, "it is of another run", ExitStatus::kMismatch);
   if (Load(frozen, 36, 4) == 1) logs.frozen_digest.emplace(Load(frozen, 40, 8), Load(frozen, 48, 8));
   return logs;

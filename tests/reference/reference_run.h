@@ -15,6 +15,7 @@ struct RunImage {
   std::vector<FileImage> logs;
   std::optional<FileImage> frozen;
   std::optional<FileImage> manifest;
+  std::optional<FileImage> frontier;
   std::vector<FileImage> checkpoint;  // by part
 };
 

@@ -1,6 +1,8 @@
-// The reference recovery of logs by partition (Plover): everything up to the least of the stamps at which the logs end,
-// in the order of the stamps. Two transactions with the same stamp have no partition in common.
+// The reference recovery of stamped logs: everything up to a stamp, in the order of the stamps. Two transactions with
+// the same stamp have no row in common. For logs by partition (Plover) the stamp is the least of those at which the logs
+// end, for logs by epoch (Silo-R) it is the run's durable frontier.
 #include <map>
+#include <tuple>
 
 #include "tests/reference/reference_replay.h"
 
@@ -15,6 +17,13 @@ struct Part {
   bool first;
 };
 
+const char* FaultOf(const ReferenceLogs& logs, const Record& record, uint64_t last_stamp) {
+  if (record.kind != Kind::kStamped || record.stamp == 0) return "a transaction without a stamp";
+  if (logs.newest_wins()) return nullptr;
+  if ((record.parts >> record.log & 1) == 0) return "a part of a transaction that has none in this log";
+  return record.stamp <= last_stamp ? "stamps that do not ascend" : nullptr;
+}
+
 // Reads one log; its last stamp.
 uint64_t CollectParts(const ReferenceLogs& logs, uint32_t log, RecoveredSet& set, std::vector<Part>& parts) {
   uint64_t last = 0, last_of_txn = 0;
@@ -23,10 +32,7 @@ uint64_t CollectParts(const ReferenceLogs& logs, uint32_t log, RecoveredSet& set
     set.voids += record.kind == Kind::kVoid;
     last = std::max(last, record.stamp);
     if (!record.IsTxn()) continue;
-    const char* why = nullptr;
-    if (record.kind != Kind::kStamped) why = "a transaction without a stamp";
-    if ((record.parts >> log & 1) == 0) why = "a part of a transaction that has none in this log";
-    if (record.stamp <= last_of_txn) why = "stamps that do not ascend";
+    const char* why = FaultOf(logs, record, last_of_txn);
     if (why != nullptr && set.damage.empty()) set.damage = logs.logs[log].Complaint(record.lsn, why);
     last_of_txn = record.stamp;
     parts.push_back({record.stamp, {log, record.lsn}, record.txn_id, record.parts, record.IsFirstPart()});
@@ -50,10 +56,10 @@ void CheckWhole(const ReferenceLogs& logs, const std::vector<Part>& order, Recov
 
 }  // namespace
 
-RecoveredSet RecoverPartitions(const ReferenceLogs& logs) {
+RecoveredSet RecoverStamped(const ReferenceLogs& logs) {
   RecoveredSet set;
   std::vector<Part> parts;
-  uint64_t frontier = UINT64_MAX;
+  uint64_t frontier = logs.stamp_end;
   uint32_t least = 0;
   for (uint32_t log = 0; log < logs.logs.size(); ++log) {
     const Log& from = logs.logs[log];
@@ -61,22 +67,23 @@ RecoveredSet RecoverPartitions(const ReferenceLogs& logs) {
     if (from.verdict == Verdict::kDamaged && set.damage.empty()) set.damage = from.Complaint(from.end, from.reason);
     if (!set.damage.empty()) continue;
     const uint64_t last = CollectParts(logs, log, set, parts);
-    if (last < frontier) least = log;
-    frontier = std::min(frontier, last);
+    if (logs.newest_wins() || last >= frontier) continue;
+    least = log;
+    frontier = last;
   }
   if (set.damage.empty() && frontier < logs.durable_stamp) {
     set.damage = logs.logs[least].Complaint(logs.logs[least].end, "the log ends before stamp " +
                                             std::to_string(logs.durable_stamp) + ", up to which all were durable");
   }
   std::sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) {
-    return std::pair(a.stamp, a.at.log) < std::pair(b.stamp, b.at.log);
+    return std::tuple(a.stamp, a.at.log, a.at.lsn) < std::tuple(b.stamp, b.at.log, b.at.lsn);
   });
   const auto lost = std::find_if(parts.begin(), parts.end(), [&](const Part& part) { return part.stamp > frontier; });
   for (auto part = lost; part != parts.end(); ++part) {
     if (part->first) set.dropped.push_back({TxnId{part->txn_id}, part->at, least, logs.logs[least].end});
   }
   parts.erase(lost, parts.end());
-  CheckWhole(logs, parts, set);
+  if (logs.by_partition()) CheckWhole(logs, parts, set);
   for (const Part& part : parts) {
     set.order.push_back(part.at);
     if (part.first) set.txn_ids.push_back(part.txn_id);

@@ -1,0 +1,42 @@
+// The durable frontier of a run whose transactions become durable by stamps, not by LSNs: all with a stamp up to it are
+// durable in all logs, and nobody of them was acknowledged before the frontier was itself on stable storage.
+//
+// A file of blocks, one for each step of the frontier, written behind each other: the last valid one counts, and a crash
+// can tear only the one after it. It also says how far each log was durable then, so that a log that ends earlier is
+// known to be damaged.
+//
+// Threads: FrontierFile belongs to one thread; reading is main's.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "logging/device/block_device.h"
+#include "logging/format.h"
+
+namespace dbx {
+
+struct DurableFrontier {
+  uint64_t stamp = 0;
+  std::vector<uint64_t> lsns;  // by log
+};
+
+class FrontierFile {
+ public:
+  FrontierFile(std::unique_ptr<BlockDevice> device, uint64_t run_id) : device_(std::move(device)), run_id_(run_id) {}
+
+  // Durable on return. Throws the device's Error.
+  void Append(uint64_t stamp, std::span<const uint64_t> lsns);
+
+ private:
+  std::unique_ptr<BlockDevice> device_;
+  const uint64_t run_id_;
+  uint64_t blocks_ = 0;
+};
+
+// Throws Error: kCorrupt where no block is valid, or one behind the first that is not; kMismatch for another run's.
+DurableFrontier ReadFrontier(std::span<const std::byte> bytes, uint64_t run_id, const std::string& path);
+
+}  // namespace dbx

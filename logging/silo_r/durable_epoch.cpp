@@ -1,0 +1,82 @@
+#include "logging/silo_r/durable_epoch.h"
+
+#include <chrono>
+
+namespace dbx {
+namespace {
+
+// Between two looks at the logs: while something is to become durable, and while epochs are all there is to wait for.
+constexpr std::chrono::microseconds kLook{200};
+constexpr std::chrono::microseconds kIdleLook{1000};
+
+}  // namespace
+
+DurableEpoch::DurableEpoch(const LogSet& logs, const EpochClock& epochs, FrontierFile& frontier)
+    : logs_(logs),
+      epochs_(epochs),
+      frontier_(frontier),
+      written_(ReservedUntil()),
+      epoch_(epochs.Current().value() - 1),
+      thread_([this] { Loop(); }) {}
+
+void DurableEpoch::ThrowIfFailed() const {
+  if (failed_.load(std::memory_order_acquire)) std::rethrow_exception(error_);
+}
+
+void DurableEpoch::Stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  wake_.notify_one();
+  if (thread_.joinable()) thread_.join();
+}
+
+void DurableEpoch::Loop() {
+  try {
+    std::unique_lock lock(mutex_);
+    while (!stop_) {
+      lock.unlock();
+      while (Advance()) continue;
+      lock.lock();
+      wake_.wait_for(lock, next_ != 0 ? kLook : kIdleLook, [this] { return stop_; });
+    }
+  } catch (...) {
+    error_ = std::current_exception();
+    failed_.store(true, std::memory_order_release);
+  }
+}
+
+bool DurableEpoch::Advance() {
+  if (next_ == 0) {
+    // The epoch before the places: see the head of the header.
+    const uint64_t complete = epochs_.SafeEpoch().value() - 1;
+    if (complete <= epoch_.load(std::memory_order_relaxed)) return false;
+    next_ = complete;
+    needed_ = ReservedUntil();
+  }
+  if (!AreDurable(needed_)) return false;
+  if (needed_ != written_) {
+    frontier_.Append(EpochTid::Last(Epoch(next_)), needed_);
+    written_ = needed_;
+  }
+  // Release: whoever sees it may tell others; the frontier file is durable.
+  epoch_.store(next_, std::memory_order_release);
+  next_ = 0;
+  return true;
+}
+
+std::vector<uint64_t> DurableEpoch::ReservedUntil() const {
+  std::vector<uint64_t> lsns;
+  for (uint32_t i = 0; i < logs_.count(); ++i) lsns.push_back(logs_.stream(i).reserved_until());
+  return lsns;
+}
+
+bool DurableEpoch::AreDurable(const std::vector<uint64_t>& lsns) const {
+  for (uint32_t i = 0; i < logs_.count(); ++i) {
+    if (logs_.stream(i).persistent_until() < lsns[i]) return false;
+  }
+  return true;
+}
+
+}  // namespace dbx

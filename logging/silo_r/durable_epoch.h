@@ -1,0 +1,66 @@
+// The persistent epoch of Silo-R (Zheng et al., OSDI 2014, section 4.1; "pepoch"): every transaction of it and of all
+// epochs before is durable, and so is the word that says so. A thread of its own moves it on.
+//
+//   1. e = SafeEpoch() - 1: every worker is idle or has announced a later epoch than e, so no more records of e or
+//      before will take a place. What the logs have reserved by now holds them all.
+//   2. Wait until each log is durable up to there.
+//   3. Write e to the frontier file and sync it: recovery replays what it names and nothing beyond.
+//   4. Publish e; whoever waits for it is acknowledged.
+//
+// Where nothing was reserved since the last step, 3 has nothing to say and is left out: an idle system writes nothing.
+//
+// The paper's loggers publish their own epochs and one of them writes the least; here the streams' persistent LSNs say
+// the same, without a word from the workers beyond their announced epochs.
+#pragma once
+
+#include <exception>
+#include <memory>
+#include <vector>
+
+#include "base/epoch.h"
+#include "base/host.h"
+#include "logging/frontier_file.h"
+#include "logging/log_set.h"
+
+namespace dbx {
+
+class DurableEpoch {
+ public:
+  // All of it outlives this. `frontier` holds the step before the first.
+  DurableEpoch(const LogSet& logs, const EpochClock& epochs, FrontierFile& frontier);
+  ~DurableEpoch() { Stop(); }
+  DurableEpoch(const DurableEpoch&) = delete;
+  DurableEpoch& operator=(const DurableEpoch&) = delete;
+
+  // Any thread.
+  Epoch Get() const { return Epoch(epoch_.load(std::memory_order_acquire)); }
+  void ThrowIfFailed() const;
+
+  // Ends the thread; what is published stays.
+  void Stop();
+
+ private:
+  void Loop();
+  // One look at the logs. True if the epoch has moved on.
+  bool Advance();
+  std::vector<uint64_t> ReservedUntil() const;
+  bool AreDurable(const std::vector<uint64_t>& lsns) const;
+
+  const LogSet& logs_;
+  const EpochClock& epochs_;
+  FrontierFile& frontier_;
+  // Of the thread.
+  uint64_t next_ = 0;  // the epoch that is to become durable, or 0
+  std::vector<uint64_t> needed_;   // how far the logs must be durable for that
+  std::vector<uint64_t> written_;  // the same of the frontier file's last block
+
+  Atomic<uint64_t> epoch_;
+  Atomic<bool> failed_{false};
+  std::exception_ptr error_;  // written once before failed_
+  Mutex mutex_;
+  ConditionVariable wake_;
+  bool stop_ = false;  // guarded by mutex_
+  Thread thread_;
+};
+
+}  // namespace dbx

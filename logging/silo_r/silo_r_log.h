@@ -1,0 +1,148 @@
+// Silo-R (Tu et al., SOSP 2013, section 4.10; Zheng et al., OSDI 2014): data logging by epochs, for a concurrency control
+// that commits in epochs and gives every transaction a TID: its stamp.
+//
+// A worker collects the records of its transactions in a chunk of its log's ring that it alone fills, and hands the
+// chunk over when it is full, when a new epoch begins, or when it is about to wait. So there is no shared write per
+// transaction, only one per chunk. A transaction is acknowledged when its epoch is persistent (durable_epoch.h), a
+// reader when the epoch is that it committed in: all that it read is of that epoch or an earlier one.
+//
+// Within an epoch the records of different workers have no order but their TIDs, and replay needs none: of two versions
+// of a row the one with the larger TID stays (silo_r_recovery.h). Reads are not tracked, so commands cannot be replayed.
+//
+// Where this differs from the papers: the chunk lies in the ring instead of being handed over as a buffer, and the
+// persistent epoch follows from the logs' durable LSNs. LOG_BATCH is its name in DBx1000's Taurus fork.
+#pragma once
+
+#include <cstring>
+#include <memory>
+
+#include "base/epoch.h"
+#include "logging/contract.h"
+#include "logging/frontier_file.h"
+#include "logging/log_set.h"
+#include "logging/payload.h"
+#include "logging/silo_r/durable_epoch.h"
+
+namespace dbx {
+
+template <class Payload>
+class SiloRLog : public FlushHooks {
+ public:
+  static constexpr LogTraits kTraits = {.name = "LOG_BATCH",
+                                        .scheme = format::Scheme::kSiloR,
+                                        .payload = Payload::kKind,
+                                        .logs = true,
+                                        .tracks_reads = false,
+                                        .reserve_before_recheck = false,
+                                        .single_stream = false,
+                                        .needs_epochs = true,
+                                        .replay_order = ReplayOrder::kNewestWins};
+  struct Options {
+    const EpochClock* epochs = nullptr;
+    std::shared_ptr<FrontierFile> frontier;
+  };
+
+  struct TxnState {
+    uint32_t worker = 0;
+    uint32_t log = 0;
+    LogStream::Place chunk;  // 0 bytes: none is open
+    uint64_t chunk_epoch = 0;
+    uint32_t filled_bytes = 0;  // of the chunk
+    uint32_t chunk_txns = 0;
+    uint32_t record_bytes = 0;  // of the transaction that has a place
+    uint64_t tid = 0;
+  };
+
+  SiloRLog(LogSet& logs, const Options& options)
+      : logs_(logs),
+        epochs_(*options.epochs),
+        frontier_(options.frontier),
+        durable_epoch_(logs, epochs_, *frontier_) {}
+
+  static size_t meta_bytes(uint32_t) { return 0; }
+  size_t meta_bytes() const { return 0; }
+  void InitWorker(TxnState& state, WorkerId worker) {
+    state.worker = worker.value();
+    state.log = worker.value() % logs_.count();
+  }
+
+  void Begin(TxnState& state) {
+    if (state.chunk.bytes != 0 && epochs_.Current().value() != state.chunk_epoch) HandOver(state);
+  }
+  void OnRead(TxnState&, const RowRef&) {}
+  void OnWrite(TxnState&, const RowRef&) {}
+  void FreshMeta(Meta) const {}
+  bool Forgettable(Meta) const { return true; }
+
+  bool Reserve(TxnState& state, const auto& txn) {
+    const size_t bytes = AlignRecord(kFixedBytes + Payload::Bytes(txn));
+    if (bytes > logs_.stream(state.log).max_record_bytes()) return false;
+    state.record_bytes = static_cast<uint32_t>(bytes);
+    state.tid = txn.commit_version();
+    if (state.chunk.bytes != 0 && !Fits(state.record_bytes, state.chunk.bytes - state.filled_bytes)) HandOver(state);
+    if (state.chunk.bytes == 0) OpenChunk(state);
+    return true;
+  }
+  void PublishRead(TxnState&, Meta) {}
+
+  void Submit(TxnState& state, const auto& txn) {
+    LogStream& stream = logs_.stream(state.log);
+    const LogStream::Place place{state.chunk.lsn + state.filled_bytes, state.record_bytes};
+    std::byte* const at = stream.at(place);
+    std::memcpy(at + sizeof(format::RecordHeader), txn.args().data(), kTxnIdBytes);
+    std::memcpy(at + sizeof(format::RecordHeader) + kTxnIdBytes, &state.tid, sizeof state.tid);
+    Payload::Encode(txn, at + kFixedBytes);
+    SealRecord(at, stream.HeaderFor(place, format::RecordKind::kStamped));
+    state.filled_bytes += state.record_bytes;
+    ++state.chunk_txns;
+    if (state.filled_bytes == state.chunk.bytes) HandOver(state);
+  }
+  void Void(TxnState&) {}  // its place is the next transaction's
+  void PublishWrite(TxnState&, Meta) {}
+
+  // The worker will not commit for a while: others must not wait for its chunk.
+  void Idle(TxnState& state) {
+    if (state.chunk.bytes != 0) HandOver(state);
+  }
+
+  void BeforeStop() override { durable_epoch_.Stop(); }
+
+  size_t point_words() const { return 1; }
+  void CommitPoint(const TxnState& state, uint64_t* point) const { point[0] = EpochTid::EpochOf(state.tid).value(); }
+  void ReadOnlyPoint(const TxnState&, uint64_t* point) const { point[0] = epochs_.Current().value(); }
+  bool IsDurable(const uint64_t* point) const { return durable_epoch_.Get().value() >= point[0]; }
+  void ThrowIfFailed() const {
+    logs_.ThrowIfFailed();
+    durable_epoch_.ThrowIfFailed();
+  }
+
+ private:
+  static constexpr size_t kFixedBytes = sizeof(format::RecordHeader) + kTxnIdBytes + sizeof(uint64_t);
+  static constexpr uint64_t kChunkBytes = 32 << 10;
+
+  // What is left of a chunk must hold a VOID record, or nothing.
+  static bool Fits(uint64_t record_bytes, uint64_t left) {
+    return record_bytes == left || record_bytes + sizeof(format::RecordHeader) <= left;
+  }
+
+  void OpenChunk(TxnState& state) {
+    LogStream& stream = logs_.stream(state.log);
+    const uint64_t usual = std::min<uint64_t>(kChunkBytes, stream.ring_bytes() / 16);
+    const uint64_t bytes = Fits(state.record_bytes, usual) ? usual : state.record_bytes;
+    state.chunk = stream.Reserve(state.worker, static_cast<uint32_t>(bytes));
+    state.chunk_epoch = epochs_.Current().value();
+    state.filled_bytes = state.chunk_txns = 0;
+  }
+
+  void HandOver(TxnState& state) {
+    logs_.stream(state.log).SubmitChunk(state.worker, state.chunk, state.filled_bytes, state.chunk_txns);
+    state.chunk = {};
+  }
+
+  LogSet& logs_;
+  const EpochClock& epochs_;
+  std::shared_ptr<FrontierFile> frontier_;
+  DurableEpoch durable_epoch_;
+};
+
+}  // namespace dbx

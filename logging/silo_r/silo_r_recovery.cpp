@@ -1,0 +1,38 @@
+#include "logging/silo_r/silo_r_recovery.h"
+
+namespace dbx {
+
+void SiloRRecovery::Open(const std::vector<LogSource>& logs) {
+  stamp_end_ = logs.front().stamp_end;
+  OpenLanes(logs, settings_.workers);
+}
+
+TxnRecord* SiloRRecovery::NextReady(WorkerId worker) {
+  Worker& me = workers_[worker.value()];
+  for (size_t lanes = 0; lanes < lanes_->lanes().size(); ++lanes) {
+    ReplayLanes::Lane* lane = lanes_->Hold(worker);
+    TxnRecord* head = lane == nullptr || lanes_->IsTimeToDecode(*lane) ? nullptr : lanes_->Head(*lane);
+    for (; head != nullptr; head = lanes_->Head(*lane)) {
+      if (head->kind != format::RecordKind::kStamped || head->stamp == 0) {
+        ThrowDamaged(source(head->log), head->lsn, "a record without a TID");
+      }
+      if (head->stamp <= stamp_end_) {
+        BeginStreak(me);
+        return head;
+      }
+      ++me.dropped;
+      lanes_->Pop(*lane);
+    }
+    lanes_->MoveOn(worker);
+  }
+  EndStreak(me);
+  return nullptr;
+}
+
+ReplaySummary SiloRRecovery::Finish() {
+  ReplaySummary summary = LaneRecovery::Finish();
+  summary.stamp_end = stamp_end_;
+  return summary;
+}
+
+}  // namespace dbx
