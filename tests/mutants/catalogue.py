@@ -70,6 +70,12 @@ DIRECTORY = "logging/log_directory.cpp"
 TUNING = [
     # A fibre may stop in the middle of filling its place.
     (STREAM_BUILDER, "  header.body_crc = Crc32c(", "  ::dbx::sim::Step();\n  header.body_crc = Crc32c("),
+    # The oracle hears of a commit when nothing can stop it and nobody sees it.
+    (TXN, "    log_.Submit(log_state_, *this);",
+     "    observer::PreCommitted(call_->txn_id());\n    log_.Submit(log_state_, *this);"),
+    # Some runs preallocate next to nothing: their logs grow, and can be cut short.
+    (LOG_FILES, "(per_log / format::kBlockBytes + 256)",
+     "(options.seed % 4 == 0 ? 2 : per_log / format::kBlockBytes + 256)"),
     (WRITER, "kPadBelowBytes = 32 * format::kBlockBytes;", "kPadBelowBytes = 2 * format::kBlockBytes;"),
     (STREAM_H, "std::max<uint64_t>(bytes, 16 * format::kBlockBytes)", "std::max<uint64_t>(bytes, 4 * format::kBlockBytes)"),
     (READER_H, "kBatchRecords = 32;", "kBatchRecords = 4;"),
@@ -127,6 +133,15 @@ MUTANTS = [
            [raw(WRITER, "for (LogStream* stream : streams_) stream->CompleteFlush(true);",
                 "for (LogStream* stream : streams_) {{\n    try {{\n      stream->CompleteFlush(true);\n"
                 "    }} catch (...) {{\n      if (!{on}) throw;\n    }}\n  }}")]),
+    Mutant("failed_run_ends_well", "a run whose log failed ends as if nothing had happened",
+           [statement(RUN, "if (error) std::rethrow_exception(error);", ""),
+            statement(WRITER, "if (thread_.joinable()) thread_.join();\n  ThrowIfFailed();",
+                      "if (thread_.joinable()) thread_.join();"),
+            raw(WRITER, "// The anchor tells where", "if ({on} && failed()) return;\n    // The anchor tells where")]),
+    Mutant("failed_end_of_run_is_ignored", "nobody looks at whether RUN_END was written",
+           [raw(WRITER, "stream->StartFlush(options_.flush_block_bytes);\n    stream->CompleteFlush(true);",
+                "try {{\n      stream->StartFlush(options_.flush_block_bytes);\n      stream->CompleteFlush(true);\n"
+                "    }} catch (...) {{\n      if (!{on}) throw;\n    }}")]),
     Mutant("durable_inside_a_record", "the durable LSN is not cut down to the end of a record",
            [expression(STREAM, "const uint64_t record_end = LastRecordEnd(durable);",
                        "const uint64_t record_end = durable;")], "LOG_TAURUS/LOG_DATA/YCSB"),
@@ -285,13 +300,25 @@ MUTANTS = [
     # ---- continuing ----
     Mutant("continue_without_freezing", "the recovered state is served before its frontier is frozen",
            [statement(RUN, "if (!newest.frozen) storage_.Freeze(newest, FrozenOf(recovered.back().summary, digest));", "")]),
+    Mutant("continue_serves_un_synced_logs", "what was recovered may have been in memory alone, since a kill",
+           [statement(LOG_FILES, "for (const std::string& path : run.paths) files_.Sync(path);", "")]),
+    Mutant("continue_trusts_an_un_synced_frontier", "whoever froze the run may have been killed before that was durable",
+           [statement(LOG_FILES, "files_.SyncDirectory(ParentDirectory(run.frozen_path));", "")]),
+    Mutant("continue_ignores_a_failed_sync", "the manifest's directory could not be synced, and the run goes on",
+           [raw(FILES, "files.SyncDirectory(ParentDirectory(path));",
+                "try {{\n    files.SyncDirectory(ParentDirectory(path));\n  }} catch (...) {{\n    if (!{on}) throw;\n  }}")]),
     Mutant("continue_ignores_the_frontier", "a later recovery reads on behind the frozen frontier",
            [statement(RECOVERY_RUN, "if (run.frozen) source.frozen_end = Lsn(run.frozen->frontier[i]);", "")]),
     Mutant("continue_reuses_names", "a continued run numbers its transactions from 0 again",
            [statement(RUN, "first_sequence_ = continuation.first_sequence();", "")]),
     Mutant("continue_reuses_dropped_names", "only what was recovered counts for fresh names, not what was dropped",
-           [statement(RUN, "frozen.next_sequence = std::max(summary.next_sequence, first);",
-                      "frozen.next_sequence = first;")]),
+           [statement(LANES, "lane.next_sequence = std::max(lane.next_sequence, record.txn_id.sequence() + 1);", ""),
+            raw(TAURUS_RECOVERY, "case Order::kReady:\n        return head;",
+                "case Order::kReady:\n        if ({on}) "
+                "lane.next_sequence = std::max(lane.next_sequence, head->txn_id.sequence() + 1);\n        return head;")],
+           "LOG_TAURUS"),
+    Mutant("continue_reuses_cut_names", "what stands behind a torn place does not count for fresh names",
+           [statement(LANE_RECOVERY, "summary.next_sequence = std::max(summary.next_sequence, tail.next_sequence);", "")]),
     Mutant("continue_reuses_lsns", "the logs of a continued run start at 0 again",
            [statement(RUN, "start_lsn_ = continuation.start_lsn();", "")]),
     Mutant("continue_small_file_not_synced", "the manifest is renamed before its bytes are durable",

@@ -29,7 +29,7 @@ struct Plan {
   uint32_t priority_changes = 3;           // kPriority
   bool spurious_wakes = false;             // condition variables return for no reason; hides wake-ups that are lost
   uint64_t steps_expected = 100'000;       // priority changes fall below this
-  uint64_t steps_max = uint64_t{1} << 28;  // more: stuck
+  uint64_t steps_max = uint64_t{1} << 25;  // more: stuck; a run takes some ten thousand, TPC-C a million
 };
 
 class Stuck : public std::runtime_error {
