@@ -85,6 +85,7 @@ Plan PlanOf(const Options& options, const Limits& limits, uint64_t seed) {
   plan.seed = random();
   plan.policy = random() % 3 == 0 ? Policy::kPriority : Policy::kRandom;
   plan.spurious_wakes = random() % 4 == 0;
+  plan.workers_pause = random() % 8 == 0;
   plan.steps_per_turn = OneOf<uint32_t>(random, {1, 4, 16, 64, 512});
   plan.priority_changes = 1 + random() % 8;
   plan.steps_max = limits.steps;

@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <vector>
 
+#include "logging/format.h"
 #include "tests/simulation/logs_on_disk.h"
 
 namespace dbx::sim {
 namespace {
 
 constexpr size_t kSectorBytes = FaultyFileSystem::kSectorBytes;
+constexpr uint64_t kStreamOffset = format::kStreamOffset;
 
 // Where the bytes of a log end that are not zero; preallocated files go on with zeros.
 uint64_t UsedBytes(const SparseBytes& file) {
@@ -44,7 +46,7 @@ std::string NameOf(const std::string& path) { return path.substr(path.rfind('/')
 std::vector<std::string> LikeFiles(const std::vector<std::string>& paths, const std::string& path) {
   std::vector<std::string> like;
   for (const std::string& other : paths) {
-    if (path.ends_with(".log") || NameOf(other) == NameOf(path)) like.push_back(other);
+    if (path.ends_with(".log") ? RunOf(other) == RunOf(path) : NameOf(other) == NameOf(path)) like.push_back(other);
   }
   return like;
 }
@@ -54,13 +56,25 @@ bool IsFrozen(const FaultyFileSystem::Image& image, uint32_t run) {
                      [&](const auto& file) { return RunOf(file.first) == run && NameOf(file.first) == "frozen"; });
 }
 
+// A byte of a log record's kind, log index, LSN vector mask or procedure: what a checksum alone defends. The records of
+// a log share their salt.
+uint64_t SomeRecordField(const SparseBytes& log, uint64_t from, std::mt19937_64& random) {
+  const std::vector<std::byte> bytes = log.All();
+  const auto salt_at = [&](uint64_t record) { return bytes.begin() + static_cast<ptrdiff_t>(record + 8); };
+  for (uint64_t at = std::max(from / 8 * 8, kStreamOffset); at + 32 <= bytes.size(); at += 8) {
+    if (std::equal(salt_at(at), salt_at(at) + 4, salt_at(kStreamOffset))) return at + 24 + random() % 6;
+  }
+  return from;
+}
+
 // Returns what was done.
-std::string Change(SparseBytes& file, std::mt19937_64& random) {
+std::string Change(SparseBytes& file, bool is_log, std::mt19937_64& random) {
   const uint64_t used = UsedBytes(file);
-  const uint64_t at = random() % used;
+  uint64_t at = random() % used;
   const uint64_t sector = at / kSectorBytes * kSectorBytes;
   switch (random() % 4) {
     case 0: {
+      if (is_log && random() % 2 == 0) at = SomeRecordField(file, at, random);
       std::vector<std::byte> byte(1);
       file.Read(at, byte);
       byte[0] ^= std::byte{1} << (random() % 8);
@@ -98,7 +112,7 @@ Damage DamageOneFile(FaultyFileSystem::Image& image, std::mt19937_64& random) {
       return {(in_log ? "logs " : kind) + "swapped", may_cut};
     }
     default: {
-      const std::string what = Change(image.files[path], random);
+      const std::string what = Change(image.files[path], in_log, random);
       return {in_log ? what : kind + "file: " + what, may_cut};
     }
   }

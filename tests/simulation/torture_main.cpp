@@ -35,6 +35,7 @@ struct MutantName {
   const char* trap;
   const char* cells;  // only cells whose name contains this can tell
   bool rare;          // needs minutes, or more
+  const char* model;  // the test of a small model in which the same fault is found
 };
 constexpr MutantName kMutants[] = {
 #include "mutant_names.inc"
@@ -42,7 +43,8 @@ constexpr MutantName kMutants[] = {
 
 int ListMutants() {
   for (const MutantName& mutant : kMutants)
-    std::printf("%s\t%s\t%s\t%s\n", mutant.name, mutant.cells, mutant.trap, mutant.rare ? "rare" : "");
+    std::printf("%s\t%s\t%s\t%s\t%s\n", mutant.name, mutant.cells, mutant.trap, mutant.rare ? "rare" : "",
+                mutant.model);
   return 0;
 }
 
@@ -94,7 +96,7 @@ std::vector<Cell> CellsNamedLike(const std::string& text) {
 void Report(const Tally& tally) {
   std::printf(
       "{\"runs\": %lu, \"cycles\": %lu, \"steps\": %lu, \"acknowledged\": %lu, \"recovered\": %lu, \"dropped\": %lu, "
-      "\"refused\": %lu, \"in_recovery\": %lu, \"third\": %lu",
+      "\"refused\": %lu, \"in recovery\": %lu, \"third crash\": %lu",
       tally.runs, tally.cycles, tally.steps, tally.acknowledged, tally.recovered, tally.dropped, tally.refused,
       tally.in_recovery, tally.third);
   for (const auto& [kind, count] : tally.faults) std::printf(", \"%s\": %lu", kind.c_str(), count);
@@ -111,8 +113,7 @@ int Fail(Trial trial, const Violation& violation, const Arguments& arguments) {
   std::fflush(stdout);
   if (!arguments.shrink) return 1;
   if (!ViolationInFreshProcess(trial, arguments.mutant)) {
-    std::printf("not seen again by this line in a fresh process; only in the course of all seeds from %lu on\n",
-                arguments.seed);
+    std::printf("not seen again in a fresh process: only in the course of all seeds from %lu on\n", arguments.seed);
     return 1;
   }
   trial = Shrink(trial, arguments.mutant, what);
