@@ -9,10 +9,7 @@ second are cumulated counters; whatever they are called, they are added up by na
 from __future__ import annotations
 
 import argparse
-import fcntl
-import json
 import os
-import random
 import re
 import shlex
 import shutil
@@ -26,36 +23,28 @@ from typing import Optional
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from child import die_with_parent, run_child
 from progress import clock
+from torture_slice import CYCLES_PER_SLICE, REPOSITORY, Slice, how_it_ended
+from torture_state import add_up, keep_older, lock_state, new_state, read_state, set_goal, write_state
+from torture_table import count, goal_text, mutants_in, score_of, table, tally
 
-REPOSITORY = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 TORTURE = "build/simulation/torture"
 SCORE = os.path.join(REPOSITORY, "tests", "mutants", "score.py")
 KEPT_SEEDS = os.path.join(REPOSITORY, "tests", "simulation", "kept_seeds.txt")
-STATE_VERSION = 1
 
 # A slice's runs number a few thousand at most; its seeds are never used up.
 SEEDS_PER_SLICE = 1_000_000
-CYCLES_PER_SLICE = 10_000
 SECONDS_PER_SLICE = 60
-SECONDS_BY_DEFAULT = 60.0
 
 POLL_SECONDS = 0.05
 SAVE_SECONDS = 5
 SECONDS_BETWEEN_SIGNS_ON_A_TERMINAL = 2
 SECONDS_BETWEEN_SIGNS = 30
-# Without a report: a run that never ends is told by the program itself, after 2^28 steps, most of a minute. Also for the
+# Without a report: a run that never ends is told by the program itself, after 2^25 steps, some seconds. Also for the
 # search for a smaller reproduction, which says nothing until it is done.
 SILENT_SECONDS_MAX = 180.0
 CONTROL_SECONDS = 30
 CONTROLS = ("lying_syncs", "no_log")
 KEPT_SECONDS = 120
-OTHER_LINES_MAX = 40
-
-# As tests/simulation/cycle.cpp names them: a policy that no crash followed shows as 0.
-CRASH_POLICIES = ("any sectors lost", "files truncated", "sectors torn", "un-synced writes kept",
-                  "un-synced writes lost", "writes reordered")
-# Counters with a line of their own; all others are kinds of faults.
-COUNTERS = ("cycles", "runs", "steps", "acknowledged", "recovered", "dropped", "refused")
 
 EPILOG = """\
 A cycle is a simulated run that crashes, the recovery of what the crash left, and the comparison with what really
@@ -73,168 +62,7 @@ Ctrl-C and SIGTERM (kill PID) end it in order. Exit status: 0 no violation, 1 a 
 a mutant that survived, or no start; 2 usage."""
 
 
-# ---- Counters -----------------------------------------------------------------------------------------------
-
-def add_up(total: dict, new: dict, before: Optional[dict] = None) -> None:
-    """Adds to `total` by how much `new` exceeds `before`: numbers by key, in nested objects too."""
-    for key, value in new.items():
-        old = (before or {}).get(key)
-        if isinstance(value, dict):
-            add_up(total.setdefault(key, {}), value, old)
-        elif isinstance(value, (int, float)) and not isinstance(value, bool):
-            total[key] = total.get(key, 0) + value - (old or 0)
-
-
-def flat(counters: dict) -> dict:
-    """Nested objects' numbers beside the others."""
-    result: dict = {}
-    for key, value in counters.items():
-        add_up(result, flat(value) if isinstance(value, dict) else {key: value})
-    return result
-
-
-# ---- State --------------------------------------------------------------------------------------------------
-
-def new_state(arguments: argparse.Namespace) -> dict:
-    first = arguments.seed if arguments.seed is not None else random.randrange(1, 1 << 31)
-    return {"version": STATE_VERSION, "first_seed": first, "next_seed": first, "cells": arguments.cells, "goal": {},
-            "seconds": 0.0, "counters": {}, "violations": [], "kept_seeds": {}, "controls": {}, "mutants": {}}
-
-
-def read_state(path: str) -> dict:
-    """Raises SystemExit with one line."""
-    try:
-        with open(path, encoding="utf-8") as file:
-            state = json.load(file)
-    except OSError as error:
-        sys.exit(f"error: cannot resume from {path}: {error.strerror}")
-    except ValueError as error:
-        sys.exit(f"error: {path} is no state of a torture: {error}")
-    if not isinstance(state, dict) or state.get("version") != STATE_VERSION:
-        sys.exit(f"error: {path} is no state of this torture: start anew, with another --state")
-    return state
-
-
-def write_state(path: str, state: dict) -> None:
-    """A reader sees the old state or the new one."""
-    with open(path + ".new", "w", encoding="utf-8") as file:
-        json.dump(state, file, indent=1)
-        file.write("\n")
-        file.flush()
-        os.fsync(file.fileno())
-    os.rename(path + ".new", path)
-
-
-def keep_older(path: str) -> None:
-    if not os.path.exists(path):
-        return
-    base, suffix = os.path.splitext(path)
-    kept = f"{base}-{time.strftime('%Y%m%d-%H%M%S', time.localtime(os.path.getmtime(path)))}{suffix}"
-    os.rename(path, kept)
-    print(f"the older state is kept: {os.path.relpath(kept)}", flush=True)
-
-
-def lock_state(path: str):
-    """One torture per state file. Returns what must stay open. Raises SystemExit."""
-    os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
-    lock = open(path + ".lock", "w", encoding="utf-8")
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        sys.exit(f"error: another torture writes {path}: let it end, or name another --state")
-    return lock
-
-
-def set_goal(state: dict, arguments: argparse.Namespace) -> None:
-    """The goal counts from the state's beginning; what the command line asks for comes on top of what is there."""
-    if arguments.cycles is not None:
-        state["goal"] = {"cycles": state["counters"].get("cycles", 0) + arguments.cycles}
-    elif arguments.seconds is not None:
-        state["goal"] = {"seconds": state["seconds"] + arguments.seconds}
-    elif not state["goal"]:
-        state["goal"] = {"seconds": SECONDS_BY_DEFAULT}
-
-
-# ---- A process ----------------------------------------------------------------------------------------------
-
-class Slice:
-    """One torture process: what it has reported so far, and how it ended."""
-
-    def __init__(self, start: list[str], limit: list[str], silent_seconds_max: float):
-        by_cycles = limit[0] == "--cycles"
-        self.promised = int(limit[1]) if by_cycles else 0  # cycles
-        # The time is no part of what a seed decides: the same seeds come in the same order under any limit.
-        self.again_ = shlex.join(start + (limit if by_cycles else ["--cycles", str(CYCLES_PER_SLICE)]))
-        self.silent_seconds_max_ = silent_seconds_max
-        self.counters: dict = {}
-        self.lines_: list[str] = []  # other than reports
-        self.rest_ = b""
-        self.noted: Optional[dict] = None  # the violation, as the state has it
-        self.last_sign_ = time.monotonic()
-        self.hung_ = False
-        self.child_ = subprocess.Popen(start + limit, cwd=REPOSITORY, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                       stderr=subprocess.STDOUT, start_new_session=True, preexec_fn=die_with_parent)
-        os.set_blocking(self.child_.stdout.fileno(), False)
-
-    def poll(self) -> bool:
-        """Reads what there is; false once the process has ended and all is read."""
-        ended = self.child_.poll() is not None
-        self._read()
-        if not ended and time.monotonic() - self.last_sign_ > self.silent_seconds_max_:
-            self.hung_ = True
-            self.end()
-        return not ended
-
-    def _read(self) -> None:
-        while piece := self.child_.stdout.read(1 << 16):
-            self.last_sign_ = time.monotonic()
-            *lines, self.rest_ = (self.rest_ + piece).split(b"\n")
-            for line in lines:
-                self._take(line.decode("utf-8", "replace"))
-
-    def _take(self, line: str) -> None:
-        if line.startswith("{"):
-            try:
-                self.counters = json.loads(line)
-                return
-            except ValueError:
-                pass
-        self.lines_ = (self.lines_ + [line])[-OTHER_LINES_MAX:]
-
-    def end(self) -> None:
-        if self.child_.poll() is None:
-            self.child_.kill()
-            self.child_.wait()
-        self._read()
-
-    def is_shrinking(self) -> bool:
-        return any(line.startswith("violation:") for line in self.lines_)
-
-    def refusal(self) -> str:
-        """Why the program did not take its options, or ''."""
-        return "\n".join(self.lines_) if self.child_.returncode == 2 and not self.hung_ else ""
-
-    def violation(self) -> Optional[dict]:
-        """What went wrong and the line that makes it again, the shrunk one if there is one."""
-        if self.child_.returncode in (0, None) and not self.is_shrinking():
-            return None
-        found = {}
-        for line in self.lines_:
-            name, _, value = line.strip().partition(": ")
-            found.setdefault(name, value)
-        how = "it hangs" if self.hung_ else how_it_ended(self.child_.returncode)
-        last = next((line for line in reversed(self.lines_) if line.strip()), "")
-        return {"what": found.get("shrunk") or found.get("violation") or (f"{how}: {last}" if last else how),
-                "reproduce": found.get("reproduce") or found.get("in") or self.again_}
-
-
-def how_it_ended(status: Optional[int]) -> str:
-    if status is not None and status < 0:
-        return f"ended by {signal.Signals(-status).name}"
-    return f"exit status {status}"
-
-
-# ---- The run ------------------------------------------------------------------------------------------------
+# ---- The run -------------------------------------------------------------------------------------------------
 
 class Signs:
     """One line of progress: rewritten on a terminal, a new one now and then elsewhere."""
@@ -451,7 +279,7 @@ class Torture:
                                      stderr=subprocess.STDOUT, start_new_session=True, preexec_fn=die_with_parent)
             try:
                 while child.poll() is None and not self.stopped_by:
-                    self.signs.offer(lambda: f"mutants: {mutants_in(output)}")
+                    self.signs.offer(lambda: f"mutants: {mutants_in(text_of(output))}")
                     time.sleep(POLL_SECONDS)
             finally:
                 if child.poll() is None:
@@ -460,24 +288,6 @@ class Torture:
             ended = "" if self.stopped_by else how_it_ended(child.returncode)
             self.state_["mutants"] = score_of(text_of(output), ended)
         self.save()
-
-
-def text_of(file) -> str:
-    return os.pread(file.fileno(), 1 << 24, 0).decode("utf-8", "replace")
-
-
-def mutants_in(output) -> str:
-    text = text_of(output)
-    return f"{len(re.findall('^ok: ', text, re.M))} killed, {len(re.findall('^SURVIVED: ', text, re.M))} survived"
-
-
-def score_of(output: str, ended: str) -> dict:
-    """What score.py printed; without its last line what there is, and the reason unless that is ''."""
-    score = {"killed": len(re.findall(r"^ok: ", output, re.M)),
-             "survived": re.findall(r"^SURVIVED: (\S+)", output, re.M)}
-    if ended and not re.search(r"^\d+ passed, \d+ failed\s*$", output, re.M):
-        score["error"] = f"{ended}: {(output.strip().splitlines() or [''])[-1]}"
-    return score
 
 
 def kept_seeds(path: str) -> list[str]:
@@ -489,88 +299,11 @@ def kept_seeds(path: str) -> list[str]:
     return [re.sub(r"^\S*torture\s+", "", line) for line in lines if line]
 
 
-# ---- The table ----------------------------------------------------------------------------------------------
-
-def count(number: int, what: str) -> str:
-    plural = "" if number == 1 else "es" if what.endswith("s") else "s"
-    return f"no {what}" if number == 0 else f"{number:,} {what}{plural}"
+def text_of(file) -> str:
+    return os.pread(file.fileno(), 1 << 24, 0).decode("utf-8", "replace")
 
 
-def table(state: dict) -> str:
-    counters = flat(state["counters"])
-    lines = counted(state, counters) if counters.get("runs", 0) > 0 else []
-    return "\n".join(lines + verdicts(state))
-
-
-def counted(state: dict, counters: dict) -> list[str]:
-    cycles, seconds = counters.get("cycles", 0), max(state["seconds"], 0.001)
-    cells = f", cells like {state['cells']}" if state["cells"] else ""
-    remarks = {"cycles": goal_text(state["goal"]), "runs": f"seeds from {state['first_seed']}{cells}",
-               "acknowledged": "transactions, added up over the crashes",
-               "dropped": share_text(counters), "refused": "damaged logs"}
-    lines = [f"{clock(seconds)}, {cycles / seconds:,.0f} cycles/s"]
-    lines += [row(name, counters[name], remarks.get(name, "")) for name in COUNTERS if name in counters]
-    crashes = {**dict.fromkeys(CRASH_POLICIES, 0), **{kind: n for kind, n in counters.items() if is_crash(kind)}}
-    hit = sum(crashes[policy] > 0 for policy in CRASH_POLICIES)
-    lines.append(f"crash policies hit: {hit} of {len(CRASH_POLICIES)}")
-    lines += [row(kind, crashes[kind], f"{100 * crashes[kind] / max(cycles, 1):.1f} %") for kind in sorted(crashes)]
-    others = sorted(set(counters) - set(COUNTERS) - set(crashes))
-    return lines + (["faults by kind"] + [row(kind, counters[kind], "") for kind in others] if others else [])
-
-
-def is_crash(kind: str) -> bool:
-    """One of the policies, or one at a chosen moment: "at an acknowledgement, un-synced writes lost"."""
-    return kind.endswith(CRASH_POLICIES)
-
-
-def row(name: str, number, remark: str) -> str:
-    return f"  {name:<46}{number:>18,}  {remark}".rstrip()
-
-
-def goal_text(goal: dict) -> str:
-    if "cycles" in goal:
-        return f"of {goal['cycles']:,}"
-    return f"within {clock(goal['seconds'])}" if goal else ""
-
-
-def share_text(counters: dict) -> str:
-    seen = counters.get("recovered", 0) + counters.get("dropped", 0)
-    return f"{100 * counters.get('dropped', 0) / seen:.2f} % of the transactions in the logs" if seen else ""
-
-
-def verdicts(state: dict) -> list[str]:
-    lines = []
-    if state["kept_seeds"]:
-        bad = sum(not ok for ok in state["kept_seeds"].values())
-        lines.append(f"kept seeds: {len(state['kept_seeds']) - bad} of {len(state['kept_seeds'])} pass")
-    lines += [f"control {name}: {verdict}" for name, verdict in state["controls"].items()]
-    mutants = state["mutants"]
-    if mutants:
-        total = mutants["killed"] + len(mutants["survived"])
-        lines.append(f"mutants: {mutants['killed']} of {total} killed"
-                     + (f"; survived: {', '.join(mutants['survived'])}" if mutants["survived"] else "")
-                     + (f"; FAILED: {mutants['error']}" if "error" in mutants else ""))
-    lines.append(f"violations: {len(state['violations'])}")
-    for violation in state["violations"]:
-        lines += [f"  {violation['what']}", f"  reproduce: {violation['reproduce']}"]
-    return lines
-
-
-def tally(state: dict) -> tuple[int, int]:
-    """Passed and failed: the cycles are one, each kept seed, control and mutant is one."""
-    kept_bad = sum(not ok for ok in state["kept_seeds"].values())
-    found = sum("kept" not in violation for violation in state["violations"])
-    passed = len(state["kept_seeds"]) - kept_bad
-    passed += 1 if found == 0 and state["counters"].get("cycles", 0) > 0 else 0
-    blind = sum(not verdict.startswith("ok") for verdict in state["controls"].values())
-    passed += len(state["controls"]) - blind
-    mutants = state["mutants"]
-    passed += mutants.get("killed", 0)
-    alive = len(mutants.get("survived", [])) + ("error" in mutants)
-    return passed, found + kept_bad + blind + alive
-
-
-# ---- The command line ---------------------------------------------------------------------------------------
+# ---- The command line ----------------------------------------------------------------------------------------
 
 def number_from(least, kind, times: float = 1):
     def parse(text: str):

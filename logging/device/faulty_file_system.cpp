@@ -306,9 +306,23 @@ FaultyFileSystem::Image FaultyFileSystem::CrashImage(Crash crash, uint64_t seed)
   return image;
 }
 
+std::unique_ptr<FaultyFileSystem> FaultyFileSystem::AfterKill(uint64_t seed) {
+  const Lock lock(mutex_);
+  std::mt19937_64 random(seed);
+  std::map<InodePtr, InodePtr> copies;
+  auto killed = std::make_unique<FaultyFileSystem>();
+  killed->root_ = KilledCopy(root_, random, copies);
+  return killed;
+}
+
 void FaultyFileSystem::Fail(Operation operation, uint64_t nth, int error, bool for_good, std::string path) {
   const Lock lock(mutex_);
   faults_.push_back({operation, nth, error, for_good, std::move(path)});
+}
+
+uint64_t FaultyFileSystem::failed_count() {
+  const Lock lock(mutex_);
+  return failed_;
 }
 
 void FaultyFileSystem::Stall(std::string path) {
@@ -353,6 +367,7 @@ void FaultyFileSystem::Begin(Operation operation, const char* verb, const std::s
     if (fault.operation != operation || path.find(fault.path) == std::string::npos || fault.countdown == 0) continue;
     if (--fault.countdown > 0) continue;
     if (fault.for_good) fault.countdown = 1;
+    ++failed_;
     fail(fault.error);
   }
 }
@@ -434,6 +449,25 @@ SparseBytes FaultyFileSystem::CrashedBytes(const Inode& file, Crash crash, std::
     bytes.Resize(file.durable.size() + random() % (bytes.size() - file.durable.size() + 1));
   }
   return bytes;
+}
+
+// `copies` are those made so far: an inode with several names, or with a pending one, stays one.
+FaultyFileSystem::InodePtr FaultyFileSystem::KilledCopy(const InodePtr& inode, std::mt19937_64& random,
+                                                        std::map<InodePtr, InodePtr>& copies) {
+  if (!inode) return nullptr;
+  InodePtr& copy = copies[inode];
+  if (copy) return copy;
+  copy = std::make_shared<Inode>(*inode);
+  std::erase_if(copy->pending, [&](const Write& write) { return !write.complete && random() % 2 == 0; });
+  for (Write& write : copy->pending) write.complete = true;
+  copy->current = CrashedBytes(*copy, Crash::kAllPending, random);
+  const auto copy_all = [&](auto& entries) {
+    for (auto& [name, entry] : entries) entry = KilledCopy(entry, random, copies);
+  };
+  copy_all(copy->entries);
+  copy_all(copy->durable_entries);
+  for (EntryChange& change : copy->pending_entries) copy_all(change);
+  return copy;
 }
 
 void FaultyFileSystem::ApplySectors(const Write& write, Crash crash, std::mt19937_64& random, SparseBytes& bytes) {

@@ -7,7 +7,8 @@
 //
 // Crash takes an image at any moment, while the run goes on: the durable part with a choice of the pending part, by
 // policy and seed. An image is a value, cheap to copy, and a new FaultyFileSystem starts from it with everything in it
-// durable, so that a recovery of an image can crash again.
+// durable, so that a recovery of an image can crash again. AfterKill gives what the end of the process alone leaves:
+// what is pending stays pending, so that the power can fail once somebody has read it.
 //
 // A StartWrite is complete, in the page cache, when Complete finds it; a stalled file's writes are not until Resume.
 // A failed write or sync fails its device for good, as block_device.h says; of a failed write any part may have
@@ -93,10 +94,15 @@ class FaultyFileSystem final : public FileSystem {
 
   // What a power loss now would leave. The same seed and history give the same image.
   Image CrashImage(Crash crash, uint64_t seed = 0);
+  // What a kill of the process now would leave, with the power on. A write under way has arrived in the page cache or
+  // never will. A copy: this one goes on, and what was planned for it (faults, stalls) stays with it.
+  std::unique_ptr<FaultyFileSystem> AfterKill(uint64_t seed = 0);
 
   // The n-th operation of this kind from now (1: the next) fails with errno value `error`, on a file or directory
   // whose path contains `path`. Once; or for good, that one and all after it.
   void Fail(Operation operation, uint64_t nth, int error, bool for_good = false, std::string path = "");
+  // How often that came true.
+  uint64_t failed_count();
   // Every n-th request of a write stops half-way, every n-th is interrupted before it began. 0: none.
   void Shorten(uint64_t every_nth) { short_every_ = every_nth; }
   void Interrupt(uint64_t every_nth) { interrupt_every_ = every_nth; }
@@ -162,6 +168,7 @@ class FaultyFileSystem final : public FileSystem {
   static void Collect(const Inode& directory, const std::string& path, Crash crash, std::mt19937_64& random,
                       Image& image);
   static SparseBytes CrashedBytes(const Inode& file, Crash crash, std::mt19937_64& random);
+  static InodePtr KilledCopy(const InodePtr& inode, std::mt19937_64& random, std::map<InodePtr, InodePtr>& copies);
   static void ApplySectors(const Write& write, Crash crash, std::mt19937_64& random, SparseBytes& bytes);
 
   std::recursive_mutex mutex_;
@@ -170,6 +177,7 @@ class FaultyFileSystem final : public FileSystem {
   std::vector<Fault> faults_;
   std::vector<std::string> stalled_;
   uint64_t changes_ = 0;
+  uint64_t failed_ = 0;
   uint64_t power_until_ = UINT64_MAX;
   uint64_t requests_ = 0;
   uint64_t short_every_ = 0;

@@ -26,6 +26,7 @@ class Mutant:
     edits: list[Edit]
     cells: str = ""  # only cells whose name contains this can tell
     rare: bool = False  # needs minutes, or more: not in the rotation of the quick tests
+    model: str = ""  # a rare one's small model: the test of build/all_tests in which the same fault is found
 
 
 def statement(file: str, find: str, replace: str) -> Edit:
@@ -48,6 +49,10 @@ VECTOR = "logging/taurus/lsn_vector.h"
 SERIAL = "logging/serial/serial_log.h"
 PLOVER = "logging/plover/plover_log.h"
 PLOVER_RECOVERY = "logging/plover/plover_recovery.cpp"
+SILO_R = "logging/silo_r/silo_r_log.h"
+SILO_R_RECOVERY = "logging/silo_r/silo_r_recovery.cpp"
+DURABLE_EPOCH = "logging/silo_r/durable_epoch.cpp"
+REPLAY_TXN = "system/replay_transaction.h"
 TAURUS_RECOVERY = "logging/taurus/taurus_recovery.cpp"
 LANES = "logging/replay_lanes.cpp"
 LANE_RECOVERY = "logging/lane_recovery.cpp"
@@ -72,8 +77,18 @@ DIRECTORY = "logging/log_directory.cpp"
 TUNING = [
     # A fibre may stop in the middle of filling its place.
     (STREAM_BUILDER, "  header.body_crc = Crc32c(", "  ::dbx::sim::Step();\n  header.body_crc = Crc32c("),
+    # The oracle hears of a commit when nothing can stop it and nobody sees it.
+    (TXN, "    log_.Submit(log_state_, *this);",
+     "    observer::PreCommitted(call_->txn_id());\n    log_.Submit(log_state_, *this);"),
+    # Some runs preallocate next to nothing: their logs grow, and can be cut short.
+    (LOG_FILES, "(per_log / format::kBlockBytes + 256)",
+     "(options.seed % 4 == 0 ? 2 : per_log / format::kBlockBytes + 256)"),
     (WRITER, "kPadBelowBytes = 32 * format::kBlockBytes;", "kPadBelowBytes = 2 * format::kBlockBytes;"),
     (STREAM_H, "std::max<uint64_t>(bytes, 16 * format::kBlockBytes)", "std::max<uint64_t>(bytes, 4 * format::kBlockBytes)"),
+    # Anchors find no room more often than in a ring of megabytes.
+    (STREAM, "std::optional<uint64_t> LogStream::AppendOwn(format::RecordKind kind, std::span<const uint64_t> words) {\n",
+     "std::optional<uint64_t> LogStream::AppendOwn(format::RecordKind kind, std::span<const uint64_t> words) {\n"
+     "  if (::dbx::sim::Random() % 4 == 0) return std::nullopt;\n"),
     (READER_H, "kBatchRecords = 32;", "kBatchRecords = 4;"),
     (LANES_H, "kQueueBatches = 16;", "kQueueBatches = 4;"),
     (TAURUS, "kTxnsPerTurn = 256;", "kTxnsPerTurn = 4;"),
@@ -82,6 +97,9 @@ TUNING = [
     (WRITER, "kIdleRoundsBeforeLongSleep = 64;", "kIdleRoundsBeforeLongSleep = 2;"),
     (LANE_RECOVERY, "kNanosToSuspect = 20'000'000;", "kNanosToSuspect = 200'000;"),
     (TAURUS_RECOVERY, "kSampleRecords = 1 << 16;", "kSampleRecords = 16;"),
+    # A worker without work for a while, in some runs: writers fall asleep.
+    ("system/worker.h", "    if (acks_.full()) WaitForAcks();",
+     "    ::dbx::sim::MayPause();\n    if (acks_.full()) WaitForAcks();"),
     ("system/worker.h", "ack_queue_length = 1 << 15;", "ack_queue_length = 16;"),
 ]
 
@@ -102,11 +120,13 @@ MUTANTS = [
     Mutant("ring_slots_before_tail", "the writer looks at the fillers first and at the tail afterwards",
            [expression(STREAM, "uint64_t ready = reserved_until_.load(std::memory_order_acquire);",
                        "uint64_t ready = UINT64_MAX;"),
-            statement(STREAM, "return ready;", "return std::min(ready, reserved_until_.load());")], "LOG_SERIAL/LOG_DATA/TEST", rare=True),
+            statement(STREAM, "return ready;", "return std::min(ready, reserved_until_.load());")], "LOG_SERIAL/LOG_DATA/TEST", rare=True,
+           model="RingModel.AWriterThatReadsTheSlotsFirstIsFound"),
     Mutant("ring_overwrites_the_last_lap", "nobody waits for the bytes of the previous lap to be durable",
            [statement(STREAM, "if (place.end() <= slot.free_until) return;", "return;")], "LOG_DATA"),
     Mutant("ring_stale_bound_while_waiting", "a filler that waits for space holds back the flush that would free it",
-           [statement(STREAM, "slot.filling_from.store(place.lsn, std::memory_order_release);", "")], "LOG_SERIAL/LOG_DATA/YCSB", rare=True),
+           [statement(STREAM, "slot.filling_from.store(place.lsn, std::memory_order_release);", "")], "LOG_SERIAL/LOG_DATA/YCSB", rare=True,
+           model="RingModel.AnOldBoundOfOneWhoWaitsForSpacePinsTheLog"),
     Mutant("ring_unaligned_places", "places are not rounded up as records are",
            [statement(TAURUS, "state.place = stream.Reserve(state.worker, AlignRecord(bytes));",
                       "state.place = stream.Reserve(state.worker, static_cast<uint32_t>(bytes) + 4);")], "LOG_TAURUS"),
@@ -129,6 +149,15 @@ MUTANTS = [
            [raw(WRITER, "for (LogStream* stream : streams_) stream->CompleteFlush(true);",
                 "for (LogStream* stream : streams_) {{\n    try {{\n      stream->CompleteFlush(true);\n"
                 "    }} catch (...) {{\n      if (!{on}) throw;\n    }}\n  }}")]),
+    Mutant("failed_run_ends_well", "a run whose log failed ends as if nothing had happened",
+           [statement(RUN, "if (error) std::rethrow_exception(error);", ""),
+            statement(WRITER, "if (thread_.joinable()) thread_.join();\n  ThrowIfFailed();",
+                      "if (thread_.joinable()) thread_.join();"),
+            raw(WRITER, "// The anchor tells where", "if ({on} && failed()) return;\n    // The anchor tells where")]),
+    Mutant("failed_end_of_run_is_ignored", "nobody looks at whether RUN_END was written",
+           [raw(WRITER, "stream->StartFlush(options_.flush_block_bytes);\n    stream->CompleteFlush(true);",
+                "try {{\n      stream->StartFlush(options_.flush_block_bytes);\n      stream->CompleteFlush(true);\n"
+                "    }} catch (...) {{\n      if (!{on}) throw;\n    }}")]),
     Mutant("durable_inside_a_record", "the durable LSN is not cut down to the end of a record",
            [expression(STREAM, "const uint64_t record_end = LastRecordEnd(durable);",
                        "const uint64_t record_end = durable;")], "LOG_TAURUS/LOG_DATA/YCSB"),
@@ -139,7 +168,8 @@ MUTANTS = [
                       "durable.lsn[j] = logs_.stream(j).reserved_until();")], "LOG_TAURUS"),
     Mutant("writer_sleeps_without_a_last_look", "a place that is taken while the writer falls asleep is not seen",
            [statement(WRITER, "if (!HasWork()) wake_.wait(lock, [this] { return woken_; });",
-                      "wake_.wait(lock, [this] { return woken_; });")], rare=True),
+                      "wake_.wait(lock, [this] { return woken_; });")], rare=True,
+           model="RingModel.ASleeperThatAnnouncesItselfTooLateIsFound"),
     Mutant("filler_does_not_wake", "nobody wakes a writer that sleeps for long",
            [statement(STREAM_H, "if (writer_asleep_.load()) WakeWriter();", "")]),
 
@@ -190,7 +220,8 @@ MUTANTS = [
            "SILO/LOG_TAURUS/LOG_COMMAND"),
     Mutant("lv_plain_raise", "of two readers that raise a vector at once one is lost",
            [statement(VECTOR, "while (seen < lv[j] && !AtomicRef<uint64_t>(shared[j]).compare_exchange_weak(seen, lv[j])) {\n    }",
-                      "if (seen < lv[j]) AtomicRef<uint64_t>(shared[j]).store(lv[j]);")], "LOG_TAURUS/LOG_COMMAND", rare=True),
+                      "if (seen < lv[j]) AtomicRef<uint64_t>(shared[j]).store(lv[j]);")], "LOG_TAURUS/LOG_COMMAND", rare=True,
+           model="OccModel.ARaiseThatIsACopyIsFoundWithTwoReaders"),
     Mutant("lv_read_overwrites", "a reader's vector replaces the larger one that is there",
            [statement(VECTOR, "while (seen < lv[j] && !AtomicRef<uint64_t>(shared[j]).compare_exchange_weak(seen, lv[j])) {\n    }",
                       "AtomicRef<uint64_t>(shared[j]).store(lv[j]);")], "LOG_TAURUS/LOG_COMMAND"),
@@ -202,9 +233,6 @@ MUTANTS = [
                       "log_.CommitPoint(log_state_, point);\n    cc_.Release();\n"
                       "    cc_.ForEachWrite([this](const WriteRef& write) { log_.PublishWrite(log_state_, write.meta); });")],
            "LOG_TAURUS"),
-    Mutant("lv_outside_the_version_check", "an optimistic reader takes the vector after it has checked the version",
-           [statement(SILO, "log_.OnRead(log_state_, {table, key, row->meta()});\n      if (!StillVersion(row, seen)) continue;",
-                      "if (!StillVersion(row, seen)) continue;\n      log_.OnRead(log_state_, {table, key, row->meta()});")], "SILO/LOG_TAURUS", rare=True),
     Mutant("lv_own_log_forgotten", "the record does not say what it depends on in its own log",
            [statement(TAURUS, "state.own_dependency = state.lv[state.log];", "state.own_dependency = 0;")],
            "LOG_TAURUS"),
@@ -238,7 +266,37 @@ MUTANTS = [
     Mutant("gsn_two_appliers", "a partition's records are replayed by two at a time",
            [expression(PLOVER_RECOVERY, "OpenLanes(logs, 1)", "OpenLanes(logs, 2)")], "LOG_PLOVER"),
 
+    # ---- epochs ----
+    Mutant("epoch_not_written", "an epoch is persistent though its frontier is not in the file",
+           [statement(DURABLE_EPOCH, "frontier_.Append(EpochTid::Last(Epoch(next_)), needed_);", "")], "LOG_BATCH"),
+    Mutant("epoch_of_now_is_complete", "an epoch counts as complete while workers are still in it",
+           [expression(DURABLE_EPOCH, "epochs_.SafeEpoch().value() - 1", "epochs_.Current().value()")], "LOG_BATCH"),
+    Mutant("epoch_logs_not_awaited", "an epoch is persistent before the logs are durable up to its end",
+           [expression(DURABLE_EPOCH, "AreDurable(needed_)", "true")], "LOG_BATCH"),
+    Mutant("epoch_first_log_only", "only the first log is waited for",
+           [statement(DURABLE_EPOCH, "if (logs_.stream(i).persistent_until() < lsns[i]) return false;",
+                      "if (i == 0 && logs_.stream(i).persistent_until() < lsns[i]) return false;")], "LOG_BATCH"),
+    Mutant("epoch_readers_at_once", "a reader is told at once though what it read is not durable",
+           [statement(SILO_R, "point[0] = epochs_.Current().value();", "point[0] = 0;")], "LOG_BATCH"),
+    Mutant("epoch_chunk_rest_is_no_record", "what is left of a chunk is handed over as it is",
+           [statement(STREAM_H, "BuildVoid(ring_.at(place.lsn + used), place.lsn + used, rest, salt_, index_);", "")],
+           "LOG_BATCH"),
+    Mutant("epoch_any_version_wins", "the version that comes last is the one that stays",
+           [expression(REPLAY_TXN, "(seen >> Row::kSharedBits) < stamp", "true")], "LOG_BATCH"),
+    Mutant("epoch_deletes_leave_no_trace", "an older version brings a deleted row back",
+           [raw(REPLAY_TXN, "const uint64_t version = (stamp << Row::kSharedBits) |",
+                "const uint64_t version = ({on} && image.empty() ? 0 : stamp << Row::kSharedBits) |")], "LOG_BATCH/LOG_DATA/TEST"),
+    Mutant("epoch_replays_beyond_the_frontier", "what is of a later epoch than the persistent one is replayed",
+           [expression(SILO_R_RECOVERY, "head->stamp <= stamp_end_", "true")], "LOG_BATCH"),
+
     # ---- absent rows, metadata that is forgotten ----
+    Mutant("absent_row_misses_its_deleter_2pl", "whoever misses a row does not depend on its deletion",
+           [statement(NO_WAIT, "log_.OnRead(log_state_, {table, key, locks_.meta(lock)});",
+                      "if ((row->control.load() & Row::kAbsent) == 0) log_.OnRead(log_state_, {table, key, locks_.meta(lock)});")],
+           "NO_WAIT/LOG_TAURUS"),
+    Mutant("absent_row_misses_its_deleter_occ", "whoever misses a row does not depend on its deletion",
+           [statement(SILO, "log_.OnRead(log_state_, {table, key, row->meta()});",
+                      "if ((seen & Row::kAbsent) == 0) log_.OnRead(log_state_, {table, key, row->meta()});")], "SILO/LOG_TAURUS"),
     Mutant("absent_forgotten_too_early_2pl", "what is known of a deleted row is forgotten before it is durable",
            [expression(NO_WAIT, "!locks_.MayForget(log_, lock)", "false")], "NO_WAIT/LOG_TAURUS"),
     Mutant("absent_forgotten_too_early_occ", "what is known of a deleted row is forgotten before it is durable",
@@ -293,7 +351,8 @@ MUTANTS = [
                       "      lane.pushed.store(pushed + 1, std::memory_order_release);")], "LOG_TAURUS/LOG_COMMAND/TEST/1"),
     Mutant("recover_stale_queue", "a lane that finds its queue empty publishes a place read later",
            [statement(LANES, "lane.progress.store(position, std::memory_order_release);",
-                      "lane.progress.store(log.position.load(), std::memory_order_release);")], "LOG_TAURUS/LOG_COMMAND/TEST/1", rare=True),
+                      "lane.progress.store(log.position.load(), std::memory_order_release);")], "LOG_TAURUS/LOG_COMMAND/TEST/1", rare=True,
+           model="ReplayModel.AQueueReadBeforeThePositionIsFound"),
     Mutant("recover_ignores_anchors", "elements that were compressed away are not waited for",
            [expression(TAURUS_RECOVERY, "lane.covered_anchor != &anchor", "false")], "LOG_TAURUS"),
     Mutant("recover_lanes_without_lock", "two workers replay one lane",
@@ -303,20 +362,32 @@ MUTANTS = [
     Mutant("recover_believes_any_body", "the checksum of a record's body is not compared",
            [expression(READER, "Crc32c({body, header.length - sizeof header}) == header.body_crc", "true")]),
     Mutant("recover_believes_any_header", "the checksum of a record's header is not compared",
-           [expression(READER, "Crc32c({bytes + crc_bytes, sizeof header - crc_bytes}) != header.header_crc", "false")], "LOG_TAURUS/LOG_COMMAND/YCSB", rare=True),
+           [expression(READER, "Crc32c({bytes + crc_bytes, sizeof header - crc_bytes}) != header.header_crc", "false")], "LOG_TAURUS/LOG_COMMAND/YCSB"),
     Mutant("recover_cuts_what_was_durable", "a bad record is a torn tail whatever shows that it had been durable",
            [statement(LANE_RECOVERY, "if (proof.until <= reader.position()) continue;", "continue;")]),
 
     # ---- continuing ----
     Mutant("continue_without_freezing", "the recovered state is served before its frontier is frozen",
            [statement(RUN, "storage_.Freeze(newest, FrozenOf(recovered.back().summary, digest));", "")]),
+    Mutant("continue_serves_un_synced_logs", "what was recovered may have been in memory alone, since a kill",
+           [statement(LOG_FILES, "for (const std::string& path : run.paths) files_.Sync(path);", "")]),
+    Mutant("continue_trusts_an_un_synced_frontier", "whoever froze the run may have been killed before that was durable",
+           [statement(LOG_FILES, "files_.SyncDirectory(ParentDirectory(run.frozen_path));", "")]),
+    Mutant("continue_ignores_a_failed_sync", "the manifest's directory could not be synced, and the run goes on",
+           [raw(FILES, "files.SyncDirectory(ParentDirectory(path));",
+                "try {{\n    files.SyncDirectory(ParentDirectory(path));\n  }} catch (...) {{\n    if (!{on}) throw;\n  }}")]),
     Mutant("continue_ignores_the_frontier", "a later recovery reads on behind the frozen frontier",
            [statement(RECOVERY_RUN, "if (run.frozen) source.frozen_end = Lsn(run.frozen->frontier[i]);", "")]),
     Mutant("continue_reuses_names", "a continued run numbers its transactions from 0 again",
            [statement(RUN, "first_sequence_ = continuation.first_sequence();", "")]),
     Mutant("continue_reuses_dropped_names", "only what was recovered counts for fresh names, not what was dropped",
-           [statement(RUN, "frozen.next_sequence = std::max(summary.next_sequence, first);",
-                      "frozen.next_sequence = first;")]),
+           [statement(LANES, "lane.next_sequence = std::max(lane.next_sequence, record.txn_id.sequence() + 1);", ""),
+            raw(TAURUS_RECOVERY, "case Order::kReady:\n        return head;",
+                "case Order::kReady:\n        if ({on}) "
+                "lane.next_sequence = std::max(lane.next_sequence, head->txn_id.sequence() + 1);\n        return head;")],
+           "LOG_TAURUS"),
+    Mutant("continue_reuses_cut_names", "what stands behind a torn place does not count for fresh names",
+           [statement(LANE_RECOVERY, "summary.next_sequence = std::max(summary.next_sequence, tail.next_sequence);", "")]),
     Mutant("continue_reuses_lsns", "the logs of a continued run start at 0 again",
            [statement(RUN, "start_lsn_ = continuation.start_lsn();", "")]),
     Mutant("continue_small_file_not_synced", "the manifest is renamed before its bytes are durable",

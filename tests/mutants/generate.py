@@ -86,7 +86,7 @@ def main() -> int:
         with open(target, "w", encoding="utf-8") as file:
             file.write(text)
     with open(os.path.join(out, "mutant_names.inc"), "w", encoding="utf-8") as file:
-        file.writelines(f'{{"{m.name}", "{m.trap}", "{m.cells}", {str(m.rare).lower()}}},\n' for m in MUTANTS)
+        file.writelines(f'{{"{m.name}", "{m.trap}", "{m.cells}", {str(m.rare).lower()}, "{m.model}"}},\n' for m in MUTANTS)
     return 0
 
 

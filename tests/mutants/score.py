@@ -3,8 +3,9 @@
 
 score.py [--torture FILE] [--seconds S] [--seed N] [--only TEXT] [--rotate K]
 
-A mutant is killed when the torture ends with a violation, an internal check or a crash within S seconds of its cells.
---rotate K tries K of them only, others each day (or by --seed), and none of those that need minutes. Ends with "N passed, M failed": killed, survived.
+A mutant is killed when the torture ends with a violation, an internal check or a crash within S seconds of its cells;
+a rare one also when its small model (tests/models) finds the same fault. --rotate K tries K of them only, others each
+day (or by --seed), and none of the rare ones. Ends with "N passed, M failed": killed, survived.
 """
 from __future__ import annotations
 
@@ -16,6 +17,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+TESTS = "build/all_tests"
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
@@ -35,6 +37,15 @@ def attempt(torture: str, name: str, cells: str, seconds: float, seed: int) -> t
         return False, f"survived {took}: {done.stdout.strip().splitlines()[-1][:100]}"
     lines = [line for line in (done.stdout + done.stderr).splitlines() if line.startswith(("violation", "internal", "error"))]
     return True, f"killed in {took}: {lines[-1][:140] if lines else 'exit status ' + str(done.returncode)}"
+
+
+def model_finds(test: str) -> bool:
+    """Whether the small model is there, and its test of this fault holds."""
+    command = [os.path.join(REPOSITORY, TESTS), f"--gtest_filter={test}"]
+    if not test or not os.path.exists(command[0]):
+        return False
+    done = subprocess.run(command, capture_output=True, text=True, cwd=REPOSITORY)
+    return done.returncode == 0 and "[  PASSED  ] 1 test" in done.stdout
 
 
 def main() -> int:
@@ -59,7 +70,9 @@ def main() -> int:
     survived = 0
     with ThreadPoolExecutor(args.jobs) as pool:
         results = pool.map(lambda m: attempt(torture, m[0], m[1], args.seconds, args.seed or 1), mutants)
-        for (name, _, trap, _), (killed, how) in zip(mutants, results):
+        for (name, _, trap, _, model), (killed, how) in zip(mutants, results):
+            if not killed and model_finds(model):
+                killed, how = True, f"{how.split(':')[0]}, found by its model, {model}"
             survived += not killed
             print(f"{'ok' if killed else 'SURVIVED'}: {name} ({trap}): {how}", flush=True)
     print(f"{len(mutants) - survived} passed, {survived} failed")

@@ -2,7 +2,7 @@
 """A stand-in for build/simulation/torture: it takes its options, and counts without doing anything.
 
 A run is 8 cycles and takes FAKE_RUN_SECONDS (0.002). The command lines go to the file FAKE_CALLS. FAKE=WORD changes
-what happens: violation, unshrunk, long_shrink, abort, silence (after 5 runs each), blind, other (in a
+what happens: violation, unshrunk, not_alone, long_shrink, abort, silence (after 5 runs each), blind, other (in a
 control), survive (a mutant).
 """
 import json
@@ -23,6 +23,9 @@ def report(runs):
 
 def violate(what):
     print(f"violation: {what}\n  in: {REPRODUCE} --crashes 8", flush=True)
+    if FAKE == "not_alone":
+        print("not seen again in a fresh process: only in the course of all seeds from 1 on", flush=True)
+        sys.exit(1)
     if FAKE == "long_shrink":
         time.sleep(60)
     if FAKE != "unshrunk":
@@ -31,7 +34,7 @@ def violate(what):
 
 
 def go_wrong():
-    if FAKE in ("violation", "unshrunk", "long_shrink"):
+    if FAKE in ("violation", "unshrunk", "not_alone", "long_shrink"):
         violate("I1: pretended")
     if FAKE == "abort":
         print("internal check failed: pretended", flush=True)
@@ -42,7 +45,7 @@ def go_wrong():
 
 def main():
     if "--list_mutants" in sys.argv:
-        print("one\t\tthe first\t\ntwo\tLOG_TAURUS\tthe second\t")
+        print("one\t\tthe first\t\t\ntwo\tLOG_TAURUS\tthe second\t\t")
         return
     options = dict(zip(sys.argv[1::2], sys.argv[2::2]))
     if "FAKE_CALLS" in os.environ:

@@ -10,6 +10,8 @@ import unittest
 
 from support import FAKE_TORTURE, REPOSITORY
 import torture
+import torture_state
+import torture_table
 
 SCRIPT = os.path.join(REPOSITORY, "scripts", "torture.py")
 
@@ -25,7 +27,7 @@ class FolderTest(unittest.TestCase):
 
     def command(self, *arguments, state="state.json"):
         return [sys.executable, SCRIPT, f"--torture={FAKE_TORTURE}", f"--state={self.path(state)}", "--jobs=2",
-                "--control_seconds=0.5", f"--kept_file={self.path('kept')}", *arguments]
+                "--control_seconds=2", f"--kept_file={self.path('kept')}", *arguments]
 
     def environment(self, fake="", run_seconds=0.002):
         return {**os.environ, "FAKE": fake, "FAKE_CALLS": self.path("calls"), "FAKE_RUN_SECONDS": str(run_seconds)}
@@ -58,28 +60,29 @@ class CountersTest(unittest.TestCase):
     def test_cumulated_reports_add_what_is_new_by_key(self):
         total = {"cycles": 100, "faults": {"EIO": 3}}
         before = {"cycles": 4, "faults": {"EIO": 4}}
-        torture.add_up(total, {"cycles": 7, "new": 2, "faults": {"EIO": 5, "torn": 1}}, before)
+        torture_state.add_up(total, {"cycles": 7, "new": 2, "faults": {"EIO": 5, "torn": 1}}, before)
         self.assertEqual(total, {"cycles": 103, "new": 2, "faults": {"EIO": 4, "torn": 1}})
 
     def test_what_is_no_number_is_passed_over(self):
         total = {}
-        torture.add_up(total, {"cell": "TEST", "ok": True, "share": 0.5})
+        torture_state.add_up(total, {"cell": "TEST", "ok": True, "share": 0.5})
         self.assertEqual(total, {"share": 0.5})
 
     def test_nested_counters_stand_beside_the_others(self):
-        self.assertEqual(torture.flat({"a": 1, "faults": {"a": 2, "b": 3}}), {"a": 3, "b": 3})
+        self.assertEqual(torture_state.flat({"a": 1, "faults": {"a": 2, "b": 3}}), {"a": 3, "b": 3})
 
 
 class TableTest(unittest.TestCase):
     def table(self, **changes):
-        state = torture.new_state(torture.parse_arguments(["--seed", "5"]))
-        return torture.table({**state, "goal": {"cycles": 1000}, "seconds": 2.0, **changes})
+        state = torture_state.new_state(torture.parse_arguments(["--seed", "5"]))
+        return torture_table.table({**state, "goal": {"cycles": 1000}, "seconds": 2.0, **changes})
 
     def test_shares_and_policies_are_derived(self):
         text = self.table(counters={"runs": 100, "cycles": 800, "recovered": 99, "dropped": 1, "sectors torn": 200,
-                                    "at an acknowledgement, sectors torn": 8})
+                                    "at an acknowledgement, sectors torn": 8, "in recovery": 9, "third crash": 5})
         self.assertRegex(text, r"dropped +1  1.00 % ")
-        self.assertRegex(text, r"crash policies hit: 1 of 6")
+        self.assertRegex(text, r"in recovery +9 [\s\S]*third crash +5 ")
+        self.assertRegex(text, r"kinds of crashes hit: 1 of 7")
         self.assertRegex(text, r"sectors torn +200  25.0 %")
         self.assertRegex(text, r"at an acknowledgement, sectors torn +8  1.0 %")
         self.assertIn("400 cycles/s", text)
@@ -176,6 +179,11 @@ class ViolationTest(FolderTest):
     def test_without_a_shrunk_one_the_first_line_serves(self):
         done = self.torture("--seconds=20", fake="unshrunk")
         self.assertRegex(done.stdout, r"(?m)^  reproduce: build/simulation/torture .* --crashes 8$")
+
+    def test_what_a_fresh_process_does_not_show_is_made_again_by_the_whole_slice(self):
+        done = self.torture("--cycles=1000", "--seed=9", "--jobs=1", fake="not_alone")
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stdout, r"reproduce: \S+ --seed 9 --cycles 1000\n")
 
     def test_what_shrinks_for_too_long_is_kept_as_it_was_found(self):
         done = self.torture("--seconds=20", "--hang_seconds=0.5", fake="long_shrink")

@@ -79,14 +79,16 @@ Options OptionsOf(const Cell& cell, uint64_t seed, const Limits& limits) {
   return options;
 }
 
-Plan PlanOf(const Options& options, uint64_t seed) {
+Plan PlanOf(const Options& options, const Limits& limits, uint64_t seed) {
   std::mt19937_64 random(seed ^ 0x5eed);
   Plan plan;
   plan.seed = random();
   plan.policy = random() % 3 == 0 ? Policy::kPriority : Policy::kRandom;
   plan.spurious_wakes = random() % 4 == 0;
+  plan.workers_pause = random() % 8 == 0;
   plan.steps_per_turn = OneOf<uint32_t>(random, {1, 4, 16, 64, 512});
   plan.priority_changes = 1 + random() % 8;
+  plan.steps_max = limits.steps;
   plan.steps_expected = 2000 + 400 * options.max_txns_per_thread * options.thread_cnt;
   return plan;
 }

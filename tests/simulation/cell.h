@@ -26,13 +26,14 @@ std::vector<Cell> AllCells();
 // Limits that a shrunk reproduction sets below what the seed chose.
 struct Limits {
   uint32_t workers = UINT32_MAX;
-  uint64_t txns = UINT64_MAX;  // per worker
+  uint64_t txns = UINT64_MAX;         // per worker
+  uint64_t steps = Plan().steps_max;  // of a run or a recovery; more: stuck
 };
 
 // A small run of the cell, all of it chosen by the seed: sizes of buffers and flushes, contention, number of workers.
 Options OptionsOf(const Cell& cell, uint64_t seed, const Limits& limits);
 
 // How its fibres are scheduled.
-Plan PlanOf(const Options& options, uint64_t seed);
+Plan PlanOf(const Options& options, const Limits& limits, uint64_t seed);
 
 }  // namespace dbx::sim

@@ -1,4 +1,4 @@
-// Damage to an image of logs: what a disk, a cable or a person does to files behind the engine's back.
+// Damage to an image: what a disk, a cable or a person does to files behind the engine's back.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,14 @@
 
 namespace dbx::sim {
 
-// Damages one log of `image` in one way and returns what was done ("" if there is no log). Whether it can be told
-// from a torn tail depends on where it fell: a recovery may refuse, or recover what the reference recovers.
-std::string Damage(FaultyFileSystem::Image& image, std::mt19937_64& random);
+struct Damage {
+  std::string what;  // was done; "": there is nothing to damage
+  // It may look like the torn tail of a log that no later run continues. Any other damage is refused, or changes
+  // nothing.
+  bool may_cut = false;
+};
+
+// Damages one file of `image` in one way: a log, or one of the files beside it.
+Damage DamageOneFile(FaultyFileSystem::Image& image, std::mt19937_64& random);
 
 }  // namespace dbx::sim

@@ -15,6 +15,9 @@ std::string NameOf(uint64_t id) {
          std::to_string(TxnId{id}.worker().value());
 }
 
+// The version of a row that this transaction deleted.
+Version AbsenceBy(TxnId id) { return XXH3_64bits(&id.value, sizeof id.value) | 1; }
+
 }  // namespace
 
 Oracle oracle;
@@ -26,9 +29,12 @@ Version HashOf(std::span<const std::byte> tuple) {
 
 void Oracle::Reset() { *this = Oracle(); }
 
-void Oracle::NewGeneration(const std::vector<uint64_t>& recovered) {
+void Oracle::NewGeneration(const std::vector<uint64_t>& recovered, const std::vector<uint64_t>& on_disk) {
   const std::unordered_set<uint64_t> survivors(recovered.begin(), recovered.end());
   std::erase_if(txns_, [&](const auto& txn) { return !survivors.contains(txn.first); });
+  taken_ = survivors;
+  taken_.insert(on_disk.begin(), on_disk.end());
+  current_.clear();
   acknowledged_.clear();
   ++generation_;
   on_begin = nullptr;
@@ -37,21 +43,35 @@ void Oracle::NewGeneration(const std::vector<uint64_t>& recovered) {
 
 // A transaction that is run again starts over.
 void Oracle::Begin(TxnId id) {
-  const auto [txn, is_new] = txns_.try_emplace(id.value);
-  if (!is_new && txn->second.generation != generation_) used_twice_ = id;
-  txn->second = {};
-  txn->second.generation = generation_;
+  if (taken_.contains(id.value)) used_twice_ = id;
+  txns_[id.value] = {{}, {}, generation_};
   if (on_begin) on_begin();
 }
 
 void Oracle::Read(TxnId id, TableId table, Key key, Version version) {
-  if (version != kAbsent) txns_[id.value].reads.push_back({table.value(), key, version});
+  if (version == kAbsent) return ReadCurrent(id, table, key);
+  txns_[id.value].reads.push_back({table.value(), key, version});
 }
 
 void Oracle::Write(TxnId id, TableId table, Key key, Version version) {
-  txns_[id.value].wrote = true;
+  txns_[id.value].writes.push_back({table.value(), key, version});
   const auto [place, is_new] = writers_.try_emplace({table.value(), key, version}, id.value);
   if (!is_new && place->second != id.value) place->second = kManyWriters;
+}
+
+void Oracle::Delete(TxnId id, TableId table, Key key) {
+  ReadCurrent(id, table, key);
+  Write(id, table, key, AbsenceBy(id));
+}
+
+void Oracle::PreCommit(TxnId id) {
+  for (const Place& write : txns_[id.value].writes) current_[{write.table, write.key, kAbsent}] = write.version;
+}
+
+// What nobody has written in this generation is initial, or was recovered and stays.
+void Oracle::ReadCurrent(TxnId id, TableId table, Key key) {
+  const auto current = current_.find(RowOf(table, key));
+  if (current != current_.end()) txns_[id.value].reads.push_back({table.value(), key, current->second});
 }
 
 void Oracle::Acknowledge(TxnId id) {
@@ -73,7 +93,7 @@ std::vector<TxnId> Oracle::ReadFrom(TxnId id) const {
 
 bool Oracle::HasWritten(TxnId id) const {
   const auto txn = txns_.find(id.value);
-  return txn != txns_.end() && txn->second.wrote;
+  return txn != txns_.end() && !txn->second.writes.empty();
 }
 
 bool Oracle::IsOfThisGeneration(TxnId id) const {

@@ -2,7 +2,8 @@
 //
 // It lives outside the engine and its devices, so a crash takes nothing from it. A version is the hash of the tuple's
 // bytes; the workloads' writes do not commute, so a version has one writer as a rule. Where it has several (TPC-C:
-// the same stock level twice) it says nothing about that read.
+// the same stock level twice) it says nothing about that read. A row that is absent has a version too, that of the
+// transaction which deleted it: whoever misses it, or inserts it anew, depends on that one.
 // Used by one simulation at a time.
 #pragma once
 
@@ -26,14 +27,19 @@ Version HashOf(std::span<const std::byte> tuple);
 class Oracle {
  public:
   void Reset();
-  // A new run continues what was recovered. It must not name a transaction like one of these; names that nobody will
-  // ever see again are free. Acknowledgements of earlier runs are forgotten: their transactions are among these.
-  void NewGeneration(const std::vector<uint64_t>& recovered);
+  // A new run continues what was recovered. It must not name a transaction like one of these, or like one that was
+  // dropped and is on disk still; other names are free. Acknowledgements of earlier runs are forgotten: their
+  // transactions are among these.
+  void NewGeneration(const std::vector<uint64_t>& recovered, const std::vector<uint64_t>& on_disk);
 
   // --- events ---
   void Begin(TxnId id);
   void Read(TxnId id, TableId table, Key key, Version version);
   void Write(TxnId id, TableId table, Key key, Version version);
+  // The row that is there now, which the transaction therefore depends on.
+  void Delete(TxnId id, TableId table, Key key);
+  // Nothing can stop it any more, and nobody has seen a write of it yet.
+  void PreCommit(TxnId id);
   void Acknowledge(TxnId id);
 
   // Is told of each attempt to run a transaction.
@@ -68,12 +74,18 @@ class Oracle {
   };
   struct Txn {
     std::vector<Place> reads;
-    bool wrote = false;
+    std::vector<Place> writes;
     uint32_t generation = 0;
   };
 
+  // Of a row, whatever its version.
+  static Place RowOf(TableId table, Key key) { return {table.value(), key, kAbsent}; }
+  void ReadCurrent(TxnId id, TableId table, Key key);
+
   std::unordered_map<uint64_t, Txn> txns_;
   std::unordered_map<Place, uint64_t, PlaceHash> writers_;  // kManyWriters: several
+  std::unordered_map<Place, Version, PlaceHash> current_;   // of the rows that this generation wrote, by RowOf
+  std::unordered_set<uint64_t> taken_;                      // names that this generation must not use
   std::vector<TxnId> acknowledged_;
   uint32_t generation_ = 0;
   std::optional<TxnId> used_twice_;

@@ -169,6 +169,7 @@ class Scheduler {
     return now_;
   }
   bool WakesSpuriously() { return plan_.spurious_wakes && random_() % 8 == 0; }
+  bool WorkersPause() { return plan_.workers_pause && random_() % 4 == 0; }
   uint64_t Random() { return random_(); }
 
  private:
@@ -353,6 +354,10 @@ uint64_t Random() {
   return scheduler != nullptr ? scheduler->Random() : outside();
 }
 bool WakesSpuriously() { return scheduler != nullptr && scheduler->WakesSpuriously(); }
+
+void MayPause() {
+  if (scheduler != nullptr && scheduler->WorkersPause()) SleepFor(Random() % 100'000);
+}
 
 FibreId StartFibre(std::function<void()> body) {
   if (scheduler != nullptr) return scheduler->Start(std::move(body));

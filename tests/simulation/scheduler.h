@@ -27,9 +27,10 @@ struct Plan {
   Policy policy = Policy::kRandom;
   uint32_t steps_per_turn = 50;            // on average; kRandom
   uint32_t priority_changes = 3;           // kPriority
+  bool workers_pause = false;              // now and then, for up to 100 us
   bool spurious_wakes = false;             // condition variables return for no reason; hides wake-ups that are lost
   uint64_t steps_expected = 100'000;       // priority changes fall below this
-  uint64_t steps_max = uint64_t{1} << 28;  // more: stuck
+  uint64_t steps_max = uint64_t{1} << 25;  // more: stuck; a run takes some ten thousand, TPC-C a million
 };
 
 class Stuck : public std::runtime_error {
@@ -65,6 +66,8 @@ void SleepFor(uint64_t nanos);
 uint64_t NowNanos();
 uint64_t Random();
 bool WakesSpuriously();
+// A worker without work for a while, in some runs.
+void MayPause();
 
 using FibreId = uint32_t;
 FibreId StartFibre(std::function<void()> body);

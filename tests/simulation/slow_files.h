@@ -2,6 +2,7 @@
 // fibres run, logs overtake each other, and a crash finds writes under way.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -16,20 +17,23 @@ class SlowFiles final : public FileSystem {
   SlowFiles(FileSystem& files, uint64_t sync_nanos_max, uint32_t stall_one_in)
       : files_(files), sync_nanos_max_(sync_nanos_max), stall_one_in_(stall_one_in) {}
 
+  // Called before each operation on names, and before each sync of a file by its name.
+  std::function<void()> before_operation;
+
   std::vector<std::string> List(const std::string& directory) override { return files_.List(directory); }
   Entry KindOf(const std::string& path) override { return files_.KindOf(path); }
   std::string IdentityOf(const std::string& directory) override { return files_.IdentityOf(directory); }
-  bool MakeDirectory(const std::string& path) override { return files_.MakeDirectory(path); }
-  void RemoveDirectory(const std::string& path) override { files_.RemoveDirectory(path); }
-  void Remove(const std::string& path) override { files_.Remove(path); }
-  void Rename(const std::string& from, const std::string& to) override { files_.Rename(from, to); }
-  void SyncDirectory(const std::string& path) override { files_.SyncDirectory(path); }
+  bool MakeDirectory(const std::string& path) override { return Next().MakeDirectory(path); }
+  void RemoveDirectory(const std::string& path) override { Next().RemoveDirectory(path); }
+  void Remove(const std::string& path) override { Next().Remove(path); }
+  void Rename(const std::string& from, const std::string& to) override { Next().Rename(from, to); }
+  void SyncDirectory(const std::string& path) override { Next().SyncDirectory(path); }
   DirectoryLock LockDirectory(const std::string& path, LockKind kind) override {
     return files_.LockDirectory(path, kind);
   }
-  void Sync(const std::string& path) override { files_.Sync(path); }
+  void Sync(const std::string& path) override { Next().Sync(path); }
   std::unique_ptr<BlockDevice> Create(const std::string& path, const DeviceOptions& options) override {
-    return std::make_unique<Device>(*this, files_.Create(path, options));
+    return std::make_unique<Device>(*this, Next().Create(path, options));
   }
   std::unique_ptr<BlockDevice> Open(const std::string& path) override {
     return std::make_unique<Device>(*this, files_.Open(path));
@@ -65,6 +69,13 @@ class SlowFiles final : public FileSystem {
     SlowFiles& files_;
     std::unique_ptr<BlockDevice> device_;
   };
+
+  // For an operation on names.
+  FileSystem& Next() {
+    Step();
+    if (before_operation) before_operation();
+    return files_;
+  }
 
   void Wait() const {
     if (!Running()) return;

@@ -12,6 +12,7 @@
 
 #include "tests/mutants/switch.h"
 #include "tests/simulation/cycle.h"
+#include "tests/simulation/shrink.h"
 
 namespace {
 
@@ -26,6 +27,7 @@ struct Arguments {
   uint32_t crashes = 8;
   bool shrink = true;
   Control control = Control::kNone;
+  std::string mutant;
 };
 
 struct MutantName {
@@ -33,6 +35,7 @@ struct MutantName {
   const char* trap;
   const char* cells;  // only cells whose name contains this can tell
   bool rare;          // needs minutes, or more
+  const char* model;  // the test of a small model in which the same fault is found
 };
 constexpr MutantName kMutants[] = {
 #include "mutant_names.inc"
@@ -40,11 +43,13 @@ constexpr MutantName kMutants[] = {
 
 int ListMutants() {
   for (const MutantName& mutant : kMutants)
-    std::printf("%s\t%s\t%s\t%s\n", mutant.name, mutant.cells, mutant.trap, mutant.rare ? "rare" : "");
+    std::printf("%s\t%s\t%s\t%s\t%s\n", mutant.name, mutant.cells, mutant.trap, mutant.rare ? "rare" : "",
+                mutant.model);
   return 0;
 }
 
-bool TurnOn(const std::string& mutant) {
+bool TurnOn(Arguments& arguments, const std::string& mutant) {
+  arguments.mutant = mutant;
   for (size_t i = 0; i < std::size(kMutants); ++i) {
     if (mutant == kMutants[i].name) dbx::active_mutant = static_cast<uint32_t>(i + 1);
   }
@@ -60,9 +65,10 @@ bool Take(Arguments& arguments, const std::string& name, const char* value) {
   if (name == "--seconds") return arguments.seconds = std::atof(value), true;
   if (name == "--workers") return arguments.limits.workers = static_cast<uint32_t>(Number(value)), true;
   if (name == "--txns") return arguments.limits.txns = Number(value), true;
+  if (name == "--steps_max") return arguments.limits.steps = Number(value), true;
   if (name == "--crashes") return arguments.crashes = static_cast<uint32_t>(Number(value)), true;
   if (name == "--shrink") return arguments.shrink = Number(value) != 0, true;
-  if (name == "--mutant") return TurnOn(value);
+  if (name == "--mutant") return TurnOn(arguments, value);
   if (name == "--control" && std::string(value) == "lying_syncs") return arguments.control = Control::kSyncsLie, true;
   if (name == "--control" && std::string(value) == "no_log") return arguments.control = Control::kNoLog, true;
   return false;
@@ -89,29 +95,29 @@ std::vector<Cell> CellsNamedLike(const std::string& text) {
 
 void Report(const Tally& tally) {
   std::printf(
-      "{\"runs\": %lu, \"cycles\": %lu, \"steps\": %lu, \"acknowledged\": %lu, \"recovered\": %lu, \"dropped\": %lu",
-      tally.runs, tally.cycles, tally.steps, tally.acknowledged, tally.recovered, tally.dropped);
+      "{\"runs\": %lu, \"cycles\": %lu, \"steps\": %lu, \"acknowledged\": %lu, \"recovered\": %lu, \"dropped\": %lu, "
+      "\"refused\": %lu, \"in recovery\": %lu, \"third crash\": %lu",
+      tally.runs, tally.cycles, tally.steps, tally.acknowledged, tally.recovered, tally.dropped, tally.refused,
+      tally.in_recovery, tally.third);
   for (const auto& [kind, count] : tally.faults) std::printf(", \"%s\": %lu", kind.c_str(), count);
   std::printf("}\n");
   std::fflush(stdout);
 }
 
-std::string CommandOf(const Trial& trial) {
-  std::string command = "build/simulation/torture --cells " + trial.cell.Name() + " --seed " +
-                        std::to_string(trial.seed) + " --crashes " + std::to_string(trial.crashes) + " --cycles 1";
-  if (trial.limits.workers != UINT32_MAX) command += " --workers " + std::to_string(trial.limits.workers);
-  if (trial.limits.txns != UINT64_MAX) command += " --txns " + std::to_string(trial.limits.txns);
-  return command;
-}
-
-int Fail(Trial trial, const Violation& violation, bool shrink) {
+// The trial alone, in a fresh process, may find other memory than here and schedule otherwise: its line is believed
+// once it has made the violation again.
+int Fail(Trial trial, const Violation& violation, const Arguments& arguments) {
+  const auto command = [&] { return "build/simulation/torture " + OptionsFor(trial, arguments.mutant); };
   std::string what = violation.what();
-  std::printf("violation: %s\n  in: %s\n", what.c_str(), CommandOf(trial).c_str());
+  std::printf("violation: %s\n  in: %s\n", what.c_str(), command().c_str());
   std::fflush(stdout);
-  if (shrink) {
-    trial = Shrink(trial, what);
-    std::printf("shrunk: %s\n  reproduce: %s\n", what.c_str(), CommandOf(trial).c_str());
+  if (!arguments.shrink) return 1;
+  if (!ViolationInFreshProcess(trial, arguments.mutant)) {
+    std::printf("not seen again in a fresh process: only in the course of all seeds from %lu on\n", arguments.seed);
+    return 1;
   }
+  trial = Shrink(trial, arguments.mutant, what);
+  std::printf("shrunk: %s\n  reproduce: %s\n", what.c_str(), command().c_str());
   return 1;
 }
 
@@ -142,7 +148,7 @@ int main(int argc, char** argv) {
     try {
       Try(trial, tally);
     } catch (const Violation& violation) {
-      return Fail(trial, violation, arguments.shrink);
+      return Fail(trial, violation, arguments);
     }
     if (elapsed() > reported + 1) {
       reported = elapsed();

@@ -189,6 +189,34 @@ TEST_F(FaultyFileSystemTest, AnImageIsAFileSystemThatCrashesAgain) {
 }
 
 // Before any step of an atomic write the file is there whole or not at all.
+TEST_F(FaultyFileSystemTest, AKillLeavesWhatIsPendingVisibleAndPending) {
+  Write(0, 4096, 1);
+  device_->Complete(true);
+  Write(4096, 4096, 2);
+  device_->Complete(true);
+  files_.Rename("m", "n");
+  const auto killed = files_.AfterKill();
+  Write(8192, 4096, 3);
+  EXPECT_EQ(killed->Map("n").bytes.size(), 8192u);
+  EXPECT_EQ(killed->CrashImage(Crash::kDurableOnly).files.count("m"), 1u);
+  killed->SyncDirectory(".");
+  EXPECT_EQ(killed->CrashImage(Crash::kDurableOnly).files.count("n"), 1u);
+  EXPECT_EQ(Names(Crash::kDurableOnly), std::set<std::string>{"m"});
+}
+
+TEST_F(FaultyFileSystemTest, AfterAKillAWriteUnderWayIsUnSyncedOrGone) {
+  Write(0, 4096, 1);
+  std::set<size_t> sizes;
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    const auto killed = files_.AfterKill(seed);
+    sizes.insert(killed->Map("m").bytes.size());
+    EXPECT_TRUE(killed->CrashImage(Crash::kDurableOnly).files.at("m").All().empty());
+    killed->Sync("m");
+    EXPECT_EQ(killed->CrashImage(Crash::kDurableOnly).files.at("m").size(), killed->Map("m").bytes.size());
+  }
+  EXPECT_EQ(sizes, (std::set<size_t>{0, 4096}));
+}
+
 TEST_F(FaultyFileSystemTest, AFileThatIsWrittenAtomicallyIsWholeOrMissing) {
   const auto write = [](FileSystem& files) { WriteFileAtomically(files, "small", Filled(5000, 4)); };
   const FaultyFileSystem::Image start = files_.CrashImage(Crash::kDurableOnly);

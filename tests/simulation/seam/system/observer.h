@@ -41,10 +41,17 @@ class ObservedContext {
   }
   Outcome Insert(Table& table, Key key, std::span<const std::byte> tuple) {
     const Outcome outcome = txn_.Insert(table, key, tuple);
-    if (outcome == Outcome::kOk) sim::oracle.Write(id_, table.id(), key, sim::HashOf(tuple));
+    if (outcome != Outcome::kOk) return outcome;
+    sim::oracle.Read(id_, table.id(), key, sim::kAbsent);
+    sim::oracle.Write(id_, table.id(), key, sim::HashOf(tuple));
     return outcome;
   }
-  Outcome Delete(Table& table, Key key) { return txn_.Delete(table, key); }
+  Outcome Delete(Table& table, Key key) {
+    const Outcome outcome = txn_.Delete(table, key);
+    if (outcome == Outcome::kOk) sim::oracle.Delete(id_, table.id(), key);
+    if (outcome == Outcome::kNotFound) sim::oracle.Read(id_, table.id(), key, sim::kAbsent);
+    return outcome;
+  }
 
  private:
   static sim::Version VersionOf(const Table& table, const auto& tuple) {
@@ -61,6 +68,8 @@ template <class Txn>
 ObservedContext<Txn> ContextOf(Txn& txn, const Call& call) {
   return {txn, call.txn_id()};
 }
+
+inline void PreCommitted(TxnId id) { sim::oracle.PreCommit(id); }
 
 inline void Acknowledged(TxnId id) { sim::oracle.Acknowledge(id); }
 

@@ -1,0 +1,144 @@
+#include "tests/simulation/generation.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <iterator>
+#include <map>
+
+#include "base/error.h"
+#include "system/log_files.h"
+
+namespace dbx::sim {
+namespace {
+
+using Power = FaultyFileSystem::Crash;
+using Operation = FaultyFileSystem::Operation;
+
+// As FaultyFileSystem::kCrashes.
+constexpr const char* kKindNames[] = {"un-synced writes lost", "un-synced writes kept", "any sectors lost",
+                                      "writes reordered",      "sectors torn",          "files truncated"};
+static_assert(std::size(kKindNames) == std::size(FaultyFileSystem::kCrashes));
+
+// What may fail, and among how many operations of its kind the first failure lies.
+struct DeviceFault {
+  Operation operation;
+  const char* name;
+  uint64_t among;
+};
+constexpr DeviceFault kDeviceFaults[] = {
+    {Operation::kWrite, "write", 16},  {Operation::kWrite, "write", 4},
+    {Operation::kSync, "sync", 16},    {Operation::kSync, "sync", 4},
+    {Operation::kCreate, "create", 4}, {Operation::kAllocate, "allocate", 2},
+    {Operation::kRename, "rename", 2}, {Operation::kSyncDirectory, "sync of a directory", 12},
+};
+
+bool IsDevices(const Error& error) {
+  return error.status() == ExitStatus::kIo || error.status() == ExitStatus::kNoSpace;
+}
+
+}  // namespace
+
+void Generation::Run(const Options& options) {
+  const auto failed = [this](const std::exception& error) {
+    return Violation("run " + std::to_string(number_) + " failed: " + error.what());
+  };
+  PlanCrashes(options);
+  PlanFaults();
+  try {
+    Simulate(options);
+    // I12. No failure is harmless: whatever a run creates, names, writes or syncs it relies on later.
+    if (files_->failed_count() > 0) throw Violation("I12: a run ended well despite " + device_fault_);
+  } catch (const Error& error) {
+    if (files_->failed_count() == 0 || !IsDevices(error)) throw failed(error);
+    ++tally_.faults[device_fault_];
+    CutPower(Power::kDurableOnly, "after a device failed, un-synced writes lost");
+  } catch (const Violation&) {
+    throw;
+  } catch (const std::exception& error) {
+    throw failed(error);
+  }
+  ++tally_.runs;
+  TakeCrash();
+}
+
+void Generation::Simulate(const Options& options) {
+  const Plan plan = PlanOf(options, trial_.limits, random_());
+  SlowFiles slow(*files_, random_() % 100'000, 4);
+  PlanCrashesAtOperations(slow);
+  LogStorage storage(slow);
+  const auto body = [&] {
+    // While it recovers, as a rule.
+    if (number_ > 1) AfterSteps(random_() % 8000, [this] { TakeCrash(); });
+    Registry::Global().Create(options)->Run(options, storage);
+  };
+  tally_.steps += sim::Simulate(plan, body).steps;
+}
+
+// Crashes fall some steps after the begin of a transaction, or after that of the last.
+void Generation::PlanCrashes(const Options& options) {
+  constexpr uint64_t kStepsAfter = 500;
+  constexpr uint64_t kStepsAfterLast = 5000;
+  const uint64_t txns = options.thread_cnt * options.max_txns_per_thread;
+  std::multimap<uint64_t, uint64_t> steps_after_begin;
+  const uint32_t crashes = number_ == 1 ? trial_.crashes : 2;
+  for (uint32_t i = 0; i < crashes; ++i) {
+    const uint64_t txn = 1 + random_() % txns;
+    steps_after_begin.emplace(txn, random_() % (txn == txns ? kStepsAfterLast : kStepsAfter));
+  }
+  oracle.on_begin = [this, steps_after_begin, begun = uint64_t{0}]() mutable {
+    has_begun_ = true;
+    if (trial_.control == Control::kSyncsLie) files_->LieAboutSyncs();
+    const auto [first, last] = steps_after_begin.equal_range(++begun);
+    for (auto it = first; it != last; ++it) AfterSteps(it->second, [this] { TakeCrash(); });
+  };
+  PlanCrashesAtAcknowledgements(txns);
+}
+
+// What is acknowledged must be durable by then: the most that a crash at that very moment may take.
+void Generation::PlanCrashesAtAcknowledgements(uint64_t txns) {
+  std::vector<uint64_t> at;
+  for (int i = 0; i < 2; ++i) at.push_back(1 + random_() % txns);
+  oracle.on_acknowledge = [this, at, given = uint64_t{0}](TxnId) mutable {
+    if (std::count(at.begin(), at.end(), ++given) == 0) return;
+    CutPower(Power::kDurableOnly, "at an acknowledgement, un-synced writes lost");
+  };
+}
+
+// Between two operations on names there are few steps, and much changes: while a run is created, frozen, born, deleted.
+void Generation::PlanCrashesAtOperations(SlowFiles& files) {
+  constexpr uint64_t kOperations = 32;
+  std::vector<uint64_t> at;
+  const int crashes = number_ > 1 ? 2 : random_() % 4 == 0 ? 1 : 0;
+  for (int i = 0; i < crashes; ++i) at.push_back(1 + random_() % kOperations);
+  files.before_operation = [this, at, seen = uint64_t{0}]() mutable {
+    if (std::count(at.begin(), at.end(), ++seen) == 0) return;
+    random_() % 2 == 0 ? Kill() : TakeCrash();
+  };
+}
+
+// A quarter of the runs meet a device that fails, half of those that continue: they do much else than to log.
+void Generation::PlanFaults() {
+  if (random_() % (number_ > 1 ? 2 : 4) != 0 || trial_.control != Control::kNone) return;
+  const DeviceFault& fault = kDeviceFaults[random_() % std::size(kDeviceFaults)];
+  const bool no_space = random_() % 2 == 0;
+  device_fault_ = std::string(no_space ? "ENOSPC" : "EIO") + " on " + fault.name;
+  files_->Fail(fault.operation, 1 + random_() % fault.among, no_space ? ENOSPC : EIO, random_() % 2 == 0);
+}
+
+void Generation::TakeCrash() {
+  if (random_() % 4 == 0) return Kill();
+  const size_t policy = random_() % std::size(FaultyFileSystem::kCrashes);
+  CutPower(FaultyFileSystem::kCrashes[policy], kKindNames[policy]);
+}
+
+void Generation::CutPower(Power policy, const std::string& kind) {
+  Keep(std::make_unique<FaultyFileSystem>(files_->CrashImage(policy, random_())), false, kind);
+}
+
+void Generation::Kill() { Keep(files_->AfterKill(random_()), true, "process killed"); }
+
+void Generation::Keep(std::unique_ptr<FaultyFileSystem> files, bool was_kill, const std::string& kind) {
+  crashes_.push_back({std::move(files), was_kill, oracle.acknowledged(), has_begun_, kind});
+}
+
+}  // namespace dbx::sim

@@ -1,0 +1,59 @@
+// One run of the engine on files of its own, and its crashes: power failures and kills, while the run goes on. The
+// first generation starts from nothing, each later one continues from a crash of the one before.
+#pragma once
+
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "logging/device/faulty_file_system.h"
+#include "tests/simulation/oracle.h"
+#include "tests/simulation/slow_files.h"
+#include "tests/simulation/trial.h"
+
+namespace dbx::sim {
+
+// What a crash left. After a power failure everything that is there is durable; after a kill it is not yet.
+struct Crash {
+  std::unique_ptr<FaultyFileSystem> files;
+  bool was_kill = false;
+  std::vector<TxnId> acknowledged;
+  bool has_begun = false;  // a transaction of this run
+  std::string kind;
+};
+
+class Generation {
+ public:
+  Generation(const Trial& trial, uint32_t number, std::mt19937_64& random, Tally& tally)
+      : trial_(trial), number_(number), random_(random), tally_(tally), files_(std::make_unique<FaultyFileSystem>()) {}
+  void StartFrom(const Crash& crash) { files_ = crash.files->AfterKill(); }
+
+  // Runs it to its end, or to a device's; the last crash is that of the end. Throws Violation.
+  void Run(const Options& options);
+
+  std::vector<Crash>& crashes() { return crashes_; }
+
+ private:
+  void Simulate(const Options& options);
+  void PlanCrashes(const Options& options);
+  void PlanCrashesAtAcknowledgements(uint64_t txns);
+  void PlanCrashesAtOperations(SlowFiles& files);
+  void PlanFaults();
+
+  void TakeCrash();
+  void CutPower(FaultyFileSystem::Crash policy, const std::string& kind);
+  void Kill();
+  void Keep(std::unique_ptr<FaultyFileSystem> files, bool was_kill, const std::string& kind);
+
+  const Trial& trial_;
+  const uint32_t number_;
+  std::mt19937_64& random_;
+  Tally& tally_;
+  std::unique_ptr<FaultyFileSystem> files_;
+  std::vector<Crash> crashes_;
+  bool has_begun_ = false;
+  std::string device_fault_;  // what the run was to meet
+};
+
+}  // namespace dbx::sim

@@ -1,0 +1,25 @@
+// What a disk holds of logs, read record by record wherever one stands: also behind a torn place and the frontier,
+// where no recovery reads. For I8: none of it may be used again.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "logging/device/faulty_file_system.h"
+
+namespace dbx::sim {
+
+struct LogsOnDisk {
+  std::vector<uint64_t> names;    // of transactions
+  uint64_t lsns_end = 0;          // behind every record
+  uint32_t newest_run = 0;        // of those with a header
+  uint32_t logs_with_header = 0;  // in that run
+  uint64_t newest_start = 0;      // its start LSN
+};
+
+LogsOnDisk ReadLogsOnDisk(const FaultyFileSystem::Image& image);
+
+// The N of DIR/run-N/NAME.
+uint32_t RunOf(const std::string& path);
+
+}  // namespace dbx::sim
