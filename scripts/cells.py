@@ -9,7 +9,8 @@ import fnmatch
 import shlex
 from dataclasses import dataclass
 
-SCHEME_NAMES = {"LOG_NO": "none", "LOG_SERIAL": "serial", "LOG_TAURUS": "Taurus", "LOG_PLOVER": "Plover"}
+SCHEME_NAMES = {"LOG_NO": "none", "LOG_SERIAL": "serial", "LOG_BATCH": "Silo-R", "LOG_TAURUS": "Taurus",
+                "LOG_PLOVER": "Plover"}
 PAYLOAD_NAMES = {"LOG_DATA": "data", "LOG_COMMAND": "command"}
 
 # The steps of a cell, in order. A cell without a log has the first one only.
@@ -69,6 +70,7 @@ def all_cells() -> list[Cell]:
                 cells.append(Cell(workload, "NO_WAIT", log, log_type))
         cells.append(Cell(workload, "NO_WAIT", "LOG_PLOVER", "LOG_DATA"))
         cells.append(Cell(workload, "SILO", "LOG_NO"))
+        cells.append(Cell(workload, "SILO", "LOG_BATCH", "LOG_DATA"))
         cells.append(Cell(workload, "SILO", "LOG_TAURUS", "LOG_COMMAND"))
     return cells
 

@@ -130,7 +130,7 @@ class Run {
                                 first_sequence_);
   }
 
-  typename Log::Options LogOptions(const std::shared_ptr<FrontierFile>& frontier) {
+  auto LogOptions(const std::shared_ptr<FrontierFile>& frontier) {
     auto options = LogOptionsOf<Log>(options_, first_stamp_);
     if constexpr (Log::kTraits.needs_epochs) {
       epochs_.StartAfter(EpochTid::EpochOf(first_stamp_));

@@ -18,6 +18,9 @@ template <template <class> class Cc>
 using DataPair = Pair<Cc<TaurusLog<DataPayload>>, TaurusLog<DataPayload>>;
 template <template <class> class Cc>
 using SerialPair = Pair<Cc<SerialLog<CommandPayload>>, SerialLog<CommandPayload>>;
+template <template <class> class Cc>
+using PloverPair = Pair<Cc<PloverLog<DataPayload>>, PloverLog<DataPayload>>;
+using SiloRPair = Pair<Silo<SiloRLog<DataPayload>>, SiloRLog<DataPayload>>;
 
 template <class P>
 class EveryPair : public ::testing::Test {
@@ -28,7 +31,8 @@ class EveryPair : public ::testing::Test {
 };
 using AllPairs = ::testing::Types<CommandPair<NoWaitRows>, CommandPair<NoWaitTable>, CommandPair<Silo>,
                                   DataPair<NoWaitRows>, DataPair<NoWaitTable>, DataPair<Silo>, SerialPair<NoWaitRows>,
-                                  SerialPair<NoWaitTable>, SerialPair<Silo>>;
+                                  SerialPair<NoWaitTable>, SerialPair<Silo>, PloverPair<NoWaitRows>,
+                                  PloverPair<NoWaitTable>, PloverPair<Silo>, SiloRPair>;
 TYPED_TEST_SUITE(EveryPair, AllPairs);
 
 TYPED_TEST(EveryPair, AWriteIsSeenAndAnAbortLeavesNothing) {

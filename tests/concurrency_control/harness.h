@@ -16,7 +16,9 @@
 #include "logging/device/faulty_file_system.h"
 #include "logging/log_set.h"
 #include "logging/none/no_log.h"
+#include "logging/plover/plover_log.h"
 #include "logging/serial/serial_log.h"
+#include "logging/silo_r/silo_r_log.h"
 #include "logging/taurus/taurus_log.h"
 #include "storage/database.h"
 #include "system/transaction.h"
@@ -149,6 +151,7 @@ class Harness {
   Log& log() { return *log_; }
   LogSet& logs() { return *logs_; }
   EpochClock& epochs() { return epochs_; }
+  uint64_t frontier_bytes() { return files_.Open("frontier")->SizeBytes(); }
   typename Cc::Shared& shared() { return *shared_; }
 
  private:

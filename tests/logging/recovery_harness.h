@@ -389,6 +389,8 @@ struct RunSettings {
   size_t block_bytes = 4096;
   ReplaySettings::Serially serially = ReplaySettings::Serially::kNever;
   uint64_t ring_bytes = 1 << 20;
+  uint64_t stamp_end = UINT64_MAX;  // of the run's frontier, as is the next
+  Lsn durable_until{};
 };
 
 // Recovers the images into a freshly loaded database. Throws what Recover throws.
@@ -399,6 +401,8 @@ Recovered RecoverImages(const std::vector<LogImage>& images, const RunSettings& 
   for (const LogImage& image : images) {
     devices.push_back(std::make_unique<ImageDevice>("log_" + std::to_string(image.index()), image.bytes()));
     sources.push_back({devices.back().get(), kRunId, run.ring_bytes, image.index(), image.count()});
+    sources.back().stamp_end = run.stamp_end;
+    sources.back().durable_until = run.durable_until;
   }
   Database db(0, run.workers);
   MixWorkload workload;

@@ -32,7 +32,7 @@ HEARTBEAT_SECONDS = 20
 
 def draw_run(rng: random.Random, seed: int) -> list[str]:
     cell = rng.choice([c for c in all_cells() if c.logs])
-    loggers = rng.choice((1, 2, 4)) if cell.log == "LOG_TAURUS" else 1
+    loggers = 1 if cell.log == "LOG_SERIAL" else rng.choice((1, 2, 4))
     flags = [f"--cc={cell.cc}", f"--log={cell.log}", f"--log_type={cell.log_type}", f"--workload={cell.workload}",
              f"--thread_cnt={rng.choice((1, 2, 4))}", f"--num_logger={loggers}", f"--seed={seed}", *COMMON]
     if cell.cc == "NO_WAIT" and rng.random() < 0.4:

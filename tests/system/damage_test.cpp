@@ -22,12 +22,14 @@ struct Format {
   const char* log;
   const char* log_type;
   uint32_t logs;
+  const char* cc = "NO_WAIT";
 };
 constexpr Format kFormats[] = {
     {"LOG_SERIAL", "LOG_DATA", 1},    {"LOG_SERIAL", "LOG_COMMAND", 1}, {"LOG_TAURUS", "LOG_DATA", 1},
     {"LOG_TAURUS", "LOG_DATA", 2},    {"LOG_TAURUS", "LOG_DATA", 3},    {"LOG_TAURUS", "LOG_COMMAND", 1},
     {"LOG_TAURUS", "LOG_COMMAND", 2}, {"LOG_TAURUS", "LOG_COMMAND", 3}, {"LOG_PLOVER", "LOG_DATA", 1},
-    {"LOG_PLOVER", "LOG_DATA", 2},    {"LOG_PLOVER", "LOG_DATA", 3},
+    {"LOG_PLOVER", "LOG_DATA", 2},    {"LOG_PLOVER", "LOG_DATA", 3},    {"LOG_BATCH", "LOG_DATA", 1, "SILO"},
+    {"LOG_BATCH", "LOG_DATA", 2, "SILO"},
 };
 
 std::string FormatName(const ::testing::TestParamInfo<Format>& info) {
@@ -36,7 +38,7 @@ std::string FormatName(const ::testing::TestParamInfo<Format>& info) {
 
 Options OptionsOf(const Format& format) {
   Options options = DefaultOptions();
-  options.cc = "NO_WAIT";
+  options.cc = format.cc;
   options.log = format.log;
   options.log_type = format.log_type;
   options.workload = WorkloadKind::kYcsb;

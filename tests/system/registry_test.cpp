@@ -79,6 +79,24 @@ TEST(Registry, TheRulesRefuseALockTableWithoutLocks) {
   }
 }
 
+TEST(Registry, TheRulesRefuseCommandsWhereRowsAreReplayed) {
+  Registry registry;
+  RefuseByRules(registry);
+  for (const char* log : {"LOG_PLOVER", "LOG_BATCH"}) {
+    EXPECT_NE(RefusalOf(registry, Pair("SILO", false, log, "LOG_COMMAND")).find("set LOG_TYPE LOG_DATA"),
+              std::string::npos);
+  }
+  EXPECT_EQ(RefusalOf(registry, Pair("NO_WAIT", false, "LOG_PLOVER", "LOG_DATA")).find("refused"), std::string::npos);
+}
+
+TEST(Registry, TheRulesRefuseEpochsWithoutTids) {
+  Registry registry;
+  RefuseByRules(registry);
+  EXPECT_NE(RefusalOf(registry, Pair("NO_WAIT", false, "LOG_BATCH", "LOG_DATA")).find("set CC_ALG SILO"),
+            std::string::npos);
+  EXPECT_EQ(RefusalOf(registry, Pair("SILO", false, "LOG_BATCH", "LOG_DATA")).find("refused"), std::string::npos);
+}
+
 TEST(RegistryDeathTest, APairIsEnteredOnce) {
   Registry registry;
   registry.Add({"SILO", false, "LOG_NO", ""}, Fake());

@@ -1,0 +1,113 @@
+// Recovery of Silo-R's logs: newest wins in any order, deletes are versions, and nothing beyond the frontier.
+#include "logging/silo_r/silo_r_recovery.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/logging/recovery_harness.h"
+
+namespace dbx::recovery_test {
+namespace {
+
+// A put, or a delete where there is no value.
+struct Version {
+  Key key;
+  std::optional<uint64_t> value;
+};
+
+void Txn(LogImage& log, uint64_t id, uint64_t tid, const std::vector<Version>& versions) {
+  std::vector<uint64_t> body{tid};
+  for (const auto& [key, value] : versions) {
+    const auto op = value ? format::WriteOp::kPut : format::WriteOp::kDelete;
+    const format::WriteEntry entry{key, 0, static_cast<uint8_t>(op), 0, value ? 8u : 0u};
+    uint64_t words[2];
+    std::memcpy(words, &entry, sizeof entry);
+    body.insert(body.end(), words, words + 2);
+    if (value) body.push_back(*value);
+  }
+  log.Stamped(id, 0, body);
+}
+std::vector<LogImage> TwoLogs() { return {LogImage(0, 2), LogImage(1, 2)}; }
+
+Recovered Recover(const std::vector<LogImage>& images, uint64_t stamp_end = UINT64_MAX, uint32_t workers = 2) {
+  return RecoverImages<SiloRRecovery>(images, {.workers = workers, .stamp_end = stamp_end});
+}
+
+// Trap 24: whatever the order in the logs.
+TEST(SiloRRecovery, TheNewestVersionWins) {
+  auto logs = TwoLogs();
+  Txn(logs[0], 1, 30, {{1, 130}, {2, 230}});
+  Txn(logs[0], 2, 10, {{1, 110}});
+  Txn(logs[1], 3, 20, {{1, 120}, {2, 220}});
+  Txn(logs[1], 4, 40, {{2, 240}});
+  for (const uint32_t workers : {1, 2, 5}) {
+    const Recovered recovered = Recover(logs, UINT64_MAX, workers);
+    EXPECT_EQ(recovered.state.at(1), 130u);
+    EXPECT_EQ(recovered.state.at(2), 240u);
+    EXPECT_EQ(recovered.txns.size(), 4u);
+  }
+}
+
+// Trap 24: the deleted row keeps its TID.
+TEST(SiloRRecovery, AnOlderInsertDoesNotBringADeletedRowBack) {
+  auto logs = TwoLogs();
+  Txn(logs[0], 1, 30, {{50, std::nullopt}});
+  Txn(logs[1], 2, 20, {{50, 7}});
+  EXPECT_FALSE(Recover(logs).state.contains(50));
+  Txn(logs[1], 3, 40, {{50, 8}});
+  EXPECT_EQ(Recover(logs).state.at(50), 8u);
+}
+
+TEST(SiloRRecovery, AnOlderDeleteDoesNotTakeANewerRow) {
+  auto logs = TwoLogs();
+  Txn(logs[0], 1, 30, {{1, 7}});
+  Txn(logs[1], 2, 20, {{1, std::nullopt}});
+  EXPECT_EQ(Recover(logs).state.at(1), 7u);
+}
+
+TEST(SiloRRecovery, WhatIsBeyondTheFrontierIsDroppedThoughItIsWhole) {
+  auto logs = TwoLogs();
+  Txn(logs[0], 1, 10, {{1, 110}});
+  Txn(logs[0], 2, 30, {{1, 130}});
+  Txn(logs[1], 3, 20, {{2, 220}});
+  const Recovered recovered = Recover(logs, 20);
+  EXPECT_EQ(recovered.txns, (std::set<uint64_t>{1, 3}));
+  EXPECT_EQ(recovered.summary.dropped, 1u);
+  EXPECT_EQ(recovered.state.at(1), 110u);
+  EXPECT_EQ(recovered.summary.highest_stamp, 30u);
+  EXPECT_EQ(recovered.summary.stamp_end, 20u);
+}
+
+TEST(SiloRRecovery, RandomHistoriesInAnyNumberOfLanesGiveTheLastVersions) {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    std::mt19937_64 random(seed);
+    std::vector<LogImage> logs;
+    for (uint32_t j = 0; j < 3; ++j) logs.emplace_back(j, 3);
+    State state = LoadedState();
+    std::vector<std::tuple<uint64_t, Key, std::optional<uint64_t>>> versions;
+    for (uint64_t tid = 1; tid <= 500; ++tid) {
+      const Key key = random() % kKeys;
+      const auto value = random() % 3 == 0 ? std::nullopt : std::optional(Hash(tid, key));
+      value ? void(state[key] = *value) : void(state.erase(key));
+      versions.emplace_back(tid, key, value);
+    }
+    std::shuffle(versions.begin(), versions.end(), random);
+    for (const auto& [tid, key, value] : versions) Txn(logs[random() % 3], tid, tid, {{key, value}});
+    EXPECT_EQ(Recover(logs, UINT64_MAX, 1 + seed % 4).state, state) << "seed " << seed;
+  }
+}
+
+TEST(SiloRRecovery, ALogThatEndsBeforeTheFrontierIsDamaged) {
+  auto logs = TwoLogs();
+  Txn(logs[0], 1, 10, {{1, 110}});
+  const std::string why = Refusal<SiloRRecovery>(logs, {.durable_until = Lsn(4096)});
+  EXPECT_NE(why.find("the run's frontier shows that it was durable up to offset 12288"), std::string::npos) << why;
+}
+
+TEST(SiloRRecovery, ARecordWithoutATidIsRefused) {
+  auto logs = TwoLogs();
+  Txn(logs[0], 1, 0, {{1, 110}});
+  EXPECT_NE(Refusal<SiloRRecovery>(logs).find("a record without a TID"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace dbx::recovery_test
