@@ -184,6 +184,11 @@
 #define NUM_LOGGER 1
 #endif
 
+// Bytes of a stripe unit, a multiple of 4096: LOG_SERIAL over several directories stripes its log over them (RAID-0).
+#ifndef STRIPE_UNIT
+#define STRIPE_UNIT (512 << 10)
+#endif
+
 // Bytes of ring buffer per log stream.
 #ifndef LOG_BUFFER_SIZE
 #define LOG_BUFFER_SIZE (8 << 20)

@@ -16,7 +16,7 @@ namespace {
 
 using format::FileHeader;
 
-constexpr uint32_t kKnownFeatures = format::kFeatureContinues;
+constexpr uint32_t kKnownFeatures = format::kFeatureContinues | format::kFeatureStriped;
 
 uint32_t HeaderCrc(FileHeader header) {
   header.header_crc = 0;
@@ -62,6 +62,9 @@ void CheckUsable(const FileHeader& header, const std::string& file, size_t offse
     corrupt("starts at LSN " + std::to_string(header.start_lsn));
   }
   if (Continues(header) != (header.parent_run_id != 0)) corrupt("does not name the run that it continues");
+  if (IsStripe(header) != (header.stripe_bytes != 0) || header.stripe_bytes % format::kBlockBytes != 0) {
+    corrupt("stripe unit of " + std::to_string(header.stripe_bytes) + " bytes");
+  }
   if (header.log_count == 0 || header.log_count > format::kMaxLogs) {
     corrupt("number of logs is " + std::to_string(header.log_count));
   }
@@ -80,6 +83,7 @@ std::string DifferenceOf(const FileHeader& a, const FileHeader& b) {
   if (a.log_count != b.log_count) return "number of logs";
   if (a.schema_hash != b.schema_hash) return "schema";
   if (a.start_lsn != b.start_lsn) return "first LSN";
+  if (a.stripe_bytes != b.stripe_bytes) return "stripe unit";
   if (a.parent_run_id != b.parent_run_id || a.parent_run != b.parent_run) return "the run that they continue";
   if (ConfigText(a) != ConfigText(b)) return "configuration";
   return "";
@@ -111,7 +115,9 @@ FileHeader MakeHeader(const RunIdentity& identity, uint32_t log_index) {
   header.start_lsn = identity.start_lsn;
   header.parent_run_id = identity.parent_run_id;
   header.parent_run = identity.parent_run;
-  header.required_features = identity.parent_run_id != 0 ? format::kFeatureContinues : 0;
+  header.stripe_bytes = identity.stripe_bytes;
+  header.required_features = (identity.parent_run_id != 0 ? format::kFeatureContinues : 0) |
+                             (identity.stripe_bytes != 0 ? format::kFeatureStriped : 0);
   header.config_bytes = static_cast<uint32_t>(identity.config.size());
   std::memcpy(header.config, identity.config.data(), identity.config.size());
   header.header_crc = HeaderCrc(header);

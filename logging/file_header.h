@@ -22,7 +22,8 @@ struct RunIdentity {
   uint64_t run_id = 0;
   format::Scheme scheme = format::Scheme::kNone;
   format::Payload payload = format::Payload::kNone;
-  uint32_t log_count = 1;
+  uint32_t log_count = 1;     // files: logs, or the stripes of one log
+  uint32_t stripe_bytes = 0;  // 0: each file is a log
   uint64_t ring_bytes = 0;
   uint64_t schema_hash = 0;
   std::string config;  // "NAME=value\n" lines
@@ -51,6 +52,11 @@ format::FileHeader ReadHeader(BlockDevice& device);
 // Does the run build upon the state of another?
 inline bool Continues(const format::FileHeader& header) {
   return (header.required_features & format::kFeatureContinues) != 0;
+}
+
+// Is the file a stripe of the run's one log?
+inline bool IsStripe(const format::FileHeader& header) {
+  return (header.required_features & format::kFeatureStriped) != 0;
 }
 
 std::string_view ConfigText(const format::FileHeader& header);

@@ -22,6 +22,8 @@ inline constexpr uint64_t kLsnMax = uint64_t{1} << 62;
 // FileHeader::required_features: the run continues another one, whose state its records build upon; its stream starts
 // at start_lsn, and parent_run_id and parent_run name the other.
 inline constexpr uint32_t kFeatureContinues = 1;
+// The file is a stripe of the run's one log: unit u of stripe_bytes of the stream lies in stripe u mod log_count.
+inline constexpr uint32_t kFeatureStriped = 2;
 
 enum class Scheme : uint8_t { kNone = 0, kSerial = 1, kTaurus = 2, kPlover = 3, kSiloR = 4, kLast = kSiloR };
 enum class Payload : uint8_t { kNone = 0, kData = 1, kCommand = 2 };
@@ -46,7 +48,7 @@ struct FileHeader {
   char config[kHeaderCopyBytes - 88];
   uint64_t parent_run_id;  // kFeatureContinues; else 0
   uint32_t parent_run;     // its number
-  uint32_t unused_end;
+  uint32_t stripe_bytes;   // kFeatureStriped; else 0
 };
 static_assert(sizeof(FileHeader) == kHeaderCopyBytes);
 

@@ -25,7 +25,7 @@ size_t RoundUpToBlock(size_t bytes) {
 }  // namespace
 
 std::string PlaceOf(const LogSource& source, Lsn at) {
-  return source.device->path() + "@" + std::to_string(source.OffsetOf(at));
+  return source.device->PlaceOf(source.OffsetOf(at));
 }
 
 void ThrowDamaged(const LogSource& source, Lsn at, const std::string& why) {

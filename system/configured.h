@@ -90,6 +90,7 @@ struct Configured {
   static constexpr bool kTpccSmall = TPCC_SMALL;
 
   static constexpr uint32_t kNumLogger{NUM_LOGGER};
+  static constexpr uint64_t kStripeUnitBytes{STRIPE_UNIT};
   static constexpr uint64_t kLogBufferBytes{LOG_BUFFER_SIZE};
   static constexpr uint64_t kMaxLogEntryBytes{MAX_LOG_ENTRY_SIZE};
   static constexpr bool kLogNoFlush = LOG_NO_FLUSH;

@@ -50,6 +50,11 @@ uint64_t PreallocatedBytes(const Options& options, const LogTraits& traits, uint
   return (per_log / format::kBlockBytes + 256) * format::kBlockBytes + format::kStreamOffset;
 }
 
+// A scheme with one log has a stripe of it in each directory.
+uint32_t StripesOf(const Options& options, const LogTraits& traits) {
+  return traits.single_stream ? static_cast<uint32_t>(options.log_dirs.size()) : 1;
+}
+
 std::vector<LogDirectoryInfo> DescribeAll(FileSystem& files, const std::vector<std::string>& directories,
                                           const DeviceOptions& device) {
   std::vector<LogDirectoryInfo> infos;
@@ -91,10 +96,14 @@ void CreateLogs(FileSystem& files, const RunFiles& run, const RunIdentity& ident
     const std::string line = progress.Advance(bytes, host::MonotonicNanos());
     std::fwrite(line.data(), 1, line.size(), stderr);
   };
+  std::vector<std::unique_ptr<BlockDevice>> devices;
   for (uint32_t i = 0; i < identity.log_count; ++i) {
-    auto device = files.Create(run.log_paths[i], device_options);
-    WriteHeader(*device, MakeHeader(identity, i));
-    result.targets.push_back({std::move(device), static_cast<uint32_t>(i % directories)});
+    devices.push_back(files.Create(run.log_paths[i], device_options));
+    WriteHeader(*devices.back(), MakeHeader(identity, i));
+  }
+  devices = LogDevices(std::move(devices), identity.stripe_bytes);
+  for (uint32_t i = 0; i < devices.size(); ++i) {
+    result.targets.push_back({std::move(devices[i]), static_cast<uint32_t>(i % directories)});
   }
 }
 
@@ -174,19 +183,23 @@ uint64_t SchemaHash(const Database& database) {
 NewLogFiles LogStorage::Create(const Options& options, const LogTraits& traits, uint64_t schema_hash,
                                const std::function<void(uint64_t run_id)>& prepare, const Continuation* continuation) {
   NewRunOptions run_options;
-  run_options.log_count = options.num_logger;
+  const uint32_t stripes = StripesOf(options, traits);
+  run_options.log_count = options.num_logger * stripes;
   run_options.create_missing = std::find(options.given.begin(), options.given.end(), "log_dir") == options.given.end();
   run_options.overwrite = options.log_overwrite;
   RunFiles run = CreateRun(files_, options.log_dirs, run_options);
 
   RunIdentity identity = IdentityOf(options, traits, schema_hash);
+  identity.log_count = run_options.log_count;
+  if (stripes > 1) identity.stripe_bytes = static_cast<uint32_t>(options.stripe_unit_bytes);
   if (continuation != nullptr) identity = ContinuingIdentity(identity, *continuation);
   DeviceOptions device_options = DeviceOptionsOf(options);
   NewLogFiles result;
   result.run_number = run.number;
   result.run_id = identity.run_id;
   result.directories = DescribeAll(files_, run.directories, device_options);
-  device_options.preallocate_bytes = PreallocatedBytes(options, traits, options.num_logger);
+  device_options.preallocate_bytes = PreallocatedBytes(options, traits, identity.log_count);
+  if (stripes > 1) device_options.preallocate_bytes += options.stripe_unit_bytes;
   std::optional<RunManifest> manifest;
   try {
     CreateLogs(files_, run, identity, device_options, options.log_dirs.size(), result);

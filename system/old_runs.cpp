@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "logging/device/striped_device.h"
 #include "logging/log_directory.h"
 
 namespace dbx {
@@ -108,7 +109,7 @@ void ReadFrozen(FileSystem& files, OldRun& run) {
   run.frozen = DecodeFrozen(files.Map(run.frozen_path).bytes, run.frozen_path);
   const format::FileHeader& header = run.header();
   if (run.frozen->database_id != header.database_id || run.frozen->run_id != header.run_id ||
-      run.frozen->frontier.size() != run.headers.size()) {
+      run.frozen->frontier.size() != run.devices.size()) {
     Mismatch(run.frozen_path + "@0: of another run than " + run.paths.front());
   }
   for (const uint64_t lsn : run.frozen->frontier) {
@@ -120,7 +121,7 @@ void ReadFrozen(FileSystem& files, OldRun& run) {
 void ReadDurableFrontier(FileSystem& files, OldRun& run) {
   if (!IsFile(files, run.frontier_path)) return;
   run.frontier = ReadFrontier(files.Map(run.frontier_path).bytes, run.header().run_id, run.frontier_path);
-  if (run.frontier->lsns.size() != run.headers.size()) {
+  if (run.frontier->lsns.size() != run.devices.size()) {
     throw Error(ExitStatus::kCorrupt, run.frontier_path + "@0: a frontier of another number of logs");
   }
 }
@@ -145,6 +146,7 @@ OldRun OpenRun(FileSystem& files, const Options& options, uint32_t number, RunLo
     run.headers.push_back(ReadHeader(*run.devices.back()));
   }
   CheckSameRun(run.headers, run.paths);
+  run.devices = LogDevices(std::move(run.devices), run.header().stripe_bytes);
   ReadManifest(files, run);
   ReadFrozen(files, run);
   ReadDurableFrontier(files, run);
@@ -206,6 +208,14 @@ void OpenChosen(FileSystem& files, const Options& options, OldRuns& runs) {
 }
 
 }  // namespace
+
+std::vector<std::unique_ptr<BlockDevice>> LogDevices(std::vector<std::unique_ptr<BlockDevice>> files,
+                                                     uint32_t stripe_bytes) {
+  if (stripe_bytes == 0) return files;
+  std::vector<std::unique_ptr<BlockDevice>> log;
+  log.push_back(std::make_unique<StripedDevice>(std::move(files), format::kStreamOffset, stripe_bytes));
+  return log;
+}
 
 OldRuns OpenOldRuns(FileSystem& files, const Options& options) {
   OldRuns runs;

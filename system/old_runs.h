@@ -25,8 +25,8 @@ namespace dbx {
 struct OldRun {
   uint32_t number = 0;
   RunLocks locks;  // kShared; kExclusive where it is the one to be continued
-  std::vector<std::unique_ptr<BlockDevice>> devices;  // by log index
-  std::vector<format::FileHeader> headers;
+  std::vector<std::unique_ptr<BlockDevice>> devices;  // by log; all stripes of one log are one
+  std::vector<format::FileHeader> headers;            // by file
   std::vector<std::string> paths;
   std::vector<std::string> directories;  // DIR/run-NNNN
   std::string frozen_path;
@@ -39,6 +39,10 @@ struct OldRun {
 
   const format::FileHeader& header() const { return headers.front(); }
 };
+
+// The devices of a run's logs, of those of its files: the same, or all as stripes of one.
+std::vector<std::unique_ptr<BlockDevice>> LogDevices(std::vector<std::unique_ptr<BlockDevice>> files,
+                                                     uint32_t stripe_bytes);
 
 struct OldRuns {
   std::vector<OldRun> chain;           // oldest first; what the first one starts from is a checkpoint, or a fresh load

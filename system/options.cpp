@@ -205,7 +205,8 @@ void CompleteSizes(const Given& given, Options& options) {
   const uint64_t quarter = buffer / 4 / kBlockBytes * kBlockBytes;
   if (!given("max_log_entry_size")) options.max_log_entry_size = std::min(options.max_log_entry_size, quarter);
   if (!given("flush_block_size")) options.log_flush_block_bytes = std::min(options.log_flush_block_bytes, quarter);
-  const std::pair<const char*, uint64_t> sizes[] = {{"LOG_BUFFER_SIZE", buffer},
+  const std::pair<const char*, uint64_t> sizes[] = {{"STRIPE_UNIT", options.stripe_unit_bytes},
+                                                    {"LOG_BUFFER_SIZE", buffer},
                                                     {"FLUSH_BLOCK_SIZE", options.log_flush_block_bytes},
                                                     {"READ_BLOCK_SIZE", options.log_read_block_bytes}};
   for (const auto& [name, bytes] : sizes) {
@@ -363,6 +364,7 @@ Options DefaultOptions() {
   o.wh_update = C::kWhUpdate;
   o.tpcc_small = C::kTpccSmall;
   o.num_logger = C::kNumLogger;
+  o.stripe_unit_bytes = C::kStripeUnitBytes;
   o.log_buffer_size = C::kLogBufferBytes;
   o.max_log_entry_size = C::kMaxLogEntryBytes;
   o.log_no_flush = C::kLogNoFlush;

@@ -35,8 +35,8 @@ inline std::vector<LogSource> SourcesOf(const OldRun& run) {
     source.device = run.devices[i].get();
     source.run_id = header.run_id;
     source.ring_bytes = header.ring_bytes;
-    source.log_index = header.log_index;
-    source.log_count = header.log_count;
+    source.log_index = static_cast<uint32_t>(i);
+    source.log_count = static_cast<uint32_t>(run.devices.size());
     source.start = Lsn(header.start_lsn);
     if (run.frontier) {
       source.stamp_end = run.frontier->stamp;

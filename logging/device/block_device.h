@@ -5,8 +5,8 @@
 // written, the error is thrown again by every call, and a failed sync is never retried (the page cache may
 // have dropped the bytes).
 //
-// Threads: StartWrite and Complete belong to one thread, the stream's writer. Models: FileDevice, and the files of
-// FaultyFileSystem (tests).
+// Threads: StartWrite and Complete belong to one thread, the stream's writer. Models: FileDevice, StripedDevice,
+// and the files of FaultyFileSystem (tests).
 #pragma once
 
 #include <cstddef>
@@ -34,6 +34,8 @@ class BlockDevice {
 
   virtual uint64_t SizeBytes() = 0;
   virtual const std::string& path() const = 0;
+  // How an error line names a place: "PATH@OFFSET".
+  virtual std::string PlaceOf(uint64_t offset) const { return path() + "@" + std::to_string(offset); }
 };
 
 }  // namespace dbx

@@ -54,19 +54,21 @@ void AddLog(ReferenceLogs& logs, const std::string& path, Bytes file) {
   const uint64_t index = LoadUint(header, 36, 2), count = LoadUint(header, 38, 2), scheme = LoadUint(header, 64, 1);
   require(LoadUint(header, 8, 4) == 1, 8, "its version is not known");
   const uint64_t features = LoadUint(header, 32, 4), start = LoadUint(header, 40, 8),
-                 parent = LoadUint(header, 4080, 8);
-  require(features <= 1, 32, "it requires a feature that is not known");
-  require(features == 1 || start == 0, 40, "its stream does not start at LSN 0");
+                 parent = LoadUint(header, 4080, 8), stripe = LoadUint(header, 4092, 4);
+  require(features <= 3, 32, "it requires a feature that is not known");
+  require(features % 2 == 1 || start == 0, 40, "its stream does not start at LSN 0");
+  require((features >= 2) == (stripe != 0) && stripe % 4096 == 0, 4092, "its stripe unit is impossible");
   require(start % 4096 == 0 && start <= uint64_t{1} << 62, 40, "its stream starts at an impossible LSN");
-  require((features == 1) == (parent != 0), 4080, "it does not say which run it continues");
+  require((features % 2 == 1) == (parent != 0), 4080, "it does not say which run it continues");
   require(scheme >= 1 && scheme <= 4, 64, "its scheme is not known");
-  require(index < count && count <= (scheme == 1 ? 1 : LsnVector().size()), 36, "its number of logs is impossible");
+  require(index < count && count <= (scheme == 1 && stripe == 0 ? 1 : LsnVector().size()), 36, "its number of logs is impossible");
   std::fill_n(header.begin() + 36, 2, std::byte{0});
   if (logs.logs.empty()) {
     logs.run_id = LoadUint(header, 24, 8);
     logs.start_lsn = start;
     logs.ring_bytes = LoadUint(header, 48, 8);
     logs.scheme = scheme;
+    logs.stripe_bytes = stripe;
     logs.logs.resize(count);
     logs.common_header = header;
   }
@@ -177,6 +179,24 @@ void Judge(const ReferenceLogs& logs, Log& log, const Proof& proof) {
   }
 }
 
+// Makes one log of the stripes: unit u of its stream is the next one of file u mod n; what a file lacks is zeros.
+void JoinStripes(ReferenceLogs& logs) {
+  const size_t unit = logs.stripe_bytes, count = logs.logs.size();
+  Log joined = logs.logs.front();
+  for (size_t i = 0; i < count; ++i) {
+    const Bytes stripe = logs.logs[i].stream;
+    for (size_t at = 0; at < stripe.size(); at += unit) {
+      const size_t bytes = std::min(unit, stripe.size() - at), to = (at / unit * count + i) * unit;
+      if (joined.joined.size() < to + bytes) joined.joined.resize(to + bytes);
+      std::copy_n(stripe.begin() + static_cast<ptrdiff_t>(at), bytes,
+                  joined.joined.begin() + static_cast<ptrdiff_t>(to));
+    }
+  }
+  logs.logs.clear();
+  logs.logs.push_back(std::move(joined));
+  logs.logs.front().stream = logs.logs.front().joined;
+}
+
 void FinishReading(ReferenceLogs& logs, const std::vector<uint64_t>* frontier) {
   for (size_t i = 0; i < logs.logs.size(); ++i) {
     if (logs.logs[i].path.empty()) {
@@ -184,6 +204,7 @@ void FinishReading(ReferenceLogs& logs, const std::vector<uint64_t>* frontier) {
     }
   }
   if (logs.logs.empty()) throw Error(ExitStatus::kMismatch, "the run has no log files");
+  if (logs.stripe_bytes != 0) JoinStripes(logs);
   Proofs proofs{};
   if (frontier != nullptr && frontier->size() != logs.logs.size()) {
     throw Error(ExitStatus::kMismatch, "the run was frozen with another number of logs");

@@ -71,6 +71,8 @@ struct Log {
   uint64_t txn_count = 0;   // transactions in the valid prefix
   bool run_end = false;
 
+  std::vector<std::byte> joined;  // the stream of a striped log, of which `path` is the first stripe
+
   uint64_t OffsetOf(uint64_t lsn) const { return kStreamOffset + (lsn - start); }
   Bytes From(uint64_t lsn) const { return stream.subspan(lsn - start); }
 
@@ -85,6 +87,7 @@ struct ReferenceLogs {
   uint64_t run_id = 0;
   uint64_t start_lsn = 0;
   uint64_t ring_bytes = 0;
+  uint64_t stripe_bytes = 0;  // not 0: the files are stripes of one log
   uint64_t scheme = 0;
   bool by_partition() const { return scheme == 3; }
   bool newest_wins() const { return scheme == 4; }

@@ -1,0 +1,48 @@
+// One device over several, in software (RAID-0): unit u of its bytes lies in stripe u mod n. For a log that is to be as
+// fast as several disks, where no md array does the same below.
+//
+// The first `own_bytes` of each stripe are its own (file headers): position p of the striped bytes is at offset
+// own_bytes + p here. What is durable ends before the first byte of any stripe that is not: a stripe that is ahead of
+// the others counts for nothing.
+//
+// Threads: as block_device.h says. The stripes write at the same time as far as their engines do (io_uring).
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "logging/device/block_device.h"
+
+namespace dbx {
+
+class StripedDevice final : public BlockDevice {
+ public:
+  // `unit_bytes` is a multiple of the block size.
+  StripedDevice(std::vector<std::unique_ptr<BlockDevice>> stripes, uint64_t own_bytes, uint64_t unit_bytes);
+
+  void StartWrite(uint64_t offset, std::span<const std::byte> data) override;
+  uint64_t Complete(bool wait) override;
+  // A stripe that ends early reads as zeros up to where the others end.
+  size_t Read(uint64_t offset, std::span<std::byte> to) override;
+  uint64_t SizeBytes() override;
+  const std::string& path() const override { return stripes_.front()->path(); }
+  std::string PlaceOf(uint64_t offset) const override;
+
+ private:
+  // The part of [offset, offset + bytes) that lies in one unit.
+  struct Piece {
+    size_t stripe;
+    uint64_t offset;  // in the stripe
+    size_t bytes;
+  };
+  Piece PieceAt(uint64_t offset, size_t bytes) const;
+  // The first offset here that lies behind the first `end` bytes of the stripe.
+  uint64_t FirstBehind(size_t stripe, uint64_t end) const;
+
+  std::vector<std::unique_ptr<BlockDevice>> stripes_;
+  const uint64_t own_bytes_;
+  const uint64_t unit_bytes_;
+};
+
+}  // namespace dbx
