@@ -29,6 +29,7 @@
 #include <string_view>
 
 #include "base/types.h"
+#include "logging/format.h"
 #include "storage/table.h"
 
 namespace dbx {
@@ -38,6 +39,7 @@ enum class ReplayOrder : uint8_t { kNone, kTotal, kPartial };
 
 struct LogTraits {
   std::string_view name;  // as in config.h: LOG_TAURUS
+  format::Scheme scheme;  // as in a log's header
   PayloadKind payload;
   bool logs;                    // false: nothing is written and everything is "durable" at once
   bool tracks_reads;            // PublishRead matters: anti-dependencies order the replay

@@ -14,12 +14,6 @@
 namespace dbx {
 namespace {
 
-format::Scheme SchemeOf(const LogTraits& traits) {
-  if (traits.name == "LOG_SERIAL") return format::Scheme::kSerial;
-  if (traits.name == "LOG_TAURUS") return format::Scheme::kTaurus;
-  return format::Scheme::kNone;
-}
-
 format::Payload PayloadOf(const LogTraits& traits) {
   switch (traits.payload) {
     case PayloadKind::kData:
@@ -93,7 +87,7 @@ RunIdentity IdentityOf(const Options& options, const LogTraits& traits, uint64_t
   RunIdentity identity;
   identity.database_id = RandomId();
   identity.run_id = RandomId();
-  identity.scheme = SchemeOf(traits);
+  identity.scheme = traits.scheme;
   identity.payload = PayloadOf(traits);
   identity.log_count = options.num_logger;
   identity.ring_bytes = LogStream::RingBytes(options.log_buffer_size);
@@ -232,7 +226,7 @@ LogStorage& FileLogStorage() {
 void CheckLogsMatch(const OldRun& run, const LogTraits& traits, uint64_t schema_hash) {
   const format::FileHeader& header = run.header();
   const std::string& file = run.paths.front();
-  if (header.scheme != static_cast<uint8_t>(SchemeOf(traits)) ||
+  if (header.scheme != static_cast<uint8_t>(traits.scheme) ||
       header.payload != static_cast<uint8_t>(PayloadOf(traits))) {
     throw Error(ExitStatus::kMismatch, "cannot recover " + file +
                                            "@0: written by another log scheme or payload; leave --log and --log_type "

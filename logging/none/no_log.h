@@ -8,6 +8,7 @@ namespace dbx {
 class NoLog {
  public:
   static constexpr LogTraits kTraits = {.name = "LOG_NO",
+                                        .scheme = format::Scheme::kNone,
                                         .payload = PayloadKind::kNone,
                                         .logs = false,
                                         .tracks_reads = false,

@@ -37,6 +37,7 @@ class TaurusLog {
  public:
   static constexpr bool kTracksReads = Payload::kKind == PayloadKind::kCommand;
   static constexpr LogTraits kTraits = {.name = "LOG_TAURUS",
+                                        .scheme = format::Scheme::kTaurus,
                                         .payload = Payload::kKind,
                                         .logs = true,
                                         .tracks_reads = kTracksReads,
