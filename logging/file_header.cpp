@@ -49,7 +49,7 @@ void CheckUsable(const FileHeader& header, const std::string& file, size_t offse
     mismatch("requires features " + std::to_string(header.required_features) + ", of which this program knows " +
              std::to_string(kKnownFeatures));
   }
-  if (header.scheme > static_cast<uint8_t>(format::Scheme::kTaurus)) {
+  if (header.scheme > static_cast<uint8_t>(format::Scheme::kEleda)) {
     mismatch("unknown logging scheme " + std::to_string(header.scheme));
   }
   if (header.payload > static_cast<uint8_t>(format::Payload::kCommand)) {

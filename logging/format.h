@@ -23,7 +23,7 @@ inline constexpr uint64_t kLsnMax = uint64_t{1} << 62;
 // at start_lsn, and parent_run_id and parent_run name the other.
 inline constexpr uint32_t kFeatureContinues = 1;
 
-enum class Scheme : uint8_t { kNone = 0, kSerial = 1, kTaurus = 2 };
+enum class Scheme : uint8_t { kNone = 0, kSerial = 1, kTaurus = 2, kEleda = 3 };
 enum class Payload : uint8_t { kNone = 0, kData = 1, kCommand = 2 };
 
 struct FileHeader {

@@ -27,6 +27,8 @@ void RefuseByRules(Registry& registry) {
   RefuseIfRuled<kAlg, kLocktable, LogAlgorithm::kSerial, LogType::kCommand>(registry);
   RefuseIfRuled<kAlg, kLocktable, LogAlgorithm::kTaurus, LogType::kData>(registry);
   RefuseIfRuled<kAlg, kLocktable, LogAlgorithm::kTaurus, LogType::kCommand>(registry);
+  RefuseIfRuled<kAlg, kLocktable, LogAlgorithm::kEleda, LogType::kData>(registry);
+  RefuseIfRuled<kAlg, kLocktable, LogAlgorithm::kEleda, LogType::kCommand>(registry);
 }
 
 }  // namespace

@@ -58,8 +58,8 @@ void AddLog(ReferenceLogs& logs, const std::string& path, Bytes file) {
   require(features == 1 || start == 0, 40, "its stream does not start at LSN 0");
   require(start % 4096 == 0 && start <= uint64_t{1} << 62, 40, "its stream starts at an impossible LSN");
   require((features == 1) == (parent != 0), 4080, "it does not say which run it continues");
-  require(scheme == 1 || scheme == 2, 64, "its scheme is not known");
-  require(index < count && count <= (scheme == 1 ? 1 : LsnVector().size()), 36, "its number of logs is impossible");
+  require(scheme >= 1 && scheme <= 3, 64, "its scheme is not known");
+  require(index < count && count <= (scheme != 2 ? 1 : LsnVector().size()), 36, "its number of logs is impossible");
   std::fill_n(header.begin() + 36, 2, std::byte{0});
   if (logs.logs.empty()) {
     logs.run_id = LoadUint(header, 24, 8);

@@ -30,7 +30,7 @@ def figures(options):
     base = 6.2e6 if options["workload"] == "YCSB" else 4.6e5
     if log == "LOG_NO":
         return base, 0
-    ratio = {"LOG_SERIAL": 0.72, "LOG_TAURUS": 0.66}[log] * (0.33 if data else 1)
+    ratio = {"LOG_SERIAL": 0.72, "LOG_TAURUS": 0.66, "LOG_ELEDA": 0.71}[log] * (0.33 if data else 1)
     size = (1090 if data else 78) if options["workload"] == "YCSB" else (1700 if data else 140)
     return base * ratio * random.uniform(0.95, 1.05), size
 

@@ -26,7 +26,7 @@ struct Format {
 constexpr Format kFormats[] = {
     {"LOG_SERIAL", "LOG_DATA", 1},    {"LOG_SERIAL", "LOG_COMMAND", 1}, {"LOG_TAURUS", "LOG_DATA", 1},
     {"LOG_TAURUS", "LOG_DATA", 2},    {"LOG_TAURUS", "LOG_DATA", 3},    {"LOG_TAURUS", "LOG_COMMAND", 1},
-    {"LOG_TAURUS", "LOG_COMMAND", 2}, {"LOG_TAURUS", "LOG_COMMAND", 3},
+    {"LOG_TAURUS", "LOG_COMMAND", 2}, {"LOG_TAURUS", "LOG_COMMAND", 3}, {"LOG_ELEDA", "LOG_DATA", 1},
 };
 
 std::string FormatName(const ::testing::TestParamInfo<Format>& info) {
