@@ -24,7 +24,7 @@
 #define TPCC 2
 #define TEST 3
 
-// LOG_ALGORITHM. Built: LOG_NO, LOG_SERIAL, LOG_BATCH (Silo-R), LOG_TAURUS, LOG_PLOVER.
+// LOG_ALGORITHM. Built: LOG_NO, LOG_SERIAL, LOG_BATCH (Silo-R), LOG_TAURUS, LOG_PLOVER, LOG_ELEDA.
 #define LOG_NO 1
 #define LOG_SERIAL 2
 #define LOG_BATCH 3
@@ -41,6 +41,12 @@
 // INDEX_STRUCT. Built: IDX_HASH.
 #define IDX_HASH 1
 #define IDX_BTREE 2
+
+// CENTRAL_LOG. Built: all.
+#define ELEDA 1
+#define MUTEX 2
+#define CONSOLIDATION 3
+#define BITMAP 4
 
 // ISOLATION_LEVEL. Built: SERIALIZABLE.
 #define SERIALIZABLE 1
@@ -60,8 +66,8 @@
 #endif
 
 // Log scheme: LOG_NO, LOG_SERIAL (one stream, one order), LOG_BATCH (Silo-R: epochs; SILO and LOG_DATA only),
-// LOG_TAURUS (parallel streams, LSN vectors) or LOG_PLOVER (a log for each partition, global sequence numbers; LOG_DATA
-// only).
+// LOG_TAURUS (parallel streams, LSN vectors), LOG_PLOVER (a log for each partition, global sequence numbers; LOG_DATA
+// only) or LOG_ELEDA (one stream without a lock).
 #ifndef LOG_ALGORITHM
 #define LOG_ALGORITHM LOG_NO
 #endif
@@ -179,7 +185,7 @@
 
 // ---- Logging ----------------------------------------------------------------------------------------------
 
-// Log streams, 1 to 16; LOG_SERIAL has one.
+// Log streams, 1 to 16; LOG_SERIAL and LOG_ELEDA have one.
 #ifndef NUM_LOGGER
 #define NUM_LOGGER 1
 #endif
@@ -229,9 +235,24 @@
 #define COMPRESS_LSN_LOG 1
 #endif
 
-// Flushes of a log between two of its anchors (LOG_TAURUS) or marks (LOG_PLOVER, which acknowledges by them).
+// Flushes of a log between two of its anchors (LOG_TAURUS, LOG_ELEDA) or marks (LOG_PLOVER, which acknowledges by them).
 #ifndef PSN_FLUSH_FREQ
 #define PSN_FLUSH_FREQ 1
+#endif
+
+// 0 or 1. 0: a worker waits until its transaction is durable before it runs the next one.
+#ifndef LATENCY_HIDING
+#define LATENCY_HIDING 1
+#endif
+
+// How transactions fill the one stream of LOG_ELEDA: ELEDA, or its rivals MUTEX, CONSOLIDATION (Aether) and BITMAP.
+#ifndef CENTRAL_LOG
+#define CENTRAL_LOG ELEDA
+#endif
+
+// Bytes, a power of two, at most half of LOG_BUFFER_SIZE: what SBL hops over at once (CENTRAL_LOG ELEDA).
+#ifndef HOPPING_DISTANCE
+#define HOPPING_DISTANCE (4 << 20)
 #endif
 
 // 0 or 1. 1: LSN vectors are handled by the best vector instructions of the processor, 0: one by one.

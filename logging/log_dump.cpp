@@ -41,7 +41,7 @@ using format::RecordKind;
 
 constexpr std::string_view kUsage = "usage: log_dump [--verify] [--records N] FILE...";
 constexpr const char* kKindNames[] = {"", "command", "data", "void", "pad", "anchor", "run_end", "stamped", "mark"};
-constexpr const char* kSchemeNames[] = {"none", "serial", "taurus", "plover", "silo_r"};
+constexpr const char* kSchemeNames[] = {"none", "serial", "taurus", "plover", "silo_r", "eleda"};
 constexpr const char* kPayloadNames[] = {"none", "data", "command"};
 constexpr size_t kReadBytes = 1 << 20;
 constexpr size_t kArgumentBytesShown = 32;

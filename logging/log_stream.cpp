@@ -26,11 +26,6 @@ constexpr uint32_t PadBytesAt(uint64_t position) {
   return bytes < kMinPadBytes ? bytes + static_cast<uint32_t>(kBlockBytes) : bytes;
 }
 
-// Completes a record of the stream itself, no transaction's, whose body is in place.
-void SealOwnRecord(const LogStream& stream, const LogStream::Place& place, format::RecordKind kind) {
-  SealRecord(stream.at(place), stream.HeaderFor(place, kind));
-}
-
 }  // namespace
 
 LogStream::LogStream(uint32_t index, uint32_t salt, uint64_t ring_bytes, uint64_t max_record_bytes, uint32_t slots,
@@ -39,7 +34,6 @@ LogStream::LogStream(uint32_t index, uint32_t salt, uint64_t ring_bytes, uint64_
       salt_(salt),
       ring_(RingBytes(ring_bytes)),
       max_record_bytes_(std::min<uint64_t>(max_record_bytes, ring_.size_bytes() / 4)),
-      slots_(slots),
       device_(std::move(device)),
       persistent_(persistent),
       start_lsn_(start_lsn),
@@ -47,13 +41,29 @@ LogStream::LogStream(uint32_t index, uint32_t salt, uint64_t ring_bytes, uint64_
       reserved_until_(start_lsn) {
   CHECK(start_lsn % kBlockBytes == 0);
   persistent_ = start_lsn;
-  for (Slot& slot : slots_) slot.free_until = start_lsn + ring_.size_bytes();
+  SetSlots(slots);
 }
+
+void LogStream::SetSlots(uint32_t count) {
+  slots_ = std::vector<Slot>(count);
+  for (Slot& slot : slots_) slot.free_until = start_lsn_ + ring_.size_bytes();
+}
+
+void LogStream::StartWriter(LogWriter* writer) {
+  writer_ = writer;
+  if (tracker_ != nullptr) tracker_->Start();
+}
+
+void LogStream::ThrowIfFailed() const { writer_->ThrowIfFailed(); }
 
 void LogStream::WaitForSpace(Slot& slot, const Place& place) {
   // The bound was taken before the place, perhaps long before: others may have filled the ring in between. Left there,
   // it would keep the writer from freeing the space that we are about to wait for.
   slot.filling_from.store(place.lsn, std::memory_order_release);
+  AwaitSpace(slot, place);
+}
+
+void LogStream::AwaitSpace(Slot& slot, const Place& place) {
   SpinWait wait;
   for (bool woken = false;; woken = true) {
     slot.free_until = FreeUntil();
@@ -77,10 +87,17 @@ uint64_t LogStream::txn_count() const {
 }
 
 uint64_t LogStream::ReadyUntil() const {
+  if (tracker_ != nullptr) return tracker_->FilledUntil();
   // This load comes first: see the head of log_stream.h.
   uint64_t ready = reserved_until_.load(std::memory_order_acquire);
   for (const Slot& slot : slots_) ready = std::min(ready, slot.filling_from.load(std::memory_order_acquire));
   return ready;
+}
+
+// Completes a record of the stream itself, no transaction's, whose body is in place.
+void LogStream::SealOwnRecord(const Place& place, format::RecordKind kind) {
+  SealRecord(at(place), HeaderFor(place, kind));
+  if (tracker_ != nullptr) tracker_->FilledByWriter(place);
 }
 
 // The writer needs no slot of its own for what it appends: it does not look for ready places meanwhile. It must not
@@ -92,7 +109,7 @@ std::optional<uint64_t> LogStream::AppendOwn(format::RecordKind kind, std::span<
     if (lsn + bytes > FreeUntil()) return std::nullopt;
   } while (!reserved_until_.compare_exchange_weak(lsn, lsn + bytes));
   std::memcpy(ring_.at(lsn) + sizeof(format::RecordHeader), words.data(), words.size_bytes());
-  SealOwnRecord(*this, {lsn, bytes}, kind);
+  SealOwnRecord({lsn, bytes}, kind);
   counters_.anchor_bytes += bytes;
   return lsn + bytes;
 }
@@ -109,7 +126,7 @@ void LogStream::AppendPad() {
   const format::PadBody body{persistent_until()};
   std::memset(at + sizeof(format::RecordHeader), 0, bytes - sizeof(format::RecordHeader));
   std::memcpy(at + sizeof(format::RecordHeader), &body, sizeof body);
-  SealOwnRecord(*this, {lsn, bytes}, format::RecordKind::kPad);
+  SealOwnRecord({lsn, bytes}, format::RecordKind::kPad);
   counters_.pad_bytes += bytes;
   pad_end_ = lsn + bytes;
 }
@@ -132,7 +149,7 @@ void LogStream::AppendRunEnd(const std::optional<std::pair<uint64_t, uint64_t>>&
   std::byte* at = ring_.at(lsn);
   std::memset(at, 0, bytes);
   std::memcpy(at + sizeof(format::RecordHeader), &body, sizeof body);
-  SealOwnRecord(*this, {lsn, bytes}, format::RecordKind::kRunEnd);
+  SealOwnRecord({lsn, bytes}, format::RecordKind::kRunEnd);
 }
 
 bool LogStream::StartFlush(uint64_t write_bytes_max) {
@@ -145,6 +162,7 @@ bool LogStream::StartFlush(uint64_t write_bytes_max) {
                         std::span(ring_.at(started_until_), bytes));
     started_until_ += bytes;
   }
+  if (tracker_ != nullptr) tracker_->LookAhead();
   return true;
 }
 
@@ -153,6 +171,7 @@ void LogStream::CompleteFlush(bool wait) {
   const uint64_t durable = start_lsn_ + (durable_end > format::kStreamOffset ? durable_end - format::kStreamOffset : 0);
   const uint64_t record_end = LastRecordEnd(durable);
   if (record_end <= persistent_until()) return;
+  ASSERT(tracker_ == nullptr || record_end <= tracker_->FilledUntil());
   ++counters_.flushes;
   counters_.flush_nanos += Clock::MonotonicNanos() - flush_started_nanos_;
   // Release: whoever sees the position may reuse the ring below it and acknowledge what ends below it.

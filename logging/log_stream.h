@@ -17,6 +17,9 @@
 // the bound, or a later value of the same word; kIdle and every later bound are stored only after the fill, with
 // release.
 //
+// A stream with a FillTracker (the central log and its rivals, logging/eleda) asks that instead, and its places are
+// taken by ReserveTracked, without a bound.
+//
 // Threads: Reserve, Submit, Void: any worker, with its own slot. The rest: the stream's writer alone, except where
 // a comment says otherwise.
 #pragma once
@@ -32,6 +35,7 @@
 #include "base/check.h"
 #include "base/host.h"
 #include "logging/device/block_device.h"
+#include "logging/fill_tracker.h"
 #include "logging/format.h"
 #include "logging/mirrored_buffer.h"
 #include "logging/record_builder.h"
@@ -66,12 +70,7 @@ class LogStream {
     return MirroredBuffer::RoundedBytes(std::max<uint64_t>(bytes, 16 * format::kBlockBytes));
   }
 
-  // A place in the log. Having one is not being durable.
-  struct Place {
-    uint64_t lsn = 0;
-    uint32_t bytes = 0;
-    uint64_t end() const { return lsn + bytes; }
-  };
+  using Place = LogPlace;
 
   // `persistent` is this log's element of the durable vector, written here alone. `slots` is the number of workers.
   // A record of more than `max_record_bytes`, or a quarter of the ring, is refused by its scheme. The stream starts at
@@ -91,6 +90,15 @@ class LogStream {
     return place;
   }
 
+  // The same for a stream with a tracker, which alone learns of the fill.
+  Place ReserveTracked(uint32_t worker, uint32_t bytes) {
+    Slot& slot = slots_[worker];
+    // Sequentially consistent, as in Reserve.
+    const Place place{reserved_until_.fetch_add(bytes), bytes};
+    if (place.end() > slot.free_until) AwaitSpace(slot, place);
+    return place;
+  }
+
   std::byte* at(const Place& place) const { return ring_.at(place.lsn); }
   format::RecordHeader HeaderFor(const Place& place, format::RecordKind kind) const {
     return HeaderOf(place.lsn, place.bytes, salt_, index_, kind);
@@ -98,31 +106,46 @@ class LogStream {
 
   // The place is filled.
   void Submit(uint32_t worker, const Place& place, bool is_further_part = false) {
-    Slot& slot = slots_[worker];
-    slot.record_bytes += place.bytes;
-    ++slot.txn_count;
-    slot.part_count += is_further_part;
-    Finish(slot);
+    CountRecord(worker, place);
+    slots_[worker].part_count += is_further_part;
+    Finish(worker);
   }
 
   // Of a place its worker has filled `used` bytes with the records of `txns` transactions; the rest becomes VOID.
   void SubmitChunk(uint32_t worker, const Place& place, uint32_t used, uint32_t txns) {
-    Slot& slot = slots_[worker];
-    if (const uint32_t rest = place.bytes - used; rest > 0) {
-      BuildVoid(ring_.at(place.lsn + used), place.lsn + used, rest, salt_, index_);
-      slot.void_bytes += rest;
-    }
-    slot.record_bytes += used;
-    slot.txn_count += txns;
-    Finish(slot);
+    if (used < place.bytes) FillVoid(worker, {place.lsn + used, place.bytes - used});
+    slots_[worker].record_bytes += used;
+    slots_[worker].txn_count += txns;
+    Finish(worker);
   }
 
   // The transaction aborted: the place becomes a VOID record.
   void Void(uint32_t worker, const Place& place) {
+    FillVoid(worker, place);
+    Finish(worker);
+  }
+
+  // What Submit and Void are made of, for a scheme in which somebody else says that the place is filled.
+  void CountRecord(uint32_t worker, const Place& place) {
+    slots_[worker].record_bytes += place.bytes;
+    ++slots_[worker].txn_count;
+  }
+  void FillVoid(uint32_t worker, const Place& place) {
     BuildVoid(at(place), place.lsn, place.bytes, salt_, index_);
     slots_[worker].void_bytes += place.bytes;
-    Finish(slots_[worker]);
   }
+  // The place of this slot is filled.
+  void Finish(uint32_t slot) {
+    // Release: the writer that reads kIdle, or a later bound, sees the filled bytes.
+    slots_[slot].filling_from.store(kIdle, std::memory_order_release);
+    WakeSleepingWriter();
+  }
+  // After a fill: the writer looks at nothing while it sleeps for long.
+  void WakeSleepingWriter() {
+    WakeWriterIfAsleep();
+  }
+  // Any thread. Throws the device's Error once the log has failed.
+  void ThrowIfFailed() const;
 
   uint32_t index() const { return index_; }
   uint32_t salt() const { return salt_; }
@@ -139,6 +162,11 @@ class LogStream {
   const Slot& slot(uint32_t worker) const { return slots_[worker]; }
   uint64_t txn_count() const;
 
+  // Before the writer starts: there are `count` slots, those of the workers first.
+  void SetSlots(uint32_t count);
+  // Before the writer starts. Places are filled when `tracker`, which outlives the writer, says so.
+  void SetTracker(FillTracker& tracker) { tracker_ = &tracker; }
+
   // --- the writer's side ---
 
   // Appends a record of the scheme's own that holds `words`, if there is space for one; its end. Whoever relies on it,
@@ -150,6 +178,10 @@ class LogStream {
 
   // No place below the result is still being filled.
   uint64_t ReadyUntil() const;
+  // Makes the tracker, if there is one, look at all that is filled by now.
+  void CatchUp() {
+    if (tracker_ != nullptr && tracker_->FilledUntil() < reserved_until()) tracker_->CatchUp();
+  }
   // There is a complete block to flush, or an incomplete one and nobody is filling: a PAD would complete it.
   bool HasFlushable() const {
     const uint64_t ready = ReadyUntil();
@@ -167,17 +199,18 @@ class LogStream {
   void WakeWriterIfAsleep() {
     if (writer_asleep_.load()) WakeWriter();
   }
-  void set_writer(LogWriter* writer) { writer_ = writer; }
+  // A writer comes, and has gone: what it leaves to a tracker's thread does not outlive it.
+  void StartWriter(LogWriter* writer);
+  void StopTracker() {
+    if (tracker_ != nullptr) tracker_->Stop();
+  }
   Atomic<bool>& writer_asleep() { return writer_asleep_; }
 
  private:
-  void Finish(Slot& slot) {
-    // Release: the writer that reads kIdle, or a later bound, sees the filled bytes.
-    slot.filling_from.store(kIdle, std::memory_order_release);
-    WakeWriterIfAsleep();
-  }
   uint64_t LastRecordEnd(uint64_t durable) const;
   void WaitForSpace(Slot& slot, const Place& place);
+  void AwaitSpace(Slot& slot, const Place& place);
+  void SealOwnRecord(const Place& place, format::RecordKind kind);
   void WakeWriter();
   // The ring is free below this: the bytes of the previous lap may go once they are durable.
   uint64_t FreeUntil() const { return persistent_until() + ring_.size_bytes(); }
@@ -190,6 +223,7 @@ class LogStream {
   std::unique_ptr<BlockDevice> device_;
   uint64_t& persistent_;
   LogWriter* writer_ = nullptr;
+  FillTracker* tracker_ = nullptr;
   const uint64_t start_lsn_;
   uint64_t started_until_;
   uint64_t pad_end_ = 0;  // of the last PAD

@@ -21,15 +21,17 @@ constexpr uint64_t kIdleRoundsBeforeLongSleep = 64;
 
 LogWriter::LogWriter(std::vector<LogStream*> streams, LogWriterOptions options, FlushHooks& hooks)
     : streams_(std::move(streams)), options_(options), hooks_(hooks) {
-  for (LogStream* stream : streams_) stream->set_writer(this);
+  for (LogStream* stream : streams_) stream->StartWriter(this);
   thread_ = Thread([this] { Loop(); });
 }
 
 LogWriter::~LogWriter() {
-  if (!thread_.joinable()) return;
-  stop_.store(true);
-  Wake();
-  thread_.join();
+  if (thread_.joinable()) {
+    stop_.store(true);
+    Wake();
+    thread_.join();
+  }
+  for (LogStream* stream : streams_) stream->StopTracker();
 }
 
 void LogWriter::Wake() {
@@ -56,9 +58,11 @@ void LogWriter::WriteRunEnd(const std::optional<std::pair<uint64_t, uint64_t>>& 
     // The anchor tells where the other logs end too: one of them cut short is then known to be damaged.
     hooks_.BeforeFlush(*stream);
     stream->AppendRunEnd(digest);
+    stream->CatchUp();
     stream->StartFlush(options_.flush_block_bytes);
     stream->CompleteFlush(true);
     hooks_.AfterFlush(*stream);
+    stream->StopTracker();
   }
 }
 
@@ -89,10 +93,12 @@ bool LogWriter::Round() {
   if (anchor_due) rounds_since_anchor_ = 0;
   bool busy = false;
   for (LogStream* stream : streams_) {
+    stream->CatchUp();
     // While a filler holds everything back an anchor or a PAD would only fill up the ring.
     if (!stream->HasFlushable() && !(anchor_due && hooks_.WantsFlush(*stream))) continue;
     if (anchor_due) hooks_.BeforeFlush(*stream);
     if (stream->reserved_until() - stream->started_until() < kPadBelowBytes) stream->AppendPad();
+    stream->CatchUp();
     busy |= stream->StartFlush(options_.flush_block_bytes);
   }
   if (!busy) return false;

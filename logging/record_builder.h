@@ -20,11 +20,16 @@ inline uint32_t HeaderCrc(const format::RecordHeader& header) {
   return Crc32c(std::as_bytes(std::span(&header, 1)).subspan(sizeof header.header_crc));
 }
 
+// Completes the record at `at`, whose body is in place behind the header and whose header has the body's checksum.
+inline void SealHeader(std::byte* at, format::RecordHeader header) {
+  header.header_crc = HeaderCrc(header);
+  std::memcpy(at, &header, sizeof header);
+}
+
 // Completes the record at `at`, whose body is in place behind the header.
 inline void SealRecord(std::byte* at, format::RecordHeader header) {
   header.body_crc = Crc32c(std::span(at + sizeof header, header.length - sizeof header));
-  header.header_crc = HeaderCrc(header);
-  std::memcpy(at, &header, sizeof header);
+  SealHeader(at, header);
 }
 
 // The header of a record that takes the place (lsn, bytes) in the log `log_index`. A scheme adds what is its own, the
@@ -42,9 +47,7 @@ inline format::RecordHeader HeaderOf(uint64_t lsn, uint32_t bytes, uint32_t salt
 
 // A VOID record's body means nothing and is not covered.
 inline void BuildVoid(std::byte* at, uint64_t lsn, uint32_t bytes, uint32_t salt, uint32_t log_index) {
-  format::RecordHeader header = HeaderOf(lsn, bytes, salt, log_index, format::RecordKind::kVoid);
-  header.header_crc = HeaderCrc(header);
-  std::memcpy(at, &header, sizeof header);
+  SealHeader(at, HeaderOf(lsn, bytes, salt, log_index, format::RecordKind::kVoid));
 }
 
 }  // namespace dbx

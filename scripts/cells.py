@@ -10,7 +10,7 @@ import shlex
 from dataclasses import dataclass
 
 SCHEME_NAMES = {"LOG_NO": "none", "LOG_SERIAL": "serial", "LOG_BATCH": "Silo-R", "LOG_TAURUS": "Taurus",
-                "LOG_PLOVER": "Plover"}
+                "LOG_PLOVER": "Plover", "LOG_ELEDA": "ELEDA"}
 PAYLOAD_NAMES = {"LOG_DATA": "data", "LOG_COMMAND": "command"}
 
 # The steps of a cell, in order. A cell without a log has the first one only.
@@ -65,7 +65,7 @@ def all_cells() -> list[Cell]:
     cells = []
     for workload in ("YCSB", "TPCC"):
         cells.append(Cell(workload, "NO_WAIT", "LOG_NO"))
-        for log in ("LOG_SERIAL", "LOG_TAURUS"):
+        for log in ("LOG_SERIAL", "LOG_TAURUS", "LOG_ELEDA"):
             for log_type in ("LOG_DATA", "LOG_COMMAND"):
                 cells.append(Cell(workload, "NO_WAIT", log, log_type))
         cells.append(Cell(workload, "NO_WAIT", "LOG_PLOVER", "LOG_DATA"))

@@ -19,6 +19,8 @@ SCHEME_STYLE = {
     ("LOG_SERIAL", "LOG_COMMAND"): ("#56b4e9", "D"),
     ("LOG_TAURUS", "LOG_DATA"): ("#d55e00", "^"),
     ("LOG_TAURUS", "LOG_COMMAND"): ("#e69f00", "v"),
+    ("LOG_ELEDA", "LOG_DATA"): ("#7a5195", "<"),
+    ("LOG_ELEDA", "LOG_COMMAND"): ("#b79fcc", ">"),
     ("LOG_BATCH", "LOG_DATA"): ("#cc79a7", "P"),
     ("LOG_PLOVER", "LOG_DATA"): ("#009e73", "X"),
 }

@@ -16,11 +16,11 @@
 #error "unknown CC_ALG; built are NO_WAIT and SILO"
 #endif
 
-#if LOG_ALGORITHM == LOG_ELEDA || LOG_ALGORITHM == LOG_DIFFERENTIAL || LOG_ALGORITHM == LOG_WBL
-#error "this LOG_ALGORITHM is not built yet; built are LOG_NO, LOG_SERIAL, LOG_BATCH, LOG_TAURUS and LOG_PLOVER"
+#if LOG_ALGORITHM == LOG_DIFFERENTIAL || LOG_ALGORITHM == LOG_WBL
+#error "this LOG_ALGORITHM is not built yet; built are LOG_NO, LOG_SERIAL, LOG_BATCH, LOG_TAURUS, LOG_PLOVER and LOG_ELEDA"
 #elif LOG_ALGORITHM != LOG_NO && LOG_ALGORITHM != LOG_SERIAL && LOG_ALGORITHM != LOG_TAURUS && \
-    LOG_ALGORITHM != LOG_PLOVER && LOG_ALGORITHM != LOG_BATCH
-#error "unknown LOG_ALGORITHM; built are LOG_NO, LOG_SERIAL, LOG_BATCH, LOG_TAURUS and LOG_PLOVER"
+    LOG_ALGORITHM != LOG_PLOVER && LOG_ALGORITHM != LOG_BATCH && LOG_ALGORITHM != LOG_ELEDA
+#error "unknown LOG_ALGORITHM; built are LOG_NO, LOG_SERIAL, LOG_BATCH, LOG_TAURUS, LOG_PLOVER and LOG_ELEDA"
 #endif
 
 #if LOG_TYPE != LOG_DATA && LOG_TYPE != LOG_COMMAND
@@ -29,6 +29,10 @@
 
 #if WORKLOAD != YCSB && WORKLOAD != TPCC && WORKLOAD != TEST
 #error "unknown WORKLOAD; built are YCSB, TPCC and TEST"
+#endif
+
+#if CENTRAL_LOG != ELEDA && CENTRAL_LOG != MUTEX && CENTRAL_LOG != CONSOLIDATION && CENTRAL_LOG != BITMAP
+#error "unknown CENTRAL_LOG; built are ELEDA, MUTEX, CONSOLIDATION and BITMAP"
 #endif
 
 #if INDEX_STRUCT == IDX_BTREE
@@ -46,7 +50,7 @@
 namespace dbx {
 
 enum class CcAlg { kNoWait, kSilo };
-enum class LogAlgorithm { kNo, kSerial, kTaurus, kPlover, kSiloR };
+enum class LogAlgorithm { kNo, kSerial, kTaurus, kPlover, kSiloR, kEleda };
 enum class LogType { kData, kCommand };
 
 struct Configured {
@@ -55,6 +59,7 @@ struct Configured {
   static constexpr LogAlgorithm kLogAlgorithm = LOG_ALGORITHM == LOG_TAURUS   ? LogAlgorithm::kTaurus
                                                 : LOG_ALGORITHM == LOG_PLOVER ? LogAlgorithm::kPlover
                                                 : LOG_ALGORITHM == LOG_BATCH  ? LogAlgorithm::kSiloR
+                                                : LOG_ALGORITHM == LOG_ELEDA  ? LogAlgorithm::kEleda
                                                 : LOG_ALGORITHM == LOG_SERIAL ? LogAlgorithm::kSerial
                                                                               : LogAlgorithm::kNo;
   static constexpr LogType kLogType = LOG_TYPE == LOG_COMMAND ? LogType::kCommand : LogType::kData;
@@ -63,10 +68,15 @@ struct Configured {
   static constexpr const char* kLogName = LOG_ALGORITHM == LOG_TAURUS   ? "LOG_TAURUS"
                                           : LOG_ALGORITHM == LOG_PLOVER ? "LOG_PLOVER"
                                           : LOG_ALGORITHM == LOG_BATCH  ? "LOG_BATCH"
+                                          : LOG_ALGORITHM == LOG_ELEDA  ? "LOG_ELEDA"
                                           : LOG_ALGORITHM == LOG_SERIAL ? "LOG_SERIAL"
                                                                         : "LOG_NO";
   static constexpr const char* kLogTypeName = LOG_TYPE == LOG_COMMAND ? "LOG_COMMAND" : "LOG_DATA";
   static constexpr const char* kWorkloadName = WORKLOAD == TEST ? "TEST" : WORKLOAD == TPCC ? "TPCC" : "YCSB";
+  static constexpr const char* kCentralLogName = CENTRAL_LOG == MUTEX           ? "MUTEX"
+                                                 : CENTRAL_LOG == CONSOLIDATION ? "CONSOLIDATION"
+                                                 : CENTRAL_LOG == BITMAP        ? "BITMAP"
+                                                                                : "ELEDA";
   static constexpr const char* kIndexName = "IDX_HASH";
   static constexpr const char* kIsolationName = "SERIALIZABLE";
 
@@ -100,6 +110,8 @@ struct Configured {
   static constexpr uint64_t kLogLimitBytes{LOG_LIMIT};
   static constexpr bool kCompressLsnLog = COMPRESS_LSN_LOG;
   static constexpr uint32_t kPsnFlushFreq{PSN_FLUSH_FREQ};
+  static constexpr bool kLatencyHiding = LATENCY_HIDING;
+  static constexpr uint64_t kHoppingDistanceBytes{HOPPING_DISTANCE};
   static constexpr bool kUpdateSimd = UPDATE_SIMD;
   static constexpr uint64_t kLocktableModifier{LOCKTABLE_MODIFIER};
   static constexpr uint64_t kLocktableEvictBufferBytes{LOCKTABLE_EVICT_BUFFER};
@@ -137,6 +149,10 @@ static_assert(Configured::kEpochPeriodMs >= 1, "EPOCH_PERIOD is at least 1 ms");
 #undef LOG_WBL
 #undef LOG_DATA
 #undef LOG_COMMAND
+#undef ELEDA
+#undef MUTEX
+#undef CONSOLIDATION
+#undef BITMAP
 #undef IDX_HASH
 #undef IDX_BTREE
 #undef SERIALIZABLE

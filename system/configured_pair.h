@@ -10,6 +10,7 @@
 #include "concurrency_control/no_wait.h"
 #include "concurrency_control/row_locks.h"
 #include "concurrency_control/silo.h"
+#include "logging/eleda/eleda_log.h"
 #include "logging/none/no_log.h"
 #include "logging/payload.h"
 #include "logging/plover/plover_log.h"
@@ -45,6 +46,10 @@ struct LogOf<LogAlgorithm::kPlover, PayloadT> : std::type_identity<PloverLog<Pay
 template <class PayloadT>
 struct LogOf<LogAlgorithm::kSiloR, PayloadT> : std::type_identity<SiloRLog<PayloadT>> {
   using Recovery = SiloRRecovery;
+};
+template <class PayloadT>
+struct LogOf<LogAlgorithm::kEleda, PayloadT> : std::type_identity<EledaLog<PayloadT>> {
+  using Recovery = SerialRecovery;  // one sequence of records, replayed as such
 };
 
 // kLocktable without locks to put there is a type too, so that rules.h can refuse it with a sentence.

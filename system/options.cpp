@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <boost/program_options.hpp>
 #include <cmath>
 #include <iterator>
@@ -199,6 +200,17 @@ void CompleteDirectories(const Given& given, Options& options) {
   if (distinct.size() != options.log_dirs.size()) Usage("--log_dir names a directory twice");
 }
 
+void CompleteHoppingDistance(const Given& given, Options& options) {
+  uint64_t& distance = options.hopping_distance_bytes;
+  const uint64_t largest = std::bit_floor(options.log_buffer_size / 2);
+  if (!given("hopping_distance")) distance = std::min(distance, largest);
+  if (!std::has_single_bit(distance)) Usage(fmt::format("HOPPING_DISTANCE {} is not a power of two", distance));
+  if (distance > largest) {
+    Usage(fmt::format("HOPPING_DISTANCE {} exceeds half of LOG_BUFFER_SIZE {}: a whole range must fit into the buffer",
+                      distance, options.log_buffer_size));
+  }
+}
+
 // A size that was not asked for follows the buffer that was.
 void CompleteSizes(const Given& given, Options& options) {
   const uint64_t buffer = options.log_buffer_size;
@@ -214,12 +226,16 @@ void CompleteSizes(const Given& given, Options& options) {
   }
   if (options.log_flush_block_bytes > buffer / 2) Usage("FLUSH_BLOCK_SIZE exceeds half of LOG_BUFFER_SIZE");
   if (options.max_log_entry_size > buffer / 4) Usage("MAX_LOG_ENTRY_SIZE exceeds a quarter of LOG_BUFFER_SIZE");
+  CompleteHoppingDistance(given, options);
 }
 
+// The schemes whose log is one sequence of records.
+constexpr std::string_view kOneStream[] = {"LOG_SERIAL", "LOG_ELEDA"};
+
 void CompleteStreams(const Given& given, Options& options) {
-  if (options.log != "LOG_SERIAL") return;
+  if (std::find(std::begin(kOneStream), std::end(kOneStream), options.log) == std::end(kOneStream)) return;
   if (given("num_logger") && options.num_logger != 1) {
-    Usage(fmt::format("LOG_SERIAL writes one stream; {} need --log=LOG_TAURUS", options.num_logger));
+    Usage(fmt::format("{} writes one stream; {} need --log=LOG_TAURUS", options.log, options.num_logger));
   }
   options.num_logger = 1;
 }
@@ -374,6 +390,9 @@ Options DefaultOptions() {
   o.log_limit_bytes = C::kLogLimitBytes;
   o.compress_lsn_log = C::kCompressLsnLog;
   o.psn_flush_freq = C::kPsnFlushFreq;
+  o.latency_hiding = C::kLatencyHiding;
+  o.central_log = C::kCentralLogName;
+  o.hopping_distance_bytes = C::kHoppingDistanceBytes;
   o.update_simd = C::kUpdateSimd;
   o.locktable_modifier = C::kLocktableModifier;
   o.locktable_evict_buffer = C::kLocktableEvictBufferBytes;

@@ -19,7 +19,7 @@ struct Options {
   // What runs. Names as in config.h; the pair is looked up in the registry.
   std::string cc;  // NO_WAIT, SILO
   bool use_locktable = false;
-  std::string log;       // LOG_NO, LOG_SERIAL, LOG_TAURUS
+  std::string log;       // LOG_NO, LOG_SERIAL, LOG_TAURUS, LOG_ELEDA
   std::string log_type;  // LOG_DATA, LOG_COMMAND
   WorkloadKind workload = WorkloadKind::kYcsb;
   std::string index;            // IDX_HASH
@@ -64,6 +64,9 @@ struct Options {
   uint64_t log_read_block_bytes = 0;    // -LK: recovery reads blocks of this size
   bool compress_lsn_log = true;         // LSN vectors in records
   uint32_t psn_flush_freq = 1;          // flushes between two anchors
+  bool latency_hiding = true;           // false: a worker waits until each transaction is durable
+  std::string central_log;              // how a central log is filled: ELEDA, MUTEX, CONSOLIDATION, BITMAP
+  uint64_t hopping_distance_bytes = 0;  // a power of two
   uint64_t locktable_modifier = 0;      // -l: lock table buckets per worker
   uint64_t locktable_evict_buffer = 0;  // -Tl: delta in bytes; metadata older than durable - delta is evicted
   bool update_simd = true;              // false: the same as simd = "scalar"

@@ -149,6 +149,23 @@ void AddLogMetrics(const Options& options, const RunResult& r, Json& metrics) {
   metrics["mean_flush_us"] = Ratio(static_cast<double>(log.flush_nanos) / 1000, static_cast<double>(log.flushes));
 }
 
+// null: the log is not a central one.
+Json CentralLogJson(const std::optional<CentralCounters>& counters) {
+  if (!counters) return Json();
+  const CentralCounters& c = *counters;
+  const auto ratio = [](uint64_t a, uint64_t b) { return Ratio(static_cast<double>(a), static_cast<double>(b)); };
+  return {{"crawled_bytes", c.crawled_bytes},
+          {"hopped_bytes", c.hopped_bytes},
+          {"crawling_ratio", ratio(c.crawled_bytes, c.crawled_bytes + c.hopped_bytes)},
+          {"crawled_records", c.crawled_records},
+          {"hopped_records", c.hopped_records},
+          {"operations_per_crawled_record", ratio(c.crawl_operations, c.crawled_records)},
+          {"operations_per_hopped_record", ratio(c.hop_operations, c.hopped_records)},
+          {"index_checks", c.index_checks},
+          {"heap_operations", c.heap_operations},
+          {"callbacks", c.callbacks}};
+}
+
 Json BeforeJson(const AncestryResult& r) {
   return {{"parent_run", r.parent_run},
           {"runs", r.runs},
@@ -173,6 +190,7 @@ Json RunMetrics(const Options& options, const RunResult& r, const WorkerTotals& 
             {"wait_time", t.wait_seconds},
             {"stop_reason", r.stop_reason}};
   AddLogMetrics(options, r, m);
+  m["central_log"] = CentralLogJson(r.central_log);
   m["latency_us"] = LatencyJson(r.latency);
   m["table_bytes"] = r.table_bytes;
   m["memory_bytes"] = r.memory_bytes;
@@ -298,6 +316,16 @@ std::string RunLine(const Json& record) {
   return line + ", " + VerifiedText(record) + "\n";
 }
 
+// One line where GRASSHOPPER tracked the fills.
+std::string CentralLogLine(const Json& m) {
+  const Json& c = m.at("central_log");
+  if (c.is_null() || Count(c, "crawled_bytes") + Count(c, "hopped_bytes") == 0) return "";
+  return fmt::format(
+      "GRASSHOPPER crawled {:.1f} % of the log ({:.2f} operations per record), hopped the rest ({:.3f})\n",
+      100 * Number(c, "crawling_ratio"), Number(c, "operations_per_crawled_record"),
+      Number(c, "operations_per_hopped_record"));
+}
+
 std::string LatencyLines(const Json& record) {
   if (record.at("config").at("PRT_LAT_DISTR").get<int>() == 0) return {};
   uint64_t all = 0, seen = 0;
@@ -324,7 +352,8 @@ std::string BeforeText(const Json& m) {
 
 std::string RunSummary(const Json& record) {
   return BeforeText(record.at("metrics")) + SummaryLine(record) +
-         fmt::format("Throughput: {:.2f}\n", Number(record.at("metrics"), "throughput_acknowledged")) + RunLine(record);
+         fmt::format("Throughput: {:.2f}\n", Number(record.at("metrics"), "throughput_acknowledged")) +
+         RunLine(record) + CentralLogLine(record.at("metrics"));
 }
 
 std::string RecoverySummary(const Json& record) {

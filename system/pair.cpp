@@ -33,7 +33,7 @@ class PairEngine : public Engine {
       throw Error(ExitStatus::kUsage, std::string(Log::kTraits.name) + " writes one log; use -Ln1");
     }
     if (options.continue_run && !Log::kTraits.logs) {
-      throw Error(ExitStatus::kUsage, "LOG_NO leaves nothing to continue; run with LOG_SERIAL or LOG_TAURUS");
+      throw Error(ExitStatus::kUsage, "LOG_NO leaves nothing to continue; run with a log");
     }
     RunResult result = WithWorkload(options, [&](auto& workload) {
       return dbx::Run<Cc, Log, ConfiguredRecovery, std::remove_reference_t<decltype(workload)>>(options, storage,
@@ -53,7 +53,7 @@ class PairEngine : public Engine {
       result.simd = simd;
       return result;
     }
-    throw Error(ExitStatus::kUsage, "LOG_NO leaves nothing to recover; run with LOG_SERIAL or LOG_TAURUS");
+    throw Error(ExitStatus::kUsage, "LOG_NO leaves nothing to recover; run with a log");
   }
 
  private:

@@ -28,6 +28,14 @@ typename Log::Options LogOptionsOf(const Options& options, uint64_t first_stamp)
   if constexpr (requires { result.compress; }) result.compress = options.compress_lsn_log;
   if constexpr (requires { result.forget_delta_bytes; }) result.forget_delta_bytes = options.locktable_evict_buffer;
   if constexpr (requires { result.first_stamp; }) result.first_stamp = first_stamp;
+  if constexpr (requires { result.central_method; }) {
+    using Method = decltype(result.central_method);
+    result.central_method = options.central_log == "MUTEX"           ? Method::kMutex
+                            : options.central_log == "CONSOLIDATION" ? Method::kConsolidation
+                            : options.central_log == "BITMAP"        ? Method::kBitmap
+                                                                     : Method::kEleda;
+    result.hopping_distance_bytes = options.hopping_distance_bytes;
+  }
   return result;
 }
 
@@ -38,6 +46,7 @@ inline WorkerOptions WorkerOptionsOf(const Options& options) {
   result.txn_count = options.seconds > 0 ? 0 : options.max_txns_per_thread;
   result.warmup_count = options.warmup;
   result.abort_penalty_ns = options.abort_penalty_ns;
+  result.latency_hiding = options.latency_hiding;
   return result;
 }
 

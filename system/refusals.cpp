@@ -31,6 +31,8 @@ void RefuseByRules(Registry& registry) {
   RefuseIfRuled<kAlg, kLocktable, LogAlgorithm::kPlover, LogType::kCommand>(registry);
   RefuseIfRuled<kAlg, kLocktable, LogAlgorithm::kSiloR, LogType::kData>(registry);
   RefuseIfRuled<kAlg, kLocktable, LogAlgorithm::kSiloR, LogType::kCommand>(registry);
+  RefuseIfRuled<kAlg, kLocktable, LogAlgorithm::kEleda, LogType::kData>(registry);
+  RefuseIfRuled<kAlg, kLocktable, LogAlgorithm::kEleda, LogType::kCommand>(registry);
 }
 
 }  // namespace

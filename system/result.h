@@ -3,10 +3,12 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/histogram.h"
+#include "logging/central_counters.h"
 
 namespace dbx {
 
@@ -52,6 +54,7 @@ struct RunResult {
   uint64_t checkpoint_bytes = 0;  // --checkpoint
   std::vector<WorkerStats> workers;
   std::vector<StreamStats> streams;
+  std::optional<CentralCounters> central_log;
   LatencyHistogram latency;  // begin to acknowledgement, ns
   double seconds = 0;        // the measured interval
   // Appended and made durable within it, padding and anchors too; the streams' counters hold warm-up and drain as well.

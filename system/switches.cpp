@@ -20,9 +20,9 @@ constexpr std::array kCcBuilt = {Names("NO_WAIT"), Names("SILO")};
 constexpr std::array kCcNotBuilt = {Names("WAIT_DIE"), Names("DL_DETECT"), Names("TIMESTAMP"),
                                     Names("MVCC"),     Names("HSTORE"),    Names("OCC"),
                                     Names("TICTOC"),   Names("VLL"),       Names("HEKATON")};
-constexpr std::array kLogBuilt = {Names("LOG_NO"), Names("LOG_SERIAL"), Names("LOG_BATCH"), Names("LOG_TAURUS"),
-                                  Names("LOG_PLOVER")};
-constexpr std::array kLogNotBuilt = {Names("LOG_ELEDA"), Names("LOG_DIFFERENTIAL"), Names("LOG_WBL")};
+constexpr std::array kLogBuilt = {Names("LOG_NO"),     Names("LOG_SERIAL"), Names("LOG_BATCH"),
+                                  Names("LOG_TAURUS"), Names("LOG_PLOVER"), Names("LOG_ELEDA")};
+constexpr std::array kLogNotBuilt = {Names("LOG_DIFFERENTIAL"), Names("LOG_WBL")};
 constexpr std::array kLogTypes = {Names("LOG_DATA"), Names("LOG_COMMAND")};
 constexpr std::array kWorkloads = {Names("YCSB"), Names("TPCC"), Names("TEST")};
 constexpr std::array kIndexBuilt = {Names("IDX_HASH")};
@@ -31,6 +31,7 @@ constexpr std::array kIsolationBuilt = {Names("SERIALIZABLE")};
 constexpr std::array kIsolationNotBuilt = {Names("SNAPSHOT"), Names("REPEATABLE_READ")};
 constexpr std::array kSimd = {Names("auto"), Names("scalar"), Names("avx2"), Names("avx512")};
 constexpr std::array kIoEngines = {Names("auto"), Names("uring"), Names("pwrite")};
+constexpr std::array kCentralLogs = {Names("ELEDA"), Names("MUTEX"), Names("CONSOLIDATION"), Names("BITMAP")};
 constexpr std::array kDevicesBuilt = {Names("real")};
 constexpr std::array kDevicesNotBuilt = {Names("emulated")};
 constexpr std::array kRecoverSerial = {Names("auto"), Names("always"), Names("never")};
@@ -161,7 +162,11 @@ constexpr Switch kSwitches[] = {
           "largest write; with this much waiting no flush waits"),
     Bytes("READ_BLOCK_SIZE", "LK", &O::log_read_block_bytes, 4 * kKilo, kGiga, "recovery reads such blocks"),
     Bool("COMPRESS_LSN_LOG", "", &O::compress_lsn_log, "1: short LSN vectors in records (LOG_TAURUS)"),
-    Whole("PSN_FLUSH_FREQ", "Tp", &O::psn_flush_freq, 1, 1e9, "flushes between two anchors (LOG_TAURUS)"),
+    Whole("PSN_FLUSH_FREQ", "Tp", &O::psn_flush_freq, 1, 1e9, "flushes between two anchors (LOG_TAURUS, LOG_ELEDA)"),
+    Bool("LATENCY_HIDING", "", &O::latency_hiding, "0: a worker waits until each transaction is durable"),
+    Choice("CENTRAL_LOG", &O::central_log, kCentralLogs, {}, "how the one stream of LOG_ELEDA is filled"),
+    Bytes("HOPPING_DISTANCE", "", &O::hopping_distance_bytes, 512, 16 * kGiga,
+          "power of two: what is hopped over at once (CENTRAL_LOG ELEDA)"),
     Bool("UPDATE_SIMD", "", &O::update_simd, "0: the same as --simd=scalar"),
     Choice("SIMD", &O::simd, kSimd, {}, "instruction set for LSN vectors"),
     Whole("LOCKTABLE_MODIFIER", "l", &O::locktable_modifier, 1, kGiga, "lock table: buckets per worker"),

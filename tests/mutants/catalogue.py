@@ -46,13 +46,20 @@ STREAM = "logging/log_stream.cpp"
 WRITER = "logging/log_writer.cpp"
 TAURUS = "logging/taurus/taurus_log.h"
 VECTOR = "logging/taurus/lsn_vector.h"
-SERIAL = "logging/serial/serial_log.h"
 PLOVER = "logging/plover/plover_log.h"
 PLOVER_RECOVERY = "logging/plover/plover_recovery.cpp"
 SILO_R = "logging/silo_r/silo_r_log.h"
 SILO_R_RECOVERY = "logging/silo_r/silo_r_recovery.cpp"
 DURABLE_EPOCH = "logging/silo_r/durable_epoch.cpp"
 REPLAY_TXN = "system/replay_transaction.h"
+TOTAL_ORDER = "logging/total_order_log.h"
+HOPPING_INDEX = "logging/eleda/hopping_index.h"
+GRASSHOPPER = "logging/eleda/grasshopper.cpp"
+GRASSHOPPER_LIST = "logging/eleda/grasshopper_list.h"
+ELEDA_WORKER = "logging/eleda/eleda_worker.cpp"
+ELEDA_WORKER_H = "logging/eleda/eleda_worker.h"
+CONSOLIDATION = "logging/eleda/consolidation_array.cpp"
+BITMAP = "logging/eleda/fill_bitmap.cpp"
 TAURUS_RECOVERY = "logging/taurus/taurus_recovery.cpp"
 LANES = "logging/replay_lanes.cpp"
 LANE_RECOVERY = "logging/lane_recovery.cpp"
@@ -100,6 +107,10 @@ TUNING = [
     # A worker without work for a while, in some runs: writers fall asleep.
     ("system/worker.h", "    if (acks_.full()) WaitForAcks();",
      "    ::dbx::sim::MayPause();\n    if (acks_.full()) WaitForAcks();"),
+    (ELEDA_WORKER, "kNodesMax = 1 << 15;", "kNodesMax = 16;"),
+    # Who holds the lock that others group behind may lose the processor for long.
+    (CONSOLIDATION, "members_[worker].group = kAlone;",
+     "members_[worker].group = kAlone;\n  if (sim::Random() % 8 == 0) sim::SleepFor(5000);"),
     ("system/worker.h", "ack_queue_length = 1 << 15;", "ack_queue_length = 16;"),
 ]
 
@@ -179,7 +190,7 @@ MUTANTS = [
                 "void ReadOnlyPoint(const TxnState& state, uint64_t* point) const {{\n    CommitPoint(state, point);\n"
                 "    if ({on}) for (uint32_t j = 0; j < n_; ++j) point[j] = 0;\n  }}")], "LOG_TAURUS"),
     Mutant("ack_readers_at_once_serial", "a reader is told at once though what it read is not durable",
-           [statement(SERIAL, "point[0] = stream_.reserved_until();", "point[0] = 0;")], "LOG_SERIAL"),
+           [statement(TOTAL_ORDER, "point[0] = stream_.reserved_until();", "point[0] = 0;")], "LOG_SERIAL"),
     Mutant("ack_first_log_only", "only the first log's durable LSN is looked at",
            [statement(TAURUS, "return lv::CoveredBy(point, logs_.durable().lsn, n_);",
                       "return lv::CoveredBy(point, logs_.durable().lsn, 1);")], "LOG_TAURUS"),
@@ -188,7 +199,43 @@ MUTANTS = [
                       "for (uint32_t j = 0; j < n_; ++j) point[j] = j == state.log ? state.own_dependency : state.lv[j];")],
            "LOG_TAURUS"),
     Mutant("ack_at_the_records_start", "a record counts as durable when its first byte is",
-           [statement(SERIAL, "point[0] = state.place.end();", "point[0] = state.place.lsn;")], "LOG_SERIAL"),
+           [statement(TOTAL_ORDER, "point[0] = state.place.end();", "point[0] = state.place.lsn;")], "LOG_SERIAL"),
+
+    # ---- the central log ----
+    Mutant("eleda_ack_at_the_records_start", "the callback of a record is keyed on its start",
+           [statement(TOTAL_ORDER, "point[0] = state.place.end();", "point[0] = state.place.lsn;")], "LOG_ELEDA"),
+    Mutant("eleda_entry_of_the_last_lap", "an entry of the hopping index counts what the last lap left in it",
+           [expression(HOPPING_INDEX,
+                       "entries_[range & (entries_.size() - 1)].value.load(std::memory_order_acquire) == Complete(range)",
+                       "entries_[range & (entries_.size() - 1)].value.load() >= BeginOf(1)")], "LOG_ELEDA"),
+    Mutant("eleda_index_before_list", "bytes are counted before the node that holds them is in the list",
+           [statement(GRASSHOPPER_LIST, "// Release: the worker that sees the tail sees the node and the bytes of the "
+                      "record.\n    tail_.store(tail + 1, std::memory_order_release);",
+                      "index_.Add(place); tail_.store(tail + 1, std::memory_order_release);"),
+            statement(GRASSHOPPER_LIST, "index_.Add(place);", "")], "LOG_ELEDA"),
+    Mutant("eleda_skips_a_node_without_hop", "a hop passes the newest node though it starts behind the boundary",
+           [statement(GRASSHOPPER_LIST, "--to;", "")], "LOG_ELEDA"),
+    Mutant("eleda_heap_not_rebuilt", "after a hop the heap still holds the old heads",
+           [statement(GRASSHOPPER, "RebuildHeap();", "")], "LOG_ELEDA"),
+    Mutant("eleda_sbl_at_the_boundary", "after a hop SBL is the boundary, within a record",
+           [statement(GRASSHOPPER, "end = std::max(end, skipped.end);", "end = index_.BeginOf(range);")], "LOG_ELEDA"),
+    Mutant("eleda_hops_a_range_too_far", "a hop passes the range that has a hole too",
+           [statement(GRASSHOPPER, "if (!index_.IsComplete(range)) break;",
+                      "if (!index_.IsComplete(range)) { ++range; break; }")], "LOG_ELEDA"),
+    Mutant("eleda_crawls_over_holes", "the lowest pending record is taken for the next one",
+           [expression(GRASSHOPPER, "heap_.top().lsn == own_sbl_", "heap_.top().lsn >= own_sbl_")], "LOG_ELEDA"),
+    Mutant("eleda_filler_does_not_wake", "nobody wakes a writer that sleeps for long",
+           [statement(ELEDA_WORKER_H, "stream_.WakeSleepingWriter();", "")], "LOG_ELEDA"),
+    Mutant("eleda_list_overflows", "a full grasshopper list is not waited for",
+           [expression(ELEDA_WORKER_H, "!lists_[worker]->HasSpace()", "false")], "LOG_ELEDA"),
+    Mutant("eleda_anchor_claims_too_much", "the SDL that is kept in the log was not durable",
+           [expression(TOTAL_ORDER, "const uint64_t durable = stream.persistent_until();",
+                       "const uint64_t durable = stream.reserved_until();")], "LOG_ELEDA"),
+    Mutant("consolidation_first_member_finishes", "a group counts as filled when its first member is",
+           [expression(CONSOLIDATION, "mine.unfilled.fetch_sub(place.bytes, std::memory_order_acq_rel) != place.bytes",
+                       "mine.unfilled.exchange(0) == 0")], "LOG_ELEDA"),
+    Mutant("bitmap_of_the_last_lap", "bits stay set when the scan has passed them",
+           [statement(BITMAP, "word.fetch_and(~Bits(from, to), std::memory_order_relaxed);", "")], "LOG_ELEDA"),
 
     # ---- LSN vectors ----
     Mutant("lv_reader_ignores_the_writer", "a read does not take in the vector of the version it read",
@@ -279,7 +326,7 @@ MUTANTS = [
     Mutant("epoch_readers_at_once", "a reader is told at once though what it read is not durable",
            [statement(SILO_R, "point[0] = epochs_.Current().value();", "point[0] = 0;")], "LOG_BATCH"),
     Mutant("epoch_chunk_rest_is_no_record", "what is left of a chunk is handed over as it is",
-           [statement(STREAM_H, "BuildVoid(ring_.at(place.lsn + used), place.lsn + used, rest, salt_, index_);", "")],
+           [statement(STREAM_H, "if (used < place.bytes) FillVoid(worker, {place.lsn + used, place.bytes - used});", "")],
            "LOG_BATCH"),
     Mutant("epoch_any_version_wins", "the version that comes last is the one that stays",
            [expression(REPLAY_TXN, "(seen >> Row::kSharedBits) < stamp", "true")], "LOG_BATCH"),

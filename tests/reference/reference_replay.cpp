@@ -60,8 +60,10 @@ void AddLog(ReferenceLogs& logs, const std::string& path, Bytes file) {
   require((features >= 2) == (stripe != 0) && stripe % 4096 == 0, 4092, "its stripe unit is impossible");
   require(start % 4096 == 0 && start <= uint64_t{1} << 62, 40, "its stream starts at an impossible LSN");
   require((features % 2 == 1) == (parent != 0), 4080, "it does not say which run it continues");
-  require(scheme >= 1 && scheme <= 4, 64, "its scheme is not known");
-  require(index < count && count <= (scheme == 1 && stripe == 0 ? 1 : LsnVector().size()), 36, "its number of logs is impossible");
+  const bool has_one_log = scheme == 1 || scheme == 5;
+  require(scheme >= 1 && scheme <= 5, 64, "its scheme is not known");
+  require(index < count && (count == 1 || !has_one_log || stripe != 0) && count <= LsnVector().size(), 36,
+          "its number of logs is impossible");
   std::fill_n(header.begin() + 36, 2, std::byte{0});
   if (logs.logs.empty()) {
     logs.run_id = LoadUint(header, 24, 8);

@@ -51,6 +51,7 @@ USAGE = (
     ("UnknownWorkload", ["--workload=TPCE"], ["WORKLOAD", "TPCC"]),
     ("SiloHasNoLockTable", ["--cc=SILO", "--use_locktable=1", "--log=LOG_NO"], ["USE_LOCKTABLE"]),
     ("SerialHasOneStream", ["--log=LOG_SERIAL", "-Ln4"], ["LOG_TAURUS"]),
+    ("HoppingDistanceBeyondTheBuffer", ["--log=LOG_ELEDA", "-Lb1M", "--hopping_distance=1M"], ["LOG_BUFFER_SIZE"]),
     ("FractionForPsnFlushFreq", ["-Tp0.5"], ["-Tm"]),
     ("TheSameSwitchTwice", ["-t1", "--thread_cnt=2"], ["THREAD_CNT"]),
     ("RunNumberWithoutRecovery", ["--run=1"], ["-Lr1"]),

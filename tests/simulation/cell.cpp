@@ -39,6 +39,13 @@ void ChooseLog(Options& options, std::mt19937_64& random) {
   options.max_log_entry_size = 16 << 10;
 }
 
+// Last: it draws what the other schemes' cells did not know of.
+void ChooseCentralLog(Options& options, std::mt19937_64& random) {
+  options.central_log = OneOf(random, {"ELEDA", "ELEDA", "ELEDA", "ELEDA", "MUTEX", "CONSOLIDATION", "BITMAP"});
+  options.hopping_distance_bytes = OneOf<uint64_t>(random, {512, 512, 2048, 8192});
+  options.latency_hiding = random() % 16 != 0;
+}
+
 }  // namespace
 
 std::string Cell::Name() const {
@@ -50,7 +57,7 @@ std::vector<Cell> AllCells() {
   std::vector<Cell> cells;
   for (const PairName& pair : Registry::Global().Supported()) {
     if (pair.log == "LOG_NO") continue;
-    const bool one_log = pair.log == "LOG_SERIAL";
+    const bool one_log = pair.log == "LOG_SERIAL" || pair.log == "LOG_ELEDA";
     for (const WorkloadKind workload : {WorkloadKind::kTest, WorkloadKind::kYcsb, WorkloadKind::kTpcc}) {
       for (const uint32_t logs : {1u, 2u, 5u}) {
         if (logs == 1 || !one_log) cells.push_back({pair, workload, logs});
@@ -76,6 +83,7 @@ Options OptionsOf(const Cell& cell, uint64_t seed, const Limits& limits) {
   options.epoch_period_ms = 1;
   ChooseWorkload(options, random);
   ChooseLog(options, random);
+  ChooseCentralLog(options, random);
   return options;
 }
 

@@ -24,7 +24,7 @@ std::vector<Cell> LoggingCells() {
   for (const PairName& pair : Registry::Global().Supported()) {
     if (pair.log == "LOG_NO") continue;
     for (const uint32_t logs : {1u, 2u, 5u}) {
-      if (logs == 1 || pair.log != "LOG_SERIAL") cells.push_back({pair, logs});
+      if (logs == 1 || pair.log == "LOG_TAURUS") cells.push_back({pair, logs});
     }
   }
   return cells;

@@ -30,6 +30,7 @@ constexpr Format kFormats[] = {
     {"LOG_TAURUS", "LOG_COMMAND", 2}, {"LOG_TAURUS", "LOG_COMMAND", 3}, {"LOG_PLOVER", "LOG_DATA", 1},
     {"LOG_PLOVER", "LOG_DATA", 2},    {"LOG_PLOVER", "LOG_DATA", 3},    {"LOG_BATCH", "LOG_DATA", 1, "SILO"},
     {"LOG_BATCH", "LOG_DATA", 2, "SILO"},
+    {"LOG_ELEDA", "LOG_DATA", 1},
 };
 
 std::string FormatName(const ::testing::TestParamInfo<Format>& info) {

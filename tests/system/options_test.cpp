@@ -231,12 +231,28 @@ TEST(Options, SizesThatWereNotGivenFollowTheBuffer) {
   EXPECT_REFUSED("multiple", {"-Lb65537"});
 }
 
+TEST(Options, AHoppingDistanceIsAPowerOfTwoThatFitsTheBuffer) {
+  EXPECT_EQ(Parse({"-Lb32M"}).hopping_distance_bytes, 4u << 20);
+  EXPECT_EQ(Parse({"-Lb128K"}).hopping_distance_bytes, 64u << 10);
+  EXPECT_EQ(Parse({"-Lb1M", "--hopping_distance=4K"}).hopping_distance_bytes, 4096u);
+  EXPECT_REFUSED("power of two", {"--hopping_distance=5000"});
+  EXPECT_REFUSED("half of LOG_BUFFER_SIZE", {"-Lb128K", "--hopping_distance=128K"});
+}
+
+TEST(Options, TheCentralLogHasFourMethods) {
+  for (const char* name : {"ELEDA", "MUTEX", "CONSOLIDATION", "BITMAP"}) {
+    EXPECT_EQ(Parse({"--central_log", name}).central_log, name);
+  }
+  EXPECT_REFUSED("unknown (there is ELEDA, MUTEX, CONSOLIDATION, BITMAP)", {"--central_log=SPINLOCK"});
+}
+
 TEST(Options, ContradictionsAreRefused) {
   EXPECT_REFUSED("exclude", {"--seconds=1", "-Gx5"});
   EXPECT_REFUSED("-Lr1", {"--run=3"});
   EXPECT_REFUSED("-Lr1", {"--recover_serial=never"});
   EXPECT_REFUSED("delete", {"-Lr1", "--log_overwrite"});
   EXPECT_REFUSED("one stream", {"--log=LOG_SERIAL", "-Ln4"});
+  EXPECT_REFUSED("one stream", {"--log=LOG_ELEDA", "-Ln4"});
   EXPECT_EQ(Parse({"-Lr1", "--run=3"}).run, 3u);
 }
 

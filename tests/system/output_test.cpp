@@ -98,6 +98,19 @@ TEST(Record, LogMetricsAreSumsAndRatiosOfTheStreams) {
   EXPECT_TRUE(RunJson().at("metrics").at("device_share").is_null());
 }
 
+TEST(Record, ACentralLogShowsWhatTrackingItsFillsTook) {
+  EXPECT_TRUE(RunJson().at("metrics").at("central_log").is_null());
+  RunResult run = SomeRun();
+  run.central_log = CentralCounters{.crawled_bytes = 3000, .crawled_records = 30, .crawl_operations = 60};
+  run.central_log->hopped_bytes = 1000, run.central_log->hopped_records = 10, run.central_log->hop_operations = 5;
+  const std::string record = RunRecord(DefaultOptions(), run, TwoCores());
+  const Json c = Json::parse(record).at("metrics").at("central_log");
+  EXPECT_DOUBLE_EQ(c.at("crawling_ratio"), 0.75);
+  EXPECT_DOUBLE_EQ(c.at("operations_per_crawled_record"), 2.0);
+  EXPECT_DOUBLE_EQ(c.at("operations_per_hopped_record"), 0.5);
+  EXPECT_TRUE(Contains(RecordText(record), "crawled 75.0 % of the log (2.00 operations per record)"));
+}
+
 TEST(Record, LatenciesAreMicrosecondsAndTheHistogramSumsUp) {
   const Json record = RunJson();
   const Json latency = record.at("metrics").at("latency_us");

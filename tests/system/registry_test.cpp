@@ -71,7 +71,7 @@ TEST(Registry, ARefusedPairGivesTheRulesSentence) {
 TEST(Registry, TheRulesRefuseALockTableWithoutLocks) {
   Registry registry;
   RefuseByRules(registry);
-  for (const char* log : {"LOG_NO", "LOG_SERIAL", "LOG_TAURUS"}) {
+  for (const char* log : {"LOG_NO", "LOG_SERIAL", "LOG_TAURUS", "LOG_ELEDA"}) {
     for (const char* log_type : {"LOG_DATA", "LOG_COMMAND"}) {
       EXPECT_NE(RefusalOf(registry, Pair("SILO", true, log, log_type)).find("refused"), std::string::npos);
       EXPECT_EQ(RefusalOf(registry, Pair("NO_WAIT", true, log, log_type)).find("refused"), std::string::npos);

@@ -51,5 +51,25 @@ TEST_F(RunAndRecovery, TheLogRateLeavesOutWarmUp) {
   EXPECT_LT(run.interval_log_bytes, record_bytes / 2);
 }
 
+// Each transaction waits for a flush, so there are as many.
+TEST_F(RunAndRecovery, WithoutLatencyHidingAWorkerHasOneTransactionInFlight) {
+  options_.latency_hiding = false;
+  options_.read_perc = 0, options_.write_perc = 1;
+  const RunResult run = Run();
+  for (const StreamStats& stream : run.streams) EXPECT_GE(stream.flushes, options_.max_txns_per_thread);
+}
+
+TEST_F(RunAndRecovery, TheMethodsOfACentralLogLeaveLogsThatRecoverTheSame) {
+  options_.log = "LOG_ELEDA", options_.num_logger = 1, options_.verify = true;
+  for (const char* method : {"ELEDA", "MUTEX", "CONSOLIDATION", "BITMAP"}) {
+    SCOPED_TRACE(method);
+    options_.central_log = method;
+    const RunResult run = Run();
+    EXPECT_EQ(Recover().recovered, run.logged_txns);
+    ASSERT_TRUE(run.central_log);
+    EXPECT_EQ(run.central_log->callbacks, options_.central_log == "ELEDA" ? run.logged_txns : 0);
+  }
+}
+
 }  // namespace
 }  // namespace dbx

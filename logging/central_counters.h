@@ -1,0 +1,20 @@
+// What tracking the fills of a central log took, for the result of a run. What a method does not do stays 0.
+#pragma once
+
+#include <cstdint>
+
+namespace dbx {
+
+struct CentralCounters {
+  uint64_t crawled_bytes = 0;
+  uint64_t crawled_records = 0;
+  uint64_t crawl_operations = 0;  // nodes read, entries of the heap moved
+  uint64_t hopped_bytes = 0;
+  uint64_t hopped_records = 0;
+  uint64_t hop_operations = 0;  // entries of the index checked, heads moved, entries put into the new heap
+  uint64_t index_checks = 0;
+  uint64_t heap_operations = 0;  // entries moved
+  uint64_t callbacks = 0;
+};
+
+}  // namespace dbx

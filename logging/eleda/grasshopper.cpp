@@ -1,0 +1,111 @@
+#include "logging/eleda/grasshopper.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace dbx {
+
+Grasshopper::Grasshopper(const HoppingIndex& index, const std::vector<std::unique_ptr<GrasshopperList>>& lists,
+                         uint64_t start_lsn)
+    : index_(index), in_heap_(lists.size(), false), heap_(lists.size()), own_sbl_(start_lsn), sbl_(start_lsn) {
+  for (const auto& list : lists) heads_.emplace_back(*list);
+}
+
+void Grasshopper::Advance(uint64_t reserved_until) {
+  for (uint64_t before = own_sbl_;; before = own_sbl_) {
+    if (CanHop(reserved_until)) Hop(reserved_until);
+    Crawl(reserved_until);
+    if (own_sbl_ == before) return;
+  }
+}
+
+bool Grasshopper::CanHop(uint64_t reserved_until) {
+  // A range that the log has not left cannot be complete. This spares crawling most looks at an entry that all
+  // producers write.
+  const uint64_t range = index_.RangeOf(own_sbl_);
+  if (range >= index_.RangeOf(reserved_until)) return false;
+  ++counters_.index_checks;
+  return index_.IsComplete(range);
+}
+
+void Grasshopper::Hop(uint64_t reserved_until) {
+  uint64_t range = index_.RangeOf(own_sbl_) + 1;  // the first that may not be complete
+  for (; range < index_.RangeOf(reserved_until); ++range) {
+    ++counters_.index_checks;
+    ++counters_.hop_operations;
+    if (!index_.IsComplete(range)) break;
+  }
+  uint64_t end = own_sbl_;
+  for (GrasshopperHead& head : heads_) {
+    const GrasshopperHead::Skipped skipped = head.SkipTo(range, index_.BeginOf(range));
+    end = std::max(end, skipped.end);
+    counters_.hopped_records += skipped.nodes;
+  }
+  ASSERT(end >= index_.BeginOf(range));
+  const uint64_t moves = heap_.moves();
+  RebuildHeap();
+  rebuild_moves_ += heap_.moves() - moves;
+  counters_.hop_operations += 2 * heads_.size();
+  counters_.hopped_bytes += end - own_sbl_;
+  Publish(end);
+}
+
+void Grasshopper::RebuildHeap() {
+  heap_.Clear();
+  std::fill(in_heap_.begin(), in_heap_.end(), false);
+  InsertNewHeads();
+}
+
+void Grasshopper::InsertNewHeads() {
+  for (uint32_t i = 0; i < heads_.size(); ++i) {
+    if (in_heap_[i] || heads_[i].empty()) continue;
+    ASSERT(heads_[i].front().lsn >= own_sbl_);
+    heap_.Insert({heads_[i].front().lsn, i});
+    in_heap_[i] = true;
+  }
+}
+
+void Grasshopper::Crawl(uint64_t reserved_until) {
+  InsertNewHeads();
+  ASSERT(heap_.empty() || heap_.top().lsn >= own_sbl_);
+  // No further than asked: producers may go on as fast as we do, and the flusher waits for the answer.
+  while (own_sbl_ < reserved_until && !heap_.empty() && heap_.top().lsn == own_sbl_) {
+    Step();
+    if (CanHop(reserved_until)) return;
+  }
+}
+
+void Grasshopper::Step() {
+  const uint32_t list = heap_.top().list;
+  GrasshopperHead& head = heads_[list];
+  const uint64_t end = head.front().end();
+  head.Pop();
+  if (head.empty()) {
+    heap_.Pop();
+    in_heap_[list] = false;
+  } else {
+    heap_.ReplaceTop(head.front().lsn);
+  }
+  ++counters_.crawled_records;
+  counters_.crawled_bytes += end - own_sbl_;
+  // Last: from here on the node may be reused.
+  Publish(end);
+}
+
+void Grasshopper::Publish(uint64_t sbl) {
+  ASSERT(sbl >= own_sbl_);
+  own_sbl_ = sbl;
+  // Release: the flusher sees the records, and we are done with their nodes.
+  sbl_.store(sbl, std::memory_order_release);
+}
+
+CentralCounters Grasshopper::counters() const {
+  CentralCounters counters = counters_;
+  counters.heap_operations = heap_.moves();
+  counters.crawl_operations = counters_.crawled_records + heap_.moves() - rebuild_moves_;
+  counters.hop_operations += rebuild_moves_;
+  return counters;
+}
+
+}  // namespace dbx

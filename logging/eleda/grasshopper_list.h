@@ -1,0 +1,148 @@
+// A grasshopper list (ELEDA, section 4.1): what one producer has filled and what is not known to be durable yet. Two
+// lists in one: the crawling list holds every such place in ascending order, the hopping list the first one in each
+// range of the hopping index.
+//
+//   gc <= head <= tail            positions in the crawling list
+//   [gc, head)    SBL is beyond   the owner collects them as SDL moves, and calls whoever waits
+//   [head, tail)  pending         the ELEDA worker consumes them as SBL moves
+//
+// Who may touch what is the paper's Table 2, by type: the owner has the list itself, with `tail` and `gc`; the ELEDA
+// worker has a GrasshopperHead, which reads the list and keeps `head` to itself. Neither can write what is the other's.
+//
+// Both lists are rings. `gc` bounds the crawling list, which the owner watches (HasSpace). The hopping list cannot
+// overflow: its entries in use belong to different ranges between SBL and the last place, less than the index has.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <vector>
+
+#include "base/cache_line.h"
+#include "base/check.h"
+#include "base/host.h"
+#include "logging/eleda/hopping_index.h"
+#include "logging/fill_tracker.h"
+
+namespace dbx {
+
+class GrasshopperList {
+ public:
+  struct Node {
+    uint64_t lsn = 0;
+    uint32_t bytes = 0;
+    bool awaited = false;  // a transaction waits for it to be durable: its callback is due
+    uint64_t end() const { return lsn + bytes; }
+  };
+  // The first node of a range.
+  struct Hop {
+    uint64_t range = 0;
+    uint64_t node = 0;
+  };
+
+  // `nodes_max` is a power of two.
+  GrasshopperList(HoppingIndex& index, size_t nodes_max)
+      : index_(index), nodes_(nodes_max), hops_(std::bit_ceil(index.ranges_max() + 1)) {
+    CHECK(std::has_single_bit(nodes_max));
+  }
+
+  // --- the owner's ---
+
+  bool HasSpace() const { return tail_.load(std::memory_order_relaxed) - gc_ < nodes_.size(); }
+
+  // The place is filled. The order of the three steps is the paper's (section 4.1.2): the worker that finds a range
+  // complete must find the nodes that complete it, and a hop always leads to a node.
+  void Enqueue(const LogPlace& place, bool awaited) {
+    ASSERT(HasSpace());
+    const uint64_t tail = tail_.load(std::memory_order_relaxed);
+    nodes_[tail & (nodes_.size() - 1)] = {place.lsn, place.bytes, awaited};
+    // Release: the worker that sees the tail sees the node and the bytes of the record.
+    tail_.store(tail + 1, std::memory_order_release);
+    const uint64_t range = index_.RangeOf(place.lsn);
+    if (range != last_range_) AppendHop({range, tail});
+    index_.Add(place);
+  }
+
+  // Frees what is durable and calls back for it, in order. `callback` takes the end of an awaited place, not its start
+  // as in section 4.1.2: a record is durable when its last byte is.
+  template <class Callback>
+  void Collect(uint64_t sdl, Callback&& callback) {
+    const uint64_t tail = tail_.load(std::memory_order_relaxed);
+    // The paper's Spec 2: gc stops where SDL is.
+    for (; gc_ != tail && node(gc_).end() <= sdl; ++gc_) {
+      if (node(gc_).awaited) callback(node(gc_).end());
+    }
+  }
+
+  // --- the ELEDA worker's, through a GrasshopperHead ---
+
+  // Acquire: what the owner had appended when it stored the tail is there.
+  uint64_t tail() const { return tail_.load(std::memory_order_acquire); }
+  uint64_t hop_tail() const { return hop_tail_.load(std::memory_order_acquire); }
+  const Node& node(uint64_t position) const { return nodes_[position & (nodes_.size() - 1)]; }
+  const Hop& hop(uint64_t position) const { return hops_[position & (hops_.size() - 1)]; }
+
+ private:
+  void AppendHop(const Hop& hop) {
+    last_range_ = hop.range;
+    const uint64_t tail = hop_tail_.load(std::memory_order_relaxed);
+    hops_[tail & (hops_.size() - 1)] = hop;
+    hop_tail_.store(tail + 1, std::memory_order_release);
+  }
+
+  HoppingIndex& index_;
+  std::vector<Node> nodes_;
+  std::vector<Hop> hops_;
+  uint64_t last_range_ = UINT64_MAX;  // that has a hop
+  uint64_t gc_ = 0;
+  // On a line of their own: the worker reads them while the owner goes on.
+  alignas(kNoSharingBytes) Atomic<uint64_t> tail_{0};
+  Atomic<uint64_t> hop_tail_{0};
+};
+
+// The heads of a grasshopper list, which are the ELEDA worker's alone.
+class GrasshopperHead {
+ public:
+  explicit GrasshopperHead(const GrasshopperList& list) : list_(list) {}
+
+  // The paper's Spec 1: the head never passes the tail.
+  bool empty() const { return head_ == list_.tail(); }
+  const GrasshopperList::Node& front() const { return list_.node(head_); }
+
+  void Pop() {
+    ASSERT(!empty());
+    ++head_;
+    // Of a range whose first node was crawled over. An entry that is not there yet goes at a later call.
+    const uint64_t hop_tail = list_.hop_tail();
+    while (hop_head_ != hop_tail && list_.hop(hop_head_).node < head_) ++hop_head_;
+  }
+
+  struct Skipped {
+    uint64_t nodes = 0;
+    uint64_t end = 0;  // of the last one
+  };
+  // Passes every node that starts below `range`, all bytes below which are filled.
+  Skipped SkipTo(uint64_t range, uint64_t begin_of_range) {
+    // In this order: of the nodes below this tail only the last may be without its hop.
+    const uint64_t tail = list_.tail();
+    const uint64_t hop_tail = list_.hop_tail();
+    while (hop_head_ != hop_tail && list_.hop(hop_head_).range < range) ++hop_head_;
+    uint64_t to = tail;
+    if (hop_head_ != hop_tail) {
+      to = list_.hop(hop_head_).node;
+    } else if (to != head_ && list_.node(to - 1).lsn >= begin_of_range) {
+      --to;
+    }
+    ASSERT(to >= head_);
+    if (to == head_) return {};
+    const uint64_t from = head_;
+    head_ = to;
+    return {to - from, list_.node(to - 1).end()};
+  }
+
+ private:
+  const GrasshopperList& list_;
+  uint64_t head_ = 0;
+  uint64_t hop_head_ = 0;
+};
+
+}  // namespace dbx

@@ -1,0 +1,40 @@
+// How a log stream learns which of its places are filled, where the words of its fillers do not tell (log_stream.h).
+//
+// Attached to a stream by a scheme, before the stream's writer starts. Fillers call the tracker that they know by its
+// own type; what is virtual here is the writer's, once per flush.
+#pragma once
+
+#include <cstdint>
+
+namespace dbx {
+
+// A place in the log. Having one is not being durable.
+struct LogPlace {
+  uint64_t lsn = 0;
+  uint32_t bytes = 0;
+  uint64_t end() const { return lsn + bytes; }
+};
+
+// Threads: the stream's writer; in place of it, whoever starts and ends it.
+class FillTracker {
+ public:
+  virtual ~FillTracker() = default;
+
+  // Around the life of the writer. After Stop nothing is filled any more.
+  virtual void Start() {}
+  virtual void Stop() {}
+
+  // The writer has filled a place of its own.
+  virtual void FilledByWriter(const LogPlace& place) = 0;
+
+  // Every place below is filled. Never inside a record.
+  virtual uint64_t FilledUntil() const = 0;
+
+  // Brings FilledUntil up to what was filled before the call.
+  virtual void CatchUp() = 0;
+
+  // The writer is about to wait for the device: FilledUntil may move on meanwhile.
+  virtual void LookAhead() {}
+};
+
+}  // namespace dbx

@@ -1,0 +1,117 @@
+// The run side of the schemes with one stream whose order is the order of replay. `Places` is how a transaction gets
+// its place there: it is what such schemes differ in (serial/, eleda/).
+//
+// A transaction reserves its place after its write locks are held. With commands the place also orders its reads, so
+// it exists before they are re-checked: a writer that locks a row after our re-check gets a later LSN. With
+// data only the order of writers of one row matters, and their locks give it.
+//
+// A reader waits for everything reserved when its last read was done: whoever installed what it read had
+// reserved before installing.
+//
+// Places P:
+//   P::kName, P::kScheme, P::kHasAnchors, P::Options
+//   P(LogSet&, options)
+//   std::byte* StageFor(worker, bytes)  where to build a record before it has a place; nullptr: in its place
+//   Reserve(worker, bytes) -> Submit(worker, place) | Void(worker, place)   as LogStream
+//   Counters()                          optional: what a central log counts (central_counters.h)
+#pragma once
+
+#include "logging/contract.h"
+#include "logging/log_set.h"
+#include "logging/payload.h"
+
+namespace dbx {
+
+template <class Payload, class Places>
+class TotalOrderLog : public FlushHooks {
+ public:
+  static constexpr LogTraits kTraits = {.name = Places::kName,
+                                        .scheme = Places::kScheme,
+                                        .payload = Payload::kKind,
+                                        .logs = true,
+                                        .tracks_reads = false,
+                                        .reserve_before_recheck = Payload::kKind == PayloadKind::kCommand,
+                                        .single_stream = true,
+                                        .replay_order = ReplayOrder::kTotal};
+  using Options = typename Places::Options;
+
+  struct TxnState {
+    uint32_t worker = 0;
+    uint32_t body_crc = 0;        // of a record that was built before it had a place
+    std::byte* staged = nullptr;  // that record
+    LogStream::Place place;
+  };
+
+  TotalOrderLog(LogSet& logs, const Options& options) : logs_(logs), stream_(logs.stream(0)), places_(logs, options) {}
+
+  static size_t meta_bytes(uint32_t) { return 0; }
+  size_t meta_bytes() const { return 0; }
+  void InitWorker(TxnState& state, WorkerId worker) { state.worker = worker.value(); }
+
+  void Begin(TxnState&) {}
+  void OnRead(TxnState&, const RowRef&) {}
+  void OnWrite(TxnState&, const RowRef&) {}
+  void FreshMeta(Meta) const {}
+  bool Forgettable(Meta) const { return true; }
+
+  bool Reserve(TxnState& state, const auto& txn) {
+    const size_t bytes = sizeof(format::RecordHeader) + kTxnIdBytes + Payload::Bytes(txn);
+    if (bytes > stream_.max_record_bytes()) return false;
+    const uint32_t aligned = AlignRecord(bytes);
+    state.staged = places_.StageFor(state.worker, aligned);
+    if (state.staged != nullptr) {
+      BuildBody(txn, state.staged);
+      state.body_crc = Crc32c(std::span(state.staged, aligned - sizeof(format::RecordHeader)));
+    }
+    state.place = places_.Reserve(state.worker, aligned);
+    return true;
+  }
+  void PublishRead(TxnState&, Meta) {}
+  void Submit(TxnState& state, const auto& txn) {
+    std::byte* at = stream_.at(state.place);
+    format::RecordHeader header = stream_.HeaderFor(state.place, Payload::kRecordKind);
+    header.procedure = txn.procedure().value();
+    if (state.staged == nullptr) {
+      BuildBody(txn, at + sizeof header);
+      SealRecord(at, header);
+    } else {
+      std::memcpy(at + sizeof header, state.staged, state.place.bytes - sizeof header);
+      header.body_crc = state.body_crc;
+      SealHeader(at, header);
+    }
+    places_.Submit(state.worker, state.place);
+  }
+  void Void(TxnState& state) { places_.Void(state.worker, state.place); }
+  void PublishWrite(TxnState&, Meta) {}
+  void Idle(TxnState&) {}
+
+  // Says in the log itself how far it is durable.
+  void BeforeFlush(LogStream& stream) override {
+    if constexpr (Places::kHasAnchors) {
+      const uint64_t durable = stream.persistent_until();
+      stream.AppendOwn(format::RecordKind::kAnchor, {&durable, 1});
+    }
+  }
+
+  size_t point_words() const { return 1; }
+  void CommitPoint(const TxnState& state, uint64_t* point) const { point[0] = state.place.end(); }
+  void ReadOnlyPoint(const TxnState&, uint64_t* point) const { point[0] = stream_.reserved_until(); }
+  bool IsDurable(const uint64_t* point) const { return stream_.persistent_until() >= point[0]; }
+  void ThrowIfFailed() const { logs_.ThrowIfFailed(); }
+
+  // After the writers have stopped.
+  auto central_counters() requires requires(Places& places) { places.Counters(); }
+  { return places_.Counters(); }
+
+ private:
+  void BuildBody(const auto& txn, std::byte* to) const {
+    std::memcpy(to, txn.args().data(), kTxnIdBytes);
+    Payload::Encode(txn, to + kTxnIdBytes);
+  }
+
+  LogSet& logs_;
+  LogStream& stream_;
+  Places places_;
+};
+
+}  // namespace dbx
