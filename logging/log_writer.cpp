@@ -26,6 +26,7 @@ LogWriter::LogWriter(std::vector<LogStream*> streams, LogWriterOptions options, 
 }
 
 LogWriter::~LogWriter() {
+  abandoned_.store(true);
   if (thread_.joinable()) {
     stop_.store(true);
     Wake();
@@ -79,7 +80,7 @@ void LogWriter::Loop() {
     for (;;) {
       const bool stopping = stop_.load();
       const bool flushed = Round();
-      if (stopping && UnflushedBytes() == 0) return;
+      if (stopping && (UnflushedBytes() == 0 || (!flushed && abandoned_.load()))) return;
       if (!stopping && !(flushed && UnflushedBytes() >= options_.flush_block_bytes)) SleepUntilDue();
     }
   } catch (...) {

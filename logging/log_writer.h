@@ -41,6 +41,7 @@ class LogWriter {
  public:
   // `hooks` are called until Stop, and by WriteRunEnd.
   LogWriter(std::vector<LogStream*> streams, LogWriterOptions options, FlushHooks& hooks);
+  // Without Stop: a worker that threw may have left a place that nobody will fill, so what lies behind it is given up.
   ~LogWriter();
   LogWriter(const LogWriter&) = delete;
   LogWriter& operator=(const LogWriter&) = delete;
@@ -74,6 +75,7 @@ class LogWriter {
   ConditionVariable wake_;
   bool woken_ = false;  // guarded by mutex_
   Atomic<bool> stop_{false};
+  Atomic<bool> abandoned_{false};
   Atomic<bool> failed_{false};
   std::exception_ptr error_;  // written once before failed_
   Thread thread_;
