@@ -52,7 +52,12 @@ uint64_t PreallocatedBytes(const Options& options, const LogTraits& traits, uint
 
 // A scheme with one log has a stripe of it in each directory.
 uint32_t StripesOf(const Options& options, const LogTraits& traits) {
-  return traits.single_stream ? static_cast<uint32_t>(options.log_dirs.size()) : 1;
+  if (!traits.single_stream) return 1;
+  if (options.log_dirs.size() > format::kMaxLogs) {
+    throw Error(ExitStatus::kUsage, std::string(traits.name) + " stripes its log over at most " +
+                                        std::to_string(format::kMaxLogs) + " directories; name fewer in --log_dir");
+  }
+  return static_cast<uint32_t>(options.log_dirs.size());
 }
 
 std::vector<LogDirectoryInfo> DescribeAll(FileSystem& files, const std::vector<std::string>& directories,

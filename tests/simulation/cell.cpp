@@ -46,6 +46,16 @@ void ChooseCentralLog(Options& options, std::mt19937_64& random) {
   options.latency_hiding = random() % 16 != 0;
 }
 
+// A central log lies on one disk, or is striped over several.
+void ChooseStripes(Options& options, std::mt19937_64& random) {
+  options.log_dirs.resize(1 + random() % 2);
+  if (random() % 4 == 0) options.log_dirs = {"a", "b", "c"};
+  options.number_of_disks = static_cast<uint32_t>(options.log_dirs.size());
+  options.stripe_unit_bytes = OneOf<uint64_t>(random, {4 << 10, 4 << 10, 8 << 10, 64 << 10});
+}
+
+bool HasOneLog(const std::string& log) { return log == "LOG_SERIAL" || log == "LOG_ELEDA"; }
+
 }  // namespace
 
 std::string Cell::Name() const {
@@ -57,7 +67,7 @@ std::vector<Cell> AllCells() {
   std::vector<Cell> cells;
   for (const PairName& pair : Registry::Global().Supported()) {
     if (pair.log == "LOG_NO") continue;
-    const bool one_log = pair.log == "LOG_SERIAL" || pair.log == "LOG_ELEDA";
+    const bool one_log = HasOneLog(pair.log);
     for (const WorkloadKind workload : {WorkloadKind::kTest, WorkloadKind::kYcsb, WorkloadKind::kTpcc}) {
       for (const uint32_t logs : {1u, 2u, 5u}) {
         if (logs == 1 || !one_log) cells.push_back({pair, workload, logs});
@@ -65,6 +75,10 @@ std::vector<Cell> AllCells() {
     }
   }
   return cells;
+}
+
+uint32_t LogFilesOf(const Options& options) {
+  return HasOneLog(options.log) ? static_cast<uint32_t>(options.log_dirs.size()) : options.num_logger;
 }
 
 Options OptionsOf(const Cell& cell, uint64_t seed, const Limits& limits) {
@@ -84,6 +98,7 @@ Options OptionsOf(const Cell& cell, uint64_t seed, const Limits& limits) {
   ChooseWorkload(options, random);
   ChooseLog(options, random);
   ChooseCentralLog(options, random);
+  if (HasOneLog(options.log)) ChooseStripes(options, random);
   return options;
 }
 

@@ -30,6 +30,9 @@ struct Limits {
   uint64_t steps = Plan().steps_max;  // of a run or a recovery; more: stuck
 };
 
+// How many files a run's logs take.
+uint32_t LogFilesOf(const Options& options);
+
 // A small run of the cell, all of it chosen by the seed: sizes of buffers and flushes, contention, number of workers.
 Options OptionsOf(const Cell& cell, uint64_t seed, const Limits& limits);
 

@@ -122,7 +122,7 @@ class Cycle {
   bool IsUnborn(const Crash& crash) const {
     return !crash.has_begun &&
            ReadLogsOnDisk(crash.files->CrashImage(FaultyFileSystem::Crash::kAllPending)).logs_with_header <
-               options_.num_logger;
+               LogFilesOf(options_);
   }
 
   // A checkpoint stands for all that came before it.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -37,21 +38,51 @@ std::optional<RecordHeader> RecordAt(std::span<const std::byte> bytes, uint32_t 
   return header;
 }
 
-bool IsTransaction(const RecordHeader& header) {
-  return header.kind == static_cast<uint8_t>(RecordKind::kCommand) ||
-         header.kind == static_cast<uint8_t>(RecordKind::kData);
-}
-
 void ReadLog(std::span<const std::byte> file, const format::FileHeader& header, LogsOnDisk& found) {
   const uint32_t salt = format::Salt(header.run_id, header.log_index);
   for (size_t at = format::kStreamOffset; at + sizeof(RecordHeader) <= file.size(); at += format::kRecordAlignment) {
     const auto record = RecordAt(file.subspan(at), salt);
     if (!record) continue;
     found.lsns_end = std::max(found.lsns_end, record->lsn + record->length);
-    if (!IsTransaction(*record)) continue;
+    if (!format::IsTxn(static_cast<RecordKind>(record->kind))) continue;
     uint64_t& name = found.names.emplace_back();
     std::memcpy(&name, file.data() + at + sizeof(RecordHeader), sizeof name);
   }
+}
+
+struct LogFile {
+  format::FileHeader header;
+  std::vector<std::byte> bytes;
+};
+
+// The log that these stripes are of, as one file; what a stripe lacks is zeros.
+LogFile Joined(const std::vector<LogFile>& stripes) {
+  LogFile log{stripes.front().header, {}};
+  const size_t unit = log.header.stripe_bytes, count = log.header.log_count;
+  log.header.log_index = 0;
+  for (const LogFile& stripe : stripes) {
+    for (size_t at = format::kStreamOffset; at < stripe.bytes.size(); at += unit) {
+      const size_t number = (at - format::kStreamOffset) / unit * count + stripe.header.log_index;
+      const size_t to = format::kStreamOffset + number * unit, bytes = std::min(unit, stripe.bytes.size() - at);
+      if (log.bytes.size() < to + bytes) log.bytes.resize(to + bytes);
+      std::copy_n(stripe.bytes.begin() + static_cast<ptrdiff_t>(at), bytes,
+                  log.bytes.begin() + static_cast<ptrdiff_t>(to));
+    }
+  }
+  return log;
+}
+
+void ReadRun(uint32_t run, const std::vector<LogFile>& files, LogsOnDisk& found) {
+  if (run > found.newest_run) {
+    found.newest_run = run;
+    found.newest_start = files.front().header.start_lsn;
+    found.logs_with_header = static_cast<uint32_t>(files.size());
+  }
+  if (IsStripe(files.front().header)) {
+    const LogFile log = Joined(files);
+    return ReadLog(log.bytes, log.header, found);
+  }
+  for (const LogFile& log : files) ReadLog(log.bytes, log.header, found);
 }
 
 }  // namespace
@@ -62,20 +93,14 @@ uint32_t RunOf(const std::string& path) {
 }
 
 LogsOnDisk ReadLogsOnDisk(const FaultyFileSystem::Image& image) {
-  LogsOnDisk found;
+  std::map<uint32_t, std::vector<LogFile>> runs;
   for (const auto& [path, bytes] : image.files) {
     if (!path.ends_with(".log")) continue;
-    const std::vector<std::byte> file = bytes.All();
-    const auto header = HeaderOf(file, path);
-    if (!header) continue;
-    if (RunOf(path) > found.newest_run) {
-      found.newest_run = RunOf(path);
-      found.newest_start = header->start_lsn;
-      found.logs_with_header = 0;
-    }
-    found.logs_with_header += RunOf(path) == found.newest_run;
-    ReadLog(file, *header, found);
+    std::vector<std::byte> file = bytes.All();
+    if (const auto header = HeaderOf(file, path)) runs[RunOf(path)].push_back({*header, std::move(file)});
   }
+  LogsOnDisk found;
+  for (const auto& [run, files] : runs) ReadRun(run, files, found);
   return found;
 }
 

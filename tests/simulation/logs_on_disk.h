@@ -13,7 +13,7 @@ struct LogsOnDisk {
   std::vector<uint64_t> names;    // of transactions
   uint64_t lsns_end = 0;          // behind every record
   uint32_t newest_run = 0;        // of those with a header
-  uint32_t logs_with_header = 0;  // in that run
+  uint32_t logs_with_header = 0;  // in that run; stripes count each
   uint64_t newest_start = 0;      // its start LSN
 };
 
