@@ -129,6 +129,11 @@
 #define PRT_LAT_DISTR 0
 #endif
 
+// 0 or 1. 1: one transaction in 64 is timed on its way to its acknowledgement: order, append, flush, dependencies.
+#ifndef TIME_ENABLE
+#define TIME_ENABLE 0
+#endif
+
 // ---- YCSB -------------------------------------------------------------------------------------------------
 
 // Rows of the table, about 1 KB each.
@@ -276,11 +281,6 @@
 // Default 1, no effect: statistics are always kept; they are each worker's own and cost nothing measurable.
 #ifndef STATS_ENABLE
 #define STATS_ENABLE 1
-#endif
-
-// Default 0, no effect: there is no breakdown of time, as nothing reads a clock within a transaction.
-#ifndef TIME_ENABLE
-#define TIME_ENABLE 0
 #endif
 
 // Default 0, no effect: the lock table drops whole vectors by LOCKTABLE_EVICT_BUFFER and compresses none.

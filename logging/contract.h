@@ -14,6 +14,8 @@
 //   ReadOnlyPoint(state, point)                  the same for one that wrote nothing: what it read must be durable
 //   IsDurable(point)                             a point is point_words() 64-bit words, kept by the ack queue
 //   Idle(state)                                  the worker will not commit for a while: nothing waits for it
+//   OwnEnds(state, lsns)                         where its own records end, by log; 0 in a log without
+//   durable()                                    how far each log is durable
 //   ThrowIfFailed()                              a device has failed: nothing more will become durable
 //
 // A scheme that logs is a FlushHooks too (log_writer.h): its own records go out with the flushes of the streams.

@@ -96,6 +96,8 @@ class TotalOrderLog : public FlushHooks {
   size_t point_words() const { return 1; }
   void CommitPoint(const TxnState& state, uint64_t* point) const { point[0] = state.place.end(); }
   void ReadOnlyPoint(const TxnState&, uint64_t* point) const { point[0] = stream_.reserved_until(); }
+  void OwnEnds(const TxnState& state, uint64_t* lsns) const { lsns[0] = state.place.end(); }
+  const DurableVector& durable() const { return logs_.durable(); }
   bool IsDurable(const uint64_t* point) const { return stream_.persistent_until() >= point[0]; }
   void ThrowIfFailed() const { logs_.ThrowIfFailed(); }
 

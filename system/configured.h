@@ -86,6 +86,7 @@ struct Configured {
   static constexpr uint64_t kAbortPenaltyNs{ABORT_PENALTY};
   static constexpr uint32_t kEpochPeriodMs{EPOCH_PERIOD};
   static constexpr bool kPrtLatDistr = PRT_LAT_DISTR;
+  static constexpr bool kTimeEnable = TIME_ENABLE;
 
   static constexpr uint64_t kSynthTableSize{SYNTH_TABLE_SIZE};
   static constexpr double kZipfTheta = ZIPF_THETA;

@@ -380,6 +380,7 @@ Options DefaultOptions() {
   o.wh_update = C::kWhUpdate;
   o.tpcc_small = C::kTpccSmall;
   o.num_logger = C::kNumLogger;
+  o.time_breakdown = C::kTimeEnable;
   o.stripe_unit_bytes = C::kStripeUnitBytes;
   o.log_buffer_size = C::kLogBufferBytes;
   o.max_log_entry_size = C::kMaxLogEntryBytes;

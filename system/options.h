@@ -55,6 +55,7 @@ struct Options {
 
   // Logging.
   uint32_t num_logger = 1;              // log streams, 1-16
+  bool time_breakdown = false;          // of commit latency
   uint64_t stripe_unit_bytes = 0;       // of one log over several directories
   uint64_t log_buffer_size = 0;         // bytes of ring buffer per stream
   uint64_t max_log_entry_size = 0;      // bytes; a larger record aborts its transaction

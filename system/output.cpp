@@ -150,6 +150,13 @@ void AddLogMetrics(const Options& options, const RunResult& r, Json& metrics) {
 }
 
 // null: the log is not a central one.
+Json CommitPartsJson(const CommitParts& parts) {
+  if (parts.samples == 0) return nullptr;
+  const auto mean = [&](size_t part) { return parts.nanos[part] / 1000 / static_cast<double>(parts.samples); };
+  return {{"samples", parts.samples}, {"order", mean(0)}, {"append", mean(1)}, {"flush", mean(2)},
+          {"dependency", mean(3)}};
+}
+
 Json CentralLogJson(const std::optional<CentralCounters>& counters) {
   if (!counters) return Json();
   const CentralCounters& c = *counters;
@@ -192,6 +199,7 @@ Json RunMetrics(const Options& options, const RunResult& r, const WorkerTotals& 
   AddLogMetrics(options, r, m);
   m["central_log"] = CentralLogJson(r.central_log);
   m["latency_us"] = LatencyJson(r.latency);
+  m["commit_parts_us"] = CommitPartsJson(r.commit_parts);
   m["table_bytes"] = r.table_bytes;
   m["memory_bytes"] = r.memory_bytes;
   m["row_meta_bytes"] = r.row_meta_bytes;
@@ -316,6 +324,16 @@ std::string RunLine(const Json& record) {
   return line + ", " + VerifiedText(record) + "\n";
 }
 
+// One line where commits were timed in parts.
+std::string CommitPartsLine(const Json& m) {
+  const Json& parts = m.at("commit_parts_us");
+  if (parts.is_null()) return "";
+  return fmt::format("commit to acknowledgement: order {}, append {}, flush {}, dependencies {} (means of {} samples)\n",
+                     Microseconds(Number(parts, "order")), Microseconds(Number(parts, "append")),
+                     Microseconds(Number(parts, "flush")), Microseconds(Number(parts, "dependency")),
+                     Count(parts, "samples"));
+}
+
 // One line where GRASSHOPPER tracked the fills.
 std::string CentralLogLine(const Json& m) {
   const Json& c = m.at("central_log");
@@ -353,7 +371,7 @@ std::string BeforeText(const Json& m) {
 std::string RunSummary(const Json& record) {
   return BeforeText(record.at("metrics")) + SummaryLine(record) +
          fmt::format("Throughput: {:.2f}\n", Number(record.at("metrics"), "throughput_acknowledged")) +
-         RunLine(record) + CentralLogLine(record.at("metrics"));
+         RunLine(record) + CommitPartsLine(record.at("metrics")) + CentralLogLine(record.at("metrics"));
 }
 
 std::string RecoverySummary(const Json& record) {

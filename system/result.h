@@ -24,6 +24,17 @@ struct WorkerStats {
   double wait_seconds = 0;  // throttled: log buffer or acknowledgement queue full
 };
 
+// The parts of the time to acknowledgement, summed over samples (commit_probe.h).
+struct CommitParts {
+  uint64_t samples = 0;
+  std::array<double, 4> nanos{};  // order, append, flush, dependency
+
+  void Add(const CommitParts& other) {
+    samples += other.samples;
+    for (size_t i = 0; i < nanos.size(); ++i) nanos[i] += other.nanos[i];
+  }
+};
+
 struct LogDirectoryInfo {
   std::string path;
   std::string kind;         // "real", "ram" or "emulated"
@@ -56,6 +67,7 @@ struct RunResult {
   std::vector<StreamStats> streams;
   std::optional<CentralCounters> central_log;
   LatencyHistogram latency;  // begin to acknowledgement, ns
+  CommitParts commit_parts;
   double seconds = 0;        // the measured interval
   // Appended and made durable within it, padding and anchors too; the streams' counters hold warm-up and drain as well.
   uint64_t interval_log_bytes = 0;

@@ -246,6 +246,7 @@ class Run {
     for (const auto& worker : workers_) {
       result_.workers.push_back(worker->stats());
       result_.latency.Merge(worker->latency());
+      result_.commit_parts.Add(worker->commit_parts());
     }
     MeasureMemory();
     if (logs_ == nullptr) return;

@@ -133,6 +133,7 @@ constexpr Switch kSwitches[] = {
     Duration("ABORT_PENALTY", "Ga", &O::abort_penalty_ns, 1, 1, 1e12, "ns: an aborted transaction waits this long"),
     Whole("QUERY_LIST_LEN", "", &O::query_list_len, 0, kGiga, "calls generated per worker; 0: more than caches hold"),
     Bool("PRT_LAT_DISTR", "d", &O::prt_lat_distr, "1: print the distribution of latencies"),
+    Bool("TIME_ENABLE", "", &O::time_breakdown, "1: the parts of the time to acknowledgement, sampled"),
     AtLeast(1, Duration("EPOCH_PERIOD", "Lj", &O::epoch_period_ms, 1'000'000, 1'000'000, 60'000,
                         "ms between epochs (SILO)")),
     // YCSB.
@@ -224,7 +225,6 @@ constexpr Switch kSwitches[] = {
     Ignored("CPU_FREQ", "", "clocks are calibrated, not configured"),
     Ignored("CORE_CNT", "", "THREAD_CNT says how many threads run"),
     Ignored("STATS_ENABLE", "", "statistics are always kept"),
-    Ignored("TIME_ENABLE", "", "there is no breakdown of time"),
 };
 
 void SetChoice(const Switch& s, std::string_view text, Options& options) {

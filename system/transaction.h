@@ -18,6 +18,7 @@
 #include "benchmarks/workload.h"
 #include "concurrency_control/contract.h"
 #include "logging/contract.h"
+#include "system/commit_probe.h"
 #include "system/observer.h"
 #include "system/result.h"
 
@@ -52,10 +53,12 @@ class Transaction {
 
   // --- what its worker calls ---
 
-  // Runs the call once, up to pre-commit or abort. The commit point goes to `point`.
+  // Runs the call once, up to pre-commit or abort. The commit point goes to `point`, and when it passed its stages to
+  // `times`, if that is not null.
   template <class WorkloadT>
-  CallResult Run(WorkloadT& workload, const Call& call, uint64_t* point) {
+  CallResult Run(WorkloadT& workload, const Call& call, uint64_t* point, CommitTimes* times = nullptr) {
     call_ = &call;
+    times_ = times;
     log_.Begin(log_state_);
     cc_.Begin();
     auto&& context = observer::ContextOf(*this, call);
@@ -67,10 +70,12 @@ class Transaction {
 
  private:
   CallResult Commit(uint64_t* point) {
+    Note(&CommitTimes::begin);
     if (!cc_.LockWrites()) return Abort(AbortReason::kValidation);
     if (cc_.read_only()) return CommitReadOnly(point);
     if constexpr (Log::kTraits.reserve_before_recheck) {
       if (!log_.Reserve(log_state_, *this)) return Abort(AbortReason::kRecordTooLarge);
+      Note(&CommitTimes::placed);
       PublishReads();
       if (!cc_.Recheck()) {
         log_.Void(log_state_);
@@ -79,13 +84,19 @@ class Transaction {
     } else {
       if (!cc_.Recheck()) return Abort(AbortReason::kValidation);
       if (!log_.Reserve(log_state_, *this)) return Abort(AbortReason::kRecordTooLarge);
+      Note(&CommitTimes::placed);
     }
     log_.Submit(log_state_, *this);
+    Note(&CommitTimes::complete);
     cc_.Install();
     cc_.ForEachWrite([this](const WriteRef& write) { log_.PublishWrite(log_state_, write.meta); });
     log_.CommitPoint(log_state_, point);
     cc_.Release();
     return {Outcome::kOk, AbortReason::kCount, true};
+  }
+
+  void Note(uint64_t CommitTimes::*stage) {
+    if (times_ != nullptr) times_->*stage = Clock::NowTicks();
   }
 
   // A reader leaves no record: it only waits for what it read.
@@ -122,6 +133,7 @@ class Transaction {
   typename Log::TxnState& log_state_;
   Cc cc_;
   const Call* call_ = nullptr;
+  CommitTimes* times_ = nullptr;  // the time-breakdown switch: clocks are read only where this is set
 };
 
 }  // namespace dbx

@@ -15,6 +15,7 @@
 #include "benchmarks/workload.h"
 #include "system/ack_file.h"
 #include "system/ack_queue.h"
+#include "system/commit_probe.h"
 #include "system/observer.h"
 #include "system/result.h"
 #include "system/transaction.h"
@@ -35,6 +36,7 @@ struct WorkerOptions {
   uint64_t abort_penalty_ns = 0;
   uint64_t first_sequence = 0;  // of its transactions
   size_t ack_queue_length = 1 << 15;
+  bool time_breakdown = false;
   bool latency_hiding = true;  // false: the next transaction waits until this one is acknowledged
 };
 
@@ -53,6 +55,7 @@ class Worker {
         ack_file_(ack_file),
         transaction_(shared, log, log_state_, id),
         acks_(log, options.ack_queue_length),
+        probe_(options.time_breakdown),
         sequence_(options.first_sequence) {
     if constexpr (Log::kTraits.logs) log_.InitWorker(log_state_, id);
   }
@@ -70,6 +73,7 @@ class Worker {
     while (!control.go.load(std::memory_order_acquire)) wait.Wait();
     stats_ = {};
     latency_ = {};
+    probe_.Reset();
     begin_ = now_ = Clock::NowTicks();
     for (uint64_t n = 0; options_.txn_count == 0 || n < options_.txn_count; ++n) {
       if (control.stop.load(std::memory_order_relaxed)) break;
@@ -84,6 +88,7 @@ class Worker {
 
   const WorkerStats& stats() const { return stats_; }
   const LatencyHistogram& latency() const { return latency_; }
+  const CommitParts& commit_parts() const { return probe_.parts(); }
 
  private:
   // How many calls ahead their buckets and their rows are fetched.
@@ -99,9 +104,11 @@ class Worker {
     SpinWait backoff;
     for (;;) {
       shared_.clock.Refresh(id_);
-      const CallResult result = transaction_.Run(workload_, call, acks_.NextPoint());
+      CommitTimes* const times = probe_.Draw();
+      const CallResult result = transaction_.Run(workload_, call, acks_.NextPoint(), times);
       if (result.reason != AbortReason::kCount) ++stats_.aborts[static_cast<size_t>(result.reason)];
       if (result.outcome != Outcome::kConflict) {
+        if (times != nullptr && result.wrote) Follow(call.txn_id());
         Finish(call, result, begin_ticks);
         return;
       }
@@ -139,7 +146,16 @@ class Worker {
     }
   }
 
+  void Follow(TxnId id) {
+    if constexpr (Log::kTraits.logs) {
+      DurableVector ends;
+      log_.OwnEnds(log_state_, ends.lsn);
+      probe_.Follow(id, ends);
+    }
+  }
+
   bool PollAcks() {
+    if constexpr (Log::kTraits.logs) probe_.Look(log_.durable(), now_);
     return acks_.Poll([this](TxnId id, bool wrote, uint64_t begin_ticks) { Acknowledge(id, wrote, begin_ticks); });
   }
 
@@ -149,6 +165,7 @@ class Worker {
       stats_.acknowledged += counting_;
       latency_.Record(Clock::ToNanos(now_ - begin_ticks));
     }
+    probe_.Acknowledged(id, now_);
     if (ack_file_ != nullptr && wrote) ack_file_->Acknowledge(id);
     observer::Acknowledged(id);
   }
@@ -203,6 +220,7 @@ class Worker {
   typename Log::TxnState log_state_;
   Transaction<Cc, Log> transaction_;
   AckQueue<Log> acks_;
+  CommitProbe probe_;
   size_t next_ = 0;
   uint64_t sequence_;
   uint64_t now_ = 0;

@@ -158,6 +158,10 @@ class PloverLog : public FlushHooks {
   size_t point_words() const { return 1; }
   void CommitPoint(const TxnState& state, uint64_t* point) const { point[0] = state.gsn; }
   void ReadOnlyPoint(const TxnState& state, uint64_t* point) const { point[0] = LargestCounter(state.accessed); }
+  void OwnEnds(const TxnState& state, uint64_t* lsns) const {
+    ForEachLog(state.written, [&](uint32_t j) { lsns[j] = state.places[j].end(); });
+  }
+  const DurableVector& durable() const { return logs_.durable(); }
   bool IsDurable(const uint64_t* point) const { return durable_gsn_.load(std::memory_order_acquire) >= point[0]; }
   void ThrowIfFailed() const { logs_.ThrowIfFailed(); }
 

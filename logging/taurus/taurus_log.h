@@ -153,6 +153,8 @@ class TaurusLog : public FlushHooks {
     for (uint32_t j = 0; j < n_; ++j) point[j] = state.lv[j];
   }
   void ReadOnlyPoint(const TxnState& state, uint64_t* point) const { CommitPoint(state, point); }
+  void OwnEnds(const TxnState& state, uint64_t* lsns) const { lsns[state.log] = state.place.end(); }
+  const DurableVector& durable() const { return logs_.durable(); }
   bool IsDurable(const uint64_t* point) const { return lv::CoveredBy(point, logs_.durable().lsn, n_); }
   void ThrowIfFailed() const { logs_.ThrowIfFailed(); }
 

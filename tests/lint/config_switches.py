@@ -25,7 +25,7 @@ ABSENT = ("CORE_CNT PART_CNT VIRTUAL_PART_CNT PAGE_SIZE CL_SIZE CPU_FREQ PRINT_L
           "MAX_NUM_EPOCH POOLSIZE_WAIT SCAN_WINDOW RLV_DELTA LOGGING_THREAD_RLV_FREQ NUM_CORES_PER_SLOT").split()
 
 # Switches of theirs that have no effect here and stand in config.h all the same, for scripts that set them.
-WITHOUT_EFFECT = ("STATS_ENABLE", "TIME_ENABLE", "COMPRESS_LSN_LT")
+WITHOUT_EFFECT = ("STATS_ENABLE", "COMPRESS_LSN_LT")
 
 # (definition, what the compiler must say)
 STOPPED = [(f"CC_ALG={name}", "not built yet") for name in

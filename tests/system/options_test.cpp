@@ -119,7 +119,7 @@ TEST(Options, AFlagWithoutMeaningWarnsOnceAndSaysWhich) {
 }
 
 TEST(Options, AFlagWithoutMeaningTakesItsValueLikeAnyOther) {
-  const Options o = Parse({"--part_cnt", "4", "--cpu_freq", "2.5", "--stats_enable", "--time_enable=1", "-t3"});
+  const Options o = Parse({"--part_cnt", "4", "--cpu_freq", "2.5", "--stats_enable", "--compress_lsn_lt=1", "-t3"});
   ASSERT_EQ(warnings.size(), 4u);
   EXPECT_NE(warnings[0].find("--part_cnt 4 (PART_CNT)"), std::string::npos) << warnings[0];
   EXPECT_EQ(o.thread_cnt, 3u);
