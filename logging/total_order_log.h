@@ -29,6 +29,7 @@ class TotalOrderLog : public FlushHooks {
                                         .scheme = Places::kScheme,
                                         .payload = Payload::kKind,
                                         .logs = true,
+                                        .fixed_bytes = sizeof(format::RecordHeader) + sizeof(TxnId),
                                         .tracks_reads = false,
                                         .reserve_before_recheck = Payload::kKind == PayloadKind::kCommand,
                                         .single_stream = true,

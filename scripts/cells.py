@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 SCHEME_NAMES = {"LOG_NO": "none", "LOG_SERIAL": "serial", "LOG_BATCH": "Silo-R", "LOG_TAURUS": "Taurus",
                 "LOG_PLOVER": "Plover", "LOG_ELEDA": "ELEDA"}
+# Schemes with one log, which is striped where there are several directories.
+ONE_LOG = ("LOG_SERIAL", "LOG_ELEDA")
 PAYLOAD_NAMES = {"LOG_DATA": "data", "LOG_COMMAND": "command"}
 
 # The steps of a cell, in order. A cell without a log has the first one only.
@@ -30,6 +32,7 @@ class Cell:
     cc: str
     log: str
     log_type: str = ""
+    stripes: int = 1  # directories that the one log is striped over (RAID-0)
 
     @property
     def logs(self) -> bool:
@@ -38,7 +41,10 @@ class Cell:
     @property
     def scheme_label(self) -> str:
         name = SCHEME_NAMES.get(self.log, self.log)
-        return f"{name} {PAYLOAD_NAMES.get(self.log_type, self.log_type)}" if self.logs else name
+        if not self.logs:
+            return name
+        striped = " RAID-0" if self.stripes > 1 else ""
+        return f"{name}{striped} {PAYLOAD_NAMES.get(self.log_type, self.log_type)}"
 
     @property
     def label(self) -> str:
@@ -48,17 +54,22 @@ class Cell:
     def path(self) -> str:
         """What --cells patterns are matched against, and the name of the cell's log directory."""
         parts = [self.workload, self.cc, self.log] + ([self.log_type] if self.logs else [])
-        return "/".join(parts)
+        return "/".join(parts + ([f"RAID{self.stripes}"] if self.stripes > 1 else []))
+
+    def directories(self, log_dir: str) -> list[str]:
+        """Where its logs lie, in a directory of its own."""
+        return [log_dir] if self.stripes == 1 else [f"{log_dir}/d{i}" for i in range(self.stripes)]
 
     def steps(self) -> tuple[str, ...]:
         return STEPS if self.logs else STEPS[:1]
 
     def as_dict(self) -> dict:
-        return {"workload": self.workload, "cc": self.cc, "log": self.log, "log_type": self.log_type}
+        return {"workload": self.workload, "cc": self.cc, "log": self.log, "log_type": self.log_type,
+                "stripes": self.stripes}
 
 
 def cell_from_dict(value: dict) -> Cell:
-    return Cell(value["workload"], value["cc"], value["log"], value.get("log_type", ""))
+    return Cell(value["workload"], value["cc"], value["log"], value.get("log_type", ""), value.get("stripes", 1))
 
 
 def all_cells() -> list[Cell]:
@@ -68,6 +79,8 @@ def all_cells() -> list[Cell]:
         for log in ("LOG_SERIAL", "LOG_TAURUS", "LOG_ELEDA"):
             for log_type in ("LOG_DATA", "LOG_COMMAND"):
                 cells.append(Cell(workload, "NO_WAIT", log, log_type))
+        for log_type in ("LOG_DATA", "LOG_COMMAND"):
+            cells.append(Cell(workload, "NO_WAIT", "LOG_SERIAL", log_type, stripes=2))
         cells.append(Cell(workload, "NO_WAIT", "LOG_PLOVER", "LOG_DATA"))
         cells.append(Cell(workload, "SILO", "LOG_NO"))
         cells.append(Cell(workload, "SILO", "LOG_BATCH", "LOG_DATA"))
@@ -114,7 +127,7 @@ def load_arguments(cell: Cell, settings: Settings) -> list[str]:
 
 
 def logger_count(cell: Cell, settings: Settings) -> int:
-    return 1 if cell.log == "LOG_SERIAL" else settings.loggers
+    return 1 if cell.log in ONE_LOG else settings.loggers
 
 
 def run_command(cell: Cell, settings: Settings, log_dir: str, json_file: str = "", ack_file: str = "") -> list[str]:
@@ -123,8 +136,8 @@ def run_command(cell: Cell, settings: Settings, log_dir: str, json_file: str = "
                f"--thread_cnt={settings.threads}", f"--seconds={settings.seconds:g}", f"--seed={settings.seed}"]
     command += load_arguments(cell, settings)
     if cell.logs:
-        command += [f"--log_type={cell.log_type}", f"--num_logger={logger_count(cell, settings)}",
-                    f"--log_limit={settings.log_limit}", f"--log_dir={log_dir}"]
+        command += [f"--log_type={cell.log_type}", f"--num_logger={logger_count(cell, settings)}", "--time_enable=1",
+                    f"--log_limit={settings.log_limit}", f"--log_dir={','.join(cell.directories(log_dir))}"]
         command += [f"--ack_file={ack_file}"] if ack_file else ["--verify"]
     if json_file:
         command.append(f"--json={json_file}")
@@ -134,7 +147,7 @@ def run_command(cell: Cell, settings: Settings, log_dir: str, json_file: str = "
 def recover_command(cell: Cell, settings: Settings, log_dir: str, json_file: str = "",
                     ack_file: str = "") -> list[str]:
     """Recovery takes workload, sizes and scheme from the log; rundb-all takes the pair from there too."""
-    command = [settings.binary, "-Lr1", f"--log_dir={log_dir}", f"--thread_cnt={settings.threads}", "--verify"]
+    command = [settings.binary, "-Lr1", f"--log_dir={','.join(cell.directories(log_dir))}", f"--thread_cnt={settings.threads}", "--verify"]
     if ack_file:
         command.append(f"--ack_file={ack_file}")
     if json_file:

@@ -258,8 +258,8 @@ class MainJob:
     def _log_dir(self, cell: Cell, kind: str) -> str:
         """An empty directory for one run's logs; the engine makes none that was named."""
         path = os.path.join(self.work_dir_, cell.path.replace("/", "-"), kind)
-        if cell.logs:
-            os.makedirs(path)
+        for directory in cell.directories(path) if cell.logs else []:
+            os.makedirs(directory)
         return path
 
     def _delete_logs(self, row: dict, directory: str) -> None:

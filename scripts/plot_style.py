@@ -24,6 +24,8 @@ SCHEME_STYLE = {
     ("LOG_BATCH", "LOG_DATA"): ("#cc79a7", "P"),
     ("LOG_PLOVER", "LOG_DATA"): ("#009e73", "X"),
 }
+# One log over several directories.
+STRIPED_STYLE = {"LOG_DATA": ("#004c80", "h"), "LOG_COMMAND": ("#8fd0f5", "H")}
 UNKNOWN_STYLE = ("#b0a000", "*")
 # A concurrency control other than two-phase locking is hatched, so that a bar never needs a second colour.
 CC_HATCH = {"NO_WAIT": "", "SILO": "////"}
@@ -35,6 +37,8 @@ THEMES = {
 
 
 def scheme_style(cell: Cell) -> tuple[str, str]:
+    if cell.stripes > 1:
+        return STRIPED_STYLE[cell.log_type]
     return SCHEME_STYLE.get((cell.log, cell.log_type if cell.logs else ""), UNKNOWN_STYLE)
 
 

@@ -62,14 +62,22 @@ def _escape(value) -> str:
     return html.escape(str(value))
 
 
-def _table(rows: list[dict]) -> str:
-    items = summary.summarise(rows)
+def _results(rows: list[dict]) -> str:
+    return _table(summary.summarise(rows), summary.COLUMNS, summary.cells_of_table)
+
+
+def _commits(rows: list[dict]) -> str:
+    logged = [item for item in summary.summarise(rows) if item.cell.logs and item.metrics("run")]
+    return _table(logged, summary.COMMIT_COLUMNS, lambda item: [text(item) for _, _, text in summary.COMMIT_COLUMNS])
+
+
+def _table(items: list, columns: tuple, texts_of) -> str:
     head = "".join(f'<th class="{"name" if i in summary.TEXT_COLUMNS else ""}">{_escape(a)}<br>{_escape(b)}</th>'
-                   for i, (a, b, _) in enumerate(summary.COLUMNS))
+                   for i, (a, b, _) in enumerate(columns))
     lines, previous = [], ""
     for item in items:
         cells = []
-        for i, text in enumerate(summary.cells_of_table(item)):
+        for i, text in enumerate(texts_of(item)):
             kind = "name" if i in summary.TEXT_COLUMNS else ""
             if text == "FAILED":
                 kind += " bad"
@@ -187,8 +195,12 @@ def write_report(rows: list[dict], path: str) -> None:
 <h1>DBx1000-Durable: run, crash, recover, verify</h1>
 <p class="{state}">{good} of {len(steps)} steps succeeded; {verified} of {len(recoveries)} recoveries verified.</p>
 {_failures(rows)}
-<h2>Results</h2>{_table(rows)}
+<h2>Results</h2>{_results(rows)}
 <ul class="notes">{notes}</ul>
+<h2>What a commit costs</h2>{_commits(rows)}
+<p class="soft">Bytes of a logged transaction: its record, of which so much is the same for every record; and shared out over all
+of them what was reserved in vain, filled up, and written by the log itself. Then where the time goes, by samples: until it
+has its place in the log, until its record is complete, until that is durable, until what it depends on is.</p>
 <h2>Plots</h2>
 <p class="soft">A colour and a marker belong to one log scheme in every plot; SILO is hatched or hollow, NO_WAIT is
 solid. Dashed lines and short vertical marks are limits of this host.</p>

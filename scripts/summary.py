@@ -33,6 +33,15 @@ class CellSummary:
         value = self.metrics("run").get("latency_us", {}).get(name)
         return None if value is None else float(value)
 
+    def commit_part(self, name: str) -> Optional[float]:
+        value = (self.metrics("run").get("commit_parts_us") or {}).get(name)
+        return None if value is None else float(value)
+
+    def bytes_per_txn(self, name: str) -> Optional[float]:
+        """Of the bytes of the whole log that are of this kind."""
+        value, txns = self.run(name), self.run("logged_txns")
+        return value / txns if value is not None and txns else None
+
     def recovery(self, name: str) -> Optional[float]:
         value = self.metrics("recover").get(name)
         return None if value is None else float(value)
@@ -148,6 +157,24 @@ COLUMNS = (
     ("killed", "recovered", lambda s: after_kill(s) if s.cell.logs else "-"),
 )
 TEXT_COLUMNS = (0, 1, 2, 13, 14)
+
+
+# The same of the second table: what a logged transaction costs in bytes, and where its time to acknowledgement goes.
+COMMIT_COLUMNS = (
+    ("", "", lambda s: s.cell.workload),
+    ("", "", lambda s: s.cell.cc),
+    ("log", "", lambda s: s.cell.scheme_label),
+    ("record", "B/txn", lambda s: plain(s.run("bytes_per_txn"))),
+    ("of it fixed", "B/record", lambda s: plain(s.run("fixed_record_bytes"))),
+    ("void", "B/txn", lambda s: plain(s.bytes_per_txn("void_bytes"))),
+    ("PAD", "B/txn", lambda s: plain(s.bytes_per_txn("pad_bytes"))),
+    ("anchors, marks", "B/txn", lambda s: plain(s.bytes_per_txn("anchor_bytes"))),
+    ("order", "mean", lambda s: microseconds(s.commit_part("order"))),
+    ("append", "mean", lambda s: microseconds(s.commit_part("append"))),
+    ("flush", "mean", lambda s: microseconds(s.commit_part("flush"))),
+    ("dependencies", "mean", lambda s: microseconds(s.commit_part("dependency"))),
+    ("ack", "mean", lambda s: microseconds(s.latency("mean"))),
+)
 
 
 def cells_of_table(item: CellSummary) -> list[str]:

@@ -140,6 +140,7 @@ void AddLogMetrics(const Options& options, const RunResult& r, Json& metrics) {
   metrics["pad_bytes"] = log.pad_bytes;
   metrics["anchor_bytes"] = log.anchor_bytes;
   metrics["bytes_per_txn"] = Ratio(static_cast<double>(log.record_bytes), static_cast<double>(r.logged_txns));
+  metrics["fixed_record_bytes"] = r.fixed_record_bytes;
   metrics["interval_log_bytes"] = r.interval_log_bytes;
   metrics["log_bytes_per_second"] = bytes_per_second;
   // null: the ceiling is not known.
@@ -149,7 +150,7 @@ void AddLogMetrics(const Options& options, const RunResult& r, Json& metrics) {
   metrics["mean_flush_us"] = Ratio(static_cast<double>(log.flush_nanos) / 1000, static_cast<double>(log.flushes));
 }
 
-// null: the log is not a central one.
+// null: nothing was sampled.
 Json CommitPartsJson(const CommitParts& parts) {
   if (parts.samples == 0) return nullptr;
   const auto mean = [&](size_t part) { return parts.nanos[part] / 1000 / static_cast<double>(parts.samples); };
@@ -157,6 +158,7 @@ Json CommitPartsJson(const CommitParts& parts) {
           {"dependency", mean(3)}};
 }
 
+// null: the log is not a central one.
 Json CentralLogJson(const std::optional<CentralCounters>& counters) {
   if (!counters) return Json();
   const CentralCounters& c = *counters;

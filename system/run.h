@@ -284,6 +284,7 @@ class Run {
 
   void MeasureLogs() {
     result_.log_buffer_bytes = logs_->memory_bytes();
+    result_.fixed_record_bytes = Log::kTraits.fixed_bytes;
     if constexpr (requires { log_->central_counters(); }) result_.central_log = log_->central_counters();
     for (uint32_t i = 0; i < logs_->count(); ++i) {
       const LogStream& stream = logs_->stream(i);

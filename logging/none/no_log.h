@@ -11,6 +11,7 @@ class NoLog {
                                         .scheme = format::Scheme::kNone,
                                         .payload = PayloadKind::kNone,
                                         .logs = false,
+                                        .fixed_bytes = 0,
                                         .tracks_reads = false,
                                         .reserve_before_recheck = false,
                                         .single_stream = false,

@@ -40,10 +40,13 @@ namespace dbx {
 template <class Payload>
 class PloverLog : public FlushHooks {
  public:
+  // Header, transaction id, stamp.
+  static constexpr uint32_t kFixedBytes = sizeof(format::RecordHeader) + kTxnIdBytes + sizeof(uint64_t);
   static constexpr LogTraits kTraits = {.name = "LOG_PLOVER",
                                         .scheme = format::Scheme::kPlover,
                                         .payload = Payload::kKind,
                                         .logs = true,
+                                        .fixed_bytes = kFixedBytes,
                                         .tracks_reads = false,
                                         .reserve_before_recheck = false,
                                         .single_stream = false,
@@ -167,7 +170,6 @@ class PloverLog : public FlushHooks {
 
  private:
   static constexpr uint32_t kAllPartitions = ~0u;
-  static constexpr size_t kFixedBytes = sizeof(format::RecordHeader) + kTxnIdBytes + sizeof(uint64_t);
 
   struct alignas(kNoSharingBytes) Partition {
     Atomic<bool> latched{false};

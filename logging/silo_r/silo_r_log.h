@@ -28,10 +28,13 @@ namespace dbx {
 template <class Payload>
 class SiloRLog : public FlushHooks {
  public:
+  // Header, transaction id, stamp.
+  static constexpr uint32_t kFixedBytes = sizeof(format::RecordHeader) + kTxnIdBytes + sizeof(uint64_t);
   static constexpr LogTraits kTraits = {.name = "LOG_BATCH",
                                         .scheme = format::Scheme::kSiloR,
                                         .payload = Payload::kKind,
                                         .logs = true,
+                                        .fixed_bytes = kFixedBytes,
                                         .tracks_reads = false,
                                         .reserve_before_recheck = false,
                                         .single_stream = false,
@@ -121,7 +124,6 @@ class SiloRLog : public FlushHooks {
   }
 
  private:
-  static constexpr size_t kFixedBytes = sizeof(format::RecordHeader) + kTxnIdBytes + sizeof(uint64_t);
   static constexpr uint64_t kChunkBytes = 32 << 10;
 
   // What is left of a chunk must hold a VOID record, or nothing.

@@ -40,6 +40,7 @@ class TaurusLog : public FlushHooks {
                                         .scheme = format::Scheme::kTaurus,
                                         .payload = Payload::kKind,
                                         .logs = true,
+                                        .fixed_bytes = sizeof(format::RecordHeader) + sizeof(TxnId),
                                         .tracks_reads = kTracksReads,
                                         .reserve_before_recheck = kTracksReads,
                                         .single_stream = false,

@@ -19,7 +19,7 @@ import time
 
 from kill_points import KILLER, NamedPoints
 from killed_runs import REPOSITORY, SIGKILLED, Runs, Wrong
-from cells import all_cells
+from cells import ONE_LOG, all_cells
 from child import KillClock
 
 # A run is killed within its second; a short list of calls is made fast.
@@ -32,7 +32,7 @@ HEARTBEAT_SECONDS = 20
 
 def draw_run(rng: random.Random, seed: int) -> list[str]:
     cell = rng.choice([c for c in all_cells() if c.logs])
-    loggers = 1 if cell.log == "LOG_SERIAL" else rng.choice((1, 2, 4))
+    loggers = 1 if cell.log in ONE_LOG else rng.choice((1, 2, 4))
     flags = [f"--cc={cell.cc}", f"--log={cell.log}", f"--log_type={cell.log_type}", f"--workload={cell.workload}",
              f"--thread_cnt={rng.choice((1, 2, 4))}", f"--num_logger={loggers}", f"--seed={seed}", *COMMON]
     if cell.cc == "NO_WAIT" and rng.random() < 0.4:

@@ -69,8 +69,8 @@ class SummaryTest(unittest.TestCase):
 
 
 class CellsTest(unittest.TestCase):
-    def test_each_workload_has_eleven_cells_of_which_nine_log(self):
-        self.assertEqual((len(all_cells()), sum(c.logs for c in all_cells())), (22, 18))
+    def test_each_workload_has_thirteen_cells_of_which_eleven_log(self):
+        self.assertEqual((len(all_cells()), sum(c.logs for c in all_cells())), (26, 22))
 
     def test_patterns_select_by_any_part(self):
         self.assertEqual({c.cc for c in select_cells("SILO")}, {"SILO"})
