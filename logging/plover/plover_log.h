@@ -65,7 +65,7 @@ class PloverLog : public FlushHooks {
   };
 
   PloverLog(LogSet& logs, const Options& options)
-      : logs_(logs), n_(logs.count()), partitions_(std::make_unique<Partition[]>(n_)) {
+      : logs_(logs), n_(logs.count()), first_stamp_(options.first_stamp), partitions_(std::make_unique<Partition[]>(n_)) {
     for (uint32_t j = 0; j < n_; ++j) {
       partitions_[j].counter.store(options.first_stamp);
       partitions_[j].marked = partitions_[j].durable_gsn = options.first_stamp;
@@ -140,7 +140,9 @@ class PloverLog : public FlushHooks {
     const uint64_t gsn = LargestCounter(kAllPartitions);
     if (gsn > partition.marked) {
       partition.counter.store(gsn);
-      const uint64_t words[] = {gsn, durable_gsn_.load(std::memory_order_relaxed)};
+      // What an older run's logs hold is no evidence about these.
+      const uint64_t durable = durable_gsn_.load(std::memory_order_relaxed);
+      const uint64_t words[] = {gsn, durable > first_stamp_ ? durable : 0};
       if (const auto end = stream.AppendOwn(format::RecordKind::kMark, words)) {
         partition.marked = gsn;
         partition.mark_end = *end;
@@ -240,6 +242,7 @@ class PloverLog : public FlushHooks {
 
   LogSet& logs_;
   const uint32_t n_;
+  const uint64_t first_stamp_;
   std::unique_ptr<Partition[]> partitions_;
   alignas(kNoSharingBytes) Atomic<uint64_t> durable_gsn_{0};  // the least of all logs
 };

@@ -102,7 +102,7 @@ TYPED_TEST(EveryPair, AReaderIsNotDurableBeforeWhatItRead) {
   ASSERT_EQ(this->h_.Read(1, 1).outcome, Outcome::kOk);
   EXPECT_FALSE(this->h_.IsDurable(0));
   EXPECT_FALSE(this->h_.IsDurable(1));
-  this->h_.FlushAll();
+  this->h_.HardenAll();
   EXPECT_TRUE(this->h_.IsDurable(0));
   EXPECT_TRUE(this->h_.IsDurable(1));
 }
@@ -115,7 +115,7 @@ TYPED_TEST(EveryPair, AMissIsNotDurableBeforeTheDeleteThatMadeIt) {
   ASSERT_EQ(this->h_.Read(1, 1, &value).outcome, Outcome::kOk);
   EXPECT_EQ(value, TestFixture::H::kMissing);
   EXPECT_FALSE(this->h_.IsDurable(1));
-  this->h_.FlushAll();
+  this->h_.HardenAll();
   EXPECT_TRUE(this->h_.IsDurable(1));
 }
 

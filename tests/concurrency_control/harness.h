@@ -143,6 +143,20 @@ class Harness {
     for (uint32_t i = 0; i < logs_->count(); ++i) Flush(i);
   }
 
+  // Makes everything durable that was committed, as the writers and the ticker of epochs would.
+  void HardenAll() {
+    if constexpr (Log::kTraits.logs) {
+      for (uint32_t w = 0; w < kWorkers; ++w) log_->Idle(states_[w]);
+      epochs_.Advance();
+      for (uint32_t w = 0; w < kWorkers; ++w) epochs_.Refresh(WorkerId(w));
+      for (uint32_t i = 0; i < logs_->count(); ++i) log_->BeforeFlush(logs_->stream(i));
+      FlushAll();
+      for (uint32_t i = 0; i < logs_->count(); ++i) log_->AfterFlush(logs_->stream(i));
+      // A scheme may have a thread of its own that finds out.
+      for (int i = 0; i < 1000 && !IsDurable(0); ++i) host::SleepFor(std::chrono::milliseconds(1));
+    }
+  }
+
   const uint64_t* point(uint32_t worker) const { return points_[worker].data(); }
   bool IsDurable(uint32_t worker) const { return log_->IsDurable(point(worker)); }
   typename Log::TxnState& state(uint32_t worker) { return states_[worker]; }

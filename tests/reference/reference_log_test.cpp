@@ -203,7 +203,7 @@ TEST(ReferenceLog, AWholeRecordThatSaysNothingIsDamage) {
   EXPECT_EQ(verdict(format::RecordKind::kPad, 0, ""), Verdict::kDamaged);
   EXPECT_EQ(verdict(format::RecordKind::kAnchor, 0, ""), Verdict::kDamaged);
   EXPECT_EQ(verdict(format::RecordKind::kRunEnd, 0, body), Verdict::kDamaged);
-  EXPECT_EQ(verdict(format::RecordKind{7}, 0, body), Verdict::kTorn);  // of a kind that is not known
+  EXPECT_EQ(verdict(format::RecordKind{9}, 0, body), Verdict::kTorn);  // of a kind that is not known
 }
 
 TEST(ReferenceLog, RunEndThatCountsOtherTransactionsIsDamage) {

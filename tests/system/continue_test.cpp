@@ -41,6 +41,7 @@ class ContinueTest : public ::testing::TestWithParam<Cell> {
     options.log = GetParam().log;
     options.log_type = GetParam().log_type;
     options.num_logger = GetParam().logs;
+    options.epoch_period_ms = 1;
     options.workload = WorkloadKind::kTest;
     options.thread_cnt = 2;
     options.max_txns_per_thread = txns;
@@ -225,7 +226,7 @@ TEST_P(ContinueTest, ACleanEndIsContinuedAndEndsCleanlyAgain) {
 // Trap 10: a record that waits for one that was lost is dropped; then the lost one turns up.
 TEST_P(ContinueTest, WhatWasDroppedOnceStaysDropped) {
   bool tried = false;
-  for (uint64_t k = kMiddle; k < kMiddle + 40 && !tried; ++k) {
+  for (uint64_t k = kMiddle; k < kMiddle + 200 && !tried; ++k) {
     FaultyFileSystem run;
     run.CutPowerBefore(k);
     Run(run, Base(kLong));
