@@ -25,6 +25,12 @@ void LogSet::Start(FlushHooks& hooks) {
   }
 }
 
+bool LogSet::AppendAnchor(LogStream& stream) const {
+  DurableVector durable;
+  for (uint32_t i = 0; i < count(); ++i) durable.lsn[i] = streams_[i]->persistent_until();
+  return stream.AppendOwn(format::RecordKind::kAnchor, {durable.lsn, count()}).has_value();
+}
+
 uint64_t LogSet::reserved_bytes() const {
   uint64_t bytes = 0;
   for (const auto& stream : streams_) bytes += stream->reserved_bytes();

@@ -48,6 +48,8 @@ class LogSet {
   uint32_t count() const { return static_cast<uint32_t>(streams_.size()); }
   LogStream& stream(uint32_t index) const { return *streams_[index]; }
   const DurableVector& durable() const { return durable_; }
+  // On the stream's writer: an anchor, which says in this log how far all are durable.
+  bool AppendAnchor(LogStream& stream) const;
   uint32_t workers() const { return options_.workers; }
   uint64_t reserved_bytes() const;
   uint64_t persistent_bytes() const;

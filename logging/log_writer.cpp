@@ -56,8 +56,7 @@ void LogWriter::Stop() {
 
 void LogWriter::WriteRunEnd(const std::optional<std::pair<uint64_t, uint64_t>>& digest) {
   for (LogStream* stream : streams_) {
-    // The anchor tells where the other logs end too: one of them cut short is then known to be damaged.
-    hooks_.BeforeFlush(*stream);
+    hooks_.BeforeRunEnd(*stream);
     stream->AppendRunEnd(digest);
     stream->CatchUp();
     stream->StartFlush(options_.flush_block_bytes);

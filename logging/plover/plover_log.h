@@ -151,6 +151,11 @@ class PloverLog : public FlushHooks {
     partition.Unlatch();
   }
 
+  void BeforeRunEnd(LogStream& stream) override {
+    BeforeFlush(stream);
+    logs_.AppendAnchor(stream);
+  }
+
   void AfterFlush(const LogStream& stream) override {
     Partition& partition = partitions_[stream.index()];
     if (partition.mark_end == 0 || stream.persistent_until() < partition.mark_end) return;

@@ -59,6 +59,8 @@ bool DurableEpoch::Advance() {
   if (needed_ != written_) {
     frontier_.Append(EpochTid::Last(Epoch(next_)), needed_);
     written_ = needed_;
+    // Release: the file is durable.
+    written_stamp_.store(EpochTid::Last(Epoch(next_)), std::memory_order_release);
   }
   // Release: whoever sees it may tell others; the frontier file is durable.
   epoch_.store(next_, std::memory_order_release);

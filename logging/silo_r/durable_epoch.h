@@ -34,6 +34,8 @@ class DurableEpoch {
 
   // Any thread.
   Epoch Get() const { return Epoch(epoch_.load(std::memory_order_acquire)); }
+  // What the frontier file says; 0 before the first step.
+  uint64_t written_stamp() const { return written_stamp_.load(std::memory_order_acquire); }
   void ThrowIfFailed() const;
 
   // Ends the thread; what is published stays.
@@ -55,6 +57,7 @@ class DurableEpoch {
   std::vector<uint64_t> written_;  // the same of the frontier file's last block
 
   Atomic<uint64_t> epoch_;
+  Atomic<uint64_t> written_stamp_{0};
   Atomic<bool> failed_{false};
   std::exception_ptr error_;  // written once before failed_
   Mutex mutex_;

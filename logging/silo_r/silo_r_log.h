@@ -110,6 +110,17 @@ class SiloRLog : public FlushHooks {
     if (state.chunk.bytes != 0) HandOver(state);
   }
 
+  // A mark: should the frontier file be cut short one day, the logs show that it had gone further.
+  void BeforeFlush(LogStream& stream) override {
+    const uint64_t durable = durable_epoch_.written_stamp();
+    if (marked_[stream.index()] == durable) return;
+    const uint64_t words[] = {0, durable};
+    if (stream.AppendOwn(format::RecordKind::kMark, words)) marked_[stream.index()] = durable;
+  }
+  void BeforeRunEnd(LogStream& stream) override {
+    BeforeFlush(stream);
+    logs_.AppendAnchor(stream);
+  }
   void BeforeStop() override { durable_epoch_.Stop(); }
 
   size_t point_words() const { return 1; }
@@ -149,6 +160,7 @@ class SiloRLog : public FlushHooks {
   const EpochClock& epochs_;
   std::shared_ptr<FrontierFile> frontier_;
   DurableEpoch durable_epoch_;
+  uint64_t marked_[format::kMaxLogs] = {};  // by the logs' writers: the last mark
 };
 
 }  // namespace dbx

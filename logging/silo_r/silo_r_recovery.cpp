@@ -1,5 +1,9 @@
 #include "logging/silo_r/silo_r_recovery.h"
 
+#include <string>
+
+#include "base/error.h"
+
 namespace dbx {
 
 void SiloRRecovery::Open(const std::vector<LogSource>& logs) {
@@ -32,6 +36,11 @@ TxnRecord* SiloRRecovery::NextReady(WorkerId worker) {
 ReplaySummary SiloRRecovery::Finish() {
   ReplaySummary summary = LaneRecovery::Finish();
   summary.stamp_end = stamp_end_;
+  if (summary.durable_stamp > stamp_end_) {
+    throw Error(ExitStatus::kCorrupt, "damaged frontier beside " + source(0).device->PlaceOf(0) + ": it ends at stamp " +
+                                          std::to_string(stamp_end_) + ", but a mark shows that " +
+                                          std::to_string(summary.durable_stamp) + " was durable");
+  }
   return summary;
 }
 

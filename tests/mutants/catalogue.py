@@ -164,7 +164,7 @@ MUTANTS = [
            [statement(RUN, "if (error) std::rethrow_exception(error);", ""),
             statement(WRITER, "if (thread_.joinable()) thread_.join();\n  ThrowIfFailed();",
                       "if (thread_.joinable()) thread_.join();"),
-            raw(WRITER, "// The anchor tells where", "if ({on} && failed()) return;\n    // The anchor tells where")]),
+            raw(WRITER, "hooks_.BeforeRunEnd(*stream);", "if ({on} && failed()) return;\n    hooks_.BeforeRunEnd(*stream);")]),
     Mutant("failed_end_of_run_is_ignored", "nobody looks at whether RUN_END was written",
            [raw(WRITER, "stream->StartFlush(options_.flush_block_bytes);\n    stream->CompleteFlush(true);",
                 "try {{\n      stream->StartFlush(options_.flush_block_bytes);\n      stream->CompleteFlush(true);\n"
@@ -254,6 +254,7 @@ MUTANTS = [
            "LOG_TAURUS/LOG_COMMAND"),
     Mutant("lv_reserve_after_recheck", "a command's place in the log is taken after its reads were checked",
            [statement(TXN, "if (!log_.Reserve(log_state_, *this)) return Abort(AbortReason::kRecordTooLarge);\n"
+                      "      Note(&CommitTimes::placed);\n"
                       "      PublishReads();\n      if (!cc_.Recheck()) {\n        log_.Void(log_state_);\n"
                       "        return Abort(AbortReason::kValidation);\n      }",
                       "PublishReads();\n if (!cc_.Recheck()) return Abort(AbortReason::kValidation);\n"

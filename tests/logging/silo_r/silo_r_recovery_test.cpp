@@ -103,6 +103,14 @@ TEST(SiloRRecovery, ALogThatEndsBeforeTheFrontierIsDamaged) {
   EXPECT_NE(why.find("the run's frontier shows that it was durable up to offset 12288"), std::string::npos) << why;
 }
 
+TEST(SiloRRecovery, AMarkShowsThatTheFrontierHadGoneFurther) {
+  auto logs = TwoLogs();
+  logs[1].Append(format::RecordKind::kMark, std::array<uint64_t, 2>{0, 30});
+  EXPECT_EQ(Refusal<SiloRRecovery>(logs, {.stamp_end = 30}), "");
+  const std::string why = Refusal<SiloRRecovery>(logs, {.stamp_end = 20});
+  EXPECT_NE(why.find("it ends at stamp 20, but a mark shows that 30 was durable"), std::string::npos) << why;
+}
+
 TEST(SiloRRecovery, ARecordWithoutATidIsRefused) {
   auto logs = TwoLogs();
   Txn(logs[0], 1, 0, {{1, 110}});
