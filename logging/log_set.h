@@ -18,6 +18,11 @@ namespace dbx {
 // The persistent LSN of every log ("PLV", Taurus section 3.2). Contiguous: a vector instruction compares with it.
 struct alignas(kCacheLineBytes) DurableVector {
   uint64_t lsn[format::kMaxLogs] = {};
+
+  // Any thread: of a vector that writers raise.
+  uint64_t Load(size_t log) const {
+    return AtomicRef<uint64_t>(const_cast<uint64_t&>(lsn[log])).load(std::memory_order_acquire);
+  }
 };
 
 struct LogSetOptions {

@@ -49,7 +49,7 @@ class CommitProbe {
   void Look(const DurableVector& durable, uint64_t now) {
     if (!following_ || hardened_ != 0) return;
     for (size_t j = 0; j < format::kMaxLogs; ++j) {
-      if (AtomicRef<const uint64_t>(durable.lsn[j]).load(std::memory_order_acquire) < ends_.lsn[j]) return;
+      if (durable.Load(j) < ends_.lsn[j]) return;
     }
     hardened_ = now;
   }
