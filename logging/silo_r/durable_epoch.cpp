@@ -15,7 +15,7 @@ DurableEpoch::DurableEpoch(const LogSet& logs, const EpochClock& epochs, Frontie
     : logs_(logs),
       epochs_(epochs),
       frontier_(frontier),
-      written_(ReservedUntil()),
+      needed_(ReservedUntil()),
       epoch_(epochs.Current().value() - 1),
       thread_([this] { Loop(); }) {}
 
@@ -53,12 +53,15 @@ bool DurableEpoch::Advance() {
     const uint64_t complete = epochs_.SafeEpoch().value() - 1;
     if (complete <= epoch_.load(std::memory_order_relaxed)) return false;
     next_ = complete;
-    needed_ = ReservedUntil();
+    const std::vector<uint64_t> reserved = ReservedUntil();
+    // The epoch after the places: whoever took one had loaded the epoch of its commit before.
+    if (reserved != needed_) newest_ = epochs_.Current().value();
+    needed_ = reserved;
   }
   if (!AreDurable(needed_)) return false;
-  if (needed_ != written_) {
+  if (written_ < newest_) {
     frontier_.Append(EpochTid::Last(Epoch(next_)), needed_);
-    written_ = needed_;
+    written_ = next_;
     // Release: the file is durable.
     written_stamp_.store(EpochTid::Last(Epoch(next_)), std::memory_order_release);
   }

@@ -7,7 +7,9 @@
 //   3. Write e to the frontier file and sync it: recovery replays what it names and nothing beyond.
 //   4. Publish e; whoever waits for it is acknowledged.
 //
-// Where nothing was reserved since the last step, 3 has nothing to say and is left out: an idle system writes nothing.
+// Where no record is of a later epoch than the file says already, 3 has nothing to say and is left out: an idle system
+// writes nothing. That nothing was reserved since is not enough: a place may have been taken, for records of this epoch,
+// before the last step looked.
 //
 // The paper's loggers publish their own epochs and one of them writes the least; here the streams' persistent LSNs say
 // the same, without a word from the workers beyond their announced epochs.
@@ -53,8 +55,9 @@ class DurableEpoch {
   FrontierFile& frontier_;
   // Of the thread.
   uint64_t next_ = 0;  // the epoch that is to become durable, or 0
-  std::vector<uint64_t> needed_;   // how far the logs must be durable for that
-  std::vector<uint64_t> written_;  // the same of the frontier file's last block
+  std::vector<uint64_t> needed_;  // how far the logs must be durable for that
+  uint64_t newest_ = 0;           // no record below that is of a later epoch; 0: there is none
+  uint64_t written_ = 0;          // the epoch of the frontier file's last block
 
   Atomic<uint64_t> epoch_;
   Atomic<uint64_t> written_stamp_{0};

@@ -83,7 +83,7 @@ class SiloRLog : public FlushHooks {
     if (bytes > logs_.stream(state.log).max_record_bytes()) return false;
     state.record_bytes = static_cast<uint32_t>(bytes);
     state.tid = txn.commit_version();
-    if (state.chunk.bytes != 0 && !Fits(state.record_bytes, state.chunk.bytes - state.filled_bytes)) HandOver(state);
+    if (state.chunk.bytes != 0 && !MayTake(state)) HandOver(state);
     if (state.chunk.bytes == 0) OpenChunk(state);
     return true;
   }
@@ -137,6 +137,12 @@ class SiloRLog : public FlushHooks {
  private:
   static constexpr uint64_t kChunkBytes = 32 << 10;
 
+  // A chunk holds records of one epoch: what was reserved in an epoch has none of a later one (durable_epoch.h).
+  static bool MayTake(const TxnState& state) {
+    return EpochTid::EpochOf(state.tid).value() == state.chunk_epoch &&
+           Fits(state.record_bytes, state.chunk.bytes - state.filled_bytes);
+  }
+
   // What is left of a chunk must hold a VOID record, or nothing.
   static bool Fits(uint64_t record_bytes, uint64_t left) {
     return record_bytes == left || record_bytes + sizeof(format::RecordHeader) <= left;
@@ -147,7 +153,7 @@ class SiloRLog : public FlushHooks {
     const uint64_t usual = std::min<uint64_t>(kChunkBytes, stream.ring_bytes() / 16);
     const uint64_t bytes = Fits(state.record_bytes, usual) ? usual : state.record_bytes;
     state.chunk = stream.Reserve(state.worker, static_cast<uint32_t>(bytes));
-    state.chunk_epoch = epochs_.Current().value();
+    state.chunk_epoch = EpochTid::EpochOf(state.tid).value();
     state.filled_bytes = state.chunk_txns = 0;
   }
 

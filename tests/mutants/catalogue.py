@@ -317,6 +317,9 @@ MUTANTS = [
     # ---- epochs ----
     Mutant("epoch_not_written", "an epoch is persistent though its frontier is not in the file",
            [statement(DURABLE_EPOCH, "frontier_.Append(EpochTid::Last(Epoch(next_)), needed_);", "")], "LOG_BATCH"),
+    Mutant("epoch_of_places_is_the_last_step", "records in places that the last step saw are taken for that step's",
+           [statement(DURABLE_EPOCH, "if (reserved != needed_) newest_ = epochs_.Current().value();",
+                      "if (reserved != needed_) newest_ = next_;")], "LOG_BATCH"),
     Mutant("epoch_of_now_is_complete", "an epoch counts as complete while workers are still in it",
            [expression(DURABLE_EPOCH, "epochs_.SafeEpoch().value() - 1", "epochs_.Current().value()")], "LOG_BATCH"),
     Mutant("epoch_logs_not_awaited", "an epoch is persistent before the logs are durable up to its end",

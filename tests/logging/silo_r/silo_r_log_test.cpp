@@ -103,6 +103,25 @@ TEST_F(SiloRTest, AWorkerThatHasNotSeenTheNewEpochHoldsTheOldOneOpen) {
   EXPECT_TRUE(BecomesDurable(0)) << "an idle worker adds nothing";
 }
 
+// What a chunk holds was reserved before the frontier's last step, but is of a later epoch than that.
+TEST_F(SiloRTest, AnEpochIsWrittenThoughItsPlacesWereTakenBeforeTheLastStep) {
+  ASSERT_TRUE(h_.Write(0, 1, 5).wrote);
+  const uint64_t first = h_.point(0)[0];
+  h_.log().Idle(h_.state(0));
+  h_.epochs().Advance();
+  for (uint32_t w : {1, 2, 3}) h_.epochs().Refresh(WorkerId(w));
+  ASSERT_TRUE(h_.Write(1, 2, 5).wrote);  // of the new epoch, while worker 0 is still in the old one
+  h_.log().Idle(h_.state(1));
+  h_.epochs().Refresh(WorkerId(0));
+  h_.FlushAll();
+  EXPECT_TRUE(BecomesDurable(0));
+  EXPECT_FALSE(h_.IsDurable(1));
+  NextEpoch();
+  EXPECT_TRUE(BecomesDurable(1));
+  EXPECT_GT(h_.point(1)[0], first);
+  EXPECT_EQ(h_.frontier_stamp(), EpochTid::Last(Epoch(h_.point(1)[0])));
+}
+
 TEST_F(SiloRTest, AReaderWaitsForItsEpoch) {
   ASSERT_TRUE(h_.Write(0, 1, 5).wrote);
   ASSERT_EQ(h_.Read(1, 1).outcome, Outcome::kOk);
