@@ -207,10 +207,11 @@ NewLogFiles LogStorage::Create(const Options& options, const LogTraits& traits, 
   if (stripes > 1) device_options.preallocate_bytes += options.stripe_unit_bytes;
   std::optional<RunManifest> manifest;
   try {
-    CreateLogs(files_, run, identity, device_options, options.log_dirs.size(), result);
+    // First: a run whose logs all have headers can be recovered, so it must not lack its frontier.
     if (traits.needs_epochs) {
       result.frontier = CreateFrontier(files_, run, identity, device_options, continuation);
     }
+    CreateLogs(files_, run, identity, device_options, options.log_dirs.size(), result);
     if (continuation != nullptr) manifest = ManifestOf(identity, *continuation);
     if (continuation != nullptr && continuation->checkpoint) {
       manifest->parts = WriteCheckpoint(files_, run, identity, continuation->database);

@@ -251,6 +251,8 @@ class Run {
     MeasureMemory();
     if (logs_ == nullptr) return;
     logs_->Stop();
+    // What only the scheme's own threads had to write may have failed too.
+    log_->ThrowIfFailed();
     logs_->WriteRunEnd(digest);
     MeasureLogs();
   }

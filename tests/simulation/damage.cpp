@@ -101,7 +101,8 @@ Damage DamageOneFile(FaultyFileSystem::Image& image, std::mt19937_64& random) {
   if (paths.empty()) return {};
   const std::string& path = paths[random() % paths.size()];
   const std::string kind = in_log ? "" : NameOf(path).substr(0, NameOf(path).find_first_of("-.")) + " ";
-  const bool may_cut = in_log && !IsFrozen(image, RunOf(path));
+  // A frontier that lacks its last step may have been torn, too.
+  const bool may_cut = (in_log || NameOf(path) == "frontier") && !IsFrozen(image, RunOf(path));
   switch (random() % 6) {
     case 0:
       image.files.erase(path);
