@@ -7,12 +7,14 @@
 // With --verify the files must be all logs of one run, and no records are printed unless --records asks for some.
 // Each fault is one line on standard error, "error: <what> <file>@<offset>: <why>"; the exit status is the first
 // one's: 0 none (a torn tail is none), 2 usage, 3 damage, 4 input or output, 5 memory, 6 mismatch.
+#include <algorithm>
 #include <bit>
 #include <charconv>
 #include <cinttypes>
 #include <cstdio>
 #include <cstring>
 #include <limits>
+#include <map>
 #include <memory>
 #include <new>
 #include <optional>
@@ -26,6 +28,7 @@
 #include "logging/continuation.h"
 #include "logging/device/file_device.h"
 #include "logging/device/posix_file_system.h"
+#include "logging/device/striped_device.h"
 #include "logging/file_header.h"
 #include "logging/format.h"
 #include "logging/frontier_file.h"
@@ -60,7 +63,7 @@ struct Counts {
 };
 
 struct DumpedLog {
-  std::unique_ptr<FileDevice> device;
+  std::unique_ptr<BlockDevice> device;  // of a file, or of all stripes
   format::FileHeader header;
   LogSource source;
   Counts counts;
@@ -108,6 +111,7 @@ void PrintHeader(const DumpedLog& log) {
   std::printf("%s\n", log.device->path().c_str());
   std::printf("  version %" PRIu32 ", database %016" PRIx64 ", run %016" PRIx64 ", log %u of %u, %s, %s\n", h.version,
               h.database_id, h.run_id, h.log_index, h.log_count, kSchemeNames[h.scheme], kPayloadNames[h.payload]);
+  if (IsStripe(h)) std::printf("  one log in stripes of %" PRIu32 " bytes\n", h.stripe_bytes);
   std::printf("  ring %" PRIu64 " bytes, schema %016" PRIx64 "\n", h.ring_bytes, h.schema_hash);
   if (Continues(h)) {
     std::printf("  continues run-%04" PRIu32 " (%016" PRIx64 ") from LSN %" PRIu64 "\n", h.parent_run, h.parent_run_id,
@@ -325,6 +329,22 @@ DumpedLog Open(const std::string& path) {
   return log;
 }
 
+// The stripes of a run's log as one log; a stripe by itself holds pieces of records only.
+DumpedLog Joined(std::vector<DumpedLog> stripes) {
+  DumpedLog log = std::move(stripes.front());
+  std::vector<std::unique_ptr<BlockDevice>> devices(log.header.log_count);
+  const std::string first = log.device->PlaceOf(0);
+  devices[log.header.log_index] = std::move(log.device);
+  for (size_t i = 1; i < stripes.size(); ++i) devices[stripes[i].header.log_index] = std::move(stripes[i].device);
+  if (std::count(devices.begin(), devices.end(), nullptr) > 0) {
+    throw Error(ExitStatus::kMismatch, "cannot read " + first + ": one of " + std::to_string(devices.size()) +
+                                           " stripes of a log, and not all are given; name all of them");
+  }
+  log.device = std::make_unique<StripedDevice>(std::move(devices), format::kStreamOffset, log.header.stripe_bytes);
+  log.source = {log.device.get(), log.header.run_id, log.header.ring_bytes, 0, 1, Lsn(log.header.start_lsn)};
+  return log;
+}
+
 void Read(DumpedLog& log, uint64_t records_max) {
   LogReader reader(log.source, kReadBytes, 2);
   for (RecordBatch batch; reader.Cut(batch) == LogReader::Result::kBatch; batch.buffer->Release()) {
@@ -384,6 +404,7 @@ class Dump {
       });
     }
     if (options.verify && status_ == ExitStatus::kOk) Step([&] { CheckRun(logs); });
+    logs = WithStripesJoined(std::move(logs));
     for (DumpedLog& log : logs) {
       PrintHeader(log);
       Step([&] { Read(log, options.records); });
@@ -403,6 +424,18 @@ class Dump {
     locks_.push_back(PosixFileSystem().LockDirectory(directory, FileSystem::LockKind::kShared));
     if (locks_.back() != nullptr) return;
     throw Error(ExitStatus::kIo, "cannot read logs in use: another process is writing in " + directory);
+  }
+
+  std::vector<DumpedLog> WithStripesJoined(std::vector<DumpedLog> logs) {
+    std::map<uint64_t, std::vector<DumpedLog>> stripes;  // by run
+    std::vector<DumpedLog> whole;
+    for (DumpedLog& log : logs) {
+      (IsStripe(log.header) ? stripes[log.header.run_id] : whole).push_back(std::move(log));
+    }
+    for (auto& [run, files] : stripes) {
+      Step([&] { whole.push_back(Joined(std::move(files))); });
+    }
+    return whole;
   }
 
   static void CheckRun(const std::vector<DumpedLog>& logs) {

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 
-from cli_check import (BINARY, HEADER_BYTES, REPOSITORY, SERIAL, TAURUS, TIMEOUT_SECONDS, Failed, cut, expect, flip,
+from cli_check import (BINARY, HEADER_BYTES, REPOSITORY, SERIAL, SMALL, TAURUS, TIMEOUT_SECONDS, Failed, cut, expect, flip,
                        logs_of, rundb)
 
 LOG_DUMP = os.path.abspath(os.environ.get("DBX_LOG_DUMP", os.path.join(REPOSITORY, "log_dump")))
@@ -78,6 +78,28 @@ class Checks:
         expect(done, 0)
         shows(done, "frozen: .* frontier .* digest", "manifest: .* continues run-0001", "checkpoint: .* part 0 of 1",
               r"table 0: 500 rows", r"^  checkpoint 0: \d+ bytes, 500 rows", "  continues run-0001 .* from LSN")
+
+    def a_striped_log_is_read_from_all_its_stripes(self):
+        disks = [os.path.join(self.root_, name) for name in ("disk0", "disk1")]
+        for disk in disks:
+            os.mkdir(disk)
+        expect(rundb([*SERIAL, f"--log_dir={','.join(disks)}", "--stripe_unit=4K", "--verify"], self.root_), 0)
+        stripes = [log for disk in disks for log in logs_of(disk)]
+        done = dump("--verify", "--records=2", *reversed(stripes))
+        expect(done, 0)
+        shows(done, "one log in stripes of 4096 bytes", r"lsn 0 command", "clean end")
+        expect(dump(stripes[1]), 6, [stripes[1], "2 stripes of a log"])
+
+    def stamps_and_marks_are_printed(self):
+        for name, cc, parts in (("LOG_PLOVER", "NO_WAIT", "000[123]"), ("LOG_BATCH", "SILO", "0000")):
+            directory = os.path.join(self.root_, name)
+            os.mkdir(directory)
+            expect(rundb([f"--cc={cc}", f"--log={name}", "--log_type=LOG_DATA", "--num_logger=2", *SMALL,
+                          f"--log_dir={directory}", "--verify"], self.root_), 0)
+            done = dump(*logs_of(directory))
+            expect(done, 0)
+            shows(done, rf"stamped .* stamp \d+ parts {parts}", r"mark .* stamp \d+ durable \d+", "clean end")
+        shows(done, r"frontier: run .* durable up to stamp \d+, logs up to \d+ \d+")
 
     def a_torn_tail_is_no_fault(self):
         log, = self.logs("serial")
