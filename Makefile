@@ -3,7 +3,8 @@
 # make rundb-all          ./rundb-all with every pair, chosen by --cc, --log ...
 # make log_dump           ./log_dump, which prints and checks a log
 # make micro              every benchmarks/micro/NAME.cpp as build/micro/NAME
-# make tests              build/all_tests; SANITIZE=thread and SANITIZE=address: build/VARIANT/all_tests
+# make tests              build/all_tests; SANITIZE=thread and SANITIZE=address: build/VARIANT/all_tests;
+#                         TESTS='FOLDER FILE ...': those alone, and PAIRS='...': with these pairs
 # make fuzz               build/fuzz/NAME, a libFuzzer target for each tests/fuzz/NAME_fuzz.cpp (needs clang)
 # make torture            build/simulation/torture: the engine with threads as fibres, on disks that crash
 # make kill_points        build/kill_at.so, which kills ./rundb-all at a named call on a file
@@ -26,6 +27,7 @@ CXX := g++
 endif
 SANITIZE ?=
 PYTHON ?= python3
+TESTS ?= tests
 
 # ---- Flags -----------------------------------------------------------------------------------------------
 
@@ -72,7 +74,7 @@ LINK = $(CXX) -pthread $(LDFLAGS) -o $@ $(filter %.o %.a,$^) -Wl,--as-needed $(L
 # Switches of config.h that this command line sets: -DNAME=value for the files that read config.h.
 SWITCHES := $(shell sed -n 's/^\#ifndef *\([A-Z_0-9]*\).*/\1/p' config.h)
 OVERRIDES := $(strip $(foreach s,$(SWITCHES),$(if $(filter command line,$(origin $(s))),'-D$(s)=$($(s))')))
-KNOWN_VARIABLES := CXX PYTHON FUZZ_CXX CXXFLAGS LDFLAGS SANITIZE PAIRS CHECK_TOOLS $(SWITCHES)
+KNOWN_VARIABLES := CXX PYTHON FUZZ_CXX CXXFLAGS LDFLAGS SANITIZE PAIRS TESTS CHECK_TOOLS $(SWITCHES)
 $(foreach v,$(MAKEOVERRIDES),$(if $(findstring =,$(v)),$(if $(filter $(firstword $(subst =, ,$(v))),$(KNOWN_VARIABLES)),,\
   $(warning $(v) has no effect: config.h has no such switch))))
 
@@ -83,7 +85,8 @@ LIBRARY_SOURCES := $(filter-out $(MAIN_SOURCES),$(sort \
   $(shell find base storage concurrency_control logging benchmarks/ycsb benchmarks/tpcc benchmarks/test system \
                tests/reference -name '*.cpp' ! -name '*_test.cpp' 2>/dev/null)))
 # Tests and what they share; fuzz targets have a main of their own.
-TEST_SOURCES := $(filter-out tests/fuzz/% tests/simulation/% tests/kill_points/% $(LIBRARY_SOURCES),$(sort $(shell find tests -name '*.cpp')))
+TEST_SOURCES := $(filter-out tests/fuzz/% tests/simulation/% tests/kill_points/% $(LIBRARY_SOURCES),$(sort \
+  $(shell find tests -name '*.cpp' ! -name '*_test.cpp'; find $(TESTS) -name '*_test.cpp')))
 MICRO_SOURCES := $(wildcard benchmarks/micro/*.cpp)
 
 LIBRARY_OBJECTS := $(LIBRARY_SOURCES:%.cpp=$(BUILD)/%.o) $(BUILD)/build_info.o

@@ -24,7 +24,7 @@
 #define TPCC 2
 #define TEST 3
 
-// LOG_ALGORITHM. Built: LOG_NO, LOG_SERIAL, LOG_BATCH (Silo-R), LOG_TAURUS, LOG_PLOVER, LOG_ELEDA.
+// LOG_ALGORITHM. Built: all but LOG_DIFFERENTIAL and LOG_WBL.
 #define LOG_NO 1
 #define LOG_SERIAL 2
 #define LOG_BATCH 3
@@ -65,9 +65,13 @@
 #define USE_LOCKTABLE 0
 #endif
 
-// Log scheme: LOG_NO, LOG_SERIAL (one stream, one order), LOG_BATCH (Silo-R: epochs; SILO and LOG_DATA only),
-// LOG_TAURUS (parallel streams, LSN vectors), LOG_PLOVER (a log for each partition, global sequence numbers; LOG_DATA
-// only) or LOG_ELEDA (one stream without a lock).
+// Log scheme. Built:
+//   LOG_NO      nothing is written
+//   LOG_SERIAL  one stream, one order
+//   LOG_BATCH   Silo-R: epochs; SILO and LOG_DATA only
+//   LOG_TAURUS  parallel streams, LSN vectors
+//   LOG_PLOVER  a log for each partition, global sequence numbers; LOG_DATA only
+//   LOG_ELEDA   one stream without a lock
 #ifndef LOG_ALGORITHM
 #define LOG_ALGORITHM LOG_NO
 #endif

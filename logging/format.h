@@ -25,7 +25,16 @@ inline constexpr uint32_t kFeatureContinues = 1;
 // The file is a stripe of the run's one log: unit u of stripe_bytes of the stream lies in stripe u mod log_count.
 inline constexpr uint32_t kFeatureStriped = 2;
 
-enum class Scheme : uint8_t { kNone = 0, kSerial = 1, kTaurus = 2, kPlover = 3, kSiloR = 4, kEleda = 5, kLast = kEleda };
+// Named in logging/schemes.h.
+enum class Scheme : uint8_t {
+  kNone = 0,
+  kSerial = 1,
+  kTaurus = 2,
+  kPlover = 3,
+  kSiloR = 4,
+  kEleda = 5,
+  kLast = kEleda,
+};
 enum class Payload : uint8_t { kNone = 0, kData = 1, kCommand = 2 };
 
 struct FileHeader {

@@ -34,6 +34,7 @@
 #include "logging/frontier_file.h"
 #include "logging/log_reader.h"
 #include "logging/log_tail.h"
+#include "logging/schemes.h"
 #include "logging/write_entries.h"
 
 namespace dbx {
@@ -44,7 +45,6 @@ using format::RecordKind;
 
 constexpr std::string_view kUsage = "usage: log_dump [--verify] [--records N] FILE...";
 constexpr const char* kKindNames[] = {"", "command", "data", "void", "pad", "anchor", "run_end", "stamped", "mark"};
-constexpr const char* kSchemeNames[] = {"none", "serial", "taurus", "plover", "silo_r", "eleda"};
 constexpr const char* kPayloadNames[] = {"none", "data", "command"};
 constexpr size_t kReadBytes = 1 << 20;
 constexpr size_t kArgumentBytesShown = 32;
@@ -110,7 +110,8 @@ void PrintHeader(const DumpedLog& log) {
   const format::FileHeader& h = log.header;
   std::printf("%s\n", log.device->path().c_str());
   std::printf("  version %" PRIu32 ", database %016" PRIx64 ", run %016" PRIx64 ", log %u of %u, %s, %s\n", h.version,
-              h.database_id, h.run_id, h.log_index, h.log_count, kSchemeNames[h.scheme], kPayloadNames[h.payload]);
+              h.database_id, h.run_id, h.log_index, h.log_count, kSchemes[h.scheme].folder.data(),
+              kPayloadNames[h.payload]);
   if (IsStripe(h)) std::printf("  one log in stripes of %" PRIu32 " bytes\n", h.stripe_bytes);
   std::printf("  ring %" PRIu64 " bytes, schema %016" PRIx64 "\n", h.ring_bytes, h.schema_hash);
   if (Continues(h)) {

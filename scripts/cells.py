@@ -9,10 +9,25 @@ import fnmatch
 import shlex
 from dataclasses import dataclass
 
-SCHEME_NAMES = {"LOG_NO": "none", "LOG_SERIAL": "serial", "LOG_BATCH": "Silo-R", "LOG_TAURUS": "Taurus",
-                "LOG_PLOVER": "Plover", "LOG_ELEDA": "ELEDA"}
+
+@dataclass(frozen=True)
+class Scheme:
+    label: str
+    log_types: tuple[str, ...] = ("LOG_DATA", "LOG_COMMAND")  # of its cells under NO_WAIT
+    one_log: bool = False  # as in logging/schemes.h
+
+
+# In the order of the report.
+SCHEMES = {
+    "LOG_NO": Scheme("none", log_types=("",)),
+    "LOG_SERIAL": Scheme("serial", one_log=True),
+    "LOG_TAURUS": Scheme("Taurus"),
+    "LOG_ELEDA": Scheme("ELEDA", one_log=True),
+    "LOG_PLOVER": Scheme("Plover", log_types=("LOG_DATA",)),
+    "LOG_BATCH": Scheme("Silo-R", log_types=()),
+}
 # Schemes with one log, which is striped where there are several directories.
-ONE_LOG = ("LOG_SERIAL", "LOG_ELEDA")
+ONE_LOG = tuple(log for log, scheme in SCHEMES.items() if scheme.one_log)
 PAYLOAD_NAMES = {"LOG_DATA": "data", "LOG_COMMAND": "command"}
 
 # The steps of a cell, in order. A cell without a log has the first one only.
@@ -40,7 +55,7 @@ class Cell:
 
     @property
     def scheme_label(self) -> str:
-        name = SCHEME_NAMES.get(self.log, self.log)
+        name = SCHEMES[self.log].label if self.log in SCHEMES else self.log
         if not self.logs:
             return name
         striped = " RAID-0" if self.stripes > 1 else ""
@@ -75,13 +90,10 @@ def cell_from_dict(value: dict) -> Cell:
 def all_cells() -> list[Cell]:
     cells = []
     for workload in ("YCSB", "TPCC"):
-        cells.append(Cell(workload, "NO_WAIT", "LOG_NO"))
-        for log in ("LOG_SERIAL", "LOG_TAURUS", "LOG_ELEDA"):
-            for log_type in ("LOG_DATA", "LOG_COMMAND"):
-                cells.append(Cell(workload, "NO_WAIT", log, log_type))
+        for log, scheme in SCHEMES.items():
+            cells += [Cell(workload, "NO_WAIT", log, log_type) for log_type in scheme.log_types]
         for log_type in ("LOG_DATA", "LOG_COMMAND"):
             cells.append(Cell(workload, "NO_WAIT", "LOG_SERIAL", log_type, stripes=2))
-        cells.append(Cell(workload, "NO_WAIT", "LOG_PLOVER", "LOG_DATA"))
         cells.append(Cell(workload, "SILO", "LOG_NO"))
         cells.append(Cell(workload, "SILO", "LOG_BATCH", "LOG_DATA"))
         cells.append(Cell(workload, "SILO", "LOG_TAURUS", "LOG_COMMAND"))

@@ -191,6 +191,7 @@ def full_phases(python: str, make: list[str], cxx: str, jobs: str) -> list[Phase
         Phase("main job", [python, "scripts/main_job.py", "--short", "--out=build/test/out",
                            "--log_dir=build/test/logs"], timeout=600, needs="build"),
         Phase("headers", [python, "tests/lint/headers_alone.py"], kind="sum", timeout=600),
+        Phase("tutorial", [python, "tests/scripts/tutorial_check.py"], kind="unittest", timeout=1500),
         Phase("build with TSan", [*make, f"CXX={cxx}", "SANITIZE=thread", pairs, "tests"], timeout=1500),
         Phase("unit with TSan", ["build/thread/all_tests", f"--gtest_filter={QUICK_FILTER}"], kind="gtest",
               timeout=1500, environment={"TSAN_OPTIONS": halt}, needs="build with TSan"),

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "config.h"
+#include "logging/schemes.h"
 
 #if CC_ALG == WAIT_DIE || CC_ALG == DL_DETECT || CC_ALG == TIMESTAMP || CC_ALG == MVCC || CC_ALG == HSTORE || \
     CC_ALG == OCC || CC_ALG == TICTOC || CC_ALG == VLL || CC_ALG == HEKATON
@@ -16,11 +17,11 @@
 #error "unknown CC_ALG; built are NO_WAIT and SILO"
 #endif
 
+// A word that config.h does not define is 0 here; a number that it does not know ends in SchemeOf.
 #if LOG_ALGORITHM == LOG_DIFFERENTIAL || LOG_ALGORITHM == LOG_WBL
-#error "this LOG_ALGORITHM is not built yet; built are LOG_NO, LOG_SERIAL, LOG_BATCH, LOG_TAURUS, LOG_PLOVER and LOG_ELEDA"
-#elif LOG_ALGORITHM != LOG_NO && LOG_ALGORITHM != LOG_SERIAL && LOG_ALGORITHM != LOG_TAURUS && \
-    LOG_ALGORITHM != LOG_PLOVER && LOG_ALGORITHM != LOG_BATCH && LOG_ALGORITHM != LOG_ELEDA
-#error "unknown LOG_ALGORITHM; built are LOG_NO, LOG_SERIAL, LOG_BATCH, LOG_TAURUS, LOG_PLOVER and LOG_ELEDA"
+#error "this LOG_ALGORITHM is not built yet; config.h says above its default which are"
+#elif LOG_ALGORITHM == 0
+#error "unknown LOG_ALGORITHM; config.h says above its default which are built"
 #endif
 
 #if LOG_TYPE != LOG_DATA && LOG_TYPE != LOG_COMMAND
@@ -50,27 +51,26 @@
 namespace dbx {
 
 enum class CcAlg { kNoWait, kSilo };
-enum class LogAlgorithm { kNo, kSerial, kTaurus, kPlover, kSiloR, kEleda };
 enum class LogType { kData, kCommand };
+
+consteval format::Scheme SchemeOf(int log_algorithm) {
+  if (log_algorithm == LOG_NO) return format::Scheme::kNone;
+  if (log_algorithm == LOG_SERIAL) return format::Scheme::kSerial;
+  if (log_algorithm == LOG_BATCH) return format::Scheme::kSiloR;
+  if (log_algorithm == LOG_TAURUS) return format::Scheme::kTaurus;
+  if (log_algorithm == LOG_PLOVER) return format::Scheme::kPlover;
+  if (log_algorithm == LOG_ELEDA) return format::Scheme::kEleda;
+  throw "unknown LOG_ALGORITHM; config.h says above its default which are built";
+}
 
 struct Configured {
   static constexpr CcAlg kCcAlg = CC_ALG == SILO ? CcAlg::kSilo : CcAlg::kNoWait;
   static constexpr bool kUseLocktable = USE_LOCKTABLE;
-  static constexpr LogAlgorithm kLogAlgorithm = LOG_ALGORITHM == LOG_TAURUS   ? LogAlgorithm::kTaurus
-                                                : LOG_ALGORITHM == LOG_PLOVER ? LogAlgorithm::kPlover
-                                                : LOG_ALGORITHM == LOG_BATCH  ? LogAlgorithm::kSiloR
-                                                : LOG_ALGORITHM == LOG_ELEDA  ? LogAlgorithm::kEleda
-                                                : LOG_ALGORITHM == LOG_SERIAL ? LogAlgorithm::kSerial
-                                                                              : LogAlgorithm::kNo;
+  static constexpr format::Scheme kScheme = SchemeOf(LOG_ALGORITHM);
   static constexpr LogType kLogType = LOG_TYPE == LOG_COMMAND ? LogType::kCommand : LogType::kData;
   // The same as a user writes them.
   static constexpr const char* kCcName = CC_ALG == SILO ? "SILO" : "NO_WAIT";
-  static constexpr const char* kLogName = LOG_ALGORITHM == LOG_TAURUS   ? "LOG_TAURUS"
-                                          : LOG_ALGORITHM == LOG_PLOVER ? "LOG_PLOVER"
-                                          : LOG_ALGORITHM == LOG_BATCH  ? "LOG_BATCH"
-                                          : LOG_ALGORITHM == LOG_ELEDA  ? "LOG_ELEDA"
-                                          : LOG_ALGORITHM == LOG_SERIAL ? "LOG_SERIAL"
-                                                                        : "LOG_NO";
+  static constexpr const char* kLogName = InfoOf(kScheme).name.data();
   static constexpr const char* kLogTypeName = LOG_TYPE == LOG_COMMAND ? "LOG_COMMAND" : "LOG_DATA";
   static constexpr const char* kWorkloadName = WORKLOAD == TEST ? "TEST" : WORKLOAD == TPCC ? "TPCC" : "YCSB";
   static constexpr const char* kCentralLogName = CENTRAL_LOG == MUTEX           ? "MUTEX"

@@ -25,30 +25,30 @@
 
 namespace dbx {
 
-template <LogAlgorithm kAlgorithm, class PayloadT>
+template <format::Scheme kScheme, class PayloadT>
 struct LogOf;
 template <class PayloadT>
-struct LogOf<LogAlgorithm::kNo, PayloadT> : std::type_identity<NoLog> {
+struct LogOf<format::Scheme::kNone, PayloadT> : std::type_identity<NoLog> {
   using Recovery = SerialRecovery;  // never run: there is nothing to recover
 };
 template <class PayloadT>
-struct LogOf<LogAlgorithm::kSerial, PayloadT> : std::type_identity<SerialLog<PayloadT>> {
+struct LogOf<format::Scheme::kSerial, PayloadT> : std::type_identity<SerialLog<PayloadT>> {
   using Recovery = SerialRecovery;
 };
 template <class PayloadT>
-struct LogOf<LogAlgorithm::kTaurus, PayloadT> : std::type_identity<TaurusLog<PayloadT>> {
+struct LogOf<format::Scheme::kTaurus, PayloadT> : std::type_identity<TaurusLog<PayloadT>> {
   using Recovery = TaurusRecovery;
 };
 template <class PayloadT>
-struct LogOf<LogAlgorithm::kPlover, PayloadT> : std::type_identity<PloverLog<PayloadT>> {
+struct LogOf<format::Scheme::kPlover, PayloadT> : std::type_identity<PloverLog<PayloadT>> {
   using Recovery = PloverRecovery;
 };
 template <class PayloadT>
-struct LogOf<LogAlgorithm::kSiloR, PayloadT> : std::type_identity<SiloRLog<PayloadT>> {
+struct LogOf<format::Scheme::kSiloR, PayloadT> : std::type_identity<SiloRLog<PayloadT>> {
   using Recovery = SiloRRecovery;
 };
 template <class PayloadT>
-struct LogOf<LogAlgorithm::kEleda, PayloadT> : std::type_identity<EledaLog<PayloadT>> {
+struct LogOf<format::Scheme::kEleda, PayloadT> : std::type_identity<EledaLog<PayloadT>> {
   using Recovery = SerialRecovery;  // one sequence of records, replayed as such
 };
 
@@ -62,16 +62,15 @@ struct CcOf<CcAlg::kNoWait, true, Log> : std::type_identity<NoWait<Log, LockTabl
 template <bool kLocktable, class Log>
 struct CcOf<CcAlg::kSilo, kLocktable, Log> : std::type_identity<Silo<Log>> {};
 
-template <CcAlg kAlg, bool kLocktable, LogAlgorithm kAlgorithm, LogType kType>
+template <CcAlg kAlg, bool kLocktable, format::Scheme kScheme, LogType kType>
 struct PairOf {
   using Payload = std::conditional_t<kType == LogType::kCommand, CommandPayload, DataPayload>;
-  using Log = typename LogOf<kAlgorithm, Payload>::type;
-  using Recovery = typename LogOf<kAlgorithm, Payload>::Recovery;
+  using Log = typename LogOf<kScheme, Payload>::type;
+  using Recovery = typename LogOf<kScheme, Payload>::Recovery;
   using Cc = typename CcOf<kAlg, kLocktable, Log>::type;
 };
 
-using ConfiguredPair =
-    PairOf<Configured::kCcAlg, Configured::kUseLocktable, Configured::kLogAlgorithm, Configured::kLogType>;
+using ConfiguredPair = PairOf<Configured::kCcAlg, Configured::kUseLocktable, Configured::kScheme, Configured::kLogType>;
 using ConfiguredLog = ConfiguredPair::Log;
 using ConfiguredRecovery = ConfiguredPair::Recovery;
 using ConfiguredCc = ConfiguredPair::Cc;

@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "logging/format.h"
+#include "logging/schemes.h"
 #include "system/configured.h"
 #include "system/parse_value.h"
 #include "system/switches.h"
@@ -229,11 +230,8 @@ void CompleteSizes(const Given& given, Options& options) {
   CompleteHoppingDistance(given, options);
 }
 
-// The schemes whose log is one sequence of records.
-constexpr std::string_view kOneStream[] = {"LOG_SERIAL", "LOG_ELEDA"};
-
 void CompleteStreams(const Given& given, Options& options) {
-  if (std::find(std::begin(kOneStream), std::end(kOneStream), options.log) == std::end(kOneStream)) return;
+  if (!HasOneLog(options.log)) return;
   if (given("num_logger") && options.num_logger != 1) {
     Usage(fmt::format("{} writes one stream; {} need --log=LOG_TAURUS", options.log, options.num_logger));
   }

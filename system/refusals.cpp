@@ -1,5 +1,7 @@
 // Asks the rules (rules.h) about every pair, compiled in or not, so that --list and a look-up can say why a pair is
 // refused. No pair is instantiated for that: traits are enough.
+#include <utility>
+
 #include "system/configured_pair.h"
 #include "system/registry.h"
 #include "system/rules.h"
@@ -7,10 +9,14 @@
 namespace dbx {
 namespace {
 
-template <CcAlg kAlg, bool kLocktable, LogAlgorithm kAlgorithm, LogType kType>
+template <CcAlg kAlg, bool kLocktable, format::Scheme kScheme, LogType kType>
 void RefuseIfRuled(Registry& registry) {
-  using Pair = PairOf<kAlg, kLocktable, kAlgorithm, kType>;
+  using Pair = PairOf<kAlg, kLocktable, kScheme, kType>;
   using Log = typename Pair::Log;
+  static_assert(Log::kTraits.scheme == kScheme && Log::kTraits.name == InfoOf(kScheme).name);
+  static_assert(Log::kTraits.single_stream == InfoOf(kScheme).one_log);
+  // Without a log there is no type.
+  if constexpr (!Log::kTraits.logs && kType == LogType::kCommand) return;
   constexpr std::string_view kWhy = rules::Refusal(kLocktable, Pair::Cc::kTraits, Log::kTraits);
   if constexpr (!kWhy.empty()) {
     constexpr std::string_view kLogType = kType == LogType::kCommand ? "LOG_COMMAND" : "LOG_DATA";
@@ -20,19 +26,14 @@ void RefuseIfRuled(Registry& registry) {
   }
 }
 
+template <CcAlg kAlg, bool kLocktable, size_t... kNumbers>
+void RefuseByRules(Registry& registry, std::index_sequence<kNumbers...>) {
+  (RefuseIfRuled<kAlg, kLocktable, kSchemes[kNumbers].scheme, LogType::kData>(registry), ...);
+  (RefuseIfRuled<kAlg, kLocktable, kSchemes[kNumbers].scheme, LogType::kCommand>(registry), ...);
+}
 template <CcAlg kAlg, bool kLocktable>
 void RefuseByRules(Registry& registry) {
-  RefuseIfRuled<kAlg, kLocktable, LogAlgorithm::kNo, LogType::kData>(registry);
-  RefuseIfRuled<kAlg, kLocktable, LogAlgorithm::kSerial, LogType::kData>(registry);
-  RefuseIfRuled<kAlg, kLocktable, LogAlgorithm::kSerial, LogType::kCommand>(registry);
-  RefuseIfRuled<kAlg, kLocktable, LogAlgorithm::kTaurus, LogType::kData>(registry);
-  RefuseIfRuled<kAlg, kLocktable, LogAlgorithm::kTaurus, LogType::kCommand>(registry);
-  RefuseIfRuled<kAlg, kLocktable, LogAlgorithm::kPlover, LogType::kData>(registry);
-  RefuseIfRuled<kAlg, kLocktable, LogAlgorithm::kPlover, LogType::kCommand>(registry);
-  RefuseIfRuled<kAlg, kLocktable, LogAlgorithm::kSiloR, LogType::kData>(registry);
-  RefuseIfRuled<kAlg, kLocktable, LogAlgorithm::kSiloR, LogType::kCommand>(registry);
-  RefuseIfRuled<kAlg, kLocktable, LogAlgorithm::kEleda, LogType::kData>(registry);
-  RefuseIfRuled<kAlg, kLocktable, LogAlgorithm::kEleda, LogType::kCommand>(registry);
+  RefuseByRules<kAlg, kLocktable>(registry, std::make_index_sequence<kSchemes.size()>());
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <cctype>
 
 #include "base/check.h"
+#include "logging/schemes.h"
 #include "system/parse_value.h"
 
 namespace dbx {
@@ -20,8 +21,11 @@ constexpr std::array kCcBuilt = {Names("NO_WAIT"), Names("SILO")};
 constexpr std::array kCcNotBuilt = {Names("WAIT_DIE"), Names("DL_DETECT"), Names("TIMESTAMP"),
                                     Names("MVCC"),     Names("HSTORE"),    Names("OCC"),
                                     Names("TICTOC"),   Names("VLL"),       Names("HEKATON")};
-constexpr std::array kLogBuilt = {Names("LOG_NO"),     Names("LOG_SERIAL"), Names("LOG_BATCH"),
-                                  Names("LOG_TAURUS"), Names("LOG_PLOVER"), Names("LOG_ELEDA")};
+constexpr std::array kLogBuilt = [] {
+  std::array<std::string_view, kSchemes.size()> names;
+  for (size_t i = 0; i < names.size(); ++i) names[i] = kSchemes[i].name;
+  return names;
+}();
 constexpr std::array kLogNotBuilt = {Names("LOG_DIFFERENTIAL"), Names("LOG_WBL")};
 constexpr std::array kLogTypes = {Names("LOG_DATA"), Names("LOG_COMMAND")};
 constexpr std::array kWorkloads = {Names("YCSB"), Names("TPCC"), Names("TEST")};

@@ -8,6 +8,7 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 #include <utility>
 
 namespace dbx::reference {
@@ -15,6 +16,15 @@ namespace {
 
 constexpr size_t kHeaderBytes = 4096;  // of one copy of the file header
 constexpr size_t kRecordHeaderBytes = 32;
+// By the number of the scheme: are all records of a run one sequence?
+constexpr bool kHasOneLog[] = {
+    false,  // none: it leaves no log
+    true,   // serial
+    false,  // taurus
+    false,  // plover
+    false,  // silo_r
+    true,   // eleda
+};
 
 uint64_t LoadUint(Bytes bytes, size_t at, size_t size) {
   static_assert(std::endian::native == std::endian::little);
@@ -60,9 +70,8 @@ void AddLog(ReferenceLogs& logs, const std::string& path, Bytes file) {
   require((features >= 2) == (stripe != 0) && stripe % 4096 == 0, 4092, "its stripe unit is impossible");
   require(start % 4096 == 0 && start <= uint64_t{1} << 62, 40, "its stream starts at an impossible LSN");
   require((features % 2 == 1) == (parent != 0), 4080, "it does not say which run it continues");
-  const bool has_one_log = scheme == 1 || scheme == 5;
-  require(scheme >= 1 && scheme <= 5, 64, "its scheme is not known");
-  require(index < count && (count == 1 || !has_one_log || stripe != 0) && count <= LsnVector().size(), 36,
+  require(scheme >= 1 && scheme < std::size(kHasOneLog), 64, "its scheme is not known");
+  require(index < count && (count == 1 || !kHasOneLog[scheme] || stripe != 0) && count <= LsnVector().size(), 36,
           "its number of logs is impossible");
   std::fill_n(header.begin() + 36, 2, std::byte{0});
   if (logs.logs.empty()) {

@@ -2,6 +2,8 @@
 
 #include <random>
 
+#include "logging/schemes.h"
+
 namespace dbx::sim {
 namespace {
 
@@ -53,8 +55,6 @@ void ChooseStripes(Options& options, std::mt19937_64& random) {
   options.number_of_disks = static_cast<uint32_t>(options.log_dirs.size());
   options.stripe_unit_bytes = OneOf<uint64_t>(random, {4 << 10, 4 << 10, 8 << 10, 64 << 10});
 }
-
-bool HasOneLog(const std::string& log) { return log == "LOG_SERIAL" || log == "LOG_ELEDA"; }
 
 }  // namespace
 

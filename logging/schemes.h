@@ -1,0 +1,48 @@
+// The log schemes that are built: the one list of their names and of what is known of each without its class.
+//
+// Read by the switches (what --log takes), by the rules about pairs, by log_dump and by the simulation. A scheme's
+// types stand in system/configured_pair.h; system/refusals.cpp checks that they say the same.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string_view>
+
+#include "logging/format.h"
+
+namespace dbx {
+
+struct SchemeInfo {
+  format::Scheme scheme;
+  std::string_view name;    // as in config.h: LOG_TAURUS
+  std::string_view folder;  // in logging/; log_dump calls it so
+  bool one_log;             // all its records are one sequence
+};
+
+// By the number in a log's header.
+inline constexpr std::array kSchemes = std::to_array<SchemeInfo>({
+    {format::Scheme::kNone, "LOG_NO", "none", false},
+    {format::Scheme::kSerial, "LOG_SERIAL", "serial", true},
+    {format::Scheme::kTaurus, "LOG_TAURUS", "taurus", false},
+    {format::Scheme::kPlover, "LOG_PLOVER", "plover", false},
+    {format::Scheme::kSiloR, "LOG_BATCH", "silo_r", false},
+    {format::Scheme::kEleda, "LOG_ELEDA", "eleda", true},
+});
+
+constexpr const SchemeInfo& InfoOf(format::Scheme scheme) { return kSchemes[static_cast<size_t>(scheme)]; }
+// `name` as in config.h. A name that is not in the list has not.
+constexpr bool HasOneLog(std::string_view name) {
+  for (const SchemeInfo& info : kSchemes) {
+    if (info.name == name) return info.one_log;
+  }
+  return false;
+}
+
+static_assert([] {
+  for (size_t i = 0; i < kSchemes.size(); ++i) {
+    if (kSchemes[i].scheme != static_cast<format::Scheme>(i)) return false;
+  }
+  return kSchemes.size() == static_cast<size_t>(format::Scheme::kLast) + 1;
+}());
+
+}  // namespace dbx
