@@ -15,7 +15,8 @@
 //   Abort()           nothing happened, at any time before Install
 //
 // Duties towards the log, which make the metadata mean what the schemes think:
-//  1. OnRead(row): if the transaction commits, row.meta belonged to the version that it read (locking: the lock is held;
+//  1. OnRead(row): if the transaction commits, row.meta belonged to the version that it read (locking: the lock is
+//  held;
 //     optimistic: loaded between two equal reads of the version).
 //  2. What PublishRead puts into a row is visible before any later writer of that row reaches OnWrite (locking: before
 //     release; optimistic: before the re-check, sequentially consistent against the writer's lock).

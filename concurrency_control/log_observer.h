@@ -11,7 +11,8 @@ namespace dbx {
 
 template <class L>
 concept LogObserver = requires(L& log, typename L::TxnState& state, const RowRef& row, Meta meta) {
-  // The version that the row's metadata belongs to was read, or is about to be overwritten by the caller who holds its lock.
+  // The version that the row's metadata belongs to was read, or is about to be overwritten by the caller who holds its
+  // lock.
   log.OnRead(state, row);
   log.OnWrite(state, row);
   // Metadata for a row that had none, no smaller than any that was ever forgotten for it.

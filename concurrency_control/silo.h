@@ -371,7 +371,8 @@ class Silo {
       return left ? RetireResult::kPresent : RetireResult::kNotYet;
     }
     // A row of this key that is created later starts with a larger TID.
-    if (EpochTid::EpochOf(control >> Row::kSharedBits).value() + 2 > clock_.Current().value()) return RetireResult::kNotYet;
+    if (EpochTid::EpochOf(control >> Row::kSharedBits).value() + 2 > clock_.Current().value())
+      return RetireResult::kNotYet;
     if (!row->control.compare_exchange_strong(control, control | Row::kLocked)) return RetireResult::kNotYet;
     if (!log_.Forgettable(row->meta())) {
       row->control.store(control, std::memory_order_release);

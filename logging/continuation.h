@@ -39,7 +39,7 @@ struct RunManifest {
   uint64_t start_lsn = 0;
   uint64_t first_sequence = 0;
   uint64_t first_stamp = 0;
-  std::vector<format::CheckpointPart> parts;  // none: the ancestors are replayed instead
+  std::vector<format::CheckpointPart> parts;            // none: the ancestors are replayed instead
   std::optional<std::pair<uint64_t, uint64_t>> digest;  // of the state which the checkpoint was made from
 };
 

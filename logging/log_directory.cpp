@@ -203,8 +203,8 @@ RunLocks LockRuns(FileSystem& files, const std::vector<std::string>& run_directo
     locks.push_back(files.LockDirectory(directory, kind));
     if (locks.back() != nullptr) continue;
     const std::string run = directory.substr(directory.find_last_of('/') + 1);
-    throw Error(ExitStatus::kIo, "cannot " + verb + " " + run + ": another process is using " + directory +
-                                     "; wait until it has ended");
+    throw Error(ExitStatus::kIo,
+                "cannot " + verb + " " + run + ": another process is using " + directory + "; wait until it has ended");
   }
   return locks;
 }

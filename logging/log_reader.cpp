@@ -24,9 +24,7 @@ size_t RoundUpToBlock(size_t bytes) {
 
 }  // namespace
 
-std::string PlaceOf(const LogSource& source, Lsn at) {
-  return source.device->PlaceOf(source.OffsetOf(at));
-}
+std::string PlaceOf(const LogSource& source, Lsn at) { return source.device->PlaceOf(source.OffsetOf(at)); }
 
 void ThrowDamaged(const LogSource& source, Lsn at, const std::string& why) {
   throw Error(ExitStatus::kCorrupt, "damaged log " + PlaceOf(source, at) + ": " + why);

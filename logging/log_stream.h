@@ -61,8 +61,8 @@ class LogStream {
     uint64_t free_until = 0;
     uint64_t record_bytes = 0;  // counters of this worker on this stream
     uint64_t void_bytes = 0;
-    uint64_t txn_count = 0;    // transactions' records
-    uint64_t part_count = 0;   // of these, further parts of transactions that have one in another log
+    uint64_t txn_count = 0;   // transactions' records
+    uint64_t part_count = 0;  // of these, further parts of transactions that have one in another log
   };
 
   // The size of the ring that a stream makes for `bytes`.
@@ -141,9 +141,7 @@ class LogStream {
     WakeSleepingWriter();
   }
   // After a fill: the writer looks at nothing while it sleeps for long.
-  void WakeSleepingWriter() {
-    WakeWriterIfAsleep();
-  }
+  void WakeSleepingWriter() { WakeWriterIfAsleep(); }
   // Any thread. Throws the device's Error once the log has failed.
   void ThrowIfFailed() const;
 

@@ -108,9 +108,8 @@ bool LogWriter::Round() {
 }
 
 bool LogWriter::HasWork() const {
-  return UnflushedBytes() > 0 || std::any_of(streams_.begin(), streams_.end(), [this](const LogStream* stream) {
-           return hooks_.WantsFlush(*stream);
-         });
+  return UnflushedBytes() > 0 || std::any_of(streams_.begin(), streams_.end(),
+                                             [this](const LogStream* stream) { return hooks_.WantsFlush(*stream); });
 }
 
 void LogWriter::SleepUntilDue() {

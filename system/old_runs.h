@@ -24,7 +24,7 @@ namespace dbx {
 
 struct OldRun {
   uint32_t number = 0;
-  RunLocks locks;  // kShared; kExclusive where it is the one to be continued
+  RunLocks locks;                                     // kShared; kExclusive where it is the one to be continued
   std::vector<std::unique_ptr<BlockDevice>> devices;  // by log; all stripes of one log are one
   std::vector<format::FileHeader> headers;            // by file
   std::vector<std::string> paths;

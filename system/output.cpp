@@ -154,8 +154,8 @@ void AddLogMetrics(const Options& options, const RunResult& r, Json& metrics) {
 Json CommitPartsJson(const CommitParts& parts) {
   if (parts.samples == 0) return nullptr;
   const auto mean = [&](size_t part) { return parts.nanos[part] / 1000 / static_cast<double>(parts.samples); };
-  return {{"samples", parts.samples}, {"order", mean(0)}, {"append", mean(1)}, {"flush", mean(2)},
-          {"dependency", mean(3)}};
+  return {
+      {"samples", parts.samples}, {"order", mean(0)}, {"append", mean(1)}, {"flush", mean(2)}, {"dependency", mean(3)}};
 }
 
 // null: the log is not a central one.
@@ -330,10 +330,10 @@ std::string RunLine(const Json& record) {
 std::string CommitPartsLine(const Json& m) {
   const Json& parts = m.at("commit_parts_us");
   if (parts.is_null()) return "";
-  return fmt::format("commit to acknowledgement: order {}, append {}, flush {}, dependencies {} (means of {} samples)\n",
-                     Microseconds(Number(parts, "order")), Microseconds(Number(parts, "append")),
-                     Microseconds(Number(parts, "flush")), Microseconds(Number(parts, "dependency")),
-                     Count(parts, "samples"));
+  return fmt::format(
+      "commit to acknowledgement: order {}, append {}, flush {}, dependencies {} (means of {} samples)\n",
+      Microseconds(Number(parts, "order")), Microseconds(Number(parts, "append")), Microseconds(Number(parts, "flush")),
+      Microseconds(Number(parts, "dependency")), Count(parts, "samples"));
 }
 
 // One line where GRASSHOPPER tracked the fills.

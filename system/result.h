@@ -68,15 +68,15 @@ struct RunResult {
   std::optional<CentralCounters> central_log;
   LatencyHistogram latency;  // begin to acknowledgement, ns
   CommitParts commit_parts;
-  double seconds = 0;        // the measured interval
+  double seconds = 0;  // the measured interval
   // Appended and made durable within it, padding and anchors too; the streams' counters hold warm-up and drain as well.
   uint64_t interval_log_bytes = 0;
   double load_seconds = 0;
-  uint64_t logged_txns = 0;   // records of transactions
+  uint64_t logged_txns = 0;         // records of transactions
   uint32_t fixed_record_bytes = 0;  // of each: header, transaction id, what the scheme always adds
-  size_t table_bytes = 0;     // tuples alone: rows x tuple size
-  size_t memory_bytes = 0;    // what the tables, indexes and lock tables take
-  size_t row_meta_bytes = 0;  // of these, LSN vectors in rows
+  size_t table_bytes = 0;           // tuples alone: rows x tuple size
+  size_t memory_bytes = 0;          // what the tables, indexes and lock tables take
+  size_t row_meta_bytes = 0;        // of these, LSN vectors in rows
   size_t index_bytes = 0;
   size_t lock_table_bytes = 0;
   size_t log_buffer_bytes = 0;

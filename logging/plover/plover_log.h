@@ -9,14 +9,14 @@
 //
 // A transaction leaves one record in the log of each partition that it wrote. Its GSN lies above the counters of all
 // partitions that it read or wrote, so whatever it depends on has a lower one. It latches the partitions that it wrote,
-// in the order of their numbers, from the choice of the GSN to the last Reserve: the GSNs of a log ascend, and the order
-// of a log is the order of its partition. What it reads needs no latch: whoever wrote that had raised the counter
+// in the order of their numbers, from the choice of the GSN to the last Reserve: the GSNs of a log ascend, and the
+// order of a log is the order of its partition. What it reads needs no latch: whoever wrote that had raised the counter
 // before it installed.
 //
-// It is acknowledged when every log's persistent GSN has reached its own. Then each log holds all that it will ever hold
-// up to that GSN, so no half of a transaction is among it. The writer of a log takes care of that: before a flush it
-// raises the counter to the largest of all, under the latch, and appends a mark; once the mark is durable, the counter's
-// value is the log's persistent GSN. An idle log does the same when others go ahead.
+// It is acknowledged when every log's persistent GSN has reached its own. Then each log holds all that it will ever
+// hold up to that GSN, so no half of a transaction is among it. The writer of a log takes care of that: before a flush
+// it raises the counter to the largest of all, under the latch, and appends a mark; once the mark is durable, the
+// counter's value is the log's persistent GSN. An idle log does the same when others go ahead.
 //
 // Where this differs from published code: it counts records as durable when they are synced, marks say so to recovery,
 // and the counters of partitions that were only read are looked at.
@@ -60,12 +60,15 @@ class PloverLog : public FlushHooks {
     uint32_t accessed = 0;  // bit j: a row of partition j was read or written
     uint32_t written = 0;
     uint64_t gsn = 0;
-    size_t bytes[format::kMaxLogs];              // of the record in each log that is written to
+    size_t bytes[format::kMaxLogs];  // of the record in each log that is written to
     LogStream::Place places[format::kMaxLogs];
   };
 
   PloverLog(LogSet& logs, const Options& options)
-      : logs_(logs), n_(logs.count()), first_stamp_(options.first_stamp), partitions_(std::make_unique<Partition[]>(n_)) {
+      : logs_(logs),
+        n_(logs.count()),
+        first_stamp_(options.first_stamp),
+        partitions_(std::make_unique<Partition[]>(n_)) {
     for (uint32_t j = 0; j < n_; ++j) {
       partitions_[j].counter.store(options.first_stamp);
       partitions_[j].marked = partitions_[j].durable_gsn = options.first_stamp;

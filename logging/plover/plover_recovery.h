@@ -5,12 +5,13 @@
 // which the logs end. All its parts are there then, and everything that it depends on.
 //
 // A record waits until every log has been read, not replayed, that far: the rows of two partitions are never the same.
-// No deadlock: the records that are not replayed yet and have the least GSN wait for nothing but reading, and a log that
-// holds nothing in front of them always has buffers free for that.
+// No deadlock: the records that are not replayed yet and have the least GSN wait for nothing but reading, and a log
+// that holds nothing in front of them always has buffers free for that.
 //
-// What is refused besides torn tails that had been durable: a mark that says that all logs were durable up to a GSN that
-// one of them does not reach; GSNs that do not ascend; a transaction with a part missing, whatever the reason. The last
-// is found by sums over names: what the first part of a transaction promises to the other logs against what they hold.
+// What is refused besides torn tails that had been durable: a mark that says that all logs were durable up to a GSN
+// that one of them does not reach; GSNs that do not ascend; a transaction with a part missing, whatever the reason. The
+// last is found by sums over names: what the first part of a transaction promises to the other logs against what they
+// hold.
 #pragma once
 
 #include <array>

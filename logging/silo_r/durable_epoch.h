@@ -8,8 +8,8 @@
 //   4. Publish e; whoever waits for it is acknowledged.
 //
 // Where no record is of a later epoch than the file says already, 3 has nothing to say and is left out: an idle system
-// writes nothing. That nothing was reserved since is not enough: a place may have been taken, for records of this epoch,
-// before the last step looked.
+// writes nothing. That nothing was reserved since is not enough: a place may have been taken, for records of this
+// epoch, before the last step looked.
 //
 // The paper's loggers publish their own epochs and one of them writes the least; here the streams' persistent LSNs say
 // the same, without a word from the workers beyond their announced epochs.
@@ -54,7 +54,7 @@ class DurableEpoch {
   const EpochClock& epochs_;
   FrontierFile& frontier_;
   // Of the thread.
-  uint64_t next_ = 0;  // the epoch that is to become durable, or 0
+  uint64_t next_ = 0;             // the epoch that is to become durable, or 0
   std::vector<uint64_t> needed_;  // how far the logs must be durable for that
   uint64_t newest_ = 0;           // no record below that is of a later epoch; 0: there is none
   uint64_t written_ = 0;          // the epoch of the frontier file's last block

@@ -1,5 +1,5 @@
-// Silo-R (Tu et al., SOSP 2013, section 4.10; Zheng et al., OSDI 2014): data logging by epochs, for a concurrency control
-// that commits in epochs and gives every transaction a TID: its stamp.
+// Silo-R (Tu et al., SOSP 2013, section 4.10; Zheng et al., OSDI 2014): data logging by epochs, for a concurrency
+// control that commits in epochs and gives every transaction a TID: its stamp.
 //
 // A worker collects the records of its transactions in a chunk of its log's ring that it alone fills, and hands the
 // chunk over when it is full, when a new epoch begins, or when it is about to wait. So there is no shared write per
@@ -7,7 +7,8 @@
 // reader when the epoch is that it committed in: all that it read is of that epoch or an earlier one.
 //
 // Within an epoch the records of different workers have no order but their TIDs, and replay needs none: of two versions
-// of a row the one with the larger TID stays (silo_r_recovery.h). Reads are not tracked, so commands cannot be replayed.
+// of a row the one with the larger TID stays (silo_r_recovery.h). Reads are not tracked, so commands cannot be
+// replayed.
 //
 // Where this differs from the papers: the chunk lies in the ring instead of being handed over as a buffer, and the
 // persistent epoch follows from the logs' durable LSNs. LOG_BATCH is its name in DBx1000's Taurus fork.
@@ -58,10 +59,7 @@ class SiloRLog : public FlushHooks {
   };
 
   SiloRLog(LogSet& logs, const Options& options)
-      : logs_(logs),
-        epochs_(*options.epochs),
-        frontier_(options.frontier),
-        durable_epoch_(logs, epochs_, *frontier_) {}
+      : logs_(logs), epochs_(*options.epochs), frontier_(options.frontier), durable_epoch_(logs, epochs_, *frontier_) {}
 
   static size_t meta_bytes(uint32_t) { return 0; }
   size_t meta_bytes() const { return 0; }

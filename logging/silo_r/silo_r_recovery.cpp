@@ -37,9 +37,10 @@ ReplaySummary SiloRRecovery::Finish() {
   ReplaySummary summary = LaneRecovery::Finish();
   summary.stamp_end = stamp_end_;
   if (summary.durable_stamp > stamp_end_) {
-    throw Error(ExitStatus::kCorrupt, "damaged frontier beside " + source(0).device->PlaceOf(0) + ": it ends at stamp " +
-                                          std::to_string(stamp_end_) + ", but a mark shows that " +
-                                          std::to_string(summary.durable_stamp) + " was durable");
+    throw Error(ExitStatus::kCorrupt, "damaged frontier beside " + source(0).device->PlaceOf(0) +
+                                          ": it ends at stamp " + std::to_string(stamp_end_) +
+                                          ", but a mark shows that " + std::to_string(summary.durable_stamp) +
+                                          " was durable");
   }
   return summary;
 }

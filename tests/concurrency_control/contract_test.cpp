@@ -29,10 +29,10 @@ class EveryPair : public ::testing::Test {
   static constexpr uint32_t kLogs = P::Log::kTraits.single_stream ? 1 : 2;
   H h_{kLogs};
 };
-using AllPairs = ::testing::Types<CommandPair<NoWaitRows>, CommandPair<NoWaitTable>, CommandPair<Silo>,
-                                  DataPair<NoWaitRows>, DataPair<NoWaitTable>, DataPair<Silo>, SerialPair<NoWaitRows>,
-                                  SerialPair<NoWaitTable>, SerialPair<Silo>, PloverPair<NoWaitRows>,
-                                  PloverPair<NoWaitTable>, PloverPair<Silo>, SiloRPair>;
+using AllPairs =
+    ::testing::Types<CommandPair<NoWaitRows>, CommandPair<NoWaitTable>, CommandPair<Silo>, DataPair<NoWaitRows>,
+                     DataPair<NoWaitTable>, DataPair<Silo>, SerialPair<NoWaitRows>, SerialPair<NoWaitTable>,
+                     SerialPair<Silo>, PloverPair<NoWaitRows>, PloverPair<NoWaitTable>, PloverPair<Silo>, SiloRPair>;
 TYPED_TEST_SUITE(EveryPair, AllPairs);
 
 TYPED_TEST(EveryPair, AWriteIsSeenAndAnAbortLeavesNothing) {

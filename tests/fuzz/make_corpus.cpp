@@ -117,7 +117,10 @@ void RunFiles() {
   write("frozen", RunFile::kFrozen, std::span(frozen).first(100));
   write("manifest", RunFile::kManifest, std::span(manifest).first(120));
   // Parts, then a block of one row: length, kind, rows, WriteEntry, image.
-  const std::string_view row("\0\1\x18\0\1\1\7\0\0\0\0\0\0\0\0\0\1\0\x08\0\0\0" "12345678", 30);
+  const std::string_view row(
+      "\0\1\x18\0\1\1\7\0\0\0\0\0\0\0\0\0\1\0\x08\0\0\0"
+      "12345678",
+      30);
   write("checkpoint", RunFile::kCheckpoint, std::as_bytes(std::span(row)));
   write("empty", RunFile::kCheckpoint, {});
 }

@@ -113,7 +113,8 @@ LogBuilder& LogBuilder::Data(uint64_t txn_id, const std::vector<BuiltWrite>& wri
   return Raw(header, body);
 }
 
-LogBuilder& LogBuilder::Stamped(uint64_t txn_id, uint64_t stamp, uint16_t parts, const std::vector<BuiltWrite>& writes) {
+LogBuilder& LogBuilder::Stamped(uint64_t txn_id, uint64_t stamp, uint16_t parts,
+                                const std::vector<BuiltWrite>& writes) {
   format::RecordHeader header = HeaderOf(format::RecordKind::kStamped);
   header.lv_mask = parts;
   std::string body;

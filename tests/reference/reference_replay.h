@@ -91,8 +91,8 @@ struct ReferenceLogs {
   uint64_t scheme = 0;
   bool by_partition() const { return scheme == 3; }
   bool newest_wins() const { return scheme == 4; }
-  uint64_t stamp_end = UINT64_MAX;  // transactions with larger stamps are dropped
-  uint64_t durable_stamp = 0;  // up to which every log was durable, as their marks say
+  uint64_t stamp_end = UINT64_MAX;                             // transactions with larger stamps are dropped
+  uint64_t durable_stamp = 0;                                  // up to which every log was durable, as their marks say
   std::vector<Log> logs;                                       // in the order of their index
   std::optional<std::pair<uint64_t, uint64_t>> frozen_digest;  // of what was recovered when the run was continued
   std::vector<std::shared_ptr<const void>> owners;             // of the bytes behind Log::stream

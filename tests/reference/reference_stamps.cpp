@@ -1,6 +1,6 @@
 // The reference recovery of stamped logs: everything up to a stamp, in the order of the stamps. Two transactions with
-// the same stamp have no row in common. For logs by partition (Plover) the stamp is the least of those at which the logs
-// end, for logs by epoch (Silo-R) it is the run's durable frontier.
+// the same stamp have no row in common. For logs by partition (Plover) the stamp is the least of those at which the
+// logs end, for logs by epoch (Silo-R) it is the run's durable frontier.
 #include <map>
 #include <tuple>
 
@@ -72,8 +72,9 @@ RecoveredSet RecoverStamped(const ReferenceLogs& logs) {
     frontier = last;
   }
   if (set.damage.empty() && frontier < logs.durable_stamp) {
-    set.damage = logs.logs[least].Complaint(logs.logs[least].end, "the log ends before stamp " +
-                                            std::to_string(logs.durable_stamp) + ", up to which all were durable");
+    set.damage = logs.logs[least].Complaint(
+        logs.logs[least].end,
+        "the log ends before stamp " + std::to_string(logs.durable_stamp) + ", up to which all were durable");
   }
   std::sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) {
     return std::tuple(a.stamp, a.at.log, a.at.lsn) < std::tuple(b.stamp, b.at.log, b.at.lsn);

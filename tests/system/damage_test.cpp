@@ -25,12 +25,11 @@ struct Format {
   const char* cc = "NO_WAIT";
 };
 constexpr Format kFormats[] = {
-    {"LOG_SERIAL", "LOG_DATA", 1},    {"LOG_SERIAL", "LOG_COMMAND", 1}, {"LOG_TAURUS", "LOG_DATA", 1},
-    {"LOG_TAURUS", "LOG_DATA", 2},    {"LOG_TAURUS", "LOG_DATA", 3},    {"LOG_TAURUS", "LOG_COMMAND", 1},
-    {"LOG_TAURUS", "LOG_COMMAND", 2}, {"LOG_TAURUS", "LOG_COMMAND", 3}, {"LOG_PLOVER", "LOG_DATA", 1},
-    {"LOG_PLOVER", "LOG_DATA", 2},    {"LOG_PLOVER", "LOG_DATA", 3},    {"LOG_BATCH", "LOG_DATA", 1, "SILO"},
-    {"LOG_BATCH", "LOG_DATA", 2, "SILO"},
-    {"LOG_ELEDA", "LOG_DATA", 1},
+    {"LOG_SERIAL", "LOG_DATA", 1},        {"LOG_SERIAL", "LOG_COMMAND", 1}, {"LOG_TAURUS", "LOG_DATA", 1},
+    {"LOG_TAURUS", "LOG_DATA", 2},        {"LOG_TAURUS", "LOG_DATA", 3},    {"LOG_TAURUS", "LOG_COMMAND", 1},
+    {"LOG_TAURUS", "LOG_COMMAND", 2},     {"LOG_TAURUS", "LOG_COMMAND", 3}, {"LOG_PLOVER", "LOG_DATA", 1},
+    {"LOG_PLOVER", "LOG_DATA", 2},        {"LOG_PLOVER", "LOG_DATA", 3},    {"LOG_BATCH", "LOG_DATA", 1, "SILO"},
+    {"LOG_BATCH", "LOG_DATA", 2, "SILO"}, {"LOG_ELEDA", "LOG_DATA", 1},
 };
 
 std::string FormatName(const ::testing::TestParamInfo<Format>& info) {

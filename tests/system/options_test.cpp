@@ -365,7 +365,7 @@ TEST(Identity, TextThatDoesNotParseIsCorrupt) {
   EXPECT_EQ(AdoptStatus(good), ExitStatus::kOk);
   EXPECT_EQ(AdoptStatus(good.substr(0, good.size() - 1)), ExitStatus::kCorrupt);
   EXPECT_EQ(AdoptStatus(good + "junk\n"), ExitStatus::kCorrupt);
-  EXPECT_EQ(AdoptStatus(good + "SEED=9\n"), ExitStatus::kCorrupt);                 // twice
+  EXPECT_EQ(AdoptStatus(good + "SEED=9\n"), ExitStatus::kCorrupt);  // twice
   EXPECT_EQ(AdoptStatus("CC_ALG=99" + good.substr(good.find('\n'))), ExitStatus::kCorrupt);
   EXPECT_EQ(AdoptStatus(good + "THREAD_CNT=3\n"), ExitStatus::kMismatch);  // not part of an identity
 }
