@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Keeps README's table of supported pairs equal to what `rundb-all --list` prints.
+"""Keeps README's matrix of pairs equal to what `rundb-all --list` prints: a line per log, a column per concurrency
+control, and the sentences of the rules that refuse the rest below.
 
     scripts/readme_matrix.py           writes the table between the markers of README.md
     scripts/readme_matrix.py --check   exits 1 if it differs (test.sh does this)
@@ -23,12 +24,32 @@ def with_matrix(text: str, matrix: str) -> str:
     return f"{head}{BEGIN}\n{matrix.strip()}\n{END}{rest.split(END)[1]}"
 
 
+def matrix_of(listed: str) -> str:
+    """The matrix, from the lines '| CC | lock table | log | type | verdict |' of --list."""
+    verdicts, logs, controls, reasons = {}, [], [], []
+    for line in listed.splitlines():
+        cells = [cell.strip() for cell in line.strip().strip("|").split("|", 4)]
+        if len(cells) != 5 or cells[1] not in ("0", "1"):
+            continue
+        control = cells[0] + (" + lock table" if cells[1] == "1" else "")
+        log = cells[2] if cells[3] == "-" else f"{cells[2]}, {cells[3]}"
+        reason = cells[4].removeprefix("refused: ") if cells[4].startswith("refused: ") else ""
+        for value, seen in ((control, controls), (log, logs), (reason, reasons)):
+            if value and value not in seen:
+                seen.append(value)
+        verdicts[log, control] = str(reasons.index(reason) + 1) if reason else "yes"
+    lines = ["| | " + " | ".join(controls) + " |", "|---" * (len(controls) + 1) + "|"]
+    lines += [f"| {log} | " + " | ".join(verdicts.get((log, control), "-") for control in controls) + " |"
+              for log in sorted(logs)]
+    return "\n".join(lines + [""] + [f"{number}. {reason}" for number, reason in enumerate(reasons, 1)])
+
+
 def main() -> int:
     binary = os.environ.get("DBX_BINARY", os.path.join(REPOSITORY, "rundb-all"))
     listed = subprocess.run([binary, "--list"], check=True, capture_output=True, text=True, stdin=subprocess.DEVNULL)
     with open(README, encoding="utf-8") as file:
         old = file.read()
-    new = with_matrix(old, listed.stdout)
+    new = with_matrix(old, matrix_of(listed.stdout))
     if new == old:
         return 0
     if "--check" in sys.argv:

@@ -149,6 +149,15 @@ class MatrixTest(unittest.TestCase):
         with self.assertRaises(ValueError):
             readme_matrix.with_matrix("nothing", "new")
 
+    def test_the_matrix_has_a_line_per_log_and_the_rules_below(self):
+        listed = ("| CC_ALG | USE_LOCKTABLE | LOG_ALGORITHM | LOG_TYPE | |\n|---|---|---|---|---|\n"
+                  "| NO_WAIT | 1 | LOG_X | LOG_DATA | supported |\n| SILO | 1 | LOG_X | LOG_DATA | refused: no locks |\n"
+                  "| SILO | 0 | LOG_NO | - | supported |\n")
+        lines = readme_matrix.matrix_of(listed).splitlines()
+        self.assertEqual(lines[0], "| | NO_WAIT + lock table | SILO + lock table | SILO |")
+        self.assertEqual(lines[2:4], ["| LOG_NO | - | - | yes |", "| LOG_X, LOG_DATA | yes | 1 | - |"])
+        self.assertEqual(lines[-1], "1. no locks")
+
 
 if __name__ == "__main__":
     unittest.main()
