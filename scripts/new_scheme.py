@@ -145,10 +145,10 @@ def with_style(found: re.Match, names: Names) -> str:
 
 
 def with_rows(found: re.Match, names: Names) -> str:
-    """The table as `rundb-all --list` prints it: sorted, and with the refusals of a scheme of the same traits."""
+    """The matrix as readme_matrix.py makes it: sorted, and with the refusals of a scheme of the same traits."""
     rows = found[2].splitlines()
-    rows += [row.replace("| LOG_SERIAL |", f"| {names.log} |") for row in rows if "| LOG_SERIAL |" in row]
-    return found[1] + "".join(row + "\n" for row in sorted(rows, key=lambda row: row.split(" | ")[:4]))
+    rows += [row.replace("| LOG_SERIAL,", f"| {names.log},") for row in rows if row.startswith("| LOG_SERIAL,")]
+    return found[1] + "".join(row + "\n" for row in sorted(rows, key=lambda row: row.split(" | ")[0]))
 
 
 LOG_OF = """\
@@ -183,7 +183,7 @@ EDITS = [
     Edit("scripts/cells.py", "the main job's cells", r'^SCHEMES = \{\n(?:    "LOG_\w+": Scheme\([^\n]*\),\n)+',
          behind('    "@LOG@": Scheme("@folder@", one_log=True),\n')),
     Edit("scripts/plot_style.py", "its look in plots", r'^SCHEME_STYLE = \{\n(?:    \("LOG_\w+", [^\n]*\n)+', with_style),
-    Edit("README.md", "the matrix of pairs", r"^(\| CC_ALG \| USE_LOCKTABLE \|[^\n]*\n\|[-|]+\n)((?:\|[^\n]*\n)+)",
+    Edit("README.md", "the matrix of pairs", r"^(\| \| NO_WAIT \|[^\n]*\n\|[-|]+\n)((?:\|[^\n]*\n)+)",
          with_rows),
 ]
 
