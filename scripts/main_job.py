@@ -8,6 +8,7 @@ a log run only. Results are appended to OUT/results.jsonl step by step, so that 
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import os
 import random
@@ -27,7 +28,7 @@ from progress import Progress
 
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 STEP_TIMEOUT_SECONDS = 300
-KILL_ATTEMPTS = 3
+KILL_ATTEMPTS = 4
 ACK_FILE_BYTES = 64 << 20  # upper estimate, for the free-space check
 
 
@@ -218,13 +219,15 @@ class MainJob:
     def _step_crash(self, cell: Cell, context: dict, row: dict) -> None:
         ack_file = os.path.join(self.work_dir_, "acknowledged")
         context["ack_file"] = ack_file
-        # A log that reaches its limit ends the run cleanly, so the kill has to come before.
+        # A log that reaches its limit ends the run cleanly, so the kill has to come before: a run that was
+        # too fast for the kill's clock gets more room, and an earlier kill.
         delay = context["seconds"] * self.random_.uniform(0.02, 0.9)
         for attempt in range(KILL_ATTEMPTS):
             context["crash_dir"] = self._log_dir(cell, "crash")
             if os.path.exists(ack_file):
                 os.unlink(ack_file)
-            command = cells_module.run_command(cell, self.settings_, context["crash_dir"], ack_file=ack_file)
+            settings = dataclasses.replace(self.settings_, log_limit=self.settings_.log_limit << attempt)
+            command = cells_module.run_command(cell, settings, context["crash_dir"], ack_file=ack_file)
             outcome = self._execute(row, command, kill_when=KillClock(ack_file, delay))
             if row["status"] == "failed":
                 return
@@ -232,7 +235,7 @@ class MainJob:
                 row["kill_after_seconds"] = round(delay, 4)
                 row["command"] += f" & sleep {delay:.3f}; kill -9 $!"
                 return
-            shutil.rmtree(context["crash_dir"])  # It ended before its kill: once more, with an earlier one.
+            shutil.rmtree(context["crash_dir"])
             delay /= 3
         row.update(status="failed", why=f"the run ended {KILL_ATTEMPTS} times before it could be killed")
 

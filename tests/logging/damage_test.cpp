@@ -7,7 +7,6 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "logging/file_header.h"
 #include "tests/logging/recovery_harness.h"
 #include "tests/reference/reference_replay.h"
 
@@ -24,17 +23,6 @@ class DamagedHistory {
  public:
   DamagedHistory(const History::Shape& shape, bool serial)
       : history_(shape), images_(history_.images()), serial_(serial) {
-    // The harness has no headers: those that the reference wants are put before its streams.
-    for (LogImage& image : images_) {
-      RunIdentity identity;
-      identity.run_id = kRunId;
-      identity.scheme = serial ? format::Scheme::kSerial : format::Scheme::kTaurus;
-      identity.payload = shape.data ? format::Payload::kData : format::Payload::kCommand;
-      identity.log_count = shape.logs;
-      identity.ring_bytes = RunSettings().ring_bytes;
-      EncodeHeader(MakeHeader(identity, image.index()),
-                   std::span<std::byte, format::kStreamOffset>(image.bytes().data(), format::kStreamOffset));
-    }
     Try(images_, "nothing");
     EXPECT_EQ(outcomes_.whole, 1u);
   }
@@ -80,9 +68,10 @@ class DamagedHistory {
   uint64_t ShownByOthers(uint32_t index) const {
     uint64_t shown = 0;
     for (const LogImage& image : images_) {
+      const std::vector<std::byte> bytes = image.bytes();
       for (const uint64_t start : image.starts()) {
         format::RecordHeader header;
-        const std::byte* at = image.bytes().data() + format::kStreamOffset + start;
+        const std::byte* at = bytes.data() + format::kStreamOffset + start;
         std::memcpy(&header, at, sizeof header);
         if (image.index() == index || header.kind != static_cast<uint8_t>(format::RecordKind::kAnchor)) continue;
         uint64_t durable;
