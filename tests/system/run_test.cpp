@@ -12,7 +12,8 @@ class RunAndRecovery : public testing::Test {
  protected:
   RunAndRecovery() {
     options_ = DefaultOptions();
-    options_.log = "LOG_TAURUS";
+    // Pairs that the sanitised builds hold too.
+    options_.cc = "SILO", options_.log = "LOG_TAURUS";
     options_.log_type = "LOG_COMMAND";
     options_.num_logger = 2;
     options_.thread_cnt = 2;

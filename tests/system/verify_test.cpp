@@ -76,7 +76,8 @@ TEST(VerifyTest, AcknowledgedTransactionsThatAreMissingOrUnknownAreFaults) {
 class VerifiedRecoveryTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    options_.log = "LOG_TAURUS", options_.log_type = "LOG_COMMAND";
+    // A pair that the sanitised builds hold too.
+    options_.cc = "SILO", options_.log = "LOG_TAURUS", options_.log_type = "LOG_COMMAND";
     options_.workload = WorkloadKind::kTest;
     options_.thread_cnt = 2, options_.max_txns_per_thread = 50;
     options_.log_buffer_size = 64 << 10, options_.log_limit_bytes = 1 << 20;
