@@ -249,7 +249,8 @@ FUZZ_TARGETS := $(patsubst tests/fuzz/%_fuzz.cpp,%,$(wildcard tests/fuzz/*_fuzz.
 FUZZ_HEADER_SOURCES := base/check.cpp base/crc32c.cpp logging/file_header.cpp
 FUZZ_RECOVERY_SOURCES := $(wildcard base/*.cpp storage/*.cpp logging/serial/*.cpp) logging/file_header.cpp \
   logging/log_reader.cpp logging/log_tail.cpp logging/lane_recovery.cpp logging/replay_lanes.cpp \
-  logging/taurus/taurus_recovery.cpp tests/reference/reference_replay.cpp
+  logging/taurus/taurus_recovery.cpp tests/reference/reference_replay.cpp tests/reference/reference_stamps.cpp \
+  tests/logging/log_builder.cpp
 FUZZ_SOURCES_file_header := $(FUZZ_HEADER_SOURCES)
 FUZZ_SOURCES_recovery := $(FUZZ_RECOVERY_SOURCES)
 FUZZ_SOURCES_lv_decompression := $(FUZZ_RECOVERY_SOURCES)
@@ -260,7 +261,7 @@ FUZZ_SOURCES_parse_value := $(FUZZ_HEADER_SOURCES) system/parse_value.cpp
 FUZZ_RUN_FILES_SOURCES := $(wildcard base/*.cpp storage/*.cpp) logging/checkpoint.cpp logging/continuation.cpp \
   logging/device/faulty_file_system.cpp logging/device/file_system.cpp logging/device/posix_file.cpp
 FUZZ_SOURCES_run_files := $(FUZZ_RUN_FILES_SOURCES)
-FUZZ_SOURCES_make_corpus := $(sort $(FUZZ_RECOVERY_SOURCES) logging/continuation.cpp tests/logging/log_builder.cpp)
+FUZZ_SOURCES_make_corpus := $(FUZZ_RECOVERY_SOURCES) logging/continuation.cpp
 fuzz_objects = $(patsubst %.cpp,build/fuzz/objects/%.o,$(FUZZ_SOURCES_$(1)))
 FUZZ_LINK = $(FUZZ_CXX) -pthread -o $@ $(filter %.o,$^) -Wl,--as-needed $(LIBRARIES) -fsanitize=address,undefined
 ifeq ($(filter clean,$(MAKECMDGOALS)),)

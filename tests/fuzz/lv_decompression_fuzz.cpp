@@ -81,7 +81,7 @@ void CompareReference(const Program& program) {
   std::vector<std::vector<std::byte>> files;
   for (const LogImage& image : program.logs) {
     files.push_back(FileHeaderOf(kRunId, image.index(), image.count(), false, 0));
-    files.back().insert(files.back().end(), image.bytes().begin() + format::kStreamOffset, image.bytes().end());
+    files.back().insert(files.back().end(), image.stream().begin(), image.stream().end());
   }
   const reference::ReferenceLogs logs = reference::ReadLogs(files);
   size_t seen = 0;

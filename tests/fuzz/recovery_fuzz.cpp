@@ -12,16 +12,15 @@ namespace dbx::fuzz {
 namespace {
 
 using recovery_test::kRunId;
-using recovery_test::LogImage;
 using recovery_test::MixWorkload;
 using recovery_test::Recovered;
 using recovery_test::State;
 
-std::optional<Recovered> ByEngine(const RecoveryInput& input, const std::vector<LogImage>& images) {
+std::optional<Recovered> ByEngine(const RecoveryInput& input, const std::vector<std::vector<std::byte>>& files) {
   const recovery_test::RunSettings run{.workers = 1, .ring_bytes = input.ring_bytes};
   try {
-    return input.serial ? recovery_test::RecoverImages<SerialRecovery>(images, run)
-                        : recovery_test::RecoverImages<TaurusRecovery>(images, run);
+    return input.serial ? recovery_test::RecoverFiles<SerialRecovery>(files, run)
+                        : recovery_test::RecoverFiles<TaurusRecovery>(files, run);
   } catch (const Error& error) {
     Require(error.status() == ExitStatus::kCorrupt, error.what());
     Require(std::string(error.what()).find('\n') == std::string::npos, "an error of more than one line");
@@ -93,16 +92,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::vector<std::byte> bytes(reinterpret_cast<const std::byte*>(data),
                                reinterpret_cast<const std::byte*>(data) + size);
   const RecoveryInput input = RecoveryInput::Of(bytes);
-  std::vector<LogImage> images;
   std::vector<std::vector<std::byte>> files;
   for (uint32_t log = 0; log < input.count(); ++log) {
     std::vector<std::byte> file = FileHeaderOf(kRunId, log, input.count(), input.serial, input.ring_bytes);
     file.insert(file.end(), input.streams[log].begin(), input.streams[log].end());
-    images.emplace_back(log, input.count());
-    images.back().bytes() = file;
     files.push_back(std::move(file));
   }
-  const auto engine = ByEngine(input, images);
+  const auto engine = ByEngine(input, files);
   const Expected expected = ByReference(files);
   if (engine) Compare(*engine, expected);
   return 0;

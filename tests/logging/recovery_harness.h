@@ -394,13 +394,14 @@ struct RunSettings {
 };
 
 // Recovers the images into a freshly loaded database. Throws what Recover throws.
-template <class Recovery = TaurusRecovery>
-Recovered RecoverImages(const std::vector<LogImage>& images, const RunSettings& run = {}) {
+template <class Recovery>
+Recovered RecoverFiles(const std::vector<std::vector<std::byte>>& files, const RunSettings& run = {}) {
   std::vector<std::unique_ptr<ImageDevice>> devices;
   std::vector<LogSource> sources;
-  for (const LogImage& image : images) {
-    devices.push_back(std::make_unique<ImageDevice>("log_" + std::to_string(image.index()), image.bytes()));
-    sources.push_back({devices.back().get(), kRunId, run.ring_bytes, image.index(), image.count()});
+  const auto count = static_cast<uint32_t>(files.size());
+  for (uint32_t index = 0; index < count; ++index) {
+    devices.push_back(std::make_unique<ImageDevice>("log_" + std::to_string(index), files[index]));
+    sources.push_back({devices.back().get(), kRunId, run.ring_bytes, index, count});
     sources.back().stamp_end = run.stamp_end;
     sources.back().durable_until = run.durable_until;
   }
@@ -423,6 +424,14 @@ Recovered RecoverImages(const std::vector<LogImage>& images, const RunSettings& 
     result.state[row.key] = value;
   });
   return result;
+}
+
+// Of all logs, in their order.
+template <class Recovery = TaurusRecovery>
+Recovered RecoverImages(const std::vector<LogImage>& images, const RunSettings& run = {}) {
+  std::vector<std::vector<std::byte>> files;
+  for (const LogImage& image : images) files.push_back(image.bytes());
+  return RecoverFiles<Recovery>(files, run);
 }
 
 // The message of the Error(kCorrupt) that recovery ends in, or "" if it succeeds.
