@@ -12,26 +12,13 @@
 #include <random>
 #include <vector>
 
+#include "benchmarks/micro/null_device.h"
 #include "logging/eleda/central_log.h"
 #include "logging/log_set.h"
 #include "logging/record_builder.h"
 
 namespace dbx {
 namespace {
-
-// Complete as soon as it is written; what it holds is lost.
-class NullDevice : public BlockDevice {
- public:
-  void StartWrite(uint64_t offset, std::span<const std::byte> data) override { end_ = offset + data.size(); }
-  uint64_t Complete(bool) override { return end_; }
-  size_t Read(uint64_t, std::span<std::byte>) override { return 0; }
-  uint64_t SizeBytes() override { return end_; }
-  const std::string& path() const override { return path_; }
-
- private:
-  uint64_t end_ = 0;
-  std::string path_ = "null";
-};
 
 // ---- A filler's side ----------------------------------------------------------------------------------------
 

@@ -390,14 +390,16 @@ class Checks:
             yield from group()
 
 
-def main() -> int:
-    if not os.access(BINARY, os.X_OK):
-        print(f"error: {BINARY} is missing; build it with `make rundb-all`")
-        return 2
+def run_checks(checks: Callable, prefix: str, programs: dict[str, str]) -> int:
+    """Makes all checks in a directory of their own. `programs`: paths that must be there, and their make targets."""
+    for path, target in programs.items():
+        if not os.access(path, os.X_OK):
+            print(f"error: {path} is missing; build it with `make {target}`")
+            return 2
     passed = failed = 0
     os.makedirs(os.path.join(REPOSITORY, "build"), exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="cli-", dir=os.path.join(REPOSITORY, "build")) as root:
-        for name, check in Checks(root).all():
+    with tempfile.TemporaryDirectory(prefix=prefix, dir=os.path.join(REPOSITORY, "build")) as root:
+        for name, check in checks(root).all():
             try:
                 check()
                 passed += 1
@@ -412,4 +414,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_checks(Checks, "cli-", {BINARY: "rundb-all"}))

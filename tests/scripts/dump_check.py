@@ -13,7 +13,7 @@ import sys
 import tempfile
 
 from cli_check import (BINARY, HEADER_BYTES, REPOSITORY, SERIAL, SMALL, TAURUS, TIMEOUT_SECONDS, Failed, cut, expect, flip,
-                       logs_of, rundb)
+                       logs_of, run_checks, rundb)
 
 LOG_DUMP = os.path.abspath(os.environ.get("DBX_LOG_DUMP", os.path.join(REPOSITORY, "log_dump")))
 STREAM_OFFSET = 2 * HEADER_BYTES
@@ -152,24 +152,5 @@ class Checks:
         return [(name, getattr(self, name)) for name in vars(Checks) if name.count("_") > 1 and name[0] != "_"]
 
 
-def main() -> int:
-    for path in (BINARY, LOG_DUMP):
-        if not os.access(path, os.X_OK):
-            print(f"error: {path} is missing; build it with `make rundb-all log_dump`")
-            return 2
-    passed = failed = 0
-    os.makedirs(os.path.join(REPOSITORY, "build"), exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="dump-", dir=os.path.join(REPOSITORY, "build")) as root:
-        for name, check in Checks(root).all():
-            try:
-                check()
-                passed += 1
-            except Failed as reason:
-                failed += 1
-                print(f"FAILED {name}: {reason}", flush=True)
-    print(f"{passed} passed, {failed} failed")
-    return 1 if failed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_checks(Checks, "dump-", {BINARY: "rundb-all", LOG_DUMP: "log_dump"}))
