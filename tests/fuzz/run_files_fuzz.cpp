@@ -12,6 +12,7 @@
 #include "storage/digest.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/run_files_input.h"
+#include "tests/fuzz/two_tables.h"
 
 namespace dbx::fuzz {
 namespace {
@@ -37,20 +38,6 @@ void TryOne(std::span<const std::byte> changes, std::vector<std::byte> file, aut
     if (IsTaken([&] { taken = decode(file, "file"); })) Require(encode(taken) == file, "a file that nobody writes");
   }
 }
-
-struct TwoTables {
-  TwoTables() {
-    for (const uint32_t bytes : {8, 24}) {
-      Schema schema;
-      schema.name = "rows of " + std::to_string(bytes);
-      schema.columns = {{"value", 0, bytes}};
-      schema.tuple_bytes = bytes;
-      schema.expected_rows = 16;
-      database.CreateTable(schema);
-    }
-  }
-  Database database{0, 1};
-};
 
 // Its rows, written to another checkpoint, come back as they were.
 void TryCheckpoint(std::span<const std::byte> bytes) {

@@ -1,26 +1,20 @@
 // The rows of a data record: replayer and reference put the same ones, or both refuse.
 #include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/two_tables.h"
 #include "tests/logging/recovery_harness.h"
 #include "tests/reference/reference_check.h"
 
 namespace dbx::fuzz {
 namespace {
 
-// Two tables, with rows of 8 and of 24 bytes.
-struct TwoTables {
-  TwoTables() {
-    for (const uint32_t bytes : {8, 24}) {
-      Schema schema;
-      schema.name = "rows of " + std::to_string(bytes);
-      schema.columns = {{"value", 0, bytes}};
-      schema.tuple_bytes = bytes;
-      schema.expected_rows = 16;
-      Table& table = database.CreateTable(schema);
-      const std::vector<std::byte> tuple(bytes, std::byte{1});
+struct LoadedTables : TwoTables {
+  LoadedTables() {
+    for (const uint32_t index : {0, 1}) {
+      Table& table = database.table(TableId(index));
+      const std::vector<std::byte> tuple(table.schema().tuple_bytes, std::byte{1});
       for (const Key key : {7, 8}) table.LoadRow(WorkerId(0), key, tuple);
     }
   }
-  Database database{0, 1};
 };
 
 bool PutByEngine(Database& database, std::span<std::byte> payload) {
@@ -59,8 +53,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace dbx::fuzz;
   std::vector<std::byte> payload(reinterpret_cast<const std::byte*>(data),
                                  reinterpret_cast<const std::byte*>(data) + size);
-  TwoTables by_engine;
-  TwoTables by_reference;
+  LoadedTables by_engine;
+  LoadedTables by_reference;
   const bool taken = PutByEngine(by_engine.database, payload);
   Require(taken == PutByReference(by_reference.database, payload), "one refuses what the other takes");
   const auto difference = dbx::reference::FirstDifference(by_engine.database, by_reference.database);
