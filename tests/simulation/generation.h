@@ -35,7 +35,7 @@ class Generation {
   std::vector<Crash>& crashes() { return crashes_; }
 
  private:
-  void Simulate(const Options& options);
+  uint64_t Simulate(const Options& options);  // returns the number of harmless failures
   void PlanCrashes(const Options& options);
   void PlanCrashesAtAcknowledgements(uint64_t txns);
   void PlanCrashesAtOperations(SlowFiles& files);

@@ -5,7 +5,9 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 
+#include "base/error.h"
 #include "logging/device/file_system.h"
 #include "tests/simulation/scheduler.h"
 
@@ -20,14 +22,29 @@ class SlowFiles final : public FileSystem {
   // Called before each operation on names, and before each sync of a file by its name.
   std::function<void()> before_operation;
 
+  // Syncs that failed right after the removal of a directory of theirs. Only they may fail without harm: what is removed
+  // is not needed, and may come back.
+  uint64_t failed_removals() const { return failed_removals_; }
+
   std::vector<std::string> List(const std::string& directory) override { return files_.List(directory); }
   Entry KindOf(const std::string& path) override { return files_.KindOf(path); }
   std::string IdentityOf(const std::string& directory) override { return files_.IdentityOf(directory); }
   bool MakeDirectory(const std::string& path) override { return Next().MakeDirectory(path); }
-  void RemoveDirectory(const std::string& path) override { Next().RemoveDirectory(path); }
+  void RemoveDirectory(const std::string& path) override {
+    Next().RemoveDirectory(path);
+    removed_from_ = ParentDirectory(path);
+  }
   void Remove(const std::string& path) override { Next().Remove(path); }
   void Rename(const std::string& from, const std::string& to) override { Next().Rename(from, to); }
-  void SyncDirectory(const std::string& path) override { Next().SyncDirectory(path); }
+  void SyncDirectory(const std::string& path) override {
+    const bool syncs_removal = path == std::exchange(removed_from_, "");
+    try {
+      Next().SyncDirectory(path);
+    } catch (const Error&) {
+      if (syncs_removal) ++failed_removals_;
+      throw;
+    }
+  }
   DirectoryLock LockDirectory(const std::string& path, LockKind kind) override {
     return files_.LockDirectory(path, kind);
   }
@@ -87,6 +104,8 @@ class SlowFiles final : public FileSystem {
   FileSystem& files_;
   const uint64_t sync_nanos_max_;
   const uint32_t stall_one_in_;
+  std::string removed_from_;
+  uint64_t failed_removals_ = 0;
 };
 
 }  // namespace dbx::sim
