@@ -24,16 +24,6 @@ uint64_t BucketCount(uint64_t expected_rows, uint32_t clustered_key_bits) {
   return std::max(buckets_min, expected_rows / kRowsPerBucket + 1);
 }
 
-// The slot of a locked chain that holds `word`, or nullptr.
-Atomic<uint64_t>* SlotOf(IndexBucket& first, uint64_t word) {
-  for (IndexBucket* bucket = &first; bucket != nullptr; bucket = bucket->next()) {
-    for (auto& slot : bucket->slots) {
-      if (slot.load(std::memory_order_relaxed) == word) return &slot;  // ordered by the lock
-    }
-  }
-  return nullptr;
-}
-
 }  // namespace
 
 void IndexBucket::Lock() {
@@ -54,12 +44,19 @@ HashIndex::HashIndex(uint64_t expected_rows, uint32_t clustered_key_bits)
   buckets_ = reinterpret_cast<IndexBucket*>(memory_.data());
 }
 
+Row* HashIndex::FindBelow(IndexBucket& first, Key key, uint32_t tag) {
+  for (Path path(first, key); path.Descend();) {
+    if (Row* const row = FindIn(path.bucket(), key, tag)) return row;
+  }
+  return nullptr;
+}
+
 HashIndex::Position HashIndex::Locate(IndexBucket& first, Key key, uint32_t tag) {
   Atomic<uint64_t>* empty = nullptr;
-  IndexBucket* last = &first;
-  for (IndexBucket* bucket = &first; bucket != nullptr; bucket = bucket->next()) {
-    for (auto& slot : bucket->slots) {
-      // Relaxed: the lock orders us after every earlier change of the chain.
+  Path path(first, key);
+  do {
+    for (auto& slot : path.bucket().slots) {
+      // Relaxed: the lock orders us after every earlier change of the tree.
       const uint64_t word = slot.load(std::memory_order_relaxed);
       if (word == 0) {
         if (empty == nullptr) empty = &slot;
@@ -67,37 +64,58 @@ HashIndex::Position HashIndex::Locate(IndexBucket& first, Key key, uint32_t tag)
         return Position{RowOf(word), nullptr};
       }
     }
-    last = bucket;
+  } while (path.Descend());
+  if (empty == nullptr) {
+    Grow(path.bucket(), path.depth());
+    path.Descend();
+    empty = &path.bucket().slots[0];
   }
-  if (empty == nullptr) empty = &AppendBucket(*last)->slots[0];
   return Position{nullptr, empty};
 }
 
-IndexBucket* HashIndex::AppendBucket(IndexBucket& last) {
+void HashIndex::Grow(IndexBucket& last, uint32_t depth) {
+  const IndexBucket* const below = AllocateOverflow(BucketsBelow(depth));
+  // Keeps the lock bit of a first bucket. Release: pairs with below(); the new buckets are all zero.
+  const uint64_t locked = last.header.load(std::memory_order_relaxed) & IndexBucket::kLocked;
+  last.header.store(reinterpret_cast<uint64_t>(below) | locked, std::memory_order_release);
+}
+
+IndexBucket* HashIndex::AllocateOverflow(size_t buckets) {
   const std::lock_guard lock(overflow_.mutex);
   auto& chunks = overflow_.chunks;
-  if (chunks.empty() || (overflow_.used_in_last + 1) * sizeof(IndexBucket) > chunks.back().bytes()) {
-    const size_t buckets = std::clamp(overflow_.used, kFirstOverflowBuckets, kLastOverflowBuckets);
-    chunks.emplace_back(buckets * sizeof(IndexBucket));
+  if (chunks.empty() || (overflow_.used_in_last + buckets) * sizeof(IndexBucket) > chunks.back().bytes()) {
+    const size_t more = std::clamp(overflow_.used, kFirstOverflowBuckets, kLastOverflowBuckets);
+    chunks.emplace_back(more * sizeof(IndexBucket));
     overflow_.used_in_last = 0;
   }
-  auto* bucket = reinterpret_cast<IndexBucket*>(chunks.back().data()) + overflow_.used_in_last;
-  ++overflow_.used_in_last;
-  ++overflow_.used;
-  // Keeps the lock bit of the first bucket. Release: pairs with next(); the new bucket is all zero.
-  const uint64_t locked = last.header.load(std::memory_order_relaxed) & IndexBucket::kLocked;
-  last.header.store(reinterpret_cast<uint64_t>(bucket) | locked, std::memory_order_release);
-  return bucket;
+  auto* first = reinterpret_cast<IndexBucket*>(chunks.back().data()) + overflow_.used_in_last;
+  overflow_.used_in_last += buckets;
+  overflow_.used += buckets;
+  return first;
 }
 
 void HashIndex::Erase(const Row* row) {
   const Place place = PlaceOf(row->key);
   IndexBucket& first = buckets_[place.bucket];
-  const ChainLock lock(first);
-  Atomic<uint64_t>* const slot = SlotOf(first, SlotWord(row, place.tag));
-  CHECK(slot != nullptr);
-  // Release: who sees the slot empty sees what its eraser did before, such as marking the row.
-  slot->store(0, std::memory_order_release);
+  const TreeLock lock(first);
+  const uint64_t word = SlotWord(row, place.tag);
+  Path path(first, row->key);
+  do {
+    for (auto& slot : path.bucket().slots) {
+      if (slot.load(std::memory_order_relaxed) != word) continue;  // ordered by the lock
+      // Release: who sees the slot empty sees what its eraser did before, such as marking the row.
+      slot.store(0, std::memory_order_release);
+      return;
+    }
+  } while (path.Descend());
+  CHECK(!"the row is in the index");
+}
+
+uint32_t HashIndex::depth() const {
+  uint32_t deepest = 0;
+  const auto note = [&deepest](const IndexBucket&, uint32_t depth) { deepest = std::max(deepest, depth); };
+  for (uint64_t i = 0; i < bucket_count_; ++i) ForEachBucket(buckets_[i], 1, note);
+  return deepest;
 }
 
 size_t HashIndex::memory_bytes() const {

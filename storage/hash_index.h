@@ -1,11 +1,14 @@
 // The unique hash index of a table: key -> Row*, one cache line for the bucket and one for the row.
 //
-// A bucket is one line: a header (lock bit and link to an overflow bucket) and seven slots. A slot is one
-// word, a 16-bit tag of the key's hash above a 48-bit row address; 0 is empty. The number of buckets is
-// fixed; a bucket that is full grows a chain of overflow buckets, which only ever gets longer.
+// A bucket is one line: a header (lock bit and link to overflow buckets) and seven slots. A slot is one word, a
+// 16-bit tag of the key's hash above a 48-bit row address; 0 is empty. The number of first buckets is fixed. Below
+// one that is full grows a tree: first a single overflow bucket, which is all that a table of the expected size
+// needs, and below each that is full in turn, eight, of which the key's hash chooses one. So the way to a row gets
+// longer with the logarithm of the rows, however many more there are than expected; nobody knows beforehand how many
+// rows a recovery will insert.
 //
-// Threads: Find and the prefetches take no lock. FindOrInsert and Erase lock the first bucket of the chain,
-// which guards the whole chain.
+// Threads: Find and the prefetches take no lock. FindOrInsert and Erase lock the first bucket, which guards the whole
+// tree.
 //
 // Why Find needs no version to re-check on a miss: a row never moves from slot to slot and a link is never
 // taken away, so a key that stays in the index while Find runs is in one slot all the while, and Find passes
@@ -32,14 +35,14 @@ namespace dbx {
 
 struct alignas(kCacheLineBytes) IndexBucket {
   static constexpr int kSlots = 7;
-  static constexpr uint64_t kLocked = 1;  // in the first bucket of a chain only
+  static constexpr uint64_t kLocked = 1;  // in a first bucket only
 
-  // The address of the next bucket of the chain or 0, and kLocked.
+  // The address of the first of the buckets below or 0, and kLocked.
   Atomic<uint64_t> header;
   Atomic<uint64_t> slots[kSlots];
 
-  // Acquire: pairs with the release that linked the bucket, whose slots were zero before.
-  IndexBucket* next() const {
+  // Acquire: pairs with the release that linked the buckets, whose slots were zero before.
+  IndexBucket* below() const {
     return reinterpret_cast<IndexBucket*>(header.load(std::memory_order_acquire) & ~kLocked);
   }
   void Lock();
@@ -57,16 +60,9 @@ class HashIndex {
 
   Row* Find(Key key) const {
     const Place place = PlaceOf(key);
-    const IndexBucket* bucket = &buckets_[place.bucket];
-    do {
-      for (uint32_t match = Matches(*bucket, place.tag); match != 0; match &= match - 1) {
-        Row* const row = RowAt(*bucket, match);
-        // The slot may have changed since its tag was seen; a key that is in no slot any more is a miss.
-        if (row != nullptr && row->key == key) return row;
-      }
-      bucket = bucket->next();
-    } while (__builtin_expect(bucket != nullptr, 0));
-    return nullptr;
+    IndexBucket& first = buckets_[place.bucket];
+    if (Row* const row = FindIn(first, key, place.tag)) return row;
+    return __builtin_expect(first.below() == nullptr, 1) ? nullptr : FindBelow(first, key, place.tag);
   }
 
   // Returns the row that bears `key` or, if there is none, inserts what `make()` returns, which bears it.
@@ -75,7 +71,7 @@ class HashIndex {
   Row* FindOrInsert(Key key, Make&& make) {
     const Place place = PlaceOf(key);
     IndexBucket& first = buckets_[place.bucket];
-    const ChainLock lock(first);
+    const TreeLock lock(first);
     const Position position = Locate(first, key, place.tag);
     if (position.row != nullptr) return position.row;
     Row* const row = make();
@@ -98,21 +94,22 @@ class HashIndex {
     return match == 0 ? nullptr : RowAt(bucket, match);
   }
 
-  uint64_t bucket_count() const { return bucket_count_; }
+  uint64_t bucket_count() const { return bucket_count_; }  // of first buckets
   size_t memory_bytes() const;
+  // How many buckets a look-up may read. Walks the index.
+  uint32_t depth() const;
 
-  // Calls visit(const Row&) for the rows of the buckets [begin, end) and their chains. What is inserted or
-  // erased meanwhile may be seen or not.
+  // Calls visit(const Row&) for the rows of the first buckets [begin, end) and below. What is inserted or erased
+  // meanwhile may be seen or not.
   template <class Visit>
   void ForEachRow(uint64_t begin, uint64_t end, Visit&& visit) const {
-    for (uint64_t i = begin; i < end; ++i) {
-      for (const IndexBucket* bucket = &buckets_[i]; bucket != nullptr; bucket = bucket->next()) {
-        for (const auto& slot : bucket->slots) {
-          const Row* row = RowOf(slot.load(std::memory_order_acquire));  // pairs with FindOrInsert
-          if (row != nullptr) visit(*row);
-        }
+    const auto visit_rows = [&visit](const IndexBucket& bucket, uint32_t) {
+      for (const auto& slot : bucket.slots) {
+        const Row* row = RowOf(slot.load(std::memory_order_acquire));  // pairs with FindOrInsert
+        if (row != nullptr) visit(*row);
       }
-    }
+    };
+    for (uint64_t i = begin; i < end; ++i) ForEachBucket(buckets_[i], 1, visit_rows);
   }
 
  private:
@@ -127,16 +124,54 @@ class HashIndex {
     Row* row;                // not null: found
     Atomic<uint64_t>* slot;  // null row: an empty slot
   };
-  class ChainLock {
+  class TreeLock {
    public:
-    explicit ChainLock(IndexBucket& first) : first_(first) { first_.Lock(); }
-    ~ChainLock() { first_.Unlock(); }
-    ChainLock(const ChainLock&) = delete;
-    ChainLock& operator=(const ChainLock&) = delete;
+    explicit TreeLock(IndexBucket& first) : first_(first) { first_.Lock(); }
+    ~TreeLock() { first_.Unlock(); }
+    TreeLock(const TreeLock&) = delete;
+    TreeLock& operator=(const TreeLock&) = delete;
 
    private:
     IndexBucket& first_;
   };
+
+  // The buckets that may hold the row of a key, from the first one down.
+  class Path {
+   public:
+    Path(IndexBucket& first, Key key) : bucket_(&first), key_(key) {}
+
+    IndexBucket& bucket() const { return *bucket_; }
+    uint32_t depth() const { return depth_; }
+    // False: there is none below.
+    bool Descend() {
+      IndexBucket* const below = bucket_->below();
+      if (below == nullptr) return false;
+      bucket_ = below + (BucketsBelow(depth_) == 1 ? 0 : Turn());
+      ++depth_;
+      return true;
+    }
+
+   private:
+    // Keys of a cluster differ in Mix(key), though they share what PlaceOf mixes.
+    uint64_t Turn() const { return Mix(key_) >> (depth_ * kFanOutBits) % 64 & (kFanOut - 1); }
+
+    IndexBucket* bucket_;
+    Key key_;
+    uint32_t depth_ = 1;
+  };
+
+  static constexpr uint32_t kFanOutBits = 3;
+  static constexpr uint32_t kFanOut = 1 << kFanOutBits;
+  static uint32_t BucketsBelow(uint32_t depth) { return depth == 1 ? 1 : kFanOut; }
+
+  // Calls visit(bucket, its depth) for a bucket and those below.
+  template <class Visit>
+  static void ForEachBucket(const IndexBucket& bucket, uint32_t depth, Visit& visit) {
+    visit(bucket, depth);
+    const IndexBucket* const below = bucket.below();
+    if (below == nullptr) return;
+    for (uint32_t i = 0; i < BucketsBelow(depth); ++i) ForEachBucket(below[i], depth + 1, visit);
+  }
 
   // Multiplies to 128 bits and folds: every bit of the key reaches the high bits, which choose the bucket,
   // and the low ones, which make the tag.
@@ -172,9 +207,20 @@ class HashIndex {
     return uint64_t{tag} << kAddressBits | address;
   }
 
-  // With the chain locked.
+  static Row* FindIn(const IndexBucket& bucket, Key key, uint32_t tag) {
+    for (uint32_t match = Matches(bucket, tag); match != 0; match &= match - 1) {
+      Row* const row = RowAt(bucket, match);
+      // The slot may have changed since its tag was seen; a key that is in no slot any more is a miss.
+      if (row != nullptr && row->key == key) return row;
+    }
+    return nullptr;
+  }
+  static Row* FindBelow(IndexBucket& first, Key key, uint32_t tag);
+
+  // With the tree locked.
   Position Locate(IndexBucket& first, Key key, uint32_t tag);
-  IndexBucket* AppendBucket(IndexBucket& last);
+  void Grow(IndexBucket& last, uint32_t depth);
+  IndexBucket* AllocateOverflow(size_t buckets);
 
   IndexBucket* buckets_;
   uint64_t bucket_count_;
@@ -183,7 +229,7 @@ class HashIndex {
   MappedMemory memory_;
 
   // Overflow buckets come from chunks that grow with their number. A bucket overflows once in its life, so
-  // a mutex will do; it is taken with a chain locked.
+  // a mutex will do; it is taken with a tree locked.
   struct OverflowPool {
     Mutex mutex;
     std::vector<MappedMemory> chunks;

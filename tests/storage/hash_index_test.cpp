@@ -97,11 +97,11 @@ TEST_P(HashIndexOracleTest, AgreesWithAnUnorderedMap) {
 
 INSTANTIATE_TEST_SUITE_P(Shapes, HashIndexOracleTest,
                          testing::Values(Shape{5000, 0, 10'000}, Shape{5000, 4, 10'000},
-                                         Shape{0, 0, 10'000},   // long chains
+                                         Shape{0, 0, 10'000},   // deep trees
                                          Shape{0, 12, 10'000},  // clusters as wide as the array
                                          Shape{100'000, 0, 50}));
 
-TEST_F(HashIndexTest, ErasedSlotsOfAChainAreUsedAgain) {
+TEST_F(HashIndexTest, ErasedSlotsOfATreeAreUsedAgain) {
   HashIndex index(0, 0);
   for (Key key = 0; key < 5000; ++key) Insert(index, key);
   const size_t bytes = index.memory_bytes();
@@ -149,6 +149,18 @@ TEST_P(HashIndexSpreadTest, KeysSpreadAsIfAtRandom) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Keys, HashIndexSpreadTest, testing::Values(&Dense, &Strided, &High, &Fields));
+
+// A recovery inserts what a run of unknown length inserted. Chains, as a table of this size had once, would be 670 long.
+TEST_P(HashIndexSpreadTest, ManyMoreRowsThanExpectedStayNear) {
+  constexpr uint64_t kRows = 300'000;
+  for (const uint32_t clustered_bits : {0u, 4u}) {
+    HashIndex index(0, clustered_bits);
+    for (uint64_t i = 0; i < kRows; ++i) Insert(index, GetParam()(i));
+    EXPECT_LE(index.depth(), 8u) << "clustered bits: " << clustered_bits;
+    EXPECT_LE(index.memory_bytes(), kRows * 64) << "clustered bits: " << clustered_bits;
+    for (uint64_t i = 0; i < kRows; ++i) ASSERT_NE(index.Find(GetParam()(i)), nullptr);
+  }
+}
 
 // Threads that insert, erase and find a few keys. Even keys stay for ever; a thread erases only a row whose
 // control word it has turned from 0 to kGone, so that one eraser wins, and reuses it once that is safe.
