@@ -14,7 +14,7 @@ import plot_style
 from plot_style import plt
 
 import host
-from summary import CellSummary, microseconds, summarise
+from summary import CellSummary, caption, microseconds, summarise
 
 WORKLOAD_TITLES = {"YCSB": "YCSB", "TPCC": "TPC-C"}
 
@@ -42,7 +42,9 @@ def _bars(axes, items: list[CellSummary], values: list[Optional[float]], text: C
             axes.text(top * 0.01, row, "n/a", va="center", color=colours["soft"])
             continue
         axes.barh(row, value, height=0.68, color=colour, hatch=plot_style.hatch(item.cell), linewidth=0)
-        axes.text(value + top * 0.012, row, text(value), va="center", fontsize=8.5)
+        # On the background: a limit may lie behind the figure.
+        axes.text(value + top * 0.012, row, text(value), va="center", fontsize=8.5, zorder=4,
+                  bbox={"facecolor": colours["background"], "edgecolor": "none", "pad": 0.8})
     axes.set_xlim(0, top * 1.19)
     axes.grid(axis="x")
 
@@ -54,7 +56,7 @@ def _limit_line(axes, value: float, label: str, colours: dict) -> None:
         return
     if value < right * 1.6:
         axes.set_xlim(left, max(right, value * 1.12))
-        axes.axvline(value, color=colours["text"], linestyle=(0, (4, 3)), linewidth=1.1)
+        axes.axvline(value, color=colours["text"], linestyle=(0, (4, 3)), linewidth=1.1, zorder=1.5)
         axes.annotate(label, (value, 1), xycoords=("data", "axes fraction"), xytext=(-3, 3),
                       textcoords="offset points", ha="right", fontsize=8, color=colours["soft"])
     else:
@@ -64,15 +66,17 @@ def _limit_line(axes, value: float, label: str, colours: dict) -> None:
 
 def _row_limits(axes, limits: list[Optional[float]], label: str, colours: dict) -> None:
     """A short mark beside each bar whose own limit lies within the axis; the first one is labelled."""
-    right = axes.get_xlim()[1]
+    left, right = axes.get_xlim()
     labelled = False
     for row, value in enumerate(limits):
         if not value or value >= right:
             continue
         axes.plot([value, value], [row - 0.42, row + 0.42], color=colours["text"], linewidth=2)
         if not labelled:
-            axes.annotate(label, (value, row), xytext=(4, 0), textcoords="offset points", va="center", fontsize=8,
-                          color=colours["soft"])
+            # To the side that has room.
+            side = 1 if value < left + 0.8 * (right - left) else -1
+            axes.annotate(label, (value, row), xytext=(4 * side, 0), textcoords="offset points", va="center",
+                          ha="left" if side > 0 else "right", fontsize=8, color=colours["soft"])
         labelled = True
 
 
@@ -188,6 +192,10 @@ def _has_data(rows: list[dict], metric: Metric, workload: str) -> bool:
     return bool(items_of(rows, metric, workload))
 
 
+def _sign(figure, rows: list[dict], colours: dict) -> None:
+    figure.supxlabel(caption(rows), fontsize=7.5, color=colours["soft"], x=0.01, ha="left")
+
+
 def panel_svg(rows: list[dict], metric: Metric, workload: str, theme: str) -> Optional[str]:
     if not _has_data(rows, metric, workload):
         return None
@@ -195,6 +203,7 @@ def panel_svg(rows: list[dict], metric: Metric, workload: str, theme: str) -> Op
     count = len(items_of(rows, metric, workload))
     figure, axes = plt.subplots(figsize=(5.9, 1.25 + 0.33 * count), layout="constrained")
     draw_panel(axes, rows, metric, workload, colours)
+    _sign(figure, rows, colours)
     text = io.StringIO()
     figure.savefig(text, format="svg", metadata={"Date": None})
     plt.close(figure)
@@ -215,6 +224,7 @@ def write_plots(rows: list[dict], directory: str) -> list[str]:
                                       layout="constrained", squeeze=False)
         for axes, workload in zip(panels[0], workloads):
             draw_panel(axes, rows, metric, workload, colours)
+        _sign(figure, rows, colours)
         for kind, options in (("png", {"dpi": 160}), ("pdf", {"metadata": {"CreationDate": None}})):
             path = os.path.join(directory, f"{metric.name}.{kind}")
             figure.savefig(path, **options)

@@ -198,11 +198,42 @@ def table(rows: list[dict]) -> str:
     return "\n".join(shown + [""] + notes(rows))
 
 
+def _records(rows: list[dict]) -> list[dict]:
+    return [row["record"] for row in rows if row.get("record")]
+
+
+def _labels(rows: list[dict]) -> list[tuple[str, str]]:
+    """What holds of these rows and bends their figures: a word for a plot, a sentence for a reader."""
+    environments = [record.get("environment", {}) for record in _records(rows)]
+    kinds = {d.get("kind") for e in environments for d in e.get("log_directories", [])}
+    labels = (
+        ("ram" in kinds, "logs on a RAM disk",
+         "the logs lay in RAM: nothing here says how a disk would do, or survives a power cut"),
+        ("emulated" in kinds, "emulated log device", "the log device was emulated"),
+        (any(e.get("oversubscribed") for e in environments), "more threads than cores",
+         "more threads (workers and log writers) than cores: figures with several threads are disturbed"),
+        (any(str(e.get("virtualisation", "none")) not in ("none", "", "None") for e in environments),
+         "virtual machine", "a virtual machine: neighbours and the host's disk cache are part of these figures"),
+        (any(r.get("metrics", {}).get("unsynced") for r in _records(rows)), "UNSYNCED",
+         "UNSYNCED: log writes were not synced; acknowledged does not mean durable here"),
+        (any(e.get("dirty") for e in environments), "uncommitted changes",
+         "built from a tree with uncommitted changes"),
+    )
+    return [(short, long) for holds, short, long in labels if holds]
+
+
+def caption(rows: list[dict]) -> str:
+    """For a plot, which may be seen without anything else."""
+    described = next((row for row in rows if row.get("step") == "host"), {})
+    settings = described.get("settings", {})
+    known = [f"{settings['threads']} workers on {described['cores']} cores"] if settings else []
+    return "; ".join(known + [short for short, _ in _labels(rows)] + ["one run per cell"])
+
+
 def notes(rows: list[dict]) -> list[str]:
     """What a reader must know to take the figures for what they are."""
     lines = []
-    records = [row["record"] for row in rows if row.get("record")]
-    environments = [record.get("environment", {}) for record in records]
+    records = _records(rows)
     device = host.device_write_rate(rows)
     threads = max((int(r.get("config", {}).get("THREAD_CNT", 0)) for r in records), default=0)
     floor = host.ycsb_floor(rows, threads)
@@ -210,19 +241,7 @@ def notes(rows: list[dict]) -> list[str]:
         lines.append("host limits, just measured: " + "; ".join(
             ([f"YCSB floor with {threads} threads {floor / 1e6:.2f} M txn/s"] if floor else []) +
             ([f"log device {device / 1e6:,.0f} MB/s durable"] if device else [])))
-    kinds = {d.get("kind") for e in environments for d in e.get("log_directories", [])}
-    if "ram" in kinds:
-        lines.append("the logs lay in RAM: nothing here says how a disk would do, or survives a power cut")
-    if "emulated" in kinds:
-        lines.append("the log device was emulated")
-    if any(e.get("oversubscribed") for e in environments):
-        lines.append("more threads (workers and log writers) than cores: figures with several threads are disturbed")
-    if any(str(e.get("virtualisation", "none")) not in ("none", "", "None") for e in environments):
-        lines.append("a virtual machine: neighbours and the host's disk cache are part of these figures")
-    if any(r.get("metrics", {}).get("unsynced") for r in records):
-        lines.append("UNSYNCED: log writes were not synced; acknowledged does not mean durable here")
-    if any(e.get("dirty") for e in environments):
-        lines.append("built from a tree with uncommitted changes")
+    lines += [long for _, long in _labels(rows)]
     lines.append("one run per cell: expect 5-25 % from one run to the next")
     return ["note: " + line for line in lines]
 

@@ -55,6 +55,16 @@ class SummaryTest(unittest.TestCase):
             with self.assertRaisesRegex(ValueError, "line 2"):
                 summary.load_rows(path)
 
+    def test_a_plot_says_itself_what_bends_its_figures(self):
+        row = run_row(DATA, unsynced=True)
+        self.assertEqual(summary.caption([row]), "UNSYNCED; one run per cell")
+        row["record"]["environment"] = {"oversubscribed": True, "log_directories": [{"kind": "ram"}]}
+        host_row = {"step": "host", "cores": 2, "settings": {"threads": 4}}
+        self.assertEqual(summary.caption([host_row, row]), "4 workers on 2 cores; logs on a RAM disk; "
+                         "more threads than cores; UNSYNCED; one run per cell")
+        self.assertIn("note: the logs lay in RAM: nothing here says how a disk would do, or survives a power cut",
+                      summary.notes([row]))
+
     def test_units_follow_the_size(self):
         self.assertEqual([summary.microseconds(v) for v in (None, 4.2, 340, 1700, 250000)],
                          ["-", "4.2us", "340us", "1.7ms", "250ms"])
