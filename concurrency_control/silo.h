@@ -176,7 +176,8 @@ class Silo {
     }
     for (const Write& write : writes_) largest = std::max(largest, write.seen >> Row::kSharedBits);
     commit_tid_ = std::max(largest + 1, EpochTid::First(epoch));
-    return true;
+    // An epoch that lasts too long runs out of numbers; the next one has some.
+    return commit_tid_ <= EpochTid::Last(epoch);
   }
 
   // The TID; after Recheck.

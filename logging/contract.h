@@ -5,9 +5,9 @@
 //   Begin(state)
 //   OnRead(state, row) / OnWrite(state, row)     as rows are accessed; row.meta is the metadata beside the row.
 //                                                If the transaction commits, it belonged to the version accessed.
-//   Reserve(state, txn)                          a place in the log: the transaction's order is fixed by it. Write
-//   locks
-//                                                are held and its dependencies final. False: the record is too large.
+//   Reserve(state, txn)                          a place in the log, which fixes the transaction's order. Its write
+//                                                locks are held, its dependencies final. False: the record is too
+//                                                large.
 //   PublishRead(state, meta)                     (tracks_reads) successors inherit that we read; before the re-check
 //   Submit(state, txn) | Void(state)             the record is complete | the place is given back as a VOID record
 //   PublishWrite(state, meta)                    successors inherit that we wrote; the row is still locked

@@ -1,5 +1,5 @@
-// What the recoveries of all LSN-ordered schemes share: lanes, counters, waiting, and the verdict on the
-// ends of the logs. A scheme adds NextReady, its order of replay.
+// What the recoveries of all schemes share: lanes, counters, waiting, and the verdict on the ends of the logs. A scheme
+// adds NextReady, its order of replay.
 //
 // Threads: Open and Finish belong to one thread; in between each worker uses its own id.
 #pragma once

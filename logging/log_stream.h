@@ -150,7 +150,8 @@ class LogStream {
   uint64_t max_record_bytes() const { return max_record_bytes_; }
   uint64_t ring_bytes() const { return ring_.size_bytes(); }
   // Any thread. Everything that a transaction could have read was reserved below this (serial logs).
-  uint64_t reserved_until() const { return reserved_until_.load(std::memory_order_acquire); }
+  // Sequentially consistent: a writer that announces its sleep finds the places whose fillers missed the flag.
+  uint64_t reserved_until() const { return reserved_until_.load(std::memory_order_seq_cst); }
   // Any thread.
   uint64_t reserved_bytes() const { return reserved_until() - start_lsn_; }
   uint64_t persistent_bytes() const { return persistent_until() - start_lsn_; }

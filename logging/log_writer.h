@@ -29,8 +29,10 @@ class FlushHooks {
   virtual ~FlushHooks() = default;
   // Something of the scheme's own should become durable, though no transaction waits in this stream.
   virtual bool WantsFlush(const LogStream&) const { return false; }
-  // May append records of the scheme's own; every flushes_per_anchor rounds.
+  // May append records of the scheme's own; every flushes_per_anchor rounds, or every round.
   virtual void BeforeFlush(LogStream&) {}
+  // Acknowledgements wait for what BeforeFlush appends.
+  virtual bool FlushesEveryRound() const { return false; }
   // The same before RUN_END: what shows, where other logs or files are cut short later, that they had been longer.
   virtual void BeforeRunEnd(LogStream& stream) { BeforeFlush(stream); }
   // What is durable may have moved.

@@ -1,8 +1,8 @@
-// Who replays what: the lanes that replay runs in, for every log scheme with LSN-ordered logs.
+// Who replays what: the lanes that replay runs in, for every log scheme.
 //
 // Each log is divided into lanes: batch b of a log belongs to its lane b mod K, and a lane is replayed
 // strictly in order by whichever worker holds it. Workers hold one lane at a time and leave it when its next
-// record must wait; the scheme decides that (TaurusRecovery compares LSN vectors, SerialRecovery never waits).
+// record must wait; the scheme decides that (Taurus compares LSN vectors, Plover stamps; the others never wait).
 //
 // There are no reader threads. A worker that finds nothing to replay reads and checks the next batches of
 // a log (Decode), hungry lanes first, so that reading and replaying overlap as soon as there are two workers.

@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 import os
 from dataclasses import dataclass
-from typing import Callable, Optional
+from typing import Callable, Optional, Sequence
 
 import plot_style
 from plot_style import plt
@@ -25,27 +25,39 @@ class Metric:
     title: str
     axis: str   # with the unit of what is drawn
     draw: Callable
+    mark: str = ""  # what a mark beside a bar says
 
 
 def _rate_text(value: float) -> str:
-    if value >= 1e6:
+    if value >= 999.5e3:  # not "1000 k"
         return f"{value / 1e6:.2f} M"
     return f"{value / 1e3:.0f} k" if value >= 1e4 else f"{value / 1e3:.1f} k"
 
 
-def _bars(axes, items: list[CellSummary], values: list[Optional[float]], text: Callable, colours: dict) -> None:
-    """Horizontal bars with their value behind each; 'n/a' where a step failed or was not run."""
+def _bars(axes, items: list[CellSummary], values: list[Optional[float]], text: Callable, colours: dict,
+          limits: Sequence[Optional[float]] = (), room: float = 1.19) -> None:
+    """Horizontal bars with their value behind each; 'n/a' where a step failed or was not run.
+
+    A short mark stands at a bar's own limit, where that lies within the axis; the figure goes behind it.
+    """
     top = max((v for v in values if v), default=1.0)
+    right = top * room
     for row, (item, value) in enumerate(zip(items, values)):
         colour, _ = plot_style.scheme_style(item.cell)
         if value is None:
             axes.text(top * 0.01, row, "n/a", va="center", color=colours["soft"])
             continue
         axes.barh(row, value, height=0.68, color=colour, hatch=plot_style.hatch(item.cell), linewidth=0)
-        # On the background: a limit may lie behind the figure.
-        axes.text(value + top * 0.012, row, text(value), va="center", fontsize=8.5, zorder=4,
+        limit = limits[row] if row < len(limits) else None
+        at = value
+        if limit and limit < right * 0.99:
+            axes.plot([limit, limit], [row - 0.42, row + 0.42], color=colours["text"], linewidth=2)
+            at = limit if value <= limit < value + top * (room - 1) * 0.8 else value
+        # On the background: the host's limit may lie behind the figure.
+        axes.text(at + top * 0.012, row, text(item, value), va="center", fontsize=8.5, zorder=4,
                   bbox={"facecolor": colours["background"], "edgecolor": "none", "pad": 0.8})
-    axes.set_xlim(0, top * 1.19)
+        right = max(right, at + top * (room - 1) * 0.95)
+    axes.set_xlim(0, right)
     axes.grid(axis="x")
 
 
@@ -64,34 +76,18 @@ def _limit_line(axes, value: float, label: str, colours: dict) -> None:
                       textcoords="offset points", ha="right", fontsize=8, color=colours["soft"])
 
 
-def _row_limits(axes, limits: list[Optional[float]], label: str, colours: dict) -> None:
-    """A short mark beside each bar whose own limit lies within the axis; the first one is labelled."""
-    left, right = axes.get_xlim()
-    labelled = False
-    for row, value in enumerate(limits):
-        if not value or value >= right:
-            continue
-        axes.plot([value, value], [row - 0.42, row + 0.42], color=colours["text"], linewidth=2)
-        if not labelled:
-            # To the side that has room.
-            side = 1 if value < left + 0.8 * (right - left) else -1
-            axes.annotate(label, (value, row), xytext=(4 * side, 0), textcoords="offset points", va="center",
-                          ha="left" if side > 0 else "right", fontsize=8, color=colours["soft"])
-        labelled = True
-
-
 def _device_limit(rate: Optional[float], bytes_per_second: Optional[float], device: float) -> Optional[float]:
     """What a device of that many bytes/s admits when `rate` transactions/s cost `bytes_per_second`."""
     return rate * device / bytes_per_second if rate and bytes_per_second and device else None
 
 
 def _draw_throughput(axes, items, rows, colours) -> None:
-    _bars(axes, items, [item.run("throughput_acknowledged") for item in items], _rate_text, colours)
     device = host.device_write_rate(rows)
     # Read-only transactions cost no bytes but are part of the throughput, so of its limit.
     limits = [_device_limit(item.run("throughput_executed"), item.run("log_bytes_per_second"), device)
               if item.cell.logs else None for item in items]
-    _row_limits(axes, limits, "log device", colours)
+    _bars(axes, items, [item.run("throughput_acknowledged") for item in items], lambda _, v: _rate_text(v), colours,
+          limits)
     if items[0].cell.workload == "YCSB":
         config = items[0].steps.get("run", {}).get("record", {}).get("config", {})
         threads = int(config.get("THREAD_CNT", 1))
@@ -118,7 +114,7 @@ def _draw_latency(axes, items, rows, colours) -> None:
     if highest > 0:
         # Room on the right for the text, which is about as wide as 40 % of the axis.
         span = max(highest / lowest, 10.0)
-        axes.set_xlim(lowest / 1.6, highest * span ** 0.75)
+        axes.set_xlim(lowest / 1.6, highest * span ** 0.9)
     axes.grid(axis="x", which="major")
     # Powers of ten with their unit; minor labels would run into each other.
     axes.xaxis.set_major_formatter(plt.FuncFormatter(lambda value, _: _duration(value)))
@@ -132,29 +128,27 @@ def _duration(value_us: float) -> str:
 
 
 def _draw_bytes(axes, items, rows, colours) -> None:
-    _bars(axes, items, [item.run("bytes_per_txn") for item in items], lambda v: f"{v:,.0f} B", colours)
+    _bars(axes, items, [item.run("bytes_per_txn") for item in items], lambda _, v: f"{v:,.0f} B", colours)
 
 
 def _draw_recovery(axes, items, rows, colours) -> None:
-    values = [item.recovery("throughput") for item in items]
-    _bars(axes, items, values, _rate_text, colours)
-    texts = [t for t in axes.texts if t.get_text() != "n/a"]
-    shown = [item for item, value in zip(items, values) if value is not None]
-    for text, item in zip(texts, shown):
+    def text(item, value):
         rate = item.recovery("bytes_per_second")
-        if rate:
-            text.set_text(f"{text.get_text()}, {rate / 1e6:,.0f} MB/s")
-    axes.set_xlim(0, axes.get_xlim()[1] * 1.2)
+        return f"{_rate_text(value)}, {rate / 1e6:,.0f} MB/s" if rate else _rate_text(value)
+
+    values = [item.recovery("throughput") for item in items]
     device = host.device_read_rate(rows)
     limits = [_device_limit(v, i.recovery("bytes_per_second"), device) for v, i in zip(values, items)]
-    _row_limits(axes, limits, "read from device", colours)
+    _bars(axes, items, values, text, colours, limits, room=1.42)
 
 
 METRICS = (
-    Metric("throughput", "Acknowledged throughput", "transactions per second", _draw_throughput),
+    Metric("throughput", "Acknowledged throughput", "transactions per second", _draw_throughput,
+           "mark: what the log device admits"),
     Metric("latency", "Latency to acknowledgement", "p50, p99 and p99.9, logarithmic", _draw_latency),
     Metric("log_bytes", "Log bytes per logged transaction", "bytes in records", _draw_bytes),
-    Metric("recovery", "Recovery throughput", "transactions replayed per second", _draw_recovery),
+    Metric("recovery", "Recovery throughput", "transactions replayed per second", _draw_recovery,
+           "mark: what reading the device admits"),
 )
 
 
@@ -192,8 +186,9 @@ def _has_data(rows: list[dict], metric: Metric, workload: str) -> bool:
     return bool(items_of(rows, metric, workload))
 
 
-def _sign(figure, rows: list[dict], colours: dict) -> None:
-    figure.supxlabel(caption(rows), fontsize=7.5, color=colours["soft"], x=0.01, ha="left")
+def _sign(figure, metric: Metric, rows: list[dict], colours: dict) -> None:
+    text = "; ".join(filter(None, (metric.mark, caption(rows))))
+    figure.supxlabel(text, fontsize=7.5, color=colours["soft"], x=0.01, ha="left")
 
 
 def panel_svg(rows: list[dict], metric: Metric, workload: str, theme: str) -> Optional[str]:
@@ -203,7 +198,7 @@ def panel_svg(rows: list[dict], metric: Metric, workload: str, theme: str) -> Op
     count = len(items_of(rows, metric, workload))
     figure, axes = plt.subplots(figsize=(5.9, 1.25 + 0.33 * count), layout="constrained")
     draw_panel(axes, rows, metric, workload, colours)
-    _sign(figure, rows, colours)
+    _sign(figure, metric, rows, colours)
     text = io.StringIO()
     figure.savefig(text, format="svg", metadata={"Date": None})
     plt.close(figure)
@@ -224,7 +219,7 @@ def write_plots(rows: list[dict], directory: str) -> list[str]:
                                       layout="constrained", squeeze=False)
         for axes, workload in zip(panels[0], workloads):
             draw_panel(axes, rows, metric, workload, colours)
-        _sign(figure, rows, colours)
+        _sign(figure, metric, rows, colours)
         for kind, options in (("png", {"dpi": 160}), ("pdf", {"metadata": {"CreationDate": None}})):
             path = os.path.join(directory, f"{metric.name}.{kind}")
             figure.savefig(path, **options)

@@ -233,7 +233,8 @@ void CompleteSizes(const Given& given, Options& options) {
 void CompleteStreams(const Given& given, Options& options) {
   if (!HasOneLog(options.log)) return;
   if (given("num_logger") && options.num_logger != 1) {
-    Usage(fmt::format("{} writes one stream; {} need --log=LOG_TAURUS", options.log, options.num_logger));
+    Usage(fmt::format("{} writes one stream, not {}: leave --num_logger out, or choose a --log that takes several",
+                      options.log, options.num_logger));
   }
   options.num_logger = 1;
 }

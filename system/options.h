@@ -19,7 +19,7 @@ struct Options {
   // What runs. Names as in config.h; the pair is looked up in the registry.
   std::string cc;  // NO_WAIT, SILO
   bool use_locktable = false;
-  std::string log;       // LOG_NO, LOG_SERIAL, LOG_TAURUS, LOG_ELEDA
+  std::string log;       // LOG_NO, LOG_SERIAL ...
   std::string log_type;  // LOG_DATA, LOG_COMMAND
   WorkloadKind workload = WorkloadKind::kYcsb;
   std::string index;            // IDX_HASH

@@ -20,7 +20,7 @@
 
 namespace dbx {
 
-// Models: SerialRecovery, TaurusRecovery.
+// What a scheme's recovery is to the replay; logging/schemes.h lists those that model it.
 template <class R>
 concept LogRecovery = requires(R& recovery, const std::vector<LogSource>& logs, WorkerId worker, uint32_t log) {
   { recovery.Open(logs) } -> std::same_as<void>;

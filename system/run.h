@@ -39,6 +39,7 @@ class Run {
   RunResult Measure() {
     Load();
     OpenLogs();
+    const EpochTicker ticker(epochs_, std::chrono::milliseconds(options_.epoch_period_ms));
     StartWorkers();
     AwaitWorkers();
     Finish();
@@ -197,7 +198,6 @@ class Run {
 
   void AwaitWorkers() {
     constexpr std::chrono::milliseconds kTick{2};
-    EpochTicker ticker(epochs_, std::chrono::milliseconds(options_.epoch_period_ms));
     while (control_.warm.load() < options_.thread_cnt) {
       if (ReasonToStop() != nullptr) control_.stop.store(true);
       host::SleepFor(kTick);

@@ -157,7 +157,8 @@ constexpr Switch kSwitches[] = {
     InLog(kTest, Bare("TEST_CONFLICT", "Ac", &O::test_conflict, "TEST: only conflicts")),
     // Logging.
     InLog(kAll, Whole("NUM_LOGGER", "Ln", &O::num_logger, 1, 16, "log streams")),
-    Bytes("STRIPE_UNIT", "", &O::stripe_unit_bytes, 4 * kKilo, kGiga, "of LOG_SERIAL over several directories"),
+    Bytes("STRIPE_UNIT", "", &O::stripe_unit_bytes, 4 * kKilo, kGiga,
+          "of LOG_SERIAL and LOG_ELEDA over several directories"),
     Bytes("LOG_BUFFER_SIZE", "Lb", &O::log_buffer_size, 64 * kKilo, 16 * kGiga, "ring buffer per stream"),
     Bytes("MAX_LOG_ENTRY_SIZE", "Ld", &O::max_log_entry_size, 4 * kKilo, kGiga, "largest log record"),
     InLog(kAll, Bool("LOG_NO_FLUSH", "Lf", &O::log_no_flush, "1: write the logs but never sync; nothing is durable")),

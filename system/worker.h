@@ -62,15 +62,12 @@ class Worker {
 
   // The thread's body. Throws when the log fails.
   void Run(RunControl& control) {
-    EpochSection epoch(shared_.clock, id_);
+    const Presence presence(*this);
     now_ = Clock::NowTicks();
     for (uint64_t n = 0; n < options_.warmup_count && !control.stop.load(std::memory_order_relaxed); ++n) {
       RunNext(control);
     }
-    log_.Idle(log_state_);
-    control.warm.fetch_add(1);
-    SpinWait wait;
-    while (!control.go.load(std::memory_order_acquire)) wait.Wait();
+    AwaitGo(control);
     stats_ = {};
     latency_ = {};
     probe_.Reset();
@@ -91,10 +88,28 @@ class Worker {
   const CommitParts& commit_parts() const { return probe_.parts(); }
 
  private:
+  // However the thread ends, by an exception of a procedure too, nobody waits for it afterwards.
+  struct Presence {
+    explicit Presence(Worker& worker) : worker(worker) { worker.shared_.clock.Enter(worker.id_); }
+    ~Presence() { worker.Leave(); }
+    Presence(const Presence&) = delete;
+    Presence& operator=(const Presence&) = delete;
+    Worker& worker;
+  };
+
   // How many calls ahead their buckets and their rows are fetched.
   static constexpr size_t kBucketsAhead = 6;
   static constexpr size_t kRowsAhead = 3;
   static constexpr std::chrono::microseconds kAckWait{50};
+
+  // Others may still warm up, and wait for epochs to become durable.
+  void AwaitGo(RunControl& control) {
+    Leave();
+    control.warm.fetch_add(1);
+    SpinWait wait;
+    while (!control.go.load(std::memory_order_acquire)) wait.Wait();
+    shared_.clock.Enter(id_);
+  }
 
   void RunNext(RunControl& control) {
     Call& call = NextCall();

@@ -10,7 +10,7 @@ CentralLog::CentralLog(LogSet& logs, const Options& options)
       stream_.SetTracker(*eleda_);
       break;
     case CentralMethod::kMutex:
-      stages_.resize(logs.workers());
+      stages_.assign(logs.workers(), std::vector<std::byte>(stream_.max_record_bytes()));
       break;
     case CentralMethod::kConsolidation:
       consolidation_ = std::make_unique<ConsolidationArray>(stream_, logs.workers());

@@ -2,10 +2,9 @@
 // chooses one when a run starts. The log that they leave is the same.
 //
 //   kEleda          fetch-and-add, fill in place; GRASSHOPPER knows what is filled
-//   kMutex          the classical one (ELEDA, section 2.2.1): lock, LSN, copy, unlock. The record and the checksum of
-//   its
-//                   body are made before the lock is taken, so that nothing but the copy is left to do under it. With
-//                   commands the lock is held over the re-check of the reads, which waits for nobody.
+//   kMutex          the classical one (ELEDA, section 2.2.1): lock, LSN, copy, unlock. The record and its body's
+//                   checksum are made before the lock is taken, so that nothing but the copy is left to do under it.
+//                   With commands the lock is held over the re-check of the reads, which waits for nobody.
 //   kConsolidation  Aether's consolidation array (consolidation_array.h)
 //   kBitmap         fetch-and-add, fill in place, a bit for every unit that is filled (fill_bitmap.h; section 6.5.4)
 //
@@ -42,11 +41,11 @@ class CentralLog {
 
   CentralLog(LogSet& logs, const Options& options);
 
+  // Where a record is made before its place is known; nullptr: in its place.
   std::byte* StageFor(uint32_t worker, uint32_t bytes) {
     if (method_ != CentralMethod::kMutex) return nullptr;
-    std::vector<std::byte>& stage = stages_[worker];
-    if (stage.size() < bytes) stage.resize(bytes);
-    return stage.data();
+    ASSERT(bytes <= stages_[worker].size());
+    return stages_[worker].data();
   }
 
   LogPlace Reserve(uint32_t worker, uint32_t bytes) {

@@ -67,7 +67,7 @@ class GrasshopperList {
   template <class Callback>
   void Collect(uint64_t sdl, Callback&& callback) {
     const uint64_t tail = tail_.load(std::memory_order_relaxed);
-    // The paper's Spec 2: gc stops where SDL is.
+    // The paper's Spec 2: gc stops where SDL is, so it never passes the worker's head, which is where SBL is or beyond.
     for (; gc_ != tail && node(gc_).end() <= sdl; ++gc_) {
       if (node(gc_).awaited) callback(node(gc_).end());
     }
@@ -132,7 +132,7 @@ class GrasshopperHead {
     } else if (to != head_ && list_.node(to - 1).lsn >= begin_of_range) {
       --to;
     }
-    ASSERT(to >= head_);
+    ASSERT(head_ <= to && to <= list_.tail());
     if (to == head_) return {};
     const uint64_t from = head_;
     head_ = to;

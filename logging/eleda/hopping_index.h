@@ -32,7 +32,8 @@ class HoppingIndex {
   // `distance` is a power of two. Everything below `start_lsn` counts as filled.
   HoppingIndex(uint64_t distance, uint64_t ring_bytes, uint64_t start_lsn)
       : exponent_(std::countr_zero(distance)), entries_(std::bit_ceil(ring_bytes / distance + 1)) {
-    CHECK(std::has_single_bit(distance));
+    // Neighbouring ranges must not share an entry.
+    CHECK(std::has_single_bit(distance) && distance <= ring_bytes);
     const uint64_t range = RangeOf(start_lsn);
     // The last range to use an entry may lie a lap back.
     for (uint64_t i = range < entries_.size() ? 0 : range - entries_.size() + 1; i < range; ++i) Entry(i) = Complete(i);

@@ -137,6 +137,7 @@ class PloverLog : public FlushHooks {
   }
 
   // The heartbeat. It must not wait for the latch for long: its holder may be waiting for ring space.
+  bool FlushesEveryRound() const override { return true; }
   void BeforeFlush(LogStream& stream) override {
     Partition& partition = partitions_[stream.index()];
     if (partition.mark_end != 0 || !partition.TryLatchForAWhile()) return;
@@ -163,7 +164,7 @@ class PloverLog : public FlushHooks {
     Partition& partition = partitions_[stream.index()];
     if (partition.mark_end == 0 || stream.persistent_until() < partition.mark_end) return;
     partition.mark_end = 0;
-    // Release: whoever sees it, and computes the least of all, sees what the other logs had published before.
+    // Sequentially consistent: of two writers that publish at once, one computes the least of both.
     partition.durable_gsn.store(partition.marked, std::memory_order_seq_cst);
     PublishDurableGsn();
   }

@@ -17,6 +17,7 @@
 #include <cstring>
 #include <memory>
 
+#include "base/check.h"
 #include "base/epoch.h"
 #include "logging/contract.h"
 #include "logging/frontier_file.h"
@@ -115,8 +116,10 @@ class SiloRLog : public FlushHooks {
     const uint64_t words[] = {0, durable};
     if (stream.AppendOwn(format::RecordKind::kMark, words)) marked_[stream.index()] = durable;
   }
+  // All is durable and the ring is empty: there is room.
   void BeforeRunEnd(LogStream& stream) override {
     BeforeFlush(stream);
+    CHECK(marked_[stream.index()] == durable_epoch_.written_stamp());
     logs_.AppendAnchor(stream);
   }
   void BeforeStop() override { durable_epoch_.Stop(); }

@@ -66,6 +66,8 @@ LANE_RECOVERY = "logging/lane_recovery.cpp"
 READER = "logging/log_reader.cpp"
 READER_H = "logging/log_reader.h"
 LANES_H = "logging/replay_lanes.h"
+STRIPED = "logging/device/striped_device.cpp"
+FRONTIER_FILE = "logging/frontier_file.cpp"
 STREAM_BUILDER = "logging/record_builder.h"
 TXN = "system/transaction.h"
 NO_WAIT = "concurrency_control/no_wait.h"
@@ -92,10 +94,10 @@ TUNING = [
      "(options.seed % 4 == 0 ? 2 : per_log / format::kBlockBytes + 256)"),
     (WRITER, "kPadBelowBytes = 32 * format::kBlockBytes;", "kPadBelowBytes = 2 * format::kBlockBytes;"),
     (STREAM_H, "std::max<uint64_t>(bytes, 16 * format::kBlockBytes)", "std::max<uint64_t>(bytes, 4 * format::kBlockBytes)"),
-    # Anchors find no room more often than in a ring of megabytes.
+    # Anchors find no room more often than in a ring of megabytes; in an empty one there is room.
     (STREAM, "std::optional<uint64_t> LogStream::AppendOwn(format::RecordKind kind, std::span<const uint64_t> words) {\n",
      "std::optional<uint64_t> LogStream::AppendOwn(format::RecordKind kind, std::span<const uint64_t> words) {\n"
-     "  if (::dbx::sim::Random() % 4 == 0) return std::nullopt;\n"),
+     "  if (reserved_until() != persistent_until() && ::dbx::sim::Random() % 4 == 0) return std::nullopt;\n"),
     (READER_H, "kBatchRecords = 32;", "kBatchRecords = 4;"),
     (LANES_H, "kQueueBatches = 16;", "kQueueBatches = 4;"),
     (TAURUS, "kTxnsPerTurn = 256;", "kTxnsPerTurn = 4;"),
@@ -439,6 +441,18 @@ MUTANTS = [
            "LOG_TAURUS"),
     Mutant("continue_reuses_cut_names", "what stands behind a torn place does not count for fresh names",
            [statement(LANE_RECOVERY, "summary.next_sequence = std::max(summary.next_sequence, tail.next_sequence);", "")]),
+    Mutant("continue_reuses_stamps", "the GSNs of a continued run start at 0 again",
+           [statement(RUN, "first_stamp_ = continuation.first_stamp();", "")], "LOG_PLOVER"),
+    Mutant("continue_reuses_epochs", "the epochs of a continued run start at 1 again",
+           [statement(RUN, "epochs_.StartAfter(EpochTid::EpochOf(first_stamp_));", "")], "LOG_BATCH"),
+    Mutant("stripes_end_with_the_longest", "what is durable of a striped log ends with its longest stripe",
+           [expression(STRIPED, "std::min(end, FirstBehind(i, stripes_[i]->Complete(wait)))",
+                       "end == UINT64_MAX ? FirstBehind(i, stripes_[i]->Complete(wait)) : "
+                       "std::max(end, FirstBehind(i, stripes_[i]->Complete(wait)))")], "LOG_SERIAL/LOG_COMMAND"),
+    Mutant("epoch_frontier_not_synced", "the persistent epoch is published before its file says so",
+           [statement(FRONTIER_FILE, "device_->Complete(true);", "")], "LOG_BATCH"),
+    Mutant("eleda_counts_cancel", "a record over a boundary counts whole for the range that it begins in",
+           [expression(HOPPING_INDEX, "std::min(place.end(), BeginOf(RangeOf(from) + 1))", "place.end()")], "LOG_ELEDA"),
     Mutant("continue_reuses_lsns", "the logs of a continued run start at 0 again",
            [statement(RUN, "start_lsn_ = continuation.start_lsn();", "")]),
     Mutant("continue_small_file_not_synced", "the manifest is renamed before its bytes are durable",

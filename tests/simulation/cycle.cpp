@@ -92,7 +92,7 @@ class Cycle {
     Generation next(trial_, generation, random_, tally_);
     next.StartFrom(crash);
     next.Run(options);
-    CheckFreshLsns(on_disk, next.crashes().back());
+    CheckFreshNumbers(on_disk, next.crashes().back());
     RecoverAll(next, generation, past);
     ++tally_.faults[generation == 2 ? "continued" : "continued twice"];
     if (crash.was_kill) ++tally_.faults["continued after a kill"];
@@ -190,10 +190,13 @@ class Cycle {
   }
 
   // I8, of the run that continued what was on disk.
-  static void CheckFreshLsns(const LogsOnDisk& before, const Crash& crash) {
+  static void CheckFreshNumbers(const LogsOnDisk& before, const Crash& crash) {
     const LogsOnDisk after = ReadLogsOnDisk(crash.files->CrashImage(FaultyFileSystem::Crash::kAllPending));
     if (after.newest_run > before.newest_run && after.newest_start < before.lsns_end) {
       throw Violation("I8: a continued run used LSNs of the old logs again");
+    }
+    if (after.newest_run > before.newest_run && after.newest_lowest_stamp <= before.highest_stamp) {
+      throw Violation("I8: a continued run used stamps of the old logs again");
     }
   }
 

@@ -38,7 +38,8 @@ std::optional<RecordHeader> RecordAt(std::span<const std::byte> bytes, uint32_t 
   return header;
 }
 
-void ReadLog(std::span<const std::byte> file, const format::FileHeader& header, LogsOnDisk& found) {
+// `lowest`: the run's lowest stamp so far.
+void ReadLog(std::span<const std::byte> file, const format::FileHeader& header, LogsOnDisk& found, uint64_t& lowest) {
   const uint32_t salt = format::Salt(header.run_id, header.log_index);
   for (size_t at = format::kStreamOffset; at + sizeof(RecordHeader) <= file.size(); at += format::kRecordAlignment) {
     const auto record = RecordAt(file.subspan(at), salt);
@@ -46,7 +47,13 @@ void ReadLog(std::span<const std::byte> file, const format::FileHeader& header, 
     found.lsns_end = std::max(found.lsns_end, record->lsn + record->length);
     if (!format::IsTxn(static_cast<RecordKind>(record->kind))) continue;
     uint64_t& name = found.names.emplace_back();
-    std::memcpy(&name, file.data() + at + sizeof(RecordHeader), sizeof name);
+    const std::byte* const body = file.data() + at + sizeof(RecordHeader);
+    std::memcpy(&name, body, sizeof name);
+    if (record->kind != static_cast<uint8_t>(RecordKind::kStamped)) continue;
+    uint64_t stamp;
+    std::memcpy(&stamp, body + sizeof name, sizeof stamp);
+    found.highest_stamp = std::max(found.highest_stamp, stamp);
+    lowest = std::min(lowest, stamp);
   }
 }
 
@@ -77,12 +84,15 @@ void ReadRun(uint32_t run, const std::vector<LogFile>& files, LogsOnDisk& found)
     found.newest_run = run;
     found.newest_start = files.front().header.start_lsn;
     found.logs_with_header = static_cast<uint32_t>(files.size());
+    found.newest_lowest_stamp = UINT64_MAX;
   }
+  uint64_t older = UINT64_MAX;
+  uint64_t& lowest = run == found.newest_run ? found.newest_lowest_stamp : older;
   if (IsStripe(files.front().header)) {
     const LogFile log = Joined(files);
-    return ReadLog(log.bytes, log.header, found);
+    return ReadLog(log.bytes, log.header, found, lowest);
   }
-  for (const LogFile& log : files) ReadLog(log.bytes, log.header, found);
+  for (const LogFile& log : files) ReadLog(log.bytes, log.header, found, lowest);
 }
 
 }  // namespace

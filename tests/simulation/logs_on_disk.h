@@ -10,11 +10,13 @@
 namespace dbx::sim {
 
 struct LogsOnDisk {
-  std::vector<uint64_t> names;    // of transactions
-  uint64_t lsns_end = 0;          // behind every record
-  uint32_t newest_run = 0;        // of those with a header
-  uint32_t logs_with_header = 0;  // in that run; stripes count each
-  uint64_t newest_start = 0;      // its start LSN
+  std::vector<uint64_t> names;                // of transactions
+  uint64_t lsns_end = 0;                      // behind every record
+  uint64_t highest_stamp = 0;                 // of a transaction, in schemes that stamp them
+  uint32_t newest_run = 0;                    // of those with a header
+  uint32_t logs_with_header = 0;              // in that run; stripes count each
+  uint64_t newest_start = 0;                  // its start LSN
+  uint64_t newest_lowest_stamp = UINT64_MAX;  // of its transactions
 };
 
 LogsOnDisk ReadLogsOnDisk(const FaultyFileSystem::Image& image);

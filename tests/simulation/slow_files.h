@@ -22,8 +22,8 @@ class SlowFiles final : public FileSystem {
   // Called before each operation on names, and before each sync of a file by its name.
   std::function<void()> before_operation;
 
-  // Syncs that failed right after the removal of a directory of theirs. Only they may fail without harm: what is removed
-  // is not needed, and may come back.
+  // Syncs that failed right after the removal of a directory of theirs. Only they may fail without harm: what is
+  // removed is not needed, and may come back.
   uint64_t failed_removals() const { return failed_removals_; }
 
   std::vector<std::string> List(const std::string& directory) override { return files_.List(directory); }

@@ -46,6 +46,7 @@ class ContinueTest : public ::testing::TestWithParam<Cell> {
     options.thread_cnt = 2;
     options.max_txns_per_thread = txns;
     options.log_buffer_size = 64 << 10;
+    options.hopping_distance_bytes = 16 << 10;
     options.log_flush_interval_us = 100;
     options.log_flush_block_bytes = 4 << 10;
     options.log_dirs = {"a", "b"};

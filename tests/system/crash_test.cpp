@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "logging/device/faulty_file_system.h"
+#include "logging/schemes.h"
 #include "system/ack_file.h"
 #include "system/registry.h"
 
@@ -24,7 +25,7 @@ std::vector<Cell> LoggingCells() {
   for (const PairName& pair : Registry::Global().Supported()) {
     if (pair.log == "LOG_NO") continue;
     for (const uint32_t logs : {1u, 2u, 5u}) {
-      if (logs == 1 || pair.log == "LOG_TAURUS") cells.push_back({pair, logs});
+      if (logs == 1 || !HasOneLog(pair.log)) cells.push_back({pair, logs});
     }
   }
   return cells;
@@ -48,6 +49,7 @@ Options OptionsOf(const Cell& cell, uint64_t seed) {
   options.seed = seed;
   options.num_logger = cell.logs;
   options.log_buffer_size = 64 << 10;
+  options.hopping_distance_bytes = 16 << 10;
   options.log_flush_interval_us = 100;
   options.log_flush_block_bytes = 16 << 10;
   options.locktable_modifier = 16;

@@ -29,7 +29,7 @@ constexpr Format kFormats[] = {
     {"LOG_TAURUS", "LOG_DATA", 2},        {"LOG_TAURUS", "LOG_DATA", 3},    {"LOG_TAURUS", "LOG_COMMAND", 1},
     {"LOG_TAURUS", "LOG_COMMAND", 2},     {"LOG_TAURUS", "LOG_COMMAND", 3}, {"LOG_PLOVER", "LOG_DATA", 1},
     {"LOG_PLOVER", "LOG_DATA", 2},        {"LOG_PLOVER", "LOG_DATA", 3},    {"LOG_BATCH", "LOG_DATA", 1, "SILO"},
-    {"LOG_BATCH", "LOG_DATA", 2, "SILO"}, {"LOG_ELEDA", "LOG_DATA", 1},
+    {"LOG_BATCH", "LOG_DATA", 2, "SILO"}, {"LOG_ELEDA", "LOG_DATA", 1},     {"LOG_ELEDA", "LOG_COMMAND", 1},
 };
 
 std::string FormatName(const ::testing::TestParamInfo<Format>& info) {
@@ -49,6 +49,7 @@ Options OptionsOf(const Format& format) {
   options.query_list_len = 16;
   options.num_logger = format.logs;
   options.log_buffer_size = 64 << 10;
+  options.hopping_distance_bytes = 16 << 10;
   options.simd = "scalar";
   options.verify = true;
   options.log_dirs = {"logs"};

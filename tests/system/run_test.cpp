@@ -1,5 +1,11 @@
 // What a run and a recovery say about themselves, over a file system in memory.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
 
 #include "base/error.h"
 #include "logging/device/faulty_file_system.h"
@@ -58,6 +64,42 @@ TEST_F(RunAndRecovery, WithoutLatencyHidingAWorkerHasOneTransactionInFlight) {
   options_.read_perc = 0, options_.write_perc = 1;
   const RunResult run = Run();
   for (const StreamStats& stream : run.streams) EXPECT_GE(stream.flushes, options_.max_txns_per_thread);
+}
+
+// Its epoch would stay the newest that others can see acknowledged, while it waits for them to be warm.
+TEST_F(RunAndRecovery, AWorkerThatIsWarmHoldsNoEpochBack) {
+  options_.log = "LOG_BATCH", options_.log_type = "LOG_DATA";
+  options_.epoch_period_ms = 1, options_.warmup = 100, options_.latency_hiding = false;
+  const RunResult run = Run();
+  EXPECT_EQ(run.stop_reason, "done");
+}
+
+// The arena of its rows has no more; what it has logged must become durable all the same.
+TEST_F(RunAndRecovery, AWorkerWithoutMemoryLeavesNobodyWaiting) {
+  uint64_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  const rlim_t bytes = pages * static_cast<rlim_t>(getpagesize());
+  if (bytes > rlim_t{1} << 40) GTEST_SKIP() << "a sanitizer has taken all addresses";
+  options_.log = "LOG_BATCH", options_.log_type = "LOG_DATA";
+  options_.workload = WorkloadKind::kTest, options_.epoch_period_ms = 1;
+  options_.seconds = 5, options_.query_list_len = 1000;
+  options_.log_limit_bytes = uint64_t{1} << 30;
+  const std::string directory = testing::TempDir() + "/dbx_without_memory";
+  options_.log_dirs = {directory};
+  const auto run = [&] {
+    const rlimit limit{bytes + (rlim_t{320} << 20), RLIM_INFINITY};
+    setrlimit(RLIMIT_AS, &limit);
+    alarm(60);
+    try {
+      Registry::Global().Create(options_)->Run(options_, FileLogStorage());
+    } catch (const Error& error) {
+      std::fprintf(stderr, "%s\n", error.what());
+      _exit(static_cast<int>(error.status()));
+    }
+    _exit(0);
+  };
+  EXPECT_EXIT(run(), testing::ExitedWithCode(5), "no memory: mapping");
+  std::filesystem::remove_all(directory);
 }
 
 TEST_F(RunAndRecovery, TheMethodsOfACentralLogLeaveLogsThatRecoverTheSame) {

@@ -80,7 +80,8 @@ class VerifiedRecoveryTest : public ::testing::Test {
     options_.cc = "SILO", options_.log = "LOG_TAURUS", options_.log_type = "LOG_COMMAND";
     options_.workload = WorkloadKind::kTest;
     options_.thread_cnt = 2, options_.max_txns_per_thread = 50;
-    options_.log_buffer_size = 64 << 10, options_.log_limit_bytes = 1 << 20;
+    options_.log_buffer_size = 64 << 10, options_.hopping_distance_bytes = 16 << 10;
+    options_.log_limit_bytes = 1 << 20;
     options_.log_dirs = {"a"};
     options_.verify = true;
     Registry::Global().Create(options_)->Run(options_, storage_);
