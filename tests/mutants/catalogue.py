@@ -66,7 +66,6 @@ LANE_RECOVERY = "logging/lane_recovery.cpp"
 READER = "logging/log_reader.cpp"
 READER_H = "logging/log_reader.h"
 LANES_H = "logging/replay_lanes.h"
-STRIPED = "logging/device/striped_device.cpp"
 FRONTIER_FILE = "logging/frontier_file.cpp"
 STREAM_BUILDER = "logging/record_builder.h"
 TXN = "system/transaction.h"
@@ -445,14 +444,8 @@ MUTANTS = [
            [statement(RUN, "first_stamp_ = continuation.first_stamp();", "")], "LOG_PLOVER"),
     Mutant("continue_reuses_epochs", "the epochs of a continued run start at 1 again",
            [statement(RUN, "epochs_.StartAfter(EpochTid::EpochOf(first_stamp_));", "")], "LOG_BATCH"),
-    Mutant("stripes_end_with_the_longest", "what is durable of a striped log ends with its longest stripe",
-           [expression(STRIPED, "std::min(end, FirstBehind(i, stripes_[i]->Complete(wait)))",
-                       "end == UINT64_MAX ? FirstBehind(i, stripes_[i]->Complete(wait)) : "
-                       "std::max(end, FirstBehind(i, stripes_[i]->Complete(wait)))")], "LOG_SERIAL/LOG_COMMAND"),
     Mutant("epoch_frontier_not_synced", "the persistent epoch is published before its file says so",
            [statement(FRONTIER_FILE, "device_->Complete(true);", "")], "LOG_BATCH"),
-    Mutant("eleda_counts_cancel", "a record over a boundary counts whole for the range that it begins in",
-           [expression(HOPPING_INDEX, "std::min(place.end(), BeginOf(RangeOf(from) + 1))", "place.end()")], "LOG_ELEDA"),
     Mutant("continue_reuses_lsns", "the logs of a continued run start at 0 again",
            [statement(RUN, "start_lsn_ = continuation.start_lsn();", "")]),
     Mutant("continue_small_file_not_synced", "the manifest is renamed before its bytes are durable",
