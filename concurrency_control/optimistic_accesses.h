@@ -340,7 +340,7 @@ class OptimisticAccesses {
       const bool left = row->control.compare_exchange_strong(control, control & ~Row::kQueued);
       return left ? RetireResult::kPresent : RetireResult::kNotYet;
     }
-    if (!cc().MayForget(control)) return RetireResult::kNotYet;
+    if (!cc().PrepareToForget(control)) return RetireResult::kNotYet;
     if (!row->control.compare_exchange_strong(control, control | Row::kLocked)) return RetireResult::kNotYet;
     if (!log_.Forgettable(row->meta())) {
       row->control.store(control, std::memory_order_release);

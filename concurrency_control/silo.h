@@ -72,14 +72,14 @@ class Silo : public OptimisticAccesses<Log, Silo<Log>> {
 
   static uint64_t Version(uint64_t control) { return control & ~Row::kQueued; }
 
-  // One epoch back: above the TID of any row of this key that was unlinked (MayForget), below any commit.
+  // One epoch back: above the TID of any row of this key that was unlinked (PrepareToForget), below any commit.
   uint64_t FreshControl() const {
     const uint64_t tid = EpochTid::First(Epoch(clock_.Current().value() - 1));
     return (tid << Row::kSharedBits) | Row::kAbsent;
   }
 
   // A row of this key that is created later starts with a larger TID.
-  bool MayForget(uint64_t control) const {
+  bool PrepareToForget(uint64_t control) const {
     return EpochTid::EpochOf(control >> Row::kSharedBits).value() + 2 <= clock_.Current().value();
   }
 
