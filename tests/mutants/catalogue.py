@@ -73,6 +73,7 @@ ROW_LOCKS = "concurrency_control/row_locks.h"
 TABLE_LOCKS = "concurrency_control/lock_table.h"
 OPTIMISTIC = "concurrency_control/optimistic_accesses.h"
 SILO = "concurrency_control/silo.h"
+TICTOC = "concurrency_control/tictoc.h"
 REPLAYER = "system/replayer.h"
 RUN = "system/run.h"
 RECOVERY_RUN = "system/recovery_run.h"
@@ -102,6 +103,8 @@ TUNING = [
     (TAURUS, "kTxnsPerTurn = 256;", "kTxnsPerTurn = 4;"),
     (NO_WAIT, "kTxnsPerSweep = 64;", "kTxnsPerSweep = 4;"),
     (OPTIMISTIC, "kTxnsPerSweep = 64;", "kTxnsPerSweep = 4;"),
+    # Timestamps of small runs are small.
+    (TICTOC, "kDeltaBits = 15;", "kDeltaBits = 3;"),
     (WRITER, "kIdleRoundsBeforeLongSleep = 64;", "kIdleRoundsBeforeLongSleep = 2;"),
     (LANE_RECOVERY, "kNanosToSuspect = 20'000'000;", "kNanosToSuspect = 200'000;"),
     (TAURUS_RECOVERY, "kSampleRecords = 1 << 16;", "kSampleRecords = 16;"),
@@ -378,6 +381,26 @@ MUTANTS = [
                        "false")], "SILO"),
     Mutant("cc_lost_update", "an optimistic writer locks whatever version is there now",
            [expression(OPTIMISTIC, "!SameVersion(now, write.seen)", "false")], "SILO"),
+    Mutant("tictoc_lost_update", "a writer locks whatever version is there now",
+           [expression(OPTIMISTIC, "!SameVersion(now, write.seen)", "false")], "TICTOC"),
+    Mutant("tictoc_rts_not_raised", "a reader checks its version and leaves no word of it to later writers",
+           [expression(TICTOC, "read.row->control.compare_exchange_weak(now, "
+                       "TicTocWord::RaisedTo(commit_timestamp_, now))", "true")], "TICTOC"),
+    Mutant("tictoc_locked_rows_pass", "a row that another has locked passes for one that can be raised",
+           [expression(TICTOC, "this->FindOwn(read.row) != nullptr", "true")], "TICTOC"),
+    Mutant("tictoc_old_versions_pass", "a version that was replaced passes for the one that is there now",
+           [statement(TICTOC, "if (TicTocWord::Wts(now) != TicTocWord::Wts(read.seen)) return false;", "")], "TICTOC"),
+    Mutant("tictoc_delta_overflows", "what does not fit into delta is lost",
+           [expression(TICTOC, "const uint64_t shift = delta & ~kDeltaMax;",
+                       "const uint64_t shift = 0;")], "TICTOC", rare=True,
+           model="TicTocModel.ADeltaThatOverflowsIsFound"),
+    Mutant("tictoc_writes_at_rts", "a writer commits at the rts of what it replaces, not above",
+           [expression(TICTOC, "TicTocWord::Rts(write.seen) + 1",
+                       "std::max(TicTocWord::Rts(write.seen), TicTocWord::Wts(write.seen) + 1)")], "TICTOC", rare=True,
+           model="TicTocModel.AWriterAtTheRtsOfWhatItReplacesIsFound"),
+    Mutant("tictoc_forgets_absences", "a row that comes back may be written below those who missed it",
+           [expression(TICTOC, "until < rts && !forgotten_until_.compare_exchange_weak(until, rts)", "false")], "TICTOC", rare=True,
+           model="TicTocAbsent.AnInsertCommitsAboveWhoeverMissedARowThatIsForgotten"),
 
     # ---- recovery ----
     Mutant("recover_ignores_dependencies", "a record is replayed whatever its vector says",
