@@ -13,7 +13,7 @@ namespace {
 
 constexpr Key kKeys = 6;
 constexpr uint32_t kAccessesMax = 3;
-constexpr int kTxnsPerWorker = 5000;
+constexpr int kTxnsPerWorker = 1500;
 
 // As a tuple holds it: who wrote it, and over what.
 struct Version {
