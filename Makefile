@@ -97,9 +97,11 @@ ARCHIVE := $(BUILD)/libdbx.a
 
 # CC_ALG:USE_LOCKTABLE:LOG_ALGORITHM:LOG_TYPE. One translation unit each. LOG_NO has no type; LOG_DATA fills its place.
 CONCURRENCY_CONTROLS := NO_WAIT:0 NO_WAIT:1 SILO:0
+WITH_DATA_ONLY := TICTOC:0
 LOGS := LOG_NO:LOG_DATA LOG_SERIAL:LOG_DATA LOG_SERIAL:LOG_COMMAND LOG_TAURUS:LOG_DATA LOG_TAURUS:LOG_COMMAND \
         LOG_PLOVER:LOG_DATA LOG_ELEDA:LOG_DATA LOG_ELEDA:LOG_COMMAND
-PAIRS := $(foreach c,$(CONCURRENCY_CONTROLS),$(foreach l,$(LOGS),$(c):$(l))) SILO:0:LOG_BATCH:LOG_DATA
+PAIRS := $(foreach c,$(CONCURRENCY_CONTROLS),$(foreach l,$(LOGS),$(c):$(l))) \
+         $(foreach c,$(WITH_DATA_ONLY),$(foreach l,$(filter %:LOG_DATA,$(LOGS)),$(c):$(l))) SILO:0:LOG_BATCH:LOG_DATA
 PAIR_OBJECTS = $(patsubst %,$(BUILD)/pairs/%.o,$(subst :,-,$(PAIRS)))
 
 # ---- Stamps: files that change only when what they stand for does ------------------------------------------

@@ -6,7 +6,7 @@
 
 // ---- Names of values --------------------------------------------------------------------------------------
 
-// CC_ALG. Built: NO_WAIT, SILO.
+// CC_ALG. Built: NO_WAIT, SILO, TICTOC.
 #define NO_WAIT 1
 #define WAIT_DIE 2
 #define DL_DETECT 3
@@ -55,7 +55,8 @@
 
 // ---- What is compiled in ----------------------------------------------------------------------------------
 
-// Concurrency control: NO_WAIT (two-phase locking) or SILO (OCC with epochs).
+// Concurrency control: NO_WAIT (two-phase locking), SILO (OCC with epochs) or TICTOC (OCC with timestamps that
+// transactions compute from what they access; not with LOG_COMMAND).
 #ifndef CC_ALG
 #define CC_ALG NO_WAIT
 #endif

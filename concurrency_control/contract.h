@@ -36,6 +36,8 @@
 
 namespace dbx {
 
+// Whether a transaction may come before one that has overwritten what it read and has committed already (kLogical). The
+// writers of a row always come in the order of its locks, and whoever reads a version comes after who wrote it.
 enum class CommitOrder : uint8_t { kPhysical, kLogical };
 // What commit_version() says of a transaction after Recheck, in the order of its conflicts: nothing, or an EpochTid.
 enum class CommitVersion : uint8_t { kNone, kEpochTid };

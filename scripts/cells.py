@@ -97,6 +97,8 @@ def all_cells() -> list[Cell]:
         cells.append(Cell(workload, "SILO", "LOG_NO"))
         cells.append(Cell(workload, "SILO", "LOG_BATCH", "LOG_DATA"))
         cells.append(Cell(workload, "SILO", "LOG_TAURUS", "LOG_COMMAND"))
+        cells.append(Cell(workload, "TICTOC", "LOG_NO"))
+        cells.append(Cell(workload, "TICTOC", "LOG_TAURUS", "LOG_DATA"))
     return cells
 
 

@@ -10,6 +10,7 @@
 #include "concurrency_control/no_wait.h"
 #include "concurrency_control/row_locks.h"
 #include "concurrency_control/silo.h"
+#include "concurrency_control/tictoc.h"
 #include "logging/eleda/eleda_log.h"
 #include "logging/none/no_log.h"
 #include "logging/payload.h"
@@ -61,6 +62,8 @@ template <class Log>
 struct CcOf<CcAlg::kNoWait, true, Log> : std::type_identity<NoWait<Log, LockTableLocks>> {};
 template <bool kLocktable, class Log>
 struct CcOf<CcAlg::kSilo, kLocktable, Log> : std::type_identity<Silo<Log>> {};
+template <bool kLocktable, class Log>
+struct CcOf<CcAlg::kTicToc, kLocktable, Log> : std::type_identity<TicToc<Log>> {};
 
 template <CcAlg kAlg, bool kLocktable, format::Scheme kScheme, LogType kType>
 struct PairOf {

@@ -17,7 +17,7 @@ enum class WorkloadKind { kYcsb, kTpcc, kTest };
 
 struct Options {
   // What runs. Names as in config.h; the pair is looked up in the registry.
-  std::string cc;  // NO_WAIT, SILO
+  std::string cc;  // NO_WAIT, SILO, TICTOC
   bool use_locktable = false;
   std::string log;       // LOG_NO, LOG_SERIAL ...
   std::string log_type;  // LOG_DATA, LOG_COMMAND

@@ -43,6 +43,8 @@ void RefuseByRules(Registry& registry) {
   RefuseByRules<CcAlg::kNoWait, true>(registry);
   RefuseByRules<CcAlg::kSilo, false>(registry);
   RefuseByRules<CcAlg::kSilo, true>(registry);
+  RefuseByRules<CcAlg::kTicToc, false>(registry);
+  RefuseByRules<CcAlg::kTicToc, true>(registry);
 }
 
 }  // namespace dbx

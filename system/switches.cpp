@@ -17,10 +17,9 @@ namespace {
 using enum SwitchKind;
 using Names = std::string_view;
 
-constexpr std::array kCcBuilt = {Names("NO_WAIT"), Names("SILO")};
-constexpr std::array kCcNotBuilt = {Names("WAIT_DIE"), Names("DL_DETECT"), Names("TIMESTAMP"),
-                                    Names("MVCC"),     Names("HSTORE"),    Names("OCC"),
-                                    Names("TICTOC"),   Names("VLL"),       Names("HEKATON")};
+constexpr std::array kCcBuilt = {Names("NO_WAIT"), Names("SILO"), Names("TICTOC")};
+constexpr std::array kCcNotBuilt = {Names("WAIT_DIE"), Names("DL_DETECT"), Names("TIMESTAMP"), Names("MVCC"),
+                                    Names("HSTORE"),   Names("OCC"),       Names("VLL"),       Names("HEKATON")};
 constexpr std::array kLogBuilt = [] {
   std::array<std::string_view, kSchemes.size()> names;
   for (size_t i = 0; i < names.size(); ++i) names[i] = kSchemes[i].name;

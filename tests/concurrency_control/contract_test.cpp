@@ -20,6 +20,8 @@ template <template <class> class Cc>
 using SerialPair = Pair<Cc<SerialLog<CommandPayload>>, SerialLog<CommandPayload>>;
 template <template <class> class Cc>
 using PloverPair = Pair<Cc<PloverLog<DataPayload>>, PloverLog<DataPayload>>;
+template <template <class> class Cc>
+using SerialDataPair = Pair<Cc<SerialLog<DataPayload>>, SerialLog<DataPayload>>;
 using SiloRPair = Pair<Silo<SiloRLog<DataPayload>>, SiloRLog<DataPayload>>;
 
 template <class P>
@@ -32,7 +34,8 @@ class EveryPair : public ::testing::Test {
 using AllPairs =
     ::testing::Types<CommandPair<NoWaitRows>, CommandPair<NoWaitTable>, CommandPair<Silo>, DataPair<NoWaitRows>,
                      DataPair<NoWaitTable>, DataPair<Silo>, SerialPair<NoWaitRows>, SerialPair<NoWaitTable>,
-                     SerialPair<Silo>, PloverPair<NoWaitRows>, PloverPair<NoWaitTable>, PloverPair<Silo>, SiloRPair>;
+                     SerialPair<Silo>, PloverPair<NoWaitRows>, PloverPair<NoWaitTable>, PloverPair<Silo>, SiloRPair,
+                     DataPair<TicToc>, SerialDataPair<TicToc>, PloverPair<TicToc>>;
 TYPED_TEST_SUITE(EveryPair, AllPairs);
 
 TYPED_TEST(EveryPair, AWriteIsSeenAndAnAbortLeavesNothing) {
@@ -197,7 +200,7 @@ TYPED_TEST(EveryPair, AbsentRowsLeaveTheIndexOnceForgettable) {
 template <class P>
 class TaurusPairs : public EveryPair<P> {};
 using AllTaurusPairs = ::testing::Types<CommandPair<NoWaitRows>, CommandPair<NoWaitTable>, CommandPair<Silo>,
-                                        DataPair<NoWaitRows>, DataPair<NoWaitTable>, DataPair<Silo>>;
+                                        DataPair<NoWaitRows>, DataPair<NoWaitTable>, DataPair<Silo>, DataPair<TicToc>>;
 TYPED_TEST_SUITE(TaurusPairs, AllTaurusPairs);
 
 // Workers 0 and 1 write to logs 0 and 1. A commit point covers that of everything it depends on.

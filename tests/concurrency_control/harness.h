@@ -1,7 +1,8 @@
 // A small engine for directed tests: one table of 32-byte tuples, streams over files in memory whose writers run only
 // when the test says so, any number of workers driven by hand in one thread.
 //
-// A transaction is a lambda over the context, run in two halves if need be: Begin with accesses, then Commit.
+// A transaction is a lambda over the context, run in two halves if need be: Begin with accesses, then Commit. Each
+// worker may also be a thread of its own.
 #pragma once
 
 #include <array>
@@ -13,6 +14,7 @@
 #include "concurrency_control/lock_table.h"
 #include "concurrency_control/no_wait.h"
 #include "concurrency_control/silo.h"
+#include "concurrency_control/tictoc.h"
 #include "logging/device/faulty_file_system.h"
 #include "logging/log_set.h"
 #include "logging/none/no_log.h"
@@ -95,7 +97,7 @@ class Harness {
   CallResult Run(uint32_t worker, F body) {
     Script<F> script{body};
     std::array<uint64_t, 2>& args = args_[worker];
-    args[0] = TxnId::Make(WorkerId(worker), sequence_++).value;
+    args[0] = TxnId::Make(WorkerId(worker), sequences_[worker]++).value;
     Call call{ProcedureId(1), std::as_writable_bytes(std::span(args))};
     return transactions_[worker]->Run(script, call, points_[worker].data());
   }
@@ -157,6 +159,8 @@ class Harness {
     }
   }
 
+  // Of the worker's transaction that runs, or ran last.
+  TxnId id(uint32_t worker) const { return TxnId{args_[worker][0]}; }
   const uint64_t* point(uint32_t worker) const { return points_[worker].data(); }
   bool IsDurable(uint32_t worker) const { return log_->IsDurable(point(worker)); }
   typename Log::TxnState& state(uint32_t worker) { return states_[worker]; }
@@ -181,7 +185,7 @@ class Harness {
   std::array<std::array<uint64_t, format::kMaxLogs>, kWorkers> points_{};
   std::array<std::array<uint64_t, 2>, kWorkers> args_{};
   std::vector<std::unique_ptr<Transaction<Cc, Log>>> transactions_;
-  uint64_t sequence_ = 0;
+  std::array<uint64_t, kWorkers> sequences_{};
 };
 
 }  // namespace dbx::testing

@@ -72,7 +72,9 @@ TXN = "system/transaction.h"
 NO_WAIT = "concurrency_control/no_wait.h"
 ROW_LOCKS = "concurrency_control/row_locks.h"
 TABLE_LOCKS = "concurrency_control/lock_table.h"
+OPTIMISTIC = "concurrency_control/optimistic_accesses.h"
 SILO = "concurrency_control/silo.h"
+TICTOC = "concurrency_control/tictoc.h"
 REPLAYER = "system/replayer.h"
 RUN = "system/run.h"
 RECOVERY_RUN = "system/recovery_run.h"
@@ -101,7 +103,9 @@ TUNING = [
     (LANES_H, "kQueueBatches = 16;", "kQueueBatches = 4;"),
     (TAURUS, "kTxnsPerTurn = 256;", "kTxnsPerTurn = 4;"),
     (NO_WAIT, "kTxnsPerSweep = 64;", "kTxnsPerSweep = 4;"),
-    (SILO, "kTxnsPerSweep = 64;", "kTxnsPerSweep = 4;"),
+    (OPTIMISTIC, "kTxnsPerSweep = 64;", "kTxnsPerSweep = 4;"),
+    # Timestamps of small runs are small.
+    (TICTOC, "kDeltaBits = 15;", "kDeltaBits = 3;"),
     (WRITER, "kIdleRoundsBeforeLongSleep = 64;", "kIdleRoundsBeforeLongSleep = 2;"),
     (LANE_RECOVERY, "kNanosToSuspect = 20'000'000;", "kNanosToSuspect = 200'000;"),
     (TAURUS_RECOVERY, "kSampleRecords = 1 << 16;", "kSampleRecords = 16;"),
@@ -347,12 +351,12 @@ MUTANTS = [
                       "if ((row->control.load() & Row::kAbsent) == 0) log_.OnRead(log_state_, {table, key, locks_.meta(lock)});")],
            "NO_WAIT/LOG_TAURUS"),
     Mutant("absent_row_misses_its_deleter_occ", "whoever misses a row does not depend on its deletion",
-           [statement(SILO, "log_.OnRead(log_state_, {table, key, row->meta()});",
+           [statement(OPTIMISTIC, "log_.OnRead(log_state_, {table, key, row->meta()});",
                       "if ((seen & Row::kAbsent) == 0) log_.OnRead(log_state_, {table, key, row->meta()});")], "SILO/LOG_TAURUS"),
     Mutant("absent_forgotten_too_early_2pl", "what is known of a deleted row is forgotten before it is durable",
            [expression(NO_WAIT, "!locks_.MayForget(log_, lock)", "false")], "NO_WAIT/LOG_TAURUS"),
     Mutant("absent_forgotten_too_early_occ", "what is known of a deleted row is forgotten before it is durable",
-           [expression(SILO, "!log_.Forgettable(row->meta())", "false")], "SILO/LOG_TAURUS"),
+           [expression(OPTIMISTIC, "!log_.Forgettable(row->meta())", "false")], "SILO/LOG_TAURUS"),
     Mutant("absent_row_looks_present", "a placeholder is visible before its insert commits",
            [expression(NO_WAIT, "row.control.store(Row::kAbsent, std::memory_order_release);",
                        "row.control.store(0, std::memory_order_release);")], "NO_WAIT"),
@@ -374,10 +378,30 @@ MUTANTS = [
            [statement(ROW_LOCKS, "if (seen & Row::kLocked) return LockResult::kConflict;", "")], "NO_WAIT/"),
     Mutant("cc_no_recheck", "an optimistic transaction does not check its reads again",
            [expression(SILO, "Version(now) != Version(read.seen) &&\n"
-                       "          (Version(now) != (Version(read.seen) | Row::kLocked) || FindOwn(read.row) == nullptr)",
+                       "          (Version(now) != (Version(read.seen) | Row::kLocked) || this->FindOwn(read.row) == nullptr)",
                        "false")], "SILO"),
     Mutant("cc_lost_update", "an optimistic writer locks whatever version is there now",
-           [expression(SILO, "Version(now) != Version(write.seen)", "false")], "SILO"),
+           [expression(OPTIMISTIC, "!SameVersion(now, write.seen)", "false")], "SILO"),
+    Mutant("tictoc_lost_update", "a writer locks whatever version is there now",
+           [expression(OPTIMISTIC, "!SameVersion(now, write.seen)", "false")], "TICTOC"),
+    Mutant("tictoc_rts_not_raised", "a reader checks its version and leaves no word of it to later writers",
+           [expression(TICTOC, "read.row->control.compare_exchange_weak(now, "
+                       "TicTocWord::RaisedTo(commit_timestamp_, now))", "true")], "TICTOC"),
+    Mutant("tictoc_locked_rows_pass", "a row that another has locked passes for one that can be raised",
+           [expression(TICTOC, "this->FindOwn(read.row) != nullptr", "true")], "TICTOC"),
+    Mutant("tictoc_old_versions_pass", "a version that was replaced passes for the one that is there now",
+           [statement(TICTOC, "if (TicTocWord::Wts(now) != TicTocWord::Wts(read.seen)) return false;", "")], "TICTOC"),
+    Mutant("tictoc_delta_overflows", "what does not fit into delta is lost",
+           [expression(TICTOC, "const uint64_t shift = delta & ~kDeltaMax;",
+                       "const uint64_t shift = 0;")], "TICTOC", rare=True,
+           model="TicTocModel.ADeltaThatOverflowsIsFound"),
+    Mutant("tictoc_writes_at_rts", "a writer commits at the rts of what it replaces, not above",
+           [expression(TICTOC, "TicTocWord::Rts(write.seen) + 1",
+                       "std::max(TicTocWord::Rts(write.seen), TicTocWord::Wts(write.seen) + 1)")], "TICTOC", rare=True,
+           model="TicTocModel.AWriterAtTheRtsOfWhatItReplacesIsFound"),
+    Mutant("tictoc_forgets_absences", "a row that comes back may be written below those who missed it",
+           [expression(TICTOC, "until < rts && !forgotten_until_.compare_exchange_weak(until, rts)", "false")], "TICTOC", rare=True,
+           model="TicTocAbsent.AnInsertCommitsAboveWhoeverMissedARowThatIsForgotten"),
 
     # ---- recovery ----
     Mutant("recover_ignores_dependencies", "a record is replayed whatever its vector says",

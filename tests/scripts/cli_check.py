@@ -50,6 +50,7 @@ USAGE = (
     ("UnknownScheme", ["--log=LOG_NIX"], ["LOG_ALGORITHM", "LOG_TAURUS"]),
     ("UnknownWorkload", ["--workload=TPCE"], ["WORKLOAD", "TPCC"]),
     ("SiloHasNoLockTable", ["--cc=SILO", "--use_locktable=1", "--log=LOG_NO"], ["USE_LOCKTABLE"]),
+    ("TicTocReplaysNoCommands", ["--cc=TICTOC", "--log=LOG_SERIAL", "--log_type=LOG_COMMAND"], ["LOG_TYPE LOG_DATA"]),
     ("SerialHasOneStream", ["--log=LOG_SERIAL", "-Ln4"], ["leave --num_logger out"]),
     ("HoppingDistanceBeyondTheBuffer", ["--log=LOG_ELEDA", "-Lb1M", "--hopping_distance=1M"], ["LOG_BUFFER_SIZE"]),
     ("FractionForPsnFlushFreq", ["-Tp0.5"], ["-Tm"]),

@@ -49,8 +49,12 @@ void Oracle::Begin(TxnId id) {
 }
 
 void Oracle::Read(TxnId id, TableId table, Key key, Version version) {
-  if (version == kAbsent) return ReadCurrent(id, table, key);
   txns_[id.value].reads.push_back({table.value(), key, version});
+}
+
+// What nobody has written in this generation is initial, or was recovered and stays.
+void Oracle::Miss(TxnId id, TableId table, Key key, Version before) {
+  if (before != kAbsent && before == Current(table, key)) Read(id, table, key, before);
 }
 
 void Oracle::Write(TxnId id, TableId table, Key key, Version version) {
@@ -60,7 +64,7 @@ void Oracle::Write(TxnId id, TableId table, Key key, Version version) {
 }
 
 void Oracle::Delete(TxnId id, TableId table, Key key) {
-  ReadCurrent(id, table, key);
+  Miss(id, table, key, Current(table, key));
   Write(id, table, key, AbsenceBy(id));
 }
 
@@ -68,10 +72,9 @@ void Oracle::PreCommit(TxnId id) {
   for (const Place& write : txns_[id.value].writes) current_[{write.table, write.key, kAbsent}] = write.version;
 }
 
-// What nobody has written in this generation is initial, or was recovered and stays.
-void Oracle::ReadCurrent(TxnId id, TableId table, Key key) {
+Version Oracle::Current(TableId table, Key key) const {
   const auto current = current_.find(RowOf(table, key));
-  if (current != current_.end()) txns_[id.value].reads.push_back({table.value(), key, current->second});
+  return current == current_.end() ? kAbsent : current->second;
 }
 
 void Oracle::Acknowledge(TxnId id) {

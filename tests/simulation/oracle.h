@@ -35,6 +35,9 @@ class Oracle {
   // --- events ---
   void Begin(TxnId id);
   void Read(TxnId id, TableId table, Key key, Version version);
+  // The row was absent, and its last version Current() when the transaction began to look. If that has changed since,
+  // it is not known which absence was seen: in a logical order a reader of the older one may commit all the same.
+  void Miss(TxnId id, TableId table, Key key, Version before);
   void Write(TxnId id, TableId table, Key key, Version version);
   // The row that is there now, which the transaction therefore depends on.
   void Delete(TxnId id, TableId table, Key key);
@@ -48,6 +51,8 @@ class Oracle {
   std::function<void(TxnId)> on_acknowledge;
 
   // --- questions ---
+  // The version of the row that pre-committed last; kAbsent: none in this generation.
+  Version Current(TableId table, Key key) const;
   const std::vector<TxnId>& acknowledged() const { return acknowledged_; }
   // The writers that the last attempt of `id` read from, itself excepted.
   std::vector<TxnId> ReadFrom(TxnId id) const;
@@ -80,8 +85,6 @@ class Oracle {
 
   // Of a row, whatever its version.
   static Place RowOf(TableId table, Key key) { return {table.value(), key, kAbsent}; }
-  void ReadCurrent(TxnId id, TableId table, Key key);
-
   std::unordered_map<uint64_t, Txn> txns_;
   std::unordered_map<Place, uint64_t, PlaceHash> writers_;  // kManyWriters: several
   std::unordered_map<Place, Version, PlaceHash> current_;   // of the rows that this generation wrote, by RowOf

@@ -20,40 +20,50 @@ class ObservedContext {
 
   Outcome Read(Table& table, Key key, auto&& visit) {
     sim::Version seen = sim::kAbsent;
+    const sim::Version before = sim::oracle.Current(table.id(), key);
     const Outcome outcome = txn_.Read(table, key, [&](const auto& tuple) {
       visit(tuple);
       seen = VersionOf(table, tuple);
     });
-    if (outcome != Outcome::kConflict) sim::oracle.Read(id_, table.id(), key, seen);
+    Saw(outcome, table, key, seen, before);
     return outcome;
   }
   Outcome Update(Table& table, Key key, auto&& change) {
-    sim::Version before = sim::kAbsent;
+    sim::Version seen = sim::kAbsent;
     sim::Version after = sim::kAbsent;
+    const sim::Version before = sim::oracle.Current(table.id(), key);
     const Outcome outcome = txn_.Update(table, key, [&](auto& tuple) {
-      before = VersionOf(table, tuple);
+      seen = VersionOf(table, tuple);
       change(tuple);
       after = VersionOf(table, tuple);
     });
-    if (outcome != Outcome::kConflict) sim::oracle.Read(id_, table.id(), key, before);
+    Saw(outcome, table, key, seen, before);
     if (outcome == Outcome::kOk) sim::oracle.Write(id_, table.id(), key, after);
     return outcome;
   }
   Outcome Insert(Table& table, Key key, std::span<const std::byte> tuple) {
+    const sim::Version before = sim::oracle.Current(table.id(), key);
     const Outcome outcome = txn_.Insert(table, key, tuple);
     if (outcome != Outcome::kOk) return outcome;
-    sim::oracle.Read(id_, table.id(), key, sim::kAbsent);
+    sim::oracle.Miss(id_, table.id(), key, before);
     sim::oracle.Write(id_, table.id(), key, sim::HashOf(tuple));
     return outcome;
   }
   Outcome Delete(Table& table, Key key) {
+    const sim::Version before = sim::oracle.Current(table.id(), key);
     const Outcome outcome = txn_.Delete(table, key);
     if (outcome == Outcome::kOk) sim::oracle.Delete(id_, table.id(), key);
-    if (outcome == Outcome::kNotFound) sim::oracle.Read(id_, table.id(), key, sim::kAbsent);
+    if (outcome == Outcome::kNotFound) sim::oracle.Miss(id_, table.id(), key, before);
     return outcome;
   }
 
  private:
+  // `seen` is kAbsent unless there was a tuple.
+  void Saw(Outcome outcome, const Table& table, Key key, sim::Version seen, sim::Version before) {
+    if (outcome == Outcome::kConflict) return;
+    if (seen == sim::kAbsent) return sim::oracle.Miss(id_, table.id(), key, before);
+    sim::oracle.Read(id_, table.id(), key, seen);
+  }
   static sim::Version VersionOf(const Table& table, const auto& tuple) {
     std::vector<std::byte> image(table.tuple_bytes());
     tuple.CopyAt(0, image);

@@ -1,0 +1,126 @@
+// Threads over a handful of rows, under every concurrency control: what they read and wrote must have a serial order,
+// whatever order that is. Readers that leave no trace in the rows are among them, and misses, inserts and deletes.
+#include <gtest/gtest.h>
+
+#include <random>
+#include <thread>
+
+#include "benchmarks/test/history.h"
+#include "tests/concurrency_control/harness.h"
+
+namespace dbx::testing {
+namespace {
+
+constexpr Key kKeys = 6;
+constexpr uint32_t kAccessesMax = 3;
+constexpr int kTxnsPerWorker = 1500;
+
+// As a tuple holds it: who wrote it, and over what.
+struct Version {
+  TxnId writer, predecessor;
+};
+Tuple TupleOf(TxnId writer, TxnId predecessor) { return {writer.value, {predecessor.value, 0, 0}}; }
+
+template <class CcT>
+class EveryConcurrencyControl : public ::testing::Test {
+ protected:
+  struct Committed {
+    TxnId id;
+    std::vector<HistoryAccess> accesses;
+  };
+  using Accesses = std::vector<HistoryAccess>;
+
+  void SetUp() override {
+    for (Key key = 0; key < kKeys; ++key) h_.LoadRow(key, kInitialVersion.value);
+  }
+
+  Outcome Access(auto& ctx, uint32_t worker, std::mt19937_64& random, bool only_reads, Key key, Accesses& seen) {
+    const TxnId me = h_.id(worker);
+    TxnId before = kNoVersion;
+    AccessKind kind = AccessKind::kRead;
+    Outcome outcome = Outcome::kOk;
+    if (only_reads || random() % 2 == 0) {
+      outcome = ctx.Read(h_.table(), key, [&](const auto& t) { before.value = t.template GetAt<uint64_t>(0); });
+    } else if (random() % 8 != 0) {
+      kind = AccessKind::kWrite;
+      outcome = ctx.Update(h_.table(), key, [&](auto& t) {
+        before.value = t.template GetAt<uint64_t>(0);
+        t.template SetAt<uint64_t>(0, me.value);
+        t.template SetAt<uint64_t>(8, before.value);
+      });
+    } else if (random() % 4 != 0) {
+      return Insert(ctx, me, key, seen);
+    } else {
+      kind = AccessKind::kDelete;
+      outcome = ctx.Read(h_.table(), key, [&](const auto& t) { before.value = t.template GetAt<uint64_t>(0); });
+      if (outcome == Outcome::kOk) outcome = ctx.Delete(h_.table(), key);
+    }
+    if (outcome == Outcome::kConflict) return outcome;
+    seen.push_back({key, outcome == Outcome::kNotFound ? AccessKind::kMiss : kind, before});
+    return Outcome::kOk;
+  }
+  // Of what is there, it says nothing but that it is.
+  Outcome Insert(auto& ctx, TxnId me, Key key, Accesses& seen) {
+    const Tuple tuple = TupleOf(me, kNoVersion);
+    const Outcome outcome = ctx.Insert(h_.table(), key, std::as_bytes(std::span(&tuple, 1)));
+    if (outcome == Outcome::kConflict) return outcome;
+    if (outcome == Outcome::kOk) seen.push_back({key, AccessKind::kInsert, kNoVersion});
+    return Outcome::kOk;
+  }
+
+  void Work(uint32_t worker, uint64_t seed) {
+    std::mt19937_64 random(seed * 1000 + worker);
+    for (int i = 0; i < kTxnsPerWorker; ++i) {
+      if (random() % 64 == 0) h_.epochs().Advance();
+      h_.epochs().Refresh(WorkerId(worker));
+      Accesses seen;
+      const bool only_reads = random() % 4 == 0;
+      const CallResult result = h_.Run(worker, [&](auto& ctx) {
+        const Key first = random() % kKeys;
+        for (uint32_t n = 0; n < kAccessesMax; ++n) {
+          if (random() % 4 == 0) host::Yield();
+          const Outcome outcome = Access(ctx, worker, random, only_reads, (first + n) % kKeys, seen);
+          if (outcome != Outcome::kOk) return outcome;
+        }
+        return Outcome::kOk;
+      });
+      if (result.outcome == Outcome::kOk) committed_[worker].push_back({h_.id(worker), std::move(seen)});
+    }
+  }
+
+  std::optional<std::string> FindAnomaly() {
+    History history([](uint64_t object) { return "row " + std::to_string(object); });
+    for (Key key = 0; key < kKeys; ++key) {
+      history.AddInitial(key);
+      const Row* row = h_.table().Find(key);
+      if (row == nullptr || (row->control.load() & Row::kAbsent) != 0) continue;
+      const TupleReader tuple(h_.table().tuple(row));
+      const TxnId writer{tuple.GetAt<uint64_t>(0)};
+      if (writer != kInitialVersion) history.AddFinal(key, writer, TxnId{tuple.GetAt<uint64_t>(8)});
+      if (writer == kInitialVersion) history.AddFinal(key, writer, kNoVersion);
+    }
+    for (const auto& of_worker : committed_) {
+      for (const Committed& txn : of_worker) history.AddTransaction(txn.id, txn.accesses);
+    }
+    return history.FindAnomaly();
+  }
+
+  using H = Harness<CcT, NoLog>;
+  H h_{1};
+  std::array<std::vector<Committed>, H::kWorkers> committed_;
+};
+using AllConcurrencyControls = ::testing::Types<NoWaitRows<NoLog>, NoWaitTable<NoLog>, Silo<NoLog>, TicToc<NoLog>>;
+TYPED_TEST_SUITE(EveryConcurrencyControl, AllConcurrencyControls);
+
+TYPED_TEST(EveryConcurrencyControl, WhatThreadsCommitIsSerializable) {
+  const uint64_t seed = std::random_device()();
+  std::vector<std::thread> threads;
+  for (uint32_t w = 0; w < TestFixture::H::kWorkers; ++w)
+    threads.emplace_back([this, w, seed] { this->Work(w, seed); });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(this->FindAnomaly().value_or(""), "") << "seed " << seed;
+  for (const auto& of_worker : this->committed_) EXPECT_GT(of_worker.size(), 0u);
+}
+
+}  // namespace
+}  // namespace dbx::testing
