@@ -43,7 +43,7 @@ class Silo {
 
   class Shared {
    public:
-    Shared(Log& log, EpochClock& clock, uint64_t) : log(log), clock(clock) {}
+    Shared(Log& log, EpochClock& clock, uint64_t, const Atomic<bool>&) : log(log), clock(clock) {}
     size_t memory_bytes() const { return 0; }
 
     Log& log;
@@ -63,7 +63,7 @@ class Silo {
     dirty_.reserve(kAccessesReserved);
   }
 
-  void Begin() {
+  void Begin(TxnId) {
     for (const Write& write : writes_) filter_[FilterWord(write.row)] = 0;
     reads_.clear();
     writes_.clear();
