@@ -6,8 +6,9 @@
 // is the oldest, which never dies. Clocks that disagree between processors cost fairness, nothing else.
 //
 // Why no cycle arises: a request waits only if its transaction is older than all that it waits for, holders and
-// requests ahead of it alike, and a queue (queued_locks.h) never puts anybody before a request that would make it wait
-// for somebody older. So along waits, age decreases strictly.
+// requests ahead of it alike, and asks again when somebody that it did not wait for upgrades ahead of it
+// (queued_locks.h). So along waits, age decreases strictly. To ask again kills nobody, by the way: an upgrader shares
+// the lock, who waits for it to be exclusive is older than every holder, and who waits behind that one is older still.
 #pragma once
 
 #include <cstdint>
