@@ -6,7 +6,7 @@
 
 // ---- Names of values --------------------------------------------------------------------------------------
 
-// CC_ALG. Built: NO_WAIT, SILO, TICTOC.
+// CC_ALG. Built: NO_WAIT, WAIT_DIE, DL_DETECT, SILO, TICTOC.
 #define NO_WAIT 1
 #define WAIT_DIE 2
 #define DL_DETECT 3
@@ -55,13 +55,14 @@
 
 // ---- What is compiled in ----------------------------------------------------------------------------------
 
-// Concurrency control: NO_WAIT (two-phase locking), SILO (OCC with epochs) or TICTOC (OCC with timestamps that
-// transactions compute from what they access; not with LOG_COMMAND).
+// Concurrency control: two-phase locking that aborts on a conflict (NO_WAIT), waits for younger transactions only
+// (WAIT_DIE), or waits and breaks deadlocks (DL_DETECT); OCC with epochs (SILO), or with timestamps that transactions
+// compute from what they access (TICTOC; not with LOG_COMMAND).
 #ifndef CC_ALG
 #define CC_ALG NO_WAIT
 #endif
 
-// 0 or 1. 1: locks and log metadata live in a lock table of active tuples, not beside each row (NO_WAIT only).
+// 0 or 1. 1: locks and log metadata live in a lock table of active tuples, not beside each row (not SILO).
 #ifndef USE_LOCKTABLE
 #define USE_LOCKTABLE 0
 #endif

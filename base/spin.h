@@ -2,8 +2,10 @@
 //
 // The waiter pauses, twice as long each time, and after a bounded number of pauses it hands the processor
 // over at every further round: with more threads than cores the thread it waits for may not be running.
-// Whoever may wait for longer than a few thread switches should sleep instead.
+// Whoever may wait for longer than a few thread switches sleeps after these: LongWait.
 #pragma once
+
+#include <chrono>
 
 #include "base/host.h"
 
@@ -26,6 +28,23 @@ class SpinWait {
   // 1 + 2 + ... + 64 pauses come to a few microseconds, about what a switch of threads costs.
   static constexpr int kPausesMax = 64;
   int pauses_ = 1;
+};
+
+class LongWait {
+ public:
+  // One round, as above.
+  void Wait() {
+    if (yields_ == kYieldsMax) return host::SleepFor(kSleep);
+    yields_ += spin_.yielding();
+    spin_.Wait();
+  }
+
+ private:
+  // Each lets every other thread of the processor run for a while.
+  static constexpr int kYieldsMax = 256;
+  static constexpr std::chrono::microseconds kSleep{20};
+  SpinWait spin_;
+  int yields_ = 0;
 };
 
 }  // namespace dbx

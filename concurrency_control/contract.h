@@ -1,9 +1,10 @@
 // What a concurrency control (CC) is, to the transaction that drives it.
 //
 // A CC is a class template over what it reports to, a LogObserver, and one object of it serves one worker, transaction
-// after transaction. Around it, CC::Shared holds what all workers of a run share.
+// after transaction. Around it, CC::Shared holds what all workers of a run share; it is told of the run's end, at which
+// nothing waits for a lock any more.
 //
-//   Begin()
+//   Begin(TxnId)      a try; the same id again: the same transaction, which was aborted
 //   Read / Update / Insert / Delete     as in benchmarks/txn_context.h
 //   LockWrites()      order 1: everything written is locked; false: abort
 //   ForEachRead(f)    f(Meta) of every row read and not written, misses too

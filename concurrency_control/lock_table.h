@@ -30,11 +30,12 @@ class LockTableLocks {
   struct Entry {
     Row* row;
     Entry* next;
-    Atomic<uint64_t> word;  // kExclusive, or the number of shares
+    Atomic<uint64_t> word;  // kExclusive, or the number of shares; with waiting, as in queued_locks.h; 0: free
 
     Meta meta() { return reinterpret_cast<Meta>(this + 1); }
   };
   using Handle = Entry*;
+  using Flags = PlainFlags;
 
   class Shared {
    public:
@@ -124,16 +125,9 @@ class LockTableLocks {
     return LockResult::kOk;
   }
 
-  LockResult TryExclusive(Row* row, uint64_t own_shares, Handle& handle) {
-    Latched bucket(shared_.BucketOf(row));
-    Entry* entry = shared_.FindOrAdd(*bucket, row);
-    // Acquire: pairs with the releases of the last writer and of the readers.
-    if (entry->word.load(std::memory_order_acquire) != own_shares) return LockResult::kConflict;
-    if (row->control.load(std::memory_order_acquire) & Row::kGone) return LockResult::kGone;
-    entry->word.store(kExclusive, std::memory_order_relaxed);
-    handle = entry;
-    return LockResult::kOk;
-  }
+  LockResult TryExclusive(Row* row, Handle& handle) { return TryExclusive(row, 0, handle); }
+  // The caller's shared lock, its only one of this row, becomes exclusive, or stays as it was.
+  LockResult Upgrade(Row* row, Handle& handle) { return TryExclusive(row, 1, handle); }
 
   // Release: what the holder read or wrote happens before the next conflicting lock, and before an eviction.
   void ReleaseShared(Handle entry) { entry->word.fetch_sub(1, std::memory_order_release); }
@@ -151,9 +145,32 @@ class LockTableLocks {
   bool MayForget(Log& log, Handle entry) { return log.Forgettable(entry->meta()); }
   void ReleaseGone(Handle entry, Row* row) { ReleaseExclusive(entry, row); }
 
+  // Where a lock that is waited for lies: calls use(Handle) under the bucket's latch, and a handle leads to the word.
+  // The entry stays as long as the word is not 0.
+  auto At(Row* row, auto&& use) {
+    Latched bucket(shared_.BucketOf(row));
+    return use(shared_.FindOrAdd(*bucket, row));
+  }
+  static Atomic<uint64_t>& word(Handle entry) { return entry->word; }
+  static bool IsGone(const Row* row, uint64_t) {
+    return (row->control.load(std::memory_order_acquire) & Row::kGone) != 0;
+  }
+
  private:
   static constexpr uint64_t kExclusive = UINT64_MAX;
   using Bucket = typename Shared::Bucket;
+
+  // `own_shares` shared locks of this row are the caller's own and become the exclusive one.
+  LockResult TryExclusive(Row* row, uint64_t own_shares, Handle& handle) {
+    Latched bucket(shared_.BucketOf(row));
+    Entry* entry = shared_.FindOrAdd(*bucket, row);
+    // Acquire: pairs with the releases of the last writer and of the readers.
+    if (entry->word.load(std::memory_order_acquire) != own_shares) return LockResult::kConflict;
+    if (row->control.load(std::memory_order_acquire) & Row::kGone) return LockResult::kGone;
+    entry->word.store(kExclusive, std::memory_order_relaxed);
+    handle = entry;
+    return LockResult::kOk;
+  }
 
   // A bucket with its latch held. Nothing under a latch waits.
   class Latched {

@@ -42,7 +42,7 @@ class OptimisticAccesses {
  public:
   static size_t RowMetaBytes(size_t log_meta_bytes) { return log_meta_bytes; }
 
-  void Begin() {
+  void Begin(TxnId) {
     for (const Write& write : writes_) filter_[FilterWord(write.row)] = 0;
     reads_.clear();
     writes_.clear();

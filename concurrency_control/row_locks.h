@@ -1,8 +1,10 @@
 // Locks and log metadata in the row itself: the fastest place, paid for in every row.
 //
-// The control word of a row: Row::kLocked is the exclusive lock; the bits from Row::kSharedBits up count the shared
-// locks. A lock is taken by compare-and-swap only where it is free, so a holder of the exclusive lock may change the
-// word by a plain store, but for Row::kQueued, which is set by fetch_or under any lock.
+// The control word of a row without waiting: Row::kLocked is the exclusive lock; the bits from Row::kSharedBits up
+// count the shared locks. A lock is taken by compare-and-swap only where it is free, so a holder of the exclusive lock
+// may change the word by a plain store, but for Row::kQueued, which is set by fetch_or under any lock.
+//
+// What waits uses the word, and the place beside it, in its own way (queued_locks.h).
 #pragma once
 
 #include <atomic>
@@ -14,11 +16,26 @@ namespace dbx {
 
 enum class LockResult : uint8_t { kOk, kConflict, kGone };
 
+// The flags of a row whose control word changes only with its lock, or holds no lock.
+struct PlainFlags {
+  // With the exclusive lock held; Row::kQueued may be set beside it only by its holder.
+  static void Change(Row* row, uint64_t on, uint64_t off) {
+    const uint64_t control = row->control.load(std::memory_order_relaxed);
+    // Release: who finds the row later and sees that it is gone looks again.
+    row->control.store((control & ~off) | on, std::memory_order_release);
+  }
+  // With any lock held. False if it was set before.
+  static bool MarkQueued(Row* row) {
+    return (row->control.fetch_or(Row::kQueued, std::memory_order_relaxed) & Row::kQueued) == 0;
+  }
+};
+
 template <LogObserver Log>
 class RowLocks {
  public:
   static constexpr bool kLockTable = false;
   using Handle = Row*;
+  using Flags = PlainFlags;
 
   class Shared {
    public:
@@ -43,18 +60,9 @@ class RowLocks {
     return LockResult::kOk;
   }
 
-  // `own_shares` shared locks of this row are the caller's own and become the exclusive one.
-  LockResult TryExclusive(Row* row, uint64_t own_shares, Handle& handle) {
-    uint64_t seen = row->control.load(std::memory_order_relaxed);
-    do {
-      if (seen & Row::kGone) return LockResult::kGone;
-      if ((seen & Row::kLocked) || seen / kOneShare != own_shares) return LockResult::kConflict;
-      // Acquire: pairs with the releases of the last writer's and of the readers' locks.
-    } while (!row->control.compare_exchange_weak(seen, (seen % kOneShare) | Row::kLocked, std::memory_order_acquire,
-                                                 std::memory_order_relaxed));
-    handle = row;
-    return LockResult::kOk;
-  }
+  LockResult TryExclusive(Row* row, Handle& handle) { return TryExclusive(row, 0, handle); }
+  // The caller's shared lock, its only one of this row, becomes exclusive, or stays as it was.
+  LockResult Upgrade(Row* row, Handle& handle) { return TryExclusive(row, 1, handle); }
 
   // Release: what the holder read or wrote happens before the next conflicting lock.
   void ReleaseShared(Handle row) { row->control.fetch_sub(kOneShare, std::memory_order_release); }
@@ -70,8 +78,26 @@ class RowLocks {
   // Releases a row that was marked kGone and unlinked.
   void ReleaseGone(Handle, Row*) {}
 
+  // Where a lock that is waited for lies: calls use(Handle), and a handle leads to the word.
+  auto At(Row* row, auto&& use) { return use(row); }
+  static Atomic<uint64_t>& word(Handle row) { return row->control; }
+  static bool IsGone(const Row*, uint64_t word) { return (word & Row::kGone) != 0; }
+
  private:
   static constexpr uint64_t kOneShare = uint64_t{1} << Row::kSharedBits;
+
+  // `own_shares` shared locks of this row are the caller's own and become the exclusive one.
+  LockResult TryExclusive(Row* row, uint64_t own_shares, Handle& handle) {
+    uint64_t seen = row->control.load(std::memory_order_relaxed);
+    do {
+      if (seen & Row::kGone) return LockResult::kGone;
+      if ((seen & Row::kLocked) || seen / kOneShare != own_shares) return LockResult::kConflict;
+      // Acquire: pairs with the releases of the last writer's and of the readers' locks.
+    } while (!row->control.compare_exchange_weak(seen, (seen % kOneShare) | Row::kLocked, std::memory_order_acquire,
+                                                 std::memory_order_relaxed));
+    handle = row;
+    return LockResult::kOk;
+  }
 };
 
 }  // namespace dbx

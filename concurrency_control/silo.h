@@ -31,7 +31,7 @@ class Silo : public OptimisticAccesses<Log, Silo<Log>> {
 
   class Shared {
    public:
-    Shared(Log& log, EpochClock& clock, uint64_t) : log(log), clock(clock) {}
+    Shared(Log& log, EpochClock& clock, uint64_t, const Atomic<bool>&) : log(log), clock(clock) {}
     size_t memory_bytes() const { return 0; }
 
     Log& log;

@@ -94,6 +94,8 @@ def all_cells() -> list[Cell]:
             cells += [Cell(workload, "NO_WAIT", log, log_type) for log_type in scheme.log_types]
         for log_type in ("LOG_DATA", "LOG_COMMAND"):
             cells.append(Cell(workload, "NO_WAIT", "LOG_SERIAL", log_type, stripes=2))
+        for cc in ("WAIT_DIE", "DL_DETECT"):
+            cells += [Cell(workload, cc, "LOG_NO"), Cell(workload, cc, "LOG_TAURUS", "LOG_COMMAND")]
         cells.append(Cell(workload, "SILO", "LOG_NO"))
         cells.append(Cell(workload, "SILO", "LOG_BATCH", "LOG_DATA"))
         cells.append(Cell(workload, "SILO", "LOG_TAURUS", "LOG_COMMAND"))

@@ -202,8 +202,8 @@ def write_report(rows: list[dict], path: str) -> None:
 of them what was reserved in vain, filled up, and written by the log itself. Then where the time goes, by samples: until it
 has its place in the log, until its record is complete, until that is durable, until what it depends on is.</p>
 <h2>Plots</h2>
-<p class="soft">A colour and a marker belong to one log scheme in every plot; SILO and TICTOC are hatched or hollow, NO_WAIT is
-solid. Dashed lines and short vertical marks are limits of this host.</p>
+<p class="soft">A colour and a marker belong to one log scheme in every plot; NO_WAIT is solid, any other concurrency
+control hatched or hollow. Dashed lines and short vertical marks are limits of this host.</p>
 <div class="plots">{pictures}</div>
 <h2>How to read this</h2><dl>{reading}</dl>
 <h2>The host</h2>{_host_section(rows)}

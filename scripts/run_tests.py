@@ -31,7 +31,8 @@ QUICK_FILTER = "-*Slow*"
 # Sanitised builds hold these pairs: each concurrency control, each scheme, each payload, and the lock table.
 SANITISED_PAIRS = ("NO_WAIT:0:LOG_NO:LOG_DATA NO_WAIT:0:LOG_SERIAL:LOG_DATA NO_WAIT:1:LOG_TAURUS:LOG_DATA "
                    "SILO:0:LOG_TAURUS:LOG_COMMAND NO_WAIT:0:LOG_PLOVER:LOG_DATA SILO:0:LOG_BATCH:LOG_DATA "
-                   "SILO:0:LOG_ELEDA:LOG_COMMAND TICTOC:0:LOG_TAURUS:LOG_DATA")
+                   "SILO:0:LOG_ELEDA:LOG_COMMAND TICTOC:0:LOG_TAURUS:LOG_DATA WAIT_DIE:0:LOG_TAURUS:LOG_COMMAND "
+                   "DL_DETECT:0:LOG_SERIAL:LOG_COMMAND")
 
 
 @dataclass

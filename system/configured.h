@@ -10,11 +10,10 @@
 #include "config.h"
 #include "logging/schemes.h"
 
-#if CC_ALG == WAIT_DIE || CC_ALG == DL_DETECT || CC_ALG == TIMESTAMP || CC_ALG == MVCC || CC_ALG == HSTORE || \
-    CC_ALG == OCC || CC_ALG == VLL || CC_ALG == HEKATON
-#error "this CC_ALG is not built yet; built are NO_WAIT, SILO and TICTOC"
-#elif CC_ALG != NO_WAIT && CC_ALG != SILO && CC_ALG != TICTOC
-#error "unknown CC_ALG; built are NO_WAIT, SILO and TICTOC"
+#if CC_ALG == TIMESTAMP || CC_ALG == MVCC || CC_ALG == HSTORE || CC_ALG == OCC || CC_ALG == VLL || CC_ALG == HEKATON
+#error "this CC_ALG is not built yet; built are NO_WAIT, WAIT_DIE, DL_DETECT, SILO and TICTOC"
+#elif CC_ALG != NO_WAIT && CC_ALG != WAIT_DIE && CC_ALG != DL_DETECT && CC_ALG != SILO && CC_ALG != TICTOC
+#error "unknown CC_ALG; built are NO_WAIT, WAIT_DIE, DL_DETECT, SILO and TICTOC"
 #endif
 
 // A word that config.h does not define is 0 here; a number that it does not know ends in SchemeOf.
@@ -50,7 +49,7 @@
 
 namespace dbx {
 
-enum class CcAlg { kNoWait, kSilo, kTicToc };
+enum class CcAlg { kNoWait, kWaitDie, kDlDetect, kSilo, kTicToc };
 enum class LogType { kData, kCommand };
 
 consteval format::Scheme SchemeOf(int log_algorithm) {
@@ -64,12 +63,20 @@ consteval format::Scheme SchemeOf(int log_algorithm) {
 }
 
 struct Configured {
-  static constexpr CcAlg kCcAlg = CC_ALG == SILO ? CcAlg::kSilo : CC_ALG == TICTOC ? CcAlg::kTicToc : CcAlg::kNoWait;
+  static constexpr CcAlg kCcAlg = CC_ALG == SILO        ? CcAlg::kSilo
+                                  : CC_ALG == TICTOC    ? CcAlg::kTicToc
+                                  : CC_ALG == WAIT_DIE  ? CcAlg::kWaitDie
+                                  : CC_ALG == DL_DETECT ? CcAlg::kDlDetect
+                                                        : CcAlg::kNoWait;
   static constexpr bool kUseLocktable = USE_LOCKTABLE;
   static constexpr format::Scheme kScheme = SchemeOf(LOG_ALGORITHM);
   static constexpr LogType kLogType = LOG_TYPE == LOG_COMMAND ? LogType::kCommand : LogType::kData;
   // The same as a user writes them.
-  static constexpr const char* kCcName = CC_ALG == SILO ? "SILO" : CC_ALG == TICTOC ? "TICTOC" : "NO_WAIT";
+  static constexpr const char* kCcName = CC_ALG == SILO        ? "SILO"
+                                         : CC_ALG == TICTOC    ? "TICTOC"
+                                         : CC_ALG == WAIT_DIE  ? "WAIT_DIE"
+                                         : CC_ALG == DL_DETECT ? "DL_DETECT"
+                                                               : "NO_WAIT";
   static constexpr const char* kLogName = InfoOf(kScheme).name.data();
   static constexpr const char* kLogTypeName = LOG_TYPE == LOG_COMMAND ? "LOG_COMMAND" : "LOG_DATA";
   static constexpr const char* kWorkloadName = WORKLOAD == TEST ? "TEST" : WORKLOAD == TPCC ? "TPCC" : "YCSB";

@@ -6,11 +6,14 @@
 
 #include <type_traits>
 
+#include "concurrency_control/dl_detect.h"
 #include "concurrency_control/lock_table.h"
 #include "concurrency_control/no_wait.h"
 #include "concurrency_control/row_locks.h"
 #include "concurrency_control/silo.h"
 #include "concurrency_control/tictoc.h"
+#include "concurrency_control/two_phase_locking.h"
+#include "concurrency_control/wait_die.h"
 #include "logging/eleda/eleda_log.h"
 #include "logging/none/no_log.h"
 #include "logging/payload.h"
@@ -53,13 +56,20 @@ struct LogOf<format::Scheme::kEleda, PayloadT> : std::type_identity<EledaLog<Pay
   using Recovery = SerialRecovery;  // one sequence of records, replayed as such
 };
 
+template <bool kLocktable, class Log, class Policy>
+struct LockingOf : std::type_identity<TwoPhaseLocking<Log, RowLocks, Policy>> {};
+template <class Log, class Policy>
+struct LockingOf<true, Log, Policy> : std::type_identity<TwoPhaseLocking<Log, LockTableLocks, Policy>> {};
+
 // kLocktable without locks to put there is a type too, so that rules.h can refuse it with a sentence.
 template <CcAlg kAlg, bool kLocktable, class Log>
 struct CcOf;
-template <class Log>
-struct CcOf<CcAlg::kNoWait, false, Log> : std::type_identity<NoWait<Log, RowLocks>> {};
-template <class Log>
-struct CcOf<CcAlg::kNoWait, true, Log> : std::type_identity<NoWait<Log, LockTableLocks>> {};
+template <bool kLocktable, class Log>
+struct CcOf<CcAlg::kNoWait, kLocktable, Log> : LockingOf<kLocktable, Log, NoWait> {};
+template <bool kLocktable, class Log>
+struct CcOf<CcAlg::kWaitDie, kLocktable, Log> : LockingOf<kLocktable, Log, WaitDie> {};
+template <bool kLocktable, class Log>
+struct CcOf<CcAlg::kDlDetect, kLocktable, Log> : LockingOf<kLocktable, Log, DlDetect> {};
 template <bool kLocktable, class Log>
 struct CcOf<CcAlg::kSilo, kLocktable, Log> : std::type_identity<Silo<Log>> {};
 template <bool kLocktable, class Log>

@@ -31,20 +31,20 @@ void RefuseByRules(Registry& registry, std::index_sequence<kNumbers...>) {
   (RefuseIfRuled<kAlg, kLocktable, kSchemes[kNumbers].scheme, LogType::kData>(registry), ...);
   (RefuseIfRuled<kAlg, kLocktable, kSchemes[kNumbers].scheme, LogType::kCommand>(registry), ...);
 }
-template <CcAlg kAlg, bool kLocktable>
+template <CcAlg kAlg>
 void RefuseByRules(Registry& registry) {
-  RefuseByRules<kAlg, kLocktable>(registry, std::make_index_sequence<kSchemes.size()>());
+  RefuseByRules<kAlg, false>(registry, std::make_index_sequence<kSchemes.size()>());
+  RefuseByRules<kAlg, true>(registry, std::make_index_sequence<kSchemes.size()>());
 }
 
 }  // namespace
 
 void RefuseByRules(Registry& registry) {
-  RefuseByRules<CcAlg::kNoWait, false>(registry);
-  RefuseByRules<CcAlg::kNoWait, true>(registry);
-  RefuseByRules<CcAlg::kSilo, false>(registry);
-  RefuseByRules<CcAlg::kSilo, true>(registry);
-  RefuseByRules<CcAlg::kTicToc, false>(registry);
-  RefuseByRules<CcAlg::kTicToc, true>(registry);
+  RefuseByRules<CcAlg::kNoWait>(registry);
+  RefuseByRules<CcAlg::kWaitDie>(registry);
+  RefuseByRules<CcAlg::kDlDetect>(registry);
+  RefuseByRules<CcAlg::kSilo>(registry);
+  RefuseByRules<CcAlg::kTicToc>(registry);
 }
 
 }  // namespace dbx

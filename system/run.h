@@ -155,7 +155,7 @@ class Run {
       log_ = std::make_unique<Log>();
       CreateAckFile(0);
     }
-    shared_ = std::make_unique<typename Cc::Shared>(*log_, epochs_, LockTableBuckets(options_));
+    shared_ = std::make_unique<typename Cc::Shared>(*log_, epochs_, LockTableBuckets(options_), control_.stop);
   }
 
   void StartWorkers() {
@@ -319,8 +319,8 @@ class Run {
   std::unique_ptr<Log> log_;
   std::unique_ptr<LogSet> logs_;
   std::unique_ptr<AckFile> ack_file_;
-  std::unique_ptr<typename Cc::Shared> shared_;
   RunControl control_;
+  std::unique_ptr<typename Cc::Shared> shared_;
   std::vector<std::unique_ptr<WorkerT>> workers_;
   std::vector<std::exception_ptr> errors_;
   std::vector<Thread> threads_;

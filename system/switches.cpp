@@ -17,9 +17,10 @@ namespace {
 using enum SwitchKind;
 using Names = std::string_view;
 
-constexpr std::array kCcBuilt = {Names("NO_WAIT"), Names("SILO"), Names("TICTOC")};
-constexpr std::array kCcNotBuilt = {Names("WAIT_DIE"), Names("DL_DETECT"), Names("TIMESTAMP"), Names("MVCC"),
-                                    Names("HSTORE"),   Names("OCC"),       Names("VLL"),       Names("HEKATON")};
+constexpr std::array kCcBuilt = {Names("NO_WAIT"), Names("WAIT_DIE"), Names("DL_DETECT"), Names("SILO"),
+                                 Names("TICTOC")};
+constexpr std::array kCcNotBuilt = {Names("TIMESTAMP"), Names("MVCC"), Names("HSTORE"),
+                                    Names("OCC"),       Names("VLL"),  Names("HEKATON")};
 constexpr std::array kLogBuilt = [] {
   std::array<std::string_view, kSchemes.size()> names;
   for (size_t i = 0; i < names.size(); ++i) names[i] = kSchemes[i].name;
@@ -121,7 +122,7 @@ constexpr Identity kAll = Identity::kAlways, kYcsb = Identity::kYcsb, kTpcc = Id
 constexpr Switch kSwitches[] = {
     // What runs.
     InLog(kAll, Named(Choice("CC_ALG", &O::cc, kCcBuilt, kCcNotBuilt, "concurrency control"), "cc", "cc_alg")),
-    InLog(kAll, Bool("USE_LOCKTABLE", "", &O::use_locktable, "1: lock table of active tuples (NO_WAIT)")),
+    InLog(kAll, Bool("USE_LOCKTABLE", "", &O::use_locktable, "1: lock table of active tuples (not SILO)")),
     InLog(kAll, Named(Choice("LOG_ALGORITHM", &O::log, kLogBuilt, kLogNotBuilt, "log scheme"), "log", "log_algorithm")),
     InLog(kAll, Choice("LOG_TYPE", &O::log_type, kLogTypes, {}, "what a record holds: rows, or procedure calls")),
     InLog(kAll, Choice("WORKLOAD", &O::workload, kWorkloads, {}, "what the workers run")),
@@ -209,11 +210,11 @@ constexpr Switch kSwitches[] = {
     Ignored("QUERY_INTVL", "q", "workers run calls back to back"),
     Ignored("PART_ALLOC", "a", "memory comes from arenas of each worker"),
     Ignored("MEM_PAD", "m", "rows are aligned by their table"),
-    Ignored("TS_ALLOC", "Gt", "no timestamps are allocated"),
-    Ignored("KEY_ORDER", "Gk", "NO_WAIT needs no order of keys"),
-    Ignored("NO_DL", "Gn", "NO_WAIT has no deadlocks"),
-    Ignored("TIMEOUT", "Go", "NO_WAIT does not wait for locks"),
-    Ignored("DL_LOOP_DETECT", "Gl", "NO_WAIT has no deadlocks"),
+    Ignored("TS_ALLOC", "Gt", "a transaction takes its age from its worker's clock"),
+    Ignored("KEY_ORDER", "Gk", "keys are accessed in the order of the procedure"),
+    Ignored("NO_DL", "Gn", "NO_WAIT and WAIT_DIE have no deadlocks, DL_DETECT finds them"),
+    Ignored("TIMEOUT", "Go", "no wait for a lock is cut short by a clock"),
+    Ignored("DL_LOOP_DETECT", "Gl", "DL_DETECT looks for cycles whenever a wait begins"),
     Ignored("TS_BATCH_ALLOC", "Gb", "no timestamps are allocated"),
     Ignored("TS_BATCH_NUM", "Gu", "no timestamps are allocated"),
     Ignored("CENTRAL_MAN", "Gc", "there is no central lock manager"),

@@ -60,7 +60,7 @@ class Transaction {
     call_ = &call;
     times_ = times;
     log_.Begin(log_state_);
-    cc_.Begin();
+    cc_.Begin(call.txn_id());
     auto&& context = observer::ContextOf(*this, call);
     const Outcome outcome = workload.Run(context, call.procedure, call.args);
     if (outcome == Outcome::kOk) return Commit(point);

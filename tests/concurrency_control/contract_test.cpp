@@ -35,7 +35,10 @@ using AllPairs =
     ::testing::Types<CommandPair<NoWaitRows>, CommandPair<NoWaitTable>, CommandPair<Silo>, DataPair<NoWaitRows>,
                      DataPair<NoWaitTable>, DataPair<Silo>, SerialPair<NoWaitRows>, SerialPair<NoWaitTable>,
                      SerialPair<Silo>, PloverPair<NoWaitRows>, PloverPair<NoWaitTable>, PloverPair<Silo>, SiloRPair,
-                     DataPair<TicToc>, SerialDataPair<TicToc>, PloverPair<TicToc>>;
+                     CommandPair<WaitDieRows>, CommandPair<WaitDieTable>, DataPair<WaitDieRows>,
+                     SerialPair<WaitDieRows>, PloverPair<WaitDieTable>, CommandPair<DlDetectRows>,
+                     CommandPair<DlDetectTable>, DataPair<DlDetectRows>, SerialPair<DlDetectRows>,
+                     PloverPair<DlDetectTable>, DataPair<TicToc>, SerialDataPair<TicToc>, PloverPair<TicToc>>;
 TYPED_TEST_SUITE(EveryPair, AllPairs);
 
 TYPED_TEST(EveryPair, AWriteIsSeenAndAnAbortLeavesNothing) {
@@ -199,8 +202,10 @@ TYPED_TEST(EveryPair, AbsentRowsLeaveTheIndexOnceForgettable) {
 
 template <class P>
 class TaurusPairs : public EveryPair<P> {};
-using AllTaurusPairs = ::testing::Types<CommandPair<NoWaitRows>, CommandPair<NoWaitTable>, CommandPair<Silo>,
-                                        DataPair<NoWaitRows>, DataPair<NoWaitTable>, DataPair<Silo>, DataPair<TicToc>>;
+using AllTaurusPairs =
+    ::testing::Types<CommandPair<NoWaitRows>, CommandPair<NoWaitTable>, CommandPair<Silo>, DataPair<NoWaitRows>,
+                     DataPair<NoWaitTable>, DataPair<Silo>, CommandPair<WaitDieRows>, CommandPair<WaitDieTable>,
+                     CommandPair<DlDetectRows>, CommandPair<DlDetectTable>, DataPair<DlDetectTable>, DataPair<TicToc>>;
 TYPED_TEST_SUITE(TaurusPairs, AllTaurusPairs);
 
 // Workers 0 and 1 write to logs 0 and 1. A commit point covers that of everything it depends on.
@@ -235,7 +240,8 @@ TYPED_TEST(TaurusPairs, AReinsertDependsOnAForgottenDelete) {
 
 template <class P>
 class CommandPairs : public EveryPair<P> {};
-using AllCommandPairs = ::testing::Types<CommandPair<NoWaitRows>, CommandPair<NoWaitTable>, CommandPair<Silo>>;
+using AllCommandPairs = ::testing::Types<CommandPair<NoWaitRows>, CommandPair<NoWaitTable>, CommandPair<Silo>,
+                                         CommandPair<WaitDieRows>, CommandPair<DlDetectTable>>;
 TYPED_TEST_SUITE(CommandPairs, AllCommandPairs);
 
 // Anti-dependency: the writer of a row comes after those who read it before, by their own LSNs (the paper's Alg. 6
@@ -283,11 +289,11 @@ TEST(LockTable, ARecycledRowDoesNotInheritMetadata) {
   Row* row = h.table().Find(1);
   LockTableLocks<Log> locks(h.shared().locks);
   LockTableLocks<Log>::Handle entry = nullptr;
-  ASSERT_EQ(locks.TryExclusive(row, 0, entry), LockResult::kOk);
+  ASSERT_EQ(locks.TryExclusive(row, entry), LockResult::kOk);
   locks.ReleaseExclusive(entry, row);
   const_cast<DurableVector&>(h.logs().durable()).lsn[0] = 5000;
   locks.InitFreshMeta(h.log(), *row);
-  ASSERT_EQ(locks.TryExclusive(row, 0, entry), LockResult::kOk);
+  ASSERT_EQ(locks.TryExclusive(row, entry), LockResult::kOk);
   uint64_t write_lv = 0;
   std::memcpy(&write_lv, locks.meta(entry), sizeof write_lv);
   EXPECT_EQ(write_lv, 5000u);
@@ -323,8 +329,16 @@ TEST(SiloData, AFailedRecheckReservesNothing) {
   EXPECT_EQ(h.logs().stream(0).slot(0).void_bytes, 0u);
 }
 
-TEST(NoWaitLocks, AnUpgradeOfDuplicatedSharesKeepsOneLock) {
-  Harness<NoWaitRows<NoLog>, NoLog> h(1);
+template <class Cc>
+class UpgradeTest : public ::testing::Test {
+ protected:
+  Harness<Cc, NoLog> h_{1};
+};
+using AllRowLocks = ::testing::Types<NoWaitRows<NoLog>, WaitDieRows<NoLog>, DlDetectRows<NoLog>>;
+TYPED_TEST_SUITE(UpgradeTest, AllRowLocks);
+
+TYPED_TEST(UpgradeTest, DuplicatedSharesBecomeOneLock) {
+  auto& h = this->h_;
   h.LoadRow(1, 10);
   const CallResult result = h.Run(0, [&](auto& ctx) {
     EXPECT_EQ(ctx.Read(h.table(), 1, [](const auto&) {}), Outcome::kOk);
@@ -337,8 +351,8 @@ TEST(NoWaitLocks, AnUpgradeOfDuplicatedSharesKeepsOneLock) {
   EXPECT_EQ(h.ValueOf(1), 11u);
 }
 
-TEST(NoWaitLocks, AnUpgradeAgainstAnotherReaderConflicts) {
-  Harness<NoWaitRows<NoLog>, NoLog> h(1);
+TYPED_TEST(UpgradeTest, AnotherReaderConflicts) {
+  auto& h = this->h_;
   h.LoadRow(1, 10);
   CallResult inner{};
   const CallResult outer = h.Run(0, [&](auto& ctx) {

@@ -1,5 +1,6 @@
 // A small engine for directed tests: one table of 32-byte tuples, streams over files in memory whose writers run only
-// when the test says so, any number of workers driven by hand in one thread.
+// when the test says so, any number of workers driven by hand, in one thread, where a wait for a lock ends at once, or
+// each in its own, after LetWorkersWait.
 //
 // A transaction is a lambda over the context, run in two halves if need be: Begin with accesses, then Commit. Each
 // worker may also be a thread of its own.
@@ -11,10 +12,13 @@
 #include <vector>
 
 #include "base/epoch.h"
+#include "concurrency_control/dl_detect.h"
 #include "concurrency_control/lock_table.h"
 #include "concurrency_control/no_wait.h"
 #include "concurrency_control/silo.h"
 #include "concurrency_control/tictoc.h"
+#include "concurrency_control/two_phase_locking.h"
+#include "concurrency_control/wait_die.h"
 #include "logging/device/faulty_file_system.h"
 #include "logging/log_set.h"
 #include "logging/none/no_log.h"
@@ -33,9 +37,17 @@ struct Tuple {
 };
 
 template <class Log>
-using NoWaitRows = NoWait<Log, RowLocks>;
+using NoWaitRows = TwoPhaseLocking<Log, RowLocks, NoWait>;
 template <class Log>
-using NoWaitTable = NoWait<Log, LockTableLocks>;
+using NoWaitTable = TwoPhaseLocking<Log, LockTableLocks, NoWait>;
+template <class Log>
+using WaitDieRows = TwoPhaseLocking<Log, RowLocks, WaitDie>;
+template <class Log>
+using WaitDieTable = TwoPhaseLocking<Log, LockTableLocks, WaitDie>;
+template <class Log>
+using DlDetectRows = TwoPhaseLocking<Log, RowLocks, DlDetect>;
+template <class Log>
+using DlDetectTable = TwoPhaseLocking<Log, LockTableLocks, DlDetect>;
 
 // A workload whose procedure is whatever lambda it was given last.
 template <class F>
@@ -79,7 +91,7 @@ class Harness {
     } else {
       log_ = std::make_unique<Log>();
     }
-    shared_ = std::make_unique<typename Cc::Shared>(*log_, epochs_, 64);
+    shared_ = std::make_unique<typename Cc::Shared>(*log_, epochs_, 64, stop_);
     for (uint32_t w = 0; w < kWorkers; ++w) {
       epochs_.Enter(WorkerId(w));
       if constexpr (Log::kTraits.logs) log_->InitWorker(states_[w], WorkerId(w));
@@ -95,10 +107,14 @@ class Harness {
   // Runs `body(ctx)` as a transaction of `worker`; its commit point goes to point(worker).
   template <class F>
   CallResult Run(uint32_t worker, F body) {
+    args_[worker][0] = TxnId::Make(WorkerId(worker), sequences_[worker]++).value;
+    return RunAgain(worker, body);
+  }
+  // The worker's last transaction, which was aborted.
+  template <class F>
+  CallResult RunAgain(uint32_t worker, F body) {
     Script<F> script{body};
-    std::array<uint64_t, 2>& args = args_[worker];
-    args[0] = TxnId::Make(WorkerId(worker), sequences_[worker]++).value;
-    Call call{ProcedureId(1), std::as_writable_bytes(std::span(args))};
+    Call call{ProcedureId(1), std::as_writable_bytes(std::span(args_[worker]))};
     return transactions_[worker]->Run(script, call, points_[worker].data());
   }
 
@@ -161,6 +177,10 @@ class Harness {
 
   // Of the worker's transaction that runs, or ran last.
   TxnId id(uint32_t worker) const { return TxnId{args_[worker][0]}; }
+  // From now on a worker waits for a lock until it has it or the test says Stop.
+  void LetWorkersWait() { stop_.store(false); }
+  void Stop() { stop_.store(true); }
+
   const uint64_t* point(uint32_t worker) const { return points_[worker].data(); }
   bool IsDurable(uint32_t worker) const { return log_->IsDurable(point(worker)); }
   typename Log::TxnState& state(uint32_t worker) { return states_[worker]; }
@@ -180,6 +200,7 @@ class Harness {
   FaultyFileSystem files_;
   std::unique_ptr<LogSet> logs_;
   std::unique_ptr<Log> log_;
+  Atomic<bool> stop_{true};
   std::unique_ptr<typename Cc::Shared> shared_;
   std::array<typename Log::TxnState, kWorkers> states_;
   std::array<std::array<uint64_t, format::kMaxLogs>, kWorkers> points_{};

@@ -69,7 +69,10 @@ LANES_H = "logging/replay_lanes.h"
 FRONTIER_FILE = "logging/frontier_file.cpp"
 STREAM_BUILDER = "logging/record_builder.h"
 TXN = "system/transaction.h"
-NO_WAIT = "concurrency_control/no_wait.h"
+LOCKING = "concurrency_control/two_phase_locking.h"
+QUEUES = "concurrency_control/queued_locks.h"
+WAIT_DIE = "concurrency_control/wait_die.h"
+DL_DETECT = "concurrency_control/dl_detect.h"
 ROW_LOCKS = "concurrency_control/row_locks.h"
 TABLE_LOCKS = "concurrency_control/lock_table.h"
 OPTIMISTIC = "concurrency_control/optimistic_accesses.h"
@@ -102,7 +105,7 @@ TUNING = [
     (READER_H, "kBatchRecords = 32;", "kBatchRecords = 4;"),
     (LANES_H, "kQueueBatches = 16;", "kQueueBatches = 4;"),
     (TAURUS, "kTxnsPerTurn = 256;", "kTxnsPerTurn = 4;"),
-    (NO_WAIT, "kTxnsPerSweep = 64;", "kTxnsPerSweep = 4;"),
+    (LOCKING, "kTxnsPerSweep = 64;", "kTxnsPerSweep = 4;"),
     (OPTIMISTIC, "kTxnsPerSweep = 64;", "kTxnsPerSweep = 4;"),
     # Timestamps of small runs are small.
     (TICTOC, "kDeltaBits = 15;", "kDeltaBits = 3;"),
@@ -347,18 +350,18 @@ MUTANTS = [
 
     # ---- absent rows, metadata that is forgotten ----
     Mutant("absent_row_misses_its_deleter_2pl", "whoever misses a row does not depend on its deletion",
-           [statement(NO_WAIT, "log_.OnRead(log_state_, {table, key, locks_.meta(lock)});",
+           [statement(LOCKING, "log_.OnRead(log_state_, {table, key, locks_.meta(lock)});",
                       "if ((row->control.load() & Row::kAbsent) == 0) log_.OnRead(log_state_, {table, key, locks_.meta(lock)});")],
            "NO_WAIT/LOG_TAURUS"),
     Mutant("absent_row_misses_its_deleter_occ", "whoever misses a row does not depend on its deletion",
            [statement(OPTIMISTIC, "log_.OnRead(log_state_, {table, key, row->meta()});",
                       "if ((seen & Row::kAbsent) == 0) log_.OnRead(log_state_, {table, key, row->meta()});")], "SILO/LOG_TAURUS"),
     Mutant("absent_forgotten_too_early_2pl", "what is known of a deleted row is forgotten before it is durable",
-           [expression(NO_WAIT, "!locks_.MayForget(log_, lock)", "false")], "NO_WAIT/LOG_TAURUS"),
+           [expression(LOCKING, "!locks_.MayForget(log_, lock)", "false")], "NO_WAIT/LOG_TAURUS"),
     Mutant("absent_forgotten_too_early_occ", "what is known of a deleted row is forgotten before it is durable",
            [expression(OPTIMISTIC, "!log_.Forgettable(row->meta())", "false")], "SILO/LOG_TAURUS"),
     Mutant("absent_row_looks_present", "a placeholder is visible before its insert commits",
-           [expression(NO_WAIT, "row.control.store(Row::kAbsent, std::memory_order_release);",
+           [expression(LOCKING, "row.control.store(Row::kAbsent, std::memory_order_release);",
                        "row.control.store(0, std::memory_order_release);")], "NO_WAIT"),
     Mutant("fresh_metadata_is_zero", "a row that comes back depends on nothing that came before it",
            [expression(TAURUS, "durable > options_.forget_delta_bytes ? durable - options_.forget_delta_bytes : 0", "0")],
@@ -373,9 +376,23 @@ MUTANTS = [
                        "log_.Forgettable(entry->meta())")], "table"),
 
     # ---- isolation ----
-    Mutant("cc_no_undo", "an abort leaves its writes", [statement(NO_WAIT, "undo_.Undo();", "")], "NO_WAIT"),
+    Mutant("cc_no_undo", "an abort leaves its writes", [statement(LOCKING, "undo_.Undo();", "")], "NO_WAIT"),
     Mutant("cc_shared_over_exclusive", "a reader gets its lock while a writer holds his",
            [statement(ROW_LOCKS, "if (seen & Row::kLocked) return LockResult::kConflict;", "")], "NO_WAIT/"),
+    Mutant("queue_forgets_to_grant", "who gives a lock back wakes nobody",
+           [statement(QUEUES, "if (queue.state() & (kExclusive | kWaiters)) queue.Grant();", "")], "WAIT_DIE"),
+    Mutant("queue_grants_a_writer_beside_readers", "a writer that waits gets its lock with the readers ahead of it",
+           [expression(QUEUES, "(!at->exclusive_ || at == head_)", "true")], "DL_DETECT"),
+    Mutant("queue_tells_nobody_of_an_upgrade", "who waits behind a later upgrade is not known to wait for it",
+           [statement(QUEUES, "queue.TellWaiters(News::kAskAgain);", "")], "DL_DETECT"),
+    Mutant("queue_waits_on_when_the_run_stops", "who waits for a lock does not look whether the run has stopped",
+           [expression(QUEUES, "stop_.load(std::memory_order_relaxed)", "false")], "WAIT_DIE"),
+    Mutant("queue_keeps_waiters_of_a_gone_row", "who waits for a row that is unlinked is not told",
+           [statement(QUEUES, "TellWaiters(News::kGone);", "")], "DL_DETECT"),
+    Mutant("wait_die_everybody_waits", "the younger waits for the older too",
+           [raw(WAIT_DIE, "return std::pair(own_born_", "return {on} || std::pair(own_born_")], "WAIT_DIE"),
+    Mutant("dl_detect_never_looks", "nobody looks for deadlocks",
+           [expression(DL_DETECT, "!search_.BreakCycles()", "false")], "DL_DETECT"),
     Mutant("cc_no_recheck", "an optimistic transaction does not check its reads again",
            [expression(SILO, "Version(now) != Version(read.seen) &&\n"
                        "          (Version(now) != (Version(read.seen) | Row::kLocked) || this->FindOwn(read.row) == nullptr)",

@@ -35,7 +35,7 @@ def draw_run(rng: random.Random, seed: int) -> list[str]:
     loggers = 1 if cell.log in ONE_LOG else rng.choice((1, 2, 4))
     flags = [f"--cc={cell.cc}", f"--log={cell.log}", f"--log_type={cell.log_type}", f"--workload={cell.workload}",
              f"--thread_cnt={rng.choice((1, 2, 4))}", f"--num_logger={loggers}", f"--seed={seed}", *COMMON]
-    if cell.cc == "NO_WAIT" and rng.random() < 0.4:
+    if cell.cc != "SILO" and rng.random() < 0.4:
         flags.append("--use_locktable=1")
     if cell.workload == "YCSB":
         # A small hot table makes chains of dependent transactions; a larger one spreads them.

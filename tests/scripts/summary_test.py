@@ -79,12 +79,12 @@ class SummaryTest(unittest.TestCase):
 
 
 class CellsTest(unittest.TestCase):
-    def test_each_workload_has_thirteen_cells_of_which_eleven_log(self):
-        self.assertEqual((len(all_cells()), sum(c.logs for c in all_cells())), (30, 24))
+    def test_each_workload_has_nineteen_cells_of_which_fourteen_log(self):
+        self.assertEqual((len(all_cells()), sum(c.logs for c in all_cells())), (38, 28))
 
     def test_patterns_select_by_any_part(self):
         self.assertEqual({c.cc for c in select_cells("SILO")}, {"SILO"})
-        self.assertEqual(len(select_cells("YCSB/*/LOG_TAURUS/*,TPCC/*/LOG_NO")), 7)
+        self.assertEqual(len(select_cells("YCSB/*/LOG_TAURUS/*,TPCC/*/LOG_NO")), 11)
 
 
 class ProgressTest(unittest.TestCase):

@@ -189,8 +189,8 @@ TEST(Options, ASwitchSetTwiceIsRefusedUnderAnyOfItsNames) {
 }
 
 TEST(Options, KnownButUnbuiltValuesSayWhatIsBuilt) {
-  EXPECT_REFUSED("not built yet (there is NO_WAIT, SILO, TICTOC)", {"--cc=HEKATON"});
-  EXPECT_REFUSED("unknown (there is NO_WAIT, SILO, TICTOC)", {"--cc=FOO"});
+  EXPECT_REFUSED("not built yet (there is NO_WAIT, WAIT_DIE, DL_DETECT, SILO, TICTOC)", {"--cc=HEKATON"});
+  EXPECT_REFUSED("unknown (there is NO_WAIT, WAIT_DIE, DL_DETECT, SILO, TICTOC)", {"--cc=FOO"});
   EXPECT_REFUSED("LOG_TAURUS", {"--log=LOG_WBL"});
 }
 

@@ -74,7 +74,9 @@ TEST(Registry, TheRulesRefuseALockTableWithoutLocks) {
   for (const char* log : {"LOG_NO", "LOG_SERIAL", "LOG_TAURUS", "LOG_ELEDA"}) {
     for (const char* log_type : {"LOG_DATA", "LOG_COMMAND"}) {
       EXPECT_NE(RefusalOf(registry, Pair("SILO", true, log, log_type)).find("refused"), std::string::npos);
-      EXPECT_EQ(RefusalOf(registry, Pair("NO_WAIT", true, log, log_type)).find("refused"), std::string::npos);
+      for (const char* cc : {"NO_WAIT", "WAIT_DIE", "DL_DETECT"}) {
+        EXPECT_EQ(RefusalOf(registry, Pair(cc, true, log, log_type)).find("refused"), std::string::npos);
+      }
     }
   }
 }

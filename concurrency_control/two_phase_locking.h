@@ -1,0 +1,310 @@
+// Two-phase locking. What a transaction does that meets a conflicting lock is the parameter `Policy`: abort
+// (no_wait.h), or wait under conditions that no deadlock outlives (wait_die.h, dl_detect.h).
+//
+// Strict: every lock is held until Release or Abort, so what was read stays true (order 2 has nothing to re-check, and
+// the lock of an absent row protects the gap it stands for). Updates are made in place, with before-images of what
+// changed. Whether locks and log metadata lie in the rows or in a lock table of active rows is the parameter `Locks`.
+//
+// One object per worker. A row that the transaction has locked before is recognised only when a lock is refused: the
+// common path searches nothing.
+//
+// Nothing waits for a lock after LockWrites, and a worker waits for one at a time, within Read, Update, Insert or
+// Delete.
+#pragma once
+
+#include <algorithm>
+#include <span>
+#include <vector>
+
+#include "base/check.h"
+#include "base/epoch.h"
+#include "base/outcome.h"
+#include "base/spin.h"
+#include "concurrency_control/absent_rows.h"
+#include "concurrency_control/contract.h"
+#include "concurrency_control/row_locks.h"
+#include "concurrency_control/undo_log.h"
+#include "storage/tuple.h"
+
+namespace dbx {
+
+template <LogObserver Log, template <class> class PlacesOver, class Policy>
+class TwoPhaseLocking {
+ public:
+  // Where a row's lock and log metadata lie, and what the lock is.
+  using Places = PlacesOver<Log>;
+  using Locks = typename Policy::template Locks<Places>;
+  static constexpr CcTraits kTraits = {.name = Policy::kName,
+                                       .multi_version = false,
+                                       .commit_order = CommitOrder::kPhysical,
+                                       .reads_are_locked = true,
+                                       .lock_table = Locks::kLockTable};
+
+  class Shared {
+   public:
+    Shared(Log& log, EpochClock& clock, uint64_t lock_table_buckets, const Atomic<bool>& stop)
+        : log(log), clock(clock), locks(log, lock_table_buckets), policy(clock.workers()), stop(stop) {}
+    size_t memory_bytes() const { return locks.memory_bytes(); }
+
+    Log& log;
+    EpochClock& clock;
+    typename Places::Shared locks;
+    typename Policy::Shared policy;
+    const Atomic<bool>& stop;
+  };
+  static size_t RowMetaBytes(size_t log_meta_bytes) { return Locks::RowMetaBytes(log_meta_bytes); }
+
+  TwoPhaseLocking(Shared& shared, typename Log::TxnState& log_state, WorkerId worker)
+      : log_(shared.log),
+        log_state_(log_state),
+        worker_(worker),
+        locks_(MakeLocks(shared, worker)),
+        absent_rows_(shared.clock, worker) {
+    accesses_.reserve(kAccessesReserved);
+  }
+
+  void Begin(TxnId txn) {
+    accesses_.clear();
+    undo_.Clear();
+    writes_ = 0;
+    if (absent_rows_.size() > 0 && ++begins_ % kTxnsPerSweep == 0) {
+      if constexpr (Policy::kWaits) locks_.BeginSweep();
+      absent_rows_.Sweep([this](Table& table, Row* row) { return TryRetire(table, row); });
+    }
+    if constexpr (Policy::kWaits) locks_.Begin(txn);
+  }
+
+  template <class Visit>
+  Outcome Read(Table& table, Key key, Visit&& visit) {
+    Access* access = LockShared(table, key);
+    if (access == nullptr) return Outcome::kConflict;
+    if (!access->present) return Outcome::kNotFound;
+    visit(TupleReader(table.tuple(access->row)));
+    return Outcome::kOk;
+  }
+
+  template <class Change>
+  Outcome Update(Table& table, Key key, Change&& change) {
+    Access* access = LockExclusive(table, key);
+    if (access == nullptr) return Outcome::kConflict;
+    if (!access->present) return Outcome::kNotFound;
+    MarkWritten(*access, true);
+    TupleWriter<UndoLog> tuple(table.tuple(access->row), undo_);
+    change(tuple);
+    return Outcome::kOk;
+  }
+
+  Outcome Insert(Table& table, Key key, std::span<const std::byte> tuple) {
+    ASSERT(tuple.size() == table.tuple_bytes());
+    Access* access = LockExclusive(table, key);
+    if (access == nullptr) return Outcome::kConflict;
+    if (access->present) return Outcome::kExists;
+    std::byte* at = table.tuple(access->row);
+    // Only a row that this transaction has deleted itself holds bytes that an abort must bring back.
+    if (access->written) undo_.BeforeChange(at, tuple.size());
+    MarkWritten(*access, true);
+    std::memcpy(at, tuple.data(), tuple.size());
+    return Outcome::kOk;
+  }
+
+  Outcome Delete(Table& table, Key key) {
+    Access* access = LockExclusive(table, key);
+    if (access == nullptr) return Outcome::kConflict;
+    if (!access->present) return Outcome::kNotFound;
+    MarkWritten(*access, false);
+    return Outcome::kOk;
+  }
+
+  bool read_only() const { return writes_ == 0; }
+  bool LockWrites() { return true; }
+  bool Recheck() { return true; }
+
+  template <class Visit>
+  void ForEachRead(Visit&& visit) {
+    for (Access& access : accesses_) {
+      if (!access.written) visit(locks_.meta(access.lock));
+    }
+  }
+  template <class Visit>
+  void ForEachWrite(Visit&& visit) const {
+    for (const Access& access : accesses_) {
+      if (!access.written) continue;
+      visit(WriteRef{access.table, access.row->key, !access.present, access.table->tuple(access.row),
+                     locks_.meta(access.lock)});
+    }
+  }
+
+  void Install() {
+    for (Access& access : accesses_) {
+      if (access.written) SetPresence(access);
+    }
+  }
+
+  void Release() {
+    for (Access& access : accesses_) {
+      QueueIfAbsent(access);
+      if (access.exclusive) {
+        locks_.ReleaseExclusive(access.lock, access.row);
+      } else {
+        locks_.ReleaseShared(access.lock);
+      }
+    }
+  }
+
+  void Abort() {
+    undo_.Undo();
+    Release();
+  }
+
+ private:
+  static constexpr size_t kAccessesReserved = 64;
+  static constexpr uint64_t kTxnsPerSweep = 64;
+
+  struct Access {
+    Row* row;
+    Table* table;
+    typename Locks::Handle lock;
+    bool exclusive;
+    bool written;
+    bool present;  // as this transaction sees the row
+  };
+
+  static Locks MakeLocks(Shared& shared, WorkerId worker) {
+    if constexpr (Policy::kWaits) {
+      return Locks(shared.locks, shared.policy, shared.stop, worker);
+    } else {
+      return Locks(shared.locks);
+    }
+  }
+
+  // Both return the access of the locked row, or nullptr on a conflict.
+  Access* LockShared(Table& table, Key key) {
+    typename Locks::Handle lock;
+    for (SpinWait gone;; gone.Wait()) {
+      Row* row = FindOrCreate(table, key);
+      LockResult result = locks_.TryShared(row, lock);
+      if (result == LockResult::kConflict) {
+        if (Access* own = FindOwn(row)) return own;
+        if constexpr (Policy::kWaits) result = locks_.AwaitShared(row, lock);
+      }
+      switch (result) {
+        case LockResult::kOk:
+          log_.OnRead(log_state_, {table, key, locks_.meta(lock)});
+          return Add(table, row, lock, false);
+        case LockResult::kConflict:
+          return nullptr;
+        case LockResult::kGone:
+          break;
+      }
+    }
+  }
+
+  Access* LockExclusive(Table& table, Key key) {
+    typename Locks::Handle lock;
+    for (SpinWait gone;; gone.Wait()) {
+      Row* row = FindOrCreate(table, key);
+      LockResult result = locks_.TryExclusive(row, lock);
+      if (result == LockResult::kConflict) {
+        if (Access* own = FindOwn(row)) return own->exclusive ? own : Upgrade(own);
+        if constexpr (Policy::kWaits) result = locks_.AwaitExclusive(row, lock);
+      }
+      switch (result) {
+        case LockResult::kOk:
+          log_.OnWrite(log_state_, {table, key, locks_.meta(lock)});
+          return Add(table, row, lock, true);
+        case LockResult::kConflict:
+          return nullptr;
+        case LockResult::kGone:
+          break;
+      }
+    }
+  }
+
+  Row* FindOrCreate(Table& table, Key key) {
+    if (Row* row = table.Find(key)) return row;
+    return table.FindOrCreate(worker_, key, [this](Row& row) {
+      locks_.InitFreshMeta(log_, row);
+      row.control.store(Row::kAbsent, std::memory_order_release);
+    });
+  }
+
+  Access* Add(Table& table, Row* row, typename Locks::Handle lock, bool exclusive) {
+    const bool present = (row->control.load(std::memory_order_relaxed) & Row::kAbsent) == 0;
+    accesses_.push_back({row, &table, lock, exclusive, false, present});
+    return &accesses_.back();
+  }
+
+  // The first access of a row that this transaction has locked.
+  Access* FindOwn(Row* row) {
+    for (Access& access : accesses_) {
+      if (access.row == row) return &access;
+    }
+    return nullptr;
+  }
+
+  // `own` is shared. A row that was read more than once has as many shares: one becomes the exclusive lock, the others,
+  // which stand behind it in the list, go.
+  Access* Upgrade(Access* own) {
+    Row* const row = own->row;
+    const auto behind = accesses_.begin() + (own - accesses_.data()) + 1;
+    accesses_.erase(std::remove_if(behind, accesses_.end(),
+                                   [&](const Access& access) {
+                                     if (access.row != row) return false;
+                                     locks_.ReleaseShared(access.lock);
+                                     return true;
+                                   }),
+                    accesses_.end());
+    if (locks_.Upgrade(row, own->lock) != LockResult::kOk) return nullptr;
+    own->exclusive = true;
+    log_.OnWrite(log_state_, {*own->table, row->key, locks_.meta(own->lock)});
+    return own;
+  }
+
+  void MarkWritten(Access& access, bool present) {
+    if (!access.written) ++writes_;
+    access.written = true;
+    access.present = present;
+  }
+
+  static void SetPresence(const Access& access) {
+    Locks::Flags::Change(access.row, access.present ? 0 : Row::kAbsent, access.present ? Row::kAbsent : 0);
+  }
+
+  // Before the lock goes: afterwards another worker could unlink the row.
+  void QueueIfAbsent(const Access& access) {
+    const uint64_t control = access.row->control.load(std::memory_order_relaxed);
+    if ((control & (Row::kAbsent | Row::kQueued)) != Row::kAbsent) return;
+    if (Locks::Flags::MarkQueued(access.row)) absent_rows_.Add(*access.table, access.row);
+  }
+
+  RetireResult TryRetire(Table& table, Row* row) {
+    typename Locks::Handle lock;
+    if (locks_.TryExclusive(row, lock) != LockResult::kOk) return RetireResult::kNotYet;
+    const uint64_t control = row->control.load(std::memory_order_relaxed);
+    if ((control & Row::kAbsent) == 0) {
+      Locks::Flags::Change(row, 0, Row::kQueued);
+      locks_.ReleaseExclusive(lock, row);
+      return RetireResult::kPresent;
+    }
+    if (!locks_.MayForget(log_, lock)) {
+      locks_.ReleaseExclusive(lock, row);
+      return RetireResult::kNotYet;
+    }
+    Locks::Flags::Change(row, Row::kGone, 0);
+    table.Unlink(row);
+    locks_.ReleaseGone(lock, row);
+    return RetireResult::kRetired;
+  }
+
+  Log& log_;
+  typename Log::TxnState& log_state_;
+  const WorkerId worker_;
+  Locks locks_;
+  std::vector<Access> accesses_;
+  UndoLog undo_;
+  uint32_t writes_ = 0;
+  uint64_t begins_ = 0;
+  AbsentRows absent_rows_;
+};
+
+}  // namespace dbx
