@@ -91,10 +91,22 @@ TEST(Registry, TheRulesRefuseCommandsWhereRowsAreReplayed) {
   EXPECT_EQ(RefusalOf(registry, Pair("NO_WAIT", false, "LOG_PLOVER", "LOG_DATA")).find("refused"), std::string::npos);
 }
 
+TEST(Registry, TheRulesRefuseCommandsUnderALogicalOrder) {
+  Registry registry;
+  RefuseByRules(registry);
+  for (const char* log : {"LOG_SERIAL", "LOG_TAURUS", "LOG_ELEDA"}) {
+    EXPECT_NE(RefusalOf(registry, Pair("TICTOC", false, log, "LOG_COMMAND")).find("commits in a logical order"),
+              std::string::npos);
+    EXPECT_EQ(RefusalOf(registry, Pair("TICTOC", false, log, "LOG_DATA")).find("refused"), std::string::npos);
+  }
+}
+
 TEST(Registry, TheRulesRefuseEpochsWithoutTids) {
   Registry registry;
   RefuseByRules(registry);
   EXPECT_NE(RefusalOf(registry, Pair("NO_WAIT", false, "LOG_BATCH", "LOG_DATA")).find("set CC_ALG SILO"),
+            std::string::npos);
+  EXPECT_NE(RefusalOf(registry, Pair("TICTOC", false, "LOG_BATCH", "LOG_DATA")).find("set CC_ALG SILO"),
             std::string::npos);
   EXPECT_EQ(RefusalOf(registry, Pair("SILO", false, "LOG_BATCH", "LOG_DATA")).find("refused"), std::string::npos);
 }
