@@ -1,0 +1,392 @@
+#include "storage/btree_index.h"
+
+#include <span>
+#include <vector>
+
+#include "base/check.h"
+#include "base/epoch.h"
+
+namespace dbx {
+namespace {
+
+// How full BulkLoad makes leaves and inner nodes: nine tenths.
+constexpr uint32_t kBulkEntries = 56;
+
+constexpr size_t RoundUp(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
+
+// Others may be raising the metadata meanwhile; what they raise after it was copied they will not commit, because the
+// leaf is locked. Relaxed: published with the copy, and no two words of it need to agree.
+void CopyMeta(Meta to, Meta from, size_t bytes) {
+  auto* const target = reinterpret_cast<uint64_t*>(to);
+  auto* const source = reinterpret_cast<uint64_t*>(from);
+  for (size_t i = 0; i < bytes / sizeof(uint64_t); ++i) {
+    AtomicRef<uint64_t>(target[i]).store(AtomicRef<uint64_t>(source[i]).load(std::memory_order_relaxed),
+                                         std::memory_order_relaxed);
+  }
+}
+
+// How a full leaf is split to make room at `slot`: the lower part keeps `kept` entries.
+struct SplitPoint {
+  uint32_t kept;
+  bool into_lower;  // the new entry goes into the lower part
+};
+
+// In the middle, but for runs of keys that ascend or descend, wherever they are: there, at the new entry. The run goes
+// on in the part that has nothing beyond it, and leaves full leaves behind.
+SplitPoint ChooseSplit(uint32_t entries, uint32_t slot, uint32_t last_insert) {
+  if (slot == entries || slot == last_insert + 1) return {slot, slot < entries};
+  if (slot == last_insert) return {slot, slot == 0};
+  return {entries / 2, slot <= entries / 2};
+}
+
+constexpr auto kVisitNothing = [](BTreeInner*, uint64_t, uint32_t) { return true; };
+
+}  // namespace
+
+BTreeIndex::BTreeIndex(size_t meta_bytes)
+    : meta_bytes_(RoundUp(meta_bytes, sizeof(uint64_t))),
+      leaves_(RoundUp(sizeof(BTreeLeaf) + meta_bytes_, kCacheLineBytes)),
+      inners_(sizeof(BTreeInner)),
+      root_(NewInner()) {
+  BTreeLeaf* const first = NewLeaf();
+  root_->level.set(1);
+  root_->children[0].set(first);
+  first->UnlockUnchanged();
+  root_->UnlockUnchanged();
+}
+
+// The version of a node goes on from where it was in an earlier life.
+BTreeLeaf* BTreeIndex::NewLeaf() {
+  auto* const leaf = static_cast<BTreeLeaf*>(leaves_.Allocate());
+  // Relaxed, as below: nobody else sees the node before it is linked.
+  leaf->version_.store((leaf->Now() & ~BTreeNode::kUnlinked) | BTreeNode::kLocked, std::memory_order_relaxed);
+  leaf->control.store(0, std::memory_order_relaxed);
+  leaf->count.set(0);
+  leaf->last_insert.set(BTreeLeaf::kNoSlot);
+  for (auto& key : leaf->keys) key.set(BTreeNode::kPadKey);
+  return leaf;
+}
+
+BTreeInner* BTreeIndex::NewInner() {
+  auto* const inner = static_cast<BTreeInner*>(inners_.Allocate());
+  inner->version_.store((inner->Now() & ~BTreeNode::kUnlinked) | BTreeNode::kLocked, std::memory_order_relaxed);
+  inner->count.set(0);
+  for (auto& key : inner->keys) key.set(BTreeNode::kPadKey);
+  return inner;
+}
+
+Row* BTreeIndex::Find(Key key, LeafRef& seen) const {
+  Row* row = nullptr;
+  Retry([&] {
+    Descent at;
+    if (!Descend(key, at, kVisitNothing)) return false;
+    row = at.leaf->RowAt(at.leaf->SlotOf(key), key);
+    seen = {at.leaf, at.version};
+    return at.leaf->StillAt(at.version);
+  });
+  return row;
+}
+
+void BTreeIndex::PrefetchLeaf(Key key) const {
+  Descent at;
+  // Descend prefetches; a hint needs no second attempt.
+  (void)Descend(key, at, kVisitNothing);
+}
+
+// ---- Insert ----------------------------------------------------------------------------------------------
+
+BTreeIndex::Place BTreeIndex::FindOrLockPlace(Key key, LeafChange& change) {
+  Place place;
+  Retry([&] {
+    Descent at;
+    if (!DescendWithRoom(key, at)) return false;
+    BTreeLeaf* const leaf = at.leaf;
+    place = Place{nullptr, leaf, nullptr, leaf, leaf->SlotOf(key)};
+    place.row = leaf->RowAt(place.slot, key);
+    const bool full = leaf->count.get() == BTreeLeaf::kSlots;
+    if (!leaf->StillAt(at.version)) return false;
+    change = LeafChange{leaf, at.version, at.version, {}, false};
+    if (place.row != nullptr) return true;
+    return full ? SplitLeaf(at, place) : leaf->TryLock(at.version);
+  });
+  return place;
+}
+
+// Full inner nodes on the way are split, and the attempt is over.
+bool BTreeIndex::DescendWithRoom(Key key, Descent& found) {
+  BTreeInner* above = nullptr;
+  uint64_t above_version = 0;
+  return Descend(key, found, [&](BTreeInner* inner, uint64_t version, uint32_t) {
+    if (inner->count.get() < BTreeInner::kKeysMax) {
+      above = inner;
+      above_version = version;
+      return true;
+    }
+    if (inner == root_) {
+      GrowRoot(version);
+    } else {
+      SplitInner(above, above_version, inner, version, key);
+    }
+    return false;
+  });
+}
+
+bool BTreeIndex::SplitLeaf(const Descent& at, Place& place) {
+  BTreeLeaf* const leaf = at.leaf;
+  BTreeLeaf* const right = NewLeaf();
+  if (!TryLockBoth(at.parent, at.parent_version, leaf, at.version)) {
+    leaves_.Free(right);
+    return false;
+  }
+  const SplitPoint split = ChooseSplit(leaf->count.get(), place.slot, leaf->last_insert.get());
+  // The part that gets the new entry gets what lies between the two as well: a run goes on there.
+  const Key separator = split.into_lower ? leaf->keys[split.kept].get() - 1 : leaf->keys[split.kept - 1].get();
+  leaf->MoveTail(split.kept, *right);
+  CopyMeta(right->meta(), leaf->meta(), meta_bytes_);
+  // Relaxed: a locking concurrency control holds it, and an optimistic one has no use for it.
+  right->control.store(leaf->control.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  at.parent->InsertChild(at.index, separator, right);
+  at.parent->UnlockChanged();
+  place.right = right;
+  if (!split.into_lower) {
+    place.holder = right;
+    place.slot -= split.kept;
+  }
+  return true;
+}
+
+bool BTreeIndex::TryLockBoth(BTreeInner* parent, uint64_t parent_version, BTreeNode* child, uint64_t version) {
+  if (!parent->TryLock(parent_version)) return false;
+  if (child->TryLock(version)) return true;
+  parent->UnlockUnchanged();
+  return false;
+}
+
+BTreeIndex::PlaceLock::~PlaceLock() {
+  if (place_.right != nullptr) {
+    change_.split_off = {place_.right, place_.right->UnlockChanged()};
+  } else if (place_.leaf->count.get() == entries_before_) {
+    place_.leaf->UnlockUnchanged();
+    return;
+  }
+  change_.after = place_.leaf->UnlockChanged();
+}
+
+void BTreeIndex::SplitInner(BTreeInner* parent, uint64_t parent_version, BTreeInner* inner, uint64_t version, Key key) {
+  BTreeInner* const right = NewInner();
+  if (!TryLockBoth(parent, parent_version, inner, version)) return inners_.Free(right);
+  const uint32_t keys = inner->count.get();
+  // Where keys ascend, the lower part stays full but for one key, which goes up.
+  const uint32_t kept = inner->ChildOf(key) == keys ? keys - 1 : keys / 2;
+  const Key separator = inner->keys[kept].get();
+  inner->MoveTail(kept + 1, *right);
+  inner->keys[kept].set(BTreeNode::kPadKey);
+  inner->count.set(kept);
+  parent->InsertChild(parent->ChildOf(separator), separator, right);
+  right->UnlockChanged();
+  inner->UnlockChanged();
+  parent->UnlockChanged();
+}
+
+// Its keys go into a new only child, which the next attempt splits.
+void BTreeIndex::GrowRoot(uint64_t version) {
+  BTreeInner* const child = NewInner();
+  if (!root_->TryLock(version)) return inners_.Free(child);
+  root_->MoveTail(0, *child);
+  root_->count.set(0);
+  root_->level.set(root_->level.get() + 1);
+  root_->children[0].set(child);
+  child->UnlockChanged();
+  root_->UnlockChanged();
+}
+
+// ---- Erase and unlink ------------------------------------------------------------------------------------
+
+bool BTreeIndex::Erase(Key key, const Row* row, LeafChange& change) {
+  bool found = false;
+  Retry([&] {
+    Descent at;
+    if (!Descend(key, at, kVisitNothing)) return false;
+    BTreeLeaf* const leaf = at.leaf;
+    const uint32_t slot = leaf->SlotOf(key);
+    found = row != nullptr && leaf->RowAt(slot, key) == row;
+    change = LeafChange{leaf, at.version, at.version, {}, false};
+    if (!found) return leaf->StillAt(at.version);
+    if (!leaf->TryLock(at.version)) return false;
+    leaf->RemoveAt(slot);
+    change.emptied = leaf->count.get() == 0;
+    change.after = leaf->UnlockChanged();
+    return true;
+  });
+  return found;
+}
+
+UnlinkResult BTreeIndex::LockEmptyLeaf(Key key, Unlinking& unlinking) {
+  UnlinkResult result = UnlinkResult::kUnlinked;
+  Retry([&] {
+    unlinking = Unlinking{};
+    Descent at;
+    const bool arrived = Descend(key, at, [&](BTreeInner* inner, uint64_t version, uint32_t index) {
+      unlinking.Visit(inner, version, index);
+      return true;
+    });
+    if (!arrived) return false;
+    unlinking.leaf = at.leaf;
+    const bool empty = at.leaf->count.get() == 0;
+    if (!at.leaf->StillAt(at.version)) return false;
+    result = UnlinkResult::kNotEmpty;
+    if (!empty) return true;
+    result = UnlinkResult::kOnlyLeaf;
+    if (unlinking.keeper == nullptr) return true;
+    result = UnlinkResult::kUnlinked;
+    return unlinking.TryLock(at.version);
+  });
+  return result;
+}
+
+void BTreeIndex::Unlinking::Visit(BTreeInner* inner, uint64_t version, uint32_t child) {
+  if (inner->count.get() > 0) {
+    keeper = inner;
+    keeper_version = version;
+    index = child;
+    steps = 0;
+    return;
+  }
+  CHECK(steps < kHeightMax);
+  below[steps++] = {inner, version};
+}
+
+bool BTreeIndex::Unlinking::TryLock(uint64_t leaf_version) {
+  if (!keeper->TryLock(keeper_version)) return false;
+  if (TryLockSteps(leaf_version)) {
+    if (TryLockHeir()) return true;
+    for (uint32_t i = 0; i < steps; ++i) below[i].inner->UnlockUnchanged();
+    leaf->UnlockUnchanged();
+  }
+  keeper->UnlockUnchanged();
+  return false;
+}
+
+// The inner nodes below the keeper and the leaf; all of them or none.
+bool BTreeIndex::Unlinking::TryLockSteps(uint64_t leaf_version) {
+  uint32_t locked = 0;
+  while (locked < steps && below[locked].inner->TryLock(below[locked].version)) ++locked;
+  if (locked == steps && leaf->TryLock(leaf_version)) return true;
+  while (locked > 0) below[--locked].inner->UnlockUnchanged();
+  return false;
+}
+
+// The leaf next to this one, on the side of the child of the keeper that takes over the range.
+bool BTreeIndex::Unlinking::TryLockHeir() {
+  const bool heir_is_below = index > 0;
+  BTreeInner* inner = keeper;
+  BTreeNode* child = keeper->children[heir_is_below ? index - 1 : 1].get();
+  uint64_t inner_version = keeper->Now();
+  for (;;) {
+    const bool child_is_leaf = inner->level.get() == 1;
+    if (!inner->StillAt(inner_version)) return false;
+    // Whoever waits holds no lock: no StableVersion here. TryLock and StillAt fail on a locked version.
+    const uint64_t child_version = child->version_.load(std::memory_order_acquire);
+    if (!inner->StillAt(inner_version)) return false;
+    if (child_is_leaf) {
+      heir = static_cast<BTreeLeaf*>(child);
+      return heir->TryLock(child_version);
+    }
+    if (child_version & BTreeNode::kLocked) return false;
+    inner = static_cast<BTreeInner*>(child);
+    inner_version = child_version;
+    child = inner->children[heir_is_below ? inner->count.get() : 0].get();
+  }
+}
+
+void BTreeIndex::Unlinking::Unlock() {
+  heir->UnlockUnchanged();
+  leaf->UnlockUnchanged();
+  for (uint32_t i = 0; i < steps; ++i) below[i].inner->UnlockUnchanged();
+  keeper->UnlockUnchanged();
+}
+
+void BTreeIndex::Unlink(Unlinking& unlinking, EpochClock& clock, WorkerId worker) {
+  unlinking.keeper->RemoveChild(unlinking.index);
+  for (uint32_t i = 0; i < unlinking.steps; ++i) unlinking.below[i].inner->UnlockUnlinked();
+  unlinking.leaf->UnlockUnlinked();
+  unlinking.heir->UnlockUnchanged();
+  unlinking.keeper->UnlockChanged();
+  for (uint32_t i = 0; i < unlinking.steps; ++i) inners_.Retire(unlinking.below[i].inner, clock, worker);
+  leaves_.Retire(unlinking.leaf, clock, worker);
+}
+
+// ---- Bulk load -------------------------------------------------------------------------------------------
+
+class BTreeIndex::BulkLoader {
+ public:
+  explicit BulkLoader(BTreeIndex& index) : index_(index) {
+    leaf_ = static_cast<BTreeLeaf*>(index_.root_->children[0].get());
+    CHECK(index_.height() == 2 && index_.root_->count.get() == 0 && leaf_->count.get() == 0);
+  }
+
+  void Append(const BTreeEntry& entry) {
+    uint32_t slot = leaf_->count.get();
+    const bool ascending = slot == 0 || leaf_->keys[slot - 1].get() < entry.key;
+    CHECK(ascending);
+    if (slot == kBulkEntries) {
+      nodes_.push_back({leaf_, leaf_->keys[slot - 1].get()});
+      BTreeLeaf* const next = index_.NewLeaf();
+      CopyMeta(next->meta(), leaf_->meta(), index_.meta_bytes_);
+      next->UnlockUnchanged();
+      leaf_ = next;
+      slot = 0;
+    }
+    leaf_->InsertAt(slot, entry.key, entry.row);
+  }
+
+  void Finish() {
+    nodes_.push_back({leaf_, BTreeNode::kPadKey});
+    uint32_t level = 1;
+    for (; nodes_.size() > BTreeInner::kKeysMax + 1; ++level) GroupNodes(level);
+    Fill(*index_.root_, nodes_, level);
+  }
+
+ private:
+  struct Node {
+    BTreeNode* node;
+    Key high;  // the end of its range
+  };
+
+  // The nodes of one level become the children of fewer, of about the same number each.
+  void GroupNodes(uint32_t level) {
+    const size_t groups = (nodes_.size() + kBulkEntries) / (kBulkEntries + 1);
+    const std::span<const Node> nodes = nodes_;
+    std::vector<Node> above;
+    for (size_t i = 0; i < groups; ++i) {
+      const size_t begin = nodes.size() * i / groups;
+      const size_t end = nodes.size() * (i + 1) / groups;
+      BTreeInner* const inner = index_.NewInner();
+      Fill(*inner, nodes.subspan(begin, end - begin), level);
+      inner->UnlockUnchanged();
+      above.push_back({inner, nodes[end - 1].high});
+    }
+    nodes_ = std::move(above);
+  }
+
+  static void Fill(BTreeInner& inner, std::span<const Node> children, uint32_t level) {
+    inner.level.set(level);
+    inner.count.set(static_cast<uint32_t>(children.size() - 1));
+    for (uint32_t i = 0; i < children.size(); ++i) {
+      inner.children[i].set(children[i].node);
+      if (i + 1 < children.size()) inner.keys[i].set(children[i].high);
+    }
+  }
+
+  BTreeIndex& index_;
+  BTreeLeaf* leaf_;
+  std::vector<Node> nodes_;
+};
+
+void BTreeIndex::BulkLoad(const std::function<bool(BTreeEntry&)>& next) {
+  BulkLoader loader(*this);
+  for (BTreeEntry entry{}; next(entry);) loader.Append(entry);
+  loader.Finish();
+}
+
+}  // namespace dbx

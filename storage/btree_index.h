@@ -1,0 +1,220 @@
+// The ordered index of a table: key -> Row*, a B+tree with optimistic lock coupling (Leis et al., "The ART of Practical
+// Synchronization", DaMoN 2016).
+//
+// Keys are unique. What is not unique is packed into a key that is: the search key above, what orders or tells apart
+// its rows below (TPC-C: the orders of a customer are w:16 d:4 c:12 o:32), and a look-up is a scan of the range. A key
+// need not be the key of the row that it leads to; the tree never looks into a row. Scans: storage/btree_scan.h.
+//
+// Threads: all but the constructor, BulkLoad and the destructor may run side by side. Where UnlinkEmpty is called,
+// every caller is within an epoch section (base/epoch.h) as long as it uses what it found, LeafRefs included.
+//
+// A reader goes down from the root without locks, and re-checks the version of each node after that of its child is
+// loaded; whatever has changed sends it back to the root. A writer goes down in the same way and locks only what it
+// changes, from the version that it has read: never does anyone wait for a lock while it holds one, so nobody waits in
+// a circle. A full inner node is split on the way down, so there is always room above a leaf that is full.
+//
+// Invariants:
+//  - The leaves' ranges partition the keys. A leaf's range shrinks only when it is split, and its version tells of it.
+//  - A leaf's version changes when an entry comes or goes, when the leaf is split and when it is unlinked, and else
+//    never.
+//  - Nodes are never merged. An empty leaf stays, and so does what its metadata tells of its range, until UnlinkEmpty
+//    hands both to a neighbour. The root stays where it is and the tree does not get lower.
+#pragma once
+
+#include <functional>
+#include <utility>
+
+#include "base/spin.h"
+#include "storage/btree_node.h"
+#include "storage/btree_pool.h"
+
+namespace dbx {
+
+struct BTreeEntry {
+  Key key;
+  Row* row;
+};
+
+enum class UnlinkResult : uint8_t {
+  kUnlinked,
+  kNotEmpty,
+  kOnlyLeaf,  // there is no other leaf
+  kRefused,   // by the caller
+};
+
+class BTreeIndex {
+ public:
+  // `meta_bytes` of log metadata in each leaf, all zero in the first one.
+  explicit BTreeIndex(size_t meta_bytes);
+
+  // The row that `key` leads to or nullptr; `seen` is the leaf that has or would have it.
+  Row* Find(Key key) const {
+    LeafRef seen;
+    return Find(key, seen);
+  }
+  Row* Find(Key key, LeafRef& seen) const;
+
+  // Returns the row that `key` leads to or, if there is none, inserts what `make()` returns. `make` runs with the leaf
+  // locked, so it must not come back to the index; it may throw. `change` tells in which leaf the key is found and what
+  // was done to it.
+  template <class Make>
+  Row* FindOrInsert(Key key, Make&& make, LeafChange& change) {
+    const Place place = FindOrLockPlace(key, change);
+    if (place.row != nullptr) return place.row;
+    PlaceLock lock(place, change);
+    Row* const row = make();
+    place.holder->InsertAt(place.slot, key, row);
+    return row;
+  }
+  template <class Make>
+  Row* FindOrInsert(Key key, Make&& make) {
+    LeafChange change;
+    return FindOrInsert(key, std::forward<Make>(make), change);
+  }
+
+  // Takes out the entry of `key`. False: there is none, or it leads to another row. Finders may still hold the row.
+  bool Erase(Key key, const Row* row, LeafChange& change);
+  bool Erase(Key key, const Row* row) {
+    LeafChange change;
+    return Erase(key, row, change);
+  }
+
+  // Takes the leaf of `key` out of the tree if it is empty. A neighbour inherits its range: `absorb(BTreeLeaf& leaving,
+  // BTreeLeaf& heir)`, called with both locked, raises the heir's metadata to cover the other's and returns true, or
+  // refuses. It must not come back to the index, nor throw. A locking concurrency control holds the `control` of both
+  // exclusively before it agrees, and marks the leaving one's, because a transaction that already has the heir would
+  // not look at its metadata again. The memory is used again once no worker can still have a LeafRef to it.
+  template <class Absorb>
+  UnlinkResult UnlinkEmpty(Key key, EpochClock& clock, WorkerId worker, Absorb&& absorb) {
+    Unlinking unlinking;
+    const UnlinkResult result = LockEmptyLeaf(key, unlinking);
+    if (result != UnlinkResult::kUnlinked) return result;
+    if (!absorb(*unlinking.leaf, *unlinking.heir)) {
+      unlinking.Unlock();
+      return UnlinkResult::kRefused;
+    }
+    Unlink(unlinking, clock, worker);
+    return result;
+  }
+
+  // Fills an empty index from what `next(BTreeEntry&)` returns until it returns false, keys ascending. Leaves and inner
+  // nodes get a little room for later inserts. For single-threaded phases.
+  void BulkLoad(const std::function<bool(BTreeEntry&)>& next);
+
+  // Fetches the leaf of `key`, ahead of a look-up. Reads the inner nodes.
+  void PrefetchLeaf(Key key) const;
+
+  size_t meta_bytes() const { return meta_bytes_; }
+  uint32_t height() const { return root_->level.get() + 1; }  // in nodes
+  size_t memory_bytes() const { return leaves_.memory_bytes() + inners_.memory_bytes(); }
+
+ private:
+  friend class BTreeScan;
+
+  static constexpr uint32_t kHeightMax = 16;  // splits make a level out of dozens of nodes
+
+  // A leaf as it was found, below a parent whose version tells that it is still there.
+  struct Descent {
+    BTreeInner* parent = nullptr;
+    uint64_t parent_version = 0;
+    uint32_t index = 0;  // of the leaf in its parent
+    BTreeLeaf* leaf = nullptr;
+    uint64_t version = 0;
+  };
+
+  // Where a key is to be inserted, or the row that it leads to already.
+  struct Place {
+    Row* row = nullptr;
+    BTreeLeaf* leaf = nullptr;    // locked
+    BTreeLeaf* right = nullptr;   // locked: a leaf that was split off to make room
+    BTreeLeaf* holder = nullptr;  // the one of the two that gets the key
+    uint32_t slot = 0;
+  };
+  // Unlocks, whether or not `make` threw, and reports.
+  class PlaceLock {
+   public:
+    PlaceLock(const Place& place, LeafChange& change)
+        : place_(place), change_(change), entries_before_(place.holder->count.get()) {}
+    ~PlaceLock();
+    PlaceLock(const PlaceLock&) = delete;
+    PlaceLock& operator=(const PlaceLock&) = delete;
+
+   private:
+    const Place& place_;
+    LeafChange& change_;
+    const uint32_t entries_before_;
+  };
+
+  // What is locked to unlink a leaf: from an inner node that keeps other children down to the leaf, and the heir.
+  struct Unlinking {
+    struct Step {
+      BTreeInner* inner;
+      uint64_t version;
+    };
+    BTreeInner* keeper = nullptr;
+    uint64_t keeper_version = 0;
+    uint32_t index = 0;      // of the child that goes
+    Step below[kHeightMax];  // inner nodes with no child but the next one
+    uint32_t steps = 0;
+    BTreeLeaf* leaf = nullptr;
+    BTreeLeaf* heir = nullptr;
+
+    void Visit(BTreeInner* inner, uint64_t version, uint32_t child);
+    bool TryLock(uint64_t leaf_version);
+    bool TryLockSteps(uint64_t leaf_version);
+    bool TryLockHeir();
+    void Unlock();
+  };
+
+  // Goes down to the leaf of `key`. Calls visit(inner, version, index of the child) for each inner node, from the root
+  // on; what it reads of the node holds if Descend returns true. False: something has changed, or visit said so.
+  template <class Visit>
+  bool Descend(Key key, Descent& found, Visit&& visit) const {
+    BTreeInner* inner = root_;
+    uint64_t version = inner->StableVersion();
+    for (;;) {
+      const uint32_t index = inner->ChildOf(key);
+      BTreeNode* const child = inner->children[index].get();
+      const bool child_is_leaf = inner->level.get() == 1;
+      if (!visit(inner, version, index) || !inner->StillAt(version)) return false;
+      child->PrefetchKeys();
+      const uint64_t child_version = child->StableVersion();
+      // The child may have been split before its version was loaded.
+      if (!inner->StillAt(version)) return false;
+      if (child_is_leaf) {
+        found = {inner, version, index, static_cast<BTreeLeaf*>(child), child_version};
+        return true;
+      }
+      inner = static_cast<BTreeInner*>(child);
+      version = child_version;
+    }
+  }
+  // Calls attempt() until it returns true.
+  template <class Attempt>
+  static void Retry(Attempt&& attempt) {
+    for (SpinWait again; !attempt(); again.Wait()) {
+    }
+  }
+
+  Place FindOrLockPlace(Key key, LeafChange& change);
+  bool DescendWithRoom(Key key, Descent& found);
+  bool SplitLeaf(const Descent& at, Place& place);
+  void SplitInner(BTreeInner* parent, uint64_t parent_version, BTreeInner* inner, uint64_t version, Key key);
+  static bool TryLockBoth(BTreeInner* parent, uint64_t parent_version, BTreeNode* child, uint64_t version);
+  void GrowRoot(uint64_t version);
+
+  UnlinkResult LockEmptyLeaf(Key key, Unlinking& unlinking);
+  void Unlink(Unlinking& unlinking, EpochClock& clock, WorkerId worker);
+
+  BTreeLeaf* NewLeaf();    // locked
+  BTreeInner* NewInner();  // locked
+
+  class BulkLoader;
+
+  const size_t meta_bytes_;
+  BTreePool leaves_;
+  BTreePool inners_;
+  BTreeInner* const root_;
+};
+
+}  // namespace dbx

@@ -1,0 +1,180 @@
+// The nodes of BTreeIndex: a version to read them by, keys, and what the keys lead to.
+//
+// The version of a node is a counter with two flags below. A writer locks the node (compare-and-swap of the version
+// that it has read), changes it, and unlocks it with the counter raised. A reader takes no lock: it loads the version,
+// reads, and loads the version again; what it read is void if the two differ.
+//
+//   unlocked --TryLock--> locked --UnlockUnchanged--> unlocked, the same version
+//                         locked --UnlockChanged----> unlocked, a new version
+//                         locked --UnlockUnlinked---> unlinked, for good
+//
+// Every word of a node is an atomic, loaded with acquire and stored with release (NodeWord). Who loads a word stored
+// under a lock therefore sees the lock, or a later version, at its second load of the version; who sees neither has
+// loaded no such word. No fence is needed, and on x86-64 these are plain moves.
+//
+// Keys lie in ascending order, and every slot behind the last key holds kPadKey. So a search takes a fixed number of
+// steps and looks at no count; the last slot is never a key.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/cache_line.h"
+#include "base/host.h"
+#include "base/types.h"
+#include "storage/row.h"
+
+namespace dbx {
+
+template <class T>
+class NodeWord {
+ public:
+  T get() const { return word_.load(std::memory_order_acquire); }
+  void set(T value) { word_.store(value, std::memory_order_release); }
+
+ private:
+  Atomic<T> word_;
+};
+
+class BTreeNode {
+ protected:
+  friend struct LeafRef;
+  friend class BTreeIndex;
+  friend class BTreeScan;
+
+  // Waits while the node is locked. Acquire: what was done under the lock that this version ended is visible.
+  uint64_t StableVersion() const {
+    const uint64_t version = version_.load(std::memory_order_acquire);
+    return __builtin_expect((version & kLocked) == 0, 1) ? version : AwaitUnlocked();
+  }
+  // Acquire: see above.
+  bool StillAt(uint64_t seen) const { return version_.load(std::memory_order_acquire) == seen; }
+
+  // Of a leaf or an inner node: the lines that a search may touch, all at once instead of one after the other.
+  void PrefetchKeys() const { PrefetchLines(this, kKeyLines); }
+
+  // False: the node is no longer what it was at version `seen`. Sequentially consistent: see LeafRef.
+  bool TryLock(uint64_t seen) {
+    return (seen & (kLocked | kUnlinked)) == 0 && version_.compare_exchange_strong(seen, seen | kLocked);
+  }
+  // By the holder of the lock. Release: who loads the new version sees what was done under the lock.
+  void UnlockUnchanged() { version_.store(Now() & ~kLocked, std::memory_order_release); }
+  uint64_t UnlockChanged() {
+    const uint64_t changed = (Now() & ~kLocked) + kStep;
+    version_.store(changed, std::memory_order_release);
+    return changed;
+  }
+  void UnlockUnlinked() { version_.store(((Now() & ~kLocked) + kStep) | kUnlinked, std::memory_order_release); }
+
+  static constexpr uint64_t kLocked = 1;
+  static constexpr uint64_t kUnlinked = 2;
+  static constexpr uint64_t kStep = 4;
+  static constexpr Key kPadKey = ~Key{0};
+  static constexpr int kKeyLines = 9;
+
+  // Relaxed: only the holder of the lock asks.
+  uint64_t Now() const { return version_.load(std::memory_order_relaxed); }
+
+  // How many of the first kKeys - 1 keys are below `key`; kKeys is a power of two. Nothing branches on a key.
+  template <uint32_t kKeys>
+  static uint32_t CountBelow(const NodeWord<Key> (&keys)[kKeys - 1], Key key) {
+    static_assert((kKeys & (kKeys - 1)) == 0);
+    uint32_t below = 0;
+#pragma GCC unroll 8
+    for (uint32_t half = kKeys / 2; half > 0; half /= 2) {
+      below += keys[below + half - 1].get() < key ? half : 0;
+    }
+    return below;
+  }
+
+  uint64_t AwaitUnlocked() const;
+
+  Atomic<uint64_t> version_;
+};
+
+// A leaf: the entries of a range of keys, and what concurrency control and log keep for that range, for what is in it
+// and for what is not. Leaves of 30 entries were slower to look up and to scan.
+class alignas(kCacheLineBytes) BTreeLeaf : public BTreeNode {
+ public:
+  static constexpr uint32_t kSlots = 62;
+
+  // The concurrency control's own word, 0 at first; a leaf that splits hands it on as it is.
+  Atomic<uint64_t> control;
+
+  // The log metadata; a leaf that splits hands on a copy.
+  Meta meta() { return reinterpret_cast<std::byte*>(this + 1); }
+
+ private:
+  friend class BTreeIndex;
+  friend class BTreeScan;
+
+  static constexpr uint32_t kNoSlot = 2 * kSlots;  // neither a slot nor next to one
+
+  uint32_t SlotOf(Key key) const { return CountBelow<kSlots + 2>(keys, key); }
+  // What `key` leads to, where `slot` is SlotOf(key); nullptr: it is not here.
+  Row* RowAt(uint32_t slot, Key key) const {
+    return slot < count.get() && keys[slot].get() == key ? rows[slot].get() : nullptr;
+  }
+
+  // With the leaf locked.
+  void InsertAt(uint32_t slot, Key key, Row* row);
+  void RemoveAt(uint32_t slot);
+  void MoveTail(uint32_t from, BTreeLeaf& to);
+
+  NodeWord<uint32_t> count;
+  NodeWord<uint32_t> last_insert;  // the slot of the youngest entry, or kNoSlot
+  NodeWord<Key> keys[kSlots + 1];
+  NodeWord<Row*> rows[kSlots];
+};
+
+// An inner node: children[i] leads to the keys above keys[i - 1] and up to keys[i], where both are there.
+class alignas(kCacheLineBytes) BTreeInner : public BTreeNode {
+  friend class BTreeIndex;
+  friend class BTreeScan;
+
+  static constexpr uint32_t kKeysMax = 62;
+
+  uint32_t ChildOf(Key key) const { return CountBelow<kKeysMax + 2>(keys, key); }
+
+  // With the node locked.
+  void InsertChild(uint32_t index, Key separator, BTreeNode* right);
+  void RemoveChild(uint32_t index);
+  void MoveTail(uint32_t from, BTreeInner& to);
+
+  NodeWord<uint32_t> count;  // of keys; one child more
+  NodeWord<uint32_t> level;  // 1: the children are leaves
+  NodeWord<Key> keys[kKeysMax + 1];
+  NodeWord<BTreeNode*> children[kKeysMax + 1];
+};
+
+// The first half is the header and the keys (kKeyLines, with the one that the two halves share).
+static_assert(sizeof(BTreeLeaf) == 1024 && sizeof(BTreeInner) == 1024);
+
+// A leaf as a reader saw it.
+//
+// A transaction that depends on what a range of keys holds keeps the LeafRefs of its look-ups and scans, and at its
+// commit asks whether they are Unchanged. The load there is sequentially consistent, as is the lock of every change:
+// what the transaction stores (sequentially consistent) into the leaf's metadata before it asks is seen by whoever
+// changes the leaf and loads the metadata afterwards, or else the leaf is not unchanged.
+struct LeafRef {
+  BTreeLeaf* leaf = nullptr;
+  uint64_t version = 0;
+
+  // No entry came or went since, nor is anyone about to change the leaf.
+  bool Unchanged() const { return leaf->version_.load() == version; }
+  friend bool operator==(const LeafRef&, const LeafRef&) = default;
+};
+
+// What an insert or erase did to the leaves, for a transaction that has seen them itself: a LeafRef{leaf, before} of
+// its own becomes {leaf, after} and is joined by `split_off`; one of another version is void.
+struct LeafChange {
+  BTreeLeaf* leaf = nullptr;
+  uint64_t before = 0;
+  uint64_t after = 0;    // as before: nothing was changed
+  LeafRef split_off;     // a new leaf that took over the upper part of the range; no leaf: there is none
+  bool emptied = false;  // `leaf` has no entry left: UnlinkEmpty may free it
+
+  bool changed() const { return before != after; }
+};
+
+}  // namespace dbx
