@@ -150,8 +150,7 @@ TEST_P(HashIndexSpreadTest, KeysSpreadAsIfAtRandom) {
 
 INSTANTIATE_TEST_SUITE_P(Keys, HashIndexSpreadTest, testing::Values(&Dense, &Strided, &High, &Fields));
 
-// A recovery inserts what a run of unknown length inserted. Chains, as a table of this size had once, would be 670
-// long.
+// A recovery inserts what a run of unknown length inserted. Chains would be 670 long.
 TEST_P(HashIndexSpreadTest, ManyMoreRowsThanExpectedStayNear) {
   constexpr uint64_t kRows = 300'000;
   for (const uint32_t clustered_bits : {0u, 4u}) {
