@@ -386,7 +386,7 @@ MUTANTS = [
     Mutant("queue_tells_nobody_of_an_upgrade", "who waits behind a later upgrade is not known to wait for it",
            [statement(QUEUES, "queue.TellWaiters(News::kAskAgain);", "")], "DL_DETECT"),
     Mutant("queue_waits_on_when_the_run_stops", "who waits for a lock does not look whether the run has stopped",
-           [expression(QUEUES, "stop_.load(std::memory_order_relaxed)", "false")], "WAIT_DIE"),
+           [expression(QUEUES, "stop_.load(std::memory_order_relaxed)", "false")], "DL_DETECT/LOG_TAURUS/LOG_DATA/YCSB"),
     Mutant("queue_keeps_waiters_of_a_gone_row", "who waits for a row that is unlinked is not told",
            [statement(QUEUES, "TellWaiters(News::kGone);", "")], "DL_DETECT"),
     Mutant("wait_die_everybody_waits", "the younger waits for the older too",
