@@ -11,7 +11,7 @@
 //   static Version(control)   the word without what may change while its tuple stays: equal words before and after a
 //                             read, unlocked, mean that what was read is of one version
 //   FreshControl()            of a row that is created, absent: above all that was ever forgotten of its key
-//   MayForget(control)        whether such a row would start above this absent one, so that this one may be unlinked
+//   PrepareToForget(control)  whether such a row will start above this absent one, so that this one may be unlinked
 //   Recheck, Release          as in contract.h
 //
 // A writer that finds a row locked waits for a bounded time only, then aborts, so that nothing hangs when a holder is

@@ -3,7 +3,7 @@
 //
 // Strict: every lock is held until Release or Abort, so what was read stays true (order 2 has nothing to re-check, and
 // the lock of an absent row protects the gap it stands for). Updates are made in place, with before-images of what
-// changed. Whether locks and log metadata lie in the rows or in a lock table of active rows is the parameter `Locks`.
+// changed. Whether locks and log metadata lie in the rows or in a lock table of active rows, `PlacesOver` says.
 //
 // One object per worker. A row that the transaction has locked before is recognised only when a lock is refused: the
 // common path searches nothing.

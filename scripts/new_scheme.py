@@ -183,8 +183,8 @@ EDITS = [
     Edit("scripts/cells.py", "the main job's cells", r'^SCHEMES = \{\n(?:    "LOG_\w+": Scheme\([^\n]*\),\n)+',
          behind('    "@LOG@": Scheme("@folder@", one_log=True),\n')),
     Edit("scripts/plot_style.py", "its look in plots", r'^SCHEME_STYLE = \{\n(?:    \("LOG_\w+", [^\n]*\n)+', with_style),
-    Edit("README.md", "the matrix of pairs", r"^(\| \| DL_DETECT \|[^\n]*\n\|[-|]+\n)((?:\|[^\n]*\n)+)",
-         with_rows),
+    Edit("README.md", "the matrix of pairs",
+         r"^(<!-- matrix: begin [^\n]*\n\| \|[^\n]*\n\|[-|]+\n)((?:\|[^\n]*\n)+)", with_rows),
 ]
 
 # Template -> the file that becomes of it.

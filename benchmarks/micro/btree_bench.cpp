@@ -17,6 +17,7 @@
 
 #include "base/epoch.h"
 #include "base/random.h"
+#include "benchmarks/micro/key_generator.h"
 #include "storage/btree_scan.h"
 #include "storage/hash_index.h"
 
@@ -74,25 +75,10 @@ uint64_t FirstWord(Row* row) {
   return word;
 }
 
-// xorshift64*: a few cycles, so that the generator does not show.
-class KeyGenerator {
- public:
-  explicit KeyGenerator(int seed) : state_(static_cast<uint64_t>(seed + 1) * 0x9e3779b97f4a7c15) {}
-  Key Next(uint64_t keys = kRows) {
-    state_ ^= state_ >> 12;
-    state_ ^= state_ << 25;
-    state_ ^= state_ >> 27;
-    return static_cast<Key>((static_cast<unsigned __int128>(state_ * 0x2545f4914f6cdd1d) * keys) >> 64);
-  }
-
- private:
-  uint64_t state_;
-};
-
 template <class Index>
 void FindDependent(benchmark::State& state) {
   const Index& index = LoadedData<Index>().index();
-  KeyGenerator keys(state.thread_index());
+  KeyGenerator keys(state.thread_index(), kRows);
   uint64_t word = 0;
   for (auto _ : state) word = FirstWord(index.Find(keys.Next() ^ word));  // every word is 0
   benchmark::DoNotOptimize(word);
@@ -102,7 +88,7 @@ void FindDependent(benchmark::State& state) {
 template <class Index>
 void FindPlain(benchmark::State& state) {
   const Index& index = LoadedData<Index>().index();
-  KeyGenerator keys(state.thread_index());
+  KeyGenerator keys(state.thread_index(), kRows);
   uint64_t sum = 0;
   for (auto _ : state) sum += FirstWord(index.Find(keys.Next()));
   benchmark::DoNotOptimize(sum);
@@ -111,7 +97,7 @@ void FindPlain(benchmark::State& state) {
 
 void FindPrefetched(benchmark::State& state) {
   const BTreeIndex& index = LoadedData<BTreeIndex>().index();
-  KeyGenerator keys(state.thread_index());
+  KeyGenerator keys(state.thread_index(), kRows);
   constexpr size_t kAhead = 4;
   Key queue[kAhead];
   for (Key& key : queue) key = keys.Next();
@@ -131,9 +117,9 @@ void FindPrefetched(benchmark::State& state) {
 template <class Index>
 void FindCached(benchmark::State& state) {
   const Data<Index> data = MakeData<Index>(kCachedRows);
-  KeyGenerator keys(0);
+  KeyGenerator keys(0, kCachedRows);
   uint64_t sum = 0;
-  for (auto _ : state) sum += FirstWord(data.index().Find(keys.Next(kCachedRows)));
+  for (auto _ : state) sum += FirstWord(data.index().Find(keys.Next()));
   benchmark::DoNotOptimize(sum);
   state.SetItemsProcessed(state.iterations());
 }
@@ -162,13 +148,13 @@ void Insert(benchmark::State& state) {
 
 void Scan(benchmark::State& state) {
   const BTreeIndex& index = LoadedData<BTreeIndex>().index();
-  KeyGenerator keys(state.thread_index());
   const auto length = static_cast<uint64_t>(state.range(0));
+  KeyGenerator keys(state.thread_index(), kRows - length);
   const bool with_rows = state.range(1) != 0;
   const auto order = state.range(2) != 0 ? ScanOrder::kDescending : ScanOrder::kAscending;
   uint64_t sum = 0;
   for (auto _ : state) {
-    const Key low = keys.Next(kRows - length);
+    const Key low = keys.Next();
     BTreeScan scan(index, low, low + length - 1, order);
     while (scan.NextBatch()) {
       for (const BTreeEntry& entry : scan.entries()) sum += with_rows ? FirstWord(entry.row) : entry.key;

@@ -15,6 +15,7 @@
 #include <memory>
 #include <vector>
 
+#include "benchmarks/micro/key_generator.h"
 #include "storage/table.h"
 
 namespace dbx {
@@ -39,21 +40,6 @@ const Table& LoadedTable() {
   return *table;
 }
 
-// xorshift64*: a few cycles, so that the generator does not show.
-class Random {
- public:
-  explicit Random(int seed) : state_(static_cast<uint64_t>(seed + 1) * 0x9e3779b97f4a7c15) {}
-  Key NextKey(uint64_t keys = kRows) {
-    state_ ^= state_ >> 12;
-    state_ ^= state_ << 25;
-    state_ ^= state_ >> 27;
-    return static_cast<Key>((static_cast<unsigned __int128>(state_ * 0x2545f4914f6cdd1d) * keys) >> 64);
-  }
-
- private:
-  uint64_t state_;
-};
-
 uint64_t FirstWord(const Table& table, const Row* row) {
   uint64_t word;
   std::memcpy(&word, table.tuple(row), sizeof word);
@@ -62,35 +48,35 @@ uint64_t FirstWord(const Table& table, const Row* row) {
 
 void FindDependent(benchmark::State& state) {
   const Table& table = LoadedTable();
-  Random random(state.thread_index());
+  KeyGenerator keys(state.thread_index(), kRows);
   uint64_t word = 0;
-  for (auto _ : state) word = FirstWord(table, table.Find(random.NextKey() ^ word));  // every word is 0
+  for (auto _ : state) word = FirstWord(table, table.Find(keys.Next() ^ word));  // every word is 0
   benchmark::DoNotOptimize(word);
   state.SetItemsProcessed(state.iterations());
 }
 
 void FindPlain(benchmark::State& state) {
   const Table& table = LoadedTable();
-  Random random(state.thread_index());
+  KeyGenerator keys(state.thread_index(), kRows);
   uint64_t sum = 0;
-  for (auto _ : state) sum += FirstWord(table, table.Find(random.NextKey()));
+  for (auto _ : state) sum += FirstWord(table, table.Find(keys.Next()));
   benchmark::DoNotOptimize(sum);
   state.SetItemsProcessed(state.iterations());
 }
 
 void FindPrefetched(benchmark::State& state) {
   const Table& table = LoadedTable();
-  Random random(state.thread_index());
+  KeyGenerator keys(state.thread_index(), kRows);
   const auto bucket_ahead = static_cast<size_t>(state.range(0));
   const auto row_ahead = static_cast<size_t>(state.range(1));
   constexpr size_t kQueue = 16;
   Key queue[kQueue];
-  for (Key& key : queue) key = random.NextKey();
+  for (Key& key : queue) key = keys.Next();
   uint64_t sum = 0;
   size_t i = 0;
   for (auto _ : state) {
     Key& last = queue[(i + bucket_ahead) % kQueue];
-    last = random.NextKey();
+    last = keys.Next();
     table.PrefetchBucket(last);
     table.PrefetchRow(queue[(i + row_ahead) % kQueue], 1);
     sum += FirstWord(table, table.Find(queue[i % kQueue]));
@@ -103,9 +89,9 @@ void FindPrefetched(benchmark::State& state) {
 void FindCached(benchmark::State& state) {
   constexpr uint64_t kCachedRows = 1000;
   const std::unique_ptr<Table> table = Load(kCachedRows, 8);
-  Random random(0);
+  KeyGenerator keys(0, kCachedRows);
   uint64_t sum = 0;
-  for (auto _ : state) sum += FirstWord(*table, table->Find(random.NextKey(kCachedRows)));
+  for (auto _ : state) sum += FirstWord(*table, table->Find(keys.Next()));
   benchmark::DoNotOptimize(sum);
   state.SetItemsProcessed(state.iterations());
 }

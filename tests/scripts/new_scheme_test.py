@@ -64,7 +64,7 @@ class NewSchemeTest(unittest.TestCase):
         for path, found, instead in (("Makefile", "LOGS :=", "SCHEMES :="), ("logging/schemes.h", "});\n", "}});\n"),
                                      ("system/configured.h", "#undef LOG_NO\n", ""),
                                      ("scripts/plot_style.py", "SCHEME_STYLE = {", "STYLES = {"),
-                                     ("README.md", "| | DL_DETECT |", "| | LOCKING |")):
+                                     ("README.md", "<!-- matrix: begin", "<!-- table: begin")):
             text = self.text(path)
             self.assertIn(found, text)
             self.write(path, text.replace(found, instead, 1))
