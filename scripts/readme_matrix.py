@@ -8,8 +8,10 @@ control, and the sentences of the rules that refuse the rest below.
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from pairs import REFUSED, Pair, list_pairs
 
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 README = os.path.join(REPOSITORY, "README.md")
@@ -24,16 +26,12 @@ def with_matrix(text: str, matrix: str) -> str:
     return f"{head}{BEGIN}\n{matrix.strip()}\n{END}{rest.split(END)[1]}"
 
 
-def matrix_of(listed: str) -> str:
-    """The matrix, from the lines '| CC | lock table | log | type | verdict |' of --list."""
+def matrix_of(pairs: list[Pair]) -> str:
     verdicts, logs, controls, reasons = {}, [], [], []
-    for line in listed.splitlines():
-        cells = [cell.strip() for cell in line.strip().strip("|").split("|", 4)]
-        if len(cells) != 5 or cells[1] not in ("0", "1"):
-            continue
-        control = cells[0] + (" + lock table" if cells[1] == "1" else "")
-        log = cells[2] if cells[3] == "-" else f"{cells[2]}, {cells[3]}"
-        reason = cells[4].removeprefix("refused: ") if cells[4].startswith("refused: ") else ""
+    for pair in pairs:
+        control = pair.cc + " + lock table" * pair.lock_table
+        log = pair.log if pair.log_type == "-" else f"{pair.log}, {pair.log_type}"
+        reason = "" if pair.supported else pair.verdict.removeprefix(REFUSED)
         for value, seen in ((control, controls), (log, logs), (reason, reasons)):
             if value and value not in seen:
                 seen.append(value)
@@ -46,10 +44,9 @@ def matrix_of(listed: str) -> str:
 
 def main() -> int:
     binary = os.environ.get("DBX_BINARY", os.path.join(REPOSITORY, "rundb-all"))
-    listed = subprocess.run([binary, "--list"], check=True, capture_output=True, text=True, stdin=subprocess.DEVNULL)
     with open(README, encoding="utf-8") as file:
         old = file.read()
-    new = with_matrix(old, matrix_of(listed.stdout))
+    new = with_matrix(old, matrix_of(list_pairs(binary)))
     if new == old:
         return 0
     if "--check" in sys.argv:

@@ -26,6 +26,8 @@ REPOSITORY = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 LOG_DIR = os.path.join(REPOSITORY, "build", "test")
 HEARTBEAT_SECONDS = 20
 TAIL_LINES = 40
+SHOWN_FAILURES = 3  # of GoogleTest, with what they printed
+LINES_OF_A_FAILURE = 12
 QUICK_FILTER = "-*Slow*"
 
 # Sanitised builds hold these pairs: each concurrency control, each scheme, each payload, and the lock table.
@@ -125,11 +127,23 @@ def run_phase(phase: Phase) -> tuple[Count, str]:
     reason = ""
     if count.failed:
         why = f"no end after {phase.timeout:.0f} s" if timed_out else f"exit status {child.returncode}"
-        failed_tests = list(dict.fromkeys(re.findall(r"^\[  FAILED  \] [^\s,]+", output, re.M)))
-        tail = output.splitlines()[-TAIL_LINES:]
         reason = "\n".join([f"  {why}; the whole output: {os.path.relpath(log_path, REPOSITORY)}",
-                            f"  again: {shlex.join(phase.command)}"] + ["  | " + t for t in failed_tests + tail])
+                            f"  again: {shlex.join(phase.command)}"] + ["  | " + line for line in excerpt(output)])
     return count, reason
+
+
+def excerpt(output: str) -> list[str]:
+    """The lines that tell what failed: those of the first failed tests of GoogleTest and the names of all of them,
+    lines that begin with FAILED, or else the last ones.
+    """
+    gtest = re.findall(r"^\[ RUN      \] .*\n(?:(?!\[ RUN      \]|\[       OK \]|\[  SKIPPED \]).*\n)*?"
+                       r"\[  FAILED  \] .*", output, re.M)
+    if gtest:
+        lines = [line for test in gtest[:SHOWN_FAILURES] for line in test.splitlines()[:LINES_OF_A_FAILURE]]
+        return lines + list(dict.fromkeys(re.findall(r"^\[  FAILED  \] [^\s,]+", output, re.M)))
+    lines = output.splitlines()
+    told = [line for line in lines if line.startswith("FAILED")]
+    return told[:TAIL_LINES] + lines[-TAIL_LINES // 2 if told else -TAIL_LINES:]
 
 
 def sign_of_life(log_path: str) -> str:
@@ -238,7 +252,7 @@ def main() -> int:
     if arguments.list:
         print("\n".join(f"{p.name}: {shlex.join(p.command)}" for p in phases))
         return 0
-    total, failed_phases, start = Count(), [], time.monotonic()
+    total, failed_phases, reasons, start = Count(), [], [], time.monotonic()
     for number, phase in enumerate(phases, 1):
         if phase.needs in failed_phases:
             print(f"[{number}/{len(phases)}] {phase.name}: skipped, because '{phase.needs}' failed", flush=True)
@@ -251,10 +265,13 @@ def main() -> int:
         total.failed += count.failed
         if reason:
             failed_phases.append(phase.name)
+            reasons.append(f"{phase.name}:\n{reason}")
             print(reason)
         verdict = "FAILED" if reason else "ok"
         print(f"[{number}/{len(phases)}] {phase.name}: {verdict}, {count.passed} passed, {count.failed} failed, "
               f"{clock(time.monotonic() - phase_start)} ({clock(time.monotonic() - start)} in all)", flush=True)
+    if len(phases) > 1 and reasons:
+        print("\n".join(["what failed, once more:", *reasons]))
     if failed_phases:
         print("failed: " + ", ".join(failed_phases))
     print(f"{total.passed} passed, {total.failed} failed")

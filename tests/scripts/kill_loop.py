@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Kills runs with SIGKILL on real files, recovers and verifies: KILLS times at random, and at named points.
 
-A random cycle draws its cell, log and thread counts and contention from one seed, which is printed with a failure
+A random cycle draws its pair, workload, log and thread counts and contention from one seed, which is printed with a failure
 together with the command lines, so that a cycle can be made again (--seed S --kills 1). Half of them also kill the run
 that continues the first, anywhere from its start on. Named points are those of kill_points.py; --point NAME tries one.
 What must hold after a kill is in killed_runs.py.
@@ -19,8 +19,9 @@ import time
 
 from kill_points import KILLER, NamedPoints
 from killed_runs import REPOSITORY, SIGKILLED, Runs, Wrong
-from cells import ONE_LOG, all_cells
+from cells import ONE_LOG
 from child import KillClock
+from pairs import Pair, list_pairs
 
 # A run is killed within its second; a short list of calls is made fast.
 COMMON = ["--seconds=1", "--log_limit=48M", "--query_list_len=10000"]
@@ -30,14 +31,12 @@ CONTINUATIONS = ([], ["--checkpoint"], ["--checkpoint", "--drop_old_runs"], ["--
 HEARTBEAT_SECONDS = 20
 
 
-def draw_run(rng: random.Random, seed: int) -> list[str]:
-    cell = rng.choice([c for c in all_cells() if c.logs])
-    loggers = 1 if cell.log in ONE_LOG else rng.choice((1, 2, 4))
-    flags = [f"--cc={cell.cc}", f"--log={cell.log}", f"--log_type={cell.log_type}", f"--workload={cell.workload}",
-             f"--thread_cnt={rng.choice((1, 2, 4))}", f"--num_logger={loggers}", f"--seed={seed}", *COMMON]
-    if cell.cc != "SILO" and rng.random() < 0.4:
-        flags.append("--use_locktable=1")
-    if cell.workload == "YCSB":
+def draw_run(rng: random.Random, seed: int, pairs: list[Pair]) -> list[str]:
+    pair, workload = rng.choice(pairs), rng.choice(("YCSB", "TPCC"))
+    loggers = 1 if pair.log in ONE_LOG else rng.choice((1, 2, 4))
+    flags = [*pair.flags(), f"--workload={workload}", f"--thread_cnt={rng.choice((1, 2, 4))}",
+             f"--num_logger={loggers}", f"--seed={seed}", *COMMON]
+    if workload == "YCSB":
         # A small hot table makes chains of dependent transactions; a larger one spreads them.
         flags += [f"--synth_table_size={rng.choice((64, 2000, 20000))}", f"--zipf_theta={rng.choice((0, 0.6, 0.9))}"]
     else:
@@ -60,6 +59,7 @@ class Loop:
     def __init__(self, binary: str, directory: str):
         self.binary_ = binary
         self.directory_ = directory
+        self.pairs_ = [pair for pair in list_pairs(binary) if pair.supported and pair.log != "LOG_NO"]
         self.killed = collections.Counter()  # by kind
         self.passed = self.failed = 0
         self.start_ = self.last_sign_ = time.monotonic()
@@ -69,7 +69,7 @@ class Loop:
         runs = Runs(self.binary_, tempfile.mkdtemp(prefix="kill-", dir=self.directory_))
         delay = rng.uniform(0, RUN_DELAY_MAX) if rng.random() < 0.7 else 0.0
         try:
-            outcome = runs.run(draw_run(rng, seed), kill_when=KillClock(runs.ack_file(1), delay))
+            outcome = runs.run(draw_run(rng, seed, self.pairs_), kill_when=KillClock(runs.ack_file(1), delay))
             self.killed["random, in a run"] += outcome.exit_status == SIGKILLED
             runs.examine(rng)
             if rng.random() < 0.5:

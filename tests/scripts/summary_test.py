@@ -9,8 +9,8 @@ import support  # noqa: F401  (puts scripts/ on the path)
 import child
 import host
 import progress
+import pairs
 import readme_matrix
-import run_tests
 import summary
 from cells import Cell, all_cells, select_cells
 
@@ -128,28 +128,6 @@ class ChildTest(unittest.TestCase):
             self.assertTrue(clock())
 
 
-class CountersTest(unittest.TestCase):
-    phase = run_tests.Phase("none of that name", ["true"])
-
-    def test_sum_line(self):
-        self.assertEqual(run_tests.count_sum_line(1, "x\n7 passed, 2 failed\n", self.phase), run_tests.Count(7, 2))
-
-    def test_unittest_leaves_out_what_was_skipped(self):
-        output = "Ran 10 tests in 1.0s\n\nFAILED (failures=1, errors=1, skipped=2)\n"
-        self.assertEqual(run_tests.count_unittest(1, output, self.phase), run_tests.Count(6, 2))
-
-    def test_a_binary_that_died_counts_what_had_passed_and_one_failure(self):
-        output = "[       OK ] A.B (0 ms)\n[ RUN      ] A.C\n"
-        self.assertEqual(run_tests.count_gtest(-11, output, self.phase), run_tests.Count(1, 1))
-
-    def test_a_phase_that_counts_nothing_fails(self):
-        phase = run_tests.Phase("counts nothing", ["true"], kind="sum")
-        with tempfile.TemporaryDirectory() as folder, mock.patch.object(run_tests, "LOG_DIR", folder):
-            count, reason = run_tests.run_phase(phase)
-        self.assertEqual(count, run_tests.Count(0, 1))
-        self.assertTrue(reason)
-
-
 class MatrixTest(unittest.TestCase):
     def test_the_table_replaces_what_stood_between_the_markers(self):
         text = f"a\n{readme_matrix.BEGIN}\nold\n{readme_matrix.END}\nb\n"
@@ -163,7 +141,7 @@ class MatrixTest(unittest.TestCase):
         listed = ("| CC_ALG | USE_LOCKTABLE | LOG_ALGORITHM | LOG_TYPE | |\n|---|---|---|---|---|\n"
                   "| NO_WAIT | 1 | LOG_X | LOG_DATA | supported |\n| SILO | 1 | LOG_X | LOG_DATA | refused: no locks |\n"
                   "| SILO | 0 | LOG_NO | - | supported |\n")
-        lines = readme_matrix.matrix_of(listed).splitlines()
+        lines = readme_matrix.matrix_of(pairs.parse_pairs(listed)).splitlines()
         self.assertEqual(lines[0], "| | NO_WAIT + lock table | SILO + lock table | SILO |")
         self.assertEqual(lines[2:4], ["| LOG_NO | - | - | yes |", "| LOG_X, LOG_DATA | yes | 1 | - |"])
         self.assertEqual(lines[-1], "1. no locks")

@@ -1,0 +1,40 @@
+"""The pairs of concurrency control and log scheme, as `rundb-all --list` prints them."""
+from __future__ import annotations
+
+import subprocess
+from dataclasses import dataclass
+
+REFUSED = "refused: "
+
+
+@dataclass(frozen=True)
+class Pair:
+    cc: str
+    lock_table: bool
+    log: str
+    log_type: str  # "-" without a log
+    verdict: str   # "supported", or why it is refused
+
+    @property
+    def supported(self) -> bool:
+        return not self.verdict.startswith(REFUSED)
+
+    def flags(self) -> list[str]:
+        return ([f"--cc={self.cc}", f"--log={self.log}"] + [f"--log_type={self.log_type}"] * (self.log_type != "-")
+                + ["--use_locktable=1"] * self.lock_table)
+
+
+def parse_pairs(listed: str) -> list[Pair]:
+    """Of the lines '| CC | lock table | log | type | verdict |'."""
+    pairs = []
+    for line in listed.splitlines():
+        cells = [cell.strip() for cell in line.strip().strip("|").split("|", 4)]
+        if len(cells) == 5 and cells[1] in ("0", "1"):
+            pairs.append(Pair(cells[0], cells[1] == "1", cells[2], cells[3], cells[4]))
+    return pairs
+
+
+def list_pairs(binary: str) -> list[Pair]:
+    """What `binary` can run and what it refuses."""
+    listed = subprocess.run([binary, "--list"], check=True, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    return parse_pairs(listed.stdout)
