@@ -6,6 +6,8 @@
   scripts/exp run FIGURE ...                runs what is not there yet, then collects, draws and reports
   scripts/exp collect|plot|report FIGURE ...   again from the rows that are there
   scripts/exp compare DIR DIR               medians of two results beside each other
+  scripts/exp jobs FIGURE ...               the names of the plan's jobs: a run, its recoveries, one repeat
+  scripts/exp job NAME [FIGURE ...]         one of them alone, into OUT/SCALE/jobs; for schedulers of many hosts
 
 FIGURE is part of a name of `list`, or all. Results lie in OUT/SCALE: results.jsonl (a row per step), a CSV and plots
 per figure, report.html. An interrupted run goes on where it stopped.
@@ -28,7 +30,7 @@ RAM_DIR = "/dev/shm"
 def parse_arguments(argv: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="exp", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("action", choices=("list", "plan", "run", "collect", "plot", "report", "compare"))
+    parser.add_argument("action", choices=("list", "plan", "run", "collect", "plot", "report", "compare", "jobs", "job"))
     parser.add_argument("names", nargs="*", metavar="FIGURE")
     parser.add_argument("--scale", default="smoke", help="of experiments/scales.yaml (default: smoke)")
     parser.add_argument("--devices", default="throughput", choices=host_scale.WAYS,
@@ -88,8 +90,25 @@ class Experiment:
             if running.free_bytes(directory) < self.plan.disk_bytes() * 1.1:
                 sys.exit(f"error: {directory} has {running.free_bytes(directory) >> 20} MiB free, the plan needs "
                          f"{self.plan.disk_bytes() >> 20} MiB; name another directory")
+        order = running.shuffled(self.plan, self.repeats, arguments.seed)
+        done = running.finished_steps(running.load_rows(self.out))
+        return self._run(order, done, "results.jsonl")
+
+    def run_job(self, name: str) -> bool:
+        """Anew, whatever is there of it."""
+        key, _, repeat = name.partition("-")
+        if key not in self.plan.jobs or not repeat.isdigit():
+            sys.exit(f"error: the plan has no job '{name}'; `scripts/exp jobs` prints them")
+        os.makedirs(os.path.join(self.out, "jobs"), exist_ok=True)
+        rows = os.path.join("jobs", f"{name}.jsonl")
+        if os.path.exists(os.path.join(self.out, rows)):
+            os.unlink(os.path.join(self.out, rows))
+        return self._run([(int(repeat), self.plan.jobs[key])], set(), rows)
+
+    def _run(self, order: list, done: set, rows: str) -> bool:
+        arguments = self.arguments
         with running.HostLock():
-            runner = running.Runner(self.plan, self.repeats, arguments.seed, arguments.binary, self.out,
+            runner = running.Runner(order, done, arguments.seed, arguments.binary, os.path.join(self.out, rows),
                                     arguments.log_dir, arguments.ram_dir)
             runner.run()
         return runner.failed == 0
@@ -97,7 +116,7 @@ class Experiment:
     def finish(self, write_csv=True, draw=True, page=True) -> None:
         # Matplotlib takes a second to load; a plan does not wait for it.
         from experiment import data as data_module, drawing, page as page_module
-        rows = running.load_rows(os.path.join(self.out, "results.jsonl"))
+        rows = running.load_rows(self.out)
         collected = []
         for figure in self.figures:
             data = data_module.collect(figure, self.plan, rows)
@@ -151,7 +170,7 @@ def compare(first: str, second: str) -> None:
     medians = []
     for directory in (first, second):
         values: dict[tuple, list[float]] = {}
-        for row in running.load_rows(os.path.join(directory, "results.jsonl")):
+        for row in running.load_rows(directory):
             metrics = row["record"].get("metrics", {})
             value = lookup(metrics, "throughput_acknowledged") or lookup(metrics, "throughput")
             if row["status"] == "ok" and value:
@@ -179,10 +198,17 @@ def main(argv: list[str]) -> int:
             for figure in spec.select_figures(arguments.names, spec.load_series()):
                 print(f"{figure.name:32} {figure.title}")
             return 0
+        job = arguments.names.pop(0) if arguments.action == "job" and arguments.names else ""
         experiment = Experiment(arguments)
+        if arguments.action == "jobs":
+            for repeat, planned in running.shuffled(experiment.plan, experiment.repeats, arguments.seed):
+                print(f"{planned.key}-{repeat}")
+            return 0
         print(experiment.describe(), flush=True)
         if arguments.action == "plan":
             return 0
+        if arguments.action == "job":
+            return 0 if experiment.run_job(job) else 1
         good = experiment.run() if arguments.action == "run" else True
         wanted = ("collect", "plot", "report") if arguments.action == "run" else (arguments.action,)
         experiment.finish(write_csv="collect" in wanted, draw="plot" in wanted, page="report" in wanted)

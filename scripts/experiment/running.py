@@ -6,6 +6,7 @@ tried again when the plan is resumed.
 from __future__ import annotations
 
 import fcntl
+import glob
 import json
 import os
 import random
@@ -53,19 +54,26 @@ def drop_caches() -> str:
         return f"kept: {error.strerror}"
 
 
+def shuffled(plan: Plan, repeats: int, seed: int) -> list[tuple[int, Job]]:
+    """All of a plan, in a new order each round."""
+    order = []
+    for repeat in range(repeats):
+        keys = sorted(plan.jobs)
+        random.Random(seed * 1000 + repeat).shuffle(keys)
+        order += [(repeat, plan.jobs[key]) for key in keys]
+    return order
+
+
 class Runner:
-    def __init__(self, plan: Plan, repeats: int, seed: int, binary: str, out: str, disk_dir: str, ram_dir: str):
-        self.plan_ = plan
+    """`order`: (repeat, job). Rows go to `rows_path`; what `done` has is left out."""
+
+    def __init__(self, order: list[tuple[int, Job]], done: set[tuple], seed: int, binary: str, rows_path: str,
+                 disk_dir: str, ram_dir: str):
         self.binary_ = binary
-        self.rows_path_ = os.path.join(out, "results.jsonl")
+        self.rows_path_ = rows_path
         self.parents_ = {"disk": disk_dir, "ram": ram_dir}
         self.seed_ = seed
-        done = finished_steps(load_rows(self.rows_path_))
-        self.order_ = []
-        for repeat in range(repeats):
-            keys = sorted(plan.jobs)
-            random.Random(seed * 1000 + repeat).shuffle(keys)
-            self.order_ += [(repeat, plan.jobs[key]) for key in keys if not _is_done(plan.jobs[key], repeat, done)]
+        self.order_ = [(repeat, job) for repeat, job in order if not _is_done(job, repeat, done)]
         self.progress_ = Progress([("job", job.expected_seconds()) for _, job in self.order_])
         self.failed = 0
 
@@ -144,10 +152,11 @@ def describe(job: Job) -> str:
     return " ".join(word for word in words if word) + (f" + {len(job.recoveries)} recoveries" if job.recoveries else "")
 
 
-def load_rows(path: str) -> list[dict]:
-    """Rows of a results.jsonl, the last one for each step; a line that was cut off is left out."""
+def load_rows(directory: str) -> list[dict]:
+    """Rows of results.jsonl and of jobs/*.jsonl, the last one for each step; a line that was cut off is left out."""
     rows: dict[tuple, dict] = {}
-    try:
+    paths = [os.path.join(directory, "results.jsonl"), *sorted(glob.glob(os.path.join(directory, "jobs", "*.jsonl")))]
+    for path in filter(os.path.exists, paths):
         with open(path, encoding="utf-8") as file:
             for line in file:
                 try:
@@ -155,8 +164,6 @@ def load_rows(path: str) -> list[dict]:
                 except ValueError:
                     continue
                 rows[row["job"], row["recovery"], row["repeat"]] = row
-    except FileNotFoundError:
-        pass
     return list(rows.values())
 
 

@@ -91,7 +91,7 @@ class RunTest(unittest.TestCase):
         return status, said.getvalue()
 
     def rows(self):
-        return running.load_rows(os.path.join(self.out, "smoke", "results.jsonl"))
+        return running.load_rows(os.path.join(self.out, "smoke"))
 
     def test_a_run_leaves_points_plots_and_a_page_and_deletes_its_logs(self):
         status, said = self.exp("run", "taurus/fig14")
@@ -112,6 +112,14 @@ class RunTest(unittest.TestCase):
         size = os.path.getsize(os.path.join(self.out, "smoke", "results.jsonl"))
         self.exp("run", "taurus/fig11_ram_disk_recovery")
         self.assertEqual(os.path.getsize(os.path.join(self.out, "smoke", "results.jsonl")), size)
+
+    def test_jobs_that_were_run_alone_are_collected_with_the_others(self):
+        status, said = self.exp("jobs", "eleda/fig20")
+        jobs = said.split()
+        self.assertEqual((status, len(jobs)), (0, 2))
+        for job in jobs:
+            self.assertEqual(self.exp("job", job, "eleda/fig20")[0], 0)
+        self.assertEqual({f"{row['job']}-{row['repeat']}" for row in self.rows()}, set(jobs))
 
     def test_a_plan_starts_nothing(self):
         self.assertEqual(self.exp("plan", "all")[0], 0)
@@ -187,11 +195,11 @@ class IntervalTest(unittest.TestCase):
 
 class RowsTest(unittest.TestCase):
     def test_a_line_that_was_cut_off_is_left_out(self):
-        with tempfile.NamedTemporaryFile("w", suffix=".jsonl") as file:
+        with tempfile.TemporaryDirectory() as folder:
             row = {"job": "a", "recovery": "", "repeat": 0, "status": "ok"}
-            file.write(json.dumps(row) + "\n" + json.dumps(row)[:10])
-            file.flush()
-            self.assertEqual(running.load_rows(file.name), [row])
+            with open(os.path.join(folder, "results.jsonl"), "w", encoding="utf-8") as file:
+                file.write(json.dumps(row) + "\n" + json.dumps(row)[:10])
+            self.assertEqual(running.load_rows(folder), [row])
 
 
 if __name__ == "__main__":
