@@ -78,7 +78,8 @@ def collect(figure: Figure, plan: Plan, rows: list[dict]) -> FigureData:
         of_job = by_step.get((point.job, ""), [])
         of_point = by_step.get((point.job, point.recovery), [])
         good = [row for row in of_point if row["status"] == "ok"]
-        values = [lookup(row["record"].get("metrics"), figure.y.metric) for row in good]
+        metric = f"{figure.y.metric}.{point.series}.{point.x}" if figure.step == "bench" else figure.y.metric
+        values = [lookup(row["record"].get("metrics"), metric) for row in good]
         line.values[point.x] = [float(value) for value in values if value is not None]
         line.rows += good
         failed = [row for row in {id(r): r for r in of_job + of_point}.values() if row["status"] == "failed"]

@@ -14,6 +14,7 @@ from host import parse_bytes
 
 RUN_OVERHEAD_SECONDS = 1.2   # load, files, exit
 RECOVERY_SHARE = 0.8         # of a run's time, beyond the overhead
+BENCH_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
@@ -31,14 +32,15 @@ class Job:
     place: Place
     seconds: float
     recoveries: dict[str, dict] = field(default_factory=dict)  # key -> flags
+    bench: dict = field(default_factory=dict)                  # a micro-benchmark instead of a run
 
     @property
     def key(self) -> str:
-        return _digest([self.flags, self.place.kind, self.place.device, self.place.directories])
+        return _digest([self.flags or self.bench, self.place.kind, self.place.device, self.place.directories])
 
     @property
     def logs(self) -> bool:
-        return self.flags["log"] != "LOG_NO"
+        return self.flags.get("log", "LOG_NO") != "LOG_NO"
 
     def expected_seconds(self) -> float:
         one = self.seconds + RUN_OVERHEAD_SECONDS
@@ -94,6 +96,12 @@ def make_plan(figures: list[Figure], series: dict[str, Series], scale: Scale, ho
     plan = Plan({}, {})
     for figure in figures:
         points = plan.points.setdefault(figure.name, [])
+        if figure.step == "bench":
+            job = Job({}, Place("disk", "", 1), BENCH_SECONDS, bench=figure.bench)
+            plan.jobs[job.key] = job
+            points += [Point(panel, name, x, job.key) for panel in figure.panels for name in figure.series
+                       for x in swept(figure, scale, host.cores)]
+            continue
         for panel, panel_flags in figure.panels.items():
             for name in figure.series:
                 if figure.step == "recover" and not series[name].logs:

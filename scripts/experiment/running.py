@@ -85,6 +85,9 @@ class Runner:
         self.progress_.close()
 
     def _run_job(self, job: Job, repeat: int) -> str:
+        if job.bench:
+            row = self._bench(job, repeat)
+            return self._failure(row) if row["status"] == "failed" else f"{job.bench['name']} measured"
         with tempfile.TemporaryDirectory(prefix="exp-", dir=self.parents_[job.place.kind]) as work:
             directories = [os.path.join(work, f"d{i}") for i in range(job.place.directories)]
             for directory in directories:
@@ -128,10 +131,7 @@ class Runner:
         if os.path.exists(json_file):
             os.unlink(json_file)
         outcome = run_child(command + [f"--json={json_file}"], STEP_TIMEOUT_SECONDS, self.progress_.draw)
-        row = {"schema_version": 1, "job": job.key, "recovery": recovery, "repeat": repeat, "step": step,
-               "place": vars(job.place), "command": shell_line(command),
-               "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "exit_status": outcome.exit_status,
-               "status": "ok", "why": "", "record": {}, **more}
+        row = {**self._row(job, repeat, step, command, outcome), "recovery": recovery, **more}
         try:
             with open(json_file, encoding="utf-8") as file:
                 row["record"] = json.loads(file.read().splitlines()[-1])
@@ -141,12 +141,40 @@ class Runner:
             row.update(status="failed", why=f"no end after {STEP_TIMEOUT_SECONDS} s")
         elif outcome.exit_status != 0:
             row.update(status="failed", why=f"exit status {outcome.exit_status}: {outcome.last_line()}")
+        return self._append(row)
+
+    def _bench(self, job: Job, repeat: int) -> dict:
+        """The record's metrics: nanoseconds by label and last argument."""
+        program = os.path.join(os.path.dirname(self.binary_), "build", "micro", job.bench["program"])
+        command = [program, f"--benchmark_filter=^{job.bench['name']}/", "--benchmark_format=json"]
+        outcome = run_child(command, STEP_TIMEOUT_SECONDS, self.progress_.draw)
+        row = self._row(job, repeat, "bench", command, outcome)
+        try:
+            measured = json.loads(outcome.output[outcome.output.index("{"):])["benchmarks"]
+        except ValueError:
+            return self._append({**row, "status": "failed", "why": outcome.last_line() or "it printed no JSON"})
+        nanoseconds: dict[str, dict[str, float]] = {}
+        for one in measured:
+            if not one.get("error_occurred"):
+                nanoseconds.setdefault(one["label"], {})[one["name"].split("/")[-1]] = one["cpu_time"]
+        row["record"] = {"metrics": {"ns": nanoseconds}}
+        return self._append(row)
+
+    def _row(self, job: Job, repeat: int, step: str, command: list[str], outcome) -> dict:
+        return {"schema_version": 1, "job": job.key, "recovery": "", "repeat": repeat, "step": step,
+                "place": vars(job.place), "command": shell_line(command),
+                "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "exit_status": outcome.exit_status,
+                "status": "ok", "why": "", "record": {}}
+
+    def _append(self, row: dict) -> dict:
         with open(self.rows_path_, "a", encoding="utf-8") as file:
             file.write(json.dumps(row) + "\n")
         return row
 
 
 def describe(job: Job) -> str:
+    if job.bench:
+        return f"{job.bench['program']} {job.bench['name']}"
     flags = job.flags
     words = [flags["workload"], flags["cc"], flags["log"], flags.get("log_type", ""), f"-t{flags['thread_cnt']}"]
     return " ".join(word for word in words if word) + (f" + {len(job.recoveries)} recoveries" if job.recoveries else "")

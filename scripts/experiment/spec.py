@@ -5,7 +5,8 @@ A figure file (experiments/PAPER/figNN_NAME.yaml) has
   figure: 5                         number in the paper
   title, section                    of the plot; where the paper has it
   device: nvme | hdd | ram | real   under the logs (planning.py)
-  step: run | recover               which step's figures are drawn
+  step: run | recover | bench       which step's figures are drawn
+  bench: {program, name}            of build/micro, for bench: NAME/i/x gives the point of the series that is its label
   base: {flag: value}               of every run
   panels: {NAME: {flag: value}}     one plot each
   x: {flag, values, label, log, of} the swept flag. values: a list, one per scale, or "threads". of: recover for a flag
@@ -94,6 +95,7 @@ class Figure:
     series: tuple
     claims: tuple
     recover: dict = field(default_factory=dict)  # flags of every recovery
+    bench: dict = field(default_factory=dict)
     note: str = ""
 
     @property
@@ -153,7 +155,7 @@ def load_figure(path: str, series: dict[str, Series]) -> Figure:
     strange = [name for name in figure.series if name not in series]
     if strange:
         raise SpecError(f"{where}: series.yaml has no {', '.join(strange)}")
-    for key, allowed in (("device", DEVICES), ("step", ("run", "recover")), ("draw", ("lines", "cdf"))):
+    for key, allowed in (("device", DEVICES), ("step", ("run", "recover", "bench")), ("draw", ("lines", "cdf"))):
         if getattr(figure, key) not in allowed:
             raise SpecError(f"{where}: {key} is one of {', '.join(allowed)}")
     return figure
