@@ -159,7 +159,7 @@ class Experiment:
 
 def device_text(place: dict) -> str:
     if place["device"]:
-        return f"emulated device {place['device']} under each of {place['directories']} directories"
+        return f"emulated device {place['device']} over a RAM disk, {place['directories']} of them"
     return "RAM disk" if place["kind"] == "ram" else "log directories as they are"
 
 

@@ -139,4 +139,7 @@ def _place(figure: Figure, series: Series, scale: Scale, host: HostScale) -> Pla
     if figure.device == "ram":
         return Place("ram", "", 1)
     device = host.device_flag(figure.device, figure.paper)
-    return Place("disk", device, (2 if figure.paper == "eleda" else scale.devices) if device else 1)
+    if not device:
+        return Place("disk", "", 1)
+    # An emulated device is no faster than what lies below it.
+    return Place("ram", device, 2 if figure.paper == "eleda" else scale.devices)
