@@ -93,6 +93,19 @@ void BTreeIndex::PrefetchLeaf(Key key) const {
   (void)Descend(key, at, kVisitNothing);
 }
 
+std::vector<Key> BTreeIndex::LeafEnds() const {
+  std::vector<Key> ends;
+  AppendLeafEnds(*root_, ends);
+  return ends;
+}
+
+void BTreeIndex::AppendLeafEnds(const BTreeInner& inner, std::vector<Key>& ends) {
+  for (uint32_t i = 0; i <= inner.count.get(); ++i) {
+    if (inner.level.get() > 1) AppendLeafEnds(static_cast<const BTreeInner&>(*inner.children[i].get()), ends);
+    if (i < inner.count.get()) ends.push_back(inner.keys[i].get());
+  }
+}
+
 // ---- Insert ----------------------------------------------------------------------------------------------
 
 BTreeIndex::Place BTreeIndex::FindOrLockPlace(Key key, LeafChange& change) {
@@ -202,21 +215,17 @@ void BTreeIndex::GrowRoot(uint64_t version) {
 
 // ---- Erase and unlink ------------------------------------------------------------------------------------
 
-bool BTreeIndex::Erase(Key key, const Row* row, LeafChange& change) {
-  bool found = false;
+// The leaf, locked, that has `row` under `key` in `slot`; nullptr: none has.
+BTreeLeaf* BTreeIndex::LockEntry(Key key, const Row* row, uint32_t& slot, LeafChange& change) {
+  BTreeLeaf* found = nullptr;
   Retry([&] {
     Descent at;
     if (!Descend(key, at, kVisitNothing)) return false;
     BTreeLeaf* const leaf = at.leaf;
-    const uint32_t slot = leaf->SlotOf(key);
-    found = row != nullptr && leaf->RowAt(slot, key) == row;
+    slot = leaf->SlotOf(key);
+    found = row != nullptr && leaf->RowAt(slot, key) == row ? leaf : nullptr;
     change = LeafChange{leaf, at.version, at.version, {}, false};
-    if (!found) return leaf->StillAt(at.version);
-    if (!leaf->TryLock(at.version)) return false;
-    leaf->RemoveAt(slot);
-    change.emptied = leaf->count.get() == 0;
-    change.after = leaf->UnlockChanged();
-    return true;
+    return found == nullptr ? leaf->StillAt(at.version) : leaf->TryLock(at.version);
   });
   return found;
 }
