@@ -21,7 +21,10 @@ class Database {
       : meta_bytes_(meta_bytes), leaf_meta_bytes_(leaf_meta_bytes), workers_(workers) {}
   Database(size_t meta_bytes, uint32_t workers) : Database(meta_bytes, meta_bytes, workers) {}
 
+  // The tables that are created from now on are ordered, whatever their schemas say.
+  void OrderEveryTable() { order_every_table_ = true; }
   Table& CreateTable(Schema schema) {
+    schema.ordered |= order_every_table_;
     const auto id = TableId(static_cast<uint16_t>(tables_.size()));
     tables_.push_back(std::make_unique<Table>(id, std::move(schema), meta_bytes_, leaf_meta_bytes_, workers_));
     return *tables_.back();
@@ -43,6 +46,7 @@ class Database {
   size_t meta_bytes_;
   size_t leaf_meta_bytes_;
   uint32_t workers_;
+  bool order_every_table_ = false;
   std::vector<std::unique_ptr<Table>> tables_;
   std::vector<std::unique_ptr<SecondaryIndex>> secondary_indexes_;
 };

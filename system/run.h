@@ -54,7 +54,7 @@ class Run {
 
   void Load() {
     const uint64_t begin = Clock::NowTicks();
-    workload_.CreateTables(database_);
+    CreateTables(options_, workload_, database_);
     if (options_.continue_run) {
       if constexpr (Log::kTraits.logs) RecoverOldRuns();
     } else {

@@ -205,13 +205,13 @@ MUTANTS = [
                       "return std::all_of(leaves_.begin(), leaves_.end(), [](const Leaf& leaf) { return leaf.ref.Unchanged(); });",
                       "return true;")], "/TEST"),
     Mutant("scan_skips_absent_rows", "an absent row that a scan meets is not read",
-           [statement(OPTIMISTIC, "reads_.push_back({row, seen});\n    if ((seen & Row::kAbsent) == 0) return show(",
-                      "if ((seen & Row::kAbsent) == 0) reads_.push_back({row, seen}); if ((seen & Row::kAbsent) == 0) "
-                      "return show(")], "SILO"),
+           [raw(OPTIMISTIC, "reads_.push_back({row, seen});\n    if ((seen & Row::kAbsent) == 0) return show(",
+                "if (!{on} || (seen & Row::kAbsent) == 0) reads_.push_back({{row, seen}});\n"
+                "    if ((seen & Row::kAbsent) == 0) return show(")], "SILO"),
     Mutant("scan_does_not_lock_absent_rows", "an absent row that a scan meets is not locked",
            [raw(LOCKING, "      // A row that is gone has changed its leaf, or will have.\n",
                 "      if ({on} && (entry.row->control.load() & Row::kAbsent) != 0) return ScanStep::kGoOn;\n")],
-           "NO_WAIT/LOG_SERIAL/LOG_DATA/TEST"),
+           "NO_WAIT"),
     Mutant("scan_leaf_metadata_not_published", "a leaf does not learn of who scanned it",
            [statement(LOCKING, "for (const ScannedLeaves::Leaf& leaf : leaves_.leaves()) visit(leaf.ref.leaf->meta());", ""),
             statement(OPTIMISTIC, "for (const ScannedLeaves::Leaf& leaf : leaves_.leaves()) visit(leaf.ref.leaf->meta());", "")],
@@ -227,7 +227,8 @@ MUTANTS = [
     Mutant("scan_metadata_lost_in_a_split", "the upper part of a leaf that splits knows nothing of who scanned it",
            [statement(BTREE, "CopyMeta(right->meta(), leaf->meta(), meta_bytes_);", "")], "LOG_TAURUS/LOG_COMMAND/TEST"),
     Mutant("scan_own_split_not_followed", "the upper part of a leaf that the scanner itself split is not re-checked",
-           [statement(SCANNED_LEAVES, "leaves_.push_back({change.split_off, control});", ";")], "/TEST"),
+           [statement(SCANNED_LEAVES, "if (had_leaf && change.split_off.leaf != nullptr) "
+                      "leaves_.push_back({change.split_off, control});", "")], "/TEST"),
     Mutant("scan_tictoc_leaf_not_raised", "a scan does not tell its gaps how late it commits",
            [statement(TICTOC, "for (const auto& leaf : this->leaves().leaves()) RaiseControl(*leaf.ref.leaf, commit_timestamp_);",
                       "")], "TICTOC"),
