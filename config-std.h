@@ -38,7 +38,7 @@
 #define LOG_DATA 1
 #define LOG_COMMAND 2
 
-// INDEX_STRUCT. Built: IDX_HASH.
+// INDEX_STRUCT. Built: both.
 #define IDX_HASH 1
 #define IDX_BTREE 2
 
@@ -83,7 +83,8 @@
 #define LOG_TYPE LOG_DATA
 #endif
 
-// Structure of the primary indexes: IDX_HASH.
+// Structure of the primary indexes: IDX_HASH, or IDX_BTREE, which can be scanned. A table that its workload scans is
+// ordered either way.
 #ifndef INDEX_STRUCT
 #define INDEX_STRUCT IDX_HASH
 #endif
@@ -157,9 +158,19 @@
 #define READ_PERC 0.5
 #endif
 
-// Share of accesses that write, 0 to 1; with READ_PERC it makes 1.
+// Share of accesses that write, 0 to 1; with READ_PERC and SCAN_PERC it makes 1.
 #ifndef WRITE_PERC
-#define WRITE_PERC (1 - READ_PERC)
+#define WRITE_PERC (1 - READ_PERC - SCAN_PERC)
+#endif
+
+// Share of accesses that scan, 0 to 1; needs INDEX_STRUCT IDX_BTREE.
+#ifndef SCAN_PERC
+#define SCAN_PERC 0
+#endif
+
+// Rows that a scan reads.
+#ifndef SCAN_LEN
+#define SCAN_LEN 20
 #endif
 
 // Accesses per transaction.

@@ -35,10 +35,8 @@
 #error "unknown CENTRAL_LOG; built are ELEDA, MUTEX, CONSOLIDATION and BITMAP"
 #endif
 
-#if INDEX_STRUCT == IDX_BTREE
-#error "INDEX_STRUCT IDX_BTREE is not built yet; built is IDX_HASH"
-#elif INDEX_STRUCT != IDX_HASH
-#error "unknown INDEX_STRUCT; built is IDX_HASH"
+#if INDEX_STRUCT != IDX_HASH && INDEX_STRUCT != IDX_BTREE
+#error "unknown INDEX_STRUCT; built are IDX_HASH and IDX_BTREE"
 #endif
 
 #if ISOLATION_LEVEL == SNAPSHOT || ISOLATION_LEVEL == REPEATABLE_READ
@@ -84,7 +82,7 @@ struct Configured {
                                                  : CENTRAL_LOG == CONSOLIDATION ? "CONSOLIDATION"
                                                  : CENTRAL_LOG == BITMAP        ? "BITMAP"
                                                                                 : "ELEDA";
-  static constexpr const char* kIndexName = "IDX_HASH";
+  static constexpr const char* kIndexName = INDEX_STRUCT == IDX_BTREE ? "IDX_BTREE" : "IDX_HASH";
   static constexpr const char* kIsolationName = "SERIALIZABLE";
 
   static constexpr uint32_t kThreadCnt{THREAD_CNT};
@@ -99,6 +97,8 @@ struct Configured {
   static constexpr double kZipfTheta = ZIPF_THETA;
   static constexpr double kReadPerc = READ_PERC;
   static constexpr double kWritePerc = WRITE_PERC;
+  static constexpr double kScanPerc = SCAN_PERC;
+  static constexpr uint32_t kScanLen{SCAN_LEN};
   static constexpr uint32_t kReqPerQuery{REQ_PER_QUERY};
   static constexpr uint32_t kFieldPerTuple{FIELD_PER_TUPLE};
 
@@ -125,9 +125,9 @@ struct Configured {
   static constexpr uint64_t kLocktableEvictBufferBytes{LOCKTABLE_EVICT_BUFFER};
 };
 
-static_assert(Configured::kReadPerc + Configured::kWritePerc > 0.999999 &&
-                  Configured::kReadPerc + Configured::kWritePerc < 1.000001,
-              "READ_PERC and WRITE_PERC make 1 together: set both");
+static_assert(Configured::kReadPerc + Configured::kWritePerc + Configured::kScanPerc > 0.999999 &&
+                  Configured::kReadPerc + Configured::kWritePerc + Configured::kScanPerc < 1.000001,
+              "READ_PERC and WRITE_PERC make 1 together with SCAN_PERC: set them all");
 
 static_assert(Configured::kEpochPeriodMs >= 1, "EPOCH_PERIOD is at least 1 ms");
 

@@ -170,12 +170,27 @@ class Given {
 // 1 - share without the noise of binary fractions: 0.1 for 0.9.
 double RestOf(double share) { return std::round((1 - share) * 1e12) / 1e12; }
 
+// Scans take their share of what the others have, unless that was asked for too.
 void CompleteShares(const Given& given, Options& options) {
-  if (given("read_perc") && !given("write_perc")) options.write_perc = RestOf(options.read_perc);
-  if (given("write_perc") && !given("read_perc")) options.read_perc = RestOf(options.write_perc);
-  if (std::abs(options.read_perc + options.write_perc - 1) > 1e-6) {
-    Usage(fmt::format("READ_PERC {} and WRITE_PERC {} do not make 1", options.read_perc, options.write_perc));
+  const double scans = options.scan_perc;
+  if (given("read_perc") && !given("write_perc")) options.write_perc = RestOf(options.read_perc + scans);
+  if (given("write_perc") && !given("read_perc")) options.read_perc = RestOf(options.write_perc + scans);
+  if (given("scan_perc") && !given("read_perc") && !given("write_perc")) {
+    const double others = options.read_perc + options.write_perc;
+    options.read_perc = others == 0 ? 0 : options.read_perc / others * (1 - scans);
+    options.write_perc = RestOf(options.read_perc + scans);
   }
+  const bool negative = std::min(options.read_perc, options.write_perc) < 0;
+  if (negative || std::abs(options.read_perc + options.write_perc + scans - 1) > 1e-6) {
+    Usage(fmt::format("READ_PERC {} and WRITE_PERC {} do not make 1 with SCAN_PERC {}", options.read_perc,
+                      options.write_perc, scans));
+  }
+}
+
+// What a log's header decides is not checked before it has been read.
+void CheckScans(const Options& options) {
+  if (options.workload != WorkloadKind::kYcsb || options.scan_perc == 0 || options.index == "IDX_BTREE") return;
+  Usage(fmt::format("SCAN_PERC {} needs an index in the order of keys: add --index=IDX_BTREE", options.scan_perc));
 }
 
 // -Ar and -Ac each ask for one part of the TEST workload alone.
@@ -267,7 +282,10 @@ void CompleteOptions(Options& options) {
   CompleteDirectories(given, options);
   CompleteSizes(given, options);
   // What a log's header decides is not checked before it has been read.
-  if (!options.reads_log()) CompleteStreams(given, options);
+  if (!options.reads_log()) {
+    CompleteStreams(given, options);
+    CheckScans(options);
+  }
   CheckMode(given, options);
 }
 
@@ -372,6 +390,8 @@ Options DefaultOptions() {
   o.zipf_theta = C::kZipfTheta;
   o.read_perc = C::kReadPerc;
   o.write_perc = C::kWritePerc;
+  o.scan_perc = C::kScanPerc;
+  o.scan_len = C::kScanLen;
   o.req_per_query = C::kReqPerQuery;
   o.field_per_tuple = C::kFieldPerTuple;
   o.num_wh = C::kNumWh;

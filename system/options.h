@@ -22,7 +22,7 @@ struct Options {
   std::string log;       // LOG_NO, LOG_SERIAL ...
   std::string log_type;  // LOG_DATA, LOG_COMMAND
   WorkloadKind workload = WorkloadKind::kYcsb;
-  std::string index;            // IDX_HASH
+  std::string index;            // IDX_HASH, IDX_BTREE
   std::string isolation_level;  // SERIALIZABLE
 
   uint32_t thread_cnt = 4;
@@ -40,6 +40,8 @@ struct Options {
   double zipf_theta = 0.6;
   double read_perc = 0.5;
   double write_perc = 0.5;
+  double scan_perc = 0;
+  uint32_t scan_len = 20;  // rows
   uint32_t req_per_query = 2;
   uint32_t field_per_tuple = 10;
 

@@ -33,7 +33,8 @@ class Run {
       : options_(options),
         storage_(storage),
         workload_(workload),
-        database_(Cc::RowMetaBytes(Log::meta_bytes(options.num_logger)), options.thread_cnt),
+        database_(Cc::RowMetaBytes(Log::meta_bytes(options.num_logger)), Log::meta_bytes(options.num_logger),
+                  options.thread_cnt),
         epochs_(options.thread_cnt) {}
 
   RunResult Measure() {
@@ -53,7 +54,7 @@ class Run {
 
   void Load() {
     const uint64_t begin = Clock::NowTicks();
-    workload_.CreateTables(database_);
+    CreateTables(options_, workload_, database_);
     if (options_.continue_run) {
       if constexpr (Log::kTraits.logs) RecoverOldRuns();
     } else {

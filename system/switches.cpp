@@ -30,8 +30,7 @@ constexpr std::array kLogBuilt = [] {
 constexpr std::array kLogNotBuilt = {Names("LOG_DIFFERENTIAL"), Names("LOG_WBL")};
 constexpr std::array kLogTypes = {Names("LOG_DATA"), Names("LOG_COMMAND")};
 constexpr std::array kWorkloads = {Names("YCSB"), Names("TPCC"), Names("TEST")};
-constexpr std::array kIndexBuilt = {Names("IDX_HASH")};
-constexpr std::array kIndexNotBuilt = {Names("IDX_BTREE")};
+constexpr std::array kIndexes = {Names("IDX_HASH"), Names("IDX_BTREE")};
 constexpr std::array kIsolationBuilt = {Names("SERIALIZABLE")};
 constexpr std::array kIsolationNotBuilt = {Names("SNAPSHOT"), Names("REPEATABLE_READ")};
 constexpr std::array kSimd = {Names("auto"), Names("scalar"), Names("avx2"), Names("avx512")};
@@ -128,7 +127,7 @@ constexpr Switch kSwitches[] = {
     InLog(kAll, Named(Choice("LOG_ALGORITHM", &O::log, kLogBuilt, kLogNotBuilt, "log scheme"), "log", "log_algorithm")),
     InLog(kAll, Choice("LOG_TYPE", &O::log_type, kLogTypes, {}, "what a record holds: rows, or procedure calls")),
     InLog(kAll, Choice("WORKLOAD", &O::workload, kWorkloads, {}, "what the workers run")),
-    Named(Choice("INDEX_STRUCT", &O::index, kIndexBuilt, kIndexNotBuilt, "primary indexes"), "index", "index_struct"),
+    InLog(kAll, Named(Choice("INDEX_STRUCT", &O::index, kIndexes, {}, "primary indexes"), "index", "index_struct")),
     Choice("ISOLATION_LEVEL", &O::isolation_level, kIsolationBuilt, kIsolationNotBuilt, "of transactions"),
     Whole("THREAD_CNT", "t", &O::thread_cnt, 1, 1024, "workers; with -Lr1 threads that replay"),
     Named(Whole("MAX_TXNS_PER_THREAD", "Gx", &O::max_txns_per_thread, 1, kNoLimit, "transactions per worker"),
@@ -147,6 +146,8 @@ constexpr Switch kSwitches[] = {
     Real("ZIPF_THETA", "z", &O::zipf_theta, 0, 10, "YCSB: skew of the keys; 0 is uniform"),
     Real("READ_PERC", "r", &O::read_perc, 0, 1, "YCSB: share of accesses that read"),
     Real("WRITE_PERC", "w", &O::write_perc, 0, 1, "YCSB: share that write; one of both is enough"),
+    Real("SCAN_PERC", "", &O::scan_perc, 0, 1, "YCSB: share that scan; needs --index=IDX_BTREE"),
+    InLog(kYcsb, Whole("SCAN_LEN", "", &O::scan_len, 1, 65536, "YCSB: rows that a scan reads")),
     InLog(kYcsb, Whole("REQ_PER_QUERY", "R", &O::req_per_query, 1, 65536, "YCSB: accesses per transaction")),
     InLog(kYcsb, Whole("FIELD_PER_TUPLE", "f", &O::field_per_tuple, 1, 1024, "YCSB: fields of 100 bytes")),
     // TPC-C.

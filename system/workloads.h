@@ -15,6 +15,8 @@ inline YcsbConfig YcsbConfigOf(const Options& options) {
   config.rows = options.synth_table_size;
   config.theta = options.zipf_theta;
   config.read_perc = options.read_perc;
+  config.scan_perc = options.scan_perc;
+  config.scan_len = options.scan_len;
   config.req_per_query = options.req_per_query;
   config.field_per_tuple = options.field_per_tuple;
   return config;
@@ -46,6 +48,13 @@ inline TestConfig TestConfigOf(const Options& options) {
   config.conflict = options.test_conflict;
   config.expected_transactions = ExpectedTransactionsPerWorker(options) * options.thread_cnt;
   return config;
+}
+
+// The workload's tables, in an empty database.
+template <class WorkloadT>
+void CreateTables(const Options& options, WorkloadT& workload, Database& database) {
+  if (options.index == "IDX_BTREE") database.OrderEveryTable();
+  workload.CreateTables(database);
 }
 
 template <class WorkloadT>

@@ -44,6 +44,7 @@ USAGE = (
     ("RealAboveRange", ["-r1.5"], ["READ_PERC"]),
     ("RealNotANumber", ["-znan"], ["ZIPF_THETA"]),
     ("SharesDoNotMakeOne", ["-r0.9", "-w0.9"], ["READ_PERC", "WRITE_PERC"]),
+    ("ScansOfAHashIndex", ["--scan_perc=0.5"], ["SCAN_PERC", "IDX_BTREE"]),
     ("BadDuration", ["--seconds=soon"], ["SECONDS"]),
     ("UnknownCc", ["--cc=NIX"], ["CC_ALG", "NO_WAIT", "SILO"]),
     ("CcNotBuiltYet", ["--cc=MVCC"], ["not built"]),

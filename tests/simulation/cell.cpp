@@ -56,6 +56,16 @@ void ChooseStripes(Options& options, std::mt19937_64& random) {
   options.stripe_unit_bytes = OneOf<uint64_t>(random, {4 << 10, 4 << 10, 8 << 10, 64 << 10});
 }
 
+// Behind all else, for the same reason.
+void ChooseIndex(Options& options, std::mt19937_64& random) {
+  if (random() % 3 != 0) return;
+  options.index = "IDX_BTREE";
+  options.scan_perc = OneOf<double>(random, {0, 0.3});
+  options.scan_len = OneOf<uint32_t>(random, {1, 3, 20});
+  options.read_perc *= 1 - options.scan_perc;
+  options.write_perc = 1 - options.read_perc - options.scan_perc;
+}
+
 }  // namespace
 
 std::string Cell::Name() const {
@@ -99,6 +109,7 @@ Options OptionsOf(const Cell& cell, uint64_t seed, const Limits& limits) {
   ChooseLog(options, random);
   ChooseCentralLog(options, random);
   if (HasOneLog(options.log)) ChooseStripes(options, random);
+  ChooseIndex(options, random);
   return options;
 }
 

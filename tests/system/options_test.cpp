@@ -207,6 +207,25 @@ TEST(Options, SharesOfReadsAndWritesFollowEachOtherAndMakeOne) {
   EXPECT_REFUSED("do not make 1", {"-r0.5", "-w0.6"});
 }
 
+TEST(Options, ScansTakeTheirShareOfReadsAndWrites) {
+  const auto shares = [](std::vector<std::string> args) {
+    args.insert(args.end(), {"--index=IDX_BTREE", "--scan_perc=0.2"});
+    const Options options = Parse(args);
+    EXPECT_EQ(options.scan_perc, 0.2);
+    return std::pair(options.read_perc, options.write_perc);
+  };
+  EXPECT_EQ(shares({}), std::pair(0.4, 0.4));
+  EXPECT_EQ(shares({"-r0.7"}), std::pair(0.7, 0.1));
+  EXPECT_EQ(shares({"-w0.8"}), std::pair(0.0, 0.8));
+  EXPECT_REFUSED("do not make 1", {"--index=IDX_BTREE", "--scan_perc=0.2", "-r0.9"});
+}
+
+TEST(Options, ScansNeedAnOrderedIndex) {
+  EXPECT_REFUSED("--index=IDX_BTREE", {"--scan_perc=0.2"});
+  EXPECT_EQ(Parse({"--scan_perc=0.2", "--workload=TEST"}).index, "IDX_HASH");
+  EXPECT_NE(IdentityText(Parse({"--index=IDX_BTREE", "--scan_len=7"})).find("SCAN_LEN=7"), std::string::npos);
+}
+
 TEST(Options, TestCaseFlagsChooseOnePart) {
   EXPECT_TRUE(Parse({}).test_read_write && Parse({}).test_conflict);
   EXPECT_TRUE(Parse({"-Ar"}).test_read_write && !Parse({"-Ar"}).test_conflict);
