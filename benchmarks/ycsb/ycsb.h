@@ -6,6 +6,7 @@
 // Threads: Generate, Run, ValidArgs and the prefetches may run in any number of threads after Load.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <span>
 #include <string>
@@ -29,6 +30,7 @@ class Ycsb {
   static constexpr uint32_t kFieldBytes = 100;
   static constexpr uint64_t kWriteFlag = uint64_t{1} << 63;
   static constexpr ProcedureId kAccess{0};
+  static constexpr std::array kProcedureNames = {"access"};
   static constexpr uint32_t kRequestsMax = 4096;
   static constexpr uint32_t kFieldsMax = 1024;
 
