@@ -56,6 +56,15 @@ void ChooseStripes(Options& options, std::mt19937_64& random) {
   options.stripe_unit_bytes = OneOf<uint64_t>(random, {4 << 10, 4 << 10, 8 << 10, 64 << 10});
 }
 
+// After all others, for the same reason. A Delivery of ten districts makes a record that needs more room than any
+// other.
+void ChooseMix(Options& options, std::mt19937_64& random) {
+  options.tpcc_full_mix = random() % 2 != 0;
+  if (options.workload != WorkloadKind::kTpcc || !options.tpcc_full_mix) return;
+  options.log_buffer_size = std::max<uint64_t>(options.log_buffer_size, 64 << 10);
+  options.max_log_entry_size = 64 << 10;
+}
+
 }  // namespace
 
 std::string Cell::Name() const {
@@ -99,6 +108,7 @@ Options OptionsOf(const Cell& cell, uint64_t seed, const Limits& limits) {
   ChooseLog(options, random);
   ChooseCentralLog(options, random);
   if (HasOneLog(options.log)) ChooseStripes(options, random);
+  ChooseMix(options, random);
   return options;
 }
 
