@@ -10,7 +10,9 @@
 //
 //   static Version(control)   the word without what may change while its tuple stays: equal words before and after a
 //                             read, unlocked, mean that what was read is of one version
-//   FreshControl()            of a row that is created, absent: above all that was ever forgotten of its key
+//   FreshControl(leaf)        of a row that is created, absent: above all that was ever forgotten of its key, and after
+//                             all who know the gap that it appears in; nullptr: the table is not ordered
+//   GapControl(control)       what the leaf's word must be raised to when such a row leaves a gap
 //   PrepareToForget(control)  whether such a row will start above this absent one, so that this one may be unlinked
 //   Recheck, Release          as in contract.h
 //
@@ -33,6 +35,7 @@
 #include "concurrency_control/absent_rows.h"
 #include "concurrency_control/contract.h"
 #include "concurrency_control/log_observer.h"
+#include "concurrency_control/scanned_leaves.h"
 #include "storage/tuple.h"
 
 namespace dbx {
@@ -45,6 +48,7 @@ class OptimisticAccesses {
   void Begin(TxnId) {
     for (const Write& write : writes_) filter_[FilterWord(write.row)] = 0;
     reads_.clear();
+    leaves_.Clear();
     writes_.clear();
     dirty_.clear();
     misses_.clear();
@@ -113,6 +117,13 @@ class OptimisticAccesses {
     return Outcome::kOk;
   }
 
+  template <class Visit>
+  Outcome Scan(Table& table, Key low, Key high, ScanOrder order, Visit&& visit) {
+    if (scanned_tuple_.size() < table.tuple_bytes()) scanned_tuple_.resize(table.tuple_bytes());
+    return leaves_.Scan(log_, log_state_, table, low, high, order,
+                        [&](const BTreeEntry& entry) { return ScanRow(table, entry, visit); });
+  }
+
   bool read_only() const {
     return std::none_of(writes_.begin(), writes_.end(), [](const Write& write) { return write.written; });
   }
@@ -136,6 +147,7 @@ class OptimisticAccesses {
   template <class Visit>
   void ForEachRead(Visit&& visit) {
     for (const ReadEntry& read : reads_) visit(read.row->meta());
+    for (const ScannedLeaves::Leaf& leaf : leaves_.leaves()) visit(leaf.ref.leaf->meta());
     for (const Write& write : writes_) {
       if (!write.written) visit(write.row->meta());
     }
@@ -180,7 +192,12 @@ class OptimisticAccesses {
   };
 
   OptimisticAccesses(Log& log, typename Log::TxnState& log_state, EpochClock& clock, WorkerId worker)
-      : log_(log), log_state_(log_state), worker_(worker), images_(kInitialImageBytes), absent_rows_(clock, worker) {
+      : log_(log),
+        log_state_(log_state),
+        clock_(clock),
+        worker_(worker),
+        images_(kInitialImageBytes),
+        absent_rows_(clock, worker) {
     reads_.reserve(kAccessesReserved);
     writes_.reserve(kAccessesReserved);
     dirty_.reserve(kAccessesReserved);
@@ -205,6 +222,7 @@ class OptimisticAccesses {
 
   const std::vector<ReadEntry>& reads() const { return reads_; }
   std::vector<Write>& writes() { return writes_; }
+  const ScannedLeaves& leaves() const { return leaves_; }
 
  private:
   static constexpr size_t kAccessesReserved = 64;
@@ -236,10 +254,44 @@ class OptimisticAccesses {
 
   Row* FindOrCreate(Table& table, Key key) {
     if (Row* row = table.Find(key)) return row;
+    if (table.ordered()) return CreateInLeaf(table, key);
     return table.FindOrCreate(worker_, key, [this](Row& row) {
       log_.FreshMeta(row.meta());
-      row.control.store(cc().FreshControl(), std::memory_order_release);
+      row.control.store(cc().FreshControl(nullptr), std::memory_order_release);
     });
+  }
+  // The row takes over what is known of the gap that it appears in.
+  Row* CreateInLeaf(Table& table, Key key) {
+    LeafChange change;
+    const auto init = [this](Row& row, BTreeLeaf& leaf) {
+      log_.FreshMeta(row.meta());
+      log_.Absorb(row.meta(), leaf.meta());
+      row.control.store(cc().FreshControl(&leaf), std::memory_order_release);
+    };
+    Row* const row = table.FindOrCreate(worker_, key, init, change);
+    leaves_.Follow(change);
+    return row;
+  }
+
+  // As Read, but the tuple is copied: it is shown once, and what is shown was there.
+  template <class Visit>
+  ScanStep ScanRow(Table& table, const BTreeEntry& entry, Visit& visit) {
+    const auto show = [&](const std::byte* tuple) {
+      return visit(entry.key, TupleReader(tuple)) ? ScanStep::kGoOn : ScanStep::kEnd;
+    };
+    Row* const row = entry.row;
+    if (const Write* own = FindOwn(row)) return own->present ? show(Image(*own)) : ScanStep::kGoOn;
+    uint64_t seen;
+    do {
+      // A row that is gone has changed its leaf, or will have.
+      if (!UnlockedVersion(row, seen) || (seen & Row::kGone)) return ScanStep::kConflict;
+      if ((seen & Row::kAbsent) == 0) RacyCopy(scanned_tuple_.data(), table.tuple(row), table.tuple_bytes());
+      log_.OnRead(log_state_, {table, entry.key, row->meta()});
+    } while (!StillVersion(row, seen));
+    reads_.push_back({row, seen});
+    if ((seen & Row::kAbsent) == 0) return show(scanned_tuple_.data());
+    if ((seen & Row::kQueued) == 0) misses_.push_back({&table, row});
+    return ScanStep::kGoOn;
   }
 
   // The version of a row that nobody is writing. False: a writer holds it for too long.
@@ -348,14 +400,21 @@ class OptimisticAccesses {
     }
     // The version changes with kGone: whoever has read the absence fails its re-check.
     row->control.store(control | Row::kLocked | Row::kGone);
-    table.Unlink(row);
+    if (table.ordered()) {
+      UnlinkFromLeaf(log_, clock_, worker_, table, row, row->meta(), Cc::GapControl(control));
+    } else {
+      table.Unlink(row);
+    }
     return RetireResult::kRetired;
   }
 
   Log& log_;
   typename Log::TxnState& log_state_;
+  EpochClock& clock_;
   const WorkerId worker_;
   std::vector<ReadEntry> reads_;
+  ScannedLeaves leaves_;
+  std::vector<std::byte> scanned_tuple_;
   std::vector<Write> writes_;
   std::vector<Dirty> dirty_;
   std::vector<Miss> misses_;

@@ -102,9 +102,8 @@ class BTreeIndex {
 
   // Takes the leaf of `key` out of the tree if it is empty. A neighbour inherits its range: `absorb(BTreeLeaf& leaving,
   // BTreeLeaf& heir)`, called with both locked, raises the heir's metadata to cover the other's and returns true, or
-  // refuses. It must not come back to the index, nor throw. A locking concurrency control holds the `control` of both
-  // exclusively before it agrees, and marks the leaving one's, because a transaction that already has the heir would
-  // not look at its metadata again. The memory is used again once no worker can still have a LeafRef to it.
+  // refuses. It must not come back to the index, nor throw. The heir's version stays: whoever comes to what it inherits
+  // looks at its metadata again. The memory is used again once no worker can still have a LeafRef to it.
   template <class Absorb>
   UnlinkResult UnlinkEmpty(Key key, EpochClock& clock, WorkerId worker, Absorb&& absorb) {
     Unlinking unlinking;

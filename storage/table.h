@@ -46,6 +46,14 @@ class Table {
     return static_cast<uint32_t>((key >> schema_.partition_key_bits) % partitions);
   }
 
+  // Bit j: partition j has keys from `low` to `high`.
+  uint32_t PartitionsOf(Key low, Key high, uint32_t partitions) const {
+    uint32_t mask = 0;
+    const Key first = low >> schema_.partition_key_bits, last = high >> schema_.partition_key_bits;
+    for (Key i = 0; first <= last && i <= last - first && i < partitions; ++i) mask |= 1u << (first + i) % partitions;
+    return mask;
+  }
+
   std::byte* tuple(Row* row) const { return reinterpret_cast<std::byte*>(row) + tuple_offset_; }
   const std::byte* tuple(const Row* row) const { return reinterpret_cast<const std::byte*>(row) + tuple_offset_; }
 
