@@ -466,7 +466,8 @@ std::vector<std::pair<std::string, std::string>> EffectiveConfiguration(const Op
 bool SwitchIsNumeric(const std::string& name) {
   for (const Switch& s : Switches()) {
     if (s.name != name) continue;
-    return s.kind != SwitchKind::kText && s.kind != SwitchKind::kList && s.kind != SwitchKind::kChoice;
+    return s.kind != SwitchKind::kText && s.kind != SwitchKind::kList && s.kind != SwitchKind::kChoice &&
+           s.kind != SwitchKind::kDevice;
   }
   return false;
 }

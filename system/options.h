@@ -77,9 +77,9 @@ struct Options {
   std::vector<std::string> log_dirs;    // --log_dir A,B
   uint32_t number_of_disks = 0;         // -LD; 0: as many as log_dirs
   bool log_overwrite = false;
-  uint64_t log_limit_bytes = 0;  // a run stops cleanly when its logs reach this size in all
-  std::string log_device = "real";
-  uint64_t device_ceiling = 0;  // bytes per second that the log devices can take; 0: not known
+  uint64_t log_limit_bytes = 0;     // a run stops cleanly when its logs reach this size in all
+  std::string log_device = "real";  // or what each log directory is emulated as (parse_device.h)
+  uint64_t device_ceiling = 0;      // bytes per second that the log devices can take; 0: not known
 
   // Recovery.
   bool log_recover = false;     // -Lr1

@@ -37,10 +37,21 @@ Json ConfigJson(const Options& options) {
   return config;
 }
 
+Json EmulationJson(const DeviceEmulation& e) {
+  const auto micros = [](uint64_t nanos) { return static_cast<double>(nanos) / 1000; };
+  return {{"profile", e.profile.name},
+          {"bytes_per_second", e.profile.bytes_per_second},
+          {"flush_us", micros(e.profile.flush_nanos)},
+          {"seek_us", micros(e.profile.seek_nanos)},
+          {"queue_depth", e.profile.queue_depth},
+          {"over", e.over}};
+}
+
 Json DirectoriesJson(const std::vector<LogDirectoryInfo>& directories) {
   Json list = Json::array();
   for (const LogDirectoryInfo& d : directories) {
     list.push_back({{"path", d.path}, {"kind", d.kind}, {"file_system", d.file_system}, {"io_engine", d.io_engine}});
+    if (d.emulation) list.back()["emulation"] = EmulationJson(*d.emulation);
   }
   return list;
 }
@@ -317,6 +328,19 @@ std::string SummaryLine(const Json& record) {
   return line;
 }
 
+// The device that the log directories were made to behave like; all of them like the same one.
+std::string EmulationText(const Json& record) {
+  const Json& directories = record.at("environment").at("log_directories");
+  if (directories.empty() || !directories.at(0).contains("emulation")) return "";
+  const Json& e = directories.at(0).at("emulation");
+  const std::string rate =
+      Count(e, "bytes_per_second") == 0 ? "no limit of bandwidth" : Scaled(Number(e, "bytes_per_second"), "B/s");
+  return fmt::format(", on {} EMULATED {} ({}, flush {}, seek {}, depth {}) over {}", directories.size(),
+                     e.at("profile").get<std::string>(), rate, Microseconds(Number(e, "flush_us")),
+                     Microseconds(Number(e, "seek_us")), Count(e, "queue_depth"),
+                     directories.at(0).at("file_system").get<std::string>());
+}
+
 std::string RunLine(const Json& record) {
   const Json& m = record.at("metrics");
   const Json& latency = m.at("latency_us");
@@ -335,6 +359,7 @@ std::string RunLine(const Json& record) {
   const auto stop = m.at("stop_reason").get<std::string>();
   if (stop == "log_limit") line += ", stopped at the log limit";
   if (stop == "signal") line += ", stopped by a signal";
+  line += EmulationText(record);
   return line + ", " + VerifiedText(record) + "\n";
 }
 
@@ -420,10 +445,10 @@ std::string RecoverySummary(const Json& record) {
                       Number(m, "load_seconds"), Number(m, "open_seconds"), Number(m, "replay_seconds"),
                       Number(m, "finish_seconds"), Number(m, "verify_seconds"));
   text += fmt::format("Throughput: {:.2f}\n", Number(m, "throughput"));
-  text +=
-      fmt::format("replayed {}, {} of log, {} threads, parallelism {:.2f}{}\n",
-                  Scaled(Number(m, "throughput"), "txn/s"), Scaled(Number(m, "bytes_per_second"), "B/s"),
-                  Count(m, "threads"), Number(m, "parallelism"), m.at("serial_fallback").get<bool>() ? ", serial" : "");
+  text += fmt::format("replayed {}, {} of log, {} threads, parallelism {:.2f}{}{}\n",
+                      Scaled(Number(m, "throughput"), "txn/s"), Scaled(Number(m, "bytes_per_second"), "B/s"),
+                      Count(m, "threads"), Number(m, "parallelism"),
+                      m.at("serial_fallback").get<bool>() ? ", serial" : "", EmulationText(record));
   return text + VerifiedText(record) + "\n";
 }
 

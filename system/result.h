@@ -9,6 +9,7 @@
 
 #include "base/histogram.h"
 #include "logging/central_counters.h"
+#include "logging/device/device_profile.h"
 
 namespace dbx {
 
@@ -44,6 +45,7 @@ struct LogDirectoryInfo {
   std::string kind;         // "real", "ram" or "emulated"
   std::string file_system;  // ext4, tmpfs, ...
   std::string io_engine;    // io_uring+O_DIRECT, pwrite+O_DIRECT, pwrite+fdatasync, ...
+  std::optional<DeviceEmulation> emulation{};
 };
 
 struct StreamStats {

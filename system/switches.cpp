@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "logging/schemes.h"
+#include "system/parse_device.h"
 #include "system/parse_value.h"
 
 namespace dbx {
@@ -36,8 +37,6 @@ constexpr std::array kIsolationNotBuilt = {Names("SNAPSHOT"), Names("REPEATABLE_
 constexpr std::array kSimd = {Names("auto"), Names("scalar"), Names("avx2"), Names("avx512")};
 constexpr std::array kIoEngines = {Names("auto"), Names("uring"), Names("pwrite")};
 constexpr std::array kCentralLogs = {Names("ELEDA"), Names("MUTEX"), Names("CONSOLIDATION"), Names("BITMAP")};
-constexpr std::array kDevicesBuilt = {Names("real")};
-constexpr std::array kDevicesNotBuilt = {Names("emulated")};
 constexpr std::array kRecoverSerial = {Names("auto"), Names("always"), Names("never")};
 
 constexpr double kNoLimit = 9007199254740992.0;  // 2^53: every whole number up to it is a double too
@@ -102,6 +101,9 @@ constexpr Switch Choice(std::string_view name, SwitchField field, std::span<cons
           .value = "NAME",
           .built = built,
           .not_built = not_built};
+}
+constexpr Switch Device(std::string_view name, SwitchField field, std::string_view help) {
+  return {.name = name, .flag = "", .kind = kDevice, .field = field, .help = help, .value = "DEVICE"};
 }
 constexpr Switch Ignored(std::string_view name, std::string_view flag, std::string_view why) {
   return {.name = name, .flag = flag, .help = why};
@@ -185,7 +187,8 @@ constexpr Switch kSwitches[] = {
     Bool("LOG_OVERWRITE", "", &O::log_overwrite, "delete the older runs first"),
     Bytes("LOG_LIMIT", "", &O::log_limit_bytes, kMega, kNoLimit,
           "logs are prepared up to this; a run that reaches it stops"),
-    Choice("LOG_DEVICE", &O::log_device, kDevicesBuilt, kDevicesNotBuilt, "kind of device under the logs"),
+    Device("LOG_DEVICE", &O::log_device,
+           "each log directory is emulated as one: real, or nvme ssd hdd pm (x :FACTOR of its bandwidth), or figures"),
     Bytes("DEVICE_CEILING", "", &O::device_ceiling, 0, kNoLimit, "what the log devices take per second; 0: unknown"),
     // Recovery.
     Bool("LOG_RECOVER", "Lr", &O::log_recover, "1: recover instead of running"),
@@ -327,6 +330,11 @@ void SetSwitch(const Switch& s, std::string_view text, Options& options) {
       return;
     case kChoice:
       return SetChoice(s, text, options);
+    case kDevice: {
+      const std::optional<DeviceProfile> profile = ParseDevice(text);
+      options.*std::get<std::string O::*>(s.field) = profile ? profile->name : kRealDevice;
+      return;
+    }
     case kIgnored:
       return;
   }

@@ -65,6 +65,12 @@ class SummaryTest(unittest.TestCase):
         self.assertIn("note: the logs lay in RAM: nothing here says how a disk would do, or survives a power cut",
                       summary.notes([row]))
 
+    def test_an_emulated_device_is_named_in_plots_and_notes(self):
+        row = run_row(DATA)
+        row["record"]["environment"] = {"log_directories": [{"kind": "emulated", "emulation": {"profile": "hdd:0.5"}}]}
+        self.assertEqual(summary.caption([row]), "emulated log device (hdd:0.5); one run per cell")
+        self.assertIn("note: the log device was emulated (hdd:0.5)", summary.notes([row]))
+
     def test_units_follow_the_size(self):
         self.assertEqual([summary.microseconds(v) for v in (None, 4.2, 340, 1700, 250000)],
                          ["-", "4.2us", "340us", "1.7ms", "250ms"])

@@ -147,6 +147,30 @@ TEST(Record, EnvironmentNamesBuildMachineAndDevices) {
   EXPECT_GT(e.at("memory_bytes").get<uint64_t>(), uint64_t{64} << 20);
 }
 
+TEST(Record, AnEmulatedDeviceIsNamedWithItsFiguresWhereverThereIsAResult) {
+  const DeviceEmulation emulation{{"hdd:0.5", 80'000'000, 4'170'000, 6'300'000, 32}, "ram"};
+  RunResult run = SomeRun();
+  run.directories = {{"./logs/run-0001", "emulated", "tmpfs", "pwrite, buffered, fdatasync", emulation}};
+  RecoveryResult recovery = SomeRecovery();
+  recovery.directories = run.directories;
+  for (const std::string& record :
+       {RunRecord(DefaultOptions(), run, TwoCores()), RecoveryRecord(DefaultOptions(), recovery, TwoCores())}) {
+    const Json directory = Json::parse(record).at("environment").at("log_directories").at(0);
+    EXPECT_EQ(directory.at("kind"), "emulated");
+    const Json expected = {{"profile", "hdd:0.5"}, {"bytes_per_second", 80'000'000},
+                           {"flush_us", 4170.0},   {"seek_us", 6300.0},
+                           {"queue_depth", 32},    {"over", "ram"}};
+    EXPECT_EQ(directory.at("emulation"), expected);
+    const std::string words = "on 1 EMULATED hdd:0.5 (80 MB/s, flush 4.17 ms, seek 6.3 ms, depth 32) over tmpfs";
+    EXPECT_TRUE(Contains(RecordText(record), words)) << RecordText(record);
+  }
+}
+
+TEST(Record, ARealDeviceIsNotCalledEmulated) {
+  EXPECT_FALSE(RunJson().at("environment").at("log_directories").at(0).contains("emulation"));
+  EXPECT_FALSE(Contains(RunText(), "EMULATED"));
+}
+
 TEST(Record, MoreWorkersAndWritersThanCoresAreOversubscribed) {
   EXPECT_EQ(RunJson().at("environment").at("oversubscribed"), true);
   Environment many = TwoCores();
