@@ -190,7 +190,13 @@
 #define NUM_WH 1
 #endif
 
-// Share of Payment among Payment and New-Order, 0 to 1.
+// 0 or 1. 1: the standard's mix of all five transactions (45 % New-Order, 43 % Payment, 4 % each Order-Status, Delivery
+// and Stock-Level). 0: Payment and New-Order, as PERC_PAYMENT says.
+#ifndef TPCC_FULL_MIX
+#define TPCC_FULL_MIX 0
+#endif
+
+// Share of Payment among Payment and New-Order, 0 to 1 (TPCC_FULL_MIX 0).
 #ifndef PERC_PAYMENT
 #define PERC_PAYMENT 0.5
 #endif

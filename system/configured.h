@@ -103,6 +103,7 @@ struct Configured {
   static constexpr uint32_t kFieldPerTuple{FIELD_PER_TUPLE};
 
   static constexpr uint32_t kNumWh{NUM_WH};
+  static constexpr bool kTpccFullMix = TPCC_FULL_MIX;
   static constexpr double kPercPayment = PERC_PAYMENT;
   static constexpr bool kWhUpdate = WH_UPDATE;
   static constexpr bool kTpccSmall = TPCC_SMALL;

@@ -278,6 +278,9 @@ void CompleteOptions(Options& options) {
   if (!options.update_simd && !given("simd")) options.simd = "scalar";
   options.update_simd = options.simd != "scalar";
   CompleteShares(given, options);
+  if (options.tpcc_full_mix && given("perc_payment")) {
+    Usage("PERC_PAYMENT divides Payment and New-Order, TPCC_FULL_MIX 1 is the standard's mix: leave one out");
+  }
   CompleteTest(given, options);
   CompleteDirectories(given, options);
   CompleteSizes(given, options);
@@ -397,6 +400,7 @@ Options DefaultOptions() {
   o.num_wh = C::kNumWh;
   o.perc_payment = C::kPercPayment;
   o.wh_update = C::kWhUpdate;
+  o.tpcc_full_mix = C::kTpccFullMix;
   o.tpcc_small = C::kTpccSmall;
   o.num_logger = C::kNumLogger;
   o.time_breakdown = C::kTimeEnable;

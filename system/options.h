@@ -47,6 +47,7 @@ struct Options {
 
   // TPC-C.
   uint32_t num_wh = 1;
+  bool tpcc_full_mix = false;  // all five transactions; perc_payment means nothing then
   double perc_payment = 0.5;
   bool wh_update = true;
   bool tpcc_small = false;  // small cardinalities for tests

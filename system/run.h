@@ -249,6 +249,7 @@ class Run {
       result_.latency.Merge(worker->latency());
       result_.commit_parts.Add(worker->commit_parts());
     }
+    result_.procedure_names.assign(WorkloadT::kProcedureNames.begin(), WorkloadT::kProcedureNames.end());
     MeasureMemory();
     if (logs_ == nullptr) return;
     logs_->Stop();

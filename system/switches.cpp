@@ -152,7 +152,8 @@ constexpr Switch kSwitches[] = {
     InLog(kYcsb, Whole("FIELD_PER_TUPLE", "f", &O::field_per_tuple, 1, 1024, "YCSB: fields of 100 bytes")),
     // TPC-C.
     InLog(kTpcc, Whole("NUM_WH", "n", &O::num_wh, 1, 65535, "TPC-C: warehouses")),
-    Real("PERC_PAYMENT", "Tm", &O::perc_payment, 0, 1, "TPC-C: share of Payment beside New-Order"),
+    InLog(kTpcc, Bool("TPCC_FULL_MIX", "", &O::tpcc_full_mix, "TPC-C: 1: the standard's mix of all five")),
+    Real("PERC_PAYMENT", "Tm", &O::perc_payment, 0, 1, "TPC-C: share of Payment beside New-Order, without the others"),
     InLog(kTpcc, Bool("WH_UPDATE", "Tu", &O::wh_update, "TPC-C: 0: Payment leaves W_YTD alone")),
     InLog(kTpcc, Bool("TPCC_SMALL", "", &O::tpcc_small, "TPC-C: 1: small cardinalities, for tests")),
     // TEST.

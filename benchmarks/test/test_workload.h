@@ -14,6 +14,7 @@
 // Threads: Generate, Run and ValidArgs may run in any number of threads after Load.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <span>
 #include <string>
@@ -123,6 +124,8 @@ static_assert(sizeof(HistoryRow) == 144);
 
 class TestWorkload {
  public:
+  static constexpr std::array kProcedureNames = {"transfer", "audit", "program"};
+
   // Throws Error(kUsage) if there is nothing to do or a size is out of range.
   explicit TestWorkload(const TestConfig& config);
 

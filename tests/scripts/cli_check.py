@@ -45,6 +45,7 @@ USAGE = (
     ("RealNotANumber", ["-znan"], ["ZIPF_THETA"]),
     ("SharesDoNotMakeOne", ["-r0.9", "-w0.9"], ["READ_PERC", "WRITE_PERC"]),
     ("ScansOfAHashIndex", ["--scan_perc=0.5"], ["SCAN_PERC", "IDX_BTREE"]),
+    ("ShareBesideTheFullMix", ["--tpcc_full_mix=1", "-Tm0.3"], ["TPCC_FULL_MIX", "PERC_PAYMENT"]),
     ("BadDuration", ["--seconds=soon"], ["SECONDS"]),
     ("UnknownCc", ["--cc=NIX"], ["CC_ALG", "NO_WAIT", "SILO"]),
     ("CcNotBuiltYet", ["--cc=MVCC"], ["not built"]),

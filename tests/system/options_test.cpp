@@ -78,6 +78,13 @@ TEST(Options, LongFlagsTakeTheirValueWithEqualsOrSpace) {
   EXPECT_EQ(o.seconds, 1.5);
 }
 
+TEST(Options, TheFullMixOfTpccLeavesNoShareToChoose) {
+  EXPECT_FALSE(Parse({}).tpcc_full_mix);
+  EXPECT_TRUE(Parse({"--workload=TPCC", "--tpcc_full_mix=1"}).tpcc_full_mix);
+  EXPECT_THROW(Parse({"--tpcc_full_mix=1", "-Tm0.3"}), Error);
+  EXPECT_EQ(Parse({"--tpcc_full_mix=0", "-Tm0.3"}).perc_payment, 0.3);
+}
+
 TEST(Options, TheLongestShortFlagWins) {
   EXPECT_EQ(Parse({"-l7"}).locktable_modifier, 7u);
   EXPECT_EQ(Parse({"-LB8K"}).log_flush_block_bytes, 8192u);
@@ -411,6 +418,14 @@ TEST(Identity, OnlyTheSwitchesOfTheWorkloadBelongToIt) {
   EXPECT_EQ(IdentityText(Parse({"--workload=TPCC"})).find("SYNTH_TABLE_SIZE"), std::string::npos);
   EXPECT_NE(IdentityText(Parse({"--workload=TPCC"})).find("NUM_WH=1\n"), std::string::npos);
   EXPECT_EQ(IdentityText(Parse({})).find("NUM_WH"), std::string::npos);
+}
+
+TEST(Identity, TheMixOfTpccBelongsToIt) {
+  Options o = Parse({"-Lr1"});
+  AdoptIdentity(IdentityText(Parse({"--workload=TPCC", "--tpcc_full_mix=1"})), o);
+  EXPECT_TRUE(o.tpcc_full_mix);
+  AdoptIdentity(IdentityText(Parse({"--workload=TPCC"})), o);
+  EXPECT_FALSE(o.tpcc_full_mix);
 }
 
 ExitStatus AdoptStatus(const std::string& identity) {
