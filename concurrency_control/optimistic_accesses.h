@@ -13,6 +13,9 @@
 //   FreshControl()            of a row that is created, absent: above all that was ever forgotten of its key
 //   PrepareToForget(control)  whether such a row will start above this absent one, so that this one may be unlinked
 //   Recheck, Release          as in contract.h
+// and, if it does not do with what stands here:
+//   LockBits()                what a locked word has that it lacks when unlocked: kLocked, and what else it says
+//   MayWrite(seen)            whether a version that is the newest may be written over by this transaction
 //
 // A writer that finds a row locked waits for a bounded time only, then aborts, so that nothing hangs when a holder is
 // not running. Only the ranges of a tuple that changed are copied back.
@@ -60,11 +63,7 @@ class OptimisticAccesses {
     // Whoever marked a row gone is about to unlink it.
     for (SpinWait gone;;) {
       Row* row = FindOrCreate(table, key);
-      if (const Write* own = FindOwn(row)) {
-        if (!own->present) return Outcome::kNotFound;
-        visit(TupleReader(Image(*own)));
-        return Outcome::kOk;
-      }
+      if (const Write* own = FindOwn(row)) return ReadOwn(*own, visit);
       uint64_t seen;
       if (!UnlockedVersion(row, seen)) return Outcome::kConflict;
       if (seen & Row::kGone) {
@@ -74,9 +73,9 @@ class OptimisticAccesses {
       if ((seen & Row::kAbsent) == 0) visit(RacyTupleReader(table.tuple(row)));
       log_.OnRead(log_state_, {table, key, row->meta()});
       if (!StillVersion(row, seen)) continue;
-      reads_.push_back({row, seen});
+      NoteRead(row, seen);
       if ((seen & Row::kAbsent) == 0) return Outcome::kOk;
-      misses_.push_back({&table, row});
+      NoteMiss(table, row);
       return Outcome::kNotFound;
     }
   }
@@ -186,6 +185,9 @@ class OptimisticAccesses {
     dirty_.reserve(kAccessesReserved);
   }
 
+  static constexpr uint64_t LockBits() { return Row::kLocked; }
+  static constexpr bool MayWrite(uint64_t) { return true; }
+
   // The locks go: what was written becomes the version `written`, whatever else was locked is what it was.
   void ReleaseWrites(uint64_t written) {
     for (const Write& write : writes_) {
@@ -203,8 +205,44 @@ class OptimisticAccesses {
     return nullptr;
   }
 
+  template <class Visit>
+  Outcome ReadOwn(const Write& own, Visit&& visit) const {
+    if (!own.present) return Outcome::kNotFound;
+    visit(TupleReader(Image(own)));
+    return Outcome::kOk;
+  }
+
+  Row* FindOrCreate(Table& table, Key key) {
+    if (Row* row = table.Find(key)) return row;
+    return table.FindOrCreate(worker_, key, [this](Row& row) {
+      log_.FreshMeta(row.meta());
+      row.control.store(cc().FreshControl(), std::memory_order_release);
+    });
+  }
+
+  void NoteRead(Row* row, uint64_t seen) { reads_.push_back({row, seen}); }
+  void NoteMiss(Table& table, Row* row) { misses_.push_back({&table, row}); }
+  void OnRead(const RowRef& row) { log_.OnRead(log_state_, row); }
+
+  // What was missed joins this worker's list, unless it is in one.
+  void QueueMisses() {
+    constexpr uint64_t kStates = Row::kLocked | Row::kAbsent | Row::kGone | Row::kQueued;
+    for (const Miss& miss : misses_) {
+      uint64_t control = miss.row->control.load(std::memory_order_relaxed);
+      // What changes a word in between need not be its version: then it is tried again.
+      while ((control & kStates) == Row::kAbsent) {
+        if (miss.row->control.compare_exchange_weak(control, control | Row::kQueued, std::memory_order_relaxed)) {
+          absent_rows_.Add(*miss.table, miss.row);
+          break;
+        }
+      }
+    }
+    misses_.clear();
+  }
+
   const std::vector<ReadEntry>& reads() const { return reads_; }
   std::vector<Write>& writes() { return writes_; }
+  WorkerId worker() const { return worker_; }
 
  private:
   static constexpr size_t kAccessesReserved = 64;
@@ -233,14 +271,6 @@ class OptimisticAccesses {
 
   static bool SameVersion(uint64_t a, uint64_t b) { return Cc::Version(a) == Cc::Version(b); }
   Cc& cc() { return static_cast<Cc&>(*this); }
-
-  Row* FindOrCreate(Table& table, Key key) {
-    if (Row* row = table.Find(key)) return row;
-    return table.FindOrCreate(worker_, key, [this](Row& row) {
-      log_.FreshMeta(row.meta());
-      row.control.store(cc().FreshControl(), std::memory_order_release);
-    });
-  }
 
   // The version of a row that nobody is writing. False: a writer holds it for too long.
   static bool UnlockedVersion(const Row* row, uint64_t& seen) {
@@ -276,6 +306,7 @@ class OptimisticAccesses {
         gone.Wait();
         continue;
       }
+      if (!cc().MayWrite(seen)) return nullptr;
       const size_t bytes = table.tuple_bytes();
       if (images_used_ + bytes > images_.size()) images_.resize(2 * (images_used_ + bytes));
       if ((seen & Row::kAbsent) == 0) RacyCopy(images_.data() + images_used_, table.tuple(row), bytes);
@@ -289,7 +320,7 @@ class OptimisticAccesses {
   }
 
   // Locks the row if it still has the version that was copied.
-  static bool LockUnchanged(Write& write) {
+  bool LockUnchanged(Write& write) {
     SpinWait wait;
     uint64_t now = write.row->control.load(std::memory_order_relaxed);
     for (;;) {
@@ -299,7 +330,7 @@ class OptimisticAccesses {
         now = write.row->control.load(std::memory_order_relaxed);
       } else if (!SameVersion(now, write.seen)) {
         return false;
-      } else if (write.row->control.compare_exchange_weak(now, now | Row::kLocked)) {
+      } else if (write.row->control.compare_exchange_weak(now, now | cc().LockBits())) {
         // Sequentially consistent against readers that raise metadata and then re-check.
         write.seen = now;
         return true;
@@ -318,21 +349,6 @@ class OptimisticAccesses {
     write.row->control.store(control, std::memory_order_release);
   }
 
-  void QueueMisses() {
-    constexpr uint64_t kStates = Row::kLocked | Row::kAbsent | Row::kGone | Row::kQueued;
-    for (const Miss& miss : misses_) {
-      uint64_t control = miss.row->control.load(std::memory_order_relaxed);
-      // What changes a word in between need not be its version: then it is tried again.
-      while ((control & kStates) == Row::kAbsent) {
-        if (miss.row->control.compare_exchange_weak(control, control | Row::kQueued, std::memory_order_relaxed)) {
-          absent_rows_.Add(*miss.table, miss.row);
-          break;
-        }
-      }
-    }
-    misses_.clear();
-  }
-
   RetireResult TryRetire(Table& table, Row* row) {
     uint64_t control = row->control.load(std::memory_order_relaxed);
     if (control & Row::kLocked) return RetireResult::kNotYet;
@@ -341,13 +357,13 @@ class OptimisticAccesses {
       return left ? RetireResult::kPresent : RetireResult::kNotYet;
     }
     if (!cc().PrepareToForget(control)) return RetireResult::kNotYet;
-    if (!row->control.compare_exchange_strong(control, control | Row::kLocked)) return RetireResult::kNotYet;
+    if (!row->control.compare_exchange_strong(control, control | cc().LockBits())) return RetireResult::kNotYet;
     if (!log_.Forgettable(row->meta())) {
       row->control.store(control, std::memory_order_release);
       return RetireResult::kNotYet;
     }
     // The version changes with kGone: whoever has read the absence fails its re-check.
-    row->control.store(control | Row::kLocked | Row::kGone);
+    row->control.store(control | cc().LockBits() | Row::kGone);
     table.Unlink(row);
     return RetireResult::kRetired;
   }

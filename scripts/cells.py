@@ -101,6 +101,8 @@ def all_cells() -> list[Cell]:
         cells.append(Cell(workload, "SILO", "LOG_TAURUS", "LOG_COMMAND"))
         cells.append(Cell(workload, "TICTOC", "LOG_NO"))
         cells.append(Cell(workload, "TICTOC", "LOG_TAURUS", "LOG_DATA"))
+        cells.append(Cell(workload, "HEKATON", "LOG_NO"))
+        cells += [Cell(workload, "HEKATON", "LOG_TAURUS", log_type) for log_type in ("LOG_DATA", "LOG_COMMAND")]
     return cells
 
 

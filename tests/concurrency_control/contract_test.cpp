@@ -31,14 +31,14 @@ class EveryPair : public ::testing::Test {
   static constexpr uint32_t kLogs = P::Log::kTraits.single_stream ? 1 : 2;
   H h_{kLogs};
 };
-using AllPairs =
-    ::testing::Types<CommandPair<NoWaitRows>, CommandPair<NoWaitTable>, CommandPair<Silo>, DataPair<NoWaitRows>,
-                     DataPair<NoWaitTable>, DataPair<Silo>, SerialPair<NoWaitRows>, SerialPair<NoWaitTable>,
-                     SerialPair<Silo>, PloverPair<NoWaitRows>, PloverPair<NoWaitTable>, PloverPair<Silo>, SiloRPair,
-                     CommandPair<WaitDieRows>, CommandPair<WaitDieTable>, DataPair<WaitDieRows>,
-                     SerialPair<WaitDieRows>, PloverPair<WaitDieTable>, CommandPair<DlDetectRows>,
-                     CommandPair<DlDetectTable>, DataPair<DlDetectRows>, SerialPair<DlDetectRows>,
-                     PloverPair<DlDetectTable>, DataPair<TicToc>, SerialDataPair<TicToc>, PloverPair<TicToc>>;
+using AllPairs = ::testing::Types<
+    CommandPair<NoWaitRows>, CommandPair<NoWaitTable>, CommandPair<Silo>, DataPair<NoWaitRows>, DataPair<NoWaitTable>,
+    DataPair<Silo>, SerialPair<NoWaitRows>, SerialPair<NoWaitTable>, SerialPair<Silo>, PloverPair<NoWaitRows>,
+    PloverPair<NoWaitTable>, PloverPair<Silo>, SiloRPair, CommandPair<WaitDieRows>, CommandPair<WaitDieTable>,
+    DataPair<WaitDieRows>, SerialPair<WaitDieRows>, PloverPair<WaitDieTable>, CommandPair<DlDetectRows>,
+    CommandPair<DlDetectTable>, DataPair<DlDetectRows>, SerialPair<DlDetectRows>, PloverPair<DlDetectTable>,
+    DataPair<TicToc>, SerialDataPair<TicToc>, PloverPair<TicToc>, CommandPair<Hekaton>, DataPair<Hekaton>,
+    SerialPair<Hekaton>, SerialDataPair<Hekaton>, PloverPair<Hekaton>>;
 TYPED_TEST_SUITE(EveryPair, AllPairs);
 
 TYPED_TEST(EveryPair, AWriteIsSeenAndAnAbortLeavesNothing) {
@@ -205,7 +205,8 @@ class TaurusPairs : public EveryPair<P> {};
 using AllTaurusPairs =
     ::testing::Types<CommandPair<NoWaitRows>, CommandPair<NoWaitTable>, CommandPair<Silo>, DataPair<NoWaitRows>,
                      DataPair<NoWaitTable>, DataPair<Silo>, CommandPair<WaitDieRows>, CommandPair<WaitDieTable>,
-                     CommandPair<DlDetectRows>, CommandPair<DlDetectTable>, DataPair<DlDetectTable>, DataPair<TicToc>>;
+                     CommandPair<DlDetectRows>, CommandPair<DlDetectTable>, DataPair<DlDetectTable>, DataPair<TicToc>,
+                     CommandPair<Hekaton>, DataPair<Hekaton>>;
 TYPED_TEST_SUITE(TaurusPairs, AllTaurusPairs);
 
 // Workers 0 and 1 write to logs 0 and 1. A commit point covers that of everything it depends on.
@@ -241,7 +242,7 @@ TYPED_TEST(TaurusPairs, AReinsertDependsOnAForgottenDelete) {
 template <class P>
 class CommandPairs : public EveryPair<P> {};
 using AllCommandPairs = ::testing::Types<CommandPair<NoWaitRows>, CommandPair<NoWaitTable>, CommandPair<Silo>,
-                                         CommandPair<WaitDieRows>, CommandPair<DlDetectTable>>;
+                                         CommandPair<WaitDieRows>, CommandPair<DlDetectTable>, CommandPair<Hekaton>>;
 TYPED_TEST_SUITE(CommandPairs, AllCommandPairs);
 
 // Anti-dependency: the writer of a row comes after those who read it before, by their own LSNs (the paper's Alg. 6
