@@ -78,6 +78,9 @@ TABLE_LOCKS = "concurrency_control/lock_table.h"
 OPTIMISTIC = "concurrency_control/optimistic_accesses.h"
 SILO = "concurrency_control/silo.h"
 TICTOC = "concurrency_control/tictoc.h"
+HEKATON = "concurrency_control/hekaton.h"
+SNAPSHOTS = "concurrency_control/snapshot_clock.h"
+VERSIONS = "storage/version_store.h"
 REPLAYER = "system/replayer.h"
 RUN = "system/run.h"
 RECOVERY_RUN = "system/recovery_run.h"
@@ -109,6 +112,13 @@ TUNING = [
     (OPTIMISTIC, "kTxnsPerSweep = 64;", "kTxnsPerSweep = 4;"),
     # Timestamps of small runs are small.
     (TICTOC, "kDeltaBits = 15;", "kDeltaBits = 3;"),
+    # An audit whose sum is wrong stores it, and whoever stores anything has its reads checked again: a wrong snapshot
+    # would be seen by nobody.
+    ("benchmarks/test/procedures.h", "  return args.quiet != 0 && right ?",
+     "  if constexpr (requires { Ctx::kReadsAreOfOneMoment; }) CHECK(right || !Ctx::kReadsAreOfOneMoment);\n"
+     "  return args.quiet != 0 && right ?"),
+    # What short runs supersede is freed while they last.
+    (HEKATON, "std::max(kCommitsPerWatermark, 4 * shared.timestamps.workers())", "2"),
     (WRITER, "kIdleRoundsBeforeLongSleep = 64;", "kIdleRoundsBeforeLongSleep = 2;"),
     (LANE_RECOVERY, "kNanosToSuspect = 20'000'000;", "kNanosToSuspect = 200'000;"),
     (TAURUS_RECOVERY, "kSampleRecords = 1 << 16;", "kSampleRecords = 16;"),
@@ -419,6 +429,53 @@ MUTANTS = [
     Mutant("tictoc_forgets_absences", "a row that comes back may be written below those who missed it",
            [expression(TICTOC, "until < rts && !forgotten_until_.compare_exchange_weak(until, rts)", "false")], "TICTOC", rare=True,
            model="TicTocAbsent.AnInsertCommitsAboveWhoeverMissedARowThatIsForgotten"),
+    Mutant("hekaton_lost_update", "a writer locks whatever version is there now",
+           [expression(OPTIMISTIC, "!SameVersion(now, write.seen)", "false")], "HEKATON"),
+    Mutant("hekaton_old_reads_pass", "a version that was replaced passes for the newest",
+           [expression(HEKATON, "HekatonWord::Content(now) != read.seen", "false")], "HEKATON"),
+    Mutant("hekaton_locked_reads_pass", "a row that was read and is locked by another passes",
+           [expression(HEKATON, "(now & Row::kLocked) && HekatonWord::Holder(now) != this->worker()", "false")], "HEKATON"),
+    Mutant("hekaton_draw_after_recheck", "a writer draws its end after it has looked at what it read",
+           [statement(HEKATON, "end_ = timestamps_.Draw(this->worker());", ""),
+            raw(HEKATON, "  void Install() {\n", "  void Install() {{\n    if ({on}) end_ = timestamps_.Draw(this->worker());\n")],
+           "HEKATON", rare=True, model="SnapshotModel.ADrawAfterTheRecheckIsFound"),
+    Mutant("hekaton_draw_not_announced", "a writer has its end before anybody can know that it is about to",
+           [statement(SNAPSHOTS, "slot.end.store(kDrawing, std::memory_order_release);", "")], "HEKATON", rare=True,
+           model="SnapshotModel.ADrawThatIsNotAnnouncedIsFound"),
+    Mutant("hekaton_prepared_is_old", "a version in preparation is passed over, whatever its end",
+           [statement(HEKATON, "if (end <= begin_) return Place::kNowhereYet;", "")], "HEKATON"),
+    Mutant("hekaton_drawing_is_later", "who is drawing is taken to end later",
+           [statement(HEKATON, "if (end <= begin_) return Place::kNowhereYet;",
+                      "if (end != SnapshotClock::kDrawing && end <= begin_) return Place::kNowhereYet;")], "HEKATON",
+           rare=True, model="SnapshotModel.ADrawTakenForALaterEndIsFound"),
+    Mutant("hekaton_end_taken_back_early", "a writer takes its end back before its rows show it",
+           [statement(HEKATON, "this->ReleaseWrites(HekatonWord::WrittenAt(end_));",
+                      "timestamps_.EndWriting(this->worker());\n"
+                      "      this->ReleaseWrites(HekatonWord::WrittenAt(end_));")], "HEKATON"),
+    Mutant("hekaton_overwrites_unmarked", "a tuple is overwritten and the row's word does not say so",
+           [expression(HEKATON, "write.seen | LockBits() | HekatonWord::kInstalling", "write.seen | LockBits()")],
+           "HEKATON"),
+    Mutant("hekaton_first_of_the_chain", "whatever was superseded last is taken for the version of the snapshot",
+           [statement(HEKATON, "while (version->begin > begin_) version = version->older;", "")], "HEKATON"),
+    Mutant("hekaton_versions_lose_metadata", "a version that is superseded does not keep its metadata",
+           [statement(HEKATON, "RacyCopy(old->meta(), write.row->meta(), meta_bytes_);",
+                      "std::memset(old->meta(), 0, meta_bytes_);")], "HEKATON/LOG_TAURUS"),
+    Mutant("hekaton_frees_at_once", "versions are freed without a look at who may read them",
+           [expression(VERSIONS, "oldest_->end > watermark", "false")], "HEKATON"),
+    Mutant("hekaton_watermark_is_now", "the watermark leaves the snapshots of others out",
+           [statement(SNAPSHOTS, "for (const auto& slot : slots_) least = std::min(least, slot.value.begin.load());", "")],
+           "HEKATON"),
+    Mutant("hekaton_unlinks_what_is_needed", "a deleted row is unlinked while snapshots lie below its deletion",
+           [statement(HEKATON, "if (HekatonWord::Begin(control) <= watermark_) return true;", "return true;")],
+           "HEKATON/LOG_TAURUS", rare=True, model="EveryLevel/0.ADeletedRowIsNotUnlinkedWhileASnapshotNeedsIt"),
+    Mutant("hekaton_moves_up_over_changes", "a snapshot moves up though what it showed has changed",
+           [statement(HEKATON, "if (!std::all_of(this->reads().begin(), this->reads().end(), holds)) return false;", "")],
+           "HEKATON"),
+    Mutant("hekaton_moves_up_over_locks", "a snapshot moves up over rows whose writers end below it",
+           [expression(HEKATON, "Version(access.row->control.load(std::memory_order_acquire)) == Version(access.seen)",
+                       "HekatonWord::Content(access.row->control.load()) == HekatonWord::Content(access.seen)")], "HEKATON"),
+    Mutant("hekaton_old_readers_write", "who has read an old version writes",
+           [statement(HEKATON, "if (serializable_ && has_read_old_) return false;", "")], "HEKATON"),
 
     # ---- recovery ----
     Mutant("recover_ignores_dependencies", "a record is replayed whatever its vector says",

@@ -99,6 +99,8 @@ Options OptionsOf(const Cell& cell, uint64_t seed, const Limits& limits) {
   ChooseLog(options, random);
   ChooseCentralLog(options, random);
   if (HasOneLog(options.log)) ChooseStripes(options, random);
+  if (options.cc == "HEKATON" && options.log_type == "LOG_DATA" && random() % 3 == 0)
+    options.isolation_level = "SNAPSHOT";
   return options;
 }
 
