@@ -45,6 +45,7 @@ struct ArchetypeContext {
   Outcome Update(Table&, Key, auto&&) { return Outcome::kOk; }
   Outcome Insert(Table&, Key, std::span<const std::byte>) { return Outcome::kOk; }
   Outcome Delete(Table&, Key) { return Outcome::kOk; }
+  Outcome Scan(Table&, Key, Key, ScanOrder, auto&&) { return Outcome::kOk; }
 };
 
 template <class W>

@@ -169,7 +169,7 @@ class Hekaton : public OptimisticAccesses<Log, Hekaton<Log>> {
       if (HekatonWord::Content(now) != read.seen) return false;
       if ((now & Row::kLocked) && HekatonWord::Holder(now) != this->worker()) return false;
     }
-    return true;
+    return this->leaves().Unchanged();
   }
 
   void Install() {
@@ -212,7 +212,8 @@ class Hekaton : public OptimisticAccesses<Log, Hekaton<Log>> {
 
   static uint64_t Version(uint64_t control) { return control & ~Row::kQueued; }
   uint64_t LockBits() const { return HekatonWord::LockedBy(this->worker()); }
-  static uint64_t FreshControl() { return Row::kAbsent; }
+  static uint64_t FreshControl(const BTreeLeaf*) { return Row::kAbsent; }
+  static uint64_t GapControl(uint64_t) { return 0; }
 
   Atomic<RowVersion*>& HeadOf(Row& row) const {
     return *reinterpret_cast<Atomic<RowVersion*>*>(row.meta() + meta_bytes_);
@@ -239,17 +240,53 @@ class Hekaton : public OptimisticAccesses<Log, Hekaton<Log>> {
   }
 
   template <class Visit>
-  Outcome ReadOld(Table& table, Row& row, Visit&& visit) {
-    if (serializable_ && !this->writes().empty()) return Outcome::kConflict;
+  Outcome ReadOld(const Table& table, Row& row, Visit&& visit) {
+    RowVersion* const old = OldVersion(table, row);
+    if (old == nullptr) return Outcome::kConflict;
+    if (old->absent) return Outcome::kNotFound;
+    visit(TupleReader(old->tuple(meta_bytes_)));
+    return Outcome::kOk;
+  }
+
+  // The version of the chain that is visible; nullptr: a transaction that has written may read the newest only.
+  RowVersion* OldVersion(const Table& table, Row& row) {
+    if (serializable_ && !this->writes().empty()) return nullptr;
     has_read_old_ = true;
     // Acquire: pairs with the release that linked it.
     RowVersion* version = HeadOf(row).load(std::memory_order_acquire);
     while (version->begin > begin_) version = version->older;
     ASSERT(version->begin <= begin_ && begin_ < version->end);
     this->OnRead({table, row.key, version->meta()});
-    if (version->absent) return Outcome::kNotFound;
-    visit(TupleReader(version->tuple(meta_bytes_)));
-    return Outcome::kOk;
+    return version;
+  }
+
+  // As Read. What is not in the leaf was absent in the snapshot: a row is unlinked, and one is created, only where no
+  // snapshot can have anything else.
+  template <class Visit>
+  ScanStep ScanRow(Table& table, const BTreeEntry& entry, Visit& visit) {
+    Row* const row = entry.row;
+    if (const auto* own = this->FindOwn(row)) {
+      return own->present ? this->Show(entry, this->Image(*own), visit) : ScanStep::kGoOn;
+    }
+    for (SpinWait wait;; wait.Wait()) {
+      const uint64_t seen = row->control.load(std::memory_order_acquire);
+      const Place place = PlaceOf(*row, seen);
+      if (place == Place::kRow) {
+        if (!(seen & Row::kAbsent)) this->CopyScanned(table, row);
+        this->OnRead({table, entry.key, row->meta()});
+        if (!StillHolds(*row, seen)) continue;
+        if (serializable_) this->NoteRead(row, HekatonWord::Content(seen));
+        return this->EndScanRow(table, entry, seen, visit);
+      }
+      if (place == Place::kChain) {
+        if (HekatonWord::Begin(seen) > begin_ && MoveUp()) continue;
+        RowVersion* const old = OldVersion(table, *row);
+        if (old == nullptr) return ScanStep::kConflict;
+        return old->absent ? ScanStep::kGoOn : this->Show(entry, old->tuple(meta_bytes_), visit);
+      }
+      // A row that is gone has changed its leaf, or will have.
+      if (place == Place::kElsewhere || wait.yielding()) return ScanStep::kConflict;
+    }
   }
 
   // Takes the present as begin timestamp, if all that was accessed is visible there too: it is the newest version
@@ -262,6 +299,7 @@ class Hekaton : public OptimisticAccesses<Log, Hekaton<Log>> {
     };
     if (!std::all_of(this->reads().begin(), this->reads().end(), holds)) return false;
     if (!std::all_of(this->writes().begin(), this->writes().end(), holds)) return false;
+    if (!this->leaves().Unchanged()) return false;
     begin_ = now;
     return true;
   }

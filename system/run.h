@@ -33,7 +33,8 @@ class Run {
       : options_(options),
         storage_(storage),
         workload_(workload),
-        database_(Cc::RowMetaBytes(Log::meta_bytes(options.num_logger)), options.thread_cnt),
+        database_(Cc::RowMetaBytes(Log::meta_bytes(options.num_logger)), Log::meta_bytes(options.num_logger),
+                  options.thread_cnt),
         epochs_(options.thread_cnt) {}
 
   RunResult Measure() {

@@ -45,6 +45,9 @@ class Transaction {
   Outcome Update(Table& table, Key key, auto&& change) { return cc_.Update(table, key, change); }
   Outcome Insert(Table& table, Key key, std::span<const std::byte> tuple) { return cc_.Insert(table, key, tuple); }
   Outcome Delete(Table& table, Key key) { return cc_.Delete(table, key); }
+  Outcome Scan(Table& table, Key low, Key high, ScanOrder order, auto&& visit) {
+    return cc_.Scan(table, low, high, order, visit);
+  }
 
   // --- what its log reads (LoggedTxn) ---
   ProcedureId procedure() const { return call_->procedure; }

@@ -3,6 +3,8 @@
 // a time (one that does not end in kOk leaves nothing behind), and can be copied back or compared.
 #pragma once
 
+#include <algorithm>
+#include <map>
 #include <optional>
 #include <unordered_map>
 #include <utility>
@@ -58,6 +60,21 @@ class MapContext {
     if (!map(table).contains(key)) return Outcome::kNotFound;
     Remember(table, key);
     map(table).erase(key);
+    return Outcome::kOk;
+  }
+
+  Outcome Scan(Table& table, Key low, Key high, ScanOrder order, auto&& visit) {
+    CHECK(table.ordered());
+    std::map<Key, const Tuple*> found;
+    for (const auto& [key, tuple] : map(table)) {
+      if (low <= key && key <= high) found.emplace(key, &tuple);
+    }
+    const auto see = [&](const auto& row) { return visit(row.first, TupleReader(row.second->data())); };
+    if (order == ScanOrder::kAscending) {
+      (void)std::all_of(found.begin(), found.end(), see);
+    } else {
+      (void)std::all_of(found.rbegin(), found.rend(), see);
+    }
     return Outcome::kOk;
   }
 

@@ -16,7 +16,7 @@ constexpr Key kX = 1, kY = 2;
 template <class Cc, class Log>
 class Bench : public Harness<Cc, Log> {
  public:
-  explicit Bench(uint32_t logs = 1) : Harness<Cc, Log>(logs) {
+  explicit Bench(uint32_t logs = 1, bool ordered = false) : Harness<Cc, Log>(logs, 1 << 20, ordered) {
     for (const Key key : {kX, kY}) this->LoadRow(key, 10 * key);
   }
 
@@ -37,6 +37,16 @@ class Bench : public Harness<Cc, Log> {
       const Outcome outcome = WriteIn(ctx, kX, value);
       return outcome == Outcome::kOk ? WriteIn(ctx, kY, value) : outcome;
     });
+  }
+  // What a scan of an ordered table finds, as key * 100 + value.
+  std::vector<uint64_t> Scan(auto& ctx, Key low, Key high, ScanOrder order = ScanOrder::kAscending) {
+    std::vector<uint64_t> found;
+    const auto note = [&](Key key, const auto& tuple) {
+      found.push_back(key * 100 + tuple.template GetAt<uint64_t>(0));
+      return true;
+    };
+    EXPECT_EQ(ctx.Scan(this->table(), low, high, order, note), Outcome::kOk);
+    return found;
   }
   // Worker 0 reads X; then `rest`, in the same transaction.
   CallResult ReadXThen(auto rest) {
@@ -253,6 +263,23 @@ TYPED_TEST(EveryLevel, WithoutOldReadersAFewVersionsServeForEver) {
   EXPECT_LE(h.shared().memory_bytes(), size_t{64} << 10);
 }
 
+TYPED_TEST(EveryLevel, AScanIsOfItsSnapshot) {
+  TypeParam h(1, /*ordered=*/true);
+  const CallResult reader = h.ReadXThen([&](auto& ctx) {
+    EXPECT_TRUE(h.Write(1, kX, 11).wrote);
+    EXPECT_TRUE(h.Delete(1, kY).wrote);
+    EXPECT_TRUE(h.Insert(1, 3, 30).wrote);
+    EXPECT_EQ(h.Scan(ctx, 0, 9), (std::vector<uint64_t>{110, 220}));
+    EXPECT_EQ(h.Scan(ctx, 0, 9, ScanOrder::kDescending), (std::vector<uint64_t>{220, 110}));
+    return Outcome::kOk;
+  });
+  EXPECT_EQ(reader.outcome, Outcome::kOk);
+  (void)h.Run(0, [&](auto& ctx) {
+    EXPECT_EQ(h.Scan(ctx, 0, 9), (std::vector<uint64_t>{111, 330}));
+    return Outcome::kOk;
+  });
+}
+
 // ---- the levels apart ----
 
 TEST(HekatonSerializable, WhoReadAnOldVersionWritesNothing) {
@@ -314,6 +341,31 @@ TEST(HekatonSerializable, AReadRowThatAnotherHasLockedFailsTheRecheck) {
     return h.WriteIn(ctx, kY, 5);
   });
   EXPECT_EQ(result.reason, AbortReason::kValidation);
+}
+
+TEST(HekatonSerializable, AWriterIsRefusedIfSomethingAppearedWhereItHadScanned) {
+  Serializable h(1, /*ordered=*/true);
+  const auto scan_and_write = [&](auto& ctx, auto meanwhile) {
+    EXPECT_TRUE(h.Scan(ctx, 5, 9).empty());
+    meanwhile();
+    return h.WriteIn(ctx, kX, 11);
+  };
+  EXPECT_TRUE(h.Run(0, [&](auto& ctx) { return scan_and_write(ctx, [] {}); }).wrote);
+  const auto insert = [&] { EXPECT_TRUE(h.Insert(1, 7, 70).wrote); };
+  EXPECT_EQ(h.Run(0, [&](auto& ctx) { return scan_and_write(ctx, insert); }).reason, AbortReason::kValidation);
+}
+
+TEST(HekatonSerializable, ATransactionDoesNotMoveUpOverWhatAppearedWhereItHadScanned) {
+  Serializable h(1, /*ordered=*/true);
+  const CallResult result = h.Run(0, [&](auto& ctx) {
+    EXPECT_TRUE(h.Scan(ctx, 5, 9).empty());
+    EXPECT_TRUE(h.Insert(1, 7, 70).wrote);
+    EXPECT_TRUE(h.Write(1, kY, 77).wrote);
+    EXPECT_EQ(h.Seen(ctx, kY), 20u);
+    EXPECT_TRUE(h.Scan(ctx, 5, 9).empty());
+    return Outcome::kOk;
+  });
+  EXPECT_EQ(result.outcome, Outcome::kOk);
 }
 
 TEST(HekatonSnapshot, ReadsDoNotMoveUp) {
