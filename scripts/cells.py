@@ -108,6 +108,8 @@ def all_cells() -> list[Cell]:
         cells.append(Cell(workload, "SILO", "LOG_TAURUS", "LOG_COMMAND"))
         cells.append(Cell(workload, "TICTOC", "LOG_NO"))
         cells.append(Cell(workload, "TICTOC", "LOG_TAURUS", "LOG_DATA"))
+        cells.append(Cell(workload, "HEKATON", "LOG_NO"))
+        cells += [Cell(workload, "HEKATON", "LOG_TAURUS", log_type) for log_type in ("LOG_DATA", "LOG_COMMAND")]
     for cc in ("NO_WAIT", "SILO"):
         cells += [Cell("TPCC_FULL", cc, "LOG_NO"), Cell("TPCC_FULL", cc, "LOG_TAURUS", "LOG_COMMAND")]
     cells += [Cell("TPCC_FULL", "NO_WAIT", "LOG_SERIAL", "LOG_COMMAND"),

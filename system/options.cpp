@@ -277,6 +277,8 @@ void CompleteOptions(Options& options) {
   given.NotBoth("update_simd", "simd");
   if (!options.update_simd && !given("simd")) options.simd = "scalar";
   options.update_simd = options.simd != "scalar";
+  // DBx1000's two names of optimistic multi-version concurrency control; here it is one.
+  if (options.cc == "MVCC") options.cc = "HEKATON";
   CompleteShares(given, options);
   if (options.tpcc_full_mix && given("perc_payment")) {
     Usage("PERC_PAYMENT divides Payment and New-Order, TPCC_FULL_MIX 1 is the standard's mix: leave one out");

@@ -17,13 +17,13 @@ enum class WorkloadKind { kYcsb, kTpcc, kTest };
 
 struct Options {
   // What runs. Names as in config.h; the pair is looked up in the registry.
-  std::string cc;  // NO_WAIT, SILO, TICTOC
+  std::string cc;  // NO_WAIT, SILO, HEKATON
   bool use_locktable = false;
   std::string log;       // LOG_NO, LOG_SERIAL ...
   std::string log_type;  // LOG_DATA, LOG_COMMAND
   WorkloadKind workload = WorkloadKind::kYcsb;
   std::string index;            // IDX_HASH, IDX_BTREE
-  std::string isolation_level;  // SERIALIZABLE
+  std::string isolation_level;  // SERIALIZABLE, SNAPSHOT
 
   uint32_t thread_cnt = 4;
   uint64_t max_txns_per_thread = 100;  // ends a run, unless seconds does

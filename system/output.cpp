@@ -230,6 +230,7 @@ Json RunMetrics(const Options& options, const RunResult& r, const WorkerTotals& 
   m["row_meta_bytes"] = r.row_meta_bytes;
   m["index_bytes"] = r.index_bytes;
   m["lock_table_bytes"] = r.lock_table_bytes;
+  m["version_bytes"] = r.version_bytes;
   m["log_buffer_bytes"] = r.log_buffer_bytes;
   m["run_number"] = r.run_number;
   m["recovery_seconds"] = r.recovery_seconds;

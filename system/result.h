@@ -86,6 +86,7 @@ struct RunResult {
   size_t row_meta_bytes = 0;        // of these, LSN vectors in rows
   size_t index_bytes = 0;
   size_t lock_table_bytes = 0;
+  size_t version_bytes = 0;  // of superseded versions, and of memory for more
   size_t log_buffer_bytes = 0;
   std::string stop_reason;  // "done", "log_limit", "signal"
   uint32_t run_number = 0;  // run-NNNN

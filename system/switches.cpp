@@ -19,9 +19,8 @@ using enum SwitchKind;
 using Names = std::string_view;
 
 constexpr std::array kCcBuilt = {Names("NO_WAIT"), Names("WAIT_DIE"), Names("DL_DETECT"), Names("SILO"),
-                                 Names("TICTOC")};
-constexpr std::array kCcNotBuilt = {Names("TIMESTAMP"), Names("MVCC"), Names("HSTORE"),
-                                    Names("OCC"),       Names("VLL"),  Names("HEKATON")};
+                                 Names("TICTOC"),  Names("HEKATON"),  Names("MVCC")};
+constexpr std::array kCcNotBuilt = {Names("TIMESTAMP"), Names("HSTORE"), Names("OCC"), Names("VLL")};
 constexpr std::array kLogBuilt = [] {
   std::array<std::string_view, kSchemes.size()> names;
   for (size_t i = 0; i < names.size(); ++i) names[i] = kSchemes[i].name;
@@ -31,8 +30,9 @@ constexpr std::array kLogNotBuilt = {Names("LOG_DIFFERENTIAL"), Names("LOG_WBL")
 constexpr std::array kLogTypes = {Names("LOG_DATA"), Names("LOG_COMMAND")};
 constexpr std::array kWorkloads = {Names("YCSB"), Names("TPCC"), Names("TEST")};
 constexpr std::array kIndexes = {Names("IDX_HASH"), Names("IDX_BTREE")};
-constexpr std::array kIsolationBuilt = {Names("SERIALIZABLE")};
-constexpr std::array kIsolationNotBuilt = {Names("SNAPSHOT"), Names("REPEATABLE_READ")};
+constexpr std::array kIsolationBuilt = {Names("SERIALIZABLE"), Names("SNAPSHOT")};
+constexpr std::array kIsolationNotBuilt = {Names("REPEATABLE_READ"), Names("READ_COMMITTED"),
+                                           Names("READ_UNCOMMITTED")};
 constexpr std::array kSimd = {Names("auto"), Names("scalar"), Names("avx2"), Names("avx512")};
 constexpr std::array kIoEngines = {Names("auto"), Names("uring"), Names("pwrite")};
 constexpr std::array kCentralLogs = {Names("ELEDA"), Names("MUTEX"), Names("CONSOLIDATION"), Names("BITMAP")};
@@ -123,12 +123,14 @@ constexpr Identity kAll = Identity::kAlways, kYcsb = Identity::kYcsb, kTpcc = Id
 constexpr Switch kSwitches[] = {
     // What runs.
     InLog(kAll, Named(Choice("CC_ALG", &O::cc, kCcBuilt, kCcNotBuilt, "concurrency control"), "cc", "cc_alg")),
-    InLog(kAll, Bool("USE_LOCKTABLE", "", &O::use_locktable, "1: lock table of active tuples (not SILO)")),
+    InLog(kAll, Bool("USE_LOCKTABLE", "", &O::use_locktable, "1: lock table of active tuples (two-phase locking)")),
     InLog(kAll, Named(Choice("LOG_ALGORITHM", &O::log, kLogBuilt, kLogNotBuilt, "log scheme"), "log", "log_algorithm")),
     InLog(kAll, Choice("LOG_TYPE", &O::log_type, kLogTypes, {}, "what a record holds: rows, or procedure calls")),
     InLog(kAll, Choice("WORKLOAD", &O::workload, kWorkloads, {}, "what the workers run")),
     InLog(kAll, Named(Choice("INDEX_STRUCT", &O::index, kIndexes, {}, "primary indexes"), "index", "index_struct")),
-    Choice("ISOLATION_LEVEL", &O::isolation_level, kIsolationBuilt, kIsolationNotBuilt, "of transactions"),
+    // A log of TEST says what its history may be.
+    InLog(kTest, Choice("ISOLATION_LEVEL", &O::isolation_level, kIsolationBuilt, kIsolationNotBuilt,
+                        "of transactions; SNAPSHOT with HEKATON")),
     Whole("THREAD_CNT", "t", &O::thread_cnt, 1, 1024, "workers; with -Lr1 threads that replay"),
     Named(Whole("MAX_TXNS_PER_THREAD", "Gx", &O::max_txns_per_thread, 1, kNoLimit, "transactions per worker"),
           "max_txns_per_thread", "max_txn_per_part"),

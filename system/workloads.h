@@ -47,6 +47,7 @@ inline TestConfig TestConfigOf(const Options& options) {
   TestConfig config;
   config.read_write = options.test_read_write;
   config.conflict = options.test_conflict;
+  config.snapshot = options.isolation_level == "SNAPSHOT";
   config.expected_transactions = ExpectedTransactionsPerWorker(options) * options.thread_cnt;
   return config;
 }

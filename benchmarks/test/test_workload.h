@@ -29,6 +29,7 @@ namespace dbx {
 struct TestConfig {
   bool read_write = true;
   bool conflict = true;
+  bool snapshot = false;  // write skew is no anomaly
   uint32_t account_groups = 4;
   uint32_t counters = 4;
   uint32_t slots = 1024;                    // and as many shelves

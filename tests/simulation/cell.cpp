@@ -120,6 +120,8 @@ Options OptionsOf(const Cell& cell, uint64_t seed, const Limits& limits) {
   if (HasOneLog(options.log)) ChooseStripes(options, random);
   ChooseIndex(options, random);
   ChooseMix(options, random);
+  if (options.cc == "HEKATON" && options.log_type == "LOG_DATA" && random() % 3 == 0)
+    options.isolation_level = "SNAPSHOT";
   return options;
 }
 

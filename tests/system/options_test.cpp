@@ -197,9 +197,14 @@ TEST(Options, ASwitchSetTwiceIsRefusedUnderAnyOfItsNames) {
 }
 
 TEST(Options, KnownButUnbuiltValuesSayWhatIsBuilt) {
-  EXPECT_REFUSED("not built yet (there is NO_WAIT, WAIT_DIE, DL_DETECT, SILO, TICTOC)", {"--cc=HEKATON"});
-  EXPECT_REFUSED("unknown (there is NO_WAIT, WAIT_DIE, DL_DETECT, SILO, TICTOC)", {"--cc=FOO"});
+  EXPECT_REFUSED("not built yet (there is NO_WAIT, WAIT_DIE, DL_DETECT, SILO, TICTOC, HEKATON, MVCC)", {"--cc=OCC"});
+  EXPECT_REFUSED("unknown (there is NO_WAIT, WAIT_DIE, DL_DETECT, SILO, TICTOC, HEKATON, MVCC)", {"--cc=FOO"});
   EXPECT_REFUSED("LOG_TAURUS", {"--log=LOG_WBL"});
+}
+
+TEST(Options, MvccIsAnotherNameOfHekaton) {
+  EXPECT_EQ(Parse({"--cc=MVCC"}).cc, "HEKATON");
+  EXPECT_EQ(Parse({"--cc=HEKATON", "--isolation_level=SNAPSHOT"}).isolation_level, "SNAPSHOT");
 }
 
 TEST(Options, AFractionForTpNamesTm) {
