@@ -250,9 +250,10 @@ FUZZ_FLAGS := -std=c++20 -O1 -g1 -march=x86-64-v2 -pthread -Wall -Wextra -Werror
 FUZZ_TARGETS := $(patsubst tests/fuzz/%_fuzz.cpp,%,$(wildcard tests/fuzz/*_fuzz.cpp))
 FUZZ_HEADER_SOURCES := base/check.cpp base/crc32c.cpp logging/file_header.cpp
 FUZZ_RECOVERY_SOURCES := $(wildcard base/*.cpp storage/*.cpp logging/serial/*.cpp) logging/file_header.cpp \
+  logging/frontier_file.cpp logging/plover/plover_recovery.cpp logging/silo_r/silo_r_recovery.cpp \
   logging/log_reader.cpp logging/log_tail.cpp logging/lane_recovery.cpp logging/replay_lanes.cpp \
-  logging/taurus/taurus_recovery.cpp tests/reference/reference_replay.cpp tests/reference/reference_stamps.cpp \
-  tests/logging/log_builder.cpp
+  logging/taurus/taurus_recovery.cpp tests/reference/reference_replay.cpp tests/reference/reference_run.cpp \
+  tests/reference/reference_stamps.cpp tests/logging/log_builder.cpp
 FUZZ_SOURCES_file_header := $(FUZZ_HEADER_SOURCES)
 FUZZ_SOURCES_recovery := $(FUZZ_RECOVERY_SOURCES)
 FUZZ_SOURCES_lv_decompression := $(FUZZ_RECOVERY_SOURCES)
@@ -262,6 +263,7 @@ FUZZ_SOURCES_options := $(FUZZ_HEADER_SOURCES) system/options.cpp system/switche
   system/parse_value.cpp
 FUZZ_SOURCES_parse_value := $(FUZZ_HEADER_SOURCES) system/parse_value.cpp
 FUZZ_RUN_FILES_SOURCES := $(wildcard base/*.cpp storage/*.cpp) logging/checkpoint.cpp logging/continuation.cpp \
+  logging/frontier_file.cpp \
   logging/device/faulty_file_system.cpp logging/device/file_system.cpp logging/device/posix_file.cpp
 FUZZ_SOURCES_run_files := $(FUZZ_RUN_FILES_SOURCES)
 FUZZ_SOURCES_make_corpus := $(FUZZ_RECOVERY_SOURCES) logging/continuation.cpp

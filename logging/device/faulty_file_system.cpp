@@ -74,8 +74,14 @@ class FaultyFileSystem::File final : public BlockDevice {
   size_t Read(uint64_t offset, std::span<std::byte> to) override {
     const Lock lock(owner_.mutex_);
     ThrowIfFailed();
-    owner_.Begin(Operation::kRead, "read", path_, offset);
-    return inode_->current.Read(offset, to);
+    size_t done = 0;
+    const int error = ReadFully(offset, to, done, [this](uint64_t at, std::span<std::byte> part) -> int64_t {
+      if (owner_.IsInterrupted()) return -EINTR;
+      owner_.Begin(Operation::kRead, "read", path_, at);
+      return static_cast<int64_t>(inode_->current.Read(at, part.first(owner_.BytesTaken(part.size()))));
+    });
+    CHECK(error == 0);
+    return done;
   }
 
   uint64_t SizeBytes() override {
@@ -89,10 +95,8 @@ class FaultyFileSystem::File final : public BlockDevice {
  private:
   // One request, as pwrite would take it. What a failed request was to write may arrive all the same.
   int64_t WriteSome(uint64_t at, std::span<const std::byte> part) {
-    ++owner_.requests_;
-    if (owner_.interrupt_every_ != 0 && owner_.requests_ % owner_.interrupt_every_ == 0) return -EINTR;
-    const bool is_short = owner_.short_every_ != 0 && owner_.requests_ % owner_.short_every_ == 0;
-    if (is_short && part.size() > kSectorBytes) part = part.first(part.size() / 2 / kSectorBytes * kSectorBytes);
+    if (owner_.IsInterrupted()) return -EINTR;
+    part = part.first(owner_.BytesTaken(part.size()));
     auto data = std::make_shared<const std::vector<std::byte>>(part.begin(), part.end());
     try {
       owner_.Begin(Operation::kWrite, "write", path_, at);
@@ -325,6 +329,16 @@ uint64_t FaultyFileSystem::failed_count() {
   return failed_;
 }
 
+uint64_t FaultyFileSystem::shortened_count() {
+  const Lock lock(mutex_);
+  return shortened_;
+}
+
+uint64_t FaultyFileSystem::interrupted_count() {
+  const Lock lock(mutex_);
+  return interrupted_;
+}
+
 void FaultyFileSystem::Stall(std::string path) {
   const Lock lock(mutex_);
   stalled_.push_back(std::move(path));
@@ -402,6 +416,21 @@ void FaultyFileSystem::Apply(const EntryChange& change, Entries& entries) {
       entries.erase(name);
     }
   }
+}
+
+bool FaultyFileSystem::IsInterrupted() {
+  ++requests_;
+  const bool interrupted = interrupt_every_ != 0 && requests_ % interrupt_every_ == 0;
+  interrupted_ += interrupted;
+  return interrupted;
+}
+
+// A whole number of sectors, so that what is pending stays at sector grain.
+size_t FaultyFileSystem::BytesTaken(size_t bytes) {
+  const bool is_short = short_every_ != 0 && requests_ % short_every_ == 0;
+  if (!is_short || bytes < 2 * kSectorBytes) return bytes;
+  ++shortened_;
+  return bytes / 2 / kSectorBytes * kSectorBytes;
 }
 
 bool FaultyFileSystem::IsStalled(const std::string& path) const {

@@ -103,9 +103,13 @@ class FaultyFileSystem final : public FileSystem {
   void Fail(Operation operation, uint64_t nth, int error, bool for_good = false, std::string path = "");
   // How often that came true.
   uint64_t failed_count();
-  // Every n-th request of a write stops half-way, every n-th is interrupted before it began. 0: none.
+  // Every n-th request of a write or a read stops half-way, every n-th is interrupted before it began. 0: none; 1 would
+  // interrupt for ever.
   void Shorten(uint64_t every_nth) { short_every_ = every_nth; }
   void Interrupt(uint64_t every_nth) { interrupt_every_ = every_nth; }
+  // How often these came true.
+  uint64_t shortened_count();
+  uint64_t interrupted_count();
   // Syncs succeed and do nothing.
   void LieAboutSyncs() { syncs_lie_ = true; }
 
@@ -162,6 +166,9 @@ class FaultyFileSystem final : public FileSystem {
   Inode& Directory(const char* verb, const std::string& path) const;
   void ChangeEntries(Inode& directory, EntryChange change);
   static void Apply(const EntryChange& change, Entries& entries);
+  // Whether the next request of a file is interrupted; if not, how many of its `bytes` it takes.
+  bool IsInterrupted();
+  size_t BytesTaken(size_t bytes);
   bool IsStalled(const std::string& path) const;
   static void MakeDurable(Inode& file);
 
@@ -180,6 +187,8 @@ class FaultyFileSystem final : public FileSystem {
   uint64_t failed_ = 0;
   uint64_t power_until_ = UINT64_MAX;
   uint64_t requests_ = 0;
+  uint64_t shortened_ = 0;
+  uint64_t interrupted_ = 0;
   uint64_t short_every_ = 0;
   uint64_t interrupt_every_ = 0;
   bool syncs_lie_ = false;

@@ -356,14 +356,11 @@ void FileDevice::Fail(const char* verb, uint64_t offset, int error) {
 size_t FileDevice::Read(uint64_t offset, std::span<std::byte> to) {
   ThrowIfFailed();
   size_t done = 0;
-  while (done < to.size()) {
-    const size_t part = std::min(to.size() - done, kRequestBytesMax);
-    const ssize_t n = ::pread(read_fd_.get(), to.data() + done, part, static_cast<off_t>(offset + done));
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) ThrowErrno("read", path_, offset + done, errno);
-    if (n == 0) break;
-    done += static_cast<size_t>(n);
-  }
+  const int error = ReadFully(offset, to, done, [this](uint64_t at, std::span<std::byte> part) -> int64_t {
+    const ssize_t n = ::pread(read_fd_.get(), part.data(), part.size(), static_cast<off_t>(at));
+    return n < 0 ? -errno : n;
+  });
+  if (error != 0) ThrowErrno("read", path_, offset + done, error);
   return done;
 }
 

@@ -1,4 +1,4 @@
-// The loop around a system call that may write less than it was given, or nothing because a signal came.
+// The loops around system calls that may write or read less than they were asked to, or nothing because a signal came.
 // Files of the operating system and the faulty files of tests go through the same one.
 #pragma once
 
@@ -23,6 +23,21 @@ int WriteFully(uint64_t offset, std::span<const std::byte> data, size_t& done, W
     if (n == -EINTR) continue;
     if (n < 0) return static_cast<int>(-n);
     if (n == 0) return EIO;
+    done += static_cast<size_t>(n);
+  }
+  return 0;
+}
+
+// Reads until `to` is full or the file ends: `done` is smaller than `to` there alone. Else as WriteFully, with
+// `read_some(offset, to)`, which returns 0 at the end of the file.
+template <class ReadSome>
+int ReadFully(uint64_t offset, std::span<std::byte> to, size_t& done, ReadSome&& read_some) {
+  done = 0;
+  while (done < to.size()) {
+    const int64_t n = read_some(offset + done, to.subspan(done, std::min(to.size() - done, kRequestBytesMax)));
+    if (n == -EINTR) continue;
+    if (n < 0) return static_cast<int>(-n);
+    if (n == 0) break;
     done += static_cast<size_t>(n);
   }
   return 0;

@@ -21,6 +21,7 @@ TxnRecord* SerialRecovery::NextReady(WorkerId worker) {
   if (head->lv_mask != 0) {
     ThrowDamaged(source(0), head->lsn, "LSN vector in a serial log");
   }
+  if (head->kind == format::RecordKind::kStamped) ThrowDamaged(source(0), head->lsn, "stamp in a serial log");
   BeginStreak(me);
   return head;
 }

@@ -71,6 +71,9 @@ TxnRecord* TaurusRecovery::ReadyHead(Worker& me, ReplayLanes::Lane& lane) {
 }
 
 TaurusRecovery::Order TaurusRecovery::OrderOf(Worker& me, ReplayLanes::Lane& lane, const TxnRecord& record) {
+  if (record.kind == format::RecordKind::kStamped) {
+    ThrowDamaged(source(record.log), record.lsn, "a stamp instead of an LSN vector");
+  }
   const LsnPerLog& anchor = lane.anchors[record.anchor];
   if (lane.covered_anchor != &anchor) {
     // The whole anchor, stored elements or not: it only holds what was durable before the record, so that

@@ -39,7 +39,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace dbx;
   if (size > format::kStreamOffset) return 0;
   fuzz::Decode(std::as_bytes(std::span(data, size)));  // too short, as a rule
-  std::vector<std::byte> file = fuzz::FileHeaderOf(1, 0, 1, true, 1 << 20);
+  std::vector<std::byte> file = fuzz::FileHeaderOf(1, 0, 1, format::Scheme::kSerial, 1 << 20);
   if (size > 0) std::memcpy(file.data(), data, size);
   fuzz::Decode(file);
   // The same with the checksum made right, so that the fields themselves are looked at.

@@ -51,11 +51,11 @@ class Input {
 };
 
 // The two header copies of log `index` of a run of the harness.
-inline std::vector<std::byte> FileHeaderOf(uint64_t run_id, uint32_t index, uint32_t count, bool serial,
+inline std::vector<std::byte> FileHeaderOf(uint64_t run_id, uint32_t index, uint32_t count, format::Scheme scheme,
                                            uint64_t ring_bytes) {
   RunIdentity identity;
   identity.run_id = run_id;
-  identity.scheme = serial ? format::Scheme::kSerial : format::Scheme::kTaurus;
+  identity.scheme = scheme;
   identity.payload = format::Payload::kCommand;
   identity.log_count = count;
   identity.ring_bytes = ring_bytes;

@@ -80,7 +80,7 @@ void CompareLanes(const Program& program) {
 void CompareReference(const Program& program) {
   std::vector<std::vector<std::byte>> files;
   for (const LogImage& image : program.logs) {
-    files.push_back(FileHeaderOf(kRunId, image.index(), image.count(), false, 0));
+    files.push_back(FileHeaderOf(kRunId, image.index(), image.count(), format::Scheme::kTaurus, 0));
     files.back().insert(files.back().end(), image.stream().begin(), image.stream().end());
   }
   const reference::ReferenceLogs logs = reference::ReadLogs(files);

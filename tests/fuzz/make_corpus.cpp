@@ -62,6 +62,26 @@ void Histories() {
   Write("recovery", "serial", EncodeInput(3, {StreamOf(image.bytes())}));
 }
 
+// Two logs with parts of the same transactions, and marks; and the frontier of Silo-R, in two steps.
+void Stamped() {
+  const std::string eight(8, 'x');
+  const auto streams = [&](format::Scheme scheme, uint16_t both) {
+    std::vector<std::vector<std::byte>> result;
+    for (const uint32_t log : {0, 1}) {
+      LogBuilder built(kRunId, log, 2, scheme);
+      const auto own = static_cast<uint16_t>(both == 0 ? 0 : 1 << log);
+      built.Stamped(1 + log, 5 + log, own, {Put(0, 7 + log, eight)}).Mark(6, 0);
+      built.Stamped(3 + (both == 0 ? log : 0), 9, both, {Delete(0, 9 + log)}).Void(40).Mark(12, 6).Pad().RunEnd();
+      result.push_back(StreamOf(built.Bytes()));
+    }
+    return result;
+  };
+  Write("recovery", "plover", EncodeInput(1 | 1 << 4, streams(format::Scheme::kPlover, 3)));
+  const auto frontier = std::as_bytes(std::span("\1\0\6\0\x40\0\x40\0\0\x0b\0\x50\0\x50\0", 15));
+  Write("recovery", "silo-r",
+        EncodeInput(1 | 2 << 4, streams(format::Scheme::kSiloR, 0), {frontier.begin(), frontier.end()}));
+}
+
 void Built() {
   LogBuilder log(kRunId, 0, 2, format::Scheme::kTaurus);
   const std::string eight(8, 'x');
@@ -123,6 +143,7 @@ void RunFiles() {
       30);
   write("checkpoint", RunFile::kCheckpoint, std::as_bytes(std::span(row)));
   write("empty", RunFile::kCheckpoint, {});
+  write("frontier", RunFile::kFrontier, std::as_bytes(std::span("\0\0\6\0\x40\0\0\x0b\0\x50\0\1\x0c\0\x60\0", 16)));
 }
 
 }  // namespace
@@ -134,6 +155,7 @@ int main(int argc, char** argv) {
   directory = argv[1];
   FileHeaders();
   Histories();
+  Stamped();
   Built();
   LsnVectors();
   Text();

@@ -1,8 +1,10 @@
 // The input of the recovery target: the streams of one to three logs.
 //
-//   shape:u8 (length:u16 stream)*    the last log's stream goes to the end of the input
+//   shape:u8 frontier (length:u16 stream)*    the last log's stream goes to the end of the input
 //
-//   shape  bits 0-1: number of logs less 1 (3: one log, serial); bits 2-3: size of the ring
+//   shape     bits 0-1: number of logs less 1 (3: one log, serial); bits 2-3: size of the ring; bits 4-5: 0 as bits 0-1
+//             say, or Taurus; 1 Plover; 2 and 3 Silo-R
+//   frontier  of Silo-R: blocks:u8, and as many as frontier_input.h says
 #pragma once
 
 #include <algorithm>
@@ -13,23 +15,27 @@
 
 #include "base/crc32c.h"
 #include "logging/format.h"
+#include "tests/fuzz/frontier_input.h"
+#include "tests/fuzz/fuzz.h"
 
 namespace dbx::fuzz {
 
 struct RecoveryInput {
-  bool serial = false;
+  format::Scheme scheme = format::Scheme::kTaurus;
+  std::vector<std::byte> frontier;  // Silo-R: the file
   uint64_t ring_bytes = 0;
   std::vector<std::span<std::byte>> streams;
 
   uint32_t count() const { return static_cast<uint32_t>(streams.size()); }
 
-  static RecoveryInput Of(std::span<std::byte> bytes) {
+  static RecoveryInput Of(std::span<std::byte> bytes, uint64_t run_id) {
     RecoveryInput input;
     const uint8_t shape = bytes.empty() ? 0 : std::to_integer<uint8_t>(bytes[0]);
     bytes = bytes.subspan(std::min<size_t>(bytes.size(), 1));
-    input.serial = (shape & 3) == 3;
+    input.scheme = SchemeOf(shape);
     input.ring_bytes = std::array<uint64_t, 4>{1 << 20, 4096, 512, 0}[shape >> 2 & 3];
-    const uint32_t count = input.serial ? 1 : 1 + (shape & 3);
+    const uint32_t count = (shape & 3) == 3 ? 1 : 1 + (shape & 3);
+    if (input.scheme == format::Scheme::kSiloR) bytes = input.TakeFrontier(bytes, run_id, count);
     for (uint32_t log = 0; log < count; ++log) {
       size_t length = bytes.size();
       if (log + 1 < count) {
@@ -43,10 +49,28 @@ struct RecoveryInput {
     }
     return input;
   }
+
+ private:
+  static format::Scheme SchemeOf(uint8_t shape) {
+    if ((shape >> 5 & 1) != 0) return format::Scheme::kSiloR;
+    if ((shape >> 4 & 1) != 0) return format::Scheme::kPlover;
+    return (shape & 3) == 3 ? format::Scheme::kSerial : format::Scheme::kTaurus;
+  }
+
+  // Returns what follows it.
+  std::span<std::byte> TakeFrontier(std::span<std::byte> bytes, uint64_t run_id, uint32_t count) {
+    Input input(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
+    const uint32_t blocks = 1 + input.Take<uint8_t>() % 4;
+    frontier = FrontierOf(input, blocks, run_id, count);
+    return bytes.last(input.Rest().size());
+  }
 };
 
-inline std::vector<std::byte> EncodeInput(uint8_t shape, const std::vector<std::vector<std::byte>>& streams) {
+// `frontier`: as the input has it.
+inline std::vector<std::byte> EncodeInput(uint8_t shape, const std::vector<std::vector<std::byte>>& streams,
+                                          const std::vector<std::byte>& frontier = {}) {
   std::vector<std::byte> bytes{std::byte{shape}};
+  bytes.insert(bytes.end(), frontier.begin(), frontier.end());
   for (size_t log = 0; log < streams.size(); ++log) {
     const auto length = static_cast<uint16_t>(streams[log].size());
     const auto* stored = reinterpret_cast<const std::byte*>(&length);
@@ -55,6 +79,8 @@ inline std::vector<std::byte> EncodeInput(uint8_t shape, const std::vector<std::
   }
   return bytes;
 }
+
+inline constexpr uint8_t kKinds = static_cast<uint8_t>(format::RecordKind::kMark);
 
 // Makes records of the first `records` pieces of a stream: whatever a mutation did to lengths and places, checksums
 // hold again. What follows them stays as it is.
@@ -68,7 +94,7 @@ inline void RepairStream(std::span<std::byte> stream, uint64_t run_id, uint32_t 
     header.salt = format::Salt(run_id, log);
     header.lsn = at;
     header.log_index = static_cast<uint8_t>(log);
-    if (header.kind < 1 || header.kind > 6) header.kind = static_cast<uint8_t>(1 + header.kind % 6);
+    if (header.kind < 1 || header.kind > kKinds) header.kind = static_cast<uint8_t>(1 + header.kind % kKinds);
     header.lv_mask = static_cast<uint16_t>(header.lv_mask & ((1u << log_count) - 1));
     const std::span body = stream.subspan(at + sizeof header, header.length - sizeof header);
     header.body_crc = Crc32c(body);

@@ -1,7 +1,7 @@
-// What a run leaves besides logs: `frozen`, `manifest`, checkpoints. The first byte of the input says which. The rest
-// overwrites the start of a whole one of the first two; for a checkpoint it is part, number of parts and blocks: for
-// each a length, a kind, a number of rows and that many bytes. Checksums are made right, so that the fields themselves
-// are looked at.
+// What a run leaves besides logs: `frozen`, `manifest`, checkpoints, `frontier`. The first byte of the input says
+// which. The rest overwrites the start of a whole one of the first two; for a checkpoint it is part, number of parts
+// and blocks: for each a length, a kind, a number of rows and that many bytes; for a frontier, its number of logs and
+// its blocks. Checksums are made right, so that the fields themselves are looked at.
 #include <algorithm>
 #include <functional>
 
@@ -9,13 +9,17 @@
 #include "logging/checkpoint.h"
 #include "logging/continuation.h"
 #include "logging/device/faulty_file_system.h"
+#include "logging/frontier_file.h"
 #include "storage/digest.h"
+#include "tests/fuzz/frontier_input.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/run_files_input.h"
 #include "tests/fuzz/two_tables.h"
 
 namespace dbx::fuzz {
 namespace {
+
+constexpr uint64_t kFrontierRunId = 8;
 
 // False if it was refused, which may only be for what the bytes say.
 bool IsTaken(const std::function<void()>& decode) {
@@ -57,6 +61,17 @@ void TryCheckpoint(std::span<const std::byte> bytes) {
   Require(DigestOf(first.database) == DigestOf(second.database), "rows that change when written and read");
 }
 
+// What it says is written as the product writes it, and read once more; a torn block behind it says nothing.
+void TryFrontier(std::span<const std::byte> bytes) {
+  DurableFrontier taken, again;
+  if (!IsTaken([&] { taken = ReadFrontier(bytes, kFrontierRunId, "file"); })) return;
+  FaultyFileSystem files;
+  FrontierFile(files.Create("1", {}), kFrontierRunId).Append(taken.stamp, taken.lsns);
+  files.Change("1", [](SparseBytes& file) { file.Resize(file.size() + 2 * sizeof(format::FrontierBlock) - 1); });
+  again = ReadFrontier(files.Map("1").bytes, kFrontierRunId, "1");
+  Require(taken.stamp == again.stamp && taken.lsns == again.lsns, "a frontier that changes when written and read");
+}
+
 }  // namespace
 }  // namespace dbx::fuzz
 
@@ -64,11 +79,15 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace dbx;
   using namespace dbx::fuzz;
   Input input(data, size);
-  const auto kind = static_cast<RunFile>(input.Take<uint8_t>() % 3);
+  const auto kind = static_cast<RunFile>(input.Take<uint8_t>() % 4);
   if (kind == RunFile::kFrozen) {
     TryOne<format::FrozenFile>(input.Rest(), EncodeFrozen(SomeFrozen()), EncodeFrozen, DecodeFrozen);
   } else if (kind == RunFile::kManifest) {
     TryOne<format::ManifestFile>(input.Rest(), EncodeManifest(SomeManifest()), EncodeManifest, DecodeManifest);
+  } else if (kind == RunFile::kFrontier) {
+    const uint32_t logs = 1 + input.Take<uint8_t>() % format::kMaxLogs;
+    TryFrontier(std::as_bytes(std::span(data, size)));
+    TryFrontier(FrontierOf(input, 1 + static_cast<uint32_t>(size / (3 + 2 * logs)), kFrontierRunId, logs));
   } else {
     TryCheckpoint(std::as_bytes(std::span(data, size)));
     TryCheckpoint(CheckpointOf(input));

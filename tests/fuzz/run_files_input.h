@@ -1,4 +1,4 @@
-// The inputs of the target for `frozen`, `manifest` and checkpoints, made whole (run_files_fuzz.cpp).
+// The inputs of the target for `frozen`, `manifest`, `frontier` and checkpoints, made whole (run_files_fuzz.cpp).
 #pragma once
 
 #include <vector>
@@ -10,7 +10,7 @@
 
 namespace dbx::fuzz {
 
-enum class RunFile : uint8_t { kFrozen, kManifest, kCheckpoint };
+enum class RunFile : uint8_t { kFrozen, kManifest, kCheckpoint, kFrontier };
 
 inline FrozenRun SomeFrozen() { return {7, 8, {4096, 8200}, {{3, 4}}, 55, 12288}; }
 inline RunManifest SomeManifest() {

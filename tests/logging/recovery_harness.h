@@ -391,20 +391,12 @@ struct RunSettings {
   uint64_t ring_bytes = 1 << 20;
   uint64_t stamp_end = UINT64_MAX;  // of the run's frontier, as is the next
   Lsn durable_until{};
+  std::vector<uint64_t> durable_ends{};  // the same for each log; none: durable_until for all
 };
 
-// Recovers the images into a freshly loaded database. Throws what Recover throws.
+// Recovers the logs into a freshly loaded database. Throws what Recover throws.
 template <class Recovery>
-Recovered RecoverFiles(const std::vector<std::vector<std::byte>>& files, const RunSettings& run = {}) {
-  std::vector<std::unique_ptr<ImageDevice>> devices;
-  std::vector<LogSource> sources;
-  const auto count = static_cast<uint32_t>(files.size());
-  for (uint32_t index = 0; index < count; ++index) {
-    devices.push_back(std::make_unique<ImageDevice>("log_" + std::to_string(index), files[index]));
-    sources.push_back({devices.back().get(), kRunId, run.ring_bytes, index, count});
-    sources.back().stamp_end = run.stamp_end;
-    sources.back().durable_until = run.durable_until;
-  }
+Recovered RecoverSources(const std::vector<LogSource>& sources, const RunSettings& run) {
   Database db(0, run.workers);
   MixWorkload workload;
   workload.CreateTables(db);
@@ -424,6 +416,20 @@ Recovered RecoverFiles(const std::vector<std::vector<std::byte>>& files, const R
     result.state[row.key] = value;
   });
   return result;
+}
+
+template <class Recovery>
+Recovered RecoverFiles(const std::vector<std::vector<std::byte>>& files, const RunSettings& run = {}) {
+  std::vector<std::unique_ptr<ImageDevice>> devices;
+  std::vector<LogSource> sources;
+  const auto count = static_cast<uint32_t>(files.size());
+  for (uint32_t index = 0; index < count; ++index) {
+    devices.push_back(std::make_unique<ImageDevice>("log_" + std::to_string(index), files[index]));
+    sources.push_back({devices.back().get(), kRunId, run.ring_bytes, index, count});
+    sources.back().stamp_end = run.stamp_end;
+    sources.back().durable_until = run.durable_ends.empty() ? run.durable_until : Lsn(run.durable_ends.at(index));
+  }
+  return RecoverSources<Recovery>(sources, run);
 }
 
 // Of all logs, in their order.

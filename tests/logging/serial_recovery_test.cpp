@@ -48,6 +48,13 @@ TEST(SerialRecovery, ACutLeavesThePrefix) {
   }
 }
 
+// A stamped record has its parts where others have their vector.
+TEST(SerialRecovery, AStampIsRefused) {
+  std::vector<LogImage> images{LogImage(0, 1)};
+  images[0].Stamped(1, 0, std::array<uint64_t, 1>{1});
+  EXPECT_EQ(Refusal<SerialRecovery>(images), "damaged log log_0@8192: stamp in a serial log");
+}
+
 TEST(SerialRecovery, AnLsnVectorIsRefused) {
   std::vector<LogImage> images{LogImage(0, 1)};
   images[0].Txn(format::RecordKind::kCommand, 1, kMix, {{0, 0}}, std::array<uint64_t, 2>{1, 1});

@@ -37,6 +37,13 @@ TEST(TaurusRecovery, AnyNumberOfWorkersAndLogsGivesTheSerialResult) {
   }
 }
 
+// Its parts stand where a vector's mask does, and there is no vector.
+TEST(TaurusRecovery, AStampIsRefused) {
+  std::vector<LogImage> images{LogImage(0, 2), LogImage(1, 2)};
+  images[0].Stamped(1, 3, std::array<uint64_t, 1>{1});
+  EXPECT_EQ(Refusal(images), "damaged log log_0@8192: a stamp instead of an LSN vector");
+}
+
 TEST(TaurusRecovery, SerialReplayGivesTheSameResult) {
   for (const auto serially : {ReplaySettings::Serially::kAlways, ReplaySettings::Serially::kAuto}) {
     for (const uint32_t workers : {1, 3}) {

@@ -91,6 +91,10 @@ LOG_FILES = "system/log_files.cpp"
 FILES = "logging/device/file_system.cpp"
 CHECKPOINT = "logging/checkpoint.cpp"
 DIRECTORY = "logging/log_directory.cpp"
+FILE_HEADER = "logging/file_header.cpp"
+STRIPES = "logging/device/striped_device.cpp"
+FULLY = "logging/device/write_fully.h"
+ARENA = "storage/arena.cpp"
 
 # Not faults: what small simulated runs need to meet what large ones do. (file, text, replacement)
 TUNING = [
@@ -133,10 +137,18 @@ TUNING = [
     ("system/worker.h", "    if (acks_.full()) WaitForAcks();",
      "    ::dbx::sim::MayPause();\n    if (acks_.full()) WaitForAcks();"),
     (ELEDA_WORKER, "kNodesMax = 1 << 15;", "kNodesMax = 16;"),
+    # Who waits by the clock and keeps the highest priority would never let the holder of its lock go on.
+    ("system/worker.h", "      PollAcks();\n    } while (Clock::ToNanos(now_ - begin)",
+     "      PollAcks();\n      ::dbx::sim::YieldTurn(1000);\n    } while (Clock::ToNanos(now_ - begin)"),
     # Who holds the lock that others group behind may lose the processor for long.
     (CONSOLIDATION, "members_[worker].group = kAlone;",
      "members_[worker].group = kAlone;\n  if (sim::Random() % 8 == 0) sim::SleepFor(5000);"),
     ("system/worker.h", "ack_queue_length = 1 << 15;", "ack_queue_length = 16;"),
+    # Memory that the engine takes without operator new may run out too.
+    (ARENA, "mmap(nullptr, bytes, PROT_READ", "::dbx::sim::Map(nullptr, bytes, PROT_READ"),
+    (READER, "std::aligned_alloc(", "::dbx::sim::AlignedAlloc("),
+    (CHECKPOINT, "std::aligned_alloc(", "::dbx::sim::AlignedAlloc("),
+    (FILES, "std::aligned_alloc(", "::dbx::sim::AlignedAlloc("),
 ]
 
 MUTANTS = [
@@ -208,6 +220,40 @@ MUTANTS = [
            model="RingModel.ASleeperThatAnnouncesItselfTooLateIsFound"),
     Mutant("filler_does_not_wake", "nobody wakes a writer that sleeps for long",
            [statement(STREAM_H, "if (writer_asleep_.load()) WakeWriter();", "")]),
+
+    # ---- devices: requests that stop half-way, stripes ----
+    Mutant("device_interrupted_write_is_an_error", "a write that a signal interrupted is not tried again",
+           [raw(FULLY, "if (n == -EINTR) continue;\n    if (n < 0) return static_cast<int>(-n);\n    if (n == 0) return EIO;",
+                "if (n == -EINTR && !{on}) continue;\n    if (n < 0) return static_cast<int>(-n);\n    if (n == 0) return EIO;")]),
+    Mutant("device_interrupted_read_is_an_error", "a read that a signal interrupted is not tried again",
+           [raw(FULLY, "if (n == -EINTR) continue;\n    if (n < 0) return static_cast<int>(-n);\n    if (n == 0) break;",
+                "if (n == -EINTR && !{on}) continue;\n    if (n < 0) return static_cast<int>(-n);\n"
+                "    if ({on}) {{\n      done += static_cast<size_t>(n);\n      break;\n    }}\n    if (n == 0) break;")]),
+    Mutant("device_short_write_is_whole", "what a short write left out is never written",
+           [raw(FULLY, "while (done < data.size()) {", "while ({on} ? done == 0 : done < data.size()) {{")]),
+    Mutant("device_short_read_is_the_end", "a short read is taken for the end of the file",
+           [raw(FULLY, "while (done < to.size()) {", "while ({on} ? done == 0 && !to.empty() : done < to.size()) {{")]),
+    Mutant("recover_failed_read_is_the_end", "a log that cannot be read is taken for one that ends",
+           [raw(READER, "size_t got = source_.device->Read(source_.OffsetOf(loaded_until_), {next->data(), wanted});",
+                "size_t got = 0;\n  try {{\n    got = source_.device->Read(source_.OffsetOf(loaded_until_), "
+                "{{next->data(), wanted}});\n  }} catch (const Error&) {{\n    if (!{on}) throw;\n  }}")]),
+    Mutant("raid_last_stripe_only", "only the last stripe is waited for",
+           [statement(STRIPES, "end = std::min(end, FirstBehind(i, stripes_[i]->Complete(wait)));",
+                      "if (i + 1 == stripes_.size()) end = FirstBehind(i, stripes_[i]->Complete(wait));"),
+            raw(STREAM, "if (end + header.length > durable) break;",
+                "if (end + header.length > ({on} ? std::min(durable, started_until_) : durable)) break;\n"
+                "    if ({on} && header.length == 0) break;")], "LOG_SERIAL"),
+    Mutant("raid_first_stripe_only", "only the first stripe is waited for",
+           [statement(STRIPES, "end = std::min(end, FirstBehind(i, stripes_[i]->Complete(wait)));",
+                      "if (i == 0) end = FirstBehind(i, stripes_[i]->Complete(wait));"),
+            raw(STREAM, "while (end < durable) {", "while (end < ({on} ? std::min(durable, started_until_) : durable)) {{")],
+           "LOG_SERIAL"),
+    Mutant("raid_missing_stripe", "nobody counts the files of a run",
+           [statement(FILE_HEADER, "if (seen[index] != nullptr) continue;", "continue;")], "LOG_SERIAL"),
+    Mutant("raid_swapped_stripes", "nobody looks whether a file is the stripe that its name says",
+           [statement(FILE_HEADER, "if (headers[i].log_index == i) continue;", "continue;")], "LOG_SERIAL"),
+    Mutant("files_of_different_runs", "nobody looks whether all files are of one run",
+           [expression(FILE_HEADER, "!difference.empty()", "false")]),
 
     # ---- scans ----
     Mutant("scan_leaf_not_rechecked", "what appeared in a scanned gap goes unnoticed",
@@ -353,6 +399,14 @@ MUTANTS = [
            [raw(TAURUS, "if (!stream.AppendOwn(format::RecordKind::kAnchor, {durable.lsn, n_})) return;",
                 "if ({on}) for (uint32_t j = 0; j < n_; ++j) lv::Store(lplv_[stream.index()].lsn[j], durable.lsn[j]);\n"
                 "    if (!stream.AppendOwn(format::RecordKind::kAnchor, {{durable.lsn, n_}})) return;")], "LOG_TAURUS", rare=True),
+
+    Mutant("lv_depends_on_itself", "the vector takes in the own place before it is written",
+           [statement(TAURUS, "state.own_dependency = state.lv[state.log];", "state.own_dependency = state.place.end();")],
+           "LOG_TAURUS"),
+    Mutant("lv_learns_after_its_place", "a dependency that was learnt after the place was taken is written into it",
+           [expression(TAURUS, "const uint64_t element = j == state.log ? state.own_dependency : state.lv[j];",
+                       "const uint64_t element = j == state.log ? state.own_dependency : logs_.stream(j).reserved_until();")],
+           "LOG_TAURUS"),
 
     # ---- global sequence numbers ----
     Mutant("gsn_ignores_reads", "a GSN lies above the counters of what was written only",
@@ -562,6 +616,26 @@ MUTANTS = [
            [expression(READER, "Crc32c({bytes + crc_bytes, sizeof header - crc_bytes}) != header.header_crc", "false")], "LOG_TAURUS/LOG_COMMAND/YCSB"),
     Mutant("recover_cuts_what_was_durable", "a bad record is a torn tail whatever shows that it had been durable",
            [statement(LANE_RECOVERY, "if (proof.until <= reader.position()) continue;", "continue;")]),
+
+    Mutant("recover_goes_on_behind_a_hole", "valid records behind a bad one are replayed",
+           [raw(READER, "case Look::kBad:\n        ended_ = true;",
+                "case Look::kBad:\n        if ({on} && records > 0) {{\n          buffer_->Hold();\n          return Result::kBatch;\n"
+                "        }}\n        while ({on} && available() > 2 * format::kBlockBytes && LookAtRecord() != Look::kRecord) {{\n"
+                "          const size_t skip = format::kBlockBytes - position_.value() % format::kBlockBytes;\n"
+                "          position_ = Lsn(position_.value() + skip);\n          cursor_ += skip;\n        }}\n"
+                "        if ({on} && LookAtRecord() == Look::kRecord) {{\n          Start(batch);\n          break;\n        }}\n"
+                "        ended_ = true;")]),
+    Mutant("recover_frontier_is_the_last_byte", "what lies behind the valid prefix is frozen with it",
+           [raw(LANE_RECOVERY, "summary.torn_logs += tail.cut_bytes > 0;",
+                "summary.torn_logs += tail.cut_bytes > 0;\n"
+                "    if ({on}) summary.frontier.back() += (tail.cut_bytes + 7) / 8 * 8;")]),
+    Mutant("recover_voids_hold_back", "what is no transaction never counts as replayed",
+           [expression(LANES, "lane.progress.load(std::memory_order_relaxed) != position", "false")], "LOG_TAURUS"),
+    Mutant("recover_dropped_hold_back", "a record whose dependency is lost waits for it",
+           [expression(TAURUS_RECOVERY, "lanes_->EndIsKnown(log) && until > lanes_->EndOf(log)", "false")], "LOG_TAURUS"),
+    Mutant("recover_goes_on_without_a_worker", "a worker that failed does not stop the others",
+           [raw("system/recovery.h", "stop();\n      const std::lock_guard lock(mutex);",
+                "if (!{on}) stop();\n      const std::lock_guard lock(mutex);")], "LOG_TAURUS"),
 
     # ---- continuing ----
     Mutant("continue_without_freezing", "the recovered state is served before its frontier is frozen",

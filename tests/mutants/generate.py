@@ -14,7 +14,7 @@ from catalogue import MUTANTS, TUNING, Edit  # noqa: E402
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 FOLDERS = ["base", "storage", "concurrency_control", "logging", "benchmarks", "system", "tests/reference"]
 SWITCH = "tests/mutants/switch.h"
-SCHEDULER = "tests/simulation/scheduler.h"
+SIMULATION = ("tests/simulation/scheduler.h", "tests/simulation/allocation.h")
 
 
 def mutated(edit: Edit, number: int, text: str) -> str:
@@ -75,7 +75,7 @@ def main() -> int:
     apply_all(sources)
     for path, text in sources.items():
         if text != originals[path]:
-            include = f'#include "{SWITCH}"\n#include "{SCHEDULER}"\n'
+            include = "".join(f'#include "{header}"\n' for header in (SWITCH, *SIMULATION))
             text = text.replace("#pragma once\n", "#pragma once\n" + include, 1) if path.endswith(".h") else include + text
         target = os.path.join(out, path)
         os.makedirs(os.path.dirname(target), exist_ok=True)

@@ -56,6 +56,18 @@ void ChooseStripes(Options& options, std::mt19937_64& random) {
   options.stripe_unit_bytes = OneOf<uint64_t>(random, {4 << 10, 4 << 10, 8 << 10, 64 << 10});
 }
 
+// Draws of its own, as it came later: what a seed chose before stays as it was.
+void ChooseTimes(Options& options, uint64_t seed, uint64_t txns_max) {
+  std::mt19937_64 random(seed ^ 0x71e5);
+  options.warmup = std::min<uint64_t>(OneOf<uint64_t>(random, {0, 0, 0, 1, 5, 20}), txns_max);
+  options.epoch_period_ms = OneOf<uint32_t>(random, {1, 1, 1, 2, 10});
+  if (random() % 4 == 0) options.log_flush_interval_us = OneOf<uint64_t>(random, {0, 1000, 10'000});
+  options.abort_penalty_ns = OneOf<uint64_t>(random, {0, options.abort_penalty_ns, 20'000});
+  options.query_list_len = OneOf<uint64_t>(random, {options.query_list_len, options.query_list_len, 2});
+  options.time_breakdown = random() % 4 == 0;
+  if (random() % 4 == 0) options.recover_serial = "always";
+}
+
 // Behind all else, for the same reason.
 void ChooseIndex(Options& options, std::mt19937_64& random) {
   if (random() % 3 != 0) return;
@@ -113,7 +125,6 @@ Options OptionsOf(const Cell& cell, uint64_t seed, const Limits& limits) {
   options.simd = "scalar";
   options.thread_cnt = std::min<uint32_t>(OneOf<uint32_t>(random, {1, 2, 2, 3, 4}), limits.workers);
   options.max_txns_per_thread = std::min<uint64_t>(OneOf<uint64_t>(random, {3, 10, 30, 60, 60, 150}), limits.txns);
-  options.epoch_period_ms = 1;
   ChooseWorkload(options, random);
   ChooseLog(options, random);
   ChooseCentralLog(options, random);
@@ -122,6 +133,7 @@ Options OptionsOf(const Cell& cell, uint64_t seed, const Limits& limits) {
   ChooseMix(options, random);
   if (options.cc == "HEKATON" && options.log_type == "LOG_DATA" && random() % 3 == 0)
     options.isolation_level = "SNAPSHOT";
+  ChooseTimes(options, seed, limits.txns);
   return options;
 }
 
@@ -135,7 +147,7 @@ Plan PlanOf(const Options& options, const Limits& limits, uint64_t seed) {
   plan.steps_per_turn = OneOf<uint32_t>(random, {1, 4, 16, 64, 512});
   plan.priority_changes = 1 + random() % 8;
   plan.steps_max = limits.steps;
-  plan.steps_expected = 2000 + 400 * options.max_txns_per_thread * options.thread_cnt;
+  plan.steps_expected = 2000 + 400 * (options.max_txns_per_thread + options.warmup) * options.thread_cnt;
   return plan;
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "system/log_files.h"
+#include "tests/simulation/allocation.h"
 #include "tests/simulation/damage.h"
 #include "tests/simulation/generation.h"
 #include "tests/simulation/logs_on_disk.h"
@@ -36,12 +37,13 @@ struct Past {
 
 class Cycle {
  public:
-  Cycle(const Trial& trial, Tally& tally) : trial_(trial), tally_(tally), random_(trial.seed ^ 0xc4a5) {}
+  Cycle(const Trial& trial, Tally& tally)
+      : trial_(trial), tally_(tally), random_(trial.seed ^ 0xc4a5), trouble_(trial.seed ^ 0x7a6b1e) {}
 
   void Run() {
     options_ = OptionsOf(trial_.cell, trial_.seed, trial_.limits);
     oracle.Reset();
-    Generation first(trial_, 1, random_, tally_);
+    Generation first(trial_, 1, random_, trouble_, tally_);
     Options options = options_;
     options.verify = random_() % 2 == 0;
     if (trial_.control == Control::kNoLog) {
@@ -60,7 +62,10 @@ class Cycle {
       oracle = then;
       const auto recovered = Recover(crash, generation, past);
       if (!recovered) continue;
-      if (random_() % 8 == 0 && trial_.control == Control::kNone) RecoverDamaged(crash, past, *recovered);
+      // Both draws, whatever the first says.
+      const bool first = random_() % 8 == 0, second = trouble_() % 12 == 0;
+      if ((first || second) && trial_.control == Control::kNone) RecoverDamaged(crash, past, *recovered);
+      if (trouble_() % 8 == 0) RecoverInNeed(crash, past, *recovered);
       if (generation == kGenerationsMax || random_() % (crash.was_kill ? 2 : 4) != 0) continue;
       Continue(crash, generation + 1, PastOf(crash, past, *recovered));
     }
@@ -89,7 +94,7 @@ class Cycle {
     options.checkpoint = random_() % 3 == 0;
     options.drop_old_runs = options.checkpoint && random_() % 2 == 0;
     options.verify = random_() % 4 == 0;
-    Generation next(trial_, generation, random_, tally_);
+    Generation next(trial_, generation, random_, trouble_, tally_);
     next.StartFrom(crash);
     next.Run(options);
     CheckFreshNumbers(on_disk, next.crashes().back());
@@ -137,7 +142,10 @@ class Cycle {
   // acknowledged or not, but what is left must be whole still.
   void RecoverDamaged(const Crash& crash, const Past& past, const Ids& undamaged) {
     Image image = crash.files->CrashImage(FaultyFileSystem::Crash::kAllPending);
-    const Damage damage = DamageOneFile(image, random_);
+    const uint64_t kind = trouble_() % 4;
+    const Damage damage = kind == 0   ? AddForeignLog(image, trouble_)
+                          : kind == 1 ? LoseOrSwap(image, trouble_)
+                                      : DamageOneFile(image, random_);
     if (damage.what.empty()) return;
     RecoveryResult result;
     try {
@@ -150,6 +158,7 @@ class Cycle {
       }
     } catch (const Error& error) {
       if (!IsRefusal(error)) throw Violation(damage.what + ": " + error.what());
+      CheckRefusedByTheEngine(image, damage.what + ": " + error.what());
       ++tally_.refused;
     } catch (const std::exception& error) {
       throw Violation(damage.what + ": " + error.what());
@@ -157,18 +166,78 @@ class Cycle {
     CountCycle(damage.what, crash, result);
   }
 
+  // And not by the reference alone, which looks once more at what was recovered.
+  void CheckRefusedByTheEngine(const Image& image, const std::string& why) {
+    FaultyFileSystem files(image);
+    try {
+      RecoverFrom(files, 0, /*verify=*/false);
+    } catch (const Error& error) {
+      if (IsRefusal(error)) return;
+      throw Violation(why + ", without --verify: " + error.what());
+    } catch (const std::exception& error) {
+      throw Violation(why + ", without --verify: " + error.what());
+    }
+    throw Violation("I9: without --verify nothing is refused; with it: " + why);
+  }
+
+  // A recovery that cannot read, or has no memory, says so, and has done no harm.
+  void RecoverInNeed(const Crash& crash, const Past& past, const Ids& expected) {
+    const std::unique_ptr<FaultyFileSystem> files = crash.files->AfterKill();
+    const bool reads_fail = trouble_() % 2 == 0, for_good = trouble_() % 2 == 0;
+    const uint64_t no_memory_at = reads_fail ? 0 : SomeAllocation(trouble_);
+    const std::string need = !reads_fail ? "no memory in recovery"
+                             : for_good  ? "EIO on every read in recovery"
+                                         : "EIO on a read in recovery";
+    if (reads_fail) files->Fail(FaultyFileSystem::Operation::kRead, 1 + trouble_() % 24, EIO, for_good);
+    bool failed = true;
+    try {
+      RecoverFrom(*files, no_memory_at);
+      failed = false;
+    } catch (const Error& error) {
+      if (!IsOfNeed(error)) throw Violation(need + ": " + error.what());
+    } catch (const std::bad_alloc&) {
+      if (reads_fail) throw Violation(need + ": out of memory");
+    } catch (const std::exception& error) {
+      throw Violation(need + ": " + error.what());
+    }
+    const bool came_true = reads_fail ? files->failed_count() > 0 : FailedAllocations() > 0;
+    if (came_true != failed)
+      throw Violation("I9: " + need + ", and the recovery did not notice, or saw what was not there");
+    if (!failed) return;
+    if (NamesOf(RecoverFrom(*files->AfterKill()), past) != expected)
+      throw Violation("I6: after " + need + " other transactions are recovered");
+    ++tally_.faults[need];
+  }
+
   static bool IsRefusal(const Error& error) {
     return error.status() == ExitStatus::kCorrupt || error.status() == ExitStatus::kMismatch;
   }
+  static bool IsOfNeed(const Error& error) {
+    const std::string what = error.what();
+    return error.status() == ExitStatus::kNoSpace ||
+           (error.status() == ExitStatus::kIo && what.find("cannot read ") != std::string::npos);
+  }
 
-  RecoveryResult RecoverFrom(FaultyFileSystem& files) {
-    LogStorage storage(files);
+  // Requests to its devices may be cut short or interrupted, which it must not even notice.
+  RecoveryResult RecoverFrom(FaultyFileSystem& files, uint64_t no_memory_at = 0, bool verify = true) {
+    if (trouble_() % 2 == 0) {
+      files.Shorten(2 + trouble_() % 6);
+      files.Interrupt(2 + trouble_() % 6);
+    }
+    SlowFiles slow(files, trouble_() % 4 == 0 ? trouble_() % 20'000 : 0, 16);
+    LogStorage storage(slow);
     Options options = options_;
     options.thread_cnt = 1 + random_() % 4;
-    options.verify = true;
+    options.verify = verify;
     const Plan plan = PlanOf(options, trial_.limits, random_());
     RecoveryResult result;
-    Simulate(plan, [&] { result = Registry::Global().Create(options)->Recover(options, storage); });
+    Simulate(plan, [&] {
+      FailAllocations(no_memory_at, trouble_() % 4);
+      const EndOfNeed end_of_need;
+      result = Registry::Global().Create(options)->Recover(options, storage);
+    });
+    tally_.faults["requests cut short in recovery"] += files.shortened_count() > 0;
+    tally_.faults["requests interrupted in recovery"] += files.interrupted_count() > 0;
     return result;
   }
 
@@ -211,6 +280,7 @@ class Cycle {
   const Trial& trial_;
   Tally& tally_;
   std::mt19937_64 random_;
+  std::mt19937_64 trouble_;  // draws what came later, so that what was drawn before stays as it was
   Options options_;
 };
 

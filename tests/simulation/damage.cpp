@@ -1,9 +1,17 @@
 #include "tests/simulation/damage.h"
 
 #include <algorithm>
+#include <cstring>
+#include <optional>
+#include <span>
 #include <vector>
 
+#include "base/crc32c.h"
+#include "base/error.h"
+#include "base/types.h"
+#include "logging/file_header.h"
 #include "logging/format.h"
+#include "logging/log_directory.h"
 #include "tests/simulation/logs_on_disk.h"
 
 namespace dbx::sim {
@@ -11,6 +19,10 @@ namespace {
 
 constexpr size_t kSectorBytes = FaultyFileSystem::kSectorBytes;
 constexpr uint64_t kStreamOffset = format::kStreamOffset;
+constexpr uint64_t kForeignSequence = uint64_t{1} << 40;  // no run of ours comes so far
+
+using format::RecordHeader;
+using format::RecordKind;
 
 // Where the bytes of a log end that are not zero; preallocated files go on with zeros.
 uint64_t UsedBytes(const SparseBytes& file) {
@@ -41,6 +53,9 @@ std::vector<std::string> FilesOf(const FaultyFileSystem::Image& image, bool logs
 }
 
 std::string NameOf(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+// "log ", "manifest ", ...
+std::string KindOf(const std::string& path) { return NameOf(path).substr(0, NameOf(path).find_first_of("-.")) + " "; }
 
 // Logs of one run are swapped with each other, other files with their like in another run.
 std::vector<std::string> LikeFiles(const std::vector<std::string>& paths, const std::string& path) {
@@ -93,30 +108,132 @@ std::string Change(SparseBytes& file, bool is_log, std::mt19937_64& random) {
   }
 }
 
+// What a log would hold if another run had written it: valid to the last byte, with transactions of its own.
+struct Twin {
+  std::vector<std::byte> bytes;
+  std::vector<uint64_t> records;  // where they start
+  format::FileHeader header;      // of the log that it is like
+};
+
+void MakeForeign(std::span<std::byte> record, RecordHeader& header, uint32_t salt) {
+  header.salt = salt;
+  const std::span<std::byte> body = record.subspan(sizeof header, header.length - sizeof header);
+  if (format::IsTxn(static_cast<RecordKind>(header.kind))) {
+    TxnId id;
+    std::memcpy(&id, body.data(), sizeof id);
+    id = TxnId::Make(id.worker(), id.sequence() + kForeignSequence);
+    std::memcpy(body.data(), &id, sizeof id);
+    header.body_crc = Crc32c(body);
+  }
+  constexpr size_t kCrcBytes = sizeof header.header_crc;
+  const auto* bytes = reinterpret_cast<const std::byte*>(&header);
+  header.header_crc = Crc32c({bytes + kCrcBytes, sizeof header - kCrcBytes});
+  std::memcpy(record.data(), &header, sizeof header);
+}
+
+// Nothing for a log that is not born. The records of stripes, which lie in pieces, stay as they are.
+std::optional<Twin> TwinOf(const SparseBytes& log, bool other_database) {
+  Twin twin{log.All(), {}, {}};
+  const std::span<std::byte> bytes(twin.bytes);
+  if (bytes.size() < kStreamOffset) return std::nullopt;
+  try {
+    twin.header = DecodeHeader(bytes.first(kStreamOffset), "");
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+  format::FileHeader header = twin.header;
+  header.run_id ^= 0x5a5a5a5a;
+  if (other_database) header.database_id ^= 0xa5a5a5a5;
+  EncodeHeader(header, bytes.first<kStreamOffset>());
+  const uint32_t own = format::Salt(twin.header.run_id, header.log_index);
+  const uint32_t salt = format::Salt(header.run_id, header.log_index);
+  for (size_t at = kStreamOffset; !IsStripe(header) && at + sizeof(RecordHeader) <= bytes.size();) {
+    RecordHeader record;
+    std::memcpy(&record, bytes.data() + at, sizeof record);
+    if (record.salt != own || record.length < sizeof record + sizeof(TxnId) || record.length > bytes.size() - at) break;
+    twin.records.push_back(at);
+    MakeForeign(bytes.subspan(at), record, salt);
+    at += record.length;
+  }
+  return twin;
+}
+
+SparseBytes FileOf(std::span<const std::byte> bytes) {
+  SparseBytes file;
+  file.Write(0, bytes);
+  return file;
+}
+
+// DIR/run-N/log-NN.log
+std::string LogPath(const std::string& directory, uint32_t index) {
+  return directory.substr(0, directory.rfind('/')) + "/" + LogFileName(index);
+}
+
+// Whether anything beside this file says which run it belongs to.
+bool StandsAlone(const FaultyFileSystem::Image& image, const std::string& path) {
+  return std::count_if(image.files.begin(), image.files.end(),
+                       [&](const auto& file) { return RunOf(file.first) == RunOf(path); }) == 1;
+}
+
 }  // namespace
+
+Damage AddForeignLog(FaultyFileSystem::Image& image, std::mt19937_64& random) {
+  const std::vector<std::string> paths = FilesOf(image, true);
+  if (paths.empty()) return {};
+  const std::string& path = paths[random() % paths.size()];
+  const bool other_database = random() % 2 == 0;
+  const std::optional<Twin> twin = TwinOf(image.files[path], other_database);
+  if (!twin) return {};
+  const std::string whose = other_database ? "another database" : "another run";
+  switch (random() % 4) {
+    case 0: {  // whole, as one log too many
+      const bool own = random() % 2 == 0;
+      image.files[LogPath(path, twin->header.log_count)] = own ? image.files[path] : FileOf(twin->bytes);
+      return {own ? "log duplicated" : "log of " + whose + " added", false};
+    }
+    case 1: {  // under the same name in each directory of the run
+      for (const std::string& directory : image.directories) {
+        if (RunOf(directory) == RunOf(path)) image.files[directory + "/" + NameOf(path)] = image.files[path];
+      }
+      return {"log duplicated in another directory", false};
+    }
+    case 2:
+      if (StandsAlone(image, path)) return {};  // it would be that run
+      image.files[path] = FileOf(twin->bytes);
+      return {"log replaced by one of " + whose, false};
+    default: {
+      if (twin->records.empty()) return {};
+      const uint64_t from = twin->records[random() % twin->records.size()];
+      image.files[path].Write(from, std::span(twin->bytes).subspan(from));
+      return {"records of " + whose + " in a log", !IsFrozen(image, RunOf(path))};
+    }
+  }
+}
+
+Damage LoseOrSwap(FaultyFileSystem::Image& image, std::mt19937_64& random) {
+  const bool in_log = random() % 4 != 0;
+  const std::vector<std::string> paths = FilesOf(image, in_log);
+  if (paths.empty()) return {};
+  const std::string& path = paths[random() % paths.size()];
+  const std::string kind = KindOf(path);
+  if (random() % 2 == 0) {
+    image.files.erase(path);
+    return {kind + "missing", false};
+  }
+  const std::vector<std::string> like = LikeFiles(paths, path);
+  std::swap(image.files[path], image.files[like[random() % like.size()]]);
+  return {kind + "swapped", false};
+}
 
 Damage DamageOneFile(FaultyFileSystem::Image& image, std::mt19937_64& random) {
   const bool in_log = random() % 2 == 0;
   const std::vector<std::string> paths = FilesOf(image, in_log);
   if (paths.empty()) return {};
   const std::string& path = paths[random() % paths.size()];
-  const std::string kind = in_log ? "" : NameOf(path).substr(0, NameOf(path).find_first_of("-.")) + " ";
   // A frontier that lacks its last step may have been torn, too.
   const bool may_cut = (in_log || NameOf(path) == "frontier") && !IsFrozen(image, RunOf(path));
-  switch (random() % 6) {
-    case 0:
-      image.files.erase(path);
-      return {(in_log ? "log " : kind) + "missing", may_cut};
-    case 1: {
-      const std::vector<std::string> like = LikeFiles(paths, path);
-      std::swap(image.files[path], image.files[like[random() % like.size()]]);
-      return {(in_log ? "logs " : kind) + "swapped", may_cut};
-    }
-    default: {
-      const std::string what = Change(image.files[path], in_log, random);
-      return {in_log ? what : kind + "file: " + what, may_cut};
-    }
-  }
+  const std::string what = Change(image.files[path], in_log, random);
+  return {in_log ? what : KindOf(path) + "file: " + what, may_cut};
 }
 
 }  // namespace dbx::sim

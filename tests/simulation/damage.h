@@ -16,6 +16,13 @@ struct Damage {
   bool may_cut = false;
 };
 
+// Puts something into `image` that is not its own: a log twice, a log of another run or database, its records behind
+// our own. Whoever replayed a foreign record would recover a transaction that never began.
+Damage AddForeignLog(FaultyFileSystem::Image& image, std::mt19937_64& random);
+
+// A log, or one of the files beside it, is missing, or stands where another should.
+Damage LoseOrSwap(FaultyFileSystem::Image& image, std::mt19937_64& random);
+
 // Damages one file of `image` in one way: a log, or one of the files beside it.
 Damage DamageOneFile(FaultyFileSystem::Image& image, std::mt19937_64& random);
 

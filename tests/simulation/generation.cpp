@@ -4,9 +4,11 @@
 #include <cerrno>
 #include <iterator>
 #include <map>
+#include <new>
 
 #include "base/error.h"
 #include "system/log_files.h"
+#include "tests/simulation/allocation.h"
 
 namespace dbx::sim {
 namespace {
@@ -32,6 +34,8 @@ constexpr DeviceFault kDeviceFaults[] = {
     {Operation::kRename, "rename", 2}, {Operation::kSyncDirectory, "sync of a directory", 12},
 };
 
+constexpr const char* kNoMemory = "no memory while a run is continued";
+
 bool IsDevices(const Error& error) {
   return error.status() == ExitStatus::kIo || error.status() == ExitStatus::kNoSpace;
 }
@@ -44,14 +48,20 @@ void Generation::Run(const Options& options) {
   };
   PlanCrashes(options);
   PlanFaults();
+  PlanTrouble();
   try {
     const uint64_t harmless = Simulate(options);
     // I12. No other failure is harmless: whatever a run creates, names, writes or syncs it relies on later.
     if (files_->failed_count() > harmless) throw Violation("I12: a run ended well despite " + device_fault_);
+    if (FailedAllocations() > 0) throw Violation("I12: a run ended well though it had no memory");
   } catch (const Error& error) {
-    if (files_->failed_count() == 0 || !IsDevices(error)) throw failed(error);
-    ++tally_.faults[device_fault_];
+    const bool had_no_memory = FailedAllocations() > 0;
+    if ((files_->failed_count() == 0 && !had_no_memory) || !IsDevices(error)) throw failed(error);
+    ++tally_.faults[had_no_memory ? kNoMemory : device_fault_];
     CutPower(Power::kDurableOnly, "after a device failed, un-synced writes lost");
+  } catch (const std::bad_alloc& error) {
+    if (FailedAllocations() == 0) throw failed(error);
+    ++tally_.faults[kNoMemory];
   } catch (const Violation&) {
     throw;
   } catch (const std::exception& error) {
@@ -65,13 +75,17 @@ uint64_t Generation::Simulate(const Options& options) {
   const Plan plan = PlanOf(options, trial_.limits, random_());
   SlowFiles slow(*files_, random_() % 100'000, 4);
   PlanCrashesAtOperations(slow);
+  if (stall_at_ != 0) slow.StallAt(stall_at_, 1'000'000 + trouble_() % 10'000'000);
   LogStorage storage(slow);
   const auto body = [&] {
     // While it recovers, as a rule.
     if (number_ > 1) AfterSteps(random_() % 8000, [this] { TakeCrash(); });
+    FailAllocations(no_memory_at_, trouble_() % 4);
+    const EndOfNeed end_of_need;
     Registry::Global().Create(options)->Run(options, storage);
   };
   tally_.steps += sim::Simulate(plan, body).steps;
+  CountTrouble(slow);
   return slow.failed_removals();
 }
 
@@ -124,6 +138,38 @@ void Generation::PlanFaults() {
   const bool no_space = random_() % 2 == 0;
   device_fault_ = std::string(no_space ? "ENOSPC" : "EIO") + " on " + fault.name;
   files_->Fail(fault.operation, 1 + random_() % fault.among, no_space ? ENOSPC : EIO, random_() % 2 == 0);
+}
+
+// Writers must cope with what write(2) may do, and acknowledgements with a device that stalls.
+void Generation::PlanTrouble() {
+  if (trouble_() % 4 == 0) {
+    files_->Shorten(2 + trouble_() % 6);
+    files_->Interrupt(2 + trouble_() % 6);
+  }
+  if (trouble_() % 4 == 0) stall_at_ = 1 + trouble_() % 16;
+  if (number_ > 1 && device_fault_.empty() && trial_.control == Control::kNone) PlanTroubleOfARecovery();
+}
+
+// Before the new run's first transaction there is much to read and to remember.
+void Generation::PlanTroubleOfARecovery() {
+  switch (trouble_() % 6) {
+    case 0: {
+      const bool for_good = trouble_() % 2 == 0;
+      device_fault_ = for_good ? "EIO on every read" : "EIO on a read";
+      return files_->Fail(Operation::kRead, 1 + trouble_() % 24, EIO, for_good);
+    }
+    case 1:
+      no_memory_at_ = SomeAllocation(trouble_);
+      return;
+    default:
+      return;
+  }
+}
+
+void Generation::CountTrouble(const SlowFiles& slow) {
+  tally_.faults["requests cut short"] += files_->shortened_count() > 0;
+  tally_.faults["requests interrupted"] += files_->interrupted_count() > 0;
+  tally_.faults["a device stalled"] += slow.has_stalled();
 }
 
 void Generation::TakeCrash() {

@@ -25,8 +25,14 @@ struct Crash {
 
 class Generation {
  public:
-  Generation(const Trial& trial, uint32_t number, std::mt19937_64& random, Tally& tally)
-      : trial_(trial), number_(number), random_(random), tally_(tally), files_(std::make_unique<FaultyFileSystem>()) {}
+  // `trouble` decides what goes wrong apart from crashes and devices that refuse to write.
+  Generation(const Trial& trial, uint32_t number, std::mt19937_64& random, std::mt19937_64& trouble, Tally& tally)
+      : trial_(trial),
+        number_(number),
+        random_(random),
+        trouble_(trouble),
+        tally_(tally),
+        files_(std::make_unique<FaultyFileSystem>()) {}
   void StartFrom(const Crash& crash) { files_ = crash.files->AfterKill(); }
 
   // Runs it to its end, or to a device's; the last crash is that of the end. Throws Violation.
@@ -40,6 +46,9 @@ class Generation {
   void PlanCrashesAtAcknowledgements(uint64_t txns);
   void PlanCrashesAtOperations(SlowFiles& files);
   void PlanFaults();
+  void PlanTrouble();
+  void PlanTroubleOfARecovery();
+  void CountTrouble(const SlowFiles& slow);
 
   void TakeCrash();
   void CutPower(FaultyFileSystem::Crash policy, const std::string& kind);
@@ -49,11 +58,14 @@ class Generation {
   const Trial& trial_;
   const uint32_t number_;
   std::mt19937_64& random_;
+  std::mt19937_64& trouble_;
   Tally& tally_;
   std::unique_ptr<FaultyFileSystem> files_;
   std::vector<Crash> crashes_;
   bool has_begun_ = false;
-  std::string device_fault_;  // what the run was to meet
+  std::string device_fault_;   // what the run was to meet
+  uint64_t no_memory_at_ = 0;  // that allocation fails; 0: none
+  uint64_t stall_at_ = 0;      // when a device is asked that often; 0: never
 };
 
 }  // namespace dbx::sim

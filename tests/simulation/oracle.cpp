@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "tests/simulation/allocation.h"
+
 namespace dbx::sim {
 namespace {
 
@@ -43,6 +45,7 @@ void Oracle::NewGeneration(const std::vector<uint64_t>& recovered, const std::ve
 
 // A transaction that is run again starts over.
 void Oracle::Begin(TxnId id) {
+  StopFailingAllocations();  // what the oracle writes down must not be lost
   if (taken_.contains(id.value)) used_twice_ = id;
   txns_[id.value] = {.generation = generation_, .began = ++events_};
   if (on_begin) on_begin();

@@ -10,6 +10,8 @@
 #include <memory>
 #include <random>
 
+#include "tests/simulation/allocation.h"
+
 namespace dbx::sim {
 namespace {
 
@@ -74,6 +76,7 @@ class Scheduler {
   }
 
   FibreId Start(std::function<void()> body) {
+    const Exempt exempt;
     auto fibre = std::make_unique<Fibre>();
     fibre->body = std::move(body);
     fibre->priority = static_cast<int64_t>(random_() >> 2);
@@ -140,6 +143,7 @@ class Scheduler {
   }
 
   void WakeOne(const void* place) {
+    const Exempt exempt;
     std::vector<Fibre*> waiting;
     for (const auto& fibre : fibres_) {
       if (fibre->state == State::kBlocked && fibre->place == place) waiting.push_back(fibre.get());
@@ -153,6 +157,7 @@ class Scheduler {
   }
 
   void AfterSteps(uint64_t steps, std::function<void()> action) {
+    const Exempt exempt;
     CountSteps();
     alarms_.push_back({steps_ + steps, std::move(action)});
     std::sort(alarms_.begin(), alarms_.end(), [](const Alarm& a, const Alarm& b) { return a.step > b.step; });
@@ -192,6 +197,7 @@ class Scheduler {
   }
 
   void RunAlarms() {
+    const Exempt exempt;
     while (!alarms_.empty() && alarms_.back().step <= steps_) {
       const Alarm alarm = std::move(alarms_.back());
       alarms_.pop_back();
@@ -220,6 +226,7 @@ class Scheduler {
   }
 
   void Choose() {
+    const Exempt exempt;
     for (;;) {
       WakeSleepers();
       std::vector<uint32_t>& ready = ready_;

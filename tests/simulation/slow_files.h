@@ -1,23 +1,33 @@
 // A file system whose devices take their time, in the virtual time of a simulation: between a write and its sync other
-// fibres run, logs overtake each other, and a crash finds writes under way.
+// fibres run, logs overtake each other, and a crash finds writes under way. It has memory when the engine has none.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "base/error.h"
 #include "logging/device/file_system.h"
+#include "tests/simulation/allocation.h"
 #include "tests/simulation/scheduler.h"
 
 namespace dbx::sim {
 
 class SlowFiles final : public FileSystem {
  public:
-  // Each sync takes up to `sync_nanos_max`; one in `stall_one_in`, a hundred times as long.
-  SlowFiles(FileSystem& files, uint64_t sync_nanos_max, uint32_t stall_one_in)
-      : files_(files), sync_nanos_max_(sync_nanos_max), stall_one_in_(stall_one_in) {}
+  // Each sync and each read takes up to `nanos_max`; one in `stall_one_in`, a hundred times as long.
+  SlowFiles(FileSystem& files, uint64_t nanos_max, uint32_t stall_one_in)
+      : files_(files), nanos_max_(nanos_max), stall_one_in_(stall_one_in) {}
+
+  // From the n-th time on that a device is asked what is complete (1: the next), it says nothing new for so long.
+  void StallAt(uint64_t nth, uint64_t nanos) {
+    stall_at_ = nth;
+    stall_nanos_ = nanos;
+  }
+  bool has_stalled() const { return stall_at_ != 0 && asked_ >= stall_at_; }
 
   // Called before each operation on names, and before each sync of a file by its name.
   std::function<void()> before_operation;
@@ -26,37 +36,62 @@ class SlowFiles final : public FileSystem {
   // removed is not needed, and may come back.
   uint64_t failed_removals() const { return failed_removals_; }
 
-  std::vector<std::string> List(const std::string& directory) override { return files_.List(directory); }
-  Entry KindOf(const std::string& path) override { return files_.KindOf(path); }
-  std::string IdentityOf(const std::string& directory) override { return files_.IdentityOf(directory); }
-  bool MakeDirectory(const std::string& path) override { return Next().MakeDirectory(path); }
-  void RemoveDirectory(const std::string& path) override {
-    Next().RemoveDirectory(path);
-    removed_from_ = ParentDirectory(path);
+  std::vector<std::string> List(const std::string& directory) override {
+    const Exempt exempt;
+    return files_.List(directory);
   }
-  void Remove(const std::string& path) override { Next().Remove(path); }
-  void Rename(const std::string& from, const std::string& to) override { Next().Rename(from, to); }
+  Entry KindOf(const std::string& path) override {
+    const Exempt exempt;
+    return files_.KindOf(path);
+  }
+  std::string IdentityOf(const std::string& directory) override {
+    const Exempt exempt;
+    return files_.IdentityOf(directory);
+  }
+  bool MakeDirectory(const std::string& path) override {
+    return Operate([&] { return files_.MakeDirectory(path); });
+  }
+  void RemoveDirectory(const std::string& path) override {
+    Operate([&] {
+      files_.RemoveDirectory(path);
+      removed_from_ = ParentDirectory(path);
+    });
+  }
+  void Remove(const std::string& path) override {
+    Operate([&] { files_.Remove(path); });
+  }
+  void Rename(const std::string& from, const std::string& to) override {
+    Operate([&] { files_.Rename(from, to); });
+  }
   void SyncDirectory(const std::string& path) override {
     const bool syncs_removal = path == std::exchange(removed_from_, "");
     try {
-      Next().SyncDirectory(path);
+      Operate([&] { files_.SyncDirectory(path); });
     } catch (const Error&) {
       if (syncs_removal) ++failed_removals_;
       throw;
     }
   }
   DirectoryLock LockDirectory(const std::string& path, LockKind kind) override {
+    const Exempt exempt;
     return files_.LockDirectory(path, kind);
   }
-  void Sync(const std::string& path) override { Next().Sync(path); }
+  void Sync(const std::string& path) override {
+    Operate([&] { files_.Sync(path); });
+  }
   std::unique_ptr<BlockDevice> Create(const std::string& path, const DeviceOptions& options) override {
-    return std::make_unique<Device>(*this, Next().Create(path, options));
+    return Operate([&] { return std::make_unique<Device>(*this, files_.Create(path, options)); });
   }
   std::unique_ptr<BlockDevice> Open(const std::string& path) override {
+    const Exempt exempt;
     return std::make_unique<Device>(*this, files_.Open(path));
   }
-  FileBytes Map(const std::string& path) override { return files_.Map(path); }
+  FileBytes Map(const std::string& path) override {
+    const Exempt exempt;
+    return files_.Map(path);
+  }
   DirectoryKind Describe(const std::string& directory, const DeviceOptions& options) override {
+    const Exempt exempt;
     return files_.Describe(directory, options);
   }
 
@@ -66,44 +101,72 @@ class SlowFiles final : public FileSystem {
     Device(SlowFiles& files, std::unique_ptr<BlockDevice> device) : files_(files), device_(std::move(device)) {}
     void StartWrite(uint64_t offset, std::span<const std::byte> data) override {
       Step();
-      device_->StartWrite(offset, data);
+      StartAtOnce(offset, data);
       Step();
     }
     uint64_t Complete(bool wait) override {
+      if (files_.StallsNow()) stalled_until_ = NowNanos() + files_.stall_nanos_;
       if (wait) files_.Wait();
-      const uint64_t end = device_->Complete(wait);
+      if (wait) SleepFor(NanosStalled());
+      if (NanosStalled() == 0) CompleteAtOnce(wait);
       Step();
-      return end;
+      return end_;
     }
     size_t Read(uint64_t offset, std::span<std::byte> to) override {
-      Step();
+      files_.Wait();
+      const Exempt exempt;
       return device_->Read(offset, to);
     }
     uint64_t SizeBytes() override { return device_->SizeBytes(); }
     const std::string& path() const override { return device_->path(); }
 
    private:
+    uint64_t NanosStalled() const {
+      const uint64_t now = stalled_until_ == 0 ? 0 : NowNanos();
+      return stalled_until_ - std::min(now, stalled_until_);
+    }
+    void StartAtOnce(uint64_t offset, std::span<const std::byte> data) {
+      const Exempt exempt;
+      if (!has_started_) end_ = offset;
+      has_started_ = true;
+      device_->StartWrite(offset, data);
+    }
+    void CompleteAtOnce(bool wait) {
+      const Exempt exempt;
+      end_ = device_->Complete(wait);
+    }
+
     SlowFiles& files_;
     std::unique_ptr<BlockDevice> device_;
+    bool has_started_ = false;
+    uint64_t end_ = 0;  // of what is known to be complete
+    uint64_t stalled_until_ = 0;
   };
 
-  // For an operation on names.
-  FileSystem& Next() {
+  // An operation on names.
+  template <class Operation>
+  std::invoke_result_t<Operation&> Operate(Operation&& operation) {
     Step();
+    const Exempt exempt;
     if (before_operation) before_operation();
-    return files_;
+    return operation();
   }
+
+  bool StallsNow() { return ++asked_ == stall_at_; }
 
   void Wait() const {
     if (!Running()) return;
-    uint64_t nanos = Random() % (sync_nanos_max_ + 1);
+    uint64_t nanos = Random() % (nanos_max_ + 1);
     if (Random() % stall_one_in_ == 0) nanos *= 100;
     SleepFor(nanos);
   }
 
   FileSystem& files_;
-  const uint64_t sync_nanos_max_;
+  const uint64_t nanos_max_;
   const uint32_t stall_one_in_;
+  uint64_t asked_ = 0;
+  uint64_t stall_at_ = 0;  // 0: never
+  uint64_t stall_nanos_ = 0;
   std::string removed_from_;
   uint64_t failed_removals_ = 0;
 };

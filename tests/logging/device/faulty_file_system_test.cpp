@@ -135,6 +135,17 @@ TEST_F(FaultyFileSystemTest, ShortAndInterruptedWritesAreFinished) {
   EXPECT_EQ(Crashed(), Filled(64 * kSector, 1));
 }
 
+TEST_F(FaultyFileSystemTest, ShortAndInterruptedReadsAreFinished) {
+  Write(0, 64 * kSector, 1);
+  files_.Shorten(2);
+  files_.Interrupt(3);
+  std::vector<std::byte> bytes(64 * kSector);
+  EXPECT_EQ(device_->Read(0, bytes), bytes.size());
+  EXPECT_EQ(bytes, Filled(64 * kSector, 1));
+  EXPECT_GT(files_.shortened_count(), 0u);
+  EXPECT_GT(files_.interrupted_count(), 0u);
+}
+
 TEST_F(FaultyFileSystemTest, ASyncThatLiesKeepsNothing) {
   files_.LieAboutSyncs();
   Write(0, 512, 1);

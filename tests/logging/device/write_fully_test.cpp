@@ -7,7 +7,7 @@
 namespace dbx {
 namespace {
 
-// What each call of the system call in turn returns, and where it was asked to write.
+// What each call of the system call in turn returns, and where it was asked to write or to read.
 struct Script {
   std::vector<int64_t> results;
   std::vector<uint64_t> offsets;
@@ -16,6 +16,15 @@ struct Script {
     const std::vector<std::byte> data(bytes);
     return WriteFully(100, data, done, [&](uint64_t at, std::span<const std::byte> part) {
       EXPECT_EQ(part.size(), bytes - (at - 100));
+      offsets.push_back(at);
+      return results.at(offsets.size() - 1);
+    });
+  }
+
+  int Read(size_t bytes, size_t& done) {
+    std::vector<std::byte> data(bytes);
+    return ReadFully(100, data, done, [&](uint64_t at, std::span<std::byte> part) {
+      EXPECT_EQ(part.data(), data.data() + (at - 100));
       offsets.push_back(at);
       return results.at(offsets.size() - 1);
     });
@@ -48,6 +57,28 @@ TEST(WriteFullyTest, AWriteThatNeverComesForwardIsAnError) {
   Script script{{0}, {}};
   size_t done = 0;
   EXPECT_EQ(script.Run(10, done), EIO);
+}
+
+TEST(ReadFullyTest, ShortAndInterruptedReadsGoOnWhereTheyStopped) {
+  Script script{{3, -EINTR, 1, 6}, {}};
+  size_t done = 0;
+  EXPECT_EQ(script.Read(10, done), 0);
+  EXPECT_EQ(done, 10u);
+  EXPECT_EQ(script.offsets, (std::vector<uint64_t>{100, 103, 103, 104}));
+}
+
+TEST(ReadFullyTest, TheEndOfTheFileEndsIt) {
+  Script script{{4, 0}, {}};
+  size_t done = 0;
+  EXPECT_EQ(script.Read(10, done), 0);
+  EXPECT_EQ(done, 4u);
+}
+
+TEST(ReadFullyTest, AnErrorEndsItAndSaysHowFarItCame) {
+  Script script{{4, -EIO}, {}};
+  size_t done = 0;
+  EXPECT_EQ(script.Read(10, done), EIO);
+  EXPECT_EQ(done, 4u);
 }
 
 }  // namespace

@@ -1,10 +1,14 @@
 // GRASSHOPPER against a model that knows every filled byte: single-threaded steps of the roles in random and in chosen
-// orders, and producers on threads of their own.
+// orders, and producers on threads of their own. And what it does for it, by its own counters.
 #include "logging/eleda/grasshopper.h"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
+#include <bit>
+#include <cmath>
 #include <deque>
 #include <random>
 #include <thread>
@@ -70,6 +74,21 @@ class Field {
   }
   void CollectAll() {
     for (uint32_t p = 0; p < lists_.size(); ++p) Collect(p);
+  }
+
+  // A random role's.
+  void Step(std::mt19937_64& random, uint32_t bytes_max) {
+    const auto producer = static_cast<uint32_t>(random() % open_.size());
+    const auto bytes = static_cast<uint32_t>(40 + random() % bytes_max / 8 * 8);
+    const uint64_t step = random() % 64;
+    if (step == 0) Flush(sdl_ + random() % (grasshopper_.sbl() - sdl_ + 1));
+    if (step <= 1) AdvanceAndCheck();
+    if (step == 2) FillAll();
+    if (is_open(producer)) {
+      Fill(producer);
+    } else if (CanReserve(producer, bytes)) {
+      Reserve(producer, bytes);
+    }
   }
 
   bool is_open(uint32_t producer) const { return open_[producer].has_value(); }
@@ -239,19 +258,7 @@ TEST_P(GrasshopperShapes, NeverPassesAHoleAndReachesTheEnd) {
   std::mt19937_64 random(seed);
   Field field(shape.producers, shape.distance, shape.ring);
   while (field.reserved() < 40 * shape.ring) {
-    const auto producer = static_cast<uint32_t>(random() % shape.producers);
-    const auto bytes = static_cast<uint32_t>(40 + random() % shape.bytes_max / 8 * 8);
-    const uint64_t step = random() % 64;
-    if (step == 0) field.Flush(field.sdl() + random() % (field.grasshopper().sbl() - field.sdl() + 1));
-    if (step <= 1) {
-      ASSERT_NO_FATAL_FAILURE(field.AdvanceAndCheck());
-    }
-    if (step == 2) field.FillAll();
-    if (field.is_open(producer)) {
-      field.Fill(producer);
-    } else if (field.CanReserve(producer, bytes)) {
-      field.Reserve(producer, bytes);
-    }
+    ASSERT_NO_FATAL_FAILURE(field.Step(random, shape.bytes_max));
   }
   field.FillAll();
   field.AdvanceAndCheck();
@@ -266,52 +273,123 @@ INSTANTIATE_TEST_SUITE_P(All, GrasshopperShapes,
                                            Shape{8, 1024, 1 << 16, 1500}, Shape{16, 1 << 15, 1 << 16, 300},
                                            Shape{32, 2048, 1 << 17, 600}, Shape{32, 512, 1 << 17, 4000}));
 
-// What Table 2 allows to run at once does: producers on their threads, the worker, and SDL that follows SBL.
-TEST(GrasshopperThreads, SblReachesTheEndWhileAllRolesRun) {
-  constexpr uint32_t kProducers = 3;
-  constexpr uint64_t kRing = 1 << 14, kEnd = 300 * kRing;
-  HoppingIndex index(1024, kRing, 0);
-  std::vector<std::unique_ptr<GrasshopperList>> lists;
-  for (uint32_t p = 0; p < kProducers; ++p) lists.push_back(std::make_unique<GrasshopperList>(index, 1 << 10));
-  Grasshopper grasshopper(index, lists, 0);
-  std::vector<uint8_t> filled(kRing / 8);  // by whom: plain bytes, which the sanitizers watch
-  std::atomic<uint64_t> reserved{0}, sdl{0}, awaited{0}, called_back{0};
-  const auto produce = [&](uint32_t p) {
-    std::mt19937_64 random(p);
-    uint64_t mine = 0, called = 0;
-    while (reserved.load() < kEnd) {
-      const LogPlace place{0, static_cast<uint32_t>(40 + random() % 2000 / 8 * 8)};
-      while (!lists[p]->HasSpace())
-        lists[p]->Collect(sdl.load(), [&](uint64_t) { ++called; }), std::this_thread::yield();
-      const LogPlace taken{reserved.fetch_add(place.bytes), place.bytes};
-      while (taken.end() > sdl.load() + kRing) std::this_thread::yield();
-      for (uint64_t at = taken.lsn; at < taken.end(); at += 8)
-        filled[at % kRing / 8] = static_cast<uint8_t>(at / kRing);
-      lists[p]->Enqueue(taken, true);
-      ++mine;
-    }
-    while (called < mine) lists[p]->Collect(sdl.load(), [&](uint64_t) { ++called; }), std::this_thread::yield();
-    awaited += mine, called_back += called;
-  };
-  std::vector<std::thread> threads;
-  for (uint32_t p = 0; p < kProducers; ++p) threads.emplace_back(produce, p);
-  while (sdl.load() < kEnd) {
-    grasshopper.Advance(reserved.load());
-    const uint64_t sbl = grasshopper.sbl();
-    for (uint64_t at = sdl.load(); at < sbl; at += 8)
-      ASSERT_EQ(filled[at % kRing / 8], static_cast<uint8_t>(at / kRing));
-    sdl.store(sbl);
+// Producers on their threads over bytes that the sanitizers watch, and SDL that follows SBL.
+class SharedField {
+ public:
+  static constexpr uint64_t kRing = 1 << 14, kEnd = 300 * kRing;
+
+  explicit SharedField(uint32_t producers) {
+    for (uint32_t p = 0; p < producers; ++p) lists_.push_back(std::make_unique<GrasshopperList>(index_, 1 << 10));
+    grasshopper_ = std::make_unique<Grasshopper>(index_, lists_, 0);
+    for (uint32_t p = 0; p < producers; ++p) threads_.emplace_back([this, p] { Produce(p); });
+  }
+  ~SharedField() {
+    for (std::thread& thread : threads_) thread.join();
+  }
+
+  bool producing() const { return done_.load() < lists_.size(); }
+  // Everything below SBL is filled, and becomes durable.
+  void Advance() {
+    grasshopper_->Advance(reserved_.load());
+    const uint64_t sbl = grasshopper_->sbl();
+    for (uint64_t at = sdl_.load(); at < sbl; at += 8) unfilled_ += filled_[at % kRing / 8] != MarkOf(at);
+    sdl_.store(sbl);
     std::this_thread::yield();
   }
-  std::atomic<bool> over{false};
-  std::thread last([&] {
-    while (!over) grasshopper.Advance(reserved.load()), sdl.store(grasshopper.sbl()), std::this_thread::yield();
-  });
-  for (std::thread& thread : threads) thread.join();
-  over = true;
-  last.join();
-  EXPECT_EQ(grasshopper.sbl(), reserved.load());
-  EXPECT_EQ(called_back.load(), awaited.load());
+
+  uint64_t sbl() const { return grasshopper_->sbl(); }
+  uint64_t reserved() const { return reserved_.load(); }
+  uint64_t unfilled() const { return unfilled_; }
+  uint64_t awaited() const { return awaited_.load(); }
+  uint64_t called_back() const { return called_back_.load(); }
+
+ private:
+  static uint8_t MarkOf(uint64_t at) { return static_cast<uint8_t>(at / kRing); }
+
+  void Produce(uint32_t p) {
+    std::mt19937_64 random(p);
+    while (reserved_.load() < kEnd) {
+      const auto bytes = static_cast<uint32_t>(40 + random() % 2000 / 8 * 8);
+      while (!lists_[p]->HasSpace()) Collect(p);
+      const LogPlace taken{reserved_.fetch_add(bytes), bytes};
+      while (taken.end() > sdl_.load() + kRing) std::this_thread::yield();
+      for (uint64_t at = taken.lsn; at < taken.end(); at += 8) filled_[at % kRing / 8] = MarkOf(at);
+      lists_[p]->Enqueue(taken, true);
+      last_end_[p] = taken.end();
+      ++awaited_;
+    }
+    while (sdl_.load() < last_end_[p]) Collect(p);
+    Collect(p);
+    ++done_;
+  }
+  void Collect(uint32_t p) {
+    lists_[p]->Collect(sdl_.load(), [this](uint64_t) { ++called_back_; });
+    std::this_thread::yield();
+  }
+
+  HoppingIndex index_{1024, kRing, 0};
+  std::vector<std::unique_ptr<GrasshopperList>> lists_;
+  std::unique_ptr<Grasshopper> grasshopper_;
+  std::vector<uint8_t> filled_ = std::vector<uint8_t>(kRing / 8);  // in which lap
+  std::array<uint64_t, 32> last_end_{};
+  std::atomic<uint64_t> reserved_{0}, sdl_{0}, awaited_{0}, called_back_{0}, done_{0};
+  uint64_t unfilled_ = 0;
+  std::vector<std::thread> threads_;
+};
+
+// What Table 2 allows to run at once does.
+TEST(GrasshopperThreads, SblReachesTheEndWhileAllRolesRun) {
+  SharedField field(3);
+  while (field.producing()) field.Advance();
+  EXPECT_EQ(field.sbl(), field.reserved());
+  EXPECT_EQ(field.unfilled(), 0u);
+  EXPECT_EQ(field.called_back(), field.awaited());
+}
+
+// What Advance does over `records` records of `bytes`, filled by producers that take turns at random.
+CentralCounters CountersOf(uint32_t producers, uint32_t bytes, uint64_t records, uint64_t distance) {
+  const uint64_t log_bytes = records * bytes;
+  HoppingIndex index(distance, std::max(std::bit_ceil(log_bytes), distance), 0);
+  std::vector<std::unique_ptr<GrasshopperList>> lists;
+  for (uint32_t p = 0; p < producers; ++p) {
+    lists.push_back(std::make_unique<GrasshopperList>(index, std::bit_ceil(records)));
+  }
+  Grasshopper grasshopper(index, lists, 0);
+  std::mt19937_64 random(producers + bytes);
+  for (uint64_t lsn = 0; lsn < log_bytes; lsn += bytes) lists[random() % producers]->Enqueue({lsn, bytes}, true);
+  grasshopper.Advance(log_bytes);
+  EXPECT_EQ(grasshopper.sbl(), log_bytes);
+  return grasshopper.counters();
+}
+
+// A hop looks at ranges and heads, not at records: what it does for a range is the same however many records lie in
+// it, and whoever wrote them.
+TEST(GrasshopperOperations, HoppingCostsTheSamePerRangeForAnyRecordsAndProducers) {
+  constexpr uint64_t kDistance = 4096, kRanges = 1024;
+  double least = INFINITY, most = 0;
+  for (const uint32_t producers : {1, 2, 4, 8, 16, 32}) {
+    for (const uint32_t bytes : {128, 512, 1024, 4096}) {
+      const CentralCounters counters = CountersOf(producers, bytes, kRanges * kDistance / bytes, kDistance);
+      EXPECT_GE(counters.hopped_bytes, (kRanges - 2) * kDistance);
+      const double per_range = static_cast<double>(counters.hop_operations) / kRanges;
+      least = std::min(least, per_range), most = std::max(most, per_range);
+    }
+  }
+  EXPECT_LE(most, 1.2 * least);
+  EXPECT_LE(most, 2);
+}
+
+TEST(GrasshopperOperations, CrawlingCostsNoMorePerRecordThanTheHeightOfTheHeap) {
+  for (const uint32_t producers : {1, 2, 4, 8, 16, 32}) {
+    for (const uint32_t bytes : {128, 4096}) {
+      constexpr uint64_t kRecords = 4096;
+      const CentralCounters counters = CountersOf(producers, bytes, kRecords, 2 * std::bit_ceil(kRecords * bytes));
+      EXPECT_EQ(counters.crawled_records, kRecords);
+      const double per_record = static_cast<double>(counters.crawl_operations) / kRecords;
+      EXPECT_LE(per_record, 1 + std::log2(producers)) << producers << " producers";
+      EXPECT_GE(per_record, 1.0);
+    }
+  }
 }
 
 }  // namespace
