@@ -12,6 +12,7 @@
 
 #include "base/outcome.h"
 #include "base/types.h"
+#include "storage/scan_order.h"
 
 namespace dbx {
 
@@ -24,6 +25,11 @@ class Table;
 //                                and sees what this transaction wrote before.
 //   Insert(table, key, tuple)    the whole tuple, schema.tuple_bytes long
 //   Delete(table, key)
+//   Scan(table, low, high, order, visit)   of an ordered table (Schema::ordered): visit(Key, const auto& tuple) -> bool
+//                                runs once for each row with low <= key <= high, in the order of keys, on a stable
+//                                tuple; false ends the scan. What was visited, and that nothing else is there up to
+//                                where the scan ended, holds when the transaction commits. It sees what this
+//                                transaction wrote before. `visit` must not call the context.
 // Each returns kOk, kNotFound (Read, Update, Delete), kExists (Insert) or kConflict. A procedure hands on
 // kConflict at once. It may hand on kNotFound and kExists too, which ends the transaction without effect.
 namespace internal {
@@ -33,6 +39,9 @@ struct AnyVisitor {
 struct AnyChange {
   void operator()(auto&) const {}
 };
+struct AnyScanVisitor {
+  bool operator()(Key, const auto&) const { return true; }
+};
 }  // namespace internal
 
 template <class C>
@@ -41,6 +50,7 @@ concept TxnContext = requires(C& ctx, Table& table, Key key, std::span<const std
   { ctx.Update(table, key, internal::AnyChange{}) } -> std::same_as<Outcome>;
   { ctx.Insert(table, key, tuple) } -> std::same_as<Outcome>;
   { ctx.Delete(table, key) } -> std::same_as<Outcome>;
+  { ctx.Scan(table, key, key, ScanOrder::kAscending, internal::AnyScanVisitor{}) } -> std::same_as<Outcome>;
 };
 
 }  // namespace dbx

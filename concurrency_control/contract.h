@@ -5,11 +5,11 @@
 // nothing waits for a lock any more.
 //
 //   Begin(TxnId)      a try; the same id again: the same transaction, which was aborted
-//   Read / Update / Insert / Delete     as in benchmarks/txn_context.h
+//   Read / Update / Insert / Delete / Scan     as in benchmarks/txn_context.h
 //   LockWrites()      order 1: everything written is locked; false: abort
-//   ForEachRead(f)    f(Meta) of every row read and not written, misses too
+//   ForEachRead(f)    f(Meta) of every row read and not written, misses too, and of every leaf scanned
 //   Recheck()         order 2: everything read is still what it was, and stays so up to Release or is ordered by its
-//                     version; false: abort
+//                     version; false: abort. Where rows are locked, only what was scanned can fail it
 //   Install()         what was written becomes the current version, still locked
 //   ForEachWrite(f)   f(const WriteRef&) of every row written, once each
 //   Release()         the locks go; committed
@@ -24,6 +24,8 @@
 //  3. What is absent has metadata too: a miss creates an absent row, which is read, locked and published like any
 //  other;
 //     insert and delete are writes of it. It keeps its metadata until the log says that it is forgettable.
+//     What lies between rows has metadata in its leaf: a scan is a read of it. A row that is created there begins with
+//     what the leaf has, and one that is unlinked leaves what it had to the leaf, both with the leaf locked.
 //  4. OnWrite(row) is called with the row locked, before Reserve. Nothing waits for a lock after Reserve.
 #pragma once
 
@@ -43,12 +45,16 @@ enum class CommitOrder : uint8_t { kPhysical, kLogical };
 // What commit_version() says of a transaction after Recheck, in the order of its conflicts: nothing, or an EpochTid.
 enum class CommitVersion : uint8_t { kNone, kEpochTid };
 
+// What a transaction may see of others. kSnapshot is for a concurrency control of many versions: all reads are of one
+// moment, and of two that overlap and write the same row one aborts; each may overwrite what the other only read.
+enum class Isolation : uint8_t { kSerializable, kSnapshot };
+
 struct CcTraits {
   std::string_view name;  // as in config.h: NO_WAIT
-  bool multi_version;
+  bool multi_version;     // transactions may read versions that were overwritten, and so have a choice of Isolation
   CommitOrder commit_order;
   CommitVersion commit_version = CommitVersion::kNone;
-  bool reads_are_locked;  // the re-check cannot fail
+  bool reads_are_locked;  // of a transaction that scans nothing the re-check cannot fail
   bool lock_table;        // locks and log metadata lie in a table of active rows, not in the rows
 };
 

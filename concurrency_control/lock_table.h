@@ -142,6 +142,15 @@ class LockTableLocks {
       if (entry->row == &row) log.FreshMeta(entry->meta());
     }
   }
+  // Of a row that is created where `gap` is the metadata of what was not there. What is forgettable is less than what
+  // any entry begins with.
+  void InitFreshMeta(Log& log, Row& row, Meta gap) {
+    if (log.Forgettable(gap)) return InitFreshMeta(log, row);
+    Latched bucket(shared_.BucketOf(&row));
+    Entry* const entry = shared_.FindOrAdd(*bucket, &row);
+    log.FreshMeta(entry->meta());
+    log.Absorb(entry->meta(), gap);
+  }
   bool MayForget(Log& log, Handle entry) { return log.Forgettable(entry->meta()); }
   void ReleaseGone(Handle entry, Row* row) { ReleaseExclusive(entry, row); }
 

@@ -15,8 +15,14 @@ concept LogObserver = requires(L& log, typename L::TxnState& state, const RowRef
   // lock.
   log.OnRead(state, row);
   log.OnWrite(state, row);
+  // The keys from `low` to `high` of an ordered table are about to be read, whether or not there are rows. What OnRead
+  // is told of is what is found there: rows, and leaves, which have a row's metadata for what has no row.
+  log.OnScan(state, row.table, row.key, row.key);
   // Metadata for a row that had none, no smaller than any that was ever forgotten for it.
   log.FreshMeta(meta);
+  // Raises `meta` to cover another: whoever depends on it then depends on what the other stands for. PublishRead may
+  // run beside it.
+  log.Absorb(meta, meta);
   // May the metadata be dropped and later be replaced by FreshMeta?
   { log.Forgettable(meta) } -> std::same_as<bool>;
   { log.meta_bytes() } -> std::same_as<size_t>;

@@ -115,6 +115,7 @@ class QueuedLocks {
 
   Meta meta(Handle handle) const { return places_.meta(handle->place_); }
   void InitFreshMeta(auto& log, Row& row) { places_.InitFreshMeta(log, row); }
+  void InitFreshMeta(auto& log, Row& row, Meta gap) { places_.InitFreshMeta(log, row, gap); }
   bool MayForget(auto& log, Handle handle) { return places_.MayForget(log, handle->place_); }
 
   // The flags of a row change beside its queue, by who holds its lock and only while the latch is free.

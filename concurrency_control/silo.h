@@ -53,6 +53,7 @@ class Silo : public OptimisticAccesses<Log, Silo<Log>> {
       }
       largest = std::max(largest, read.seen >> Row::kSharedBits);
     }
+    if (!this->leaves().Unchanged()) return false;
     for (const auto& write : this->writes()) largest = std::max(largest, write.seen >> Row::kSharedBits);
     commit_tid_ = std::max(largest + 1, EpochTid::First(epoch));
     // An epoch that lasts too long runs out of numbers; the next one has some.
@@ -74,10 +75,12 @@ class Silo : public OptimisticAccesses<Log, Silo<Log>> {
   static uint64_t Version(uint64_t control) { return control & ~Row::kQueued; }
 
   // One epoch back: above the TID of any row of this key that was unlinked (PrepareToForget), below any commit.
-  uint64_t FreshControl() const {
+  uint64_t FreshControl(const BTreeLeaf*) const {
     const uint64_t tid = EpochTid::First(Epoch(clock_.Current().value() - 1));
     return (tid << Row::kSharedBits) | Row::kAbsent;
   }
+
+  static uint64_t GapControl(uint64_t) { return 0; }
 
   // A row of this key that is created later starts with a larger TID.
   bool PrepareToForget(uint64_t control) const {

@@ -24,6 +24,11 @@
 // because both take the lock of the key's bucket in the index, one after the other. An unlinked row stays locked, so
 // its rts is final.
 //
+// A gap between rows is absent as well, and the word of its leaf is an rts of all the leaf's gaps. A scan commits at or
+// above the one that it found, and raises it to its own timestamp before it looks whether the leaf is unchanged. A row
+// that is created in a gap begins there too, so its insert comes after; a row that leaves a gap raises it to its own
+// rts, so that who finds the gap comes after the delete.
+//
 // Under logs of data every scheme is right, because none of them needs more than this:
 //  - Writers of a row reserve while they hold its lock, so the order of their places (LSN, GSN, LV) is that of its
 //    locks, which is that of its timestamps (1). Replay leaves the last image of each row, as the serial order does.
@@ -98,6 +103,8 @@ class TicToc : public OptimisticAccesses<Log, TicToc<Log>> {
       // What was seen to hold up to there needs no second look.
       if (TicTocWord::Rts(read.seen) < commit_timestamp_ && !RaiseRts(read)) return false;
     }
+    for (const auto& leaf : this->leaves().leaves()) RaiseControl(*leaf.ref.leaf, commit_timestamp_);
+    if (!this->leaves().Unchanged()) return false;
     // Locked, read and not written. Its word goes back with the lock, in an abort as well.
     for (auto& write : this->writes()) {
       if (!write.written && TicTocWord::Rts(write.seen) < commit_timestamp_) {
@@ -119,6 +126,7 @@ class TicToc : public OptimisticAccesses<Log, TicToc<Log>> {
   uint64_t LeastTimestamp() {
     uint64_t least = 0;
     for (const auto& read : this->reads()) least = std::max(least, TicTocWord::Wts(read.seen));
+    for (const auto& leaf : this->leaves().leaves()) least = std::max(least, leaf.control);
     for (const auto& write : this->writes()) {
       least = std::max(least, write.written ? TicTocWord::Rts(write.seen) + 1 : TicTocWord::Wts(write.seen));
     }
@@ -138,10 +146,13 @@ class TicToc : public OptimisticAccesses<Log, TicToc<Log>> {
     }
   }
 
-  // Relaxed: the lock of the key's bucket in the index orders this after an unlinking of the same key.
-  uint64_t FreshControl() const {
-    return TicTocWord::WrittenAt(forgotten_until_.load(std::memory_order_relaxed)) | Row::kAbsent;
+  // Relaxed: the lock of the key's bucket in the index orders this after an unlinking of the same key. Sequentially
+  // consistent: the leaf's word, which a scan raises before it looks at the leaf.
+  uint64_t FreshControl(const BTreeLeaf* leaf) const {
+    const uint64_t of_gap = leaf == nullptr ? 0 : leaf->control.load();
+    return TicTocWord::WrittenAt(std::max(forgotten_until_.load(std::memory_order_relaxed), of_gap)) | Row::kAbsent;
   }
+  static uint64_t GapControl(uint64_t control) { return TicTocWord::Rts(control); }
 
   // Counts if the row is locked with this very word.
   bool PrepareToForget(uint64_t control) {

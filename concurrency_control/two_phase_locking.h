@@ -1,15 +1,16 @@
 // Two-phase locking. What a transaction does that meets a conflicting lock is the parameter `Policy`: abort
 // (no_wait.h), or wait under conditions that no deadlock outlives (wait_die.h, dl_detect.h).
 //
-// Strict: every lock is held until Release or Abort, so what was read stays true (order 2 has nothing to re-check, and
-// the lock of an absent row protects the gap it stands for). Updates are made in place, with before-images of what
-// changed. Whether locks and log metadata lie in the rows or in a lock table of active rows, `PlacesOver` says.
+// Strict: every lock is held until Release or Abort, so what was read stays true, and the lock of an absent row
+// protects what it stands for. Gaps between rows have no lock: what order 2 re-checks is that those which were scanned
+// are gaps still (scanned_leaves.h). Updates are made in place, with before-images of what changed. Whether locks and
+// log metadata lie in the rows or in a lock table of active rows, `PlacesOver` says.
 //
 // One object per worker. A row that the transaction has locked before is recognised only when a lock is refused: the
 // common path searches nothing.
 //
-// Nothing waits for a lock after LockWrites, and a worker waits for one at a time, within Read, Update, Insert or
-// Delete.
+// Nothing waits for a lock after LockWrites, and a worker waits for one at a time, within Read, Update, Insert, Delete
+// or Scan.
 #pragma once
 
 #include <algorithm>
@@ -23,6 +24,7 @@
 #include "concurrency_control/absent_rows.h"
 #include "concurrency_control/contract.h"
 #include "concurrency_control/row_locks.h"
+#include "concurrency_control/scanned_leaves.h"
 #include "concurrency_control/undo_log.h"
 #include "storage/tuple.h"
 
@@ -57,6 +59,7 @@ class TwoPhaseLocking {
   TwoPhaseLocking(Shared& shared, typename Log::TxnState& log_state, WorkerId worker)
       : log_(shared.log),
         log_state_(log_state),
+        clock_(shared.clock),
         worker_(worker),
         locks_(MakeLocks(shared, worker)),
         absent_rows_(shared.clock, worker) {
@@ -65,6 +68,7 @@ class TwoPhaseLocking {
 
   void Begin(TxnId txn) {
     accesses_.clear();
+    leaves_.Clear();
     undo_.Clear();
     writes_ = 0;
     if (absent_rows_.size() > 0 && ++begins_ % kTxnsPerSweep == 0) {
@@ -115,15 +119,27 @@ class TwoPhaseLocking {
     return Outcome::kOk;
   }
 
+  template <class Visit>
+  Outcome Scan(Table& table, Key low, Key high, ScanOrder order, Visit&& visit) {
+    return leaves_.Scan(log_, log_state_, table, low, high, order, [&](const BTreeEntry& entry) {
+      Access* access = nullptr;
+      // A row that is gone has changed its leaf, or will have.
+      if (LockShared(table, entry.row, entry.key, access) != LockResult::kOk) return ScanStep::kConflict;
+      if (!access->present) return ScanStep::kGoOn;
+      return visit(entry.key, TupleReader(table.tuple(entry.row))) ? ScanStep::kGoOn : ScanStep::kEnd;
+    });
+  }
+
   bool read_only() const { return writes_ == 0; }
   bool LockWrites() { return true; }
-  bool Recheck() { return true; }
+  bool Recheck() { return leaves_.Unchanged(); }
 
   template <class Visit>
   void ForEachRead(Visit&& visit) {
     for (Access& access : accesses_) {
       if (!access.written) visit(locks_.meta(access.lock));
     }
+    for (const ScannedLeaves::Leaf& leaf : leaves_.leaves()) visit(leaf.ref.leaf->meta());
   }
   template <class Visit>
   void ForEachWrite(Visit&& visit) const {
@@ -177,20 +193,27 @@ class TwoPhaseLocking {
     }
   }
 
+  LockResult LockShared(Table& table, Row* row, Key key, Access*& access) {
+    typename Locks::Handle lock;
+    LockResult result = locks_.TryShared(row, lock);
+    if (result == LockResult::kConflict) {
+      access = FindOwn(row);
+      if (access != nullptr) return LockResult::kOk;
+      if constexpr (Policy::kWaits) result = locks_.AwaitShared(row, lock);
+    }
+    if (result != LockResult::kOk) return result;
+    log_.OnRead(log_state_, {table, key, locks_.meta(lock)});
+    access = Add(table, row, lock, false);
+    return LockResult::kOk;
+  }
+
   // Both return the access of the locked row, or nullptr on a conflict.
   Access* LockShared(Table& table, Key key) {
-    typename Locks::Handle lock;
+    Access* access = nullptr;
     for (SpinWait gone;; gone.Wait()) {
-      Row* row = FindOrCreate(table, key);
-      LockResult result = locks_.TryShared(row, lock);
-      if (result == LockResult::kConflict) {
-        if (Access* own = FindOwn(row)) return own;
-        if constexpr (Policy::kWaits) result = locks_.AwaitShared(row, lock);
-      }
-      switch (result) {
+      switch (LockShared(table, FindOrCreate(table, key), key, access)) {
         case LockResult::kOk:
-          log_.OnRead(log_state_, {table, key, locks_.meta(lock)});
-          return Add(table, row, lock, false);
+          return access;
         case LockResult::kConflict:
           return nullptr;
         case LockResult::kGone:
@@ -222,10 +245,23 @@ class TwoPhaseLocking {
 
   Row* FindOrCreate(Table& table, Key key) {
     if (Row* row = table.Find(key)) return row;
+    if (table.ordered()) return CreateInLeaf(table, key);
     return table.FindOrCreate(worker_, key, [this](Row& row) {
       locks_.InitFreshMeta(log_, row);
       row.control.store(Row::kAbsent, std::memory_order_release);
     });
+  }
+
+  // The row takes over what is known of the gap that it appears in.
+  Row* CreateInLeaf(Table& table, Key key) {
+    LeafChange change;
+    const auto init = [this](Row& row, BTreeLeaf& leaf) {
+      locks_.InitFreshMeta(log_, row, leaf.meta());
+      row.control.store(Row::kAbsent, std::memory_order_release);
+    };
+    Row* const row = table.FindOrCreate(worker_, key, init, change);
+    leaves_.Follow(change);
+    return row;
   }
 
   Access* Add(Table& table, Row* row, typename Locks::Handle lock, bool exclusive) {
@@ -291,16 +327,22 @@ class TwoPhaseLocking {
       return RetireResult::kNotYet;
     }
     Locks::Flags::Change(row, Row::kGone, 0);
-    table.Unlink(row);
+    if (table.ordered()) {
+      UnlinkFromLeaf(log_, clock_, worker_, table, row, locks_.meta(lock));
+    } else {
+      table.Unlink(row);
+    }
     locks_.ReleaseGone(lock, row);
     return RetireResult::kRetired;
   }
 
   Log& log_;
   typename Log::TxnState& log_state_;
+  EpochClock& clock_;
   const WorkerId worker_;
   Locks locks_;
   std::vector<Access> accesses_;
+  ScannedLeaves leaves_;
   UndoLog undo_;
   uint32_t writes_ = 0;
   uint64_t begins_ = 0;

@@ -5,6 +5,8 @@
 //   Begin(state)
 //   OnRead(state, row) / OnWrite(state, row)     as rows are accessed; row.meta is the metadata beside the row.
 //                                                If the transaction commits, it belonged to the version accessed.
+//   OnScan(state, table, low, high)              before what lies in a range of keys is read, rows or none
+//   Absorb(meta, from)                           a row's metadata covers another's: it took the place of it
 //   Reserve(state, txn)                          a place in the log, which fixes the transaction's order. Its write
 //                                                locks are held, its dependencies final. False: the record is too
 //                                                large.

@@ -51,8 +51,10 @@ class TotalOrderLog : public FlushHooks {
 
   void Begin(TxnState&) {}
   void OnRead(TxnState&, const RowRef&) {}
+  void OnScan(TxnState&, const Table&, Key, Key) {}
   void OnWrite(TxnState&, const RowRef&) {}
   void FreshMeta(Meta) const {}
+  void Absorb(Meta, Meta) const {}
   bool Forgettable(Meta) const { return true; }
 
   bool Reserve(TxnState& state, const auto& txn) {

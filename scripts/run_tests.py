@@ -37,7 +37,7 @@ THREADS_FILTER = QUICK_FILTER + ":*Model*:*Oracle*:*BTreePattern*:*Damage*:*ACra
 SANITISED_PAIRS = ("NO_WAIT:0:LOG_NO:LOG_DATA NO_WAIT:0:LOG_SERIAL:LOG_DATA NO_WAIT:1:LOG_TAURUS:LOG_DATA "
                    "SILO:0:LOG_TAURUS:LOG_COMMAND NO_WAIT:0:LOG_PLOVER:LOG_DATA SILO:0:LOG_BATCH:LOG_DATA "
                    "SILO:0:LOG_ELEDA:LOG_COMMAND TICTOC:0:LOG_TAURUS:LOG_DATA WAIT_DIE:0:LOG_TAURUS:LOG_COMMAND "
-                   "DL_DETECT:0:LOG_SERIAL:LOG_COMMAND")
+                   "DL_DETECT:0:LOG_SERIAL:LOG_COMMAND HEKATON:0:LOG_TAURUS:LOG_DATA")
 
 
 @dataclass
@@ -227,8 +227,8 @@ def full_phases(python: str, make: list[str], cxx: str, jobs: str) -> list[Phase
         Phase("fuzz", ["echo", "skipped: no clang++ (scripts/setup.sh --tests installs it)"]),
     ]
     if os.path.exists(os.path.join(REPOSITORY, "tests/dbx1000_procedure.sh")):
-        # Each of the five, a clean build per workload, is the script's default.
-        phases.append(Phase("procedure of DBx1000", ["bash", "tests/dbx1000_procedure.sh", "DL_DETECT,SILO"],
+        # Each of the six, a clean build per workload, is the script's default.
+        phases.append(Phase("procedure of DBx1000", ["bash", "tests/dbx1000_procedure.sh", "DL_DETECT,HEKATON"],
                             timeout=1500, environment={"JOBS": jobs}))
     return phases
 

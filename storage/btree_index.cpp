@@ -15,13 +15,12 @@ constexpr uint32_t kBulkEntries = 56;
 constexpr size_t RoundUp(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
 // Others may be raising the metadata meanwhile; what they raise after it was copied they will not commit, because the
-// leaf is locked. Relaxed: published with the copy, and no two words of it need to agree.
+// leaf is locked: the loads are sequentially consistent, as is the lock (LeafRef). Relaxed: published with the copy.
 void CopyMeta(Meta to, Meta from, size_t bytes) {
   auto* const target = reinterpret_cast<uint64_t*>(to);
   auto* const source = reinterpret_cast<uint64_t*>(from);
   for (size_t i = 0; i < bytes / sizeof(uint64_t); ++i) {
-    AtomicRef<uint64_t>(target[i]).store(AtomicRef<uint64_t>(source[i]).load(std::memory_order_relaxed),
-                                         std::memory_order_relaxed);
+    AtomicRef<uint64_t>(target[i]).store(AtomicRef<uint64_t>(source[i]).load(), std::memory_order_relaxed);
   }
 }
 
@@ -93,6 +92,19 @@ void BTreeIndex::PrefetchLeaf(Key key) const {
   (void)Descend(key, at, kVisitNothing);
 }
 
+std::vector<Key> BTreeIndex::LeafEnds() const {
+  std::vector<Key> ends;
+  AppendLeafEnds(*root_, ends);
+  return ends;
+}
+
+void BTreeIndex::AppendLeafEnds(const BTreeInner& inner, std::vector<Key>& ends) {
+  for (uint32_t i = 0; i <= inner.count.get(); ++i) {
+    if (inner.level.get() > 1) AppendLeafEnds(static_cast<const BTreeInner&>(*inner.children[i].get()), ends);
+    if (i < inner.count.get()) ends.push_back(inner.keys[i].get());
+  }
+}
+
 // ---- Insert ----------------------------------------------------------------------------------------------
 
 BTreeIndex::Place BTreeIndex::FindOrLockPlace(Key key, LeafChange& change) {
@@ -143,8 +155,7 @@ bool BTreeIndex::SplitLeaf(const Descent& at, Place& place) {
   const Key separator = split.into_lower ? leaf->keys[split.kept].get() - 1 : leaf->keys[split.kept - 1].get();
   leaf->MoveTail(split.kept, *right);
   CopyMeta(right->meta(), leaf->meta(), meta_bytes_);
-  // Relaxed: a locking concurrency control holds it, and an optimistic one has no use for it.
-  right->control.store(leaf->control.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  right->control.store(leaf->control.load(), std::memory_order_relaxed);
   at.parent->InsertChild(at.index, separator, right);
   at.parent->UnlockChanged();
   place.right = right;
@@ -202,21 +213,17 @@ void BTreeIndex::GrowRoot(uint64_t version) {
 
 // ---- Erase and unlink ------------------------------------------------------------------------------------
 
-bool BTreeIndex::Erase(Key key, const Row* row, LeafChange& change) {
-  bool found = false;
+// The leaf, locked, that has `row` under `key` in `slot`; nullptr: none has.
+BTreeLeaf* BTreeIndex::LockEntry(Key key, const Row* row, uint32_t& slot, LeafChange& change) {
+  BTreeLeaf* found = nullptr;
   Retry([&] {
     Descent at;
     if (!Descend(key, at, kVisitNothing)) return false;
     BTreeLeaf* const leaf = at.leaf;
-    const uint32_t slot = leaf->SlotOf(key);
-    found = row != nullptr && leaf->RowAt(slot, key) == row;
+    slot = leaf->SlotOf(key);
+    found = row != nullptr && leaf->RowAt(slot, key) == row ? leaf : nullptr;
     change = LeafChange{leaf, at.version, at.version, {}, false};
-    if (!found) return leaf->StillAt(at.version);
-    if (!leaf->TryLock(at.version)) return false;
-    leaf->RemoveAt(slot);
-    change.emptied = leaf->count.get() == 0;
-    change.after = leaf->UnlockChanged();
-    return true;
+    return found == nullptr ? leaf->StillAt(at.version) : leaf->TryLock(at.version);
   });
   return found;
 }

@@ -22,7 +22,9 @@
 #pragma once
 
 #include <functional>
+#include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "base/spin.h"
 #include "storage/btree_node.h"
@@ -54,15 +56,20 @@ class BTreeIndex {
   }
   Row* Find(Key key, LeafRef& seen) const;
 
-  // Returns the row that `key` leads to or, if there is none, inserts what `make()` returns. `make` runs with the leaf
-  // locked, so it must not come back to the index; it may throw. `change` tells in which leaf the key is found and what
-  // was done to it.
+  // Returns the row that `key` leads to or, if there is none, inserts what `make()`, or `make(BTreeLeaf&)`, returns. It
+  // runs with the leaf locked that gets the key, so it must not come back to the index; it may throw. `change` tells in
+  // which leaf the key is found and what was done to it.
   template <class Make>
   Row* FindOrInsert(Key key, Make&& make, LeafChange& change) {
     const Place place = FindOrLockPlace(key, change);
     if (place.row != nullptr) return place.row;
     PlaceLock lock(place, change);
-    Row* const row = make();
+    Row* row;
+    if constexpr (std::is_invocable_v<Make, BTreeLeaf&>) {
+      row = make(*place.holder);
+    } else {
+      row = make();
+    }
     place.holder->InsertAt(place.slot, key, row);
     return row;
   }
@@ -73,7 +80,21 @@ class BTreeIndex {
   }
 
   // Takes out the entry of `key`. False: there is none, or it leads to another row. Finders may still hold the row.
-  bool Erase(Key key, const Row* row, LeafChange& change);
+  // `leave(BTreeLeaf&)` runs before, with the leaf locked, and must not come back to the index, nor throw.
+  template <class Leave>
+  bool Erase(Key key, const Row* row, LeafChange& change, Leave&& leave) {
+    uint32_t slot;
+    BTreeLeaf* const leaf = LockEntry(key, row, slot, change);
+    if (leaf == nullptr) return false;
+    leave(*leaf);
+    leaf->RemoveAt(slot);
+    change.emptied = leaf->count.get() == 0;
+    change.after = leaf->UnlockChanged();
+    return true;
+  }
+  bool Erase(Key key, const Row* row, LeafChange& change) {
+    return Erase(key, row, change, [](BTreeLeaf&) {});
+  }
   bool Erase(Key key, const Row* row) {
     LeafChange change;
     return Erase(key, row, change);
@@ -81,9 +102,8 @@ class BTreeIndex {
 
   // Takes the leaf of `key` out of the tree if it is empty. A neighbour inherits its range: `absorb(BTreeLeaf& leaving,
   // BTreeLeaf& heir)`, called with both locked, raises the heir's metadata to cover the other's and returns true, or
-  // refuses. It must not come back to the index, nor throw. A locking concurrency control holds the `control` of both
-  // exclusively before it agrees, and marks the leaving one's, because a transaction that already has the heir would
-  // not look at its metadata again. The memory is used again once no worker can still have a LeafRef to it.
+  // refuses. It must not come back to the index, nor throw. The heir's version stays: whoever comes to what it inherits
+  // looks at its metadata again. The memory is used again once no worker can still have a LeafRef to it.
   template <class Absorb>
   UnlinkResult UnlinkEmpty(Key key, EpochClock& clock, WorkerId worker, Absorb&& absorb) {
     Unlinking unlinking;
@@ -103,6 +123,10 @@ class BTreeIndex {
 
   // Fetches the leaf of `key`, ahead of a look-up. Reads the inner nodes.
   void PrefetchLeaf(Key key) const;
+
+  // Keys that cut the entries into about equal parts: the ends of the leaves' ranges but the last one's, ascending. For
+  // single-threaded phases.
+  std::vector<Key> LeafEnds() const;
 
   size_t meta_bytes() const { return meta_bytes_; }
   uint32_t height() const { return root_->level.get() + 1; }  // in nodes
@@ -203,6 +227,8 @@ class BTreeIndex {
   static bool TryLockBoth(BTreeInner* parent, uint64_t parent_version, BTreeNode* child, uint64_t version);
   void GrowRoot(uint64_t version);
 
+  BTreeLeaf* LockEntry(Key key, const Row* row, uint32_t& slot, LeafChange& change);
+  static void AppendLeafEnds(const BTreeInner& inner, std::vector<Key>& ends);
   UnlinkResult LockEmptyLeaf(Key key, Unlinking& unlinking);
   void Unlink(Unlinking& unlinking, EpochClock& clock, WorkerId worker);
 

@@ -20,10 +20,9 @@
 #include <span>
 
 #include "storage/btree_index.h"
+#include "storage/scan_order.h"
 
 namespace dbx {
-
-enum class ScanOrder : uint8_t { kAscending, kDescending };
 
 class BTreeScan {
  public:

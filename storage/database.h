@@ -15,12 +15,18 @@ namespace dbx {
 
 class Database {
  public:
-  // `meta_bytes` is what the log scheme wants stored beside each row; `workers` how many threads create rows.
-  Database(size_t meta_bytes, uint32_t workers) : meta_bytes_(meta_bytes), workers_(workers) {}
+  // `meta_bytes` is what is stored beside each row, and `leaf_meta_bytes` in each leaf of an ordered table, for the log
+  // scheme; `workers` how many threads create rows.
+  Database(size_t meta_bytes, size_t leaf_meta_bytes, uint32_t workers)
+      : meta_bytes_(meta_bytes), leaf_meta_bytes_(leaf_meta_bytes), workers_(workers) {}
+  Database(size_t meta_bytes, uint32_t workers) : Database(meta_bytes, meta_bytes, workers) {}
 
+  // The tables that are created from now on are ordered, whatever their schemas say.
+  void OrderEveryTable() { order_every_table_ = true; }
   Table& CreateTable(Schema schema) {
+    schema.ordered |= order_every_table_;
     const auto id = TableId(static_cast<uint16_t>(tables_.size()));
-    tables_.push_back(std::make_unique<Table>(id, std::move(schema), meta_bytes_, workers_));
+    tables_.push_back(std::make_unique<Table>(id, std::move(schema), meta_bytes_, leaf_meta_bytes_, workers_));
     return *tables_.back();
   }
   SecondaryIndex& CreateSecondaryIndex(std::string name) {
@@ -38,7 +44,9 @@ class Database {
 
  private:
   size_t meta_bytes_;
+  size_t leaf_meta_bytes_;
   uint32_t workers_;
+  bool order_every_table_ = false;
   std::vector<std::unique_ptr<Table>> tables_;
   std::vector<std::unique_ptr<SecondaryIndex>> secondary_indexes_;
 };

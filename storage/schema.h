@@ -27,6 +27,8 @@ struct Schema {
   uint32_t clustered_key_bits = 0;
   // Rows expected over the life of the table; the index is sized for it. More rows still fit.
   uint64_t expected_rows = 0;
+  // The index is a B+tree, and the table can be scanned; else it is a hash index.
+  bool ordered = false;
   // Keys that differ only in their lowest `partition_key_bits` bits belong to the same partition (logging by
   // partition).
   uint32_t partition_key_bits = 0;

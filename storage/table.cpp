@@ -14,15 +14,19 @@ size_t RoundUp(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * u
 
 }  // namespace
 
-Table::Table(TableId id, Schema schema, size_t meta_bytes, uint32_t workers)
+Table::Table(TableId id, Schema schema, size_t meta_bytes, size_t leaf_meta_bytes, uint32_t workers)
     : id_(id),
       schema_(std::move(schema)),
       tuple_bytes_(schema_.tuple_bytes),
       meta_bytes_(meta_bytes),
       // Tuples are structs of words of up to 8 bytes.
       tuple_offset_(sizeof(Row) + RoundUp(meta_bytes, 8)),
-      row_bytes_(RoundUp(tuple_offset_ + tuple_bytes_, schema_.row_alignment_bytes)),
-      index_(schema_.expected_rows, schema_.clustered_key_bits) {
+      row_bytes_(RoundUp(tuple_offset_ + tuple_bytes_, schema_.row_alignment_bytes)) {
+  if (schema_.ordered) {
+    tree_ = std::make_unique<BTreeIndex>(leaf_meta_bytes);
+  } else {
+    hash_.emplace(schema_.expected_rows, schema_.clustered_key_bits);
+  }
   arenas_.reserve(workers);
   for (uint32_t i = 0; i < workers; ++i) arenas_.emplace_back(row_bytes_, schema_.row_alignment_bytes);
 }
@@ -30,13 +34,14 @@ Table::Table(TableId id, Schema schema, size_t meta_bytes, uint32_t workers)
 void Table::LoadRow(WorkerId worker, Key key, std::span<const std::byte> tuple) {
   CHECK(tuple.size() == tuple_bytes_);
   bool created = false;
-  index_.FindOrInsert(key, [&] {
+  const auto make = [&] {
     created = true;
     Row* const row = Allocate(worker, key);
     row->control.store(0, std::memory_order_relaxed);  // published by the index
     std::memcpy(this->tuple(row), tuple.data(), tuple.size());
     return row;
-  });
+  };
+  (void)(ordered() ? tree_->FindOrInsert(key, make) : hash_->FindOrInsert(key, make));
   if (!created) {
     throw Error(ExitStatus::kInternal, "table " + schema_.name + ": key " + std::to_string(key) + " loaded twice");
   }
@@ -56,7 +61,7 @@ uint64_t Table::row_count() const {
 }
 
 size_t Table::memory_bytes() const {
-  size_t total = index_.memory_bytes();
+  size_t total = index_bytes();
   for (const RowArena& arena : arenas_) total += arena.memory_bytes();
   return total;
 }

@@ -1,17 +1,22 @@
-// A table: rows in huge-page arenas and a unique hash index that leads to them in one hop.
+// A table: rows in huge-page arenas and a unique index that leads to them, a hash index in one hop or, if the schema
+// says that the table is ordered, a B+tree, which can be scanned (tree(), storage/btree_scan.h).
 //
-// Threads: Find and the prefetches never block and may run beside everything else. FindOrCreate and Unlink
-// lock one bucket. A row that was found stays readable until the finder leaves its epoch section
-// (base/epoch.h), even if it is unlinked meanwhile.
+// Threads: Find and the prefetches may run beside everything else, and wait for nothing but a leaf that is being
+// changed. FindOrCreate and Unlink lock one bucket, or the leaves that they change. A row that was found stays readable
+// until the finder leaves its epoch section (base/epoch.h), even if it is unlinked meanwhile.
 #pragma once
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "base/check.h"
 #include "base/types.h"
 #include "storage/arena.h"
+#include "storage/btree_index.h"
+#include "storage/btree_scan.h"
 #include "storage/hash_index.h"
 #include "storage/row.h"
 #include "storage/schema.h"
@@ -20,34 +25,63 @@ namespace dbx {
 
 class Table {
  public:
-  // `meta_bytes` of log metadata beside each row; `workers` is how many threads may create rows.
-  Table(TableId id, Schema schema, size_t meta_bytes, uint32_t workers);
+  // `meta_bytes` of log metadata beside each row and `leaf_meta_bytes` in each leaf of an ordered table; `workers` is
+  // how many threads may create rows.
+  Table(TableId id, Schema schema, size_t meta_bytes, size_t leaf_meta_bytes, uint32_t workers);
+  Table(TableId id, Schema schema, size_t meta_bytes, uint32_t workers)
+      : Table(id, std::move(schema), meta_bytes, meta_bytes, workers) {}
 
   TableId id() const { return id_; }
   const Schema& schema() const { return schema_; }
   uint32_t tuple_bytes() const { return tuple_bytes_; }
   size_t meta_bytes() const { return meta_bytes_; }
+  bool ordered() const { return tree_ != nullptr; }
+  // Of an ordered table.
+  const BTreeIndex& tree() const {
+    CHECK(ordered());
+    return *tree_;
+  }
   // Which of `partitions` a row belongs to.
   uint32_t PartitionOf(Key key, uint32_t partitions) const {
     return static_cast<uint32_t>((key >> schema_.partition_key_bits) % partitions);
+  }
+
+  // Bit j: partition j has keys from `low` to `high`.
+  uint32_t PartitionsOf(Key low, Key high, uint32_t partitions) const {
+    uint32_t mask = 0;
+    const Key first = low >> schema_.partition_key_bits, last = high >> schema_.partition_key_bits;
+    for (Key i = 0; first <= last && i <= last - first && i < partitions; ++i) mask |= 1u << (first + i) % partitions;
+    return mask;
   }
 
   std::byte* tuple(Row* row) const { return reinterpret_cast<std::byte*>(row) + tuple_offset_; }
   const std::byte* tuple(const Row* row) const { return reinterpret_cast<const std::byte*>(row) + tuple_offset_; }
 
   // The row that bears `key`, present or absent, or nullptr.
-  Row* Find(Key key) const { return index_.Find(key); }
+  Row* Find(Key key) const { return ordered() ? tree_->Find(key) : hash_->Find(key); }
 
   // The same, but where there is none an absent row is created: zeroed, made by `init(Row&)` before
   // anyone can see it. `init` sets the control word (with Row::kAbsent) and the log metadata.
   template <class Init>
   Row* FindOrCreate(WorkerId worker, Key key, Init&& init) {
-    if (Row* row = index_.Find(key)) return row;
-    return index_.FindOrInsert(key, [&] {
+    if (Row* row = Find(key)) return row;
+    const auto make = [&] {
       Row* row = Allocate(worker, key);
       init(*row);
       return row;
-    });
+    };
+    return ordered() ? tree_->FindOrInsert(key, make) : hash_->FindOrInsert(key, make);
+  }
+  // The same in an ordered table: `init(Row&, BTreeLeaf&)` runs with the leaf locked that gets the row, and `change`
+  // tells what became of the leaf.
+  template <class Init>
+  Row* FindOrCreate(WorkerId worker, Key key, Init&& init, LeafChange& change) {
+    const auto make = [&](BTreeLeaf& leaf) {
+      Row* row = Allocate(worker, key);
+      init(*row, leaf);
+      return row;
+    };
+    return tree_->FindOrInsert(key, make, change);
   }
 
   // Adds a present row, its control word 0 but for being there and its log metadata all zero (initial load).
@@ -55,17 +89,34 @@ class Table {
   void LoadRow(WorkerId worker, Key key, std::span<const std::byte> tuple);
 
   // Takes an absent row, already marked kGone by the caller who holds its lock, out of the index.
-  void Unlink(Row* row) { index_.Erase(row); }
+  void Unlink(Row* row) {
+    if (!ordered()) return hash_->Erase(row);
+    const bool found = tree_->Erase(row->key, row);
+    CHECK(found);
+  }
+  // The same in an ordered table: `leave(BTreeLeaf&)` runs with the leaf locked that loses the row, and `change` tells
+  // what became of the leaf.
+  template <class Leave>
+  void Unlink(Row* row, Leave&& leave, LeafChange& change) {
+    const bool found = tree_->Erase(row->key, row, change, leave);
+    CHECK(found);
+  }
+  // Of an ordered table: see BTreeIndex.
+  template <class Absorb>
+  UnlinkResult UnlinkEmptyLeaf(Key key, EpochClock& clock, WorkerId worker, Absorb&& absorb) {
+    return tree_->UnlinkEmpty(key, clock, worker, absorb);
+  }
   // Gives the memory of an unlinked row to `worker` for new rows, once no thread can still hold a pointer
   // to it: EpochClock::RetireEpoch after Unlink, Recycle when SafeEpoch is above that. The control word stays
   // kGone until the `init` of the row's next life.
   void Recycle(WorkerId worker, Row* row);
 
-  void PrefetchBucket(Key key) const { index_.PrefetchBucket(key); }
+  // The bucket, or the leaf.
+  void PrefetchBucket(Key key) const { return ordered() ? tree_->PrefetchLeaf(key) : hash_->PrefetchBucket(key); }
   // Fetches the first `lines` cache lines of the row of `key`. Reads the bucket, so PrefetchBucket goes well
   // ahead of it; touches no row.
   void PrefetchRow(Key key, int lines) const {
-    const Row* row = index_.Guess(key);
+    const Row* row = ordered() ? tree_->Find(key) : hash_->Guess(key);
     if (row != nullptr) PrefetchLines(row, lines);
   }
   // Backs the next `rows` rows that this worker creates with pages, ahead of a measured interval.
@@ -76,13 +127,14 @@ class Table {
   // The same over the part-th of `parts` parts of the index, so that several threads may share the work.
   template <class Visit>
   void ForEachRowOfPart(uint64_t part, uint64_t parts, Visit&& visit) const {
-    const uint64_t count = index_.bucket_count();
-    index_.ForEachRow(count * part / parts, count * (part + 1) / parts, visit);
+    if (ordered()) return ForEachRowOfRange(part, parts, visit);
+    const uint64_t count = hash_->bucket_count();
+    hash_->ForEachRow(count * part / parts, count * (part + 1) / parts, visit);
   }
 
   uint64_t row_count() const;   // present rows; walks the index
   size_t memory_bytes() const;  // arenas and index, in pages that are in use
-  size_t index_bytes() const { return index_.memory_bytes(); }
+  size_t index_bytes() const { return ordered() ? tree_->memory_bytes() : hash_->memory_bytes(); }
 
  private:
   Row* Allocate(WorkerId worker, Key key) {
@@ -91,13 +143,27 @@ class Table {
     return row;
   }
 
+  template <class Visit>
+  void ForEachRowOfRange(uint64_t part, uint64_t parts, Visit&& visit) const {
+    const std::vector<Key> ends = tree_->LeafEnds();
+    const uint64_t first = ends.size() * part / parts, last = ends.size() * (part + 1) / parts;
+    // The last part has no end but the largest key; the others may be empty.
+    if (first == last && part + 1 < parts) return;
+    const Key low = first == 0 ? 0 : ends[first - 1] + 1;
+    BTreeScan scan(*tree_, low, part + 1 == parts ? ~Key{0} : ends[last - 1], ScanOrder::kAscending);
+    while (scan.NextBatch()) {
+      for (const BTreeEntry& entry : scan.entries()) visit(static_cast<const Row&>(*entry.row));
+    }
+  }
+
   TableId id_;
   Schema schema_;
   uint32_t tuple_bytes_;
   size_t meta_bytes_;
   size_t tuple_offset_;
-  size_t row_bytes_;  // a whole row, rounded up to its alignment
-  HashIndex index_;
+  size_t row_bytes_;               // a whole row, rounded up to its alignment
+  std::optional<HashIndex> hash_;  // one of the two
+  std::unique_ptr<BTreeIndex> tree_;
   std::vector<RowArena> arenas_;  // one per worker
 };
 

@@ -170,12 +170,27 @@ class Given {
 // 1 - share without the noise of binary fractions: 0.1 for 0.9.
 double RestOf(double share) { return std::round((1 - share) * 1e12) / 1e12; }
 
+// Scans take their share of what the others have, unless that was asked for too.
 void CompleteShares(const Given& given, Options& options) {
-  if (given("read_perc") && !given("write_perc")) options.write_perc = RestOf(options.read_perc);
-  if (given("write_perc") && !given("read_perc")) options.read_perc = RestOf(options.write_perc);
-  if (std::abs(options.read_perc + options.write_perc - 1) > 1e-6) {
-    Usage(fmt::format("READ_PERC {} and WRITE_PERC {} do not make 1", options.read_perc, options.write_perc));
+  const double scans = options.scan_perc;
+  if (given("read_perc") && !given("write_perc")) options.write_perc = RestOf(options.read_perc + scans);
+  if (given("write_perc") && !given("read_perc")) options.read_perc = RestOf(options.write_perc + scans);
+  if (given("scan_perc") && !given("read_perc") && !given("write_perc")) {
+    const double others = options.read_perc + options.write_perc;
+    options.read_perc = others == 0 ? 0 : options.read_perc / others * (1 - scans);
+    options.write_perc = RestOf(options.read_perc + scans);
   }
+  const bool negative = std::min(options.read_perc, options.write_perc) < 0;
+  if (negative || std::abs(options.read_perc + options.write_perc + scans - 1) > 1e-6) {
+    Usage(fmt::format("READ_PERC {} and WRITE_PERC {} do not make 1 with SCAN_PERC {}", options.read_perc,
+                      options.write_perc, scans));
+  }
+}
+
+// What a log's header decides is not checked before it has been read.
+void CheckScans(const Options& options) {
+  if (options.workload != WorkloadKind::kYcsb || options.scan_perc == 0 || options.index == "IDX_BTREE") return;
+  Usage(fmt::format("SCAN_PERC {} needs an index in the order of keys: add --index=IDX_BTREE", options.scan_perc));
 }
 
 // -Ar and -Ac each ask for one part of the TEST workload alone.
@@ -262,12 +277,20 @@ void CompleteOptions(Options& options) {
   given.NotBoth("update_simd", "simd");
   if (!options.update_simd && !given("simd")) options.simd = "scalar";
   options.update_simd = options.simd != "scalar";
+  // DBx1000's two names of optimistic multi-version concurrency control; here it is one.
+  if (options.cc == "MVCC") options.cc = "HEKATON";
   CompleteShares(given, options);
+  if (options.tpcc_full_mix && given("perc_payment")) {
+    Usage("PERC_PAYMENT divides Payment and New-Order, TPCC_FULL_MIX 1 is the standard's mix: leave one out");
+  }
   CompleteTest(given, options);
   CompleteDirectories(given, options);
   CompleteSizes(given, options);
   // What a log's header decides is not checked before it has been read.
-  if (!options.reads_log()) CompleteStreams(given, options);
+  if (!options.reads_log()) {
+    CompleteStreams(given, options);
+    CheckScans(options);
+  }
   CheckMode(given, options);
 }
 
@@ -372,11 +395,14 @@ Options DefaultOptions() {
   o.zipf_theta = C::kZipfTheta;
   o.read_perc = C::kReadPerc;
   o.write_perc = C::kWritePerc;
+  o.scan_perc = C::kScanPerc;
+  o.scan_len = C::kScanLen;
   o.req_per_query = C::kReqPerQuery;
   o.field_per_tuple = C::kFieldPerTuple;
   o.num_wh = C::kNumWh;
   o.perc_payment = C::kPercPayment;
   o.wh_update = C::kWhUpdate;
+  o.tpcc_full_mix = C::kTpccFullMix;
   o.tpcc_small = C::kTpccSmall;
   o.num_logger = C::kNumLogger;
   o.time_breakdown = C::kTimeEnable;

@@ -17,13 +17,13 @@ enum class WorkloadKind { kYcsb, kTpcc, kTest };
 
 struct Options {
   // What runs. Names as in config.h; the pair is looked up in the registry.
-  std::string cc;  // NO_WAIT, SILO, TICTOC
+  std::string cc;  // NO_WAIT, SILO, HEKATON
   bool use_locktable = false;
   std::string log;       // LOG_NO, LOG_SERIAL ...
   std::string log_type;  // LOG_DATA, LOG_COMMAND
   WorkloadKind workload = WorkloadKind::kYcsb;
-  std::string index;            // IDX_HASH
-  std::string isolation_level;  // SERIALIZABLE
+  std::string index;            // IDX_HASH, IDX_BTREE
+  std::string isolation_level;  // SERIALIZABLE, SNAPSHOT
 
   uint32_t thread_cnt = 4;
   uint64_t max_txns_per_thread = 100;  // ends a run, unless seconds does
@@ -40,11 +40,14 @@ struct Options {
   double zipf_theta = 0.6;
   double read_perc = 0.5;
   double write_perc = 0.5;
+  double scan_perc = 0;
+  uint32_t scan_len = 20;  // rows
   uint32_t req_per_query = 2;
   uint32_t field_per_tuple = 10;
 
   // TPC-C.
   uint32_t num_wh = 1;
+  bool tpcc_full_mix = false;  // all five transactions; perc_payment means nothing then
   double perc_payment = 0.5;
   bool wh_update = true;
   bool tpcc_small = false;  // small cardinalities for tests

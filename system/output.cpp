@@ -193,6 +193,17 @@ Json BeforeJson(const AncestryResult& r) {
           {"checkpoint_rows", r.checkpoint_rows}};
 }
 
+// Executed transactions by procedure.
+Json ProceduresJson(const RunResult& r) {
+  Json procedures = Json::object();
+  for (size_t i = 0; i < r.procedure_names.size(); ++i) {
+    uint64_t executed = 0;
+    for (const WorkerStats& w : r.workers) executed += w.executed_of[i];
+    procedures[r.procedure_names[i]] = executed;
+  }
+  return procedures;
+}
+
 Json RunMetrics(const Options& options, const RunResult& r, const WorkerTotals& t) {
   const auto executed = static_cast<double>(t.executed), acknowledged = static_cast<double>(t.acknowledged),
              aborts = static_cast<double>(t.abort_cnt);
@@ -200,6 +211,7 @@ Json RunMetrics(const Options& options, const RunResult& r, const WorkerTotals& 
             {"load_seconds", r.load_seconds},
             {"acknowledged_txns", t.acknowledged},
             {"executed_txns", t.executed},
+            {"executed_by_procedure", ProceduresJson(r)},
             {"throughput_acknowledged", Ratio(acknowledged, r.seconds)},
             {"throughput_executed", Ratio(executed, r.seconds)},
             {"abort_cnt", t.abort_cnt},
@@ -218,6 +230,7 @@ Json RunMetrics(const Options& options, const RunResult& r, const WorkerTotals& 
   m["row_meta_bytes"] = r.row_meta_bytes;
   m["index_bytes"] = r.index_bytes;
   m["lock_table_bytes"] = r.lock_table_bytes;
+  m["version_bytes"] = r.version_bytes;
   m["log_buffer_bytes"] = r.log_buffer_bytes;
   m["run_number"] = r.run_number;
   m["recovery_seconds"] = r.recovery_seconds;
@@ -351,6 +364,23 @@ std::string RunLine(const Json& record) {
   return line + ", " + VerifiedText(record) + "\n";
 }
 
+// One line for TPC-C. The figure is no tpmC: nobody thinks, and nothing was audited.
+std::string MixLine(const Json& record) {
+  if (record.at("config").at("WORKLOAD") != "TPCC") return "";
+  const Json& m = record.at("metrics");
+  std::string line = "mix:";
+  double new_orders = 0;
+  for (const auto& [name, count] : m.at("executed_by_procedure").items()) {
+    const double executed = count.get<double>();
+    if (executed == 0) continue;
+    if (name == "New-Order") new_orders = executed;
+    line += fmt::format("{} {} {:.1f} %", line.back() == ':' ? "" : ",", name,
+                        100 * Ratio(executed, Number(m, "executed_txns")));
+  }
+  return line + fmt::format("; {:.0f} New-Orders per minute, executed without think times\n",
+                            60 * Ratio(new_orders, Number(m, "seconds")));
+}
+
 // One line where commits were timed in parts.
 std::string CommitPartsLine(const Json& m) {
   const Json& parts = m.at("commit_parts_us");
@@ -398,7 +428,8 @@ std::string BeforeText(const Json& m) {
 std::string RunSummary(const Json& record) {
   return BeforeText(record.at("metrics")) + SummaryLine(record) +
          fmt::format("Throughput: {:.2f}\n", Number(record.at("metrics"), "throughput_acknowledged")) +
-         RunLine(record) + CommitPartsLine(record.at("metrics")) + CentralLogLine(record.at("metrics"));
+         RunLine(record) + MixLine(record) + CommitPartsLine(record.at("metrics")) +
+         CentralLogLine(record.at("metrics"));
 }
 
 std::string RecoverySummary(const Json& record) {

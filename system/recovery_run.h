@@ -125,7 +125,7 @@ RecoveryResult RunRecovery(const Options& options, LogStorage& storage, const Lo
   result.open_seconds = lap_seconds();
 
   Database database(0, options.thread_cnt);
-  workload.CreateTables(database);
+  CreateTables(options, workload, database);
   for (const OldRun& run : runs.chain) CheckLogsMatch(run, traits, SchemaHash(database));
   const uint64_t checkpoint_rows = LoadStart(options, storage.files(), runs, workload, database);
   result.load_seconds = lap_seconds();

@@ -4,14 +4,15 @@
 // sees to that. Writes go into the row in place, without undo: a transaction in the log has committed, so it
 // can only succeed. Rows are created by inserts alone, never by a miss.
 //
-// Threads: one per worker. The hash index copes with inserts of other keys beside it. Only PutNewest may meet another
-// worker at a row.
+// Threads: one per worker. The indexes cope with inserts and deletes of other keys beside it. Only PutNewest may meet
+// another worker at a row.
 #pragma once
 
 #include <cstddef>
 #include <cstring>
 #include <span>
 
+#include "base/epoch.h"
 #include "base/spin.h"
 #include "base/types.h"
 #include "benchmarks/txn_context.h"
@@ -51,6 +52,20 @@ class ReplayTransaction {
     Row* row = FindPresent(table, key);
     if (row == nullptr) return Outcome::kNotFound;
     row->control.store(Row::kAbsent, std::memory_order_relaxed);
+    if (table.ordered()) UnlinkDeleted(table, row);
+    return Outcome::kOk;
+  }
+
+  // Others replay beside it what the log does not order: rows elsewhere in the same leaves come and go.
+  template <class Visit>
+  Outcome Scan(Table& table, Key low, Key high, ScanOrder order, Visit&& visit) {
+    BTreeScan scan(table.tree(), low, high, order);
+    while (scan.NextBatch()) {
+      for (const BTreeEntry& entry : scan.entries()) {
+        if ((entry.row->control.load(std::memory_order_relaxed) & Row::kAbsent) != 0) continue;
+        if (!visit(entry.key, TupleReader(table.tuple(entry.row)))) return Outcome::kOk;
+      }
+    }
     return Outcome::kOk;
   }
 
@@ -98,6 +113,16 @@ class ReplayTransaction {
     void BeforeChange(std::byte*, size_t) const {}
   };
 
+  // Or else the scans of a queue would meet all that had ever been in it. The row's memory is left alone, as another
+  // worker's scan may have found it.
+  void UnlinkDeleted(Table& table, Row* row) {
+    LeafChange change;
+    table.Unlink(
+        row, [](BTreeLeaf&) {}, change);
+    if (!change.emptied) return;
+    table.UnlinkEmptyLeaf(row->key, stopped_clock_, WorkerId(0), [](BTreeLeaf&, BTreeLeaf&) { return true; });
+  }
+
   static Row* FindPresent(Table& table, Key key) {
     Row* row = table.Find(key);
     if (row == nullptr || (row->control.load(std::memory_order_relaxed) & Row::kAbsent) != 0) return nullptr;
@@ -105,6 +130,8 @@ class ReplayTransaction {
   }
 
   WorkerId worker_;
+  // By which no leaf that was unlinked is used again as long as replay goes on.
+  EpochClock stopped_clock_{1};
 };
 static_assert(TxnContext<ReplayTransaction>);
 

@@ -33,7 +33,8 @@ class Run {
       : options_(options),
         storage_(storage),
         workload_(workload),
-        database_(Cc::RowMetaBytes(Log::meta_bytes(options.num_logger)), options.thread_cnt),
+        database_(Cc::RowMetaBytes(Log::meta_bytes(options.num_logger)), Log::meta_bytes(options.num_logger),
+                  options.thread_cnt),
         epochs_(options.thread_cnt) {}
 
   RunResult Measure() {
@@ -53,7 +54,7 @@ class Run {
 
   void Load() {
     const uint64_t begin = Clock::NowTicks();
-    workload_.CreateTables(database_);
+    CreateTables(options_, workload_, database_);
     if (options_.continue_run) {
       if constexpr (Log::kTraits.logs) RecoverOldRuns();
     } else {
@@ -156,6 +157,7 @@ class Run {
       CreateAckFile(0);
     }
     shared_ = std::make_unique<typename Cc::Shared>(*log_, epochs_, LockTableBuckets(options_), control_.stop);
+    if constexpr (Cc::kTraits.multi_version) shared_->isolation = IsolationOf(options_);
   }
 
   void StartWorkers() {
@@ -248,6 +250,7 @@ class Run {
       result_.latency.Merge(worker->latency());
       result_.commit_parts.Add(worker->commit_parts());
     }
+    result_.procedure_names.assign(WorkloadT::kProcedureNames.begin(), WorkloadT::kProcedureNames.end());
     MeasureMemory();
     if (logs_ == nullptr) return;
     logs_->Stop();
@@ -280,8 +283,10 @@ class Run {
       result_.index_bytes += index->memory_bytes();
       result_.memory_bytes += index->memory_bytes();
     }
-    result_.lock_table_bytes = shared_->memory_bytes();
-    result_.memory_bytes += result_.lock_table_bytes;
+    // What the concurrency control keeps beside the rows.
+    const size_t shared_bytes = shared_->memory_bytes();
+    (Cc::kTraits.multi_version ? result_.version_bytes : result_.lock_table_bytes) = shared_bytes;
+    result_.memory_bytes += shared_bytes;
   }
 
   void MeasureLogs() {

@@ -19,9 +19,8 @@ using enum SwitchKind;
 using Names = std::string_view;
 
 constexpr std::array kCcBuilt = {Names("NO_WAIT"), Names("WAIT_DIE"), Names("DL_DETECT"), Names("SILO"),
-                                 Names("TICTOC")};
-constexpr std::array kCcNotBuilt = {Names("TIMESTAMP"), Names("MVCC"), Names("HSTORE"),
-                                    Names("OCC"),       Names("VLL"),  Names("HEKATON")};
+                                 Names("TICTOC"),  Names("HEKATON"),  Names("MVCC")};
+constexpr std::array kCcNotBuilt = {Names("TIMESTAMP"), Names("HSTORE"), Names("OCC"), Names("VLL")};
 constexpr std::array kLogBuilt = [] {
   std::array<std::string_view, kSchemes.size()> names;
   for (size_t i = 0; i < names.size(); ++i) names[i] = kSchemes[i].name;
@@ -30,10 +29,10 @@ constexpr std::array kLogBuilt = [] {
 constexpr std::array kLogNotBuilt = {Names("LOG_DIFFERENTIAL"), Names("LOG_WBL")};
 constexpr std::array kLogTypes = {Names("LOG_DATA"), Names("LOG_COMMAND")};
 constexpr std::array kWorkloads = {Names("YCSB"), Names("TPCC"), Names("TEST")};
-constexpr std::array kIndexBuilt = {Names("IDX_HASH")};
-constexpr std::array kIndexNotBuilt = {Names("IDX_BTREE")};
-constexpr std::array kIsolationBuilt = {Names("SERIALIZABLE")};
-constexpr std::array kIsolationNotBuilt = {Names("SNAPSHOT"), Names("REPEATABLE_READ")};
+constexpr std::array kIndexes = {Names("IDX_HASH"), Names("IDX_BTREE")};
+constexpr std::array kIsolationBuilt = {Names("SERIALIZABLE"), Names("SNAPSHOT")};
+constexpr std::array kIsolationNotBuilt = {Names("REPEATABLE_READ"), Names("READ_COMMITTED"),
+                                           Names("READ_UNCOMMITTED")};
 constexpr std::array kSimd = {Names("auto"), Names("scalar"), Names("avx2"), Names("avx512")};
 constexpr std::array kIoEngines = {Names("auto"), Names("uring"), Names("pwrite")};
 constexpr std::array kCentralLogs = {Names("ELEDA"), Names("MUTEX"), Names("CONSOLIDATION"), Names("BITMAP")};
@@ -124,12 +123,14 @@ constexpr Identity kAll = Identity::kAlways, kYcsb = Identity::kYcsb, kTpcc = Id
 constexpr Switch kSwitches[] = {
     // What runs.
     InLog(kAll, Named(Choice("CC_ALG", &O::cc, kCcBuilt, kCcNotBuilt, "concurrency control"), "cc", "cc_alg")),
-    InLog(kAll, Bool("USE_LOCKTABLE", "", &O::use_locktable, "1: lock table of active tuples (not SILO)")),
+    InLog(kAll, Bool("USE_LOCKTABLE", "", &O::use_locktable, "1: lock table of active tuples (two-phase locking)")),
     InLog(kAll, Named(Choice("LOG_ALGORITHM", &O::log, kLogBuilt, kLogNotBuilt, "log scheme"), "log", "log_algorithm")),
     InLog(kAll, Choice("LOG_TYPE", &O::log_type, kLogTypes, {}, "what a record holds: rows, or procedure calls")),
     InLog(kAll, Choice("WORKLOAD", &O::workload, kWorkloads, {}, "what the workers run")),
-    Named(Choice("INDEX_STRUCT", &O::index, kIndexBuilt, kIndexNotBuilt, "primary indexes"), "index", "index_struct"),
-    Choice("ISOLATION_LEVEL", &O::isolation_level, kIsolationBuilt, kIsolationNotBuilt, "of transactions"),
+    InLog(kAll, Named(Choice("INDEX_STRUCT", &O::index, kIndexes, {}, "primary indexes"), "index", "index_struct")),
+    // A log of TEST says what its history may be.
+    InLog(kTest, Choice("ISOLATION_LEVEL", &O::isolation_level, kIsolationBuilt, kIsolationNotBuilt,
+                        "of transactions; SNAPSHOT with HEKATON")),
     Whole("THREAD_CNT", "t", &O::thread_cnt, 1, 1024, "workers; with -Lr1 threads that replay"),
     Named(Whole("MAX_TXNS_PER_THREAD", "Gx", &O::max_txns_per_thread, 1, kNoLimit, "transactions per worker"),
           "max_txns_per_thread", "max_txn_per_part"),
@@ -147,11 +148,14 @@ constexpr Switch kSwitches[] = {
     Real("ZIPF_THETA", "z", &O::zipf_theta, 0, 10, "YCSB: skew of the keys; 0 is uniform"),
     Real("READ_PERC", "r", &O::read_perc, 0, 1, "YCSB: share of accesses that read"),
     Real("WRITE_PERC", "w", &O::write_perc, 0, 1, "YCSB: share that write; one of both is enough"),
+    Real("SCAN_PERC", "", &O::scan_perc, 0, 1, "YCSB: share that scan; needs --index=IDX_BTREE"),
+    InLog(kYcsb, Whole("SCAN_LEN", "", &O::scan_len, 1, 65536, "YCSB: rows that a scan reads")),
     InLog(kYcsb, Whole("REQ_PER_QUERY", "R", &O::req_per_query, 1, 65536, "YCSB: accesses per transaction")),
     InLog(kYcsb, Whole("FIELD_PER_TUPLE", "f", &O::field_per_tuple, 1, 1024, "YCSB: fields of 100 bytes")),
     // TPC-C.
     InLog(kTpcc, Whole("NUM_WH", "n", &O::num_wh, 1, 65535, "TPC-C: warehouses")),
-    Real("PERC_PAYMENT", "Tm", &O::perc_payment, 0, 1, "TPC-C: share of Payment beside New-Order"),
+    InLog(kTpcc, Bool("TPCC_FULL_MIX", "", &O::tpcc_full_mix, "TPC-C: 1: the standard's mix of all five")),
+    Real("PERC_PAYMENT", "Tm", &O::perc_payment, 0, 1, "TPC-C: share of Payment beside New-Order, without the others"),
     InLog(kTpcc, Bool("WH_UPDATE", "Tu", &O::wh_update, "TPC-C: 0: Payment leaves W_YTD alone")),
     InLog(kTpcc, Bool("TPCC_SMALL", "", &O::tpcc_small, "TPC-C: 1: small cardinalities, for tests")),
     // TEST.

@@ -34,6 +34,9 @@ struct CallResult {
 template <class Cc, class Log>
 class Transaction {
  public:
+  // Whatever becomes of the transaction, all that it reads is of one moment, unless it wrote that itself.
+  static constexpr bool kReadsAreOfOneMoment = Cc::kTraits.multi_version;
+
   Transaction(typename Cc::Shared& shared, Log& log, typename Log::TxnState& log_state, WorkerId worker)
       : log_(log), log_state_(log_state), cc_(shared, log_state, worker) {}
 
@@ -42,6 +45,9 @@ class Transaction {
   Outcome Update(Table& table, Key key, auto&& change) { return cc_.Update(table, key, change); }
   Outcome Insert(Table& table, Key key, std::span<const std::byte> tuple) { return cc_.Insert(table, key, tuple); }
   Outcome Delete(Table& table, Key key) { return cc_.Delete(table, key); }
+  Outcome Scan(Table& table, Key low, Key high, ScanOrder order, auto&& visit) {
+    return cc_.Scan(table, low, high, order, visit);
+  }
 
   // --- what its log reads (LoggedTxn) ---
   ProcedureId procedure() const { return call_->procedure; }

@@ -56,7 +56,7 @@ void CheckAgainstReference(const Options& options, FileSystem& files, const OldR
   };
   auto fresh = MakeWorkload<WorkloadT>(options);
   Database expected(0, options.thread_cnt);
-  fresh.CreateTables(expected);
+  CreateTables(options, fresh, expected);
   if (runs.FromCheckpoint()) {
     const auto then = reference::LoadCheckpoint(ImageOf(runs.chain.front(), files), expected);
     fresh.Adopt(expected, options.seed);

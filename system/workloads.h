@@ -15,6 +15,8 @@ inline YcsbConfig YcsbConfigOf(const Options& options) {
   config.rows = options.synth_table_size;
   config.theta = options.zipf_theta;
   config.read_perc = options.read_perc;
+  config.scan_perc = options.scan_perc;
+  config.scan_len = options.scan_len;
   config.req_per_query = options.req_per_query;
   config.field_per_tuple = options.field_per_tuple;
   return config;
@@ -31,12 +33,13 @@ inline uint64_t ExpectedTransactionsPerWorker(const Options& options) {
 inline TpccConfig TpccConfigOf(const Options& options) {
   TpccConfig config;
   config.warehouses = options.num_wh;
+  config.full_mix = options.tpcc_full_mix;
   config.perc_payment = options.perc_payment;
   config.wh_update = options.wh_update;
   config.small = options.tpcc_small;
   const auto calls = static_cast<double>(ExpectedTransactionsPerWorker(options) * options.thread_cnt);
-  config.expected_payments = static_cast<uint64_t>(calls * options.perc_payment);
-  config.expected_new_orders = static_cast<uint64_t>(calls) - config.expected_payments;
+  config.expected_payments = static_cast<uint64_t>(calls * config.payment_share());
+  config.expected_new_orders = static_cast<uint64_t>(calls * config.new_order_share());
   return config;
 }
 
@@ -44,8 +47,16 @@ inline TestConfig TestConfigOf(const Options& options) {
   TestConfig config;
   config.read_write = options.test_read_write;
   config.conflict = options.test_conflict;
+  config.snapshot = options.isolation_level == "SNAPSHOT";
   config.expected_transactions = ExpectedTransactionsPerWorker(options) * options.thread_cnt;
   return config;
+}
+
+// The workload's tables, in an empty database.
+template <class WorkloadT>
+void CreateTables(const Options& options, WorkloadT& workload, Database& database) {
+  if (options.index == "IDX_BTREE") database.OrderEveryTable();
+  workload.CreateTables(database);
 }
 
 template <class WorkloadT>

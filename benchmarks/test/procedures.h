@@ -119,10 +119,39 @@ Outcome TestWorkload::Do(Ctx& ctx, test::Operation operation, uint64_t object, P
       return Delete(ctx, object, progress);
     case test::Operation::kToggle:
       return Toggle(ctx, object, progress);
+    case test::Operation::kScan:
+      return Scan(ctx, ScanOrder::kAscending, object, progress);
+    case test::Operation::kScanBack:
+      return Scan(ctx, ScanOrder::kDescending, object, progress);
     case test::Operation::kGiveUp:
       break;
   }
   return Outcome::kRollback;
+}
+
+// What it came to and did not find, it missed.
+template <TxnContext Ctx>
+Outcome TestWorkload::Scan(Ctx& ctx, ScanOrder order, uint64_t object, Progress& progress) {
+  const Key low = test::KeyOf(object);
+  const bool up = order == ScanOrder::kAscending;
+  Key passed = 0;  // keys that the scan has come to
+  const auto object_at = [&](Key n) {
+    return test::MakeObject(test::PlaceOf(object), up ? low + n : low + test::kKeysPerScan - 1 - n);
+  };
+  const auto miss_before = [&](Key n) {
+    for (; passed < n; ++passed) Note(progress, AccessKind::kMiss, object_at(passed), kNoVersion, 0);
+  };
+  bool ended = false;
+  const auto see = [&](Key key, const auto& tuple) {
+    const auto row = tuple.template GetAt<test::TestRow>(0);
+    miss_before(up ? key - low : low + test::kKeysPerScan - 1 - key);
+    Note(progress, AccessKind::kRead, object_at(passed++), row.writer, row.chain);
+    ended = !up;
+    return up;
+  };
+  const Outcome outcome = ctx.Scan(table(test::PlaceOf(object)), low, low + test::kKeysPerScan - 1, order, see);
+  if (outcome == Outcome::kOk && !ended) miss_before(test::kKeysPerScan);
+  return outcome;
 }
 
 template <TxnContext Ctx>

@@ -23,15 +23,28 @@ constexpr uint64_t kSlotsPerWindow = 16;
 
 constexpr double kGiveUpChance = 0.03;
 
-const char* const kPlaceNames[] = {"ACCOUNT", "COUNTER", "SLOT"};
+const char* const kPlaceNames[] = {"ACCOUNT", "COUNTER", "SLOT", "SHELF"};
+constexpr Place kAllPlaces[] = {Place::kAccount, Place::kCounter, Place::kSlot, Place::kShelf};
 
 std::string NameObject(uint64_t object) {
   return std::string(kPlaceNames[static_cast<size_t>(PlaceOf(object))]) + " " + std::to_string(KeyOf(object));
 }
 
-Schema TestRowSchema(const char* name, uint64_t rows) {
+// The keys that an operation may access, and as how many operations it counts.
+bool IsScan(Operation operation) { return operation == Operation::kScan || operation == Operation::kScanBack; }
+Key KeysOf(Operation operation) { return IsScan(operation) ? kKeysPerScan : 1; }
+size_t WeightOf(Operation operation) { return IsScan(operation) ? kOperationsPerScan : 1; }
+
+Operation OperationOf(uint64_t word) { return static_cast<Operation>(word >> kOperationShift); }
+uint64_t ObjectOf(uint64_t word) { return word & ((uint64_t{1} << kOperationShift) - 1); }
+bool Overlap(uint64_t a, uint64_t b) {
+  return ObjectOf(a) < ObjectOf(b) + KeysOf(OperationOf(b)) && ObjectOf(b) < ObjectOf(a) + KeysOf(OperationOf(a));
+}
+
+Schema TestRowSchema(const char* name, uint64_t rows, bool ordered) {
   Schema schema;
   schema.name = name;
+  schema.ordered = ordered;
   schema.columns = {{"WRITER", 0, 8}, {"PREDECESSOR", 8, 8}, {"CHAIN", 16, 8}, {"VALUE", 24, 8}};
   schema.tuple_bytes = sizeof(TestRow);
   schema.row_alignment_bytes = 64;
@@ -101,23 +114,35 @@ void AddProgram(Random& random, size_t operations, CallBuilder& calls, const Cho
   calls.Add(kProgram, TxnId{});
   std::vector<uint64_t>& storage = calls.list.storage;
   const size_t first = storage.size();
-  constexpr uint64_t kObjectMask = (uint64_t{1} << kOperationShift) - 1;
-  while (storage.size() < first + operations) {
+  while (operations > 0) {
     const uint64_t word = choose();
     const bool taken = std::any_of(storage.begin() + static_cast<ptrdiff_t>(first), storage.end(),
-                                   [&](uint64_t other) { return ((word ^ other) & kObjectMask) == 0; });
-    if (!taken) storage.push_back(word);
+                                   [&](uint64_t other) { return Overlap(word, other); });
+    const size_t weight = WeightOf(OperationOf(word));
+    if (taken || weight > operations) continue;
+    storage.push_back(word);
+    operations -= weight;
   }
   if (random.Chance(kGiveUpChance)) storage.push_back(MakeOperation(Operation::kGiveUp, 0));
 }
 
-// Every other slot is there from the start, and every account and counter.
-Key InitialKeyStep(Place place) { return place == Place::kSlot ? 2 : 1; }
+uint64_t ShelfWord(Random& random, Key first) {
+  using enum Operation;
+  const Operation operation =
+      Choose(random, {kRead, kWrite, kReadWrite, kInsert, kDelete, kToggle, kToggle, kScan, kScan, kScanBack});
+  const Key key = first + random.Below(kSlotsPerWindow + 1 - KeysOf(operation));
+  return MakeOperation(operation, MakeObject(Place::kShelf, key));
+}
+
+// Every other slot and shelf is there from the start, and every account and counter.
+Key InitialKeyStep(Place place) { return place >= Place::kSlot ? 2 : 1; }
 
 // Sums up a database at rest. The history is added before the rows.
 class Checker {
  public:
-  explicit Checker(const TestConfig& config) : group_sums_(config.account_groups), history_(NameObject) {}
+  explicit Checker(const TestConfig& config) : group_sums_(config.account_groups), history_(NameObject) {
+    if (config.snapshot) history_.AllowWriteSkew();
+  }
 
   void AddHistory(const Table& table) {
     ForEach<HistoryRow>(table, [&](Key key, const HistoryRow& row) { AddHistoryRow(TxnId{key}, row); });
@@ -174,7 +199,8 @@ void Checker::AddHistoryRow(TxnId id, const HistoryRow& row) {
     access.object = logged.kind_and_object & ((uint64_t{1} << kOperationShift) - 1);
     access.kind = static_cast<AccessKind>(logged.kind_and_object >> kOperationShift);
     access.version = logged.version;
-    if (PlaceOf(access.object) > Place::kSlot || access.kind < AccessKind::kRead || access.kind > AccessKind::kDelete) {
+    if (PlaceOf(access.object) > Place::kShelf || access.kind < AccessKind::kRead ||
+        access.kind > AccessKind::kDelete) {
       return Fail(name() + " is damaged");
     }
     increments_[access.object] += access.kind == AccessKind::kWrite;
@@ -212,22 +238,23 @@ uint64_t TestWorkload::objects_in(Place place) const {
     case Place::kCounter:
       return config_.counters;
     case Place::kSlot:
+    case Place::kShelf:
       return config_.slots;
   }
   return 0;
 }
 
 void TestWorkload::CreateTables(Database& db) {
-  for (Place place : {Place::kAccount, Place::kCounter, Place::kSlot}) {
+  for (Place place : kAllPlaces) {
     const auto index = static_cast<size_t>(place);
-    tables_[index] = &db.CreateTable(TestRowSchema(kPlaceNames[index], objects_in(place)));
+    tables_[index] = &db.CreateTable(TestRowSchema(kPlaceNames[index], objects_in(place), place == Place::kShelf));
   }
   history_ = &db.CreateTable(HistorySchema(config_.expected_transactions));
 }
 
 // A few thousand rows: one thread is enough.
 void TestWorkload::Load(Database&, uint64_t seed, uint32_t) {
-  for (Place place : {Place::kAccount, Place::kCounter, Place::kSlot}) {
+  for (Place place : kAllPlaces) {
     const Key step = InitialKeyStep(place);
     for (Key key = 0; key < objects_in(place); key += step) {
       const TestRow row{.writer = kInitialVersion,
@@ -253,7 +280,9 @@ CallList TestWorkload::Generate(WorkerId worker, uint64_t count, uint64_t seed) 
     const auto slot_word = [&] {
       using enum Operation;
       if (random.Chance(0.1)) return MakeOperation(kRead, random.Below(2) == 0 ? account() : counter());
-      const Key key = window * kSlotsPerWindow + random.Below(kSlotsPerWindow);
+      const Key first = window * kSlotsPerWindow;
+      if (random.Chance(0.5)) return ShelfWord(random, first);
+      const Key key = first + random.Below(kSlotsPerWindow);
       return MakeOperation(Choose(random, {kRead, kRead, kWrite, kReadWrite, kInsert, kDelete, kToggle, kToggle}),
                            MakeObject(Place::kSlot, key));
     };
@@ -307,7 +336,10 @@ bool TestWorkload::Allowed(Operation operation, Place place) {
     case Operation::kInsert:
     case Operation::kDelete:
     case Operation::kToggle:
-      return place == Place::kSlot;
+      return place >= Place::kSlot;
+    case Operation::kScan:
+    case Operation::kScanBack:
+      return place == Place::kShelf;
     case Operation::kGiveUp:
       return false;
   }
@@ -321,24 +353,26 @@ bool TestWorkload::ValidProgram(std::span<const std::byte> bytes) const {
   std::memcpy(program, bytes.data() + sizeof(TxnId), words * sizeof(uint64_t));
   const bool gives_up = words > 0 && program[words - 1] == MakeOperation(Operation::kGiveUp, 0);
   const size_t operations = words - gives_up;
-  if (operations < 1 || operations > kOperationsMax) return false;
-  constexpr uint64_t kObjectMask = (uint64_t{1} << kOperationShift) - 1;
+  if (operations < 1) return false;
+  size_t weight = 0;
   for (size_t i = 0; i < operations; ++i) {
-    const uint64_t object = program[i] & kObjectMask;
+    const Operation operation = OperationOf(program[i]);
+    const uint64_t object = ObjectOf(program[i]);
     const Place place = PlaceOf(object);
-    if (place > Place::kSlot || KeyOf(object) >= objects_in(place)) return false;
-    if (!Allowed(static_cast<Operation>(program[i] >> kOperationShift), place)) return false;
+    if (place > Place::kShelf || KeyOf(object) + KeysOf(operation) > objects_in(place)) return false;
+    if (!Allowed(operation, place)) return false;
     for (size_t j = 0; j < i; ++j) {
-      if ((program[j] & kObjectMask) == object) return false;
+      if (Overlap(program[j], program[i])) return false;
     }
+    weight += WeightOf(operation);
   }
-  return true;
+  return weight <= kOperationsMax;
 }
 
 std::optional<std::string> TestWorkload::Inconsistency(const Database& db) const {
   Checker checker(config_);
   checker.AddHistory(db.table(history_->id()));
-  for (Place place : {Place::kAccount, Place::kCounter, Place::kSlot}) {
+  for (Place place : kAllPlaces) {
     const Key step = InitialKeyStep(place);
     for (Key key = 0; key < objects_in(place); key += step) checker.AddInitial(MakeObject(place, key));
     checker.AddRows(place, objects_in(place), db.table(table(place).id()));

@@ -3,7 +3,8 @@
 //
 // READ_WRITE: transfers between the accounts of a group, which keep its sum; audits, which read the group and
 // store the sum they saw (a quiet one only if it is wrong: such a transaction is read-only as long as all is
-// well); and programs over slots, rows that come and go: reads, misses, inserts, deletes and rewrites.
+// well); and programs over slots and shelves, rows that come and go: reads, misses, inserts, deletes and rewrites, and
+// over shelves, whose table is ordered, scans.
 // CONFLICT: programs over a few counters. A counter ends at the number of committed increments.
 //
 // Each transaction that writes leaves a row in HISTORY under its id, with the version of each row it read, wrote
@@ -13,6 +14,7 @@
 // Threads: Generate, Run and ValidArgs may run in any number of threads after Load.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <span>
 #include <string>
@@ -27,9 +29,10 @@ namespace dbx {
 struct TestConfig {
   bool read_write = true;
   bool conflict = true;
+  bool snapshot = false;  // write skew is no anomaly
   uint32_t account_groups = 4;
   uint32_t counters = 4;
-  uint32_t slots = 1024;
+  uint32_t slots = 1024;                    // and as many shelves
   uint64_t expected_transactions = 10'000;  // of the whole run, for the size of HISTORY's index
 };
 
@@ -44,7 +47,11 @@ inline constexpr int64_t kInitialBalance = 100;
 inline constexpr size_t kOperationsMax = 4;  // of a program, and perhaps kGiveUp
 inline constexpr size_t kAccessesMax = 8;
 
-enum class Place : uint8_t { kAccount, kCounter, kSlot };
+inline constexpr Key kKeysPerScan = 4;
+inline constexpr size_t kOperationsPerScan = 2;  // as which it counts, by its accesses
+
+enum class Place : uint8_t { kAccount, kCounter, kSlot, kShelf };
+inline constexpr size_t kPlaces = 4;
 
 // A row that transactions want: a place and a key in it, in one word.
 inline constexpr int kObjectKeyBits = 48;
@@ -59,6 +66,8 @@ enum class Operation : uint8_t {
   kInsert,     // if absent, else read
   kDelete,     // if present, else miss
   kToggle,     // read, then insert or delete
+  kScan,       // kKeysPerScan keys from this one on, all of them
+  kScanBack,   // the same down from the last, up to the first row
   kGiveUp,     // rolls back whatever came before; the last word of a program, without an object
 };
 
@@ -84,7 +93,7 @@ struct AuditArgs {
 };
 static_assert(sizeof(AuditArgs) == 16);
 
-// A row of ACCOUNT, COUNTER or SLOT.
+// A row of ACCOUNT, COUNTER, SLOT or SHELF.
 struct TestRow {
   TxnId writer;
   TxnId predecessor;  // the writer before, kNoVersion for an inserted row
@@ -116,6 +125,8 @@ static_assert(sizeof(HistoryRow) == 144);
 
 class TestWorkload {
  public:
+  static constexpr std::array kProcedureNames = {"transfer", "audit", "program"};
+
   // Throws Error(kUsage) if there is nothing to do or a size is out of range.
   explicit TestWorkload(const TestConfig& config);
 
@@ -179,6 +190,8 @@ class TestWorkload {
   template <TxnContext Ctx>
   Outcome Toggle(Ctx& ctx, uint64_t object, Progress& progress);
   template <TxnContext Ctx>
+  Outcome Scan(Ctx& ctx, ScanOrder order, uint64_t object, Progress& progress);
+  template <TxnContext Ctx>
   Outcome Finish(Ctx& ctx, Progress& progress);
 
   // Takes an access into the hash and into the history row.
@@ -191,7 +204,7 @@ class TestWorkload {
   bool ValidProgram(std::span<const std::byte> args) const;
 
   TestConfig config_;
-  Table* tables_[3] = {};
+  Table* tables_[test::kPlaces] = {};
   Table* history_ = nullptr;
 };
 

@@ -26,7 +26,7 @@ YcsbConfig Checked(const YcsbConfig& config) {
   const auto require = [](bool holds, const char* what) {
     if (!holds) throw Error(ExitStatus::kUsage, what);
   };
-  require(config.rows > 0 && config.rows < Ycsb::kWriteFlag, "SYNTH_TABLE_SIZE must be at least 1 row");
+  require(config.rows > 0 && config.rows < Ycsb::kScanFlag, "SYNTH_TABLE_SIZE must be at least 1 row");
   require(config.req_per_query > 0 && config.req_per_query <= Ycsb::kRequestsMax, "REQ_PER_QUERY must be 1 to 4096");
   require(config.req_per_query <= config.rows,
           "REQ_PER_QUERY exceeds SYNTH_TABLE_SIZE: the keys of a transaction are distinct, so enlarge the table");
@@ -34,6 +34,9 @@ YcsbConfig Checked(const YcsbConfig& config) {
           "FIELD_PER_TUPLE must be 1 to 1024");
   require(config.theta >= 0 && config.theta <= 10, "ZIPF_THETA must be 0 to 10");
   require(config.read_perc >= 0 && config.read_perc <= 1, "READ_PERC must be 0 to 1");
+  require(config.scan_perc >= 0 && config.read_perc + config.scan_perc < 1 + 1e-6,
+          "SCAN_PERC must be 0 to 1, and no more than READ_PERC leaves");
+  require(config.scan_len > 0 && config.scan_len <= Ycsb::kScanLenMax, "SCAN_LEN must be 1 to 65536");
   return config;
 }
 
@@ -96,7 +99,8 @@ CallList Ycsb::Generate(WorkerId worker, uint64_t count, uint64_t seed) const {
     for (uint64_t& access : args.subspan(1)) {
       const Key key = key_of_rank_(ChooseRank(random, keys));
       keys.push_back(key);
-      access = random.Chance(config_.read_perc) ? key : key | kWriteFlag;
+      const double kind = random.Unit();
+      access = kind < config_.read_perc ? key : key | (kind < 1 - config_.scan_perc ? kWriteFlag : kScanFlag);
     }
     list.calls.push_back({kAccess, std::as_writable_bytes(args)});
   }
@@ -119,7 +123,9 @@ bool Ycsb::ValidArgs(ProcedureId procedure, std::span<const std::byte> args) con
   for (size_t at = sizeof(TxnId); at < args.size(); at += sizeof(uint64_t)) {
     uint64_t access;
     std::memcpy(&access, args.data() + at, sizeof access);
-    if ((access & ~kWriteFlag) >= config_.rows) return false;
+    if ((access & ~kFlags) >= config_.rows || (access & kFlags) == kFlags) return false;
+    const bool can_scan = table_ != nullptr && table_->ordered();
+    if ((access & kScanFlag) != 0 && !can_scan) return false;
   }
   return true;
 }
@@ -128,7 +134,7 @@ void Ycsb::PrefetchBuckets(const Call& call) const {
   for (size_t at = sizeof(TxnId); at < call.args.size(); at += sizeof(uint64_t)) {
     uint64_t access;
     std::memcpy(&access, call.args.data() + at, sizeof access);
-    table_->PrefetchBucket(access & ~kWriteFlag);
+    table_->PrefetchBucket(access & ~kFlags);
   }
 }
 
@@ -137,7 +143,7 @@ void Ycsb::PrefetchRows(const Call& call) const {
   for (size_t at = sizeof(TxnId); at < call.args.size() && lines_left > 0; at += sizeof(uint64_t)) {
     uint64_t access;
     std::memcpy(&access, call.args.data() + at, sizeof access);
-    table_->PrefetchRow(access & ~kWriteFlag, prefetch_lines_);
+    table_->PrefetchRow(access & ~kFlags, prefetch_lines_);
     lines_left -= prefetch_lines_;
   }
 }

@@ -1,11 +1,14 @@
-// YCSB: one table of equal fields, transactions that read or write whole rows under a Zipf distribution.
+// YCSB: one table of equal fields, transactions that read or write whole rows under a Zipf distribution, or scan them.
 //
-// A call's arguments are its TxnId and one word per access: the key, and kWriteFlag for a write. A read loads
-// the first 8 bytes of each field. A write replaces them by a hash of the old bytes and the transaction id, so
-// that writes do not commute and a wrong order of replay shows.
+// A call's arguments are its TxnId and one word per access: the key, and kWriteFlag for a write or kScanFlag for a
+// scan. A read loads the first 8 bytes of each field. A write replaces them by a hash of the old bytes and the
+// transaction id, so that writes do not commute and a wrong order of replay shows. A scan reads scan_len rows from the
+// key on, up to the last one; the table must be ordered then.
 // Threads: Generate, Run, ValidArgs and the prefetches may run in any number of threads after Load.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <optional>
 #include <span>
 #include <string>
@@ -20,6 +23,8 @@ struct YcsbConfig {
   uint64_t rows = 10'000;
   double theta = 0.6;
   double read_perc = 0.5;  // chance that an access is a read
+  double scan_perc = 0;    // or a scan; else it is a write
+  uint32_t scan_len = 20;  // rows
   uint32_t req_per_query = 2;
   uint32_t field_per_tuple = 10;
 };
@@ -28,9 +33,13 @@ class Ycsb {
  public:
   static constexpr uint32_t kFieldBytes = 100;
   static constexpr uint64_t kWriteFlag = uint64_t{1} << 63;
+  static constexpr uint64_t kScanFlag = uint64_t{1} << 62;
+  static constexpr uint64_t kFlags = kWriteFlag | kScanFlag;
   static constexpr ProcedureId kAccess{0};
+  static constexpr std::array kProcedureNames = {"access"};
   static constexpr uint32_t kRequestsMax = 4096;
   static constexpr uint32_t kFieldsMax = 1024;
+  static constexpr uint32_t kScanLenMax = 65536;
 
   // Throws Error(kUsage) where the values contradict each other.
   explicit Ycsb(const YcsbConfig& config);
@@ -71,6 +80,8 @@ class Ycsb {
   Outcome ReadRow(Ctx& ctx, Key key);
   template <TxnContext Ctx>
   Outcome WriteRow(Ctx& ctx, Key key, TxnId writer);
+  template <TxnContext Ctx>
+  Outcome ScanRows(Ctx& ctx, Key first);
   uint64_t ChooseRank(Random& random, std::span<const uint64_t> chosen_keys) const;
   void FillInitialTuple(Key key, std::span<std::byte> tuple) const;
   bool UntouchedBytesEqual(const std::byte* tuple, std::span<const std::byte> initial) const;
@@ -106,15 +117,28 @@ Outcome Ycsb::WriteRow(Ctx& ctx, Key key, TxnId writer) {
 }
 
 template <TxnContext Ctx>
+Outcome Ycsb::ScanRows(Ctx& ctx, Key first) {
+  const Key last = std::min(first + config_.scan_len, config_.rows) - 1;
+  uint64_t sum = 0;
+  const Outcome outcome = ctx.Scan(*table_, first, last, ScanOrder::kAscending, [&](Key, const auto& tuple) {
+    ForEachField([&](size_t at) { sum += tuple.template GetAt<uint64_t>(at); });
+    return true;
+  });
+  asm volatile("" : : "r"(sum));
+  return outcome;
+}
+
+template <TxnContext Ctx>
 Outcome Ycsb::Run(Ctx& ctx, ProcedureId, std::span<const std::byte> args) {
   TxnId id;
   std::memcpy(&id, args.data(), sizeof id);
   for (size_t at = sizeof id; at < args.size(); at += sizeof(uint64_t)) {
     uint64_t access;
     std::memcpy(&access, args.data() + at, sizeof access);
-    const bool is_write = (access & kWriteFlag) != 0;
-    const Key key = access & ~kWriteFlag;
-    const Outcome outcome = is_write ? WriteRow(ctx, key, id) : ReadRow(ctx, key);
+    const Key key = access & ~kFlags;
+    const Outcome outcome = (access & kWriteFlag) != 0  ? WriteRow(ctx, key, id)
+                            : (access & kScanFlag) != 0 ? ScanRows(ctx, key)
+                                                        : ReadRow(ctx, key);
     if (outcome != Outcome::kOk) return outcome;
   }
   return Outcome::kOk;

@@ -20,8 +20,10 @@ class NoLog {
 
   void Begin(TxnState&) {}
   void OnRead(TxnState&, const RowRef&) {}
+  void OnScan(TxnState&, const Table&, Key, Key) {}
   void OnWrite(TxnState&, const RowRef&) {}
   void FreshMeta(Meta) const {}
+  void Absorb(Meta, Meta) const {}
   bool Forgettable(Meta) const { return true; }
   static size_t meta_bytes(uint32_t) { return 0; }
   size_t meta_bytes() const { return 0; }

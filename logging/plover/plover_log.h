@@ -83,7 +83,11 @@ class PloverLog : public FlushHooks {
   void Begin(TxnState& state) { state.accessed = 0; }
   void OnRead(TxnState& state, const RowRef& row) { state.accessed |= 1u << row.table.PartitionOf(row.key, n_); }
   void OnWrite(TxnState& state, const RowRef& row) { OnRead(state, row); }
+  void OnScan(TxnState& state, const Table& table, Key low, Key high) {
+    state.accessed |= table.PartitionsOf(low, high, n_);
+  }
   void FreshMeta(Meta) const {}
+  void Absorb(Meta, Meta) const {}
   bool Forgettable(Meta) const { return true; }
 
   bool Reserve(TxnState& state, const auto& txn) {

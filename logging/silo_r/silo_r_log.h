@@ -73,8 +73,10 @@ class SiloRLog : public FlushHooks {
     if (state.chunk.bytes != 0 && epochs_.Current().value() != state.chunk_epoch) HandOver(state);
   }
   void OnRead(TxnState&, const RowRef&) {}
+  void OnScan(TxnState&, const Table&, Key, Key) {}
   void OnWrite(TxnState&, const RowRef&) {}
   void FreshMeta(Meta) const {}
+  void Absorb(Meta, Meta) const {}
   bool Forgettable(Meta) const { return true; }
 
   bool Reserve(TxnState& state, const auto& txn) {

@@ -74,6 +74,7 @@ class TaurusLog : public FlushHooks {
   void Begin(TxnState& state) { std::memset(state.lv, 0, n_ * sizeof(uint64_t)); }
 
   void OnRead(TxnState& state, const RowRef& row) { lv::Raise(state.lv, WriteLv(row.meta), n_); }
+  void OnScan(TxnState&, const Table&, Key, Key) {}
   void OnWrite(TxnState& state, const RowRef& row) {
     lv::Raise(state.lv, WriteLv(row.meta), n_);
     if constexpr (kTracksReads) lv::Raise(state.lv, ReadLv(row.meta), n_);
@@ -86,6 +87,12 @@ class TaurusLog : public FlushHooks {
       lv::Store(WriteLv(meta)[j], fresh);
       if constexpr (kTracksReads) lv::Store(ReadLv(meta)[j], fresh);
     }
+  }
+  void Absorb(Meta into, Meta from) const {
+    uint64_t words[2 * format::kMaxLogs];
+    const uint32_t n = kTracksReads ? 2 * n_ : n_;
+    for (uint32_t i = 0; i < n; ++i) words[i] = lv::Load(WriteLv(from)[i]);
+    for (uint32_t i = 0; i < n; i += n_) lv::RaiseShared(WriteLv(into) + i, words + i, n_);
   }
   bool Forgettable(Meta meta) const {
     for (uint32_t j = 0; j < n_; ++j) {

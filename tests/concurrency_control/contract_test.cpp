@@ -2,27 +2,10 @@
 // missed, inserted and deleted. Transactions of several workers are interleaved by hand.
 #include <gtest/gtest.h>
 
-#include "tests/concurrency_control/harness.h"
+#include "tests/concurrency_control/pairs.h"
 
 namespace dbx::testing {
 namespace {
-
-template <class CcT, class LogT>
-struct Pair {
-  using Cc = CcT;
-  using Log = LogT;
-};
-template <template <class> class Cc>
-using CommandPair = Pair<Cc<TaurusLog<CommandPayload>>, TaurusLog<CommandPayload>>;
-template <template <class> class Cc>
-using DataPair = Pair<Cc<TaurusLog<DataPayload>>, TaurusLog<DataPayload>>;
-template <template <class> class Cc>
-using SerialPair = Pair<Cc<SerialLog<CommandPayload>>, SerialLog<CommandPayload>>;
-template <template <class> class Cc>
-using PloverPair = Pair<Cc<PloverLog<DataPayload>>, PloverLog<DataPayload>>;
-template <template <class> class Cc>
-using SerialDataPair = Pair<Cc<SerialLog<DataPayload>>, SerialLog<DataPayload>>;
-using SiloRPair = Pair<Silo<SiloRLog<DataPayload>>, SiloRLog<DataPayload>>;
 
 template <class P>
 class EveryPair : public ::testing::Test {
@@ -31,14 +14,6 @@ class EveryPair : public ::testing::Test {
   static constexpr uint32_t kLogs = P::Log::kTraits.single_stream ? 1 : 2;
   H h_{kLogs};
 };
-using AllPairs =
-    ::testing::Types<CommandPair<NoWaitRows>, CommandPair<NoWaitTable>, CommandPair<Silo>, DataPair<NoWaitRows>,
-                     DataPair<NoWaitTable>, DataPair<Silo>, SerialPair<NoWaitRows>, SerialPair<NoWaitTable>,
-                     SerialPair<Silo>, PloverPair<NoWaitRows>, PloverPair<NoWaitTable>, PloverPair<Silo>, SiloRPair,
-                     CommandPair<WaitDieRows>, CommandPair<WaitDieTable>, DataPair<WaitDieRows>,
-                     SerialPair<WaitDieRows>, PloverPair<WaitDieTable>, CommandPair<DlDetectRows>,
-                     CommandPair<DlDetectTable>, DataPair<DlDetectRows>, SerialPair<DlDetectRows>,
-                     PloverPair<DlDetectTable>, DataPair<TicToc>, SerialDataPair<TicToc>, PloverPair<TicToc>>;
 TYPED_TEST_SUITE(EveryPair, AllPairs);
 
 TYPED_TEST(EveryPair, AWriteIsSeenAndAnAbortLeavesNothing) {
@@ -184,28 +159,17 @@ TYPED_TEST(EveryPair, AMissIsProtectedAgainstAnInsert) {
 TYPED_TEST(EveryPair, AbsentRowsLeaveTheIndexOnceForgettable) {
   this->h_.LoadRow(1, 10);
   ASSERT_EQ(this->h_.Delete(0, 1).outcome, Outcome::kOk);
-  const auto age = [&] {
-    for (int i = 0; i < 5; ++i) {
-      this->h_.epochs().Advance();
-      for (uint32_t w = 0; w < TestFixture::H::kWorkers; ++w) this->h_.epochs().Refresh(WorkerId(w));
-    }
-    for (int i = 0; i < 300; ++i) (void)this->h_.Run(0, [](auto&) { return Outcome::kOk; });
-  };
-  age();
+  this->h_.Sweep(0);
   if (TypeParam::Log::kTraits.replay_order == ReplayOrder::kPartial) {
     EXPECT_NE(this->h_.table().Find(1), nullptr);
   }
   this->h_.FlushAll();
-  age();
+  this->h_.Sweep(0);
   EXPECT_EQ(this->h_.table().Find(1), nullptr);
 }
 
 template <class P>
 class TaurusPairs : public EveryPair<P> {};
-using AllTaurusPairs =
-    ::testing::Types<CommandPair<NoWaitRows>, CommandPair<NoWaitTable>, CommandPair<Silo>, DataPair<NoWaitRows>,
-                     DataPair<NoWaitTable>, DataPair<Silo>, CommandPair<WaitDieRows>, CommandPair<WaitDieTable>,
-                     CommandPair<DlDetectRows>, CommandPair<DlDetectTable>, DataPair<DlDetectTable>, DataPair<TicToc>>;
 TYPED_TEST_SUITE(TaurusPairs, AllTaurusPairs);
 
 // Workers 0 and 1 write to logs 0 and 1. A commit point covers that of everything it depends on.
@@ -240,8 +204,6 @@ TYPED_TEST(TaurusPairs, AReinsertDependsOnAForgottenDelete) {
 
 template <class P>
 class CommandPairs : public EveryPair<P> {};
-using AllCommandPairs = ::testing::Types<CommandPair<NoWaitRows>, CommandPair<NoWaitTable>, CommandPair<Silo>,
-                                         CommandPair<WaitDieRows>, CommandPair<DlDetectTable>>;
 TYPED_TEST_SUITE(CommandPairs, AllCommandPairs);
 
 // Anti-dependency: the writer of a row comes after those who read it before, by their own LSNs (the paper's Alg. 6

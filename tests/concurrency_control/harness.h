@@ -13,6 +13,7 @@
 
 #include "base/epoch.h"
 #include "concurrency_control/dl_detect.h"
+#include "concurrency_control/hekaton.h"
 #include "concurrency_control/lock_table.h"
 #include "concurrency_control/no_wait.h"
 #include "concurrency_control/silo.h"
@@ -49,6 +50,16 @@ using DlDetectRows = TwoPhaseLocking<Log, RowLocks, DlDetect>;
 template <class Log>
 using DlDetectTable = TwoPhaseLocking<Log, LockTableLocks, DlDetect>;
 
+// Its Shared is told of the isolation level before workers are made.
+template <class Log>
+class HekatonSnapshot : public Hekaton<Log> {
+ public:
+  struct Shared : Hekaton<Log>::Shared {
+    explicit Shared(auto&&... args) : Hekaton<Log>::Shared(args...) { this->isolation = Isolation::kSnapshot; }
+  };
+  using Hekaton<Log>::Hekaton;
+};
+
 // A workload whose procedure is whatever lambda it was given last.
 template <class F>
 struct Script {
@@ -61,12 +72,13 @@ class Harness {
  public:
   static constexpr uint32_t kWorkers = 4;
 
-  explicit Harness(uint32_t logs = 2, uint64_t ring_bytes = 1 << 20)
-      : database_(Cc::RowMetaBytes(Log::meta_bytes(logs)), kWorkers), epochs_(kWorkers) {
+  explicit Harness(uint32_t logs = 2, uint64_t ring_bytes = 1 << 20, bool ordered = false)
+      : database_(Cc::RowMetaBytes(Log::meta_bytes(logs)), Log::meta_bytes(logs), kWorkers), epochs_(kWorkers) {
     Schema schema;
     schema.name = "T";
     schema.tuple_bytes = sizeof(Tuple);
     schema.expected_rows = 1000;
+    schema.ordered = ordered;
     table_ = &database_.CreateTable(schema);
     std::vector<LogSet::Target> targets;
     for (uint32_t i = 0; i < logs; ++i) {
@@ -144,6 +156,16 @@ class Harness {
       return outcome == Outcome::kNotFound ? Outcome::kOk : outcome;
     });
   }
+  // The keys of a range as a transaction of its own sees them.
+  CallResult Scan(uint32_t worker, Key low, Key high, std::vector<Key>* keys = nullptr) {
+    return Run(worker, [&](auto& ctx) {
+      if (keys != nullptr) keys->clear();
+      return ctx.Scan(*table_, low, high, ScanOrder::kAscending, [&](Key key, const auto&) {
+        if (keys != nullptr) keys->push_back(key);
+        return true;
+      });
+    });
+  }
   uint64_t ValueOf(Key key) {
     uint64_t value = 0;
     EXPECT_EQ(Read(kWorkers - 1, key, &value).outcome, Outcome::kOk);
@@ -173,6 +195,15 @@ class Harness {
       // A scheme may have a thread of its own that finds out.
       for (int i = 0; i < 1000 && !IsDurable(0); ++i) host::SleepFor(std::chrono::milliseconds(1));
     }
+  }
+
+  // Lets a worker unlink what has become forgettable.
+  void Sweep(uint32_t worker) {
+    for (int i = 0; i < 5; ++i) {
+      epochs_.Advance();
+      for (uint32_t w = 0; w < kWorkers; ++w) epochs_.Refresh(WorkerId(w));
+    }
+    for (int i = 0; i < 300; ++i) (void)Run(worker, [](auto&) { return Outcome::kOk; });
   }
 
   // Of the worker's transaction that runs, or ran last.

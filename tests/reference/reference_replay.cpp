@@ -413,6 +413,17 @@ void ReferenceContext::Undo() {
   }
 }
 
+void ReferenceContext::Forget() {
+  for (const Saved& saved : saved_) {
+    const bool absent = (saved.row->control.load(std::memory_order_relaxed) & Row::kAbsent) != 0;
+    const Key key = saved.row->key;
+    if (!absent || !saved.table->ordered() || saved.table->Find(key) != saved.row) continue;
+    saved.table->Unlink(saved.row);
+    saved.table->UnlinkEmptyLeaf(key, stopped_clock_, WorkerId(0), [](BTreeLeaf&, BTreeLeaf&) { return true; });
+  }
+  saved_.clear();
+}
+
 void ApplyImages(const Log& log, const Record& record, ReferenceContext& context, Database& database) {
   const auto require = [&](bool condition, const char* why) {
     if (!condition) throw Error(ExitStatus::kCorrupt, log.Complaint(record.lsn, why));

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "base/epoch.h"
 #include "base/error.h"
 #include "benchmarks/txn_context.h"
 #include "storage/database.h"
@@ -162,7 +163,8 @@ RecoveredSet Recover(const ReferenceLogs& logs);
 RecoveredSet RecoverStamped(const ReferenceLogs& logs);
 
 // A stored procedure's view of a database in which nothing else happens. Undo puts back what the procedure
-// wrote, newest first, when it ends without effect.
+// wrote, newest first, when it ends without effect. Forget takes what it deleted out of ordered tables: their scans
+// would meet it for ever.
 class ReferenceContext {
  public:
   Outcome Read(Table& table, Key key, auto&& visit) {
@@ -181,10 +183,20 @@ class ReferenceContext {
   }
   Outcome Insert(Table& table, Key key, Bytes tuple);
   Outcome Delete(Table& table, Key key);
+  Outcome Scan(Table& table, Key low, Key high, ScanOrder order, auto&& visit) {
+    BTreeScan scan(table.tree(), low, high, order);
+    while (scan.NextBatch()) {
+      for (const BTreeEntry& entry : scan.entries()) {
+        if (entry.row->control.load(std::memory_order_relaxed) & Row::kAbsent) continue;
+        if (!visit(entry.key, TupleReader(table.tuple(entry.row)))) return Outcome::kOk;
+      }
+    }
+    return Outcome::kOk;
+  }
 
   void Put(Table& table, Key key, Bytes tuple);  // writes a whole row, present before or not
   void Undo();
-  void Forget() { saved_.clear(); }
+  void Forget();
   void BeforeChange(std::byte*, size_t) {}  // Update has saved the whole tuple
 
  private:
@@ -198,6 +210,7 @@ class ReferenceContext {
   void Save(Table& table, Row* row);
 
   std::vector<Saved> saved_;
+  EpochClock stopped_clock_{1};
 };
 
 struct ReplayResult {

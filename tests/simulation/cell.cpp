@@ -56,6 +56,25 @@ void ChooseStripes(Options& options, std::mt19937_64& random) {
   options.stripe_unit_bytes = OneOf<uint64_t>(random, {4 << 10, 4 << 10, 8 << 10, 64 << 10});
 }
 
+// Behind all else, for the same reason.
+void ChooseIndex(Options& options, std::mt19937_64& random) {
+  if (random() % 3 != 0) return;
+  options.index = "IDX_BTREE";
+  options.scan_perc = OneOf<double>(random, {0, 0.3});
+  options.scan_len = OneOf<uint32_t>(random, {1, 3, 20});
+  options.read_perc *= 1 - options.scan_perc;
+  options.write_perc = 1 - options.read_perc - options.scan_perc;
+}
+
+// After all others, for the same reason. A Delivery of ten districts makes a record that needs more room than any
+// other.
+void ChooseMix(Options& options, std::mt19937_64& random) {
+  options.tpcc_full_mix = random() % 2 != 0;
+  if (options.workload != WorkloadKind::kTpcc || !options.tpcc_full_mix) return;
+  options.log_buffer_size = std::max<uint64_t>(options.log_buffer_size, 64 << 10);
+  options.max_log_entry_size = 64 << 10;
+}
+
 }  // namespace
 
 std::string Cell::Name() const {
@@ -99,6 +118,10 @@ Options OptionsOf(const Cell& cell, uint64_t seed, const Limits& limits) {
   ChooseLog(options, random);
   ChooseCentralLog(options, random);
   if (HasOneLog(options.log)) ChooseStripes(options, random);
+  ChooseIndex(options, random);
+  ChooseMix(options, random);
+  if (options.cc == "HEKATON" && options.log_type == "LOG_DATA" && random() % 3 == 0)
+    options.isolation_level = "SNAPSHOT";
   return options;
 }
 

@@ -113,15 +113,91 @@ TEST(TableTest, ThreadsLoadSideBySide) {
   for (Key key = 0; key < kRows; ++key) ASSERT_EQ(table.tuple(table.Find(key))[0], std::byte(key % kThreads));
 }
 
-TEST(TableTest, PrefetchesChangeNothingAndNeedNoRow) {
-  Table table(TableId(0), MakeSchema(100, 10), 0, 1);
-  table.LoadRow(kWorker, 1, Tuple(100, 1));
-  table.PrefaultRows(kWorker, 5000);
-  for (Key key = 0; key < 3; ++key) {
-    table.PrefetchBucket(key);
-    table.PrefetchRow(key, 2);
+Schema MakeOrderedSchema(uint32_t tuple_bytes) {
+  Schema schema = MakeSchema(tuple_bytes, 10);
+  schema.ordered = true;
+  return schema;
+}
+
+TEST(OrderedTableTest, ARowIsCreatedInItsLeafAndLeavesIt) {
+  Table table(TableId(0), MakeOrderedSchema(8), 0, 16, 1);
+  BTreeLeaf* leaf = nullptr;
+  LeafChange created, unlinked;
+  Row* const row = table.FindOrCreate(
+      kWorker, 9,
+      [&](Row& made, BTreeLeaf& of) {
+        InitAbsent(made);
+        leaf = &of;
+      },
+      created);
+  EXPECT_EQ(table.Find(9), row);
+  EXPECT_EQ(created.leaf, leaf);
+  EXPECT_TRUE(created.changed());
+  table.Unlink(
+      row, [&](BTreeLeaf& of) { EXPECT_EQ(&of, leaf); }, unlinked);
+  EXPECT_EQ(table.Find(9), nullptr);
+  EXPECT_EQ(unlinked.before, created.after);
+  EXPECT_TRUE(unlinked.emptied);
+}
+
+TEST(OrderedTableTest, ARowThatIsThereIsNotCreatedAgain) {
+  Table table(TableId(0), MakeOrderedSchema(8), 0, 1);
+  table.LoadRow(kWorker, 9, Tuple(8, 1));
+  LeafChange change;
+  Row* const row = table.FindOrCreate(
+      kWorker, 9, [](Row&, BTreeLeaf&) { FAIL() << "made twice"; }, change);
+  EXPECT_EQ(row, table.Find(9));
+  EXPECT_FALSE(change.changed());
+  EXPECT_THROW(table.LoadRow(kWorker, 9, Tuple(8, 1)), Error);
+}
+
+TEST(OrderedTableTest, ThePartsOfAnIndexMakeTheWhole) {
+  for (const Key rows : {0, 1, 62, 63, 5000}) {
+    Table table(TableId(0), MakeOrderedSchema(8), 0, 1);
+    for (Key key = 0; key < rows; ++key) table.LoadRow(kWorker, key * 3, Tuple(8, 1));
+    for (const uint64_t parts : {1, 2, 3, 7, 200}) {
+      std::vector<Key> seen;
+      for (uint64_t part = 0; part < parts; ++part) {
+        table.ForEachRowOfPart(part, parts, [&](const Row& row) { seen.push_back(row.key); });
+      }
+      ASSERT_EQ(seen.size(), rows);
+      for (Key key = 0; key < rows; ++key) ASSERT_EQ(seen[key], key * 3);
+    }
   }
-  EXPECT_EQ(table.row_count(), 1u);
+}
+
+TEST(OrderedTableTest, ThreadsLoadSideBySideAndEachPartHasItsShare) {
+  constexpr uint32_t kThreads = 4;
+  constexpr Key kRows = 20'000;
+  Table table(TableId(0), MakeOrderedSchema(8), 0, kThreads);
+  std::vector<std::thread> threads;
+  for (uint32_t i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&table, i] {
+      for (Key key = i; key < kRows; key += kThreads) table.LoadRow(WorkerId(i), key, Tuple(8, static_cast<int>(i)));
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(table.row_count(), kRows);
+  for (uint64_t part = 0; part < kThreads; ++part) {
+    uint64_t rows = 0;
+    table.ForEachRowOfPart(part, kThreads, [&](const Row&) { ++rows; });
+    EXPECT_GT(rows, kRows / kThreads / 2);
+  }
+}
+
+TEST(TableTest, PrefetchesChangeNothingAndNeedNoRow) {
+  for (const bool ordered : {false, true}) {
+    Schema schema = MakeSchema(100, 10);
+    schema.ordered = ordered;
+    Table table(TableId(0), schema, 0, 1);
+    table.LoadRow(kWorker, 1, Tuple(100, 1));
+    table.PrefaultRows(kWorker, 5000);
+    for (Key key = 0; key < 3; ++key) {
+      table.PrefetchBucket(key);
+      table.PrefetchRow(key, 2);
+    }
+    EXPECT_EQ(table.row_count(), 1u);
+  }
 }
 
 }  // namespace

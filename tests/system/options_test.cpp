@@ -78,6 +78,13 @@ TEST(Options, LongFlagsTakeTheirValueWithEqualsOrSpace) {
   EXPECT_EQ(o.seconds, 1.5);
 }
 
+TEST(Options, TheFullMixOfTpccLeavesNoShareToChoose) {
+  EXPECT_FALSE(Parse({}).tpcc_full_mix);
+  EXPECT_TRUE(Parse({"--workload=TPCC", "--tpcc_full_mix=1"}).tpcc_full_mix);
+  EXPECT_THROW(Parse({"--tpcc_full_mix=1", "-Tm0.3"}), Error);
+  EXPECT_EQ(Parse({"--tpcc_full_mix=0", "-Tm0.3"}).perc_payment, 0.3);
+}
+
 TEST(Options, TheLongestShortFlagWins) {
   EXPECT_EQ(Parse({"-l7"}).locktable_modifier, 7u);
   EXPECT_EQ(Parse({"-LB8K"}).log_flush_block_bytes, 8192u);
@@ -190,9 +197,14 @@ TEST(Options, ASwitchSetTwiceIsRefusedUnderAnyOfItsNames) {
 }
 
 TEST(Options, KnownButUnbuiltValuesSayWhatIsBuilt) {
-  EXPECT_REFUSED("not built yet (there is NO_WAIT, WAIT_DIE, DL_DETECT, SILO, TICTOC)", {"--cc=HEKATON"});
-  EXPECT_REFUSED("unknown (there is NO_WAIT, WAIT_DIE, DL_DETECT, SILO, TICTOC)", {"--cc=FOO"});
+  EXPECT_REFUSED("not built yet (there is NO_WAIT, WAIT_DIE, DL_DETECT, SILO, TICTOC, HEKATON, MVCC)", {"--cc=OCC"});
+  EXPECT_REFUSED("unknown (there is NO_WAIT, WAIT_DIE, DL_DETECT, SILO, TICTOC, HEKATON, MVCC)", {"--cc=FOO"});
   EXPECT_REFUSED("LOG_TAURUS", {"--log=LOG_WBL"});
+}
+
+TEST(Options, MvccIsAnotherNameOfHekaton) {
+  EXPECT_EQ(Parse({"--cc=MVCC"}).cc, "HEKATON");
+  EXPECT_EQ(Parse({"--cc=HEKATON", "--isolation_level=SNAPSHOT"}).isolation_level, "SNAPSHOT");
 }
 
 TEST(Options, AFractionForTpNamesTm) {
@@ -205,6 +217,25 @@ TEST(Options, SharesOfReadsAndWritesFollowEachOtherAndMakeOne) {
   EXPECT_EQ(Parse({"-w0.9"}).read_perc, 0.1);
   EXPECT_EQ(Parse({"-r0.3", "-w0.7"}).write_perc, 0.7);
   EXPECT_REFUSED("do not make 1", {"-r0.5", "-w0.6"});
+}
+
+TEST(Options, ScansTakeTheirShareOfReadsAndWrites) {
+  const auto shares = [](std::vector<std::string> args) {
+    args.insert(args.end(), {"--index=IDX_BTREE", "--scan_perc=0.2"});
+    const Options options = Parse(args);
+    EXPECT_EQ(options.scan_perc, 0.2);
+    return std::pair(options.read_perc, options.write_perc);
+  };
+  EXPECT_EQ(shares({}), std::pair(0.4, 0.4));
+  EXPECT_EQ(shares({"-r0.7"}), std::pair(0.7, 0.1));
+  EXPECT_EQ(shares({"-w0.8"}), std::pair(0.0, 0.8));
+  EXPECT_REFUSED("do not make 1", {"--index=IDX_BTREE", "--scan_perc=0.2", "-r0.9"});
+}
+
+TEST(Options, ScansNeedAnOrderedIndex) {
+  EXPECT_REFUSED("--index=IDX_BTREE", {"--scan_perc=0.2"});
+  EXPECT_EQ(Parse({"--scan_perc=0.2", "--workload=TEST"}).index, "IDX_HASH");
+  EXPECT_NE(IdentityText(Parse({"--index=IDX_BTREE", "--scan_len=7"})).find("SCAN_LEN=7"), std::string::npos);
 }
 
 TEST(Options, TestCaseFlagsChooseOnePart) {
@@ -392,6 +423,14 @@ TEST(Identity, OnlyTheSwitchesOfTheWorkloadBelongToIt) {
   EXPECT_EQ(IdentityText(Parse({"--workload=TPCC"})).find("SYNTH_TABLE_SIZE"), std::string::npos);
   EXPECT_NE(IdentityText(Parse({"--workload=TPCC"})).find("NUM_WH=1\n"), std::string::npos);
   EXPECT_EQ(IdentityText(Parse({})).find("NUM_WH"), std::string::npos);
+}
+
+TEST(Identity, TheMixOfTpccBelongsToIt) {
+  Options o = Parse({"-Lr1"});
+  AdoptIdentity(IdentityText(Parse({"--workload=TPCC", "--tpcc_full_mix=1"})), o);
+  EXPECT_TRUE(o.tpcc_full_mix);
+  AdoptIdentity(IdentityText(Parse({"--workload=TPCC"})), o);
+  EXPECT_FALSE(o.tpcc_full_mix);
 }
 
 ExitStatus AdoptStatus(const std::string& identity) {

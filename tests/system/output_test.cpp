@@ -35,6 +35,8 @@ RunResult SomeRun() {
   r.streams[1] = {
       .record_bytes = 1000, .void_bytes = 0, .pad_bytes = 30, .anchor_bytes = 0, .flushes = 1, .flush_nanos = 3000};
   for (uint64_t us = 1; us <= 100; ++us) r.latency.Record(us * 1000);
+  r.procedure_names = {"Payment", "New-Order"};
+  r.workers[0].executed_of = {70, 40}, r.workers[1].executed_of = {90, 120};
   r.seconds = 2, r.interval_log_bytes = 3000;  // of 4200: the rest was warm-up
   r.logged_txns = 200;
   r.stop_reason = "done";
@@ -233,6 +235,18 @@ TEST(Text, TheReadableLineSaysWhatWasMeasuredAndWhetherItWasVerified) {
     EXPECT_TRUE(Contains(text, part)) << part << "\n" << text;
   }
   EXPECT_TRUE(Contains(RunText(), "not verified"));
+}
+
+TEST(Text, TpccShowsItsMixAndThatNobodyThinks) {
+  Options options = DefaultOptions();
+  EXPECT_FALSE(Contains(RunText(options), "mix:"));
+  options.workload = WorkloadKind::kTpcc;
+  const Json by_procedure = RunJson(options).at("metrics").at("executed_by_procedure");
+  EXPECT_EQ(by_procedure.at("Payment"), 160);
+  EXPECT_EQ(by_procedure.at("New-Order"), 160);
+  EXPECT_TRUE(
+      Contains(RunText(options),
+               "\nmix: Payment 50.0 %, New-Order 50.0 %; 4800 New-Orders per minute, executed without think times\n"));
 }
 
 TEST(Text, AnUnsyncedRunSaysSo) {

@@ -64,6 +64,7 @@ Outcome RunProgram(LoadedTest& loaded, MapContext& context, uint64_t id, std::ve
   return context.Execute(loaded.workload, {kProgram, bytes});
 }
 constexpr uint64_t Slot(Key key) { return MakeObject(Place::kSlot, key); }
+constexpr uint64_t Shelf(Key key) { return MakeObject(Place::kShelf, key); }
 constexpr uint64_t Counter(Key key) { return MakeObject(Place::kCounter, key); }
 
 TEST(TestWorkloadTest, LoadDependsOnTheSeedAndNotOnTheThreads) {
@@ -224,6 +225,28 @@ const Damage kDamages[] = {
 INSTANTIATE_TEST_SUITE_P(Rows, TestWorkloadDamageTest, testing::ValuesIn(kDamages),
                          [](const auto& info) { return std::string(info.param.name); });
 
+TEST(TestWorkloadTest, AScanNotesEveryKeyThatItCameTo) {
+  LoadedTest loaded;
+  MapContext context(loaded.db);
+  using enum AccessKind;
+  const auto accesses = [&](uint64_t id, Operation operation, Key key) {
+    EXPECT_EQ(RunProgram(loaded, context, id, {MakeOperation(operation, Shelf(key))}), Outcome::kOk);
+    const auto row = RowOf<HistoryRow>(context, loaded.workload.history_table(), id);
+    std::vector<std::pair<AccessKind, Key>> seen;
+    for (uint32_t i = 0; i < row.access_count; ++i) {
+      const uint64_t logged = row.accesses[i].kind_and_object;
+      seen.emplace_back(static_cast<AccessKind>(logged >> kOperationShift), KeyOf(logged));
+    }
+    return seen;
+  };
+  using Seen = std::vector<std::pair<AccessKind, Key>>;
+  EXPECT_EQ(accesses(1, Operation::kScan, 3), (Seen{{kMiss, 3}, {kRead, 4}, {kMiss, 5}, {kRead, 6}}));
+  EXPECT_EQ(accesses(2, Operation::kScanBack, 2), (Seen{{kMiss, 5}, {kRead, 4}}));
+  for (const Key key : {0, 2}) RunProgram(loaded, context, 3 + key, {MakeOperation(Operation::kDelete, Shelf(key))});
+  EXPECT_EQ(accesses(6, Operation::kScanBack, 0), (Seen{{kMiss, 3}, {kMiss, 2}, {kMiss, 1}, {kMiss, 0}}));
+  EXPECT_EQ(loaded.InconsistencyOf(context), std::nullopt);
+}
+
 // Two workers whose transactions run in pairs on one snapshot. Both commit, unless `first_committer_wins` and
 // they change the same row.
 std::string InconsistencyUnderSnapshots(const TestConfig& config, bool first_committer_wins) {
@@ -283,10 +306,17 @@ TEST(TestWorkloadTest, ProgramsOutOfRangeAreInvalid) {
   EXPECT_FALSE(valid({0}));
   EXPECT_FALSE(valid({MakeOperation(Operation::kRead, Counter(4))}));
   EXPECT_FALSE(valid({MakeOperation(Operation::kRead, Slot(1024))}));
-  EXPECT_FALSE(valid({MakeOperation(Operation::kRead, uint64_t{3} << kObjectKeyBits)}));
+  EXPECT_FALSE(valid({MakeOperation(Operation::kRead, uint64_t{4} << kObjectKeyBits)}));
   EXPECT_FALSE(valid({MakeOperation(Operation::kInsert, Counter(0))}));
   EXPECT_FALSE(valid({MakeOperation(Operation::kWrite, MakeObject(Place::kAccount, 0))}));
-  EXPECT_FALSE(valid({MakeOperation(static_cast<Operation>(8), Slot(0))}));
+  EXPECT_FALSE(valid({MakeOperation(static_cast<Operation>(10), Slot(0))}));
+  EXPECT_FALSE(valid({MakeOperation(Operation::kScan, Slot(0))}));
+  EXPECT_FALSE(valid({MakeOperation(Operation::kScan, Shelf(1021))}));
+  const uint64_t scan = MakeOperation(Operation::kScan, Shelf(4));
+  EXPECT_TRUE(valid({scan, MakeOperation(Operation::kRead, Shelf(8)), MakeOperation(Operation::kRead, Shelf(3))}));
+  EXPECT_FALSE(valid({scan, MakeOperation(Operation::kRead, Shelf(7))}));
+  EXPECT_FALSE(valid({MakeOperation(Operation::kScanBack, Shelf(1)), scan}));
+  EXPECT_FALSE(valid({read, scan, MakeOperation(Operation::kScanBack, Shelf(0))}));
   EXPECT_FALSE(valid(std::vector<uint64_t>{Slot(0), Slot(1), Slot(2), Slot(3), Slot(4), give_up}));
 }
 

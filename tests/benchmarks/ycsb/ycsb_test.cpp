@@ -46,6 +46,53 @@ TEST(YcsbTest, GenerateIsDeterministicInWorkerAndSeed) {
   EXPECT_NE(list.storage, ycsb.Generate(WorkerId(3), 100, 8).storage);
 }
 
+TEST(YcsbTest, AccessesHaveTheirSharesAndScansChangeNoOther) {
+  YcsbConfig config = kSmall;
+  config.scan_perc = 0.3;
+  std::map<uint64_t, int> accesses;
+  const CallList with = Ycsb(config).Generate(WorkerId(0), 5000, 1),
+                 without = Ycsb(kSmall).Generate(WorkerId(0), 5000, 1);
+  for (size_t i = 0; i < with.calls.size(); ++i) {
+    for (const uint64_t word : Accesses(with.calls[i])) ++accesses[word & Ycsb::kFlags];
+    for (size_t n = 0; n < config.req_per_query; ++n) {
+      ASSERT_EQ(Accesses(with.calls[i])[n] & ~Ycsb::kFlags, Accesses(without.calls[i])[n] & ~Ycsb::kFlags);
+    }
+  }
+  EXPECT_NEAR(accesses[0], 10'000, 500);
+  EXPECT_NEAR(accesses[Ycsb::kWriteFlag], 4000, 300);
+  EXPECT_NEAR(accesses[Ycsb::kScanFlag], 6000, 300);
+}
+
+// What a scan came to, as the context tells it.
+struct ScanRecorder : ArchetypeContext {
+  Outcome Scan(Table&, Key low, Key high, ScanOrder, auto&&) {
+    ranges.emplace_back(low, high);
+    return Outcome::kOk;
+  }
+  std::vector<std::pair<Key, Key>> ranges;
+};
+
+TEST(YcsbTest, AScanReadsItsRowsAndNoneBeyondTheTable) {
+  Database db(0, 1);
+  db.OrderEveryTable();
+  Ycsb ycsb({.rows = 100, .scan_len = 20, .req_per_query = 2});
+  ycsb.CreateTables(db);
+  const uint64_t args[] = {1, 5 | Ycsb::kScanFlag, 90 | Ycsb::kScanFlag};
+  ScanRecorder context;
+  ASSERT_TRUE(ycsb.ValidArgs(Ycsb::kAccess, std::as_bytes(std::span(args))));
+  EXPECT_EQ(ycsb.Run(context, Ycsb::kAccess, std::as_bytes(std::span(args))), Outcome::kOk);
+  EXPECT_EQ(context.ranges, (std::vector<std::pair<Key, Key>>{{5, 24}, {90, 99}}));
+}
+
+TEST(YcsbTest, AScanOfATableWithoutOrderIsRefused) {
+  const LoadedYcsb loaded({.rows = 100, .req_per_query = 1});
+  const uint64_t args[] = {1, 5 | Ycsb::kScanFlag}, both[] = {1, 5 | Ycsb::kFlags};
+  EXPECT_FALSE(loaded.ycsb.ValidArgs(Ycsb::kAccess, std::as_bytes(std::span(args))));
+  EXPECT_FALSE(loaded.ycsb.ValidArgs(Ycsb::kAccess, std::as_bytes(std::span(both))));
+  EXPECT_THROW(Ycsb({.read_perc = 0.5, .scan_perc = 0.6}), Error);
+  EXPECT_THROW(Ycsb({.scan_len = 0}), Error);
+}
+
 TEST(YcsbTest, KeysOfATransactionAreDistinctEvenWhereTheyMustAllBeTaken) {
   for (YcsbConfig config : {kSmall, YcsbConfig{.rows = 16, .theta = 1.6, .req_per_query = 16}}) {
     const CallList list = Ycsb(config).Generate(WorkerId(0), 200, 1);

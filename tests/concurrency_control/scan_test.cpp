@@ -1,0 +1,336 @@
+// Scans, for every pair: what they see, that nothing appears in or vanishes from what was scanned, and what a log
+// scheme learns of gaps. Transactions of several workers are interleaved by hand.
+#include <gtest/gtest.h>
+
+#include "tests/concurrency_control/pairs.h"
+
+namespace dbx::testing {
+namespace {
+
+constexpr Key kHigh = 1'000'000;
+
+template <class P>
+class ScanOfEveryPair : public ::testing::Test {
+ protected:
+  using H = Harness<typename P::Cc, typename P::Log>;
+  static constexpr uint32_t kLogs = P::Log::kTraits.single_stream ? 1 : 2;
+
+  void LoadRows(std::initializer_list<Key> keys) {
+    for (const Key key : keys) h_.LoadRow(key, key * 10);
+  }
+  Outcome Scan(auto& ctx, Key low, Key high, std::vector<Key>* keys = nullptr, size_t limit = SIZE_MAX,
+               ScanOrder order = ScanOrder::kAscending) {
+    std::vector<Key> found;
+    const Outcome outcome = ctx.Scan(h_.table(), low, high, order, [&](Key key, const auto&) {
+      found.push_back(key);
+      return found.size() < limit;
+    });
+    if (keys != nullptr) *keys = found;
+    return outcome;
+  }
+  Outcome Write(auto& ctx, Key key, uint64_t value = 1) {
+    return ctx.Update(h_.table(), key, [&](auto& tuple) { tuple.template SetAt<uint64_t>(0, value); });
+  }
+  Outcome Insert(auto& ctx, Key key) {
+    const Tuple tuple{key, {}};
+    return ctx.Insert(h_.table(), key, std::as_bytes(std::span(&tuple, 1)));
+  }
+  // A transaction of worker 0 that scans a range, lets `meanwhile` happen and writes row 0.
+  CallResult ScanAndWrite(Key low, Key high, auto&& meanwhile) {
+    return h_.Run(0, [&](auto& ctx) {
+      const Outcome scanned = Scan(ctx, low, high);
+      meanwhile();
+      return scanned == Outcome::kOk ? Write(ctx, 0) : scanned;
+    });
+  }
+  std::vector<Key> Keys(Key low, Key high) {
+    std::vector<Key> keys;
+    EXPECT_EQ(h_.Scan(3, low, high, &keys).outcome, Outcome::kOk);
+    return keys;
+  }
+  size_t Leaves() { return 1 + h_.table().tree().LeafEnds().size(); }
+
+  H h_{kLogs, 1 << 20, /*ordered=*/true};
+};
+// Each concurrency control and place of locks, and each way in which a scheme learns of what was read.
+using ScannedPairs =
+    ::testing::Types<CommandPair<NoWaitRows>, CommandPair<NoWaitTable>, CommandPair<Silo>, CommandPair<WaitDieRows>,
+                     CommandPair<DlDetectTable>, DataPair<Silo>, DataPair<TicToc>, SerialPair<NoWaitRows>,
+                     PloverPair<NoWaitTable>, PloverPair<TicToc>, SiloRPair, CommandPair<Hekaton>, DataPair<Hekaton>,
+                     PloverPair<Hekaton>>;
+TYPED_TEST_SUITE(ScanOfEveryPair, ScannedPairs);
+
+TYPED_TEST(ScanOfEveryPair, VisitsTheRowsOfItsRangeInOrderUntilItIsToldToEnd) {
+  this->LoadRows({0, 10, 20, 30, 40});
+  const CallResult result = this->h_.Run(0, [&](auto& ctx) {
+    std::vector<Key> keys;
+    EXPECT_EQ(this->Scan(ctx, 10, 30, &keys), Outcome::kOk);
+    EXPECT_EQ(keys, (std::vector<Key>{10, 20, 30}));
+    EXPECT_EQ(this->Scan(ctx, 5, 100, &keys, SIZE_MAX, ScanOrder::kDescending), Outcome::kOk);
+    EXPECT_EQ(keys, (std::vector<Key>{40, 30, 20, 10}));
+    EXPECT_EQ(this->Scan(ctx, 0, kHigh, &keys, 2), Outcome::kOk);
+    EXPECT_EQ(keys, (std::vector<Key>{0, 10}));
+    EXPECT_EQ(this->Scan(ctx, 11, 19, &keys), Outcome::kOk);
+    EXPECT_TRUE(keys.empty());
+    return Outcome::kOk;
+  });
+  EXPECT_EQ(result.outcome, Outcome::kOk);
+}
+
+TYPED_TEST(ScanOfEveryPair, SeesWhatTheTransactionWroteItself) {
+  this->LoadRows({0, 10, 20});
+  const CallResult result = this->h_.Run(0, [&](auto& ctx) {
+    EXPECT_EQ(this->Write(ctx, 10, 77), Outcome::kOk);
+    EXPECT_EQ(this->Insert(ctx, 15), Outcome::kOk);
+    EXPECT_EQ(ctx.Delete(this->h_.table(), 20), Outcome::kOk);
+    std::vector<std::pair<Key, uint64_t>> seen;
+    EXPECT_EQ(ctx.Scan(this->h_.table(), 0, 100, ScanOrder::kAscending,
+                       [&](Key key, const auto& tuple) {
+                         seen.emplace_back(key, tuple.template GetAt<uint64_t>(0));
+                         return true;
+                       }),
+              Outcome::kOk);
+    EXPECT_EQ(seen, (std::vector<std::pair<Key, uint64_t>>{{0, 0}, {10, 77}, {15, 15}}));
+    return Outcome::kOk;
+  });
+  EXPECT_EQ(result.outcome, Outcome::kOk);
+  EXPECT_EQ(this->Keys(0, 100), (std::vector<Key>{0, 10, 15}));
+}
+
+TYPED_TEST(ScanOfEveryPair, AnInsertIntoAScannedGapIsAConflict) {
+  this->LoadRows({0, 10});
+  CallResult inner{};
+  const CallResult outer = this->ScanAndWrite(1, 9, [&] { inner = this->h_.Insert(1, 5, 5); });
+  EXPECT_EQ(inner.outcome, Outcome::kOk);
+  EXPECT_EQ(outer.outcome, Outcome::kConflict);
+  EXPECT_EQ(this->ScanAndWrite(1, 9, [] {}).outcome, Outcome::kOk);
+}
+
+// Or else the reader tells of a state that never was. One that reads a snapshot stands before the insert.
+TYPED_TEST(ScanOfEveryPair, AReaderIsProtectedToo) {
+  this->LoadRows({0, 10});
+  const CallResult reader = this->h_.Run(0, [&](auto& ctx) {
+    EXPECT_EQ(this->Scan(ctx, 1, 9), Outcome::kOk);
+    EXPECT_EQ(this->h_.Insert(1, 5, 5).outcome, Outcome::kOk);
+    return Outcome::kOk;
+  });
+  EXPECT_EQ(reader.outcome, TypeParam::Cc::kTraits.multi_version ? Outcome::kOk : Outcome::kConflict);
+}
+
+TYPED_TEST(ScanOfEveryPair, ADeleteFromAScannedRangeIsAConflict) {
+  this->LoadRows({0, 5, 10});
+  CallResult inner{};
+  const CallResult outer = this->ScanAndWrite(1, 9, [&] { inner = this->h_.Delete(1, 5); });
+  EXPECT_FALSE(inner.outcome == Outcome::kOk && outer.outcome == Outcome::kOk);
+}
+
+// The row of a key that was missed before is there, absent: the leaf does not change when it is inserted.
+TYPED_TEST(ScanOfEveryPair, AnAbsentRowIsScannedToo) {
+  this->LoadRows({0, 10});
+  ASSERT_EQ(this->h_.Read(2, 5).outcome, Outcome::kOk);
+  ASSERT_NE(this->h_.table().Find(5), nullptr);
+  CallResult inner{};
+  const CallResult outer = this->ScanAndWrite(1, 9, [&] { inner = this->h_.Insert(1, 5, 5); });
+  EXPECT_FALSE(inner.outcome == Outcome::kOk && outer.outcome == Outcome::kOk);
+}
+
+TYPED_TEST(ScanOfEveryPair, OwnInsertsIntoAScannedGapAreNoConflictThoughLeavesSplit) {
+  this->LoadRows({0, 1000});
+  const CallResult result = this->h_.Run(0, [&](auto& ctx) {
+    EXPECT_EQ(this->Scan(ctx, 0, 1000), Outcome::kOk);
+    for (Key key = 1; key <= 200; ++key) EXPECT_EQ(this->Insert(ctx, key * 3), Outcome::kOk);
+    std::vector<Key> keys;
+    EXPECT_EQ(this->Scan(ctx, 0, 1000, &keys), Outcome::kOk);
+    EXPECT_EQ(keys.size(), 202u);
+    return Outcome::kOk;
+  });
+  EXPECT_EQ(result.outcome, Outcome::kOk);
+  EXPECT_GT(this->Leaves(), 2u);
+}
+
+// Both parts of a leaf that the scanner itself has split are still its own.
+TYPED_TEST(ScanOfEveryPair, AnInsertIntoEitherPartOfALeafThatTheScannerSplitIsAConflict) {
+  for (const Key foreign : {2, 598}) {
+    typename TestFixture::H h(TestFixture::kLogs, 1 << 20, true);
+    h.LoadRow(0, 0);
+    h.LoadRow(1000, 1);
+    const CallResult outer = h.Run(0, [&](auto& ctx) {
+      const auto see = [](Key, const auto&) { return true; };
+      EXPECT_EQ(ctx.Scan(h.table(), 0, 1000, ScanOrder::kAscending, see), Outcome::kOk);
+      const Tuple tuple{};
+      for (Key key = 3; key <= 600; key += 3) {
+        EXPECT_EQ(ctx.Insert(h.table(), key, std::as_bytes(std::span(&tuple, 1))), Outcome::kOk);
+      }
+      EXPECT_EQ(h.Insert(1, foreign, 5).outcome, Outcome::kOk);
+      return Outcome::kOk;
+    });
+    EXPECT_EQ(outer.outcome, Outcome::kConflict) << foreign;
+  }
+}
+
+// A leaf that another transaction splits was not necessarily changed where it was scanned; it counts as changed.
+TYPED_TEST(ScanOfEveryPair, ASplitOfAScannedLeafByAnotherIsAConflict) {
+  for (Key key = 0; key < BTreeLeaf::kSlots; ++key) this->h_.LoadRow(key * 10, key);
+  ASSERT_EQ(this->Leaves(), 1u);
+  CallResult inner{};
+  const CallResult outer = this->ScanAndWrite(1, 9, [&] { inner = this->h_.Insert(1, 305, 5); });
+  EXPECT_EQ(inner.outcome, Outcome::kOk);
+  EXPECT_EQ(outer.outcome, Outcome::kConflict);
+  EXPECT_EQ(this->Leaves(), 2u);
+}
+
+TYPED_TEST(ScanOfEveryPair, WhatAScanDidNotComeToIsNotProtected) {
+  for (Key key = 0; key < 4 * BTreeLeaf::kSlots; ++key) this->h_.LoadRow(key * 10, key);
+  CallResult write{}, insert{};
+  const CallResult outer = this->h_.Run(0, [&](auto& ctx) {
+    EXPECT_EQ(this->Scan(ctx, 10, kHigh, nullptr, 2), Outcome::kOk);
+    write = this->h_.Write(1, 40, 7);
+    insert = this->h_.Insert(1, 2015, 7);
+    return this->Write(ctx, 0);
+  });
+  EXPECT_EQ(write.outcome, Outcome::kOk);
+  EXPECT_EQ(insert.outcome, Outcome::kOk);
+  EXPECT_EQ(outer.outcome, Outcome::kOk);
+}
+
+// A queue: what is deleted at its low end must not be walked over for ever.
+TYPED_TEST(ScanOfEveryPair, EmptyLeavesLeaveTheIndexAndTheirScannersAbort) {
+  constexpr Key kRows = 3 * BTreeLeaf::kSlots;
+  for (Key key = 0; key < kRows; ++key) this->h_.LoadRow(key, key);
+  ASSERT_GE(this->Leaves(), 3u);
+  for (Key key = 1; key < kRows - 1; ++key) ASSERT_EQ(this->h_.Delete(1, key).outcome, Outcome::kOk);
+  this->h_.HardenAll();
+  size_t before = 0;
+  const CallResult outer = this->ScanAndWrite(kRows / 3, kRows / 2, [&] {
+    before = this->Leaves();
+    this->h_.Sweep(1);
+    this->h_.Sweep(1);
+  });
+  // Under locks the scan holds the absent rows, if they are there still.
+  EXPECT_TRUE(this->Leaves() == before || outer.outcome == Outcome::kConflict);
+  this->h_.HardenAll();
+  this->h_.Sweep(1);
+  EXPECT_LE(this->Leaves(), 2u);
+  EXPECT_EQ(this->Keys(0, kRows), (std::vector<Key>{0, kRows - 1}));
+}
+
+// Whatever has become of the row that was deleted.
+TYPED_TEST(ScanOfEveryPair, AScanIsNotDurableBeforeTheDeleteThatItDoesNotSee) {
+  this->LoadRows({0, 5, 10});
+  ASSERT_TRUE(this->h_.Delete(0, 5).wrote);
+  this->h_.Sweep(0);
+  std::vector<Key> keys;
+  ASSERT_EQ(this->h_.Scan(1, 1, 9, &keys).outcome, Outcome::kOk);
+  EXPECT_TRUE(keys.empty());
+  EXPECT_FALSE(this->h_.IsDurable(1));
+  this->h_.HardenAll();
+  EXPECT_TRUE(this->h_.IsDurable(1));
+}
+
+template <class P>
+class ScanOfCommandPairs : public ScanOfEveryPair<P> {
+ protected:
+  // What worker 1 did last comes after what worker 0 did last.
+  void ExpectDependency() {
+    EXPECT_TRUE(lv::CoveredBy(this->h_.point(0), this->h_.point(1), 2));
+    EXPECT_GT(this->h_.point(1)[0], 0u);
+  }
+  void DeleteAndUnlink(Key first, Key last) {
+    for (Key key = first; key <= last; ++key) {
+      ASSERT_EQ(this->h_.Delete(0, key).outcome, Outcome::kOk);
+    }
+    deleted_at_ = this->h_.point(0)[0];
+    this->h_.FlushAll();
+    this->h_.Sweep(0);
+    for (Key key = first; key <= last; ++key) ASSERT_EQ(this->h_.table().Find(key), nullptr);
+  }
+
+  uint64_t deleted_at_ = 0;
+};
+TYPED_TEST_SUITE(ScanOfCommandPairs, AllCommandPairs);
+
+TYPED_TEST(ScanOfCommandPairs, AnInsertDependsOnEarlierScansOfItsGap) {
+  this->LoadRows({0, 10});
+  ASSERT_TRUE(this->ScanAndWrite(1, 9, [] {}).wrote);
+  ASSERT_EQ(this->h_.Insert(1, 5, 5).outcome, Outcome::kOk);
+  this->ExpectDependency();
+}
+
+TYPED_TEST(ScanOfCommandPairs, AnInsertDependsOnScansOfItsGapThoughItSplitsTheLeaf) {
+  for (Key key = 0; key < BTreeLeaf::kSlots; ++key) this->h_.LoadRow(key * 10, key);
+  ASSERT_TRUE(this->ScanAndWrite(1, 609, [] {}).wrote);
+  ASSERT_EQ(this->Leaves(), 1u);
+  ASSERT_EQ(this->h_.Insert(1, 405, 5).outcome, Outcome::kOk);
+  ASSERT_EQ(this->Leaves(), 2u);
+  this->ExpectDependency();
+  ASSERT_EQ(this->h_.Insert(1, 5, 5).outcome, Outcome::kOk);
+  this->ExpectDependency();
+}
+
+// Data would do without: it is durable, or it would not have been forgotten. Replay must not do the scan first.
+TYPED_TEST(ScanOfCommandPairs, AScanDependsOnAForgottenDelete) {
+  this->LoadRows({0, 5, 10});
+  this->DeleteAndUnlink(5, 5);
+  ASSERT_EQ(this->h_.Scan(1, 1, 9).outcome, Outcome::kOk);
+  EXPECT_GE(this->h_.point(1)[0], this->deleted_at_);
+}
+
+TYPED_TEST(ScanOfCommandPairs, AScanDependsOnAForgottenDeleteOfAForgottenLeaf) {
+  constexpr Key kRows = 3 * BTreeLeaf::kSlots;
+  for (Key key = 0; key < kRows; ++key) this->h_.LoadRow(key, key);
+  this->DeleteAndUnlink(1, kRows - 2);
+  ASSERT_LE(this->Leaves(), 2u);
+  ASSERT_EQ(this->h_.Scan(1, kRows / 3, kRows / 2).outcome, Outcome::kOk);
+  EXPECT_GT(this->h_.point(1)[0], 0u);
+}
+
+TYPED_TEST(ScanOfCommandPairs, AnInsertDependsOnScansOfAForgottenRow) {
+  this->LoadRows({0, 5, 10});
+  this->DeleteAndUnlink(5, 5);
+  ASSERT_TRUE(this->ScanAndWrite(1, 9, [] {}).wrote);
+  ASSERT_EQ(this->h_.Insert(1, 5, 5).outcome, Outcome::kOk);
+  this->ExpectDependency();
+}
+
+TEST(TicTocScan, AnInsertIntoAScannedGapCommitsAfterTheScan) {
+  Harness<TicToc<NoLog>, NoLog> h(1, 1 << 20, true);
+  h.LoadRow(0, 0);
+  h.LoadRow(10, 0);
+  for (uint64_t i = 1; i <= 20; ++i) ASSERT_EQ(h.Write(0, 0, i).outcome, Outcome::kOk);
+  const uint64_t written = TicTocWord::Wts(h.table().Find(0)->control.load());
+  // Reads what was written last, so it commits no earlier, and sees the gap.
+  ASSERT_EQ(h.Scan(1, 0, 9).outcome, Outcome::kOk);
+  ASSERT_EQ(h.Insert(2, 5, 5).outcome, Outcome::kOk);
+  EXPECT_GT(TicTocWord::Wts(h.table().Find(5)->control.load()), written);
+}
+
+TEST(TicTocScan, AScanOfAGapCommitsAfterTheDeleteThatMadeIt) {
+  Harness<TicToc<NoLog>, NoLog> h(1, 1 << 20, true);
+  for (const Key key : {0, 5, 10}) h.LoadRow(key, 0);
+  for (uint64_t i = 1; i <= 20; ++i) ASSERT_EQ(h.Write(0, 5, i).outcome, Outcome::kOk);
+  ASSERT_EQ(h.Delete(0, 5).outcome, Outcome::kOk);
+  const uint64_t deleted = TicTocWord::Wts(h.table().Find(5)->control.load());
+  h.Sweep(0);
+  ASSERT_EQ(h.table().Find(5), nullptr);
+  ASSERT_EQ(h.Scan(1, 0, 9).outcome, Outcome::kOk);
+  EXPECT_GE(TicTocWord::Rts(h.table().Find(0)->control.load()), deleted);
+}
+
+TEST(NoWaitScan, AFailedRecheckOfALeafLeavesAVoidRecord) {
+  Harness<NoWaitRows<SerialLog<CommandPayload>>, SerialLog<CommandPayload>> h(1, 1 << 20, true);
+  h.LoadRow(0, 0);
+  h.LoadRow(10, 0);
+  const CallResult result = h.Run(0, [&](auto& ctx) {
+    EXPECT_EQ(ctx.Scan(h.table(), 1, 9, ScanOrder::kAscending, [](Key, const auto&) { return true; }), Outcome::kOk);
+    EXPECT_EQ(h.Insert(1, 5, 5).outcome, Outcome::kOk);
+    return ctx.Update(h.table(), 0, [](auto& t) { t.template SetAt<uint64_t>(0, 9); });
+  });
+  EXPECT_EQ(result.outcome, Outcome::kConflict);
+  EXPECT_EQ(result.reason, AbortReason::kValidation);
+  EXPECT_GT(h.logs().stream(0).slot(0).void_bytes, 0u);
+  EXPECT_EQ(h.logs().stream(0).ReadyUntil(), h.logs().stream(0).reserved_until());
+  EXPECT_EQ(h.ValueOf(0), 0u) << "what was changed in place is undone";
+}
+
+}  // namespace
+}  // namespace dbx::testing
