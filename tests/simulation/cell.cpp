@@ -58,6 +58,8 @@ void ChooseStripes(Options& options, std::mt19937_64& random) {
 
 // Behind all else, for the same reason.
 void ChooseIndex(Options& options, std::mt19937_64& random) {
+  // Scans are part of READ_WRITE.
+  if (random() % 2 == 0 && options.test_read_write) options.test_conflict = false;
   if (random() % 3 != 0) return;
   options.index = "IDX_BTREE";
   options.scan_perc = OneOf<double>(random, {0, 0.3});
