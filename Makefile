@@ -96,7 +96,7 @@ MICRO_BINARIES := $(MICRO_SOURCES:benchmarks/micro/%.cpp=$(OUT)/micro/%)
 ARCHIVE := $(BUILD)/libdbx.a
 
 # CC_ALG:USE_LOCKTABLE:LOG_ALGORITHM:LOG_TYPE. One translation unit each. LOG_NO has no type; LOG_DATA fills its place.
-CONCURRENCY_CONTROLS := NO_WAIT:0 NO_WAIT:1 WAIT_DIE:0 WAIT_DIE:1 DL_DETECT:0 DL_DETECT:1 SILO:0
+CONCURRENCY_CONTROLS := NO_WAIT:0 NO_WAIT:1 WAIT_DIE:0 WAIT_DIE:1 DL_DETECT:0 DL_DETECT:1 SILO:0 HEKATON:0
 WITH_DATA_ONLY := TICTOC:0
 LOGS := LOG_NO:LOG_DATA LOG_SERIAL:LOG_DATA LOG_SERIAL:LOG_COMMAND LOG_TAURUS:LOG_DATA LOG_TAURUS:LOG_COMMAND \
         LOG_PLOVER:LOG_DATA LOG_ELEDA:LOG_DATA LOG_ELEDA:LOG_COMMAND
@@ -258,7 +258,8 @@ FUZZ_SOURCES_recovery := $(FUZZ_RECOVERY_SOURCES)
 FUZZ_SOURCES_lv_decompression := $(FUZZ_RECOVERY_SOURCES)
 FUZZ_SOURCES_write_entries := $(FUZZ_RECOVERY_SOURCES)
 FUZZ_SOURCES_ack_file := $(FUZZ_HEADER_SOURCES) system/ack_file.cpp
-FUZZ_SOURCES_options := $(FUZZ_HEADER_SOURCES) system/options.cpp system/switches.cpp system/parse_value.cpp
+FUZZ_SOURCES_options := $(FUZZ_HEADER_SOURCES) system/options.cpp system/switches.cpp system/parse_device.cpp \
+  system/parse_value.cpp
 FUZZ_SOURCES_parse_value := $(FUZZ_HEADER_SOURCES) system/parse_value.cpp
 FUZZ_RUN_FILES_SOURCES := $(wildcard base/*.cpp storage/*.cpp) logging/checkpoint.cpp logging/continuation.cpp \
   logging/device/faulty_file_system.cpp logging/device/file_system.cpp logging/device/posix_file.cpp

@@ -6,7 +6,7 @@
 
 // ---- Names of values --------------------------------------------------------------------------------------
 
-// CC_ALG. Built: NO_WAIT, WAIT_DIE, DL_DETECT, SILO, TICTOC.
+// CC_ALG. Built: NO_WAIT, WAIT_DIE, DL_DETECT, SILO, TICTOC, HEKATON; MVCC is another name of HEKATON.
 #define NO_WAIT 1
 #define WAIT_DIE 2
 #define DL_DETECT 3
@@ -48,21 +48,23 @@
 #define CONSOLIDATION 3
 #define BITMAP 4
 
-// ISOLATION_LEVEL. Built: SERIALIZABLE.
+// ISOLATION_LEVEL. Built: SERIALIZABLE, SNAPSHOT.
 #define SERIALIZABLE 1
 #define SNAPSHOT 2
 #define REPEATABLE_READ 3
+#define READ_COMMITTED 4
+#define READ_UNCOMMITTED 5
 
 // ---- What is compiled in ----------------------------------------------------------------------------------
 
 // Concurrency control: two-phase locking that aborts on a conflict (NO_WAIT), waits for younger transactions only
 // (WAIT_DIE), or waits and breaks deadlocks (DL_DETECT); OCC with epochs (SILO), or with timestamps that transactions
-// compute from what they access (TICTOC; not with LOG_COMMAND).
+// compute from what they access (TICTOC; not with LOG_COMMAND); optimistic and in many versions (HEKATON).
 #ifndef CC_ALG
 #define CC_ALG NO_WAIT
 #endif
 
-// 0 or 1. 1: locks and log metadata live in a lock table of active tuples, not beside each row (not SILO).
+// 0 or 1. 1: locks and log metadata live in a lock table of active tuples, not beside each row (two-phase locking).
 #ifndef USE_LOCKTABLE
 #define USE_LOCKTABLE 0
 #endif
@@ -89,7 +91,7 @@
 #define INDEX_STRUCT IDX_HASH
 #endif
 
-// Isolation of transactions: SERIALIZABLE.
+// Isolation of transactions: SERIALIZABLE, or SNAPSHOT (HEKATON only; not with LOG_COMMAND).
 #ifndef ISOLATION_LEVEL
 #define ISOLATION_LEVEL SERIALIZABLE
 #endif
@@ -190,7 +192,13 @@
 #define NUM_WH 1
 #endif
 
-// Share of Payment among Payment and New-Order, 0 to 1.
+// 0 or 1. 1: the standard's mix of all five transactions (45 % New-Order, 43 % Payment, 4 % each Order-Status, Delivery
+// and Stock-Level). 0: Payment and New-Order, as PERC_PAYMENT says.
+#ifndef TPCC_FULL_MIX
+#define TPCC_FULL_MIX 0
+#endif
+
+// Share of Payment among Payment and New-Order, 0 to 1 (TPCC_FULL_MIX 0).
 #ifndef PERC_PAYMENT
 #define PERC_PAYMENT 0.5
 #endif

@@ -52,6 +52,9 @@ template <class W>
 concept Workload = requires(W& w, const W& cw, Database& db, const Database& cdb, ArchetypeContext& ctx,
                             ProcedureId procedure, std::span<const std::byte> args, const Call& call, WorkerId worker,
                             uint64_t n) {
+  // What the procedures are called, by id.
+  { W::kProcedureNames.size() } -> std::convertible_to<size_t>;
+  { W::kProcedureNames[0] } -> std::convertible_to<const char*>;
   // Adds the workload's tables to an empty database, in a fixed order.
   { w.CreateTables(db) } -> std::same_as<void>;
   // Fills them, deterministically in `seed` whatever the number of threads. (db, seed, threads)

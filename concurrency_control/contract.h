@@ -45,9 +45,13 @@ enum class CommitOrder : uint8_t { kPhysical, kLogical };
 // What commit_version() says of a transaction after Recheck, in the order of its conflicts: nothing, or an EpochTid.
 enum class CommitVersion : uint8_t { kNone, kEpochTid };
 
+// What a transaction may see of others. kSnapshot is for a concurrency control of many versions: all reads are of one
+// moment, and of two that overlap and write the same row one aborts; each may overwrite what the other only read.
+enum class Isolation : uint8_t { kSerializable, kSnapshot };
+
 struct CcTraits {
   std::string_view name;  // as in config.h: NO_WAIT
-  bool multi_version;
+  bool multi_version;     // transactions may read versions that were overwritten, and so have a choice of Isolation
   CommitOrder commit_order;
   CommitVersion commit_version = CommitVersion::kNone;
   bool reads_are_locked;  // of a transaction that scans nothing the re-check cannot fail

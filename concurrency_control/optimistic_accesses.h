@@ -15,6 +15,10 @@
 //   GapControl(control)       what the leaf's word must be raised to when such a row leaves a gap
 //   PrepareToForget(control)  whether such a row will start above this absent one, so that this one may be unlinked
 //   Recheck, Release          as in contract.h
+// and, if it does not do with what stands here:
+//   LockBits()                what a locked word has that it lacks when unlocked: kLocked, and what else it says
+//   MayWrite(seen)            whether a version that is the newest may be written over by this transaction
+//   ScanRow(table, entry, visit)   what a scan does with a row that it meets
 //
 // A writer that finds a row locked waits for a bounded time only, then aborts, so that nothing hangs when a holder is
 // not running. Only the ranges of a tuple that changed are copied back.
@@ -64,11 +68,7 @@ class OptimisticAccesses {
     // Whoever marked a row gone is about to unlink it.
     for (SpinWait gone;;) {
       Row* row = FindOrCreate(table, key);
-      if (const Write* own = FindOwn(row)) {
-        if (!own->present) return Outcome::kNotFound;
-        visit(TupleReader(Image(*own)));
-        return Outcome::kOk;
-      }
+      if (const Write* own = FindOwn(row)) return ReadOwn(*own, visit);
       uint64_t seen;
       if (!UnlockedVersion(row, seen)) return Outcome::kConflict;
       if (seen & Row::kGone) {
@@ -78,9 +78,9 @@ class OptimisticAccesses {
       if ((seen & Row::kAbsent) == 0) visit(RacyTupleReader(table.tuple(row)));
       log_.OnRead(log_state_, {table, key, row->meta()});
       if (!StillVersion(row, seen)) continue;
-      reads_.push_back({row, seen});
+      NoteRead(row, seen);
       if ((seen & Row::kAbsent) == 0) return Outcome::kOk;
-      misses_.push_back({&table, row});
+      NoteMiss(table, row);
       return Outcome::kNotFound;
     }
   }
@@ -121,7 +121,7 @@ class OptimisticAccesses {
   Outcome Scan(Table& table, Key low, Key high, ScanOrder order, Visit&& visit) {
     if (scanned_tuple_.size() < table.tuple_bytes()) scanned_tuple_.resize(table.tuple_bytes());
     return leaves_.Scan(log_, log_state_, table, low, high, order,
-                        [&](const BTreeEntry& entry) { return ScanRow(table, entry, visit); });
+                        [&](const BTreeEntry& entry) { return cc().ScanRow(table, entry, visit); });
   }
 
   bool read_only() const {
@@ -203,6 +203,9 @@ class OptimisticAccesses {
     dirty_.reserve(kAccessesReserved);
   }
 
+  static constexpr uint64_t LockBits() { return Row::kLocked; }
+  static constexpr bool MayWrite(uint64_t) { return true; }
+
   // The locks go: what was written becomes the version `written`, whatever else was locked is what it was.
   void ReleaseWrites(uint64_t written) {
     for (const Write& write : writes_) {
@@ -220,8 +223,76 @@ class OptimisticAccesses {
     return nullptr;
   }
 
+  template <class Visit>
+  Outcome ReadOwn(const Write& own, Visit&& visit) const {
+    if (!own.present) return Outcome::kNotFound;
+    visit(TupleReader(Image(own)));
+    return Outcome::kOk;
+  }
+
+  Row* FindOrCreate(Table& table, Key key) {
+    if (Row* row = table.Find(key)) return row;
+    if (table.ordered()) return CreateInLeaf(table, key);
+    return table.FindOrCreate(worker_, key, [this](Row& row) {
+      log_.FreshMeta(row.meta());
+      row.control.store(cc().FreshControl(nullptr), std::memory_order_release);
+    });
+  }
+
+  // As Read, but the tuple is copied: it is shown once, and what is shown was there.
+  template <class Visit>
+  ScanStep ScanRow(Table& table, const BTreeEntry& entry, Visit& visit) {
+    Row* const row = entry.row;
+    if (const Write* own = FindOwn(row)) return own->present ? Show(entry, Image(*own), visit) : ScanStep::kGoOn;
+    uint64_t seen;
+    do {
+      // A row that is gone has changed its leaf, or will have.
+      if (!UnlockedVersion(row, seen) || (seen & Row::kGone)) return ScanStep::kConflict;
+      if ((seen & Row::kAbsent) == 0) CopyScanned(table, row);
+      log_.OnRead(log_state_, {table, entry.key, row->meta()});
+    } while (!StillVersion(row, seen));
+    NoteRead(row, seen);
+    return EndScanRow(table, entry, seen, visit);
+  }
+  void CopyScanned(const Table& table, const Row* row) {
+    RacyCopy(scanned_tuple_.data(), table.tuple(row), table.tuple_bytes());
+  }
+  // What was copied holds.
+  template <class Visit>
+  ScanStep EndScanRow(Table& table, const BTreeEntry& entry, uint64_t seen, Visit& visit) {
+    if ((seen & Row::kAbsent) == 0) return Show(entry, scanned_tuple_.data(), visit);
+    if ((seen & Row::kQueued) == 0) NoteMiss(table, entry.row);
+    return ScanStep::kGoOn;
+  }
+  template <class Visit>
+  static ScanStep Show(const BTreeEntry& entry, const std::byte* tuple, Visit& visit) {
+    return visit(entry.key, TupleReader(tuple)) ? ScanStep::kGoOn : ScanStep::kEnd;
+  }
+
+  std::byte* Image(const Write& write) const { return const_cast<std::byte*>(images_.data()) + write.image; }
+  void NoteRead(Row* row, uint64_t seen) { reads_.push_back({row, seen}); }
+  void NoteMiss(Table& table, Row* row) { misses_.push_back({&table, row}); }
+  void OnRead(const RowRef& row) { log_.OnRead(log_state_, row); }
+
+  // What was missed joins this worker's list, unless it is in one.
+  void QueueMisses() {
+    constexpr uint64_t kStates = Row::kLocked | Row::kAbsent | Row::kGone | Row::kQueued;
+    for (const Miss& miss : misses_) {
+      uint64_t control = miss.row->control.load(std::memory_order_relaxed);
+      // What changes a word in between need not be its version: then it is tried again.
+      while ((control & kStates) == Row::kAbsent) {
+        if (miss.row->control.compare_exchange_weak(control, control | Row::kQueued, std::memory_order_relaxed)) {
+          absent_rows_.Add(*miss.table, miss.row);
+          break;
+        }
+      }
+    }
+    misses_.clear();
+  }
+
   const std::vector<ReadEntry>& reads() const { return reads_; }
   std::vector<Write>& writes() { return writes_; }
+  WorkerId worker() const { return worker_; }
   const ScannedLeaves& leaves() const { return leaves_; }
 
  private:
@@ -252,14 +323,6 @@ class OptimisticAccesses {
   static bool SameVersion(uint64_t a, uint64_t b) { return Cc::Version(a) == Cc::Version(b); }
   Cc& cc() { return static_cast<Cc&>(*this); }
 
-  Row* FindOrCreate(Table& table, Key key) {
-    if (Row* row = table.Find(key)) return row;
-    if (table.ordered()) return CreateInLeaf(table, key);
-    return table.FindOrCreate(worker_, key, [this](Row& row) {
-      log_.FreshMeta(row.meta());
-      row.control.store(cc().FreshControl(nullptr), std::memory_order_release);
-    });
-  }
   // The row takes over what is known of the gap that it appears in.
   Row* CreateInLeaf(Table& table, Key key) {
     LeafChange change;
@@ -271,27 +334,6 @@ class OptimisticAccesses {
     Row* const row = table.FindOrCreate(worker_, key, init, change);
     leaves_.Follow(change);
     return row;
-  }
-
-  // As Read, but the tuple is copied: it is shown once, and what is shown was there.
-  template <class Visit>
-  ScanStep ScanRow(Table& table, const BTreeEntry& entry, Visit& visit) {
-    const auto show = [&](const std::byte* tuple) {
-      return visit(entry.key, TupleReader(tuple)) ? ScanStep::kGoOn : ScanStep::kEnd;
-    };
-    Row* const row = entry.row;
-    if (const Write* own = FindOwn(row)) return own->present ? show(Image(*own)) : ScanStep::kGoOn;
-    uint64_t seen;
-    do {
-      // A row that is gone has changed its leaf, or will have.
-      if (!UnlockedVersion(row, seen) || (seen & Row::kGone)) return ScanStep::kConflict;
-      if ((seen & Row::kAbsent) == 0) RacyCopy(scanned_tuple_.data(), table.tuple(row), table.tuple_bytes());
-      log_.OnRead(log_state_, {table, entry.key, row->meta()});
-    } while (!StillVersion(row, seen));
-    reads_.push_back({row, seen});
-    if ((seen & Row::kAbsent) == 0) return show(scanned_tuple_.data());
-    if ((seen & Row::kQueued) == 0) misses_.push_back({&table, row});
-    return ScanStep::kGoOn;
   }
 
   // The version of a row that nobody is writing. False: a writer holds it for too long.
@@ -310,8 +352,6 @@ class OptimisticAccesses {
     return SameVersion(row->control.load(std::memory_order_acquire), seen);
   }
 
-  std::byte* Image(const Write& write) const { return const_cast<std::byte*>(images_.data()) + write.image; }
-
   // Rows that were written set a byte here, so that most look-ups of own writes end at once.
   static size_t FilterWord(const Row* row) {
     return ((reinterpret_cast<uintptr_t>(row) >> 4) * 0x9E3779B97F4A7C15u >> 40) % kFilterWords;
@@ -328,6 +368,7 @@ class OptimisticAccesses {
         gone.Wait();
         continue;
       }
+      if (!cc().MayWrite(seen)) return nullptr;
       const size_t bytes = table.tuple_bytes();
       if (images_used_ + bytes > images_.size()) images_.resize(2 * (images_used_ + bytes));
       if ((seen & Row::kAbsent) == 0) RacyCopy(images_.data() + images_used_, table.tuple(row), bytes);
@@ -341,7 +382,7 @@ class OptimisticAccesses {
   }
 
   // Locks the row if it still has the version that was copied.
-  static bool LockUnchanged(Write& write) {
+  bool LockUnchanged(Write& write) {
     SpinWait wait;
     uint64_t now = write.row->control.load(std::memory_order_relaxed);
     for (;;) {
@@ -351,7 +392,7 @@ class OptimisticAccesses {
         now = write.row->control.load(std::memory_order_relaxed);
       } else if (!SameVersion(now, write.seen)) {
         return false;
-      } else if (write.row->control.compare_exchange_weak(now, now | Row::kLocked)) {
+      } else if (write.row->control.compare_exchange_weak(now, now | cc().LockBits())) {
         // Sequentially consistent against readers that raise metadata and then re-check.
         write.seen = now;
         return true;
@@ -370,21 +411,6 @@ class OptimisticAccesses {
     write.row->control.store(control, std::memory_order_release);
   }
 
-  void QueueMisses() {
-    constexpr uint64_t kStates = Row::kLocked | Row::kAbsent | Row::kGone | Row::kQueued;
-    for (const Miss& miss : misses_) {
-      uint64_t control = miss.row->control.load(std::memory_order_relaxed);
-      // What changes a word in between need not be its version: then it is tried again.
-      while ((control & kStates) == Row::kAbsent) {
-        if (miss.row->control.compare_exchange_weak(control, control | Row::kQueued, std::memory_order_relaxed)) {
-          absent_rows_.Add(*miss.table, miss.row);
-          break;
-        }
-      }
-    }
-    misses_.clear();
-  }
-
   RetireResult TryRetire(Table& table, Row* row) {
     uint64_t control = row->control.load(std::memory_order_relaxed);
     if (control & Row::kLocked) return RetireResult::kNotYet;
@@ -393,13 +419,13 @@ class OptimisticAccesses {
       return left ? RetireResult::kPresent : RetireResult::kNotYet;
     }
     if (!cc().PrepareToForget(control)) return RetireResult::kNotYet;
-    if (!row->control.compare_exchange_strong(control, control | Row::kLocked)) return RetireResult::kNotYet;
+    if (!row->control.compare_exchange_strong(control, control | cc().LockBits())) return RetireResult::kNotYet;
     if (!log_.Forgettable(row->meta())) {
       row->control.store(control, std::memory_order_release);
       return RetireResult::kNotYet;
     }
     // The version changes with kGone: whoever has read the absence fails its re-check.
-    row->control.store(control | Row::kLocked | Row::kGone);
+    row->control.store(control | cc().LockBits() | Row::kGone);
     if (table.ordered()) {
       UnlinkFromLeaf(log_, clock_, worker_, table, row, row->meta(), Cc::GapControl(control));
     } else {

@@ -30,6 +30,13 @@ SCHEMES = {
 ONE_LOG = tuple(log for log, scheme in SCHEMES.items() if scheme.one_log)
 PAYLOAD_NAMES = {"LOG_DATA": "data", "LOG_COMMAND": "command"}
 
+# Of a workload's name in a cell: the flags that choose it. TPCC_FULL is the standard's mix of all five transactions.
+WORKLOADS = {
+    "YCSB": ("--workload=YCSB",),
+    "TPCC": ("--workload=TPCC",),
+    "TPCC_FULL": ("--workload=TPCC", "--tpcc_full_mix=1"),
+}
+
 # The steps of a cell, in order. A cell without a log has the first one only.
 STEPS = ("run", "recover", "crash", "crash_recover")
 STEP_NAMES = {
@@ -101,6 +108,12 @@ def all_cells() -> list[Cell]:
         cells.append(Cell(workload, "SILO", "LOG_TAURUS", "LOG_COMMAND"))
         cells.append(Cell(workload, "TICTOC", "LOG_NO"))
         cells.append(Cell(workload, "TICTOC", "LOG_TAURUS", "LOG_DATA"))
+        cells.append(Cell(workload, "HEKATON", "LOG_NO"))
+        cells += [Cell(workload, "HEKATON", "LOG_TAURUS", log_type) for log_type in ("LOG_DATA", "LOG_COMMAND")]
+    for cc in ("NO_WAIT", "SILO"):
+        cells += [Cell("TPCC_FULL", cc, "LOG_NO"), Cell("TPCC_FULL", cc, "LOG_TAURUS", "LOG_COMMAND")]
+    cells += [Cell("TPCC_FULL", "NO_WAIT", "LOG_SERIAL", "LOG_COMMAND"),
+              Cell("TPCC_FULL", "NO_WAIT", "LOG_TAURUS", "LOG_DATA")]
     return cells
 
 
@@ -148,7 +161,7 @@ def logger_count(cell: Cell, settings: Settings) -> int:
 
 def run_command(cell: Cell, settings: Settings, log_dir: str, json_file: str = "", ack_file: str = "") -> list[str]:
     """A run to a clean end (with its digest in the log) or, with an ack file, one that is meant to be killed."""
-    command = [settings.binary, f"--cc={cell.cc}", f"--log={cell.log}", f"--workload={cell.workload}",
+    command = [settings.binary, f"--cc={cell.cc}", f"--log={cell.log}", *WORKLOADS[cell.workload],
                f"--thread_cnt={settings.threads}", f"--seconds={settings.seconds:g}", f"--seed={settings.seed}"]
     command += load_arguments(cell, settings)
     if cell.logs:

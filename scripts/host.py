@@ -5,9 +5,11 @@ Limits come from build/micro/host_limits --json: rates by number of threads, and
 """
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import platform
+import re
 import shutil
 import time
 
@@ -16,6 +18,13 @@ from child import run_child
 
 LIMITS_TIMEOUT_SECONDS = 120
 RAM_FILE_SYSTEMS = ("tmpfs", "ramfs", "devtmpfs")
+
+
+def parse_bytes(text: str) -> int:
+    match = re.fullmatch(r"(\d+)([KMG]?)", text.strip().upper())
+    if not match or int(match[1]) == 0:
+        raise argparse.ArgumentTypeError(f"'{text}' is no size; write 512M or 1G")
+    return int(match[1]) << {"": 0, "K": 10, "M": 20, "G": 30}[match[2]]
 
 
 def file_system_of(path: str) -> str:

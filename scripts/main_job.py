@@ -32,13 +32,6 @@ KILL_ATTEMPTS = 4
 ACK_FILE_BYTES = 64 << 20  # upper estimate, for the free-space check
 
 
-def parse_bytes(text: str) -> int:
-    match = re.fullmatch(r"(\d+)([KMG]?)", text.strip().upper())
-    if not match or int(match[1]) == 0:
-        raise argparse.ArgumentTypeError(f"'{text}' is no size; write 512M or 1G")
-    return int(match[1]) << {"": 0, "K": 10, "M": 20, "G": 30}[match[2]]
-
-
 def positive(kind):
     def parse(text: str):
         try:
@@ -63,7 +56,7 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
                         help="where results, plots and the report go (default: out, in the repository)")
     parser.add_argument("--log_dir", default=os.path.relpath(os.path.join(REPOSITORY, "logs")),
                         help="where log files go; its disk is what is measured (default: logs)")
-    parser.add_argument("--log_limit", type=parse_bytes, default="1G",
+    parser.add_argument("--log_limit", type=host.parse_bytes, default="1G",
                         help="a run stops cleanly when its logs reach this size in all (default: 1G)")
     parser.add_argument("--cells", default="", metavar="PATTERNS",
                         help="comma-separated patterns such as 'YCSB/*' or '*TAURUS*' (default: all)")

@@ -28,7 +28,8 @@ SCHEME_STYLE = {
 STRIPED_STYLE = {"LOG_DATA": ("#004c80", "h"), "LOG_COMMAND": ("#8fd0f5", "H")}
 UNKNOWN_STYLE = ("#b0a000", "*")
 # A concurrency control other than NO_WAIT is hatched, so that a bar never needs a second colour.
-CC_HATCH = {"NO_WAIT": "", "WAIT_DIE": "..", "DL_DETECT": "xx", "SILO": "////", "TICTOC": "\\\\\\\\"}
+CC_HATCH = {"NO_WAIT": "", "WAIT_DIE": "..", "DL_DETECT": "xx", "SILO": "////", "TICTOC": "\\\\\\\\",
+            "HEKATON": "||||"}
 
 THEMES = {
     "light": {"text": "#1c1c1c", "soft": "#6a6a6a", "grid": "#e3e3e3", "background": "#ffffff"},

@@ -16,7 +16,7 @@ from plot_style import plt
 import host
 from summary import CellSummary, caption, microseconds, summarise
 
-WORKLOAD_TITLES = {"YCSB": "YCSB", "TPCC": "TPC-C"}
+WORKLOAD_TITLES = {"YCSB": "YCSB", "TPCC": "TPC-C", "TPCC_FULL": "TPC-C, full mix"}
 
 
 @dataclass(frozen=True)

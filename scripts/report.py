@@ -110,6 +110,16 @@ def _gib(value) -> str:
     return f"{float(value) / (1 << 30):.1f} GiB"
 
 
+def _device_words(directory: dict) -> str:
+    """Of an emulated one: its name and figures."""
+    device = directory.get("emulation")
+    if device is None:
+        return ""
+    rate = f"{device['bytes_per_second'] / 1e6:g} MB/s" if device["bytes_per_second"] else "no limit of bandwidth"
+    return (f" {device['profile']}: {rate}, flush {device['flush_us']:g} us, seek {device['seek_us']:g} us, "
+            f"depth {device['queue_depth']}")
+
+
 def _host_section(rows: list[dict]) -> str:
     described = next((row for row in rows if row.get("step") == "host"), {})
     environment = next((row["record"].get("environment", {}) for row in rows if row.get("record")), {})
@@ -127,7 +137,7 @@ def _host_section(rows: list[dict]) -> str:
             pairs.append((name, environment[key]))
     for directory in environment.get("log_directories", []):
         pairs.append(("Log I/O", f"{directory.get('io_engine')} on {directory.get('file_system')} "
-                                 f"({directory.get('kind')})"))
+                                 f"({directory.get('kind')}{_device_words(directory)})"))
     return _pairs(pairs)
 
 

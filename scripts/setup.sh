@@ -4,7 +4,7 @@
 #
 #   scripts/setup.sh [--tests] [--dev]    install what is missing; silent, offline and fast when nothing is
 #   scripts/setup.sh --missing [--tests] [--dev]   print the missing packages, install nothing
-#   scripts/setup.sh --python     print a python3 that has matplotlib
+#   scripts/setup.sh --python     print a python3 that has matplotlib and yaml
 #   scripts/setup.sh --compiler   print a g++ that is new enough (version 12 or later)
 #   scripts/setup.sh --jobs       print how many compilers cores and memory allow at a time
 #
@@ -17,7 +17,7 @@ run_packages=(
   make g++ git ca-certificates
   libjemalloc-dev libboost-program-options-dev libboost-dev libfmt-dev nlohmann-json3-dev
   libisal-dev libxxhash-dev liburing-dev
-  python3 python3-matplotlib python3-numpy fonts-dejavu-core
+  python3 python3-matplotlib python3-numpy python3-yaml fonts-dejavu-core
 )
 test_packages=(
   libgtest-dev libgmock-dev libbenchmark-dev libboost-context-dev
@@ -58,12 +58,12 @@ choose_alternative() {
 find_python() {
   local candidate
   for candidate in python3 /usr/bin/python3; do
-    if command -v "$candidate" >/dev/null 2>&1 && "$candidate" -c 'import matplotlib, numpy' >/dev/null 2>&1; then
+    if command -v "$candidate" >/dev/null 2>&1 && "$candidate" -c 'import matplotlib, numpy, yaml' >/dev/null 2>&1; then
       command -v "$candidate"
       return
     fi
   done
-  say "error: no python3 can import matplotlib and numpy (Debian: python3-matplotlib)"
+  say "error: no python3 can import matplotlib, numpy and yaml (Debian: python3-matplotlib, python3-yaml)"
   return 1
 }
 

@@ -202,6 +202,12 @@ def _records(rows: list[dict]) -> list[dict]:
     return [row["record"] for row in rows if row.get("record")]
 
 
+def _profiles(environments: list[dict]) -> str:
+    names = {directory["emulation"]["profile"] for environment in environments
+             for directory in environment.get("log_directories", []) if "emulation" in directory}
+    return f" ({', '.join(sorted(names))})" if names else ""
+
+
 def _labels(rows: list[dict]) -> list[tuple[str, str]]:
     """What holds of these rows and bends their figures: a word for a plot, a sentence for a reader."""
     environments = [record.get("environment", {}) for record in _records(rows)]
@@ -209,7 +215,8 @@ def _labels(rows: list[dict]) -> list[tuple[str, str]]:
     labels = (
         ("ram" in kinds, "logs on a RAM disk",
          "the logs lay in RAM: nothing here says how a disk would do, or survives a power cut"),
-        ("emulated" in kinds, "emulated log device", "the log device was emulated"),
+        ("emulated" in kinds, f"emulated log device{_profiles(environments)}",
+         f"the log device was emulated{_profiles(environments)}"),
         (any(e.get("oversubscribed") for e in environments), "more threads than cores",
          "more threads (workers and log writers) than cores: figures with several threads are disturbed"),
         (any(str(e.get("virtualisation", "none")) not in ("none", "", "None") for e in environments),

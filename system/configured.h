@@ -10,10 +10,11 @@
 #include "config.h"
 #include "logging/schemes.h"
 
-#if CC_ALG == TIMESTAMP || CC_ALG == MVCC || CC_ALG == HSTORE || CC_ALG == OCC || CC_ALG == VLL || CC_ALG == HEKATON
-#error "this CC_ALG is not built yet; built are NO_WAIT, WAIT_DIE, DL_DETECT, SILO and TICTOC"
-#elif CC_ALG != NO_WAIT && CC_ALG != WAIT_DIE && CC_ALG != DL_DETECT && CC_ALG != SILO && CC_ALG != TICTOC
-#error "unknown CC_ALG; built are NO_WAIT, WAIT_DIE, DL_DETECT, SILO and TICTOC"
+#if CC_ALG == TIMESTAMP || CC_ALG == HSTORE || CC_ALG == OCC || CC_ALG == VLL
+#error "this CC_ALG is not built; built are NO_WAIT, WAIT_DIE, DL_DETECT, SILO, TICTOC and HEKATON"
+#elif CC_ALG != NO_WAIT && CC_ALG != WAIT_DIE && CC_ALG != DL_DETECT && CC_ALG != SILO && CC_ALG != TICTOC && \
+    CC_ALG != HEKATON && CC_ALG != MVCC
+#error "unknown CC_ALG; built are NO_WAIT, WAIT_DIE, DL_DETECT, SILO, TICTOC and HEKATON"
 #endif
 
 // A word that config.h does not define is 0 here; a number that it does not know ends in SchemeOf.
@@ -39,15 +40,15 @@
 #error "unknown INDEX_STRUCT; built are IDX_HASH and IDX_BTREE"
 #endif
 
-#if ISOLATION_LEVEL == SNAPSHOT || ISOLATION_LEVEL == REPEATABLE_READ
-#error "this ISOLATION_LEVEL is not built yet; built is SERIALIZABLE"
-#elif ISOLATION_LEVEL != SERIALIZABLE
-#error "unknown ISOLATION_LEVEL; built is SERIALIZABLE"
+#if ISOLATION_LEVEL == REPEATABLE_READ || ISOLATION_LEVEL == READ_COMMITTED || ISOLATION_LEVEL == READ_UNCOMMITTED
+#error "this ISOLATION_LEVEL is not built; built are SERIALIZABLE and, with CC_ALG HEKATON, SNAPSHOT"
+#elif ISOLATION_LEVEL != SERIALIZABLE && ISOLATION_LEVEL != SNAPSHOT
+#error "unknown ISOLATION_LEVEL; built are SERIALIZABLE and, with CC_ALG HEKATON, SNAPSHOT"
 #endif
 
 namespace dbx {
 
-enum class CcAlg { kNoWait, kWaitDie, kDlDetect, kSilo, kTicToc };
+enum class CcAlg { kNoWait, kWaitDie, kDlDetect, kSilo, kTicToc, kHekaton };
 enum class LogType { kData, kCommand };
 
 consteval format::Scheme SchemeOf(int log_algorithm) {
@@ -61,20 +62,22 @@ consteval format::Scheme SchemeOf(int log_algorithm) {
 }
 
 struct Configured {
-  static constexpr CcAlg kCcAlg = CC_ALG == SILO        ? CcAlg::kSilo
-                                  : CC_ALG == TICTOC    ? CcAlg::kTicToc
-                                  : CC_ALG == WAIT_DIE  ? CcAlg::kWaitDie
-                                  : CC_ALG == DL_DETECT ? CcAlg::kDlDetect
-                                                        : CcAlg::kNoWait;
+  static constexpr CcAlg kCcAlg = CC_ALG == SILO                        ? CcAlg::kSilo
+                                  : CC_ALG == TICTOC                    ? CcAlg::kTicToc
+                                  : CC_ALG == HEKATON || CC_ALG == MVCC ? CcAlg::kHekaton
+                                  : CC_ALG == WAIT_DIE                  ? CcAlg::kWaitDie
+                                  : CC_ALG == DL_DETECT                 ? CcAlg::kDlDetect
+                                                                        : CcAlg::kNoWait;
   static constexpr bool kUseLocktable = USE_LOCKTABLE;
   static constexpr format::Scheme kScheme = SchemeOf(LOG_ALGORITHM);
   static constexpr LogType kLogType = LOG_TYPE == LOG_COMMAND ? LogType::kCommand : LogType::kData;
   // The same as a user writes them.
-  static constexpr const char* kCcName = CC_ALG == SILO        ? "SILO"
-                                         : CC_ALG == TICTOC    ? "TICTOC"
-                                         : CC_ALG == WAIT_DIE  ? "WAIT_DIE"
-                                         : CC_ALG == DL_DETECT ? "DL_DETECT"
-                                                               : "NO_WAIT";
+  static constexpr const char* kCcName = kCcAlg == CcAlg::kSilo       ? "SILO"
+                                         : kCcAlg == CcAlg::kTicToc   ? "TICTOC"
+                                         : kCcAlg == CcAlg::kHekaton  ? "HEKATON"
+                                         : kCcAlg == CcAlg::kWaitDie  ? "WAIT_DIE"
+                                         : kCcAlg == CcAlg::kDlDetect ? "DL_DETECT"
+                                                                      : "NO_WAIT";
   static constexpr const char* kLogName = InfoOf(kScheme).name.data();
   static constexpr const char* kLogTypeName = LOG_TYPE == LOG_COMMAND ? "LOG_COMMAND" : "LOG_DATA";
   static constexpr const char* kWorkloadName = WORKLOAD == TEST ? "TEST" : WORKLOAD == TPCC ? "TPCC" : "YCSB";
@@ -83,7 +86,7 @@ struct Configured {
                                                  : CENTRAL_LOG == BITMAP        ? "BITMAP"
                                                                                 : "ELEDA";
   static constexpr const char* kIndexName = INDEX_STRUCT == IDX_BTREE ? "IDX_BTREE" : "IDX_HASH";
-  static constexpr const char* kIsolationName = "SERIALIZABLE";
+  static constexpr const char* kIsolationName = ISOLATION_LEVEL == SNAPSHOT ? "SNAPSHOT" : "SERIALIZABLE";
 
   static constexpr uint32_t kThreadCnt{THREAD_CNT};
   static constexpr uint64_t kMaxTxnsPerThread{MAX_TXNS_PER_THREAD};
@@ -103,6 +106,7 @@ struct Configured {
   static constexpr uint32_t kFieldPerTuple{FIELD_PER_TUPLE};
 
   static constexpr uint32_t kNumWh{NUM_WH};
+  static constexpr bool kTpccFullMix = TPCC_FULL_MIX;
   static constexpr double kPercPayment = PERC_PAYMENT;
   static constexpr bool kWhUpdate = WH_UPDATE;
   static constexpr bool kTpccSmall = TPCC_SMALL;
@@ -166,3 +170,5 @@ static_assert(Configured::kEpochPeriodMs >= 1, "EPOCH_PERIOD is at least 1 ms");
 #undef SERIALIZABLE
 #undef SNAPSHOT
 #undef REPEATABLE_READ
+#undef READ_COMMITTED
+#undef READ_UNCOMMITTED

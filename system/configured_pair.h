@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "concurrency_control/dl_detect.h"
+#include "concurrency_control/hekaton.h"
 #include "concurrency_control/lock_table.h"
 #include "concurrency_control/no_wait.h"
 #include "concurrency_control/row_locks.h"
@@ -74,6 +75,8 @@ template <bool kLocktable, class Log>
 struct CcOf<CcAlg::kSilo, kLocktable, Log> : std::type_identity<Silo<Log>> {};
 template <bool kLocktable, class Log>
 struct CcOf<CcAlg::kTicToc, kLocktable, Log> : std::type_identity<TicToc<Log>> {};
+template <bool kLocktable, class Log>
+struct CcOf<CcAlg::kHekaton, kLocktable, Log> : std::type_identity<Hekaton<Log>> {};
 
 template <CcAlg kAlg, bool kLocktable, format::Scheme kScheme, LogType kType>
 struct PairOf {

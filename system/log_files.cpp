@@ -6,10 +6,10 @@
 #include "base/error.h"
 #include "base/host.h"
 #include "logging/checkpoint.h"
-#include "logging/device/posix_file_system.h"
 #include "logging/file_header.h"
 #include "logging/log_directory.h"
 #include "storage/digest.h"
+#include "system/parse_device.h"
 #include "system/slow_progress.h"
 
 namespace dbx {
@@ -65,7 +65,7 @@ std::vector<LogDirectoryInfo> DescribeAll(FileSystem& files, const std::vector<s
   std::vector<LogDirectoryInfo> infos;
   for (const std::string& directory : directories) {
     const DirectoryKind kind = files.Describe(directory, device);
-    infos.push_back({kind.path, kind.kind, kind.file_system, kind.io_engine});
+    infos.push_back({kind.path, kind.kind, kind.file_system, kind.io_engine, kind.emulation});
   }
   return infos;
 }
@@ -265,10 +265,12 @@ std::vector<LogDirectoryInfo> LogStorage::Describe(const Options& options, const
   return DescribeAll(files_, run.directories, DeviceOptionsOf(options));
 }
 
-LogStorage& FileLogStorage() {
-  static PosixFileSystem files;
-  static LogStorage storage(files);
-  return storage;
+FileLogStorage::FileLogStorage(const Options& options) : storage_(FilesFor(options)) {}
+
+FileSystem& FileLogStorage::FilesFor(const Options& options) {
+  const std::optional<DeviceProfile> profile = ParseDevice(options.log_device);
+  if (!profile) return files_;
+  return emulated_.emplace(files_, *profile, options.log_dirs);
 }
 
 void CheckLogsMatch(const OldRun& run, const LogTraits& traits, uint64_t schema_hash) {

@@ -4,11 +4,14 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "logging/contract.h"
+#include "logging/device/emulated_file_system.h"
 #include "logging/device/file_system.h"
+#include "logging/device/posix_file_system.h"
 #include "logging/file_header.h"
 #include "logging/format.h"
 #include "logging/frontier_file.h"
@@ -80,8 +83,22 @@ class LogStorage {
   FileSystem& files_;
 };
 
-// Over the operating system's files.
-LogStorage& FileLogStorage();
+// Over the operating system's files, behind the device that the options ask for.
+class FileLogStorage {
+ public:
+  explicit FileLogStorage(const Options& options);
+  FileLogStorage(const FileLogStorage&) = delete;
+  FileLogStorage& operator=(const FileLogStorage&) = delete;
+
+  LogStorage& storage() { return storage_; }
+
+ private:
+  FileSystem& FilesFor(const Options& options);
+
+  PosixFileSystem files_;
+  std::optional<EmulatedFileSystem> emulated_;
+  LogStorage storage_;  // over one of the two
+};
 
 // That these logs were written by a scheme with `traits`, over a database with this schema.
 void CheckLogsMatch(const OldRun& run, const LogTraits& traits, uint64_t schema_hash);

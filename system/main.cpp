@@ -42,9 +42,9 @@ bool AnswerQuestion(const Options& options) {
 }
 
 // The pair that wrote the log, whose header also says workload, sizes and seed.
-std::unique_ptr<Engine> EngineOfLog(Options& options) {
+std::unique_ptr<Engine> EngineOfLog(Options& options, LogStorage& logs) {
   {
-    const OldRuns runs = FileLogStorage().Open(options);
+    const OldRuns runs = logs.Open(options);
     for (const std::string& notice : runs.notices) std::fprintf(stderr, "notice: %s\n", notice.c_str());
     AdoptIdentity(std::string(ConfigText(runs.newest().header())), options);
     // The same run, even if a newer one appears meanwhile.
@@ -65,17 +65,18 @@ void Report(const Options& options, const std::string& record) {
 }
 
 void RunOrRecover(Options& options) {
+  FileLogStorage logs(options);
   const std::unique_ptr<Engine> engine =
-      options.reads_log() ? EngineOfLog(options) : Registry::Global().Create(options);
+      options.reads_log() ? EngineOfLog(options, logs.storage()) : Registry::Global().Create(options);
   for (const std::string& path : {options.json_file, options.output_file}) {
     if (!path.empty()) CheckAppendable(path);
   }
   if (options.log_recover) {
-    const RecoveryResult result = engine->Recover(options, FileLogStorage());
+    const RecoveryResult result = engine->Recover(options, logs.storage());
     Report(options, RecoveryRecord(options, result, ReadEnvironment()));
   } else {
     InstallStopHandlers();
-    const RunResult result = engine->Run(options, FileLogStorage());
+    const RunResult result = engine->Run(options, logs.storage());
     Report(options, RunRecord(options, result, ReadEnvironment()));
   }
 }

@@ -277,7 +277,12 @@ void CompleteOptions(Options& options) {
   given.NotBoth("update_simd", "simd");
   if (!options.update_simd && !given("simd")) options.simd = "scalar";
   options.update_simd = options.simd != "scalar";
+  // DBx1000's two names of optimistic multi-version concurrency control; here it is one.
+  if (options.cc == "MVCC") options.cc = "HEKATON";
   CompleteShares(given, options);
+  if (options.tpcc_full_mix && given("perc_payment")) {
+    Usage("PERC_PAYMENT divides Payment and New-Order, TPCC_FULL_MIX 1 is the standard's mix: leave one out");
+  }
   CompleteTest(given, options);
   CompleteDirectories(given, options);
   CompleteSizes(given, options);
@@ -397,6 +402,7 @@ Options DefaultOptions() {
   o.num_wh = C::kNumWh;
   o.perc_payment = C::kPercPayment;
   o.wh_update = C::kWhUpdate;
+  o.tpcc_full_mix = C::kTpccFullMix;
   o.tpcc_small = C::kTpccSmall;
   o.num_logger = C::kNumLogger;
   o.time_breakdown = C::kTimeEnable;
@@ -482,7 +488,8 @@ std::vector<std::pair<std::string, std::string>> EffectiveConfiguration(const Op
 bool SwitchIsNumeric(const std::string& name) {
   for (const Switch& s : Switches()) {
     if (s.name != name) continue;
-    return s.kind != SwitchKind::kText && s.kind != SwitchKind::kList && s.kind != SwitchKind::kChoice;
+    return s.kind != SwitchKind::kText && s.kind != SwitchKind::kList && s.kind != SwitchKind::kChoice &&
+           s.kind != SwitchKind::kDevice;
   }
   return false;
 }

@@ -17,13 +17,13 @@ enum class WorkloadKind { kYcsb, kTpcc, kTest };
 
 struct Options {
   // What runs. Names as in config.h; the pair is looked up in the registry.
-  std::string cc;  // NO_WAIT, SILO, TICTOC
+  std::string cc;  // NO_WAIT, SILO, HEKATON
   bool use_locktable = false;
   std::string log;       // LOG_NO, LOG_SERIAL ...
   std::string log_type;  // LOG_DATA, LOG_COMMAND
   WorkloadKind workload = WorkloadKind::kYcsb;
   std::string index;            // IDX_HASH, IDX_BTREE
-  std::string isolation_level;  // SERIALIZABLE
+  std::string isolation_level;  // SERIALIZABLE, SNAPSHOT
 
   uint32_t thread_cnt = 4;
   uint64_t max_txns_per_thread = 100;  // ends a run, unless seconds does
@@ -47,6 +47,7 @@ struct Options {
 
   // TPC-C.
   uint32_t num_wh = 1;
+  bool tpcc_full_mix = false;  // all five transactions; perc_payment means nothing then
   double perc_payment = 0.5;
   bool wh_update = true;
   bool tpcc_small = false;  // small cardinalities for tests
@@ -78,9 +79,9 @@ struct Options {
   std::vector<std::string> log_dirs;    // --log_dir A,B
   uint32_t number_of_disks = 0;         // -LD; 0: as many as log_dirs
   bool log_overwrite = false;
-  uint64_t log_limit_bytes = 0;  // a run stops cleanly when its logs reach this size in all
-  std::string log_device = "real";
-  uint64_t device_ceiling = 0;  // bytes per second that the log devices can take; 0: not known
+  uint64_t log_limit_bytes = 0;     // a run stops cleanly when its logs reach this size in all
+  std::string log_device = "real";  // or what each log directory is emulated as (parse_device.h)
+  uint64_t device_ceiling = 0;      // bytes per second that the log devices can take; 0: not known
 
   // Recovery.
   bool log_recover = false;     // -Lr1

@@ -37,10 +37,21 @@ Json ConfigJson(const Options& options) {
   return config;
 }
 
+Json EmulationJson(const DeviceEmulation& e) {
+  const auto micros = [](uint64_t nanos) { return static_cast<double>(nanos) / 1000; };
+  return {{"profile", e.profile.name},
+          {"bytes_per_second", e.profile.bytes_per_second},
+          {"flush_us", micros(e.profile.flush_nanos)},
+          {"seek_us", micros(e.profile.seek_nanos)},
+          {"queue_depth", e.profile.queue_depth},
+          {"over", e.over}};
+}
+
 Json DirectoriesJson(const std::vector<LogDirectoryInfo>& directories) {
   Json list = Json::array();
   for (const LogDirectoryInfo& d : directories) {
     list.push_back({{"path", d.path}, {"kind", d.kind}, {"file_system", d.file_system}, {"io_engine", d.io_engine}});
+    if (d.emulation) list.back()["emulation"] = EmulationJson(*d.emulation);
   }
   return list;
 }
@@ -182,6 +193,17 @@ Json BeforeJson(const AncestryResult& r) {
           {"checkpoint_rows", r.checkpoint_rows}};
 }
 
+// Executed transactions by procedure.
+Json ProceduresJson(const RunResult& r) {
+  Json procedures = Json::object();
+  for (size_t i = 0; i < r.procedure_names.size(); ++i) {
+    uint64_t executed = 0;
+    for (const WorkerStats& w : r.workers) executed += w.executed_of[i];
+    procedures[r.procedure_names[i]] = executed;
+  }
+  return procedures;
+}
+
 Json RunMetrics(const Options& options, const RunResult& r, const WorkerTotals& t) {
   const auto executed = static_cast<double>(t.executed), acknowledged = static_cast<double>(t.acknowledged),
              aborts = static_cast<double>(t.abort_cnt);
@@ -189,6 +211,7 @@ Json RunMetrics(const Options& options, const RunResult& r, const WorkerTotals& 
             {"load_seconds", r.load_seconds},
             {"acknowledged_txns", t.acknowledged},
             {"executed_txns", t.executed},
+            {"executed_by_procedure", ProceduresJson(r)},
             {"throughput_acknowledged", Ratio(acknowledged, r.seconds)},
             {"throughput_executed", Ratio(executed, r.seconds)},
             {"abort_cnt", t.abort_cnt},
@@ -207,6 +230,7 @@ Json RunMetrics(const Options& options, const RunResult& r, const WorkerTotals& 
   m["row_meta_bytes"] = r.row_meta_bytes;
   m["index_bytes"] = r.index_bytes;
   m["lock_table_bytes"] = r.lock_table_bytes;
+  m["version_bytes"] = r.version_bytes;
   m["log_buffer_bytes"] = r.log_buffer_bytes;
   m["run_number"] = r.run_number;
   m["recovery_seconds"] = r.recovery_seconds;
@@ -305,6 +329,19 @@ std::string SummaryLine(const Json& record) {
   return line;
 }
 
+// The device that the log directories were made to behave like; all of them like the same one.
+std::string EmulationText(const Json& record) {
+  const Json& directories = record.at("environment").at("log_directories");
+  if (directories.empty() || !directories.at(0).contains("emulation")) return "";
+  const Json& e = directories.at(0).at("emulation");
+  const std::string rate =
+      Count(e, "bytes_per_second") == 0 ? "no limit of bandwidth" : Scaled(Number(e, "bytes_per_second"), "B/s");
+  return fmt::format(", on {} EMULATED {} ({}, flush {}, seek {}, depth {}) over {}", directories.size(),
+                     e.at("profile").get<std::string>(), rate, Microseconds(Number(e, "flush_us")),
+                     Microseconds(Number(e, "seek_us")), Count(e, "queue_depth"),
+                     directories.at(0).at("file_system").get<std::string>());
+}
+
 std::string RunLine(const Json& record) {
   const Json& m = record.at("metrics");
   const Json& latency = m.at("latency_us");
@@ -323,7 +360,25 @@ std::string RunLine(const Json& record) {
   const auto stop = m.at("stop_reason").get<std::string>();
   if (stop == "log_limit") line += ", stopped at the log limit";
   if (stop == "signal") line += ", stopped by a signal";
+  line += EmulationText(record);
   return line + ", " + VerifiedText(record) + "\n";
+}
+
+// One line for TPC-C. The figure is no tpmC: nobody thinks, and nothing was audited.
+std::string MixLine(const Json& record) {
+  if (record.at("config").at("WORKLOAD") != "TPCC") return "";
+  const Json& m = record.at("metrics");
+  std::string line = "mix:";
+  double new_orders = 0;
+  for (const auto& [name, count] : m.at("executed_by_procedure").items()) {
+    const double executed = count.get<double>();
+    if (executed == 0) continue;
+    if (name == "New-Order") new_orders = executed;
+    line += fmt::format("{} {} {:.1f} %", line.back() == ':' ? "" : ",", name,
+                        100 * Ratio(executed, Number(m, "executed_txns")));
+  }
+  return line + fmt::format("; {:.0f} New-Orders per minute, executed without think times\n",
+                            60 * Ratio(new_orders, Number(m, "seconds")));
 }
 
 // One line where commits were timed in parts.
@@ -373,7 +428,8 @@ std::string BeforeText(const Json& m) {
 std::string RunSummary(const Json& record) {
   return BeforeText(record.at("metrics")) + SummaryLine(record) +
          fmt::format("Throughput: {:.2f}\n", Number(record.at("metrics"), "throughput_acknowledged")) +
-         RunLine(record) + CommitPartsLine(record.at("metrics")) + CentralLogLine(record.at("metrics"));
+         RunLine(record) + MixLine(record) + CommitPartsLine(record.at("metrics")) +
+         CentralLogLine(record.at("metrics"));
 }
 
 std::string RecoverySummary(const Json& record) {
@@ -390,10 +446,10 @@ std::string RecoverySummary(const Json& record) {
                       Number(m, "load_seconds"), Number(m, "open_seconds"), Number(m, "replay_seconds"),
                       Number(m, "finish_seconds"), Number(m, "verify_seconds"));
   text += fmt::format("Throughput: {:.2f}\n", Number(m, "throughput"));
-  text +=
-      fmt::format("replayed {}, {} of log, {} threads, parallelism {:.2f}{}\n",
-                  Scaled(Number(m, "throughput"), "txn/s"), Scaled(Number(m, "bytes_per_second"), "B/s"),
-                  Count(m, "threads"), Number(m, "parallelism"), m.at("serial_fallback").get<bool>() ? ", serial" : "");
+  text += fmt::format("replayed {}, {} of log, {} threads, parallelism {:.2f}{}{}\n",
+                      Scaled(Number(m, "throughput"), "txn/s"), Scaled(Number(m, "bytes_per_second"), "B/s"),
+                      Count(m, "threads"), Number(m, "parallelism"),
+                      m.at("serial_fallback").get<bool>() ? ", serial" : "", EmulationText(record));
   return text + VerifiedText(record) + "\n";
 }
 

@@ -35,6 +35,8 @@ class PairEngine : public Engine {
     if (options.continue_run && !Log::kTraits.logs) {
       throw Error(ExitStatus::kUsage, "LOG_NO leaves nothing to continue; run with a log");
     }
+    const std::string_view refusal = rules::IsolationRefusal(IsolationOf(options), Cc::kTraits, Log::kTraits);
+    if (!refusal.empty()) throw Error(ExitStatus::kUsage, std::string(refusal));
     RunResult result = WithWorkload(options, [&](auto& workload) {
       return dbx::Run<Cc, Log, ConfiguredRecovery, std::remove_reference_t<decltype(workload)>>(options, storage,
                                                                                                 workload)

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "concurrency_control/contract.h"
 #include "logging/log_set.h"
 #include "system/options.h"
 #include "system/worker.h"
@@ -37,6 +38,10 @@ typename Log::Options LogOptionsOf(const Options& options, uint64_t first_stamp)
     result.hopping_distance_bytes = options.hopping_distance_bytes;
   }
   return result;
+}
+
+inline Isolation IsolationOf(const Options& options) {
+  return options.isolation_level == "SNAPSHOT" ? Isolation::kSnapshot : Isolation::kSerializable;
 }
 
 inline uint64_t LockTableBuckets(const Options& options) { return options.locktable_modifier * options.thread_cnt; }

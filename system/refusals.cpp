@@ -45,6 +45,7 @@ void RefuseByRules(Registry& registry) {
   RefuseByRules<CcAlg::kDlDetect>(registry);
   RefuseByRules<CcAlg::kSilo>(registry);
   RefuseByRules<CcAlg::kTicToc>(registry);
+  RefuseByRules<CcAlg::kHekaton>(registry);
 }
 
 }  // namespace dbx

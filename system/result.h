@@ -9,14 +9,19 @@
 
 #include "base/histogram.h"
 #include "logging/central_counters.h"
+#include "logging/device/device_profile.h"
 
 namespace dbx {
 
 // Reasons for an abort of the concurrency control, counted apart.
 enum class AbortReason : uint8_t { kLockConflict, kValidation, kExists, kNotFound, kRecordTooLarge, kCount };
 
+// No workload has more procedures.
+inline constexpr size_t kProceduresMax = 8;
+
 struct WorkerStats {
-  uint64_t executed = 0;      // pre-committed transactions, read-only ones too
+  uint64_t executed = 0;                               // pre-committed transactions, read-only ones too
+  std::array<uint64_t, kProceduresMax> executed_of{};  // by procedure id
   uint64_t acknowledged = 0;  // of these, within the measured interval, durable with all they depend on
   uint64_t user_rollbacks = 0;
   std::array<uint64_t, static_cast<size_t>(AbortReason::kCount)> aborts{};
@@ -40,6 +45,7 @@ struct LogDirectoryInfo {
   std::string kind;         // "real", "ram" or "emulated"
   std::string file_system;  // ext4, tmpfs, ...
   std::string io_engine;    // io_uring+O_DIRECT, pwrite+O_DIRECT, pwrite+fdatasync, ...
+  std::optional<DeviceEmulation> emulation{};
 };
 
 struct StreamStats {
@@ -64,6 +70,7 @@ struct RunResult {
   double recovery_seconds = 0;    // --continue: from opening the old runs to the birth of the new one
   uint64_t checkpoint_bytes = 0;  // --checkpoint
   std::vector<WorkerStats> workers;
+  std::vector<std::string> procedure_names;  // by id
   std::vector<StreamStats> streams;
   std::optional<CentralCounters> central_log;
   LatencyHistogram latency;  // begin to acknowledgement, ns
@@ -79,6 +86,7 @@ struct RunResult {
   size_t row_meta_bytes = 0;        // of these, LSN vectors in rows
   size_t index_bytes = 0;
   size_t lock_table_bytes = 0;
+  size_t version_bytes = 0;  // of superseded versions, and of memory for more
   size_t log_buffer_bytes = 0;
   std::string stop_reason;  // "done", "log_limit", "signal"
   uint32_t run_number = 0;  // run-NNNN

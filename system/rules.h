@@ -40,6 +40,22 @@ constexpr bool NeedsEpochTids(const CcTraits& cc, const LogTraits& log) {
 inline constexpr std::string_view kNeedsEpochTids =
     "this log scheme orders records by epochs and TIDs, which this concurrency control does not give: set CC_ALG SILO";
 
+// What is asked of a pair at run time: a snapshot is a choice of versions, and a command that saw one cannot be run
+// again over the newest.
+constexpr std::string_view IsolationRefusal(Isolation isolation, const CcTraits& cc, const LogTraits& log) {
+  if (isolation == Isolation::kSerializable) return {};
+  if (!cc.multi_version) {
+    return "ISOLATION_LEVEL SNAPSHOT needs versions, and this concurrency control keeps one of each row: set CC_ALG "
+           "HEKATON";
+  }
+  if (log.payload == PayloadKind::kCommand) {
+    return "under ISOLATION_LEVEL SNAPSHOT a command may have read what was overwritten, and is replayed over the "
+           "newest "
+           "version: set LOG_TYPE LOG_DATA";
+  }
+  return {};
+}
+
 // Why a pair is refused; empty if it is not.
 constexpr std::string_view Refusal(bool use_locktable, const CcTraits& cc, const LogTraits& log) {
   if (NeedsLocksForTable(use_locktable, cc)) return kNeedsLocksForTable;

@@ -157,6 +157,7 @@ class Run {
       CreateAckFile(0);
     }
     shared_ = std::make_unique<typename Cc::Shared>(*log_, epochs_, LockTableBuckets(options_), control_.stop);
+    if constexpr (Cc::kTraits.multi_version) shared_->isolation = IsolationOf(options_);
   }
 
   void StartWorkers() {
@@ -249,6 +250,7 @@ class Run {
       result_.latency.Merge(worker->latency());
       result_.commit_parts.Add(worker->commit_parts());
     }
+    result_.procedure_names.assign(WorkloadT::kProcedureNames.begin(), WorkloadT::kProcedureNames.end());
     MeasureMemory();
     if (logs_ == nullptr) return;
     logs_->Stop();
@@ -281,8 +283,10 @@ class Run {
       result_.index_bytes += index->memory_bytes();
       result_.memory_bytes += index->memory_bytes();
     }
-    result_.lock_table_bytes = shared_->memory_bytes();
-    result_.memory_bytes += result_.lock_table_bytes;
+    // What the concurrency control keeps beside the rows.
+    const size_t shared_bytes = shared_->memory_bytes();
+    (Cc::kTraits.multi_version ? result_.version_bytes : result_.lock_table_bytes) = shared_bytes;
+    result_.memory_bytes += shared_bytes;
   }
 
   void MeasureLogs() {

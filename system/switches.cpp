@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "logging/schemes.h"
+#include "system/parse_device.h"
 #include "system/parse_value.h"
 
 namespace dbx {
@@ -18,9 +19,8 @@ using enum SwitchKind;
 using Names = std::string_view;
 
 constexpr std::array kCcBuilt = {Names("NO_WAIT"), Names("WAIT_DIE"), Names("DL_DETECT"), Names("SILO"),
-                                 Names("TICTOC")};
-constexpr std::array kCcNotBuilt = {Names("TIMESTAMP"), Names("MVCC"), Names("HSTORE"),
-                                    Names("OCC"),       Names("VLL"),  Names("HEKATON")};
+                                 Names("TICTOC"),  Names("HEKATON"),  Names("MVCC")};
+constexpr std::array kCcNotBuilt = {Names("TIMESTAMP"), Names("HSTORE"), Names("OCC"), Names("VLL")};
 constexpr std::array kLogBuilt = [] {
   std::array<std::string_view, kSchemes.size()> names;
   for (size_t i = 0; i < names.size(); ++i) names[i] = kSchemes[i].name;
@@ -30,13 +30,12 @@ constexpr std::array kLogNotBuilt = {Names("LOG_DIFFERENTIAL"), Names("LOG_WBL")
 constexpr std::array kLogTypes = {Names("LOG_DATA"), Names("LOG_COMMAND")};
 constexpr std::array kWorkloads = {Names("YCSB"), Names("TPCC"), Names("TEST")};
 constexpr std::array kIndexes = {Names("IDX_HASH"), Names("IDX_BTREE")};
-constexpr std::array kIsolationBuilt = {Names("SERIALIZABLE")};
-constexpr std::array kIsolationNotBuilt = {Names("SNAPSHOT"), Names("REPEATABLE_READ")};
+constexpr std::array kIsolationBuilt = {Names("SERIALIZABLE"), Names("SNAPSHOT")};
+constexpr std::array kIsolationNotBuilt = {Names("REPEATABLE_READ"), Names("READ_COMMITTED"),
+                                           Names("READ_UNCOMMITTED")};
 constexpr std::array kSimd = {Names("auto"), Names("scalar"), Names("avx2"), Names("avx512")};
 constexpr std::array kIoEngines = {Names("auto"), Names("uring"), Names("pwrite")};
 constexpr std::array kCentralLogs = {Names("ELEDA"), Names("MUTEX"), Names("CONSOLIDATION"), Names("BITMAP")};
-constexpr std::array kDevicesBuilt = {Names("real")};
-constexpr std::array kDevicesNotBuilt = {Names("emulated")};
 constexpr std::array kRecoverSerial = {Names("auto"), Names("always"), Names("never")};
 
 constexpr double kNoLimit = 9007199254740992.0;  // 2^53: every whole number up to it is a double too
@@ -102,6 +101,9 @@ constexpr Switch Choice(std::string_view name, SwitchField field, std::span<cons
           .built = built,
           .not_built = not_built};
 }
+constexpr Switch Device(std::string_view name, SwitchField field, std::string_view help) {
+  return {.name = name, .flag = "", .kind = kDevice, .field = field, .help = help, .value = "DEVICE"};
+}
 constexpr Switch Ignored(std::string_view name, std::string_view flag, std::string_view why) {
   return {.name = name, .flag = flag, .help = why};
 }
@@ -121,12 +123,14 @@ constexpr Identity kAll = Identity::kAlways, kYcsb = Identity::kYcsb, kTpcc = Id
 constexpr Switch kSwitches[] = {
     // What runs.
     InLog(kAll, Named(Choice("CC_ALG", &O::cc, kCcBuilt, kCcNotBuilt, "concurrency control"), "cc", "cc_alg")),
-    InLog(kAll, Bool("USE_LOCKTABLE", "", &O::use_locktable, "1: lock table of active tuples (not SILO)")),
+    InLog(kAll, Bool("USE_LOCKTABLE", "", &O::use_locktable, "1: lock table of active tuples (two-phase locking)")),
     InLog(kAll, Named(Choice("LOG_ALGORITHM", &O::log, kLogBuilt, kLogNotBuilt, "log scheme"), "log", "log_algorithm")),
     InLog(kAll, Choice("LOG_TYPE", &O::log_type, kLogTypes, {}, "what a record holds: rows, or procedure calls")),
     InLog(kAll, Choice("WORKLOAD", &O::workload, kWorkloads, {}, "what the workers run")),
     InLog(kAll, Named(Choice("INDEX_STRUCT", &O::index, kIndexes, {}, "primary indexes"), "index", "index_struct")),
-    Choice("ISOLATION_LEVEL", &O::isolation_level, kIsolationBuilt, kIsolationNotBuilt, "of transactions"),
+    // A log of TEST says what its history may be.
+    InLog(kTest, Choice("ISOLATION_LEVEL", &O::isolation_level, kIsolationBuilt, kIsolationNotBuilt,
+                        "of transactions; SNAPSHOT with HEKATON")),
     Whole("THREAD_CNT", "t", &O::thread_cnt, 1, 1024, "workers; with -Lr1 threads that replay"),
     Named(Whole("MAX_TXNS_PER_THREAD", "Gx", &O::max_txns_per_thread, 1, kNoLimit, "transactions per worker"),
           "max_txns_per_thread", "max_txn_per_part"),
@@ -150,7 +154,8 @@ constexpr Switch kSwitches[] = {
     InLog(kYcsb, Whole("FIELD_PER_TUPLE", "f", &O::field_per_tuple, 1, 1024, "YCSB: fields of 100 bytes")),
     // TPC-C.
     InLog(kTpcc, Whole("NUM_WH", "n", &O::num_wh, 1, 65535, "TPC-C: warehouses")),
-    Real("PERC_PAYMENT", "Tm", &O::perc_payment, 0, 1, "TPC-C: share of Payment beside New-Order"),
+    InLog(kTpcc, Bool("TPCC_FULL_MIX", "", &O::tpcc_full_mix, "TPC-C: 1: the standard's mix of all five")),
+    Real("PERC_PAYMENT", "Tm", &O::perc_payment, 0, 1, "TPC-C: share of Payment beside New-Order, without the others"),
     InLog(kTpcc, Bool("WH_UPDATE", "Tu", &O::wh_update, "TPC-C: 0: Payment leaves W_YTD alone")),
     InLog(kTpcc, Bool("TPCC_SMALL", "", &O::tpcc_small, "TPC-C: 1: small cardinalities, for tests")),
     // TEST.
@@ -185,7 +190,8 @@ constexpr Switch kSwitches[] = {
     Bool("LOG_OVERWRITE", "", &O::log_overwrite, "delete the older runs first"),
     Bytes("LOG_LIMIT", "", &O::log_limit_bytes, kMega, kNoLimit,
           "logs are prepared up to this; a run that reaches it stops"),
-    Choice("LOG_DEVICE", &O::log_device, kDevicesBuilt, kDevicesNotBuilt, "kind of device under the logs"),
+    Device("LOG_DEVICE", &O::log_device,
+           "each log directory is emulated as one: real, or nvme ssd hdd pm (x :FACTOR of its bandwidth), or figures"),
     Bytes("DEVICE_CEILING", "", &O::device_ceiling, 0, kNoLimit, "what the log devices take per second; 0: unknown"),
     // Recovery.
     Bool("LOG_RECOVER", "Lr", &O::log_recover, "1: recover instead of running"),
@@ -327,6 +333,11 @@ void SetSwitch(const Switch& s, std::string_view text, Options& options) {
       return;
     case kChoice:
       return SetChoice(s, text, options);
+    case kDevice: {
+      const std::optional<DeviceProfile> profile = ParseDevice(text);
+      options.*std::get<std::string O::*>(s.field) = profile ? profile->name : kRealDevice;
+      return;
+    }
     case kIgnored:
       return;
   }

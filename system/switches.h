@@ -30,6 +30,7 @@ enum class SwitchKind : uint8_t {
   kText,      // anything but nothing
   kList,      // texts with commas between
   kChoice,    // one of `built`
+  kDevice,    // as parse_device.h says
   kIgnored,   // anything or nothing
 };
 

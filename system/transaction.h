@@ -34,6 +34,9 @@ struct CallResult {
 template <class Cc, class Log>
 class Transaction {
  public:
+  // Whatever becomes of the transaction, all that it reads is of one moment, unless it wrote that itself.
+  static constexpr bool kReadsAreOfOneMoment = Cc::kTraits.multi_version;
+
   Transaction(typename Cc::Shared& shared, Log& log, typename Log::TxnState& log_state, WorkerId worker)
       : log_(log), log_state_(log_state), cc_(shared, log_state, worker) {}
 

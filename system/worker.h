@@ -42,6 +42,8 @@ struct WorkerOptions {
 
 template <class Cc, class Log, class WorkloadT>
 class Worker {
+  static_assert(WorkloadT::kProcedureNames.size() <= kProceduresMax);
+
  public:
   // `calls` must not be empty unless no transaction is asked for.
   Worker(WorkerId id, typename Cc::Shared& shared, Log& log, WorkloadT& workload, CallList calls,
@@ -152,6 +154,7 @@ class Worker {
       return;
     }
     ++stats_.executed;
+    ++stats_.executed_of[call.procedure.value()];
     if constexpr (Log::kTraits.logs) {
       acks_.Push(call.txn_id(), result.wrote, begin_ticks);
       PollAcks();

@@ -33,12 +33,13 @@ inline uint64_t ExpectedTransactionsPerWorker(const Options& options) {
 inline TpccConfig TpccConfigOf(const Options& options) {
   TpccConfig config;
   config.warehouses = options.num_wh;
+  config.full_mix = options.tpcc_full_mix;
   config.perc_payment = options.perc_payment;
   config.wh_update = options.wh_update;
   config.small = options.tpcc_small;
   const auto calls = static_cast<double>(ExpectedTransactionsPerWorker(options) * options.thread_cnt);
-  config.expected_payments = static_cast<uint64_t>(calls * options.perc_payment);
-  config.expected_new_orders = static_cast<uint64_t>(calls) - config.expected_payments;
+  config.expected_payments = static_cast<uint64_t>(calls * config.payment_share());
+  config.expected_new_orders = static_cast<uint64_t>(calls * config.new_order_share());
   return config;
 }
 
@@ -46,6 +47,7 @@ inline TestConfig TestConfigOf(const Options& options) {
   TestConfig config;
   config.read_write = options.test_read_write;
   config.conflict = options.test_conflict;
+  config.snapshot = options.isolation_level == "SNAPSHOT";
   config.expected_transactions = ExpectedTransactionsPerWorker(options) * options.thread_cnt;
   return config;
 }

@@ -8,7 +8,7 @@
 # JOBS sets the -j (8, as in the procedure), CXX the compiler.
 set -euo pipefail
 repository=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-IFS=, read -r -a algorithms <<<"${1:-NO_WAIT,WAIT_DIE,DL_DETECT,SILO,TICTOC}"
+IFS=, read -r -a algorithms <<<"${1:-NO_WAIT,WAIT_DIE,DL_DETECT,SILO,TICTOC,HEKATON}"
 IFS=, read -r -a workloads <<<"${2:-YCSB,TPCC}"
 jobs=${JOBS:-8}
 timeout_seconds=10

@@ -50,6 +50,10 @@ class History {
 
   void AddInitial(uint64_t object) { initial_.insert(object); }
 
+  // Asks for snapshot isolation only: cycles with two rw edges in a row are harmless (A. Fekete et al., TODS 30(2)),
+  // all others are not, and no version is overwritten twice. Choices stay open then.
+  void AllowWriteSkew() { allows_write_skew_ = true; }
+
   // A committed transaction. It accesses an object more than once only where its accesses contradict each other.
   void AddTransaction(TxnId id, std::span<const HistoryAccess> accesses);
 
@@ -72,6 +76,7 @@ class History {
   friend class HistoryChecker;
 
   std::function<std::string(uint64_t)> name_object_;
+  bool allows_write_skew_ = false;
   std::unordered_set<uint64_t> initial_;
   std::unordered_map<uint64_t, FinalVersion> final_;
   std::vector<TxnId> transactions_;

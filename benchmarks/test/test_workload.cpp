@@ -140,7 +140,9 @@ Key InitialKeyStep(Place place) { return place >= Place::kSlot ? 2 : 1; }
 // Sums up a database at rest. The history is added before the rows.
 class Checker {
  public:
-  explicit Checker(const TestConfig& config) : group_sums_(config.account_groups), history_(NameObject) {}
+  explicit Checker(const TestConfig& config) : group_sums_(config.account_groups), history_(NameObject) {
+    if (config.snapshot) history_.AllowWriteSkew();
+  }
 
   void AddHistory(const Table& table) {
     ForEach<HistoryRow>(table, [&](Key key, const HistoryRow& row) { AddHistoryRow(TxnId{key}, row); });

@@ -14,6 +14,7 @@
 // Threads: Generate, Run and ValidArgs may run in any number of threads after Load.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <span>
 #include <string>
@@ -28,6 +29,7 @@ namespace dbx {
 struct TestConfig {
   bool read_write = true;
   bool conflict = true;
+  bool snapshot = false;  // write skew is no anomaly
   uint32_t account_groups = 4;
   uint32_t counters = 4;
   uint32_t slots = 1024;                    // and as many shelves
@@ -123,6 +125,8 @@ static_assert(sizeof(HistoryRow) == 144);
 
 class TestWorkload {
  public:
+  static constexpr std::array kProcedureNames = {"transfer", "audit", "program"};
+
   // Throws Error(kUsage) if there is nothing to do or a size is out of range.
   explicit TestWorkload(const TestConfig& config);
 

@@ -2,6 +2,7 @@
 // the log format.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include "base/types.h"
@@ -10,21 +11,28 @@ namespace dbx::tpcc {
 
 inline constexpr ProcedureId kPayment{0};
 inline constexpr ProcedureId kNewOrder{1};
+inline constexpr ProcedureId kOrderStatus{2};
+inline constexpr ProcedureId kDelivery{3};
+inline constexpr ProcedureId kStockLevel{4};
+
+// The standard's mix in percent, by procedure id.
+inline constexpr std::array<uint32_t, 5> kFullMix = {43, 45, 4, 4, 4};
+
+// How a terminal names a customer of a district: c_id, or kByLastName | number of the last name.
+using CustomerName = uint16_t;
+inline constexpr CustomerName kByLastName = 0x8000;
+constexpr bool IsLastName(CustomerName customer) { return (customer & kByLastName) != 0; }
+constexpr uint32_t LastNameOf(CustomerName customer) { return customer & ~uint32_t{kByLastName}; }
 
 struct PaymentArgs {
-  static constexpr uint16_t kByLastName = 0x8000;
-
   TxnId id;
   uint32_t date;
   uint32_t amount_cents;
   uint16_t w_id;
   uint16_t c_w_id;
-  uint16_t customer;  // c_id, or kByLastName | number of the last name
+  CustomerName customer;
   uint8_t d_id;
   uint8_t c_d_id;
-
-  bool by_last_name() const { return (customer & kByLastName) != 0; }
-  uint32_t last_name() const { return customer & ~uint32_t{kByLastName}; }
 };
 static_assert(sizeof(PaymentArgs) == 24);
 
@@ -46,5 +54,33 @@ struct NewOrderLine {
   uint16_t quantity;
 };
 static_assert(sizeof(NewOrderLine) == 8);
+
+struct OrderStatusArgs {
+  TxnId id;
+  uint16_t w_id;
+  CustomerName customer;
+  uint8_t d_id;
+  uint8_t zero[3];
+};
+static_assert(sizeof(OrderStatusArgs) == 16);
+
+// All ten districts of the warehouse.
+struct DeliveryArgs {
+  TxnId id;
+  uint32_t date;
+  uint16_t w_id;
+  uint8_t carrier_id;
+  uint8_t zero;
+};
+static_assert(sizeof(DeliveryArgs) == 16);
+
+struct StockLevelArgs {
+  TxnId id;
+  uint16_t w_id;
+  uint8_t d_id;
+  uint8_t threshold;
+  uint32_t zero;
+};
+static_assert(sizeof(StockLevelArgs) == 16);
 
 }  // namespace dbx::tpcc

@@ -222,6 +222,10 @@ void Tpcc::LoadOrders(WorkerId worker, uint32_t w, uint32_t d, Random& random) {
     const Key key = OrderKey(w, d, o);
     tables_.order->LoadRow(worker, key, TupleBytes(order));
     if (o > delivered) tables_.new_order->LoadRow(worker, key, TupleBytes(tpcc::NewOrder{o}));
+    if (config_.full_mix) {
+      const Key customer = CustomerKey(w, d, static_cast<uint32_t>(order.c_id));
+      tables_.order_by_customer->LoadRow(worker, OrderByCustomerKey(customer, o), TupleBytes(OrderByCustomer{key}));
+    }
     LoadOrderLines(worker, w, key, order, random);
   }
 }

@@ -1,4 +1,4 @@
-// Payment and New-Order as stored procedures. Included by tpcc.h only.
+// Payment and New-Order as stored procedures. Included by tpcc.h only. The others: scanning_procedures.h.
 //
 // Rows that many transactions want, the district and the warehouse, come as late as the data flow allows, so that
 // they are locked for the shortest time: New-Order needs nothing of the district until it inserts the order, and
@@ -25,6 +25,9 @@ T LoadArgs(std::span<const std::byte> bytes, size_t at = 0) {
   std::memcpy(&value, bytes.data() + at, sizeof value);
   return value;
 }
+
+// What goes to the terminal: keeps the compiler from dropping what it is computed from.
+inline void Show(int64_t value) { asm volatile("" : : "r"(value)); }
 
 // C_DATA of a customer with bad credit: this payment's identifiers before what was there, which moves right.
 inline Text<500> PrependPayment(const Text<500>& old, uint32_t c_id, const PaymentArgs& args) {
@@ -55,13 +58,18 @@ inline Text<24> HistoryData(const Text<10>& warehouse_name, const Text<10>& dist
 template <TxnContext Ctx>
 Outcome Tpcc::Run(Ctx& ctx, ProcedureId procedure, std::span<const std::byte> args) {
   if (procedure == tpcc::kPayment) return Payment(ctx, tpcc::LoadArgs<tpcc::PaymentArgs>(args));
-  return NewOrder(ctx, tpcc::LoadArgs<tpcc::NewOrderArgs>(args), args.subspan(sizeof(tpcc::NewOrderArgs)));
+  if (procedure == tpcc::kNewOrder) {
+    return NewOrder(ctx, tpcc::LoadArgs<tpcc::NewOrderArgs>(args), args.subspan(sizeof(tpcc::NewOrderArgs)));
+  }
+  if (procedure == tpcc::kOrderStatus) return OrderStatus(ctx, tpcc::LoadArgs<tpcc::OrderStatusArgs>(args));
+  if (procedure == tpcc::kDelivery) return Delivery(ctx, tpcc::LoadArgs<tpcc::DeliveryArgs>(args));
+  return StockLevel(ctx, tpcc::LoadArgs<tpcc::StockLevelArgs>(args));
 }
 
 // By last name: of the n customers who bear it, ordered by first name, the one at n / 2 rounded up.
-inline std::optional<Key> Tpcc::PayingCustomer(const tpcc::PaymentArgs& args) const {
-  if (!args.by_last_name()) return tpcc::CustomerKey(args.c_w_id, args.c_d_id, args.customer);
-  const uint64_t name = tpcc::LastNameKey(args.c_w_id, args.c_d_id, args.last_name());
+inline std::optional<Key> Tpcc::CustomerNamed(uint32_t w, uint32_t d, tpcc::CustomerName customer) const {
+  if (!tpcc::IsLastName(customer)) return tpcc::CustomerKey(w, d, customer);
+  const uint64_t name = tpcc::LastNameKey(w, d, tpcc::LastNameOf(customer));
   const std::span<const Key> bearers = tables_.customer_by_last_name->Find(name);
   if (bearers.empty()) return std::nullopt;
   return bearers[(bearers.size() - 1) / 2];
@@ -69,9 +77,9 @@ inline std::optional<Key> Tpcc::PayingCustomer(const tpcc::PaymentArgs& args) co
 
 template <TxnContext Ctx>
 Outcome Tpcc::Payment(Ctx& ctx, const tpcc::PaymentArgs& args) {
-  const std::optional<Key> customer = PayingCustomer(args);
+  const std::optional<Key> customer = CustomerNamed(args.c_w_id, args.c_d_id, args.customer);
   if (!customer) return Outcome::kRollback;
-  const uint32_t c_id = *customer & ((1u << tpcc::kCustomerBits) - 1);
+  const uint32_t c_id = tpcc::CustomerIdOf(*customer);
   const int64_t amount = args.amount_cents;
   Outcome outcome = ctx.Update(*tables_.customer, *customer, [&](auto& tuple) {
     tpcc::CustomerAccount account = tuple.Get(&tpcc::Customer::account);
@@ -173,8 +181,7 @@ Outcome Tpcc::NewOrder(Ctx& ctx, const tpcc::NewOrderArgs& args, std::span<const
   });
   if (outcome != Outcome::kOk) return outcome;
   total = total * (10'000 - discount) / 10'000 * (10'000 + warehouse_tax + district_tax) / 10'000;
-  // The total goes to the terminal; this keeps the compiler from dropping what it is computed from.
-  asm volatile("" : : "r"(total));
+  tpcc::Show(total);
   const tpcc::Order order{.entry_d = args.entry_date,
                           .c_id = static_cast<int32_t>(args.c_id()),
                           .carrier_id = tpcc::kNoCarrier,
@@ -185,18 +192,31 @@ Outcome Tpcc::NewOrder(Ctx& ctx, const tpcc::NewOrderArgs& args, std::span<const
                      std::span(lines, line_count));
 }
 
-template <TxnContext Ctx>
-Outcome Tpcc::InsertOrder(Ctx& ctx, Key order_key, const tpcc::Order& order, std::span<const tpcc::OrderLine> lines) {
-  // Only now are the keys known; the cache misses overlap. The lines of an order fill up to four buckets.
-  for (uint32_t number = 0; number <= lines.size(); number += 4) {
+// Only when the order has its number are the keys known; the cache misses overlap. The lines of an order fill up to
+// four buckets of a hash index.
+inline void Tpcc::PrefetchNewOrder(Key order_key, size_t line_count) const {
+  tables_.order->PrefetchBucket(order_key);
+  if (config_.full_mix) return;  // the ends of the districts in the ordered indexes stay in cache
+  for (uint32_t number = 0; number <= line_count; number += 4) {
     tables_.order_line->PrefetchBucket(tpcc::OrderLineKey(order_key, number));
   }
   tables_.new_order->PrefetchBucket(order_key);
-  tables_.order->PrefetchBucket(order_key);
+}
+
+template <TxnContext Ctx>
+Outcome Tpcc::InsertOrder(Ctx& ctx, Key order_key, const tpcc::Order& order, std::span<const tpcc::OrderLine> lines) {
+  PrefetchNewOrder(order_key, lines.size());
   Outcome outcome = ctx.Insert(*tables_.order, order_key, tpcc::TupleBytes(order));
   if (outcome != Outcome::kOk) return outcome;
-  const tpcc::NewOrder new_order{static_cast<int64_t>(order_key & ((uint64_t{1} << tpcc::kOrderBits) - 1))};
-  outcome = ctx.Insert(*tables_.new_order, order_key, tpcc::TupleBytes(new_order));
+  const uint32_t o_id = tpcc::OrderIdOf(order_key);
+  outcome = ctx.Insert(*tables_.new_order, order_key, tpcc::TupleBytes(tpcc::NewOrder{o_id}));
+  if (outcome != Outcome::kOk) return outcome;
+  if (config_.full_mix) {
+    const Key district = order_key >> tpcc::kOrderBits;
+    const Key customer = district << tpcc::kCustomerBits | static_cast<uint32_t>(order.c_id);
+    outcome = ctx.Insert(*tables_.order_by_customer, tpcc::OrderByCustomerKey(customer, o_id),
+                         tpcc::TupleBytes(tpcc::OrderByCustomer{order_key}));
+  }
   for (uint32_t number = 1; outcome == Outcome::kOk && number <= lines.size(); ++number) {
     outcome =
         ctx.Insert(*tables_.order_line, tpcc::OrderLineKey(order_key, number), tpcc::TupleBytes(lines[number - 1]));

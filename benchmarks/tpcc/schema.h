@@ -1,4 +1,4 @@
-// The nine tables of TPC-C: tuples, keys and cardinalities.
+// The nine tables of TPC-C, and a tenth that is an index: tuples, keys and cardinalities.
 //
 // A tuple holds the columns of the standard except those of its primary key, which are the row's key. Strings
 // are zero-padded, amounts are in cents, rates in ten-thousandths. Every byte of a tuple is a column or zero,
@@ -120,6 +120,11 @@ struct OrderLine {
   Text<24> dist_info;
 };
 
+// Where the orders of a customer are found, the newest one last.
+struct OrderByCustomer {
+  Key order;  // key of the row in ORDER
+};
+
 struct Item {
   int64_t price;
   int32_t im_id;
@@ -150,20 +155,25 @@ static_assert(std::has_unique_object_representations_v<History> && sizeof(Histor
 static_assert(std::has_unique_object_representations_v<NewOrder> && sizeof(NewOrder) == 8);
 static_assert(std::has_unique_object_representations_v<Order> && sizeof(Order) == 16);
 static_assert(std::has_unique_object_representations_v<OrderLine> && sizeof(OrderLine) == 48);
+static_assert(std::has_unique_object_representations_v<OrderByCustomer> && sizeof(OrderByCustomer) == 8);
 static_assert(std::has_unique_object_representations_v<Item> && sizeof(Item) == 88);
 static_assert(std::has_unique_object_representations_v<Stock> && sizeof(Stock) == 308);
 
-// Keys. Every component is checked against its range before it gets here.
+// Keys. Every component is checked against its range before it gets here. What is scanned lies side by side: the
+// undelivered orders of a district, the lines of an order and of those after it, the orders of a customer.
 //
-//   warehouse   w                      item        i
-//   district    w:16 d:4               stock       w:16 i:20
-//   customer    w:16 d:4 c:12          order       w:16 d:4 o:32     (NEW-ORDER the same)
-//   history     the transaction's id   order line  w:16 d:4 o:32 number:4
+//   warehouse   w                      item               i
+//   district    w:16 d:4               stock              w:16 i:20
+//   customer    w:16 d:4 c:12          order              w:16 d:4 o:32     (NEW-ORDER the same)
+//   history     the transaction's id   order line         w:16 d:4 o:32 number:4
+//                                      order by customer  w:16 d:4 c:12 o:32
 inline constexpr uint32_t kDistrictBits = 4;
 inline constexpr uint32_t kCustomerBits = 12;
 inline constexpr uint32_t kItemBits = 20;
 inline constexpr uint32_t kOrderBits = 32;
 inline constexpr uint32_t kLineBits = 4;
+inline constexpr uint32_t kOrderMax = 0xffffffff;  // above every order's number
+inline constexpr uint32_t kLineMax = (1u << kLineBits) - 1;
 
 constexpr Key WarehouseKey(uint32_t w) { return w; }
 constexpr Key DistrictKey(uint32_t w, uint32_t d) { return Key{w} << kDistrictBits | d; }
@@ -172,6 +182,9 @@ constexpr Key ItemKey(uint32_t i) { return i; }
 constexpr Key StockKey(uint32_t w, uint32_t i) { return Key{w} << kItemBits | i; }
 constexpr Key OrderKey(uint32_t w, uint32_t d, uint32_t o) { return DistrictKey(w, d) << kOrderBits | o; }
 constexpr Key OrderLineKey(Key order, uint32_t number) { return order << kLineBits | number; }
+constexpr Key OrderByCustomerKey(Key customer, uint32_t o) { return customer << kOrderBits | o; }
+constexpr uint32_t CustomerIdOf(Key customer) { return customer & ((1u << kCustomerBits) - 1); }
+constexpr uint32_t OrderIdOf(Key order) { return static_cast<uint32_t>(order); }
 // Customers of a district by the number of their last name.
 constexpr uint64_t LastNameKey(uint32_t w, uint32_t d, uint32_t name) { return CustomerKey(w, d, name); }
 // Rows of the initial HISTORY; no worker has this number.

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <span>
 #include <string>
@@ -35,6 +36,7 @@ class Ycsb {
   static constexpr uint64_t kScanFlag = uint64_t{1} << 62;
   static constexpr uint64_t kFlags = kWriteFlag | kScanFlag;
   static constexpr ProcedureId kAccess{0};
+  static constexpr std::array kProcedureNames = {"access"};
   static constexpr uint32_t kRequestsMax = 4096;
   static constexpr uint32_t kFieldsMax = 1024;
   static constexpr uint32_t kScanLenMax = 65536;

@@ -6,18 +6,21 @@
 //
 // Locks are on directories and between processes; within one process each holder is another.
 //
-// Models: PosixFileSystem (the product), FaultyFileSystem (tests). Errors are one line with verb, path and reason:
-// kNoSpace, or kIo. Threads: main's only, except that devices are used as block_device.h says.
+// Models: PosixFileSystem (the product), EmulatedFileSystem over another one, FaultyFileSystem (tests). Errors are one
+// line with verb, path and reason: kNoSpace, or kIo. Threads: main's only, except that devices are used as
+// block_device.h says.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "logging/device/block_device.h"
+#include "logging/device/device_profile.h"
 
 namespace dbx {
 
@@ -42,6 +45,7 @@ struct DirectoryKind {
   std::string kind;         // "real", "ram" or "emulated"
   std::string file_system;  // "ext4", "tmpfs", ...
   std::string io_engine;    // what Create would use there; "pread, buffered" if it cannot write
+  std::optional<DeviceEmulation> emulation{};
 };
 
 // All bytes of a file, as long as `owner` lives.

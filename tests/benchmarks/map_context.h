@@ -4,9 +4,9 @@
 #pragma once
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <optional>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -20,7 +20,7 @@ namespace dbx {
 class MapContext {
  public:
   using Tuple = std::vector<std::byte>;
-  using TableMap = std::unordered_map<Key, Tuple>;
+  using TableMap = std::map<Key, Tuple>;
 
   explicit MapContext(const Database& db) : tables_(db.table_count()) {
     for (size_t t = 0; t < tables_.size(); ++t) {
@@ -65,15 +65,14 @@ class MapContext {
 
   Outcome Scan(Table& table, Key low, Key high, ScanOrder order, auto&& visit) {
     CHECK(table.ordered());
-    std::map<Key, const Tuple*> found;
-    for (const auto& [key, tuple] : map(table)) {
-      if (low <= key && key <= high) found.emplace(key, &tuple);
-    }
-    const auto see = [&](const auto& row) { return visit(row.first, TupleReader(row.second->data())); };
+    if (low > high) return Outcome::kOk;
+    const TableMap& rows = map(table);
+    const auto first = rows.lower_bound(low), last = rows.upper_bound(high);
+    const auto see = [&](const auto& row) { return visit(row.first, TupleReader(row.second.data())); };
     if (order == ScanOrder::kAscending) {
-      (void)std::all_of(found.begin(), found.end(), see);
+      (void)std::all_of(first, last, see);
     } else {
-      (void)std::all_of(found.rbegin(), found.rend(), see);
+      (void)std::all_of(std::make_reverse_iterator(last), std::make_reverse_iterator(first), see);
     }
     return Outcome::kOk;
   }

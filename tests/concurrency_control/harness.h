@@ -13,6 +13,7 @@
 
 #include "base/epoch.h"
 #include "concurrency_control/dl_detect.h"
+#include "concurrency_control/hekaton.h"
 #include "concurrency_control/lock_table.h"
 #include "concurrency_control/no_wait.h"
 #include "concurrency_control/silo.h"
@@ -48,6 +49,16 @@ template <class Log>
 using DlDetectRows = TwoPhaseLocking<Log, RowLocks, DlDetect>;
 template <class Log>
 using DlDetectTable = TwoPhaseLocking<Log, LockTableLocks, DlDetect>;
+
+// Its Shared is told of the isolation level before workers are made.
+template <class Log>
+class HekatonSnapshot : public Hekaton<Log> {
+ public:
+  struct Shared : Hekaton<Log>::Shared {
+    explicit Shared(auto&&... args) : Hekaton<Log>::Shared(args...) { this->isolation = Isolation::kSnapshot; }
+  };
+  using Hekaton<Log>::Hekaton;
+};
 
 // A workload whose procedure is whatever lambda it was given last.
 template <class F>

@@ -24,21 +24,22 @@ template <template <class> class Cc>
 using SerialDataPair = Pair<Cc<SerialLog<DataPayload>>, SerialLog<DataPayload>>;
 using SiloRPair = Pair<Silo<SiloRLog<DataPayload>>, SiloRLog<DataPayload>>;
 
-using AllPairs =
-    ::testing::Types<CommandPair<NoWaitRows>, CommandPair<NoWaitTable>, CommandPair<Silo>, DataPair<NoWaitRows>,
-                     DataPair<NoWaitTable>, DataPair<Silo>, SerialPair<NoWaitRows>, SerialPair<NoWaitTable>,
-                     SerialPair<Silo>, PloverPair<NoWaitRows>, PloverPair<NoWaitTable>, PloverPair<Silo>, SiloRPair,
-                     CommandPair<WaitDieRows>, CommandPair<WaitDieTable>, DataPair<WaitDieRows>,
-                     SerialPair<WaitDieRows>, PloverPair<WaitDieTable>, CommandPair<DlDetectRows>,
-                     CommandPair<DlDetectTable>, DataPair<DlDetectRows>, SerialPair<DlDetectRows>,
-                     PloverPair<DlDetectTable>, DataPair<TicToc>, SerialDataPair<TicToc>, PloverPair<TicToc>>;
+using AllPairs = ::testing::Types<
+    CommandPair<NoWaitRows>, CommandPair<NoWaitTable>, CommandPair<Silo>, DataPair<NoWaitRows>, DataPair<NoWaitTable>,
+    DataPair<Silo>, SerialPair<NoWaitRows>, SerialPair<NoWaitTable>, SerialPair<Silo>, PloverPair<NoWaitRows>,
+    PloverPair<NoWaitTable>, PloverPair<Silo>, SiloRPair, CommandPair<WaitDieRows>, CommandPair<WaitDieTable>,
+    DataPair<WaitDieRows>, SerialPair<WaitDieRows>, PloverPair<WaitDieTable>, CommandPair<DlDetectRows>,
+    CommandPair<DlDetectTable>, DataPair<DlDetectRows>, SerialPair<DlDetectRows>, PloverPair<DlDetectTable>,
+    DataPair<TicToc>, SerialDataPair<TicToc>, PloverPair<TicToc>, CommandPair<Hekaton>, DataPair<Hekaton>,
+    SerialPair<Hekaton>, SerialDataPair<Hekaton>, PloverPair<Hekaton>>;
 
 using AllTaurusPairs =
     ::testing::Types<CommandPair<NoWaitRows>, CommandPair<NoWaitTable>, CommandPair<Silo>, DataPair<NoWaitRows>,
                      DataPair<NoWaitTable>, DataPair<Silo>, CommandPair<WaitDieRows>, CommandPair<WaitDieTable>,
-                     CommandPair<DlDetectRows>, CommandPair<DlDetectTable>, DataPair<DlDetectTable>, DataPair<TicToc>>;
+                     CommandPair<DlDetectRows>, CommandPair<DlDetectTable>, DataPair<DlDetectTable>, DataPair<TicToc>,
+                     CommandPair<Hekaton>, DataPair<Hekaton>>;
 
 using AllCommandPairs = ::testing::Types<CommandPair<NoWaitRows>, CommandPair<NoWaitTable>, CommandPair<Silo>,
-                                         CommandPair<WaitDieRows>, CommandPair<DlDetectTable>>;
+                                         CommandPair<WaitDieRows>, CommandPair<DlDetectTable>, CommandPair<Hekaton>>;
 
 }  // namespace dbx::testing

@@ -56,7 +56,8 @@ class ScanOfEveryPair : public ::testing::Test {
 using ScannedPairs =
     ::testing::Types<CommandPair<NoWaitRows>, CommandPair<NoWaitTable>, CommandPair<Silo>, CommandPair<WaitDieRows>,
                      CommandPair<DlDetectTable>, DataPair<Silo>, DataPair<TicToc>, SerialPair<NoWaitRows>,
-                     PloverPair<NoWaitTable>, PloverPair<TicToc>, SiloRPair>;
+                     PloverPair<NoWaitTable>, PloverPair<TicToc>, SiloRPair, CommandPair<Hekaton>, DataPair<Hekaton>,
+                     PloverPair<Hekaton>>;
 TYPED_TEST_SUITE(ScanOfEveryPair, ScannedPairs);
 
 TYPED_TEST(ScanOfEveryPair, VisitsTheRowsOfItsRangeInOrderUntilItIsToldToEnd) {
@@ -105,7 +106,7 @@ TYPED_TEST(ScanOfEveryPair, AnInsertIntoAScannedGapIsAConflict) {
   EXPECT_EQ(this->ScanAndWrite(1, 9, [] {}).outcome, Outcome::kOk);
 }
 
-// Or else the reader tells of a state that never was.
+// Or else the reader tells of a state that never was. One that reads a snapshot stands before the insert.
 TYPED_TEST(ScanOfEveryPair, AReaderIsProtectedToo) {
   this->LoadRows({0, 10});
   const CallResult reader = this->h_.Run(0, [&](auto& ctx) {
@@ -113,7 +114,7 @@ TYPED_TEST(ScanOfEveryPair, AReaderIsProtectedToo) {
     EXPECT_EQ(this->h_.Insert(1, 5, 5).outcome, Outcome::kOk);
     return Outcome::kOk;
   });
-  EXPECT_EQ(reader.outcome, Outcome::kConflict);
+  EXPECT_EQ(reader.outcome, TypeParam::Cc::kTraits.multi_version ? Outcome::kOk : Outcome::kConflict);
 }
 
 TYPED_TEST(ScanOfEveryPair, ADeleteFromAScannedRangeIsAConflict) {

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """A stand-in for rundb-all with made-up figures: the scripts are tested against it, the engine is not.
 
-It takes the command lines that the main job gives, writes a log directory and an ack file, and leaves a JSON
-record of the real form. FAKE_FAIL=STEP (run, recover, crash, crash_recover) makes that step fail.
+It takes the command lines that the main job and the experiments give, writes a log directory and an ack file, and
+leaves a JSON record of the real form. FAKE_FAIL=STEP (run, recover, crash, crash_recover) makes that step fail.
 """
 import json
 import os
@@ -35,6 +35,10 @@ def figures(options):
     return base * ratio * random.uniform(0.95, 1.05), size
 
 
+def record_of(options):
+    return os.path.join(options["log_dir"].split(",")[0], "run.json")
+
+
 def run_record(options, seconds):
     rate, size = figures(options)
     p50 = 120.0 if size < 500 else 340.0
@@ -51,7 +55,7 @@ def run_record(options, seconds):
 
 
 def recovery_record(options):
-    with open(os.path.join(options["log_dir"], "run.json"), encoding="utf-8") as file:
+    with open(record_of(options), encoding="utf-8") as file:
         identity = json.load(file)
     rate, size = figures(identity)
     checks = (["a"] if identity["crashed"] else ["a", "b"]) + (["c"] if "ack_file" in options else [])
@@ -80,7 +84,7 @@ def pretend_to_run(options, seconds):
 def main():
     words = [word for word in sys.argv[1:] if word != "-Lr1"]
     options = dict((word.lstrip("-").split("=", 1) + ["1"])[:2] for word in words)
-    recover = "-Lr1" in sys.argv
+    recover = "-Lr1" in sys.argv or options.get("log_recover") == "1"
     if recover:
         fail("crash_recover" if "ack_file" in options else "recover")
         time.sleep(0.02)
@@ -89,7 +93,7 @@ def main():
         fail("crash" if "ack_file" in options else "run")
         seconds = float(options["seconds"])
         if "log_dir" in options:
-            with open(os.path.join(options["log_dir"], "run.json"), "w", encoding="utf-8") as file:
+            with open(record_of(options), "w", encoding="utf-8") as file:
                 json.dump({**options, "crashed": "ack_file" in options}, file)
         pretend_to_run(options, seconds)
         record = run_record(options, seconds)

@@ -40,7 +40,7 @@ def draw_run(rng: random.Random, seed: int, pairs: list[Pair]) -> list[str]:
         # A small hot table makes chains of dependent transactions; a larger one spreads them.
         flags += [f"--synth_table_size={rng.choice((64, 2000, 20000))}", f"--zipf_theta={rng.choice((0, 0.6, 0.9))}"]
     else:
-        flags += ["--tpcc_small=1", f"--num_wh={rng.choice((1, 2))}"]
+        flags += ["--tpcc_small=1", f"--num_wh={rng.choice((1, 2))}", f"--tpcc_full_mix={rng.choice((0, 1))}"]
     return flags
 
 

@@ -12,7 +12,7 @@ import progress
 import pairs
 import readme_matrix
 import summary
-from cells import Cell, all_cells, select_cells
+from cells import Cell, Settings, all_cells, run_command, select_cells
 
 
 def run_row(cell, **metrics):
@@ -65,6 +65,12 @@ class SummaryTest(unittest.TestCase):
         self.assertIn("note: the logs lay in RAM: nothing here says how a disk would do, or survives a power cut",
                       summary.notes([row]))
 
+    def test_an_emulated_device_is_named_in_plots_and_notes(self):
+        row = run_row(DATA)
+        row["record"]["environment"] = {"log_directories": [{"kind": "emulated", "emulation": {"profile": "hdd:0.5"}}]}
+        self.assertEqual(summary.caption([row]), "emulated log device (hdd:0.5); one run per cell")
+        self.assertIn("note: the log device was emulated (hdd:0.5)", summary.notes([row]))
+
     def test_units_follow_the_size(self):
         self.assertEqual([summary.microseconds(v) for v in (None, 4.2, 340, 1700, 250000)],
                          ["-", "4.2us", "340us", "1.7ms", "250ms"])
@@ -79,8 +85,18 @@ class SummaryTest(unittest.TestCase):
 
 
 class CellsTest(unittest.TestCase):
-    def test_each_workload_has_nineteen_cells_of_which_fourteen_log(self):
-        self.assertEqual((len(all_cells()), sum(c.logs for c in all_cells())), (38, 28))
+    def test_both_workloads_have_nineteen_cells_of_which_fourteen_log(self):
+        for workload in ("YCSB", "TPCC"):
+            cells = [c for c in all_cells() if c.workload == workload]
+            self.assertEqual((len(cells), sum(c.logs for c in cells)), (19, 14))
+
+    def test_the_full_mix_of_tpcc_has_six_cells_and_a_switch_of_its_own(self):
+        cells = [c for c in all_cells() if c.workload == "TPCC_FULL"]
+        self.assertEqual((len(cells), sum(c.logs for c in cells)), (6, 4))
+        settings = Settings("rundb-all", 1, 2, 2, 1 << 30, 1, 1000, 2)
+        command = run_command(cells[0], settings, "logs")
+        self.assertIn("--workload=TPCC", command)
+        self.assertIn("--tpcc_full_mix=1", command)
 
     def test_patterns_select_by_any_part(self):
         self.assertEqual({c.cc for c in select_cells("SILO")}, {"SILO"})

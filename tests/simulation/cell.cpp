@@ -68,6 +68,15 @@ void ChooseIndex(Options& options, std::mt19937_64& random) {
   options.write_perc = 1 - options.read_perc - options.scan_perc;
 }
 
+// After all others, for the same reason. A Delivery of ten districts makes a record that needs more room than any
+// other.
+void ChooseMix(Options& options, std::mt19937_64& random) {
+  options.tpcc_full_mix = random() % 2 != 0;
+  if (options.workload != WorkloadKind::kTpcc || !options.tpcc_full_mix) return;
+  options.log_buffer_size = std::max<uint64_t>(options.log_buffer_size, 64 << 10);
+  options.max_log_entry_size = 64 << 10;
+}
+
 }  // namespace
 
 std::string Cell::Name() const {
@@ -112,6 +121,9 @@ Options OptionsOf(const Cell& cell, uint64_t seed, const Limits& limits) {
   ChooseCentralLog(options, random);
   if (HasOneLog(options.log)) ChooseStripes(options, random);
   ChooseIndex(options, random);
+  ChooseMix(options, random);
+  if (options.cc == "HEKATON" && options.log_type == "LOG_DATA" && random() % 3 == 0)
+    options.isolation_level = "SNAPSHOT";
   return options;
 }
 

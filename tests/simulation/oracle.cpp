@@ -44,7 +44,7 @@ void Oracle::NewGeneration(const std::vector<uint64_t>& recovered, const std::ve
 // A transaction that is run again starts over.
 void Oracle::Begin(TxnId id) {
   if (taken_.contains(id.value)) used_twice_ = id;
-  txns_[id.value] = {{}, {}, generation_};
+  txns_[id.value] = {.generation = generation_, .began = ++events_};
   if (on_begin) on_begin();
 }
 
@@ -53,8 +53,18 @@ void Oracle::Read(TxnId id, TableId table, Key key, Version version) {
 }
 
 // What nobody has written in this generation is initial, or was recovered and stays.
-void Oracle::Miss(TxnId id, TableId table, Key key, Version before) {
-  if (before != kAbsent && before == Current(table, key)) Read(id, table, key, before);
+void Oracle::Miss(TxnId id, TableId table, Key key, Version before, bool of_snapshot) {
+  if (before == kAbsent || before != Current(table, key)) return;
+  if (of_snapshot && !WasAbsentAtBegin(id, {table.value(), key, before})) return;
+  Read(id, table, key, before);
+}
+
+// What is there now may be younger than a snapshot.
+bool Oracle::WasAbsentAtBegin(TxnId id, const Place& place) const {
+  const auto writer = writers_.find(place);
+  if (writer == writers_.end() || place.version != AbsenceBy(TxnId{writer->second})) return false;
+  const uint64_t since = txns_.at(writer->second).pre_committed;
+  return since != 0 && since < txns_.at(id.value).began;
 }
 
 void Oracle::Write(TxnId id, TableId table, Key key, Version version) {
@@ -64,11 +74,12 @@ void Oracle::Write(TxnId id, TableId table, Key key, Version version) {
 }
 
 void Oracle::Delete(TxnId id, TableId table, Key key) {
-  Miss(id, table, key, Current(table, key));
+  Miss(id, table, key, Current(table, key), /*of_snapshot=*/false);
   Write(id, table, key, AbsenceBy(id));
 }
 
 void Oracle::PreCommit(TxnId id) {
+  txns_[id.value].pre_committed = ++events_;
   for (const Place& write : txns_[id.value].writes) current_[{write.table, write.key, kAbsent}] = write.version;
 }
 

@@ -36,8 +36,9 @@ class Oracle {
   void Begin(TxnId id);
   void Read(TxnId id, TableId table, Key key, Version version);
   // The row was absent, and its last version Current() when the transaction began to look. If that has changed since,
-  // it is not known which absence was seen: in a logical order a reader of the older one may commit all the same.
-  void Miss(TxnId id, TableId table, Key key, Version before);
+  // it is not known which absence was seen: in a logical order a reader of the older one may commit all the same. One
+  // that reads a snapshot is known to have seen an absence only if it began after that had pre-committed.
+  void Miss(TxnId id, TableId table, Key key, Version before, bool of_snapshot);
   void Write(TxnId id, TableId table, Key key, Version version);
   // The row that is there now, which the transaction therefore depends on.
   void Delete(TxnId id, TableId table, Key key);
@@ -81,16 +82,20 @@ class Oracle {
     std::vector<Place> reads;
     std::vector<Place> writes;
     uint32_t generation = 0;
+    uint64_t began = 0;  // the number of an event
+    uint64_t pre_committed = 0;
   };
 
   // Of a row, whatever its version.
   static Place RowOf(TableId table, Key key) { return {table.value(), key, kAbsent}; }
+  bool WasAbsentAtBegin(TxnId id, const Place& place) const;
   std::unordered_map<uint64_t, Txn> txns_;
   std::unordered_map<Place, uint64_t, PlaceHash> writers_;  // kManyWriters: several
   std::unordered_map<Place, Version, PlaceHash> current_;   // of the rows that this generation wrote, by RowOf
   std::unordered_set<uint64_t> taken_;                      // names that this generation must not use
   std::vector<TxnId> acknowledged_;
   uint32_t generation_ = 0;
+  uint64_t events_ = 0;
   std::optional<TxnId> used_twice_;
 };
 

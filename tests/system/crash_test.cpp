@@ -189,6 +189,38 @@ TEST_P(CrashTest, ACleanEndLosesNothing) {
   EXPECT_EQ(result.dropped_dependency, 0u);
 }
 
+// Few enough rows that all five transactions meet, and room for the largest record of a Delivery.
+Options FullMixOf(const Cell& cell, uint64_t seed) {
+  Options options = OptionsOf(cell, seed);
+  options.workload = WorkloadKind::kTpcc;
+  options.tpcc_full_mix = options.tpcc_small = true;
+  options.max_txns_per_thread = 1500;
+  options.log_buffer_size = 256 << 10;
+  return options;
+}
+
+TEST_P(CrashTest, TheFullMixOfTpccLosesNothingAtACleanEnd) {
+  const Options base = FullMixOf(GetParam(), 5);
+  Options options = base;
+  options.ack_file = ack_path_;
+  options.verify = true;
+  FaultyFileSystem files;
+  RunAndCrash(files, options, FaultyFileSystem::Crash::kDurableOnly, 0);
+  const Crash end{files.CrashImage(FaultyFileSystem::Crash::kDurableOnly, 0), ReadFile(ack_path_)};
+  const RecoveryResult result = Recover(base, end, 3);
+  EXPECT_EQ(result.verified, "a,b,c,d");
+  EXPECT_EQ(result.recovered, result_.logged_txns);
+}
+
+TEST_P(CrashTest, TheFullMixOfTpccRecoversFromACrash) {
+  const Options base = FullMixOf(GetParam(), 6);
+  Options options = base;
+  options.ack_file = ack_path_;
+  const auto crashes = RunUntilCrashed(options, FaultyFileSystem::Crash::kTorn, 4);
+  uint32_t threads = 0;
+  for (const Crash& crash : crashes) EXPECT_EQ(Recover(base, crash, 1 + threads++ % 4).verified, "a,c,d");
+}
+
 TEST_P(CrashTest, AFailedSyncEndsTheRunAndLosesNoAcknowledged) {
   const Options base = OptionsOf(GetParam(), 4);
   Options options = base;

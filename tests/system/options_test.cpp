@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "system/parse_device.h"
 #include "system/parse_value.h"
 #include "system/switches.h"
 
@@ -75,6 +76,13 @@ TEST(Options, LongFlagsTakeTheirValueWithEqualsOrSpace) {
   EXPECT_EQ(o.workload, WorkloadKind::kTpcc);
   EXPECT_EQ(o.log_type, "LOG_COMMAND");
   EXPECT_EQ(o.seconds, 1.5);
+}
+
+TEST(Options, TheFullMixOfTpccLeavesNoShareToChoose) {
+  EXPECT_FALSE(Parse({}).tpcc_full_mix);
+  EXPECT_TRUE(Parse({"--workload=TPCC", "--tpcc_full_mix=1"}).tpcc_full_mix);
+  EXPECT_THROW(Parse({"--tpcc_full_mix=1", "-Tm0.3"}), Error);
+  EXPECT_EQ(Parse({"--tpcc_full_mix=0", "-Tm0.3"}).perc_payment, 0.3);
 }
 
 TEST(Options, TheLongestShortFlagWins) {
@@ -189,9 +197,14 @@ TEST(Options, ASwitchSetTwiceIsRefusedUnderAnyOfItsNames) {
 }
 
 TEST(Options, KnownButUnbuiltValuesSayWhatIsBuilt) {
-  EXPECT_REFUSED("not built yet (there is NO_WAIT, WAIT_DIE, DL_DETECT, SILO, TICTOC)", {"--cc=HEKATON"});
-  EXPECT_REFUSED("unknown (there is NO_WAIT, WAIT_DIE, DL_DETECT, SILO, TICTOC)", {"--cc=FOO"});
+  EXPECT_REFUSED("not built yet (there is NO_WAIT, WAIT_DIE, DL_DETECT, SILO, TICTOC, HEKATON, MVCC)", {"--cc=OCC"});
+  EXPECT_REFUSED("unknown (there is NO_WAIT, WAIT_DIE, DL_DETECT, SILO, TICTOC, HEKATON, MVCC)", {"--cc=FOO"});
   EXPECT_REFUSED("LOG_TAURUS", {"--log=LOG_WBL"});
+}
+
+TEST(Options, MvccIsAnotherNameOfHekaton) {
+  EXPECT_EQ(Parse({"--cc=MVCC"}).cc, "HEKATON");
+  EXPECT_EQ(Parse({"--cc=HEKATON", "--isolation_level=SNAPSHOT"}).isolation_level, "SNAPSHOT");
 }
 
 TEST(Options, AFractionForTpNamesTm) {
@@ -230,6 +243,51 @@ TEST(Options, TestCaseFlagsChooseOnePart) {
   EXPECT_TRUE(Parse({"-Ar"}).test_read_write && !Parse({"-Ar"}).test_conflict);
   EXPECT_TRUE(!Parse({"-Ac"}).test_read_write && Parse({"-Ac"}).test_conflict);
   EXPECT_TRUE(Parse({"-Ar", "-Ac"}).test_read_write && Parse({"-Ar", "-Ac"}).test_conflict);
+}
+
+TEST(Options, TheDeviceIsRealUnlessAskedForOtherwise) {
+  EXPECT_EQ(Parse({}).log_device, "real");
+  EXPECT_EQ(Parse({"--log_device=none"}).log_device, "real");
+  EXPECT_FALSE(ParseDevice("real").has_value());
+  EXPECT_EQ(Parse({"--log_device=nvme:0.025"}).log_device, "nvme:0.025");
+  EXPECT_EQ(IdentityText(Parse({"--log_device=hdd"})), IdentityText(Parse({}))) << "what a log means is the same";
+}
+
+TEST(Options, AFactorScalesTheBandwidthOfADeviceAlone) {
+  const DeviceProfile whole = *ParseDevice("hdd"), half = *ParseDevice("hdd:0.5");
+  EXPECT_EQ(whole.bytes_per_second, 160'000'000u);
+  EXPECT_EQ(half.bytes_per_second, 80'000'000u);
+  EXPECT_EQ(half.flush_nanos, whole.flush_nanos);
+  EXPECT_EQ(half.seek_nanos, whole.seek_nanos);
+  EXPECT_EQ(ParseDevice("nvme:0.025")->bytes_per_second, 50'000'000u);
+}
+
+TEST(Options, FiguresReplaceThoseOfADeviceOrStandAlone) {
+  const DeviceProfile alone = *ParseDevice("bandwidth=50M,flush=100us,seek=0,depth=4");
+  EXPECT_EQ(alone.name, "bandwidth=50M,flush=100us,seek=0,depth=4");
+  EXPECT_EQ(alone.bytes_per_second, 50u << 20);
+  EXPECT_EQ(alone.flush_nanos, 100'000u);
+  EXPECT_EQ(alone.queue_depth, 4u);
+  EXPECT_EQ(ParseDevice("flush=7")->flush_nanos, 7000u) << "a bare number counts microseconds";
+  EXPECT_EQ(ParseDevice("flush=7")->bytes_per_second, 0u);
+  const DeviceProfile changed = *ParseDevice("hdd:2,seek=4ms");
+  EXPECT_EQ(changed.bytes_per_second, 320'000'000u);
+  EXPECT_EQ(changed.seek_nanos, 4'000'000u);
+}
+
+TEST(Options, AWrongDeviceIsRefusedWithWhatThereIs) {
+  for (const NamedProfile& named : kDeviceProfiles) EXPECT_REFUSED(std::string(named.name), {"--log_device=floppy"});
+  EXPECT_REFUSED("--log_device=floppy: LOG_DEVICE is not a device", {"--log_device=floppy"});
+  EXPECT_REFUSED("has nvme:0, which is out of range", {"--log_device=nvme:0"});
+  EXPECT_REFUSED("has nvme:fast, which is not a number", {"--log_device=nvme:fast"});
+  EXPECT_REFUSED("has bandwidth=50MB, which is not a whole number", {"--log_device=bandwidth=50MB"});
+  EXPECT_REFUSED("has seek=1h, which is not a duration", {"--log_device=hdd,seek=1h"});
+  EXPECT_REFUSED("has depth=0, which is out of range", {"--log_device=depth=0"});
+  EXPECT_REFUSED("two figures flush=", {"--log_device=flush=1us,flush=2us"});
+  EXPECT_REFUSED("unknown figure", {"--log_device=iops=5"});
+  EXPECT_REFUSED("without a value", {"--log_device=hdd,"});
+  EXPECT_REFUSED("without a value", {"--log_device=flush=1us,hdd"});
+  EXPECT_REFUSED("is not a device", {"--log_device=real:2"});
 }
 
 TEST(Options, LogDirectoriesAndTheirNumberAgree) {
@@ -365,6 +423,14 @@ TEST(Identity, OnlyTheSwitchesOfTheWorkloadBelongToIt) {
   EXPECT_EQ(IdentityText(Parse({"--workload=TPCC"})).find("SYNTH_TABLE_SIZE"), std::string::npos);
   EXPECT_NE(IdentityText(Parse({"--workload=TPCC"})).find("NUM_WH=1\n"), std::string::npos);
   EXPECT_EQ(IdentityText(Parse({})).find("NUM_WH"), std::string::npos);
+}
+
+TEST(Identity, TheMixOfTpccBelongsToIt) {
+  Options o = Parse({"-Lr1"});
+  AdoptIdentity(IdentityText(Parse({"--workload=TPCC", "--tpcc_full_mix=1"})), o);
+  EXPECT_TRUE(o.tpcc_full_mix);
+  AdoptIdentity(IdentityText(Parse({"--workload=TPCC"})), o);
+  EXPECT_FALSE(o.tpcc_full_mix);
 }
 
 ExitStatus AdoptStatus(const std::string& identity) {

@@ -35,6 +35,8 @@ RunResult SomeRun() {
   r.streams[1] = {
       .record_bytes = 1000, .void_bytes = 0, .pad_bytes = 30, .anchor_bytes = 0, .flushes = 1, .flush_nanos = 3000};
   for (uint64_t us = 1; us <= 100; ++us) r.latency.Record(us * 1000);
+  r.procedure_names = {"Payment", "New-Order"};
+  r.workers[0].executed_of = {70, 40}, r.workers[1].executed_of = {90, 120};
   r.seconds = 2, r.interval_log_bytes = 3000;  // of 4200: the rest was warm-up
   r.logged_txns = 200;
   r.stop_reason = "done";
@@ -145,6 +147,30 @@ TEST(Record, EnvironmentNamesBuildMachineAndDevices) {
   EXPECT_GT(e.at("memory_bytes").get<uint64_t>(), uint64_t{64} << 20);
 }
 
+TEST(Record, AnEmulatedDeviceIsNamedWithItsFiguresWhereverThereIsAResult) {
+  const DeviceEmulation emulation{{"hdd:0.5", 80'000'000, 4'170'000, 6'300'000, 32}, "ram"};
+  RunResult run = SomeRun();
+  run.directories = {{"./logs/run-0001", "emulated", "tmpfs", "pwrite, buffered, fdatasync", emulation}};
+  RecoveryResult recovery = SomeRecovery();
+  recovery.directories = run.directories;
+  for (const std::string& record :
+       {RunRecord(DefaultOptions(), run, TwoCores()), RecoveryRecord(DefaultOptions(), recovery, TwoCores())}) {
+    const Json directory = Json::parse(record).at("environment").at("log_directories").at(0);
+    EXPECT_EQ(directory.at("kind"), "emulated");
+    const Json expected = {{"profile", "hdd:0.5"}, {"bytes_per_second", 80'000'000},
+                           {"flush_us", 4170.0},   {"seek_us", 6300.0},
+                           {"queue_depth", 32},    {"over", "ram"}};
+    EXPECT_EQ(directory.at("emulation"), expected);
+    const std::string words = "on 1 EMULATED hdd:0.5 (80 MB/s, flush 4.17 ms, seek 6.3 ms, depth 32) over tmpfs";
+    EXPECT_TRUE(Contains(RecordText(record), words)) << RecordText(record);
+  }
+}
+
+TEST(Record, ARealDeviceIsNotCalledEmulated) {
+  EXPECT_FALSE(RunJson().at("environment").at("log_directories").at(0).contains("emulation"));
+  EXPECT_FALSE(Contains(RunText(), "EMULATED"));
+}
+
 TEST(Record, MoreWorkersAndWritersThanCoresAreOversubscribed) {
   EXPECT_EQ(RunJson().at("environment").at("oversubscribed"), true);
   Environment many = TwoCores();
@@ -209,6 +235,18 @@ TEST(Text, TheReadableLineSaysWhatWasMeasuredAndWhetherItWasVerified) {
     EXPECT_TRUE(Contains(text, part)) << part << "\n" << text;
   }
   EXPECT_TRUE(Contains(RunText(), "not verified"));
+}
+
+TEST(Text, TpccShowsItsMixAndThatNobodyThinks) {
+  Options options = DefaultOptions();
+  EXPECT_FALSE(Contains(RunText(options), "mix:"));
+  options.workload = WorkloadKind::kTpcc;
+  const Json by_procedure = RunJson(options).at("metrics").at("executed_by_procedure");
+  EXPECT_EQ(by_procedure.at("Payment"), 160);
+  EXPECT_EQ(by_procedure.at("New-Order"), 160);
+  EXPECT_TRUE(
+      Contains(RunText(options),
+               "\nmix: Payment 50.0 %, New-Order 50.0 %; 4800 New-Orders per minute, executed without think times\n"));
 }
 
 TEST(Text, AnUnsyncedRunSaysSo) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "system/rules.h"
 
 namespace dbx {
 namespace {
@@ -109,6 +110,35 @@ TEST(Registry, TheRulesRefuseEpochsWithoutTids) {
   EXPECT_NE(RefusalOf(registry, Pair("TICTOC", false, "LOG_BATCH", "LOG_DATA")).find("set CC_ALG SILO"),
             std::string::npos);
   EXPECT_EQ(RefusalOf(registry, Pair("SILO", false, "LOG_BATCH", "LOG_DATA")).find("refused"), std::string::npos);
+}
+
+// Commands too: its commits have a physical order.
+TEST(Registry, TheRulesRefuseVersionsWhereTidsOrALockTableAreNeeded) {
+  Registry registry;
+  RefuseByRules(registry);
+  for (const char* log : {"LOG_SERIAL", "LOG_TAURUS", "LOG_ELEDA"}) {
+    for (const char* log_type : {"LOG_DATA", "LOG_COMMAND"}) {
+      EXPECT_EQ(RefusalOf(registry, Pair("HEKATON", false, log, log_type)).find("refused"), std::string::npos);
+      EXPECT_NE(RefusalOf(registry, Pair("HEKATON", true, log, log_type)).find("set USE_LOCKTABLE 0"),
+                std::string::npos);
+    }
+  }
+  EXPECT_NE(RefusalOf(registry, Pair("HEKATON", false, "LOG_BATCH", "LOG_DATA")).find("set CC_ALG SILO"),
+            std::string::npos);
+}
+
+TEST(Rules, ASnapshotNeedsVersionsAndRows) {
+  CcTraits one{}, many{};
+  many.multi_version = true;
+  LogTraits data{}, commands{};
+  data.payload = PayloadKind::kData;
+  commands.payload = PayloadKind::kCommand;
+  using rules::IsolationRefusal;
+  EXPECT_EQ(IsolationRefusal(Isolation::kSerializable, one, commands), "");
+  EXPECT_EQ(IsolationRefusal(Isolation::kSerializable, many, commands), "");
+  EXPECT_EQ(IsolationRefusal(Isolation::kSnapshot, many, data), "");
+  EXPECT_NE(IsolationRefusal(Isolation::kSnapshot, many, commands).find("LOG_TYPE LOG_DATA"), std::string::npos);
+  EXPECT_NE(IsolationRefusal(Isolation::kSnapshot, one, data).find("CC_ALG HEKATON"), std::string::npos);
 }
 
 TEST(RegistryDeathTest, APairIsEnteredOnce) {

@@ -4,12 +4,12 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <filesystem>
 #include <fstream>
 
 #include "base/error.h"
 #include "logging/device/faulty_file_system.h"
 #include "system/registry.h"
+#include "tests/logging/device/temp_dir.h"
 
 namespace dbx {
 namespace {
@@ -82,16 +82,18 @@ TEST_F(RunAndRecovery, AWorkerWithoutMemoryLeavesNobodyWaiting) {
   if (bytes > rlim_t{1} << 40) GTEST_SKIP() << "a sanitizer has taken all addresses";
   options_.log = "LOG_BATCH", options_.log_type = "LOG_DATA";
   options_.workload = WorkloadKind::kTest, options_.epoch_period_ms = 1;
-  options_.seconds = 5, options_.query_list_len = 1000;
+  // Each inserts a row: more than there is memory for.
+  options_.max_txns_per_thread = 3'000'000, options_.query_list_len = 1000;
   options_.log_limit_bytes = uint64_t{1} << 30;
-  const std::string directory = testing::TempDir() + "/dbx_without_memory";
-  options_.log_dirs = {directory};
+  const TempDir directory;
+  options_.log_dirs = {directory.path()};
+  FileLogStorage logs(options_);
   const auto run = [&] {
     const rlimit limit{bytes + (rlim_t{320} << 20), RLIM_INFINITY};
     setrlimit(RLIMIT_AS, &limit);
-    alarm(60);
+    alarm(120);
     try {
-      Registry::Global().Create(options_)->Run(options_, FileLogStorage());
+      Registry::Global().Create(options_)->Run(options_, logs.storage());
     } catch (const Error& error) {
       std::fprintf(stderr, "%s\n", error.what());
       _exit(static_cast<int>(error.status()));
@@ -99,7 +101,26 @@ TEST_F(RunAndRecovery, AWorkerWithoutMemoryLeavesNobodyWaiting) {
     _exit(0);
   };
   EXPECT_EXIT(run(), testing::ExitedWithCode(5), "no memory: mapping");
-  std::filesystem::remove_all(directory);
+}
+
+TEST_F(RunAndRecovery, OnAnEmulatedDeviceLoseNothingAndNameIt) {
+  const TempDir directory;
+  options_.log_dirs = {directory / "a", directory / "b"};
+  options_.log_device = "bandwidth=50M,flush=100us,seek=50us";
+  options_.verify = true;
+  FileLogStorage logs(options_);
+  const auto engine = Registry::Global().Create(options_);
+  const RunResult run = engine->Run(options_, logs.storage());
+  const RecoveryResult recovery = engine->Recover(options_, logs.storage());
+  EXPECT_EQ(recovery.recovered, run.logged_txns);
+  EXPECT_NE(recovery.verified, "");
+  for (const auto& directories : {run.directories, recovery.directories}) {
+    ASSERT_EQ(directories.size(), 2u);
+    for (const LogDirectoryInfo& info : directories) {
+      EXPECT_EQ(info.kind, "emulated");
+      EXPECT_EQ(info.emulation->profile.name, options_.log_device);
+    }
+  }
 }
 
 TEST_F(RunAndRecovery, TheMethodsOfACentralLogLeaveLogsThatRecoverTheSame) {

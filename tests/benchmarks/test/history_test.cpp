@@ -51,6 +51,44 @@ TEST_F(HistoryTest, TwoWritersOfOneVersionLoseAnUpdate) {
   Expect("lost update: T0.1 -rw x-> T0.2 -rw x-> T0.1");
 }
 
+TEST_F(HistoryTest, WriteSkewIsNoAnomalyWhereItIsAllowed) {
+  history_.AllowWriteSkew();
+  Initially(kX), Initially(kY);
+  Add(1, {R(kX, 0), W(kY, 0)});
+  Add(2, {R(kY, 0), W(kX, 0)});
+  Finally(kX, 2, 0), Finally(kY, 1, 0);
+  ExpectNothing();
+}
+
+TEST_F(HistoryTest, ALostUpdateIsOneWhereWriteSkewIsAllowed) {
+  history_.AllowWriteSkew();
+  Initially(kX);
+  Add(1, {W(kX, 0)});
+  Add(2, {W(kX, 0)});
+  Finally(kX, 2, 0);
+  Expect("lost update: T0.1 and T0.2 overwrote one version of x");
+}
+
+TEST_F(HistoryTest, ReadSkewIsOneWhereWriteSkewIsAllowed) {
+  history_.AllowWriteSkew();
+  Initially(kX), Initially(kY);
+  Add(1, {W(kX, 0), W(kY, 0)});
+  Add(2, {R(kX, 0), R(kY, 1)});
+  Finally(kX, 1, 0), Finally(kY, 1, 0);
+  Expect("G-single: T0.2 -rw x-> T0.1 -wr y-> T0.2");
+}
+
+TEST_F(HistoryTest, TwoReadersThatSeeTwoWritersInAnOrderEachAreOneWhereWriteSkewIsAllowed) {
+  history_.AllowWriteSkew();
+  Initially(kX), Initially(kY);
+  Add(1, {W(kX, 0)});
+  Add(2, {W(kY, 0)});
+  Add(3, {R(kX, 1), R(kY, 0)});
+  Add(4, {R(kX, 0), R(kY, 2)});
+  Finally(kX, 1, 0), Finally(kY, 2, 0);
+  Expect("G2: T0.3 -rw y-> T0.2 -wr y-> T0.4 -rw x-> T0.1 -wr x-> T0.3");
+}
+
 TEST_F(HistoryTest, WriteSkewIsACycleOfTwoAntiDependencies) {
   Initially(kX), Initially(kY);
   Add(1, {R(kX, 0), W(kY, 0)});

@@ -120,7 +120,7 @@ TEST(TpccTest, TheMixHasTheProportionsOfTheStandard) {
   for (const Call& call : list.calls) {
     if (call.procedure == kPayment) {
       const auto args = LoadArgs<PaymentArgs>(call.args);
-      ++payments, remote += args.c_w_id != 2, by_name += args.by_last_name();
+      ++payments, remote += args.c_w_id != 2, by_name += IsLastName(args.customer);
       ASSERT_EQ(args.w_id, 2);
       continue;
     }
@@ -249,7 +249,7 @@ TEST(TpccTest, PaymentByLastNameTakesTheMiddleCustomerRoundedUp) {
     const std::vector<uint32_t> bearers = BearersOf(context, customers, name);
     sizes.insert(bearers.size() % 2);
     PaymentArgs args = kSomePayment;
-    args.customer = static_cast<uint16_t>(PaymentArgs::kByLastName | name);
+    args.customer = static_cast<uint16_t>(kByLastName | name);
     std::vector<uint64_t> words = WordsOf(args);
     ASSERT_EQ(context.Execute(loaded.tpcc, CallOf(kPayment, words)), Outcome::kOk);
     const uint32_t middle = bearers[(bearers.size() + 1) / 2 - 1];
@@ -290,8 +290,8 @@ TEST(TpccTest, PaymentArgumentsOutOfRangeAreInvalid) {
     return tpcc.ValidArgs(kPayment, std::as_bytes(std::span(&args, 1)));
   };
   EXPECT_TRUE(valid([](PaymentArgs&) {}));
-  EXPECT_TRUE(valid([](PaymentArgs& args) { args.customer = PaymentArgs::kByLastName | 9; }));
-  EXPECT_FALSE(valid([](PaymentArgs& args) { args.customer = PaymentArgs::kByLastName | 10; }));
+  EXPECT_TRUE(valid([](PaymentArgs& args) { args.customer = kByLastName | 9; }));
+  EXPECT_FALSE(valid([](PaymentArgs& args) { args.customer = kByLastName | 10; }));
   for (uint16_t customer : {0, 31}) EXPECT_FALSE(valid([&](PaymentArgs& args) { args.customer = customer; }));
   for (uint16_t w : {0, 3}) EXPECT_FALSE(valid([&](PaymentArgs& args) { args.w_id = w; }));
   for (uint16_t w : {0, 3}) EXPECT_FALSE(valid([&](PaymentArgs& args) { args.c_w_id = w; }));

@@ -23,7 +23,7 @@ class SiloRTest : public ::testing::Test {
     for (uint32_t w = 0; w < H::kWorkers; ++w) h_.epochs().Refresh(WorkerId(w));
   }
   bool BecomesDurable(uint32_t worker) {
-    for (int i = 0; i < 500 && !h_.IsDurable(worker); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    for (int i = 0; i < 5000 && !h_.IsDurable(worker); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     return h_.IsDurable(worker);
   }
   static constexpr auto kALittle = std::chrono::milliseconds(20);

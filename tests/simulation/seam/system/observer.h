@@ -16,6 +16,8 @@ namespace dbx::observer {
 template <class Txn>
 class ObservedContext {
  public:
+  static constexpr bool kReadsAreOfOneMoment = Txn::kReadsAreOfOneMoment;
+
   ObservedContext(Txn& txn, TxnId id) : txn_(txn), id_(id) { sim::oracle.Begin(id); }
 
   Outcome Read(Table& table, Key key, auto&& visit) {
@@ -45,7 +47,7 @@ class ObservedContext {
     const sim::Version before = sim::oracle.Current(table.id(), key);
     const Outcome outcome = txn_.Insert(table, key, tuple);
     if (outcome != Outcome::kOk) return outcome;
-    sim::oracle.Miss(id_, table.id(), key, before);
+    Miss(table, key, before);
     sim::oracle.Write(id_, table.id(), key, sim::HashOf(tuple));
     return outcome;
   }
@@ -53,7 +55,7 @@ class ObservedContext {
     const sim::Version before = sim::oracle.Current(table.id(), key);
     const Outcome outcome = txn_.Delete(table, key);
     if (outcome == Outcome::kOk) sim::oracle.Delete(id_, table.id(), key);
-    if (outcome == Outcome::kNotFound) sim::oracle.Miss(id_, table.id(), key, before);
+    if (outcome == Outcome::kNotFound) Miss(table, key, before);
     return outcome;
   }
   Outcome Scan(Table& table, Key low, Key high, ScanOrder order, auto&& visit) {
@@ -73,7 +75,7 @@ class ObservedContext {
     if (outcome == Outcome::kConflict) return outcome;
     for (Key i = 0; i < keys; ++i) {
       const bool missed = seen[i] == sim::kAbsent && first <= low + i && low + i <= last;
-      if (missed) sim::oracle.Miss(id_, table.id(), low + i, before[i]);
+      if (missed) Miss(table, low + i, before[i]);
     }
     return outcome;
   }
@@ -84,8 +86,11 @@ class ObservedContext {
   // `seen` is kAbsent unless there was a tuple.
   void Saw(Outcome outcome, const Table& table, Key key, sim::Version seen, sim::Version before) {
     if (outcome == Outcome::kConflict) return;
-    if (seen == sim::kAbsent) return sim::oracle.Miss(id_, table.id(), key, before);
+    if (seen == sim::kAbsent) return Miss(table, key, before);
     sim::oracle.Read(id_, table.id(), key, seen);
+  }
+  void Miss(const Table& table, Key key, sim::Version before) {
+    sim::oracle.Miss(id_, table.id(), key, before, kReadsAreOfOneMoment);
   }
   static sim::Version VersionOf(const Table& table, const auto& tuple) {
     std::vector<std::byte> image(table.tuple_bytes());

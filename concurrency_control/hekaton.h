@@ -1,0 +1,361 @@
+// Multi-version optimistic concurrency control in the manner of Hekaton (Larson et al., PVLDB 5(4), 2011): readers see
+// a snapshot, and never wait for who has not chosen to commit yet.
+//
+// A row holds its newest version, the older ones hang in a chain beside it (storage/version_store.h). A transaction
+// reads what was committed at or below its begin timestamp B, and writes over newest versions only. How it keeps what
+// it writes and locks it is in optimistic_accesses.h; timestamps are in snapshot_clock.h. The control word of a row:
+//
+//   bits 0-3    Row::kLocked, kAbsent, kGone, kQueued
+//   bit 4       installing: the holder of the lock is overwriting tuple and metadata; the version that they were is
+//               the first of the chain already
+//   bits 5-14   who holds the lock
+//   bits 15-63  begin: the end timestamp of the newest version's writer
+//
+// What a reader with B does, by the word of the row:
+//   begin > B                       it goes along the chain
+//   begin <= B, unlocked            it reads the row: who locks it later ends above B
+//   begin <= B, locked by W, and W's end timestamp is
+//     not chosen, or above B        the same; from the chain, if W is installing
+//     chosen at or below B, or      the version is being prepared. Hekaton reads it and depends on W's commit; here the
+//     being chosen                  reader waits a little, then aborts: the version's log metadata is unknown before W
+//                                   publishes it, and who reads a version without it could be acknowledged, or
+//                                   replayed, before the writer (Taurus, section 4.4)
+// What was read in the row is read again if the word has changed but for the lock.
+//
+// SERIALIZABLE: a transaction that has written draws its end timestamp with its locks held, and then finds that all it
+// has read is still the newest version and not locked by another. Of two transactions of which one depends on the
+// other, by write or by read, the other's draw comes first; so the order of end timestamps is an order of
+// serialization, in which a transaction that wrote nothing stands at its B without looking back. The same reasons make
+// the order physical: each comes after whose versions it saw, and before who overwrote what it read, in the order of
+// places in the log too. So commands are replayed in one version, and nothing of a timestamp need be logged. (The paper
+// lets Hekaton commit by timestamp alone, and so must replay in many versions.) A transaction that meets a newer
+// version before it has read an old one moves its B up, if all that it has accessed holds still; one that has read an
+// old version cannot write any more.
+//
+// SNAPSHOT: reads are not looked at again. Of two that overlap and write the same row, the second aborts.
+//
+// Log metadata: a version that is superseded keeps its own beside it, for whoever reads it. Memory: version_store.h. A
+// row that is absent is unlinked when no snapshot can lie below its absence. So a row that is created, absent, begins
+// at 0: at every timestamp at which it can be looked for, the key was absent.
+//
+// One object per worker.
+#pragma once
+
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "base/check.h"
+#include "base/epoch.h"
+#include "concurrency_control/optimistic_accesses.h"
+#include "concurrency_control/snapshot_clock.h"
+#include "storage/version_store.h"
+
+namespace dbx {
+
+struct HekatonWord {
+  static constexpr uint64_t kInstalling = uint64_t{1} << Row::kSharedBits;
+  static constexpr int kHolderShift = Row::kSharedBits + 1;
+  static constexpr int kHolderBits = 10;
+  static constexpr uint64_t kHolderMask = ((uint64_t{1} << kHolderBits) - 1) << kHolderShift;
+  static constexpr int kBeginShift = kHolderShift + kHolderBits;
+
+  static uint64_t Begin(uint64_t control) { return control >> kBeginShift; }
+  static WorkerId Holder(uint64_t control) {
+    return WorkerId(static_cast<uint32_t>((control & kHolderMask) >> kHolderShift));
+  }
+  static uint64_t LockedBy(WorkerId worker) { return uint64_t{worker.value()} << kHolderShift | Row::kLocked; }
+  // 2^49 timestamps last for years.
+  static uint64_t WrittenAt(uint64_t timestamp) {
+    ASSERT(timestamp >> (64 - kBeginShift) == 0);
+    return timestamp << kBeginShift;
+  }
+  // The word without what may change while tuple and metadata stay.
+  static uint64_t Content(uint64_t control) { return control & ~(Row::kLocked | Row::kQueued | kHolderMask); }
+};
+
+template <LogObserver Log>
+class Hekaton : public OptimisticAccesses<Log, Hekaton<Log>> {
+ public:
+  static constexpr CcTraits kTraits = {.name = "HEKATON",
+                                       .multi_version = true,
+                                       .commit_order = CommitOrder::kPhysical,
+                                       .commit_version = CommitVersion::kNone,
+                                       .reads_are_locked = false,
+                                       .lock_table = false};
+
+  class Shared {
+   public:
+    Shared(Log& log, EpochClock& clock, uint64_t, const Atomic<bool>&)
+        : log(log), clock(clock), timestamps(clock.workers()), versions(clock.workers()) {
+      CHECK(clock.workers() <= 1u << HekatonWord::kHolderBits);
+    }
+    // Superseded versions; when nobody runs.
+    size_t memory_bytes() const {
+      size_t total = 0;
+      for (const auto& store : versions) total += store.value.memory_bytes();
+      return total;
+    }
+
+    Log& log;
+    EpochClock& clock;
+    Isolation isolation = Isolation::kSerializable;  // set before a worker is made
+    SnapshotClock timestamps;
+    std::vector<CachePadded<VersionStore>> versions;  // by worker
+  };
+
+  Hekaton(Shared& shared, typename Log::TxnState& log_state, WorkerId worker)
+      : Base(shared.log, log_state, shared.clock, worker),
+        timestamps_(shared.timestamps),
+        versions_(shared.versions[worker.value()].value),
+        serializable_(shared.isolation == Isolation::kSerializable),
+        meta_bytes_(RoundedUp(shared.log.meta_bytes())),
+        commits_per_watermark_(std::max(kCommitsPerWatermark, 4 * shared.timestamps.workers())) {}
+
+  // The head of the chain comes after the log metadata.
+  static size_t RowMetaBytes(size_t log_meta_bytes) { return RoundedUp(log_meta_bytes) + sizeof(RowVersion*); }
+
+  void Begin(TxnId txn) {
+    Base::Begin(txn);
+    has_read_old_ = is_writer_ = false;
+    begin_ = timestamps_.Begin(this->worker());
+  }
+
+  template <class Visit>
+  Outcome Read(Table& table, Key key, Visit&& visit) {
+    for (SpinWait wait;;) {
+      Row* const row = this->FindOrCreate(table, key);
+      if (const auto* own = this->FindOwn(row)) return this->ReadOwn(*own, visit);
+      // Acquire: the tuple, the metadata and the chain of this version are visible.
+      const uint64_t seen = row->control.load(std::memory_order_acquire);
+      switch (PlaceOf(*row, seen)) {
+        case Place::kRow:
+          if (!(seen & Row::kAbsent)) visit(RacyTupleReader(table.tuple(row)));
+          this->OnRead({table, key, row->meta()});
+          if (!StillHolds(*row, seen)) continue;
+          if (serializable_) this->NoteRead(row, HekatonWord::Content(seen));
+          if (!(seen & Row::kAbsent)) return Outcome::kOk;
+          this->NoteMiss(table, row);
+          return Outcome::kNotFound;
+        case Place::kChain:
+          if (HekatonWord::Begin(seen) > begin_ && MoveUp()) continue;
+          return ReadOld(table, *row, visit);
+        case Place::kNowhereYet:
+          if (wait.yielding()) return Outcome::kConflict;
+          wait.Wait();
+          continue;
+        case Place::kElsewhere:
+          wait.Wait();
+      }
+    }
+  }
+
+  // Who wrote nothing is done: it stands at its begin timestamp.
+  bool LockWrites() {
+    if (this->read_only()) return true;
+    is_writer_ = true;
+    timestamps_.PrepareToDraw();
+    return Base::LockWrites();
+  }
+
+  // The draw comes after the locks and before the look at what was read.
+  bool Recheck() {
+    if (!is_writer_) return true;
+    end_ = timestamps_.Draw(this->worker());
+    if (!serializable_) return true;
+    for (const auto& read : this->reads()) {
+      // Sequentially consistent, after reads were published, against writers that lock and then look.
+      const uint64_t now = read.row->control.load();
+      if (HekatonWord::Content(now) != read.seen) return false;
+      if ((now & Row::kLocked) && HekatonWord::Holder(now) != this->worker()) return false;
+    }
+    return this->leaves().Unchanged();
+  }
+
+  void Install() {
+    for (const auto& write : this->writes()) {
+      if (write.written) Supersede(write);
+    }
+    Base::Install();
+  }
+
+  void Release() {
+    if (is_writer_) {
+      this->ReleaseWrites(HekatonWord::WrittenAt(end_));
+      timestamps_.EndWriting(this->worker());
+      timestamps_.End(this->worker());
+      CollectVersions();
+    } else {
+      this->QueueMisses();
+      timestamps_.End(this->worker());
+    }
+  }
+
+  void Abort() {
+    Base::Abort();
+    if (is_writer_) timestamps_.EndWriting(this->worker());
+    timestamps_.End(this->worker());
+  }
+
+ private:
+  using Base = OptimisticAccesses<Log, Hekaton<Log>>;
+  friend Base;
+
+  static constexpr uint32_t kCommitsPerWatermark = 16;
+  // A transaction that has read more does not look at it all again to move its begin timestamp up.
+  static constexpr size_t kReadsToMoveUp = 16;
+
+  // Where the version is that this transaction sees.
+  enum class Place { kRow, kChain, kNowhereYet, kElsewhere };
+
+  static constexpr size_t RoundedUp(size_t bytes) { return (bytes + 7) / 8 * 8; }
+
+  static uint64_t Version(uint64_t control) { return control & ~Row::kQueued; }
+  uint64_t LockBits() const { return HekatonWord::LockedBy(this->worker()); }
+  static uint64_t FreshControl(const BTreeLeaf*) { return Row::kAbsent; }
+  static uint64_t GapControl(uint64_t) { return 0; }
+
+  Atomic<RowVersion*>& HeadOf(Row& row) const {
+    return *reinterpret_cast<Atomic<RowVersion*>*>(row.meta() + meta_bytes_);
+  }
+
+  static bool StillHolds(const Row& row, uint64_t seen) {
+    CompilerBarrier();
+    return HekatonWord::Content(row.control.load(std::memory_order_acquire)) == HekatonWord::Content(seen);
+  }
+
+  Place PlaceOf(const Row& row, uint64_t seen) const {
+    if (seen & (Row::kLocked | Row::kGone)) return PlaceInLocked(row, seen);
+    return HekatonWord::Begin(seen) <= begin_ ? Place::kRow : Place::kChain;
+  }
+  Place PlaceInLocked(const Row& row, uint64_t seen) const {
+    // Unlinked: the key has another row, or none.
+    if (seen & Row::kGone) return Place::kElsewhere;
+    if (HekatonWord::Begin(seen) > begin_) return Place::kChain;
+    const uint64_t end = timestamps_.EndOf(HekatonWord::Holder(seen));
+    if (end <= begin_) return Place::kNowhereYet;
+    // What is read in the row counts only if the word is the same afterwards. Then the slot was of this lock.
+    if (!(seen & HekatonWord::kInstalling)) return Place::kRow;
+    return Version(row.control.load(std::memory_order_acquire)) == Version(seen) ? Place::kChain : Place::kNowhereYet;
+  }
+
+  template <class Visit>
+  Outcome ReadOld(const Table& table, Row& row, Visit&& visit) {
+    RowVersion* const old = OldVersion(table, row);
+    if (old == nullptr) return Outcome::kConflict;
+    if (old->absent) return Outcome::kNotFound;
+    visit(TupleReader(old->tuple(meta_bytes_)));
+    return Outcome::kOk;
+  }
+
+  // The version of the chain that is visible; nullptr: a transaction that has written may read the newest only.
+  RowVersion* OldVersion(const Table& table, Row& row) {
+    if (serializable_ && !this->writes().empty()) return nullptr;
+    has_read_old_ = true;
+    // Acquire: pairs with the release that linked it.
+    RowVersion* version = HeadOf(row).load(std::memory_order_acquire);
+    while (version->begin > begin_) version = version->older;
+    ASSERT(version->begin <= begin_ && begin_ < version->end);
+    this->OnRead({table, row.key, version->meta()});
+    return version;
+  }
+
+  // As Read. What is not in the leaf was absent in the snapshot: a row is unlinked, and one is created, only where no
+  // snapshot can have anything else.
+  template <class Visit>
+  ScanStep ScanRow(Table& table, const BTreeEntry& entry, Visit& visit) {
+    Row* const row = entry.row;
+    if (const auto* own = this->FindOwn(row)) {
+      return own->present ? this->Show(entry, this->Image(*own), visit) : ScanStep::kGoOn;
+    }
+    for (SpinWait wait;; wait.Wait()) {
+      const uint64_t seen = row->control.load(std::memory_order_acquire);
+      const Place place = PlaceOf(*row, seen);
+      if (place == Place::kRow) {
+        if (!(seen & Row::kAbsent)) this->CopyScanned(table, row);
+        this->OnRead({table, entry.key, row->meta()});
+        if (!StillHolds(*row, seen)) continue;
+        if (serializable_) this->NoteRead(row, HekatonWord::Content(seen));
+        return this->EndScanRow(table, entry, seen, visit);
+      }
+      if (place == Place::kChain) {
+        if (HekatonWord::Begin(seen) > begin_ && MoveUp()) continue;
+        RowVersion* const old = OldVersion(table, *row);
+        if (old == nullptr) return ScanStep::kConflict;
+        return old->absent ? ScanStep::kGoOn : this->Show(entry, old->tuple(meta_bytes_), visit);
+      }
+      // A row that is gone has changed its leaf, or will have.
+      if (place == Place::kElsewhere || wait.yielding()) return ScanStep::kConflict;
+    }
+  }
+
+  // Takes the present as begin timestamp, if all that was accessed is visible there too: it is the newest version
+  // still, and nobody has locked it who may end below.
+  bool MoveUp() {
+    if (!serializable_ || has_read_old_ || this->reads().size() > kReadsToMoveUp) return false;
+    const uint64_t now = timestamps_.Now();
+    const auto holds = [](const auto& access) {
+      return Version(access.row->control.load(std::memory_order_acquire)) == Version(access.seen);
+    };
+    if (!std::all_of(this->reads().begin(), this->reads().end(), holds)) return false;
+    if (!std::all_of(this->writes().begin(), this->writes().end(), holds)) return false;
+    if (!this->leaves().Unchanged()) return false;
+    begin_ = now;
+    return true;
+  }
+
+  // The newest version is the one that this transaction sees.
+  bool MayWrite(uint64_t seen) {
+    if (serializable_ && has_read_old_) return false;
+    return HekatonWord::Begin(seen) <= begin_ || MoveUp();
+  }
+
+  // The version that is about to be overwritten goes to the chain, with its metadata.
+  void Supersede(const typename Base::Write& write) {
+    const bool absent = write.seen & Row::kAbsent;
+    const size_t tuple_bytes = absent ? 0 : write.table->tuple_bytes();
+    RowVersion* const old = versions_.Take(meta_bytes_ + tuple_bytes);
+    old->begin = HekatonWord::Begin(write.seen);
+    old->end = end_;
+    old->absent = absent;
+    // Readers may be raising it.
+    RacyCopy(old->meta(), write.row->meta(), meta_bytes_);
+    std::memcpy(old->tuple(meta_bytes_), write.table->tuple(write.row), tuple_bytes);
+    Atomic<RowVersion*>& head = HeadOf(*write.row);
+    old->older = head.load(std::memory_order_relaxed);
+    head.store(old, std::memory_order_release);
+    // Release: who sees it sees the chain. What is overwritten from here on is overwritten after it.
+    write.row->control.store(write.seen | LockBits() | HekatonWord::kInstalling, std::memory_order_release);
+    CompilerBarrier();
+    versions_.Retire(old);
+  }
+
+  void CollectVersions() {
+    if (++commits_ >= commits_per_watermark_) {
+      commits_ = 0;
+      watermark_ = timestamps_.Watermark();
+    }
+    versions_.Collect(watermark_);
+  }
+
+  // No snapshot lies below the absence, so none needs what came before.
+  bool PrepareToForget(uint64_t control) {
+    if (HekatonWord::Begin(control) <= watermark_) return true;
+    watermark_ = timestamps_.Watermark();
+    return HekatonWord::Begin(control) <= watermark_;
+  }
+
+  SnapshotClock& timestamps_;
+  VersionStore& versions_;
+  const bool serializable_;
+  const size_t meta_bytes_;  // of the log, rounded up
+  const uint32_t commits_per_watermark_;
+  uint64_t begin_ = 0;
+  uint64_t end_ = 0;
+  bool has_read_old_ = false;
+  bool is_writer_ = false;
+  uint32_t commits_ = 0;  // since the watermark was looked at
+  uint64_t watermark_ = 0;
+};
+
+}  // namespace dbx

@@ -1,0 +1,52 @@
+// What an emulated device can do. EmulatedDevice makes a directory behave so; the figures stand beside every result.
+//
+// One rate holds for writes and reads together, as they share the device. A durable write is done `flush_nanos` after
+// its last byte was transferred; a write or read that begins elsewhere than the last one ended pays `seek_nanos` first.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace dbx {
+
+struct DeviceProfile {
+  std::string name;               // as it was asked for: "nvme:0.025"
+  uint64_t bytes_per_second = 0;  // 0: as fast as the directory underneath
+  uint64_t flush_nanos = 0;
+  uint64_t seek_nanos = 0;
+  uint32_t queue_depth = 32;  // requests that the device works on at once
+};
+
+// A directory's emulation, for those who describe it.
+struct DeviceEmulation {
+  DeviceProfile profile;
+  std::string over;  // what lies underneath: "real" or "ram"
+};
+
+struct NamedProfile {
+  std::string_view name;
+  uint64_t bytes_per_second;
+  uint64_t flush_nanos;
+  uint64_t seek_nanos;
+  uint32_t queue_depth;
+};
+
+// Where the figures are from:
+//   nvme  2 GB/s per device (Taurus, section 5.2); 50 us per durable write (ELEDA, section 6.1)
+//   ssd   Intel DC S3700, the disk of write-behind logging (section 7): 460 MB/s and 65 us for sequential writes by its
+//         data sheet
+//   hdd   160 MB/s per disk (Taurus, section 5.3); 6.3 ms mean seek and 4.17 ms rotational latency, which is what a
+//         durable write waits for (differential logging, section 5.1)
+//   pm    9.5 GB/s and 600 ns per durable write (write-behind logging, sections 7.5 and 7.6). A stand-in: files of
+//         the directory, RAM or not, whose writes take that long; nothing is mapped and no cache line is flushed
+inline constexpr std::array<NamedProfile, 4> kDeviceProfiles{{
+    {"nvme", 2'000'000'000, 50'000, 0, 32},
+    {"ssd", 460'000'000, 65'000, 0, 32},
+    {"hdd", 160'000'000, 4'170'000, 6'300'000, 32},
+    {"pm", 9'500'000'000, 600, 0, 32},
+}};
+
+}  // namespace dbx

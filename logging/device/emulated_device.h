@@ -1,0 +1,70 @@
+// A device of a DeviceProfile: arithmetic on a time line that says when a write or read would be done.
+//
+// Shared by all files of one directory. One request is transferred at a time, at the profile's rate: the time line is a
+// token bucket that never saves up. The flushes behind the transfers overlap, up to the queue depth. Errors do not add
+// up, as each request begins where the one before ended, not when somebody woke up.
+//
+// Times are nanoseconds of the caller's clock; nothing here waits. Rejected: a sleep within each request, which makes
+// the device slower by whatever each sleep is late (50 us on most hosts, as long as a whole flush).
+//
+// Threads: any; a mutex, taken once per request, never per transaction.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/host.h"
+#include "logging/device/device_profile.h"
+
+namespace dbx {
+
+// The time that emulated files live in. Here the host's; tests bring one that jumps.
+class DeviceClock {
+ public:
+  virtual ~DeviceClock() = default;
+  virtual uint64_t NowNanos() { return host::MonotonicNanos(); }
+  // Sleeps, which hands the processor over as waiting for a device does, and may return late. The last microseconds,
+  // less than a switch of threads takes, it spins: no sleep is that short.
+  virtual void WaitUntil(uint64_t nanos);
+};
+
+class EmulatedDevice {
+ public:
+  // Where a file's last read ended. Guarded by the device.
+  struct Reader {
+    uint64_t end = UINT64_MAX;
+  };
+  // The kernel reads this far ahead of a sequential reader (posix_fadvise doubles its 128 KiB): so much of a read may
+  // have been transferred while the reader was busy with the one before.
+  static constexpr uint64_t kReadAheadBytes = 256 << 10;
+
+  explicit EmulatedDevice(const DeviceProfile& profile)
+      : profile_(profile), in_flight_(profile.queue_depth == 0 ? 1 : profile.queue_depth) {}
+
+  // Asked for at `now`: when they are done. `file` tells the device's files apart. Without `durable` nothing is
+  // flushed.
+  uint64_t Write(uint32_t file, uint64_t offset, uint64_t bytes, bool durable, uint64_t now);
+  uint64_t Read(uint32_t file, Reader& reader, uint64_t offset, uint64_t bytes, uint64_t now);
+  // A flush without a transfer.
+  uint64_t Flush(uint64_t now);
+
+ private:
+  struct Position {
+    uint64_t file = UINT64_MAX;
+    uint64_t offset = 0;
+    bool operator==(const Position&) const = default;
+  };
+
+  uint64_t Transfer(Position from, uint64_t bytes, uint64_t flush_nanos, uint64_t now);
+  // Of a transfer, exact over many: what a nanosecond cannot hold is left to the next one.
+  uint64_t TransferNanos(uint64_t bytes);
+
+  const DeviceProfile profile_;
+  Mutex mutex_;
+  std::vector<uint64_t> in_flight_;  // when the requests, at most so many, are done
+  uint64_t transferred_nanos_ = 0;   // when the last transfer ends
+  uint64_t byte_nanos_left_ = 0;     // below bytes_per_second
+  Position head_;                    // behind the last transfer; nowhere at first
+};
+
+}  // namespace dbx

@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+"""What this host has and lacks for honest figures, and what to do about it. Reads, and changes nothing.
+
+  scripts/doctor [--log_dir DIR[,DIR...]] [--table_bytes 10G]
+
+A line each: ok, or what distorts figures here and the fix. Exit status 0, also with findings: a laptop is a host too.
+"""
+from __future__ import annotations
+
+import argparse
+import ctypes
+import glob
+import os
+import resource
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import host
+
+REPOSITORY = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+IO_URING_SETUP = 425  # x86-64
+
+
+def read(path: str) -> str:
+    try:
+        with open(path, encoding="ascii", errors="replace") as file:
+            return file.read().strip()
+    except OSError:
+        return ""
+
+
+class Findings:
+    def __init__(self):
+        self.lines: list[tuple[bool, str, str, str]] = []
+
+    def add(self, good: bool, what: str, value: str, fix: str) -> None:
+        self.lines.append((good, what, value, fix))
+
+    def show(self) -> None:
+        for good, what, value, fix in self.lines:
+            print(f"{'ok  ' if good else 'note'}  {what + ':':24} {value}" + ("" if good else f"\n{'':32}{fix}"))
+        notes = sum(not line[0] for line in self.lines)
+        print(f"{len(self.lines) - notes} ok, {notes} to know of")
+
+
+def check_processor(found: Findings) -> None:
+    cores = len(os.sched_getaffinity(0))
+    found.add(cores >= 4, "cores", str(cores),
+              "workers, log writers and this shell share them; keep THREAD_CNT below the number of cores")
+    governor = read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
+    found.add(governor in ("", "performance"), "frequency governor", governor or "none visible",
+              "cpupower frequency-set -g performance")
+    turbo = read("/sys/devices/system/cpu/intel_pstate/no_turbo")
+    found.add(turbo != "0", "turbo", {"0": "on", "1": "off"}.get(turbo, "unknown"),
+              "echo 1 > /sys/devices/system/cpu/intel_pstate/no_turbo, or quote figures as with turbo")
+    siblings = read("/sys/devices/system/cpu/cpu0/topology/thread_siblings_list")
+    shared = any(separator in siblings for separator in ",-")
+    found.add(not shared, "SMT", f"core 0 shares with {siblings}" if shared else "off or invisible",
+              "two workers on one core measure each other: pin them apart with taskset, or switch SMT off")
+    virtual = " hypervisor" in read("/proc/cpuinfo")
+    found.add(not virtual, "virtualisation", "a virtual machine" if virtual else "none visible",
+              "neighbours change figures from run to run: repeat, alternate, and quote medians with their spread")
+    nodes = len(glob.glob("/sys/devices/system/node/node[0-9]*"))
+    found.add(nodes <= 1, "NUMA nodes", str(nodes), "numactl --cpunodebind=0 --membind=0, or quote both nodes")
+
+
+def check_memory(found: Findings, table_bytes: int) -> None:
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    needed = int(1.5 * table_bytes)
+    found.add(memory >= needed, "memory", f"{memory / (1 << 30):.1f} GiB",
+              f"a table of {table_bytes / (1 << 30):.1f} GiB and its recovery want {needed / (1 << 30):.1f}: "
+              "smaller SYNTH_TABLE_SIZE or NUM_WH")
+    pages = read("/sys/kernel/mm/transparent_hugepage/enabled")
+    chosen = pages[pages.find("[") + 1:pages.find("]")] if "[" in pages else "unknown"
+    found.add(chosen in ("always", "madvise"), "huge pages", chosen,
+              "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled")
+    locked = resource.getrlimit(resource.RLIMIT_MEMLOCK)[0]
+    enough = locked == resource.RLIM_INFINITY or locked >= 64 << 20
+    found.add(enough, "locked memory", "unlimited" if locked == resource.RLIM_INFINITY else f"{locked >> 10} KiB",
+              "ulimit -l unlimited (io_uring may register its buffers)")
+
+
+def has_io_uring() -> bool:
+    libc = ctypes.CDLL(None, use_errno=True)
+    parameters = (ctypes.c_char * 120)()
+    descriptor = libc.syscall(IO_URING_SETUP, 1, parameters)
+    if descriptor >= 0:
+        os.close(descriptor)
+    return descriptor >= 0
+
+
+def takes_direct_io(directory: str) -> bool:
+    """Opens an unnamed file, which is gone when it is closed."""
+    try:
+        os.close(os.open(directory, os.O_TMPFILE | os.O_RDWR | os.O_DIRECT, 0o600))
+        return True
+    except OSError:
+        return False
+
+
+def check_devices(found: Findings, directories: list[str]) -> None:
+    uring = has_io_uring()
+    found.add(uring, "io_uring", "yes" if uring else "refused",
+              "pwrite is used instead; sysctl kernel.io_uring_disabled=0, or a container profile that allows it")
+    devices: dict[int, str] = {}
+    for directory in directories:
+        there = directory
+        while not os.path.isdir(there):
+            there = os.path.dirname(os.path.abspath(there))
+        kind, direct = host.file_system_of(there), takes_direct_io(there)
+        ram = kind in host.RAM_FILE_SYSTEMS
+        found.add(direct and not ram, f"logs in {directory}", f"{kind}, {'O_DIRECT' if direct else 'buffered'}",
+                  "a RAM disk keeps nothing through a power failure; say so with the figures" if ram
+                  else "writes go through the page cache and fdatasync; another file system may take O_DIRECT")
+        device = os.stat(there).st_dev
+        if device in devices:
+            found.add(False, "log directories", f"{devices[device]} and {directory} are on one device",
+                      "one directory per disk, or --log_device for emulated ones")
+        devices[device] = directory
+        free = os.statvfs(there).f_bavail * os.statvfs(there).f_frsize
+        found.add(free > 8 << 30, "free space", f"{free / (1 << 30):.1f} GiB", "a run takes LOG_LIMIT (4 GiB by default)")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="doctor", description=__doc__.splitlines()[0])
+    parser.add_argument("--log_dir", default=os.path.join(REPOSITORY, "logs"), help="as of the runs (default: logs)")
+    parser.add_argument("--table_bytes", type=host.parse_bytes, default="1G", help="of the largest table (default: 1G)")
+    arguments = parser.parse_args()
+    found = Findings()
+    check_processor(found)
+    check_memory(found, arguments.table_bytes)
+    check_devices(found, arguments.log_dir.split(","))
+    found.show()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,114 @@
+"""A figure's plot: a panel each, a line per series with its median, intervals where there are enough repeats."""
+from __future__ import annotations
+
+import io
+import os
+
+import plot_style
+from plot_style import plt
+
+from experiment.data import FigureData, latency_cdf
+from experiment.spec import Series
+
+PANEL_INCHES = (3.9, 3.0)
+PANELS_PER_LINE = 3
+
+
+def draw(data: FigureData, series: dict[str, Series], caption: str, theme: str = "light"):
+    """A matplotlib figure; close it when done."""
+    colours = plot_style.apply(theme)
+    panels = list(data.figure.panels)
+    columns = min(PANELS_PER_LINE, len(panels))
+    lines = -(-len(panels) // columns)
+    figure = plt.figure(layout="constrained",
+                        figsize=(max(PANEL_INCHES[0] * columns, 5.6), PANEL_INCHES[1] * lines + 1.1))
+    grid = figure.add_gridspec(lines + 1, columns, height_ratios=[PANEL_INCHES[1]] * lines + [0.45])
+    drawn = {}
+    for i, panel in enumerate(panels):
+        axes = figure.add_subplot(grid[i // columns, i % columns])
+        _draw_panel(axes, data, panel, series, colours, drawn)
+    below = figure.add_subplot(grid[lines, :])
+    below.axis("off")
+    below.legend(drawn.values(), drawn.keys(), loc="center", ncol=min(4, max(1, len(drawn))), fontsize=8.5)
+    figure.suptitle(f"Fig. {data.figure.number}: {data.figure.title}", x=0.01, ha="left", fontsize=11,
+                    fontweight="bold")
+    figure.supxlabel(caption, fontsize=7, color=colours["soft"], x=0.01, ha="left", wrap=True)
+    return figure
+
+
+def _draw_panel(axes, data: FigureData, panel: str, series: dict[str, Series], colours: dict, drawn: dict) -> None:
+    figure = data.figure
+    for name in figure.series:
+        line = data.line(panel, name)
+        if not line.xs():
+            continue
+        look = series[name]
+        style = {"color": look.colour, "marker": look.marker, "linestyle": "--" if look.dashed else "-",
+                 "linewidth": 1.6, "markersize": 5.5, "markeredgecolor": colours["background"], "markeredgewidth": 0.6}
+        drawn[look.label] = _draw_cdf(axes, line, style) if figure.draw == "cdf" else _draw_line(axes, line, style)
+    if len(figure.panels) > 1:
+        axes.set_title(panel, fontsize=9.5)
+    axes.set_ylabel(figure.y.label, fontsize=8.5)
+    axes.grid(True, axis="y")
+    if figure.draw == "cdf":
+        axes.set(xscale="log", ylim=(0, 1.02))
+        axes.set_xlabel("microseconds to acknowledgement", fontsize=8.5)
+        return
+    axes.set_xlabel(figure.x.label, fontsize=8.5)
+    if figure.x.log:
+        axes.set_xscale("log")
+    if figure.y.log:
+        axes.set_yscale("log")
+    else:
+        axes.set_ylim(bottom=0)
+        axes.yaxis.set_major_formatter(plt.FuncFormatter(_tick))
+    xs = sorted({x for name in figure.series for x in data.line(panel, name).xs()})
+    axes.set_xticks(xs, [f"{x:g}" if isinstance(x, (int, float)) else str(x) for x in xs])
+    axes.xaxis.set_minor_locator(plt.NullLocator())
+
+
+def _draw_line(axes, line, style: dict):
+    xs = line.xs()
+    medians = [line.median(x) for x in xs]
+    handle, = axes.plot(xs, medians, **style)
+    for x, median in zip(xs, medians):
+        interval = line.interval(x)
+        if interval:
+            axes.errorbar([x], [median], yerr=[[median - interval[0]], [interval[1] - median]], fmt="none",
+                          ecolor=style["color"], elinewidth=1.1, capsize=2.5)
+    return handle
+
+
+def _draw_cdf(axes, line, style: dict):
+    last = line.xs()[-1]
+    rows = line.rows[-len(line.values[last]):]
+    points = latency_cdf(rows)
+    handle, = axes.plot([p[0] for p in points], [p[1] for p in points],
+                        **{**style, "markevery": max(1, len(points) // 8)})
+    return handle
+
+
+def _tick(value: float, _) -> str:
+    if abs(value) >= 1e6:
+        return f"{value / 1e6:g} M"
+    return f"{value / 1e3:g} k" if abs(value) >= 1e3 else f"{value:g}"
+
+
+def write_files(data: FigureData, series: dict[str, Series], caption: str, directory: str) -> list[str]:
+    """PNG and PDF with embedded TrueType fonts. Returns the paths."""
+    os.makedirs(directory, exist_ok=True)
+    figure = draw(data, series, caption)
+    paths = []
+    for kind, options in (("png", {"dpi": 160}), ("pdf", {"metadata": {"CreationDate": None}})):
+        paths.append(os.path.join(directory, f"{data.figure.name.replace('/', '-')}.{kind}"))
+        figure.savefig(paths[-1], **options)
+    plt.close(figure)
+    return paths
+
+
+def svg(data: FigureData, series: dict[str, Series], caption: str, theme: str) -> str:
+    figure = draw(data, series, caption, theme)
+    text = io.StringIO()
+    figure.savefig(text, format="svg", metadata={"Date": None})
+    plt.close(figure)
+    return text.getvalue()

@@ -1,0 +1,44 @@
+"""The devices under the logs: emulated ones, scaled to this host so that what decides a figure stays as in the paper.
+
+A paper's machine has so many workers and so much log bandwidth; what decides its figures is the ratio of the two. Two
+ways to keep it:
+  cores        bandwidth x our cores / the paper's workers: bytes per CPU cycle match
+  throughput   that, x our transactions per second and core without a log / those of DBx1000: bytes per transaction's
+               time match. This engine needs fewer cycles per transaction than the papers' code, so that "cores" makes
+               every series bound by I/O too early. The default.
+  off          the directories as they are
+Latencies of a flush and of a seek are not scaled.
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+WAYS = ("throughput", "cores", "off")
+# Of the paper whose figures name the device: Taurus, sections 5.2 and 5.3; ELEDA, section 6.1 (2 devices).
+PAPER_WORKERS = {"taurus": 80, "eleda": 32}
+# DBx1000 without a log, NO_WAIT, YCSB with 1 KB rows: transactions per second and core on a present-day server core.
+DBX1000_PER_CORE = 440e3
+
+
+@dataclass(frozen=True)
+class HostScale:
+    way: str                 # of WAYS
+    cores: int
+    per_core: float = 0.0    # our transactions per second and core without a log
+
+    def factor(self, paper: str) -> float:
+        """What a paper's bandwidth is multiplied by."""
+        by_cores = self.cores / PAPER_WORKERS[paper]
+        return by_cores * (max(self.per_core / DBX1000_PER_CORE, 1.0) if self.way == "throughput" else 1.0)
+
+    def device_flag(self, device: str, paper: str) -> str:
+        """The value of --log_device; empty for the directories as they are."""
+        if self.way == "off" or device in ("real", "ram"):
+            return ""
+        return f"{device}:{self.factor(paper):.3g}"
+
+    def describe(self) -> str:
+        if self.way == "off":
+            return "log directories as they are"
+        text = f"emulated log devices, bandwidth scaled by {self.way} to {self.cores} cores"
+        return text + (f" of {self.per_core / 1e3:,.0f} k txn/s without a log" if self.way == "throughput" else "")

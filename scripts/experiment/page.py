@@ -1,0 +1,119 @@
+"""report.html of an experiment: per figure its plot, the paper's claims beside ours, and how its series differ."""
+from __future__ import annotations
+
+import base64
+import html
+import os
+from collections import Counter
+
+from report import STYLE
+
+from experiment import claims, drawing
+from experiment.data import FigureData
+from experiment.spec import Series
+
+TONE = {claims.HOLDS: "good", claims.SHAPE: "good", claims.CONTRADICTED: "bad", claims.UNKNOWN: "soft"}
+PAPERS = {"taurus": "Taurus (Xia et al., PVLDB 14(2), 2021)", "eleda": "ELEDA (Jung et al., PVLDB 11(2), 2017)"}
+
+
+def _escape(value) -> str:
+    return html.escape(str(value))
+
+
+def _picture(data: FigureData, series: dict[str, Series], caption: str) -> str:
+    images = {}
+    for theme in ("light", "dark"):
+        svg = drawing.svg(data, series, caption, theme)
+        images[theme] = "data:image/svg+xml;base64," + base64.b64encode(svg.encode()).decode()
+    alt = _escape(f"Figure {data.figure.number}: {data.figure.title} (the CSV file has the points)")
+    return (f'<figure><picture><source media="(prefers-color-scheme: dark)" srcset="{images["dark"]}">'
+            f'<img alt="{alt}" src="{images["light"]}" style="width:100%;height:auto"></picture></figure>')
+
+
+def _claims_table(verdicts: list[claims.Verdict]) -> str:
+    if not verdicts:
+        return ""
+    lines = "".join(
+        f'<tr><td class="name" style="white-space:normal">{_escape(v.claim)}</td><td>{_escape(v.paper)}</td>'
+        f'<td style="white-space:normal">{_escape(v.ours)}</td>'
+        f'<td class="name {TONE[v.verdict]}" style="white-space:normal">{_escape(v.verdict)}'
+        f'{": " + _escape(v.why) if v.why else ""}</td></tr>' for v in verdicts)
+    return ('<div class="scroll"><table><thead><tr><th class="name">claim</th><th>paper</th><th>ours</th>'
+            f'<th class="name">verdict</th></tr></thead><tbody>{lines}</tbody></table></div>')
+
+
+def configuration_difference(data: FigureData) -> tuple[dict, dict[str, dict]]:
+    """What the runs' effective configurations share, and per series what is its own. The swept switch is left out."""
+    by_series: dict[str, list[dict]] = {}
+    for (_, name), line in data.lines.items():
+        by_series.setdefault(name, []).extend(row["record"].get("config", {}) for row in line.rows)
+    first = {name: configs[0] for name, configs in by_series.items() if configs}
+    names = list(dict.fromkeys(key for config in first.values() for key in config))
+    swept = {data.figure.x.flag.upper()} | {flag.upper() for panel in data.figure.panels.values() for flag in panel}
+    shared = {key for key in names if len({str(config.get(key)) for config in first.values()}) == 1}
+    own = {name: {key: config.get(key) for key in names if key not in shared and key not in swept}
+           for name, config in first.items()}
+    return {key: next(iter(first.values()))[key] for key in sorted(shared - swept) if first}, own
+
+
+def _differences(data: FigureData, series: dict[str, Series]) -> str:
+    shared, own = configuration_difference(data)
+    lines = [f"{series[name].label}: " + ", ".join(f"{k}={v}" for k, v in values.items())
+             for name, values in own.items()]
+    all_of_them = "\n".join(f"{key}={value}" for key, value in shared.items())
+    return ("<details><summary>how the series differ, and what they share</summary>"
+            f"<pre>{_escape(chr(10).join(lines))}\n\n{_escape(all_of_them)}</pre></details>")
+
+
+def _failures(data: FigureData) -> str:
+    return "".join(f'<p class="bad">failed: {_escape(row["why"])}</p><pre>{_escape(row["command"])}</pre>'
+                   for row in data.failures)
+
+
+def _section(data: FigureData, series: dict[str, Series], verdicts: list[claims.Verdict], caption: str) -> str:
+    figure = data.figure
+    anchor = figure.name.replace("/", "-")
+    missing = f'<p class="bad">{data.missing} of its points have no figure.</p>' if data.missing else ""
+    note = f'<p class="soft">{_escape(figure.note)}</p>' if figure.note else ""
+    paper = PAPERS.get(figure.paper, figure.paper).split(" (")[0]
+    return (f'<h2 id="{anchor}">{_escape(paper)}, figure {figure.number}: {_escape(figure.title)}</h2>'
+            f'<p class="soft">{_escape(figure.section)}</p>{missing}{_failures(data)}'
+            f"{_picture(data, series, caption)}{note}{_claims_table(verdicts)}{_differences(data, series)}")
+
+
+def _host(rows: list[dict]) -> str:
+    environment = next((row["record"]["environment"] for row in rows if row["record"].get("environment")), {})
+    names = ("cpu", "cores", "memory_bytes", "kernel", "virtualisation", "governor", "numa_nodes", "huge_pages",
+             "compiler", "flags", "allocator", "commit", "dirty")
+    pairs = "".join(f"<dt>{name}</dt><dd>{_escape(environment[name])}</dd>" for name in names if name in environment)
+    return f"<dl>{pairs}</dl>"
+
+
+def _counted(verdicts: list[claims.Verdict]) -> str:
+    counts = Counter(v.verdict for v in verdicts)
+    return ", ".join(f"{counts[name]} {name}" for name in TONE if counts[name])
+
+
+def write_page(path: str, collected: list[tuple[FigureData, list[claims.Verdict], str]], series: dict[str, Series],
+               heading: str) -> None:
+    summary = _counted([v for _, verdicts, _ in collected for v in verdicts])
+    contents = "".join(f'<li><a href="#{data.figure.name.replace("/", "-")}">{_escape(data.figure.name)}</a>: '
+                       f"{_escape(_counted(verdicts) or 'no claim')}</li>" for data, verdicts, _ in collected)
+    sections = "".join(_section(data, series, verdicts, caption) for data, verdicts, caption in collected)
+    rows = [row for data, _, _ in collected for row in data.rows()]
+    text = f"""<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>DBx1000-Durable: the papers' figures</title><style>{STYLE} a {{ color: inherit; }}</style></head><body>
+<h1>DBx1000-Durable: the papers' figures</h1>
+<p>{_escape(heading)}</p><p>Of the claims: {_escape(summary or "none")}.</p>
+<p class="soft">A claim holds where our ratio reaches nine tenths of the paper's (of its logarithm), or the line goes as
+the paper says; it has the same shape where the same scheme is ahead. Absolute figures are those of other machines and
+are not compared.</p>
+<ul class="notes">{contents}</ul>{sections}
+<h2>The host</h2>{_host(rows)}
+</body></html>
+"""
+    temporary = path + ".new"
+    with open(temporary, "w", encoding="utf-8") as file:
+        file.write(text)
+    os.replace(temporary, path)

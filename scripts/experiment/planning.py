@@ -1,0 +1,145 @@
+"""From figures to jobs: a job is one log run and the recoveries from its logs. Figures share what they both need.
+
+A point of a figure is (panel, series, x); it names the job that gives it, and the recovery if that does.
+"""
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+
+from experiment.host_scale import HostScale
+from experiment.spec import Figure, Scale, Series, SpecError
+from host import parse_bytes
+
+RUN_OVERHEAD_SECONDS = 1.2   # load, files, exit
+RECOVERY_SHARE = 0.8         # of a run's time, beyond the overhead
+BENCH_SECONDS = 5.0
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the logs lie."""
+
+    kind: str       # "ram", or "disk"
+    device: str     # value of --log_device, or ""
+    directories: int
+
+
+@dataclass
+class Job:
+    flags: dict
+    place: Place
+    seconds: float
+    recoveries: dict[str, dict] = field(default_factory=dict)  # key -> flags
+    bench: dict = field(default_factory=dict)                  # a micro-benchmark instead of a run
+
+    @property
+    def key(self) -> str:
+        return _digest([self.flags or self.bench, self.place.kind, self.place.device, self.place.directories])
+
+    @property
+    def logs(self) -> bool:
+        return self.flags.get("log", "LOG_NO") != "LOG_NO"
+
+    def expected_seconds(self) -> float:
+        one = self.seconds + RUN_OVERHEAD_SECONDS
+        return one + len(self.recoveries) * (RUN_OVERHEAD_SECONDS + RECOVERY_SHARE * self.seconds)
+
+    def log_bytes(self) -> int:
+        return parse_bytes(self.flags["log_limit"]) if self.logs else 0
+
+
+@dataclass(frozen=True)
+class Point:
+    panel: str
+    series: str
+    x: object
+    job: str
+    recovery: str = ""
+
+
+@dataclass
+class Plan:
+    jobs: dict[str, Job]
+    points: dict[str, list[Point]]  # by the figure's name
+
+    def seconds(self, repeats: int) -> float:
+        return repeats * sum(job.expected_seconds() for job in self.jobs.values())
+
+    def disk_bytes(self) -> int:
+        """At a time: logs are deleted when a job is done."""
+        return max((job.log_bytes() for job in self.jobs.values()), default=0)
+
+
+def _digest(value) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def thread_counts(scale: Scale, cores: int) -> list[int]:
+    counts = {cores if count == "cores" else count for count in scale.threads}
+    return sorted(count for count in counts if count <= cores) or [cores]
+
+
+def swept(figure: Figure, scale: Scale, cores: int) -> list:
+    values = figure.x.values
+    if values == "threads":
+        return thread_counts(scale, cores)
+    if isinstance(values, dict):
+        values = values.get(scale.name, values.get("laptop"))
+    if not isinstance(values, list) or not values:
+        raise SpecError(f"{figure.name}: x has no values for scale {scale.name}")
+    return values
+
+
+def make_plan(figures: list[Figure], series: dict[str, Series], scale: Scale, host: HostScale) -> Plan:
+    plan = Plan({}, {})
+    for figure in figures:
+        points = plan.points.setdefault(figure.name, [])
+        if figure.step == "bench":
+            job = Job({}, Place("disk", "", 1), BENCH_SECONDS, bench=figure.bench)
+            plan.jobs[job.key] = job
+            points += [Point(panel, name, x, job.key) for panel in figure.panels for name in figure.series
+                       for x in swept(figure, scale, host.cores)]
+            continue
+        for panel, panel_flags in figure.panels.items():
+            for name in figure.series:
+                if figure.step == "recover" and not series[name].logs:
+                    continue
+                for x in swept(figure, scale, host.cores):
+                    points.append(_add_point(plan, figure, panel, panel_flags, series[name], x, scale, host))
+    return plan
+
+
+def _add_point(plan: Plan, figure: Figure, panel: str, panel_flags: dict, series: Series, x, scale: Scale,
+               host: HostScale) -> Point:
+    swept_in_recovery = figure.x.of == "recover"
+    flags = {"cc": "NO_WAIT", "thread_cnt": thread_counts(scale, host.cores)[-1], **scale.base, **figure.base,
+             **panel_flags, **series.flags}
+    flags = {**scale.workloads.get(flags["workload"], {}), **flags}
+    if not swept_in_recovery:
+        flags[figure.x.flag] = x
+    flags.setdefault("log_limit", scale.log_limit)
+    place = _place(figure, series, scale, host)
+    if series.logs:
+        flags.setdefault("num_logger", 1 if series.one_log else place.directories)
+    job = plan.jobs.setdefault(_digest([flags, place.kind, place.device, place.directories]),
+                               Job(flags, place, scale.seconds))
+    recovery = ""
+    if figure.step == "recover":
+        wanted = {"thread_cnt": host.cores, **figure.recover, **({figure.x.flag: x} if swept_in_recovery else {})}
+        recovery = _digest(wanted)
+        job.recoveries[recovery] = wanted
+    return Point(panel, series.name, x, job.key, recovery)
+
+
+def _place(figure: Figure, series: Series, scale: Scale, host: HostScale) -> Place:
+    if not series.logs:
+        return Place("disk", "", 1)
+    if figure.device == "ram":
+        return Place("ram", "", 1)
+    device = host.device_flag(figure.device, figure.paper)
+    if not device:
+        return Place("disk", "", 1)
+    # An emulated device is no faster than what lies below it.
+    return Place("ram", device, 2 if figure.paper == "eleda" else scale.devices)

@@ -1,0 +1,220 @@
+"""Runs a plan: jobs in a new order each round, one at a time on this host, a row per step, resumed where it stopped.
+
+A job's logs lie in fresh directories and are deleted when its recoveries are done. What fails is a row too, and is
+tried again when the plan is resumed.
+"""
+from __future__ import annotations
+
+import fcntl
+import glob
+import json
+import os
+import random
+import shutil
+import tempfile
+import time
+
+from cells import shell_line
+from child import run_child
+from experiment.planning import Job, Plan
+from progress import Progress
+
+STEP_TIMEOUT_SECONDS = 600
+LOCK_PATH = os.path.join(tempfile.gettempdir(), "dbx1000-durable.lock")
+
+
+class Busy(Exception):
+    """Another experiment runs on this host."""
+
+
+class HostLock:
+    """Two experiments at a time would measure each other."""
+
+    def __enter__(self):
+        self.file_ = open(LOCK_PATH, "a", encoding="utf-8")
+        try:
+            fcntl.flock(self.file_, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            self.file_.close()
+            raise Busy(f"another experiment runs on this host ({LOCK_PATH}); wait for its end") from None
+        return self
+
+    def __exit__(self, *_):
+        self.file_.close()
+
+
+def drop_caches() -> str:
+    """Before a recovery from a real disk, so that it reads the disk. Says what came of it."""
+    try:
+        os.sync()
+        with open("/proc/sys/vm/drop_caches", "w", encoding="ascii") as file:
+            file.write("3\n")
+        return "dropped"
+    except OSError as error:
+        return f"kept: {error.strerror}"
+
+
+def shuffled(plan: Plan, repeats: int, seed: int) -> list[tuple[int, Job]]:
+    """All of a plan, in a new order each round."""
+    order = []
+    for repeat in range(repeats):
+        keys = sorted(plan.jobs)
+        random.Random(seed * 1000 + repeat).shuffle(keys)
+        order += [(repeat, plan.jobs[key]) for key in keys]
+    return order
+
+
+class Runner:
+    """`order`: (repeat, job). Rows go to `rows_path`; what `done` has is left out."""
+
+    def __init__(self, order: list[tuple[int, Job]], done: set[tuple], seed: int, binary: str, rows_path: str,
+                 disk_dir: str, ram_dir: str):
+        self.binary_ = binary
+        self.rows_path_ = rows_path
+        self.parents_ = {"disk": disk_dir, "ram": ram_dir}
+        self.seed_ = seed
+        self.order_ = [(repeat, job) for repeat, job in order if not _is_done(job, repeat, done)]
+        self.progress_ = Progress([("job", job.expected_seconds()) for _, job in self.order_])
+        self.failed = 0
+
+    def run(self) -> None:
+        for repeat, job in self.order_:
+            self.progress_.begin(describe(job))
+            said = self._run_job(job, repeat)
+            self.progress_.finish(said, failed=said.startswith("FAILED"))
+        self.progress_.close()
+
+    def _run_job(self, job: Job, repeat: int) -> str:
+        if job.bench:
+            row = self._bench(job, repeat)
+            return self._failure(row) if row["status"] == "failed" else f"{job.bench['name']} measured"
+        with tempfile.TemporaryDirectory(prefix="exp-", dir=self.parents_[job.place.kind]) as work:
+            directories = [os.path.join(work, f"d{i}") for i in range(job.place.directories)]
+            for directory in directories:
+                os.mkdir(directory)
+            row = self._step(job, repeat, "run", "", self._run_command(job, directories, repeat), work)
+            if row["status"] == "failed":
+                return self._failure(row)
+            for key, flags in job.recoveries.items():
+                caches = drop_caches() if job.place.kind == "disk" and not job.place.device else "as they are"
+                row = self._step(job, repeat, "recover", key, self._recover_command(job, flags, directories), work,
+                                 caches=caches)
+                if row["status"] == "failed":
+                    return self._failure(row)
+        metrics = row["record"]["metrics"]
+        rate = metrics.get("throughput_acknowledged", metrics.get("throughput", 0))
+        return f"{rate / 1e3:,.0f} k txn/s"
+
+    def _failure(self, row: dict) -> str:
+        self.failed += 1
+        return f"FAILED: {row['why']}"
+
+    def _run_command(self, job: Job, directories: list[str], repeat: int) -> list[str]:
+        flags = {**job.flags, "seconds": job.seconds, "seed": self.seed_ + repeat}
+        if not job.logs:
+            flags.pop("log_limit")
+            return self._command(flags)
+        return self._command({**flags, **self._log_flags(job, directories)})
+
+    def _recover_command(self, job: Job, flags: dict, directories: list[str]) -> list[str]:
+        return self._command({"log_recover": 1, **flags, **self._log_flags(job, directories)})
+
+    def _command(self, flags: dict) -> list[str]:
+        return [self.binary_] + [f"--{name}={value}" for name, value in flags.items()]
+
+    @staticmethod
+    def _log_flags(job: Job, directories: list[str]) -> dict:
+        return {"log_dir": ",".join(directories), **({"log_device": job.place.device} if job.place.device else {})}
+
+    def _step(self, job: Job, repeat: int, step: str, recovery: str, command: list[str], work: str, **more) -> dict:
+        json_file = os.path.join(work, "record.json")
+        if os.path.exists(json_file):
+            os.unlink(json_file)
+        outcome = run_child(command + [f"--json={json_file}"], STEP_TIMEOUT_SECONDS, self.progress_.draw)
+        row = {**self._row(job, repeat, step, command, outcome), "recovery": recovery, **more}
+        try:
+            with open(json_file, encoding="utf-8") as file:
+                row["record"] = json.loads(file.read().splitlines()[-1])
+        except (OSError, ValueError, IndexError):
+            row.update(status="failed", why="it left no JSON record")
+        if outcome.timed_out:
+            row.update(status="failed", why=f"no end after {STEP_TIMEOUT_SECONDS} s")
+        elif outcome.exit_status != 0:
+            row.update(status="failed", why=f"exit status {outcome.exit_status}: {outcome.last_line()}")
+        return self._append(row)
+
+    def _bench(self, job: Job, repeat: int) -> dict:
+        """The record's metrics: nanoseconds by label and last argument."""
+        program = os.path.join(os.path.dirname(self.binary_), "build", "micro", job.bench["program"])
+        command = [program, f"--benchmark_filter=^{job.bench['name']}/", "--benchmark_format=json"]
+        outcome = run_child(command, STEP_TIMEOUT_SECONDS, self.progress_.draw)
+        row = self._row(job, repeat, "bench", command, outcome)
+        try:
+            measured = json.loads(outcome.output[outcome.output.index("{"):])["benchmarks"]
+        except ValueError:
+            return self._append({**row, "status": "failed", "why": outcome.last_line() or "it printed no JSON"})
+        nanoseconds: dict[str, dict[str, float]] = {}
+        for one in measured:
+            if not one.get("error_occurred"):
+                nanoseconds.setdefault(one["label"], {})[one["name"].split("/")[-1]] = one["cpu_time"]
+        row["record"] = {"metrics": {"ns": nanoseconds}}
+        return self._append(row)
+
+    def _row(self, job: Job, repeat: int, step: str, command: list[str], outcome) -> dict:
+        return {"schema_version": 1, "job": job.key, "recovery": "", "repeat": repeat, "step": step,
+                "place": vars(job.place), "command": shell_line(command),
+                "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "exit_status": outcome.exit_status,
+                "status": "ok", "why": "", "record": {}}
+
+    def _append(self, row: dict) -> dict:
+        with open(self.rows_path_, "a", encoding="utf-8") as file:
+            file.write(json.dumps(row) + "\n")
+        return row
+
+
+def describe(job: Job) -> str:
+    if job.bench:
+        return f"{job.bench['program']} {job.bench['name']}"
+    flags = job.flags
+    words = [flags["workload"], flags["cc"], flags["log"], flags.get("log_type", ""), f"-t{flags['thread_cnt']}"]
+    return " ".join(word for word in words if word) + (f" + {len(job.recoveries)} recoveries" if job.recoveries else "")
+
+
+def load_rows(directory: str) -> list[dict]:
+    """Rows of results.jsonl and of jobs/*.jsonl, the last one for each step; a line that was cut off is left out."""
+    rows: dict[tuple, dict] = {}
+    paths = [os.path.join(directory, "results.jsonl"), *sorted(glob.glob(os.path.join(directory, "jobs", "*.jsonl")))]
+    for path in filter(os.path.exists, paths):
+        with open(path, encoding="utf-8") as file:
+            for line in file:
+                try:
+                    row = json.loads(line)
+                except ValueError:
+                    continue
+                rows[row["job"], row["recovery"], row["repeat"]] = row
+    return list(rows.values())
+
+
+def finished_steps(rows: list[dict]) -> set[tuple]:
+    return {(row["job"], row["recovery"], row["repeat"]) for row in rows if row["status"] == "ok"}
+
+
+def _is_done(job: Job, repeat: int, done: set[tuple]) -> bool:
+    return all((job.key, recovery, repeat) in done for recovery in ["", *job.recoveries])
+
+
+def measure_per_core(binary: str, cores: int) -> float:
+    """Transactions per second and core of the YCSB figures' base without a log; for the scale of devices."""
+    with tempfile.TemporaryDirectory() as work:
+        json_file = os.path.join(work, "record.json")
+        command = [binary, "--cc=NO_WAIT", "--log=LOG_NO", "--workload=YCSB", "--synth_table_size=100000",
+                   f"--thread_cnt={cores}", "--seconds=1", f"--json={json_file}"]
+        outcome = run_child(command, 60)
+        if outcome.exit_status != 0:
+            raise SystemExit(f"error: {shell_line(command)}: {outcome.last_line()}")
+        with open(json_file, encoding="utf-8") as file:
+            return json.load(file)["metrics"]["throughput_acknowledged"] / cores
+
+
+def free_bytes(directory: str) -> int:
+    return shutil.disk_usage(directory).free

@@ -1,0 +1,180 @@
+"""What the files under experiments/ say: figures, the series they draw, and the scales they are run at.
+
+A figure file (experiments/PAPER/figNN_NAME.yaml) has
+
+  figure: 5                         number in the paper
+  title, section                    of the plot; where the paper has it
+  device: nvme | hdd | ram | real   under the logs (planning.py)
+  step: run | recover | bench       which step's figures are drawn
+  bench: {program, name}            of build/micro, for bench: NAME/i/x gives the point of the series that is its label
+  base: {flag: value}               of every run
+  panels: {NAME: {flag: value}}     one plot each
+  x: {flag, values, label, log, of} the swept flag. values: a list, one per scale, or "threads". of: recover for a flag
+                                    of the recovery; the run before it has as many workers as the scale's largest
+  y: {metric, label, log}           a name in the JSON record's metrics, dots for what is nested
+  draw: lines | cdf                 cdf: of the latencies at the largest x
+  series: [NAME]                    of experiments/series.yaml
+  claims: [...]                     claims.py
+
+Flags are the engine's long names. Errors are one line with the file's name.
+"""
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from typing import Optional
+
+import yaml
+
+REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+FOLDER = os.path.join(REPOSITORY, "experiments")
+DEVICES = ("nvme", "hdd", "ssd", "pm", "ram", "real")
+
+
+class SpecError(Exception):
+    """A file under experiments/ that cannot be used: one line."""
+
+
+@dataclass(frozen=True)
+class Series:
+    name: str
+    label: str
+    flags: dict
+    one_log: bool     # its one log is striped where there are several directories
+    colour: str
+    marker: str
+    dashed: bool = False
+
+    @property
+    def logs(self) -> bool:
+        return self.flags.get("log") != "LOG_NO"
+
+
+@dataclass(frozen=True)
+class Scale:
+    name: str
+    seconds: float
+    repeats: int
+    devices: int       # directories
+    log_limit: str
+    threads: tuple     # "cores" stands for as many as there are
+    base: dict         # flags of every run
+    workloads: dict    # WORKLOAD -> flags
+
+
+@dataclass(frozen=True)
+class Axis:
+    flag: str
+    values: object
+    label: str
+    log: bool = False
+    of: str = "run"
+
+
+@dataclass(frozen=True)
+class Measure:
+    metric: str
+    label: str
+    log: bool = False
+
+
+@dataclass(frozen=True)
+class Figure:
+    path: str
+    paper: str
+    number: int
+    title: str
+    section: str
+    device: str
+    step: str
+    base: dict
+    panels: dict
+    x: Axis
+    y: Measure
+    draw: str
+    series: tuple
+    claims: tuple
+    recover: dict = field(default_factory=dict)  # flags of every recovery
+    bench: dict = field(default_factory=dict)
+    note: str = ""
+
+    @property
+    def name(self) -> str:
+        return f"{self.paper}/{os.path.basename(self.path).removesuffix('.yaml')}"
+
+
+def _load(path: str) -> dict:
+    try:
+        with open(path, encoding="utf-8") as file:
+            value = yaml.safe_load(file)
+    except (OSError, yaml.YAMLError) as error:
+        raise SpecError(f"{os.path.relpath(path)}: {' '.join(str(error).split())}") from None
+    if not isinstance(value, dict):
+        raise SpecError(f"{os.path.relpath(path)}: a mapping is expected")
+    return value
+
+
+def _checked(kind, where: str, values: dict, **more):
+    """kind(**values), or which of its fields are missing or unknown."""
+    known = set(kind.__dataclass_fields__)
+    unknown = sorted(set(values) - known)
+    if unknown:
+        raise SpecError(f"{where}: unknown {', '.join(map(str, unknown))}; "
+                        f"known: {', '.join(sorted(known - set(more)))}")
+    try:
+        return kind(**values, **more)
+    except TypeError as error:
+        raise SpecError(f"{where}: {str(error).split('__init__() ')[-1]}") from None
+
+
+def load_series() -> dict[str, Series]:
+    path = os.path.join(FOLDER, "series.yaml")
+    return {name: _checked(Series, f"series.yaml: {name}", values, name=name) for name, values in _load(path).items()}
+
+
+def load_scale(name: str) -> Scale:
+    scales = _load(os.path.join(FOLDER, "scales.yaml"))
+    if name not in scales:
+        raise SpecError(f"no scale is called '{name}'; there are {', '.join(scales)}")
+    return _checked(Scale, f"scales.yaml: {name}", scales[name], name=name)
+
+
+def figure_paths() -> list[str]:
+    return [os.path.join(FOLDER, paper, file) for paper in ("taurus", "eleda")
+            for file in sorted(os.listdir(os.path.join(FOLDER, paper))) if file.endswith(".yaml")]
+
+
+def load_figure(path: str, series: dict[str, Series]) -> Figure:
+    where, values = os.path.relpath(path), dict(_load(path))
+    for key, kind in (("x", Axis), ("y", Measure)):
+        if not isinstance(values.get(key), dict):
+            raise SpecError(f"{where}: {key} is missing")
+        values[key] = _checked(kind, f"{where}: {key}", values[key])
+    values = {"draw": "lines", "claims": [], "number": values.pop("figure", None), **values}
+    figure = _checked(Figure, where, values, path=path, paper=os.path.basename(os.path.dirname(path)))
+    strange = [name for name in figure.series if name not in series]
+    if strange:
+        raise SpecError(f"{where}: series.yaml has no {', '.join(strange)}")
+    for key, allowed in (("device", DEVICES), ("step", ("run", "recover", "bench")), ("draw", ("lines", "cdf"))):
+        if getattr(figure, key) not in allowed:
+            raise SpecError(f"{where}: {key} is one of {', '.join(allowed)}")
+    return figure
+
+
+def select_figures(words: list[str], series: dict[str, Series]) -> list[Figure]:
+    """Figures whose name contains one of the words; 'all' for all of them. Raises SpecError where a word fits none."""
+    figures = [load_figure(path, series) for path in figure_paths()]
+    if not words or "all" in words:
+        return figures
+    for word in words:
+        if not any(word in figure.name for figure in figures):
+            raise SpecError(f"no figure is called '{word}'; there are\n  " + "\n  ".join(f.name for f in figures))
+    return [figure for figure in figures if any(word in figure.name for word in words)]
+
+
+def lookup(record: Optional[dict], path: str):
+    """record['a']['b'] for 'a.b'; None where there is none."""
+    value = record
+    for part in path.split("."):
+        value = value.get(part) if isinstance(value, dict) else None
+    return value

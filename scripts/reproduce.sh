@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# The papers' figures, built, run and reported:
+#
+#   scripts/reproduce.sh all                       every figure, in minutes (--scale smoke)
+#   scripts/reproduce.sh taurus/fig09 --scale laptop
+#
+# FIGURE is part of a name that `scripts/exp list` prints; further flags are those of `scripts/exp run`.
+set -euo pipefail
+scripts=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+if [ $# -eq 0 ] || [ "$1" = --help ] || [ "$1" = -h ]; then
+  sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//;p}' "$0"
+  exit $(($# == 0 ? 2 : 0))
+fi
+"$scripts/setup.sh"
+CXX=$("$scripts/setup.sh" --compiler)
+make --no-print-directory -C "$scripts/.." -j"$("$scripts/setup.sh" --jobs)" CXX="$CXX" rundb-all micro
+exec "$scripts/exp" run "$@"

@@ -1,0 +1,240 @@
+// Files on emulated devices: the claims of a profile in virtual time, and that nothing else changes.
+#include "logging/device/emulated_file_system.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "base/error.h"
+#include "logging/device/faulty_file_system.h"
+#include "tests/logging/device/jumping_clock.h"
+
+namespace dbx {
+namespace {
+
+constexpr size_t kBlock = 4096;
+constexpr size_t kMebi = size_t{1} << 20;
+
+const DeviceProfile kDisk{"disk", 100'000'000, 2'000'000, 8'000'000, 8};
+
+// Each kilobyte its own.
+std::vector<std::byte> Pattern(size_t bytes, uint64_t seed = 1) {
+  std::mt19937_64 random(seed);
+  std::vector<std::byte> data(bytes);
+  for (size_t i = 0; i < bytes; ++i) data[i] = static_cast<std::byte>(i % 1024 == 0 ? random() : i);
+  return data;
+}
+
+class EmulatedFileSystemTest : public ::testing::Test {
+ protected:
+  EmulatedFileSystemTest() { MakeDirectories(memory_); }
+  static void MakeDirectories(FileSystem& files) {
+    for (const char* name : {"a/run", "b", "aa"}) CreateDirectories(files, name);
+  }
+  EmulatedFileSystem Make(const DeviceProfile& profile) { return {memory_, profile, {"a", "b"}, &clock_}; }
+  double SecondsOf(auto&& action) {
+    const uint64_t begin = clock_.now_nanos;
+    action();
+    return static_cast<double>(clock_.now_nanos - begin) * 1e-9;
+  }
+  // Writes of `part` bytes, `in_flight` of them before each wait.
+  static void WriteAll(BlockDevice& file, size_t bytes, size_t part, size_t in_flight) {
+    const std::vector<std::byte> data = Pattern(part);
+    for (size_t at = 0, n = 1; at < bytes; at += part, ++n) {
+      file.StartWrite(at, data);
+      if (n % in_flight != 0 && at + part < bytes) continue;
+      EXPECT_EQ(file.Complete(true), at + part);
+    }
+  }
+
+  FaultyFileSystem memory_;
+  JumpingClock clock_;
+};
+
+TEST_F(EmulatedFileSystemTest, WritesComeToTheBandwidthThatIsClaimed) {
+  DeviceProfile profile = kDisk;
+  profile.flush_nanos = profile.seek_nanos = 0;
+  EmulatedFileSystem files = Make(profile);
+  const auto file = files.Create("a/run/log", {});
+  const double seconds = SecondsOf([&] { WriteAll(*file, 64 * kMebi, kMebi / 2, 1); });
+  EXPECT_NEAR(seconds, 64.0 * kMebi / 100e6, 1e-6);
+}
+
+TEST_F(EmulatedFileSystemTest, ADirectoryIsOneDeviceAndAnotherDirectoryAnotherOne) {
+  EmulatedFileSystem files = Make({"disk", 100'000'000, 0, 0, 8});
+  const auto one = files.Create("a/1", {}), other = files.Create("a/run/2", {}), apart = files.Create("b/3", {});
+  const std::vector<std::byte> data = Pattern(kMebi);
+  const double alone = kMebi / 100e6;
+  EXPECT_NEAR(SecondsOf([&] {
+                for (const auto& file : {&one, &apart}) (*file)->StartWrite(0, data);
+                for (const auto& file : {&one, &apart}) (*file)->Complete(true);
+              }),
+              alone, 1e-6);
+  EXPECT_NEAR(SecondsOf([&] {
+                for (const auto& file : {&one, &other}) (*file)->StartWrite(file == &one ? kMebi : 0, data);
+                for (const auto& file : {&one, &other}) (*file)->Complete(true);
+              }),
+              2 * alone, 1e-6);
+}
+
+TEST_F(EmulatedFileSystemTest, ADurableWriteTakesTheFlushAndSeveralInFlightTakeItOnce) {
+  EmulatedFileSystem files = Make({"disk", 0, 2'000'000, 0, 8});
+  const auto file = files.Create("a/log", {}), other = files.Create("a/other", {});
+  EXPECT_NEAR(SecondsOf([&] { WriteAll(*file, 64 * kBlock, kBlock, 1); }), 64 * 2e-3, 1e-6);
+  EXPECT_NEAR(SecondsOf([&] { WriteAll(*other, 64 * kBlock, kBlock, 8); }), 8 * 2e-3, 1e-6);
+}
+
+TEST_F(EmulatedFileSystemTest, LateWakesDoNotAddUp) {
+  for (const uint64_t late_nanos : {20'000, 60'000, 100'000}) {
+    EmulatedFileSystem files = Make({"disk", 0, 50'000, 0, 8});
+    clock_.late_nanos = late_nanos;
+    const auto file = files.Create("a/" + std::to_string(late_nanos), {});
+    const double seconds = SecondsOf([&] { WriteAll(*file, 1000 * kBlock, kBlock, 1); });
+    EXPECT_NEAR(seconds, 1000 * 50e-6, 0.01 * 1000 * 50e-6) << "late by " << late_nanos << " ns each time";
+  }
+}
+
+TEST_F(EmulatedFileSystemTest, AWakeThatIsVeryLateIsNotMadeUpFor) {
+  EmulatedFileSystem files = Make({"disk", 0, 1'000'000, 0, 8});
+  clock_.late_nanos = 5'000'000;
+  const auto file = files.Create("a/log", {});
+  EXPECT_GT(SecondsOf([&] { WriteAll(*file, 100 * kBlock, kBlock, 1); }), 100 * (1e-3 + 5e-3) * 0.95);
+}
+
+TEST_F(EmulatedFileSystemTest, AlternatingFilesPayTheirSeeks) {
+  EmulatedFileSystem files = Make({"disk", 0, 0, 8'000'000, 8});
+  const auto one = files.Create("a/1", {}), other = files.Create("a/2", {});
+  const std::vector<std::byte> data = Pattern(kBlock);
+  EXPECT_NEAR(SecondsOf([&] {
+                for (size_t i = 0; i < 50; ++i) {
+                  for (BlockDevice* file : {one.get(), other.get()}) {
+                    file->StartWrite(i * kBlock, data);
+                    file->Complete(true);
+                  }
+                }
+              }),
+              100 * 8e-3, 1e-6);
+}
+
+TEST_F(EmulatedFileSystemTest, ReadsAreLimitedToo) {
+  EmulatedFileSystem files = Make(kDisk);
+  const auto file = files.Create("a/log", {});
+  WriteAll(*file, 64 * kMebi, kMebi, 8);
+  const auto reader = files.Open("a/log");
+  std::vector<std::byte> to(kMebi);
+  const double seconds = SecondsOf([&] {
+    for (size_t at = 0; reader->Read(at, to) > 0; at += to.size()) {
+    }
+  });
+  EXPECT_NEAR(seconds, 8e-3 + 64.0 * kMebi / 100e6, 1e-6) << "one seek, back to the beginning";
+  EXPECT_EQ(to, Pattern(kMebi));
+}
+
+TEST_F(EmulatedFileSystemTest, WhatIsNotDoneYetIsNotDurableThoughTheDirectoryHasIt) {
+  EmulatedFileSystem files = Make({"disk", 1'000'000'000, 1'000'000, 0, 8});
+  const auto file = files.Create("a/log", {});
+  const std::vector<std::byte> data = Pattern(kMebi);
+  for (size_t at = 0; at < 3 * kMebi; at += kMebi) file->StartWrite(at, data);
+  memory_.Sync("a/log");
+  EXPECT_EQ(file->Complete(false), 0u);
+  clock_.now_nanos += 1'000'000 + 1'048'576;
+  EXPECT_LE(file->Complete(false), kMebi);
+  clock_.now_nanos += 10'000'000;
+  EXPECT_EQ(file->Complete(true), 3 * kMebi);
+  EXPECT_EQ(clock_.waits, 0u);
+}
+
+TEST_F(EmulatedFileSystemTest, AStalledDirectoryHoldsTheDurablePrefixBackWhateverTheProfile) {
+  EmulatedFileSystem files = Make({"disk", 0, 0, 0, 8});
+  const auto file = files.Create("a/log", {});
+  const std::vector<std::byte> data = Pattern(kBlock);
+  memory_.Stall("a/log");
+  file->StartWrite(0, data);
+  clock_.now_nanos += 1'000'000'000;
+  EXPECT_EQ(file->Complete(false), 0u);
+  memory_.Resume();
+  EXPECT_EQ(file->Complete(true), kBlock);
+}
+
+TEST_F(EmulatedFileSystemTest, ACrashLeavesWhatItWouldHaveLeftWithoutTheEmulation) {
+  const uint64_t seed = std::random_device()();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  FaultyFileSystem plain_memory;
+  MakeDirectories(plain_memory);
+  EmulatedFileSystem files = Make(kDisk);
+  const auto emulated = files.Create("a/log", {}), plain = plain_memory.Create("a/log", {});
+  std::mt19937_64 random(seed);
+  uint64_t end = 0, completed = 0;
+  for (int step = 0; step < 50; ++step) {
+    const std::vector<std::byte> data = Pattern((1 + random() % 4) * kBlock, random());
+    for (BlockDevice* device : {emulated.get(), plain.get()}) device->StartWrite(end, data);
+    end += data.size();
+    if (random() % 3 == 0) {
+      completed = emulated->Complete(true);
+      EXPECT_EQ(completed, plain->Complete(true));
+    }
+    const auto crash = FaultyFileSystem::kCrashes[random() % std::size(FaultyFileSystem::kCrashes)];
+    const uint64_t crash_seed = random();
+    ASSERT_EQ(memory_.CrashImage(crash, crash_seed).files.at("a/log").All(),
+              plain_memory.CrashImage(crash, crash_seed).files.at("a/log").All());
+  }
+}
+
+TEST_F(EmulatedFileSystemTest, AFailedWriteOrSyncIsTheCallersAndIsNotWaitedFor) {
+  EmulatedFileSystem files = Make(kDisk);
+  const auto file = files.Create("a/log", {});
+  const std::vector<std::byte> data = Pattern(kBlock);
+  memory_.Fail(FaultyFileSystem::Operation::kSync, 1, EIO);
+  file->StartWrite(0, data);
+  EXPECT_THROW(file->Complete(true), Error);
+  EXPECT_THROW(file->Complete(true), Error) << "failed for good";
+  EXPECT_THROW(file->StartWrite(kBlock, data), Error);
+  EXPECT_EQ(clock_.waits, 0u);
+}
+
+TEST_F(EmulatedFileSystemTest, UnsyncedFilesPayForBytesAlone) {
+  EmulatedFileSystem files = Make({"disk", 100'000'000, 50'000'000, 0, 8});
+  const auto file = files.Create("a/log", {.sync = false});
+  EXPECT_NEAR(SecondsOf([&] { WriteAll(*file, 8 * kMebi, kMebi, 1); }), 8.0 * kMebi / 100e6, 1e-6);
+}
+
+TEST_F(EmulatedFileSystemTest, SyncingAFileByNameTakesAFlush) {
+  EmulatedFileSystem files = Make(kDisk);
+  files.Create("a/log", {});
+  EXPECT_NEAR(SecondsOf([&] { files.Sync("a/log"); }), 2e-3, 1e-9);
+}
+
+TEST_F(EmulatedFileSystemTest, OtherDirectoriesAreLeftAlone) {
+  EmulatedFileSystem files = Make(kDisk);
+  const auto file = files.Create("aa/log", {});
+  EXPECT_EQ(SecondsOf([&] { WriteAll(*file, kMebi, kBlock, 1); }), 0);
+  EXPECT_FALSE(files.Describe("aa", {}).emulation.has_value());
+}
+
+TEST_F(EmulatedFileSystemTest, ADirectoryWithinAnotherIsADeviceOfItsOwn) {
+  const std::vector<std::byte> data = Pattern(kMebi);
+  for (const auto& directories : {std::vector<std::string>{"a", "a/run"}, std::vector<std::string>{"a/run", "a"}}) {
+    EmulatedFileSystem files(memory_, {"disk", 100'000'000, 0, 0, 8}, directories, &clock_);
+    const auto outer = files.Create("a/o", {}), inner = files.Create("a/run/i", {});
+    EXPECT_NEAR(SecondsOf([&] {
+                  for (const auto& file : {&outer, &inner}) (*file)->StartWrite(0, data);
+                  for (const auto& file : {&outer, &inner}) (*file)->Complete(true);
+                }),
+                kMebi / 100e6, 1e-6);
+    for (const char* name : {"a/o", "a/run/i"}) files.Remove(name);
+  }
+}
+
+TEST_F(EmulatedFileSystemTest, ItIsDescribedWithItsProfileAndWhatLiesUnderneath) {
+  EmulatedFileSystem files = Make(kDisk);
+  const DirectoryKind kind = files.Describe("a/run", {}), below = memory_.Describe("a/run", {});
+  EXPECT_EQ(kind.kind, "emulated");
+  EXPECT_EQ(kind.file_system, below.file_system);
+  EXPECT_EQ(kind.io_engine, below.io_engine);
+  ASSERT_TRUE(kind.emulation.has_value());
+  EXPECT_EQ(kind.emulation->profile.name, "disk");
+  EXPECT_EQ(kind.emulation->over, below.kind);
+}
+
+}  // namespace
+}  // namespace dbx

@@ -1,0 +1,206 @@
+"""Experiments: what figure files say, plans that share runs, resumed runs, medians and intervals, verdicts, the report."""
+import contextlib
+import functools
+import io
+import json
+import os
+import tempfile
+import unittest
+from unittest import mock
+
+import support
+import exp
+from experiment import claims, data, host_scale, planning, running, spec
+from experiment.data import FigureData, Line
+
+HOST = host_scale.HostScale("cores", 2)
+
+
+def plan_of(*names, scale="smoke", host=HOST):
+    series = spec.load_series()
+    return planning.make_plan(spec.select_figures(list(names), series), series, spec.load_scale(scale), host)
+
+
+class SpecTest(unittest.TestCase):
+    def test_every_figure_file_can_be_planned_at_every_scale(self):
+        for scale in ("smoke", "laptop", "paper"):
+            plan = plan_of("all", scale=scale)
+            self.assertTrue(all(plan.points.values()), scale)
+
+    def test_every_claim_is_about_series_and_panels_that_are_drawn(self):
+        for figure in spec.select_figures([], spec.load_series()):
+            for claim in figure.claims:
+                named = {claim["of"], claim.get("over", claim["of"])}
+                self.assertLessEqual(named, set(figure.series), figure.name)
+                self.assertLessEqual(set(claim.get("panels", [])), set(figure.panels), figure.name)
+                self.assertLessEqual(set(claim), claims.KEYS, figure.name)
+
+    def test_an_unknown_key_is_named_with_its_file(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "fig.yaml")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write("figure: 1\nx: {flag: thread_cnt, values: [1], label: n, colour: red}\ny: {}\n")
+            with self.assertRaisesRegex(spec.SpecError, "fig.yaml: x: unknown colour"):
+                spec.load_figure(path, {})
+
+    def test_a_figure_that_is_not_there_is_told_with_those_that_are(self):
+        with self.assertRaisesRegex(spec.SpecError, "(?s)'fig99'.*taurus/fig05"):
+            spec.select_figures(["fig99"], spec.load_series())
+
+
+class PlanTest(unittest.TestCase):
+    def test_a_recovery_figure_adds_recoveries_to_the_runs_of_the_others(self):
+        alone, both = plan_of("taurus/fig05"), plan_of("taurus/fig05", "taurus/fig07")
+        self.assertEqual(set(alone.jobs), set(both.jobs))
+        self.assertEqual(sum(len(job.recoveries) for job in alone.jobs.values()), 0)
+        self.assertEqual({len(job.recoveries) for job in both.jobs.values() if job.recoveries}, {2})
+
+    def test_more_threads_than_cores_are_left_out(self):
+        scale = spec.load_scale("laptop")
+        self.assertEqual(planning.thread_counts(scale, 6), [1, 2, 4, 6])
+
+    def test_one_log_is_striped_where_others_have_a_log_for_each_device(self):
+        jobs = plan_of("taurus/fig05").jobs.values()
+        logs = {(job.flags["log"], job.flags["num_logger"], job.place.directories) for job in jobs if job.logs}
+        self.assertIn(("LOG_SERIAL", 1, 8), logs)
+        self.assertIn(("LOG_TAURUS", 8, 8), logs)
+
+    def test_devices_are_scaled_to_the_host(self):
+        self.assertEqual(HOST.device_flag("nvme", "taurus"), "nvme:0.025")
+        faster = host_scale.HostScale("throughput", 2, per_core=2 * host_scale.DBX1000_PER_CORE)
+        self.assertEqual(faster.device_flag("nvme", "taurus"), "nvme:0.05")
+        self.assertEqual(host_scale.HostScale("off", 2).device_flag("hdd", "taurus"), "")
+
+
+class RunTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.out = folder.name
+        lock = mock.patch.object(running, "LOCK_PATH", os.path.join(self.out, "lock"))
+        lock.start()
+        self.addCleanup(lock.stop)
+
+    def exp(self, *words):
+        said = io.StringIO()
+        progress = functools.partial(running.Progress, stream=said)
+        with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said), \
+                mock.patch.object(running, "Progress", progress):
+            status = exp.main([*words, f"--out={self.out}", f"--log_dir={self.out}", f"--ram_dir={self.out}",
+                               "--seconds=0.01", "--devices=cores", f"--binary={support.FAKE_RUNDB}"])
+        return status, said.getvalue()
+
+    def rows(self):
+        return running.load_rows(os.path.join(self.out, "smoke"))
+
+    def test_a_run_leaves_points_plots_and_a_page_and_deletes_its_logs(self):
+        status, said = self.exp("run", "taurus/fig14")
+        self.assertEqual(status, 0, said)
+        self.assertEqual({row["status"] for row in self.rows()}, {"ok"})
+        there = set(os.listdir(os.path.join(self.out, "smoke")))
+        self.assertLessEqual({"taurus-fig14_transaction_length.csv", "report.html", "plots"}, there)
+        self.assertEqual([name for name in os.listdir(self.out) if name.startswith("exp-")], [])
+
+    def test_what_is_there_is_not_run_again_and_what_failed_is(self):
+        with mock.patch.dict(os.environ, {"FAKE_FAIL": "recover"}):
+            status, said = self.exp("run", "taurus/fig11_ram_disk_recovery")
+        self.assertEqual(status, 1)
+        self.assertIn("pretended failure of recover", said)
+        self.assertEqual({row["status"] for row in self.rows() if row["step"] == "recover"}, {"failed"})
+        self.assertEqual(self.exp("run", "taurus/fig11_ram_disk_recovery")[0], 0)
+        self.assertEqual({row["status"] for row in self.rows()}, {"ok"})
+        size = os.path.getsize(os.path.join(self.out, "smoke", "results.jsonl"))
+        self.exp("run", "taurus/fig11_ram_disk_recovery")
+        self.assertEqual(os.path.getsize(os.path.join(self.out, "smoke", "results.jsonl")), size)
+
+    def test_jobs_that_were_run_alone_are_collected_with_the_others(self):
+        status, said = self.exp("jobs", "eleda/fig20")
+        jobs = said.split()
+        self.assertEqual((status, len(jobs)), (0, 2))
+        for job in jobs:
+            self.assertEqual(self.exp("job", job, "eleda/fig20")[0], 0)
+        self.assertEqual({f"{row['job']}-{row['repeat']}" for row in self.rows()}, set(jobs))
+
+    def test_a_plan_starts_nothing(self):
+        self.assertEqual(self.exp("plan", "all")[0], 0)
+        self.assertEqual(self.rows(), [])
+
+    def test_two_at_a_time_are_refused(self):
+        with running.HostLock():
+            status, said = self.exp("run", "taurus/fig14")
+        self.assertEqual(status, 2)
+        self.assertIn("another experiment runs", said)
+
+    def test_the_page_tells_what_differs_between_series_and_fetches_nothing(self):
+        self.exp("run", "taurus/fig14")
+        with open(os.path.join(self.out, "smoke", "report.html"), encoding="utf-8") as file:
+            page = file.read()
+        self.assertIn("LOG_ALGORITHM=LOG_TAURUS", page)
+        self.assertNotIn("src=\"http", page)
+
+
+def figure_data(lines):
+    """Of {series: {x: values}} in the panels of figure 14."""
+    figure = spec.select_figures(["taurus/fig14"], spec.load_series())[0]
+    return FigureData(figure, {("YCSB", name): Line(values) for name, values in lines.items()}, [])
+
+
+class VerdictTest(unittest.TestCase):
+    def judge(self, lines, cores=2, **claim):
+        return claims.judge(figure_data(lines), {"claim": "c", **claim}, cores).verdict
+
+    def test_ratios(self):
+        for ours, paper, verdict in ((9.5, 9.9, claims.HOLDS), (2.0, 9.9, claims.SHAPE),
+                                     (0.5, 9.9, claims.CONTRADICTED), (1.02, 9.9, claims.UNKNOWN)):
+            lines = {"taurus_data": {2: [ours]}, "none": {2: [1.0]}}
+            self.assertEqual(self.judge(lines, of="taurus_data", over="none", paper=paper), verdict, ours)
+
+    def test_the_largest_ratio_counts_unless_the_last_is_asked_for(self):
+        lines = {"taurus_data": {2: [4.0], 20: [0.5]}, "none": {2: [1.0], 20: [1.0]}}
+        self.assertEqual(self.judge(lines, of="taurus_data", over="none"), claims.HOLDS)
+        self.assertEqual(self.judge(lines, of="taurus_data", over="none", at="last"), claims.CONTRADICTED)
+
+    def test_an_interval_that_holds_one_decides_nothing(self):
+        lines = {"taurus_data": {2: [1, 2, 3, 4, 5, 6]}, "none": {2: [1, 2, 3, 4, 5, 5]}}
+        self.assertEqual(self.judge(lines, of="taurus_data", over="none", paper=2.0), claims.UNKNOWN)
+
+    def test_lines_rise_and_fall(self):
+        lines = {"taurus_data": {2: [4.0], 2000: [1.0]}}
+        ends = {"of": "taurus_data", "from": 2, "to": 2000}
+        self.assertEqual(self.judge(lines, **ends, expect="falls"), claims.HOLDS)
+        self.assertEqual(self.judge(lines, **ends, expect="rises"), claims.CONTRADICTED)
+
+    def test_what_needs_more_cores_is_not_judged(self):
+        lines = {"taurus_data": {2: [4.0]}, "none": {2: [1.0]}}
+        self.assertEqual(self.judge(lines, of="taurus_data", over="none", needs_cores=8), claims.UNKNOWN)
+
+    def test_without_figures_nothing_is_claimed(self):
+        self.assertEqual(self.judge({}, of="taurus_data", over="none"), claims.UNKNOWN)
+
+
+class IntervalTest(unittest.TestCase):
+    def test_there_is_none_below_six_repeats(self):
+        self.assertIsNone(data.interval_of([1.0] * 5))
+
+    def test_it_holds_the_median_and_lies_within_the_values(self):
+        values = [3.0, 1.0, 2.0, 5.0, 4.0, 6.0, 7.0]
+        low, high = data.interval_of(values)
+        self.assertTrue(1.0 <= low <= 4.0 <= high <= 7.0)
+
+    def test_a_distribution_ends_at_one(self):
+        histograms = ([[1000, 1], [2000, 3]], [[2000, 4]])
+        rows = [{"record": {"latency_histogram": histogram}} for histogram in histograms]
+        self.assertEqual(data.latency_cdf(rows), [(1.0, 0.125), (2.0, 1.0)])
+
+
+class RowsTest(unittest.TestCase):
+    def test_a_line_that_was_cut_off_is_left_out(self):
+        with tempfile.TemporaryDirectory() as folder:
+            row = {"job": "a", "recovery": "", "repeat": 0, "status": "ok"}
+            with open(os.path.join(folder, "results.jsonl"), "w", encoding="utf-8") as file:
+                file.write(json.dumps(row) + "\n" + json.dumps(row)[:10])
+            self.assertEqual(running.load_rows(folder), [row])
+
+
+if __name__ == "__main__":
+    unittest.main()
