@@ -255,11 +255,11 @@ MUTANTS = [
     Mutant("files_of_different_runs", "nobody looks whether all files are of one run",
            [expression(FILE_HEADER, "!difference.empty()", "false")]),
 
-    # ---- scans ----
+    # ---- scans: each fails a test of tests/concurrency_control/scan_test.cpp, which knows no switch ----
     Mutant("scan_leaf_not_rechecked", "what appeared in a scanned gap goes unnoticed",
            [statement(SCANNED_LEAVES,
                       "return std::all_of(leaves_.begin(), leaves_.end(), [](const Leaf& leaf) { return leaf.ref.Unchanged(); });",
-                      "return true;")], "/TEST"),
+                      "return true;")], "LOG_COMMAND/TEST"),
     Mutant("scan_skips_absent_rows", "an absent row that a scan meets is not read",
            [statement(OPTIMISTIC, "NoteRead(row, seen);\n    return EndScanRow(table, entry, seen, visit);",
                       "if ((seen & Row::kAbsent) == 0) NoteRead(row, seen);\n"
@@ -277,21 +277,21 @@ MUTANTS = [
             statement(ROW_LOCKS, "log.Absorb(row.meta(), gap);", ""),
             statement(TABLE_LOCKS, "log.Absorb(entry->meta(), gap);", "")], "LOG_TAURUS/LOG_COMMAND/TEST"),
     Mutant("scan_metadata_lost_with_the_row", "a row that is unlinked leaves nothing of what it knew to its leaf",
-           [statement(SCANNED_LEAVES, "log.Absorb(leaf.meta(), meta);", "")], "LOG_TAURUS/LOG_COMMAND/TEST"),
+           [statement(SCANNED_LEAVES, "log.Absorb(leaf.meta(), meta);", "")], "LOG_TAURUS/LOG_COMMAND/TEST", rare=True),
     Mutant("scan_metadata_lost_with_the_leaf", "an empty leaf leaves nothing of what it knew to its heir",
-           [statement(SCANNED_LEAVES, "log.Absorb(heir.meta(), leaving.meta());", "")], "LOG_TAURUS/LOG_COMMAND/TEST"),
+           [statement(SCANNED_LEAVES, "log.Absorb(heir.meta(), leaving.meta());", "")], "LOG_TAURUS/LOG_COMMAND/TEST", rare=True),
     Mutant("scan_metadata_lost_in_a_split", "the upper part of a leaf that splits knows nothing of who scanned it",
-           [statement(BTREE, "CopyMeta(right->meta(), leaf->meta(), meta_bytes_);", "")], "LOG_TAURUS/LOG_COMMAND/TEST"),
+           [statement(BTREE, "CopyMeta(right->meta(), leaf->meta(), meta_bytes_);", "")], "LOG_TAURUS/LOG_COMMAND/TEST", rare=True),
     Mutant("scan_own_split_not_followed", "the upper part of a leaf that the scanner itself split is not re-checked",
            [statement(SCANNED_LEAVES, "if (had_leaf && change.split_off.leaf != nullptr) "
-                      "leaves_.push_back({change.split_off, control});", "")], "/TEST"),
+                      "leaves_.push_back({change.split_off, control});", "")], "/TEST", rare=True),
     Mutant("scan_tictoc_leaf_not_raised", "a scan does not tell its gaps how late it commits",
            [statement(TICTOC, "for (const auto& leaf : this->leaves().leaves()) RaiseControl(*leaf.ref.leaf, commit_timestamp_);",
-                      "")], "TICTOC"),
+                      "")], "TICTOC", rare=True),
     Mutant("scan_tictoc_row_begins_early", "a row that is created may be inserted before who scanned its gap",
-           [expression(TICTOC, "leaf == nullptr ? 0 : leaf->control.load()", "0")], "TICTOC"),
+           [expression(TICTOC, "leaf == nullptr ? 0 : leaf->control.load()", "0")], "TICTOC", rare=True),
     Mutant("scan_tictoc_before_the_delete", "a scan commits before the delete that made the gap it found",
-           [statement(TICTOC, "least = std::max(least, leaf.control);", "")], "TICTOC"),
+           [statement(TICTOC, "least = std::max(least, leaf.control);", "")], "TICTOC", rare=True),
 
     # ---- acknowledgement ----
     Mutant("ack_readers_at_once_taurus", "a reader is told at once though what it read is not durable",
