@@ -37,7 +37,7 @@ VARIANT := $(if $(SANITIZE),$(SANITIZE),release)
 BUILD := build/$(VARIANT)
 OUT := $(if $(filter release,$(VARIANT)),build,$(BUILD))
 
-CXXFLAGS_BASE := -std=c++20 -O2 -g -march=x86-64-v2 -pthread -Wall -Wextra -Werror
+CXXFLAGS_BASE := -std=c++20 -O2 -g1 -march=x86-64-v2 -pthread -Wall -Wextra -Werror
 LIBRARIES = -lboost_program_options -lfmt -lisal -luring
 ALLOCATOR := jemalloc
 INCLUDES := -I.
@@ -245,7 +245,7 @@ $(BUILD)/prerequisites.ok: $(BUILD)/flags.stamp
 
 # Each with the sources that it needs, under the sanitizers; libFuzzer brings the main.
 FUZZ_CXX ?= $(firstword $(shell command -v clang++-14 clang++) clang++-14)
-FUZZ_FLAGS := -std=c++20 -O1 -g -march=x86-64-v2 -pthread -Wall -Wextra -Werror -I. -fno-omit-frame-pointer \
+FUZZ_FLAGS := -std=c++20 -O1 -g1 -march=x86-64-v2 -pthread -Wall -Wextra -Werror -I. -fno-omit-frame-pointer \
   -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined
 FUZZ_TARGETS := $(patsubst tests/fuzz/%_fuzz.cpp,%,$(wildcard tests/fuzz/*_fuzz.cpp))
 FUZZ_HEADER_SOURCES := base/check.cpp base/crc32c.cpp logging/file_header.cpp

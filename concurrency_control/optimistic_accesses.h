@@ -324,7 +324,7 @@ class OptimisticAccesses {
   Cc& cc() { return static_cast<Cc&>(*this); }
 
   // The row takes over what is known of the gap that it appears in.
-  Row* CreateInLeaf(Table& table, Key key) {
+  [[gnu::noinline]] Row* CreateInLeaf(Table& table, Key key) {
     LeafChange change;
     const auto init = [this](Row& row, BTreeLeaf& leaf) {
       log_.FreshMeta(row.meta());

@@ -32,8 +32,8 @@ inline void RaiseControl(BTreeLeaf& leaf, uint64_t value) {
 // Takes a row that is gone, and is still locked, out of an ordered table. What is known of it passes on to the gap that
 // it leaves behind: its metadata, and `control` for the leaf's word. An empty leaf goes too, and a neighbour inherits.
 template <LogObserver Log>
-void UnlinkFromLeaf(Log& log, EpochClock& clock, WorkerId worker, Table& table, Row* row, Meta meta,
-                    uint64_t control = 0) {
+[[gnu::noinline]] void UnlinkFromLeaf(Log& log, EpochClock& clock, WorkerId worker, Table& table, Row* row, Meta meta,
+                                      uint64_t control = 0) {
   LeafChange change;
   const auto leave = [&](BTreeLeaf& leaf) {
     log.Absorb(leaf.meta(), meta);
@@ -78,14 +78,12 @@ class ScannedLeaves {
   }
 
   // After what is published into the leaves' metadata.
-  bool Unchanged() const {
-    return std::all_of(leaves_.begin(), leaves_.end(), [](const Leaf& leaf) { return leaf.ref.Unchanged(); });
-  }
+  bool Unchanged() const { return __builtin_expect(leaves_.empty(), 1) || AllUnchanged(); }
 
   // Calls read_row(const BTreeEntry&) -> ScanStep for the rows of a range, present and absent.
   template <LogObserver Log, class ReadRow>
-  Outcome Scan(Log& log, typename Log::TxnState& state, const Table& table, Key low, Key high, ScanOrder order,
-               ReadRow&& read_row) {
+  [[gnu::noinline]] Outcome Scan(Log& log, typename Log::TxnState& state, const Table& table, Key low, Key high,
+                                 ScanOrder order, ReadRow&& read_row) {
     log.OnScan(state, table, low, high);
     BTreeScan scan(table.tree(), low, high, order);
     for (SpinWait changed; scan.NextBatch();) {
@@ -109,6 +107,10 @@ class ScannedLeaves {
 
  private:
   static constexpr size_t kLeavesReserved = 16;
+
+  [[gnu::noinline]] bool AllUnchanged() const {
+    return std::all_of(leaves_.begin(), leaves_.end(), [](const Leaf& leaf) { return leaf.ref.Unchanged(); });
+  }
 
   std::vector<Leaf> leaves_;
 };

@@ -193,7 +193,8 @@ class TwoPhaseLocking {
     }
   }
 
-  LockResult LockShared(Table& table, Row* row, Key key, Access*& access) {
+  // Inlined, or else reads by key pay for there being scans.
+  [[gnu::always_inline]] LockResult LockShared(Table& table, Row* row, Key key, Access*& access) {
     typename Locks::Handle lock;
     LockResult result = locks_.TryShared(row, lock);
     if (result == LockResult::kConflict) {
@@ -253,7 +254,7 @@ class TwoPhaseLocking {
   }
 
   // The row takes over what is known of the gap that it appears in.
-  Row* CreateInLeaf(Table& table, Key key) {
+  [[gnu::noinline]] Row* CreateInLeaf(Table& table, Key key) {
     LeafChange change;
     const auto init = [this](Row& row, BTreeLeaf& leaf) {
       locks_.InitFreshMeta(log_, row, leaf.meta());

@@ -58,7 +58,7 @@ class Table {
   const std::byte* tuple(const Row* row) const { return reinterpret_cast<const std::byte*>(row) + tuple_offset_; }
 
   // The row that bears `key`, present or absent, or nullptr.
-  Row* Find(Key key) const { return ordered() ? tree_->Find(key) : hash_->Find(key); }
+  Row* Find(Key key) const { return __builtin_expect(ordered(), 0) ? tree_->Find(key) : hash_->Find(key); }
 
   // The same, but where there is none an absent row is created: zeroed, made by `init(Row&)` before
   // anyone can see it. `init` sets the control word (with Row::kAbsent) and the log metadata.

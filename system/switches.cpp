@@ -191,7 +191,7 @@ constexpr Switch kSwitches[] = {
     Bytes("LOG_LIMIT", "", &O::log_limit_bytes, kMega, kNoLimit,
           "logs are prepared up to this; a run that reaches it stops"),
     Device("LOG_DEVICE", &O::log_device,
-           "each log directory is emulated as one: real, or nvme ssd hdd pm (x :FACTOR of its bandwidth), or figures"),
+           "what each log directory behaves as: real; nvme ssd hdd pm, with :FACTOR; bandwidth=,flush=,seek=,depth="),
     Bytes("DEVICE_CEILING", "", &O::device_ceiling, 0, kNoLimit, "what the log devices take per second; 0: unknown"),
     // Recovery.
     Bool("LOG_RECOVER", "Lr", &O::log_recover, "1: recover instead of running"),

@@ -128,8 +128,8 @@ void AddProgram(Random& random, size_t operations, CallBuilder& calls, const Cho
 
 uint64_t ShelfWord(Random& random, Key first) {
   using enum Operation;
-  const Operation operation =
-      Choose(random, {kRead, kWrite, kReadWrite, kInsert, kDelete, kToggle, kToggle, kScan, kScan, kScanBack});
+  const Operation operation = Choose(
+      random, {kRead, kWrite, kInsert, kInsert, kDelete, kToggle, kToggle, kScan, kScan, kScan, kScan, kScanBack});
   const Key key = first + random.Below(kSlotsPerWindow + 1 - KeysOf(operation));
   return MakeOperation(operation, MakeObject(Place::kShelf, key));
 }
@@ -280,9 +280,7 @@ CallList TestWorkload::Generate(WorkerId worker, uint64_t count, uint64_t seed) 
     const auto slot_word = [&] {
       using enum Operation;
       if (random.Chance(0.1)) return MakeOperation(kRead, random.Below(2) == 0 ? account() : counter());
-      const Key first = window * kSlotsPerWindow;
-      if (random.Chance(0.5)) return ShelfWord(random, first);
-      const Key key = first + random.Below(kSlotsPerWindow);
+      const Key key = window * kSlotsPerWindow + random.Below(kSlotsPerWindow);
       return MakeOperation(Choose(random, {kRead, kRead, kWrite, kReadWrite, kInsert, kDelete, kToggle, kToggle}),
                            MakeObject(Place::kSlot, key));
     };
@@ -290,12 +288,15 @@ CallList TestWorkload::Generate(WorkerId worker, uint64_t count, uint64_t seed) 
     const double kind = random.Unit();
     if (conflict) {
       AddProgram(random, random.Between(1, 3), calls, conflict_word);
-    } else if (kind < 0.35) {
+    } else if (kind < 0.3) {
       AddTransfer(random, config_.account_groups, calls);
-    } else if (kind < 0.5) {
+    } else if (kind < 0.4) {
       AddAudit(random, config_.account_groups, calls);
-    } else {
+    } else if (kind < 0.65) {
       AddProgram(random, random.Between(2, kOperationsMax), calls, slot_word);
+    } else {
+      const auto shelf_word = [&] { return ShelfWord(random, window * kSlotsPerWindow); };
+      AddProgram(random, random.Between(2, kOperationsMax), calls, shelf_word);
     }
   }
   return std::move(calls).Build();

@@ -282,13 +282,15 @@ TYPED_TEST(EveryLevel, AScanIsOfItsSnapshot) {
 
 // ---- the levels apart ----
 
+// Even if all else that it read holds: it has read too much to look at it again and move up.
 TEST(HekatonSerializable, WhoReadAnOldVersionWritesNothing) {
   Serializable h;
-  const CallResult result = h.ReadXThen([&](auto& ctx) {
-    EXPECT_TRUE(h.WriteBoth(1, 77).wrote);
+  for (Key key = 100; key < 120; ++key) h.LoadRow(key, 1);
+  const CallResult result = h.Run(0, [&](auto& ctx) {
+    for (Key key = 100; key < 120; ++key) EXPECT_EQ(h.Seen(ctx, key), 1u);
+    EXPECT_TRUE(h.Write(1, kY, 77).wrote);
     EXPECT_EQ(h.Seen(ctx, kY), 20u);
-    const Tuple tuple{5, {}};
-    return ctx.Insert(h.table(), 3, std::as_bytes(std::span(&tuple, 1)));
+    return h.WriteIn(ctx, kX, 5);
   });
   EXPECT_EQ(result.outcome, Outcome::kConflict);
 }

@@ -276,12 +276,13 @@ TYPED_TEST(ScanOfCommandPairs, AScanDependsOnAForgottenDelete) {
 }
 
 TYPED_TEST(ScanOfCommandPairs, AScanDependsOnAForgottenDeleteOfAForgottenLeaf) {
-  constexpr Key kRows = 3 * BTreeLeaf::kSlots;
-  for (Key key = 0; key < kRows; ++key) this->h_.LoadRow(key, key);
-  this->DeleteAndUnlink(1, kRows - 2);
-  ASSERT_LE(this->Leaves(), 2u);
-  ASSERT_EQ(this->h_.Scan(1, kRows / 3, kRows / 2).outcome, Outcome::kOk);
-  EXPECT_GT(this->h_.point(1)[0], 0u);
+  constexpr Key kFirst = BTreeLeaf::kSlots, kLast = 2 * BTreeLeaf::kSlots - 1;
+  for (Key key = 0; key < 3 * BTreeLeaf::kSlots; ++key) this->h_.LoadRow(key, key);
+  ASSERT_EQ(this->Leaves(), 3u);
+  this->DeleteAndUnlink(kFirst, kLast);
+  ASSERT_EQ(this->Leaves(), 2u) << "the one below, from which nothing was deleted, has the range";
+  ASSERT_EQ(this->h_.Scan(1, kFirst + 5, kLast - 5).outcome, Outcome::kOk);
+  EXPECT_GE(this->h_.point(1)[0], this->deleted_at_);
 }
 
 TYPED_TEST(ScanOfCommandPairs, AnInsertDependsOnScansOfAForgottenRow) {

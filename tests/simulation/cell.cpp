@@ -71,6 +71,8 @@ void ChooseTimes(Options& options, uint64_t seed, uint64_t txns_max) {
 
 // Behind all else, for the same reason.
 void ChooseIndex(Options& options, std::mt19937_64& random) {
+  // Scans are part of READ_WRITE.
+  if (random() % 2 == 0 && options.test_read_write) options.test_conflict = false;
   if (random() % 3 != 0) return;
   options.index = "IDX_BTREE";
   options.scan_perc = OneOf<double>(random, {0, 0.3});

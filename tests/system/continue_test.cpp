@@ -516,21 +516,24 @@ class ContinueTpccTest : public ContinueTest {};
 INSTANTIATE_TEST_SUITE_P(Pairs, ContinueTpccTest, ::testing::Values(Cell{"NO_WAIT", "LOG_TAURUS", "LOG_COMMAND", 2}),
                          CellName);
 
-// The index on last names is rebuilt from the checkpoint.
+// The index on last names is rebuilt from the checkpoint, the ordered ones of the full mix are tables of it.
 TEST_P(ContinueTpccTest, SmallTpccSurvivesACheckpoint) {
-  const auto tpcc = [](Options options) {
-    options.workload = WorkloadKind::kTpcc;
-    options.tpcc_small = options.verify = true;
-    return options;
-  };
-  FaultyFileSystem files;
-  Run(files, tpcc(Base()));
-  const Image image = Continued(files.CrashImage(Policy::kDurableOnly), tpcc(WithCheckpoint()));
-  FaultyFileSystem again(image);
-  LogStorage storage(again);
-  Options options = tpcc(Base());
-  options.ack_file = acks_;
-  EXPECT_EQ(Registry::Global().Create(options)->Recover(options, storage).verified, "a,b,c,d");
+  for (const bool full_mix : {false, true}) {
+    const auto tpcc = [&](Options options) {
+      options.workload = WorkloadKind::kTpcc;
+      options.tpcc_full_mix = full_mix;
+      options.tpcc_small = options.verify = true;
+      return options;
+    };
+    FaultyFileSystem files;
+    Run(files, tpcc(Base()));
+    const Image image = Continued(files.CrashImage(Policy::kDurableOnly), tpcc(WithCheckpoint()));
+    FaultyFileSystem again(image);
+    LogStorage storage(again);
+    Options options = tpcc(Base());
+    options.ack_file = acks_;
+    EXPECT_EQ(Registry::Global().Create(options)->Recover(options, storage).verified, "a,b,c,d") << full_mix;
+  }
 }
 
 }  // namespace
