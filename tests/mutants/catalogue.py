@@ -637,6 +637,8 @@ MUTANTS = [
            [expression(LANES, "lane.progress.load(std::memory_order_relaxed) != position", "false")], "LOG_TAURUS"),
     Mutant("recover_dropped_hold_back", "a record whose dependency is lost waits for it",
            [expression(TAURUS_RECOVERY, "lanes_->EndIsKnown(log) && until > lanes_->EndOf(log)", "false")], "LOG_TAURUS"),
+    Mutant("digest_helper_fails_alone", "what goes wrong in a helper of a digest meets no handler",
+           [statement("storage/digest.cpp", "errors[i] = std::current_exception();", "throw;")], "TEST/"),
     Mutant("recover_goes_on_without_a_worker", "a worker that failed does not stop the others",
            [raw("system/recovery.h", "stop();\n      const std::lock_guard lock(mutex);",
                 "if (!{on}) stop();\n      const std::lock_guard lock(mutex);")], "LOG_TAURUS"),

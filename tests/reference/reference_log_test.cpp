@@ -1,6 +1,5 @@
 // The reference reader: where the valid prefix of a log ends, and whether that is a torn tail or damage.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <functional>
 
@@ -252,16 +251,6 @@ TEST(ReferenceLog, OnlyAllLogsOfOneRunGoTogether) {
   EXPECT_EQ(ReadStatus({log(kRun, 1, 2), log(kRun, 1, 2)}), ExitStatus::kMismatch);
   EXPECT_EQ(ReadStatus({log(kRun, 0, 2), log(kRun + 1, 1, 2)}), ExitStatus::kMismatch);
   EXPECT_EQ(ReadStatus({log(kRun, 0, 2), log(kRun, 1, 3)}), ExitStatus::kMismatch);
-}
-
-TEST(ReferenceLog, FilesAreReadByPath) {
-  const std::string path = testing::TempDir() + "reference_log_test." + std::to_string(::getpid());
-  WriteLogFile(path, SmallLog().Bytes());
-  const ReferenceLogs logs = ReadLogs(std::vector<std::string>{path});
-  EXPECT_EQ(logs.logs.at(0).path, path);
-  EXPECT_EQ(logs.logs.at(0).txn_count, 4u);
-  ::unlink(path.c_str());
-  EXPECT_EQ(StatusOf([&] { ReadLogs(std::vector<std::string>{path}); }), ExitStatus::kIo);
 }
 
 }  // namespace

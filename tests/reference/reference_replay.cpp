@@ -1,12 +1,6 @@
 #include "tests/reference/reference_replay.h"
 
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <bit>
-#include <cerrno>
 #include <cstring>
 #include <iterator>
 #include <utility>
@@ -281,23 +275,6 @@ ReferenceLogs ReadLogs(std::vector<FileImage> files, const std::vector<uint64_t>
   }
   FinishReading(logs, frontier);
   return logs;
-}
-
-ReferenceLogs ReadLogs(const std::vector<std::string>& paths) {
-  std::vector<FileImage> files;
-  for (const std::string& path : paths) {
-    const auto fail = [&] { throw Error(ExitStatus::kIo, "cannot read " + path + "@0: " + std::strerror(errno)); };
-    const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    struct stat info {};
-    if (fd < 0 || ::fstat(fd, &info) != 0) fail();
-    const auto size = static_cast<size_t>(info.st_size);
-    void* at = size == 0 ? nullptr : ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (at == MAP_FAILED) fail();
-    ::close(fd);
-    files.push_back({path, Bytes(static_cast<const std::byte*>(at), size), nullptr});
-    if (size > 0) files.back().owner = std::shared_ptr<void>(at, [size](void* p) { ::munmap(p, size); });
-  }
-  return ReadLogs(std::move(files));
 }
 
 ReferenceLogs ReadLogs(const std::vector<std::vector<std::byte>>& files) {

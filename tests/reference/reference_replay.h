@@ -107,10 +107,9 @@ struct FileImage {
 };
 
 // Reads the logs of one run, given in any order. Bad headers and logs that do not belong together throw Error
-// (kCorrupt, kMismatch; kIo for a file that cannot be read); damage behind a header is a verdict.
+// (kCorrupt, kMismatch); damage behind a header is a verdict.
 // `frontier`, if not null: where recovery ends each log, and must be able to.
 ReferenceLogs ReadLogs(std::vector<FileImage> files, const std::vector<uint64_t>* frontier = nullptr);
-ReferenceLogs ReadLogs(const std::vector<std::string>& paths);
 ReferenceLogs ReadLogs(const std::vector<std::vector<std::byte>>& files);  // named "file 0", "file 1", ...
 
 // Walks the valid prefix of one log; record() is decompressed by the anchors passed on the way.

@@ -21,6 +21,19 @@ constexpr uint32_t kGenerationsMax = 3;
 using Image = FaultyFileSystem::Image;
 using Ids = std::vector<uint64_t>;  // of transactions, ascending
 
+// How long something took, in virtual time.
+class Lap {
+ public:
+  explicit Lap(uint64_t& nanos) : nanos_(nanos), begin_(NowNanos()) {}
+  ~Lap() { nanos_ = NowNanos() - begin_; }
+  Lap(const Lap&) = delete;
+  Lap& operator=(const Lap&) = delete;
+
+ private:
+  uint64_t& nanos_;
+  const uint64_t begin_;
+};
+
 void SortUnique(Ids& ids) {
   std::sort(ids.begin(), ids.end());
   ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
@@ -209,6 +222,10 @@ class Cycle {
     ++tally_.faults[need];
   }
 
+  // I11: whatever it finds, refuses or lacks, it ends; some ten times what the longest of a few thousand took.
+  uint64_t RecoveryStepsMax() const { return uint64_t{1} << (options_.workload == WorkloadKind::kTpcc ? 24 : 21); }
+  uint64_t RecoveryNanosMax() const { return options_.workload == WorkloadKind::kTpcc ? 500'000'000 : 100'000'000; }
+
   static bool IsRefusal(const Error& error) {
     return error.status() == ExitStatus::kCorrupt || error.status() == ExitStatus::kMismatch;
   }
@@ -229,13 +246,17 @@ class Cycle {
     Options options = options_;
     options.thread_cnt = 1 + random_() % 4;
     options.verify = verify;
-    const Plan plan = PlanOf(options, trial_.limits, random_());
+    Plan plan = PlanOf(options, trial_.limits, random_());
+    plan.steps_max = std::min(plan.steps_max, RecoveryStepsMax());
     RecoveryResult result;
+    uint64_t nanos = 0;
     Simulate(plan, [&] {
       FailAllocations(no_memory_at, trouble_() % 4);
       const EndOfNeed end_of_need;
+      const Lap lap(nanos);
       result = Registry::Global().Create(options)->Recover(options, storage);
     });
+    if (nanos > RecoveryNanosMax()) throw Violation("I11: a recovery took " + std::to_string(nanos) + " ns");
     tally_.faults["requests cut short in recovery"] += files.shortened_count() > 0;
     tally_.faults["requests interrupted in recovery"] += files.interrupted_count() > 0;
     return result;
