@@ -154,6 +154,8 @@ enum Procedure : uint16_t { kMix, kInsert, kDelete, kGiveUp };
 // of all that it read, so that no two of them commute.
 class MixWorkload {
  public:
+  static constexpr std::array kProcedureNames = {"mix", "insert", "delete", "give up"};
+
   void CreateTables(Database& db) {
     Schema schema;
     schema.name = "mix";
