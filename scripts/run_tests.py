@@ -176,7 +176,7 @@ def plan(quick: bool) -> list[Phase]:
               kind="unittest", timeout=300),
         Phase("readme", [python, "scripts/readme_matrix.py", "--check"], needs="build"),
         Phase("unit", ["build/all_tests"] + ([f"--gtest_filter={QUICK_FILTER}"] if quick else []),
-              kind="gtest", timeout=1200, needs="build"),
+              kind="gtest", timeout=1800, needs="build"),
         *([] if quick else simulation_phases(python, make, cxx, jobs)),
         Phase("command line", [python, "tests/scripts/cli_check.py"], kind="sum", needs="build"),
         Phase("dumps", [python, "tests/scripts/dump_check.py"], kind="sum", needs="build"),

@@ -27,7 +27,7 @@ class FolderTest(unittest.TestCase):
 
     def command(self, *arguments, state="state.json"):
         return [sys.executable, SCRIPT, f"--torture={FAKE_TORTURE}", f"--state={self.path(state)}", "--jobs=2",
-                "--control_seconds=2", f"--kept_file={self.path('kept')}", *arguments]
+                "--control_seconds=10", f"--kept_file={self.path('kept')}", *arguments]
 
     def environment(self, fake="", run_seconds=0.002):
         return {**os.environ, "FAKE": fake, "FAKE_CALLS": self.path("calls"), "FAKE_RUN_SECONDS": str(run_seconds)}
