@@ -1,9 +1,12 @@
 // The arguments of the TPC-C procedures: what a command record holds, so they are compact. Fixed layout; part of
-// the log format.
+// the log format. Below them, what procedures do with bytes.
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <span>
 
 #include "base/types.h"
 
@@ -82,5 +85,20 @@ struct StockLevelArgs {
   uint32_t zero;
 };
 static_assert(sizeof(StockLevelArgs) == 16);
+
+template <class T>
+std::span<const std::byte> TupleBytes(const T& tuple) {
+  return std::as_bytes(std::span(&tuple, 1));
+}
+
+template <class T>
+T LoadArgs(std::span<const std::byte> bytes, size_t at = 0) {
+  T value;
+  std::memcpy(&value, bytes.data() + at, sizeof value);
+  return value;
+}
+
+// What goes to the terminal: keeps the compiler from dropping what it is computed from.
+inline void Show(int64_t value) { asm volatile("" : : "r"(value)); }
 
 }  // namespace dbx::tpcc

@@ -14,21 +14,6 @@
 namespace dbx {
 namespace tpcc {
 
-template <class T>
-std::span<const std::byte> TupleBytes(const T& tuple) {
-  return std::as_bytes(std::span(&tuple, 1));
-}
-
-template <class T>
-T LoadArgs(std::span<const std::byte> bytes, size_t at = 0) {
-  T value;
-  std::memcpy(&value, bytes.data() + at, sizeof value);
-  return value;
-}
-
-// What goes to the terminal: keeps the compiler from dropping what it is computed from.
-inline void Show(int64_t value) { asm volatile("" : : "r"(value)); }
-
 // C_DATA of a customer with bad credit: this payment's identifiers before what was there, which moves right.
 inline Text<500> PrependPayment(const Text<500>& old, uint32_t c_id, const PaymentArgs& args) {
   Text<500> data;
