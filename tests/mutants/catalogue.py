@@ -160,7 +160,8 @@ MUTANTS = [
                       "std::memory_order_release);", ""),
             statement(STREAM_H, "if (place.end() > slot.free_until) WaitForSpace(slot, place);",
                       "slot.filling_from.store(place.lsn, std::memory_order_release); "
-                      "if (place.end() > slot.free_until) WaitForSpace(slot, place);")]),
+                      "if (place.end() > slot.free_until) WaitForSpace(slot, place);")], "/TEST/", rare=True,
+           model="RingModel.ABoundStoredAfterTheFetchAddIsFound"),
     Mutant("ring_ready_before_filled", "a place counts as filled as soon as it is taken",
            [statement(STREAM_H, "if (place.end() > slot.free_until) WaitForSpace(slot, place);",
                       "if (place.end() > slot.free_until) WaitForSpace(slot, place); "
