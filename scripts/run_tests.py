@@ -195,7 +195,7 @@ def simulation_phases(python: str, make: list[str], cxx: str, jobs: str) -> list
         Phase("build simulation", [*make, f"CXX={cxx}", "torture"], timeout=1500),
         Phase("torture", [python, "scripts/torture.py", "--cycles=20000", "--kept", "--controls",
                           "--state=build/test/torture.json"], kind="sum", timeout=900, needs="build simulation"),
-        Phase("mutants", [python, "tests/mutants/score.py", "--rotate=20", "--seconds=30", f"--jobs={jobs}"],
+        Phase("mutants", [python, "tests/mutants/score.py", "--rotate=20", "--seconds=60", f"--jobs={jobs}"],
               kind="sum", timeout=1800, needs="build simulation"),
     ]
 
