@@ -61,7 +61,7 @@ class Anomalies : public ::testing::Test {
   }
   // Misses one row and inserts the other.
   auto SkewOfMisses() {
-    return [this](auto& ctx, int side, auto meanwhile) {
+    return [](auto& ctx, int side, auto meanwhile) {
       uint64_t value = 0;
       const Outcome outcome = Read(ctx, side == 0 ? kNone : kNothing, value);
       meanwhile();
