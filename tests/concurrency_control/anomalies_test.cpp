@@ -61,11 +61,11 @@ class Anomalies : public ::testing::Test {
   }
   // Misses one row and inserts the other.
   auto SkewOfMisses() {
-    return [](auto& ctx, int side, auto meanwhile) {
+    return [this](auto& ctx, int side, auto meanwhile) {
       uint64_t value = 0;
-      const Outcome outcome = Read(ctx, side == 0 ? kNone : kNothing, value);
+      const Outcome outcome = this->Read(ctx, side == 0 ? kNone : kNothing, value);
       meanwhile();
-      return outcome == Outcome::kNotFound ? Insert(ctx, side == 0 ? kNothing : kNone) : outcome;
+      return outcome == Outcome::kNotFound ? this->Insert(ctx, side == 0 ? kNothing : kNone) : outcome;
     };
   }
   bool Commits(uint32_t worker, auto body) { return h_.Run(worker, body).outcome == Outcome::kOk; }
