@@ -167,23 +167,23 @@ def compare(first: str, second: str) -> None:
     """Ratios of the medians of steps that both results have."""
     from experiment.data import np
     from experiment.spec import lookup
-    medians = []
+    values_of, labels = [], {}
     for directory in (first, second):
         values: dict[tuple, list[float]] = {}
         for row in running.load_rows(directory):
             metrics = row["record"].get("metrics", {})
             value = lookup(metrics, "throughput_acknowledged") or lookup(metrics, "throughput")
             if row["status"] == "ok" and value:
-                values.setdefault((row["job"], row["recovery"]), []).append(value)
-                labels = values.setdefault("labels", {})
-                labels[row["job"], row["recovery"]] = row["command"].split("--seconds")[0].split("--log_dir")[0]
-        medians.append(values)
-    both = [key for key in medians[0] if key in medians[1] and key != "labels"]
+                key = row["job"], row["recovery"]
+                values.setdefault(key, []).append(value)
+                labels.setdefault(key, row["command"].split("--seconds")[0].split("--log_dir")[0])
+        values_of.append(values)
+    both = [key for key in values_of[0] if key in values_of[1]]
     if not both:
         sys.exit(f"error: {first} and {second} have no step in common")
-    for key in sorted(both, key=lambda k: medians[0]["labels"][k]):
-        a, b = float(np.median(medians[0][key])), float(np.median(medians[1][key]))
-        print(f"{a / 1e3:10,.1f} k  {b / 1e3:10,.1f} k  {b / a:6.2f}x  {medians[0]['labels'][key].split('/')[-1]}")
+    for key in sorted(both, key=labels.get):
+        a, b = (float(np.median(values[key])) for values in values_of)
+        print(f"{a / 1e3:10,.1f} k  {b / 1e3:10,.1f} k  {b / a:6.2f}x  {labels[key].split('/')[-1]}")
 
 
 def main(argv: list[str]) -> int:

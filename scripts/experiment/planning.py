@@ -123,8 +123,8 @@ def _add_point(plan: Plan, figure: Figure, panel: str, panel_flags: dict, series
     place = _place(figure, series, scale, host)
     if series.logs:
         flags.setdefault("num_logger", 1 if series.one_log else place.directories)
-    job = plan.jobs.setdefault(_digest([flags, place.kind, place.device, place.directories]),
-                               Job(flags, place, scale.seconds))
+    job = Job(flags, place, scale.seconds)
+    job = plan.jobs.setdefault(job.key, job)
     recovery = ""
     if figure.step == "recover":
         wanted = {"thread_cnt": host.cores, **figure.recover, **({figure.x.flag: x} if swept_in_recovery else {})}
