@@ -23,7 +23,6 @@ class FullMixTest : public testing::TestWithParam<PairName> {
     options_.thread_cnt = 4;
     options_.max_txns_per_thread = 1500;
     options_.epoch_period_ms = 1;
-    options_.log_limit_bytes = 64 << 20;
     options_.log_dirs = {"logs"};
   }
   RunResult Run() {
@@ -49,6 +48,7 @@ INSTANTIATE_TEST_SUITE_P(Pairs, FullMixTest, testing::ValuesIn(Registry::Global(
 TEST_P(FullMixTest, LeavesAConsistentDatabaseAndShowsNobodyAnother) {
   for (options_.num_wh = 1; options_.num_wh <= 2; ++options_.num_wh) {
     const RunResult run = Run();
+    EXPECT_EQ(run.stop_reason, "done");
     EXPECT_NE(run.verified.find('d'), std::string::npos);
     for (const AbortReason reason : {AbortReason::kNotFound, AbortReason::kExists, AbortReason::kRecordTooLarge}) {
       EXPECT_EQ(Sum(run, [&](const WorkerStats& w) { return w.aborts[static_cast<size_t>(reason)]; }), 0u);
