@@ -1,6 +1,7 @@
 # make                    ./rundb for the pair that config.h names
 # make NAME=value ...     the same with switches of config.h set otherwise (CC_ALG=SILO THREAD_CNT=8)
 # make rundb-all          ./rundb-all with every pair, chosen by --cc, --log ...
+# make rundb-timed        ./rundb-timed with a few pairs that tell where their workers' time goes (TIME_PARTS)
 # make log_dump           ./log_dump, which prints and checks a log
 # make micro              every benchmarks/micro/NAME.cpp as build/micro/NAME
 # make tests              build/all_tests; SANITIZE=thread and SANITIZE=address: build/VARIANT/all_tests;
@@ -102,6 +103,7 @@ LOGS := LOG_NO:LOG_DATA LOG_SERIAL:LOG_DATA LOG_SERIAL:LOG_COMMAND LOG_TAURUS:LO
         LOG_PLOVER:LOG_DATA LOG_ELEDA:LOG_DATA LOG_ELEDA:LOG_COMMAND
 PAIRS := $(foreach c,$(CONCURRENCY_CONTROLS),$(foreach l,$(LOGS),$(c):$(l))) \
          $(foreach c,$(WITH_DATA_ONLY),$(foreach l,$(filter %:LOG_DATA,$(LOGS)),$(c):$(l))) SILO:0:LOG_BATCH:LOG_DATA
+TIMED_PAIRS := NO_WAIT:0:LOG_TAURUS:LOG_DATA NO_WAIT:0:LOG_TAURUS:LOG_COMMAND
 PAIR_OBJECTS = $(patsubst %,$(BUILD)/pairs/%.o,$(subst :,-,$(PAIRS)))
 
 # ---- Stamps: files that change only when what they stand for does ------------------------------------------
@@ -138,6 +140,8 @@ endif
 $(RUNDB): $(MAIN_OBJECT) $(BUILD)/system/pair.o $(ARCHIVE) $(BUILD)/flags.stamp
 	$(LINK)
 $(RUNDB_ALL): $(MAIN_OBJECT) $(PAIR_OBJECTS) $(ARCHIVE) $(BUILD)/flags.stamp $(BUILD)/tests.stamp
+	$(LINK)
+rundb-timed: $(MAIN_OBJECT) $(patsubst %,$(BUILD)/timed/%.o,$(subst :,-,$(TIMED_PAIRS))) $(ARCHIVE) $(BUILD)/flags.stamp
 	$(LINK)
 $(LOG_DUMP): $(BUILD)/logging/log_dump.o $(ARCHIVE) $(BUILD)/flags.stamp
 	$(LINK)
@@ -203,10 +207,14 @@ $(CONFIGURED_OBJECTS): CXXFLAGS_ALL += $(OVERRIDES)
 $(BUILD)/system/options.o $(BUILD)/system/output.o: CXXFLAGS_ALL += -O1
 
 pair_part = $(word $(1),$(subst -, ,$*))
+PAIR_DEFINITIONS = -DCC_ALG=$(call pair_part,1) -DUSE_LOCKTABLE=$(call pair_part,2) \
+  -DLOG_ALGORITHM=$(call pair_part,3) -DLOG_TYPE=$(call pair_part,4)
 $(BUILD)/pairs/%.o: $(PAIR_SOURCE) $(BUILD)/flags.stamp | $(BUILD)/prerequisites.ok
 	@mkdir -p $(@D)
-	$(COMPILE) -DCC_ALG=$(call pair_part,1) -DUSE_LOCKTABLE=$(call pair_part,2) \
-	  -DLOG_ALGORITHM=$(call pair_part,3) -DLOG_TYPE=$(call pair_part,4) $<
+	$(COMPILE) $(PAIR_DEFINITIONS) $<
+$(BUILD)/timed/%.o: $(PAIR_SOURCE) $(BUILD)/flags.stamp | $(BUILD)/prerequisites.ok
+	@mkdir -p $(@D)
+	$(COMPILE) $(PAIR_DEFINITIONS) -DTIME_PARTS=1 $<
 
 # What a result says about its binary. Written anew only when it differs, so a commit recompiles this file alone.
 GIT_COMMIT := $(shell git describe --always --abbrev=12 2>/dev/null || echo unknown)
@@ -337,4 +345,4 @@ coverage:
 .PHONY: coverage
 
 clean:
-	rm -rf build rundb rundb-all log_dump
+	rm -rf build rundb rundb-all rundb-timed log_dump

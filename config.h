@@ -143,6 +143,12 @@
 #define TIME_ENABLE 0
 #endif
 
+// 0 or 1; compiled in, without a flag. 1: where the workers' time goes (system/time_ledger.h), at the price of several
+// readings of the clock per access.
+#ifndef TIME_PARTS
+#define TIME_PARTS 0
+#endif
+
 // ---- YCSB -------------------------------------------------------------------------------------------------
 
 // Rows of the table, about 1 KB each.

@@ -20,7 +20,7 @@ import os
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from experiment import claims, host_scale, planning, running, spec
+from experiment import ceiling, claims, host_scale, planning, running, spec
 from progress import clock
 
 REPOSITORY = spec.REPOSITORY
@@ -61,6 +61,7 @@ class Experiment:
         os.makedirs(self.out, exist_ok=True)
         self.host = self._host_scale()
         self.plan = planning.make_plan(self.figures, self.series, self.scale, self.host)
+        self.ceiling_ = ceiling.load(self._ceiling_path())
 
     def _host_scale(self) -> host_scale.HostScale:
         """As at the first time, so that a resumed run has the same devices."""
@@ -75,6 +76,18 @@ class Experiment:
         with open(path, "w", encoding="utf-8") as file:
             json.dump(vars(scale), file)
         return scale
+
+    def _ceiling_path(self) -> str:
+        return os.path.join(self.out, "ceiling.json")
+
+    def _measure_ceiling(self) -> None:
+        """Of real devices, if the plan has any; once for all of a scale's results."""
+        real = any(job.logs and job.place.kind == "disk" for job in self.plan.jobs.values())
+        if real and self.ceiling_ is None:
+            print("measuring the device under the logs", flush=True)
+            micro = os.path.join(os.path.dirname(self.arguments.binary), "build", "micro", "host_limits")
+            self.ceiling_ = ceiling.measure(self.arguments.log_dir, micro)
+            ceiling.save(self._ceiling_path(), self.ceiling_)
 
     def describe(self) -> str:
         jobs = list(self.plan.jobs.values())
@@ -108,6 +121,7 @@ class Experiment:
     def _run(self, order: list, done: set, rows: str) -> bool:
         arguments = self.arguments
         with running.HostLock():
+            self._measure_ceiling()
             runner = running.Runner(order, done, arguments.seed, arguments.binary, os.path.join(self.out, rows),
                                     arguments.log_dir, arguments.ram_dir)
             runner.run()
@@ -119,7 +133,7 @@ class Experiment:
         rows = running.load_rows(self.out)
         collected = []
         for figure in self.figures:
-            data = data_module.collect(figure, self.plan, rows)
+            data = data_module.collect(figure, self.plan, rows, self.ceiling_)
             verdicts = [claims.judge(data, claim, self.cores) for claim in figure.claims]
             caption = self._caption(data)
             collected.append((data, verdicts, caption))
@@ -145,6 +159,8 @@ class Experiment:
             words.append("virtual machine")
         words += devices
         words.append(f"medians of {self.repeats} runs" if self.repeats > 1 else "one run a point")
+        if data.ceiling_source:
+            words.append(f"device ceiling by {data.ceiling_source}")
         if any(row["record"].get("environment", {}).get("oversubscribed") for row in rows):
             words.append("more threads than cores in some runs")
         return "; ".join(words)
@@ -206,6 +222,7 @@ def main(argv: list[str]) -> int:
             return 0
         print(experiment.describe(), flush=True)
         if arguments.action == "plan":
+            print(experiment.plan.describe_figures(experiment.repeats))
             return 0
         if arguments.action == "job":
             return 0 if experiment.run_job(job) else 1

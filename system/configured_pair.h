@@ -89,6 +89,5 @@ struct PairOf {
 using ConfiguredPair = PairOf<Configured::kCcAlg, Configured::kUseLocktable, Configured::kScheme, Configured::kLogType>;
 using ConfiguredLog = ConfiguredPair::Log;
 using ConfiguredRecovery = ConfiguredPair::Recovery;
-using ConfiguredCc = ConfiguredPair::Cc;
 
 }  // namespace dbx

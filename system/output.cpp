@@ -11,6 +11,7 @@
 #include <cstring>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "base/error.h"
 
@@ -83,6 +84,7 @@ Json VerificationJson(const Options& options, const std::string& verified) {
 struct WorkerTotals {
   uint64_t executed = 0, acknowledged = 0, user_rollbacks = 0, abort_cnt = 0;
   double run_seconds = 0, wait_seconds = 0;
+  TimeParts time_parts{};
   Json aborts = Json::object();
   Json workers = Json::array();
 };
@@ -102,6 +104,7 @@ WorkerTotals TotalsOf(const std::vector<WorkerStats>& workers) {
     t.abort_cnt += aborts;
     t.run_seconds += w.run_seconds;
     t.wait_seconds += w.wait_seconds;
+    for (size_t i = 0; i < kTimeParts; ++i) t.time_parts[i] += w.time_parts[i];
     t.workers.push_back({{"txn_cnt", w.acknowledged},
                          {"abort_cnt", aborts},
                          {"executed_cnt", w.executed},
@@ -169,6 +172,18 @@ Json CommitPartsJson(const CommitParts& parts) {
       {"samples", parts.samples}, {"order", mean(0)}, {"append", mean(1)}, {"flush", mean(2)}, {"dependency", mean(3)}};
 }
 
+constexpr std::array<const char*, kTimeParts> kTimePartNames = {"work",   "tracking", "metadata",
+                                                                "record", "aborted",  "rest"};
+
+// Shares of the workers' time; null: TIME_PARTS is not compiled in.
+Json TimeSharesJson(const TimeParts& nanos) {
+  const double all = std::accumulate(nanos.begin(), nanos.end(), 0.0);
+  if (all == 0) return nullptr;
+  Json shares = Json::object();
+  for (size_t i = 0; i < kTimeParts; ++i) shares[kTimePartNames[i]] = nanos[i] / all;
+  return shares;
+}
+
 // null: the log is not a central one.
 Json CentralLogJson(const std::optional<CentralCounters>& counters) {
   if (!counters) return Json();
@@ -225,6 +240,7 @@ Json RunMetrics(const Options& options, const RunResult& r, const WorkerTotals& 
   m["central_log"] = CentralLogJson(r.central_log);
   m["latency_us"] = LatencyJson(r.latency);
   m["commit_parts_us"] = CommitPartsJson(r.commit_parts);
+  m["time_shares"] = TimeSharesJson(t.time_parts);
   m["table_bytes"] = r.table_bytes;
   m["memory_bytes"] = r.memory_bytes;
   m["row_meta_bytes"] = r.row_meta_bytes;
@@ -391,6 +407,16 @@ std::string CommitPartsLine(const Json& m) {
       Microseconds(Number(parts, "dependency")), Count(parts, "samples"));
 }
 
+// One line where the workers kept ledgers of their time.
+std::string TimeSharesLine(const Json& m) {
+  const Json& shares = m.at("time_shares");
+  if (shares.is_null()) return "";
+  std::string line = "workers' time:";
+  for (const char* part : kTimePartNames) line += fmt::format(" {} {:.1f} %,", part, 100 * Number(shares, part));
+  line.back() = '\n';
+  return line;
+}
+
 // One line where GRASSHOPPER tracked the fills.
 std::string CentralLogLine(const Json& m) {
   const Json& c = m.at("central_log");
@@ -429,7 +455,7 @@ std::string RunSummary(const Json& record) {
   return BeforeText(record.at("metrics")) + SummaryLine(record) +
          fmt::format("Throughput: {:.2f}\n", Number(record.at("metrics"), "throughput_acknowledged")) +
          RunLine(record) + MixLine(record) + CommitPartsLine(record.at("metrics")) +
-         CentralLogLine(record.at("metrics"));
+         TimeSharesLine(record.at("metrics")) + CentralLogLine(record.at("metrics"));
 }
 
 std::string RecoverySummary(const Json& record) {

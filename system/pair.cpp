@@ -6,13 +6,14 @@
 #include "system/registry.h"
 #include "system/rules.h"
 #include "system/run.h"
+#include "system/timed_log.h"
 #include "system/workloads.h"
 
 namespace dbx {
 namespace {
 
-using Cc = ConfiguredCc;
-using Log = ConfiguredLog;
+using Log = std::conditional_t<Configured::kTimeParts, TimedLog<ConfiguredLog>, ConfiguredLog>;
+using Cc = CcOf<Configured::kCcAlg, Configured::kUseLocktable, Log>::type;
 
 static_assert(!rules::NeedsLocksForTable(Configured::kUseLocktable, Cc::kTraits),
               "this CC_ALG keeps versions in the rows and has no locks to put in a table: set USE_LOCKTABLE 0");

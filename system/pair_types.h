@@ -56,12 +56,14 @@ inline WorkerOptions WorkerOptionsOf(const Options& options) {
   return result;
 }
 
-// Enough calls that the list does not sit in a cache, but no more than the run needs.
+// Enough calls that the list does not sit in a cache, but no more than the run needs, and fewer where each is long.
 inline uint64_t CallListLength(const Options& options) {
-  constexpr uint64_t kUncached = 1 << 20;
+  constexpr uint64_t kUncached = 1 << 20, kAccessesMax = kUncached << 4;
   if (options.query_list_len > 0) return options.query_list_len;
-  if (options.seconds > 0) return kUncached;
-  return std::clamp<uint64_t>(options.max_txns_per_thread + options.warmup, 1, kUncached);
+  const uint64_t accesses = options.workload == WorkloadKind::kYcsb ? options.req_per_query : 1;
+  const uint64_t enough = std::min(kUncached, kAccessesMax / accesses);
+  if (options.seconds > 0) return enough;
+  return std::clamp<uint64_t>(options.max_txns_per_thread + options.warmup, 1, enough);
 }
 
 // An upper bound for the sequence numbers of a run's transactions.

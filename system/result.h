@@ -19,6 +19,11 @@ enum class AbortReason : uint8_t { kLockConflict, kValidation, kExists, kNotFoun
 // No workload has more procedures.
 inline constexpr size_t kProceduresMax = 8;
 
+// Parts of a worker's time (time_ledger.h).
+enum class TimePart : uint8_t { kWork, kTracking, kMetadata, kRecord, kAborted, kRest, kCount };
+inline constexpr size_t kTimeParts = static_cast<size_t>(TimePart::kCount);
+using TimeParts = std::array<double, kTimeParts>;  // nanoseconds by part
+
 struct WorkerStats {
   uint64_t executed = 0;                               // pre-committed transactions, read-only ones too
   std::array<uint64_t, kProceduresMax> executed_of{};  // by procedure id
@@ -27,6 +32,7 @@ struct WorkerStats {
   std::array<uint64_t, static_cast<size_t>(AbortReason::kCount)> aborts{};
   double run_seconds = 0;
   double wait_seconds = 0;  // throttled: log buffer or acknowledgement queue full
+  TimeParts time_parts{};   // all zero: not compiled in
 };
 
 // The parts of the time to acknowledgement, summed over samples (commit_probe.h).

@@ -21,6 +21,7 @@
 #include "system/commit_probe.h"
 #include "system/observer.h"
 #include "system/result.h"
+#include "system/time_ledger.h"
 
 namespace dbx {
 
@@ -41,12 +42,25 @@ class Transaction {
       : log_(log), log_state_(log_state), cc_(shared, log_state, worker) {}
 
   // --- what a stored procedure calls (benchmarks/txn_context.h) ---
-  Outcome Read(Table& table, Key key, auto&& visit) { return cc_.Read(table, key, visit); }
-  Outcome Update(Table& table, Key key, auto&& change) { return cc_.Update(table, key, change); }
-  Outcome Insert(Table& table, Key key, std::span<const std::byte> tuple) { return cc_.Insert(table, key, tuple); }
-  Outcome Delete(Table& table, Key key) { return cc_.Delete(table, key); }
+  Outcome Read(Table& table, Key key, auto&& visit) {
+    const auto span = In(TimePart::kTracking);
+    return cc_.Read(table, key, Work(visit));
+  }
+  Outcome Update(Table& table, Key key, auto&& change) {
+    const auto span = In(TimePart::kTracking);
+    return cc_.Update(table, key, Work(change));
+  }
+  Outcome Insert(Table& table, Key key, std::span<const std::byte> tuple) {
+    const auto span = In(TimePart::kTracking);
+    return cc_.Insert(table, key, tuple);
+  }
+  Outcome Delete(Table& table, Key key) {
+    const auto span = In(TimePart::kTracking);
+    return cc_.Delete(table, key);
+  }
   Outcome Scan(Table& table, Key low, Key high, ScanOrder order, auto&& visit) {
-    return cc_.Scan(table, low, high, order, visit);
+    const auto span = In(TimePart::kTracking);
+    return cc_.Scan(table, low, high, order, Work(visit));
   }
 
   // --- what its log reads (LoggedTxn) ---
@@ -65,16 +79,65 @@ class Transaction {
   CallResult Run(WorkloadT& workload, const Call& call, uint64_t* point, CommitTimes* times = nullptr) {
     call_ = &call;
     times_ = times;
+    const CallResult result = Attempt(workload, call, point);
+    if constexpr (kTimed) log_state_.ledger.EndAttempt(/*in_vain=*/result.reason != AbortReason::kCount);
+    return result;
+  }
+
+  // Where the time has gone since the last RestartTimes; all zero where that is not compiled in.
+  TimeParts time_parts() const {
+    if constexpr (kTimed) return log_state_.ledger.parts();
+    return {};
+  }
+  void RestartTimes() {
+    if constexpr (kTimed) log_state_.ledger.Restart();
+  }
+
+ private:
+  static constexpr bool kTimed = requires(typename Log::TxnState & state) { state.ledger; };
+
+  // Until the end of the scope that holds what is returned, time counts towards `part`.
+  auto In([[maybe_unused]] TimePart part) {
+    if constexpr (kTimed) {
+      return TimeSpan(log_state_.ledger, part);
+    } else {
+      return Untimed();
+    }
+  }
+  struct Untimed {
+    ~Untimed() {}  // so that a variable of it counts as used
+  };
+
+  // A procedure's function, whose time is the procedure's.
+  decltype(auto) Work(auto& function) {
+    if constexpr (kTimed) {
+      return [this, &function](auto&&... arguments) -> decltype(auto) {
+        const auto span = In(TimePart::kWork);
+        return function(std::forward<decltype(arguments)>(arguments)...);
+      };
+    } else {
+      return (function);
+    }
+  }
+
+  template <class WorkloadT>
+  CallResult Attempt(WorkloadT& workload, const Call& call, uint64_t* point) {
+    const auto span = In(TimePart::kTracking);
     log_.Begin(log_state_);
     cc_.Begin(call.txn_id());
-    auto&& context = observer::ContextOf(*this, call);
-    const Outcome outcome = workload.Run(context, call.procedure, call.args);
+    const Outcome outcome = RunProcedure(workload, call);
     if (outcome == Outcome::kOk) return Commit(point);
     if (outcome == Outcome::kConflict) return Abort(AbortReason::kLockConflict);
     return GiveUp(outcome);
   }
 
- private:
+  template <class WorkloadT>
+  Outcome RunProcedure(WorkloadT& workload, const Call& call) {
+    const auto span = In(TimePart::kWork);
+    auto&& context = observer::ContextOf(*this, call);
+    return workload.Run(context, call.procedure, call.args);
+  }
+
   CallResult Commit(uint64_t* point) {
     Note(&CommitTimes::begin);
     if (!cc_.LockWrites()) return Abort(AbortReason::kValidation);

@@ -73,12 +73,14 @@ class Worker {
     stats_ = {};
     latency_ = {};
     probe_.Reset();
+    transaction_.RestartTimes();
     begin_ = now_ = Clock::NowTicks();
     for (uint64_t n = 0; options_.txn_count == 0 || n < options_.txn_count; ++n) {
       if (control.stop.load(std::memory_order_relaxed)) break;
       RunNext(control);
     }
     stats_.run_seconds = Clock::ToSeconds(Clock::NowTicks() - begin_);
+    stats_.time_parts = transaction_.time_parts();
     // What is acknowledged after the interval has ended counts towards latency, not towards throughput.
     counting_ = options_.txn_count != 0;
     control.finished.fetch_add(1);

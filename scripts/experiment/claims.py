@@ -4,6 +4,7 @@
     - {claim: TEXT, paper: 9.9, of: taurus_data, over: serial_data}   ratio of y, the largest over x and panels
     - {claim: TEXT, of: taurus_data, over: serial_data, at: last}     at the largest x; at: min, the smallest ratio
     - {claim: TEXT, of: taurus_command, from: 0.6, to: 1.4, expect: falls}   how a line goes: rises, falls, flat
+    - {claim: TEXT, of: metadata, below: 0.05}                           a share of time that is nowhere larger
   panels: [NAME], only these panels; needs_cores: N, what a host must have to show it; paper: what the paper says.
 
 Verdicts: holds (at least nine tenths of the paper's ratio, on a logarithmic scale, or the direction that is expected),
@@ -22,7 +23,7 @@ from experiment.spec import SpecError
 HOLDS, SHAPE, CONTRADICTED, UNKNOWN = "holds", "same shape", "contradicted", "not measurable"
 FLAT = 0.05
 NEARLY = 0.9
-KEYS = {"claim", "paper", "of", "over", "at", "from", "to", "expect", "panels", "needs_cores"}
+KEYS = {"claim", "paper", "of", "over", "at", "from", "to", "expect", "panels", "needs_cores", "below"}
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,8 @@ def judge(data: FigureData, claim: dict, cores: int) -> Verdict:
     if unknown or "claim" not in claim or "of" not in claim:
         raise SpecError(f"{data.figure.name}: a claim has {', '.join(sorted(unknown)) or 'no claim or no of'}")
     paper = f"{claim['paper']:g}x" if isinstance(claim.get("paper"), (int, float)) else str(claim.get("paper", "-"))
+    if "below" in claim:
+        return _judge_share(data, claim, paper)
     ratio = _change(data, claim) if "expect" in claim else _best_ratio(data, claim)
     if ratio is None:
         return Verdict(claim["claim"], paper, "-", UNKNOWN, "no figures for it here")
@@ -65,6 +68,17 @@ def judge(data: FigureData, claim: dict, cores: int) -> Verdict:
     if "expect" in claim:
         return Verdict(claim["claim"], paper, str(ratio), *_judge_change(ratio, claim["expect"]))
     return Verdict(claim["claim"], paper, str(ratio), *_judge_ratio(ratio, claim.get("paper")))
+
+
+def _judge_share(data: FigureData, claim: dict, paper: str) -> Verdict:
+    found = [(data.line(panel, claim["of"]).median(x), _where(data, panel, x)) for panel in _panels(data, claim)
+             for x in data.line(panel, claim["of"]).xs()]
+    if not found:
+        return Verdict(claim["claim"], paper, "-", UNKNOWN, "no figures for it here")
+    largest, where = max(found)
+    ours = f"{100 * largest:.1f} % at most ({where})"
+    return Verdict(claim["claim"], paper, ours, *((HOLDS, "") if largest < claim["below"] else
+                                                  (CONTRADICTED, "it takes a larger share here")))
 
 
 def _judge_ratio(ratio: Ratio, paper) -> tuple[str, str]:

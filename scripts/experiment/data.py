@@ -10,10 +10,13 @@ from typing import Optional
 
 import numpy as np
 
+from experiment import ceiling as ceiling_module
+from experiment.ceiling import Ceiling
 from experiment.planning import Plan
 from experiment.spec import Figure, lookup
 
 REPEATS_FOR_INTERVAL = 6
+PAYLOADS = {"LOG_DATA": "data records", "LOG_COMMAND": "command records"}
 RESAMPLES = 2000
 
 
@@ -22,7 +25,7 @@ class Line:
     """One series in one panel."""
 
     values: dict[object, list[float]] = field(default_factory=dict)  # by x, in its order
-    rows: list[dict] = field(default_factory=list)                   # that gave them
+    rows_of: dict[object, list[dict]] = field(default_factory=dict)  # that gave them, by x
 
     def median(self, x) -> Optional[float]:
         values = self.values.get(x)
@@ -30,6 +33,10 @@ class Line:
 
     def interval(self, x) -> Optional[tuple[float, float]]:
         return interval_of(self.values.get(x, []))
+
+    @property
+    def rows(self) -> list[dict]:
+        return [row for rows in self.rows_of.values() for row in rows]
 
     def xs(self) -> list:
         return [x for x, values in self.values.items() if values]
@@ -41,6 +48,9 @@ class FigureData:
     lines: dict[tuple[str, str], Line]  # by (panel, series)
     failures: list[dict]
     missing: int = 0                    # points without a value
+    # By (panel, payload): transactions per second that the devices allow the payload's first series, by x.
+    ceilings: dict[tuple[str, str], dict[object, float]] = field(default_factory=dict)
+    ceiling_source: str = ""
 
     def line(self, panel: str, series: str) -> Line:
         return self.lines.get((panel, series), Line())
@@ -68,7 +78,27 @@ def _resampled(values: list[float], seed: int):
     return np.random.default_rng(seed).choice(np.asarray(values, dtype=float), size=(RESAMPLES, len(values)))
 
 
-def collect(figure: Figure, plan: Plan, rows: list[dict]) -> FigureData:
+def _point_metric(figure: Figure, series: str, x) -> str:
+    """Where the record has the point's value: benchmarks and shares of time tell several series at once."""
+    if figure.step == "bench":
+        return f"{figure.y.metric}.{series}.{x}"
+    return f"{figure.y.metric}.{series}" if figure.draw == "shares" else figure.y.metric
+
+
+def _add_ceilings(data: FigureData, measured: Optional[Ceiling]) -> None:
+    if data.figure.step != "run" or not data.figure.y.metric.startswith("throughput"):
+        return
+    for (panel, _), line in data.lines.items():
+        for x in line.xs():
+            payload = PAYLOADS.get(line.rows_of[x][0]["record"].get("config", {}).get("LOG_TYPE"))
+            rates = [ceiling_module.transactions_per_second(row, measured) for row in line.rows_of[x]]
+            if payload and all(rates):
+                data.ceilings.setdefault((panel, payload), {}).setdefault(x, float(np.median(rates)))
+                data.ceiling_source = ceiling_module.of_row(line.rows_of[x][0], measured).source
+
+
+def collect(figure: Figure, plan: Plan, rows: list[dict], measured: Optional[Ceiling] = None) -> FigureData:
+    """`measured`: what real devices take."""
     by_step: dict[tuple[str, str], list[dict]] = {}
     for row in rows:
         by_step.setdefault((row["job"], row["recovery"]), []).append(row)
@@ -78,13 +108,14 @@ def collect(figure: Figure, plan: Plan, rows: list[dict]) -> FigureData:
         of_job = by_step.get((point.job, ""), [])
         of_point = by_step.get((point.job, point.recovery), [])
         good = [row for row in of_point if row["status"] == "ok"]
-        metric = f"{figure.y.metric}.{point.series}.{point.x}" if figure.step == "bench" else figure.y.metric
+        metric = _point_metric(figure, point.series, point.x)
         values = [lookup(row["record"].get("metrics"), metric) for row in good]
         line.values[point.x] = [float(value) for value in values if value is not None]
-        line.rows += good
+        line.rows_of[point.x] = good
         failed = [row for row in {id(r): r for r in of_job + of_point}.values() if row["status"] == "failed"]
         data.failures += [row for row in failed if row not in data.failures]
         data.missing += not line.values[point.x]
+    _add_ceilings(data, measured)
     return data
 
 
@@ -97,6 +128,9 @@ def write_csv(data: FigureData, path: str) -> None:
                 low, high = line.interval(x) or ("", "")
                 writer.writerow([panel, series, x, line.median(x) if values else "", low, high,
                                  " ".join(f"{value:g}" for value in values)])
+        for (panel, payload), rates in data.ceilings.items():
+            for x, rate in rates.items():
+                writer.writerow([panel, f"device ceiling, {payload}", x, rate, "", "", data.ceiling_source])
 
 
 def latency_cdf(rows: list[dict]) -> list[tuple[float, float]]:

@@ -12,6 +12,7 @@ from experiment.spec import Series
 
 PANEL_INCHES = (3.9, 3.0)
 PANELS_PER_LINE = 3
+CEILING_NEAR = 1.3
 
 
 def draw(data: FigureData, series: dict[str, Series], caption: str, theme: str = "light"):
@@ -29,7 +30,8 @@ def draw(data: FigureData, series: dict[str, Series], caption: str, theme: str =
         _draw_panel(axes, data, panel, series, colours, drawn)
     below = figure.add_subplot(grid[lines, :])
     below.axis("off")
-    below.legend(drawn.values(), drawn.keys(), loc="center", ncol=min(4, max(1, len(drawn))), fontsize=8.5)
+    below.legend(drawn.values(), drawn.keys(), loc="center", fontsize=8.5,
+                 ncol=min(3 if columns == 1 else 4, max(1, len(drawn))))
     figure.suptitle(f"Fig. {data.figure.number}: {data.figure.title}", x=0.01, ha="left", fontsize=11,
                     fontweight="bold")
     figure.supxlabel(caption, fontsize=7, color=colours["soft"], x=0.01, ha="left", wrap=True)
@@ -38,6 +40,8 @@ def draw(data: FigureData, series: dict[str, Series], caption: str, theme: str =
 
 def _draw_panel(axes, data: FigureData, panel: str, series: dict[str, Series], colours: dict, drawn: dict) -> None:
     figure = data.figure
+    if figure.draw == "shares":
+        return _draw_shares(axes, data, panel, series, colours, drawn)
     for name in figure.series:
         line = data.line(panel, name)
         if not line.xs():
@@ -46,6 +50,7 @@ def _draw_panel(axes, data: FigureData, panel: str, series: dict[str, Series], c
         style = {"color": look.colour, "marker": look.marker, "linestyle": "--" if look.dashed else "-",
                  "linewidth": 1.6, "markersize": 5.5, "markeredgecolor": colours["background"], "markeredgewidth": 0.6}
         drawn[look.label] = _draw_cdf(axes, line, style) if figure.draw == "cdf" else _draw_line(axes, line, style)
+    _draw_ceilings(axes, data, panel, colours, drawn)
     if len(figure.panels) > 1:
         axes.set_title(panel, fontsize=9.5)
     axes.set_ylabel(figure.y.label, fontsize=8.5)
@@ -67,6 +72,33 @@ def _draw_panel(axes, data: FigureData, panel: str, series: dict[str, Series], c
     axes.xaxis.set_minor_locator(plt.NullLocator())
 
 
+def _draw_shares(axes, data: FigureData, panel: str, series: dict[str, Series], colours: dict, drawn: dict) -> None:
+    """A bar for each x, made up of the series."""
+    xs = sorted({x for name in data.figure.series for x in data.line(panel, name).xs()})
+    below = [0.0] * len(xs)
+    for name in data.figure.series:
+        shares = [100 * (data.line(panel, name).median(x) or 0) for x in xs]
+        drawn[series[name].label] = axes.bar(range(len(xs)), shares, bottom=below, color=series[name].colour, width=0.7,
+                                             edgecolor=colours["background"], linewidth=0.8)
+        below = [low + share for low, share in zip(below, shares)]
+    axes.set_xticks(range(len(xs)), [f"{x:g}" for x in xs])
+    axes.set_xlabel(data.figure.x.label, fontsize=8.5)
+    axes.set_ylabel(data.figure.y.label, fontsize=8.5)
+    axes.set_ylim(0, 100)
+    if len(data.figure.panels) > 1:
+        axes.set_title(panel, fontsize=9.5)
+
+
+def _draw_ceilings(axes, data: FigureData, panel: str, colours: dict, drawn: dict) -> None:
+    """Those that a line comes near: the others would lie far above what is drawn."""
+    highest = max((line.median(x) for (p, _), line in data.lines.items() if p == panel for x in line.xs()), default=0)
+    for (where, payload), rates in data.ceilings.items():
+        if where == panel and min(rates.values()) < CEILING_NEAR * highest:
+            drawn[f"device ceiling, {payload}"], = axes.plot(
+                list(rates), list(rates.values()), color=colours["soft"], linewidth=1.0, zorder=1,
+                linestyle=":" if payload == "data records" else "-.")
+
+
 def _draw_line(axes, line, style: dict):
     xs = line.xs()
     medians = [line.median(x) for x in xs]
@@ -81,8 +113,7 @@ def _draw_line(axes, line, style: dict):
 
 def _draw_cdf(axes, line, style: dict):
     last = line.xs()[-1]
-    rows = line.rows[-len(line.values[last]):]
-    points = latency_cdf(rows)
+    points = latency_cdf(line.rows_of[last])
     handle, = axes.plot([p[0] for p in points], [p[1] for p in points],
                         **{**style, "markevery": max(1, len(points) // 8)})
     return handle

@@ -9,8 +9,9 @@ import json
 from dataclasses import dataclass, field
 
 from experiment.host_scale import HostScale
-from experiment.spec import Figure, Scale, Series, SpecError
+from experiment.spec import PROGRAMS, Figure, Scale, Series, SpecError
 from host import parse_bytes
+from progress import clock
 
 RUN_OVERHEAD_SECONDS = 1.2   # load, files, exit
 RECOVERY_SHARE = 0.8         # of a run's time, beyond the overhead
@@ -33,10 +34,11 @@ class Job:
     seconds: float
     recoveries: dict[str, dict] = field(default_factory=dict)  # key -> flags
     bench: dict = field(default_factory=dict)                  # a micro-benchmark instead of a run
+    program: str = PROGRAMS[0]                                 # that runs
 
     @property
     def key(self) -> str:
-        return _digest([self.flags or self.bench, self.place.kind, self.place.device, self.place.directories])
+        return _digest([self.flags or self.bench, self.program, vars(self.place)])
 
     @property
     def logs(self) -> bool:
@@ -66,6 +68,18 @@ class Plan:
 
     def seconds(self, repeats: int) -> float:
         return repeats * sum(job.expected_seconds() for job in self.jobs.values())
+
+    def describe_figures(self, repeats: int) -> str:
+        """A line each; a run that several figures need counts in the first of them."""
+        lines, seen = [], set()
+        for figure, points in self.points.items():
+            keys = dict.fromkeys(point.job for point in points)
+            jobs = [self.jobs[key] for key in keys if key not in seen]
+            shared = f", shares {len(keys) - len(jobs)} with those above" if len(jobs) < len(keys) else ""
+            seen |= set(keys)
+            lines.append(f"  {figure:38} {len(points):4} points, {len(jobs):4} runs, "
+                         f"{clock(repeats * sum(job.expected_seconds() for job in jobs)):>8}{shared}")
+        return "\n".join(lines)
 
     def disk_bytes(self) -> int:
         """At a time: logs are deleted when a job is done."""
@@ -123,7 +137,7 @@ def _add_point(plan: Plan, figure: Figure, panel: str, panel_flags: dict, series
     place = _place(figure, series, scale, host)
     if series.logs:
         flags.setdefault("num_logger", 1 if series.one_log else place.directories)
-    job = Job(flags, place, scale.seconds)
+    job = Job(flags, place, scale.seconds, program=figure.program)
     job = plan.jobs.setdefault(job.key, job)
     recovery = ""
     if figure.step == "recover":

@@ -17,6 +17,7 @@ import time
 from cells import shell_line
 from child import run_child
 from experiment.planning import Job, Plan
+from experiment.spec import PROGRAMS
 from progress import Progress
 
 STEP_TIMEOUT_SECONDS = 600
@@ -113,14 +114,15 @@ class Runner:
         flags = {**job.flags, "seconds": job.seconds, "seed": self.seed_ + repeat}
         if not job.logs:
             flags.pop("log_limit")
-            return self._command(flags)
-        return self._command({**flags, **self._log_flags(job, directories)})
+            return self._command(job, flags)
+        return self._command(job, {**flags, **self._log_flags(job, directories)})
 
     def _recover_command(self, job: Job, flags: dict, directories: list[str]) -> list[str]:
-        return self._command({"log_recover": 1, **flags, **self._log_flags(job, directories)})
+        return self._command(job, {"log_recover": 1, **flags, **self._log_flags(job, directories)})
 
-    def _command(self, flags: dict) -> list[str]:
-        return [self.binary_] + [f"--{name}={value}" for name, value in flags.items()]
+    def _command(self, job: Job, flags: dict) -> list[str]:
+        program = self.binary_ if job.program == PROGRAMS[0] else os.path.join(os.path.dirname(self.binary_), job.program)
+        return [program] + [f"--{name}={value}" for name, value in flags.items()]
 
     @staticmethod
     def _log_flags(job: Job, directories: list[str]) -> dict:

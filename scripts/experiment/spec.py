@@ -12,7 +12,9 @@ A figure file (experiments/PAPER/figNN_NAME.yaml) has
   x: {flag, values, label, log, of} the swept flag. values: a list, one per scale, or "threads". of: recover for a flag
                                     of the recovery; the run before it has as many workers as the scale's largest
   y: {metric, label, log}           a name in the JSON record's metrics, dots for what is nested
-  draw: lines | cdf                 cdf: of the latencies at the largest x
+  draw: lines | cdf | shares        cdf: of the latencies at the largest x. shares: a bar for each x, in which a series is
+                                    y's entry of that name (series.yaml: parts of a worker's time)
+  program: rundb-all | rundb-timed  the second tells workers' time apart, and is slower for it
   series: [NAME]                    of experiments/series.yaml
   claims: [...]                     claims.py
 
@@ -28,6 +30,7 @@ import yaml
 
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 FOLDER = os.path.join(REPOSITORY, "experiments")
+PROGRAMS = ("rundb-all", "rundb-timed")
 DEVICES = ("nvme", "hdd", "ssd", "pm", "ram", "real")
 
 
@@ -97,6 +100,7 @@ class Figure:
     recover: dict = field(default_factory=dict)  # flags of every recovery
     bench: dict = field(default_factory=dict)
     note: str = ""
+    program: str = PROGRAMS[0]
 
     @property
     def name(self) -> str:
@@ -155,7 +159,7 @@ def load_figure(path: str, series: dict[str, Series]) -> Figure:
     strange = [name for name in figure.series if name not in series]
     if strange:
         raise SpecError(f"{where}: series.yaml has no {', '.join(strange)}")
-    for key, allowed in (("device", DEVICES), ("step", ("run", "recover", "bench")), ("draw", ("lines", "cdf"))):
+    for key, allowed in (("device", DEVICES), ("step", ("run", "recover", "bench")), ("draw", ("lines", "cdf", "shares")), ("program", PROGRAMS)):
         if getattr(figure, key) not in allowed:
             raise SpecError(f"{where}: {key} is one of {', '.join(allowed)}")
     return figure

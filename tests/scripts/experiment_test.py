@@ -10,7 +10,7 @@ from unittest import mock
 
 import support
 import exp
-from experiment import claims, data, host_scale, planning, running, spec
+from experiment import ceiling, claims, data, drawing, host_scale, planning, running, spec
 from experiment.data import FigureData, Line
 
 HOST = host_scale.HostScale("cores", 2)
@@ -81,13 +81,13 @@ class RunTest(unittest.TestCase):
         lock.start()
         self.addCleanup(lock.stop)
 
-    def exp(self, *words):
+    def exp(self, *words, devices="cores"):
         said = io.StringIO()
         progress = functools.partial(running.Progress, stream=said)
         with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said), \
                 mock.patch.object(running, "Progress", progress):
             status = exp.main([*words, f"--out={self.out}", f"--log_dir={self.out}", f"--ram_dir={self.out}",
-                               "--seconds=0.01", "--devices=cores", f"--binary={support.FAKE_RUNDB}"])
+                               "--seconds=0.01", f"--devices={devices}", f"--binary={support.FAKE_RUNDB}"])
         return status, said.getvalue()
 
     def rows(self):
@@ -121,9 +121,21 @@ class RunTest(unittest.TestCase):
             self.assertEqual(self.exp("job", job, "eleda/fig20")[0], 0)
         self.assertEqual({f"{row['job']}-{row['repeat']}" for row in self.rows()}, set(jobs))
 
-    def test_a_plan_starts_nothing(self):
-        self.assertEqual(self.exp("plan", "all")[0], 0)
+    def test_a_plan_starts_nothing_and_tells_of_each_figure_what_it_adds(self):
+        status, said = self.exp("plan", "taurus/fig05", "taurus/fig07")
+        self.assertEqual(status, 0)
+        self.assertRegex(said, r"taurus/fig05\S+ +\d+ points, +\d+ runs, +\d+:\d\d\n")
+        self.assertRegex(said, r"taurus/fig07\S+ +\d+ points, +0 runs, +0:00, shares \d+ with those above")
         self.assertEqual(self.rows(), [])
+
+    def test_a_real_device_is_measured_once(self):
+        found = ceiling.Ceiling(5e8, "fio")
+        with mock.patch.object(ceiling, "measure", return_value=found) as measure:
+            for _ in range(2):
+                self.assertEqual(self.exp("run", "eleda/fig20", devices="off")[0], 0)
+        measure.assert_called_once()
+        with open(os.path.join(self.out, "smoke", "ceiling.json"), encoding="utf-8") as file:
+            self.assertEqual(json.load(file), vars(found))
 
     def test_two_at_a_time_are_refused(self):
         with running.HostLock():
@@ -137,6 +149,71 @@ class RunTest(unittest.TestCase):
             page = file.read()
         self.assertIn("LOG_ALGORITHM=LOG_TAURUS", page)
         self.assertNotIn("src=\"http", page)
+
+
+class CeilingTest(unittest.TestCase):
+    def row(self, directories, kind="ram"):
+        return {"place": {"kind": kind}, "record": {"metrics": {"log_bytes": 1000, "executed_txns": 10},
+                                                    "environment": {"log_directories": directories}}}
+
+    def test_emulated_devices_take_what_their_profile_says(self):
+        row = self.row([{"emulation": {"bytes_per_second": 3e6}}] * 2)
+        self.assertEqual(ceiling.transactions_per_second(row, None), 6e4)
+        self.assertEqual(ceiling.of_row(row, None).source, "emulated profile")
+
+    def test_a_ram_disk_and_an_emulation_without_a_limit_have_none(self):
+        self.assertIsNone(ceiling.transactions_per_second(self.row([{}]), ceiling.Ceiling(1e6, "fio")))
+        self.assertIsNone(ceiling.of_row(self.row([{"emulation": {"bytes_per_second": 0}}]), None))
+
+    def test_a_real_device_takes_what_was_measured(self):
+        row = self.row([{}], kind="disk")
+        self.assertEqual(ceiling.transactions_per_second(row, ceiling.Ceiling(2e6, "fio")), 2e4)
+        self.assertIsNone(ceiling.transactions_per_second(row, None))
+
+    def test_fio_may_talk_before_its_figures(self):
+        self.assertEqual(ceiling.fio_rate('note: "x"\n{"jobs": [{"write": {"bw_bytes": 7}}]}'), 7)
+        for output in ("", "{}", '{"jobs": []}', "no figures"):
+            with self.assertRaises(ValueError):
+                ceiling.fio_rate(output)
+
+    def test_what_cannot_be_measured_is_no_line(self):
+        with mock.patch.object(ceiling.shutil, "which", return_value=None), \
+                mock.patch.object(ceiling.host, "measure_limits", return_value={"step": "limits", "limits": {}}):
+            self.assertIsNone(ceiling.measure(".", "host_limits"))
+
+    def test_the_line_is_drawn_where_it_is_near_and_stands_in_the_csv(self):
+        figure = spec.select_figures(["taurus/fig14"], spec.load_series())[0]
+        lines = {("YCSB", "taurus_data"): Line({2: [90.0], 20: [40.0]})}
+        for rate, drawn in ((100.0, True), (500.0, False)):
+            points = FigureData(figure, lines, [], ceilings={("YCSB", "data records"): {2: rate, 20: rate}})
+            plot = drawing.draw(points, spec.load_series(), "")
+            labels = [text.get_text() for axes in plot.axes if axes.get_legend() for text in axes.get_legend().texts]
+            self.assertEqual("device ceiling, data records" in labels, drawn)
+            drawing.plt.close(plot)
+            with tempfile.TemporaryDirectory() as folder:
+                path = os.path.join(folder, "points.csv")
+                data.write_csv(points, path)
+                with open(path, encoding="utf-8") as file:
+                    self.assertIn(f'"device ceiling, data records",2,{rate}', file.read())
+
+
+class SharesTest(unittest.TestCase):
+    def test_bars_are_made_up_of_the_parts(self):
+        figure = spec.select_figures(["taurus/fig15"], spec.load_series())[0]
+        panel = next(iter(figure.panels))
+        lines = {(panel, part): Line({2: [share]}) for part, share in (("work", 0.25), ("rest", 0.75))}
+        plot = drawing.draw(FigureData(figure, lines, []), spec.load_series(), "")
+        tops = sorted(bar.get_y() + bar.get_height() for bar in plot.axes[0].patches)
+        self.assertEqual(tops[0], 25.0)
+        self.assertEqual(tops[-1], 100.0)
+        drawing.plt.close(plot)
+
+    def test_a_share_is_nowhere_larger(self):
+        for largest, verdict in ((0.04, claims.HOLDS), (0.06, claims.CONTRADICTED)):
+            found = figure_data({"taurus_data": {2: [0.01], 20: [largest]}})
+            judged = claims.judge(found, {"claim": "c", "of": "taurus_data", "below": 0.05}, 2)
+            self.assertEqual(judged.verdict, verdict)
+            self.assertIn(f"{100 * largest:.1f} %", judged.ours)
 
 
 def figure_data(lines):

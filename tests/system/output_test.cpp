@@ -100,6 +100,25 @@ TEST(Record, LogMetricsAreSumsAndRatiosOfTheStreams) {
   EXPECT_TRUE(RunJson().at("metrics").at("device_share").is_null());
 }
 
+TEST(Record, SharesOfTheWorkersTimeAreThereIfItWasTold) {
+  EXPECT_TRUE(RunJson().at("metrics").at("time_shares").is_null());
+  EXPECT_FALSE(Contains(RunText(), "workers' time"));
+  RunResult run = SomeRun();
+  run.workers[0].time_parts = {10, 20, 3, 40, 5, 2};
+  run.workers[1].time_parts = {30, 20, 7, 50, 5, 8};
+  const std::string record = RunRecord(DefaultOptions(), run, TwoCores());
+  const Json shares = Json::parse(record).at("metrics").at("time_shares");
+  EXPECT_DOUBLE_EQ(shares.at("work"), 0.2);
+  EXPECT_DOUBLE_EQ(shares.at("tracking"), 0.2);
+  EXPECT_DOUBLE_EQ(shares.at("metadata"), 0.05);
+  EXPECT_DOUBLE_EQ(shares.at("record"), 0.45);
+  EXPECT_DOUBLE_EQ(shares.at("aborted"), 0.05);
+  EXPECT_DOUBLE_EQ(shares.at("rest"), 0.05);
+  EXPECT_TRUE(Contains(RecordText(record),
+                       "workers' time: work 20.0 %, tracking 20.0 %, metadata 5.0 %, record 45.0 %, "
+                       "aborted 5.0 %, rest 5.0 %\n"));
+}
+
 TEST(Record, ACentralLogShowsWhatTrackingItsFillsTook) {
   EXPECT_TRUE(RunJson().at("metrics").at("central_log").is_null());
   RunResult run = SomeRun();

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "logging/device/faulty_file_system.h"
+#include "system/pair_types.h"
 #include "system/registry.h"
 #include "tests/logging/device/temp_dir.h"
 
@@ -46,6 +47,18 @@ TEST_F(RunAndRecovery, RefuseInstructionsThatTheMachineLacks) {
   Run();
   options_.simd = "avx512";
   EXPECT_THROW(Recover(), Error);
+}
+
+// Memory for a million calls of thousands of accesses each is not there.
+TEST_F(RunAndRecovery, TheListOfCallsIsBoundedWhereEachIsLong) {
+  options_.seconds = 1;
+  options_.req_per_query = 2;
+  EXPECT_EQ(CallListLength(options_), 1u << 20);
+  options_.req_per_query = 2000;
+  EXPECT_LE(CallListLength(options_) * options_.req_per_query, 1u << 24);
+  EXPECT_GT(CallListLength(options_), 1000u);
+  options_.query_list_len = 1 << 20;
+  EXPECT_EQ(CallListLength(options_), 1u << 20);
 }
 
 TEST_F(RunAndRecovery, TheLogRateLeavesOutWarmUp) {

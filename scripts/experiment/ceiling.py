@@ -1,0 +1,85 @@
+"""What the devices under the logs take at most, for the line that no scheme passes.
+
+An emulated device takes what its profile says (a test holds it to that). A real one is measured once per results: by
+fio where it is installed, else by build/micro/host_limits. A RAM disk is no device: no line.
+"""
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from dataclasses import dataclass
+from typing import Optional
+
+import host
+from child import run_child
+
+BLOCK_BYTES = 512 << 10
+FIO_SECONDS = 3
+FIO_BYTES = 1 << 30
+TIMEOUT_SECONDS = 120
+
+
+@dataclass(frozen=True)
+class Ceiling:
+    bytes_per_second: float  # durable, of all directories together
+    source: str              # "emulated profile", "fio", "build/micro/host_limits"
+
+
+def _fio_command(directory: str, direct: bool) -> list[str]:
+    return ["fio", "--name=ceiling", f"--directory={directory}", "--rw=write", f"--bs={BLOCK_BYTES}",
+            f"--size={FIO_BYTES}", f"--runtime={FIO_SECONDS}", "--time_based", "--ioengine=psync",
+            f"--direct={int(direct)}", "--fdatasync=1", "--unlink=1", "--output-format=json"]
+
+
+def fio_rate(output: str) -> float:
+    """Bytes per second that fio's JSON tells; what may precede it is skipped. Raises ValueError."""
+    try:
+        return float(json.loads(output[output.index("{"):])["jobs"][0]["write"]["bw_bytes"])
+    except (KeyError, IndexError, TypeError) as error:
+        raise ValueError(f"fio's JSON lacks {error}") from None
+
+
+def measure(directory: str, host_limits: str) -> Optional[Ceiling]:
+    """Of one directory. None where neither program could measure it."""
+    if shutil.which("fio"):
+        for direct in (True, False):  # not every file system takes O_DIRECT
+            outcome = run_child(_fio_command(directory, direct), TIMEOUT_SECONDS)
+            try:
+                if outcome.exit_status == 0:
+                    return Ceiling(fio_rate(outcome.output), "fio")
+            except ValueError:
+                pass
+    rate = host.device_write_rate([host.measure_limits(host_limits, directory, lambda: None)])
+    return Ceiling(rate, "build/micro/host_limits") if rate > 0 else None
+
+
+def load(path: str) -> Optional[Ceiling]:
+    if not os.path.exists(path):
+        return None
+    with open(path, encoding="utf-8") as file:
+        return Ceiling(**json.load(file))
+
+
+def save(path: str, ceiling: Optional[Ceiling]) -> None:
+    if ceiling is not None:
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(vars(ceiling), file)
+
+
+def of_row(row: dict, measured: Optional[Ceiling]) -> Optional[Ceiling]:
+    """Of the devices that a run's logs lay on."""
+    directories = row["record"].get("environment", {}).get("log_directories", [])
+    emulated = [directory["emulation"]["bytes_per_second"] for directory in directories if "emulation" in directory]
+    if emulated:
+        return Ceiling(float(sum(emulated)), "emulated profile") if all(emulated) else None
+    return measured if row["place"]["kind"] == "disk" else None
+
+
+def transactions_per_second(row: dict, measured: Optional[Ceiling]) -> Optional[float]:
+    """What the devices allow at the row's bytes per executed transaction, readers among them."""
+    metrics = row["record"].get("metrics", {})
+    ceiling = of_row(row, measured)
+    if ceiling is None or not metrics.get("log_bytes") or not metrics.get("executed_txns"):
+        return None
+    return ceiling.bytes_per_second * metrics["executed_txns"] / metrics["log_bytes"]

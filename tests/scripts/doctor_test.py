@@ -1,0 +1,80 @@
+"""The doctor: what it finds on a host, with the host's files made up."""
+import contextlib
+import io
+import os
+import tempfile
+import unittest
+from unittest import mock
+
+import support  # noqa: F401 (sets the path)
+import doctor
+
+
+def said_by(*checks):
+    found = doctor.Findings()
+    for check in checks:
+        check(found)
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said):
+        found.show()
+    return said.getvalue()
+
+
+class DoctorTest(unittest.TestCase):
+    def test_a_finding_comes_with_its_fix_and_is_counted(self):
+        found = doctor.Findings()
+        found.add(True, "memory", "16 GiB", "buy more")
+        found.add(False, "governor", "powersave", "set performance")
+        said = said_by(lambda there: there.lines.extend(found.lines))
+        self.assertIn("ok    memory:", said)
+        self.assertNotIn("buy more", said)
+        self.assertRegex(said, r"note  governor: +powersave\n +set performance\n")
+        self.assertTrue(said.endswith("1 ok, 1 to know of\n"))
+
+    def test_processor(self):
+        files = {"/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor": "powersave",
+                 "/sys/devices/system/cpu/intel_pstate/no_turbo": "0",
+                 "/sys/devices/system/cpu/cpu0/topology/thread_siblings_list": "0,4",
+                 "/proc/cpuinfo": "flags : fpu hypervisor avx"}
+        with mock.patch.object(doctor, "read", lambda path: files.get(path, "")):
+            said = said_by(doctor.check_processor)
+        for what in ("powersave", "note  turbo:                   on", "shares with 0,4", "a virtual machine"):
+            self.assertIn(what, said)
+        with mock.patch.object(doctor, "read", lambda path: ""):
+            said = said_by(doctor.check_processor)
+        for what in ("none visible", "off or invisible"):
+            self.assertIn(what, said)
+
+    def test_memory_is_measured_against_the_table(self):
+        self.assertIn("ok    memory:", said_by(lambda found: doctor.check_memory(found, 1 << 20)))
+        self.assertIn("note  memory:", said_by(lambda found: doctor.check_memory(found, 1 << 50)))
+
+    def test_directories_on_one_device_are_told_and_those_to_come_are_taken(self):
+        with tempfile.TemporaryDirectory() as folder:
+            said = said_by(lambda found: doctor.check_devices(
+                found, [folder, os.path.join(folder, "not", "there", "yet")]))
+            self.assertIn("are on one device", said)
+            self.assertEqual(os.listdir(folder), [])
+
+    def test_a_ram_disk_is_called_one(self):
+        with mock.patch.object(doctor.host, "file_system_of", return_value="tmpfs"):
+            self.assertIn("keeps nothing through a power failure",
+                          said_by(lambda found: doctor.check_devices(found, ["."])))
+
+    def test_io_uring_that_is_refused_has_a_fix(self):
+        with mock.patch.object(doctor, "has_io_uring", return_value=False):
+            self.assertIn("pwrite is used instead", said_by(lambda found: doctor.check_devices(found, ["."])))
+
+    def test_findings_are_no_failure_and_wrong_options_are(self):
+        said = io.StringIO()
+        with contextlib.redirect_stdout(said), mock.patch.object(doctor.sys, "argv", ["doctor", "--table_bytes=2G"]):
+            self.assertEqual(doctor.main(), 0)
+        self.assertIn("to know of", said.getvalue())
+        with contextlib.redirect_stderr(io.StringIO()), self.assertRaises(SystemExit) as left, \
+                mock.patch.object(doctor.sys, "argv", ["doctor", "--table_bytes=big"]):
+            doctor.main()
+        self.assertEqual(left.exception.code, 2)
+
+
+if __name__ == "__main__":
+    unittest.main()
