@@ -6,8 +6,7 @@
 // ended: whoever comes later on a row covers the LSN of whoever came before, and no two cover each other.
 #include <gtest/gtest.h>
 
-#include <cstdio>
-
+#include "tests/models/expectations.h"
 #include "tests/models/explorer.h"
 
 namespace dbx::models {
@@ -269,18 +268,6 @@ OccModel<2> WritersInOneLog(OccFault fault) { return {fault, {{kNoRow, kX, 0}, {
 OccModel<2> ReadersThatWrite(OccFault fault) { return {fault, {{kX, kX, 0}, {kX, kX, 1}}}; }
 OccModel<3> ChainOfThree(OccFault fault) { return {fault, {{kX, kY, 0}, {kY, kX, 1}, {kX, kNoRow, 1}}}; }
 
-template <class Model>
-void ExpectNone(const char* name, const Model& model) {
-  const Findings found = Explore(model);
-  EXPECT_EQ(found.fault, "") << name << ": " << found.Text();
-  std::printf("%s: %zu states\n", name, found.states);
-}
-template <class Model>
-void ExpectFound(const Model& model, const std::string& what) {
-  const Findings found = Explore(model);
-  EXPECT_EQ(found.fault, what);
-  std::printf("%s", found.Text().c_str());
-}
 constexpr const char* kMissed = "a writer does not cover a reader of what it overwrites";
 
 TEST(OccModel, WhoeverComesLaterCoversWhoeverCameBefore) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "tests/models/expectations.h"
 #include "tests/models/explorer.h"
 
 namespace dbx::models {
@@ -270,12 +271,6 @@ struct RingModel {
   }
 };
 
-void ExpectFound(RingFault fault, const std::string& what) {
-  const Findings found = Explore(RingModel{fault});
-  EXPECT_EQ(found.fault, what);
-  std::printf("%s", found.Text().c_str());
-}
-
 TEST(RingModel, NoFlushCoversAnUnfilledPlaceAndTheWriterGetsOn) {
   for (const uint8_t ring : {1, 2, 3}) {
     const Findings found = Explore(RingModel{RingFault::kNone, ring});
@@ -284,23 +279,25 @@ TEST(RingModel, NoFlushCoversAnUnfilledPlaceAndTheWriterGetsOn) {
   }
 }
 TEST(RingModel, ABoundStoredAfterTheFetchAddIsFound) {
-  ExpectFound(RingFault::kBoundAfterFetchAdd, "a place is flushed that is not filled");
+  ExpectFound(RingModel{RingFault::kBoundAfterFetchAdd}, "a place is flushed that is not filled");
 }
 TEST(RingModel, AWriterThatReadsTheSlotsFirstIsFound) {
-  ExpectFound(RingFault::kSlotsFirst, "a place is flushed that is not filled");
+  ExpectFound(RingModel{RingFault::kSlotsFirst}, "a place is flushed that is not filled");
 }
-TEST(RingModel, AnIdleValueOfZeroPinsTheLog) { ExpectFound(RingFault::kIdleIsZero, "no end can be reached any more"); }
+TEST(RingModel, AnIdleValueOfZeroPinsTheLog) {
+  ExpectFound(RingModel{RingFault::kIdleIsZero}, "no end can be reached any more");
+}
 TEST(RingModel, AFillThatIsNotReleasedIsFound) {
-  ExpectFound(RingFault::kRelaxedFinish, "a place is flushed that is not filled");
+  ExpectFound(RingModel{RingFault::kRelaxedFinish}, "a place is flushed that is not filled");
 }
 TEST(RingModel, AnOldBoundOfOneWhoWaitsForSpacePinsTheLog) {
-  ExpectFound(RingFault::kStaleBound, "no end can be reached any more");
+  ExpectFound(RingModel{RingFault::kStaleBound}, "no end can be reached any more");
 }
 TEST(RingModel, SpaceGivenBackBeforeTheFlushIsFound) {
-  ExpectFound(RingFault::kEarlyPersistent, "a place is flushed that is not filled");
+  ExpectFound(RingModel{RingFault::kEarlyPersistent}, "a place is flushed that is not filled");
 }
 TEST(RingModel, ASleeperThatAnnouncesItselfTooLateIsFound) {
-  ExpectFound(RingFault::kQuietSleeper, "no end can be reached any more");
+  ExpectFound(RingModel{RingFault::kQuietSleeper}, "no end can be reached any more");
 }
 
 }  // namespace
