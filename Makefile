@@ -115,7 +115,7 @@ ifeq ($(filter clean,$(MAKECMDGOALS)),)
 $(call stamp,$(BUILD)/flags.stamp,$(CXX) $(CXXFLAGS_ALL) $(LDFLAGS) $(LIBRARIES) $(LDFLAGS_VARIANT))
 $(call stamp,$(BUILD)/overrides.stamp,$(quoted_overrides))
 $(call stamp,$(BUILD)/library.stamp,$(LIBRARY_SOURCES))
-$(call stamp,$(BUILD)/tests.stamp,$(TEST_SOURCES) $(PAIRS))
+$(call stamp,$(BUILD)/tests.stamp,$(TEST_SOURCES) $(PAIRS) $(TIMED_PAIRS))
 endif
 
 # ---- Programs --------------------------------------------------------------------------------------------
@@ -126,14 +126,17 @@ endif
 ifeq ($(SANITIZE),)
 RUNDB := rundb
 RUNDB_ALL := rundb-all
+RUNDB_TIMED := rundb-timed
 LOG_DUMP := log_dump
 else
 RUNDB := $(BUILD)/rundb
 RUNDB_ALL := $(BUILD)/rundb-all
+RUNDB_TIMED := $(BUILD)/rundb-timed
 LOG_DUMP := $(BUILD)/log_dump
-.PHONY: rundb rundb-all log_dump
+.PHONY: rundb rundb-all rundb-timed log_dump
 rundb: $(RUNDB)
 rundb-all: $(RUNDB_ALL)
+rundb-timed: $(RUNDB_TIMED)
 log_dump: $(LOG_DUMP)
 endif
 
@@ -141,7 +144,8 @@ $(RUNDB): $(MAIN_OBJECT) $(BUILD)/system/pair.o $(ARCHIVE) $(BUILD)/flags.stamp
 	$(LINK)
 $(RUNDB_ALL): $(MAIN_OBJECT) $(PAIR_OBJECTS) $(ARCHIVE) $(BUILD)/flags.stamp $(BUILD)/tests.stamp
 	$(LINK)
-rundb-timed: $(MAIN_OBJECT) $(patsubst %,$(BUILD)/timed/%.o,$(subst :,-,$(TIMED_PAIRS))) $(ARCHIVE) $(BUILD)/flags.stamp
+$(RUNDB_TIMED): $(MAIN_OBJECT) $(patsubst %,$(BUILD)/timed/%.o,$(subst :,-,$(TIMED_PAIRS))) $(ARCHIVE) \
+  $(BUILD)/flags.stamp $(BUILD)/tests.stamp
 	$(LINK)
 $(LOG_DUMP): $(BUILD)/logging/log_dump.o $(ARCHIVE) $(BUILD)/flags.stamp
 	$(LINK)

@@ -1,8 +1,8 @@
 // The absent rows that one worker is to unlink: what was deleted, missed, or inserted in vain.
 //
 // A row joins the list of the worker that sets Row::kQueued first, so it is in one list at most. It leaves the index
-// once nobody holds it and its log metadata is forgettable, and its memory is reused once no worker can still have a
-// pointer to it. Owned by one worker.
+// once nobody holds it and its log metadata is forgettable, or passes on to a gap (scanned_leaves.h), and its memory is
+// reused once no worker can still have a pointer to it. Owned by one worker.
 #pragma once
 
 #include <algorithm>

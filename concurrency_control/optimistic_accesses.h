@@ -420,7 +420,8 @@ class OptimisticAccesses {
     }
     if (!cc().PrepareToForget(control)) return RetireResult::kNotYet;
     if (!row->control.compare_exchange_strong(control, control | cc().LockBits())) return RetireResult::kNotYet;
-    if (!log_.Forgettable(row->meta())) {
+    // In an ordered table its metadata passes on to the gap: scans, which read it, would keep it from being forgotten.
+    if (!table.ordered() && !log_.Forgettable(row->meta())) {
       row->control.store(control, std::memory_order_release);
       return RetireResult::kNotYet;
     }

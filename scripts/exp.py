@@ -61,7 +61,7 @@ class Experiment:
         os.makedirs(self.out, exist_ok=True)
         self.host = self._host_scale()
         self.plan = planning.make_plan(self.figures, self.series, self.scale, self.host)
-        self.ceiling_ = ceiling.load(self._ceiling_path())
+        self.ceiling_ = ceiling.load(self._ceiling_path(), arguments.log_dir)
 
     def _host_scale(self) -> host_scale.HostScale:
         """As at the first time, so that a resumed run has the same devices."""
@@ -80,9 +80,9 @@ class Experiment:
     def _ceiling_path(self) -> str:
         return os.path.join(self.out, "ceiling.json")
 
-    def _measure_ceiling(self) -> None:
-        """Of real devices, if the plan has any; once for all of a scale's results."""
-        real = any(job.logs and job.place.kind == "disk" for job in self.plan.jobs.values())
+    def _measure_ceiling(self, jobs: list[planning.Job]) -> None:
+        """Of the real device, if a job has its logs there; once for all of a scale's results."""
+        real = any(job.logs and job.place.kind == "disk" for job in jobs)
         if real and self.ceiling_ is None:
             print("measuring the device under the logs", flush=True)
             micro = os.path.join(os.path.dirname(self.arguments.binary), "build", "micro", "host_limits")
@@ -120,8 +120,11 @@ class Experiment:
 
     def _run(self, order: list, done: set, rows: str) -> bool:
         arguments = self.arguments
+        missing = sorted({path for _, job in order if not os.path.exists(path := job.path(arguments.binary))})
+        if missing:
+            sys.exit(f"error: {missing[0]} is missing; make {' '.join(planning.PROGRAMS)} micro builds it")
         with running.HostLock():
-            self._measure_ceiling()
+            self._measure_ceiling([job for _, job in order])
             runner = running.Runner(order, done, arguments.seed, arguments.binary, os.path.join(self.out, rows),
                                     arguments.log_dir, arguments.ram_dir)
             runner.run()

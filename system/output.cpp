@@ -522,6 +522,7 @@ std::string RunRecord(const Options& options, const RunResult& result, const Env
   record["kind"] = "run";
   record["config"] = ConfigJson(options);
   record["metrics"] = RunMetrics(options, result, totals);
+  record["config"]["TIME_PARTS"] = record["metrics"]["time_shares"].is_null() ? 0 : 1;
   record["workers"] = totals.workers;
   record["latency_histogram"] = HistogramJson(result.latency);
   record["workload_note"] = result.workload_note;

@@ -1,10 +1,10 @@
 // Where a worker's time goes, part by part (Taurus, Fig. 15): a switch that is compiled in (TIME_PARTS).
 //
-//   work       the procedure's own code
-//   tracking   the concurrency control: look-up, locks, sets of accesses, copies, re-check, install, release
-//   metadata   the log metadata of what is accessed: LSN vectors read, merged and published
-//   record     a place in the log, and the record
-//   aborted    all of the attempts that were run in vain
+//   work       the procedure's own code; under two-phase locking with the copies of what it changes
+//   tracking   the concurrency control: look-up, locks, sets of accesses, re-check, install, release
+//   metadata   the log metadata of what is accessed: LSN vectors cleared, read, merged and published
+//   record     a place in the log, waiting for it, and the record
+//   aborted    all of the attempts that were run in vain, and the back-off after them
 //   rest       between transactions: the next call, acknowledgements, waiting for the log
 //
 // Parts exclude each other: within an access, what the log does with metadata is no tracking. A clock is read whenever
@@ -38,10 +38,13 @@ class TimeLedger {
   // What was measured since the last call, or since Restart, belongs to one attempt.
   void EndAttempt(bool in_vain) {
     for (size_t i = 0; i < kTimeParts; ++i) {
-      const size_t part = in_vain && i != Index(TimePart::kRest) ? Index(TimePart::kAborted) : i;
+      // What lies before an attempt belongs to how the one before it ended.
+      const bool aborted = i == Index(TimePart::kRest) ? after_one_in_vain_ : in_vain;
+      const size_t part = aborted ? Index(TimePart::kAborted) : i;
       ticks_[part] += std::exchange(ticks_of_attempt_[i], 0);
       changes_[part] += std::exchange(changes_of_attempt_[i], 0);
     }
+    after_one_in_vain_ = in_vain;
   }
 
   void Restart() { *this = TimeLedger(); }
@@ -77,6 +80,7 @@ class TimeLedger {
   }
 
   TimePart part_ = TimePart::kRest;
+  bool after_one_in_vain_ = false;
   uint64_t since_ = Clock::NowTicks();
   std::array<uint64_t, kTimeParts> ticks_of_attempt_{};
   std::array<uint64_t, kTimeParts> changes_of_attempt_{};

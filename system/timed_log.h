@@ -1,7 +1,8 @@
-// A log scheme whose workers keep a ledger of their time (TIME_PARTS). Every call of the scheme's is passed on; what it
-// takes is told apart. Transaction and Worker keep the ledger wherever the log's state has one.
+// A log scheme whose workers keep a ledger of their time (TIME_PARTS): what a transaction asks of its log is told
+// apart. Transaction and Worker keep the ledger wherever the log's state has one.
 #pragma once
 
+#include "logging/contract.h"
 #include "system/time_ledger.h"
 
 namespace dbx {
@@ -15,6 +16,9 @@ class TimedLog : public Log {
 
   using Log::Log;
 
+  void Begin(TxnState& state) {
+    Metadata(state, [&] { Log::Begin(state); });
+  }
   void OnRead(TxnState& state, const RowRef& row) {
     Metadata(state, [&] { Log::OnRead(state, row); });
   }
@@ -29,6 +33,12 @@ class TimedLog : public Log {
   }
   void PublishWrite(TxnState& state, Meta meta) {
     Metadata(state, [&] { Log::PublishWrite(state, meta); });
+  }
+  void CommitPoint(TxnState& state, uint64_t* point) {
+    Metadata(state, [&] { Log::CommitPoint(state, point); });
+  }
+  void ReadOnlyPoint(TxnState& state, uint64_t* point) {
+    Metadata(state, [&] { Log::ReadOnlyPoint(state, point); });
   }
 
   bool Reserve(TxnState& state, const auto& txn) {

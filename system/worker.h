@@ -73,8 +73,8 @@ class Worker {
     stats_ = {};
     latency_ = {};
     probe_.Reset();
-    transaction_.RestartTimes();
     begin_ = now_ = Clock::NowTicks();
+    transaction_.RestartTimes();
     for (uint64_t n = 0; options_.txn_count == 0 || n < options_.txn_count; ++n) {
       if (control.stop.load(std::memory_order_relaxed)) break;
       RunNext(control);

@@ -1,13 +1,14 @@
-"""What the devices under the logs take at most, for the line that no scheme passes.
+"""What the devices under the logs take at most: the line that a series cannot pass.
 
-An emulated device takes what its profile says (a test holds it to that). A real one is measured once per results: by
-fio where it is installed, else by build/micro/host_limits. A RAM disk is no device: no line.
+An emulated device takes what its profile says (a test holds it to that). A real one is measured once per results, by
+build/micro/host_limits and, where it is installed, by fio: the larger figure counts. A RAM disk is no device: no line.
 """
 from __future__ import annotations
 
 import json
 import os
 import shutil
+import tempfile
 from dataclasses import dataclass
 from typing import Optional
 
@@ -22,6 +23,7 @@ TIMEOUT_SECONDS = 120
 
 @dataclass(frozen=True)
 class Ceiling:
+    directory: str
     bytes_per_second: float  # durable, of all directories together
     source: str              # "emulated profile", "fio", "build/micro/host_limits"
 
@@ -40,31 +42,40 @@ def fio_rate(output: str) -> float:
         raise ValueError(f"fio's JSON lacks {error}") from None
 
 
-def measure(directory: str, host_limits: str) -> Optional[Ceiling]:
-    """Of one directory. None where neither program could measure it."""
-    if shutil.which("fio"):
+def _measure_by_fio(directory: str) -> Optional[Ceiling]:
+    with tempfile.TemporaryDirectory(prefix="ceiling-", dir=directory) as folder:
         for direct in (True, False):  # not every file system takes O_DIRECT
-            outcome = run_child(_fio_command(directory, direct), TIMEOUT_SECONDS)
+            outcome = run_child(_fio_command(folder, direct), TIMEOUT_SECONDS)
             try:
                 if outcome.exit_status == 0:
-                    return Ceiling(fio_rate(outcome.output), "fio")
+                    return Ceiling(directory, fio_rate(outcome.output), "fio")
             except ValueError:
                 pass
+    return None
+
+
+def measure(directory: str, host_limits: str) -> Optional[Ceiling]:
+    """Of one directory. None where neither program could measure it."""
     rate = host.device_write_rate([host.measure_limits(host_limits, directory, lambda: None)])
-    return Ceiling(rate, "build/micro/host_limits") if rate > 0 else None
+    found = [Ceiling(directory, rate, "build/micro/host_limits")] if rate > 0 else []
+    by_fio = _measure_by_fio(directory) if shutil.which("fio") else None
+    return max(found + [by_fio] * (by_fio is not None), key=lambda ceiling: ceiling.bytes_per_second, default=None)
 
 
-def load(path: str) -> Optional[Ceiling]:
+def load(path: str, directory: str) -> Optional[Ceiling]:
+    """What was measured in that directory before."""
     if not os.path.exists(path):
         return None
     with open(path, encoding="utf-8") as file:
-        return Ceiling(**json.load(file))
+        ceiling = Ceiling(**json.load(file))
+    return ceiling if ceiling.directory == directory else None
 
 
 def save(path: str, ceiling: Optional[Ceiling]) -> None:
     if ceiling is not None:
-        with open(path, "w", encoding="utf-8") as file:
+        with open(path + ".new", "w", encoding="utf-8") as file:
             json.dump(vars(ceiling), file)
+        os.replace(path + ".new", path)
 
 
 def of_row(row: dict, measured: Optional[Ceiling]) -> Optional[Ceiling]:
@@ -72,14 +83,15 @@ def of_row(row: dict, measured: Optional[Ceiling]) -> Optional[Ceiling]:
     directories = row["record"].get("environment", {}).get("log_directories", [])
     emulated = [directory["emulation"]["bytes_per_second"] for directory in directories if "emulation" in directory]
     if emulated:
-        return Ceiling(float(sum(emulated)), "emulated profile") if all(emulated) else None
+        return Ceiling("", float(sum(emulated)), "emulated profile") if all(emulated) else None
     return measured if row["place"]["kind"] == "disk" else None
 
 
 def transactions_per_second(row: dict, measured: Optional[Ceiling]) -> Optional[float]:
-    """What the devices allow at the row's bytes per executed transaction, readers among them."""
+    """What the devices allow at the row's bytes per executed transaction, readers among them; without padding."""
     metrics = row["record"].get("metrics", {})
     ceiling = of_row(row, measured)
-    if ceiling is None or not metrics.get("log_bytes") or not metrics.get("executed_txns"):
+    if ceiling is None or not metrics.get("record_bytes") or not metrics.get("executed_txns"):
         return None
-    return ceiling.bytes_per_second * metrics["executed_txns"] / metrics["log_bytes"]
+    log_bytes = metrics["record_bytes"] + metrics["void_bytes"] + metrics["anchor_bytes"]
+    return ceiling.bytes_per_second * metrics["executed_txns"] / log_bytes

@@ -7,8 +7,8 @@
     - {claim: TEXT, of: metadata, below: 0.05}                           a share of time that is nowhere larger
   panels: [NAME], only these panels; needs_cores: N, what a host must have to show it; paper: what the paper says.
 
-Verdicts: holds (at least nine tenths of the paper's ratio, on a logarithmic scale, or the direction that is expected),
-same shape (the same side of 1), contradicted, not measurable (and why). A ratio within 5 % of 1, or whose interval
+Verdicts: holds (at least nine tenths of the paper's ratio, on a logarithmic scale above 1; or the direction that is
+expected), same shape (the same side of 1), contradicted, not measurable (and why). Ratios below 1 are losses. A ratio within 5 % of 1, or whose interval
 holds 1, decides nothing.
 """
 from __future__ import annotations
@@ -58,7 +58,7 @@ def judge(data: FigureData, claim: dict, cores: int) -> Verdict:
         raise SpecError(f"{data.figure.name}: a claim has {', '.join(sorted(unknown)) or 'no claim or no of'}")
     paper = f"{claim['paper']:g}x" if isinstance(claim.get("paper"), (int, float)) else str(claim.get("paper", "-"))
     if "below" in claim:
-        return _judge_share(data, claim, paper)
+        return _judge_share(data, claim, paper)  # a share needs no more cores than there are
     ratio = _change(data, claim) if "expect" in claim else _best_ratio(data, claim)
     if ratio is None:
         return Verdict(claim["claim"], paper, "-", UNKNOWN, "no figures for it here")
@@ -90,7 +90,9 @@ def _judge_ratio(ratio: Ratio, paper) -> tuple[str, str]:
     above = expected is None or expected > 1
     if (ratio.value > 1) != above:
         return CONTRADICTED, "the other is ahead here"
-    if expected is None or abs(math.log(ratio.value)) >= NEARLY * abs(math.log(expected)):
+    if expected is not None and expected < 1:  # a loss, which is to be no larger than there
+        return (HOLDS, "") if ratio.value >= NEARLY * expected else (CONTRADICTED, "it loses more here")
+    if expected is None or math.log(ratio.value) >= NEARLY * math.log(expected):
         return HOLDS, ""
     return SHAPE, ""
 

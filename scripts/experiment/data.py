@@ -16,7 +16,6 @@ from experiment.planning import Plan
 from experiment.spec import Figure, lookup
 
 REPEATS_FOR_INTERVAL = 6
-PAYLOADS = {"LOG_DATA": "data records", "LOG_COMMAND": "command records"}
 RESAMPLES = 2000
 
 
@@ -26,6 +25,7 @@ class Line:
 
     values: dict[object, list[float]] = field(default_factory=dict)  # by x, in its order
     rows_of: dict[object, list[dict]] = field(default_factory=dict)  # that gave them, by x
+    ceiling: dict[object, float] = field(default_factory=dict)       # what the devices allow it, by x
 
     def median(self, x) -> Optional[float]:
         values = self.values.get(x)
@@ -48,8 +48,6 @@ class FigureData:
     lines: dict[tuple[str, str], Line]  # by (panel, series)
     failures: list[dict]
     missing: int = 0                    # points without a value
-    # By (panel, payload): transactions per second that the devices allow the payload's first series, by x.
-    ceilings: dict[tuple[str, str], dict[object, float]] = field(default_factory=dict)
     ceiling_source: str = ""
 
     def line(self, panel: str, series: str) -> Line:
@@ -88,12 +86,11 @@ def _point_metric(figure: Figure, series: str, x) -> str:
 def _add_ceilings(data: FigureData, measured: Optional[Ceiling]) -> None:
     if data.figure.step != "run" or not data.figure.y.metric.startswith("throughput"):
         return
-    for (panel, _), line in data.lines.items():
+    for line in data.lines.values():
         for x in line.xs():
-            payload = PAYLOADS.get(line.rows_of[x][0]["record"].get("config", {}).get("LOG_TYPE"))
             rates = [ceiling_module.transactions_per_second(row, measured) for row in line.rows_of[x]]
-            if payload and all(rates):
-                data.ceilings.setdefault((panel, payload), {}).setdefault(x, float(np.median(rates)))
+            if all(rates):
+                line.ceiling[x] = float(np.median(rates))
                 data.ceiling_source = ceiling_module.of_row(line.rows_of[x][0], measured).source
 
 
@@ -122,15 +119,12 @@ def collect(figure: Figure, plan: Plan, rows: list[dict], measured: Optional[Cei
 def write_csv(data: FigureData, path: str) -> None:
     with open(path, "w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
-        writer.writerow(["panel", "series", data.figure.x.flag, "median", "low", "high", "values"])
+        writer.writerow(["panel", "series", data.figure.x.flag, "median", "low", "high", "device_ceiling", "values"])
         for (panel, series), line in data.lines.items():
             for x, values in line.values.items():
                 low, high = line.interval(x) or ("", "")
                 writer.writerow([panel, series, x, line.median(x) if values else "", low, high,
-                                 " ".join(f"{value:g}" for value in values)])
-        for (panel, payload), rates in data.ceilings.items():
-            for x, rate in rates.items():
-                writer.writerow([panel, f"device ceiling, {payload}", x, rate, "", "", data.ceiling_source])
+                                 line.ceiling.get(x, ""), " ".join(f"{value:g}" for value in values)])
 
 
 def latency_cdf(rows: list[dict]) -> list[tuple[float, float]]:

@@ -50,7 +50,7 @@ def _draw_panel(axes, data: FigureData, panel: str, series: dict[str, Series], c
         style = {"color": look.colour, "marker": look.marker, "linestyle": "--" if look.dashed else "-",
                  "linewidth": 1.6, "markersize": 5.5, "markeredgecolor": colours["background"], "markeredgewidth": 0.6}
         drawn[look.label] = _draw_cdf(axes, line, style) if figure.draw == "cdf" else _draw_line(axes, line, style)
-    _draw_ceilings(axes, data, panel, colours, drawn)
+        _draw_ceiling(axes, line, style, drawn, colours)
     if len(figure.panels) > 1:
         axes.set_title(panel, fontsize=9.5)
     axes.set_ylabel(figure.y.label, fontsize=8.5)
@@ -89,14 +89,12 @@ def _draw_shares(axes, data: FigureData, panel: str, series: dict[str, Series], 
         axes.set_title(panel, fontsize=9.5)
 
 
-def _draw_ceilings(axes, data: FigureData, panel: str, colours: dict, drawn: dict) -> None:
-    """Those that a line comes near: the others would lie far above what is drawn."""
-    highest = max((line.median(x) for (p, _), line in data.lines.items() if p == panel for x in line.xs()), default=0)
-    for (where, payload), rates in data.ceilings.items():
-        if where == panel and min(rates.values()) < CEILING_NEAR * highest:
-            drawn[f"device ceiling, {payload}"], = axes.plot(
-                list(rates), list(rates.values()), color=colours["soft"], linewidth=1.0, zorder=1,
-                linestyle=":" if payload == "data records" else "-.")
+def _draw_ceiling(axes, line, style: dict, drawn: dict, colours: dict) -> None:
+    """Where the line comes near: what the devices allow it, dotted in its colour."""
+    if any(line.median(x) * CEILING_NEAR > rate for x, rate in line.ceiling.items()):
+        axes.plot(list(line.ceiling), list(line.ceiling.values()), color=style["color"], linewidth=1.0, linestyle=":",
+                  zorder=1, scaley=False)
+        drawn["device ceiling"] = plt.Line2D([], [], color=colours["soft"], linewidth=1.0, linestyle=":")
 
 
 def _draw_line(axes, line, style: dict):

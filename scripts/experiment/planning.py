@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from dataclasses import dataclass, field
 
 from experiment.host_scale import HostScale
@@ -40,13 +41,23 @@ class Job:
     def key(self) -> str:
         return _digest([self.flags or self.bench, self.program, vars(self.place)])
 
+    def path(self, binary: str) -> str:
+        """Of what is run; `binary` is the path of rundb-all."""
+        folder = os.path.dirname(binary)
+        if self.bench:
+            return os.path.join(folder, "build", "micro", self.bench["program"])
+        return binary if self.program == PROGRAMS[0] else os.path.join(folder, self.program)
+
     @property
     def logs(self) -> bool:
         return self.flags.get("log", "LOG_NO") != "LOG_NO"
 
+    def step_seconds(self, recovery: str) -> float:
+        """Of the run for "", else of a recovery."""
+        return RUN_OVERHEAD_SECONDS + self.seconds * (RECOVERY_SHARE if recovery else 1)
+
     def expected_seconds(self) -> float:
-        one = self.seconds + RUN_OVERHEAD_SECONDS
-        return one + len(self.recoveries) * (RUN_OVERHEAD_SECONDS + RECOVERY_SHARE * self.seconds)
+        return sum(self.step_seconds(recovery) for recovery in ["", *self.recoveries])
 
     def log_bytes(self) -> int:
         return parse_bytes(self.flags["log_limit"]) if self.logs else 0
@@ -70,15 +81,14 @@ class Plan:
         return repeats * sum(job.expected_seconds() for job in self.jobs.values())
 
     def describe_figures(self, repeats: int) -> str:
-        """A line each; a run that several figures need counts in the first of them."""
+        """A line each; a step that several figures need counts in the first of them."""
         lines, seen = [], set()
         for figure, points in self.points.items():
-            keys = dict.fromkeys(point.job for point in points)
-            jobs = [self.jobs[key] for key in keys if key not in seen]
-            shared = f", shares {len(keys) - len(jobs)} with those above" if len(jobs) < len(keys) else ""
-            seen |= set(keys)
-            lines.append(f"  {figure:38} {len(points):4} points, {len(jobs):4} runs, "
-                         f"{clock(repeats * sum(job.expected_seconds() for job in jobs)):>8}{shared}")
+            steps = {(point.job, recovery) for point in points for recovery in {"", point.recovery}}
+            seconds = repeats * sum(self.jobs[job].step_seconds(recovery) for job, recovery in steps - seen)
+            shared = f", {len(steps & seen)} shared with those above" if steps & seen else ""
+            lines.append(f"  {figure:38} {len(points):4} points, {len(steps - seen):4} steps, {clock(seconds):>8}{shared}")
+            seen |= steps
         return "\n".join(lines)
 
     def disk_bytes(self) -> int:

@@ -17,7 +17,6 @@ import time
 from cells import shell_line
 from child import run_child
 from experiment.planning import Job, Plan
-from experiment.spec import PROGRAMS
 from progress import Progress
 
 STEP_TIMEOUT_SECONDS = 600
@@ -121,8 +120,7 @@ class Runner:
         return self._command(job, {"log_recover": 1, **flags, **self._log_flags(job, directories)})
 
     def _command(self, job: Job, flags: dict) -> list[str]:
-        program = self.binary_ if job.program == PROGRAMS[0] else os.path.join(os.path.dirname(self.binary_), job.program)
-        return [program] + [f"--{name}={value}" for name, value in flags.items()]
+        return [job.path(self.binary_)] + [f"--{name}={value}" for name, value in flags.items()]
 
     @staticmethod
     def _log_flags(job: Job, directories: list[str]) -> dict:
@@ -147,8 +145,7 @@ class Runner:
 
     def _bench(self, job: Job, repeat: int) -> dict:
         """The record's metrics: nanoseconds by label and last argument."""
-        program = os.path.join(os.path.dirname(self.binary_), "build", "micro", job.bench["program"])
-        command = [program, f"--benchmark_filter=^{job.bench['name']}/", "--benchmark_format=json"]
+        command = [job.path(self.binary_), f"--benchmark_filter=^{job.bench['name']}/", "--benchmark_format=json"]
         outcome = run_child(command, STEP_TIMEOUT_SECONDS, self.progress_.draw)
         row = self._row(job, repeat, "bench", command, outcome)
         try:

@@ -124,18 +124,23 @@ class RunTest(unittest.TestCase):
     def test_a_plan_starts_nothing_and_tells_of_each_figure_what_it_adds(self):
         status, said = self.exp("plan", "taurus/fig05", "taurus/fig07")
         self.assertEqual(status, 0)
-        self.assertRegex(said, r"taurus/fig05\S+ +\d+ points, +\d+ runs, +\d+:\d\d\n")
-        self.assertRegex(said, r"taurus/fig07\S+ +\d+ points, +0 runs, +0:00, shares \d+ with those above")
+        self.assertRegex(said, r"taurus/fig05\S+ +\d+ points, +\d+ steps, +\d+:\d\d\n")
+        self.assertRegex(said, r"taurus/fig07\S+ +(\d+) points, +\1 steps, +\d+:\d\d, \d+ shared with those above")
         self.assertEqual(self.rows(), [])
 
     def test_a_real_device_is_measured_once(self):
-        found = ceiling.Ceiling(5e8, "fio")
+        found = ceiling.Ceiling(self.out, 5e8, "fio")
         with mock.patch.object(ceiling, "measure", return_value=found) as measure:
             for _ in range(2):
                 self.assertEqual(self.exp("run", "eleda/fig20", devices="off")[0], 0)
         measure.assert_called_once()
         with open(os.path.join(self.out, "smoke", "ceiling.json"), encoding="utf-8") as file:
             self.assertEqual(json.load(file), vars(found))
+
+    def test_a_program_that_is_not_built_is_named_before_anything_runs(self):
+        with self.assertRaisesRegex(SystemExit, "rundb-timed is missing; make"):
+            self.exp("run", "taurus/fig15")
+        self.assertEqual(self.rows(), [])
 
     def test_two_at_a_time_are_refused(self):
         with running.HostLock():
@@ -152,23 +157,39 @@ class RunTest(unittest.TestCase):
 
 
 class CeilingTest(unittest.TestCase):
-    def row(self, directories, kind="ram"):
-        return {"place": {"kind": kind}, "record": {"metrics": {"log_bytes": 1000, "executed_txns": 10},
+    def row(self, directories, kind="ram", **metrics):
+        bytes_of_it = {"record_bytes": 800, "void_bytes": 150, "anchor_bytes": 50, "executed_txns": 10}
+        return {"place": {"kind": kind}, "record": {"metrics": {**bytes_of_it, **metrics},
                                                     "environment": {"log_directories": directories}}}
 
+    def emulated(self, directories=2, **metrics):
+        return self.row([{"emulation": {"bytes_per_second": 3e6}}] * directories, **metrics)
+
     def test_emulated_devices_take_what_their_profile_says(self):
-        row = self.row([{"emulation": {"bytes_per_second": 3e6}}] * 2)
-        self.assertEqual(ceiling.transactions_per_second(row, None), 6e4)
-        self.assertEqual(ceiling.of_row(row, None).source, "emulated profile")
+        self.assertEqual(ceiling.transactions_per_second(self.emulated(), None), 6e4)
+        self.assertEqual(ceiling.of_row(self.emulated(), None).source, "emulated profile")
 
     def test_a_ram_disk_and_an_emulation_without_a_limit_have_none(self):
-        self.assertIsNone(ceiling.transactions_per_second(self.row([{}]), ceiling.Ceiling(1e6, "fio")))
+        self.assertIsNone(ceiling.transactions_per_second(self.row([{}]), ceiling.Ceiling(".", 1e6, "fio")))
         self.assertIsNone(ceiling.of_row(self.row([{"emulation": {"bytes_per_second": 0}}]), None))
 
     def test_a_real_device_takes_what_was_measured(self):
         row = self.row([{}], kind="disk")
-        self.assertEqual(ceiling.transactions_per_second(row, ceiling.Ceiling(2e6, "fio")), 2e4)
+        self.assertEqual(ceiling.transactions_per_second(row, ceiling.Ceiling(".", 2e6, "fio")), 2e4)
         self.assertIsNone(ceiling.transactions_per_second(row, None))
+
+    def test_each_series_has_its_own(self):
+        plan = plan_of("taurus/fig14")
+        figure = spec.select_figures(["taurus/fig14"], spec.load_series())[0]
+        points = [p for p in plan.points[figure.name] if p.x == 2 and p.series in ("taurus_data", "taurus_command")]
+        rows = []
+        for point, size in zip(points, (8000, 800)):
+            row = self.emulated(record_bytes=size - 200, throughput_acknowledged=1.0)
+            rows.append({**row, "job": point.job, "recovery": "", "repeat": 0, "status": "ok"})
+        found = data.collect(figure, plan, rows)
+        self.assertEqual([found.line("YCSB", point.series).ceiling for point in points],
+                         [{2: 6e7 / 8000}, {2: 6e7 / 800}])
+        self.assertEqual(found.ceiling_source, "emulated profile")
 
     def test_fio_may_talk_before_its_figures(self):
         self.assertEqual(ceiling.fio_rate('note: "x"\n{"jobs": [{"write": {"bw_bytes": 7}}]}'), 7)
@@ -176,25 +197,38 @@ class CeilingTest(unittest.TestCase):
             with self.assertRaises(ValueError):
                 ceiling.fio_rate(output)
 
-    def test_what_cannot_be_measured_is_no_line(self):
-        with mock.patch.object(ceiling.shutil, "which", return_value=None), \
-                mock.patch.object(ceiling.host, "measure_limits", return_value={"step": "limits", "limits": {}}):
-            self.assertIsNone(ceiling.measure(".", "host_limits"))
+    def test_the_larger_figure_counts_and_none_is_no_line(self):
+        limits = {"step": "limits", "limits": {"devices": [{"writes": [{"bytes_per_s": 5.0}]}]}}
+        nothing = {"step": "limits", "limits": {}}
+        by_fio = ceiling.Ceiling(".", 9.0, "fio")
+        for measured, fio, best in ((limits, None, 5.0), (limits, by_fio, 9.0), (nothing, by_fio, 9.0), (nothing, None, 0)):
+            with mock.patch.object(ceiling.host, "measure_limits", return_value=measured), \
+                    mock.patch.object(ceiling.shutil, "which", return_value="fio"), \
+                    mock.patch.object(ceiling, "_measure_by_fio", return_value=fio):
+                found = ceiling.measure(".", "host_limits")
+                self.assertEqual(found.bytes_per_second if found else 0, best)
+
+    def test_what_was_measured_elsewhere_is_measured_anew(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "ceiling.json")
+            ceiling.save(path, ceiling.Ceiling("there", 1.0, "fio"))
+            self.assertEqual(ceiling.load(path, "there"), ceiling.Ceiling("there", 1.0, "fio"))
+            self.assertIsNone(ceiling.load(path, "elsewhere"))
 
     def test_the_line_is_drawn_where_it_is_near_and_stands_in_the_csv(self):
         figure = spec.select_figures(["taurus/fig14"], spec.load_series())[0]
-        lines = {("YCSB", "taurus_data"): Line({2: [90.0], 20: [40.0]})}
         for rate, drawn in ((100.0, True), (500.0, False)):
-            points = FigureData(figure, lines, [], ceilings={("YCSB", "data records"): {2: rate, 20: rate}})
+            line = Line({2: [90.0], 20: [40.0]}, ceiling={2: rate, 20: rate})
+            points = FigureData(figure, {("YCSB", "taurus_data"): line}, [])
             plot = drawing.draw(points, spec.load_series(), "")
             labels = [text.get_text() for axes in plot.axes if axes.get_legend() for text in axes.get_legend().texts]
-            self.assertEqual("device ceiling, data records" in labels, drawn)
+            self.assertEqual("device ceiling" in labels, drawn)
             drawing.plt.close(plot)
             with tempfile.TemporaryDirectory() as folder:
                 path = os.path.join(folder, "points.csv")
                 data.write_csv(points, path)
                 with open(path, encoding="utf-8") as file:
-                    self.assertIn(f'"device ceiling, data records",2,{rate}', file.read())
+                    self.assertIn(f"YCSB,taurus_data,2,90.0,,,{rate},90", file.read())
 
 
 class SharesTest(unittest.TestCase):
@@ -231,6 +265,11 @@ class VerdictTest(unittest.TestCase):
                                      (0.5, 9.9, claims.CONTRADICTED), (1.02, 9.9, claims.UNKNOWN)):
             lines = {"taurus_data": {2: [ours]}, "none": {2: [1.0]}}
             self.assertEqual(self.judge(lines, of="taurus_data", over="none", paper=paper), verdict, ours)
+
+    def test_a_loss_is_to_be_no_larger_than_there(self):
+        for ours, verdict in ((0.9, claims.HOLDS), (0.85, claims.HOLDS), (0.14, claims.CONTRADICTED)):
+            lines = {"taurus_data": {2: [ours]}, "none": {2: [1.0]}}
+            self.assertEqual(self.judge(lines, of="taurus_data", over="none", paper=0.88), verdict, ours)
 
     def test_the_largest_ratio_counts_unless_the_last_is_asked_for(self):
         lines = {"taurus_data": {2: [4.0], 20: [0.5]}, "none": {2: [1.0], 20: [1.0]}}

@@ -102,12 +102,14 @@ TEST(Record, LogMetricsAreSumsAndRatiosOfTheStreams) {
 
 TEST(Record, SharesOfTheWorkersTimeAreThereIfItWasTold) {
   EXPECT_TRUE(RunJson().at("metrics").at("time_shares").is_null());
+  EXPECT_EQ(RunJson().at("config").at("TIME_PARTS"), 0);
   EXPECT_FALSE(Contains(RunText(), "workers' time"));
   RunResult run = SomeRun();
   run.workers[0].time_parts = {10, 20, 3, 40, 5, 2};
   run.workers[1].time_parts = {30, 20, 7, 50, 5, 8};
   const std::string record = RunRecord(DefaultOptions(), run, TwoCores());
   const Json shares = Json::parse(record).at("metrics").at("time_shares");
+  EXPECT_EQ(Json::parse(record).at("config").at("TIME_PARTS"), 1);
   EXPECT_DOUBLE_EQ(shares.at("work"), 0.2);
   EXPECT_DOUBLE_EQ(shares.at("tracking"), 0.2);
   EXPECT_DOUBLE_EQ(shares.at("metadata"), 0.05);
