@@ -26,8 +26,15 @@ def _picture(data: FigureData, series: dict[str, Series], caption: str) -> str:
         svg = drawing.svg(data, series, caption, theme)
         images[theme] = "data:image/svg+xml;base64," + base64.b64encode(svg.encode()).decode()
     alt = _escape(f"Figure {data.figure.number}: {data.figure.title} (the CSV file has the points)")
-    return (f'<figure><picture><source media="(prefers-color-scheme: dark)" srcset="{images["dark"]}">'
-            f'<img alt="{alt}" src="{images["light"]}" style="width:100%;height:auto"></picture></figure>')
+    # On a phone a plot is scrolled instead of shrunk out of sight.
+    return (f'<figure class="scroll"><picture><source media="(prefers-color-scheme: dark)" srcset="{images["dark"]}">'
+            f'<img alt="{alt}" src="{images["light"]}" style="width:100%;min-width:{_least_width(data)}em;height:auto">'
+            '</picture></figure>')
+
+
+def _least_width(data: FigureData) -> int:
+    """In em, for the labels to be read."""
+    return 22 * min(drawing.PANELS_PER_LINE, len(data.figure.panels))
 
 
 def _claims_table(verdicts: list[claims.Verdict]) -> str:
