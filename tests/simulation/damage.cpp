@@ -169,10 +169,11 @@ std::string LogPath(const std::string& directory, uint32_t index) {
   return directory.substr(0, directory.rfind('/')) + "/" + LogFileName(index);
 }
 
-// Whether anything beside this file says which run it belongs to.
+// Whether nothing beside this file says which run it belongs to. What was not renamed to its place yet says nothing.
 bool StandsAlone(const FaultyFileSystem::Image& image, const std::string& path) {
-  return std::count_if(image.files.begin(), image.files.end(),
-                       [&](const auto& file) { return RunOf(file.first) == RunOf(path); }) == 1;
+  return std::count_if(image.files.begin(), image.files.end(), [&](const auto& file) {
+           return RunOf(file.first) == RunOf(path) && !file.first.ends_with(".tmp");
+         }) == 1;
 }
 
 }  // namespace
