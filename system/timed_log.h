@@ -17,47 +17,44 @@ class TimedLog : public Log {
   using Log::Log;
 
   void Begin(TxnState& state) {
-    Metadata(state, [&] { Log::Begin(state); });
+    In(state, TimePart::kMetadata, [&] { Log::Begin(state); });
   }
   void OnRead(TxnState& state, const RowRef& row) {
-    Metadata(state, [&] { Log::OnRead(state, row); });
+    In(state, TimePart::kMetadata, [&] { Log::OnRead(state, row); });
   }
   void OnWrite(TxnState& state, const RowRef& row) {
-    Metadata(state, [&] { Log::OnWrite(state, row); });
+    In(state, TimePart::kMetadata, [&] { Log::OnWrite(state, row); });
   }
   void OnScan(TxnState& state, const Table& table, Key low, Key high) {
-    Metadata(state, [&] { Log::OnScan(state, table, low, high); });
+    In(state, TimePart::kMetadata, [&] { Log::OnScan(state, table, low, high); });
   }
   void PublishRead(TxnState& state, Meta meta) {
-    Metadata(state, [&] { Log::PublishRead(state, meta); });
+    In(state, TimePart::kMetadata, [&] { Log::PublishRead(state, meta); });
   }
   void PublishWrite(TxnState& state, Meta meta) {
-    Metadata(state, [&] { Log::PublishWrite(state, meta); });
+    In(state, TimePart::kMetadata, [&] { Log::PublishWrite(state, meta); });
   }
   void CommitPoint(TxnState& state, uint64_t* point) {
-    Metadata(state, [&] { Log::CommitPoint(state, point); });
+    In(state, TimePart::kMetadata, [&] { Log::CommitPoint(state, point); });
   }
   void ReadOnlyPoint(TxnState& state, uint64_t* point) {
-    Metadata(state, [&] { Log::ReadOnlyPoint(state, point); });
+    In(state, TimePart::kMetadata, [&] { Log::ReadOnlyPoint(state, point); });
   }
 
   bool Reserve(TxnState& state, const auto& txn) {
-    const TimeSpan span(state.ledger, TimePart::kRecord);
-    return Log::Reserve(state, txn);
+    return In(state, TimePart::kRecord, [&] { return Log::Reserve(state, txn); });
   }
   void Submit(TxnState& state, const auto& txn) {
-    const TimeSpan span(state.ledger, TimePart::kRecord);
-    Log::Submit(state, txn);
+    In(state, TimePart::kRecord, [&] { Log::Submit(state, txn); });
   }
   void Void(TxnState& state) {
-    const TimeSpan span(state.ledger, TimePart::kRecord);
-    Log::Void(state);
+    In(state, TimePart::kRecord, [&] { Log::Void(state); });
   }
 
  private:
-  static void Metadata(TxnState& state, auto&& call) {
-    const TimeSpan span(state.ledger, TimePart::kMetadata);
-    call();
+  static auto In(TxnState& state, TimePart part, auto&& call) {
+    const TimeSpan span(state.ledger, part);
+    return call();
   }
 };
 

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 
+#include "tests/models/expectations.h"
 #include "tests/models/explorer.h"
 
 namespace dbx::models {
@@ -44,6 +45,11 @@ void JudgeSerialOrder(Core<Model>& core, const Txn (&txns)[kTxns]) {
   for (size_t a = 0; a < kTxns; ++a) {
     if (before[a][a]) core.Fail(kNoSerialOrder);
   }
+}
+
+template <class Model>
+void ExpectNoSerialOrder(const Model& model) {
+  ExpectFound(model, kNoSerialOrder);
 }
 
 }  // namespace dbx::models
