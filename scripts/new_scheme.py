@@ -130,10 +130,12 @@ def with_enumerator(found: re.Match, names: Names) -> str:
     return f"{found[1]}  k{names.camel} = {int(found[2]) + 1},\n  kLast = k{names.camel},\n"
 
 
-def with_includes(found: re.Match, names: Names) -> str:
-    lines = set(found[0].splitlines())
-    lines |= {f'#include "logging/{names.folder}/{names.folder}_{part}.h"' for part in ("log", "recovery")}
-    return "".join(line + "\n" for line in sorted(lines))
+def with_includes(*parts: str):
+    def change(found: re.Match, names: Names) -> str:
+        lines = set(found[0].splitlines())
+        lines |= {f'#include "logging/{names.folder}/{names.folder}_{part}.h"' for part in parts}
+        return "".join(line + "\n" for line in sorted(lines))
+    return change
 
 
 def with_style(found: re.Match, names: Names) -> str:
@@ -173,9 +175,12 @@ EDITS = [
          r"^  if \(log_algorithm == LOG_\w+\) return [^\n]*\n(?=  throw )",
          behind("  if (log_algorithm == @LOG@) return format::Scheme::k@Class@;\n")),
     Edit("system/configured.h", "the end of its macro", r"^#undef LOG_NO\n", behind("#undef @LOG@\n")),
-    Edit("system/configured_pair.h", "its headers", r'^(?:#include "logging/[^\n]*\n)+', with_includes),
+    Edit("system/configured_pair.h", "its headers", r'^(?:#include "logging/[^\n]*\n)+', with_includes("log", "recovery")),
     Edit("system/configured_pair.h", "its types", r"^template <class PayloadT>\nstruct LogOf<[^{]*\{\n[^{}]*\};\n"
          r"(?=\n)", behind(LOG_OF)),
+    Edit("system/recovery_run.cpp", "its recovery's header", r'^(?:#include "logging/[^\n]*\n)+', with_includes("recovery")),
+    Edit("system/recovery_run.cpp", "its recovery over every workload", r"^(?:template struct RecoveryOf<\w+>;\n)+",
+         behind("template struct RecoveryOf<@Class@Recovery>;\n")),
     Edit("Makefile", "its pairs", r"^LOGS := (?:[^\n]*\\\n)*[^\n]*[^\n\\](?=\n)",
          behind(" \\\n        @LOG@:LOG_DATA @LOG@:LOG_COMMAND")),
     Edit("tests/reference/reference_replay.cpp", "the scheme's number in the second parser",

@@ -50,9 +50,7 @@ class PairEngine : public Engine {
   RecoveryResult Recover(const Options& options, LogStorage& storage) override {
     if constexpr (Log::kTraits.logs) {
       const std::string simd = SelectSimd(options);
-      RecoveryResult result = WithWorkload(options, [&](auto& workload) {
-        return RunRecovery<ConfiguredRecovery>(options, storage, Log::kTraits, workload);
-      });
+      RecoveryResult result = RecoveryOf<ConfiguredRecovery>::Run(options, storage, Log::kTraits);
       result.simd = simd;
       return result;
     }

@@ -1,153 +1,41 @@
-// A recovery of one pair's logs over one workload: open, load, replay, verify, measure. A run that continues others is
+// A recovery of a scheme's logs over one workload: open, load, replay, verify, measure. A run that continues others is
 // recovered with them, in their order, each up to where it was frozen.
+//
+// No concurrency control has a part in it, so it is compiled once per scheme's recovery (recovery_run.cpp), not per
+// pair.
 #pragma once
 
-#include <algorithm>
+#include <functional>
 #include <vector>
 
-#include "base/clock.h"
-#include "base/error.h"
-#include "logging/checkpoint.h"
-#include "storage/digest.h"
 #include "system/log_files.h"
 #include "system/options.h"
-#include "system/recovery.h"
 #include "system/result.h"
 #include "system/verify.h"
+#include "system/workloads.h"
 
 namespace dbx {
-
-inline ReplaySettings ReplaySettingsOf(const Options& options) {
-  ReplaySettings settings;
-  settings.workers = options.thread_cnt;
-  settings.block_bytes = options.log_read_block_bytes;
-  settings.serially = options.recover_serial == "always"  ? ReplaySettings::Serially::kAlways
-                      : options.recover_serial == "never" ? ReplaySettings::Serially::kNever
-                                                          : ReplaySettings::Serially::kAuto;
-  return settings;
-}
-
-inline std::vector<LogSource> SourcesOf(const OldRun& run) {
-  std::vector<LogSource> sources;
-  for (size_t i = 0; i < run.devices.size(); ++i) {
-    const format::FileHeader& header = run.headers[i];
-    LogSource& source = sources.emplace_back();
-    source.device = run.devices[i].get();
-    source.run_id = header.run_id;
-    source.ring_bytes = header.ring_bytes;
-    source.log_index = static_cast<uint32_t>(i);
-    source.log_count = static_cast<uint32_t>(run.devices.size());
-    source.start = Lsn(header.start_lsn);
-    if (run.frontier) {
-      source.stamp_end = run.frontier->stamp;
-      source.durable_until = Lsn(run.frontier->lsns[i]);
-    }
-    if (run.frozen) source.stamp_end = run.frozen->stamp_end;
-    if (run.frozen) source.frozen_end = Lsn(run.frozen->frontier[i]);
-  }
-  return sources;
-}
-
-inline void TakeSummary(const ReplaySummary& summary, RecoveryResult& result) {
-  result.recovered = summary.recovered;
-  result.dropped_dependency = summary.dropped;
-  result.voids = summary.voids;
-  result.torn_logs = summary.torn_logs;
-  result.cut_bytes = summary.cut_bytes;
-  result.log_bytes = summary.log_bytes;
-  result.frontier = summary.frontier;
-  result.clean_end = summary.clean_end;
-  result.serial_fallback = summary.went_serial;
-  result.parallelism = summary.parallelism;
-}
 
 // What the oldest run of the chain started from: a fresh load, or its checkpoint, whose rows are counted.
 template <class WorkloadT>
 uint64_t LoadStart(const Options& options, FileSystem& files, const OldRuns& runs, WorkloadT& workload,
-                   Database& database) {
-  if (!runs.FromCheckpoint()) {
-    workload.Load(database, options.seed, options.thread_cnt);
-    return 0;
-  }
-  const OldRun& first = runs.chain.front();
-  const auto parts = static_cast<uint32_t>(first.checkpoint_paths.size());
-  const uint32_t threads = std::min(parts, database.workers());
-  const auto load = [&](WorkerId worker) {
-    for (uint32_t part = worker.value(); part < parts; part += threads) {
-      LoadCheckpointPart(files, first.checkpoint_paths[part],
-                         {first.header().database_id, first.header().run_id, first.header().schema_hash, part, parts},
-                         first.manifest->parts[part], database, worker);
-    }
-  };
-  RunWorkers(threads, load, [] {});
-  workload.Adopt(database, options.seed);
-  uint64_t rows = 0;
-  for (const format::CheckpointPart& part : first.manifest->parts) rows += part.rows;
-  return rows;
-}
+                   Database& database);
 
-inline AncestryResult AncestryOf(const std::vector<RecoveredRun>& recovered, const OldRuns& runs) {
-  AncestryResult before;
-  if (runs.newest().manifest) before.parent_run = runs.newest().manifest->parent_run;
-  before.runs = recovered.size() - 1;
-  for (size_t i = 0; i + 1 < recovered.size(); ++i) before.recovered += recovered[i].summary.recovered;
-  return before;
-}
+// R: the scheme's recovery (logging/NAME/NAME_recovery.h).
+template <class R>
+struct RecoveryOf {
+  // Throws Error.
+  static RecoveryResult Run(const Options& options, LogStorage& storage, const LogTraits& traits);
 
-// Replays the chain, oldest run first, into a database that holds what the oldest started from. R: the scheme's
-// recovery (logging/NAME/NAME_recovery.h). `replayed` is called when the newest run's records are replayed.
-template <class R, class WorkloadT>
-std::vector<RecoveredRun> ReplayRuns(const Options& options, const OldRuns& runs, WorkloadT& workload,
-                                     Database& database, const std::function<void()>* replayed = nullptr) {
-  std::vector<RecoveredRun> recovered(runs.chain.size());
-  for (size_t i = 0; i < runs.chain.size(); ++i) {
-    R recovery(ReplaySettingsOf(options));
-    recovered[i].summary =
-        Recover(recovery, SourcesOf(runs.chain[i]), database, workload, options.thread_cnt,
-                options.verify ? &recovered[i].names : nullptr, i + 1 == runs.chain.size() ? replayed : nullptr);
-  }
-  return recovered;
-}
-
-template <class R, class WorkloadT>
-RecoveryResult RunRecovery(const Options& options, LogStorage& storage, const LogTraits& traits, WorkloadT& workload) {
-  RecoveryResult result;
-  uint64_t lap = Clock::NowTicks();
-  const auto lap_seconds = [&lap] {
-    const uint64_t begin = std::exchange(lap, Clock::NowTicks());
-    return Clock::ToSeconds(lap - begin);
-  };
-
-  const OldRuns runs = storage.Open(options);
-  result.run_number = runs.newest().number;
-  result.directories = storage.Describe(options, runs.newest());
-  result.threads = options.thread_cnt;
-  result.open_seconds = lap_seconds();
-
-  Database database(0, options.thread_cnt);
-  CreateTables(options, workload, database);
-  for (const OldRun& run : runs.chain) CheckLogsMatch(run, traits, SchemaHash(database));
-  const uint64_t checkpoint_rows = LoadStart(options, storage.files(), runs, workload, database);
-  result.load_seconds = lap_seconds();
-
-  const std::function<void()> replayed = [&] { result.replay_seconds = lap_seconds(); };
-  const std::vector<RecoveredRun> recovered = ReplayRuns<R>(options, runs, workload, database, &replayed);
-  TakeSummary(recovered.back().summary, result);
-  result.before = AncestryOf(recovered, runs);
-  result.before.checkpoint_rows = checkpoint_rows;
-  result.finish_seconds = lap_seconds();
-
-  if (options.verify) {
-    for (const RecoveredRun& run : recovered) {
-      const std::vector<uint64_t> ids = SortedIds(run.names);
-      result.recovered_ids.insert(result.recovered_ids.end(), ids.begin(), ids.end());
-    }
-    const Verification verification = VerifyRecovery(options, storage.files(), runs, recovered, workload, database);
-    result.verified = verification.checks;
-    result.digest = verification.digest.Hex();
-    result.verify_seconds = lap_seconds();
-  }
-  return result;
-}
+  // Replays the chain, oldest run first, into a database that holds what the oldest started from. `replayed` is called
+  // when the newest run's records are replayed.
+  using Replayed = const std::function<void()>*;
+  static std::vector<RecoveredRun> ReplayRuns(const Options& options, const OldRuns& runs, Ycsb& workload,
+                                              Database& database, Replayed replayed = nullptr);
+  static std::vector<RecoveredRun> ReplayRuns(const Options& options, const OldRuns& runs, Tpcc& workload,
+                                              Database& database, Replayed replayed = nullptr);
+  static std::vector<RecoveredRun> ReplayRuns(const Options& options, const OldRuns& runs, TestWorkload& workload,
+                                              Database& database, Replayed replayed = nullptr);
+};
 
 }  // namespace dbx

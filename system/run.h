@@ -68,7 +68,8 @@ class Run {
     old_runs_ = storage_.Open(options_);
     for (const OldRun& run : old_runs_->chain) CheckLogsMatch(run, Log::kTraits, SchemaHash(database_));
     const uint64_t checkpoint_rows = LoadStart(options_, storage_.files(), *old_runs_, workload_, database_);
-    const std::vector<RecoveredRun> recovered = ReplayRuns<Recovery>(options_, *old_runs_, workload_, database_);
+    const std::vector<RecoveredRun> recovered =
+        RecoveryOf<Recovery>::ReplayRuns(options_, *old_runs_, workload_, database_);
     OldRun& newest = old_runs_->chain.back();
     std::optional<Digest128> digest;
     if (options_.verify) {

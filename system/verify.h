@@ -10,17 +10,13 @@
 // a parser, an order and a replay of its own. Any violation is an Error(kInternal) that names the first one.
 #pragma once
 
-#include <algorithm>
 #include <string>
 #include <vector>
 
-#include "base/error.h"
 #include "logging/lane_recovery.h"
 #include "storage/digest.h"
-#include "system/ack_file.h"
 #include "system/log_files.h"
 #include "system/options.h"
-#include "system/workloads.h"
 #include "tests/reference/reference_run.h"
 
 namespace dbx {
@@ -46,41 +42,6 @@ struct RecoveredRun {
 // The bytes of a run's files, for the reference to read.
 reference::RunImage ImageOf(const OldRun& run, FileSystem& files);
 
-// (a): that the reference replay of the chain over a fresh load, or over its checkpoint, recovers the same
-// transactions of each run and ends with this digest.
-template <class WorkloadT>
-void CheckAgainstReference(const Options& options, FileSystem& files, const OldRuns& runs,
-                           const std::vector<RecoveredRun>& recovered, const Digest128& digest) {
-  const auto violated = [](const std::string& what) {
-    throw Error(ExitStatus::kInternal, "verification a failed: " + what);
-  };
-  auto fresh = MakeWorkload<WorkloadT>(options);
-  Database expected(0, options.thread_cnt);
-  CreateTables(options, fresh, expected);
-  if (runs.FromCheckpoint()) {
-    const auto then = reference::LoadCheckpoint(ImageOf(runs.chain.front(), files), expected);
-    fresh.Adopt(expected, options.seed);
-    if (then && DigestOf(expected, options.thread_cnt) != Digest128{then->first, then->second}) {
-      violated("the checkpoint differs from what was continued");
-    }
-  } else {
-    fresh.Load(expected, options.seed, options.thread_cnt);
-  }
-  for (size_t i = 0; i < runs.chain.size(); ++i) {
-    const reference::ReferenceLogs logs = reference::ReadRun(ImageOf(runs.chain[i], files));
-    const reference::RecoveredSet set = reference::Recover(logs);
-    if (!set.damage.empty()) violated(set.damage);
-    CheckSameSet(SortedIds(recovered[i].names), set.txn_ids);
-    const reference::ReplayResult replayed = reference::Replay(logs, set, fresh, expected);
-    if (!replayed.without_effect.empty()) violated("a logged transaction does not replay");
-    if (logs.frozen_digest) {
-      const Digest128 then{logs.frozen_digest->first, logs.frozen_digest->second};
-      if (DigestOf(expected, options.thread_cnt) != then) violated("a run differs from what was continued once");
-    }
-  }
-  if (DigestOf(expected, options.thread_cnt) != digest) violated("the database differs from the reference replay's");
-}
-
 struct Verification {
   std::string checks;  // the letters of those that applied, "a,b,d"
   Digest128 digest;    // of the database
@@ -89,19 +50,6 @@ struct Verification {
 // All that apply. (b) and (c) are about the newest run.
 template <class WorkloadT>
 Verification VerifyRecovery(const Options& options, FileSystem& files, const OldRuns& runs,
-                            const std::vector<RecoveredRun>& recovered, WorkloadT& workload, const Database& database) {
-  const Digest128 digest = DigestOf(database, options.thread_cnt);
-  if (const auto what = workload.Inconsistency(database)) {
-    throw Error(ExitStatus::kInternal, "verification d failed: " + *what);
-  }
-  CheckAgainstReference<WorkloadT>(options, files, runs, recovered, digest);
-  std::string verified = "a";
-  if (CheckRunEndDigest(recovered.back().summary, digest)) verified += ",b";
-  if (!options.ack_file.empty()) {
-    CheckAcknowledged(options.ack_file, runs.newest().header().run_id, SortedIds(recovered.back().names));
-    verified += ",c";
-  }
-  return {verified + ",d", digest};
-}
+                            const std::vector<RecoveredRun>& recovered, WorkloadT& workload, const Database& database);
 
 }  // namespace dbx

@@ -11,6 +11,7 @@
 #include "logging/schemes.h"
 #include "system/ack_file.h"
 #include "system/registry.h"
+#include "tests/base/work_share.h"
 
 namespace dbx::testing {
 namespace {
@@ -45,7 +46,7 @@ Options OptionsOf(const Cell& cell, uint64_t seed) {
   options.log_type = cell.pair.log_type;
   options.workload = WorkloadKind::kTest;
   options.thread_cnt = 3;
-  options.max_txns_per_thread = 10'000;
+  options.max_txns_per_thread = WorkShare(10'000);
   options.seed = seed;
   options.num_logger = cell.logs;
   options.log_buffer_size = 64 << 10;
@@ -194,7 +195,7 @@ Options FullMixOf(const Cell& cell, uint64_t seed) {
   Options options = OptionsOf(cell, seed);
   options.workload = WorkloadKind::kTpcc;
   options.tpcc_full_mix = options.tpcc_small = true;
-  options.max_txns_per_thread = 1500;
+  options.max_txns_per_thread = WorkShare(1500);
   options.log_buffer_size = 256 << 10;
   return options;
 }
@@ -225,7 +226,7 @@ TEST_P(CrashTest, AFailedSyncEndsTheRunAndLosesNoAcknowledged) {
   const Options base = OptionsOf(GetParam(), 4);
   Options options = base;
   options.ack_file = ack_path_;
-  options.max_txns_per_thread = 1'000'000;
+  options.max_txns_per_thread = 100'000;
   FaultyFileSystem files;
   LogStorage storage(files);
   // Some flushes in; creating the file and its header takes the first two.

@@ -6,6 +6,7 @@
 #include "logging/device/faulty_file_system.h"
 #include "logging/taurus/taurus_log.h"
 #include "logging/taurus/taurus_recovery.h"
+#include "system/ack_file.h"
 #include "system/recovery_run.h"
 #include "system/registry.h"
 #include "tests/logging/device/temp_dir.h"
@@ -92,7 +93,9 @@ class VerifiedRecoveryTest : public ::testing::Test {
     workload_.CreateTables(database);
     LoadStart(options_, files_, runs_, workload_, database);
   }
-  std::vector<RecoveredRun> Replay() { return ReplayRuns<TaurusRecovery>(options_, runs_, workload_, database_); }
+  std::vector<RecoveredRun> Replay() {
+    return RecoveryOf<TaurusRecovery>::ReplayRuns(options_, runs_, workload_, database_);
+  }
   std::string VerdictOn(const std::vector<RecoveredRun>& recovered, const Database& database) {
     return Verdict([&] { VerifyRecovery(options_, files_, runs_, recovered, workload_, database); });
   }

@@ -1,0 +1,185 @@
+#include "system/recovery_run.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "logging/checkpoint.h"
+#include "logging/plover/plover_recovery.h"
+#include "logging/serial/serial_recovery.h"
+#include "logging/silo_r/silo_r_recovery.h"
+#include "logging/taurus/taurus_recovery.h"
+#include "storage/digest.h"
+#include "system/recovery.h"
+
+namespace dbx {
+namespace {
+
+ReplaySettings ReplaySettingsOf(const Options& options) {
+  ReplaySettings settings;
+  settings.workers = options.thread_cnt;
+  settings.block_bytes = options.log_read_block_bytes;
+  settings.serially = options.recover_serial == "always"  ? ReplaySettings::Serially::kAlways
+                      : options.recover_serial == "never" ? ReplaySettings::Serially::kNever
+                                                          : ReplaySettings::Serially::kAuto;
+  return settings;
+}
+
+std::vector<LogSource> SourcesOf(const OldRun& run) {
+  std::vector<LogSource> sources;
+  for (size_t i = 0; i < run.devices.size(); ++i) {
+    const format::FileHeader& header = run.headers[i];
+    LogSource& source = sources.emplace_back();
+    source.device = run.devices[i].get();
+    source.run_id = header.run_id;
+    source.ring_bytes = header.ring_bytes;
+    source.log_index = static_cast<uint32_t>(i);
+    source.log_count = static_cast<uint32_t>(run.devices.size());
+    source.start = Lsn(header.start_lsn);
+    if (run.frontier) {
+      source.stamp_end = run.frontier->stamp;
+      source.durable_until = Lsn(run.frontier->lsns[i]);
+    }
+    if (run.frozen) source.stamp_end = run.frozen->stamp_end;
+    if (run.frozen) source.frozen_end = Lsn(run.frozen->frontier[i]);
+  }
+  return sources;
+}
+
+void TakeSummary(const ReplaySummary& summary, RecoveryResult& result) {
+  result.recovered = summary.recovered;
+  result.dropped_dependency = summary.dropped;
+  result.voids = summary.voids;
+  result.torn_logs = summary.torn_logs;
+  result.cut_bytes = summary.cut_bytes;
+  result.log_bytes = summary.log_bytes;
+  result.frontier = summary.frontier;
+  result.clean_end = summary.clean_end;
+  result.serial_fallback = summary.went_serial;
+  result.parallelism = summary.parallelism;
+}
+
+AncestryResult AncestryOf(const std::vector<RecoveredRun>& recovered, const OldRuns& runs) {
+  AncestryResult before;
+  if (runs.newest().manifest) before.parent_run = runs.newest().manifest->parent_run;
+  before.runs = recovered.size() - 1;
+  for (size_t i = 0; i + 1 < recovered.size(); ++i) before.recovered += recovered[i].summary.recovered;
+  return before;
+}
+
+template <class R, class WorkloadT>
+std::vector<RecoveredRun> ReplayChain(const Options& options, const OldRuns& runs, WorkloadT& workload,
+                                      Database& database, const std::function<void()>* replayed) {
+  std::vector<RecoveredRun> recovered(runs.chain.size());
+  for (size_t i = 0; i < runs.chain.size(); ++i) {
+    R recovery(ReplaySettingsOf(options));
+    recovered[i].summary =
+        Recover(recovery, SourcesOf(runs.chain[i]), database, workload, options.thread_cnt,
+                options.verify ? &recovered[i].names : nullptr, i + 1 == runs.chain.size() ? replayed : nullptr);
+  }
+  return recovered;
+}
+
+}  // namespace
+
+template <class WorkloadT>
+uint64_t LoadStart(const Options& options, FileSystem& files, const OldRuns& runs, WorkloadT& workload,
+                   Database& database) {
+  if (!runs.FromCheckpoint()) {
+    workload.Load(database, options.seed, options.thread_cnt);
+    return 0;
+  }
+  const OldRun& first = runs.chain.front();
+  const auto parts = static_cast<uint32_t>(first.checkpoint_paths.size());
+  const uint32_t threads = std::min(parts, database.workers());
+  const auto load = [&](WorkerId worker) {
+    for (uint32_t part = worker.value(); part < parts; part += threads) {
+      LoadCheckpointPart(files, first.checkpoint_paths[part],
+                         {first.header().database_id, first.header().run_id, first.header().schema_hash, part, parts},
+                         first.manifest->parts[part], database, worker);
+    }
+  };
+  RunWorkers(threads, load, [] {});
+  workload.Adopt(database, options.seed);
+  uint64_t rows = 0;
+  for (const format::CheckpointPart& part : first.manifest->parts) rows += part.rows;
+  return rows;
+}
+
+template uint64_t LoadStart(const Options&, FileSystem&, const OldRuns&, Ycsb&, Database&);
+template uint64_t LoadStart(const Options&, FileSystem&, const OldRuns&, Tpcc&, Database&);
+template uint64_t LoadStart(const Options&, FileSystem&, const OldRuns&, TestWorkload&, Database&);
+
+namespace {
+
+template <class R, class WorkloadT>
+RecoveryResult RecoverOver(const Options& options, LogStorage& storage, const LogTraits& traits, WorkloadT& workload) {
+  RecoveryResult result;
+  uint64_t lap = Clock::NowTicks();
+  const auto lap_seconds = [&lap] {
+    const uint64_t begin = std::exchange(lap, Clock::NowTicks());
+    return Clock::ToSeconds(lap - begin);
+  };
+
+  const OldRuns runs = storage.Open(options);
+  result.run_number = runs.newest().number;
+  result.directories = storage.Describe(options, runs.newest());
+  result.threads = options.thread_cnt;
+  result.open_seconds = lap_seconds();
+
+  Database database(0, options.thread_cnt);
+  CreateTables(options, workload, database);
+  for (const OldRun& run : runs.chain) CheckLogsMatch(run, traits, SchemaHash(database));
+  const uint64_t checkpoint_rows = LoadStart(options, storage.files(), runs, workload, database);
+  result.load_seconds = lap_seconds();
+
+  const std::function<void()> replayed = [&] { result.replay_seconds = lap_seconds(); };
+  const std::vector<RecoveredRun> recovered = ReplayChain<R>(options, runs, workload, database, &replayed);
+  TakeSummary(recovered.back().summary, result);
+  result.before = AncestryOf(recovered, runs);
+  result.before.checkpoint_rows = checkpoint_rows;
+  result.finish_seconds = lap_seconds();
+
+  if (options.verify) {
+    for (const RecoveredRun& run : recovered) {
+      const std::vector<uint64_t> ids = SortedIds(run.names);
+      result.recovered_ids.insert(result.recovered_ids.end(), ids.begin(), ids.end());
+    }
+    const Verification verification = VerifyRecovery(options, storage.files(), runs, recovered, workload, database);
+    result.verified = verification.checks;
+    result.digest = verification.digest.Hex();
+    result.verify_seconds = lap_seconds();
+  }
+  return result;
+}
+
+}  // namespace
+
+template <class R>
+RecoveryResult RecoveryOf<R>::Run(const Options& options, LogStorage& storage, const LogTraits& traits) {
+  return WithWorkload(options, [&](auto& workload) { return RecoverOver<R>(options, storage, traits, workload); });
+}
+
+template <class R>
+std::vector<RecoveredRun> RecoveryOf<R>::ReplayRuns(const Options& options, const OldRuns& runs, Ycsb& workload,
+                                                    Database& database, Replayed replayed) {
+  return ReplayChain<R>(options, runs, workload, database, replayed);
+}
+template <class R>
+std::vector<RecoveredRun> RecoveryOf<R>::ReplayRuns(const Options& options, const OldRuns& runs, Tpcc& workload,
+                                                    Database& database, Replayed replayed) {
+  return ReplayChain<R>(options, runs, workload, database, replayed);
+}
+template <class R>
+std::vector<RecoveredRun> RecoveryOf<R>::ReplayRuns(const Options& options, const OldRuns& runs, TestWorkload& workload,
+                                                    Database& database, Replayed replayed) {
+  return ReplayChain<R>(options, runs, workload, database, replayed);
+}
+
+template struct RecoveryOf<PloverRecovery>;
+template struct RecoveryOf<SerialRecovery>;
+template struct RecoveryOf<SiloRRecovery>;
+template struct RecoveryOf<TaurusRecovery>;
+
+}  // namespace dbx
