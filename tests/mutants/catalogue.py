@@ -221,6 +221,9 @@ MUTANTS = [
            model="RingModel.ASleeperThatAnnouncesItselfTooLateIsFound"),
     Mutant("filler_does_not_wake", "nobody wakes a writer that sleeps for long",
            [statement(STREAM_H, "if (writer_asleep_.load()) WakeWriter();", "")]),
+    Mutant("writer_sleeps_too_long", "what is appended while the writer sleeps waits for thousands of flush intervals",
+           [expression(WRITER, "std::chrono::microseconds(options_.flush_interval_us)",
+                       "std::chrono::microseconds(options_.flush_interval_us * 100'000)")]),
 
     # ---- devices: requests that stop half-way, stripes ----
     Mutant("device_interrupted_write_is_an_error", "a write that a signal interrupted is not tried again",

@@ -34,6 +34,9 @@ constexpr DeviceFault kDeviceFaults[] = {
     {Operation::kRename, "rename", 2}, {Operation::kSyncDirectory, "sync of a directory", 12},
 };
 
+// Some ten times what the longest of a few thousand runs took, on devices that stall for 10 ms.
+constexpr uint64_t kAcknowledgementNanosMax = 700'000'000;
+
 constexpr const char* kNoMemory = "no memory while a run is continued";
 
 bool IsDevices(const Error& error) {
@@ -51,6 +54,9 @@ void Generation::Run(const Options& options) {
   PlanTrouble();
   try {
     const uint64_t harmless = Simulate(options);
+    if (const uint64_t nanos = oracle.longest_wait_nanos(); nanos > kAcknowledgementNanosMax) {
+      throw Violation("I11: an acknowledgement took " + std::to_string(nanos) + " ns");
+    }
     // I12. No other failure is harmless: whatever a run creates, names, writes or syncs it relies on later.
     if (files_->failed_count() > harmless) throw Violation("I12: a run ended well despite " + device_fault_);
     if (FailedAllocations() > 0) throw Violation("I12: a run ended well though it had no memory");

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "tests/simulation/allocation.h"
+#include "tests/simulation/scheduler.h"
 
 namespace dbx::sim {
 namespace {
@@ -42,6 +43,7 @@ void Oracle::NewGeneration(const std::vector<uint64_t>& recovered, const std::ve
   taken_.insert(on_disk.begin(), on_disk.end());
   current_.clear();
   acknowledged_.clear();
+  longest_wait_nanos_ = 0;
   ++generation_;
   on_begin = nullptr;
   on_acknowledge = nullptr;
@@ -51,7 +53,7 @@ void Oracle::NewGeneration(const std::vector<uint64_t>& recovered, const std::ve
 void Oracle::Begin(TxnId id) {
   StopFailingAllocations();  // what the oracle writes down must not be lost
   if (taken_.contains(id.value)) used_twice_ = id;
-  txns_[id.value] = {.generation = generation_, .began = ++events_};
+  txns_[id.value] = {.generation = generation_, .began = ++events_, .began_at = NowNanos()};
   if (on_begin) on_begin();
 }
 
@@ -97,6 +99,7 @@ Version Oracle::Current(TableId table, Key key) const {
 
 void Oracle::Acknowledge(TxnId id) {
   acknowledged_.push_back(id);
+  longest_wait_nanos_ = std::max(longest_wait_nanos_, NowNanos() - txns_[id.value].began_at);
   if (on_acknowledge) on_acknowledge(id);
 }
 

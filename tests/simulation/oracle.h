@@ -55,6 +55,8 @@ class Oracle {
   // The version of the row that pre-committed last; kAbsent: none in this generation.
   Version Current(TableId table, Key key) const;
   const std::vector<TxnId>& acknowledged() const { return acknowledged_; }
+  // Of this generation, in virtual time from the last begin of a transaction to its acknowledgement.
+  uint64_t longest_wait_nanos() const { return longest_wait_nanos_; }
   // The writers that the last attempt of `id` read from, itself excepted.
   std::vector<TxnId> ReadFrom(TxnId id) const;
   bool HasWritten(TxnId id) const;
@@ -84,6 +86,7 @@ class Oracle {
     uint32_t generation = 0;
     uint64_t began = 0;  // the number of an event
     uint64_t pre_committed = 0;
+    uint64_t began_at = 0;  // in virtual time
   };
 
   // Of a row, whatever its version.
@@ -94,6 +97,7 @@ class Oracle {
   std::unordered_map<Place, Version, PlaceHash> current_;   // of the rows that this generation wrote, by RowOf
   std::unordered_set<uint64_t> taken_;                      // names that this generation must not use
   std::vector<TxnId> acknowledged_;
+  uint64_t longest_wait_nanos_ = 0;
   uint32_t generation_ = 0;
   uint64_t events_ = 0;
   std::optional<TxnId> used_twice_;
