@@ -339,7 +339,7 @@ class Hekaton : public OptimisticAccesses<Log, Hekaton<Log>> {
   }
 
   // No snapshot lies below the absence, so none needs what came before.
-  bool PrepareToForget(uint64_t control) {
+  bool PrepareToForget(const Table&, uint64_t control) {
     if (HekatonWord::Begin(control) <= watermark_) return true;
     watermark_ = timestamps_.Watermark();
     return HekatonWord::Begin(control) <= watermark_;

@@ -418,7 +418,7 @@ class OptimisticAccesses {
       const bool left = row->control.compare_exchange_strong(control, control & ~Row::kQueued);
       return left ? RetireResult::kPresent : RetireResult::kNotYet;
     }
-    if (!cc().PrepareToForget(control)) return RetireResult::kNotYet;
+    if (!cc().PrepareToForget(table, control)) return RetireResult::kNotYet;
     if (!row->control.compare_exchange_strong(control, control | cc().LockBits())) return RetireResult::kNotYet;
     // In an ordered table its metadata passes on to the gap: scans, which read it, would keep it from being forgotten.
     if (!table.ordered() && !log_.Forgettable(row->meta())) {

@@ -74,17 +74,18 @@ class Silo : public OptimisticAccesses<Log, Silo<Log>> {
 
   static uint64_t Version(uint64_t control) { return control & ~Row::kQueued; }
 
-  // One epoch back: above the TID of any row of this key that was unlinked (PrepareToForget), below any commit.
-  uint64_t FreshControl(const BTreeLeaf*) const {
-    const uint64_t tid = EpochTid::First(Epoch(clock_.Current().value() - 1));
-    return (tid << Row::kSharedBits) | Row::kAbsent;
+  // At least the TID of any row of this key that was unlinked (PrepareToForget), below that of any commit to come.
+  uint64_t FreshControl(const BTreeLeaf* leaf) const {
+    const uint64_t epoch_ago = EpochTid::First(Epoch(clock_.Current().value() - 1));
+    const uint64_t of_gap = leaf == nullptr ? 0 : leaf->control.load();
+    return (std::max(epoch_ago, of_gap) << Row::kSharedBits) | Row::kAbsent;
   }
 
-  static uint64_t GapControl(uint64_t) { return 0; }
+  static uint64_t GapControl(uint64_t control) { return control >> Row::kSharedBits; }
 
-  // A row of this key that is created later starts with a larger TID.
-  bool PrepareToForget(uint64_t control) const {
-    return EpochTid::EpochOf(control >> Row::kSharedBits).value() + 2 <= clock_.Current().value();
+  // A row of this key that is created later starts with no smaller TID: the gap of an ordered table knows it.
+  bool PrepareToForget(const Table& table, uint64_t control) const {
+    return table.ordered() || EpochTid::EpochOf(control >> Row::kSharedBits).value() + 2 <= clock_.Current().value();
   }
 
   EpochClock& clock_;

@@ -155,7 +155,7 @@ class TicToc : public OptimisticAccesses<Log, TicToc<Log>> {
   static uint64_t GapControl(uint64_t control) { return TicTocWord::Rts(control); }
 
   // Counts if the row is locked with this very word.
-  bool PrepareToForget(uint64_t control) {
+  bool PrepareToForget(const Table&, uint64_t control) {
     const uint64_t rts = TicTocWord::Rts(control);
     uint64_t until = forgotten_until_.load(std::memory_order_relaxed);
     while (until < rts && !forgotten_until_.compare_exchange_weak(until, rts)) continue;

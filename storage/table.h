@@ -12,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "base/cache_line.h"
 #include "base/check.h"
 #include "base/types.h"
 #include "storage/arena.h"
@@ -113,11 +114,11 @@ class Table {
 
   // The bucket, or the leaf.
   void PrefetchBucket(Key key) const { return ordered() ? tree_->PrefetchLeaf(key) : hash_->PrefetchBucket(key); }
-  // Fetches the first `lines` cache lines of the row of `key`. Reads the bucket, so PrefetchBucket goes well
-  // ahead of it; touches no row.
+  // Fetches the row of `key` up to `lines` cache lines beyond its log metadata. Reads the bucket, so PrefetchBucket
+  // goes well ahead of it; touches no row.
   void PrefetchRow(Key key, int lines) const {
     const Row* row = ordered() ? tree_->Find(key) : hash_->Guess(key);
-    if (row != nullptr) PrefetchLines(row, lines);
+    if (row != nullptr) PrefetchLines(row, lines + static_cast<int>(meta_bytes_ / kCacheLineBytes));
   }
   // Backs the next `rows` rows that this worker creates with pages, ahead of a measured interval.
   void PrefaultRows(WorkerId worker, uint64_t rows) { arenas_[worker.value()].Prefault(rows * row_bytes_); }
