@@ -165,7 +165,10 @@ TYPED_TEST(EveryConcurrencyControl, WhatThreadsCommitIsAsIsolatedAsItClaims) {
     threads.emplace_back([this, w, seed] { this->Work(w, seed); });
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(this->FindAnomaly().value_or(""), "") << "seed " << seed;
-  for (const auto& of_worker : this->committed_) EXPECT_GT(of_worker.size(), 0u);
+  // Not each: one may meet locks of threads that are not running, and nothing else.
+  size_t committed = 0;
+  for (const auto& of_worker : this->committed_) committed += of_worker.size();
+  EXPECT_GT(committed, 0u);
 }
 
 }  // namespace
