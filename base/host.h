@@ -41,7 +41,7 @@ inline void Yield() { sched_yield(); }
 inline void Pause() { _mm_pause(); }
 
 // Ticks at one rate on most processors; base/clock.h knows which and what a tick is.
-// Not by __rdtsc: its header is half of what most files here take to parse.
+// Not by __rdtsc: its header, <x86intrin.h>, brings all vector intrinsics into every file.
 inline uint64_t TimeStamp() { return __builtin_ia32_rdtsc(); }
 
 inline uint64_t MonotonicNanos() {

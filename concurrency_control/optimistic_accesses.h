@@ -10,10 +10,11 @@
 //
 //   static Version(control)   the word without what may change while its tuple stays: equal words before and after a
 //                             read, unlocked, mean that what was read is of one version
-//   FreshControl(leaf)        of a row that is created, absent: above all that was ever forgotten of its key, and after
+//   FreshControl(leaf)        of a row that is created, absent: not below what was ever forgotten of its key, and after
 //                             all who know the gap that it appears in; nullptr: the table is not ordered
 //   GapControl(control)       what the leaf's word must be raised to when such a row leaves a gap
-//   PrepareToForget(control)  whether such a row will start above this absent one, so that this one may be unlinked
+//   PrepareToForget(table, control)   whether such a row will not start below this absent one, so that this one may be
+//                             unlinked
 //   Recheck, Release          as in contract.h
 // and, if it does not do with what stands here:
 //   LockBits()                what a locked word has that it lacks when unlocked: kLocked, and what else it says

@@ -114,8 +114,8 @@ class Table {
 
   // The bucket, or the leaf.
   void PrefetchBucket(Key key) const { return ordered() ? tree_->PrefetchLeaf(key) : hash_->PrefetchBucket(key); }
-  // Fetches the row of `key` up to `lines` cache lines beyond its log metadata. Reads the bucket, so PrefetchBucket
-  // goes well ahead of it; touches no row.
+  // Fetches the first `lines` cache lines of the row of `key`, and as many more as its log metadata fills. Reads the
+  // bucket, so PrefetchBucket goes well ahead of it; touches no row.
   void PrefetchRow(Key key, int lines) const {
     const Row* row = ordered() ? tree_->Find(key) : hash_->Guess(key);
     if (row != nullptr) PrefetchLines(row, lines + static_cast<int>(meta_bytes_ / kCacheLineBytes));

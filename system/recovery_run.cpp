@@ -4,13 +4,11 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "base/error.h"
 #include "logging/checkpoint.h"
 #include "logging/plover/plover_recovery.h"
 #include "logging/serial/serial_recovery.h"
 #include "logging/silo_r/silo_r_recovery.h"
 #include "logging/taurus/taurus_recovery.h"
-#include "storage/digest.h"
 #include "system/recovery.h"
 
 namespace dbx {
@@ -69,51 +67,6 @@ AncestryResult AncestryOf(const std::vector<RecoveredRun>& recovered, const OldR
 }
 
 template <class R, class WorkloadT>
-std::vector<RecoveredRun> ReplayChain(const Options& options, const OldRuns& runs, WorkloadT& workload,
-                                      Database& database, const std::function<void()>* replayed) {
-  std::vector<RecoveredRun> recovered(runs.chain.size());
-  for (size_t i = 0; i < runs.chain.size(); ++i) {
-    R recovery(ReplaySettingsOf(options));
-    recovered[i].summary =
-        Recover(recovery, SourcesOf(runs.chain[i]), database, workload, options.thread_cnt,
-                options.verify ? &recovered[i].names : nullptr, i + 1 == runs.chain.size() ? replayed : nullptr);
-  }
-  return recovered;
-}
-
-}  // namespace
-
-template <class WorkloadT>
-uint64_t LoadStart(const Options& options, FileSystem& files, const OldRuns& runs, WorkloadT& workload,
-                   Database& database) {
-  if (!runs.FromCheckpoint()) {
-    workload.Load(database, options.seed, options.thread_cnt);
-    return 0;
-  }
-  const OldRun& first = runs.chain.front();
-  const auto parts = static_cast<uint32_t>(first.checkpoint_paths.size());
-  const uint32_t threads = std::min(parts, database.workers());
-  const auto load = [&](WorkerId worker) {
-    for (uint32_t part = worker.value(); part < parts; part += threads) {
-      LoadCheckpointPart(files, first.checkpoint_paths[part],
-                         {first.header().database_id, first.header().run_id, first.header().schema_hash, part, parts},
-                         first.manifest->parts[part], database, worker);
-    }
-  };
-  RunWorkers(threads, load, [] {});
-  workload.Adopt(database, options.seed);
-  uint64_t rows = 0;
-  for (const format::CheckpointPart& part : first.manifest->parts) rows += part.rows;
-  return rows;
-}
-
-template uint64_t LoadStart(const Options&, FileSystem&, const OldRuns&, Ycsb&, Database&);
-template uint64_t LoadStart(const Options&, FileSystem&, const OldRuns&, Tpcc&, Database&);
-template uint64_t LoadStart(const Options&, FileSystem&, const OldRuns&, TestWorkload&, Database&);
-
-namespace {
-
-template <class R, class WorkloadT>
 RecoveryResult RecoverOver(const Options& options, LogStorage& storage, const LogTraits& traits, WorkloadT& workload) {
   RecoveryResult result;
   uint64_t lap = Clock::NowTicks();
@@ -131,11 +84,11 @@ RecoveryResult RecoverOver(const Options& options, LogStorage& storage, const Lo
   Database database(0, options.thread_cnt);
   CreateTables(options, workload, database);
   for (const OldRun& run : runs.chain) CheckLogsMatch(run, traits, SchemaHash(database));
-  const uint64_t checkpoint_rows = LoadStart(options, storage.files(), runs, workload, database);
+  const uint64_t checkpoint_rows = LoadStart(options, storage.files(), runs, &workload, database);
   result.load_seconds = lap_seconds();
 
   const std::function<void()> replayed = [&] { result.replay_seconds = lap_seconds(); };
-  const std::vector<RecoveredRun> recovered = ReplayChain<R>(options, runs, workload, database, &replayed);
+  const std::vector<RecoveredRun> recovered = RecoveryOf<R>::ReplayRuns(options, runs, &workload, database, &replayed);
   TakeSummary(recovered.back().summary, result);
   result.before = AncestryOf(recovered, runs);
   result.before.checkpoint_rows = checkpoint_rows;
@@ -146,7 +99,7 @@ RecoveryResult RecoverOver(const Options& options, LogStorage& storage, const Lo
       const std::vector<uint64_t> ids = SortedIds(run.names);
       result.recovered_ids.insert(result.recovered_ids.end(), ids.begin(), ids.end());
     }
-    const Verification verification = VerifyRecovery(options, storage.files(), runs, recovered, workload, database);
+    const Verification verification = VerifyRecovery(options, storage.files(), runs, recovered, &workload, database);
     result.verified = verification.checks;
     result.digest = verification.digest.Hex();
     result.verify_seconds = lap_seconds();
@@ -156,25 +109,47 @@ RecoveryResult RecoverOver(const Options& options, LogStorage& storage, const Lo
 
 }  // namespace
 
+uint64_t LoadStart(const Options& options, FileSystem& files, const OldRuns& runs, WorkloadRef workload,
+                   Database& database) {
+  if (!runs.FromCheckpoint()) {
+    std::visit([&](auto* fresh) { fresh->Load(database, options.seed, options.thread_cnt); }, workload);
+    return 0;
+  }
+  const OldRun& first = runs.chain.front();
+  const auto parts = static_cast<uint32_t>(first.checkpoint_paths.size());
+  const uint32_t threads = std::min(parts, database.workers());
+  const auto load = [&](WorkerId worker) {
+    for (uint32_t part = worker.value(); part < parts; part += threads) {
+      LoadCheckpointPart(files, first.checkpoint_paths[part],
+                         {first.header().database_id, first.header().run_id, first.header().schema_hash, part, parts},
+                         first.manifest->parts[part], database, worker);
+    }
+  };
+  RunWorkers(threads, load, [] {});
+  std::visit([&](auto* adopting) { adopting->Adopt(database, options.seed); }, workload);
+  uint64_t rows = 0;
+  for (const format::CheckpointPart& part : first.manifest->parts) rows += part.rows;
+  return rows;
+}
+
 template <class R>
 RecoveryResult RecoveryOf<R>::Run(const Options& options, LogStorage& storage, const LogTraits& traits) {
   return WithWorkload(options, [&](auto& workload) { return RecoverOver<R>(options, storage, traits, workload); });
 }
 
 template <class R>
-std::vector<RecoveredRun> RecoveryOf<R>::ReplayRuns(const Options& options, const OldRuns& runs, Ycsb& workload,
-                                                    Database& database, Replayed replayed) {
-  return ReplayChain<R>(options, runs, workload, database, replayed);
-}
-template <class R>
-std::vector<RecoveredRun> RecoveryOf<R>::ReplayRuns(const Options& options, const OldRuns& runs, Tpcc& workload,
-                                                    Database& database, Replayed replayed) {
-  return ReplayChain<R>(options, runs, workload, database, replayed);
-}
-template <class R>
-std::vector<RecoveredRun> RecoveryOf<R>::ReplayRuns(const Options& options, const OldRuns& runs, TestWorkload& workload,
-                                                    Database& database, Replayed replayed) {
-  return ReplayChain<R>(options, runs, workload, database, replayed);
+std::vector<RecoveredRun> RecoveryOf<R>::ReplayRuns(const Options& options, const OldRuns& runs, WorkloadRef workload,
+                                                    Database& database, const std::function<void()>* replayed) {
+  std::vector<RecoveredRun> recovered(runs.chain.size());
+  for (size_t i = 0; i < runs.chain.size(); ++i) {
+    R recovery(ReplaySettingsOf(options));
+    const auto replay = [&](auto* generator) {
+      return Recover(recovery, SourcesOf(runs.chain[i]), database, *generator, options.thread_cnt,
+                     options.verify ? &recovered[i].names : nullptr, i + 1 == runs.chain.size() ? replayed : nullptr);
+    };
+    recovered[i].summary = std::visit(replay, workload);
+  }
+  return recovered;
 }
 
 template struct RecoveryOf<PloverRecovery>;

@@ -17,8 +17,7 @@
 namespace dbx {
 
 // What the oldest run of the chain started from: a fresh load, or its checkpoint, whose rows are counted.
-template <class WorkloadT>
-uint64_t LoadStart(const Options& options, FileSystem& files, const OldRuns& runs, WorkloadT& workload,
+uint64_t LoadStart(const Options& options, FileSystem& files, const OldRuns& runs, WorkloadRef workload,
                    Database& database);
 
 // R: the scheme's recovery (logging/NAME/NAME_recovery.h).
@@ -29,13 +28,8 @@ struct RecoveryOf {
 
   // Replays the chain, oldest run first, into a database that holds what the oldest started from. `replayed` is called
   // when the newest run's records are replayed.
-  using Replayed = const std::function<void()>*;
-  static std::vector<RecoveredRun> ReplayRuns(const Options& options, const OldRuns& runs, Ycsb& workload,
-                                              Database& database, Replayed replayed = nullptr);
-  static std::vector<RecoveredRun> ReplayRuns(const Options& options, const OldRuns& runs, Tpcc& workload,
-                                              Database& database, Replayed replayed = nullptr);
-  static std::vector<RecoveredRun> ReplayRuns(const Options& options, const OldRuns& runs, TestWorkload& workload,
-                                              Database& database, Replayed replayed = nullptr);
+  static std::vector<RecoveredRun> ReplayRuns(const Options& options, const OldRuns& runs, WorkloadRef workload,
+                                              Database& database, const std::function<void()>* replayed = nullptr);
 };
 
 }  // namespace dbx

@@ -67,16 +67,16 @@ class Run {
   void RecoverOldRuns() {
     old_runs_ = storage_.Open(options_);
     for (const OldRun& run : old_runs_->chain) CheckLogsMatch(run, Log::kTraits, SchemaHash(database_));
-    const uint64_t checkpoint_rows = LoadStart(options_, storage_.files(), *old_runs_, workload_, database_);
+    const uint64_t checkpoint_rows = LoadStart(options_, storage_.files(), *old_runs_, &workload_, database_);
     const std::vector<RecoveredRun> recovered =
-        RecoveryOf<Recovery>::ReplayRuns(options_, *old_runs_, workload_, database_);
+        RecoveryOf<Recovery>::ReplayRuns(options_, *old_runs_, &workload_, database_);
     OldRun& newest = old_runs_->chain.back();
     std::optional<Digest128> digest;
     if (options_.verify) {
       // The ack file is the new run's.
       Options without_acks = options_;
       without_acks.ack_file.clear();
-      digest = VerifyRecovery(without_acks, storage_.files(), *old_runs_, recovered, workload_, database_).digest;
+      digest = VerifyRecovery(without_acks, storage_.files(), *old_runs_, recovered, &workload_, database_).digest;
     }
     if (newest.frozen) {
       storage_.KeepFrozen(newest);

@@ -1,6 +1,8 @@
 #include "system/verify.h"
 
 #include <algorithm>
+#include <iterator>
+#include <utility>
 
 #include "base/error.h"
 #include "system/ack_file.h"
@@ -15,6 +17,40 @@ std::string NameOf(uint64_t id) {
 }
 
 [[noreturn]] void Violated(const std::string& what) { throw Error(ExitStatus::kInternal, "verification " + what); }
+
+// (a): that the reference replay of the chain over a fresh load, or over its checkpoint, recovers the same
+// transactions of each run and ends with this digest.
+template <class WorkloadT>
+void CheckAgainstReference(const Options& options, FileSystem& files, const OldRuns& runs,
+                           const std::vector<RecoveredRun>& recovered, const Digest128& digest) {
+  auto fresh = MakeWorkload<WorkloadT>(options);
+  Database expected(0, options.thread_cnt);
+  CreateTables(options, fresh, expected);
+  if (runs.FromCheckpoint()) {
+    const auto then = reference::LoadCheckpoint(ImageOf(runs.chain.front(), files), expected);
+    fresh.Adopt(expected, options.seed);
+    if (then && DigestOf(expected, options.thread_cnt) != Digest128{then->first, then->second}) {
+      Violated("a failed: the checkpoint differs from what was continued");
+    }
+  } else {
+    fresh.Load(expected, options.seed, options.thread_cnt);
+  }
+  for (size_t i = 0; i < runs.chain.size(); ++i) {
+    const reference::ReferenceLogs logs = reference::ReadRun(ImageOf(runs.chain[i], files));
+    const reference::RecoveredSet set = reference::Recover(logs);
+    if (!set.damage.empty()) Violated("a failed: " + set.damage);
+    CheckSameSet(SortedIds(recovered[i].names), set.txn_ids);
+    const reference::ReplayResult replayed = reference::Replay(logs, set, fresh, expected);
+    if (!replayed.without_effect.empty()) Violated("a failed: a logged transaction does not replay");
+    if (logs.frozen_digest) {
+      const Digest128 then{logs.frozen_digest->first, logs.frozen_digest->second};
+      if (DigestOf(expected, options.thread_cnt) != then)
+        Violated("a failed: a run differs from what was continued once");
+    }
+  }
+  if (DigestOf(expected, options.thread_cnt) != digest)
+    Violated("a failed: the database differs from the reference replay's");
+}
 
 }  // namespace
 
@@ -75,52 +111,15 @@ void CheckAcknowledged(const std::string& ack_file, uint64_t run_id, const std::
   });
 }
 
-namespace {
-
-// (a): that the reference replay of the chain over a fresh load, or over its checkpoint, recovers the same
-// transactions of each run and ends with this digest.
-template <class WorkloadT>
-void CheckAgainstReference(const Options& options, FileSystem& files, const OldRuns& runs,
-                           const std::vector<RecoveredRun>& recovered, const Digest128& digest) {
-  auto fresh = MakeWorkload<WorkloadT>(options);
-  Database expected(0, options.thread_cnt);
-  CreateTables(options, fresh, expected);
-  if (runs.FromCheckpoint()) {
-    const auto then = reference::LoadCheckpoint(ImageOf(runs.chain.front(), files), expected);
-    fresh.Adopt(expected, options.seed);
-    if (then && DigestOf(expected, options.thread_cnt) != Digest128{then->first, then->second}) {
-      Violated("a failed: the checkpoint differs from what was continued");
-    }
-  } else {
-    fresh.Load(expected, options.seed, options.thread_cnt);
-  }
-  for (size_t i = 0; i < runs.chain.size(); ++i) {
-    const reference::ReferenceLogs logs = reference::ReadRun(ImageOf(runs.chain[i], files));
-    const reference::RecoveredSet set = reference::Recover(logs);
-    if (!set.damage.empty()) Violated("a failed: " + set.damage);
-    CheckSameSet(SortedIds(recovered[i].names), set.txn_ids);
-    const reference::ReplayResult replayed = reference::Replay(logs, set, fresh, expected);
-    if (!replayed.without_effect.empty()) Violated("a failed: a logged transaction does not replay");
-    if (logs.frozen_digest) {
-      const Digest128 then{logs.frozen_digest->first, logs.frozen_digest->second};
-      if (DigestOf(expected, options.thread_cnt) != then)
-        Violated("a failed: a run differs from what was continued once");
-    }
-  }
-  if (DigestOf(expected, options.thread_cnt) != digest)
-    Violated("a failed: the database differs from the reference replay's");
-}
-
-}  // namespace
-
-template <class WorkloadT>
 Verification VerifyRecovery(const Options& options, FileSystem& files, const OldRuns& runs,
-                            const std::vector<RecoveredRun>& recovered, WorkloadT& workload, const Database& database) {
+                            const std::vector<RecoveredRun>& recovered, WorkloadRef workload,
+                            const Database& database) {
   const Digest128 digest = DigestOf(database, options.thread_cnt);
-  if (const auto what = workload.Inconsistency(database)) {
-    Violated("d failed: " + *what);
-  }
-  CheckAgainstReference<WorkloadT>(options, files, runs, recovered, digest);
+  const auto check = [&]<class WorkloadT>(const WorkloadT* checked) {
+    if (const auto what = checked->Inconsistency(database)) Violated("d failed: " + *what);
+    CheckAgainstReference<WorkloadT>(options, files, runs, recovered, digest);
+  };
+  std::visit(check, workload);
   std::string verified = "a";
   if (CheckRunEndDigest(recovered.back().summary, digest)) verified += ",b";
   if (!options.ack_file.empty()) {
@@ -129,12 +128,5 @@ Verification VerifyRecovery(const Options& options, FileSystem& files, const Old
   }
   return {verified + ",d", digest};
 }
-
-template Verification VerifyRecovery(const Options&, FileSystem&, const OldRuns&, const std::vector<RecoveredRun>&,
-                                     Ycsb&, const Database&);
-template Verification VerifyRecovery(const Options&, FileSystem&, const OldRuns&, const std::vector<RecoveredRun>&,
-                                     Tpcc&, const Database&);
-template Verification VerifyRecovery(const Options&, FileSystem&, const OldRuns&, const std::vector<RecoveredRun>&,
-                                     TestWorkload&, const Database&);
 
 }  // namespace dbx

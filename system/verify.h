@@ -17,6 +17,7 @@
 #include "storage/digest.h"
 #include "system/log_files.h"
 #include "system/options.h"
+#include "system/workloads.h"
 #include "tests/reference/reference_run.h"
 
 namespace dbx {
@@ -48,8 +49,7 @@ struct Verification {
 };
 
 // All that apply. (b) and (c) are about the newest run.
-template <class WorkloadT>
 Verification VerifyRecovery(const Options& options, FileSystem& files, const OldRuns& runs,
-                            const std::vector<RecoveredRun>& recovered, WorkloadT& workload, const Database& database);
+                            const std::vector<RecoveredRun>& recovered, WorkloadRef workload, const Database& database);
 
 }  // namespace dbx

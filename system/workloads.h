@@ -2,6 +2,7 @@
 #pragma once
 
 #include <type_traits>
+#include <variant>
 
 #include "benchmarks/test/test_workload.h"
 #include "benchmarks/tpcc/tpcc.h"
@@ -51,6 +52,9 @@ inline TestConfig TestConfigOf(const Options& options) {
   config.expected_transactions = ExpectedTransactionsPerWorker(options) * options.thread_cnt;
   return config;
 }
+
+// A workload, whichever it is.
+using WorkloadRef = std::variant<Ycsb*, Tpcc*, TestWorkload*>;
 
 // The workload's tables, in an empty database.
 template <class WorkloadT>

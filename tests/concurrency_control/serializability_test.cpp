@@ -103,7 +103,9 @@ class EveryConcurrencyControl : public ::testing::Test {
 
   void Work(uint32_t worker, uint64_t seed) {
     std::mt19937_64 random(seed * 1000 + worker);
-    for (int i = 0; i < (C::kHasScans ? kTxnsPerWorkerWithScans : kTxnsPerWorker); ++i) {
+    const int txns = C::kHasScans ? kTxnsPerWorkerWithScans : kTxnsPerWorker;
+    // Goes on if it has met nothing but locks of threads that are not running.
+    for (int i = 0; i < txns || committed_[worker].empty(); ++i) {
       if (random() % 64 == 0) h_.epochs().Advance();
       h_.epochs().Refresh(WorkerId(worker));
       Accesses seen;
@@ -165,10 +167,7 @@ TYPED_TEST(EveryConcurrencyControl, WhatThreadsCommitIsAsIsolatedAsItClaims) {
     threads.emplace_back([this, w, seed] { this->Work(w, seed); });
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(this->FindAnomaly().value_or(""), "") << "seed " << seed;
-  // Not each: one may meet locks of threads that are not running, and nothing else.
-  size_t committed = 0;
-  for (const auto& of_worker : this->committed_) committed += of_worker.size();
-  EXPECT_GT(committed, 0u);
+  for (const auto& of_worker : this->committed_) EXPECT_GT(of_worker.size(), 0u);
 }
 
 }  // namespace

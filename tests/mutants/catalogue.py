@@ -221,7 +221,7 @@ MUTANTS = [
            model="RingModel.ASleeperThatAnnouncesItselfTooLateIsFound"),
     Mutant("filler_does_not_wake", "nobody wakes a writer that sleeps for long",
            [statement(STREAM_H, "if (writer_asleep_.load()) WakeWriter();", "")]),
-    Mutant("writer_sleeps_too_long", "what is appended while the writer sleeps waits for thousands of flush intervals",
+    Mutant("writer_sleeps_too_long", "what is appended while the writer sleeps waits for a hundred thousand flush intervals",
            [expression(WRITER, "std::chrono::microseconds(options_.flush_interval_us)",
                        "std::chrono::microseconds(options_.flush_interval_us * 100'000)")]),
 

@@ -99,7 +99,7 @@ Version Oracle::Current(TableId table, Key key) const {
 
 void Oracle::Acknowledge(TxnId id) {
   acknowledged_.push_back(id);
-  longest_wait_nanos_ = std::max(longest_wait_nanos_, NowNanos() - txns_[id.value].began_at);
+  longest_wait_nanos_ = std::max(longest_wait_nanos_, NowNanos() - txns_.at(id.value).began_at);
   if (on_acknowledge) on_acknowledge(id);
 }
 

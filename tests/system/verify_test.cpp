@@ -91,13 +91,13 @@ class VerifiedRecoveryTest : public ::testing::Test {
   }
   void Load(Database& database) {
     workload_.CreateTables(database);
-    LoadStart(options_, files_, runs_, workload_, database);
+    LoadStart(options_, files_, runs_, &workload_, database);
   }
   std::vector<RecoveredRun> Replay() {
-    return RecoveryOf<TaurusRecovery>::ReplayRuns(options_, runs_, workload_, database_);
+    return RecoveryOf<TaurusRecovery>::ReplayRuns(options_, runs_, &workload_, database_);
   }
   std::string VerdictOn(const std::vector<RecoveredRun>& recovered, const Database& database) {
-    return Verdict([&] { VerifyRecovery(options_, files_, runs_, recovered, workload_, database); });
+    return Verdict([&] { VerifyRecovery(options_, files_, runs_, recovered, &workload_, database); });
   }
 
   Options options_ = DefaultOptions();
