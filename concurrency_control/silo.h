@@ -54,6 +54,8 @@ class Silo : public OptimisticAccesses<Log, Silo<Log>> {
       largest = std::max(largest, read.seen >> Row::kSharedBits);
     }
     if (!this->leaves().Unchanged()) return false;
+    // Above whoever deleted what a scan did not find.
+    for (const auto& leaf : this->leaves().leaves()) largest = std::max(largest, leaf.control);
     for (const auto& write : this->writes()) largest = std::max(largest, write.seen >> Row::kSharedBits);
     commit_tid_ = std::max(largest + 1, EpochTid::First(epoch));
     // An epoch that lasts too long runs out of numbers; the next one has some.
@@ -74,7 +76,8 @@ class Silo : public OptimisticAccesses<Log, Silo<Log>> {
 
   static uint64_t Version(uint64_t control) { return control & ~Row::kQueued; }
 
-  // At least the TID of any row of this key that was unlinked (PrepareToForget), below that of any commit to come.
+  // Not below the TID of any row of this key that was unlinked (PrepareToForget): whoever reads or writes this one
+  // commits above it.
   uint64_t FreshControl(const BTreeLeaf* leaf) const {
     const uint64_t epoch_ago = EpochTid::First(Epoch(clock_.Current().value() - 1));
     const uint64_t of_gap = leaf == nullptr ? 0 : leaf->control.load();

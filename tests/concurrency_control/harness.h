@@ -203,6 +203,9 @@ class Harness {
       epochs_.Advance();
       for (uint32_t w = 0; w < kWorkers; ++w) epochs_.Refresh(WorkerId(w));
     }
+    SweepInThisEpoch(worker);
+  }
+  void SweepInThisEpoch(uint32_t worker) {
     for (int i = 0; i < 300; ++i) (void)Run(worker, [](auto&) { return Outcome::kOk; });
   }
 

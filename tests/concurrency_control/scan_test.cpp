@@ -326,6 +326,37 @@ TEST(TicTocScan, AScanOfAGapCommitsAfterTheDeleteThatMadeIt) {
   EXPECT_GE(TicTocWord::Rts(h.table().Find(0)->control.load()), deleted);
 }
 
+// Under Silo deleted rows leave an ordered table within their epoch, so the gap must tell of them.
+class SiloScan : public ::testing::Test {
+ protected:
+  SiloScan() {
+    for (const Key key : {0, 5, 10}) h_.LoadRow(key, 0);
+    for (uint64_t i = 1; i <= 20; ++i) EXPECT_EQ(h_.Write(0, 5, i).outcome, Outcome::kOk);
+    EXPECT_EQ(h_.Delete(0, 5).outcome, Outcome::kOk);
+    deleted_ = TidOf(5);
+    h_.SweepInThisEpoch(0);
+    EXPECT_EQ(h_.table().Find(5), nullptr);
+  }
+  uint64_t TidOf(Key key) { return h_.table().Find(key)->control.load() >> Row::kSharedBits; }
+
+  Harness<Silo<NoLog>, NoLog> h_{1, 1 << 20, true};
+  uint64_t deleted_;
+};
+
+TEST_F(SiloScan, AnInsertCommitsAfterTheDeleteOfARowThatIsGone) {
+  ASSERT_EQ(h_.Insert(1, 5, 5).outcome, Outcome::kOk);
+  EXPECT_GT(TidOf(5), deleted_);
+}
+
+TEST_F(SiloScan, AScanOfAGapCommitsAfterTheDeleteThatMadeIt) {
+  const CallResult result = h_.Run(1, [&](auto& ctx) {
+    EXPECT_EQ(ctx.Scan(h_.table(), 1, 9, ScanOrder::kAscending, [](Key, const auto&) { return true; }), Outcome::kOk);
+    return ctx.Update(h_.table(), 10, [](auto& tuple) { tuple.template SetAt<uint64_t>(0, 1); });
+  });
+  ASSERT_EQ(result.outcome, Outcome::kOk);
+  EXPECT_GT(TidOf(10), deleted_);
+}
+
 TEST(NoWaitScan, AFailedRecheckOfALeafLeavesAVoidRecord) {
   Harness<NoWaitRows<SerialLog<CommandPayload>>, SerialLog<CommandPayload>> h(1, 1 << 20, true);
   h.LoadRow(0, 0);

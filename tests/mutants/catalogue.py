@@ -296,6 +296,8 @@ MUTANTS = [
            [expression(TICTOC, "leaf == nullptr ? 0 : leaf->control.load()", "0")], "TICTOC", rare=True),
     Mutant("scan_tictoc_before_the_delete", "a scan commits before the delete that made the gap it found",
            [statement(TICTOC, "least = std::max(least, leaf.control);", "")], "TICTOC", rare=True),
+    Mutant("scan_silo_row_begins_early", "a row that is created may be inserted before a delete of its key",
+           [expression(SILO, "leaf == nullptr ? 0 : leaf->control.load()", "0")], "SILO", rare=True),
 
     # ---- acknowledgement ----
     Mutant("ack_readers_at_once_taurus", "a reader is told at once though what it read is not durable",
