@@ -27,10 +27,13 @@ using format::RecordKind;
 // Where the bytes of a log end that are not zero; preallocated files go on with zeros.
 uint64_t UsedBytes(const SparseBytes& file) {
   constexpr uint64_t kPieceBytes = 4096;
+  const std::vector<std::byte> zeros(kPieceBytes);
   std::vector<std::byte> piece(kPieceBytes);
   for (uint64_t at = (file.size() + kPieceBytes - 1) / kPieceBytes * kPieceBytes; at > 0;) {
     at -= kPieceBytes;
-    for (size_t end = file.Read(at, piece); end > 0; --end) {
+    size_t end = file.Read(at, piece);
+    if (std::memcmp(piece.data(), zeros.data(), end) == 0) continue;  // all the rest of a file that is preallocated
+    for (; end > 0; --end) {
       if (piece[end - 1] != std::byte{0}) return at + end;
     }
   }

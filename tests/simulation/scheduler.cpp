@@ -228,19 +228,20 @@ class Scheduler {
   void Choose() {
     const Exempt exempt;
     for (;;) {
-      WakeSleepers();
-      std::vector<uint32_t>& ready = ready_;
-      ready.clear();
+      ready_.clear();
       bool all_done = true;
       for (uint32_t i = 0; i < fibres_.size(); ++i) {
-        if (fibres_[i]->state == State::kReady) ready.push_back(i);
-        all_done &= fibres_[i]->state == State::kDone;
+        Fibre& fibre = *fibres_[i];
+        if (fibre.state == State::kDone) continue;
+        all_done = false;
+        if (fibre.state == State::kBlocked && fibre.wake_at <= now_) MakeReady(fibre, false);
+        if (fibre.state == State::kReady) ready_.push_back(i);
       }
       if (all_done) {
         current_ = kNobody;
         return;
       }
-      if (!ready.empty()) break;
+      if (!ready_.empty()) break;
       const uint64_t next = NextWakeTime();
       if (next == kForever) ThrowStuck("every fibre waits for another one");
       now_ = std::max(now_, next);
@@ -263,12 +264,6 @@ class Scheduler {
       if (fibre->state == State::kBlocked) next = std::min(next, fibre->wake_at);
     }
     return next;
-  }
-
-  void WakeSleepers() {
-    for (const auto& fibre : fibres_) {
-      if (fibre->state == State::kBlocked && fibre->wake_at <= now_) MakeReady(*fibre, false);
-    }
   }
 
   static void MakeReady(Fibre& fibre, bool woken) {
