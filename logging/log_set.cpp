@@ -49,6 +49,10 @@ size_t LogSet::memory_bytes() const {
   return bytes;
 }
 
+void LogSet::Fail(const std::exception_ptr& error) {
+  for (const auto& writer : writers_) writer->Fail(error);
+}
+
 void LogSet::ThrowIfFailed() const {
   for (const auto& writer : writers_) writer->ThrowIfFailed();
 }

@@ -3,6 +3,7 @@
 // Created and stopped by one thread; the streams are shared as log_stream.h says.
 #pragma once
 
+#include <exception>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -60,6 +61,8 @@ class LogSet {
   uint64_t persistent_bytes() const;
   size_t memory_bytes() const;
 
+  // Any thread, once started: a worker has ended by an error. Nobody shall wait for what it has left half done.
+  void Fail(const std::exception_ptr& error);
   void ThrowIfFailed() const;
 
   // Everything that was reserved becomes durable; no worker may be filling. Throws if a device failed.

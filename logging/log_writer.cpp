@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include "base/host.h"
 
@@ -41,6 +42,13 @@ void LogWriter::Wake() {
     woken_ = true;
   }
   wake_.notify_one();
+}
+
+void LogWriter::Fail(std::exception_ptr error) {
+  const std::lock_guard lock(mutex_);
+  if (failed()) return;
+  error_ = std::move(error);
+  failed_.store(true, std::memory_order_release);
 }
 
 void LogWriter::ThrowIfFailed() const {
@@ -83,8 +91,7 @@ void LogWriter::Loop() {
       if (!stopping && !(flushed && UnflushedBytes() >= options_.flush_block_bytes)) SleepUntilDue();
     }
   } catch (...) {
-    error_ = std::current_exception();
-    failed_.store(true, std::memory_order_release);
+    Fail(std::current_exception());
   }
 }
 

@@ -5,7 +5,8 @@
 // every stream's complete blocks to its device; wait for the devices; publish what is durable; sleep until the next
 // round is due, unless a whole write's worth is waiting already.
 //
-// After a device error the writer is failed for good: nothing more becomes durable, and ThrowIfFailed tells.
+// After a device error the writer is failed for good: nothing more becomes durable, and ThrowIfFailed tells. So it does
+// when a worker has ended by an error, which may have left a place that nobody will fill.
 #pragma once
 
 #include <cstdint>
@@ -53,7 +54,9 @@ class LogWriter {
   // Any thread.
   void Wake();
   bool failed() const { return failed_.load(std::memory_order_acquire); }
-  // Throws the device's error if the writer has failed.
+  // Whoever waits for the writer is told of `error`, unless there has been one before.
+  void Fail(std::exception_ptr error);
+  // Throws the error if the writer has failed.
   void ThrowIfFailed() const;
 
   // Flushes what is reserved, ends the thread. With no filler left; throws the device's error if it failed.
@@ -81,7 +84,7 @@ class LogWriter {
   Atomic<bool> stop_{false};
   Atomic<bool> abandoned_{false};
   Atomic<bool> failed_{false};
-  std::exception_ptr error_;  // written once before failed_
+  std::exception_ptr error_;  // written once, under mutex_, before failed_
   Thread thread_;
 };
 

@@ -178,6 +178,7 @@ class Run {
           workers_[w]->Run(control_);
         } catch (...) {
           errors_[w] = std::current_exception();
+          if (logs_ != nullptr) logs_->Fail(errors_[w]);
           control_.warm.fetch_add(1);
           control_.finished.fetch_add(1);
           control_.stop.store(true);

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <exception>
+#include <new>
 #include <random>
 #include <thread>
 
@@ -262,6 +264,24 @@ TEST_F(LogWriterTest, AFailedDeviceIsReportedToWhoeverWaits) {
       Error);
   EXPECT_THROW(logs_->ThrowIfFailed(), Error);
   EXPECT_THROW(logs_->Stop(), Error);
+}
+
+// It may have left a place that nobody will fill, behind which nothing becomes durable.
+TEST_F(LogWriterTest, TheErrorThatEndedAWorkerIsReportedToWhoeverWaits) {
+  Open(64 << 10);
+  (void)logs_->stream(0).Reserve(0, 1024);
+  std::thread waiting([this] {
+    EXPECT_THROW(
+        {
+          for (int i = 0; i < 1000; ++i) Append(1, 1024);
+        },
+        std::bad_alloc);
+  });
+  logs_->Fail(std::make_exception_ptr(std::bad_alloc()));
+  logs_->Fail(std::make_exception_ptr(Error(ExitStatus::kIo, "a later one")));
+  waiting.join();
+  EXPECT_THROW(logs_->ThrowIfFailed(), std::bad_alloc);
+  EXPECT_EQ(logs_->stream(0).persistent_until(), 0u);
 }
 
 }  // namespace

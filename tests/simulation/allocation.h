@@ -45,5 +45,9 @@ class Exempt {
  private:
   const uint64_t left_;
 };
+auto Exempted(auto&& make) {
+  const Exempt exempt;
+  return make();
+}
 
 }  // namespace dbx::sim

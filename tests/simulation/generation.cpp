@@ -37,8 +37,6 @@ constexpr DeviceFault kDeviceFaults[] = {
 // Some ten times what the longest of a few thousand runs took, on devices that stall for 10 ms.
 constexpr uint64_t kAcknowledgementNanosMax = 700'000'000;
 
-constexpr const char* kNoMemory = "no memory while a run is continued";
-
 bool IsDevices(const Error& error) {
   return error.status() == ExitStatus::kIo || error.status() == ExitStatus::kNoSpace;
 }
@@ -51,7 +49,7 @@ void Generation::Run(const Options& options) {
   };
   PlanCrashes(options);
   PlanFaults();
-  PlanTrouble();
+  PlanTrouble(options);
   try {
     const uint64_t harmless = Simulate(options);
     if (const uint64_t nanos = oracle.longest_wait_nanos(); nanos > kAcknowledgementNanosMax) {
@@ -63,11 +61,11 @@ void Generation::Run(const Options& options) {
   } catch (const Error& error) {
     const bool had_no_memory = FailedAllocations() > 0;
     if ((files_->failed_count() == 0 && !had_no_memory) || !IsDevices(error)) throw failed(error);
-    ++tally_.faults[had_no_memory ? kNoMemory : device_fault_];
+    ++tally_.faults[had_no_memory ? NameOfNeed() : device_fault_];
     CutPower(Power::kDurableOnly, "after a device failed, un-synced writes lost");
   } catch (const std::bad_alloc& error) {
     if (FailedAllocations() == 0) throw failed(error);
-    ++tally_.faults[kNoMemory];
+    ++tally_.faults[NameOfNeed()];
   } catch (const Violation&) {
     throw;
   } catch (const std::exception& error) {
@@ -107,9 +105,11 @@ void Generation::PlanCrashes(const Options& options) {
     steps_after_begin.emplace(txn, random_() % (txn == txns ? kStepsAfterLast : kStepsAfter));
   }
   oracle.on_begin = [this, steps_after_begin, begun = uint64_t{0}]() mutable {
+    if (!has_begun_) StopFailingAllocations();
     has_begun_ = true;
     if (trial_.control == Control::kSyncsLie) files_->LieAboutSyncs();
-    const auto [first, last] = steps_after_begin.equal_range(++begun);
+    if (++begun == no_memory_from_) FailAllocations(1 + need_() % 32, need_() % 4);
+    const auto [first, last] = steps_after_begin.equal_range(begun);
     for (auto it = first; it != last; ++it) AfterSteps(it->second, [this] { TakeCrash(); });
   };
   PlanCrashesAtAcknowledgements(txns);
@@ -147,13 +147,17 @@ void Generation::PlanFaults() {
 }
 
 // Writers must cope with what write(2) may do, and acknowledgements with a device that stalls.
-void Generation::PlanTrouble() {
+void Generation::PlanTrouble(const Options& options) {
   if (trouble_() % 4 == 0) {
     files_->Shorten(2 + trouble_() % 6);
     files_->Interrupt(2 + trouble_() % 6);
   }
   if (trouble_() % 4 == 0) stall_at_ = 1 + trouble_() % 16;
   if (number_ > 1 && device_fault_.empty() && trial_.control == Control::kNone) PlanTroubleOfARecovery();
+  // From some transaction on; most allocations are made by the first ones.
+  const uint64_t txns = options.thread_cnt * options.max_txns_per_thread;
+  const bool in_need = need_() % 8 == 0 && device_fault_.empty() && no_memory_at_ == 0;
+  if (in_need && trial_.control == Control::kNone) no_memory_from_ = 1 + need_() % std::min(txns, 1 + need_() % txns);
 }
 
 // Before the new run's first transaction there is much to read and to remember.
@@ -170,6 +174,10 @@ void Generation::PlanTroubleOfARecovery() {
     default:
       return;
   }
+}
+
+const char* Generation::NameOfNeed() const {
+  return no_memory_at_ != 0 ? "no memory while a run is continued" : "no memory while transactions run";
 }
 
 void Generation::CountTrouble(const SlowFiles& slow) {

@@ -32,6 +32,7 @@ class Generation {
         random_(random),
         trouble_(trouble),
         tally_(tally),
+        need_(trial.seed * 31 + number),
         files_(std::make_unique<FaultyFileSystem>()) {}
   void StartFrom(const Crash& crash) { files_ = crash.files->AfterKill(); }
 
@@ -46,8 +47,9 @@ class Generation {
   void PlanCrashesAtAcknowledgements(uint64_t txns);
   void PlanCrashesAtOperations(SlowFiles& files);
   void PlanFaults();
-  void PlanTrouble();
+  void PlanTrouble(const Options& options);
   void PlanTroubleOfARecovery();
+  const char* NameOfNeed() const;
   void CountTrouble(const SlowFiles& slow);
 
   void TakeCrash();
@@ -60,12 +62,14 @@ class Generation {
   std::mt19937_64& random_;
   std::mt19937_64& trouble_;
   Tally& tally_;
+  std::mt19937_64 need_;  // decides where memory runs out
   std::unique_ptr<FaultyFileSystem> files_;
   std::vector<Crash> crashes_;
   bool has_begun_ = false;
-  std::string device_fault_;   // what the run was to meet
-  uint64_t no_memory_at_ = 0;  // that allocation fails; 0: none
-  uint64_t stall_at_ = 0;      // when a device is asked that often; 0: never
+  std::string device_fault_;     // what the run was to meet
+  uint64_t no_memory_at_ = 0;    // that allocation of a run that is continued fails; 0: none
+  uint64_t no_memory_from_ = 0;  // soon after this transaction has begun one fails; 0: none
+  uint64_t stall_at_ = 0;        // when a device is asked that often; 0: never
 };
 
 }  // namespace dbx::sim

@@ -8,6 +8,7 @@
 #include "base/types.h"
 #include "benchmarks/workload.h"
 #include "storage/table.h"
+#include "tests/simulation/allocation.h"
 #include "tests/simulation/oracle.h"
 
 namespace dbx::observer {
@@ -61,7 +62,7 @@ class ObservedContext {
   Outcome Scan(Table& table, Key low, Key high, ScanOrder order, auto&& visit) {
     // Of a range that is not too wide, what is missed as well, as Read does.
     const Key keys = high - low < kKeysMissedMax ? high - low + 1 : 0;
-    std::vector<sim::Version> before(keys), seen(keys, sim::kAbsent);
+    std::vector<sim::Version> before = AbsentVersions(keys), seen = AbsentVersions(keys);
     for (Key i = 0; i < keys; ++i) before[i] = sim::oracle.Current(table.id(), low + i);
     Key first = low, last = high;  // that the scan came to
     const Outcome outcome = txn_.Scan(table, low, high, order, [&](Key key, const auto& tuple) {
@@ -92,8 +93,11 @@ class ObservedContext {
   void Miss(const Table& table, Key key, sim::Version before) {
     sim::oracle.Miss(id_, table.id(), key, before, kReadsAreOfOneMoment);
   }
+  static std::vector<sim::Version> AbsentVersions(size_t count) {
+    return sim::Exempted([count] { return std::vector<sim::Version>(count, sim::kAbsent); });
+  }
   static sim::Version VersionOf(const Table& table, const auto& tuple) {
-    std::vector<std::byte> image(table.tuple_bytes());
+    std::vector<std::byte> image = sim::Exempted([&] { return std::vector<std::byte>(table.tuple_bytes()); });
     tuple.CopyAt(0, image);
     return sim::HashOf(image);
   }
