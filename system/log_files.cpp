@@ -246,12 +246,13 @@ void LogStorage::KeepFrozen(const OldRun& run) { files_.SyncDirectory(ParentDire
 
 std::string LogStorage::DeleteOldRuns(const Options& options, OldRuns& runs) {
   std::vector<uint32_t> left = runs.never_served;
-  for (const uint32_t number : OlderRuns(files_, options, runs)) left.push_back(number);
   for (OldRun& run : runs.chain) {
     left.push_back(run.number);
     run.locks.clear();
   }
   try {
+    const std::vector<uint32_t> older = OlderRuns(files_, options, runs);
+    left.insert(left.begin() + static_cast<ptrdiff_t>(runs.never_served.size()), older.begin(), older.end());
     for (; !left.empty(); left.erase(left.begin())) DeleteRun(files_, options.log_dirs, left.front());
   } catch (const Error& error) {
     std::string names;

@@ -235,7 +235,8 @@ std::vector<uint32_t> OlderRuns(FileSystem& files, const Options& options, const
     if (DirectoriesOfRun(files, options.log_dirs, number).empty()) break;
     try {
       manifest = ManifestOfParent(files, options, *manifest);
-    } catch (const Error&) {
+    } catch (const Error& error) {
+      if (error.status() == ExitStatus::kIo) throw;
       break;  // it stays, and nothing tells which runs are older
     }
     older.push_back(number);

@@ -90,7 +90,7 @@ uint64_t Generation::Simulate(const Options& options) {
   };
   tally_.steps += sim::Simulate(plan, body).steps;
   CountTrouble(slow);
-  return slow.failed_removals();
+  return slow.harmless_failures();
 }
 
 // Crashes fall some steps after the begin of a transaction, or after that of the last.

@@ -48,8 +48,6 @@ std::optional<std::string> ViolationInFreshProcess(const Trial& trial, const std
 }
 
 Trial Shrink(Trial trial, const std::string& mutant, std::string& violation) {
-  const Options options = OptionsOf(trial.cell, trial.seed, trial.limits);
-  trial.limits = {options.thread_cnt, options.max_txns_per_thread};
   const auto try_smaller = [&](Trial smaller) {
     const auto still = ViolationInFreshProcess(smaller, mutant);
     if (still) {
@@ -58,7 +56,11 @@ Trial Shrink(Trial trial, const std::string& mutant, std::string& violation) {
     }
     return still.has_value();
   };
-  for (bool shrunk = true; shrunk;) {
+  // Runs that continue it have limits of their own, which these may be below.
+  const Options options = OptionsOf(trial.cell, trial.seed, trial.limits);
+  Trial limited = trial;
+  limited.limits = {options.thread_cnt, options.max_txns_per_thread};
+  for (bool shrunk = try_smaller(limited); shrunk;) {
     shrunk = false;
     for (const uint64_t txns : {trial.limits.txns / 2, trial.limits.txns - 1}) {
       Trial smaller = trial;

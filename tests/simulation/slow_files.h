@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "logging/device/file_system.h"
+#include "logging/log_directory.h"
 #include "tests/simulation/allocation.h"
 #include "tests/simulation/scheduler.h"
 
@@ -32,9 +33,9 @@ class SlowFiles final : public FileSystem {
   // Called before each operation on names, and before each sync of a file by its name.
   std::function<void()> before_operation;
 
-  // Syncs that failed right after the removal of a directory of theirs. Only they may fail without harm: what is
-  // removed is not needed, and may come back.
-  uint64_t failed_removals() const { return failed_removals_; }
+  // Only they may fail without harm: syncs right after the removal of a directory of theirs, as what is removed is not
+  // needed and may come back; and reads once the run is born, which are there to find what else may go.
+  uint64_t harmless_failures() const { return harmless_failures_; }
 
   std::vector<std::string> List(const std::string& directory) override {
     const Exempt exempt;
@@ -62,13 +63,14 @@ class SlowFiles final : public FileSystem {
   }
   void Rename(const std::string& from, const std::string& to) override {
     Operate([&] { files_.Rename(from, to); });
+    born_ |= to.ends_with(std::string("/") + kManifestFileName);
   }
   void SyncDirectory(const std::string& path) override {
     const bool syncs_removal = path == std::exchange(removed_from_, "");
     try {
       Operate([&] { files_.SyncDirectory(path); });
     } catch (const Error&) {
-      if (syncs_removal) ++failed_removals_;
+      if (syncs_removal) ++harmless_failures_;
       throw;
     }
   }
@@ -88,7 +90,7 @@ class SlowFiles final : public FileSystem {
   }
   FileBytes Map(const std::string& path) override {
     const Exempt exempt;
-    return files_.Map(path);
+    return Reading([&] { return files_.Map(path); });
   }
   DirectoryKind Describe(const std::string& directory, const DeviceOptions& options) override {
     const Exempt exempt;
@@ -115,7 +117,7 @@ class SlowFiles final : public FileSystem {
     size_t Read(uint64_t offset, std::span<std::byte> to) override {
       files_.Wait();
       const Exempt exempt;
-      return device_->Read(offset, to);
+      return files_.Reading([&] { return device_->Read(offset, to); });
     }
     uint64_t SizeBytes() override { return device_->SizeBytes(); }
     const std::string& path() const override { return device_->path(); }
@@ -152,6 +154,16 @@ class SlowFiles final : public FileSystem {
     return operation();
   }
 
+  template <class Read>
+  std::invoke_result_t<Read&> Reading(Read&& read) {
+    try {
+      return read();
+    } catch (const Error&) {
+      harmless_failures_ += born_;
+      throw;
+    }
+  }
+
   bool StallsNow() { return ++asked_ == stall_at_; }
 
   void Wait() const {
@@ -168,7 +180,8 @@ class SlowFiles final : public FileSystem {
   uint64_t stall_at_ = 0;  // 0: never
   uint64_t stall_nanos_ = 0;
   std::string removed_from_;
-  uint64_t failed_removals_ = 0;
+  bool born_ = false;  // its manifest is in its place
+  uint64_t harmless_failures_ = 0;
 };
 
 }  // namespace dbx::sim
