@@ -263,7 +263,8 @@ FUZZ_TARGETS := $(patsubst tests/fuzz/%_fuzz.cpp,%,$(wildcard tests/fuzz/*_fuzz.
 FUZZ_HEADER_SOURCES := base/check.cpp base/crc32c.cpp logging/file_header.cpp
 FUZZ_RECOVERY_SOURCES := $(wildcard base/*.cpp storage/*.cpp logging/serial/*.cpp) logging/file_header.cpp \
   logging/frontier_file.cpp logging/plover/plover_recovery.cpp logging/silo_r/silo_r_recovery.cpp \
-  logging/log_reader.cpp logging/log_tail.cpp logging/lane_recovery.cpp logging/replay_lanes.cpp \
+  logging/log_reader.cpp logging/device/background_read.cpp logging/log_tail.cpp \
+  logging/lane_recovery.cpp logging/replay_lanes.cpp \
   logging/taurus/taurus_recovery.cpp tests/reference/reference_replay.cpp tests/reference/reference_run.cpp \
   tests/reference/reference_stamps.cpp tests/logging/log_builder.cpp
 FUZZ_SOURCES_file_header := $(FUZZ_HEADER_SOURCES)

@@ -34,8 +34,13 @@ bool LaneRecovery::Decode(WorkerId worker) {
       return false;
     case ReplayLanes::Decoded::kBatches:
       AddOwn(me.decode_ticks, host::TimeStamp() - start);
+      me.StopWaiting();
+      return true;
+    case ReplayLanes::Decoded::kReading:
+      // No sign of a deadlock, nor of a lack of parallelism.
       me.idle_rounds = 0;
-      me.wait = SpinWait();
+      me.device_wait.Wait();
+      AddOwn(me.decode_ticks, host::TimeStamp() - start);
       return true;
     case ReplayLanes::Decoded::kNothing:
       ++me.idle_rounds;

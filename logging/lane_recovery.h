@@ -71,13 +71,21 @@ class LaneRecovery {
     Atomic<uint64_t> recovered{0};
     Atomic<uint64_t> replay_ticks{0};  // in streaks that have ended
     Atomic<uint64_t> streak_start{0};  // time stamp; 0: not replaying
-    Atomic<uint64_t> decode_ticks{0};  // reading and checking
+    Atomic<uint64_t> decode_ticks{0};  // checking, and waiting for a device
     uint64_t dropped = 0;
     uint64_t idle_rounds = 0;  // calls of Decode in a row that found nothing to do
     uint64_t seen_progress = 0;
     uint64_t looked_nanos = 0;  // when it was seen
     SpinWait wait;
+    LongWait device_wait;
     LsnPerLog replayed_until{};  // as last seen
+
+    // There is something to do.
+    void StopWaiting() {
+      idle_rounds = 0;
+      wait = SpinWait();
+      device_wait = LongWait();
+    }
   };
 
   void OpenLanes(const std::vector<LogSource>& sources, uint32_t lanes_per_log);
@@ -115,8 +123,7 @@ inline void AddOwn(Atomic<uint64_t>& counter, uint64_t more) {
 inline void LaneRecovery::BeginStreak(Worker& worker) {
   if (worker.streak_start.load(std::memory_order_relaxed) != 0) return;
   worker.streak_start.store(host::TimeStamp(), std::memory_order_relaxed);
-  worker.idle_rounds = 0;
-  worker.wait = SpinWait();
+  worker.StopWaiting();
 }
 
 inline void LaneRecovery::EndStreak(Worker& worker) {

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <utility>
 
 #include "base/check.h"
 #include "base/crc32c.h"
@@ -62,6 +63,15 @@ void ReadBuffer::Reserve(size_t carry_bytes, size_t data_bytes) {
   if (!memory_) throw std::bad_alloc();
 }
 
+void ReadBuffer::MakeRoom(size_t carry_bytes, size_t used_bytes) {
+  if (carry_bytes <= carry_bytes_) return;
+  ReadBuffer longer;
+  longer.Reserve(carry_bytes, data_bytes_);
+  if (used_bytes > 0) std::memcpy(longer.data(), data(), used_bytes);
+  memory_ = std::move(longer.memory_);
+  carry_bytes_ = longer.carry_bytes_;
+}
+
 LogReader::LogReader(const LogSource& source, size_t block_bytes, uint32_t buffer_count)
     : source_(source),
       stream_end_(std::min(source.FileEnd(), source.frozen_end)),
@@ -72,7 +82,7 @@ LogReader::LogReader(const LogSource& source, size_t block_bytes, uint32_t buffe
   CHECK(buffer_count >= 2);
   // A short log needs no long buffers.
   block_bytes_ =
-      std::min(RoundUpToBlock(std::max<size_t>(block_bytes, 1)),
+      std::min(RoundUpToBlock(std::max<size_t>(block_bytes, 1)) * source.device->disks(),
                RoundUpToBlock(std::max<size_t>(stream_end_.value() - std::min(stream_end_, source.start).value(), 1)));
   for (uint32_t i = 0; i < buffer_count; ++i) buffers_.push_back(std::make_unique<ReadBuffer>());
   needed_ = sizeof(RecordHeader);
@@ -85,12 +95,13 @@ void LogReader::Start(RecordBatch& batch) const {
   batch.anchor = anchor_;
 }
 
-LogReader::Result LogReader::Cut(RecordBatch& batch) {
+LogReader::Result LogReader::Cut(RecordBatch& batch, bool wait) {
   Start(batch);
   size_t records = 0;
   while (!ended_ && records < kBatchRecords && batch.end.value() - batch.first.value() < kBatchBytes) {
     switch (LookAtRecord()) {
       case Look::kRecord:
+        if (records == 0) ReadAhead();
         Take();
         batch.end = position_;
         ++records;
@@ -100,7 +111,9 @@ LogReader::Result LogReader::Cut(RecordBatch& batch) {
           buffer_->Hold();
           return Result::kBatch;
         }
-        if (!Refill()) return Result::kNoBuffer;
+        if (!read_.started() && !StartReading(available(), needed_ - available())) return Result::kNoBuffer;
+        if (!wait && !read_.done()) return Result::kNotYet;
+        TakeBlock();
         Start(batch);
         break;
       case Look::kBad:
@@ -108,9 +121,14 @@ LogReader::Result LogReader::Cut(RecordBatch& batch) {
         break;
     }
   }
-  if (records == 0) return Result::kEnded;
-  buffer_->Hold();
-  return Result::kBatch;
+  if (records > 0) {
+    buffer_->Hold();
+    return Result::kBatch;
+  }
+  if (!read_.started()) return Result::kEnded;
+  if (!wait && !read_.done()) return Result::kNotYet;
+  read_.Take();
+  return Result::kEnded;
 }
 
 LogReader::Look LogReader::LookAtRecord() {
@@ -218,30 +236,52 @@ void LogReader::TakeMark(const RecordHeader& header, const std::byte* body) {
 
 void LogReader::Refuse(const std::string& why) const { ThrowDamaged(source_, position_, why); }
 
-bool LogReader::Refill() {
-  ReadBuffer* next = nullptr;
-  for (auto& buffer : buffers_) {
-    if (buffer.get() != buffer_ && buffer->IsFree()) next = buffer.get();
+ReadBuffer* LogReader::FreeBuffer() const {
+  for (const auto& buffer : buffers_) {
+    if (buffer.get() != buffer_ && buffer->IsFree()) return buffer.get();
   }
+  return nullptr;
+}
+
+void LogReader::ReadAhead() {
+  if (read_.started() || loaded_until_ >= stream_end_) return;
+  // How much of this block must go in front of the next one will be known at its end.
+  StartReading(0, 0);
+}
+
+// Asks for the block at loaded_until_. False when no buffer is free.
+bool LogReader::StartReading(size_t carry_bytes, size_t needed_bytes) {
+  ReadBuffer* next = FreeBuffer();
   if (next == nullptr) return false;
-  const size_t carry = available();
-  const size_t left = static_cast<size_t>(stream_end_.value() - loaded_until_.value());
-  const size_t wanted = std::min(std::max(block_bytes_, RoundUpToBlock(needed_ - carry)), RoundUpToBlock(left));
-  next->Reserve(carry, wanted);
-  if (carry > 0) std::memcpy(next->data() - carry, cursor_, carry);
-  size_t got = source_.device->Read(source_.OffsetOf(loaded_until_), {next->data(), wanted});
-  got = std::min(got, left);
+  const auto left = static_cast<size_t>(stream_end_.value() - loaded_until_.value());
+  const size_t bytes = std::min(std::max(block_bytes_, RoundUpToBlock(needed_bytes)), RoundUpToBlock(left));
+  next->Reserve(carry_bytes, bytes);
+  next_buffer_ = next;
+  next_bytes_ = bytes;
+  const auto read = [device = source_.device, offset = source_.OffsetOf(loaded_until_),
+                     to = std::span(next->data(), bytes)] { return device->Read(offset, to); };
+  const bool is_whole_log = loaded_until_ == source_.start && bytes >= left;  // not worth a thread
+  is_whole_log ? read_.ReadHere(read) : read_.Start(read);
+  return true;
+}
+
+// Waits for the block that was asked for, and goes on in it with what the last one left over.
+void LogReader::TakeBlock() {
+  const auto left = static_cast<size_t>(stream_end_.value() - loaded_until_.value());
+  const size_t got = std::min(read_.Take(), left);
   // A file that shrank meanwhile ends where its bytes do.
-  if (got < std::min(wanted, left)) {
+  if (got < std::min(next_bytes_, left)) {
     stream_end_ = Lsn(loaded_until_.value() + got);
     check_ = RecordCheck(source_, stream_end_);
   }
+  const size_t carry = available();
+  next_buffer_->MakeRoom(carry, got);
+  if (carry > 0) std::memcpy(next_buffer_->data() - carry, cursor_, carry);
   if (buffer_ != nullptr) buffer_->Release();
-  next->Hold();
-  buffer_ = next;
-  cursor_ = next->data() - carry;
+  next_buffer_->Hold();
+  buffer_ = next_buffer_;
+  cursor_ = buffer_->data() - carry;
   loaded_until_ = Lsn(loaded_until_.value() + got);
-  return true;
 }
 
 }  // namespace dbx

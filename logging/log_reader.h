@@ -1,6 +1,12 @@
 // Reads one log for recovery: cuts its stream into batches of whole, checked records.
 //
 //     [device] -> block buffer -> check every record, in order -> batch -> a replay lane
+//       ^ the next block is read in the background while one is cut
+//
+// The device is kept busy: as soon as the first record of what was read is known to be whole, the block behind it is
+// asked for, if a buffer is free. Cut waits for a block that is still being read, or says kNotYet, so that a worker may
+// turn to another log. An error that such a read finds is thrown by the Cut that would take the block; at the log's end
+// by the last Cut, though nobody needs those bytes any more: a device that cannot be read is no secret.
 //
 // Checking is strictly sequential: a batch is handed out only when every byte of the stream below its end has
 // passed (header CRC, salt, LSN, log index, kind, length within the file, body CRC). So nothing behind the
@@ -10,7 +16,7 @@
 // Memory is bounded: a batch keeps its buffer, and with all buffers kept Cut says kNoBuffer until a lane
 // has replayed enough. A record that continues behind its buffer is moved in front of the next one's data.
 // A buffer outgrows the block size only for a record whose header, checksum included, says that it is
-// longer and whose bytes are all in the file.
+// longer and whose bytes are all in the file. Such a record's rest is one read, without one ahead of it.
 //
 // Threads: Cut belongs to one thread at a time (ReplayLanes locks); batches are released by any thread.
 // The figures about the log are read when the log has ended.
@@ -27,6 +33,7 @@
 
 #include "base/host.h"
 #include "base/types.h"
+#include "logging/device/background_read.h"
 #include "logging/device/block_device.h"
 #include "logging/format.h"
 
@@ -91,6 +98,8 @@ class ReadBuffer {
  public:
   // Makes room for `carry_bytes` in front of data() and `data_bytes` behind it.
   void Reserve(size_t carry_bytes, size_t data_bytes);
+  // The same room in front of the first `used_bytes` of data(), which stay, at another place if need be.
+  void MakeRoom(size_t carry_bytes, size_t used_bytes);
   std::byte* data() const { return memory_.get() + carry_bytes_; }
 
   // Held by its reader while it cuts from it and by every batch; observed free (acquire) by the reader
@@ -137,19 +146,26 @@ class LogReader {
   static constexpr size_t kBatchBytes = 32 << 10;
   static constexpr size_t kBatchRecords = 32;
 
-  enum class Result { kBatch, kNoBuffer, kEnded };
+  enum class Result {
+    kBatch,
+    kNoBuffer,
+    kNotYet,  // the device has not answered
+    kEnded
+  };
 
-  // Reads blocks of about `block_bytes`, at most `buffer_count` buffers ahead of what was replayed.
+  // Reads blocks of about `block_bytes` (of each disk of the device), at most `buffer_count` buffers ahead of what was
+  // replayed.
   LogReader(const LogSource& source, size_t block_bytes, uint32_t buffer_count);
 
-  // Reads on, if need be, and hands over the next batch. Throws Error: kIo from the device, kCorrupt for a
-  // record that is whole and makes no sense.
-  Result Cut(RecordBatch& batch);
+  // Reads on, if need be, and hands over the next batch. Without `wait` it says kNotYet instead of waiting for the
+  // device. Throws Error: kIo from the device, kCorrupt for a record that is whole and makes no sense.
+  Result Cut(RecordBatch& batch, bool wait = true);
 
   const LogSource& source() const { return source_; }
   // Everything below has been handed over.
   Lsn position() const { return position_; }
-  bool ended() const { return ended_; }
+  // The end was found, and nothing is being read any more.
+  bool ended() const { return ended_ && !read_.started(); }
 
   // Once ended: why the valid prefix, which ends at position(), does not go on; the log's RUN_END, if any;
   // what was counted in the prefix; what its anchors prove about all logs.
@@ -175,7 +191,10 @@ class LogReader {
   void TakeStamp(const format::RecordHeader& header, const std::byte* body);
   void TakeMark(const format::RecordHeader& header, const std::byte* body);
   [[noreturn]] void Refuse(const std::string& why) const;
-  bool Refill();
+  ReadBuffer* FreeBuffer() const;
+  void ReadAhead();
+  bool StartReading(size_t carry_bytes, size_t needed_bytes);
+  void TakeBlock();
   size_t available() const { return static_cast<size_t>(loaded_until_.value() - position_.value()); }
 
   LogSource source_;
@@ -190,6 +209,11 @@ class LogReader {
   Lsn loaded_until_;   // *buffer_ holds the stream from position_ up to here
   size_t needed_ = 0;  // bytes from position_ on that the next look needs
   LsnPerLog anchor_{};
+
+  // The read of the block at loaded_until_, if one is started.
+  ReadBuffer* next_buffer_ = nullptr;
+  size_t next_bytes_ = 0;  // that were asked for
+  BackgroundRead read_;    // behind the buffers, which it must not outlive
 
   bool ended_ = false;
   const char* end_reason_ = "";

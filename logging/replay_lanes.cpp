@@ -61,38 +61,43 @@ bool ReplayLanes::HasHungryLane(uint32_t log) const {
 ReplayLanes::Decoded ReplayLanes::Decode(WorkerId worker) {
   if (stopped() || lanes_done_.load(std::memory_order_acquire) == lanes_.size()) return Decoded::kDone;
   const uint32_t first = worker.value() % log_count();
+  Decoded rest = Decoded::kNothing;
   for (const bool hungry_only : {true, false}) {
     for (uint32_t i = 0; i < log_count(); ++i) {
       const uint32_t j = (first + i) % log_count();
       Log& log = logs_[j];
       if (log.ended.load(std::memory_order_relaxed) || (hungry_only && !HasHungryLane(j)) || !TryLock(log.reading))
         continue;
-      const bool got_some = ReadAhead(log, j);
+      const Decoded decoded = CutBatches(log, j, /*wait=*/false);
       log.reading.store(false, std::memory_order_release);
-      if (got_some) return Decoded::kBatches;
+      if (decoded == Decoded::kBatches) return decoded;
+      // A log that is far enough ahead keeps nobody waiting.
+      if (hungry_only && decoded == Decoded::kReading) rest = decoded;
     }
   }
-  return Decoded::kNothing;
+  return rest;
 }
 
 bool ReplayLanes::DecodeEveryLog() {
   bool got_some = false;
-  for (uint32_t j = 0; j < log_count(); ++j) got_some |= ReadAhead(logs_[j], j);
+  for (uint32_t j = 0; j < log_count(); ++j) got_some |= CutBatches(logs_[j], j, /*wait=*/true) == Decoded::kBatches;
   return got_some;
 }
 
 // A few batches at most, so that they are still in the reader's cache when it replays them itself.
-bool ReplayLanes::ReadAhead(Log& log, uint32_t log_index) {
+ReplayLanes::Decoded ReplayLanes::CutBatches(Log& log, uint32_t log_index, bool wait) {
   constexpr uint32_t kBatchesPerVisit = 8;
   LogReader& reader = *log.reader;
   uint32_t cut = 0;
+  bool is_late = false;
   while (cut < std::max(kBatchesPerVisit, lanes_per_log_) && !reader.ended()) {
     Lane& lane = *lanes_[log.batches % lanes_per_log_ * log_count() + log_index];
     const uint32_t pushed = lane.pushed.load(std::memory_order_relaxed);
     // Acquire: the lane has copied the batch out of the slot before it said so.
     if (pushed - lane.taken.load(std::memory_order_acquire) == kQueueBatches) break;
-    const LogReader::Result result = reader.Cut(lane.queue[pushed % kQueueBatches]);
-    if (result == LogReader::Result::kNoBuffer) break;
+    const LogReader::Result result = reader.Cut(lane.queue[pushed % kQueueBatches], wait);
+    is_late = result == LogReader::Result::kNotYet;
+    if (is_late || result == LogReader::Result::kNoBuffer) break;
     if (result == LogReader::Result::kBatch) {
       lane.pushed.store(pushed + 1, std::memory_order_release);
       ++log.batches;
@@ -101,9 +106,10 @@ bool ReplayLanes::ReadAhead(Log& log, uint32_t log_index) {
     log.position.store(reader.position().value(), std::memory_order_release);
     log.stamp.store(reader.stamp(), std::memory_order_release);
   }
-  if (!reader.ended() || log.ended.load(std::memory_order_relaxed)) return cut > 0;
-  log.ended.store(true, std::memory_order_release);
-  return true;  // the end is news too
+  const bool is_news = reader.ended() && !log.ended.load(std::memory_order_relaxed);
+  if (is_news) log.ended.store(true, std::memory_order_release);
+  if (cut > 0 || is_news) return Decoded::kBatches;
+  return is_late ? Decoded::kReading : Decoded::kNothing;
 }
 
 ReplayLanes::Lane* ReplayLanes::Hold(WorkerId worker) {

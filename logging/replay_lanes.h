@@ -4,8 +4,10 @@
 // strictly in order by whichever worker holds it. Workers hold one lane at a time and leave it when its next
 // record must wait; the scheme decides that (Taurus compares LSN vectors, Plover stamps; the others never wait).
 //
-// There are no reader threads. A worker that finds nothing to replay reads and checks the next batches of
-// a log (Decode), hungry lanes first, so that reading and replaying overlap as soon as there are two workers.
+// A worker that finds nothing to replay checks and cuts the next batches of a log (Decode), hungry lanes first, so that
+// this and replaying overlap as soon as there are two workers. It does not wait for a device while another log can be
+// cut: each log's next block is read in the background (LogReader), so that all devices read at once, however few the
+// workers are.
 //
 // What a lane publishes: its *progress*, an LSN below which it has replayed or dropped everything that is its
 // own. That is the start of its next transaction; with nothing queued, it is the place up to which the log's
@@ -82,13 +84,14 @@ class ReplayLanes {
 
   enum class Decoded {
     kBatches,  // some lane got work
-    kNothing,  // every log has ended, is being read by others, or is far enough ahead
+    kReading,  // a lane is hungry, and the device of its log has not answered yet
+    kNothing,  // every log has ended, is being cut by others, or is far enough ahead
     kDone,     // every lane has replayed everything, or Stop was called
   };
 
   ReplayLanes(const std::vector<LogSource>& sources, uint32_t workers, uint32_t lanes_per_log, size_t block_bytes);
 
-  // Reads ahead for one log.
+  // Cuts batches of one log, and never waits for a device.
   Decoded Decode(WorkerId worker);
 
   // The lane that `worker` holds, or tries to hold; nullptr when another worker has it.
@@ -115,10 +118,10 @@ class ReplayLanes {
   // The largest stamp in what has been read of the log.
   uint64_t StampReadUntil(uint32_t log) const { return logs_[log].stamp.load(std::memory_order_acquire); }
 
-  // Runs `check` while no other worker holds a lane or reads a log. False, without running it, once stopped.
+  // Runs `check` while no other worker holds a lane or cuts a log. False, without running it, once stopped.
   template <class Check>
   bool Alone(WorkerId worker, Check&& check);
-  // Reads on for every log that can; true if a lane got work. Inside Alone only.
+  // Reads on for every log that can, and waits for their devices; true if a lane got work. Inside Alone only.
   bool DecodeEveryLog();
 
   // Makes every worker's Decode say kDone, for good.
@@ -150,7 +153,7 @@ class ReplayLanes {
   bool LockUnlessStopped(Atomic<bool>& lock) const;
   static bool IsHungry(const Lane& lane);
   bool HasHungryLane(uint32_t log) const;
-  bool ReadAhead(Log& log, uint32_t log_index);
+  Decoded CutBatches(Log& log, uint32_t log_index, bool wait);
   bool TakeBatch(Lane& lane);
   void Unpack(Lane& lane);
   void UnpackTxn(Lane& lane, const format::RecordHeader& header, std::byte* body, Lsn at);

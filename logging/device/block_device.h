@@ -5,8 +5,8 @@
 // written, the error is thrown again by every call, and a failed sync is never retried (the page cache may
 // have dropped the bytes).
 //
-// Threads: StartWrite and Complete belong to one thread, the stream's writer. Models: FileDevice, StripedDevice,
-// and the files of FaultyFileSystem (tests).
+// Threads: StartWrite and Complete belong to one thread, the stream's writer; one at a time reads. Models: FileDevice,
+// StripedDevice, and the files of FaultyFileSystem (tests).
 #pragma once
 
 #include <cstddef>
@@ -31,6 +31,8 @@ class BlockDevice {
 
   // Reads up to to.size() bytes at `offset`; returns how many there were (short only at the end of file).
   virtual size_t Read(uint64_t offset, std::span<std::byte> to) = 0;
+  // As many a long read keeps busy.
+  virtual size_t disks() const { return 1; }
 
   virtual uint64_t SizeBytes() = 0;
   virtual const std::string& path() const = 0;

@@ -84,7 +84,7 @@ struct ReplayModel {
     core.thread() == kDependent ? StepDependent(core) : StepLane(core);
   }
 
-  // --- ReplayLanes::ReadAhead ---
+  // --- ReplayLanes::CutBatches ---
   static uint8_t LaneOf(uint8_t batch) { return batch % 2; }
   enum ReaderPc : uint8_t { kSpace, kSlot, kPush, kPublish, kSayEnded, kReaderDone };
 

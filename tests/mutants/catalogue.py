@@ -65,6 +65,7 @@ LANES = "logging/replay_lanes.cpp"
 LANE_RECOVERY = "logging/lane_recovery.cpp"
 READER = "logging/log_reader.cpp"
 READER_H = "logging/log_reader.h"
+BACKGROUND_READ = "logging/device/background_read.h"
 LANES_H = "logging/replay_lanes.h"
 FRONTIER_FILE = "logging/frontier_file.cpp"
 STREAM_BUILDER = "logging/record_builder.h"
@@ -238,9 +239,10 @@ MUTANTS = [
     Mutant("device_short_read_is_the_end", "a short read is taken for the end of the file",
            [raw(FULLY, "while (done < to.size()) {", "while ({on} ? done == 0 && !to.empty() : done < to.size()) {{")]),
     Mutant("recover_failed_read_is_the_end", "a log that cannot be read is taken for one that ends",
-           [raw(READER, "size_t got = source_.device->Read(source_.OffsetOf(loaded_until_), {next->data(), wanted});",
-                "size_t got = 0;\n  try {{\n    got = source_.device->Read(source_.OffsetOf(loaded_until_), "
-                "{{next->data(), wanted}});\n  }} catch (const Error&) {{\n    if (!{on}) throw;\n  }}")]),
+           [raw(READER, "const size_t got = std::min(read_.Take(), left);",
+                "size_t got = 0;\n  try {{\n    got = std::min(read_.Take(), left);\n  }} catch (const Error&) {{\n    if (!{on}) throw;\n  }}")]),
+    Mutant("recover_taken_before_it_is_read", "a block is cut before its read is complete",
+           [expression(BACKGROUND_READ, "state_.load(std::memory_order_acquire) == State::kDone", "started()")]),
     Mutant("raid_last_stripe_only", "only the last stripe is waited for",
            [statement(STRIPES, "end = std::min(end, FirstBehind(i, stripes_[i]->Complete(wait)));",
                       "if (i + 1 == stripes_.size()) end = FirstBehind(i, stripes_[i]->Complete(wait));"),
