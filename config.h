@@ -256,7 +256,7 @@
 #define FLUSH_BLOCK_SIZE (512 << 10)
 #endif
 
-// Bytes of the blocks in which recovery reads.
+// Bytes of the blocks in which recovery reads, from each disk of a striped log.
 #ifndef READ_BLOCK_SIZE
 #define READ_BLOCK_SIZE (1 << 20)
 #endif

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
 
 #include "base/check.h"
 #include "logging/format.h"
@@ -46,15 +47,54 @@ size_t StripedDevice::Read(uint64_t offset, std::span<std::byte> to) {
   const uint64_t size = SizeBytes();
   if (offset >= size) return 0;
   to = to.first(std::min<uint64_t>(to.size(), size - offset));
-  const size_t wanted = to.size();
+  if (to.size() >= kAtOnceBytesMin) {
+    ReadSharesAtOnce(offset, to);
+  } else {
+    for (size_t stripe = 0; stripe < stripes_.size(); ++stripe) ReadShare(stripe, offset, to);
+  }
+  return to.size();
+}
+
+void StripedDevice::ReadShare(size_t stripe, uint64_t offset, std::span<std::byte> to) {
   while (!to.empty()) {
     const Piece piece = PieceAt(offset, to.size());
-    const size_t got = stripes_[piece.stripe]->Read(piece.offset, to.first(piece.bytes));
-    std::memset(to.data() + got, 0, piece.bytes - got);
+    if (piece.stripe == stripe) {
+      const size_t got = stripes_[stripe]->Read(piece.offset, to.first(piece.bytes));
+      std::memset(to.data() + got, 0, piece.bytes - got);
+    }
     offset += piece.bytes;
     to = to.subspan(piece.bytes);
   }
-  return wanted;
+}
+
+void StripedDevice::ReadSharesAtOnce(uint64_t offset, std::span<std::byte> to) {
+  while (shares_.size() < stripes_.size()) shares_.push_back(std::make_unique<BackgroundRead>());
+  // Nobody may leave while another stripe is still read into `to`.
+  std::exception_ptr first_error;
+  const auto guard = [&](auto&& step) {
+    try {
+      step();
+    } catch (...) {
+      if (!first_error) first_error = std::current_exception();
+    }
+  };
+  // The first unit's stripe is read here, those of the next ones by the others.
+  const uint64_t first = (offset - own_bytes_) / unit_bytes_;
+  const uint64_t last = (offset - own_bytes_ + to.size() - 1) / unit_bytes_;
+  const uint64_t count = stripes_.size();
+  for (uint64_t unit = first + 1; unit <= last && unit < first + count; ++unit) {
+    guard([&] {
+      shares_[unit % count]->Start([=, this] {
+        ReadShare(unit % count, offset, to);
+        return to.size();
+      });
+    });
+  }
+  guard([&] { ReadShare(first % count, offset, to); });
+  for (const auto& share : shares_) {
+    if (share->started()) guard([&] { share->Take(); });
+  }
+  if (first_error) std::rethrow_exception(first_error);
 }
 
 uint64_t StripedDevice::SizeBytes() {

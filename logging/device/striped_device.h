@@ -5,13 +5,15 @@
 // own_bytes + p here. What is durable ends before the first byte of any stripe that is not: a stripe that is ahead of
 // the others counts for nothing.
 //
-// Threads: as block_device.h says. The stripes write at the same time as far as their engines do (io_uring).
+// Threads: as block_device.h says. The stripes write at the same time as far as their engines do (io_uring); what is
+// read of them is read at the same time, by threads that the first long read starts.
 #pragma once
 
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "logging/device/background_read.h"
 #include "logging/device/block_device.h"
 
 namespace dbx {
@@ -25,6 +27,7 @@ class StripedDevice final : public BlockDevice {
   uint64_t Complete(bool wait) override;
   // A stripe that ends early reads as zeros up to where the others end.
   size_t Read(uint64_t offset, std::span<std::byte> to) override;
+  size_t disks() const override { return stripes_.size(); }
   uint64_t SizeBytes() override;
   const std::string& path() const override { return stripes_.front()->path(); }
   std::string PlaceOf(uint64_t offset) const override;
@@ -36,11 +39,18 @@ class StripedDevice final : public BlockDevice {
     uint64_t offset;  // in the stripe
     size_t bytes;
   };
+  // A shorter read is over before other threads have begun.
+  static constexpr size_t kAtOnceBytesMin = 64 << 10;
+
   Piece PieceAt(uint64_t offset, size_t bytes) const;
+  // What lies in one stripe of [offset, offset + to.size()), none of which is behind the end.
+  void ReadShare(size_t stripe, uint64_t offset, std::span<std::byte> to);
+  void ReadSharesAtOnce(uint64_t offset, std::span<std::byte> to);
   // The first offset here that lies behind the first `end` bytes of the stripe.
   uint64_t FirstBehind(size_t stripe, uint64_t end) const;
 
   std::vector<std::unique_ptr<BlockDevice>> stripes_;
+  std::vector<std::unique_ptr<BackgroundRead>> shares_;  // by stripe; none until there is a long read
   const uint64_t own_bytes_;
   const uint64_t unit_bytes_;
 };

@@ -3,10 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
 #include <random>
 
 #include "logging/device/faulty_file_system.h"
 #include "logging/format.h"
+#include "tests/logging/caught.h"
 
 namespace dbx {
 namespace {
@@ -93,6 +97,74 @@ TEST_F(StripedDeviceTest, AStripeThatEndsEarlyReadsAsZeros) {
   EXPECT_EQ(device.Read(kOwn, back), 3 * kBlockBytes);
   EXPECT_EQ(back[kBlockBytes], std::byte{0});
   EXPECT_NE(back[2 * kBlockBytes], std::byte{0});
+}
+
+// Of so many who come none goes on alone.
+class Meeting {
+ public:
+  explicit Meeting(size_t size) : size_(size) {}
+  // False if the others do not come at all.
+  bool Meet() {
+    std::unique_lock lock(mutex_);
+    const size_t needed = (arrived_++ / size_ + 1) * size_;
+    arrival_.notify_all();
+    return arrival_.wait_for(lock, std::chrono::minutes(1), [&] { return arrived_ >= needed; });
+  }
+
+ private:
+  const size_t size_;
+  std::mutex mutex_;
+  std::condition_variable arrival_;
+  size_t arrived_ = 0;
+};
+
+// A stripe whose reads meet those of the others.
+class MeetingDevice final : public BlockDevice {
+ public:
+  explicit MeetingDevice(Meeting& others) : others_(others) {}
+  void StartWrite(uint64_t, std::span<const std::byte>) override {}
+  uint64_t Complete(bool) override { return 0; }
+  size_t Read(uint64_t, std::span<std::byte> to) override {
+    if (!others_.Meet()) throw Error(ExitStatus::kIo, "a stripe is read alone");
+    std::fill(to.begin(), to.end(), std::byte{1});
+    return to.size();
+  }
+  uint64_t SizeBytes() override { return 1 << 30; }
+  const std::string& path() const override { return path_; }
+
+ private:
+  Meeting& others_;
+  std::string path_ = "m";
+};
+
+TEST_F(StripedDeviceTest, TheStripesAreReadAtTheSameTime) {
+  constexpr uint64_t kUnit = 64 << 10;
+  Meeting others(4);
+  std::vector<std::unique_ptr<BlockDevice>> stripes;
+  for (int i = 0; i < 4; ++i) stripes.push_back(std::make_unique<MeetingDevice>(others));
+  StripedDevice device(std::move(stripes), kOwn, kUnit);
+  EXPECT_EQ(device.disks(), 4u);
+  for (const uint64_t from : {0 * kUnit, 3 * kUnit, 17 * kUnit}) {
+    std::vector<std::byte> back(8 * kUnit);
+    EXPECT_EQ(device.Read(kOwn + from, back), back.size());
+    EXPECT_EQ(back, std::vector(back.size(), std::byte{1}));
+  }
+}
+
+TEST_F(StripedDeviceTest, WhatAnyStripeThrowsALongReadThrows) {
+  StripedDevice device = Make(3, kBlockBytes);
+  const auto data = Pattern(0, 60 * kBlockBytes);
+  device.StartWrite(kOwn, data);
+  device.Complete(true);
+  std::vector<std::byte> back(data.size());
+  for (const char* stripe : {"s0", "s1", "s2"}) {
+    files_.Fail(FaultyFileSystem::Operation::kRead, 2, EIO, false, stripe);
+    std::string what;
+    EXPECT_EQ(Caught([&] { device.Read(kOwn, back); }, what), ExitStatus::kIo);
+    EXPECT_NE(what.find(stripe), std::string::npos) << what;
+    EXPECT_EQ(device.Read(kOwn, back), data.size());
+    EXPECT_EQ(back, data);
+  }
 }
 
 TEST_F(StripedDeviceTest, APlaceNamesTheStripe) {
