@@ -76,6 +76,7 @@ LogReader::LogReader(const LogSource& source, size_t block_bytes, uint32_t buffe
     : source_(source),
       stream_end_(std::min(source.FileEnd(), source.frozen_end)),
       check_(source, stream_end_),
+      is_memory_(source.device->is_memory()),
       position_(source.start),
       loaded_until_(source.start) {
   CHECK(source.log_count >= 1 && source.log_count <= format::kMaxLogs && source.log_index < source.log_count);
@@ -244,7 +245,7 @@ ReadBuffer* LogReader::FreeBuffer() const {
 }
 
 void LogReader::ReadAhead() {
-  if (read_.started() || loaded_until_ >= stream_end_) return;
+  if (is_memory_ || read_.started() || loaded_until_ >= stream_end_) return;
   // How much of this block must go in front of the next one will be known at its end.
   StartReading(0, 0);
 }
@@ -260,8 +261,9 @@ bool LogReader::StartReading(size_t carry_bytes, size_t needed_bytes) {
   next_bytes_ = bytes;
   const auto read = [device = source_.device, offset = source_.OffsetOf(loaded_until_),
                      to = std::span(next->data(), bytes)] { return device->Read(offset, to); };
-  const bool is_whole_log = loaded_until_ == source_.start && bytes >= left;  // not worth a thread
-  is_whole_log ? read_.ReadHere(read) : read_.Start(read);
+  const bool is_whole_log = loaded_until_ == source_.start && bytes >= left;
+  const bool worth_a_thread = !is_memory_ && !is_whole_log;
+  worth_a_thread ? read_.Start(read) : read_.ReadHere(read);
   return true;
 }
 

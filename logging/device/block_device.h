@@ -33,6 +33,8 @@ class BlockDevice {
   virtual size_t Read(uint64_t offset, std::span<std::byte> to) = 0;
   // As many a long read keeps busy.
   virtual size_t disks() const { return 1; }
+  // A RAM disk: a read is a copy, so there is nothing to wait for and nothing gained by another thread.
+  virtual bool is_memory() const { return false; }
 
   virtual uint64_t SizeBytes() = 0;
   virtual const std::string& path() const = 0;

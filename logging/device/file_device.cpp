@@ -225,10 +225,14 @@ class UringDevice final : public FileDevice {
 
 class ReadDevice final : public FileDevice {
  public:
-  ReadDevice(UniqueFd fd, std::string path)
-      : FileDevice(UniqueFd(), std::move(fd), std::move(path), "pread, buffered") {}
+  ReadDevice(UniqueFd fd, std::string path, bool is_ram)
+      : FileDevice(UniqueFd(), std::move(fd), std::move(path), "pread, buffered"), is_ram_(is_ram) {}
   void StartWrite(uint64_t offset, std::span<const std::byte>) override { ThrowErrno("write", path(), offset, EBADF); }
   uint64_t Complete(bool) override { return 0; }
+  bool is_memory() const override { return is_ram_; }
+
+ private:
+  const bool is_ram_;
 };
 
 void IgnoreFileSizeSignal() {
@@ -395,7 +399,7 @@ std::unique_ptr<FileDevice> OpenFileDevice(const std::string& path) {
   if (!S_ISREG(status.st_mode)) throw Error(ExitStatus::kIo, "cannot open " + path + ": not a regular file");
   // Advice only: where it is refused, reading is slower and nothing else.
   (void)::posix_fadvise(fd.get(), 0, 0, POSIX_FADV_SEQUENTIAL);
-  return std::make_unique<ReadDevice>(std::move(fd), path);
+  return std::make_unique<ReadDevice>(std::move(fd), path, FileSystemTypeOf(path).is_ram);
 }
 
 DirectoryKind Describe(const std::string& directory, const DeviceOptions& options) {

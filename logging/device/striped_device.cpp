@@ -10,7 +10,10 @@
 namespace dbx {
 
 StripedDevice::StripedDevice(std::vector<std::unique_ptr<BlockDevice>> stripes, uint64_t own_bytes, uint64_t unit_bytes)
-    : stripes_(std::move(stripes)), own_bytes_(own_bytes), unit_bytes_(unit_bytes) {
+    : stripes_(std::move(stripes)),
+      is_memory_(std::all_of(stripes_.begin(), stripes_.end(), [](const auto& stripe) { return stripe->is_memory(); })),
+      own_bytes_(own_bytes),
+      unit_bytes_(unit_bytes) {
   CHECK(!stripes_.empty() && unit_bytes_ > 0 && unit_bytes_ % format::kBlockBytes == 0);
 }
 
@@ -47,7 +50,7 @@ size_t StripedDevice::Read(uint64_t offset, std::span<std::byte> to) {
   const uint64_t size = SizeBytes();
   if (offset >= size) return 0;
   to = to.first(std::min<uint64_t>(to.size(), size - offset));
-  if (to.size() >= kAtOnceBytesMin) {
+  if (to.size() >= kAtOnceBytesMin && !is_memory_) {
     ReadSharesAtOnce(offset, to);
   } else {
     for (size_t stripe = 0; stripe < stripes_.size(); ++stripe) ReadShare(stripe, offset, to);

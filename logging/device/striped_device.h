@@ -6,7 +6,7 @@
 // the others counts for nothing.
 //
 // Threads: as block_device.h says. The stripes write at the same time as far as their engines do (io_uring); what is
-// read of them is read at the same time, by threads that the first long read starts.
+// read of them is read at the same time, by threads that the first long read starts, unless they are a RAM disk's.
 #pragma once
 
 #include <memory>
@@ -27,7 +27,8 @@ class StripedDevice final : public BlockDevice {
   uint64_t Complete(bool wait) override;
   // A stripe that ends early reads as zeros up to where the others end.
   size_t Read(uint64_t offset, std::span<std::byte> to) override;
-  size_t disks() const override { return stripes_.size(); }
+  size_t disks() const override { return is_memory_ ? 1 : stripes_.size(); }
+  bool is_memory() const override { return is_memory_; }
   uint64_t SizeBytes() override;
   const std::string& path() const override { return stripes_.front()->path(); }
   std::string PlaceOf(uint64_t offset) const override;
@@ -51,6 +52,7 @@ class StripedDevice final : public BlockDevice {
 
   std::vector<std::unique_ptr<BlockDevice>> stripes_;
   std::vector<std::unique_ptr<BackgroundRead>> shares_;  // by stripe; none until there is a long read
+  const bool is_memory_;                                 // all of them
   const uint64_t own_bytes_;
   const uint64_t unit_bytes_;
 };

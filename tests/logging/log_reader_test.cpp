@@ -117,6 +117,29 @@ TEST(LogReader, ALogOfOneBlockIsReadByTheCaller) {
   batch.buffer->Release();
 }
 
+class MemoryDevice final : public ImageDevice {
+ public:
+  using ImageDevice::ImageDevice;
+  bool is_memory() const override { return true; }
+  size_t Read(uint64_t offset, std::span<std::byte> to) override {
+    readers.push_back(std::this_thread::get_id());
+    return ImageDevice::Read(offset, to);
+  }
+  std::vector<std::thread::id> readers;
+};
+
+TEST(LogReader, ARamDiskIsReadByTheCallerAndNotAhead) {
+  const LogImage image = TenBlocks();
+  LogOn<MemoryDevice> log(image);
+  RecordBatch batch;
+  std::vector<std::byte> all;
+  ASSERT_EQ(log.reader.Cut(batch, /*wait=*/false), LogReader::Result::kBatch);
+  EXPECT_EQ(log.device.readers.size(), 1u);
+  AddTo(all, batch);
+  EXPECT_EQ(CutAll(log.reader, all), image.stream());
+  EXPECT_EQ(log.device.readers, std::vector(10, std::this_thread::get_id()));
+}
+
 TEST(LogReader, WhatABackgroundReadThrowsCutThrows) {
   const LogImage image = TenBlocks();
   OpenLog log(image);

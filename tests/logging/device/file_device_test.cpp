@@ -287,6 +287,13 @@ TEST(FileDeviceOpenTest, ARamDiskIsToldFromADisk) {
   options.preallocate_bytes = 100 * kBlock;
   auto device = CreateFileDevice(dir / "log", options);
   EXPECT_EQ(Contents(device->path()), std::vector<std::byte>(100 * kBlock));
+  EXPECT_TRUE(OpenFileDevice(device->path())->is_memory());
+}
+
+TEST(FileDeviceOpenTest, WhatItSaysOfAFileIsWhatItSaysOfItsDirectory) {
+  const TempDir dir;
+  const std::string path = CreateFileDevice(dir / "log", {})->path();
+  EXPECT_EQ(OpenFileDevice(path)->is_memory(), Describe(dir.path()).kind == "ram");
 }
 
 TEST(FileDeviceDeathTest, GapsAndUnalignedMemoryAreBugsOfTheCaller) {

@@ -119,7 +119,7 @@ class Meeting {
 };
 
 // A stripe whose reads meet those of the others.
-class MeetingDevice final : public BlockDevice {
+class MeetingDevice : public BlockDevice {
  public:
   explicit MeetingDevice(Meeting& others) : others_(others) {}
   void StartWrite(uint64_t, std::span<const std::byte>) override {}
@@ -148,6 +148,23 @@ TEST_F(StripedDeviceTest, TheStripesAreReadAtTheSameTime) {
     std::vector<std::byte> back(8 * kUnit);
     EXPECT_EQ(device.Read(kOwn + from, back), back.size());
     EXPECT_EQ(back, std::vector(back.size(), std::byte{1}));
+  }
+}
+
+TEST_F(StripedDeviceTest, OnlyARamDiskAloneIsMemory) {
+  class RamDisk final : public MeetingDevice {
+   public:
+    using MeetingDevice::MeetingDevice;
+    bool is_memory() const override { return true; }
+  };
+  for (const bool mixed : {false, true}) {
+    Meeting nobody(1);
+    std::vector<std::unique_ptr<BlockDevice>> stripes;
+    stripes.push_back(std::make_unique<RamDisk>(nobody));
+    stripes.push_back(mixed ? std::make_unique<MeetingDevice>(nobody) : std::make_unique<RamDisk>(nobody));
+    const StripedDevice device(std::move(stripes), kOwn, kBlockBytes);
+    EXPECT_EQ(device.is_memory(), !mixed);
+    EXPECT_EQ(device.disks(), mixed ? 2u : 1u);
   }
 }
 
