@@ -9,7 +9,9 @@ import os
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from catalogue import MUTANTS, TUNING, Edit  # noqa: E402
+from catalogue import MUTANTS  # noqa: E402
+from edits import Edit  # noqa: E402
+from tuning import TUNING  # noqa: E402
 
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 FOLDERS = ["base", "storage", "concurrency_control", "logging", "benchmarks", "system", "tests/reference"]

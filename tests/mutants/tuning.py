@@ -1,0 +1,61 @@
+"""What the simulated engine is built with, besides its faults."""
+from sources import (
+    ARENA, BTREE_NODE, CHECKPOINT, CONSOLIDATION, ELEDA_WORKER, FILES, HEKATON, LANES_H, LANE_RECOVERY, LOCKING,
+    LOG_FILES, OPTIMISTIC, READER, READER_H, STREAM, STREAM_BUILDER, STREAM_H, TAURUS, TAURUS_RECOVERY, TICTOC, TXN,
+    WRITER,
+)
+
+# Not faults: what small simulated runs need to meet what large ones do. (file, text, replacement)
+TUNING = [
+    # A fibre may stop in the middle of filling its place.
+    (STREAM_BUILDER, "  header.body_crc = Crc32c(", "  ::dbx::sim::Step();\n  header.body_crc = Crc32c("),
+    # The oracle hears of a commit when nothing can stop it and nobody sees it.
+    (TXN, "    log_.Submit(log_state_, *this);",
+     "    observer::PreCommitted(call_->txn_id());\n    log_.Submit(log_state_, *this);"),
+    # Some runs preallocate next to nothing: their logs grow, and can be cut short.
+    (LOG_FILES, "(per_log / format::kBlockBytes + 256)",
+     "(options.seed % 4 == 0 ? 2 : per_log / format::kBlockBytes + 256)"),
+    (WRITER, "kPadBelowBytes = 32 * format::kBlockBytes;", "kPadBelowBytes = 2 * format::kBlockBytes;"),
+    (STREAM_H, "std::max<uint64_t>(bytes, 16 * format::kBlockBytes)", "std::max<uint64_t>(bytes, 4 * format::kBlockBytes)"),
+    # Anchors find no room more often than in a ring of megabytes; in an empty one there is room.
+    (STREAM, "std::optional<uint64_t> LogStream::AppendOwn(format::RecordKind kind, std::span<const uint64_t> words) {\n",
+     "std::optional<uint64_t> LogStream::AppendOwn(format::RecordKind kind, std::span<const uint64_t> words) {\n"
+     "  if (reserved_until() != persistent_until() && ::dbx::sim::Random() % 4 == 0) return std::nullopt;\n"),
+    (READER_H, "kBatchRecords = 32;", "kBatchRecords = 4;"),
+    (LANES_H, "kQueueBatches = 16;", "kQueueBatches = 4;"),
+    (TAURUS, "kTxnsPerTurn = 256;", "kTxnsPerTurn = 4;"),
+    (LOCKING, "kTxnsPerSweep = 64;", "kTxnsPerSweep = 4;"),
+    (OPTIMISTIC, "kTxnsPerSweep = 64;", "kTxnsPerSweep = 4;"),
+    # Timestamps of small runs are small.
+    (TICTOC, "kDeltaBits = 15;", "kDeltaBits = 3;"),
+    # An audit whose sum is wrong stores it, and whoever stores anything has its reads checked again: a wrong snapshot
+    # would be seen by nobody.
+    ("benchmarks/test/procedures.h", "  return args.quiet != 0 && right ?",
+     "  if constexpr (requires { Ctx::kReadsAreOfOneMoment; }) CHECK(right || !Ctx::kReadsAreOfOneMoment);\n"
+     "  return args.quiet != 0 && right ?"),
+    # What short runs supersede is freed while they last.
+    (HEKATON, "std::max(kCommitsPerWatermark, 4 * shared.timestamps.workers())", "2"),
+    # Leaves and inner nodes of a handful of entries split, and become empty.
+    (BTREE_NODE, "kSlots = 62;", "kSlots = 6;"),
+    (BTREE_NODE, "kKeysMax = 62;", "kKeysMax = 6;"),
+    (BTREE_NODE, "sizeof(BTreeLeaf) == 1024 && sizeof(BTreeInner) == 1024", "sizeof(BTreeLeaf) < 1024"),
+    (WRITER, "kIdleRoundsBeforeLongSleep = 64;", "kIdleRoundsBeforeLongSleep = 2;"),
+    (LANE_RECOVERY, "kNanosToSuspect = 20'000'000;", "kNanosToSuspect = 200'000;"),
+    (TAURUS_RECOVERY, "kSampleRecords = 1 << 16;", "kSampleRecords = 16;"),
+    # A worker without work for a while, in some runs: writers fall asleep.
+    ("system/worker.h", "    if (acks_.full()) WaitForAcks();",
+     "    ::dbx::sim::MayPause();\n    if (acks_.full()) WaitForAcks();"),
+    (ELEDA_WORKER, "kNodesMax = 1 << 15;", "kNodesMax = 16;"),
+    # Who waits by the clock and keeps the highest priority would never let the holder of its lock go on.
+    ("system/worker.h", "      PollAcks();\n    } while (Clock::ToNanos(now_ - begin)",
+     "      PollAcks();\n      ::dbx::sim::YieldTurn(1000);\n    } while (Clock::ToNanos(now_ - begin)"),
+    # Who holds the lock that others group behind may lose the processor for long.
+    (CONSOLIDATION, "members_[worker].group = kAlone;",
+     "members_[worker].group = kAlone;\n  if (sim::Random() % 8 == 0) sim::SleepFor(5000);"),
+    ("system/worker.h", "ack_queue_length = 1 << 15;", "ack_queue_length = 16;"),
+    # Memory that the engine takes without operator new may run out too.
+    (ARENA, "mmap(nullptr, bytes, PROT_READ", "::dbx::sim::Map(nullptr, bytes, PROT_READ"),
+    (READER, "std::aligned_alloc(", "::dbx::sim::AlignedAlloc("),
+    (CHECKPOINT, "std::aligned_alloc(", "::dbx::sim::AlignedAlloc("),
+    (FILES, "std::aligned_alloc(", "::dbx::sim::AlignedAlloc("),
+]
