@@ -19,7 +19,7 @@
 //   Idle(state)                                  the worker will not commit for a while: nothing waits for it
 //   OwnEnds(state, lsns)                         where its own records end, by log; 0 in a log without
 //   durable()                                    how far each log is durable
-//   ThrowIfFailed()                              a device has failed, or a worker: nothing more will become durable
+//   ThrowIfFailed()                              a device has failed, or a worker: what waits may never become durable
 //
 // A scheme that logs is a FlushHooks too (log_writer.h): its own records go out with the flushes of the streams.
 //

@@ -18,6 +18,8 @@ using format::RecordKind;
 namespace {
 
 constexpr size_t kCarryBytesMin = 4 * format::kBlockBytes;
+// A log that is shorter is read without a thread.
+constexpr size_t kBytesForAThread = 64 << 10;
 
 size_t RoundUpToBlock(size_t bytes) {
   return (bytes + format::kBlockBytes - 1) / format::kBlockBytes * format::kBlockBytes;
@@ -261,9 +263,12 @@ bool LogReader::StartReading(size_t carry_bytes, size_t needed_bytes) {
   next_bytes_ = bytes;
   const auto read = [device = source_.device, offset = source_.OffsetOf(loaded_until_),
                      to = std::span(next->data(), bytes)] { return device->Read(offset, to); };
-  const bool is_whole_log = loaded_until_ == source_.start && bytes >= left;
-  const bool worth_a_thread = !is_memory_ && !is_whole_log;
-  worth_a_thread ? read_.Start(read) : read_.ReadHere(read);
+  const bool is_short_log = loaded_until_ == source_.start && left < kBytesForAThread && bytes >= left;
+  if (is_memory_ || is_short_log) {
+    read_.ReadHere(read);
+  } else {
+    read_.Start(read);
+  }
   return true;
 }
 

@@ -6,9 +6,9 @@
 // The device is kept busy: as soon as the first record of what was read is known to be whole, the block behind it is
 // asked for, if a buffer is free. Cut waits for a block that is still being read, or says kNotYet, so that a worker may
 // turn to another log. An error that such a read finds is thrown by the Cut that would take the block; at the log's end
-// by the last Cut, though nobody needs those bytes any more: a device that cannot be read is no secret. What lies on a
-// RAM disk is read when it is needed, by whoever needs it: the other way was slower by 5 to 10 % with two workers on
-// two cores.
+// by the last Cut, after a RUN_END too, though nobody needs those bytes any more: a device that cannot be read is no
+// secret, if the block was asked for. What lies on a RAM disk is read when it is needed, by whoever needs it: the other
+// way was slower by 5 to 10 % with two workers on two cores.
 //
 // Checking is strictly sequential: a batch is handed out only when every byte of the stream below its end has
 // passed (header CRC, salt, LSN, log index, kind, length within the file, body CRC). So nothing behind the

@@ -65,7 +65,7 @@ class LogSet {
   void Fail(const std::exception_ptr& error);
   void ThrowIfFailed() const;
 
-  // Everything that was reserved becomes durable; no worker may be filling. Throws if a device failed.
+  // Everything that was reserved becomes durable; no worker may be filling. Throws the error that failed the log.
   void Stop();
   // After Stop.
   void WriteRunEnd(const std::optional<std::pair<uint64_t, uint64_t>>& digest);

@@ -79,7 +79,7 @@ class LogStream {
             std::unique_ptr<BlockDevice> device, uint64_t& persistent, uint64_t start_lsn = 0);
 
   // Takes a place of `bytes` (a multiple of 8, at most max_record_bytes). Waits for ring space, which the writer frees
-  // whatever this worker does. Throws the device's Error once the log has failed.
+  // whatever this worker does. Throws the error that failed the log, if there was one.
   Place Reserve(uint32_t worker, uint32_t bytes) {
     Slot& slot = slots_[worker];
     // Release: a writer that reads this bound, instead of the kIdle before it, sees our last fill all the same.
@@ -142,7 +142,7 @@ class LogStream {
   }
   // After a fill: the writer looks at nothing while it sleeps for long.
   void WakeSleepingWriter() { WakeWriterIfAsleep(); }
-  // Any thread. Throws the device's Error once the log has failed.
+  // Any thread. Throws the error that failed the log: a device's, or a worker's.
   void ThrowIfFailed() const;
 
   uint32_t index() const { return index_; }

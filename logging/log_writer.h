@@ -6,7 +6,8 @@
 // round is due, unless a whole write's worth is waiting already.
 //
 // After a device error the writer is failed for good: nothing more becomes durable, and ThrowIfFailed tells. So it does
-// when a worker has ended by an error, which may have left a place that nobody will fill.
+// when a worker has ended by an error, which may have left a place that nobody will fill: nothing behind it becomes
+// durable.
 #pragma once
 
 #include <cstdint>
@@ -59,7 +60,7 @@ class LogWriter {
   // Throws the error if the writer has failed.
   void ThrowIfFailed() const;
 
-  // Flushes what is reserved, ends the thread. With no filler left; throws the device's error if it failed.
+  // Flushes what is reserved, ends the thread. With no filler left; throws the error if it failed.
   void Stop();
   // After Stop: appends RUN_END to each stream and makes it durable.
   void WriteRunEnd(const std::optional<std::pair<uint64_t, uint64_t>>& digest);

@@ -91,7 +91,7 @@ class ReplayLanes {
 
   ReplayLanes(const std::vector<LogSource>& sources, uint32_t workers, uint32_t lanes_per_log, size_t block_bytes);
 
-  // Cuts batches of one log, and never waits for a device.
+  // Cuts batches of one log, and waits for no device but for a log that is one short block.
   Decoded Decode(WorkerId worker);
 
   // The lane that `worker` holds, or tries to hold; nullptr when another worker has it.

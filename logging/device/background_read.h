@@ -3,7 +3,8 @@
 //
 // States, and who moves on:
 //   kIdle     -> kStarted   Start
-//   kStarted  -> kDone      the thread, or the owner where there is none
+//   kIdle     -> kDone      ReadHere; Start where the system has no thread to give
+//   kStarted  -> kDone      the thread
 //   kDone     -> kIdle      Take
 //
 // The thread starts with the first read that needs it and ends with the object, whose destructor waits for a read that

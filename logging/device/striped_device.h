@@ -40,7 +40,7 @@ class StripedDevice final : public BlockDevice {
     uint64_t offset;  // in the stripe
     size_t bytes;
   };
-  // A shorter read is over before other threads have begun.
+  // Of a shorter read the hand-over to other threads would be most of the time, where devices are fast.
   static constexpr size_t kAtOnceBytesMin = 64 << 10;
 
   Piece PieceAt(uint64_t offset, size_t bytes) const;

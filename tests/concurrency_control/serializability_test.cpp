@@ -105,7 +105,7 @@ class EveryConcurrencyControl : public ::testing::Test {
     std::mt19937_64 random(seed * 1000 + worker);
     const int txns = C::kHasScans ? kTxnsPerWorkerWithScans : kTxnsPerWorker;
     // Goes on if it has met nothing but locks of threads that are not running.
-    for (int i = 0; i < txns || committed_[worker].empty(); ++i) {
+    for (int i = 0; i < txns || (i < 1000 * txns && committed_[worker].empty()); ++i) {
       if (random() % 64 == 0) h_.epochs().Advance();
       h_.epochs().Refresh(WorkerId(worker));
       Accesses seen;

@@ -68,7 +68,10 @@ TEST(LogReader, RecordsOfAnyLengthCrossTheEndsOfBlocks) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     std::mt19937_64 random(seed);
     LogImage image(0, 1);
-    for (int i = 0; i < 100; ++i) image.Pad(0, random() % (random() % 4 == 0 ? 12000 : 400));
+    for (int i = 0; i < 100; ++i) {
+      const size_t bytes_max = random() % 4 == 0 ? 12000 : 400;
+      image.Pad(0, random() % bytes_max);
+    }
     for (const size_t block_bytes : {4096, 32 << 10, 64 << 10}) {
       for (const uint32_t buffers : {2, 5}) {
         OpenLog log(image, block_bytes, buffers);

@@ -90,7 +90,7 @@ TEST(ReplayLanes, WhoIsAloneWaitsForTheDevices) {
   for (const uint64_t replayed : ReplayQueued(lanes)) EXPECT_GT(replayed, 0u);
 }
 
-TEST(ReplayLanes, AReadThatFailsStopsARecoveryThatOtherDevicesKeepWaiting) {
+TEST(ReplayLanes, AReadThatFailsIsTheRecoverysErrorThoughOtherDevicesAreLate) {
   GatedLogs logs(2);
   logs.devices[0]->LetThrough(GatedDevice::kAll);
   logs.devices[0]->FailAt(format::kStreamOffset + kBlockBytes);

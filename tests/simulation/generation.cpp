@@ -108,7 +108,7 @@ void Generation::PlanCrashes(const Options& options) {
     if (!has_begun_) StopFailingAllocations();
     has_begun_ = true;
     if (trial_.control == Control::kSyncsLie) files_->LieAboutSyncs();
-    if (++begun == no_memory_from_) FailAllocations(1 + need_() % 32, need_() % 4);
+    if (++begun == no_memory_from_) FailSoon();
     const auto [first, last] = steps_after_begin.equal_range(begun);
     for (auto it = first; it != last; ++it) AfterSteps(it->second, [this] { TakeCrash(); });
   };
@@ -157,7 +157,8 @@ void Generation::PlanTrouble(const Options& options) {
   // From some transaction on; most allocations are made by the first ones.
   const uint64_t txns = options.thread_cnt * options.max_txns_per_thread;
   const bool in_need = need_() % 8 == 0 && device_fault_.empty() && no_memory_at_ == 0;
-  if (in_need && trial_.control == Control::kNone) no_memory_from_ = 1 + need_() % std::min(txns, 1 + need_() % txns);
+  const uint64_t among = 1 + need_() % txns;
+  if (in_need && trial_.control == Control::kNone) no_memory_from_ = 1 + need_() % among;
 }
 
 // Before the new run's first transaction there is much to read and to remember.
@@ -174,6 +175,11 @@ void Generation::PlanTroubleOfARecovery() {
     default:
       return;
   }
+}
+
+void Generation::FailSoon() {
+  const uint64_t nth = 1 + need_() % 32;
+  FailAllocations(nth, need_() % 4);
 }
 
 const char* Generation::NameOfNeed() const {

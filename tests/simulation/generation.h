@@ -49,6 +49,7 @@ class Generation {
   void PlanFaults();
   void PlanTrouble(const Options& options);
   void PlanTroubleOfARecovery();
+  void FailSoon();
   const char* NameOfNeed() const;
   void CountTrouble(const SlowFiles& slow);
 
