@@ -187,17 +187,25 @@ class Run {
     }
   }
 
-  // Throws when the system has no more threads, after those that run have ended.
+  // Throws when there is no thread or no memory for one, after those that run have ended.
   void StartThread(auto body) {
     try {
       threads_.emplace_back(std::move(body));
     } catch (const std::system_error& error) {
-      control_.stop.store(true);
-      control_.go.store(true);
-      for (Thread& thread : threads_) thread.join();
+      EndStartedWorkers();
       throw Error(ExitStatus::kNoSpace,
                   std::string("cannot start a worker thread: ") + error.what() + "; use a smaller -t");
+    } catch (...) {
+      EndStartedWorkers();
+      throw;
     }
+  }
+
+  // They wait for the word to go, which is never said if one of them could not be started.
+  void EndStartedWorkers() {
+    control_.stop.store(true);
+    control_.go.store(true);
+    for (Thread& thread : threads_) thread.join();
   }
 
   void AwaitWorkers() {
