@@ -104,16 +104,20 @@ class GrasshopperHead {
  public:
   explicit GrasshopperHead(const GrasshopperList& list) : list_(list) {}
 
-  // The paper's Spec 1: the head never passes the tail.
-  bool empty() const { return head_ == list_.tail(); }
+  // The paper's Spec 1: the head never passes the tail. The owner's line with the tails is looked at only when all that
+  // was known of them is used up: each look makes the owner wait for the line at its next record.
+  bool empty() {
+    if (head_ != known_tail_) return false;
+    LookAtTails();
+    return head_ == known_tail_;
+  }
   const GrasshopperList::Node& front() const { return list_.node(head_); }
 
   void Pop() {
-    ASSERT(!empty());
+    ASSERT(head_ != known_tail_);
     ++head_;
     // Of a range whose first node was crawled over. An entry that is not there yet goes at a later call.
-    const uint64_t hop_tail = list_.hop_tail();
-    while (hop_head_ != hop_tail && list_.hop(hop_head_).node < head_) ++hop_head_;
+    while (hop_head_ != known_hop_tail_ && list_.hop(hop_head_).node < head_) ++hop_head_;
   }
 
   struct Skipped {
@@ -122,12 +126,10 @@ class GrasshopperHead {
   };
   // Passes every node that starts below `range`, all bytes below which are filled.
   Skipped SkipTo(uint64_t range, uint64_t begin_of_range) {
-    // In this order: of the nodes below this tail only the last may be without its hop.
-    const uint64_t tail = list_.tail();
-    const uint64_t hop_tail = list_.hop_tail();
-    while (hop_head_ != hop_tail && list_.hop(hop_head_).range < range) ++hop_head_;
-    uint64_t to = tail;
-    if (hop_head_ != hop_tail) {
+    LookAtTails();
+    while (hop_head_ != known_hop_tail_ && list_.hop(hop_head_).range < range) ++hop_head_;
+    uint64_t to = known_tail_;
+    if (hop_head_ != known_hop_tail_) {
       to = list_.hop(hop_head_).node;
     } else if (to != head_ && list_.node(to - 1).lsn >= begin_of_range) {
       --to;
@@ -140,9 +142,17 @@ class GrasshopperHead {
   }
 
  private:
+  // In this order: of the nodes below the tail only the last may be without its hop.
+  void LookAtTails() {
+    known_tail_ = list_.tail();
+    known_hop_tail_ = list_.hop_tail();
+  }
+
   const GrasshopperList& list_;
   uint64_t head_ = 0;
   uint64_t hop_head_ = 0;
+  uint64_t known_tail_ = 0;
+  uint64_t known_hop_tail_ = 0;
 };
 
 }  // namespace dbx
