@@ -6,6 +6,7 @@
 #include <exception>
 #include <new>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "base/error.h"
@@ -105,6 +106,11 @@ int main(int argc, char** argv) {
     return Fail(e.status(), e.what());
   } catch (const std::bad_alloc&) {
     return Fail(ExitStatus::kNoSpace, "out of memory");
+  } catch (const std::system_error& e) {
+    // Nothing else is asked of the system that it answers so.
+    const bool no_thread = e.code() == std::errc::resource_unavailable_try_again;
+    if (!no_thread) return Fail(ExitStatus::kInternal, e.what());
+    return Fail(ExitStatus::kNoSpace, "the system has no more threads: use a smaller -t, or raise its limit (ulimit -u)");
   } catch (const std::exception& e) {
     return Fail(ExitStatus::kInternal, e.what());
   } catch (...) {

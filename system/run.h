@@ -8,7 +8,6 @@
 #include <cstdio>
 #include <exception>
 #include <memory>
-#include <system_error>
 #include <vector>
 
 #include "base/epoch.h"
@@ -191,21 +190,13 @@ class Run {
   void StartThread(auto body) {
     try {
       threads_.emplace_back(std::move(body));
-    } catch (const std::system_error& error) {
-      EndStartedWorkers();
-      throw Error(ExitStatus::kNoSpace,
-                  std::string("cannot start a worker thread: ") + error.what() + "; use a smaller -t");
     } catch (...) {
-      EndStartedWorkers();
+      // They wait for the word to go, which nobody would say.
+      control_.stop.store(true);
+      control_.go.store(true);
+      for (Thread& thread : threads_) thread.join();
       throw;
     }
-  }
-
-  // They wait for the word to go, which is never said if one of them could not be started.
-  void EndStartedWorkers() {
-    control_.stop.store(true);
-    control_.go.store(true);
-    for (Thread& thread : threads_) thread.join();
   }
 
   void AwaitWorkers() {
@@ -262,6 +253,7 @@ class Run {
     }
     result_.procedure_names.assign(WorkloadT::kProcedureNames.begin(), WorkloadT::kProcedureNames.end());
     MeasureMemory();
+    if constexpr (requires { shared_->policy.deadlocks(); }) result_.deadlocks = shared_->policy.deadlocks();
     if (logs_ == nullptr) return;
     logs_->Stop();
     // What only the scheme's own threads had to write may have failed too.

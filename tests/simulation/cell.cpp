@@ -151,6 +151,7 @@ Plan PlanOf(const Options& options, const Limits& limits, uint64_t seed) {
   plan.priority_changes = 1 + random() % 8;
   plan.steps_max = limits.steps;
   plan.steps_expected = 2000 + 400 * (options.max_txns_per_thread + options.warmup) * options.thread_cnt;
+  if (random() % 16 == 0) plan.threads_max = random() % 12;
   return plan;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 #include <random>
+#include <system_error>
 #include <vector>
 
 #include "base/error.h"
@@ -193,7 +194,7 @@ class Cycle {
     throw Violation("I9: without --verify nothing is refused; with it: " + why);
   }
 
-  // A recovery that cannot read, or has no memory, says so, and has done no harm.
+  // A recovery that cannot read, or has no memory or no threads, says so, and has done no harm.
   void RecoverInNeed(const Crash& crash, const Past& past, const Ids& expected) {
     const std::unique_ptr<FaultyFileSystem> files = crash.files->AfterKill();
     const bool reads_fail = trouble_() % 2 == 0, for_good = trouble_() % 2 == 0;
@@ -202,29 +203,45 @@ class Cycle {
                              : for_good  ? "EIO on every read in recovery"
                                          : "EIO on a read in recovery";
     if (reads_fail) files->Fail(FaultyFileSystem::Operation::kRead, 1 + trouble_() % 24, EIO, for_good);
-    bool failed = true;
+    const std::optional<Ids> recovered = TryToRecover(*files, no_memory_at, past, need);
+    const bool came_true = reads_fail ? files->failed_count() > 0 : FailedAllocations() > 0;
+    // Without a thread for it a recovery can still do without reading ahead.
+    if (came_true ? recovered.has_value() : !recovered && !WasAThreadRefused())
+      throw Violation("I9: " + need + ", and the recovery did not notice, or saw what was not there");
+    if (recovered && *recovered != expected) throw Violation("I6: with few threads other transactions are recovered");
+    if (WasAThreadRefused()) ++tally_.faults["no more threads in recovery"];
+    if (came_true) ++tally_.faults[need];
+    if (!recovered && RecoverAfter(need, *files, past) != expected)
+      throw Violation("I6: after " + need + " other transactions are recovered");
+  }
+
+  // Nothing if the recovery says that it cannot.
+  std::optional<Ids> TryToRecover(FaultyFileSystem& files, uint64_t no_memory_at, const Past& past,
+                                  const std::string& need) {
     try {
-      RecoverFrom(*files, no_memory_at);
-      failed = false;
+      return NamesOf(RecoverFrom(files, no_memory_at, /*verify=*/true, /*few_threads=*/true), past);
     } catch (const Error& error) {
       if (!IsOfNeed(error)) throw Violation(need + ": " + error.what());
     } catch (const std::bad_alloc&) {
-      if (reads_fail) throw Violation(need + ": out of memory");
+      if (no_memory_at == 0) throw Violation(need + ": out of memory");
+    } catch (const std::system_error& error) {
+      if (!WasAThreadRefused()) throw Violation(need + ": " + error.what());
     } catch (const std::exception& error) {
       throw Violation(need + ": " + error.what());
     }
-    const bool came_true = reads_fail ? files->failed_count() > 0 : FailedAllocations() > 0;
-    if (came_true != failed)
-      throw Violation("I9: " + need + ", and the recovery did not notice, or saw what was not there");
-    if (!failed) return;
-    if (NamesOf(RecoverFrom(*files->AfterKill()), past) != expected)
-      throw Violation("I6: after " + need + " other transactions are recovered");
-    ++tally_.faults[need];
+    return std::nullopt;
+  }
+
+  Ids RecoverAfter(const std::string& need, FaultyFileSystem& files, const Past& past) {
+    try {
+      return NamesOf(RecoverFrom(*files.AfterKill()), past);
+    } catch (const std::exception& error) {
+      throw Violation("after " + need + ": " + error.what());
+    }
   }
 
   // I11: whatever it finds, refuses or lacks, it ends; some ten times what the longest of a few thousand took.
-  uint64_t RecoveryStepsMax() const { return uint64_t{1} << (options_.workload == WorkloadKind::kTpcc ? 24 : 21); }
-  uint64_t RecoveryNanosMax() const { return options_.workload == WorkloadKind::kTpcc ? 500'000'000 : 100'000'000; }
+  static constexpr uint64_t kRecoveryNanosMax = 500'000'000;
 
   static bool IsRefusal(const Error& error) {
     return error.status() == ExitStatus::kCorrupt || error.status() == ExitStatus::kMismatch;
@@ -236,7 +253,8 @@ class Cycle {
   }
 
   // Requests to its devices may be cut short or interrupted, which it must not even notice.
-  RecoveryResult RecoverFrom(FaultyFileSystem& files, uint64_t no_memory_at = 0, bool verify = true) {
+  RecoveryResult RecoverFrom(FaultyFileSystem& files, uint64_t no_memory_at = 0, bool verify = true,
+                             bool few_threads = false) {
     if (trouble_() % 2 == 0) {
       files.Shorten(2 + trouble_() % 6);
       files.Interrupt(2 + trouble_() % 6);
@@ -247,7 +265,7 @@ class Cycle {
     options.thread_cnt = 1 + random_() % 4;
     options.verify = verify;
     Plan plan = PlanOf(options, trial_.limits, random_());
-    plan.steps_max = std::min(plan.steps_max, RecoveryStepsMax());
+    plan.threads_max = few_threads ? plan.threads_max / 2 : Plan().threads_max;
     RecoveryResult result;
     uint64_t nanos = 0;
     Simulate(plan, [&] {
@@ -256,7 +274,7 @@ class Cycle {
       const Lap lap(nanos);
       result = Registry::Global().Create(options)->Recover(options, storage);
     });
-    if (nanos > RecoveryNanosMax()) throw Violation("I11: a recovery took " + std::to_string(nanos) + " ns");
+    if (nanos > kRecoveryNanosMax) throw Violation("I11: a recovery took " + std::to_string(nanos) + " ns");
     tally_.faults["requests cut short in recovery"] += files.shortened_count() > 0;
     tally_.faults["requests interrupted in recovery"] += files.interrupted_count() > 0;
     return result;

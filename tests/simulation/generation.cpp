@@ -5,6 +5,7 @@
 #include <iterator>
 #include <map>
 #include <new>
+#include <system_error>
 
 #include "base/error.h"
 #include "system/log_files.h"
@@ -66,6 +67,9 @@ void Generation::Run(const Options& options) {
   } catch (const std::bad_alloc& error) {
     if (FailedAllocations() == 0) throw failed(error);
     ++tally_.faults[NameOfNeed()];
+  } catch (const std::system_error& error) {
+    if (!WasAThreadRefused()) throw failed(error);
+    ++tally_.faults["no more threads for a run"];
   } catch (const Violation&) {
     throw;
   } catch (const std::exception& error) {
@@ -76,7 +80,8 @@ void Generation::Run(const Options& options) {
 }
 
 uint64_t Generation::Simulate(const Options& options) {
-  const Plan plan = PlanOf(options, trial_.limits, random_());
+  Plan plan = PlanOf(options, trial_.limits, random_());
+  if (trial_.control != Control::kNone) plan.threads_max = Plan().threads_max;
   SlowFiles slow(*files_, random_() % 100'000, 4);
   PlanCrashesAtOperations(slow);
   if (stall_at_ != 0) slow.StallAt(stall_at_, 1'000'000 + trouble_() % 10'000'000);

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <memory>
 #include <random>
+#include <system_error>
 
 #include "tests/simulation/allocation.h"
 
@@ -74,6 +75,9 @@ class Scheduler {
     if (error_) std::rethrow_exception(error_);
     return {steps_, switches_};
   }
+
+  // The first fibre is the body's.
+  bool HasThreads() const { return fibres_.size() <= plan_.threads_max; }
 
   FibreId Start(std::function<void()> body) {
     const Exempt exempt;
@@ -316,6 +320,7 @@ class Scheduler {
 };
 
 Scheduler* scheduler = nullptr;
+bool was_a_thread_refused = false;
 
 }  // namespace
 
@@ -328,8 +333,11 @@ Totals Simulate(const Plan& plan, std::function<void()> body) {
     }
   } reset;
   scheduler = &own;
+  was_a_thread_refused = false;
   return own.Run(std::move(body));
 }
+
+bool WasAThreadRefused() { return was_a_thread_refused; }
 
 bool Running() { return scheduler != nullptr; }
 void OutOfSteps() {
@@ -362,6 +370,10 @@ void MayPause() {
 }
 
 FibreId StartFibre(std::function<void()> body) {
+  if (scheduler != nullptr && !scheduler->HasThreads()) {
+    was_a_thread_refused = true;
+    throw std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again));
+  }
   if (scheduler != nullptr) return scheduler->Start(std::move(body));
   body();
   return 0;

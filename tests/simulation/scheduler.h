@@ -28,6 +28,7 @@ struct Plan {
   uint32_t steps_per_turn = 50;            // on average; kRandom
   uint32_t priority_changes = 3;           // kPriority
   bool workers_pause = false;              // now and then, for up to 100 us
+  uint32_t threads_max = UINT32_MAX;       // that the system gives, one after the other, to the body's own
   bool spurious_wakes = false;             // condition variables return for no reason; hides wake-ups that are lost
   uint64_t steps_expected = 100'000;       // priority changes fall below this
   uint64_t steps_max = uint64_t{1} << 25;  // more: stuck; a run takes some ten thousand, TPC-C a million
@@ -41,6 +42,8 @@ struct Totals {
   uint64_t steps = 0;
   uint64_t switches = 0;
 };
+// In the last simulation: whether the system had no more threads.
+bool WasAThreadRefused();
 
 // Runs `body` and the threads that it starts until all have ended. Rethrows what leaves `body`. Throws Stuck, after
 // which the fibres are abandoned with all that they own.
@@ -70,6 +73,7 @@ bool WakesSpuriously();
 void MayPause();
 
 using FibreId = uint32_t;
+// Throws std::system_error where the plan has no thread to give.
 FibreId StartFibre(std::function<void()> body);
 void JoinFibre(FibreId id);
 
