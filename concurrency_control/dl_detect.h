@@ -8,9 +8,12 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <vector>
 
+#include "base/cache_line.h"
 #include "base/clock.h"
 #include "base/types.h"
+#include "concurrency_control/deadlock_counters.h"
 #include "concurrency_control/queued_locks.h"
 #include "concurrency_control/waits_for_graph.h"
 
@@ -23,9 +26,32 @@ class DlDetect {
 
   template <class Places>
   using Locks = QueuedLocks<Places, DlDetect>;
-  using Shared = WaitsForGraph;
 
-  DlDetect(Shared& graph, WorkerId worker) : graph_(graph), worker_(worker), search_(graph, worker) {}
+  class Shared {
+   public:
+    explicit Shared(uint32_t workers) : graph(workers), counters(workers) {}
+
+    // When nobody runs.
+    DeadlockCounters deadlocks() const {
+      DeadlockCounters sum;
+      for (const auto& own : counters) {
+        sum.searches += own.value.searches;
+        sum.cycles += own.value.cycles;
+        sum.search_seconds += own.value.search_seconds;
+        sum.wait_seconds += own.value.wait_seconds;
+      }
+      return sum;
+    }
+
+    WaitsForGraph graph;
+    std::vector<CachePadded<DeadlockCounters>> counters;  // by worker
+  };
+
+  DlDetect(Shared& shared, WorkerId worker)
+      : graph_(shared.graph),
+        counters_(shared.counters[worker.value()].value),
+        worker_(worker),
+        search_(shared.graph, worker) {}
 
   // The locks that a worker takes between two transactions count as the last one's: it waits for nobody meanwhile.
   void BeginSweep() {}
@@ -42,19 +68,32 @@ class DlDetect {
     return true;
   }
   void StartWait() {
-    if (born_ == 0) born_ = Clock::NowTicks();
+    const uint64_t now = Clock::NowTicks();
+    if (born_ == 0) born_ = now;
+    if (!waits_) waits_since_ = now;
+    waits_ = true;
     graph_.Publish(worker_, born_);
     is_victim_ = !search_.BreakCycles();
+    ++counters_.searches;
+    counters_.search_seconds += Clock::ToSeconds(Clock::NowTicks() - now);
   }
   bool MustGiveUp() const { return is_victim_ || graph_.IsDoomed(worker_); }
-  void EndWait() { graph_.Retract(worker_); }
+  void EndWait() {
+    graph_.Retract(worker_);
+    waits_ = false;
+    counters_.cycles = search_.cycles();
+    counters_.wait_seconds += Clock::ToSeconds(Clock::NowTicks() - waits_since_);
+  }
 
  private:
-  Shared& graph_;
+  WaitsForGraph& graph_;
+  DeadlockCounters& counters_;
   const WorkerId worker_;
   WaitsForGraph::Search search_;
   std::optional<TxnId> txn_;
   uint64_t born_ = 0;  // 0: not yet
+  uint64_t waits_since_ = 0;
+  bool waits_ = false;
   bool is_victim_ = false;
 };
 

@@ -90,6 +90,7 @@ class WaitsForGraph {
     bool BreakCycles() {
       for (Member& member : members_) member.doomed = false;
       while (const uint32_t last = FindCycle()) {
+        ++cycles_;
         const uint32_t victim = YoungestOf(last - 1);
         if (victim == self_) return false;
         graph_.slots_[victim].doomed.store(members_[victim].attempt, std::memory_order_release);
@@ -97,6 +98,9 @@ class WaitsForGraph {
       }
       return true;
     }
+
+    // Found so far.
+    uint64_t cycles() const { return cycles_; }
 
    private:
     struct Member {
@@ -160,6 +164,7 @@ class WaitsForGraph {
     std::vector<Member> members_;
     std::vector<uint32_t> to_visit_;
     std::vector<uint64_t> edges_;
+    uint64_t cycles_ = 0;
   };
 
  private:

@@ -201,6 +201,14 @@ Json CentralLogJson(const std::optional<CentralCounters>& counters) {
           {"callbacks", c.callbacks}};
 }
 
+Json DeadlocksJson(const std::optional<DeadlockCounters>& deadlocks) {
+  if (!deadlocks) return Json();
+  return {{"searches", deadlocks->searches},
+          {"cycles", deadlocks->cycles},
+          {"search_seconds", deadlocks->search_seconds},
+          {"wait_seconds", deadlocks->wait_seconds}};
+}
+
 Json BeforeJson(const AncestryResult& r) {
   return {{"parent_run", r.parent_run},
           {"runs", r.runs},
@@ -238,6 +246,7 @@ Json RunMetrics(const Options& options, const RunResult& r, const WorkerTotals& 
             {"stop_reason", r.stop_reason}};
   AddLogMetrics(options, r, m);
   m["central_log"] = CentralLogJson(r.central_log);
+  m["deadlocks"] = DeadlocksJson(r.deadlocks);
   m["latency_us"] = LatencyJson(r.latency);
   m["commit_parts_us"] = CommitPartsJson(r.commit_parts);
   m["time_shares"] = TimeSharesJson(t.time_parts);
@@ -334,8 +343,11 @@ std::string SummaryLine(const Json& record) {
                                                   {"time_cleanup", none},
                                                   {"latency", Number(m.at("latency_us"), "mean") / 1e6}};
   for (const auto& [name, seconds] : times) line += fmt::format(", {}={:.6f}", name, seconds);
+  const Json deadlocks = m.at("deadlocks").is_null() ? DeadlocksJson(DeadlockCounters()) : m.at("deadlocks");
   line += fmt::format(
-      ", deadlock_cnt=0, cycle_detect=0, dl_detect_time={0:.6f}, dl_wait_time={0:.6f}, time_query={0:.6f}", none);
+      ", deadlock_cnt={}, cycle_detect={}, dl_detect_time={:.6f}, dl_wait_time={:.6f}, time_query={:.6f}",
+      Count(deadlocks, "cycles"), Count(deadlocks, "searches"), Number(deadlocks, "search_seconds"),
+      Number(deadlocks, "wait_seconds"), none);
   line +=
       fmt::format(", executed_cnt={}, user_rollback_cnt={}, seconds={:.6f}, time_log_wait={:.6f}",
                   Count(m, "executed_txns"), Count(m, "user_rollbacks"), Number(m, "seconds"), Number(m, "wait_time"));

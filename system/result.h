@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/histogram.h"
+#include "concurrency_control/deadlock_counters.h"
 #include "logging/central_counters.h"
 #include "logging/device/device_profile.h"
 
@@ -79,6 +80,7 @@ struct RunResult {
   std::vector<std::string> procedure_names;  // by id
   std::vector<StreamStats> streams;
   std::optional<CentralCounters> central_log;
+  std::optional<DeadlockCounters> deadlocks;  // of a concurrency control that looks for them
   LatencyHistogram latency;  // begin to acknowledgement, ns
   CommitParts commit_parts;
   double seconds = 0;  // the measured interval

@@ -244,8 +244,10 @@ class DlDetectRings : public DlDetectTest {
   }
   void ExpectOneVictim(auto... bodies) {
     ready_.store(0);
+    const uint64_t found_before = h_.shared().policy.deadlocks().cycles;
     const auto outcomes = RunTogether(bodies...);
     EXPECT_EQ(std::count(outcomes.begin(), outcomes.end(), Outcome::kConflict), 1);
+    EXPECT_GT(h_.shared().policy.deadlocks().cycles, found_before);
   }
 
   std::atomic<uint32_t> ready_{0};

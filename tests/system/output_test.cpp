@@ -134,6 +134,16 @@ TEST(Record, ACentralLogShowsWhatTrackingItsFillsTook) {
   EXPECT_TRUE(Contains(RecordText(record), "crawled 75.0 % of the log (2.00 operations per record)"));
 }
 
+TEST(Record, DeadlocksAreToldWhereTheyAreLookedFor) {
+  EXPECT_TRUE(RunJson().at("metrics").at("deadlocks").is_null());
+  RunResult run = SomeRun();
+  run.deadlocks = DeadlockCounters{.searches = 40, .cycles = 3, .search_seconds = 0.25, .wait_seconds = 1.5};
+  const std::string record = RunRecord(DefaultOptions(), run, TwoCores());
+  EXPECT_EQ(Json::parse(record).at("metrics").at("deadlocks").at("cycles"), 3);
+  EXPECT_TRUE(Contains(SummaryText(record),
+                       "deadlock_cnt=3, cycle_detect=40, dl_detect_time=0.250000, dl_wait_time=1.500000, time_query="));
+}
+
 TEST(Record, LatenciesAreMicrosecondsAndTheHistogramSumsUp) {
   const Json record = RunJson();
   const Json latency = record.at("metrics").at("latency_us");
