@@ -30,11 +30,7 @@ typename Log::Options LogOptionsOf(const Options& options, uint64_t first_stamp)
   if constexpr (requires { result.forget_delta_bytes; }) result.forget_delta_bytes = options.locktable_evict_buffer;
   if constexpr (requires { result.first_stamp; }) result.first_stamp = first_stamp;
   if constexpr (requires { result.central_method; }) {
-    using Method = decltype(result.central_method);
-    result.central_method = options.central_log == "MUTEX"           ? Method::kMutex
-                            : options.central_log == "CONSOLIDATION" ? Method::kConsolidation
-                            : options.central_log == "BITMAP"        ? Method::kBitmap
-                                                                     : Method::kEleda;
+    result.central_method = result.MethodNamed(options.central_log);
     result.hopping_distance_bytes = options.hopping_distance_bytes;
   }
   return result;

@@ -29,6 +29,14 @@ enum class CentralMethod : uint8_t { kEleda, kMutex, kConsolidation, kBitmap };
 struct CentralLogOptions {
   CentralMethod central_method = CentralMethod::kEleda;
   uint64_t hopping_distance_bytes = 4 << 20;
+
+  // As the switch CENTRAL_LOG names them.
+  static CentralMethod MethodNamed(std::string_view name) {
+    return name == "MUTEX"           ? CentralMethod::kMutex
+           : name == "CONSOLIDATION" ? CentralMethod::kConsolidation
+           : name == "BITMAP"        ? CentralMethod::kBitmap
+                                     : CentralMethod::kEleda;
+  }
 };
 
 class CentralLog {
