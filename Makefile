@@ -266,7 +266,7 @@ FUZZ_RECOVERY_SOURCES := $(wildcard base/*.cpp storage/*.cpp logging/serial/*.cp
   logging/log_reader.cpp logging/device/background_read.cpp logging/log_tail.cpp \
   logging/lane_recovery.cpp logging/replay_lanes.cpp \
   logging/taurus/taurus_recovery.cpp tests/reference/reference_replay.cpp tests/reference/reference_run.cpp \
-  tests/reference/reference_stamps.cpp tests/logging/log_builder.cpp
+  tests/reference/reference_stamps.cpp tests/reference/reference_versions.cpp tests/logging/log_builder.cpp
 FUZZ_SOURCES_file_header := $(FUZZ_HEADER_SOURCES)
 FUZZ_SOURCES_recovery := $(FUZZ_RECOVERY_SOURCES)
 FUZZ_SOURCES_lv_decompression := $(FUZZ_RECOVERY_SOURCES)

@@ -91,7 +91,7 @@
 #define INDEX_STRUCT IDX_HASH
 #endif
 
-// Isolation of transactions: SERIALIZABLE, or SNAPSHOT (HEKATON only; not with LOG_COMMAND).
+// Isolation of transactions: SERIALIZABLE, or SNAPSHOT (HEKATON only).
 #ifndef ISOLATION_LEVEL
 #define ISOLATION_LEVEL SERIALIZABLE
 #endif

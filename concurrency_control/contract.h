@@ -12,6 +12,8 @@
 //                     version; false: abort. Where rows are locked, only what was scanned can fail it
 //   Install()         what was written becomes the current version, still locked
 //   ForEachWrite(f)   f(const WriteRef&) of every row written, once each
+//   read_timestamp(), end_timestamp()   (multi_version) after Recheck, of who has written: at the first it saw what it
+//                     read, at the second it wrote
 //   Release()         the locks go; committed
 //   Abort()           nothing happened, at any time before Install
 //

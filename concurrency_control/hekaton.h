@@ -3,15 +3,8 @@
 //
 // A row holds its newest version, the older ones hang in a chain beside it (storage/version_store.h). A transaction
 // reads what was committed at or below its begin timestamp B, and writes over newest versions only. How it keeps what
-// it writes and locks it is in optimistic_accesses.h; timestamps are in snapshot_clock.h. The control word of a row:
-//
-//   bits 0-3    Row::kLocked, kAbsent, kGone, kQueued
-//   bit 4       installing: the holder of the lock is overwriting tuple and metadata; the version that they were is
-//               the first of the chain already
-//   bits 5-14   who holds the lock
-//   bits 15-63  begin: the end timestamp of the newest version's writer
-//
-// What a reader with B does, by the word of the row:
+// it writes and locks it is in optimistic_accesses.h; timestamps are in snapshot_clock.h, the control word of a row in
+// hekaton_word.h. What a reader with B does, by the word of the row:
 //   begin > B                       it goes along the chain
 //   begin <= B, unlocked            it reads the row: who locks it later ends above B
 //   begin <= B, locked by W, and W's end timestamp is
@@ -25,14 +18,18 @@
 // SERIALIZABLE: a transaction that has written draws its end timestamp with its locks held, and then finds that all it
 // has read is still the newest version and not locked by another. Of two transactions of which one depends on the
 // other, by write or by read, the other's draw comes first; so the order of end timestamps is an order of
-// serialization, in which a transaction that wrote nothing stands at its B without looking back. The same reasons make
-// the order physical: each comes after whose versions it saw, and before who overwrote what it read, in the order of
-// places in the log too. So commands are replayed in one version, and nothing of a timestamp need be logged. (The paper
-// lets Hekaton commit by timestamp alone, and so must replay in many versions.) A transaction that meets a newer
-// version before it has read an old one moves its B up, if all that it has accessed holds still; one that has read an
-// old version cannot write any more.
+// serialization, in which a transaction that wrote nothing stands at its B without looking back. A transaction that
+// meets a newer version before it has read an old one moves its B up, if all that it has accessed holds still; one that
+// has read an old version cannot write any more.
 //
 // SNAPSHOT: reads are not looked at again. Of two that overlap and write the same row, the second aborts.
+//
+// Commands are replayed in many versions (Taurus, section 4.4; system/versioned_replay.h), at the timestamps of their
+// records: a transaction's end, and the largest timestamp at which its reads hold, which is B under SNAPSHOT. Under
+// SERIALIZABLE it is the one before its end, B or not: whoever ended in between and wrote what it had read had locked
+// that before it looked. The log need not know then who overwrote what others had read. It could do without timestamps
+// under SERIALIZABLE, where a place that is reserved before the look at the reads would order them too; but readers
+// would have to leave word of their places in all that they read, and an abort would leave a VOID.
 //
 // Log metadata: a version that is superseded keeps its own beside it, for whoever reads it. Memory: version_store.h. A
 // row that is absent is unlinked when no snapshot can lie below its absence. So a row that is created, absent, begins
@@ -47,32 +44,12 @@
 
 #include "base/check.h"
 #include "base/epoch.h"
+#include "concurrency_control/hekaton_word.h"
 #include "concurrency_control/optimistic_accesses.h"
 #include "concurrency_control/snapshot_clock.h"
 #include "storage/version_store.h"
 
 namespace dbx {
-
-struct HekatonWord {
-  static constexpr uint64_t kInstalling = uint64_t{1} << Row::kSharedBits;
-  static constexpr int kHolderShift = Row::kSharedBits + 1;
-  static constexpr int kHolderBits = 10;
-  static constexpr uint64_t kHolderMask = ((uint64_t{1} << kHolderBits) - 1) << kHolderShift;
-  static constexpr int kBeginShift = kHolderShift + kHolderBits;
-
-  static uint64_t Begin(uint64_t control) { return control >> kBeginShift; }
-  static WorkerId Holder(uint64_t control) {
-    return WorkerId(static_cast<uint32_t>((control & kHolderMask) >> kHolderShift));
-  }
-  static uint64_t LockedBy(WorkerId worker) { return uint64_t{worker.value()} << kHolderShift | Row::kLocked; }
-  // 2^49 timestamps last for years.
-  static uint64_t WrittenAt(uint64_t timestamp) {
-    ASSERT(timestamp >> (64 - kBeginShift) == 0);
-    return timestamp << kBeginShift;
-  }
-  // The word without what may change while tuple and metadata stay.
-  static uint64_t Content(uint64_t control) { return control & ~(Row::kLocked | Row::kQueued | kHolderMask); }
-};
 
 template <LogObserver Log>
 class Hekaton : public OptimisticAccesses<Log, Hekaton<Log>> {
@@ -106,6 +83,7 @@ class Hekaton : public OptimisticAccesses<Log, Hekaton<Log>> {
 
   Hekaton(Shared& shared, typename Log::TxnState& log_state, WorkerId worker)
       : Base(shared.log, log_state, shared.clock, worker),
+        log_(shared.log),
         timestamps_(shared.timestamps),
         versions_(shared.versions[worker.value()].value),
         serializable_(shared.isolation == Isolation::kSerializable),
@@ -113,7 +91,7 @@ class Hekaton : public OptimisticAccesses<Log, Hekaton<Log>> {
         commits_per_watermark_(std::max(kCommitsPerWatermark, 4 * shared.timestamps.workers())) {}
 
   // The head of the chain comes after the log metadata.
-  static size_t RowMetaBytes(size_t log_meta_bytes) { return RoundedUp(log_meta_bytes) + sizeof(RowVersion*); }
+  static size_t RowMetaBytes(size_t log_meta_bytes) { return RoundedUp(log_meta_bytes) + kVersionChainBytes; }
 
   void Begin(TxnId txn) {
     Base::Begin(txn);
@@ -172,6 +150,10 @@ class Hekaton : public OptimisticAccesses<Log, Hekaton<Log>> {
     return this->leaves().Unchanged();
   }
 
+  // From Recheck on, of a transaction that has written.
+  uint64_t read_timestamp() const { return serializable_ ? end_ - 1 : begin_; }
+  uint64_t end_timestamp() const { return end_; }
+
   void Install() {
     for (const auto& write : this->writes()) {
       if (write.written) Supersede(write);
@@ -215,9 +197,7 @@ class Hekaton : public OptimisticAccesses<Log, Hekaton<Log>> {
   static uint64_t FreshControl(const BTreeLeaf*) { return Row::kAbsent; }
   static uint64_t GapControl(uint64_t) { return 0; }
 
-  Atomic<RowVersion*>& HeadOf(Row& row) const {
-    return *reinterpret_cast<Atomic<RowVersion*>*>(row.meta() + meta_bytes_);
-  }
+  Atomic<RowVersion*>& HeadOf(Row& row) const { return VersionChainOf(row, meta_bytes_ + kVersionChainBytes); }
 
   static bool StillHolds(const Row& row, uint64_t seen) {
     CompilerBarrier();
@@ -334,6 +314,7 @@ class Hekaton : public OptimisticAccesses<Log, Hekaton<Log>> {
     if (++commits_ >= commits_per_watermark_) {
       commits_ = 0;
       watermark_ = timestamps_.Watermark();
+      if constexpr (requires { log_.RaiseWatermark(watermark_); }) log_.RaiseWatermark(watermark_);
     }
     versions_.Collect(watermark_);
   }
@@ -345,6 +326,7 @@ class Hekaton : public OptimisticAccesses<Log, Hekaton<Log>> {
     return HekatonWord::Begin(control) <= watermark_;
   }
 
+  Log& log_;
   SnapshotClock& timestamps_;
   VersionStore& versions_;
   const bool serializable_;

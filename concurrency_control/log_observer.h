@@ -1,5 +1,8 @@
 // The part of a log scheme that a concurrency control sees: whom it tells what was read and written. The schemes in
 // logging/ model it; neither folder includes the other.
+//
+// A log that is replayed in many versions has RaiseWatermark(timestamp) too, and is told by a concurrency control of
+// many versions that no transaction has, or will have, a snapshot below a timestamp.
 #pragma once
 
 #include <concepts>

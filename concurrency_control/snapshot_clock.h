@@ -35,6 +35,9 @@ class SnapshotClock {
 
   explicit SnapshotClock(uint32_t workers) : slots_(workers) {}
 
+  // Before the first transaction: timestamps are larger than `timestamp`, or for a snapshot no smaller.
+  void StartAfter(uint64_t timestamp) { last_.value.store(timestamp); }
+
   // The begin timestamp of a transaction of this worker, from now to End.
   uint64_t Begin(WorkerId worker) {
     Slot& slot = slots_[worker.value()].value;

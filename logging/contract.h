@@ -17,6 +17,8 @@
 //   ReadOnlyPoint(state, point)                  the same for one that wrote nothing: what it read must be durable
 //   IsDurable(point)                             a point is point_words() 64-bit words, kept by the ack queue
 //   Idle(state)                                  the worker will not commit for a while: nothing waits for it
+//   RaiseWatermark(timestamp)                    (needs_multi_version) no transaction has, or will have, a snapshot
+//                                                below it; any worker
 //   OwnEnds(state, lsns)                         where its own records end, by log; 0 in a log without
 //   durable()                                    how far each log is durable
 //   ThrowIfFailed()                              a device has failed, or a worker: what waits may never become durable
@@ -54,6 +56,8 @@ struct LogTraits {
   bool reserve_before_recheck;  // the place in the log orders reads too, so it must exist before they are re-checked
   bool single_stream;           // exactly one log
   bool needs_epochs = false;    // transactions become durable by epochs, and have TIDs that say theirs
+  // Records say at which timestamps their transactions read and committed, and are replayed in many versions.
+  bool needs_multi_version = false;
   ReplayOrder replay_order;
 };
 
@@ -64,6 +68,7 @@ concept LoggedTxn = requires(const T& txn) {
   { txn.args() } -> std::same_as<std::span<const std::byte>>;  // the transaction id leads
   // ForEachImage(visit): visit(const Table&, Key, bool deleted, const std::byte* image)
   // commit_version(): the TID, where needs_epochs
+  // read_timestamp(), end_timestamp(): where needs_multi_version, from Reserve on
 };
 
 }  // namespace dbx

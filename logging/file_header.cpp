@@ -52,7 +52,7 @@ void CheckUsable(const FileHeader& header, const std::string& file, size_t offse
   if (header.scheme > static_cast<uint8_t>(format::Scheme::kLast)) {
     mismatch("unknown logging scheme " + std::to_string(header.scheme));
   }
-  if (header.payload > static_cast<uint8_t>(format::Payload::kCommand)) {
+  if (header.payload > static_cast<uint8_t>(format::Payload::kLast)) {
     mismatch("unknown payload " + std::to_string(header.payload));
   }
   if (!Continues(header) && header.start_lsn != 0) {

@@ -18,6 +18,8 @@ inline constexpr size_t kStreamOffset = 2 * kHeaderCopyBytes;
 inline constexpr size_t kMaxLogs = 16;
 // LSNs stay far below what a vector instruction compares as signed.
 inline constexpr uint64_t kLsnMax = uint64_t{1} << 62;
+// The largest timestamp of a transaction; a row's control word has room for no more.
+inline constexpr uint64_t kTimestampMax = (uint64_t{1} << 49) - 1;
 
 // FileHeader::required_features: the run continues another one, whose state its records build upon; its stream starts
 // at start_lsn, and parent_run_id and parent_run name the other.
@@ -35,7 +37,8 @@ enum class Scheme : uint8_t {
   kEleda = 5,
   kLast = kEleda,
 };
-enum class Payload : uint8_t { kNone = 0, kData = 1, kCommand = 2 };
+// kVersionedCommand: the log is replayed in many versions, and its transactions are kVersionedCommand all.
+enum class Payload : uint8_t { kNone = 0, kData = 1, kCommand = 2, kVersionedCommand = 3, kLast = kVersionedCommand };
 
 struct FileHeader {
   char magic[8];
@@ -70,9 +73,15 @@ enum class RecordKind : uint8_t {
   kRunEnd = 6,   // a clean end; nothing follows
   kStamped = 7,  // a transaction, or its part in this log, with a stamp that orders it; images as in kData
   kMark = 8,     // no transaction with this stamp or a lower one follows in this log
+  // kCommand, with the timestamps at which the transaction read and committed.
+  kVersionedCommand = 9,
+  // No transaction that follows in this log reads below its timestamp.
+  kWatermark = 10,
+  kLast = kWatermark,
 };
 constexpr bool IsTxn(RecordKind kind) {
-  return kind == RecordKind::kCommand || kind == RecordKind::kData || kind == RecordKind::kStamped;
+  return kind == RecordKind::kCommand || kind == RecordKind::kData || kind == RecordKind::kStamped ||
+         kind == RecordKind::kVersionedCommand;
 }
 
 struct RecordHeader {
@@ -85,7 +94,7 @@ struct RecordHeader {
   uint8_t log_index;
   uint16_t lv_mask;    // bit j: element j of the LSN vector is stored; the others are the last anchor's.
                        // kStamped: bit j: the transaction has a part in log j; 0: this record is all of it
-  uint16_t procedure;  // kCommand
+  uint16_t procedure;  // kCommand, kVersionedCommand
   uint16_t unused;
 };
 static_assert(sizeof(RecordHeader) == 32);
@@ -103,6 +112,13 @@ struct WriteEntry {
 static_assert(sizeof(WriteEntry) == 16);
 enum class WriteOp : uint8_t { kPut = 1, kDelete = 2 };
 // Body of kStamped: u64 transaction id, u64 stamp, WriteEntry + image for each row.
+// Body of kVersionedCommand: as kCommand, with Timestamps in front of the arguments.
+struct Timestamps {
+  uint64_t read;  // the transaction saw what was committed at or below it, and what it wrote itself
+  uint64_t end;   // it committed at, and what it wrote begins here; larger
+};
+static_assert(sizeof(Timestamps) == 16);
+// Body of kWatermark: u64 timestamp.
 
 // Body of kMark.
 struct MarkBody {
@@ -119,7 +135,7 @@ struct PadBody {
 // Body of kRunEnd.
 struct RunEndBody {
   uint64_t durable_lsn;  // everything below; equals the record's own LSN or less
-  uint64_t txn_count;    // transactions (kCommand, kData, kStamped) in this log
+  uint64_t txn_count;    // transactions (kCommand, kData, kStamped, kVersionedCommand) in this log
   uint64_t has_digest;   // 1: digest holds the digest of the final state
   uint64_t digest[2];
 };

@@ -47,6 +47,8 @@ class LaneRecovery {
  public:
   // Do the versions of a row come in any order, and the newest stays?
   static constexpr bool kNewestWins = false;
+  // May the records be commands with timestamps?
+  static constexpr bool kManyVersions = true;
 
   explicit LaneRecovery(const ReplaySettings& settings) : settings_(settings), workers_(settings.workers) {}
 
@@ -62,6 +64,9 @@ class LaneRecovery {
 
   // After the last worker: sums up, and refuses (Error kCorrupt) logs that end before what was once durable.
   ReplaySummary Finish();
+
+  // No record that is still to be replayed, or is being, reads below this.
+  uint64_t Watermark() const { return lanes_->Watermark(); }
 
   const LogSource& source(uint32_t log) const { return lanes_->reader(log).source(); }
 

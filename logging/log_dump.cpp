@@ -44,8 +44,11 @@ using format::RecordHeader;
 using format::RecordKind;
 
 constexpr std::string_view kUsage = "usage: log_dump [--verify] [--records N] FILE...";
-constexpr const char* kKindNames[] = {"", "command", "data", "void", "pad", "anchor", "run_end", "stamped", "mark"};
-constexpr const char* kPayloadNames[] = {"none", "data", "command"};
+constexpr const char* kKindNames[] = {
+    "", "command", "data", "void", "pad", "anchor", "run_end", "stamped", "mark", "versioned_command", "watermark"};
+constexpr const char* kPayloadNames[] = {"none", "data", "command", "versioned_command"};
+static_assert(std::size(kKindNames) == static_cast<size_t>(RecordKind::kLast) + 1 &&
+              std::size(kPayloadNames) == static_cast<size_t>(format::Payload::kLast) + 1);
 constexpr size_t kReadBytes = 1 << 20;
 constexpr size_t kArgumentBytesShown = 32;
 
@@ -230,8 +233,10 @@ void PrintLsnVector(const DumpedLog& log, const RecordHeader& header, std::span<
 
 // Of a transaction's body: what precedes its payload.
 size_t LeadingBytes(const RecordHeader& header) {
-  const bool stamped = header.kind == static_cast<uint8_t>(RecordKind::kStamped);
-  return 8 + 8 * (stamped ? 1 : static_cast<size_t>(std::popcount(header.lv_mask)));
+  const auto kind = static_cast<RecordKind>(header.kind);
+  if (kind == RecordKind::kStamped) return 16;
+  return 8 + 8 * static_cast<size_t>(std::popcount(header.lv_mask)) +
+         (kind == RecordKind::kVersionedCommand ? sizeof(format::Timestamps) : 0);
 }
 
 void PrintTransaction(const DumpedLog& log, const RecordHeader& header, std::span<const std::byte> body,
@@ -247,6 +252,10 @@ void PrintTransaction(const DumpedLog& log, const RecordHeader& header, std::spa
   }
   const auto payload = body.subspan(LeadingBytes(header));
   if (header.kind == static_cast<uint8_t>(RecordKind::kData)) return PrintWrites(payload);
+  if (header.kind == static_cast<uint8_t>(RecordKind::kVersionedCommand)) {
+    const auto timestamps = TimestampsOf(header, body.data());
+    std::printf(" reads at %" PRIu64 " ends at %" PRIu64, timestamps->read, timestamps->end);
+  }
   std::printf(" procedure %u", header.procedure);
   PrintArguments(payload);
 }
@@ -259,9 +268,13 @@ void PrintRecord(const DumpedLog& log, const RecordHeader& header, std::span<con
     case RecordKind::kCommand:
     case RecordKind::kData:
     case RecordKind::kStamped:
+    case RecordKind::kVersionedCommand:
       return PrintTransaction(log, header, body, anchor);
     case RecordKind::kMark:
       std::printf(" stamp %" PRIu64 " durable %" PRIu64, WordAt(body, 0), WordAt(body, 8));
+      break;
+    case RecordKind::kWatermark:
+      std::printf(" nobody reads below %" PRIu64, WordAt(body, 0));
       break;
     case RecordKind::kPad:
       std::printf(" durable %" PRIu64, WordAt(body, 0));
@@ -292,7 +305,7 @@ void CheckShape(const DumpedLog& log, const RecordHeader& header, std::span<cons
   if (!format::IsTxn(kind)) return;
   if (header.lv_mask >> log.source.log_count != 0) refuse("it names a log that does not exist");
   if (body.size() < LeadingBytes(header)) refuse("its LSN vector or stamp is cut off");
-  if (kind == RecordKind::kCommand) return;
+  if (kind == RecordKind::kCommand || kind == RecordKind::kVersionedCommand) return;
   WriteEntries entries(body.subspan(LeadingBytes(header)));
   WriteImage image;
   while (entries.Next(image)) continue;

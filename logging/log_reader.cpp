@@ -1,6 +1,7 @@
 #include "logging/log_reader.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -41,7 +42,7 @@ const char* RecordCheck::HeaderFault(const RecordHeader& header, Lsn at) const {
   if (header.log_index != log_index_) return "index of another log";
   if (header.lsn != at.value()) return "LSN of another place";
   if (header.kind < static_cast<uint8_t>(RecordKind::kCommand) ||
-      header.kind > static_cast<uint8_t>(RecordKind::kMark)) {
+      header.kind > static_cast<uint8_t>(RecordKind::kLast)) {
     return "unknown kind";
   }
   if (header.length < sizeof header || header.length % format::kRecordAlignment != 0) return "length";
@@ -52,6 +53,14 @@ const char* RecordCheck::HeaderFault(const RecordHeader& header, Lsn at) const {
 const char* RecordCheck::BodyFault(const RecordHeader& header, const std::byte* body) {
   if (header.kind == static_cast<uint8_t>(RecordKind::kVoid)) return nullptr;
   return Crc32c({body, header.length - sizeof header}) == header.body_crc ? nullptr : "body checksum";
+}
+
+std::optional<format::Timestamps> TimestampsOf(const RecordHeader& header, const std::byte* body) {
+  const size_t before = sizeof(TxnId) + sizeof(uint64_t) * static_cast<size_t>(std::popcount(header.lv_mask));
+  format::Timestamps timestamps;
+  if (header.length < sizeof header + before + sizeof timestamps) return std::nullopt;
+  std::memcpy(&timestamps, body + before, sizeof timestamps);
+  return timestamps;
 }
 
 void ReadBuffer::Free::operator()(std::byte* memory) const { std::free(memory); }
@@ -80,7 +89,8 @@ LogReader::LogReader(const LogSource& source, size_t block_bytes, uint32_t buffe
       check_(source, stream_end_),
       is_memory_(source.device->is_memory()),
       position_(source.start),
-      loaded_until_(source.start) {
+      loaded_until_(source.start),
+      watermark_(source.first_timestamp) {
   CHECK(source.log_count >= 1 && source.log_count <= format::kMaxLogs && source.log_index < source.log_count);
   CHECK(buffer_count >= 2);
   // A short log needs no long buffers.
@@ -96,6 +106,7 @@ void LogReader::Start(RecordBatch& batch) const {
   batch.bytes = cursor_;
   batch.first = batch.end = position_;
   batch.anchor = anchor_;
+  batch.watermark = watermark_;
 }
 
 LogReader::Result LogReader::Cut(RecordBatch& batch, bool wait) {
@@ -172,6 +183,13 @@ void LogReader::Take() {
     case RecordKind::kMark:
       TakeMark(header, body);
       break;
+    case RecordKind::kVersionedCommand:
+      TakeTimestamps(header, body);
+      ++txn_count_;
+      break;
+    case RecordKind::kWatermark:
+      TakeWatermark(header, body);
+      break;
     case RecordKind::kVoid:
       ++void_count_;
       break;
@@ -227,6 +245,21 @@ void LogReader::TakeStamp(const RecordHeader& header, const std::byte* body) {
   if (header.length < sizeof header + sizeof(TxnId) + sizeof stamp) Refuse("transaction record too short");
   std::memcpy(&stamp, body + sizeof(TxnId), sizeof stamp);
   stamp_ = std::max(stamp_, stamp);
+}
+
+void LogReader::TakeTimestamps(const RecordHeader& header, const std::byte* body) {
+  const auto timestamps = TimestampsOf(header, body);
+  if (!timestamps) Refuse("transaction record too short");
+  if (timestamps->end > format::kTimestampMax || timestamps->read >= timestamps->end) Refuse("impossible timestamps");
+  if (timestamps->read < watermark_) Refuse("transaction that reads below a watermark before it");
+  stamp_ = std::max(stamp_, timestamps->end);
+}
+
+void LogReader::TakeWatermark(const RecordHeader& header, const std::byte* body) {
+  uint64_t timestamp;
+  if (header.length < sizeof header + sizeof timestamp) Refuse("watermark without a timestamp");
+  std::memcpy(&timestamp, body, sizeof timestamp);
+  watermark_ = std::max(watermark_, timestamp);
 }
 
 void LogReader::TakeMark(const RecordHeader& header, const std::byte* body) {

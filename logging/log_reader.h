@@ -52,6 +52,9 @@ struct LogSource {
   uint32_t log_index = 0;
   uint32_t log_count = 1;
   Lsn start{};  // of the first byte of the stream
+  // Commands with timestamps, which are replayed in many versions; no transaction reads below the first timestamp.
+  bool many_versions = false;
+  uint64_t first_timestamp = 0;
   // A frozen log ends here, whatever the file holds.
   Lsn frozen_end = Lsn(UINT64_MAX);
   // Where the run says how far it was durable: transactions with larger stamps are dropped, and logs that end earlier
@@ -95,6 +98,9 @@ class RecordCheck {
   Lsn stream_end_;
 };
 
+// Of a kVersionedCommand; nothing if its body is too short for any.
+std::optional<format::Timestamps> TimestampsOf(const format::RecordHeader& header, const std::byte* body);
+
 // Block-aligned memory with room in front for a record's beginning that was read with the block before.
 class ReadBuffer {
  public:
@@ -126,7 +132,8 @@ struct RecordBatch {
   std::byte* bytes = nullptr;
   Lsn first;
   Lsn end;
-  LsnPerLog anchor{};  // in force at `first`
+  LsnPerLog anchor{};      // in force at `first`
+  uint64_t watermark = 0;  // the same: no transaction from here on in this log reads below it
 };
 
 // Something that shows that a log was durable up to some LSN: the record `what` at `at` in log `shown_in`.
@@ -177,9 +184,12 @@ class LogReader {
   uint64_t txn_count() const { return txn_count_; }
   const ProofPerLog& proofs() const { return proofs_; }
 
-  // Of stamped records and marks so far: the largest stamp, and up to which one every log had been durable.
+  // Of stamped records and marks so far: the largest stamp, and up to which one every log had been durable. The end of
+  // a transaction with timestamps is its stamp.
   uint64_t stamp() const { return stamp_; }
   uint64_t durable_stamp() const { return durable_stamp_; }
+  // No transaction behind position() reads below this.
+  uint64_t watermark() const { return watermark_; }
 
  private:
   enum class Look { kRecord, kIncomplete, kBad };
@@ -192,6 +202,8 @@ class LogReader {
   void TakePad(const format::RecordHeader& header, const std::byte* body);
   void TakeStamp(const format::RecordHeader& header, const std::byte* body);
   void TakeMark(const format::RecordHeader& header, const std::byte* body);
+  void TakeTimestamps(const format::RecordHeader& header, const std::byte* body);
+  void TakeWatermark(const format::RecordHeader& header, const std::byte* body);
   [[noreturn]] void Refuse(const std::string& why) const;
   ReadBuffer* FreeBuffer() const;
   void ReadAhead();
@@ -226,6 +238,7 @@ class LogReader {
   ProofPerLog proofs_;
   uint64_t stamp_ = 0;
   uint64_t durable_stamp_ = 0;
+  uint64_t watermark_;
 };
 
 }  // namespace dbx

@@ -91,6 +91,12 @@ class TailSearch {
       std::memcpy(&stamp, body + sizeof(TxnId), sizeof stamp);
       findings_.highest_stamp = std::max(findings_.highest_stamp, stamp);
     }
+    if (kind == RecordKind::kVersionedCommand) {
+      const auto timestamps = TimestampsOf(header, body);
+      if (timestamps && timestamps->end <= format::kTimestampMax) {
+        findings_.highest_stamp = std::max(findings_.highest_stamp, timestamps->end);
+      }
+    }
     if (kind == RecordKind::kMark && body_bytes >= sizeof(format::MarkBody)) {
       format::MarkBody mark;
       std::memcpy(&mark, body, sizeof mark);

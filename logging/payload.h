@@ -1,5 +1,6 @@
-// What a transaction's record says: the command that was run, or the images that it wrote. A log scheme is a
-// template over one of these; both write straight into the transaction's place in the log.
+// What a transaction's record says: the command that was run, with or without the timestamps at which it ran, or the
+// images that it wrote. A log scheme is a template over one of these; they write straight into the transaction's place
+// in the log.
 #pragma once
 
 #include <cstring>
@@ -16,6 +17,7 @@ inline constexpr size_t kTxnIdBytes = sizeof(TxnId);
 struct CommandPayload {
   static constexpr PayloadKind kKind = PayloadKind::kCommand;
   static constexpr format::RecordKind kRecordKind = format::RecordKind::kCommand;
+  static constexpr bool kTimestamps = false;
 
   static size_t Bytes(const auto& txn) { return txn.args().size() - kTxnIdBytes; }
   static void Encode(const auto& txn, std::byte* to) {
@@ -24,9 +26,26 @@ struct CommandPayload {
   }
 };
 
+// Of a concurrency control that keeps many versions, and is replayed in many (Taurus, section 4.4). The log then orders
+// writers of a row, and readers behind the writer that they read from; who overwrites what another has read may be
+// replayed before it, as the reader's timestamp finds the version that it saw.
+struct VersionedCommandPayload {
+  static constexpr PayloadKind kKind = PayloadKind::kCommand;
+  static constexpr format::RecordKind kRecordKind = format::RecordKind::kVersionedCommand;
+  static constexpr bool kTimestamps = true;
+
+  static size_t Bytes(const auto& txn) { return sizeof(format::Timestamps) + CommandPayload::Bytes(txn); }
+  static void Encode(const auto& txn, std::byte* to) {
+    const format::Timestamps timestamps{txn.read_timestamp(), txn.end_timestamp()};
+    std::memcpy(to, &timestamps, sizeof timestamps);
+    CommandPayload::Encode(txn, to + sizeof timestamps);
+  }
+};
+
 struct DataPayload {
   static constexpr PayloadKind kKind = PayloadKind::kData;
   static constexpr format::RecordKind kRecordKind = format::RecordKind::kData;
+  static constexpr bool kTimestamps = false;
 
   static size_t Bytes(const auto& txn) {
     size_t bytes = 0;
@@ -60,5 +79,10 @@ struct DataPayload {
     return to + padded;
   }
 };
+
+// Does the place in the log order the transaction's reads too? Commands over one version per row must not come behind
+// who overwrote what they read.
+template <class Payload>
+inline constexpr bool kOrdersReads = Payload::kKind == PayloadKind::kCommand && !Payload::kTimestamps;
 
 }  // namespace dbx

@@ -20,11 +20,13 @@ ReplayLanes::ReplayLanes(const std::vector<LogSource>& sources, uint32_t workers
     CHECK(sources[j].log_index == j && sources[j].log_count == sources.size());
     logs_[j].reader = std::make_unique<LogReader>(sources[j], block_bytes, lanes_per_log + kSpareBuffers);
     logs_[j].position.store(sources[j].start.value(), std::memory_order_relaxed);
+    logs_[j].watermark.store(sources[j].first_timestamp, std::memory_order_relaxed);
   }
   for (uint32_t i = 0; i < lanes_per_log * sources.size(); ++i) {
     lanes_.push_back(std::make_unique<Lane>());
     lanes_.back()->log = i % static_cast<uint32_t>(sources.size());
     lanes_.back()->progress.store(sources[lanes_.back()->log].start.value(), std::memory_order_relaxed);
+    lanes_.back()->watermark.store(sources[lanes_.back()->log].first_timestamp, std::memory_order_relaxed);
     lanes_.back()->records.reserve(LogReader::kBatchRecords);
   }
   // Workers start far apart; where they go from there follows the work.
@@ -103,6 +105,7 @@ ReplayLanes::Decoded ReplayLanes::CutBatches(Log& log, uint32_t log_index, bool 
       ++log.batches;
       ++cut;
     }
+    log.watermark.store(reader.watermark(), std::memory_order_release);
     log.position.store(reader.position().value(), std::memory_order_release);
     log.stamp.store(reader.stamp(), std::memory_order_release);
   }
@@ -157,19 +160,23 @@ bool ReplayLanes::TakeBatch(Lane& lane) {
   // In this order; see the head of this file's header.
   const bool ended = log.ended.load(std::memory_order_acquire);
   const uint64_t position = log.position.load(std::memory_order_acquire);
+  const uint64_t watermark = log.watermark.load(std::memory_order_acquire);
   const uint32_t taken = lane.taken.load(std::memory_order_relaxed);
   if (lane.pushed.load(std::memory_order_acquire) == taken) {
     if (lane.progress.load(std::memory_order_relaxed) != position) {
       lane.progress.store(position, std::memory_order_release);
+      lane.watermark.store(watermark, std::memory_order_release);
     }
     if (ended && !lane.done) {
       lane.done = true;
+      lane.watermark.store(UINT64_MAX, std::memory_order_release);
       lanes_done_.fetch_add(1, std::memory_order_release);
     }
     return false;
   }
   lane.batch = lane.queue[taken % kQueueBatches];
   lane.taken.store(taken + 1, std::memory_order_release);
+  lane.watermark.store(lane.batch.watermark, std::memory_order_release);
   lane.asked_for_more = false;
   Unpack(lane);
   if (lane.records.empty()) {
@@ -223,6 +230,8 @@ void ReplayLanes::UnpackTxn(Lane& lane, const RecordHeader& header, std::byte* b
     std::memcpy(&record.stamp, body + sizeof(TxnId), sizeof record.stamp);
     record.counts = header.lv_mask == 0 || static_cast<uint32_t>(std::countr_zero(header.lv_mask)) == lane.log;
     record.payload = {body + sizeof(TxnId) + sizeof record.stamp, body_bytes - sizeof(TxnId) - sizeof record.stamp};
+  } else if (record.kind == RecordKind::kVersionedCommand) {
+    UnpackVersioned(record, words, {body, body_bytes});
   } else {
     UnpackVector(record, words, {body, body_bytes});
   }
@@ -240,12 +249,30 @@ void ReplayLanes::UnpackVector(TxnRecord& record, size_t elements, std::span<std
   record.payload = body.subspan(lv_bytes + (record.kind == RecordKind::kData ? sizeof(TxnId) : 0));
 }
 
+// [txn id][LV elements][read][end][arguments]: the transaction id takes the place of the end timestamp.
+void ReplayLanes::UnpackVersioned(TxnRecord& record, size_t elements, std::span<std::byte> body) {
+  format::Timestamps timestamps;  // the reader has seen that they are there
+  const size_t at = sizeof(TxnId) + elements * sizeof(uint64_t);
+  std::memcpy(&timestamps, body.data() + at, sizeof timestamps);
+  record.read_timestamp = timestamps.read;
+  record.stamp = timestamps.end;
+  record.lv = reinterpret_cast<const uint64_t*>(body.data() + sizeof(TxnId));
+  record.payload = body.subspan(at + sizeof timestamps.read);
+  std::memcpy(record.payload.data(), &record.txn_id, sizeof record.txn_id);
+}
+
 Lsn ReplayLanes::ReplayedUntil(uint32_t log) const {
   uint64_t least = lanes_[log]->progress.load(std::memory_order_acquire);
   for (uint32_t i = log + log_count(); i < lanes_.size(); i += log_count()) {
     least = std::min(least, lanes_[i]->progress.load(std::memory_order_acquire));
   }
   return Lsn(least);
+}
+
+uint64_t ReplayLanes::Watermark() const {
+  uint64_t least = UINT64_MAX;
+  for (const auto& lane : lanes_) least = std::min(least, lane->watermark.load(std::memory_order_acquire));
+  return least;
 }
 
 void ReplayLanes::Malformed(uint32_t log, Lsn at, const char* why) const {

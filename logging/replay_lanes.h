@@ -15,10 +15,14 @@
 // and anchors are passed without a stop, and a log that has ended stays at its end: what lies
 // behind was not replayed and never will be.
 //
+// Where commands are replayed in many versions, a lane publishes a *watermark* too: a timestamp below which nothing
+// that it has yet to replay, or is replaying, reads; the last one in its log before the batch in hand. The least of all
+// lanes says which versions nobody needs any more.
+//
 // Memory order. The reader pushes a batch first and publishes its position behind it afterwards; a lane reads
-// the position first and its queue afterwards. So a lane that finds its queue empty knows of every own
-// batch below the position that it then publishes. Progress is stored with release after the rows were
-// written and loaded with acquire before dependent rows are read.
+// the position, and the watermark behind it, first and its queue afterwards. So a lane that finds its queue empty knows
+// of every own batch below the position that it then publishes. Progress, and the watermark, is stored with release
+// after the rows were written, or read, and loaded with acquire before dependent rows are read, or versions freed.
 //
 // Static assignment of lanes to workers was rejected: with three logs on two workers one of them gets two
 // thirds of the work, and a worker that is not scheduled would block the lanes of its own only by name.
@@ -41,9 +45,10 @@ namespace dbx {
 struct TxnRecord {
   Lsn lsn;
   TxnId txn_id;
-  uint64_t stamp = 0;            // kStamped
+  uint64_t stamp = 0;            // kStamped; kVersionedCommand: the end timestamp
+  uint64_t read_timestamp = 0;   // kVersionedCommand
   const uint64_t* lv = nullptr;  // the stored elements, one per bit of lv_mask
-  // kCommand: the procedure's arguments, transaction id first, 8-byte aligned. Otherwise: WriteEntry + image ...
+  // A command: the procedure's arguments, transaction id first, 8-byte aligned. Otherwise: WriteEntry + image ...
   std::span<std::byte> payload;
   uint16_t lv_mask = 0;
   ProcedureId procedure;
@@ -65,6 +70,7 @@ class ReplayLanes {
     // Held by one worker at a time; all but the atomics and `queue` below belongs to the holder.
     alignas(kNoSharingBytes) Atomic<bool> held{false};
     alignas(kNoSharingBytes) Atomic<uint64_t> progress{0};
+    Atomic<uint64_t> watermark{0};
     // A ring: batches [taken, pushed) are queued. The log's reader pushes, the lane's holder takes.
     alignas(kNoSharingBytes) Atomic<uint32_t> pushed{0};
     std::array<RecordBatch, kQueueBatches> queue;
@@ -112,6 +118,8 @@ class ReplayLanes {
 
   // The least progress over the log's lanes.
   Lsn ReplayedUntil(uint32_t log) const;
+  // The least watermark of all lanes; UINT64_MAX once every lane has replayed everything.
+  uint64_t Watermark() const;
   // Where the log's valid prefix ends, once that is known.
   bool EndIsKnown(uint32_t log) const { return logs_[log].ended.load(std::memory_order_acquire); }
   Lsn EndOf(uint32_t log) const { return Lsn(logs_[log].position.load(std::memory_order_acquire)); }
@@ -140,6 +148,7 @@ class ReplayLanes {
     uint64_t batches = 0;               // cut so far; whoever reads
     alignas(kNoSharingBytes) Atomic<uint64_t> position{0};
     Atomic<uint64_t> stamp{0};
+    Atomic<uint64_t> watermark{0};
     Atomic<bool> ended{false};
   };
   struct alignas(kNoSharingBytes) Worker {
@@ -158,6 +167,7 @@ class ReplayLanes {
   void Unpack(Lane& lane);
   void UnpackTxn(Lane& lane, const format::RecordHeader& header, std::byte* body, Lsn at);
   static void UnpackVector(TxnRecord& record, size_t elements, std::span<std::byte> body);
+  static void UnpackVersioned(TxnRecord& record, size_t elements, std::span<std::byte> body);
   [[noreturn]] void Malformed(uint32_t log, Lsn at, const char* why) const;
 
   uint32_t lanes_per_log_;

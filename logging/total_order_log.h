@@ -3,7 +3,8 @@
 //
 // A transaction reserves its place after its write locks are held. With commands the place also orders its reads, so
 // it exists before they are re-checked: a writer that locks a row after our re-check gets a later LSN. With
-// data only the order of writers of one row matters, and their locks give it.
+// data only the order of writers of one row matters, and their locks give it; with commands that are replayed in many
+// versions that of readers behind whom they read from too, who had reserved before anybody could see what they wrote.
 //
 // A reader waits for everything reserved when its last read was done: whoever installed what it read had
 // reserved before installing.
@@ -19,6 +20,7 @@
 #include "logging/contract.h"
 #include "logging/log_set.h"
 #include "logging/payload.h"
+#include "logging/watermark_records.h"
 
 namespace dbx {
 
@@ -31,8 +33,9 @@ class TotalOrderLog : public FlushHooks {
                                         .logs = true,
                                         .fixed_bytes = sizeof(format::RecordHeader) + sizeof(TxnId),
                                         .tracks_reads = false,
-                                        .reserve_before_recheck = Payload::kKind == PayloadKind::kCommand,
+                                        .reserve_before_recheck = kOrdersReads<Payload>,
                                         .single_stream = true,
+                                        .needs_multi_version = Payload::kTimestamps,
                                         .replay_order = ReplayOrder::kTotal};
   using Options = typename Places::Options;
 
@@ -43,7 +46,8 @@ class TotalOrderLog : public FlushHooks {
     LogStream::Place place;
   };
 
-  TotalOrderLog(LogSet& logs, const Options& options) : logs_(logs), stream_(logs.stream(0)), places_(logs, options) {}
+  TotalOrderLog(LogSet& logs, const Options& options)
+      : logs_(logs), stream_(logs.stream(0)), places_(logs, options), watermark_(1) {}
 
   static size_t meta_bytes(uint32_t) { return 0; }
   size_t meta_bytes() const { return 0; }
@@ -88,8 +92,11 @@ class TotalOrderLog : public FlushHooks {
   void PublishWrite(TxnState&, Meta) {}
   void Idle(TxnState&) {}
 
+  void RaiseWatermark(uint64_t timestamp) requires Payload::kTimestamps { watermark_.Raise(timestamp); }
+
   // Says in the log itself how far it is durable.
   void BeforeFlush(LogStream& stream) override {
+    if constexpr (Payload::kTimestamps) watermark_.Append(stream);
     if constexpr (Places::kHasAnchors) {
       const uint64_t durable = stream.persistent_until();
       stream.AppendOwn(format::RecordKind::kAnchor, {&durable, 1});
@@ -117,6 +124,7 @@ class TotalOrderLog : public FlushHooks {
   LogSet& logs_;
   LogStream& stream_;
   Places places_;
+  [[no_unique_address]] WatermarkRecordsOf<Payload> watermark_;
 };
 
 }  // namespace dbx

@@ -1,4 +1,5 @@
-// Versions of rows that were superseded, and the memory of one worker for them.
+// Versions of rows that were superseded, and the memory of one worker for them: of one that runs transactions, or that
+// replays them.
 //
 // A row holds its newest version; the older ones hang in a chain beside it, newest first, each valid from its begin
 // timestamp to its end timestamp, which is the begin of the version before it in the chain. Whoever supersedes a
@@ -48,7 +49,8 @@ class VersionStore {
     return version;
   }
 
-  // The version has been superseded at version->end, which is no lower than those of earlier calls.
+  // The version has been superseded at version->end. One that ended later than its successors in the queue keeps them
+  // from being freed.
   void Retire(RowVersion* version) {
     version->later = nullptr;
     (newest_ == nullptr ? oldest_ : newest_->later) = version;
@@ -82,7 +84,7 @@ class VersionStore {
   RowVersion* TakeNew(size_t size_class);
 
   std::vector<RowVersion*> free_;  // by size class, each a list
-  RowVersion* oldest_ = nullptr;   // the queue, in the order of ends
+  RowVersion* oldest_ = nullptr;   // the queue, about in the order of ends
   RowVersion* newest_ = nullptr;
   size_t waiting_ = 0;
   std::byte* next_ = nullptr;  // in the last chunk

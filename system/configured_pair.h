@@ -78,9 +78,15 @@ struct CcOf<CcAlg::kTicToc, kLocktable, Log> : std::type_identity<TicToc<Log>> {
 template <bool kLocktable, class Log>
 struct CcOf<CcAlg::kHekaton, kLocktable, Log> : std::type_identity<Hekaton<Log>> {};
 
+// Who keeps many versions is replayed in many, where the log holds commands.
+template <CcAlg kAlg, bool kLocktable, LogType kType>
+using PayloadOf = std::conditional_t<kType == LogType::kData, DataPayload,
+                                     std::conditional_t<CcOf<kAlg, kLocktable, NoLog>::type::kTraits.multi_version,
+                                                        VersionedCommandPayload, CommandPayload>>;
+
 template <CcAlg kAlg, bool kLocktable, format::Scheme kScheme, LogType kType>
 struct PairOf {
-  using Payload = std::conditional_t<kType == LogType::kCommand, CommandPayload, DataPayload>;
+  using Payload = PayloadOf<kAlg, kLocktable, kType>;
   using Log = typename LogOf<kScheme, Payload>::type;
   using Recovery = typename LogOf<kScheme, Payload>::Recovery;
   using Cc = typename CcOf<kAlg, kLocktable, Log>::type;

@@ -20,7 +20,7 @@ format::Payload PayloadOf(const LogTraits& traits) {
     case PayloadKind::kData:
       return format::Payload::kData;
     case PayloadKind::kCommand:
-      return format::Payload::kCommand;
+      return traits.needs_multi_version ? format::Payload::kVersionedCommand : format::Payload::kCommand;
     case PayloadKind::kNone:
       break;
   }

@@ -110,7 +110,7 @@ int main(int argc, char** argv) {
     // Nothing else is asked of the system that it answers so.
     const bool no_thread = e.code() == std::errc::resource_unavailable_try_again;
     if (!no_thread) return Fail(ExitStatus::kInternal, e.what());
-    return Fail(ExitStatus::kNoSpace, "the system has no more threads: use a smaller -t, or raise its limit (ulimit -u)");
+    return Fail(ExitStatus::kNoSpace, "no more threads: use a smaller -t, or raise the limit (ulimit -u)");
   } catch (const std::exception& e) {
     return Fail(ExitStatus::kInternal, e.what());
   } catch (...) {

@@ -26,6 +26,10 @@ static_assert(!rules::NeedsRows(Log::kTraits),
 static_assert(!rules::NeedsEpochTids(Cc::kTraits, Log::kTraits),
               "this LOG_ALGORITHM orders records by epochs and TIDs, which this CC_ALG does not give: set CC_ALG SILO");
 
+static_assert(!rules::NeedsTimestamps(Cc::kTraits, Log::kTraits),
+              "a CC_ALG that keeps many versions, and no other, needs timestamps in its commands, which this "
+              "LOG_ALGORITHM does not log: set LOG_TYPE LOG_DATA");
+
 class PairEngine : public Engine {
  public:
   RunResult Run(const Options& options, LogStorage& storage) override {
@@ -36,7 +40,7 @@ class PairEngine : public Engine {
     if (options.continue_run && !Log::kTraits.logs) {
       throw Error(ExitStatus::kUsage, "LOG_NO leaves nothing to continue; run with a log");
     }
-    const std::string_view refusal = rules::IsolationRefusal(IsolationOf(options), Cc::kTraits, Log::kTraits);
+    const std::string_view refusal = rules::IsolationRefusal(IsolationOf(options), Cc::kTraits);
     if (!refusal.empty()) throw Error(ExitStatus::kUsage, std::string(refusal));
     RunResult result = WithWorkload(options, [&](auto& workload) {
       return dbx::Run<Cc, Log, ConfiguredRecovery, std::remove_reference_t<decltype(workload)>>(options, storage,

@@ -2,9 +2,9 @@
 //
 //     recover: [device] -> decode -> order -> replay
 //
-// A log scheme's recovery knows the device, the format and the order; the replayer knows rows and procedures.
-// Reading, checking and replaying overlap: every worker decodes when nothing is ready. What the logs'
-// ends mean (a cut or damage) is decided last; an Error leaves a database that must be thrown away.
+// A log scheme's recovery knows the device, the format and the order; the replayer knows rows and procedures, and in
+// how many versions. Reading, checking and replaying overlap: every worker decodes when nothing is ready. What the
+// logs' ends mean (a cut or damage) is decided last; an Error leaves a database that must be thrown away.
 #pragma once
 
 #include <concepts>
@@ -12,10 +12,12 @@
 #include <functional>
 #include <vector>
 
+#include "base/cache_line.h"
 #include "base/host.h"
 #include "base/types.h"
 #include "logging/lane_recovery.h"
 #include "storage/database.h"
+#include "storage/version_store.h"
 #include "system/replayer.h"
 
 namespace dbx {
@@ -30,6 +32,7 @@ concept LogRecovery = requires(R& recovery, const std::vector<LogSource>& logs, 
   { recovery.Stop() } -> std::same_as<void>;
   { recovery.Finish() } -> std::same_as<ReplaySummary>;
   { recovery.source(log) } -> std::same_as<const LogSource&>;
+  { recovery.Watermark() } -> std::same_as<uint64_t>;
 };
 
 // Runs `work(WorkerId)` on `workers` threads, one of them the caller's. After an exception it calls `stop`, waits
@@ -59,27 +62,63 @@ void RunWorkers(uint32_t workers, Work&& work, Stop&& stop) {
   if (first) std::rethrow_exception(first);
 }
 
-// Replays `logs` into a freshly loaded `db`, with as many workers as `recovery` was made for. `recovered`, if not
-// null, gets one list of transaction names per worker; `replayed`, if not null, is called between replay and the
-// verdict on the logs' ends. Throws Error.
+// What one worker does until everything is replayed. `of_txn` is for the context of the transactions.
+template <ReplayMode kMode, LogRecovery R, Workload W>
+void ReplayRecords(R& recovery, Database& db, W& workload, WorkerId worker, std::vector<TxnId>* names,
+                   auto&&... of_txn) {
+  constexpr uint32_t kRecordsPerCollect = 32;
+  Replayer<W, kMode> replayer(db, workload, names, of_txn...);
+  uint32_t records = 0;
+  while (recovery.Decode(worker)) {
+    while (TxnRecord* record = recovery.NextReady(worker)) {
+      replayer.Replay(*record, recovery.source(record->log));
+      recovery.MarkReplayed(worker);
+      if constexpr (kMode == ReplayMode::kManyVersions) {
+        if (++records % kRecordsPerCollect == 0) replayer.Collect(recovery.Watermark());
+      }
+    }
+  }
+  if constexpr (kMode == ReplayMode::kManyVersions) replayer.Collect(recovery.Watermark());
+}
+
+// The same on all workers, in the mode that the logs want. The names go to (*recovered)[worker], if it is not null.
+template <LogRecovery R, Workload W>
+void ReplayOnWorkers(R& recovery, bool many_versions, Database& db, W& workload, uint32_t workers,
+                     std::vector<std::vector<TxnId>>* recovered) {
+  const auto run = [&](auto&& replay) {
+    const auto with_names = [&](WorkerId worker) {
+      std::vector<TxnId> names;
+      replay(worker, recovered == nullptr ? nullptr : &names);
+      if (recovered != nullptr) (*recovered)[worker.value()] = std::move(names);
+    };
+    RunWorkers(workers, with_names, [&] { recovery.Stop(); });
+  };
+  if constexpr (R::kManyVersions) {
+    if (many_versions) {
+      // Read by all workers, so they stay until the last one is through, error or not.
+      std::vector<CachePadded<VersionStore>> versions(workers);
+      return run([&](WorkerId worker, std::vector<TxnId>* names) {
+        ReplayRecords<ReplayMode::kManyVersions>(recovery, db, workload, worker, names, worker,
+                                                 versions[worker.value()].value);
+      });
+    }
+  }
+  constexpr ReplayMode kMode = R::kNewestWins ? ReplayMode::kNewestWins : ReplayMode::kInOrder;
+  run([&](WorkerId worker, std::vector<TxnId>* names) {
+    ReplayRecords<kMode>(recovery, db, workload, worker, names, worker);
+  });
+}
+
+// Replays `logs` into a freshly loaded `db`, with as many workers as `recovery` was made for. Where commands have
+// timestamps its rows have room for a chain of versions. `recovered`, if not null, gets one list of transaction names
+// per worker; `replayed`, if not null, is called between replay and the verdict on the logs' ends. Throws Error.
 template <LogRecovery R, Workload W>
 ReplaySummary Recover(R& recovery, const std::vector<LogSource>& logs, Database& db, W& workload, uint32_t workers,
                       std::vector<std::vector<TxnId>>* recovered = nullptr,
                       const std::function<void()>* replayed = nullptr) {
   if (recovered != nullptr) recovered->assign(workers, {});
-  const auto replay_records = [&](WorkerId worker) {
-    std::vector<TxnId> names;
-    Replayer<W, R::kNewestWins> replayer(db, workload, worker, recovered == nullptr ? nullptr : &names);
-    while (recovery.Decode(worker)) {
-      while (TxnRecord* record = recovery.NextReady(worker)) {
-        replayer.Replay(*record, recovery.source(record->log));
-        recovery.MarkReplayed(worker);
-      }
-    }
-    if (recovered != nullptr) (*recovered)[worker.value()] = std::move(names);
-  };
   recovery.Open(logs);
-  RunWorkers(workers, replay_records, [&] { recovery.Stop(); });
+  ReplayOnWorkers(recovery, logs.front().many_versions, db, workload, workers, recovered);
   if (replayed != nullptr) (*replayed)();
   return recovery.Finish();
 }

@@ -24,6 +24,10 @@ ReplaySettings ReplaySettingsOf(const Options& options) {
   return settings;
 }
 
+bool IsReplayedInManyVersions(const format::FileHeader& header) {
+  return header.payload == static_cast<uint8_t>(format::Payload::kVersionedCommand);
+}
+
 std::vector<LogSource> SourcesOf(const OldRun& run) {
   std::vector<LogSource> sources;
   for (size_t i = 0; i < run.devices.size(); ++i) {
@@ -35,6 +39,8 @@ std::vector<LogSource> SourcesOf(const OldRun& run) {
     source.log_index = static_cast<uint32_t>(i);
     source.log_count = static_cast<uint32_t>(run.devices.size());
     source.start = Lsn(header.start_lsn);
+    source.many_versions = IsReplayedInManyVersions(header);
+    if (run.manifest) source.first_timestamp = run.manifest->first_stamp;
     if (run.frontier) {
       source.stamp_end = run.frontier->stamp;
       source.durable_until = Lsn(run.frontier->lsns[i]);
@@ -81,7 +87,8 @@ RecoveryResult RecoverOver(const Options& options, LogStorage& storage, const Lo
   result.threads = options.thread_cnt;
   result.open_seconds = lap_seconds();
 
-  Database database(0, options.thread_cnt);
+  const size_t meta_bytes = IsReplayedInManyVersions(runs.newest().header()) ? kVersionChainBytes : 0;
+  Database database(meta_bytes, /*leaf_meta_bytes=*/0, options.thread_cnt);
   CreateTables(options, workload, database);
   for (const OldRun& run : runs.chain) CheckLogsMatch(run, traits, SchemaHash(database));
   const uint64_t checkpoint_rows = LoadStart(options, storage.files(), runs, &workload, database);

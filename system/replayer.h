@@ -1,4 +1,5 @@
-// What one recovery worker does with a record whose turn has come: runs the command again, or puts the images.
+// What one recovery worker does with a record whose turn has come: runs the command again, in one version or in many,
+// or puts the images.
 //
 // It looks ahead in the record's batch. Some records ahead, arguments are validated and index buckets
 // fetched; a few ahead, rows. Everything in a record is bounds-checked before it is used: a checksum shows
@@ -8,6 +9,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "benchmarks/workload.h"
@@ -16,34 +18,47 @@
 #include "logging/write_entries.h"
 #include "storage/database.h"
 #include "system/replay_transaction.h"
+#include "system/versioned_replay.h"
 
 namespace dbx {
 
-// kNewestWins: the versions of a row come in any order, and the one with the largest stamp stays.
-template <Workload W, bool kNewestWins = false>
+enum class ReplayMode : uint8_t {
+  kInOrder,       // one version per row, in the order of the log
+  kNewestWins,    // the versions of a row come in any order, and the one with the largest stamp stays
+  kManyVersions,  // commands with timestamps, each over what it saw
+};
+
+template <Workload W, ReplayMode kMode>
 class Replayer {
  public:
-  // `recovered` collects the names of the replayed transactions, if it is not null.
-  Replayer(Database& db, W& workload, WorkerId worker, std::vector<TxnId>* recovered)
-      : db_(db), workload_(workload), txn_(worker), recovered_(recovered) {}
+  using Txn = std::conditional_t<kMode == ReplayMode::kManyVersions, VersionedReplayTransaction, ReplayTransaction>;
+
+  // `recovered` collects the names of the replayed transactions, if it is not null. The rest is for Txn.
+  Replayer(Database& db, W& workload, std::vector<TxnId>* recovered, auto&&... of_txn)
+      : db_(db), workload_(workload), txn_(of_txn...), recovered_(recovered) {}
 
   // Throws Error (kCorrupt) for a record that cannot be what a transaction left. `source` is its log.
   void Replay(TxnRecord& record, const LogSource& source) {
     LookAhead(record, source);
-    if (record.kind == format::RecordKind::kCommand) {
-      if (workload_.Run(txn_, record.procedure, record.payload) != Outcome::kOk)
-        Refuse(record, source, "record does not replay");
-    } else {
+    if (IsCommand(record)) {
+      if (RunAgain(record) != Outcome::kOk) Refuse(record, source, "record does not replay");
+    } else if constexpr (kMode != ReplayMode::kManyVersions) {
       PutImages(record);
     }
     if (recovered_ != nullptr && record.counts) recovered_->push_back(record.txn_id);
   }
+
+  // kManyVersions: no record to come, or that somebody is replaying, reads below the watermark.
+  void Collect(uint64_t watermark) { txn_.Collect(watermark); }
 
  private:
   static constexpr size_t kBucketsAhead = 8;
   static constexpr size_t kRowsAhead = 4;
   static constexpr int kImageLinesMax = 16;
 
+  static bool IsCommand(const TxnRecord& record) {
+    return record.kind == format::RecordKind::kCommand || record.kind == format::RecordKind::kVersionedCommand;
+  }
   static Call CallOf(const TxnRecord& record) { return {record.procedure, record.payload}; }
 
   void LookAhead(TxnRecord& record, const LogSource& source) {
@@ -56,9 +71,17 @@ class Replayer {
     if (record.behind >= kRowsAhead) PrefetchRows((&record)[kRowsAhead]);
   }
 
+  Outcome RunAgain(const TxnRecord& record) {
+    if constexpr (kMode == ReplayMode::kManyVersions) txn_.Begin(record.read_timestamp, record.stamp);
+    return workload_.Run(txn_, record.procedure, record.payload);
+  }
+
   void Inspect(TxnRecord& record, const LogSource& source) {
     record.inspected = true;
-    if (record.kind == format::RecordKind::kCommand) {
+    if ((record.kind == format::RecordKind::kVersionedCommand) != (kMode == ReplayMode::kManyVersions)) {
+      Refuse(record, source, "a transaction with timestamps in a log without, or the other way round");
+    }
+    if (IsCommand(record)) {
       if (record.payload.size() % 8 != 0 || !workload_.ValidArgs(record.procedure, record.payload)) {
         Refuse(record, source, "malformed arguments of a procedure");
       }
@@ -79,7 +102,7 @@ class Replayer {
   }
 
   void PrefetchRows(const TxnRecord& record) const {
-    if (record.kind == format::RecordKind::kCommand) return workload_.PrefetchRows(CallOf(record));
+    if (IsCommand(record)) return workload_.PrefetchRows(CallOf(record));
     WriteEntries entries(record.payload);
     for (WriteImage write; entries.Next(write);) {
       const int lines = static_cast<int>(write.image.size() / 64) + 1;
@@ -91,7 +114,7 @@ class Replayer {
     WriteEntries entries(record.payload);
     for (WriteImage write; entries.Next(write);) {
       Table& table = db_.table(write.table);
-      if constexpr (kNewestWins) {
+      if constexpr (kMode == ReplayMode::kNewestWins) {
         txn_.PutNewest(table, write.key, write.image, record.stamp);
       } else if (write.op == format::WriteOp::kPut) {
         txn_.Put(table, write.key, write.image, /*may_exist=*/true);
@@ -108,7 +131,7 @@ class Replayer {
 
   Database& db_;
   W& workload_;
-  ReplayTransaction txn_;
+  Txn txn_;
   std::vector<TxnId>* recovered_;
 };
 

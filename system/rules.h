@@ -16,7 +16,8 @@ constexpr bool NeedsLocksForTable(bool use_locktable, const CcTraits& cc) {
 inline constexpr std::string_view kNeedsLocksForTable =
     "this concurrency control keeps versions in the rows and has no locks to put in a table: set USE_LOCKTABLE 0";
 
-// One version per row is replayed in the order of the log, which is the physical one.
+// One version per row is replayed in the order of the log, which is the physical one. In many versions the order of
+// reads is that of timestamps.
 constexpr bool NeedsPhysicalOrder(const CcTraits& cc, const LogTraits& log) {
   return log.payload == PayloadKind::kCommand && cc.commit_order == CommitOrder::kLogical && !cc.multi_version;
 }
@@ -40,18 +41,22 @@ constexpr bool NeedsEpochTids(const CcTraits& cc, const LogTraits& log) {
 inline constexpr std::string_view kNeedsEpochTids =
     "this log scheme orders records by epochs and TIDs, which this concurrency control does not give: set CC_ALG SILO";
 
-// What is asked of a pair at run time: a snapshot is a choice of versions, and a command that saw one cannot be run
-// again over the newest.
-constexpr std::string_view IsolationRefusal(Isolation isolation, const CcTraits& cc, const LogTraits& log) {
-  if (isolation == Isolation::kSerializable) return {};
-  if (!cc.multi_version) {
+// A command may have read what was overwritten before it committed, under ISOLATION_LEVEL SNAPSHOT and in the order of
+// the log under SERIALIZABLE too: run again over the newest versions it would see something else. So it is replayed
+// over the versions that it saw, of which its record says the timestamp. Where nobody keeps versions there is none to
+// log.
+constexpr bool NeedsTimestamps(const CcTraits& cc, const LogTraits& log) {
+  return log.payload == PayloadKind::kCommand && cc.multi_version != log.needs_multi_version;
+}
+inline constexpr std::string_view kNeedsTimestamps =
+    "a concurrency control that keeps many versions, and no other, needs timestamps in its commands, which this log "
+    "scheme does not log: set LOG_TYPE LOG_DATA";
+
+// What is asked of a pair at run time: a snapshot is a choice of versions.
+constexpr std::string_view IsolationRefusal(Isolation isolation, const CcTraits& cc) {
+  if (isolation == Isolation::kSnapshot && !cc.multi_version) {
     return "ISOLATION_LEVEL SNAPSHOT needs versions, and this concurrency control keeps one of each row: set CC_ALG "
            "HEKATON";
-  }
-  if (log.payload == PayloadKind::kCommand) {
-    return "under ISOLATION_LEVEL SNAPSHOT a command may have read what was overwritten, and is replayed over the "
-           "newest "
-           "version: set LOG_TYPE LOG_DATA";
   }
   return {};
 }
@@ -62,6 +67,7 @@ constexpr std::string_view Refusal(bool use_locktable, const CcTraits& cc, const
   if (NeedsPhysicalOrder(cc, log)) return kNeedsPhysicalOrder;
   if (NeedsRows(log)) return kNeedsRows;
   if (NeedsEpochTids(cc, log)) return kNeedsEpochTids;
+  if (NeedsTimestamps(cc, log)) return kNeedsTimestamps;
   return {};
 }
 

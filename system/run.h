@@ -157,7 +157,11 @@ class Run {
       CreateAckFile(0);
     }
     shared_ = std::make_unique<typename Cc::Shared>(*log_, epochs_, LockTableBuckets(options_), control_.stop);
-    if constexpr (Cc::kTraits.multi_version) shared_->isolation = IsolationOf(options_);
+    if constexpr (Cc::kTraits.multi_version) {
+      shared_->isolation = IsolationOf(options_);
+      // Above those of the rows that were recovered, and of what was not.
+      shared_->timestamps.StartAfter(first_stamp_);
+    }
   }
 
   void StartWorkers() {

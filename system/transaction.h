@@ -6,8 +6,8 @@
 // `Commit` is that sentence. The concurrency control decides when a row's log metadata is stable, the log scheme what
 // it means, and the order of the stages is here alone.
 //
-// Schemes whose place in the log need not order reads (data logging) reserve after the re-check: an abort then costs
-// no space. One object per worker.
+// Schemes whose place in the log need not order reads (data logging, and commands that are replayed in many versions)
+// reserve after the re-check: an abort then costs no space. One object per worker.
 #pragma once
 
 #include <span>
@@ -67,6 +67,8 @@ class Transaction {
   ProcedureId procedure() const { return call_->procedure; }
   std::span<const std::byte> args() const { return call_->args; }
   uint64_t commit_version() const { return cc_.commit_version(); }
+  uint64_t read_timestamp() const { return cc_.read_timestamp(); }
+  uint64_t end_timestamp() const { return cc_.end_timestamp(); }
   void ForEachImage(auto&& visit) const {
     cc_.ForEachWrite([&](const WriteRef& write) { visit(*write.table, write.key, write.deleted, write.image); });
   }

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "system/ack_file.h"
 #include "system/workloads.h"
+#include "tests/reference/reference_apply.h"
 
 namespace dbx {
 namespace {

@@ -22,6 +22,7 @@ namespace dbx {
 
 class PloverRecovery : public LaneRecovery {
  public:
+  static constexpr bool kManyVersions = false;  // records are rows
   using LaneRecovery::LaneRecovery;
 
   void Open(const std::vector<LogSource>& logs);

@@ -12,6 +12,7 @@ namespace dbx {
 class SiloRRecovery : public LaneRecovery {
  public:
   static constexpr bool kNewestWins = true;
+  static constexpr bool kManyVersions = false;  // records are rows
   using LaneRecovery::LaneRecovery;
 
   // Each source says up to which stamp the run was durable.

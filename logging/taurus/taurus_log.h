@@ -2,7 +2,8 @@
 //
 // Symbols of the paper and their names here:
 //   T.LV       TxnState::lv            what the transaction depends on, per log; own place included once reserved
-//   readLV     second half of a row's metadata: the largest vector of those who read the row (commands only)
+//   readLV     second half of a row's metadata: the largest vector of those who read the row (commands only, and only
+//              where they are replayed in one version)
 //   writeLV    first half: the vector of the last writer
 //   PLV        LogSet::durable()       how far each log is durable
 //   LPLV       lplv_                   the last anchor in a log: elements it covers are left out of records (Alg. 5)
@@ -11,7 +12,8 @@
 // Where this differs from the paper: a transaction reserves its place after its write locks and before its reads are
 // re-checked, and only then raises readLV, so that a later writer also learns of its own LSN (Alg. 6 raises
 // readLV without it), and a writer merges readLV too. Records with data need write-read and write-write dependencies
-// only, so rows keep no readLV then. The anchor is trusted for compression only after its place in the log exists,
+// only, and so do commands that are replayed in many versions (section 4.4): rows keep no readLV then, and a place is
+// reserved when the reads hold. The anchor is trusted for compression only after its place in the log exists,
 // and it holds what had been durable before.
 //
 // Record LV: the vector before the own place was merged; the record's position says the rest.
@@ -29,13 +31,14 @@
 #include "logging/log_set.h"
 #include "logging/payload.h"
 #include "logging/taurus/lsn_vector.h"
+#include "logging/watermark_records.h"
 
 namespace dbx {
 
 template <class Payload>
 class TaurusLog : public FlushHooks {
  public:
-  static constexpr bool kTracksReads = Payload::kKind == PayloadKind::kCommand;
+  static constexpr bool kTracksReads = kOrdersReads<Payload>;
   static constexpr LogTraits kTraits = {.name = "LOG_TAURUS",
                                         .scheme = format::Scheme::kTaurus,
                                         .payload = Payload::kKind,
@@ -44,6 +47,7 @@ class TaurusLog : public FlushHooks {
                                         .tracks_reads = kTracksReads,
                                         .reserve_before_recheck = kTracksReads,
                                         .single_stream = false,
+                                        .needs_multi_version = Payload::kTimestamps,
                                         .replay_order = ReplayOrder::kPartial};
   struct Options {
     bool compress = true;             // leave out what the anchor covers
@@ -61,7 +65,11 @@ class TaurusLog : public FlushHooks {
   };
 
   TaurusLog(LogSet& logs, const Options& options)
-      : logs_(logs), options_(options), n_(logs.count()), lplv_(std::make_unique<DurableVector[]>(n_)) {}
+      : logs_(logs),
+        options_(options),
+        n_(logs.count()),
+        lplv_(std::make_unique<DurableVector[]>(n_)),
+        watermark_(n_) {}
 
   static size_t meta_bytes(uint32_t logs) { return logs * sizeof(uint64_t) * (kTracksReads ? 2 : 1); }
   size_t meta_bytes() const { return meta_bytes(n_); }
@@ -148,8 +156,15 @@ class TaurusLog : public FlushHooks {
 
   void Idle(TxnState&) {}
 
+  void RaiseWatermark(uint64_t timestamp) requires Payload::kTimestamps { watermark_.Raise(timestamp); }
+  bool WantsFlush([[maybe_unused]] const LogStream& stream) const override {
+    if constexpr (Payload::kTimestamps) return watermark_.IsDue(stream);
+    return false;
+  }
+
   // The anchor.
   void BeforeFlush(LogStream& stream) override {
+    if constexpr (Payload::kTimestamps) watermark_.Append(stream);
     DurableVector durable;
     for (uint32_t j = 0; j < n_; ++j) durable.lsn[j] = lv::Load(logs_.durable().lsn[j]);
     if (!stream.AppendOwn(format::RecordKind::kAnchor, {durable.lsn, n_})) return;
@@ -183,6 +198,7 @@ class TaurusLog : public FlushHooks {
   const Options options_;
   const uint32_t n_;
   std::unique_ptr<DurableVector[]> lplv_;  // one vector per log
+  [[no_unique_address]] WatermarkRecordsOf<Payload> watermark_;
 };
 
 }  // namespace dbx

@@ -6,6 +6,7 @@
 
 #include <thread>
 
+#include "logging/log_reader.h"
 #include "tests/concurrency_control/harness.h"
 
 namespace dbx::testing {
@@ -403,8 +404,9 @@ struct PairOf {
 };
 template <template <class> class Cc, class Payload>
 using TaurusPair = PairOf<Cc<TaurusLog<Payload>>, TaurusLog<Payload>>;
-using AllPairs = ::testing::Types<TaurusPair<Hekaton, DataPayload>, TaurusPair<Hekaton, CommandPayload>,
-                                  TaurusPair<HekatonSnapshot, DataPayload>>;
+using AllPairs =
+    ::testing::Types<TaurusPair<Hekaton, DataPayload>, TaurusPair<Hekaton, VersionedCommandPayload>,
+                     TaurusPair<HekatonSnapshot, DataPayload>, TaurusPair<HekatonSnapshot, VersionedCommandPayload>>;
 TYPED_TEST_SUITE(OldVersionsInLog, AllPairs);
 
 TYPED_TEST(OldVersionsInLog, AReaderWaitsForTheVersionThatItReadAndForNoLaterOne) {
@@ -437,6 +439,139 @@ TYPED_TEST(OldVersionsInLog, AMissInASnapshotWaitsForTheDeleteThatMadeIt) {
   EXPECT_EQ(reader.outcome, Outcome::kOk);
   EXPECT_TRUE(lv::CoveredBy(h.point(0), h.point(2), 2));
   EXPECT_EQ(h.point(2)[1], 0u);
+}
+
+// --- what a log is told that is replayed in many versions ---
+template <template <class> class Cc, class Log = TaurusLog<VersionedCommandPayload>>
+using Logged = Bench<Cc<Log>, Log>;
+
+// Of the worker's last transaction.
+format::Timestamps TimestampsOfRecord(auto& h, uint32_t worker) {
+  const std::byte* const at = h.logs().stream(h.state(worker).log).at(h.state(worker).place);
+  format::RecordHeader header;
+  std::memcpy(&header, at, sizeof header);
+  EXPECT_EQ(header.kind, static_cast<uint8_t>(format::RecordKind::kVersionedCommand));
+  return TimestampsOf(header, at + sizeof header).value_or(format::Timestamps{});
+}
+
+// Worker 0 reads X, worker 1 commits, worker 0 writes X: the third transaction's timestamps.
+template <class Bench>
+format::Timestamps OfAWriterBesideAnother(Bench& h) {
+  EXPECT_TRUE(h.Write(2, kX, 10).wrote);  // ends at 1
+  const CallResult writer = h.ReadXThen([&](auto& ctx) {
+    EXPECT_TRUE(h.Write(1, kY, 21).wrote);  // at 2
+    return h.WriteIn(ctx, kX, 11);
+  });
+  EXPECT_TRUE(writer.wrote);
+  return TimestampsOfRecord(h, 0);
+}
+
+TEST(HekatonInLog, UnderSnapshotARecordSaysWhenItsTransactionBegan) {
+  Logged<HekatonSnapshot> h(2);
+  const format::Timestamps timestamps = OfAWriterBesideAnother(h);
+  EXPECT_EQ(timestamps.read, 1u);
+  EXPECT_EQ(timestamps.end, 3u);
+}
+
+TEST(HekatonInLog, UnderSerializableARecordSaysThatItsReadsHoldUpToItsEnd) {
+  Logged<Hekaton> h(2);
+  const format::Timestamps timestamps = OfAWriterBesideAnother(h);
+  EXPECT_EQ(timestamps.read, 2u);
+  EXPECT_EQ(timestamps.end, 3u);
+}
+
+// Each overwrites what the other has read: both records say that they read before the first one ended.
+TEST(HekatonInLog, AWriteSkewIsInTheRecords) {
+  Logged<HekatonSnapshot> h(2);
+  const CallResult first = h.ReadXThen([&](auto& ctx) {
+    const CallResult second = h.Run(1, [&](auto& other) {
+      EXPECT_EQ(h.Seen(other, kY), 20u);
+      return h.WriteIn(other, kX, 12);
+    });
+    EXPECT_TRUE(second.wrote);
+    return h.WriteIn(ctx, kY, 21);
+  });
+  EXPECT_TRUE(first.wrote);
+  EXPECT_EQ(TimestampsOfRecord(h, 0).read, 0u);
+  EXPECT_EQ(TimestampsOfRecord(h, 1).read, 0u);
+  EXPECT_EQ(h.point(0)[1], 0u);  // and neither waits for the other
+  EXPECT_EQ(h.point(1)[0], 0u);
+}
+
+TEST(HekatonInLog, ARowKeepsTheVectorOfItsWriterAlone) {
+  EXPECT_EQ(TaurusLog<VersionedCommandPayload>::meta_bytes(5), TaurusLog<DataPayload>::meta_bytes(5));
+  EXPECT_EQ(TaurusLog<CommandPayload>::meta_bytes(5), 2 * TaurusLog<DataPayload>::meta_bytes(5));
+}
+
+TEST(HekatonInLog, AnAbortLeavesNoVoid) {
+  Logged<Hekaton> h(1);
+  const CallResult result = h.ReadXThen([&](auto& ctx) {
+    EXPECT_TRUE(h.Write(1, kX, 11).wrote);
+    return h.WriteIn(ctx, kY, 1);
+  });
+  EXPECT_EQ(result.reason, AbortReason::kValidation);
+  EXPECT_EQ(h.logs().stream(0).slot(0).void_bytes, 0u);
+}
+
+// The last watermark in the ring of a log; 0 if there is none.
+uint64_t LastWatermark(LogStream& stream) {
+  uint64_t last = 0;
+  for (uint64_t at = 0; at < stream.reserved_until();) {
+    format::RecordHeader header;
+    const std::byte* const record = stream.at(LogPlace{at, 0});
+    std::memcpy(&header, record, sizeof header);
+    if (header.kind == static_cast<uint8_t>(format::RecordKind::kWatermark)) {
+      std::memcpy(&last, record + sizeof header, sizeof last);
+    }
+    at += header.length;
+  }
+  return last;
+}
+
+TEST(HekatonInLog, ALogSaysBelowWhichTimestampNobodyReads) {
+  Logged<HekatonSnapshot> h(2);
+  for (uint64_t i = 1; i <= 100; ++i) ASSERT_TRUE(h.Write(0, kX, i).wrote);
+  h.HardenAll();
+  const uint64_t before = LastWatermark(h.logs().stream(0));
+  EXPECT_GT(before, 50u);
+  EXPECT_LE(before, 100u);
+  EXPECT_EQ(LastWatermark(h.logs().stream(1)), before);
+}
+
+// A transaction that is running holds it back.
+TEST(HekatonInLog, NoWatermarkIsAboveARunningSnapshot) {
+  Logged<HekatonSnapshot> h(1);
+  for (uint64_t i = 1; i <= 100; ++i) ASSERT_TRUE(h.Write(0, kX, i).wrote);
+  const CallResult reader = h.Run(1, [&](auto& ctx) {
+    EXPECT_EQ(h.Seen(ctx, kX), 100u);
+    for (uint64_t i = 101; i <= 200; ++i) EXPECT_TRUE(h.Write(0, kX, i).wrote);
+    h.HardenAll();
+    EXPECT_LE(LastWatermark(h.logs().stream(0)), 100u);
+    return h.WriteIn(ctx, kY, 1);
+  });
+  EXPECT_TRUE(reader.wrote);
+  EXPECT_EQ(TimestampsOfRecord(h, 1).read, 100u);
+}
+
+TEST(HekatonInLog, ALogThatNobodyWritesToIsToldAllTheSame) {
+  Logged<HekatonSnapshot> h(2);
+  for (uint64_t i = 1; i <= 3000; ++i) ASSERT_TRUE(h.Write(0, kX, i).wrote);
+  EXPECT_FALSE(h.log().WantsFlush(h.logs().stream(1)));
+  for (uint64_t i = 1; i <= 3000; ++i) ASSERT_TRUE(h.Write(0, kX, i).wrote);
+  EXPECT_TRUE(h.log().WantsFlush(h.logs().stream(1)));
+  h.log().BeforeFlush(h.logs().stream(1));
+  EXPECT_FALSE(h.log().WantsFlush(h.logs().stream(1)));
+}
+
+// Timestamps of a run that continues another are above those of the other's rows.
+TEST(HekatonInLog, AContinuedRunBeginsAboveWhatItFound) {
+  Logged<HekatonSnapshot> h(1);
+  h.row(kX).control.store(HekatonWord::WrittenAt(500));
+  h.clock().StartAfter(500);
+  EXPECT_EQ(h.ValueOf(kX), 10u);
+  ASSERT_TRUE(h.Write(0, kX, 11).wrote);
+  EXPECT_EQ(TimestampsOfRecord(h, 0).read, 500u);
+  EXPECT_EQ(TimestampsOfRecord(h, 0).end, 501u);
 }
 
 }  // namespace

@@ -14,6 +14,11 @@ struct Pair {
 };
 template <template <class> class Cc>
 using CommandPair = Pair<Cc<TaurusLog<CommandPayload>>, TaurusLog<CommandPayload>>;
+// Of a concurrency control that keeps many versions.
+template <template <class> class Cc>
+using VersionedPair = Pair<Cc<TaurusLog<VersionedCommandPayload>>, TaurusLog<VersionedCommandPayload>>;
+template <template <class> class Cc>
+using VersionedSerialPair = Pair<Cc<SerialLog<VersionedCommandPayload>>, SerialLog<VersionedCommandPayload>>;
 template <template <class> class Cc>
 using DataPair = Pair<Cc<TaurusLog<DataPayload>>, TaurusLog<DataPayload>>;
 template <template <class> class Cc>
@@ -30,16 +35,17 @@ using AllPairs = ::testing::Types<
     PloverPair<NoWaitTable>, PloverPair<Silo>, SiloRPair, CommandPair<WaitDieRows>, CommandPair<WaitDieTable>,
     DataPair<WaitDieRows>, SerialPair<WaitDieRows>, PloverPair<WaitDieTable>, CommandPair<DlDetectRows>,
     CommandPair<DlDetectTable>, DataPair<DlDetectRows>, SerialPair<DlDetectRows>, PloverPair<DlDetectTable>,
-    DataPair<TicToc>, SerialDataPair<TicToc>, PloverPair<TicToc>, CommandPair<Hekaton>, DataPair<Hekaton>,
-    SerialPair<Hekaton>, SerialDataPair<Hekaton>, PloverPair<Hekaton>>;
+    DataPair<TicToc>, SerialDataPair<TicToc>, PloverPair<TicToc>, VersionedPair<Hekaton>, DataPair<Hekaton>,
+    VersionedSerialPair<Hekaton>, SerialDataPair<Hekaton>, PloverPair<Hekaton>>;
 
 using AllTaurusPairs =
     ::testing::Types<CommandPair<NoWaitRows>, CommandPair<NoWaitTable>, CommandPair<Silo>, DataPair<NoWaitRows>,
                      DataPair<NoWaitTable>, DataPair<Silo>, CommandPair<WaitDieRows>, CommandPair<WaitDieTable>,
                      CommandPair<DlDetectRows>, CommandPair<DlDetectTable>, DataPair<DlDetectTable>, DataPair<TicToc>,
-                     CommandPair<Hekaton>, DataPair<Hekaton>>;
+                     VersionedPair<Hekaton>, VersionedPair<HekatonSnapshot>, DataPair<Hekaton>>;
 
+// Whose commands are replayed in one version.
 using AllCommandPairs = ::testing::Types<CommandPair<NoWaitRows>, CommandPair<NoWaitTable>, CommandPair<Silo>,
-                                         CommandPair<WaitDieRows>, CommandPair<DlDetectTable>, CommandPair<Hekaton>>;
+                                         CommandPair<WaitDieRows>, CommandPair<DlDetectTable>>;
 
 }  // namespace dbx::testing

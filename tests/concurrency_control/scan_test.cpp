@@ -56,7 +56,7 @@ class ScanOfEveryPair : public ::testing::Test {
 using ScannedPairs =
     ::testing::Types<CommandPair<NoWaitRows>, CommandPair<NoWaitTable>, CommandPair<Silo>, CommandPair<WaitDieRows>,
                      CommandPair<DlDetectTable>, DataPair<Silo>, DataPair<TicToc>, SerialPair<NoWaitRows>,
-                     PloverPair<NoWaitTable>, PloverPair<TicToc>, SiloRPair, CommandPair<Hekaton>, DataPair<Hekaton>,
+                     PloverPair<NoWaitTable>, PloverPair<TicToc>, SiloRPair, VersionedPair<Hekaton>, DataPair<Hekaton>,
                      PloverPair<Hekaton>>;
 TYPED_TEST_SUITE(ScanOfEveryPair, ScannedPairs);
 

@@ -52,11 +52,11 @@ class Input {
 
 // The two header copies of log `index` of a run of the harness.
 inline std::vector<std::byte> FileHeaderOf(uint64_t run_id, uint32_t index, uint32_t count, format::Scheme scheme,
-                                           uint64_t ring_bytes) {
+                                           uint64_t ring_bytes, format::Payload payload = format::Payload::kCommand) {
   RunIdentity identity;
   identity.run_id = run_id;
   identity.scheme = scheme;
-  identity.payload = format::Payload::kCommand;
+  identity.payload = payload;
   identity.log_count = count;
   identity.ring_bytes = ring_bytes;
   std::vector<std::byte> file(format::kStreamOffset);

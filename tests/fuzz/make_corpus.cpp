@@ -53,6 +53,13 @@ void Histories() {
       if (logs == 2) Write("recovery", name + "-small-ring", EncodeInput(1 | 2 << 2, streams));
     }
   }
+  for (const uint32_t logs : {1, 2}) {
+    History history({.seed = 3, .logs = logs, .txns = 6 + logs, .versions = true, .anchor_percent = 20});
+    std::vector<std::vector<std::byte>> streams;
+    for (const recovery_test::LogImage& image : history.images()) streams.push_back(StreamOf(image.bytes()));
+    const auto shape = static_cast<uint8_t>((logs - 1) | 4 << 4);
+    Write("recovery", std::to_string(logs) + "-in-many-versions", EncodeInput(shape, streams));
+  }
   recovery_test::LogImage image(0, 1);
   for (const uint64_t key : {1, 2, 3})
     image.Txn(format::RecordKind::kCommand, key, 0, {}, std::array{uint64_t{1}, key});

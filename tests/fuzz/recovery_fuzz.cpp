@@ -1,6 +1,7 @@
 // Whole logs through the reader and a recovery, and through the reference: whatever the bytes are, both end, what
 // the reference refuses is refused, and where neither refuses they recover the same transactions to the same state.
 // (The engine may refuse more: it looks at records, and arguments, that the reference finds no use for.)
+#include <algorithm>
 #include <optional>
 
 #include "logging/frontier_file.h"
@@ -9,6 +10,7 @@
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/recovery_input.h"
 #include "tests/logging/recovery_harness.h"
+#include "tests/reference/reference_apply.h"
 #include "tests/reference/reference_replay.h"
 #include "tests/reference/reference_run.h"
 
@@ -23,7 +25,7 @@ using recovery_test::State;
 using Files = std::vector<std::vector<std::byte>>;
 
 Recovered ByItsScheme(const RecoveryInput& input, const Files& files) {
-  recovery_test::RunSettings run{.workers = 1, .ring_bytes = input.ring_bytes};
+  recovery_test::RunSettings run{.workers = 1, .ring_bytes = input.ring_bytes, .many_versions = input.many_versions};
   switch (input.scheme) {
     case format::Scheme::kSerial:
       return recovery_test::RecoverFiles<SerialRecovery>(files, run);
@@ -60,6 +62,7 @@ struct Expected {
   std::vector<uint64_t> frontier;
   uint64_t dropped = 0;
   bool has_order = true;
+  bool comparable = true;
 };
 
 reference::ReferenceLogs LogsOf(const RecoveryInput& input, const Files& files) {
@@ -67,6 +70,13 @@ reference::ReferenceLogs LogsOf(const RecoveryInput& input, const Files& files) 
   for (size_t i = 0; i < files.size(); ++i) run.logs.push_back({"file " + std::to_string(i), files[i], nullptr});
   if (!input.frontier.empty()) run.frontier = reference::FileImage{"frontier", input.frontier, nullptr};
   return reference::ReadRun(run);
+}
+
+// Whether transactions end in the order of one log: then those whose writes one sees are replayed before it, which the
+// engine relies on. The reference sees to it itself.
+bool EndInOrder(const Files& files, const reference::RecoveredSet& set) {
+  const auto in_order = [](const reference::TxnRef& a, const reference::TxnRef& b) { return a.lsn < b.lsn; };
+  return files.size() == 1 && std::is_sorted(set.order.begin(), set.order.end(), in_order);
 }
 
 // Whether two records of `set` have the same stamp, which no engine writes: then their order means nothing.
@@ -87,6 +97,7 @@ Expected ByReference(const RecoveryInput& input, const Files& files) {
   }
   const reference::RecoveredSet set = reference::Recover(logs);
   if (!set.damage.empty()) return {.damage = set.damage};
+  if (logs.many_versions && (!EndInOrder(files, set) || HasTwins(logs, set))) return {.comparable = false};
   Database db(0, 1);
   MixWorkload workload;
   workload.CreateTables(db);
@@ -108,6 +119,7 @@ Expected ByReference(const RecoveryInput& input, const Files& files) {
 }
 
 void Compare(const Recovered& engine, const Expected& expected) {
+  if (!expected.comparable) return;
   // Names are not looked at by a recovery without --verify; no engine writes one twice.
   if (expected.damage.find("in the logs twice") != std::string::npos) return;
   Require(expected.damage.empty(), "the engine takes what the reference refuses: " + expected.damage);
@@ -141,7 +153,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const RecoveryInput input = RecoveryInput::Of(bytes, kRunId);
   Files files;
   for (uint32_t log = 0; log < input.count(); ++log) {
-    std::vector<std::byte> file = FileHeaderOf(kRunId, log, input.count(), input.scheme, input.ring_bytes);
+    std::vector<std::byte> file =
+        FileHeaderOf(kRunId, log, input.count(), input.scheme, input.ring_bytes, input.payload());
     file.insert(file.end(), input.streams[log].begin(), input.streams[log].end());
     files.push_back(std::move(file));
   }

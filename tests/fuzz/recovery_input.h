@@ -3,7 +3,7 @@
 //   shape:u8 frontier (length:u16 stream)*    the last log's stream goes to the end of the input
 //
 //   shape     bits 0-1: number of logs less 1 (3: one log, serial); bits 2-3: size of the ring; bits 4-5: 0 as bits 0-1
-//             say, or Taurus; 1 Plover; 2 and 3 Silo-R
+//             say, or Taurus; 1 Plover; 2 and 3 Silo-R; bit 6: the log is replayed in many versions, where it can be
 //   frontier  of Silo-R: blocks:u8, and as many as frontier_input.h says
 #pragma once
 
@@ -22,17 +22,22 @@ namespace dbx::fuzz {
 
 struct RecoveryInput {
   format::Scheme scheme = format::Scheme::kTaurus;
+  bool many_versions = false;
   std::vector<std::byte> frontier;  // Silo-R: the file
   uint64_t ring_bytes = 0;
   std::vector<std::span<std::byte>> streams;
 
   uint32_t count() const { return static_cast<uint32_t>(streams.size()); }
+  format::Payload payload() const {
+    return many_versions ? format::Payload::kVersionedCommand : format::Payload::kCommand;
+  }
 
   static RecoveryInput Of(std::span<std::byte> bytes, uint64_t run_id) {
     RecoveryInput input;
     const uint8_t shape = bytes.empty() ? 0 : std::to_integer<uint8_t>(bytes[0]);
     bytes = bytes.subspan(std::min<size_t>(bytes.size(), 1));
     input.scheme = SchemeOf(shape);
+    input.many_versions = (shape >> 4 & 7) == 4;
     input.ring_bytes = std::array<uint64_t, 4>{1 << 20, 4096, 512, 0}[shape >> 2 & 3];
     const uint32_t count = (shape & 3) == 3 ? 1 : 1 + (shape & 3);
     if (input.scheme == format::Scheme::kSiloR) bytes = input.TakeFrontier(bytes, run_id, count);
@@ -80,7 +85,7 @@ inline std::vector<std::byte> EncodeInput(uint8_t shape, const std::vector<std::
   return bytes;
 }
 
-inline constexpr uint8_t kKinds = static_cast<uint8_t>(format::RecordKind::kMark);
+inline constexpr uint8_t kKinds = static_cast<uint8_t>(format::RecordKind::kLast);
 
 // Makes records of the first `records` pieces of a stream: whatever a mutation did to lengths and places, checksums
 // hold again. What follows them stays as it is.

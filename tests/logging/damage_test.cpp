@@ -114,7 +114,7 @@ class DamagedHistory {
     std::vector<std::vector<std::byte>> files;
     for (const LogImage& image : images) files.push_back(image.bytes());
     const reference::RecoveredSet expected = reference::Recover(reference::ReadLogs(files));
-    const RunSettings run{.workers = 1};
+    const RunSettings run{.workers = 1, .many_versions = history_.shape().versions};
     return Compare(history_, expected, damage, outcomes_, [&] {
       return serial_ ? RecoverImages<SerialRecovery>(images, run) : RecoverImages<TaurusRecovery>(images, run);
     });
@@ -208,27 +208,32 @@ class DamagedStripes {
   Outcomes outcomes_;
 };
 
-class LogDamageTest : public ::testing::TestWithParam<std::tuple<uint32_t, bool>> {};
-std::string NameOf(const ::testing::TestParamInfo<std::tuple<uint32_t, bool>>& info) {
-  const auto [logs, data] = info.param;
-  return (logs == 0 ? "serial" : "taurus" + std::to_string(logs)) + (data ? "_data" : "_commands");
+using Records = std::tuple<uint32_t, const char*>;
+class LogDamageTest : public ::testing::TestWithParam<Records> {};
+std::string NameOf(const ::testing::TestParamInfo<Records>& info) {
+  const auto [logs, records] = info.param;
+  return (logs == 0 ? "serial_" : "taurus" + std::to_string(logs) + "_") + records;
 }
-INSTANTIATE_TEST_SUITE_P(Formats, LogDamageTest, ::testing::Combine(::testing::Values(0, 1, 2, 3), ::testing::Bool()),
+INSTANTIATE_TEST_SUITE_P(Formats, LogDamageTest,
+                         ::testing::Combine(::testing::Values(0, 1, 2, 3),
+                                            ::testing::Values("data", "commands", "versioned_commands")),
                          NameOf);
 
 TEST_P(LogDamageTest, EverythingBelowADurableClaimIsRefusedAndTheRestIsTheReferences) {
-  const auto [logs, data] = GetParam();
+  const auto [logs, records] = GetParam();
   const bool serial = logs == 0;
   // A serial log has neither anchors nor vectors: PADs show what had been durable.
   const uint32_t count = std::max(logs, 1u);
-  History::Shape shape{.seed = 11, .logs = count, .txns = 30, .data = data, .anchor_percent = 12};
+  History::Shape shape{.seed = 11, .logs = count, .txns = 30, .anchor_percent = 12};
+  shape.data = std::string(records) == "data";
+  shape.versions = std::string(records) == "versioned_commands";
   if (serial) shape.seed = 13, shape.txns = 60, shape.anchor_percent = 0, shape.vectors = false;
   DamagedHistory history(shape, serial);
   history.TryTruncations(400);
   history.TryFlippedBits(1600);
   const Outcomes& seen = history.outcomes();
-  std::printf("%s %s, %u logs: %lu whole, %lu cut, %lu refused\n", serial ? "serial" : "taurus",
-              data ? "data" : "commands", count, seen.whole, seen.cut, seen.refused);
+  std::printf("%s %s, %u logs: %lu whole, %lu cut, %lu refused\n", serial ? "serial" : "taurus", records, count,
+              seen.whole, seen.cut, seen.refused);
   EXPECT_GT(seen.cut, 0u);
   EXPECT_GT(seen.refused, 0u);
 }

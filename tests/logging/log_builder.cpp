@@ -105,6 +105,23 @@ LogBuilder& LogBuilder::Command(uint64_t txn_id, uint16_t procedure, std::string
   return Raw(header, body);
 }
 
+LogBuilder& LogBuilder::VersionedCommand(uint64_t txn_id, format::Timestamps timestamps, uint16_t procedure,
+                                         std::string_view args, const Elements& lv) {
+  PayloadIs(format::Payload::kVersionedCommand);
+  format::RecordHeader header = HeaderOf(format::RecordKind::kVersionedCommand);
+  header.procedure = procedure;
+  std::string body = TxnBody(txn_id, lv, header.lv_mask);
+  body += AsBytes(timestamps);
+  body += args;
+  PadToAlignment(body);
+  ++txn_count_;
+  return Raw(header, body);
+}
+
+LogBuilder& LogBuilder::Watermark(uint64_t timestamp) {
+  return Raw(HeaderOf(format::RecordKind::kWatermark), AsBytes(timestamp));
+}
+
 LogBuilder& LogBuilder::Data(uint64_t txn_id, const std::vector<BuiltWrite>& writes, const Elements& lv) {
   format::RecordHeader header = HeaderOf(format::RecordKind::kData);
   std::string body = TxnBody(txn_id, lv, header.lv_mask);

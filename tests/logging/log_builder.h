@@ -53,6 +53,10 @@ class LogBuilder {
   // Transactions. `args` goes without the transaction id and is padded with zeros to a multiple of 8. `lv` has
   // one element for each log, or none; elements that the last anchor covers are left out.
   LogBuilder& Command(uint64_t txn_id, uint16_t procedure, std::string_view args = {}, const Elements& lv = {});
+  // Read at a timestamp, committed at another. The header says that the log is replayed in many versions.
+  LogBuilder& VersionedCommand(uint64_t txn_id, format::Timestamps timestamps, uint16_t procedure,
+                               std::string_view args = {}, const Elements& lv = {});
+  LogBuilder& Watermark(uint64_t timestamp);
   LogBuilder& Data(uint64_t txn_id, const std::vector<BuiltWrite>& writes, const Elements& lv = {});
   // The part in this log of a transaction that has parts in all logs of the mask.
   LogBuilder& Stamped(uint64_t txn_id, uint64_t stamp, uint16_t parts, const std::vector<BuiltWrite>& writes);

@@ -93,6 +93,7 @@ class LogImage {
     return Append(format::RecordKind::kPad, body);
   }
   uint64_t Anchor(const std::vector<uint64_t>& durable) { return Append(format::RecordKind::kAnchor, durable); }
+  uint64_t Watermark(uint64_t timestamp) { return Append(format::RecordKind::kWatermark, {{timestamp}}); }
   uint64_t RunEnd() { return RunEnd(txn_count_); }
   uint64_t RunEnd(uint64_t txn_count) {
     log_.RunEnd(end(), txn_count);
@@ -227,6 +228,7 @@ class History {
     bool data = false;
     bool compress = true;
     bool vectors = true;          // false: records store none, as in a serial log
+    bool versions = false;        // commands have timestamps, and the log does not order who overwrites what was read
     uint32_t anchor_percent = 3;  // 0: no anchors, and nothing is ever known to be durable
   };
   struct Txn {
@@ -248,6 +250,7 @@ class History {
     }
   }
 
+  const Shape& shape() const { return shape_; }
   std::vector<LogImage>& images() { return images_; }
   const std::vector<Txn>& txns() const { return txns_; }
   // What the logs say had been durable: cutting below is damage.
@@ -283,6 +286,8 @@ class History {
     for (size_t j = 0; j < to.size(); ++j) to[j] = std::max(to[j], from[j]);
   }
 
+  static uint64_t EndOf(uint64_t id) { return 10 + 2 * id; }
+
   static void Apply(const Txn& txn, State& state) {
     if (txn.procedure == kInsert) state[txn.keys[0]] = Hash(txn.id, txn.keys[0]);
     if (txn.procedure == kDelete) state.erase(txn.keys[0]);
@@ -316,7 +321,7 @@ class History {
     Choose(txn);
     for (size_t i = 0; i < txn.keys.size(); ++i) {
       Raise(txn.lv, key_lvs_[txn.keys[i]].write);
-      if (i < txn.writes && !shape_.data) Raise(txn.lv, key_lvs_[txn.keys[i]].read);
+      if (i < txn.writes && !shape_.data && !shape_.versions) Raise(txn.lv, key_lvs_[txn.keys[i]].read);
     }
     Apply(txn, state_);
     Write(txn);
@@ -336,6 +341,7 @@ class History {
       if (stored) elements.emplace_back(j, txn.lv[j]);
     }
     std::vector<uint64_t> rest;
+    if (shape_.versions) rest = {EndOf(txn.id) - 1, EndOf(txn.id)};
     if (shape_.data) {
       for (size_t i = 0; i < txn.writes; ++i) {
         const bool put = state_.contains(txn.keys[i]);
@@ -349,13 +355,17 @@ class History {
       rest.push_back(txn.writes);
       rest.insert(rest.end(), txn.keys.begin(), txn.keys.end());
     }
-    const auto kind = shape_.data ? format::RecordKind::kData : format::RecordKind::kCommand;
+    const auto kind = shape_.data       ? format::RecordKind::kData
+                      : shape_.versions ? format::RecordKind::kVersionedCommand
+                                        : format::RecordKind::kCommand;
     txn.end = images_[txn.log].Txn(kind, txn.id, txn.procedure, elements, rest);
   }
 
   void AddOther() {
     const auto log = static_cast<uint32_t>(Below(shape_.logs));
     const uint64_t dice = Below(100);
+    // Whoever comes later reads at the end of the last one, or later.
+    if (shape_.versions && Below(20) == 0) images_[log].Watermark(EndOf(txns_.back().id) - Below(3));
     if (dice < 4) images_[log].Void(Below(9));
     if (dice >= 4 && dice < 8 && !shape_.vectors) durable_[log] = images_[log].end();
     if (dice >= 4 && dice < 8) images_[log].Pad(durable_[log], Below(9));
@@ -391,6 +401,7 @@ struct RunSettings {
   size_t block_bytes = 4096;
   ReplaySettings::Serially serially = ReplaySettings::Serially::kNever;
   uint64_t ring_bytes = 1 << 20;
+  bool many_versions = false;
   uint64_t stamp_end = UINT64_MAX;  // of the run's frontier, as is the next
   Lsn durable_until{};
   std::vector<uint64_t> durable_ends{};  // the same for each log; none: durable_until for all
@@ -399,7 +410,7 @@ struct RunSettings {
 // Recovers the logs into a freshly loaded database. Throws what Recover throws.
 template <class Recovery>
 Recovered RecoverSources(const std::vector<LogSource>& sources, const RunSettings& run) {
-  Database db(0, run.workers);
+  Database db(run.many_versions ? kVersionChainBytes : 0, /*leaf_meta_bytes=*/0, run.workers);
   MixWorkload workload;
   workload.CreateTables(db);
   workload.Load(db, 0, 1);
@@ -428,6 +439,7 @@ Recovered RecoverFiles(const std::vector<std::vector<std::byte>>& files, const R
   for (uint32_t index = 0; index < count; ++index) {
     devices.push_back(std::make_unique<ImageDevice>("log_" + std::to_string(index), files[index]));
     sources.push_back({devices.back().get(), kRunId, run.ring_bytes, index, count});
+    sources.back().many_versions = run.many_versions;
     sources.back().stamp_end = run.stamp_end;
     sources.back().durable_until = run.durable_ends.empty() ? run.durable_until : Lsn(run.durable_ends.at(index));
   }

@@ -78,6 +78,41 @@ TEST(ReplayLanes, ALateDeviceKeepsNoOtherLogWaiting) {
   }
 }
 
+// What a log promises counts once everything before it is replayed, of all logs; with nothing left nobody reads at all.
+TEST(ReplayLanes, TheWatermarkIsThatOfTheLaneThatIsFarthestBehind) {
+  std::vector<std::unique_ptr<ImageDevice>> devices;
+  std::vector<LogSource> sources;
+  for (const uint32_t index : {0, 1}) {
+    LogImage image(index, 2);
+    for (uint64_t id = 0; id < 100; ++id) {
+      const uint64_t end = 10 + 2 * id + index;
+      image.Txn(RecordKind::kVersionedCommand, 2 * id + index, kMix, {}, std::array<uint64_t, 4>{end - 1, end, 1, 7});
+      image.Watermark(end);
+    }
+    devices.push_back(std::make_unique<ImageDevice>("log_" + std::to_string(index), image.bytes()));
+    sources.push_back({devices.back().get(), kRunId, 1 << 20, index, 2});
+    sources.back().first_timestamp = 3;
+  }
+  ReplayLanes lanes(sources, 1, 1, kBlockBytes);
+  EXPECT_EQ(lanes.Watermark(), 3u);
+  uint64_t replayed[2] = {0, 0};
+  while (lanes.Decode(kWorker) != Decoded::kDone) {
+    for (size_t i = 0; i < 2; ++i, lanes.MoveOn(kWorker)) {
+      ReplayLanes::Lane& lane = *lanes.Hold(kWorker);
+      for (const TxnRecord* record = lanes.Head(lane); record != nullptr; record = lanes.Head(lane)) {
+        EXPECT_LE(lanes.Watermark(), record->read_timestamp);
+        ++replayed[record->log];
+        lanes.Pop(lane);
+      }
+    }
+    const uint64_t least = std::min(replayed[0], replayed[1]);
+    if (least < 100 && least > 40) {
+      EXPECT_GT(lanes.Watermark(), 10u);
+    }
+  }
+  EXPECT_EQ(lanes.Watermark(), UINT64_MAX);
+}
+
 // A check whether all wait for each other must not take a device's silence for an answer.
 TEST(ReplayLanes, WhoIsAloneWaitsForTheDevices) {
   GatedLogs logs(2);

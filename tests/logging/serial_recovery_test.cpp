@@ -48,6 +48,31 @@ TEST(SerialRecovery, ACutLeavesThePrefix) {
   }
 }
 
+// In the order of the log the writer comes first; the timestamps say that it ended later than the reader.
+TEST(SerialRecovery, InManyVersionsAReaderSeesWhatWasOverwrittenBeforeItCommitted) {
+  std::vector<LogImage> images{LogImage(0, 1)};
+  const auto append = [&](uint64_t id, uint64_t read, uint64_t end, uint64_t written, uint64_t seen) {
+    const std::array<uint64_t, 5> rest{read, end, 1, written, seen};
+    images[0].Txn(format::RecordKind::kVersionedCommand, id, kMix, {}, rest);
+  };
+  append(1, 4, 6, 7, 7);
+  append(2, 4, 5, 8, 7);
+  const Recovered recovered = RecoverImages<SerialRecovery>(images, {.many_versions = true});
+  EXPECT_EQ(recovered.state.at(8), Hash(Hash(Hash(2, LoadedState()[8]), LoadedState()[7]), 8));
+}
+
+TEST(SerialRecovery, InManyVersionsAnyNumberOfWorkersGivesTheSerialResult) {
+  for (uint64_t seed = 1; seed <= 5; ++seed) {
+    History history({.seed = seed, .logs = 1, .txns = 3000, .vectors = false, .versions = true, .anchor_percent = 0});
+    State expected;
+    history.Survivors(history.Ends(), expected);
+    for (const uint32_t workers : {1, 2, 4}) {
+      const RunSettings run{.workers = workers, .many_versions = true};
+      EXPECT_EQ(RecoverImages<SerialRecovery>(history.images(), run).state, expected) << seed;
+    }
+  }
+}
+
 // A stamped record has its parts where others have their vector.
 TEST(SerialRecovery, AStampIsRefused) {
   std::vector<LogImage> images{LogImage(0, 1)};

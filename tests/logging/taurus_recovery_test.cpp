@@ -22,6 +22,13 @@ uint64_t Command(LogImage& log, uint64_t id, const LvElements& lv, std::vector<u
   return log.Txn(RecordKind::kCommand, id, kMix, lv, keys);
 }
 
+uint64_t VersionedCommand(LogImage& log, uint64_t id, format::Timestamps timestamps, const LvElements& lv,
+                          const std::vector<uint64_t>& keys, uint64_t writes = UINT64_MAX) {
+  std::vector<uint64_t> rest{timestamps.read, timestamps.end, std::min<uint64_t>(writes, keys.size())};
+  rest.insert(rest.end(), keys.begin(), keys.end());
+  return log.Txn(RecordKind::kVersionedCommand, id, kMix, lv, rest);
+}
+
 std::vector<LogImage> TwoLogs() { return {LogImage(0, 2), LogImage(1, 2)}; }
 
 TEST(TaurusRecovery, AnyNumberOfWorkersAndLogsGivesTheSerialResult) {
@@ -35,6 +42,108 @@ TEST(TaurusRecovery, AnyNumberOfWorkersAndLogsGivesTheSerialResult) {
       }
     }
   }
+}
+
+// Nobody waits for who has read what he overwrites: the reader finds the version that it saw.
+TEST(TaurusRecovery, InManyVersionsWhoOverwritesNeedNotWaitForReaders) {
+  for (const uint32_t logs : {1, 2, 3, 5}) {
+    for (uint64_t seed = 1; seed <= 12; ++seed) {
+      History history({.seed = seed, .logs = logs, .txns = 1500, .compress = seed % 2 == 0, .versions = true});
+      for (const uint32_t workers : {1, 2, 4}) {
+        SCOPED_TRACE("logs " + std::to_string(logs) + " seed " + std::to_string(seed) + " workers " +
+                     std::to_string(workers));
+        const Recovered recovered = RecoverImages(history.images(), {.workers = workers, .many_versions = true});
+        ExpectSurvivors(history, recovered, history.Ends());
+      }
+    }
+  }
+}
+
+TEST(TaurusRecovery, InManyVersionsACutAnywhereLeavesTheClosedSurvivors) {
+  for (uint64_t seed = 1; seed <= 100; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937_64 random(seed);
+    const auto logs = static_cast<uint32_t>(1 + random() % 4);
+    History history({.seed = seed, .logs = logs, .txns = 150, .versions = true, .anchor_percent = 1});
+    std::vector<uint64_t> ends;
+    for (LogImage& image : history.images()) {
+      const uint64_t low = history.durable(image.index());
+      const uint64_t whole = image.end();
+      const uint64_t at = low + random() % (whole - low + 1);
+      image.Cut(at);
+      ends.push_back(at == whole ? whole : image.StartAtOrBelow(at));
+    }
+    const RunSettings run{.workers = 1 + static_cast<uint32_t>(seed % 3), .many_versions = true};
+    ExpectSurvivors(history, RecoverImages(history.images(), run), ends);
+  }
+}
+
+// Log 1 holds the reader, which depends on nothing; log 0 whoever overwrites what it reads, thousands of times.
+TEST(TaurusRecovery, AReaderOfLongAgoFindsItsVersionInManyVersions) {
+  std::vector<LogImage> images = TwoLogs();
+  constexpr uint64_t kWriters = 5000;
+  uint64_t last = 0;
+  for (uint64_t id = 1; id <= kWriters; ++id) {
+    last = VersionedCommand(images[0], id, {id, id + 1}, {{0, last}}, {7});
+  }
+  VersionedCommand(images[1], kWriters + 1, {1, kWriters + 2}, {}, {8, 7}, /*writes=*/1);
+  const uint64_t alone = Hash(Hash(Hash(kWriters + 1, LoadedState()[8]), LoadedState()[7]), 8);
+  for (const uint32_t workers : {1, 2}) {
+    const Recovered recovered = RecoverImages(images, {.workers = workers, .many_versions = true});
+    EXPECT_EQ(recovered.summary.recovered, kWriters + 1);
+    EXPECT_EQ(recovered.state.at(8), alone);
+  }
+}
+
+// The watermark of a log says nothing about the others.
+TEST(TaurusRecovery, TheLeastWatermarkOfAllLogsDecides) {
+  std::vector<LogImage> images = TwoLogs();
+  uint64_t last = 0, late = 0;
+  for (uint64_t id = 1; id <= 500; ++id) {
+    last = VersionedCommand(images[0], id, {id, id + 1}, {{0, last}}, {7});
+    if (id == 400) late = last;
+    images[0].Watermark(id + 1);
+  }
+  // Comes late, and reads what the first one found.
+  VersionedCommand(images[1], 501, {1, 502}, {{0, late}}, {8, 7}, /*writes=*/1);
+  const uint64_t alone = Hash(Hash(Hash(501, LoadedState()[8]), LoadedState()[7]), 8);
+  for (const uint32_t workers : {1, 2, 4}) {
+    EXPECT_EQ(RecoverImages(images, {.workers = workers, .many_versions = true}).state.at(8), alone);
+  }
+}
+
+TEST(TaurusRecovery, ATransactionThatReadsBelowAWatermarkIsRefused) {
+  std::vector<LogImage> images = TwoLogs();
+  images[0].Watermark(5);
+  const uint64_t at = images[0].end();
+  VersionedCommand(images[0], 1, {4, 9}, {}, {1});
+  EXPECT_EQ(Refusal(images, {.many_versions = true}), "damaged log log_0@" +
+                                                          std::to_string(format::kStreamOffset + at) +
+                                                          ": transaction that reads below a watermark before it");
+}
+
+TEST(TaurusRecovery, ImpossibleTimestampsAreRefused) {
+  for (const auto& [read, end] : {std::pair<uint64_t, uint64_t>{5, 5}, {6, 5}, {5, format::kTimestampMax + 1}}) {
+    std::vector<LogImage> images = TwoLogs();
+    VersionedCommand(images[0], 1, {read, end}, {}, {1});
+    EXPECT_EQ(Refusal(images, {.many_versions = true}), "damaged log log_0@8192: impossible timestamps");
+  }
+}
+
+TEST(TaurusRecovery, CommandsWithTimestampsAndWithoutAreNotReplayedAsEachOther) {
+  std::vector<LogImage> with = TwoLogs(), without = TwoLogs();
+  VersionedCommand(with[0], 1, {4, 5}, {}, {1});
+  Command(without[0], 1, {}, {1});
+  const std::string refusal = "a transaction with timestamps in a log without, or the other way round";
+  EXPECT_EQ(Refusal(with), "damaged log log_0@8192: " + refusal);
+  EXPECT_EQ(Refusal(without, {.many_versions = true}), "damaged log log_0@8192: " + refusal);
+}
+
+TEST(TaurusRecovery, TheEndsOfTransactionsAreTheLogsStamps) {
+  std::vector<LogImage> images = TwoLogs();
+  VersionedCommand(images[0], 1, {4, 5}, {}, {1});
+  VersionedCommand(images[1], 2, {5, 77}, {}, {2});
+  EXPECT_EQ(RecoverImages(images, {.many_versions = true}).summary.highest_stamp, 77u);
 }
 
 // Its parts stand where a vector's mask does, and there is no vector.

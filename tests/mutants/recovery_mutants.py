@@ -1,11 +1,60 @@
 """Faults of recovery, and of runs that continue what was recovered."""
 from edits import Mutant, expression, raw, statement
 from sources import (
-    CHECKPOINT, DIRECTORY, FILES, FRONTIER_FILE, LANES, LANE_RECOVERY, LOG_FILES, READER, RECOVERY_RUN, REPLAYER, RUN,
-    TAURUS_RECOVERY,
+    CHECKPOINT, DIRECTORY, FILES, FRONTIER_FILE, HEKATON, LANES, LANE_RECOVERY, LOG_FILES, PAYLOAD, READER, RECOVERY_RUN,
+    REPLAYER, RUN, TAURUS_RECOVERY, TXN, VERSIONED_REPLAY, WATERMARKS,
 )
 
 RECOVERY_MUTANTS = [
+    # ---- replay in many versions ----
+    Mutant("versions_newest_is_read", "a replayed transaction reads the newest versions",
+           [expression(VERSIONED_REPLAY, "HekatonWord::Begin(word) <= read_ || IsOwn(word)", "true")],
+           "HEKATON/LOG_TAURUS/LOG_COMMAND/TEST"),
+    Mutant("versions_read_at_the_end", "the record says that the transaction read when it committed",
+           [expression(PAYLOAD, "txn.read_timestamp()", "txn.end_timestamp() - 1")], "HEKATON/LOG_TAURUS/LOG_COMMAND/TEST"),
+    Mutant("versions_read_at_the_end_serially", "the record says that the transaction read when it committed",
+           [expression(PAYLOAD, "txn.read_timestamp()", "txn.end_timestamp() - 1")], "HEKATON/LOG_SERIAL/LOG_COMMAND/TEST"),
+    Mutant("versions_own_writes_unseen", "a replayed transaction does not see what it wrote itself",
+           [expression(VERSIONED_REPLAY, "HekatonWord::Begin(word) <= read_ || IsOwn(word)",
+                       "HekatonWord::Begin(word) <= read_")], "HEKATON/LOG_TAURUS/LOG_COMMAND/TEST", rare=True,
+           model="VersionedReplay.ATransactionSeesWhatItWroteHoweverOften"),
+    Mutant("versions_published_after_release", "a row is unlocked before it says what its version depends on",
+           [statement(TXN, "cc_.ForEachWrite([this](const WriteRef& write) { log_.PublishWrite(log_state_, write.meta); });\n"
+                      "    log_.CommitPoint(log_state_, point);\n    cc_.Release();",
+                      "log_.CommitPoint(log_state_, point);\n    cc_.Release();\n"
+                      "    cc_.ForEachWrite([this](const WriteRef& write) { log_.PublishWrite(log_state_, write.meta); });")],
+           "HEKATON/LOG_TAURUS/LOG_COMMAND/TEST"),
+    Mutant("versions_overwritten_before_kept", "a row's word is raised before the version that it was is in its chain",
+           [statement(VERSIONED_REPLAY, "Supersede(table, row, seen);\n    SetWord(row, HekatonWord::WrittenAt(end_));",
+                      "SetWord(row, HekatonWord::WrittenAt(end_));\n    Supersede(table, row, seen);")],
+           "HEKATON/LOG_TAURUS/LOG_COMMAND/TEST"),
+    Mutant("versions_freed_one_too_early", "a version is freed though somebody reads right below its end",
+           [statement(VERSIONED_REPLAY, "versions_.Collect(watermark);", "versions_.Collect(watermark + 1);")],
+           "HEKATON/LOG_TAURUS/LOG_COMMAND/TEST", rare=True,
+           model="VersionedReplay.AVersionIsKeptUntilNobodyReadsBelowItsEnd"),
+    Mutant("versions_unlinked_too_early", "a deleted row leaves its table while somebody reads below its end",
+           [expression(VERSIONED_REPLAY, "deleted_.front().end <= watermark", "true")], "HEKATON/LOG_TAURUS/LOG_COMMAND/TEST"),
+    Mutant("versions_watermark_of_one_lane", "what other lanes have yet to replay is not asked for",
+           [expression(LANES, "lane->watermark.load(std::memory_order_acquire)",
+                       "lane == lanes_.back() ? lane->watermark.load() : UINT64_MAX")], "HEKATON/LOG_TAURUS/LOG_COMMAND/TEST"),
+    Mutant("versions_watermark_of_the_next_batch", "a lane publishes the watermark behind the batch in hand",
+           [statement(LANES, "lane.watermark.store(lane.batch.watermark, std::memory_order_release);",
+                      "lane.watermark.store(watermark, std::memory_order_release);")], "HEKATON/LOG_TAURUS/LOG_COMMAND/TEST"),
+    Mutant("versions_watermark_is_now", "a log is told of the present, not of the oldest snapshot",
+           [statement(HEKATON, "if constexpr (requires { log_.RaiseWatermark(watermark_); }) log_.RaiseWatermark(watermark_);",
+                      "if constexpr (requires { log_.RaiseWatermark(watermark_); }) log_.RaiseWatermark(timestamps_.Now());")],
+           "HEKATON/LOG_TAURUS/LOG_COMMAND/TEST"),
+    Mutant("versions_watermark_after_its_place", "the watermark is loaded when its record has its place already",
+           [expression(WATERMARKS, "stream.AppendOwn(format::RecordKind::kWatermark, {&watermark, 1})",
+                       "stream.AppendOwn(format::RecordKind::kWatermark,\n"
+                       "                     {reinterpret_cast<const uint64_t*>(&watermark_.value), 1})")],
+           "HEKATON/LOG_TAURUS/LOG_COMMAND/TEST"),
+    Mutant("versions_clock_starts_anew", "timestamps of a continued run are those of the run before",
+           [statement(RUN, "shared_->timestamps.StartAfter(first_stamp_);", "")], "HEKATON/LOG_TAURUS/LOG_COMMAND/TEST"),
+    Mutant("versions_torn_reads_pass", "a row that was overwritten while it was read is not read again",
+           [statement(VERSIONED_REPLAY, "if (StillAt(*row, seen)) return Outcome::kOk;", "return Outcome::kOk;")],
+           "HEKATON/LOG_TAURUS/LOG_COMMAND/TEST"),
+
     # ---- recovery ----
     Mutant("recover_ignores_dependencies", "a record is replayed whatever its vector says",
            [expression(TAURUS_RECOVERY, "OrderOf(me, lane, *head)", "Order::kReady")], "LOG_TAURUS"),

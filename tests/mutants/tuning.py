@@ -1,8 +1,8 @@
 """What the simulated engine is built with, besides its faults."""
 from sources import (
     ARENA, BTREE_NODE, CHECKPOINT, CONSOLIDATION, ELEDA_WORKER, FILES, HEKATON, LANES_H, LANE_RECOVERY, LOCKING,
-    LOG_FILES, OPTIMISTIC, READER, READER_H, STREAM, STREAM_BUILDER, STREAM_H, TAURUS, TAURUS_RECOVERY, TICTOC, TXN,
-    WRITER,
+    LOG_FILES, OPTIMISTIC, READER, READER_H, RECOVERY, STREAM, STREAM_BUILDER, STREAM_H, TAURUS, TAURUS_RECOVERY, TICTOC,
+    TXN, VERSIONS, WATERMARKS, WRITER,
 )
 
 # Not faults: what small simulated runs need to meet what large ones do. (file, text, replacement)
@@ -35,6 +35,15 @@ TUNING = [
      "  return args.quiet != 0 && right ?"),
     # What short runs supersede is freed while they last.
     (HEKATON, "std::max(kCommitsPerWatermark, 4 * shared.timestamps.workers())", "2"),
+    (RECOVERY, "kRecordsPerCollect = 32;", "kRecordsPerCollect = 1;"),
+    (WATERMARKS, "kLagMax = 4096;", "kLagMax = 16;"),
+    # Whoever reads what is free sees something else, though nobody has used it again yet.
+    (VERSIONS, "version->later = free_[version->size_class];",
+     "version->absent = !version->absent;\n      version->later = free_[version->size_class];"),
+    # Between taking a place and filling it the writer may lose the processor for long.
+    (STREAM, "std::memcpy(ring_.at(lsn) + sizeof(format::RecordHeader), words.data(), words.size_bytes());",
+     "if (sim::Random() % 16 == 0) sim::SleepFor(5000);\n"
+     "  std::memcpy(ring_.at(lsn) + sizeof(format::RecordHeader), words.data(), words.size_bytes());"),
     # Leaves and inner nodes of a handful of entries split, and become empty.
     (BTREE_NODE, "kSlots = 62;", "kSlots = 6;"),
     (BTREE_NODE, "kKeysMax = 62;", "kKeysMax = 6;"),

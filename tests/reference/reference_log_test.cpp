@@ -202,7 +202,9 @@ TEST(ReferenceLog, AWholeRecordThatSaysNothingIsDamage) {
   EXPECT_EQ(verdict(format::RecordKind::kPad, 0, ""), Verdict::kDamaged);
   EXPECT_EQ(verdict(format::RecordKind::kAnchor, 0, ""), Verdict::kDamaged);
   EXPECT_EQ(verdict(format::RecordKind::kRunEnd, 0, body), Verdict::kDamaged);
-  EXPECT_EQ(verdict(format::RecordKind{9}, 0, body), Verdict::kTorn);  // of a kind that is not known
+  EXPECT_EQ(verdict(format::RecordKind::kVersionedCommand, 0, body), Verdict::kDamaged);  // without timestamps
+  EXPECT_EQ(verdict(format::RecordKind::kWatermark, 0, ""), Verdict::kDamaged);
+  EXPECT_EQ(verdict(format::RecordKind{11}, 0, body), Verdict::kTorn);  // of a kind that is not known
 }
 
 TEST(ReferenceLog, RunEndThatCountsOtherTransactionsIsDamage) {

@@ -74,6 +74,7 @@ void AddLog(ReferenceLogs& logs, const std::string& path, Bytes file) {
     logs.ring_bytes = LoadUint(header, 48, 8);
     logs.scheme = scheme;
     logs.stripe_bytes = stripe;
+    logs.many_versions = LoadUint(header, 65, 1) == 3;
     logs.logs.resize(count);
     logs.common_header = header;
   }
@@ -93,7 +94,7 @@ const char* CheckRecord(const Log& from, uint64_t at, uint32_t salt, uint32_t lo
   if (LoadUint(bytes, 8, 4) != salt) return "the record belongs to another run or log";
   if (Crc32c(bytes.subspan(4, kRecordHeaderBytes - 4)) != LoadUint(bytes, 0, 4)) return "bad header checksum";
   const uint64_t kind = LoadUint(bytes, 24, 1), length = LoadUint(bytes, 12, 4);
-  if (kind < 1 || kind > 8) return "unknown kind of record";
+  if (kind < 1 || kind > 10) return "unknown kind of record";
   if (LoadUint(bytes, 25, 1) != log) return "the record belongs to another log";
   if (length < kRecordHeaderBytes || length % 8 != 0) return "impossible length";
   if (length > bytes.size()) return "the record ends behind the file";
@@ -106,10 +107,16 @@ const char* CheckRecord(const Log& from, uint64_t at, uint32_t salt, uint32_t lo
 const char* CheckBody(const Log& from, uint64_t at, size_t log_count) {
   const Bytes bytes = from.From(at);
   const uint64_t lv_mask = LoadUint(bytes, 26, 2), of_txn = 8 + 8 * static_cast<uint64_t>(std::popcount(lv_mask));
-  const uint64_t bytes_min[] = {0, of_txn, of_txn, 0, 8, 8 * log_count, 40, 16, 16};  // of the body, by kind
+  const uint64_t bytes_min[] = {0,  of_txn, of_txn, 0,           8, 8 * log_count,
+                                40, 16,     16,     of_txn + 16, 8};  // of the body, by kind
   const uint64_t body = LoadUint(bytes, 12, 4) - kRecordHeaderBytes, kind = LoadUint(bytes, 24, 1);
   if (body < bytes_min[kind]) return "the body is cut off";
   if (Kind{static_cast<uint8_t>(kind)} == Kind::kAnchor && body > 8 * log_count) return "an anchor of more logs";
+  if (Kind{static_cast<uint8_t>(kind)} == Kind::kVersionedCommand) {
+    const uint64_t read = LoadUint(bytes, kRecordHeaderBytes + of_txn, 8);
+    const uint64_t end = LoadUint(bytes, kRecordHeaderBytes + of_txn + 8, 8);
+    if (read >= end || end >= uint64_t{1} << 49) return "timestamps that no transaction has";
+  }
   return lv_mask >> log_count != 0 ? "an LSN vector element of a log that does not exist" : nullptr;
 }
 
@@ -138,6 +145,7 @@ void CollectProofs(const Record& record, ReferenceLogs& logs, Proofs& proofs) {
 void ScanLog(ReferenceLogs& logs, uint32_t index, Proofs& proofs) {
   Log& log = logs.logs[index];
   const uint32_t salt = SaltOf(logs.run_id, index);
+  uint64_t watermark = 0;
   while (log.end < log.start + log.stream.size() && !log.run_end && log.reason.empty()) {
     const char* problem = CheckRecord(log, log.end, salt, index);
     if (problem == nullptr && (problem = CheckBody(log, log.end, logs.logs.size())) != nullptr) {
@@ -148,6 +156,12 @@ void ScanLog(ReferenceLogs& logs, uint32_t index, Proofs& proofs) {
       break;
     }
     const Record record = DecodeRecord(logs, index, log.end);
+    if (record.kind == Kind::kWatermark) watermark = std::max(watermark, record.read);
+    if (record.kind == Kind::kVersionedCommand && record.read < watermark) {
+      log.verdict = Verdict::kDamaged;
+      log.reason = "the transaction reads below a watermark before it";
+      break;
+    }
     CollectProofs(record, logs, proofs);
     log.txn_count += record.IsTxn();
     log.run_end = record.kind == Kind::kRunEnd;
@@ -265,6 +279,13 @@ bool Advance(std::vector<Cursor>& heads, uint32_t log, RecoveredSet& set) {
   return advanced;
 }
 
+void SortByEnd(const ReferenceLogs& logs, std::vector<TxnRef>& order) {
+  std::vector<std::pair<uint64_t, TxnRef>> ends;
+  for (const TxnRef& at : order) ends.emplace_back(DecodeRecord(logs, at.log, at.lsn).stamp, at);
+  std::stable_sort(ends.begin(), ends.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (size_t i = 0; i < order.size(); ++i) order[i] = ends[i].second;
+}
+
 }  // namespace
 
 ReferenceLogs ReadLogs(std::vector<FileImage> files, const std::vector<uint64_t>* frontier) {
@@ -315,6 +336,8 @@ Record DecodeRecord(const ReferenceLogs& logs, uint32_t log, uint64_t lsn, const
   } else if (record.kind == Kind::kMark) {
     record.stamp = take();
     record.durable_lsn = take();
+  } else if (record.kind == Kind::kWatermark) {
+    record.read = take();
   } else if (record.IsTxn()) {
     record.txn_id = take();
     record.lv = anchor;
@@ -324,6 +347,10 @@ Record DecodeRecord(const ReferenceLogs& logs, uint32_t log, uint64_t lsn, const
       record.parts = std::exchange(lv_mask, 0);
     }
     for (size_t j = 0; j < record.lv.size(); ++j) record.lv[j] = (lv_mask >> j & 1) != 0 ? take() : anchor[j];
+    if (record.kind == Kind::kVersionedCommand) {
+      record.read = take();
+      record.stamp = take();
+    }
   }
   return record;
 }
@@ -346,6 +373,7 @@ RecoveredSet Recover(const ReferenceLogs& logs) {
     const Record& record = head.record();
     set.damage = logs.logs[record.log].Complaint(record.lsn, "the transaction waits for one that waits for it");
   }
+  if (logs.many_versions) SortByEnd(logs, set.order);
   std::sort(set.txn_ids.begin(), set.txn_ids.end());
   const auto twice = std::adjacent_find(set.txn_ids.begin(), set.txn_ids.end());
   if (twice != set.txn_ids.end()) set.damage = "transaction " + std::to_string(*twice) + " is in the logs twice";

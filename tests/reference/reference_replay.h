@@ -34,23 +34,28 @@ enum class Kind : uint8_t {
   kAnchor = 5,
   kRunEnd = 6,
   kStamped = 7,
-  kMark = 8
+  kMark = 8,
+  kVersionedCommand = 9,
+  kWatermark = 10
 };
 
 struct Record {
   Kind kind{};
-  uint16_t procedure = 0;  // kCommand
+  uint16_t procedure = 0;  // of a command
   uint32_t log = 0;
   uint64_t lsn = 0;
   uint64_t end = 0;          // the position behind the record
   uint64_t txn_id = 0;       // of a transaction
-  uint64_t stamp = 0;        // kStamped, kMark
+  uint64_t stamp = 0;        // kStamped, kMark; kVersionedCommand: the timestamp at which it committed
+  uint64_t read = 0;         // kVersionedCommand: the timestamp at which it read; kWatermark
   uint64_t parts = 0;        // kStamped: bit j: the transaction has a part in log j
   uint64_t durable_lsn = 0;  // kPad, kRunEnd; kMark: the stamp up to which every log was durable
-  LsnVector lv{};            // kCommand, kData: decompressed; kAnchor: its elements
-  Bytes payload;             // kCommand: arguments without transaction id; kData, kStamped: row images; else the body
+  LsnVector lv{};            // kCommand, kData, kVersionedCommand: decompressed; kAnchor: its elements
+  // A command: arguments without transaction id; kData, kStamped: row images; else the body.
+  Bytes payload;
 
-  bool IsTxn() const { return kind == Kind::kCommand || kind == Kind::kData || kind == Kind::kStamped; }
+  bool IsCommand() const { return kind == Kind::kCommand || kind == Kind::kVersionedCommand; }
+  bool IsTxn() const { return IsCommand() || kind == Kind::kData || kind == Kind::kStamped; }
   // Not so a further part of a transaction that has one in a log before this one.
   bool IsFirstPart() const { return parts == 0 || static_cast<uint32_t>(std::countr_zero(parts)) == log; }
 };
@@ -92,6 +97,7 @@ struct ReferenceLogs {
   uint64_t scheme = 0;
   bool by_partition() const { return scheme == 3; }
   bool newest_wins() const { return scheme == 4; }
+  bool many_versions = false;                                  // its transactions are kVersionedCommand
   uint64_t stamp_end = UINT64_MAX;                             // transactions with larger stamps are dropped
   uint64_t durable_stamp = 0;                                  // up to which every log was durable, as their marks say
   std::vector<Log> logs;                                       // in the order of their index
@@ -156,7 +162,8 @@ struct RecoveredSet {
 };
 
 // Serial: the valid prefix. Taurus: { T valid and T.LV <= ELV }, transaction by transaction. Plover: { T.GSN <= the
-// least of the last GSNs of the logs }. Silo-R: { T.TID <= the durable frontier }.
+// least of the last GSNs of the logs }. Silo-R: { T.TID <= the durable frontier }. In many versions the order is that
+// of ends.
 RecoveredSet Recover(const ReferenceLogs& logs);
 // For stamped logs (reference_stamps.cpp).
 RecoveredSet RecoverStamped(const ReferenceLogs& logs);
@@ -220,38 +227,6 @@ struct ReplayResult {
 
 // Applies the images of a kData record. Throws Error (kCorrupt) for images that do not fit the database.
 void ApplyImages(const Log& log, const Record& record, ReferenceContext& context, Database& database);
-
-// Replays `set` over a freshly loaded `database`. Throws Error (kCorrupt) for a record that does not fit.
-template <class WorkloadT>
-ReplayResult Replay(const ReferenceLogs& logs, const RecoveredSet& set, WorkloadT& workload, Database& database) {
-  ReplayResult result;
-  ReferenceContext context;
-  std::vector<uint64_t> args;  // 8-byte aligned, as procedures want them
-  for (const TxnRef& at : set.order) {
-    const Record record = DecodeRecord(logs, at.log, at.lsn);
-    const Log& log = logs.logs[at.log];
-    Outcome outcome = Outcome::kOk;
-    if (record.kind != Kind::kCommand) {
-      ApplyImages(log, record, context, database);
-    } else {
-      args.assign(1 + record.payload.size() / 8, record.txn_id);
-      std::copy(record.payload.begin(), record.payload.end(), std::as_writable_bytes(std::span(args)).begin() + 8);
-      const ProcedureId procedure(record.procedure);
-      const Bytes bytes = std::as_bytes(std::span(args));
-      if (!workload.ValidArgs(procedure, bytes)) {
-        throw Error(ExitStatus::kCorrupt, log.Complaint(at.lsn, "these are no arguments of this procedure"));
-      }
-      outcome = workload.Run(context, procedure, bytes);
-    }
-    ++result.applied;
-    if (outcome != Outcome::kOk) {
-      context.Undo();
-      result.without_effect.push_back(TxnId{record.txn_id});
-    }
-    context.Forget();
-  }
-  return result;
-}
 
 // The CRC of some bytes, given that of the bytes before them.
 uint32_t Crc32c(Bytes bytes, uint32_t crc = 0);

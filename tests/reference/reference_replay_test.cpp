@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/logging/log_builder.h"
+#include "tests/reference/reference_apply.h"
 #include "tests/reference/reference_check.h"
 
 namespace dbx::reference {
@@ -226,6 +227,41 @@ TEST(ReferenceReplay, CommandsRunInTheOrderOfTheirDependencies) {
   EXPECT_EQ(replayed.workload.ValueOf(2), first * 1'000'003 + 6 * 31 + 11);
   EXPECT_EQ(replayed.result.applied, 2u);
   EXPECT_TRUE(replayed.result.without_effect.empty());
+}
+
+// Ends give the order, whatever the order in the log, and each reads what was there at its timestamp.
+TEST(ReferenceReplay, CommandsWithTimestampsReadWhatWasThereThen) {
+  LogBuilder log(kRun);
+  log.VersionedCommand(10, {6, 7}, MiniWorkload::kMix, MiniWorkload::Args(2, 5));
+  log.VersionedCommand(11, {4, 5}, MiniWorkload::kMix, MiniWorkload::Args(2, 6));
+  log.VersionedCommand(12, {4, 9}, MiniWorkload::kInsert, MiniWorkload::Args(9, 90));
+  log.VersionedCommand(13, {8, 10}, MiniWorkload::kInsert, MiniWorkload::Args(9, 91));  // does not see the other
+  const Replayed replayed({log.Bytes()});
+  const uint64_t first = 2 * 1'000'003 + 6 * 31 + 11;
+  EXPECT_EQ(replayed.workload.ValueOf(2), first * 1'000'003 + 5 * 31 + 10);
+  EXPECT_EQ(replayed.workload.ValueOf(9), 90u);
+  EXPECT_EQ(replayed.result.without_effect, std::vector<TxnId>{TxnId{13}});
+}
+
+TEST(ReferenceReplay, ACommandWithTimestampsThatEndsWithoutEffectLeavesNone) {
+  LogBuilder log(kRun);
+  log.VersionedCommand(1, {4, 5}, MiniWorkload::kInsertTwoAndGiveUp, MiniWorkload::Args(9, 90));
+  const Replayed replayed({log.Bytes()});
+  EXPECT_EQ(FirstDifference(*replayed.database, *MiniWorkload::Load()), std::nullopt);
+  EXPECT_EQ(replayed.result.without_effect, std::vector<TxnId>{TxnId{1}});
+}
+
+TEST(ReferenceReplay, TimestampsThatNoEngineWritesAreDamage) {
+  LogBuilder equal(kRun), below(kRun), mixed(kRun);
+  equal.VersionedCommand(1, {5, 5}, MiniWorkload::kMix, MiniWorkload::Args(2, 5));
+  below.Watermark(5).VersionedCommand(1, {4, 9}, MiniWorkload::kMix, MiniWorkload::Args(2, 5));
+  mixed.VersionedCommand(1, {4, 5}, MiniWorkload::kMix, MiniWorkload::Args(2, 5));
+  mixed.Command(2, MiniWorkload::kMix, MiniWorkload::Args(2, 5));
+  EXPECT_NE(RecoverFiles({equal.Bytes()}).damage, "");
+  EXPECT_NE(RecoverFiles({below.Bytes()}).damage, "");
+  EXPECT_THROW(Replayed({mixed.Bytes()}), Error);
+  mixed.PayloadIs(format::Payload::kCommand);
+  EXPECT_THROW(Replayed({mixed.Bytes()}), Error);
 }
 
 TEST(ReferenceReplay, RowsAreInsertedDeletedAndInsertedAgain) {

@@ -51,8 +51,6 @@ USAGE = (
     ("CcNotBuilt", ["--cc=TIMESTAMP"], ["not built"]),
     ("IsolationNotBuilt", ["--isolation_level=READ_COMMITTED"], ["not built", "SNAPSHOT"]),
     ("SnapshotOfOneVersion", ["--cc=SILO", "--log=LOG_NO", "--isolation_level=SNAPSHOT"], ["CC_ALG HEKATON"]),
-    ("SnapshotReplaysNoCommands", ["--cc=MVCC", "--log=LOG_TAURUS", "--log_type=LOG_COMMAND",
-                                   "--isolation_level=SNAPSHOT"], ["LOG_TYPE LOG_DATA"]),
     ("UnknownScheme", ["--log=LOG_NIX"], ["LOG_ALGORITHM", "LOG_TAURUS"]),
     ("UnknownWorkload", ["--workload=TPCE"], ["WORKLOAD", "TPCC"]),
     ("SiloHasNoLockTable", ["--cc=SILO", "--use_locktable=1", "--log=LOG_NO"], ["USE_LOCKTABLE"]),

@@ -101,6 +101,17 @@ class Checks:
             shows(done, rf"stamped .* stamp \d+ parts {parts}", r"mark .* stamp \d+ durable \d+", "clean end")
         shows(done, r"frontier: run .* durable up to stamp \d+, logs up to \d+ \d+")
 
+    def timestamps_and_watermarks_are_printed(self):
+        directory = os.path.join(self.root_, "versions")
+        os.mkdir(directory)
+        expect(rundb(["--cc=HEKATON", "--log=LOG_TAURUS", "--log_type=LOG_COMMAND", "--num_logger=2", *SMALL,
+                      f"--log_dir={directory}", "--verify"], self.root_), 0)
+        done = dump(*logs_of(directory))
+        expect(done, 0)
+        shows(done, "taurus, versioned_command",
+              r"versioned_command .* txn \d+:\d+ lv \[.*\] reads at \d+ ends at \d+ procedure \d+ args \d+ bytes",
+              r"watermark .* nobody reads below \d+", "clean end")
+
     def a_torn_tail_is_no_fault(self):
         log, = self.logs("serial")
         cut(log, end_of(log) - 8)

@@ -172,7 +172,8 @@ INSTANTIATE_TEST_SUITE_P(
                       Cell{"SILO", "LOG_TAURUS", "LOG_DATA", 2}, Cell{"SILO", "LOG_TAURUS", "LOG_COMMAND", 3},
                       Cell{"NO_WAIT", "LOG_PLOVER", "LOG_DATA", 2}, Cell{"SILO", "LOG_BATCH", "LOG_DATA", 2},
                       Cell{"NO_WAIT", "LOG_ELEDA", "LOG_DATA", 1}, Cell{"SILO", "LOG_ELEDA", "LOG_COMMAND", 1},
-                      Cell{"TICTOC", "LOG_TAURUS", "LOG_DATA", 2}, Cell{"HEKATON", "LOG_TAURUS", "LOG_COMMAND", 2}),
+                      Cell{"TICTOC", "LOG_TAURUS", "LOG_DATA", 2}, Cell{"HEKATON", "LOG_TAURUS", "LOG_COMMAND", 2},
+                      Cell{"HEKATON", "LOG_SERIAL", "LOG_COMMAND", 1}),
     CellName);
 
 TEST_P(ContinueTest, ACrashAnywhereLeavesTheOldStateOrTheNewRun) { CrashEverywhere(CrashedRun(kMiddle), Continuing()); }

@@ -19,6 +19,7 @@ namespace {
 struct Cell {
   PairName pair;
   uint32_t logs;
+  bool snapshot = false;
 };
 
 std::vector<Cell> LoggingCells() {
@@ -26,7 +27,9 @@ std::vector<Cell> LoggingCells() {
   for (const PairName& pair : Registry::Global().Supported()) {
     if (pair.log == "LOG_NO") continue;
     for (const uint32_t logs : {1u, 2u, 5u}) {
-      if (logs == 1 || !HasOneLog(pair.log)) cells.push_back({pair, logs});
+      if (logs != 1 && HasOneLog(pair.log)) continue;
+      cells.push_back({pair, logs});
+      if (pair.cc == "HEKATON") cells.push_back({pair, logs, /*snapshot=*/true});
     }
   }
   return cells;
@@ -35,7 +38,7 @@ std::vector<Cell> LoggingCells() {
 std::string CellName(const ::testing::TestParamInfo<Cell>& info) {
   const PairName& pair = info.param.pair;
   return pair.cc + (pair.use_locktable ? "_table_" : "_rows_") + pair.log + "_" + pair.log_type + "_" +
-         std::to_string(info.param.logs) + "logs";
+         std::to_string(info.param.logs) + "logs" + (info.param.snapshot ? "_snapshot" : "");
 }
 
 Options OptionsOf(const Cell& cell, uint64_t seed) {
@@ -44,6 +47,7 @@ Options OptionsOf(const Cell& cell, uint64_t seed) {
   options.use_locktable = cell.pair.use_locktable;
   options.log = cell.pair.log;
   options.log_type = cell.pair.log_type;
+  if (cell.snapshot) options.isolation_level = "SNAPSHOT";
   options.workload = WorkloadKind::kTest;
   options.thread_cnt = 3;
   options.max_txns_per_thread = WorkShare(10'000);

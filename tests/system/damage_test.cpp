@@ -25,15 +25,28 @@ struct Format {
   const char* cc = "NO_WAIT";
 };
 constexpr Format kFormats[] = {
-    {"LOG_SERIAL", "LOG_DATA", 1},        {"LOG_SERIAL", "LOG_COMMAND", 1}, {"LOG_TAURUS", "LOG_DATA", 1},
-    {"LOG_TAURUS", "LOG_DATA", 2},        {"LOG_TAURUS", "LOG_DATA", 3},    {"LOG_TAURUS", "LOG_COMMAND", 1},
-    {"LOG_TAURUS", "LOG_COMMAND", 2},     {"LOG_TAURUS", "LOG_COMMAND", 3}, {"LOG_PLOVER", "LOG_DATA", 1},
-    {"LOG_PLOVER", "LOG_DATA", 2},        {"LOG_PLOVER", "LOG_DATA", 3},    {"LOG_BATCH", "LOG_DATA", 1, "SILO"},
-    {"LOG_BATCH", "LOG_DATA", 2, "SILO"}, {"LOG_ELEDA", "LOG_DATA", 1},     {"LOG_ELEDA", "LOG_COMMAND", 1},
+    {"LOG_SERIAL", "LOG_DATA", 1},
+    {"LOG_SERIAL", "LOG_COMMAND", 1},
+    {"LOG_TAURUS", "LOG_DATA", 1},
+    {"LOG_TAURUS", "LOG_DATA", 2},
+    {"LOG_TAURUS", "LOG_DATA", 3},
+    {"LOG_TAURUS", "LOG_COMMAND", 1},
+    {"LOG_TAURUS", "LOG_COMMAND", 2},
+    {"LOG_TAURUS", "LOG_COMMAND", 3},
+    {"LOG_PLOVER", "LOG_DATA", 1},
+    {"LOG_PLOVER", "LOG_DATA", 2},
+    {"LOG_PLOVER", "LOG_DATA", 3},
+    {"LOG_BATCH", "LOG_DATA", 1, "SILO"},
+    {"LOG_BATCH", "LOG_DATA", 2, "SILO"},
+    {"LOG_ELEDA", "LOG_DATA", 1},
+    {"LOG_ELEDA", "LOG_COMMAND", 1},
+    {"LOG_SERIAL", "LOG_COMMAND", 1, "HEKATON"},
+    {"LOG_TAURUS", "LOG_COMMAND", 2, "HEKATON"},
 };
 
 std::string FormatName(const ::testing::TestParamInfo<Format>& info) {
-  return std::string(info.param.log) + "_" + info.param.log_type + "_" + std::to_string(info.param.logs) + "logs";
+  const std::string of = std::string(info.param.cc) == "HEKATON" ? "_in_many_versions" : "";
+  return std::string(info.param.log) + "_" + info.param.log_type + "_" + std::to_string(info.param.logs) + "logs" + of;
 }
 
 Options OptionsOf(const Format& format) {

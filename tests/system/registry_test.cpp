@@ -112,7 +112,7 @@ TEST(Registry, TheRulesRefuseEpochsWithoutTids) {
   EXPECT_EQ(RefusalOf(registry, Pair("SILO", false, "LOG_BATCH", "LOG_DATA")).find("refused"), std::string::npos);
 }
 
-// Commands too: its commits have a physical order.
+// Commands too: their records have timestamps.
 TEST(Registry, TheRulesRefuseVersionsWhereTidsOrALockTableAreNeeded) {
   Registry registry;
   RefuseByRules(registry);
@@ -127,18 +127,28 @@ TEST(Registry, TheRulesRefuseVersionsWhereTidsOrALockTableAreNeeded) {
             std::string::npos);
 }
 
-TEST(Rules, ASnapshotNeedsVersionsAndRows) {
+TEST(Rules, ASnapshotNeedsVersions) {
   CcTraits one{}, many{};
   many.multi_version = true;
-  LogTraits data{}, commands{};
-  data.payload = PayloadKind::kData;
-  commands.payload = PayloadKind::kCommand;
   using rules::IsolationRefusal;
-  EXPECT_EQ(IsolationRefusal(Isolation::kSerializable, one, commands), "");
-  EXPECT_EQ(IsolationRefusal(Isolation::kSerializable, many, commands), "");
-  EXPECT_EQ(IsolationRefusal(Isolation::kSnapshot, many, data), "");
-  EXPECT_NE(IsolationRefusal(Isolation::kSnapshot, many, commands).find("LOG_TYPE LOG_DATA"), std::string::npos);
-  EXPECT_NE(IsolationRefusal(Isolation::kSnapshot, one, data).find("CC_ALG HEKATON"), std::string::npos);
+  EXPECT_EQ(IsolationRefusal(Isolation::kSerializable, one), "");
+  EXPECT_EQ(IsolationRefusal(Isolation::kSerializable, many), "");
+  EXPECT_EQ(IsolationRefusal(Isolation::kSnapshot, many), "");
+  EXPECT_NE(IsolationRefusal(Isolation::kSnapshot, one).find("CC_ALG HEKATON"), std::string::npos);
+}
+
+TEST(Rules, CommandsOfManyVersionsNeedTimestampsAndNoOthersDo) {
+  CcTraits one{}, many{};
+  many.multi_version = true;
+  LogTraits data{}, without{}, with{};
+  data.payload = PayloadKind::kData;
+  without.payload = with.payload = PayloadKind::kCommand;
+  with.needs_multi_version = true;
+  using rules::NeedsTimestamps;
+  EXPECT_FALSE(NeedsTimestamps(one, data) || NeedsTimestamps(many, data));
+  EXPECT_FALSE(NeedsTimestamps(one, without) || NeedsTimestamps(many, with));
+  EXPECT_TRUE(NeedsTimestamps(many, without));
+  EXPECT_TRUE(NeedsTimestamps(one, with));
 }
 
 TEST(RegistryDeathTest, APairIsEnteredOnce) {
