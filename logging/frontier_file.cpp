@@ -25,6 +25,13 @@ bool BlockAt(std::span<const std::byte> bytes, uint64_t number, FrontierBlock& b
          block.number == number && block.log_count >= 1 && block.log_count <= format::kMaxLogs;
 }
 
+// What is durable stays so.
+bool GoesBack(const FrontierBlock& from, const FrontierBlock& to) {
+  bool back = to.stamp < from.stamp;
+  for (uint32_t log = 0; log < format::kMaxLogs; ++log) back |= to.lsns[log] < from.lsns[log];
+  return back;
+}
+
 }  // namespace
 
 void FrontierFile::Append(uint64_t stamp, std::span<const uint64_t> lsns) {
@@ -51,6 +58,7 @@ DurableFrontier ReadFrontier(std::span<const std::byte> bytes, uint64_t run_id, 
   while (BlockAt(bytes, valid, block)) {
     if (block.version != format::kVersion) refuse(ExitStatus::kMismatch, valid, "its version is not known");
     if (block.run_id != run_id) refuse(ExitStatus::kMismatch, valid, "the frontier of another run");
+    if (GoesBack(last, block)) refuse(ExitStatus::kCorrupt, valid, "a durable frontier that goes back");
     last = block;
     ++valid;
   }

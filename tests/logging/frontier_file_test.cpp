@@ -66,6 +66,19 @@ TEST(FrontierFileTest, ABlockInAnothersPlaceIsNone) {
   EXPECT_EQ(ReadFrontier(bytes, kRunId, "f").stamp, 20u);
 }
 
+// Sealed well, by an engine that is not in its right mind.
+TEST(FrontierFileTest, OneThatGoesBackIsRefused) {
+  for (const auto& [stamp, lsn] : {std::pair{19, 2000}, {20, 1999}}) {
+    FaultyFileSystem files;
+    FrontierFile file(files.Create("f", {}), kRunId);
+    file.Append(20, std::array<uint64_t, 2>{1000, 2000});
+    file.Append(20, std::array<uint64_t, 2>{1000, 2000});
+    EXPECT_EQ(StatusOf(files.Map("f").bytes), ExitStatus::kOk);
+    file.Append(static_cast<uint64_t>(stamp), std::array<uint64_t, 2>{1000, static_cast<uint64_t>(lsn)});
+    EXPECT_EQ(StatusOf(files.Map("f").bytes), ExitStatus::kCorrupt);
+  }
+}
+
 TEST(FrontierFileTest, AnotherRunsAndEmptyFilesAreRefused) {
   EXPECT_EQ(StatusOf(ThreeSteps(), kRunId + 1), ExitStatus::kMismatch);
   EXPECT_EQ(StatusOf(std::vector<std::byte>(kBlock)), ExitStatus::kCorrupt);

@@ -56,6 +56,7 @@ std::optional<uint64_t> LoadBlock(const FileImage& file, uint64_t& at, uint64_t 
 // How far the run was durable, by the last whole block of its frontier: the stamp; and that the logs are that long.
 uint64_t DurableStamp(const FileImage& file, const ReferenceLogs& logs) {
   uint64_t stamp = 0, number = 0;
+  LsnVector lsns{};
   for (; (number + 1) * kBlockBytes <= file.bytes.size(); ++number) {
     const FileImage block{file.path, file.bytes.subspan(number * kBlockBytes, kBlockBytes), nullptr};
     try {
@@ -66,9 +67,14 @@ uint64_t DurableStamp(const FileImage& file, const ReferenceLogs& logs) {
     }
     if (Load(block, 16, 8) != logs.run_id) Bad(file, 16, "it is of another run", ExitStatus::kMismatch);
     if (Load(block, 24, 8) != number) break;
-    stamp = Load(block, 32, 8);
+    const auto ascend = [&](uint64_t& last, uint64_t at) {
+      if (Load(block, at, 8) < last) Bad(file, number * kBlockBytes, "it goes back");
+      last = Load(block, at, 8);
+    };
+    ascend(stamp, 32);
+    for (size_t i = 0; i < lsns.size(); ++i) ascend(lsns[i], 48 + 8 * i);
     for (size_t i = 0; i < logs.logs.size(); ++i) {
-      if (logs.logs[i].end < Load(block, 48 + 8 * i, 8)) Bad(file, number * kBlockBytes, "a log ends before it");
+      if (logs.logs[i].end < lsns[i]) Bad(file, number * kBlockBytes, "a log ends before it");
     }
   }
   return stamp;
