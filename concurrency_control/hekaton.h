@@ -56,6 +56,7 @@ class Hekaton : public OptimisticAccesses<Log, Hekaton<Log>> {
  public:
   static constexpr CcTraits kTraits = {.name = "HEKATON",
                                        .multi_version = true,
+                                       // Under SERIALIZABLE. Replay in many versions needs no such order.
                                        .commit_order = CommitOrder::kPhysical,
                                        .commit_version = CommitVersion::kNone,
                                        .reads_are_locked = false,
@@ -130,7 +131,11 @@ class Hekaton : public OptimisticAccesses<Log, Hekaton<Log>> {
 
   // Who wrote nothing is done: it stands at its begin timestamp.
   bool LockWrites() {
-    if (this->read_only()) return true;
+    if (this->read_only()) {
+      // An update of nothing, or an insert of what was there, has read it. What the row has by now covers that version.
+      for (const auto& write : this->writes()) this->OnRead({*write.table, write.row->key, write.row->meta()});
+      return true;
+    }
     is_writer_ = true;
     timestamps_.PrepareToDraw();
     return Base::LockWrites();

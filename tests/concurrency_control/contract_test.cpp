@@ -100,6 +100,32 @@ TYPED_TEST(EveryPair, AMissIsNotDurableBeforeTheDeleteThatMadeIt) {
   EXPECT_TRUE(this->h_.IsDurable(1));
 }
 
+// Who updates what is not there, or inserts what is, has read it, though it looked in order to write.
+TYPED_TEST(EveryPair, AChangeInVainIsNotDurableBeforeWhatItSaw) {
+  this->h_.LoadRow(1, 10);
+  const auto update_in_vain = [&](auto& ctx) {
+    EXPECT_EQ(ctx.Update(this->h_.table(), 1, [](auto&) {}), Outcome::kNotFound);
+    return Outcome::kOk;
+  };
+  const auto insert_in_vain = [&](auto& ctx) {
+    const Tuple tuple{5, {}};
+    EXPECT_EQ(ctx.Insert(this->h_.table(), 2, std::as_bytes(std::span(&tuple, 1))), Outcome::kExists);
+    return Outcome::kOk;
+  };
+  const auto expect_to_wait = [&](auto body) {
+    const CallResult result = this->h_.Run(1, body);
+    ASSERT_EQ(result.outcome, Outcome::kOk);
+    EXPECT_FALSE(result.wrote);
+    EXPECT_FALSE(this->h_.IsDurable(1));
+    this->h_.HardenAll();
+    EXPECT_TRUE(this->h_.IsDurable(1));
+  };
+  ASSERT_TRUE(this->h_.Delete(0, 1).wrote);
+  expect_to_wait(update_in_vain);
+  ASSERT_TRUE(this->h_.Insert(0, 2, 7).wrote);
+  expect_to_wait(insert_in_vain);
+}
+
 // A pending insert is in the index but reads as missing or as a conflict, never as a row.
 TYPED_TEST(EveryPair, AnInsertIsInvisibleBeforeItCommits) {
   const CallResult outer = this->h_.Run(0, [&](auto& ctx) {
