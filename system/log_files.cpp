@@ -164,6 +164,13 @@ RunManifest ManifestOf(const RunIdentity& identity, const Continuation& continua
   return manifest;
 }
 
+// A row's control word has so many bits for them, of which no engine uses half.
+void CheckRoomForTimestamps(const Continuation& continuation) {
+  if (continuation.first_stamp() <= format::kTimestampMax / 2) return;
+  throw Error(ExitStatus::kCorrupt, "cannot continue " + continuation.parent.paths.front() +
+                                        "@0: a timestamp in its log leaves no room for those to come");
+}
+
 }  // namespace
 
 uint64_t SchemaHash(const Database& database) {
@@ -187,6 +194,7 @@ uint64_t SchemaHash(const Database& database) {
 
 NewLogFiles LogStorage::Create(const Options& options, const LogTraits& traits, uint64_t schema_hash,
                                const std::function<void(uint64_t run_id)>& prepare, const Continuation* continuation) {
+  if (continuation != nullptr && traits.needs_multi_version) CheckRoomForTimestamps(*continuation);
   NewRunOptions run_options;
   const uint32_t stripes = StripesOf(options, traits);
   run_options.log_count = options.num_logger * stripes;
@@ -280,8 +288,9 @@ void CheckLogsMatch(const OldRun& run, const LogTraits& traits, uint64_t schema_
   if (header.scheme != static_cast<uint8_t>(traits.scheme) ||
       header.payload != static_cast<uint8_t>(PayloadOf(traits))) {
     throw Error(ExitStatus::kMismatch, "cannot recover " + file +
-                                           "@0: written by another log scheme or payload; leave --log and --log_type "
-                                           "out and they are taken from the log");
+                                           "@0: written by another log scheme or payload (a command of HEKATON has "
+                                           "timestamps, others have none); leave --log, --log_type and --cc out and "
+                                           "they are taken from the log");
   }
   if (traits.needs_epochs && !run.frontier) {
     throw Error(ExitStatus::kMismatch, "cannot recover " + file + "@0: " + run.frontier_path + " is missing");

@@ -165,7 +165,8 @@ class VersionedReplayTransaction {
     row.control.store(word, std::memory_order_release);
     CompilerBarrier();
   }
-  // Of an absent row, against who unlinks it. Readers do not mind.
+  // Against who unlinks an absent row, and writers that the log does not order, which no engine has written. Readers do
+  // not mind.
   static bool TryLock(Row& row, uint64_t seen) {
     return row.control.compare_exchange_strong(seen, seen | Row::kLocked, std::memory_order_acq_rel);
   }
@@ -191,6 +192,7 @@ class VersionedReplayTransaction {
     if (!IsPresent(table, row, seen)) return Outcome::kNotFound;
     if (!Sees(seen)) return Outcome::kConflict;
     if (IsOwn(seen)) return Outcome::kOk;
+    if ((seen & Row::kLocked) || !TryLock(row, seen)) return Outcome::kConflict;
     Supersede(table, row, seen);
     SetWord(row, HekatonWord::WrittenAt(end_));
     return Outcome::kOk;

@@ -146,6 +146,18 @@ TEST(TaurusRecovery, TheEndsOfTransactionsAreTheLogsStamps) {
   EXPECT_EQ(RecoverImages(images, {.many_versions = true}).summary.highest_stamp, 77u);
 }
 
+// No timestamp of a run that continues may be that of a transaction which was there and is lost.
+TEST(TaurusRecovery, TheEndOfARecordBehindAHoleIsAStampToo) {
+  std::vector<LogImage> images = TwoLogs();
+  VersionedCommand(images[0], 1, {4, 5}, {}, {1});
+  images[1].Void(2);
+  VersionedCommand(images[1], 2, {5, 99}, {}, {2});
+  images[1].at(0) ^= std::byte{1};
+  const Recovered recovered = RecoverImages(images, {.many_versions = true});
+  EXPECT_EQ(recovered.summary.recovered, 1u);
+  EXPECT_EQ(recovered.summary.highest_stamp, 99u);
+}
+
 // Its parts stand where a vector's mask does, and there is no vector.
 TEST(TaurusRecovery, AStampIsRefused) {
   std::vector<LogImage> images{LogImage(0, 2), LogImage(1, 2)};

@@ -54,6 +54,9 @@ RECOVERY_MUTANTS = [
     Mutant("versions_torn_reads_pass", "a row that was overwritten while it was read is not read again",
            [statement(VERSIONED_REPLAY, "if (StillAt(*row, seen)) return Outcome::kOk;", "return Outcome::kOk;")],
            "HEKATON/LOG_TAURUS/LOG_COMMAND/TEST"),
+    Mutant("versions_torn_scans_pass", "a row that was overwritten while a scan copied it is not copied again",
+           [statement(VERSIONED_REPLAY, "if (StillAt(row, seen)) return scanned_tuple_.data();",
+                      "return scanned_tuple_.data();")], "HEKATON/LOG_TAURUS/LOG_COMMAND/TEST"),
 
     # ---- recovery ----
     Mutant("recover_ignores_dependencies", "a record is replayed whatever its vector says",
