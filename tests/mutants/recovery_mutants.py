@@ -56,7 +56,7 @@ RECOVERY_MUTANTS = [
            "HEKATON/LOG_TAURUS/LOG_COMMAND/TEST"),
     Mutant("versions_torn_scans_pass", "a row that was overwritten while a scan copied it is not copied again",
            [statement(VERSIONED_REPLAY, "if (StillAt(row, seen)) return scanned_tuple_.data();",
-                      "return scanned_tuple_.data();")], "HEKATON/LOG_TAURUS/LOG_COMMAND/TEST"),
+                      "return scanned_tuple_.data();")], "HEKATON/LOG_TAURUS/LOG_COMMAND/TEST", rare=True),
 
     # ---- recovery ----
     Mutant("recover_ignores_dependencies", "a record is replayed whatever its vector says",
