@@ -4,7 +4,7 @@
 //   kEleda          fetch-and-add, fill in place; GRASSHOPPER knows what is filled
 //   kMutex          the classical one (ELEDA, section 2.2.1): lock, LSN, copy, unlock. The record and its body's
 //                   checksum are made before the lock is taken, so that nothing but the copy is left to do under it.
-//                   With commands the lock is held over the re-check of the reads, which waits for nobody.
+//                   With commands whose places order reads it is held over their re-check, which waits for nobody.
 //   kConsolidation  Aether's consolidation array (consolidation_array.h)
 //   kBitmap         fetch-and-add, fill in place, a bit for every unit that is filled (fill_bitmap.h; section 6.5.4)
 //
