@@ -27,6 +27,7 @@ def with_matrix(text: str, matrix: str) -> str:
 
 
 def matrix_of(pairs: list[Pair]) -> str:
+    """Raises ValueError where a pair has no verdict, as in a binary that was built with PAIRS='...'."""
     verdicts, logs, controls, reasons = {}, [], [], []
     for pair in pairs:
         control = pair.cc + " + lock table" * pair.lock_table
@@ -37,7 +38,9 @@ def matrix_of(pairs: list[Pair]) -> str:
                 seen.append(value)
         verdicts[log, control] = str(reasons.index(reason) + 1) if reason else "yes"
     lines = ["| | " + " | ".join(controls) + " |", "|---" * (len(controls) + 1) + "|"]
-    lines += [f"| {log} | " + " | ".join(verdicts.get((log, control), "-") for control in controls) + " |"
+    if len(verdicts) != len(logs) * len(controls):
+        raise ValueError("this rundb-all holds only some of the pairs; build them all: make rundb-all")
+    lines += [f"| {log} | " + " | ".join(verdicts[log, control] for control in controls) + " |"
               for log in sorted(logs)]
     return "\n".join(lines + [""] + [f"{number}. {reason}" for number, reason in enumerate(reasons, 1)])
 
@@ -46,7 +49,10 @@ def main() -> int:
     binary = os.environ.get("DBX_BINARY", os.path.join(REPOSITORY, "rundb-all"))
     with open(README, encoding="utf-8") as file:
         old = file.read()
-    new = with_matrix(old, matrix_of(list_pairs(binary)))
+    try:
+        new = with_matrix(old, matrix_of(list_pairs(binary)))
+    except ValueError as error:
+        sys.exit(f"readme_matrix.py: {error}")
     if new == old:
         return 0
     if "--check" in sys.argv:

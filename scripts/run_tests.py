@@ -187,6 +187,8 @@ def plan(quick: bool) -> list[Phase]:
                                                                 ["--kills=70", "--points=140"])],
               kind="sum", timeout=1500, needs="build"),
     ]
+    if shutil.which(find_clang()):
+        phases.append(Phase("build fuzz targets", [*make, "fuzz"], timeout=600))
     if not quick:
         phases += full_phases(python, make, cxx, jobs)
     return phases
@@ -224,12 +226,10 @@ def full_phases(python: str, make: list[str], cxx: str, jobs: str) -> list[Phase
         Phase("unit with ASan and UBSan", ["build/address/all_tests", f"--gtest_filter={QUICK_FILTER}"], kind="gtest",
               timeout=1500, needs=f"build with ASan and UBSan by {clang}"),
     ]
-    phases += [
-        Phase("build fuzz targets", [*make, "fuzz"], timeout=600),
-        Phase("fuzz", [python, "tests/scripts/fuzz_run.py", "--seed=1"], kind="sum", needs="build fuzz targets"),
-    ] if shutil.which(clang) else [
-        Phase("fuzz", ["echo", "skipped: no clang++ (scripts/setup.sh --tests installs it)"]),
-    ]
+    phases.append(
+        Phase("fuzz", [python, "tests/scripts/fuzz_run.py", "--seed=1"], kind="sum", needs="build fuzz targets")
+        if shutil.which(clang) else
+        Phase("fuzz", ["echo", "skipped: no clang++ (scripts/setup.sh --tests installs it)"]))
     if os.path.exists(os.path.join(REPOSITORY, "tests/dbx1000_procedure.sh")):
         # Each of the six, a clean build per workload, is the script's default.
         phases.append(Phase("procedure of DBx1000", ["bash", "tests/dbx1000_procedure.sh", "HEKATON"],

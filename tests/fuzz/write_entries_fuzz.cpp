@@ -20,7 +20,7 @@ struct LoadedTables : TwoTables {
 bool PutByEngine(Database& database, std::span<std::byte> payload) {
   recovery_test::MixWorkload no_commands;
   recovery_test::ImageDevice device("log", {});
-  Replayer<recovery_test::MixWorkload> replayer(database, no_commands, WorkerId(0), nullptr);
+  Replayer<recovery_test::MixWorkload, ReplayMode::kInOrder> replayer(database, no_commands, nullptr, WorkerId(0));
   TxnRecord record{};
   record.kind = format::RecordKind::kData;
   record.payload = payload;
