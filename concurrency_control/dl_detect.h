@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/cache_line.h"
@@ -70,19 +71,17 @@ class DlDetect {
   void StartWait() {
     const uint64_t now = Clock::NowTicks();
     if (born_ == 0) born_ = now;
-    if (!waits_) waits_since_ = now;
-    waits_ = true;
+    if (waits_since_ == 0) waits_since_ = now;
     graph_.Publish(worker_, born_);
     is_victim_ = !search_.BreakCycles();
     ++counters_.searches;
+    counters_.cycles = search_.cycles();
     counters_.search_seconds += Clock::ToSeconds(Clock::NowTicks() - now);
   }
   bool MustGiveUp() const { return is_victim_ || graph_.IsDoomed(worker_); }
   void EndWait() {
     graph_.Retract(worker_);
-    waits_ = false;
-    counters_.cycles = search_.cycles();
-    counters_.wait_seconds += Clock::ToSeconds(Clock::NowTicks() - waits_since_);
+    counters_.wait_seconds += Clock::ToSeconds(Clock::NowTicks() - std::exchange(waits_since_, 0));
   }
 
  private:
@@ -91,9 +90,8 @@ class DlDetect {
   const WorkerId worker_;
   WaitsForGraph::Search search_;
   std::optional<TxnId> txn_;
-  uint64_t born_ = 0;  // 0: not yet
-  uint64_t waits_since_ = 0;
-  bool waits_ = false;
+  uint64_t born_ = 0;         // 0: not yet
+  uint64_t waits_since_ = 0;  // 0: it does not
   bool is_victim_ = false;
 };
 

@@ -84,7 +84,6 @@ class Hekaton : public OptimisticAccesses<Log, Hekaton<Log>> {
 
   Hekaton(Shared& shared, typename Log::TxnState& log_state, WorkerId worker)
       : Base(shared.log, log_state, shared.clock, worker),
-        log_(shared.log),
         timestamps_(shared.timestamps),
         versions_(shared.versions[worker.value()].value),
         serializable_(shared.isolation == Isolation::kSerializable),
@@ -319,7 +318,7 @@ class Hekaton : public OptimisticAccesses<Log, Hekaton<Log>> {
     if (++commits_ >= commits_per_watermark_) {
       commits_ = 0;
       watermark_ = timestamps_.Watermark();
-      if constexpr (requires { log_.RaiseWatermark(watermark_); }) log_.RaiseWatermark(watermark_);
+      if constexpr (requires { this->log().RaiseWatermark(watermark_); }) this->log().RaiseWatermark(watermark_);
     }
     versions_.Collect(watermark_);
   }
@@ -331,7 +330,6 @@ class Hekaton : public OptimisticAccesses<Log, Hekaton<Log>> {
     return HekatonWord::Begin(control) <= watermark_;
   }
 
-  Log& log_;
   SnapshotClock& timestamps_;
   VersionStore& versions_;
   const bool serializable_;

@@ -274,6 +274,7 @@ class OptimisticAccesses {
   void NoteRead(Row* row, uint64_t seen) { reads_.push_back({row, seen}); }
   void NoteMiss(Table& table, Row* row) { misses_.push_back({&table, row}); }
   void OnRead(const RowRef& row) { log_.OnRead(log_state_, row); }
+  Log& log() { return log_; }
 
   // What was missed joins this worker's list, unless it is in one.
   void QueueMisses() {

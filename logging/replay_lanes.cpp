@@ -231,7 +231,7 @@ void ReplayLanes::UnpackTxn(Lane& lane, const RecordHeader& header, std::byte* b
     record.counts = header.lv_mask == 0 || static_cast<uint32_t>(std::countr_zero(header.lv_mask)) == lane.log;
     record.payload = {body + sizeof(TxnId) + sizeof record.stamp, body_bytes - sizeof(TxnId) - sizeof record.stamp};
   } else if (record.kind == RecordKind::kVersionedCommand) {
-    UnpackVersioned(record, words, {body, body_bytes});
+    UnpackVersioned(record, header, {body, body_bytes});
   } else {
     UnpackVector(record, words, {body, body_bytes});
   }
@@ -250,14 +250,13 @@ void ReplayLanes::UnpackVector(TxnRecord& record, size_t elements, std::span<std
 }
 
 // [txn id][LV elements][read][end][arguments]: the transaction id takes the place of the end timestamp.
-void ReplayLanes::UnpackVersioned(TxnRecord& record, size_t elements, std::span<std::byte> body) {
-  format::Timestamps timestamps;  // the reader has seen that they are there
-  const size_t at = sizeof(TxnId) + elements * sizeof(uint64_t);
-  std::memcpy(&timestamps, body.data() + at, sizeof timestamps);
+void ReplayLanes::UnpackVersioned(TxnRecord& record, const RecordHeader& header, std::span<std::byte> body) {
+  const format::Timestamps timestamps = TimestampsOf(header, body.data()).value();  // the reader has seen them
   record.read_timestamp = timestamps.read;
   record.stamp = timestamps.end;
   record.lv = reinterpret_cast<const uint64_t*>(body.data() + sizeof(TxnId));
-  record.payload = body.subspan(at + sizeof timestamps.read);
+  const size_t elements = static_cast<size_t>(std::popcount(header.lv_mask));
+  record.payload = body.subspan(sizeof(TxnId) + elements * sizeof(uint64_t) + sizeof timestamps.read);
   std::memcpy(record.payload.data(), &record.txn_id, sizeof record.txn_id);
 }
 

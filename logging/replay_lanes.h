@@ -167,7 +167,7 @@ class ReplayLanes {
   void Unpack(Lane& lane);
   void UnpackTxn(Lane& lane, const format::RecordHeader& header, std::byte* body, Lsn at);
   static void UnpackVector(TxnRecord& record, size_t elements, std::span<std::byte> body);
-  static void UnpackVersioned(TxnRecord& record, size_t elements, std::span<std::byte> body);
+  static void UnpackVersioned(TxnRecord& record, const format::RecordHeader& header, std::span<std::byte> body);
   [[noreturn]] void Malformed(uint32_t log, Lsn at, const char* why) const;
 
   uint32_t lanes_per_log_;

@@ -69,13 +69,25 @@ class BTreeScan {
   BTreeEntry entries_[kBatch];
 };
 
+// Calls visit(const BTreeEntry&) for the entries of a range, in the order of the scan, until it returns false. For whom
+// leaves do not matter.
+template <class Visit>
+void ScanEntries(const BTreeIndex& index, Key low, Key high, ScanOrder order, Visit&& visit) {
+  BTreeScan scan(index, low, high, order);
+  while (scan.NextBatch()) {
+    for (const BTreeEntry& entry : scan.entries()) {
+      if (!visit(entry)) return;
+    }
+  }
+}
+
 // Calls visit(Key, Row&) for every entry in the order of keys; for single-threaded phases.
 template <class Visit>
 void ForEachEntry(const BTreeIndex& index, Visit&& visit) {
-  BTreeScan scan(index, 0, ~Key{0}, ScanOrder::kAscending);
-  while (scan.NextBatch()) {
-    for (const BTreeEntry& entry : scan.entries()) visit(entry.key, *entry.row);
-  }
+  ScanEntries(index, 0, ~Key{0}, ScanOrder::kAscending, [&](const BTreeEntry& entry) {
+    visit(entry.key, *entry.row);
+    return true;
+  });
 }
 
 }  // namespace dbx

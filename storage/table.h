@@ -151,10 +151,11 @@ class Table {
     // The last part has no end but the largest key; the others may be empty.
     if (first == last && part + 1 < parts) return;
     const Key low = first == 0 ? 0 : ends[first - 1] + 1;
-    BTreeScan scan(*tree_, low, part + 1 == parts ? ~Key{0} : ends[last - 1], ScanOrder::kAscending);
-    while (scan.NextBatch()) {
-      for (const BTreeEntry& entry : scan.entries()) visit(static_cast<const Row&>(*entry.row));
-    }
+    const Key high = part + 1 == parts ? ~Key{0} : ends[last - 1];
+    ScanEntries(*tree_, low, high, ScanOrder::kAscending, [&](const BTreeEntry& entry) {
+      visit(static_cast<const Row&>(*entry.row));
+      return true;
+    });
   }
 
   TableId id_;

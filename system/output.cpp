@@ -344,10 +344,10 @@ std::string SummaryLine(const Json& record) {
                                                   {"latency", Number(m.at("latency_us"), "mean") / 1e6}};
   for (const auto& [name, seconds] : times) line += fmt::format(", {}={:.6f}", name, seconds);
   const Json deadlocks = m.at("deadlocks").is_null() ? DeadlocksJson(DeadlockCounters()) : m.at("deadlocks");
-  line += fmt::format(
-      ", deadlock_cnt={}, cycle_detect={}, dl_detect_time={:.6f}, dl_wait_time={:.6f}, time_query={:.6f}",
-      Count(deadlocks, "cycles"), Count(deadlocks, "searches"), Number(deadlocks, "search_seconds"),
-      Number(deadlocks, "wait_seconds"), none);
+  line +=
+      fmt::format(", deadlock_cnt={}, cycle_detect={}, dl_detect_time={:.6f}, dl_wait_time={:.6f}, time_query={:.6f}",
+                  Count(deadlocks, "cycles"), Count(deadlocks, "searches"), Number(deadlocks, "search_seconds"),
+                  Number(deadlocks, "wait_seconds"), none);
   line +=
       fmt::format(", executed_cnt={}, user_rollback_cnt={}, seconds={:.6f}, time_log_wait={:.6f}",
                   Count(m, "executed_txns"), Count(m, "user_rollbacks"), Number(m, "seconds"), Number(m, "wait_time"));

@@ -59,13 +59,10 @@ class ReplayTransaction {
   // Others replay beside it what the log does not order: rows elsewhere in the same leaves come and go.
   template <class Visit>
   Outcome Scan(Table& table, Key low, Key high, ScanOrder order, Visit&& visit) {
-    BTreeScan scan(table.tree(), low, high, order);
-    while (scan.NextBatch()) {
-      for (const BTreeEntry& entry : scan.entries()) {
-        if ((entry.row->control.load(std::memory_order_relaxed) & Row::kAbsent) != 0) continue;
-        if (!visit(entry.key, TupleReader(table.tuple(entry.row)))) return Outcome::kOk;
-      }
-    }
+    ScanEntries(table.tree(), low, high, order, [&](const BTreeEntry& entry) {
+      const bool absent = (entry.row->control.load(std::memory_order_relaxed) & Row::kAbsent) != 0;
+      return absent || visit(entry.key, TupleReader(table.tuple(entry.row)));
+    });
     return Outcome::kOk;
   }
 

@@ -81,7 +81,7 @@ struct RunResult {
   std::vector<StreamStats> streams;
   std::optional<CentralCounters> central_log;
   std::optional<DeadlockCounters> deadlocks;  // of a concurrency control that looks for them
-  LatencyHistogram latency;  // begin to acknowledgement, ns
+  LatencyHistogram latency;                   // begin to acknowledgement, ns
   CommitParts commit_parts;
   double seconds = 0;  // the measured interval
   // Appended and made durable within it, padding and anchors too; the streams' counters hold warm-up and drain as well.

@@ -121,13 +121,10 @@ class VersionedReplayTransaction {
   template <class Visit>
   Outcome Scan(Table& table, Key low, Key high, ScanOrder order, Visit&& visit) {
     if (scanned_tuple_.size() < table.tuple_bytes()) scanned_tuple_.resize(table.tuple_bytes());
-    BTreeScan scan(table.tree(), low, high, order);
-    while (scan.NextBatch()) {
-      for (const BTreeEntry& entry : scan.entries()) {
-        const std::byte* const tuple = StableTuple(table, *entry.row);
-        if (tuple != nullptr && !visit(entry.key, TupleReader(tuple))) return Outcome::kOk;
-      }
-    }
+    ScanEntries(table.tree(), low, high, order, [&](const BTreeEntry& entry) {
+      const std::byte* const tuple = StableTuple(table, *entry.row);
+      return tuple == nullptr || visit(entry.key, TupleReader(tuple));
+    });
     return Outcome::kOk;
   }
 

@@ -31,6 +31,19 @@ uint64_t VersionedCommand(LogImage& log, uint64_t id, format::Timestamps timesta
 
 std::vector<LogImage> TwoLogs() { return {LogImage(0, 2), LogImage(1, 2)}; }
 
+// Cuts each log somewhere above what had been durable; where they end then.
+std::vector<uint64_t> CutAnywhere(History& history, std::mt19937_64& random) {
+  std::vector<uint64_t> ends;
+  for (LogImage& image : history.images()) {
+    const uint64_t low = history.durable(image.index());
+    const uint64_t whole = image.end();
+    const uint64_t at = low + random() % (whole - low + 1);
+    image.Cut(at);
+    ends.push_back(at == whole ? whole : image.StartAtOrBelow(at));
+  }
+  return ends;
+}
+
 TEST(TaurusRecovery, AnyNumberOfWorkersAndLogsGivesTheSerialResult) {
   for (const uint32_t logs : {1, 2, 3, 5, 16}) {
     for (uint64_t seed = 1; seed <= 8; ++seed) {
@@ -65,14 +78,7 @@ TEST(TaurusRecovery, InManyVersionsACutAnywhereLeavesTheClosedSurvivors) {
     std::mt19937_64 random(seed);
     const auto logs = static_cast<uint32_t>(1 + random() % 4);
     History history({.seed = seed, .logs = logs, .txns = 150, .versions = true, .anchor_percent = 1});
-    std::vector<uint64_t> ends;
-    for (LogImage& image : history.images()) {
-      const uint64_t low = history.durable(image.index());
-      const uint64_t whole = image.end();
-      const uint64_t at = low + random() % (whole - low + 1);
-      image.Cut(at);
-      ends.push_back(at == whole ? whole : image.StartAtOrBelow(at));
-    }
+    const std::vector<uint64_t> ends = CutAnywhere(history, random);
     const RunSettings run{.workers = 1 + static_cast<uint32_t>(seed % 3), .many_versions = true};
     ExpectSurvivors(history, RecoverImages(history.images(), run), ends);
   }
@@ -182,14 +188,7 @@ TEST(TaurusRecovery, ACutAnywhereLeavesTheClosedSurvivors) {
     std::mt19937_64 random(seed);
     const auto logs = static_cast<uint32_t>(1 + random() % 4);
     History history({.seed = seed, .logs = logs, .txns = 150, .data = seed % 2 == 0, .anchor_percent = 1});
-    std::vector<uint64_t> ends;
-    for (LogImage& image : history.images()) {
-      const uint64_t low = history.durable(image.index());
-      const uint64_t whole = image.end();
-      const uint64_t at = low + random() % (whole - low + 1);
-      image.Cut(at);
-      ends.push_back(at == whole ? whole : image.StartAtOrBelow(at));
-    }
+    const std::vector<uint64_t> ends = CutAnywhere(history, random);
     const Recovered recovered = RecoverImages(history.images(), {.workers = 1 + static_cast<uint32_t>(seed % 3)});
     ExpectSurvivors(history, recovered, ends);
     EXPECT_EQ(recovered.summary.frontier, ends);

@@ -190,13 +190,10 @@ class ReferenceContext {
   Outcome Insert(Table& table, Key key, Bytes tuple);
   Outcome Delete(Table& table, Key key);
   Outcome Scan(Table& table, Key low, Key high, ScanOrder order, auto&& visit) {
-    BTreeScan scan(table.tree(), low, high, order);
-    while (scan.NextBatch()) {
-      for (const BTreeEntry& entry : scan.entries()) {
-        if (entry.row->control.load(std::memory_order_relaxed) & Row::kAbsent) continue;
-        if (!visit(entry.key, TupleReader(table.tuple(entry.row)))) return Outcome::kOk;
-      }
-    }
+    ScanEntries(table.tree(), low, high, order, [&](const BTreeEntry& entry) {
+      const bool absent = (entry.row->control.load(std::memory_order_relaxed) & Row::kAbsent) != 0;
+      return absent || visit(entry.key, TupleReader(table.tuple(entry.row)));
+    });
     return Outcome::kOk;
   }
 

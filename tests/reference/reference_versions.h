@@ -41,13 +41,10 @@ class VersionedContext {
   Outcome Insert(Table& table, Key key, Bytes tuple);
   Outcome Delete(Table& table, Key key);
   Outcome Scan(Table& table, Key low, Key high, ScanOrder order, auto&& visit) {
-    BTreeScan scan(table.tree(), low, high, order);
-    while (scan.NextBatch()) {
-      for (const BTreeEntry& entry : scan.entries()) {
-        const std::byte* tuple = Seen(table, entry.key);
-        if (tuple != nullptr && !visit(entry.key, TupleReader(tuple))) return Outcome::kOk;
-      }
-    }
+    ScanEntries(table.tree(), low, high, order, [&](const BTreeEntry& entry) {
+      const std::byte* tuple = Seen(table, entry.key);
+      return tuple == nullptr || visit(entry.key, TupleReader(tuple));
+    });
     return Outcome::kOk;
   }
   void BeforeChange(std::byte*, size_t) {}  // MakeOwn has kept the whole tuple
