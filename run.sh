@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The main job on a fresh machine: installs what is missing, builds, then runs, crashes, recovers and verifies
-# every cell in about three minutes. Options go to scripts/main_job.py; ./run.sh --help lists them.
+# every cell in some minutes. Options go to scripts/main_job.py; ./run.sh --help lists them.
 set -euo pipefail
 repository=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 export DBX_PROGRAM=run.sh
@@ -20,6 +20,5 @@ done
 
 jobs=$("$repository/scripts/setup.sh" --jobs)
 compiler=$("$repository/scripts/setup.sh" --compiler)
-echo "building (a few minutes the first time, nothing when up to date)"
-make --no-print-directory -C "$repository" -j"$jobs" CXX="$compiler" rundb-all log_dump build/micro/host_limits
+(cd "$repository" && scripts/build.py -j"$jobs" CXX="$compiler" rundb-all log_dump build/micro/host_limits)
 exec "${main_job[@]}"

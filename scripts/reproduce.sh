@@ -13,5 +13,6 @@ if [ $# -eq 0 ] || [ "$1" = --help ] || [ "$1" = -h ]; then
 fi
 "$scripts/setup.sh"
 CXX=$("$scripts/setup.sh" --compiler)
-make --no-print-directory -C "$scripts/.." -j"$("$scripts/setup.sh" --jobs)" CXX="$CXX" rundb-all rundb-timed micro
+jobs=$("$scripts/setup.sh" --jobs)
+(cd "$scripts/.." && scripts/build.py -j"$jobs" CXX="$CXX" rundb-all rundb-timed micro)
 exec "$scripts/exp" run "$@"

@@ -167,7 +167,7 @@ def sign_of_life(log_path: str) -> str:
 def plan(quick: bool) -> list[Phase]:
     python, jobs = sys.executable, os.environ.get("DBX_JOBS", "2")
     cxx = os.environ.get("CXX", "g++")
-    make = ["make", "--no-print-directory", f"-j{jobs}"]
+    make = [python, "scripts/build.py", f"-j{jobs}"]
     phases = [
         Phase("includes", [python, "tests/lint/include_rules.py"]),
         Phase("style", [python, "tests/lint/style_ratchet.py"]),
