@@ -33,6 +33,8 @@ KEPT_SEEDS = os.path.join(REPOSITORY, "tests", "simulation", "kept_seeds.txt")
 
 # A slice's runs number a few thousand at most; its seeds are never used up.
 SEEDS_PER_SLICE = 1_000_000
+# About as many as a slice comes through: the next one goes on behind them.
+CELLS_PER_SLICE = 150
 SECONDS_PER_SLICE = 60
 
 POLL_SECONDS = 0.05
@@ -43,7 +45,7 @@ SECONDS_BETWEEN_SIGNS = 30
 # search for a smaller reproduction, which says nothing until it is done.
 SILENT_SECONDS_MAX = 180.0
 CONTROL_SECONDS = 30
-CONTROLS = ("lying_syncs", "no_log")
+DETERMINISM_CYCLES = 200
 KEPT_SECONDS = 120
 
 EPILOG = """\
@@ -148,7 +150,9 @@ class Torture:
             seed = self.state_["next_seed"]
             self.state_["next_seed"] = seed + SEEDS_PER_SLICE
             self.save()
-            start = [self.arguments_.torture, *self.others_, "--seed", str(seed)]
+            before = (seed - self.state_["first_seed"]) // SEEDS_PER_SLICE
+            start = [self.arguments_.torture, *self.others_, "--seed", str(seed),
+                     "--first_cell", str(before * CELLS_PER_SLICE)]
             self.slices_.append(Slice(start, limit, self.arguments_.hang_seconds))
 
     def _take_counters(self, one: Slice, act):
@@ -240,23 +244,33 @@ class Torture:
                 self._note_down({"what": what, "reproduce": f"{self.arguments_.torture} {line}", "kept": True})
 
     def run_controls(self) -> None:
-        """Engines that lose what they acknowledged; the harness must see it, as I1."""
-        for control in CONTROLS:
+        """Engines that lose what they acknowledged, under each log scheme; the harness must see it, as I1. And that a
+        seed decides everything."""
+        schemes = sorted({name.split("/LOG_")[1].split("/")[0] for name in self.state_["all_cells"]})
+        controls = [("lying_syncs", f"/LOG_{scheme}/") for scheme in schemes] + [("no_log", self.state_["cells"])]
+        checks = [(f"{control}{cells.rstrip('/')}", lambda pair=(control, cells): self._control(*pair))
+                  for control, cells in controls]
+        for name, check in [*checks, ("the same seeds again", self._control_of_determinism)]:
             begin = time.monotonic()
-            verdict = self._control(control)
+            verdict = check()
             if self.stopped_by:
                 return
-            self.state_["controls"][control] = verdict
-            self.signs.note(f"control {control}: {verdict} ({time.monotonic() - begin:.1f} s)")
+            self.state_["controls"][name] = verdict
+            self.signs.note(f"control {name}: {verdict} ({time.monotonic() - begin:.1f} s)")
             self.save()
 
-    def _control(self, control: str) -> str:
+    def _control_of_determinism(self) -> str:
+        command = [self.arguments_.torture, "--cycles", str(DETERMINISM_CYCLES), "--shrink", "0", *self.others_]
+        reports = [self._child(command, 2 * self.arguments_.control_seconds).last_line() for _ in range(2)]
+        return "ok" if reports[0] == reports[1] else f"FAILED: {reports[0]} and then {reports[1]}"
+
+    def _control(self, control: str, cells: str) -> str:
         """A crash under one seed may lose files too, whose absence is told first: then the next seed is tried."""
         begin, seed, told = time.monotonic(), 0, ""
         while not self.stopped_by and time.monotonic() - begin < self.arguments_.control_seconds:
             seed += 1
             command = [self.arguments_.torture, "--control", control, "--seed", str(seed), "--shrink", "0",
-                       "--seconds", str(self.arguments_.control_seconds), *self.others_]
+                       "--seconds", str(self.arguments_.control_seconds), *(["--cells", cells] if cells else [])]
             outcome = self._child(command, 2 * self.arguments_.control_seconds)
             seen = re.search(r"^violation: (.*)", outcome.output, re.M)
             if outcome.exit_status == 0:
@@ -288,6 +302,12 @@ class Torture:
             ended = "" if self.stopped_by else how_it_ended(child.returncode)
             self.state_["mutants"] = score_of(text_of(output), ended)
         self.save()
+
+
+def cells_of(torture: str, text: str) -> list[str]:
+    """The names of the program's cells that contain `text`."""
+    listed = subprocess.run([torture, "--list_cells", text], cwd=REPOSITORY, capture_output=True, text=True, check=True)
+    return listed.stdout.split()
 
 
 def kept_seeds(path: str) -> list[str]:
@@ -409,6 +429,7 @@ def main(argv: list[str]) -> int:
         keep_older(arguments.state)
         state = new_state(arguments)
     set_goal(state, arguments)
+    state["all_cells"] = cells_of(arguments.torture, state["cells"])
     torture = Torture(arguments, state)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, torture.stop)

@@ -38,7 +38,7 @@ def flat(counters: dict) -> dict:
 def new_state(arguments: argparse.Namespace) -> dict:
     first = arguments.seed if arguments.seed is not None else random.randrange(1, 1 << 31)
     return {"version": STATE_VERSION, "first_seed": first, "next_seed": first, "cells": arguments.cells, "goal": {},
-            "seconds": 0.0, "counters": {}, "violations": [], "kept_seeds": {}, "controls": {}, "mutants": {}}
+            "all_cells": [], "seconds": 0.0, "counters": {}, "violations": [], "kept_seeds": {}, "controls": {}, "mutants": {}}
 
 
 def read_state(path: str) -> dict:

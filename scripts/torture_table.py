@@ -9,6 +9,28 @@ from torture_state import flat
 # As tests/simulation/generation.cpp names them: a crash that never came shows as 0.
 CRASH_KINDS = ("any sectors lost", "files truncated", "process killed", "sectors torn", "un-synced writes kept",
                "un-synced writes lost", "writes reordered")
+# What goes wrong in runs and in recoveries, but not by a crash. Rarer kinds of damage are left out.
+FAULT_KINDS = (
+    "EIO on a read", "EIO on a read in recovery", "EIO on allocate", "EIO on create", "EIO on every read",
+    "EIO on every read in recovery", "EIO on mkdir", "EIO on rename", "EIO on sync", "EIO on sync of a directory", "EIO on write",
+    "ENOSPC on allocate", "ENOSPC on create", "ENOSPC on mkdir", "ENOSPC on rename", "ENOSPC on sync", "ENOSPC on sync of a directory",
+    "ENOSPC on write", "a device stalled", "bit flipped", "checkpoint file: bit flipped",
+    "checkpoint file: file cut short", "checkpoint file: sector misplaced", "checkpoint file: sector zeroed",
+    "continued", "continued after a kill", "continued twice", "file cut short", "frozen file: bit flipped",
+    "frozen file: file cut short", "frozen file: sector misplaced", "frozen file: sector zeroed", "frozen missing",
+    "frozen swapped", "log duplicated", "log duplicated in another directory", "log missing",
+    "log of another database added", "log of another run added", "log replaced by one of another database",
+    "log replaced by one of another run", "log swapped", "manifest file: bit flipped", "manifest file: file cut short",
+    "manifest file: sector misplaced", "manifest file: sector zeroed", "manifest missing", "manifest swapped",
+    "no memory in recovery", "no memory while a run is continued", "no memory while transactions run",
+    "no more threads for a run", "no more threads in recovery", "records of another database in a log",
+    "records of another run in a log", "requests cut short", "requests cut short in recovery", "requests interrupted",
+    "requests interrupted in recovery", "sector misplaced", "sector zeroed")
+# A torture over all cells that is as long as this meets all of that, each cell (TPC-C's come four times less often),
+# and so many crashes in recoveries and third crashes.
+CYCLES_TO_MEET_ALL = 20_000
+ROUNDS_TO_MEET_TPCC = 4
+IN_RECOVERY_MIN, THIRD_MIN = 2_000, 200
 # Counters with a line of their own; all others are kinds of faults.
 COUNTERS = ("cycles", "runs", "steps", "acknowledged", "recovered", "dropped", "refused", "in recovery",
             "third crash")
@@ -20,9 +42,34 @@ def count(number: int, what: str) -> str:
 
 
 def table(state: dict) -> str:
-    counters = flat(state["counters"])
+    counters = counters_of(state)
     lines = counted(state, counters) if counters.get("runs", 0) > 0 else []
     return "\n".join(lines + verdicts(state))
+
+
+def counters_of(state: dict) -> dict:
+    """Of everything but cells."""
+    return flat({name: value for name, value in state["counters"].items() if name != "cells"})
+
+
+def untried(state: dict) -> list[str]:
+    """The cells that no trial was of, in the program's order."""
+    tried = state["counters"].get("cells", {})
+    return [name for name in state.get("all_cells", []) if tried.get(name, 0) == 0]
+
+
+def never_met(state: dict) -> list[str]:
+    """What a torture of this length should have met and has not; of a short one, or of some cells only, nothing."""
+    counters = counters_of(state)
+    cycles = counters.get("cycles", 0)
+    if state["cells"] or cycles < CYCLES_TO_MEET_ALL:
+        return []
+    kinds = {kind: n for kind, n in counters.items() if n > 0}
+    missing = [kind for kind in CRASH_KINDS + FAULT_KINDS if kind not in kinds]
+    missing += [f"{name} often enough" for name, least in (("in recovery", IN_RECOVERY_MIN), ("third crash", THIRD_MIN))
+                if counters.get(name, 0) < least]
+    with_tpcc = cycles >= ROUNDS_TO_MEET_TPCC * CYCLES_TO_MEET_ALL
+    return missing + [name for name in untried(state) if with_tpcc or "/TPCC/" not in name]
 
 
 def counted(state: dict, counters: dict) -> list[str]:
@@ -35,6 +82,9 @@ def counted(state: dict, counters: dict) -> list[str]:
                "third crash": "of a run that continued one which had continued another"}
     lines = [f"{clock(seconds)}, {cycles / seconds:,.0f} cycles/s"]
     lines += [row(name, counters[name], remarks.get(name, "")) for name in COUNTERS if name in counters]
+    if state.get("all_cells"):
+        cells_tried = len(state["all_cells"]) - len(untried(state))
+        lines.append(row("cells", cells_tried, f"of {len(state['all_cells'])}"))
     crashes = {**dict.fromkeys(CRASH_KINDS, 0), **{kind: n for kind, n in counters.items() if is_crash(kind)}}
     hit = sum(crashes[kind] > 0 for kind in CRASH_KINDS)
     lines.append(f"kinds of crashes hit: {hit} of {len(CRASH_KINDS)}")
@@ -69,6 +119,8 @@ def verdicts(state: dict) -> list[str]:
         bad = sum(not ok for ok in state["kept_seeds"].values())
         lines.append(f"kept seeds: {len(state['kept_seeds']) - bad} of {len(state['kept_seeds'])} pass")
     lines += [f"control {name}: {verdict}" for name, verdict in state["controls"].items()]
+    if missing := never_met(state):
+        lines.append(f"FAILED: so many cycles should have met: {', '.join(missing)}")
     mutants = state["mutants"]
     if mutants:
         total = mutants["killed"] + len(mutants["survived"])
@@ -82,17 +134,20 @@ def verdicts(state: dict) -> list[str]:
 
 
 def tally(state: dict) -> tuple[int, int]:
-    """Passed and failed: the cycles are one, each kept seed, control and mutant is one."""
+    """Passed and failed: the cycles are one, what they met is one, each kept seed, control and mutant is one."""
     kept_bad = sum(not ok for ok in state["kept_seeds"].values())
     found = sum("kept" not in violation for violation in state["violations"])
     passed = len(state["kept_seeds"]) - kept_bad
-    passed += 1 if found == 0 and state["counters"].get("cycles", 0) > 0 else 0
+    cycles = state["counters"].get("cycles", 0)
+    passed += 1 if found == 0 and cycles > 0 else 0
+    lacking = bool(never_met(state))
+    passed += not lacking and cycles >= CYCLES_TO_MEET_ALL and not state["cells"]
     blind = sum(not verdict.startswith("ok") for verdict in state["controls"].values())
     passed += len(state["controls"]) - blind
     mutants = state["mutants"]
     passed += mutants.get("killed", 0)
     alive = len(mutants.get("survived", [])) + ("error" in mutants)
-    return passed, found + kept_bad + blind + alive
+    return passed, found + kept_bad + blind + alive + lacking
 
 
 def mutants_in(text: str) -> str:

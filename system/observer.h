@@ -1,10 +1,12 @@
-// What the tests watch of a running engine: the accesses of each transaction, and its acknowledgement. Nothing, here.
+// What the tests watch of a running engine: the accesses of each transaction, its acknowledgement, and what a recovery
+// makes of it. Nothing, here.
 //
 // The simulation puts a header of the same name before this one (tests/simulation/seam/system/observer.h).
 #pragma once
 
 #include "base/types.h"
 #include "benchmarks/workload.h"
+#include "storage/database.h"
 
 namespace dbx::observer {
 
@@ -16,5 +18,8 @@ Txn& ContextOf(Txn& txn, const Call&) {
 
 // Called by the worker, for readers too.
 inline void Acknowledged(TxnId) {}
+
+// Called once a recovery has replayed its logs.
+inline void Recovered(const Database&) {}
 
 }  // namespace dbx::observer

@@ -9,6 +9,7 @@
 #include "logging/serial/serial_recovery.h"
 #include "logging/silo_r/silo_r_recovery.h"
 #include "logging/taurus/taurus_recovery.h"
+#include "system/observer.h"
 #include "system/recovery.h"
 
 namespace dbx {
@@ -96,6 +97,7 @@ RecoveryResult RecoverOver(const Options& options, LogStorage& storage, const Lo
 
   const std::function<void()> replayed = [&] { result.replay_seconds = lap_seconds(); };
   const std::vector<RecoveredRun> recovered = RecoveryOf<R>::ReplayRuns(options, runs, &workload, database, &replayed);
+  observer::Recovered(database);
   TakeSummary(recovered.back().summary, result);
   result.before = AncestryOf(recovered, runs);
   result.before.checkpoint_rows = checkpoint_rows;

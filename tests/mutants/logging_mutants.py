@@ -1,12 +1,20 @@
 """Faults on the way from a commit to its acknowledgement."""
 from edits import Mutant, expression, raw, statement
 from sources import (
-    BACKGROUND_READ, BITMAP, CONSOLIDATION, DURABLE_EPOCH, ELEDA_WORKER_H, FILE_HEADER, FULLY, GRASSHOPPER,
-    GRASSHOPPER_LIST, HOPPING_INDEX, PLOVER, PLOVER_RECOVERY, READER, REPLAY_TXN, RUN, SILO, SILO_R, SILO_R_RECOVERY,
+    ACK_QUEUE, BACKGROUND_READ, BITMAP, CONSOLIDATION, DURABLE_EPOCH, ELEDA_WORKER_H, FILE_HEADER, FULLY, GRASSHOPPER,
+    GRASSHOPPER_LIST, HOPPING_INDEX, PAYLOAD, PLOVER, PLOVER_RECOVERY, READER, REPLAY_TXN, RUN, SILO, SILO_R, SILO_R_RECOVERY,
     STREAM, STREAM_H, STRIPES, TAURUS, TOTAL_ORDER, TXN, VECTOR, WRITER,
 )
 
 LOGGING_MUTANTS = [
+    # ---- the record and the acknowledgement ----
+    Mutant("record_holds_another_image", "what is logged is not what was written: engine and reference agree on it",
+           [statement(PAYLOAD, "std::memcpy(to, image, entry.length);",
+                      "std::memcpy(to, image, entry.length); to[entry.length - 1] ^= std::byte{1};")], "LOG_DATA/YCSB"),
+    Mutant("acks_forget_one", "a transaction that is durable is not acknowledged, and nobody misses it",
+           [statement(ACK_QUEUE, "acknowledge(TxnId{entry[1]}, entry[2] != 0, entry[0]);",
+                      "if (count_ != 2) acknowledge(TxnId{entry[1]}, entry[2] != 0, entry[0]);")]),
+
     # ---- the ring ----
     Mutant("ring_idle_is_zero", "a worker that never writes pins what is ready at 0",
            [expression(STREAM_H, "filling_from{kIdle}", "filling_from{0}")], "LOG_TAURUS"),

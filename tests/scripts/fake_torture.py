@@ -3,7 +3,7 @@
 
 A run is 8 cycles and takes FAKE_RUN_SECONDS (0.002). The command lines go to the file FAKE_CALLS. FAKE=WORD changes
 what happens: violation, unshrunk, not_alone, long_shrink, abort, silence (after 5 runs each), blind, other (in a
-control), survive (a mutant).
+control), moody (the same seeds count otherwise), survive (a mutant).
 """
 import json
 import os
@@ -12,13 +12,15 @@ import sys
 import time
 
 FAKE = os.environ.get("FAKE", "")
+CELLS = ["NO_WAIT/LOG_SERIAL/LOG_DATA/TEST/1", "SILO/LOG_TAURUS/LOG_DATA/TPCC/2"]
 REPRODUCE = "build/simulation/torture --cells NO_WAIT/LOG_SERIAL/LOG_DATA/TEST/1 --seed 77 --cycles 1"
 
 
 def report(runs):
     print(json.dumps({"runs": runs, "cycles": 8 * runs, "steps": 1000 * runs, "acknowledged": 9 * runs,
                       "recovered": 99 * runs, "dropped": runs, "refused": runs, "sectors torn": 7 * runs,
-                      "faults": {"bit flipped": runs}}), flush=True)
+                      "faults": {"bit flipped": runs}, "cells": {CELLS[0]: runs},
+                      **({"mood": time.monotonic()} if FAKE == "moody" else {})}), flush=True)
 
 
 def violate(what):
@@ -46,6 +48,9 @@ def go_wrong():
 def main():
     if "--list_mutants" in sys.argv:
         print("one\t\tthe first\t\t\ntwo\tLOG_TAURUS\tthe second\t\t")
+        return
+    if "--list_cells" in sys.argv:
+        print("\n".join(CELLS))
         return
     options = dict(zip(sys.argv[1::2], sys.argv[2::2]))
     if "FAKE_CALLS" in os.environ:

@@ -90,6 +90,25 @@ class TableTest(unittest.TestCase):
     def test_an_unknown_counter_is_a_kind_of_fault(self):
         self.assertRegex(self.table(counters={"runs": 1, "meteorites": 3}), r"faults by kind\n +meteorites +3\n")
 
+    def test_a_long_torture_fails_for_what_it_never_met(self):
+        names = ["A/TEST/1", "B/YCSB/2", "C/TPCC/1"]
+        counters = {"runs": 9, "cycles": 20_000, "in recovery": 2000, "third crash": 200, "cells": {"A/TEST/1": 3},
+                    "faults": {kind: 1 for kind in torture_table.CRASH_KINDS + torture_table.FAULT_KINDS}}
+        state = {**torture_state.new_state(torture.parse_arguments([])), "all_cells": names, "counters": counters}
+        self.assertEqual(torture_table.never_met(state), ["B/YCSB/2"])
+        self.assertEqual(torture_table.tally(state), (1, 1))
+        self.assertRegex(torture_table.table(state), r"cells +1  of 3\n[\s\S]*FAILED: .*met: B/YCSB/2")
+        counters["cells"]["B/YCSB/2"] = 1
+        self.assertEqual(torture_table.tally(state), (2, 0))
+        counters["faults"]["EIO on sync"] = 0
+        counters["third crash"] = 199
+        self.assertEqual(torture_table.never_met(state), ["EIO on sync", "third crash often enough"])
+        counters["cycles"] = 19_999
+        self.assertEqual(torture_table.never_met(state), [])
+        counters["cycles"] = 80_000
+        self.assertIn("C/TPCC/1", torture_table.never_met(state))
+        self.assertEqual(torture_table.never_met({**state, "cells": "SILO"}), [])
+
     def test_survivors_are_named(self):
         text = self.table(mutants={"killed": 58, "survived": ["one", "two"]})
         self.assertIn("mutants: 58 of 60 killed; survived: one, two", text)
@@ -114,6 +133,8 @@ class GoalTest(FolderTest):
         self.assertEqual({call["--cells"] for call in self.calls()}, {"SILO"})
         seeds = sorted(int(call["--seed"]) for call in self.calls())
         self.assertEqual(seeds, [42 + i * torture.SEEDS_PER_SLICE for i in range(len(seeds))])
+        firsts = sorted(int(call["--first_cell"]) for call in self.calls())
+        self.assertEqual(firsts, [i * torture.CELLS_PER_SLICE for i in range(len(seeds))])
         self.assertGreaterEqual(len(seeds), 2)
 
 
@@ -183,7 +204,7 @@ class ViolationTest(FolderTest):
     def test_what_a_fresh_process_does_not_show_is_made_again_by_the_whole_slice(self):
         done = self.torture("--cycles=1000", "--seed=9", "--jobs=1", fake="not_alone")
         self.assertEqual(done.returncode, 1)
-        self.assertRegex(done.stdout, r"reproduce: \S+ --seed 9 --cycles 1000\n")
+        self.assertRegex(done.stdout, r"reproduce: \S+ --seed 9 --first_cell 0 --cycles 1000\n")
 
     def test_what_shrinks_for_too_long_is_kept_as_it_was_found(self):
         done = self.torture("--seconds=20", "--hang_seconds=0.5", fake="long_shrink")
@@ -195,7 +216,7 @@ class ViolationTest(FolderTest):
         done = self.torture("--seconds=20", "--seed=9", fake="abort")
         self.assertEqual(done.returncode, 1)
         self.assertIn("ended by SIGABRT: internal check failed: pretended", done.stdout)
-        self.assertRegex(done.stdout, r"reproduce: \S+ --seed (9|1000009) --cycles 10000\n")
+        self.assertRegex(done.stdout, r"reproduce: \S+ --seed (9 --first_cell 0|1000009 --first_cell 150) --cycles 10000\n")
 
     def test_silence_is_a_violation(self):
         done = self.torture("--cycles=1000", "--hang_seconds=0.5", fake="silence")
@@ -227,8 +248,15 @@ class HarnessTest(FolderTest):
     def test_both_controls_must_be_caught_under_some_seed(self):
         done = self.torture("--cycles=0", "--controls")
         self.assertEqual(done.returncode, 0, done.stdout)
-        self.assertIn("control lying_syncs: ok, seed 3: I1: lost", done.stdout)
-        self.assertIn("2 passed, 0 failed", done.stdout)
+        self.assertIn("control lying_syncs/LOG_SERIAL: ok, seed 3: I1: lost", done.stdout)
+        self.assertIn("control lying_syncs/LOG_TAURUS: ok, seed 3: I1: lost", done.stdout)
+        self.assertIn("control the same seeds again: ok", done.stdout)
+        self.assertIn("4 passed, 0 failed", done.stdout)
+
+    def test_a_seed_that_does_not_decide_everything_is_a_failure(self):
+        done = self.torture("--cycles=0", "--controls", fake="moody")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("control the same seeds again: FAILED: {", done.stdout)
 
     def test_a_control_that_passes_is_a_failure(self):
         done = self.torture("--cycles=0", "--controls", fake="blind")

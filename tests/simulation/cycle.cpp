@@ -1,6 +1,7 @@
 #include "tests/simulation/cycle.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <random>
 #include <system_error>
@@ -8,11 +9,13 @@
 
 #include "base/error.h"
 #include "system/log_files.h"
+#include "system/workloads.h"
 #include "tests/simulation/allocation.h"
 #include "tests/simulation/damage.h"
 #include "tests/simulation/generation.h"
 #include "tests/simulation/logs_on_disk.h"
 #include "tests/simulation/oracle.h"
+#include "tests/simulation/rows.h"
 
 namespace dbx::sim {
 namespace {
@@ -47,7 +50,23 @@ bool Includes(const Ids& all, const Ids& some) {
 struct Past {
   Ids recovered;  // by a recovery like its own; served, and so there for ever, once a transaction of it has begun
   Ids promised;   // of these, what must not be lost before that either
+  std::map<uint32_t, Ids> covered;  // by the checkpoints of earlier runs, by the run's number
 };
+
+struct Recovered {
+  Ids names;  // of the transactions of all generations
+  uint32_t run = 0;
+  bool has_checkpoint = false;
+};
+
+std::vector<RowVersion> LoadedRows(const Options& options) {
+  return WithWorkload(options, [&](auto& workload) {
+    Database database(0, 1);
+    CreateTables(options, workload, database);
+    workload.Load(database, options.seed, 1);
+    return RowsOf(database);
+  });
+}
 
 class Cycle {
  public:
@@ -57,6 +76,7 @@ class Cycle {
   void Run() {
     options_ = OptionsOf(trial_.cell, trial_.seed, trial_.limits);
     oracle.Reset();
+    oracle.Loaded(LoadedRows(options_));
     Generation first(trial_, 1, random_, trouble_, tally_);
     Options options = options_;
     options.verify = random_() % 2 == 0;
@@ -76,10 +96,11 @@ class Cycle {
       oracle = then;
       const auto recovered = Recover(crash, generation, past);
       if (!recovered) continue;
+      if (&crash == &run.crashes().back()) CheckHistory(recovered->names, crash.acknowledged);
       // Both draws, whatever the first says.
       const bool first = random_() % 8 == 0, second = trouble_() % 12 == 0;
-      if ((first || second) && trial_.control == Control::kNone) RecoverDamaged(crash, past, *recovered);
-      if (trouble_() % 8 == 0) RecoverInNeed(crash, past, *recovered);
+      if ((first || second) && trial_.control == Control::kNone) RecoverDamaged(crash, past, recovered->names);
+      if (trouble_() % 8 == 0) RecoverInNeed(crash, past, recovered->names);
       if (generation == kGenerationsMax || random_() % (crash.was_kill ? 2 : 4) != 0) continue;
       Continue(crash, generation + 1, PastOf(crash, past, *recovered));
     }
@@ -87,9 +108,11 @@ class Cycle {
 
   // A power failure that comes between a kill and the birth of the next run may take what was recovered and neither
   // acknowledged nor served; there is no such thing when everything recovered was durable.
-  Past PastOf(const Crash& crash, const Past& before, const Ids& recovered) const {
-    if (!crash.was_kill) return {recovered, recovered};
-    Past past{recovered, crash.has_begun ? before.recovered : before.promised};
+  Past PastOf(const Crash& crash, const Past& before, const Recovered& recovered) const {
+    Past past{recovered.names, recovered.names, before.covered};
+    if (recovered.has_checkpoint) past.covered.emplace(recovered.run, before.recovered);
+    if (!crash.was_kill) return past;
+    past.promised = crash.has_begun ? before.recovered : before.promised;
     for (const TxnId id : crash.acknowledged) {
       if (oracle.HasWritten(id)) past.promised.push_back(id.value);
       for (const TxnId writer : oracle.ReadFrom(id)) past.promised.push_back(writer.value);
@@ -117,8 +140,8 @@ class Cycle {
     if (crash.was_kill) ++tally_.faults["continued after a kill"];
   }
 
-  // The recovered transactions of all generations; nothing where there was nothing to recover yet.
-  std::optional<Ids> Recover(const Crash& crash, uint32_t generation, const Past& past) {
+  // Nothing where there was nothing to recover yet.
+  std::optional<Recovered> Recover(const Crash& crash, uint32_t generation, const Past& past) {
     RecoveryResult result;
     try {
       result = RecoverFrom(*crash.files->AfterKill());
@@ -128,27 +151,33 @@ class Cycle {
     } catch (const std::exception& error) {
       throw Violation(error.what());
     }
-    Ids recovered = NamesOf(result, past);
-    CheckOracle(recovered, crash.acknowledged);
-    CheckNoResurrection(recovered, crash, past);
+    Recovered recovered{CheckedNamesOf(result, past), result.run_number, result.before.checkpoint_rows > 0};
+    CheckOracle(recovered.names, crash.acknowledged);
+    CheckNoResurrection(recovered.names, crash, past);
     CountCycle(crash.kind, crash, result);
     tally_.in_recovery += generation > 1 && !crash.has_begun;
     tally_.third += generation == kGenerationsMax;
     return recovered;
   }
 
-  // Whether the first run lacks a log, or a log its header; then there is nothing to recover, and no transaction.
+  // Whether the first run lacks a log or its frontier, or one of them its header; then there is nothing to recover, and
+  // no transaction.
   bool IsUnborn(const Crash& crash) const {
-    return !crash.has_begun &&
-           ReadLogsOnDisk(crash.files->CrashImage(FaultyFileSystem::Crash::kAllPending)).logs_with_header <
-               LogFilesOf(options_);
+    if (crash.has_begun) return false;
+    const LogsOnDisk found = ReadLogsOnDisk(crash.files->CrashImage(FaultyFileSystem::Crash::kAllPending));
+    return found.logs_with_header < LogFilesOf(options_) || found.lacks_frontier;
   }
 
-  // A checkpoint stands for all that came before it.
-  static Ids NamesOf(const RecoveryResult& result, const Past& past) {
+  // Who was recovered, if the rows say so too. A checkpoint stands for all that was recovered when its run was made.
+  static Ids CheckedNamesOf(const RecoveryResult& result, const Past& past) {
     Ids names = result.recovered_ids;
-    if (result.before.checkpoint_rows > 0) names.insert(names.end(), past.recovered.begin(), past.recovered.end());
+    if (result.before.checkpoint_rows > 0) {
+      const auto older = past.covered.find(result.run_number);
+      const Ids& covered = older == past.covered.end() ? past.recovered : older->second;
+      names.insert(names.end(), covered.begin(), covered.end());
+    }
     SortUnique(names);
+    if (const auto wrong = oracle.WrongRowOf(names, recovered_rows)) throw Violation(*wrong);
     return names;
   }
 
@@ -165,7 +194,7 @@ class Cycle {
     try {
       FaultyFileSystem files(image);
       result = RecoverFrom(files);
-      const Ids recovered = NamesOf(result, past);
+      const Ids recovered = CheckedNamesOf(result, past);
       CheckOracle(recovered, {});
       if (damage.may_cut ? !Includes(undamaged, recovered) : recovered != undamaged) {
         throw Violation("I9: another state is recovered, and nothing is refused");
@@ -219,7 +248,7 @@ class Cycle {
   std::optional<Ids> TryToRecover(FaultyFileSystem& files, uint64_t no_memory_at, const Past& past,
                                   const std::string& need) {
     try {
-      return NamesOf(RecoverFrom(files, no_memory_at, /*verify=*/true, /*few_threads=*/true), past);
+      return CheckedNamesOf(RecoverFrom(files, no_memory_at, /*verify=*/true, /*few_threads=*/true), past);
     } catch (const Error& error) {
       if (!IsOfNeed(error)) throw Violation(need + ": " + error.what());
     } catch (const std::bad_alloc&) {
@@ -234,7 +263,7 @@ class Cycle {
 
   Ids RecoverAfter(const std::string& need, FaultyFileSystem& files, const Past& past) {
     try {
-      return NamesOf(RecoverFrom(*files.AfterKill()), past);
+      return CheckedNamesOf(RecoverFrom(*files.AfterKill()), past);
     } catch (const std::exception& error) {
       throw Violation("after " + need + ": " + error.what());
     }
@@ -282,6 +311,15 @@ class Cycle {
 
   void CheckOracle(const Ids& recovered, const std::vector<TxnId>& acknowledged) const {
     if (const auto violation = oracle.ViolationOf(recovered, acknowledged)) throw Violation(*violation);
+  }
+
+  // I10, of what was recovered and of the readers that were told what they saw.
+  void CheckHistory(Ids ids, const std::vector<TxnId>& acknowledged) const {
+    for (const TxnId id : acknowledged) ids.push_back(id.value);
+    SortUnique(ids);
+    if (const auto anomaly = oracle.AnomalyAmong(ids, options_.isolation_level == "SNAPSHOT")) {
+      throw Violation("I10: " + *anomaly);
+    }
   }
 
   // I7: what was served stays, and what had been dropped by then stays dropped.

@@ -45,6 +45,7 @@ class Generation {
   uint64_t Simulate(const Options& options);  // returns the number of harmless failures
   void PlanCrashes(const Options& options);
   void PlanCrashesAtAcknowledgements(uint64_t txns);
+  void CheckThatDurable(TxnId id);
   void PlanCrashesAtOperations(SlowFiles& files);
   void PlanFaults();
   void PlanTrouble(const Options& options);

@@ -12,6 +12,8 @@
 #include "base/error.h"
 #include "logging/file_header.h"
 #include "logging/format.h"
+#include "logging/frontier_file.h"
+#include "logging/log_directory.h"
 
 namespace dbx::sim {
 namespace {
@@ -102,6 +104,20 @@ uint32_t RunOf(const std::string& path) {
   return at == std::string::npos ? 0 : static_cast<uint32_t>(std::stoul(path.substr(at + 5)));
 }
 
+// A run whose frontier was not written yet has nothing that is durable.
+bool LacksFrontier(const FaultyFileSystem::Image& image, uint32_t run, const format::FileHeader& header) {
+  if (header.scheme != static_cast<uint8_t>(format::Scheme::kSiloR)) return false;
+  for (const auto& [path, bytes] : image.files) {
+    if (RunOf(path) != run || !path.ends_with(std::string("/") + kFrontierFileName)) continue;
+    try {
+      ReadFrontier(bytes.All(), header.run_id, path);
+      return false;
+    } catch (const Error&) {
+    }
+  }
+  return true;
+}
+
 LogsOnDisk ReadLogsOnDisk(const FaultyFileSystem::Image& image) {
   std::map<uint32_t, std::vector<LogFile>> runs;
   for (const auto& [path, bytes] : image.files) {
@@ -111,6 +127,8 @@ LogsOnDisk ReadLogsOnDisk(const FaultyFileSystem::Image& image) {
   }
   LogsOnDisk found;
   for (const auto& [run, files] : runs) ReadRun(run, files, found);
+  if (!runs.empty())
+    found.lacks_frontier = LacksFrontier(image, found.newest_run, runs.rbegin()->second.front().header);
   return found;
 }
 

@@ -15,6 +15,7 @@ struct LogsOnDisk {
   uint64_t highest_stamp = 0;                 // of a transaction, in schemes that stamp them
   uint32_t newest_run = 0;                    // of those with a header
   uint32_t logs_with_header = 0;              // in that run; stripes count each
+  bool lacks_frontier = false;                // that run's scheme has one, and none that can be read is there
   uint64_t newest_start = 0;                  // its start LSN
   uint64_t newest_lowest_stamp = UINT64_MAX;  // of its transactions
 };

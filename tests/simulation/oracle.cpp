@@ -11,23 +11,20 @@
 namespace dbx::sim {
 namespace {
 
-constexpr uint64_t kManyWriters = UINT64_MAX;
-
 std::string NameOf(uint64_t id) {
   return "transaction " + std::to_string(TxnId{id}.sequence()) + " of worker " +
          std::to_string(TxnId{id}.worker().value());
 }
 
-// The version of a row that this transaction deleted.
-// No hash of a tuple, not even of one that is just eight bytes with the same number.
-Version AbsenceBy(TxnId id) {
-  constexpr uint64_t kSeed = 0xab5e;
-  return XXH3_64bits_withSeed(&id.value, sizeof id.value, kSeed) | 1;
-}
-
 }  // namespace
 
 Oracle oracle;
+
+// No hash of a tuple, not even of one that is just eight bytes with the same number.
+Version Oracle::AbsenceBy(TxnId id) {
+  constexpr uint64_t kSeed = 0xab5e;
+  return XXH3_64bits_withSeed(&id.value, sizeof id.value, kSeed) | 1;
+}
 
 Version HashOf(std::span<const std::byte> tuple) {
   const Version hash = XXH3_64bits(tuple.data(), tuple.size());
@@ -49,12 +46,19 @@ void Oracle::NewGeneration(const std::vector<uint64_t>& recovered, const std::ve
   on_acknowledge = nullptr;
 }
 
+void Oracle::Loaded(const std::vector<RowVersion>& rows) {
+  for (const RowVersion& row : rows) loaded_[RowOf(row.table, row.key)] = row.version;
+}
+
 // A transaction that is run again starts over.
 void Oracle::Begin(TxnId id) {
   {
     const Exempt exempt;
     if (taken_.contains(id.value)) used_twice_ = id;
-    txns_[id.value] = {.generation = generation_, .began = ++events_, .began_at = NowNanos()};
+    Txn& txn = txns_[id.value] = Txn();
+    txn.generation = generation_;
+    txn.began = ++events_;
+    txn.began_at = NowNanos();
   }
   if (on_begin) on_begin();
 }
@@ -131,24 +135,98 @@ bool Oracle::IsOfThisGeneration(TxnId id) const {
   return txn != txns_.end() && txn->second.generation == generation_;
 }
 
+std::optional<std::string> Oracle::Unacknowledged() const {
+  const std::unordered_set<uint64_t> told = [this] {
+    std::unordered_set<uint64_t> ids;
+    for (const TxnId id : acknowledged_) ids.insert(id.value);
+    return ids;
+  }();
+  for (const auto& [id, txn] : txns_) {
+    if (txn.generation == generation_ && txn.pre_committed != 0 && !told.contains(id)) return NameOf(id);
+  }
+  return std::nullopt;
+}
+
+bool Oracle::IsKnown(const Place& place) const {
+  if (writers_.contains(place)) return true;
+  const auto loaded = loaded_.find({place.table, place.key, kAbsent});
+  return loaded != loaded_.end() && loaded->second == place.version;
+}
+
+std::optional<std::string> Oracle::WrongReadOf(TxnId reader, const std::unordered_set<uint64_t>& survivors) const {
+  const auto txn = txns_.find(reader.value);
+  if (txn == txns_.end()) return std::nullopt;
+  for (const Place& read : txn->second.reads) {
+    if (!IsKnown(read)) return " read what nobody has written, in table " + std::to_string(read.table);
+  }
+  for (const TxnId writer : ReadFrom(reader)) {
+    if (!survivors.contains(writer.value)) return " read from " + NameOf(writer.value) + ", which is lost";
+  }
+  return std::nullopt;
+}
+
 std::optional<std::string> Oracle::ViolationOf(const std::vector<uint64_t>& recovered,
                                                const std::vector<TxnId>& acknowledged) const {
   if (used_twice_) return "I8: a continued run used the name of " + NameOf(used_twice_->value) + " again";
   const std::unordered_set<uint64_t> survivors(recovered.begin(), recovered.end());
-  const auto lost_source = [&](TxnId reader) -> std::optional<std::string> {
-    for (const TxnId writer : ReadFrom(reader)) {
-      if (!survivors.contains(writer.value)) return " read from " + NameOf(writer.value) + ", which is lost";
-    }
-    return std::nullopt;
-  };
   for (const TxnId id : acknowledged) {
     const std::string who = "acknowledged " + NameOf(id.value);
     if (HasWritten(id) && !survivors.contains(id.value)) return "I1: " + who + " is lost";
-    if (const auto lost = lost_source(id)) return "I1: " + who + *lost;
+    if (const auto wrong = WrongReadOf(id, survivors)) return "I1: " + who + *wrong;
   }
   for (const uint64_t id : recovered) {
-    if (!txns_.contains(id)) return "I2: " + NameOf(id) + " was recovered and never began";
-    if (const auto lost = lost_source(TxnId{id})) return "I3: recovered " + NameOf(id) + *lost;
+    const auto txn = txns_.find(id);
+    if (txn == txns_.end()) return "I2: " + NameOf(id) + " was recovered and never began";
+    if (txn->second.pre_committed == 0) return "I2: " + NameOf(id) + " was recovered and never committed";
+    if (const auto wrong = WrongReadOf(TxnId{id}, survivors)) return "I3: recovered " + NameOf(id) + *wrong;
+  }
+  return std::nullopt;
+}
+
+// Writers of one row pre-commit one after the other: none sees its own row free before that.
+std::unordered_map<Oracle::Place, Version, Oracle::PlaceHash> Oracle::LastWritesOf(
+    const std::vector<uint64_t>& recovered) const {
+  std::vector<std::pair<uint64_t, const Txn*>> in_order;
+  for (const uint64_t id : recovered) {
+    if (const auto txn = txns_.find(id); txn != txns_.end()) in_order.emplace_back(id, &txn->second);
+  }
+  std::sort(in_order.begin(), in_order.end(),
+            [](const auto& a, const auto& b) { return a.second->pre_committed < b.second->pre_committed; });
+  std::unordered_map<Place, Version, PlaceHash> last;
+  for (const auto& [id, txn] : in_order) {
+    for (const Place& write : txn->writes) {
+      last[{write.table, write.key, kAbsent}] = write.version == AbsenceBy(TxnId{id}) ? kAbsent : write.version;
+    }
+  }
+  return last;
+}
+
+std::string Oracle::DescriptionOf(const Place& row, Version version) const {
+  if (version == kAbsent) return "absent";
+  const Place place{row.table, row.key, version};
+  if (!IsKnown(place)) return "what nobody wrote";
+  const auto writer = writers_.find(place);
+  if (writer == writers_.end()) return "as it was loaded";
+  return writer->second == kManyWriters ? "what several wrote" : "by " + NameOf(writer->second);
+}
+
+std::optional<std::string> Oracle::WrongRowOf(const std::vector<uint64_t>& recovered,
+                                              const std::vector<RowVersion>& rows) const {
+  std::unordered_map<Place, Version, PlaceHash> expected = loaded_;
+  for (const auto& [row, version] : LastWritesOf(recovered)) expected[row] = version;
+  const auto wrong = [this](const Place& row, Version is, Version should_be) {
+    return "I4: row " + std::to_string(row.key) + " of table " + std::to_string(row.table) + " is " +
+           DescriptionOf(row, is) + ", not " + DescriptionOf(row, should_be);
+  };
+  for (const RowVersion& row : rows) {
+    const Place place = RowOf(row.table, row.key);
+    const auto should = expected.find(place);
+    const Version version = should == expected.end() ? kAbsent : should->second;
+    if (version != row.version) return wrong(place, row.version, version);
+    expected.erase(should);
+  }
+  for (const auto& [row, version] : expected) {
+    if (version != kAbsent) return wrong(row, kAbsent, version);
   }
   return std::nullopt;
 }

@@ -24,6 +24,13 @@ using Version = uint64_t;
 inline constexpr Version kAbsent = 0;
 Version HashOf(std::span<const std::byte> tuple);
 
+// A row that is there.
+struct RowVersion {
+  TableId table;
+  Key key;
+  Version version;
+};
+
 class Oracle {
  public:
   void Reset();
@@ -46,6 +53,9 @@ class Oracle {
   void PreCommit(TxnId id);
   void Acknowledge(TxnId id);
 
+  // What every run and every recovery of it begins with.
+  void Loaded(const std::vector<RowVersion>& rows);
+
   // Is told of each attempt to run a transaction.
   std::function<void()> on_begin;
   // Is told of each acknowledgement at the moment it is given.
@@ -62,13 +72,29 @@ class Oracle {
   bool HasWritten(TxnId id) const;
 
   bool IsOfThisGeneration(TxnId id) const;
+  // A transaction of this generation that pre-committed and was not acknowledged.
+  std::optional<std::string> Unacknowledged() const;
 
-  // I1, I2, I3 and I8 for a recovered set: every acknowledged writer is in it, all in it began, whatever they and
-  // acknowledged readers read is initial or written by one in it, and no name was given twice. The first violation.
+  // I1, I2, I3 and I8 for a recovered set: every acknowledged writer is in it, all in it pre-committed, whatever they
+  // and acknowledged readers read was loaded or written by one in it, and no name was given twice. The first violation.
   std::optional<std::string> ViolationOf(const std::vector<uint64_t>& recovered,
                                          const std::vector<TxnId>& acknowledged) const;
 
+  // I4 for a recovered set and the rows that its recovery left: each is as the last of the set that wrote it left it,
+  // or as it was loaded. The first that is not.
+  std::optional<std::string> WrongRowOf(const std::vector<uint64_t>& recovered,
+                                        const std::vector<RowVersion>& rows) const;
+
+  // I10 for these transactions: a cycle, or a version that nobody may see. `snapshots`: snapshot isolation suffices.
+  std::optional<std::string> AnomalyAmong(const std::vector<uint64_t>& ids, bool snapshots) const;
+
  private:
+  friend class OracleHistory;
+
+  static constexpr uint64_t kManyWriters = UINT64_MAX;
+  // The version of a row that this transaction deleted.
+  static Version AbsenceBy(TxnId id);
+
   struct Place {
     uint64_t table;
     Key key;
@@ -92,9 +118,16 @@ class Oracle {
   // Of a row, whatever its version.
   static Place RowOf(TableId table, Key key) { return {table.value(), key, kAbsent}; }
   bool WasAbsentAtBegin(TxnId id, const Place& place) const;
+  // Whether somebody has written it, or it was loaded so.
+  bool IsKnown(const Place& place) const;
+  std::optional<std::string> WrongReadOf(TxnId reader, const std::unordered_set<uint64_t>& survivors) const;
+  std::string DescriptionOf(const Place& row, Version version) const;  // of a version of the row
+  // Of each row that one in `recovered` has written, what is there then; kAbsent: nothing.
+  std::unordered_map<Place, Version, PlaceHash> LastWritesOf(const std::vector<uint64_t>& recovered) const;
   std::unordered_map<uint64_t, Txn> txns_;
   std::unordered_map<Place, uint64_t, PlaceHash> writers_;  // kManyWriters: several
   std::unordered_map<Place, Version, PlaceHash> current_;   // of the rows that this generation wrote, by RowOf
+  std::unordered_map<Place, Version, PlaceHash> loaded_;    // by RowOf
   std::unordered_set<uint64_t> taken_;                      // names that this generation must not use
   std::vector<TxnId> acknowledged_;
   uint64_t longest_wait_nanos_ = 0;

@@ -33,8 +33,9 @@ class SlowFiles final : public FileSystem {
   // Called before each operation on names, and before each sync of a file by its name.
   std::function<void()> before_operation;
 
-  // Only they may fail without harm: syncs right after the removal of a directory of theirs, as what is removed is not
-  // needed and may come back; and reads once the run is born, which are there to find what else may go.
+  // Only they may fail without harm, once the run is born: removals and, at any time, syncs right after the removal of
+  // a directory, as what is removed is not needed and may come back; and reads, which are there to find what else may
+  // go.
   uint64_t harmless_failures() const { return harmless_failures_; }
 
   std::vector<std::string> List(const std::string& directory) override {
@@ -53,13 +54,13 @@ class SlowFiles final : public FileSystem {
     return Operate([&] { return files_.MakeDirectory(path); });
   }
   void RemoveDirectory(const std::string& path) override {
-    Operate([&] {
+    Removing([&] {
       files_.RemoveDirectory(path);
       removed_from_ = ParentDirectory(path);
     });
   }
   void Remove(const std::string& path) override {
-    Operate([&] { files_.Remove(path); });
+    Removing([&] { files_.Remove(path); });
   }
   void Rename(const std::string& from, const std::string& to) override {
     Operate([&] { files_.Rename(from, to); });
@@ -98,6 +99,15 @@ class SlowFiles final : public FileSystem {
   }
 
  private:
+  void Removing(auto&& remove) {
+    try {
+      Operate(remove);
+    } catch (const Error&) {
+      harmless_failures_ += born_;
+      throw;
+    }
+  }
+
   class Device final : public BlockDevice {
    public:
     Device(SlowFiles& files, std::unique_ptr<BlockDevice> device) : files_(files), device_(std::move(device)) {}

@@ -19,7 +19,8 @@ namespace {
 using namespace dbx::sim;
 
 struct Arguments {
-  std::string cells;  // only cells whose name contains this
+  std::string cells;        // only cells whose name contains this
+  uint64_t first_cell = 0;  // where in the order of the cells to begin
   uint64_t seed = 1;
   uint64_t cycles = 1000;
   double seconds = 0;
@@ -60,6 +61,7 @@ uint64_t Number(const char* text) { return std::strtoull(text, nullptr, 10); }
 
 bool Take(Arguments& arguments, const std::string& name, const char* value) {
   if (name == "--cells") return arguments.cells = value, true;
+  if (name == "--first_cell") return arguments.first_cell = Number(value), true;
   if (name == "--seed") return arguments.seed = Number(value), true;
   if (name == "--cycles") return arguments.cycles = Number(value), true;
   if (name == "--seconds") return arguments.seconds = std::atof(value), true;
@@ -81,13 +83,25 @@ void FixAddresses(char** argv) {
   execv("/proc/self/exe", argv);
 }
 
-// A TPC-C cell takes ten times as long as another and finds less: it comes once where others come four times.
 std::vector<Cell> CellsNamedLike(const std::string& text) {
+  std::vector<Cell> cells = AllCells();
+  std::erase_if(cells, [&](const Cell& cell) { return cell.Name().find(text) == std::string::npos; });
+  return cells;
+}
+
+int ListCells(const std::string& text) {
+  for (const Cell& cell : CellsNamedLike(text)) std::printf("%s\n", cell.Name().c_str());
+  return 0;
+}
+
+// In the order in which they are tried, over and over. A TPC-C cell takes ten times as long as another and finds less:
+// it comes in one round where others come in four.
+std::vector<Cell> Rounds(const std::vector<Cell>& named) {
+  constexpr size_t kRounds = 4;
   std::vector<Cell> cells;
-  for (int round = 0; round < 4; ++round) {
-    for (const Cell& cell : AllCells()) {
-      if (round > 0 && cell.workload == dbx::WorkloadKind::kTpcc) continue;
-      if (cell.Name().find(text) != std::string::npos) cells.push_back(cell);
+  for (size_t round = 0; round < kRounds; ++round) {
+    for (size_t i = 0; i < named.size(); ++i) {
+      if (named[i].workload != dbx::WorkloadKind::kTpcc || i % kRounds == round) cells.push_back(named[i]);
     }
   }
   return cells;
@@ -100,7 +114,13 @@ void Report(const Tally& tally) {
       tally.runs, tally.cycles, tally.steps, tally.acknowledged, tally.recovered, tally.dropped, tally.refused,
       tally.in_recovery, tally.third);
   for (const auto& [kind, count] : tally.faults) std::printf(", \"%s\": %lu", kind.c_str(), count);
-  std::printf("}\n");
+  std::printf(", \"cells\": {");
+  const char* comma = "";
+  for (const auto& [name, trials] : tally.cells) {
+    std::printf("%s\"%s\": %lu", comma, name.c_str(), trials);
+    comma = ", ";
+  }
+  std::printf("}}\n");
   std::fflush(stdout);
 }
 
@@ -126,6 +146,7 @@ int Fail(Trial trial, const Violation& violation, const Arguments& arguments) {
 int main(int argc, char** argv) {
   FixAddresses(argv);
   if (argc == 2 && std::string(argv[1]) == "--list_mutants") return ListMutants();
+  if (argc == 3 && std::string(argv[1]) == "--list_cells") return ListCells(argv[2]);
   Arguments arguments;
   for (int i = 1; i < argc; i += 2) {
     if (i + 1 == argc || !Take(arguments, argv[i], argv[i + 1])) {
@@ -133,7 +154,7 @@ int main(int argc, char** argv) {
       return 2;
     }
   }
-  const std::vector<Cell> cells = CellsNamedLike(arguments.cells);
+  const std::vector<Cell> cells = Rounds(CellsNamedLike(arguments.cells));
   if (cells.empty()) {
     std::fprintf(stderr, "error: no cell is named like %s\n", arguments.cells.c_str());
     return 2;
@@ -143,8 +164,9 @@ int main(int argc, char** argv) {
   Tally tally;
   double reported = 0;
   for (uint64_t n = 0; arguments.seconds > 0 ? elapsed() < arguments.seconds : tally.cycles < arguments.cycles; ++n) {
-    const Trial trial{cells[n % cells.size()], arguments.seed + n, arguments.limits, arguments.crashes,
-                      arguments.control};
+    const Trial trial{cells[(arguments.first_cell + n) % cells.size()], arguments.seed + n, arguments.limits,
+                      arguments.crashes, arguments.control};
+    ++tally.cells[trial.cell.Name()];
     try {
       Try(trial, tally);
     } catch (const Violation& violation) {

@@ -10,6 +10,7 @@
 #include "storage/table.h"
 #include "tests/simulation/allocation.h"
 #include "tests/simulation/oracle.h"
+#include "tests/simulation/rows.h"
 
 namespace dbx::observer {
 
@@ -114,5 +115,7 @@ ObservedContext<Txn> ContextOf(Txn& txn, const Call& call) {
 inline void PreCommitted(TxnId id) { sim::oracle.PreCommit(id); }
 
 inline void Acknowledged(TxnId id) { sim::oracle.Acknowledge(id); }
+
+inline void Recovered(const Database& database) { sim::recovered_rows = sim::RowsOf(database); }
 
 }  // namespace dbx::observer
