@@ -48,6 +48,10 @@ STEP_NAMES = {
 }
 
 
+def striped_directories(log_dir: str, stripes: int) -> list[str]:
+    return [log_dir] if stripes == 1 else [f"{log_dir}/d{i}" for i in range(stripes)]
+
+
 @dataclass(frozen=True)
 class Cell:
     workload: str
@@ -80,7 +84,7 @@ class Cell:
 
     def directories(self, log_dir: str) -> list[str]:
         """Where its logs lie, in a directory of its own."""
-        return [log_dir] if self.stripes == 1 else [f"{log_dir}/d{i}" for i in range(self.stripes)]
+        return striped_directories(log_dir, self.stripes)
 
     def steps(self) -> tuple[str, ...]:
         return STEPS if self.logs else STEPS[:1]

@@ -68,8 +68,7 @@ class HistoryChecker {
 
   std::optional<std::string> RunForSnapshots() {
     for (const Object& object : objects_) {
-      LookForLostUpdates(object);
-      if (!failure_) AddChoices(object);
+      AddChoices(object);
       if (failure_) return failure_;
     }
     SplitNodesByLastEdge();
@@ -86,7 +85,6 @@ class HistoryChecker {
       if (failure_) return failure_;
     }
     if (history_.allows_write_skew_) return RunForSnapshots();
-    // Without a cycle so far, each version is overwritten at most once: lives can be followed.
     if (!SortTopologically()) return DescribeCycle();
     for (const Object& object : objects_) {
       AddChoices(object);
@@ -124,9 +122,11 @@ class HistoryChecker {
   }
 
   void CollectObjects();
-  const Entry* Creator(const Object& object, TxnId version) const;
+  static std::span<const Entry> AccessesBy(const Object& object, TxnId id);
+  static const Entry* Creator(const Object& object, TxnId version);
+  static bool DeletesItsOwn(const Object& object, TxnId id);
+  bool Committed(TxnId id) const { return std::binary_search(ids_.begin(), ids_.end(), id); }
   void AddKnownEdges(const Object& object);
-  void LookForLostUpdates(const Object& object);
   void SplitNodesByLastEdge();
   void AddReadEdge(const Object& object, const Entry& reader);
   std::vector<Life> CollectLives(const Object& object);
@@ -142,7 +142,7 @@ class HistoryChecker {
   bool Reaches(const Successors& successors, uint32_t from, uint32_t to);
   std::vector<uint32_t> ShortestCycle() const;
   std::vector<uint32_t> CycleThrough(const Successors& successors, uint32_t start, size_t length_max) const;
-  std::string DescribeCycle() const;
+  std::string DescribeCycle();
 
   const History& history_;
   std::vector<TxnId> ids_;  // node -> transaction
@@ -180,38 +180,38 @@ void HistoryChecker::CollectObjects() {
   for (const auto& [id, version] : history_.final_) add_untouched(id);
 }
 
-const HistoryChecker::Entry* HistoryChecker::Creator(const Object& object, TxnId version) const {
-  auto entry = std::lower_bound(object.entries.begin(), object.entries.end(), version,
-                                [](const Entry& e, TxnId id) { return e.id < id; });
-  for (; entry != object.entries.end() && entry->id == version; ++entry) {
-    if (Creates(entry->access.kind)) return &*entry;
+std::span<const HistoryChecker::Entry> HistoryChecker::AccessesBy(const Object& object, TxnId id) {
+  const auto [begin, end] = std::equal_range(object.entries.begin(), object.entries.end(), Entry{id, {}},
+                                             [](const Entry& a, const Entry& b) { return a.id < b.id; });
+  return {begin, end};
+}
+
+const HistoryChecker::Entry* HistoryChecker::Creator(const Object& object, TxnId version) {
+  for (const Entry& entry : AccessesBy(object, version)) {
+    if (Creates(entry.access.kind)) return &entry;
   }
   return nullptr;
+}
+
+bool HistoryChecker::DeletesItsOwn(const Object& object, TxnId id) {
+  const std::span<const Entry> accesses = AccessesBy(object, id);
+  return std::any_of(accesses.begin(), accesses.end(), [&](const Entry& entry) {
+    return entry.access.kind == AccessKind::kDelete && entry.access.version == id;
+  });
 }
 
 void HistoryChecker::AddReadEdge(const Object& object, const Entry& reader) {
   const TxnId version = reader.access.version;
   if (version == kInitialVersion && history_.initial_.contains(object.id)) return;
-  if (Creator(object, version) == nullptr) {
-    failure_ = Name(reader.id) + " saw the version of " + NameObject(object.id) + " by " + Name(version) +
-               ", which did not write it";
-    return;
-  }
+  const auto fail = [&](const char* anomaly, const char* why) {
+    failure_ = anomaly + Name(reader.id) + " saw the version of " + NameObject(object.id) + " by " + Name(version) +
+               ", which " + why;
+  };
+  if (version != kInitialVersion && !Committed(version)) return fail("G1a: ", "did not commit");
+  if (Creator(object, version) == nullptr) return fail("", "did not write it");
+  if (reader.id != version && DeletesItsOwn(object, version)) return fail("G1b: ", "deleted it again");
   const EdgeKind kind = reader.access.kind == AccessKind::kRead ? EdgeKind::kWr : EdgeKind::kWw;
   AddEdge(NodeOf(version), NodeOf(reader.id), kind, object.id);
-}
-
-// With two writers of one version, lives cannot be followed either.
-void HistoryChecker::LookForLostUpdates(const Object& object) {
-  std::unordered_map<TxnId, TxnId> overwriter;
-  for (const Entry& entry : object.entries) {
-    if (!Overwrites(entry.access.kind)) continue;
-    const auto [other, is_new] = overwriter.try_emplace(entry.access.version, entry.id);
-    if (is_new || other->second == entry.id) continue;
-    failure_ = "lost update: " + Name(other->second) + " and " + Name(entry.id) + " overwrote one version of " +
-               NameObject(object.id);
-    return;
-  }
 }
 
 // A node for who is reached by rw, behind all the others; no rw edge leaves it. So no cycle has two in a row.
@@ -228,19 +228,24 @@ void HistoryChecker::SplitNodesByLastEdge() {
   edges_ = std::move(split);
 }
 
-// ww and wr from the writer of a version to who sees it, rw from who sees it to who overwrites it.
+// ww and wr from the writer of a version to who sees it, rw from who sees it to who overwrites it. Two who overwrite
+// one version are a fault at once: lives could not be followed.
 void HistoryChecker::AddKnownEdges(const Object& object) {
-  std::unordered_map<TxnId, std::vector<TxnId>> overwriters;
+  std::unordered_map<TxnId, TxnId> overwriter;
   for (const Entry& entry : object.entries) {
-    if (Overwrites(entry.access.kind)) overwriters[entry.access.version].push_back(entry.id);
+    if (!Overwrites(entry.access.kind)) continue;
+    const auto [other, is_new] = overwriter.try_emplace(entry.access.version, entry.id);
+    if (is_new || other->second == entry.id) continue;
+    failure_ = "lost update: " + Name(other->second) + " and " + Name(entry.id) + " overwrote one version of " +
+               NameObject(object.id);
+    return;
   }
   for (const Entry& entry : object.entries) {
     if (!Sees(entry.access.kind)) continue;
     AddReadEdge(object, entry);
     if (failure_) return;
-    const auto next = overwriters.find(entry.access.version);
-    if (next == overwriters.end()) continue;
-    for (TxnId overwriter : next->second) AddEdge(NodeOf(entry.id), NodeOf(overwriter), EdgeKind::kRw, object.id);
+    const auto next = overwriter.find(entry.access.version);
+    if (next != overwriter.end()) AddEdge(NodeOf(entry.id), NodeOf(next->second), EdgeKind::kRw, object.id);
   }
 }
 
@@ -489,7 +494,9 @@ std::vector<uint32_t> HistoryChecker::ShortestCycle() const {
   return shortest;
 }
 
-std::string HistoryChecker::DescribeCycle() const {
+std::string HistoryChecker::DescribeCycle() {
+  // Of several edges between two transactions the search takes the first: let it be the one that tells most.
+  std::stable_sort(edges_.begin(), edges_.end(), [](const Edge& a, const Edge& b) { return a.kind < b.kind; });
   const std::vector<uint32_t> cycle = ShortestCycle();
   std::array<size_t, 3> kinds{};
   bool one_object = true;
@@ -499,11 +506,12 @@ std::string HistoryChecker::DescribeCycle() const {
   }
   const size_t rw = kinds[static_cast<size_t>(EdgeKind::kRw)];
   const size_t wr = kinds[static_cast<size_t>(EdgeKind::kWr)];
-  std::string text = rw > 0 && one_object ? "lost update"
-                     : rw > 1             ? "G2"
-                     : rw == 1            ? "G-single"
-                     : wr > 0             ? "G1c"
-                                          : "G0";
+  // With a wr edge, who closes the cycle only read the object twice.
+  std::string text = rw > 0 && wr == 0 && one_object ? "lost update"
+                     : rw > 1                        ? "G2"
+                     : rw == 1                       ? "G-single"
+                     : wr > 0                        ? "G1c"
+                                                     : "G0";
   text += ": " + Name(ids_[edges_[cycle.front()].from]);
   for (uint32_t e : cycle) {
     const Edge& edge = edges_[e];

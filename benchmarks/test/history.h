@@ -7,6 +7,9 @@
 //   kWrite v   overwrote version v        kDelete v  deleted version v
 //   kMiss      saw that the object was absent
 //
+// Whoever is not in the history did not commit: its versions were read from an aborted transaction (G1a). A version
+// that its own transaction deleted was an intermediate one (G1b). Two that overwrote one version lost an update.
+//
 // Edges, "must come before": ww from a writer to who overwrites it, wr from a writer to who reads it, rw from a
 // reader to who overwrites what it read. Written versions form a chain, so those edges are known. What is absent
 // has no name: an object that is deleted and inserted again lives several times, and neither the order of
@@ -14,6 +17,9 @@
 // possibilities. One is ruled out when the other transactions already force the reverse; then the other
 // follows. This is repeated until nothing follows any more. What is then still open counts as harmless: an
 // anomaly that is reported is real, one that hides in open choices may be missed.
+//
+// A cycle is named G0 (ww edges alone), G1c (wr too), G-single (one rw edge), G2 (several) or lost update (rw and ww
+// edges of one object). An edge that is several is named by the first of ww, wr, rw.
 //
 // Used by one thread. Memory is about 100 bytes per access.
 #pragma once
@@ -51,10 +57,11 @@ class History {
   void AddInitial(uint64_t object) { initial_.insert(object); }
 
   // Asks for snapshot isolation only: cycles with two rw edges in a row are harmless (A. Fekete et al., TODS 30(2)),
-  // all others are not, and no version is overwritten twice. Choices stay open then.
+  // all others are not. Choices stay open then.
   void AllowWriteSkew() { allows_write_skew_ = true; }
 
-  // A committed transaction. It accesses an object more than once only where its accesses contradict each other.
+  // A committed transaction. It accesses an object more than once only where its accesses contradict each other, or
+  // to delete what it inserted.
   void AddTransaction(TxnId id, std::span<const HistoryAccess> accesses);
 
   // The object is there in the end, written by `version` over `predecessor` (kNoVersion if it was inserted).

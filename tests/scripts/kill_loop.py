@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Kills runs with SIGKILL on real files, recovers and verifies: KILLS times at random, and at named points.
 
-A random cycle draws its pair, workload, log and thread counts and contention from one seed, which is printed with a failure
-together with the command lines, so that a cycle can be made again (--seed S --kills 1). Half of them also kill the run
-that continues the first, anywhere from its start on. Named points are those of kill_points.py; --point NAME tries one.
-What must hold after a kill is in killed_runs.py.
+A random cycle draws its pair, log and thread counts and contention from one seed, which is printed with a failure
+together with the command lines, so that a cycle can be made again (--seed S --kills 1); workloads take turns, and what
+TEST leaves must be a serializable history. Half of the cycles also kill the run that continues the first, anywhere
+from its start on. Named points are those of kill_points.py; --point NAME tries one. What must hold after a kill is in
+killed_runs.py.
 """
 from __future__ import annotations
 
@@ -25,23 +26,29 @@ from pairs import Pair, list_pairs
 
 # A run is killed within its second; a short list of calls is made fast.
 COMMON = ["--seconds=1", "--log_limit=48M", "--query_list_len=10000"]
-# Of a run, after its first acknowledgement; of a run that continues, after its start.
-RUN_DELAY_MAX, CONTINUE_DELAY_MAX = 0.1, 0.4
+WORKLOADS = ("YCSB", "TPCC", "TEST")
+# Seconds; of a run after its first acknowledgement, of a run that continues after its start. Histories take long to
+# check, so those of TEST are short.
+RUN_DELAY_MAX = {"YCSB": 0.1, "TPCC": 0.1, "TEST": 0.03}
+CONTINUE_DELAY_MAX = {"YCSB": 0.4, "TPCC": 0.4, "TEST": 0.15}
 CONTINUATIONS = ([], ["--checkpoint"], ["--checkpoint", "--drop_old_runs"], ["--verify"])
 HEARTBEAT_SECONDS = 20
 
 
-def draw_run(rng: random.Random, seed: int, pairs: list[Pair]) -> list[str]:
-    pair, workload = rng.choice(pairs), rng.choice(("YCSB", "TPCC"))
-    loggers = 1 if pair.log in ONE_LOG else rng.choice((1, 2, 4))
-    flags = [*pair.flags(), f"--workload={workload}", f"--thread_cnt={rng.choice((1, 2, 4))}",
-             f"--num_logger={loggers}", f"--seed={seed}", *COMMON]
+def draw_load(rng: random.Random, workload: str) -> list[str]:
     if workload == "YCSB":
         # A small hot table makes chains of dependent transactions; a larger one spreads them.
-        flags += [f"--synth_table_size={rng.choice((64, 2000, 20000))}", f"--zipf_theta={rng.choice((0, 0.6, 0.9))}"]
-    else:
-        flags += ["--tpcc_small=1", f"--num_wh={rng.choice((1, 2))}", f"--tpcc_full_mix={rng.choice((0, 1))}"]
-    return flags
+        return [f"--synth_table_size={rng.choice((64, 2000, 20000))}", f"--zipf_theta={rng.choice((0, 0.6, 0.9))}"]
+    if workload == "TPCC":
+        return ["--tpcc_small=1", f"--num_wh={rng.choice((1, 2))}", f"--tpcc_full_mix={rng.choice((0, 1))}"]
+    return rng.choice(([], ["-Ar"], ["-Ac"]))
+
+
+def draw_run(rng: random.Random, seed: int, workload: str, pairs: list[Pair]) -> list[str]:
+    pair = rng.choice(pairs)
+    loggers = 1 if pair.log in ONE_LOG else rng.choice((1, 2, 4))
+    return [*pair.flags(), f"--workload={workload}", f"--thread_cnt={rng.choice((1, 2, 4))}",
+            f"--num_logger={loggers}", f"--seed={seed}", *COMMON, *draw_load(rng, workload)]
 
 
 def draw_continuation(rng: random.Random) -> list[str]:
@@ -65,15 +72,16 @@ class Loop:
         self.start_ = self.last_sign_ = time.monotonic()
 
     def at_random(self, seed: int) -> None:
-        rng = random.Random(seed)
+        rng, workload = random.Random(seed), WORKLOADS[seed % len(WORKLOADS)]
         runs = Runs(self.binary_, tempfile.mkdtemp(prefix="kill-", dir=self.directory_))
-        delay = rng.uniform(0, RUN_DELAY_MAX) if rng.random() < 0.7 else 0.0
+        delay = rng.uniform(0, RUN_DELAY_MAX[workload]) if rng.random() < 0.7 else 0.0
         try:
-            outcome = runs.run(draw_run(rng, seed, self.pairs_), kill_when=KillClock(runs.ack_file(1), delay))
+            outcome = runs.run(draw_run(rng, seed, workload, self.pairs_),
+                               kill_when=KillClock(runs.ack_file(1), delay))
             self.killed["random, in a run"] += outcome.exit_status == SIGKILLED
             runs.examine(rng)
             if rng.random() < 0.5:
-                delay = rng.uniform(0, CONTINUE_DELAY_MAX)
+                delay = rng.uniform(0, CONTINUE_DELAY_MAX[workload])
                 outcome = runs.run(draw_continuation(rng), kill_when=after_start(delay))
                 self.killed["random, in a run that continues"] += outcome.exit_status == SIGKILLED
                 runs.examine(rng)
@@ -85,6 +93,8 @@ class Loop:
     def at_point(self, points: NamedPoints, point: str, seed: int) -> None:
         reached = points.kill(point, seed)
         self.killed[f"named, in {point.split('/')[1]}" if reached else "named, but not reached"] += 1
+        if not reached:
+            print(f"not reached: {point}", flush=True)
 
     def attempt(self, again: str, act, *arguments) -> None:
         """Counts one cycle; `again` are the flags that make it again."""

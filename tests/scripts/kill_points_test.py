@@ -5,8 +5,8 @@ import sys
 import tempfile
 import unittest
 
-from kill_points import FIRST_CALLS, KILLER, LAST_CALLS, names
-from killed_runs import ACK_HEADER_BYTES, SIGKILLED, holds_bits
+from kill_points import CELLS, FIRST_CALLS, KILLER, LAST_CALLS, flags_of, may_be_missed, names
+from killed_runs import ACK_HEADER_BYTES, SIGKILLED, Runs, holds_bits
 
 
 class NamesTest(unittest.TestCase):
@@ -20,6 +20,29 @@ class NamesTest(unittest.TestCase):
 
     def test_of_few_calls_each_is_a_point_once(self):
         self.assertEqual(len(names("sync", "log", FIRST_CALLS + 1)), FIRST_CALLS + 1)
+
+    def test_only_writes_of_logs_and_of_the_frontier_may_be_missed(self):
+        for path in ("run-0001/log-00.log", "d1/run-0002/log-01.log", "run-0001/frontier"):
+            self.assertTrue(may_be_missed(f"middle:write:{path}:7"))
+            self.assertFalse(may_be_missed(f"before:sync:{path}:1"))
+        self.assertFalse(may_be_missed("middle:write:run-0001/frozen.tmp:1"))
+
+    def test_a_run_that_continues_takes_its_load_from_the_log(self):
+        for cell in CELLS:
+            self.assertTrue(set(CELLS[cell].load) <= set(flags_of(cell, "run")))
+            self.assertFalse(set(CELLS[cell].load) & set(flags_of(cell, "continue")))
+            self.assertTrue(set(CELLS[cell].every_run) <= set(flags_of(cell, "continue")))
+
+
+class RunsTest(unittest.TestCase):
+    def test_the_newest_run_may_have_been_born_in_one_directory_only(self):
+        with tempfile.TemporaryDirectory() as directory:
+            runs = Runs("rundb-all", directory, stripes=2)
+            self.assertEqual(runs.newest(), 0)
+            for born in ("d0/run-0001", "d1/run-0001", "d1/run-0002"):
+                os.mkdir(os.path.join(runs.logs, born))
+            self.assertEqual(runs.newest(), 2)
+            self.assertEqual(runs.copy(os.path.join(directory, "copy")).newest(), 2)
 
 
 @unittest.skipUnless(os.path.exists(KILLER), "make kill_points builds it")

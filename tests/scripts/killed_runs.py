@@ -16,7 +16,7 @@ from typing import Callable, Optional
 
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(REPOSITORY, "scripts"))
-from cells import shell_line
+from cells import shell_line, striped_directories
 from child import Outcome, run_child
 
 STEP_TIMEOUT_SECONDS = 120
@@ -42,27 +42,31 @@ class Recovered:
 
 
 class Runs:
-    def __init__(self, binary: str, directory: str):
+    def __init__(self, binary: str, directory: str, stripes: int = 1):
         self.binary_ = binary
         self.directory = directory
-        self.logs = os.path.join(directory, "logs")
+        self.stripes_ = stripes
+        self.logs = os.path.join(directory, "logs")  # all that the engine writes but acknowledgements
+        self.log_directories_ = striped_directories(self.logs, stripes)
         self.lines: list[str] = []             # the command lines so far
         self.acknowledged: set[int] = set()    # runs that acknowledged something
         self.droppable_: set[int] = set()      # runs that a checkpoint was to stand in for
         self.last_: Optional[Recovered] = None
-        os.makedirs(self.logs, exist_ok=True)
+        for log_directory in self.log_directories_:
+            os.makedirs(log_directory, exist_ok=True)
 
     def copy(self, directory: str) -> Runs:
         """The same runs in another directory."""
         shutil.copytree(self.directory, directory, dirs_exist_ok=True)
-        other = Runs(self.binary_, directory)
+        other = Runs(self.binary_, directory, self.stripes_)
         other.lines = self.lines + [shell_line(["cp", "-r", self.logs, directory])]
         other.acknowledged, other.droppable_ = set(self.acknowledged), set(self.droppable_)
         other.last_ = self.last_
         return other
 
     def newest(self) -> int:
-        return max((int(name[len("run-"):]) for name in os.listdir(self.logs)), default=0)
+        return max((int(name[len("run-"):]) for log_directory in self.log_directories_
+                    for name in os.listdir(log_directory)), default=0)
 
     def ack_file(self, run: int) -> str:
         return os.path.join(self.directory, f"acknowledged-{run:04d}")
@@ -76,8 +80,7 @@ class Runs:
             self.droppable_ |= set(range(1, number))
         if "--log_overwrite" in flags:
             self.acknowledged, self.last_ = set(), None
-        outcome = self._step([*prefix, self.binary_, *flags, f"--log_dir={self.logs}", f"--ack_file={ack_file}"],
-                             kill_when)
+        outcome = self._step([*prefix, self.binary_, *flags, self._log_dir_flag(), f"--ack_file={ack_file}"], kill_when)
         if outcome.exit_status not in (0, SIGKILLED) or outcome.timed_out:
             raise Wrong(f"the run ended with {outcome.exit_status}: {outcome.last_line()}")
         if holds_bits(ack_file):
@@ -119,7 +122,7 @@ class Runs:
         if os.path.exists(result):
             os.unlink(result)
         acks = [f"--ack_file={ack_file}"] if ack_file else []
-        outcome = self._step([self.binary_, "-Lr1", "--verify", *flags, f"--log_dir={self.logs}", *acks,
+        outcome = self._step([self.binary_, "-Lr1", "--verify", *flags, self._log_dir_flag(), *acks,
                               f"--json={result}"])
         if outcome.exit_status in REFUSALS and len(re.findall(r"^error: ", outcome.output, re.M)) == 1:
             return None
@@ -132,6 +135,9 @@ class Runs:
             raise Wrong(f"recovery made these checks only: {verification['verified']}")
         return Recovered(metrics["run_number"], metrics["recovered_txns"], metrics["before"]["recovered_txns"],
                          verification["digest"])
+
+    def _log_dir_flag(self) -> str:
+        return "--log_dir=" + ",".join(self.log_directories_)
 
     def _step(self, command: list[str], kill_when: Optional[Callable[[], bool]] = None) -> Outcome:
         self.lines.append(shell_line(command))

@@ -5,12 +5,14 @@
 // A sample with a fixed stride, unless DBX_EXHAUSTIVE=1.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 
 #include "base/error.h"
 #include "logging/device/faulty_file_system.h"
 #include "logging/format.h"
+#include "logging/log_directory.h"
 #include "system/log_files.h"
 #include "system/registry.h"
 #include "tests/system/held_pairs.h"
@@ -70,8 +72,9 @@ Options OptionsOf(const Format& format) {
   return options;
 }
 
-// The bytes of each log.
+// The bytes of each log, and of the frontier where there is one.
 using Image = std::vector<std::vector<std::byte>>;
+using Ids = std::vector<uint64_t>;  // of transactions, ascending
 
 struct Outcomes {
   uint64_t whole = 0;     // as if nothing had happened
@@ -90,12 +93,17 @@ class DamageTest : public ::testing::TestWithParam<Format> {
     logged_ = engine_->Run(options_, storage).logged_txns;
     options_.thread_cnt = 1;
     disk_ = files.CrashImage(FaultyFileSystem::Crash::kDurableOnly);
-    for (const auto& [path, bytes] : disk_.files) ended_.push_back(WithoutPreallocation(bytes.All()));
-    ASSERT_EQ(Recover(ended_, "clean end"), logged_);
+    for (const auto& [path, bytes] : disk_.files) {
+      if (path.ends_with(kFrontierFileName)) frontier_ = ended_.size();
+      ended_.push_back(WithoutPreallocation(bytes.All()));
+    }
+    const auto recovered = Recover(ended_, "clean end");
+    ASSERT_TRUE(recovered);
+    ASSERT_EQ(recovered->size(), logged_);
   }
 
-  // How many transactions were recovered, or nothing if recovery refused.
-  std::optional<uint64_t> Recover(const Image& image, const std::string& damage) {
+  // Which transactions were recovered, or nothing if recovery refused.
+  std::optional<Ids> Recover(const Image& image, const std::string& damage) {
     FaultyFileSystem::Image disk = disk_;
     auto log = image.begin();
     for (auto& [path, bytes] : disk.files) {
@@ -105,10 +113,11 @@ class DamageTest : public ::testing::TestWithParam<Format> {
     FaultyFileSystem files(disk);
     LogStorage storage(files);
     try {
-      const RecoveryResult result = engine_->Recover(options_, storage);
+      RecoveryResult result = engine_->Recover(options_, storage);
       EXPECT_EQ(result.verified.substr(0, 1), "a") << damage;
       ++(result.recovered == logged_ ? outcomes_.whole : outcomes_.cut);
-      return result.recovered;
+      std::sort(result.recovered_ids.begin(), result.recovered_ids.end());
+      return std::move(result.recovered_ids);
     } catch (const Error& error) {
       const bool mismatch = error.status() == ExitStatus::kMismatch;
       EXPECT_TRUE(mismatch || error.status() == ExitStatus::kCorrupt) << damage << ": " << error.what();
@@ -151,6 +160,7 @@ class DamageTest : public ::testing::TestWithParam<Format> {
   std::unique_ptr<Engine> engine_;
   FaultyFileSystem::Image disk_;  // ended_, with its directories
   Image ended_;
+  std::optional<size_t> frontier_;  // its place in ended_
   uint64_t logged_ = 0;
   Outcomes outcomes_;
 };
@@ -166,7 +176,8 @@ TEST_P(DamageTest, ATruncationOfAFinishedRunLosesNothingUnnoticed) {
       const std::string damage = "log " + std::to_string(log) + " cut to " + std::to_string(bytes);
       // Without its RUN_END a lone log may have ended anywhere that nothing shows to have been durable.
       const auto recovered = Recover(image, damage);
-      EXPECT_TRUE(!recovered || ended_.size() == 1 || *recovered == logged_) << damage << ": " << *recovered;
+      EXPECT_TRUE(!recovered || ended_.size() == 1 || recovered->size() == logged_)
+          << damage << ": " << recovered->size();
     }
   }
   Print("truncations");
@@ -181,10 +192,35 @@ TEST_P(DamageTest, AFlippedBitOfAFinishedRunLosesNothing) {
       image[log][bit / 8] ^= std::byte{1} << bit % 8;
       const std::string damage = "log " + std::to_string(log) + " with another bit " + std::to_string(bit);
       const auto recovered = Recover(image, damage);
-      EXPECT_TRUE(!recovered || *recovered == logged_) << damage << ": " << *recovered;
+      EXPECT_TRUE(!recovered || recovered->size() == logged_) << damage << ": " << recovered->size();
     }
   }
   Print("flipped bits");
+}
+
+// From the longest to the shortest: what a longer log does not hold, a shorter one does not bring back. Where a
+// frontier says how far the logs were durable, only the frontier itself may end earlier.
+TEST_P(DamageTest, ATruncationOfAnUnfinishedRunIsRefusedOrLeavesLess) {
+  outcomes_ = {};
+  const Image unfinished = Unfinished();
+  const uint64_t stride = Stride(BytesOf(unfinished), 700);
+  for (size_t log = 0; log < unfinished.size(); ++log) {
+    std::optional<Ids> longer = Recover(unfinished, "unfinished");
+    ASSERT_TRUE(longer);
+    const bool may_lose = !frontier_ || log == *frontier_;
+    for (uint64_t bytes = unfinished[log].size(); bytes > 0; bytes -= std::min(bytes, stride)) {
+      Image image = unfinished;
+      image[log].resize(bytes - 1);
+      const std::string damage = "unfinished log " + std::to_string(log) + " cut to " + std::to_string(bytes - 1);
+      std::optional<Ids> recovered = Recover(image, damage);
+      if (!recovered) continue;
+      EXPECT_TRUE(std::ranges::includes(*longer, *recovered)) << damage << ": " << recovered->size();
+      EXPECT_TRUE(may_lose || recovered->size() == longer->size()) << damage << ": " << recovered->size();
+      longer = std::move(recovered);
+    }
+  }
+  EXPECT_GT(outcomes_.cut, 0u);
+  Print("truncations before the end");
 }
 
 TEST_P(DamageTest, AFlippedBitOfAnUnfinishedRunIsRefusedOrCut) {
