@@ -8,6 +8,7 @@
 #                         TESTS='FOLDER FILE ...': those alone, and PAIRS='...': with these pairs
 # make fuzz               build/fuzz/NAME, a libFuzzer target for each tests/fuzz/NAME_fuzz.cpp (needs clang)
 # make torture            build/simulation/torture: the engine with threads as fibres, on disks that crash
+# make mutant_tests       build/mutants/all_tests: the tests that mutants name; DBX_MUTANT=NAME runs them under one
 # make kill_points        build/kill_at.so, which kills ./rundb-all at a named call on a file
 # make check              format, lint, include rules, quick tests
 # make coverage           the lines of logging/ and of recovery that tests run; scripts/setup.sh --dev installs the
@@ -32,7 +33,8 @@ TESTS ?= tests
 
 # ---- Flags -----------------------------------------------------------------------------------------------
 
-# release, thread, address; simulation and coverage: what the targets torture and coverage are made of (below)
+# release, thread, address; simulation, mutants and coverage: what the targets torture, mutant_tests and coverage are
+# made of (below)
 VARIANT := $(if $(SANITIZE),$(SANITIZE),release)
 # Objects in BUILD, programs for tests in OUT.
 BUILD := build/$(VARIANT)
@@ -49,6 +51,10 @@ else ifeq ($(VARIANT),simulation)
 # The seam's headers come before the product's of the same names.
 INCLUDES := -Itests/simulation/seam -I$(BUILD)/src -I.
 CXXFLAGS_VARIANT := -Wno-error
+LDFLAGS_VARIANT := -Wl,--push-state,--no-as-needed -ljemalloc -Wl,--pop-state
+else ifeq ($(VARIANT),mutants)
+INCLUDES := -I$(BUILD)/src -I.
+CXXFLAGS_VARIANT := -DNDEBUG -Wno-error
 LDFLAGS_VARIANT := -Wl,--push-state,--no-as-needed -ljemalloc -Wl,--pop-state
 else ifeq ($(SANITIZE),thread)
 CXXFLAGS_VARIANT := -fsanitize=thread -fno-omit-frame-pointer
@@ -82,11 +88,13 @@ $(foreach v,$(MAKEOVERRIDES),$(if $(findstring =,$(v)),$(if $(filter $(firstword
 # ---- Sources ---------------------------------------------------------------------------------------------
 
 MAIN_SOURCES := system/main.cpp system/pair.cpp logging/log_dump.cpp
+LIBRARY_FOLDERS := base storage concurrency_control logging tests/reference \
+  $(if $(filter mutants,$(VARIANT)),,benchmarks/ycsb benchmarks/tpcc benchmarks/test system)
 LIBRARY_SOURCES := $(filter-out $(MAIN_SOURCES),$(sort \
-  $(shell find base storage concurrency_control logging benchmarks/ycsb benchmarks/tpcc benchmarks/test system \
-               tests/reference -name '*.cpp' ! -name '*_test.cpp' 2>/dev/null)))
+  $(shell find $(LIBRARY_FOLDERS) -name '*.cpp' ! -name '*_test.cpp' 2>/dev/null)))
 # Tests and what they share; fuzz targets have a main of their own.
-TEST_SOURCES := $(filter-out tests/fuzz/% tests/simulation/% tests/kill_points/% $(LIBRARY_SOURCES),$(sort \
+TEST_SOURCES := $(filter-out tests/fuzz/% tests/simulation/% tests/kill_points/% $(LIBRARY_SOURCES) \
+  $(if $(filter mutants,$(VARIANT)),,tests/mutants/%),$(sort \
   $(shell find tests -name '*.cpp' ! -name '*_test.cpp'; find $(TESTS) -name '*_test.cpp')))
 MICRO_SOURCES := $(wildcard benchmarks/micro/*.cpp)
 
@@ -159,11 +167,19 @@ $(OUT)/all_tests: $(TEST_OBJECTS) $(PAIR_OBJECTS) $(ARCHIVE) $(BUILD)/flags.stam
 torture:
 	+@$(MAKE) --no-print-directory SANITIZE=simulation build/simulation/torture
 .PHONY: torture
-SIMULATION_SOURCES := $(wildcard tests/simulation/*.cpp)
+SIMULATION_SOURCES := $(wildcard tests/simulation/*.cpp) tests/mutants/names.cpp
 build/simulation/torture: LIBRARIES += -lboost_context
 build/simulation/torture: $(SIMULATION_SOURCES:%.cpp=$(BUILD)/%.o) $(PAIR_OBJECTS) \
   $(LIBRARY_OBJECTS) $(BUILD)/flags.stamp $(BUILD)/tests.stamp
 	$(LINK)
+
+# On threads, as all_tests is. Every test that a mutant names is in one of these.
+MUTANT_TESTS := tests/models tests/concurrency_control/scan_test.cpp tests/concurrency_control/tictoc_test.cpp \
+  tests/concurrency_control/hekaton_test.cpp tests/logging/taurus/taurus_log_test.cpp \
+  tests/system/versioned_replay_test.cpp
+mutant_tests:
+	+@$(MAKE) --no-print-directory SANITIZE=mutants TESTS='$(MUTANT_TESTS)' PAIRS= tests
+.PHONY: mutant_tests
 
 # No object of the engine: it is loaded into ./rundb-all, and takes the place of libc's functions.
 kill_points: build/kill_at.so
@@ -185,9 +201,10 @@ $(ARCHIVE): $(LIBRARY_OBJECTS) $(BUILD)/library.stamp
 
 COMPILE = $(CXX) $(CXXFLAGS_ALL) -MMD -MP -c -o $@
 
-ifeq ($(VARIANT),simulation)
+ifneq ($(filter simulation mutants,$(VARIANT)),)
 # The engine's sources are a copy with faults that can be switched on; what did not change is not written anew.
-ifneq ($(shell $(PYTHON) tests/mutants/generate.py $(BUILD)/src && echo done),done)
+GENERATE := tests/mutants/generate.py $(BUILD)/src $(if $(filter mutants,$(VARIANT)),--plain)
+ifneq ($(shell $(PYTHON) $(GENERATE) && echo done),done)
 $(error tests/mutants/generate.py failed)
 endif
 PAIR_SOURCE := $(BUILD)/src/system/pair.cpp

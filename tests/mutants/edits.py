@@ -22,8 +22,9 @@ class Mutant:
     trap: str  # what goes wrong, in a sentence
     edits: list[Edit]
     cells: str = ""  # only cells whose name contains this can tell
-    rare: bool = False  # needs minutes, or more: not in the rotation of the quick tests
-    model: str = ""  # a rare one's small model: the test of build/all_tests in which the same fault is found
+    # A rare one, which the simulation needs minutes for, names one of these, and is not in the quick tests' rotation.
+    model: str = ""  # the test of a small model (tests/models) in which the same fault is found
+    test: str = ""  # the test of the engine that fails under it
 
 
 def statement(file: str, find: str, replace: str) -> Edit:

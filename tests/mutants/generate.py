@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes the sources with all mutants in them: generate.py OUT copies the engine to OUT, rewriting only what changed.
+"""Writes the sources with all mutants in them: generate.py OUT [--plain] copies the engine to OUT, rewriting only what
+changed. They are tuned for the simulation, and know of it; with --plain they differ by the mutants alone.
 
 Every edit must find its text exactly once, or this fails: a mutant that no longer fits its source is out of date.
 """
@@ -63,7 +64,8 @@ def apply_all(sources: dict[str, str]) -> None:
 
 
 def main() -> int:
-    out = sys.argv[1]
+    out, plain = sys.argv[1], sys.argv[2:] == ["--plain"]
+    headers = (SWITCH,) if plain else (SWITCH, *SIMULATION)
     sources: dict[str, str] = {}
     for folder in FOLDERS:
         for directory, _, names in os.walk(os.path.join(REPOSITORY, folder)):
@@ -73,11 +75,12 @@ def main() -> int:
                     with open(os.path.join(REPOSITORY, path), encoding="utf-8") as file:
                         sources[path] = file.read()
     originals = dict(sources)
-    apply_tuning(sources)
+    if not plain:
+        apply_tuning(sources)
     apply_all(sources)
     for path, text in sources.items():
         if text != originals[path]:
-            include = "".join(f'#include "{header}"\n' for header in (SWITCH, *SIMULATION))
+            include = "".join(f'#include "{header}"\n' for header in headers)
             text = text.replace("#pragma once\n", "#pragma once\n" + include, 1) if path.endswith(".h") else include + text
         target = os.path.join(out, path)
         os.makedirs(os.path.dirname(target), exist_ok=True)
@@ -88,7 +91,7 @@ def main() -> int:
         with open(target, "w", encoding="utf-8") as file:
             file.write(text)
     with open(os.path.join(out, "mutant_names.inc"), "w", encoding="utf-8") as file:
-        file.writelines(f'{{"{m.name}", "{m.trap}", "{m.cells}", {str(m.rare).lower()}, "{m.model}"}},\n' for m in MUTANTS)
+        file.writelines(f'{{"{m.name}", "{m.trap}", "{m.cells}", "{m.model}", "{m.test}"}},\n' for m in MUTANTS)
     return 0
 
 

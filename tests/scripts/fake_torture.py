@@ -3,7 +3,8 @@
 
 A run is 8 cycles and takes FAKE_RUN_SECONDS (0.002). The command lines go to the file FAKE_CALLS. FAKE=WORD changes
 what happens: violation, unshrunk, not_alone, long_shrink, abort, silence (after 5 runs each), blind, other (in a
-control), moody (the same seeds count otherwise), survive (a mutant).
+control), moody (the same seeds count otherwise), survive (the mutant two). FAKE_MUTANTS stands in for the list of two
+mutants.
 """
 import json
 import os
@@ -47,7 +48,7 @@ def go_wrong():
 
 def main():
     if "--list_mutants" in sys.argv:
-        print("one\t\tthe first\t\t\ntwo\tLOG_TAURUS\tthe second\t\t")
+        print(os.environ.get("FAKE_MUTANTS", "one\t\tthe first\t\t\ntwo\tLOG_TAURUS\tthe second\t\t"))
         return
     if "--list_cells" in sys.argv:
         print("\n".join(CELLS))

@@ -8,11 +8,12 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 REPOSITORY = os.path.dirname(os.path.dirname(HERE))
-for folder in ("scripts", os.path.join("tests", "lint")):
+for folder in ("scripts", os.path.join("tests", "lint"), os.path.join("tests", "mutants")):
     sys.path.insert(0, os.path.join(REPOSITORY, folder))
 
 FAKE_RUNDB = os.path.join(HERE, "fake_rundb.py")
 FAKE_TORTURE = os.path.join(HERE, "fake_torture.py")
+FAKE_MUTANT_TESTS = os.path.join(HERE, "fake_mutant_tests.py")
 FAKE_LIMITS = os.path.join(HERE, "fake_host_limits.py")
 
 

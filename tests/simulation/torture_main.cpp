@@ -7,10 +7,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <iterator>
 #include <string>
 
-#include "tests/mutants/switch.h"
+#include "tests/mutants/names.h"
 #include "tests/simulation/cycle.h"
 #include "tests/simulation/shrink.h"
 
@@ -31,30 +30,15 @@ struct Arguments {
   std::string mutant;
 };
 
-struct MutantName {
-  const char* name;
-  const char* trap;
-  const char* cells;  // only cells whose name contains this can tell
-  bool rare;          // needs minutes, or more
-  const char* model;  // the test of a small model in which the same fault is found
-};
-constexpr MutantName kMutants[] = {
-#include "mutant_names.inc"
-};
-
 int ListMutants() {
-  for (const MutantName& mutant : kMutants)
-    std::printf("%s\t%s\t%s\t%s\t%s\n", mutant.name, mutant.cells, mutant.trap, mutant.rare ? "rare" : "",
-                mutant.model);
+  for (const dbx::MutantName& mutant : dbx::AllMutants())
+    std::printf("%s\t%s\t%s\t%s\t%s\n", mutant.name, mutant.cells, mutant.trap, mutant.model, mutant.test);
   return 0;
 }
 
 bool TurnOn(Arguments& arguments, const std::string& mutant) {
   arguments.mutant = mutant;
-  for (size_t i = 0; i < std::size(kMutants); ++i) {
-    if (mutant == kMutants[i].name) dbx::active_mutant = static_cast<uint32_t>(i + 1);
-  }
-  return dbx::active_mutant != 0;
+  return dbx::TurnMutantOn(mutant);
 }
 
 uint64_t Number(const char* text) { return std::strtoull(text, nullptr, 10); }

@@ -238,6 +238,60 @@ TEST_F(VersionedReplay, AReaderBesideWritersSeesOneMoment) {
   writer.join();
 }
 
+// A tuple that takes long to copy, all words alike, which one worker overwrites again and again.
+class VersionedReplayOfALargeTuple : public VersionedReplay {
+ protected:
+  static constexpr size_t kTupleBytes = 32 << 10;
+
+  VersionedReplayOfALargeTuple() {
+    Schema schema;
+    schema.name = "LARGE";
+    schema.tuple_bytes = kTupleBytes;
+    schema.ordered = true;
+    large_ = &db_.CreateTable(schema);
+    large_->LoadRow(WorkerId(0), kX, std::vector<std::byte>(kTupleBytes));
+  }
+  // From its end on, against those who copy it.
+  void OverwriteUntil(const std::stop_token& stop) {
+    for (uint64_t end = 1; !stop.stop_requested(); ++end) {
+      const auto fill = [&](auto& tuple) {
+        for (size_t at = kTupleBytes; at > 0; at -= sizeof end) tuple.SetAt(at - sizeof end, end);
+      };
+      ASSERT_EQ(At(end - 1, end).Update(*large_, kX, fill), Outcome::kOk);
+      written_ = end;
+      txn_.Collect(reading_);
+    }
+  }
+  static bool IsFilledWith(uint64_t value, const auto& tuple) {
+    for (size_t at = 0; at < kTupleBytes; at += sizeof value) {
+      if (tuple.template GetAt<uint64_t>(at) != value) return false;
+    }
+    return true;
+  }
+
+  Table* large_;
+  std::atomic<uint64_t> written_{0}, reading_{0};
+};
+
+// However many processors there are: it goes on until enough scans have met an overwrite.
+TEST_F(VersionedReplayOfALargeTuple, AScanThatTheWriterOvertakesSeesOneVersion) {
+  const Row& row = *large_->Find(kX);
+  VersionStore nothing;
+  VersionedReplayTransaction reader(WorkerId(1), nothing);
+  std::jthread writer([&](const std::stop_token& stop) { OverwriteUntil(stop); });
+  for (int overtaken = 0; overtaken < 20 && !HasFailure();) {
+    reading_ = written_.load();
+    const uint64_t before = row.control.load();
+    reader.Begin(reading_, format::kTimestampMax);
+    const Outcome outcome = reader.Scan(*large_, kX, kX, ScanOrder::kAscending, [&](Key, const auto& tuple) {
+      if (row.control.load() != before) ++overtaken;
+      EXPECT_TRUE(IsFilledWith(reading_, tuple));
+      return true;
+    });
+    EXPECT_EQ(outcome, Outcome::kOk);
+  }
+}
+
 // One access, the same for every context that is given the same numbers.
 struct Seen {
   Outcome outcome;
