@@ -94,13 +94,18 @@ def build(arguments: list[str]) -> int:
     with open(LOG, "w", encoding="utf-8") as log:
         child = subprocess.Popen(make, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                  preexec_fn=die_with_parent)
-        for line in lines_of(child.stdout.fileno(), steps.progress.draw):
-            print(line, file=log, flush=True)
-            if target := target_of(line):
-                steps.start(target)
-            elif not re.match(r"(ar|rm|make: Nothing to be done) |make: '.*' is up to date", line):
-                steps.progress.note(line)
-        status = child.wait()
+        try:
+            for line in lines_of(child.stdout.fileno(), steps.progress.draw):
+                print(line, file=log, flush=True)
+                if target := target_of(line):
+                    steps.start(target)
+                elif not re.match(r"(ar|rm|make: Nothing to be done) |make: '.*' is up to date", line):
+                    steps.progress.note(line)
+        except BaseException:
+            child.terminate()  # it takes what is half made away
+            raise
+        finally:
+            status = child.wait()
     if status == 0:
         steps.end_all()
     steps.progress.close()
@@ -114,3 +119,6 @@ if __name__ == "__main__":
         sys.exit(build(sys.argv[1:]))
     except KeyboardInterrupt:
         sys.exit(130)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)

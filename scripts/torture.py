@@ -33,7 +33,7 @@ KEPT_SEEDS = os.path.join(REPOSITORY, "tests", "simulation", "kept_seeds.txt")
 
 # A slice's runs number a few thousand at most; its seeds are never used up.
 SEEDS_PER_SLICE = 1_000_000
-# About as many as a slice comes through: the next one goes on behind them.
+# A slice of CYCLES_PER_SLICE comes through more of them than that: the next one begins so many behind it.
 CELLS_PER_SLICE = 150
 SECONDS_PER_SLICE = 60
 
@@ -45,7 +45,7 @@ SECONDS_BETWEEN_SIGNS = 30
 # search for a smaller reproduction, which says nothing until it is done.
 SILENT_SECONDS_MAX = 180.0
 CONTROL_SECONDS = 30
-DETERMINISM_CYCLES = 200
+CYCLES_OF_DETERMINISM = 100
 KEPT_SECONDS = 120
 
 EPILOG = """\
@@ -149,10 +149,11 @@ class Torture:
                 return
             seed = self.state_["next_seed"]
             self.state_["next_seed"] = seed + SEEDS_PER_SLICE
+            cell = self.state_["next_cell"]
+            share = float(limit[1]) / (CYCLES_PER_SLICE if limit[0] == "--cycles" else SECONDS_PER_SLICE)
+            self.state_["next_cell"] = cell + max(1, int(CELLS_PER_SLICE * share))
             self.save()
-            before = (seed - self.state_["first_seed"]) // SEEDS_PER_SLICE
-            start = [self.arguments_.torture, *self.others_, "--seed", str(seed),
-                     "--first_cell", str(before * CELLS_PER_SLICE)]
+            start = [self.arguments_.torture, *self.others_, "--seed", str(seed), "--first_cell", str(cell)]
             self.slices_.append(Slice(start, limit, self.arguments_.hang_seconds))
 
     def _take_counters(self, one: Slice, act):
@@ -244,13 +245,14 @@ class Torture:
                 self._note_down({"what": what, "reproduce": f"{self.arguments_.torture} {line}", "kept": True})
 
     def run_controls(self) -> None:
-        """Engines that lose what they acknowledged, under each log scheme; the harness must see it, as I1. And that a
-        seed decides everything."""
-        schemes = sorted({name.split("/LOG_")[1].split("/")[0] for name in self.state_["all_cells"]})
-        controls = [("lying_syncs", f"/LOG_{scheme}/") for scheme in schemes] + [("no_log", self.state_["cells"])]
-        checks = [(f"{control}{cells.rstrip('/')}", lambda pair=(control, cells): self._control(*pair))
-                  for control, cells in controls]
-        for name, check in [*checks, ("the same seeds again", self._control_of_determinism)]:
+        """Under each log scheme: an engine that loses what it acknowledged, which the harness must see, as I1; and the
+        same seeds twice, as a seed must decide everything."""
+        schemes = sorted({"/LOG_" + name.split("/LOG_")[1].split("/")[0] for name in self.state_["all_cells"]})
+        checks = [("no_log", lambda: self._control("no_log", self.state_["cells"]))]
+        for scheme in schemes:
+            checks.append((f"lying_syncs{scheme}", lambda scheme=scheme: self._control("lying_syncs", scheme + "/")))
+            checks.append((f"same seeds{scheme}", lambda scheme=scheme: self._same_seeds_again(scheme + "/")))
+        for name, check in checks:
             begin = time.monotonic()
             verdict = check()
             if self.stopped_by:
@@ -259,10 +261,13 @@ class Torture:
             self.signs.note(f"control {name}: {verdict} ({time.monotonic() - begin:.1f} s)")
             self.save()
 
-    def _control_of_determinism(self) -> str:
-        command = [self.arguments_.torture, "--cycles", str(DETERMINISM_CYCLES), "--shrink", "0", *self.others_]
-        reports = [self._child(command, 2 * self.arguments_.control_seconds).last_line() for _ in range(2)]
-        return "ok" if reports[0] == reports[1] else f"FAILED: {reports[0]} and then {reports[1]}"
+    def _same_seeds_again(self, cells: str) -> str:
+        command = [self.arguments_.torture, "--cycles", str(CYCLES_OF_DETERMINISM), "--shrink", "0", "--cells", cells]
+        outcomes = [self._child(command, 2 * self.arguments_.control_seconds) for _ in range(2)]
+        counted = [outcome.last_line() for outcome in outcomes]
+        if any(outcome.exit_status != 0 for outcome in outcomes) or not counted[0].startswith("{"):
+            return f"FAILED: {how_it_ended(outcomes[0].exit_status)}: {counted[0]}"
+        return "ok" if counted[0] == counted[1] else f"FAILED: {counted[0]} and then {counted[1]}"
 
     def _control(self, control: str, cells: str) -> str:
         """A crash under one seed may lose files too, whose absence is told first: then the next seed is tried."""
@@ -371,7 +376,7 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--log", metavar="FILE", help="where a detached run prints (default: beside the state)")
     parser.add_argument("--kept", action="store_true", help="first the seeds of tests/simulation/kept_seeds.txt")
     parser.add_argument("--controls", action="store_true",
-                        help="first two engines that lose what they acknowledged: they must be caught")
+                        help="first engines that lose what they acknowledged: they must be caught")
     parser.add_argument("--mutants", nargs="?", type=number_from(1, int), const=0, metavar="K",
                         help="afterwards all mutants, or K of them (others each day), and how many were killed")
     parser.add_argument("--mutant_seconds", type=number_from(1, float), metavar="S", default=10.0,

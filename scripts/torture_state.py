@@ -13,7 +13,7 @@ import sys
 import time
 from typing import Optional
 
-STATE_VERSION = 1
+STATE_VERSION = 2
 SECONDS_BY_DEFAULT = 60.0
 
 
@@ -38,7 +38,8 @@ def flat(counters: dict) -> dict:
 def new_state(arguments: argparse.Namespace) -> dict:
     first = arguments.seed if arguments.seed is not None else random.randrange(1, 1 << 31)
     return {"version": STATE_VERSION, "first_seed": first, "next_seed": first, "cells": arguments.cells, "goal": {},
-            "all_cells": [], "seconds": 0.0, "counters": {}, "violations": [], "kept_seeds": {}, "controls": {}, "mutants": {}}
+            "all_cells": [], "next_cell": 0, "seconds": 0.0, "counters": {}, "violations": [], "kept_seeds": {},
+            "controls": {}, "mutants": {}}
 
 
 def read_state(path: str) -> dict:

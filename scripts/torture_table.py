@@ -12,9 +12,9 @@ CRASH_KINDS = ("any sectors lost", "files truncated", "process killed", "sectors
 # What goes wrong in runs and in recoveries, but not by a crash. Rarer kinds of damage are left out.
 FAULT_KINDS = (
     "EIO on a read", "EIO on a read in recovery", "EIO on allocate", "EIO on create", "EIO on every read",
-    "EIO on every read in recovery", "EIO on mkdir", "EIO on rename", "EIO on sync", "EIO on sync of a directory", "EIO on write",
-    "ENOSPC on allocate", "ENOSPC on create", "ENOSPC on mkdir", "ENOSPC on rename", "ENOSPC on sync", "ENOSPC on sync of a directory",
-    "ENOSPC on write", "a device stalled", "bit flipped", "checkpoint file: bit flipped",
+    "EIO on every read in recovery", "EIO on mkdir", "EIO on rename", "EIO on sync", "EIO on sync of a directory",
+    "EIO on write", "ENOSPC on allocate", "ENOSPC on create", "ENOSPC on mkdir", "ENOSPC on rename", "ENOSPC on sync",
+    "ENOSPC on sync of a directory", "ENOSPC on write", "a device stalled", "bit flipped", "checkpoint file: bit flipped",
     "checkpoint file: file cut short", "checkpoint file: sector misplaced", "checkpoint file: sector zeroed",
     "continued", "continued after a kill", "continued twice", "file cut short", "frozen file: bit flipped",
     "frozen file: file cut short", "frozen file: sector misplaced", "frozen file: sector zeroed", "frozen missing",

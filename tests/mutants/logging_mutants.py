@@ -14,6 +14,9 @@ LOGGING_MUTANTS = [
     Mutant("acks_forget_one", "a transaction that is durable is not acknowledged, and nobody misses it",
            [statement(ACK_QUEUE, "acknowledge(TxnId{entry[1]}, entry[2] != 0, entry[0]);",
                       "if (count_ != 2) acknowledge(TxnId{entry[1]}, entry[2] != 0, entry[0]);")]),
+    Mutant("acks_forget_a_reader", "a reader is not told, and nobody misses it",
+           [statement(ACK_QUEUE, "acknowledge(TxnId{entry[1]}, entry[2] != 0, entry[0]);",
+                      "if (count_ != 2 || entry[2] != 0) acknowledge(TxnId{entry[1]}, entry[2] != 0, entry[0]);")]),
 
     # ---- the ring ----
     Mutant("ring_idle_is_zero", "a worker that never writes pins what is ready at 0",

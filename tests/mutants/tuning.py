@@ -12,6 +12,9 @@ TUNING = [
     # The oracle hears of a commit when nothing can stop it and nobody sees it.
     (TXN, "    log_.Submit(log_state_, *this);",
      "    observer::PreCommitted(call_->txn_id());\n    log_.Submit(log_state_, *this);"),
+    (TXN, "    cc_.Release();\n    return {Outcome::kOk, AbortReason::kCount, false};",
+     "    observer::PreCommitted(call_->txn_id());\n"
+     "    cc_.Release();\n    return {Outcome::kOk, AbortReason::kCount, false};"),
     # Some runs preallocate next to nothing: their logs grow, and can be cut short.
     (LOG_FILES, "(per_log / format::kBlockBytes + 256)",
      "(options.seed % 4 == 0 ? 2 : per_log / format::kBlockBytes + 256)"),

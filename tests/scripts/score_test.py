@@ -1,5 +1,6 @@
 """Which mutants count as killed, against stand-ins for the simulation and for the tests that mutants name."""
 import os
+import re
 import subprocess
 import sys
 import unittest
@@ -7,6 +8,7 @@ from unittest import mock
 
 from support import FAKE_MUTANT_TESTS, FAKE_TORTURE, REPOSITORY
 import score
+from catalogue import MUTANTS
 
 SCRIPT = os.path.join(REPOSITORY, "tests", "mutants", "score.py")
 COMMON = "one\t\tthe first\t\t"
@@ -88,6 +90,24 @@ class ScoreTest(unittest.TestCase):
         done = run_score([WITH_A_TEST, COMMON, WITH_A_MODEL], "--rotate=3", tests="/nowhere")
         self.assertEqual(done.returncode, 0, done.stdout)
         self.assertIn("1 passed, 0 failed", done.stdout)
+
+
+class CatalogueTest(unittest.TestCase):
+    def test_every_test_that_a_mutant_names_is_there(self):
+        sources = ""
+        for directory, _, names in os.walk(os.path.join(REPOSITORY, "tests")):
+            for name in names:
+                if name.endswith("_test.cpp"):
+                    with open(os.path.join(directory, name), encoding="utf-8") as file:
+                        sources += file.read()
+        named = [name for mutant in MUTANTS for name in (mutant.model, mutant.test) if name]
+        self.assertGreater(len(named), 20)
+        for name in named:
+            suite, test = name.split(".")  # Instance/Suite.Test/0, Suite/0.Test or Suite.Test
+            suites = [part for part in suite.split("/") if not part.isdigit()]
+            test = test.split("/")[0]
+            self.assertTrue(any(re.search(rf"\({re.escape(part)},\s*{re.escape(test)}\)", sources) for part in suites),
+                            f"no test is called {name}")
 
 
 if __name__ == "__main__":

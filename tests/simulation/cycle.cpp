@@ -56,7 +56,7 @@ struct Past {
 struct Recovered {
   Ids names;  // of the transactions of all generations
   uint32_t run = 0;
-  bool has_checkpoint = false;
+  bool has_checkpoint = false;  // of its own
 };
 
 std::vector<RowVersion> LoadedRows(const Options& options) {
@@ -146,12 +146,13 @@ class Cycle {
     try {
       result = RecoverFrom(*crash.files->AfterKill());
     } catch (const Error& error) {
-      if (generation == 1 && IsUnborn(crash)) return std::nullopt;
+      if (IsUnborn(crash, past)) return std::nullopt;
       throw Violation(error.what());
     } catch (const std::exception& error) {
       throw Violation(error.what());
     }
-    Recovered recovered{CheckedNamesOf(result, past), result.run_number, result.before.checkpoint_rows > 0};
+    const bool has_checkpoint = result.before.checkpoint_rows > 0 && result.before.runs == 0;
+    Recovered recovered{CheckedNamesOf(result, past), result.run_number, has_checkpoint};
     CheckOracle(recovered.names, crash.acknowledged);
     CheckNoResurrection(recovered.names, crash, past);
     CountCycle(crash.kind, crash, result);
@@ -160,19 +161,21 @@ class Cycle {
     return recovered;
   }
 
-  // Whether the first run lacks a log or its frontier, or one of them its header; then there is nothing to recover, and
-  // no transaction.
-  bool IsUnborn(const Crash& crash) const {
-    if (crash.has_begun) return false;
+  // Whether a run lacks a log or its frontier, or one of them its header, as its power failed before they were durable.
+  // That may be the first, or what somebody continued who found it after a kill; nobody was told of anything then.
+  bool IsUnborn(const Crash& crash, const Past& past) const {
+    if (crash.has_begun || !past.promised.empty()) return false;
     const LogsOnDisk found = ReadLogsOnDisk(crash.files->CrashImage(FaultyFileSystem::Crash::kAllPending));
-    return found.logs_with_header < LogFilesOf(options_) || found.lacks_frontier;
+    return found.fewest_logs < LogFilesOf(options_) || found.lacks_frontier;
   }
 
   // Who was recovered, if the rows say so too. A checkpoint stands for all that was recovered when its run was made.
   static Ids CheckedNamesOf(const RecoveryResult& result, const Past& past) {
     Ids names = result.recovered_ids;
     if (result.before.checkpoint_rows > 0) {
-      const auto older = past.covered.find(result.run_number);
+      // Its own, or that of the oldest run that is needed: the last one that was seen.
+      const auto own = past.covered.find(result.run_number);
+      const auto older = result.before.runs > 0 && !past.covered.empty() ? std::prev(past.covered.end()) : own;
       const Ids& covered = older == past.covered.end() ? past.recovered : older->second;
       names.insert(names.end(), covered.begin(), covered.end());
     }

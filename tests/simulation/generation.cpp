@@ -131,7 +131,7 @@ void Generation::PlanCrashesAtAcknowledgements(uint64_t txns) {
   std::vector<uint64_t> at;
   for (int i = 0; i < 2; ++i) at.push_back(1 + random_() % txns);
   constexpr uint64_t kRunsPerWatched = 16;
-  const bool watched = (trial_.seed + number_) % kRunsPerWatched == 0;
+  const bool watched = std::mt19937_64(trial_.seed + number_)() % kRunsPerWatched == 0;
   oracle.on_acknowledge = [this, at, watched, given = uint64_t{0}](TxnId id) mutable {
     if (watched) CheckThatDurable(id);
     if (std::count(at.begin(), at.end(), ++given) == 0) return;

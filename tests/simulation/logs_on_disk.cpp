@@ -85,7 +85,6 @@ void ReadRun(uint32_t run, const std::vector<LogFile>& files, LogsOnDisk& found)
   if (run > found.newest_run) {
     found.newest_run = run;
     found.newest_start = files.front().header.start_lsn;
-    found.logs_with_header = static_cast<uint32_t>(files.size());
     found.newest_lowest_stamp = UINT64_MAX;
   }
   uint64_t older = UINT64_MAX;
@@ -120,15 +119,22 @@ bool LacksFrontier(const FaultyFileSystem::Image& image, uint32_t run, const for
 
 LogsOnDisk ReadLogsOnDisk(const FaultyFileSystem::Image& image) {
   std::map<uint32_t, std::vector<LogFile>> runs;
+  for (const std::string& directory : image.directories) {
+    if (const uint32_t run = RunOf(directory); run != 0) runs.try_emplace(run);
+  }
   for (const auto& [path, bytes] : image.files) {
     if (!path.ends_with(".log")) continue;
     std::vector<std::byte> file = bytes.All();
     if (const auto header = HeaderOf(file, path)) runs[RunOf(path)].push_back({*header, std::move(file)});
   }
   LogsOnDisk found;
-  for (const auto& [run, files] : runs) ReadRun(run, files, found);
-  if (!runs.empty())
-    found.lacks_frontier = LacksFrontier(image, found.newest_run, runs.rbegin()->second.front().header);
+  if (!runs.empty()) found.fewest_logs = UINT32_MAX;
+  for (const auto& [run, files] : runs) {
+    found.fewest_logs = std::min(found.fewest_logs, static_cast<uint32_t>(files.size()));
+    if (files.empty()) continue;
+    ReadRun(run, files, found);
+    found.lacks_frontier |= LacksFrontier(image, run, files.front().header);
+  }
   return found;
 }
 

@@ -14,8 +14,8 @@ struct LogsOnDisk {
   uint64_t lsns_end = 0;                      // behind every record
   uint64_t highest_stamp = 0;                 // of a transaction, in schemes that stamp them
   uint32_t newest_run = 0;                    // of those with a header
-  uint32_t logs_with_header = 0;              // in that run; stripes count each
-  bool lacks_frontier = false;                // that run's scheme has one, and none that can be read is there
+  uint32_t fewest_logs = 0;                   // with a header, of the runs that are there; stripes count each
+  bool lacks_frontier = false;                // a run whose scheme has one lacks it, or it cannot be read
   uint64_t newest_start = 0;                  // its start LSN
   uint64_t newest_lowest_stamp = UINT64_MAX;  // of its transactions
 };

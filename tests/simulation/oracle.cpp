@@ -55,7 +55,9 @@ void Oracle::Begin(TxnId id) {
   {
     const Exempt exempt;
     if (taken_.contains(id.value)) used_twice_ = id;
-    Txn& txn = txns_[id.value] = Txn();
+    Txn& txn = txns_[id.value];
+    Forget(id, txn.writes);
+    txn = Txn();
     txn.generation = generation_;
     txn.began = ++events_;
     txn.began_at = NowNanos();
@@ -95,10 +97,28 @@ void Oracle::Delete(TxnId id, TableId table, Key key) {
   Write(id, table, key, AbsenceBy(id));
 }
 
+// Versions that nobody may have seen.
+void Oracle::Forget(TxnId id, const std::vector<Place>& versions) {
+  for (const Place& version : versions) {
+    const auto writer = writers_.find(version);
+    if (writer != writers_.end() && writer->second == id.value) writers_.erase(writer);
+  }
+}
+
+// Of what it wrote to a row the last version stays; the others were its own to see.
 void Oracle::PreCommit(TxnId id) {
   const Exempt exempt;
-  txns_[id.value].pre_committed = ++events_;
-  for (const Place& write : txns_[id.value].writes) current_[{write.table, write.key, kAbsent}] = write.version;
+  Txn& txn = txns_[id.value];
+  txn.pre_committed = ++events_;
+  for (const Place& write : txn.writes) current_[{write.table, write.key, kAbsent}] = write.version;
+  const auto is_last = [&](const Place& place) { return current_[{place.table, place.key, kAbsent}] == place.version; };
+  const auto others = std::stable_partition(txn.writes.begin(), txn.writes.end(), is_last);
+  const std::vector<Place> overwritten(others, txn.writes.end());
+  txn.writes.erase(others, txn.writes.end());
+  std::erase_if(txn.reads, [&](const Place& read) {
+    return std::find(overwritten.begin(), overwritten.end(), read) != overwritten.end();
+  });
+  Forget(id, overwritten);
 }
 
 Version Oracle::Current(TableId table, Key key) const {

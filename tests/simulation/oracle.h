@@ -117,6 +117,7 @@ class Oracle {
 
   // Of a row, whatever its version.
   static Place RowOf(TableId table, Key key) { return {table.value(), key, kAbsent}; }
+  void Forget(TxnId id, const std::vector<Place>& versions);
   bool WasAbsentAtBegin(TxnId id, const Place& place) const;
   // Whether somebody has written it, or it was loaded so.
   bool IsKnown(const Place& place) const;

@@ -85,10 +85,10 @@ class ObservedContext {
  private:
   static constexpr Key kKeysMissedMax = 64;
 
-  // `seen` is kAbsent unless there was a tuple.
   void Saw(Outcome outcome, const Table& table, Key key, sim::Version seen, sim::Version before) {
     if (outcome == Outcome::kConflict) return;
-    if (seen == sim::kAbsent) return Miss(table, key, before);
+    // What was handed out may have been looked at in vain, and gone when it was looked for again.
+    if (outcome != Outcome::kOk) return Miss(table, key, before);
     sim::oracle.Read(id_, table.id(), key, seen);
   }
   void Miss(const Table& table, Key key, sim::Version before) {
