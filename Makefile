@@ -238,16 +238,17 @@ $(BUILD)/timed/%.o: $(PAIR_SOURCE) $(BUILD)/flags.stamp | $(BUILD)/prerequisites
 	$(COMPILE) $(PAIR_DEFINITIONS) -DTIME_PARTS=1 $<
 
 # What a result says about its binary. Written anew only when it differs, so a commit recompiles this file alone.
+# Under -n too, or all that depends on it would be in the plan.
 GIT_COMMIT := $(shell git describe --always --abbrev=12 2>/dev/null || echo unknown)
 GIT_DIRTY := $(if $(shell git status --porcelain --untracked-files=no 2>/dev/null | head -1),true,false)
 $(BUILD)/build_info.cpp: FORCE
-	@mkdir -p $(@D)
-	@{ echo '#include "system/environment.h"'; \
+	+@mkdir -p $(@D)
+	+@{ echo '#include "system/environment.h"'; \
 	   echo 'namespace dbx {'; \
 	   echo 'const BuildInfo kBuildInfo = {"$(GIT_COMMIT)", $(GIT_DIRTY), "$(shell $(CXX) --version | head -1)",'; \
 	   echo "R\"flags($(strip $(CXXFLAGS_ALL) $(quoted_overrides)))flags\", \"$(ALLOCATOR)\"};"; \
 	   echo '}  // namespace dbx'; } > $@.new
-	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
+	+@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
 .PHONY: FORCE
 FORCE:
 $(BUILD)/build_info.o: $(BUILD)/build_info.cpp $(BUILD)/flags.stamp | $(BUILD)/prerequisites.ok
