@@ -225,7 +225,7 @@ TestWorkload::TestWorkload(const TestConfig& config) : config_(config) {
     if (!holds) throw Error(ExitStatus::kUsage, what);
   };
   require(config.read_write || config.conflict,
-          "the TEST workload has nothing to do: set READ_WRITE (-Ar1) or CONFLICT (-Ac1)");
+          "the TEST workload has nothing to do: set READ_WRITE (-Ar) or CONFLICT (-Ac)");
   require(config.account_groups >= 1 && config.account_groups <= kAccountGroupsMax, "too few or too many accounts");
   require(config.counters >= kOperationsMax && config.counters <= kCountersMax, "too few or too many counters");
   require(config.slots >= kSlotsPerWindow && config.slots <= kSlotsMax, "too few or too many slots");
