@@ -55,7 +55,7 @@ def counters_of(state: dict) -> dict:
 def untried(state: dict) -> list[str]:
     """The cells that no trial was of, in the program's order."""
     tried = state["counters"].get("cells", {})
-    return [name for name in state.get("all_cells", []) if tried.get(name, 0) == 0]
+    return [name for name in state["all_cells"] if tried.get(name, 0) == 0]
 
 
 def never_met(state: dict) -> list[str]:
@@ -82,7 +82,7 @@ def counted(state: dict, counters: dict) -> list[str]:
                "third crash": "of a run that continued one which had continued another"}
     lines = [f"{clock(seconds)}, {cycles / seconds:,.0f} cycles/s"]
     lines += [row(name, counters[name], remarks.get(name, "")) for name in COUNTERS if name in counters]
-    if state.get("all_cells"):
+    if state["all_cells"]:
         cells_tried = len(state["all_cells"]) - len(untried(state))
         lines.append(row("cells", cells_tried, f"of {len(state['all_cells'])}"))
     crashes = {**dict.fromkeys(CRASH_KINDS, 0), **{kind: n for kind, n in counters.items() if is_crash(kind)}}

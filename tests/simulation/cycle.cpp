@@ -174,9 +174,9 @@ class Cycle {
     Ids names = result.recovered_ids;
     if (result.before.checkpoint_rows > 0) {
       // Its own, or that of the oldest run that is needed: the last one that was seen.
-      const auto own = past.covered.find(result.run_number);
-      const auto older = result.before.runs > 0 && !past.covered.empty() ? std::prev(past.covered.end()) : own;
-      const Ids& covered = older == past.covered.end() ? past.recovered : older->second;
+      const bool is_older = result.before.runs > 0 && !past.covered.empty();
+      const auto seen = is_older ? std::prev(past.covered.end()) : past.covered.find(result.run_number);
+      const Ids& covered = seen == past.covered.end() ? past.recovered : seen->second;
       names.insert(names.end(), covered.begin(), covered.end());
     }
     SortUnique(names);

@@ -110,8 +110,8 @@ void Oracle::PreCommit(TxnId id) {
   const Exempt exempt;
   Txn& txn = txns_[id.value];
   txn.pre_committed = ++events_;
-  for (const Place& write : txn.writes) current_[{write.table, write.key, kAbsent}] = write.version;
-  const auto is_last = [&](const Place& place) { return current_[{place.table, place.key, kAbsent}] == place.version; };
+  for (const Place& write : txn.writes) current_[write.Row()] = write.version;
+  const auto is_last = [&](const Place& place) { return current_[place.Row()] == place.version; };
   const auto others = std::stable_partition(txn.writes.begin(), txn.writes.end(), is_last);
   const std::vector<Place> overwritten(others, txn.writes.end());
   txn.writes.erase(others, txn.writes.end());
@@ -167,11 +167,12 @@ std::optional<std::string> Oracle::Unacknowledged() const {
   return std::nullopt;
 }
 
-bool Oracle::IsKnown(const Place& place) const {
-  if (writers_.contains(place)) return true;
-  const auto loaded = loaded_.find({place.table, place.key, kAbsent});
+bool Oracle::WasLoaded(const Place& place) const {
+  const auto loaded = loaded_.find(place.Row());
   return loaded != loaded_.end() && loaded->second == place.version;
 }
+
+bool Oracle::IsKnown(const Place& place) const { return writers_.contains(place) || WasLoaded(place); }
 
 std::optional<std::string> Oracle::WrongReadOf(TxnId reader, const std::unordered_set<uint64_t>& survivors) const {
   const auto txn = txns_.find(reader.value);
@@ -215,7 +216,7 @@ std::unordered_map<Oracle::Place, Version, Oracle::PlaceHash> Oracle::LastWrites
   std::unordered_map<Place, Version, PlaceHash> last;
   for (const auto& [id, txn] : in_order) {
     for (const Place& write : txn->writes) {
-      last[{write.table, write.key, kAbsent}] = write.version == AbsenceBy(TxnId{id}) ? kAbsent : write.version;
+      last[write.Row()] = write.version == AbsenceBy(TxnId{id}) ? kAbsent : write.version;
     }
   }
   return last;
@@ -235,8 +236,7 @@ std::optional<std::string> Oracle::WrongRowOf(const std::vector<uint64_t>& recov
   std::unordered_map<Place, Version, PlaceHash> expected = loaded_;
   for (const auto& [row, version] : LastWritesOf(recovered)) expected[row] = version;
   const auto wrong = [this](const Place& row, Version is, Version should_be) {
-    return "I4: row " + std::to_string(row.key) + " of table " + std::to_string(row.table) + " is " +
-           DescriptionOf(row, is) + ", not " + DescriptionOf(row, should_be);
+    return "I4: " + row.RowName() + " is " + DescriptionOf(row, is) + ", not " + DescriptionOf(row, should_be);
   };
   for (const RowVersion& row : rows) {
     const Place place = RowOf(row.table, row.key);

@@ -100,6 +100,9 @@ class Oracle {
     Key key;
     Version version;
     bool operator==(const Place&) const = default;
+    // Of the same row, whatever its version.
+    Place Row() const { return {table, key, kAbsent}; }
+    std::string RowName() const { return "row " + std::to_string(key) + " of table " + std::to_string(table); }
   };
   struct PlaceHash {
     size_t operator()(const Place& place) const {
@@ -115,8 +118,8 @@ class Oracle {
     uint64_t began_at = 0;  // in virtual time
   };
 
-  // Of a row, whatever its version.
   static Place RowOf(TableId table, Key key) { return {table.value(), key, kAbsent}; }
+  bool WasLoaded(const Place& place) const;
   void Forget(TxnId id, const std::vector<Place>& versions);
   bool WasAbsentAtBegin(TxnId id, const Place& place) const;
   // Whether somebody has written it, or it was loaded so.

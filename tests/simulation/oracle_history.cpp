@@ -12,7 +12,7 @@ namespace dbx::sim {
 class OracleHistory {
  public:
   OracleHistory(const Oracle& oracle, const std::vector<uint64_t>& ids, bool snapshots)
-      : oracle_(oracle), history_([this](uint64_t object) { return NameOf(rows_[object]); }) {
+      : oracle_(oracle), history_([this](uint64_t object) { return rows_[object].RowName(); }) {
     if (snapshots) history_.AllowWriteSkew();
     for (const uint64_t id : ids) {
       if (const auto txn = oracle.txns_.find(id); txn != oracle.txns_.end()) txns_.emplace_back(id, &txn->second);
@@ -41,15 +41,9 @@ class OracleHistory {
     bool wrote = false;
   };
 
-  static Place RowOf(const Place& place) { return {place.table, place.key, kAbsent}; }
-  static std::string NameOf(const Place& row) {
-    return "row " + std::to_string(row.key) + " of table " + std::to_string(row.table);
-  }
-
   // Nobody for a version that does not say who wrote it.
   std::optional<TxnId> WriterOf(const Place& place) const {
-    const auto loaded = oracle_.loaded_.find(RowOf(place));
-    const bool is_loaded = loaded != oracle_.loaded_.end() && loaded->second == place.version;
+    const bool is_loaded = oracle_.WasLoaded(place);
     const auto writer = oracle_.writers_.find(place);
     if (writer == oracle_.writers_.end()) return is_loaded ? std::optional(kInitialVersion) : std::nullopt;
     if (is_loaded || writer->second == Oracle::kManyWriters) return std::nullopt;
@@ -58,18 +52,18 @@ class OracleHistory {
 
   void LeaveOutUnclearRows(TxnId id, const Oracle::Txn& txn) {
     const auto look_at = [this](const Place& place) {
-      if (!oracle_.loaded_.contains(RowOf(place)) || !WriterOf(place)) left_out_.insert(RowOf(place));
+      if (!oracle_.loaded_.contains(place.Row()) || !WriterOf(place)) left_out_.insert(place.Row());
     };
     for (const Place& read : txn.reads) look_at(read);
     for (const Place& write : txn.writes) {
       look_at(write);
-      if (write.version == Oracle::AbsenceBy(id)) left_out_.insert(RowOf(write));
+      if (write.version == Oracle::AbsenceBy(id)) left_out_.insert(write.Row());
     }
   }
 
   // Nothing for a row that is left out.
   Access* AccessOf(std::map<uint64_t, Access>& accesses, const Place& place) {
-    const Place row = RowOf(place);
+    const Place row = place.Row();
     if (left_out_.contains(row)) return nullptr;
     const auto [object, is_new] = objects_.try_emplace(row, rows_.size());
     if (is_new) rows_.push_back(row);
