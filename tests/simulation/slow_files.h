@@ -33,9 +33,9 @@ class SlowFiles final : public FileSystem {
   // Called before each operation on names, and before each sync of a file by its name.
   std::function<void()> before_operation;
 
-  // Only they may fail without harm, once the run is born: removals and, at any time, syncs right after the removal of
-  // a directory, as what is removed is not needed and may come back; and reads, which are there to find what else may
-  // go.
+  // Only they may fail without harm: syncs right after the removal of a directory of theirs, and removals once the run
+  // is born, as what is removed is not needed and may come back; and reads from then on, which are there to find what
+  // else may go.
   uint64_t harmless_failures() const { return harmless_failures_; }
 
   std::vector<std::string> List(const std::string& directory) override {
@@ -54,13 +54,13 @@ class SlowFiles final : public FileSystem {
     return Operate([&] { return files_.MakeDirectory(path); });
   }
   void RemoveDirectory(const std::string& path) override {
-    Removing([&] {
+    MayFail(born_, [&] {
       files_.RemoveDirectory(path);
       removed_from_ = ParentDirectory(path);
     });
   }
   void Remove(const std::string& path) override {
-    Removing([&] { files_.Remove(path); });
+    MayFail(born_, [&] { files_.Remove(path); });
   }
   void Rename(const std::string& from, const std::string& to) override {
     Operate([&] { files_.Rename(from, to); });
@@ -68,12 +68,7 @@ class SlowFiles final : public FileSystem {
   }
   void SyncDirectory(const std::string& path) override {
     const bool syncs_removal = path == std::exchange(removed_from_, "");
-    try {
-      Operate([&] { files_.SyncDirectory(path); });
-    } catch (const Error&) {
-      if (syncs_removal) ++harmless_failures_;
-      throw;
-    }
+    MayFail(syncs_removal, [&] { files_.SyncDirectory(path); });
   }
   DirectoryLock LockDirectory(const std::string& path, LockKind kind) override {
     const Exempt exempt;
@@ -99,11 +94,12 @@ class SlowFiles final : public FileSystem {
   }
 
  private:
-  void Removing(auto&& remove) {
+  // An operation that may fail, if `harmless`; it throws all the same.
+  void MayFail(bool harmless, auto&& operation) {
     try {
-      Operate(remove);
+      Operate(operation);
     } catch (const Error&) {
-      harmless_failures_ += born_;
+      harmless_failures_ += harmless;
       throw;
     }
   }
