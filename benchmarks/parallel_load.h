@@ -6,10 +6,9 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <exception>
-#include <vector>
 
 #include "base/host.h"
+#include "base/parallel.h"
 #include "base/types.h"
 
 namespace dbx {
@@ -19,22 +18,14 @@ namespace dbx {
 template <class Task>
 void RunLoadTasks(uint32_t threads, uint64_t task_count, const Task& task) {
   Atomic<uint64_t> next_task{0};
-  std::vector<std::exception_ptr> failures(std::max(1u, threads));
-  const auto work = [&](uint32_t thread) {
+  RunInParallel(std::max(1u, threads), [&](uint32_t thread) {
     try {
       for (uint64_t i; (i = next_task.fetch_add(1)) < task_count;) task(WorkerId(thread), i);
     } catch (...) {
-      failures[thread] = std::current_exception();
       next_task = task_count;
+      throw;
     }
-  };
-  std::vector<Thread> others;
-  for (uint32_t thread = 1; thread < threads; ++thread) others.emplace_back(work, thread);
-  work(0);
-  for (Thread& other : others) other.join();
-  for (const std::exception_ptr& failure : failures) {
-    if (failure) std::rethrow_exception(failure);
-  }
+  });
 }
 
 }  // namespace dbx

@@ -2,7 +2,6 @@
 
 #include <array>
 #include <cstdio>
-#include <exception>
 #include <vector>
 
 // The hash's code, not its library: nothing to link with.
@@ -10,7 +9,7 @@
 #include <xxhash.h>
 
 #include "base/check.h"
-#include "base/host.h"
+#include "base/parallel.h"
 
 namespace dbx {
 namespace {
@@ -57,23 +56,7 @@ std::string Digest128::Hex() const {
 TableDigest DigestOf(const Table& table, uint32_t threads) {
   CHECK(threads > 0);
   std::vector<TableDigest> parts(threads);
-  // An ordered table's parts take memory to find: what goes wrong in a helper goes wrong here.
-  std::vector<std::exception_ptr> errors(threads);
-  std::vector<Thread> helpers;
-  for (uint32_t i = 1; i < threads; ++i) {
-    helpers.emplace_back([&parts, &errors, &table, i, threads] {
-      try {
-        parts[i] = DigestOfPart(table, i, threads);
-      } catch (...) {
-        errors[i] = std::current_exception();
-      }
-    });
-  }
-  parts[0] = DigestOfPart(table, 0, threads);
-  for (Thread& helper : helpers) helper.join();
-  for (const std::exception_ptr& error : errors) {
-    if (error) std::rethrow_exception(error);
-  }
+  RunInParallel(threads, [&](uint32_t i) { parts[i] = DigestOfPart(table, i, threads); });
   TableDigest total;
   for (const TableDigest& part : parts) {
     total.rows += part.rows;

@@ -1,0 +1,33 @@
+// Several threads for one task, and what goes wrong in any of them.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <vector>
+
+#include "base/host.h"
+
+namespace dbx {
+
+// Calls task(i) for each i below `threads`, the first on the caller's thread, each other on one of its own. Returns
+// when all have ended. The first exception, by number, is thrown again then.
+template <class Task>
+void RunInParallel(uint32_t threads, const Task& task) {
+  std::vector<std::exception_ptr> errors(threads);
+  const auto run = [&](uint32_t i) {
+    try {
+      task(i);
+    } catch (...) {
+      errors[i] = std::current_exception();
+    }
+  };
+  std::vector<Thread> others;
+  for (uint32_t i = 1; i < threads; ++i) others.emplace_back(run, i);
+  run(0);
+  for (Thread& other : others) other.join();
+  for (const std::exception_ptr& error : errors) {
+    if (error) std::rethrow_exception(error);
+  }
+}
+
+}  // namespace dbx
