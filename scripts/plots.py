@@ -169,7 +169,8 @@ def draw_panel(axes, rows: list[dict], metric: Metric, workload: str, colours: d
     axes.set_ylim(len(items) - 0.45, -0.55)
     axes.tick_params(axis="y", length=0)
     metric.draw(axes, items, rows, colours)
-    axes.set_title(f"{WORKLOAD_TITLES.get(workload, workload)}: {metric.title}", loc="left", pad=16)
+    # On two lines: the longest title is wider than a panel.
+    axes.set_title(f"{WORKLOAD_TITLES.get(workload, workload)}\n{metric.title}", loc="left", pad=16)
     axes.set_xlabel(metric.axis)
     if metric.name != "latency":
         axes.xaxis.set_major_locator(plt.MaxNLocator(5))

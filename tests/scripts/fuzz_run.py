@@ -30,8 +30,8 @@ def targets() -> list[str]:
     return [os.path.basename(path)[:-len("_fuzz.cpp")] for path in sources]
 
 
-def run(target: str, seconds: int, seed: int) -> str:
-    """What went wrong, or ''. Prints the target's line if nothing did."""
+def run(target: str, seconds: int, seed: int) -> tuple[str, int]:
+    """What went wrong, or '', and how many new inputs were tried. Prints the target's line if nothing went wrong."""
     seeds, kept = f"{SEEDS}/{target}", f"{KEPT}/{target}"
     for folder in (kept, FOUND):
         os.makedirs(os.path.join(REPOSITORY, folder), exist_ok=True)
@@ -43,10 +43,11 @@ def run(target: str, seconds: int, seed: int) -> str:
     for command in [replay] + ([search] if seconds > 0 else []):
         done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, errors="replace")
         if done.returncode != 0:
-            return f"{target}: exit status {done.returncode}, seed {seed}: {' '.join(command)}\n{done.stderr[-4000:]}"
-    tried = re.findall(r"^Done (\d+) runs", done.stderr, re.M)
-    print(f"ok {target}: {len(known)} known inputs, {tried[-1] if tried and seconds > 0 else 0} new ones", flush=True)
-    return ""
+            return f"{target}: exit status {done.returncode}, seed {seed}: {' '.join(command)}\n{done.stderr[-4000:]}", 0
+    counts = re.findall(r"^Done (\d+) runs", done.stderr, re.M)
+    tried = int(counts[-1]) if counts and seconds > 0 else 0
+    print(f"ok {target}: {len(known)} known inputs, {tried:,} new ones", flush=True)
+    return "", tried
 
 
 def main() -> int:
@@ -59,9 +60,11 @@ def main() -> int:
     if not chosen:
         parser.error(f"no target is called '{arguments.target}'; the targets are: {', '.join(targets())}")
     share = max(arguments.seconds // len(chosen), 1) if arguments.seconds > 0 else 0
-    failures = [failure for failure in (run(target, share, arguments.seed) for target in chosen) if failure]
+    results = [run(target, share, arguments.seed) for target in chosen]
+    failures = [failure for failure, _ in results if failure]
     for failure in failures:
         print(failure)
+    print(f"{sum(tried for _, tried in results):,} new inputs in all")
     print(f"{len(chosen) - len(failures)} passed, {len(failures)} failed")
     return 1 if failures else 0
 
