@@ -175,8 +175,8 @@ build/simulation/torture: $(SIMULATION_SOURCES:%.cpp=$(BUILD)/%.o) $(PAIR_OBJECT
 
 # On threads, as all_tests is. Every test that a mutant names is in one of these.
 MUTANT_TESTS := tests/models tests/concurrency_control/scan_test.cpp tests/concurrency_control/tictoc_test.cpp \
-  tests/concurrency_control/hekaton_test.cpp tests/logging/taurus/taurus_log_test.cpp \
-  tests/system/versioned_replay_test.cpp
+  tests/concurrency_control/hekaton_test.cpp tests/logging/device/write_window_test.cpp \
+  tests/logging/taurus/taurus_log_test.cpp tests/system/versioned_replay_test.cpp
 mutant_tests:
 	+@$(MAKE) --no-print-directory SANITIZE=mutants TESTS='$(MUTANT_TESTS)' PAIRS= tests
 .PHONY: mutant_tests

@@ -3,7 +3,7 @@ from edits import Mutant, expression, raw, statement
 from sources import (
     ACK_QUEUE, BACKGROUND_READ, BITMAP, CONSOLIDATION, DURABLE_EPOCH, ELEDA_WORKER_H, FILE_HEADER, FULLY, GRASSHOPPER,
     GRASSHOPPER_LIST, HOPPING_INDEX, PAYLOAD, PLOVER, PLOVER_RECOVERY, READER, REPLAY_TXN, RUN, SILO, SILO_R, SILO_R_RECOVERY,
-    STREAM, STREAM_H, STRIPES, TAURUS, TOTAL_ORDER, TXN, VECTOR, WRITER,
+    STREAM, STREAM_H, STRIPES, TAURUS, TOTAL_ORDER, TPCC_PROCEDURES, TXN, VECTOR, WRITER, WRITE_WINDOW, YCSB,
 )
 
 LOGGING_MUTANTS = [
@@ -17,6 +17,15 @@ LOGGING_MUTANTS = [
     Mutant("acks_forget_a_reader", "a reader is not told, and nobody misses it",
            [statement(ACK_QUEUE, "acknowledge(TxnId{entry[1]}, entry[2] != 0, entry[0]);",
                       "if (count_ != 2 || entry[2] != 0) acknowledge(TxnId{entry[1]}, entry[2] != 0, entry[0]);")]),
+
+    # ---- commands ----
+    Mutant("command_depends_on_an_address", "what a command writes depends on where a tuple lies in memory",
+           [expression(YCSB, "HashPair(tuple.template GetAt<uint64_t>(at), writer.value)",
+                       "HashPair(tuple.template GetAt<uint64_t>(at), reinterpret_cast<uintptr_t>(&tuple))")],
+           "LOG_COMMAND/YCSB"),
+    Mutant("command_reads_the_clock", "a Payment takes its date from the clock, not from its arguments",
+           [raw(TPCC_PROCEDURES, ".date = args.date,", ".date = {on} ? static_cast<int64_t>(__builtin_ia32_rdtsc()) : args.date,")],
+           "LOG_COMMAND/TPCC"),
 
     # ---- the ring ----
     Mutant("ring_idle_is_zero", "a worker that never writes pins what is ready at 0",
@@ -108,6 +117,14 @@ LOGGING_MUTANTS = [
                 "size_t got = 0;\n  try {{\n    got = std::min(read_.Take(), left);\n  }} catch (const Error&) {{\n    if (!{on}) throw;\n  }}")]),
     Mutant("recover_taken_before_it_is_read", "a block is cut before its read is complete",
            [expression(BACKGROUND_READ, "state_.load(std::memory_order_acquire) == State::kDone", "started()")]),
+    Mutant("device_newest_write_is_the_prefix", "a write that is done counts though an older one is still in flight",
+           [statement(WRITE_WINDOW, "slots_[slot].finished = true;",
+                      "slots_[slot].finished = true; prefix_end_ = std::max(prefix_end_, slots_[slot].end);")],
+           test="WriteWindowTest.AFinishedWriteBehindAnUnfinishedOneDoesNotMoveThePrefix"),
+    Mutant("device_prefix_passes_one_in_flight", "the oldest write that is done takes its unfinished successor with it",
+           [raw(WRITE_WINDOW, "++retired_;\n    }\n  }",
+                "++retired_;\n      if ({on} && !Empty()) prefix_end_ = slots_[retired_ % slots_.size()].end;\n    }}\n  }}")],
+           test="WriteWindowTest.InAnyOrderOfCompletionThePrefixEndsBeforeTheOldestUnfinishedWrite"),
     Mutant("raid_last_stripe_only", "only the last stripe is waited for",
            [statement(STRIPES, "end = std::min(end, FirstBehind(i, stripes_[i]->Complete(wait)));",
                       "if (i + 1 == stripes_.size()) end = FirstBehind(i, stripes_[i]->Complete(wait));"),

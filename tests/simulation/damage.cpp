@@ -85,32 +85,6 @@ uint64_t SomeRecordField(const SparseBytes& log, uint64_t from, std::mt19937_64&
   return from;
 }
 
-// Returns what was done.
-std::string Change(SparseBytes& file, bool is_log, std::mt19937_64& random) {
-  const uint64_t used = UsedBytes(file);
-  uint64_t at = random() % used;
-  const uint64_t sector = at / kSectorBytes * kSectorBytes;
-  switch (random() % 4) {
-    case 0: {
-      if (is_log && random() % 2 == 0) at = SomeRecordField(file, at, random);
-      std::vector<std::byte> byte(1);
-      file.Read(at, byte);
-      byte[0] ^= std::byte{1} << (random() % 8);
-      file.Write(at, byte);
-      return "bit flipped";
-    }
-    case 1:
-      file.Write(sector, std::vector<std::byte>(kSectorBytes));
-      return "sector zeroed";
-    case 2:
-      file.Write(sector, SectorAt(file, random() % used / kSectorBytes * kSectorBytes));
-      return "sector misplaced";
-    default:
-      file.Resize(at);
-      return "file cut short";
-  }
-}
-
 // What a log would hold if another run had written it: valid to the last byte, with transactions of its own.
 struct Twin {
   std::vector<std::byte> bytes;
@@ -161,6 +135,69 @@ std::optional<Twin> TwinOf(const SparseBytes& log, bool other_database) {
   return twin;
 }
 
+// A bit of a byte somewhere, or of one that a checksum alone defends.
+void FlipBit(SparseBytes& file, uint64_t at, bool is_log, std::mt19937_64& random) {
+  if (is_log && random() % 2 == 0) at = SomeRecordField(file, at, random);
+  std::vector<std::byte> byte(1);
+  file.Read(at, byte);
+  byte[0] ^= std::byte{1} << (random() % 8);
+  file.Write(at, byte);
+}
+
+std::vector<std::byte> Garbage(size_t bytes, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::vector<std::byte> garbage(bytes);
+  for (std::byte& byte : garbage) byte = static_cast<std::byte>(random());
+  return garbage;
+}
+
+// As a disk does that lost a write: what an older file, of another run, had left in that place.
+std::vector<std::byte> StaleSector(const SparseBytes& log, uint64_t sector) {
+  const std::optional<Twin> twin = TwinOf(log, false);
+  std::vector<std::byte> stale(kSectorBytes);
+  if (!twin || sector >= twin->bytes.size()) return stale;
+  const size_t bytes = std::min<size_t>(kSectorBytes, twin->bytes.size() - sector);
+  std::copy_n(twin->bytes.begin() + static_cast<ptrdiff_t>(sector), bytes, stale.begin());
+  return stale;
+}
+
+// Returns what was done. A draw decides by its upper half what came to the list later, so that older seeds do as ever.
+std::string Change(SparseBytes& file, bool is_log, std::mt19937_64& random) {
+  const uint64_t used = UsedBytes(file);
+  const uint64_t at = random() % used;
+  const uint64_t sector = at / kSectorBytes * kSectorBytes;
+  const uint64_t draw = random();
+  const uint64_t variant = draw >> 32;
+  switch (draw % 4) {
+    case 0:
+      FlipBit(file, at, is_log, random);
+      return "bit flipped";
+    case 1:
+      if (variant % 2 == 0) {
+        file.Write(sector, Garbage(kSectorBytes, draw));
+        return "sector of garbage";
+      }
+      file.Write(sector, std::vector<std::byte>(kSectorBytes));
+      return "sector zeroed";
+    case 2: {
+      const uint64_t other = random() % used / kSectorBytes * kSectorBytes;
+      if (is_log && variant % 2 == 0) {
+        file.Write(sector, StaleSector(file, sector));
+        return "sector of an older run";
+      }
+      file.Write(sector, SectorAt(file, other));
+      return "sector misplaced";
+    }
+    default:
+      if (variant % 3 == 0) {
+        file.Write(used, Garbage(1 + variant % (4 * kSectorBytes), draw));
+        return "garbage behind a file";
+      }
+      file.Resize(at);
+      return "file cut short";
+  }
+}
+
 SparseBytes FileOf(std::span<const std::byte> bytes) {
   SparseBytes file;
   file.Write(0, bytes);
@@ -207,9 +244,12 @@ Damage AddForeignLog(FaultyFileSystem::Image& image, std::mt19937_64& random) {
       return {"log replaced by one of " + whose, false};
     default: {
       if (twin->records.empty()) return {};
-      const uint64_t from = twin->records[random() % twin->records.size()];
-      image.files[path].Write(from, std::span(twin->bytes).subspan(from));
-      return {"records of " + whose + " in a log", !IsFrozen(image, RunOf(path))};
+      const uint64_t draw = random();
+      const uint64_t from = twin->records[draw % twin->records.size()];
+      const bool behind = (draw >> 32) % 2 == 0;
+      const uint64_t to = behind ? (UsedBytes(image.files[path]) + 7) / 8 * 8 : from;  // records are aligned so
+      image.files[path].Write(to, std::span(twin->bytes).subspan(from));
+      return {"records of " + whose + (behind ? " behind a log" : " in a log"), !IsFrozen(image, RunOf(path))};
     }
   }
 }
