@@ -44,6 +44,16 @@ class IncludeRulesTest(unittest.TestCase):
             (found,) = include_rules.violations(folder)
         self.assertTrue(found.startswith("base/a.h:2: "))
 
+    def test_threads_and_clocks_come_from_one_header(self):
+        with tempfile.TemporaryDirectory() as folder:
+            os.mkdir(os.path.join(folder, "logging"))
+            with open(os.path.join(folder, "logging", "a.h"), "w", encoding="utf-8") as file:
+                file.write("std::mutex a;  // std::thread\nMutex b;  // std::mutex\nstd::memory_order c;\n"
+                           "auto d = std::chrono::steady_clock::now();\n")
+            found = include_rules.violations(folder)
+        self.assertEqual([line.split(" goes")[0] for line in found],
+                         ["logging/a.h:1: std::mutex", "logging/a.h:4: std::chrono::steady_clock"])
+
 
 class StyleTest(unittest.TestCase):
     def test_a_function_of_70_lines_passes_and_71_do_not(self):
