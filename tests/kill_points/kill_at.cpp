@@ -1,13 +1,15 @@
-// Kills the process that it is loaded into (LD_PRELOAD) with SIGKILL at a named call on a file; tests/scripts/
-// kill_points.py loads it into ./rundb-all, which has no hook for it.
+// Kills the process that it is loaded into (LD_PRELOAD) with SIGKILL at a named call on a file, or lets that call fail;
+// tests/scripts/kill_points.py and cli_check.py load it into ./rundb-all, which has no hook for it.
 //
 //   DBX_KILL_UNDER=DIR                   only files under this directory count; absolute, without links
 //   DBX_KILL_TRACE=FILE                  a line "CALL PATH" for every call, PATH relative to DIR, which is .
 //   DBX_KILL_AT=WHEN:CALL:PATH:N         the N-th such call; PATH as in the trace, or its last part
 //
-// WHEN is before, after, or for a write middle: half of it is written. CALL is create, write, sync, allocate, truncate,
-// rename (PATH is the new name), unlink, mkdir or rmdir. A write through io_uring is over once the kernel has it.
-// Threads: any. The call dies in the thread that made it; the others run on until the kernel has stopped them.
+// WHEN is before, after, or for a write middle: half of it is written. With fail the call returns EIO, and the process
+// goes on; not through io_uring. CALL is create, write, sync, allocate, truncate, rename (PATH is the new name),
+// unlink, mkdir or rmdir. A write through io_uring is over once the kernel has it. A write that is to be durable when
+// it returns has a second line in the trace, "dsync PATH". Threads: any. The call dies in the thread that made it; the
+// others run on until the kernel has stopped them.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <liburing.h>
@@ -26,7 +28,7 @@
 
 namespace {
 
-enum class Moment { kNone, kBefore, kMiddle, kAfter };
+enum class Moment { kNone, kBefore, kMiddle, kAfter, kFail };
 
 // The function of this name that would be called without this library.
 template <class Function>
@@ -58,6 +60,7 @@ class Plan {
     moment_ = when == "before"   ? Moment::kBefore
               : when == "middle" ? Moment::kMiddle
               : when == "after"  ? Moment::kAfter
+              : when == "fail"   ? Moment::kFail
                                  : Moment::kNone;
     const std::string trace = Variable("DBX_KILL_TRACE");
     const auto next_open = Next(::open, "open");
@@ -109,6 +112,10 @@ auto Make(const char* call, const std::string& path, Act&& act, Half&& half) {
     half();
     Die();
   }
+  if (moment == Moment::kFail) {
+    errno = EIO;
+    return decltype(act())(-1);
+  }
   const auto result = act();
   if (moment == Moment::kAfter) Die();
   return result;
@@ -124,6 +131,10 @@ void WriteHalf(int fd, const void* data, size_t bytes, uint64_t offset) {
   constexpr size_t kSectorBytes = 512;
   const size_t half = bytes / 2 / kSectorBytes * kSectorBytes;
   if (::pwrite(fd, data, half, static_cast<off_t>(offset)) < 0) std::perror("half a write");
+}
+
+void NoteIfDurable(int fd, int write_flags) {
+  if ((write_flags & RWF_DSYNC) != 0) ThePlan().Note("dsync", PathOf(fd));
 }
 
 }  // namespace
@@ -143,18 +154,22 @@ int open(const char* path, int flags, ...) {
 
 ssize_t pwritev2(int fd, const iovec* parts, int count, off_t offset, int flags) {
   static const auto next = Next(::pwritev2, "pwritev2");
-  return Make(
+  const ssize_t bytes = Make(
       "write", PathOf(fd), [&] { return next(fd, parts, count, offset, flags); },
       [&] { WriteHalf(fd, parts->iov_base, parts->iov_len, static_cast<uint64_t>(offset)); });
+  NoteIfDurable(fd, flags);
+  return bytes;
 }
 
 // The engine submits one write at a time.
 int io_uring_submit(io_uring* ring) {
   static const auto next = Next(::io_uring_submit, "io_uring_submit");
-  const io_uring_sqe& write = ring->sq.sqes[ring->sq.sqe_head & ring->sq.ring_mask];
-  return Make(
+  const io_uring_sqe write = ring->sq.sqes[ring->sq.sqe_head & ring->sq.ring_mask];
+  const int submitted = Make(
       "write", PathOf(write.fd), [&] { return next(ring); },
       [&] { WriteHalf(write.fd, reinterpret_cast<const void*>(write.addr), write.len, write.off); });
+  NoteIfDurable(write.fd, write.rw_flags);
+  return submitted;
 }
 
 int fsync(int fd) {

@@ -125,7 +125,8 @@ class NamedPoints:
         with open(trace, encoding="utf-8") as file:
             calls = collections.Counter(tuple(line.split()) for line in file)
         shutil.rmtree(runs.directory)
-        return [name for (verb, path), count in calls.items() if SCENARIOS[scenario].calls_under in path
+        return [name for (verb, path), count in calls.items()
+                if verb != "dsync" and SCENARIOS[scenario].calls_under in path  # that is a write
                 for name in names(verb, path, count)]
 
 
