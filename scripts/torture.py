@@ -270,7 +270,8 @@ class Torture:
         return "ok" if counted[0] == counted[1] else f"FAILED: {counted[0]} and then {counted[1]}"
 
     def _control(self, control: str, cells: str) -> str:
-        """A crash under one seed may lose files too, whose absence is told first: then the next seed is tried."""
+        """Something acknowledged must be lost, and all else must hold. Under one seed files may be lost, and what was
+        recovered once, before anybody was told of anything: then the next is tried."""
         begin, seed, told = time.monotonic(), 0, ""
         while not self.stopped_by and time.monotonic() - begin < self.arguments_.control_seconds:
             seed += 1
@@ -284,6 +285,8 @@ class Torture:
                 return f"FAILED: {how_it_ended(outcome.exit_status)}: {outcome.last_line()}"
             if re.match(r"I1\b", seen[1]):
                 return f"ok, seed {seed}: {seen[1]}"
+            if not seen[1].startswith("lost: "):
+                return f"FAILED: more than acknowledged transactions is wrong: {seen[1]}"
             told = seen[1]
         return f"FAILED: no I1 under {count(seed, 'seed')}, but: {told}"
 

@@ -14,18 +14,27 @@ FAULT_KINDS = (
     "EIO on a read", "EIO on a read in recovery", "EIO on allocate", "EIO on create", "EIO on every read",
     "EIO on every read in recovery", "EIO on mkdir", "EIO on rename", "EIO on sync", "EIO on sync of a directory",
     "EIO on write", "ENOSPC on allocate", "ENOSPC on create", "ENOSPC on mkdir", "ENOSPC on rename", "ENOSPC on sync",
-    "ENOSPC on sync of a directory", "ENOSPC on write", "a device stalled", "bit flipped", "checkpoint file: bit flipped",
-    "checkpoint file: file cut short", "checkpoint file: sector misplaced", "checkpoint file: sector zeroed",
-    "continued", "continued after a kill", "continued twice", "file cut short", "frozen file: bit flipped",
-    "frozen file: file cut short", "frozen file: sector misplaced", "frozen file: sector zeroed", "frozen missing",
-    "frozen swapped", "log duplicated", "log duplicated in another directory", "log missing",
+    "ENOSPC on sync of a directory", "ENOSPC on write", "a device stalled", "bit flipped",
+    "checkpoint file: bit flipped", "checkpoint file: file cut short", "checkpoint file: sector misplaced",
+    "checkpoint file: sector zeroed", "continued", "continued after a kill", "continued twice", "file cut short",
+    "frozen file: bit flipped", "frozen file: file cut short", "frozen file: garbage behind the end",
+    "frozen file: sector misplaced", "frozen file: sector of garbage", "frozen file: sector zeroed", "frozen missing",
+    "frozen swapped", "garbage behind the end", "log duplicated", "log duplicated in another directory", "log missing",
     "log of another database added", "log of another run added", "log replaced by one of another database",
     "log replaced by one of another run", "log swapped", "manifest file: bit flipped", "manifest file: file cut short",
-    "manifest file: sector misplaced", "manifest file: sector zeroed", "manifest missing", "manifest swapped",
-    "no memory in recovery", "no memory while a run is continued", "no memory while transactions run",
-    "no more threads for a run", "no more threads in recovery", "records of another database in a log",
-    "records of another run in a log", "requests cut short", "requests cut short in recovery", "requests interrupted",
-    "requests interrupted in recovery", "sector misplaced", "sector zeroed")
+    "manifest file: sector misplaced", "manifest file: sector of garbage", "manifest file: sector zeroed",
+    "manifest missing", "manifest swapped", "no memory in recovery", "no memory while a run is continued",
+    "no memory while transactions run", "no more threads for a run", "no more threads in recovery",
+    "records of another database behind a log", "records of another database in a log",
+    "records of another run behind a log", "records of another run in a log", "requests cut short",
+    "requests cut short in recovery", "requests interrupted", "requests interrupted in recovery", "sector misplaced",
+    "sector of an older run", "sector of garbage", "sector zeroed")
+# Operations that a run crashed right before, as tests/simulation/slow_files.h names them: while it is made, freezes what
+# it continues, writes a checkpoint, is born, deletes what nobody needs.
+CRASH_POINT = "crash before: "
+CRASH_POINTS = tuple(CRASH_POINT + what for what in (
+    "create checkpoint", "create frozen", "create log", "create manifest", "mkdir", "remove frozen", "remove log",
+    "rename frozen", "rename manifest", "rmdir", "sync log", "sync of a directory"))
 # A torture over all cells that is as long as this meets all of that, each cell (TPC-C's come four times less often),
 # and so many crashes in recoveries and third crashes.
 CYCLES_TO_MEET_ALL = 20_000
@@ -65,7 +74,7 @@ def never_met(state: dict) -> list[str]:
     if state["cells"] or cycles < CYCLES_TO_MEET_ALL:
         return []
     kinds = {kind: n for kind, n in counters.items() if n > 0}
-    missing = [kind for kind in CRASH_KINDS + FAULT_KINDS if kind not in kinds]
+    missing = [kind for kind in CRASH_KINDS + CRASH_POINTS + FAULT_KINDS if kind not in kinds]
     missing += [f"{name} often enough" for name, least in (("in recovery", IN_RECOVERY_MIN), ("third crash", THIRD_MIN))
                 if counters.get(name, 0) < least]
     with_tpcc = cycles >= ROUNDS_TO_MEET_TPCC * CYCLES_TO_MEET_ALL
@@ -89,7 +98,10 @@ def counted(state: dict, counters: dict) -> list[str]:
     hit = sum(crashes[kind] > 0 for kind in CRASH_KINDS)
     lines.append(f"kinds of crashes hit: {hit} of {len(CRASH_KINDS)}")
     lines += [row(kind, crashes[kind], f"{100 * crashes[kind] / max(cycles, 1):.1f} %") for kind in sorted(crashes)]
-    others = sorted(set(counters) - set(COUNTERS) - set(crashes))
+    points = sorted(kind for kind in counters if kind.startswith(CRASH_POINT))
+    lines.append(f"crash points hit in calls that name files: {len(points)}, and any step")
+    lines += [row(kind, counters[kind], "") for kind in points]
+    others = sorted(set(counters) - set(COUNTERS) - set(crashes) - set(points))
     return lines + (["faults by kind"] + [row(kind, counters[kind], "") for kind in others] if others else [])
 
 

@@ -173,7 +173,7 @@ LOGGING_MUTANTS = [
                       "index_.Add(place); tail_.store(tail + 1, std::memory_order_release);"),
             statement(GRASSHOPPER_LIST, "index_.Add(place);", "")], "LOG_ELEDA"),
     Mutant("eleda_skips_a_node_without_hop", "a hop passes the newest node though it starts behind the boundary",
-           [statement(GRASSHOPPER_LIST, "--to;", "")], "LOG_ELEDA"),
+           [statement(GRASSHOPPER_LIST, "--to;", "")], "LOG_ELEDA/LOG_COMMAND/TEST"),
     Mutant("eleda_heap_not_rebuilt", "after a hop the heap still holds the old heads",
            [statement(GRASSHOPPER, "RebuildHeap();", "")], "LOG_ELEDA"),
     Mutant("eleda_sbl_at_the_boundary", "after a hop SBL is the boundary, within a record",

@@ -2,8 +2,8 @@
 """A stand-in for build/simulation/torture: it takes its options, and counts without doing anything.
 
 A run is 8 cycles and takes FAKE_RUN_SECONDS (0.002). The command lines go to the file FAKE_CALLS. FAKE=WORD changes
-what happens: violation, unshrunk, not_alone, long_shrink, abort, silence (after 5 runs each), blind, other (in a
-control), moody (the same seeds count otherwise), survive (the mutant two). FAKE_MUTANTS stands in for the list of two
+what happens: violation, unshrunk, not_alone, long_shrink, abort, silence (after 5 runs each), blind, other and worse (in
+a control), moody (the same seeds count otherwise), survive (the mutant two). FAKE_MUTANTS stands in for the list of two
 mutants.
 """
 import json
@@ -61,7 +61,8 @@ def main():
         print("error: no cell is named like nix", file=sys.stderr)
         sys.exit(2)
     if "--control" in options and FAKE != "blind":
-        violate("I1: lost" if int(options["--seed"]) > 2 and FAKE != "other" else "no such file")
+        violate("I3: more" if FAKE == "worse" else
+                "I1: lost" if int(options["--seed"]) > 2 and FAKE != "other" else "lost: no such file")
     if "--mutant" in options and not (FAKE == "survive" and options["--mutant"] == "two"):
         violate("I1: lost")
     seconds, cycles = float(options.get("--seconds", 0)), int(options.get("--cycles", 1000))

@@ -93,7 +93,8 @@ class TableTest(unittest.TestCase):
     def test_a_long_torture_fails_for_what_it_never_met(self):
         names = ["A/TEST/1", "B/YCSB/2", "C/TPCC/1"]
         counters = {"runs": 9, "cycles": 20_000, "in recovery": 2000, "third crash": 200, "cells": {"A/TEST/1": 3},
-                    "faults": {kind: 1 for kind in torture_table.CRASH_KINDS + torture_table.FAULT_KINDS}}
+                    "faults": {kind: 1 for kind in torture_table.CRASH_KINDS + torture_table.CRASH_POINTS
+                                          + torture_table.FAULT_KINDS}}
         state = {**torture_state.new_state(torture.parse_arguments([])), "all_cells": names, "counters": counters}
         self.assertEqual(torture_table.never_met(state), ["B/YCSB/2"])
         self.assertEqual(torture_table.tally(state), (1, 1))
@@ -271,7 +272,12 @@ class HarnessTest(FolderTest):
     def test_a_control_that_never_loses_an_acknowledged_transaction_is_a_failure(self):
         done = self.torture("--cycles=0", "--controls", fake="other")
         self.assertEqual(done.returncode, 1)
-        self.assertRegex(done.stdout, r"FAILED: no I1 under \d+ seeds?, but: no such file")
+        self.assertRegex(done.stdout, r"FAILED: no I1 under \d+ seeds?, but: lost: no such file")
+
+    def test_a_control_in_which_more_than_acknowledgements_is_wrong_is_a_failure(self):
+        done = self.torture("--cycles=0", "--controls", fake="worse")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("control no_log: FAILED: more than acknowledged transactions is wrong: I3: more", done.stdout)
 
     def test_the_mutants_score_stands_in_the_table(self):
         done = self.torture("--cycles=80", "--mutants")

@@ -24,6 +24,13 @@ void* Allocate(size_t bytes) {
   return at;
 }
 
+void* Allocate(size_t bytes, std::align_val_t alignment) {
+  const auto align = static_cast<size_t>(alignment);
+  void* const at = AlignedAlloc(align, (std::max<size_t>(bytes, 1) + align - 1) / align * align);
+  if (at == nullptr) throw std::bad_alloc();
+  return at;
+}
+
 }  // namespace
 
 void FailAllocations(uint64_t nth, uint64_t more) {
@@ -69,7 +76,13 @@ Exempt::~Exempt() { left = left_; }
 
 void* operator new(size_t bytes) { return dbx::sim::Allocate(bytes); }
 void* operator new[](size_t bytes) { return dbx::sim::Allocate(bytes); }
+void* operator new(size_t bytes, std::align_val_t alignment) { return dbx::sim::Allocate(bytes, alignment); }
+void* operator new[](size_t bytes, std::align_val_t alignment) { return dbx::sim::Allocate(bytes, alignment); }
 void operator delete(void* at) noexcept { std::free(at); }
 void operator delete[](void* at) noexcept { std::free(at); }
 void operator delete(void* at, size_t) noexcept { std::free(at); }
 void operator delete[](void* at, size_t) noexcept { std::free(at); }
+void operator delete(void* at, std::align_val_t) noexcept { std::free(at); }
+void operator delete[](void* at, std::align_val_t) noexcept { std::free(at); }
+void operator delete(void* at, size_t, std::align_val_t) noexcept { std::free(at); }
+void operator delete[](void* at, size_t, std::align_val_t) noexcept { std::free(at); }

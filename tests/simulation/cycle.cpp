@@ -85,18 +85,23 @@ class Cycle {
       options.num_logger = 1;
     }
     first.Run(options);
-    if (trial_.control == Control::kNoLog) return CheckOracle({}, first.crashes().back().acknowledged);
-    RecoverAll(first, 1, {});
+    if (trial_.control == Control::kNoLog) {
+      CheckOracle({}, first.crashes().back().acknowledged);
+    } else {
+      RecoverAll(first, 1, {});
+    }
+    if (!lost_.empty()) throw Violation(lost_);
   }
 
  private:
   void RecoverAll(Generation& run, uint32_t generation, const Past& past) {
     const Oracle then = oracle;
+    const std::vector<TxnId> none;
     for (const Crash& crash : run.crashes()) {
       oracle = then;
       const auto recovered = Recover(crash, generation, past);
       if (!recovered) continue;
-      if (&crash == &run.crashes().back()) CheckHistory(recovered->names, crash.acknowledged);
+      if (&crash == &run.crashes().back()) CheckHistory(recovered->names, IsControl() ? none : crash.acknowledged);
       // Both draws, whatever the first says.
       const bool first = random_() % 8 == 0, second = trouble_() % 12 == 0;
       if ((first || second) && trial_.control == Control::kNone) RecoverDamaged(crash, past, recovered->names);
@@ -146,8 +151,9 @@ class Cycle {
     try {
       result = RecoverFrom(*crash.files->AfterKill());
     } catch (const Error& error) {
-      if (IsUnborn(crash, past)) return std::nullopt;
-      throw Violation(error.what());
+      if (!SaysWhatIsMissing(error)) throw Violation(error.what());
+      if (!IsUnborn(crash, past)) Lose(error.what());
+      return std::nullopt;
     } catch (const std::exception& error) {
       throw Violation(error.what());
     }
@@ -199,11 +205,12 @@ class Cycle {
       result = RecoverFrom(files);
       const Ids recovered = CheckedNamesOf(result, past);
       CheckOracle(recovered, {});
-      if (damage.may_cut ? !Includes(undamaged, recovered) : recovered != undamaged) {
+      const bool may_lose = damage.may_cut && !damage.must_not_matter;
+      if (may_lose ? !Includes(undamaged, recovered) : recovered != undamaged) {
         throw Violation("I9: another state is recovered, and nothing is refused");
       }
     } catch (const Error& error) {
-      if (!IsRefusal(error)) throw Violation(damage.what + ": " + error.what());
+      if (!IsRefusal(error) || damage.must_not_matter) throw Violation(damage.what + ": " + error.what());
       CheckRefusedByTheEngine(image, damage.what + ": " + error.what());
       ++tally_.refused;
     } catch (const std::exception& error) {
@@ -275,6 +282,8 @@ class Cycle {
   // I11: whatever it finds, refuses or lacks, it ends; some ten times what the longest of a few thousand took.
   static constexpr uint64_t kRecoveryNanosMax = 500'000'000;
 
+  // A log, or the directory that it would be in.
+  static bool SaysWhatIsMissing(const Error& error) { return IsRefusal(error) || error.status() == ExitStatus::kIo; }
   static bool IsRefusal(const Error& error) {
     return error.status() == ExitStatus::kCorrupt || error.status() == ExitStatus::kMismatch;
   }
@@ -312,8 +321,21 @@ class Cycle {
     return result;
   }
 
-  void CheckOracle(const Ids& recovered, const std::vector<TxnId>& acknowledged) const {
-    if (const auto violation = oracle.ViolationOf(recovered, acknowledged)) throw Violation(*violation);
+  bool IsControl() const { return trial_.control != Control::kNone; }
+
+  // What was promised is not there. Under a control it must come to that, and all else must hold nevertheless.
+  void Lose(const std::string& what) {
+    if (!IsControl()) throw Violation(what);
+    const bool is_acknowledged = what.starts_with("I1");
+    if (lost_.empty() || (is_acknowledged && !lost_.starts_with("I1")))
+      lost_ = is_acknowledged ? what : "lost: " + what;
+  }
+
+  void CheckOracle(const Ids& recovered, const std::vector<TxnId>& acknowledged) {
+    if (IsControl()) {
+      if (const auto violation = oracle.ViolationOf(recovered, {})) throw Violation(*violation);
+    }
+    if (const auto violation = oracle.ViolationOf(recovered, acknowledged)) Lose(*violation);
   }
 
   // I10, of what was recovered and of the readers that were told what they saw.
@@ -326,9 +348,9 @@ class Cycle {
   }
 
   // I7: what was served stays, and what had been dropped by then stays dropped.
-  void CheckNoResurrection(const Ids& recovered, const Crash& crash, const Past& past) const {
+  void CheckNoResurrection(const Ids& recovered, const Crash& crash, const Past& past) {
     if (!Includes(recovered, crash.has_begun ? past.recovered : past.promised)) {
-      throw Violation("I7: a transaction that was recovered, and served or acknowledged, is lost");
+      Lose("I7: a transaction that was recovered, and served or acknowledged, is lost");
     }
     for (const uint64_t id : recovered) {
       if (!std::binary_search(past.recovered.begin(), past.recovered.end(), id) &&
@@ -362,6 +384,7 @@ class Cycle {
   std::mt19937_64 random_;
   std::mt19937_64 trouble_;  // draws what came later, so that what was drawn before stays as it was
   Options options_;
+  std::string lost_;  // under a control: the first that was, an acknowledged one if there was any
 };
 
 }  // namespace

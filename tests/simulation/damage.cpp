@@ -89,8 +89,16 @@ uint64_t SomeRecordField(const SparseBytes& log, uint64_t from, std::mt19937_64&
 struct Twin {
   std::vector<std::byte> bytes;
   std::vector<uint64_t> records;  // where they start
+  uint64_t end = kStreamOffset;   // of the last one, which may be of zeros
   format::FileHeader header;      // of the log that it is like
 };
+
+void Seal(RecordHeader& header, std::span<std::byte> record) {
+  constexpr size_t kCrcBytes = sizeof header.header_crc;
+  const auto* bytes = reinterpret_cast<const std::byte*>(&header);
+  header.header_crc = Crc32c({bytes + kCrcBytes, sizeof header - kCrcBytes});
+  std::memcpy(record.data(), &header, sizeof header);
+}
 
 void MakeForeign(std::span<std::byte> record, RecordHeader& header, uint32_t salt) {
   header.salt = salt;
@@ -102,10 +110,7 @@ void MakeForeign(std::span<std::byte> record, RecordHeader& header, uint32_t sal
     std::memcpy(body.data(), &id, sizeof id);
     header.body_crc = Crc32c(body);
   }
-  constexpr size_t kCrcBytes = sizeof header.header_crc;
-  const auto* bytes = reinterpret_cast<const std::byte*>(&header);
-  header.header_crc = Crc32c({bytes + kCrcBytes, sizeof header - kCrcBytes});
-  std::memcpy(record.data(), &header, sizeof header);
+  Seal(header, record);
 }
 
 // Nothing for a log that is not born. The records of stripes, which lie in pieces, stay as they are.
@@ -131,6 +136,7 @@ std::optional<Twin> TwinOf(const SparseBytes& log, bool other_database) {
     twin.records.push_back(at);
     MakeForeign(bytes.subspan(at), record, salt);
     at += record.length;
+    twin.end = at;
   }
   return twin;
 }
@@ -161,8 +167,23 @@ std::vector<std::byte> StaleSector(const SparseBytes& log, uint64_t sector) {
   return stale;
 }
 
-// Returns what was done. A draw decides by its upper half what came to the list later, so that older seeds do as ever.
-std::string Change(SparseBytes& file, bool is_log, std::mt19937_64& random) {
+// Where the next record of a log would stand: behind the block of whatever stands there.
+uint64_t EndOf(const SparseBytes& log, const Twin& twin) {
+  const uint64_t end = std::max(twin.end, UsedBytes(log));
+  return (end + format::kBlockBytes - 1) / format::kBlockBytes * format::kBlockBytes;
+}
+
+Damage AppendGarbage(SparseBytes& file, bool is_log, size_t bytes, uint64_t seed) {
+  const std::optional<Twin> twin = is_log ? TwinOf(file, false) : std::nullopt;
+  // Of stripes we do not know where the last record ends. A log without any may belong to a run that is passed over, as
+  // it was never born; with something in it, it is one that lacks its manifest.
+  const bool is_behind = twin && !IsStripe(twin->header) && !twin->records.empty();
+  file.Write(is_behind ? EndOf(file, *twin) : file.size(), Garbage(bytes, seed));
+  return {"garbage behind the end", false, is_behind};
+}
+
+// A draw decides by its upper half what came to the list later, so that older seeds do as ever.
+Damage Change(SparseBytes& file, bool is_log, std::mt19937_64& random) {
   const uint64_t used = UsedBytes(file);
   const uint64_t at = random() % used;
   const uint64_t sector = at / kSectorBytes * kSectorBytes;
@@ -171,31 +192,44 @@ std::string Change(SparseBytes& file, bool is_log, std::mt19937_64& random) {
   switch (draw % 4) {
     case 0:
       FlipBit(file, at, is_log, random);
-      return "bit flipped";
+      return {"bit flipped"};
     case 1:
       if (variant % 2 == 0) {
         file.Write(sector, Garbage(kSectorBytes, draw));
-        return "sector of garbage";
+        return {"sector of garbage"};
       }
       file.Write(sector, std::vector<std::byte>(kSectorBytes));
-      return "sector zeroed";
+      return {"sector zeroed"};
     case 2: {
       const uint64_t other = random() % used / kSectorBytes * kSectorBytes;
       if (is_log && variant % 2 == 0) {
-        file.Write(sector, StaleSector(file, sector));
-        return "sector of an older run";
+        const std::vector<std::byte> stale = StaleSector(file, sector);
+        if (stale == SectorAt(file, sector)) return {};
+        file.Write(sector, stale);
+        return {"sector of an older run"};
       }
       file.Write(sector, SectorAt(file, other));
-      return "sector misplaced";
+      return {"sector misplaced"};
     }
     default:
-      if (variant % 3 == 0) {
-        file.Write(used, Garbage(1 + variant % (4 * kSectorBytes), draw));
-        return "garbage behind a file";
-      }
+      if (variant % 3 == 0) return AppendGarbage(file, is_log, 1 + variant % (4 * kSectorBytes), draw);
       file.Resize(at);
-      return "file cut short";
+      return {"file cut short"};
   }
+}
+
+// The records of `twin` from the n-th on, as if they had been written at `to`.
+std::vector<std::byte> RecordsAt(const Twin& twin, size_t n, uint64_t to) {
+  const uint64_t from = twin.records[n];
+  std::vector<std::byte> bytes(twin.bytes.begin() + static_cast<ptrdiff_t>(from), twin.bytes.end());
+  for (; n < twin.records.size(); ++n) {
+    RecordHeader header;
+    const std::span<std::byte> record = std::span(bytes).subspan(twin.records[n] - from);
+    std::memcpy(&header, record.data(), sizeof header);
+    header.lsn += to - from;
+    Seal(header, record);
+  }
+  return bytes;
 }
 
 SparseBytes FileOf(std::span<const std::byte> bytes) {
@@ -245,11 +279,15 @@ Damage AddForeignLog(FaultyFileSystem::Image& image, std::mt19937_64& random) {
     default: {
       if (twin->records.empty()) return {};
       const uint64_t draw = random();
-      const uint64_t from = twin->records[draw % twin->records.size()];
-      const bool behind = (draw >> 32) % 2 == 0;
-      const uint64_t to = behind ? (UsedBytes(image.files[path]) + 7) / 8 * 8 : from;  // records are aligned so
-      image.files[path].Write(to, std::span(twin->bytes).subspan(from));
-      return {"records of " + whose + (behind ? " behind a log" : " in a log"), !IsFrozen(image, RunOf(path))};
+      const size_t first = draw % twin->records.size();
+      if ((draw >> 32) % 2 == 0) {
+        const uint64_t end = EndOf(image.files[path], *twin);
+        image.files[path].Write(end, RecordsAt(*twin, first, end));
+        return {"records of " + whose + " behind a log", false, true};
+      }
+      const uint64_t from = twin->records[first];
+      image.files[path].Write(from, std::span(twin->bytes).subspan(from));
+      return {"records of " + whose + " in a log", !IsFrozen(image, RunOf(path))};
     }
   }
 }
@@ -276,8 +314,11 @@ Damage DamageOneFile(FaultyFileSystem::Image& image, std::mt19937_64& random) {
   const std::string& path = paths[random() % paths.size()];
   // A frontier that lacks its last step may have been torn, too.
   const bool may_cut = (in_log || NameOf(path) == "frontier") && !IsFrozen(image, RunOf(path));
-  const std::string what = Change(image.files[path], in_log, random);
-  return {in_log ? what : KindOf(path) + "file: " + what, may_cut};
+  Damage damage = Change(image.files[path], in_log, random);
+  if (damage.what.empty()) return {};
+  if (!in_log) damage.what = KindOf(path) + "file: " + damage.what;
+  damage.may_cut = may_cut;
+  return damage;
 }
 
 }  // namespace dbx::sim

@@ -14,6 +14,8 @@ struct Damage {
   // It may look like the torn tail of a log that no later run continues. Any other damage is refused, or changes
   // nothing.
   bool may_cut = false;
+  // It stands behind all that was written: nothing is refused, and nothing is lost.
+  bool must_not_matter = false;
 };
 
 // Puts something into `image` that is not its own: a log twice, a log of another run or database, its records behind

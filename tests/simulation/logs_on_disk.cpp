@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -14,6 +15,7 @@
 #include "logging/format.h"
 #include "logging/frontier_file.h"
 #include "logging/log_directory.h"
+#include "tests/reference/reference_run.h"
 
 namespace dbx::sim {
 namespace {
@@ -115,6 +117,20 @@ bool LacksFrontier(const FaultyFileSystem::Image& image, uint32_t run, const for
     }
   }
   return true;
+}
+
+std::vector<uint64_t> NamesInNewestRun(const FaultyFileSystem::Image& image) {
+  uint32_t newest = 0;
+  for (const auto& [path, bytes] : image.files) newest = std::max(newest, RunOf(path));
+  reference::RunImage run;
+  for (const auto& [path, bytes] : image.files) {
+    if (RunOf(path) != newest) continue;
+    const auto content = std::make_shared<std::vector<std::byte>>(bytes.All());
+    const reference::FileImage file{path, *content, content};
+    if (path.ends_with(".log")) run.logs.push_back(file);
+    if (path.ends_with(std::string("/") + kFrontierFileName)) run.frontier = file;
+  }
+  return reference::Recover(reference::ReadRun(run)).txn_ids;
 }
 
 LogsOnDisk ReadLogsOnDisk(const FaultyFileSystem::Image& image) {

@@ -22,6 +22,10 @@ struct LogsOnDisk {
 
 LogsOnDisk ReadLogsOnDisk(const FaultyFileSystem::Image& image);
 
+// What the reference would recover of the newest run's transactions if the image were all there is, ascending. Throws
+// Error as it does.
+std::vector<uint64_t> NamesInNewestRun(const FaultyFileSystem::Image& image);
+
 // The N of DIR/run-N/NAME.
 uint32_t RunOf(const std::string& path);
 

@@ -17,6 +17,7 @@ namespace dbx::sim {
 namespace {
 
 constexpr uint64_t kNanosPerStep = 10;
+constexpr uint64_t kNanosMax = 60'000'000'000;  // more: stuck; a run takes some hundred milliseconds
 constexpr size_t kStackBytes = 256 << 10;
 
 using Context = boost::context::fiber;
@@ -118,7 +119,7 @@ class Scheduler {
       changes_.pop_back();
       Current().priority = --lowest_priority_;
     }
-    if (steps_ > plan_.steps_max) ThrowStuck("no end after " + std::to_string(steps_) + " steps");
+    CheckThatItEnds();
     EndTurn();
     NewTurn();
   }
@@ -129,13 +130,15 @@ class Scheduler {
     Current().priority = --lowest_priority_;
     // A fibre that waits in a loop while all others sleep must let time pass.
     if (ReadyCount() == 1) now_ = std::max(now_, NextWakeTime() == kForever ? now_ : NextWakeTime());
-    if (++steps_ > plan_.steps_max) ThrowStuck("no end after " + std::to_string(steps_) + " steps");
+    ++steps_;
+    CheckThatItEnds();
     EndTurn();
     NewTurn();
   }
 
   bool Block(const void* place, uint64_t nanos) {
     CountSteps();
+    CheckThatItEnds();
     Fibre& me = Current();
     me.state = State::kBlocked;
     me.place = place;
@@ -275,6 +278,13 @@ class Scheduler {
     fibre.woken = woken;
     fibre.place = nullptr;
     fibre.wake_at = kForever;
+  }
+
+  // Whoever only sleeps and looks again makes few steps, but time passes.
+  void CheckThatItEnds() {
+    if (steps_ > plan_.steps_max || now_ > kNanosMax) {
+      ThrowStuck("no end after " + std::to_string(steps_) + " steps, " + std::to_string(now_ / 1'000'000) + " ms");
+    }
   }
 
   // Within a fibre: the loop throws, on its own stack.

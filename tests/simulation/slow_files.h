@@ -30,8 +30,9 @@ class SlowFiles final : public FileSystem {
   }
   bool has_stalled() const { return stall_at_ != 0 && asked_ >= stall_at_; }
 
-  // Called before each operation on names, and before each sync of a file by its name.
-  std::function<void()> before_operation;
+  // Called before each operation on names, and before each sync of a file by its name, with what it is: "rename
+  // manifest", "sync of a directory".
+  std::function<void(const std::string&)> before_operation;
 
   // Only they may fail without harm: syncs right after the removal of a directory of theirs, and removals once the run
   // is born, as what is removed is not needed and may come back; and reads from then on, which are there to find what
@@ -51,34 +52,34 @@ class SlowFiles final : public FileSystem {
     return files_.IdentityOf(directory);
   }
   bool MakeDirectory(const std::string& path) override {
-    return Operate([&] { return files_.MakeDirectory(path); });
+    return Operate("mkdir", "", [&] { return files_.MakeDirectory(path); });
   }
   void RemoveDirectory(const std::string& path) override {
-    MayFail(born_, [&] {
+    MayFail("rmdir", "", born_, [&] {
       files_.RemoveDirectory(path);
       removed_from_ = ParentDirectory(path);
     });
   }
   void Remove(const std::string& path) override {
-    MayFail(born_, [&] { files_.Remove(path); });
+    MayFail("remove", path, born_, [&] { files_.Remove(path); });
   }
   void Rename(const std::string& from, const std::string& to) override {
-    Operate([&] { files_.Rename(from, to); });
+    Operate("rename", to, [&] { files_.Rename(from, to); });
     born_ |= to.ends_with(std::string("/") + kManifestFileName);
   }
   void SyncDirectory(const std::string& path) override {
     const bool syncs_removal = path == std::exchange(removed_from_, "");
-    MayFail(syncs_removal, [&] { files_.SyncDirectory(path); });
+    MayFail("sync of a directory", "", syncs_removal, [&] { files_.SyncDirectory(path); });
   }
   DirectoryLock LockDirectory(const std::string& path, LockKind kind) override {
     const Exempt exempt;
     return files_.LockDirectory(path, kind);
   }
   void Sync(const std::string& path) override {
-    Operate([&] { files_.Sync(path); });
+    Operate("sync", path, [&] { files_.Sync(path); });
   }
   std::unique_ptr<BlockDevice> Create(const std::string& path, const DeviceOptions& options) override {
-    return Operate([&] { return std::make_unique<Device>(*this, files_.Create(path, options)); });
+    return Operate("create", path, [&] { return std::make_unique<Device>(*this, files_.Create(path, options)); });
   }
   std::unique_ptr<BlockDevice> Open(const std::string& path) override {
     const Exempt exempt;
@@ -95,9 +96,9 @@ class SlowFiles final : public FileSystem {
 
  private:
   // An operation that may fail, if `harmless`; it throws all the same.
-  void MayFail(bool harmless, auto&& operation) {
+  void MayFail(const char* verb, const std::string& path, bool harmless, auto&& operation) {
     try {
-      Operate(operation);
+      Operate(verb, path, operation);
     } catch (const Error&) {
       harmless_failures_ += harmless;
       throw;
@@ -151,12 +152,19 @@ class SlowFiles final : public FileSystem {
     uint64_t stalled_until_ = 0;
   };
 
+  // " log", " frozen", " checkpoint", ..., whatever its number and whether it is in its place yet; of a path that says
+  // nothing, nothing.
+  static std::string KindOfFile(const std::string& path) {
+    const std::string name = path.substr(path.rfind('/') + 1);
+    return name.empty() ? "" : " " + name.substr(0, name.find_first_of("-."));
+  }
+
   // An operation on names.
   template <class Operation>
-  std::invoke_result_t<Operation&> Operate(Operation&& operation) {
+  std::invoke_result_t<Operation&> Operate(const char* verb, const std::string& path, Operation&& operation) {
     Step();
     const Exempt exempt;
-    if (before_operation) before_operation();
+    if (before_operation) before_operation(verb + KindOfFile(path));
     return operation();
   }
 

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -125,6 +126,20 @@ int Fail(Trial trial, const Violation& violation, const Arguments& arguments) {
   return 1;
 }
 
+// Whoever computes for ever without a step leaves the scheduler no chance to notice.
+constexpr unsigned kTrialSecondsMax = 60;
+std::string what_hangs;  // said if it comes to that
+void TellWhatHangs(int) {
+  const ssize_t told = ::write(STDOUT_FILENO, what_hangs.data(), what_hangs.size());
+  ::_exit(told < 0 ? 2 : 1);
+}
+void Watch(const Trial& trial, const Arguments& arguments) {
+  what_hangs = "violation: I11: no end within " + std::to_string(kTrialSecondsMax) +
+               " s, and no steps\n  in: build/simulation/torture " + OptionsFor(trial, arguments.mutant) + "\n";
+  ::signal(SIGALRM, TellWhatHangs);
+  ::alarm(kTrialSecondsMax);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -151,9 +166,11 @@ int main(int argc, char** argv) {
     const Trial trial{cells[(arguments.first_cell + n) % cells.size()], arguments.seed + n, arguments.limits,
                       arguments.crashes, arguments.control};
     ++tally.cells[trial.cell.Name()];
+    Watch(trial, arguments);
     try {
       Try(trial, tally);
     } catch (const Violation& violation) {
+      ::alarm(0);
       return Fail(trial, violation, arguments);
     }
     if (elapsed() > reported + 1) {
