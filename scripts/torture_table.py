@@ -99,7 +99,7 @@ def counted(state: dict, counters: dict) -> list[str]:
     lines.append(f"kinds of crashes hit: {hit} of {len(CRASH_KINDS)}")
     lines += [row(kind, crashes[kind], f"{100 * crashes[kind] / max(cycles, 1):.1f} %") for kind in sorted(crashes)]
     points = sorted(kind for kind in counters if kind.startswith(CRASH_POINT))
-    lines.append(f"crash points hit in calls that name files: {len(points)}, and any step")
+    lines.append(f"crash points hit: any step, and right before {len(points)} kinds of calls on files")
     lines += [row(kind, counters[kind], "") for kind in points]
     others = sorted(set(counters) - set(COUNTERS) - set(crashes) - set(points))
     return lines + (["faults by kind"] + [row(kind, counters[kind], "") for kind in others] if others else [])

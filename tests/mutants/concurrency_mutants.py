@@ -95,7 +95,7 @@ CONCURRENCY_MUTANTS = [
     Mutant("queue_waits_on_when_the_run_stops", "who waits for a lock does not look whether the run has stopped",
            [expression(QUEUES, "stop_.load(std::memory_order_relaxed)", "false")], "DL_DETECT/LOG_TAURUS/LOG_DATA/YCSB"),
     Mutant("queue_keeps_waiters_of_a_gone_row", "who waits for a row that is unlinked is not told",
-           [statement(QUEUES, "TellWaiters(News::kGone);", "")], "DL_DETECT"),
+           [statement(QUEUES, "TellWaiters(News::kGone);", "")], "DL_DETECT/LOG_TAURUS/LOG_DATA/TEST"),
     Mutant("wait_die_everybody_waits", "the younger waits for the older too",
            [raw(WAIT_DIE, "return std::pair(own_born_", "return {on} || std::pair(own_born_")], "WAIT_DIE"),
     Mutant("dl_detect_never_looks", "nobody looks for deadlocks",

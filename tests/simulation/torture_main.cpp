@@ -127,7 +127,7 @@ int Fail(Trial trial, const Violation& violation, const Arguments& arguments) {
 }
 
 // Whoever computes for ever without a step leaves the scheduler no chance to notice.
-constexpr unsigned kTrialSecondsMax = 60;
+constexpr unsigned kTrialSecondsMax = 40;
 std::string what_hangs;  // said if it comes to that
 void TellWhatHangs(int) {
   const ssize_t told = ::write(STDOUT_FILENO, what_hangs.data(), what_hangs.size());
