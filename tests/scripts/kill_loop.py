@@ -2,7 +2,8 @@
 """Kills runs with SIGKILL on real files, recovers and verifies: KILLS times at random, and at named points.
 
 A random cycle draws its pair, log and thread counts and contention from one seed, which is printed with a failure
-together with the command lines, so that a cycle can be made again (--seed S --kills 1); workloads take turns, and what
+together with the command lines, so that a cycle can be made again (--seed S --kills 1), and a loop that was stopped
+goes on at the seed that its last sign of life gave; workloads take turns, and what
 TEST leaves must be a serializable history. Half of the cycles also kill the run that continues the first, anywhere
 from its start on. Named points are those of kill_points.py; --point NAME tries one. What must hold after a kill is in
 killed_runs.py.
@@ -23,6 +24,7 @@ from killed_runs import REPOSITORY, SIGKILLED, Runs, Wrong
 from cells import ONE_LOG
 from child import KillClock
 from pairs import Pair, list_pairs
+from progress import clock
 
 # A run is killed within its second; a short list of calls is made fast.
 COMMON = ["--seconds=1", "--log_limit=48M", "--query_list_len=10000"]
@@ -69,6 +71,9 @@ class Loop:
         self.pairs_ = [pair for pair in list_pairs(binary) if pair.supported and pair.log != "LOG_NO"]
         self.killed = collections.Counter()  # by kind
         self.passed = self.failed = 0
+        self.begin()
+
+    def begin(self) -> None:
         self.start_ = self.last_sign_ = time.monotonic()
 
     def at_random(self, seed: int) -> None:
@@ -104,9 +109,14 @@ class Loop:
         except Wrong as wrong:
             self.failed += 1
             print(f"FAILED with {again}: {wrong}\n    logs kept under {self.directory_}", flush=True)
-        if time.monotonic() - self.last_sign_ > HEARTBEAT_SECONDS:
-            self.last_sign_ = time.monotonic()
-            print(f"{self.passed + self.failed} cycles, {self.last_sign_ - self.start_:.0f} s", flush=True)
+
+    def sign(self, done: int, wanted: int, what: str) -> None:
+        """Now and then: how far it is."""
+        now = time.monotonic()
+        if now - self.last_sign_ > HEARTBEAT_SECONDS and done > 0:
+            self.last_sign_ = now
+            left = (now - self.start_) * (wanted - done) / done
+            print(f"{done} of {wanted} {what}, {clock(now - self.start_)}, about {clock(left)} left", flush=True)
 
 
 def try_points(loop: Loop, arguments: argparse.Namespace, directory: str) -> None:
@@ -115,8 +125,10 @@ def try_points(loop: Loop, arguments: argparse.Namespace, directory: str) -> Non
     if not arguments.point and arguments.points != "all":
         names = random.Random(arguments.seed).sample(names, min(int(arguments.points), len(names)))
     print(f"{len(names)} named points", flush=True)
-    for name in names:
+    loop.begin()
+    for i, name in enumerate(names):
         loop.attempt(f"--kills 0 --seed {arguments.seed} --point {name}", loop.at_point, points, name, arguments.seed)
+        loop.sign(i + 1, len(names), "points")
 
 
 def main() -> int:
@@ -137,7 +149,8 @@ def main() -> int:
     loop, seed = Loop(arguments.binary, directory), arguments.seed
     print(f"{arguments.kills} random kills from seed {seed}", flush=True)
     try:
-        while sum(loop.killed.values()) + loop.failed < arguments.kills:
+        while (done := sum(loop.killed.values()) + loop.failed) < arguments.kills:
+            loop.sign(done, arguments.kills, f"kills (the rest: --seed {seed} --kills {arguments.kills - done})")
             loop.attempt(f"--seed {seed} --kills 1", loop.at_random, seed)
             seed += 1
         if wants_points:
