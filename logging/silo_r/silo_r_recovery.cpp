@@ -20,6 +20,8 @@ TxnRecord* SiloRRecovery::NextReady(WorkerId worker) {
       if (head->kind != format::RecordKind::kStamped || head->stamp == 0) {
         ThrowDamaged(source(head->log), head->lsn, "a record without a TID");
       }
+      if (head->lv_mask != 0)
+        ThrowDamaged(source(head->log), head->lsn, "a part of a transaction, where each is whole");
       if (head->stamp <= stamp_end_) {
         BeginStreak(me);
         return head;

@@ -125,7 +125,9 @@ void Compare(const Recovered& engine, const Expected& expected) {
   Require(expected.damage.empty(), "the engine takes what the reference refuses: " + expected.damage);
   Require(engine.txns == expected.txns, "engine and reference recover different transactions");
   Require(engine.summary.recovered == expected.txns.size(), "another number of transactions");
-  Require(engine.summary.dropped == expected.dropped, "engine and reference drop different transactions");
+  Require(engine.summary.dropped == expected.dropped, "the engine drops " + std::to_string(engine.summary.dropped) +
+                                                          " transactions, the reference " +
+                                                          std::to_string(expected.dropped));
   Require(engine.summary.frontier == expected.frontier, "engine and reference end the logs elsewhere");
   Require(engine.state == expected.state || !expected.has_order, "engine and reference leave different states");
 }

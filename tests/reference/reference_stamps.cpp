@@ -19,7 +19,7 @@ struct Part {
 
 const char* FaultOf(const ReferenceLogs& logs, const Record& record, uint64_t last_stamp) {
   if (record.kind != Kind::kStamped || record.stamp == 0) return "a transaction without a stamp";
-  if (logs.newest_wins()) return nullptr;
+  if (logs.newest_wins()) return record.parts == 0 ? nullptr : "a part of a transaction in a log of whole ones";
   if ((record.parts >> record.log & 1) == 0) return "a part of a transaction that has none in this log";
   return record.stamp <= last_stamp ? "stamps that do not ascend" : nullptr;
 }

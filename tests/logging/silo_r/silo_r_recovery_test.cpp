@@ -117,5 +117,11 @@ TEST(SiloRRecovery, ARecordWithoutATidIsRefused) {
   EXPECT_NE(Refusal<SiloRRecovery>(logs).find("a record without a TID"), std::string::npos);
 }
 
+TEST(SiloRRecovery, APartOfATransactionIsRefused) {
+  auto logs = TwoLogs();
+  logs[0].Stamped(1, 0b11, std::array<uint64_t, 1>{10});
+  EXPECT_NE(Refusal<SiloRRecovery>(logs).find("a part of a transaction"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace dbx::recovery_test
