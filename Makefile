@@ -359,7 +359,7 @@ COVERAGE := build/coverage
 COVERED_PAIRS := $(filter NO_WAIT:0:%,$(PAIRS)) SILO:0:LOG_TAURUS:LOG_COMMAND
 coverage:
 	@command -v gcovr > /dev/null || { echo "error: gcovr is missing: scripts/setup.sh --dev installs it" >&2; exit 1; }
-	+@$(MAKE) --no-print-directory SANITIZE=coverage PAIRS='$(COVERED_PAIRS)' tests rundb-all log_dump
+	+@$(MAKE) --no-print-directory SANITIZE=coverage PAIRS='$(COVERED_PAIRS)' tests rundb-all log_dump kill_points
 	@find $(COVERAGE) -name '*.gcda' -delete
 	$(COVERAGE)/all_tests --gtest_brief=1 --gtest_filter='$(QUICK_TESTS)'
 	DBX_BINARY=$(COVERAGE)/rundb-all DBX_LOG_DUMP=$(COVERAGE)/log_dump $(PYTHON) tests/scripts/cli_check.py

@@ -6,9 +6,10 @@
 //   DBX_KILL_AT=WHEN:CALL:PATH:N         the N-th such call; PATH as in the trace, or its last part
 //
 // WHEN is before, after, or for a write middle: half of it is written. With fail the call returns EIO, and the process
-// goes on; not through io_uring. CALL is create, write, sync, allocate, truncate, rename (PATH is the new name),
-// unlink, mkdir or rmdir. A write through io_uring is over once the kernel has it. A write that is to be durable when
-// it returns has a second line in the trace, "dsync PATH". Threads: any. The call dies in the thread that made it; the
+// goes on; not through io_uring. A sync that fails takes with it what was written to the file since the last one, as
+// far as that went by pwritev2. CALL is create, write, sync, allocate, truncate, rename (PATH is the new name), unlink,
+// mkdir or rmdir. A write through io_uring is over once the kernel has it. A write that is to be durable when it
+// returns has a second line in the trace, "dsync PATH". Threads: any. The call dies in the thread that made it; the
 // others run on until the kernel has stopped them.
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -17,14 +18,20 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstdarg>
+#include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <sstream>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace {
 
@@ -133,6 +140,26 @@ void WriteHalf(int fd, const void* data, size_t bytes, uint64_t offset) {
   if (::pwrite(fd, data, half, static_cast<off_t>(offset)) < 0) std::perror("half a write");
 }
 
+// What was written to a file since its last sync.
+struct Span {
+  uint64_t begin = 0, end = 0;
+};
+// A file's writer is one thread, which syncs it too.
+Span& WrittenSinceSync(int fd) {
+  constexpr size_t kFdsMax = 1024;
+  static std::array<Span, kFdsMax> spans{};
+  return spans[static_cast<size_t>(fd) % kFdsMax];
+}
+void NoteWritten(int fd, uint64_t offset, uint64_t bytes) {
+  Span& span = WrittenSinceSync(fd);
+  span.begin = span.end == 0 ? offset : std::min(span.begin, offset);
+  span.end = std::max(span.end, offset + bytes);
+}
+void ZeroOut(int fd, const Span& span) {
+  const std::vector<std::byte> zeros(span.end - span.begin);
+  if (::pwrite(fd, zeros.data(), zeros.size(), static_cast<off_t>(span.begin)) < 0) std::perror("a lost write");
+}
+
 void NoteIfDurable(int fd, int write_flags) {
   if ((write_flags & RWF_DSYNC) != 0) ThePlan().Note("dsync", PathOf(fd));
 }
@@ -158,6 +185,7 @@ ssize_t pwritev2(int fd, const iovec* parts, int count, off_t offset, int flags)
       "write", PathOf(fd), [&] { return next(fd, parts, count, offset, flags); },
       [&] { WriteHalf(fd, parts->iov_base, parts->iov_len, static_cast<uint64_t>(offset)); });
   NoteIfDurable(fd, flags);
+  if (bytes > 0) NoteWritten(fd, static_cast<uint64_t>(offset), static_cast<uint64_t>(bytes));
   return bytes;
 }
 
@@ -179,7 +207,10 @@ int fsync(int fd) {
 
 int fdatasync(int fd) {
   static const auto next = Next(::fdatasync, "fdatasync");
-  return Make("sync", PathOf(fd), [&] { return next(fd); });
+  const int result = Make("sync", PathOf(fd), [&] { return next(fd); });
+  const Span written = std::exchange(WrittenSinceSync(fd), {});
+  if (result != 0 && written.end > 0) ZeroOut(fd, written);
+  return result;
 }
 
 int fallocate(int fd, int mode, off_t offset, off_t bytes) {

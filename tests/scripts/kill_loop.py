@@ -2,11 +2,10 @@
 """Kills runs with SIGKILL on real files, recovers and verifies: KILLS times at random, and at named points.
 
 A random cycle draws its pair, log and thread counts and contention from one seed, which is printed with a failure
-together with the command lines, so that a cycle can be made again (--seed S --kills 1), and a loop that was stopped
-goes on at the seed that its last sign of life gave; workloads take turns, and what
-TEST leaves must be a serializable history. Half of the cycles also kill the run that continues the first, anywhere
-from its start on. Named points are those of kill_points.py; --point NAME tries one. What must hold after a kill is in
-killed_runs.py.
+together with the command lines, so that a cycle can be made again (--seed S --kills 1). Its signs of life say with which
+flags a loop that was stopped can be taken up. Workloads take turns, and what TEST leaves must be a serializable history.
+Half of the cycles also kill the run that continues the first, anywhere from its start on. Named points are those of
+kill_points.py; --point NAME tries one. What must hold after a kill is in killed_runs.py.
 """
 from __future__ import annotations
 

@@ -86,7 +86,9 @@ class Cycle {
     }
     first.Run(options);
     if (trial_.control == Control::kNoLog) {
-      CheckOracle({}, first.crashes().back().acknowledged);
+      const std::vector<TxnId>& acknowledged = first.crashes().back().acknowledged;
+      CheckHistory({}, acknowledged);
+      CheckOracle({}, acknowledged);
     } else {
       RecoverAll(first, 1, {});
     }
@@ -151,7 +153,7 @@ class Cycle {
     try {
       result = RecoverFrom(*crash.files->AfterKill());
     } catch (const Error& error) {
-      if (!SaysWhatIsMissing(error)) throw Violation(error.what());
+      if (!IsRefusalOrIo(error)) throw Violation(error.what());
       if (!IsUnborn(crash, past)) Lose(error.what());
       return std::nullopt;
     } catch (const std::exception& error) {
@@ -282,8 +284,7 @@ class Cycle {
   // I11: whatever it finds, refuses or lacks, it ends; some ten times what the longest of a few thousand took.
   static constexpr uint64_t kRecoveryNanosMax = 500'000'000;
 
-  // A log, or the directory that it would be in.
-  static bool SaysWhatIsMissing(const Error& error) { return IsRefusal(error) || error.status() == ExitStatus::kIo; }
+  static bool IsRefusalOrIo(const Error& error) { return IsRefusal(error) || error.status() == ExitStatus::kIo; }
   static bool IsRefusal(const Error& error) {
     return error.status() == ExitStatus::kCorrupt || error.status() == ExitStatus::kMismatch;
   }

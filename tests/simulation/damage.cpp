@@ -115,7 +115,7 @@ void MakeForeign(std::span<std::byte> record, RecordHeader& header, uint32_t sal
 
 // Nothing for a log that is not born. The records of stripes, which lie in pieces, stay as they are.
 std::optional<Twin> TwinOf(const SparseBytes& log, bool other_database) {
-  Twin twin{log.All(), {}, {}};
+  Twin twin{.bytes = log.All()};
   const std::span<std::byte> bytes(twin.bytes);
   if (bytes.size() < kStreamOffset) return std::nullopt;
   try {
