@@ -354,9 +354,9 @@ check: check-tools format include-rules lint tests
 	$(OUT)/all_tests --gtest_brief=1 --gtest_filter='$(QUICK_TESTS)'
 
 # One run of the unit tests, of the command line and of log_dump; a process that is killed leaves no counts. Every log
-# under locks and under optimistic commits will do.
+# under locks and under optimistic commits will do, and commands in many versions.
 COVERAGE := build/coverage
-COVERED_PAIRS := $(filter NO_WAIT:0:% SILO:0:%,$(PAIRS))
+COVERED_PAIRS := $(filter NO_WAIT:0:% SILO:0:% HEKATON:0:LOG_TAURUS:LOG_COMMAND,$(PAIRS))
 coverage:
 	@command -v gcovr > /dev/null || { echo "error: gcovr is missing: scripts/setup.sh --dev installs it" >&2; exit 1; }
 	+@$(MAKE) --no-print-directory SANITIZE=coverage PAIRS='$(COVERED_PAIRS)' tests rundb-all log_dump kill_points
