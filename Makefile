@@ -174,9 +174,9 @@ build/simulation/torture: $(SIMULATION_SOURCES:%.cpp=$(BUILD)/%.o) $(PAIR_OBJECT
 	$(LINK)
 
 # On threads, as all_tests is. Every test that a mutant names is in one of these.
-MUTANT_TESTS := tests/models tests/concurrency_control/scan_test.cpp tests/concurrency_control/tictoc_test.cpp \
-  tests/concurrency_control/hekaton_test.cpp tests/logging/device/write_window_test.cpp \
-  tests/logging/taurus/taurus_log_test.cpp tests/system/versioned_replay_test.cpp
+MUTANT_TESTS := tests/models tests/system/versioned_replay_test.cpp \
+  $(addprefix tests/concurrency_control/,contract_test.cpp scan_test.cpp tictoc_test.cpp hekaton_test.cpp) \
+  $(addprefix tests/logging/,device/write_window_test.cpp taurus/taurus_log_test.cpp)
 mutant_tests:
 	+@$(MAKE) --no-print-directory SANITIZE=mutants TESTS='$(MUTANT_TESTS)' PAIRS= tests
 .PHONY: mutant_tests

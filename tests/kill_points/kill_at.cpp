@@ -9,8 +9,9 @@
 // goes on; not through io_uring. A sync that fails takes with it what was written to the file since the last one, as
 // far as that went by pwritev2. CALL is create, write, sync, allocate, truncate, rename (PATH is the new name), unlink,
 // mkdir or rmdir. A write through io_uring is over once the kernel has it. A write that is to be durable when it
-// returns has a second line in the trace, "dsync PATH". Threads: any. The call dies in the thread that made it; the
-// others run on until the kernel has stopped them.
+// returns has a second line in the trace, "dsync PATH".
+//
+// Threads: any. The call dies in the thread that made it; the others run on until the kernel has stopped them.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <liburing.h>

@@ -207,8 +207,7 @@ class Cycle {
       result = RecoverFrom(files);
       const Ids recovered = CheckedNamesOf(result, past);
       CheckOracle(recovered, {});
-      const bool may_lose = damage.may_cut && !damage.must_not_matter;
-      if (may_lose ? !Includes(undamaged, recovered) : recovered != undamaged) {
+      if (damage.may_cut ? !Includes(undamaged, recovered) : recovered != undamaged) {
         throw Violation("I9: another state is recovered, and nothing is refused");
       }
     } catch (const Error& error) {

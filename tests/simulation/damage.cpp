@@ -317,7 +317,7 @@ Damage DamageOneFile(FaultyFileSystem::Image& image, std::mt19937_64& random) {
   Damage damage = Change(image.files[path], in_log, random);
   if (damage.what.empty()) return {};
   if (!in_log) damage.what = KindOf(path) + "file: " + damage.what;
-  damage.may_cut = may_cut;
+  damage.may_cut = may_cut && !damage.must_not_matter;
   return damage;
 }
 

@@ -182,25 +182,6 @@ TEST(TaurusForgetting, MetadataThatIsNotDurableIsKept) {
   EXPECT_GE(h.state(2).own_dependency, lsn);
 }
 
-// A deleted row that leaves the index takes with it what an insert of its key depends on.
-template <class Cc>
-bool StaysUntilItIsDurable() {
-  Harness<Cc, Command> h(1);
-  h.LoadRow(1, 0);
-  EXPECT_TRUE(h.Delete(0, 1).wrote);
-  h.Sweep(0);
-  const bool stays = h.table().Find(1) != nullptr;
-  h.FlushAll();
-  h.Sweep(0);
-  return stays && h.table().Find(1) == nullptr;
-}
-TEST(TaurusForgetting, ADeletedRowStaysUntilItIsDurableUnderLocks) {
-  EXPECT_TRUE(StaysUntilItIsDurable<NoWaitRows<Command>>());
-}
-TEST(TaurusForgetting, ADeletedRowStaysUntilItIsDurableUnderOcc) {
-  EXPECT_TRUE(StaysUntilItIsDurable<Silo<Command>>());
-}
-
 TEST(TaurusTurns, AWorkerUsesAllItsLogsWhenThereAreMoreLogsThanWorkers) {
   Harness<NoWaitRows<Command>, Command> h(8);
   h.LoadRow(1, 0);
