@@ -179,10 +179,13 @@ def run_command(cell: Cell, settings: Settings, log_dir: str, json_file: str = "
 
 def recover_command(cell: Cell, settings: Settings, log_dir: str, json_file: str = "",
                     ack_file: str = "") -> list[str]:
-    """Recovery takes workload, sizes and scheme from the log; rundb-all takes the pair from there too."""
-    command = [settings.binary, "-Lr1", f"--log_dir={','.join(cell.directories(log_dir))}", f"--thread_cnt={settings.threads}", "--verify"]
-    if ack_file:
-        command.append(f"--ack_file={ack_file}")
+    """Recovery takes workload, sizes and scheme from the log; rundb-all takes the pair from there too.
+
+    After a kill the reference replays everything again; after a clean end the run's own digest is the proof.
+    """
+    command = [settings.binary, "-Lr1", f"--log_dir={','.join(cell.directories(log_dir))}",
+               f"--thread_cnt={settings.threads}", "--verify"]
+    command.append(f"--ack_file={ack_file}" if ack_file else "--reference=0")
     if json_file:
         command.append(f"--json={json_file}")
     return command

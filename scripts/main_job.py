@@ -206,7 +206,7 @@ class MainJob:
         json_file = self._json_file("recover")
         command = cells_module.recover_command(cell, self.settings_, context["clean_dir"], json_file)
         self._execute(row, command, json_file)
-        self._judge_recovery(row, required="ab")
+        self._judge_recovery(row, required="b")
         self._delete_logs(row, context["clean_dir"])
 
     def _step_crash(self, cell: Cell, context: dict, row: dict) -> None:

@@ -1,7 +1,7 @@
 // Is the recovered database right? (--verify after a recovery)
 //
 //   a  it equals the reference replay of the same logs over a fresh load, or over a checkpoint with the digest of what
-//      it was made from, and the recovered set is the same
+//      it was made from, and the recovered set is the same; left out where --reference=0 and (b) applies
 //   b  it equals the digest that a clean end left in RUN_END
 //   c  every acknowledged writer of the ack file was recovered
 //   d  the workload's own consistency conditions hold
@@ -28,7 +28,10 @@ std::vector<uint64_t> SortedIds(const std::vector<std::vector<TxnId>>& recovered
 // (a), the set: throws when the engine and the reference do not recover the same transactions.
 void CheckSameSet(const std::vector<uint64_t>& engine, const std::vector<uint64_t>& reference);
 
-// (b): true if every log ends cleanly with a digest; throws when it differs.
+// Whether every log ends cleanly and with a digest.
+bool HasRunEndDigest(const ReplaySummary& summary);
+
+// (b): true if there is a digest to check; throws when it differs.
 bool CheckRunEndDigest(const ReplaySummary& summary, const Digest128& digest);
 
 // (c): throws when a writer of the ack file is missing from `recovered`.

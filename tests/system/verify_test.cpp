@@ -124,6 +124,22 @@ TEST_F(VerifiedRecoveryTest, ATransactionThatRecoveryOverlookedIsAFault) {
   EXPECT_TRUE(VerdictOn(recovered, database_).ends_with("was not recovered"));
 }
 
+TEST_F(VerifiedRecoveryTest, ADigestOfACleanEndProvesTheStateWithoutTheReference) {
+  options_.reference = false;
+  const std::vector<RecoveredRun> recovered = Replay();
+  EXPECT_EQ(VerifyRecovery(options_, files_, runs_, recovered, &workload_, database_).checks, "b,d");
+  Database unchanged(0, 2);
+  Load(unchanged);
+  EXPECT_TRUE(VerdictOn(recovered, unchanged).starts_with("verification b failed"));
+}
+
+TEST_F(VerifiedRecoveryTest, WithoutADigestTheReferenceReplaysInAnyCase) {
+  options_.reference = false;
+  std::vector<RecoveredRun> recovered = Replay();
+  recovered.back().summary.run_ends.back()->has_digest = 0;
+  EXPECT_EQ(VerifyRecovery(options_, files_, runs_, recovered, &workload_, database_).checks, "a,d");
+}
+
 TEST_F(VerifiedRecoveryTest, LogsOfAnotherSchemeOrShapeAreRefused) {
   const OldRun& run = runs_.newest();
   const uint64_t schema_hash = SchemaHash(database_);
