@@ -128,6 +128,9 @@ class BTreeIndex {
   // single-threaded phases.
   std::vector<Key> LeafEnds() const;
 
+  // Backs the leaves of `entries` more, inserted in ascending runs, with pages.
+  void Prefault(uint64_t entries) { leaves_.Prefault(entries / BTreeLeaf::kSlots + 1); }
+
   size_t meta_bytes() const { return meta_bytes_; }
   uint32_t height() const { return root_->level.get() + 1; }  // in nodes
   size_t memory_bytes() const { return leaves_.memory_bytes() + inners_.memory_bytes(); }

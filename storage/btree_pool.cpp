@@ -1,31 +1,14 @@
 #include "storage/btree_pool.h"
 
-#include <algorithm>
-
 #include "base/epoch.h"
 
 namespace dbx {
-namespace {
-
-constexpr size_t kFirstChunkBytes = size_t{64} << 10;
-constexpr size_t kLastChunkBytes = size_t{32} << 20;
-
-}  // namespace
 
 void* BTreePool::Allocate() {
   const std::lock_guard lock(mutex_);
-  if (!free_.empty()) {
-    void* const node = free_.back();
-    free_.pop_back();
-    return node;
-  }
-  if (chunks_.empty() || used_in_last_ + node_bytes_ > chunks_.back().bytes()) {
-    const size_t bytes = chunks_.empty() ? kFirstChunkBytes : std::min(2 * chunks_.back().bytes(), kLastChunkBytes);
-    chunks_.emplace_back(std::max(bytes, node_bytes_));
-    used_in_last_ = 0;
-  }
-  void* const node = chunks_.back().data() + used_in_last_;
-  used_in_last_ += node_bytes_;
+  if (free_.empty()) return arena_.Allocate();
+  void* const node = free_.back();
+  free_.pop_back();
   return node;
 }
 
@@ -44,15 +27,15 @@ void BTreePool::Retire(void* node, EpochClock& clock, WorkerId worker) {
   }
 }
 
+void BTreePool::Prefault(size_t nodes) {
+  const std::lock_guard lock(mutex_);
+  prefaulted_nodes_ += nodes;
+  arena_.Prefault(prefaulted_nodes_ * node_bytes_);
+}
+
 size_t BTreePool::memory_bytes() const {
   const std::lock_guard lock(mutex_);
-  size_t total = 0;
-  for (const MappedMemory& chunk : chunks_) total += chunk.bytes();
-  if (chunks_.empty()) return 0;
-  // Of the last chunk, the pages that are in use.
-  const size_t page = chunks_.back().page_bytes();
-  const size_t used = std::min((used_in_last_ + page - 1) / page * page, chunks_.back().bytes());
-  return total - chunks_.back().bytes() + used;
+  return arena_.memory_bytes();
 }
 
 }  // namespace dbx

@@ -22,7 +22,7 @@ class EpochClock;
 class BTreePool {
  public:
   // `node_bytes` is a multiple of a cache line.
-  explicit BTreePool(size_t node_bytes) : node_bytes_(node_bytes) {}
+  explicit BTreePool(size_t node_bytes) : node_bytes_(node_bytes), arena_(node_bytes, kCacheLineBytes) {}
 
   // Throws Error (kNoSpace).
   void* Allocate();
@@ -30,6 +30,9 @@ class BTreePool {
   void Free(void* node);
   // Takes back a node that this worker, within its epoch section, has unlinked.
   void Retire(void* node, EpochClock& clock, WorkerId worker);
+
+  // Backs `nodes` more that Allocate will hand out, beside those of earlier calls, with pages.
+  void Prefault(size_t nodes);
 
   size_t memory_bytes() const;
 
@@ -41,8 +44,8 @@ class BTreePool {
 
   const size_t node_bytes_;
   mutable Mutex mutex_;  // guards what follows
-  std::vector<MappedMemory> chunks_;
-  size_t used_in_last_ = 0;  // bytes
+  RowArena arena_;
+  size_t prefaulted_nodes_ = 0;
   std::vector<void*> free_;
   std::deque<Retired> retired_;  // stamps ascend
 };

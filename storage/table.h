@@ -120,8 +120,12 @@ class Table {
     const Row* row = ordered() ? tree_->Find(key) : hash_->Guess(key);
     if (row != nullptr) PrefetchLines(row, lines + static_cast<int>(meta_bytes_ / kCacheLineBytes));
   }
-  // Backs the next `rows` rows that this worker creates with pages, ahead of a measured interval.
-  void PrefaultRows(WorkerId worker, uint64_t rows) { arenas_[worker.value()].Prefault(rows * row_bytes_); }
+  // Backs the next `rows` rows that this worker creates, and an ordered table's leaves for them, with pages, ahead of a
+  // measured interval.
+  void PrefaultRows(WorkerId worker, uint64_t rows) {
+    arenas_[worker.value()].Prefault(rows * row_bytes_);
+    if (ordered()) tree_->Prefault(rows);
+  }
 
   // Visits every row in the index, absent ones too, in no particular order; for single-threaded phases.
   void ForEachRow(const std::function<void(const Row&)>& visit) const;

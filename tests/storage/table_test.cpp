@@ -185,6 +185,18 @@ TEST(OrderedTableTest, ThreadsLoadSideBySideAndEachPartHasItsShare) {
   }
 }
 
+TEST(TableTest, PrefaultedLeavesOfAllWorkersTakeTheirRows) {
+  Schema schema = MakeSchema(8, 10);
+  schema.ordered = true;
+  Table table(TableId(0), schema, 0, 2);
+  constexpr uint64_t kRows = 100'000;
+  for (const uint32_t worker : {0, 1}) table.PrefaultRows(WorkerId(worker), kRows);
+  const size_t prefaulted = table.index_bytes();
+  EXPECT_GT(prefaulted, 2 * kRows * 2 * sizeof(Key));
+  for (Key key = 0; key < 2 * kRows; ++key) table.FindOrCreate(WorkerId(key / kRows), key, [](Row&) {});
+  EXPECT_LE(table.index_bytes(), prefaulted * 11 / 10);  // but for the inner nodes
+}
+
 TEST(TableTest, PrefetchesChangeNothingAndNeedNoRow) {
   for (const bool ordered : {false, true}) {
     Schema schema = MakeSchema(100, 10);
