@@ -27,6 +27,11 @@ class StrongInt {
 // A byte position in one log stream. The LSN of a record, as a commit point, is the position just
 // behind the record: the record is durable once its stream is durable up to there. 64 bits never wrap.
 using Lsn = StrongInt<struct LsnTag>;
+// Positions are so many bytes apart.
+constexpr Lsn operator+(Lsn at, uint64_t bytes) { return Lsn(at.value() + bytes); }
+constexpr Lsn& operator+=(Lsn& at, uint64_t bytes) { return at = at + bytes; }
+constexpr uint64_t operator-(Lsn end, Lsn begin) { return end.value() - begin.value(); }
+
 using Epoch = StrongInt<struct EpochTag>;
 using Tid = StrongInt<struct TidTag>;
 using StreamId = StrongInt<struct StreamIdTag, uint32_t>;

@@ -31,9 +31,9 @@ struct ReplaySummary {
   uint64_t torn_logs = 0;
   uint64_t cut_bytes = 0;
   uint64_t log_bytes = 0;
-  std::vector<uint64_t> frontier;   // end of the valid prefix of each log
+  std::vector<Lsn> frontier;        // end of the valid prefix of each log
   uint64_t next_sequence = 0;       // above that of every transaction in the logs, dropped and cut ones included
-  uint64_t highest_lsn = 0;         // of the ends of the files
+  Lsn highest_lsn{};                // of the ends of the files
   uint64_t highest_stamp = 0;       // in the logs, behind their valid prefixes too
   uint64_t durable_stamp = 0;       // up to here every log had been durable, as marks say
   uint64_t stamp_end = UINT64_MAX;  // no transaction with a larger stamp is recovered

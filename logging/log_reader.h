@@ -38,11 +38,9 @@
 #include "logging/device/background_read.h"
 #include "logging/device/block_device.h"
 #include "logging/format.h"
+#include "logging/lsn_per_log.h"
 
 namespace dbx {
-
-// One element per log of the run; those behind log_count stay 0.
-using LsnPerLog = std::array<Lsn, format::kMaxLogs>;
 
 // What recovery must know of a log file: its device and some of its checked header.
 struct LogSource {
@@ -63,11 +61,11 @@ struct LogSource {
   Lsn durable_until{};
 
   bool frozen() const { return frozen_end != Lsn(UINT64_MAX); }
-  uint64_t OffsetOf(Lsn at) const { return format::kStreamOffset + (at.value() - start.value()); }
+  uint64_t OffsetOf(Lsn at) const { return format::kStreamOffset + (at - start); }
   // The LSN at the end of the file.
   Lsn FileEnd() const {
     const uint64_t bytes = device->SizeBytes();
-    return Lsn(start.value() + (bytes > format::kStreamOffset ? bytes - format::kStreamOffset : 0));
+    return start + (bytes > format::kStreamOffset ? bytes - format::kStreamOffset : 0);
   }
 };
 
@@ -209,7 +207,7 @@ class LogReader {
   void ReadAhead();
   bool StartReading(size_t carry_bytes, size_t needed_bytes);
   void TakeBlock();
-  size_t available() const { return static_cast<size_t>(loaded_until_.value() - position_.value()); }
+  size_t available() const { return static_cast<size_t>(loaded_until_ - position_); }
 
   LogSource source_;
   size_t block_bytes_;

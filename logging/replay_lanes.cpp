@@ -204,7 +204,7 @@ void ReplayLanes::Unpack(Lane& lane) {
     } else if (kind == RecordKind::kAnchor) {
       std::memcpy(lane.anchors.emplace_back().data(), body, log_count() * sizeof(uint64_t));
     }
-    at = Lsn(at.value() + header.length);
+    at += header.length;
     bytes += header.length;
   }
   const size_t count = lane.records.size();

@@ -117,7 +117,7 @@ std::shared_ptr<FrontierFile> CreateFrontier(FileSystem& files, const RunFiles& 
                                              DeviceOptions device_options, const Continuation* continuation) {
   device_options.preallocate_bytes = 256 * format::kBlockBytes;
   auto frontier = std::make_shared<FrontierFile>(files.Create(run.frontier_path, device_options), identity.run_id);
-  const std::vector<uint64_t> starts(identity.log_count, identity.start_lsn);
+  const std::vector<Lsn> starts(identity.log_count, identity.start_lsn);
   frontier->Append(continuation == nullptr ? 0 : continuation->first_stamp(), starts);
   return frontier;
 }

@@ -10,7 +10,7 @@
 
 namespace dbx {
 
-inline LogSetOptions LogSetOptionsOf(const Options& options, uint64_t run_id, uint64_t start_lsn = 0) {
+inline LogSetOptions LogSetOptionsOf(const Options& options, uint64_t run_id, Lsn start_lsn = {}) {
   LogSetOptions result;
   result.start_lsn = start_lsn;
   result.run_id = run_id;

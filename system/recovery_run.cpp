@@ -44,10 +44,10 @@ std::vector<LogSource> SourcesOf(const OldRun& run) {
     if (run.manifest) source.first_timestamp = run.manifest->first_stamp;
     if (run.frontier) {
       source.stamp_end = run.frontier->stamp;
-      source.durable_until = Lsn(run.frontier->lsns[i]);
+      source.durable_until = run.frontier->lsns[i];
     }
     if (run.frozen) source.stamp_end = run.frozen->stamp_end;
-    if (run.frozen) source.frozen_end = Lsn(run.frozen->frontier[i]);
+    if (run.frozen) source.frozen_end = run.frozen->frontier[i];
   }
   return sources;
 }

@@ -323,7 +323,7 @@ class Run {
   std::optional<OldRuns> old_runs_;  // until the run that continues them is born
   RunLocks locks_;                   // of the new one
   uint64_t first_sequence_ = 0;
-  uint64_t start_lsn_ = 0;
+  Lsn start_lsn_;
   uint64_t first_stamp_ = 0;
   EpochClock epochs_;
   // The writers of logs_ call log_ until they are stopped, so it is destroyed after them.

@@ -137,14 +137,14 @@ class PloverLog : public FlushHooks {
 
   bool WantsFlush(const LogStream& stream) const override {
     const Partition& partition = partitions_[stream.index()];
-    return partition.mark_end == 0 && partition.marked < LargestCounter(kAllPartitions);
+    return partition.mark_end == Lsn() && partition.marked < LargestCounter(kAllPartitions);
   }
 
   // The heartbeat. It must not wait for the latch for long: its holder may be waiting for ring space.
   bool FlushesEveryRound() const override { return true; }
   void BeforeFlush(LogStream& stream) override {
     Partition& partition = partitions_[stream.index()];
-    if (partition.mark_end != 0 || !partition.TryLatchForAWhile()) return;
+    if (partition.mark_end != Lsn() || !partition.TryLatchForAWhile()) return;
     const uint64_t gsn = LargestCounter(kAllPartitions);
     if (gsn > partition.marked) {
       partition.counter.store(gsn);
@@ -166,8 +166,8 @@ class PloverLog : public FlushHooks {
 
   void AfterFlush(const LogStream& stream) override {
     Partition& partition = partitions_[stream.index()];
-    if (partition.mark_end == 0 || stream.persistent_until() < partition.mark_end) return;
-    partition.mark_end = 0;
+    if (partition.mark_end == Lsn() || stream.persistent_until() < partition.mark_end) return;
+    partition.mark_end = Lsn();
     // Sequentially consistent: of two writers that publish at once, one computes the least of both.
     partition.durable_gsn.store(partition.marked, std::memory_order_seq_cst);
     PublishDurableGsn();
@@ -176,8 +176,8 @@ class PloverLog : public FlushHooks {
   size_t point_words() const { return 1; }
   void CommitPoint(const TxnState& state, uint64_t* point) const { point[0] = state.gsn; }
   void ReadOnlyPoint(const TxnState& state, uint64_t* point) const { point[0] = LargestCounter(state.accessed); }
-  void OwnEnds(const TxnState& state, uint64_t* lsns) const {
-    ForEachLog(state.written, [&](uint32_t j) { lsns[j] = state.places[j].end(); });
+  void OwnEnds(const TxnState& state, LsnPerLog& ends) const {
+    ForEachLog(state.written, [&](uint32_t j) { ends[j] = state.places[j].end(); });
   }
   const DurableVector& durable() const { return logs_.durable(); }
   bool IsDurable(const uint64_t* point) const { return durable_gsn_.load(std::memory_order_acquire) >= point[0]; }
@@ -191,7 +191,7 @@ class PloverLog : public FlushHooks {
     Atomic<uint64_t> counter{0};  // written under the latch
     // The writer's own: the last mark's GSN, and its end until that is durable.
     alignas(kNoSharingBytes) uint64_t marked = 0;
-    uint64_t mark_end = 0;
+    Lsn mark_end;
     Atomic<uint64_t> durable_gsn{0};
 
     bool TryLatch() { return !latched.load(std::memory_order_relaxed) && !latched.exchange(true); }

@@ -53,7 +53,7 @@ bool DurableEpoch::Advance() {
     const uint64_t complete = epochs_.SafeEpoch().value() - 1;
     if (complete <= epoch_.load(std::memory_order_relaxed)) return false;
     next_ = complete;
-    const std::vector<uint64_t> reserved = ReservedUntil();
+    const std::vector<Lsn> reserved = ReservedUntil();
     // The epoch after the places: whoever took one had loaded the epoch of its commit before.
     if (reserved != needed_) newest_ = epochs_.Current().value();
     needed_ = reserved;
@@ -71,13 +71,13 @@ bool DurableEpoch::Advance() {
   return true;
 }
 
-std::vector<uint64_t> DurableEpoch::ReservedUntil() const {
-  std::vector<uint64_t> lsns;
+std::vector<Lsn> DurableEpoch::ReservedUntil() const {
+  std::vector<Lsn> lsns;
   for (uint32_t i = 0; i < logs_.count(); ++i) lsns.push_back(logs_.stream(i).reserved_until());
   return lsns;
 }
 
-bool DurableEpoch::AreDurable(const std::vector<uint64_t>& lsns) const {
+bool DurableEpoch::AreDurable(const std::vector<Lsn>& lsns) const {
   for (uint32_t i = 0; i < logs_.count(); ++i) {
     if (logs_.stream(i).persistent_until() < lsns[i]) return false;
   }

@@ -55,7 +55,7 @@ class SiloRLog : public FlushHooks {
     uint32_t filled_bytes = 0;  // of the chunk
     uint32_t chunk_txns = 0;
     uint32_t record_bytes = 0;  // of the transaction that has a place
-    uint64_t record_end = 0;    // of the last one that was submitted
+    Lsn record_end;             // of the last one that was submitted
     uint64_t tid = 0;
   };
 
@@ -129,7 +129,7 @@ class SiloRLog : public FlushHooks {
   size_t point_words() const { return 1; }
   void CommitPoint(const TxnState& state, uint64_t* point) const { point[0] = EpochTid::EpochOf(state.tid).value(); }
   void ReadOnlyPoint(const TxnState&, uint64_t* point) const { point[0] = epochs_.Current().value(); }
-  void OwnEnds(const TxnState& state, uint64_t* lsns) const { lsns[state.log] = state.record_end; }
+  void OwnEnds(const TxnState& state, LsnPerLog& ends) const { ends[state.log] = state.record_end; }
   const DurableVector& durable() const { return logs_.durable(); }
   bool IsDurable(const uint64_t* point) const { return durable_epoch_.Get().value() >= point[0]; }
   void ThrowIfFailed() const {

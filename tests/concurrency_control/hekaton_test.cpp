@@ -516,7 +516,7 @@ TEST(HekatonInLog, AnAbortLeavesNoVoid) {
 // The last watermark in the ring of a log; 0 if there is none.
 uint64_t LastWatermark(LogStream& stream) {
   uint64_t last = 0;
-  for (uint64_t at = 0; at < stream.reserved_until();) {
+  for (Lsn at; at < stream.reserved_until();) {
     format::RecordHeader header;
     const std::byte* const record = stream.at(LogPlace{at, 0});
     std::memcpy(&header, record, sizeof header);

@@ -239,7 +239,7 @@ TEST(TicTocAbsent, AMissOfARowThatIsForgottenHoldsUpToItsRtsAndNoFurther) {
 
 TEST(TicTocLog, AFailedRecheckReservesNothing) {
   Bench<TicToc<SerialLog<DataPayload>>, SerialLog<DataPayload>> h;
-  const uint64_t before = h.logs().stream(0).reserved_until();
+  const Lsn before = h.logs().stream(0).reserved_until();
   const auto lock_x = [&] { h.row(kX).control.fetch_or(Row::kLocked); };
   EXPECT_EQ(h.ReadXThen(lock_x, true).outcome, Outcome::kConflict);
   EXPECT_EQ(h.logs().stream(0).reserved_until(), before);

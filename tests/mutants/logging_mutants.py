@@ -34,7 +34,7 @@ LOGGING_MUTANTS = [
            [statement(STREAM_H, "slot.filling_from.store(reserved_until_.load(std::memory_order_relaxed), "
                       "std::memory_order_release);", ""),
             statement(STREAM_H, "if (place.end() > slot.free_until) WaitForSpace(slot, place);",
-                      "slot.filling_from.store(place.lsn, std::memory_order_release); "
+                      "slot.filling_from.store(place.lsn.value(), std::memory_order_release); "
                       "if (place.end() > slot.free_until) WaitForSpace(slot, place);")], "/TEST/",
            model="RingModel.ABoundStoredAfterTheFetchAddIsFound"),
     Mutant("ring_ready_before_filled", "a place counts as filled as soon as it is taken",
@@ -44,12 +44,12 @@ LOGGING_MUTANTS = [
     Mutant("ring_slots_before_tail", "the writer looks at the fillers first and at the tail afterwards",
            [expression(STREAM, "uint64_t ready = reserved_until_.load(std::memory_order_acquire);",
                        "uint64_t ready = UINT64_MAX;"),
-            statement(STREAM, "return ready;", "return std::min(ready, reserved_until_.load());")], "LOG_SERIAL/LOG_DATA/TEST",
+            statement(STREAM, "return Lsn(ready);", "return Lsn(std::min(ready, reserved_until_.load()));")], "LOG_SERIAL/LOG_DATA/TEST",
            model="RingModel.AWriterThatReadsTheSlotsFirstIsFound"),
     Mutant("ring_overwrites_the_last_lap", "nobody waits for the bytes of the previous lap to be durable",
            [statement(STREAM, "if (place.end() <= slot.free_until) return;", "return;")], "LOG_DATA"),
     Mutant("ring_stale_bound_while_waiting", "a filler that waits for space holds back the flush that would free it",
-           [statement(STREAM, "slot.filling_from.store(place.lsn, std::memory_order_release);", "")], "LOG_SERIAL/LOG_DATA/YCSB",
+           [statement(STREAM, "slot.filling_from.store(place.lsn.value(), std::memory_order_release);", "")], "LOG_SERIAL/LOG_DATA/YCSB",
            model="RingModel.AnOldBoundOfOneWhoWaitsForSpacePinsTheLog"),
     Mutant("ring_unaligned_places", "places are not rounded up as records are",
            [statement(TAURUS, "state.place = stream.Reserve(state.worker, AlignRecord(bytes));",
@@ -63,12 +63,12 @@ LOGGING_MUTANTS = [
     # ---- what is durable ----
     Mutant("durable_before_sync", "the durable LSN is published before the sync",
            [raw(STREAM, "const uint64_t durable_end = device_->Complete(wait);",
-                "if ({on}) AtomicRef<uint64_t>(persistent_).store(LastRecordEnd(started_until_));\n"
+                "if ({on}) AtomicRef<uint64_t>(persistent_).store(LastRecordEnd(started_until_).value());\n"
                 "  const uint64_t durable_end = device_->Complete(wait);")]),
     Mutant("durable_despite_an_error", "a failed sync is taken for a good one",
            [raw(STREAM, "const uint64_t durable_end = device_->Complete(wait);",
                 "uint64_t durable_end = 0;\n  try {{\n    durable_end = device_->Complete(wait);\n  }} catch (...) {{\n"
-                "    if (!{on}) throw;\n    durable_end = format::kStreamOffset + started_until_;\n  }}")]),
+                "    if (!{on}) throw;\n    durable_end = format::kStreamOffset + started_until_.value();\n  }}")]),
     Mutant("durable_retries_a_failed_sync", "a failed sync is tried again and believed",
            [raw(WRITER, "for (LogStream* stream : streams_) stream->CompleteFlush(true);",
                 "for (LogStream* stream : streams_) {{\n    try {{\n      stream->CompleteFlush(true);\n"
@@ -83,13 +83,14 @@ LOGGING_MUTANTS = [
                 "try {{\n      stream->StartFlush(options_.flush_block_bytes);\n      stream->CompleteFlush(true);\n"
                 "    }} catch (...) {{\n      if (!{on}) throw;\n    }}")]),
     Mutant("durable_inside_a_record", "the durable LSN is not cut down to the end of a record",
-           [expression(STREAM, "const uint64_t record_end = LastRecordEnd(durable);",
-                       "const uint64_t record_end = durable;")], "LOG_TAURUS/LOG_DATA/YCSB"),
+           [expression(STREAM, "const Lsn record_end = LastRecordEnd(durable);",
+                       "const Lsn record_end = durable;")], "LOG_TAURUS/LOG_DATA/YCSB"),
     Mutant("durable_pad_claims_too_much", "a PAD says that everything before it is durable",
-           [expression(STREAM, "const format::PadBody body{persistent_until()};", "const format::PadBody body{lsn};")]),
+           [expression(STREAM, "const format::PadBody body{persistent_until().value()};",
+                       "const format::PadBody body{place.lsn.value()};")]),
     Mutant("durable_anchor_claims_too_much", "an anchor holds what is reserved, not what is durable",
            [statement(TAURUS, "durable.lsn[j] = lv::Load(logs_.durable().lsn[j]);",
-                      "durable.lsn[j] = logs_.stream(j).reserved_until();")], "LOG_TAURUS"),
+                      "durable.lsn[j] = logs_.stream(j).reserved_until().value();")], "LOG_TAURUS"),
     Mutant("writer_sleeps_without_a_last_look", "a place that is taken while the writer falls asleep is not seen",
            [statement(WRITER, "if (!HasWork()) wake_.wait(lock, [this] { return woken_; });",
                       "wake_.wait(lock, [this] { return woken_; });")],
@@ -149,7 +150,7 @@ LOGGING_MUTANTS = [
                 "void ReadOnlyPoint(const TxnState& state, uint64_t* point) const {{\n    CommitPoint(state, point);\n"
                 "    if ({on}) for (uint32_t j = 0; j < n_; ++j) point[j] = 0;\n  }}")], "LOG_TAURUS"),
     Mutant("ack_readers_at_once_serial", "a reader is told at once though what it read is not durable",
-           [statement(TOTAL_ORDER, "point[0] = stream_.reserved_until();", "point[0] = 0;")], "LOG_SERIAL"),
+           [statement(TOTAL_ORDER, "point[0] = stream_.reserved_until().value();", "point[0] = 0;")], "LOG_SERIAL"),
     Mutant("ack_first_log_only", "only the first log's durable LSN is looked at",
            [statement(TAURUS, "return lv::CoveredBy(point, logs_.durable().lsn, n_);",
                       "return lv::CoveredBy(point, logs_.durable().lsn, 1);")], "LOG_TAURUS"),
@@ -158,15 +159,15 @@ LOGGING_MUTANTS = [
                       "for (uint32_t j = 0; j < n_; ++j) point[j] = j == state.log ? state.own_dependency : state.lv[j];")],
            "LOG_TAURUS"),
     Mutant("ack_at_the_records_start", "a record counts as durable when its first byte is",
-           [statement(TOTAL_ORDER, "point[0] = state.place.end();", "point[0] = state.place.lsn;")], "LOG_SERIAL"),
+           [statement(TOTAL_ORDER, "point[0] = state.place.end().value();", "point[0] = state.place.lsn.value();")], "LOG_SERIAL"),
 
     # ---- the central log ----
     Mutant("eleda_ack_at_the_records_start", "the callback of a record is keyed on its start",
-           [statement(TOTAL_ORDER, "point[0] = state.place.end();", "point[0] = state.place.lsn;")], "LOG_ELEDA"),
+           [statement(TOTAL_ORDER, "point[0] = state.place.end().value();", "point[0] = state.place.lsn.value();")], "LOG_ELEDA"),
     Mutant("eleda_entry_of_the_last_lap", "an entry of the hopping index counts what the last lap left in it",
            [expression(HOPPING_INDEX,
                        "entries_[range & (entries_.size() - 1)].value.load(std::memory_order_acquire) == Complete(range)",
-                       "entries_[range & (entries_.size() - 1)].value.load() >= BeginOf(1)")], "LOG_ELEDA"),
+                       "entries_[range & (entries_.size() - 1)].value.load() >= BeginOf(1).value()")], "LOG_ELEDA"),
     Mutant("eleda_index_before_list", "bytes are counted before the node that holds them is in the list",
            [statement(GRASSHOPPER_LIST, "// Release: the worker that sees the tail sees the node and the bytes of the "
                       "record.\n    tail_.store(tail + 1, std::memory_order_release);",
@@ -188,8 +189,8 @@ LOGGING_MUTANTS = [
     Mutant("eleda_list_overflows", "a full grasshopper list is not waited for",
            [expression(ELEDA_WORKER_H, "!lists_[worker]->HasSpace()", "false")], "LOG_ELEDA"),
     Mutant("eleda_anchor_claims_too_much", "the SDL that is kept in the log was not durable",
-           [expression(TOTAL_ORDER, "const uint64_t durable = stream.persistent_until();",
-                       "const uint64_t durable = stream.reserved_until();")], "LOG_ELEDA"),
+           [expression(TOTAL_ORDER, "const uint64_t durable = stream.persistent_until().value();",
+                       "const uint64_t durable = stream.reserved_until().value();")], "LOG_ELEDA"),
     Mutant("consolidation_first_member_finishes", "a group counts as filled when its first member is",
            [expression(CONSOLIDATION, "mine.unfilled.fetch_sub(place.bytes, std::memory_order_acq_rel) != place.bytes",
                        "mine.unfilled.exchange(0) == 0")], "LOG_ELEDA"),
@@ -252,11 +253,11 @@ LOGGING_MUTANTS = [
            test="TaurusCompression.AnAnchorThatWasNotAppendedIsNotUsed"),
 
     Mutant("lv_depends_on_itself", "the vector takes in the own place before it is written",
-           [statement(TAURUS, "state.own_dependency = state.lv[state.log];", "state.own_dependency = state.place.end();")],
+           [statement(TAURUS, "state.own_dependency = state.lv[state.log];", "state.own_dependency = state.place.end().value();")],
            "LOG_TAURUS"),
     Mutant("lv_learns_after_its_place", "a dependency that was learnt after the place was taken is written into it",
            [expression(TAURUS, "const uint64_t element = j == state.log ? state.own_dependency : state.lv[j];",
-                       "const uint64_t element = j == state.log ? state.own_dependency : logs_.stream(j).reserved_until();")],
+                       "const uint64_t element = j == state.log ? state.own_dependency : logs_.stream(j).reserved_until().value();")],
            "LOG_TAURUS"),
 
     # ---- global sequence numbers ----

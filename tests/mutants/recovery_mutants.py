@@ -103,7 +103,7 @@ RECOVERY_MUTANTS = [
                 "case Look::kBad:\n        if ({on} && records > 0) {{\n          buffer_->Hold();\n          return Result::kBatch;\n"
                 "        }}\n        while ({on} && available() > 2 * format::kBlockBytes && LookAtRecord() != Look::kRecord) {{\n"
                 "          const size_t skip = format::kBlockBytes - position_.value() % format::kBlockBytes;\n"
-                "          position_ = Lsn(position_.value() + skip);\n          cursor_ += skip;\n        }}\n"
+                "          position_ += skip;\n          cursor_ += skip;\n        }}\n"
                 "        if ({on} && LookAtRecord() == Look::kRecord) {{\n          Start(batch);\n          break;\n        }}\n"
                 "        ended_ = true;")]),
     Mutant("recover_frontier_is_the_last_byte", "what lies behind the valid prefix is frozen with it",
@@ -134,7 +134,7 @@ RECOVERY_MUTANTS = [
            [raw(FILES, "files.SyncDirectory(ParentDirectory(path));",
                 "try {{\n    files.SyncDirectory(ParentDirectory(path));\n  }} catch (...) {{\n    if (!{on}) throw;\n  }}")]),
     Mutant("continue_ignores_the_frontier", "a later recovery reads on behind the frozen frontier",
-           [statement(RECOVERY_RUN, "if (run.frozen) source.frozen_end = Lsn(run.frozen->frontier[i]);", "")]),
+           [statement(RECOVERY_RUN, "if (run.frozen) source.frozen_end = run.frozen->frontier[i];", "")]),
     Mutant("continue_reuses_names", "a continued run numbers its transactions from 0 again",
            [statement(RUN, "first_sequence_ = continuation.first_sequence();", "")]),
     Mutant("continue_reuses_dropped_names", "only what was recovered counts for fresh names, not what was dropped",
