@@ -71,8 +71,8 @@ std::vector<std::byte> EncodeFrozen(const FrozenRun& frozen) {
   }
   file.next_sequence = frozen.next_sequence;
   file.highest_lsn = frozen.highest_lsn.value();
-  file.highest_stamp = frozen.highest_stamp;
-  file.stamp_end = frozen.stamp_end;
+  file.highest_stamp = frozen.highest_stamp.value();
+  file.stamp_end = frozen.stamp_end.value();
   std::ranges::transform(frozen.frontier, file.frontier, &Lsn::value);
   return Sealed(file, format::kFrozenMagic);
 }
@@ -96,8 +96,8 @@ FrozenRun DecodeFrozen(std::span<const std::byte> bytes, const std::string& path
   if (file.has_digest == 1) frozen.digest.emplace(file.digest[0], file.digest[1]);
   frozen.next_sequence = file.next_sequence;
   frozen.highest_lsn = Lsn(file.highest_lsn);
-  frozen.highest_stamp = file.highest_stamp;
-  frozen.stamp_end = file.stamp_end;
+  frozen.highest_stamp = Stamp(file.highest_stamp);
+  frozen.stamp_end = Stamp(file.stamp_end);
   refuse.Unless(std::ranges::equal(EncodeFrozen(frozen), bytes), 0, "something stands where nothing belongs");
   return frozen;
 }
@@ -112,7 +112,7 @@ std::vector<std::byte> EncodeManifest(const RunManifest& manifest) {
   file.part_count = static_cast<uint32_t>(manifest.parts.size());
   file.start_lsn = manifest.start_lsn.value();
   file.first_sequence = manifest.first_sequence;
-  file.first_stamp = manifest.first_stamp;
+  file.first_stamp = manifest.first_stamp.value();
   std::copy(manifest.parts.begin(), manifest.parts.end(), file.parts);
   file.has_digest = manifest.digest.has_value();
   if (manifest.digest) {
@@ -141,7 +141,7 @@ RunManifest DecodeManifest(std::span<const std::byte> bytes, const std::string& 
   manifest.parent_run = file.parent_run;
   manifest.start_lsn = Lsn(file.start_lsn);
   manifest.first_sequence = file.first_sequence;
-  manifest.first_stamp = file.first_stamp;
+  manifest.first_stamp = Stamp(file.first_stamp);
   manifest.parts.assign(file.parts, file.parts + file.part_count);
   if (file.has_digest == 1) manifest.digest.emplace(file.digest[0], file.digest[1]);
   refuse.Unless(std::ranges::equal(EncodeManifest(manifest), bytes), 0, "something stands where nothing belongs");

@@ -27,8 +27,8 @@ struct FrozenRun {
   std::optional<std::pair<uint64_t, uint64_t>> digest;  // of the recovered state
   uint64_t next_sequence = 0;
   Lsn highest_lsn{};
-  uint64_t highest_stamp = 0;
-  uint64_t stamp_end = UINT64_MAX;
+  Stamp highest_stamp{};
+  Stamp stamp_end = Stamp(UINT64_MAX);
 };
 
 // The birth of a run that continues another: nothing of it was served without this.
@@ -39,7 +39,7 @@ struct RunManifest {
   uint32_t parent_run = 0;
   Lsn start_lsn{};
   uint64_t first_sequence = 0;
-  uint64_t first_stamp = 0;
+  Stamp first_stamp{};
   std::vector<format::CheckpointPart> parts;            // none: the ancestors are replayed instead
   std::optional<std::pair<uint64_t, uint64_t>> digest;  // of the state which the checkpoint was made from
 };

@@ -20,7 +20,7 @@
 namespace dbx {
 
 struct DurableFrontier {
-  uint64_t stamp = 0;
+  Stamp stamp{};
   std::vector<Lsn> lsns;  // by log
 };
 
@@ -29,7 +29,7 @@ class FrontierFile {
   FrontierFile(std::unique_ptr<BlockDevice> device, uint64_t run_id) : device_(std::move(device)), run_id_(run_id) {}
 
   // Durable on return. Throws the device's Error.
-  void Append(uint64_t stamp, std::span<const Lsn> lsns);
+  void Append(Stamp stamp, std::span<const Lsn> lsns);
 
  private:
   std::unique_ptr<BlockDevice> device_;

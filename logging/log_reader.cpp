@@ -240,7 +240,7 @@ void LogReader::TakeRunEnd(const RecordHeader& header, const std::byte* body) {
 }
 
 void LogReader::TakeStamp(const RecordHeader& header, const std::byte* body) {
-  uint64_t stamp;
+  Stamp stamp;
   if (header.length < sizeof header + sizeof(TxnId) + sizeof stamp) Refuse("transaction record too short");
   std::memcpy(&stamp, body + sizeof(TxnId), sizeof stamp);
   stamp_ = std::max(stamp_, stamp);
@@ -250,12 +250,12 @@ void LogReader::TakeTimestamps(const RecordHeader& header, const std::byte* body
   const auto timestamps = TimestampsOf(header, body);
   if (!timestamps) Refuse("transaction record too short");
   if (timestamps->end > format::kTimestampMax || timestamps->read >= timestamps->end) Refuse("impossible timestamps");
-  if (timestamps->read < watermark_) Refuse("transaction that reads below a watermark before it");
-  stamp_ = std::max(stamp_, timestamps->end);
+  if (Timestamp(timestamps->read) < watermark_) Refuse("transaction that reads below a watermark before it");
+  stamp_ = std::max(stamp_, StampOf(Timestamp(timestamps->end)));
 }
 
 void LogReader::TakeWatermark(const RecordHeader& header, const std::byte* body) {
-  uint64_t timestamp;
+  Timestamp timestamp;
   if (header.length < sizeof header + sizeof timestamp) Refuse("watermark without a timestamp");
   std::memcpy(&timestamp, body, sizeof timestamp);
   watermark_ = std::max(watermark_, timestamp);
@@ -265,8 +265,8 @@ void LogReader::TakeMark(const RecordHeader& header, const std::byte* body) {
   format::MarkBody mark;
   if (header.length < sizeof header + sizeof mark) Refuse("mark without a stamp");
   std::memcpy(&mark, body, sizeof mark);
-  stamp_ = std::max(stamp_, mark.stamp);
-  durable_stamp_ = std::max(durable_stamp_, mark.durable_stamp);
+  stamp_ = std::max(stamp_, Stamp(mark.stamp));
+  durable_stamp_ = std::max(durable_stamp_, Stamp(mark.durable_stamp));
 }
 
 void LogReader::Refuse(const std::string& why) const { ThrowDamaged(source_, position_, why); }

@@ -52,12 +52,12 @@ struct LogSource {
   Lsn start{};  // of the first byte of the stream
   // Commands with timestamps, which are replayed in many versions; no transaction reads below the first timestamp.
   bool many_versions = false;
-  uint64_t first_timestamp = 0;
+  Timestamp first_timestamp{};
   // A frozen log ends here, whatever the file holds.
   Lsn frozen_end = Lsn(UINT64_MAX);
   // Where the run says how far it was durable: transactions with larger stamps are dropped, and logs that end earlier
   // are damaged.
-  uint64_t stamp_end = UINT64_MAX;
+  Stamp stamp_end = Stamp(UINT64_MAX);
   Lsn durable_until{};
 
   bool frozen() const { return frozen_end != Lsn(UINT64_MAX); }
@@ -130,8 +130,8 @@ struct RecordBatch {
   std::byte* bytes = nullptr;
   Lsn first;
   Lsn end;
-  LsnPerLog anchor{};      // in force at `first`
-  uint64_t watermark = 0;  // the same: no transaction from here on in this log reads below it
+  LsnPerLog anchor{};     // in force at `first`
+  Timestamp watermark{};  // the same: no transaction from here on in this log reads below it
 };
 
 // Something that shows that a log was durable up to some LSN: the record `what` at `at` in log `shown_in`.
@@ -184,10 +184,10 @@ class LogReader {
 
   // Of stamped records and marks so far: the largest stamp, and up to which one every log had been durable. The end of
   // a transaction with timestamps is its stamp.
-  uint64_t stamp() const { return stamp_; }
-  uint64_t durable_stamp() const { return durable_stamp_; }
+  Stamp stamp() const { return stamp_; }
+  Stamp durable_stamp() const { return durable_stamp_; }
   // No transaction behind position() reads below this.
-  uint64_t watermark() const { return watermark_; }
+  Timestamp watermark() const { return watermark_; }
 
  private:
   enum class Look { kRecord, kIncomplete, kBad };
@@ -234,9 +234,9 @@ class LogReader {
   uint64_t void_count_ = 0;
   uint64_t txn_count_ = 0;
   ProofPerLog proofs_;
-  uint64_t stamp_ = 0;
-  uint64_t durable_stamp_ = 0;
-  uint64_t watermark_;
+  Stamp stamp_;
+  Stamp durable_stamp_;
+  Timestamp watermark_;
 };
 
 }  // namespace dbx

@@ -92,7 +92,7 @@ class TotalOrderLog : public FlushHooks {
   void PublishWrite(TxnState&, Meta) {}
   void Idle(TxnState&) {}
 
-  void RaiseWatermark(uint64_t timestamp) requires Payload::kTimestamps { watermark_.Raise(timestamp); }
+  void RaiseWatermark(Timestamp timestamp) requires Payload::kTimestamps { watermark_.Raise(timestamp); }
 
   // Says in the log itself how far it is durable.
   void BeforeFlush(LogStream& stream) override {

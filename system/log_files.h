@@ -49,7 +49,7 @@ struct Continuation {
     return Lsn((highest + format::kBlockBytes - 1) / format::kBlockBytes * format::kBlockBytes);
   }
   uint64_t first_sequence() const { return parent.frozen->next_sequence; }
-  uint64_t first_stamp() const { return parent.frozen->highest_stamp; }
+  Stamp first_stamp() const { return parent.frozen->highest_stamp; }
 };
 
 // The runs under the log directories of the options, as logging/log_directory.h says.

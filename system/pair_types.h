@@ -24,7 +24,7 @@ inline LogSetOptions LogSetOptionsOf(const Options& options, uint64_t run_id, Ls
 }
 
 template <class Log>
-typename Log::Options LogOptionsOf(const Options& options, uint64_t first_stamp) {
+typename Log::Options LogOptionsOf(const Options& options, Stamp first_stamp) {
   typename Log::Options result;
   if constexpr (requires { result.compress; }) result.compress = options.compress_lsn_log;
   if constexpr (requires { result.forget_delta_bytes; }) result.forget_delta_bytes = options.locktable_evict_buffer;

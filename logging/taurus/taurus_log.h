@@ -156,7 +156,7 @@ class TaurusLog : public FlushHooks {
 
   void Idle(TxnState&) {}
 
-  void RaiseWatermark(uint64_t timestamp) requires Payload::kTimestamps { watermark_.Raise(timestamp); }
+  void RaiseWatermark(Timestamp timestamp) requires Payload::kTimestamps { watermark_.Raise(timestamp); }
   bool WantsFlush([[maybe_unused]] const LogStream& stream) const override {
     if constexpr (Payload::kTimestamps) return watermark_.IsDue(stream);
     return false;

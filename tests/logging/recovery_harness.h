@@ -409,7 +409,7 @@ struct RunSettings {
   ReplaySettings::Serially serially = ReplaySettings::Serially::kNever;
   uint64_t ring_bytes = 1 << 20;
   bool many_versions = false;
-  uint64_t stamp_end = UINT64_MAX;  // of the run's frontier, as is the next
+  Stamp stamp_end = Stamp(UINT64_MAX);  // of the run's frontier, as is the next
   Lsn durable_until{};
   std::vector<Lsn> durable_ends{};  // the same for each log; none: durable_until for all
 };

@@ -149,7 +149,7 @@ TEST(TaurusRecovery, TheEndsOfTransactionsAreTheLogsStamps) {
   std::vector<LogImage> images = TwoLogs();
   VersionedCommand(images[0], 1, {4, 5}, {}, {1});
   VersionedCommand(images[1], 2, {5, 77}, {}, {2});
-  EXPECT_EQ(RecoverImages(images, {.many_versions = true}).summary.highest_stamp, 77u);
+  EXPECT_EQ(RecoverImages(images, {.many_versions = true}).summary.highest_stamp, Stamp(77));
 }
 
 // No timestamp of a run that continues may be that of a transaction which was there and is lost.
@@ -161,7 +161,7 @@ TEST(TaurusRecovery, TheEndOfARecordBehindAHoleIsAStampToo) {
   images[1].at(0) ^= std::byte{1};
   const Recovered recovered = RecoverImages(images, {.many_versions = true});
   EXPECT_EQ(recovered.summary.recovered, 1u);
-  EXPECT_EQ(recovered.summary.highest_stamp, 99u);
+  EXPECT_EQ(recovered.summary.highest_stamp, Stamp(99));
 }
 
 // Its parts stand where a vector's mask does, and there is no vector.

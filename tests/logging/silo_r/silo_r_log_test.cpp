@@ -120,7 +120,7 @@ TEST_F(SiloRTest, AnEpochIsWrittenThoughItsPlacesWereTakenBeforeTheLastStep) {
   NextEpoch();
   EXPECT_TRUE(BecomesDurable(1));
   EXPECT_GT(h_.point(1)[0], first);
-  EXPECT_EQ(h_.frontier_stamp(), EpochTid::Last(Epoch(h_.point(1)[0])));
+  EXPECT_EQ(h_.frontier_stamp(), StampOf(EpochTid::Last(Epoch(h_.point(1)[0]))));
 }
 
 TEST_F(SiloRTest, AReaderWaitsForItsEpoch) {
