@@ -315,7 +315,7 @@ void CheckShape(const DumpedLog& log, const RecordHeader& header, std::span<cons
 void DumpBatch(DumpedLog& log, const RecordBatch& batch, uint64_t& records_left) {
   LsnPerLog anchor = batch.anchor;
   const std::byte* at = batch.bytes;
-  for (uint64_t lsn = batch.first.value(); lsn < batch.end.value();) {
+  for (Lsn lsn = batch.first; lsn < batch.end;) {
     RecordHeader header;
     std::memcpy(&header, at, sizeof header);
     const std::span body(at + sizeof header, header.length - sizeof header);
