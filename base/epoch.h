@@ -91,9 +91,9 @@ class EpochClock {
 struct EpochTid {
   static constexpr int kSequenceBits = 24;
 
-  static constexpr uint64_t First(Epoch epoch) { return epoch.value() << kSequenceBits; }
-  static constexpr uint64_t Last(Epoch epoch) { return First(Epoch(epoch.value() + 1)) - 1; }
-  static constexpr Epoch EpochOf(uint64_t tid) { return Epoch(tid >> kSequenceBits); }
+  static constexpr Tid First(Epoch epoch) { return Tid(epoch.value() << kSequenceBits); }
+  static constexpr Tid Last(Epoch epoch) { return Tid(First(Epoch(epoch.value() + 1)).value() - 1); }
+  static constexpr Epoch EpochOf(Tid tid) { return Epoch(tid.value() >> kSequenceBits); }
 };
 
 // A worker's section as a scope.

@@ -27,8 +27,24 @@ class StrongInt {
 // A byte position in one log stream. The LSN of a record, as a commit point, is the position just
 // behind the record: the record is durable once its stream is durable up to there. 64 bits never wrap.
 using Lsn = StrongInt<struct LsnTag>;
+// Positions are so many bytes apart.
+constexpr Lsn operator+(Lsn at, uint64_t bytes) { return Lsn(at.value() + bytes); }
+constexpr Lsn& operator+=(Lsn& at, uint64_t bytes) { return at = at + bytes; }
+constexpr uint64_t operator-(Lsn end, Lsn begin) { return end.value() - begin.value(); }
+
 using Epoch = StrongInt<struct EpochTag>;
+// A transaction's number in the order of commits, with its epoch in it (base/epoch.h).
 using Tid = StrongInt<struct TidTag>;
+// When a transaction reads and when it commits, to a concurrency control that orders by timestamps.
+using Timestamp = StrongInt<struct TimestampTag>;
+// What orders records of different logs: Plover's GSN, Silo-R's TID, or the end timestamp of a command that is replayed
+// in many versions. A run that continues another one has larger stamps, so its TIDs and timestamps start above them.
+using Stamp = StrongInt<struct StampTag>;
+constexpr Stamp StampOf(Tid tid) { return Stamp(tid.value()); }
+constexpr Stamp StampOf(Timestamp end) { return Stamp(end.value()); }
+constexpr Tid TidOf(Stamp stamp) { return Tid(stamp.value()); }
+constexpr Timestamp TimestampOf(Stamp stamp) { return Timestamp(stamp.value()); }
+
 using StreamId = StrongInt<struct StreamIdTag, uint32_t>;
 using WorkerId = StrongInt<struct WorkerIdTag, uint32_t>;
 using TableId = StrongInt<struct TableIdTag, uint16_t>;

@@ -155,8 +155,8 @@ class Hekaton : public OptimisticAccesses<Log, Hekaton<Log>> {
   }
 
   // From Recheck on, of a transaction that has written.
-  uint64_t read_timestamp() const { return serializable_ ? end_ - 1 : begin_; }
-  uint64_t end_timestamp() const { return end_; }
+  Timestamp read_timestamp() const { return serializable_ ? Timestamp(end_.value() - 1) : begin_; }
+  Timestamp end_timestamp() const { return end_; }
 
   void Install() {
     for (const auto& write : this->writes()) {
@@ -216,7 +216,7 @@ class Hekaton : public OptimisticAccesses<Log, Hekaton<Log>> {
     // Unlinked: the key has another row, or none.
     if (seen & Row::kGone) return Place::kElsewhere;
     if (HekatonWord::Begin(seen) > begin_) return Place::kChain;
-    const uint64_t end = timestamps_.EndOf(HekatonWord::Holder(seen));
+    const Timestamp end = timestamps_.EndOf(HekatonWord::Holder(seen));
     if (end <= begin_) return Place::kNowhereYet;
     // What is read in the row counts only if the word is the same afterwards. Then the slot was of this lock.
     if (!(seen & HekatonWord::kInstalling)) return Place::kRow;
@@ -277,7 +277,7 @@ class Hekaton : public OptimisticAccesses<Log, Hekaton<Log>> {
   // still, and nobody has locked it who may end below.
   bool MoveUp() {
     if (!serializable_ || has_read_old_ || this->reads().size() > kReadsToMoveUp) return false;
-    const uint64_t now = timestamps_.Now();
+    const Timestamp now = timestamps_.Now();
     const auto holds = [](const auto& access) {
       return Version(access.row->control.load(std::memory_order_acquire)) == Version(access.seen);
     };
@@ -335,12 +335,12 @@ class Hekaton : public OptimisticAccesses<Log, Hekaton<Log>> {
   const bool serializable_;
   const size_t meta_bytes_;  // of the log, rounded up
   const uint32_t commits_per_watermark_;
-  uint64_t begin_ = 0;
-  uint64_t end_ = 0;
+  Timestamp begin_;
+  Timestamp end_;
   bool has_read_old_ = false;
   bool is_writer_ = false;
   uint32_t commits_ = 0;  // since the watermark was looked at
-  uint64_t watermark_ = 0;
+  Timestamp watermark_;
 };
 
 }  // namespace dbx

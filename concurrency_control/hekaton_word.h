@@ -28,15 +28,15 @@ struct HekatonWord {
   static constexpr uint64_t kHolderMask = ((uint64_t{1} << kHolderBits) - 1) << kHolderShift;
   static constexpr int kBeginShift = kHolderShift + kHolderBits;
 
-  static constexpr uint64_t Begin(uint64_t control) { return control >> kBeginShift; }
+  static constexpr Timestamp Begin(uint64_t control) { return Timestamp(control >> kBeginShift); }
   static WorkerId Holder(uint64_t control) {
     return WorkerId(static_cast<uint32_t>((control & kHolderMask) >> kHolderShift));
   }
   static uint64_t LockedBy(WorkerId worker) { return uint64_t{worker.value()} << kHolderShift | Row::kLocked; }
   // 2^49 timestamps last for years.
-  static uint64_t WrittenAt(uint64_t timestamp) {
-    ASSERT(timestamp >> (64 - kBeginShift) == 0);
-    return timestamp << kBeginShift;
+  static uint64_t WrittenAt(Timestamp end) {
+    ASSERT(end.value() >> (64 - kBeginShift) == 0);
+    return end.value() << kBeginShift;
   }
   // The word without what may change while tuple and metadata stay.
   static uint64_t Content(uint64_t control) { return control & ~(Row::kLocked | Row::kQueued | kHolderMask); }

@@ -44,30 +44,30 @@ class Silo : public OptimisticAccesses<Log, Silo<Log>> {
   bool Recheck() {
     // Sequentially consistent, after the write locks and before the re-check: the epoch of the commit.
     const Epoch epoch = clock_.Current();
-    uint64_t largest = last_tid_;
+    Tid largest = last_tid_;
     for (const auto& read : this->reads()) {
       const uint64_t now = read.row->control.load();
       if (Version(now) != Version(read.seen) &&
           (Version(now) != (Version(read.seen) | Row::kLocked) || this->FindOwn(read.row) == nullptr)) {
         return false;
       }
-      largest = std::max(largest, read.seen >> Row::kSharedBits);
+      largest = std::max(largest, WriterOf(read.seen));
     }
     if (!this->leaves().Unchanged()) return false;
     // Above whoever deleted what a scan did not find.
-    for (const auto& leaf : this->leaves().leaves()) largest = std::max(largest, leaf.control);
-    for (const auto& write : this->writes()) largest = std::max(largest, write.seen >> Row::kSharedBits);
-    commit_tid_ = std::max(largest + 1, EpochTid::First(epoch));
+    for (const auto& leaf : this->leaves().leaves()) largest = std::max(largest, Tid(leaf.control));
+    for (const auto& write : this->writes()) largest = std::max(largest, WriterOf(write.seen));
+    commit_tid_ = std::max(Tid(largest.value() + 1), EpochTid::First(epoch));
     // An epoch that lasts too long runs out of numbers; the next one has some.
     return commit_tid_ <= EpochTid::Last(epoch);
   }
 
   // The TID; after Recheck.
-  uint64_t commit_version() const { return commit_tid_; }
+  Tid commit_version() const { return commit_tid_; }
 
   void Release() {
     if (!this->writes().empty()) last_tid_ = commit_tid_;
-    this->ReleaseWrites(commit_tid_ << Row::kSharedBits);
+    this->ReleaseWrites(commit_tid_.value() << Row::kSharedBits);
   }
 
  private:
@@ -75,25 +75,26 @@ class Silo : public OptimisticAccesses<Log, Silo<Log>> {
   friend Base;
 
   static uint64_t Version(uint64_t control) { return control & ~Row::kQueued; }
+  static Tid WriterOf(uint64_t control) { return Tid(control >> Row::kSharedBits); }
 
   // Not below the TID of any row of this key that was unlinked (PrepareToForget): whoever reads or writes this one
   // commits above it.
   uint64_t FreshControl(const BTreeLeaf* leaf) const {
-    const uint64_t epoch_ago = EpochTid::First(Epoch(clock_.Current().value() - 1));
-    const uint64_t of_gap = leaf == nullptr ? 0 : leaf->control.load();
-    return (std::max(epoch_ago, of_gap) << Row::kSharedBits) | Row::kAbsent;
+    const Tid epoch_ago = EpochTid::First(Epoch(clock_.Current().value() - 1));
+    const Tid of_gap(leaf == nullptr ? 0 : leaf->control.load());
+    return (std::max(epoch_ago, of_gap).value() << Row::kSharedBits) | Row::kAbsent;
   }
 
-  static uint64_t GapControl(uint64_t control) { return control >> Row::kSharedBits; }
+  static uint64_t GapControl(uint64_t control) { return WriterOf(control).value(); }
 
   // A row of this key that is created later starts with no smaller TID: the gap of an ordered table knows it.
   bool PrepareToForget(const Table& table, uint64_t control) const {
-    return table.ordered() || EpochTid::EpochOf(control >> Row::kSharedBits).value() + 2 <= clock_.Current().value();
+    return table.ordered() || EpochTid::EpochOf(WriterOf(control)).value() + 2 <= clock_.Current().value();
   }
 
   EpochClock& clock_;
-  uint64_t last_tid_ = 0;
-  uint64_t commit_tid_ = 0;
+  Tid last_tid_;
+  Tid commit_tid_;
 };
 
 }  // namespace dbx

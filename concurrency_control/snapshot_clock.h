@@ -29,60 +29,62 @@ namespace dbx {
 class SnapshotClock {
  public:
   // No transaction; no end timestamp. Larger than any timestamp.
-  static constexpr uint64_t kNone = std::numeric_limits<uint64_t>::max();
+  static constexpr Timestamp kNone{std::numeric_limits<uint64_t>::max()};
   // Not larger than any timestamp.
-  static constexpr uint64_t kDrawing = 0;
+  static constexpr Timestamp kDrawing{0};
 
   explicit SnapshotClock(uint32_t workers) : slots_(workers) {}
 
   // Before the first transaction: timestamps are larger than `timestamp`, or for a snapshot no smaller.
-  void StartAfter(uint64_t timestamp) { last_.value.store(timestamp); }
+  void StartAfter(Timestamp timestamp) { last_.value.store(timestamp.value()); }
 
   // The begin timestamp of a transaction of this worker, from now to End.
-  uint64_t Begin(WorkerId worker) {
+  Timestamp Begin(WorkerId worker) {
     Slot& slot = slots_[worker.value()].value;
     // What the worker knows is low enough, and the counter's line, which all write, need not be waited for here: until
     // the timestamp is compared with something, the processor goes on.
-    slot.begin.exchange(slot.known);
-    return slot.known = last_.value.load();
+    slot.begin.exchange(slot.known.value());
+    return slot.known = Timestamp(last_.value.load());
   }
   // A later begin timestamp for the same transaction.
-  uint64_t Now() const { return last_.value.load(); }
+  Timestamp Now() const { return Timestamp(last_.value.load()); }
 
   // The end timestamp of a transaction that has locked all that it writes. Others see it until EndWriting.
-  uint64_t Draw(WorkerId worker) {
+  Timestamp Draw(WorkerId worker) {
     Slot& slot = slots_[worker.value()].value;
     // Release: with the draw, if not before it.
-    slot.end.store(kDrawing, std::memory_order_release);
-    const uint64_t end = last_.value.fetch_add(1) + 1;
-    slot.end.store(end, std::memory_order_release);
+    slot.end.store(kDrawing.value(), std::memory_order_release);
+    const Timestamp end(last_.value.fetch_add(1) + 1);
+    slot.end.store(end.value(), std::memory_order_release);
     return slot.known = end;
   }
   // There will be a draw soon: fetches the counter's line, to be written.
   void PrepareToDraw() const { __builtin_prefetch(&last_.value, 1, 3); }
   // After the locks are gone. Release: whoever sees it sees the rows as they were left.
-  void EndWriting(WorkerId worker) { slots_[worker.value()].value.end.store(kNone, std::memory_order_release); }
+  void EndWriting(WorkerId worker) { slots_[worker.value()].value.end.store(kNone.value(), std::memory_order_release); }
 
   // The worker reads nothing any more. Release: its accesses are over for whoever sees it.
-  void End(WorkerId worker) { slots_[worker.value()].value.begin.store(kNone, std::memory_order_release); }
+  void End(WorkerId worker) { slots_[worker.value()].value.begin.store(kNone.value(), std::memory_order_release); }
 
   // What `worker`, which holds a lock, says about its end timestamp: kNone, kDrawing, or the timestamp.
-  uint64_t EndOf(WorkerId worker) const { return slots_[worker.value()].value.end.load(std::memory_order_acquire); }
+  Timestamp EndOf(WorkerId worker) const {
+    return Timestamp(slots_[worker.value()].value.end.load(std::memory_order_acquire));
+  }
 
   // No transaction has, or will have, a begin timestamp below this.
-  uint64_t Watermark() const {
+  Timestamp Watermark() const {
     uint64_t least = last_.value.load();
     for (const auto& slot : slots_) least = std::min(least, slot.value.begin.load());
-    return least;
+    return Timestamp(least);
   }
 
   uint32_t workers() const { return static_cast<uint32_t>(slots_.size()); }
 
  private:
   struct Slot {
-    Atomic<uint64_t> begin{kNone};  // a timestamp not above the begin timestamp
-    Atomic<uint64_t> end{kNone};
-    uint64_t known = 0;  // the last timestamp that the worker has seen; its own
+    Atomic<uint64_t> begin{kNone.value()};  // a timestamp not above the begin timestamp
+    Atomic<uint64_t> end{kNone.value()};
+    Timestamp known;  // the last timestamp that the worker has seen; its own
   };
 
   CachePadded<Atomic<uint64_t>> last_{uint64_t{0}};  // the last end timestamp that was drawn

@@ -58,16 +58,18 @@ struct TicTocWord {
   static constexpr int kWtsShift = Row::kSharedBits + kDeltaBits;
   static constexpr uint64_t kDeltaMask = kDeltaMax << Row::kSharedBits;
 
-  static uint64_t Wts(uint64_t control) { return control >> kWtsShift; }
-  static uint64_t Rts(uint64_t control) { return Wts(control) + ((control & kDeltaMask) >> Row::kSharedBits); }
+  static Timestamp Wts(uint64_t control) { return Timestamp(control >> kWtsShift); }
+  static Timestamp Rts(uint64_t control) {
+    return Timestamp(Wts(control).value() + ((control & kDeltaMask) >> Row::kSharedBits));
+  }
   // A version that was written at `timestamp` and not read later.
-  static uint64_t WrittenAt(uint64_t timestamp) {
-    ASSERT(timestamp >> (64 - kWtsShift) == 0);
-    return timestamp << kWtsShift;
+  static uint64_t WrittenAt(Timestamp timestamp) {
+    ASSERT(timestamp.value() >> (64 - kWtsShift) == 0);
+    return timestamp.value() << kWtsShift;
   }
   // The word with an rts of `timestamp`, which lies above the one that it has.
-  static uint64_t RaisedTo(uint64_t timestamp, uint64_t control) {
-    const uint64_t delta = timestamp - Wts(control);
+  static uint64_t RaisedTo(Timestamp timestamp, uint64_t control) {
+    const uint64_t delta = timestamp.value() - Wts(control).value();
     const uint64_t shift = delta & ~kDeltaMax;
     return (control & ~kDeltaMask) + (shift << kWtsShift) + ((delta - shift) << Row::kSharedBits);
   }
@@ -103,7 +105,7 @@ class TicToc : public OptimisticAccesses<Log, TicToc<Log>> {
       // What was seen to hold up to there needs no second look.
       if (TicTocWord::Rts(read.seen) < commit_timestamp_ && !RaiseRts(read)) return false;
     }
-    for (const auto& leaf : this->leaves().leaves()) RaiseControl(*leaf.ref.leaf, commit_timestamp_);
+    for (const auto& leaf : this->leaves().leaves()) RaiseControl(*leaf.ref.leaf, commit_timestamp_.value());
     if (!this->leaves().Unchanged()) return false;
     // Locked, read and not written. Its word goes back with the lock, in an abort as well.
     for (auto& write : this->writes()) {
@@ -123,12 +125,13 @@ class TicToc : public OptimisticAccesses<Log, TicToc<Log>> {
   static uint64_t Version(uint64_t control) { return control & ~(TicTocWord::kDeltaMask | Row::kQueued); }
 
   // With the write locks held.
-  uint64_t LeastTimestamp() {
-    uint64_t least = 0;
+  Timestamp LeastTimestamp() {
+    Timestamp least;
     for (const auto& read : this->reads()) least = std::max(least, TicTocWord::Wts(read.seen));
-    for (const auto& leaf : this->leaves().leaves()) least = std::max(least, leaf.control);
+    for (const auto& leaf : this->leaves().leaves()) least = std::max(least, Timestamp(leaf.control));
     for (const auto& write : this->writes()) {
-      least = std::max(least, write.written ? TicTocWord::Rts(write.seen) + 1 : TicTocWord::Wts(write.seen));
+      least = std::max(
+          least, write.written ? Timestamp(TicTocWord::Rts(write.seen).value() + 1) : TicTocWord::Wts(write.seen));
     }
     return least;
   }
@@ -150,20 +153,21 @@ class TicToc : public OptimisticAccesses<Log, TicToc<Log>> {
   // consistent: the leaf's word, which a scan raises before it looks at the leaf.
   uint64_t FreshControl(const BTreeLeaf* leaf) const {
     const uint64_t of_gap = leaf == nullptr ? 0 : leaf->control.load();
-    return TicTocWord::WrittenAt(std::max(forgotten_until_.load(std::memory_order_relaxed), of_gap)) | Row::kAbsent;
+    const uint64_t forgotten = forgotten_until_.load(std::memory_order_relaxed);
+    return TicTocWord::WrittenAt(Timestamp(std::max(forgotten, of_gap))) | Row::kAbsent;
   }
-  static uint64_t GapControl(uint64_t control) { return TicTocWord::Rts(control); }
+  static uint64_t GapControl(uint64_t control) { return TicTocWord::Rts(control).value(); }
 
   // Counts if the row is locked with this very word.
   bool PrepareToForget(const Table&, uint64_t control) {
-    const uint64_t rts = TicTocWord::Rts(control);
+    const uint64_t rts = TicTocWord::Rts(control).value();
     uint64_t until = forgotten_until_.load(std::memory_order_relaxed);
     while (until < rts && !forgotten_until_.compare_exchange_weak(until, rts)) continue;
     return true;
   }
 
   Atomic<uint64_t>& forgotten_until_;
-  uint64_t commit_timestamp_ = 0;
+  Timestamp commit_timestamp_;
 };
 
 }  // namespace dbx

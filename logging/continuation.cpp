@@ -70,10 +70,10 @@ std::vector<std::byte> EncodeFrozen(const FrozenRun& frozen) {
     file.digest[1] = frozen.digest->second;
   }
   file.next_sequence = frozen.next_sequence;
-  file.highest_lsn = frozen.highest_lsn;
-  file.highest_stamp = frozen.highest_stamp;
-  file.stamp_end = frozen.stamp_end;
-  std::copy(frozen.frontier.begin(), frozen.frontier.end(), file.frontier);
+  file.highest_lsn = frozen.highest_lsn.value();
+  file.highest_stamp = frozen.highest_stamp.value();
+  file.stamp_end = frozen.stamp_end.value();
+  std::ranges::transform(frozen.frontier, file.frontier, &Lsn::value);
   return Sealed(file, format::kFrozenMagic);
 }
 
@@ -88,15 +88,16 @@ FrozenRun DecodeFrozen(std::span<const std::byte> bytes, const std::string& path
   FrozenRun frozen;
   frozen.database_id = file.database_id;
   frozen.run_id = file.run_id;
-  frozen.frontier.assign(file.frontier, file.frontier + file.log_count);
-  for (const uint64_t lsn : frozen.frontier) {
-    refuse.Unless(lsn <= file.highest_lsn, offsetof(FrozenFile, frontier), "a frontier behind the end of the logs");
+  for (uint32_t log = 0; log < file.log_count; ++log) {
+    refuse.Unless(file.frontier[log] <= file.highest_lsn, offsetof(FrozenFile, frontier),
+                  "a frontier behind the end of the logs");
+    frozen.frontier.emplace_back(file.frontier[log]);
   }
   if (file.has_digest == 1) frozen.digest.emplace(file.digest[0], file.digest[1]);
   frozen.next_sequence = file.next_sequence;
-  frozen.highest_lsn = file.highest_lsn;
-  frozen.highest_stamp = file.highest_stamp;
-  frozen.stamp_end = file.stamp_end;
+  frozen.highest_lsn = Lsn(file.highest_lsn);
+  frozen.highest_stamp = Stamp(file.highest_stamp);
+  frozen.stamp_end = Stamp(file.stamp_end);
   refuse.Unless(std::ranges::equal(EncodeFrozen(frozen), bytes), 0, "something stands where nothing belongs");
   return frozen;
 }
@@ -109,9 +110,9 @@ std::vector<std::byte> EncodeManifest(const RunManifest& manifest) {
   file.parent_run_id = manifest.parent_run_id;
   file.parent_run = manifest.parent_run;
   file.part_count = static_cast<uint32_t>(manifest.parts.size());
-  file.start_lsn = manifest.start_lsn;
+  file.start_lsn = manifest.start_lsn.value();
   file.first_sequence = manifest.first_sequence;
-  file.first_stamp = manifest.first_stamp;
+  file.first_stamp = manifest.first_stamp.value();
   std::copy(manifest.parts.begin(), manifest.parts.end(), file.parts);
   file.has_digest = manifest.digest.has_value();
   if (manifest.digest) {
@@ -138,9 +139,9 @@ RunManifest DecodeManifest(std::span<const std::byte> bytes, const std::string& 
   manifest.run_id = file.run_id;
   manifest.parent_run_id = file.parent_run_id;
   manifest.parent_run = file.parent_run;
-  manifest.start_lsn = file.start_lsn;
+  manifest.start_lsn = Lsn(file.start_lsn);
   manifest.first_sequence = file.first_sequence;
-  manifest.first_stamp = file.first_stamp;
+  manifest.first_stamp = Stamp(file.first_stamp);
   manifest.parts.assign(file.parts, file.parts + file.part_count);
   if (file.has_digest == 1) manifest.digest.emplace(file.digest[0], file.digest[1]);
   refuse.Unless(std::ranges::equal(EncodeManifest(manifest), bytes), 0, "something stands where nothing belongs");

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/types.h"
 #include "logging/format.h"
 
 namespace dbx {
@@ -22,12 +23,12 @@ namespace dbx {
 struct FrozenRun {
   uint64_t database_id = 0;
   uint64_t run_id = 0;
-  std::vector<uint64_t> frontier;                       // by log
+  std::vector<Lsn> frontier;                            // by log
   std::optional<std::pair<uint64_t, uint64_t>> digest;  // of the recovered state
   uint64_t next_sequence = 0;
-  uint64_t highest_lsn = 0;
-  uint64_t highest_stamp = 0;
-  uint64_t stamp_end = UINT64_MAX;
+  Lsn highest_lsn{};
+  Stamp highest_stamp{};
+  Stamp stamp_end = Stamp(UINT64_MAX);
 };
 
 // The birth of a run that continues another: nothing of it was served without this.
@@ -36,9 +37,9 @@ struct RunManifest {
   uint64_t run_id = 0;
   uint64_t parent_run_id = 0;
   uint32_t parent_run = 0;
-  uint64_t start_lsn = 0;
+  Lsn start_lsn{};
   uint64_t first_sequence = 0;
-  uint64_t first_stamp = 0;
+  Stamp first_stamp{};
   std::vector<format::CheckpointPart> parts;            // none: the ancestors are replayed instead
   std::optional<std::pair<uint64_t, uint64_t>> digest;  // of the state which the checkpoint was made from
 };

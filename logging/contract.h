@@ -19,7 +19,7 @@
 //   Idle(state)                                  the worker will not commit for a while: nothing waits for it
 //   RaiseWatermark(timestamp)                    (needs_multi_version) no transaction has, or will have, a snapshot
 //                                                below it; any worker
-//   OwnEnds(state, lsns)                         where its own records end, by log; 0 in a log without
+//   OwnEnds(state, ends)                         where its own records end, by log; 0 in a log without
 //   durable()                                    how far each log is durable
 //   ThrowIfFailed()                              a device has failed, or a worker: what waits may never become durable
 //
@@ -39,6 +39,7 @@
 
 #include "base/types.h"
 #include "logging/format.h"
+#include "logging/lsn_per_log.h"
 #include "storage/table.h"
 
 namespace dbx {

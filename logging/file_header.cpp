@@ -112,7 +112,7 @@ FileHeader MakeHeader(const RunIdentity& identity, uint32_t log_index) {
   header.schema_hash = identity.schema_hash;
   header.scheme = static_cast<uint8_t>(identity.scheme);
   header.payload = static_cast<uint8_t>(identity.payload);
-  header.start_lsn = identity.start_lsn;
+  header.start_lsn = identity.start_lsn.value();
   header.parent_run_id = identity.parent_run_id;
   header.parent_run = identity.parent_run;
   header.stripe_bytes = identity.stripe_bytes;

@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/types.h"
 #include "logging/device/block_device.h"
 #include "logging/format.h"
 
@@ -28,7 +29,7 @@ struct RunIdentity {
   uint64_t schema_hash = 0;
   std::string config;  // "NAME=value\n" lines
   // Of a run that continues another.
-  uint64_t start_lsn = 0;
+  Lsn start_lsn{};
   uint64_t parent_run_id = 0;
   uint32_t parent_run = 0;
 };

@@ -6,13 +6,15 @@
 
 #include <cstdint>
 
+#include "base/types.h"
+
 namespace dbx {
 
 // A place in the log. Having one is not being durable.
 struct LogPlace {
-  uint64_t lsn = 0;
+  Lsn lsn{};
   uint32_t bytes = 0;
-  uint64_t end() const { return lsn + bytes; }
+  Lsn end() const { return lsn + bytes; }
 };
 
 // Threads: the stream's writer; in place of it, whoever starts and ends it.
@@ -28,7 +30,7 @@ class FillTracker {
   virtual void FilledByWriter(const LogPlace& place) = 0;
 
   // Every place below is filled. Never inside a record.
-  virtual uint64_t FilledUntil() const = 0;
+  virtual Lsn FilledUntil() const = 0;
 
   // Brings FilledUntil up to what was filled before the call.
   virtual void CatchUp() = 0;

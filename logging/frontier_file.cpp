@@ -34,16 +34,16 @@ bool GoesBack(const FrontierBlock& from, const FrontierBlock& to) {
 
 }  // namespace
 
-void FrontierFile::Append(uint64_t stamp, std::span<const uint64_t> lsns) {
+void FrontierFile::Append(Stamp stamp, std::span<const Lsn> lsns) {
   CHECK(!lsns.empty() && lsns.size() <= format::kMaxLogs);
   alignas(format::kBlockBytes) FrontierBlock block{};
   std::memcpy(block.magic, format::kFrontierMagic, sizeof block.magic);
   block.version = format::kVersion;
   block.run_id = run_id_;
   block.number = blocks_;
-  block.stamp = stamp;
+  block.stamp = stamp.value();
   block.log_count = static_cast<uint32_t>(lsns.size());
-  std::copy(lsns.begin(), lsns.end(), block.lsns);
+  std::ranges::transform(lsns, block.lsns, &Lsn::value);
   block.crc = CrcOf(block);
   device_->StartWrite(blocks_++ * sizeof block, std::as_bytes(std::span(&block, 1)));
   device_->Complete(true);
@@ -66,7 +66,9 @@ DurableFrontier ReadFrontier(std::span<const std::byte> bytes, uint64_t run_id, 
   for (uint64_t behind = valid; (behind + 1) * sizeof block <= bytes.size(); ++behind) {
     if (BlockAt(bytes, behind, block)) refuse(ExitStatus::kCorrupt, valid, "a later durable frontier follows");
   }
-  return {last.stamp, {last.lsns, last.lsns + last.log_count}};
+  DurableFrontier frontier{Stamp(last.stamp), {}};
+  for (uint32_t log = 0; log < last.log_count; ++log) frontier.lsns.emplace_back(last.lsns[log]);
+  return frontier;
 }
 
 }  // namespace dbx

@@ -13,14 +13,15 @@
 #include <string>
 #include <vector>
 
+#include "base/types.h"
 #include "logging/device/block_device.h"
 #include "logging/format.h"
 
 namespace dbx {
 
 struct DurableFrontier {
-  uint64_t stamp = 0;
-  std::vector<uint64_t> lsns;  // by log
+  Stamp stamp{};
+  std::vector<Lsn> lsns;  // by log
 };
 
 class FrontierFile {
@@ -28,7 +29,7 @@ class FrontierFile {
   FrontierFile(std::unique_ptr<BlockDevice> device, uint64_t run_id) : device_(std::move(device)), run_id_(run_id) {}
 
   // Durable on return. Throws the device's Error.
-  void Append(uint64_t stamp, std::span<const uint64_t> lsns);
+  void Append(Stamp stamp, std::span<const Lsn> lsns);
 
  private:
   std::unique_ptr<BlockDevice> device_;

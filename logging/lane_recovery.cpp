@@ -117,11 +117,11 @@ void LaneRecovery::JudgeEnds(ReplaySummary& summary) const {
   for (uint32_t log = 0; log < lanes_->log_count(); ++log) {
     const LogReader& reader = lanes_->reader(log);
     summary.voids += reader.void_count();
-    summary.log_bytes += reader.position().value() - reader.source().start.value();
-    summary.highest_lsn = std::max(summary.highest_lsn, reader.source().FileEnd().value());
+    summary.log_bytes += reader.position() - reader.source().start;
+    summary.highest_lsn = std::max(summary.highest_lsn, reader.source().FileEnd());
     summary.highest_stamp = std::max(summary.highest_stamp, reader.stamp());
     summary.durable_stamp = std::max(summary.durable_stamp, reader.durable_stamp());
-    summary.frontier.push_back(reader.position().value());
+    summary.frontier.push_back(reader.position());
     summary.run_ends.push_back(reader.run_end());
     Merge(proofs, reader.proofs());
     CheckFrozenEnd(reader);

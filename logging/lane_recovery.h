@@ -31,13 +31,13 @@ struct ReplaySummary {
   uint64_t torn_logs = 0;
   uint64_t cut_bytes = 0;
   uint64_t log_bytes = 0;
-  std::vector<uint64_t> frontier;   // end of the valid prefix of each log
-  uint64_t next_sequence = 0;       // above that of every transaction in the logs, dropped and cut ones included
-  uint64_t highest_lsn = 0;         // of the ends of the files
-  uint64_t highest_stamp = 0;       // in the logs, behind their valid prefixes too
-  uint64_t durable_stamp = 0;       // up to here every log had been durable, as marks say
-  uint64_t stamp_end = UINT64_MAX;  // no transaction with a larger stamp is recovered
-  bool clean_end = false;           // RUN_END in every log
+  std::vector<Lsn> frontier;            // end of the valid prefix of each log
+  uint64_t next_sequence = 0;           // above that of every transaction in the logs, dropped and cut ones included
+  Lsn highest_lsn{};                    // of the ends of the files
+  Stamp highest_stamp{};                // in the logs, behind their valid prefixes too
+  Stamp durable_stamp{};                // up to here every log had been durable, as marks say
+  Stamp stamp_end = Stamp(UINT64_MAX);  // no transaction with a larger stamp is recovered
+  bool clean_end = false;               // RUN_END in every log
   bool went_serial = false;
   double parallelism = 0;                                   // mean number of workers that were replaying
   std::vector<std::optional<format::RunEndBody>> run_ends;  // of each log
@@ -66,7 +66,7 @@ class LaneRecovery {
   ReplaySummary Finish();
 
   // No record that is still to be replayed, or is being, reads below this.
-  uint64_t Watermark() const { return lanes_->Watermark(); }
+  Timestamp Watermark() const { return lanes_->Watermark(); }
 
   const LogSource& source(uint32_t log) const { return lanes_->reader(log).source(); }
 

@@ -133,9 +133,9 @@ void PrintFrozen(const std::string& path, std::span<const std::byte> bytes) {
   const FrozenRun frozen = DecodeFrozen(bytes, path);
   std::printf("%s\n  frozen: database %016" PRIx64 ", run %016" PRIx64 ", next sequence %" PRIu64
               ", highest LSN %" PRIu64 ", highest stamp %" PRIu64 ", frontier",
-              path.c_str(), frozen.database_id, frozen.run_id, frozen.next_sequence, frozen.highest_lsn,
-              frozen.highest_stamp);
-  for (const uint64_t lsn : frozen.frontier) std::printf(" %" PRIu64, lsn);
+              path.c_str(), frozen.database_id, frozen.run_id, frozen.next_sequence, frozen.highest_lsn.value(),
+              frozen.highest_stamp.value());
+  for (const Lsn lsn : frozen.frontier) std::printf(" %" PRIu64, lsn.value());
   if (frozen.digest) std::printf(", digest %016" PRIx64 "%016" PRIx64, frozen.digest->second, frozen.digest->first);
   std::printf("\n");
 }
@@ -145,7 +145,7 @@ void PrintManifest(const std::string& path, std::span<const std::byte> bytes) {
   std::printf("%s\n  manifest: database %016" PRIx64 ", run %016" PRIx64 ", continues run-%04" PRIu32 " (%016" PRIx64
               "), starts at LSN %" PRIu64 ", sequence %" PRIu64 " and stamp %" PRIu64 "\n",
               path.c_str(), manifest.database_id, manifest.run_id, manifest.parent_run, manifest.parent_run_id,
-              manifest.start_lsn, manifest.first_sequence, manifest.first_stamp);
+              manifest.start_lsn.value(), manifest.first_sequence, manifest.first_stamp.value());
   for (size_t i = 0; i < manifest.parts.size(); ++i) {
     std::printf("  checkpoint %zu: %" PRIu64 " bytes, %" PRIu64 " rows, CRC %08" PRIx32 "\n", i,
                 manifest.parts[i].bytes, manifest.parts[i].rows, manifest.parts[i].crc);
@@ -169,8 +169,8 @@ void PrintFrontier(const std::string& path, std::span<const std::byte> bytes) {
   std::memcpy(&first, bytes.data(), sizeof first);
   const DurableFrontier frontier = ReadFrontier(bytes, first.run_id, path);
   std::printf("%s\n  frontier: run %016" PRIx64 ", durable up to stamp %" PRIu64 ", logs up to", path.c_str(),
-              first.run_id, frontier.stamp);
-  for (const uint64_t lsn : frontier.lsns) std::printf(" %" PRIu64, lsn);
+              first.run_id, frontier.stamp.value());
+  for (const Lsn lsn : frontier.lsns) std::printf(" %" PRIu64, lsn.value());
   std::printf("\n");
 }
 
@@ -315,7 +315,7 @@ void CheckShape(const DumpedLog& log, const RecordHeader& header, std::span<cons
 void DumpBatch(DumpedLog& log, const RecordBatch& batch, uint64_t& records_left) {
   LsnPerLog anchor = batch.anchor;
   const std::byte* at = batch.bytes;
-  for (uint64_t lsn = batch.first.value(); lsn < batch.end.value();) {
+  for (Lsn lsn = batch.first; lsn < batch.end;) {
     RecordHeader header;
     std::memcpy(&header, at, sizeof header);
     const std::span body(at + sizeof header, header.length - sizeof header);

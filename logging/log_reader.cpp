@@ -46,7 +46,7 @@ const char* RecordCheck::HeaderFault(const RecordHeader& header, Lsn at) const {
     return "unknown kind";
   }
   if (header.length < sizeof header || header.length % format::kRecordAlignment != 0) return "length";
-  if (header.length > stream_end_.value() - at.value()) return "record longer than the file";
+  if (header.length > stream_end_ - at) return "record longer than the file";
   return nullptr;
 }
 
@@ -94,9 +94,8 @@ LogReader::LogReader(const LogSource& source, size_t block_bytes, uint32_t buffe
   CHECK(source.log_count >= 1 && source.log_count <= format::kMaxLogs && source.log_index < source.log_count);
   CHECK(buffer_count >= 2);
   // A short log needs no long buffers.
-  block_bytes_ =
-      std::min(RoundUpToBlock(std::max<size_t>(block_bytes, 1)) * source.device->disks(),
-               RoundUpToBlock(std::max<size_t>(stream_end_.value() - std::min(stream_end_, source.start).value(), 1)));
+  block_bytes_ = std::min(RoundUpToBlock(std::max<size_t>(block_bytes, 1)) * source.device->disks(),
+                          RoundUpToBlock(std::max<size_t>(stream_end_ - std::min(stream_end_, source.start), 1)));
   for (uint32_t i = 0; i < buffer_count; ++i) buffers_.push_back(std::make_unique<ReadBuffer>());
   needed_ = sizeof(RecordHeader);
 }
@@ -112,7 +111,7 @@ void LogReader::Start(RecordBatch& batch) const {
 LogReader::Result LogReader::Cut(RecordBatch& batch, bool wait) {
   Start(batch);
   size_t records = 0;
-  while (!ended_ && records < kBatchRecords && batch.end.value() - batch.first.value() < kBatchBytes) {
+  while (!ended_ && records < kBatchRecords && batch.end - batch.first < kBatchBytes) {
     switch (LookAtRecord()) {
       case Look::kRecord:
         if (records == 0) ReadAhead();
@@ -148,7 +147,7 @@ LogReader::Result LogReader::Cut(RecordBatch& batch, bool wait) {
 LogReader::Look LogReader::LookAtRecord() {
   RecordHeader header;
   needed_ = sizeof header;
-  if (stream_end_ < position_ || stream_end_.value() - position_.value() < sizeof header) {
+  if (stream_end_ < position_ || stream_end_ - position_ < sizeof header) {
     end_reason_ = position_ == stream_end_ ? "end of file" : "the file ends within a record header";
     return Look::kBad;
   }
@@ -203,7 +202,7 @@ void LogReader::Take() {
       TakeRunEnd(header, body);
       break;
   }
-  position_ = Lsn(position_.value() + header.length);
+  position_ += header.length;
   cursor_ += header.length;
 }
 
@@ -241,7 +240,7 @@ void LogReader::TakeRunEnd(const RecordHeader& header, const std::byte* body) {
 }
 
 void LogReader::TakeStamp(const RecordHeader& header, const std::byte* body) {
-  uint64_t stamp;
+  Stamp stamp;
   if (header.length < sizeof header + sizeof(TxnId) + sizeof stamp) Refuse("transaction record too short");
   std::memcpy(&stamp, body + sizeof(TxnId), sizeof stamp);
   stamp_ = std::max(stamp_, stamp);
@@ -251,12 +250,12 @@ void LogReader::TakeTimestamps(const RecordHeader& header, const std::byte* body
   const auto timestamps = TimestampsOf(header, body);
   if (!timestamps) Refuse("transaction record too short");
   if (timestamps->end > format::kTimestampMax || timestamps->read >= timestamps->end) Refuse("impossible timestamps");
-  if (timestamps->read < watermark_) Refuse("transaction that reads below a watermark before it");
-  stamp_ = std::max(stamp_, timestamps->end);
+  if (Timestamp(timestamps->read) < watermark_) Refuse("transaction that reads below a watermark before it");
+  stamp_ = std::max(stamp_, StampOf(Timestamp(timestamps->end)));
 }
 
 void LogReader::TakeWatermark(const RecordHeader& header, const std::byte* body) {
-  uint64_t timestamp;
+  Timestamp timestamp;
   if (header.length < sizeof header + sizeof timestamp) Refuse("watermark without a timestamp");
   std::memcpy(&timestamp, body, sizeof timestamp);
   watermark_ = std::max(watermark_, timestamp);
@@ -266,8 +265,8 @@ void LogReader::TakeMark(const RecordHeader& header, const std::byte* body) {
   format::MarkBody mark;
   if (header.length < sizeof header + sizeof mark) Refuse("mark without a stamp");
   std::memcpy(&mark, body, sizeof mark);
-  stamp_ = std::max(stamp_, mark.stamp);
-  durable_stamp_ = std::max(durable_stamp_, mark.durable_stamp);
+  stamp_ = std::max(stamp_, Stamp(mark.stamp));
+  durable_stamp_ = std::max(durable_stamp_, Stamp(mark.durable_stamp));
 }
 
 void LogReader::Refuse(const std::string& why) const { ThrowDamaged(source_, position_, why); }
@@ -289,7 +288,7 @@ void LogReader::ReadAhead() {
 bool LogReader::StartReading(size_t carry_bytes, size_t needed_bytes) {
   ReadBuffer* next = FreeBuffer();
   if (next == nullptr) return false;
-  const auto left = static_cast<size_t>(stream_end_.value() - loaded_until_.value());
+  const auto left = static_cast<size_t>(stream_end_ - loaded_until_);
   const size_t bytes = std::min(std::max(block_bytes_, RoundUpToBlock(needed_bytes)), RoundUpToBlock(left));
   next->Reserve(carry_bytes, bytes);
   next_buffer_ = next;
@@ -307,11 +306,11 @@ bool LogReader::StartReading(size_t carry_bytes, size_t needed_bytes) {
 
 // Waits for the block that was asked for, and goes on in it with what the last one left over.
 void LogReader::TakeBlock() {
-  const auto left = static_cast<size_t>(stream_end_.value() - loaded_until_.value());
+  const auto left = static_cast<size_t>(stream_end_ - loaded_until_);
   const size_t got = std::min(read_.Take(), left);
   // A file that shrank meanwhile ends where its bytes do.
   if (got < std::min(next_bytes_, left)) {
-    stream_end_ = Lsn(loaded_until_.value() + got);
+    stream_end_ = loaded_until_ + got;
     check_ = RecordCheck(source_, stream_end_);
   }
   const size_t carry = available();
@@ -321,7 +320,7 @@ void LogReader::TakeBlock() {
   next_buffer_->Hold();
   buffer_ = next_buffer_;
   cursor_ = buffer_->data() - carry;
-  loaded_until_ = Lsn(loaded_until_.value() + got);
+  loaded_until_ = loaded_until_ + got;
 }
 
 }  // namespace dbx

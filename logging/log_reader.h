@@ -38,11 +38,9 @@
 #include "logging/device/background_read.h"
 #include "logging/device/block_device.h"
 #include "logging/format.h"
+#include "logging/lsn_per_log.h"
 
 namespace dbx {
-
-// One element per log of the run; those behind log_count stay 0.
-using LsnPerLog = std::array<Lsn, format::kMaxLogs>;
 
 // What recovery must know of a log file: its device and some of its checked header.
 struct LogSource {
@@ -54,20 +52,20 @@ struct LogSource {
   Lsn start{};  // of the first byte of the stream
   // Commands with timestamps, which are replayed in many versions; no transaction reads below the first timestamp.
   bool many_versions = false;
-  uint64_t first_timestamp = 0;
+  Timestamp first_timestamp{};
   // A frozen log ends here, whatever the file holds.
   Lsn frozen_end = Lsn(UINT64_MAX);
   // Where the run says how far it was durable: transactions with larger stamps are dropped, and logs that end earlier
   // are damaged.
-  uint64_t stamp_end = UINT64_MAX;
+  Stamp stamp_end = Stamp(UINT64_MAX);
   Lsn durable_until{};
 
   bool frozen() const { return frozen_end != Lsn(UINT64_MAX); }
-  uint64_t OffsetOf(Lsn at) const { return format::kStreamOffset + (at.value() - start.value()); }
+  uint64_t OffsetOf(Lsn at) const { return format::kStreamOffset + (at - start); }
   // The LSN at the end of the file.
   Lsn FileEnd() const {
     const uint64_t bytes = device->SizeBytes();
-    return Lsn(start.value() + (bytes > format::kStreamOffset ? bytes - format::kStreamOffset : 0));
+    return start + (bytes > format::kStreamOffset ? bytes - format::kStreamOffset : 0);
   }
 };
 
@@ -132,8 +130,8 @@ struct RecordBatch {
   std::byte* bytes = nullptr;
   Lsn first;
   Lsn end;
-  LsnPerLog anchor{};      // in force at `first`
-  uint64_t watermark = 0;  // the same: no transaction from here on in this log reads below it
+  LsnPerLog anchor{};     // in force at `first`
+  Timestamp watermark{};  // the same: no transaction from here on in this log reads below it
 };
 
 // Something that shows that a log was durable up to some LSN: the record `what` at `at` in log `shown_in`.
@@ -186,10 +184,10 @@ class LogReader {
 
   // Of stamped records and marks so far: the largest stamp, and up to which one every log had been durable. The end of
   // a transaction with timestamps is its stamp.
-  uint64_t stamp() const { return stamp_; }
-  uint64_t durable_stamp() const { return durable_stamp_; }
+  Stamp stamp() const { return stamp_; }
+  Stamp durable_stamp() const { return durable_stamp_; }
   // No transaction behind position() reads below this.
-  uint64_t watermark() const { return watermark_; }
+  Timestamp watermark() const { return watermark_; }
 
  private:
   enum class Look { kRecord, kIncomplete, kBad };
@@ -209,7 +207,7 @@ class LogReader {
   void ReadAhead();
   bool StartReading(size_t carry_bytes, size_t needed_bytes);
   void TakeBlock();
-  size_t available() const { return static_cast<size_t>(loaded_until_.value() - position_.value()); }
+  size_t available() const { return static_cast<size_t>(loaded_until_ - position_); }
 
   LogSource source_;
   size_t block_bytes_;
@@ -236,9 +234,9 @@ class LogReader {
   uint64_t void_count_ = 0;
   uint64_t txn_count_ = 0;
   ProofPerLog proofs_;
-  uint64_t stamp_ = 0;
-  uint64_t durable_stamp_ = 0;
-  uint64_t watermark_;
+  Stamp stamp_;
+  Stamp durable_stamp_;
+  Timestamp watermark_;
 };
 
 }  // namespace dbx

@@ -27,7 +27,7 @@ void LogSet::Start(FlushHooks& hooks) {
 
 bool LogSet::AppendAnchor(LogStream& stream) const {
   DurableVector durable;
-  for (uint32_t i = 0; i < count(); ++i) durable.lsn[i] = streams_[i]->persistent_until();
+  for (uint32_t i = 0; i < count(); ++i) durable.lsn[i] = streams_[i]->persistent_until().value();
   return stream.AppendOwn(format::RecordKind::kAnchor, {durable.lsn, count()}).has_value();
 }
 

@@ -10,25 +10,27 @@
 #include <vector>
 
 #include "base/cache_line.h"
+#include "base/types.h"
 #include "logging/format.h"
 #include "logging/log_stream.h"
 #include "logging/log_writer.h"
 
 namespace dbx {
 
-// The persistent LSN of every log ("PLV", Taurus section 3.2). Contiguous: a vector instruction compares with it.
+// The persistent LSN of every log ("PLV", Taurus section 3.2). Words side by side: a vector instruction
+// compares with them.
 struct alignas(kCacheLineBytes) DurableVector {
   uint64_t lsn[format::kMaxLogs] = {};
 
   // Any thread: of a vector that writers raise.
-  uint64_t Load(size_t log) const {
-    return AtomicRef<uint64_t>(const_cast<uint64_t&>(lsn[log])).load(std::memory_order_acquire);
+  Lsn Load(size_t log) const {
+    return Lsn(AtomicRef<uint64_t>(const_cast<uint64_t&>(lsn[log])).load(std::memory_order_acquire));
   }
 };
 
 struct LogSetOptions {
   uint64_t run_id = 0;
-  uint64_t start_lsn = 0;
+  Lsn start_lsn{};
   uint64_t ring_bytes = 64 << 20;
   uint64_t max_record_bytes = 1 << 20;
   uint32_t workers = 1;

@@ -34,6 +34,7 @@
 #include "base/cache_line.h"
 #include "base/check.h"
 #include "base/host.h"
+#include "base/types.h"
 #include "logging/device/block_device.h"
 #include "logging/fill_tracker.h"
 #include "logging/format.h"
@@ -58,7 +59,7 @@ class LogStream {
   // The filler's word and its private copy of how far the ring is free, a cache line per worker.
   struct alignas(kCacheLineBytes) Slot {
     Atomic<uint64_t> filling_from{kIdle};
-    uint64_t free_until = 0;
+    Lsn free_until;
     uint64_t record_bytes = 0;  // counters of this worker on this stream
     uint64_t void_bytes = 0;
     uint64_t txn_count = 0;   // transactions' records
@@ -76,7 +77,7 @@ class LogStream {
   // A record of more than `max_record_bytes`, or a quarter of the ring, is refused by its scheme. The stream starts at
   // `start_lsn`, the start of a block.
   LogStream(uint32_t index, uint32_t salt, uint64_t ring_bytes, uint64_t max_record_bytes, uint32_t slots,
-            std::unique_ptr<BlockDevice> device, uint64_t& persistent, uint64_t start_lsn = 0);
+            std::unique_ptr<BlockDevice> device, uint64_t& persistent, Lsn start_lsn = {});
 
   // Takes a place of `bytes` (a multiple of 8, at most max_record_bytes). Waits for ring space, which the writer frees
   // whatever this worker does. Throws the error that failed the log, if there was one.
@@ -85,7 +86,7 @@ class LogStream {
     // Release: a writer that reads this bound, instead of the kIdle before it, sees our last fill all the same.
     slot.filling_from.store(reserved_until_.load(std::memory_order_relaxed), std::memory_order_release);
     // Sequentially consistent against `writer_asleep_`: either we see the sleeper or it sees our place.
-    const Place place{reserved_until_.fetch_add(bytes), bytes};
+    const Place place{Lsn(reserved_until_.fetch_add(bytes)), bytes};
     if (place.end() > slot.free_until) WaitForSpace(slot, place);
     return place;
   }
@@ -94,12 +95,12 @@ class LogStream {
   Place ReserveTracked(uint32_t worker, uint32_t bytes) {
     Slot& slot = slots_[worker];
     // Sequentially consistent, as in Reserve.
-    const Place place{reserved_until_.fetch_add(bytes), bytes};
+    const Place place{Lsn(reserved_until_.fetch_add(bytes)), bytes};
     if (place.end() > slot.free_until) AwaitSpace(slot, place);
     return place;
   }
 
-  std::byte* at(const Place& place) const { return ring_.at(place.lsn); }
+  std::byte* at(const Place& place) const { return at(place.lsn); }
   format::RecordHeader HeaderFor(const Place& place, format::RecordKind kind) const {
     return HeaderOf(place.lsn, place.bytes, salt_, index_, kind);
   }
@@ -151,11 +152,11 @@ class LogStream {
   uint64_t ring_bytes() const { return ring_.size_bytes(); }
   // Any thread. Everything that a transaction could have read was reserved below this (serial logs).
   // Sequentially consistent: a writer that announces its sleep finds the places whose fillers missed the flag.
-  uint64_t reserved_until() const { return reserved_until_.load(std::memory_order_seq_cst); }
+  Lsn reserved_until() const { return Lsn(reserved_until_.load(std::memory_order_seq_cst)); }
   // Any thread.
   uint64_t reserved_bytes() const { return reserved_until() - start_lsn_; }
   uint64_t persistent_bytes() const { return persistent_until() - start_lsn_; }
-  uint64_t persistent_until() const { return AtomicRef<uint64_t>(persistent_).load(std::memory_order_acquire); }
+  Lsn persistent_until() const { return Lsn(AtomicRef<uint64_t>(persistent_).load(std::memory_order_acquire)); }
   const BlockDevice& device() const { return *device_; }
   const StreamCounters& counters() const { return counters_; }
   const Slot& slot(uint32_t worker) const { return slots_[worker]; }
@@ -170,24 +171,23 @@ class LogStream {
 
   // Appends a record of the scheme's own that holds `words`, if there is space for one; its end. Whoever relies on it,
   // as compression on an anchor, may do so only afterwards.
-  std::optional<uint64_t> AppendOwn(format::RecordKind kind, std::span<const uint64_t> words);
+  std::optional<Lsn> AppendOwn(format::RecordKind kind, std::span<const uint64_t> words);
   // Fills up the last block, if it is partial and there is space.
   void AppendPad();
   void AppendRunEnd(const std::optional<std::pair<uint64_t, uint64_t>>& digest);
 
   // No place below the result is still being filled.
-  uint64_t ReadyUntil() const;
+  Lsn ReadyUntil() const;
   // Makes the tracker, if there is one, look at all that is filled by now.
   void CatchUp() {
     if (tracker_ != nullptr && tracker_->FilledUntil() < reserved_until()) tracker_->CatchUp();
   }
   // There is a complete block to flush, or an incomplete one and nobody is filling: a PAD would complete it.
   bool HasFlushable() const {
-    const uint64_t ready = ReadyUntil();
-    return ready / format::kBlockBytes * format::kBlockBytes > started_until_ ||
-           (ready > started_until_ && ready == reserved_until());
+    const Lsn ready = ReadyUntil();
+    return BlockBelow(ready) > started_until_ || (ready > started_until_ && ready == reserved_until());
   }
-  uint64_t started_until() const { return started_until_; }
+  Lsn started_until() const { return started_until_; }
 
   // Hands all complete blocks to the device, in writes of at most `write_bytes_max`. True if there were any.
   bool StartFlush(uint64_t write_bytes_max);
@@ -206,13 +206,17 @@ class LogStream {
   Atomic<bool>& writer_asleep() { return writer_asleep_; }
 
  private:
-  uint64_t LastRecordEnd(uint64_t durable) const;
+  // The last start of a block up to `at`.
+  static constexpr Lsn BlockBelow(Lsn at) { return Lsn(at.value() / format::kBlockBytes * format::kBlockBytes); }
+
+  Lsn LastRecordEnd(Lsn durable) const;
   void WaitForSpace(Slot& slot, const Place& place);
   void AwaitSpace(Slot& slot, const Place& place);
   void SealOwnRecord(const Place& place, format::RecordKind kind);
   void WakeWriter();
+  std::byte* at(Lsn lsn) const { return ring_.at(lsn.value()); }
   // The ring is free below this: the bytes of the previous lap may go once they are durable.
-  uint64_t FreeUntil() const { return persistent_until() + ring_.size_bytes(); }
+  Lsn FreeUntil() const { return persistent_until() + ring_.size_bytes(); }
 
   const uint32_t index_;
   const uint32_t salt_;
@@ -223,9 +227,9 @@ class LogStream {
   uint64_t& persistent_;
   LogWriter* writer_ = nullptr;
   FillTracker* tracker_ = nullptr;
-  const uint64_t start_lsn_;
-  uint64_t started_until_;
-  uint64_t pad_end_ = 0;  // of the last PAD
+  const Lsn start_lsn_;
+  Lsn started_until_;
+  Lsn pad_end_;  // of the last PAD
   uint64_t flush_started_nanos_ = 0;
   StreamCounters counters_;
 

@@ -87,21 +87,21 @@ class TailSearch {
       findings_.next_sequence = std::max(findings_.next_sequence, id.sequence() + 1);
     }
     if (kind == RecordKind::kStamped && body_bytes >= sizeof(TxnId) + sizeof(uint64_t)) {
-      uint64_t stamp;
+      Stamp stamp;
       std::memcpy(&stamp, body + sizeof(TxnId), sizeof stamp);
       findings_.highest_stamp = std::max(findings_.highest_stamp, stamp);
     }
     if (kind == RecordKind::kVersionedCommand) {
       const auto timestamps = TimestampsOf(header, body);
       if (timestamps && timestamps->end <= format::kTimestampMax) {
-        findings_.highest_stamp = std::max(findings_.highest_stamp, timestamps->end);
+        findings_.highest_stamp = std::max(findings_.highest_stamp, StampOf(Timestamp(timestamps->end)));
       }
     }
     if (kind == RecordKind::kMark && body_bytes >= sizeof(format::MarkBody)) {
       format::MarkBody mark;
       std::memcpy(&mark, body, sizeof mark);
-      findings_.highest_stamp = std::max(findings_.highest_stamp, mark.stamp);
-      findings_.durable_stamp = std::max(findings_.durable_stamp, mark.durable_stamp);
+      findings_.highest_stamp = std::max(findings_.highest_stamp, Stamp(mark.stamp));
+      findings_.durable_stamp = std::max(findings_.durable_stamp, Stamp(mark.durable_stamp));
     }
     if (kind == RecordKind::kAnchor && body_bytes == source_.log_count * sizeof durable) {
       for (uint32_t log = 0; log < source_.log_count; ++log) {

@@ -16,8 +16,8 @@ namespace dbx {
 struct TailFindings {
   uint64_t cut_bytes = 0;      // from the frontier to the last byte found that is not zero
   uint64_t next_sequence = 0;  // above that of every transaction found
-  uint64_t highest_stamp = 0;  // of stamped records found, and of ends of transactions
-  uint64_t durable_stamp = 0;  // up to here every log had been durable, as marks say
+  Stamp highest_stamp{};       // of stamped records found, and of ends of transactions
+  Stamp durable_stamp{};       // up to here every log had been durable, as marks say
   ProofPerLog proofs;          // what the records behind the frontier prove
 };
 

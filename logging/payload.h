@@ -36,7 +36,7 @@ struct VersionedCommandPayload {
 
   static size_t Bytes(const auto& txn) { return sizeof(format::Timestamps) + CommandPayload::Bytes(txn); }
   static void Encode(const auto& txn, std::byte* to) {
-    const format::Timestamps timestamps{txn.read_timestamp(), txn.end_timestamp()};
+    const format::Timestamps timestamps{txn.read_timestamp().value(), txn.end_timestamp().value()};
     std::memcpy(to, &timestamps, sizeof timestamps);
     CommandPayload::Encode(txn, to + sizeof timestamps);
   }

@@ -8,6 +8,7 @@
 #include <span>
 
 #include "base/crc32c.h"
+#include "base/types.h"
 #include "logging/format.h"
 
 namespace dbx {
@@ -34,19 +35,19 @@ inline void SealRecord(std::byte* at, format::RecordHeader header) {
 
 // The header of a record that takes the place (lsn, bytes) in the log `log_index`. A scheme adds what is its own, the
 // procedure for example, before it seals.
-inline format::RecordHeader HeaderOf(uint64_t lsn, uint32_t bytes, uint32_t salt, uint32_t log_index,
+inline format::RecordHeader HeaderOf(Lsn lsn, uint32_t bytes, uint32_t salt, uint32_t log_index,
                                      format::RecordKind kind) {
   format::RecordHeader header{};
   header.salt = salt;
   header.length = bytes;
-  header.lsn = lsn;
+  header.lsn = lsn.value();
   header.kind = static_cast<uint8_t>(kind);
   header.log_index = static_cast<uint8_t>(log_index);
   return header;
 }
 
 // A VOID record's body means nothing and is not covered.
-inline void BuildVoid(std::byte* at, uint64_t lsn, uint32_t bytes, uint32_t salt, uint32_t log_index) {
+inline void BuildVoid(std::byte* at, Lsn lsn, uint32_t bytes, uint32_t salt, uint32_t log_index) {
   SealHeader(at, HeaderOf(lsn, bytes, salt, log_index, format::RecordKind::kVoid));
 }
 

@@ -20,13 +20,13 @@ ReplayLanes::ReplayLanes(const std::vector<LogSource>& sources, uint32_t workers
     CHECK(sources[j].log_index == j && sources[j].log_count == sources.size());
     logs_[j].reader = std::make_unique<LogReader>(sources[j], block_bytes, lanes_per_log + kSpareBuffers);
     logs_[j].position.store(sources[j].start.value(), std::memory_order_relaxed);
-    logs_[j].watermark.store(sources[j].first_timestamp, std::memory_order_relaxed);
+    logs_[j].watermark.store(sources[j].first_timestamp.value(), std::memory_order_relaxed);
   }
   for (uint32_t i = 0; i < lanes_per_log * sources.size(); ++i) {
     lanes_.push_back(std::make_unique<Lane>());
     lanes_.back()->log = i % static_cast<uint32_t>(sources.size());
     lanes_.back()->progress.store(sources[lanes_.back()->log].start.value(), std::memory_order_relaxed);
-    lanes_.back()->watermark.store(sources[lanes_.back()->log].first_timestamp, std::memory_order_relaxed);
+    lanes_.back()->watermark.store(sources[lanes_.back()->log].first_timestamp.value(), std::memory_order_relaxed);
     lanes_.back()->records.reserve(LogReader::kBatchRecords);
   }
   // Workers start far apart; where they go from there follows the work.
@@ -105,9 +105,9 @@ ReplayLanes::Decoded ReplayLanes::CutBatches(Log& log, uint32_t log_index, bool 
       ++log.batches;
       ++cut;
     }
-    log.watermark.store(reader.watermark(), std::memory_order_release);
+    log.watermark.store(reader.watermark().value(), std::memory_order_release);
     log.position.store(reader.position().value(), std::memory_order_release);
-    log.stamp.store(reader.stamp(), std::memory_order_release);
+    log.stamp.store(reader.stamp().value(), std::memory_order_release);
   }
   const bool is_news = reader.ended() && !log.ended.load(std::memory_order_relaxed);
   if (is_news) log.ended.store(true, std::memory_order_release);
@@ -176,7 +176,7 @@ bool ReplayLanes::TakeBatch(Lane& lane) {
   }
   lane.batch = lane.queue[taken % kQueueBatches];
   lane.taken.store(taken + 1, std::memory_order_release);
-  lane.watermark.store(lane.batch.watermark, std::memory_order_release);
+  lane.watermark.store(lane.batch.watermark.value(), std::memory_order_release);
   lane.asked_for_more = false;
   Unpack(lane);
   if (lane.records.empty()) {
@@ -204,7 +204,7 @@ void ReplayLanes::Unpack(Lane& lane) {
     } else if (kind == RecordKind::kAnchor) {
       std::memcpy(lane.anchors.emplace_back().data(), body, log_count() * sizeof(uint64_t));
     }
-    at = Lsn(at.value() + header.length);
+    at += header.length;
     bytes += header.length;
   }
   const size_t count = lane.records.size();
@@ -252,8 +252,8 @@ void ReplayLanes::UnpackVector(TxnRecord& record, size_t elements, std::span<std
 // [txn id][LV elements][read][end][arguments]: the transaction id takes the place of the end timestamp.
 void ReplayLanes::UnpackVersioned(TxnRecord& record, const RecordHeader& header, std::span<std::byte> body) {
   const format::Timestamps timestamps = TimestampsOf(header, body.data()).value();  // the reader has seen them
-  record.read_timestamp = timestamps.read;
-  record.stamp = timestamps.end;
+  record.read_timestamp = Timestamp(timestamps.read);
+  record.stamp = StampOf(Timestamp(timestamps.end));
   record.lv = reinterpret_cast<const uint64_t*>(body.data() + sizeof(TxnId));
   const size_t elements = static_cast<size_t>(std::popcount(header.lv_mask));
   record.payload = body.subspan(sizeof(TxnId) + elements * sizeof(uint64_t) + sizeof timestamps.read);
@@ -268,10 +268,10 @@ Lsn ReplayLanes::ReplayedUntil(uint32_t log) const {
   return Lsn(least);
 }
 
-uint64_t ReplayLanes::Watermark() const {
+Timestamp ReplayLanes::Watermark() const {
   uint64_t least = UINT64_MAX;
   for (const auto& lane : lanes_) least = std::min(least, lane->watermark.load(std::memory_order_acquire));
-  return least;
+  return Timestamp(least);
 }
 
 void ReplayLanes::Malformed(uint32_t log, Lsn at, const char* why) const {

@@ -45,8 +45,8 @@ namespace dbx {
 struct TxnRecord {
   Lsn lsn;
   TxnId txn_id;
-  uint64_t stamp = 0;            // kStamped; kVersionedCommand: the end timestamp
-  uint64_t read_timestamp = 0;   // kVersionedCommand
+  Stamp stamp;                   // kStamped; kVersionedCommand: the end timestamp
+  Timestamp read_timestamp;      // kVersionedCommand
   const uint64_t* lv = nullptr;  // the stored elements, one per bit of lv_mask
   // A command: the procedure's arguments, transaction id first, 8-byte aligned. Otherwise: WriteEntry + image ...
   std::span<std::byte> payload;
@@ -119,12 +119,12 @@ class ReplayLanes {
   // The least progress over the log's lanes.
   Lsn ReplayedUntil(uint32_t log) const;
   // The least watermark of all lanes; UINT64_MAX once every lane has replayed everything.
-  uint64_t Watermark() const;
+  Timestamp Watermark() const;
   // Where the log's valid prefix ends, once that is known.
   bool EndIsKnown(uint32_t log) const { return logs_[log].ended.load(std::memory_order_acquire); }
   Lsn EndOf(uint32_t log) const { return Lsn(logs_[log].position.load(std::memory_order_acquire)); }
   // The largest stamp in what has been read of the log.
-  uint64_t StampReadUntil(uint32_t log) const { return logs_[log].stamp.load(std::memory_order_acquire); }
+  Stamp StampReadUntil(uint32_t log) const { return Stamp(logs_[log].stamp.load(std::memory_order_acquire)); }
 
   // Runs `check` while no other worker holds a lane or cuts a log. False, without running it, once stopped.
   template <class Check>

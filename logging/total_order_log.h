@@ -92,23 +92,23 @@ class TotalOrderLog : public FlushHooks {
   void PublishWrite(TxnState&, Meta) {}
   void Idle(TxnState&) {}
 
-  void RaiseWatermark(uint64_t timestamp) requires Payload::kTimestamps { watermark_.Raise(timestamp); }
+  void RaiseWatermark(Timestamp timestamp) requires Payload::kTimestamps { watermark_.Raise(timestamp); }
 
   // Says in the log itself how far it is durable.
   void BeforeFlush(LogStream& stream) override {
     if constexpr (Payload::kTimestamps) watermark_.Append(stream);
     if constexpr (Places::kHasAnchors) {
-      const uint64_t durable = stream.persistent_until();
+      const uint64_t durable = stream.persistent_until().value();
       stream.AppendOwn(format::RecordKind::kAnchor, {&durable, 1});
     }
   }
 
   size_t point_words() const { return 1; }
-  void CommitPoint(const TxnState& state, uint64_t* point) const { point[0] = state.place.end(); }
-  void ReadOnlyPoint(const TxnState&, uint64_t* point) const { point[0] = stream_.reserved_until(); }
-  void OwnEnds(const TxnState& state, uint64_t* lsns) const { lsns[0] = state.place.end(); }
+  void CommitPoint(const TxnState& state, uint64_t* point) const { point[0] = state.place.end().value(); }
+  void ReadOnlyPoint(const TxnState&, uint64_t* point) const { point[0] = stream_.reserved_until().value(); }
+  void OwnEnds(const TxnState& state, LsnPerLog& ends) const { ends[0] = state.place.end(); }
   const DurableVector& durable() const { return logs_.durable(); }
-  bool IsDurable(const uint64_t* point) const { return stream_.persistent_until() >= point[0]; }
+  bool IsDurable(const uint64_t* point) const { return stream_.persistent_until() >= Lsn(point[0]); }
   void ThrowIfFailed() const { logs_.ThrowIfFailed(); }
 
   // After the writers have stopped.

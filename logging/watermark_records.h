@@ -16,6 +16,7 @@
 
 #include "base/cache_line.h"
 #include "base/host.h"
+#include "base/types.h"
 #include "logging/log_stream.h"
 
 namespace dbx {
@@ -24,11 +25,12 @@ class WatermarkRecords {
  public:
   explicit WatermarkRecords(uint32_t logs) : written_(logs) {}
 
-  void Raise(uint64_t timestamp) {
+  void Raise(Timestamp timestamp) {
     uint64_t seen = watermark_.value.load(std::memory_order_relaxed);
     // Release: the slots that the watermark was made of were read before whoever acquires it takes a place.
-    while (seen < timestamp && !watermark_.value.compare_exchange_weak(seen, timestamp, std::memory_order_release,
-                                                                       std::memory_order_relaxed)) {
+    while (Timestamp(seen) < timestamp &&
+           !watermark_.value.compare_exchange_weak(seen, timestamp.value(), std::memory_order_release,
+                                                   std::memory_order_relaxed)) {
       continue;
     }
   }

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/types.h"
 #include "storage/arena.h"
 #include "storage/row.h"
 
@@ -28,8 +29,8 @@ namespace dbx {
 struct RowVersion {
   RowVersion* older;  // in the chain
   RowVersion* later;  // in its worker's queue, or among the free
-  uint64_t begin;
-  uint64_t end;
+  Timestamp begin;
+  Timestamp end;
   uint32_t size_class;
   bool absent;
 
@@ -60,7 +61,7 @@ class VersionStore {
 
   // Frees what ended at or below `watermark`, the oldest first: a few versions or, if many wait, a share of them, so
   // that a long queue gets shorter and no call takes long.
-  void Collect(uint64_t watermark) {
+  void Collect(Timestamp watermark) {
     for (size_t most = std::max(kFreedPerCall, waiting_ / 8); most > 0; --most) {
       if (oldest_ == nullptr || oldest_->end > watermark) return;
       RowVersion* const version = oldest_;

@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/types.h"
 #include "logging/log_set.h"
+#include "logging/lsn_per_log.h"
 #include "system/result.h"
 
 namespace dbx {
@@ -39,7 +40,7 @@ class CommitProbe {
   }
 
   // The drawn transaction has pre-committed; log j must be durable up to ends[j] for its own records.
-  void Follow(TxnId id, const DurableVector& ends) {
+  void Follow(TxnId id, const LsnPerLog& ends) {
     following_ = id;
     ends_ = ends;
     hardened_ = 0;
@@ -49,7 +50,7 @@ class CommitProbe {
   void Look(const DurableVector& durable, uint64_t now) {
     if (!following_ || hardened_ != 0) return;
     for (size_t j = 0; j < format::kMaxLogs; ++j) {
-      if (durable.Load(j) < ends_.lsn[j]) return;
+      if (durable.Load(j) < ends_[j]) return;
     }
     hardened_ = now;
   }
@@ -78,7 +79,7 @@ class CommitProbe {
   uint64_t drawn_ = 0;
   std::optional<TxnId> following_;
   CommitTimes times_;
-  DurableVector ends_;
+  LsnPerLog ends_;
   uint64_t hardened_ = 0;  // when its own records were seen durable
   CommitParts parts_;
 };

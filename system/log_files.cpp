@@ -117,8 +117,8 @@ std::shared_ptr<FrontierFile> CreateFrontier(FileSystem& files, const RunFiles& 
                                              DeviceOptions device_options, const Continuation* continuation) {
   device_options.preallocate_bytes = 256 * format::kBlockBytes;
   auto frontier = std::make_shared<FrontierFile>(files.Create(run.frontier_path, device_options), identity.run_id);
-  const std::vector<uint64_t> starts(identity.log_count, identity.start_lsn);
-  frontier->Append(continuation == nullptr ? 0 : continuation->first_stamp(), starts);
+  const std::vector<Lsn> starts(identity.log_count, identity.start_lsn);
+  frontier->Append(continuation == nullptr ? Stamp() : continuation->first_stamp(), starts);
   return frontier;
 }
 
@@ -166,7 +166,7 @@ RunManifest ManifestOf(const RunIdentity& identity, const Continuation& continua
 
 // A row's control word has so many bits for them, of which no engine uses half.
 void CheckRoomForTimestamps(const Continuation& continuation) {
-  if (continuation.first_stamp() <= format::kTimestampMax / 2) return;
+  if (TimestampOf(continuation.first_stamp()) <= Timestamp(format::kTimestampMax / 2)) return;
   throw Error(ExitStatus::kCorrupt, "cannot continue " + continuation.parent.paths.front() +
                                         "@0: a timestamp in its log leaves no room for those to come");
 }

@@ -44,11 +44,12 @@ struct Continuation {
   bool checkpoint = false;  // write the state, so that a recovery needs no ancestors
 
   // Above everything in the parent's logs, what recovery dropped included.
-  uint64_t start_lsn() const {
-    return (parent.frozen->highest_lsn + format::kBlockBytes - 1) / format::kBlockBytes * format::kBlockBytes;
+  Lsn start_lsn() const {
+    const uint64_t highest = parent.frozen->highest_lsn.value();
+    return Lsn((highest + format::kBlockBytes - 1) / format::kBlockBytes * format::kBlockBytes);
   }
   uint64_t first_sequence() const { return parent.frozen->next_sequence; }
-  uint64_t first_stamp() const { return parent.frozen->highest_stamp; }
+  Stamp first_stamp() const { return parent.frozen->highest_stamp; }
 };
 
 // The runs under the log directories of the options, as logging/log_directory.h says.

@@ -90,7 +90,7 @@ void ReadManifest(FileSystem& files, OldRun& run) {
   const RunManifest& manifest = *run.manifest;
   if (manifest.database_id != header.database_id || manifest.run_id != header.run_id ||
       manifest.parent_run_id != header.parent_run_id || manifest.parent_run != header.parent_run ||
-      manifest.start_lsn != header.start_lsn || manifest.parent_run >= run.number) {
+      manifest.start_lsn.value() != header.start_lsn || manifest.parent_run >= run.number) {
     Mismatch(run.manifest_path + "@0: the manifest of another run than " + run.paths.front());
   }
   run.checkpoint_paths.resize(manifest.parts.size());
@@ -112,8 +112,8 @@ void ReadFrozen(FileSystem& files, OldRun& run) {
       run.frozen->frontier.size() != run.devices.size()) {
     Mismatch(run.frozen_path + "@0: of another run than " + run.paths.front());
   }
-  for (const uint64_t lsn : run.frozen->frontier) {
-    if (lsn >= header.start_lsn) continue;
+  for (const Lsn lsn : run.frozen->frontier) {
+    if (lsn >= Lsn(header.start_lsn)) continue;
     throw Error(ExitStatus::kCorrupt, run.frozen_path + "@0: a frontier before the start of its log");
   }
 }
@@ -168,7 +168,9 @@ OldRun OpenParent(FileSystem& files, const Options& options, const OldRun& child
       child.header().payload != parent.header().payload || ConfigText(child.header()) != ConfigText(parent.header())) {
     Mismatch(what + ", but their logs are of different kinds");
   }
-  if (child.header().start_lsn < parent.frozen->highest_lsn) Mismatch(what + ", but starts at an LSN of its logs");
+  if (Lsn(child.header().start_lsn) < parent.frozen->highest_lsn) {
+    Mismatch(what + ", but starts at an LSN of its logs");
+  }
   return parent;
 }
 

@@ -267,6 +267,8 @@ Json RunMetrics(const Options& options, const RunResult& r, const WorkerTotals& 
 }
 
 Json RecoveryMetrics(const Options& options, const RecoveryResult& r) {
+  std::vector<uint64_t> frontier;
+  for (const Lsn end : r.frontier) frontier.push_back(end.value());
   return {{"recovered_txns", r.recovered},
           {"dropped_dependency", r.dropped_dependency},
           {"voids", r.voids},
@@ -274,7 +276,7 @@ Json RecoveryMetrics(const Options& options, const RecoveryResult& r) {
           {"cut_bytes", r.cut_bytes},
           {"clean_end", r.clean_end},
           {"log_bytes", r.log_bytes},
-          {"frontier", r.frontier},
+          {"frontier", frontier},
           {"threads", r.threads},
           {"serial_fallback", r.serial_fallback},
           {"parallelism", r.parallelism},

@@ -10,7 +10,7 @@
 
 namespace dbx {
 
-inline LogSetOptions LogSetOptionsOf(const Options& options, uint64_t run_id, uint64_t start_lsn = 0) {
+inline LogSetOptions LogSetOptionsOf(const Options& options, uint64_t run_id, Lsn start_lsn = {}) {
   LogSetOptions result;
   result.start_lsn = start_lsn;
   result.run_id = run_id;
@@ -24,7 +24,7 @@ inline LogSetOptions LogSetOptionsOf(const Options& options, uint64_t run_id, ui
 }
 
 template <class Log>
-typename Log::Options LogOptionsOf(const Options& options, uint64_t first_stamp) {
+typename Log::Options LogOptionsOf(const Options& options, Stamp first_stamp) {
   typename Log::Options result;
   if constexpr (requires { result.compress; }) result.compress = options.compress_lsn_log;
   if constexpr (requires { result.forget_delta_bytes; }) result.forget_delta_bytes = options.locktable_evict_buffer;

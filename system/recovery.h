@@ -32,7 +32,7 @@ concept LogRecovery = requires(R& recovery, const std::vector<LogSource>& logs, 
   { recovery.Stop() } -> std::same_as<void>;
   { recovery.Finish() } -> std::same_as<ReplaySummary>;
   { recovery.source(log) } -> std::same_as<const LogSource&>;
-  { recovery.Watermark() } -> std::same_as<uint64_t>;
+  { recovery.Watermark() } -> std::same_as<Timestamp>;
 };
 
 // Runs `work(WorkerId)` on `workers` threads, one of them the caller's. After an exception it calls `stop`, waits

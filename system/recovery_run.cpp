@@ -41,13 +41,13 @@ std::vector<LogSource> SourcesOf(const OldRun& run) {
     source.log_count = static_cast<uint32_t>(run.devices.size());
     source.start = Lsn(header.start_lsn);
     source.many_versions = IsReplayedInManyVersions(header);
-    if (run.manifest) source.first_timestamp = run.manifest->first_stamp;
+    if (run.manifest) source.first_timestamp = TimestampOf(run.manifest->first_stamp);
     if (run.frontier) {
       source.stamp_end = run.frontier->stamp;
-      source.durable_until = Lsn(run.frontier->lsns[i]);
+      source.durable_until = run.frontier->lsns[i];
     }
     if (run.frozen) source.stamp_end = run.frozen->stamp_end;
-    if (run.frozen) source.frozen_end = Lsn(run.frozen->frontier[i]);
+    if (run.frozen) source.frozen_end = run.frozen->frontier[i];
   }
   return sources;
 }

@@ -80,13 +80,13 @@ class ReplayTransaction {
 
   // A version with its stamp, where versions come in any order: it stays unless a newer one is there. `image` is empty
   // for a delete, which is a version too. The control word holds lock and stamp, as Silo's does.
-  void PutNewest(Table& table, Key key, std::span<const std::byte> image, uint64_t stamp) {
+  void PutNewest(Table& table, Key key, std::span<const std::byte> image, Stamp stamp) {
     Row* row = table.FindOrCreate(worker_, key,
                                   [](Row& made) { made.control.store(Row::kAbsent, std::memory_order_relaxed); });
     const uint64_t seen = Lock(*row);
-    const bool is_newer = (seen >> Row::kSharedBits) < stamp;
+    const bool is_newer = Stamp(seen >> Row::kSharedBits) < stamp;
     if (is_newer && !image.empty()) std::memcpy(table.tuple(row), image.data(), image.size());
-    const uint64_t version = (stamp << Row::kSharedBits) | (image.empty() ? Row::kAbsent : 0);
+    const uint64_t version = (stamp.value() << Row::kSharedBits) | (image.empty() ? Row::kAbsent : 0);
     // Release: who locks the row next sees the tuple.
     row->control.store(is_newer ? version : seen, std::memory_order_release);
   }

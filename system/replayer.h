@@ -49,7 +49,7 @@ class Replayer {
   }
 
   // kManyVersions: no record to come, or that somebody is replaying, reads below the watermark.
-  void Collect(uint64_t watermark) { txn_.Collect(watermark); }
+  void Collect(Timestamp watermark) { txn_.Collect(watermark); }
 
  private:
   static constexpr size_t kBucketsAhead = 8;
@@ -72,7 +72,7 @@ class Replayer {
   }
 
   Outcome RunAgain(const TxnRecord& record) {
-    if constexpr (kMode == ReplayMode::kManyVersions) txn_.Begin(record.read_timestamp, record.stamp);
+    if constexpr (kMode == ReplayMode::kManyVersions) txn_.Begin(record.read_timestamp, TimestampOf(record.stamp));
     return workload_.Run(txn_, record.procedure, record.payload);
   }
 

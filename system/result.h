@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/histogram.h"
+#include "base/types.h"
 #include "concurrency_control/deadlock_counters.h"
 #include "logging/central_counters.h"
 #include "logging/device/device_profile.h"
@@ -109,11 +110,11 @@ struct RecoveryResult {
   uint64_t recovered = 0;
   uint64_t dropped_dependency = 0;  // whole, but something they depend on is not durable
   uint64_t voids = 0;
-  uint64_t torn_logs = 0;          // logs that end in a torn record
-  uint64_t cut_bytes = 0;          // bytes behind the frontier that held something
-  bool clean_end = false;          // RUN_END in every log
-  uint64_t log_bytes = 0;          // valid prefixes in all
-  std::vector<uint64_t> frontier;  // end of the valid prefix of each log
+  uint64_t torn_logs = 0;     // logs that end in a torn record
+  uint64_t cut_bytes = 0;     // bytes behind the frontier that held something
+  bool clean_end = false;     // RUN_END in every log
+  uint64_t log_bytes = 0;     // valid prefixes in all
+  std::vector<Lsn> frontier;  // end of the valid prefix of each log
   uint32_t threads = 0;
   bool serial_fallback = false;
   double parallelism = 0;  // measured: mean number of workers that were replaying

@@ -135,7 +135,7 @@ class Run {
   auto LogOptions(const std::shared_ptr<FrontierFile>& frontier) {
     auto options = LogOptionsOf<Log>(options_, first_stamp_);
     if constexpr (Log::kTraits.needs_epochs) {
-      epochs_.StartAfter(EpochTid::EpochOf(first_stamp_));
+      epochs_.StartAfter(EpochTid::EpochOf(TidOf(first_stamp_)));
       options.epochs = &epochs_;
       options.frontier = frontier;
     }
@@ -160,7 +160,7 @@ class Run {
     if constexpr (Cc::kTraits.multi_version) {
       shared_->isolation = IsolationOf(options_);
       // Above those of the rows that were recovered, and of what was not.
-      shared_->timestamps.StartAfter(first_stamp_);
+      shared_->timestamps.StartAfter(TimestampOf(first_stamp_));
     }
   }
 
@@ -323,8 +323,8 @@ class Run {
   std::optional<OldRuns> old_runs_;  // until the run that continues them is born
   RunLocks locks_;                   // of the new one
   uint64_t first_sequence_ = 0;
-  uint64_t start_lsn_ = 0;
-  uint64_t first_stamp_ = 0;
+  Lsn start_lsn_;
+  Stamp first_stamp_;
   EpochClock epochs_;
   // The writers of logs_ call log_ until they are stopped, so it is destroyed after them.
   std::unique_ptr<Log> log_;

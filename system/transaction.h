@@ -66,9 +66,9 @@ class Transaction {
   // --- what its log reads (LoggedTxn) ---
   ProcedureId procedure() const { return call_->procedure; }
   std::span<const std::byte> args() const { return call_->args; }
-  uint64_t commit_version() const { return cc_.commit_version(); }
-  uint64_t read_timestamp() const { return cc_.read_timestamp(); }
-  uint64_t end_timestamp() const { return cc_.end_timestamp(); }
+  Tid commit_version() const { return cc_.commit_version(); }
+  Timestamp read_timestamp() const { return cc_.read_timestamp(); }
+  Timestamp end_timestamp() const { return cc_.end_timestamp(); }
   void ForEachImage(auto&& visit) const {
     cc_.ForEachWrite([&](const WriteRef& write) { visit(*write.table, write.key, write.deleted, write.image); });
   }

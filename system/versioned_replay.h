@@ -51,8 +51,8 @@ class VersionedReplayTransaction {
  public:
   VersionedReplayTransaction(WorkerId worker, VersionStore& versions) : worker_(worker), versions_(versions) {}
 
-  void Begin(uint64_t read_timestamp, uint64_t end_timestamp) {
-    ASSERT(read_timestamp < end_timestamp && end_timestamp <= format::kTimestampMax);
+  void Begin(Timestamp read_timestamp, Timestamp end_timestamp) {
+    ASSERT(read_timestamp < end_timestamp && end_timestamp <= Timestamp(format::kTimestampMax));
     read_ = read_timestamp;
     end_ = end_timestamp;
   }
@@ -129,7 +129,7 @@ class VersionedReplayTransaction {
   }
 
   // No transaction that is to be replayed, or is being, reads below the watermark.
-  void Collect(uint64_t watermark) {
+  void Collect(Timestamp watermark) {
     versions_.Collect(watermark);
     while (!deleted_.empty() && deleted_.front().end <= watermark) {
       TryUnlink(deleted_.front());
@@ -144,13 +144,13 @@ class VersionedReplayTransaction {
   struct Deleted {
     Table* table;
     Row* row;
-    uint64_t end;  // of who deleted it
+    Timestamp end;  // of who deleted it
   };
 
   bool IsOwn(uint64_t word) const { return HekatonWord::Begin(word) == end_; }
   bool Sees(uint64_t word) const { return HekatonWord::Begin(word) <= read_ || IsOwn(word); }
   // Never written, and without a chain.
-  static bool IsFresh(uint64_t word) { return HekatonWord::Begin(word) == 0 && (word & Row::kAbsent); }
+  static bool IsFresh(uint64_t word) { return HekatonWord::Begin(word) == Timestamp() && (word & Row::kAbsent); }
   static bool StillAt(const Row& row, uint64_t seen) {
     CompilerBarrier();
     return row.control.load(std::memory_order_acquire) == seen;
@@ -240,14 +240,14 @@ class VersionedReplayTransaction {
 
   WorkerId worker_;
   VersionStore& versions_;
-  uint64_t read_ = 0;
-  uint64_t end_ = 0;
+  Timestamp read_;
+  Timestamp end_;
   std::vector<std::byte> scanned_tuple_;
   std::deque<Deleted> deleted_;  // of ordered tables
   // By which no leaf that was unlinked is used again as long as replay goes on.
   EpochClock stopped_clock_{1};
 };
 static_assert(TxnContext<VersionedReplayTransaction>);
-static_assert(HekatonWord::Begin(~uint64_t{0}) == format::kTimestampMax);
+static_assert(HekatonWord::Begin(~uint64_t{0}) == Timestamp(format::kTimestampMax));
 
 }  // namespace dbx

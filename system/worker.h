@@ -168,8 +168,8 @@ class Worker {
 
   void Follow(TxnId id) {
     if constexpr (Log::kTraits.logs) {
-      DurableVector ends;
-      log_.OwnEnds(log_state_, ends.lsn);
+      LsnPerLog ends{};
+      log_.OwnEnds(log_state_, ends);
       probe_.Follow(id, ends);
     }
   }

@@ -53,7 +53,7 @@ void Append(uint32_t worker, uint32_t bytes, const std::vector<std::byte>& body)
   }
   const LogPlace place = log->central ? log->central->Reserve(worker, bytes) : stream.Reserve(worker, bytes);
   header.length = bytes;
-  header.lsn = place.lsn;
+  header.lsn = place.lsn.value();
   header.kind = static_cast<uint8_t>(format::RecordKind::kCommand);
   std::byte* const at = stream.at(place);
   std::memcpy(at + sizeof header, staged != nullptr ? staged : body.data(), body.size());
@@ -89,14 +89,14 @@ class Field {
  public:
   static constexpr uint64_t kDistance = 4 << 20, kRing = 64 << 20;
 
-  explicit Field(uint32_t producers) : index_(kDistance, kRing, 0), open_(producers) {
+  explicit Field(uint32_t producers) : index_(kDistance, kRing, Lsn(0)), open_(producers) {
     for (uint32_t p = 0; p < producers; ++p) lists_.push_back(std::make_unique<GrasshopperList>(index_, 1 << 20));
-    grasshopper_.emplace(index_, lists_, 0);
+    grasshopper_.emplace(index_, lists_, Lsn(0));
   }
 
   // Every producer has a place and fills it when its turn comes, so that the order of fills is not that of places.
   void Fill(uint64_t bytes_in_all, uint32_t bytes) {
-    for (const uint64_t end = reserved_ + bytes_in_all; reserved_ < end;) {
+    for (const Lsn end = reserved_ + bytes_in_all; reserved_ < end;) {
       const size_t producer = random_() % open_.size();
       if (open_[producer]) Submit(producer);
       open_[producer] = LogPlace{reserved_, bytes};
@@ -108,7 +108,7 @@ class Field {
   }
   void Advance() { grasshopper_->Advance(reserved_); }
   void Collect() {
-    for (auto& list : lists_) list->Collect(grasshopper_->sbl(), [](uint64_t) {});
+    for (auto& list : lists_) list->Collect(grasshopper_->sbl(), [](Lsn) {});
   }
   CentralCounters counters() const { return grasshopper_->counters(); }
   uint64_t producer_operations() const { return producer_operations_; }
@@ -118,7 +118,7 @@ class Field {
     const LogPlace place = *std::exchange(open_[producer], std::nullopt);
     const uint64_t hops = lists_[producer]->hop_tail();
     lists_[producer]->Enqueue(place, true);
-    const uint64_t ranges = index_.RangeOf(place.end() - 1) - index_.RangeOf(place.lsn) + 1;
+    const uint64_t ranges = index_.RangeOf(Lsn(place.end().value() - 1)) - index_.RangeOf(place.lsn) + 1;
     producer_operations_ += 1 + ranges + (lists_[producer]->hop_tail() - hops);
   }
 
@@ -127,7 +127,7 @@ class Field {
   std::vector<std::optional<LogPlace>> open_;
   std::optional<Grasshopper> grasshopper_;
   std::minstd_rand random_{1};
-  uint64_t reserved_ = 0;
+  Lsn reserved_;
   uint64_t producer_operations_ = 0;
 };
 

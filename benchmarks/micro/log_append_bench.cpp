@@ -35,7 +35,7 @@ void BM_Append(benchmark::State& state) {
     std::memcpy(at + sizeof(format::RecordHeader), body.data(), body.size());
     format::RecordHeader header{};
     header.length = bytes;
-    header.lsn = place.lsn;
+    header.lsn = place.lsn.value();
     header.kind = static_cast<uint8_t>(format::RecordKind::kCommand);
     SealRecord(at, header);
     stream.Submit(worker, place);

@@ -46,7 +46,7 @@ LogPlace ConsolidationArray::ReserveJoined(uint32_t worker, uint32_t group, uint
   while ((base = groups_[group].base.load(std::memory_order_acquire)) == kUnknown) wait.Wait();
   if (base == kFailed) stream_.ThrowIfFailed();
   CHECK(base != kFailed);
-  return {base + offset, bytes};
+  return {Lsn(base + offset), bytes};
 }
 
 void ConsolidationArray::Lead(uint32_t group) {
@@ -56,7 +56,7 @@ void ConsolidationArray::Lead(uint32_t group) {
   mine.unfilled.store(bytes, std::memory_order_relaxed);
   try {
     const LogPlace place = stream_.Reserve(first_slot_ + group, static_cast<uint32_t>(bytes));
-    mine.base.store(place.lsn, std::memory_order_release);
+    mine.base.store(place.lsn.value(), std::memory_order_release);
   } catch (...) {
     mine.base.store(kFailed, std::memory_order_release);
     throw;

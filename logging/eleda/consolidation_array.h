@@ -45,8 +45,8 @@ class ConsolidationArray {
 
   struct alignas(kNoSharingBytes) Group {
     Atomic<uint64_t> joined{0};
-    Atomic<uint64_t> base{kUnknown};
-    Atomic<uint64_t> unfilled{0};  // bytes
+    Atomic<uint64_t> base{kUnknown};  // where its place starts
+    Atomic<uint64_t> unfilled{0};     // bytes
   };
   struct alignas(kNoSharingBytes) Member {
     uint32_t group = kAlone;

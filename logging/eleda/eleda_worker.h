@@ -42,7 +42,7 @@ class EledaWorker final : public FillTracker {
   void Start() override;
   void Stop() override;
   void FilledByWriter(const LogPlace& place) override;
-  uint64_t FilledUntil() const override { return grasshopper_.sbl(); }
+  Lsn FilledUntil() const override { return grasshopper_.sbl(); }
   void CatchUp() override;
   void LookAhead() override;
 
@@ -59,7 +59,7 @@ class EledaWorker final : public FillTracker {
   };
 
   void Collect(uint32_t producer) {
-    lists_[producer]->Collect(stream_.persistent_until(), [&](uint64_t) { ++producers_[producer].callbacks; });
+    lists_[producer]->Collect(stream_.persistent_until(), [&](Lsn) { ++producers_[producer].callbacks; });
   }
   void AwaitSpace(uint32_t worker);
   uint32_t writers_list() const { return static_cast<uint32_t>(lists_.size()) - 1; }

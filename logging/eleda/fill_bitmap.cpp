@@ -16,15 +16,15 @@ constexpr uint64_t Bits(uint64_t from, uint64_t to) {
 
 }  // namespace
 
-FillBitmap::FillBitmap(uint64_t ring_bytes, uint64_t start_lsn)
-    : words_(ring_bytes / kUnitBytes / kWordBits), scanned_until_(start_lsn / kUnitBytes) {
+FillBitmap::FillBitmap(uint64_t ring_bytes, Lsn start_lsn)
+    : words_(ring_bytes / kUnitBytes / kWordBits), scanned_until_(start_lsn.value() / kUnitBytes) {
   CHECK(std::has_single_bit(words_.size()));
 }
 
 // From the last word to the first: the scan gets into a record only when all of it is marked.
 void FillBitmap::Filled(const LogPlace& place) {
-  const uint64_t begin = place.lsn / kUnitBytes;
-  for (uint64_t end = place.end() / kUnitBytes; end > begin;) {
+  const uint64_t begin = place.lsn.value() / kUnitBytes;
+  for (uint64_t end = place.end().value() / kUnitBytes; end > begin;) {
     const uint64_t word_begin = (end - 1) / kWordBits * kWordBits;
     const uint64_t from = std::max(begin, word_begin);
     const uint64_t bits = Bits(from - word_begin, end - word_begin);

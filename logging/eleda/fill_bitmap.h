@@ -20,12 +20,12 @@ namespace dbx {
 class FillBitmap final : public FillTracker {
  public:
   // `ring_bytes` is a power of two.
-  FillBitmap(uint64_t ring_bytes, uint64_t start_lsn);
+  FillBitmap(uint64_t ring_bytes, Lsn start_lsn);
 
   void Filled(const LogPlace& place);
 
   void FilledByWriter(const LogPlace& place) override { Filled(place); }
-  uint64_t FilledUntil() const override { return scanned_until_ * kUnitBytes; }
+  Lsn FilledUntil() const override { return Lsn(scanned_until_ * kUnitBytes); }
   void CatchUp() override;
 
  private:

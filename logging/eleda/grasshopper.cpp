@@ -7,20 +7,20 @@
 namespace dbx {
 
 Grasshopper::Grasshopper(const HoppingIndex& index, const std::vector<std::unique_ptr<GrasshopperList>>& lists,
-                         uint64_t start_lsn)
-    : index_(index), in_heap_(lists.size(), false), heap_(lists.size()), own_sbl_(start_lsn), sbl_(start_lsn) {
+                         Lsn start_lsn)
+    : index_(index), in_heap_(lists.size(), false), heap_(lists.size()), own_sbl_(start_lsn), sbl_(start_lsn.value()) {
   for (const auto& list : lists) heads_.emplace_back(*list);
 }
 
-void Grasshopper::Advance(uint64_t reserved_until) {
-  for (uint64_t before = own_sbl_;; before = own_sbl_) {
+void Grasshopper::Advance(Lsn reserved_until) {
+  for (Lsn before = own_sbl_;; before = own_sbl_) {
     if (CanHop(reserved_until)) Hop(reserved_until);
     Crawl(reserved_until);
     if (own_sbl_ == before) return;
   }
 }
 
-bool Grasshopper::CanHop(uint64_t reserved_until) {
+bool Grasshopper::CanHop(Lsn reserved_until) {
   // A range that the log has not left cannot be complete. This spares crawling most looks at an entry that all
   // producers write.
   const uint64_t range = index_.RangeOf(own_sbl_);
@@ -29,14 +29,14 @@ bool Grasshopper::CanHop(uint64_t reserved_until) {
   return index_.IsComplete(range);
 }
 
-void Grasshopper::Hop(uint64_t reserved_until) {
+void Grasshopper::Hop(Lsn reserved_until) {
   uint64_t range = index_.RangeOf(own_sbl_) + 1;  // the first that may not be complete
   for (; range < index_.RangeOf(reserved_until); ++range) {
     ++counters_.index_checks;
     ++counters_.hop_operations;
     if (!index_.IsComplete(range)) break;
   }
-  uint64_t end = own_sbl_;
+  Lsn end = own_sbl_;
   for (GrasshopperHead& head : heads_) {
     const GrasshopperHead::Skipped skipped = head.SkipTo(range, index_.BeginOf(range));
     end = std::max(end, skipped.end);
@@ -66,7 +66,7 @@ void Grasshopper::InsertNewHeads() {
   }
 }
 
-void Grasshopper::Crawl(uint64_t reserved_until) {
+void Grasshopper::Crawl(Lsn reserved_until) {
   InsertNewHeads();
   ASSERT(heap_.empty() || heap_.top().lsn >= own_sbl_);
   // No further than asked: producers may go on as fast as we do, and the flusher waits for the answer.
@@ -79,7 +79,7 @@ void Grasshopper::Crawl(uint64_t reserved_until) {
 void Grasshopper::Step() {
   const uint32_t list = heap_.top().list;
   GrasshopperHead& head = heads_[list];
-  const uint64_t end = head.front().end();
+  const Lsn end = head.front().end();
   head.Pop();
   if (head.empty()) {
     heap_.Pop();
@@ -93,11 +93,11 @@ void Grasshopper::Step() {
   Publish(end);
 }
 
-void Grasshopper::Publish(uint64_t sbl) {
+void Grasshopper::Publish(Lsn sbl) {
   ASSERT(sbl >= own_sbl_);
   own_sbl_ = sbl;
   // Release: the flusher sees the records, and we are done with their nodes.
-  sbl_.store(sbl, std::memory_order_release);
+  sbl_.store(sbl.value(), std::memory_order_release);
 }
 
 CentralCounters Grasshopper::counters() const {

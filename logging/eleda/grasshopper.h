@@ -28,6 +28,7 @@
 
 #include "base/cache_line.h"
 #include "base/host.h"
+#include "base/types.h"
 #include "logging/central_counters.h"
 #include "logging/eleda/grasshopper_list.h"
 #include "logging/eleda/hopping_index.h"
@@ -37,32 +38,31 @@ namespace dbx {
 
 class Grasshopper {
  public:
-  Grasshopper(const HoppingIndex& index, const std::vector<std::unique_ptr<GrasshopperList>>& lists,
-              uint64_t start_lsn);
+  Grasshopper(const HoppingIndex& index, const std::vector<std::unique_ptr<GrasshopperList>>& lists, Lsn start_lsn);
 
   // Passes all that is filled without a hole below `reserved_until`, the end of the last place before the call.
-  void Advance(uint64_t reserved_until);
+  void Advance(Lsn reserved_until);
 
   // Acquire: below it every record is in the buffer.
-  uint64_t sbl() const { return sbl_.load(std::memory_order_acquire); }
+  Lsn sbl() const { return Lsn(sbl_.load(std::memory_order_acquire)); }
 
   CentralCounters counters() const;
 
  private:
   // SBL lags a whole range behind, and that range is complete (section 4.2.1).
-  bool CanHop(uint64_t reserved_until);
-  void Hop(uint64_t reserved_until);
-  void Crawl(uint64_t reserved_until);
+  bool CanHop(Lsn reserved_until);
+  void Hop(Lsn reserved_until);
+  void Crawl(Lsn reserved_until);
   void Step();
   void InsertNewHeads();
   void RebuildHeap();
-  void Publish(uint64_t sbl);
+  void Publish(Lsn sbl);
 
   const HoppingIndex& index_;
   std::vector<GrasshopperHead> heads_;
   std::vector<bool> in_heap_;
   LsnHeap heap_;
-  uint64_t own_sbl_;  // a copy
+  Lsn own_sbl_;  // a copy
   CentralCounters counters_;
   uint64_t rebuild_moves_ = 0;  // of the heap's
   alignas(kNoSharingBytes) Atomic<uint64_t> sbl_;

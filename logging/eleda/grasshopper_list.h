@@ -20,6 +20,7 @@
 #include "base/cache_line.h"
 #include "base/check.h"
 #include "base/host.h"
+#include "base/types.h"
 #include "logging/eleda/hopping_index.h"
 #include "logging/fill_tracker.h"
 
@@ -28,10 +29,10 @@ namespace dbx {
 class GrasshopperList {
  public:
   struct Node {
-    uint64_t lsn = 0;
+    Lsn lsn{};
     uint32_t bytes = 0;
     bool awaited = false;  // a transaction waits for it to be durable: its callback is due
-    uint64_t end() const { return lsn + bytes; }
+    Lsn end() const { return lsn + bytes; }
   };
   // The first node of a range.
   struct Hop {
@@ -65,7 +66,7 @@ class GrasshopperList {
   // Frees what is durable and calls back for it, in order. `callback` takes the end of an awaited place, not its start
   // as in section 4.1.2: a record is durable when its last byte is.
   template <class Callback>
-  void Collect(uint64_t sdl, Callback&& callback) {
+  void Collect(Lsn sdl, Callback&& callback) {
     const uint64_t tail = tail_.load(std::memory_order_relaxed);
     // The paper's Spec 2: gc stops where SDL is, so it never passes the worker's head, which is where SBL is or beyond.
     for (; gc_ != tail && node(gc_).end() <= sdl; ++gc_) {
@@ -122,10 +123,10 @@ class GrasshopperHead {
 
   struct Skipped {
     uint64_t nodes = 0;
-    uint64_t end = 0;  // of the last one
+    Lsn end{};  // of the last one
   };
   // Passes every node that starts below `range`, all bytes below which are filled.
-  Skipped SkipTo(uint64_t range, uint64_t begin_of_range) {
+  Skipped SkipTo(uint64_t range, Lsn begin_of_range) {
     LookAtTails();
     while (hop_head_ != known_hop_tail_ && list_.hop(hop_head_).range < range) ++hop_head_;
     uint64_t to = known_tail_;

@@ -23,6 +23,7 @@
 #include "base/cache_line.h"
 #include "base/check.h"
 #include "base/host.h"
+#include "base/types.h"
 #include "logging/fill_tracker.h"
 
 namespace dbx {
@@ -30,7 +31,7 @@ namespace dbx {
 class HoppingIndex {
  public:
   // `distance` is a power of two. Everything below `start_lsn` counts as filled.
-  HoppingIndex(uint64_t distance, uint64_t ring_bytes, uint64_t start_lsn)
+  HoppingIndex(uint64_t distance, uint64_t ring_bytes, Lsn start_lsn)
       : exponent_(std::countr_zero(distance)), entries_(std::bit_ceil(ring_bytes / distance + 1)) {
     // Neighbouring ranges must not share an entry.
     CHECK(std::has_single_bit(distance) && distance <= ring_bytes);
@@ -40,14 +41,14 @@ class HoppingIndex {
     Entry(range) = Complete(range) - (BeginOf(range + 1) - start_lsn);
   }
 
-  uint64_t RangeOf(uint64_t lsn) const { return lsn >> exponent_; }
-  uint64_t BeginOf(uint64_t range) const { return range << exponent_; }
+  uint64_t RangeOf(Lsn lsn) const { return lsn.value() >> exponent_; }
+  Lsn BeginOf(uint64_t range) const { return Lsn(range << exponent_); }
   // How many ranges may hold places that SBL has not passed.
   uint64_t ranges_max() const { return entries_.size() + 1; }
 
   void Add(const LogPlace& place) {
-    for (uint64_t from = place.lsn; from < place.end();) {
-      const uint64_t to = std::min(place.end(), BeginOf(RangeOf(from) + 1));
+    for (Lsn from = place.lsn; from < place.end();) {
+      const Lsn to = std::min(place.end(), BeginOf(RangeOf(from) + 1));
       // Release: whoever finds the range complete finds the list nodes of all that was added.
       Entry(RangeOf(from)).fetch_add(to - from, std::memory_order_release);
       from = to;

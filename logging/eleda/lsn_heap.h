@@ -8,12 +8,14 @@
 #include <utility>
 #include <vector>
 
+#include "base/types.h"
+
 namespace dbx {
 
 class LsnHeap {
  public:
   struct Entry {
-    uint64_t lsn = 0;
+    Lsn lsn{};
     uint32_t list = 0;
   };
 
@@ -31,7 +33,7 @@ class LsnHeap {
   }
 
   // The top's list goes on with `lsn`.
-  void ReplaceTop(uint64_t lsn) { SiftDown({lsn, top().list}); }
+  void ReplaceTop(Lsn lsn) { SiftDown({lsn, top().list}); }
 
   void Pop() {
     const Entry last = entries_.back();

@@ -52,14 +52,14 @@ class PloverLog : public FlushHooks {
                                         .single_stream = false,
                                         .replay_order = ReplayOrder::kPerPartition};
   struct Options {
-    uint64_t first_stamp = 0;  // GSNs are larger than this
+    Stamp first_stamp{};  // GSNs are larger than this
   };
 
   struct TxnState {
     uint32_t worker = 0;
     uint32_t accessed = 0;  // bit j: a row of partition j was read or written
     uint32_t written = 0;
-    uint64_t gsn = 0;
+    Stamp gsn;
     size_t bytes[format::kMaxLogs];  // of the record in each log that is written to
     LogStream::Place places[format::kMaxLogs];
   };
@@ -70,10 +70,11 @@ class PloverLog : public FlushHooks {
         first_stamp_(options.first_stamp),
         partitions_(std::make_unique<Partition[]>(n_)) {
     for (uint32_t j = 0; j < n_; ++j) {
-      partitions_[j].counter.store(options.first_stamp);
-      partitions_[j].marked = partitions_[j].durable_gsn = options.first_stamp;
+      partitions_[j].counter.store(first_stamp_.value());
+      partitions_[j].marked = first_stamp_;
+      partitions_[j].durable_gsn.store(first_stamp_.value());
     }
-    durable_gsn_.store(options.first_stamp);
+    durable_gsn_.store(first_stamp_.value());
   }
 
   static size_t meta_bytes(uint32_t) { return 0; }
@@ -137,20 +138,20 @@ class PloverLog : public FlushHooks {
 
   bool WantsFlush(const LogStream& stream) const override {
     const Partition& partition = partitions_[stream.index()];
-    return partition.mark_end == 0 && partition.marked < LargestCounter(kAllPartitions);
+    return partition.mark_end == Lsn() && partition.marked < LargestCounter(kAllPartitions);
   }
 
   // The heartbeat. It must not wait for the latch for long: its holder may be waiting for ring space.
   bool FlushesEveryRound() const override { return true; }
   void BeforeFlush(LogStream& stream) override {
     Partition& partition = partitions_[stream.index()];
-    if (partition.mark_end != 0 || !partition.TryLatchForAWhile()) return;
-    const uint64_t gsn = LargestCounter(kAllPartitions);
+    if (partition.mark_end != Lsn() || !partition.TryLatchForAWhile()) return;
+    const Stamp gsn = LargestCounter(kAllPartitions);
     if (gsn > partition.marked) {
-      partition.counter.store(gsn);
+      partition.counter.store(gsn.value());
       // What an older run's logs hold is no evidence about these.
-      const uint64_t durable = durable_gsn_.load(std::memory_order_relaxed);
-      const uint64_t words[] = {gsn, durable > first_stamp_ ? durable : 0};
+      const Stamp durable(durable_gsn_.load(std::memory_order_relaxed));
+      const uint64_t words[] = {gsn.value(), durable > first_stamp_ ? durable.value() : 0};
       if (const auto end = stream.AppendOwn(format::RecordKind::kMark, words)) {
         partition.marked = gsn;
         partition.mark_end = *end;
@@ -166,18 +167,20 @@ class PloverLog : public FlushHooks {
 
   void AfterFlush(const LogStream& stream) override {
     Partition& partition = partitions_[stream.index()];
-    if (partition.mark_end == 0 || stream.persistent_until() < partition.mark_end) return;
-    partition.mark_end = 0;
+    if (partition.mark_end == Lsn() || stream.persistent_until() < partition.mark_end) return;
+    partition.mark_end = Lsn();
     // Sequentially consistent: of two writers that publish at once, one computes the least of both.
-    partition.durable_gsn.store(partition.marked, std::memory_order_seq_cst);
+    partition.durable_gsn.store(partition.marked.value(), std::memory_order_seq_cst);
     PublishDurableGsn();
   }
 
   size_t point_words() const { return 1; }
-  void CommitPoint(const TxnState& state, uint64_t* point) const { point[0] = state.gsn; }
-  void ReadOnlyPoint(const TxnState& state, uint64_t* point) const { point[0] = LargestCounter(state.accessed); }
-  void OwnEnds(const TxnState& state, uint64_t* lsns) const {
-    ForEachLog(state.written, [&](uint32_t j) { lsns[j] = state.places[j].end(); });
+  void CommitPoint(const TxnState& state, uint64_t* point) const { point[0] = state.gsn.value(); }
+  void ReadOnlyPoint(const TxnState& state, uint64_t* point) const {
+    point[0] = LargestCounter(state.accessed).value();
+  }
+  void OwnEnds(const TxnState& state, LsnPerLog& ends) const {
+    ForEachLog(state.written, [&](uint32_t j) { ends[j] = state.places[j].end(); });
   }
   const DurableVector& durable() const { return logs_.durable(); }
   bool IsDurable(const uint64_t* point) const { return durable_gsn_.load(std::memory_order_acquire) >= point[0]; }
@@ -190,8 +193,8 @@ class PloverLog : public FlushHooks {
     Atomic<bool> latched{false};
     Atomic<uint64_t> counter{0};  // written under the latch
     // The writer's own: the last mark's GSN, and its end until that is durable.
-    alignas(kNoSharingBytes) uint64_t marked = 0;
-    uint64_t mark_end = 0;
+    alignas(kNoSharingBytes) Stamp marked;
+    Lsn mark_end;
     Atomic<uint64_t> durable_gsn{0};
 
     bool TryLatch() { return !latched.load(std::memory_order_relaxed) && !latched.exchange(true); }
@@ -230,19 +233,19 @@ class PloverLog : public FlushHooks {
 
   void TakePlaces(TxnState& state) {
     const Latches latches(partitions_.get(), state.written);
-    state.gsn = LargestCounter(state.accessed | state.written) + 1;
+    state.gsn = Stamp(LargestCounter(state.accessed | state.written).value() + 1);
     ForEachLog(state.written, [&](uint32_t j) {
-      partitions_[j].counter.store(state.gsn);
+      partitions_[j].counter.store(state.gsn.value());
       state.places[j] = logs_.stream(j).Reserve(state.worker, AlignRecord(state.bytes[j]));
     });
   }
 
-  uint64_t LargestCounter(uint32_t partitions) const {
+  Stamp LargestCounter(uint32_t partitions) const {
     uint64_t largest = 0;
     for (uint32_t j = 0; j < n_; ++j) {
       if (partitions >> j & 1) largest = std::max(largest, partitions_[j].counter.load());
     }
-    return largest;
+    return Stamp(largest);
   }
 
   // Any writer; the largest that any of them finds.
@@ -255,7 +258,7 @@ class PloverLog : public FlushHooks {
 
   LogSet& logs_;
   const uint32_t n_;
-  const uint64_t first_stamp_;
+  const Stamp first_stamp_;
   std::unique_ptr<Partition[]> partitions_;
   alignas(kNoSharingBytes) Atomic<uint64_t> durable_gsn_{0};  // the least of all logs
 };

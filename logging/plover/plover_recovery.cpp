@@ -9,7 +9,7 @@ namespace {
 
 // Spreads names, so that sums of different sets differ.
 uint64_t Mix(const TxnRecord& record) {
-  uint64_t x = record.txn_id.value * 0x9E3779B97F4A7C15u ^ record.stamp;
+  uint64_t x = record.txn_id.value * 0x9E3779B97F4A7C15u ^ record.stamp.value();
   x = (x ^ (x >> 32)) * 0xD6E8FEB86659FD93u;
   return x ^ (x >> 32);
 }
@@ -18,7 +18,7 @@ uint64_t Mix(const TxnRecord& record) {
 
 void PloverRecovery::Open(const std::vector<LogSource>& logs) {
   parts_.resize(settings_.workers);
-  last_stamp_.assign(logs.size(), 0);
+  last_stamp_.assign(logs.size(), Stamp());
   OpenLanes(logs, 1);
 }
 
@@ -89,13 +89,13 @@ ReplaySummary PloverRecovery::Finish() {
   return summary;
 }
 
-void PloverRecovery::CheckMarks(uint64_t durable_stamp) const {
+void PloverRecovery::CheckMarks(Stamp durable_stamp) const {
   for (uint32_t log = 0; log < lanes_->log_count(); ++log) {
     const LogReader& reader = lanes_->reader(log);
     if (reader.stamp() >= durable_stamp) continue;
     ThrowDamaged(reader.source(), reader.position(),
                  std::string(reader.end_reason()) + ", but a mark shows that every log was durable up to GSN " +
-                     std::to_string(durable_stamp));
+                     std::to_string(durable_stamp.value()));
   }
 }
 

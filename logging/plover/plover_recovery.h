@@ -42,11 +42,11 @@ class PloverRecovery : public LaneRecovery {
 
   Order OrderOf(const TxnRecord& record) const;
   void CheckRecord(const TxnRecord& record);
-  void CheckMarks(uint64_t durable_stamp) const;
+  void CheckMarks(Stamp durable_stamp) const;
   void CheckParts() const;
 
-  std::vector<Parts> parts_;          // by worker
-  std::vector<uint64_t> last_stamp_;  // by log; the lane's holder's
+  std::vector<Parts> parts_;       // by worker
+  std::vector<Stamp> last_stamp_;  // by log; the lane's holder's
 };
 
 }  // namespace dbx

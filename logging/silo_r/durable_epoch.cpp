@@ -39,7 +39,7 @@ void DurableEpoch::Loop() {
       lock.unlock();
       while (Advance()) continue;
       lock.lock();
-      wake_.wait_for(lock, next_ != 0 ? kLook : kIdleLook, [this] { return stop_; });
+      wake_.wait_for(lock, next_ != Epoch() ? kLook : kIdleLook, [this] { return stop_; });
     }
   } catch (...) {
     error_ = std::current_exception();
@@ -48,36 +48,37 @@ void DurableEpoch::Loop() {
 }
 
 bool DurableEpoch::Advance() {
-  if (next_ == 0) {
+  if (next_ == Epoch()) {
     // The epoch before the places: see the head of the header.
-    const uint64_t complete = epochs_.SafeEpoch().value() - 1;
-    if (complete <= epoch_.load(std::memory_order_relaxed)) return false;
+    const Epoch complete(epochs_.SafeEpoch().value() - 1);
+    if (complete <= Epoch(epoch_.load(std::memory_order_relaxed))) return false;
     next_ = complete;
-    const std::vector<uint64_t> reserved = ReservedUntil();
+    const std::vector<Lsn> reserved = ReservedUntil();
     // The epoch after the places: whoever took one had loaded the epoch of its commit before.
-    if (reserved != needed_) newest_ = epochs_.Current().value();
+    if (reserved != needed_) newest_ = epochs_.Current();
     needed_ = reserved;
   }
   if (!AreDurable(needed_)) return false;
   if (written_ < newest_) {
-    frontier_.Append(EpochTid::Last(Epoch(next_)), needed_);
+    const Stamp stamp = StampOf(EpochTid::Last(next_));
+    frontier_.Append(stamp, needed_);
     written_ = next_;
     // Release: the file is durable.
-    written_stamp_.store(EpochTid::Last(Epoch(next_)), std::memory_order_release);
+    written_stamp_.store(stamp.value(), std::memory_order_release);
   }
   // Release: whoever sees it may tell others; the frontier file is durable.
-  epoch_.store(next_, std::memory_order_release);
-  next_ = 0;
+  epoch_.store(next_.value(), std::memory_order_release);
+  next_ = Epoch();
   return true;
 }
 
-std::vector<uint64_t> DurableEpoch::ReservedUntil() const {
-  std::vector<uint64_t> lsns;
+std::vector<Lsn> DurableEpoch::ReservedUntil() const {
+  std::vector<Lsn> lsns;
   for (uint32_t i = 0; i < logs_.count(); ++i) lsns.push_back(logs_.stream(i).reserved_until());
   return lsns;
 }
 
-bool DurableEpoch::AreDurable(const std::vector<uint64_t>& lsns) const {
+bool DurableEpoch::AreDurable(const std::vector<Lsn>& lsns) const {
   for (uint32_t i = 0; i < logs_.count(); ++i) {
     if (logs_.stream(i).persistent_until() < lsns[i]) return false;
   }

@@ -37,7 +37,7 @@ class DurableEpoch {
   // Any thread.
   Epoch Get() const { return Epoch(epoch_.load(std::memory_order_acquire)); }
   // What the frontier file says; 0 before the first step.
-  uint64_t written_stamp() const { return written_stamp_.load(std::memory_order_acquire); }
+  Stamp written_stamp() const { return Stamp(written_stamp_.load(std::memory_order_acquire)); }
   void ThrowIfFailed() const;
 
   // Ends the thread; what is published stays.
@@ -47,17 +47,17 @@ class DurableEpoch {
   void Loop();
   // One look at the logs. True if the epoch has moved on.
   bool Advance();
-  std::vector<uint64_t> ReservedUntil() const;
-  bool AreDurable(const std::vector<uint64_t>& lsns) const;
+  std::vector<Lsn> ReservedUntil() const;
+  bool AreDurable(const std::vector<Lsn>& lsns) const;
 
   const LogSet& logs_;
   const EpochClock& epochs_;
   FrontierFile& frontier_;
   // Of the thread.
-  uint64_t next_ = 0;             // the epoch that is to become durable, or 0
-  std::vector<uint64_t> needed_;  // how far the logs must be durable for that
-  uint64_t newest_ = 0;           // no record below that is of a later epoch; 0: there is none
-  uint64_t written_ = 0;          // the epoch of the frontier file's last block
+  Epoch next_;               // the epoch that is to become durable, or 0
+  std::vector<Lsn> needed_;  // how far the logs must be durable for that
+  Epoch newest_;             // no record below that is of a later epoch; 0: there is none
+  Epoch written_;            // the epoch of the frontier file's last block
 
   Atomic<uint64_t> epoch_;
   Atomic<uint64_t> written_stamp_{0};

@@ -51,12 +51,12 @@ class SiloRLog : public FlushHooks {
     uint32_t worker = 0;
     uint32_t log = 0;
     LogStream::Place chunk;  // 0 bytes: none is open
-    uint64_t chunk_epoch = 0;
+    Epoch chunk_epoch;
     uint32_t filled_bytes = 0;  // of the chunk
     uint32_t chunk_txns = 0;
     uint32_t record_bytes = 0;  // of the transaction that has a place
-    uint64_t record_end = 0;    // of the last one that was submitted
-    uint64_t tid = 0;
+    Lsn record_end;             // of the last one that was submitted
+    Tid tid;
   };
 
   SiloRLog(LogSet& logs, const Options& options)
@@ -70,7 +70,7 @@ class SiloRLog : public FlushHooks {
   }
 
   void Begin(TxnState& state) {
-    if (state.chunk.bytes != 0 && epochs_.Current().value() != state.chunk_epoch) HandOver(state);
+    if (state.chunk.bytes != 0 && epochs_.Current() != state.chunk_epoch) HandOver(state);
   }
   void OnRead(TxnState&, const RowRef&) {}
   void OnScan(TxnState&, const Table&, Key, Key) {}
@@ -95,7 +95,8 @@ class SiloRLog : public FlushHooks {
     const LogStream::Place place{state.chunk.lsn + state.filled_bytes, state.record_bytes};
     std::byte* const at = stream.at(place);
     std::memcpy(at + sizeof(format::RecordHeader), txn.args().data(), kTxnIdBytes);
-    std::memcpy(at + sizeof(format::RecordHeader) + kTxnIdBytes, &state.tid, sizeof state.tid);
+    const Stamp stamp = StampOf(state.tid);
+    std::memcpy(at + sizeof(format::RecordHeader) + kTxnIdBytes, &stamp, sizeof stamp);
     Payload::Encode(txn, at + kFixedBytes);
     SealRecord(at, stream.HeaderFor(place, format::RecordKind::kStamped));
     state.filled_bytes += state.record_bytes;
@@ -113,9 +114,9 @@ class SiloRLog : public FlushHooks {
 
   // A mark: should the frontier file be cut short one day, the logs show that it had gone further.
   void BeforeFlush(LogStream& stream) override {
-    const uint64_t durable = durable_epoch_.written_stamp();
+    const Stamp durable = durable_epoch_.written_stamp();
     if (marked_[stream.index()] == durable) return;
-    const uint64_t words[] = {0, durable};
+    const uint64_t words[] = {0, durable.value()};
     if (stream.AppendOwn(format::RecordKind::kMark, words)) marked_[stream.index()] = durable;
   }
   // All is durable and the ring is empty: there is room.
@@ -129,7 +130,7 @@ class SiloRLog : public FlushHooks {
   size_t point_words() const { return 1; }
   void CommitPoint(const TxnState& state, uint64_t* point) const { point[0] = EpochTid::EpochOf(state.tid).value(); }
   void ReadOnlyPoint(const TxnState&, uint64_t* point) const { point[0] = epochs_.Current().value(); }
-  void OwnEnds(const TxnState& state, uint64_t* lsns) const { lsns[state.log] = state.record_end; }
+  void OwnEnds(const TxnState& state, LsnPerLog& ends) const { ends[state.log] = state.record_end; }
   const DurableVector& durable() const { return logs_.durable(); }
   bool IsDurable(const uint64_t* point) const { return durable_epoch_.Get().value() >= point[0]; }
   void ThrowIfFailed() const {
@@ -142,7 +143,7 @@ class SiloRLog : public FlushHooks {
 
   // A chunk holds records of one epoch: what was reserved in an epoch has none of a later one (durable_epoch.h).
   static bool MayTake(const TxnState& state) {
-    return EpochTid::EpochOf(state.tid).value() == state.chunk_epoch &&
+    return EpochTid::EpochOf(state.tid) == state.chunk_epoch &&
            Fits(state.record_bytes, state.chunk.bytes - state.filled_bytes);
   }
 
@@ -156,7 +157,7 @@ class SiloRLog : public FlushHooks {
     const uint64_t usual = std::min<uint64_t>(kChunkBytes, stream.ring_bytes() / 16);
     const uint64_t bytes = Fits(state.record_bytes, usual) ? usual : state.record_bytes;
     state.chunk = stream.Reserve(state.worker, static_cast<uint32_t>(bytes));
-    state.chunk_epoch = EpochTid::EpochOf(state.tid).value();
+    state.chunk_epoch = EpochTid::EpochOf(state.tid);
     state.filled_bytes = state.chunk_txns = 0;
   }
 
@@ -169,7 +170,7 @@ class SiloRLog : public FlushHooks {
   const EpochClock& epochs_;
   std::shared_ptr<FrontierFile> frontier_;
   DurableEpoch durable_epoch_;
-  uint64_t marked_[format::kMaxLogs] = {};  // by the logs' writers: the last mark
+  Stamp marked_[format::kMaxLogs];  // by the logs' writers: the last mark
 };
 
 }  // namespace dbx

@@ -17,7 +17,7 @@ TxnRecord* SiloRRecovery::NextReady(WorkerId worker) {
     ReplayLanes::Lane* lane = lanes_->Hold(worker);
     TxnRecord* head = lane == nullptr || lanes_->IsTimeToDecode(*lane) ? nullptr : lanes_->Head(*lane);
     for (; head != nullptr; head = lanes_->Head(*lane)) {
-      if (head->kind != format::RecordKind::kStamped || head->stamp == 0) {
+      if (head->kind != format::RecordKind::kStamped || head->stamp == Stamp()) {
         ThrowDamaged(source(head->log), head->lsn, "a record without a TID");
       }
       if (head->lv_mask != 0)
@@ -40,8 +40,8 @@ ReplaySummary SiloRRecovery::Finish() {
   summary.stamp_end = stamp_end_;
   if (summary.durable_stamp > stamp_end_) {
     throw Error(ExitStatus::kCorrupt, "damaged frontier beside " + source(0).device->PlaceOf(0) +
-                                          ": it ends at stamp " + std::to_string(stamp_end_) +
-                                          ", but a mark shows that " + std::to_string(summary.durable_stamp) +
+                                          ": it ends at stamp " + std::to_string(stamp_end_.value()) +
+                                          ", but a mark shows that " + std::to_string(summary.durable_stamp.value()) +
                                           " was durable");
   }
   return summary;

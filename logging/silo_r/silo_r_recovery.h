@@ -23,7 +23,7 @@ class SiloRRecovery : public LaneRecovery {
   ReplaySummary Finish();
 
  private:
-  uint64_t stamp_end_ = 0;
+  Stamp stamp_end_;
 };
 
 }  // namespace dbx

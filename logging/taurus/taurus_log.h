@@ -122,7 +122,7 @@ class TaurusLog : public FlushHooks {
     if (bytes > stream.max_record_bytes()) return false;
     state.place = stream.Reserve(state.worker, AlignRecord(bytes));
     state.own_dependency = state.lv[state.log];
-    state.lv[state.log] = state.place.end();
+    state.lv[state.log] = state.place.end().value();
     return true;
   }
 
@@ -156,7 +156,7 @@ class TaurusLog : public FlushHooks {
 
   void Idle(TxnState&) {}
 
-  void RaiseWatermark(uint64_t timestamp) requires Payload::kTimestamps { watermark_.Raise(timestamp); }
+  void RaiseWatermark(Timestamp timestamp) requires Payload::kTimestamps { watermark_.Raise(timestamp); }
   bool WantsFlush([[maybe_unused]] const LogStream& stream) const override {
     if constexpr (Payload::kTimestamps) return watermark_.IsDue(stream);
     return false;
@@ -176,7 +176,7 @@ class TaurusLog : public FlushHooks {
     for (uint32_t j = 0; j < n_; ++j) point[j] = state.lv[j];
   }
   void ReadOnlyPoint(const TxnState& state, uint64_t* point) const { CommitPoint(state, point); }
-  void OwnEnds(const TxnState& state, uint64_t* lsns) const { lsns[state.log] = state.place.end(); }
+  void OwnEnds(const TxnState& state, LsnPerLog& ends) const { ends[state.log] = state.place.end(); }
   const DurableVector& durable() const { return logs_.durable(); }
   bool IsDurable(const uint64_t* point) const { return lv::CoveredBy(point, logs_.durable().lsn, n_); }
   void ThrowIfFailed() const { logs_.ThrowIfFailed(); }

@@ -263,10 +263,10 @@ TYPED_TEST(CommandPairs, AnInsertDependsOnEarlierMisses) {
 TYPED_TEST(CommandPairs, ADependencyIsInTheRecordBeforeItsPlaceIsTaken) {
   this->h_.LoadRow(1, 10);
   ASSERT_EQ(this->h_.Write(0, 1, 11).outcome, Outcome::kOk);
-  const uint64_t before = this->h_.logs().stream(0).reserved_until();
+  const Lsn before = this->h_.logs().stream(0).reserved_until();
   ASSERT_EQ(this->h_.Write(1, 1, 12).outcome, Outcome::kOk);
-  EXPECT_LE(this->h_.state(1).own_dependency, this->h_.state(1).place.lsn);
-  EXPECT_EQ(this->h_.point(1)[0], before);
+  EXPECT_LE(Lsn(this->h_.state(1).own_dependency), this->h_.state(1).place.lsn);
+  EXPECT_EQ(Lsn(this->h_.point(1)[0]), before);
 }
 
 // Recycled memory may still have an entry in the lock table: its metadata is another row's.

@@ -223,7 +223,7 @@ class Harness {
   Log& log() { return *log_; }
   LogSet& logs() { return *logs_; }
   EpochClock& epochs() { return epochs_; }
-  uint64_t frontier_stamp() { return ReadFrontier(files_.Map("frontier").bytes, 7, "frontier").stamp; }
+  Stamp frontier_stamp() { return ReadFrontier(files_.Map("frontier").bytes, 7, "frontier").stamp; }
   uint64_t frontier_bytes() { return files_.Open("frontier")->SizeBytes(); }
   typename Cc::Shared& shared() { return *shared_; }
 

@@ -207,7 +207,7 @@ TYPED_TEST(EveryLevel, AWriterThatIsDrawingKeepsReadersWaiting) {
   auto& h = this->h_;
   h.row(kX).control.fetch_or(HekatonWord::LockedBy(WorkerId(1)));
   EXPECT_EQ(h.Read(0, kX).outcome, Outcome::kOk);
-  const uint64_t end = h.clock().Draw(WorkerId(1));
+  const Timestamp end = h.clock().Draw(WorkerId(1));
   EXPECT_EQ(h.Read(0, kX).outcome, Outcome::kConflict);
   EXPECT_EQ(h.clock().EndOf(WorkerId(1)), end);
   h.row(kX).control.store(HekatonWord::WrittenAt(end));
@@ -218,7 +218,7 @@ TYPED_TEST(EveryLevel, AWriterThatIsDrawingKeepsReadersWaiting) {
 TYPED_TEST(EveryLevel, AReaderWaitsForTheVersionInPreparation) {
   auto& h = this->h_;
   h.row(kX).control.fetch_or(HekatonWord::LockedBy(WorkerId(1)));
-  const uint64_t end = h.clock().Draw(WorkerId(1));
+  const Timestamp end = h.clock().Draw(WorkerId(1));
   uint64_t seen = 0;
   std::jthread reader([&] {
     const auto body = [&](auto& ctx) { return h.ReadIn(ctx, kX, seen); };
@@ -229,7 +229,7 @@ TYPED_TEST(EveryLevel, AReaderWaitsForTheVersionInPreparation) {
   h.row(kX).control.store(HekatonWord::WrittenAt(end));
   h.clock().EndWriting(WorkerId(1));
   reader.join();
-  EXPECT_EQ(seen, end);
+  EXPECT_EQ(Timestamp(seen), end);
 }
 
 // A reader that lasts keeps what it may need, and no longer than it lasts.
@@ -516,7 +516,7 @@ TEST(HekatonInLog, AnAbortLeavesNoVoid) {
 // The last watermark in the ring of a log; 0 if there is none.
 uint64_t LastWatermark(LogStream& stream) {
   uint64_t last = 0;
-  for (uint64_t at = 0; at < stream.reserved_until();) {
+  for (Lsn at; at < stream.reserved_until();) {
     format::RecordHeader header;
     const std::byte* const record = stream.at(LogPlace{at, 0});
     std::memcpy(&header, record, sizeof header);
@@ -566,8 +566,8 @@ TEST(HekatonInLog, ALogThatNobodyWritesToIsToldAllTheSame) {
 // Timestamps of a run that continues another are above those of the other's rows.
 TEST(HekatonInLog, AContinuedRunBeginsAboveWhatItFound) {
   Logged<HekatonSnapshot> h(1);
-  h.row(kX).control.store(HekatonWord::WrittenAt(500));
-  h.clock().StartAfter(500);
+  h.row(kX).control.store(HekatonWord::WrittenAt(Timestamp(500)));
+  h.clock().StartAfter(Timestamp(500));
   EXPECT_EQ(h.ValueOf(kX), 10u);
   ASSERT_TRUE(h.Write(0, kX, 11).wrote);
   EXPECT_EQ(TimestampsOfRecord(h, 0).read, 500u);

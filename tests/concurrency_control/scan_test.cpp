@@ -307,7 +307,7 @@ TEST(TicTocScan, AnInsertIntoAScannedGapCommitsAfterTheScan) {
   h.LoadRow(0, 0);
   h.LoadRow(10, 0);
   for (uint64_t i = 1; i <= 20; ++i) ASSERT_EQ(h.Write(0, 0, i).outcome, Outcome::kOk);
-  const uint64_t written = TicTocWord::Wts(h.table().Find(0)->control.load());
+  const Timestamp written = TicTocWord::Wts(h.table().Find(0)->control.load());
   // Reads what was written last, so it commits no earlier, and sees the gap.
   ASSERT_EQ(h.Scan(1, 0, 9).outcome, Outcome::kOk);
   ASSERT_EQ(h.Insert(2, 5, 5).outcome, Outcome::kOk);
@@ -319,7 +319,7 @@ TEST(TicTocScan, AScanOfAGapCommitsAfterTheDeleteThatMadeIt) {
   for (const Key key : {0, 5, 10}) h.LoadRow(key, 0);
   for (uint64_t i = 1; i <= 20; ++i) ASSERT_EQ(h.Write(0, 5, i).outcome, Outcome::kOk);
   ASSERT_EQ(h.Delete(0, 5).outcome, Outcome::kOk);
-  const uint64_t deleted = TicTocWord::Wts(h.table().Find(5)->control.load());
+  const Timestamp deleted = TicTocWord::Wts(h.table().Find(5)->control.load());
   h.Sweep(0);
   ASSERT_EQ(h.table().Find(5), nullptr);
   ASSERT_EQ(h.Scan(1, 0, 9).outcome, Outcome::kOk);

@@ -20,9 +20,9 @@ class Bench : public Harness<Cc, Log> {
 
   Row& row(Key key) { return *this->table().Find(key); }
   uint64_t word(Key key) { return row(key).control.load(); }
-  uint64_t wts(Key key) { return Word::Wts(word(key)); }
-  uint64_t rts(Key key) { return Word::Rts(word(key)); }
-  void WrittenAt(Key key, uint64_t timestamp) { row(key).control.store(Word::WrittenAt(timestamp)); }
+  uint64_t wts(Key key) { return Word::Wts(word(key)).value(); }
+  uint64_t rts(Key key) { return Word::Rts(word(key)).value(); }
+  void WrittenAt(Key key, uint64_t timestamp) { row(key).control.store(Word::WrittenAt(Timestamp(timestamp))); }
 
   Outcome ReadIn(auto& ctx, Key key) {
     return ctx.Read(this->table(), key, [](const auto&) {});
@@ -59,19 +59,19 @@ using TicTocBench = Bench<TicToc<NoLog>, NoLog>;
 using SiloBench = Bench<Silo<NoLog>, NoLog>;
 
 TEST(TicTocWord, AnRtsWithinDeltaLeavesTheVersionAlone) {
-  const uint64_t control = Word::WrittenAt(7) | Row::kAbsent | Row::kQueued;
-  const uint64_t raised = Word::RaisedTo(7 + Word::kDeltaMax, control);
-  EXPECT_EQ(Word::Wts(raised), 7u);
-  EXPECT_EQ(Word::Rts(raised), 7 + Word::kDeltaMax);
+  const uint64_t control = Word::WrittenAt(Timestamp(7)) | Row::kAbsent | Row::kQueued;
+  const uint64_t raised = Word::RaisedTo(Timestamp(7 + Word::kDeltaMax), control);
+  EXPECT_EQ(Word::Wts(raised), Timestamp(7));
+  EXPECT_EQ(Word::Rts(raised), Timestamp(7 + Word::kDeltaMax));
   EXPECT_EQ(raised & ~Word::kDeltaMask, control);
 }
 
 TEST(TicTocWord, AnRtsBeyondDeltaMovesWtsAndKeepsTheFlags) {
-  const uint64_t control = Word::WrittenAt(7) | Row::kAbsent | Row::kQueued;
+  const uint64_t control = Word::WrittenAt(Timestamp(7)) | Row::kAbsent | Row::kQueued;
   for (const uint64_t beyond : {1u, 2u, 40000u, 1u << 31}) {
-    const uint64_t raised = Word::RaisedTo(7 + Word::kDeltaMax + beyond, control);
-    EXPECT_EQ(Word::Rts(raised), 7 + Word::kDeltaMax + beyond);
-    EXPECT_GT(Word::Wts(raised), 7u);
+    const uint64_t raised = Word::RaisedTo(Timestamp(7 + Word::kDeltaMax + beyond), control);
+    EXPECT_EQ(Word::Rts(raised), Timestamp(7 + Word::kDeltaMax + beyond));
+    EXPECT_GT(Word::Wts(raised), Timestamp(7));
     EXPECT_EQ(raised % (1 << Row::kSharedBits), control % (1 << Row::kSharedBits));
   }
 }
@@ -87,8 +87,8 @@ TEST(TicTocOrder, AWriterCommitsBelowTheWriterThatReplacedWhatItRead) {
   TicTocBench h;
   h.ReadAt(10, kX);
   EXPECT_EQ(h.ReadXThen([&] { EXPECT_TRUE(h.Write(1, kX, 11).wrote); }, true).outcome, Outcome::kOk);
-  EXPECT_EQ(h.word(kX), Word::WrittenAt(11));
-  EXPECT_EQ(h.word(kY), Word::WrittenAt(1));
+  EXPECT_EQ(h.word(kX), Word::WrittenAt(Timestamp(11)));
+  EXPECT_EQ(h.word(kY), Word::WrittenAt(Timestamp(1)));
   SiloBench silo;
   EXPECT_EQ(silo.ReadXThen([&] { EXPECT_TRUE(silo.Write(1, kX, 11).wrote); }, true).outcome, Outcome::kConflict);
 }
@@ -109,7 +109,7 @@ TEST(TicTocOrder, AWriterCommitsAboveAllWhoRead) {
   EXPECT_EQ(h.wts(kX), 0u);
   EXPECT_EQ(h.rts(kX), 10u);
   EXPECT_TRUE(h.Write(0, kX, 11).wrote);
-  EXPECT_EQ(h.word(kX), Word::WrittenAt(11));
+  EXPECT_EQ(h.word(kX), Word::WrittenAt(Timestamp(11)));
 }
 
 TEST(TicTocOrder, AReaderThatRaisesNothingLeavesNoTrace) {
@@ -124,15 +124,15 @@ TEST(TicTocOrder, ARowThatAnotherHasLockedIsNotRaised) {
   TicTocBench h;
   const CallResult result = h.ReadXThen([&] { h.row(kX).control.fetch_or(Row::kLocked); }, true);
   EXPECT_EQ(result.outcome, Outcome::kConflict);
-  EXPECT_EQ(h.word(kX), Word::WrittenAt(0) | Row::kLocked);
-  EXPECT_EQ(h.word(kY), Word::WrittenAt(0));
+  EXPECT_EQ(h.word(kX), Word::WrittenAt(Timestamp(0)) | Row::kLocked);
+  EXPECT_EQ(h.word(kY), Word::WrittenAt(Timestamp(0)));
 }
 
 TEST(TicTocOrder, ARowThatAnotherHasLockedHoldsUpToItsRts) {
   TicTocBench h;
   h.ReadAt(10, kX);
   EXPECT_EQ(h.ReadXThen([&] { h.row(kX).control.fetch_or(Row::kLocked); }, true).outcome, Outcome::kOk);
-  EXPECT_EQ(h.word(kY), Word::WrittenAt(1));
+  EXPECT_EQ(h.word(kY), Word::WrittenAt(Timestamp(1)));
 }
 
 // The reader saw the row before it was raised: what it needs may be there already.
@@ -193,7 +193,7 @@ TEST(TicTocDelta, WhoeverReadsLongAfterTheLastWriteMovesTheVersion) {
   EXPECT_EQ(h.wts(kX), 3 * (Word::kDeltaMax + 1));
   EXPECT_EQ(h.rts(kX), 3 * (Word::kDeltaMax + 1) + 5);
   EXPECT_TRUE(h.Write(0, kX, 11).wrote);
-  EXPECT_EQ(h.word(kX), Word::WrittenAt(3 * (Word::kDeltaMax + 1) + 6));
+  EXPECT_EQ(h.word(kX), Word::WrittenAt(Timestamp(3 * (Word::kDeltaMax + 1) + 6)));
 }
 
 TEST(TicTocDelta, AVersionThatMovedServesWhoNeedsNoMoreThanItSaw) {
@@ -202,7 +202,7 @@ TEST(TicTocDelta, AVersionThatMovedServesWhoNeedsNoMoreThanItSaw) {
   h.WrittenAt(kX, 0);
   h.ReadAt(10, kX);
   EXPECT_EQ(h.ReadXThen([&] { h.ReadAt(1'000'000, kX); }, true).outcome, Outcome::kOk);
-  EXPECT_EQ(h.word(kY), Word::WrittenAt(1));
+  EXPECT_EQ(h.word(kY), Word::WrittenAt(Timestamp(1)));
 }
 
 TEST(TicTocAbsent, AnInsertCommitsAboveWhoeverMissedTheRow) {
@@ -239,7 +239,7 @@ TEST(TicTocAbsent, AMissOfARowThatIsForgottenHoldsUpToItsRtsAndNoFurther) {
 
 TEST(TicTocLog, AFailedRecheckReservesNothing) {
   Bench<TicToc<SerialLog<DataPayload>>, SerialLog<DataPayload>> h;
-  const uint64_t before = h.logs().stream(0).reserved_until();
+  const Lsn before = h.logs().stream(0).reserved_until();
   const auto lock_x = [&] { h.row(kX).control.fetch_or(Row::kLocked); };
   EXPECT_EQ(h.ReadXThen(lock_x, true).outcome, Outcome::kConflict);
   EXPECT_EQ(h.logs().stream(0).reserved_until(), before);

@@ -12,9 +12,9 @@ namespace dbx::fuzz {
 
 enum class RunFile : uint8_t { kFrozen, kManifest, kCheckpoint, kFrontier };
 
-inline FrozenRun SomeFrozen() { return {7, 8, {4096, 8200}, {{3, 4}}, 55, 12288}; }
+inline FrozenRun SomeFrozen() { return {7, 8, {Lsn(4096), Lsn(8200)}, {{3, 4}}, 55, Lsn(12288)}; }
 inline RunManifest SomeManifest() {
-  return {7, 9, 8, 1, 12288, 55, 99, {{8192, 10, 77, 0}, {4096, 0, 78, 0}}, {{3, 4}}};
+  return {7, 9, 8, 1, Lsn(12288), 55, Stamp(99), {{8192, 10, 77, 0}, {4096, 0, 78, 0}}, {{3, 4}}};
 }
 
 // Makes the checksum of the struct that leads `bytes` right.

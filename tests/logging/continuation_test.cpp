@@ -13,8 +13,10 @@
 namespace dbx {
 namespace {
 
-FrozenRun SomeFrozen() { return {7, 8, {4096, 8200}, {{3, 4}}, 55, 12288, 99}; }
-RunManifest SomeManifest() { return {7, 9, 8, 1, 12288, 55, 99, {{8192, 10, 77, 0}, {4096, 0, 78, 0}}, {{3, 4}}}; }
+FrozenRun SomeFrozen() { return {7, 8, {Lsn(4096), Lsn(8200)}, {{3, 4}}, 55, Lsn(12288), Stamp(99)}; }
+RunManifest SomeManifest() {
+  return {7, 9, 8, 1, Lsn(12288), 55, Stamp(99), {{8192, 10, 77, 0}, {4096, 0, 78, 0}}, {{3, 4}}};
+}
 
 template <class Decode>
 ExitStatus StatusOf(Decode&& decode, std::string* what = nullptr) {
@@ -51,18 +53,18 @@ TEST(FrozenRunTest, ComesBackAsItWasWritten) {
   EXPECT_EQ(back.digest, SomeFrozen().digest);
   EXPECT_EQ(back.run_id, 8u);
   EXPECT_EQ(back.next_sequence, 55u);
-  EXPECT_EQ(back.highest_lsn, 12288u);
-  EXPECT_EQ(back.highest_stamp, 99u);
+  EXPECT_EQ(back.highest_lsn, Lsn(12288));
+  EXPECT_EQ(back.highest_stamp, Stamp(99));
 }
 
 TEST(RunManifestTest, ComesBackAsItWasWritten) {
   const RunManifest back = DecodeManifest(EncodeManifest(SomeManifest()), "m");
   EXPECT_EQ(back.parent_run_id, 8u);
-  EXPECT_EQ(back.start_lsn, 12288u);
+  EXPECT_EQ(back.start_lsn, Lsn(12288));
   ASSERT_EQ(back.parts.size(), 2u);
   EXPECT_EQ(back.parts[0].rows, 10u);
   EXPECT_EQ(back.parts[1].crc, 78u);
-  EXPECT_EQ(back.first_stamp, 99u);
+  EXPECT_EQ(back.first_stamp, Stamp(99));
   EXPECT_EQ(back.digest, SomeManifest().digest);
 }
 

@@ -16,7 +16,7 @@ constexpr size_t kBlock = sizeof(format::FrontierBlock);
 std::vector<std::byte> ThreeSteps() {
   FaultyFileSystem files;
   FrontierFile file(files.Create("f", {.preallocate_bytes = 8 * kBlock}), kRunId);
-  for (const uint64_t stamp : {10, 20, 30}) file.Append(stamp, std::array<uint64_t, 2>{stamp * 100, stamp * 200});
+  for (const uint64_t stamp : {10, 20, 30}) file.Append(Stamp(stamp), std::array{Lsn(stamp * 100), Lsn(stamp * 200)});
   const FileBytes bytes = files.Map("f");
   return {bytes.bytes.begin(), bytes.bytes.end()};
 }
@@ -32,23 +32,23 @@ ExitStatus StatusOf(std::span<const std::byte> bytes, uint64_t run_id = kRunId) 
 
 TEST(FrontierFileTest, TheLastStepCounts) {
   const DurableFrontier frontier = ReadFrontier(ThreeSteps(), kRunId, "f");
-  EXPECT_EQ(frontier.stamp, 30u);
-  EXPECT_EQ(frontier.lsns, (std::vector<uint64_t>{3000, 6000}));
+  EXPECT_EQ(frontier.stamp, Stamp(30));
+  EXPECT_EQ(frontier.lsns, (std::vector<Lsn>{Lsn(3000), Lsn(6000)}));
 }
 
 TEST(FrontierFileTest, EachStepIsDurableWhenAppendReturns) {
   FaultyFileSystem files;
   FrontierFile file(files.Create("f", {}), kRunId);
-  file.Append(10, std::array<uint64_t, 1>{100});
+  file.Append(Stamp(10), std::array{Lsn(100)});
   FaultyFileSystem after(files.CrashImage(FaultyFileSystem::Crash::kDurableOnly, 1));
-  EXPECT_EQ(ReadFrontier(after.Map("f").bytes, kRunId, "f").stamp, 10u);
+  EXPECT_EQ(ReadFrontier(after.Map("f").bytes, kRunId, "f").stamp, Stamp(10));
 }
 
 TEST(FrontierFileTest, ATornStepIsNotTaken) {
   for (size_t bit = 0; bit < 8 * kBlock; bit += 61) {
     std::vector<std::byte> bytes = ThreeSteps();
     bytes[2 * kBlock + bit / 8] ^= std::byte(1 << bit % 8);
-    EXPECT_EQ(ReadFrontier(bytes, kRunId, "f").stamp, 20u) << "bit " << bit;
+    EXPECT_EQ(ReadFrontier(bytes, kRunId, "f").stamp, Stamp(20)) << "bit " << bit;
   }
 }
 
@@ -63,7 +63,7 @@ TEST(FrontierFileTest, ADamagedStepThatOthersFollowIsRefused) {
 TEST(FrontierFileTest, ABlockInAnothersPlaceIsNone) {
   std::vector<std::byte> bytes = ThreeSteps();
   std::copy_n(bytes.begin(), kBlock, bytes.begin() + 2 * kBlock);
-  EXPECT_EQ(ReadFrontier(bytes, kRunId, "f").stamp, 20u);
+  EXPECT_EQ(ReadFrontier(bytes, kRunId, "f").stamp, Stamp(20));
 }
 
 // Sealed well, by an engine that is not in its right mind.
@@ -71,10 +71,10 @@ TEST(FrontierFileTest, OneThatGoesBackIsRefused) {
   for (const auto& [stamp, lsn] : {std::pair{19, 2000}, {20, 1999}}) {
     FaultyFileSystem files;
     FrontierFile file(files.Create("f", {}), kRunId);
-    file.Append(20, std::array<uint64_t, 2>{1000, 2000});
-    file.Append(20, std::array<uint64_t, 2>{1000, 2000});
+    file.Append(Stamp(20), std::array{Lsn(1000), Lsn(2000)});
+    file.Append(Stamp(20), std::array{Lsn(1000), Lsn(2000)});
     EXPECT_EQ(StatusOf(files.Map("f").bytes), ExitStatus::kOk);
-    file.Append(static_cast<uint64_t>(stamp), std::array<uint64_t, 2>{1000, static_cast<uint64_t>(lsn)});
+    file.Append(Stamp(static_cast<uint64_t>(stamp)), std::array{Lsn(1000), Lsn(static_cast<uint64_t>(lsn))});
     EXPECT_EQ(StatusOf(files.Map("f").bytes), ExitStatus::kCorrupt);
   }
 }

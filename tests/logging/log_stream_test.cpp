@@ -39,7 +39,7 @@ class LogStreamTest : public ::testing::Test {
     format::RecordHeader header{};
     header.salt = stream_->salt();
     header.length = place.bytes;
-    header.lsn = place.lsn;
+    header.lsn = place.lsn.value();
     header.kind = static_cast<uint8_t>(format::RecordKind::kCommand);
     SealRecord(stream_->at(place), header);
   }
@@ -49,7 +49,7 @@ class LogStreamTest : public ::testing::Test {
     stream_->CompleteFlush(true);
   }
   // Every record of the durable bytes is where it says it is, whole.
-  uint64_t CheckedPrefix() {
+  Lsn CheckedPrefix() {
     const std::vector<std::byte> image = files_.CrashImage(FaultyFileSystem::Crash::kDurableOnly).files.at("log").All();
     uint64_t at = 0;
     while (format::kStreamOffset + at + sizeof(format::RecordHeader) <= image.size()) {
@@ -62,7 +62,7 @@ class LogStreamTest : public ::testing::Test {
       if (header.kind != static_cast<uint8_t>(format::RecordKind::kVoid) && header.body_crc != Crc32c(body)) break;
       at += header.length;
     }
-    return at;
+    return Lsn(at);
   }
 
   uint64_t persistent_ = 0;
@@ -97,7 +97,7 @@ TEST_F(LogStreamTest, NothingIsPersistentBeforeTheSync) {
   Append(0, 64);
   stream_->AppendPad();
   ASSERT_TRUE(stream_->StartFlush(1 << 20));
-  EXPECT_EQ(stream_->persistent_until(), 0u);
+  EXPECT_EQ(stream_->persistent_until(), Lsn(0));
   stream_->CompleteFlush(true);
   EXPECT_EQ(stream_->persistent_until(), stream_->reserved_until());
 }
@@ -108,7 +108,7 @@ TEST_F(LogStreamTest, AFailedSyncPublishesNothing) {
   files_.Fail(FaultyFileSystem::Operation::kSync, 1, EIO);
   stream_->StartFlush(1 << 20);
   EXPECT_THROW(stream_->CompleteFlush(true), Error);
-  EXPECT_EQ(stream_->persistent_until(), 0u);
+  EXPECT_EQ(stream_->persistent_until(), Lsn(0));
   EXPECT_THROW(stream_->CompleteFlush(true), Error);
 }
 
@@ -118,7 +118,7 @@ TEST_F(LogStreamTest, PersistentFollowsTheContiguousPrefixOfWrites) {
   stream_->AppendPad();
   ASSERT_TRUE(stream_->StartFlush(format::kBlockBytes));
   stream_->CompleteFlush(false);
-  EXPECT_EQ(stream_->persistent_until(), format::kBlockBytes);  // 64 records of 64 bytes
+  EXPECT_EQ(stream_->persistent_until(), Lsn(format::kBlockBytes));  // 64 records of 64 bytes
   stream_->CompleteFlush(true);
   EXPECT_EQ(stream_->persistent_until(), stream_->reserved_until());
 }
@@ -127,7 +127,7 @@ TEST_F(LogStreamTest, APadAlwaysEndsABlockAndIsNeverTooShort) {
   for (uint32_t bytes = 40; bytes < 2 * format::kBlockBytes; bytes += 8) {
     Append(0, bytes);
     Flush();
-    ASSERT_EQ(stream_->reserved_until() % format::kBlockBytes, 0u) << bytes;
+    ASSERT_EQ(stream_->reserved_until().value() % format::kBlockBytes, 0u) << bytes;
     ASSERT_EQ(stream_->persistent_until(), stream_->reserved_until());
   }
   EXPECT_EQ(CheckedPrefix(), stream_->reserved_until());
@@ -137,7 +137,7 @@ TEST_F(LogStreamTest, AFlushWithoutPadTakesWholeBlocksOnly) {
   for (int i = 0; i < 100; ++i) Append(0, 64);
   stream_->StartFlush(1 << 20);
   stream_->CompleteFlush(true);
-  EXPECT_EQ(stream_->persistent_until(), 100 * 64 / format::kBlockBytes * format::kBlockBytes);
+  EXPECT_EQ(stream_->persistent_until(), Lsn(100 * 64 / format::kBlockBytes * format::kBlockBytes));
 }
 
 // The frontier that a recovery finds is the end of a record, so an anchor that named a position inside one would claim
@@ -146,7 +146,7 @@ TEST_F(LogStreamTest, PersistentIsAlwaysTheEndOfARecord) {
   for (int i = 0; i < 50; ++i) Append(0, 104);
   stream_->StartFlush(1 << 20);
   stream_->CompleteFlush(true);
-  EXPECT_EQ(stream_->persistent_until(), 4096 / 104 * 104);
+  EXPECT_EQ(stream_->persistent_until(), Lsn(4096 / 104 * 104));
   EXPECT_EQ(CheckedPrefix(), stream_->persistent_until());
   Append(1, 104);
   Flush();
@@ -155,7 +155,7 @@ TEST_F(LogStreamTest, PersistentIsAlwaysTheEndOfARecord) {
 
 TEST_F(LogStreamTest, RecordsAreWholeAcrossManyLapsOfTheRing) {
   std::mt19937 random(3);
-  while (stream_->reserved_until() < 20 * kRing) {
+  while (stream_->reserved_until() < Lsn(20 * kRing)) {
     Append(random() % 3, 40 + 8 * (random() % 200));
     if (random() % 8 == 0) Flush();
   }
@@ -164,7 +164,7 @@ TEST_F(LogStreamTest, RecordsAreWholeAcrossManyLapsOfTheRing) {
 }
 
 TEST_F(LogStreamTest, AnAnchorThatDoesNotFitIsNotAppended) {
-  while (stream_->reserved_until() + 4096 <= kRing) Append(0, 4096);
+  while (stream_->reserved_until() + 4096 <= Lsn(kRing)) Append(0, 4096);
   const uint64_t durable[1] = {0};
   EXPECT_FALSE(stream_->AppendOwn(format::RecordKind::kAnchor, {durable, 1}));
   EXPECT_EQ(stream_->counters().anchor_bytes, 0u);
@@ -223,10 +223,10 @@ class LogWriterTest : public ::testing::Test {
 TEST_F(LogWriterTest, TheLastRecordOfAnIdleSystemBecomesDurable) {
   Open(1 << 20);
   Append(0, 64);
-  for (int i = 0; i < 5000 && logs_->stream(0).persistent_until() < 64; ++i) {
+  for (int i = 0; i < 5000 && logs_->stream(0).persistent_until() < Lsn(64); ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
-  EXPECT_GE(logs_->stream(0).persistent_until(), 64u);
+  EXPECT_GE(logs_->stream(0).persistent_until(), Lsn(64));
 }
 
 // Long enough for the writer to go to sleep without a timeout.
@@ -234,10 +234,10 @@ TEST_F(LogWriterTest, ASleepingWriterIsWoken) {
   Open(1 << 20);
   std::this_thread::sleep_for(std::chrono::milliseconds(100));
   Append(0, 64);
-  for (int i = 0; i < 5000 && logs_->stream(0).persistent_until() < 64; ++i) {
+  for (int i = 0; i < 5000 && logs_->stream(0).persistent_until() < Lsn(64); ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
-  EXPECT_GE(logs_->stream(0).persistent_until(), 64u);
+  EXPECT_GE(logs_->stream(0).persistent_until(), Lsn(64));
 }
 
 TEST_F(LogWriterTest, WorkersWaitForRingSpaceAndGoOn) {
@@ -250,7 +250,7 @@ TEST_F(LogWriterTest, WorkersWaitForRingSpaceAndGoOn) {
   }
   for (std::thread& thread : threads) thread.join();
   logs_->Stop();
-  EXPECT_GE(logs_->stream(0).persistent_until(), 2u * 2000 * 1024);
+  EXPECT_GE(logs_->stream(0).persistent_until(), Lsn(2u * 2000 * 1024));
 }
 
 // Fail-stop: whoever waits for the log learns of it, and nothing later becomes durable.
@@ -281,7 +281,7 @@ TEST_F(LogWriterTest, TheErrorThatEndedAWorkerIsReportedToWhoeverWaits) {
   logs_->Fail(std::make_exception_ptr(Error(ExitStatus::kIo, "a later one")));
   waiting.join();
   EXPECT_THROW(logs_->ThrowIfFailed(), std::bad_alloc);
-  EXPECT_EQ(logs_->stream(0).persistent_until(), 0u);
+  EXPECT_EQ(logs_->stream(0).persistent_until(), Lsn(0));
 }
 
 }  // namespace

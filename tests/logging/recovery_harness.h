@@ -394,6 +394,13 @@ struct Recovered {
   ReplaySummary summary;
   State state;
   std::set<uint64_t> txns;
+
+  // The summary's, as images and the reference have positions.
+  std::vector<uint64_t> frontier() const {
+    std::vector<uint64_t> ends;
+    for (const Lsn end : summary.frontier) ends.push_back(end.value());
+    return ends;
+  }
 };
 
 struct RunSettings {
@@ -402,9 +409,9 @@ struct RunSettings {
   ReplaySettings::Serially serially = ReplaySettings::Serially::kNever;
   uint64_t ring_bytes = 1 << 20;
   bool many_versions = false;
-  uint64_t stamp_end = UINT64_MAX;  // of the run's frontier, as is the next
+  Stamp stamp_end = Stamp(UINT64_MAX);  // of the run's frontier, as is the next
   Lsn durable_until{};
-  std::vector<uint64_t> durable_ends{};  // the same for each log; none: durable_until for all
+  std::vector<Lsn> durable_ends{};  // the same for each log; none: durable_until for all
 };
 
 // Recovers the logs into a freshly loaded database. Throws what Recover throws.
@@ -441,7 +448,7 @@ Recovered RecoverFiles(const std::vector<std::vector<std::byte>>& files, const R
     sources.push_back({devices.back().get(), kRunId, run.ring_bytes, index, count});
     sources.back().many_versions = run.many_versions;
     sources.back().stamp_end = run.stamp_end;
-    sources.back().durable_until = run.durable_ends.empty() ? run.durable_until : Lsn(run.durable_ends.at(index));
+    sources.back().durable_until = run.durable_ends.empty() ? run.durable_until : run.durable_ends.at(index);
   }
   return RecoverSources<Recovery>(sources, run);
 }

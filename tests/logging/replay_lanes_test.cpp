@@ -91,10 +91,10 @@ TEST(ReplayLanes, TheWatermarkIsThatOfTheLaneThatIsFarthestBehind) {
     }
     devices.push_back(std::make_unique<ImageDevice>("log_" + std::to_string(index), image.bytes()));
     sources.push_back({devices.back().get(), kRunId, 1 << 20, index, 2});
-    sources.back().first_timestamp = 3;
+    sources.back().first_timestamp = Timestamp(3);
   }
   ReplayLanes lanes(sources, 1, 1, kBlockBytes);
-  EXPECT_EQ(lanes.Watermark(), 3u);
+  EXPECT_EQ(lanes.Watermark(), Timestamp(3));
   uint64_t replayed[2] = {0, 0};
   while (lanes.Decode(kWorker) != Decoded::kDone) {
     for (size_t i = 0; i < 2; ++i, lanes.MoveOn(kWorker)) {
@@ -107,10 +107,10 @@ TEST(ReplayLanes, TheWatermarkIsThatOfTheLaneThatIsFarthestBehind) {
     }
     const uint64_t least = std::min(replayed[0], replayed[1]);
     if (least < 100 && least > 40) {
-      EXPECT_GT(lanes.Watermark(), 10u);
+      EXPECT_GT(lanes.Watermark(), Timestamp(10));
     }
   }
-  EXPECT_EQ(lanes.Watermark(), UINT64_MAX);
+  EXPECT_EQ(lanes.Watermark(), Timestamp(UINT64_MAX));
 }
 
 // A check whether all wait for each other must not take a device's silence for an answer.

@@ -149,7 +149,7 @@ TEST(TaurusRecovery, TheEndsOfTransactionsAreTheLogsStamps) {
   std::vector<LogImage> images = TwoLogs();
   VersionedCommand(images[0], 1, {4, 5}, {}, {1});
   VersionedCommand(images[1], 2, {5, 77}, {}, {2});
-  EXPECT_EQ(RecoverImages(images, {.many_versions = true}).summary.highest_stamp, 77u);
+  EXPECT_EQ(RecoverImages(images, {.many_versions = true}).summary.highest_stamp, Stamp(77));
 }
 
 // No timestamp of a run that continues may be that of a transaction which was there and is lost.
@@ -161,7 +161,7 @@ TEST(TaurusRecovery, TheEndOfARecordBehindAHoleIsAStampToo) {
   images[1].at(0) ^= std::byte{1};
   const Recovered recovered = RecoverImages(images, {.many_versions = true});
   EXPECT_EQ(recovered.summary.recovered, 1u);
-  EXPECT_EQ(recovered.summary.highest_stamp, 99u);
+  EXPECT_EQ(recovered.summary.highest_stamp, Stamp(99));
 }
 
 // Its parts stand where a vector's mask does, and there is no vector.
@@ -191,7 +191,7 @@ TEST(TaurusRecovery, ACutAnywhereLeavesTheClosedSurvivors) {
     const std::vector<uint64_t> ends = CutAnywhere(history, random);
     const Recovered recovered = RecoverImages(history.images(), {.workers = 1 + static_cast<uint32_t>(seed % 3)});
     ExpectSurvivors(history, recovered, ends);
-    EXPECT_EQ(recovered.summary.frontier, ends);
+    EXPECT_EQ(recovered.frontier(), ends);
   }
 }
 
@@ -213,7 +213,7 @@ TEST(TaurusRecovery, TheFrontierIsTheLastValidRecordNotTheFileSize) {
   for (LogImage& image : history.images()) image.Zeros(3 << 20);
   const Recovered recovered = RecoverImages(history.images());
   ExpectSurvivors(history, recovered, ends);
-  EXPECT_EQ(recovered.summary.frontier, ends);
+  EXPECT_EQ(recovered.frontier(), ends);
   EXPECT_EQ(recovered.summary.torn_logs, 0u);
   EXPECT_EQ(recovered.summary.cut_bytes, 0u);
 }
@@ -396,7 +396,7 @@ TEST(TaurusRecovery, AnyFlippedBitIsCutOrRefusedAndNeverReplayed) {
     images[0].at(bit / 8) ^= static_cast<std::byte>(1 << bit % 8);
     try {
       const Recovered recovered = RecoverImages(images);
-      std::vector<uint64_t> ends = recovered.summary.frontier;
+      std::vector<uint64_t> ends = recovered.frontier();
       SCOPED_TRACE("bit " + std::to_string(bit));
       ExpectSurvivors(history, recovered, ends);
     } catch (const Error& error) {

@@ -11,9 +11,9 @@ RECOVERY_MUTANTS = [
            [expression(VERSIONED_REPLAY, "HekatonWord::Begin(word) <= read_ || IsOwn(word)", "true")],
            "HEKATON/LOG_TAURUS/LOG_COMMAND/TEST"),
     Mutant("versions_read_at_the_end", "the record says that the transaction read when it committed",
-           [expression(PAYLOAD, "txn.read_timestamp()", "txn.end_timestamp() - 1")], "HEKATON/LOG_TAURUS/LOG_COMMAND/TEST"),
+           [expression(PAYLOAD, "txn.read_timestamp().value()", "txn.end_timestamp().value() - 1")], "HEKATON/LOG_TAURUS/LOG_COMMAND/TEST"),
     Mutant("versions_read_at_the_end_serially", "the record says that the transaction read when it committed",
-           [expression(PAYLOAD, "txn.read_timestamp()", "txn.end_timestamp() - 1")], "HEKATON/LOG_SERIAL/LOG_COMMAND/TEST"),
+           [expression(PAYLOAD, "txn.read_timestamp().value()", "txn.end_timestamp().value() - 1")], "HEKATON/LOG_SERIAL/LOG_COMMAND/TEST"),
     Mutant("versions_own_writes_unseen", "a replayed transaction does not see what it wrote itself",
            [expression(VERSIONED_REPLAY, "HekatonWord::Begin(word) <= read_ || IsOwn(word)",
                        "HekatonWord::Begin(word) <= read_")], "HEKATON/LOG_TAURUS/LOG_COMMAND/TEST",
@@ -29,7 +29,7 @@ RECOVERY_MUTANTS = [
                       "SetWord(row, HekatonWord::WrittenAt(end_));\n    Supersede(table, row, seen);")],
            "HEKATON/LOG_TAURUS/LOG_COMMAND/TEST"),
     Mutant("versions_freed_one_too_early", "a version is freed though somebody reads right below its end",
-           [statement(VERSIONED_REPLAY, "versions_.Collect(watermark);", "versions_.Collect(watermark + 1);")],
+           [statement(VERSIONED_REPLAY, "versions_.Collect(watermark);", "versions_.Collect(Timestamp(watermark.value() + 1));")],
            "HEKATON/LOG_TAURUS/LOG_COMMAND/TEST",
            test="VersionedReplay.AVersionIsKeptUntilNobodyReadsBelowItsEnd"),
     Mutant("versions_unlinked_too_early", "a deleted row leaves its table while somebody reads below its end",
@@ -38,7 +38,7 @@ RECOVERY_MUTANTS = [
            [expression(LANES, "lane->watermark.load(std::memory_order_acquire)",
                        "lane == lanes_.back() ? lane->watermark.load() : UINT64_MAX")], "HEKATON/LOG_TAURUS/LOG_COMMAND/TEST"),
     Mutant("versions_watermark_of_the_next_batch", "a lane publishes the watermark behind the batch in hand",
-           [statement(LANES, "lane.watermark.store(lane.batch.watermark, std::memory_order_release);",
+           [statement(LANES, "lane.watermark.store(lane.batch.watermark.value(), std::memory_order_release);",
                       "lane.watermark.store(watermark, std::memory_order_release);")], "HEKATON/LOG_TAURUS/LOG_COMMAND/TEST"),
     Mutant("versions_watermark_is_now", "a log is told of the present, not of the oldest snapshot",
            [statement(HEKATON, "if constexpr (requires { this->log().RaiseWatermark(watermark_); }) this->log().RaiseWatermark(watermark_);",
@@ -50,7 +50,7 @@ RECOVERY_MUTANTS = [
                        "                     {reinterpret_cast<const uint64_t*>(&watermark_.value), 1})")],
            "HEKATON/LOG_TAURUS/LOG_COMMAND/TEST"),
     Mutant("versions_clock_starts_anew", "timestamps of a continued run are those of the run before",
-           [statement(RUN, "shared_->timestamps.StartAfter(first_stamp_);", "")], "HEKATON/LOG_TAURUS/LOG_COMMAND/TEST"),
+           [statement(RUN, "shared_->timestamps.StartAfter(TimestampOf(first_stamp_));", "")], "HEKATON/LOG_TAURUS/LOG_COMMAND/TEST"),
     Mutant("versions_torn_reads_pass", "a row that was overwritten while it was read is not read again",
            [statement(VERSIONED_REPLAY, "if (StillAt(*row, seen)) return Outcome::kOk;", "return Outcome::kOk;")],
            "HEKATON/LOG_TAURUS/LOG_COMMAND/TEST"),
@@ -103,7 +103,7 @@ RECOVERY_MUTANTS = [
                 "case Look::kBad:\n        if ({on} && records > 0) {{\n          buffer_->Hold();\n          return Result::kBatch;\n"
                 "        }}\n        while ({on} && available() > 2 * format::kBlockBytes && LookAtRecord() != Look::kRecord) {{\n"
                 "          const size_t skip = format::kBlockBytes - position_.value() % format::kBlockBytes;\n"
-                "          position_ = Lsn(position_.value() + skip);\n          cursor_ += skip;\n        }}\n"
+                "          position_ += skip;\n          cursor_ += skip;\n        }}\n"
                 "        if ({on} && LookAtRecord() == Look::kRecord) {{\n          Start(batch);\n          break;\n        }}\n"
                 "        ended_ = true;")]),
     Mutant("recover_frontier_is_the_last_byte", "what lies behind the valid prefix is frozen with it",
@@ -134,7 +134,7 @@ RECOVERY_MUTANTS = [
            [raw(FILES, "files.SyncDirectory(ParentDirectory(path));",
                 "try {{\n    files.SyncDirectory(ParentDirectory(path));\n  }} catch (...) {{\n    if (!{on}) throw;\n  }}")]),
     Mutant("continue_ignores_the_frontier", "a later recovery reads on behind the frozen frontier",
-           [statement(RECOVERY_RUN, "if (run.frozen) source.frozen_end = Lsn(run.frozen->frontier[i]);", "")]),
+           [statement(RECOVERY_RUN, "if (run.frozen) source.frozen_end = run.frozen->frontier[i];", "")]),
     Mutant("continue_reuses_names", "a continued run numbers its transactions from 0 again",
            [statement(RUN, "first_sequence_ = continuation.first_sequence();", "")]),
     Mutant("continue_reuses_dropped_names", "only what was recovered counts for fresh names, not what was dropped",
@@ -148,7 +148,7 @@ RECOVERY_MUTANTS = [
     Mutant("continue_reuses_stamps", "the GSNs of a continued run start at 0 again",
            [statement(RUN, "first_stamp_ = continuation.first_stamp();", "")], "LOG_PLOVER"),
     Mutant("continue_reuses_epochs", "the epochs of a continued run start at 1 again",
-           [statement(RUN, "epochs_.StartAfter(EpochTid::EpochOf(first_stamp_));", "")], "LOG_BATCH"),
+           [statement(RUN, "epochs_.StartAfter(EpochTid::EpochOf(TidOf(first_stamp_)));", "")], "LOG_BATCH"),
     Mutant("epoch_frontier_not_synced", "the persistent epoch is published before its file says so",
            [statement(FRONTIER_FILE, "device_->Complete(true);", "")], "LOG_BATCH"),
     Mutant("continue_reuses_lsns", "the logs of a continued run start at 0 again",

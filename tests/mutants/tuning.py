@@ -21,8 +21,8 @@ TUNING = [
     (WRITER, "kPadBelowBytes = 32 * format::kBlockBytes;", "kPadBelowBytes = 2 * format::kBlockBytes;"),
     (STREAM_H, "std::max<uint64_t>(bytes, 16 * format::kBlockBytes)", "std::max<uint64_t>(bytes, 4 * format::kBlockBytes)"),
     # Anchors find no room more often than in a ring of megabytes; in an empty one there is room.
-    (STREAM, "std::optional<uint64_t> LogStream::AppendOwn(format::RecordKind kind, std::span<const uint64_t> words) {\n",
-     "std::optional<uint64_t> LogStream::AppendOwn(format::RecordKind kind, std::span<const uint64_t> words) {\n"
+    (STREAM, "std::optional<Lsn> LogStream::AppendOwn(format::RecordKind kind, std::span<const uint64_t> words) {\n",
+     "std::optional<Lsn> LogStream::AppendOwn(format::RecordKind kind, std::span<const uint64_t> words) {\n"
      "  if (reserved_until() != persistent_until() && ::dbx::sim::Random() % 4 == 0) return std::nullopt;\n"),
     (READER_H, "kBatchRecords = 32;", "kBatchRecords = 4;"),
     (LANES_H, "kQueueBatches = 16;", "kQueueBatches = 4;"),
@@ -45,9 +45,9 @@ TUNING = [
     (VERSIONS, "version->later = free_[version->size_class];",
      "version->absent = !version->absent;\n      version->later = free_[version->size_class];"),
     # Between taking a place and filling it the writer may lose the processor for long.
-    (STREAM, "std::memcpy(ring_.at(lsn) + sizeof(format::RecordHeader), words.data(), words.size_bytes());",
+    (STREAM, "std::memcpy(at(place) + sizeof(format::RecordHeader), words.data(), words.size_bytes());",
      "if (sim::Random() % 16 == 0) sim::SleepFor(5000);\n"
-     "  std::memcpy(ring_.at(lsn) + sizeof(format::RecordHeader), words.data(), words.size_bytes());"),
+     "  std::memcpy(at(place) + sizeof(format::RecordHeader), words.data(), words.size_bytes());"),
     # Leaves and inner nodes of a handful of entries split, and become empty.
     (BTREE_NODE, "kSlots = 62;", "kSlots = 6;"),
     (BTREE_NODE, "kKeysMax = 62;", "kKeysMax = 6;"),

@@ -27,8 +27,8 @@ TEST_F(CommitProbeTest, ThePartsFollowEachOther) {
   CommitTimes* times = DrawNext();
   ASSERT_NE(times, nullptr);
   *times = {1 * kTick, 3 * kTick, 4 * kTick};
-  DurableVector ends;
-  ends.lsn[1] = 100;
+  LsnPerLog ends{};
+  ends[1] = Lsn(100);
   probe_.Follow(kTxn, ends);
   probe_.Look(durable_, 5 * kTick);
   durable_.lsn[1] = 100;

@@ -347,7 +347,7 @@ TEST_P(ContinuedFilesTest, AFrontierBeforeTheStartOfItsLogIsDamage) {
   FaultyFileSystem files(Continued(Continued(CrashedRun(kMiddle), Continuing()), Continuing()));
   const std::string path = "a/run-0002/frozen";
   FrozenRun frozen = DecodeFrozen(files.Map(path).bytes, path);
-  frozen.frontier.assign(frozen.frontier.size(), 0);
+  frozen.frontier.assign(frozen.frontier.size(), Lsn(0));
   files.Change(path, [&](SparseBytes& file) { file.Write(0, EncodeFrozen(frozen)); });
   std::string what;
   EXPECT_EQ(RecoveryStatus(files.CrashImage(Policy::kAllPending), what), ExitStatus::kCorrupt);

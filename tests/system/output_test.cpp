@@ -47,7 +47,7 @@ RunResult SomeRun() {
 RecoveryResult SomeRecovery() {
   RecoveryResult r;
   r.recovered = 5000, r.dropped_dependency = 3, r.voids = 2, r.torn_logs = 1, r.cut_bytes = 77;
-  r.log_bytes = 1'000'000, r.frontier = {600'000, 400'000}, r.threads = 4, r.parallelism = 3.5;
+  r.log_bytes = 1'000'000, r.frontier = {Lsn(600'000), Lsn(400'000)}, r.threads = 4, r.parallelism = 3.5;
   r.replay_seconds = 0.5, r.run_number = 12, r.verified = "a,c", r.digest = "d16e57";
   return r;
 }

@@ -58,9 +58,10 @@ class VersionedReplay : public ::testing::Test {
   Table& hashed() { return db_.table(TableId(0)); }
   Table& ordered() { return db_.table(TableId(1)); }
   VersionedReplayTransaction& At(uint64_t read, uint64_t end) {
-    txn_.Begin(read, end);
+    txn_.Begin(Timestamp(read), Timestamp(end));
     return txn_;
   }
+  void Collect(uint64_t watermark) { txn_.Collect(Timestamp(watermark)); }
   // Of a transaction that ends long after all others.
   uint64_t SeenAt(uint64_t read, Key key) { return ValueOf(At(read, 1'000'000), hashed(), key); }
   size_t entries() {
@@ -133,7 +134,7 @@ TEST_F(VersionedReplay, WhatATransactionInsertsAndDeletesNobodySees) {
   EXPECT_EQ(txn.Delete(ordered(), kNew), Outcome::kOk);
   for (const uint64_t read : {3, 8, 9}) EXPECT_EQ(ValueOf(At(read, 20), ordered(), kNew), kMissing);
   EXPECT_EQ(entries(), 5u);
-  txn_.Collect(9);
+  Collect(9);
   EXPECT_EQ(entries(), 4u);
 }
 
@@ -159,20 +160,20 @@ TEST_F(VersionedReplay, AWriterOfWhatItDidNotSeeIsRefused) {
 
 TEST_F(VersionedReplay, AVersionIsKeptUntilNobodyReadsBelowItsEnd) {
   EXPECT_EQ(SetTo(At(4, 5), hashed(), kX, 500), Outcome::kOk);
-  txn_.Collect(4);
+  Collect(4);
   EXPECT_EQ(versions_.waiting(), 1u);
   EXPECT_EQ(SeenAt(4, kX), 20u);
-  txn_.Collect(5);
+  Collect(5);
   EXPECT_EQ(versions_.waiting(), 0u);
   EXPECT_EQ(SeenAt(5, kX), 500u);
 }
 
 TEST_F(VersionedReplay, ADeletedRowStaysInAnOrderedTableUntilNobodyReadsBelowItsEnd) {
   EXPECT_EQ(At(4, 5).Delete(ordered(), kX), Outcome::kOk);
-  txn_.Collect(4);
+  Collect(4);
   EXPECT_EQ(entries(), 4u);
   EXPECT_EQ(RowsOf(At(4, 20), ordered()).size(), 4u);
-  txn_.Collect(5);
+  Collect(5);
   EXPECT_EQ(entries(), 3u);
   EXPECT_EQ(At(6, 7).Insert(ordered(), kX, TupleOf(1)), Outcome::kOk);
   EXPECT_EQ(ValueOf(At(6, 20), ordered(), kX), kMissing);
@@ -182,7 +183,7 @@ TEST_F(VersionedReplay, ADeletedRowStaysInAnOrderedTableUntilNobodyReadsBelowIts
 TEST_F(VersionedReplay, ARowThatIsInsertedAgainStays) {
   EXPECT_EQ(At(4, 5).Delete(ordered(), kX), Outcome::kOk);
   EXPECT_EQ(At(6, 7).Insert(ordered(), kX, TupleOf(1)), Outcome::kOk);
-  txn_.Collect(100);
+  Collect(100);
   EXPECT_EQ(entries(), 4u);
   EXPECT_EQ(ValueOf(At(100, 101), ordered(), kX), 1u);
 }
@@ -190,7 +191,7 @@ TEST_F(VersionedReplay, ARowThatIsInsertedAgainStays) {
 TEST_F(VersionedReplay, AnOldReaderFindsItsVersionBehindAnyNumberOfLaterOnes) {
   for (uint64_t end = 10; end < 10'000; ++end) {
     ASSERT_EQ(SetTo(At(end - 1, end), hashed(), kX, end), Outcome::kOk);
-    txn_.Collect(9);
+    Collect(9);
   }
   EXPECT_EQ(versions_.waiting(), 9990u);
   EXPECT_EQ(SeenAt(9, kX), 20u);
@@ -200,7 +201,7 @@ TEST_F(VersionedReplay, AnOldReaderFindsItsVersionBehindAnyNumberOfLaterOnes) {
 TEST_F(VersionedReplay, WhatNobodyReadsAnyMoreIsUsedAgain) {
   for (uint64_t end = 10; end < 100'000; ++end) {
     ASSERT_EQ(SetTo(At(end - 1, end), hashed(), kX, end), Outcome::kOk);
-    txn_.Collect(end - 5);
+    Collect(end - 5);
   }
   EXPECT_LE(versions_.waiting(), 5u);
   EXPECT_LE(versions_.memory_bytes(), size_t{64} << 10);
@@ -229,7 +230,7 @@ TEST_F(VersionedReplay, AReaderBesideWritersSeesOneMoment) {
   while (written < kLast) {
     const uint64_t until = written, read = 2 + random() % until;
     if (read > until) continue;
-    reader.Begin(read, kLast + 1);
+    reader.Begin(Timestamp(read), Timestamp(kLast + 1));
     Found expected{{0, read * 100}, {2, read * 100 + 2}, {4, 40}, {6, 60}};
     if (read % 3 != 2 && read > 2) expected.insert(expected.begin() + 2, {kNew, read / 3 * 300 + kNew});
     ASSERT_EQ(RowsOf(reader, ordered()), expected) << read;
@@ -259,7 +260,7 @@ class VersionedReplayOfALargeTuple : public VersionedReplay {
       };
       ASSERT_EQ(At(end - 1, end).Update(*large_, kX, fill), Outcome::kOk);
       written_ = end;
-      txn_.Collect(reading_);
+      Collect(reading_);
     }
   }
   static bool IsFilledWith(uint64_t value, const auto& tuple) {
@@ -282,7 +283,7 @@ TEST_F(VersionedReplayOfALargeTuple, AScanThatTheWriterOvertakesSeesOneVersion) 
   for (int overtaken = 0; overtaken < 20 && !HasFailure();) {
     reading_ = written_.load();
     const uint64_t before = row.control.load();
-    reader.Begin(reading_, format::kTimestampMax);
+    reader.Begin(Timestamp(reading_), Timestamp(format::kTimestampMax));
     const Outcome outcome = reader.Scan(*large_, kX, kX, ScanOrder::kAscending, [&](Key, const auto& tuple) {
       if (row.control.load() != before) ++overtaken;
       EXPECT_TRUE(IsFilledWith(reading_, tuple));
@@ -327,7 +328,7 @@ TEST_F(VersionedReplay, AgreesWithTheReference) {
       ASSERT_EQ(Access(txn_, ordered(), numbers), Access(context, table, numbers)) << end;
     }
     context.End(/*undo=*/false, end - 9);
-    if (random() % 4 == 0) txn_.Collect(end - 9);
+    if (random() % 4 == 0) Collect(end - 9);
   }
   EXPECT_EQ(RowsOf(At(30'000, 30'001), ordered()), [&] {
     context.Begin(30'000, 30'001);

@@ -23,14 +23,14 @@ std::string NameOf(CentralMethod method) {
 
 struct Anchors final : FlushHooks {
   void BeforeFlush(LogStream& stream) override {
-    const uint64_t durable = stream.persistent_until();
+    const uint64_t durable = stream.persistent_until().value();
     stream.AppendOwn(format::RecordKind::kAnchor, {&durable, 1});
   }
 };
 
 class CentralLogTest : public ::testing::TestWithParam<CentralMethod> {
  protected:
-  void Open(uint64_t ring_bytes, uint32_t workers, uint64_t start_lsn = 0) {
+  void Open(uint64_t ring_bytes, uint32_t workers, Lsn start_lsn = {}) {
     auto device = files_.Create("log", {});
     std::vector<std::byte> header(format::kStreamOffset);
     device->StartWrite(0, header);
@@ -54,21 +54,21 @@ class CentralLogTest : public ::testing::TestWithParam<CentralMethod> {
     SealRecord(stream().at(place), stream().HeaderFor(place, format::RecordKind::kCommand));
     log_->Submit(worker, place);
   }
-  bool BecomesDurable(uint64_t lsn) {
+  bool BecomesDurable(Lsn lsn) {
     for (int i = 0; i < 5000 && stream().persistent_until() < lsn; ++i) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     return stream().persistent_until() >= lsn;
   }
   // The end of the durable records, each where it says it is, whole.
-  uint64_t CheckedPrefix(uint64_t start_lsn) {
+  Lsn CheckedPrefix(Lsn start_lsn) {
     const std::vector<std::byte> image = files_.CrashImage(FaultyFileSystem::Crash::kDurableOnly).files.at("log").All();
     uint64_t at = 0;
     while (format::kStreamOffset + at + sizeof(format::RecordHeader) <= image.size()) {
       const std::byte* record = image.data() + format::kStreamOffset + at;
       format::RecordHeader header;
       std::memcpy(&header, record, sizeof header);
-      if (header.lsn != start_lsn + at || header.header_crc != HeaderCrc(header)) break;
+      if (header.lsn != start_lsn.value() + at || header.header_crc != HeaderCrc(header)) break;
       const std::span body(record + sizeof header, header.length - sizeof header);
       if (header.kind != static_cast<uint8_t>(format::RecordKind::kVoid) && header.body_crc != Crc32c(body)) break;
       at += header.length;
@@ -85,10 +85,10 @@ class CentralLogTest : public ::testing::TestWithParam<CentralMethod> {
 TEST_P(CentralLogTest, TheLastRecordOfAnIdleSystemBecomesDurable) {
   Open(1 << 20, 2);
   Append(0, 64);
-  EXPECT_TRUE(BecomesDurable(64));
+  EXPECT_TRUE(BecomesDurable(Lsn(64)));
   // Long enough for the writer to go to sleep without a timeout.
   std::this_thread::sleep_for(std::chrono::milliseconds(100));
-  const uint64_t before = stream().reserved_until();
+  const Lsn before = stream().reserved_until();
   Append(1, 64);
   EXPECT_TRUE(BecomesDurable(before + 64));
 }
@@ -106,11 +106,11 @@ TEST_P(CentralLogTest, WhatManyWorkersAppendIsWholeOverManyLaps) {
   logs_->Stop();
   logs_->WriteRunEnd(std::nullopt);
   EXPECT_EQ(stream().persistent_until(), stream().reserved_until());
-  EXPECT_EQ(CheckedPrefix(0), stream().reserved_until());
+  EXPECT_EQ(CheckedPrefix(Lsn(0)), stream().reserved_until());
 }
 
 TEST_P(CentralLogTest, ALogMayStartAnywhere) {
-  constexpr uint64_t kFar = (uint64_t{5} << 32) + 3 * format::kBlockBytes;
+  constexpr Lsn kFar((uint64_t{5} << 32) + 3 * format::kBlockBytes);
   Open(64 << 10, 1, kFar);
   for (int i = 0; i < 500; ++i) Append(0, 488);
   logs_->Stop();

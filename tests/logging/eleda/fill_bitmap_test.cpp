@@ -10,7 +10,8 @@ namespace dbx {
 namespace {
 
 TEST(FillBitmap, StopsAtTheFirstHoleOverManyLaps) {
-  constexpr uint64_t kRing = 4096, kStart = 3 * 4096 + 1024;
+  constexpr uint64_t kRing = 4096;
+  constexpr Lsn kStart(3 * 4096 + 1024);
   std::mt19937_64 random(7);
   FillBitmap bitmap(kRing, kStart);
   struct Place {
@@ -18,8 +19,8 @@ TEST(FillBitmap, StopsAtTheFirstHoleOverManyLaps) {
     bool filled;
   };
   std::deque<Place> places;
-  uint64_t reserved = kStart, expected = kStart;
-  while (reserved < 200 * kRing) {
+  Lsn reserved = kStart, expected = kStart;
+  while (reserved < Lsn(200 * kRing)) {
     const auto bytes = static_cast<uint32_t>(40 + random() % 900 / 8 * 8);
     if (reserved + bytes <= expected + kRing) places.push_back({{reserved, bytes}, false}), reserved += bytes;
     Place& some = places[random() % places.size()];

@@ -16,7 +16,7 @@
 namespace dbx {
 namespace {
 
-constexpr uint64_t kStart = 12288;  // no multiple of the distances
+constexpr Lsn kStart(12288);  // no multiple of the distances
 
 // A log without bytes: places are taken and filled by steps of single producers, as LogStream and its users do it.
 class Field {
@@ -62,12 +62,12 @@ class Field {
     ASSERT_EQ(grasshopper_.sbl(), expected_);
   }
   // All that is filled becomes durable, at once or in part.
-  void Flush(uint64_t sdl) {
+  void Flush(Lsn sdl) {
     ASSERT_LE(sdl, grasshopper_.sbl());
     sdl_ = std::max(sdl_, sdl);
   }
   void Collect(uint32_t producer) {
-    lists_[producer]->Collect(sdl_, [&](uint64_t end) {
+    lists_[producer]->Collect(sdl_, [&](Lsn end) {
       EXPECT_LE(end, sdl_);
       ++called_back_;
     });
@@ -92,8 +92,8 @@ class Field {
   }
 
   bool is_open(uint32_t producer) const { return open_[producer].has_value(); }
-  uint64_t reserved() const { return reserved_; }
-  uint64_t sdl() const { return sdl_; }
+  Lsn reserved() const { return reserved_; }
+  Lsn sdl() const { return sdl_; }
   uint64_t awaited() const { return awaited_; }
   uint64_t called_back() const { return called_back_; }
   Grasshopper& grasshopper() { return grasshopper_; }
@@ -102,7 +102,7 @@ class Field {
 
  private:
   struct Place {
-    uint64_t end;
+    Lsn end;
     bool filled;
   };
   std::vector<std::unique_ptr<GrasshopperList>> MakeLists(uint32_t producers, size_t nodes_max) {
@@ -117,7 +117,7 @@ class Field {
   std::vector<std::optional<LogPlace>> open_;
   Grasshopper grasshopper_;
   std::deque<Place> places_;
-  uint64_t reserved_ = kStart, sdl_ = kStart, expected_ = kStart;
+  Lsn reserved_ = kStart, sdl_ = kStart, expected_ = kStart;
   uint64_t awaited_ = 0, called_back_ = 0;
 };
 
@@ -195,12 +195,12 @@ TEST(Grasshopper, ACountThatComesLateOnlyDelaysHops) {
   lists.push_back(std::make_unique<GrasshopperList>(elsewhere, 1 << 10));  // its counts do not reach `index`
   Grasshopper grasshopper(index, lists, kStart);
   lists[1]->Enqueue({kStart, 64}, true);
-  uint64_t at = kStart + 64;
+  Lsn at = kStart + 64;
   for (; at < kStart + 64 + 3 * kRing; at += 256) {
     lists[0]->Enqueue({at, 256}, true);
     grasshopper.Advance(at + 256);
     ASSERT_EQ(grasshopper.sbl(), at + 256);
-    lists[0]->Collect(at, [](uint64_t) {});
+    lists[0]->Collect(at, [](Lsn) {});
   }
   index.Add({kStart, 64});                    // now it comes, laps later
   lists[0]->Enqueue({at + 256, 8192}, true);  // behind a hole
@@ -223,7 +223,7 @@ TEST(Grasshopper, CallsBackOnceAndNotBeforeTheRecordsEndIsDurable) {
   const LogPlace place = field.Reserve(0, 1000);
   field.Fill(0);
   field.AdvanceAndCheck();
-  field.Flush(place.end() - 8);
+  field.Flush(place.lsn + 992);
   field.Collect(0);
   EXPECT_EQ(field.called_back(), 0u);
   field.Flush(place.end());
@@ -257,7 +257,7 @@ TEST_P(GrasshopperShapes, NeverPassesAHoleAndReachesTheEnd) {
   SCOPED_TRACE(seed);
   std::mt19937_64 random(seed);
   Field field(shape.producers, shape.distance, shape.ring);
-  while (field.reserved() < 40 * shape.ring) {
+  while (field.reserved() < Lsn(40 * shape.ring)) {
     ASSERT_NO_FATAL_FAILURE(field.Step(random, shape.bytes_max));
   }
   field.FillAll();
@@ -280,7 +280,7 @@ class SharedField {
 
   explicit SharedField(uint32_t producers) {
     for (uint32_t p = 0; p < producers; ++p) lists_.push_back(std::make_unique<GrasshopperList>(index_, 1 << 10));
-    grasshopper_ = std::make_unique<Grasshopper>(index_, lists_, 0);
+    grasshopper_ = std::make_unique<Grasshopper>(index_, lists_, Lsn(0));
     for (uint32_t p = 0; p < producers; ++p) threads_.emplace_back([this, p] { Produce(p); });
   }
   ~SharedField() {
@@ -290,15 +290,15 @@ class SharedField {
   bool producing() const { return done_.load() < lists_.size(); }
   // Everything below SBL is filled, and becomes durable.
   void Advance() {
-    grasshopper_->Advance(reserved_.load());
-    const uint64_t sbl = grasshopper_->sbl();
+    grasshopper_->Advance(reserved());
+    const uint64_t sbl = grasshopper_->sbl().value();
     for (uint64_t at = sdl_.load(); at < sbl; at += 8) unfilled_ += filled_[at % kRing / 8] != MarkOf(at);
     sdl_.store(sbl);
     std::this_thread::yield();
   }
 
-  uint64_t sbl() const { return grasshopper_->sbl(); }
-  uint64_t reserved() const { return reserved_.load(); }
+  Lsn sbl() const { return grasshopper_->sbl(); }
+  Lsn reserved() const { return Lsn(reserved_.load()); }
   uint64_t unfilled() const { return unfilled_; }
   uint64_t awaited() const { return awaited_.load(); }
   uint64_t called_back() const { return called_back_.load(); }
@@ -311,11 +311,12 @@ class SharedField {
     while (reserved_.load() < kEnd) {
       const auto bytes = static_cast<uint32_t>(40 + random() % 2000 / 8 * 8);
       while (!lists_[p]->HasSpace()) Collect(p);
-      const LogPlace taken{reserved_.fetch_add(bytes), bytes};
-      while (taken.end() > sdl_.load() + kRing) std::this_thread::yield();
-      for (uint64_t at = taken.lsn; at < taken.end(); at += 8) filled_[at % kRing / 8] = MarkOf(at);
+      const LogPlace taken{Lsn(reserved_.fetch_add(bytes)), bytes};
+      const uint64_t end = taken.end().value();
+      while (end > sdl_.load() + kRing) std::this_thread::yield();
+      for (uint64_t at = taken.lsn.value(); at < end; at += 8) filled_[at % kRing / 8] = MarkOf(at);
       lists_[p]->Enqueue(taken, true);
-      last_end_[p] = taken.end();
+      last_end_[p] = end;
       ++awaited_;
     }
     while (sdl_.load() < last_end_[p]) Collect(p);
@@ -323,11 +324,11 @@ class SharedField {
     ++done_;
   }
   void Collect(uint32_t p) {
-    lists_[p]->Collect(sdl_.load(), [this](uint64_t) { ++called_back_; });
+    lists_[p]->Collect(Lsn(sdl_.load()), [this](Lsn) { ++called_back_; });
     std::this_thread::yield();
   }
 
-  HoppingIndex index_{1024, kRing, 0};
+  HoppingIndex index_{1024, kRing, Lsn(0)};
   std::vector<std::unique_ptr<GrasshopperList>> lists_;
   std::unique_ptr<Grasshopper> grasshopper_;
   std::vector<uint8_t> filled_ = std::vector<uint8_t>(kRing / 8);  // in which lap
@@ -349,16 +350,16 @@ TEST(GrasshopperThreads, SblReachesTheEndWhileAllRolesRun) {
 // What Advance does over `records` records of `bytes`, filled by producers that take turns at random.
 CentralCounters CountersOf(uint32_t producers, uint32_t bytes, uint64_t records, uint64_t distance) {
   const uint64_t log_bytes = records * bytes;
-  HoppingIndex index(distance, std::max(std::bit_ceil(log_bytes), distance), 0);
+  HoppingIndex index(distance, std::max(std::bit_ceil(log_bytes), distance), Lsn(0));
   std::vector<std::unique_ptr<GrasshopperList>> lists;
   for (uint32_t p = 0; p < producers; ++p) {
     lists.push_back(std::make_unique<GrasshopperList>(index, std::bit_ceil(records)));
   }
-  Grasshopper grasshopper(index, lists, 0);
+  Grasshopper grasshopper(index, lists, Lsn(0));
   std::mt19937_64 random(producers + bytes);
-  for (uint64_t lsn = 0; lsn < log_bytes; lsn += bytes) lists[random() % producers]->Enqueue({lsn, bytes}, true);
-  grasshopper.Advance(log_bytes);
-  EXPECT_EQ(grasshopper.sbl(), log_bytes);
+  for (Lsn lsn; lsn < Lsn(log_bytes); lsn += bytes) lists[random() % producers]->Enqueue({lsn, bytes}, true);
+  grasshopper.Advance(Lsn(log_bytes));
+  EXPECT_EQ(grasshopper.sbl(), Lsn(log_bytes));
   return grasshopper.counters();
 }
 

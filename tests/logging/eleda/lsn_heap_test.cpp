@@ -12,9 +12,9 @@ namespace {
 TEST(LsnHeap, TheTopIsAlwaysTheLeast) {
   std::mt19937_64 random(5);
   LsnHeap heap(32);
-  std::multiset<uint64_t> model;
+  std::multiset<Lsn> model;
   for (int i = 0; i < 20'000; ++i) {
-    const uint64_t lsn = random() % 1000;
+    const Lsn lsn(random() % 1000);
     if (model.size() < 32 && random() % 2 == 0) {
       heap.Insert({lsn, 0}), model.insert(lsn);
     } else if (!model.empty() && random() % 2 == 0) {
@@ -31,9 +31,9 @@ TEST(LsnHeap, TheTopIsAlwaysTheLeast) {
 
 TEST(LsnHeap, ReplacingTheTopMovesAtMostItsDepth) {
   LsnHeap heap(32);
-  for (uint32_t i = 0; i < 32; ++i) heap.Insert({i, i});
+  for (uint32_t i = 0; i < 32; ++i) heap.Insert({Lsn(i), i});
   const uint64_t before = heap.moves();
-  for (uint64_t lsn = 32; lsn < 1032; ++lsn) heap.ReplaceTop(lsn);
+  for (uint64_t lsn = 32; lsn < 1032; ++lsn) heap.ReplaceTop(Lsn(lsn));
   EXPECT_LE(heap.moves() - before, 5u * 1000);
 }
 

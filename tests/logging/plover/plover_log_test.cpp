@@ -119,7 +119,7 @@ TYPED_TEST(PloverTest, APromiseCountsOnlyOnceItIsDurable) {
 }
 
 TYPED_TEST(PloverTest, AGsnStartsAboveTheOldOnes) {
-  Plover log(this->h_.logs(), {.first_stamp = 1000});
+  Plover log(this->h_.logs(), {.first_stamp = Stamp(1000)});
   Plover::TxnState state;
   log.InitWorker(state, WorkerId(0));
   uint64_t point = 0;

@@ -166,7 +166,7 @@ TEST(PloverRecovery, TheHighestStampIsAboveWhatWasCut) {
   auto logs = TwoLogs();
   Part(logs[0], 1, 41, 0b01, {{0, 70}});
   Mark(logs[0], 43);
-  EXPECT_EQ(Recover(logs).summary.highest_stamp, 43u);
+  EXPECT_EQ(Recover(logs).summary.highest_stamp, Stamp(43));
 }
 
 }  // namespace

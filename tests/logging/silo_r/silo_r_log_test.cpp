@@ -34,10 +34,10 @@ class SiloRTest : public ::testing::Test {
 
 TEST_F(SiloRTest, TransactionsOfAWorkerShareAPlace) {
   ASSERT_TRUE(h_.Write(0, 1, 5).wrote);
-  const uint64_t reserved = h_.logs().stream(0).reserved_until();
+  const Lsn reserved = h_.logs().stream(0).reserved_until();
   ASSERT_TRUE(h_.Write(0, 2, 6).wrote);
   EXPECT_EQ(h_.logs().stream(0).reserved_until(), reserved);
-  EXPECT_EQ(h_.logs().stream(0).ReadyUntil(), 0u) << "an open chunk is nobody else's";
+  EXPECT_EQ(h_.logs().stream(0).ReadyUntil(), Lsn(0)) << "an open chunk is nobody else's";
 }
 
 TEST_F(SiloRTest, AnIdleWorkerHandsItsChunkOver) {
@@ -59,11 +59,12 @@ TEST_F(SiloRTest, AFullChunkIsFollowedByAnother) {
   for (uint64_t i = 0; i < 5000; ++i) ASSERT_TRUE(h_.Write(0, 1 + i % 4, i).wrote);
   h_.log().Idle(h_.state(0));
   const LogStream& stream = h_.logs().stream(0);
-  uint64_t at = 0, txns = 0;
+  Lsn at;
+  uint64_t txns = 0;
   while (at < stream.reserved_until()) {
     format::RecordHeader header;
     std::memcpy(&header, stream.at({at, 0}), sizeof header);
-    ASSERT_EQ(header.lsn, at);
+    ASSERT_EQ(header.lsn, at.value());
     ASSERT_GE(header.length, sizeof header);
     txns += header.kind == static_cast<uint8_t>(format::RecordKind::kStamped);
     at += header.length;
@@ -119,7 +120,7 @@ TEST_F(SiloRTest, AnEpochIsWrittenThoughItsPlacesWereTakenBeforeTheLastStep) {
   NextEpoch();
   EXPECT_TRUE(BecomesDurable(1));
   EXPECT_GT(h_.point(1)[0], first);
-  EXPECT_EQ(h_.frontier_stamp(), EpochTid::Last(Epoch(h_.point(1)[0])));
+  EXPECT_EQ(h_.frontier_stamp(), StampOf(EpochTid::Last(Epoch(h_.point(1)[0]))));
 }
 
 TEST_F(SiloRTest, AReaderWaitsForItsEpoch) {

@@ -29,7 +29,7 @@ void Txn(LogImage& log, uint64_t id, uint64_t tid, const std::vector<Version>& v
 std::vector<LogImage> TwoLogs() { return {LogImage(0, 2), LogImage(1, 2)}; }
 
 Recovered Recover(const std::vector<LogImage>& images, uint64_t stamp_end = UINT64_MAX, uint32_t workers = 2) {
-  return RecoverImages<SiloRRecovery>(images, {.workers = workers, .stamp_end = stamp_end});
+  return RecoverImages<SiloRRecovery>(images, {.workers = workers, .stamp_end = Stamp(stamp_end)});
 }
 
 // Trap 24: whatever the order in the logs.
@@ -73,8 +73,8 @@ TEST(SiloRRecovery, WhatIsBeyondTheFrontierIsDroppedThoughItIsWhole) {
   EXPECT_EQ(recovered.txns, (std::set<uint64_t>{1, 3}));
   EXPECT_EQ(recovered.summary.dropped, 1u);
   EXPECT_EQ(recovered.state.at(1), 110u);
-  EXPECT_EQ(recovered.summary.highest_stamp, 30u);
-  EXPECT_EQ(recovered.summary.stamp_end, 20u);
+  EXPECT_EQ(recovered.summary.highest_stamp, Stamp(30));
+  EXPECT_EQ(recovered.summary.stamp_end, Stamp(20));
 }
 
 TEST(SiloRRecovery, RandomHistoriesInAnyNumberOfLanesGiveTheLastVersions) {
@@ -106,8 +106,8 @@ TEST(SiloRRecovery, ALogThatEndsBeforeTheFrontierIsDamaged) {
 TEST(SiloRRecovery, AMarkShowsThatTheFrontierHadGoneFurther) {
   auto logs = TwoLogs();
   logs[1].Append(format::RecordKind::kMark, std::array<uint64_t, 2>{0, 30});
-  EXPECT_EQ(Refusal<SiloRRecovery>(logs, {.stamp_end = 30}), "");
-  const std::string why = Refusal<SiloRRecovery>(logs, {.stamp_end = 20});
+  EXPECT_EQ(Refusal<SiloRRecovery>(logs, {.stamp_end = Stamp(30)}), "");
+  const std::string why = Refusal<SiloRRecovery>(logs, {.stamp_end = Stamp(20)});
   EXPECT_NE(why.find("it ends at stamp 20, but a mark shows that 30 was durable"), std::string::npos) << why;
 }
 

@@ -53,18 +53,18 @@ TEST_F(TaurusTest, Figure3) {
   ASSERT_TRUE(t1.wrote);
   EXPECT_EQ(after_a, (std::array<uint64_t, 2>{4, 7}));
   EXPECT_EQ(after_b, (std::array<uint64_t, 2>{8, 7}));
-  const uint64_t lsn1 = h_.logs().stream(0).reserved_until();  // step 6
+  const uint64_t lsn1 = h_.logs().stream(0).reserved_until().value();  // step 6
   EXPECT_EQ(PointOf(0), (std::array<uint64_t, 2>{lsn1, 7}));
   EXPECT_EQ(MetaOf(kA), (std::array<uint64_t, 4>{lsn1, 7, 3, 7}));  // step 7
   EXPECT_EQ(MetaOf(kB), (std::array<uint64_t, 4>{8, 6, lsn1, 11}));
 
   ASSERT_EQ(h_.Read(2, kA).outcome, Outcome::kOk);  // step 8: T2
   EXPECT_EQ(PointOf(2), (std::array<uint64_t, 2>{lsn1, 7}));
-  EXPECT_EQ(h_.logs().stream(0).reserved_until(), lsn1);  // and leaves no record
+  EXPECT_EQ(h_.logs().stream(0).reserved_until(), Lsn(lsn1));  // and leaves no record
 
   ASSERT_TRUE(h_.Write(1, kB, 3).wrote);  // steps 9 and 11: T3
   EXPECT_EQ(h_.state(1).own_dependency, 11u);
-  const uint64_t lsn3 = h_.logs().stream(1).reserved_until();
+  const uint64_t lsn3 = h_.logs().stream(1).reserved_until().value();
   EXPECT_EQ(PointOf(1), (std::array<uint64_t, 2>{lsn1, lsn3}));
   EXPECT_EQ(MetaOf(kB), (std::array<uint64_t, 4>{lsn1, lsn3, lsn1, 11}));  // step 12
 
@@ -121,7 +121,7 @@ TEST(TaurusCompression, AnAnchorHoldsOnlyWhatWasDurable) {
   Harness<NoWaitRows<Command>, Command> h(1);
   h.LoadRow(1, 0);
   ASSERT_TRUE(h.Write(0, 1, 5).wrote);
-  const uint64_t anchor_at = h.logs().stream(0).reserved_until();
+  const Lsn anchor_at = h.logs().stream(0).reserved_until();
   h.log().BeforeFlush(h.logs().stream(0));
   uint64_t anchored = 1;
   std::memcpy(&anchored, h.logs().stream(0).at({anchor_at, 40}) + sizeof(format::RecordHeader), sizeof anchored);
@@ -186,9 +186,9 @@ TEST(TaurusTurns, AWorkerUsesAllItsLogsWhenThereAreMoreLogsThanWorkers) {
   Harness<NoWaitRows<Command>, Command> h(8);
   h.LoadRow(1, 0);
   for (int i = 0; i < 600; ++i) ASSERT_TRUE(h.Write(0, 1, 5).wrote);
-  EXPECT_GT(h.logs().stream(0).reserved_until(), 0u);
-  EXPECT_GT(h.logs().stream(4).reserved_until(), 0u);
-  EXPECT_EQ(h.logs().stream(1).reserved_until(), 0u);
+  EXPECT_GT(h.logs().stream(0).reserved_until(), Lsn(0));
+  EXPECT_GT(h.logs().stream(4).reserved_until(), Lsn(0));
+  EXPECT_EQ(h.logs().stream(1).reserved_until(), Lsn(0));
 }
 
 TEST(TaurusRecord, ACommandWithOneLogStaysBelow48BytesOfOverhead) {

@@ -1,0 +1,17 @@
+// A position in each log of a run: by value and for anyone, unlike the words of an LSN vector that vector instructions
+// work on (taurus/lsn_vector.h).
+//
+// Used by readers of logs, and by whoever asks a scheme where a transaction's records end. Threads: plain data.
+#pragma once
+
+#include <array>
+
+#include "base/types.h"
+#include "logging/format.h"
+
+namespace dbx {
+
+// One element per log; those behind the last log of the run stay 0.
+using LsnPerLog = std::array<Lsn, format::kMaxLogs>;
+
+}  // namespace dbx
