@@ -43,7 +43,7 @@ def run_record(options, seconds):
     rate, size = figures(options)
     p50 = 120.0 if size < 500 else 340.0
     return {"schema_version": 1, "kind": "run",
-            "config": {"CC_ALG": options["cc"], "LOG_ALGORITHM": options.get("log"), "WORKLOAD": options["workload"],
+            "config": {"CC_ALG": options.get("cc", "NO_WAIT"), "LOG_ALGORITHM": options.get("log"), "WORKLOAD": options["workload"],
                        "LOG_TYPE": options.get("log_type", "LOG_DATA"), "THREAD_CNT": int(options["thread_cnt"]),
                        "NUM_LOGGER": int(options.get("num_logger", 1)), "ZIPF_THETA": 0.6},
             "metrics": {"seconds": seconds, "throughput_acknowledged": rate * 0.998, "throughput_executed": rate,

@@ -1,0 +1,238 @@
+#!/usr/bin/env python3
+"""All log schemes and concurrency controls side by side, as in README's tables: medians of rounds of short runs.
+
+    scripts/overview.py                     writes the tables to the terminal, in Markdown; half an hour on 2 cores
+    scripts/overview.py --tables schemes    only what is asked for: schemes, controls
+    scripts/overview.py --log_dir DIR       where logs go; default: a RAM disk, so that the engine is what is measured
+
+Each round runs every configuration once, in an order of its own, so that a host whose speed drifts treats all alike.
+Recoveries, one each of the last round's logs, are confined to one and to two processors, all their threads counted.
+Nothing else should run on the host meanwhile; scripts/doctor tells what distorts figures.
+"""
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import shutil
+import statistics
+import sys
+import tempfile
+from dataclasses import dataclass, field
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from child import run_child
+from experiment.spec import lookup
+from main_job import positive
+from progress import Progress
+from summary import load_rows
+
+REPOSITORY = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+TIMEOUT_SECONDS = 300
+
+YCSB = ("--workload=YCSB", "--synth_table_size=1000000")
+TPCC = ("--workload=TPCC", "--num_wh=4")
+FULL_MIX = (*TPCC, "--tpcc_full_mix=1")
+CONTENDED = (*YCSB, "--zipf_theta=0.9", "--req_per_query=10")
+SERIAL, TAURUS, ELEDA = ("--log=LOG_SERIAL",), ("--log=LOG_TAURUS",), ("--log=LOG_ELEDA",)
+PLOVER, SILO_R, SILO = ("--log=LOG_PLOVER",), ("--cc=SILO", "--log=LOG_BATCH"), ("--cc=SILO",)
+COMMAND = ("--log_type=LOG_COMMAND",)
+
+
+def logs(count: int) -> tuple[str]:
+    return (f"--num_logger={count}",)
+
+
+# Of the table of log schemes: a line's name and flags; shares are of the last line above it without a log.
+SCHEMES = {
+    "NO_WAIT, no log": (),
+    "serial command": (*SERIAL, *COMMAND),
+    "ELEDA command": (*ELEDA, *COMMAND),
+    "ELEDA command, mutex": (*ELEDA, *COMMAND, "--central_log=MUTEX"),
+    "ELEDA command, consolidation array": (*ELEDA, *COMMAND, "--central_log=CONSOLIDATION"),
+    "Taurus command, 1 log": (*TAURUS, *COMMAND),
+    "Taurus command, 2 logs": (*TAURUS, *COMMAND, *logs(2)),
+    "Taurus command, 16 logs": (*TAURUS, *COMMAND, *logs(16)),
+    "serial data": SERIAL,
+    "ELEDA data": ELEDA,
+    "Taurus data, 1 log": TAURUS,
+    "Taurus data, 2 logs": (*TAURUS, *logs(2)),
+    "Plover, 1 log": PLOVER,
+    "Plover, 2 logs": (*PLOVER, *logs(2)),
+    "SILO, no log": SILO,
+    "Taurus command, 2 logs, SILO": (*SILO, *TAURUS, *COMMAND, *logs(2)),
+    "Silo-R, 1 log": SILO_R,
+    "Silo-R, 2 logs": (*SILO_R, *logs(2)),
+    "HEKATON, no log": ("--cc=HEKATON",),
+    "Taurus command, 2 logs, HEKATON": ("--cc=HEKATON", *TAURUS, *COMMAND, *logs(2)),
+}
+SCHEME_WORKLOADS = {"YCSB": YCSB, "TPC-C": TPCC, "TPC-C, full mix": FULL_MIX}
+OF_FULL_MIX = ("NO_WAIT, no log", "serial command", "Taurus command, 1 log", "Taurus command, 2 logs", "serial data",
+               "Taurus data, 1 log")
+CONTROLS = {name: (f"--cc={name}",) for name in ("NO_WAIT", "WAIT_DIE", "DL_DETECT", "SILO", "TICTOC", "HEKATON")}
+CONTROLS["HEKATON, SNAPSHOT"] = ("--cc=HEKATON", "--isolation_level=SNAPSHOT")
+CONTROLS["NO_WAIT over B+trees"] = ("--cc=NO_WAIT", "--index=IDX_BTREE")
+CONTROL_WORKLOADS = {"YCSB": YCSB, "YCSB, theta 0.9, 10 accesses": CONTENDED, "TPC-C": TPCC,
+                     "TPC-C, full mix": FULL_MIX}
+TABLES = {"schemes": (SCHEMES, SCHEME_WORKLOADS), "controls": (CONTROLS, CONTROL_WORKLOADS)}
+
+
+def is_wanted(table: str, line: str, workload: str) -> bool:
+    return table != "schemes" or workload != "TPC-C, full mix" or line in OF_FULL_MIX
+
+
+@dataclass
+class Point:
+    """One configuration under one workload: the metrics of its runs and recoveries."""
+
+    table: str
+    line: str
+    workload: str
+    runs: list = field(default_factory=list)
+    recoveries: list = field(default_factory=list)  # transactions per second, on one processor, then on two
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        lines, workloads = TABLES[self.table]
+        return (*workloads[self.workload], *lines[self.line])
+
+    @property
+    def logs(self) -> bool:
+        return any(flag.startswith("--log=") for flag in self.flags)
+
+    def median(self, metric: str) -> float:
+        return statistics.median(lookup(run, metric) for run in self.runs)
+
+    def rates(self) -> list[float]:
+        return [run["throughput_acknowledged"] for run in self.runs]
+
+
+class Overview:
+    def __init__(self, arguments: argparse.Namespace):
+        self.arguments_ = arguments
+        self.directory_ = tempfile.mkdtemp(prefix="overview-", dir=arguments.log_dir)
+        self.json_ = os.path.join(self.directory_, "record.json")
+        self.points_ = [Point(table, line, workload) for table in arguments.tables for line in TABLES[table][0]
+                        for workload in TABLES[table][1] if is_wanted(table, line, workload)]
+        recovered = [point for point in self.points_ if point.logs]
+        self.processors_ = [n for n in (1, 2) if n <= len(os.sched_getaffinity(0))]
+        steps = [("run", 2.0 + arguments.seconds)] * len(self.points_) * arguments.rounds
+        self.progress_ = Progress(steps + [("recovery", 4.0)] * len(recovered) * len(self.processors_))
+
+    def measure(self) -> list[Point]:
+        """All rounds. Raises SystemExit with the command that failed."""
+        order = random.Random(self.arguments_.seed)
+        for i in range(self.arguments_.rounds):
+            for point in order.sample(self.points_, len(self.points_)):
+                point.runs.append(self._run(point))
+                if point.logs and i + 1 == self.arguments_.rounds:
+                    self._recover(point)
+        self.progress_.close()
+        return self.points_
+
+    def close(self) -> None:
+        shutil.rmtree(self.directory_, ignore_errors=True)
+
+    def _run(self, point: Point) -> dict:
+        return self._step(point, [f"--thread_cnt={self.arguments_.threads}", f"--seconds={self.arguments_.seconds:g}",
+                                  "--log_overwrite", *point.flags])
+
+    def _recover(self, point: Point) -> None:
+        for count in self.processors_:
+            processors = ",".join(map(str, sorted(os.sched_getaffinity(0))[:count]))
+            metrics = self._step(point, ["-Lr1", f"--thread_cnt={count}"], ["taskset", "-c", processors])
+            point.recoveries.append(metrics["throughput"])
+
+    def _step(self, point: Point, flags: list[str], prefix: list[str] = []) -> dict:
+        command = [*prefix, self.arguments_.binary, *flags, f"--log_dir={self.directory_}", f"--json={self.json_}"]
+        self.progress_.begin(f"{point.workload} {point.line}")
+        outcome = run_child(command, TIMEOUT_SECONDS, self.progress_.draw)
+        if outcome.exit_status != 0 or outcome.timed_out:
+            sys.exit(f"error: {outcome.last_line()}\n  again: {' '.join(command)}")
+        metrics = load_rows(self.json_)[-1]["metrics"]
+        os.unlink(self.json_)
+        rate = metrics.get("throughput_acknowledged") or metrics["throughput"]
+        self.progress_.finish(f"{thousands(rate)} k/s")
+        return metrics
+
+
+def thousands(value: float) -> str:
+    return f"{value / 1e3:,.0f}"
+
+
+def spread(values: list[float]) -> str:
+    return f"{thousands(statistics.median(values))} ({thousands(min(values))}-{thousands(max(values))})"
+
+
+def scheme_cells(point: Point, base: Point) -> list[str]:
+    if not point.logs:
+        return [spread(point.rates()), "", "", "", ""]
+    share = statistics.median(rate / without for rate, without in zip(point.rates(), base.rates()))
+    return [spread(point.rates()), f"{100 * share:.0f} %", f"{point.median('latency_us.mean') / 1e3:.2g} ms",
+            f"{point.median('bytes_per_txn'):,.0f}", " / ".join(map(thousands, point.recoveries))]
+
+
+def row(cells: list[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def scheme_table(points: list[Point], workload: str) -> list[str]:
+    lines = [row([workload, "k/s (lowest-highest)", "of no log", "mean to acknowledgement", "bytes a record",
+                  "recovery, 1 / 2 CPUs"]), "|---" * 6 + "|"]
+    base = points[0]
+    for point in points:
+        base = base if point.logs else point
+        lines.append(row([point.line, *scheme_cells(point, base)]))
+    return lines
+
+
+def control_table(points: list[Point]) -> list[str]:
+    lines = [row(["k/s (lowest-highest)", *CONTROL_WORKLOADS]), "|---" * (1 + len(CONTROL_WORKLOADS)) + "|"]
+    for control in CONTROLS:
+        lines.append(row([control, *(spread(p.rates()) for p in points if p.line == control)]))
+    return lines
+
+
+def tables(points: list[Point]) -> str:
+    lines: list[str] = []
+    for workload in SCHEME_WORKLOADS:
+        chosen = [p for p in points if p.table == "schemes" and p.workload == workload]
+        lines += [*scheme_table(chosen, workload), ""] if chosen else []
+    controls = [p for p in points if p.table == "controls"]
+    return "\n".join(lines + (control_table(controls) if controls else []))
+
+
+def parse_arguments(argv: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="All log schemes and concurrency controls side by side, as in README.")
+    parser.add_argument("--tables", nargs="+", choices=list(TABLES), default=list(TABLES))
+    parser.add_argument("--rounds", type=positive(int), default=6, help="of every run (default: 6)")
+    parser.add_argument("--seconds", type=positive(float), default=1.2, help="of each run (default: 1.2)")
+    parser.add_argument("--threads", type=positive(int), default=2, help="workers (default: 2)")
+    parser.add_argument("--log_dir", default="/dev/shm", help="where logs go, 4 GiB at most (default: /dev/shm)")
+    parser.add_argument("--seed", type=int, default=1, help="of the order within the rounds (default: 1)")
+    parser.add_argument("--binary", default=os.path.join(REPOSITORY, "rundb-all"), help=argparse.SUPPRESS)
+    return parser.parse_args(argv)
+
+
+def main(argv: list[str]) -> int:
+    arguments = parse_arguments(argv)
+    if not os.access(arguments.binary, os.X_OK):
+        print(f"error: {arguments.binary} is missing; build it with `make rundb-all`", file=sys.stderr)
+        return 4
+    try:
+        overview = Overview(arguments)
+    except OSError as error:
+        print(f"error: cannot write logs: {error}", file=sys.stderr)
+        return 4
+    try:
+        points = overview.measure()
+    except KeyboardInterrupt:
+        return 130
+    finally:
+        overview.close()
+    print(tables(points))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
