@@ -320,7 +320,7 @@ void LogReader::TakeBlock() {
   next_buffer_->Hold();
   buffer_ = next_buffer_;
   cursor_ = buffer_->data() - carry;
-  loaded_until_ = loaded_until_ + got;
+  loaded_until_ += got;
 }
 
 }  // namespace dbx

@@ -181,7 +181,8 @@ def recover_command(cell: Cell, settings: Settings, log_dir: str, json_file: str
                     ack_file: str = "") -> list[str]:
     """Recovery takes workload, sizes and scheme from the log; rundb-all takes the pair from there too.
 
-    After a kill the reference replays everything again; after a clean end the run's own digest is the proof.
+    After a kill the reference replays everything again; after a clean end the run's own digest is the proof, and the
+    tests read such logs with the reference.
     """
     command = [settings.binary, "-Lr1", f"--log_dir={','.join(cell.directories(log_dir))}",
                f"--thread_cnt={settings.threads}", "--verify"]

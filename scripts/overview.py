@@ -6,8 +6,8 @@
     scripts/overview.py --log_dir DIR       where logs go; default: a RAM disk, so that the engine is what is measured
 
 Each round runs every configuration once, in an order of its own, so that a host whose speed drifts treats all alike.
-Recoveries, one each of the last round's logs, are confined to one and to two processors, all their threads counted.
-Nothing else should run on the host meanwhile; scripts/doctor tells what distorts figures.
+Recoveries, one each of the last round's logs, are confined to the first processor and to the first two, all their
+threads counted. Nothing else should run on the host meanwhile; scripts/doctor tells what distorts figures.
 """
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ import argparse
 import os
 import random
 import shutil
+import signal
 import statistics
 import sys
 import tempfile
@@ -114,18 +115,25 @@ class Overview:
         self.json_ = os.path.join(self.directory_, "record.json")
         self.points_ = [Point(table, line, workload) for table in arguments.tables for line in TABLES[table][0]
                         for workload in TABLES[table][1] if is_wanted(table, line, workload)]
-        recovered = [point for point in self.points_ if point.logs]
         self.processors_ = [n for n in (1, 2) if n <= len(os.sched_getaffinity(0))]
-        steps = [("run", 2.0 + arguments.seconds)] * len(self.points_) * arguments.rounds
-        self.progress_ = Progress(steps + [("recovery", 4.0)] * len(recovered) * len(self.processors_))
+        order = random.Random(arguments.seed)
+        self.rounds_ = [order.sample(self.points_, len(self.points_)) for _ in range(arguments.rounds)]
+        steps: list[tuple[str, float]] = []
+        for points in self.rounds_:
+            for point in points:
+                steps.append(("run", 2.0 + arguments.seconds))
+                steps += [("recovery", 4.0)] * len(self.processors_) * self._is_recovered(point, points)
+        self.progress_ = Progress(steps, stream=sys.stderr)
+
+    def _is_recovered(self, point: Point, points: list[Point]) -> bool:
+        return point.logs and points is self.rounds_[-1]
 
     def measure(self) -> list[Point]:
         """All rounds. Raises SystemExit with the command that failed."""
-        order = random.Random(self.arguments_.seed)
-        for i in range(self.arguments_.rounds):
-            for point in order.sample(self.points_, len(self.points_)):
+        for points in self.rounds_:
+            for point in points:
                 point.runs.append(self._run(point))
-                if point.logs and i + 1 == self.arguments_.rounds:
+                if self._is_recovered(point, points):
                     self._recover(point)
         self.progress_.close()
         return self.points_
@@ -140,16 +148,18 @@ class Overview:
     def _recover(self, point: Point) -> None:
         for count in self.processors_:
             processors = ",".join(map(str, sorted(os.sched_getaffinity(0))[:count]))
-            metrics = self._step(point, ["-Lr1", f"--thread_cnt={count}"], ["taskset", "-c", processors])
+            metrics = self._step(point, ["-Lr1", f"--thread_cnt={count}"], ("taskset", "-c", processors))
             point.recoveries.append(metrics["throughput"])
 
-    def _step(self, point: Point, flags: list[str], prefix: list[str] = []) -> dict:
+    def _step(self, point: Point, flags: list[str], prefix: tuple[str, ...] = ()) -> dict:
         command = [*prefix, self.arguments_.binary, *flags, f"--log_dir={self.directory_}", f"--json={self.json_}"]
         self.progress_.begin(f"{point.workload} {point.line}")
         outcome = run_child(command, TIMEOUT_SECONDS, self.progress_.draw)
-        if outcome.exit_status != 0 or outcome.timed_out:
-            sys.exit(f"error: {outcome.last_line()}\n  again: {' '.join(command)}")
-        metrics = load_rows(self.json_)[-1]["metrics"]
+        rows = load_rows(self.json_)
+        if outcome.exit_status != 0 or not rows:
+            why = "no end in time" if outcome.timed_out else outcome.last_line()
+            sys.exit(f"error: {why}\n  again: {' '.join(command)}")
+        metrics = rows[-1]["metrics"]
         os.unlink(self.json_)
         rate = metrics.get("throughput_acknowledged") or metrics["throughput"]
         self.progress_.finish(f"{thousands(rate)} k/s")
@@ -219,6 +229,7 @@ def main(argv: list[str]) -> int:
     if not os.access(arguments.binary, os.X_OK):
         print(f"error: {arguments.binary} is missing; build it with `make rundb-all`", file=sys.stderr)
         return 4
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         overview = Overview(arguments)
     except OSError as error:
@@ -228,6 +239,9 @@ def main(argv: list[str]) -> int:
         points = overview.measure()
     except KeyboardInterrupt:
         return 130
+    except OSError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 4
     finally:
         overview.close()
     print(tables(points))

@@ -54,7 +54,8 @@ HOW_TO_READ = (
      "initial database and verifying excluded."),
     ("clean end, killed", "Checks that held after recovery. a: the state equals a second, single-threaded replay with "
      "its own parser on a fresh load. b: it equals the digest that the run took at its clean end. c: every "
-     "acknowledged transaction was recovered (lost=0). d: the TPC-C consistency conditions. A killed run has no b."),
+     "acknowledged transaction was recovered (lost=0). d: the TPC-C consistency conditions. A killed run has no b, and "
+     "a clean end of a run that continues none needs no a."),
 )
 
 

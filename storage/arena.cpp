@@ -111,10 +111,12 @@ void RowArena::Prefault(size_t bytes) {
     if (i == chunks_.size()) AddChunk();
     Chunk& chunk = chunks_[i];
     const size_t used = UsedBytes(i);
-    const size_t fault = std::min(rows, (chunk.memory.bytes() - used) / row_bytes_) * row_bytes_;
-    chunk.memory.FaultIn(used, fault);
-    chunk.faulted_bytes = std::max(chunk.faulted_bytes, used + fault);
-    rows -= fault / row_bytes_;
+    const size_t ahead = std::min(rows, (chunk.memory.bytes() - used) / row_bytes_) * row_bytes_;
+    rows -= ahead / row_bytes_;
+    const size_t from = std::max(used, chunk.faulted_bytes), until = used + ahead;
+    if (until <= from) continue;
+    chunk.memory.FaultIn(from, until - from);
+    chunk.faulted_bytes = until;
   }
 }
 

@@ -1,4 +1,5 @@
-// Memory for rows: zeroed, in huge pages where the system has any, one arena per table and worker.
+// Memory for rows, and for the nodes of BTreePool: zeroed, in huge pages where the system has any, one arena per table
+// and worker.
 //
 // MappedMemory is one anonymous mapping; the hash index uses it too. RowArena hands out rows of one size
 // from chunks of such memory by moving a pointer, and keeps a list of rows to be used again.

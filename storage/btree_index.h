@@ -128,7 +128,7 @@ class BTreeIndex {
   // single-threaded phases.
   std::vector<Key> LeafEnds() const;
 
-  // Backs the leaves of `entries` more, inserted in ascending runs, with pages.
+  // Backs the leaves of `entries` more with pages: as many as ascending runs fill. Other orders take more.
   void Prefault(uint64_t entries) { leaves_.Prefault(entries / BTreeLeaf::kSlots + 1); }
 
   size_t meta_bytes() const { return meta_bytes_; }

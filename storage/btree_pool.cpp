@@ -6,7 +6,11 @@ namespace dbx {
 
 void* BTreePool::Allocate() {
   const std::lock_guard lock(mutex_);
-  if (free_.empty()) return arena_.Allocate();
+  if (free_.empty()) {
+    void* const fresh = arena_.Allocate();
+    if (ahead_ > 0) --ahead_;
+    return fresh;
+  }
   void* const node = free_.back();
   free_.pop_back();
   return node;
@@ -29,8 +33,8 @@ void BTreePool::Retire(void* node, EpochClock& clock, WorkerId worker) {
 
 void BTreePool::Prefault(size_t nodes) {
   const std::lock_guard lock(mutex_);
-  prefaulted_nodes_ += nodes;
-  arena_.Prefault(prefaulted_nodes_ * node_bytes_);
+  ahead_ += nodes;
+  arena_.Prefault(ahead_ * node_bytes_);
 }
 
 size_t BTreePool::memory_bytes() const {

@@ -11,6 +11,7 @@
 #include <deque>
 #include <vector>
 
+#include "base/cache_line.h"
 #include "base/host.h"
 #include "base/types.h"
 #include "storage/arena.h"
@@ -45,7 +46,7 @@ class BTreePool {
   const size_t node_bytes_;
   mutable Mutex mutex_;  // guards what follows
   RowArena arena_;
-  size_t prefaulted_nodes_ = 0;
+  size_t ahead_ = 0;  // nodes of the arena that Prefault has backed
   std::vector<void*> free_;
   std::deque<Retired> retired_;  // stamps ascend
 };

@@ -96,7 +96,7 @@ struct Options {
 
   // Verification and output.
   bool verify = false;
-  bool reference = true;  // replay by the reference even where a digest of the clean end proves the state
+  bool reference = true;  // replay by the reference even where the digest of a clean end proves the state
   std::string ack_file;
   std::string output_file;  // -o
   std::string json_file;

@@ -41,7 +41,7 @@ std::vector<LogSource> SourcesOf(const OldRun& run) {
     source.log_count = static_cast<uint32_t>(run.devices.size());
     source.start = Lsn(header.start_lsn);
     source.many_versions = IsReplayedInManyVersions(header);
-    if (run.manifest) source.first_timestamp = TimestampOf(run.manifest->first_stamp);
+    if (run.manifest && source.many_versions) source.first_timestamp = TimestampOf(run.manifest->first_stamp);
     if (run.frontier) {
       source.stamp_end = run.frontier->stamp;
       source.durable_until = run.frontier->lsns[i];

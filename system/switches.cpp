@@ -203,7 +203,7 @@ constexpr Switch kSwitches[] = {
     Choice("RECOVER_SERIAL", &O::recover_serial, kRecoverSerial, {}, "one worker replays everything"),
     // Verification and output.
     Bool("VERIFY", "", &O::verify, "check the final or the recovered state"),
-    Bool("REFERENCE", "", &O::reference, "0: --verify replays by the reference only logs without a clean end's digest"),
+    Bool("REFERENCE", "", &O::reference, "0: a clean end's digest proves what a lone run left, no reference replay"),
     Text("ACK_FILE", "", &O::ack_file, "FILE", "record of what was acknowledged; survives SIGKILL"),
     Text("OUTPUT_FILE", "o", &O::output_file, "FILE", "write the summary there"),
     Named(Text("JSON_FILE", "", &O::json_file, "FILE", "append one record to FILE, a line of JSON"), "json"),

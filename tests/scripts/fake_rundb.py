@@ -43,8 +43,8 @@ def run_record(options, seconds):
     rate, size = figures(options)
     p50 = 120.0 if size < 500 else 340.0
     return {"schema_version": 1, "kind": "run",
-            "config": {"CC_ALG": options.get("cc", "NO_WAIT"), "LOG_ALGORITHM": options.get("log"), "WORKLOAD": options["workload"],
-                       "LOG_TYPE": options.get("log_type", "LOG_DATA"), "THREAD_CNT": int(options["thread_cnt"]),
+            "config": {"CC_ALG": options.get("cc", "NO_WAIT"), "LOG_ALGORITHM": options.get("log"),
+                       "WORKLOAD": options["workload"], "LOG_TYPE": options.get("log_type", "LOG_DATA"), "THREAD_CNT": int(options["thread_cnt"]),
                        "NUM_LOGGER": int(options.get("num_logger", 1)), "ZIPF_THETA": 0.6},
             "metrics": {"seconds": seconds, "throughput_acknowledged": rate * 0.998, "throughput_executed": rate,
                         "bytes_per_txn": size, "log_bytes_per_second": rate * 0.75 * size, "stop_reason": "done",
@@ -58,7 +58,8 @@ def recovery_record(options):
     with open(record_of(options), encoding="utf-8") as file:
         identity = json.load(file)
     rate, size = figures(identity)
-    checks = (["a"] if identity["crashed"] else ["a", "b"]) + (["c"] if "ack_file" in options else [])
+    by_reference = identity["crashed"] or options.get("reference") != "0"
+    checks = ["a"] * by_reference + ["b"] * (not identity["crashed"]) + (["c"] if "ack_file" in options else [])
     checks += ["d"] if identity["workload"] == "TPCC" else []
     return {"schema_version": 1, "kind": "recovery", "config": {"THREAD_CNT": 2},
             "metrics": {"recovered_txns": 123456, "throughput": rate * 0.9, "bytes_per_second": rate * 0.7 * size},

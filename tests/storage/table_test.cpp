@@ -195,6 +195,8 @@ TEST(TableTest, PrefaultedLeavesOfAllWorkersTakeTheirRows) {
   EXPECT_GT(prefaulted, 2 * kRows * 2 * sizeof(Key));
   for (Key key = 0; key < 2 * kRows; ++key) table.FindOrCreate(WorkerId(key / kRows), key, [](Row&) {});
   EXPECT_LE(table.index_bytes(), prefaulted * 11 / 10);  // but for the inner nodes
+  table.PrefaultRows(WorkerId(0), kRows);
+  EXPECT_LE(table.index_bytes(), prefaulted * 17 / 10);  // for those rows alone
 }
 
 TEST(TableTest, PrefetchesChangeNothingAndNeedNoRow) {
