@@ -30,6 +30,7 @@ TIMEOUT_SECONDS = 60
 SMALL = ["--workload=YCSB", "--synth_table_size=500", "--thread_cnt=2", "--max_txns_per_thread=400"]
 TAURUS = ["--cc=NO_WAIT", "--log=LOG_TAURUS", "--log_type=LOG_DATA", "--num_logger=2", *SMALL]
 ENDLESS = [argument for argument in TAURUS if "max_txns" not in argument] + ["--seconds=30"]
+SMALL_RING = ["--log_buffer_size=128K", "--flush_block_size=64K"]  # a flush takes no more, however late it comes
 SERIAL = ["--cc=NO_WAIT", "--log=LOG_SERIAL", "--log_type=LOG_COMMAND", *SMALL]
 
 # Flags that are refused before anything happens: exit status 2, and the words the line must hold.
@@ -410,9 +411,12 @@ class Checks:
                               timeout=TIMEOUT_SECONDS)
 
     def _synced(self, directory: str, engine: str) -> None:
-        """Each log becomes durable again and again, and that is the last that happens to it."""
+        """Each log becomes durable again and again, and that is the last that happens to it.
+
+        A worker's 500 KB take four flushes at least."""
         trace = os.path.join(self.root_, f"trace-{os.path.basename(directory)}")
-        done = self._with_killer([*TAURUS, f"--io_engine={engine}"], directory, f"DBX_KILL_TRACE={trace}")
+        flags = [*TAURUS, *SMALL_RING, f"--io_engine={engine}"]
+        done = self._with_killer(flags, directory, f"DBX_KILL_TRACE={trace}")
         if engine == "uring" and "io_uring" in done.stderr and done.returncode in (4, 5):
             return  # this kernel or container has none, or no memory for it
         expect(done, 0)
@@ -428,11 +432,14 @@ class Checks:
                 raise Failed(f"what happens to {path} is: {' '.join(of_log)}")
 
     def _failed_sync(self, directory: str) -> None:
-        """The killer takes from the file what was written since its last sync: nobody may have been told of that."""
+        """The killer takes from the file what was written since its last sync: nobody may have been told of that.
+
+        One log and a small ring: its 24 MB take 192 flushes at least, however fast its writers are."""
         acks = os.path.join(self.root_, "failed-sync.acks")
-        flags = [*ENDLESS, "--log_limit=24M", "--flush_block_size=64K", f"--ack_file={acks}"]
-        done = self._with_killer(flags, directory, "DBX_KILL_AT=fail:sync:log-01.log:8")
-        expect(done, 4, ["sync", "log-01.log"])
+        flags = ["--num_logger=1" if flag.startswith("--num_logger") else flag for flag in ENDLESS]
+        flags += ["--log_limit=24M", *SMALL_RING, f"--ack_file={acks}"]
+        done = self._with_killer(flags, directory, "DBX_KILL_AT=fail:sync:log-00.log:40")
+        expect(done, 4, ["sync", "log-00.log"])
         with open(acks, "rb") as file:
             if not any(file.read()[ACK_HEADER_BYTES:]):
                 raise Failed("nothing was acknowledged before the sync failed")
