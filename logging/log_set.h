@@ -59,6 +59,12 @@ class LogSet {
   // On the stream's writer: an anchor, which says in this log how far all are durable.
   bool AppendAnchor(LogStream& stream) const;
   uint32_t workers() const { return options_.workers; }
+  // Where a worker that writes to its logs in turns goes from `log`: to the logs w, w + W, w + 2W ... where there are
+  // more logs than workers (W), so that all devices are used; to log w mod n otherwise.
+  uint32_t NextLog(uint32_t worker, uint32_t log) const {
+    const uint32_t next = log + workers();
+    return next < count() ? next : worker % count();
+  }
   uint64_t reserved_bytes() const;
   uint64_t persistent_bytes() const;
   size_t memory_bytes() const;

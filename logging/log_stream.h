@@ -20,8 +20,8 @@
 // A stream with a FillTracker (the central log and its rivals, logging/eleda) asks that instead, and its places are
 // taken by ReserveTracked, without a bound.
 //
-// Threads: Reserve, Submit, Void: any worker, with its own slot. The rest: the stream's writer alone, except where
-// a comment says otherwise.
+// Threads: Reserve, its halves, Submit, Void: any worker, with its own slot. The rest: the stream's writer alone,
+// except where a comment says otherwise.
 #pragma once
 
 #include <cstddef>
@@ -82,13 +82,23 @@ class LogStream {
   // Takes a place of `bytes` (a multiple of 8, at most max_record_bytes). Waits for ring space, which the writer frees
   // whatever this worker does. Throws the error that failed the log, if there was one.
   Place Reserve(uint32_t worker, uint32_t bytes) {
+    const Place place = TakePlace(worker, bytes);
+    AwaitPlace(worker, place);
+    return place;
+  }
+
+  // Reserve's halves, for who takes places in several logs at a time. The first waits for nothing; the place may be
+  // written to after the second.
+  Place TakePlace(uint32_t worker, uint32_t bytes) {
     Slot& slot = slots_[worker];
     // Release: a writer that reads this bound, instead of the kIdle before it, sees our last fill all the same.
     slot.filling_from.store(reserved_until_.load(std::memory_order_relaxed), std::memory_order_release);
     // Sequentially consistent against `writer_asleep_`: either we see the sleeper or it sees our place.
-    const Place place{Lsn(reserved_until_.fetch_add(bytes)), bytes};
+    return {Lsn(reserved_until_.fetch_add(bytes)), bytes};
+  }
+  void AwaitPlace(uint32_t worker, const Place& place) {
+    Slot& slot = slots_[worker];
     if (place.end() > slot.free_until) WaitForSpace(slot, place);
-    return place;
   }
 
   // The same for a stream with a tracker, which alone learns of the fill.

@@ -9,24 +9,27 @@
 //
 // A transaction leaves one record in the log of each partition that it wrote. Its GSN lies above the counters of all
 // partitions that it read or wrote, so whatever it depends on has a lower one. It latches the partitions that it wrote,
-// in the order of their numbers, from the choice of the GSN to the last Reserve: the GSNs of a log ascend, and the
-// order of a log is the order of its partition. What it reads needs no latch: whoever wrote that had raised the counter
-// before it installed.
+// in the order of their numbers, from the choice of the GSN until it has all its places: the GSNs of a log ascend, and
+// the order of a log is the order of its partition. What it reads needs no latch: whoever wrote that had raised the
+// counter before it installed.
 //
 // It is acknowledged when every log's persistent GSN has reached its own. Then each log holds all that it will ever
 // hold up to that GSN, so no half of a transaction is among it. The writer of a log takes care of that: before a flush
 // it raises the counter to the largest of all, under the latch, and appends a mark; once the mark is durable, the
-// counter's value is the log's persistent GSN. An idle log does the same when others go ahead.
+// counter's value is the log's persistent GSN. An idle log does the same when others go ahead. A log whose workers wait
+// for its device has no space for marks: there the GSN of its last durable record does as well, and the raised counter
+// has the records to come catch up with the others.
 //
-// Where this differs from published code: it counts records as durable when they are synced, marks say so to recovery,
-// and the counters of partitions that were only read are looked at.
+// Where this differs from published code: it counts records as durable when they are synced, marks and records say so
+// to recovery, and the counters of partitions that were only read are looked at.
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 #include <memory>
-#include <vector>
+#include <optional>
 
 #include "base/cache_line.h"
 #include "base/host.h"
@@ -71,7 +74,7 @@ class PloverLog : public FlushHooks {
         partitions_(std::make_unique<Partition[]>(n_)) {
     for (uint32_t j = 0; j < n_; ++j) {
       partitions_[j].counter.store(first_stamp_.value());
-      partitions_[j].marked = first_stamp_;
+      partitions_[j].logged = partitions_[j].claimed = first_stamp_;
       partitions_[j].durable_gsn.store(first_stamp_.value());
     }
     durable_gsn_.store(first_stamp_.value());
@@ -138,26 +141,19 @@ class PloverLog : public FlushHooks {
 
   bool WantsFlush(const LogStream& stream) const override {
     const Partition& partition = partitions_[stream.index()];
-    return partition.mark_end == Lsn() && partition.marked < LargestCounter(kAllPartitions);
+    return partition.mark_end == Lsn() && partition.claimed < LargestCounter(kAllPartitions);
   }
 
-  // The heartbeat. It must not wait for the latch for long: its holder may be waiting for ring space.
+  // The heartbeat. It does not wait for the latch for long: whoever holds it may have lost its processor.
   bool FlushesEveryRound() const override { return true; }
   void BeforeFlush(LogStream& stream) override {
     Partition& partition = partitions_[stream.index()];
-    if (partition.mark_end != Lsn() || !partition.TryLatchForAWhile()) return;
-    const Stamp gsn = LargestCounter(kAllPartitions);
-    if (gsn > partition.marked) {
-      partition.counter.store(gsn.value());
-      // What an older run's logs hold is no evidence about these.
-      const Stamp durable(durable_gsn_.load(std::memory_order_relaxed));
-      const uint64_t words[] = {gsn.value(), durable > first_stamp_ ? durable.value() : 0};
-      if (const auto end = stream.AppendOwn(format::RecordKind::kMark, words)) {
-        partition.marked = gsn;
-        partition.mark_end = *end;
-      }
-    }
+    if (!partition.TryLatchForAWhile()) return;
+    if (partition.mark_end == Lsn()) AppendMark(stream, partition);
+    // Whatever takes a place from here on has a larger GSN than what is logged.
+    partition.AddClaim(stream.reserved_until());
     partition.Unlatch();
+    AfterFlush(stream);  // all of it may be durable already
   }
 
   void BeforeRunEnd(LogStream& stream) override {
@@ -167,10 +163,12 @@ class PloverLog : public FlushHooks {
 
   void AfterFlush(const LogStream& stream) override {
     Partition& partition = partitions_[stream.index()];
-    if (partition.mark_end == Lsn() || stream.persistent_until() < partition.mark_end) return;
-    partition.mark_end = Lsn();
+    const Lsn durable = stream.persistent_until();
+    if (partition.mark_end <= durable) partition.mark_end = Lsn();
+    const std::optional<Stamp> gsn = partition.TakeClaims(durable);
+    if (!gsn) return;
     // Sequentially consistent: of two writers that publish at once, one computes the least of both.
-    partition.durable_gsn.store(partition.marked.value(), std::memory_order_seq_cst);
+    partition.durable_gsn.store(gsn->value(), std::memory_order_seq_cst);
     PublishDurableGsn();
   }
 
@@ -192,10 +190,35 @@ class PloverLog : public FlushHooks {
   struct alignas(kNoSharingBytes) Partition {
     Atomic<bool> latched{false};
     Atomic<uint64_t> counter{0};  // written under the latch
-    // The writer's own: the last mark's GSN, and its end until that is durable.
-    alignas(kNoSharingBytes) Stamp marked;
-    Lsn mark_end;
+    Stamp logged;                 // the largest GSN that has a place in the log; under the latch
+    // The writer's own. A claim: once the log is durable up to `until`, its persistent GSN is `gsn`.
+    struct Claim {
+      Lsn until;
+      Stamp gsn;
+    };
+    alignas(kNoSharingBytes) std::array<Claim, 8> claims;  // ascending
+    uint32_t claim_count = 0;
+    Stamp claimed;  // the GSN of the last one
+    Lsn mark_end;   // of the last mark, until that is durable
     Atomic<uint64_t> durable_gsn{0};
+
+    // Of all that is logged. Where there is no room, the last claim waits for more.
+    void AddClaim(Lsn until) {
+      if (logged == claimed) return;
+      if (claim_count < claims.size()) ++claim_count;
+      claims[claim_count - 1] = {until, logged};
+      claimed = logged;
+    }
+    // The GSN of the last claim that the log is durable for; it and those before it are gone.
+    std::optional<Stamp> TakeClaims(Lsn durable) {
+      uint32_t met = 0;
+      while (met < claim_count && claims[met].until <= durable) ++met;
+      if (met == 0) return std::nullopt;
+      const Stamp gsn = claims[met - 1].gsn;
+      std::copy(claims.begin() + met, claims.begin() + claim_count, claims.begin());
+      claim_count -= met;
+      return gsn;
+    }
 
     bool TryLatch() { return !latched.load(std::memory_order_relaxed) && !latched.exchange(true); }
     void Latch() {
@@ -210,7 +233,7 @@ class PloverLog : public FlushHooks {
     void Unlatch() { latched.store(false, std::memory_order_release); }
   };
 
-  // Latches the partitions that are written to, until it is destroyed: a Reserve may throw.
+  // Latches the partitions that are written to, until it is destroyed.
   class Latches {
    public:
     Latches(Partition* partitions, uint32_t written) : partitions_(partitions), written_(written) {
@@ -231,13 +254,35 @@ class PloverLog : public FlushHooks {
     for (; mask != 0; mask &= mask - 1) visit(static_cast<uint32_t>(std::countr_zero(mask)));
   }
 
+  // What has a place is submitted: nothing fails in between but a log that is never written again.
   void TakePlaces(TxnState& state) {
+    ChooseGsn(state);
+    // No longer under the latches: a log's writer wants them, and the space that is waited for comes from it.
+    ForEachLog(state.written, [&](uint32_t j) { logs_.stream(j).AwaitPlace(state.worker, state.places[j]); });
+  }
+
+  void ChooseGsn(TxnState& state) {
     const Latches latches(partitions_.get(), state.written);
     state.gsn = Stamp(LargestCounter(state.accessed | state.written).value() + 1);
     ForEachLog(state.written, [&](uint32_t j) {
       partitions_[j].counter.store(state.gsn.value());
-      state.places[j] = logs_.stream(j).Reserve(state.worker, AlignRecord(state.bytes[j]));
+      partitions_[j].logged = state.gsn;
+      state.places[j] = logs_.stream(j).TakePlace(state.worker, AlignRecord(state.bytes[j]));
     });
+  }
+
+  // Says that no GSN up to the largest of all follows, where others are ahead. Under the latch.
+  void AppendMark(LogStream& stream, Partition& partition) {
+    const Stamp gsn = LargestCounter(kAllPartitions);
+    if (gsn <= partition.logged) return;
+    partition.counter.store(gsn.value());
+    // What an older run's logs hold is no evidence about these.
+    const Stamp durable(durable_gsn_.load(std::memory_order_relaxed));
+    const uint64_t words[] = {gsn.value(), durable > first_stamp_ ? durable.value() : 0};
+    if (const auto end = stream.AppendOwn(format::RecordKind::kMark, words)) {
+      partition.logged = gsn;
+      partition.mark_end = *end;
+    }
   }
 
   Stamp LargestCounter(uint32_t partitions) const {

@@ -3,8 +3,9 @@
 //
 // A worker collects the records of its transactions in a chunk of its log's ring that it alone fills, and hands the
 // chunk over when it is full, when a new epoch begins, or when it is about to wait. So there is no shared write per
-// transaction, only one per chunk. A transaction is acknowledged when its epoch is persistent (durable_epoch.h), a
-// reader when the epoch is that it committed in: all that it read is of that epoch or an earlier one.
+// transaction, only one per chunk. With fewer workers than logs each chunk goes to the worker's next log. A transaction
+// is acknowledged when its epoch is persistent (durable_epoch.h), a reader when the epoch is that it committed in: all
+// that it read is of that epoch or an earlier one.
 //
 // Within an epoch the records of different workers have no order but their TIDs, and replay needs none: of two versions
 // of a row the one with the larger TID stays (silo_r_recovery.h). Reads are not tracked, so commands cannot be
@@ -153,6 +154,7 @@ class SiloRLog : public FlushHooks {
   }
 
   void OpenChunk(TxnState& state) {
+    state.log = logs_.NextLog(state.worker, state.log);
     LogStream& stream = logs_.stream(state.log);
     const uint64_t usual = std::min<uint64_t>(kChunkBytes, stream.ring_bytes() / 16);
     const uint64_t bytes = Fits(state.record_bytes, usual) ? usual : state.record_bytes;

@@ -18,8 +18,7 @@
 //
 // Record LV: the vector before the own place was merged; the record's position says the rest.
 //
-// A worker writes to the logs w, w + W, w + 2W ... (W workers) in turns if there are more logs than workers, to log
-// w mod n otherwise.
+// A worker writes to its logs in turns (LogSet::NextLog).
 #pragma once
 
 #include <bit>
@@ -188,8 +187,7 @@ class TaurusLog : public FlushHooks {
   void TakeTurn(TxnState& state) {
     if (logs_.workers() >= n_ || ++state.turn < kTxnsPerTurn) return;
     state.turn = 0;
-    state.log += logs_.workers();
-    if (state.log >= n_) state.log = state.worker % n_;
+    state.log = logs_.NextLog(state.worker, state.log);
   }
   uint64_t* WriteLv(Meta meta) const { return reinterpret_cast<uint64_t*>(meta); }
   uint64_t* ReadLv(Meta meta) const { return reinterpret_cast<uint64_t*>(meta) + n_; }

@@ -73,6 +73,16 @@ TEST_F(SiloRTest, AFullChunkIsFollowedByAnother) {
   EXPECT_EQ(txns, 5000u);
 }
 
+TEST_F(SiloRTest, WithMoreLogsThanWorkersChunksGoToThemInTurns) {
+  H many(2 * H::kWorkers + 1);
+  many.LoadRow(1, 0);
+  for (uint64_t i = 0; i < 5000; ++i) ASSERT_TRUE(many.Write(0, 1, i).wrote);
+  many.log().Idle(many.state(0));
+  for (uint32_t j = 0; j < many.logs().count(); ++j) {
+    EXPECT_EQ(many.logs().stream(j).txn_count() > 500, j % H::kWorkers == 0) << "log " << j;
+  }
+}
+
 TEST_F(SiloRTest, AnEpochIsPersistentOnlyWhenItIsOverAndDurableEverywhere) {
   ASSERT_TRUE(h_.Write(0, 1, 5).wrote);
   ASSERT_TRUE(h_.Write(1, 2, 5).wrote);
