@@ -123,11 +123,11 @@ def make_plan(figures: list[Figure], series: dict[str, Series], scale: Scale, ho
         if figure.step == "bench":
             job = Job({}, Place("disk", "", 1), BENCH_SECONDS, bench=figure.bench)
             plan.jobs[job.key] = job
-            points += [Point(panel, name, x, job.key) for panel in figure.panels for name in figure.series
+            points += [Point(panel, name, x, job.key) for panel in figure.panels for name in figure.drawn_in(panel)
                        for x in swept(figure, scale, host.cores)]
             continue
         for panel, panel_flags in figure.panels.items():
-            for name in figure.series:
+            for name in figure.drawn_in(panel):
                 if figure.step == "recover" and not series[name].logs:
                     continue
                 for x in swept(figure, scale, host.cores):

@@ -8,7 +8,7 @@ A figure file (experiments/PAPER/figNN_NAME.yaml) has
   step: run | recover | bench       which step's figures are drawn
   bench: {program, name}            of build/micro, for bench: NAME/i/x gives the point of the series that is its label
   base: {flag: value}               of every run
-  panels: {NAME: {flag: value}}     one plot each
+  panels: {NAME: {flag: value}}     one plot each; series: [NAME] among the flags: what the panel draws, not all
   x: {flag, values, label, log, of} the swept flag. values: a list, one per scale, or "threads". of: recover for a flag
                                     of the recovery; the run before it has as many workers as the scale's largest
   y: {metric, label, log}           a name in the JSON record's metrics, dots for what is nested
@@ -32,6 +32,9 @@ REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__f
 FOLDER = os.path.join(REPOSITORY, "experiments")
 PROGRAMS = ("rundb-all", "rundb-timed")
 DEVICES = ("nvme", "hdd", "ssd", "pm", "ram", "real")
+CLAIM_KEYS = {"claim", "paper", "of", "over", "at", "from", "to", "expect", "panels", "needs_cores", "below", "than",
+              "found", "least_txns"}
+CLAIM_WORDS = {"at": ("first", "last", "peaks"), "expect": ("rises", "falls", "flat")}
 
 
 class SpecError(Exception):
@@ -101,10 +104,21 @@ class Figure:
     bench: dict = field(default_factory=dict)
     note: str = ""
     program: str = PROGRAMS[0]
+    panel_series: dict = field(default_factory=dict)  # of the panels that do not draw all series
 
     @property
     def name(self) -> str:
         return f"{self.paper}/{os.path.basename(self.path).removesuffix('.yaml')}"
+
+    def drawn_in(self, panel: str) -> tuple:
+        """Names of series."""
+        return tuple(self.panel_series.get(panel, self.series))
+
+    def panel_of(self, panel: str, name: str) -> str:
+        """Where a series is drawn with the panel's flags: where schemes of data and of commands have a panel each, a
+        claim compares across them."""
+        same = [panel, *(other for other, flags in self.panels.items() if flags == self.panels[panel])]
+        return next((other for other in same if name in self.drawn_in(other)), panel)
 
 
 def _load(path: str) -> dict:
@@ -155,14 +169,53 @@ def load_figure(path: str, series: dict[str, Series]) -> Figure:
             raise SpecError(f"{where}: {key} is missing")
         values[key] = _checked(kind, f"{where}: {key}", values[key])
     values = {"draw": "lines", "claims": [], "number": values.pop("figure", None), **values}
-    figure = _checked(Figure, where, values, path=path, paper=os.path.basename(os.path.dirname(path)))
+    panels = {name: dict(flags) for name, flags in (values.pop("panels", None) or {}).items()}
+    own = {name: flags.pop("series") for name, flags in panels.items() if "series" in flags}
+    figure = _checked(Figure, where, values, path=path, paper=os.path.basename(os.path.dirname(path)), panels=panels,
+                      panel_series=own)
+    _check_figure(figure, where, series)
+    for claim in figure.claims:
+        _check_claim(figure, where, claim)
+    return figure
+
+
+def _check_figure(figure: Figure, where: str, series: dict[str, Series]) -> None:
     strange = [name for name in figure.series if name not in series]
     if strange:
         raise SpecError(f"{where}: series.yaml has no {', '.join(strange)}")
-    for key, allowed in (("device", DEVICES), ("step", ("run", "recover", "bench")), ("draw", ("lines", "cdf", "shares")), ("program", PROGRAMS)):
+    for panel, names in figure.panel_series.items():
+        strange = [name for name in names if name not in figure.series]
+        if strange:
+            raise SpecError(f"{where}: panel {panel}: the figure's series have no {', '.join(strange)}")
+    for key, allowed in (("device", DEVICES), ("step", ("run", "recover", "bench")),
+                         ("draw", ("lines", "cdf", "shares")), ("program", PROGRAMS)):
         if getattr(figure, key) not in allowed:
             raise SpecError(f"{where}: {key} is one of {', '.join(allowed)}")
-    return figure
+
+
+def baselines(claim: dict) -> list[str]:
+    """What a ratio is over: one series, or several of which the fastest counts."""
+    over = claim.get("over", [])
+    return over if isinstance(over, list) else [over]
+
+
+def _check_claim(figure: Figure, where: str, claim: dict) -> None:
+    """A word that is not understood would leave a claim judged as another one."""
+    where = f"{where}: claim '{claim.get('claim', '?')}'"
+    unknown = sorted(set(claim) - CLAIM_KEYS)
+    if unknown or not {"claim", "of"} <= set(claim):
+        raise SpecError(f"{where}: " + (f"unknown {', '.join(unknown)}" if unknown else "claim or of is missing"))
+    if not {"over", "expect", "below"} & set(claim):
+        raise SpecError(f"{where}: none of over, expect, below")
+    for key, allowed in CLAIM_WORDS.items():
+        if key in claim and claim[key] not in allowed:
+            raise SpecError(f"{where}: {key} is one of {', '.join(allowed)}")
+    if "than" in claim and (set(claim["than"]) != {"figure", "panel"} or "over" not in claim):
+        raise SpecError(f"{where}: than is {{figure, panel}}, of a claim with over")
+    strange = [panel for panel in claim.get("panels", []) if panel not in figure.panels]
+    strange += [name for name in [claim["of"], *baselines(claim)] if name not in figure.series]
+    if strange:
+        raise SpecError(f"{where}: the figure has no {', '.join(map(str, strange))}")
 
 
 def select_figures(words: list[str], series: dict[str, Series]) -> list[Figure]:
