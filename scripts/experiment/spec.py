@@ -32,6 +32,7 @@ REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__f
 FOLDER = os.path.join(REPOSITORY, "experiments")
 PROGRAMS = ("rundb-all", "rundb-timed")
 DEVICES = ("nvme", "hdd", "ssd", "pm", "ram", "real")
+LOGS = ("none", "one_disk", "striped", "each")
 CLAIM_KEYS = {"claim", "paper", "of", "over", "at", "from", "to", "expect", "panels", "needs_cores", "below", "than",
               "found", "least_txns"}
 CLAIM_WORDS = {"at": ("first", "last", "peaks"), "expect": ("rises", "falls", "flat")}
@@ -46,14 +47,10 @@ class Series:
     name: str
     label: str
     flags: dict
-    one_log: bool     # its one log is striped where there are several directories
     colour: str
     marker: str
     dashed: bool = False
-
-    @property
-    def logs(self) -> bool:
-        return self.flags.get("log") != "LOG_NO"
+    logs: str = "each"  # of LOGS: one log on one disk or striped over all (RAID-0), or logs on each
 
 
 @dataclass(frozen=True)
@@ -147,7 +144,11 @@ def _checked(kind, where: str, values: dict, **more):
 
 def load_series() -> dict[str, Series]:
     path = os.path.join(FOLDER, "series.yaml")
-    return {name: _checked(Series, f"series.yaml: {name}", values, name=name) for name, values in _load(path).items()}
+    series = {name: _checked(Series, f"series.yaml: {name}", values, name=name) for name, values in _load(path).items()}
+    for one in series.values():
+        if one.logs not in LOGS:
+            raise SpecError(f"series.yaml: {one.name}: logs is one of {', '.join(LOGS)}")
+    return series
 
 
 def load_scale(name: str) -> Scale:

@@ -51,6 +51,22 @@ class SpecTest(unittest.TestCase):
             for name in [claim["of"], *spec.baselines(claim)]:
                 self.assertIn(name, other.drawn_in(other.panel_of(panel, name)), claim)
 
+    def test_series_of_a_figure_differ_in_look_and_label(self):
+        series = spec.load_series()
+        for figure in spec.select_figures([], series):
+            drawn = [series[name] for name in figure.series]
+            self.assertEqual(len({look(one) for one in drawn}), len(drawn), figure.name)
+            self.assertEqual(len({one.label for one in drawn}), len(drawn), figure.name)
+
+    def test_a_look_stands_for_one_configuration_and_the_other_way_round(self):
+        of_look, of_flags = {}, {}
+        for one in spec.load_series().values():
+            configuration = json.dumps([one.flags, one.logs], sort_keys=True)
+            self.assertEqual(of_look.setdefault(look(one), configuration), configuration, one.name)
+            if one.flags:
+                self.assertEqual(of_flags.setdefault(configuration, one.name), one.name)
+            self.assertIn(one.colour, OKABE_ITO | {"#8a8a8a"}, one.name)
+
     def test_a_claim_that_is_not_understood_is_refused(self):
         claim = "of: none, over: none"
         for wrong in ("of: none", f"{claim}, at: lost", f"{claim}, wher: 1", "of: nobody, over: none",
@@ -99,11 +115,51 @@ class PlanTest(unittest.TestCase):
         scale = spec.load_scale("laptop")
         self.assertEqual(planning.thread_counts(scale, 6), [1, 2, 4, 6])
 
-    def test_one_log_is_striped_where_others_have_a_log_for_each_device(self):
-        jobs = plan_of("taurus/fig05").jobs.values()
-        logs = {(job.flags["log"], job.flags["num_logger"], job.place.directories) for job in jobs if job.logs}
-        self.assertIn(("LOG_SERIAL", 1, 8), logs)
-        self.assertIn(("LOG_TAURUS", 8, 8), logs)
+    def logs_of(self, *names, **more):
+        """(scheme, logs, directories) of the runs."""
+        return {(job.flags["log"], job.flags["num_logger"], job.place.directories)
+                for job in plan_of(*names, **more).jobs.values() if job.logs}
+
+    def test_one_log_lies_on_one_disk_or_is_striped_where_others_have_a_log_for_each_device(self):
+        self.assertEqual(self.logs_of("taurus/fig05_logging"), {("LOG_SERIAL", 1, 1), ("LOG_SERIAL", 1, 8),
+                                                                ("LOG_PLOVER", 8, 8), ("LOG_TAURUS", 8, 8)})
+        self.assertEqual(self.logs_of("eleda/fig08_threads", "eleda/fig16"), {("LOG_ELEDA", 1, 2), ("LOG_ELEDA", 1, 1)})
+
+    def test_parallel_schemes_have_as_many_logs_on_a_ram_disk(self):
+        self.assertEqual(self.logs_of("taurus/fig11_ram_disk"), {("LOG_SERIAL", 1, 1), ("LOG_PLOVER", 8, 1),
+                                                                 ("LOG_BATCH", 8, 1), ("LOG_TAURUS", 8, 1)})
+
+    def test_real_directories_have_equally_many_logs(self):
+        off = host_scale.HostScale("off", 2)
+        for directories, logs in ((1, 8), (3, 9), (8, 8)):
+            found = self.logs_of("taurus/fig05_logging", host=off, real_directories=directories)
+            self.assertEqual(found, {("LOG_SERIAL", 1, 1), ("LOG_SERIAL", 1, directories),
+                                     ("LOG_PLOVER", logs, directories), ("LOG_TAURUS", logs, directories)})
+
+    def test_one_log_has_the_buffer_of_all_parallel_ones(self):
+        for figure, of_each, of_one in (("taurus/fig09", "2M", "16M"), ("taurus/fig05_logging", None, "64M"),
+                                        ("eleda/fig08_threads", None, None)):
+            jobs = [job for job in plan_of(figure).jobs.values() if job.logs]
+            for job in jobs:
+                one = job.flags["log"] in ("LOG_SERIAL", "LOG_ELEDA")
+                self.assertEqual(job.flags.get("log_buffer_size"), of_one if one else of_each, job.flags)
+
+    def test_the_buffer_that_is_multiplied_is_the_engines(self):
+        with open(os.path.join(spec.REPOSITORY, "config.h"), encoding="utf-8") as file:
+            factor, shift = re.search(r"#define LOG_BUFFER_SIZE \((\d+) << (\d+)\)", file.read()).groups()
+        self.assertEqual(planning.LOG_BUFFER_BYTES, int(factor) << int(shift))
+
+    def test_there_is_a_warehouse_for_each_log(self):
+        for name in ("smoke", "laptop", "paper"):
+            scale = spec.load_scale(name)
+            self.assertGreaterEqual(scale.workloads["TPCC"]["num_wh"], scale.devices, name)
+
+    def test_panels_of_data_and_of_commands_share_a_workload_and_no_run(self):
+        points = plan_of("taurus/fig09").points["taurus/fig09_logging_hdd"]
+        drawn = {(point.panel, point.series) for point in points}
+        self.assertIn(("YCSB, data", "silo_r"), drawn)
+        self.assertNotIn(("YCSB, command", "silo_r"), drawn)
+        self.assertEqual(len({point.job for point in points}), len(points))
 
     def test_devices_are_scaled_to_the_host(self):
         self.assertEqual(HOST.device_flag("nvme", "taurus"), "nvme:0.025")
@@ -392,6 +448,41 @@ class VerdictTest(unittest.TestCase):
             lines = {"taurus_data": {2: [ours]}, "none": {2: [1.0]}}
             judged = self.verdict(lines, of="taurus_data", over="none", paper=9.9, found="small host")
             self.assertEqual(judged.why, why)
+
+
+class PanelsTest(unittest.TestCase):
+    """Of figure 9, where data and commands have panels of their own."""
+
+    def figure_data(self, lines):
+        figure = spec.select_figures(["taurus/fig09"], spec.load_series())[0]
+        return FigureData(figure, {key: Line(values) for key, values in lines.items()}, [])
+
+    def test_a_ratio_takes_its_lines_from_panels_of_the_same_flags(self):
+        found = self.figure_data({("YCSB, command", "taurus_command"): {2: [9.0]}, ("YCSB, data", "silo_r"): {2: [1.0]},
+                                  ("Payment, data", "silo_r"): {2: [5.0]}})
+        claim = {"claim": "c", "of": "taurus_command", "over": "silo_r", "panels": ["YCSB, command"]}
+        self.assertTrue(claims.judge(found, claim, 2).ours.startswith("9.00x"))
+
+    def test_of_panels_the_least_convincing_counts_at_a_point(self):
+        lines = {(f"{panel}, data", "plover"): {2: [1.0]} for panel in ("YCSB", "Payment")}
+        found = self.figure_data({**lines, ("YCSB, data", "silo_r"): {2: [2.0]},
+                                  ("Payment, data", "silo_r"): {2: [0.5]}})
+        claim = {"claim": "c", "of": "silo_r", "over": "plover", "panels": ["YCSB, data", "Payment, data"]}
+        self.assertEqual(claims.judge(found, claim, 2).verdict, claims.HOLDS)
+        self.assertEqual(claims.judge(found, {**claim, "at": "last"}, 2).verdict, claims.CONTRADICTED)
+
+    def test_an_advantage_is_compared_with_that_of_another_figure(self):
+        there = self.figure_data({("YCSB, command", "taurus_command"): {2: [6.0]},
+                                  ("YCSB, data", "taurus_data"): {2: [1.0]}})
+        claim = {"claim": "c", "of": "taurus_command", "over": "taurus_data", "at": "last",
+                 "than": {"figure": "taurus/fig09_logging_hdd", "panel": "YCSB, command"}}
+        for here, verdict in ((2.0, claims.HOLDS), (6.5, claims.UNKNOWN), (9.0, claims.CONTRADICTED)):
+            found = figure_data({"taurus_command": {2: [here]}, "taurus_data": {2: [1.0]}})
+            judged = claims.judge(found, claim, 2, {there.figure.name: there})
+            self.assertEqual(judged.verdict, verdict, judged)
+        judged = claims.judge(found, claim, 2)
+        self.assertEqual(judged.verdict, claims.UNKNOWN)
+        self.assertIn("taurus/fig09_logging_hdd", judged.why)
 
 
 class IntervalTest(unittest.TestCase):
