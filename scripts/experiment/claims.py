@@ -1,29 +1,41 @@
 """The papers' claims beside ours. In a figure file:
 
   claims:
-    - {claim: TEXT, paper: 9.9, of: taurus_data, over: serial_data}   ratio of y, the largest over x and panels
-    - {claim: TEXT, of: taurus_data, over: serial_data, at: last}     at the largest x; at: min, the smallest ratio
+    - {claim: TEXT, paper: 9.9, of: taurus_data, over: serial_data}   ratio of y, the largest of all x and panels
+    - {claim: TEXT, of: taurus_data, over: serial_data, at: last}     at the largest x of the plan (first: the smallest;
+                                                                      peaks: of the largest y, wherever each has it)
     - {claim: TEXT, of: taurus_command, from: 0.6, to: 1.4, expect: falls}   how a line goes: rises, falls, flat
     - {claim: TEXT, of: metadata, below: 0.05}                           a share of time that is nowhere larger
-  panels: [NAME], only these panels; needs_cores: N, what a host must have to show it; paper: what the paper says.
+    - {claim: TEXT, of: A, over: B, at: last, than: {figure: taurus/fig09_logging_hdd, panel: NAME}}   the ratio is
+                                                                         smaller than that of the other figure
+  over: a list stands for the fastest of them at each point; panels: [NAME], only these panels; needs_cores: N, what a
+  host must have to show it; paper: what the paper says; found: what was found where the claim does not hold, and why;
+  least_txns: N, instead of FEW.
 
-Verdicts: holds (at least nine tenths of the paper's ratio, on a logarithmic scale above 1; or the direction that is
-expected), same shape (the same side of 1), contradicted, not measurable (and why). Ratios below 1 are losses. A ratio within 5 % of 1, or whose interval
-holds 1, decides nothing.
+With `at` or `expect`, all panels have to show it: the least convincing one counts. Verdicts: holds (at least nine
+tenths of the paper's ratio, on a logarithmic scale above 1; or the direction that is expected), same shape (the same
+side of 1), contradicted, not measurable (and why). Ratios below 1 are losses. A ratio whose interval comes within 5 %
+of 1 decides nothing; without intervals, within 15 %, because single runs differ by as much. A point that is missing is
+not passed over for another one, and one of fewer than FEW transactions is no rate: its run stalled.
 """
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Optional
+from typing import Mapping, Optional
 
-from experiment.data import FigureData, ratio_interval
-from experiment.spec import SpecError
+from experiment.data import FigureData, Line, ratio_interval
+from experiment.spec import baselines, lookup
 
 HOLDS, SHAPE, CONTRADICTED, UNKNOWN = "holds", "same shape", "contradicted", "not measurable"
 FLAT = 0.05
+FLAT_WITHOUT_INTERVAL = 0.15
 NEARLY = 0.9
-KEYS = {"claim", "paper", "of", "over", "at", "from", "to", "expect", "panels", "needs_cores", "below"}
+FEW = 1000  # transactions of a run
+
+
+class Unmeasured(Exception):
+    """Why a claim cannot be judged."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +52,7 @@ class Ratio:
     value: float
     interval: Optional[tuple[float, float]]
     where: str
+    missing: str = ""  # of the points that it is the best of, one that could not be measured
 
     def __str__(self) -> str:
         text = f"{self.value:.2f}x"
@@ -47,95 +60,205 @@ class Ratio:
             text += f" [{self.interval[0]:.2f}, {self.interval[1]:.2f}]"
         return f"{text} ({self.where})"
 
+    @property
+    def flat(self) -> float:
+        return FLAT if self.interval else FLAT_WITHOUT_INTERVAL
+
     def decides_nothing(self) -> bool:
-        low, high = self.interval or (self.value * (1 - FLAT), self.value * (1 + FLAT))
-        return low <= 1 <= high
+        low, high = self.interval or (self.value, self.value)
+        return low / (1 + self.flat) <= 1 <= high * (1 + self.flat)
+
+    def over(self, other: Ratio) -> Ratio:
+        """Its interval is that of the ends that lie farthest apart."""
+        interval = None
+        if self.interval and other.interval:
+            interval = self.interval[0] / other.interval[1], self.interval[1] / other.interval[0]
+        return Ratio(self.value / other.value, interval, self.where)
 
 
-def judge(data: FigureData, claim: dict, cores: int) -> Verdict:
-    unknown = set(claim) - KEYS
-    if unknown or "claim" not in claim or "of" not in claim:
-        raise SpecError(f"{data.figure.name}: a claim has {', '.join(sorted(unknown)) or 'no claim or no of'}")
+def judge(data: FigureData, claim: dict, cores: int, others: Optional[Mapping[str, FigureData]] = None) -> Verdict:
+    """`others`: the figures at hand by name, for claims that compare two."""
     paper = f"{claim['paper']:g}x" if isinstance(claim.get("paper"), (int, float)) else str(claim.get("paper", "-"))
-    if "below" in claim:
-        return _judge_share(data, claim, paper)  # a share needs no more cores than there are
-    ratio = _change(data, claim) if "expect" in claim else _best_ratio(data, claim)
-    if ratio is None:
-        return Verdict(claim["claim"], paper, "-", UNKNOWN, "no figures for it here")
+    try:
+        ours, verdict, why = _judge(data, claim, others or {})
+    except Unmeasured as reason:
+        ours, verdict, why = "-", UNKNOWN, str(reason)
     needed = claim.get("needs_cores", 0)
     if cores < needed:
-        return Verdict(claim["claim"], paper, str(ratio), UNKNOWN, f"needs {needed} cores, this host has {cores}")
+        verdict, why = UNKNOWN, f"needs {needed} cores, this host has {cores}"
+    if verdict != HOLDS and "found" in claim:
+        why = f"{why}; {claim['found']}"
+    return Verdict(claim["claim"], paper, ours, verdict, why)
+
+
+def _judge(data: FigureData, claim: dict, others: Mapping[str, FigureData]) -> tuple[str, str, str]:
+    """Ours, the verdict, and why."""
+    if "below" in claim:
+        return _judge_share(data, claim)
     if "expect" in claim:
-        return Verdict(claim["claim"], paper, str(ratio), *_judge_change(ratio, claim["expect"]))
-    return Verdict(claim["claim"], paper, str(ratio), *_judge_ratio(ratio, claim.get("paper")))
+        change = _change(data, claim)
+        return str(change), *_judge_change(change, claim["expect"])
+    ratio = _ratio(data, claim)
+    if "than" in claim:
+        return _judge_advantage(ratio, claim, others)
+    return str(ratio), *_judge_ratio(ratio, claim.get("paper"))
 
 
-def _judge_share(data: FigureData, claim: dict, paper: str) -> Verdict:
-    found = [(data.line(panel, claim["of"]).median(x), _where(data, panel, x)) for panel in _panels(data, claim)
-             for x in data.line(panel, claim["of"]).xs()]
+def _judge_share(data: FigureData, claim: dict) -> tuple[str, str, str]:
+    points = [(panel, x) for panel in _panels(data, claim) for x in _line(data, panel, claim["of"]).values]
+    found = [(share, _where(data, panel, x)) for panel, x in points
+             if (share := _line(data, panel, claim["of"]).median(x)) is not None]
     if not found:
-        return Verdict(claim["claim"], paper, "-", UNKNOWN, "no figures for it here")
+        raise Unmeasured("no figures for it here")
     largest, where = max(found)
     ours = f"{100 * largest:.1f} % at most ({where})"
-    return Verdict(claim["claim"], paper, ours, *((HOLDS, "") if largest < claim["below"] else
-                                                  (CONTRADICTED, "it takes a larger share here")))
+    if largest >= claim["below"]:
+        return ours, CONTRADICTED, "it takes a larger share here"
+    if len(found) < len(points):
+        return ours, UNKNOWN, f"{len(points) - len(found)} of {len(points)} points have no figure"
+    return ours, HOLDS, ""
+
+
+def _judge_advantage(ratio: Ratio, claim: dict, others: Mapping[str, FigureData]) -> tuple[str, str, str]:
+    than = claim["than"]
+    if than["figure"] not in others:
+        raise Unmeasured(f"{than['figure']}, which it is compared with, is not among the figures at hand")
+    there = _ratio(others[than["figure"]], {**claim, "panels": [than["panel"]]})
+    ours = f"{ratio}; there {there}"
+    of_both = ratio.over(there)
+    if of_both.decides_nothing():
+        return ours, UNKNOWN, "the two do not differ here beyond their scatter"
+    return (ours, HOLDS, "") if of_both.value < 1 else (ours, CONTRADICTED, "it is larger here")
 
 
 def _judge_ratio(ratio: Ratio, paper) -> tuple[str, str]:
     expected = float(paper) if isinstance(paper, (int, float)) else None
     if expected is not None and abs(math.log(expected)) < FLAT:
-        return (HOLDS, "") if abs(math.log(ratio.value)) < 2 * FLAT else (CONTRADICTED, "they are not equal here")
+        return _judge_equal(ratio, "they are not equal here")
+    if expected is not None and expected < 1 and ratio.value < 1:  # a loss, which is to be no larger than there
+        return (HOLDS, "") if ratio.value >= NEARLY * expected else (CONTRADICTED, "it loses more here")
     if ratio.decides_nothing():
         return UNKNOWN, "the two do not differ here beyond their scatter"
-    above = expected is None or expected > 1
-    if (ratio.value > 1) != above:
-        return CONTRADICTED, "the other is ahead here"
-    if expected is not None and expected < 1:  # a loss, which is to be no larger than there
-        return (HOLDS, "") if ratio.value >= NEARLY * expected else (CONTRADICTED, "it loses more here")
+    if (ratio.value > 1) != (expected is None or expected > 1):
+        return (UNKNOWN, ratio.missing) if ratio.missing else (CONTRADICTED, "the other is ahead here")
     if expected is None or math.log(ratio.value) >= NEARLY * math.log(expected):
         return HOLDS, ""
-    return SHAPE, ""
+    return SHAPE, "it is ahead here too, by less"
 
 
 def _judge_change(ratio: Ratio, expect: str) -> tuple[str, str]:
     if expect == "flat":
-        return (HOLDS, "") if abs(math.log(ratio.value)) < 2 * FLAT else (CONTRADICTED, "it is not flat here")
+        return _judge_equal(ratio, "it is not flat here")
     if ratio.decides_nothing():
         return UNKNOWN, "it does not change here beyond its scatter"
     return (HOLDS, "") if (ratio.value > 1) == (expect == "rises") else (CONTRADICTED, "it goes the other way here")
 
 
+def _judge_equal(ratio: Ratio, otherwise: str) -> tuple[str, str]:
+    distance = abs(math.log(ratio.value))
+    if distance < 2 * FLAT:
+        return HOLDS, ""
+    return (UNKNOWN, "too few runs to tell") if distance < 2 * ratio.flat else (CONTRADICTED, otherwise)
+
+
 def _panels(data: FigureData, claim: dict) -> list[str]:
-    return claim.get("panels") or list(data.figure.panels)
+    """Without a choice, those that draw it."""
+    return claim.get("panels") or [panel for panel in data.figure.panels if claim["of"] in data.figure.drawn_in(panel)]
 
 
-def _best_ratio(data: FigureData, claim: dict) -> Optional[Ratio]:
+def _line(data: FigureData, panel: str, name: str) -> Line:
+    return data.line(data.figure.panel_of(panel, name), name)
+
+
+def _ratio(data: FigureData, claim: dict) -> Ratio:
+    planned = {panel: list(_line(data, panel, claim["of"]).values) for panel in _panels(data, claim)}
+    if not all(planned.values()) or not planned:
+        raise Unmeasured("no figures for it here")
+    at = claim.get("at")
+    if at == "peaks":
+        return _least([_ratio_of_peaks(data, claim, panel, xs) for panel, xs in planned.items()])
+    if at:
+        return _least([_ratio_at(data, claim, panel, xs[0 if at == "first" else -1]) for panel, xs in planned.items()])
+    return _best_ratio(data, claim, planned)
+
+
+def _least(ratios: list[Ratio]) -> Ratio:
+    return min(ratios, key=lambda ratio: ratio.value)
+
+
+def _best_ratio(data: FigureData, claim: dict, planned: dict[str, list]) -> Ratio:
+    found, missing = [], []
+    for panel, xs in planned.items():
+        for x in xs:
+            try:
+                found.append(_ratio_at(data, claim, panel, x))
+            except Unmeasured as reason:
+                missing.append(str(reason))
+    if not found:
+        raise Unmeasured(missing[0])
+    best = max(found, key=lambda ratio: ratio.value)
+    return Ratio(best.value, best.interval, best.where, "; ".join(missing[:1]))
+
+
+def _ratio_at(data: FigureData, claim: dict, panel: str, x) -> Ratio:
+    where = _where(data, panel, x)
+    lines = {name: _line(data, panel, name) for name in [claim["of"], *baselines(claim)]}
+    for name, line in lines.items():
+        _check_point(line, name, x, where, claim)
+    rival = max(baselines(claim), key=lambda name: lines[name].median(x))
+    above, below = lines[claim["of"]], lines[rival]
+    return Ratio(above.median(x) / below.median(x), ratio_interval(above.values[x], below.values[x]),
+                 where if len(baselines(claim)) == 1 else f"{where}, over {rival}")
+
+
+def _ratio_of_peaks(data: FigureData, claim: dict, panel: str, xs: list) -> Ratio:
+    peaks = []
+    for name in [claim["of"], *baselines(claim)]:
+        line = _line(data, panel, name)
+        for x in xs:
+            _check_point(line, name, x, _where(data, panel, x), claim)
+        x = max(xs, key=line.median)
+        peaks.append((line.median(x), line.values[x], x))
+    above, below = peaks[0], max(peaks[1:], key=lambda peak: peak[0])
+    label = data.figure.x.label
+    return Ratio(above[0] / below[0], ratio_interval(above[1], below[1]), f"{panel}, {label} {above[2]} and {below[2]}")
+
+
+def _check_point(line: Line, name: str, x, where: str, claim: dict) -> None:
+    """Raises Unmeasured where there is no rate to divide."""
+    few = claim.get("least_txns", FEW)
+    transactions = _transactions(line, x)
+    if transactions < few:
+        raise Unmeasured(f"{name} did only {transactions} transactions ({where}), which is no rate")
+    if not line.median(x):
+        raise Unmeasured(f"{name} has no figure ({where})")
+
+
+def _transactions(line: Line, x) -> float:
+    """Of the run or the recovery of the point that has fewest; benchmarks count none."""
+    metrics = [row["record"].get("metrics", {}) for row in line.rows_of.get(x, [])]
+    counts = [lookup(of_row, name) for of_row in metrics for name in ("acknowledged_txns", "recovered_txns")]
+    return min((count for count in counts if count is not None), default=math.inf)
+
+
+def _change(data: FigureData, claim: dict) -> Ratio:
     found = []
     for panel in _panels(data, claim):
-        above, below = data.line(panel, claim["of"]), data.line(panel, claim["over"])
-        xs = [x for x in above.xs() if below.median(x)]
-        if claim.get("at") == "last":
-            xs = xs[-1:]
-        found += [Ratio(above.median(x) / below.median(x), ratio_interval(above.values[x], below.values[x]),
-                        _where(data, panel, x)) for x in xs]
-    choose = min if claim.get("at") == "min" else max
-    return choose(found, key=lambda ratio: ratio.value, default=None)
-
-
-def _change(data: FigureData, claim: dict) -> Optional[Ratio]:
-    """The least convincing of the panels."""
-    found = []
-    for panel in _panels(data, claim):
-        line = data.line(panel, claim["of"])
-        xs = line.xs()
+        line = _line(data, panel, claim["of"])
+        xs = list(line.values)
         ends = [_nearest(xs, claim.get(end), fallback) for end, fallback in (("from", 0), ("to", -1))]
-        if not xs or ends[0] == ends[1] or not line.median(ends[0]):
-            continue
+        where = f"{panel}, {data.figure.x.label} {ends[0]} to {ends[1]}"
+        if not xs or ends[0] == ends[1]:
+            raise Unmeasured("no figures for it here")
+        for x in ends:
+            _check_point(line, claim["of"], x, _where(data, panel, x), claim)
         found.append(Ratio(line.median(ends[1]) / line.median(ends[0]),
-                           ratio_interval(line.values[ends[1]], line.values[ends[0]]),
-                           f"{panel}, {data.figure.x.label} {ends[0]} to {ends[1]}"))
-    choose = max if claim["expect"] == "falls" else min
-    return choose(found, key=lambda ratio: ratio.value, default=None)
+                           ratio_interval(line.values[ends[1]], line.values[ends[0]]), where))
+    if not found:
+        raise Unmeasured("no figures for it here")
+    distance = {"falls": lambda ratio: ratio.value, "rises": lambda ratio: 1 / ratio.value,
+                "flat": lambda ratio: abs(math.log(ratio.value))}[claim["expect"]]
+    return max(found, key=distance)
 
 
 def _nearest(xs: list, wanted, fallback: int):

@@ -13,6 +13,7 @@ from experiment.spec import Series
 PANEL_INCHES = (3.9, 3.0)
 PANELS_PER_LINE = 3
 CEILING_NEAR = 1.3
+LONG_LABEL = 26
 
 
 def draw(data: FigureData, series: dict[str, Series], caption: str, theme: str = "light"):
@@ -31,11 +32,18 @@ def draw(data: FigureData, series: dict[str, Series], caption: str, theme: str =
     below = figure.add_subplot(grid[lines, :])
     below.axis("off")
     below.legend(drawn.values(), drawn.keys(), loc="center", fontsize=8.5,
-                 ncol=min(3 if columns == 1 else 4, max(1, len(drawn))))
+                 ncol=min(_legend_columns(list(drawn), columns), max(1, len(drawn))))
     figure.suptitle(f"Fig. {data.figure.number}: {data.figure.title}", x=0.01, ha="left", fontsize=11,
                     fontweight="bold")
     figure.supxlabel(caption, fontsize=7, color=colours["soft"], x=0.01, ha="left", wrap=True)
     return figure
+
+
+def _legend_columns(labels: list[str], panels: int) -> int:
+    """Below one panel there is no room for three long labels beside each other."""
+    if panels > 1:
+        return 4
+    return 2 if any(len(label) > LONG_LABEL for label in labels) else 3
 
 
 def _draw_panel(axes, data: FigureData, panel: str, series: dict[str, Series], colours: dict, drawn: dict) -> None:

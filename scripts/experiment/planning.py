@@ -17,6 +17,7 @@ from progress import clock
 RUN_OVERHEAD_SECONDS = 1.2   # load, files, exit
 RECOVERY_SHARE = 0.8         # of a run's time, beyond the overhead
 BENCH_SECONDS = 5.0
+LOG_BUFFER_BYTES = 8 << 20   # LOG_BUFFER_SIZE of config.h
 
 
 @dataclass(frozen=True)
@@ -116,54 +117,81 @@ def swept(figure: Figure, scale: Scale, cores: int) -> list:
     return values
 
 
-def make_plan(figures: list[Figure], series: dict[str, Series], scale: Scale, host: HostScale) -> Plan:
+def make_plan(figures: list[Figure], series: dict[str, Series], scale: Scale, host: HostScale,
+              real_directories: int = 1) -> Plan:
+    """`real_directories`: how many there are to put logs in where devices are not emulated."""
     plan = Plan({}, {})
     for figure in figures:
         points = plan.points.setdefault(figure.name, [])
         if figure.step == "bench":
             job = Job({}, Place("disk", "", 1), BENCH_SECONDS, bench=figure.bench)
             plan.jobs[job.key] = job
-            points += [Point(panel, name, x, job.key) for panel in figure.panels for name in figure.series
+            points += [Point(panel, name, x, job.key) for panel in figure.panels for name in figure.drawn_in(panel)
                        for x in swept(figure, scale, host.cores)]
             continue
+        places = _places(figure, scale, host, real_directories)
+        parallel = any(series[name].logs == "each" for name in figure.series)
+        logs = log_count(scale.devices, places["each"].directories) if parallel else 1
         for panel, panel_flags in figure.panels.items():
-            for name in figure.series:
-                if figure.step == "recover" and not series[name].logs:
+            for name in figure.drawn_in(panel):
+                if figure.step == "recover" and series[name].logs == "none":
                     continue
+                place = places[series[name].logs]
                 for x in swept(figure, scale, host.cores):
-                    points.append(_add_point(plan, figure, panel, panel_flags, series[name], x, scale, host))
+                    flags = _flags(figure, panel_flags, series[name], x, scale, host, logs)
+                    points.append(_add_point(plan, figure, panel, name, x, Job(flags, place, scale.seconds,
+                                                                               program=figure.program), host))
     return plan
 
 
-def _add_point(plan: Plan, figure: Figure, panel: str, panel_flags: dict, series: Series, x, scale: Scale,
-               host: HostScale) -> Point:
-    swept_in_recovery = figure.x.of == "recover"
+def log_count(devices: int, directories: int) -> int:
+    """Of a scheme with parallel logs: as many as the scale has devices, in each directory the same."""
+    return -(-devices // directories) * directories
+
+
+def _flags(figure: Figure, panel_flags: dict, series: Series, x, scale: Scale, host: HostScale, logs: int) -> dict:
+    """`logs`: of the figure's schemes that have several."""
     flags = {"cc": "NO_WAIT", "thread_cnt": thread_counts(scale, host.cores)[-1], **scale.base, **figure.base,
              **panel_flags, **series.flags}
     flags = {**scale.workloads.get(flags["workload"], {}), **flags}
-    if not swept_in_recovery:
+    if figure.x.of != "recover":
         flags[figure.x.flag] = x
     flags.setdefault("log_limit", scale.log_limit)
-    place = _place(figure, series, scale, host)
-    if series.logs:
-        flags.setdefault("num_logger", 1 if series.one_log else place.directories)
-    job = Job(flags, place, scale.seconds, program=figure.program)
+    if series.logs == "each":
+        flags.setdefault("num_logger", logs)
+    elif series.logs != "none":
+        flags["num_logger"] = 1
+        if logs > 1:
+            flags["log_buffer_size"] = _buffer_of_one_log(flags, logs)
+    return flags
+
+
+def _buffer_of_one_log(flags: dict, logs: int) -> str:
+    """As many bytes as the buffers of parallel logs have together: with fewer, a log that is striped over all disks
+    could not keep all of them writing."""
+    kib = logs * parse_bytes(str(flags.get("log_buffer_size", LOG_BUFFER_BYTES))) >> 10
+    return f"{kib}K" if kib % 1024 else f"{kib >> 10}M"
+
+
+def _add_point(plan: Plan, figure: Figure, panel: str, series: str, x, job: Job, host: HostScale) -> Point:
     job = plan.jobs.setdefault(job.key, job)
     recovery = ""
     if figure.step == "recover":
-        wanted = {"thread_cnt": host.cores, **figure.recover, **({figure.x.flag: x} if swept_in_recovery else {})}
+        swept_here = {figure.x.flag: x} if figure.x.of == "recover" else {}
+        wanted = {"thread_cnt": host.cores, **figure.recover, **swept_here}
         recovery = _digest(wanted)
         job.recoveries[recovery] = wanted
-    return Point(panel, series.name, x, job.key, recovery)
+    return Point(panel, series, x, job.key, recovery)
 
 
-def _place(figure: Figure, series: Series, scale: Scale, host: HostScale) -> Place:
-    if not series.logs:
-        return Place("disk", "", 1)
-    if figure.device == "ram":
-        return Place("ram", "", 1)
+def _places(figure: Figure, scale: Scale, host: HostScale, real_directories: int) -> dict[str, Place]:
+    """By what spec.LOGS say of a series. A RAM disk is one directory, which logs share and stripes need not."""
     device = host.device_flag(figure.device, figure.paper)
-    if not device:
-        return Place("disk", "", 1)
-    # An emulated device is no faster than what lies below it.
-    return Place("ram", device, 2 if figure.paper == "eleda" else scale.devices)
+    if device:  # no faster than what lies below it
+        kind, several = "ram", 2 if figure.paper == "eleda" else scale.devices
+    elif figure.device == "ram":
+        kind, several = "ram", 1
+    else:
+        kind, several = "disk", real_directories
+    one, all_of_them = Place(kind, device, 1), Place(kind, device, several)
+    return {"none": Place("disk", "", 1), "one_disk": one, "striped": all_of_them, "each": all_of_them}

@@ -8,7 +8,7 @@ A figure file (experiments/PAPER/figNN_NAME.yaml) has
   step: run | recover | bench       which step's figures are drawn
   bench: {program, name}            of build/micro, for bench: NAME/i/x gives the point of the series that is its label
   base: {flag: value}               of every run
-  panels: {NAME: {flag: value}}     one plot each
+  panels: {NAME: {flag: value}}     one plot each; series: [NAME] among the flags: what the panel draws, not all
   x: {flag, values, label, log, of} the swept flag. values: a list, one per scale, or "threads". of: recover for a flag
                                     of the recovery; the run before it has as many workers as the scale's largest
   y: {metric, label, log}           a name in the JSON record's metrics, dots for what is nested
@@ -32,6 +32,10 @@ REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__f
 FOLDER = os.path.join(REPOSITORY, "experiments")
 PROGRAMS = ("rundb-all", "rundb-timed")
 DEVICES = ("nvme", "hdd", "ssd", "pm", "ram", "real")
+LOGS = ("none", "one_disk", "striped", "each")
+CLAIM_KEYS = {"claim", "paper", "of", "over", "at", "from", "to", "expect", "panels", "needs_cores", "below", "than",
+              "found", "least_txns"}
+CLAIM_WORDS = {"at": ("first", "last", "peaks"), "expect": ("rises", "falls", "flat")}
 
 
 class SpecError(Exception):
@@ -43,14 +47,10 @@ class Series:
     name: str
     label: str
     flags: dict
-    one_log: bool     # its one log is striped where there are several directories
     colour: str
     marker: str
     dashed: bool = False
-
-    @property
-    def logs(self) -> bool:
-        return self.flags.get("log") != "LOG_NO"
+    logs: str = "each"  # of LOGS: one log on one disk or striped over all (RAID-0), or logs on each
 
 
 @dataclass(frozen=True)
@@ -101,10 +101,21 @@ class Figure:
     bench: dict = field(default_factory=dict)
     note: str = ""
     program: str = PROGRAMS[0]
+    panel_series: dict = field(default_factory=dict)  # of the panels that do not draw all series
 
     @property
     def name(self) -> str:
         return f"{self.paper}/{os.path.basename(self.path).removesuffix('.yaml')}"
+
+    def drawn_in(self, panel: str) -> tuple:
+        """Names of series."""
+        return tuple(self.panel_series.get(panel, self.series))
+
+    def panel_of(self, panel: str, name: str) -> str:
+        """Where a series is drawn with the panel's flags: where schemes of data and of commands have a panel each, a
+        claim compares across them."""
+        same = [panel, *(other for other, flags in self.panels.items() if flags == self.panels[panel])]
+        return next((other for other in same if name in self.drawn_in(other)), panel)
 
 
 def _load(path: str) -> dict:
@@ -133,7 +144,11 @@ def _checked(kind, where: str, values: dict, **more):
 
 def load_series() -> dict[str, Series]:
     path = os.path.join(FOLDER, "series.yaml")
-    return {name: _checked(Series, f"series.yaml: {name}", values, name=name) for name, values in _load(path).items()}
+    series = {name: _checked(Series, f"series.yaml: {name}", values, name=name) for name, values in _load(path).items()}
+    for one in series.values():
+        if one.logs not in LOGS:
+            raise SpecError(f"series.yaml: {one.name}: logs is one of {', '.join(LOGS)}")
+    return series
 
 
 def load_scale(name: str) -> Scale:
@@ -155,14 +170,53 @@ def load_figure(path: str, series: dict[str, Series]) -> Figure:
             raise SpecError(f"{where}: {key} is missing")
         values[key] = _checked(kind, f"{where}: {key}", values[key])
     values = {"draw": "lines", "claims": [], "number": values.pop("figure", None), **values}
-    figure = _checked(Figure, where, values, path=path, paper=os.path.basename(os.path.dirname(path)))
+    panels = {name: dict(flags) for name, flags in (values.pop("panels", None) or {}).items()}
+    own = {name: flags.pop("series") for name, flags in panels.items() if "series" in flags}
+    figure = _checked(Figure, where, values, path=path, paper=os.path.basename(os.path.dirname(path)), panels=panels,
+                      panel_series=own)
+    _check_figure(figure, where, series)
+    for claim in figure.claims:
+        _check_claim(figure, where, claim)
+    return figure
+
+
+def _check_figure(figure: Figure, where: str, series: dict[str, Series]) -> None:
     strange = [name for name in figure.series if name not in series]
     if strange:
         raise SpecError(f"{where}: series.yaml has no {', '.join(strange)}")
-    for key, allowed in (("device", DEVICES), ("step", ("run", "recover", "bench")), ("draw", ("lines", "cdf", "shares")), ("program", PROGRAMS)):
+    for panel, names in figure.panel_series.items():
+        strange = [name for name in names if name not in figure.series]
+        if strange:
+            raise SpecError(f"{where}: panel {panel}: the figure's series have no {', '.join(strange)}")
+    for key, allowed in (("device", DEVICES), ("step", ("run", "recover", "bench")),
+                         ("draw", ("lines", "cdf", "shares")), ("program", PROGRAMS)):
         if getattr(figure, key) not in allowed:
             raise SpecError(f"{where}: {key} is one of {', '.join(allowed)}")
-    return figure
+
+
+def baselines(claim: dict) -> list[str]:
+    """What a ratio is over: one series, or several of which the fastest counts."""
+    over = claim.get("over", [])
+    return over if isinstance(over, list) else [over]
+
+
+def _check_claim(figure: Figure, where: str, claim: dict) -> None:
+    """A word that is not understood would leave a claim judged as another one."""
+    where = f"{where}: claim '{claim.get('claim', '?')}'"
+    unknown = sorted(set(claim) - CLAIM_KEYS)
+    if unknown or not {"claim", "of"} <= set(claim):
+        raise SpecError(f"{where}: " + (f"unknown {', '.join(unknown)}" if unknown else "claim or of is missing"))
+    if not {"over", "expect", "below"} & set(claim):
+        raise SpecError(f"{where}: none of over, expect, below")
+    for key, allowed in CLAIM_WORDS.items():
+        if key in claim and claim[key] not in allowed:
+            raise SpecError(f"{where}: {key} is one of {', '.join(allowed)}")
+    if "than" in claim and (set(claim["than"]) != {"figure", "panel"} or "over" not in claim):
+        raise SpecError(f"{where}: than is {{figure, panel}}, of a claim with over")
+    strange = [panel for panel in claim.get("panels", []) if panel not in figure.panels]
+    strange += [name for name in [claim["of"], *baselines(claim)] if name not in figure.series]
+    if strange:
+        raise SpecError(f"{where}: the figure has no {', '.join(map(str, strange))}")
 
 
 def select_figures(words: list[str], series: dict[str, Series]) -> list[Figure]:
