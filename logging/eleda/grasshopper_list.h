@@ -69,6 +69,7 @@ class GrasshopperList {
   void Collect(Lsn sdl, Callback&& callback) {
     const uint64_t tail = tail_.load(std::memory_order_relaxed);
     // The paper's Spec 2: gc stops where SDL is, so it never passes the worker's head, which is where SBL is or beyond.
+    // That SDL is not beyond SBL is for the caller to see to (EledaWorker::Collect).
     for (; gc_ != tail && node(gc_).end() <= sdl; ++gc_) {
       if (node(gc_).awaited) callback(node(gc_).end());
     }
