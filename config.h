@@ -271,8 +271,8 @@
 #define COMPRESS_LSN_LOG 1
 #endif
 
-// Flushes of a log between two of its anchors (LOG_TAURUS, LOG_ELEDA) or marks (LOG_PLOVER, which acknowledges by
-// them).
+// Flushes of a log between two of its anchors (LOG_TAURUS, LOG_ELEDA), marks (LOG_BATCH) or watermarks (HEKATON with
+// commands). Not of LOG_PLOVER's marks, which it acknowledges by: they precede every flush.
 #ifndef PSN_FLUSH_FREQ
 #define PSN_FLUSH_FREQ 1
 #endif

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# All tests, or with --quick those that take under two minutes once built. Installs what is missing, builds,
+# All tests, or with --quick those that take some 6 minutes once built. Installs what is missing, builds,
 # runs phase after phase (scripts/run_tests.py; --help lists its options), and ends with "N passed, M failed".
 set -euo pipefail
 repository=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)

@@ -8,10 +8,10 @@ namespace dbx {
 struct CentralCounters {
   uint64_t crawled_bytes = 0;
   uint64_t crawled_records = 0;
-  uint64_t crawl_operations = 0;  // nodes read, entries of the heap moved
+  uint64_t crawl_operations = 0;  // nodes read, hops passed, ranges checked in vain, entries of the heap moved
   uint64_t hopped_bytes = 0;
   uint64_t hopped_records = 0;
-  uint64_t hop_operations = 0;  // entries of the index checked, heads moved, entries put into the new heap
+  uint64_t hop_operations = 0;  // ranges checked, hops passed, heads moved, entries put into the new heap and moved
   uint64_t index_checks = 0;
   uint64_t heap_operations = 0;  // entries moved
   uint64_t callbacks = 0;

@@ -52,7 +52,7 @@ struct LogTraits {
   format::Scheme scheme;  // as in a log's header
   PayloadKind payload;
   bool logs;                    // false: nothing is written and everything is "durable" at once
-  uint32_t fixed_bytes;         // of a transaction's record: header, transaction id, what the scheme always adds
+  uint32_t fixed_bytes;         // of a transaction's record: header, transaction id, what scheme and payload always add
   bool tracks_reads;            // PublishRead matters: anti-dependencies order the replay
   bool reserve_before_recheck;  // the place in the log orders reads too, so it must exist before they are re-checked
   bool single_stream;           // exactly one log

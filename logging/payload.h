@@ -18,6 +18,7 @@ struct CommandPayload {
   static constexpr PayloadKind kKind = PayloadKind::kCommand;
   static constexpr format::RecordKind kRecordKind = format::RecordKind::kCommand;
   static constexpr bool kTimestamps = false;
+  static constexpr uint32_t kFixedBytes = 0;  // of Bytes, whatever the transaction
 
   static size_t Bytes(const auto& txn) { return txn.args().size() - kTxnIdBytes; }
   static void Encode(const auto& txn, std::byte* to) {
@@ -33,8 +34,9 @@ struct VersionedCommandPayload {
   static constexpr PayloadKind kKind = PayloadKind::kCommand;
   static constexpr format::RecordKind kRecordKind = format::RecordKind::kVersionedCommand;
   static constexpr bool kTimestamps = true;
+  static constexpr uint32_t kFixedBytes = sizeof(format::Timestamps);
 
-  static size_t Bytes(const auto& txn) { return sizeof(format::Timestamps) + CommandPayload::Bytes(txn); }
+  static size_t Bytes(const auto& txn) { return kFixedBytes + CommandPayload::Bytes(txn); }
   static void Encode(const auto& txn, std::byte* to) {
     const format::Timestamps timestamps{txn.read_timestamp().value(), txn.end_timestamp().value()};
     std::memcpy(to, &timestamps, sizeof timestamps);
@@ -46,6 +48,7 @@ struct DataPayload {
   static constexpr PayloadKind kKind = PayloadKind::kData;
   static constexpr format::RecordKind kRecordKind = format::RecordKind::kData;
   static constexpr bool kTimestamps = false;
+  static constexpr uint32_t kFixedBytes = 0;
 
   static size_t Bytes(const auto& txn) {
     size_t bytes = 0;
@@ -79,6 +82,10 @@ struct DataPayload {
     return to + padded;
   }
 };
+
+// Header, transaction id, and what the payload always adds.
+template <class Payload>
+inline constexpr uint32_t kFixedRecordBytes = sizeof(format::RecordHeader) + kTxnIdBytes + Payload::kFixedBytes;
 
 // Does the place in the log order the transaction's reads too? Commands over one version per row must not come behind
 // who overwrote what they read.

@@ -31,7 +31,7 @@ class TotalOrderLog : public FlushHooks {
                                         .scheme = Places::kScheme,
                                         .payload = Payload::kKind,
                                         .logs = true,
-                                        .fixed_bytes = sizeof(format::RecordHeader) + sizeof(TxnId),
+                                        .fixed_bytes = kFixedRecordBytes<Payload>,
                                         .tracks_reads = false,
                                         .reserve_before_recheck = kOrdersReads<Payload>,
                                         .single_stream = true,

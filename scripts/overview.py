@@ -56,6 +56,8 @@ SCHEMES = {
     "Taurus command, 16 logs": (*TAURUS, *COMMAND, *logs(16)),
     "serial data": SERIAL,
     "ELEDA data": ELEDA,
+    "ELEDA data, mutex": (*ELEDA, "--central_log=MUTEX"),
+    "ELEDA data, consolidation array": (*ELEDA, "--central_log=CONSOLIDATION"),
     "Taurus data, 1 log": TAURUS,
     "Taurus data, 2 logs": (*TAURUS, *logs(2)),
     "Plover, 1 log": PLOVER,

@@ -67,7 +67,7 @@ struct Options {
   uint64_t log_flush_block_bytes = 0;   // -LB: largest write; with this much waiting no flush waits
   uint64_t log_read_block_bytes = 0;    // -LK: recovery reads blocks of this size
   bool compress_lsn_log = true;         // LSN vectors in records
-  uint32_t psn_flush_freq = 1;          // flushes between two anchors
+  uint32_t psn_flush_freq = 1;          // flushes between two anchors, marks or watermarks
   bool latency_hiding = true;           // false: a worker waits until each transaction is durable
   std::string central_log;              // how a central log is filled: ELEDA, MUTEX, CONSOLIDATION, BITMAP
   uint64_t hopping_distance_bytes = 0;  // a power of two

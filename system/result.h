@@ -89,7 +89,7 @@ struct RunResult {
   uint64_t interval_log_bytes = 0;
   double load_seconds = 0;
   uint64_t logged_txns = 0;         // records of transactions
-  uint32_t fixed_record_bytes = 0;  // of each: header, transaction id, what the scheme always adds
+  uint32_t fixed_record_bytes = 0;  // of each: header, transaction id, what scheme and payload always add
   size_t table_bytes = 0;           // tuples alone: rows x tuple size
   size_t memory_bytes = 0;          // what the tables, indexes and lock tables take
   size_t row_meta_bytes = 0;        // of these, LSN vectors in rows

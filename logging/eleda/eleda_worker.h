@@ -4,8 +4,8 @@
 // The worker is a thread that sleeps until the writer asks for SBL: before a flush, when it waits for the answer, and
 // as a flush starts, so that the records that follow are tracked while the device is busy. Fillers never wake it.
 //
-// Threads: HasSpace, Filled, Collect: any worker, with its own list. FilledByWriter, CatchUp, Start, Stop: the stream's
-// writer, which is one more producer. FilledUntil: any.
+// Threads: MakeSpace, Filled: any worker, with its own list. FilledByWriter, CatchUp, LookAhead, Start, Stop: the
+// stream's writer, which is one more producer. FilledUntil: any.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +13,7 @@
 #include <mutex>
 #include <vector>
 
+#include "base/check.h"
 #include "base/host.h"
 #include "logging/eleda/grasshopper.h"
 #include "logging/eleda/grasshopper_list.h"
@@ -59,7 +60,10 @@ class EledaWorker final : public FillTracker {
   };
 
   void Collect(uint32_t producer) {
-    lists_[producer]->Collect(stream_.persistent_until(), [&](Lsn) { ++producers_[producer].callbacks; });
+    const Lsn sdl = stream_.persistent_until();
+    // The paper's Spec 2. SBL is loaded second: it may be beyond SDL by then, and never behind it.
+    ASSERT(sdl <= grasshopper_.sbl());
+    lists_[producer]->Collect(sdl, [&](Lsn) { ++producers_[producer].callbacks; });
   }
   void AwaitSpace(uint32_t worker);
   uint32_t writers_list() const { return static_cast<uint32_t>(lists_.size()) - 1; }

@@ -26,7 +26,10 @@ bool Grasshopper::CanHop(Lsn reserved_until) {
   const uint64_t range = index_.RangeOf(own_sbl_);
   if (range >= index_.RangeOf(reserved_until)) return false;
   ++counters_.index_checks;
-  return index_.IsComplete(range);
+  const bool is_complete = index_.IsComplete(range);
+  // A look that leads to no hop is part of crawling.
+  ++(is_complete ? counters_.hop_operations : counters_.crawl_operations);
+  return is_complete;
 }
 
 void Grasshopper::Hop(Lsn reserved_until) {
@@ -41,6 +44,7 @@ void Grasshopper::Hop(Lsn reserved_until) {
     const GrasshopperHead::Skipped skipped = head.SkipTo(range, index_.BeginOf(range));
     end = std::max(end, skipped.end);
     counters_.hopped_records += skipped.nodes;
+    counters_.hop_operations += skipped.hops;
   }
   ASSERT(end >= index_.BeginOf(range));
   const uint64_t moves = heap_.moves();
@@ -80,7 +84,7 @@ void Grasshopper::Step() {
   const uint32_t list = heap_.top().list;
   GrasshopperHead& head = heads_[list];
   const Lsn end = head.front().end();
-  head.Pop();
+  counters_.crawl_operations += head.Pop();
   if (head.empty()) {
     heap_.Pop();
     in_heap_[list] = false;
@@ -103,7 +107,7 @@ void Grasshopper::Publish(Lsn sbl) {
 CentralCounters Grasshopper::counters() const {
   CentralCounters counters = counters_;
   counters.heap_operations = heap_.moves();
-  counters.crawl_operations = counters_.crawled_records + heap_.moves() - rebuild_moves_;
+  counters.crawl_operations += counters_.crawled_records + heap_.moves() - rebuild_moves_;
   counters.hop_operations += rebuild_moves_;
   return counters;
 }

@@ -10,6 +10,12 @@
 // Two ways to advance. *Hopping* passes whole ranges that the index says are complete, without a look at their records.
 // *Crawling* passes one record after the other, the lowest pending one first, which the LSN-heap knows.
 //
+// What a hop costs does not depend on how many records it passes, but it does on the producers: a few operations for
+// each of them, and one for each range in which it wrote. A range of 2^H bytes holds so many records that their share
+// of this is small beside what a producer does for each of them, which is to append a node and to add to the index:
+// with 32 producers and 1,024 records in a range it adds some 8 % (grasshopper_test.cpp). Crawling costs a record some
+// operations and at most the height of the heap, the logarithm of the producers.
+//
 // Where this differs from the paper:
 // - After a hop Alg. 1 (line 12) sets SBL to the least end of the hopping lists' heads that reaches the boundary. Those
 //   are first nodes *behind* it: the record that lies across it is none of them, and where its successor is still a

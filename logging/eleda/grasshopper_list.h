@@ -69,6 +69,7 @@ class GrasshopperList {
   void Collect(Lsn sdl, Callback&& callback) {
     const uint64_t tail = tail_.load(std::memory_order_relaxed);
     // The paper's Spec 2: gc stops where SDL is, so it never passes the worker's head, which is where SBL is or beyond.
+    // That SDL is not beyond SBL is for the caller to see to (EledaWorker::Collect).
     for (; gc_ != tail && node(gc_).end() <= sdl; ++gc_) {
       if (node(gc_).awaited) callback(node(gc_).end());
     }
@@ -114,21 +115,26 @@ class GrasshopperHead {
   }
   const GrasshopperList::Node& front() const { return list_.node(head_); }
 
-  void Pop() {
+  // How many entries of the hopping list it passed.
+  uint64_t Pop() {
     ASSERT(head_ != known_tail_);
     ++head_;
+    const uint64_t from = hop_head_;
     // Of a range whose first node was crawled over. An entry that is not there yet goes at a later call.
     while (hop_head_ != known_hop_tail_ && list_.hop(hop_head_).node < head_) ++hop_head_;
+    return hop_head_ - from;
   }
 
   struct Skipped {
     uint64_t nodes = 0;
-    Lsn end{};  // of the last one
+    uint64_t hops = 0;  // entries of the hopping list: one for each range that a skipped node is the first in
+    Lsn end{};          // of the last node
   };
   // Passes every node that starts below `range`, all bytes below which are filled.
   Skipped SkipTo(uint64_t range, Lsn begin_of_range) {
     LookAtTails();
-    while (hop_head_ != known_hop_tail_ && list_.hop(hop_head_).range < range) ++hop_head_;
+    Skipped skipped;
+    for (; hop_head_ != known_hop_tail_ && list_.hop(hop_head_).range < range; ++hop_head_) ++skipped.hops;
     uint64_t to = known_tail_;
     if (hop_head_ != known_hop_tail_) {
       to = list_.hop(hop_head_).node;
@@ -136,10 +142,11 @@ class GrasshopperHead {
       --to;
     }
     ASSERT(head_ <= to && to <= list_.tail());
-    if (to == head_) return {};
-    const uint64_t from = head_;
+    if (to == head_) return skipped;
+    skipped.nodes = to - head_;
+    skipped.end = list_.node(to - 1).end();
     head_ = to;
-    return {to - from, list_.node(to - 1).end()};
+    return skipped;
   }
 
  private:

@@ -42,7 +42,7 @@ class TaurusLog : public FlushHooks {
                                         .scheme = format::Scheme::kTaurus,
                                         .payload = Payload::kKind,
                                         .logs = true,
-                                        .fixed_bytes = sizeof(format::RecordHeader) + sizeof(TxnId),
+                                        .fixed_bytes = kFixedRecordBytes<Payload>,
                                         .tracks_reads = kTracksReads,
                                         .reserve_before_recheck = kTracksReads,
                                         .single_stream = false,

@@ -98,6 +98,10 @@ RECOVERY_MUTANTS = [
     Mutant("recover_cuts_what_was_durable", "a bad record is a torn tail whatever shows that it had been durable",
            [statement(LANE_RECOVERY, "if (proof.until <= reader.position()) continue;", "continue;")]),
 
+    Mutant("recover_ends_before_the_last_batch", "the records in hand when a log ends are left out",
+           [raw(READER, "if (records > 0) {\n    buffer_->Hold();",
+                "if (records > 0 && !({on} && ended_)) {{\n    buffer_->Hold();")],
+           "LOG_BATCH", test="SiloRRecovery.ALastChunkThatIsPartlyFilledIsRead"),
     Mutant("recover_goes_on_behind_a_hole", "valid records behind a bad one are replayed",
            [raw(READER, "case Look::kBad:\n        ended_ = true;",
                 "case Look::kBad:\n        if ({on} && records > 0) {{\n          buffer_->Hold();\n          return Result::kBatch;\n"

@@ -64,6 +64,24 @@ TEST(SiloRRecovery, AnOlderDeleteDoesNotTakeANewerRow) {
   EXPECT_EQ(Recover(logs).state.at(1), 7u);
 }
 
+// Trap 23: a chunk that was handed over before it was full, and the file ends there: behind its last record, within the
+// VOID that fills it up, or behind that.
+TEST(SiloRRecovery, ALastChunkThatIsPartlyFilledIsRead) {
+  constexpr uint64_t kTxns = 301;
+  auto logs = TwoLogs();
+  for (uint64_t id = 1; id <= kTxns; ++id) Txn(logs[0], id, id, {{id % kKeys, 1000 + id}});
+  const uint64_t filled = logs[0].end();
+  const uint64_t end = logs[0].Void(50);
+  for (const uint64_t cut : {filled, filled + 8, filled + 64, end}) {
+    auto images = logs;
+    images[0].Cut(cut);
+    const Recovered recovered =
+        RecoverImages<SiloRRecovery>(images, {.stamp_end = Stamp(kTxns), .durable_ends = {Lsn(filled), Lsn(0)}});
+    EXPECT_EQ(recovered.txns.size(), kTxns) << "cut at " << cut;
+    EXPECT_EQ(recovered.state.at(kTxns % kKeys), 1000 + kTxns) << "cut at " << cut;
+  }
+}
+
 TEST(SiloRRecovery, WhatIsBeyondTheFrontierIsDroppedThoughItIsWhole) {
   auto logs = TwoLogs();
   Txn(logs[0], 1, 10, {{1, 110}});
