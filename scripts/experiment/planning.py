@@ -23,7 +23,7 @@ BENCH_SECONDS = 5.0
 class Place:
     """Where the logs lie."""
 
-    kind: str       # "ram", or "disk"
+    kind: str       # "ram", "disk", or "none" where nothing is logged but computed alone
     device: str     # value of --log_device, or ""
     directories: int
 
@@ -39,7 +39,7 @@ class Job:
 
     @property
     def key(self) -> str:
-        return _digest([self.flags or self.bench, self.program, vars(self.place)])
+        return _digest([self.flags or self.bench, self.program, vars(self.place), self.seconds])
 
     def path(self, binary: str) -> str:
         """Of what is run; `binary` is the path of rundb-all."""
@@ -116,12 +116,14 @@ def swept(figure: Figure, scale: Scale, cores: int) -> list:
     return values
 
 
-def make_plan(figures: list[Figure], series: dict[str, Series], scale: Scale, host: HostScale) -> Plan:
+def make_plan(figures: list[Figure], series: dict[str, Series], scale: Scale, host: HostScale,
+              real_directories: int = 1) -> Plan:
+    """`real_directories`: that --log_dir names, a disk each."""
     plan = Plan({}, {})
     for figure in figures:
         points = plan.points.setdefault(figure.name, [])
         if figure.step == "bench":
-            job = Job({}, Place("disk", "", 1), BENCH_SECONDS, bench=figure.bench)
+            job = Job({}, Place("none", "", 0), BENCH_SECONDS, bench=figure.bench)
             plan.jobs[job.key] = job
             points += [Point(panel, name, x, job.key) for panel in figure.panels for name in figure.series
                        for x in swept(figure, scale, host.cores)]
