@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The papers' figures: planned, run, collected, drawn and put beside the papers' claims.
 
-  scripts/exp list                          the figures
+  scripts/exp list [--table]                the figures; as a table with their claims and times
   scripts/exp plan FIGURE ...               runs, time and disk bytes; starts nothing
   scripts/exp run FIGURE ...                runs what is not there yet, then collects, draws and reports
   scripts/exp collect|plot|report FIGURE ...   again from the rows that are there
@@ -21,7 +21,7 @@ import os
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from experiment import ceiling, claims, host_scale, origin, planning, running, spec
+from experiment import ceiling, claims, host_scale, listing, origin, planning, running, spec
 from experiment.running import Refused
 from progress import clock
 
@@ -45,6 +45,7 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--log_dir", default=os.path.join(REPOSITORY, "logs"),
                         help="where log files go (default: logs); with --devices off A,B,...: a real disk each")
     parser.add_argument("--ram_dir", default=RAM_DIR, help="the same for RAM disks (default: %(default)s)")
+    parser.add_argument("--table", action="store_true", help="of list: in Markdown, as ARTIFACT.md has it")
     parser.add_argument("--binary", default=os.path.join(REPOSITORY, "rundb-all"), help=argparse.SUPPRESS)
     return parser.parse_args(argv)
 
@@ -301,8 +302,8 @@ def main(argv: list[str]) -> int:
             compare(*arguments.names)
             return 0
         if arguments.action == "list":
-            for figure in spec.select_figures(arguments.names, spec.load_series()):
-                print(f"{figure.name:32} {figure.title}")
+            figures = spec.select_figures(arguments.names, spec.load_series())
+            print(listing.table(figures) if arguments.table else listing.names(figures))
             return 0
         job = arguments.names.pop(0) if arguments.action == "job" and arguments.names else ""
         experiment = Experiment(arguments)

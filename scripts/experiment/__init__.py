@@ -5,4 +5,5 @@ running   runs them, a row per step        data       rows to points, medians an
 claims    the paper's claims and ours      drawing    plots
 page      report.html                      host_scale the emulated devices' scale
 ceiling   what the devices take            origin     hosts and builds that rows come from
+listing   the figures in words
 """

@@ -10,7 +10,7 @@ from unittest import mock
 
 import support
 import exp
-from experiment import ceiling, claims, data, drawing, host_scale, origin, planning, running, spec
+from experiment import ceiling, claims, data, drawing, host_scale, listing, origin, planning, running, spec
 from experiment.data import FigureData, Line
 
 HOST = host_scale.HostScale("cores", 2)
@@ -525,6 +525,14 @@ class BenchTest(unittest.TestCase):
 
     def test_one_that_fails_is_a_failure(self):
         self.assertEqual(self.measure(exit_status=1)["status"], "failed")
+
+
+class ListTest(unittest.TestCase):
+    def test_the_artifact_has_the_table_of_figures(self):
+        with open(os.path.join(spec.REPOSITORY, "ARTIFACT.md"), encoding="utf-8") as file:
+            text = file.read()
+        table = listing.table(spec.select_figures([], spec.load_series()))
+        self.assertTrue(table in text, "ARTIFACT.md's table is not what `scripts/exp list --table` prints")
 
 
 class RowsTest(unittest.TestCase):
