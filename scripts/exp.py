@@ -46,6 +46,7 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
                         help="where log files go (default: logs); with --devices off A,B,...: a real disk each")
     parser.add_argument("--ram_dir", default=RAM_DIR, help="the same for RAM disks (default: %(default)s)")
     parser.add_argument("--table", action="store_true", help="of list: in Markdown, as ARTIFACT.md has it")
+    parser.add_argument("--failed", action="store_true", help="of jobs: only those of which a step failed")
     parser.add_argument("--binary", default=os.path.join(REPOSITORY, "rundb-all"), help=argparse.SUPPRESS)
     return parser.parse_args(argv)
 
@@ -153,6 +154,12 @@ class Experiment:
             if free < size * 1.1:
                 raise Refused(f"{directory} has {free >> 20} MiB free, the plan needs {int(size * 1.1) >> 20} MiB; "
                               "name another directory")
+
+    def job_names(self, failed: bool) -> list[str]:
+        """Of the plan's jobs; or of those of which the newest row of a step is a failure."""
+        order = running.shuffled(self.plan, self.repeats, self.arguments.seed)
+        bad = {(row["repeat"], row["job"]) for row in running.load_rows(self.out) if row["status"] == "failed"}
+        return [f"{job.key}-{repeat}" for repeat, job in order if not failed or (repeat, job.key) in bad]
 
     def run_job(self, name: str) -> bool:
         """Anew, whatever is there of it."""
@@ -308,8 +315,7 @@ def main(argv: list[str]) -> int:
         job = arguments.names.pop(0) if arguments.action == "job" and arguments.names else ""
         experiment = Experiment(arguments)
         if arguments.action == "jobs":
-            for repeat, planned in running.shuffled(experiment.plan, experiment.repeats, arguments.seed):
-                print(f"{planned.key}-{repeat}")
+            print("\n".join(experiment.job_names(arguments.failed)))
             return 0
         print(experiment.describe(), flush=True)
         if arguments.action == "plan":

@@ -263,6 +263,14 @@ class RunTest(unittest.TestCase):
         self.assertEqual(status, 2)
         self.assertEqual(said, "error: /nowhere/rundb-all is missing; make rundb-all rundb-timed micro builds it\n")
 
+    def test_jobs_that_failed_are_told_apart(self):
+        jobs = self.exp("jobs", "eleda/fig20")[1].split()
+        with mock.patch.dict(os.environ, {"FAKE_FAIL": "run"}):
+            self.assertEqual(self.exp("job", jobs[0], "eleda/fig20")[0], 1)
+        self.assertEqual(self.exp("job", jobs[1], "eleda/fig20")[0], 0)
+        self.assertEqual(self.exp("jobs", "eleda/fig20", "--failed")[1].split(), jobs[:1])
+        self.assertEqual(self.exp("job", "none-0", "eleda/fig20")[0], 2)
+
     def test_a_real_device_is_measured_once(self):
         found = ceiling.Ceiling(self.out, 5e8, "fio")
         with mock.patch.object(ceiling, "measure", return_value=found) as measure:
