@@ -23,7 +23,7 @@ class WorkflowTest(unittest.TestCase):
         self.out = folder.name
 
     def snakemake(self, *words, retry=False, **environment):
-        # As the profile "local", which Snakemake also takes to be given by the environment.
+        # What the profile "local" says, as flags.
         command = [SNAKEMAKE, "--snakefile", SNAKEFILE, "--directory", self.out, "--cores", "all", "--resources",
                    "hosts=1", *words, "--config", "figures=eleda/fig20", "devices=cores", "seconds=0.01",
                    f"out={self.out}", f"log_dir={self.out}/logs", f"ram_dir={self.out}", f"binary={FAKE_RUNDB}",
