@@ -190,10 +190,11 @@ class Experiment:
         from experiment import data as data_module, drawing, page as page_module
         os.makedirs(self.out, exist_ok=True)
         rows = running.load_rows(self.out)
+        found = {figure.name: data_module.collect(figure, self.plan, rows, self.ceilings) for figure in self.figures}
         collected = []
         for figure in self.figures:
-            data = data_module.collect(figure, self.plan, rows, self.ceilings)
-            cores = min((found.cores for found in origin.hosts_of(data.rows())), default=self.cores)
+            data = found[figure.name]
+            cores = min((one.cores for one in origin.hosts_of(data.rows())), default=self.cores)
             verdicts = [claims.judge(data, claim, cores) for claim in figure.claims]
             caption = caption_of(data)
             collected.append((data, verdicts, caption))
