@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The papers' figures: planned, run, collected, drawn and put beside the papers' claims.
 
-  scripts/exp list                          the figures
+  scripts/exp list [--table]                the figures; as a table with their claims and times
   scripts/exp plan FIGURE ...               runs, time and disk bytes; starts nothing
   scripts/exp run FIGURE ...                runs what is not there yet, then collects, draws and reports
   scripts/exp collect|plot|report FIGURE ...   again from the rows that are there
@@ -10,7 +10,8 @@
   scripts/exp job NAME [FIGURE ...]         one of them alone, into OUT/SCALE/jobs; for schedulers of many hosts
 
 FIGURE is part of a name of `list`, or all. Results lie in OUT/SCALE: results.jsonl (a row per step), a CSV and plots
-per figure, report.html. An interrupted run goes on where it stopped.
+per figure, report.html. An interrupted run goes on where it stopped; steps of another build are run again, and another
+host needs another OUT. Exit status: 1 if a step failed or a point has no figure, 2 if nothing could be done.
 """
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ import os
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from experiment import ceiling, claims, host_scale, planning, running, spec
+from experiment import ceiling, claims, host_scale, listing, origin, planning, running, spec
+from experiment.running import Refused
 from progress import clock
 
 REPOSITORY = spec.REPOSITORY
@@ -30,7 +32,8 @@ RAM_DIR = "/dev/shm"
 def parse_arguments(argv: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="exp", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("action", choices=("list", "plan", "run", "collect", "plot", "report", "compare", "jobs", "job"))
+    parser.add_argument("action", choices=("list", "plan", "run", "collect", "plot", "report", "compare", "jobs",
+                                           "job"))
     parser.add_argument("names", nargs="*", metavar="FIGURE")
     parser.add_argument("--scale", default="smoke", help="of experiments/scales.yaml (default: smoke)")
     parser.add_argument("--devices", default="throughput", choices=host_scale.WAYS,
@@ -40,10 +43,15 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", default=os.path.join(REPOSITORY, "out", "experiments"))
     parser.add_argument("--log_dir", default=os.path.join(REPOSITORY, "logs"),
-                        help="where log files go (default: logs)")
+                        help="where log files go (default: logs); with --devices off A,B,...: a real disk each")
     parser.add_argument("--ram_dir", default=RAM_DIR, help="the same for RAM disks (default: %(default)s)")
+    parser.add_argument("--table", action="store_true", help="of list: in Markdown, as ARTIFACT.md has it")
+    parser.add_argument("--failed", action="store_true", help="of jobs: only those of which a step failed")
     parser.add_argument("--binary", default=os.path.join(REPOSITORY, "rundb-all"), help=argparse.SUPPRESS)
     return parser.parse_args(argv)
+
+
+MEASURING = ("run", "jobs", "job")  # actions that may measure the host's speed; the others take what is known of it
 
 
 class Experiment:
@@ -58,24 +66,41 @@ class Experiment:
         self.scale = scale if arguments.seconds is None else spec.Scale(**{**vars(scale), "seconds": arguments.seconds})
         self.out = os.path.join(arguments.out, scale.name)
         self.cores = len(os.sched_getaffinity(0))
-        os.makedirs(self.out, exist_ok=True)
+        self.log_dirs = [directory for directory in arguments.log_dir.split(",") if directory]
+        self.guessed = False  # the host's speed
         self.host = self._host_scale()
-        self.plan = planning.make_plan(self.figures, self.series, self.scale, self.host)
-        self.ceiling_ = ceiling.load(self._ceiling_path(), arguments.log_dir)
+        self.plan = planning.make_plan(self.figures, self.series, self.scale, self.host,
+                                       real_directories=len(self.log_dirs))
+        self.ceilings = ceiling.load(self._ceiling_path(), self.log_dirs)
 
     def _host_scale(self) -> host_scale.HostScale:
         """As at the first time, so that a resumed run has the same devices."""
-        path = os.path.join(self.out, f"host-{self.arguments.devices}.json")
-        if os.path.exists(path):
-            with open(path, encoding="utf-8") as file:
-                return host_scale.HostScale(**json.load(file))
-        per_core = 0.0
-        if self.arguments.devices == "throughput":
-            per_core = running.measure_per_core(self.arguments.binary, self.cores)
-        scale = host_scale.HostScale(self.arguments.devices, self.cores, per_core)
-        with open(path, "w", encoding="utf-8") as file:
-            json.dump(vars(scale), file)
-        return scale
+        way, path = self.arguments.devices, os.path.join(self.out, f"host-{self.arguments.devices}.json")
+        known = load_host_scale(path)
+        if known is not None:
+            return known
+        if self.arguments.action in MEASURING:
+            return self._measure_host_scale(path)
+        self.guessed = way == "throughput"
+        if self.guessed and self.arguments.action != "plan":
+            raise Refused(f"{self.out} has no results with --devices {way}; `scripts/exp run` makes them")
+        return host_scale.HostScale(way, self.cores, host_scale.DBX1000_PER_CORE if self.guessed else 0.0)
+
+    def _measure_host_scale(self, path: str) -> host_scale.HostScale:
+        os.makedirs(self.out, exist_ok=True)
+        with running.HostLock():
+            known = load_host_scale(path)  # another one may have measured it meanwhile
+            if known is not None:
+                return known
+            per_core = 0.0
+            if self.arguments.devices == "throughput":
+                require_programs([self.arguments.binary])
+                per_core = running.measure_per_core(self.arguments.binary, self.cores)
+            scale = host_scale.HostScale(self.arguments.devices, self.cores, per_core)
+            with open(path + ".new", "w", encoding="utf-8") as file:
+                json.dump(vars(scale), file)
+            os.replace(path + ".new", path)
+            return scale
 
     def _ceiling_path(self) -> str:
         return os.path.join(self.out, "ceiling.json")
@@ -83,35 +108,64 @@ class Experiment:
     def _measure_ceiling(self, jobs: list[planning.Job]) -> None:
         """Of the real device, if a job has its logs there; once for all of a scale's results."""
         real = any(job.logs and job.place.kind == "disk" for job in jobs)
-        if real and self.ceiling_ is None:
-            print("measuring the device under the logs", flush=True)
+        if real and not self.ceilings:
+            print(f"measuring the device{'s' * (len(self.log_dirs) > 1)} under the logs", flush=True)
             micro = os.path.join(os.path.dirname(self.arguments.binary), "build", "micro", "host_limits")
-            self.ceiling_ = ceiling.measure(self.arguments.log_dir, micro)
-            ceiling.save(self._ceiling_path(), self.ceiling_)
+            self.ceilings = ceiling.measure_all(self.log_dirs, micro)
+            ceiling.save(self._ceiling_path(), self.ceilings)
 
     def describe(self) -> str:
         jobs = list(self.plan.jobs.values())
         recoveries = sum(len(job.recoveries) for job in jobs)
+        devices = self.host.describe() if not self.guessed else (
+            "log devices to be scaled to this host, which `run` measures first")
         return (f"{len(self.figures)} figures at scale {self.scale.name}: {len(jobs)} runs and {recoveries} "
                 f"recoveries, {self.repeats} times; about {clock(self.plan.seconds(self.repeats))}, up to "
-                f"{self.plan.disk_bytes() >> 20} MiB of logs at a time; {self.host.describe()}")
+                f"{self.plan.disk_bytes() >> 20} MiB of logs at a time; {devices}")
 
     def run(self) -> bool:
-        arguments = self.arguments
-        for directory in (arguments.log_dir, arguments.ram_dir):
-            os.makedirs(directory, exist_ok=True)
-            if running.free_bytes(directory) < self.plan.disk_bytes() * 1.1:
-                sys.exit(f"error: {directory} has {running.free_bytes(directory) >> 20} MiB free, the plan needs "
-                         f"{self.plan.disk_bytes() >> 20} MiB; name another directory")
-        order = running.shuffled(self.plan, self.repeats, arguments.seed)
-        done = running.finished_steps(running.load_rows(self.out))
+        order = running.shuffled(self.plan, self.repeats, self.arguments.seed)
+        rows = running.load_rows(self.out)
+        here = origin.this_host()
+        strange = [found for found in origin.hosts_of(rows) if not found.is_like(here)]
+        if strange:
+            raise Refused(f"{self.out} has rows of another host ({strange[0]}; this one is {here}); name another --out")
+        if self.host.cores != here.cores:
+            raise Refused(f"{self.out} was begun with {self.host.cores} cores, here are {here.cores}; "
+                          "name another --out")
+        done, others = running.finished_steps(rows, self.plan, self.arguments.binary)
+        if others:
+            print(f"{len(others)} steps of another build ({', '.join(origin.commits_of(others))}; this one is "
+                  f"{origin.version(self.arguments.binary)}) are run again", flush=True)
         return self._run(order, done, "results.jsonl")
+
+    def _require_space(self, jobs: list[planning.Job]) -> None:
+        """In each directory for the largest job that has logs there; how its logs share it is not known before."""
+        needed: dict[str, int] = {}
+        for job in jobs:
+            for directory in running.used_directories(job, self.log_dirs, self.arguments.ram_dir):
+                needed[directory] = max(needed.get(directory, 0), job.log_bytes())
+        for directory, size in needed.items():
+            try:
+                os.makedirs(directory, exist_ok=True)
+                free = running.free_bytes(directory)
+            except OSError as error:
+                raise Refused(f"no logs can be written to {directory}: {error.strerror}") from None
+            if free < size * 1.1:
+                raise Refused(f"{directory} has {free >> 20} MiB free, the plan needs {int(size * 1.1) >> 20} MiB; "
+                              "name another directory")
+
+    def job_names(self, failed: bool) -> list[str]:
+        """Of the plan's jobs; or of those of which the newest row of a step is a failure."""
+        order = running.shuffled(self.plan, self.repeats, self.arguments.seed)
+        bad = {(row["repeat"], row["job"]) for row in running.load_rows(self.out) if row["status"] == "failed"}
+        return [f"{job.key}-{repeat}" for repeat, job in order if not failed or (repeat, job.key) in bad]
 
     def run_job(self, name: str) -> bool:
         """Anew, whatever is there of it."""
         key, _, repeat = name.partition("-")
         if key not in self.plan.jobs or not repeat.isdigit():
-            sys.exit(f"error: the plan has no job '{name}'; `scripts/exp jobs` prints them")
+            raise Refused(f"the plan has no job '{name}'; `scripts/exp jobs` prints them")
         os.makedirs(os.path.join(self.out, "jobs"), exist_ok=True)
         rows = os.path.join("jobs", f"{name}.jsonl")
         if os.path.exists(os.path.join(self.out, rows)):
@@ -120,25 +174,29 @@ class Experiment:
 
     def _run(self, order: list, done: set, rows: str) -> bool:
         arguments = self.arguments
-        missing = sorted({path for _, job in order if not os.path.exists(path := job.path(arguments.binary))})
-        if missing:
-            sys.exit(f"error: {missing[0]} is missing; make {' '.join(planning.PROGRAMS)} micro builds it")
+        jobs = [job for _, job in order]
+        require_programs(job.path(arguments.binary) for job in jobs)
+        self._require_space(jobs)
         with running.HostLock():
-            self._measure_ceiling([job for _, job in order])
+            self._measure_ceiling(jobs)
             runner = running.Runner(order, done, arguments.seed, arguments.binary, os.path.join(self.out, rows),
-                                    arguments.log_dir, arguments.ram_dir)
+                                    self.log_dirs, arguments.ram_dir)
             runner.run()
         return runner.failed == 0
 
-    def finish(self, write_csv=True, draw=True, page=True) -> None:
+    def finish(self, write_csv=True, draw=True, page=True) -> bool:
+        """False if a point has no figure and ought to have one; then a line says which, after all the rest."""
         # Matplotlib takes a second to load; a plan does not wait for it.
         from experiment import data as data_module, drawing, page as page_module
+        os.makedirs(self.out, exist_ok=True)
         rows = running.load_rows(self.out)
+        found = {figure.name: data_module.collect(figure, self.plan, rows, self.ceilings) for figure in self.figures}
         collected = []
         for figure in self.figures:
-            data = data_module.collect(figure, self.plan, rows, self.ceiling_)
-            verdicts = [claims.judge(data, claim, self.cores) for claim in figure.claims]
-            caption = self._caption(data)
+            data = found[figure.name]
+            cores = min((one.cores for one in origin.hosts_of(data.rows())), default=self.cores)
+            verdicts = [claims.judge(data, claim, cores, found) for claim in figure.claims]
+            caption = caption_of(data)
             collected.append((data, verdicts, caption))
             if write_csv:
                 data_module.write_csv(data, os.path.join(self.out, figure.name.replace("/", "-") + ".csv"))
@@ -148,25 +206,12 @@ class Experiment:
             page_module.write_page(os.path.join(self.out, "report.html"), collected, self.series, self.describe())
         self._print_verdicts(collected)
         print(f"{self.out}: " + ", ".join(["CSV"] * write_csv + ["plots"] * draw + ["report.html"] * page))
-
-    def _caption(self, data) -> str:
-        """What a reader of the plot alone has to know of its figures."""
-        rows = data.rows()
-        if not rows:
-            return "nothing was measured"
-        environment = rows[0]["record"].get("environment", {})
-        logged = [row for row in rows if row["record"].get("config", {}).get("LOG_ALGORITHM") != "LOG_NO"]
-        devices = sorted({device_text(row["place"]) for row in logged})
-        words = [f"{environment.get('cores', '?')} cores, {environment.get('cpu', '?')}"]
-        if environment.get("virtualisation") not in (None, "", "none"):
-            words.append("virtual machine")
-        words += devices
-        words.append(f"medians of {self.repeats} runs" if self.repeats > 1 else "one run a point")
-        if data.ceiling_source:
-            words.append(f"device ceiling by {data.ceiling_source}")
-        if any(row["record"].get("environment", {}).get("oversubscribed") for row in rows):
-            words.append("more threads than cores in some runs")
-        return "; ".join(words)
+        for warning in origin.warnings([row for data, _, _ in collected for row in data.rows()]):
+            print(f"note: {warning}")
+        faults = [(data.figure.name, gap) for data, _, _ in collected for gap in data.faults]
+        for name, gap in faults:
+            print(f"error: {name}: {gap}", file=sys.stderr)
+        return not faults
 
     @staticmethod
     def _print_verdicts(collected) -> None:
@@ -176,10 +221,61 @@ class Experiment:
                       + (f" ({v.why})" if v.why else ""))
 
 
+def load_host_scale(path: str):
+    if not os.path.exists(path):
+        return None
+    with open(path, encoding="utf-8") as file:
+        return host_scale.HostScale(**json.load(file))
+
+
+def require_programs(paths) -> None:
+    missing = sorted({path for path in paths if not os.path.exists(path)})
+    if missing:
+        raise Refused(f"{missing[0]} is missing; make {' '.join(planning.PROGRAMS)} micro builds it")
+
+
 def device_text(place: dict) -> str:
+    """Where logs lay; empty where there were none."""
     if place["device"]:
         return f"emulated device {place['device']} over a RAM disk, {place['directories']} of them"
-    return "RAM disk" if place["kind"] == "ram" else "log directories as they are"
+    if place["kind"] == "disk" and place["directories"] > 1:
+        return f"{place['directories']} log directories as they are"
+    return {"ram": "RAM disk", "disk": "log directory as it is"}.get(place["kind"], "")
+
+
+def repeats_text(least: int, most: int) -> str:
+    if most <= 1:
+        return "one run a point"
+    return f"medians of {most} runs" if least == most else f"medians of {least} to {most} runs"
+
+
+def caches_text(rows: list[dict]) -> list[str]:
+    """What the page cache held before recoveries from real disks; nothing of other rows."""
+    told = {row["caches"] for row in rows if row.get("caches", "as they are") != "as they are"}
+    kept = ", ".join(sorted(one.removeprefix("kept: ") for one in told if one != "dropped"))
+    return (["page cache dropped before each recovery"] * ("dropped" in told)
+            + [f"page cache kept ({kept}): recoveries may have read memory"] * bool(kept))
+
+
+def caption_of(data) -> str:
+    """What a reader of the plot alone has to know of its figures."""
+    rows = data.rows()
+    if not rows:
+        return "nothing was measured"
+    environments = [row["record"].get("environment", {}) for row in rows]
+    logged = [row for row in rows if row["record"].get("config", {}).get("LOG_ALGORITHM") != "LOG_NO"]
+    words = [" and ".join(map(str, origin.hosts_of(rows)))]
+    if any(environment.get("virtualisation", "none") not in ("", "none") for environment in environments):
+        words.append("virtual machine")
+    commits = origin.commits_of(rows)
+    words += [f"builds {' and '.join(commits)}"] * (len(commits) > 1)
+    words += sorted({device_text(row["place"]) for row in logged} - {""})
+    words += caches_text(rows)
+    words.append(repeats_text(*data.repeats()))
+    words += [f"device ceiling by {data.ceiling_source}"] * bool(data.ceiling_source)
+    if any(environment.get("oversubscribed") for environment in environments):
+        words.append("more threads than cores in some runs")
+    return "; ".join(filter(None, words))
 
 
 def compare(first: str, second: str) -> None:
@@ -199,7 +295,7 @@ def compare(first: str, second: str) -> None:
         values_of.append(values)
     both = [key for key in values_of[0] if key in values_of[1]]
     if not both:
-        sys.exit(f"error: {first} and {second} have no step in common")
+        raise Refused(f"{first} and {second} have no step in common")
     for key in sorted(both, key=labels.get):
         a, b = (float(np.median(values[key])) for values in values_of)
         print(f"{a / 1e3:10,.1f} k  {b / 1e3:10,.1f} k  {b / a:6.2f}x  {labels[key].split('/')[-1]}")
@@ -210,18 +306,17 @@ def main(argv: list[str]) -> int:
     try:
         if arguments.action == "compare":
             if len(arguments.names) != 2:
-                sys.exit("error: compare takes two directories of results")
+                raise Refused("compare takes two directories of results")
             compare(*arguments.names)
             return 0
         if arguments.action == "list":
-            for figure in spec.select_figures(arguments.names, spec.load_series()):
-                print(f"{figure.name:32} {figure.title}")
+            figures = spec.select_figures(arguments.names, spec.load_series())
+            print(listing.table(figures) if arguments.table else listing.names(figures))
             return 0
         job = arguments.names.pop(0) if arguments.action == "job" and arguments.names else ""
         experiment = Experiment(arguments)
         if arguments.action == "jobs":
-            for repeat, planned in running.shuffled(experiment.plan, experiment.repeats, arguments.seed):
-                print(f"{planned.key}-{repeat}")
+            print("\n".join(experiment.job_names(arguments.failed)))
             return 0
         print(experiment.describe(), flush=True)
         if arguments.action == "plan":
@@ -231,9 +326,9 @@ def main(argv: list[str]) -> int:
             return 0 if experiment.run_job(job) else 1
         good = experiment.run() if arguments.action == "run" else True
         wanted = ("collect", "plot", "report") if arguments.action == "run" else (arguments.action,)
-        experiment.finish(write_csv="collect" in wanted, draw="plot" in wanted, page="report" in wanted)
-        return 0 if good else 1
-    except (spec.SpecError, running.Busy) as error:
+        complete = experiment.finish(write_csv="collect" in wanted, draw="plot" in wanted, page="report" in wanted)
+        return 0 if good and complete else 1
+    except (spec.SpecError, Refused) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
 

@@ -59,16 +59,24 @@ def _cpu_info() -> tuple[str, bool]:
     return model, hypervisor
 
 
+def machine() -> dict:
+    """What it is, under the names that the engine's records have."""
+    model, hypervisor = _cpu_info()
+    return {"cpu": model, "cores": len(os.sched_getaffinity(0)),
+            "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+            "kernel": f"{platform.system()} {platform.release()} {platform.machine()}",
+            "virtualisation": "unknown" if hypervisor else "none"}
+
+
 def describe(arguments, settings: Settings) -> dict:
     """The first line of results.jsonl: the machine, and what was asked of it."""
-    model, hypervisor = _cpu_info()
+    known = machine()
     file_system = file_system_of(arguments.log_dir)
     return {
         "schema_version": 1, "step": "host", "status": "ok",
         "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        "cpu": model, "cores": len(os.sched_getaffinity(0)),
-        "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
-        "kernel": platform.release(), "virtualised": hypervisor,
+        "cpu": known["cpu"], "cores": known["cores"], "memory_bytes": known["memory_bytes"],
+        "kernel": platform.release(), "virtualised": known["virtualisation"] != "none",
         "log_dir": arguments.log_dir, "file_system": file_system,
         "log_device": "ram" if file_system in RAM_FILE_SYSTEMS else "real",
         "settings": {"threads": settings.threads, "loggers": settings.loggers, "seconds": settings.seconds,

@@ -4,4 +4,6 @@ spec      what a figure file says          planning   the runs that a figure nee
 running   runs them, a row per step        data       rows to points, medians and intervals
 claims    the paper's claims and ours      drawing    plots
 page      report.html                      host_scale the emulated devices' scale
+ceiling   what the devices take            origin     hosts and builds that rows come from
+listing   the figures in words
 """

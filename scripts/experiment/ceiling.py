@@ -1,7 +1,8 @@
 """What the devices under the logs take at most: the line that a series cannot pass.
 
-An emulated device takes what its profile says (a test holds it to that). A real one is measured once per results, by
-build/micro/host_limits and, where it is installed, by fio: the larger figure counts. A RAM disk is no device: no line.
+An emulated device takes what its profile says (build/micro/emulated_device_bench tells how close it comes). Real ones
+are measured once per results, each alone, by build/micro/host_limits and, where it is installed, by fio: the larger
+figure counts. A RAM disk is no device: no line.
 """
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ import os
 import shutil
 import tempfile
 from dataclasses import dataclass
-from typing import Optional
+from typing import Optional, Sequence
 
 import host
 from child import run_child
@@ -24,7 +25,7 @@ TIMEOUT_SECONDS = 120
 @dataclass(frozen=True)
 class Ceiling:
     directory: str
-    bytes_per_second: float  # durable, of all directories together
+    bytes_per_second: float  # durable
     source: str              # "emulated profile", "fio", "build/micro/host_limits"
 
 
@@ -62,32 +63,48 @@ def measure(directory: str, host_limits: str) -> Optional[Ceiling]:
     return max(found + [by_fio] * (by_fio is not None), key=lambda ceiling: ceiling.bytes_per_second, default=None)
 
 
-def load(path: str, directory: str) -> Optional[Ceiling]:
-    """What was measured in that directory before."""
+def measure_all(directories: list[str], host_limits: str) -> list[Ceiling]:
+    """One for each directory; none at all where one could not be measured."""
+    found = [measure(directory, host_limits) for directory in directories]
+    return found if all(found) else []
+
+
+def load(path: str, directories: list[str]) -> list[Ceiling]:
+    """What was measured in just these directories before."""
     if not os.path.exists(path):
-        return None
+        return []
     with open(path, encoding="utf-8") as file:
-        ceiling = Ceiling(**json.load(file))
-    return ceiling if ceiling.directory == directory else None
+        found = json.load(file)
+    if not isinstance(found, list) or [one["directory"] for one in found] != directories:
+        return []
+    return [Ceiling(**one) for one in found]
 
 
-def save(path: str, ceiling: Optional[Ceiling]) -> None:
-    if ceiling is not None:
+def save(path: str, ceilings: list[Ceiling]) -> None:
+    if ceilings:
         with open(path + ".new", "w", encoding="utf-8") as file:
-            json.dump(vars(ceiling), file)
+            json.dump([vars(ceiling) for ceiling in ceilings], file)
         os.replace(path + ".new", path)
 
 
-def of_row(row: dict, measured: Optional[Ceiling]) -> Optional[Ceiling]:
-    """Of the devices that a run's logs lay on."""
+def of_row(row: dict, measured: Sequence[Ceiling] = ()) -> Optional[Ceiling]:
+    """Of the devices that a run's logs lay on. `measured`: those of the directories for real logs, in their order."""
     directories = row["record"].get("environment", {}).get("log_directories", [])
     emulated = [directory["emulation"]["bytes_per_second"] for directory in directories if "emulation" in directory]
     if emulated:
         return Ceiling("", float(sum(emulated)), "emulated profile") if all(emulated) else None
-    return measured if row["place"]["kind"] == "disk" else None
+    count = row["place"]["directories"]
+    if row["place"]["kind"] != "disk" or not 0 < count <= len(measured):
+        return None
+    return Ceiling("", sum(one.bytes_per_second for one in measured[:count]), measured[0].source)
 
 
-def transactions_per_second(row: dict, measured: Optional[Ceiling]) -> Optional[float]:
+def log_bytes_per_second(row: dict, measured: Sequence[Ceiling] = ()) -> Optional[float]:
+    ceiling = of_row(row, measured)
+    return ceiling.bytes_per_second if ceiling else None
+
+
+def transactions_per_second(row: dict, measured: Sequence[Ceiling] = ()) -> Optional[float]:
     """What the devices allow at the row's bytes per executed transaction, readers among them; without padding."""
     metrics = row["record"].get("metrics", {})
     ceiling = of_row(row, measured)

@@ -6,13 +6,13 @@ from __future__ import annotations
 
 import csv
 from dataclasses import dataclass, field
-from typing import Optional
+from typing import Optional, Sequence
 
 import numpy as np
 
 from experiment import ceiling as ceiling_module
 from experiment.ceiling import Ceiling
-from experiment.planning import Plan
+from experiment.planning import Plan, Point
 from experiment.spec import Figure, lookup
 
 REPEATS_FOR_INTERVAL = 6
@@ -43,12 +43,37 @@ class Line:
 
 
 @dataclass
+class Gap:
+    """The points of one series in one panel that have no figure."""
+
+    panel: str
+    series: str
+    xs: list = field(default_factory=list)
+    whys: set[str] = field(default_factory=set)
+    excused: str = ""  # why this host cannot have them; then it is no fault
+
+    def __str__(self) -> str:
+        why = self.excused or ", ".join(sorted(self.whys))
+        return f"panel {self.panel}, series {self.series}: nothing at {', '.join(map(str, self.xs))} ({why})"
+
+
+@dataclass
 class FigureData:
     figure: Figure
     lines: dict[tuple[str, str], Line]  # by (panel, series)
     failures: list[dict]
-    missing: int = 0                    # points without a value
+    gaps: dict[tuple[str, str], Gap] = field(default_factory=dict)
     ceiling_source: str = ""
+
+    @property
+    def faults(self) -> list[Gap]:
+        """Gaps that ought not to be."""
+        return [gap for gap in self.gaps.values() if not gap.excused]
+
+    def repeats(self) -> tuple[int, int]:
+        """The least and the most values that a point has."""
+        counts = [len(line.values[x]) for line in self.lines.values() for x in line.xs()]
+        return min(counts, default=0), max(counts, default=0)
 
     def line(self, panel: str, series: str) -> Line:
         return self.lines.get((panel, series), Line())
@@ -83,18 +108,28 @@ def _point_metric(figure: Figure, series: str, x) -> str:
     return f"{figure.y.metric}.{series}" if figure.draw == "shares" else figure.y.metric
 
 
-def _add_ceilings(data: FigureData, measured: Optional[Ceiling]) -> None:
-    if data.figure.step != "run" or not data.figure.y.metric.startswith("throughput"):
+def _allowed(figure: Figure):
+    """What tells, from a row, how large the figure's y can be on its devices; None where they do not limit it."""
+    if figure.step == "run" and figure.y.metric.startswith("throughput"):
+        return ceiling_module.transactions_per_second
+    if figure.step == "run" and figure.y.metric == "log_bytes_per_second":
+        return ceiling_module.log_bytes_per_second
+    return None
+
+
+def _add_ceilings(data: FigureData, measured: Sequence[Ceiling]) -> None:
+    allowed = _allowed(data.figure)
+    if allowed is None:
         return
     for line in data.lines.values():
         for x in line.xs():
-            rates = [ceiling_module.transactions_per_second(row, measured) for row in line.rows_of[x]]
+            rates = [allowed(row, measured) for row in line.rows_of[x]]
             if all(rates):
                 line.ceiling[x] = float(np.median(rates))
                 data.ceiling_source = ceiling_module.of_row(line.rows_of[x][0], measured).source
 
 
-def collect(figure: Figure, plan: Plan, rows: list[dict], measured: Optional[Ceiling] = None) -> FigureData:
+def collect(figure: Figure, plan: Plan, rows: list[dict], measured: Sequence[Ceiling] = ()) -> FigureData:
     """`measured`: what real devices take."""
     by_step: dict[tuple[str, str], list[dict]] = {}
     for row in rows:
@@ -109,11 +144,30 @@ def collect(figure: Figure, plan: Plan, rows: list[dict], measured: Optional[Cei
         values = [lookup(row["record"].get("metrics"), metric) for row in good]
         line.values[point.x] = [float(value) for value in values if value is not None]
         line.rows_of[point.x] = good
-        failed = [row for row in {id(r): r for r in of_job + of_point}.values() if row["status"] == "failed"]
+        # What was not started, as its run had failed, has no command: the run's failure tells of it.
+        failed = [row for row in {id(r): r for r in of_job + of_point}.values()
+                  if row["status"] == "failed" and row["command"]]
         data.failures += [row for row in failed if row not in data.failures]
-        data.missing += not line.values[point.x]
+        _count(data, point, of_point, good, metric)
     _add_ceilings(data, measured)
     return data
+
+
+def _count(data: FigureData, point: Point, rows: list[dict], good: list[dict], metric: str) -> None:
+    """The point in its line's gap, if it has no figure."""
+    line = data.lines[point.panel, point.series]
+    no_latencies = data.figure.draw == "cdf" and not latency_cdf(good)
+    if line.values[point.x] and not no_latencies:
+        return
+    gap = data.gaps.setdefault((point.panel, point.series), Gap(point.panel, point.series))
+    gap.xs.append(point.x)
+    refused = [why for row in good for why in row["record"].get("skipped", []) if f"={point.series}:" in why]
+    if refused:
+        gap.excused = refused[0]
+    elif not good:
+        gap.whys.add("failed" if rows else "not run")
+    else:
+        gap.whys.add(f"no {'latencies' if no_latencies else metric} in the record")
 
 
 def write_csv(data: FigureData, path: str) -> None:

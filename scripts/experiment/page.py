@@ -8,12 +8,15 @@ from collections import Counter
 
 from report import STYLE
 
-from experiment import claims, drawing
+from experiment import claims, drawing, origin
 from experiment.data import FigureData
 from experiment.spec import Series
 
 TONE = {claims.HOLDS: "good", claims.SHAPE: "good", claims.CONTRADICTED: "bad", claims.UNKNOWN: "soft"}
 PAPERS = {"taurus": "Taurus (Xia et al., PVLDB 14(2), 2021)", "eleda": "ELEDA (Jung et al., PVLDB 11(2), 2017)"}
+
+# Names of figures and paths in failures are longer than a phone is wide.
+LONG_WORDS = "a { color: inherit; } p, li, h2, summary { overflow-wrap: anywhere; }"
 
 
 def _escape(value) -> str:
@@ -80,7 +83,8 @@ def _failures(data: FigureData) -> str:
 def _section(data: FigureData, series: dict[str, Series], verdicts: list[claims.Verdict], caption: str) -> str:
     figure = data.figure
     anchor = figure.name.replace("/", "-")
-    missing = f'<p class="bad">{data.missing} of its points have no figure.</p>' if data.missing else ""
+    missing = "".join(f'<p class="{"soft" if gap.excused else "bad"}">{_escape(gap)}</p>'
+                      for gap in data.gaps.values())
     note = f'<p class="soft">{_escape(figure.note)}</p>' if figure.note else ""
     paper = PAPERS.get(figure.paper, figure.paper).split(" (")[0]
     return (f'<h2 id="{anchor}">{_escape(paper)}, figure {figure.number}: {_escape(figure.title)}</h2>'
@@ -89,11 +93,26 @@ def _section(data: FigureData, series: dict[str, Series], verdicts: list[claims.
 
 
 def _host(rows: list[dict]) -> str:
-    environment = next((row["record"]["environment"] for row in rows if row["record"].get("environment")), {})
+    """All values that the rows have, the commonest first."""
+    environments = [row["record"]["environment"] for row in rows if row["record"].get("environment")]
     names = ("cpu", "cores", "memory_bytes", "kernel", "virtualisation", "governor", "numa_nodes", "huge_pages",
              "compiler", "flags", "allocator", "commit", "dirty")
-    pairs = "".join(f"<dt>{name}</dt><dd>{_escape(environment[name])}</dd>" for name in names if name in environment)
+    pairs = ""
+    for name in names:
+        values = Counter(str(environment[name]) for environment in environments if name in environment)
+        lines = "<br>".join(_escape(value) for value, _ in values.most_common())
+        pairs += f"<dt>{name}</dt><dd>{lines}</dd>" if values else ""
     return f"<dl>{pairs}</dl>"
+
+
+def _origin(rows: list[dict]) -> str:
+    """Whose figures these are, in the page's head."""
+    hosts, commits = origin.hosts_of(rows), origin.commits_of(rows)
+    if not hosts:
+        return ""
+    named = "; ".join(map(str, hosts))
+    warned = "".join(f'<p class="bad">{_escape(warning)}</p>' for warning in origin.warnings(rows))
+    return f'<p>Measured on {_escape(named)}; commit {_escape(", ".join(commits))}.</p>{warned}'
 
 
 def _counted(verdicts: list[claims.Verdict]) -> str:
@@ -110,14 +129,15 @@ def write_page(path: str, collected: list[tuple[FigureData, list[claims.Verdict]
     rows = [row for data, _, _ in collected for row in data.rows()]
     text = f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>DBx1000-Durable: the papers' figures</title><style>{STYLE} a {{ color: inherit; }}</style></head><body>
+<title>DBx1000-Durable: the papers' figures</title><style>{STYLE} {LONG_WORDS}</style></head><body>
 <h1>DBx1000-Durable: the papers' figures</h1>
-<p>{_escape(heading)}</p><p>Of the claims: {_escape(summary or "none")}.</p>
+<p>{_escape(heading)}</p>{_origin(rows)}<p>Of the claims: {_escape(summary or "none")}.</p>
 <p class="soft">A claim holds where our ratio reaches nine tenths of the paper's (of its logarithm), or the line goes as
-the paper says; it has the same shape where the same scheme is ahead. Absolute figures are those of other machines and
+the paper says; it has the same shape where the same scheme is ahead. What lies within 5 % of equal, interval and all,
+decides nothing; without an interval, within 15 %. Absolute figures are those of other machines and
 are not compared.</p>
 <ul class="notes">{contents}</ul>{sections}
-<h2>The host</h2>{_host(rows)}
+<h2>The host{"s" * (len(origin.hosts_of(rows)) > 1)}</h2>{_host(rows)}
 </body></html>
 """
     temporary = path + ".new"

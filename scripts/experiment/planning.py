@@ -24,7 +24,7 @@ LOG_BUFFER_BYTES = 8 << 20   # LOG_BUFFER_SIZE of config.h
 class Place:
     """Where the logs lie."""
 
-    kind: str       # "ram", or "disk"
+    kind: str       # "ram", "disk", or "none" where nothing is logged but computed alone
     device: str     # value of --log_device, or ""
     directories: int
 
@@ -40,7 +40,7 @@ class Job:
 
     @property
     def key(self) -> str:
-        return _digest([self.flags or self.bench, self.program, vars(self.place)])
+        return _digest([self.flags or self.bench, self.program, vars(self.place), self.seconds])
 
     def path(self, binary: str) -> str:
         """Of what is run; `binary` is the path of rundb-all."""
@@ -119,12 +119,12 @@ def swept(figure: Figure, scale: Scale, cores: int) -> list:
 
 def make_plan(figures: list[Figure], series: dict[str, Series], scale: Scale, host: HostScale,
               real_directories: int = 1) -> Plan:
-    """`real_directories`: how many there are to put logs in where devices are not emulated."""
+    """`real_directories`: that --log_dir names, a disk each."""
     plan = Plan({}, {})
     for figure in figures:
         points = plan.points.setdefault(figure.name, [])
         if figure.step == "bench":
-            job = Job({}, Place("disk", "", 1), BENCH_SECONDS, bench=figure.bench)
+            job = Job({}, Place("none", "", 0), BENCH_SECONDS, bench=figure.bench)
             plan.jobs[job.key] = job
             points += [Point(panel, name, x, job.key) for panel in figure.panels for name in figure.drawn_in(panel)
                        for x in swept(figure, scale, host.cores)]

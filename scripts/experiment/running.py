@@ -1,10 +1,12 @@
 """Runs a plan: jobs in a new order each round, one at a time on this host, a row per step, resumed where it stopped.
 
-A job's logs lie in fresh directories and are deleted when its recoveries are done. What fails is a row too, and is
-tried again when the plan is resumed.
+A job's logs lie in fresh directories and are deleted when its recoveries are done. What fails is a row too, as are the
+recoveries that a failed run leaves nothing to; it is tried again when the plan is resumed, and so is what another build
+did.
 """
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import glob
 import json
@@ -13,9 +15,11 @@ import random
 import shutil
 import tempfile
 import time
+from typing import Optional
 
 from cells import shell_line
-from child import run_child
+from child import Outcome, run_child
+from experiment import origin
 from experiment.planning import Job, Plan
 from progress import Progress
 
@@ -23,7 +27,11 @@ STEP_TIMEOUT_SECONDS = 600
 LOCK_PATH = os.path.join(tempfile.gettempdir(), "dbx1000-durable.lock")
 
 
-class Busy(Exception):
+class Refused(Exception):
+    """What was asked for cannot be done, and nothing was: one line."""
+
+
+class Busy(Refused):
     """Another experiment runs on this host."""
 
 
@@ -65,13 +73,14 @@ def shuffled(plan: Plan, repeats: int, seed: int) -> list[tuple[int, Job]]:
 
 
 class Runner:
-    """`order`: (repeat, job). Rows go to `rows_path`; what `done` has is left out."""
+    """`order`: (repeat, job). Rows go to `rows_path`; what `done` has is left out. `disk_dirs`: a disk each."""
 
     def __init__(self, order: list[tuple[int, Job]], done: set[tuple], seed: int, binary: str, rows_path: str,
-                 disk_dir: str, ram_dir: str):
+                 disk_dirs: list[str], ram_dir: str):
         self.binary_ = binary
         self.rows_path_ = rows_path
-        self.parents_ = {"disk": disk_dir, "ram": ram_dir}
+        self.disk_dirs_ = disk_dirs
+        self.ram_dir_ = ram_dir
         self.seed_ = seed
         self.order_ = [(repeat, job) for repeat, job in order if not _is_done(job, repeat, done)]
         self.progress_ = Progress([("job", job.expected_seconds()) for _, job in self.order_])
@@ -88,26 +97,40 @@ class Runner:
         if job.bench:
             row = self._bench(job, repeat)
             return self._failure(row) if row["status"] == "failed" else f"{job.bench['name']} measured"
-        with tempfile.TemporaryDirectory(prefix="exp-", dir=self.parents_[job.place.kind]) as work:
-            directories = [os.path.join(work, f"d{i}") for i in range(job.place.directories)]
+        with contextlib.ExitStack() as stack:
+            parents = used_directories(job, self.disk_dirs_, self.ram_dir_)
+            works = {parent: stack.enter_context(tempfile.TemporaryDirectory(prefix="exp-", dir=parent))
+                     for parent in dict.fromkeys(parents)}
+            directories = [os.path.join(works[parent], f"d{i}") for i, parent in enumerate(parents)]
             for directory in directories:
                 os.mkdir(directory)
-            row = self._step(job, repeat, "run", "", self._run_command(job, directories, repeat), work)
-            if row["status"] == "failed":
-                return self._failure(row)
-            for key, flags in job.recoveries.items():
-                caches = drop_caches() if job.place.kind == "disk" and not job.place.device else "as they are"
-                row = self._step(job, repeat, "recover", key, self._recover_command(job, flags, directories), work,
-                                 caches=caches)
-                if row["status"] == "failed":
-                    return self._failure(row)
-        metrics = row["record"]["metrics"]
+            rows = self._steps(job, repeat, directories, works[parents[0]])
+        failed = [row for row in rows if row["status"] == "failed"]
+        if failed:
+            return self._failure(failed[0]) + (f", and {len(failed) - 1} more" if len(failed) > 1 else "")
+        metrics = rows[-1]["record"]["metrics"]
         rate = metrics.get("throughput_acknowledged", metrics.get("throughput", 0))
         return f"{rate / 1e3:,.0f} k txn/s"
+
+    def _steps(self, job: Job, repeat: int, directories: list[str], work: str) -> list[dict]:
+        """The run's row and one for each recovery: a recovery that fails takes nothing from the others."""
+        rows = [self._step(job, repeat, "run", "", self._run_command(job, directories, repeat), work)]
+        for key, flags in job.recoveries.items():
+            if rows[0]["status"] == "failed":
+                rows.append(self._not_started(job, repeat, key))
+                continue
+            caches = drop_caches() if job.place.kind == "disk" and not job.place.device else "as they are"
+            rows.append(self._step(job, repeat, "recover", key, self._recover_command(job, flags, directories), work,
+                                   caches=caches))
+        return rows
 
     def _failure(self, row: dict) -> str:
         self.failed += 1
         return f"FAILED: {row['why']}"
+
+    def _not_started(self, job: Job, repeat: int, recovery: str) -> dict:
+        row = self._row(job, repeat, "recover", [], None)
+        return self._append({**row, "recovery": recovery, "status": "failed", "why": "the run failed"})
 
     def _run_command(self, job: Job, directories: list[str], repeat: int) -> list[str]:
         flags = {**job.flags, "seconds": job.seconds, "seed": self.seed_ + repeat}
@@ -149,26 +172,41 @@ class Runner:
         outcome = run_child(command, STEP_TIMEOUT_SECONDS, self.progress_.draw)
         row = self._row(job, repeat, "bench", command, outcome)
         try:
-            measured = json.loads(outcome.output[outcome.output.index("{"):])["benchmarks"]
-        except ValueError:
+            told = json.loads(outcome.output[outcome.output.index("{"):])
+            measured = told["benchmarks"]
+        except (ValueError, KeyError):
             return self._append({**row, "status": "failed", "why": outcome.last_line() or "it printed no JSON"})
         nanoseconds: dict[str, dict[str, float]] = {}
+        skipped = set()
         for one in measured:
-            if not one.get("error_occurred"):
+            if one.get("error_occurred"):
+                skipped.add(one.get("error_message", ""))
+            else:
                 nanoseconds.setdefault(one["label"], {})[one["name"].split("/")[-1]] = one["cpu_time"]
-        row["record"] = {"metrics": {"ns": nanoseconds}}
+        row["record"] = {"kind": "bench", "config": {"PROGRAM": job.bench["program"], "BENCHMARK": job.bench["name"]},
+                         "metrics": {"ns": nanoseconds}, "skipped": sorted(skipped),
+                         "environment": origin.bench_environment(self.binary_, told.get("context", {}))}
+        if outcome.exit_status != 0:
+            row.update(status="failed", why=f"exit status {outcome.exit_status}: {outcome.last_line()}")
         return self._append(row)
 
-    def _row(self, job: Job, repeat: int, step: str, command: list[str], outcome) -> dict:
+    def _row(self, job: Job, repeat: int, step: str, command: list[str], outcome: Optional[Outcome]) -> dict:
+        """Without an outcome it was not started."""
         return {"schema_version": 1, "job": job.key, "recovery": "", "repeat": repeat, "step": step,
-                "place": vars(job.place), "command": shell_line(command),
-                "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "exit_status": outcome.exit_status,
-                "status": "ok", "why": "", "record": {}}
+                "build": origin.digest(job.path(self.binary_)), "place": vars(job.place),
+                "command": shell_line(command), "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+                "exit_status": outcome.exit_status if outcome else None, "status": "ok", "why": "", "record": {}}
 
     def _append(self, row: dict) -> dict:
         with open(self.rows_path_, "a", encoding="utf-8") as file:
             file.write(json.dumps(row) + "\n")
         return row
+
+
+def used_directories(job: Job, disk_dirs: list[str], ram_dir: str) -> list[str]:
+    """Where each of a job's log directories is made."""
+    parents = disk_dirs if job.place.kind == "disk" else [ram_dir]
+    return [parents[i % len(parents)] for i in range(max(1, job.place.directories))]
 
 
 def describe(job: Job) -> str:
@@ -180,22 +218,41 @@ def describe(job: Job) -> str:
 
 
 def load_rows(directory: str) -> list[dict]:
-    """Rows of results.jsonl and of jobs/*.jsonl, the last one for each step; a line that was cut off is left out."""
+    """Rows of results.jsonl and of jobs/*.jsonl, the newest for each step; of the same second, the one that comes later.
+    A line that was cut off is left out."""
     rows: dict[tuple, dict] = {}
     paths = [os.path.join(directory, "results.jsonl"), *sorted(glob.glob(os.path.join(directory, "jobs", "*.jsonl")))]
-    for path in filter(os.path.exists, paths):
-        with open(path, encoding="utf-8") as file:
-            for line in file:
-                try:
-                    row = json.loads(line)
-                except ValueError:
-                    continue
-                rows[row["job"], row["recovery"], row["repeat"]] = row
+    for row in (row for path in filter(os.path.exists, paths) for row in load_rows_of(path)):
+        step = row["job"], row["recovery"], row["repeat"]
+        if step not in rows or row.get("time", "") >= rows[step].get("time", ""):
+            rows[step] = row
     return list(rows.values())
 
 
-def finished_steps(rows: list[dict]) -> set[tuple]:
-    return {(row["job"], row["recovery"], row["repeat"]) for row in rows if row["status"] == "ok"}
+def load_rows_of(path: str) -> list[dict]:
+    """Of one file, in its order."""
+    rows = []
+    with open(path, encoding="utf-8") as file:
+        for line in file:
+            try:
+                rows.append(json.loads(line))
+            except ValueError:
+                continue
+    return rows
+
+
+def finished_steps(rows: list[dict], plan: Plan, binary: str) -> tuple[set[tuple], list[dict]]:
+    """(job, recovery, repeat) of what the programs that are here have done; and the plan's rows by other builds."""
+    done, others = set(), []
+    for row in rows:
+        job = plan.jobs.get(row["job"])
+        if row["status"] != "ok" or job is None:
+            continue
+        if row.get("build") == origin.digest(job.path(binary)):
+            done.add((row["job"], row["recovery"], row["repeat"]))
+        else:
+            others.append(row)
+    return done, others
 
 
 def _is_done(job: Job, repeat: int, done: set[tuple]) -> bool:
@@ -210,7 +267,7 @@ def measure_per_core(binary: str, cores: int) -> float:
                    f"--thread_cnt={cores}", "--seconds=1", f"--json={json_file}"]
         outcome = run_child(command, 60)
         if outcome.exit_status != 0:
-            raise SystemExit(f"error: {shell_line(command)}: {outcome.last_line()}")
+            raise Refused(f"{shell_line(command)}: {outcome.last_line()}")
         with open(json_file, encoding="utf-8") as file:
             return json.load(file)["metrics"]["throughput_acknowledged"] / cores
 

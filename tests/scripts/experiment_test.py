@@ -11,7 +11,7 @@ from unittest import mock
 
 import support
 import exp
-from experiment import ceiling, claims, data, drawing, host_scale, planning, running, spec
+from experiment import ceiling, claims, data, drawing, host_scale, listing, origin, planning, running, spec
 from experiment.data import FigureData, Line
 
 HOST = host_scale.HostScale("cores", 2)
@@ -177,20 +177,44 @@ class RunTest(unittest.TestCase):
         lock.start()
         self.addCleanup(lock.stop)
 
-    def exp(self, *words, devices="cores"):
+    def exp(self, *words, devices="cores", seconds=0.01, binary=support.FAKE_RUNDB, log_dir=None, draw=False):
+        """Its exit status, and what it printed. Plots take seconds; they are left out unless they are asked for."""
         said = io.StringIO()
         progress = functools.partial(running.Progress, stream=said)
-        with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said), \
-                mock.patch.object(running, "Progress", progress):
-            status = exp.main([*words, f"--out={self.out}", f"--log_dir={self.out}", f"--ram_dir={self.out}",
-                               "--seconds=0.01", f"--devices={devices}", f"--binary={support.FAKE_RUNDB}"])
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(contextlib.redirect_stdout(said))
+            stack.enter_context(contextlib.redirect_stderr(said))
+            stack.enter_context(mock.patch.object(running, "Progress", progress))
+            if not draw:
+                stack.enter_context(mock.patch.object(drawing, "write_files"))
+                stack.enter_context(mock.patch.object(drawing, "svg", return_value="<svg/>"))
+            status = exp.main([*words, f"--out={self.out}", f"--log_dir={log_dir or self.out}",
+                               f"--ram_dir={self.out}", f"--seconds={seconds}", f"--devices={devices}",
+                               f"--binary={binary}"])
         return status, said.getvalue()
 
     def rows(self):
         return running.load_rows(os.path.join(self.out, "smoke"))
 
+    def lines(self):
+        """How many steps were ever written down."""
+        with open(os.path.join(self.out, "smoke", "results.jsonl"), encoding="utf-8") as file:
+            return len(file.readlines())
+
+    def page(self):
+        with open(os.path.join(self.out, "smoke", "report.html"), encoding="utf-8") as file:
+            return file.read()
+
+    def change_rows(self, change):
+        path = os.path.join(self.out, "smoke", "results.jsonl")
+        rows = self.rows()
+        with open(path, "w", encoding="utf-8") as file:
+            for row in rows:
+                change(row)
+                file.write(json.dumps(row) + "\n")
+
     def test_a_run_leaves_points_plots_and_a_page_and_deletes_its_logs(self):
-        status, said = self.exp("run", "taurus/fig14")
+        status, said = self.exp("run", "taurus/fig14", draw=True)
         self.assertEqual(status, 0, said)
         self.assertEqual({row["status"] for row in self.rows()}, {"ok"})
         there = set(os.listdir(os.path.join(self.out, "smoke")))
@@ -205,9 +229,93 @@ class RunTest(unittest.TestCase):
         self.assertEqual({row["status"] for row in self.rows() if row["step"] == "recover"}, {"failed"})
         self.assertEqual(self.exp("run", "taurus/fig11_ram_disk_recovery")[0], 0)
         self.assertEqual({row["status"] for row in self.rows()}, {"ok"})
-        size = os.path.getsize(os.path.join(self.out, "smoke", "results.jsonl"))
+        lines = self.lines()
         self.exp("run", "taurus/fig11_ram_disk_recovery")
-        self.assertEqual(os.path.getsize(os.path.join(self.out, "smoke", "results.jsonl")), size)
+        self.assertEqual(self.lines(), lines)
+
+    def test_a_recovery_that_fails_leaves_the_others_their_figures(self):
+        with mock.patch.dict(os.environ, {"FAKE_FAIL": "recover of 1"}):
+            status, said = self.exp("run", "taurus/fig11_ram_disk_recovery")
+        self.assertEqual(status, 1)
+        told = {row["status"]: row["command"] for row in self.rows() if row["step"] == "recover"}
+        self.assertIn("--thread_cnt=1", told["failed"])
+        self.assertIn("--thread_cnt=2", told["ok"])
+
+    def test_recoveries_of_a_run_that_failed_are_failures_too_and_the_page_tells_of_the_run_alone(self):
+        with mock.patch.dict(os.environ, {"FAKE_FAIL": "run"}):
+            self.assertEqual(self.exp("run", "taurus/fig11_ram_disk_recovery")[0], 1)
+        self.assertEqual({row["why"] for row in self.rows() if row["step"] == "recover"}, {"the run failed"})
+        runs = {row["job"] for row in self.rows() if row["step"] == "run"}
+        self.assertEqual(self.page().count("pretended failure of run"), len(runs))
+
+    def test_other_seconds_are_another_run(self):
+        self.exp("run", "eleda/fig20")
+        self.assertEqual(self.exp("run", "eleda/fig20", seconds=0.02)[0], 0)
+        self.assertEqual(self.lines(), 4)
+
+    def test_what_another_build_did_is_run_again_and_said(self):
+        self.exp("run", "eleda/fig20")
+        self.change_rows(lambda row: row.update(build="of another"))
+        said = self.exp("run", "eleda/fig20")[1]
+        self.assertIn("2 steps of another build (0123abc; this one is 0123abc) are run again\n", said)
+        self.assertEqual(self.lines(), 4)
+        self.assertEqual({row["build"] for row in self.rows()}, {origin.digest(support.FAKE_RUNDB)})
+        self.assertNotIn("again", self.exp("run", "eleda/fig20")[1])
+
+    def test_rows_of_another_host_are_not_gone_on_with(self):
+        self.exp("run", "eleda/fig20")
+        self.change_rows(lambda row: row["record"]["environment"].update(cpu="Their CPU", cores=64))
+        status, said = self.exp("run", "eleda/fig20")
+        self.assertEqual(status, 2)
+        self.assertRegex(said, r"error: .* rows of another host \(64 cores, Their CPU; this one is \d.*another --out\n")
+        self.assertEqual(self.exp("report", "eleda/fig20")[0], 0)
+        self.assertIn("Measured on 64 cores, Their CPU; commit 0123abc.", self.page())
+
+    def test_the_page_names_all_builds_that_figures_are_of(self):
+        self.exp("run", "eleda/fig20")
+        dirty = iter((True, False))
+        self.change_rows(lambda row: row["record"]["environment"].update(dirty=next(dirty)))
+        self.assertIn("1 steps of 0123abc; 1 steps of 0123abc-dirty", self.exp("report", "eleda/fig20")[1])
+        self.assertIn("These figures are of 2 builds", self.page())
+
+    def test_points_without_a_figure_are_named_after_all_was_drawn_and_fail(self):
+        def forget(row):
+            del row["record"]["metrics"]["central_log"]
+        self.exp("run", "eleda/fig20")
+        self.change_rows(forget)
+        status, said = self.exp("report", "eleda/fig20")
+        self.assertEqual(status, 1)
+        gap = "panel YCSB, series eleda: nothing at 1, 2 (no central_log.crawling_ratio in the record)"
+        self.assertEqual(said.splitlines()[-1], f"error: eleda/fig20_crawling: {gap}")
+        self.assertIn(gap, self.page())
+
+    def test_logs_lie_in_each_of_several_real_directories(self):
+        disks = [os.path.join(self.out, name) for name in ("a", "b")]
+        for disk in disks:
+            os.mkdir(disk)
+        job = planning.Job({"workload": "YCSB", "cc": "NO_WAIT", "log": "LOG_TAURUS", "thread_cnt": 1,
+                            "log_limit": "1M"}, planning.Place("disk", "", 2), 0.01, {"key": {"thread_cnt": 1}})
+        rows = os.path.join(self.out, "rows.jsonl")
+        with mock.patch.object(running, "Progress"), mock.patch.object(running, "drop_caches", return_value="dropped"):
+            running.Runner([(0, job)], set(), 1, support.FAKE_RUNDB, rows, disks, "/nowhere").run()
+        with open(rows, encoding="utf-8") as file:
+            commands = [json.loads(line)["command"] for line in file]
+        self.assertEqual(len(commands), 2)
+        for command in commands:
+            self.assertRegex(command, rf"--log_dir={disks[0]}/exp-\w+/d0,{disks[1]}/exp-\w+/d1")
+        self.assertEqual([os.listdir(disk) for disk in disks], [[], []])
+
+    def test_each_directory_needs_the_space(self):
+        disks = [os.path.join(self.out, name) for name in ("a", "b")]
+        job = planning.Job({"log": "LOG_TAURUS", "log_limit": "512M"}, planning.Place("disk", "", 2), 1)
+        words = exp.parse_arguments(["plan", "eleda/fig20", "--devices=off", f"--log_dir={','.join(disks)}"])
+        with mock.patch.object(running, "free_bytes", lambda path: (1 << 40) if path == disks[0] else 1 << 20), \
+                self.assertRaisesRegex(running.Refused, f"{disks[1]} has 1 MiB free, the plan needs 563 MiB"):
+            exp.Experiment(words)._require_space([job])
+
+    def test_a_directory_that_takes_no_logs_is_named(self):
+        status, said = self.exp("run", "eleda/fig20", devices="off", log_dir="/proc/nowhere")
+        self.assertEqual((status, "no logs can be written to /proc/nowhere" in said), (2, True), said)
 
     def test_jobs_that_were_run_alone_are_collected_with_the_others(self):
         status, said = self.exp("jobs", "eleda/fig20")
@@ -224,6 +332,41 @@ class RunTest(unittest.TestCase):
         self.assertRegex(said, r"taurus/fig07\S+ +(\d+) points, +\1 steps, +\d+:\d\d, \d+ shared with those above")
         self.assertEqual(self.rows(), [])
 
+    def test_a_plan_needs_no_program_and_writes_nothing(self):
+        status, said = self.exp("plan", "taurus/fig05", devices="throughput", binary="/nowhere/rundb-all")
+        self.assertEqual(status, 0)
+        self.assertIn("log devices to be scaled to this host, which `run` measures first", said)
+        self.assertEqual(os.listdir(self.out), [])
+
+    def test_the_host_is_measured_under_the_lock_and_once(self):
+        def measured(*_):
+            with self.assertRaises(running.Busy), running.HostLock():
+                pass
+            return 1e6
+        with mock.patch.object(running, "measure_per_core", side_effect=measured) as measure:
+            for _ in range(2):
+                self.assertEqual(self.exp("run", "eleda/fig20", devices="throughput")[0], 0)
+        measure.assert_called_once()
+        self.assertIn("of 1,000 k txn/s", self.exp("plan", "eleda/fig20", devices="throughput")[1])
+
+    def test_what_was_never_run_is_not_reported(self):
+        status, said = self.exp("report", "eleda/fig20", devices="throughput")
+        self.assertEqual(status, 2)
+        self.assertIn("has no results with --devices throughput; `scripts/exp run` makes them", said)
+
+    def test_without_the_engine_it_is_said_how_to_build_it(self):
+        status, said = self.exp("run", "eleda/fig20", devices="throughput", binary="/nowhere/rundb-all")
+        self.assertEqual(status, 2)
+        self.assertEqual(said, "error: /nowhere/rundb-all is missing; make rundb-all rundb-timed micro builds it\n")
+
+    def test_jobs_that_failed_are_told_apart(self):
+        jobs = self.exp("jobs", "eleda/fig20")[1].split()
+        with mock.patch.dict(os.environ, {"FAKE_FAIL": "run"}):
+            self.assertEqual(self.exp("job", jobs[0], "eleda/fig20")[0], 1)
+        self.assertEqual(self.exp("job", jobs[1], "eleda/fig20")[0], 0)
+        self.assertEqual(self.exp("jobs", "eleda/fig20", "--failed")[1].split(), jobs[:1])
+        self.assertEqual(self.exp("job", "none-0", "eleda/fig20")[0], 2)
+
     def test_a_real_device_is_measured_once(self):
         found = ceiling.Ceiling(self.out, 5e8, "fio")
         with mock.patch.object(ceiling, "measure", return_value=found) as measure:
@@ -231,11 +374,12 @@ class RunTest(unittest.TestCase):
                 self.assertEqual(self.exp("run", "eleda/fig20", devices="off")[0], 0)
         measure.assert_called_once()
         with open(os.path.join(self.out, "smoke", "ceiling.json"), encoding="utf-8") as file:
-            self.assertEqual(json.load(file), vars(found))
+            self.assertEqual(json.load(file), [vars(found)])
 
     def test_a_program_that_is_not_built_is_named_before_anything_runs(self):
-        with self.assertRaisesRegex(SystemExit, "rundb-timed is missing; make"):
-            self.exp("run", "taurus/fig15")
+        status, said = self.exp("run", "taurus/fig15")
+        self.assertEqual(status, 2)
+        self.assertIn("rundb-timed is missing; make", said)
         self.assertEqual(self.rows(), [])
 
     def test_two_at_a_time_are_refused(self):
@@ -246,8 +390,7 @@ class RunTest(unittest.TestCase):
 
     def test_the_page_tells_what_differs_between_series_and_fetches_nothing(self):
         self.exp("run", "taurus/fig14")
-        with open(os.path.join(self.out, "smoke", "report.html"), encoding="utf-8") as file:
-            page = file.read()
+        page = self.page()
         self.assertIn("LOG_ALGORITHM=LOG_TAURUS", page)
         self.assertNotIn("src=\"http", page)
 
@@ -255,24 +398,27 @@ class RunTest(unittest.TestCase):
 class CeilingTest(unittest.TestCase):
     def row(self, directories, kind="ram", **metrics):
         bytes_of_it = {"record_bytes": 800, "void_bytes": 150, "anchor_bytes": 50, "executed_txns": 10}
-        return {"place": {"kind": kind}, "record": {"metrics": {**bytes_of_it, **metrics},
-                                                    "environment": {"log_directories": directories}}}
+        record = {"metrics": {**bytes_of_it, **metrics}, "environment": {"log_directories": directories}}
+        return {"place": {"kind": kind, "directories": len(directories)}, "record": record}
 
     def emulated(self, directories=2, **metrics):
         return self.row([{"emulation": {"bytes_per_second": 3e6}}] * directories, **metrics)
 
     def test_emulated_devices_take_what_their_profile_says(self):
-        self.assertEqual(ceiling.transactions_per_second(self.emulated(), None), 6e4)
-        self.assertEqual(ceiling.of_row(self.emulated(), None).source, "emulated profile")
+        self.assertEqual(ceiling.transactions_per_second(self.emulated()), 6e4)
+        self.assertEqual(ceiling.log_bytes_per_second(self.emulated()), 6e6)
+        self.assertEqual(ceiling.of_row(self.emulated()).source, "emulated profile")
 
     def test_a_ram_disk_and_an_emulation_without_a_limit_have_none(self):
-        self.assertIsNone(ceiling.transactions_per_second(self.row([{}]), ceiling.Ceiling(".", 1e6, "fio")))
-        self.assertIsNone(ceiling.of_row(self.row([{"emulation": {"bytes_per_second": 0}}]), None))
+        self.assertIsNone(ceiling.transactions_per_second(self.row([{}]), [ceiling.Ceiling(".", 1e6, "fio")]))
+        self.assertIsNone(ceiling.of_row(self.row([{"emulation": {"bytes_per_second": 0}}])))
 
-    def test_a_real_device_takes_what_was_measured(self):
-        row = self.row([{}], kind="disk")
-        self.assertEqual(ceiling.transactions_per_second(row, ceiling.Ceiling(".", 2e6, "fio")), 2e4)
-        self.assertIsNone(ceiling.transactions_per_second(row, None))
+    def test_real_devices_take_what_was_measured_of_those_that_have_logs(self):
+        devices = [ceiling.Ceiling(directory, 2e6, "fio") for directory in ("a", "b")]
+        for used, rate in ((1, 2e4), (2, 4e4), (3, None)):
+            row = self.row([{}] * used, kind="disk")
+            self.assertEqual(ceiling.transactions_per_second(row, devices), rate)
+        self.assertIsNone(ceiling.transactions_per_second(self.row([{}], kind="disk")))
 
     def test_each_series_has_its_own(self):
         plan = plan_of("taurus/fig14")
@@ -307,9 +453,25 @@ class CeilingTest(unittest.TestCase):
     def test_what_was_measured_elsewhere_is_measured_anew(self):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "ceiling.json")
-            ceiling.save(path, ceiling.Ceiling("there", 1.0, "fio"))
-            self.assertEqual(ceiling.load(path, "there"), ceiling.Ceiling("there", 1.0, "fio"))
-            self.assertIsNone(ceiling.load(path, "elsewhere"))
+            found = [ceiling.Ceiling("there", 1.0, "fio"), ceiling.Ceiling("here", 2.0, "fio")]
+            ceiling.save(path, found)
+            self.assertEqual(ceiling.load(path, ["there", "here"]), found)
+            for others in (["there"], ["here", "there"], []):
+                self.assertEqual(ceiling.load(path, others), [])
+
+    def test_where_one_directory_cannot_be_measured_there_is_no_line(self):
+        found = ceiling.Ceiling("a", 1.0, "fio")
+        for second, wanted in ((found, [found, found]), (None, [])):
+            with mock.patch.object(ceiling, "measure", side_effect=[found, second]):
+                self.assertEqual(ceiling.measure_all(["a", "b"], "host_limits"), wanted)
+
+    def test_bandwidth_has_the_devices_own_line(self):
+        figure = spec.select_figures(["eleda/fig16_log_size"], spec.load_series())[0]
+        plan = plan_of("eleda/fig16_log_size")
+        point = plan.points[figure.name][0]
+        row = {**self.emulated(log_bytes_per_second=5e6), "job": point.job, "recovery": "", "repeat": 0, "status": "ok"}
+        line = data.collect(figure, plan, [row]).line(point.panel, point.series)
+        self.assertEqual(line.ceiling, {point.x: 6e6})
 
     def test_the_line_is_drawn_where_it_is_near_and_stands_in_the_csv(self):
         figure = spec.select_figures(["taurus/fig14"], spec.load_series())[0]
@@ -500,7 +662,88 @@ class IntervalTest(unittest.TestCase):
         self.assertEqual(data.latency_cdf(rows), [(1.0, 0.125), (2.0, 1.0)])
 
 
+class CaptionTest(unittest.TestCase):
+    def row(self, place=("ram", "", 1), step="run", **more):
+        return {"place": dict(zip(("kind", "device", "directories"), place)), "step": step,
+                "record": {"environment": {"cpu": "CPU", "cores": 2, "commit": "0a", "virtualisation": "none"}}, **more}
+
+    def caption(self, rows, values=((1.0,),)):
+        figure = spec.select_figures(["taurus/fig14"], spec.load_series())[0]
+        line = Line(dict(enumerate(map(list, values))), {0: rows})
+        return exp.caption_of(FigureData(figure, {("YCSB", "none"): line}, []))
+
+    def test_it_counts_what_the_points_have(self):
+        for values, text in (([[1.0]], "one run a point"), ([[1.0, 2.0], [1.0, 2.0]], "medians of 2 runs"),
+                             ([[1.0], [], [1.0, 2.0, 3.0]], "medians of 1 to 3 runs")):
+            self.assertIn(text, self.caption([self.row()], values))
+
+    def test_a_benchmark_has_no_log_directory(self):
+        self.assertEqual(self.caption([self.row(("none", "", 0))]), "2 cores, CPU; one run a point")
+        self.assertIn("2 log directories as they are", self.caption([self.row(("disk", "", 2))]))
+
+    def test_caches_are_told_of_recoveries_from_disks(self):
+        for caches, text in (("dropped", "page cache dropped before each recovery"),
+                             ("kept: Permission denied", "page cache kept (Permission denied)")):
+            self.assertIn(text, self.caption([self.row(("disk", "", 1), caches=caches)]))
+        self.assertNotIn("page cache", self.caption([self.row(caches="as they are"), self.row()]))
+
+    def test_all_hosts_and_builds_are_named(self):
+        other = self.row()
+        other["record"] = {"environment": {"cpu": "Other", "cores": 1, "commit": "0a", "dirty": True}}
+        self.assertIn("1 core, Other and 2 cores, CPU; builds 0a and 0a-dirty", self.caption([self.row(), other]))
+
+
+class BenchTest(unittest.TestCase):
+    def measure(self, *benchmarks, exit_status=0):
+        told = json.dumps({"context": {"num_cpus": 2, "mhz_per_cpu": 9}, "benchmarks": benchmarks})
+        job = next(iter(plan_of("taurus/fig16_lv").jobs.values()))
+        with tempfile.TemporaryDirectory() as folder, mock.patch.object(running, "Progress"), \
+                mock.patch.object(running, "run_child", return_value=running.Outcome(exit_status, 1, told)):
+            rows = os.path.join(folder, "rows")
+            running.Runner([(0, job)], set(), 1, support.FAKE_RUNDB, rows, [folder], folder).run()
+            return running.load_rows_of(rows)[0]
+
+    def test_it_tells_of_the_host_and_of_the_build(self):
+        row = self.measure({"name": "B/0/1", "label": "scalar", "cpu_time": 3.0})
+        environment = row["record"]["environment"]
+        self.assertEqual(origin.host_of(row), origin.this_host())
+        self.assertEqual((environment["commit"], environment["dirty"]), ("0123abc", False))
+        self.assertEqual(environment["benchmark"], {"num_cpus": 2, "mhz_per_cpu": 9})
+        self.assertEqual(row["record"]["metrics"], {"ns": {"scalar": {"1": 3.0}}})
+        self.assertEqual(row["place"]["kind"], "none")
+
+    def test_what_the_processor_lacks_is_no_fault(self):
+        lacks = "--simd=avx512: this machine has no AVX-512"
+        names = [{"name": f"B/{i}/{x}", "label": name, "cpu_time": 3.0} for x in (1, 2, 4, 8, 16)
+                 for i, name in enumerate(("scalar", "avx2"))]
+        row = self.measure(*names, {"name": "B/2/1", "error_occurred": True, "error_message": lacks})
+        figure = spec.select_figures(["taurus/fig16_lv"], spec.load_series())[0]
+        found = data.collect(figure, plan_of("taurus/fig16_lv"), [row])
+        self.assertEqual([(gap.series, gap.excused) for gap in found.gaps.values()], [("avx512", lacks)])
+        self.assertEqual(found.faults, [])
+
+    def test_one_that_fails_is_a_failure(self):
+        self.assertEqual(self.measure(exit_status=1)["status"], "failed")
+
+
+class ListTest(unittest.TestCase):
+    def test_the_artifact_has_the_table_of_figures(self):
+        with open(os.path.join(spec.REPOSITORY, "ARTIFACT.md"), encoding="utf-8") as file:
+            text = file.read()
+        table = listing.table(spec.select_figures([], spec.load_series()))
+        self.assertTrue(table in text, "ARTIFACT.md's table is not what `scripts/exp list --table` prints")
+
+
 class RowsTest(unittest.TestCase):
+    def test_the_newest_row_of_a_step_counts_wherever_it_is(self):
+        with tempfile.TemporaryDirectory() as folder:
+            os.mkdir(os.path.join(folder, "jobs"))
+            for name, second, status in (("results.jsonl", 2, "ok"), ("jobs/a-0.jsonl", 1, "failed")):
+                with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+                    file.write(json.dumps({"job": "a", "recovery": "", "repeat": 0, "status": status,
+                                           "time": f"2024-01-01T00:00:0{second}Z"}) + "\n")
+            self.assertEqual([row["status"] for row in running.load_rows(folder)], ["ok"])
+
     def test_a_line_that_was_cut_off_is_left_out(self):
         with tempfile.TemporaryDirectory() as folder:
             row = {"job": "a", "recovery": "", "repeat": 0, "status": "ok"}

@@ -2,7 +2,8 @@
 """A stand-in for rundb-all with made-up figures: the scripts are tested against it, the engine is not.
 
 It takes the command lines that the main job and the experiments give, writes a log directory and an ack file, and
-leaves a JSON record of the real form. FAKE_FAIL=STEP (run, recover, crash, crash_recover) makes that step fail.
+leaves a JSON record of the real form. FAKE_FAIL=STEP (run, recover, crash, crash_recover) makes that step fail;
+"recover of N": only recoveries by N threads.
 """
 import json
 import os
@@ -12,7 +13,7 @@ import time
 
 ENVIRONMENT = {
     "commit": "0123abc", "dirty": False, "compiler": "g++ 12.2.0", "flags": "-O2", "allocator": "jemalloc 5.3.0",
-    "kernel": "6.1", "cpu": "Pretended CPU", "cores": 2, "governor": "", "numa_nodes": 1, "memory_bytes": 8 << 30,
+    "kernel": "6.1", "cpu": "unknown", "cores": len(os.sched_getaffinity(0)), "governor": "", "numa_nodes": 1, "memory_bytes": 8 << 30,
     "huge_pages": "madvise", "virtualisation": "kvm", "time": "2024-01-01T00:00:00Z", "oversubscribed": True,
     "log_directories": [{"path": "logs", "kind": "real", "file_system": "ext4", "io_engine": "io_uring+O_DIRECT"}],
 }
@@ -49,7 +50,7 @@ def run_record(options, seconds):
             "metrics": {"seconds": seconds, "throughput_acknowledged": rate * 0.998, "throughput_executed": rate,
                         "bytes_per_txn": size, "log_bytes_per_second": rate * 0.75 * size, "stop_reason": "done",
                         "latency_us": {"mean": p50, "p50": p50, "p90": 2 * p50, "p99": 5 * p50, "p999": 21 * p50,
-                                       "max": 40 * p50}, "unsynced": False},
+                                       "max": 40 * p50}, "central_log": {"crawling_ratio": 0.5}, "unsynced": False},
             "latency_histogram": [[1000, 5]], "verification": {"asked": True, "verified": "b"},
             "environment": ENVIRONMENT}
 
@@ -83,11 +84,15 @@ def pretend_to_run(options, seconds):
 
 
 def main():
+    if sys.argv[1:] == ["--version"]:
+        print("rundb " + ENVIRONMENT["commit"])
+        return
     words = [word for word in sys.argv[1:] if word != "-Lr1"]
     options = dict((word.lstrip("-").split("=", 1) + ["1"])[:2] for word in words)
     recover = "-Lr1" in sys.argv or options.get("log_recover") == "1"
     if recover:
         fail("crash_recover" if "ack_file" in options else "recover")
+        fail(f"recover of {options.get('thread_cnt')}")
         time.sleep(0.02)
         record = recovery_record(options)
     else:
