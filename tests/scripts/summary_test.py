@@ -153,19 +153,23 @@ class MatrixTest(unittest.TestCase):
         with self.assertRaises(ValueError):
             readme_matrix.with_matrix("nothing", "new")
 
-    HEAD = "| CC_ALG | USE_LOCKTABLE | LOG_ALGORITHM | LOG_TYPE | |\n|---|---|---|---|---|\n"
+    HEAD = ("| CC_ALG | USE_LOCKTABLE | LOG_ALGORITHM | LOG_TYPE | ISOLATION_LEVEL | |\n"
+            "|---|---|---|---|---|---|\n")
 
-    def test_the_matrix_has_a_line_per_log_and_the_rules_below(self):
-        listed = self.HEAD + ("| NO_WAIT | 1 | LOG_X | LOG_DATA | supported |\n"
-                              "| SILO | 1 | LOG_X | LOG_DATA | refused: no locks |\n"
-                              "| NO_WAIT | 1 | LOG_NO | - | supported |\n| SILO | 1 | LOG_NO | - | supported |\n")
+    def test_the_matrix_has_a_line_per_log_the_isolation_levels_above_and_the_rules_below(self):
+        listed = self.HEAD + ("| NO_WAIT | 1 | LOG_X | LOG_DATA | SERIALIZABLE | supported |\n"
+                              "| HEKATON | 1 | LOG_X | LOG_DATA | SERIALIZABLE, SNAPSHOT | refused: no locks |\n"
+                              "| NO_WAIT | 1 | LOG_NO | - | SERIALIZABLE | supported |\n"
+                              "| HEKATON | 1 | LOG_NO | - | SERIALIZABLE, SNAPSHOT | supported |\n")
         lines = readme_matrix.matrix_of(pairs.parse_pairs(listed)).splitlines()
-        self.assertEqual(lines[0], "| | NO_WAIT + lock table | SILO + lock table |")
-        self.assertEqual(lines[2:4], ["| LOG_NO | yes | yes |", "| LOG_X, LOG_DATA | yes | 1 |"])
+        self.assertEqual(lines[0], "| | NO_WAIT + lock table | HEKATON + lock table |")
+        self.assertEqual(lines[2], "| ISOLATION_LEVEL | SERIALIZABLE | SERIALIZABLE, SNAPSHOT |")
+        self.assertEqual(lines[3:5], ["| LOG_NO | yes | yes |", "| LOG_X, LOG_DATA | yes | 1 |"])
         self.assertEqual(lines[-1], "1. no locks")
 
     def test_a_list_of_some_of_the_pairs_is_not_written_down(self):
-        listed = self.HEAD + "| NO_WAIT | 1 | LOG_X | LOG_DATA | supported |\n| SILO | 0 | LOG_NO | - | supported |\n"
+        listed = self.HEAD + ("| NO_WAIT | 1 | LOG_X | LOG_DATA | SERIALIZABLE | supported |\n"
+                              "| SILO | 0 | LOG_NO | - | SERIALIZABLE | supported |\n")
         with self.assertRaisesRegex(ValueError, "make rundb-all"):
             readme_matrix.matrix_of(pairs.parse_pairs(listed))
 
