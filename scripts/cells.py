@@ -29,13 +29,20 @@ SCHEMES = {
 # Schemes with one log, which is striped where there are several directories.
 ONE_LOG = tuple(log for log, scheme in SCHEMES.items() if scheme.one_log)
 PAYLOAD_NAMES = {"LOG_DATA": "data", "LOG_COMMAND": "command"}
+# Behind a concurrency control's name.
+ISOLATION_NAMES = {"": "", "SNAPSHOT": " SI"}
 
-# Of a workload's name in a cell: the flags that choose it. TPCC_FULL is the standard's mix of all five transactions.
+# Of a workload's name in a cell: the flags that choose it. YCSB_SCAN is YCSB over a B+tree, in which one access of ten
+# scans; TPCC_FULL is the standard's mix of all five transactions.
 WORKLOADS = {
     "YCSB": ("--workload=YCSB",),
+    "YCSB_SCAN": ("--workload=YCSB", "--index=IDX_BTREE", "--scan_perc=0.1"),
     "TPCC": ("--workload=TPCC",),
     "TPCC_FULL": ("--workload=TPCC", "--tpcc_full_mix=1"),
 }
+
+# Of a run that is to be killed, per worker: to make up the calls of a measured one takes longer than such a run lasts.
+KILLED_CALLS = 50_000
 
 # The steps of a cell, in order. A cell without a log has the first one only.
 STEPS = ("run", "recover", "crash", "crash_recover")
@@ -59,6 +66,7 @@ class Cell:
     log: str
     log_type: str = ""
     stripes: int = 1  # directories that the one log is striped over (RAID-0)
+    isolation: str = ""  # as --isolation_level takes it; the default, if empty
 
     @property
     def logs(self) -> bool:
@@ -74,12 +82,22 @@ class Cell:
 
     @property
     def label(self) -> str:
-        return f"{self.workload} {self.cc} {self.scheme_label}"
+        return f"{self.workload} {self.cc_label} {self.scheme_label}"
+
+    @property
+    def cc_label(self) -> str:
+        return self.cc + ISOLATION_NAMES.get(self.isolation, f" {self.isolation}")
+
+    @property
+    def without_log(self) -> Cell:
+        """What its throughput is compared with."""
+        return Cell(self.workload, self.cc, "LOG_NO", isolation=self.isolation)
 
     @property
     def path(self) -> str:
         """What --cells patterns are matched against, and the name of the cell's log directory."""
-        parts = [self.workload, self.cc, self.log] + ([self.log_type] if self.logs else [])
+        parts = [self.workload, self.cc] + [self.isolation] * bool(self.isolation) + [self.log]
+        parts += [self.log_type] if self.logs else []
         return "/".join(parts + ([f"RAID{self.stripes}"] if self.stripes > 1 else []))
 
     def directories(self, log_dir: str) -> list[str]:
@@ -91,34 +109,47 @@ class Cell:
 
     def as_dict(self) -> dict:
         return {"workload": self.workload, "cc": self.cc, "log": self.log, "log_type": self.log_type,
-                "stripes": self.stripes}
+                "stripes": self.stripes, "isolation": self.isolation}
 
 
 def cell_from_dict(value: dict) -> Cell:
-    return Cell(value["workload"], value["cc"], value["log"], value.get("log_type", ""), value.get("stripes", 1))
+    return Cell(value["workload"], value["cc"], value["log"], value.get("log_type", ""), value.get("stripes", 1),
+                value.get("isolation", ""))
 
 
 def all_cells() -> list[Cell]:
+    # A log is striped below whatever is in it, so one payload per workload will do there.
+    return (_cells_of("YCSB", striped="LOG_DATA") + _with_log("YCSB_SCAN", "NO_WAIT", "LOG_COMMAND")
+            + _cells_of("TPCC", striped="LOG_COMMAND") + _full_mix_cells())
+
+
+def _cells_of(workload: str, striped: str) -> list[Cell]:
     cells = []
-    for workload in ("YCSB", "TPCC"):
-        for log, scheme in SCHEMES.items():
-            cells += [Cell(workload, "NO_WAIT", log, log_type) for log_type in scheme.log_types]
-        for log_type in ("LOG_DATA", "LOG_COMMAND"):
-            cells.append(Cell(workload, "NO_WAIT", "LOG_SERIAL", log_type, stripes=2))
-        for cc in ("WAIT_DIE", "DL_DETECT"):
-            cells += [Cell(workload, cc, "LOG_NO"), Cell(workload, cc, "LOG_TAURUS", "LOG_COMMAND")]
-        cells.append(Cell(workload, "SILO", "LOG_NO"))
-        cells.append(Cell(workload, "SILO", "LOG_BATCH", "LOG_DATA"))
-        cells.append(Cell(workload, "SILO", "LOG_TAURUS", "LOG_COMMAND"))
-        cells.append(Cell(workload, "TICTOC", "LOG_NO"))
-        cells.append(Cell(workload, "TICTOC", "LOG_TAURUS", "LOG_DATA"))
-        cells.append(Cell(workload, "HEKATON", "LOG_NO"))
-        cells += [Cell(workload, "HEKATON", "LOG_TAURUS", log_type) for log_type in ("LOG_DATA", "LOG_COMMAND")]
-    for cc in ("NO_WAIT", "SILO"):
-        cells += [Cell("TPCC_FULL", cc, "LOG_NO"), Cell("TPCC_FULL", cc, "LOG_TAURUS", "LOG_COMMAND")]
-    cells += [Cell("TPCC_FULL", "NO_WAIT", "LOG_SERIAL", "LOG_COMMAND"),
-              Cell("TPCC_FULL", "NO_WAIT", "LOG_TAURUS", "LOG_DATA")]
-    return cells
+    for log, scheme in SCHEMES.items():
+        cells += [Cell(workload, "NO_WAIT", log, log_type) for log_type in scheme.log_types]
+    cells.append(Cell(workload, "NO_WAIT", "LOG_SERIAL", striped, stripes=2))
+    for cc in ("WAIT_DIE", "DL_DETECT"):
+        cells += _with_log(workload, cc, "LOG_COMMAND")
+    cells += [Cell(workload, "SILO", "LOG_NO"), Cell(workload, "SILO", "LOG_BATCH", "LOG_DATA"),
+              Cell(workload, "SILO", "LOG_TAURUS", "LOG_COMMAND")]
+    cells += _with_log(workload, "TICTOC", "LOG_DATA")
+    return cells + _with_log(workload, "HEKATON", "LOG_DATA", "LOG_COMMAND")
+
+
+def _full_mix_cells() -> list[Cell]:
+    cells = _with_log("TPCC_FULL", "NO_WAIT", "LOG_DATA", "LOG_COMMAND")
+    cells.append(Cell("TPCC_FULL", "NO_WAIT", "LOG_SERIAL", "LOG_COMMAND"))
+    for cc in ("WAIT_DIE", "DL_DETECT", "SILO"):
+        cells += _with_log("TPCC_FULL", cc, "LOG_COMMAND")
+    cells += _with_log("TPCC_FULL", "TICTOC", "LOG_DATA")  # which commits in a logical order
+    cells += _with_log("TPCC_FULL", "HEKATON", "LOG_COMMAND")
+    return cells + _with_log("TPCC_FULL", "HEKATON", "LOG_COMMAND", isolation="SNAPSHOT")
+
+
+def _with_log(workload: str, cc: str, *log_types: str, isolation: str = "") -> list[Cell]:
+    """Without a log, and with the one that goes with everything."""
+    return [Cell(workload, cc, "LOG_NO", isolation=isolation)] + [
+        Cell(workload, cc, "LOG_TAURUS", log_type, isolation=isolation) for log_type in log_types]
 
 
 def select_cells(patterns: str) -> list[Cell]:
@@ -154,7 +185,7 @@ class Settings:
 
 
 def load_arguments(cell: Cell, settings: Settings) -> list[str]:
-    if cell.workload == "YCSB":
+    if cell.workload.startswith("YCSB"):
         return [f"--synth_table_size={settings.ycsb_rows}"]
     return [f"--num_wh={settings.warehouses}"] + (["--tpcc_small=1"] if settings.tpcc_small else [])
 
@@ -167,11 +198,11 @@ def run_command(cell: Cell, settings: Settings, log_dir: str, json_file: str = "
     """A run to a clean end (with its digest in the log) or, with an ack file, one that is meant to be killed."""
     command = [settings.binary, f"--cc={cell.cc}", f"--log={cell.log}", *WORKLOADS[cell.workload],
                f"--thread_cnt={settings.threads}", f"--seconds={settings.seconds:g}", f"--seed={settings.seed}"]
-    command += load_arguments(cell, settings)
+    command += [f"--isolation_level={cell.isolation}"] * bool(cell.isolation) + load_arguments(cell, settings)
     if cell.logs:
         command += [f"--log_type={cell.log_type}", f"--num_logger={logger_count(cell, settings)}", "--time_enable=1",
                     f"--log_limit={settings.log_limit}", f"--log_dir={','.join(cell.directories(log_dir))}"]
-        command += [f"--ack_file={ack_file}"] if ack_file else ["--verify"]
+        command += [f"--ack_file={ack_file}", f"--query_list_len={KILLED_CALLS}"] if ack_file else ["--verify"]
     if json_file:
         command.append(f"--json={json_file}")
     return command

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
+import multiprocessing
 import os
 import random
 import re
@@ -29,6 +30,9 @@ from progress import Progress
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 STEP_TIMEOUT_SECONDS = 300
 KILL_ATTEMPTS = 4
+# When a run is killed, as shares of what its cell's measured run took. Hundreds of flushes are enough to crash among:
+# all that was run until then is replayed twice, once by a single thread.
+KILL_SHARES = (0.02, 0.25)
 ACK_FILE_BYTES = 64 << 20  # upper estimate, for the free-space check
 
 
@@ -50,8 +54,8 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
         prog=os.environ.get("DBX_PROGRAM", "main_job.py"),
         description="Builds the engine, then runs, crashes, recovers and verifies every cell of workload x "
                     "concurrency control x log scheme, and leaves a table, out/report.html and out/plots/.")
-    parser.add_argument("--seconds", type=positive(float), default=1.0,
-                        help="measured seconds of each run (default: 1)")
+    parser.add_argument("--seconds", type=positive(float), default=0.7,
+                        help="measured seconds of each run (default: %(default)s)")
     parser.add_argument("--out", default=os.path.relpath(os.path.join(REPOSITORY, "out")),
                         help="where results, plots and the report go (default: out, in the repository)")
     parser.add_argument("--log_dir", default=os.path.relpath(os.path.join(REPOSITORY, "logs")),
@@ -109,8 +113,8 @@ class MainJob:
 
     def _expected_seconds(self, step: str) -> float:
         seconds = self.settings_.seconds
-        return {"run": 1.0 + seconds, "recover": 1.0 + 1.2 * seconds, "crash": 0.8 + 0.5 * seconds,
-                "crash_recover": 1.0 + 0.7 * seconds}[step]
+        return {"run": 1.0 + seconds, "recover": 0.8 + 1.3 * seconds, "crash": 0.5 + 0.2 * seconds,
+                "crash_recover": 0.9 + 0.6 * seconds}[step]
 
     # --- bookkeeping
 
@@ -214,8 +218,7 @@ class MainJob:
         context["ack_file"] = ack_file
         # A log that reaches its limit ends the run cleanly, so the kill has to come before: a run that was
         # too fast for the kill's clock gets more room, and an earlier kill.
-        # Half of the time is enough to crash at: what was run until then is replayed twice, once by a single thread.
-        delay = context["seconds"] * self.random_.uniform(0.02, 0.5)
+        delay = context["seconds"] * self.random_.uniform(*KILL_SHARES)
         for attempt in range(KILL_ATTEMPTS):
             context["crash_dir"] = self._log_dir(cell, "crash")
             if os.path.exists(ack_file):
@@ -312,8 +315,14 @@ def draw_all(out: str, with_report: bool) -> None:
     except ImportError as error:
         print(f"no plots and no report: {error} (Debian: apt-get install python3-matplotlib)", file=sys.stderr)
         return
-    plots.write_plots(rows, os.path.join(out, "plots"))
+    # Side by side: each takes seconds, and both draw everything.
+    files = multiprocessing.get_context("fork").Process(
+        target=plots.write_plots, args=(rows, os.path.join(out, "plots")))
+    files.start()
     report.write_report(rows, os.path.join(out, "report.html"))
+    files.join()
+    if files.exitcode != 0:
+        raise RuntimeError(f"no plots: their process ended with {files.exitcode}")
     print(f"report: {os.path.join(out, 'report.html')}   plots: {os.path.join(out, 'plots')}   "
           f"records: {os.path.join(out, 'results.jsonl')}")
 

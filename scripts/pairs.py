@@ -13,6 +13,7 @@ class Pair:
     lock_table: bool
     log: str
     log_type: str  # "-" without a log
+    isolation: tuple[str, ...]  # the levels that it runs at, as --isolation_level takes them
     verdict: str   # "supported", or why it is refused
 
     @property
@@ -25,12 +26,12 @@ class Pair:
 
 
 def parse_pairs(listed: str) -> list[Pair]:
-    """Of the lines '| CC | lock table | log | type | verdict |'."""
+    """Of the lines '| CC | lock table | log | type | isolation levels | verdict |'."""
     pairs = []
     for line in listed.splitlines():
-        cells = [cell.strip() for cell in line.strip().strip("|").split("|", 4)]
-        if len(cells) == 5 and cells[1] in ("0", "1"):
-            pairs.append(Pair(cells[0], cells[1] == "1", cells[2], cells[3], cells[4]))
+        cells = [cell.strip() for cell in line.strip().strip("|").split("|", 5)]
+        if len(cells) == 6 and cells[1] in ("0", "1"):
+            pairs.append(Pair(cells[0], cells[1] == "1", cells[2], cells[3], tuple(cells[4].split(", ")), cells[5]))
     return pairs
 
 

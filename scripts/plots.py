@@ -16,7 +16,8 @@ from plot_style import plt
 import host
 from summary import CellSummary, caption, microseconds, summarise
 
-WORKLOAD_TITLES = {"YCSB": "YCSB", "TPCC": "TPC-C", "TPCC_FULL": "TPC-C, full mix"}
+WORKLOAD_TITLES = {"YCSB": "YCSB", "YCSB_SCAN": "YCSB, a tenth scans (B+tree)", "TPCC": "TPC-C",
+                   "TPCC_FULL": "TPC-C, full mix"}
 
 
 @dataclass(frozen=True)
@@ -163,10 +164,11 @@ def workloads_of(rows: list[dict]) -> list[str]:
     return list(seen)
 
 
-def draw_panel(axes, rows: list[dict], metric: Metric, workload: str, colours: dict) -> None:
+def draw_panel(axes, rows: list[dict], metric: Metric, workload: str, colours: dict, lines: int = 0) -> None:
+    """With room for so many lines, if they are more than its own: bars are equally high in panels side by side."""
     items = items_of(rows, metric, workload)
-    axes.set_yticks(range(len(items)), [f"{i.cell.scheme_label}, {i.cell.cc}" for i in items])
-    axes.set_ylim(len(items) - 0.45, -0.55)
+    axes.set_yticks(range(len(items)), [f"{i.cell.scheme_label}, {i.cell.cc_label}" for i in items])
+    axes.set_ylim(max(len(items), lines) - 0.45, -0.55)
     axes.tick_params(axis="y", length=0)
     metric.draw(axes, items, rows, colours)
     # On two lines: the longest title is wider than a panel.
@@ -219,7 +221,7 @@ def write_plots(rows: list[dict], directory: str) -> list[str]:
         figure, panels = plt.subplots(1, len(workloads), figsize=(5.9 * len(workloads), 1.25 + 0.33 * count),
                                       layout="constrained", squeeze=False)
         for axes, workload in zip(panels[0], workloads):
-            draw_panel(axes, rows, metric, workload, colours)
+            draw_panel(axes, rows, metric, workload, colours, count)
         _sign(figure, metric, rows, colours)
         for kind, options in (("png", {"dpi": 160}), ("pdf", {"metadata": {"CreationDate": None}})):
             path = os.path.join(directory, f"{metric.name}.{kind}")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Keeps README's matrix of pairs equal to what `rundb-all --list` prints: a line per log, a column per concurrency
-control, and the sentences of the rules that refuse the rest below.
+control with the isolation levels that it claims, and the sentences of the rules that refuse the rest below.
 
     scripts/readme_matrix.py           writes the table between the markers of README.md
     scripts/readme_matrix.py --check   exits 1 if it differs (test.sh does this)
@@ -28,7 +28,7 @@ def with_matrix(text: str, matrix: str) -> str:
 
 def matrix_of(pairs: list[Pair]) -> str:
     """Raises ValueError where a pair has no verdict, as in a binary that was built with PAIRS='...'."""
-    verdicts, logs, controls, reasons = {}, [], [], []
+    verdicts, logs, controls, reasons, levels = {}, [], [], [], {}
     for pair in pairs:
         control = pair.cc + " + lock table" * pair.lock_table
         log = pair.log if pair.log_type == "-" else f"{pair.log}, {pair.log_type}"
@@ -36,10 +36,12 @@ def matrix_of(pairs: list[Pair]) -> str:
         for value, seen in ((control, controls), (log, logs), (reason, reasons)):
             if value and value not in seen:
                 seen.append(value)
+        levels[control] = ", ".join(pair.isolation)
         verdicts[log, control] = str(reasons.index(reason) + 1) if reason else "yes"
     lines = ["| | " + " | ".join(controls) + " |", "|---" * (len(controls) + 1) + "|"]
     if len(verdicts) != len(logs) * len(controls):
         raise ValueError("this rundb-all holds only some of the pairs; build them all: make rundb-all")
+    lines.append("| ISOLATION_LEVEL | " + " | ".join(levels[control] for control in controls) + " |")
     lines += [f"| {log} | " + " | ".join(verdicts[log, control] for control in controls) + " |"
               for log in sorted(logs)]
     return "\n".join(lines + [""] + [f"{number}. {reason}" for number, reason in enumerate(reasons, 1)])

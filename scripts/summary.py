@@ -90,7 +90,7 @@ def summarise(rows: list[dict]) -> list[CellSummary]:
         throughput = item.run("throughput_acknowledged")
         if throughput is None:
             continue
-        base = by_cell.get(Cell(item.cell.workload, item.cell.cc, "LOG_NO"))
+        base = by_cell.get(item.cell.without_log)
         base_throughput = base.run("throughput_acknowledged") if base else None
         if base_throughput and item.cell.logs:
             item.of_none = throughput / base_throughput
@@ -141,7 +141,7 @@ def after_kill(item: CellSummary) -> str:
 # Heading and unit of each column, and its text for a cell.
 COLUMNS = (
     ("", "", lambda s: s.cell.workload),
-    ("", "", lambda s: s.cell.cc),
+    ("", "", lambda s: s.cell.cc_label),
     ("log", "", lambda s: s.cell.scheme_label),
     ("ack'd", "k/s", lambda s: thousands(s.run("throughput_acknowledged"))),
     ("exec'd", "k/s", lambda s: thousands(s.run("throughput_executed"))),
@@ -162,7 +162,7 @@ TEXT_COLUMNS = (0, 1, 2, 13, 14)
 # The same of the second table: what a logged transaction costs in bytes, and where its time to acknowledgement goes.
 COMMIT_COLUMNS = (
     ("", "", lambda s: s.cell.workload),
-    ("", "", lambda s: s.cell.cc),
+    ("", "", lambda s: s.cell.cc_label),
     ("log", "", lambda s: s.cell.scheme_label),
     ("record", "B/txn", lambda s: plain(s.run("bytes_per_txn"))),
     ("of it fixed", "B/record", lambda s: plain(s.run("fixed_record_bytes"))),
@@ -185,16 +185,17 @@ def cells_of_table(item: CellSummary) -> list[str]:
 
 
 def table(rows: list[dict]) -> str:
-    """The table, at most 120 columns wide."""
+    """The table, at most 120 columns wide: the workload stands above its cells, not beside each."""
     lines = [[c[0] for c in COLUMNS], [c[1] for c in COLUMNS]]
     lines += [cells_of_table(item) for item in summarise(rows)]
     widths = [max(len(line[i]) for line in lines) for i in range(len(COLUMNS))]
-    shown = []
-    for number, line in enumerate(lines):
+    shown, workload = [], ""
+    for line in lines:
         texts = [text.ljust(widths[i]) if i in TEXT_COLUMNS else text.rjust(widths[i]) for i, text in enumerate(line)]
-        shown.append(" ".join(texts).rstrip())
-        if number == 1:
-            shown.append("-" * (sum(widths) + len(widths) - 1))
+        if line[0] != workload:
+            workload = line[0]
+            shown.append(f"{workload} ".ljust(sum(widths[1:]) + len(widths) - 2, "-"))
+        shown.append(" ".join(texts[1:]).rstrip())
     return "\n".join(shown + [""] + notes(rows))
 
 

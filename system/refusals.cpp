@@ -1,5 +1,5 @@
 // Asks the rules (rules.h) about every pair, compiled in or not, so that --list and a look-up can say why a pair is
-// refused. No pair is instantiated for that: traits are enough.
+// refused, and --list at which isolation levels a pair runs. No pair is instantiated for that: traits are enough.
 #include <utility>
 
 #include "system/configured_pair.h"
@@ -32,7 +32,16 @@ void RefuseByRules(Registry& registry, std::index_sequence<kNumbers...>) {
   (RefuseIfRuled<kAlg, kLocktable, kSchemes[kNumbers].scheme, LogType::kCommand>(registry), ...);
 }
 template <CcAlg kAlg>
+void AddIsolationLevels(Registry& registry) {
+  constexpr CcTraits kTraits = CcOf<kAlg, false, NoLog>::type::kTraits;
+  for (const auto& [level, name] :
+       {std::pair(Isolation::kSerializable, "SERIALIZABLE"), std::pair(Isolation::kSnapshot, "SNAPSHOT")}) {
+    if (rules::IsolationRefusal(level, kTraits).empty()) registry.AddIsolationLevel(std::string(kTraits.name), name);
+  }
+}
+template <CcAlg kAlg>
 void RefuseByRules(Registry& registry) {
+  AddIsolationLevels<kAlg>(registry);
   RefuseByRules<kAlg, false>(registry, std::make_index_sequence<kSchemes.size()>());
   RefuseByRules<kAlg, true>(registry, std::make_index_sequence<kSchemes.size()>());
 }

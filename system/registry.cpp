@@ -49,6 +49,11 @@ void Registry::Refuse(PairName name, std::string why) {
   Insert({std::move(name), nullptr, std::move(why)});
 }
 
+void Registry::AddIsolationLevel(const std::string& cc, std::string_view level) {
+  std::string& levels = isolation_levels_[cc];
+  levels += fmt::format("{}{}", levels.empty() ? "" : ", ", level);
+}
+
 void Registry::Insert(Entry entry) {
   for (const Entry& other : entries_) CHECK(other.name != entry.name);
   entries_.push_back(std::move(entry));
@@ -83,11 +88,13 @@ std::unique_ptr<Engine> Registry::Create(const Options& options) const {
 
 std::string Registry::ListText() const {
   std::string text =
-      "| CC_ALG | USE_LOCKTABLE | LOG_ALGORITHM | LOG_TYPE | |\n"
-      "|---|---|---|---|---|\n";
+      "| CC_ALG | USE_LOCKTABLE | LOG_ALGORITHM | LOG_TYPE | ISOLATION_LEVEL | |\n"
+      "|---|---|---|---|---|---|\n";
   for (const Entry& entry : Sorted()) {
-    text += fmt::format("| {} | {:d} | {} | {} | {} |\n", entry.name.cc, entry.name.use_locktable, entry.name.log,
+    const auto levels = isolation_levels_.find(entry.name.cc);
+    text += fmt::format("| {} | {:d} | {} | {} | {} | {} |\n", entry.name.cc, entry.name.use_locktable, entry.name.log,
                         entry.name.log_type.empty() ? "-" : entry.name.log_type,
+                        levels == isolation_levels_.end() ? "-" : levels->second,
                         entry.create ? "supported" : "refused: " + entry.refusal);
   }
   return text;

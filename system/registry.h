@@ -5,8 +5,10 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "system/engine.h"
@@ -42,6 +44,8 @@ class Registry {
   // Each pair once; CHECK.
   void Add(PairName name, Factory create);
   void Refuse(PairName name, std::string why);
+  // Of every pair of `cc`; in the order of the calls.
+  void AddIsolationLevel(const std::string& cc, std::string_view level);
 
   // The pair that the options name. Throws Error(kUsage): it is refused by rule, or this binary does not hold
   // it; the message says what it holds.
@@ -50,7 +54,7 @@ class Registry {
   // The pairs that can run, ordered by name.
   std::vector<PairName> Supported() const;
 
-  // All pairs as a Markdown table, refused ones with the reason.
+  // All pairs as a Markdown table: what isolation levels they run at, refused ones with the reason.
   std::string ListText() const;
 
  private:
@@ -58,9 +62,10 @@ class Registry {
   void Insert(Entry entry);
 
   std::vector<Entry> entries_;
+  std::map<std::string, std::string> isolation_levels_;  // of a CC_ALG: its levels, with commas
 };
 
-// Enters every pair that a rule refuses (refusals.cpp).
+// Enters every pair that a rule refuses, and the isolation levels that rules grant (refusals.cpp).
 void RefuseByRules(Registry& registry);
 
 }  // namespace dbx

@@ -48,6 +48,7 @@ def run_record(options, seconds):
                        "WORKLOAD": options["workload"], "LOG_TYPE": options.get("log_type", "LOG_DATA"), "THREAD_CNT": int(options["thread_cnt"]),
                        "NUM_LOGGER": int(options.get("num_logger", 1)), "ZIPF_THETA": 0.6},
             "metrics": {"seconds": seconds, "throughput_acknowledged": rate * 0.998, "throughput_executed": rate,
+                        "executed_txns": int(rate * seconds), "version_bytes": 3 << 20, "memory_bytes": 200 << 20,
                         "bytes_per_txn": size, "log_bytes_per_second": rate * 0.75 * size, "stop_reason": "done",
                         "latency_us": {"mean": p50, "p50": p50, "p90": 2 * p50, "p99": 5 * p50, "p999": 21 * p50,
                                        "max": 40 * p50}, "central_log": {"crawling_ratio": 0.5}, "unsynced": False},

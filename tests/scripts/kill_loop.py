@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Kills runs with SIGKILL on real files, recovers and verifies: KILLS times at random, and at named points.
 
-A random cycle draws its pair, log and thread counts and contention from one seed, which is printed with a failure
-together with the command lines, so that a cycle can be made again (--seed S --kills 1). Its signs of life say with which
-flags a loop that was stopped can be taken up. Workloads take turns, and what TEST leaves must be a serializable history.
-Half of the cycles also kill the run that continues the first, anywhere from its start on. Named points are those of
-kill_points.py; --point NAME tries one. What must hold after a kill is in killed_runs.py.
+A random cycle draws its pair, log and thread counts, contention, isolation level and index from one seed, which is
+printed with a failure together with the command lines, so that a cycle can be made again (--seed S --kills 1). Its signs
+of life say with which flags a loop that was stopped can be taken up. Workloads take turns, and what TEST leaves must be
+a history of its isolation level. Half of the cycles also kill the run that continues the first, anywhere from its start
+on. Named points are those of kill_points.py; --point NAME tries one. What must hold after a kill is in killed_runs.py.
 """
 from __future__ import annotations
 
@@ -45,11 +45,23 @@ def draw_load(rng: random.Random, workload: str) -> list[str]:
     return rng.choice(([], ["-Ar"], ["-Ac"]))
 
 
+def draw_reads(seed: int, workload: str, pair: Pair) -> list[str]:
+    """What transactions may read, and through which index. Drawn by a generator of its own, so that everything else of
+    a seed is as it was before there were these draws.
+    """
+    rng = random.Random(f"reads {seed}")
+    flags = [f"--isolation_level={rng.choice(pair.isolation)}", f"--index={rng.choice(('IDX_HASH', 'IDX_BTREE'))}"]
+    if workload == "YCSB" and "--index=IDX_BTREE" in flags:
+        flags += [f"--scan_perc={rng.choice((0, 0.1, 0.5))}", f"--scan_len={rng.choice((1, 20))}"]
+    return flags
+
+
 def draw_run(rng: random.Random, seed: int, workload: str, pairs: list[Pair]) -> list[str]:
     pair = rng.choice(pairs)
     loggers = 1 if pair.log in ONE_LOG else rng.choice((1, 2, 4))
     return [*pair.flags(), f"--workload={workload}", f"--thread_cnt={rng.choice((1, 2, 4))}",
-            f"--num_logger={loggers}", f"--seed={seed}", *COMMON, *draw_load(rng, workload)]
+            f"--num_logger={loggers}", f"--seed={seed}", *COMMON, *draw_load(rng, workload),
+            *draw_reads(seed, workload, pair)]
 
 
 def draw_continuation(rng: random.Random) -> list[str]:

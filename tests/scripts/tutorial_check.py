@@ -73,7 +73,7 @@ class TutorialCheck(unittest.TestCase):
         self.call("./rundb", "-Ln2", status=2)
 
     def test_the_list_knows_the_pair(self):
-        self.assertIn("| NO_WAIT | 0 | LOG_TOUR | LOG_COMMAND | supported |", self.call("./rundb", "--list"))
+        self.assertIn("| NO_WAIT | 0 | LOG_TOUR | LOG_COMMAND | SERIALIZABLE | supported |", self.call("./rundb", "--list"))
 
 
 if __name__ == "__main__":

@@ -66,7 +66,17 @@ TEST(Registry, ARefusedPairGivesTheRulesSentence) {
   registry.Refuse({"SILO", true, "LOG_NO", ""}, "it has no locks: set USE_LOCKTABLE 0");
   EXPECT_NE(RefusalOf(registry, Pair("SILO", true, "LOG_NO", "")).find("set USE_LOCKTABLE 0"), std::string::npos);
   EXPECT_TRUE(registry.Supported().empty());
-  EXPECT_NE(registry.ListText().find("| SILO | 1 | LOG_NO | - | refused: it has no locks"), std::string::npos);
+  EXPECT_NE(registry.ListText().find("| SILO | 1 | LOG_NO | - | - | refused: it has no locks"), std::string::npos);
+}
+
+TEST(Registry, TheListSaysWhichIsolationLevelsTheRulesGrant) {
+  Registry registry;
+  RefuseByRules(registry);
+  registry.Add({"HEKATON", false, "LOG_NO", ""}, Fake());
+  registry.Add({"TICTOC", false, "LOG_TAURUS", "LOG_DATA"}, Fake());
+  const std::string list = registry.ListText();
+  EXPECT_NE(list.find("| HEKATON | 0 | LOG_NO | - | SERIALIZABLE, SNAPSHOT | supported |\n"), std::string::npos);
+  EXPECT_NE(list.find("| TICTOC | 0 | LOG_TAURUS | LOG_DATA | SERIALIZABLE | supported |\n"), std::string::npos);
 }
 
 TEST(Registry, TheRulesRefuseALockTableWithoutLocks) {
