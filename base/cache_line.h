@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <utility>
 
 namespace dbx {
@@ -27,6 +28,12 @@ inline void Prefetch(const void* address) { __builtin_prefetch(address, 0, 3); }
 inline void PrefetchLines(const void* address, int lines) {
   const auto* line = static_cast<const char*>(address);
   for (int i = 0; i < lines; ++i) Prefetch(line + static_cast<size_t>(i) * kCacheLineBytes);
+}
+// Every line that [address, address + bytes) touches.
+inline void PrefetchBytes(const void* address, size_t bytes) {
+  const auto first = reinterpret_cast<uintptr_t>(address) / kCacheLineBytes;
+  const auto last = (reinterpret_cast<uintptr_t>(address) + bytes - 1) / kCacheLineBytes;
+  PrefetchLines(reinterpret_cast<const void*>(first * kCacheLineBytes), static_cast<int>(last - first) + 1);
 }
 
 }  // namespace dbx

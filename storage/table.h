@@ -114,11 +114,11 @@ class Table {
 
   // The bucket, or the leaf.
   void PrefetchBucket(Key key) const { return ordered() ? tree_->PrefetchLeaf(key) : hash_->PrefetchBucket(key); }
-  // Fetches the first `lines` cache lines of the row of `key`, and as many more as its log metadata fills. Reads the
-  // bucket, so PrefetchBucket goes well ahead of it; touches no row.
-  void PrefetchRow(Key key, int lines) const {
+  // Fetches the row of `key` up to the first `tuple_bytes` (1 at least) of its tuple. Reads the bucket, so
+  // PrefetchBucket goes well ahead of it; touches no row.
+  void PrefetchRow(Key key, size_t tuple_bytes) const {
     const Row* row = ordered() ? tree_->Find(key) : hash_->Guess(key);
-    if (row != nullptr) PrefetchLines(row, lines + static_cast<int>(meta_bytes_ / kCacheLineBytes));
+    if (row != nullptr) PrefetchBytes(row, tuple_offset_ + tuple_bytes);
   }
   // Backs the next `rows` rows that this worker creates, and an ordered table's leaves for them, with pages, ahead of a
   // measured interval.

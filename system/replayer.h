@@ -54,7 +54,7 @@ class Replayer {
  private:
   static constexpr size_t kBucketsAhead = 8;
   static constexpr size_t kRowsAhead = 4;
-  static constexpr int kImageLinesMax = 16;
+  static constexpr size_t kImageBytesMax = 1024;
 
   static bool IsCommand(const TxnRecord& record) {
     return record.kind == format::RecordKind::kCommand || record.kind == format::RecordKind::kVersionedCommand;
@@ -105,8 +105,8 @@ class Replayer {
     if (IsCommand(record)) return workload_.PrefetchRows(CallOf(record));
     WriteEntries entries(record.payload);
     for (WriteImage write; entries.Next(write);) {
-      const int lines = static_cast<int>(write.image.size() / 64) + 1;
-      db_.table(write.table).PrefetchRow(write.key, std::min(lines, kImageLinesMax));
+      const size_t bytes = std::clamp<size_t>(write.image.size(), 1, kImageBytesMax);
+      db_.table(write.table).PrefetchRow(write.key, bytes);
     }
   }
 

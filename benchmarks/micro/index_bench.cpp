@@ -78,7 +78,7 @@ void FindPrefetched(benchmark::State& state) {
     Key& last = queue[(i + bucket_ahead) % kQueue];
     last = keys.Next();
     table.PrefetchBucket(last);
-    table.PrefetchRow(queue[(i + row_ahead) % kQueue], 1);
+    table.PrefetchRow(queue[(i + row_ahead) % kQueue], sizeof(uint64_t));
     sum += FirstWord(table, table.Find(queue[i % kQueue]));
     ++i;
   }

@@ -263,35 +263,35 @@ void Tpcc::PrefetchBuckets(const Call& call) const {
 }
 
 void Tpcc::PrefetchRows(const Call& call) const {
-  // Lines from the start of a row that a transaction touches.
-  constexpr int kCustomerLines = 2, kItemLines = 1;
+  // What a transaction touches, from the start of a tuple.
+  const size_t customer_bytes = OffsetOf(&Customer::street_1);
+  const size_t district_bytes = OffsetOf(&District::street_1);
   if (call.procedure == kPayment) {
     const auto args = LoadArgs<PaymentArgs>(call.args);
-    tables_.district->PrefetchRow(DistrictKey(args.w_id, args.d_id), 1);
+    tables_.district->PrefetchRow(DistrictKey(args.w_id, args.d_id), district_bytes);
     if (const std::optional<Key> customer = CustomerNamed(args.c_w_id, args.c_d_id, args.customer)) {
-      tables_.customer->PrefetchRow(*customer, kCustomerLines);
+      tables_.customer->PrefetchRow(*customer, customer_bytes);
     }
     return;
   }
   if (call.procedure == kOrderStatus) {
     const auto args = LoadArgs<OrderStatusArgs>(call.args);
     if (const std::optional<Key> customer = CustomerNamed(args.w_id, args.d_id, args.customer)) {
-      tables_.customer->PrefetchRow(*customer, kCustomerLines);
+      tables_.customer->PrefetchRow(*customer, customer_bytes);
       tables_.order_by_customer->PrefetchBucket(OrderByCustomerKey(*customer, kOrderMax));
     }
     return;
   }
   if (call.procedure != kNewOrder) return;
   const auto args = LoadArgs<NewOrderArgs>(call.args);
-  tables_.district->PrefetchRow(DistrictKey(args.w_id, args.d_id()), 1);
-  tables_.customer->PrefetchRow(CustomerKey(args.w_id, args.d_id(), args.c_id()), kCustomerLines);
+  tables_.district->PrefetchRow(DistrictKey(args.w_id, args.d_id()), district_bytes);
+  tables_.customer->PrefetchRow(CustomerKey(args.w_id, args.d_id(), args.c_id()), customer_bytes);
   // Up to the S_DIST of the order's district.
-  const size_t stock_bytes = sizeof(Row) + OffsetOf(&Stock::dist) + args.d_id() * sizeof(Text<24>);
-  const int stock_lines = static_cast<int>(stock_bytes / 64) + 1;
+  const size_t stock_bytes = OffsetOf(&Stock::dist) + args.d_id() * sizeof(Text<24>);
   for (size_t at = sizeof args; at < call.args.size(); at += sizeof(NewOrderLine)) {
     const auto line = LoadArgs<NewOrderLine>(call.args, at);
-    tables_.item->PrefetchRow(ItemKey(line.i_id), kItemLines);
-    tables_.stock->PrefetchRow(StockKey(line.supply_w_id, line.i_id), stock_lines);
+    tables_.item->PrefetchRow(ItemKey(line.i_id), sizeof(Item::price));
+    tables_.stock->PrefetchRow(StockKey(line.supply_w_id, line.i_id), stock_bytes);
   }
 }
 

@@ -174,7 +174,7 @@ Outcome Tpcc::CountLowStock(Ctx& ctx, const tpcc::StockLevelArgs& args, std::spa
   // Rows on their way while others are looked at.
   constexpr size_t kRowsAhead = 8;
   const auto prefetch = [&](size_t i) {
-    if (i < items.size()) tables_.stock->PrefetchRow(tpcc::StockKey(args.w_id, items[i]), 1);
+    if (i < items.size()) tables_.stock->PrefetchRow(tpcc::StockKey(args.w_id, items[i]), sizeof(tpcc::StockLevel));
   };
   for (size_t i = 0; i < kRowsAhead; ++i) prefetch(i);
   int64_t low = 0;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/cache_line.h"
 #include "base/check.h"
 #include "base/error.h"
 #include "benchmarks/parallel_load.h"
@@ -10,9 +11,8 @@
 namespace dbx {
 namespace {
 
-// Prefetching more lines than this for one call would push out what was fetched first.
-constexpr int kPrefetchLinesMax = 256;
-constexpr int kLineBytes = 64;
+// Prefetching more than this for one call would push out what was fetched first.
+constexpr size_t kPrefetchBytesMax = 256 * kCacheLineBytes;
 
 // Ranks are scattered over the keys in the same way in every process.
 constexpr uint64_t kPermutationSalt = 0x59435342;
@@ -40,17 +40,15 @@ YcsbConfig Checked(const YcsbConfig& config) {
   return config;
 }
 
-// The lines from the start of a row to the head of its last field, on average.
-int LinesToLastHead(uint32_t fields) {
-  return static_cast<int>(sizeof(Row) + (fields - 1) * Ycsb::kFieldBytes + kHeadBytes) / kLineBytes + 1;
-}
+// Of a tuple, up to the head of its last field.
+size_t BytesToLastHead(uint32_t fields) { return (fields - 1) * Ycsb::kFieldBytes + kHeadBytes; }
 
 }  // namespace
 
 Ycsb::Ycsb(const YcsbConfig& config)
     : config_(Checked(config)), zipf_(config.rows, config.theta), key_of_rank_(config.rows, kPermutationSalt) {
-  const int affordable = std::max(1, kPrefetchLinesMax / static_cast<int>(config_.req_per_query));
-  prefetch_lines_ = std::min(LinesToLastHead(config_.field_per_tuple), affordable);
+  const size_t affordable = std::max<size_t>(kCacheLineBytes, kPrefetchBytesMax / config_.req_per_query);
+  prefetch_bytes_ = std::min(BytesToLastHead(config_.field_per_tuple), affordable);
 }
 
 void Ycsb::CreateTables(Database& db) {
@@ -139,12 +137,12 @@ void Ycsb::PrefetchBuckets(const Call& call) const {
 }
 
 void Ycsb::PrefetchRows(const Call& call) const {
-  int lines_left = kPrefetchLinesMax;
-  for (size_t at = sizeof(TxnId); at < call.args.size() && lines_left > 0; at += sizeof(uint64_t)) {
+  size_t bytes_left = kPrefetchBytesMax;
+  for (size_t at = sizeof(TxnId); at < call.args.size() && bytes_left >= prefetch_bytes_; at += sizeof(uint64_t)) {
     uint64_t access;
     std::memcpy(&access, call.args.data() + at, sizeof access);
-    table_->PrefetchRow(access & ~kFlags, prefetch_lines_);
-    lines_left -= prefetch_lines_;
+    table_->PrefetchRow(access & ~kFlags, prefetch_bytes_);
+    bytes_left -= prefetch_bytes_;
   }
 }
 

@@ -90,7 +90,7 @@ class Ycsb {
   Zipf zipf_;
   Permutation key_of_rank_;
   uint64_t load_seed_ = 0;
-  int prefetch_lines_;  // per row
+  size_t prefetch_bytes_;  // of a tuple
   Table* table_ = nullptr;
 };
 

@@ -208,7 +208,7 @@ TEST(TableTest, PrefetchesChangeNothingAndNeedNoRow) {
     table.PrefaultRows(kWorker, 5000);
     for (Key key = 0; key < 3; ++key) {
       table.PrefetchBucket(key);
-      table.PrefetchRow(key, 2);
+      table.PrefetchRow(key, 100);
     }
     EXPECT_EQ(table.row_count(), 1u);
   }
