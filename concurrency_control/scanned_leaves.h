@@ -44,7 +44,6 @@ template <LogObserver Log>
   table.UnlinkEmptyLeaf(row->key, clock, worker, [&](BTreeLeaf& leaving, BTreeLeaf& heir) {
     log.Absorb(heir.meta(), leaving.meta());
     RaiseControl(heir, leaving.control.load());
-    return true;
   });
 }
 
