@@ -38,7 +38,7 @@ CONCURRENCY_MUTANTS = [
     Mutant("scan_own_split_not_followed", "the upper part of a leaf that the scanner itself split is not re-checked",
            [statement(SCANNED_LEAVES, "if (had_leaf && change.split_off.leaf != nullptr) "
                       "leaves_.push_back({change.split_off, control});", "")], "/TEST",
-           test="ScanOfEveryPair/0.AnInsertIntoEitherPartOfALeafThatTheScannerSplitIsAConflict"),
+           test="ScanOfSerializablePairs/0.AnInsertIntoEitherPartOfALeafThatTheScannerSplitIsAConflict"),
     Mutant("scan_tictoc_leaf_not_raised", "a scan does not tell its gaps how late it commits",
            [statement(TICTOC, "for (const auto& leaf : this->leaves().leaves()) RaiseControl(*leaf.ref.leaf, commit_timestamp_.value());",
                       "")], "TICTOC",
