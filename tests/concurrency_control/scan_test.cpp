@@ -374,6 +374,71 @@ TEST(TicTocScan, AScanOfAGapCommitsAfterTheDeleteThatMadeIt) {
   EXPECT_GE(TicTocWord::Rts(h.table().Find(0)->control.load()), deleted);
 }
 
+// A scan of three leaves, of which the one in the middle is emptied and unlinked: the lower one inherits its range and
+// keeps its version. The delete commits late; its transaction replaces row 0 as well, if that is asked for.
+class TicTocHeir : public ::testing::Test {
+ protected:
+  static constexpr Key kDeleted = BTreeLeaf::kSlots, kLast = 2 * BTreeLeaf::kSlots - 1;
+
+  TicTocHeir() {
+    for (Key key = 0; key < 3 * BTreeLeaf::kSlots; ++key) h_.LoadRow(key, 0);
+    for (Key key = kDeleted + 1; key <= kLast; ++key) h_.table().Unlink(h_.table().Find(key));
+    for (uint64_t i = 1; i <= 20; ++i) EXPECT_EQ(h_.Write(1, kDeleted, i).outcome, Outcome::kOk);
+  }
+  void DeleteAndUnlink(bool replace_row_0) {
+    const CallResult result = h_.Run(1, [&](auto& ctx) {
+      const auto set = [](auto& tuple) { tuple.template SetAt<uint64_t>(0, 1); };
+      const Outcome updated = replace_row_0 ? ctx.Update(h_.table(), 0, set) : Outcome::kOk;
+      return updated == Outcome::kOk ? ctx.Delete(h_.table(), kDeleted) : updated;
+    });
+    EXPECT_EQ(result.outcome, Outcome::kOk);
+    deleted_at_ = TicTocWord::Wts(h_.table().Find(kDeleted)->control.load());
+    h_.Sweep(1);
+    EXPECT_EQ(h_.table().tree().LeafEnds().size(), 1u) << "two leaves";
+  }
+  Outcome Scan(auto& ctx, Key low, Key high, auto&& at_row) {
+    return ctx.Scan(h_.table(), low, high, ScanOrder::kAscending, [&](Key key, const auto&) {
+      EXPECT_NE(key, kDeleted);
+      at_row(key);
+      return true;
+    });
+  }
+  Timestamp RowZeroReadAt() { return TicTocWord::Rts(h_.table().Find(0)->control.load()); }
+
+  Harness<TicToc<NoLog>, NoLog> h_{1, 1 << 20, true};
+  Timestamp deleted_at_;
+};
+
+TEST_F(TicTocHeir, AScanOfAnInheritedRangeCommitsAfterItsDeletes) {
+  DeleteAndUnlink(false);
+  ASSERT_EQ(h_.Run(0, [&](auto& ctx) { return Scan(ctx, 0, kLast, [](Key) {}); }).outcome, Outcome::kOk);
+  EXPECT_GE(RowZeroReadAt(), deleted_at_);
+}
+
+TEST_F(TicTocHeir, AScanThatIsInTheHeirAlreadyCommitsAfterTheDeletes) {
+  const auto at_row = [&](Key key) {
+    if (key == kDeleted - 1) DeleteAndUnlink(false);
+  };
+  ASSERT_EQ(h_.Run(0, [&](auto& ctx) { return Scan(ctx, 0, kLast, at_row); }).outcome, Outcome::kOk);
+  EXPECT_GE(RowZeroReadAt(), deleted_at_);
+}
+
+TEST_F(TicTocHeir, AScanDoesNotSeeATransactionInTheInheritedRangeAlone) {
+  const auto at_row = [&](Key key) {
+    if (key == kDeleted - 1) DeleteAndUnlink(true);
+  };
+  EXPECT_EQ(h_.Run(0, [&](auto& ctx) { return Scan(ctx, 0, kLast, at_row); }).outcome, Outcome::kConflict);
+}
+
+TEST_F(TicTocHeir, ASecondScanDoesNotSeeATransactionInTheInheritedRangeAlone) {
+  const CallResult result = h_.Run(0, [&](auto& ctx) {
+    EXPECT_EQ(Scan(ctx, 0, 5, [](Key) {}), Outcome::kOk);
+    DeleteAndUnlink(true);
+    return Scan(ctx, kDeleted, kLast, [](Key) {});
+  });
+  EXPECT_EQ(result.outcome, Outcome::kConflict);
+}
+
 // Under Silo deleted rows leave an ordered table within their epoch, so the gap must tell of them.
 class SiloScan : public ::testing::Test {
  protected:
