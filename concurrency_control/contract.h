@@ -19,15 +19,13 @@
 //
 // Duties towards the log, which make the metadata mean what the schemes think:
 //  1. OnRead(row): if the transaction commits, row.meta belonged to the version that it read (locking: the lock is
-//  held;
-//     optimistic: loaded between two equal reads of the version).
+//     held; optimistic: loaded between two equal reads of the version).
 //  2. What PublishRead puts into a row is visible before any later writer of that row reaches OnWrite (locking: before
 //     release; optimistic: before the re-check, sequentially consistent against the writer's lock).
 //  3. What is absent has metadata too: a miss creates an absent row, which is read, locked and published like any
-//  other;
-//     insert and delete are writes of it. It keeps its metadata until the log says that it is forgettable.
-//     What lies between rows has metadata in its leaf: a scan is a read of it. A row that is created there begins with
-//     what the leaf has, and one that is unlinked leaves what it had to the leaf, both with the leaf locked.
+//     other; insert and delete are writes of it. It keeps its metadata until the log says that it is forgettable. What
+//     lies between rows has metadata in its leaf: a scan is a read of it. A row that is created there begins with what
+//     the leaf has, and one that is unlinked leaves what it had to the leaf, both with the leaf locked.
 //  4. OnWrite(row) is called with the row locked, before Reserve. Nothing waits for a lock after Reserve.
 #pragma once
 

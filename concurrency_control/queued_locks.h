@@ -43,7 +43,7 @@ namespace dbx {
 //   StartAsking()                a request is about to be judged, under the latch of its queue
 //   MayWaitFor(WorkerId)         once per conflicting request ahead; false: the transaction aborts instead
 //   StartWait() .. EndWait()     around the wait; no latch is held. StartWait again when it has asked for more
-//   meanwhile MustGiveUp()                 asked again and again in between
+//   MustGiveUp()                 again and again during the wait; true: the transaction aborts
 template <class Places, class Policy>
 class QueuedLocks {
  public:

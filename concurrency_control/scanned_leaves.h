@@ -44,7 +44,6 @@ template <LogObserver Log>
   table.UnlinkEmptyLeaf(row->key, clock, worker, [&](BTreeLeaf& leaving, BTreeLeaf& heir) {
     log.Absorb(heir.meta(), leaving.meta());
     RaiseControl(heir, leaving.control.load());
-    return true;
   });
 }
 
@@ -55,7 +54,7 @@ class ScannedLeaves {
  public:
   struct Leaf {
     LeafRef ref;
-    uint64_t control;  // the leaf's word, of this version or a later one
+    uint64_t control;  // the leaf's word, as the last batch of it found it
   };
 
   ScannedLeaves() { leaves_.reserve(kLeavesReserved); }
@@ -95,8 +94,7 @@ class ScannedLeaves {
         changed.Wait();
         continue;
       }
-      // A leaf makes several batches.
-      if (leaves_.empty() || leaves_.back().ref != leaf.ref) leaves_.push_back(leaf);
+      Note(leaf);
       for (const BTreeEntry& entry : scan.entries()) {
         const ScanStep step = read_row(entry);
         if (step != ScanStep::kGoOn) return step == ScanStep::kEnd ? Outcome::kOk : Outcome::kConflict;
@@ -107,6 +105,16 @@ class ScannedLeaves {
 
  private:
   static constexpr size_t kLeavesReserved = 16;
+
+  // A leaf makes several batches. The word may have risen in between though the version is the same: the leaf has
+  // inherited a neighbour's range, and this batch may be the first of that.
+  void Note(const Leaf& leaf) {
+    if (leaves_.empty() || leaves_.back().ref != leaf.ref) {
+      leaves_.push_back(leaf);
+    } else {
+      leaves_.back().control = leaf.control;
+    }
+  }
 
   [[gnu::noinline]] bool AllUnchanged() const {
     return std::all_of(leaves_.begin(), leaves_.end(), [](const Leaf& leaf) { return leaf.ref.Unchanged(); });

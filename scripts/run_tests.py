@@ -32,7 +32,7 @@ QUICK_FILTER = "-*Slow*"
 # ThreadSanitizer sees nothing in one thread: without exhaustive models, oracles and shapes of the indexes, damaged
 # files, and the crashes before each single operation, whose runs are those of the crash tests. Of the log counts one
 # and five will do, the second of which gives each writer two streams and more.
-THREADS_FILTER = QUICK_FILTER + (":*Model*:*Oracle*:*BTreePattern*:*BulkLoad*:*Spread*:*Alignment*:*Damage*"
+THREADS_FILTER = QUICK_FILTER + (":*Model*:*Oracle*:*BTreePattern*:*Spread*:*Alignment*:*Damage*"
                                  ":*ACrashAnywhere*:*_2logs*")
 
 # Sanitised builds hold these pairs: each concurrency control, each scheme, each payload, and the lock table.

@@ -1,6 +1,5 @@
 #include "storage/btree_index.h"
 
-#include <span>
 #include <vector>
 
 #include "base/check.h"
@@ -8,9 +7,6 @@
 
 namespace dbx {
 namespace {
-
-// How full BulkLoad makes leaves and inner nodes: nine tenths.
-constexpr uint32_t kBulkEntries = 56;
 
 constexpr size_t RoundUp(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
@@ -306,13 +302,6 @@ bool BTreeIndex::Unlinking::TryLockHeir() {
   }
 }
 
-void BTreeIndex::Unlinking::Unlock() {
-  heir->UnlockUnchanged();
-  leaf->UnlockUnchanged();
-  for (uint32_t i = 0; i < steps; ++i) below[i].inner->UnlockUnchanged();
-  keeper->UnlockUnchanged();
-}
-
 void BTreeIndex::Unlink(Unlinking& unlinking, EpochClock& clock, WorkerId worker) {
   unlinking.keeper->RemoveChild(unlinking.index);
   for (uint32_t i = 0; i < unlinking.steps; ++i) unlinking.below[i].inner->UnlockUnlinked();
@@ -321,79 +310,6 @@ void BTreeIndex::Unlink(Unlinking& unlinking, EpochClock& clock, WorkerId worker
   unlinking.keeper->UnlockChanged();
   for (uint32_t i = 0; i < unlinking.steps; ++i) inners_.Retire(unlinking.below[i].inner, clock, worker);
   leaves_.Retire(unlinking.leaf, clock, worker);
-}
-
-// ---- Bulk load -------------------------------------------------------------------------------------------
-
-class BTreeIndex::BulkLoader {
- public:
-  explicit BulkLoader(BTreeIndex& index) : index_(index) {
-    leaf_ = static_cast<BTreeLeaf*>(index_.root_->children[0].get());
-    CHECK(index_.height() == 2 && index_.root_->count.get() == 0 && leaf_->count.get() == 0);
-  }
-
-  void Append(const BTreeEntry& entry) {
-    uint32_t slot = leaf_->count.get();
-    const bool ascending = slot == 0 || leaf_->keys[slot - 1].get() < entry.key;
-    CHECK(ascending);
-    if (slot == kBulkEntries) {
-      nodes_.push_back({leaf_, leaf_->keys[slot - 1].get()});
-      BTreeLeaf* const next = index_.NewLeaf();
-      CopyMeta(next->meta(), leaf_->meta(), index_.meta_bytes_);
-      next->UnlockUnchanged();
-      leaf_ = next;
-      slot = 0;
-    }
-    leaf_->InsertAt(slot, entry.key, entry.row);
-  }
-
-  void Finish() {
-    nodes_.push_back({leaf_, BTreeNode::kPadKey});
-    uint32_t level = 1;
-    for (; nodes_.size() > BTreeInner::kKeysMax + 1; ++level) GroupNodes(level);
-    Fill(*index_.root_, nodes_, level);
-  }
-
- private:
-  struct Node {
-    BTreeNode* node;
-    Key high;  // the end of its range
-  };
-
-  // The nodes of one level become the children of fewer, of about the same number each.
-  void GroupNodes(uint32_t level) {
-    const size_t groups = (nodes_.size() + kBulkEntries) / (kBulkEntries + 1);
-    const std::span<const Node> nodes = nodes_;
-    std::vector<Node> above;
-    for (size_t i = 0; i < groups; ++i) {
-      const size_t begin = nodes.size() * i / groups;
-      const size_t end = nodes.size() * (i + 1) / groups;
-      BTreeInner* const inner = index_.NewInner();
-      Fill(*inner, nodes.subspan(begin, end - begin), level);
-      inner->UnlockUnchanged();
-      above.push_back({inner, nodes[end - 1].high});
-    }
-    nodes_ = std::move(above);
-  }
-
-  static void Fill(BTreeInner& inner, std::span<const Node> children, uint32_t level) {
-    inner.level.set(level);
-    inner.count.set(static_cast<uint32_t>(children.size() - 1));
-    for (uint32_t i = 0; i < children.size(); ++i) {
-      inner.children[i].set(children[i].node);
-      if (i + 1 < children.size()) inner.keys[i].set(children[i].high);
-    }
-  }
-
-  BTreeIndex& index_;
-  BTreeLeaf* leaf_;
-  std::vector<Node> nodes_;
-};
-
-void BTreeIndex::BulkLoad(const std::function<bool(BTreeEntry&)>& next) {
-  BulkLoader loader(*this);
-  for (BTreeEntry entry{}; next(entry);) loader.Append(entry);
-  loader.Finish();
 }
 
 }  // namespace dbx

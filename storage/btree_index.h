@@ -5,7 +5,7 @@
 // its rows below (TPC-C: the orders of a customer are w:16 d:4 c:12 o:32), and a look-up is a scan of the range. A key
 // need not be the key of the row that it leads to; the tree never looks into a row. Scans: storage/btree_scan.h.
 //
-// Threads: all but the constructor, BulkLoad and the destructor may run side by side. Where UnlinkEmpty is called,
+// Threads: all but the constructor and the destructor may run side by side. Where UnlinkEmpty is called,
 // every caller is within an epoch section (base/epoch.h) as long as it uses what it found, LeafRefs included.
 //
 // A reader goes down from the root without locks, and re-checks the version of each node after that of its child is
@@ -21,7 +21,6 @@
 //    hands both to a neighbour. The root stays where it is and the tree does not get lower.
 #pragma once
 
-#include <functional>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -41,7 +40,6 @@ enum class UnlinkResult : uint8_t {
   kUnlinked,
   kNotEmpty,
   kOnlyLeaf,  // there is no other leaf
-  kRefused,   // by the caller
 };
 
 class BTreeIndex {
@@ -101,25 +99,18 @@ class BTreeIndex {
   }
 
   // Takes the leaf of `key` out of the tree if it is empty. A neighbour inherits its range: `absorb(BTreeLeaf& leaving,
-  // BTreeLeaf& heir)`, called with both locked, raises the heir's metadata to cover the other's and returns true, or
-  // refuses. It must not come back to the index, nor throw. The heir's version stays: whoever comes to what it inherits
-  // looks at its metadata again. The memory is used again once no worker can still have a LeafRef to it.
+  // BTreeLeaf& heir)`, called with both locked, raises the heir's metadata and control to cover the other's. It must
+  // not come back to the index, nor throw. The heir's version stays: whoever comes to what it inherits looks at its
+  // metadata and control again. The memory is used again once no worker can still have a LeafRef to it.
   template <class Absorb>
   UnlinkResult UnlinkEmpty(Key key, EpochClock& clock, WorkerId worker, Absorb&& absorb) {
     Unlinking unlinking;
     const UnlinkResult result = LockEmptyLeaf(key, unlinking);
     if (result != UnlinkResult::kUnlinked) return result;
-    if (!absorb(*unlinking.leaf, *unlinking.heir)) {
-      unlinking.Unlock();
-      return UnlinkResult::kRefused;
-    }
+    absorb(*unlinking.leaf, *unlinking.heir);
     Unlink(unlinking, clock, worker);
     return result;
   }
-
-  // Fills an empty index from what `next(BTreeEntry&)` returns until it returns false, keys ascending. Leaves and inner
-  // nodes get a little room for later inserts. For single-threaded phases.
-  void BulkLoad(const std::function<bool(BTreeEntry&)>& next);
 
   // Fetches the leaf of `key`, ahead of a look-up. Reads the inner nodes.
   void PrefetchLeaf(Key key) const;
@@ -190,7 +181,6 @@ class BTreeIndex {
     bool TryLock(uint64_t leaf_version);
     bool TryLockSteps(uint64_t leaf_version);
     bool TryLockHeir();
-    void Unlock();
   };
 
   // Goes down to the leaf of `key`. Calls visit(inner, version, index of the child) for each inner node, from the root
@@ -237,8 +227,6 @@ class BTreeIndex {
 
   BTreeLeaf* NewLeaf();    // locked
   BTreeInner* NewInner();  // locked
-
-  class BulkLoader;
 
   const size_t meta_bytes_;
   BTreePool leaves_;

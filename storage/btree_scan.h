@@ -2,7 +2,7 @@
 //
 //   BTreeScan scan(index, low, high, ScanOrder::kAscending);
 //   while (scan.NextBatch()) {
-//     ...scan.leaf()...                              // where the batch was found: keep it, or lock its control
+//     ...scan.leaf()...                              // where the batch was found
 //     for (const BTreeEntry& entry : scan.entries()) ...
 //   }
 //
@@ -10,9 +10,10 @@
 // scan's up to where it ended is reported, also if it has no entry there; a leaf with many entries makes several
 // batches. A key that is in the index all the while is seen once, a key that never is, never.
 //
-// An optimistic concurrency control keeps the LeafRefs. A locking one locks the leaf of a batch before it looks at the
-// entries, asks Unchanged, and if it is not, calls Repeat: the next batch covers the same range anew, of the same leaf
-// or of another one.
+// What a leaf has beside its entries (control, log metadata) is loaded when its batch is there: if the leaf is then
+// still Unchanged, both are of one version; if not, Repeat makes the next batch cover the same range anew, of the same
+// leaf or of another one. A leaf may have more batches than its entries make, at one version: it can inherit a
+// neighbour's range (BTreeIndex::UnlinkEmpty) while the scan is on its way. Whoever depends on gaps keeps the LeafRefs.
 //
 // Owned by one thread, within one epoch section.
 #pragma once

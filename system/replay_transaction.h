@@ -117,7 +117,7 @@ class ReplayTransaction {
     table.Unlink(
         row, [](BTreeLeaf&) {}, change);
     if (!change.emptied) return;
-    table.UnlinkEmptyLeaf(row->key, stopped_clock_, WorkerId(0), [](BTreeLeaf&, BTreeLeaf&) { return true; });
+    table.UnlinkEmptyLeaf(row->key, stopped_clock_, WorkerId(0), [](BTreeLeaf&, BTreeLeaf&) {});
   }
 
   static Row* FindPresent(Table& table, Key key) {

@@ -22,6 +22,11 @@
 
 namespace dbx {
 
+// Images are replayed in one version per row, whatever wrote them, and their records bear no commit timestamps: only
+// who reads can need an older version, and putting an image reads nothing. Writers of a row reserve while they hold its
+// lock, in the order of their timestamps, so each row ends with the last image of those that are recovered; and what a
+// record depends on is recovered with it. So the newest versions are those that many-version replay would end with, and
+// of the others no snapshot is left after a crash to ask for any.
 enum class ReplayMode : uint8_t {
   kInOrder,       // one version per row, in the order of the log
   kNewestWins,    // the versions of a row come in any order, and the one with the largest stamp stays

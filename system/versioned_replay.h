@@ -234,8 +234,7 @@ class VersionedReplayTransaction {
     deleted.table->Unlink(
         deleted.row, [](BTreeLeaf&) {}, change);
     if (!change.emptied) return;
-    deleted.table->UnlinkEmptyLeaf(deleted.row->key, stopped_clock_, WorkerId(0),
-                                   [](BTreeLeaf&, BTreeLeaf&) { return true; });
+    deleted.table->UnlinkEmptyLeaf(deleted.row->key, stopped_clock_, WorkerId(0), [](BTreeLeaf&, BTreeLeaf&) {});
   }
 
   WorkerId worker_;

@@ -50,15 +50,41 @@ class ScanOfEveryPair : public ::testing::Test {
   }
   size_t Leaves() { return 1 + h_.table().tree().LeafEnds().size(); }
 
+  // Two transactions scan the same range, find nothing, and then insert a row into it each.
+  bool BothInsertWhereTheyFoundNone() {
+    CallResult inner{};
+    const auto scan_and_insert = [&](auto& ctx, Key key, auto meanwhile) {
+      std::vector<Key> found;
+      const Outcome scanned = Scan(ctx, 1, 9, &found);
+      EXPECT_TRUE(found.empty());
+      meanwhile();
+      return scanned == Outcome::kOk ? Insert(ctx, key) : scanned;
+    };
+    const auto meanwhile = [&] { inner = h_.Run(1, [&](auto& ctx) { return scan_and_insert(ctx, 6, [] {}); }); };
+    const CallResult outer = h_.Run(0, [&](auto& ctx) { return scan_and_insert(ctx, 3, meanwhile); });
+    return outer.outcome == Outcome::kOk && inner.outcome == Outcome::kOk;
+  }
+
   H h_{kLogs, 1 << 20, /*ordered=*/true};
 };
+// What holds of serializable transactions alone.
+template <class P>
+class ScanOfSerializablePairs : public ScanOfEveryPair<P> {};
+
 // Each concurrency control and place of locks, and each way in which a scheme learns of what was read.
+using SerializablePairs =
+    ::testing::Types<CommandPair<NoWaitRows>, CommandPair<NoWaitTable>, CommandPair<Silo>, CommandPair<WaitDieRows>,
+                     CommandPair<DlDetectTable>, DataPair<Silo>, DataPair<TicToc>, SerialPair<NoWaitRows>,
+                     PloverPair<NoWaitTable>, PloverPair<TicToc>, SiloRPair, VersionedPair<Hekaton>, DataPair<Hekaton>,
+                     PloverPair<Hekaton>, PloverPair<WaitDieTable>, CommandPair<DlDetectRows>>;
 using ScannedPairs =
     ::testing::Types<CommandPair<NoWaitRows>, CommandPair<NoWaitTable>, CommandPair<Silo>, CommandPair<WaitDieRows>,
                      CommandPair<DlDetectTable>, DataPair<Silo>, DataPair<TicToc>, SerialPair<NoWaitRows>,
                      PloverPair<NoWaitTable>, PloverPair<TicToc>, SiloRPair, VersionedPair<Hekaton>, DataPair<Hekaton>,
-                     PloverPair<Hekaton>>;
+                     PloverPair<Hekaton>, PloverPair<WaitDieTable>, CommandPair<DlDetectRows>,
+                     VersionedPair<HekatonSnapshot>, DataPair<HekatonSnapshot>>;
 TYPED_TEST_SUITE(ScanOfEveryPair, ScannedPairs);
+TYPED_TEST_SUITE(ScanOfSerializablePairs, SerializablePairs);
 
 TYPED_TEST(ScanOfEveryPair, VisitsTheRowsOfItsRangeInOrderUntilItIsToldToEnd) {
   this->LoadRows({0, 10, 20, 30, 40});
@@ -97,13 +123,35 @@ TYPED_TEST(ScanOfEveryPair, SeesWhatTheTransactionWroteItself) {
   EXPECT_EQ(this->Keys(0, 100), (std::vector<Key>{0, 10, 15}));
 }
 
-TYPED_TEST(ScanOfEveryPair, AnInsertIntoAScannedGapIsAConflict) {
+TYPED_TEST(ScanOfSerializablePairs, AnInsertIntoAScannedGapIsAConflict) {
   this->LoadRows({0, 10});
   CallResult inner{};
   const CallResult outer = this->ScanAndWrite(1, 9, [&] { inner = this->h_.Insert(1, 5, 5); });
   EXPECT_EQ(inner.outcome, Outcome::kOk);
   EXPECT_EQ(outer.outcome, Outcome::kConflict);
   EXPECT_EQ(this->ScanAndWrite(1, 9, [] {}).outcome, Outcome::kOk);
+}
+
+// Each is in the range of the other: in a serial order one of them finds the other's row.
+TYPED_TEST(ScanOfSerializablePairs, APredicateWriteSkewIsRefused) {
+  this->LoadRows({0, 10});
+  EXPECT_FALSE(this->BothInsertWhereTheyFoundNone());
+}
+
+// The level says so: else it is not what it claims to be, and costs more than it must.
+using SnapshotScan = ScanOfEveryPair<DataPair<HekatonSnapshot>>;
+TEST_F(SnapshotScan, APredicateWriteSkewIsAllowed) {
+  LoadRows({0, 10});
+  EXPECT_TRUE(BothInsertWhereTheyFoundNone());
+  EXPECT_EQ(Keys(1, 9), (std::vector<Key>{3, 6}));
+}
+
+// A writer too: it stands at its snapshot, which did not have the row.
+TEST_F(SnapshotScan, AnInsertIntoAScannedGapIsNoConflict) {
+  LoadRows({0, 10});
+  CallResult inner{};
+  EXPECT_EQ(ScanAndWrite(1, 9, [&] { inner = h_.Insert(1, 5, 5); }).outcome, Outcome::kOk);
+  EXPECT_EQ(inner.outcome, Outcome::kOk);
 }
 
 // Or else the reader tells of a state that never was. One that reads a snapshot stands before the insert.
@@ -117,7 +165,7 @@ TYPED_TEST(ScanOfEveryPair, AReaderIsProtectedToo) {
   EXPECT_EQ(reader.outcome, TypeParam::Cc::kTraits.multi_version ? Outcome::kOk : Outcome::kConflict);
 }
 
-TYPED_TEST(ScanOfEveryPair, ADeleteFromAScannedRangeIsAConflict) {
+TYPED_TEST(ScanOfSerializablePairs, ADeleteFromAScannedRangeIsAConflict) {
   this->LoadRows({0, 5, 10});
   CallResult inner{};
   const CallResult outer = this->ScanAndWrite(1, 9, [&] { inner = this->h_.Delete(1, 5); });
@@ -125,7 +173,7 @@ TYPED_TEST(ScanOfEveryPair, ADeleteFromAScannedRangeIsAConflict) {
 }
 
 // The row of a key that was missed before is there, absent: the leaf does not change when it is inserted.
-TYPED_TEST(ScanOfEveryPair, AnAbsentRowIsScannedToo) {
+TYPED_TEST(ScanOfSerializablePairs, AnAbsentRowIsScannedToo) {
   this->LoadRows({0, 10});
   ASSERT_EQ(this->h_.Read(2, 5).outcome, Outcome::kOk);
   ASSERT_NE(this->h_.table().Find(5), nullptr);
@@ -149,7 +197,7 @@ TYPED_TEST(ScanOfEveryPair, OwnInsertsIntoAScannedGapAreNoConflictThoughLeavesSp
 }
 
 // Both parts of a leaf that the scanner itself has split are still its own.
-TYPED_TEST(ScanOfEveryPair, AnInsertIntoEitherPartOfALeafThatTheScannerSplitIsAConflict) {
+TYPED_TEST(ScanOfSerializablePairs, AnInsertIntoEitherPartOfALeafThatTheScannerSplitIsAConflict) {
   for (const Key foreign : {2, 598}) {
     typename TestFixture::H h(TestFixture::kLogs, 1 << 20, true);
     h.LoadRow(0, 0);
@@ -169,7 +217,7 @@ TYPED_TEST(ScanOfEveryPair, AnInsertIntoEitherPartOfALeafThatTheScannerSplitIsAC
 }
 
 // A leaf that another transaction splits was not necessarily changed where it was scanned; it counts as changed.
-TYPED_TEST(ScanOfEveryPair, ASplitOfAScannedLeafByAnotherIsAConflict) {
+TYPED_TEST(ScanOfSerializablePairs, ASplitOfAScannedLeafByAnotherIsAConflict) {
   for (Key key = 0; key < BTreeLeaf::kSlots; ++key) this->h_.LoadRow(key * 10, key);
   ASSERT_EQ(this->Leaves(), 1u);
   CallResult inner{};
@@ -194,7 +242,7 @@ TYPED_TEST(ScanOfEveryPair, WhatAScanDidNotComeToIsNotProtected) {
 }
 
 // A queue: what is deleted at its low end must not be walked over for ever.
-TYPED_TEST(ScanOfEveryPair, EmptyLeavesLeaveTheIndexAndTheirScannersAbort) {
+TYPED_TEST(ScanOfSerializablePairs, EmptyLeavesLeaveTheIndexAndTheirScannersAbort) {
   constexpr Key kRows = 3 * BTreeLeaf::kSlots;
   for (Key key = 0; key < kRows; ++key) this->h_.LoadRow(key, key);
   ASSERT_GE(this->Leaves(), 3u);
@@ -324,6 +372,71 @@ TEST(TicTocScan, AScanOfAGapCommitsAfterTheDeleteThatMadeIt) {
   ASSERT_EQ(h.table().Find(5), nullptr);
   ASSERT_EQ(h.Scan(1, 0, 9).outcome, Outcome::kOk);
   EXPECT_GE(TicTocWord::Rts(h.table().Find(0)->control.load()), deleted);
+}
+
+// A scan of three leaves, of which the one in the middle is emptied and unlinked: the lower one inherits its range and
+// keeps its version. The delete commits late; its transaction replaces row 0 as well, if that is asked for.
+class TicTocHeir : public ::testing::Test {
+ protected:
+  static constexpr Key kDeleted = BTreeLeaf::kSlots, kLast = 2 * BTreeLeaf::kSlots - 1;
+
+  TicTocHeir() {
+    for (Key key = 0; key < 3 * BTreeLeaf::kSlots; ++key) h_.LoadRow(key, 0);
+    for (Key key = kDeleted + 1; key <= kLast; ++key) h_.table().Unlink(h_.table().Find(key));
+    for (uint64_t i = 1; i <= 20; ++i) EXPECT_EQ(h_.Write(1, kDeleted, i).outcome, Outcome::kOk);
+  }
+  void DeleteAndUnlink(bool replace_row_0) {
+    const CallResult result = h_.Run(1, [&](auto& ctx) {
+      const auto set = [](auto& tuple) { tuple.template SetAt<uint64_t>(0, 1); };
+      const Outcome updated = replace_row_0 ? ctx.Update(h_.table(), 0, set) : Outcome::kOk;
+      return updated == Outcome::kOk ? ctx.Delete(h_.table(), kDeleted) : updated;
+    });
+    EXPECT_EQ(result.outcome, Outcome::kOk);
+    deleted_at_ = TicTocWord::Wts(h_.table().Find(kDeleted)->control.load());
+    h_.Sweep(1);
+    EXPECT_EQ(h_.table().tree().LeafEnds().size(), 1u) << "two leaves";
+  }
+  Outcome Scan(auto& ctx, Key low, Key high, auto&& at_row) {
+    return ctx.Scan(h_.table(), low, high, ScanOrder::kAscending, [&](Key key, const auto&) {
+      EXPECT_NE(key, kDeleted);
+      at_row(key);
+      return true;
+    });
+  }
+  Timestamp RowZeroReadAt() { return TicTocWord::Rts(h_.table().Find(0)->control.load()); }
+
+  Harness<TicToc<NoLog>, NoLog> h_{1, 1 << 20, true};
+  Timestamp deleted_at_;
+};
+
+TEST_F(TicTocHeir, AScanOfAnInheritedRangeCommitsAfterItsDeletes) {
+  DeleteAndUnlink(false);
+  ASSERT_EQ(h_.Run(0, [&](auto& ctx) { return Scan(ctx, 0, kLast, [](Key) {}); }).outcome, Outcome::kOk);
+  EXPECT_GE(RowZeroReadAt(), deleted_at_);
+}
+
+TEST_F(TicTocHeir, AScanThatIsInTheHeirAlreadyCommitsAfterTheDeletes) {
+  const auto at_row = [&](Key key) {
+    if (key == kDeleted - 1) DeleteAndUnlink(false);
+  };
+  ASSERT_EQ(h_.Run(0, [&](auto& ctx) { return Scan(ctx, 0, kLast, at_row); }).outcome, Outcome::kOk);
+  EXPECT_GE(RowZeroReadAt(), deleted_at_);
+}
+
+TEST_F(TicTocHeir, AScanDoesNotSeeATransactionInTheInheritedRangeAlone) {
+  const auto at_row = [&](Key key) {
+    if (key == kDeleted - 1) DeleteAndUnlink(true);
+  };
+  EXPECT_EQ(h_.Run(0, [&](auto& ctx) { return Scan(ctx, 0, kLast, at_row); }).outcome, Outcome::kConflict);
+}
+
+TEST_F(TicTocHeir, ASecondScanDoesNotSeeATransactionInTheInheritedRangeAlone) {
+  const CallResult result = h_.Run(0, [&](auto& ctx) {
+    EXPECT_EQ(Scan(ctx, 0, 5, [](Key) {}), Outcome::kOk);
+    DeleteAndUnlink(true);
+    return Scan(ctx, kDeleted, kLast, [](Key) {});
+  });
+  EXPECT_EQ(result.outcome, Outcome::kConflict);
 }
 
 // Under Silo deleted rows leave an ordered table within their epoch, so the gap must tell of them.

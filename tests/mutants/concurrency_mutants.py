@@ -1,8 +1,8 @@
 """Faults of the concurrency controls, and of what they and the logs keep of rows."""
 from edits import Mutant, expression, raw, statement
 from sources import (
-    BTREE, DL_DETECT, HEKATON, LOCKING, OPTIMISTIC, QUEUES, ROW_LOCKS, SCANNED_LEAVES, SILO, SNAPSHOTS, TABLE_LOCKS,
-    TAURUS, TICTOC, VERSIONS, WAIT_DIE,
+    BTREE, DL_DETECT, HEKATON, LOCKING, OPTIMISTIC, QUEUES, ROW_LOCKS, RULES, SCANNED_LEAVES, SILO, SNAPSHOTS,
+    TABLE_LOCKS, TAURUS, TICTOC, VERSIONS, WAIT_DIE,
 )
 
 CONCURRENCY_MUTANTS = [
@@ -38,7 +38,7 @@ CONCURRENCY_MUTANTS = [
     Mutant("scan_own_split_not_followed", "the upper part of a leaf that the scanner itself split is not re-checked",
            [statement(SCANNED_LEAVES, "if (had_leaf && change.split_off.leaf != nullptr) "
                       "leaves_.push_back({change.split_off, control});", "")], "/TEST",
-           test="ScanOfEveryPair/0.AnInsertIntoEitherPartOfALeafThatTheScannerSplitIsAConflict"),
+           test="ScanOfSerializablePairs/0.AnInsertIntoEitherPartOfALeafThatTheScannerSplitIsAConflict"),
     Mutant("scan_tictoc_leaf_not_raised", "a scan does not tell its gaps how late it commits",
            [statement(TICTOC, "for (const auto& leaf : this->leaves().leaves()) RaiseControl(*leaf.ref.leaf, commit_timestamp_.value());",
                       "")], "TICTOC",
@@ -49,6 +49,12 @@ CONCURRENCY_MUTANTS = [
     Mutant("scan_tictoc_before_the_delete", "a scan commits before the delete that made the gap it found",
            [statement(TICTOC, "least = std::max(least, Timestamp(leaf.control));", "")], "TICTOC",
            test="TicTocScan.AScanOfAGapCommitsAfterTheDeleteThatMadeIt"),
+    Mutant("scan_tictoc_heir_not_raised", "an empty leaf's heir does not learn how late its rows were deleted",
+           [statement(SCANNED_LEAVES, "RaiseControl(heir, leaving.control.load());", "")], "TICTOC",
+           test="TicTocHeir.AScanOfAnInheritedRangeCommitsAfterItsDeletes"),
+    Mutant("scan_tictoc_heir_seen_too_early", "a scan knows its leaf as it was before it inherited a range",
+           [statement(SCANNED_LEAVES, "leaves_.back().control = leaf.control;", "")], "TICTOC",
+           test="TicTocHeir.AScanDoesNotSeeATransactionInTheInheritedRangeAlone"),
     Mutant("scan_silo_row_begins_early", "a row that is created may be inserted before a delete of its key",
            [expression(SILO, "leaf == nullptr ? 0 : leaf->control.load()", "0")], "SILO",
            test="SiloScan.AnInsertCommitsAfterTheDeleteOfARowThatIsGone"),
@@ -70,6 +76,14 @@ CONCURRENCY_MUTANTS = [
     Mutant("absent_row_looks_present", "a placeholder is visible before its insert commits",
            [statement(LOCKING, "locks_.InitFreshMeta(log_, row);\n      row.control.store(Row::kAbsent, std::memory_order_release);",
                       "locks_.InitFreshMeta(log_, row); row.control.store(0, std::memory_order_release);")], "NO_WAIT"),
+    Mutant("absent_row_looks_present_in_leaf", "a placeholder of an ordered table is visible before its insert commits",
+           [statement(LOCKING, "locks_.InitFreshMeta(log_, row, leaf.meta());\n      row.control.store(Row::kAbsent, std::memory_order_release);",
+                      "locks_.InitFreshMeta(log_, row, leaf.meta()); row.control.store(0, std::memory_order_release);")],
+           "NO_WAIT"),
+    Mutant("absent_row_looks_present_occ", "an optimistic placeholder is visible before its insert commits",
+           [expression(OPTIMISTIC, "cc().FreshControl(nullptr)", "cc().FreshControl(nullptr) & ~Row::kAbsent")], "SILO"),
+    Mutant("absent_row_looks_present_in_leaf_occ", "and so is one of an ordered table",
+           [expression(OPTIMISTIC, "cc().FreshControl(&leaf)", "cc().FreshControl(&leaf) & ~Row::kAbsent")], "SILO"),
     Mutant("fresh_metadata_is_zero", "a row that comes back depends on nothing that came before it",
            [expression(TAURUS, "durable > options_.forget_delta_bytes ? durable - options_.forget_delta_bytes : 0", "0")],
            "LOG_TAURUS/LOG_COMMAND"),
@@ -126,6 +140,12 @@ CONCURRENCY_MUTANTS = [
     Mutant("tictoc_forgets_absences", "a row that comes back may be written below those who missed it",
            [expression(TICTOC, "until < rts && !forgotten_until_.compare_exchange_weak(until, rts)", "false")], "TICTOC",
            test="TicTocAbsent.AnInsertCommitsAboveWhoeverMissedARowThatIsForgotten"),
+    # The compiler asks too, and goes on refusing the pair.
+    Mutant("tictoc_logs_commands", "commands are logged though transactions commit in another order than the log's",
+           [raw(RULES, "return log.payload == PayloadKind::kCommand && cc.commit_order == CommitOrder::kLogical",
+                "return (std::is_constant_evaluated() || !{on}) && log.payload == PayloadKind::kCommand &&\n"
+                "         cc.commit_order == CommitOrder::kLogical")], "TICTOC",
+           test="Rules.CommandsNeedAPhysicalOrder"),
     Mutant("hekaton_lost_update", "a writer locks whatever version is there now",
            [expression(OPTIMISTIC, "!SameVersion(now, write.seen)", "false")], "HEKATON"),
     Mutant("hekaton_old_reads_pass", "a version that was replaced passes for the newest",

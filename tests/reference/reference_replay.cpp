@@ -424,7 +424,7 @@ void ReferenceContext::Forget() {
     const Key key = saved.row->key;
     if (!absent || !saved.table->ordered() || saved.table->Find(key) != saved.row) continue;
     saved.table->Unlink(saved.row);
-    saved.table->UnlinkEmptyLeaf(key, stopped_clock_, WorkerId(0), [](BTreeLeaf&, BTreeLeaf&) { return true; });
+    saved.table->UnlinkEmptyLeaf(key, stopped_clock_, WorkerId(0), [](BTreeLeaf&, BTreeLeaf&) {});
   }
   saved_.clear();
 }

@@ -74,7 +74,7 @@ void VersionedContext::Forget(const RowName& name) {
   Row* row = table->Find(key);
   if (!table->ordered() || !IsAbsent(row)) return;
   table->Unlink(row);
-  table->UnlinkEmptyLeaf(key, stopped_clock_, WorkerId(0), [](BTreeLeaf&, BTreeLeaf&) { return true; });
+  table->UnlinkEmptyLeaf(key, stopped_clock_, WorkerId(0), [](BTreeLeaf&, BTreeLeaf&) {});
 }
 
 std::vector<uint64_t> OldestReadsBehind(const ReferenceLogs& logs, const std::vector<TxnRef>& order) {

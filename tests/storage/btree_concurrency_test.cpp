@@ -158,7 +158,7 @@ class Stress {
     wrong_ += row->key != key || !shared_.Erase(worker, row, change);
     ++erased_;
     if (!change.emptied) return;
-    const auto absorb = [](BTreeLeaf&, BTreeLeaf&) { return true; };
+    const auto absorb = [](BTreeLeaf&, BTreeLeaf&) {};
     unlinked_ += shared_.index().UnlinkEmpty(key, shared_.clock(), worker, absorb) == UnlinkResult::kUnlinked;
   }
 
@@ -353,10 +353,7 @@ class Publications {
       if (insert || row == nullptr || !row->control.compare_exchange_strong(there, Row::kGone)) continue;
       EXPECT_TRUE(shared_.Erase(worker, row, change));
       if (!change.emptied) continue;
-      const auto absorb = [](BTreeLeaf& leaving, BTreeLeaf& heir) {
-        Raise(heir, MetaWord(leaving).load());
-        return true;
-      };
+      const auto absorb = [](BTreeLeaf& leaving, BTreeLeaf& heir) { Raise(heir, MetaWord(leaving).load()); };
       unlinked_ += shared_.index().UnlinkEmpty(key, shared_.clock(), worker, absorb) == UnlinkResult::kUnlinked;
     }
   }

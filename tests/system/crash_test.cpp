@@ -194,11 +194,13 @@ TEST_P(CrashTest, ACleanEndLosesNothing) {
   EXPECT_EQ(result.dropped_dependency, 0u);
 }
 
-// Few enough rows that all five transactions meet, and room for the largest record of a Delivery.
+// Few enough rows that all five transactions meet, two warehouses, so that some payments and lines are remote, and room
+// for the largest record of a Delivery.
 Options FullMixOf(const Cell& cell, uint64_t seed) {
   Options options = OptionsOf(cell, seed);
   options.workload = WorkloadKind::kTpcc;
   options.tpcc_full_mix = options.tpcc_small = true;
+  options.num_wh = 2;
   options.max_txns_per_thread = WorkShare(1500);
   options.log_buffer_size = 256 << 10;
   return options;

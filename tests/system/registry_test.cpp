@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "system/rules.h"
 
 namespace dbx {
 namespace {
@@ -135,30 +134,6 @@ TEST(Registry, TheRulesRefuseVersionsWhereTidsOrALockTableAreNeeded) {
   }
   EXPECT_NE(RefusalOf(registry, Pair("HEKATON", false, "LOG_BATCH", "LOG_DATA")).find("set CC_ALG SILO"),
             std::string::npos);
-}
-
-TEST(Rules, ASnapshotNeedsVersions) {
-  CcTraits one{}, many{};
-  many.multi_version = true;
-  using rules::IsolationRefusal;
-  EXPECT_EQ(IsolationRefusal(Isolation::kSerializable, one), "");
-  EXPECT_EQ(IsolationRefusal(Isolation::kSerializable, many), "");
-  EXPECT_EQ(IsolationRefusal(Isolation::kSnapshot, many), "");
-  EXPECT_NE(IsolationRefusal(Isolation::kSnapshot, one).find("CC_ALG HEKATON"), std::string::npos);
-}
-
-TEST(Rules, CommandsOfManyVersionsNeedTimestampsAndNoOthersDo) {
-  CcTraits one{}, many{};
-  many.multi_version = true;
-  LogTraits data{}, without{}, with{};
-  data.payload = PayloadKind::kData;
-  without.payload = with.payload = PayloadKind::kCommand;
-  with.needs_multi_version = true;
-  using rules::NeedsTimestamps;
-  EXPECT_FALSE(NeedsTimestamps(one, data) || NeedsTimestamps(many, data));
-  EXPECT_FALSE(NeedsTimestamps(one, without) || NeedsTimestamps(many, with));
-  EXPECT_TRUE(NeedsTimestamps(many, without));
-  EXPECT_TRUE(NeedsTimestamps(one, with));
 }
 
 TEST(RegistryDeathTest, APairIsEnteredOnce) {
