@@ -1,7 +1,7 @@
 // Pairs of concurrency control and log scheme as types: any pair, and the one that config.h names.
 //
 // A new concurrency control is one #include and one line here, a new scheme in scheme_types.h. Only what is used is
-// instantiated. Included by pair.cpp, which compiles a pair, and by refusals.cpp, which asks the rules about all of them.
+// instantiated. Included by pair.cpp, which compiles a pair, and by refusals.cpp, which asks the rules about all.
 #pragma once
 
 #include <type_traits>
