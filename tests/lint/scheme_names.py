@@ -26,8 +26,7 @@ EXCEPTIONS = (
 
 # The papers' names of schemes and of their parts, however they are written.
 PROPER_NAMES = r"taurus|eleda|plover|silo[-_]?r(?![a-z])|grasshopper|write[-_]behind"
-CITATION = re.compile(rf"\b(?:{PROPER_NAMES})(?:'s)?,? (?:the )?(?:sections?|figs?\.|figures?|algs?\.|tables?|ch\.) ?\d",
-                      re.IGNORECASE)
+CITATION = re.compile(rf"\b(?:{PROPER_NAMES}),? (?:sections?|figs?\.|figures?|algs?\.|tables?) ?\d", re.IGNORECASE)
 STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 
 
