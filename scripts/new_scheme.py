@@ -153,11 +153,9 @@ def with_rows(found: re.Match, names: Names) -> str:
     return found[1] + "".join(row + "\n" for row in sorted(rows, key=lambda row: row.split(" | ")[0]))
 
 
-LOG_OF = """\
-template <class PayloadT>
-struct LogOf<format::Scheme::k@Class@, PayloadT> : std::type_identity<@Class@Log<PayloadT>> {
-  using Recovery = @Class@Recovery;
-};
+TYPES_OF = """\
+template <>
+struct TypesOf<format::Scheme::k@Class@> : SchemeTypes<@Class@Log, @Class@Recovery> {};
 """
 
 EDITS = [
@@ -171,16 +169,9 @@ EDITS = [
     Edit("logging/schemes.h", "the scheme's names",
          r"^    \{format::Scheme::k\w+, [^\n]*\},\n(?=\}\);)",
          behind('    {format::Scheme::k@Class@, "@LOG@", "@folder@", true},\n')),
-    Edit("system/configured.h", "its value as a scheme",
-         r"^  if \(log_algorithm == LOG_\w+\) return [^\n]*\n(?=  throw )",
-         behind("  if (log_algorithm == @LOG@) return format::Scheme::k@Class@;\n")),
     Edit("system/configured.h", "the end of its macro", r"^#undef LOG_NO\n", behind("#undef @LOG@\n")),
-    Edit("system/configured_pair.h", "its headers", r'^(?:#include "logging/[^\n]*\n)+', with_includes("log", "recovery")),
-    Edit("system/configured_pair.h", "its types", r"^template <class PayloadT>\nstruct LogOf<[^{]*\{\n[^{}]*\};\n"
-         r"(?=\n)", behind(LOG_OF)),
-    Edit("system/recovery_run.cpp", "its recovery's header", r'^(?:#include "logging/[^\n]*\n)+', with_includes("recovery")),
-    Edit("system/recovery_run.cpp", "its recovery over every workload", r"^(?:template struct RecoveryOf<\w+>;\n)+",
-         behind("template struct RecoveryOf<@Class@Recovery>;\n")),
+    Edit("system/scheme_types.h", "its headers", r'^(?:#include "logging/[^\n]*\n)+', with_includes("log", "recovery")),
+    Edit("system/scheme_types.h", "its types", r"^(?:template <>\nstruct TypesOf<[^\n]*\n)+", behind(TYPES_OF)),
     Edit("Makefile", "its pairs", r"^LOGS := (?:[^\n]*\\\n)*[^\n]*[^\n\\](?=\n)",
          behind(" \\\n        @LOG@:LOG_DATA @LOG@:LOG_COMMAND")),
     Edit("tests/reference/reference_replay.cpp", "the scheme's number in the second parser",

@@ -170,6 +170,7 @@ def plan(quick: bool) -> list[Phase]:
     make = [python, "scripts/build.py", f"-j{jobs}"]
     phases = [
         Phase("includes", [python, "tests/lint/include_rules.py"]),
+        Phase("scheme names", [python, "tests/lint/scheme_names.py"]),
         Phase("style", [python, "tests/lint/style_ratchet.py"]),
         Phase("switches", [python, "tests/lint/config_switches.py"], timeout=300),
         Phase("build", [*make, f"CXX={cxx}", "rundb-all", "rundb-timed", "log_dump", "tests", "micro",

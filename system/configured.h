@@ -6,8 +6,10 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include "config.h"
+#include "logging/central_methods.h"
 #include "logging/schemes.h"
 
 #if CC_ALG == TIMESTAMP || CC_ALG == HSTORE || CC_ALG == OCC || CC_ALG == VLL
@@ -17,23 +19,12 @@
 #error "unknown CC_ALG; built are NO_WAIT, WAIT_DIE, DL_DETECT, SILO, TICTOC and HEKATON"
 #endif
 
-// A word that config.h does not define is 0 here; a number that it does not know ends in SchemeOf.
-#if LOG_ALGORITHM == LOG_DIFFERENTIAL || LOG_ALGORITHM == LOG_WBL
-#error "this LOG_ALGORITHM is not built yet; config.h says above its default which are"
-#elif LOG_ALGORITHM == 0
-#error "unknown LOG_ALGORITHM; config.h says above its default which are built"
-#endif
-
 #if LOG_TYPE != LOG_DATA && LOG_TYPE != LOG_COMMAND
 #error "unknown LOG_TYPE; built are LOG_DATA and LOG_COMMAND"
 #endif
 
 #if WORKLOAD != YCSB && WORKLOAD != TPCC && WORKLOAD != TEST
 #error "unknown WORKLOAD; built are YCSB, TPCC and TEST"
-#endif
-
-#if CENTRAL_LOG != ELEDA && CENTRAL_LOG != MUTEX && CENTRAL_LOG != CONSOLIDATION && CENTRAL_LOG != BITMAP
-#error "unknown CENTRAL_LOG; built are ELEDA, MUTEX, CONSOLIDATION and BITMAP"
 #endif
 
 #if INDEX_STRUCT != IDX_HASH && INDEX_STRUCT != IDX_BTREE
@@ -51,14 +42,28 @@ namespace dbx {
 enum class CcAlg { kNoWait, kWaitDie, kDlDetect, kSilo, kTicToc, kHekaton };
 enum class LogType { kData, kCommand };
 
-consteval format::Scheme SchemeOf(int log_algorithm) {
-  if (log_algorithm == LOG_NO) return format::Scheme::kNone;
-  if (log_algorithm == LOG_SERIAL) return format::Scheme::kSerial;
-  if (log_algorithm == LOG_BATCH) return format::Scheme::kSiloR;
-  if (log_algorithm == LOG_TAURUS) return format::Scheme::kTaurus;
-  if (log_algorithm == LOG_PLOVER) return format::Scheme::kPlover;
-  if (log_algorithm == LOG_ELEDA) return format::Scheme::kEleda;
-  throw "unknown LOG_ALGORITHM; config.h says above its default which are built";
+// Without their values, which end here, the names are words again, and what they stand for is looked up in the lists of
+// logging/schemes.h and logging/central_methods.h. A name whose value does not end is its number, and in no list.
+#undef LOG_NO
+#undef LOG_SERIAL
+#undef LOG_BATCH
+#undef LOG_TAURUS
+#undef LOG_PLOVER
+#undef LOG_ELEDA
+#undef LOG_DIFFERENTIAL
+#undef LOG_WBL
+#undef ELEDA
+#undef MUTEX
+#undef CONSOLIDATION
+#undef BITMAP
+#define DBX_WORD(text) #text
+#define DBX_WORD_OF(macro) DBX_WORD(macro)
+
+consteval format::Scheme SchemeNamed(std::string_view name) {
+  for (const SchemeInfo& info : kSchemes) {
+    if (info.name == name) return info.scheme;
+  }
+  throw "unknown LOG_ALGORITHM, or one that is not built yet; config.h says above its default which are built";
 }
 
 struct Configured {
@@ -69,7 +74,7 @@ struct Configured {
                                   : CC_ALG == DL_DETECT                 ? CcAlg::kDlDetect
                                                                         : CcAlg::kNoWait;
   static constexpr bool kUseLocktable = USE_LOCKTABLE;
-  static constexpr format::Scheme kScheme = SchemeOf(LOG_ALGORITHM);
+  static constexpr format::Scheme kScheme = SchemeNamed(DBX_WORD_OF(LOG_ALGORITHM));
   static constexpr LogType kLogType = LOG_TYPE == LOG_COMMAND ? LogType::kCommand : LogType::kData;
   // The same as a user writes them.
   static constexpr const char* kCcName = kCcAlg == CcAlg::kSilo       ? "SILO"
@@ -81,10 +86,7 @@ struct Configured {
   static constexpr const char* kLogName = InfoOf(kScheme).name.data();
   static constexpr const char* kLogTypeName = LOG_TYPE == LOG_COMMAND ? "LOG_COMMAND" : "LOG_DATA";
   static constexpr const char* kWorkloadName = WORKLOAD == TEST ? "TEST" : WORKLOAD == TPCC ? "TPCC" : "YCSB";
-  static constexpr const char* kCentralLogName = CENTRAL_LOG == MUTEX           ? "MUTEX"
-                                                 : CENTRAL_LOG == CONSOLIDATION ? "CONSOLIDATION"
-                                                 : CENTRAL_LOG == BITMAP        ? "BITMAP"
-                                                                                : "ELEDA";
+  static constexpr const char* kCentralLogName = DBX_WORD_OF(CENTRAL_LOG);
   static constexpr const char* kIndexName = INDEX_STRUCT == IDX_BTREE ? "IDX_BTREE" : "IDX_HASH";
   static constexpr const char* kIsolationName = ISOLATION_LEVEL == SNAPSHOT ? "SNAPSHOT" : "SERIALIZABLE";
 
@@ -134,10 +136,15 @@ static_assert(Configured::kReadPerc + Configured::kWritePerc + Configured::kScan
                   Configured::kReadPerc + Configured::kWritePerc + Configured::kScanPerc < 1.000001,
               "READ_PERC and WRITE_PERC make 1 together with SCAN_PERC: set them all");
 
+static_assert(CentralMethodNamed(Configured::kCentralLogName).has_value(),
+              "unknown CENTRAL_LOG; config.h says above its default which are built");
+
 static_assert(Configured::kEpochPeriodMs >= 1, "EPOCH_PERIOD is at least 1 ms");
 
 }  // namespace dbx
 
+#undef DBX_WORD
+#undef DBX_WORD_OF
 #undef NO_WAIT
 #undef WAIT_DIE
 #undef DL_DETECT
@@ -152,20 +159,8 @@ static_assert(Configured::kEpochPeriodMs >= 1, "EPOCH_PERIOD is at least 1 ms");
 #undef YCSB
 #undef TPCC
 #undef TEST
-#undef LOG_NO
-#undef LOG_SERIAL
-#undef LOG_BATCH
-#undef LOG_TAURUS
-#undef LOG_PLOVER
-#undef LOG_ELEDA
-#undef LOG_DIFFERENTIAL
-#undef LOG_WBL
 #undef LOG_DATA
 #undef LOG_COMMAND
-#undef ELEDA
-#undef MUTEX
-#undef CONSOLIDATION
-#undef BITMAP
 #undef IDX_HASH
 #undef IDX_BTREE
 #undef SERIALIZABLE

@@ -1,7 +1,7 @@
 // Pairs of concurrency control and log scheme as types: any pair, and the one that config.h names.
 //
-// A new scheme or concurrency control is one #include and one line here. Only what is used is instantiated.
-// Included by pair.cpp, which compiles a pair, and by refusals.cpp, which asks the rules about all of them.
+// A new concurrency control is one #include and one line here, a new scheme in scheme_types.h. Only what is used is
+// instantiated. Included by pair.cpp, which compiles a pair, and by refusals.cpp, which asks the rules about all.
 #pragma once
 
 #include <type_traits>
@@ -15,47 +15,11 @@
 #include "concurrency_control/tictoc.h"
 #include "concurrency_control/two_phase_locking.h"
 #include "concurrency_control/wait_die.h"
-#include "logging/eleda/eleda_log.h"
-#include "logging/none/no_log.h"
 #include "logging/payload.h"
-#include "logging/plover/plover_log.h"
-#include "logging/plover/plover_recovery.h"
-#include "logging/serial/serial_log.h"
-#include "logging/serial/serial_recovery.h"
-#include "logging/silo_r/silo_r_log.h"
-#include "logging/silo_r/silo_r_recovery.h"
-#include "logging/taurus/taurus_log.h"
-#include "logging/taurus/taurus_recovery.h"
 #include "system/configured.h"
+#include "system/scheme_types.h"
 
 namespace dbx {
-
-template <format::Scheme kScheme, class PayloadT>
-struct LogOf;
-template <class PayloadT>
-struct LogOf<format::Scheme::kNone, PayloadT> : std::type_identity<NoLog> {
-  using Recovery = SerialRecovery;  // never run: there is nothing to recover
-};
-template <class PayloadT>
-struct LogOf<format::Scheme::kSerial, PayloadT> : std::type_identity<SerialLog<PayloadT>> {
-  using Recovery = SerialRecovery;
-};
-template <class PayloadT>
-struct LogOf<format::Scheme::kTaurus, PayloadT> : std::type_identity<TaurusLog<PayloadT>> {
-  using Recovery = TaurusRecovery;
-};
-template <class PayloadT>
-struct LogOf<format::Scheme::kPlover, PayloadT> : std::type_identity<PloverLog<PayloadT>> {
-  using Recovery = PloverRecovery;
-};
-template <class PayloadT>
-struct LogOf<format::Scheme::kSiloR, PayloadT> : std::type_identity<SiloRLog<PayloadT>> {
-  using Recovery = SiloRRecovery;
-};
-template <class PayloadT>
-struct LogOf<format::Scheme::kEleda, PayloadT> : std::type_identity<EledaLog<PayloadT>> {
-  using Recovery = SerialRecovery;  // one sequence of records, replayed as such
-};
 
 template <bool kLocktable, class Log, class Policy>
 struct LockingOf : std::type_identity<TwoPhaseLocking<Log, RowLocks, Policy>> {};
@@ -87,13 +51,11 @@ using PayloadOf = std::conditional_t<kType == LogType::kData, DataPayload,
 template <CcAlg kAlg, bool kLocktable, format::Scheme kScheme, LogType kType>
 struct PairOf {
   using Payload = PayloadOf<kAlg, kLocktable, kType>;
-  using Log = typename LogOf<kScheme, Payload>::type;
-  using Recovery = typename LogOf<kScheme, Payload>::Recovery;
+  using Log = typename TypesOf<kScheme>::template Log<Payload>;
   using Cc = typename CcOf<kAlg, kLocktable, Log>::type;
 };
 
 using ConfiguredPair = PairOf<Configured::kCcAlg, Configured::kUseLocktable, Configured::kScheme, Configured::kLogType>;
 using ConfiguredLog = ConfiguredPair::Log;
-using ConfiguredRecovery = ConfiguredPair::Recovery;
 
 }  // namespace dbx

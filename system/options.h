@@ -19,7 +19,7 @@ struct Options {
   // What runs. Names as in config.h; the pair is looked up in the registry.
   std::string cc;  // NO_WAIT, SILO, HEKATON
   bool use_locktable = false;
-  std::string log;       // LOG_NO, LOG_SERIAL ...
+  std::string log;       // of kSchemes (logging/schemes.h)
   std::string log_type;  // LOG_DATA, LOG_COMMAND
   WorkloadKind workload = WorkloadKind::kYcsb;
   std::string index;            // IDX_HASH, IDX_BTREE
@@ -69,7 +69,7 @@ struct Options {
   bool compress_lsn_log = true;         // LSN vectors in records
   uint32_t psn_flush_freq = 1;          // flushes between two anchors, marks or watermarks
   bool latency_hiding = true;           // false: a worker waits until each transaction is durable
-  std::string central_log;              // how a central log is filled: ELEDA, MUTEX, CONSOLIDATION, BITMAP
+  std::string central_log;              // how one is filled, of kCentralMethodNames
   uint64_t hopping_distance_bytes = 0;  // a power of two
   uint64_t locktable_modifier = 0;      // -l: lock table buckets per worker
   uint64_t locktable_evict_buffer = 0;  // -Tl: delta in bytes; metadata older than durable - delta is evicted
@@ -114,7 +114,7 @@ struct Options {
 Options DefaultOptions();
 
 // Parses the command line over the defaults of config.h. Throws Error(kUsage). Lines for switches of DBx1000
-// and Taurus that mean nothing here are appended to `warnings`.
+// and its forks that mean nothing here are appended to `warnings`.
 // What it returns is complete and consistent: no size is 0, log_dirs and number_of_disks agree.
 Options ParseOptions(int argc, char** argv, std::vector<std::string>& warnings);
 

@@ -431,14 +431,13 @@ std::string TimeSharesLine(const Json& m) {
   return line;
 }
 
-// One line where GRASSHOPPER tracked the fills.
+// One line where the fills of a central log were tracked.
 std::string CentralLogLine(const Json& m) {
   const Json& c = m.at("central_log");
   if (c.is_null() || Count(c, "crawled_bytes") + Count(c, "hopped_bytes") == 0) return "";
-  return fmt::format(
-      "GRASSHOPPER crawled {:.1f} % of the log ({:.2f} operations per record), hopped the rest ({:.3f})\n",
-      100 * Number(c, "crawling_ratio"), Number(c, "operations_per_crawled_record"),
-      Number(c, "operations_per_hopped_record"));
+  return fmt::format("tracking crawled {:.1f} % of the log ({:.2f} operations per record), hopped the rest ({:.3f})\n",
+                     100 * Number(c, "crawling_ratio"), Number(c, "operations_per_crawled_record"),
+                     Number(c, "operations_per_hopped_record"));
 }
 
 std::string LatencyLines(const Json& record) {

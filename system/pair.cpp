@@ -38,14 +38,12 @@ class PairEngine : public Engine {
       throw Error(ExitStatus::kUsage, std::string(Log::kTraits.name) + " writes one log; use -Ln1");
     }
     if (options.continue_run && !Log::kTraits.logs) {
-      throw Error(ExitStatus::kUsage, "LOG_NO leaves nothing to continue; run with a log");
+      throw Error(ExitStatus::kUsage, std::string(Log::kTraits.name) + " leaves nothing to continue; run with a log");
     }
     const std::string_view refusal = rules::IsolationRefusal(IsolationOf(options), Cc::kTraits);
     if (!refusal.empty()) throw Error(ExitStatus::kUsage, std::string(refusal));
     RunResult result = WithWorkload(options, [&](auto& workload) {
-      return dbx::Run<Cc, Log, ConfiguredRecovery, std::remove_reference_t<decltype(workload)>>(options, storage,
-                                                                                                workload)
-          .Measure();
+      return dbx::Run<Cc, Log, std::remove_reference_t<decltype(workload)>>(options, storage, workload).Measure();
     });
     result.simd = simd;
     return result;
@@ -54,11 +52,11 @@ class PairEngine : public Engine {
   RecoveryResult Recover(const Options& options, LogStorage& storage) override {
     if constexpr (Log::kTraits.logs) {
       const std::string simd = SelectSimd(options);
-      RecoveryResult result = RecoveryOf<ConfiguredRecovery>::Run(options, storage, Log::kTraits);
+      RecoveryResult result = RunRecovery(options, storage, Log::kTraits);
       result.simd = simd;
       return result;
     }
-    throw Error(ExitStatus::kUsage, "LOG_NO leaves nothing to recover; run with a log");
+    throw Error(ExitStatus::kUsage, std::string(Log::kTraits.name) + " leaves nothing to recover; run with a log");
   }
 
  private:

@@ -1,16 +1,14 @@
 #include "system/recovery_run.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "base/clock.h"
 #include "logging/checkpoint.h"
-#include "logging/plover/plover_recovery.h"
-#include "logging/serial/serial_recovery.h"
-#include "logging/silo_r/silo_r_recovery.h"
-#include "logging/taurus/taurus_recovery.h"
 #include "system/observer.h"
 #include "system/recovery.h"
+#include "system/scheme_types.h"
 
 namespace dbx {
 namespace {
@@ -73,6 +71,21 @@ AncestryResult AncestryOf(const std::vector<RecoveredRun>& recovered, const OldR
   return before;
 }
 
+template <class R>
+std::vector<RecoveredRun> ReplayRunsBy(const Options& options, const OldRuns& runs, WorkloadRef workload,
+                                       Database& database, const std::function<void()>* replayed) {
+  std::vector<RecoveredRun> recovered(runs.chain.size());
+  for (size_t i = 0; i < runs.chain.size(); ++i) {
+    R recovery(ReplaySettingsOf(options));
+    const auto replay = [&](auto* generator) {
+      return Recover(recovery, SourcesOf(runs.chain[i]), database, *generator, options.thread_cnt,
+                     options.verify ? &recovered[i].names : nullptr, i + 1 == runs.chain.size() ? replayed : nullptr);
+    };
+    recovered[i].summary = std::visit(replay, workload);
+  }
+  return recovered;
+}
+
 template <class R, class WorkloadT>
 RecoveryResult RecoverOver(const Options& options, LogStorage& storage, const LogTraits& traits, WorkloadT& workload) {
   RecoveryResult result;
@@ -96,7 +109,7 @@ RecoveryResult RecoverOver(const Options& options, LogStorage& storage, const Lo
   result.load_seconds = lap_seconds();
 
   const std::function<void()> replayed = [&] { result.replay_seconds = lap_seconds(); };
-  const std::vector<RecoveredRun> recovered = RecoveryOf<R>::ReplayRuns(options, runs, &workload, database, &replayed);
+  const std::vector<RecoveredRun> recovered = ReplayRunsBy<R>(options, runs, &workload, database, &replayed);
   observer::Recovered(database);
   TakeSummary(recovered.back().summary, result);
   result.before = AncestryOf(recovered, runs);
@@ -114,6 +127,30 @@ RecoveryResult RecoverOver(const Options& options, LogStorage& storage, const Lo
     result.verify_seconds = lap_seconds();
   }
   return result;
+}
+
+template <class R>
+RecoveryResult RecoverBy(const Options& options, LogStorage& storage, const LogTraits& traits) {
+  return WithWorkload(options, [&](auto& workload) { return RecoverOver<R>(options, storage, traits, workload); });
+}
+
+struct Steps {
+  decltype(&RecoverBy<void>) run;
+  decltype(&ReplayRunsBy<void>) replay_runs;
+};
+
+template <size_t kNumber>
+using RecoveryOf = typename TypesOf<kSchemes[kNumber].scheme>::Recovery;
+
+// By the scheme's number. Schemes with the same recovery share its code.
+template <size_t... kNumbers>
+constexpr auto AllSteps(std::index_sequence<kNumbers...>) {
+  return std::array{Steps{&RecoverBy<RecoveryOf<kNumbers>>, &ReplayRunsBy<RecoveryOf<kNumbers>>}...};
+}
+
+const Steps& StepsOf(format::Scheme scheme) {
+  static constexpr auto kSteps = AllSteps(std::make_index_sequence<kSchemes.size()>());
+  return kSteps[static_cast<size_t>(scheme)];
 }
 
 }  // namespace
@@ -141,29 +178,13 @@ uint64_t LoadStart(const Options& options, FileSystem& files, const OldRuns& run
   return rows;
 }
 
-template <class R>
-RecoveryResult RecoveryOf<R>::Run(const Options& options, LogStorage& storage, const LogTraits& traits) {
-  return WithWorkload(options, [&](auto& workload) { return RecoverOver<R>(options, storage, traits, workload); });
+RecoveryResult RunRecovery(const Options& options, LogStorage& storage, const LogTraits& traits) {
+  return StepsOf(traits.scheme).run(options, storage, traits);
 }
 
-template <class R>
-std::vector<RecoveredRun> RecoveryOf<R>::ReplayRuns(const Options& options, const OldRuns& runs, WorkloadRef workload,
-                                                    Database& database, const std::function<void()>* replayed) {
-  std::vector<RecoveredRun> recovered(runs.chain.size());
-  for (size_t i = 0; i < runs.chain.size(); ++i) {
-    R recovery(ReplaySettingsOf(options));
-    const auto replay = [&](auto* generator) {
-      return Recover(recovery, SourcesOf(runs.chain[i]), database, *generator, options.thread_cnt,
-                     options.verify ? &recovered[i].names : nullptr, i + 1 == runs.chain.size() ? replayed : nullptr);
-    };
-    recovered[i].summary = std::visit(replay, workload);
-  }
-  return recovered;
+std::vector<RecoveredRun> ReplayRuns(format::Scheme scheme, const Options& options, const OldRuns& runs,
+                                     WorkloadRef workload, Database& database, const std::function<void()>* replayed) {
+  return StepsOf(scheme).replay_runs(options, runs, workload, database, replayed);
 }
-
-template struct RecoveryOf<PloverRecovery>;
-template struct RecoveryOf<SerialRecovery>;
-template struct RecoveryOf<SiloRRecovery>;
-template struct RecoveryOf<TaurusRecovery>;
 
 }  // namespace dbx

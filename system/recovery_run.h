@@ -2,7 +2,7 @@
 // recovered with them, in their order, each up to where it was frozen.
 //
 // No concurrency control has a part in it, so it is compiled once per scheme's recovery (recovery_run.cpp), not per
-// pair.
+// pair; a pair asks for it by its scheme.
 #pragma once
 
 #include <functional>
@@ -20,16 +20,13 @@ namespace dbx {
 uint64_t LoadStart(const Options& options, FileSystem& files, const OldRuns& runs, WorkloadRef workload,
                    Database& database);
 
-// R: the scheme's recovery (logging/NAME/NAME_recovery.h).
-template <class R>
-struct RecoveryOf {
-  // Throws Error.
-  static RecoveryResult Run(const Options& options, LogStorage& storage, const LogTraits& traits);
+// Of the scheme of these traits. Throws Error.
+RecoveryResult RunRecovery(const Options& options, LogStorage& storage, const LogTraits& traits);
 
-  // Replays the chain, oldest run first, into a database that holds what the oldest started from. `replayed` is called
-  // when the newest run's records are replayed.
-  static std::vector<RecoveredRun> ReplayRuns(const Options& options, const OldRuns& runs, WorkloadRef workload,
-                                              Database& database, const std::function<void()>* replayed = nullptr);
-};
+// Replays the chain, oldest run first, into a database that holds what the oldest started from. `replayed` is called
+// when the newest run's records are replayed.
+std::vector<RecoveredRun> ReplayRuns(format::Scheme scheme, const Options& options, const OldRuns& runs,
+                                     WorkloadRef workload, Database& database,
+                                     const std::function<void()>* replayed = nullptr);
 
 }  // namespace dbx

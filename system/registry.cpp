@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "base/error.h"
+#include "logging/schemes.h"
 
 namespace dbx {
 namespace {
@@ -21,7 +22,8 @@ std::string BuildHint(const PairName& name) {
 }  // namespace
 
 PairName PairName::Of(const Options& options) {
-  return {options.cc, options.use_locktable, options.log, options.log == "LOG_NO" ? "" : options.log_type};
+  const bool logs = options.log != InfoOf(format::Scheme::kNone).name;
+  return {options.cc, options.use_locktable, options.log, logs ? options.log_type : ""};
 }
 
 std::string PairName::Text() const {

@@ -16,7 +16,7 @@
 
 namespace dbx {
 
-// As in config.h. LOG_NO has no log_type: it is empty, whatever the options say.
+// As in config.h. Without a log there is no log_type: it is empty, whatever the options say.
 struct PairName {
   std::string cc;
   bool use_locktable = false;
@@ -24,7 +24,7 @@ struct PairName {
   std::string log_type;
 
   static PairName Of(const Options& options);
-  // "NO_WAIT + lock table, LOG_TAURUS LOG_DATA"
+  // "CC + lock table, LOG TYPE"
   std::string Text() const;
   friend auto operator<=>(const PairName&, const PairName&) = default;
 };

@@ -25,7 +25,7 @@
 namespace dbx {
 
 // One run's moving parts, declared in the order of their construction.
-template <class Cc, class Log, class Recovery, class WorkloadT>
+template <class Cc, class Log, class WorkloadT>
 class Run {
  public:
   Run(const Options& options, LogStorage& storage, WorkloadT& workload)
@@ -68,7 +68,7 @@ class Run {
     for (const OldRun& run : old_runs_->chain) CheckLogsMatch(run, Log::kTraits, SchemaHash(database_));
     const uint64_t checkpoint_rows = LoadStart(options_, storage_.files(), *old_runs_, &workload_, database_);
     const std::vector<RecoveredRun> recovered =
-        RecoveryOf<Recovery>::ReplayRuns(options_, *old_runs_, &workload_, database_);
+        ReplayRuns(Log::kTraits.scheme, options_, *old_runs_, &workload_, database_);
     OldRun& newest = old_runs_->chain.back();
     std::optional<Digest128> digest;
     if (options_.verify) {

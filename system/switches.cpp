@@ -8,6 +8,7 @@
 #include <cctype>
 
 #include "base/check.h"
+#include "logging/central_methods.h"
 #include "logging/schemes.h"
 #include "system/parse_device.h"
 #include "system/parse_value.h"
@@ -35,7 +36,6 @@ constexpr std::array kIsolationNotBuilt = {Names("REPEATABLE_READ"), Names("READ
                                            Names("READ_UNCOMMITTED")};
 constexpr std::array kSimd = {Names("auto"), Names("scalar"), Names("avx2"), Names("avx512")};
 constexpr std::array kIoEngines = {Names("auto"), Names("uring"), Names("pwrite")};
-constexpr std::array kCentralLogs = {Names("ELEDA"), Names("MUTEX"), Names("CONSOLIDATION"), Names("BITMAP")};
 constexpr std::array kRecoverSerial = {Names("auto"), Names("always"), Names("never")};
 
 constexpr double kNoLimit = 9007199254740992.0;  // 2^53: every whole number up to it is a double too
@@ -164,7 +164,7 @@ constexpr Switch kSwitches[] = {
     // Logging.
     InLog(kAll, Whole("NUM_LOGGER", "Ln", &O::num_logger, 1, 16, "log streams")),
     Bytes("STRIPE_UNIT", "", &O::stripe_unit_bytes, 4 * kKilo, kGiga,
-          "of LOG_SERIAL and LOG_ELEDA over several directories"),
+          "of one log that is striped over several directories"),
     Bytes("LOG_BUFFER_SIZE", "Lb", &O::log_buffer_size, 64 * kKilo, 16 * kGiga, "ring buffer per stream"),
     Bytes("MAX_LOG_ENTRY_SIZE", "Ld", &O::max_log_entry_size, 4 * kKilo, kGiga, "largest log record"),
     InLog(kAll, Bool("LOG_NO_FLUSH", "Lf", &O::log_no_flush, "1: write the logs but never sync; nothing is durable")),
@@ -174,13 +174,13 @@ constexpr Switch kSwitches[] = {
           "largest write; with this much waiting no flush waits"),
     Bytes("READ_BLOCK_SIZE", "LK", &O::log_read_block_bytes, 4 * kKilo, kGiga,
           "recovery reads such blocks, from each disk of a striped log"),
-    Bool("COMPRESS_LSN_LOG", "", &O::compress_lsn_log, "1: short LSN vectors in records (LOG_TAURUS)"),
+    Bool("COMPRESS_LSN_LOG", "", &O::compress_lsn_log, "1: short LSN vectors in records"),
     Whole("PSN_FLUSH_FREQ", "Tp", &O::psn_flush_freq, 1, 1e9,
-          "flushes between two anchors (LOG_TAURUS, LOG_ELEDA), marks (LOG_BATCH) or watermarks (HEKATON)"),
+          "flushes of a log until its writer appends what its scheme has to say (anchors, marks, watermarks)"),
     Bool("LATENCY_HIDING", "", &O::latency_hiding, "0: a worker waits until each transaction is durable"),
-    Choice("CENTRAL_LOG", &O::central_log, kCentralLogs, {}, "how the one stream of LOG_ELEDA is filled"),
+    Choice("CENTRAL_LOG", &O::central_log, kCentralMethodNames, {}, "how the one stream of a central log is filled"),
     Bytes("HOPPING_DISTANCE", "", &O::hopping_distance_bytes, 512, 16 * kGiga,
-          "power of two: what is hopped over at once (CENTRAL_LOG ELEDA)"),
+          "power of two: what a central log hops over at once"),
     Bool("UPDATE_SIMD", "", &O::update_simd, "0: the same as --simd=scalar"),
     Choice("SIMD", &O::simd, kSimd, {}, "instruction set for LSN vectors"),
     Whole("LOCKTABLE_MODIFIER", "l", &O::locktable_modifier, 1, kGiga, "lock table: buckets per worker"),
@@ -212,7 +212,7 @@ constexpr Switch kSwitches[] = {
     Bare("SHOW_EFFECTIVE", "S", &O::show_effective, "show the effective configuration"),
     Bare("LIST", "", &O::list, "show the pairs of concurrency control and log scheme"),
     Bare("VERSION", "", &O::show_version, "show the version"),
-    // Switches of DBx1000 and Taurus without a meaning here.
+    // Switches of DBx1000 and its forks without a meaning here.
     Ignored("PART_CNT", "p", "tables are not partitioned"),
     Ignored("VIRTUAL_PART_CNT", "v", "tables are not partitioned"),
     Ignored("PART_PER_TXN", "c", "tables are not partitioned"),

@@ -14,7 +14,7 @@
 
 namespace dbx {
 
-// Where the value lies. monostate: a switch of DBx1000 or Taurus that means nothing here.
+// Where the value lies. monostate: a switch of DBx1000 or a fork of it that means nothing here.
 using SwitchField = std::variant<std::monostate, bool Options::*, uint32_t Options::*, uint64_t Options::*,
                                  double Options::*, std::string Options::*, std::vector<std::string> Options::*,
                                  std::optional<uint32_t> Options::*, WorkloadKind Options::*>;

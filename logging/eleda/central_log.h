@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "logging/central_counters.h"
+#include "logging/central_methods.h"
 #include "logging/eleda/consolidation_array.h"
 #include "logging/eleda/eleda_worker.h"
 #include "logging/eleda/fill_bitmap.h"
@@ -24,18 +25,15 @@
 
 namespace dbx {
 
-enum class CentralMethod : uint8_t { kEleda, kMutex, kConsolidation, kBitmap };
-
 struct CentralLogOptions {
   CentralMethod central_method = CentralMethod::kEleda;
   uint64_t hopping_distance_bytes = 4 << 20;
 
-  // As the switch CENTRAL_LOG names them.
+  // `name` is one of kCentralMethodNames.
   static CentralMethod MethodNamed(std::string_view name) {
-    return name == "MUTEX"           ? CentralMethod::kMutex
-           : name == "CONSOLIDATION" ? CentralMethod::kConsolidation
-           : name == "BITMAP"        ? CentralMethod::kBitmap
-                                     : CentralMethod::kEleda;
+    const std::optional<CentralMethod> method = CentralMethodNamed(name);
+    CHECK(method.has_value());
+    return *method;
   }
 };
 

@@ -1,10 +1,12 @@
 """The lint scripts find what they are there to find, and leave alone what is right."""
 import os
+import shutil
 import tempfile
 import unittest
 
-import support  # noqa: F401  (puts tests/lint on the path)
+from support import REPOSITORY  # puts tests/lint on the path
 import include_rules
+import scheme_names
 import style_ratchet
 
 
@@ -53,6 +55,61 @@ class IncludeRulesTest(unittest.TestCase):
             found = include_rules.violations(folder)
         self.assertEqual([line.split(" goes")[0] for line in found],
                          ["logging/a.h:1: std::mutex", "logging/a.h:4: std::chrono::steady_clock"])
+
+
+class SchemeNamesTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.tree = folder.name
+        for name in ("logging", "system", "concurrency_control"):
+            os.mkdir(os.path.join(self.tree, name))
+        for path in ("config.h", "logging/schemes.h"):
+            shutil.copy(os.path.join(REPOSITORY, path), os.path.join(self.tree, path))
+
+    def named(self, text, path="system/a.cpp"):
+        """The lines of `text`, as a file of the tree, that name a scheme."""
+        with open(os.path.join(self.tree, path), "w", encoding="utf-8") as file:
+            file.write(text)
+        found = scheme_names.violations(self.tree)
+        self.assertTrue(all(line.startswith(path + ":") for line in found), found)
+        return [int(line.split(":")[1]) for line in found]
+
+    def test_a_scheme_is_found_however_it_is_written(self):
+        for text in ('"of LOG_SERIAL"', "LOG_NO", "LOG_WBL", "format::Scheme::kSerial", "SerialRecovery recovery;",
+                     "SiloRLog<P> log;", "// As Plover does.", "// Silo-R, too", "taurus_log", "GRASSHOPPER",
+                     '#include "logging/serial/serial_recovery.h"'):
+            for path in ("system/a.cpp", "concurrency_control/a.h"):
+                self.assertEqual(self.named(f"// A.\n{text}\n", path), [2], text)
+                os.unlink(os.path.join(self.tree, path))
+
+    def test_words_that_are_no_scheme_pass(self):
+        self.assertEqual(self.named("Serializable Serially serial LOG_DATA LOG_COMMAND Silo SiloRecord kSerial\n"
+                                    "format::Scheme::kNone NoLog LogScheme\n"), [])
+
+    def test_a_comment_may_cite_a_paper_with_the_place_in_it(self):
+        self.assertEqual(self.named("// Late (Taurus, section 4.1): why.\nint x;  // ELEDA, Fig. 3\n"
+                                    "// It ends on the next line (Taurus,\n// section 4.4).\n"), [])
+        self.assertEqual(self.named("// Taurus, section 4.1, for LOG_TAURUS.\n"), [1])
+        self.assertEqual(self.named('F("Taurus, section 4.1");\n'), [1])
+
+    def test_the_registry_lists_them_and_other_folders_say_what_they_like(self):
+        for path in (*scheme_names.REGISTRY, "logging/a.h"):
+            self.assertEqual(self.named('#include "logging/taurus/taurus_log.h"\nLOG_TAURUS\n', path), [])
+
+    def test_a_scheme_that_is_added_to_the_list_is_guarded_too(self):
+        self.assertEqual(self.named("LOG_TOUR\nTourLog\nScheme::kTour\n"), [])
+        listed = os.path.join(self.tree, "logging", "schemes.h")
+        with open(listed, encoding="utf-8") as file:
+            text = file.read()
+        with open(listed, "w", encoding="utf-8") as file:
+            file.write(text.replace("});\n", '    {format::Scheme::kTour, "LOG_TOUR", "tour", true},\n});\n', 1))
+        self.assertEqual(self.named("LOG_TOUR\nTourLog\nScheme::kTour\n"), [1, 2, 3])
+
+    def test_a_list_that_lost_its_shape_is_an_error_and_no_silence(self):
+        with open(os.path.join(self.tree, "logging", "schemes.h"), "w", encoding="utf-8") as file:
+            file.write("// Empty.\n")
+        self.assertRaisesRegex(SystemExit, "changed their shape", scheme_names.violations, self.tree)
 
 
 class StyleTest(unittest.TestCase):

@@ -139,8 +139,9 @@ class NewSchemeTest(unittest.TestCase):
     def test_the_lints_find_no_more_than_before(self):
         before = run_python(self.tree, "tests/lint/style_ratchet.py").stdout.splitlines()
         self.make("a_name_of_16_chs")
-        include_rules = run_python(self.tree, "tests/lint/include_rules.py", self.tree)
-        self.assertEqual(include_rules.returncode, 0, include_rules.stdout)
+        for lint in ("include_rules", "scheme_names"):
+            said = run_python(self.tree, f"tests/lint/{lint}.py", self.tree)
+            self.assertEqual(said.returncode, 0, said.stdout)
         after = run_python(self.tree, "tests/lint/style_ratchet.py").stdout.splitlines()
         def without_lines(faults):
             return sorted(re.sub(r":\d+:", ":", fault) for fault in faults)

@@ -11,7 +11,6 @@
 #include "logging/device/faulty_file_system.h"
 #include "logging/payload.h"
 #include "logging/taurus/taurus_log.h"
-#include "logging/taurus/taurus_recovery.h"
 #include "system/run.h"
 #include "system/timed_log.h"
 
@@ -80,7 +79,7 @@ TEST(TimedLogTest, TheWorkersTimeIsTheSumOfItsParts) {
   FaultyFileSystem files;
   LogStorage storage(files);
   auto ycsb = MakeWorkload<Ycsb>(options);
-  RunResult run = dbx::Run<Cc, Log, TaurusRecovery, Ycsb>(options, storage, ycsb).Measure();
+  RunResult run = dbx::Run<Cc, Log, Ycsb>(options, storage, ycsb).Measure();
   ASSERT_EQ(run.stop_reason, "done");
   for (WorkerStats& worker : run.workers) {
     EXPECT_EQ(worker.executed, options.max_txns_per_thread);

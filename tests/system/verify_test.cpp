@@ -5,7 +5,6 @@
 
 #include "logging/device/faulty_file_system.h"
 #include "logging/taurus/taurus_log.h"
-#include "logging/taurus/taurus_recovery.h"
 #include "system/ack_file.h"
 #include "system/recovery_run.h"
 #include "system/registry.h"
@@ -94,7 +93,7 @@ class VerifiedRecoveryTest : public ::testing::Test {
     LoadStart(options_, files_, runs_, &workload_, database);
   }
   std::vector<RecoveredRun> Replay() {
-    return RecoveryOf<TaurusRecovery>::ReplayRuns(options_, runs_, &workload_, database_);
+    return ReplayRuns(format::Scheme::kTaurus, options_, runs_, &workload_, database_);
   }
   std::string VerdictOn(const std::vector<RecoveredRun>& recovered, const Database& database) {
     return Verdict([&] { VerifyRecovery(options_, files_, runs_, recovered, &workload_, database); });

@@ -1,0 +1,48 @@
+// The log schemes as types, both sides of each: system/'s one list of them. A new scheme is its #includes and its line
+// here, and the end of its macro in configured.h; what is known of a scheme without its class stands in
+// logging/schemes.h.
+//
+// Read by configured_pair.h, which pairs the run sides with concurrency controls, and by recovery_run.cpp, which
+// compiles the recovery sides once, without any; that one list makes a changed run side compile them again, once, is
+// its price. Nothing else in system/ names a scheme (tests/lint/scheme_names.py).
+#pragma once
+
+#include "logging/eleda/eleda_log.h"
+#include "logging/none/no_log.h"
+#include "logging/plover/plover_log.h"
+#include "logging/plover/plover_recovery.h"
+#include "logging/schemes.h"
+#include "logging/serial/serial_log.h"
+#include "logging/serial/serial_recovery.h"
+#include "logging/silo_r/silo_r_log.h"
+#include "logging/silo_r/silo_r_recovery.h"
+#include "logging/taurus/taurus_log.h"
+#include "logging/taurus/taurus_recovery.h"
+
+namespace dbx {
+
+template <template <class Payload> class LogT, class RecoveryT>
+struct SchemeTypes {
+  template <class Payload>
+  using Log = LogT<Payload>;
+  using Recovery = RecoveryT;
+};
+template <class Payload>
+using NoLogOf = NoLog;
+
+template <format::Scheme kScheme>
+struct TypesOf;
+template <>
+struct TypesOf<format::Scheme::kNone> : SchemeTypes<NoLogOf, SerialRecovery> {};  // recovers nothing: never run
+template <>
+struct TypesOf<format::Scheme::kSerial> : SchemeTypes<SerialLog, SerialRecovery> {};
+template <>
+struct TypesOf<format::Scheme::kTaurus> : SchemeTypes<TaurusLog, TaurusRecovery> {};
+template <>
+struct TypesOf<format::Scheme::kPlover> : SchemeTypes<PloverLog, PloverRecovery> {};
+template <>
+struct TypesOf<format::Scheme::kSiloR> : SchemeTypes<SiloRLog, SiloRRecovery> {};
+template <>
+struct TypesOf<format::Scheme::kEleda> : SchemeTypes<EledaLog, SerialRecovery> {};  // one sequence, replayed as such
+
+}  // namespace dbx
