@@ -1,7 +1,7 @@
 // The log schemes that are built: the one list of their names and of what is known of each without its class.
 //
 // Read by the switches (what --log takes), by the rules about pairs, by log_dump and by the simulation. A scheme's
-// types stand in system/configured_pair.h; system/refusals.cpp checks that they say the same.
+// types stand in system/scheme_types.h; system/refusals.cpp checks that they say the same.
 #pragma once
 
 #include <array>
