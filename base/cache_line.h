@@ -24,8 +24,12 @@ struct alignas(kNoSharingBytes) CachePadded {
 // Asks for the line that holds `address`; never faults and never waits. Not __builtin_prefetch: GCC holds a function
 // that does nothing else for pure and drops calls of it.
 inline void Prefetch(const void* address) { asm volatile("prefetcht0 %0" : : "m"(*static_cast<const char*>(address))); }
+// The same for a line that is to be written to; a hint that old processors take for nothing.
+inline void PrefetchToWrite(const void* address) {
+  asm volatile("prefetchw %0" : : "m"(*static_cast<const char*>(address)));
+}
 
-// The same for `lines` consecutive lines.
+// Prefetch for `lines` consecutive lines.
 inline void PrefetchLines(const void* address, int lines) {
   const auto* line = static_cast<const char*>(address);
   for (int i = 0; i < lines; ++i) Prefetch(line + static_cast<size_t>(i) * kCacheLineBytes);

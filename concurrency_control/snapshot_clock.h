@@ -59,7 +59,7 @@ class SnapshotClock {
     return slot.known = end;
   }
   // There will be a draw soon: fetches the counter's line, to be written.
-  void PrepareToDraw() const { __builtin_prefetch(&last_.value, 1, 3); }
+  void PrepareToDraw() const { PrefetchToWrite(&last_.value); }
   // After the locks are gone. Release: whoever sees it sees the rows as they were left.
   void EndWriting(WorkerId worker) { slots_[worker.value()].value.end.store(kNone.value(), std::memory_order_release); }
 

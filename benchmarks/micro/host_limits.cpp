@@ -34,6 +34,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/cache_line.h"
 #include "base/error.h"
 #include "logging/device/file_device.h"
 
@@ -124,13 +125,12 @@ class RandomRow {
   const uint64_t rows_;
 };
 
-void PrefetchToRead(const std::byte* row) {
-  for (size_t at = 0; at < kRowStride; at += kCacheLine) __builtin_prefetch(row + at);
+void PrefetchRowToRead(const std::byte* row) {
+  for (size_t at = 0; at < kRowStride; at += kCacheLine) dbx::Prefetch(row + at);
 }
 
-// Asks for the lines to be owned; a hint that old processors take for nothing.
-void PrefetchToWrite(const std::byte* row) {
-  for (size_t at = 0; at < kRowStride; at += kCacheLine) asm volatile("prefetchw %0" : : "m"(row[at]));
+void PrefetchRowToWrite(const std::byte* row) {
+  for (size_t at = 0; at < kRowStride; at += kCacheLine) dbx::PrefetchToWrite(row + at);
 }
 
 std::vector<int> AllowedCpus() {
@@ -258,8 +258,8 @@ double YcsbFloorPrefetched(const Memory& memory, unsigned threads, double second
         std::memcpy(call.write, local.data(), kYcsbRowBytes);
         asm volatile("" : : : "memory");
         call = {memory.row(random.Next()), memory.row(random.Next())};
-        PrefetchToRead(call.read);
-        PrefetchToWrite(call.write);
+        PrefetchRowToRead(call.read);
+        PrefetchRowToWrite(call.write);
       }
       return kRowsPerBatch;
     };
@@ -448,9 +448,9 @@ Figures Measure(const Settings& settings) {
     figures.dependent_load_ns = DependentLoadNanos(memory, s);
     for (unsigned t = 1; t <= figures.threads; ++t) {
       figures.row_copy[t] = RowRate<CopyRow>(memory, t, s);
-      figures.row_copy_prefetch[t] = RowRatePrefetched<CopyRow, PrefetchToRead>(memory, t, s);
+      figures.row_copy_prefetch[t] = RowRatePrefetched<CopyRow, PrefetchRowToRead>(memory, t, s);
       figures.row_overwrite[t] = RowRate<OverwriteRow>(memory, t, s);
-      figures.row_overwrite_prefetch[t] = RowRatePrefetched<OverwriteRow, PrefetchToWrite>(memory, t, s);
+      figures.row_overwrite_prefetch[t] = RowRatePrefetched<OverwriteRow, PrefetchRowToWrite>(memory, t, s);
       figures.ycsb_floor[t] = YcsbFloor(memory, t, s);
       figures.ycsb_floor_prefetch[t] = YcsbFloorPrefetched(memory, t, s);
     }
