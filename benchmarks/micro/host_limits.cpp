@@ -192,7 +192,7 @@ void OverwriteRow(std::byte* row) {
 }
 
 using RowAction = void (*)(std::byte*);
-using Prefetch = void (*)(const std::byte*);
+using PrefetchAction = void (*)(const std::byte*);
 constexpr uint64_t kRowsPerBatch = 256;
 
 // One row after the other, each found at random.
@@ -207,7 +207,7 @@ double RowRate(const Memory& memory, unsigned threads, double seconds) {
 }
 
 // The same with every row asked for kAhead rows before its turn.
-template <RowAction kAct, Prefetch kPrefetch>
+template <RowAction kAct, PrefetchAction kPrefetch>
 double RowRatePrefetched(const Memory& memory, unsigned threads, double seconds) {
   return Rate(threads, seconds, [&](unsigned thread) {
     RandomRow random(thread, memory.rows());
