@@ -56,6 +56,14 @@ class IncludeRulesTest(unittest.TestCase):
         self.assertEqual([line.split(" goes")[0] for line in found],
                          ["logging/a.h:1: std::mutex", "logging/a.h:4: std::chrono::steady_clock"])
 
+    def test_prefetches_are_those_that_stay(self):
+        with tempfile.TemporaryDirectory() as folder:
+            os.mkdir(os.path.join(folder, "storage"))
+            with open(os.path.join(folder, "storage", "a.h"), "w", encoding="utf-8") as file:
+                file.write("Prefetch(a);  // not __builtin_prefetch(a)\n__builtin_prefetch(a, 1, 3);\n")
+            (found,) = include_rules.violations(folder)
+        self.assertTrue(found.startswith("storage/a.h:2: "))
+
 
 class SchemeNamesTest(unittest.TestCase):
     def setUp(self):
