@@ -272,7 +272,7 @@
 #endif
 
 // Flushes of a log between two of its anchors (LOG_TAURUS, LOG_ELEDA), marks (LOG_BATCH) or watermarks (HEKATON with
-// commands). Not of LOG_PLOVER's marks, which it acknowledges by: they precede every flush.
+// commands). Not of LOG_PLOVER's marks, which it acknowledges by: wherever other logs are ahead at a flush.
 #ifndef PSN_FLUSH_FREQ
 #define PSN_FLUSH_FREQ 1
 #endif

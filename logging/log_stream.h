@@ -104,7 +104,7 @@ class LogStream {
   // The same for a stream with a tracker, which alone learns of the fill.
   Place ReserveTracked(uint32_t worker, uint32_t bytes) {
     Slot& slot = slots_[worker];
-    // Sequentially consistent, as in Reserve.
+    // Sequentially consistent, as in TakePlace.
     const Place place{Lsn(reserved_until_.fetch_add(bytes)), bytes};
     if (place.end() > slot.free_until) AwaitSpace(slot, place);
     return place;

@@ -33,7 +33,7 @@ class FlushHooks {
   virtual bool WantsFlush(const LogStream&) const { return false; }
   // May append records of the scheme's own; every flushes_per_anchor rounds, or every round.
   virtual void BeforeFlush(LogStream&) {}
-  // Acknowledgements wait for what BeforeFlush appends.
+  // Acknowledgements wait for what BeforeFlush appends or notes.
   virtual bool FlushesEveryRound() const { return false; }
   // The same before RUN_END: what shows, where other logs or files are cut short later, that they had been longer.
   virtual void BeforeRunEnd(LogStream& stream) { BeforeFlush(stream); }

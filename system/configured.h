@@ -1,7 +1,7 @@
 // config.h as C++: the one file that reads its macros.
 //
 // Included by options.cpp (defaults of the switches) and by configured_pair.h (the pair to compile). A value
-// that is unknown or not built yet stops the compiler here, with the names to choose from. All macros of
+// that is unknown or not built yet stops the compiler here and says where the names to choose from stand. All macros of
 // config.h end here: none of them (TEST, least of all) reaches other code.
 #pragma once
 

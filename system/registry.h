@@ -54,7 +54,7 @@ class Registry {
   // The pairs that can run, ordered by name.
   std::vector<PairName> Supported() const;
 
-  // All pairs as a Markdown table: what isolation levels they run at, refused ones with the reason.
+  // All pairs as a Markdown table: with the isolation levels of the concurrency control, refused ones with the reason.
   std::string ListText() const;
 
  private:

@@ -11,7 +11,7 @@
 namespace dbx {
 namespace {
 
-// Prefetching more than this for one call would push out what was fetched first.
+// Prefetching more of the tuples than this for one call would push out what was fetched first.
 constexpr size_t kPrefetchBytesMax = 256 * kCacheLineBytes;
 
 // Ranks are scattered over the keys in the same way in every process.

@@ -14,11 +14,11 @@
 // counter before it installed.
 //
 // It is acknowledged when every log's persistent GSN has reached its own. Then each log holds all that it will ever
-// hold up to that GSN, so no half of a transaction is among it. The writer of a log takes care of that: before a flush
-// it raises the counter to the largest of all, under the latch, and appends a mark; once the mark is durable, the
-// counter's value is the log's persistent GSN. An idle log does the same when others go ahead. A log whose workers wait
-// for its device has no space for marks: there the GSN of its last durable record does as well, and the raised counter
-// has the records to come catch up with the others.
+// hold up to that GSN, so no half of a transaction is among it. The writer of a log takes care of that: where others
+// are ahead at a flush, it raises the counter to the largest of all, under the latch, and appends a mark; once the mark
+// is durable, the counter's value is the log's persistent GSN. An idle log is flushed for that alone. A log whose
+// workers wait for its device has no space for marks: there the GSN of its last durable record does as well, and the
+// raised counter has the records to come catch up with the others.
 //
 // Where this differs from published code: it counts records as durable when they are synced, marks and records say so
 // to recovery, and the counters of partitions that were only read are looked at.
@@ -32,6 +32,7 @@
 #include <optional>
 
 #include "base/cache_line.h"
+#include "base/check.h"
 #include "base/host.h"
 #include "base/spin.h"
 #include "logging/contract.h"
@@ -133,15 +134,13 @@ class PloverLog : public FlushHooks {
     for (uint32_t j = 0; j < n_; ++j) logs_.stream(j).WakeWriterIfAsleep();
   }
 
-  void Void(TxnState& state) {
-    ForEachLog(state.written, [&](uint32_t j) { logs_.stream(j).Void(state.worker, state.places[j]); });
-  }
+  void Void(TxnState&) { CHECK(false); }  // see TakePlaces
   void PublishWrite(TxnState&, Meta) {}
   void Idle(TxnState&) {}
 
   bool WantsFlush(const LogStream& stream) const override {
     const Partition& partition = partitions_[stream.index()];
-    return partition.mark_end == Lsn() && partition.claimed < LargestCounter(kAllPartitions);
+    return partition.claim_count == 0 && partition.claimed < LargestCounter(kAllPartitions);
   }
 
   // The heartbeat. It does not wait for the latch for long: whoever holds it may have lost its processor.
@@ -254,8 +253,10 @@ class PloverLog : public FlushHooks {
     for (; mask != 0; mask &= mask - 1) visit(static_cast<uint32_t>(std::countr_zero(mask)));
   }
 
-  // What has a place is submitted: nothing fails in between but a log that is never written again.
+  // What has a place is submitted: a VOID record would be no evidence of the GSN that its log has claimed. Nothing
+  // fails in between but a log that is never written again.
   void TakePlaces(TxnState& state) {
+    static_assert(!kTraits.reserve_before_recheck);
     ChooseGsn(state);
     // No longer under the latches: a log's writer wants them, and the space that is waited for comes from it.
     ForEachLog(state.written, [&](uint32_t j) { logs_.stream(j).AwaitPlace(state.worker, state.places[j]); });
