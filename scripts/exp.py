@@ -119,8 +119,9 @@ class Experiment:
         recoveries = sum(len(job.recoveries) for job in jobs)
         devices = self.host.describe() if not self.guessed else (
             "log devices to be scaled to this host, which `run` measures first")
+        times = "once" if self.repeats == 1 else f"{self.repeats} times"
         return (f"{len(self.figures)} figures at scale {self.scale.name}: {len(jobs)} runs and {recoveries} "
-                f"recoveries, {self.repeats} times; about {clock(self.plan.seconds(self.repeats))}, up to "
+                f"recoveries, {times}; about {clock(self.plan.seconds(self.repeats))}, up to "
                 f"{self.plan.disk_bytes() >> 20} MiB of logs at a time; {devices}")
 
     def run(self) -> bool:

@@ -29,9 +29,11 @@ def _picture(data: FigureData, series: dict[str, Series], caption: str) -> str:
         svg = drawing.svg(data, series, caption, theme)
         images[theme] = "data:image/svg+xml;base64," + base64.b64encode(svg.encode()).decode()
     alt = _escape(f"Figure {data.figure.number}: {data.figure.title} (the CSV file has the points)")
-    # On a phone a plot is scrolled instead of shrunk out of sight.
+    # On a phone a plot is scrolled instead of shrunk out of sight; a single panel does not fill a wide screen.
+    least = _least_width(data)
     return (f'<figure class="scroll"><picture><source media="(prefers-color-scheme: dark)" srcset="{images["dark"]}">'
-            f'<img alt="{alt}" src="{images["light"]}" style="width:100%;min-width:{_least_width(data)}em;height:auto">'
+            f'<img alt="{alt}" src="{images["light"]}" '
+            f'style="width:100%;min-width:{least}em;max-width:{1.5 * least:g}em;height:auto">'
             '</picture></figure>')
 
 
