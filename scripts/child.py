@@ -9,6 +9,7 @@ import ctypes
 import os
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 from dataclasses import dataclass
@@ -31,6 +32,14 @@ class Outcome:
         lines = [line for line in self.output.splitlines() if line.strip()]
         errors = [line for line in lines if line.startswith("error:")]
         return (errors or lines or [""])[-1].strip()
+
+
+def is_missing(binary: str) -> bool:
+    """Says so, and what builds it."""
+    if os.access(binary, os.X_OK):
+        return False
+    print(f"error: {binary} is missing; build it with `make rundb-all`", file=sys.stderr)
+    return True
 
 
 _LIBC = ctypes.CDLL(None)  # loaded here: between fork and exec there must be no dlopen

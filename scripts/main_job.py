@@ -13,7 +13,6 @@ import json
 import multiprocessing
 import os
 import random
-import re
 import shutil
 import signal
 import sys

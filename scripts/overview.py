@@ -22,7 +22,7 @@ import tempfile
 from dataclasses import dataclass, field
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from child import run_child
+from child import is_missing, run_child
 from experiment.spec import lookup
 from main_job import positive
 from progress import Progress
@@ -228,8 +228,7 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
 
 def main(argv: list[str]) -> int:
     arguments = parse_arguments(argv)
-    if not os.access(arguments.binary, os.X_OK):
-        print(f"error: {arguments.binary} is missing; build it with `make rundb-all`", file=sys.stderr)
+    if is_missing(arguments.binary):
         return 4
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from typing import Iterator
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from child import die_with_parent
+from child import die_with_parent, is_missing
 from cells import shell_line
 from main_job import positive
 from summary import load_rows
@@ -204,8 +204,7 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
 
 def main(argv: list[str]) -> int:
     arguments = parse_arguments(argv)
-    if not os.access(arguments.binary, os.X_OK):
-        print(f"error: {arguments.binary} is missing; build it with `make rundb-all`", file=sys.stderr)
+    if is_missing(arguments.binary):
         return 4
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:

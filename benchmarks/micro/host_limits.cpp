@@ -46,7 +46,6 @@ using PerThreads = std::map<unsigned, double>;
 
 constexpr size_t kRowStride = 1024;
 constexpr size_t kYcsbRowBytes = 1000;
-constexpr size_t kCacheLine = 64;
 constexpr size_t kAhead = 8;
 constexpr size_t kBlockBytes = 4096;
 
@@ -126,11 +125,11 @@ class RandomRow {
 };
 
 void PrefetchRowToRead(const std::byte* row) {
-  for (size_t at = 0; at < kRowStride; at += kCacheLine) dbx::Prefetch(row + at);
+  PrefetchLines(row, kRowStride / kCacheLineBytes);
 }
 
 void PrefetchRowToWrite(const std::byte* row) {
-  for (size_t at = 0; at < kRowStride; at += kCacheLine) dbx::PrefetchToWrite(row + at);
+  for (size_t at = 0; at < kRowStride; at += kCacheLineBytes) PrefetchToWrite(row + at);
 }
 
 std::vector<int> AllowedCpus() {
@@ -281,7 +280,7 @@ double DependentLoadNanos(const Memory& memory, double seconds) {
   return 1e9 / rate;
 }
 
-struct alignas(2 * kCacheLine) Line {
+struct alignas(2 * kCacheLineBytes) Line {
   std::atomic<uint64_t> value{0};
 };
 

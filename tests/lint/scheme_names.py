@@ -11,7 +11,7 @@ import os
 import re
 import sys
 
-from include_rules import REPOSITORY, tracked_sources
+from include_rules import report, tracked_sources
 
 FOLDERS = ("concurrency_control/", "system/")
 # Where system/ lists the schemes: their types, and the ends of their macros.
@@ -78,11 +78,5 @@ def violations(root: str) -> list[str]:
     return found
 
 
-def main() -> int:
-    found = violations(sys.argv[1] if len(sys.argv) > 1 else REPOSITORY)
-    print("\n".join(found) if found else "no log scheme is named outside the registry")
-    return 1 if found else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(report(violations, "no log scheme is named outside the registry"))

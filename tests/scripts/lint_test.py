@@ -38,30 +38,26 @@ class IncludeRulesTest(unittest.TestCase):
         self.assertTrue(include_rules.allowed("system/verify.cpp", "tests/reference/replay.h"))
         self.assertFalse(include_rules.allowed("system/run.cpp", "tests/reference/replay.h"))
 
-    def test_a_violation_names_file_and_line(self):
+    def violations_of(self, path, text):
         with tempfile.TemporaryDirectory() as folder:
-            os.mkdir(os.path.join(folder, "base"))
-            with open(os.path.join(folder, "base", "a.h"), "w", encoding="utf-8") as file:
-                file.write('// A.\n#include "storage/b.h"\n')
-            (found,) = include_rules.violations(folder)
+            os.makedirs(os.path.join(folder, os.path.dirname(path)))
+            with open(os.path.join(folder, path), "w", encoding="utf-8") as file:
+                file.write(text)
+            return include_rules.violations(folder)
+
+    def test_a_violation_names_file_and_line(self):
+        (found,) = self.violations_of("base/a.h", '// A.\n#include "storage/b.h"\n')
         self.assertTrue(found.startswith("base/a.h:2: "))
 
     def test_threads_and_clocks_come_from_one_header(self):
-        with tempfile.TemporaryDirectory() as folder:
-            os.mkdir(os.path.join(folder, "logging"))
-            with open(os.path.join(folder, "logging", "a.h"), "w", encoding="utf-8") as file:
-                file.write("std::mutex a;  // std::thread\nMutex b;  // std::mutex\nstd::memory_order c;\n"
-                           "auto d = std::chrono::steady_clock::now();\n")
-            found = include_rules.violations(folder)
+        found = self.violations_of("logging/a.h", "std::mutex a;  // std::thread\nMutex b;  // std::mutex\n"
+                                   "std::memory_order c;\nauto d = std::chrono::steady_clock::now();\n")
         self.assertEqual([line.split(" goes")[0] for line in found],
                          ["logging/a.h:1: std::mutex", "logging/a.h:4: std::chrono::steady_clock"])
 
     def test_prefetches_are_those_that_stay(self):
-        with tempfile.TemporaryDirectory() as folder:
-            os.mkdir(os.path.join(folder, "storage"))
-            with open(os.path.join(folder, "storage", "a.h"), "w", encoding="utf-8") as file:
-                file.write("Prefetch(a);  // not __builtin_prefetch(a)\n__builtin_prefetch(a, 1, 3);\n")
-            (found,) = include_rules.violations(folder)
+        (found,) = self.violations_of("storage/a.h", "Prefetch(a);  // not __builtin_prefetch(a)\n"
+                                      "__builtin_prefetch(a, 1, 3);\n")
         self.assertTrue(found.startswith("storage/a.h:2: "))
 
 

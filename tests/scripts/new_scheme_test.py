@@ -7,19 +7,14 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 import unittest
 
-from scratch_tree import copy_tree, need_git, new_scheme, run_python, snapshot
+from scratch_tree import new_scheme, run_python, scratch_copy, snapshot
 
 
 class NewSchemeTest(unittest.TestCase):
     def setUp(self):
-        need_git()
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.tree = os.path.join(folder.name, "tree")
-        copy_tree(self.tree)
+        self.tree = scratch_copy(self.addCleanup)
 
     def path(self, *parts):
         return os.path.join(self.tree, *parts)

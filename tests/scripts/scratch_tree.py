@@ -5,7 +5,9 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import unittest
+from typing import Callable
 
 from support import REPOSITORY
 
@@ -40,6 +42,16 @@ def snapshot(tree: str) -> dict[str, bytes]:
             with open(path, "rb") as file:
                 files[os.path.relpath(path, tree)] = file.read()
     return files
+
+
+def scratch_copy(add_cleanup: Callable) -> str:
+    """A copy of the tree in a directory that `add_cleanup`, a test's or its class', takes away again."""
+    need_git()
+    folder = tempfile.TemporaryDirectory()
+    add_cleanup(folder.cleanup)
+    tree = os.path.join(folder.name, "tree")
+    copy_tree(tree)
+    return tree
 
 
 def need_git() -> None:

@@ -9,12 +9,11 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import tutorial
-from scratch_tree import copy_tree, need_git
+from scratch_tree import scratch_copy
 from support import REPOSITORY
 
 COMMAND_SECONDS_MAX = 900
@@ -48,11 +47,7 @@ class TutorialCheck(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        need_git()
-        folder = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(folder.cleanup)
-        cls.tree = os.path.join(folder.name, "tree")
-        copy_tree(cls.tree)
+        cls.tree = scratch_copy(cls.addClassCleanup)
         # The tutorial's own copy is a work tree, in which it can see and take back changes.
         for command in (["init", "-q"], ["add", "-A"]):
             subprocess.run(["git", *command], cwd=cls.tree, check=True, capture_output=True)

@@ -7,7 +7,7 @@ import tempfile
 import unittest
 
 import tutorial
-from scratch_tree import copy_tree, need_git, new_scheme
+from scratch_tree import new_scheme, scratch_copy
 from support import REPOSITORY
 
 
@@ -76,11 +76,7 @@ class ApplyTest(unittest.TestCase):
 class TutorialTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        need_git()
-        folder = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(folder.cleanup)
-        cls.tree = os.path.join(folder.name, "tree")
-        copy_tree(cls.tree)
+        cls.tree = scratch_copy(cls.addClassCleanup)
         made = new_scheme(cls.tree, "tour")
         assert made.returncode == 0, made.stderr
         with open(os.path.join(REPOSITORY, "CONTRIBUTING.md"), encoding="utf-8") as file:
