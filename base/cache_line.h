@@ -41,4 +41,11 @@ inline void PrefetchBytes(const void* address, size_t bytes) {
   PrefetchLines(reinterpret_cast<const void*>(first * kCacheLineBytes), static_cast<int>(last - first) + 1);
 }
 
+// The same for lines that are to be written to.
+inline void PrefetchBytesToWrite(const void* address, size_t bytes) {
+  const auto* byte = static_cast<const char*>(address);
+  for (size_t at = 0; at < bytes; at += kCacheLineBytes) PrefetchToWrite(byte + at);
+  PrefetchToWrite(byte + bytes - 1);
+}
+
 }  // namespace dbx

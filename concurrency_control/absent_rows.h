@@ -13,6 +13,9 @@
 
 namespace dbx {
 
+// What a look-up expects; it takes what it finds.
+enum class Expect : uint8_t { kRow, kNoRow };
+
 // What came of an attempt to unlink a row.
 enum class RetireResult : uint8_t {
   kRetired,  // unlinked

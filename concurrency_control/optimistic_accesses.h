@@ -100,7 +100,7 @@ class OptimisticAccesses {
 
   Outcome Insert(Table& table, Key key, std::span<const std::byte> tuple) {
     ASSERT(tuple.size() == table.tuple_bytes());
-    Write* write = OwnOrNewWrite(table, key);
+    Write* write = OwnOrNewWrite<Expect::kNoRow>(table, key);
     if (write == nullptr) return Outcome::kConflict;
     if (write->present) return Outcome::kExists;
     write->written = write->present = true;
@@ -231,9 +231,12 @@ class OptimisticAccesses {
     return Outcome::kOk;
   }
 
+  // An ordered table's look-up for an insert goes down once.
+  template <Expect kExpect = Expect::kRow>
   Row* FindOrCreate(Table& table, Key key) {
+    if (kExpect == Expect::kNoRow && table.ordered()) return FindOrCreateInLeaf(table, key);
     if (Row* row = table.Find(key)) return row;
-    if (table.ordered()) return CreateInLeaf(table, key);
+    if (table.ordered()) return FindOrCreateInLeaf(table, key);
     return table.FindOrCreate(worker_, key, [this](Row& row) {
       log_.FreshMeta(row.meta());
       row.control.store(cc().FreshControl(nullptr), std::memory_order_release);
@@ -326,11 +329,10 @@ class OptimisticAccesses {
   Cc& cc() { return static_cast<Cc&>(*this); }
 
   // The row takes over what is known of the gap that it appears in.
-  [[gnu::noinline]] Row* CreateInLeaf(Table& table, Key key) {
+  [[gnu::noinline]] Row* FindOrCreateInLeaf(Table& table, Key key) {
     LeafChange change;
     const auto init = [this](Row& row, BTreeLeaf& leaf) {
-      log_.FreshMeta(row.meta());
-      log_.Absorb(row.meta(), leaf.meta());
+      CopyLeafMeta(row.meta(), leaf.meta(), log_.meta_bytes());
       row.control.store(cc().FreshControl(&leaf), std::memory_order_release);
     };
     Row* const row = table.FindOrCreate(worker_, key, init, change);
@@ -360,9 +362,10 @@ class OptimisticAccesses {
   }
 
   // The write entry of a row, its private copy taken if it is new; nullptr on a conflict.
+  template <Expect kExpect = Expect::kRow>
   Write* OwnOrNewWrite(Table& table, Key key) {
     for (SpinWait gone;;) {
-      Row* row = FindOrCreate(table, key);
+      Row* row = FindOrCreate<kExpect>(table, key);
       if (Write* own = FindOwn(row)) return own;
       uint64_t seen;
       if (!UnlockedVersion(row, seen)) return nullptr;

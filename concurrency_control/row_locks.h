@@ -74,10 +74,7 @@ class RowLocks {
   Meta meta(Handle row) const { return row->meta(); }
   void InitFreshMeta(Log& log, Row& row) { log.FreshMeta(row.meta()); }
   // Of a row that is created where `gap` is the metadata of what was not there.
-  void InitFreshMeta(Log& log, Row& row, Meta gap) {
-    log.FreshMeta(row.meta());
-    log.Absorb(row.meta(), gap);
-  }
+  void InitFreshMeta(Log& log, Row& row, Meta gap) { CopyLeafMeta(row.meta(), gap, log.meta_bytes()); }
   // With the exclusive lock held, on a row that is about to go: may what is known of it be forgotten?
   bool MayForget(Log& log, Handle row) { return log.Forgettable(row->meta()); }
   // Releases a row that was marked kGone and unlinked.

@@ -100,7 +100,7 @@ class TwoPhaseLocking {
 
   Outcome Insert(Table& table, Key key, std::span<const std::byte> tuple) {
     ASSERT(tuple.size() == table.tuple_bytes());
-    Access* access = LockExclusive(table, key);
+    Access* access = LockExclusive<Expect::kNoRow>(table, key);
     if (access == nullptr) return Outcome::kConflict;
     if (access->present) return Outcome::kExists;
     std::byte* at = table.tuple(access->row);
@@ -223,10 +223,11 @@ class TwoPhaseLocking {
     }
   }
 
+  template <Expect kExpect = Expect::kRow>
   Access* LockExclusive(Table& table, Key key) {
     typename Locks::Handle lock;
     for (SpinWait gone;; gone.Wait()) {
-      Row* row = FindOrCreate(table, key);
+      Row* row = FindOrCreate<kExpect>(table, key);
       LockResult result = locks_.TryExclusive(row, lock);
       if (result == LockResult::kConflict) {
         if (Access* own = FindOwn(row)) return own->exclusive ? own : Upgrade(own);
@@ -244,9 +245,12 @@ class TwoPhaseLocking {
     }
   }
 
+  // An ordered table's look-up for an insert goes down once.
+  template <Expect kExpect = Expect::kRow>
   Row* FindOrCreate(Table& table, Key key) {
+    if (kExpect == Expect::kNoRow && table.ordered()) return FindOrCreateInLeaf(table, key);
     if (Row* row = table.Find(key)) return row;
-    if (table.ordered()) return CreateInLeaf(table, key);
+    if (table.ordered()) return FindOrCreateInLeaf(table, key);
     return table.FindOrCreate(worker_, key, [this](Row& row) {
       locks_.InitFreshMeta(log_, row);
       row.control.store(Row::kAbsent, std::memory_order_release);
@@ -254,7 +258,7 @@ class TwoPhaseLocking {
   }
 
   // The row takes over what is known of the gap that it appears in.
-  [[gnu::noinline]] Row* CreateInLeaf(Table& table, Key key) {
+  [[gnu::noinline]] Row* FindOrCreateInLeaf(Table& table, Key key) {
     LeafChange change;
     const auto init = [this](Row& row, BTreeLeaf& leaf) {
       locks_.InitFreshMeta(log_, row, leaf.meta());

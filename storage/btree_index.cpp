@@ -10,16 +10,6 @@ namespace {
 
 constexpr size_t RoundUp(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
-// Others may be raising the metadata meanwhile; what they raise after it was copied they will not commit, because the
-// leaf is locked: the loads are sequentially consistent, as is the lock (LeafRef). Relaxed: published with the copy.
-void CopyMeta(Meta to, Meta from, size_t bytes) {
-  auto* const target = reinterpret_cast<uint64_t*>(to);
-  auto* const source = reinterpret_cast<uint64_t*>(from);
-  for (size_t i = 0; i < bytes / sizeof(uint64_t); ++i) {
-    AtomicRef<uint64_t>(target[i]).store(AtomicRef<uint64_t>(source[i]).load(), std::memory_order_relaxed);
-  }
-}
-
 // How a full leaf is split to make room at `slot`: the lower part keeps `kept` entries.
 struct SplitPoint {
   uint32_t kept;
@@ -150,7 +140,7 @@ bool BTreeIndex::SplitLeaf(const Descent& at, Place& place) {
   // The part that gets the new entry gets what lies between the two as well: a run goes on there.
   const Key separator = split.into_lower ? leaf->keys[split.kept].get() - 1 : leaf->keys[split.kept - 1].get();
   leaf->MoveTail(split.kept, *right);
-  CopyMeta(right->meta(), leaf->meta(), meta_bytes_);
+  CopyLeafMeta(right->meta(), leaf->meta(), meta_bytes_);
   right->control.store(leaf->control.load(), std::memory_order_relaxed);
   at.parent->InsertChild(at.index, separator, right);
   at.parent->UnlockChanged();

@@ -165,6 +165,17 @@ struct LeafRef {
   friend bool operator==(const LeafRef&, const LeafRef&) = default;
 };
 
+// Gives a new row or leaf, which nobody else sees yet, the log metadata of the locked leaf that it comes from. Others
+// may be raising that meanwhile; what they raise after it was copied they will not commit: the loads are sequentially
+// consistent, as is the lock (LeafRef). Relaxed: published with the copy. `bytes` is a multiple of a word's.
+inline void CopyLeafMeta(Meta to, Meta from, size_t bytes) {
+  auto* const target = reinterpret_cast<uint64_t*>(to);
+  auto* const source = reinterpret_cast<uint64_t*>(from);
+  for (size_t i = 0; i < bytes / sizeof(uint64_t); ++i) {
+    AtomicRef<uint64_t>(target[i]).store(AtomicRef<uint64_t>(source[i]).load(), std::memory_order_relaxed);
+  }
+}
+
 // What an insert or erase did to the leaves, for a transaction that has seen them itself: a LeafRef{leaf, before} of
 // its own becomes {leaf, after} and is joined by `split_off`; one of another version is void.
 struct LeafChange {

@@ -44,7 +44,7 @@ inline void Store(uint64_t& element, uint64_t value) {
 }
 
 // lv = ElemWiseMax(lv, shared)
-inline void Raise(uint64_t* lv, const uint64_t* shared, size_t n) {
+[[gnu::always_inline]] inline void Raise(uint64_t* lv, const uint64_t* shared, size_t n) {
   if (n > 4) return lsn_vector_ops->raise(lv, shared, n);
   for (size_t j = 0; j < n; ++j) {
     const uint64_t value = Load(shared[j]);

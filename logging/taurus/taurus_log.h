@@ -21,6 +21,7 @@
 // A worker writes to its logs in turns (LogSet::NextLog).
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <memory>
@@ -120,6 +121,7 @@ class TaurusLog : public FlushHooks {
                          Payload::Bytes(txn);
     if (bytes > stream.max_record_bytes()) return false;
     state.place = stream.Reserve(state.worker, AlignRecord(bytes));
+    if constexpr (kTracksReads) PrefetchBytesToWrite(stream.at(state.place), std::min(bytes, kPrefetchedBytes));
     state.own_dependency = state.lv[state.log];
     state.lv[state.log] = state.place.end().value();
     return true;
@@ -181,6 +183,8 @@ class TaurusLog : public FlushHooks {
   void ThrowIfFailed() const { logs_.ThrowIfFailed(); }
 
  private:
+  // Of a place in the log, while the reads are published.
+  static constexpr size_t kPrefetchedBytes = 256;
   // Transactions that a worker writes to one log before it turns to its next.
   static constexpr uint32_t kTxnsPerTurn = 256;
 
