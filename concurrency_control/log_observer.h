@@ -28,6 +28,7 @@ concept LogObserver = requires(L& log, typename L::TxnState& state, const RowRef
   log.Absorb(meta, meta);
   // May the metadata be dropped and later be replaced by FreshMeta?
   { log.Forgettable(meta) } -> std::same_as<bool>;
+  // Whole words; all zero, it depends on nothing. A copy of it, word by word, says the same.
   { log.meta_bytes() } -> std::same_as<size_t>;
 };
 

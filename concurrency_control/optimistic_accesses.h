@@ -275,7 +275,10 @@ class OptimisticAccesses {
 
   std::byte* Image(const Write& write) const { return const_cast<std::byte*>(images_.data()) + write.image; }
   void NoteRead(Row* row, uint64_t seen) { reads_.push_back({row, seen}); }
-  void NoteMiss(Table& table, Row* row) { misses_.push_back({&table, row}); }
+  void NoteMiss(Table& table, Row* row) {
+    leaves_.NoteAbsent(row);
+    misses_.push_back({&table, row});
+  }
   void OnRead(const RowRef& row) { log_.OnRead(log_state_, row); }
   Log& log() { return log_; }
 
@@ -336,7 +339,7 @@ class OptimisticAccesses {
       row.control.store(cc().FreshControl(&leaf), std::memory_order_release);
     };
     Row* const row = table.FindOrCreate(worker_, key, init, change);
-    leaves_.Follow(change);
+    leaves_.NoteCreated(row, change);
     return row;
   }
 
@@ -378,7 +381,7 @@ class OptimisticAccesses {
       if (images_used_ + bytes > images_.size()) images_.resize(2 * (images_used_ + bytes));
       if ((seen & Row::kAbsent) == 0) RacyCopy(images_.data() + images_used_, table.tuple(row), bytes);
       if (!StillVersion(row, seen)) continue;
-      if (seen & Row::kAbsent) misses_.push_back({&table, row});
+      if (seen & Row::kAbsent) NoteMiss(table, row);
       writes_.push_back({row, &table, seen, images_used_, false, (seen & Row::kAbsent) == 0});
       images_used_ += (bytes + 7) / 8 * 8;
       filter_[FilterWord(row)] = 1;

@@ -59,21 +59,22 @@ class ScannedLeaves {
 
   ScannedLeaves() { leaves_.reserve(kLeavesReserved); }
 
-  void Clear() { leaves_.clear(); }
+  void Clear() {
+    leaves_.clear();
+    created_ = nullptr;
+  }
   const std::vector<Leaf>& leaves() const { return leaves_; }
 
-  // The transaction has created a row. Of what others did meanwhile, the versions will tell.
-  void Follow(const LeafChange& change) {
+  // The transaction has created a row, which another may fill before it comes to it itself. Of what others did to the
+  // leaf meanwhile, the versions will tell.
+  void NoteCreated(const Row* row, const LeafChange& change) {
     if (leaves_.empty() || !change.changed()) return;
-    bool had_leaf = false;
-    uint64_t control = 0;
-    for (Leaf& leaf : leaves_) {
-      if (leaf.ref != LeafRef{change.leaf, change.before}) continue;
-      leaf.ref.version = change.after;
-      had_leaf = true;
-      control = leaf.control;
-    }
-    if (had_leaf && change.split_off.leaf != nullptr) leaves_.push_back({change.split_off, control});
+    created_ = row;
+    change_ = change;
+  }
+  // It has locked or read the row and found it absent: if it created that, the gap is still what was scanned.
+  void NoteAbsent(const Row* row) {
+    if (__builtin_expect(row == created_, 0)) FollowChange();
   }
 
   // After what is published into the leaves' metadata.
@@ -116,11 +117,26 @@ class ScannedLeaves {
     }
   }
 
+  [[gnu::noinline]] void FollowChange() {
+    created_ = nullptr;
+    bool had_leaf = false;
+    uint64_t control = 0;
+    for (Leaf& leaf : leaves_) {
+      if (leaf.ref != LeafRef{change_.leaf, change_.before}) continue;
+      leaf.ref.version = change_.after;
+      had_leaf = true;
+      control = leaf.control;
+    }
+    if (had_leaf && change_.split_off.leaf != nullptr) leaves_.push_back({change_.split_off, control});
+  }
+
   [[gnu::noinline]] bool AllUnchanged() const {
     return std::all_of(leaves_.begin(), leaves_.end(), [](const Leaf& leaf) { return leaf.ref.Unchanged(); });
   }
 
   std::vector<Leaf> leaves_;
+  const Row* created_ = nullptr;  // by `change_`, and not yet come to
+  LeafChange change_;
 };
 
 }  // namespace dbx

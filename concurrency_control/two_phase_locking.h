@@ -265,12 +265,13 @@ class TwoPhaseLocking {
       row.control.store(Row::kAbsent, std::memory_order_release);
     };
     Row* const row = table.FindOrCreate(worker_, key, init, change);
-    leaves_.Follow(change);
+    leaves_.NoteCreated(row, change);
     return row;
   }
 
   Access* Add(Table& table, Row* row, typename Locks::Handle lock, bool exclusive) {
     const bool present = (row->control.load(std::memory_order_relaxed) & Row::kAbsent) == 0;
+    if (!present) leaves_.NoteAbsent(row);
     accesses_.push_back({row, &table, lock, exclusive, false, present});
     return &accesses_.back();
   }

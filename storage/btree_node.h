@@ -20,6 +20,7 @@
 #include <cstdint>
 
 #include "base/cache_line.h"
+#include "base/check.h"
 #include "base/host.h"
 #include "base/types.h"
 #include "storage/row.h"
@@ -169,6 +170,7 @@ struct LeafRef {
 // may be raising that meanwhile; what they raise after it was copied they will not commit: the loads are sequentially
 // consistent, as is the lock (LeafRef). Relaxed: published with the copy. `bytes` is a multiple of a word's.
 inline void CopyLeafMeta(Meta to, Meta from, size_t bytes) {
+  ASSERT(bytes % sizeof(uint64_t) == 0);
   auto* const target = reinterpret_cast<uint64_t*>(to);
   auto* const source = reinterpret_cast<uint64_t*>(from);
   for (size_t i = 0; i < bytes / sizeof(uint64_t); ++i) {

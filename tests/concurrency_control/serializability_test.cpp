@@ -79,16 +79,22 @@ class EveryConcurrencyControl : public ::testing::Test {
     seen.push_back({key, outcome == Outcome::kNotFound ? AccessKind::kMiss : kind, before});
     return Outcome::kOk;
   }
-  // Of what is there, it says nothing but that it is.
   Outcome Insert(auto& ctx, TxnId me, Key key, Accesses& seen) {
     const Tuple tuple = TupleOf(me, kNoVersion);
     const Outcome outcome = ctx.Insert(h_.table(), At(key), std::as_bytes(std::span(&tuple, 1)));
     if (outcome == Outcome::kConflict) return outcome;
-    if (outcome == Outcome::kOk) seen.push_back({key, AccessKind::kInsert, kNoVersion});
-    return Outcome::kOk;
+    if (outcome == Outcome::kOk) {
+      seen.push_back({key, AccessKind::kInsert, kNoVersion});
+      return outcome;
+    }
+    TxnId there = kNoVersion;
+    const Outcome read =
+        ctx.Read(h_.table(), At(key), [&](const auto& t) { there.value = t.template GetAt<uint64_t>(0); });
+    if (read == Outcome::kOk) seen.push_back({key, AccessKind::kRead, there});
+    return read;
   }
 
-  // The keys that follow those which the transaction accesses otherwise, in either order, all or up to the first row.
+  // In either order, all or up to the first row.
   Outcome Scan(auto& ctx, std::mt19937_64& random, Key low, Accesses& seen) {
     const Key high = std::min(low + kKeysPerScan, kKeys) - 1;
     const bool up = random() % 2 == 0, all = random() % 2 == 0;
@@ -124,7 +130,9 @@ class EveryConcurrencyControl : public ::testing::Test {
         const uint32_t scan_before = C::kHasScans ? random() % (2 * kAccessesMax) : kAccessesMax;
         for (uint32_t n = 0; n < kAccessesMax; ++n) {
           if (n == scan_before) {
-            const Outcome outcome = Scan(ctx, random, (first + kAccessesMax) % kKeys, seen);
+            // The keys that follow those which it accesses otherwise, or, before it does so, these.
+            const bool own = n == 0 && random() % 2 == 0;
+            const Outcome outcome = Scan(ctx, random, (first + (own ? 0 : kAccessesMax)) % kKeys, seen);
             if (outcome != Outcome::kOk) return outcome;
           }
           if (random() % 4 == 0) host::Yield();

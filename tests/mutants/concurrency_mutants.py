@@ -35,9 +35,15 @@ CONCURRENCY_MUTANTS = [
     Mutant("scan_metadata_lost_in_a_split", "the upper part of a leaf that splits knows nothing of who scanned it",
            [statement(BTREE, "CopyLeafMeta(right->meta(), leaf->meta(), meta_bytes_);", "")], "LOG_TAURUS/LOG_COMMAND/TEST",
            test="ScanOfCommandPairs/0.AnInsertDependsOnScansOfItsGapThoughItSplitsTheLeaf"),
+    Mutant("scan_own_row_taken_for_a_gap", "a row that the scanner created is a gap to it, though another has filled it",
+           [statement(SCANNED_LEAVES, "change_ = change;", "change_ = change; FollowChange();")], "NO_WAIT/TEST",
+           test="CreatedRow/1.IsAConflictIfAnotherFilledItFirst"),
+    Mutant("scan_own_row_filled_before_its_lock", "what the scanner finds in a row that it created is not looked at",
+           [statement(LOCKING, "if (!present) leaves_.NoteAbsent(row);", "leaves_.NoteAbsent(row);")], "NO_WAIT/TEST",
+           test="CreatedRowUnderLocks.AnInsertIsAConflictIfAnotherFilledItFirst"),
     Mutant("scan_own_split_not_followed", "the upper part of a leaf that the scanner itself split is not re-checked",
-           [statement(SCANNED_LEAVES, "if (had_leaf && change.split_off.leaf != nullptr) "
-                      "leaves_.push_back({change.split_off, control});", "")], "/TEST",
+           [statement(SCANNED_LEAVES, "if (had_leaf && change_.split_off.leaf != nullptr) "
+                      "leaves_.push_back({change_.split_off, control});", "")], "/TEST",
            test="ScanOfSerializablePairs/0.AnInsertIntoEitherPartOfALeafThatTheScannerSplitIsAConflict"),
     Mutant("scan_tictoc_leaf_not_raised", "a scan does not tell its gaps how late it commits",
            [statement(TICTOC, "for (const auto& leaf : this->leaves().leaves()) RaiseControl(*leaf.ref.leaf, commit_timestamp_.value());",

@@ -314,7 +314,8 @@ TEST(TestWorkloadTest, ProgramsOutOfRangeAreInvalid) {
   EXPECT_FALSE(valid({MakeOperation(Operation::kScan, Shelf(1021))}));
   const uint64_t scan = MakeOperation(Operation::kScan, Shelf(4));
   EXPECT_TRUE(valid({scan, MakeOperation(Operation::kRead, Shelf(8)), MakeOperation(Operation::kRead, Shelf(3))}));
-  EXPECT_FALSE(valid({scan, MakeOperation(Operation::kRead, Shelf(7))}));
+  EXPECT_TRUE(valid({scan, MakeOperation(Operation::kRead, Shelf(7))}));
+  EXPECT_FALSE(valid({MakeOperation(Operation::kRead, Shelf(7)), scan}));
   EXPECT_FALSE(valid({MakeOperation(Operation::kScanBack, Shelf(1)), scan}));
   EXPECT_FALSE(valid({read, scan, MakeOperation(Operation::kScanBack, Shelf(0))}));
   EXPECT_FALSE(valid(std::vector<uint64_t>{Slot(0), Slot(1), Slot(2), Slot(3), Slot(4), give_up}));
