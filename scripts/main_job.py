@@ -8,6 +8,7 @@ a log run only. Results are appended to OUT/results.jsonl step by step, so that 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import dataclasses
 import json
 import multiprocessing
@@ -15,6 +16,7 @@ import os
 import random
 import shutil
 import signal
+import subprocess
 import sys
 import time
 
@@ -24,6 +26,7 @@ import host
 import summary
 from cells import Cell, Settings, shell_line
 from child import KillClock, run_child
+from pairs import list_pairs, matrix_of
 from progress import Progress
 
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -161,6 +164,13 @@ class MainJob:
         failed = row["status"] == "failed"
         self.progress_.finish(row["why"] if failed else "ok", failed)
 
+    def note_pairs(self) -> None:
+        """Which pairs the binary has, and why not the others, for the report."""
+        matrix = {}
+        with contextlib.suppress(OSError, ValueError, subprocess.CalledProcessError):
+            matrix = dataclasses.asdict(matrix_of(list_pairs(self.arguments_.binary)))
+        self._append({"schema_version": 1, "step": "pairs", "status": "ok", "why": "", "matrix": matrix})
+
     def run_step(self, cell: Cell, step: str, context: dict) -> bool:
         self.progress_.begin(f"{cell.label}: {cells_module.STEP_NAMES[step]}")
         row = {"schema_version": 1, "cell": cell.as_dict(), "step": step, "status": "ok", "why": ""}
@@ -275,6 +285,7 @@ class MainJob:
             f"{arguments.seed}; logs in {arguments.log_dir}, results in {arguments.out}; "
             f"about {max(1, round(self.progress_.seconds_left() / 60))} min")
         self._append(host.describe(arguments, self.settings_))
+        self.note_pairs()
         if not arguments.no_limits:
             self.run_limits()
         good = True

@@ -25,6 +25,34 @@ class Pair:
                 + ["--use_locktable=1"] * self.lock_table)
 
 
+@dataclass
+class Matrix:
+    """A line per log, a column per concurrency control; a cell is "yes" or the number of the reason against it."""
+
+    controls: list[str]
+    levels: list[str]  # of the control above: the isolation levels that it claims
+    lines: dict[str, list[str]]  # by log
+    reasons: list[str]  # from 1 on
+
+
+def matrix_of(pairs: list[Pair]) -> Matrix:
+    """Raises ValueError where a pair has no verdict, as in a binary that was built with PAIRS='...'."""
+    verdicts, logs, controls, reasons, levels = {}, [], [], [], {}
+    for pair in pairs:
+        control = pair.cc + " + lock table" * pair.lock_table
+        log = pair.log if pair.log_type == "-" else f"{pair.log}, {pair.log_type}"
+        reason = "" if pair.supported else pair.verdict.removeprefix(REFUSED)
+        for value, seen in ((control, controls), (log, logs), (reason, reasons)):
+            if value and value not in seen:
+                seen.append(value)
+        levels[control] = ", ".join(pair.isolation)
+        verdicts[log, control] = str(reasons.index(reason) + 1) if reason else "yes"
+    if len(verdicts) != len(logs) * len(controls):
+        raise ValueError("this rundb-all holds only some of the pairs; build them all: make rundb-all")
+    lines = {log: [verdicts[log, control] for control in controls] for log in sorted(logs)}
+    return Matrix(controls, [levels[control] for control in controls], lines, reasons)
+
+
 def parse_pairs(listed: str) -> list[Pair]:
     """Of the lines '| CC | lock table | log | type | isolation levels | verdict |'."""
     pairs = []

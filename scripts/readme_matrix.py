@@ -11,7 +11,7 @@ import os
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from pairs import REFUSED, Pair, list_pairs
+from pairs import Pair, list_pairs, matrix_of
 
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 README = os.path.join(REPOSITORY, "README.md")
@@ -26,25 +26,13 @@ def with_matrix(text: str, matrix: str) -> str:
     return f"{head}{BEGIN}\n{matrix.strip()}\n{END}{rest.split(END)[1]}"
 
 
-def matrix_of(pairs: list[Pair]) -> str:
-    """Raises ValueError where a pair has no verdict, as in a binary that was built with PAIRS='...'."""
-    verdicts, logs, controls, reasons, levels = {}, [], [], [], {}
-    for pair in pairs:
-        control = pair.cc + " + lock table" * pair.lock_table
-        log = pair.log if pair.log_type == "-" else f"{pair.log}, {pair.log_type}"
-        reason = "" if pair.supported else pair.verdict.removeprefix(REFUSED)
-        for value, seen in ((control, controls), (log, logs), (reason, reasons)):
-            if value and value not in seen:
-                seen.append(value)
-        levels[control] = ", ".join(pair.isolation)
-        verdicts[log, control] = str(reasons.index(reason) + 1) if reason else "yes"
-    lines = ["| | " + " | ".join(controls) + " |", "|---" * (len(controls) + 1) + "|"]
-    if len(verdicts) != len(logs) * len(controls):
-        raise ValueError("this rundb-all holds only some of the pairs; build them all: make rundb-all")
-    lines.append("| ISOLATION_LEVEL | " + " | ".join(levels[control] for control in controls) + " |")
-    lines += [f"| {log} | " + " | ".join(verdicts[log, control] for control in controls) + " |"
-              for log in sorted(logs)]
-    return "\n".join(lines + [""] + [f"{number}. {reason}" for number, reason in enumerate(reasons, 1)])
+def table_of(pairs: list[Pair]) -> str:
+    """Raises ValueError, see matrix_of."""
+    matrix = matrix_of(pairs)
+    lines = ["| | " + " | ".join(matrix.controls) + " |", "|---" * (len(matrix.controls) + 1) + "|"]
+    for name, cells in {"ISOLATION_LEVEL": matrix.levels, **matrix.lines}.items():
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    return "\n".join(lines + [""] + [f"{number}. {reason}" for number, reason in enumerate(matrix.reasons, 1)])
 
 
 def main() -> int:
@@ -52,7 +40,7 @@ def main() -> int:
     with open(README, encoding="utf-8") as file:
         old = file.read()
     try:
-        new = with_matrix(old, matrix_of(list_pairs(binary)))
+        new = with_matrix(old, table_of(list_pairs(binary)))
     except ValueError as error:
         sys.exit(f"readme_matrix.py: {error}")
     if new == old:

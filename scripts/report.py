@@ -170,6 +170,20 @@ def _configuration_section(rows: list[dict]) -> str:
     return "".join(parts)
 
 
+def _matrix_section(rows: list[dict]) -> str:
+    matrix = next((row["matrix"] for row in rows if row.get("step") == "pairs"), None)
+    if not matrix:
+        return '<p class="soft">Not known.</p>'
+    head = "".join(f'<th class="name">{_escape(control)}</th>' for control in ("", *matrix["controls"]))
+    lines = {"ISOLATION_LEVEL": matrix["levels"], **matrix["lines"]}
+    body = "".join(f'<tr><td class="name">{_escape(name)}</td>'
+                   + "".join(f'<td class="name">{_escape(cell)}</td>' for cell in cells) + "</tr>"
+                   for name, cells in lines.items())
+    reasons = "".join(f"<li>{_escape(reason)}</li>" for reason in matrix["reasons"])
+    return (f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+            f"<ol>{reasons}</ol>")
+
+
 def _commands_section(rows: list[dict]) -> str:
     lines = []
     for row in rows:
@@ -220,6 +234,9 @@ control hatched or hollow. Dashed lines and short vertical marks are limits of t
 <h2>The host</h2>{_host_section(rows)}
 <h2>The host's limits, measured before the runs</h2>{_limits_section(rows)}
 <h2>Effective configuration</h2>{_configuration_section(rows)}
+<h2>The pairs of this build</h2>
+<p class="soft">What each concurrency control runs with; a number is the reason, below, why it does not.</p>
+{_matrix_section(rows)}
 <h2>Commands</h2><details><summary>every command line of this job</summary>{_commands_section(rows)}</details>
 </body></html>
 """

@@ -39,7 +39,7 @@ class SuccessTest(unittest.TestCase):
     def test_a_cell_with_a_log_takes_all_four_steps_and_one_without_only_runs(self):
         self.assertEqual(self.done.returncode, 0, self.done.stdout + self.done.stderr)
         steps = [row["step"] for row in rows_of(self.folder)]
-        self.assertEqual(steps, ["host", "limits", "run", "recover", "crash", "crash_recover", "run"])
+        self.assertEqual(steps, ["host", "pairs", "limits", "run", "recover", "crash", "crash_recover", "run"])
         self.assertIn("ok lost=0", self.done.stdout)
 
     def test_verified_logs_are_deleted_and_foreign_ones_stay(self):
@@ -56,6 +56,11 @@ class SuccessTest(unittest.TestCase):
         page = self.read("report.html").decode()
         self.assertIn("5 of 5 steps succeeded; 2 of 2 recoveries verified", page)
         self.assertNotIn('src="http', page)
+
+    def test_the_report_shows_which_pairs_there_are_and_why_not_others(self):
+        report = self.read("report.html").decode()
+        self.assertIn('<td class="name">LOG_PLOVER, LOG_COMMAND</td><td class="name">1</td>', report)
+        self.assertIn("<li>rows, not &lt;commands&gt;</li>", report)
 
     def test_the_table_fits_120_columns(self):
         lines = self.done.stdout.split("clean end", 1)[1].splitlines()
@@ -114,7 +119,7 @@ class FailureTest(FolderTest):
         output, _ = child.communicate(timeout=30)
         self.assertEqual(child.returncode, 130)
         self.assertIn("interrupted", output)
-        self.assertEqual([row["step"] for row in rows_of(self.folder)], ["host"])
+        self.assertEqual([row["step"] for row in rows_of(self.folder)], ["host", "pairs"])
 
 
 class RefusalTest(FolderTest):

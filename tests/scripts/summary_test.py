@@ -203,7 +203,7 @@ class MatrixTest(unittest.TestCase):
                               "| HEKATON | 1 | LOG_X | LOG_DATA | SERIALIZABLE, SNAPSHOT | refused: no locks |\n"
                               "| NO_WAIT | 1 | LOG_NO | - | SERIALIZABLE | supported |\n"
                               "| HEKATON | 1 | LOG_NO | - | SERIALIZABLE, SNAPSHOT | supported |\n")
-        lines = readme_matrix.matrix_of(pairs.parse_pairs(listed)).splitlines()
+        lines = readme_matrix.table_of(pairs.parse_pairs(listed)).splitlines()
         self.assertEqual(lines[0], "| | NO_WAIT + lock table | HEKATON + lock table |")
         self.assertEqual(lines[2], "| ISOLATION_LEVEL | SERIALIZABLE | SERIALIZABLE, SNAPSHOT |")
         self.assertEqual(lines[3:5], ["| LOG_NO | yes | yes |", "| LOG_X, LOG_DATA | yes | 1 |"])
@@ -213,7 +213,7 @@ class MatrixTest(unittest.TestCase):
         listed = self.HEAD + ("| NO_WAIT | 1 | LOG_X | LOG_DATA | SERIALIZABLE | supported |\n"
                               "| SILO | 0 | LOG_NO | - | SERIALIZABLE | supported |\n")
         with self.assertRaisesRegex(ValueError, "make rundb-all"):
-            readme_matrix.matrix_of(pairs.parse_pairs(listed))
+            readme_matrix.table_of(pairs.parse_pairs(listed))
 
 
 if __name__ == "__main__":

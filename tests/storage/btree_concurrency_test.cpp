@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <deque>
+#include <map>
 #include <random>
 #include <thread>
 #include <vector>
@@ -198,6 +199,87 @@ TEST_P(BTreeStressTest, ScansSeeWhatStaysOnceAndInOrder) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Blocks, BTreeStressTest, testing::Values(2, 16, 400));
+
+// ---- Against an oracle -----------------------------------------------------------------------------------
+
+// A thread has every kThreads-th key to itself, so that all share their leaves, and knows of each whether it is there.
+class OwnKeys {
+ public:
+  OwnKeys(SharedIndex& shared, WorkerId worker, uint64_t keys, uint64_t seed)
+      : shared_(shared), worker_(worker), keys_(keys), rng_(seed + worker.value()) {}
+
+  void Run(int steps) {
+    const EpochSection section(shared_.clock(), worker_);
+    for (int i = 0; i < steps && !testing::Test::HasFailure(); ++i) {
+      if (i % 256 == 0) growing_ = rng_() % 2 == 0;
+      Step();
+      shared_.Refresh(worker_);
+      if (i % 16 == 0) shared_.clock().Advance();
+    }
+  }
+  const std::map<Key, Row*>& oracle() const { return oracle_; }
+
+ private:
+  void Step() {
+    const Key key = rng_() % keys_ * kThreads + worker_.value();
+    const auto known = oracle_.find(key);
+    const bool there = known != oracle_.end();
+    ASSERT_EQ(shared_.index().Find(key), there ? known->second : nullptr) << key;
+    if (rng_() % 8 == 0) return CompareScan(key);
+    if (there && rng_() % 4 >= (growing_ ? 3 : 1)) return Erase(key);
+    if (!there && rng_() % 4 >= (growing_ ? 1 : 3)) Insert(key);
+  }
+  void Insert(Key key) {
+    LeafChange change;
+    Row* const row = shared_.FindOrInsert(worker_, key, 0, change);
+    ASSERT_TRUE(change.changed()) << key;
+    oracle_[key] = row;
+  }
+  void Erase(Key key) {
+    LeafChange change;
+    ASSERT_TRUE(shared_.Erase(worker_, oracle_[key], change)) << key;
+    oracle_.erase(key);
+    if (!change.emptied) return;
+    shared_.index().UnlinkEmpty(key, shared_.clock(), worker_, [](BTreeLeaf&, BTreeLeaf&) {});
+  }
+  void CompareScan(Key low) {
+    const Key high = low + rng_() % 400;
+    const auto order = rng_() % 2 == 0 ? ScanOrder::kAscending : ScanOrder::kDescending;
+    std::vector<std::pair<Key, Row*>> seen;
+    ScanEntries(shared_.index(), low, high, order, [&](const BTreeEntry& entry) {
+      if (entry.key % kThreads == worker_.value()) seen.emplace_back(entry.key, entry.row);
+      return true;
+    });
+    if (order == ScanOrder::kDescending) std::ranges::reverse(seen);
+    const std::vector<std::pair<Key, Row*>> known(oracle_.lower_bound(low), oracle_.upper_bound(high));
+    ASSERT_EQ(seen, known) << low << " to " << high;
+  }
+
+  SharedIndex& shared_;
+  const WorkerId worker_;
+  const uint64_t keys_;
+  std::mt19937_64 rng_;
+  std::map<Key, Row*> oracle_;
+  bool growing_ = true;
+};
+
+class BTreeOracleRaceTest : public testing::TestWithParam<uint64_t> {};
+
+TEST_P(BTreeOracleRaceTest, EachThreadFindsItsOwnKeysAndNoOthers) {
+  const uint64_t seed = Seed();
+  SCOPED_TRACE(seed);
+  SharedIndex shared;
+  std::deque<OwnKeys> owners;
+  for (uint32_t i = 0; i < kThreads; ++i) owners.emplace_back(shared, WorkerId(i), GetParam(), seed);
+  RunThreads([&](WorkerId worker) { owners[worker.value()].Run(20'000); });
+  std::map<Key, Row*> all;
+  for (const OwnKeys& owner : owners) all.insert(owner.oracle().begin(), owner.oracle().end());
+  std::vector<Key> keys;
+  for (const auto& [key, row] : all) keys.push_back(key);
+  EXPECT_EQ(ScanKeys(shared.index(), kLowestKey, kHighestKey), keys);
+}
+
+INSTANTIATE_TEST_SUITE_P(KeysPerThread, BTreeOracleRaceTest, testing::Values(2, 40, 1000));
 
 // ---- Phantoms --------------------------------------------------------------------------------------------
 
