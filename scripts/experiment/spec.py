@@ -33,9 +33,9 @@ FOLDER = os.path.join(REPOSITORY, "experiments")
 PROGRAMS = ("rundb-all", "rundb-timed")
 DEVICES = ("nvme", "hdd", "ssd", "pm", "ram", "real")
 LOGS = ("none", "one_disk", "striped", "each")
-CLAIM_KEYS = {"claim", "paper", "of", "over", "at", "from", "to", "expect", "panels", "needs_cores", "below", "than",
+CLAIM_KEYS = {"claim", "paper", "of", "over", "at", "from", "to", "expect", "panels", "needs_cores", "above", "below", "than",
               "found", "least_txns"}
-CLAIM_WORDS = {"at": ("first", "last", "peaks"), "expect": ("rises", "falls", "flat")}
+CLAIM_WORDS = {"at": ("first", "last", "peaks"), "expect": ("rises", "falls", "flat", "inverse")}
 
 
 class SpecError(Exception):
@@ -206,10 +206,11 @@ def _check_claim(figure: Figure, where: str, claim: dict) -> None:
     unknown = sorted(set(claim) - CLAIM_KEYS)
     if unknown or not {"claim", "of"} <= set(claim):
         raise SpecError(f"{where}: " + (f"unknown {', '.join(unknown)}" if unknown else "claim or of is missing"))
-    if not {"over", "expect", "below"} & set(claim):
-        raise SpecError(f"{where}: none of over, expect, below")
+    if not {"over", "expect", "above", "below"} & set(claim):
+        raise SpecError(f"{where}: none of over, expect, above, below")
     for key, allowed in CLAIM_WORDS.items():
-        if key in claim and claim[key] not in allowed:
+        a_point = key == "at" and isinstance(claim.get(key), (int, float))
+        if key in claim and claim[key] not in allowed and not a_point:
             raise SpecError(f"{where}: {key} is one of {', '.join(allowed)}")
     if "than" in claim and (set(claim["than"]) != {"figure", "panel"} or "over" not in claim):
         raise SpecError(f"{where}: than is {{figure, panel}}, of a claim with over")
