@@ -8,12 +8,12 @@
     - {claim: TEXT, of: metadata, below: 0.05}                           a share of time that is nowhere larger
     - {claim: TEXT, of: A, over: B, at: last, than: {figure: taurus/fig09_logging_hdd, panel: NAME}}   the ratio is
                                                                          smaller than that of the other figure
-    - {claim: TEXT, of: taurus_data, expect: inverse}                  y x is the same at all x, within a factor of INVERSE
-    - {claim: TEXT, of: eleda, above: 0.5, at: first}                  a share that is larger there
-  from, to and a number as `at` name points of the plan, and no others are judged in their stead; without from or to, the
-  plan's ends. With rises or falls, `paper` is how far. over: a list stands for the fastest of them at each point; panels: [NAME], only these panels; needs_cores: N, what a
-  host must have to show it; paper: what the paper says; found: what was found on FOUND_CORES cores where the claim does
-  not hold there, and why; least_txns: N, instead of FEW.
+    - {claim: TEXT, of: taurus_data, expect: inverse}    y times x is the same at all x, within a factor of INVERSE
+    - {claim: TEXT, of: eleda, above: 0.5, at: first}    a share that is larger there
+  from, to and a number as `at` name points of the plan; no others are judged in their stead. Without from or to, the
+  plan's ends. over: a list stands for the fastest of them at each point; panels: [NAME], only these panels;
+  needs_cores: N, what a host must have to show it; paper: what the paper says, with rises and falls by how much; found:
+  what was found on FOUND_CORES cores where the claim does not hold there, and why; least_txns: N, instead of FEW.
 
 With `at` or `expect`, all panels have to show it: the least convincing one counts. Verdicts: holds (at least nine
 tenths of the paper's ratio, on a logarithmic scale above 1; or the direction that is expected), same shape (the same

@@ -7,7 +7,7 @@ A figure file (experiments/PAPER/figNN_NAME.yaml) has
   device: nvme | hdd | ram | real   under the logs (planning.py)
   step: run | recover | bench       which step's figures are drawn
   bench: {program, name}            of build/micro, for bench: NAME/i/x gives the point of the series that is its label
-  base: {flag: value}               of every run
+  base: {flag: value}               of every run; {SCALE: value} instead, one per scale
   panels: {NAME: {flag: value}}     one plot each; series: [NAME] among the flags: what the panel draws, not all
   x: {flag, values, label, log, of} the swept flag. values: a list, one per scale, or "threads". of: recover for a flag
                                     of the recovery; the run before it has as many workers as the scale's largest
@@ -33,8 +33,8 @@ FOLDER = os.path.join(REPOSITORY, "experiments")
 PROGRAMS = ("rundb-all", "rundb-timed")
 DEVICES = ("nvme", "hdd", "ssd", "pm", "ram", "real")
 LOGS = ("none", "one_disk", "striped", "each")
-CLAIM_KEYS = {"claim", "paper", "of", "over", "at", "from", "to", "expect", "panels", "needs_cores", "above", "below", "than",
-              "found", "least_txns"}
+CLAIM_KEYS = {"claim", "paper", "of", "over", "at", "from", "to", "expect", "panels", "needs_cores", "above", "below",
+              "than", "found", "least_txns"}
 CLAIM_WORDS = {"at": ("first", "last", "peaks"), "expect": ("rises", "falls", "flat", "inverse")}
 
 

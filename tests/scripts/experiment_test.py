@@ -25,6 +25,18 @@ def plan_of(*names, scale="smoke", host=HOST, **more):
     return planning.make_plan(spec.select_figures(list(names), series), series, spec.load_scale(scale), host, **more)
 
 
+def config_values(flags):
+    """What config.h has of them, as a figure file would write it."""
+    with open(os.path.join(spec.REPOSITORY, "config.h"), encoding="utf-8") as file:
+        defaults = dict(re.findall(r"^#define (\w+) (.+)$", file.read(), re.MULTILINE))
+    values = {}
+    for flag in flags:
+        value = defaults[{"log": "LOG_ALGORITHM", "cc": "CC_ALG"}.get(flag, flag.upper())]
+        shifted = re.fullmatch(r"\((\d+) << 10\)", value)
+        values[flag] = f"{shifted[1]}K" if shifted else int(value) if value.isdigit() else value
+    return values
+
+
 def look(series):
     return series.colour, series.marker, series.dashed
 
@@ -70,8 +82,10 @@ class SpecTest(unittest.TestCase):
 
     def test_a_look_stands_for_one_configuration_and_the_other_way_round(self):
         of_look, of_flags = {}, {}
-        for one in spec.load_series().values():
-            configuration = json.dumps([one.flags, one.logs], sort_keys=True)
+        series = spec.load_series().values()
+        default = {name: value for one in series for name, value in config_values(one.flags).items()}
+        for one in series:
+            configuration = json.dumps([{**default, **one.flags}, one.logs], sort_keys=True)
             self.assertEqual(of_look.setdefault(look(one), configuration), configuration, one.name)
             if one.flags:
                 self.assertEqual(of_flags.setdefault(configuration, one.name), one.name)
@@ -164,6 +178,23 @@ class PlanTest(unittest.TestCase):
             scale = spec.load_scale(name)
             self.assertGreaterEqual(scale.workloads["TPCC"]["num_wh"], scale.devices, name)
 
+    def test_every_device_of_a_figure_is_that_of_its_paper(self):
+        for figure in spec.select_figures([], spec.load_series()):
+            self.assertEqual(bool(HOST.device_flag(figure.device, figure.paper)), figure.device != "ram", figure.name)
+
+    def test_the_io_unit_is_that_of_the_paper(self):
+        for name, plan in ((name, plan_of(name)) for name in (f"eleda/fig{n:02}" for n in (8, 9, 12, 13, 19, 20, 21))):
+            self.assertEqual({job.flags["flush_block_size"] for job in plan.jobs.values()}, {"64K"}, name)
+        for name in ("eleda/fig14", "eleda/fig16"):
+            units = {job.flags["flush_block_size"] for job in plan_of(name).jobs.values()
+                     if job.flags.get("latency_hiding") is None}
+            self.assertEqual(units, {"512K"}, name)
+
+    def test_a_flag_may_have_a_value_for_each_scale(self):
+        for scale, warehouses in (("smoke", 8), ("laptop", 32), ("paper", 32)):
+            jobs = plan_of("eleda/fig12", scale=scale).jobs.values()
+            self.assertEqual({job.flags["num_wh"] for job in jobs}, {warehouses})
+
     def test_panels_of_data_and_of_commands_share_a_workload_and_no_run(self):
         points = plan_of("taurus/fig09").points["taurus/fig09_logging_hdd"]
         drawn = {(point.panel, point.series) for point in points}
@@ -173,6 +204,8 @@ class PlanTest(unittest.TestCase):
 
     def test_devices_are_scaled_to_the_host(self):
         self.assertEqual(HOST.device_flag("nvme", "taurus"), "nvme:0.025")
+        self.assertEqual(HOST.device_flag("hdd", "taurus"), "hdd:0.0357")  # the machine with hard disks has 56 workers
+        self.assertEqual(HOST.device_flag("nvme", "eleda"), "nvme:0.117")  # 3.5 GiB/s instead of 2 GB/s, 32 workers
         faster = host_scale.HostScale("throughput", 2, per_core=2 * host_scale.DBX1000_PER_CORE)
         self.assertEqual(faster.device_flag("nvme", "taurus"), "nvme:0.05")
         self.assertEqual(host_scale.HostScale("off", 2).device_flag("hdd", "taurus"), "")
