@@ -23,10 +23,12 @@ Flags are the engine's long names. Errors are one line with the file's name.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Optional
 
 import yaml
+
+import looks
 
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 FOLDER = os.path.join(REPOSITORY, "experiments")
@@ -47,8 +49,8 @@ class Series:
     name: str
     label: str
     flags: dict
-    colour: str
-    marker: str
+    colour: str = ""    # as its scheme is drawn (looks.py), if nothing is said
+    marker: str = ""
     dashed: bool = False
     logs: str = "each"  # of LOGS: one log on one disk or striped over all (RAID-0), or logs on each
 
@@ -148,7 +150,12 @@ def load_series() -> dict[str, Series]:
     for one in series.values():
         if one.logs not in LOGS:
             raise SpecError(f"series.yaml: {one.name}: logs is one of {', '.join(LOGS)}")
-    return series
+    return {name: one if one.colour else _as_its_scheme(one) for name, one in series.items()}
+
+
+def _as_its_scheme(one: Series) -> Series:
+    colour, marker = looks.of_scheme(one.flags.get("log", ""), one.flags.get("log_type", ""), one.logs == "striped")
+    return replace(one, colour=colour, marker=marker)
 
 
 def load_scale(name: str) -> Scale:

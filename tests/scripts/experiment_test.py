@@ -10,7 +10,10 @@ import unittest
 from unittest import mock
 
 import support
+import cells
 import exp
+import looks
+import plot_style
 from experiment import ceiling, claims, data, drawing, host_scale, listing, origin, planning, running, spec
 from experiment.data import FigureData, Line
 
@@ -90,6 +93,28 @@ class SpecTest(unittest.TestCase):
             if one.flags:
                 self.assertEqual(of_flags.setdefault(configuration, one.name), one.name)
             self.assertIn(one.colour, OKABE_ITO | {"#8a8a8a"}, one.name)
+
+    def test_the_main_jobs_plots_and_the_figures_draw_a_scheme_alike(self):
+        series, alike = spec.load_series(), set()
+        for (log, log_type), (colour, _) in looks.SCHEME_STYLE.items():
+            self.assertIn(colour, OKABE_ITO | {"#8a8a8a"}, log)
+            for stripes in (1, 2):
+                cell = cells.Cell("YCSB", "NO_WAIT", log, log_type, stripes)
+                kinds = ("striped",) if stripes > 1 else ("none", "one_disk", "each")
+                one = next((one for one in series.values() if one.logs in kinds and
+                            (one.flags.get("log"), one.flags.get("log_type", "")) == (log, log_type)), None)
+                if one:
+                    self.assertEqual(plot_style.scheme_style(cell), (one.colour, one.marker), one.name)
+                    alike.add(one.name)
+        self.assertEqual(alike, {"none", "serial_data", "serial_data_raid0", "serial_command", "serial_command_raid0",
+                                 "plover", "silo_r", "taurus_data", "taurus_command", "eleda"})
+
+    def test_bars_of_a_striped_log_have_a_look_of_their_own(self):
+        bars = set()
+        for stripes in (1, 2):
+            cell = cells.Cell("YCSB", "NO_WAIT", "LOG_SERIAL", "LOG_DATA", stripes)
+            bars.add((plot_style.scheme_style(cell)[0], plot_style.hatch(cell)))
+        self.assertEqual(len(bars), 2)
 
     def test_a_claim_that_is_not_understood_is_refused(self):
         claim = "of: none, over: none"
