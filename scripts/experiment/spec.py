@@ -10,7 +10,9 @@ A figure file (experiments/PAPER/figNN_NAME.yaml) has
   base: {flag: value}               of every run; {SCALE: value} instead, one per scale
   panels: {NAME: {flag: value}}     one plot each; series: [NAME] among the flags: what the panel draws, not all
   x: {flag, values, label, log, of} the swept flag. values: a list, one per scale, or "threads". of: recover for a flag
-                                    of the recovery; the run before it has as many workers as the scale's largest
+                                    of the recovery; the run before it has as many workers as the scale's largest.
+                                    flag: devices for the number of directories with logs; larger ones than there are
+                                    are left out
   y: {metric, label, log}           a name in the JSON record's metrics, dots for what is nested
   draw: lines | cdf | shares        cdf: of the latencies at the largest x. shares: a bar for each x, in which a series is
                                     y's entry of that name (series.yaml: parts of a worker's time)

@@ -203,6 +203,19 @@ class PlanTest(unittest.TestCase):
             scale = spec.load_scale(name)
             self.assertGreaterEqual(scale.workloads["TPCC"]["num_wh"], scale.devices, name)
 
+    def test_disks_are_swept_and_logs_stay_as_many(self):
+        plan = plan_of("taurus/fig09_number")
+        points = plan.points["taurus/fig09_number_of_disks"]
+        for point in points:
+            job = plan.jobs[point.job]
+            self.assertEqual(job.place.directories, point.x)
+            self.assertEqual(job.flags["num_logger"], 1 if job.flags["log"] == "LOG_SERIAL" else 8)
+            self.assertNotIn("devices", job.flags)
+        self.assertEqual({point.x for point in points}, {1, 2, 4, 8})
+        off = host_scale.HostScale("off", 2)
+        jobs = plan_of("taurus/fig09_number", host=off, real_directories=2).jobs.values()
+        self.assertEqual({job.place.directories for job in jobs}, {1, 2})
+
     def test_every_device_of_a_figure_is_that_of_its_paper(self):
         for figure in spec.select_figures([], spec.load_series()):
             self.assertEqual(bool(HOST.device_flag(figure.device, figure.paper)), figure.device != "ram", figure.name)
