@@ -166,6 +166,8 @@ class VerdictTest(unittest.TestCase):
             judged = self.verdict({"taurus_data": {2: [first], 20: [0.1]}}, of="taurus_data", above=0.5, at="first")
             self.assertEqual(judged.verdict, verdict, first)
             self.assertEqual(judged.ours, f"{100 * first:.1f} % at least (accesses per transaction 2)")
+        self.assertEqual(self.judge({"taurus_data": {2: [0.6], 20: [0.1]}}, of="taurus_data", above=0.5),
+                         claims.CONTRADICTED)
 
 
 class PanelsTest(unittest.TestCase):
