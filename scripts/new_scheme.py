@@ -19,9 +19,10 @@ REPOSITORY = os.path.dirname(HERE)
 FILES = os.path.join(HERE, "new_scheme_files")
 NAME_LENGTH_MAX = 16
 
-# Of its two payloads in plots, the first that no other scheme has: colours and markers.
-SPARE_STYLES = ((("#8c564b", "p"), ("#c49c94", "8")), (("#17807e", "d"), ("#7fc4c2", "1")),
-                (("#b3202c", "2"), ("#e58a91", "3")))
+# Of its two payloads in plots, the first of which no other scheme has the markers. No colour is left that colour-blind
+# readers tell apart from all others.
+SPARE_STYLES = ((("#009e73", "p"), ("#f0e442", "8")), (("#0072b2", "d"), ("#56b4e9", "1")),
+                (("#d55e00", "2"), ("#e69f00", "3")))
 
 
 class Refused(Exception):
@@ -140,7 +141,7 @@ def with_includes(*parts: str):
 
 def with_style(found: re.Match, names: Names) -> str:
     for styles in SPARE_STYLES:
-        if not any(f'"{word}"' in found[0] for style in styles for word in style):
+        if not any(f'"{marker}"' in found[0] for _, marker in styles):
             return found[0] + "".join(f'    ("{names.log}", "{log_type}"): ("{colour}", "{marker}"),\n' for
                                       log_type, (colour, marker) in zip(("LOG_DATA", "LOG_COMMAND"), styles))
     return found[0]  # plots draw it in UNKNOWN_STYLE
@@ -178,7 +179,7 @@ EDITS = [
          r"^constexpr bool kHasOneLog\[\] = \{\n(?:    (?:true|false),[^\n]*\n)+", behind("    true,   // @folder@\n")),
     Edit("scripts/cells.py", "the main job's cells", r'^SCHEMES = \{\n(?:    "LOG_\w+": Scheme\([^\n]*\),\n)+',
          behind('    "@LOG@": Scheme("@folder@", one_log=True),\n')),
-    Edit("scripts/plot_style.py", "its look in plots", r'^SCHEME_STYLE = \{\n(?:    \("LOG_\w+", [^\n]*\n)+', with_style),
+    Edit("scripts/looks.py", "its look in plots", r'^SCHEME_STYLE = \{\n(?:    \("LOG_\w+", [^\n]*\n)+', with_style),
     Edit("README.md", "the matrix of pairs",
          r"^(<!-- matrix: begin [^\n]*\n\| \|[^\n]*\n\|[-|]+\n)((?:\|[^\n]*\n)+)", with_rows),
 ]

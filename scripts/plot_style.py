@@ -1,7 +1,6 @@
-"""One look for every plot: a colour and a marker per scheme, light and dark, embedded fonts.
+"""One look for every plot: light and dark, embedded fonts, hatches; colours and markers are in looks.py.
 
-Used by plots.py. Colours are those of Okabe and Ito, which colour-blind readers tell apart; a marker and a
-label always say the same as the colour. Works with matplotlib 3.6 and later, without a display.
+Used by plots.py and experiment/drawing.py. Works with matplotlib 3.6 and later, without a display.
 """
 from __future__ import annotations
 
@@ -10,24 +9,11 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
+import looks
 from cells import Cell
 
-# (scheme, payload) -> colour, marker. A scheme keeps its pair in every plot, whatever else is drawn.
-SCHEME_STYLE = {
-    ("LOG_NO", ""): ("#8a8a8a", "o"),
-    ("LOG_SERIAL", "LOG_DATA"): ("#0072b2", "s"),
-    ("LOG_SERIAL", "LOG_COMMAND"): ("#56b4e9", "D"),
-    ("LOG_TAURUS", "LOG_DATA"): ("#d55e00", "^"),
-    ("LOG_TAURUS", "LOG_COMMAND"): ("#e69f00", "v"),
-    ("LOG_ELEDA", "LOG_DATA"): ("#7a5195", "<"),
-    ("LOG_ELEDA", "LOG_COMMAND"): ("#b79fcc", ">"),
-    ("LOG_BATCH", "LOG_DATA"): ("#cc79a7", "P"),
-    ("LOG_PLOVER", "LOG_DATA"): ("#009e73", "X"),
-}
-# One log over several directories.
-STRIPED_STYLE = {"LOG_DATA": ("#004c80", "h"), "LOG_COMMAND": ("#8fd0f5", "H")}
-UNKNOWN_STYLE = ("#b0a000", "*")
-# A concurrency control other than NO_WAIT is hatched, so that a bar never needs a second colour.
+# A concurrency control other than NO_WAIT and a log over several directories are hatched, so that a bar never needs a
+# second colour.
 CC_HATCH = {"NO_WAIT": "", "WAIT_DIE": "..", "DL_DETECT": "xx", "SILO": "////", "TICTOC": "\\\\\\\\",
             "HEKATON": "||||"}
 
@@ -38,13 +24,11 @@ THEMES = {
 
 
 def scheme_style(cell: Cell) -> tuple[str, str]:
-    if cell.stripes > 1:
-        return STRIPED_STYLE[cell.log_type]
-    return SCHEME_STYLE.get((cell.log, cell.log_type if cell.logs else ""), UNKNOWN_STYLE)
+    return looks.of_scheme(cell.log, cell.log_type if cell.logs else "", striped=cell.stripes > 1)
 
 
 def hatch(cell: Cell) -> str:
-    return CC_HATCH.get(cell.cc, "....")
+    return CC_HATCH.get(cell.cc, "....") + ("--" if cell.stripes > 1 else "")
 
 
 def apply(theme: str) -> dict:

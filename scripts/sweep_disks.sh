@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
-# Sweeps the devices and the number of logs (Taurus, figures 9 to 11 and 16). Flags are those of `scripts/exp run`.
+# Sweeps the number of disks (fig09_number_of_disks) and of logs (Taurus, figure 16), and threads on hard disks and on a
+# RAM disk (figures 9 to 11). Flags are those of `scripts/exp run`.
 set -euo pipefail
 exec "$(dirname "${BASH_SOURCE[0]}")/reproduce.sh" taurus/fig09 taurus/fig10 taurus/fig11 taurus/fig16 "$@"

@@ -14,8 +14,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 WAYS = ("throughput", "cores", "off")
-# Of the paper whose figures name the device: Taurus, sections 5.2 and 5.3; ELEDA, section 6.1 (2 devices).
-PAPER_WORKERS = {"taurus": 80, "eleda": 32}
+# The workers of the machine that a paper has a device in, and the bandwidth of one, of the profile's of that name
+# (logging/device/device_profile.h): Taurus, sections 5.2 and 5.6, the latter of the machine with hard disks; ELEDA,
+# section 6.1: 3.5 GiB/s.
+PAPER_MACHINES = {("taurus", "nvme"): (80, 1.0), ("taurus", "hdd"): (56, 1.0),
+                  ("eleda", "nvme"): (32, 3.5 * 2**30 / 2e9)}
 # DBx1000 without a log, NO_WAIT, YCSB with 1 KB rows: transactions per second and core on a present-day server core.
 DBX1000_PER_CORE = 440e3
 
@@ -26,16 +29,17 @@ class HostScale:
     cores: int
     per_core: float = 0.0    # our transactions per second and core without a log
 
-    def factor(self, paper: str) -> float:
-        """What a paper's bandwidth is multiplied by."""
-        by_cores = self.cores / PAPER_WORKERS[paper]
+    def factor(self, device: str, paper: str) -> float:
+        """What the bandwidth of a profile is multiplied by."""
+        workers, of_profile = PAPER_MACHINES[paper, device]
+        by_cores = of_profile * self.cores / workers
         return by_cores * (max(self.per_core / DBX1000_PER_CORE, 1.0) if self.way == "throughput" else 1.0)
 
     def device_flag(self, device: str, paper: str) -> str:
         """The value of --log_device; empty for the directories as they are."""
         if self.way == "off" or device in ("real", "ram"):
             return ""
-        return f"{device}:{self.factor(paper):.3g}"
+        return f"{device}:{self.factor(device, paper):.3g}"
 
     def describe(self) -> str:
         if self.way == "off":

@@ -7,7 +7,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from experiment.host_scale import HostScale
 from experiment.spec import PROGRAMS, Figure, Scale, Series, SpecError
@@ -136,8 +136,12 @@ def make_plan(figures: list[Figure], series: dict[str, Series], scale: Scale, ho
             for name in figure.drawn_in(panel):
                 if figure.step == "recover" and series[name].logs == "none":
                     continue
-                place = places[series[name].logs]
                 for x in swept(figure, scale, host.cores):
+                    place = places[series[name].logs]
+                    if figure.x.flag == "devices":
+                        if x > place.directories:
+                            continue  # there are no more
+                        place = replace(place, directories=x)
                     flags = _flags(figure, panel_flags, series[name], x, scale, host, logs)
                     points.append(_add_point(plan, figure, panel, name, x, Job(flags, place, scale.seconds,
                                                                                program=figure.program), host))
@@ -153,8 +157,9 @@ def _flags(figure: Figure, panel_flags: dict, series: Series, x, scale: Scale, h
     """`logs`: of the figure's schemes that have several."""
     flags = {"cc": "NO_WAIT", "thread_cnt": thread_counts(scale, host.cores)[-1], **scale.base, **figure.base,
              **panel_flags, **series.flags}
+    flags = {name: value[scale.name] if isinstance(value, dict) else value for name, value in flags.items()}
     flags = {**scale.workloads.get(flags["workload"], {}), **flags}
-    if figure.x.of != "recover":
+    if figure.x.of != "recover" and figure.x.flag != "devices":
         flags[figure.x.flag] = x
     flags.setdefault("log_limit", scale.log_limit)
     if series.logs == "each":

@@ -7,10 +7,12 @@ A figure file (experiments/PAPER/figNN_NAME.yaml) has
   device: nvme | hdd | ram | real   under the logs (planning.py)
   step: run | recover | bench       which step's figures are drawn
   bench: {program, name}            of build/micro, for bench: NAME/i/x gives the point of the series that is its label
-  base: {flag: value}               of every run
+  base: {flag: value}               of every run; {SCALE: value} instead, one per scale
   panels: {NAME: {flag: value}}     one plot each; series: [NAME] among the flags: what the panel draws, not all
   x: {flag, values, label, log, of} the swept flag. values: a list, one per scale, or "threads". of: recover for a flag
-                                    of the recovery; the run before it has as many workers as the scale's largest
+                                    of the recovery; the run before it has as many workers as the scale's largest.
+                                    flag: devices for the number of directories with logs; larger ones than there are
+                                    are left out
   y: {metric, label, log}           a name in the JSON record's metrics, dots for what is nested
   draw: lines | cdf | shares        cdf: of the latencies at the largest x. shares: a bar for each x, in which a series is
                                     y's entry of that name (series.yaml: parts of a worker's time)
@@ -23,19 +25,21 @@ Flags are the engine's long names. Errors are one line with the file's name.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Optional
 
 import yaml
+
+import looks
 
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 FOLDER = os.path.join(REPOSITORY, "experiments")
 PROGRAMS = ("rundb-all", "rundb-timed")
 DEVICES = ("nvme", "hdd", "ssd", "pm", "ram", "real")
 LOGS = ("none", "one_disk", "striped", "each")
-CLAIM_KEYS = {"claim", "paper", "of", "over", "at", "from", "to", "expect", "panels", "needs_cores", "below", "than",
-              "found", "least_txns"}
-CLAIM_WORDS = {"at": ("first", "last", "peaks"), "expect": ("rises", "falls", "flat")}
+CLAIM_KEYS = {"claim", "paper", "of", "over", "at", "from", "to", "expect", "panels", "needs_cores", "above", "below",
+              "than", "found", "least_txns"}
+CLAIM_WORDS = {"at": ("first", "last", "peaks"), "expect": ("rises", "falls", "flat", "inverse")}
 
 
 class SpecError(Exception):
@@ -47,8 +51,8 @@ class Series:
     name: str
     label: str
     flags: dict
-    colour: str
-    marker: str
+    colour: str = ""    # as its scheme is drawn (looks.py), if nothing is said
+    marker: str = ""
     dashed: bool = False
     logs: str = "each"  # of LOGS: one log on one disk or striped over all (RAID-0), or logs on each
 
@@ -148,7 +152,12 @@ def load_series() -> dict[str, Series]:
     for one in series.values():
         if one.logs not in LOGS:
             raise SpecError(f"series.yaml: {one.name}: logs is one of {', '.join(LOGS)}")
-    return series
+    return {name: one if one.colour else _as_its_scheme(one) for name, one in series.items()}
+
+
+def _as_its_scheme(one: Series) -> Series:
+    colour, marker = looks.of_scheme(one.flags.get("log", ""), one.flags.get("log_type", ""), one.logs == "striped")
+    return replace(one, colour=colour, marker=marker)
 
 
 def load_scale(name: str) -> Scale:
@@ -206,10 +215,11 @@ def _check_claim(figure: Figure, where: str, claim: dict) -> None:
     unknown = sorted(set(claim) - CLAIM_KEYS)
     if unknown or not {"claim", "of"} <= set(claim):
         raise SpecError(f"{where}: " + (f"unknown {', '.join(unknown)}" if unknown else "claim or of is missing"))
-    if not {"over", "expect", "below"} & set(claim):
-        raise SpecError(f"{where}: none of over, expect, below")
+    if not {"over", "expect", "above", "below"} & set(claim):
+        raise SpecError(f"{where}: none of over, expect, above, below")
     for key, allowed in CLAIM_WORDS.items():
-        if key in claim and claim[key] not in allowed:
+        a_point = key == "at" and isinstance(claim.get(key), (int, float))
+        if key in claim and claim[key] not in allowed and not a_point:
             raise SpecError(f"{where}: {key} is one of {', '.join(allowed)}")
     if "than" in claim and (set(claim["than"]) != {"figure", "panel"} or "over" not in claim):
         raise SpecError(f"{where}: than is {{figure, panel}}, of a claim with over")

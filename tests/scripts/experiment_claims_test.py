@@ -128,6 +128,47 @@ class VerdictTest(unittest.TestCase):
             judged = self.verdict(lines, of="taurus_data", over="none", paper=9.9, found="small host")
             self.assertEqual(judged.why, why)
 
+    def test_what_was_found_on_a_small_host_is_told_of_no_larger_one_and_of_nothing_that_was_not_judged(self):
+        for ours, cores, told in ((2.0, 2, True), (0.5, 2, True), (2.0, 3, False), (1.0, 2, False), (9.5, 2, False)):
+            lines = {"taurus_data": {2: [ours]}, "none": {2: [1.0]}}
+            judged = self.verdict(lines, cores, of="taurus_data", over="none", paper=9.9, found="small host")
+            self.assertEqual("small host" in judged.why, told, (ours, cores))
+        judged = self.verdict({}, of="taurus_data", over="none", found="small host")
+        self.assertEqual(judged.why, "no figures for it here")
+
+    def test_a_claim_that_names_a_point_is_judged_there_alone(self):
+        lines = {"taurus_data": {2: [4.0], 20: [1.0]}, "none": {2: [1.0], 20: [2.0]}}
+        self.assertEqual(self.judge(lines, of="taurus_data", over="none", at=2), claims.HOLDS)
+        self.assertEqual(self.judge(lines, of="taurus_data", over="none", at=20), claims.CONTRADICTED)
+        for claim in ({"over": "none", "at": 32}, {"expect": "falls", "from": 32}, {"expect": "falls", "to": 32},
+                      {"above": 0.5, "at": 32}):
+            judged = self.verdict(lines, of="taurus_data", **claim)
+            self.assertEqual((judged.verdict, judged.why),
+                             (claims.UNKNOWN, "accesses per transaction 32 is no point of this plan"), claim)
+        self.assertIn("one point alone", self.verdict(lines, of="taurus_data", expect="falls", **{"from": 20}).why)
+
+    def test_the_inverse_of_the_length_is_more_than_a_fall(self):
+        for last, verdict in ((0.9, claims.HOLDS), (2.2, claims.CONTRADICTED), (0.4, claims.CONTRADICTED)):
+            judged = self.verdict({"taurus_data": {2: [10.0], 20: [last]}}, of="taurus_data", expect="inverse")
+            self.assertEqual(judged.verdict, verdict, last)
+        self.assertEqual(judged.ours, "the product differs by 2.50x (accesses per transaction 20 and 2)")
+        for values in ([], [0.0]):
+            self.assertEqual(self.judge({"taurus_data": {2: [1.0], 20: values}}, of="taurus_data", expect="inverse"),
+                             claims.UNKNOWN)
+
+    def test_a_rise_is_held_against_the_papers(self):
+        for last, verdict in ((6.5, claims.HOLDS), (2.0, claims.SHAPE), (0.5, claims.CONTRADICTED)):
+            lines = {"taurus_data": {2: [1.0], 20: [last]}}
+            self.assertEqual(self.judge(lines, of="taurus_data", expect="rises", paper=6.8), verdict, last)
+
+    def test_a_share_is_larger_where_it_is_asked_for(self):
+        for first, verdict in ((0.6, claims.HOLDS), (0.4, claims.CONTRADICTED)):
+            judged = self.verdict({"taurus_data": {2: [first], 20: [0.1]}}, of="taurus_data", above=0.5, at="first")
+            self.assertEqual(judged.verdict, verdict, first)
+            self.assertEqual(judged.ours, f"{100 * first:.1f} % at least (accesses per transaction 2)")
+        self.assertEqual(self.judge({"taurus_data": {2: [0.6], 20: [0.1]}}, of="taurus_data", above=0.5),
+                         claims.CONTRADICTED)
+
 
 class PanelsTest(unittest.TestCase):
     """Of figure 9, where data and commands have panels of their own."""

@@ -10,7 +10,10 @@ import unittest
 from unittest import mock
 
 import support
+import cells
 import exp
+import looks
+import plot_style
 from experiment import ceiling, claims, data, drawing, host_scale, listing, origin, planning, running, spec
 from experiment.data import FigureData, Line
 
@@ -23,6 +26,18 @@ OKABE_ITO = {"#000000", "#e69f00", "#56b4e9", "#009e73", "#f0e442", "#0072b2", "
 def plan_of(*names, scale="smoke", host=HOST, **more):
     series = spec.load_series()
     return planning.make_plan(spec.select_figures(list(names), series), series, spec.load_scale(scale), host, **more)
+
+
+def config_values(flags):
+    """What config.h has of them, as a figure file would write it."""
+    with open(os.path.join(spec.REPOSITORY, "config.h"), encoding="utf-8") as file:
+        defaults = dict(re.findall(r"^#define (\w+) (.+)$", file.read(), re.MULTILINE))
+    values = {}
+    for flag in flags:
+        value = defaults[{"log": "LOG_ALGORITHM", "cc": "CC_ALG"}.get(flag, flag.upper())]
+        shifted = re.fullmatch(r"\((\d+) << 10\)", value)
+        values[flag] = f"{shifted[1]}K" if shifted else int(value) if value.isdigit() else value
+    return values
 
 
 def look(series):
@@ -44,6 +59,16 @@ class SpecTest(unittest.TestCase):
                     for panel in panels:
                         self.assertIn(name, figure.drawn_in(figure.panel_of(panel, name)), claim)
 
+    def test_points_that_claims_name_are_planned(self):
+        for name in ("smoke", "laptop", "paper"):
+            for figure in spec.select_figures([], spec.load_series()):
+                if name == "smoke" and figure.x.values == "threads":  # of which it has few
+                    continue
+                xs = planning.swept(figure, spec.load_scale(name), 96)
+                for claim in figure.claims:
+                    named = {claim.get(key) for key in ("at", "from", "to")} - {None, "first", "last", "peaks"}
+                    self.assertLessEqual(named, set(xs), (name, figure.name, claim))
+
     def test_figures_that_claims_compare_with_have_what_they_ask_for(self):
         figures = {figure.name: figure for figure in spec.select_figures([], spec.load_series())}
         for claim in [claim for figure in figures.values() for claim in figure.claims if "than" in claim]:
@@ -60,12 +85,36 @@ class SpecTest(unittest.TestCase):
 
     def test_a_look_stands_for_one_configuration_and_the_other_way_round(self):
         of_look, of_flags = {}, {}
-        for one in spec.load_series().values():
-            configuration = json.dumps([one.flags, one.logs], sort_keys=True)
+        series = spec.load_series().values()
+        default = {name: value for one in series for name, value in config_values(one.flags).items()}
+        for one in series:
+            configuration = json.dumps([{**default, **one.flags}, one.logs], sort_keys=True)
             self.assertEqual(of_look.setdefault(look(one), configuration), configuration, one.name)
             if one.flags:
                 self.assertEqual(of_flags.setdefault(configuration, one.name), one.name)
             self.assertIn(one.colour, OKABE_ITO | {"#8a8a8a"}, one.name)
+
+    def test_the_main_jobs_plots_and_the_figures_draw_a_scheme_alike(self):
+        series, alike = spec.load_series(), set()
+        for (log, log_type), (colour, _) in looks.SCHEME_STYLE.items():
+            self.assertIn(colour, OKABE_ITO | {"#8a8a8a"}, log)
+            for stripes in (1, 2):
+                cell = cells.Cell("YCSB", "NO_WAIT", log, log_type, stripes)
+                kinds = ("striped",) if stripes > 1 else ("none", "one_disk", "each")
+                one = next((one for one in series.values() if one.logs in kinds and
+                            (one.flags.get("log"), one.flags.get("log_type", "")) == (log, log_type)), None)
+                if one:
+                    self.assertEqual(plot_style.scheme_style(cell), (one.colour, one.marker), one.name)
+                    alike.add(one.name)
+        self.assertEqual(alike, {"none", "serial_data", "serial_data_raid0", "serial_command", "serial_command_raid0",
+                                 "plover", "silo_r", "taurus_data", "taurus_command", "eleda"})
+
+    def test_bars_of_a_striped_log_have_a_look_of_their_own(self):
+        bars = set()
+        for stripes in (1, 2):
+            cell = cells.Cell("YCSB", "NO_WAIT", "LOG_SERIAL", "LOG_DATA", stripes)
+            bars.add((plot_style.scheme_style(cell)[0], plot_style.hatch(cell)))
+        self.assertEqual(len(bars), 2)
 
     def test_a_claim_that_is_not_understood_is_refused(self):
         claim = "of: none, over: none"
@@ -154,6 +203,36 @@ class PlanTest(unittest.TestCase):
             scale = spec.load_scale(name)
             self.assertGreaterEqual(scale.workloads["TPCC"]["num_wh"], scale.devices, name)
 
+    def test_disks_are_swept_and_logs_stay_as_many(self):
+        plan = plan_of("taurus/fig09_number")
+        points = plan.points["taurus/fig09_number_of_disks"]
+        for point in points:
+            job = plan.jobs[point.job]
+            self.assertEqual(job.place.directories, point.x)
+            self.assertEqual(job.flags["num_logger"], 1 if job.flags["log"] == "LOG_SERIAL" else 8)
+            self.assertNotIn("devices", job.flags)
+        self.assertEqual({point.x for point in points}, {1, 2, 4, 8})
+        off = host_scale.HostScale("off", 2)
+        jobs = plan_of("taurus/fig09_number", host=off, real_directories=2).jobs.values()
+        self.assertEqual({job.place.directories for job in jobs}, {1, 2})
+
+    def test_every_device_of_a_figure_is_that_of_its_paper(self):
+        for figure in spec.select_figures([], spec.load_series()):
+            self.assertEqual(bool(HOST.device_flag(figure.device, figure.paper)), figure.device != "ram", figure.name)
+
+    def test_the_io_unit_is_that_of_the_paper(self):
+        for name, plan in ((name, plan_of(name)) for name in (f"eleda/fig{n:02}" for n in (8, 9, 12, 13, 19, 20, 21))):
+            self.assertEqual({job.flags["flush_block_size"] for job in plan.jobs.values()}, {"64K"}, name)
+        for name in ("eleda/fig14", "eleda/fig16"):
+            units = {job.flags["flush_block_size"] for job in plan_of(name).jobs.values()
+                     if job.flags.get("latency_hiding") is None}
+            self.assertEqual(units, {"512K"}, name)
+
+    def test_a_flag_may_have_a_value_for_each_scale(self):
+        for scale, warehouses in (("smoke", 8), ("laptop", 32), ("paper", 32)):
+            jobs = plan_of("eleda/fig12", scale=scale).jobs.values()
+            self.assertEqual({job.flags["num_wh"] for job in jobs}, {warehouses})
+
     def test_panels_of_data_and_of_commands_share_a_workload_and_no_run(self):
         points = plan_of("taurus/fig09").points["taurus/fig09_logging_hdd"]
         drawn = {(point.panel, point.series) for point in points}
@@ -163,6 +242,8 @@ class PlanTest(unittest.TestCase):
 
     def test_devices_are_scaled_to_the_host(self):
         self.assertEqual(HOST.device_flag("nvme", "taurus"), "nvme:0.025")
+        self.assertEqual(HOST.device_flag("hdd", "taurus"), "hdd:0.0357")  # the machine with hard disks has 56 workers
+        self.assertEqual(HOST.device_flag("nvme", "eleda"), "nvme:0.117")  # 3.5 GiB/s instead of 2 GB/s, 32 workers
         faster = host_scale.HostScale("throughput", 2, per_core=2 * host_scale.DBX1000_PER_CORE)
         self.assertEqual(faster.device_flag("nvme", "taurus"), "nvme:0.05")
         self.assertEqual(host_scale.HostScale("off", 2).device_flag("hdd", "taurus"), "")

