@@ -188,7 +188,7 @@ class Experiment:
     def finish(self, write_csv=True, draw=True, page=True) -> bool:
         """False if a point has no figure and ought to have one; then a line says which, after all the rest."""
         # Matplotlib takes a second to load; a plan does not wait for it.
-        from experiment import data as data_module, drawing, page as page_module
+        from experiment import captions, data as data_module, drawing, page as page_module
         os.makedirs(self.out, exist_ok=True)
         rows = running.load_rows(self.out)
         found = {figure.name: data_module.collect(figure, self.plan, rows, self.ceilings) for figure in self.figures}
@@ -197,7 +197,7 @@ class Experiment:
             data = found[figure.name]
             cores = min((one.cores for one in origin.hosts_of(data.rows())), default=self.cores)
             verdicts = [claims.judge(data, claim, cores, found) for claim in figure.claims]
-            caption = caption_of(data)
+            caption = captions.caption_of(data, self.series)
             collected.append((data, verdicts, caption))
             if write_csv:
                 data_module.write_csv(data, os.path.join(self.out, figure.name.replace("/", "-") + ".csv"))
@@ -233,50 +233,6 @@ def require_programs(paths) -> None:
     missing = sorted({path for path in paths if not os.path.exists(path)})
     if missing:
         raise Refused(f"{missing[0]} is missing; make {' '.join(planning.PROGRAMS)} micro builds it")
-
-
-def device_text(place: dict) -> str:
-    """Where logs lay; empty where there were none."""
-    if place["device"]:
-        return f"emulated device {place['device']} over a RAM disk, {place['directories']} of them"
-    if place["kind"] == "disk" and place["directories"] > 1:
-        return f"{place['directories']} log directories as they are"
-    return {"ram": "RAM disk", "disk": "log directory as it is"}.get(place["kind"], "")
-
-
-def repeats_text(least: int, most: int) -> str:
-    if most <= 1:
-        return "one run a point"
-    return f"medians of {most} runs" if least == most else f"medians of {least} to {most} runs"
-
-
-def caches_text(rows: list[dict]) -> list[str]:
-    """What the page cache held before recoveries from real disks; nothing of other rows."""
-    told = {row["caches"] for row in rows if row.get("caches", "as they are") != "as they are"}
-    kept = ", ".join(sorted(one.removeprefix("kept: ") for one in told if one != "dropped"))
-    return (["page cache dropped before each recovery"] * ("dropped" in told)
-            + [f"page cache kept ({kept}): recoveries may have read memory"] * bool(kept))
-
-
-def caption_of(data) -> str:
-    """What a reader of the plot alone has to know of its figures."""
-    rows = data.rows()
-    if not rows:
-        return "nothing was measured"
-    environments = [row["record"].get("environment", {}) for row in rows]
-    logged = [row for row in rows if row["record"].get("config", {}).get("LOG_ALGORITHM") != "LOG_NO"]
-    words = [" and ".join(map(str, origin.hosts_of(rows)))]
-    if any(environment.get("virtualisation", "none") not in ("", "none") for environment in environments):
-        words.append("virtual machine")
-    commits = origin.commits_of(rows)
-    words += [f"builds {' and '.join(commits)}"] * (len(commits) > 1)
-    words += sorted({device_text(row["place"]) for row in logged} - {""})
-    words += caches_text(rows)
-    words.append(repeats_text(*data.repeats()))
-    words += [f"device ceiling by {data.ceiling_source}"] * bool(data.ceiling_source)
-    if any(environment.get("oversubscribed") for environment in environments):
-        words.append("more threads than cores in some runs")
-    return "; ".join(filter(None, words))
 
 
 def compare(first: str, second: str) -> None:

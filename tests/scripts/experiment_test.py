@@ -1,5 +1,6 @@
 """Experiments: what figure files say, plans that share runs, resumed runs, medians and intervals, verdicts, the report."""
 import contextlib
+import csv
 import functools
 import io
 import json
@@ -11,7 +12,7 @@ from unittest import mock
 
 import support
 import exp
-from experiment import ceiling, claims, data, drawing, host_scale, listing, origin, planning, running, spec
+from experiment import captions, ceiling, claims, data, drawing, host_scale, listing, origin, planning, running, spec
 from experiment.data import FigureData, Line
 
 HOST = host_scale.HostScale("cores", 2)
@@ -486,18 +487,26 @@ class CeilingTest(unittest.TestCase):
                 path = os.path.join(folder, "points.csv")
                 data.write_csv(points, path)
                 with open(path, encoding="utf-8") as file:
-                    self.assertIn(f"YCSB,taurus_data,2,90.0,,,{rate},90", file.read())
+                    self.assertIn(f"YCSB,taurus_data,2,90.0,,,,{rate},90", file.read())
 
 
 class CaptionTest(unittest.TestCase):
-    def row(self, place=("ram", "", 1), step="run", **more):
-        return {"place": dict(zip(("kind", "device", "directories"), place)), "step": step,
-                "record": {"environment": {"cpu": "CPU", "cores": 2, "commit": "0a", "virtualisation": "none"}}, **more}
+    def row(self, *directories, kind="ram", step="run", metrics=None, **more):
+        """Planned for a RAM disk, unless `kind` says otherwise; its logs lay in `directories`."""
+        environment = {"cpu": "CPU", "cores": 2, "commit": "0a", "virtualisation": "none", **more.pop("told", {}),
+                       "log_directories": directories}
+        return {"place": {"kind": kind, "device": "", "directories": len(directories)}, "step": step,
+                "record": {"environment": environment, "metrics": metrics or {}}, **more}
 
-    def caption(self, rows, values=((1.0,),)):
+    def emulated(self, over):
+        return {"kind": "emulated", "emulation": {"profile": "nvme:0.5", "over": over}}
+
+    def caption(self, rows, values=((1.0,),), **other_series):
         figure = spec.select_figures(["taurus/fig14"], spec.load_series())[0]
-        line = Line(dict(enumerate(map(list, values))), {0: rows})
-        return exp.caption_of(FigureData(figure, {("YCSB", "none"): line}, []))
+        lines = {"none": Line(dict(enumerate(map(list, values))), {0: rows}),
+                 **{name: Line({0: [1.0]}, {0: more}) for name, more in other_series.items()}}
+        return captions.caption_of(FigureData(figure, {("YCSB", name): line for name, line in lines.items()}, []),
+                                   spec.load_series())
 
     def test_it_counts_what_the_points_have(self):
         for values, text in (([[1.0]], "one run a point"), ([[1.0, 2.0], [1.0, 2.0]], "medians of 2 runs"),
@@ -505,19 +514,46 @@ class CaptionTest(unittest.TestCase):
             self.assertIn(text, self.caption([self.row()], values))
 
     def test_a_benchmark_has_no_log_directory(self):
-        self.assertEqual(self.caption([self.row(("none", "", 0))]), "2 cores, CPU; one run a point")
-        self.assertIn("2 log directories as they are", self.caption([self.row(("disk", "", 2))]))
+        self.assertEqual(self.caption([self.row(kind="none")]), "2 cores, CPU; one run a point")
+        self.assertIn("2 log directories as they are", self.caption([self.row(*[{"kind": "real"}] * 2, kind="disk")]))
+
+    def test_where_logs_lay_is_what_the_record_tells_and_not_the_plan(self):
+        for kind, directory, text in (("ram", self.emulated("ram"), "emulated device nvme:0.5 over a RAM disk, 1 of"),
+                                      ("ram", self.emulated("real"), "emulated device nvme:0.5 over a disk as it is"),
+                                      ("ram", {"kind": "real"}, "; log directory as it is;"),
+                                      ("disk", {"kind": "ram"}, "; RAM disk;")):
+            self.assertIn(text, self.caption([self.row(directory, kind=kind)]))
 
     def test_caches_are_told_of_recoveries_from_disks(self):
         for caches, text in (("dropped", "page cache dropped before each recovery"),
                              ("kept: Permission denied", "page cache kept (Permission denied)")):
-            self.assertIn(text, self.caption([self.row(("disk", "", 1), caches=caches)]))
-        self.assertNotIn("page cache", self.caption([self.row(caches="as they are"), self.row()]))
+            self.assertIn(text, self.caption([self.row({"kind": "real"}, kind="disk", caches=caches)]))
+            self.assertNotIn("page cache", self.caption([self.row({"kind": "ram"}, kind="disk", caches=caches)]))
+        self.assertNotIn("page cache", self.caption([self.row({"kind": "real"}, caches="as they are"), self.row()]))
 
     def test_all_hosts_and_builds_are_named(self):
-        other = self.row()
-        other["record"] = {"environment": {"cpu": "Other", "cores": 1, "commit": "0a", "dirty": True}}
+        other = self.row(told={"cpu": "Other", "cores": 1, "dirty": True})
         self.assertIn("1 core, Other and 2 cores, CPU; builds 0a and 0a-dirty", self.caption([self.row(), other]))
+
+    def test_what_bends_figures_is_told_with_its_series(self):
+        unsynced, busy = self.row(metrics={"unsynced": True}), self.row(told={"oversubscribed": True})
+        self.assertIn("log writes UNSYNCED in all runs", self.caption([unsynced, unsynced], taurus_data=[unsynced]))
+        self.assertIn("log writes UNSYNCED in all runs of Taurus data",
+                      self.caption([self.row()], taurus_data=[unsynced]))
+        text = "more threads than cores in all runs of Taurus command and in some runs of Taurus data"
+        self.assertIn(text, self.caption([self.row()], taurus_data=[self.row(), busy], taurus_command=[busy]))
+        self.assertNotIn("runs of", self.caption([self.row()], taurus_data=[self.row()]))
+
+    def test_the_csv_names_the_device_of_each_point(self):
+        for directory, name in ((self.emulated("ram"), "nvme:0.5"), ({"kind": "ram"}, "ram"), ({"kind": "real"}, "none")):
+            figure = spec.select_figures(["taurus/fig14"], spec.load_series())[0]
+            line = Line({2: [9.0], 20: [4.0]}, {2: [self.row(directory)], 20: [self.row()]})
+            with tempfile.TemporaryDirectory() as folder:
+                path = os.path.join(folder, "points.csv")
+                data.write_csv(FigureData(figure, {("YCSB", "taurus_data"): line}, []), path)
+                with open(path, encoding="utf-8") as file:
+                    devices = [(point["req_per_query"], point["device"]) for point in csv.DictReader(file)]
+            self.assertEqual(devices, [("2", name), ("20", "")])
 
 
 class BenchTest(unittest.TestCase):
