@@ -223,6 +223,8 @@ def load_rows(directory: str) -> list[dict]:
     rows: dict[tuple, dict] = {}
     paths = [os.path.join(directory, "results.jsonl"), *sorted(glob.glob(os.path.join(directory, "jobs", "*.jsonl")))]
     for row in (row for path in filter(os.path.exists, paths) for row in load_rows_of(path)):
+        if not isinstance(row, dict) or "job" not in row:
+            raise Refused(f"{directory} has rows that scripts/exp did not write")
         step = row["job"], row["recovery"], row["repeat"]
         if step not in rows or row.get("time", "") >= rows[step].get("time", ""):
             rows[step] = row

@@ -12,6 +12,7 @@ from unittest import mock
 
 import support
 import exp
+from exp_case import ExpCase
 from experiment import captions, ceiling, claims, data, drawing, host_scale, listing, origin, planning, running, spec
 from experiment.data import FigureData, Line
 
@@ -169,56 +170,12 @@ class PlanTest(unittest.TestCase):
         self.assertEqual(host_scale.HostScale("off", 2).device_flag("hdd", "taurus"), "")
 
 
-class RunTest(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.out = folder.name
-        lock = mock.patch.object(running, "LOCK_PATH", os.path.join(self.out, "lock"))
-        lock.start()
-        self.addCleanup(lock.stop)
-
-    def exp(self, *words, devices="cores", seconds=0.01, binary=support.FAKE_RUNDB, log_dir=None, draw=False):
-        """Its exit status, and what it printed. Plots take seconds; they are left out unless they are asked for."""
-        said = io.StringIO()
-        progress = functools.partial(running.Progress, stream=said)
-        with contextlib.ExitStack() as stack:
-            stack.enter_context(contextlib.redirect_stdout(said))
-            stack.enter_context(contextlib.redirect_stderr(said))
-            stack.enter_context(mock.patch.object(running, "Progress", progress))
-            if not draw:
-                stack.enter_context(mock.patch.object(drawing, "write_files"))
-                stack.enter_context(mock.patch.object(drawing, "svg", return_value="<svg/>"))
-            status = exp.main([*words, f"--out={self.out}", f"--log_dir={log_dir or self.out}",
-                               f"--ram_dir={self.out}", f"--seconds={seconds}", f"--devices={devices}",
-                               f"--binary={binary}"])
-        return status, said.getvalue()
-
-    def rows(self):
-        return running.load_rows(os.path.join(self.out, "smoke"))
-
-    def lines(self):
-        """How many steps were ever written down."""
-        with open(os.path.join(self.out, "smoke", "results.jsonl"), encoding="utf-8") as file:
-            return len(file.readlines())
-
-    def page(self):
-        with open(os.path.join(self.out, "smoke", "report.html"), encoding="utf-8") as file:
-            return file.read()
-
-    def change_rows(self, change):
-        path = os.path.join(self.out, "smoke", "results.jsonl")
-        rows = self.rows()
-        with open(path, "w", encoding="utf-8") as file:
-            for row in rows:
-                change(row)
-                file.write(json.dumps(row) + "\n")
-
+class RunTest(ExpCase):
     def test_a_run_leaves_points_plots_and_a_page_and_deletes_its_logs(self):
         status, said = self.exp("run", "taurus/fig14", draw=True)
         self.assertEqual(status, 0, said)
         self.assertEqual({row["status"] for row in self.rows()}, {"ok"})
-        there = set(os.listdir(os.path.join(self.out, "smoke")))
+        there = set(os.listdir(self.results()))
         self.assertLessEqual({"taurus-fig14_transaction_length.csv", "report.html", "plots"}, there)
         self.assertEqual([name for name in os.listdir(self.out) if name.startswith("exp-")], [])
 
@@ -374,7 +331,7 @@ class RunTest(unittest.TestCase):
             for _ in range(2):
                 self.assertEqual(self.exp("run", "eleda/fig20", devices="off")[0], 0)
         measure.assert_called_once()
-        with open(os.path.join(self.out, "smoke", "ceiling.json"), encoding="utf-8") as file:
+        with open(os.path.join(self.results("off"), "ceiling.json"), encoding="utf-8") as file:
             self.assertEqual(json.load(file), [vars(found)])
 
     def test_a_program_that_is_not_built_is_named_before_anything_runs(self):
