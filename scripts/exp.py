@@ -18,6 +18,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -166,7 +167,8 @@ class Experiment:
         return self._run(order, done, "results.jsonl")
 
     def _require_space(self, jobs: list[planning.Job]) -> None:
-        """In each directory for the largest job that has logs there; how its logs share it is not known before."""
+        """In each directory for the largest job that has logs there; how its logs share it is not known before. What a
+        run that was killed left there goes first."""
         needed: dict[str, int] = {}
         for job in jobs:
             for directory in running.used_directories(job, self.log_dirs, self.arguments.ram_dir):
@@ -174,6 +176,7 @@ class Experiment:
         for directory, size in needed.items():
             try:
                 os.makedirs(directory, exist_ok=True)
+                running.remove_abandoned(directory)
                 free = running.free_bytes(directory)
             except OSError as error:
                 raise Refused(f"no logs can be written to {directory}: {error.strerror}") from None
@@ -202,8 +205,8 @@ class Experiment:
         arguments = self.arguments
         jobs = [job for _, job in order]
         require_programs(job.path(arguments.binary) for job in jobs)
-        self._require_space(jobs)
         with running.HostLock():
+            self._require_space(jobs)
             self._measure_ceiling(jobs)
             runner = running.Runner(order, done, arguments.seed, arguments.binary, os.path.join(self.out, rows),
                                     self.log_dirs, arguments.ram_dir)
@@ -328,7 +331,12 @@ def main(argv: list[str]) -> int:
         return 2
 
 
+def interrupt(*_) -> None:
+    raise KeyboardInterrupt
+
+
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, interrupt)  # else logs would stay, on a RAM disk in memory
     try:
         sys.exit(main(sys.argv[1:]))
     except KeyboardInterrupt:

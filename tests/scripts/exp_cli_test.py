@@ -1,12 +1,18 @@
 """scripts/exp at its edges: wrong arguments, foreign results, places that cannot be written to, results side by side."""
 import os
+import subprocess
+import sys
 import tempfile
+import time
 import unittest
+from unittest import mock
 
-import support  # noqa: F401 (sets the path)
+import support
 import exp
 from exp_case import ExpCase
 from experiment import host_scale, planning, running, spec
+
+SCRIPTS = os.path.join(support.REPOSITORY, "scripts")
 
 
 class RefusalTest(ExpCase):
@@ -65,6 +71,72 @@ class FigureFileTest(unittest.TestCase):
         with self.assertRaisesRegex(spec.SpecError, "neither base nor the panel has a workload"):
             planning.make_plan([self.figure(base="{}")], spec.load_series(), spec.load_scale("smoke"),
                                host_scale.HostScale("cores", 2))
+
+
+class LockTest(ExpCase):
+    def in_another_process(self, code, **how):
+        os.chmod(self.out, 0o755)
+        program = f"import sys; sys.path.insert(0, {SCRIPTS!r}); from experiment import running; {code}"
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, **how)
+        return done.stdout + done.stderr
+
+    def test_it_is_the_same_whatever_tmpdir_says(self):
+        found = self.in_another_process("print(running.LOCK_PATH)", env={**os.environ, "TMPDIR": self.out})
+        self.assertEqual(found, "/tmp/dbx1000-durable.lock\n")
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root can be another user")
+    def test_another_user_may_take_it_next_and_not_now(self):
+        before = os.umask(0o077)
+        self.addCleanup(os.umask, before)
+        take = "running.HostLock().__enter__(); print('taken')"
+        environment = {**os.environ, "DBX_EXPERIMENT_LOCK": running.LOCK_PATH}
+        with running.HostLock():
+            self.assertIn("another experiment runs on this host",
+                          self.in_another_process(take, env=environment, user=65534))
+        self.assertEqual(os.stat(running.LOCK_PATH).st_mode & 0o777, 0o666)
+        os.chmod(running.LOCK_PATH, 0o644)  # as earlier builds left it
+        self.assertEqual(self.in_another_process(take, env=environment, user=65534), "taken\n")
+
+    def test_one_that_cannot_be_opened_is_a_line(self):
+        with mock.patch.object(running, "LOCK_PATH", "/proc/nowhere/lock"):
+            status, said = self.exp("run", "eleda/fig20")
+        self.assertEqual((status, said.splitlines()[-1]), (2, "error: /proc/nowhere/lock, which keeps two experiments "
+                         "apart, cannot be opened: No such file or directory; its owner or root can delete it"))
+
+
+class KilledRunTest(ExpCase):
+    def work(self):
+        return [name for name in os.listdir(self.out) if name.startswith(running.WORK_PREFIX)]
+
+    def test_sigterm_leaves_no_logs(self):
+        command = [sys.executable, os.path.join(SCRIPTS, "exp.py"), "run", "eleda/fig20", "--seconds=60",
+                   "--devices=cores", f"--binary={support.FAKE_RUNDB}", f"--ram_dir={self.out}", f"--out={self.out}/out"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              env={**os.environ, "DBX_EXPERIMENT_LOCK": running.LOCK_PATH}) as child:
+            deadline = time.monotonic() + 30
+            while not self.work() and time.monotonic() < deadline:
+                time.sleep(0.02)
+            self.assertTrue(self.work())
+            child.terminate()
+            said = child.communicate(timeout=30)[0]
+        self.assertEqual((child.returncode, self.work()), (130, []), said)
+        self.assertIn("interrupted; the same command goes on where it stopped", said)
+
+    def test_the_next_run_removes_what_a_killed_one_left_and_nothing_else(self):
+        for name in (running.WORK_PREFIX + "left/d0", "exp-others"):
+            os.makedirs(os.path.join(self.out, name))
+        with running.work_directory(self.out) as held:
+            self.assertEqual(self.exp("run", "eleda/fig20")[0], 0)
+            self.assertEqual(self.work(), [os.path.basename(held)])
+        self.assertIn("exp-others", os.listdir(self.out))
+
+    def test_after_a_line_that_was_cut_off_rows_are_kept(self):
+        self.exp("run", "eleda/fig20")
+        with open(os.path.join(self.results(), "results.jsonl"), "r+b") as file:
+            file.truncate(os.path.getsize(file.name) - 10)
+        self.assertEqual(len(self.rows()), 1)
+        self.exp("run", "eleda/fig20")
+        self.assertEqual(len(self.rows()), 2)
 
 
 class LayoutTest(ExpCase):

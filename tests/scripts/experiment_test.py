@@ -177,7 +177,7 @@ class RunTest(ExpCase):
         self.assertEqual({row["status"] for row in self.rows()}, {"ok"})
         there = set(os.listdir(self.results()))
         self.assertLessEqual({"taurus-fig14_transaction_length.csv", "report.html", "plots"}, there)
-        self.assertEqual([name for name in os.listdir(self.out) if name.startswith("exp-")], [])
+        self.assertEqual([name for name in os.listdir(self.out) if name.startswith(running.WORK_PREFIX)], [])
 
     def test_what_is_there_is_not_run_again_and_what_failed_is(self):
         with mock.patch.dict(os.environ, {"FAKE_FAIL": "recover"}):
@@ -259,8 +259,9 @@ class RunTest(ExpCase):
         with open(rows, encoding="utf-8") as file:
             commands = [json.loads(line)["command"] for line in file]
         self.assertEqual(len(commands), 2)
+        work = running.WORK_PREFIX + r"\w+"
         for command in commands:
-            self.assertRegex(command, rf"--log_dir={disks[0]}/exp-\w+/d0,{disks[1]}/exp-\w+/d1")
+            self.assertRegex(command, rf"--log_dir={disks[0]}/{work}/d0,{disks[1]}/{work}/d1")
         self.assertEqual([os.listdir(disk) for disk in disks], [[], []])
 
     def test_each_directory_needs_the_space(self):

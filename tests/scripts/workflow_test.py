@@ -29,7 +29,7 @@ class WorkflowTest(unittest.TestCase):
                    f"out={self.out}", f"log_dir={self.out}/logs", f"ram_dir={self.out}", f"binary={FAKE_RUNDB}",
                    *["retry=1"] * retry]
         # A lock of its own: another experiment on this host is none of the test's business.
-        environment = {**os.environ, "TMPDIR": self.out, "XDG_CACHE_HOME": self.out, **environment}
+        environment = {**os.environ, "DBX_EXPERIMENT_LOCK": f"{self.out}/lock", "XDG_CACHE_HOME": self.out, **environment}
         return subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment)
 
     def written(self, *parts):
