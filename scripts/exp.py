@@ -5,7 +5,7 @@
   scripts/exp plan FIGURE ...               runs, time and disk bytes; starts nothing
   scripts/exp run FIGURE ...                runs what is not there yet, then collects, draws and reports
   scripts/exp collect|plot|report FIGURE ...   again from the rows that are there
-  scripts/exp compare DIR DIR               medians of two results beside each other
+  scripts/exp compare DIR DIR               medians of two results (OUT/SCALE) beside each other
   scripts/exp jobs FIGURE ...               the names of the plan's jobs: a run, its recoveries, one repeat
   scripts/exp job NAME [FIGURE ...]         one of them alone, into OUT/SCALE/jobs; for schedulers of many hosts
 
@@ -174,15 +174,16 @@ class Experiment:
             for directory in running.used_directories(job, self.log_dirs, self.arguments.ram_dir):
                 needed[directory] = max(needed.get(directory, 0), job.log_bytes())
         for directory, size in needed.items():
+            flag = "--ram_dir" if directory == self.arguments.ram_dir else "--log_dir"
             try:
                 os.makedirs(directory, exist_ok=True)
                 running.remove_abandoned(directory)
                 free = running.free_bytes(directory)
             except OSError as error:
-                raise Refused(f"no logs can be written to {directory}: {error.strerror}") from None
+                raise Refused(f"no logs can be written to {directory}: {error.strerror}; name another {flag}") from None
             if free < size * 1.1:
                 raise Refused(f"{directory} has {free >> 20} MiB free, the plan needs {int(size * 1.1) >> 20} MiB; "
-                              "name another directory")
+                              f"name another {flag}")
 
     def job_names(self, failed: bool) -> list[str]:
         """Of the plan's jobs; or of those of which the newest row of a step is a failure."""
@@ -276,36 +277,14 @@ def require_programs(paths) -> None:
         raise Refused(f"{missing[0]} is missing; make {' '.join(planning.PROGRAMS)} micro builds it")
 
 
-def compare(first: str, second: str) -> None:
-    """Ratios of the medians of steps that both results have."""
-    from experiment.data import np
-    from experiment.spec import lookup
-    values_of, labels = [], {}
-    for directory in (first, second):
-        values: dict[tuple, list[float]] = {}
-        for row in running.load_rows(directory):
-            metrics = row["record"].get("metrics", {})
-            value = lookup(metrics, "throughput_acknowledged") or lookup(metrics, "throughput")
-            if row["status"] == "ok" and value:
-                key = row["job"], row["recovery"]
-                values.setdefault(key, []).append(value)
-                labels.setdefault(key, row["command"].split("--seconds")[0].split("--log_dir")[0])
-        values_of.append(values)
-    both = [key for key in values_of[0] if key in values_of[1]]
-    if not both:
-        raise Refused(f"{first} and {second} have no step in common")
-    for key in sorted(both, key=labels.get):
-        a, b = (float(np.median(values[key])) for values in values_of)
-        print(f"{a / 1e3:10,.1f} k  {b / 1e3:10,.1f} k  {b / a:6.2f}x  {labels[key].split('/')[-1]}")
-
-
 def main(argv: list[str]) -> int:
     arguments = parse_arguments(argv)
     try:
         if arguments.action == "compare":
             if len(arguments.names) != 2:
                 raise Refused("compare takes two directories of results")
-            compare(*arguments.names)
+            from experiment import comparison
+            print(comparison.compare(*arguments.names))
             return 0
         if arguments.action == "list":
             figures = spec.select_figures(arguments.names, spec.load_series())

@@ -1,5 +1,9 @@
 """scripts/exp at its edges: wrong arguments, foreign results, places that cannot be written to, results side by side."""
+import contextlib
+import io
+import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -10,7 +14,7 @@ from unittest import mock
 import support
 import exp
 from exp_case import ExpCase
-from experiment import host_scale, planning, running, spec
+from experiment import comparison, host_scale, planning, running, spec
 
 SCRIPTS = os.path.join(support.REPOSITORY, "scripts")
 
@@ -38,6 +42,12 @@ class RefusalTest(ExpCase):
         for out in (file, "/proc/nowhere"):
             for words in (("run", "eleda/fig20"), ("job", "a-0", "eleda/fig20")):
                 self.assertRefused(self.exp(*words, out=out), f"no results can be written to {out}")
+
+    def test_a_ram_disk_that_is_too_small_is_named_with_its_flag(self):
+        with mock.patch.object(running, "free_bytes", return_value=64 << 20):
+            status, said = self.exp("run", "eleda/fig20", ram_dir=os.path.join(self.out, "ram"))
+        self.assertEqual(status, 2)
+        self.assertRegex(said, "error: .*/ram has 64 MiB free, the plan needs 563 MiB; name another --ram_dir\n")
 
     def test_rows_of_others_are_refused(self):
         with open(os.path.join(self.out, "results.jsonl"), "w", encoding="utf-8") as file:
@@ -71,6 +81,52 @@ class FigureFileTest(unittest.TestCase):
         with self.assertRaisesRegex(spec.SpecError, "neither base nor the panel has a workload"):
             planning.make_plan([self.figure(base="{}")], spec.load_series(), spec.load_scale("smoke"),
                                host_scale.HostScale("cores", 2))
+
+
+class ReproduceTest(unittest.TestCase):
+    """scripts/reproduce.sh beside stand-ins that write down how they are called."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = os.path.join(folder.name, "scripts")
+        os.mkdir(self.folder)
+        shutil.copy(os.path.join(SCRIPTS, "reproduce.sh"), self.folder)
+        called = f'echo "${{0##*/}} $*" >> {self.folder}/called\n'
+        self.stand_in("setup.sh", f'[ "$1" != --python ] || exit $NO_PYTHON\n{called}')
+        self.stand_in("exp", f'{called}case "$*" in *fig99*) echo "error: no figure" >&2; exit 2;; esac\n')
+        self.stand_in("build.py", called)
+
+    def stand_in(self, name, text):
+        path = os.path.join(self.folder, name)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("#!/bin/sh\n" + text)
+        os.chmod(path, 0o755)
+
+    def reproduce(self, *words, no_python=0):
+        """Exit status, what was said, what was called."""
+        done = subprocess.run([os.path.join(self.folder, "reproduce.sh"), *words], capture_output=True, text=True,
+                              env={**os.environ, "NO_PYTHON": str(no_python)})
+        called = os.path.join(self.folder, "called")
+        if not os.path.exists(called):
+            return done.returncode, done.stdout + done.stderr, []
+        with open(called, encoding="utf-8") as file:
+            return done.returncode, done.stdout + done.stderr, file.read().splitlines()
+
+    def test_a_wrong_argument_is_told_before_anything_is_installed_or_built(self):
+        self.assertEqual(self.reproduce("fig99"), (2, "error: no figure\n", ["exp plan fig99"]))
+
+    def test_without_python_it_is_told_before_anything_is_built(self):
+        self.assertEqual(self.reproduce("fig99", no_python=1), (2, "error: no figure\n", ["setup.sh ", "exp plan fig99"]))
+
+    def test_help_starts_nothing_wherever_it_stands(self):
+        status, said, called = self.reproduce("taurus/fig05", "--help")
+        self.assertEqual((status, "scripts/reproduce.sh all" in said, called), (0, True, []))
+
+    def test_what_is_right_is_built_and_run(self):
+        status, _, called = self.reproduce("fig05")
+        self.assertEqual((status, called[-1]), (0, "exp run fig05"))
+        self.assertIn("build.py", " ".join(called))
 
 
 class LockTest(ExpCase):
@@ -137,6 +193,54 @@ class KilledRunTest(ExpCase):
         self.assertEqual(len(self.rows()), 1)
         self.exp("run", "eleda/fig20")
         self.assertEqual(len(self.rows()), 2)
+
+
+class CompareTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def write(self, name, *steps, factor="0.5"):
+        """A result. `steps`: (scheme, repeat, what it ran at, what its recovery by 2 threads ran at)."""
+        os.mkdir(os.path.join(self.folder, name))
+        with open(os.path.join(self.folder, name, "results.jsonl"), "w", encoding="utf-8") as file:
+            for scheme, repeat, *rates in steps:
+                device = f"nvme:{factor}"
+                of_all = f"--log_dir=/{name}/{repeat} --log_device={device}"
+                for step, rate, flags in zip(("run", "recover"), rates, (f"--log={scheme} --seed={repeat}", "-t2")):
+                    row = {"job": scheme + factor, "recovery": "r" * (step == "recover"), "repeat": repeat, "step": step,
+                           "status": "ok", "command": f"/{name}/rundb-all {flags} {of_all}",
+                           "place": {"kind": "ram", "device": device, "directories": 2},
+                           "record": {"metrics": {"throughput": rate}}}
+                    file.write(json.dumps(row) + "\n")
+        return os.path.join(self.folder, name)
+
+    def test_steps_match_by_what_was_asked_for_and_not_by_the_hosts_speed(self):
+        a = self.write("a", ("LOG_TAURUS", 0, 1e6, 4e6), ("LOG_TAURUS", 1, 3e6, 4e6))
+        b = self.write("b", ("LOG_TAURUS", 0, 4e6, 2e6), factor="0.7")
+        run, recovery, *rest = comparison.compare(a, b).splitlines()
+        label = "rundb-all --log=LOG_TAURUS --log_device=nvme"
+        self.assertEqual(run, f"   2,000.0 k     4,000.0 k    2.00x  {label} (ram, 2)")
+        self.assertEqual(recovery, f"   4,000.0 k     2,000.0 k    0.50x  {label} THEN rundb-all --log_device=nvme -t2 "
+                                   "(ram, 2)")
+        self.assertEqual(rest[-1], "note: devices differ: nvme:0.5 and nvme:0.7")
+
+    def test_steps_without_a_partner_are_counted(self):
+        a = self.write("a", ("LOG_TAURUS", 0, 1e6), ("LOG_SERIAL", 0, 1e6), ("LOG_PLOVER", 0, 1e6))
+        b = self.write("b", ("LOG_TAURUS", 0, 1e6), ("LOG_ELEDA", 0, 1e6))
+        self.assertEqual(comparison.compare(a, b).splitlines()[1:], [
+            f"without a partner: 2 of 3 steps of {a}", f"without a partner: 1 of 2 steps of {b}"])
+
+    def test_results_that_have_nothing_to_compare_are_refused(self):
+        a, b = self.write("a", ("LOG_TAURUS", 0, 1e6)), self.write("b", ("LOG_ELEDA", 0, 1e6))
+        with self.assertRaisesRegex(running.Refused, "have no step in common"):
+            comparison.compare(a, b)
+        with self.assertRaisesRegex(running.Refused, f"{self.folder}/none has no results of runs"):
+            comparison.compare(a, os.path.join(self.folder, "none"))
+        with contextlib.redirect_stdout(io.StringIO()) as said:
+            self.assertEqual(exp.main(["compare", a, a]), 0)
+        self.assertIn("1.00x", said.getvalue())
 
 
 class LayoutTest(ExpCase):

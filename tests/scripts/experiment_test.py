@@ -269,7 +269,7 @@ class RunTest(ExpCase):
         job = planning.Job({"log": "LOG_TAURUS", "log_limit": "512M"}, planning.Place("disk", "", 2), 1)
         words = exp.parse_arguments(["plan", "eleda/fig20", "--devices=off", f"--log_dir={','.join(disks)}"])
         with mock.patch.object(running, "free_bytes", lambda path: (1 << 40) if path == disks[0] else 1 << 20), \
-                self.assertRaisesRegex(running.Refused, f"{disks[1]} has 1 MiB free, the plan needs 563 MiB"):
+                self.assertRaisesRegex(running.Refused, f"{disks[1]} has 1 MiB free, the plan needs 563 MiB; name another --log_dir"):
             exp.Experiment(words)._require_space([job])
 
     def test_a_directory_that_takes_no_logs_is_named(self):
