@@ -119,7 +119,8 @@ def check_devices(found: Findings, directories: list[str]) -> None:
                       "one directory per disk, or --log_device for emulated ones")
         devices[device] = directory
         free = os.statvfs(there).f_bavail * os.statvfs(there).f_frsize
-        found.add(free > 8 << 30, "free space", f"{free / (1 << 30):.1f} GiB", "a run takes LOG_LIMIT (4 GiB by default)")
+        found.add(free > 8 << 30, "free space", f"{free / (1 << 30):.1f} GiB",
+                  "a run takes LOG_LIMIT (4 GiB by default)")
 
 
 def check_ram_disk(found: Findings, directory: str) -> None:

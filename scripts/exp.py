@@ -10,8 +10,9 @@
   scripts/exp job NAME [FIGURE ...]         one of them alone, into OUT/SCALE/jobs; for schedulers of many hosts
 
 FIGURE is part of a name of `list`, or all. Results lie in OUT/SCALE: results.jsonl (a row per step), a CSV and plots
-per figure, report.html of all figures that are there; with --devices cores or off in OUT/SCALE-cores, -off. An interrupted run goes on where it stopped; steps of another build are run again, and another
-host needs another OUT. Exit status: 1 if a step failed or a point has no figure, 2 if nothing could be done.
+per figure, report.html of all figures that are there; with --devices cores or off in OUT/SCALE-cores, -off. An
+interrupted run goes on where it stopped; steps of another build are run again, and another host needs another OUT. Exit
+status: 1 if a step failed or a point has no figure, 2 if nothing could be done.
 """
 from __future__ import annotations
 
@@ -119,8 +120,8 @@ class Experiment:
             os.replace(path + ".new", path)
             return scale
 
-    def _make_out(self, folder: str = "") -> None:
-        path = os.path.join(self.out, folder)
+    def _make_out(self, *folder: str) -> None:
+        path = os.path.join(self.out, *folder)
         try:
             os.makedirs(path, exist_ok=True)
         except OSError as error:

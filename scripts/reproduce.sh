@@ -11,7 +11,7 @@ if [ $# -eq 0 ] || [[ " $* " == *" --help "* || " $* " == *" -h "* ]]; then
   sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//;p}' "$0"
   exit $(($# == 0 ? 2 : 0))
 fi
-# A wrong argument is told before minutes of installing and building; where python has to be installed first, after that.
+# A wrong argument is told before minutes of installing and building; where python is installed first, after that.
 if "$scripts/setup.sh" --python >/dev/null 2>&1; then "$scripts/exp" plan "$@" >/dev/null; fi
 "$scripts/setup.sh"
 "$scripts/exp" plan "$@" >/dev/null

@@ -1,7 +1,7 @@
 """Two results beside each other: medians of the steps that were asked for in both, and their ratio.
 
-A step is what was asked for: with which device, not how much of it this host's speed made the emulation give. A recovery
-is that of a certain run.
+A step is what was asked for: the device's name, and not what the host's speed made of its bandwidth. A recovery is that
+of a certain run.
 """
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ def work_directory(parent: str):
 
 
 def remove_abandoned(parent: str) -> None:
-    """What runs that were killed left there. To be called under the HostLock: one that is just made is not locked yet."""
+    """What runs that were killed left there. Under the HostLock: a directory that is just made is not locked yet."""
     for path in (os.path.join(parent, name) for name in os.listdir(parent) if name.startswith(WORK_PREFIX)):
         with contextlib.suppress(OSError):  # somebody else's, or locked
             descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)

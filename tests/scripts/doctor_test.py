@@ -62,7 +62,8 @@ class DoctorTest(unittest.TestCase):
                           said_by(lambda found: doctor.check_devices(found, ["."])))
 
     def test_the_ram_disk_of_experiments_is_looked_at(self):
-        for kind, blocks, said in (("tmpfs", 16 << 10, "0.1 GiB free"), ("tmpfs", 1 << 20, ""), ("ext4", 1 << 20, "is none")):
+        for kind, blocks, said in (("tmpfs", 16 << 10, "0.1 GiB free"), ("tmpfs", 1 << 20, ""),
+                                   ("ext4", 1 << 20, "is none")):
             free = mock.Mock(f_bavail=blocks, f_frsize=4096)
             with mock.patch.object(doctor.host, "file_system_of", return_value=kind), \
                     mock.patch.object(doctor.os, "statvfs", return_value=free):

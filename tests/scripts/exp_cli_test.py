@@ -1,4 +1,4 @@
-"""scripts/exp at its edges: wrong arguments, foreign results, places that cannot be written to, results side by side."""
+"""scripts/exp at its edges: wrong arguments, places that cannot be written to, killed runs, results side by side."""
 import contextlib
 import io
 import json
@@ -72,8 +72,8 @@ class FigureFileTest(unittest.TestCase):
             return spec.load_figure(path, spec.load_series())
 
     def test_what_ought_to_be_a_mapping_is_named(self):
-        for more, text in (({"panels": "{a: }"}, "panel a: a mapping of flags"), ({"panels": "[a]"}, "panels: a mapping"),
-                           ({"base": ""}, "base: a mapping"), ({"base": "[a]"}, "base: a mapping")):
+        for more, text in (({"panels": "{a: }"}, "panel a: a mapping of flags"),
+                           ({"panels": "[a]"}, "panels: a mapping"), ({"base": ""}, "base: a mapping"), ({"base": "[a]"}, "base: a mapping")):
             with self.assertRaisesRegex(spec.SpecError, f"fig.yaml: {text}"):
                 self.figure(**more)
 
@@ -117,7 +117,8 @@ class ReproduceTest(unittest.TestCase):
         self.assertEqual(self.reproduce("fig99"), (2, "error: no figure\n", ["exp plan fig99"]))
 
     def test_without_python_it_is_told_before_anything_is_built(self):
-        self.assertEqual(self.reproduce("fig99", no_python=1), (2, "error: no figure\n", ["setup.sh ", "exp plan fig99"]))
+        self.assertEqual(self.reproduce("fig99", no_python=1),
+                         (2, "error: no figure\n", ["setup.sh ", "exp plan fig99"]))
 
     def test_help_starts_nothing_wherever_it_stands(self):
         status, said, called = self.reproduce("taurus/fig05", "--help")
@@ -166,7 +167,8 @@ class KilledRunTest(ExpCase):
 
     def test_sigterm_leaves_no_logs(self):
         command = [sys.executable, os.path.join(SCRIPTS, "exp.py"), "run", "eleda/fig20", "--seconds=60",
-                   "--devices=cores", f"--binary={support.FAKE_RUNDB}", f"--ram_dir={self.out}", f"--out={self.out}/out"]
+                   "--devices=cores", f"--binary={support.FAKE_RUNDB}", f"--ram_dir={self.out}",
+                   f"--out={self.out}/out"]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                               env={**os.environ, "DBX_EXPERIMENT_LOCK": running.LOCK_PATH}) as child:
             deadline = time.monotonic() + 30
@@ -209,8 +211,8 @@ class CompareTest(unittest.TestCase):
                 device = f"nvme:{factor}"
                 of_all = f"--log_dir=/{name}/{repeat} --log_device={device}"
                 for step, rate, flags in zip(("run", "recover"), rates, (f"--log={scheme} --seed={repeat}", "-t2")):
-                    row = {"job": scheme + factor, "recovery": "r" * (step == "recover"), "repeat": repeat, "step": step,
-                           "status": "ok", "command": f"/{name}/rundb-all {flags} {of_all}",
+                    row = {"job": scheme + factor, "recovery": "r" * (step == "recover"), "repeat": repeat,
+                           "step": step, "status": "ok", "command": f"/{name}/rundb-all {flags} {of_all}",
                            "place": {"kind": "ram", "device": device, "directories": 2},
                            "record": {"metrics": {"throughput": rate}}}
                     file.write(json.dumps(row) + "\n")

@@ -269,7 +269,8 @@ class RunTest(ExpCase):
         job = planning.Job({"log": "LOG_TAURUS", "log_limit": "512M"}, planning.Place("disk", "", 2), 1)
         words = exp.parse_arguments(["plan", "eleda/fig20", "--devices=off", f"--log_dir={','.join(disks)}"])
         with mock.patch.object(running, "free_bytes", lambda path: (1 << 40) if path == disks[0] else 1 << 20), \
-                self.assertRaisesRegex(running.Refused, f"{disks[1]} has 1 MiB free, the plan needs 563 MiB; name another --log_dir"):
+                self.assertRaisesRegex(running.Refused, f"{disks[1]} has 1 MiB free, the plan needs 563 MiB; "
+                                       "name another --log_dir"):
             exp.Experiment(words)._require_space([job])
 
     def test_a_directory_that_takes_no_logs_is_named(self):
@@ -371,6 +372,7 @@ class CeilingTest(unittest.TestCase):
     def test_a_ram_disk_and_an_emulation_without_a_limit_have_none(self):
         self.assertIsNone(ceiling.transactions_per_second(self.row([{}]), [ceiling.Ceiling(".", 1e6, "fio")]))
         self.assertIsNone(ceiling.of_row(self.row([{"emulation": {"bytes_per_second": 0}}])))
+        self.assertIsNone(ceiling.of_row(self.row([{"kind": "ram"}], kind="disk"), [ceiling.Ceiling(".", 1e6, "fio")]))
 
     def test_real_devices_take_what_was_measured_of_those_that_have_logs(self):
         devices = [ceiling.Ceiling(directory, 2e6, "fio") for directory in ("a", "b")]
@@ -503,7 +505,8 @@ class CaptionTest(unittest.TestCase):
         self.assertNotIn("runs of", self.caption([self.row()], taurus_data=[self.row()]))
 
     def test_the_csv_names_the_device_of_each_point(self):
-        for directory, name in ((self.emulated("ram"), "nvme:0.5"), ({"kind": "ram"}, "ram"), ({"kind": "real"}, "none")):
+        for directory, name in ((self.emulated("ram"), "nvme:0.5"), ({"kind": "ram"}, "ram"),
+                                ({"kind": "real"}, "none")):
             figure = spec.select_figures(["taurus/fig14"], spec.load_series())[0]
             line = Line({2: [9.0], 20: [4.0]}, {2: [self.row(directory)], 20: [self.row()]})
             with tempfile.TemporaryDirectory() as folder:
