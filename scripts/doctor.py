@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What this host has and lacks for honest figures, and what to do about it. Reads, and changes nothing.
 
-  scripts/doctor [--log_dir DIR[,DIR...]] [--table_bytes 10G]
+  scripts/doctor [--log_dir DIR[,DIR...]] [--ram_dir DIR] [--table_bytes 10G]
 
 A line each: ok, or what distorts figures here and the fix. Exit status 0, also with findings: a laptop is a host too.
 """
@@ -19,6 +19,7 @@ import host
 
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 IO_URING_SETUP = 425  # x86-64
+RAM_DISK_BYTES = 2400 << 20  # scale laptop of experiments/scales.yaml: a run's logs and a tenth
 
 
 def read(path: str) -> str:
@@ -118,18 +119,30 @@ def check_devices(found: Findings, directories: list[str]) -> None:
                       "one directory per disk, or --log_device for emulated ones")
         devices[device] = directory
         free = os.statvfs(there).f_bavail * os.statvfs(there).f_frsize
-        found.add(free > 8 << 30, "free space", f"{free / (1 << 30):.1f} GiB", "a run takes LOG_LIMIT (4 GiB by default)")
+        found.add(free > 8 << 30, "free space", f"{free / (1 << 30):.1f} GiB",
+                  "a run takes LOG_LIMIT (4 GiB by default)")
+
+
+def check_ram_disk(found: Findings, directory: str) -> None:
+    """Where scripts/exp has its logs unless it is told otherwise."""
+    ram = os.path.isdir(directory) and host.file_system_of(directory) in host.RAM_FILE_SYSTEMS
+    free = os.statvfs(directory).f_bavail * os.statvfs(directory).f_frsize if ram else 0
+    found.add(free > RAM_DISK_BYTES, f"RAM disk {directory}", f"{free / (1 << 30):.1f} GiB free" if ram else "is none",
+              "scripts/exp has logs there, 0.6 GiB at the smallest scale and 2.2 at the next: name a larger tmpfs with "
+              "--ram_dir (in a container: --shm-size=4g)")
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="doctor", description=__doc__.splitlines()[0])
     parser.add_argument("--log_dir", default=os.path.join(REPOSITORY, "logs"), help="as of the runs (default: logs)")
+    parser.add_argument("--ram_dir", default="/dev/shm", help="as of scripts/exp (default: %(default)s)")
     parser.add_argument("--table_bytes", type=host.parse_bytes, default="1G", help="of the largest table (default: 1G)")
     arguments = parser.parse_args()
     found = Findings()
     check_processor(found)
     check_memory(found, arguments.table_bytes)
     check_devices(found, arguments.log_dir.split(","))
+    check_ram_disk(found, arguments.ram_dir)
     found.show()
     return 0
 

@@ -5,19 +5,21 @@
   scripts/exp plan FIGURE ...               runs, time and disk bytes; starts nothing
   scripts/exp run FIGURE ...                runs what is not there yet, then collects, draws and reports
   scripts/exp collect|plot|report FIGURE ...   again from the rows that are there
-  scripts/exp compare DIR DIR               medians of two results beside each other
+  scripts/exp compare DIR DIR               medians of two results (OUT/SCALE) beside each other
   scripts/exp jobs FIGURE ...               the names of the plan's jobs: a run, its recoveries, one repeat
   scripts/exp job NAME [FIGURE ...]         one of them alone, into OUT/SCALE/jobs; for schedulers of many hosts
 
 FIGURE is part of a name of `list`, or all. Results lie in OUT/SCALE: results.jsonl (a row per step), a CSV and plots
-per figure, report.html. An interrupted run goes on where it stopped; steps of another build are run again, and another
-host needs another OUT. Exit status: 1 if a step failed or a point has no figure, 2 if nothing could be done.
+per figure, report.html of all figures that are there; with --devices cores or off in OUT/SCALE-cores, -off. An
+interrupted run goes on where it stopped; steps of another build are run again, and another host needs another OUT. Exit
+status: 1 if a step failed or a point has no figure, 2 if nothing could be done.
 """
 from __future__ import annotations
 
 import argparse
 import json
 import os
+import signal
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -27,6 +29,7 @@ from progress import clock
 
 REPOSITORY = spec.REPOSITORY
 RAM_DIR = "/dev/shm"
+DEFAULT_WAY = "throughput"
 
 
 def parse_arguments(argv: list[str]) -> argparse.Namespace:
@@ -36,8 +39,9 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
                                            "job"))
     parser.add_argument("names", nargs="*", metavar="FIGURE")
     parser.add_argument("--scale", default="smoke", help="of experiments/scales.yaml (default: smoke)")
-    parser.add_argument("--devices", default="throughput", choices=host_scale.WAYS,
-                        help="how emulated log devices are scaled to this host (default: throughput)")
+    parser.add_argument("--devices", default=DEFAULT_WAY, choices=host_scale.WAYS,
+                        help="how emulated log devices are scaled to this host (default: %(default)s); results of the "
+                             "others lie in OUT/SCALE-cores and OUT/SCALE-off")
     parser.add_argument("--repeats", type=int, help="instead of the scale's")
     parser.add_argument("--seconds", type=float, help="of a run, instead of the scale's")
     parser.add_argument("--seed", type=int, default=1)
@@ -51,6 +55,15 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
     return parser.parse_args(argv)
 
 
+def check_arguments(arguments: argparse.Namespace) -> None:
+    if arguments.seconds is not None and not 0 < arguments.seconds < running.STEP_TIMEOUT_SECONDS:
+        raise Refused(f"--seconds is a number above 0 and below {running.STEP_TIMEOUT_SECONDS}, when a step is ended")
+    if arguments.repeats is not None and arguments.repeats < 1:
+        raise Refused("--repeats is 1 or more")
+    if not arguments.log_dir.strip(","):
+        raise Refused("--log_dir names no directory")
+
+
 MEASURING = ("run", "jobs", "job")  # actions that may measure the host's speed; the others take what is known of it
 
 
@@ -59,19 +72,24 @@ class Experiment:
 
     def __init__(self, arguments: argparse.Namespace):
         self.arguments = arguments
+        check_arguments(arguments)
         self.series = spec.load_series()
         self.figures = spec.select_figures(arguments.names, self.series)
         scale = spec.load_scale(arguments.scale)
-        self.repeats = arguments.repeats or scale.repeats
+        self.repeats = scale.repeats if arguments.repeats is None else arguments.repeats
         self.scale = scale if arguments.seconds is None else spec.Scale(**{**vars(scale), "seconds": arguments.seconds})
-        self.out = os.path.join(arguments.out, scale.name)
+        # Results of two ways would overwrite each other's plots and report.
+        way = "" if arguments.devices == DEFAULT_WAY else f"-{arguments.devices}"
+        self.out = os.path.join(arguments.out, scale.name + way)
         self.cores = len(os.sched_getaffinity(0))
         self.log_dirs = [directory for directory in arguments.log_dir.split(",") if directory]
         self.guessed = False  # the host's speed
         self.host = self._host_scale()
-        self.plan = planning.make_plan(self.figures, self.series, self.scale, self.host,
-                                       real_directories=len(self.log_dirs))
+        self.plan = self._plan_of(self.figures)
         self.ceilings = ceiling.load(self._ceiling_path(), self.log_dirs)
+
+    def _plan_of(self, figures: list[spec.Figure]) -> planning.Plan:
+        return planning.make_plan(figures, self.series, self.scale, self.host, real_directories=len(self.log_dirs))
 
     def _host_scale(self) -> host_scale.HostScale:
         """As at the first time, so that a resumed run has the same devices."""
@@ -82,12 +100,12 @@ class Experiment:
         if self.arguments.action in MEASURING:
             return self._measure_host_scale(path)
         self.guessed = way == "throughput"
-        if self.guessed and self.arguments.action != "plan":
+        if self.arguments.action != "plan":
             raise Refused(f"{self.out} has no results with --devices {way}; `scripts/exp run` makes them")
         return host_scale.HostScale(way, self.cores, host_scale.DBX1000_PER_CORE if self.guessed else 0.0)
 
     def _measure_host_scale(self, path: str) -> host_scale.HostScale:
-        os.makedirs(self.out, exist_ok=True)
+        self._make_out()
         with running.HostLock():
             known = load_host_scale(path)  # another one may have measured it meanwhile
             if known is not None:
@@ -102,6 +120,15 @@ class Experiment:
             os.replace(path + ".new", path)
             return scale
 
+    def _make_out(self, *folder: str) -> None:
+        path = os.path.join(self.out, *folder)
+        try:
+            os.makedirs(path, exist_ok=True)
+        except OSError as error:
+            raise Refused(f"no results can be written to {path}: {error.strerror}") from None
+        if not os.access(path, os.W_OK):
+            raise Refused(f"no results can be written to {path}; name another --out")
+
     def _ceiling_path(self) -> str:
         return os.path.join(self.out, "ceiling.json")
 
@@ -114,15 +141,15 @@ class Experiment:
             self.ceilings = ceiling.measure_all(self.log_dirs, micro)
             ceiling.save(self._ceiling_path(), self.ceilings)
 
-    def describe(self) -> str:
-        jobs = list(self.plan.jobs.values())
+    def describe(self, plan: planning.Plan) -> str:
+        jobs = list(plan.jobs.values())
         recoveries = sum(len(job.recoveries) for job in jobs)
         devices = self.host.describe() if not self.guessed else (
             "log devices to be scaled to this host, which `run` measures first")
         times = "once" if self.repeats == 1 else f"{self.repeats} times"
-        return (f"{len(self.figures)} figures at scale {self.scale.name}: {len(jobs)} runs and {recoveries} "
-                f"recoveries, {times}; about {clock(self.plan.seconds(self.repeats))}, up to "
-                f"{self.plan.disk_bytes() >> 20} MiB of logs at a time; {devices}")
+        return (f"{len(plan.points)} figures at scale {self.scale.name}: {len(jobs)} runs and {recoveries} "
+                f"recoveries, {times}; about {clock(plan.seconds(self.repeats))}, up to "
+                f"{plan.disk_bytes() >> 20} MiB of logs at a time; {devices}")
 
     def run(self) -> bool:
         order = running.shuffled(self.plan, self.repeats, self.arguments.seed)
@@ -141,20 +168,23 @@ class Experiment:
         return self._run(order, done, "results.jsonl")
 
     def _require_space(self, jobs: list[planning.Job]) -> None:
-        """In each directory for the largest job that has logs there; how its logs share it is not known before."""
+        """In each directory for the largest job that has logs there; how its logs share it is not known before. What a
+        run that was killed left there goes first."""
         needed: dict[str, int] = {}
         for job in jobs:
             for directory in running.used_directories(job, self.log_dirs, self.arguments.ram_dir):
                 needed[directory] = max(needed.get(directory, 0), job.log_bytes())
         for directory, size in needed.items():
+            flag = "--ram_dir" if directory == self.arguments.ram_dir else "--log_dir"
             try:
                 os.makedirs(directory, exist_ok=True)
+                running.remove_abandoned(directory)
                 free = running.free_bytes(directory)
             except OSError as error:
-                raise Refused(f"no logs can be written to {directory}: {error.strerror}") from None
+                raise Refused(f"no logs can be written to {directory}: {error.strerror}; name another {flag}") from None
             if free < size * 1.1:
                 raise Refused(f"{directory} has {free >> 20} MiB free, the plan needs {int(size * 1.1) >> 20} MiB; "
-                              "name another directory")
+                              f"name another {flag}")
 
     def job_names(self, failed: bool) -> list[str]:
         """Of the plan's jobs; or of those of which the newest row of a step is a failure."""
@@ -167,7 +197,7 @@ class Experiment:
         key, _, repeat = name.partition("-")
         if key not in self.plan.jobs or not repeat.isdigit():
             raise Refused(f"the plan has no job '{name}'; `scripts/exp jobs` prints them")
-        os.makedirs(os.path.join(self.out, "jobs"), exist_ok=True)
+        self._make_out("jobs")
         rows = os.path.join("jobs", f"{name}.jsonl")
         if os.path.exists(os.path.join(self.out, rows)):
             os.unlink(os.path.join(self.out, rows))
@@ -177,8 +207,8 @@ class Experiment:
         arguments = self.arguments
         jobs = [job for _, job in order]
         require_programs(job.path(arguments.binary) for job in jobs)
-        self._require_space(jobs)
         with running.HostLock():
+            self._require_space(jobs)
             self._measure_ceiling(jobs)
             runner = running.Runner(order, done, arguments.seed, arguments.binary, os.path.join(self.out, rows),
                                     self.log_dirs, arguments.ram_dir)
@@ -188,31 +218,44 @@ class Experiment:
     def finish(self, write_csv=True, draw=True, page=True) -> bool:
         """False if a point has no figure and ought to have one; then a line says which, after all the rest."""
         # Matplotlib takes a second to load; a plan does not wait for it.
-        from experiment import data as data_module, drawing, page as page_module
-        os.makedirs(self.out, exist_ok=True)
+        from experiment import captions, data as data_module, drawing, page as page_module
+        self._make_out()
         rows = running.load_rows(self.out)
-        found = {figure.name: data_module.collect(figure, self.plan, rows, self.ceilings) for figure in self.figures}
-        collected = []
-        for figure in self.figures:
-            data = found[figure.name]
-            cores = min((one.cores for one in origin.hosts_of(data.rows())), default=self.cores)
-            verdicts = [claims.judge(data, claim, cores, found) for claim in figure.claims]
-            caption = caption_of(data)
-            collected.append((data, verdicts, caption))
+        figures = self._figures_of_page(rows)
+        plan = self._plan_of(figures)
+        found = {figure.name: data_module.collect(figure, plan, rows, self.ceilings) for figure in figures}
+        collected = [(data, self._judge(data, found), captions.caption_of(data, self.series))
+                     for data in found.values()]
+        named = {figure.name for figure in self.figures}
+        asked = [one for one in collected if one[0].figure.name in named]
+        for data, _, caption in asked:
             if write_csv:
-                data_module.write_csv(data, os.path.join(self.out, figure.name.replace("/", "-") + ".csv"))
+                data_module.write_csv(data, os.path.join(self.out, data.figure.name.replace("/", "-") + ".csv"))
             if draw:
                 drawing.write_files(data, self.series, caption, os.path.join(self.out, "plots"))
         if page:
-            page_module.write_page(os.path.join(self.out, "report.html"), collected, self.series, self.describe())
-        self._print_verdicts(collected)
+            page_module.write_page(os.path.join(self.out, "report.html"), collected, self.series, self.describe(plan))
+        self._print_verdicts(asked)
         print(f"{self.out}: " + ", ".join(["CSV"] * write_csv + ["plots"] * draw + ["report.html"] * page))
-        for warning in origin.warnings([row for data, _, _ in collected for row in data.rows()]):
+        for warning in origin.warnings([row for data, _, _ in asked for row in data.rows()]):
             print(f"note: {warning}")
-        faults = [(data.figure.name, gap) for data, _, _ in collected for gap in data.faults]
+        faults = [(data.figure.name, gap) for data, _, _ in asked for gap in data.faults]
         for name, gap in faults:
             print(f"error: {name}: {gap}", file=sys.stderr)
         return not faults
+
+    def _figures_of_page(self, rows: list[dict]) -> list[spec.Figure]:
+        """Those asked for, and those of which each point has a row: some points alone may come from runs that a figure
+        shares with another one."""
+        every = spec.select_figures([], self.series)
+        plan, there = self._plan_of(every), {(row["job"], row["recovery"]) for row in rows}
+        whole = {name for name, points in plan.points.items()
+                 if all((point.job, point.recovery) in there for point in points)}
+        return [figure for figure in every if figure in self.figures or figure.name in whole]
+
+    def _judge(self, data, found: dict) -> list[claims.Verdict]:
+        cores = min((one.cores for one in origin.hosts_of(data.rows())), default=self.cores)
+        return [claims.judge(data, claim, cores, found) for claim in data.figure.claims]
 
     @staticmethod
     def _print_verdicts(collected) -> None:
@@ -235,80 +278,14 @@ def require_programs(paths) -> None:
         raise Refused(f"{missing[0]} is missing; make {' '.join(planning.PROGRAMS)} micro builds it")
 
 
-def device_text(place: dict) -> str:
-    """Where logs lay; empty where there were none."""
-    if place["device"]:
-        return f"emulated device {place['device']} over a RAM disk, {place['directories']} of them"
-    if place["kind"] == "disk" and place["directories"] > 1:
-        return f"{place['directories']} log directories as they are"
-    return {"ram": "RAM disk", "disk": "log directory as it is"}.get(place["kind"], "")
-
-
-def repeats_text(least: int, most: int) -> str:
-    if most <= 1:
-        return "one run a point"
-    return f"medians of {most} runs" if least == most else f"medians of {least} to {most} runs"
-
-
-def caches_text(rows: list[dict]) -> list[str]:
-    """What the page cache held before recoveries from real disks; nothing of other rows."""
-    told = {row["caches"] for row in rows if row.get("caches", "as they are") != "as they are"}
-    kept = ", ".join(sorted(one.removeprefix("kept: ") for one in told if one != "dropped"))
-    return (["page cache dropped before each recovery"] * ("dropped" in told)
-            + [f"page cache kept ({kept}): recoveries may have read memory"] * bool(kept))
-
-
-def caption_of(data) -> str:
-    """What a reader of the plot alone has to know of its figures."""
-    rows = data.rows()
-    if not rows:
-        return "nothing was measured"
-    environments = [row["record"].get("environment", {}) for row in rows]
-    logged = [row for row in rows if row["record"].get("config", {}).get("LOG_ALGORITHM") != "LOG_NO"]
-    words = [" and ".join(map(str, origin.hosts_of(rows)))]
-    if any(environment.get("virtualisation", "none") not in ("", "none") for environment in environments):
-        words.append("virtual machine")
-    commits = origin.commits_of(rows)
-    words += [f"builds {' and '.join(commits)}"] * (len(commits) > 1)
-    words += sorted({device_text(row["place"]) for row in logged} - {""})
-    words += caches_text(rows)
-    words.append(repeats_text(*data.repeats()))
-    words += [f"device ceiling by {data.ceiling_source}"] * bool(data.ceiling_source)
-    if any(environment.get("oversubscribed") for environment in environments):
-        words.append("more threads than cores in some runs")
-    return "; ".join(filter(None, words))
-
-
-def compare(first: str, second: str) -> None:
-    """Ratios of the medians of steps that both results have."""
-    from experiment.data import np
-    from experiment.spec import lookup
-    values_of, labels = [], {}
-    for directory in (first, second):
-        values: dict[tuple, list[float]] = {}
-        for row in running.load_rows(directory):
-            metrics = row["record"].get("metrics", {})
-            value = lookup(metrics, "throughput_acknowledged") or lookup(metrics, "throughput")
-            if row["status"] == "ok" and value:
-                key = row["job"], row["recovery"]
-                values.setdefault(key, []).append(value)
-                labels.setdefault(key, row["command"].split("--seconds")[0].split("--log_dir")[0])
-        values_of.append(values)
-    both = [key for key in values_of[0] if key in values_of[1]]
-    if not both:
-        raise Refused(f"{first} and {second} have no step in common")
-    for key in sorted(both, key=labels.get):
-        a, b = (float(np.median(values[key])) for values in values_of)
-        print(f"{a / 1e3:10,.1f} k  {b / 1e3:10,.1f} k  {b / a:6.2f}x  {labels[key].split('/')[-1]}")
-
-
 def main(argv: list[str]) -> int:
     arguments = parse_arguments(argv)
     try:
         if arguments.action == "compare":
             if len(arguments.names) != 2:
                 raise Refused("compare takes two directories of results")
-            compare(*arguments.names)
+            from experiment import comparison
+            print(comparison.compare(*arguments.names))
             return 0
         if arguments.action == "list":
             figures = spec.select_figures(arguments.names, spec.load_series())
@@ -319,7 +296,7 @@ def main(argv: list[str]) -> int:
         if arguments.action == "jobs":
             print("\n".join(experiment.job_names(arguments.failed)))
             return 0
-        print(experiment.describe(), flush=True)
+        print(experiment.describe(experiment.plan), flush=True)
         if arguments.action == "plan":
             print(experiment.plan.describe_figures(experiment.repeats))
             return 0
@@ -334,7 +311,12 @@ def main(argv: list[str]) -> int:
         return 2
 
 
+def interrupt(*_) -> None:
+    raise KeyboardInterrupt
+
+
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, interrupt)  # else logs would stay, on a RAM disk in memory
     try:
         sys.exit(main(sys.argv[1:]))
     except KeyboardInterrupt:

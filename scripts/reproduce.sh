@@ -7,11 +7,14 @@
 # FIGURE is part of a name that `scripts/exp list` prints; further flags are those of `scripts/exp run`.
 set -euo pipefail
 scripts=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-if [ $# -eq 0 ] || [ "$1" = --help ] || [ "$1" = -h ]; then
+if [ $# -eq 0 ] || [[ " $* " == *" --help "* || " $* " == *" -h "* ]]; then
   sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//;p}' "$0"
   exit $(($# == 0 ? 2 : 0))
 fi
+# A wrong argument is told before minutes of installing and building; where python is installed first, after that.
+if "$scripts/setup.sh" --python >/dev/null 2>&1; then "$scripts/exp" plan "$@" >/dev/null; fi
 "$scripts/setup.sh"
+"$scripts/exp" plan "$@" >/dev/null
 CXX=$("$scripts/setup.sh" --compiler)
 jobs=$("$scripts/setup.sh" --jobs)
 (cd "$scripts/.." && scripts/build.py -j"$jobs" CXX="$CXX" rundb-all rundb-timed micro)

@@ -177,7 +177,7 @@ def plan(quick: bool) -> list[Phase]:
                          "kill_points"],
               timeout=1500),
         Phase("scripts", [python, "-m", "unittest", "discover", "-s", "tests/scripts", "-p", "*_test.py"],
-              kind="unittest", timeout=300),
+              kind="unittest", timeout=900),
         Phase("readme", [python, "scripts/readme_matrix.py", "--check"], needs="build"),
         Phase("unit", ["build/all_tests"] + ([f"--gtest_filter={QUICK_FILTER}"] if quick else []),
               kind="gtest", timeout=1800, needs="build"),

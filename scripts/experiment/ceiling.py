@@ -94,7 +94,8 @@ def of_row(row: dict, measured: Sequence[Ceiling] = ()) -> Optional[Ceiling]:
     if emulated:
         return Ceiling("", float(sum(emulated)), "emulated profile") if all(emulated) else None
     count = row["place"]["directories"]
-    if row["place"]["kind"] != "disk" or not 0 < count <= len(measured):
+    in_ram = any(directory.get("kind") == "ram" for directory in directories)
+    if in_ram or row["place"]["kind"] != "disk" or not 0 < count <= len(measured):
         return None
     return Ceiling("", sum(one.bytes_per_second for one in measured[:count]), measured[0].source)
 

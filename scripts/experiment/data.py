@@ -10,7 +10,7 @@ from typing import Optional, Sequence
 
 import numpy as np
 
-from experiment import ceiling as ceiling_module
+from experiment import ceiling as ceiling_module, origin
 from experiment.ceiling import Ceiling
 from experiment.planning import Plan, Point
 from experiment.spec import Figure, lookup
@@ -173,11 +173,13 @@ def _count(data: FigureData, point: Point, rows: list[dict], good: list[dict], m
 def write_csv(data: FigureData, path: str) -> None:
     with open(path, "w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
-        writer.writerow(["panel", "series", data.figure.x.flag, "median", "low", "high", "device_ceiling", "values"])
+        writer.writerow(["panel", "series", data.figure.x.flag, "median", "low", "high", "device", "device_ceiling",
+                         "values"])
         for (panel, series), line in data.lines.items():
             for x, values in line.values.items():
                 low, high = line.interval(x) or ("", "")
-                writer.writerow([panel, series, x, line.median(x) if values else "", low, high,
+                devices = sorted({origin.device_of(row) for row in line.rows_of.get(x, [])} - {""})
+                writer.writerow([panel, series, x, line.median(x) if values else "", low, high, " and ".join(devices),
                                  line.ceiling.get(x, ""), " ".join(f"{value:g}" for value in values)])
 
 

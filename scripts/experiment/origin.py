@@ -48,6 +48,19 @@ def commit_of(row: dict) -> str:
     return environment.get("commit", "?") + ("-dirty" if environment.get("dirty") else "")
 
 
+def log_directories(row: dict) -> list[dict]:
+    """Where its logs lay, as its record tells; none where nothing was logged."""
+    logged = row["record"].get("config", {}).get("LOG_ALGORITHM") != "LOG_NO"
+    return _environment(row).get("log_directories", []) if logged else []
+
+
+def device_of(row: dict) -> str:
+    """The emulated device under its logs, "ram", or "none" for real ones untouched; empty where nothing was logged."""
+    names = {directory["emulation"]["profile"] if "emulation" in directory else
+             "ram" if directory.get("kind") == "ram" else "none" for directory in log_directories(row)}
+    return " and ".join(sorted(names))
+
+
 def hosts_of(rows: Iterable[dict]) -> list[Host]:
     """Each once; what failed may tell none."""
     return sorted({found for row in rows if (found := host_of(row))}, key=str)

@@ -157,6 +157,8 @@ def _flags(figure: Figure, panel_flags: dict, series: Series, x, scale: Scale, h
     """`logs`: of the figure's schemes that have several."""
     flags = {"cc": "NO_WAIT", "thread_cnt": thread_counts(scale, host.cores)[-1], **scale.base, **figure.base,
              **panel_flags, **series.flags}
+    if "workload" not in flags:
+        raise SpecError(f"{figure.name}: neither base nor the panel has a workload")
     flags = {name: value[scale.name] if isinstance(value, dict) else value for name, value in flags.items()}
     flags = {**scale.workloads.get(flags["workload"], {}), **flags}
     if figure.x.of != "recover" and figure.x.flag != "devices":

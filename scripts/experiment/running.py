@@ -1,6 +1,7 @@
 """Runs a plan: jobs in a new order each round, one at a time on this host, a row per step, resumed where it stopped.
 
-A job's logs lie in fresh directories and are deleted when its recoveries are done. What fails is a row too, as are the
+A job's logs lie in fresh directories and are deleted when its recoveries are done; what a run that was killed left is
+deleted by the next. What fails is a row too, as are the
 recoveries that a failed run leaves nothing to; it is tried again when the plan is resumed, and so is what another build
 did.
 """
@@ -24,7 +25,9 @@ from experiment.planning import Job, Plan
 from progress import Progress
 
 STEP_TIMEOUT_SECONDS = 600
-LOCK_PATH = os.path.join(tempfile.gettempdir(), "dbx1000-durable.lock")
+# One for all users, whatever their TMPDIR. The variable is for tests.
+LOCK_PATH = os.environ.get("DBX_EXPERIMENT_LOCK", "/tmp/dbx1000-durable.lock")
+WORK_PREFIX = "dbx1000-exp-"
 
 
 class Refused(Exception):
@@ -39,16 +42,58 @@ class HostLock:
     """Two experiments at a time would measure each other."""
 
     def __enter__(self):
-        self.file_ = open(LOCK_PATH, "a", encoding="utf-8")
         try:
-            fcntl.flock(self.file_, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self.descriptor_ = _open_lock()
+        except OSError as error:
+            raise Refused(f"{LOCK_PATH}, which keeps two experiments apart, cannot be opened: {error.strerror}; "
+                          "its owner or root can delete it") from None
+        try:
+            fcntl.flock(self.descriptor_, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            self.file_.close()
+            os.close(self.descriptor_)
             raise Busy(f"another experiment runs on this host ({LOCK_PATH}); wait for its end") from None
         return self
 
     def __exit__(self, *_):
-        self.file_.close()
+        os.close(self.descriptor_)
+
+
+def _open_lock() -> int:
+    """To read, which is enough for a lock and which everybody may: in /tmp the kernel may refuse to open another's file
+    to write (fs.protected_regular)."""
+    try:
+        return os.open(LOCK_PATH, os.O_RDONLY)
+    except FileNotFoundError:
+        with contextlib.suppress(FileExistsError):  # another one was faster
+            made = os.open(LOCK_PATH, os.O_RDONLY | os.O_CREAT | os.O_EXCL)
+            os.fchmod(made, 0o666)
+            return made
+        return os.open(LOCK_PATH, os.O_RDONLY)
+
+
+@contextlib.contextmanager
+def work_directory(parent: str):
+    """A fresh one for a job's logs, locked while it is in use and deleted after."""
+    with tempfile.TemporaryDirectory(prefix=WORK_PREFIX, dir=parent) as path:
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            with contextlib.suppress(OSError):  # NFS locks no directory, and then takes none for abandoned either
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield path
+        finally:
+            os.close(descriptor)
+
+
+def remove_abandoned(parent: str) -> None:
+    """What runs that were killed left there. Under the HostLock: a directory that is just made is not locked yet."""
+    for path in (os.path.join(parent, name) for name in os.listdir(parent) if name.startswith(WORK_PREFIX)):
+        with contextlib.suppress(OSError):  # somebody else's, or locked
+            descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(path)
+            finally:
+                os.close(descriptor)
 
 
 def drop_caches() -> str:
@@ -99,7 +144,7 @@ class Runner:
             return self._failure(row) if row["status"] == "failed" else f"{job.bench['name']} measured"
         with contextlib.ExitStack() as stack:
             parents = used_directories(job, self.disk_dirs_, self.ram_dir_)
-            works = {parent: stack.enter_context(tempfile.TemporaryDirectory(prefix="exp-", dir=parent))
+            works = {parent: stack.enter_context(work_directory(parent))
                      for parent in dict.fromkeys(parents)}
             directories = [os.path.join(works[parent], f"d{i}") for i, parent in enumerate(parents)]
             for directory in directories:
@@ -198,8 +243,12 @@ class Runner:
                 "exit_status": outcome.exit_status if outcome else None, "status": "ok", "why": "", "record": {}}
 
     def _append(self, row: dict) -> dict:
-        with open(self.rows_path_, "a", encoding="utf-8") as file:
-            file.write(json.dumps(row) + "\n")
+        with open(self.rows_path_, "ab+") as file:
+            if file.tell() > 0:
+                file.seek(-1, os.SEEK_END)
+                if file.read() != b"\n":
+                    file.write(b"\n")  # after a line that was cut off, this one would be lost with it
+            file.write(json.dumps(row).encode() + b"\n")
         return row
 
 
@@ -223,6 +272,8 @@ def load_rows(directory: str) -> list[dict]:
     rows: dict[tuple, dict] = {}
     paths = [os.path.join(directory, "results.jsonl"), *sorted(glob.glob(os.path.join(directory, "jobs", "*.jsonl")))]
     for row in (row for path in filter(os.path.exists, paths) for row in load_rows_of(path)):
+        if not isinstance(row, dict) or "job" not in row:
+            raise Refused(f"{directory} has rows that scripts/exp did not write")
         step = row["job"], row["recovery"], row["repeat"]
         if step not in rows or row.get("time", "") >= rows[step].get("time", ""):
             rows[step] = row

@@ -179,7 +179,7 @@ def load_figure(path: str, series: dict[str, Series]) -> Figure:
             raise SpecError(f"{where}: {key} is missing")
         values[key] = _checked(kind, f"{where}: {key}", values[key])
     values = {"draw": "lines", "claims": [], "number": values.pop("figure", None), **values}
-    panels = {name: dict(flags) for name, flags in (values.pop("panels", None) or {}).items()}
+    panels = {name: dict(flags) for name, flags in _flags_of_panels(where, values.pop("panels", {})).items()}
     own = {name: flags.pop("series") for name, flags in panels.items() if "series" in flags}
     figure = _checked(Figure, where, values, path=path, paper=os.path.basename(os.path.dirname(path)), panels=panels,
                       panel_series=own)
@@ -189,7 +189,19 @@ def load_figure(path: str, series: dict[str, Series]) -> Figure:
     return figure
 
 
+def _flags_of_panels(where: str, panels) -> dict:
+    if not isinstance(panels, dict):
+        raise SpecError(f"{where}: panels: a mapping is expected")
+    for name, flags in panels.items():
+        if not isinstance(flags, dict):
+            raise SpecError(f"{where}: panel {name}: a mapping of flags is expected, {{}} for none")
+    return panels
+
+
 def _check_figure(figure: Figure, where: str, series: dict[str, Series]) -> None:
+    for key in ("base", "recover", "bench"):
+        if not isinstance(getattr(figure, key), dict):
+            raise SpecError(f"{where}: {key}: a mapping is expected, {{}} for nothing")
     strange = [name for name in figure.series if name not in series]
     if strange:
         raise SpecError(f"{where}: series.yaml has no {', '.join(strange)}")

@@ -61,6 +61,15 @@ class DoctorTest(unittest.TestCase):
             self.assertIn("keeps nothing through a power failure",
                           said_by(lambda found: doctor.check_devices(found, ["."])))
 
+    def test_the_ram_disk_of_experiments_is_looked_at(self):
+        for kind, blocks, said in (("tmpfs", 16 << 10, "0.1 GiB free"), ("tmpfs", 1 << 20, ""),
+                                   ("ext4", 1 << 20, "is none")):
+            free = mock.Mock(f_bavail=blocks, f_frsize=4096)
+            with mock.patch.object(doctor.host, "file_system_of", return_value=kind), \
+                    mock.patch.object(doctor.os, "statvfs", return_value=free):
+                found = said_by(lambda found: doctor.check_ram_disk(found, "/"))
+            self.assertEqual("note  RAM disk" in found and said in found and "--ram_dir" in found, bool(said), found)
+
     def test_io_uring_that_is_refused_has_a_fix(self):
         with mock.patch.object(doctor, "has_io_uring", return_value=False):
             self.assertIn("pwrite is used instead", said_by(lambda found: doctor.check_devices(found, ["."])))
@@ -70,6 +79,7 @@ class DoctorTest(unittest.TestCase):
         with contextlib.redirect_stdout(said), mock.patch.object(doctor.sys, "argv", ["doctor", "--table_bytes=2G"]):
             self.assertEqual(doctor.main(), 0)
         self.assertIn("to know of", said.getvalue())
+        self.assertIn("RAM disk /dev/shm:", said.getvalue())
         with contextlib.redirect_stderr(io.StringIO()), self.assertRaises(SystemExit) as left, \
                 mock.patch.object(doctor.sys, "argv", ["doctor", "--table_bytes=big"]):
             doctor.main()

@@ -1,7 +1,5 @@
 """Experiments: what figure files say, plans that share runs, resumed runs, medians and intervals, verdicts, the report."""
-import contextlib
-import functools
-import io
+import csv
 import json
 import os
 import re
@@ -14,7 +12,8 @@ import cells
 import exp
 import looks
 import plot_style
-from experiment import ceiling, claims, data, drawing, host_scale, listing, origin, planning, running, spec
+from exp_case import ExpCase
+from experiment import captions, ceiling, claims, data, drawing, host_scale, listing, origin, planning, running, spec
 from experiment.data import FigureData, Line
 
 HOST = host_scale.HostScale("cores", 2)
@@ -249,58 +248,14 @@ class PlanTest(unittest.TestCase):
         self.assertEqual(host_scale.HostScale("off", 2).device_flag("hdd", "taurus"), "")
 
 
-class RunTest(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.out = folder.name
-        lock = mock.patch.object(running, "LOCK_PATH", os.path.join(self.out, "lock"))
-        lock.start()
-        self.addCleanup(lock.stop)
-
-    def exp(self, *words, devices="cores", seconds=0.01, binary=support.FAKE_RUNDB, log_dir=None, draw=False):
-        """Its exit status, and what it printed. Plots take seconds; they are left out unless they are asked for."""
-        said = io.StringIO()
-        progress = functools.partial(running.Progress, stream=said)
-        with contextlib.ExitStack() as stack:
-            stack.enter_context(contextlib.redirect_stdout(said))
-            stack.enter_context(contextlib.redirect_stderr(said))
-            stack.enter_context(mock.patch.object(running, "Progress", progress))
-            if not draw:
-                stack.enter_context(mock.patch.object(drawing, "write_files"))
-                stack.enter_context(mock.patch.object(drawing, "svg", return_value="<svg/>"))
-            status = exp.main([*words, f"--out={self.out}", f"--log_dir={log_dir or self.out}",
-                               f"--ram_dir={self.out}", f"--seconds={seconds}", f"--devices={devices}",
-                               f"--binary={binary}"])
-        return status, said.getvalue()
-
-    def rows(self):
-        return running.load_rows(os.path.join(self.out, "smoke"))
-
-    def lines(self):
-        """How many steps were ever written down."""
-        with open(os.path.join(self.out, "smoke", "results.jsonl"), encoding="utf-8") as file:
-            return len(file.readlines())
-
-    def page(self):
-        with open(os.path.join(self.out, "smoke", "report.html"), encoding="utf-8") as file:
-            return file.read()
-
-    def change_rows(self, change):
-        path = os.path.join(self.out, "smoke", "results.jsonl")
-        rows = self.rows()
-        with open(path, "w", encoding="utf-8") as file:
-            for row in rows:
-                change(row)
-                file.write(json.dumps(row) + "\n")
-
+class RunTest(ExpCase):
     def test_a_run_leaves_points_plots_and_a_page_and_deletes_its_logs(self):
         status, said = self.exp("run", "taurus/fig14", draw=True)
         self.assertEqual(status, 0, said)
         self.assertEqual({row["status"] for row in self.rows()}, {"ok"})
-        there = set(os.listdir(os.path.join(self.out, "smoke")))
+        there = set(os.listdir(self.results()))
         self.assertLessEqual({"taurus-fig14_transaction_length.csv", "report.html", "plots"}, there)
-        self.assertEqual([name for name in os.listdir(self.out) if name.startswith("exp-")], [])
+        self.assertEqual([name for name in os.listdir(self.out) if name.startswith(running.WORK_PREFIX)], [])
 
     def test_what_is_there_is_not_run_again_and_what_failed_is(self):
         with mock.patch.dict(os.environ, {"FAKE_FAIL": "recover"}):
@@ -382,8 +337,9 @@ class RunTest(unittest.TestCase):
         with open(rows, encoding="utf-8") as file:
             commands = [json.loads(line)["command"] for line in file]
         self.assertEqual(len(commands), 2)
+        work = running.WORK_PREFIX + r"\w+"
         for command in commands:
-            self.assertRegex(command, rf"--log_dir={disks[0]}/exp-\w+/d0,{disks[1]}/exp-\w+/d1")
+            self.assertRegex(command, rf"--log_dir={disks[0]}/{work}/d0,{disks[1]}/{work}/d1")
         self.assertEqual([os.listdir(disk) for disk in disks], [[], []])
 
     def test_each_directory_needs_the_space(self):
@@ -391,7 +347,8 @@ class RunTest(unittest.TestCase):
         job = planning.Job({"log": "LOG_TAURUS", "log_limit": "512M"}, planning.Place("disk", "", 2), 1)
         words = exp.parse_arguments(["plan", "eleda/fig20", "--devices=off", f"--log_dir={','.join(disks)}"])
         with mock.patch.object(running, "free_bytes", lambda path: (1 << 40) if path == disks[0] else 1 << 20), \
-                self.assertRaisesRegex(running.Refused, f"{disks[1]} has 1 MiB free, the plan needs 563 MiB"):
+                self.assertRaisesRegex(running.Refused, f"{disks[1]} has 1 MiB free, the plan needs 563 MiB; "
+                                       "name another --log_dir"):
             exp.Experiment(words)._require_space([job])
 
     def test_a_directory_that_takes_no_logs_is_named(self):
@@ -454,7 +411,7 @@ class RunTest(unittest.TestCase):
             for _ in range(2):
                 self.assertEqual(self.exp("run", "eleda/fig20", devices="off")[0], 0)
         measure.assert_called_once()
-        with open(os.path.join(self.out, "smoke", "ceiling.json"), encoding="utf-8") as file:
+        with open(os.path.join(self.results("off"), "ceiling.json"), encoding="utf-8") as file:
             self.assertEqual(json.load(file), [vars(found)])
 
     def test_a_program_that_is_not_built_is_named_before_anything_runs(self):
@@ -493,6 +450,7 @@ class CeilingTest(unittest.TestCase):
     def test_a_ram_disk_and_an_emulation_without_a_limit_have_none(self):
         self.assertIsNone(ceiling.transactions_per_second(self.row([{}]), [ceiling.Ceiling(".", 1e6, "fio")]))
         self.assertIsNone(ceiling.of_row(self.row([{"emulation": {"bytes_per_second": 0}}])))
+        self.assertIsNone(ceiling.of_row(self.row([{"kind": "ram"}], kind="disk"), [ceiling.Ceiling(".", 1e6, "fio")]))
 
     def test_real_devices_take_what_was_measured_of_those_that_have_logs(self):
         devices = [ceiling.Ceiling(directory, 2e6, "fio") for directory in ("a", "b")]
@@ -567,18 +525,26 @@ class CeilingTest(unittest.TestCase):
                 path = os.path.join(folder, "points.csv")
                 data.write_csv(points, path)
                 with open(path, encoding="utf-8") as file:
-                    self.assertIn(f"YCSB,taurus_data,2,90.0,,,{rate},90", file.read())
+                    self.assertIn(f"YCSB,taurus_data,2,90.0,,,,{rate},90", file.read())
 
 
 class CaptionTest(unittest.TestCase):
-    def row(self, place=("ram", "", 1), step="run", **more):
-        return {"place": dict(zip(("kind", "device", "directories"), place)), "step": step,
-                "record": {"environment": {"cpu": "CPU", "cores": 2, "commit": "0a", "virtualisation": "none"}}, **more}
+    def row(self, *directories, kind="ram", step="run", metrics=None, **more):
+        """Planned for a RAM disk, unless `kind` says otherwise; its logs lay in `directories`."""
+        environment = {"cpu": "CPU", "cores": 2, "commit": "0a", "virtualisation": "none", **more.pop("told", {}),
+                       "log_directories": directories}
+        return {"place": {"kind": kind, "device": "", "directories": len(directories)}, "step": step,
+                "record": {"environment": environment, "metrics": metrics or {}}, **more}
 
-    def caption(self, rows, values=((1.0,),)):
+    def emulated(self, over):
+        return {"kind": "emulated", "emulation": {"profile": "nvme:0.5", "over": over}}
+
+    def caption(self, rows, values=((1.0,),), **other_series):
         figure = spec.select_figures(["taurus/fig14"], spec.load_series())[0]
-        line = Line(dict(enumerate(map(list, values))), {0: rows})
-        return exp.caption_of(FigureData(figure, {("YCSB", "none"): line}, []))
+        lines = {"none": Line(dict(enumerate(map(list, values))), {0: rows}),
+                 **{name: Line({0: [1.0]}, {0: more}) for name, more in other_series.items()}}
+        return captions.caption_of(FigureData(figure, {("YCSB", name): line for name, line in lines.items()}, []),
+                                   spec.load_series())
 
     def test_it_counts_what_the_points_have(self):
         for values, text in (([[1.0]], "one run a point"), ([[1.0, 2.0], [1.0, 2.0]], "medians of 2 runs"),
@@ -586,19 +552,47 @@ class CaptionTest(unittest.TestCase):
             self.assertIn(text, self.caption([self.row()], values))
 
     def test_a_benchmark_has_no_log_directory(self):
-        self.assertEqual(self.caption([self.row(("none", "", 0))]), "2 cores, CPU; one run a point")
-        self.assertIn("2 log directories as they are", self.caption([self.row(("disk", "", 2))]))
+        self.assertEqual(self.caption([self.row(kind="none")]), "2 cores, CPU; one run a point")
+        self.assertIn("2 log directories as they are", self.caption([self.row(*[{"kind": "real"}] * 2, kind="disk")]))
+
+    def test_where_logs_lay_is_what_the_record_tells_and_not_the_plan(self):
+        for kind, directory, text in (("ram", self.emulated("ram"), "emulated device nvme:0.5 over a RAM disk, 1 of"),
+                                      ("ram", self.emulated("real"), "emulated device nvme:0.5 over a disk as it is"),
+                                      ("ram", {"kind": "real"}, "; log directory as it is;"),
+                                      ("disk", {"kind": "ram"}, "; RAM disk;")):
+            self.assertIn(text, self.caption([self.row(directory, kind=kind)]))
 
     def test_caches_are_told_of_recoveries_from_disks(self):
         for caches, text in (("dropped", "page cache dropped before each recovery"),
                              ("kept: Permission denied", "page cache kept (Permission denied)")):
-            self.assertIn(text, self.caption([self.row(("disk", "", 1), caches=caches)]))
-        self.assertNotIn("page cache", self.caption([self.row(caches="as they are"), self.row()]))
+            self.assertIn(text, self.caption([self.row({"kind": "real"}, kind="disk", caches=caches)]))
+            self.assertNotIn("page cache", self.caption([self.row({"kind": "ram"}, kind="disk", caches=caches)]))
+        self.assertNotIn("page cache", self.caption([self.row({"kind": "real"}, caches="as they are"), self.row()]))
 
     def test_all_hosts_and_builds_are_named(self):
-        other = self.row()
-        other["record"] = {"environment": {"cpu": "Other", "cores": 1, "commit": "0a", "dirty": True}}
+        other = self.row(told={"cpu": "Other", "cores": 1, "dirty": True})
         self.assertIn("1 core, Other and 2 cores, CPU; builds 0a and 0a-dirty", self.caption([self.row(), other]))
+
+    def test_what_bends_figures_is_told_with_its_series(self):
+        unsynced, busy = self.row(metrics={"unsynced": True}), self.row(told={"oversubscribed": True})
+        self.assertIn("log writes UNSYNCED in all runs", self.caption([unsynced, unsynced], taurus_data=[unsynced]))
+        self.assertIn("log writes UNSYNCED in all runs of Taurus data",
+                      self.caption([self.row()], taurus_data=[unsynced]))
+        text = "more threads than cores in all runs of Taurus command and in some runs of Taurus data"
+        self.assertIn(text, self.caption([self.row()], taurus_data=[self.row(), busy], taurus_command=[busy]))
+        self.assertNotIn("runs of", self.caption([self.row()], taurus_data=[self.row()]))
+
+    def test_the_csv_names_the_device_of_each_point(self):
+        for directory, name in ((self.emulated("ram"), "nvme:0.5"), ({"kind": "ram"}, "ram"),
+                                ({"kind": "real"}, "none")):
+            figure = spec.select_figures(["taurus/fig14"], spec.load_series())[0]
+            line = Line({2: [9.0], 20: [4.0]}, {2: [self.row(directory)], 20: [self.row()]})
+            with tempfile.TemporaryDirectory() as folder:
+                path = os.path.join(folder, "points.csv")
+                data.write_csv(FigureData(figure, {("YCSB", "taurus_data"): line}, []), path)
+                with open(path, encoding="utf-8") as file:
+                    devices = [(point["req_per_query"], point["device"]) for point in csv.DictReader(file)]
+            self.assertEqual(devices, [("2", name), ("20", "")])
 
 
 class BenchTest(unittest.TestCase):

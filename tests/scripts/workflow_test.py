@@ -29,11 +29,11 @@ class WorkflowTest(unittest.TestCase):
                    f"out={self.out}", f"log_dir={self.out}/logs", f"ram_dir={self.out}", f"binary={FAKE_RUNDB}",
                    *["retry=1"] * retry]
         # A lock of its own: another experiment on this host is none of the test's business.
-        environment = {**os.environ, "TMPDIR": self.out, "XDG_CACHE_HOME": self.out, **environment}
+        environment = {**os.environ, "DBX_EXPERIMENT_LOCK": f"{self.out}/lock", "XDG_CACHE_HOME": self.out, **environment}
         return subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment)
 
     def written(self, *parts):
-        path = os.path.join(self.out, "smoke", *parts)
+        path = os.path.join(self.out, "smoke-cores", *parts)
         return sorted(os.listdir(path)) if os.path.isdir(path) else os.path.exists(path)
 
     def test_a_dry_run_plans_every_job_and_measures_none(self):
@@ -52,7 +52,7 @@ class WorkflowTest(unittest.TestCase):
     def test_a_failure_is_a_row_of_the_report_and_the_exit_status(self):
         self.assertNotEqual(self.snakemake(FAKE_FAIL="run").returncode, 0)
         self.assertEqual(len(self.written("jobs")), 2)
-        with open(os.path.join(self.out, "smoke", "report.html"), encoding="utf-8") as file:
+        with open(os.path.join(self.out, "smoke-cores", "report.html"), encoding="utf-8") as file:
             self.assertIn("pretended failure of run", file.read())
         done = self.snakemake(retry=True)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
