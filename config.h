@@ -246,7 +246,8 @@
 #define LOG_NO_FLUSH 0
 #endif
 
-// Microseconds that a complete record waits at most until its flush starts.
+// Microseconds that a complete record waits at most until its flush starts. Where workers and log writers, one for each
+// directory, outnumber the cores, so many for each writer, unless -Lt says otherwise.
 #ifndef LOG_FLUSH_INTERVAL
 #define LOG_FLUSH_INTERVAL 200
 #endif

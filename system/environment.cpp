@@ -45,12 +45,6 @@ std::string CpuModel() {
   return kUnknown;
 }
 
-uint32_t UsableCores() {
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof set, &set) == 0) return static_cast<uint32_t>(CPU_COUNT(&set));
-  return std::max(1u, std::thread::hardware_concurrency());
-}
-
 uint32_t NumaNodes() {
   std::error_code error;
   uint32_t nodes = 0;
@@ -99,6 +93,12 @@ std::string UtcTime() {
 }
 
 }  // namespace
+
+uint32_t UsableCores() {
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) == 0) return static_cast<uint32_t>(CPU_COUNT(&set));
+  return std::max(1u, std::thread::hardware_concurrency());
+}
 
 Environment ReadEnvironment() {
   Environment e;

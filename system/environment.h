@@ -31,5 +31,7 @@ struct Environment {
 };
 
 Environment ReadEnvironment();
+// That this process may use.
+uint32_t UsableCores();
 
 }  // namespace dbx

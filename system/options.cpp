@@ -16,6 +16,7 @@
 #include "logging/format.h"
 #include "logging/schemes.h"
 #include "system/configured.h"
+#include "system/environment.h"
 #include "system/parse_value.h"
 #include "system/switches.h"
 
@@ -254,6 +255,13 @@ void CompleteStreams(const Given& given, Options& options) {
   options.num_logger = 1;
 }
 
+// Where there is no core for each, a worker stands still whenever a writer wakes: the writers share the interval.
+void CompleteFlushInterval(const Given& given, Options& options) {
+  const uint64_t writers = std::min<uint64_t>(options.num_logger, options.log_dirs.size());
+  if (given("log_flush_interval") || options.thread_cnt + writers <= UsableCores()) return;
+  options.log_flush_interval_us *= writers;
+}
+
 void CheckMode(const Given& given, const Options& options) {
   if (options.log_recover && options.continue_run) Usage("-Lr1 only recovers, --continue runs on: leave one out");
   if (options.checkpoint && !options.continue_run) Usage("--checkpoint belongs to --continue");
@@ -289,6 +297,7 @@ void CompleteOptions(Options& options) {
   // What a log's header decides is not checked before it has been read.
   if (!options.reads_log()) {
     CompleteStreams(given, options);
+    CompleteFlushInterval(given, options);
     CheckScans(options);
   }
   CheckMode(given, options);

@@ -168,8 +168,9 @@ constexpr Switch kSwitches[] = {
     Bytes("LOG_BUFFER_SIZE", "Lb", &O::log_buffer_size, 64 * kKilo, 16 * kGiga, "ring buffer per stream"),
     Bytes("MAX_LOG_ENTRY_SIZE", "Ld", &O::max_log_entry_size, 4 * kKilo, kGiga, "largest log record"),
     InLog(kAll, Bool("LOG_NO_FLUSH", "Lf", &O::log_no_flush, "1: write the logs but never sync; nothing is durable")),
-    Duration("LOG_FLUSH_INTERVAL", "Lt", &O::log_flush_interval_us, 1'000, 1'000, 1e7,
-             "us until a complete record's flush starts"),
+    Duration(
+        "LOG_FLUSH_INTERVAL", "Lt", &O::log_flush_interval_us, 1'000, 1'000, 1e7,
+        "us until a complete record's flush starts; with fewer cores than workers and writers, so many per writer"),
     Bytes("FLUSH_BLOCK_SIZE", "LB", &O::log_flush_block_bytes, 4 * kKilo, kGiga,
           "largest write; with this much waiting no flush waits"),
     Bytes("READ_BLOCK_SIZE", "LK", &O::log_read_block_bytes, 4 * kKilo, kGiga,

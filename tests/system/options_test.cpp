@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "system/environment.h"
 #include "system/parse_device.h"
 #include "system/parse_value.h"
 #include "system/switches.h"
@@ -178,6 +179,23 @@ TEST(Options, ValuesAreWholeStringsWithinTheirRange) {
 TEST(Options, AnEpochLastsAMillisecondAtLeast) {
   EXPECT_REFUSED("EPOCH_PERIOD is out of range (1 to 60000)", {"-Lj0"});
   EXPECT_EQ(Parse({"-Lj1"}).epoch_period_ms, 1u);
+}
+
+TEST(Options, WritersShareTheFlushIntervalWhereThereIsNoCoreForEach) {
+  const auto interval = [](uint32_t threads, std::vector<std::string> more) {
+    std::vector<std::string> words = {"--log=LOG_TAURUS", "--thread_cnt=" + std::to_string(threads)};
+    words.insert(words.end(), more.begin(), more.end());
+    return Parse(words).log_flush_interval_us;
+  };
+  const uint32_t cores = UsableCores();
+  const std::string four_disks = "--log_dir=a,b,c,d";
+  EXPECT_EQ(interval(cores, {four_disks, "--num_logger=4"}), 4 * DefaultOptions().log_flush_interval_us);
+  EXPECT_EQ(interval(cores, {four_disks, "--num_logger=4", "--log_flush_interval=200"}), 200u);
+  EXPECT_EQ(interval(cores, {four_disks, "--num_logger=2"}), 2 * DefaultOptions().log_flush_interval_us);
+  EXPECT_EQ(interval(cores, {"--num_logger=4"}), DefaultOptions().log_flush_interval_us);
+  if (cores > 4) {
+    EXPECT_EQ(interval(cores - 4, {four_disks, "--num_logger=4"}), DefaultOptions().log_flush_interval_us);
+  }
 }
 
 TEST(Options, SuffixesAreBinaryForNumbersAndDecimalForTimes) {
