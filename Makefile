@@ -291,8 +291,8 @@ FUZZ_SOURCES_recovery := $(FUZZ_RECOVERY_SOURCES)
 FUZZ_SOURCES_lv_decompression := $(FUZZ_RECOVERY_SOURCES)
 FUZZ_SOURCES_write_entries := $(FUZZ_RECOVERY_SOURCES)
 FUZZ_SOURCES_ack_file := $(FUZZ_HEADER_SOURCES) system/ack_file.cpp
-FUZZ_SOURCES_options := $(FUZZ_HEADER_SOURCES) system/options.cpp system/switches.cpp system/parse_device.cpp \
-  system/parse_value.cpp
+FUZZ_SOURCES_options := $(FUZZ_HEADER_SOURCES) system/environment.cpp system/options.cpp \
+  system/parse_device.cpp system/parse_value.cpp system/switches.cpp
 FUZZ_SOURCES_parse_value := $(FUZZ_HEADER_SOURCES) system/parse_value.cpp
 FUZZ_RUN_FILES_SOURCES := $(wildcard base/*.cpp storage/*.cpp) logging/checkpoint.cpp logging/continuation.cpp \
   logging/frontier_file.cpp \
