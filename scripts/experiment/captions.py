@@ -46,7 +46,7 @@ def _in_runs_of(data: FigureData, series: dict[str, Series], path: str) -> str:
         return ""
     if not any(False in values for values in told.values()):
         return "in all runs"
-    texts = [how + ", ".join(series[name].label for name, values in told.items() if values == wanted)
+    texts = [how + " / ".join(series[name].label for name, values in told.items() if values == wanted)
              for how, wanted in (("in all runs of ", {True}), ("in some runs of ", {True, False}))
              if wanted in told.values()]
     return " and ".join(texts)
