@@ -39,6 +39,10 @@ struct CallList {
   std::vector<uint64_t> storage;
 };
 
+// What is needed of a row that a procedure writes: what the procedure touches, or the whole row, because it is copied
+// or logged.
+enum class WrittenRows : uint8_t { kTouched, kWhole };
+
 // A context that stands for all contexts in the concept below.
 struct ArchetypeContext {
   Outcome Read(Table&, Key, auto&&) { return Outcome::kOk; }
@@ -72,7 +76,7 @@ concept Workload = requires(W& w, const W& cw, Database& db, const Database& cdb
   { w.Prefault(worker, n) } -> std::same_as<void>;
   // Hints for a call that runs soon: first the index buckets, a few calls later the rows.
   { cw.PrefetchBuckets(call) } -> std::same_as<void>;
-  { cw.PrefetchRows(call) } -> std::same_as<void>;
+  { cw.PrefetchRows(call, WrittenRows::kWhole) } -> std::same_as<void>;
   // The workload's own consistency conditions, with no transaction running: what is violated, or nothing.
   { cw.Inconsistency(cdb) } -> std::same_as<std::optional<std::string>>;
 };

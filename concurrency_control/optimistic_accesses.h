@@ -158,7 +158,7 @@ class OptimisticAccesses {
     for (const Dirty& dirty : dirty_) {
       const Write& write = writes_[dirty.write];
       if (!write.present) continue;
-      RacyCopy(write.table->tuple(write.row) + dirty.offset, Image(write) + dirty.offset, dirty.length);
+      RacyCopy(write.table->tuple(write.row) + dirty.offset, Image(write) + dirty.offset, dirty.end - dirty.offset);
     }
   }
 
@@ -308,11 +308,13 @@ class OptimisticAccesses {
   static constexpr size_t kInitialImageBytes = 64 << 10;
   static constexpr uint64_t kTxnsPerSweep = 64;
   static constexpr size_t kFilterWords = 4096;
+  // Ranges of a tuple that lie no farther apart become one: what lies between is copied back as it was.
+  static constexpr uint32_t kMergedGapBytes = 128;
 
   struct Dirty {
     uint32_t write;  // index in writes_
     uint32_t offset;
-    uint32_t length;
+    uint32_t end;
   };
   // The sink of TupleWriter.
   struct DirtyRanges {
@@ -320,7 +322,14 @@ class OptimisticAccesses {
     uint32_t write;
     const std::byte* image;
     void BeforeChange(const std::byte* at, size_t length) {
-      dirty.push_back({write, static_cast<uint32_t>(at - image), static_cast<uint32_t>(length)});
+      const auto offset = static_cast<uint32_t>(at - image);
+      const auto end = static_cast<uint32_t>(offset + length);
+      if (Dirty* const last = dirty.empty() ? nullptr : &dirty.back();
+          last != nullptr && last->write == write && last->offset <= offset && offset <= last->end + kMergedGapBytes) {
+        last->end = std::max(last->end, end);
+      } else {
+        dirty.push_back({write, offset, end});
+      }
     }
   };
   struct Miss {

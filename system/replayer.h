@@ -60,6 +60,9 @@ class Replayer {
   static constexpr size_t kBucketsAhead = 8;
   static constexpr size_t kRowsAhead = 4;
   static constexpr size_t kImageBytesMax = 1024;
+  // The version that a row had is kept.
+  static constexpr WrittenRows kWrittenRows =
+      kMode == ReplayMode::kManyVersions ? WrittenRows::kWhole : WrittenRows::kTouched;
 
   static bool IsCommand(const TxnRecord& record) {
     return record.kind == format::RecordKind::kCommand || record.kind == format::RecordKind::kVersionedCommand;
@@ -107,7 +110,7 @@ class Replayer {
   }
 
   void PrefetchRows(const TxnRecord& record) const {
-    if (IsCommand(record)) return workload_.PrefetchRows(CallOf(record));
+    if (IsCommand(record)) return workload_.PrefetchRows(CallOf(record), kWrittenRows);
     WriteEntries entries(record.payload);
     for (WriteImage write; entries.Next(write);) {
       const size_t bytes = std::clamp<size_t>(write.image.size(), 1, kImageBytesMax);

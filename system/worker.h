@@ -104,6 +104,10 @@ class Worker {
   // How many calls ahead their buckets and their rows are fetched.
   static constexpr size_t kBucketsAhead = 6;
   static constexpr size_t kRowsAhead = 3;
+  // Optimistic concurrency controls copy what they are about to write.
+  static constexpr WrittenRows kWrittenRows = Cc::kTraits.reads_are_locked && Log::kTraits.payload != PayloadKind::kData
+                                                  ? WrittenRows::kTouched
+                                                  : WrittenRows::kWhole;
   static constexpr std::chrono::microseconds kAckWait{50};
 
   // Others may still warm up, and wait for epochs to become durable.
@@ -143,7 +147,7 @@ class Worker {
       return calls_.calls[index < count ? index : index % count];
     };
     workload_.PrefetchBuckets(at(kBucketsAhead));
-    workload_.PrefetchRows(at(kRowsAhead));
+    workload_.PrefetchRows(at(kRowsAhead), kWrittenRows);
     Call& call = calls_.calls[next_];
     next_ = next_ + 1 == count ? 0 : next_ + 1;
     return call;

@@ -143,7 +143,7 @@ class TestWorkload {
   bool ValidArgs(ProcedureId procedure, std::span<const std::byte> args) const;
   // Everything but the history stays in the caches.
   void PrefetchBuckets(const Call&) const {}
-  void PrefetchRows(const Call&) const {}
+  void PrefetchRows(const Call&, WrittenRows) const {}
 
   // Sums, counts, and an anomaly of the history, in this order. Takes some
   // seconds per million of transactions.

@@ -262,15 +262,16 @@ void Tpcc::PrefetchBuckets(const Call& call) const {
   }
 }
 
-void Tpcc::PrefetchRows(const Call& call) const {
+void Tpcc::PrefetchRows(const Call& call, WrittenRows written) const {
+  const bool whole = written == WrittenRows::kWhole;
   // What a transaction touches, from the start of a tuple.
   const size_t customer_bytes = OffsetOf(&Customer::street_1);
-  const size_t district_bytes = OffsetOf(&District::street_1);
+  const size_t district_bytes = whole ? sizeof(District) : OffsetOf(&District::street_1);
   if (call.procedure == kPayment) {
     const auto args = LoadArgs<PaymentArgs>(call.args);
     tables_.district->PrefetchRow(DistrictKey(args.w_id, args.d_id), district_bytes);
     if (const std::optional<Key> customer = CustomerNamed(args.c_w_id, args.c_d_id, args.customer)) {
-      tables_.customer->PrefetchRow(*customer, customer_bytes);
+      tables_.customer->PrefetchRow(*customer, whole ? sizeof(Customer) : customer_bytes);
     }
     return;
   }
@@ -287,7 +288,7 @@ void Tpcc::PrefetchRows(const Call& call) const {
   tables_.district->PrefetchRow(DistrictKey(args.w_id, args.d_id()), district_bytes);
   tables_.customer->PrefetchRow(CustomerKey(args.w_id, args.d_id(), args.c_id()), customer_bytes);
   // Up to the S_DIST of the order's district.
-  const size_t stock_bytes = OffsetOf(&Stock::dist) + args.d_id() * sizeof(Text<24>);
+  const size_t stock_bytes = whole ? sizeof(Stock) : OffsetOf(&Stock::dist) + args.d_id() * sizeof(Text<24>);
   for (size_t at = sizeof args; at < call.args.size(); at += sizeof(NewOrderLine)) {
     const auto line = LoadArgs<NewOrderLine>(call.args, at);
     tables_.item->PrefetchRow(ItemKey(line.i_id), sizeof(Item::price));

@@ -82,7 +82,7 @@ class Tpcc {
 
   bool ValidArgs(ProcedureId procedure, std::span<const std::byte> args) const;
   void PrefetchBuckets(const Call& call) const;
-  void PrefetchRows(const Call& call) const;
+  void PrefetchRows(const Call& call, WrittenRows written) const;
 
   // Consistency conditions 1 to 12 of the standard (section 3.3.2), that the stock agrees with the order lines, and
   // that ORDER-BY-CUSTOMER leads to every order. Names the first that is violated.

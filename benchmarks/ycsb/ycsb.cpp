@@ -49,6 +49,7 @@ Ycsb::Ycsb(const YcsbConfig& config)
     : config_(Checked(config)), zipf_(config.rows, config.theta), key_of_rank_(config.rows, kPermutationSalt) {
   const size_t affordable = std::max<size_t>(kCacheLineBytes, kPrefetchBytesMax / config_.req_per_query);
   prefetch_bytes_ = std::min(BytesToLastHead(config_.field_per_tuple), affordable);
+  whole_prefetch_bytes_ = std::min<size_t>(config_.field_per_tuple * kFieldBytes, affordable);
 }
 
 void Ycsb::CreateTables(Database& db) {
@@ -136,13 +137,15 @@ void Ycsb::PrefetchBuckets(const Call& call) const {
   }
 }
 
-void Ycsb::PrefetchRows(const Call& call) const {
+void Ycsb::PrefetchRows(const Call& call, WrittenRows written) const {
+  const size_t written_bytes = written == WrittenRows::kWhole ? whole_prefetch_bytes_ : prefetch_bytes_;
   size_t bytes_left = kPrefetchBytesMax;
   for (size_t at = sizeof(TxnId); at < call.args.size() && bytes_left >= prefetch_bytes_; at += sizeof(uint64_t)) {
     uint64_t access;
     std::memcpy(&access, call.args.data() + at, sizeof access);
-    table_->PrefetchRow(access & ~kFlags, prefetch_bytes_);
-    bytes_left -= prefetch_bytes_;
+    const size_t bytes = (access & kWriteFlag) != 0 ? written_bytes : prefetch_bytes_;
+    table_->PrefetchRow(access & ~kFlags, bytes);
+    bytes_left -= std::min(bytes_left, bytes);
   }
 }
 

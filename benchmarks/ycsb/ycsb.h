@@ -57,7 +57,7 @@ class Ycsb {
   // Keys need not be distinct here: the procedure would be right all the same.
   bool ValidArgs(ProcedureId procedure, std::span<const std::byte> args) const;
   void PrefetchBuckets(const Call& call) const;
-  void PrefetchRows(const Call& call) const;
+  void PrefetchRows(const Call& call, WrittenRows written) const;
 
   // The number of rows, and the bytes that no transaction writes (of every row in a table of up to a
   // million rows, of a fixed sample in a larger one).
@@ -90,7 +90,8 @@ class Ycsb {
   Zipf zipf_;
   Permutation key_of_rank_;
   uint64_t load_seed_ = 0;
-  size_t prefetch_bytes_;  // of a tuple
+  size_t prefetch_bytes_;        // of a tuple, up to what a transaction touches
+  size_t whole_prefetch_bytes_;  // of all of it
   Table* table_ = nullptr;
 };
 

@@ -180,7 +180,7 @@ class MixWorkload {
   }
   void Prefault(WorkerId, uint64_t) {}
   void PrefetchBuckets(const Call& call) const { table_->PrefetchBucket(Word(call.args, 2)); }
-  void PrefetchRows(const Call& call) const { table_->PrefetchRow(Word(call.args, 2), sizeof(uint64_t)); }
+  void PrefetchRows(const Call& call, WrittenRows) const { table_->PrefetchRow(Word(call.args, 2), sizeof(uint64_t)); }
   std::optional<std::string> Inconsistency(const Database&) const { return std::nullopt; }
 
   template <class Ctx>

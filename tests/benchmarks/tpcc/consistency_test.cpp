@@ -26,7 +26,7 @@ class History1000 {
       for (uint64_t i = 0; i < list.calls.size(); ++i) {
         list.calls[i].set_txn_id(TxnId::Make(WorkerId(worker), i));
         tpcc_.PrefetchBuckets(list.calls[i]);
-        tpcc_.PrefetchRows(list.calls[i]);
+        tpcc_.PrefetchRows(list.calls[i], i % 2 == 0 ? WrittenRows::kWhole : WrittenRows::kTouched);
         ++outcomes_[static_cast<size_t>(context_->Execute(tpcc_, list.calls[i]))];
       }
     }

@@ -176,7 +176,7 @@ TEST(YcsbTest, GeneratedCallsAreValidAndStayConsistent) {
     list.calls[i].set_txn_id(TxnId::Make(WorkerId(0), i));
     ASSERT_TRUE(loaded.ycsb.ValidArgs(list.calls[i].procedure, list.calls[i].args));
     loaded.ycsb.PrefetchBuckets(list.calls[i]);
-    loaded.ycsb.PrefetchRows(list.calls[i]);
+    loaded.ycsb.PrefetchRows(list.calls[i], i % 2 == 0 ? WrittenRows::kWhole : WrittenRows::kTouched);
     ASSERT_EQ(context.Execute(loaded.ycsb, list.calls[i]), Outcome::kOk);
   }
   context.CopyTo(loaded.db);
