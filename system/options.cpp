@@ -481,6 +481,8 @@ void AdoptIdentity(const std::string& identity_text, Options& options) {
     }
   }
   options = theirs;
+  // A run that goes on has as many logs as the one before.
+  if (options.continue_run) CompleteFlushInterval(Given(options), options);
 }
 
 std::vector<std::pair<std::string, std::string>> EffectiveConfiguration(const Options& options) {

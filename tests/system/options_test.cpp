@@ -417,6 +417,19 @@ TEST(Identity, ARecoveryLearnsThatTheLogWasNeverSynced) {
   EXPECT_TRUE(o.log_no_flush);
 }
 
+TEST(Identity, ARunThatGoesOnSharesTheFlushIntervalAsTheOneBefore) {
+  const std::string threads = "--thread_cnt=" + std::to_string(UsableCores()), disks = "--log_dir=a,b,c,d";
+  const auto interval = [&](std::vector<std::string> more) {
+    std::vector<std::string> words = {threads, disks};
+    words.insert(words.end(), more.begin(), more.end());
+    Options o = Parse(words);
+    AdoptIdentity(IdentityText(Parse(kWriter)), o);
+    return o.log_flush_interval_us;
+  };
+  EXPECT_EQ(interval({"--continue"}), 4 * DefaultOptions().log_flush_interval_us);
+  EXPECT_EQ(interval({"--continue", "-Lt300"}), 300u);
+}
+
 TEST(Identity, EqualFlagsAreFineAndContradictingOnesNameBothValues) {
   const std::string identity = IdentityText(Parse(kWriter));
   Options equal = Parse({"-Lr1", "-s5000"});
