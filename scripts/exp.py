@@ -141,15 +141,27 @@ class Experiment:
             self.ceilings = ceiling.measure_all(self.log_dirs, micro)
             ceiling.save(self._ceiling_path(), self.ceilings)
 
-    def describe(self, plan: planning.Plan) -> str:
-        jobs = list(plan.jobs.values())
-        recoveries = sum(len(job.recoveries) for job in jobs)
-        devices = self.host.describe() if not self.guessed else (
-            "log devices to be scaled to this host, which `run` measures first")
+    def describe(self) -> str:
+        """What is planned."""
         times = "once" if self.repeats == 1 else f"{self.repeats} times"
-        return (f"{len(plan.points)} figures at scale {self.scale.name}: {len(jobs)} runs and {recoveries} "
-                f"recoveries, {times}; about {clock(plan.seconds(self.repeats))}, up to "
-                f"{plan.disk_bytes() >> 20} MiB of logs at a time; {devices}")
+        return (f"{self._count(self.plan)}, {times}; about {clock(self.plan.seconds(self.repeats))}, up to "
+                f"{self.plan.disk_bytes() >> 20} MiB of logs at a time; {self._devices()}")
+
+    def _heading(self, plan: planning.Plan, rows: list[dict]) -> str:
+        """What the page shows, and that there are rows of which it shows none."""
+        every = self._plan_of(spec.select_figures([], self.series)).jobs
+        others = sum(row["job"] not in every for row in rows)
+        left_out = f"; {others} rows that were made with other settings are left out" if others else ""
+        return f"{self._count(plan)}; {self._devices()}{left_out}"
+
+    def _count(self, plan: planning.Plan) -> str:
+        recoveries = sum(len(job.recoveries) for job in plan.jobs.values())
+        return (f"{len(plan.points)} figures at scale {self.scale.name}: {len(plan.jobs)} runs and {recoveries} "
+                f"recoveries")
+
+    def _devices(self) -> str:
+        return self.host.describe() if not self.guessed else (
+            "log devices to be scaled to this host, which `run` measures first")
 
     def run(self) -> bool:
         order = running.shuffled(self.plan, self.repeats, self.arguments.seed)
@@ -234,7 +246,8 @@ class Experiment:
             if draw:
                 drawing.write_files(data, self.series, caption, os.path.join(self.out, "plots"))
         if page:
-            page_module.write_page(os.path.join(self.out, "report.html"), collected, self.series, self.describe(plan))
+            page_module.write_page(os.path.join(self.out, "report.html"), collected, self.series,
+                                   self._heading(plan, rows))
         self._print_verdicts(asked)
         print(f"{self.out}: " + ", ".join(["CSV"] * write_csv + ["plots"] * draw + ["report.html"] * page))
         for warning in origin.warnings([row for data, _, _ in asked for row in data.rows()]):
@@ -296,7 +309,7 @@ def main(argv: list[str]) -> int:
         if arguments.action == "jobs":
             print("\n".join(experiment.job_names(arguments.failed)))
             return 0
-        print(experiment.describe(experiment.plan), flush=True)
+        print(experiment.describe(), flush=True)
         if arguments.action == "plan":
             print(experiment.plan.describe_figures(experiment.repeats))
             return 0

@@ -13,7 +13,7 @@
   from, to and a number as `at` name points of the plan; no others are judged in their stead. Without from or to, the
   plan's ends. over: a list stands for the fastest of them at each point; panels: [NAME], only these panels;
   needs_cores: N, what a host must have to show it; paper: what the paper says, with rises and falls by how much; found:
-  what was found on FOUND_CORES cores where the claim does not hold there, and why; least_txns: N, instead of FEW.
+  what was found where the claim does not hold as FOUND says, and why, shown on no more cores; least_txns: N, instead of FEW.
 
 With `at` or `expect`, all panels have to show it: the least convincing one counts. Verdicts: holds (at least nine
 tenths of the paper's ratio, on a logarithmic scale above 1; or the direction that is expected), same shape (the same
@@ -37,6 +37,7 @@ NEARLY = 0.9
 FEW = 1000  # transactions of a run
 INVERSE = 2.0
 FOUND_CORES = 2  # of the host that the texts were written on: larger ones may do otherwise for other reasons
+FOUND = f"found on {FOUND_CORES} cores at scale smoke, --devices throughput"
 
 
 class Unmeasured(Exception):
@@ -92,7 +93,7 @@ def judge(data: FigureData, claim: dict, cores: int, others: Optional[Mapping[st
     if cores < needed:
         verdict, why = UNKNOWN, f"needs {needed} cores, this host has {cores}"
     if verdict in (SHAPE, CONTRADICTED) and cores <= FOUND_CORES and "found" in claim:
-        why = f"{why}; {claim['found']}"
+        why = f"{why}; {FOUND}: {claim['found']}"
     return Verdict(claim["claim"], paper, ours, verdict, why)
 
 
@@ -134,13 +135,26 @@ def _judge_inverse(data: FigureData, claim: dict) -> tuple[str, str, str]:
         line = _line(data, panel, claim["of"])
         for x in line.values:
             _check_point(line, claim["of"], x, _where(data, panel, x), claim)
-        areas = sorted((line.median(x) * x, x) for x in line.values)
-        if len(areas) < 2:
+        if any(not isinstance(x, (int, float)) or x <= 0 for x in line.values):
+            raise Unmeasured(f"{data.figure.x.label} is no number above 0 everywhere")
+        if len(line.values) < 2:
             raise Unmeasured("no figures for it here")
-        factors.append((areas[-1][0] / areas[0][0], areas[0][1], areas[-1][1]))
-    factor, least, most = max(factors)
-    ours = f"the product differs by {factor:.2f}x ({data.figure.x.label} {least} and {most})"
-    return (ours, HOLDS, "") if factor <= INVERSE else (ours, CONTRADICTED, "it is not inverse here")
+        factors.append(_factor_of_products(data, panel, line))
+    factor = max(factors, key=lambda ratio: ratio.value)
+    low, high = factor.interval or (factor.value / (1 + factor.flat), factor.value * (1 + factor.flat))
+    ours = f"the product differs by {factor}"
+    if low <= INVERSE < high:
+        return ours, UNKNOWN, f"its scatter is on both sides of {INVERSE:g}x"
+    return (ours, HOLDS, "") if high <= INVERSE else (ours, CONTRADICTED, "it is not inverse here")
+
+
+def _factor_of_products(data: FigureData, panel: str, line: Line) -> Ratio:
+    """The largest y times x over the smallest."""
+    least, *_, most = sorted(line.values, key=lambda x: line.median(x) * x)
+    interval = ratio_interval(line.values[most], line.values[least])
+    return Ratio(line.median(most) * most / (line.median(least) * least),
+                 interval and tuple(end * most / least for end in interval),
+                 f"{panel}, {data.figure.x.label} {most} and {least}")
 
 
 def _judge_advantage(ratio: Ratio, claim: dict, others: Mapping[str, FigureData]) -> tuple[str, str, str]:

@@ -33,8 +33,7 @@ def draw(data: FigureData, series: dict[str, Series], caption: str, theme: str =
     below.axis("off")
     below.legend(drawn.values(), drawn.keys(), loc="center", fontsize=8.5,
                  ncol=min(_legend_columns(list(drawn), columns), max(1, len(drawn))))
-    figure.suptitle(f"Fig. {data.figure.number}: {data.figure.title}", x=0.01, ha="left", fontsize=11,
-                    fontweight="bold")
+    figure.suptitle(data.figure.heading, x=0.01, ha="left", fontsize=11, fontweight="bold")
     figure.supxlabel(caption, fontsize=7, color=colours["soft"], x=0.01, ha="left", wrap=True)
     return figure
 

@@ -28,7 +28,7 @@ def _picture(data: FigureData, series: dict[str, Series], caption: str) -> str:
     for theme in ("light", "dark"):
         svg = drawing.svg(data, series, caption, theme)
         images[theme] = "data:image/svg+xml;base64," + base64.b64encode(svg.encode()).decode()
-    alt = _escape(f"Figure {data.figure.number}: {data.figure.title} (the CSV file has the points)")
+    alt = _escape(f"{data.figure.heading} (the CSV file has the points)")
     # On a phone a plot is scrolled instead of shrunk out of sight; a single panel does not fill a wide screen.
     least = _least_width(data)
     return (f'<figure class="scroll"><picture><source media="(prefers-color-scheme: dark)" srcset="{images["dark"]}">'
@@ -54,27 +54,38 @@ def _claims_table(verdicts: list[claims.Verdict]) -> str:
             f'<th class="name">verdict</th></tr></thead><tbody>{lines}</tbody></table></div>')
 
 
-def configuration_difference(data: FigureData) -> tuple[dict, dict[str, dict]]:
-    """What the runs' effective configurations share, and per series what is its own. The swept switch is left out."""
+def configuration_difference(data: FigureData) -> tuple[dict[str, str], dict[str, dict[str, str]], dict[str, str]]:
+    """Of the effective configurations of all runs: what all share; per series what is its own; and what changes within
+    a series, from point to point or panel to panel, with its values."""
     by_series: dict[str, list[dict]] = {}
     for (_, name), line in data.lines.items():
         by_series.setdefault(name, []).extend(row["record"].get("config", {}) for row in line.rows)
-    first = {name: configs[0] for name, configs in by_series.items() if configs}
-    names = list(dict.fromkeys(key for config in first.values() for key in config))
-    swept = {data.figure.x.flag.upper()} | {flag.upper() for panel in data.figure.panels.values() for flag in panel}
-    shared = {key for key in names if len({str(config.get(key)) for config in first.values()}) == 1}
-    own = {name: {key: config.get(key) for key in names if key not in shared and key not in swept}
-           for name, config in first.items()}
-    return {key: next(iter(first.values()))[key] for key in sorted(shared - swept) if first}, own
+    by_series = {name: configs for name, configs in by_series.items() if configs}
+    shared, changing = {}, {}
+    own: dict[str, dict[str, str]] = {name: {} for name in by_series}
+    for key in dict.fromkeys(key for configs in by_series.values() for config in configs for key in config):
+        values = {name: list(dict.fromkeys(str(config.get(key)) for config in configs))
+                  for name, configs in by_series.items()}
+        every = list(dict.fromkeys(value for of_one in values.values() for value in of_one))
+        if len(every) == 1:
+            shared[key] = every[0]
+        elif any(len(of_one) > 1 for of_one in values.values()):
+            changing[key] = ", ".join(every)
+        else:
+            for name, of_one in values.items():
+                own[name][key] = of_one[0]
+    return shared, own, changing
 
 
 def _differences(data: FigureData, series: dict[str, Series]) -> str:
-    shared, own = configuration_difference(data)
-    lines = [f"{series[name].label}: " + ", ".join(f"{k}={v}" for k, v in values.items())
-             for name, values in own.items()]
-    all_of_them = "\n".join(f"{key}={value}" for key, value in shared.items())
-    return ("<details><summary>how the series differ, and what they share</summary>"
-            f"<pre>{_escape(chr(10).join(lines))}\n\n{_escape(all_of_them)}</pre></details>")
+    shared, own, changing = configuration_difference(data)
+    paragraphs = [[f"{series[name].label}: " + ", ".join(f"{k}={v}" for k, v in values.items())
+                   for name, values in own.items()],
+                  [f"from run to run: {key}={values}" for key, values in changing.items()],
+                  [f"{key}={value}" for key, value in sorted(shared.items())]]
+    text = "\n\n".join("\n".join(lines) for lines in paragraphs if lines)
+    return ("<details><summary>how the series differ, what changes from run to run, and what all share</summary>"
+            f"<pre>{_escape(text)}</pre></details>")
 
 
 def _failures(data: FigureData) -> str:
@@ -89,7 +100,7 @@ def _section(data: FigureData, series: dict[str, Series], verdicts: list[claims.
                       for gap in data.gaps.values())
     note = f'<p class="soft">{_escape(figure.note)}</p>' if figure.note else ""
     paper = PAPERS.get(figure.paper, figure.paper).split(" (")[0]
-    return (f'<h2 id="{anchor}">{_escape(paper)}, figure {figure.number}: {_escape(figure.title)}</h2>'
+    return (f'<h2 id="{anchor}">{_escape(paper)}: {_escape(figure.heading)}</h2>'
             f'<p class="soft">{_escape(figure.section)}</p>{missing}{_failures(data)}'
             f"{_picture(data, series, caption)}{note}{_claims_table(verdicts)}{_differences(data, series)}")
 
@@ -136,8 +147,9 @@ def write_page(path: str, collected: list[tuple[FigureData, list[claims.Verdict]
 <p>{_escape(heading)}</p>{_origin(rows)}<p>Of the claims: {_escape(summary or "none")}.</p>
 <p class="soft">A claim holds where our ratio reaches nine tenths of the paper's (of its logarithm), or the line goes as
 the paper says; it has the same shape where the same scheme is ahead. What lies within 5 % of equal, interval and all,
-decides nothing; without an interval, within 15 %. Absolute figures are those of other machines and
-are not compared.</p>
+decides nothing; without an interval, within 15 %. A line is inverse where y times x differs by no more than a factor
+of {claims.INVERSE:g}; a share holds where it is above or below the limit that the claim gives. Absolute figures are
+those of other machines and are not compared.</p>
 <ul class="notes">{contents}</ul>{sections}
 <h2>The host{"s" * (len(origin.hosts_of(rows)) > 1)}</h2>{_host(rows)}
 </body></html>

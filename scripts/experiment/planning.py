@@ -18,6 +18,7 @@ RUN_OVERHEAD_SECONDS = 1.2   # load, files, exit
 RECOVERY_SHARE = 0.8         # of a run's time, beyond the overhead
 BENCH_SECONDS = 5.0
 LOG_BUFFER_BYTES = 8 << 20   # LOG_BUFFER_SIZE of config.h
+FLUSH_INTERVAL_US = 200      # LOG_FLUSH_INTERVAL of config.h
 
 
 @dataclass(frozen=True)
@@ -107,14 +108,21 @@ def thread_counts(scale: Scale, cores: int) -> list[int]:
 
 
 def swept(figure: Figure, scale: Scale, cores: int) -> list:
-    values = figure.x.values
-    if values == "threads":
+    if figure.x.values == "threads":
         return thread_counts(scale, cores)
-    if isinstance(values, dict):
-        values = values.get(scale.name, values.get("laptop"))
+    values = _of_scale(figure.x.values, scale, f"{figure.name}: x")
     if not isinstance(values, list) or not values:
         raise SpecError(f"{figure.name}: x has no values for scale {scale.name}")
     return values
+
+
+def _of_scale(value, scale: Scale, where: str):
+    """Of {SCALE: value}, the scale's, or laptop's where it is not named; what is no mapping holds for all."""
+    if not isinstance(value, dict):
+        return value
+    if not {scale.name, "laptop"} & set(value):
+        raise SpecError(f"{where} has no value for scale {scale.name}")
+    return value[scale.name] if scale.name in value else value["laptop"]
 
 
 def make_plan(figures: list[Figure], series: dict[str, Series], scale: Scale, host: HostScale,
@@ -132,6 +140,7 @@ def make_plan(figures: list[Figure], series: dict[str, Series], scale: Scale, ho
         places = _places(figure, scale, host, real_directories)
         parallel = any(series[name].logs == "each" for name in figure.series)
         logs = log_count(scale.devices, places["each"].directories) if parallel else 1
+        interval = _flush_interval(places["each"].directories if parallel else 1)
         for panel, panel_flags in figure.panels.items():
             for name in figure.drawn_in(panel):
                 if figure.step == "recover" and series[name].logs == "none":
@@ -143,6 +152,8 @@ def make_plan(figures: list[Figure], series: dict[str, Series], scale: Scale, ho
                             continue  # there are no more
                         place = replace(place, directories=x)
                     flags = _flags(figure, panel_flags, series[name], x, scale, host, logs)
+                    if series[name].logs != "none":
+                        flags.setdefault("log_flush_interval", interval)
                     points.append(_add_point(plan, figure, panel, name, x, Job(flags, place, scale.seconds,
                                                                                program=figure.program), host))
     return plan
@@ -153,13 +164,19 @@ def log_count(devices: int, directories: int) -> int:
     return -(-devices // directories) * directories
 
 
+def _flush_interval(writers: int) -> str:
+    """For all series and points of a figure: what the engine gives to as many log writers as the figure has at most,
+    where workers have all cores. Left to the engine, it would differ from scheme to scheme and along x."""
+    return f"{FLUSH_INTERVAL_US * writers}us"
+
+
 def _flags(figure: Figure, panel_flags: dict, series: Series, x, scale: Scale, host: HostScale, logs: int) -> dict:
     """`logs`: of the figure's schemes that have several."""
     flags = {"cc": "NO_WAIT", "thread_cnt": thread_counts(scale, host.cores)[-1], **scale.base, **figure.base,
              **panel_flags, **series.flags}
     if "workload" not in flags:
         raise SpecError(f"{figure.name}: neither base nor the panel has a workload")
-    flags = {name: value[scale.name] if isinstance(value, dict) else value for name, value in flags.items()}
+    flags = {name: _of_scale(value, scale, f"{figure.name}: {name}") for name, value in flags.items()}
     flags = {**scale.workloads.get(flags["workload"], {}), **flags}
     if figure.x.of != "recover" and figure.x.flag != "devices":
         flags[figure.x.flag] = x

@@ -1,9 +1,8 @@
 """Runs a plan: jobs in a new order each round, one at a time on this host, a row per step, resumed where it stopped.
 
 A job's logs lie in fresh directories and are deleted when its recoveries are done; what a run that was killed left is
-deleted by the next. What fails is a row too, as are the
-recoveries that a failed run leaves nothing to; it is tried again when the plan is resumed, and so is what another build
-did.
+deleted by the next. What fails is a row too, as are the recoveries that a failed run leaves nothing to; it is tried
+again when the plan is resumed, and so is what another build did.
 """
 from __future__ import annotations
 
@@ -28,6 +27,7 @@ STEP_TIMEOUT_SECONDS = 600
 # One for all users, whatever their TMPDIR. The variable is for tests.
 LOCK_PATH = os.environ.get("DBX_EXPERIMENT_LOCK", "/tmp/dbx1000-durable.lock")
 WORK_PREFIX = "dbx1000-exp-"
+WORK_MARKER = ".deleted-unless-locked"
 
 
 class Refused(Exception):
@@ -61,14 +61,17 @@ class HostLock:
 def _open_lock() -> int:
     """To read, which is enough for a lock and which everybody may: in /tmp the kernel may refuse to open another's file
     to write (fs.protected_regular)."""
+    how = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK  # what somebody else put there neither leads away nor waits
     try:
-        return os.open(LOCK_PATH, os.O_RDONLY)
+        return os.open(LOCK_PATH, how)
     except FileNotFoundError:
-        with contextlib.suppress(FileExistsError):  # another one was faster
-            made = os.open(LOCK_PATH, os.O_RDONLY | os.O_CREAT | os.O_EXCL)
-            os.fchmod(made, 0o666)
-            return made
-        return os.open(LOCK_PATH, os.O_RDONLY)
+        before = os.umask(0)
+        try:
+            return os.open(LOCK_PATH, how | os.O_CREAT | os.O_EXCL, 0o666)
+        except FileExistsError:  # another one was faster
+            return os.open(LOCK_PATH, how)
+        finally:
+            os.umask(before)
 
 
 @contextlib.contextmanager
@@ -79,6 +82,8 @@ def work_directory(parent: str):
         try:
             with contextlib.suppress(OSError):  # NFS locks no directory, and then takes none for abandoned either
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
+            with open(os.path.join(path, WORK_MARKER), "w", encoding="ascii"):
+                pass
             yield path
         finally:
             os.close(descriptor)
@@ -86,7 +91,9 @@ def work_directory(parent: str):
 
 def remove_abandoned(parent: str) -> None:
     """What runs that were killed left there. Under the HostLock: a directory that is just made is not locked yet."""
-    for path in (os.path.join(parent, name) for name in os.listdir(parent) if name.startswith(WORK_PREFIX)):
+    for path in glob.glob(os.path.join(glob.escape(parent), WORK_PREFIX + "*")):
+        if not os.path.exists(os.path.join(path, WORK_MARKER)):
+            continue  # something else that is called so
         with contextlib.suppress(OSError):  # somebody else's, or locked
             descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
             try:

@@ -2,7 +2,7 @@
 
 A figure file (experiments/PAPER/figNN_NAME.yaml) has
 
-  figure: 5                         number in the paper
+  figure: 5                         number in the paper; none: it has no such figure
   title, section                    of the plot; where the paper has it
   device: nvme | hdd | ram | real   under the logs (planning.py)
   step: run | recover | bench       which step's figures are drawn
@@ -31,14 +31,18 @@ from typing import Optional
 import yaml
 
 import looks
+from experiment.host_scale import PAPER_MACHINES
 
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 FOLDER = os.path.join(REPOSITORY, "experiments")
 PROGRAMS = ("rundb-all", "rundb-timed")
-DEVICES = ("nvme", "hdd", "ssd", "pm", "ram", "real")
+REAL_DEVICES = ("ram", "real")
+DEVICES = ("nvme", "hdd", "ssd", "pm", *REAL_DEVICES)
 LOGS = ("none", "one_disk", "striped", "each")
-CLAIM_KEYS = {"claim", "paper", "of", "over", "at", "from", "to", "expect", "panels", "needs_cores", "above", "below",
-              "than", "found", "least_txns"}
+# What a claim is of, exactly one of these, and what it may have beside the keys of every claim.
+CLAIM_KINDS = {"over": {"at", "than"}, "expect": {"from", "to"}, "above": {"at"}, "below": {"at"}}
+CLAIM_KEYS = {"claim", "paper", "of", "panels", "needs_cores", "found", "least_txns"}
+CLAIM_NUMBERS = ("above", "below", "from", "to", "needs_cores", "least_txns")
 CLAIM_WORDS = {"at": ("first", "last", "peaks"), "expect": ("rises", "falls", "flat", "inverse")}
 
 
@@ -89,7 +93,7 @@ class Measure:
 class Figure:
     path: str
     paper: str
-    number: int
+    number: Optional[int]
     title: str
     section: str
     device: str
@@ -110,6 +114,10 @@ class Figure:
     @property
     def name(self) -> str:
         return f"{self.paper}/{os.path.basename(self.path).removesuffix('.yaml')}"
+
+    @property
+    def heading(self) -> str:
+        return f"Fig. {self.number}: {self.title}" if self.number else f"No figure of the paper: {self.title}"
 
     def drawn_in(self, panel: str) -> tuple:
         """Names of series."""
@@ -178,7 +186,10 @@ def load_figure(path: str, series: dict[str, Series]) -> Figure:
         if not isinstance(values.get(key), dict):
             raise SpecError(f"{where}: {key} is missing")
         values[key] = _checked(kind, f"{where}: {key}", values[key])
-    values = {"draw": "lines", "claims": [], "number": values.pop("figure", None), **values}
+    if not isinstance(values.get("figure"), int) and values.get("figure") != "none":
+        raise SpecError(f"{where}: figure is the number in the paper, or none")
+    number = values.pop("figure")
+    values = {"draw": "lines", "claims": [], "number": None if number == "none" else number, **values}
     panels = {name: dict(flags) for name, flags in _flags_of_panels(where, values.pop("panels", {})).items()}
     own = {name: flags.pop("series") for name, flags in panels.items() if "series" in flags}
     figure = _checked(Figure, where, values, path=path, paper=os.path.basename(os.path.dirname(path)), panels=panels,
@@ -213,6 +224,9 @@ def _check_figure(figure: Figure, where: str, series: dict[str, Series]) -> None
                          ("draw", ("lines", "cdf", "shares")), ("program", PROGRAMS)):
         if getattr(figure, key) not in allowed:
             raise SpecError(f"{where}: {key} is one of {', '.join(allowed)}")
+    if figure.device not in REAL_DEVICES and (figure.paper, figure.device) not in PAPER_MACHINES:
+        raise SpecError(f"{where}: what a machine of {figure.paper} with {figure.device} had is not known "
+                        "(scripts/experiment/host_scale.py)")
 
 
 def baselines(claim: dict) -> list[str]:
@@ -224,11 +238,20 @@ def baselines(claim: dict) -> list[str]:
 def _check_claim(figure: Figure, where: str, claim: dict) -> None:
     """A word that is not understood would leave a claim judged as another one."""
     where = f"{where}: claim '{claim.get('claim', '?')}'"
-    unknown = sorted(set(claim) - CLAIM_KEYS)
-    if unknown or not {"claim", "of"} <= set(claim):
-        raise SpecError(f"{where}: " + (f"unknown {', '.join(unknown)}" if unknown else "claim or of is missing"))
-    if not {"over", "expect", "above", "below"} & set(claim):
-        raise SpecError(f"{where}: none of over, expect, above, below")
+    kinds = sorted(set(CLAIM_KINDS) & set(claim))
+    if len(kinds) != 1:
+        raise SpecError(f"{where}: {' and '.join(kinds) or 'none'} of {', '.join(CLAIM_KINDS)}, which takes one")
+    if not {"claim", "of"} <= set(claim):
+        raise SpecError(f"{where}: claim or of is missing")
+    allowed_here = CLAIM_KEYS | {kinds[0]} | CLAIM_KINDS[kinds[0]]
+    if claim.get("expect") == "inverse":
+        allowed_here -= {"from", "to"}  # of all points
+    unknown = sorted(set(claim) - allowed_here)
+    if unknown:
+        raise SpecError(f"{where}: {', '.join(unknown)} not known beside {kinds[0]}: {claim[kinds[0]]}")
+    no_numbers = [key for key in CLAIM_NUMBERS if key in claim and not isinstance(claim[key], (int, float))]
+    if no_numbers:
+        raise SpecError(f"{where}: {', '.join(no_numbers)} must be numbers")
     for key, allowed in CLAIM_WORDS.items():
         a_point = key == "at" and isinstance(claim.get(key), (int, float))
         if key in claim and claim[key] not in allowed and not a_point:

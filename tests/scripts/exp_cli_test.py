@@ -181,11 +181,14 @@ class KilledRunTest(ExpCase):
         self.assertIn("interrupted; the same command goes on where it stopped", said)
 
     def test_the_next_run_removes_what_a_killed_one_left_and_nothing_else(self):
-        for name in (running.WORK_PREFIX + "left/d0", "exp-others"):
+        results = running.WORK_PREFIX + "results"
+        for name in (running.WORK_PREFIX + "left/d0", results, "exp-others"):
             os.makedirs(os.path.join(self.out, name))
+        with open(os.path.join(self.out, running.WORK_PREFIX + "left", running.WORK_MARKER), "w", encoding="ascii"):
+            pass
         with running.work_directory(self.out) as held:
             self.assertEqual(self.exp("run", "eleda/fig20")[0], 0)
-            self.assertEqual(self.work(), [os.path.basename(held)])
+            self.assertEqual(sorted(self.work()), sorted([os.path.basename(held), results]))
         self.assertIn("exp-others", os.listdir(self.out))
 
     def test_after_a_line_that_was_cut_off_rows_are_kept(self):

@@ -123,7 +123,8 @@ class VerdictTest(unittest.TestCase):
         self.assertTrue(self.verdict(lines, of="taurus_data", over="none", at="peaks").ours.startswith("3.00x"))
 
     def test_what_was_found_is_the_reason_where_a_claim_does_not_hold(self):
-        for ours, why in ((9.5, ""), (2.0, "it is ahead here too, by less; small host")):
+        where = "found on 2 cores at scale smoke, --devices throughput"
+        for ours, why in ((9.5, ""), (2.0, f"it is ahead here too, by less; {where}: small host")):
             lines = {"taurus_data": {2: [ours]}, "none": {2: [1.0]}}
             judged = self.verdict(lines, of="taurus_data", over="none", paper=9.9, found="small host")
             self.assertEqual(judged.why, why)
@@ -148,13 +149,23 @@ class VerdictTest(unittest.TestCase):
         self.assertIn("one point alone", self.verdict(lines, of="taurus_data", expect="falls", **{"from": 20}).why)
 
     def test_the_inverse_of_the_length_is_more_than_a_fall(self):
-        for last, verdict in ((0.9, claims.HOLDS), (2.2, claims.CONTRADICTED), (0.4, claims.CONTRADICTED)):
+        for last, verdict in ((0.9, claims.HOLDS), (2.4, claims.CONTRADICTED), (2.1, claims.UNKNOWN),
+                              (0.4, claims.CONTRADICTED)):
             judged = self.verdict({"taurus_data": {2: [10.0], 20: [last]}}, of="taurus_data", expect="inverse")
             self.assertEqual(judged.verdict, verdict, last)
-        self.assertEqual(judged.ours, "the product differs by 2.50x (accesses per transaction 20 and 2)")
+        self.assertEqual(judged.ours, "the product differs by 2.50x (YCSB, accesses per transaction 2 and 20)")
         for values in ([], [0.0]):
             self.assertEqual(self.judge({"taurus_data": {2: [1.0], 20: values}}, of="taurus_data", expect="inverse"),
                              claims.UNKNOWN)
+        for x in (0, "none"):
+            judged = self.verdict({"taurus_data": {x: [1.0], 20: [1.0]}}, of="taurus_data", expect="inverse")
+            self.assertEqual(judged.why, "accesses per transaction is no number above 0 everywhere")
+
+    def test_a_product_that_scatters_about_the_limit_decides_nothing(self):
+        for scatter, verdict in ((0.01, claims.CONTRADICTED), (0.5, claims.UNKNOWN)):
+            last = [2.4 * (1 + scatter * offset) for offset in (-1, -0.5, -0.1, 0.1, 0.5, 1)]
+            self.assertEqual(self.judge({"taurus_data": {2: [10.0] * 6, 20: last}}, of="taurus_data",
+                                        expect="inverse"), verdict, scatter)
 
     def test_a_rise_is_held_against_the_papers(self):
         for last, verdict in ((6.5, claims.HOLDS), (2.0, claims.SHAPE), (0.5, claims.CONTRADICTED)):

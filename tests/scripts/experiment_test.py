@@ -13,7 +13,8 @@ import exp
 import looks
 import plot_style
 from exp_case import ExpCase
-from experiment import captions, ceiling, claims, data, drawing, host_scale, listing, origin, planning, running, spec
+from experiment import (captions, ceiling, claims, data, drawing, host_scale, listing, origin, page, planning, running,
+                        spec)
 from experiment.data import FigureData, Line
 
 HOST = host_scale.HostScale("cores", 2)
@@ -118,9 +119,22 @@ class SpecTest(unittest.TestCase):
     def test_a_claim_that_is_not_understood_is_refused(self):
         claim = "of: none, over: none"
         for wrong in ("of: none", f"{claim}, at: lost", f"{claim}, wher: 1", "of: nobody, over: none",
-                      f"{claim}, panels: [other]", f"{claim}, than: {{figure: a}}", "of: none, expect: grows"):
+                      f"{claim}, panels: [other]", f"{claim}, than: {{figure: a}}", "of: none, expect: grows",
+                      f"{claim}, expect: falls", "of: none, expect: falls, at: last", "of: none, above: 0.1, below: 1",
+                      "of: none, expect: inverse, from: 1", "of: none, below: 5%", "of: none, expect: rises, to: last"):
             with self.assertRaisesRegex(spec.SpecError, "claim 'c': ", msg=wrong):
                 self.load_figure(f"claims: [{{claim: c, {wrong}}}]")
+
+    def test_a_figure_of_no_paper_says_so(self):
+        for number, heading in (("7", "Fig. 7: t"), ("none", "No figure of the paper: t")):
+            self.assertEqual(self.load_figure("claims: []", number=number).heading, heading)
+        with self.assertRaisesRegex(spec.SpecError, "figure is the number in the paper, or none"):
+            self.load_figure("claims: []", number="seven")
+
+    def test_a_device_that_the_papers_machine_lacks_is_refused(self):
+        for paper, device in (("taurus", "ssd"), ("eleda", "hdd"), ("mine", "nvme")):
+            with self.assertRaisesRegex(spec.SpecError, f"a machine of {paper} with {device} had is not known"):
+                self.load_figure("claims: []", device=device, paper=paper)
 
     def test_a_panel_draws_what_it_names(self):
         figure = self.load_figure("claims: []", panels="{a: {cc: SILO}, b: {cc: SILO, series: []}}")
@@ -130,12 +144,13 @@ class SpecTest(unittest.TestCase):
         with self.assertRaisesRegex(spec.SpecError, "panel a: the figure's series have no eleda"):
             self.load_figure("claims: []", panels="{a: {series: [eleda]}}")
 
-    def load_figure(self, claims_text, panels="{a: {}}"):
+    def load_figure(self, claims_text, panels="{a: {}}", number="1", device="ram", paper="taurus"):
         with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, "fig.yaml")
+            path = os.path.join(folder, paper, "fig.yaml")
+            os.mkdir(os.path.dirname(path))
             with open(path, "w", encoding="utf-8") as file:
-                file.write("figure: 1\ntitle: t\nsection: s\ndevice: ram\nstep: run\nbase: {}\nseries: [none]\n"
-                           "x: {flag: thread_cnt, values: [1], label: n}\ny: {metric: m, label: l}\n"
+                file.write(f"figure: {number}\ntitle: t\nsection: s\ndevice: {device}\nstep: run\nbase: {{}}\n"
+                           "series: [none]\nx: {flag: thread_cnt, values: [1], label: n}\ny: {metric: m, label: l}\n"
                            f"panels: {panels}\n{claims_text}\n")
             return spec.load_figure(path, spec.load_series())
 
@@ -196,6 +211,24 @@ class PlanTest(unittest.TestCase):
         with open(os.path.join(spec.REPOSITORY, "config.h"), encoding="utf-8") as file:
             factor, shift = re.search(r"#define LOG_BUFFER_SIZE \((\d+) << (\d+)\)", file.read()).groups()
         self.assertEqual(planning.LOG_BUFFER_BYTES, int(factor) << int(shift))
+
+    def test_flushes_wait_as_long_in_all_runs_of_a_figure(self):
+        intervals = {}
+        for figure in spec.select_figures([], spec.load_series()):
+            jobs = plan_of(figure.name).jobs.values()
+            intervals[figure.name] = {job.flags["log_flush_interval"] for job in jobs if job.logs}
+            self.assertLessEqual(len(intervals[figure.name]), 1, figure.name)
+        self.assertEqual(intervals["taurus/fig09_number_of_disks"], {"1600us"})
+        self.assertEqual(intervals["eleda/fig08_threads"], {"200us"})
+
+    def test_the_interval_that_is_multiplied_is_the_engines(self):
+        self.assertEqual(planning.FLUSH_INTERVAL_US, config_values(["log_flush_interval"])["log_flush_interval"])
+
+    def test_a_new_scale_takes_what_laptop_has(self):
+        mine = spec.Scale(**{**vars(spec.load_scale("smoke")), "name": "mine"})
+        series = spec.load_series()
+        jobs = planning.make_plan(spec.select_figures(["eleda/fig12"], series), series, mine, HOST).jobs.values()
+        self.assertEqual({job.flags["num_wh"] for job in jobs}, {32})
 
     def test_there_is_a_warehouse_for_each_log(self):
         for name in ("smoke", "laptop", "paper"):
@@ -288,6 +321,7 @@ class RunTest(ExpCase):
         self.exp("run", "eleda/fig20")
         self.assertEqual(self.exp("run", "eleda/fig20", seconds=0.02)[0], 0)
         self.assertEqual(self.lines(), 4)
+        self.assertIn("; 2 rows that were made with other settings are left out</p>", self.page())
 
     def test_what_another_build_did_is_run_again_and_said(self):
         self.exp("run", "eleda/fig20")
@@ -431,6 +465,15 @@ class RunTest(ExpCase):
         page = self.page()
         self.assertIn("LOG_ALGORITHM=LOG_TAURUS", page)
         self.assertNotIn("src=\"http", page)
+
+    def test_what_changes_along_a_line_is_not_taken_for_shared(self):
+        def row(**config):
+            return {"record": {"config": config}}
+        figure = spec.select_figures(["taurus/fig09_number"], spec.load_series())[0]
+        lines = {("YCSB", "plover"): Line({}, {1: [row(A=1, B=2, C=1, D=5)], 2: [row(A=1, B=2, C=2, D=5)]}),
+                 ("YCSB", "taurus_data"): Line({}, {1: [row(A=1, B=3, C=1, D=5)], 2: [row(A=1, B=3, C=1, D=6)]})}
+        self.assertEqual(page.configuration_difference(FigureData(figure, lines, [])),
+                         ({"A": "1"}, {"plover": {"B": "2"}, "taurus_data": {"B": "3"}}, {"C": "1, 2", "D": "5, 6"}))
 
 
 class CeilingTest(unittest.TestCase):
