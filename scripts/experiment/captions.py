@@ -5,21 +5,32 @@ from experiment import origin
 from experiment.data import FigureData
 from experiment.spec import Series, lookup
 
+HOW_MANY = "{n}"
+
+
+def _device_texts(rows: list[dict]) -> list[str]:
+    """Where logs lay: runs that differ in the number of directories alone are told together."""
+    counts: dict[str, set[int]] = {}
+    for row in rows:
+        counts.setdefault(_device_text(row), set()).add(len(origin.log_directories(row)))
+    return sorted(text.replace(HOW_MANY, " or ".join(map(str, sorted(numbers)))) for text, numbers in counts.items()
+                  if text)
+
 
 def _device_text(row: dict) -> str:
-    """Where logs lay; empty where there were none."""
+    """Empty where there were no logs; HOW_MANY stands for the number of directories."""
     directories = origin.log_directories(row)
     several, kinds = len(directories) > 1, {directory.get("kind") for directory in directories}
     if "emulated" in kinds:
         over = {one["emulation"].get("over") for one in directories if "emulation" in one}
         below = "a RAM disk" if over == {"ram"} else "a disk as it is" if over == {"real"} else "what is not known"
-        return f"emulated device {origin.device_of(row)} over {below}, {len(directories)} of them"
+        return f"emulated device {origin.device_of(row)} over {below}, {HOW_MANY} of them"
     if kinds == {"ram"}:
-        return f"{len(directories)} log directories on a RAM disk" if several else "RAM disk"
+        return f"{HOW_MANY} log directories on a RAM disk" if several else "RAM disk"
     if not kinds:
         return ""
     mixed = ", some of them on a RAM disk" * ("ram" in kinds)
-    return (f"{len(directories)} log directories as they are" if several else "log directory as it is") + mixed
+    return (f"{HOW_MANY} log directories as they are" if several else "log directory as it is") + mixed
 
 
 def _repeats_text(least: int, most: int) -> str:
@@ -62,7 +73,7 @@ def caption_of(data: FigureData, series: dict[str, Series]) -> str:
         words.append("virtual machine")
     commits = origin.commits_of(rows)
     words += [f"builds {' and '.join(commits)}"] * (len(commits) > 1)
-    words += sorted({_device_text(row) for row in rows} - {""})
+    words += _device_texts(rows)
     words += _caches_text(rows)
     words.append(_repeats_text(*data.repeats()))
     words += [f"device ceiling by {data.ceiling_source}"] * bool(data.ceiling_source)

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import io
 import os
+import textwrap
 
 import plot_style
 from plot_style import plt
@@ -14,6 +15,7 @@ PANEL_INCHES = (3.9, 3.0)
 PANELS_PER_LINE = 3
 CEILING_NEAR = 1.3
 LONG_LABEL = 26
+CAPTION_CHARACTERS_PER_INCH = 17
 
 
 def draw(data: FigureData, series: dict[str, Series], caption: str, theme: str = "light"):
@@ -34,7 +36,9 @@ def draw(data: FigureData, series: dict[str, Series], caption: str, theme: str =
     below.legend(drawn.values(), drawn.keys(), loc="center", fontsize=8.5,
                  ncol=min(_legend_columns(list(drawn), columns), max(1, len(drawn))))
     figure.suptitle(data.figure.heading, x=0.01, ha="left", fontsize=11, fontweight="bold")
-    figure.supxlabel(caption, fontsize=7, color=colours["soft"], x=0.01, ha="left", wrap=True)
+    # Lines are made here: the layout makes room for those that it is given, and for none that it would wrap.
+    text = textwrap.fill(caption, int(figure.get_figwidth() * CAPTION_CHARACTERS_PER_INCH))
+    figure.supxlabel(text, fontsize=7, color=colours["soft"], x=0.01, ha="left", multialignment="left")
     return figure
 
 

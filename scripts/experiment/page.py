@@ -15,6 +15,8 @@ from experiment.spec import Series
 TONE = {claims.HOLDS: "good", claims.SHAPE: "good", claims.CONTRADICTED: "bad", claims.UNKNOWN: "soft"}
 PAPERS = {"taurus": "Taurus (Xia et al., PVLDB 14(2), 2021)", "eleda": "ELEDA (Jung et al., PVLDB 11(2), 2017)"}
 
+OF_ONE_RUN = ("LOG_DIR", "JSON_FILE", "SEED")
+
 # Names of figures and paths in failures are longer than a phone is wide.
 LONG_WORDS = "a { color: inherit; } p, li, h2, summary { overflow-wrap: anywhere; }"
 
@@ -61,9 +63,11 @@ def configuration_difference(data: FigureData) -> tuple[dict[str, str], dict[str
     for (_, name), line in data.lines.items():
         by_series.setdefault(name, []).extend(row["record"].get("config", {}) for row in line.rows)
     by_series = {name: configs for name, configs in by_series.items() if configs}
-    shared, changing = {}, {}
+    shared: dict[str, str] = {}
+    changing: dict[str, str] = {}
     own: dict[str, dict[str, str]] = {name: {} for name in by_series}
-    for key in dict.fromkeys(key for configs in by_series.values() for config in configs for key in config):
+    names = dict.fromkeys(key for configs in by_series.values() for config in configs for key in config)
+    for key in (name for name in names if name not in OF_ONE_RUN):
         values = {name: list(dict.fromkeys(str(config.get(key)) for config in configs))
                   for name, configs in by_series.items()}
         every = list(dict.fromkeys(value for of_one in values.values() for value in of_one))

@@ -117,7 +117,7 @@ class Figure:
 
     @property
     def heading(self) -> str:
-        return f"Fig. {self.number}: {self.title}" if self.number else f"No figure of the paper: {self.title}"
+        return f"Fig. {self.number}: {self.title}" if self.number else f"{self.title} (not in the paper)"
 
     def drawn_in(self, panel: str) -> tuple:
         """Names of series."""

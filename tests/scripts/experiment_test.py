@@ -126,10 +126,15 @@ class SpecTest(unittest.TestCase):
                 self.load_figure(f"claims: [{{claim: c, {wrong}}}]")
 
     def test_a_figure_of_no_paper_says_so(self):
-        for number, heading in (("7", "Fig. 7: t"), ("none", "No figure of the paper: t")):
+        for number, heading in (("7", "Fig. 7: t"), ("none", "t (not in the paper)")):
             self.assertEqual(self.load_figure("claims: []", number=number).heading, heading)
         with self.assertRaisesRegex(spec.SpecError, "figure is the number in the paper, or none"):
             self.load_figure("claims: []", number="seven")
+
+    def test_a_heading_is_no_wider_than_its_plot(self):
+        for figure in spec.select_figures([], spec.load_series()):
+            columns = min(drawing.PANELS_PER_LINE, len(figure.panels))
+            self.assertLessEqual(len(figure.heading), 60 * max(1, 0.7 * columns), figure.name)
 
     def test_a_device_that_the_papers_machine_lacks_is_refused(self):
         for paper, device in (("taurus", "ssd"), ("eleda", "hdd"), ("mine", "nvme")):
@@ -467,8 +472,10 @@ class RunTest(ExpCase):
         self.assertNotIn("src=\"http", page)
 
     def test_what_changes_along_a_line_is_not_taken_for_shared(self):
+        directories = iter(range(100))
+
         def row(**config):
-            return {"record": {"config": config}}
+            return {"record": {"config": {**config, "LOG_DIR": next(directories)}}}
         figure = spec.select_figures(["taurus/fig09_number"], spec.load_series())[0]
         lines = {("YCSB", "plover"): Line({}, {1: [row(A=1, B=2, C=1, D=5)], 2: [row(A=1, B=2, C=2, D=5)]}),
                  ("YCSB", "taurus_data"): Line({}, {1: [row(A=1, B=3, C=1, D=5)], 2: [row(A=1, B=3, C=1, D=6)]})}
