@@ -55,6 +55,7 @@ struct CcTraits {
   CommitOrder commit_order;
   CommitVersion commit_version = CommitVersion::kNone;
   bool reads_are_locked;  // of a transaction that scans nothing the re-check cannot fail
+  bool copies_writes;     // who is to write a row copies all of it first
   bool lock_table;        // locks and log metadata lie in a table of active rows, not in the rows
 };
 

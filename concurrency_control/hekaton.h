@@ -60,6 +60,7 @@ class Hekaton : public OptimisticAccesses<Log, Hekaton<Log>> {
                                        .commit_order = CommitOrder::kPhysical,
                                        .commit_version = CommitVersion::kNone,
                                        .reads_are_locked = false,
+                                       .copies_writes = true,
                                        .lock_table = false};
 
   class Shared {

@@ -22,7 +22,8 @@
 //   ScanRow(table, entry, visit)   what a scan does with a row that it meets
 //
 // A writer that finds a row locked waits for a bounded time only, then aborts, so that nothing hangs when a holder is
-// not running. Only the ranges of a tuple that changed are copied back.
+// not running. Only what changed of a tuple is copied back, and what little
+// lies in between.
 //
 // One object per worker.
 #pragma once
@@ -308,7 +309,7 @@ class OptimisticAccesses {
   static constexpr size_t kInitialImageBytes = 64 << 10;
   static constexpr uint64_t kTxnsPerSweep = 64;
   static constexpr size_t kFilterWords = 4096;
-  // Ranges of a tuple that lie no farther apart become one: what lies between is copied back as it was.
+  // A change that begins no farther behind the last one's end joins it: what lies between is copied back as it was.
   static constexpr uint32_t kMergedGapBytes = 128;
 
   struct Dirty {

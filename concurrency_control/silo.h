@@ -27,6 +27,7 @@ class Silo : public OptimisticAccesses<Log, Silo<Log>> {
                                        .commit_order = CommitOrder::kPhysical,
                                        .commit_version = CommitVersion::kEpochTid,
                                        .reads_are_locked = false,
+                                       .copies_writes = true,
                                        .lock_table = false};
 
   class Shared {

@@ -83,6 +83,7 @@ class TicToc : public OptimisticAccesses<Log, TicToc<Log>> {
                                        .commit_order = CommitOrder::kLogical,
                                        .commit_version = CommitVersion::kNone,
                                        .reads_are_locked = false,
+                                       .copies_writes = true,
                                        .lock_table = false};
 
   class Shared {

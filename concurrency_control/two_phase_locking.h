@@ -40,6 +40,7 @@ class TwoPhaseLocking {
                                        .multi_version = false,
                                        .commit_order = CommitOrder::kPhysical,
                                        .reads_are_locked = true,
+                                       .copies_writes = false,
                                        .lock_table = Locks::kLockTable};
 
   class Shared {

@@ -104,10 +104,10 @@ class Worker {
   // How many calls ahead their buckets and their rows are fetched.
   static constexpr size_t kBucketsAhead = 6;
   static constexpr size_t kRowsAhead = 3;
-  // Optimistic concurrency controls copy what they are about to write.
-  static constexpr WrittenRows kWrittenRows = Cc::kTraits.reads_are_locked && Log::kTraits.payload != PayloadKind::kData
-                                                  ? WrittenRows::kTouched
-                                                  : WrittenRows::kWhole;
+  // A log of data takes the whole row too.
+  static constexpr WrittenRows kWrittenRows = Cc::kTraits.copies_writes || Log::kTraits.payload == PayloadKind::kData
+                                                  ? WrittenRows::kWhole
+                                                  : WrittenRows::kTouched;
   static constexpr std::chrono::microseconds kAckWait{50};
 
   // Others may still warm up, and wait for epochs to become durable.

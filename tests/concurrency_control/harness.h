@@ -1,6 +1,6 @@
-// A small engine for directed tests: one table of 32-byte tuples, streams over files in memory whose writers run only
-// when the test says so, any number of workers driven by hand, in one thread, where a wait for a lock ends at once, or
-// each in its own, after LetWorkersWait.
+// A small engine for directed tests: one table of 32-byte tuples by default, streams over files in memory whose writers
+// run only when the test says so, any number of workers driven by hand, in one thread, where a wait for a lock ends at
+// once, or each in its own, after LetWorkersWait.
 //
 // A transaction is a lambda over the context, run in two halves if need be: Begin with accesses, then Commit. Each
 // worker may also be a thread of its own.
@@ -72,11 +72,13 @@ class Harness {
  public:
   static constexpr uint32_t kWorkers = 4;
 
-  explicit Harness(uint32_t logs = 2, uint64_t ring_bytes = 1 << 20, bool ordered = false)
+  // The functions that name a value are for tuples of the usual size.
+  explicit Harness(uint32_t logs = 2, uint64_t ring_bytes = 1 << 20, bool ordered = false,
+                   size_t tuple_bytes = sizeof(Tuple))
       : database_(Cc::RowMetaBytes(Log::meta_bytes(logs)), Log::meta_bytes(logs), kWorkers), epochs_(kWorkers) {
     Schema schema;
     schema.name = "T";
-    schema.tuple_bytes = sizeof(Tuple);
+    schema.tuple_bytes = tuple_bytes;
     schema.expected_rows = 1000;
     schema.ordered = ordered;
     table_ = &database_.CreateTable(schema);

@@ -419,15 +419,19 @@ TEST(Identity, ARecoveryLearnsThatTheLogWasNeverSynced) {
 
 TEST(Identity, ARunThatGoesOnSharesTheFlushIntervalAsTheOneBefore) {
   const std::string threads = "--thread_cnt=" + std::to_string(UsableCores()), disks = "--log_dir=a,b,c,d";
-  const auto interval = [&](std::vector<std::string> more) {
+  const auto interval = [&](const std::vector<std::string>& writer, std::vector<std::string> more) {
     std::vector<std::string> words = {threads, disks};
     words.insert(words.end(), more.begin(), more.end());
     Options o = Parse(words);
-    AdoptIdentity(IdentityText(Parse(kWriter)), o);
+    AdoptIdentity(IdentityText(Parse(writer)), o);
     return o.log_flush_interval_us;
   };
-  EXPECT_EQ(interval({"--continue"}), 4 * DefaultOptions().log_flush_interval_us);
-  EXPECT_EQ(interval({"--continue", "-Lt300"}), 300u);
+  const uint64_t usual = DefaultOptions().log_flush_interval_us;
+  EXPECT_EQ(interval(kWriter, {"--continue"}), 4 * usual);
+  EXPECT_EQ(interval(kWriter, {"--continue", "-Lt300"}), 300u);
+  EXPECT_EQ(interval({"--log=LOG_TAURUS", "-Ln2"}, {"--continue"}), 2 * usual);
+  EXPECT_EQ(interval({"--log=LOG_SERIAL"}, {"--continue"}), usual);
+  EXPECT_EQ(interval(kWriter, {"-Lr1"}), usual);
 }
 
 TEST(Identity, EqualFlagsAreFineAndContradictingOnesNameBothValues) {
