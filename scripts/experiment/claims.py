@@ -8,12 +8,14 @@
     - {claim: TEXT, of: metadata, below: 0.05}                           a share of time that is nowhere larger
     - {claim: TEXT, of: A, over: B, at: last, than: {figure: taurus/fig09_logging_hdd, panel: NAME}}   the ratio is
                                                                          smaller than that of the other figure
-    - {claim: TEXT, of: taurus_data, expect: inverse}    y times x is the same at all x, within a factor of INVERSE
+    - {claim: TEXT, of: taurus_data, expect: inverse}    y times x is the same at all x, within a factor of INVERSE,
+                                                       with its interval, or 15 % without
     - {claim: TEXT, of: eleda, above: 0.5, at: first}    a share that is larger there
   from, to and a number as `at` name points of the plan; no others are judged in their stead. Without from or to, the
   plan's ends. over: a list stands for the fastest of them at each point; panels: [NAME], only these panels;
   needs_cores: N, what a host must have to show it; paper: what the paper says, with rises and falls by how much; found:
-  what was found where the claim does not hold as FOUND says, and why, shown on no more cores; least_txns: N, instead of FEW.
+  what was found where the claim does not hold, as FOUND says, and why; shown on no more cores; least_txns: N, instead
+  of FEW.
 
 With `at` or `expect`, all panels have to show it: the least convincing one counts. Verdicts: holds (at least nine
 tenths of the paper's ratio, on a logarithmic scale above 1; or the direction that is expected), same shape (the same
@@ -130,7 +132,7 @@ def _judge_share(data: FigureData, claim: dict) -> tuple[str, str, str]:
 
 
 def _judge_inverse(data: FigureData, claim: dict) -> tuple[str, str, str]:
-    factors = []
+    judged = []
     for panel in _panels(data, claim):
         line = _line(data, panel, claim["of"])
         for x in line.values:
@@ -139,13 +141,16 @@ def _judge_inverse(data: FigureData, claim: dict) -> tuple[str, str, str]:
             raise Unmeasured(f"{data.figure.x.label} is no number above 0 everywhere")
         if len(line.values) < 2:
             raise Unmeasured("no figures for it here")
-        factors.append(_factor_of_products(data, panel, line))
-    factor = max(factors, key=lambda ratio: ratio.value)
+        judged.append(_judge_factor(_factor_of_products(data, panel, line)))
+    return max(judged, key=lambda one: (HOLDS, UNKNOWN, CONTRADICTED).index(one[1]))
+
+
+def _judge_factor(factor: Ratio) -> tuple[str, str, str]:
     low, high = factor.interval or (factor.value / (1 + factor.flat), factor.value * (1 + factor.flat))
     ours = f"the product differs by {factor}"
-    if low <= INVERSE < high:
-        return ours, UNKNOWN, f"its scatter is on both sides of {INVERSE:g}x"
-    return (ours, HOLDS, "") if high <= INVERSE else (ours, CONTRADICTED, "it is not inverse here")
+    if low > INVERSE:
+        return ours, CONTRADICTED, "it is not inverse here"
+    return (ours, HOLDS, "") if high <= INVERSE else (ours, UNKNOWN, f"too few runs to tell it from {INVERSE:g}x")
 
 
 def _factor_of_products(data: FigureData, panel: str, line: Line) -> Ratio:

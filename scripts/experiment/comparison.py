@@ -1,7 +1,7 @@
 """Two results beside each other: medians of the steps that were asked for in both, and their ratio.
 
-A step is what was asked for: the device's name, and not what the host's speed made of its bandwidth. A recovery is that
-of a certain run.
+A step is what was asked for: the device's name, and not what the host's speed made of its bandwidth, nor what its cores
+made of the flush interval. A recovery is that of a certain run.
 """
 from __future__ import annotations
 
@@ -14,13 +14,16 @@ from experiment.data import np
 from experiment.running import Refused
 from experiment.spec import lookup
 
-OF_ONE_STEP = ("--log_dir", "--seed")  # of a command, differ from one repeat or one host to another
+# Of a command, differ from one repeat or one host to another.
+FLUSH_INTERVAL = "--log_flush_interval"
+OF_ONE_STEP = ("--log_dir", "--seed", FLUSH_INTERVAL)
 
 
 @dataclass
 class Step:
     values: list[float] = field(default_factory=list)
     devices: set[str] = field(default_factory=set)
+    intervals: set[str] = field(default_factory=set)
 
 
 def _asked_for(command: str) -> str:
@@ -47,6 +50,7 @@ def _steps(directory: str) -> dict[tuple, Step]:
         step = steps.setdefault((_asked_for(run), recovery, row["place"]["kind"], row["place"]["directories"]), Step())
         step.values.append(value)
         step.devices.add(row["place"]["device"])
+        step.intervals |= {word.partition("=")[2] for word in shlex.split(run) if word.startswith(FLUSH_INTERVAL)}
     if not steps:
         raise Refused(f"{directory} has no results of runs")
     return steps
@@ -69,6 +73,8 @@ def compare(first: str, second: str) -> str:
         lines.append(f"{of_a / 1e3:10,.1f} k  {of_b / 1e3:10,.1f} k  {of_b / of_a:6.2f}x  {_label(key)}")
     lines += [f"without a partner: {len(mine) - len(both)} of {len(mine)} steps of {directory}"
               for directory, mine in ((first, a), (second, b))]
-    pairs = {(", ".join(sorted(a[key].devices)), ", ".join(sorted(b[key].devices))) for key in both}
-    lines += [f"note: devices differ: {x} and {y}" for x, y in sorted(pairs) if x != y]
+    for what in ("devices", "intervals"):
+        pairs = {tuple(", ".join(sorted(getattr(steps[key], what))) for steps in (a, b)) for key in both}
+        name = {"intervals": "flush intervals"}.get(what, what)
+        lines += [f"note: {name} differ: {x} and {y}" for x, y in sorted(pairs) if x != y]
     return "\n".join(lines)

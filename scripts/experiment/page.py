@@ -152,7 +152,7 @@ def write_page(path: str, collected: list[tuple[FigureData, list[claims.Verdict]
 <p class="soft">A claim holds where our ratio reaches nine tenths of the paper's (of its logarithm), or the line goes as
 the paper says; it has the same shape where the same scheme is ahead. What lies within 5 % of equal, interval and all,
 decides nothing; without an interval, within 15 %. A line is inverse where y times x differs by no more than a factor
-of {claims.INVERSE:g}; a share holds where it is above or below the limit that the claim gives. Absolute figures are
+of {claims.INVERSE:g}, interval and all, or 15 % more than what single runs say; a share holds where it is above or below the limit that the claim gives. Absolute figures are
 those of other machines and are not compared.</p>
 <ul class="notes">{contents}</ul>{sections}
 <h2>The host{"s" * (len(origin.hosts_of(rows)) > 1)}</h2>{_host(rows)}

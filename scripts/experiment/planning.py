@@ -140,7 +140,7 @@ def make_plan(figures: list[Figure], series: dict[str, Series], scale: Scale, ho
         places = _places(figure, scale, host, real_directories)
         parallel = any(series[name].logs == "each" for name in figure.series)
         logs = log_count(scale.devices, places["each"].directories) if parallel else 1
-        interval = _flush_interval(places["each"].directories if parallel else 1)
+        interval = _flush_interval(figure, scale, host, places["each"].directories if parallel else 1)
         for panel, panel_flags in figure.panels.items():
             for name in figure.drawn_in(panel):
                 if figure.step == "recover" and series[name].logs == "none":
@@ -164,10 +164,11 @@ def log_count(devices: int, directories: int) -> int:
     return -(-devices // directories) * directories
 
 
-def _flush_interval(writers: int) -> str:
-    """For all series and points of a figure: what the engine gives to as many log writers as the figure has at most,
-    where workers have all cores. Left to the engine, it would differ from scheme to scheme and along x."""
-    return f"{FLUSH_INTERVAL_US * writers}us"
+def _flush_interval(figure: Figure, scale: Scale, host: HostScale, writers: int) -> str:
+    """For all series and points of a figure, what the engine gives to the most workers and log writers that it has.
+    Left to the engine, it would differ from scheme to scheme and along x."""
+    most_workers = figure.base.get("thread_cnt", thread_counts(scale, host.cores)[-1])
+    return f"{FLUSH_INTERVAL_US * (writers if most_workers + writers > host.cores else 1)}us"
 
 
 def _flags(figure: Figure, panel_flags: dict, series: Series, x, scale: Scale, host: HostScale, logs: int) -> dict:

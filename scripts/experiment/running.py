@@ -77,16 +77,29 @@ def _open_lock() -> int:
 @contextlib.contextmanager
 def work_directory(parent: str):
     """A fresh one for a job's logs, locked while it is in use and deleted after."""
-    with tempfile.TemporaryDirectory(prefix=WORK_PREFIX, dir=parent) as path:
-        descriptor = os.open(path, os.O_RDONLY)
-        try:
-            with contextlib.suppress(OSError):  # NFS locks no directory, and then takes none for abandoned either
-                fcntl.flock(descriptor, fcntl.LOCK_EX)
-            with open(os.path.join(path, WORK_MARKER), "w", encoding="ascii"):
-                pass
-            yield path
-        finally:
-            os.close(descriptor)
+    path = tempfile.mkdtemp(prefix=WORK_PREFIX, dir=parent)
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        with contextlib.suppress(OSError):  # NFS locks no directory, and then takes none for abandoned either
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        with open(os.path.join(path, WORK_MARKER), "w", encoding="ascii"):
+            pass
+        yield path
+    finally:
+        _delete(path)
+        os.close(descriptor)
+
+
+def _delete(path: str) -> None:
+    """The marker goes last: what is cut off here is gone on with by the next run."""
+    for entry in list(os.scandir(path)):
+        if entry.is_dir(follow_symlinks=False):
+            shutil.rmtree(entry.path)
+        elif entry.name != WORK_MARKER:
+            os.unlink(entry.path)
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(os.path.join(path, WORK_MARKER))
+    os.rmdir(path)
 
 
 def remove_abandoned(parent: str) -> None:
@@ -98,7 +111,7 @@ def remove_abandoned(parent: str) -> None:
             descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(path)
+                _delete(path)
             finally:
                 os.close(descriptor)
 

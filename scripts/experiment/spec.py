@@ -7,9 +7,9 @@ A figure file (experiments/PAPER/figNN_NAME.yaml) has
   device: nvme | hdd | ram | real   under the logs (planning.py)
   step: run | recover | bench       which step's figures are drawn
   bench: {program, name}            of build/micro, for bench: NAME/i/x gives the point of the series that is its label
-  base: {flag: value}               of every run; {SCALE: value} instead, one per scale
+  base: {flag: value}               of every run; {SCALE: value} for a value, laptop's where a scale is not named
   panels: {NAME: {flag: value}}     one plot each; series: [NAME] among the flags: what the panel draws, not all
-  x: {flag, values, label, log, of} the swept flag. values: a list, one per scale, or "threads". of: recover for a flag
+  x: {flag, values, label, log, of} the swept flag. values: a list, {SCALE: list}, or "threads". of: recover for a flag
                                     of the recovery; the run before it has as many workers as the scale's largest.
                                     flag: devices for the number of directories with logs; larger ones than there are
                                     are left out
@@ -37,7 +37,7 @@ REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__f
 FOLDER = os.path.join(REPOSITORY, "experiments")
 PROGRAMS = ("rundb-all", "rundb-timed")
 REAL_DEVICES = ("ram", "real")
-DEVICES = ("nvme", "hdd", "ssd", "pm", *REAL_DEVICES)
+DEVICES = (*sorted({device for _, device in PAPER_MACHINES}), *REAL_DEVICES)
 LOGS = ("none", "one_disk", "striped", "each")
 # What a claim is of, exactly one of these, and what it may have beside the keys of every claim.
 CLAIM_KINDS = {"over": {"at", "than"}, "expect": {"from", "to"}, "above": {"at"}, "below": {"at"}}
@@ -186,18 +186,24 @@ def load_figure(path: str, series: dict[str, Series]) -> Figure:
         if not isinstance(values.get(key), dict):
             raise SpecError(f"{where}: {key} is missing")
         values[key] = _checked(kind, f"{where}: {key}", values[key])
-    if not isinstance(values.get("figure"), int) and values.get("figure") != "none":
+    number = values.pop("figure", "")
+    if number != "none" and not (_is_number(number) and number >= 1):
         raise SpecError(f"{where}: figure is the number in the paper, or none")
-    number = values.pop("figure")
     values = {"draw": "lines", "claims": [], "number": None if number == "none" else number, **values}
     panels = {name: dict(flags) for name, flags in _flags_of_panels(where, values.pop("panels", {})).items()}
     own = {name: flags.pop("series") for name, flags in panels.items() if "series" in flags}
     figure = _checked(Figure, where, values, path=path, paper=os.path.basename(os.path.dirname(path)), panels=panels,
                       panel_series=own)
     _check_figure(figure, where, series)
+    if not isinstance(figure.claims, list) or not all(isinstance(claim, dict) for claim in figure.claims):
+        raise SpecError(f"{where}: claims: a list of mappings is expected")
     for claim in figure.claims:
         _check_claim(figure, where, claim)
     return figure
+
+
+def _is_number(value) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _flags_of_panels(where: str, panels) -> dict:
@@ -246,22 +252,33 @@ def _check_claim(figure: Figure, where: str, claim: dict) -> None:
     allowed_here = CLAIM_KEYS | {kinds[0]} | CLAIM_KINDS[kinds[0]]
     if claim.get("expect") == "inverse":
         allowed_here -= {"from", "to"}  # of all points
-    unknown = sorted(set(claim) - allowed_here)
+    unknown = sorted(map(str, set(claim) - allowed_here))
     if unknown:
         raise SpecError(f"{where}: {', '.join(unknown)} not known beside {kinds[0]}: {claim[kinds[0]]}")
-    no_numbers = [key for key in CLAIM_NUMBERS if key in claim and not isinstance(claim[key], (int, float))]
-    if no_numbers:
-        raise SpecError(f"{where}: {', '.join(no_numbers)} must be numbers")
+    _check_claim_values(where, claim)
     for key, allowed in CLAIM_WORDS.items():
-        a_point = key == "at" and isinstance(claim.get(key), (int, float))
+        a_point = key == "at" and _is_number(claim.get(key))
         if key in claim and claim[key] not in allowed and not a_point:
             raise SpecError(f"{where}: {key} is one of {', '.join(allowed)}")
-    if "than" in claim and (set(claim["than"]) != {"figure", "panel"} or "over" not in claim):
-        raise SpecError(f"{where}: than is {{figure, panel}}, of a claim with over")
+    if "than" in claim and not (isinstance(claim["than"], dict) and set(claim["than"]) == {"figure", "panel"}):
+        raise SpecError(f"{where}: than is {{figure, panel}}")
     strange = [panel for panel in claim.get("panels", []) if panel not in figure.panels]
     strange += [name for name in [claim["of"], *baselines(claim)] if name not in figure.series]
     if strange:
         raise SpecError(f"{where}: the figure has no {', '.join(map(str, strange))}")
+
+
+def _check_claim_values(where: str, claim: dict) -> None:
+    no_numbers = [key for key in CLAIM_NUMBERS if key in claim and not _is_number(claim[key])]
+    if no_numbers:
+        raise SpecError(f"{where}: {', '.join(no_numbers)} must be numbers")
+    if _is_number(claim.get("paper")) and claim["paper"] <= 0:
+        raise SpecError(f"{where}: paper is a ratio above 0, or a text")
+    for key in ("over", "panels"):
+        value = claim.get(key, [""])
+        names = value if isinstance(value, list) else [value]
+        if not names or not all(isinstance(name, str) for name in names):
+            raise SpecError(f"{where}: {key} names one or several")
 
 
 def select_figures(words: list[str], series: dict[str, Series]) -> list[Figure]:

@@ -206,13 +206,13 @@ class CompareTest(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = folder.name
 
-    def write(self, name, *steps, factor="0.5"):
+    def write(self, name, *steps, factor="0.5", interval="200us"):
         """A result. `steps`: (scheme, repeat, what it ran at, what its recovery by 2 threads ran at)."""
         os.mkdir(os.path.join(self.folder, name))
         with open(os.path.join(self.folder, name, "results.jsonl"), "w", encoding="utf-8") as file:
             for scheme, repeat, *rates in steps:
                 device = f"nvme:{factor}"
-                of_all = f"--log_dir=/{name}/{repeat} --log_device={device}"
+                of_all = f"--log_dir=/{name}/{repeat} --log_device={device} --log_flush_interval={interval}"
                 for step, rate, flags in zip(("run", "recover"), rates, (f"--log={scheme} --seed={repeat}", "-t2")):
                     row = {"job": scheme + factor, "recovery": "r" * (step == "recover"), "repeat": repeat,
                            "step": step, "status": "ok", "command": f"/{name}/rundb-all {flags} {of_all}",
@@ -223,13 +223,14 @@ class CompareTest(unittest.TestCase):
 
     def test_steps_match_by_what_was_asked_for_and_not_by_the_hosts_speed(self):
         a = self.write("a", ("LOG_TAURUS", 0, 1e6, 4e6), ("LOG_TAURUS", 1, 3e6, 4e6))
-        b = self.write("b", ("LOG_TAURUS", 0, 4e6, 2e6), factor="0.7")
+        b = self.write("b", ("LOG_TAURUS", 0, 4e6, 2e6), factor="0.7", interval="1600us")
         run, recovery, *rest = comparison.compare(a, b).splitlines()
         label = "rundb-all --log=LOG_TAURUS --log_device=nvme"
         self.assertEqual(run, f"   2,000.0 k     4,000.0 k    2.00x  {label} (ram, 2)")
         self.assertEqual(recovery, f"   4,000.0 k     2,000.0 k    0.50x  {label} THEN rundb-all --log_device=nvme -t2 "
                                    "(ram, 2)")
-        self.assertEqual(rest[-1], "note: devices differ: nvme:0.5 and nvme:0.7")
+        self.assertEqual(rest[-2:], ["note: devices differ: nvme:0.5 and nvme:0.7",
+                                     "note: flush intervals differ: 200us and 1600us"])
 
     def test_steps_without_a_partner_are_counted(self):
         a = self.write("a", ("LOG_TAURUS", 0, 1e6), ("LOG_SERIAL", 0, 1e6), ("LOG_PLOVER", 0, 1e6))

@@ -161,6 +161,16 @@ class VerdictTest(unittest.TestCase):
             judged = self.verdict({"taurus_data": {x: [1.0], 20: [1.0]}}, of="taurus_data", expect="inverse")
             self.assertEqual(judged.why, "accesses per transaction is no number above 0 everywhere")
 
+    def test_of_panels_one_that_is_not_inverse_is_not_hidden_by_one_that_scatters_more(self):
+        figure = spec.select_figures(["taurus/fig05_logging"], spec.load_series())[0]
+        claim = {"claim": "c", "of": "plover", "expect": "inverse", "panels": ["YCSB", "Payment"]}
+        for scatter, verdict in (((0.5, 0.001), claims.CONTRADICTED), ((0.5, 0.5), claims.UNKNOWN)):
+            lines = {}
+            for panel, middle, width in zip(claim["panels"], (2.3, 2.25), scatter):
+                last = [middle * (1 + width * offset) for offset in (-1, -0.5, -0.1, 0.1, 0.5, 1)]
+                lines[panel, "plover"] = Line({1: [10.0] * 6, 10: last})
+            self.assertEqual(claims.judge(FigureData(figure, lines, []), claim, 2).verdict, verdict)
+
     def test_a_product_that_scatters_about_the_limit_decides_nothing(self):
         for scatter, verdict in ((0.01, claims.CONTRADICTED), (0.5, claims.UNKNOWN)):
             last = [2.4 * (1 + scatter * offset) for offset in (-1, -0.5, -0.1, 0.1, 0.5, 1)]

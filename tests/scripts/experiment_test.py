@@ -117,19 +117,36 @@ class SpecTest(unittest.TestCase):
         self.assertEqual(len(bars), 2)
 
     def test_a_claim_that_is_not_understood_is_refused(self):
-        claim = "of: none, over: none"
-        for wrong in ("of: none", f"{claim}, at: lost", f"{claim}, wher: 1", "of: nobody, over: none",
-                      f"{claim}, panels: [other]", f"{claim}, than: {{figure: a}}", "of: none, expect: grows",
-                      f"{claim}, expect: falls", "of: none, expect: falls, at: last", "of: none, above: 0.1, below: 1",
-                      "of: none, expect: inverse, from: 1", "of: none, below: 5%", "of: none, expect: rises, to: last"):
-            with self.assertRaisesRegex(spec.SpecError, "claim 'c': ", msg=wrong):
+        ratio = "of: none, over: none"
+        kinds = "over, expect, above, below, which takes one"
+        for wrong, why in (("of: none", f"none of {kinds}"), (f"{ratio}, at: lost", "at is one of first, last, peaks"),
+                           (f"{ratio}, wher: 1", "wher not known beside over: none"), ("over: none", "of is missing"),
+                           (f"{ratio}, 1: 1", "1 not known beside over"),
+                           ("of: nobody, over: none", "the figure has no nobody"), ("of: none, over: []", "over names"),
+                           (f"{ratio}, panels: [other]", "the figure has no other"),
+                           (f"{ratio}, panels: [[a]]", "panels names one or several"),
+                           (f"{ratio}, than: {{figure: a}}", "than is {figure, panel}"),
+                           (f"{ratio}, than: 5", "than is {figure, panel}"), (f"{ratio}, paper: -2", "a ratio above 0"),
+                           ("of: none, expect: grows", "expect is one of rises, falls, flat, inverse"),
+                           (f"{ratio}, expect: falls", f"expect and over of {kinds}"),
+                           ("of: none, expect: falls, at: last", "at not known beside expect: falls"),
+                           ("of: none, above: 0.1, below: 1", f"above and below of {kinds}"),
+                           ("of: none, expect: inverse, from: 1", "from not known beside expect: inverse"),
+                           ("of: none, below: 5%", "below must be numbers"),
+                           ("of: none, above: true", "above must be numbers"),
+                           ("of: none, expect: rises, to: last", "to must be numbers")):
+            with self.assertRaisesRegex(spec.SpecError, f"claim 'c': .*{re.escape(why)}", msg=wrong):
                 self.load_figure(f"claims: [{{claim: c, {wrong}}}]")
+        for no_list in ("[text]", "{a: 1}", "5"):
+            with self.assertRaisesRegex(spec.SpecError, "claims: a list of mappings is expected"):
+                self.load_figure(f"claims: {no_list}")
 
     def test_a_figure_of_no_paper_says_so(self):
         for number, heading in (("7", "Fig. 7: t"), ("none", "t (not in the paper)")):
             self.assertEqual(self.load_figure("claims: []", number=number).heading, heading)
-        with self.assertRaisesRegex(spec.SpecError, "figure is the number in the paper, or none"):
-            self.load_figure("claims: []", number="seven")
+        for number in ("seven", "true", "0", "[]"):
+            with self.assertRaisesRegex(spec.SpecError, "figure is the number in the paper, or none"):
+                self.load_figure("claims: []", number=number)
 
     def test_a_heading_is_no_wider_than_its_plot(self):
         for figure in spec.select_figures([], spec.load_series()):
@@ -137,9 +154,11 @@ class SpecTest(unittest.TestCase):
             self.assertLessEqual(len(figure.heading), 60 * max(1, 0.7 * columns), figure.name)
 
     def test_a_device_that_the_papers_machine_lacks_is_refused(self):
-        for paper, device in (("taurus", "ssd"), ("eleda", "hdd"), ("mine", "nvme")):
+        for paper, device in (("eleda", "hdd"), ("mine", "nvme")):
             with self.assertRaisesRegex(spec.SpecError, f"a machine of {paper} with {device} had is not known"):
                 self.load_figure("claims: []", device=device, paper=paper)
+        with self.assertRaisesRegex(spec.SpecError, "device is one of hdd, nvme, ram, real"):
+            self.load_figure("claims: []", device="ssd")
 
     def test_a_panel_draws_what_it_names(self):
         figure = self.load_figure("claims: []", panels="{a: {cc: SILO}, b: {cc: SILO, series: []}}")
@@ -225,6 +244,9 @@ class PlanTest(unittest.TestCase):
             self.assertLessEqual(len(intervals[figure.name]), 1, figure.name)
         self.assertEqual(intervals["taurus/fig09_number_of_disks"], {"1600us"})
         self.assertEqual(intervals["eleda/fig08_threads"], {"200us"})
+        for cores, interval in ((87, "1600us"), (88, "200us")):  # 80 workers and eight writers
+            jobs = plan_of("taurus/fig05_logging", scale="paper", host=host_scale.HostScale("cores", cores)).jobs
+            self.assertEqual({job.flags["log_flush_interval"] for job in jobs.values() if job.logs}, {interval})
 
     def test_the_interval_that_is_multiplied_is_the_engines(self):
         self.assertEqual(planning.FLUSH_INTERVAL_US, config_values(["log_flush_interval"])["log_flush_interval"])
