@@ -22,8 +22,7 @@
 //   ScanRow(table, entry, visit)   what a scan does with a row that it meets
 //
 // A writer that finds a row locked waits for a bounded time only, then aborts, so that nothing hangs when a holder is
-// not running. Only what changed of a tuple is copied back, and what little
-// lies in between.
+// not running. Only what changed of a tuple is copied back, and what little lies in between.
 //
 // One object per worker.
 #pragma once

@@ -17,6 +17,7 @@ status: 1 if a step failed or a point has no figure, 2 if nothing could be done.
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import os
 import signal
@@ -88,6 +89,14 @@ class Experiment:
         self.plan = self._plan_of(self.figures)
         self.ceilings = ceiling.load(self._ceiling_path(), self.log_dirs)
 
+    @functools.cached_property
+    def _every_figure(self) -> list[spec.Figure]:
+        return spec.select_figures([], self.series)
+
+    @functools.cached_property
+    def _everything(self) -> planning.Plan:
+        return self._plan_of(self._every_figure)
+
     def _plan_of(self, figures: list[spec.Figure]) -> planning.Plan:
         return planning.make_plan(figures, self.series, self.scale, self.host, real_directories=len(self.log_dirs))
 
@@ -148,9 +157,8 @@ class Experiment:
                 f"{self.plan.disk_bytes() >> 20} MiB of logs at a time; {self._devices()}")
 
     def _heading(self, plan: planning.Plan, rows: list[dict]) -> str:
-        """What the page shows, and that there are rows of which it shows none."""
-        every = self._plan_of(spec.select_figures([], self.series)).jobs
-        others = sum(row["job"] not in every for row in rows)
+        """What the page shows, and that there are rows of which no figure shows any."""
+        others = sum(row["job"] not in self._everything.jobs for row in rows)
         left_out = f"; {others} rows that were made with other settings are left out" if others else ""
         return f"{self._count(plan)}; {self._devices()}{left_out}"
 
@@ -260,11 +268,10 @@ class Experiment:
     def _figures_of_page(self, rows: list[dict]) -> list[spec.Figure]:
         """Those asked for, and those of which each point has a row: some points alone may come from runs that a figure
         shares with another one."""
-        every = spec.select_figures([], self.series)
-        plan, there = self._plan_of(every), {(row["job"], row["recovery"]) for row in rows}
-        whole = {name for name, points in plan.points.items()
+        there = {(row["job"], row["recovery"]) for row in rows}
+        whole = {name for name, points in self._everything.points.items()
                  if all((point.job, point.recovery) in there for point in points)}
-        return [figure for figure in every if figure in self.figures or figure.name in whole]
+        return [figure for figure in self._every_figure if figure in self.figures or figure.name in whole]
 
     def _judge(self, data, found: dict) -> list[claims.Verdict]:
         cores = min((one.cores for one in origin.hosts_of(data.rows())), default=self.cores)

@@ -30,7 +30,7 @@ from dataclasses import dataclass
 from typing import Mapping, Optional
 
 from experiment.data import FigureData, Line, ratio_interval
-from experiment.spec import baselines, lookup
+from experiment.spec import baselines, is_number, lookup
 
 HOLDS, SHAPE, CONTRADICTED, UNKNOWN = "holds", "same shape", "contradicted", "not measurable"
 FLAT = 0.05
@@ -86,7 +86,7 @@ class Ratio:
 
 def judge(data: FigureData, claim: dict, cores: int, others: Optional[Mapping[str, FigureData]] = None) -> Verdict:
     """`others`: the figures at hand by name, for claims that compare two."""
-    paper = f"{claim['paper']:g}x" if isinstance(claim.get("paper"), (int, float)) else str(claim.get("paper", "-"))
+    paper = f"{claim['paper']:g}x" if is_number(claim.get("paper")) else str(claim.get("paper", "-"))
     try:
         ours, verdict, why = _judge(data, claim, others or {})
     except Unmeasured as reason:
@@ -137,7 +137,7 @@ def _judge_inverse(data: FigureData, claim: dict) -> tuple[str, str, str]:
         line = _line(data, panel, claim["of"])
         for x in line.values:
             _check_point(line, claim["of"], x, _where(data, panel, x), claim)
-        if any(not isinstance(x, (int, float)) or x <= 0 for x in line.values):
+        if not all(is_number(x) and x > 0 for x in line.values):
             raise Unmeasured(f"{data.figure.x.label} is no number above 0 everywhere")
         if len(line.values) < 2:
             raise Unmeasured("no figures for it here")
@@ -175,7 +175,7 @@ def _judge_advantage(ratio: Ratio, claim: dict, others: Mapping[str, FigureData]
 
 
 def _judge_ratio(ratio: Ratio, paper) -> tuple[str, str]:
-    expected = float(paper) if isinstance(paper, (int, float)) else None
+    expected = float(paper) if is_number(paper) else None
     if expected is not None and abs(math.log(expected)) < FLAT:
         return _judge_equal(ratio, "they are not equal here")
     if expected is not None and expected < 1 and ratio.value < 1:  # a loss, which is to be no larger than there
@@ -196,7 +196,7 @@ def _judge_change(ratio: Ratio, expect: str, paper) -> tuple[str, str]:
         return UNKNOWN, "it does not change here beyond its scatter"
     if (ratio.value > 1) != (expect == "rises"):
         return CONTRADICTED, "it goes the other way here"
-    if isinstance(paper, (int, float)) and abs(math.log(ratio.value)) < NEARLY * abs(math.log(paper)):
+    if is_number(paper) and abs(math.log(ratio.value)) < NEARLY * abs(math.log(paper)):
         return SHAPE, "it does here too, by less"
     return HOLDS, ""
 

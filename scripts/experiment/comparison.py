@@ -14,9 +14,8 @@ from experiment.data import np
 from experiment.running import Refused
 from experiment.spec import lookup
 
-# Of a command, differ from one repeat or one host to another.
 FLUSH_INTERVAL = "--log_flush_interval"
-OF_ONE_STEP = ("--log_dir", "--seed", FLUSH_INTERVAL)
+OF_ONE_STEP = ("--log_dir", "--seed", FLUSH_INTERVAL)  # of a command, differ from one repeat or one host to another
 
 
 @dataclass
@@ -73,8 +72,7 @@ def compare(first: str, second: str) -> str:
         lines.append(f"{of_a / 1e3:10,.1f} k  {of_b / 1e3:10,.1f} k  {of_b / of_a:6.2f}x  {_label(key)}")
     lines += [f"without a partner: {len(mine) - len(both)} of {len(mine)} steps of {directory}"
               for directory, mine in ((first, a), (second, b))]
-    for what in ("devices", "intervals"):
+    for what, name in (("devices", "devices"), ("intervals", "flush intervals")):
         pairs = {tuple(", ".join(sorted(getattr(steps[key], what))) for steps in (a, b)) for key in both}
-        name = {"intervals": "flush intervals"}.get(what, what)
         lines += [f"note: {name} differ: {x} and {y}" for x, y in sorted(pairs) if x != y]
     return "\n".join(lines)

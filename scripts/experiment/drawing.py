@@ -9,7 +9,7 @@ import plot_style
 from plot_style import plt
 
 from experiment.data import FigureData, latency_cdf
-from experiment.spec import Series
+from experiment.spec import Series, is_number
 
 PANEL_INCHES = (3.9, 3.0)
 PANELS_PER_LINE = 3
@@ -79,7 +79,7 @@ def _draw_panel(axes, data: FigureData, panel: str, series: dict[str, Series], c
         axes.set_ylim(bottom=0)
         axes.yaxis.set_major_formatter(plt.FuncFormatter(_tick))
     xs = sorted({x for name in figure.series for x in data.line(panel, name).xs()})
-    axes.set_xticks(xs, [f"{x:g}" if isinstance(x, (int, float)) else str(x) for x in xs])
+    axes.set_xticks(xs, [f"{x:g}" if is_number(x) else str(x) for x in xs])
     axes.xaxis.set_minor_locator(plt.NullLocator())
 
 

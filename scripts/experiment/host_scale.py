@@ -19,6 +19,7 @@ WAYS = ("throughput", "cores", "off")
 # section 6.1: 3.5 GiB/s.
 PAPER_MACHINES = {("taurus", "nvme"): (80, 1.0), ("taurus", "hdd"): (56, 1.0),
                   ("eleda", "nvme"): (32, 3.5 * 2**30 / 2e9)}
+REAL_DEVICES = ("ram", "real")  # which nothing emulates
 # DBx1000 without a log, NO_WAIT, YCSB with 1 KB rows: transactions per second and core on a present-day server core.
 DBX1000_PER_CORE = 440e3
 
@@ -37,7 +38,7 @@ class HostScale:
 
     def device_flag(self, device: str, paper: str) -> str:
         """The value of --log_device; empty for the directories as they are."""
-        if self.way == "off" or device in ("real", "ram"):
+        if self.way == "off" or device in REAL_DEVICES:
             return ""
         return f"{device}:{self.factor(device, paper):.3g}"
 

@@ -20,7 +20,7 @@ def _seconds_alone(figure: Figure, scale: spec.Scale) -> float:
 
 def _claim(claim: dict) -> str:
     paper = claim.get("paper")
-    if isinstance(paper, (int, float)):
+    if spec.is_number(paper):
         return f"{claim['claim']}: {paper:g}x"
     return claim["claim"] + (f": {paper}" if paper else "")
 

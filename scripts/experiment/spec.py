@@ -31,12 +31,11 @@ from typing import Optional
 import yaml
 
 import looks
-from experiment.host_scale import PAPER_MACHINES
+from experiment.host_scale import PAPER_MACHINES, REAL_DEVICES
 
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 FOLDER = os.path.join(REPOSITORY, "experiments")
 PROGRAMS = ("rundb-all", "rundb-timed")
-REAL_DEVICES = ("ram", "real")
 DEVICES = (*sorted({device for _, device in PAPER_MACHINES}), *REAL_DEVICES)
 LOGS = ("none", "one_disk", "striped", "each")
 # What a claim is of, exactly one of these, and what it may have beside the keys of every claim.
@@ -187,7 +186,7 @@ def load_figure(path: str, series: dict[str, Series]) -> Figure:
             raise SpecError(f"{where}: {key} is missing")
         values[key] = _checked(kind, f"{where}: {key}", values[key])
     number = values.pop("figure", "")
-    if number != "none" and not (_is_number(number) and number >= 1):
+    if number != "none" and not (is_number(number) and number >= 1):
         raise SpecError(f"{where}: figure is the number in the paper, or none")
     values = {"draw": "lines", "claims": [], "number": None if number == "none" else number, **values}
     panels = {name: dict(flags) for name, flags in _flags_of_panels(where, values.pop("panels", {})).items()}
@@ -202,7 +201,7 @@ def load_figure(path: str, series: dict[str, Series]) -> Figure:
     return figure
 
 
-def _is_number(value) -> bool:
+def is_number(value) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
@@ -257,7 +256,7 @@ def _check_claim(figure: Figure, where: str, claim: dict) -> None:
         raise SpecError(f"{where}: {', '.join(unknown)} not known beside {kinds[0]}: {claim[kinds[0]]}")
     _check_claim_values(where, claim)
     for key, allowed in CLAIM_WORDS.items():
-        a_point = key == "at" and _is_number(claim.get(key))
+        a_point = key == "at" and is_number(claim.get(key))
         if key in claim and claim[key] not in allowed and not a_point:
             raise SpecError(f"{where}: {key} is one of {', '.join(allowed)}")
     if "than" in claim and not (isinstance(claim["than"], dict) and set(claim["than"]) == {"figure", "panel"}):
@@ -269,10 +268,10 @@ def _check_claim(figure: Figure, where: str, claim: dict) -> None:
 
 
 def _check_claim_values(where: str, claim: dict) -> None:
-    no_numbers = [key for key in CLAIM_NUMBERS if key in claim and not _is_number(claim[key])]
+    no_numbers = [key for key in CLAIM_NUMBERS if key in claim and not is_number(claim[key])]
     if no_numbers:
         raise SpecError(f"{where}: {', '.join(no_numbers)} must be numbers")
-    if _is_number(claim.get("paper")) and claim["paper"] <= 0:
+    if is_number(claim.get("paper")) and claim["paper"] <= 0:
         raise SpecError(f"{where}: paper is a ratio above 0, or a text")
     for key in ("over", "panels"):
         value = claim.get(key, [""])
