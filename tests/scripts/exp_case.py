@@ -10,7 +10,14 @@ from unittest import mock
 
 import support
 import exp
-from experiment import drawing, running
+from experiment import drawing, host_scale, planning, running, spec
+
+HOST = host_scale.HostScale("cores", 2)
+
+
+def plan_of(*names, scale="smoke", host=HOST, **more):
+    series = spec.load_series()
+    return planning.make_plan(spec.select_figures(list(names), series), series, spec.load_scale(scale), host, **more)
 
 
 class ExpCase(unittest.TestCase):

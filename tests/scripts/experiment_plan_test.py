@@ -1,0 +1,309 @@
+"""What figure files say, and the plans that come of it: runs that figures share, places, devices, flags."""
+import json
+import os
+import re
+import tempfile
+import unittest
+
+import support
+import cells
+import looks
+import plot_style
+from exp_case import HOST, plan_of
+from experiment import claims, drawing, host_scale, listing, planning, spec
+from experiment.data import FigureData
+
+
+OKABE_ITO = {"#000000", "#e69f00", "#56b4e9", "#009e73", "#f0e442", "#0072b2", "#d55e00", "#cc79a7"}
+
+
+def config_values(flags):
+    """What config.h has of them, as a figure file would write it."""
+    with open(os.path.join(spec.REPOSITORY, "config.h"), encoding="utf-8") as file:
+        defaults = dict(re.findall(r"^#define (\w+) (.+)$", file.read(), re.MULTILINE))
+    values = {}
+    for flag in flags:
+        value = defaults[{"log": "LOG_ALGORITHM", "cc": "CC_ALG"}.get(flag, flag.upper())]
+        shifted = re.fullmatch(r"\((\d+) << 10\)", value)
+        values[flag] = f"{shifted[1]}K" if shifted else int(value) if value.isdigit() else value
+    return values
+
+
+def look(series):
+    return series.colour, series.marker, series.dashed
+
+
+class SpecTest(unittest.TestCase):
+    def test_every_figure_file_can_be_planned_at_every_scale(self):
+        for scale in ("smoke", "laptop", "paper"):
+            plan = plan_of("all", scale=scale)
+            self.assertTrue(all(plan.points.values()), scale)
+
+    def test_every_claim_is_about_series_and_panels_that_are_drawn(self):
+        for figure in spec.select_figures([], spec.load_series()):
+            for claim in figure.claims:
+                panels = claims._panels(FigureData(figure, {}, []), claim)
+                self.assertTrue(panels, claim)
+                for name in [claim["of"], *spec.baselines(claim)]:
+                    for panel in panels:
+                        self.assertIn(name, figure.drawn_in(figure.panel_of(panel, name)), claim)
+
+    def test_points_that_claims_name_are_planned(self):
+        for name in ("smoke", "laptop", "paper"):
+            for figure in spec.select_figures([], spec.load_series()):
+                if name == "smoke" and figure.x.values == "threads":  # of which it has few
+                    continue
+                xs = planning.swept(figure, spec.load_scale(name), 96)
+                for claim in figure.claims:
+                    named = {claim.get(key) for key in ("at", "from", "to")} - {None, "first", "last", "peaks"}
+                    self.assertLessEqual(named, set(xs), (name, figure.name, claim))
+
+    def test_figures_that_claims_compare_with_have_what_they_ask_for(self):
+        figures = {figure.name: figure for figure in spec.select_figures([], spec.load_series())}
+        for claim in [claim for figure in figures.values() for claim in figure.claims if "than" in claim]:
+            other, panel = figures[claim["than"]["figure"]], claim["than"]["panel"]
+            for name in [claim["of"], *spec.baselines(claim)]:
+                self.assertIn(name, other.drawn_in(other.panel_of(panel, name)), claim)
+
+    def test_series_of_a_figure_differ_in_look_and_label(self):
+        series = spec.load_series()
+        for figure in spec.select_figures([], series):
+            drawn = [series[name] for name in figure.series]
+            self.assertEqual(len({look(one) for one in drawn}), len(drawn), figure.name)
+            self.assertEqual(len({one.label for one in drawn}), len(drawn), figure.name)
+
+    def test_a_look_stands_for_one_configuration_and_the_other_way_round(self):
+        of_look, of_flags = {}, {}
+        series = spec.load_series().values()
+        default = {name: value for one in series for name, value in config_values(one.flags).items()}
+        for one in series:
+            configuration = json.dumps([{**default, **one.flags}, one.logs], sort_keys=True)
+            self.assertEqual(of_look.setdefault(look(one), configuration), configuration, one.name)
+            if one.flags:
+                self.assertEqual(of_flags.setdefault(configuration, one.name), one.name)
+            self.assertIn(one.colour, OKABE_ITO | {"#8a8a8a"}, one.name)
+
+    def test_the_main_jobs_plots_and_the_figures_draw_a_scheme_alike(self):
+        series, alike = spec.load_series(), set()
+        for (log, log_type), (colour, _) in looks.SCHEME_STYLE.items():
+            self.assertIn(colour, OKABE_ITO | {"#8a8a8a"}, log)
+            for stripes in (1, 2):
+                cell = cells.Cell("YCSB", "NO_WAIT", log, log_type, stripes)
+                kinds = ("striped",) if stripes > 1 else ("none", "one_disk", "each")
+                one = next((one for one in series.values() if one.logs in kinds and
+                            (one.flags.get("log"), one.flags.get("log_type", "")) == (log, log_type)), None)
+                if one:
+                    self.assertEqual(plot_style.scheme_style(cell), (one.colour, one.marker), one.name)
+                    alike.add(one.name)
+        self.assertEqual(alike, {"none", "serial_data", "serial_data_raid0", "serial_command", "serial_command_raid0",
+                                 "plover", "silo_r", "taurus_data", "taurus_command", "eleda"})
+
+    def test_bars_of_a_striped_log_have_a_look_of_their_own(self):
+        bars = set()
+        for stripes in (1, 2):
+            cell = cells.Cell("YCSB", "NO_WAIT", "LOG_SERIAL", "LOG_DATA", stripes)
+            bars.add((plot_style.scheme_style(cell)[0], plot_style.hatch(cell)))
+        self.assertEqual(len(bars), 2)
+
+    def test_a_claim_that_is_not_understood_is_refused(self):
+        ratio = "of: none, over: none"
+        kinds = "over, expect, above, below, which takes one"
+        for wrong, why in (("of: none", f"none of {kinds}"), (f"{ratio}, at: lost", "at is one of first, last, peaks"),
+                           (f"{ratio}, wher: 1", "wher not known beside over: none"), ("over: none", "of is missing"),
+                           (f"{ratio}, 1: 1", "1 not known beside over"),
+                           ("of: nobody, over: none", "the figure has no nobody"), ("of: none, over: []", "over names"),
+                           (f"{ratio}, panels: [other]", "the figure has no other"),
+                           (f"{ratio}, panels: [[a]]", "panels names one or several"),
+                           (f"{ratio}, than: {{figure: a}}", "than is {figure, panel}"),
+                           (f"{ratio}, than: 5", "than is {figure, panel}"), (f"{ratio}, paper: -2", "a ratio above 0"),
+                           ("of: none, expect: grows", "expect is one of rises, falls, flat, inverse"),
+                           (f"{ratio}, expect: falls", f"expect and over of {kinds}"),
+                           ("of: none, expect: falls, at: last", "at not known beside expect: falls"),
+                           ("of: none, above: 0.1, below: 1", f"above and below of {kinds}"),
+                           ("of: none, expect: inverse, from: 1", "from not known beside expect: inverse"),
+                           ("of: none, below: 5%", "below must be numbers"),
+                           ("of: none, above: true", "above must be numbers"),
+                           ("of: none, expect: rises, to: last", "to must be numbers")):
+            with self.assertRaisesRegex(spec.SpecError, f"claim 'c': .*{re.escape(why)}", msg=wrong):
+                self.load_figure(f"claims: [{{claim: c, {wrong}}}]")
+        for no_list in ("[text]", "{a: 1}", "5"):
+            with self.assertRaisesRegex(spec.SpecError, "claims: a list of mappings is expected"):
+                self.load_figure(f"claims: {no_list}")
+
+    def test_a_figure_of_no_paper_says_so(self):
+        for number, heading in (("7", "Fig. 7: t"), ("none", "t (not in the paper)")):
+            self.assertEqual(self.load_figure("claims: []", number=number).heading, heading)
+        for number in ("seven", "true", "0", "[]"):
+            with self.assertRaisesRegex(spec.SpecError, "figure is the number in the paper, or none"):
+                self.load_figure("claims: []", number=number)
+
+    def test_a_heading_is_no_wider_than_its_plot(self):
+        for figure in spec.select_figures([], spec.load_series()):
+            columns = min(drawing.PANELS_PER_LINE, len(figure.panels))
+            self.assertLessEqual(len(figure.heading), 60 * max(1, 0.7 * columns), figure.name)
+
+    def test_a_device_that_the_papers_machine_lacks_is_refused(self):
+        for paper, device in (("eleda", "hdd"), ("mine", "nvme")):
+            with self.assertRaisesRegex(spec.SpecError, f"a machine of {paper} with {device} had is not known"):
+                self.load_figure("claims: []", device=device, paper=paper)
+        with self.assertRaisesRegex(spec.SpecError, "device is one of hdd, nvme, ram, real"):
+            self.load_figure("claims: []", device="ssd")
+
+    def test_a_panel_draws_what_it_names(self):
+        figure = self.load_figure("claims: []", panels="{a: {cc: SILO}, b: {cc: SILO, series: []}}")
+        self.assertEqual((figure.drawn_in("a"), figure.drawn_in("b")), (("none",), ()))
+        self.assertEqual(figure.panels["b"], {"cc": "SILO"})
+        self.assertEqual(figure.panel_of("b", "none"), "a")
+        with self.assertRaisesRegex(spec.SpecError, "panel a: the figure's series have no eleda"):
+            self.load_figure("claims: []", panels="{a: {series: [eleda]}}")
+
+    def load_figure(self, claims_text, panels="{a: {}}", number="1", device="ram", paper="taurus"):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, paper, "fig.yaml")
+            os.mkdir(os.path.dirname(path))
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(f"figure: {number}\ntitle: t\nsection: s\ndevice: {device}\nstep: run\nbase: {{}}\n"
+                           "series: [none]\nx: {flag: thread_cnt, values: [1], label: n}\ny: {metric: m, label: l}\n"
+                           f"panels: {panels}\n{claims_text}\n")
+            return spec.load_figure(path, spec.load_series())
+
+    def test_an_unknown_key_is_named_with_its_file(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "fig.yaml")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write("figure: 1\nx: {flag: thread_cnt, values: [1], label: n, colour: red}\ny: {}\n")
+            with self.assertRaisesRegex(spec.SpecError, "fig.yaml: x: unknown colour"):
+                spec.load_figure(path, {})
+
+    def test_a_figure_that_is_not_there_is_told_with_those_that_are(self):
+        with self.assertRaisesRegex(spec.SpecError, "(?s)'fig99'.*taurus/fig05"):
+            spec.select_figures(["fig99"], spec.load_series())
+
+
+class PlanTest(unittest.TestCase):
+    def test_a_recovery_figure_adds_recoveries_to_the_runs_of_the_others(self):
+        alone, both = plan_of("taurus/fig05"), plan_of("taurus/fig05", "taurus/fig07")
+        self.assertEqual(set(alone.jobs), set(both.jobs))
+        self.assertEqual(sum(len(job.recoveries) for job in alone.jobs.values()), 0)
+        self.assertEqual({len(job.recoveries) for job in both.jobs.values() if job.recoveries}, {2})
+
+    def test_more_threads_than_cores_are_left_out(self):
+        scale = spec.load_scale("laptop")
+        self.assertEqual(planning.thread_counts(scale, 6), [1, 2, 4, 6])
+
+    def logs_of(self, *names, **more):
+        """(scheme, logs, directories) of the runs."""
+        return {(job.flags["log"], job.flags["num_logger"], job.place.directories)
+                for job in plan_of(*names, **more).jobs.values() if job.logs}
+
+    def test_one_log_lies_on_one_disk_or_is_striped_where_others_have_a_log_for_each_device(self):
+        self.assertEqual(self.logs_of("taurus/fig05_logging"), {("LOG_SERIAL", 1, 1), ("LOG_SERIAL", 1, 8),
+                                                                ("LOG_PLOVER", 8, 8), ("LOG_TAURUS", 8, 8)})
+        self.assertEqual(self.logs_of("eleda/fig08_threads", "eleda/fig16"), {("LOG_ELEDA", 1, 2), ("LOG_ELEDA", 1, 1)})
+
+    def test_parallel_schemes_have_as_many_logs_on_a_ram_disk(self):
+        self.assertEqual(self.logs_of("taurus/fig11_ram_disk"), {("LOG_SERIAL", 1, 1), ("LOG_PLOVER", 8, 1),
+                                                                 ("LOG_BATCH", 8, 1), ("LOG_TAURUS", 8, 1)})
+
+    def test_real_directories_have_equally_many_logs(self):
+        off = host_scale.HostScale("off", 2)
+        for directories, logs in ((1, 8), (3, 9), (8, 8)):
+            found = self.logs_of("taurus/fig05_logging", host=off, real_directories=directories)
+            self.assertEqual(found, {("LOG_SERIAL", 1, 1), ("LOG_SERIAL", 1, directories),
+                                     ("LOG_PLOVER", logs, directories), ("LOG_TAURUS", logs, directories)})
+
+    def test_one_log_has_the_buffer_of_all_parallel_ones(self):
+        for figure, of_each, of_one in (("taurus/fig09", "2M", "16M"), ("taurus/fig05_logging", None, "64M"),
+                                        ("eleda/fig08_threads", None, None)):
+            jobs = [job for job in plan_of(figure).jobs.values() if job.logs]
+            for job in jobs:
+                one = job.flags["log"] in ("LOG_SERIAL", "LOG_ELEDA")
+                self.assertEqual(job.flags.get("log_buffer_size"), of_one if one else of_each, job.flags)
+
+    def test_the_buffer_that_is_multiplied_is_the_engines(self):
+        with open(os.path.join(spec.REPOSITORY, "config.h"), encoding="utf-8") as file:
+            factor, shift = re.search(r"#define LOG_BUFFER_SIZE \((\d+) << (\d+)\)", file.read()).groups()
+        self.assertEqual(planning.LOG_BUFFER_BYTES, int(factor) << int(shift))
+
+    def test_flushes_wait_as_long_in_all_runs_of_a_figure(self):
+        intervals = {}
+        for figure in spec.select_figures([], spec.load_series()):
+            jobs = plan_of(figure.name).jobs.values()
+            intervals[figure.name] = {job.flags["log_flush_interval"] for job in jobs if job.logs}
+            self.assertLessEqual(len(intervals[figure.name]), 1, figure.name)
+        self.assertEqual(intervals["taurus/fig09_number_of_disks"], {"1600us"})
+        self.assertEqual(intervals["eleda/fig08_threads"], {"200us"})
+        for cores, interval in ((87, "1600us"), (88, "200us")):  # 80 workers and eight writers
+            jobs = plan_of("taurus/fig05_logging", scale="paper", host=host_scale.HostScale("cores", cores)).jobs
+            self.assertEqual({job.flags["log_flush_interval"] for job in jobs.values() if job.logs}, {interval})
+
+    def test_the_interval_that_is_multiplied_is_the_engines(self):
+        self.assertEqual(planning.FLUSH_INTERVAL_US, config_values(["log_flush_interval"])["log_flush_interval"])
+
+    def test_a_new_scale_takes_what_laptop_has(self):
+        mine = spec.Scale(**{**vars(spec.load_scale("smoke")), "name": "mine"})
+        series = spec.load_series()
+        jobs = planning.make_plan(spec.select_figures(["eleda/fig12"], series), series, mine, HOST).jobs.values()
+        self.assertEqual({job.flags["num_wh"] for job in jobs}, {32})
+
+    def test_there_is_a_warehouse_for_each_log(self):
+        for name in ("smoke", "laptop", "paper"):
+            scale = spec.load_scale(name)
+            self.assertGreaterEqual(scale.workloads["TPCC"]["num_wh"], scale.devices, name)
+
+    def test_disks_are_swept_and_logs_stay_as_many(self):
+        plan = plan_of("taurus/fig09_number")
+        points = plan.points["taurus/fig09_number_of_disks"]
+        for point in points:
+            job = plan.jobs[point.job]
+            self.assertEqual(job.place.directories, point.x)
+            self.assertEqual(job.flags["num_logger"], 1 if job.flags["log"] == "LOG_SERIAL" else 8)
+            self.assertNotIn("devices", job.flags)
+        self.assertEqual({point.x for point in points}, {1, 2, 4, 8})
+        off = host_scale.HostScale("off", 2)
+        jobs = plan_of("taurus/fig09_number", host=off, real_directories=2).jobs.values()
+        self.assertEqual({job.place.directories for job in jobs}, {1, 2})
+
+    def test_every_device_of_a_figure_is_that_of_its_paper(self):
+        for figure in spec.select_figures([], spec.load_series()):
+            self.assertEqual(bool(HOST.device_flag(figure.device, figure.paper)), figure.device != "ram", figure.name)
+
+    def test_the_io_unit_is_that_of_the_paper(self):
+        for name, plan in ((name, plan_of(name)) for name in (f"eleda/fig{n:02}" for n in (8, 9, 12, 13, 19, 20, 21))):
+            self.assertEqual({job.flags["flush_block_size"] for job in plan.jobs.values()}, {"64K"}, name)
+        for name in ("eleda/fig14", "eleda/fig16"):
+            units = {job.flags["flush_block_size"] for job in plan_of(name).jobs.values()
+                     if job.flags.get("latency_hiding") is None}
+            self.assertEqual(units, {"512K"}, name)
+
+    def test_a_flag_may_have_a_value_for_each_scale(self):
+        for scale, warehouses in (("smoke", 8), ("laptop", 32), ("paper", 32)):
+            jobs = plan_of("eleda/fig12", scale=scale).jobs.values()
+            self.assertEqual({job.flags["num_wh"] for job in jobs}, {warehouses})
+
+    def test_panels_of_data_and_of_commands_share_a_workload_and_no_run(self):
+        points = plan_of("taurus/fig09").points["taurus/fig09_logging_hdd"]
+        drawn = {(point.panel, point.series) for point in points}
+        self.assertIn(("YCSB, data", "silo_r"), drawn)
+        self.assertNotIn(("YCSB, command", "silo_r"), drawn)
+        self.assertEqual(len({point.job for point in points}), len(points))
+
+    def test_devices_are_scaled_to_the_host(self):
+        self.assertEqual(HOST.device_flag("nvme", "taurus"), "nvme:0.025")
+        self.assertEqual(HOST.device_flag("hdd", "taurus"), "hdd:0.0357")  # the machine with hard disks has 56 workers
+        self.assertEqual(HOST.device_flag("nvme", "eleda"), "nvme:0.117")  # 3.5 GiB/s instead of 2 GB/s, 32 workers
+        faster = host_scale.HostScale("throughput", 2, per_core=2 * host_scale.DBX1000_PER_CORE)
+        self.assertEqual(faster.device_flag("nvme", "taurus"), "nvme:0.05")
+        self.assertEqual(host_scale.HostScale("off", 2).device_flag("hdd", "taurus"), "")
+
+
+class ListTest(unittest.TestCase):
+    def test_the_artifact_has_the_table_of_figures(self):
+        with open(os.path.join(spec.REPOSITORY, "ARTIFACT.md"), encoding="utf-8") as file:
+            text = file.read()
+        table = listing.table(spec.select_figures([], spec.load_series()))
+        self.assertTrue(table in text, "ARTIFACT.md's table is not what `scripts/exp list --table` prints")
+
+
+if __name__ == "__main__":
+    unittest.main()
