@@ -14,6 +14,7 @@ namespace {
 
 using format::FrozenFile;
 using format::ManifestFile;
+using format::SuccessorFile;
 
 constexpr uint64_t kSequenceMax = uint64_t{1} << TxnId::kSequenceBits;
 
@@ -100,6 +101,25 @@ FrozenRun DecodeFrozen(std::span<const std::byte> bytes, const std::string& path
   frozen.stamp_end = Stamp(file.stamp_end);
   refuse.Unless(std::ranges::equal(EncodeFrozen(frozen), bytes), 0, "something stands where nothing belongs");
   return frozen;
+}
+
+std::vector<std::byte> EncodeSuccessor(const RunSuccessor& successor) {
+  SuccessorFile file{};
+  file.database_id = successor.database_id;
+  file.run_id = successor.run_id;
+  file.child_run_id = successor.child_run_id;
+  file.child_run = successor.child_run;
+  return Sealed(file, format::kSuccessorMagic);
+}
+
+RunSuccessor DecodeSuccessor(std::span<const std::byte> bytes, const std::string& path) {
+  const Refusal refuse(path);
+  const auto file = Opened<SuccessorFile>(bytes, format::kSuccessorMagic, refuse);
+  refuse.Unless(file.child_run_id != 0 && file.child_run != 0, offsetof(SuccessorFile, child_run_id),
+                "it does not name the run that continues this one");
+  const RunSuccessor successor{file.database_id, file.run_id, file.child_run_id, file.child_run};
+  refuse.Unless(std::ranges::equal(EncodeSuccessor(successor), bytes), 0, "something stands where nothing belongs");
+  return successor;
 }
 
 std::vector<std::byte> EncodeManifest(const RunManifest& manifest) {

@@ -1,5 +1,5 @@
-// What a run leaves in its directory besides logs, so that another run can continue it: `frozen` in the old run's
-// directory, `manifest` in the new one's (format.h, logging/README.md).
+// What a run leaves in its directory besides logs, so that another run can continue it: `frozen` and `successor` in the
+// old run's directory, `manifest` in the new one's (format.h, logging/README.md).
 //
 // Encode and Decode are pure. Decode trusts nothing: it checks size, magic, version, checksum and every field, and
 // throws Error "FILE@OFFSET: why", kCorrupt, or kMismatch for another version.
@@ -31,7 +31,15 @@ struct FrozenRun {
   Stamp stamp_end = Stamp(UINT64_MAX);
 };
 
-// The birth of a run that continues another: nothing of it was served without this.
+// Which run continues this one. It may name an attempt that was never committed; a later attempt replaces it.
+struct RunSuccessor {
+  uint64_t database_id = 0;
+  uint64_t run_id = 0;
+  uint64_t child_run_id = 0;
+  uint32_t child_run = 0;
+};
+
+// Commits a run that continues another: nothing of it was served without this.
 struct RunManifest {
   uint64_t database_id = 0;
   uint64_t run_id = 0;
@@ -46,6 +54,9 @@ struct RunManifest {
 
 std::vector<std::byte> EncodeFrozen(const FrozenRun& frozen);
 FrozenRun DecodeFrozen(std::span<const std::byte> bytes, const std::string& file);
+
+std::vector<std::byte> EncodeSuccessor(const RunSuccessor& successor);
+RunSuccessor DecodeSuccessor(std::span<const std::byte> bytes, const std::string& file);
 
 std::vector<std::byte> EncodeManifest(const RunManifest& manifest);
 RunManifest DecodeManifest(std::span<const std::byte> bytes, const std::string& file);

@@ -161,6 +161,22 @@ struct FrozenFile {
 };
 static_assert(sizeof(FrozenFile) == kBlockBytes);
 
+// `successor` of a run that is continued: which run continues it. Durable before that run is committed, so that its
+// loss is noticed.
+inline constexpr char kSuccessorMagic[8] = {'D', 'B', 'X', 'S', 'U', 'C', '\r', '\n'};
+struct SuccessorFile {
+  char magic[8];
+  uint32_t version;
+  uint32_t crc;  // CRC32C of all 4096 bytes with this field zero
+  uint64_t database_id;
+  uint64_t run_id;        // of the run that is continued
+  uint64_t child_run_id;  // of the one that continues it
+  uint32_t child_run;     // its number
+  uint32_t unused_after_child;
+  char unused[kBlockBytes - 48];
+};
+static_assert(sizeof(SuccessorFile) == kBlockBytes);
+
 // A block of `frontier`, of a run whose transactions become durable by stamps.
 inline constexpr char kFrontierMagic[8] = {'D', 'B', 'X', 'D', 'U', 'R', '\r', '\n'};
 struct FrontierBlock {
@@ -177,7 +193,7 @@ struct FrontierBlock {
 };
 static_assert(sizeof(FrontierBlock) == kBlockBytes);
 
-// `manifest` of a run that continues another: with it the run is born.
+// `manifest` of a run that continues another: it commits the run.
 inline constexpr char kManifestMagic[8] = {'D', 'B', 'X', 'M', 'A', 'N', '\r', '\n'};
 inline constexpr size_t kMaxCheckpointParts = 64;
 struct CheckpointPart {

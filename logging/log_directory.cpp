@@ -32,8 +32,6 @@ std::optional<uint32_t> ParseRun(std::string_view name) { return ParseName(name,
 std::optional<uint32_t> ParseCheckpoint(std::string_view name) {
   return ParseName(name, "checkpoint-", ".ckp", CheckpointFileName);
 }
-std::optional<uint32_t> ParseLog(std::string_view name) { return ParseName(name, "log-", ".log", LogFileName); }
-
 std::string Join(const std::vector<std::string>& parts) {
   std::string text;
   for (const std::string& part : parts) text += (text.empty() ? "" : ", ") + part;
@@ -59,11 +57,18 @@ uint32_t HighestRun(FileSystem& files, const std::vector<std::string>& directori
   return highest;
 }
 
-bool IsOurs(const std::string& name) {
-  for (const std::string& other : {std::string(kFrozenFileName), std::string(kManifestFileName)}) {
-    if (name == other || name == TemporaryName(other)) return true;
-  }
-  return ParseLog(name) || ParseCheckpoint(name) || name == kFrontierFileName;
+// A name that a run gives to one of its files, temporary ones included.
+bool IsOurs(std::string name) {
+  if (name == kFrontierFileName || ParseCheckpoint(name)) return true;
+  const std::string suffix = TemporaryName("");
+  if (name.ends_with(suffix)) name.resize(name.size() - suffix.size());
+  return name == kFrozenFileName || name == kSuccessorFileName || name == kManifestFileName || LogIndexOf(name);
+}
+
+bool IsRunDirectory(FileSystem& files, const std::string& path) {
+  const Entry kind = files.KindOf(path);
+  if (kind == Entry::kNone || kind == Entry::kDirectory) return kind == Entry::kDirectory;
+  throw Error(ExitStatus::kMismatch, "cannot use " + path + ": it has the name of a run, and is no directory");
 }
 
 // The files of a run's directory; refuses when there is anything that no run makes.
@@ -79,14 +84,30 @@ std::vector<std::string> DeletableFiles(FileSystem& files, const std::string& ru
   return paths;
 }
 
+// `successor` last, once all else is durably gone: a run that still can be recovered names the run that continues it.
+void RemoveFiles(FileSystem& files, const std::vector<std::string>& run_directories,
+                 const std::vector<std::string>& paths) {
+  const auto is_last = [](const std::string& path) { return BaseNameOf(path) == kSuccessorFileName; };
+  for (const std::string& path : paths) {
+    if (!is_last(path)) files.Remove(path);
+  }
+  if (std::none_of(paths.begin(), paths.end(), is_last)) return;
+  for (const std::string& directory : run_directories) files.SyncDirectory(directory);
+  for (const std::string& path : paths) {
+    if (is_last(path)) files.Remove(path);
+  }
+}
+
 // Deletes run directories (DIR/run-NNNN). Locks and looks through all of them before it touches the first.
-void DeleteRunDirectories(FileSystem& files, const std::vector<std::string>& run_directories) {
+void DeleteRunDirectories(FileSystem& files, const std::vector<std::string>& run_directories,
+                          const std::function<void()>& last_look = {}) {
   const RunLocks locks = LockRuns(files, run_directories, FileSystem::LockKind::kExclusive, "delete");
+  if (last_look) last_look();
   std::vector<std::string> paths;
   for (const std::string& directory : run_directories) {
     for (std::string& path : DeletableFiles(files, directory)) paths.push_back(std::move(path));
   }
-  for (const std::string& path : paths) files.Remove(path);
+  RemoveFiles(files, run_directories, paths);
   for (const std::string& directory : run_directories) {
     files.RemoveDirectory(directory);
     files.SyncDirectory(ParentDirectory(directory));
@@ -135,10 +156,9 @@ bool TryMakeRunDirectories(FileSystem& files, const std::vector<std::string>& lo
 
 // Takes the logs of one run directory into `paths`, by index; empty means not found yet.
 void CollectLogs(FileSystem& files, const std::string& run_directory, std::vector<std::string>& paths) {
-  for (const std::string& name : files.List(run_directory)) {
-    const std::optional<uint32_t> index = ParseLog(name);
+  for (const std::string& path : FilesOfRun(files, {run_directory})) {
+    const std::optional<uint32_t> index = LogIndexOf(BaseNameOf(path));
     if (!index) continue;
-    const std::string path = run_directory + "/" + name;
     if (*index >= format::kMaxLogs) {
       throw Error(ExitStatus::kMismatch,
                   "unexpected log " + path + ": a run has at most " + std::to_string(format::kMaxLogs) + " logs");
@@ -155,6 +175,7 @@ void CollectLogs(FileSystem& files, const std::string& run_directory, std::vecto
 void NameOthers(RunFiles& run) {
   const std::string directory = ParentDirectory(run.log_paths.front());
   run.frozen_path = directory + "/" + kFrozenFileName;
+  run.successor_path = directory + "/" + kSuccessorFileName;
   run.manifest_path = directory + "/" + kManifestFileName;
   run.frontier_path = directory + "/" + kFrontierFileName;
 }
@@ -185,12 +206,33 @@ std::string LogFileName(uint32_t log_index) {
   return name;
 }
 
+std::string BaseNameOf(const std::string& path) { return path.substr(path.find_last_of('/') + 1); }
+
+std::optional<uint32_t> LogIndexOf(const std::string& name) { return ParseName(name, "log-", ".log", LogFileName); }
+
+bool IsFileOfRun(FileSystem& files, const std::string& path) {
+  const Entry kind = files.KindOf(path);
+  if (kind == Entry::kNone || kind == Entry::kFile) return kind == Entry::kFile;
+  throw Error(ExitStatus::kMismatch, "cannot use " + path + ": not a regular file");
+}
+
+std::vector<std::string> FilesOfRun(FileSystem& files, const std::vector<std::string>& run_directories) {
+  std::vector<std::string> paths;
+  for (const std::string& directory : run_directories) {
+    for (const std::string& name : files.List(directory)) {
+      const std::string path = directory + "/" + name;
+      if (IsOurs(name) && IsFileOfRun(files, path)) paths.push_back(path);
+    }
+  }
+  return paths;
+}
+
 std::vector<uint32_t> ListRuns(FileSystem& files, const std::string& directory) {
   std::vector<uint32_t> runs;
   for (const std::string& name : files.List(directory)) {
-    // Numbers start at 1, so 0 can mean none. A link is not one of ours.
+    // Numbers start at 1, so 0 can mean none.
     const std::optional<uint32_t> run = ParseRun(name);
-    if (run && *run > 0 && files.KindOf(directory + "/" + name) == Entry::kDirectory) runs.push_back(*run);
+    if (run && *run > 0 && IsRunDirectory(files, directory + "/" + name)) runs.push_back(*run);
   }
   std::sort(runs.begin(), runs.end());
   return runs;
@@ -202,9 +244,8 @@ RunLocks LockRuns(FileSystem& files, const std::vector<std::string>& run_directo
   for (const std::string& directory : run_directories) {
     locks.push_back(files.LockDirectory(directory, kind));
     if (locks.back() != nullptr) continue;
-    const std::string run = directory.substr(directory.find_last_of('/') + 1);
-    throw Error(ExitStatus::kIo,
-                "cannot " + verb + " " + run + ": another process is using " + directory + "; wait until it has ended");
+    throw Error(ExitStatus::kIo, "cannot " + verb + " " + BaseNameOf(directory) + ": another process is using " +
+                                     directory + "; wait until it has ended");
   }
   return locks;
 }
@@ -220,9 +261,14 @@ RunFiles CreateRun(FileSystem& files, const std::vector<std::string>& log_direct
   if (options.overwrite) DeleteRunDirectories(files, AllRunDirectories(files, log_directories));
   // Another process may be taking the same number at this moment.
   while (!TryMakeRunDirectories(files, log_directories, run)) ++run.number;
-  run.locks = LockRuns(files, run.directories, FileSystem::LockKind::kExclusive, "create");
-  for (const std::string& directory : run.directories) files.SyncDirectory(directory);
-  for (const std::string& directory : log_directories) files.SyncDirectory(directory);
+  try {
+    run.locks = LockRuns(files, run.directories, FileSystem::LockKind::kExclusive, "create");
+    for (const std::string& directory : run.directories) files.SyncDirectory(directory);
+    for (const std::string& directory : log_directories) files.SyncDirectory(directory);
+  } catch (const Error&) {
+    RemoveDirectories(files, run.directories);
+    throw;
+  }
   for (uint32_t i = 0; i < options.log_count; ++i) {
     run.log_paths.push_back(run.directories[i % run.directories.size()] + "/" + LogFileName(i));
   }
@@ -250,13 +296,14 @@ std::vector<std::string> DirectoriesOfRun(FileSystem& files, const std::vector<s
   std::vector<std::string> found;
   for (const std::string& directory : log_directories) {
     const std::string path = directory + "/" + RunDirectoryName(run);
-    if (files.KindOf(path) == Entry::kDirectory) found.push_back(path);
+    if (IsRunDirectory(files, path)) found.push_back(path);
   }
   return found;
 }
 
-void DeleteRun(FileSystem& files, const std::vector<std::string>& log_directories, uint32_t run) {
-  DeleteRunDirectories(files, DirectoriesOfRun(files, log_directories, run));
+void DeleteRun(FileSystem& files, const std::vector<std::string>& log_directories, uint32_t run,
+               const std::function<void()>& last_look) {
+  DeleteRunDirectories(files, DirectoriesOfRun(files, log_directories, run), last_look);
 }
 
 RunFiles FindRun(FileSystem& files, const std::vector<std::string>& log_directories, std::optional<uint32_t> run) {
@@ -266,7 +313,7 @@ RunFiles FindRun(FileSystem& files, const std::vector<std::string>& log_director
   const std::string name = RunDirectoryName(found.number);
   for (const std::string& directory : log_directories) {
     const std::string path = directory + "/" + name;
-    if (files.KindOf(path) != Entry::kDirectory) continue;
+    if (!IsRunDirectory(files, path)) continue;
     found.directories.push_back(path);
     CollectLogs(files, path, found.log_paths);
   }

@@ -5,9 +5,13 @@
 // number is one more than the highest in any directory, so numbers are never used again, not even after their run was
 // overwritten in the same call. Nothing here opens a log. All errors are one line that names the path. Threads: main's
 // only, before and after a run.
+//
+// What cannot be looked at is not absent: every call throws Error(kIo) then. What has the name of a run and is no
+// directory, or that of a run's file and is no regular file (a symbolic link, say), is refused with Error(kMismatch).
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,6 +28,7 @@ struct RunFiles {
   std::vector<std::string> log_paths;    // by log index
   // Beside log 0; whether they are there is another question.
   std::string frozen_path;
+  std::string successor_path;
   std::string manifest_path;
   std::string frontier_path;
   RunLocks locks;  // of a new run: kExclusive
@@ -34,6 +39,7 @@ std::string LogFileName(uint32_t log_index);  // log-03.log
 
 std::string CheckpointFileName(uint32_t part);  // checkpoint-03.ckp
 inline constexpr char kFrozenFileName[] = "frozen";
+inline constexpr char kSuccessorFileName[] = "successor";
 inline constexpr char kManifestFileName[] = "manifest";
 inline constexpr char kFrontierFileName[] = "frontier";
 
@@ -42,6 +48,14 @@ std::vector<uint32_t> AllRuns(FileSystem& files, const std::vector<std::string>&
 // DIR/run-NNNN of this run, where it is there.
 std::vector<std::string> DirectoriesOfRun(FileSystem& files, const std::vector<std::string>& log_directories,
                                           uint32_t run);
+// Whether a run's file is there.
+bool IsFileOfRun(FileSystem& files, const std::string& path);
+// The paths of the run's files in these directories, temporary ones included; not those with names that no run gives.
+std::vector<std::string> FilesOfRun(FileSystem& files, const std::vector<std::string>& run_directories);
+// The part of a path behind the last slash.
+std::string BaseNameOf(const std::string& path);
+// The I of log-II.log; none for any other name.
+std::optional<uint32_t> LogIndexOf(const std::string& name);
 
 // The numbers of the runs in one directory, ascending. Throws Error(kIo) when it is missing or no directory.
 std::vector<uint32_t> ListRuns(FileSystem& files, const std::string& directory);
@@ -62,8 +76,10 @@ RunLocks LockRuns(FileSystem& files, const std::vector<std::string>& run_directo
 RunFiles CreateRun(FileSystem& files, const std::vector<std::string>& log_directories, const NewRunOptions& options);
 
 // Deletes a run: its files and its directories. Before anything is deleted all of it is locked and looked through;
-// another process, or anything that no run makes, lets it refuse with Error(kIo).
-void DeleteRun(FileSystem& files, const std::vector<std::string>& log_directories, uint32_t run);
+// another process, or anything that no run makes, lets it refuse with Error(kIo). `last_look` is called once it is
+// locked; if it throws, nothing is deleted.
+void DeleteRun(FileSystem& files, const std::vector<std::string>& log_directories, uint32_t run,
+               const std::function<void()>& last_look = {});
 
 // Finds the files of run `run`, or of the newest run. Throws Error: kIo when a directory cannot be read or no
 // run is there at all; kMismatch when the chosen run is not there, has no log, lacks one or has one twice.

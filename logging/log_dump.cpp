@@ -140,6 +140,13 @@ void PrintFrozen(const std::string& path, std::span<const std::byte> bytes) {
   std::printf("\n");
 }
 
+void PrintSuccessor(const std::string& path, std::span<const std::byte> bytes) {
+  const RunSuccessor successor = DecodeSuccessor(bytes, path);
+  std::printf("%s\n  successor: database %016" PRIx64 ", run %016" PRIx64 ", continued by run-%04" PRIu32
+              " (%016" PRIx64 ")\n",
+              path.c_str(), successor.database_id, successor.run_id, successor.child_run, successor.child_run_id);
+}
+
 void PrintManifest(const std::string& path, std::span<const std::byte> bytes) {
   const RunManifest manifest = DecodeManifest(bytes, path);
   std::printf("%s\n  manifest: database %016" PRIx64 ", run %016" PRIx64 ", continues run-%04" PRIu32 " (%016" PRIx64
@@ -177,16 +184,17 @@ void PrintFrontier(const std::string& path, std::span<const std::byte> bytes) {
 // Prints what is no log but one of the other files of a run; false for a log.
 bool PrintOther(const std::string& path) {
   PosixFileSystem files;
-  const FileBytes file = files.Map(path);
-  const auto begins_with = [&file](const char(&magic)[8]) {
-    return file.bytes.size() >= sizeof magic && std::memcmp(file.bytes.data(), magic, sizeof magic) == 0;
-  };
+  std::byte start[8] = {};
+  files.Open(path)->Read(0, start);
+  const auto begins_with = [&start](const char(&magic)[8]) { return std::memcmp(start, magic, sizeof magic) == 0; };
   if (begins_with(format::kFrozenMagic)) {
-    PrintFrozen(path, file.bytes);
+    PrintFrozen(path, files.Map(path).bytes);
+  } else if (begins_with(format::kSuccessorMagic)) {
+    PrintSuccessor(path, files.Map(path).bytes);
   } else if (begins_with(format::kFrontierMagic)) {
-    PrintFrontier(path, file.bytes);
+    PrintFrontier(path, files.Map(path).bytes);
   } else if (begins_with(format::kManifestMagic)) {
-    PrintManifest(path, file.bytes);
+    PrintManifest(path, files.Map(path).bytes);
   } else if (begins_with(format::kCheckpointMagic)) {
     PrintCheckpoint(files, path);
   } else {

@@ -11,7 +11,8 @@ CRASH_KINDS = ("any sectors lost", "files truncated", "process killed", "sectors
                "un-synced writes lost", "writes reordered")
 # What goes wrong in runs and in recoveries, but not by a crash. Rarer kinds of damage are left out.
 FAULT_KINDS = (
-    "EIO on a read", "EIO on a read in recovery", "EIO on allocate", "EIO on create", "EIO on every read",
+    "EACCES on a call on names in recovery", "EACCES on a call on names", "EIO on a read", "EIO on a read in recovery",
+    "EIO on a call on names", "EIO on allocate", "EIO on create", "EIO on every read",
     "EIO on every read in recovery", "EIO on mkdir", "EIO on rename", "EIO on sync", "EIO on sync of a directory",
     "EIO on write", "ENOSPC on allocate", "ENOSPC on create", "ENOSPC on mkdir", "ENOSPC on rename", "ENOSPC on sync",
     "ENOSPC on sync of a directory", "ENOSPC on write", "a device stalled", "bit flipped",
@@ -27,14 +28,18 @@ FAULT_KINDS = (
     "no memory while transactions run", "no more threads for a run", "no more threads in recovery",
     "records of another database behind a log", "records of another database in a log",
     "records of another run behind a log", "records of another run in a log", "requests cut short",
-    "requests cut short in recovery", "requests interrupted", "requests interrupted in recovery", "sector misplaced",
-    "sector of an older run", "sector of garbage", "sector zeroed")
+    "requests cut short in recovery", "requests interrupted", "requests interrupted in recovery", "run lost",
+    "run lost, of a fresh run beside others", "sector misplaced", "sector of an older run", "sector of garbage",
+    "sector zeroed", "start of a checkpoint overwritten", "start of a frozen overwritten", "start of a log overwritten",
+    "start of a log zeroed", "start of a log zeroed, of a fresh run beside others", "start of a manifest zeroed",
+    "start of a successor zeroed")
 # Operations that a run crashed right before, as tests/simulation/slow_files.h names them: while it is made, freezes what
 # it continues, writes a checkpoint, is born, deletes what nobody needs.
 CRASH_POINT = "crash before: "
 CRASH_POINTS = tuple(CRASH_POINT + what for what in (
-    "create checkpoint", "create frozen", "create log", "create manifest", "mkdir", "remove frozen", "remove log",
-    "rename frozen", "rename manifest", "rmdir", "sync log", "sync of a directory"))
+    "create checkpoint", "create frozen", "create log", "create manifest", "create successor", "mkdir", "remove frozen",
+    "remove log", "remove successor", "rename frozen", "rename log", "rename manifest", "rename successor", "rmdir",
+    "sync log", "sync of a directory"))
 # A torture over all cells that is as long as this meets all of that, each cell (TPC-C's come four times less often),
 # and so many crashes in recoveries and third crashes.
 CYCLES_TO_MEET_ALL = 20_000

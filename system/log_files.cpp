@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <sstream>
 
 #include "base/error.h"
 #include "base/host.h"
@@ -92,7 +93,7 @@ void WriteHeader(BlockDevice& device, const format::FileHeader& header) {
   device.Complete(true);
 }
 
-// Every log with its header, durable; a line on stderr says how far it is when that takes long.
+// Every log with its header, durable, under a temporary name; a line on stderr says how far it is when that takes long.
 void CreateLogs(FileSystem& files, const RunFiles& run, const RunIdentity& identity, DeviceOptions device_options,
                 size_t directories, NewLogFiles& result) {
   SlowProgress progress("preparing the logs", "--log_limit bounds their size",
@@ -103,13 +104,21 @@ void CreateLogs(FileSystem& files, const RunFiles& run, const RunIdentity& ident
   };
   std::vector<std::unique_ptr<BlockDevice>> devices;
   for (uint32_t i = 0; i < identity.log_count; ++i) {
-    devices.push_back(files.Create(run.log_paths[i], device_options));
+    device_options.named = run.log_paths[i];
+    devices.push_back(files.Create(TemporaryName(run.log_paths[i]), device_options));
     WriteHeader(*devices.back(), MakeHeader(identity, i));
   }
   devices = LogDevices(std::move(devices), identity.stripe_bytes);
   for (uint32_t i = 0; i < devices.size(); ++i) {
     result.targets.push_back({std::move(devices[i]), static_cast<uint32_t>(i % directories)});
   }
+}
+
+// A log has its name only with its header in it, and none has it before all are there and all else that the run needs:
+// what a crash leaves is told from damage that way. The names commit a run that continues no other.
+void NameLogs(FileSystem& files, const RunFiles& run) {
+  for (const std::string& path : run.log_paths) files.Rename(TemporaryName(path), path);
+  for (const std::string& directory : run.directories) files.SyncDirectory(directory);
 }
 
 // The file of the durable frontier, with what was durable before the run's first transaction.
@@ -134,7 +143,7 @@ std::vector<format::CheckpointPart> WriteCheckpoint(FileSystem& files, const Run
   return written;
 }
 
-// Of a run that was not born. Something else has failed already, and an unborn run does no harm.
+// Of a run that nothing names yet. Something else has failed already, and such a run does no harm.
 void DeleteQuietly(FileSystem& files, const Options& options, uint32_t run) {
   try {
     DeleteRun(files, options.log_dirs, run);
@@ -162,6 +171,10 @@ RunManifest ManifestOf(const RunIdentity& identity, const Continuation& continua
   manifest.first_sequence = continuation.first_sequence();
   manifest.first_stamp = continuation.first_stamp();
   return manifest;
+}
+
+RunSuccessor SuccessorOf(const RunManifest& child, uint32_t child_run) {
+  return {child.database_id, child.parent_run_id, child.run_id, child_run};
 }
 
 // A row's control word has so many bits for them, of which no engine uses half.
@@ -210,12 +223,12 @@ NewLogFiles LogStorage::Create(const Options& options, const LogTraits& traits, 
   NewLogFiles result;
   result.run_number = run.number;
   result.run_id = identity.run_id;
-  result.directories = DescribeAll(files_, run.directories, device_options);
+  const DeviceOptions described = device_options;
   device_options.preallocate_bytes = PreallocatedBytes(options, traits, identity.log_count);
   if (stripes > 1) device_options.preallocate_bytes += options.stripe_unit_bytes;
   std::optional<RunManifest> manifest;
   try {
-    // First: a run whose logs all have headers can be recovered, so it must not lack its frontier.
+    result.directories = DescribeAll(files_, run.directories, described);
     if (traits.needs_epochs) {
       result.frontier = CreateFrontier(files_, run, identity, device_options, continuation);
     }
@@ -228,6 +241,7 @@ NewLogFiles LogStorage::Create(const Options& options, const LogTraits& traits, 
       manifest->digest.emplace(digest.low, digest.high);
     }
     prepare(result.run_id);
+    NameLogs(files_, run);
   } catch (const Error&) {
     result.targets.clear();
     result.frontier.reset();
@@ -235,8 +249,12 @@ NewLogFiles LogStorage::Create(const Options& options, const LogTraits& traits, 
     DeleteQuietly(files_, options, run.number);
     throw;
   }
-  // From here on nobody knows whether the manifest is durable: what it names must stay.
-  if (manifest) WriteFileAtomically(files_, run.manifest_path, EncodeManifest(*manifest));
+  // From here on it cannot be told whether `successor` or the manifest is durable: what they name must stay.
+  if (manifest) {
+    WriteFileAtomically(files_, continuation->parent.successor_path,
+                        EncodeSuccessor(SuccessorOf(*manifest, run.number)));
+    WriteFileAtomically(files_, run.manifest_path, EncodeManifest(*manifest));
+  }
   result.locks = std::move(run.locks);
   return result;
 }
@@ -253,14 +271,15 @@ void LogStorage::Freeze(OldRun& run, const FrozenRun& frozen) {
 void LogStorage::KeepFrozen(const OldRun& run) { files_.SyncDirectory(ParentDirectory(run.frozen_path)); }
 
 std::string LogStorage::DeleteOldRuns(const Options& options, OldRuns& runs) {
-  std::vector<uint32_t> left = runs.never_served;
+  std::vector<uint32_t> left;
   for (OldRun& run : runs.chain) {
     left.push_back(run.number);
     run.locks.clear();
   }
   try {
     const std::vector<uint32_t> older = OlderRuns(files_, options, runs);
-    left.insert(left.begin() + static_cast<ptrdiff_t>(runs.never_served.size()), older.begin(), older.end());
+    left.insert(left.begin(), older.begin(), older.end());
+    for (const uint32_t run : runs.never_served) DeleteNeverServed(files_, options, run);
     for (; !left.empty(); left.erase(left.begin())) DeleteRun(files_, options.log_dirs, left.front());
   } catch (const Error& error) {
     std::string names;
@@ -280,6 +299,18 @@ FileSystem& FileLogStorage::FilesFor(const Options& options) {
   const std::optional<DeviceProfile> profile = ParseDevice(options.log_device);
   if (!profile) return files_;
   return emulated_.emplace(files_, *profile, options.log_dirs);
+}
+
+void CheckContinuable(const OldRun& run, const Options& options) {
+  std::istringstream theirs{std::string(ConfigText(run.header()))}, ours{IdentityText(options)};
+  for (std::string their_line, our_line; theirs || ours;) {
+    if (!std::getline(theirs, their_line)) their_line = "nothing";
+    if (!std::getline(ours, our_line)) our_line = "nothing";
+    if (their_line == our_line) continue;
+    throw Error(ExitStatus::kMismatch, "cannot continue " + run.paths.front() + "@0: its log says " + their_line +
+                                           ", and here it is " + our_line +
+                                           "; leave that out and it is taken from the log");
+  }
 }
 
 void CheckLogsMatch(const OldRun& run, const LogTraits& traits, uint64_t schema_hash) {

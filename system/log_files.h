@@ -58,8 +58,9 @@ class LogStorage {
   explicit LogStorage(FileSystem& files) : files_(files) {}
 
   // A new run's logs, with durable headers. `traits` says what they will hold. With `continuation` the checkpoint
-  // follows, and the manifest last: when this returns the run is born, and if it throws it is not. `prepare` makes what
-  // else the run with this id needs, before its birth; it may throw.
+  // follows, then `successor` beside the logs of the run that is continued, and the manifest last: when this returns
+  // the run is committed, and if it throws it served nothing. `prepare` makes what else the run with this id needs,
+  // before that; it may throw.
   NewLogFiles Create(const Options& options, const LogTraits& traits, uint64_t schema_hash,
                      const std::function<void(uint64_t run_id)>& prepare, const Continuation* continuation = nullptr);
 
@@ -71,9 +72,9 @@ class LogStorage {
   // Of a run that is frozen already: whoever froze it may have been killed before its entry was durable.
   void KeepFrozen(const OldRun& run);
 
-  // Deletes the runs of the chain, the older ones, and those that were never served; the oldest first, so that what
-  // is left still leads to them. Only once a run that starts from a checkpoint is born. Gives up the locks of those
-  // that it deletes. Returns a notice if some cannot be deleted, else an empty text: the new run does without.
+  // Deletes those that were never served, then the runs of the chain and the older ones; the oldest first, so that what
+  // is left still leads to them. Only once a run that starts from a checkpoint is committed. Gives up the locks of
+  // those that it deletes. Returns a notice if some cannot be deleted, else an empty text: the new run does without.
   std::string DeleteOldRuns(const Options& options, OldRuns& runs);
 
   std::vector<LogDirectoryInfo> Describe(const Options& options, const OldRun& run);
@@ -100,6 +101,10 @@ class FileLogStorage {
   std::optional<EmulatedFileSystem> emulated_;
   LogStorage storage_;  // over one of the two
 };
+
+// That a run with these options can continue `run`: all that decides what a log means must be as in its logs, or no
+// recovery would take the two for a chain. Throws Error(kMismatch).
+void CheckContinuable(const OldRun& run, const Options& options);
 
 // That these logs were written by a scheme with `traits`, over a database with this schema.
 void CheckLogsMatch(const OldRun& run, const LogTraits& traits, uint64_t schema_hash);

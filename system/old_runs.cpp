@@ -5,75 +5,31 @@
 #include "base/error.h"
 #include "logging/device/striped_device.h"
 #include "logging/log_directory.h"
+#include "logging/run_traces.h"
 
 namespace dbx {
 namespace {
 
-bool IsFile(FileSystem& files, const std::string& path) { return files.KindOf(path) == FileSystem::Entry::kFile; }
-
 [[noreturn]] void Mismatch(const std::string& what) { throw Error(ExitStatus::kMismatch, what); }
 
-// The files of this name in the run's directories.
-std::vector<std::string> FilesNamed(FileSystem& files, const Options& options, uint32_t run, const std::string& name) {
-  std::vector<std::string> paths;
-  for (const std::string& directory : DirectoriesOfRun(files, options.log_dirs, run)) {
-    if (IsFile(files, directory + "/" + name)) paths.push_back(directory + "/" + name);
-  }
-  return paths;
-}
-
-// Those of the run's logs that are there.
-std::vector<std::string> LogsOf(FileSystem& files, const Options& options, uint32_t run) {
-  std::vector<std::string> paths;
-  for (uint32_t i = 0; i < format::kMaxLogs; ++i) {
-    for (std::string& path : FilesNamed(files, options, run, LogFileName(i))) paths.push_back(std::move(path));
-  }
-  return paths;
-}
-
-// A header of the run that is intact, if there is any.
-std::optional<format::FileHeader> AnyHeader(FileSystem& files, const Options& options, uint32_t run) {
-  for (const std::string& path : LogsOf(files, options, run)) {
-    try {
-      return ReadHeader(*files.Open(path));
-    } catch (const Error& error) {
-      if (error.status() != ExitStatus::kCorrupt) throw;
-    }
-  }
-  return std::nullopt;
-}
-
-// Whether anything was ever flushed to one of the run's logs.
-bool HasRecords(FileSystem& files, const Options& options, uint32_t run) {
-  std::vector<std::byte> block(format::kBlockBytes);
-  const auto logs = LogsOf(files, options, run);
-  return std::any_of(logs.begin(), logs.end(), [&](const std::string& path) {
-    const auto end = block.begin() + static_cast<ptrdiff_t>(files.Open(path)->Read(format::kStreamOffset, block));
-    return std::any_of(block.begin(), end, [](std::byte byte) { return byte != std::byte{0}; });
-  });
-}
-
-// See the head of old_runs.h. `runs` are all runs, ascending.
-bool WasNeverServed(FileSystem& files, const Options& options, const std::vector<uint32_t>& runs, uint32_t run) {
-  if (!FilesNamed(files, options, run, kManifestFileName).empty()) return false;
-  // A run is born before its first transaction: one with records has lost its manifest or its headers.
-  if (HasRecords(files, options, run)) return false;
-  if (const auto header = AnyHeader(files, options, run)) return Continues(*header);
-  return std::any_of(runs.begin(), runs.end(), [&](uint32_t other) {
-    return other < run && !FilesNamed(files, options, other, kFrozenFileName).empty();
-  });
+bool WasNeverServed(FileSystem& files, const Options& options, uint32_t run) {
+  return dbx::WasNeverServed(files, DirectoriesOfRun(files, options.log_dirs, run));
 }
 
 // Of the run that `child` continues, which may be half deleted: its manifest, if it has one. Throws Error if anything
-// that is left of it is another run's, or if nobody can tell.
+// that is left of it is another run's, or cannot be read.
 std::optional<RunManifest> ManifestOfParent(FileSystem& files, const Options& options, const RunManifest& child) {
   const auto check = [&child](const auto& found, const std::string& path) {
     if (found.run_id == child.parent_run_id && found.database_id == child.database_id) return;
     Mismatch(path + "@0: of another run");
   };
-  for (const std::string& path : LogsOf(files, options, child.parent_run)) check(ReadHeader(*files.Open(path)), path);
   std::optional<RunManifest> manifest;
-  for (const std::string& path : FilesNamed(files, options, child.parent_run, kManifestFileName)) {
+  for (const std::string& path : FilesOfRun(files, DirectoriesOfRun(files, options.log_dirs, child.parent_run))) {
+    const std::string name = BaseNameOf(path);
+    if (LogIndexOf(name)) check(ReadHeader(*files.Open(path)), path);
+    if (name == kFrozenFileName) check(DecodeFrozen(files.Map(path).bytes, path), path);
+    if (name == kSuccessorFileName) check(DecodeSuccessor(files.Map(path).bytes, path), path);
+    if (name != kManifestFileName) continue;
     manifest = DecodeManifest(files.Map(path).bytes, path);
     check(*manifest, path);
   }
@@ -81,10 +37,11 @@ std::optional<RunManifest> ManifestOfParent(FileSystem& files, const Options& op
 }
 
 void ReadManifest(FileSystem& files, OldRun& run) {
-  if (Continues(run.header()) && !IsFile(files, run.manifest_path)) {
+  const bool has_manifest = IsFileOfRun(files, run.manifest_path);
+  if (Continues(run.header()) && !has_manifest) {
     Mismatch("cannot recover " + RunDirectoryName(run.number) + ": " + run.manifest_path + " is missing");
   }
-  if (!IsFile(files, run.manifest_path)) return;
+  if (!has_manifest) return;
   run.manifest = DecodeManifest(files.Map(run.manifest_path).bytes, run.manifest_path);
   const format::FileHeader& header = run.header();
   const RunManifest& manifest = *run.manifest;
@@ -97,7 +54,7 @@ void ReadManifest(FileSystem& files, OldRun& run) {
   for (uint32_t i = 0; i < manifest.parts.size(); ++i) {
     for (const std::string& directory : run.directories) {
       const std::string path = directory + "/" + CheckpointFileName(i);
-      if (IsFile(files, path)) run.checkpoint_paths[i] = path;
+      if (IsFileOfRun(files, path)) run.checkpoint_paths[i] = path;
     }
     if (!run.checkpoint_paths[i].empty()) continue;
     Mismatch(run.manifest_path + "@0: names " + CheckpointFileName(i) + ", which is missing");
@@ -105,7 +62,7 @@ void ReadManifest(FileSystem& files, OldRun& run) {
 }
 
 void ReadFrozen(FileSystem& files, OldRun& run) {
-  if (!IsFile(files, run.frozen_path)) return;
+  if (!IsFileOfRun(files, run.frozen_path)) return;
   run.frozen = DecodeFrozen(files.Map(run.frozen_path).bytes, run.frozen_path);
   const format::FileHeader& header = run.header();
   if (run.frozen->database_id != header.database_id || run.frozen->run_id != header.run_id ||
@@ -118,8 +75,18 @@ void ReadFrozen(FileSystem& files, OldRun& run) {
   }
 }
 
+void ReadSuccessor(FileSystem& files, OldRun& run) {
+  if (!IsFileOfRun(files, run.successor_path)) return;
+  run.successor = DecodeSuccessor(files.Map(run.successor_path).bytes, run.successor_path);
+  const format::FileHeader& header = run.header();
+  if (run.successor->database_id != header.database_id || run.successor->run_id != header.run_id ||
+      run.successor->child_run <= run.number) {
+    Mismatch(run.successor_path + "@0: of another run than " + run.paths.front());
+  }
+}
+
 void ReadDurableFrontier(FileSystem& files, OldRun& run) {
-  if (!IsFile(files, run.frontier_path)) return;
+  if (!IsFileOfRun(files, run.frontier_path)) return;
   run.frontier = ReadFrontier(files.Map(run.frontier_path).bytes, run.header().run_id, run.frontier_path);
   if (run.frontier->lsns.size() != run.devices.size()) {
     throw Error(ExitStatus::kCorrupt, run.frontier_path + "@0: a frontier of another number of logs");
@@ -139,6 +106,7 @@ OldRun OpenRun(FileSystem& files, const Options& options, uint32_t number, RunLo
   run.paths = found.log_paths;
   run.directories = found.directories;
   run.frozen_path = found.frozen_path;
+  run.successor_path = found.successor_path;
   run.manifest_path = found.manifest_path;
   run.frontier_path = found.frontier_path;
   for (const std::string& path : found.log_paths) {
@@ -149,6 +117,7 @@ OldRun OpenRun(FileSystem& files, const Options& options, uint32_t number, RunLo
   run.devices = LogDevices(std::move(run.devices), run.header().stripe_bytes);
   ReadManifest(files, run);
   ReadFrozen(files, run);
+  ReadSuccessor(files, run);
   ReadDurableFrontier(files, run);
   return run;
 }
@@ -164,6 +133,11 @@ OldRun OpenParent(FileSystem& files, const Options& options, const OldRun& child
     Mismatch(what + ", but " + parent.paths.front() + " is of another run");
   }
   if (!parent.frozen) Mismatch(what + ", but " + parent.frozen_path + " is missing");
+  // One of a lower number was an attempt that a crash cut short.
+  if (parent.successor && parent.successor->child_run >= child.number &&
+      parent.successor->child_run_id != child.header().run_id) {
+    Mismatch(what + ", but " + parent.successor_path + " names another run that does");
+  }
   if (child.header().schema_hash != parent.header().schema_hash || child.header().scheme != parent.header().scheme ||
       child.header().payload != parent.header().payload || ConfigText(child.header()) != ConfigText(parent.header())) {
     Mismatch(what + ", but their logs are of different kinds");
@@ -178,26 +152,47 @@ uint32_t ChooseServedRun(FileSystem& files, const Options& options, OldRuns& run
   runs = {};
   const std::vector<uint32_t> all = AllRuns(files, options.log_dirs);
   const auto exists = [&](uint32_t run) { return std::binary_search(all.begin(), all.end(), run); };
-  if (options.run && exists(*options.run) && WasNeverServed(files, options, all, *options.run)) {
+  if (options.run && exists(*options.run) && WasNeverServed(files, options, *options.run)) {
     Mismatch("cannot recover " + RunDirectoryName(*options.run) +
-             ": a crash came before it was born, and nothing was served from it; leave --run out");
+             ": a crash came while it was made, and nothing was served from it; leave --run out");
   }
   if (options.run && !exists(*options.run)) return FindRun(files, options.log_dirs, options.run).number;
+  if (options.run && !options.continue_run) return *options.run;
   for (auto run = all.rbegin(); run != all.rend() && (!options.run || *run > *options.run); ++run) {
-    if (!WasNeverServed(files, options, all, *run)) {
+    if (!WasNeverServed(files, options, *run)) {
       if (!options.run) return *run;
-      if (!options.continue_run) continue;
       Mismatch("cannot continue " + RunDirectoryName(*options.run) + ": " + RunDirectoryName(*run) +
                " is newer and was served; leave --run out to continue that one");
     }
     runs.never_served.push_back(*run);
-    runs.notices.push_back(RunDirectoryName(*run) + " was never served, a crash came before it was born: passed over");
+    runs.notices.push_back(RunDirectoryName(*run) + " was never served, a crash came while it was made: passed over");
   }
   if (options.run) return *options.run;
-  return FindRun(files, options.log_dirs, std::nullopt).number;
+  if (all.empty()) return FindRun(files, options.log_dirs, std::nullopt).number;
+  Mismatch("cannot recover " + RunDirectoryName(all.back()) +
+           ": a crash came while it was made, and nothing was served from it or from any older run");
 }
 
-// Another process may bear a run upon the chosen one until that is locked; then the choice is another.
+// That no run was served that continues the chosen one: such a run would have been chosen, so it would be lost.
+void CheckSuccessor(FileSystem& files, const Options& options, const OldRuns& runs, const OldRun& run) {
+  if (!run.successor) return;
+  if (!run.frozen) Mismatch("cannot recover " + RunDirectoryName(run.number) + ": " + run.frozen_path + " is missing");
+  if (options.run && !options.continue_run) return;
+  const uint32_t child = run.successor->child_run;
+  const std::vector<std::string> directories = DirectoriesOfRun(files, options.log_dirs, child);
+  std::string lost = directories.empty() ? "is missing" : "has lost its logs";
+  for (const std::string& path : FilesOfRun(files, directories)) {
+    if (!LogIndexOf(BaseNameOf(path))) continue;
+    const uint64_t id = ReadHeader(*files.Open(path)).run_id;
+    if (id == run.successor->child_run_id && std::ranges::count(runs.never_served, child) == 1) return;
+    lost = "is now another run";
+  }
+  const std::string verb = options.continue_run ? "continue " : "recover ";
+  Mismatch("cannot " + verb + RunDirectoryName(run.number) + ": " + RunDirectoryName(child) + " continued it, and " +
+           lost + "; put it back, or give it up by deleting " + run.successor_path);
+}
+
+// Another process may continue the chosen run until that is locked; then the choice is another.
 void OpenChosen(FileSystem& files, const Options& options, OldRuns& runs) {
   const auto kind = options.continue_run ? FileSystem::LockKind::kExclusive : FileSystem::LockKind::kShared;
   while (runs.chain.empty()) {
@@ -205,6 +200,7 @@ void OpenChosen(FileSystem& files, const Options& options, OldRuns& runs) {
     RunLocks locks = LockRun(files, options, chosen, kind);
     if (ChooseServedRun(files, options, runs) == chosen) {
       runs.chain.push_back(OpenRun(files, options, chosen, std::move(locks)));
+      CheckSuccessor(files, options, runs, runs.chain.back());
     }
   }
 }
@@ -227,6 +223,13 @@ OldRuns OpenOldRuns(FileSystem& files, const Options& options) {
   }
   std::reverse(runs.chain.begin(), runs.chain.end());
   return runs;
+}
+
+void DeleteNeverServed(FileSystem& files, const Options& options, uint32_t run) {
+  DeleteRun(files, options.log_dirs, run, [&] {
+    if (WasNeverServed(files, options, run)) return;
+    throw Error(ExitStatus::kIo, "cannot delete " + RunDirectoryName(run) + ": it was served meanwhile");
+  });
 }
 
 std::vector<uint32_t> OlderRuns(FileSystem& files, const Options& options, const OldRuns& runs) {

@@ -2,9 +2,9 @@
 // any of them is replayed. Main's thread only. Errors are one line that names the file; nothing is written. All of them
 // are locked before they are looked at, so that no other process writes, continues or deletes them meanwhile.
 //
-// A run that continues another is born with its manifest. A directory that was to become one and has none, since a
-// crash came before, never served anybody: it is passed over with a notice. What shows it is a header that says it
-// continues a run, or, where not even a header is, a frozen run before it: that is made before any such directory.
+// A run that was provably never served, since a crash came while it was made (logging/run_traces.h), is passed over
+// with a notice. The run that is chosen then must not have been continued by one that is lost: `successor` names it.
+// --run=N of a recovery looks at no newer run, and at no `successor`: which state is wanted is then the user's choice.
 #pragma once
 
 #include <memory>
@@ -30,9 +30,11 @@ struct OldRun {
   std::vector<std::string> paths;
   std::vector<std::string> directories;  // DIR/run-NNNN
   std::string frozen_path;
+  std::string successor_path;
   std::string manifest_path;
   std::string frontier_path;
   std::optional<FrozenRun> frozen;            // the run was continued before
+  std::optional<RunSuccessor> successor;      // by this one; older versions wrote none
   std::optional<RunManifest> manifest;        // the run continues another
   std::optional<DurableFrontier> frontier;    // its transactions became durable by stamps
   std::vector<std::string> checkpoint_paths;  // by part, if it starts from a checkpoint
@@ -56,6 +58,9 @@ struct OldRuns {
 // Throws Error: kIo (another process is using one of them, too), kCorrupt, kMismatch (a run of the chain, or one of its
 // files, is missing or another one's).
 OldRuns OpenOldRuns(FileSystem& files, const Options& options);
+
+// Deletes a run of `never_served`, once another look at it, when it is locked, says the same. Throws Error.
+void DeleteNeverServed(FileSystem& files, const Options& options, uint32_t run);
 
 // The runs older than the chain's first that are still there, or half deleted, as far as they name each other by number
 // and id; oldest first.

@@ -66,6 +66,7 @@ class Run {
   void RecoverOldRuns() {
     old_runs_ = storage_.Open(options_);
     for (const OldRun& run : old_runs_->chain) CheckLogsMatch(run, Log::kTraits, SchemaHash(database_));
+    CheckContinuable(old_runs_->newest(), options_);
     const uint64_t checkpoint_rows = LoadStart(options_, storage_.files(), *old_runs_, &workload_, database_);
     const std::vector<RecoveredRun> recovered =
         ReplayRuns(Log::kTraits.scheme, options_, *old_runs_, &workload_, database_);

@@ -27,7 +27,17 @@ std::string NameOf(const std::string& path) {
   return parts.empty() ? "" : parts.back();
 }
 
-bool IsChange(FaultyFileSystem::Operation operation) { return operation != FaultyFileSystem::Operation::kRead; }
+using Operation = FaultyFileSystem::Operation;
+
+bool IsChange(Operation operation) { return operation < Operation::kRead; }
+
+bool IsOnNames(Operation operation) {
+  return operation < Operation::kAllocate || (operation > Operation::kRead && operation < Operation::kAnyOnNames);
+}
+
+bool Includes(Operation planned, Operation operation) {
+  return planned == operation || (planned == Operation::kAnyOnNames && IsOnNames(operation));
+}
 
 }  // namespace
 
@@ -172,6 +182,7 @@ FaultyFileSystem::~FaultyFileSystem() = default;
 
 std::vector<std::string> FaultyFileSystem::List(const std::string& directory) {
   const Lock lock(mutex_);
+  Begin(Operation::kList, "read directory", directory);
   std::vector<std::string> names;
   for (const auto& [name, inode] : Directory("read directory", directory).entries) names.push_back(name);
   return names;
@@ -179,6 +190,7 @@ std::vector<std::string> FaultyFileSystem::List(const std::string& directory) {
 
 FileSystem::Entry FaultyFileSystem::KindOf(const std::string& path) {
   const Lock lock(mutex_);
+  Begin(Operation::kKindOf, "look at", path);
   const InodePtr inode = Find(path);
   if (!inode) return Entry::kNone;
   return inode->is_directory ? Entry::kDirectory : Entry::kFile;
@@ -186,6 +198,7 @@ FileSystem::Entry FaultyFileSystem::KindOf(const std::string& path) {
 
 std::string FaultyFileSystem::IdentityOf(const std::string& directory) {
   const Lock lock(mutex_);
+  Begin(Operation::kIdentityOf, "use log directory", directory);
   std::string identity;
   Directory("use log directory", directory);
   for (const std::string& part : PartsOf(directory)) identity += "/" + part;
@@ -238,6 +251,7 @@ void FaultyFileSystem::SyncDirectory(const std::string& path) {
 DirectoryLock FaultyFileSystem::LockDirectory(const std::string& path, LockKind kind) {
   if (const auto before = std::exchange(before_next_lock_, {})) before();
   const Lock lock(mutex_);
+  Begin(Operation::kLock, "lock", path);
   Inode& directory = Directory("lock", path);
   const bool exclusive = kind == LockKind::kExclusive;
   if (!directory.exclusive_lock.expired() || (exclusive && !directory.shared_lock.expired())) return nullptr;
@@ -276,11 +290,12 @@ std::unique_ptr<BlockDevice> FaultyFileSystem::Create(const std::string& path, c
     if (!power_is_off()) ChangeEntries(parent, {{NameOf(path), nullptr}});
     throw;
   }
-  return std::make_unique<File>(*this, path, std::move(inode), &options);
+  return std::make_unique<File>(*this, options.named.empty() ? path : options.named, std::move(inode), &options);
 }
 
 std::unique_ptr<BlockDevice> FaultyFileSystem::Open(const std::string& path) {
   const Lock lock(mutex_);
+  Begin(Operation::kOpen, "open", path);
   InodePtr inode = Find(path);
   if (!inode) ThrowErrno("open", path, ENOENT);
   if (inode->is_directory) throw Error(ExitStatus::kIo, "cannot open " + path + ": not a regular file");
@@ -289,6 +304,7 @@ std::unique_ptr<BlockDevice> FaultyFileSystem::Open(const std::string& path) {
 
 FileBytes FaultyFileSystem::Map(const std::string& path) {
   const Lock lock(mutex_);
+  Begin(Operation::kOpen, "open", path);
   const InodePtr inode = Find(path);
   if (!inode || inode->is_directory) ThrowErrno("open", path, inode ? EISDIR : ENOENT);
   Begin(Operation::kRead, "read", path, 0);
@@ -298,6 +314,7 @@ FileBytes FaultyFileSystem::Map(const std::string& path) {
 
 DirectoryKind FaultyFileSystem::Describe(const std::string& directory, const DeviceOptions&) {
   const Lock lock(mutex_);
+  Begin(Operation::kDescribe, "look at", directory);
   Directory("look at", directory);
   return {directory, "emulated", "memory", "memory"};
 }
@@ -378,7 +395,8 @@ void FaultyFileSystem::Begin(Operation operation, const char* verb, const std::s
   if (IsChange(operation) && changes_ >= power_until_) fail(ENODEV);
   changes_ += IsChange(operation);
   for (Fault& fault : faults_) {
-    if (fault.operation != operation || path.find(fault.path) == std::string::npos || fault.countdown == 0) continue;
+    if (!Includes(fault.operation, operation) || path.find(fault.path) == std::string::npos || fault.countdown == 0)
+      continue;
     if (--fault.countdown > 0) continue;
     if (fault.for_good) fault.countdown = 1;
     ++failed_;

@@ -12,8 +12,9 @@
 //
 // A StartWrite is complete, in the page cache, when Complete finds it; a stalled file's writes are not until Resume.
 // A failed write or sync fails its device for good, as block_device.h says; of a failed write any part may have
-// arrived. Operations that change something are counted, and the power can be cut before the k-th: it and all later
-// ones fail, and nothing changes any more.
+// arrived. Every operation on names can fail, too, those that only look at them included. Operations that change
+// something are counted, and the power can be cut before the k-th: it and all later ones fail, and nothing changes any
+// more.
 //
 // A lock holds as long as its holder keeps it; an image has none, as the processes that held them are gone.
 //
@@ -64,7 +65,16 @@ class FaultyFileSystem final : public FileSystem {
     kAllocate,
     kWrite,
     kSync,
-    kRead
+    kRead,
+    // These change nothing.
+    kList,
+    kKindOf,
+    kIdentityOf,
+    kLock,
+    kOpen,
+    kDescribe,
+    // For Fail: any of them but those that reach the bytes of a file (allocate, write, sync, read).
+    kAnyOnNames
   };
 
   // What a disk holds; by path. Nothing: a file system without anything in it.

@@ -261,11 +261,11 @@ std::string ChoiceText(const IoChoice& choice, bool sync) {
 
 // Finds out how the file takes a write, on its first block; the file is new, and empty again afterwards.
 // Leaves O_DIRECT set if it works, and `ring` open if io_uring is to be used.
-IoChoice Probe(int fd, const std::string& path, bool is_ram, const DeviceOptions& options,
+IoChoice Probe(int fd, const std::string& path, const FileSystemType& home, const DeviceOptions& options,
                std::unique_ptr<Ring>& ring) {
   IoChoice choice;
   const int flags = ::fcntl(fd, F_GETFL);
-  choice.direct = options.direct && !is_ram && ::fcntl(fd, F_SETFL, flags | O_DIRECT) == 0;
+  choice.direct = options.direct && !home.is_ram && ::fcntl(fd, F_SETFL, flags | O_DIRECT) == 0;
   const AlignedBuffer zeros = ZeroedBuffer(kBlockBytes);
   const std::span<const std::byte> block(zeros.get(), kBlockBytes);
   size_t done = 0;
@@ -275,7 +275,7 @@ IoChoice Probe(int fd, const std::string& path, bool is_ram, const DeviceOptions
     if (::fcntl(fd, F_SETFL, flags) != 0) ThrowErrno("write", path, errno);
     error = WriteFully(fd, 0, block, RWF_DSYNC, done);
   }
-  choice.dsync = error == 0;
+  choice.dsync = error == 0 && home.honours_dsync;
   if (error == EOPNOTSUPP || error == ENOSYS) error = WriteFully(fd, 0, block, 0, done);
   if (error != 0) ThrowErrno("write", path, done, error);
   if (::ftruncate(fd, 0) != 0) ThrowErrno("truncate", path, errno);
@@ -326,17 +326,18 @@ void Preallocate(int fd, const std::string& path, bool is_ram, const DeviceOptio
 
 // Everything about a new file but the directory entry.
 std::unique_ptr<FileDevice> SetUp(UniqueFd fd, const std::string& path, const DeviceOptions& options) {
-  const bool is_ram = FileSystemTypeOf(ParentDirectory(path)).is_ram;
+  const FileSystemType home = FileSystemTypeOf(ParentDirectory(path));
   std::unique_ptr<Ring> ring;
-  const IoChoice choice = Probe(fd.get(), path, is_ram, options, ring);
-  Preallocate(fd.get(), path, is_ram, options);
+  const IoChoice choice = Probe(fd.get(), path, home, options, ring);
+  Preallocate(fd.get(), path, home.is_ram, options);
   if (::fsync(fd.get()) != 0) ThrowErrno("sync", path, errno);
   UniqueFd read_fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!read_fd.valid()) ThrowErrno("open", path, errno);
+  const std::string& name = options.named.empty() ? path : options.named;
   if (!choice.uring) {
-    return std::make_unique<PwriteDevice>(std::move(fd), std::move(read_fd), path, choice, options.sync);
+    return std::make_unique<PwriteDevice>(std::move(fd), std::move(read_fd), name, choice, options.sync);
   }
-  return std::make_unique<UringDevice>(std::move(fd), std::move(read_fd), path, choice, options.sync, std::move(ring),
+  return std::make_unique<UringDevice>(std::move(fd), std::move(read_fd), name, choice, options.sync, std::move(ring),
                                        options.writes_in_flight);
 }
 
@@ -409,7 +410,7 @@ DirectoryKind Describe(const std::string& directory, const DeviceOptions& option
   if (!fd.valid()) return kind;
   try {
     std::unique_ptr<Ring> ring;
-    kind.io_engine = Probe(fd.get(), directory, file_system.is_ram, options, ring).text;
+    kind.io_engine = Probe(fd.get(), directory, file_system, options, ring).text;
   } catch (const Error&) {
     // A full disk, say: no place to write to, but still one to recover from.
   }

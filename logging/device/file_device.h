@@ -2,8 +2,9 @@
 //
 // What it does is probed when the file is created and recorded as text in io_engine(): io_uring with
 // several O_DIRECT writes in flight, each synced by itself (O_DSYNC); else pwrite, with O_DIRECT and O_DSYNC
-// where the file system takes them, else through the page cache with fdatasync in Complete. On a RAM disk
-// pwrite is all there is to do, and the sync, a no-op there, is still called.
+// where the file system takes them, else through the page cache with fdatasync in Complete. O_DSYNC is used only where
+// it is known to be honoured (posix_file.h); elsewhere fdatasync follows, after O_DIRECT too. On a RAM disk pwrite is
+// all there is to do, and the sync, a no-op there, is still called.
 //
 // Contract beyond BlockDevice: offset, size and address of what StartWrite gets are multiples of 4096. With
 // the buffered engine it is Complete, with or without `wait`, that syncs what was written before it. A failed

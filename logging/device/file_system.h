@@ -37,6 +37,7 @@ struct DeviceOptions {
   // allocated only makes the file system log that change, which halves the rate of small synced writes.
   bool write_zeros = true;
   std::function<void(uint64_t)> zeros_written{};  // told how many more, while Create writes them; may be empty
+  std::string named{};                            // the path that it will be renamed to, for its errors; may be empty
   uint32_t writes_in_flight = 8;                  // io_uring
 };
 
@@ -48,7 +49,7 @@ struct DirectoryKind {
   std::optional<DeviceEmulation> emulation{};
 };
 
-// All bytes of a file, as long as `owner` lives.
+// All bytes of a file, read into memory, as long as `owner` lives.
 struct FileBytes {
   std::shared_ptr<const void> owner;
   std::span<const std::byte> bytes;
@@ -67,7 +68,7 @@ class FileSystem {
 
   // The names in a directory, in order.
   virtual std::vector<std::string> List(const std::string& directory) = 0;
-  // What lies at `path` itself; a link is kOther.
+  // What lies at `path` itself; a link is kOther. kNone only if nothing is there: throws if that cannot be told.
   virtual Entry KindOf(const std::string& path) = 0;
   // The same text for every path that leads to this directory, another for any other. Throws unless it is one.
   virtual std::string IdentityOf(const std::string& directory) = 0;
@@ -89,6 +90,7 @@ class FileSystem {
   virtual std::unique_ptr<BlockDevice> Create(const std::string& path, const DeviceOptions& options) = 0;
   // For reading.
   virtual std::unique_ptr<BlockDevice> Open(const std::string& path) = 0;
+  // Reads all of it now, so that a failing disk is an Error; zeros take no memory.
   virtual FileBytes Map(const std::string& path) = 0;
 
   // Looks at a directory; tries the engines on a file that is gone at once.

@@ -7,10 +7,12 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <iterator>
 #include <sstream>
 #include <system_error>
 
@@ -76,7 +78,16 @@ std::string TypeByMagic(uint64_t magic) {
   }
 }
 
+// All that statfs tells apart: ext2, ext3 and ext4 have one number. Those that <linux/magic.h> lacks are spelt out.
+constexpr uint64_t kZfsMagic = 0x2fc12fc1, kBcachefsMagic = 0xca451a4e, kJfsMagic = 0x3153464a;
+constexpr uint64_t kHonourDsync[] = {EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, BTRFS_SUPER_MAGIC, F2FS_SUPER_MAGIC, kZfsMagic,
+                                     kBcachefsMagic,   kJfsMagic,       TMPFS_MAGIC,       RAMFS_MAGIC};
+
 }  // namespace
+
+bool HonoursDsync(uint64_t file_system_magic) {
+  return std::find(std::begin(kHonourDsync), std::end(kHonourDsync), file_system_magic) != std::end(kHonourDsync);
+}
 
 UniqueFd::~UniqueFd() {
   if (fd_ >= 0) ::close(fd_);
@@ -107,6 +118,7 @@ FileSystemType FileSystemTypeOf(const std::string& path) {
   const auto magic = static_cast<uint64_t>(file_system.f_type);
   constexpr unsigned kRamDiskMajor = 1;  // /dev/ram0, whatever file system lies on it
   result.is_ram = magic == TMPFS_MAGIC || magic == RAMFS_MAGIC || major(file.st_dev) == kRamDiskMajor;
+  result.honours_dsync = HonoursDsync(magic);
   result.name = MountedType(file.st_dev);
   if (result.name.empty()) result.name = TypeByMagic(magic);
   return result;

@@ -40,7 +40,12 @@ void SyncDirectory(const std::string& path);
 struct FileSystemType {
   std::string name;  // "ext4", "tmpfs", ...
   bool is_ram = false;
+  // A file system of the kernel's own over local blocks, of which it is known that a write with RWF_DSYNC is durable
+  // when it returns. Of others (FUSE, networks, overlays) a write that succeeds shows nothing: they want fdatasync.
+  bool honours_dsync = false;
 };
+// By the number that statfs gives.
+bool HonoursDsync(uint64_t file_system_magic);
 // Throws Error when the path cannot be looked at.
 FileSystemType FileSystemTypeOf(const std::string& path);
 

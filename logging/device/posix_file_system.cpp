@@ -10,7 +10,9 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
+#include <span>
 
 #include "logging/device/file_device.h"
 #include "logging/device/posix_file.h"
@@ -27,12 +29,37 @@ void NoticeOnce(const std::string& path) {
   std::fprintf(stderr, "notice: no locks on the file system of %s: nothing keeps other processes away\n", path.c_str());
 }
 
+// The only errors which show that nothing is at a path: after any other one something may be there.
+bool MeansAbsent(int error) { return error == ENOENT || error == ENOTDIR; }
+
 // False once another directory, or none, has the path under which `fd` was opened.
 bool IsStillAt(int fd, const std::string& path) {
   struct stat opened {
   }, there{};
-  return ::fstat(fd, &opened) == 0 && ::stat(path.c_str(), &there) == 0 && opened.st_dev == there.st_dev &&
-         opened.st_ino == there.st_ino;
+  if (::fstat(fd, &opened) != 0) ThrowErrno("lock", path, errno);
+  if (::stat(path.c_str(), &there) != 0) {
+    if (!MeansAbsent(errno)) ThrowErrno("lock", path, errno);
+    return false;
+  }
+  return opened.st_dev == there.st_dev && opened.st_ino == there.st_ino;
+}
+
+// Memory of zeros, of which only pages that are written to take space.
+FileBytes SparseMemory(const std::string& path, size_t bytes) {
+  void* const at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (at == MAP_FAILED) ThrowErrno("read", path, errno);
+  return {std::shared_ptr<const void>(at, [bytes](const void* p) { ::munmap(const_cast<void*>(p), bytes); }),
+          {static_cast<const std::byte*>(at), bytes}};
+}
+
+// Copies the blocks that are not all zeros.
+void CopyWritten(std::span<const std::byte> from, std::byte* to) {
+  constexpr size_t kBlockBytes = 4096;
+  static constexpr std::byte kZeros[kBlockBytes] = {};
+  for (size_t at = 0; at < from.size(); at += kBlockBytes) {
+    const auto block = from.subspan(at, std::min(kBlockBytes, from.size() - at));
+    if (std::memcmp(block.data(), kZeros, block.size()) != 0) std::memcpy(to + at, block.data(), block.size());
+  }
 }
 
 }  // namespace
@@ -51,7 +78,10 @@ std::vector<std::string> PosixFileSystem::List(const std::string& directory) {
 
 FileSystem::Entry PosixFileSystem::KindOf(const std::string& path) {
   struct stat status {};
-  if (::lstat(path.c_str(), &status) != 0) return Entry::kNone;
+  if (::lstat(path.c_str(), &status) != 0) {
+    if (!MeansAbsent(errno)) ThrowErrno("look at", path, errno);
+    return Entry::kNone;
+  }
   if (S_ISREG(status.st_mode)) return Entry::kFile;
   return S_ISDIR(status.st_mode) ? Entry::kDirectory : Entry::kOther;
 }
@@ -94,7 +124,7 @@ DirectoryLock PosixFileSystem::LockDirectory(const std::string& path, LockKind k
   } else if (error != 0) {
     ThrowErrno("lock", path, error);
   }
-  // Whoever had the lock before may have deleted the directory.
+  // The process that had the lock before may have deleted the directory.
   if (!IsStillAt(fd->get(), path)) return nullptr;
   return fd;
 }
@@ -111,16 +141,22 @@ std::unique_ptr<BlockDevice> PosixFileSystem::Create(const std::string& path, co
 
 std::unique_ptr<BlockDevice> PosixFileSystem::Open(const std::string& path) { return OpenFileDevice(path); }
 
+// Not mapped: a block that cannot be read would end the process with SIGBUS.
 FileBytes PosixFileSystem::Map(const std::string& path) {
-  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  struct stat status {};
-  if (!fd.valid() || ::fstat(fd.get(), &status) != 0) ThrowErrno("open", path, errno);
-  const auto size = static_cast<size_t>(status.st_size);
+  constexpr size_t kPieceBytes = size_t{1} << 20;
+  const auto device = OpenFileDevice(path);
+  const auto size = static_cast<size_t>(device->SizeBytes());
   if (size == 0) return {};
-  void* const at = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd.get(), 0);
-  if (at == MAP_FAILED) ThrowErrno("map", path, errno);
-  return {std::shared_ptr<const void>(at, [size](const void* p) { ::munmap(const_cast<void*>(p), size); }),
-          {static_cast<const std::byte*>(at), size}};
+  FileBytes file = SparseMemory(path, size);
+  auto* const to = const_cast<std::byte*>(file.bytes.data());
+  std::vector<std::byte> piece(std::min(kPieceBytes, size));
+  for (size_t at = 0; at < size;) {
+    const size_t bytes = device->Read(at, std::span(piece).first(std::min(piece.size(), size - at)));
+    if (bytes == 0) ThrowErrno("read", path, at, EIO);  // it was cut short meanwhile
+    CopyWritten(std::span(piece).first(bytes), to + at);
+    at += bytes;
+  }
+  return file;
 }
 
 DirectoryKind PosixFileSystem::Describe(const std::string& directory, const DeviceOptions& options) {

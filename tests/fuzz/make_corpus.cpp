@@ -143,6 +143,7 @@ void RunFiles() {
   const std::vector<std::byte> frozen = EncodeFrozen(SomeFrozen()), manifest = EncodeManifest(SomeManifest());
   write("frozen", RunFile::kFrozen, std::span(frozen).first(100));
   write("manifest", RunFile::kManifest, std::span(manifest).first(120));
+  write("successor", RunFile::kSuccessor, std::span(EncodeSuccessor(SomeSuccessor())).first(48));
   // Parts, then a block of one row: length, kind, rows, WriteEntry, image.
   const std::string_view row(
       "\0\1\x18\0\1\1\7\0\0\0\0\0\0\0\0\0\1\0\x08\0\0\0"

@@ -1,7 +1,7 @@
-// What a run leaves besides logs: `frozen`, `manifest`, checkpoints, `frontier`. The first byte of the input says
-// which. The rest overwrites the start of a whole one of the first two; for a checkpoint it is part, number of parts
-// and blocks: for each a length, a kind, a number of rows and that many bytes; for a frontier, its number of logs and
-// its blocks. Checksums are made right, so that the fields themselves are looked at.
+// What a run leaves besides logs: `frozen`, `successor`, `manifest`, checkpoints, `frontier`. The first byte of the
+// input says which. The rest overwrites the start of a whole one of the first three; for a checkpoint it is part,
+// number of parts and blocks: for each a length, a kind, a number of rows and that many bytes; for a frontier, its
+// number of logs and its blocks. Checksums are made right, so that the fields themselves are looked at.
 #include <algorithm>
 #include <functional>
 
@@ -79,9 +79,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace dbx;
   using namespace dbx::fuzz;
   Input input(data, size);
-  const auto kind = static_cast<RunFile>(input.Take<uint8_t>() % 4);
+  const auto kind = static_cast<RunFile>(input.Take<uint8_t>() % 5);
   if (kind == RunFile::kFrozen) {
     TryOne<format::FrozenFile>(input.Rest(), EncodeFrozen(SomeFrozen()), EncodeFrozen, DecodeFrozen);
+  } else if (kind == RunFile::kSuccessor) {
+    TryOne<format::SuccessorFile>(input.Rest(), EncodeSuccessor(SomeSuccessor()), EncodeSuccessor, DecodeSuccessor);
   } else if (kind == RunFile::kManifest) {
     TryOne<format::ManifestFile>(input.Rest(), EncodeManifest(SomeManifest()), EncodeManifest, DecodeManifest);
   } else if (kind == RunFile::kFrontier) {

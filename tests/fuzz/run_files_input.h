@@ -1,4 +1,5 @@
-// The inputs of the target for `frozen`, `manifest`, `frontier` and checkpoints, made whole (run_files_fuzz.cpp).
+// The inputs of the target for `frozen`, `successor`, `manifest`, `frontier` and checkpoints, made whole
+// (run_files_fuzz.cpp).
 #pragma once
 
 #include <vector>
@@ -10,9 +11,10 @@
 
 namespace dbx::fuzz {
 
-enum class RunFile : uint8_t { kFrozen, kManifest, kCheckpoint, kFrontier };
+enum class RunFile : uint8_t { kFrozen, kManifest, kCheckpoint, kFrontier, kSuccessor };
 
 inline FrozenRun SomeFrozen() { return {7, 8, {Lsn(4096), Lsn(8200)}, {{3, 4}}, 55, Lsn(12288)}; }
+inline RunSuccessor SomeSuccessor() { return {7, 8, 9, 2}; }
 inline RunManifest SomeManifest() {
   return {7, 9, 8, 1, Lsn(12288), 55, Stamp(99), {{8192, 10, 77, 0}, {4096, 0, 78, 0}}, {{3, 4}}};
 }

@@ -1,4 +1,4 @@
-// `frozen` and `manifest`: what is written is read again, and nothing else is believed.
+// `frozen`, `successor` and `manifest`: what is written is read again, and nothing else is believed.
 #include "logging/continuation.h"
 
 #include <gtest/gtest.h>
@@ -14,6 +14,7 @@ namespace dbx {
 namespace {
 
 FrozenRun SomeFrozen() { return {7, 8, {Lsn(4096), Lsn(8200)}, {{3, 4}}, 55, Lsn(12288), Stamp(99)}; }
+RunSuccessor SomeSuccessor() { return {7, 8, 9, 2}; }
 RunManifest SomeManifest() {
   return {7, 9, 8, 1, Lsn(12288), 55, Stamp(99), {{8192, 10, 77, 0}, {4096, 0, 78, 0}}, {{3, 4}}};
 }
@@ -30,6 +31,9 @@ ExitStatus StatusOf(Decode&& decode, std::string* what = nullptr) {
 }
 ExitStatus Frozen(std::span<const std::byte> bytes, std::string* what = nullptr) {
   return StatusOf([&] { DecodeFrozen(bytes, "f"); }, what);
+}
+ExitStatus Successor(std::span<const std::byte> bytes, std::string* what = nullptr) {
+  return StatusOf([&] { DecodeSuccessor(bytes, "s"); }, what);
 }
 ExitStatus Manifest(std::span<const std::byte> bytes, std::string* what = nullptr) {
   return StatusOf([&] { DecodeManifest(bytes, "m"); }, what);
@@ -57,6 +61,14 @@ TEST(FrozenRunTest, ComesBackAsItWasWritten) {
   EXPECT_EQ(back.highest_stamp, Stamp(99));
 }
 
+TEST(RunSuccessorTest, ComesBackAsItWasWritten) {
+  const RunSuccessor back = DecodeSuccessor(EncodeSuccessor(SomeSuccessor()), "s");
+  EXPECT_EQ(back.database_id, 7u);
+  EXPECT_EQ(back.run_id, 8u);
+  EXPECT_EQ(back.child_run_id, 9u);
+  EXPECT_EQ(back.child_run, 2u);
+}
+
 TEST(RunManifestTest, ComesBackAsItWasWritten) {
   const RunManifest back = DecodeManifest(EncodeManifest(SomeManifest()), "m");
   EXPECT_EQ(back.parent_run_id, 8u);
@@ -69,19 +81,23 @@ TEST(RunManifestTest, ComesBackAsItWasWritten) {
 }
 
 TEST(ContinuationFilesTest, AnyFlippedBitAndAnyOtherLengthIsRefused) {
-  const std::vector<std::byte> frozen = EncodeFrozen(SomeFrozen()), manifest = EncodeManifest(SomeManifest());
-  for (size_t bit = 0; bit < frozen.size() * 8; bit += bit < 2048 ? 1 : 97) {
-    for (const auto* bytes : {&frozen, &manifest}) {
+  const std::vector<std::byte> frozen = EncodeFrozen(SomeFrozen()), manifest = EncodeManifest(SomeManifest()),
+                               successor = EncodeSuccessor(SomeSuccessor());
+  const auto status_of = [&](const auto* kind, std::span<const std::byte> bytes) {
+    return kind == &frozen ? Frozen(bytes) : kind == &manifest ? Manifest(bytes) : Successor(bytes);
+  };
+  for (const auto* bytes : {&frozen, &manifest, &successor}) {
+    for (size_t bit = 0; bit < frozen.size() * 8; bit += bit < 2048 ? 1 : 97) {
       std::vector<std::byte> flipped = *bytes;
       flipped[bit / 8] ^= std::byte(1 << bit % 8);
-      EXPECT_EQ(bytes == &frozen ? Frozen(flipped) : Manifest(flipped), ExitStatus::kCorrupt) << bit;
+      EXPECT_EQ(status_of(bytes, flipped), ExitStatus::kCorrupt) << bit;
+    }
+    for (const size_t length : {0u, 1u, 12u, 4095u}) {
+      EXPECT_EQ(status_of(bytes, std::span(*bytes).first(length)), ExitStatus::kCorrupt);
     }
   }
-  for (const size_t bytes : {0u, 1u, 12u, 4095u}) {
-    EXPECT_EQ(Frozen(std::span(frozen).first(bytes)), ExitStatus::kCorrupt);
-    EXPECT_EQ(Manifest(std::span(manifest).first(bytes)), ExitStatus::kCorrupt);
-  }
   EXPECT_EQ(Manifest(frozen), ExitStatus::kCorrupt);
+  EXPECT_EQ(Successor(manifest), ExitStatus::kCorrupt);
 }
 
 TEST(ContinuationFilesTest, FieldsOutOfRangeAreRefusedThoughTheChecksumHolds) {
@@ -91,6 +107,14 @@ TEST(ContinuationFilesTest, FieldsOutOfRangeAreRefusedThoughTheChecksumHolds) {
   const auto manifest = [](auto change) {
     return Manifest(Changed<format::ManifestFile>(EncodeManifest(SomeManifest()), change));
   };
+  const auto successor = [](auto change) {
+    return Successor(Changed<format::SuccessorFile>(EncodeSuccessor(SomeSuccessor()), change));
+  };
+  EXPECT_EQ(successor([](auto& s) { s.version = 2; }), ExitStatus::kMismatch);
+  EXPECT_EQ(successor([](auto& s) { s.child_run = 0; }), ExitStatus::kCorrupt);
+  EXPECT_EQ(successor([](auto& s) { s.child_run_id = 0; }), ExitStatus::kCorrupt);
+  EXPECT_EQ(successor([](auto& s) { s.unused_after_child = 1; }), ExitStatus::kCorrupt);
+  EXPECT_EQ(successor([](auto& s) { s.unused[7] = 1; }), ExitStatus::kCorrupt);
   EXPECT_EQ(frozen([](auto& f) { f.version = 2; }), ExitStatus::kMismatch);
   EXPECT_EQ(frozen([](auto& f) { f.log_count = 0; }), ExitStatus::kCorrupt);
   EXPECT_EQ(frozen([](auto& f) { f.log_count = 17; }), ExitStatus::kCorrupt);

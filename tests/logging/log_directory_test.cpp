@@ -168,13 +168,41 @@ TEST_F(LogDirectoryTest, OverwriteRefusesWholeWhenARunHoldsAnythingElse) {
   EXPECT_EQ(ListRuns(files_, both_[0]), (std::vector<uint32_t>{1, 2}));
 }
 
-TEST_F(LogDirectoryTest, LinksAreNeitherRunsNorLogs) {
+TEST_F(LogDirectoryTest, ALinkOrAFileWithTheNameOfARunIsRefused) {
   const RunFiles run = MakeRun(1);
-  fs::create_directory_symlink(run.directories[0], both_[1] + "/run-0009");
-  EXPECT_EQ(ListRuns(files_, both_[1]), (std::vector<uint32_t>{1}));
-  fs::create_symlink(run.log_paths[0], run.directories[1] + "/log-01.log");
-  EXPECT_EQ(Caught([&] { DeleteRun(files_, both_, 1); }, what_), ExitStatus::kIo);
+  const std::string link = both_[1] + "/run-0009";
+  fs::create_directory_symlink(run.directories[0], link);
+  for (const bool is_link : {true, false}) {
+    if (!is_link) fs::remove(link), Touch(link);
+    EXPECT_EQ(Caught([&] { ListRuns(files_, both_[1]); }, what_), ExitStatus::kMismatch);
+    EXPECT_EQ(what_, "cannot use " + link + ": it has the name of a run, and is no directory");
+    EXPECT_EQ(Caught([&] { DirectoriesOfRun(files_, both_, 9); }, what_), ExitStatus::kMismatch);
+    EXPECT_EQ(Caught([&] { FindRun(files_, both_, {}); }, what_), ExitStatus::kMismatch);
+    EXPECT_EQ(Caught([&] { CreateRun(files_, both_, {}); }, what_), ExitStatus::kMismatch);
+  }
+}
+
+TEST_F(LogDirectoryTest, ALinkWithTheNameOfARunsFileIsRefused) {
+  const RunFiles run = MakeRun(1);
+  for (const char* name : {"log-01.log", "manifest", "frozen", "successor", "frontier", "checkpoint-00.ckp"}) {
+    const std::string link = run.directories[1] + "/" + name;
+    fs::create_symlink(run.log_paths[0], link);
+    EXPECT_EQ(Caught([&] { FindRun(files_, both_, {}); }, what_), ExitStatus::kMismatch) << name;
+    EXPECT_EQ(what_, "cannot use " + link + ": not a regular file");
+    EXPECT_EQ(Caught([&] { DeleteRun(files_, both_, 1); }, what_), ExitStatus::kIo);
+    fs::remove(link);
+  }
   EXPECT_TRUE(fs::exists(run.log_paths[0]));
+}
+
+TEST_F(LogDirectoryTest, TemporaryFilesOfARunAreItsOwn) {
+  const RunFiles run = MakeRun(1);
+  for (const char* name : {"log-00.log.tmp", "manifest.tmp", "frozen.tmp", "successor.tmp", "successor"}) {
+    Touch(run.directories[1] + "/" + name);
+  }
+  EXPECT_EQ(FindRun(files_, both_, {}).log_paths, run.log_paths);
+  DeleteRun(files_, both_, 1);
+  EXPECT_EQ(AllRuns(files_, both_), std::vector<uint32_t>{});
 }
 
 TEST_F(LogDirectoryTest, DeleteRunDeletesThatRun) {

@@ -1,8 +1,9 @@
 """Faults of recovery, and of runs that continue what was recovered."""
 from edits import Mutant, expression, raw, statement
 from sources import (
-    CHECKPOINT, DIRECTORY, FILES, FRONTIER_FILE, HEKATON, LANES, LANE_RECOVERY, LOG_FILES, PAYLOAD, READER, RECOVERY_RUN,
-    REPLAYER, RUN, TAURUS_RECOVERY, TXN, VERSIONED_REPLAY, WATERMARKS,
+    CHECKPOINT, CONTINUATION, DIRECTORY, FILES, FRONTIER_FILE, HEKATON, LANES, LANE_RECOVERY, LOG_FILES, OLD_RUNS, PAYLOAD,
+    POSIX_FILE, POSIX_FILES, READER, RECOVERY_RUN, REPLAYER, RUN, RUN_TRACES, TAURUS_RECOVERY, TXN, VERIFY,
+    VERSIONED_REPLAY, WATERMARKS,
 )
 
 RECOVERY_MUTANTS = [
@@ -173,6 +174,46 @@ RECOVERY_MUTANTS = [
     Mutant("checkpoint_misses_rows", "a checkpoint leaves out rows",
            [statement(CHECKPOINT, "if ((row.control.load(std::memory_order_relaxed) & Row::kAbsent) != 0) return;",
                       "if (row.key % 2 == 1) return;")]),
+    # ---- which run is recovered ----
+    Mutant("runs_lost_child_is_forked", "nothing asks for the run that continues the one that is recovered",
+           [statement(OLD_RUNS, "CheckSuccessor(files, options, runs, runs.chain.back());", "")]),
+    Mutant("runs_never_served_is_not_asked", "the newest directory is recovered, whether anything was served from it or not",
+           [expression(OLD_RUNS, "dbx::WasNeverServed(files, DirectoriesOfRun(files, options.log_dirs, run))", "false")]),
+    Mutant("runs_successor_not_written", "a run is committed before its parent names it",
+           [statement(LOG_FILES, "WriteFileAtomically(files_, continuation->parent.successor_path,\n"
+                      "                        EncodeSuccessor(SuccessorOf(*manifest, run.number)));", "")]),
+    Mutant("runs_damaged_start_is_never_served", "a run without an intact header was never served, whatever else it holds",
+           [expression(RUN_TRACES, "state != RunState::kDamaged", "true"),
+            expression(RUN_TRACES, "state == RunState::kNeverServed", "state != RunState::kServed")]),
+    Mutant("runs_first_piece_speaks_for_all", "only the start of what lies behind a header is looked at",
+           [statement(RUN_TRACES, "if (end != piece.end()) return std::nullopt;", "return std::nullopt;")],
+           test="RunTracesTest.AByteAnywhereIsFoundAndNamed"),
+    Mutant("runs_names_of_logs_not_synced", "the first transaction may be served before the logs durably have their names",
+           [raw(LOG_FILES, "files.Rename(TemporaryName(path), path);\n  for (const std::string& directory : run.directories) "
+                "files.SyncDirectory(directory);",
+                "files.Rename(TemporaryName(path), path);\n  for (const std::string& directory : run.directories) {{\n"
+                "    if (!{on}) files.SyncDirectory(directory);\n  }}")]),
+    Mutant("posix_any_error_is_absence", "what cannot be looked at counts as absent",
+           [expression(POSIX_FILES, "error == ENOENT || error == ENOTDIR", "true")],
+           test="PosixFileSystemTest.WhatCannotBeLookedAtIsAnError"),
+    Mutant("posix_links_are_followed", "a link to nowhere counts as absent, and any other as what it leads to",
+           [expression(POSIX_FILES, "::lstat(path.c_str(), &status)", "::stat(path.c_str(), &status)")],
+           test="PosixFileSystemTest.OnlyWhatIsNotThereIsAbsent"),
+    Mutant("posix_synced_writes_are_believed", "a synced write that succeeds is durable on any file system",
+           [expression(POSIX_FILE, "std::find(std::begin(kHonourDsync), std::end(kHonourDsync), file_system_magic) != "
+                       "std::end(kHonourDsync)", "true")],
+           test="PosixFileSystemTest.ASyncedWriteIsBelievedOnlyWhereItIsKnownToSync"),
+    Mutant("continuation_believes_any_bytes", "the checksums of frozen, successor and manifest are not compared",
+           [expression(CONTINUATION, "file.crc == CrcOf(file)", "true")],
+           test="ContinuationFilesTest.AnyFlippedBitAndAnyOtherLengthIsRefused"),
+    Mutant("continuation_believes_any_frontier", "a frozen frontier may lie behind the end of its log",
+           [expression(CONTINUATION, "file.frontier[log] <= file.highest_lsn", "true")],
+           test="ContinuationFilesTest.FieldsOutOfRangeAreRefusedThoughTheChecksumHolds"),
+    Mutant("verify_reads_on_behind_a_frozen_frontier", "the reference is not told where a run was frozen",
+           [statement(VERIFY, "if (run.frozen) image.frozen = image_of(run.frozen_path);", "")]),
+    Mutant("verify_starts_from_a_fresh_load", "the reference starts from a fresh load though there is a checkpoint",
+           [raw(VERIFY, "if (runs.FromCheckpoint()) {", "if (!{on} && runs.FromCheckpoint()) {{")]),
+
     Mutant("directory_entries_not_synced", "a run's directory is not durable before its first transaction",
            [statement(DIRECTORY, "for (const std::string& directory : log_directories) files.SyncDirectory(directory);", "")]),
 ]

@@ -76,8 +76,9 @@ class Checks:
         expect(rundb(["--continue", "--checkpoint", "--verify", f"--log_dir={directory}"], self.root_), 0)
         done = dump(*logs_of(directory, 1), *logs_of(directory, 2))
         expect(done, 0)
-        shows(done, "frozen: .* frontier .* digest", "manifest: .* continues run-0001", "checkpoint: .* part 0 of 1",
-              r"table 0: 500 rows", r"^  checkpoint 0: \d+ bytes, 500 rows", "  continues run-0001 .* from LSN")
+        shows(done, "frozen: .* frontier .* digest", "successor: .* continued by run-0002",
+              "manifest: .* continues run-0001", "checkpoint: .* part 0 of 1", r"table 0: 500 rows",
+              r"^  checkpoint 0: \d+ bytes, 500 rows", "  continues run-0001 .* from LSN")
 
     def a_striped_log_is_read_from_all_its_stripes(self):
         disks = [os.path.join(self.root_, name) for name in ("disk0", "disk1")]

@@ -105,7 +105,7 @@ class NamedPoints:
     def _killed_run(self, cell: str) -> Runs:
         """Killed in the middle of a write, with some transactions acknowledged and others not. How many writes that
         takes is different every time. Scenarios start here that do not start from nothing."""
-        for write in (30, 20, 15, 12, 10, 9, 8):
+        for write in (30, 20, 15, 12, 10, 8, 6, 5, 4, 3):
             runs = self._empty(cell)
             at = f"middle:write:log-00.log:{write}"
             outcome = runs.run(flags_of(cell, "run"), with_killer(runs, "DBX_KILL_AT", at))

@@ -71,7 +71,11 @@ std::vector<RowVersion> LoadedRows(const Options& options) {
 class Cycle {
  public:
   Cycle(const Trial& trial, Tally& tally)
-      : trial_(trial), tally_(tally), random_(trial.seed ^ 0xc4a5), trouble_(trial.seed ^ 0x7a6b1e) {}
+      : trial_(trial),
+        tally_(tally),
+        random_(trial.seed ^ 0xc4a5),
+        trouble_(trial.seed ^ 0x7a6b1e),
+        runs_(trial.seed ^ 0x2e9f3) {}
 
   void Run() {
     options_ = OptionsOf(trial_.cell, trial_.seed, trial_.limits);
@@ -98,9 +102,11 @@ class Cycle {
  private:
   void RecoverAll(Generation& run, uint32_t generation, const Past& past) {
     const Oracle then = oracle;
+    if (generation > 1) continued_ = run.crashes().back().files->CrashImage(FaultyFileSystem::Crash::kAllPending);
     const std::vector<TxnId> none;
     for (const Crash& crash : run.crashes()) {
       oracle = then;
+      generation_ = generation;
       const auto recovered = Recover(crash, generation, past);
       if (!recovered) continue;
       if (&crash == &run.crashes().back()) CheckHistory(recovered->names, IsControl() ? none : crash.acknowledged);
@@ -196,10 +202,12 @@ class Cycle {
   // acknowledged or not, but what is left must be whole still.
   void RecoverDamaged(const Crash& crash, const Past& past, const Ids& undamaged) {
     Image image = crash.files->CrashImage(FaultyFileSystem::Crash::kAllPending);
-    const uint64_t kind = trouble_() % 4;
-    const Damage damage = kind == 0   ? AddForeignLog(image, trouble_)
-                          : kind == 1 ? LoseOrSwap(image, trouble_)
-                                      : DamageOneFile(image, random_);
+    const uint64_t draw = trouble_();
+    const uint64_t kind = draw % 4;
+    const Damage damage = (draw >> 32) % 2 == 0 ? DamageRuns(image, undamaged)
+                          : kind == 0           ? AddForeignLog(image, trouble_)
+                          : kind == 1           ? LoseOrSwap(image, trouble_)
+                                                : DamageOneFile(image, random_);
     if (damage.what.empty()) return;
     RecoveryResult result;
     try {
@@ -220,6 +228,19 @@ class Cycle {
     CountCycle(damage.what, crash, result);
   }
 
+  // Whole runs, the start of files, and a fresh run beside others, which says more than nothing.
+  Damage DamageRuns(Image& image, const Ids& undamaged) {
+    if (generation_ > 1 || !continued_ || undamaged.empty()) {
+      return runs_() % 2 == 0 ? LoseRun(image, runs_) : DamageStart(image, runs_);
+    }
+    const uint32_t newest = PutBeside(image, *continued_);
+    Damage damage = runs_() % 4 == 0   ? LoseRun(image, runs_, newest)
+                    : runs_() % 4 == 0 ? Damage{"nothing", false, true}
+                                       : DamageStart(image, runs_, newest);
+    if (!damage.what.empty()) damage.what += ", of a fresh run beside others";
+    return damage;
+  }
+
   // And not by the reference alone, which looks once more at what was recovered.
   void CheckRefusedByTheEngine(const Image& image, const std::string& why) {
     FaultyFileSystem files(image);
@@ -238,11 +259,18 @@ class Cycle {
   void RecoverInNeed(const Crash& crash, const Past& past, const Ids& expected) {
     const std::unique_ptr<FaultyFileSystem> files = crash.files->AfterKill();
     const bool reads_fail = trouble_() % 2 == 0, for_good = trouble_() % 2 == 0;
+    const bool names_fail = reads_fail && runs_() % 2 == 0;
     const uint64_t no_memory_at = reads_fail ? 0 : SomeAllocation(trouble_);
-    const std::string need = !reads_fail ? "no memory in recovery"
-                             : for_good  ? "EIO on every read in recovery"
-                                         : "EIO on a read in recovery";
-    if (reads_fail) files->Fail(FaultyFileSystem::Operation::kRead, 1 + trouble_() % 24, EIO, for_good);
+    const std::string need = !reads_fail  ? "no memory in recovery"
+                             : names_fail ? "EACCES on a call on names in recovery"
+                             : for_good   ? "EIO on every read in recovery"
+                                          : "EIO on a read in recovery";
+    using Operation = FaultyFileSystem::Operation;
+    if (names_fail) {
+      files->Fail(Operation::kAnyOnNames, 1 + runs_() % 48, EACCES, for_good);
+    } else if (reads_fail) {
+      files->Fail(Operation::kRead, 1 + trouble_() % 24, EIO, for_good);
+    }
     const std::optional<Ids> recovered = TryToRecover(*files, no_memory_at, past, need);
     const bool came_true = reads_fail ? files->failed_count() > 0 : FailedAllocations() > 0;
     // Without a thread for it a recovery can still do without reading ahead.
@@ -290,7 +318,8 @@ class Cycle {
   static bool IsOfNeed(const Error& error) {
     const std::string what = error.what();
     return error.status() == ExitStatus::kNoSpace ||
-           (error.status() == ExitStatus::kIo && what.find("cannot read ") != std::string::npos);
+           (error.status() == ExitStatus::kIo &&
+            (what.find("cannot read ") != std::string::npos || what.find("Permission denied") != std::string::npos));
   }
 
   // Requests to its devices may be cut short or interrupted, which it must not even notice.
@@ -383,6 +412,9 @@ class Cycle {
   Tally& tally_;
   std::mt19937_64 random_;
   std::mt19937_64 trouble_;  // draws what came later, so that what was drawn before stays as it was
+  std::mt19937_64 runs_;     // the same, of damage to whole runs and of names that cannot be looked at
+  uint32_t generation_ = 1;
+  std::optional<Image> continued_;  // runs that continue each other, of this trial
   Options options_;
   std::string lost_;  // under a control: the first that was, an acknowledged one if there was any
 };

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <optional>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -305,6 +307,46 @@ Damage LoseOrSwap(FaultyFileSystem::Image& image, std::mt19937_64& random) {
   const std::vector<std::string> like = LikeFiles(paths, path);
   std::swap(image.files[path], image.files[like[random() % like.size()]]);
   return {kind + "swapped", false};
+}
+
+Damage DamageStart(FaultyFileSystem::Image& image, std::mt19937_64& random, uint32_t run) {
+  constexpr uint64_t kPieceBytes = 4096;
+  std::vector<std::string> paths = FilesOf(image, random() % 4 != 0);
+  std::erase_if(paths, [run](const std::string& path) { return run != 0 && RunOf(path) != run; });
+  if (paths.empty()) return {};
+  const std::string& path = paths[random() % paths.size()];
+  SparseBytes& file = image.files[path];
+  const auto bytes = static_cast<size_t>(std::min(kPieceBytes * (1 + random() % 4), file.size()));
+  const bool zeros = random() % 2 == 0;
+  file.Write(0, zeros ? std::vector<std::byte>(bytes) : Garbage(bytes, random()));
+  return {"start of a " + KindOf(path) + (zeros ? "zeroed" : "overwritten")};
+}
+
+Damage LoseRun(FaultyFileSystem::Image& image, std::mt19937_64& random, uint32_t but) {
+  std::set<uint32_t> runs;
+  for (const auto& [path, bytes] : image.files) runs.insert(RunOf(path));
+  if (runs.size() < 2) return {};
+  runs.erase(but);
+  const uint32_t lost = *std::next(runs.begin(), static_cast<ptrdiff_t>(random() % runs.size()));
+  std::erase_if(image.files, [lost](const auto& file) { return RunOf(file.first) == lost; });
+  std::erase_if(image.directories, [lost](const std::string& directory) { return RunOf(directory) == lost; });
+  return {"run lost"};
+}
+
+uint32_t PutBeside(FaultyFileSystem::Image& fresh, const FaultyFileSystem::Image& others) {
+  constexpr uint32_t kNumber = 900;
+  const auto renumbered = [](std::string path) {
+    if (RunOf(path) == 0) return path;
+    const std::string old_name = RunDirectoryName(RunOf(path));
+    return path.replace(path.find(old_name), old_name.size(), RunDirectoryName(kNumber));
+  };
+  FaultyFileSystem::Image both = others;
+  for (const std::string& directory : fresh.directories) {
+    if (RunOf(directory) != 0) both.directories.push_back(renumbered(directory));
+  }
+  for (const auto& [path, bytes] : fresh.files) both.files[renumbered(path)] = bytes;
+  fresh = std::move(both);
+  return kNumber;
 }
 
 Damage DamageOneFile(FaultyFileSystem::Image& image, std::mt19937_64& random) {

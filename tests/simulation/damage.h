@@ -25,6 +25,15 @@ Damage AddForeignLog(FaultyFileSystem::Image& image, std::mt19937_64& random);
 // A log, or one of the files beside it, is missing, or stands where another should.
 Damage LoseOrSwap(FaultyFileSystem::Image& image, std::mt19937_64& random);
 
+// Zeros or garbage over the first 4 to 16 KiB of a file: of any, or of those of run `run`.
+Damage DamageStart(FaultyFileSystem::Image& image, std::mt19937_64& random, uint32_t run = 0);
+
+// A run is gone with its directories, which is not the only one, nor run `but`.
+Damage LoseRun(FaultyFileSystem::Image& image, std::mt19937_64& random, uint32_t but = 0);
+
+// `fresh`, which holds run 1 alone, beside the runs of `others`, as the newest of all; returns its number.
+uint32_t PutBeside(FaultyFileSystem::Image& fresh, const FaultyFileSystem::Image& others);
+
 // Damages one file of `image` in one way: a log, or one of the files beside it.
 Damage DamageOneFile(FaultyFileSystem::Image& image, std::mt19937_64& random);
 

@@ -40,6 +40,14 @@ constexpr DeviceFault kDeviceFaults[] = {
 constexpr DeviceFault kNameFaults[] = {{Operation::kMakeDirectory, "mkdir", 2},
                                        {Operation::kRemove, "remove", 4},
                                        {Operation::kRemoveDirectory, "rmdir", 2}};
+// Looks at names: what cannot be looked at must not be taken for absent.
+constexpr DeviceFault kLookFaults[] = {{Operation::kKindOf, "a look at a file", 24},
+                                       {Operation::kList, "a list of a directory", 8},
+                                       {Operation::kIdentityOf, "a look at a log directory", 4},
+                                       {Operation::kLock, "a lock", 6},
+                                       {Operation::kOpen, "an open", 8},
+                                       {Operation::kDescribe, "a look at a file system", 2},
+                                       {Operation::kAnyOnNames, "a call on names", 64}};
 
 // Some ten times what the longest of a few thousand runs took, on devices that stall for 10 ms.
 constexpr uint64_t kAcknowledgementNanosMax = 700'000'000;
@@ -57,6 +65,7 @@ void Generation::Run(const Options& options) {
   PlanCrashes(options);
   PlanFaults();
   PlanTrouble(options);
+  PlanFailingNames();
   try {
     const uint64_t harmless = Simulate(options);
     if (const uint64_t nanos = oracle.longest_wait_nanos(); nanos > kAcknowledgementNanosMax) {
@@ -184,6 +193,18 @@ void Generation::PlanFaults() {
   }
   device_fault_ = name + fault.name;
   files_->Fail(fault.operation, nth, no_space ? ENOSPC : EIO, for_good);
+}
+
+// Runs that meet nothing else, mostly those that continue others: they look at much.
+void Generation::PlanFailingNames() {
+  std::mt19937_64 random(trial_.seed ^ (0x9a3e5 + number_));
+  const bool is_free = device_fault_.empty() && no_memory_at_ == 0 && no_memory_from_ == 0;
+  if (!is_free || trial_.control != Control::kNone || random() % (number_ > 1 ? 3 : 8) != 0) return;
+  const DeviceFault& fault = kLookFaults[random() % std::size(kLookFaults)];
+  const bool denied = random() % 2 == 0;
+  device_fault_ = std::string(denied ? "EACCES" : "EIO") + " on " + fault.name;
+  const uint64_t nth = 1 + random() % fault.among;
+  files_->Fail(fault.operation, nth, denied ? EACCES : EIO, /*for_good=*/random() % 2 == 0);
 }
 
 // Writers must cope with what write(2) may do, and acknowledgements with a device that stalls.

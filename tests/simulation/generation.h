@@ -48,6 +48,7 @@ class Generation {
   void CheckThatDurable(TxnId id);
   void PlanCrashesAtOperations(SlowFiles& files);
   void PlanFaults();
+  void PlanFailingNames();
   void PlanTrouble(const Options& options);
   void PlanTroubleOfARecovery();
   void FailSoon();

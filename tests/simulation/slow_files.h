@@ -34,22 +34,20 @@ class SlowFiles final : public FileSystem {
   // manifest", "sync of a directory".
   std::function<void(const std::string&)> before_operation;
 
-  // Only they may fail without harm: syncs right after the removal of a directory of theirs, and removals once the run
-  // is born, as what is removed is not needed and may come back; and reads from then on, which are there to find what
-  // else may go.
+  // Only they may fail without harm: syncs right after the removal of a directory of theirs, and all once the manifest
+  // is durable, when only removals are left to sync; and removals once the run
+  // is committed, as what is removed is not needed and may come back; and reads and looks at names from then on, which
+  // are there to find what else may go.
   uint64_t harmless_failures() const { return harmless_failures_; }
 
   std::vector<std::string> List(const std::string& directory) override {
-    const Exempt exempt;
-    return files_.List(directory);
+    return LookingAt([&] { return files_.List(directory); });
   }
   Entry KindOf(const std::string& path) override {
-    const Exempt exempt;
-    return files_.KindOf(path);
+    return LookingAt([&] { return files_.KindOf(path); });
   }
   std::string IdentityOf(const std::string& directory) override {
-    const Exempt exempt;
-    return files_.IdentityOf(directory);
+    return LookingAt([&] { return files_.IdentityOf(directory); });
   }
   bool MakeDirectory(const std::string& path) override {
     return Operate("mkdir", "", [&] { return files_.MakeDirectory(path); });
@@ -69,11 +67,11 @@ class SlowFiles final : public FileSystem {
   }
   void SyncDirectory(const std::string& path) override {
     const bool syncs_removal = path == std::exchange(removed_from_, "");
-    MayFail("sync of a directory", "", syncs_removal, [&] { files_.SyncDirectory(path); });
+    MayFail("sync of a directory", "", syncs_removal || committed_, [&] { files_.SyncDirectory(path); });
+    committed_ |= born_;
   }
   DirectoryLock LockDirectory(const std::string& path, LockKind kind) override {
-    const Exempt exempt;
-    return files_.LockDirectory(path, kind);
+    return LookingAt([&] { return files_.LockDirectory(path, kind); });
   }
   void Sync(const std::string& path) override {
     Operate("sync", path, [&] { files_.Sync(path); });
@@ -82,16 +80,13 @@ class SlowFiles final : public FileSystem {
     return Operate("create", path, [&] { return std::make_unique<Device>(*this, files_.Create(path, options)); });
   }
   std::unique_ptr<BlockDevice> Open(const std::string& path) override {
-    const Exempt exempt;
-    return std::make_unique<Device>(*this, files_.Open(path));
+    return LookingAt([&] { return std::make_unique<Device>(*this, files_.Open(path)); });
   }
   FileBytes Map(const std::string& path) override {
-    const Exempt exempt;
-    return Reading([&] { return files_.Map(path); });
+    return LookingAt([&] { return files_.Map(path); });
   }
   DirectoryKind Describe(const std::string& directory, const DeviceOptions& options) override {
-    const Exempt exempt;
-    return files_.Describe(directory, options);
+    return LookingAt([&] { return files_.Describe(directory, options); });
   }
 
  private:
@@ -178,6 +173,13 @@ class SlowFiles final : public FileSystem {
     }
   }
 
+  // What changes nothing, and takes no time.
+  template <class Look>
+  std::invoke_result_t<Look&> LookingAt(Look&& look) {
+    const Exempt exempt;
+    return Reading(look);
+  }
+
   bool StallsNow() { return ++asked_ == stall_at_; }
 
   void Wait() const {
@@ -194,7 +196,8 @@ class SlowFiles final : public FileSystem {
   uint64_t stall_at_ = 0;  // 0: never
   uint64_t stall_nanos_ = 0;
   std::string removed_from_;
-  bool born_ = false;  // its manifest is in its place
+  bool born_ = false;       // its manifest is in its place
+  bool committed_ = false;  // durably
   uint64_t harmless_failures_ = 0;
 };
 

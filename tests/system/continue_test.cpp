@@ -420,15 +420,6 @@ TEST_P(ContinuedFilesTest, AnOldRunThatCannotBeDeletedIsWorthANotice) {
   EXPECT_EQ(Recover(files.CrashImage(Policy::kDurableOnly), 2, acks_).verified, "a,c,d");
 }
 
-TEST_P(ContinuedFilesTest, SyncedAndUnsyncedRunsMakeNoChain) {
-  FaultyFileSystem files(CrashedRun(kMiddle));
-  Options unsynced = Continuing();
-  unsynced.log_no_flush = true;
-  EXPECT_TRUE(Run(files, unsynced));
-  EXPECT_EQ(RecoveryStatus(files.CrashImage(Policy::kAllPending), what_), ExitStatus::kMismatch);
-  EXPECT_EQ(what_, "run-0002 continues run-0001, but their logs are of different kinds");
-}
-
 TEST_P(ContinuedFilesTest, OnlyTheNewestServedRunIsContinuedButAnyIsRecovered) {
   FaultyFileSystem files(Continued(CrashedRun(kMiddle), Continuing()));
   LogStorage storage(files);

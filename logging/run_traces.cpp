@@ -1,0 +1,108 @@
+#include "logging/run_traces.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "base/error.h"
+#include "logging/file_header.h"
+#include "logging/log_directory.h"
+
+namespace dbx {
+namespace {
+
+// Where the first byte from `from` on lies that is not zero.
+std::optional<uint64_t> FirstWritten(BlockDevice& device, uint64_t from) {
+  constexpr size_t kPieceBytes = size_t{1} << 20;
+  std::vector<std::byte> piece(kPieceBytes);
+  for (uint64_t at = from;; at += piece.size()) {
+    const auto end = piece.begin() + static_cast<ptrdiff_t>(device.Read(at, piece));
+    const auto found = std::find_if(piece.begin(), end, [](std::byte byte) { return byte != std::byte{0}; });
+    if (found != end) return at + static_cast<uint64_t>(found - piece.begin());
+    if (end != piece.end()) return std::nullopt;
+  }
+}
+
+std::optional<format::FileHeader> IntactHeader(BlockDevice& device) {
+  try {
+    return ReadHeader(device);
+  } catch (const Error& error) {
+    if (error.status() != ExitStatus::kCorrupt) throw;
+    return std::nullopt;
+  }
+}
+
+bool IsWitness(const std::string& name) {
+  return name == kManifestFileName || name == kFrozenFileName || name == kSuccessorFileName;
+}
+
+// A file, and where what it holds besides headers begins.
+struct Stream {
+  std::string path;
+  uint64_t begin;
+};
+
+// Whether a log has its temporary name and not its own.
+bool IsUnfinished(const std::vector<std::string>& paths) {
+  return std::any_of(paths.begin(), paths.end(), [&](const std::string& path) {
+    const std::string suffix = TemporaryName("");
+    if (!path.ends_with(suffix)) return false;
+    const std::string name = path.substr(0, path.size() - suffix.size());
+    return LogIndexOf(BaseNameOf(name)) && std::find(paths.begin(), paths.end(), name) == paths.end();
+  });
+}
+
+// The headers of the logs among `paths`. Puts what is to be looked through for anything written into `streams`.
+RunHeaders HeadersOf(FileSystem& files, const std::vector<std::string>& paths, std::vector<Stream>& streams) {
+  bool any = false, damaged = false, fresh = false, continuing = false;
+  for (const std::string& path : paths) {
+    if (!LogIndexOf(BaseNameOf(path))) continue;
+    any = true;
+    const auto device = files.Open(path);
+    if (const auto header = IntactHeader(*device)) {
+      (Continues(*header) ? continuing : fresh) = true;
+      streams.push_back({path, format::kStreamOffset});
+    } else {
+      const std::optional<uint64_t> written = FirstWritten(*device, 0);
+      damaged |= written && *written < format::kStreamOffset;
+      streams.push_back({path, written.value_or(0)});
+    }
+  }
+  if (!any) return RunHeaders::kNone;
+  if (damaged) return RunHeaders::kDamaged;
+  if (fresh) return IsUnfinished(paths) ? RunHeaders::kUnfinished : RunHeaders::kFresh;
+  return continuing ? RunHeaders::kContinuing : RunHeaders::kZero;
+}
+
+}  // namespace
+
+RunTraces TracesOf(FileSystem& files, const std::vector<std::string>& run_directories) {
+  const std::vector<std::string> paths = FilesOfRun(files, run_directories);
+  RunTraces traces;
+  traces.has_witness =
+      std::any_of(paths.begin(), paths.end(), [](const auto& path) { return IsWitness(BaseNameOf(path)); });
+  if (traces.has_witness) return traces;
+  std::vector<Stream> streams;
+  traces.headers = HeadersOf(files, paths, streams);
+  if (traces.headers == RunHeaders::kFresh) return traces;
+  for (const std::string& path : paths) {
+    if (BaseNameOf(path) == kFrontierFileName) streams.push_back({path, sizeof(format::FrontierBlock)});
+  }
+  for (const Stream& stream : streams) {
+    const std::optional<uint64_t> written = FirstWritten(*files.Open(stream.path), stream.begin);
+    if (!written) continue;
+    traces.has_stream = true;
+    traces.written_at = stream.path + "@" + std::to_string(*written);
+    if (traces.headers != RunHeaders::kDamaged || *written < format::kStreamOffset) break;
+  }
+  return traces;
+}
+
+bool WasNeverServed(FileSystem& files, const std::vector<std::string>& run_directories) {
+  const RunTraces traces = TracesOf(files, run_directories);
+  const RunState state = StateOf(traces.has_witness, traces.headers, traces.has_stream);
+  if (state != RunState::kDamaged) return state == RunState::kNeverServed;
+  throw Error(ExitStatus::kCorrupt,
+              "cannot recover " + traces.written_at + ": something was written here, and no header tells what");
+}
+
+}  // namespace dbx
