@@ -82,7 +82,7 @@ Json VerificationJson(const Options& options, const std::string& verified) {
 }
 
 struct WorkerTotals {
-  uint64_t executed = 0, acknowledged = 0, user_rollbacks = 0, abort_cnt = 0;
+  uint64_t executed = 0, acknowledged = 0, acknowledged_log_bytes = 0, user_rollbacks = 0, abort_cnt = 0;
   double run_seconds = 0, wait_seconds = 0;
   TimeParts time_parts{};
   Json aborts = Json::object();
@@ -100,6 +100,7 @@ WorkerTotals TotalsOf(const std::vector<WorkerStats>& workers) {
     }
     t.executed += w.executed;
     t.acknowledged += w.acknowledged;
+    t.acknowledged_log_bytes += w.acknowledged_log_bytes;
     t.user_rollbacks += w.user_rollbacks;
     t.abort_cnt += aborts;
     t.run_seconds += w.run_seconds;
@@ -233,6 +234,7 @@ Json RunMetrics(const Options& options, const RunResult& r, const WorkerTotals& 
   Json m = {{"seconds", r.seconds},
             {"load_seconds", r.load_seconds},
             {"acknowledged_txns", t.acknowledged},
+            {"acknowledged_log_bytes", t.acknowledged_log_bytes},
             {"executed_txns", t.executed},
             {"executed_by_procedure", ProceduresJson(r)},
             {"throughput_acknowledged", Ratio(acknowledged, r.seconds)},
