@@ -89,7 +89,7 @@ $(foreach v,$(MAKEOVERRIDES),$(if $(findstring =,$(v)),$(if $(filter $(firstword
 
 MAIN_SOURCES := system/main.cpp system/pair.cpp logging/log_dump.cpp
 LIBRARY_FOLDERS := base storage concurrency_control logging tests/reference \
-  $(if $(filter mutants,$(VARIANT)),,benchmarks/ycsb benchmarks/tpcc benchmarks/test system)
+  $(if $(filter mutants,$(VARIANT)),system/ack_file.cpp,benchmarks/ycsb benchmarks/tpcc benchmarks/test system)
 LIBRARY_SOURCES := $(filter-out $(MAIN_SOURCES),$(sort \
   $(shell find $(LIBRARY_FOLDERS) -name '*.cpp' ! -name '*_test.cpp' 2>/dev/null)))
 # Tests and what they share; fuzz targets have a main of their own.
@@ -174,7 +174,7 @@ build/simulation/torture: $(SIMULATION_SOURCES:%.cpp=$(BUILD)/%.o) $(PAIR_OBJECT
 	$(LINK)
 
 # On threads, as all_tests is. Every test that a mutant names is in one of these.
-MUTANT_TESTS := tests/models $(addprefix tests/system/,rules_test.cpp versioned_replay_test.cpp) \
+MUTANT_TESTS := tests/models $(addprefix tests/system/,rules_test.cpp versioned_replay_test.cpp worker_test.cpp) \
   $(addprefix tests/concurrency_control/,contract_test.cpp scan_test.cpp tictoc_test.cpp hekaton_test.cpp) \
   $(addprefix tests/logging/,continuation_test.cpp run_traces_test.cpp device/posix_file_system_test.cpp \
   device/write_window_test.cpp taurus/taurus_log_test.cpp eleda/grasshopper_test.cpp \

@@ -123,6 +123,12 @@
 #define WARMUP 0
 #endif
 
+// Calls: how far ahead of the current one in its queue a worker prefetches index buckets, and half as far rows. 0: no
+// look-ahead, as in engines that take one transaction at a time.
+#ifndef LOOKAHEAD
+#define LOOKAHEAD 6
+#endif
+
 // Nanoseconds: an aborted transaction waits this long before it runs again.
 #ifndef ABORT_PENALTY
 #define ABORT_PENALTY 0

@@ -20,6 +20,7 @@
 //   RaiseWatermark(timestamp)                    (needs_multi_version) no transaction has, or will have, a snapshot
 //                                                below it; any worker
 //   OwnEnds(state, ends)                         where its own records end, by log; 0 in a log without
+//   OwnBytes(state)                              what its own records take in all logs
 //   durable()                                    how far each log is durable
 //   ThrowIfFailed()                              a device has failed, or a worker: what waits may never become durable
 //

@@ -37,12 +37,6 @@ uint64_t LogSet::reserved_bytes() const {
   return bytes;
 }
 
-uint64_t LogSet::persistent_bytes() const {
-  uint64_t bytes = 0;
-  for (const auto& stream : streams_) bytes += stream->persistent_bytes();
-  return bytes;
-}
-
 size_t LogSet::memory_bytes() const {
   size_t bytes = 0;
   for (const auto& stream : streams_) bytes += stream->ring_bytes();

@@ -66,7 +66,6 @@ class LogSet {
     return next < count() ? next : worker % count();
   }
   uint64_t reserved_bytes() const;
-  uint64_t persistent_bytes() const;
   size_t memory_bytes() const;
 
   // Any thread, once started: a worker has ended by an error. Nobody shall wait for what it has left half done.

@@ -107,6 +107,7 @@ class TotalOrderLog : public FlushHooks {
   void CommitPoint(const TxnState& state, uint64_t* point) const { point[0] = state.place.end().value(); }
   void ReadOnlyPoint(const TxnState&, uint64_t* point) const { point[0] = stream_.reserved_until().value(); }
   void OwnEnds(const TxnState& state, LsnPerLog& ends) const { ends[0] = state.place.end(); }
+  uint64_t OwnBytes(const TxnState& state) const { return state.place.bytes; }
   const DurableVector& durable() const { return logs_.durable(); }
   bool IsDurable(const uint64_t* point) const { return stream_.persistent_until() >= Lsn(point[0]); }
   void ThrowIfFailed() const { logs_.ThrowIfFailed(); }

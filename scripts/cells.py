@@ -8,6 +8,7 @@ from __future__ import annotations
 import fnmatch
 import shlex
 from dataclasses import dataclass
+from typing import Optional
 
 
 @dataclass(frozen=True)
@@ -44,10 +45,20 @@ WORKLOADS = {
 # Of a run that is to be killed, per worker: to make up the calls of a measured one takes longer than such a run lasts.
 KILLED_CALLS = 50_000
 
+# Cells whose figures others are read against, beside all without a log: the main job measures them several times, in
+# rounds (main_job.py). Of those for peers, which look at one transaction at a time, a round has a run without look-ahead
+# too.
+HEADLINES = ("YCSB/NO_WAIT/LOG_SERIAL/LOG_DATA", "YCSB/NO_WAIT/LOG_SERIAL/LOG_COMMAND",
+             "YCSB/NO_WAIT/LOG_TAURUS/LOG_DATA", "YCSB/NO_WAIT/LOG_TAURUS/LOG_COMMAND",
+             "TPCC/NO_WAIT/LOG_SERIAL/LOG_COMMAND", "TPCC/NO_WAIT/LOG_TAURUS/LOG_COMMAND")
+FOR_PEERS = ("YCSB/NO_WAIT/LOG_NO", "YCSB/SILO/LOG_NO", "YCSB/NO_WAIT/LOG_TAURUS/LOG_COMMAND", "TPCC/NO_WAIT/LOG_NO",
+             "TPCC/SILO/LOG_NO", "TPCC/NO_WAIT/LOG_TAURUS/LOG_COMMAND")
+
 # The steps of a cell, in order. A cell without a log has the first one only.
 STEPS = ("run", "recover", "crash", "crash_recover")
 STEP_NAMES = {
     "limits": "host limits",
+    "round": "measured run of a round",
     "run": "measured run",
     "recover": "recovery, verified",
     "crash": "run, killed",
@@ -152,6 +163,23 @@ def _with_log(workload: str, cc: str, *log_types: str, isolation: str = "") -> l
         Cell(workload, cc, "LOG_TAURUS", log_type, isolation=isolation) for log_type in log_types]
 
 
+@dataclass(frozen=True)
+class Point:
+    """What a round measures once."""
+
+    cell: Cell
+    lookahead: Optional[int] = None  # calls; None: as many as the engine does by default
+
+    @property
+    def label(self) -> str:
+        return self.cell.label + ("" if self.lookahead is None else f", look-ahead {self.lookahead}")
+
+
+def points_of_a_round(cells: list[Cell]) -> list[Point]:
+    repeated = [cell for cell in cells if not cell.logs or cell.path in HEADLINES]
+    return [Point(cell) for cell in repeated] + [Point(cell, 0) for cell in repeated if cell.path in FOR_PEERS]
+
+
 def select_cells(patterns: str) -> list[Cell]:
     """Cells that match one of the comma-separated patterns; '' selects all. Raises ValueError for none."""
     cells = all_cells()
@@ -196,15 +224,25 @@ def logger_count(cell: Cell, settings: Settings) -> int:
 
 def run_command(cell: Cell, settings: Settings, log_dir: str, json_file: str = "", ack_file: str = "") -> list[str]:
     """A run to a clean end (with its digest in the log) or, with an ack file, one that is meant to be killed."""
+    command = _measured_command(cell, settings, log_dir)
+    if cell.logs:
+        command += [f"--ack_file={ack_file}", f"--query_list_len={KILLED_CALLS}"] if ack_file else ["--verify"]
+    return command + [f"--json={json_file}"] * bool(json_file)
+
+
+def round_command(point: Point, settings: Settings, log_dir: str, json_file: str) -> list[str]:
+    """A run that is measured alone: nothing is made of its logs."""
+    ahead = [] if point.lookahead is None else [f"--lookahead={point.lookahead}"]
+    return _measured_command(point.cell, settings, log_dir) + ahead + [f"--json={json_file}"]
+
+
+def _measured_command(cell: Cell, settings: Settings, log_dir: str) -> list[str]:
     command = [settings.binary, f"--cc={cell.cc}", f"--log={cell.log}", *WORKLOADS[cell.workload],
                f"--thread_cnt={settings.threads}", f"--seconds={settings.seconds:g}", f"--seed={settings.seed}"]
     command += [f"--isolation_level={cell.isolation}"] * bool(cell.isolation) + load_arguments(cell, settings)
     if cell.logs:
         command += [f"--log_type={cell.log_type}", f"--num_logger={logger_count(cell, settings)}", "--time_enable=1",
                     f"--log_limit={settings.log_limit}", f"--log_dir={','.join(cell.directories(log_dir))}"]
-        command += [f"--ack_file={ack_file}", f"--query_list_len={KILLED_CALLS}"] if ack_file else ["--verify"]
-    if json_file:
-        command.append(f"--json={json_file}")
     return command
 
 

@@ -281,7 +281,7 @@ class Experiment:
     def _print_verdicts(collected) -> None:
         for data, verdicts, _ in collected:
             for v in verdicts:
-                print(f"{data.figure.name}: {v.claim}: paper {v.paper}, ours {v.ours}: {v.verdict}"
+                print(f"{data.figure.name}: {v.claim}: paper {v.paper}, ours {v.ours}: {v.text}"
                       + (f" ({v.why})" if v.why else ""))
 
 

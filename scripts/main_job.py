@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """The main job: every cell run, crashed, recovered and verified; then a table, plots and a report.
 
+Cells without a log and a few others, which all figures are read against, are measured three times first, in rounds.
+
 run.sh calls it after the build. Per cell with a log: a measured run to a clean end and its recovery, then a
 run that is killed with SIGKILL at a random time and its recovery; both recoveries are verified. Cells without
 a log run only. Results are appended to OUT/results.jsonl step by step, so that nothing is lost by Ctrl-C.
@@ -24,7 +26,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import cells as cells_module
 import host
 import summary
-from cells import Cell, Settings, shell_line
+from cells import Cell, Point, Settings, shell_line
 from child import KillClock, run_child
 from pairs import list_pairs, matrix_of
 from progress import Progress
@@ -56,8 +58,11 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
         prog=os.environ.get("DBX_PROGRAM", "main_job.py"),
         description="Builds the engine, then runs, crashes, recovers and verifies every cell of workload x "
                     "concurrency control x log scheme, and leaves a table, out/report.html and out/plots/.")
-    parser.add_argument("--seconds", type=positive(float), default=0.7,
+    parser.add_argument("--seconds", type=positive(float), default=0.5,
                         help="measured seconds of each run (default: %(default)s)")
+    parser.add_argument("--rounds", type=positive(int), default=3,
+                        help="how often cells without a log and headline cells are measured, in alternation; 1: once, "
+                             "and never without look-ahead (default: %(default)s)")
     parser.add_argument("--out", default=os.path.relpath(os.path.join(REPOSITORY, "out")),
                         help="where results, plots and the report go (default: out, in the repository)")
     parser.add_argument("--log_dir", default=os.path.relpath(os.path.join(REPOSITORY, "logs")),
@@ -91,6 +96,7 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
         arguments.seconds = min(arguments.seconds, 0.3)
         arguments.log_limit = min(arguments.log_limit, 64 << 20)
         arguments.rows = min(arguments.rows, 20_000)
+        arguments.rounds = 1
     if arguments.seed is None:
         arguments.seed = int(time.time()) & 0x7FFFFFFF
     return arguments
@@ -108,15 +114,23 @@ class MainJob:
         self.results_path_ = os.path.join(arguments.out, "results.jsonl")
         self.work_dir_ = os.path.join(arguments.log_dir, f"main_job-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}")
         self.rows_: list[dict] = []
+        points = cells_module.points_of_a_round(self.cells_) if arguments.rounds > 1 else []
+        # Each round in an order of its own: a host whose speed drifts treats all alike.
+        self.rounds_ = [self.random_.sample(points, len(points)) for _ in range(arguments.rounds if points else 0)]
         expected = [("limits", 12.0)] if not arguments.no_limits else []
+        expected += [("round", self._expected_seconds("round")) for points in self.rounds_ for _ in points]
         for cell in self.cells_:
-            expected += [(step, self._expected_seconds(step)) for step in cell.steps()]
+            expected += [(step, self._expected_seconds(step)) for step in self._steps(cell)]
         self.progress_ = Progress(expected)
 
     def _expected_seconds(self, step: str) -> float:
         seconds = self.settings_.seconds
-        return {"run": 1.0 + seconds, "recover": 0.8 + 1.3 * seconds, "crash": 0.5 + 0.2 * seconds,
+        return {"round": 0.9 + seconds, "run": 1.0 + seconds, "recover": 0.8 + 1.3 * seconds, "crash": 0.5 + 0.2 * seconds,
                 "crash_recover": 0.9 + 0.6 * seconds}[step]
+
+    def _steps(self, cell: Cell) -> tuple[str, ...]:
+        """Rounds have measured all there is of a cell without a log."""
+        return cell.steps() if cell.logs or not self.rounds_ else ()
 
     # --- bookkeeping
 
@@ -171,6 +185,29 @@ class MainJob:
             matrix = dataclasses.asdict(matrix_of(list_pairs(self.arguments_.binary)))
         self._append({"schema_version": 1, "step": "pairs", "status": "ok", "why": "", "matrix": matrix})
 
+    def run_round(self, number: int, points: list[Point]) -> bool:
+        good = True
+        for point in points:
+            self.progress_.begin(f"round {number}: {point.label}")
+            row = {"schema_version": 1, "cell": point.cell.as_dict(), "step": "round", "round": number,
+                   "lookahead": point.lookahead, "status": "ok", "why": ""}
+            directory = self._log_dir(point.cell, "round")
+            json_file = self._json_file("round")
+            self._execute(row, cells_module.round_command(point, self.settings_, directory, json_file), json_file)
+            if point.cell.logs:
+                self._delete_logs(row, directory)
+            self._tidy(os.path.dirname(directory))
+            good = self._finish(row) and good
+        return good
+
+    def _finish(self, row: dict) -> bool:
+        self._append(row)
+        failed = row["status"] == "failed"
+        self.progress_.finish(f"FAILED: {row['why']}" if failed else summary.step_line(row), failed)
+        if failed:
+            self.progress_.note(f"    again: {row['command']}")
+        return not failed
+
     def run_step(self, cell: Cell, step: str, context: dict) -> bool:
         self.progress_.begin(f"{cell.label}: {cells_module.STEP_NAMES[step]}")
         row = {"schema_version": 1, "cell": cell.as_dict(), "step": step, "status": "ok", "why": ""}
@@ -179,13 +216,11 @@ class MainJob:
             row.update(status="skipped", why="the run before it failed")
         else:
             getattr(self, f"_step_{step}")(cell, context, row)
-        self._append(row)
-        if row["status"] == "failed":
+        if blocked:
+            self._append(row)
+            self.progress_.finish("skipped")
+        elif not self._finish(row):
             context["failed"] = step
-            self.progress_.finish(f"FAILED: {row['why']}", failed=True)
-            self.progress_.note(f"    again: {row['command']}")
-        else:
-            self.progress_.finish("skipped" if blocked else summary.step_line(row))
         return row["status"] == "ok"
 
     def _execute(self, row: dict, command: list[str], json_file: str = "", **how):
@@ -289,9 +324,11 @@ class MainJob:
         if not arguments.no_limits:
             self.run_limits()
         good = True
+        for number, points in enumerate(self.rounds_, 1):
+            good = self.run_round(number, points) and good
         for cell in self.cells_:
             context: dict = {}
-            for step in cell.steps():
+            for step in self._steps(cell):
                 good = self.run_step(cell, step, context) and good
             self._tidy(os.path.join(self.work_dir_, cell.path.replace("/", "-")))
         return good
@@ -304,7 +341,7 @@ class MainJob:
 
     def close(self) -> None:
         self.progress_.close()
-        for step in cells_module.STEPS:
+        for step in ("round", *cells_module.STEPS):
             path = os.path.join(self.work_dir_, f"{step}.json")
             if os.path.exists(path):
                 os.unlink(path)

@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
 """All log schemes and concurrency controls side by side, as in README's tables: medians of rounds of short runs.
 
-    scripts/overview.py                     writes the tables to the terminal, in Markdown; half an hour on 2 cores
-    scripts/overview.py --tables schemes    only what is asked for: schemes, controls
+    scripts/overview.py                     writes the tables to the terminal, in Markdown; 45 minutes on 2 cores
+    scripts/overview.py --tables schemes    only what is asked for: schemes, controls, controls_0
     scripts/overview.py --log_dir DIR       where logs go; default: a RAM disk, so that the engine is what is measured
 
 Each round runs every configuration once, in an order of its own, so that a host whose speed drifts treats all alike.
 Recoveries, one each of the last round's logs, are confined to the first processor and to the first two, all their
 threads counted. Nothing else should run on the host meanwhile; scripts/doctor tells what distorts figures.
+
+Lines with "look-ahead 0", and controls_0, are for comparison with engines that take one transaction at a time: here a
+worker prefetches for the calls that are queued behind the current one, unless it is told not to.
 """
 from __future__ import annotations
 
@@ -38,6 +41,7 @@ CONTENDED = (*YCSB, "--zipf_theta=0.9", "--req_per_query=10")
 SERIAL, TAURUS, ELEDA = ("--log=LOG_SERIAL",), ("--log=LOG_TAURUS",), ("--log=LOG_ELEDA",)
 PLOVER, SILO_R, SILO = ("--log=LOG_PLOVER",), ("--cc=SILO", "--log=LOG_BATCH"), ("--cc=SILO",)
 COMMAND = ("--log_type=LOG_COMMAND",)
+NOT_AHEAD = ("--lookahead=0",)
 
 
 def logs(count: int) -> tuple[str]:
@@ -68,16 +72,29 @@ SCHEMES = {
     "Silo-R, 2 logs": (*SILO_R, *logs(2)),
     "HEKATON, no log": ("--cc=HEKATON",),
     "Taurus command, 2 logs, HEKATON": ("--cc=HEKATON", *TAURUS, *COMMAND, *logs(2)),
+    "NO_WAIT, no log, look-ahead 0": NOT_AHEAD,
+    "serial command, look-ahead 0": (*NOT_AHEAD, *SERIAL, *COMMAND),
+    "Taurus command, 1 log, look-ahead 0": (*NOT_AHEAD, *TAURUS, *COMMAND),
+    "Taurus command, 2 logs, look-ahead 0": (*NOT_AHEAD, *TAURUS, *COMMAND, *logs(2)),
+    "serial data, look-ahead 0": (*NOT_AHEAD, *SERIAL),
+    "Taurus data, 1 log, look-ahead 0": (*NOT_AHEAD, *TAURUS),
+    "Taurus data, 2 logs, look-ahead 0": (*NOT_AHEAD, *TAURUS, *logs(2)),
+    "SILO, no log, look-ahead 0": (*NOT_AHEAD, *SILO),
+    "Silo-R, 1 log, look-ahead 0": (*NOT_AHEAD, *SILO_R),
 }
 SCHEME_WORKLOADS = {"YCSB": YCSB, "TPC-C": TPCC, "TPC-C, full mix": FULL_MIX}
-OF_FULL_MIX = ("NO_WAIT, no log", "serial command", "Taurus command, 1 log", "Taurus command, 2 logs", "serial data",
-               "Taurus data, 1 log")
+OF_FULL_MIX = tuple(line + ahead for ahead in ("", ", look-ahead 0") for line in (
+    "NO_WAIT, no log", "serial command", "Taurus command, 1 log", "Taurus command, 2 logs", "serial data",
+    "Taurus data, 1 log"))
 CONTROLS = {name: (f"--cc={name}",) for name in ("NO_WAIT", "WAIT_DIE", "DL_DETECT", "SILO", "TICTOC", "HEKATON")}
 CONTROLS["HEKATON, SNAPSHOT"] = ("--cc=HEKATON", "--isolation_level=SNAPSHOT")
 CONTROLS["NO_WAIT over B+trees"] = ("--cc=NO_WAIT", "--index=IDX_BTREE")
 CONTROL_WORKLOADS = {"YCSB": YCSB, "YCSB, theta 0.9, 10 accesses": CONTENDED, "TPC-C": TPCC,
                      "TPC-C, full mix": FULL_MIX}
-TABLES = {"schemes": (SCHEMES, SCHEME_WORKLOADS), "controls": (CONTROLS, CONTROL_WORKLOADS)}
+CONTROLS_0 = {name: (*flags, *NOT_AHEAD) for name, flags in CONTROLS.items()}
+TABLES = {"schemes": (SCHEMES, SCHEME_WORKLOADS), "controls": (CONTROLS, CONTROL_WORKLOADS),
+          "controls_0": (CONTROLS_0, CONTROL_WORKLOADS)}
+HEADINGS = {"controls": "k/s (lowest-highest)", "controls_0": "look-ahead 0: k/s (lowest-highest)"}
 
 
 def is_wanted(table: str, line: str, workload: str) -> bool:
@@ -128,7 +145,8 @@ class Overview:
         self.progress_ = Progress(steps, stream=sys.stderr)
 
     def _is_recovered(self, point: Point, points: list[Point]) -> bool:
-        return point.logs and points is self.rounds_[-1]
+        # Recovery does not depend on how far the workers looked ahead.
+        return point.logs and not set(NOT_AHEAD) & set(point.flags) and points is self.rounds_[-1]
 
     def measure(self) -> list[Point]:
         """All rounds. Raises SystemExit with the command that failed."""
@@ -180,7 +198,7 @@ def scheme_cells(point: Point, base: Point) -> list[str]:
     if not point.logs:
         return [spread(point.rates()), "", "", "", ""]
     share = statistics.median(rate / without for rate, without in zip(point.rates(), base.rates()))
-    return [spread(point.rates()), f"{100 * share:.0f} %", f"{point.median('latency_us.mean') / 1e3:.2g} ms",
+    return [spread(point.rates()), percent(share), f"{point.median('latency_us.mean') / 1e3:.2g} ms",
             f"{point.median('bytes_per_txn'):,.0f}", " / ".join(map(thousands, point.recoveries))]
 
 
@@ -198,8 +216,13 @@ def scheme_table(points: list[Point], workload: str) -> list[str]:
     return lines
 
 
-def control_table(points: list[Point]) -> list[str]:
-    lines = [row(["k/s (lowest-highest)", *CONTROL_WORKLOADS]), "|---" * (1 + len(CONTROL_WORKLOADS)) + "|"]
+def percent(share: float) -> str:
+    """No run is faster for its log: then the scatter is larger than what the log costs, and the share is marked."""
+    return f"{100 * share:.0f} %" + "!" * (round(100 * share) > 100)
+
+
+def control_table(points: list[Point], table: str) -> list[str]:
+    lines = [row([HEADINGS[table], *CONTROL_WORKLOADS]), "|---" * (1 + len(CONTROL_WORKLOADS)) + "|"]
     for control in CONTROLS:
         lines.append(row([control, *(spread(p.rates()) for p in points if p.line == control)]))
     return lines
@@ -210,8 +233,10 @@ def tables(points: list[Point]) -> str:
     for workload in SCHEME_WORKLOADS:
         chosen = [p for p in points if p.table == "schemes" and p.workload == workload]
         lines += [*scheme_table(chosen, workload), ""] if chosen else []
-    controls = [p for p in points if p.table == "controls"]
-    return "\n".join(lines + (control_table(controls) if controls else []))
+    for table in HEADINGS:
+        chosen = [p for p in points if p.table == table]
+        lines += [*control_table(chosen, table), ""] if chosen else []
+    return "\n".join(lines).rstrip("\n")
 
 
 def parse_arguments(argv: list[str]) -> argparse.Namespace:

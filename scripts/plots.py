@@ -90,8 +90,7 @@ def _draw_throughput(axes, items, rows, colours) -> None:
     _bars(axes, items, [item.run("throughput_acknowledged") for item in items], lambda _, v: _rate_text(v), colours,
           limits)
     if items[0].cell.workload == "YCSB":
-        config = items[0].steps.get("run", {}).get("record", {}).get("config", {})
-        threads = int(config.get("THREAD_CNT", 1))
+        threads = int(items[0].config.get("THREAD_CNT", 1))
         floor = host.ycsb_floor(rows, threads)
         _limit_line(axes, floor, f"bare row copies, {threads} threads: {_rate_text(floor)}", colours)
 

@@ -43,10 +43,16 @@ details { margin: .5rem 0; } summary { cursor: pointer; }
 HOW_TO_READ = (
     ("ack'd, exec'd", "Transactions per second that were acknowledged (durable, with all that they read from) and "
      "that were executed. Only acknowledged ones count as throughput."),
-    ("of none", "Acknowledged throughput over that of the same concurrency control without a log."),
+    ("of none", "Acknowledged throughput over that of the same concurrency control without a log: where both were "
+     "measured in rounds, the median of the shares within a round. An exclamation mark: above 100 %, which no log "
+     "gives; the scatter of the runs is larger than what the log costs."),
+    ("look-ahead", "A worker prefetches what the calls behind the current one in its queue will need, as a server with "
+     "queued requests can. With look-ahead 0 it does not: compare these figures with engines that take one transaction "
+     "at a time."),
     ("of floor", "YCSB: over a bare loop on this host, with as many threads, that copies one random 1 KB row and "
      "overwrites another, prefetched; no index, no transactions. A limit of the memory, not a rival."),
-    ("ack p50, p99", "Time from a transaction's begin to its acknowledgement."),
+    ("ack p50, p99", "Time from when a call is taken from its worker's queue to its acknowledgement, of the "
+     "transactions that count as acknowledged: within the measured interval."),
     ("log B/txn, MB/s", "Bytes of the records of transactions that wrote; all bytes of the log per second. The short "
      "vertical mark beside a throughput (or recovery) bar is what the log device admits for records of that size "
      "when written (or read) alone."),
@@ -156,7 +162,7 @@ def _limits_section(rows: list[dict]) -> str:
 
 def _configuration_section(rows: list[dict]) -> str:
     """Switches that all runs share, then per cell the ones in which it differs."""
-    runs = [row for row in rows if row.get("step") == "run" and row.get("record", {}).get("config")]
+    runs = [row for row in rows if row.get("step") in ("run", "round") and row.get("record", {}).get("config")]
     if not runs:
         return '<p class="soft">No run left a record.</p>'
     configurations = [row["record"]["config"] for row in runs]
@@ -192,6 +198,16 @@ def _commands_section(rows: list[dict]) -> str:
     return f"<pre>{_escape(chr(10).join(lines))}</pre>"
 
 
+def _repeated(rows: list[dict]) -> str:
+    lines = summary.repeated(rows)
+    if not lines:
+        return ""
+    head = "".join(f'<th class="name">{_escape(text)}</th>' for text in summary.REPEATED_HEADINGS)
+    body = "".join("<tr>" + "".join(f'<td class="name">{_escape(text)}</td>' for text in line) + "</tr>"
+                   for line in lines)
+    return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+
+
 def _failures(rows: list[dict]) -> str:
     failed = [row for row in rows if row.get("status") == "failed"]
     if not failed:
@@ -221,6 +237,7 @@ def write_report(rows: list[dict], path: str) -> None:
 <p class="{state}">{good} of {len(steps)} steps succeeded; {verified} of {len(recoveries)} recoveries verified.</p>
 {_failures(rows)}
 <h2>Results</h2>{_results(rows)}
+{_repeated(rows)}
 <ul class="notes">{notes}</ul>
 <h2>What a commit costs</h2>{_commits(rows)}
 <p class="soft">Bytes of a logged transaction: its record, of which so much is the same for every record; and shared out over all

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The papers' figures, built, run and reported:
 #
-#   scripts/reproduce.sh all                       every figure, in minutes (--scale smoke)
+#   scripts/reproduce.sh all                       every figure, in some 40 minutes (--scale smoke)
 #   scripts/reproduce.sh taurus/fig09 --scale laptop
 #
 # FIGURE is part of a name that `scripts/exp list` prints; further flags are those of `scripts/exp run`.

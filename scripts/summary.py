@@ -6,10 +6,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import Optional
+from statistics import median
+from typing import Callable, Iterable, Optional
 
 import host
-from cells import Cell, cell_from_dict
+from cells import Cell, all_cells, cell_from_dict
 
 TABLE_WIDTH_MAX = 120
 
@@ -18,6 +19,8 @@ TABLE_WIDTH_MAX = 120
 class CellSummary:
     cell: Cell
     steps: dict[str, dict] = field(default_factory=dict)
+    # Rows of the rounds by look-ahead (None: the engine's default), then by round.
+    rounds: dict[Optional[int], dict[int, dict]] = field(default_factory=dict)
     of_none: Optional[float] = None      # acknowledged throughput over that of the same CC without a log
     of_floor: Optional[float] = None     # YCSB: acknowledged throughput over the host's floor
     of_device: Optional[float] = None    # log bytes/s over the device's bandwidth
@@ -25,17 +28,34 @@ class CellSummary:
     def metrics(self, step: str) -> dict:
         return self.steps.get(step, {}).get("record", {}).get("metrics", {})
 
+    def measured(self, lookahead: Optional[int] = None) -> dict[int, dict]:
+        """Metrics of what counts as its measured run, by round: of the rounds, or of the one run that there is."""
+        rows = self.rounds.get(lookahead) or ({0: self.steps["run"]} if lookahead is None and "run" in self.steps else {})
+        return {number: metrics for number, row in rows.items()
+                if row["status"] == "ok" and (metrics := row.get("record", {}).get("metrics"))}
+
+    def rates(self, lookahead: Optional[int] = None) -> dict[int, float]:
+        """Acknowledged transactions per second, by round."""
+        found = {number: metrics.get("throughput_acknowledged") for number, metrics in self.measured(lookahead).items()}
+        return {number: float(rate) for number, rate in found.items() if rate is not None}
+
+    def _median(self, value_of: Callable[[dict], Optional[float]]) -> Optional[float]:
+        values = [float(value) for metrics in self.measured().values() if (value := value_of(metrics)) is not None]
+        return median(values) if values else None
+
     def run(self, name: str) -> Optional[float]:
-        value = self.metrics("run").get(name)
-        return None if value is None else float(value)
+        return self._median(lambda metrics: metrics.get(name))
 
     def latency(self, name: str) -> Optional[float]:
-        value = self.metrics("run").get("latency_us", {}).get(name)
-        return None if value is None else float(value)
+        return self._median(lambda metrics: metrics.get("latency_us", {}).get(name))
 
     def commit_part(self, name: str) -> Optional[float]:
-        value = (self.metrics("run").get("commit_parts_us") or {}).get(name)
-        return None if value is None else float(value)
+        return self._median(lambda metrics: (metrics.get("commit_parts_us") or {}).get(name))
+
+    @property
+    def config(self) -> dict:
+        rows = [*self.rounds.get(None, {}).values(), self.steps.get("run", {})]
+        return next((row["record"]["config"] for row in rows if row.get("record", {}).get("config")), {})
 
     def bytes_per_txn(self, name: str) -> Optional[float]:
         """Of the bytes of the whole log that are of this kind."""
@@ -49,14 +69,14 @@ class CellSummary:
     def verdict(self, step: str) -> str:
         """'ok' with the checks made, 'FAILED', 'skipped', or '' where the step has not been run."""
         row = self.steps.get(step)
+        if row is None and step == "run" and self.rounds.get(None):
+            row = min(self.rounds[None].values(), key=lambda one: one["status"] == "ok")  # a failed one, if there is any
         if row is None:
             return ""
         if row["status"] != "ok":
             return "FAILED" if row["status"] == "failed" else "skipped"
         return "ok " + row.get("record", {}).get("verification", {}).get("verified", "").replace(",", "")
 
-    def failed_steps(self) -> list[dict]:
-        return [row for row in self.steps.values() if row["status"] == "failed"]
 
 
 def load_rows(path: str) -> list[dict]:
@@ -77,31 +97,42 @@ def load_rows(path: str) -> list[dict]:
 
 
 def summarise(rows: list[dict]) -> list[CellSummary]:
-    """One summary per cell, in the order in which the cells were run."""
+    """One summary per cell, in the order of all cells: rounds have one of their own."""
     by_cell: dict[Cell, CellSummary] = {}
     for row in rows:
         if "cell" not in row:
             continue
         cell = cell_from_dict(row["cell"])
-        by_cell.setdefault(cell, CellSummary(cell)).steps[row["step"]] = row
-    summaries = list(by_cell.values())
+        item = by_cell.setdefault(cell, CellSummary(cell))
+        if row["step"] == "round":
+            item.rounds.setdefault(row["lookahead"], {})[row["round"]] = row
+        else:
+            item.steps[row["step"]] = row
+    order = {cell: number for number, cell in enumerate(all_cells())}
+    summaries = sorted(by_cell.values(), key=lambda item: order.get(item.cell, len(order)))
     device = host.device_write_rate(rows)
     for item in summaries:
         throughput = item.run("throughput_acknowledged")
         if throughput is None:
             continue
         base = by_cell.get(item.cell.without_log)
-        base_throughput = base.run("throughput_acknowledged") if base else None
-        if base_throughput and item.cell.logs:
-            item.of_none = throughput / base_throughput
+        if base and item.cell.logs:
+            item.of_none = share_of(item.rates(), base.rates())
         if item.cell.workload == "YCSB":
-            config = item.steps["run"]["record"].get("config", {})
-            floor = host.ycsb_floor(rows, int(config.get("THREAD_CNT", 1)))
+            floor = host.ycsb_floor(rows, int(item.config.get("THREAD_CNT", 1)))
             item.of_floor = throughput / floor if floor else None
         bytes_per_second = item.run("log_bytes_per_second")
         if device and bytes_per_second and item.cell.logs:
             item.of_device = bytes_per_second / device
     return summaries
+
+
+def share_of(rates: dict[int, float], base: dict[int, float]) -> Optional[float]:
+    """The median over the rounds that both have; without such rounds, of the medians."""
+    common = [number for number in rates if base.get(number)]
+    if common:
+        return median(rates[number] / base[number] for number in common)
+    return median(rates.values()) / median(base.values()) if rates and base and median(base.values()) else None
 
 
 def thousands(value: Optional[float]) -> str:
@@ -112,7 +143,13 @@ def thousands(value: Optional[float]) -> str:
 
 
 def percent(value: Optional[float]) -> str:
-    return "-" if value is None else f"{100 * value:.0f}%"
+    """A share above 100 % is marked: no run is faster for its log, or faster than its host's limit."""
+    return "-" if value is None else f"{100 * value:.0f}%" + "!" * (round(100 * value) > 100)
+
+
+def spread(rates: Iterable[float]) -> str:
+    rates = list(rates)
+    return f"{thousands(median(rates))} ({thousands(min(rates))}-{thousands(max(rates))})" if rates else "-"
 
 
 def microseconds(value: Optional[float]) -> str:
@@ -196,7 +233,36 @@ def table(rows: list[dict]) -> str:
             workload = line[0]
             shown.append(f"{workload} ".ljust(sum(widths[1:]) + len(widths) - 2, "-"))
         shown.append(" ".join(texts[1:]).rstrip())
-    return "\n".join(shown + [""] + notes(rows))
+    return "\n".join(shown + repeated_table(rows) + [""] + notes(rows))
+
+
+def repeated(rows: list[dict]) -> list[tuple[str, str, str, str, str]]:
+    """Of each cell that rounds have measured: its name, medians (lowest-highest) and shares of no log, with look-ahead
+    and without."""
+    items = summarise(rows)
+    by_cell = {item.cell: item for item in items}
+    lines = []
+    for item in (one for one in items if one.rounds):
+        base = by_cell.get(item.cell.without_log)
+        shares = [percent(share_of(item.rates(ahead), base.rates(ahead))) if base and item.cell.logs else "-"
+                  for ahead in (None, 0)]
+        lines.append((item.cell.label, spread(item.rates().values()), shares[0], spread(item.rates(0).values()),
+                      shares[1]))
+    return lines
+
+
+REPEATED_HEADINGS = ("repeated in rounds: k/s", "median (lowest-highest)", "of none", "look-ahead 0", "of none")
+
+
+def repeated_table(rows: list[dict]) -> list[str]:
+    lines = repeated(rows)
+    if not lines:
+        return []
+    lines = [REPEATED_HEADINGS, *lines]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(REPEATED_HEADINGS))]
+    texts = [line[0].ljust(widths[0]) + "".join("  " + text.rjust(width) for text, width in zip(line[1:], widths[1:]))
+             for line in lines]
+    return ["", *texts]
 
 
 def _records(rows: list[dict]) -> list[dict]:
@@ -235,7 +301,13 @@ def caption(rows: list[dict]) -> str:
     described = next((row for row in rows if row.get("step") == "host"), {})
     settings = described.get("settings", {})
     known = [f"{settings['threads']} workers on {described['cores']} cores"] if settings else []
-    return "; ".join(known + [short for short, _ in _labels(rows)] + ["one run per cell"])
+    count = rounds_of(rows)
+    runs = f"medians of {count} runs where they were repeated, else one run per cell" if count else "one run per cell"
+    return "; ".join(known + [short for short, _ in _labels(rows)] + [runs])
+
+
+def rounds_of(rows: list[dict]) -> int:
+    return max((row["round"] for row in rows if row.get("step") == "round"), default=0)
 
 
 def notes(rows: list[dict]) -> list[str]:
@@ -250,14 +322,18 @@ def notes(rows: list[dict]) -> list[str]:
             ([f"YCSB floor with {threads} threads {floor / 1e6:.2f} M txn/s"] if floor else []) +
             ([f"log device {device / 1e6:,.0f} MB/s durable"] if device else [])))
     lines += [long for _, long in _labels(rows)]
-    lines.append("one run per cell: expect 5-25 % from one run to the next")
+    count = rounds_of(rows)
+    lines += [f"cells without a log and a few others were measured {count} times, in alternation: medians"] * (count > 0)
+    lines.append(f"one run of {'every other' if count else 'a'} cell: expect 5-25 % from one run to the next")
+    if any((share or 0) > 1.005 for item in summarise(rows) for share in (item.of_none, item.of_floor)):
+        lines.append("a share above 100 % (!) says that the scatter of the runs is larger than what is compared")
     return ["note: " + line for line in lines]
 
 
 def step_line(row: dict) -> str:
     """What a finished step says in the progress."""
     metrics = row.get("record", {}).get("metrics", {})
-    if row["step"] == "run" and metrics:
+    if row["step"] in ("run", "round") and metrics:
         latency = metrics.get("latency_us", {}).get("p99")
         return (f"{thousands(metrics.get('throughput_acknowledged'))} k txn/s acknowledged"
                 + (f", p99 {microseconds(latency)}" if latency and row["cell"]["log"] != "LOG_NO" else "")

@@ -27,24 +27,25 @@ class AckQueue {
     ASSERT(!full());
     return &words_[tail_ * stride_ + kHeaderWords];
   }
-  void Push(TxnId id, bool wrote, uint64_t begin_ticks) {
+  // `own_bytes`: of its records in the logs; 0: it wrote nothing.
+  void Push(TxnId id, uint64_t own_bytes, uint64_t begin_ticks) {
     uint64_t* entry = &words_[tail_ * stride_];
     entry[0] = begin_ticks;
     entry[1] = id.value;
-    entry[2] = wrote;
+    entry[2] = own_bytes;
     tail_ = tail_ + 1 == capacity_ ? 0 : tail_ + 1;
     ++count_;
   }
 
-  // acknowledge(TxnId, bool wrote, uint64_t begin_ticks) for every transaction at the front that is durable. True if
-  // there were any.
+  // acknowledge(TxnId, uint64_t own_bytes, uint64_t begin_ticks) for every transaction at the front that is durable.
+  // True if there were any.
   template <class Acknowledge>
   bool Poll(Acknowledge&& acknowledge) {
     const size_t before = count_;
     while (count_ > 0) {
       const uint64_t* entry = &words_[head_ * stride_];
       if (!log_.IsDurable(entry + kHeaderWords)) break;
-      acknowledge(TxnId{entry[1]}, entry[2] != 0, entry[0]);
+      acknowledge(TxnId{entry[1]}, entry[2], entry[0]);
       head_ = head_ + 1 == capacity_ ? 0 : head_ + 1;
       --count_;
     }

@@ -55,9 +55,11 @@ class CommitProbe {
     hardened_ = now;
   }
 
-  void Acknowledged(TxnId id, uint64_t now) {
+  // `counts`: its sample belongs to what is measured.
+  void Acknowledged(TxnId id, uint64_t now, bool counts = true) {
     if (following_ != id) return;
     following_.reset();
+    if (!counts) return;
     const uint64_t hardened = hardened_ != 0 ? hardened_ : now;
     const uint64_t until[] = {times_.placed, times_.complete, hardened, now};
     uint64_t from = times_.begin;

@@ -93,6 +93,7 @@ struct Configured {
   static constexpr uint32_t kThreadCnt{THREAD_CNT};
   static constexpr uint64_t kMaxTxnsPerThread{MAX_TXNS_PER_THREAD};
   static constexpr uint64_t kWarmup{WARMUP};
+  static constexpr uint32_t kLookahead{LOOKAHEAD};
   static constexpr uint64_t kAbortPenaltyNs{ABORT_PENALTY};
   static constexpr uint32_t kEpochPeriodMs{EPOCH_PERIOD};
   static constexpr bool kPrtLatDistr = PRT_LAT_DISTR;

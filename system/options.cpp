@@ -397,6 +397,7 @@ Options DefaultOptions() {
   o.thread_cnt = C::kThreadCnt;
   o.max_txns_per_thread = C::kMaxTxnsPerThread;
   o.warmup = C::kWarmup;
+  o.lookahead = C::kLookahead;
   o.abort_penalty_ns = C::kAbortPenaltyNs;
   o.epoch_period_ms = C::kEpochPeriodMs;
   o.prt_lat_distr = C::kPrtLatDistr;

@@ -29,6 +29,7 @@ struct Options {
   uint64_t max_txns_per_thread = 100;  // ends a run, unless seconds does
   double seconds = 0;                  // > 0: run this long instead
   uint64_t warmup = 0;                 // transactions per worker before the measured interval
+  uint32_t lookahead = 0;              // calls ahead whose buckets are prefetched, rows half as far; 0: none
   uint64_t seed = 1;
   uint64_t abort_penalty_ns = 0;  // an aborted transaction waits this long before it runs again
   uint64_t query_list_len = 0;    // calls generated per worker; 0: as many as make the list miss the caches

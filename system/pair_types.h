@@ -46,6 +46,7 @@ inline WorkerOptions WorkerOptionsOf(const Options& options) {
   WorkerOptions result;
   result.txn_count = options.seconds > 0 ? 0 : options.max_txns_per_thread;
   result.warmup_count = options.warmup;
+  result.lookahead = options.lookahead;
   result.abort_penalty_ns = options.abort_penalty_ns;
   result.time_breakdown = options.time_breakdown;
   result.latency_hiding = options.latency_hiding;

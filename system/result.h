@@ -27,9 +27,11 @@ inline constexpr size_t kTimeParts = static_cast<size_t>(TimePart::kCount);
 using TimeParts = std::array<double, kTimeParts>;  // nanoseconds by part
 
 struct WorkerStats {
+  // All of the measured interval: what a worker was still at when it ended is in none of these.
   uint64_t executed = 0;                               // pre-committed transactions, read-only ones too
   std::array<uint64_t, kProceduresMax> executed_of{};  // by procedure id
-  uint64_t acknowledged = 0;  // of these, within the measured interval, durable with all they depend on
+  uint64_t acknowledged = 0;                           // of these, durable with all they depend on
+  uint64_t acknowledged_log_bytes = 0;                 // of their own records
   uint64_t user_rollbacks = 0;
   std::array<uint64_t, static_cast<size_t>(AbortReason::kCount)> aborts{};
   double run_seconds = 0;
@@ -82,10 +84,11 @@ struct RunResult {
   std::vector<StreamStats> streams;
   std::optional<CentralCounters> central_log;
   std::optional<DeadlockCounters> deadlocks;  // of a concurrency control that looks for them
-  LatencyHistogram latency;                   // begin to acknowledgement, ns
+  LatencyHistogram latency;  // of those counted as acknowledged: taken from the queue of calls to acknowledgement, ns
   CommitParts commit_parts;
   double seconds = 0;  // the measured interval
-  // Appended and made durable within it, padding and anchors too; the streams' counters hold warm-up and drain as well.
+  // Appended and made durable within it, padding and anchors too (log_interval.h); the streams' counters hold warm-up
+  // and drain as well.
   uint64_t interval_log_bytes = 0;
   double load_seconds = 0;
   uint64_t logged_txns = 0;         // records of transactions

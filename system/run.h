@@ -16,6 +16,7 @@
 #include "base/stop.h"
 #include "storage/digest.h"
 #include "system/log_files.h"
+#include "system/log_interval.h"
 #include "system/options.h"
 #include "system/pair_types.h"
 #include "system/recovery_run.h"
@@ -210,8 +211,8 @@ class Run {
       if (ReasonToStop() != nullptr) control_.stop.store(true);
       host::SleepFor(kTick);
     }
-    // What the warm-up appended does not count, even if it becomes durable only now.
-    const uint64_t warm_up_bytes = logs_ == nullptr ? 0 : logs_->reserved_bytes();
+    LogInterval interval(logs_.get());
+    interval.Begin();
     const uint64_t begin = Clock::NowTicks();
     control_.go.store(true, std::memory_order_release);
     result_.stop_reason = "done";
@@ -227,19 +228,19 @@ class Run {
       host::SleepFor(
           std::min<std::chrono::nanoseconds>(kTick, std::chrono::nanoseconds(static_cast<int64_t>(left * 1e9))));
     }
+    // Workers count nothing more from here on, so that what counts lies before the end that is taken next.
     control_.stop.store(true);
-    uint64_t end = Clock::NowTicks(), persistent_at_end = PersistentBytes();
+    interval.End();
+    uint64_t end = Clock::NowTicks();
     for (Thread& thread : threads_) thread.join();
     // A count of transactions is done when the last is acknowledged; a time is over when it is over.
-    if (options_.seconds == 0) end = Clock::NowTicks(), persistent_at_end = PersistentBytes();
+    if (options_.seconds == 0) interval.End(), end = Clock::NowTicks();
     result_.seconds = Clock::ToSeconds(end - begin);
-    result_.interval_log_bytes = persistent_at_end - std::min(persistent_at_end, warm_up_bytes);
+    result_.interval_log_bytes = interval.bytes();
     for (const std::exception_ptr& error : errors_) {
       if (error) std::rethrow_exception(error);
     }
   }
-
-  uint64_t PersistentBytes() const { return logs_ == nullptr ? 0 : logs_->persistent_bytes(); }
 
   // Why the run must end early, or nullptr.
   const char* ReasonToStop() const {
@@ -251,11 +252,17 @@ class Run {
   void Finish() {
     std::optional<std::pair<uint64_t, uint64_t>> digest;
     if (options_.verify) digest = VerifyCleanEnd();
+    uint64_t acknowledged_bytes = 0;
     for (const auto& worker : workers_) {
+      acknowledged_bytes += worker->stats().acknowledged_log_bytes;
       result_.workers.push_back(worker->stats());
+      // The worker may have waited for ring space when the interval ended.
+      double& run_seconds = result_.workers.back().run_seconds;
+      run_seconds = std::min(run_seconds, result_.seconds);
       result_.latency.Merge(worker->latency());
       result_.commit_parts.Add(worker->commit_parts());
     }
+    CheckAcknowledgedBytes(acknowledged_bytes, result_.interval_log_bytes);
     result_.procedure_names.assign(WorkloadT::kProcedureNames.begin(), WorkloadT::kProcedureNames.end());
     MeasureMemory();
     if constexpr (requires { shared_->policy.deadlocks(); }) result_.deadlocks = shared_->policy.deadlocks();

@@ -2,8 +2,14 @@
 //
 // It never waits for the log to harden a transaction: it goes on, up to the capacity of its acknowledgement queue
 // (LATENCY_HIDING 0 takes that away: ELEDA, section 3.3, calls it latency hiding). It prefetches index buckets and rows
-// of the calls queued behind the current one, so that most memory is in cache when it is needed. Statistics and latency
-// histogram are the worker's own; they are read after it has been joined.
+// of the calls queued behind the current one (LOOKAHEAD), so that most memory is in cache when it is needed. The
+// latency of a call starts when it is taken from the queue. Statistics and latency histogram are the worker's own; they
+// are read after it has been joined.
+//
+// What counts: transactions that began after `go`; of a run for a time, only what was executed, and what was found
+// durable, before `stop`. A worker that waits for ring space or acknowledgements when the run is stopped counts nothing
+// of what it then finds. The latency histogram holds exactly the transactions that count as acknowledged. Whoever sets
+// `stop` looks at the logs afterwards: that is what the acknowledged bytes are checked against (log_interval.h).
 #pragma once
 
 #include <algorithm>
@@ -25,7 +31,7 @@ namespace dbx {
 // What the main thread tells all workers.
 struct RunControl {
   Atomic<bool> go{false};        // start the measured interval
-  Atomic<bool> stop{false};      // end it
+  Atomic<bool> stop{false};      // it has ended: from now on nothing of a run for a time counts
   Atomic<uint32_t> warm{0};      // workers that are done with their warm-up
   Atomic<uint32_t> finished{0};  // workers that have run all their transactions
 };
@@ -36,6 +42,7 @@ struct WorkerOptions {
   uint64_t abort_penalty_ns = 0;
   uint64_t first_sequence = 0;  // of its transactions
   size_t ack_queue_length = 1 << 15;
+  uint32_t lookahead = 6;  // calls: how far ahead buckets are prefetched, and rows half as far; 0: neither
   bool time_breakdown = false;
   bool latency_hiding = true;  // false: the next transaction waits until this one is acknowledged
 };
@@ -73,18 +80,18 @@ class Worker {
     stats_ = {};
     latency_ = {};
     probe_.Reset();
-    begin_ = now_ = Clock::NowTicks();
+    first_measured_ = sequence_;
+    now_ = Clock::NowTicks();
+    const uint64_t begin = now_;
     transaction_.RestartTimes();
     for (uint64_t n = 0; options_.txn_count == 0 || n < options_.txn_count; ++n) {
       if (control.stop.load(std::memory_order_relaxed)) break;
       RunNext(control);
     }
-    stats_.run_seconds = Clock::ToSeconds(Clock::NowTicks() - begin_);
+    stats_.run_seconds = Clock::ToSeconds(Clock::NowTicks() - begin);
     stats_.time_parts = transaction_.time_parts();
-    // What is acknowledged after the interval has ended counts towards latency, not towards throughput.
-    counting_ = options_.txn_count != 0;
     control.finished.fetch_add(1);
-    Drain();
+    Drain(control);
   }
 
   const WorkerStats& stats() const { return stats_; }
@@ -101,9 +108,6 @@ class Worker {
     Worker& worker;
   };
 
-  // How many calls ahead their buckets and their rows are fetched.
-  static constexpr size_t kBucketsAhead = 6;
-  static constexpr size_t kRowsAhead = 3;
   // A log of data takes the whole row too.
   static constexpr WrittenRows kWrittenRows = Cc::kTraits.copies_writes || Log::kTraits.payload == PayloadKind::kData
                                                   ? WrittenRows::kWhole
@@ -119,20 +123,25 @@ class Worker {
     shared_.clock.Enter(id_);
   }
 
+  // The measured interval of a run for a time is over. Sequentially consistent: what was found durable before this load
+  // is among what the thread that stores `stop` finds durable afterwards.
+  bool IsOver(const RunControl& control) const { return options_.txn_count == 0 && control.stop.load(); }
+
   void RunNext(RunControl& control) {
     Call& call = NextCall();
     call.set_txn_id(TxnId::Make(id_, sequence_++));
     const uint64_t begin_ticks = now_;
-    if (acks_.full()) WaitForAcks();
+    if (acks_.full()) WaitForAcks(control);
+    if (acks_.full()) return;  // the run has been stopped
     SpinWait backoff;
     for (;;) {
       shared_.clock.Refresh(id_);
       CommitTimes* const times = probe_.Draw();
       const CallResult result = transaction_.Run(workload_, call, acks_.NextPoint(), times);
-      if (result.reason != AbortReason::kCount) ++stats_.aborts[static_cast<size_t>(result.reason)];
+      Count(control, call, result);
       if (result.outcome != Outcome::kConflict) {
         if (times != nullptr && result.wrote) Follow(call.txn_id());
-        Finish(call, result, begin_ticks);
+        Finish(control, call, result, begin_ticks);
         return;
       }
       if (control.stop.load(std::memory_order_relaxed)) return;
@@ -146,27 +155,34 @@ class Worker {
       const size_t index = next_ + ahead;
       return calls_.calls[index < count ? index : index % count];
     };
-    workload_.PrefetchBuckets(at(kBucketsAhead));
-    workload_.PrefetchRows(at(kRowsAhead), kWrittenRows);
+    // One way or the other for a whole run: a branch that is always foreseen.
+    if (options_.lookahead != 0) {
+      workload_.PrefetchBuckets(at(options_.lookahead));
+      workload_.PrefetchRows(at((options_.lookahead + 1) / 2), kWrittenRows);
+    }
     Call& call = calls_.calls[next_];
     next_ = next_ + 1 == count ? 0 : next_ + 1;
     return call;
   }
 
-  void Finish(const Call& call, const CallResult& result, uint64_t begin_ticks) {
+  void Count(const RunControl& control, const Call& call, const CallResult& result) {
+    if (IsOver(control)) return;
+    if (result.reason != AbortReason::kCount) ++stats_.aborts[static_cast<size_t>(result.reason)];
+    stats_.user_rollbacks += result.outcome == Outcome::kRollback;
+    const bool executed = result.outcome == Outcome::kOk;
+    stats_.executed += executed;
+    stats_.executed_of[call.procedure.value()] += executed;
+  }
+
+  void Finish(const RunControl& control, const Call& call, const CallResult& result, uint64_t begin_ticks) {
     now_ = Clock::NowTicks();
-    if (result.outcome == Outcome::kRollback) {
-      ++stats_.user_rollbacks;
-      return;
-    }
-    ++stats_.executed;
-    ++stats_.executed_of[call.procedure.value()];
+    if (result.outcome == Outcome::kRollback) return;
     if constexpr (Log::kTraits.logs) {
-      acks_.Push(call.txn_id(), result.wrote, begin_ticks);
-      PollAcks();
-      if (!options_.latency_hiding && !acks_.empty()) WaitForAcks();
+      acks_.Push(call.txn_id(), result.wrote ? log_.OwnBytes(log_state_) : 0, begin_ticks);
+      PollAcks(control);
+      if (!options_.latency_hiding && !acks_.empty()) WaitForAcks(control);
     } else {
-      Acknowledge(call.txn_id(), result.wrote, begin_ticks);
+      Acknowledge(control, call.txn_id(), result.wrote, 0, begin_ticks);
     }
   }
 
@@ -178,18 +194,23 @@ class Worker {
     }
   }
 
-  bool PollAcks() {
+  bool PollAcks(const RunControl& control) {
     if constexpr (Log::kTraits.logs) probe_.Look(log_.durable(), now_);
-    return acks_.Poll([this](TxnId id, bool wrote, uint64_t begin_ticks) { Acknowledge(id, wrote, begin_ticks); });
+    return acks_.Poll([&](TxnId id, uint64_t own_bytes, uint64_t begin_ticks) {
+      Acknowledge(control, id, own_bytes != 0, own_bytes, begin_ticks);
+    });
   }
 
-  void Acknowledge(TxnId id, bool wrote, uint64_t begin_ticks) {
+  // Called once it has been found durable, and not before: IsOver decides by that.
+  void Acknowledge(const RunControl& control, TxnId id, bool wrote, uint64_t own_bytes, uint64_t begin_ticks) {
     // What began before the measured interval is warm-up.
-    if (begin_ticks >= begin_) {
-      stats_.acknowledged += counting_;
+    const bool counts = id.sequence() >= first_measured_ && !IsOver(control);
+    if (counts) {
+      ++stats_.acknowledged;
+      stats_.acknowledged_log_bytes += own_bytes;
       latency_.Record(Clock::ToNanos(now_ - begin_ticks));
     }
-    probe_.Acknowledged(id, now_);
+    probe_.Acknowledged(id, now_, counts);
     if (ack_file_ != nullptr && wrote) ack_file_->Acknowledge(id);
     observer::Acknowledged(id);
   }
@@ -200,7 +221,7 @@ class Worker {
     Leave();
     do {
       now_ = Clock::NowTicks();
-      PollAcks();
+      PollAcks(control);
     } while (Clock::ToNanos(now_ - begin) < options_.abort_penalty_ns && !control.stop.load(std::memory_order_relaxed));
     shared_.clock.Enter(id_);
   }
@@ -211,12 +232,13 @@ class Worker {
     shared_.clock.Leave(id_);
   }
 
-  void WaitForAcks() {
+  // Until there are any, or the run has been stopped.
+  void WaitForAcks(const RunControl& control) {
     const uint64_t begin = Clock::NowTicks();
     Leave();
     for (;;) {
       now_ = Clock::NowTicks();
-      if (PollAcks()) break;
+      if (PollAcks(control) || control.stop.load(std::memory_order_relaxed)) break;
       log_.ThrowIfFailed();
       host::SleepFor(kAckWait);
     }
@@ -224,11 +246,11 @@ class Worker {
     stats_.wait_seconds += Clock::ToSeconds(now_ - begin);
   }
 
-  void Drain() {
+  void Drain(const RunControl& control) {
     Leave();
     while (!acks_.empty()) {
       now_ = Clock::NowTicks();
-      if (PollAcks()) continue;
+      if (PollAcks(control)) continue;
       log_.ThrowIfFailed();
       host::SleepFor(kAckWait);
     }
@@ -248,8 +270,7 @@ class Worker {
   size_t next_ = 0;
   uint64_t sequence_;
   uint64_t now_ = 0;
-  uint64_t begin_ = 0;
-  bool counting_ = true;
+  uint64_t first_measured_ = 0;  // sequence number of the first transaction after the warm-up
   WorkerStats stats_;
   LatencyHistogram latency_;
 };

@@ -179,6 +179,11 @@ class PloverLog : public FlushHooks {
   void OwnEnds(const TxnState& state, LsnPerLog& ends) const {
     ForEachLog(state.written, [&](uint32_t j) { ends[j] = state.places[j].end(); });
   }
+  uint64_t OwnBytes(const TxnState& state) const {
+    uint64_t bytes = 0;
+    ForEachLog(state.written, [&](uint32_t j) { bytes += state.places[j].bytes; });
+    return bytes;
+  }
   const DurableVector& durable() const { return logs_.durable(); }
   bool IsDurable(const uint64_t* point) const { return durable_gsn_.load(std::memory_order_acquire) >= point[0]; }
   void ThrowIfFailed() const { logs_.ThrowIfFailed(); }

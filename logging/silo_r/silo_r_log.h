@@ -132,6 +132,7 @@ class SiloRLog : public FlushHooks {
   void CommitPoint(const TxnState& state, uint64_t* point) const { point[0] = EpochTid::EpochOf(state.tid).value(); }
   void ReadOnlyPoint(const TxnState&, uint64_t* point) const { point[0] = epochs_.Current().value(); }
   void OwnEnds(const TxnState& state, LsnPerLog& ends) const { ends[state.log] = state.record_end; }
+  uint64_t OwnBytes(const TxnState& state) const { return state.record_bytes; }
   const DurableVector& durable() const { return logs_.durable(); }
   bool IsDurable(const uint64_t* point) const { return durable_epoch_.Get().value() >= point[0]; }
   void ThrowIfFailed() const {

@@ -178,6 +178,7 @@ class TaurusLog : public FlushHooks {
   }
   void ReadOnlyPoint(const TxnState& state, uint64_t* point) const { CommitPoint(state, point); }
   void OwnEnds(const TxnState& state, LsnPerLog& ends) const { ends[state.log] = state.place.end(); }
+  uint64_t OwnBytes(const TxnState& state) const { return state.place.bytes; }
   const DurableVector& durable() const { return logs_.durable(); }
   bool IsDurable(const uint64_t* point) const { return lv::CoveredBy(point, logs_.durable().lsn, n_); }
   void ThrowIfFailed() const { logs_.ThrowIfFailed(); }

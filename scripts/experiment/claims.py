@@ -22,14 +22,19 @@ tenths of the paper's ratio, on a logarithmic scale above 1; or the direction th
 side of 1), contradicted, not measurable (and why). Ratios below 1 are losses. A ratio whose interval comes within 5 %
 of 1 decides nothing; without intervals, within 15 %, because single runs differ by as much. A point that is missing is
 not passed over for another one, and one of fewer than FEW transactions is no rate: its run stalled.
+
+A verdict on points of fewer than ENOUGH runs is only indicative, and says so. One that would be another at an end of
+its interval (below data.REPEATS_FOR_INTERVAL repeats: at the lowest or highest that single runs give) is at the edge,
+and says that.
 """
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Mapping, Optional
+import statistics
+from dataclasses import dataclass, replace
+from typing import Callable, Mapping, Optional
 
-from experiment.data import FigureData, Line, ratio_interval
+from experiment.data import FigureData, Line, ratio_interval, ratio_span
 from experiment.spec import baselines, is_number, lookup
 
 HOLDS, SHAPE, CONTRADICTED, UNKNOWN = "holds", "same shape", "contradicted", "not measurable"
@@ -37,6 +42,7 @@ FLAT = 0.05
 FLAT_WITHOUT_INTERVAL = 0.15
 NEARLY = 0.9
 FEW = 1000  # transactions of a run
+ENOUGH = 3  # runs of a point, for more than an indication
 INVERSE = 2.0
 FOUND_CORES = 2  # of the host that the texts were written on: larger ones may do otherwise for other reasons
 FOUND = f"found on {FOUND_CORES} cores at scale smoke, --devices throughput"
@@ -53,6 +59,14 @@ class Verdict:
     ours: str
     verdict: str
     why: str = ""
+    runs: int = ENOUGH  # of the point that has fewest
+
+    @property
+    def text(self) -> str:
+        """As it is shown."""
+        if self.verdict == UNKNOWN or self.runs >= ENOUGH:
+            return self.verdict
+        return f"{self.verdict}, indicative ({'one run' if self.runs == 1 else f'{self.runs} runs'} a point)"
 
 
 @dataclass(frozen=True)
@@ -61,12 +75,19 @@ class Ratio:
     interval: Optional[tuple[float, float]]
     where: str
     missing: str = ""  # of the points that it is the best of, one that could not be measured
+    span: Optional[tuple[float, float]] = None  # the interval or, with fewer runs, the lowest and the highest
 
     def __str__(self) -> str:
         text = f"{self.value:.2f}x"
         if self.interval:
             text += f" [{self.interval[0]:.2f}, {self.interval[1]:.2f}]"
+        elif self.span:
+            text += f", {self.span[0]:.2f} to {self.span[1]:.2f}"
         return f"{text} ({self.where})"
+
+    def at(self, value: float) -> Ratio:
+        """As if it were known to be this."""
+        return replace(self, value=value, interval=(value, value), span=None)
 
     @property
     def flat(self) -> float:
@@ -78,10 +99,26 @@ class Ratio:
 
     def over(self, other: Ratio) -> Ratio:
         """Its interval is that of the ends that lie farthest apart."""
-        interval = None
-        if self.interval and other.interval:
-            interval = self.interval[0] / other.interval[1], self.interval[1] / other.interval[0]
-        return Ratio(self.value / other.value, interval, self.where)
+        return Ratio(self.value / other.value, _quotient(self.interval, other.interval), self.where,
+                     span=_quotient(self.span, other.span))
+
+
+def _quotient(above: Optional[tuple[float, float]], below: Optional[tuple[float, float]]):
+    return (above[0] / below[1], above[1] / below[0]) if above and below else None
+
+
+def _with_edge(ratio: Ratio, judge_ratio: Callable[[Ratio], tuple[str, str]]) -> tuple[str, str]:
+    """The verdict, and whether it would be another one at an end of the interval."""
+    verdict, why = judge_ratio(ratio)
+    if verdict == UNKNOWN or not ratio.span:
+        return verdict, why
+    others = sorted({judge_ratio(ratio.at(end))[0] for end in ratio.span} - {verdict})
+    return (verdict, _join(why, f"at the edge: within {'the interval' if ratio.interval else 'these runs'} it could "
+                                f"also be '{' or '.join(others)}'")) if others else (verdict, why)
+
+
+def _join(*parts: str) -> str:
+    return "; ".join(filter(None, parts))
 
 
 def judge(data: FigureData, claim: dict, cores: int, others: Optional[Mapping[str, FigureData]] = None) -> Verdict:
@@ -95,8 +132,18 @@ def judge(data: FigureData, claim: dict, cores: int, others: Optional[Mapping[st
     if cores < needed:
         verdict, why = UNKNOWN, f"needs {needed} cores, this host has {cores}"
     if verdict in (SHAPE, CONTRADICTED) and cores <= FOUND_CORES and "found" in claim:
-        why = f"{why}; {FOUND}: {claim['found']}"
-    return Verdict(claim["claim"], paper, ours, verdict, why)
+        why = _join(why, f"{FOUND}: {claim['found']}")
+    return Verdict(claim["claim"], paper, ours, verdict, why, _runs(data, claim, others or {}))
+
+
+def _runs(data: FigureData, claim: dict, others: Mapping[str, FigureData]) -> int:
+    """Of the point with fewest, among those of the claim's series."""
+    names = [claim["of"], *baselines(claim)]
+    lines = [_line(data, panel, name) for panel in _panels(data, claim) for name in names]
+    than = claim.get("than")
+    if than and than["figure"] in others:
+        lines += [_line(others[than["figure"]], than["panel"], name) for name in names]
+    return min((len(line.values[x]) for line in lines for x in line.xs()), default=0)
 
 
 def _judge(data: FigureData, claim: dict, others: Mapping[str, FigureData]) -> tuple[str, str, str]:
@@ -107,28 +154,30 @@ def _judge(data: FigureData, claim: dict, others: Mapping[str, FigureData]) -> t
         return _judge_inverse(data, claim)
     if "expect" in claim:
         change = _change(data, claim)
-        return str(change), *_judge_change(change, claim["expect"], claim.get("paper"))
+        return str(change), *_with_edge(change, lambda one: _judge_change(one, claim["expect"], claim.get("paper")))
     ratio = _ratio(data, claim)
     if "than" in claim:
         return _judge_advantage(ratio, claim, others)
-    return str(ratio), *_judge_ratio(ratio, claim.get("paper"))
+    return str(ratio), *_with_edge(ratio, lambda one: _judge_ratio(one, claim.get("paper")))
 
 
 def _judge_share(data: FigureData, claim: dict) -> tuple[str, str, str]:
     points = [(panel, x) for panel in _panels(data, claim) for x in _chosen(data, panel, claim)]
-    found = [(share, _where(data, panel, x)) for panel, x in points
-             if (share := _line(data, panel, claim["of"]).median(x)) is not None]
+    found = [(line.median(x), _where(data, panel, x), line.values[x]) for panel, x in points
+             if (line := _line(data, panel, claim["of"])).median(x) is not None]
     if not found:
         raise Unmeasured("no figures for it here")
-    share, where = min(found) if "above" in claim else max(found)
-    ours = f"{100 * share:.1f} % at {'least' if 'above' in claim else 'most'} ({where})"
-    if "above" in claim and share <= claim["above"]:
-        return ours, CONTRADICTED, "it takes a smaller share here"
-    if "below" in claim and share >= claim["below"]:
-        return ours, CONTRADICTED, "it takes a larger share here"
+    above = "above" in claim
+    limit = claim["above" if above else "below"]
+    share, where, runs = min(found) if above else max(found)
+    ours = f"{100 * share:.1f} % at {'least' if above else 'most'} ({where})"
+    kept = [value > limit if above else value < limit for value in runs]
+    edge = "at the edge: single runs lie on the other side" if len(set(kept)) > 1 else ""
+    if share <= limit if above else share >= limit:
+        return ours, CONTRADICTED, _join(f"it takes a {'smaller' if above else 'larger'} share here", edge)
     if len(found) < len(points):
         return ours, UNKNOWN, f"{len(points) - len(found)} of {len(points)} points have no figure"
-    return ours, HOLDS, ""
+    return ours, HOLDS, edge
 
 
 def _judge_inverse(data: FigureData, claim: dict) -> tuple[str, str, str]:
@@ -141,25 +190,26 @@ def _judge_inverse(data: FigureData, claim: dict) -> tuple[str, str, str]:
             raise Unmeasured(f"{data.figure.x.label} is no number above 0 everywhere")
         if len(line.values) < 2:
             raise Unmeasured("no figures for it here")
-        judged.append(_judge_factor(_factor_of_products(data, panel, line)))
+        factor = _factor_of_products(data, panel, line)
+        judged.append((f"the product differs by {factor}", *_with_edge(factor, _judge_factor)))
     return max(judged, key=lambda one: (HOLDS, UNKNOWN, CONTRADICTED).index(one[1]))
 
 
-def _judge_factor(factor: Ratio) -> tuple[str, str, str]:
+def _judge_factor(factor: Ratio) -> tuple[str, str]:
     low, high = factor.interval or (factor.value / (1 + factor.flat), factor.value * (1 + factor.flat))
-    ours = f"the product differs by {factor}"
     if low > INVERSE:
-        return ours, CONTRADICTED, "it is not inverse here"
-    return (ours, HOLDS, "") if high <= INVERSE else (ours, UNKNOWN, f"too few runs to tell it from {INVERSE:g}x")
+        return CONTRADICTED, "it is not inverse here"
+    return (HOLDS, "") if high <= INVERSE else (UNKNOWN, f"too few runs to tell it from {INVERSE:g}x")
 
 
 def _factor_of_products(data: FigureData, panel: str, line: Line) -> Ratio:
     """The largest y times x over the smallest."""
     least, *_, most = sorted(line.values, key=lambda x: line.median(x) * x)
-    interval = ratio_interval(line.values[most], line.values[least])
+    interval, span = (of(line.values[most], line.values[least]) for of in (ratio_interval, ratio_span))
     return Ratio(line.median(most) * most / (line.median(least) * least),
                  interval and tuple(end * most / least for end in interval),
-                 f"{panel}, {data.figure.x.label} {most} and {least}")
+                 f"{panel}, {data.figure.x.label} {most} and {least}",
+                 span=span and tuple(end * most / least for end in span))
 
 
 def _judge_advantage(ratio: Ratio, claim: dict, others: Mapping[str, FigureData]) -> tuple[str, str, str]:
@@ -167,11 +217,13 @@ def _judge_advantage(ratio: Ratio, claim: dict, others: Mapping[str, FigureData]
     if than["figure"] not in others:
         raise Unmeasured(f"{than['figure']}, which it is compared with, is not among the figures at hand")
     there = _ratio(others[than["figure"]], {**claim, "panels": [than["panel"]]})
-    ours = f"{ratio}; there {there}"
-    of_both = ratio.over(there)
+    return f"{ratio}; there {there}", *_with_edge(ratio.over(there), _judge_smaller)
+
+
+def _judge_smaller(of_both: Ratio) -> tuple[str, str]:
     if of_both.decides_nothing():
-        return ours, UNKNOWN, "the two do not differ here beyond their scatter"
-    return (ours, HOLDS, "") if of_both.value < 1 else (ours, CONTRADICTED, "it is larger here")
+        return UNKNOWN, "the two do not differ here beyond their scatter"
+    return (HOLDS, "") if of_both.value < 1 else (CONTRADICTED, "it is larger here")
 
 
 def _judge_ratio(ratio: Ratio, paper) -> tuple[str, str]:
@@ -250,7 +302,7 @@ def _best_ratio(data: FigureData, claim: dict, planned: dict[str, list]) -> Rati
     if not found:
         raise Unmeasured(missing[0])
     best = max(found, key=lambda ratio: ratio.value)
-    return Ratio(best.value, best.interval, best.where, "; ".join(missing[:1]))
+    return replace(best, missing="; ".join(missing[:1]))
 
 
 def _ratio_at(data: FigureData, claim: dict, panel: str, x) -> Ratio:
@@ -260,8 +312,14 @@ def _ratio_at(data: FigureData, claim: dict, panel: str, x) -> Ratio:
         _check_point(line, name, x, where, claim)
     rival = max(baselines(claim), key=lambda name: lines[name].median(x))
     above, below = lines[claim["of"]], lines[rival]
-    return Ratio(above.median(x) / below.median(x), ratio_interval(above.values[x], below.values[x]),
-                 where if len(baselines(claim)) == 1 else f"{where}, over {rival}")
+    return _ratio_of(above.values[x], below.values[x],
+                     where if len(baselines(claim)) == 1 else f"{where}, over {rival}")
+
+
+def _ratio_of(above: list[float], below: list[float], where: str) -> Ratio:
+    """Of the medians."""
+    return Ratio(statistics.median(above) / statistics.median(below), ratio_interval(above, below), where,
+                 span=ratio_span(above, below))
 
 
 def _ratio_of_peaks(data: FigureData, claim: dict, panel: str, xs: list) -> Ratio:
@@ -274,7 +332,7 @@ def _ratio_of_peaks(data: FigureData, claim: dict, panel: str, xs: list) -> Rati
         peaks.append((line.median(x), line.values[x], x))
     above, below = peaks[0], max(peaks[1:], key=lambda peak: peak[0])
     label = data.figure.x.label
-    return Ratio(above[0] / below[0], ratio_interval(above[1], below[1]), f"{panel}, {label} {above[2]} and {below[2]}")
+    return _ratio_of(above[1], below[1], f"{panel}, {label} {above[2]} and {below[2]}")
 
 
 def _check_point(line: Line, name: str, x, where: str, claim: dict) -> None:
@@ -307,8 +365,7 @@ def _change(data: FigureData, claim: dict) -> Ratio:
             raise Unmeasured(f"there is one point alone ({data.figure.x.label} {ends[0]})")
         for x in ends:
             _check_point(line, claim["of"], x, _where(data, panel, x), claim)
-        found.append(Ratio(line.median(ends[1]) / line.median(ends[0]),
-                           ratio_interval(line.values[ends[1]], line.values[ends[0]]), where))
+        found.append(_ratio_of(line.values[ends[1]], line.values[ends[0]], where))
     if not found:
         raise Unmeasured("no figures for it here")
     distance = {"falls": lambda ratio: ratio.value, "rises": lambda ratio: 1 / ratio.value,

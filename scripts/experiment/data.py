@@ -1,6 +1,7 @@
 """Rows to what is drawn: the values of each point over its repeats, medians, 95 % intervals, and CSV.
 
-An interval is of the median, by bootstrap with a fixed seed; below kRepeatsForInterval repeats there is none.
+An interval is of the median, by bootstrap with a fixed seed; below REPEATS_FOR_INTERVAL repeats there is none, only
+the span from the lowest to the highest.
 """
 from __future__ import annotations
 
@@ -95,6 +96,14 @@ def ratio_interval(above: list[float], below: list[float]) -> Optional[tuple[flo
         return None
     ratios = np.median(_resampled(above, 1), axis=1) / np.median(_resampled(below, 2), axis=1)
     return float(np.percentile(ratios, 2.5)), float(np.percentile(ratios, 97.5))
+
+
+def ratio_span(above: list[float], below: list[float]) -> Optional[tuple[float, float]]:
+    """The interval of the ratio; with fewer repeats, but at least two of each, the least and the largest that single
+    runs give."""
+    if min(len(above), len(below)) < 2 or min(below) <= 0:
+        return None
+    return ratio_interval(above, below) or (min(above) / max(below), max(above) / min(below))
 
 
 def _resampled(values: list[float], seed: int):

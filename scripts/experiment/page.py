@@ -50,7 +50,7 @@ def _claims_table(verdicts: list[claims.Verdict]) -> str:
     lines = "".join(
         f'<tr><td class="name" style="white-space:normal">{_escape(v.claim)}</td><td>{_escape(v.paper)}</td>'
         f'<td style="white-space:normal">{_escape(v.ours)}</td>'
-        f'<td class="name {TONE[v.verdict]}" style="white-space:normal">{_escape(v.verdict)}'
+        f'<td class="name {TONE[v.verdict]}" style="white-space:normal">{_escape(v.text)}'
         f'{": " + _escape(v.why) if v.why else ""}</td></tr>' for v in verdicts)
     return ('<div class="scroll"><table><thead><tr><th class="name">claim</th><th>paper</th><th>ours</th>'
             f'<th class="name">verdict</th></tr></thead><tbody>{lines}</tbody></table></div>')

@@ -3,7 +3,8 @@ from edits import Mutant, expression, raw, statement
 from sources import (
     ACK_QUEUE, BACKGROUND_READ, BITMAP, CONSOLIDATION, DURABLE_EPOCH, ELEDA_WORKER_H, FILE_HEADER, FULLY, GRASSHOPPER,
     GRASSHOPPER_LIST, HOPPING_INDEX, PAYLOAD, PLOVER, PLOVER_RECOVERY, READER, REPLAY_TXN, RUN, SILO_R, SILO_R_RECOVERY,
-    STREAM, STREAM_H, STRIPES, TAURUS, TOTAL_ORDER, TPCC_PROCEDURES, TXN, VECTOR, WRITER, WRITE_WINDOW, YCSB,
+    STREAM, STREAM_H, STRIPES, TAURUS, TOTAL_ORDER, TPCC_PROCEDURES, TXN, VECTOR, WORKER, WRITER, WRITE_WINDOW,
+    YCSB,
 )
 
 LOGGING_MUTANTS = [
@@ -12,11 +13,20 @@ LOGGING_MUTANTS = [
            [statement(PAYLOAD, "std::memcpy(to, image, entry.length);",
                       "std::memcpy(to, image, entry.length); to[entry.length - 1] ^= std::byte{1};")], "LOG_DATA/YCSB"),
     Mutant("acks_forget_one", "a transaction that is durable is not acknowledged, and nobody misses it",
-           [statement(ACK_QUEUE, "acknowledge(TxnId{entry[1]}, entry[2] != 0, entry[0]);",
-                      "if (count_ != 2) acknowledge(TxnId{entry[1]}, entry[2] != 0, entry[0]);")]),
+           [statement(ACK_QUEUE, "acknowledge(TxnId{entry[1]}, entry[2], entry[0]);",
+                      "if (count_ != 2) acknowledge(TxnId{entry[1]}, entry[2], entry[0]);")]),
     Mutant("acks_forget_a_reader", "a reader is not told, and nobody misses it",
-           [statement(ACK_QUEUE, "acknowledge(TxnId{entry[1]}, entry[2] != 0, entry[0]);",
-                      "if (count_ != 2 || entry[2] != 0) acknowledge(TxnId{entry[1]}, entry[2] != 0, entry[0]);")]),
+           [statement(ACK_QUEUE, "acknowledge(TxnId{entry[1]}, entry[2], entry[0]);",
+                      "if (count_ != 2 || entry[2] != 0) acknowledge(TxnId{entry[1]}, entry[2], entry[0]);")]),
+
+    Mutant("acks_counted_after_the_end", "what is found durable after the interval counts as acknowledged within it",
+           [expression(WORKER, "id.sequence() >= first_measured_ && !IsOver(control)", "id.sequence() >= first_measured_")],
+           test="WorkerTest.WhatIsFoundDurableAfterTheEndDoesNotCount"),
+    Mutant("acks_of_warm_up_counted", "warm-up that becomes durable later counts as acknowledged within the interval",
+           [expression(WORKER, "id.sequence() >= first_measured_ && !IsOver(control)", "!IsOver(control)")],
+           test="WorkerTest.WarmUpThatIsFoundDurableLaterDoesNotCount"),
+    Mutant("count_ends_before_the_last_acknowledgement", "of a count of transactions the devices are looked at too early",
+           [statement(RUN, "if (options_.seconds == 0) interval.End(), end = Clock::NowTicks();", "")]),
 
     # ---- commands ----
     Mutant("command_depends_on_an_address", "what a command writes depends on where a tuple lies in memory",

@@ -41,7 +41,8 @@ class ExpCase(unittest.TestCase):
             if not draw:
                 stack.enter_context(mock.patch.object(drawing, "write_files"))
                 stack.enter_context(mock.patch.object(drawing, "svg", return_value="<svg/>"))
-            status = exp.main([*words, f"--out={out or self.out}", f"--log_dir={log_dir or self.out}",
+            once = [] if any(word.startswith("--repeats") for word in words) else ["--repeats=1"]
+            status = exp.main([*words, *once, f"--out={out or self.out}", f"--log_dir={log_dir or self.out}",
                                f"--ram_dir={ram_dir or self.out}", f"--seconds={seconds}", f"--devices={devices}",
                                f"--binary={binary}"])
         return status, said.getvalue()

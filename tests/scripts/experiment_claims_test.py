@@ -80,6 +80,48 @@ class VerdictTest(unittest.TestCase):
             lines = {"taurus_data": {2: [1.1] * repeats}, "none": {2: [1.0] * repeats}}
             self.assertEqual(self.judge(lines, of="taurus_data", over="none"), verdict, repeats)
 
+    def test_a_verdict_on_fewer_than_three_runs_is_indicative(self):
+        for runs, text in ((1, "holds, indicative (one run a point)"), (2, "holds, indicative (2 runs a point)"),
+                           (3, "holds")):
+            lines = {"taurus_data": {2: [4.0] * 3}, "none": {2: [1.0] * runs}}
+            self.assertEqual(self.verdict(lines, of="taurus_data", over="none").text, text)
+
+    def test_what_is_not_measurable_is_not_indicative(self):
+        lines = {"taurus_data": {2: [1.01]}, "none": {2: [1.0]}}
+        self.assertEqual(self.verdict(lines, of="taurus_data", over="none").text, claims.UNKNOWN)
+
+    def test_a_verdict_that_single_runs_turn_round_is_at_the_edge(self):
+        lines = {"taurus_data": {2: [1.0, 1.5, 2.0]}, "none": {2: [1.0, 1.0, 1.3]}}
+        found = self.verdict(lines, of="taurus_data", over="none")
+        self.assertEqual(found.verdict, claims.HOLDS)
+        self.assertIn("1.50x, 0.77 to 2.00", found.ours)
+        self.assertEqual(found.why, "at the edge: within these runs it could also be 'contradicted'")
+        lines["taurus_data"] = {2: [1.6, 1.7, 2.0]}
+        self.assertEqual(self.verdict(lines, of="taurus_data", over="none").why, "")
+
+    def test_an_interval_that_holds_the_papers_ratio_is_at_the_edge(self):
+        lines = {"taurus_data": {2: [8.5, 8.5, 8.5, 9.5, 9.5, 9.5]}, "none": {2: [1.0] * 6}}
+        found = self.verdict(lines, of="taurus_data", over="none", paper=10)
+        self.assertEqual(found.verdict, claims.HOLDS)
+        lines["taurus_data"] = {2: [6.0, 6.0, 7.0, 9.5, 9.5, 9.5]}
+        found = self.verdict(lines, of="taurus_data", over="none", paper=10)
+        self.assertIn("at the edge: within the interval it could also be 'same shape'", found.why)
+
+    def test_a_change_and_a_share_may_be_at_the_edge(self):
+        lines = {"taurus_data": {2: [4.0, 1.0, 3.0], 2000: [2.0, 1.0, 3.5]}}
+        found = self.verdict(lines, of="taurus_data", expect="falls")
+        self.assertIn("at the edge", found.why)
+        found = self.verdict({"taurus_data": {2: [0.01, 0.04, 0.06]}}, of="taurus_data", below=0.05)
+        self.assertEqual((found.verdict, found.why), (claims.HOLDS, "at the edge: single runs lie on the other side"))
+
+    def test_the_other_figure_counts_as_well(self):
+        claim = {"claim": "c", "of": "taurus_command", "over": "taurus_data", "at": "last",
+                 "than": {"figure": "other", "panel": "YCSB"}}
+        mine = figure_data({"taurus_command": {2: [2.0] * 3}, "taurus_data": {2: [1.0] * 3}})
+        other = figure_data({"taurus_command": {2: [4.0]}, "taurus_data": {2: [1.0]}})
+        found = claims.judge(mine, claim, 2, {"other": other})
+        self.assertEqual(found.text, "holds, indicative (one run a point)")
+
     def test_equal_within_the_scatter(self):
         for ours, verdict in ((1.08, claims.HOLDS), (1.25, claims.UNKNOWN), (1.5, claims.CONTRADICTED)):
             lines = {"taurus_data": {2: [1.0], 20: [ours]}, "none": {2: [1.0], 20: [1.0]}}

@@ -67,6 +67,37 @@ class SuccessTest(unittest.TestCase):
         self.assertLessEqual(max(len(line) for line in lines if not line.startswith(("note", "report"))), 120)
 
 
+class RoundsTest(FolderTest):
+    def job(self, *arguments, **how):
+        # Without --short, which leaves the rounds out.
+        command = main_job_command(self.folder, "--no_limits", "--no_report", "--log_limit=64M", *arguments)
+        command.remove("--short")
+        return subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, cwd=self.folder,
+                              env={**os.environ, **how})
+
+    def test_what_is_compared_with_is_measured_three_times_in_alternation(self):
+        done = self.job("--cells=YCSB/NO_WAIT/LOG_NO,YCSB/WAIT_DIE/LOG_NO,YCSB/NO_WAIT/LOG_TAURUS/LOG_COMMAND")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        rows = rows_of(self.folder)[2:]
+        self.assertEqual([row["round"] for row in rows[:15]], [1] * 5 + [2] * 5 + [3] * 5)
+        # Two of them are for peers as well, and only what logs takes further steps.
+        self.assertEqual(sorted(row["lookahead"] is None for row in rows[:5]), [False, False, True, True, True])
+        self.assertEqual([row["step"] for row in rows[15:]], ["run", "recover", "crash", "crash_recover"])
+        self.assertEqual(os.listdir(self.path("logs")), [])
+        self.assertIn("look-ahead 0", done.stdout)
+
+    def test_one_round_is_none(self):
+        self.job("--cells=YCSB/NO_WAIT/LOG_NO", "--rounds=1")
+        self.assertEqual([row["step"] for row in rows_of(self.folder)], ["host", "pairs", "run"])
+
+    def test_a_failed_round_names_its_command(self):
+        done = self.job("--cells=YCSB/NO_WAIT/LOG_NO", FAKE_FAIL="run")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("FAILED: exit status 4: error: pretended failure of run", done.stdout)
+        self.assertIn("again:", done.stdout)
+        self.assertIn("FAILED", done.stdout.split("clean end", 1)[1])
+
+
 class KeepingTest(FolderTest):
     def test_keep_logs_keeps_them(self):
         run_main_job(self.folder, ONE_CELL, "--keep_logs", "--no_report")

@@ -6,6 +6,7 @@ import tempfile
 import unittest
 
 from support import FAKE_RUNDB, REPOSITORY
+import overview
 
 OVERVIEW = os.path.join(REPOSITORY, "scripts", "overview.py")
 
@@ -35,6 +36,17 @@ class OverviewTest(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(done.stdout.count("\n| HEKATON |"), 1)
         self.assertNotIn("of no log", done.stdout)
+
+    def test_what_is_compared_with_other_engines_looks_nowhere_ahead(self):
+        done = self.overview("--rounds=1", "--tables", "controls_0")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("| look-ahead 0: k/s (lowest-highest) | YCSB |", done.stdout)
+        for name, (lines, _) in overview.TABLES.items():
+            for line, flags in lines.items():
+                self.assertEqual("--lookahead=0" in flags, name == "controls_0" or "look-ahead 0" in line, line)
+
+    def test_a_share_above_one_hundred_percent_is_marked(self):
+        self.assertEqual([overview.percent(share) for share in (0.5, 1.004, 1.03)], ["50 %", "100 %", "103 %!"])
 
     def test_a_run_that_fails_ends_it_with_the_command(self):
         done = self.overview("--rounds=1", "--tables", "controls", FAKE_FAIL="run")

@@ -13,7 +13,10 @@ import progress
 import pairs
 import readme_matrix
 import summary
-from cells import WORKLOADS, Cell, Settings, all_cells, cell_from_dict, run_command, select_cells
+from cells import (
+    FOR_PEERS, HEADLINES, WORKLOADS, Cell, Settings, all_cells, cell_from_dict, points_of_a_round, round_command,
+    run_command, select_cells,
+)
 
 
 def run_row(cell, **metrics):
@@ -85,6 +88,51 @@ class SummaryTest(unittest.TestCase):
             self.assertIn(words, text)
 
 
+    @staticmethod
+    def round_row(cell, number, rate, lookahead=None):
+        return {**run_row(cell, throughput_acknowledged=rate), "step": "round", "round": number, "lookahead": lookahead,
+                "why": ""}
+
+    def test_a_repeated_cell_is_shown_by_its_medians_and_shares_are_those_within_a_round(self):
+        rows = [self.round_row(cell, number, rate) for cell, rates in ((NONE, (4e6, 2e6, 8e6)), (DATA, (1e6, 1e6, 1e6)))
+                for number, rate in enumerate(rates, 1)]
+        rows.append(run_row(DATA, throughput_acknowledged=3e6))
+        none, data = summary.summarise(rows)
+        self.assertEqual((none.run("throughput_acknowledged"), data.run("throughput_acknowledged")), (4e6, 1e6))
+        self.assertEqual(data.of_none, 0.25)
+        self.assertEqual(none.verdict("run"), "ok ")
+        self.assertIn("measured 3 times, in alternation", "\n".join(summary.notes(rows)))
+
+    def test_a_cell_that_was_not_repeated_is_held_against_the_median(self):
+        rows = [self.round_row(NONE, number, rate) for number, rate in enumerate((4e6, 2e6, 8e6), 1)]
+        _, data = summary.summarise(rows + [run_row(DATA, throughput_acknowledged=1e6)])
+        self.assertEqual(data.of_none, 0.25)
+
+    def test_cells_stand_in_their_order_whatever_that_of_the_rounds_was(self):
+        rows = [self.round_row(cell, 1, 1e6) for cell in reversed(all_cells())]
+        self.assertEqual([item.cell for item in summary.summarise(rows)], all_cells())
+
+    def test_a_failed_round_leaves_the_others_and_is_told(self):
+        rows = [self.round_row(NONE, number, rate) for number, rate in enumerate((4e6, 2e6), 1)]
+        rows.append({"cell": NONE.as_dict(), "step": "round", "round": 3, "lookahead": None, "status": "failed",
+                     "why": "exit status 4", "record": {}})
+        (none,) = summary.summarise(rows)
+        self.assertEqual((none.run("throughput_acknowledged"), none.verdict("run")), (3e6, "FAILED"))
+
+    def test_without_look_ahead_stands_beside_it(self):
+        rows = [self.round_row(cell, number, rate / (2 - (ahead is None)), ahead) for number in (1, 2, 3)
+                for cell, rate in ((NONE, 4e6), (DATA, 1e6)) for ahead in (None, 0)]
+        self.assertEqual(summary.repeated(rows)[1], ("YCSB NO_WAIT serial data", "1,000 (1,000-1,000)", "25%",
+                                                     "500 (500-500)", "25%"))
+        table = summary.table(rows)
+        self.assertIn("look-ahead 0", table)
+        self.assertLessEqual(max(map(len, summary.repeated_table(rows))), summary.TABLE_WIDTH_MAX)
+
+    def test_a_share_above_one_hundred_percent_is_marked(self):
+        rows = [run_row(NONE, throughput_acknowledged=1e6), run_row(DATA, throughput_acknowledged=1.2e6)]
+        self.assertIn("120%!", summary.table(rows))
+        self.assertIn("a share above 100 % (!)", "\n".join(summary.notes(rows)))
+
     def test_the_widest_table_fits(self):
         figures = {"throughput_acknowledged": 9.999e6, "throughput_executed": 9.999e6, "bytes_per_txn": 1396,
                    "log_bytes_per_second": 9.999e9, "latency_us": {"p50": 23600, "p99": 48200}}
@@ -139,6 +187,17 @@ class CellsTest(unittest.TestCase):
         self.assertEqual([cell_from_dict(c.as_dict()) for c in all_cells()], all_cells())
         self.assertEqual(cell_from_dict({"workload": "YCSB", "cc": "SILO", "log": "LOG_NO"}),
                          Cell("YCSB", "SILO", "LOG_NO"))
+
+    def test_a_round_has_all_that_is_compared_with_and_some_of_it_without_look_ahead(self):
+        paths = {cell.path for cell in all_cells()}
+        self.assertLessEqual({*HEADLINES, *FOR_PEERS}, paths)
+        points = points_of_a_round(all_cells())
+        self.assertEqual({p.cell for p in points if not p.cell.logs}, {c for c in all_cells() if not c.logs})
+        self.assertEqual({p.cell.path for p in points if p.lookahead == 0}, set(FOR_PEERS))
+        for point in points:
+            command = round_command(point, self.SETTINGS, "logs", "out.json")
+            self.assertEqual("--lookahead=0" in command, point.lookahead == 0)
+            self.assertNotIn("--verify", command)
 
     def test_patterns_select_by_any_part(self):
         self.assertEqual({c.cc for c in select_cells("SILO")}, {"SILO"})

@@ -25,6 +25,7 @@ RunResult SomeRun() {
   RunResult r;
   r.workers.resize(2);
   r.workers[0].executed = 110, r.workers[0].acknowledged = 100, r.workers[0].run_seconds = 2;
+  r.workers[0].acknowledged_log_bytes = 1000, r.workers[1].acknowledged_log_bytes = 1700;
   r.workers[0].aborts = {7, 0, 0, 0, 1};
   r.workers[1].executed = 210, r.workers[1].acknowledged = 200, r.workers[1].run_seconds = 2.5;
   r.workers[1].aborts = {70, 2, 0, 0, 0};
@@ -75,6 +76,7 @@ bool Contains(const std::string& text, const std::string& part) { return text.fi
 TEST(Record, MetricsAreSumsAndRatiosOfTheResult) {
   const Json m = RunJson().at("metrics");
   EXPECT_EQ(m.at("acknowledged_txns"), 300);
+  EXPECT_EQ(m.at("acknowledged_log_bytes"), 2700);
   EXPECT_EQ(m.at("executed_txns"), 320);
   EXPECT_DOUBLE_EQ(m.at("throughput_acknowledged"), 150.0);
   EXPECT_DOUBLE_EQ(m.at("throughput_executed"), 160.0);
@@ -119,6 +121,27 @@ TEST(Record, SharesOfTheWorkersTimeAreThereIfItWasTold) {
   EXPECT_TRUE(Contains(RecordText(record),
                        "workers' time: work 20.0 %, tracking 20.0 %, metadata 5.0 %, record 45.0 %, "
                        "aborted 5.0 %, rest 5.0 %\n"));
+}
+
+// By the names that DBx1000 has for them; others are left out, in the summary they are 0.
+TEST(Record, DBx1000sTimesAreThoseOfTheLedger) {
+  for (const char* name : {"time_man", "time_index", "time_abort", "time_cleanup", "time_ts_alloc"}) {
+    EXPECT_FALSE(RunJson().at("metrics").contains(name));
+  }
+  RunResult run = SomeRun();
+  run.workers[0].time_parts = {0, 1e9, 0, 0, 2e8, 1};
+  run.workers[1].time_parts = {0, 5e8, 0, 0, 5e7, 1};
+  const std::string record = RunRecord(DefaultOptions(), run, TwoCores());
+  EXPECT_DOUBLE_EQ(Json::parse(record).at("metrics").at("time_man"), 1.5);
+  EXPECT_DOUBLE_EQ(Json::parse(record).at("metrics").at("time_abort"), 0.25);
+  EXPECT_TRUE(Contains(RecordText(record), "time_man=1.500000, time_index=0.000000, time_abort=0.250000, "));
+}
+
+TEST(Record, LookAheadIsPartOfTheConfiguration) {
+  Options options = DefaultOptions();
+  EXPECT_EQ(RunJson(options).at("config").at("LOOKAHEAD"), 6);
+  options.lookahead = 0;
+  EXPECT_EQ(RunJson(options).at("config").at("LOOKAHEAD"), 0);
 }
 
 TEST(Record, ACentralLogShowsWhatTrackingItsFillsTook) {

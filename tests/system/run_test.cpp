@@ -11,11 +11,12 @@
 #include "system/pair_types.h"
 #include "system/registry.h"
 #include "tests/logging/device/temp_dir.h"
+#include "tests/system/held_pairs.h"
 
 namespace dbx {
 namespace {
 
-class RunAndRecovery : public testing::Test {
+class RunAndRecovery : public ::testing::Test {
  protected:
   RunAndRecovery() {
     options_ = DefaultOptions();
@@ -113,7 +114,7 @@ TEST_F(RunAndRecovery, AWorkerWithoutMemoryLeavesNobodyWaiting) {
     }
     _exit(0);
   };
-  EXPECT_EXIT(run(), testing::ExitedWithCode(5), "no memory: mapping");
+  EXPECT_EXIT(run(), ::testing::ExitedWithCode(5), "no memory: mapping");
 }
 
 TEST_F(RunAndRecovery, OnAnEmulatedDeviceLoseNothingAndNameIt) {
@@ -134,6 +135,55 @@ TEST_F(RunAndRecovery, OnAnEmulatedDeviceLoseNothingAndNameIt) {
       EXPECT_EQ(info.emulation->profile.name, options_.log_device);
     }
   }
+}
+
+// A ring that is full when the time is over: what the device takes afterwards is no throughput. The flush is longer
+// than the whole interval, so that all of a ring would be counted too much.
+TEST_F(RunAndRecovery, ASlowDeviceAcknowledgesNoMoreThanItTook) {
+  const TempDir directory;
+  options_.log_dirs = {directory.path()};
+  options_.log_device = "bandwidth=20M,flush=100ms";
+  options_.log_buffer_size = 256 << 10, options_.max_log_entry_size = 64 << 10;
+  options_.log_flush_block_bytes = options_.hopping_distance_bytes = 64 << 10, options_.log_overwrite = true;
+  options_.log_type = "LOG_DATA", options_.query_list_len = 1000, options_.log_limit_bytes = 16 << 20;
+  for (const auto& [cc, log] : {std::pair("SILO", "LOG_TAURUS"),
+                                {"NO_WAIT", "LOG_SERIAL"},
+                                {"NO_WAIT", "LOG_ELEDA"},
+                                {"NO_WAIT", "LOG_PLOVER"},
+                                {"SILO", "LOG_BATCH"}}) {
+    SCOPED_TRACE(log);
+    options_.cc = cc, options_.log = log;
+    options_.num_logger = options_.log == "LOG_SERIAL" || options_.log == "LOG_ELEDA" ? 1 : 2;
+    if (!testing::IsHeld(options_)) continue;
+    for (const double seconds : {0.05, 0.25}) {
+      options_.seconds = seconds;
+      FileLogStorage logs(options_);
+      const RunResult run = Registry::Global().Create(options_)->Run(options_, logs.storage());
+      uint64_t acknowledged = 0, bytes = 0;
+      for (const WorkerStats& worker : run.workers) {
+        acknowledged += worker.acknowledged, bytes += worker.acknowledged_log_bytes;
+      }
+      EXPECT_LE(bytes, run.interval_log_bytes);
+      EXPECT_EQ(run.latency.count(), acknowledged);
+    }
+  }
+}
+
+// Warm-up that the log still holds belongs to neither side of the check.
+TEST_F(RunAndRecovery, AcknowledgedBytesAreThoseOfTheMeasuredTransactions) {
+  options_.warmup = 300, options_.max_txns_per_thread = 200;
+  options_.read_perc = 0, options_.write_perc = 1;
+  const RunResult run = Run();
+  uint64_t acknowledged = 0, bytes = 0, logged = 0;
+  for (const WorkerStats& worker : run.workers) {
+    acknowledged += worker.acknowledged, bytes += worker.acknowledged_log_bytes;
+  }
+  for (const StreamStats& stream : run.streams) logged += stream.record_bytes;
+  EXPECT_EQ(acknowledged, 400u);
+  EXPECT_EQ(run.latency.count(), 400u);
+  EXPECT_LT(bytes, logged);
+  EXPECT_LE(bytes, run.interval_log_bytes);
+  EXPECT_GE(bytes, 400u * run.fixed_record_bytes);
 }
 
 TEST_F(RunAndRecovery, TheMethodsOfACentralLogLeaveLogsThatRecoverTheSame) {
