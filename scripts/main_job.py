@@ -21,6 +21,9 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import stop
+if __name__ == "__main__":
+    stop.install()
 import cells as cells_module
 import host
 import summary
@@ -35,6 +38,7 @@ KILL_ATTEMPTS = 4
 # When a run is killed, as shares of what its cell's measured run took. Hundreds of flushes are enough to crash among:
 # all that was run until then is replayed twice, once by a single thread.
 KILL_SHARES = (0.02, 0.25)
+ACK_FILE = "acknowledged"
 ACK_FILE_BYTES = 64 << 20  # upper estimate, for the free-space check
 
 
@@ -53,7 +57,7 @@ def positive(kind):
 def parse_arguments(argv: list[str]) -> argparse.Namespace:
     cores = len(os.sched_getaffinity(0))
     parser = argparse.ArgumentParser(
-        prog=os.environ.get("DBX_PROGRAM", "main_job.py"),
+        prog=os.environ.get("DBX_PROGRAM", "main_job.py"), allow_abbrev=False,
         description="Builds the engine, then runs, crashes, recovers and verifies every cell of workload x "
                     "concurrency control x log scheme, and leaves a table, out/report.html and out/plots/.")
     parser.add_argument("--seconds", type=positive(float), default=0.7,
@@ -223,7 +227,7 @@ class MainJob:
         self._delete_logs(row, context["clean_dir"])
 
     def _step_crash(self, cell: Cell, context: dict, row: dict) -> None:
-        ack_file = os.path.join(self.work_dir_, "acknowledged")
+        ack_file = os.path.join(self.work_dir_, ACK_FILE)
         context["ack_file"] = ack_file
         # A log that reaches its limit ends the run cleanly, so the kill has to come before: a run that was
         # too fast for the kill's clock gets more room, and an earlier kill.
@@ -291,10 +295,22 @@ class MainJob:
         good = True
         for cell in self.cells_:
             context: dict = {}
-            for step in cell.steps():
-                good = self.run_step(cell, step, context) and good
-            self._tidy(os.path.join(self.work_dir_, cell.path.replace("/", "-")))
+            try:
+                for step in cell.steps():
+                    good = self.run_step(cell, step, context) and good
+            except stop.Stopped:
+                self._delete_unfinished(context)
+                raise
+            finally:
+                self._tidy(os.path.join(self.work_dir_, cell.path.replace("/", "-")))
         return good
+
+    def _delete_unfinished(self, context: dict) -> None:
+        """The logs of a cell that was interrupted, but of a step that failed before."""
+        failed = context.get("failed", "")
+        for kind, steps in (("clean_dir", ("run", "recover")), ("crash_dir", ("crash", "crash_recover"))):
+            if kind in context and failed not in steps and not self.arguments_.keep_logs:
+                shutil.rmtree(context[kind], ignore_errors=True)
 
     def _tidy(self, directory: str) -> None:
         try:
@@ -304,10 +320,11 @@ class MainJob:
 
     def close(self) -> None:
         self.progress_.close()
-        for step in cells_module.STEPS:
-            path = os.path.join(self.work_dir_, f"{step}.json")
-            if os.path.exists(path):
-                os.unlink(path)
+        kept = any(entry.is_dir() for entry in os.scandir(self.work_dir_))
+        for entry in list(os.scandir(self.work_dir_)):
+            # What was acknowledged belongs to logs that are kept.
+            if entry.is_file() and not (kept and entry.name == ACK_FILE):
+                os.unlink(entry.path)
         self._tidy(self.work_dir_)
         if os.path.isdir(self.work_dir_):
             print(f"logs that were kept: {self.work_dir_}")
@@ -329,8 +346,14 @@ def draw_all(out: str, with_report: bool) -> None:
     files = multiprocessing.get_context("fork").Process(
         target=plots.write_plots, args=(rows, os.path.join(out, "plots")))
     files.start()
-    report.write_report(rows, os.path.join(out, "report.html"))
-    files.join()
+    try:
+        report.write_report(rows, os.path.join(out, "report.html"))
+        while files.is_alive():
+            files.join(0.1)
+            stop.check()
+    finally:
+        files.kill()  # SIGTERM it would only note
+        files.join()
     if files.exitcode != 0:
         raise RuntimeError(f"no plots: their process ended with {files.exitcode}")
     print(f"report: {os.path.join(out, 'report.html')}   plots: {os.path.join(out, 'plots')}   "
@@ -347,34 +370,27 @@ def main(argv: list[str]) -> int:
     if arguments.parse_only:
         return 0
     if arguments.list_cells:
-        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
         print("\n".join(cell.path for cell in cells_module.all_cells()))
         return 0
     if arguments.report_only:
         draw_all(arguments.out, with_report=True)
         return 0
 
-    def interrupt(*_):
-        raise KeyboardInterrupt
-
-    signal.signal(signal.SIGTERM, interrupt)
-    signal.signal(signal.SIGINT, interrupt)
     job = MainJob(arguments)
     job.prepare()
     status = 0
     try:
         if not job.run():
             status = 1
-    except KeyboardInterrupt:
+    except stop.Stopped:
         job.progress_.note("interrupted: the run in progress was killed; the results so far follow")
-        status = 130
     finally:
         job.close()
-    draw_all(arguments.out, not arguments.no_report)
+    draw_all(arguments.out, not arguments.no_report and not stop.requested())
     if status == 1:
         print("some steps FAILED: see the lines above, and the commands to run them again")
     return status
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    stop.run(main)
