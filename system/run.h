@@ -212,8 +212,11 @@ class Run {
     // What the warm-up appended does not count, even if it becomes durable only now.
     const uint64_t warm_up_bytes = logs_ == nullptr ? 0 : logs_->reserved_bytes();
     const uint64_t begin = Clock::NowTicks();
+    if (const char* reason = ReasonToStop()) {
+      result_.interval_began = false;
+      result_.stop_reason = reason;
+    }
     control_.go.store(true, std::memory_order_release);
-    result_.stop_reason = "done";
     while (control_.finished.load() < options_.thread_cnt) {
       const double elapsed = Clock::ToSeconds(Clock::NowTicks() - begin);
       if (options_.seconds > 0 && elapsed >= options_.seconds) break;
