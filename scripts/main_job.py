@@ -112,6 +112,7 @@ class MainJob:
         self.results_path_ = os.path.join(arguments.out, "results.jsonl")
         self.work_dir_ = os.path.join(arguments.log_dir, f"main_job-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}")
         self.rows_: list[dict] = []
+        self.unfinished_: set[str] = set()  # directories of logs that an interruption deletes
         expected = [("limits", 12.0)] if not arguments.no_limits else []
         for cell in self.cells_:
             expected += [(step, self._expected_seconds(step)) for step in cell.steps()]
@@ -185,6 +186,7 @@ class MainJob:
             getattr(self, f"_step_{step}")(cell, context, row)
         self._append(row)
         if row["status"] == "failed":
+            self.unfinished_.clear()
             context["failed"] = step
             self.progress_.finish(f"FAILED: {row['why']}", failed=True)
             self.progress_.note(f"    again: {row['command']}")
@@ -271,12 +273,14 @@ class MainJob:
     def _log_dir(self, cell: Cell, kind: str) -> str:
         """An empty directory for one run's logs; the engine makes none that was named."""
         path = os.path.join(self.work_dir_, cell.path.replace("/", "-"), kind)
+        self.unfinished_.add(path)
         for directory in cell.directories(path) if cell.logs else []:
             os.makedirs(directory)
         return path
 
     def _delete_logs(self, row: dict, directory: str) -> None:
-        """Logs of a failed step stay, for whoever looks for the reason."""
+        """Logs of a failed step stay, to look for the reason in them."""
+        self.unfinished_.discard(directory)
         if row["status"] == "ok" and not self.arguments_.keep_logs:
             shutil.rmtree(directory)
 
@@ -295,22 +299,10 @@ class MainJob:
         good = True
         for cell in self.cells_:
             context: dict = {}
-            try:
-                for step in cell.steps():
-                    good = self.run_step(cell, step, context) and good
-            except stop.Stopped:
-                self._delete_unfinished(context)
-                raise
-            finally:
-                self._tidy(os.path.join(self.work_dir_, cell.path.replace("/", "-")))
+            for step in cell.steps():
+                good = self.run_step(cell, step, context) and good
+            self._tidy(os.path.join(self.work_dir_, cell.path.replace("/", "-")))
         return good
-
-    def _delete_unfinished(self, context: dict) -> None:
-        """The logs of a cell that was interrupted, but of a step that failed before."""
-        failed = context.get("failed", "")
-        for kind, steps in (("clean_dir", ("run", "recover")), ("crash_dir", ("crash", "crash_recover"))):
-            if kind in context and failed not in steps and not self.arguments_.keep_logs:
-                shutil.rmtree(context[kind], ignore_errors=True)
 
     def _tidy(self, directory: str) -> None:
         try:
@@ -320,6 +312,9 @@ class MainJob:
 
     def close(self) -> None:
         self.progress_.close()
+        for directory in self.unfinished_ if not self.arguments_.keep_logs else ():
+            shutil.rmtree(directory, ignore_errors=True)
+            self._tidy(os.path.dirname(directory))
         kept = any(entry.is_dir() for entry in os.scandir(self.work_dir_))
         for entry in list(os.scandir(self.work_dir_)):
             # What was acknowledged belongs to logs that are kept.
