@@ -4,18 +4,17 @@
 set -euo pipefail
 repository=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 export DBX_PROGRAM=run.sh
+. "$repository/scripts/options.sh"
 
+check_options "$repository/scripts/main_job.py" "$@"
 "$repository/scripts/setup.sh"
 python=$("$repository/scripts/setup.sh" --python)
 main_job=("$python" "$repository/scripts/main_job.py" "$@")
 
-# Wrong options are refused before the build, and what needs no build does without.
+# Wrong values of options, if there was no python3 to see them; and what needs no build does without.
 "${main_job[@]}" --parse_only || exit
 for argument in "$@"; do
-  case $argument in
-    -h | --help) exit 0 ;;
-    --list_cells | --report_only) exec "${main_job[@]}" ;;
-  esac
+  case $argument in --list_cells | --report_only) exec "${main_job[@]}" ;; esac
 done
 
 jobs=$("$repository/scripts/setup.sh" --jobs)

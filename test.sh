@@ -4,7 +4,9 @@
 set -euo pipefail
 repository=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 export DBX_PROGRAM=test.sh
+. "$repository/scripts/options.sh"
 
+check_options "$repository/scripts/run_tests.py" "$@"
 "$repository/scripts/setup.sh" --tests
 python=$("$repository/scripts/setup.sh" --python)
 CXX=$("$repository/scripts/setup.sh" --compiler)

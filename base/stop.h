@@ -10,6 +10,9 @@ namespace dbx {
 
 std::atomic<bool>& StopRequested();
 
+// The signal that set it last, 0 if none did.
+int StopSignal();
+
 // From now on SIGINT and SIGTERM set StopRequested; a second signal of the kind ends the process as usual.
 void InstallStopHandlers();
 

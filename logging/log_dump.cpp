@@ -414,6 +414,24 @@ void CheckEvidence(const DumpedLog& log, const std::vector<DumpedLog>& logs) {
   }
 }
 
+// With what to pass instead: a file in it, or in its newest run.
+void RefuseDirectory(const std::string& path) {
+  PosixFileSystem files;
+  if (files.KindOf(path) != FileSystem::Entry::kDirectory) return;
+  std::string found = path;
+  for (const char* beginning : {"run-", "log-"}) {
+    std::string newest;
+    for (const std::string& name : files.List(found)) {
+      const bool is_first_log = name.starts_with("log-") && !newest.empty();
+      if (name.starts_with(beginning) && !is_first_log) newest = name;
+    }
+    if (!newest.empty()) found += "/" + newest;
+  }
+  const bool is_file = files.KindOf(found) == FileSystem::Entry::kFile;
+  throw Error(ExitStatus::kUsage, path + " is a directory; pass the files of a run" +
+                                      (is_file ? ", such as " + found : std::string(" (run-NNNN/log-NN.log)")));
+}
+
 // Runs the steps of a dump; an error of one is reported and does not keep the others from running.
 class Dump {
  public:
@@ -421,6 +439,7 @@ class Dump {
     std::vector<DumpedLog> logs;
     for (const std::string& path : options.paths) {
       Step([&] {
+        RefuseDirectory(path);
         Lock(ParentDirectory(path));
         if (!PrintOther(path)) logs.push_back(Open(path));
       });

@@ -96,7 +96,8 @@ void LogWriter::Loop() {
 }
 
 bool LogWriter::Round() {
-  const bool anchor_due = ++rounds_since_anchor_ >= options_.flushes_per_anchor || hooks_.FlushesEveryRound();
+  const bool counted = options_.flushes_per_anchor != 0 && ++rounds_since_anchor_ >= options_.flushes_per_anchor;
+  const bool anchor_due = counted || hooks_.FlushesEveryRound();
   if (anchor_due) rounds_since_anchor_ = 0;
   bool busy = false;
   for (LogStream* stream : streams_) {

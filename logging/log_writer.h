@@ -22,7 +22,7 @@ namespace dbx {
 struct LogWriterOptions {
   uint64_t flush_interval_us = 200;
   uint64_t flush_block_bytes = 512 << 10;  // largest single write; this much waiting starts the next round at once
-  uint32_t flushes_per_anchor = 1;
+  uint32_t flushes_per_anchor = 1;         // 0: none before that of the clean end
 };
 
 // What a scheme does around the flushes of a stream, on the thread of its writer.

@@ -10,16 +10,21 @@ import collections
 import os
 import re
 import select
+import signal
 import subprocess
 import sys
 from typing import Callable, Iterator, Optional
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from child import die_with_parent
+import stop
+if __name__ == "__main__":
+    stop.install()
+from child import die_with_parent, run_child
 from progress import Progress
 
 LOG = os.path.join("build", "build.log")
 TICK_SECONDS = 0.25
+PLAN_SECONDS_MAX = 120
 # Expected seconds by what is made, with one job; Progress corrects them by what it sees.
 EXPECTED_SECONDS = {"pair": 8.0, "object": 3.0, "program": 1.0}
 
@@ -42,11 +47,13 @@ def jobs_of(arguments: list[str]) -> int:
 
 
 def lines_of(fd: int, tick: Callable[[], None]) -> Iterator[str]:
-    """The lines that come through `fd`, without their ends; calls `tick` while none comes."""
+    """The lines that come through `fd`, without their ends; calls `tick` while none comes. Raises Stopped."""
     rest = b""
     while True:
         while not select.select([fd], [], [], TICK_SECONDS)[0]:
             tick()
+            stop.check()
+        stop.check()
         got = os.read(fd, 1 << 16)
         *lines, rest = (rest + got).split(b"\n")
         if not got and rest:
@@ -88,8 +95,8 @@ class Steps:
 
 def build(arguments: list[str]) -> int:
     make = ["make", "--no-print-directory", *arguments]
-    plan = subprocess.run([*make, "-n"], capture_output=True, text=True, check=False)
-    steps = Steps([target for target in map(target_of, plan.stdout.splitlines()) if target], jobs_of(arguments))
+    plan = run_child([*make, "-n"], PLAN_SECONDS_MAX).output
+    steps = Steps([target for target in map(target_of, plan.splitlines()) if target], jobs_of(arguments))
     os.makedirs(os.path.dirname(LOG), exist_ok=True)
     with open(LOG, "w", encoding="utf-8") as log:
         child = subprocess.Popen(make, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
@@ -115,10 +122,5 @@ def build(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(build(sys.argv[1:]))
-    except KeyboardInterrupt:
-        sys.exit(130)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
+    die_with_parent(signal.SIGTERM)  # of run.sh and its like, which wait for it
+    stop.run(build)

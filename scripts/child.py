@@ -1,7 +1,7 @@
 """Runs one child process: polled, timed out, killed with its parent, its output kept.
 
-Used by main_job.py and the tests. A child stands in a session of its own, so that Ctrl-C reaches the script
-alone, which then ends the child by its own process id.
+Used by main_job.py, exp.py, torture.py, run_tests.py and the tests. A child stands in a session of its own, so that
+Ctrl-C reaches the script alone, which then ends the child and what it has started (stop.py).
 """
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ import tempfile
 import time
 from dataclasses import dataclass
 from typing import Callable, Optional
+
+import stop
 
 PR_SET_PDEATHSIG = 1
 POLL_SECONDS = 0.02
@@ -45,20 +47,35 @@ def is_missing(binary: str) -> bool:
 _LIBC = ctypes.CDLL(None)  # loaded here: between fork and exec there must be no dlopen
 
 
-def die_with_parent() -> None:
+def die_with_parent(number: int = signal.SIGKILL) -> None:
     """For preexec_fn: the child is killed when this process is, however that happens."""
-    _LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    _LIBC.prctl(PR_SET_PDEATHSIG, number)
+
+
+def end(child: subprocess.Popen, grace_seconds: float = 0) -> None:
+    """Ends a child that leads a session, with all of its group, if it still runs. With a grace it is asked first."""
+    if child.poll() is not None:
+        return
+    if grace_seconds > 0:
+        os.killpg(child.pid, signal.SIGTERM)
+        deadline = time.monotonic() + grace_seconds
+        while child.poll() is None and time.monotonic() < deadline:
+            time.sleep(POLL_SECONDS)
+    if child.poll() is None:
+        os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
 
 
 def run_child(command: list[str], timeout: float, tick: Callable[[], None] = lambda: None,
               kill_when: Optional[Callable[[], bool]] = None, cwd: Optional[str] = None) -> Outcome:
     """Runs `command` to its end; SIGKILLs it after `timeout` seconds or once `kill_when` says so.
 
-    Raises OSError if the command cannot be started. On any exception (Ctrl-C) the child is killed and reaped
-    before it leaves.
+    Raises OSError if the command cannot be started, and Stopped once a signal has asked this script to end. On any
+    exception the child is killed and reaped before it leaves.
     """
     start = time.monotonic()
     timed_out = killed = False
+    stop.check()
     with tempfile.TemporaryFile() as output:
         child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
                                  cwd=cwd, start_new_session=True, preexec_fn=die_with_parent)
@@ -72,10 +89,9 @@ def run_child(command: list[str], timeout: float, tick: Callable[[], None] = lam
                     child.kill()
                 tick()
                 time.sleep(POLL_SECONDS)
+                stop.check()
         finally:
-            if child.poll() is None:
-                child.kill()
-                child.wait()
+            end(child)
         size = output.seek(0, os.SEEK_END)
         output.seek(max(0, size - OUTPUT_BYTES_MAX))
         text = output.read().decode("utf-8", "replace")

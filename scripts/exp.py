@@ -9,32 +9,39 @@
   scripts/exp jobs FIGURE ...               the names of the plan's jobs: a run, its recoveries, one repeat
   scripts/exp job NAME [FIGURE ...]         one of them alone, into OUT/SCALE/jobs; for schedulers of many hosts
 
-FIGURE is part of a name of `list`, or all. Results lie in OUT/SCALE: results.jsonl (a row per step), a CSV and plots
+FIGURE is a name of `list` or part of one (fig9 is fig09), or all. Flags may stand anywhere. Results lie in OUT/SCALE: results.jsonl (a row per step), a CSV and plots
 per figure, report.html of all figures that are there; with --devices cores or off in OUT/SCALE-cores, -off. An
 interrupted run goes on where it stopped; steps of another build are run again, and another host needs another OUT. Exit
-status: 1 if a step failed or a point has no figure, 2 if nothing could be done.
+status: 1 if a step failed or a point has no figure, 2 if nothing could be done, 130 or 143 after a signal.
 """
 from __future__ import annotations
 
 import argparse
 import functools
 import json
+import math
 import os
-import signal
 import sys
+from importlib import util
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from experiment import ceiling, claims, host_scale, listing, origin, planning, running, spec
-from experiment.running import Refused
-from progress import clock
+import stop
+if __name__ == "__main__":
+    stop.install()
+from experiment import host_scale
 
-REPOSITORY = spec.REPOSITORY
+if util.find_spec("yaml"):  # the help does without
+    from experiment import ceiling, listing, origin, planning, running, spec
+    from experiment.running import Refused
+    from progress import clock
+
+REPOSITORY = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 RAM_DIR = "/dev/shm"
 DEFAULT_WAY = "throughput"
 
 
 def parse_arguments(argv: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="exp", description=__doc__,
+    parser = argparse.ArgumentParser(prog="exp", description=__doc__, allow_abbrev=False,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("action", choices=("list", "plan", "run", "collect", "plot", "report", "compare", "jobs",
                                            "job"))
@@ -53,7 +60,7 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--table", action="store_true", help="of list: in Markdown, as ARTIFACT.md has it")
     parser.add_argument("--failed", action="store_true", help="of jobs: only those of which a step failed")
     parser.add_argument("--binary", default=os.path.join(REPOSITORY, "rundb-all"), help=argparse.SUPPRESS)
-    return parser.parse_args(argv)
+    return parser.parse_intermixed_args(argv)
 
 
 def check_arguments(arguments: argparse.Namespace) -> None:
@@ -246,9 +253,11 @@ class Experiment:
         found = {figure.name: data_module.collect(figure, plan, rows, self.ceilings) for figure in figures}
         collected = [(data, self._judge(data, found), captions.caption_of(data, self.series))
                      for data in found.values()]
+        stop.check()
         named = {figure.name for figure in self.figures}
         asked = [one for one in collected if one[0].figure.name in named]
         for data, _, caption in asked:
+            stop.check()
             if write_csv:
                 data_module.write_csv(data, os.path.join(self.out, data.figure.name.replace("/", "-") + ".csv"))
             if draw:
@@ -273,7 +282,8 @@ class Experiment:
                  if all((point.job, point.recovery) in there for point in points)}
         return [figure for figure in self._every_figure if figure in self.figures or figure.name in whole]
 
-    def _judge(self, data, found: dict) -> list[claims.Verdict]:
+    def _judge(self, data, found: dict) -> list:
+        from experiment import claims
         cores = min((one.cores for one in origin.hosts_of(data.rows())), default=self.cores)
         return [claims.judge(data, claim, cores, found) for claim in data.figure.claims]
 
@@ -286,10 +296,16 @@ class Experiment:
 
 
 def load_host_scale(path: str):
-    if not os.path.exists(path):
+    try:
+        with open(path, encoding="utf-8") as file:
+            scale = host_scale.HostScale(**json.load(file))
+        if math.isfinite(scale.per_core) and scale.cores > 0 and scale.way in host_scale.WAYS:
+            return scale
+    except (FileNotFoundError, NotADirectoryError):
         return None
-    with open(path, encoding="utf-8") as file:
-        return host_scale.HostScale(**json.load(file))
+    except (OSError, ValueError, TypeError):
+        pass
+    raise Refused(f"{path} is damaged; without it the host is measured again")
 
 
 def require_programs(paths) -> None:
@@ -298,8 +314,21 @@ def require_programs(paths) -> None:
         raise Refused(f"{missing[0]} is missing; make {' '.join(planning.PROGRAMS)} micro builds it")
 
 
+DRAWING = {"run": ("numpy", "matplotlib"), "plot": ("numpy", "matplotlib"), "report": ("numpy", "matplotlib"),
+           "collect": ("numpy", "matplotlib"), "compare": ("numpy",)}
+
+
+def lacking_modules(action: str) -> list[str]:
+    """Before anything runs, not after hours of it."""
+    return [name for name in ("yaml", *DRAWING.get(action, ())) if not util.find_spec(name)]
+
+
 def main(argv: list[str]) -> int:
     arguments = parse_arguments(argv)
+    if lacking := lacking_modules(arguments.action):
+        print(f"error: `exp {arguments.action}` needs {' and '.join(lacking)}; scripts/setup.sh installs "
+              f"{'it' if len(lacking) == 1 else 'them'}", file=sys.stderr)
+        return 2
     try:
         if arguments.action == "compare":
             if len(arguments.names) != 2:
@@ -326,19 +355,13 @@ def main(argv: list[str]) -> int:
         wanted = ("collect", "plot", "report") if arguments.action == "run" else (arguments.action,)
         complete = experiment.finish(write_csv="collect" in wanted, draw="plot" in wanted, page="report" in wanted)
         return 0 if good and complete else 1
+    except stop.Stopped:
+        print("\ninterrupted; the same command goes on where it stopped")
+        raise
     except (spec.SpecError, Refused) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
 
 
-def interrupt(*_) -> None:
-    raise KeyboardInterrupt
-
-
 if __name__ == "__main__":
-    signal.signal(signal.SIGTERM, interrupt)  # else logs would stay, on a RAM disk in memory
-    try:
-        sys.exit(main(sys.argv[1:]))
-    except KeyboardInterrupt:
-        print("\ninterrupted; the same command goes on where it stopped")
-        sys.exit(130)
+    stop.run(main)

@@ -23,6 +23,9 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import stop
+if __name__ == "__main__":
+    stop.install()
 import cells as cells_module
 import host
 import summary
@@ -37,6 +40,7 @@ KILL_ATTEMPTS = 4
 # When a run is killed, as shares of what its cell's measured run took. Hundreds of flushes are enough to crash among:
 # all that was run until then is replayed twice, once by a single thread.
 KILL_SHARES = (0.02, 0.25)
+ACK_FILE = "acknowledged"
 ACK_FILE_BYTES = 64 << 20  # upper estimate, for the free-space check
 
 
@@ -55,7 +59,7 @@ def positive(kind):
 def parse_arguments(argv: list[str]) -> argparse.Namespace:
     cores = len(os.sched_getaffinity(0))
     parser = argparse.ArgumentParser(
-        prog=os.environ.get("DBX_PROGRAM", "main_job.py"),
+        prog=os.environ.get("DBX_PROGRAM", "main_job.py"), allow_abbrev=False,
         description="Builds the engine, then runs, crashes, recovers and verifies every cell of workload x "
                     "concurrency control x log scheme, and leaves a table, out/report.html and out/plots/.")
     parser.add_argument("--seconds", type=positive(float), default=0.5,
@@ -117,6 +121,7 @@ class MainJob:
         points = cells_module.points_of_a_round(self.cells_) if arguments.rounds > 1 else []
         # Each round in an order of its own: a host whose speed drifts treats all alike.
         self.rounds_ = [self.random_.sample(points, len(points)) for _ in range(arguments.rounds if points else 0)]
+        self.unfinished_: set[str] = set()  # directories of logs that an interruption deletes
         expected = [("limits", 12.0)] if not arguments.no_limits else []
         expected += [("round", self._expected_seconds("round")) for points in self.rounds_ for _ in points]
         for cell in self.cells_:
@@ -205,6 +210,7 @@ class MainJob:
         failed = row["status"] == "failed"
         self.progress_.finish(f"FAILED: {row['why']}" if failed else summary.step_line(row), failed)
         if failed:
+            self.unfinished_.clear()  # the logs of a failed step stay
             self.progress_.note(f"    again: {row['command']}")
         return not failed
 
@@ -258,7 +264,7 @@ class MainJob:
         self._delete_logs(row, context["clean_dir"])
 
     def _step_crash(self, cell: Cell, context: dict, row: dict) -> None:
-        ack_file = os.path.join(self.work_dir_, "acknowledged")
+        ack_file = os.path.join(self.work_dir_, ACK_FILE)
         context["ack_file"] = ack_file
         # A log that reaches its limit ends the run cleanly, so the kill has to come before: a run that was
         # too fast for the kill's clock gets more room, and an earlier kill.
@@ -302,12 +308,14 @@ class MainJob:
     def _log_dir(self, cell: Cell, kind: str) -> str:
         """An empty directory for one run's logs; the engine makes none that was named."""
         path = os.path.join(self.work_dir_, cell.path.replace("/", "-"), kind)
+        self.unfinished_.add(path)
         for directory in cell.directories(path) if cell.logs else []:
             os.makedirs(directory)
         return path
 
     def _delete_logs(self, row: dict, directory: str) -> None:
-        """Logs of a failed step stay, for whoever looks for the reason."""
+        """Logs of a failed step stay, to look for the reason in them."""
+        self.unfinished_.discard(directory)
         if row["status"] == "ok" and not self.arguments_.keep_logs:
             shutil.rmtree(directory)
 
@@ -341,10 +349,14 @@ class MainJob:
 
     def close(self) -> None:
         self.progress_.close()
-        for step in ("round", *cells_module.STEPS):
-            path = os.path.join(self.work_dir_, f"{step}.json")
-            if os.path.exists(path):
-                os.unlink(path)
+        for directory in self.unfinished_ if not self.arguments_.keep_logs else ():
+            shutil.rmtree(directory, ignore_errors=True)
+            self._tidy(os.path.dirname(directory))
+        kept = any(entry.is_dir() for entry in os.scandir(self.work_dir_))
+        for entry in list(os.scandir(self.work_dir_)):
+            # What was acknowledged belongs to logs that are kept.
+            if entry.is_file() and not (kept and entry.name == ACK_FILE):
+                os.unlink(entry.path)
         self._tidy(self.work_dir_)
         if os.path.isdir(self.work_dir_):
             print(f"logs that were kept: {self.work_dir_}")
@@ -366,8 +378,14 @@ def draw_all(out: str, with_report: bool) -> None:
     files = multiprocessing.get_context("fork").Process(
         target=plots.write_plots, args=(rows, os.path.join(out, "plots")))
     files.start()
-    report.write_report(rows, os.path.join(out, "report.html"))
-    files.join()
+    try:
+        report.write_report(rows, os.path.join(out, "report.html"))
+        while files.is_alive():
+            files.join(0.1)
+            stop.check()
+    finally:
+        files.kill()  # SIGTERM it would only note
+        files.join()
     if files.exitcode != 0:
         raise RuntimeError(f"no plots: their process ended with {files.exitcode}")
     print(f"report: {os.path.join(out, 'report.html')}   plots: {os.path.join(out, 'plots')}   "
@@ -384,34 +402,27 @@ def main(argv: list[str]) -> int:
     if arguments.parse_only:
         return 0
     if arguments.list_cells:
-        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
         print("\n".join(cell.path for cell in cells_module.all_cells()))
         return 0
     if arguments.report_only:
         draw_all(arguments.out, with_report=True)
         return 0
 
-    def interrupt(*_):
-        raise KeyboardInterrupt
-
-    signal.signal(signal.SIGTERM, interrupt)
-    signal.signal(signal.SIGINT, interrupt)
     job = MainJob(arguments)
     job.prepare()
     status = 0
     try:
         if not job.run():
             status = 1
-    except KeyboardInterrupt:
+    except stop.Stopped:
         job.progress_.note("interrupted: the run in progress was killed; the results so far follow")
-        status = 130
     finally:
         job.close()
-    draw_all(arguments.out, not arguments.no_report)
+    draw_all(arguments.out, not arguments.no_report and not stop.requested())
     if status == 1:
         print("some steps FAILED: see the lines above, and the commands to run them again")
     return status
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    stop.run(main)

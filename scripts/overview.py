@@ -18,13 +18,15 @@ import argparse
 import os
 import random
 import shutil
-import signal
 import statistics
 import sys
 import tempfile
 from dataclasses import dataclass, field
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import stop
+if __name__ == "__main__":
+    stop.install()
 from child import is_missing, run_child
 from experiment.spec import lookup
 from main_job import positive
@@ -255,7 +257,6 @@ def main(argv: list[str]) -> int:
     arguments = parse_arguments(argv)
     if is_missing(arguments.binary):
         return 4
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         overview = Overview(arguments)
     except OSError as error:
@@ -263,8 +264,6 @@ def main(argv: list[str]) -> int:
         return 4
     try:
         points = overview.measure()
-    except KeyboardInterrupt:
-        return 130
     except OSError as error:
         print(f"error: {error}", file=sys.stderr)
         return 4
@@ -275,4 +274,4 @@ def main(argv: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    stop.run(main)

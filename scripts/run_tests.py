@@ -12,20 +12,23 @@ import os
 import re
 import shlex
 import shutil
-import signal
 import subprocess
 import sys
 import time
 from dataclasses import dataclass, field
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from child import die_with_parent
+import stop
+if __name__ == "__main__":
+    stop.install()
+from child import die_with_parent, end
 from progress import clock
 
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 LOG_DIR = os.path.join(REPOSITORY, "build", "test")
 HEARTBEAT_SECONDS = 20
 TAIL_LINES = 40
+GRACE_SECONDS = 5  # to an interrupted phase, whose programs delete their logs
 SHOWN_FAILURES = 3  # of GoogleTest, with what they printed
 LINES_OF_A_FAILURE = 12
 QUICK_FILTER = "-*Slow*"
@@ -116,14 +119,13 @@ def run_phase(phase: Phase) -> tuple[Count, str]:
                 now = time.monotonic()
                 if now - start > phase.timeout and not timed_out:
                     timed_out = True
-                    os.killpg(child.pid, signal.SIGKILL)
+                    end(child)
+                stop.check()
                 if now - last_sign > HEARTBEAT_SECONDS:
                     last_sign = now
                     print(f"    {clock(now - start)}  {sign_of_life(log_path)}", flush=True)
         finally:
-            if child.poll() is None:
-                os.killpg(child.pid, signal.SIGKILL)
-                child.wait()
+            end(child, GRACE_SECONDS)
     with open(log_path, encoding="utf-8", errors="replace") as log:
         output = log.read()
     count = COUNTERS[phase.kind](child.returncode, output, phase)
@@ -243,13 +245,14 @@ def find_clang() -> str:
     return next((name for name in ("clang++-14", "clang++") if shutil.which(name)), "clang++-14")
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(prog=os.environ.get("DBX_PROGRAM", "run_tests.py"),
+def main(argv: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog=os.environ.get("DBX_PROGRAM", "run_tests.py"), allow_abbrev=False,
                                      description="Builds and runs all tests; ends with 'N passed, M failed'.")
     parser.add_argument("--quick", action="store_true", help="without slow tests, sanitisers, the other compiler")
     parser.add_argument("--only", metavar="WORD", help="only the phases whose name contains WORD")
     parser.add_argument("--list", action="store_true", help="print the phases and leave")
-    arguments = parser.parse_args()
+    parser.add_argument("--parse_only", action="store_true", help=argparse.SUPPRESS)
+    arguments = parser.parse_args(argv)
     phases = plan(arguments.quick)
     if arguments.only:
         exact = [p for p in phases if p.name == arguments.only]
@@ -257,9 +260,19 @@ def main() -> int:
         if not phases:
             parser.error(f"no phase is called '{arguments.only}'; the phases are: "
                          + ", ".join(p.name for p in plan(arguments.quick)))
+    if arguments.parse_only:
+        return 0
     if arguments.list:
         print("\n".join(f"{p.name}: {shlex.join(p.command)}" for p in phases))
         return 0
+    try:
+        return run_phases(phases)
+    except stop.Stopped:
+        print(f"interrupted by {stop.name()}")
+        raise
+
+
+def run_phases(phases: list[Phase]) -> int:
     total, failed_phases, reasons, start = Count(), [], [], time.monotonic()
     for number, phase in enumerate(phases, 1):
         if phase.needs in failed_phases:
@@ -287,10 +300,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    # A terminated run ends its phase's processes on the way out.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    try:
-        sys.exit(main())
-    except KeyboardInterrupt:
-        print("interrupted")
-        sys.exit(130)
+    stop.run(main)

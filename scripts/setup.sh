@@ -4,7 +4,7 @@
 #
 #   scripts/setup.sh [--tests] [--dev]    install what is missing; silent, offline and fast when nothing is
 #   scripts/setup.sh --missing [--tests] [--dev]   print the missing packages, install nothing
-#   scripts/setup.sh --python     print a python3 that has matplotlib and yaml
+#   scripts/setup.sh --python [MODULE...]   print a python3 that has these (matplotlib, numpy and yaml)
 #   scripts/setup.sh --compiler   print a g++ that is new enough (version 12 or later)
 #   scripts/setup.sh --jobs       print how many compilers cores and memory allow at a time
 #
@@ -56,14 +56,16 @@ choose_alternative() {
 }
 
 find_python() {
-  local candidate
+  local candidate modules=("${@:-matplotlib}")
+  if [ $# -eq 0 ]; then modules+=(numpy yaml); fi
   for candidate in python3 /usr/bin/python3; do
-    if command -v "$candidate" >/dev/null 2>&1 && "$candidate" -c 'import matplotlib, numpy, yaml' >/dev/null 2>&1; then
+    if command -v "$candidate" >/dev/null 2>&1 && "$candidate" -c "$(printf 'import %s\n' "${modules[@]}")" >/dev/null 2>&1
+    then
       command -v "$candidate"
       return
     fi
   done
-  say "error: no python3 can import matplotlib, numpy and yaml (Debian: python3-matplotlib, python3-yaml)"
+  say "error: no python3 can import ${modules[*]} (Debian: python3-matplotlib, python3-yaml)"
   return 1
 }
 
@@ -89,10 +91,19 @@ build_jobs() {
   printf '%s\n' "$((by_memory < 1 ? 1 : by_memory < cores ? by_memory : cores))"
 }
 
+# An installation that was cut off (a power failure, a killed apt) keeps apt-get from installing anything else.
+was_interrupted() { [ -n "$(dpkg --audit 2>/dev/null)" ]; }
+mending_line="dpkg --configure -a"
+
 # Runs apt-get as root, or through sudo; $1 is "" or "sudo -n".
 install_packages() {
   local prefix=$1
   shift
+  if was_interrupted; then
+    say "an earlier installation was interrupted; mending it: $mending_line"
+    $prefix env DEBIAN_FRONTEND=noninteractive $mending_line </dev/null >&2 ||
+      { say "error: that failed; mend it as root, then try again:  $mending_line && apt-get -f install"; return 1; }
+  fi
   local options=(-o DPkg::Lock::Timeout=300 -o Acquire::Retries=3)
   $prefix env DEBIAN_FRONTEND=noninteractive apt-get "${options[@]}" -q update </dev/null >&2
   local packages=() entry
@@ -109,7 +120,7 @@ main() {
       --tests) wanted+=("${test_packages[@]}") ;;
       --dev) wanted+=("${test_packages[@]}" "${dev_packages[@]}") ;;
       --missing) action=print ;;
-      --python) find_python; return ;;
+      --python) shift; find_python "$@"; return ;;
       --jobs) build_jobs; return ;;
       --compiler)
         find_compiler && return
@@ -144,7 +155,7 @@ main() {
     local line=() entry
     for entry in "${missing[@]}"; do line+=("$(choose_alternative "$entry")"); done
     say "error: not root, and no sudo without a password. Run this once as root, then try again:"
-    say "  apt-get update && apt-get install -y --no-install-recommends ${line[*]}"
+    say "  $(was_interrupted && printf '%s && ' "$mending_line")apt-get update && apt-get install -y --no-install-recommends ${line[*]}"
     return 1
   fi
   if ! find_compiler >/dev/null; then

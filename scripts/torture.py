@@ -9,11 +9,11 @@ second are cumulated counters; whatever they are called, they are added up by na
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import re
 import shlex
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -21,7 +21,10 @@ import time
 from typing import Optional
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from child import die_with_parent, run_child
+import stop
+if __name__ == "__main__":
+    stop.install()
+from child import die_with_parent, end, run_child
 from progress import clock
 from torture_slice import CYCLES_PER_SLICE, REPOSITORY, Slice, how_it_ended
 from torture_state import add_up, keep_older, lock_state, new_state, read_state, set_goal, write_state
@@ -47,6 +50,7 @@ SILENT_SECONDS_MAX = 180.0
 CONTROL_SECONDS = 30
 CYCLES_OF_DETERMINISM = 100
 KEPT_SECONDS = 120
+LIST_SECONDS = 30
 
 EPILOG = """\
 A cycle is a simulated run that crashes, the recovery of what the crash left, and the comparison with what really
@@ -58,10 +62,10 @@ happened. The state of a run, and what it counted, are in the state file; an old
   scripts/torture --resume                    goes on where a run stopped, with new seeds
   scripts/torture --resume --cycles 100000    ... for so many cycles more
   scripts/torture --cells SILO/LOG_TAURUS     only cells whose name contains this
-  scripts/torture --cycles 0 --controls --mutants     is the harness awake?
+  scripts/torture --cycles 0 --controls --mutants     self-test: are known faults detected?
 
 Ctrl-C and SIGTERM (kill PID) end it in order. Exit status: 0 no violation, 1 a violation, a control that went unseen,
-a mutant that survived, or no start; 2 usage."""
+a mutant that survived, or no start; 2 usage; 130 or 143 where a signal ended it and none of these was found."""
 
 
 # ---- The run -------------------------------------------------------------------------------------------------
@@ -106,13 +110,9 @@ class Torture:
         self.cycles_before_ = self.cycles()
         self.seconds_before_ = state["seconds"]
         self.violations_before_ = len(state["violations"])
-        self.stopped_by = ""  # a signal's name
 
     def cycles(self) -> int:
         return self.state_["counters"].get("cycles", 0)
-
-    def stop(self, number: int, _frame) -> None:
-        self.stopped_by = signal.Signals(number).name
 
     def save(self) -> None:
         self.last_save_ = time.monotonic()
@@ -201,7 +201,7 @@ class Torture:
     def run(self) -> None:
         self.begin_ = time.monotonic()
         try:
-            while not self.stopped_by:
+            while not stop.requested():
                 self.state_["seconds"] = round(self.seconds_before_ + time.monotonic() - self.begin_, 3)
                 if self.enough():
                     self._end_slices(lambda one: not one.is_shrinking())
@@ -227,16 +227,11 @@ class Torture:
 
     # --- what comes before and after
 
-    def _child(self, command: list[str], timeout: float):
-        """Runs it to its end, or until a signal stops this."""
-        return run_child(command, timeout, kill_when=lambda: bool(self.stopped_by), cwd=REPOSITORY)
-
     def replay_kept(self) -> None:
         """Seeds that once showed a violation."""
         for line in kept_seeds(self.arguments_.kept_file):
-            outcome = self._child([self.arguments_.torture, *shlex.split(line), "--shrink", "0"], KEPT_SECONDS)
-            if self.stopped_by:
-                return
+            outcome = run_child([self.arguments_.torture, *shlex.split(line), "--shrink", "0"], KEPT_SECONDS,
+                                cwd=REPOSITORY)
             kept = self.state_["kept_seeds"]
             kept[line] = outcome.exit_status == 0
             if outcome.exit_status != 0:
@@ -255,15 +250,13 @@ class Torture:
         for name, check in checks:
             begin = time.monotonic()
             verdict = check()
-            if self.stopped_by:
-                return
             self.state_["controls"][name] = verdict
             self.signs.note(f"control {name}: {verdict} ({time.monotonic() - begin:.1f} s)")
             self.save()
 
     def _same_seeds_again(self, cells: str) -> str:
         command = [self.arguments_.torture, "--cycles", str(CYCLES_OF_DETERMINISM), "--shrink", "0", "--cells", cells]
-        outcomes = [self._child(command, 2 * self.arguments_.control_seconds) for _ in range(2)]
+        outcomes = [run_child(command, 2 * self.arguments_.control_seconds, cwd=REPOSITORY) for _ in range(2)]
         counted = [outcome.last_line() for outcome in outcomes]
         if any(outcome.exit_status != 0 for outcome in outcomes) or not counted[0].startswith("{"):
             return f"FAILED: {how_it_ended(outcomes[0].exit_status)}: {counted[0]}"
@@ -273,11 +266,11 @@ class Torture:
         """Something acknowledged must be lost, and all else must hold. Under one seed files may be lost, and what was
         recovered once, before anybody was told of anything: then the next is tried."""
         begin, seed, told = time.monotonic(), 0, ""
-        while not self.stopped_by and time.monotonic() - begin < self.arguments_.control_seconds:
+        while time.monotonic() - begin < self.arguments_.control_seconds:
             seed += 1
             command = [self.arguments_.torture, "--control", control, "--seed", str(seed), "--shrink", "0",
                        "--seconds", str(self.arguments_.control_seconds), *(["--cells", cells] if cells else [])]
-            outcome = self._child(command, 2 * self.arguments_.control_seconds)
+            outcome = run_child(command, 2 * self.arguments_.control_seconds, cwd=REPOSITORY)
             seen = re.search(r"^violation: (.*)", outcome.output, re.M)
             if outcome.exit_status == 0:
                 return f"FAILED: the harness is blind: nothing was seen under seed {seed}"
@@ -300,22 +293,32 @@ class Torture:
             child = subprocess.Popen(command, cwd=REPOSITORY, stdin=subprocess.DEVNULL, stdout=output,
                                      stderr=subprocess.STDOUT, start_new_session=True, preexec_fn=die_with_parent)
             try:
-                while child.poll() is None and not self.stopped_by:
+                while child.poll() is None and not stop.requested():
                     self.signs.offer(lambda: f"mutants: {mutants_in(text_of(output))}")
                     time.sleep(POLL_SECONDS)
             finally:
-                if child.poll() is None:
-                    os.killpg(child.pid, signal.SIGKILL)
-                    child.wait()
-            ended = "" if self.stopped_by else how_it_ended(child.returncode)
+                end(child)
+            ended = "" if stop.requested() else how_it_ended(child.returncode)
             self.state_["mutants"] = score_of(text_of(output), ended)
         self.save()
 
 
 def cells_of(torture: str, text: str) -> list[str]:
-    """The names of the program's cells that contain `text`."""
-    listed = subprocess.run([torture, "--list_cells", text], cwd=REPOSITORY, capture_output=True, text=True, check=True)
-    return listed.stdout.split()
+    """The names of the program's cells that contain `text`. Raises SystemExit: a program without cells is none of ours,
+    or has nothing to torture.
+    """
+    listed = run_child([torture, "--list_cells", text], LIST_SECONDS, cwd=REPOSITORY)
+    if listed.exit_status == 2:
+        raise _refusal(listed.last_line(), 2)
+    if listed.exit_status != 0 or not listed.output.split():
+        raise _refusal(f"error: {torture} --list_cells lists no cells: it is not the torture that `make torture` builds",
+                       1)
+    return listed.output.split()
+
+
+def _refusal(line: str, status: int) -> SystemExit:
+    print(line, file=sys.stderr)
+    return SystemExit(status)
 
 
 def kept_seeds(path: str) -> list[str]:
@@ -361,9 +364,9 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
                     "under one seed after the other, on every core; ends with a table.")
     goal = parser.add_mutually_exclusive_group()
     goal.add_argument("--cycles", metavar="N", type=number_from(0, int), help="until so many cycles are done")
-    for unit, seconds in (("seconds", 1), ("minutes", 60), ("hours", 3600)):
-        goal.add_argument(f"--{unit}", metavar=unit[0].upper(), type=number_from(0, float, seconds), dest="seconds",
-                          help={"seconds": "or for a time (default: 1 minute)"}.get(unit))
+    goal.add_argument("--seconds", metavar="S", type=number_from(0, float), help="or for a time (default: 1 minute)")
+    goal.add_argument("--minutes", metavar="M", type=number_from(0, float, 60), dest="seconds", help="the same")
+    goal.add_argument("--hours", metavar="H", type=number_from(0, float, 3600), dest="seconds", help="the same")
     parser.add_argument("--cells", default="", metavar="TEXT", help="only cells whose name contains this")
     parser.add_argument("--seed", metavar="N", type=number_from(0, int),
                         help="the first one (default: any; it is printed)")
@@ -420,7 +423,15 @@ def detach(arguments: argparse.Namespace, argv: list[str]) -> int:
 
 
 def main(argv: list[str]) -> int:
-    arguments = parse_arguments(argv)
+    try:
+        return torture_of(parse_arguments(argv), argv)
+    except BrokenPipeError:
+        raise
+    except OSError as failure:
+        raise _refusal(f"error: {failure.filename or 'cannot go on'}: {failure.strerror}", 1) from None
+
+
+def torture_of(arguments: argparse.Namespace, argv: list[str]) -> int:
     if arguments.parse_only:
         return 0
     if arguments.show:
@@ -431,16 +442,12 @@ def main(argv: list[str]) -> int:
     if arguments.detach:
         return detach(arguments, argv)
     lock = lock_state(arguments.state)
-    if arguments.resume:
-        state = read_state(arguments.state)
-    else:
-        keep_older(arguments.state)
-        state = new_state(arguments)
+    state = read_state(arguments.state) if arguments.resume else new_state(arguments)
     set_goal(state, arguments)
     state["all_cells"] = cells_of(arguments.torture, state["cells"])
+    if not arguments.resume:
+        keep_older(arguments.state)
     torture = Torture(arguments, state)
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, torture.stop)
     torture.save()
     print(f"{time.strftime('%Y-%m-%d %H:%M:%S')}  {goal_text(state['goal'])}, seeds from {state['next_seed']}, "
           f"{count(arguments.jobs, 'process')}", flush=True)
@@ -448,12 +455,13 @@ def main(argv: list[str]) -> int:
     steps += [torture.run_controls] if arguments.controls else []
     steps += [torture.run]
     steps += [torture.score_mutants] if arguments.mutants is not None else []
-    for step in steps:
-        if not torture.stopped_by:
+    with contextlib.suppress(stop.Stopped):
+        for step in steps:
+            stop.check()
             step()
     torture.signs.note(table(state))
-    if torture.stopped_by:
-        print(f"stopped by {torture.stopped_by}; {resume_line(arguments.state)} goes on")
+    if stop.requested():
+        print(f"stopped by {stop.name()}; {resume_line(arguments.state)} goes on")
     passed, failed = tally(state)
     print(f"{passed} passed, {failed} failed")
     lock.close()
@@ -461,7 +469,4 @@ def main(argv: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main(sys.argv[1:]))
-    except OSError as failure:
-        sys.exit(f"error: {failure.filename or 'cannot go on'}: {failure.strerror}")
+    stop.run(main)

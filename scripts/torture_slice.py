@@ -12,7 +12,7 @@ import subprocess
 import time
 from typing import Optional
 
-from child import die_with_parent
+from child import die_with_parent, end
 
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 CYCLES_PER_SLICE = 10_000
@@ -66,9 +66,7 @@ class Slice:
         self.lines_ = (self.lines_ + [line])[-OTHER_LINES_MAX:]
 
     def end(self) -> None:
-        if self.child_.poll() is None:
-            self.child_.kill()
-            self.child_.wait()
+        end(self.child_)
         self._read()
 
     def is_shrinking(self) -> bool:

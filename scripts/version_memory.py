@@ -15,7 +15,6 @@ from __future__ import annotations
 import argparse
 import csv
 import os
-import signal
 import statistics
 import subprocess
 import sys
@@ -25,7 +24,10 @@ from dataclasses import dataclass
 from typing import Iterator
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from child import die_with_parent, is_missing
+import stop
+if __name__ == "__main__":
+    stop.install()
+from child import POLL_SECONDS, die_with_parent, end, is_missing
 from cells import shell_line
 from main_job import positive
 from summary import load_rows
@@ -110,7 +112,9 @@ class Run:
         """Until `end_seconds` after the start, or the end of the process if that is earlier."""
         next_at = every_seconds
         while next_at < end_seconds:
-            time.sleep(max(0.0, self.start_ + next_at - time.monotonic()))
+            while (left := self.start_ + next_at - time.monotonic()) > 0:
+                time.sleep(min(left, POLL_SECONDS))
+                stop.check()
             resident = resident_bytes(self.child_.pid)
             seconds = time.monotonic() - self.start_
             if resident == 0 or seconds >= end_seconds:
@@ -120,15 +124,15 @@ class Run:
 
     def wait(self, seconds: float) -> int:
         """The exit status; that of SIGKILL if it does not end in time."""
-        try:
-            return self.child_.wait(seconds)
-        except subprocess.TimeoutExpired:
-            self.kill()
-            return self.child_.returncode
+        deadline = time.monotonic() + seconds
+        while self.child_.poll() is None and time.monotonic() < deadline:
+            time.sleep(POLL_SECONDS)
+            stop.check()
+        self.kill()
+        return self.child_.returncode
 
     def kill(self) -> None:
-        self.child_.kill()
-        self.child_.wait()
+        end(self.child_)
 
 
 def measure(arguments: argparse.Namespace, run: Run) -> list[Sample]:
@@ -206,17 +210,14 @@ def main(argv: list[str]) -> int:
     arguments = parse_arguments(argv)
     if is_missing(arguments.binary):
         return 4
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         os.makedirs(os.path.dirname(os.path.abspath(arguments.csv)), exist_ok=True)
         with tempfile.TemporaryDirectory(prefix="version_memory-") as directory:
             return judge(arguments, directory)
-    except KeyboardInterrupt:
-        return 130
     except OSError as error:
         print(f"error: {error}", file=sys.stderr)
         return 4
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    stop.run(main)

@@ -2,13 +2,20 @@
 //
 // Nothing is created before the flags have been understood. Every error is one line on standard error and an
 // exit status (base/error.h).
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <exception>
 #include <new>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <vector>
 
+#include "base/check.h"
 #include "base/error.h"
 #include "base/stop.h"
 #include "logging/file_header.h"
@@ -16,14 +23,26 @@
 #include "system/log_files.h"
 #include "system/options.h"
 #include "system/output.h"
+#include "system/output_file.h"
 #include "system/registry.h"
+#include "system/result.h"
 
 namespace dbx {
 namespace {
 
 void Print(const std::string& text) {
-  std::fwrite(text.data(), 1, text.size(), stdout);
-  std::fflush(stdout);
+  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) return;
+  ThrowOutput("standard output", errno);
+}
+
+// A log must not be opened as descriptor 1 and get the summary.
+void CheckStandardStreams() {
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(fd, F_GETFD) != -1) continue;
+    // In ascending order, each is the lowest that is free.
+    CHECK(::open("/dev/null", O_RDWR) == fd);
+    if (fd == STDOUT_FILENO) throw Error(ExitStatus::kIo, "standard output is closed");
+  }
 }
 
 // Answers -h and its like; false if there is something to run.
@@ -58,11 +77,29 @@ std::unique_ptr<Engine> EngineOfLog(Options& options, LogStorage& logs) {
   }
 }
 
+// The files first: a reader of standard output that has enough of it must not cost the record.
 void Report(const Options& options, const std::string& record) {
+  std::optional<Error> failure;
+  try {
+    if (!options.json_file.empty()) AppendRecord(options.json_file, record);
+    if (!options.output_file.empty()) WriteSummary(options.output_file, SummaryText(record));
+  } catch (const Error& e) {
+    failure = e;
+  }
   Print(RecordText(record));
-  if (!options.json_file.empty()) AppendRecord(options.json_file, record);
-  if (!options.output_file.empty()) WriteSummary(options.output_file, SummaryText(record));
+  if (failure) throw *failure;
   if (!RecordPassed(record)) throw Error(ExitStatus::kInternal, "the TEST workload failed");
+}
+
+// Ended before the measured interval: there is nothing to report, and PASS would be wrong.
+struct Interrupted {};
+
+void ThrowIfNothingWasMeasured(const RunResult& result) {
+  const bool executed =
+      std::any_of(result.workers.begin(), result.workers.end(), [](const WorkerStats& w) { return w.executed > 0; });
+  if (result.stop_reason == "signal" && !(result.interval_began && executed)) throw Interrupted();
+  if (result.interval_began) return;
+  throw Error(ExitStatus::kNoSpace, "the logs reached --log_limit before the measured interval: raise it");
 }
 
 void RunOrRecover(Options& options) {
@@ -78,11 +115,13 @@ void RunOrRecover(Options& options) {
   } else {
     InstallStopHandlers();
     const RunResult result = engine->Run(options, logs.storage());
+    ThrowIfNothingWasMeasured(result);
     Report(options, RunRecord(options, result, ReadEnvironment()));
   }
 }
 
 int Main(int argc, char** argv) {
+  CheckStandardStreams();
   std::vector<std::string> warnings;
   Options options = ParseOptions(argc, argv, warnings);
   for (const std::string& warning : warnings) std::fprintf(stderr, "warning: %s\n", warning.c_str());
@@ -100,10 +139,14 @@ int Fail(ExitStatus status, const char* what) {
 
 int main(int argc, char** argv) {
   using dbx::ExitStatus, dbx::Fail;
+  constexpr int kStatusOfSignal = 128;  // as shells say it
   try {
     return dbx::Main(argc, argv);
   } catch (const dbx::Error& e) {
     return Fail(e.status(), e.what());
+  } catch (const dbx::Interrupted&) {
+    std::fprintf(stderr, "error: interrupted before the measured interval; nothing was measured\n");
+    return kStatusOfSignal + dbx::StopSignal();
   } catch (const std::bad_alloc&) {
     return Fail(ExitStatus::kNoSpace, "out of memory");
   } catch (const std::system_error& e) {

@@ -12,6 +12,7 @@
 #include <map>
 #include <set>
 
+#include "base/check.h"
 #include "base/error.h"
 #include "logging/format.h"
 #include "logging/schemes.h"
@@ -26,6 +27,8 @@ namespace {
 namespace po = boost::program_options;
 
 constexpr uint64_t kBlockBytes = 4096;  // log writes, reads and buffers are whole blocks
+
+using Warnings = std::vector<std::string>;
 
 [[noreturn]] void Usage(const std::string& what) { throw Error(ExitStatus::kUsage, what); }
 
@@ -150,7 +153,7 @@ void Set(const Flag& flag, Options& options) {
       Usage(
           fmt::format("{}: -Tp is PSN_FLUSH_FREQ, a whole number of flushes; the share of Payment is -Tm", flag.typed));
     }
-    Usage(fmt::format("{}: {} {}", flag.typed, flag.what->name, e.what()));
+    Usage(fmt::format("{}: {}", flag.typed, e.what()));
   }
 }
 
@@ -228,21 +231,32 @@ void CompleteHoppingDistance(const Given& given, Options& options) {
   }
 }
 
+// Scripts compute sizes from the host's memory: what does not fit is made to fit, and a warning tells.
+void RoundToBlocks(const char* name, uint64_t& bytes, Warnings& warnings) {
+  if (bytes % kBlockBytes == 0) return;
+  const uint64_t rounded = bytes / kBlockBytes * kBlockBytes;
+  warnings.push_back(fmt::format("{} {} is not a multiple of {}: rounded to {}", name, bytes, kBlockBytes, rounded));
+  bytes = rounded;
+}
+
+void Bound(const char* name, uint64_t& bytes, uint64_t most, const char* what, Warnings& warnings) {
+  if (bytes <= most) return;
+  warnings.push_back(fmt::format("{} {} exceeds {}: reduced to {}", name, bytes, what, most));
+  bytes = most;
+}
+
 // A size that was not asked for follows the buffer that was.
-void CompleteSizes(const Given& given, Options& options) {
+void CompleteSizes(const Given& given, Options& options, Warnings& warnings) {
+  RoundToBlocks("STRIPE_UNIT", options.stripe_unit_bytes, warnings);
+  RoundToBlocks("LOG_BUFFER_SIZE", options.log_buffer_size, warnings);
+  RoundToBlocks("FLUSH_BLOCK_SIZE", options.log_flush_block_bytes, warnings);
+  RoundToBlocks("READ_BLOCK_SIZE", options.log_read_block_bytes, warnings);
   const uint64_t buffer = options.log_buffer_size;
-  const uint64_t quarter = buffer / 4 / kBlockBytes * kBlockBytes;
+  const uint64_t half = buffer / 2 / kBlockBytes * kBlockBytes, quarter = buffer / 4 / kBlockBytes * kBlockBytes;
   if (!given("max_log_entry_size")) options.max_log_entry_size = std::min(options.max_log_entry_size, quarter);
   if (!given("flush_block_size")) options.log_flush_block_bytes = std::min(options.log_flush_block_bytes, quarter);
-  const std::pair<const char*, uint64_t> sizes[] = {{"STRIPE_UNIT", options.stripe_unit_bytes},
-                                                    {"LOG_BUFFER_SIZE", buffer},
-                                                    {"FLUSH_BLOCK_SIZE", options.log_flush_block_bytes},
-                                                    {"READ_BLOCK_SIZE", options.log_read_block_bytes}};
-  for (const auto& [name, bytes] : sizes) {
-    if (bytes % kBlockBytes != 0) Usage(fmt::format("{} {} is not a multiple of {}", name, bytes, kBlockBytes));
-  }
-  if (options.log_flush_block_bytes > buffer / 2) Usage("FLUSH_BLOCK_SIZE exceeds half of LOG_BUFFER_SIZE");
-  if (options.max_log_entry_size > buffer / 4) Usage("MAX_LOG_ENTRY_SIZE exceeds a quarter of LOG_BUFFER_SIZE");
+  Bound("FLUSH_BLOCK_SIZE", options.log_flush_block_bytes, half, "half of LOG_BUFFER_SIZE", warnings);
+  Bound("MAX_LOG_ENTRY_SIZE", options.max_log_entry_size, quarter, "a quarter of LOG_BUFFER_SIZE", warnings);
   CompleteHoppingDistance(given, options);
 }
 
@@ -270,6 +284,9 @@ void CheckMode(const Given& given, const Options& options) {
   if (options.checkpoint && options.log_dirs.size() > format::kMaxCheckpointParts) {
     Usage(fmt::format("--checkpoint takes at most {} directories of --log_dir", format::kMaxCheckpointParts));
   }
+  if (options.log_recover && !options.ack_file.empty() && !options.verify) {
+    Usage("--ack_file is checked by --verify: add it, or leave --ack_file out");
+  }
   if (options.reads_log()) {
     if (options.log_overwrite) Usage("--log_overwrite would delete what is to be recovered");
     return;
@@ -279,7 +296,19 @@ void CheckMode(const Given& given, const Options& options) {
   }
 }
 
-void CompleteOptions(Options& options) {
+// A recovery takes from the log what decides its meaning; flags that only runs heed are no error, as scripts give both
+// the same ones.
+void WarnOfIgnored(const Given& given, const Options& options, Warnings& warnings) {
+  if (!options.log_recover) return;
+  std::string names;
+  for (const Switch& s : Switches()) {
+    if (s.recovers || s.identity != Identity::kNo || !given(s.LongName().c_str())) continue;
+    names += (names.empty() ? "--" : ", --") + s.LongName();
+  }
+  if (!names.empty()) warnings.push_back(fmt::format("a recovery ignores {}: they are for runs", names));
+}
+
+void CompleteOptions(Options& options, Warnings& warnings) {
   const Given given(options);
   given.NotBoth("seconds", "max_txns_per_thread");
   given.NotBoth("update_simd", "simd");
@@ -293,7 +322,7 @@ void CompleteOptions(Options& options) {
   }
   CompleteTest(given, options);
   CompleteDirectories(given, options);
-  CompleteSizes(given, options);
+  CompleteSizes(given, options, warnings);
   // What a log's header decides is not checked before it has been read.
   if (!options.reads_log()) {
     CompleteStreams(given, options);
@@ -301,6 +330,7 @@ void CompleteOptions(Options& options) {
     CheckScans(options);
   }
   CheckMode(given, options);
+  WarnOfIgnored(given, options, warnings);
 }
 
 bool BelongsToLogsOf(Identity identity, WorkloadKind workload) {
@@ -349,7 +379,7 @@ std::vector<const Switch*> SetIdentity(const std::map<std::string, std::string, 
     try {
       SetSwitch(*s, value, theirs);
     } catch (const BadValue& e) {
-      throw Error(ExitStatus::kCorrupt, fmt::format("the log's header says {}={}, which {}", name, value, e.what()));
+      throw Error(ExitStatus::kCorrupt, fmt::format("the log's header says {}={}: {}", name, value, e.what()));
     }
     set.push_back(&*s);
   }
@@ -433,7 +463,9 @@ Options DefaultOptions() {
   o.locktable_modifier = C::kLocktableModifier;
   o.locktable_evict_buffer = C::kLocktableEvictBufferBytes;
   o.log_dirs = {"./logs"};
-  CompleteOptions(o);
+  Warnings none;
+  CompleteOptions(o, none);
+  CHECK(none.empty());
   return o;
 }
 
@@ -441,16 +473,20 @@ Options ParseOptions(int argc, char** argv, std::vector<std::string>& warnings) 
   Options options = DefaultOptions();
   std::map<const Switch*, std::string> seen;
   for (const Flag& flag : ParseFlags(argc, argv)) {
-    const auto [before, is_first] = seen.emplace(flag.what, flag.typed);
-    if (!is_first) Usage(fmt::format("{} and {} set the same switch, {}", before->second, flag.typed, flag.what->name));
     if (flag.what->kind == SwitchKind::kIgnored) {
-      warnings.push_back(fmt::format("{} ({}) has no meaning here: {}", flag.typed, flag.what->name, flag.what->help));
+      warnings.push_back(fmt::format("{} ({}) ignored: {}", flag.typed, flag.what->name, flag.what->help));
       continue;
     }
     Set(flag, options);
-    options.given.push_back(flag.what->LongName());
+    const auto [before, is_first] = seen.emplace(flag.what, flag.typed);
+    if (is_first) {
+      options.given.push_back(flag.what->LongName());
+      continue;
+    }
+    warnings.push_back(fmt::format("{} ignored: {} sets {} later", before->second, flag.typed, flag.what->name));
+    before->second = flag.typed;
   }
-  CompleteOptions(options);
+  CompleteOptions(options, warnings);
   return options;
 }
 
@@ -521,7 +557,7 @@ std::string HelpText() {
       text += HelpLine(s, defaults);
     }
   }
-  text += "\nAccepted for DBx1000's sake, without effect: " + ignored + ".\n";
+  text += "\nAccepted for the sake of DBx1000 and its forks, without effect: " + ignored + ".\n";
   text += "Exit status: 0 ok, 2 usage, 3 corrupt log, 4 I/O, 5 no space or memory, 6 mismatch, 7 failed check.\n";
   return text;
 }

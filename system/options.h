@@ -68,7 +68,7 @@ struct Options {
   uint64_t log_flush_block_bytes = 0;   // -LB: largest write; with this much waiting no flush waits
   uint64_t log_read_block_bytes = 0;    // -LK: recovery reads blocks of this size
   bool compress_lsn_log = true;         // LSN vectors in records
-  uint32_t psn_flush_freq = 1;          // flushes between two anchors, marks or watermarks
+  uint32_t psn_flush_freq = 1;          // flushes from one anchor, mark or watermark to the next; 0: none
   bool latency_hiding = true;           // false: a worker waits until each transaction is durable
   std::string central_log;              // how one is filled, of kCentralMethodNames
   uint64_t hopping_distance_bytes = 0;  // a power of two
@@ -114,8 +114,9 @@ struct Options {
 // The defaults of config.h, for programs and tests that take no command line. ParseOptions starts from it.
 Options DefaultOptions();
 
-// Parses the command line over the defaults of config.h. Throws Error(kUsage). Lines for switches of DBx1000
-// and its forks that mean nothing here are appended to `warnings`.
+// Parses the command line over the defaults of config.h. Throws Error(kUsage). The last flag of a switch counts.
+// Appends to `warnings` a line for each flag that has no effect (of DBx1000 and its forks, set again later, of runs in
+// a recovery) and each size that had to be made to fit.
 // What it returns is complete and consistent: no size is 0, log_dirs and number_of_disks agree.
 Options ParseOptions(int argc, char** argv, std::vector<std::string>& warnings);
 

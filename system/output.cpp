@@ -1,15 +1,9 @@
 #include "system/output.h"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
@@ -521,23 +515,6 @@ std::string PassLine(const Json& record) {
   return fmt::format("PASS! SimTime = {:.0f}\n", seconds * 1e9);
 }
 
-// ---- Files ------------------------------------------------------------------------------------------------
-
-void WriteFile(const std::string& path, const char* mode, const std::string& text) {
-  struct stat status;
-  const bool is_new = ::lstat(path.c_str(), &status) != 0 && errno == ENOENT;
-  std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), mode), &std::fclose);
-  const bool is_open = file != nullptr;
-  const bool good =
-      is_open && std::fwrite(text.data(), 1, text.size(), file.get()) == text.size() && std::fflush(file.get()) == 0;
-  const int error = errno;
-  // An empty text only asks whether the file can be written.
-  if (is_new && is_open && (!good || text.empty())) ::unlink(path.c_str());
-  if (good) return;
-  throw Error(error == ENOSPC ? ExitStatus::kNoSpace : ExitStatus::kIo,
-              fmt::format("cannot write {}: {}", path, std::strerror(error)));
-}
-
 }  // namespace
 
 std::string RunRecord(const Options& options, const RunResult& result, const Environment& environment) {
@@ -583,9 +560,5 @@ std::string RecordText(const std::string& record) {
 }
 
 bool RecordPassed(const std::string& record) { return WorkloadNote(Json::parse(record)).empty(); }
-
-void CheckAppendable(const std::string& path) { WriteFile(path, "ae", ""); }
-void AppendRecord(const std::string& path, const std::string& record) { WriteFile(path, "ae", record + "\n"); }
-void WriteSummary(const std::string& path, const std::string& text) { WriteFile(path, "we", text); }
 
 }  // namespace dbx

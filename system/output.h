@@ -24,11 +24,4 @@ std::string SummaryText(const std::string& record);
 // False when the TEST workload found something wrong.
 bool RecordPassed(const std::string& record);
 
-// Throws Error(kIo), naming the file, if it could not be appended to (AppendRecord) or written (WriteSummary).
-// The check leaves everything as it was: a run that fails later leaves no empty file.
-void CheckAppendable(const std::string& path);
-// These throw Error(kIo or kNoSpace); then a file that was not there before is gone again.
-void AppendRecord(const std::string& path, const std::string& record);
-void WriteSummary(const std::string& path, const std::string& text);
-
 }  // namespace dbx

@@ -2,10 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <numeric>
+#include <utility>
+#include <vector>
 
 namespace dbx {
 namespace {
@@ -16,6 +21,12 @@ struct Suffix {
 };
 constexpr std::array<Suffix, 4> kDurations{{{"ns", 1}, {"us", 1'000}, {"ms", 1'000'000}, {"s", 1'000'000'000}}};
 
+bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+
+bool IsNegative(std::string_view text) {
+  return text.size() > 1 && text[0] == '-' && (IsDigit(text[1]) || text[1] == '.');
+}
+
 // The leading number of `text`; what follows it is left in `text`.
 template <class Number>
 Number TakeNumber(std::string_view& text, const char* wanted) {
@@ -23,7 +34,8 @@ Number TakeNumber(std::string_view& text, const char* wanted) {
   const char* end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data(), end, value);
   if (error == std::errc::result_out_of_range) throw BadValue("is too large");
-  if (error != std::errc() || text.front() == '-') throw BadValue(wanted);
+  if (IsNegative(text)) throw BadValue("must not be negative");
+  if (error != std::errc()) throw BadValue(wanted);
   text = std::string_view(rest, static_cast<size_t>(end - rest));
   return value;
 }
@@ -39,6 +51,27 @@ uint64_t DurationFactor(std::string_view suffix, uint64_t bare, const char* want
     if (s.text == suffix) return s.factor;
   }
   throw BadValue(wanted);
+}
+
+// In capitals, with _ for what stands between words.
+std::string Folded(std::string_view text) {
+  std::string folded(text);
+  for (char& c : folded) c = c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  return folded;
+}
+
+// Letters to insert, delete or replace (Levenshtein).
+size_t EditDistance(std::string_view from, std::string_view to) {
+  std::vector<size_t> row(to.size() + 1);
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 1; i <= from.size(); ++i) {
+    size_t diagonal = std::exchange(row[0], i);
+    for (size_t j = 1; j <= to.size(); ++j) {
+      const size_t replaced = diagonal + (from[i - 1] == to[j - 1] ? 0 : 1);
+      diagonal = std::exchange(row[j], std::min({row[j] + 1, row[j - 1] + 1, replaced}));
+    }
+  }
+  return row.back();
 }
 
 }  // namespace
@@ -99,6 +132,22 @@ bool ParseBool(std::string_view text) {
   if (text == "1" || text == "true") return true;
   if (text == "0" || text == "false") return false;
   throw BadValue("is neither 0 nor 1");
+}
+
+std::string_view NearestName(std::string_view text, std::span<const std::string_view> names) {
+  constexpr size_t kTyposMax = 2, kShortestGuessed = 4;
+  const std::string wanted = Folded(text);
+  std::string_view nearest;
+  size_t fewest = wanted.size() < kShortestGuessed ? 0 : kTyposMax;
+  for (const std::string_view name : names) {
+    const std::string folded = Folded(name);
+    const std::string bare = folded.substr(folded.find('_') + 1);  // all of it where there is no prefix
+    const size_t typos = std::min(EditDistance(wanted, folded), EditDistance(wanted, bare));
+    if (typos > fewest || (typos == fewest && !nearest.empty())) continue;
+    nearest = name;
+    fewest = typos;
+  }
+  return nearest;
 }
 
 std::string FormatWhole(uint64_t value) {

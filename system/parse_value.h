@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -32,6 +33,10 @@ double ParseSeconds(std::string_view text, double min, double max);
 
 // 0, 1, false, true.
 bool ParseBool(std::string_view text);
+
+// The name that `text` may have been meant for: the same but for case, a prefix such as LOG_ or two letters. Empty if
+// there is none.
+std::string_view NearestName(std::string_view text, std::span<const std::string_view> names);
 
 // Unsigned in the shortest form that ParseWhole takes: 64M, 1000.
 std::string FormatWhole(uint64_t value);

@@ -100,8 +100,9 @@ struct RunResult {
   size_t lock_table_bytes = 0;
   size_t version_bytes = 0;  // of superseded versions, and of memory for more
   size_t log_buffer_bytes = 0;
-  std::string stop_reason;  // "done", "log_limit", "signal"
-  uint32_t run_number = 0;  // run-NNNN
+  std::string stop_reason = "done";  // or "log_limit", "signal"
+  bool interval_began = true;        // false: stopped before it
+  uint32_t run_number = 0;           // run-NNNN
   std::vector<LogDirectoryInfo> directories;
   std::string simd;           // instruction set of the LSN vector operations
   std::string verified;       // checks that held, e.g. "digest,d"; empty if none was asked for

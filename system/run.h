@@ -214,8 +214,11 @@ class Run {
     LogInterval interval(logs_.get());
     interval.Begin();
     const uint64_t begin = Clock::NowTicks();
+    if (const char* reason = ReasonToStop()) {
+      result_.interval_began = false;
+      result_.stop_reason = reason;
+    }
     control_.go.store(true, std::memory_order_release);
-    result_.stop_reason = "done";
     while (control_.finished.load() < options_.thread_cnt) {
       const double elapsed = Clock::ToSeconds(Clock::NowTicks() - begin);
       if (options_.seconds > 0 && elapsed >= options_.seconds) break;

@@ -40,6 +40,8 @@ constexpr std::array kRecoverSerial = {Names("auto"), Names("always"), Names("ne
 
 constexpr double kNoLimit = 9007199254740992.0;  // 2^53: every whole number up to it is a double too
 constexpr double kKilo = 1024, kMega = 1024 * kKilo, kGiga = 1024 * kMega;
+// Beyond any host, and far enough below 2^64 for products with the size of a row or a record.
+constexpr double kMostTransactions = kKilo * kGiga, kMostRows = kKilo * kGiga, kMostBytes = kMega * kGiga;
 
 constexpr Switch Whole(std::string_view name, std::string_view flag, SwitchField field, double min, double max,
                        std::string_view help) {
@@ -112,6 +114,11 @@ constexpr Switch Named(Switch s, std::string_view long_name, std::string_view al
   s.alias = alias;
   return s;
 }
+// Has an effect on a recovery too; what is part of a log's identity is compared with the log in any case.
+constexpr Switch Both(Switch s) {
+  s.recovers = true;
+  return s;
+}
 constexpr Switch InLog(Identity identity, Switch s) {
   s.identity = identity;
   return s;
@@ -131,11 +138,11 @@ constexpr Switch kSwitches[] = {
     // A log of TEST says what its history may be.
     InLog(kTest, Choice("ISOLATION_LEVEL", &O::isolation_level, kIsolationBuilt, kIsolationNotBuilt,
                         "of transactions; SNAPSHOT with HEKATON")),
-    Whole("THREAD_CNT", "t", &O::thread_cnt, 1, 1024, "workers; with -Lr1 threads that replay"),
-    Named(Whole("MAX_TXNS_PER_THREAD", "Gx", &O::max_txns_per_thread, 1, kNoLimit, "transactions per worker"),
+    Both(Whole("THREAD_CNT", "t", &O::thread_cnt, 1, 1024, "workers; with -Lr1 threads that replay")),
+    Named(Whole("MAX_TXNS_PER_THREAD", "Gx", &O::max_txns_per_thread, 1, kMostTransactions, "transactions per worker"),
           "max_txns_per_thread", "max_txn_per_part"),
     Seconds("SECONDS", &O::seconds, "run this long instead"),
-    Whole("WARMUP", "", &O::warmup, 0, kNoLimit, "transactions per worker before the measured interval"),
+    Whole("WARMUP", "", &O::warmup, 0, kMostTransactions, "transactions per worker before the measured interval"),
     Whole("LOOKAHEAD", "", &O::lookahead, 0, 1024, "calls ahead whose rows and buckets are prefetched; 0: none"),
     InLog(kAll, Whole("SEED", "", &O::seed, 0, kNoLimit, "of the loaded data and of the calls")),
     Duration("ABORT_PENALTY", "Ga", &O::abort_penalty_ns, 1, 1, 1e12, "ns: an aborted transaction waits this long"),
@@ -145,7 +152,7 @@ constexpr Switch kSwitches[] = {
     AtLeast(1, Duration("EPOCH_PERIOD", "Lj", &O::epoch_period_ms, 1'000'000, 1'000'000, 60'000,
                         "ms between epochs (SILO)")),
     // YCSB.
-    InLog(kYcsb, Whole("SYNTH_TABLE_SIZE", "s", &O::synth_table_size, 1, kNoLimit, "YCSB: rows")),
+    InLog(kYcsb, Whole("SYNTH_TABLE_SIZE", "s", &O::synth_table_size, 1, kMostRows, "YCSB: rows")),
     Real("ZIPF_THETA", "z", &O::zipf_theta, 0, 10, "YCSB: skew of the keys; 0 is uniform"),
     Real("READ_PERC", "r", &O::read_perc, 0, 1, "YCSB: share of accesses that read"),
     Real("WRITE_PERC", "w", &O::write_perc, 0, 1, "YCSB: share that write; one of both is enough"),
@@ -174,46 +181,50 @@ constexpr Switch kSwitches[] = {
         "us until a complete record's flush starts; with fewer cores than workers and writers, so many per writer"),
     Bytes("FLUSH_BLOCK_SIZE", "LB", &O::log_flush_block_bytes, 4 * kKilo, kGiga,
           "largest write; with this much waiting no flush waits"),
-    Bytes("READ_BLOCK_SIZE", "LK", &O::log_read_block_bytes, 4 * kKilo, kGiga,
-          "recovery reads such blocks, from each disk of a striped log"),
+    Both(Bytes("READ_BLOCK_SIZE", "LK", &O::log_read_block_bytes, 4 * kKilo, kGiga,
+               "recovery reads such blocks, from each disk of a striped log")),
     Bool("COMPRESS_LSN_LOG", "", &O::compress_lsn_log, "1: short LSN vectors in records"),
-    Whole("PSN_FLUSH_FREQ", "Tp", &O::psn_flush_freq, 1, 1e9,
-          "flushes of a log until its writer appends what its scheme has to say (anchors, marks, watermarks)"),
+    Whole("PSN_FLUSH_FREQ", "Tp", &O::psn_flush_freq, 0, 1e9,
+          "flushes of a log from one record of its scheme (anchor, mark, watermark) to the next; 0: none"),
     Bool("LATENCY_HIDING", "", &O::latency_hiding, "0: a worker waits until each transaction is durable"),
     Choice("CENTRAL_LOG", &O::central_log, kCentralMethodNames, {}, "how the one stream of a central log is filled"),
     Bytes("HOPPING_DISTANCE", "", &O::hopping_distance_bytes, 512, 16 * kGiga,
           "power of two: what a central log hops over at once"),
-    Bool("UPDATE_SIMD", "", &O::update_simd, "0: the same as --simd=scalar"),
-    Choice("SIMD", &O::simd, kSimd, {}, "instruction set for LSN vectors"),
+    Both(Bool("UPDATE_SIMD", "", &O::update_simd, "0: the same as --simd=scalar")),
+    Both(Choice("SIMD", &O::simd, kSimd, {}, "instruction set for LSN vectors")),
     Whole("LOCKTABLE_MODIFIER", "l", &O::locktable_modifier, 1, kGiga, "lock table: buckets per worker"),
-    Bytes("LOCKTABLE_EVICT_BUFFER", "Tl", &O::locktable_evict_buffer, 0, kNoLimit,
+    Bytes("LOCKTABLE_EVICT_BUFFER", "Tl", &O::locktable_evict_buffer, 0, kMostBytes,
           "lock table: metadata this far below durable goes"),
-    Choice("IO_ENGINE", &O::io_engine, kIoEngines, {}, "how logs are written"),
-    List("LOG_DIR", &O::log_dirs, "DIR[,DIR...]", "directories of the logs; default ./logs"),
-    Whole("NUM_DISK", "LD", &O::number_of_disks, 1, 64, "number of log directories; alone: ./logs/d0 ..."),
-    Bool("LOG_OVERWRITE", "", &O::log_overwrite, "delete the older runs first"),
-    Bytes("LOG_LIMIT", "", &O::log_limit_bytes, kMega, kNoLimit,
+    Both(Choice("IO_ENGINE", &O::io_engine, kIoEngines, {}, "how logs are written")),
+    Both(List("LOG_DIR", &O::log_dirs, "DIR[,DIR...]", "directories of the logs; default ./logs")),
+    Both(Whole("NUM_DISK", "LD", &O::number_of_disks, 1, 64, "number of log directories; alone: ./logs/d0 ...")),
+    Both(Bool("LOG_OVERWRITE", "", &O::log_overwrite, "delete the older runs first")),
+    Bytes("LOG_LIMIT", "", &O::log_limit_bytes, kMega, kMostBytes,
           "logs are prepared up to this; a run that reaches it stops"),
-    Device("LOG_DEVICE", &O::log_device,
-           "what each log directory behaves as: real; nvme ssd hdd pm, with :FACTOR; bandwidth=,flush=,seek=,depth="),
-    Bytes("DEVICE_CEILING", "", &O::device_ceiling, 0, kNoLimit, "what the log devices take per second; 0: unknown"),
+    Both(Device(
+        "LOG_DEVICE", &O::log_device,
+        "what each log directory behaves as: real; nvme ssd hdd pm, with :FACTOR; bandwidth=,flush=,seek=,depth=")),
+    Bytes("DEVICE_CEILING", "", &O::device_ceiling, 0, kMostBytes, "what the log devices take per second; 0: unknown"),
     // Recovery.
-    Bool("LOG_RECOVER", "Lr", &O::log_recover, "1: recover instead of running"),
-    Whole("RUN", "", &O::run, 0, 1e9, "recover or continue run-NNNN; default the newest"),
-    Named(Bool("CONTINUE_RUN", "", &O::continue_run, "recover, then run on in new files"), "continue", "continue_run"),
-    Bool("CHECKPOINT", "", &O::checkpoint, "with --continue: write what was recovered; older logs are needed no more"),
-    Bool("DROP_OLD_RUNS", "", &O::drop_old_runs, "with --checkpoint: delete the older runs"),
-    Choice("RECOVER_SERIAL", &O::recover_serial, kRecoverSerial, {}, "one worker replays everything"),
+    Both(Bool("LOG_RECOVER", "Lr", &O::log_recover, "1: recover instead of running")),
+    Both(Whole("RUN", "", &O::run, 0, 1e9, "recover or continue run-NNNN; default the newest")),
+    Named(Both(Bool("CONTINUE_RUN", "", &O::continue_run, "recover, then run on in new files")), "continue",
+          "continue_run"),
+    Both(Bool("CHECKPOINT", "", &O::checkpoint,
+              "with --continue: write what was recovered; older logs are needed no more")),
+    Both(Bool("DROP_OLD_RUNS", "", &O::drop_old_runs, "with --checkpoint: delete the older runs")),
+    Both(Choice("RECOVER_SERIAL", &O::recover_serial, kRecoverSerial, {}, "one worker replays everything")),
     // Verification and output.
-    Bool("VERIFY", "", &O::verify, "check the final or the recovered state"),
-    Bool("REFERENCE", "", &O::reference, "0: a clean end's digest proves what a lone run left, no reference replay"),
-    Text("ACK_FILE", "", &O::ack_file, "FILE", "record of what was acknowledged; survives SIGKILL"),
-    Text("OUTPUT_FILE", "o", &O::output_file, "FILE", "write the summary there"),
-    Named(Text("JSON_FILE", "", &O::json_file, "FILE", "append one record to FILE, a line of JSON"), "json"),
-    Bare("HELP", "h", &O::show_help, "this text"),
-    Bare("SHOW_EFFECTIVE", "S", &O::show_effective, "show the effective configuration"),
-    Bare("LIST", "", &O::list, "show the pairs of concurrency control and log scheme"),
-    Bare("VERSION", "", &O::show_version, "show the version"),
+    Both(Bool("VERIFY", "", &O::verify, "check the final or the recovered state")),
+    Both(Bool("REFERENCE", "", &O::reference,
+              "0: a clean end's digest proves what a lone run left, no reference replay")),
+    Both(Text("ACK_FILE", "", &O::ack_file, "FILE", "record of what was acknowledged; survives SIGKILL")),
+    Both(Text("OUTPUT_FILE", "o", &O::output_file, "FILE", "write the summary there")),
+    Named(Both(Text("JSON_FILE", "", &O::json_file, "FILE", "append one record to FILE, a line of JSON")), "json"),
+    Both(Bare("HELP", "h", &O::show_help, "this text")),
+    Both(Bare("SHOW_EFFECTIVE", "S", &O::show_effective, "show the effective configuration")),
+    Both(Bare("LIST", "", &O::list, "show the pairs of concurrency control and log scheme")),
+    Both(Bare("VERSION", "", &O::show_version, "show the version")),
     // Switches of DBx1000 and its forks without a meaning here.
     Ignored("PART_CNT", "p", "tables are not partitioned"),
     Ignored("VIRTUAL_PART_CNT", "v", "tables are not partitioned"),
@@ -235,6 +246,9 @@ constexpr Switch kSwitches[] = {
     Ignored("POOLSIZE_WAIT", "Lz", "recovery's queues bound themselves"),
     Ignored("SCAN_WINDOW", "Lw", "recovery finds ready transactions without a scan"),
     Ignored("LOCKTABLE_INIT_SLOTS", "Li", "lock table buckets grow by themselves"),
+    Ignored("RECOVERY_BUFFER_SHARE", "Ls", "recovery's queues bound themselves"),
+    Ignored("LOG_RAM_DISK", "LR", "name a directory of the RAM disk in --log_dir"),
+    Ignored("LOG_CHUNK_SIZE", "Lc", "FLUSH_BLOCK_SIZE bounds a write, READ_BLOCK_SIZE a read"),
     Ignored("MAX_NUM_EPOCH", "Le", "the number of epochs is not bounded"),
     Ignored("RLV_DELTA", "Lad", "recovery publishes its progress by itself"),
     Ignored("LOGGING_THREAD_RLV_FREQ", "Lal", "recovery publishes its progress by itself"),
@@ -244,11 +258,20 @@ constexpr Switch kSwitches[] = {
     Ignored("STATS_ENABLE", "", "statistics are always kept"),
 };
 
-void SetChoice(const Switch& s, std::string_view text, Options& options) {
-  if (std::find(s.built.begin(), s.built.end(), text) == s.built.end()) {
-    const bool known = std::find(s.not_built.begin(), s.not_built.end(), text) != s.not_built.end();
-    throw BadValue(fmt::format("is {} (there is {})", known ? "not built yet" : "unknown", fmt::join(s.built, ", ")));
+[[noreturn]] void ThrowNotBuilt(const Switch& s, std::string_view text) {
+  std::string what;
+  if (std::find(s.not_built.begin(), s.not_built.end(), text) != s.not_built.end()) {
+    what = fmt::format("{} {} is not built yet.", s.name, text);
+  } else {
+    const std::string_view nearest = NearestName(text, s.built);
+    what = fmt::format("unknown {} '{}'{}", s.name, text,
+                       nearest.empty() ? "." : fmt::format("; did you mean {}?", nearest));
   }
+  throw BadValue(fmt::format("{} Valid values: {}", what, fmt::join(s.built, ", ")));
+}
+
+void SetChoice(const Switch& s, std::string_view text, Options& options) {
+  if (std::find(s.built.begin(), s.built.end(), text) == s.built.end()) ThrowNotBuilt(s, text);
   if (auto* workload = std::get_if<WorkloadKind O::*>(&s.field)) {
     options.** workload = text == "YCSB"   ? WorkloadKind::kYcsb
                           : text == "TPCC" ? WorkloadKind::kTpcc
@@ -312,7 +335,9 @@ std::string Switch::LongName() const {
 
 std::span<const Switch> Switches() { return kSwitches; }
 
-void SetSwitch(const Switch& s, std::string_view text, Options& options) {
+namespace {
+
+void SetValue(const Switch& s, std::string_view text, Options& options) {
   const auto min = static_cast<uint64_t>(s.min), max = static_cast<uint64_t>(s.max);
   switch (s.kind) {
     case kWhole:
@@ -336,15 +361,25 @@ void SetSwitch(const Switch& s, std::string_view text, Options& options) {
     case kList:
       options.*std::get<std::vector<std::string> O::*>(s.field) = SplitList(text);
       return;
-    case kChoice:
-      return SetChoice(s, text, options);
     case kDevice: {
       const std::optional<DeviceProfile> profile = ParseDevice(text);
       options.*std::get<std::string O::*>(s.field) = profile ? profile->name : kRealDevice;
       return;
     }
+    case kChoice:  // SetSwitch
     case kIgnored:
       return;
+  }
+}
+
+}  // namespace
+
+void SetSwitch(const Switch& s, std::string_view text, Options& options) {
+  if (s.kind == kChoice) return SetChoice(s, text, options);
+  try {
+    SetValue(s, text, options);
+  } catch (const BadValue& e) {
+    throw BadValue(fmt::format("{} {}", s.name, e.what()));
   }
 }
 

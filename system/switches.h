@@ -14,7 +14,7 @@
 
 namespace dbx {
 
-// Where the value lies. monostate: a switch of DBx1000 or a fork of it that means nothing here.
+// Where the value lies. monostate: a switch of DBx1000 or a fork of it that has no effect here.
 using SwitchField = std::variant<std::monostate, bool Options::*, uint32_t Options::*, uint64_t Options::*,
                                  double Options::*, std::string Options::*, std::vector<std::string> Options::*,
                                  std::optional<uint32_t> Options::*, WorkloadKind Options::*>;
@@ -42,7 +42,7 @@ struct Switch {
   std::string_view flag;  // short, without the dash; may be empty
   SwitchKind kind = SwitchKind::kIgnored;
   SwitchField field{};
-  std::string_view help{};   // effect and unit; of kIgnored: why it means nothing here
+  std::string_view help{};   // effect and unit; of kIgnored: why it has no effect here
   std::string_view value{};  // stands for the value in the help
   double min = 0;
   double max = 0;
@@ -53,6 +53,7 @@ struct Switch {
   std::string_view given_long_name{};  // empty: `name` in lower case
   std::string_view alias{};            // a second long name
   Identity identity = Identity::kNo;
+  bool recovers = false;  // has an effect on a recovery, not on runs alone
 
   std::string LongName() const;
   bool TakesNoValue() const { return kind == SwitchKind::kBool || kind == SwitchKind::kBare; }
@@ -61,7 +62,7 @@ struct Switch {
 // In the order in which help and records show them.
 std::span<const Switch> Switches();
 
-// Parses `text` into the field. Throws BadValue.
+// Parses `text` into the field. Throws BadValue, whose text names the switch.
 void SetSwitch(const Switch& s, std::string_view text, Options& options);
 
 // The value of the field, in a form that SetSwitch takes (kText, kList and an unset optional may be empty).

@@ -88,7 +88,12 @@ FileSystem::Entry PosixFileSystem::KindOf(const std::string& path) {
 
 std::string PosixFileSystem::IdentityOf(const std::string& directory) {
   struct stat status {};
-  if (::stat(directory.c_str(), &status) != 0) ThrowErrno("use log directory", directory, errno);
+  const int error = ::stat(directory.c_str(), &status) == 0 ? 0 : errno;
+  if (error == ENOENT) {
+    throw Error(ExitStatus::kIo,
+                "cannot use log directory " + directory + ": it does not exist; mkdir -p " + directory + " makes it");
+  }
+  if (error != 0) ThrowErrno("use log directory", directory, error);
   if (!S_ISDIR(status.st_mode)) ThrowErrno("use log directory", directory, ENOTDIR);
   return std::to_string(status.st_dev) + ":" + std::to_string(status.st_ino);
 }

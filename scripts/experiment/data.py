@@ -6,6 +6,7 @@ the span from the lowest to the highest.
 from __future__ import annotations
 
 import csv
+import math
 from dataclasses import dataclass, field
 from typing import Optional, Sequence
 
@@ -14,7 +15,7 @@ import numpy as np
 from experiment import ceiling as ceiling_module, origin
 from experiment.ceiling import Ceiling
 from experiment.planning import Plan, Point
-from experiment.spec import Figure, lookup
+from experiment.spec import Figure, is_number, lookup
 
 REPEATS_FOR_INTERVAL = 6
 RESAMPLES = 2000
@@ -151,7 +152,7 @@ def collect(figure: Figure, plan: Plan, rows: list[dict], measured: Sequence[Cei
         good = [row for row in of_point if row["status"] == "ok"]
         metric = _point_metric(figure, point.series, point.x)
         values = [lookup(row["record"].get("metrics"), metric) for row in good]
-        line.values[point.x] = [float(value) for value in values if value is not None]
+        line.values[point.x] = [float(value) for value in values if is_number(value) and math.isfinite(value)]
         line.rows_of[point.x] = good
         # What was not started, as its run had failed, has no command: the run's failure tells of it.
         failed = [row for row in {id(r): r for r in of_job + of_point}.values()

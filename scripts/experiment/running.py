@@ -303,11 +303,11 @@ def load_rows(directory: str) -> list[dict]:
 def load_rows_of(path: str) -> list[dict]:
     """Of one file, in its order."""
     rows = []
-    with open(path, encoding="utf-8") as file:
+    with open(path, encoding="utf-8", errors="replace") as file:
         for line in file:
             try:
                 rows.append(json.loads(line))
-            except ValueError:
+            except (ValueError, RecursionError):
                 continue
     return rows
 

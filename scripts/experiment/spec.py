@@ -24,7 +24,10 @@ Flags are the engine's long names. Errors are one line with the file's name.
 """
 from __future__ import annotations
 
+import functools
+import math
 import os
+import re
 from dataclasses import dataclass, field, replace
 from typing import Optional
 
@@ -133,11 +136,20 @@ def _load(path: str) -> dict:
     try:
         with open(path, encoding="utf-8") as file:
             value = yaml.safe_load(file)
-    except (OSError, yaml.YAMLError) as error:
-        raise SpecError(f"{os.path.relpath(path)}: {' '.join(str(error).split())}") from None
+    except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:  # ValueError: no UTF-8, or no such date
+        raise SpecError(f"{os.path.relpath(path)}: {' '.join(str(error).split())[:200]}") from None
     if not isinstance(value, dict):
         raise SpecError(f"{os.path.relpath(path)}: a mapping is expected")
+    _refuse_infinities(os.path.relpath(path), value)
     return value
+
+
+def _refuse_infinities(where: str, value) -> None:
+    """NaN and infinity, which YAML has and no switch, scale or claim can use."""
+    if isinstance(value, float) and not math.isfinite(value):
+        raise SpecError(f"{where}: {value} is not a number that can be used")
+    for key, inner in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+        _refuse_infinities(f"{where}: {key}" if isinstance(value, dict) else where, inner)
 
 
 def _checked(kind, where: str, values: dict, **more):
@@ -159,6 +171,7 @@ def load_series() -> dict[str, Series]:
     for one in series.values():
         if one.logs not in LOGS:
             raise SpecError(f"series.yaml: {one.name}: logs is one of {', '.join(LOGS)}")
+        _check_switches(f"series.yaml: {one.name}", one.flags)
     return {name: one if one.colour else _as_its_scheme(one) for name, one in series.items()}
 
 
@@ -171,7 +184,30 @@ def load_scale(name: str) -> Scale:
     scales = _load(os.path.join(FOLDER, "scales.yaml"))
     if name not in scales:
         raise SpecError(f"no scale is called '{name}'; there are {', '.join(scales)}")
-    return _checked(Scale, f"scales.yaml: {name}", scales[name], name=name)
+    scale = _checked(Scale, f"scales.yaml: {name}", scales[name], name=name)
+    for flags in (scale.base, *scale.workloads.values()):
+        _check_switches(f"scales.yaml: {name}", flags)
+    return scale
+
+
+@functools.cache
+def engine_switches() -> frozenset[str]:
+    """Long names of the engine's flags, from the table that it has them from."""
+    with open(os.path.join(REPOSITORY, "system", "switches.cpp"), encoding="utf-8") as file:
+        table = file.read().partition("kSwitches[] = {")[2].partition("\n};")[0]
+    names = set()
+    for entry in re.findall(r"^    (\S.*(?:\n     .*)*)", table, re.M):
+        name = re.search(r'\b(?:Whole|Bytes|Real|Seconds|Duration|Bool|Bare|Text|List|Choice|Device)\(\s*"(\w+)"', entry)
+        given = re.search(r'\),\s*"(\w+)"(?:,\s*"(\w+)")?\)', entry) if "Named(" in entry else None
+        if name:
+            names |= {word for word in given.groups() if word} if given else {name[1].lower()}
+    return frozenset(names)
+
+
+def _check_switches(where: str, flags: dict) -> None:
+    unknown = sorted(str(name) for name in flags if name not in engine_switches())
+    if unknown:
+        raise SpecError(f"{where}: the engine has no switch {', '.join(unknown)}")
 
 
 def figure_paths() -> list[str]:
@@ -218,6 +254,9 @@ def _check_figure(figure: Figure, where: str, series: dict[str, Series]) -> None
     for key in ("base", "recover", "bench"):
         if not isinstance(getattr(figure, key), dict):
             raise SpecError(f"{where}: {key}: a mapping is expected, {{}} for nothing")
+    swept = {} if figure.x.flag == "devices" or figure.step == "bench" else {figure.x.flag: 0}
+    for flags in (figure.base, figure.recover, swept, *figure.panels.values()):
+        _check_switches(where, flags)
     strange = [name for name in figure.series if name not in series]
     if strange:
         raise SpecError(f"{where}: series.yaml has no {', '.join(strange)}")
@@ -281,14 +320,24 @@ def _check_claim_values(where: str, claim: dict) -> None:
 
 
 def select_figures(words: list[str], series: dict[str, Series]) -> list[Figure]:
-    """Figures whose name contains one of the words; 'all' for all of them. Raises SpecError where a word fits none."""
+    """Figures that one of the words names: as a whole, else as part of the name; 'all' for all of them. Raises SpecError
+    where a word fits none."""
     figures = [load_figure(path, series) for path in figure_paths()]
     if not words or "all" in words:
         return figures
+    chosen: set[str] = set()
     for word in words:
-        if not any(word in figure.name for figure in figures):
+        named = _named(word, [figure.name for figure in figures])
+        if not named:
             raise SpecError(f"no figure is called '{word}'; there are\n  " + "\n  ".join(f.name for f in figures))
-    return [figure for figure in figures if any(word in figure.name for word in words)]
+        chosen |= set(named)
+    return [figure for figure in figures if figure.name in chosen]
+
+
+def _named(word: str, names: list[str]) -> list[str]:
+    word = re.sub(r"(?i)\bfig(\d)(?!\d)", r"fig0\1", word)  # fig9
+    whole = [name for name in names if word in (name, name.partition("/")[2])]
+    return whole or [name for name in names if word and word in name]
 
 
 def lookup(record: Optional[dict], path: str):

@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import struct
@@ -21,6 +22,10 @@ from dataclasses import dataclass
 from typing import Callable
 
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(REPOSITORY, "scripts"))
+from child import KillClock
+from experiment import spec
+
 BINARY = os.path.abspath(os.environ.get("DBX_BINARY", os.path.join(REPOSITORY, "rundb-all")))
 KILLER = os.path.join(REPOSITORY, "build", "kill_at.so")  # traces calls, and lets them fail
 RAM_DISK = "/dev/shm"
@@ -62,7 +67,10 @@ USAGE = (
     ("SerialHasOneStream", ["--log=LOG_SERIAL", "-Ln4"], ["leave --num_logger out"]),
     ("HoppingDistanceBeyondTheBuffer", ["--log=LOG_ELEDA", "-Lb1M", "--hopping_distance=1M"], ["LOG_BUFFER_SIZE"]),
     ("FractionForPsnFlushFreq", ["-Tp0.5"], ["-Tm"]),
-    ("TheSameSwitchTwice", ["-t1", "--thread_cnt=2"], ["THREAD_CNT"]),
+    ("AcknowledgementsThatNobodyChecks", ["-Lr1", "--ack_file=acks"], ["--verify"]),
+    ("LowerCaseCc", ["--cc=silo"], ["unknown CC_ALG 'silo'; did you mean SILO?"]),
+    ("SkewBelowZero", ["-z-1"], ["must not be negative"]),
+    ("MoreRowsThanAnyHostHas", ["-s8388608G"], ["out of range"]),
     ("RunNumberWithoutRecovery", ["--run=1"], ["-Lr1"]),
     ("OverwriteInRecovery", ["-Lr1", "--log_overwrite"], ["log_overwrite"]),
     ("TheSameDirectoryTwice", ["--log=LOG_TAURUS", "--log_dir=logs,logs"], ["twice"]),
@@ -284,6 +292,56 @@ class Checks:
         yield "RunIntoReadOnlyFileSystem", lambda: self._mounted("ro", 4)
         yield "RunIntoFullFileSystem", lambda: self._mounted("size=2m", 5)
         yield "AFailedRunLeavesNoEmptyResult", self._failed_run
+        yield "AMissingDirectoryIsNamedWithTheLineThatMakesIt", lambda: expect(
+            rundb([*TAURUS, f"--log_dir={missing}"], self.root_), 4, [f"mkdir -p {missing}"])
+
+    def outputs(self):
+        yield "FullStandardOutput", lambda: self._output_fails("/dev/full", 5)
+        yield "ClosedStandardOutput", lambda: self._output_fails("", 4)
+        yield "AReaderThatLeavesCostsNoRecord", self._closed_pipe
+        yield "AFullDiskLeavesNoHalfRecord", self._half_record
+        yield "ScriptsKnowEverySwitch", self._known_switches
+
+    def _output_fails(self, target: str, status: int) -> None:
+        """Of help and of a run, whose record is written all the same."""
+        record = os.path.join(self.fresh("output"), "record.json")
+        redirection = f"> {target}" if target else ">&-"
+        for arguments in (["-h"], [*SMALL, "--log=LOG_NO", f"--json={record}"]):
+            line = shlex.join([BINARY, *arguments]) + " " + redirection
+            done = subprocess.run(["bash", "-c", line], cwd=self.root_, capture_output=True, text=True,
+                                  stdin=subprocess.DEVNULL, timeout=TIMEOUT_SECONDS)
+            expect(done, status, ["standard output"])
+        if target and not os.path.exists(record):
+            raise Failed("the record was lost with the output")
+
+    def _closed_pipe(self) -> None:
+        record = os.path.join(self.fresh("pipe"), "record.json")
+        line = shlex.join([BINARY, *SMALL, "--log=LOG_NO", f"--json={record}"])
+        subprocess.run(["bash", "-c", f"{line} | true"], cwd=self.root_, timeout=TIMEOUT_SECONDS)
+        with open(record, encoding="utf-8") as file:
+            json.loads(file.read())
+
+    def _half_record(self) -> None:
+        """By a limit of the size of files, which a write meets as it would a full disk; then there is space again."""
+        record = os.path.join(self.fresh("half"), "record.json")
+        arguments = [*SMALL, "--log=LOG_NO", f"--json={record}"]
+        expect(rundb(arguments, self.root_), 0)
+        blocks = os.path.getsize(record) // 1024 + 1
+        limited = subprocess.run(["bash", "-c", f"trap '' XFSZ; ulimit -f {blocks}; exec " +
+                                  shlex.join([BINARY, *arguments])], cwd=self.root_, capture_output=True, text=True,
+                                 stdin=subprocess.DEVNULL, timeout=TIMEOUT_SECONDS)
+        expect(limited, 4, [record])
+        expect(rundb(arguments, self.root_), 0)
+        with open(record, encoding="utf-8") as file:
+            if len([json.loads(line) for line in file]) != 2:
+                raise Failed("there are not two records")
+
+    def _known_switches(self) -> None:
+        """scripts/exp refuses unknown ones while planning, without a binary to ask."""
+        known = rundb(["-h"], self.root_).stdout
+        wanted = set(re.findall(r"^  --(\w+)", known, re.M))
+        if not wanted <= spec.engine_switches():
+            raise Failed(f"scripts/experiment/spec.py misses {sorted(wanted - spec.engine_switches())}")
 
     def _unusable(self, directory: str, status: int) -> None:
         existed = os.path.exists(directory)
@@ -319,6 +377,7 @@ class Checks:
         yield "OlderRunStaysAsItWas", self._older_run
         yield "OverwriteDeletesOlderRuns", self._overwrite
         yield "InterruptEndsTheRunCleanly", self._interrupt
+        yield "AnInterruptBeforeTheIntervalIsNoResult", self._early_interrupt
         yield "LogLimitEndsTheRunCleanly", self._log_limit
         yield "ARunInUseIsLeftAlone", self._in_use
         yield "AnUnsyncedLogStaysUnsynced", self._unsynced
@@ -340,10 +399,13 @@ class Checks:
 
     def _interrupt(self) -> None:
         directory = self.fresh("interrupt")
-        command = [BINARY, *ENDLESS, "--log_limit=1G", "--verify", f"--log_dir={directory}"]
+        acks = os.path.join(self.root_, "interrupt.acks")
+        command = [BINARY, *ENDLESS, "--log_limit=256M", "--verify", f"--ack_file={acks}", f"--log_dir={directory}"]
         child = subprocess.Popen(command, cwd=self.root_, text=True, stdin=subprocess.DEVNULL,
                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        time.sleep(1.0)
+        acknowledging = KillClock(acks, 0)
+        while not acknowledging() and child.poll() is None:
+            time.sleep(0.01)
         child.send_signal(signal.SIGINT)
         try:
             stdout, stderr = child.communicate(timeout=20)
@@ -354,6 +416,21 @@ class Checks:
         if "[summary]" not in stdout or "stopped by a signal" not in stdout:
             raise Failed("no summary that names the signal")
         self._recovers_with(directory, "b")
+
+    def _early_interrupt(self) -> None:
+        """While it warms up."""
+        directory = self.fresh("early")
+        command = [BINARY, *TAURUS, "--warmup=100000000", "--log_limit=16M", "--read_perc=1", f"--log_dir={directory}"]
+        child = subprocess.Popen(command, cwd=self.root_, text=True, stdin=subprocess.DEVNULL,
+                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        deadline = time.monotonic() + 20  # its handlers are there before its first directory
+        while not os.listdir(directory) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        child.send_signal(signal.SIGTERM)
+        stdout, stderr = child.communicate(timeout=20)
+        expect(subprocess.CompletedProcess([], child.returncode, stdout, stderr), 143, ["before the measured interval"])
+        if "PASS" in stdout:
+            raise Failed(f"it printed {stdout.splitlines()[0]}")
 
     def _log_limit(self) -> None:
         directory = self.fresh("limit")
@@ -453,7 +530,7 @@ class Checks:
             raise Failed(f"check {check} was not made: {verified or 'no line verified:'}")
 
     def all(self):
-        for group in (self.usage, self.questions, self.directories, self.runs, self.devices, self.contradictions,
+        for group in (self.usage, self.questions, self.directories, self.outputs, self.runs, self.devices, self.contradictions,
                       self.damages):
             yield from group()
 

@@ -155,6 +155,12 @@ class Checks:
         for arguments in ([], ["--nix", "log"], ["--records", "three", "log"], ["--records"]):
             expect(dump(*arguments), 2, ["usage: log_dump"])
 
+    def a_directory_is_answered_with_a_file_in_it(self):
+        first, _ = self.logs("taurus")
+        run = os.path.dirname(first)
+        for directory in (run, os.path.dirname(run)):
+            expect(dump(directory), 2, [f"{directory} is a directory", f"such as {first}"])
+
     def help_is_given(self):
         done = dump("--help")
         expect(done, 0)

@@ -61,6 +61,66 @@ class RefusalTest(ExpCase):
         self.assertEqual(os.listdir(self.out), [])
 
 
+class ArgumentTest(ExpCase):
+    def figures_of(self, *words):
+        status, said = self.exp("plan", *words)
+        self.assertEqual(status, 0, said)
+        return [line.split()[0] for line in said.splitlines()[1:]]
+
+    def test_flags_may_stand_before_the_names_of_figures(self):
+        self.assertEqual(self.figures_of("--scale", "laptop", "eleda/fig20"), ["eleda/fig20_crawling"])
+        self.assertEqual(self.figures_of("eleda/fig20", "--scale=laptop", "fig21"),
+                         ["eleda/fig20_crawling", "eleda/fig21_bitmap"])
+
+    def test_a_figures_number_needs_no_zero(self):
+        self.assertEqual(self.figures_of("fig9"), self.figures_of("fig09"))
+        self.assertEqual(self.figures_of("eleda/fig9"), ["eleda/fig09_latency"])
+        self.assertEqual(self.exp("plan", "fig1")[0], 2)  # and is no beginning of fig12
+
+    def test_a_whole_name_is_no_part_of_another(self):
+        self.assertEqual(self.figures_of("eleda/fig08_threads"), ["eleda/fig08_threads"])
+        self.assertEqual(self.figures_of("fig08_threads"), ["eleda/fig08_threads"])
+        self.assertEqual(self.figures_of("fig08_thr"), ["eleda/fig08_threads", "eleda/fig08_threads_tmpfs"])
+
+    def test_what_an_action_lacks_is_told_before_it_begins(self):
+        with mock.patch.object(exp.util, "find_spec", side_effect=lambda name: None if name == "matplotlib" else True):
+            self.assertEqual(self.figures_of("eleda/fig20"), ["eleda/fig20_crawling"])
+            self.assertEqual(self.exp("run", "eleda/fig20"),
+                             (2, "error: `exp run` needs matplotlib; scripts/setup.sh installs it\n"))
+
+    def test_a_plan_loads_no_drawing_library(self):
+        code = ("import sys; sys.modules['matplotlib'] = sys.modules['numpy'] = None; import exp; "
+                f"sys.exit(exp.main(['plan', 'all', '--out={self.out}']))")
+        done = subprocess.run([sys.executable, "-c", code], cwd=SCRIPTS, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_a_reader_that_leaves_is_no_traceback(self):
+        line = f"{sys.executable} {SCRIPTS}/exp.py list --table | true; exit ${{PIPESTATUS[0]}}"
+        done = subprocess.run(["bash", "-c", line], capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stderr), (141, ""))
+
+    def test_a_damaged_result_is_a_line(self):
+        os.makedirs(self.results())
+        path = os.path.join(self.results(), "host-cores.json")
+        for text in (b"\xff\xfe", b'{"way": "cores", "cores": 2, "per_core": NaN}', b"[]", b'{"nix": 1}'):
+            with open(path, "wb") as file:
+                file.write(text)
+            status, said = self.exp("plan", "eleda/fig20")
+            self.assertEqual((status, said), (2, f"error: {path} is damaged; without it the host is measured again\n"))
+
+    def test_a_result_that_is_no_number_is_a_gap_and_no_traceback(self):
+        self.exp("run", "eleda/fig20")
+
+        def to_nan(row):
+            row["record"]["metrics"]["central_log"] = {"crawling_ratio": float("nan")}
+        self.change_rows(to_nan)
+        with open(os.path.join(self.results(), "results.jsonl"), "ab") as file:
+            file.write(b"\xff\xfe\x00\n")
+        status, said = self.exp("report", "eleda/fig20", draw=True)
+        self.assertEqual(status, 1, said)
+        self.assertIn("error: eleda/fig20_crawling: panel", said)
+
+
 class FigureFileTest(unittest.TestCase):
     def figure(self, base="{workload: YCSB}", panels="{a: {}}"):
         with tempfile.TemporaryDirectory() as folder:
@@ -76,6 +136,25 @@ class FigureFileTest(unittest.TestCase):
                            ({"panels": "[a]"}, "panels: a mapping"), ({"base": ""}, "base: a mapping"), ({"base": "[a]"}, "base: a mapping")):
             with self.assertRaisesRegex(spec.SpecError, f"fig.yaml: {text}"):
                 self.figure(**more)
+
+    def test_switches_that_the_engine_has_not_are_refused(self):
+        for more in ({"base": "{workload: YCSB, zipf_thta: 1}"}, {"panels": "{a: {zipf_thta: 1}}"}):
+            with self.assertRaisesRegex(spec.SpecError, "fig.yaml: the engine has no switch zipf_thta"):
+                self.figure(**more)
+
+    def test_numbers_that_are_none_are_refused(self):
+        for value in (".nan", ".inf", "-.inf", "[1, .nan]"):
+            with self.assertRaisesRegex(spec.SpecError, "fig.yaml.*is not a number that can be used"):
+                self.figure(base=f"{{workload: YCSB, zipf_theta: {value}}}")
+
+    def test_a_file_that_is_no_text_is_refused_in_a_line(self):
+        for content in (b"\x00\x01", b"\xff\xfe\xfd", b"\x80", b"{" * 5000, b"a: 9999-99-99"):
+            with tempfile.NamedTemporaryFile(suffix=".yaml") as file:
+                file.write(content)
+                file.flush()
+                with self.assertRaises(spec.SpecError) as refused:
+                    spec.load_figure(file.name, {})
+            self.assertNotIn("\n", str(refused.exception))
 
     def test_a_run_needs_a_workload(self):
         with self.assertRaisesRegex(spec.SpecError, "neither base nor the panel has a workload"):
@@ -177,7 +256,7 @@ class KilledRunTest(ExpCase):
             self.assertTrue(self.work())
             child.terminate()
             said = child.communicate(timeout=30)[0]
-        self.assertEqual((child.returncode, self.work()), (130, []), said)
+        self.assertEqual((child.returncode, self.work()), (143, []), said)
         self.assertIn("interrupted; the same command goes on where it stopped", said)
 
     def test_the_next_run_removes_what_a_killed_one_left_and_nothing_else(self):

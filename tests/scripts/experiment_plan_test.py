@@ -199,7 +199,7 @@ class PlanTest(unittest.TestCase):
     def test_one_log_lies_on_one_disk_or_is_striped_where_others_have_a_log_for_each_device(self):
         self.assertEqual(self.logs_of("taurus/fig05_logging"), {("LOG_SERIAL", 1, 1), ("LOG_SERIAL", 1, 8),
                                                                 ("LOG_PLOVER", 8, 8), ("LOG_TAURUS", 8, 8)})
-        self.assertEqual(self.logs_of("eleda/fig08_threads", "eleda/fig16"), {("LOG_ELEDA", 1, 2), ("LOG_ELEDA", 1, 1)})
+        self.assertEqual(self.logs_of("eleda/fig08", "eleda/fig16"), {("LOG_ELEDA", 1, 2), ("LOG_ELEDA", 1, 1)})
 
     def test_parallel_schemes_have_as_many_logs_on_a_ram_disk(self):
         self.assertEqual(self.logs_of("taurus/fig11_ram_disk"), {("LOG_SERIAL", 1, 1), ("LOG_PLOVER", 8, 1),

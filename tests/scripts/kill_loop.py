@@ -18,8 +18,11 @@ import sys
 import tempfile
 import time
 
+from killed_runs import REPOSITORY, SIGKILLED, Runs, Wrong  # puts scripts/ on the path
+import stop
+if __name__ == "__main__":
+    stop.install()
 from kill_points import KILLER, NamedPoints
-from killed_runs import REPOSITORY, SIGKILLED, Runs, Wrong
 from cells import ONE_LOG
 from child import KillClock
 from pairs import Pair, list_pairs
@@ -142,7 +145,7 @@ def try_points(loop: Loop, arguments: argparse.Namespace, directory: str) -> Non
         loop.sign(i + 1, len(names), "points")
 
 
-def main() -> int:
+def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kills", type=int, default=200, help="at random")
     parser.add_argument("--points", default="0", metavar="N|all", help="named points: a sample, or all of them")
@@ -150,7 +153,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=int(time.time()), help="of the first cycle (default: the time)")
     parser.add_argument("--dir", default=os.path.join(REPOSITORY, "build", "test"), help="where logs go for a while")
     parser.add_argument("--binary", default=os.environ.get("DBX_BINARY", os.path.join(REPOSITORY, "rundb-all")))
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(argv)
     wants_points = arguments.point or arguments.points != "0"
     for path, target in [(arguments.binary, "rundb-all")] + [(KILLER, "kill_points")] * bool(wants_points):
         if not os.access(path, os.X_OK):
@@ -175,4 +178,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    stop.run(main)

@@ -98,6 +98,29 @@ class SetupTest(unittest.TestCase):
         self.setup()
         self.assertIn(" g++-12", self.recorded())
 
+    def test_an_interrupted_installation_is_mended_first(self):
+        self.tool("dpkg", '#!/bin/sh\n[ "$1" = --audit ] && { echo make is half configured; exit 0; }\n'
+                          'echo "dpkg $*" >> "$RECORD"\n')
+        done = self.setup(missing="libfmt-dev")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.recorded().splitlines()[0], "dpkg --configure -a")
+
+    def test_without_root_the_line_that_mends_it_is_printed(self):
+        self.tool("dpkg", '#!/bin/sh\n[ "$1" = --audit ] && echo make is half configured\n')
+        done = self.setup(missing="libfmt-dev", uid="1000")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("  dpkg --configure -a && apt-get update && apt-get install", done.stderr)
+
+    def test_what_cannot_be_mended_is_told_with_the_line_to_try(self):
+        self.tool("dpkg", '#!/bin/sh\n[ "$1" = --audit ] && { echo make is half configured; exit 0; }\nexit 1\n')
+        done = self.setup(missing="libfmt-dev")
+        self.assertEqual((done.returncode, self.recorded()), (1, ""))
+        self.assertIn("dpkg --configure -a && apt-get -f install", done.stderr)
+
+    def test_a_python_with_these_modules_is_printed(self):
+        self.tool("python3", "#!/bin/sh\necho \"$2\" | grep -q matplotlib && exit 1\nexit 0\n")
+        self.assertEqual(self.setup("--python", "yaml").stdout, f"{self.folder}/python3\n")
+
     def test_an_unknown_argument_is_refused(self):
         self.assertEqual(self.setup("--nix").returncode, 2)
 

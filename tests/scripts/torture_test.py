@@ -166,7 +166,7 @@ class ResumeTest(FolderTest):
             child = self.start("--seconds=2")
             child.send_signal(number)
             output, _ = child.communicate(timeout=20)
-            self.assertEqual(child.returncode, 0, output)
+            self.assertEqual(child.returncode, 128 + number, output)
             self.assertIn(f"stopped by {number.name}; scripts/torture --resume --state", output)
             self.assertIn("violations: 0", output)
             self.assertGreater(self.state()["counters"]["cycles"], 0)
@@ -213,7 +213,7 @@ class ViolationTest(FolderTest):
         self.assertRegex(done.stdout, r"reproduce: \S+ --seed 9 --first_cell 0 --cycles 1000\n")
 
     def test_what_shrinks_for_too_long_is_kept_as_it_was_found(self):
-        done = self.torture("--seconds=20", "--hang_seconds=0.5", fake="long_shrink")
+        done = self.torture("--seconds=20", "--hang_seconds=3", fake="long_shrink")
         self.assertEqual(done.returncode, 1)
         self.assertEqual(self.state()["violations"][0]["what"], "I1: pretended")
         self.assertRegex(self.state()["violations"][0]["reproduce"], "--crashes 8$")
@@ -326,6 +326,9 @@ class RefusalTest(FolderTest):
         self.assertEqual(done.returncode, status, done.stdout)
         self.assertIn(words, done.stderr)
         self.assertNotIn("Traceback", done.stderr)
+
+    def test_a_program_that_is_no_torture_is_no_success(self):
+        self.assert_refused(1, "error: /bin/true --list_cells lists no cells", "--cycles=80", "--torture=/bin/true")
 
     def test_two_goals(self):
         self.assert_refused(2, "not allowed with", "--cycles=1", "--minutes=1")

@@ -29,7 +29,7 @@ void ChooseLog(Options& options, std::mt19937_64& random) {
   options.log_flush_interval_us = OneOf<uint64_t>(random, {1, 10, 100});
   options.log_flush_block_bytes = OneOf<uint64_t>(random, {4 << 10, 16 << 10, 64 << 10});
   options.log_read_block_bytes = OneOf<uint64_t>(random, {4 << 10, 64 << 10});
-  options.psn_flush_freq = OneOf<uint32_t>(random, {1, 2, 8});
+  options.psn_flush_freq = OneOf<uint32_t>(random, {1, 2, 8, 1, 2, 0});
   options.compress_lsn_log = random() % 4 != 0;
   options.locktable_modifier = OneOf<uint64_t>(random, {16, 64});
   options.locktable_evict_buffer = OneOf<uint64_t>(random, {0, 1, 4096});

@@ -117,6 +117,23 @@ TEST_F(RunAndRecovery, AWorkerWithoutMemoryLeavesNobodyWaiting) {
   EXPECT_EXIT(run(), ::testing::ExitedWithCode(5), "no memory: mapping");
 }
 
+// Then records carry their whole vectors, and all is recovered as well.
+TEST_F(RunAndRecovery, WithoutAnchorsLoseNothing) {
+  constexpr uint64_t kOfACleanEnd = 64;
+  options_.psn_flush_freq = 0;
+  options_.verify = true;
+  options_.log_flush_interval_us = 10;
+  options_.max_txns_per_thread = 5000;
+  const RunResult run = Run();
+  for (const StreamStats& stream : run.streams) {
+    EXPECT_GT(stream.flushes, 2u);
+    EXPECT_LE(stream.anchor_bytes, kOfACleanEnd);
+  }
+  const RecoveryResult recovery = Recover();
+  EXPECT_EQ(recovery.recovered, run.logged_txns);
+  EXPECT_EQ(recovery.verified, "a,b,d");
+}
+
 TEST_F(RunAndRecovery, OnAnEmulatedDeviceLoseNothingAndNameIt) {
   const TempDir directory;
   options_.log_dirs = {directory / "a", directory / "b"};
