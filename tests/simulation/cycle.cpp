@@ -129,7 +129,7 @@ class Cycle {
   }
 
   void Continue(const Crash& crash, uint32_t generation, const Past& past) {
-    const LogsOnDisk on_disk = ReadLogsOnDisk(crash.files->CrashImage(FaultyFileSystem::Crash::kAllPending));
+    const LogsOnDisk on_disk = ReadLogsOnDisk(crash.files->VisibleImage());
     oracle.NewGeneration(past.recovered, on_disk.names);
     Options options = options_;
     options.continue_run = true;
@@ -145,6 +145,7 @@ class Cycle {
     RecoverAll(next, generation, past);
     ++tally_.faults[generation == 2 ? "continued" : "continued twice"];
     if (crash.was_kill) ++tally_.faults["continued after a kill"];
+    if (crash.has_lost_a_sync) ++tally_.faults["continued in the boot of a failed sync"];
   }
 
   // Nothing where there was nothing to recover yet.
@@ -173,7 +174,7 @@ class Cycle {
   // That may be the first, or what somebody continued who found it after a kill; nobody was told of anything then.
   bool IsUnborn(const Crash& crash, const Past& past) const {
     if (crash.has_begun || !past.promised.empty()) return false;
-    const LogsOnDisk found = ReadLogsOnDisk(crash.files->CrashImage(FaultyFileSystem::Crash::kAllPending));
+    const LogsOnDisk found = ReadLogsOnDisk(crash.files->VisibleImage());
     return found.fewest_logs < LogFilesOf(options_) || found.lacks_frontier;
   }
 
@@ -195,7 +196,7 @@ class Cycle {
   // Refused, or the same as without damage. Where the damage looks like a torn tail what was written last may be lost,
   // acknowledged or not, but what is left must be whole still.
   void RecoverDamaged(const Crash& crash, const Past& past, const Ids& undamaged) {
-    Image image = crash.files->CrashImage(FaultyFileSystem::Crash::kAllPending);
+    Image image = crash.files->VisibleImage();
     const uint64_t kind = trouble_() % 4;
     const Damage damage = kind == 0   ? AddForeignLog(image, trouble_)
                           : kind == 1 ? LoseOrSwap(image, trouble_)
@@ -362,7 +363,7 @@ class Cycle {
 
   // I8, of the run that continued what was on disk.
   static void CheckFreshNumbers(const LogsOnDisk& before, const Crash& crash) {
-    const LogsOnDisk after = ReadLogsOnDisk(crash.files->CrashImage(FaultyFileSystem::Crash::kAllPending));
+    const LogsOnDisk after = ReadLogsOnDisk(crash.files->VisibleImage());
     if (after.newest_run > before.newest_run && after.newest_start < before.lsns_end) {
       throw Violation("I8: a continued run used LSNs of the old logs again");
     }
