@@ -176,8 +176,9 @@ build/simulation/torture: $(SIMULATION_SOURCES:%.cpp=$(BUILD)/%.o) $(PAIR_OBJECT
 # On threads, as all_tests is. Every test that a mutant names is in one of these.
 MUTANT_TESTS := tests/models $(addprefix tests/system/,rules_test.cpp versioned_replay_test.cpp worker_test.cpp) \
   $(addprefix tests/concurrency_control/,contract_test.cpp scan_test.cpp tictoc_test.cpp hekaton_test.cpp) \
-  $(addprefix tests/logging/,continuation_test.cpp run_traces_test.cpp device/posix_file_system_test.cpp \
-  device/write_window_test.cpp taurus/taurus_log_test.cpp eleda/grasshopper_test.cpp \
+  $(addprefix tests/logging/,continuation_test.cpp log_tail_test.cpp run_traces_test.cpp device/file_device_test.cpp \
+  device/posix_file_system_test.cpp device/write_window_test.cpp taurus/lsn_vector_test.cpp \
+  taurus/taurus_log_test.cpp eleda/grasshopper_test.cpp \
   eleda/eleda_worker_test.cpp silo_r/silo_r_log_test.cpp silo_r/silo_r_recovery_test.cpp)
 mutant_tests:
 	+@$(MAKE) --no-print-directory SANITIZE=mutants TESTS='$(MUTANT_TESTS)' PAIRS= tests

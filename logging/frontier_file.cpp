@@ -66,7 +66,7 @@ DurableFrontier ReadFrontier(std::span<const std::byte> bytes, uint64_t run_id, 
   for (uint64_t behind = valid; (behind + 1) * sizeof block <= bytes.size(); ++behind) {
     if (BlockAt(bytes, behind, block)) refuse(ExitStatus::kCorrupt, valid, "a later durable frontier follows");
   }
-  DurableFrontier frontier{Stamp(last.stamp), {}};
+  DurableFrontier frontier{Stamp(last.stamp), {}, valid};
   for (uint32_t log = 0; log < last.log_count; ++log) frontier.lsns.emplace_back(last.lsns[log]);
   return frontier;
 }

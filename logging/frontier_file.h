@@ -22,6 +22,7 @@ namespace dbx {
 struct DurableFrontier {
   Stamp stamp{};
   std::vector<Lsn> lsns;  // by log
+  uint64_t blocks = 0;    // of the file, up to this one; each was durable before the next was written
 };
 
 class FrontierFile {

@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "base/host.h"
-#include "logging/log_tail.h"
+#include "base/parallel.h"
 
 namespace dbx {
 
@@ -17,6 +17,16 @@ constexpr uint64_t kRoundsPerLook = 16;  // at the clock
 
 void Merge(ProofPerLog& to, const ProofPerLog& from) {
   for (size_t i = 0; i < to.size(); ++i) to[i].Raise(from[i]);
+}
+
+// Below what is proved to be durable by records, by the run's frontier, or by the ring, whose space is used again only
+// then.
+Lsn DurableStart(const LogReader& reader, Lsn proved) {
+  const LogSource& source = reader.source();
+  const uint64_t position = reader.position().value();
+  const uint64_t ring = source.ring_bytes == 0 ? position : source.ring_bytes;
+  const Lsn by_ring(position - std::min(position, ring));
+  return reader.RecordStartUpTo(std::max({proved, by_ring, std::min(source.durable_until, reader.position())}));
 }
 
 }  // namespace
@@ -111,9 +121,33 @@ void LaneRecovery::CheckDurableEnd(const LogReader& reader) {
                    std::to_string(source.OffsetOf(source.durable_until)));
 }
 
+// Of the logs that do not end cleanly, each examined by one thread; those of the others, and of frozen ones, whose
+// tails were judged when they were frozen, stay empty.
+std::vector<TailFindings> LaneRecovery::ExamineTails() const {
+  std::vector<uint32_t> open;
+  for (uint32_t log = 0; log < lanes_->log_count(); ++log) {
+    if (!lanes_->reader(log).run_end() && !lanes_->reader(log).source().frozen()) open.push_back(log);
+  }
+  std::vector<TailFindings> tails(lanes_->log_count());
+  const auto threads = std::min(static_cast<uint32_t>(open.size()), settings_.workers);
+  const auto examine = [&](uint32_t thread) {
+    for (size_t i = thread; i < open.size(); i += threads) {
+      const LogReader& reader = lanes_->reader(open[i]);
+      tails[open[i]] = ExamineTail(reader.source(), reader.position());
+    }
+  };
+  if (threads > 0) RunInParallel(threads, examine);
+  return tails;
+}
+
 void LaneRecovery::JudgeEnds(ReplaySummary& summary) const {
   ProofPerLog proofs;
   summary.clean_end = true;
+  for (uint32_t log = 0; log < lanes_->log_count(); ++log) {
+    CheckFrozenEnd(lanes_->reader(log));
+    CheckDurableEnd(lanes_->reader(log));
+  }
+  const std::vector<TailFindings> tails = ExamineTails();
   for (uint32_t log = 0; log < lanes_->log_count(); ++log) {
     const LogReader& reader = lanes_->reader(log);
     summary.voids += reader.void_count();
@@ -124,12 +158,8 @@ void LaneRecovery::JudgeEnds(ReplaySummary& summary) const {
     summary.frontier.push_back(reader.position());
     summary.run_ends.push_back(reader.run_end());
     Merge(proofs, reader.proofs());
-    CheckFrozenEnd(reader);
-    CheckDurableEnd(reader);
-    if (reader.run_end()) continue;  // nothing follows
-    summary.clean_end = false;
-    if (reader.source().frozen()) continue;  // what follows was judged when it was frozen
-    const TailFindings tail = ExamineTail(reader.source(), reader.position());
+    summary.clean_end &= reader.run_end().has_value();
+    const TailFindings& tail = tails[log];
     summary.cut_bytes += tail.cut_bytes;
     summary.torn_logs += tail.cut_bytes > 0;
     Merge(proofs, tail.proofs);
@@ -140,6 +170,7 @@ void LaneRecovery::JudgeEnds(ReplaySummary& summary) const {
   for (uint32_t log = 0; log < lanes_->log_count(); ++log) {
     const LogReader& reader = lanes_->reader(log);
     const DurabilityProof& proof = proofs[log];
+    summary.durable.push_back(DurableStart(reader, proof.until));
     if (proof.until <= reader.position()) continue;
     ThrowDamaged(reader.source(), reader.position(),
                  std::string(reader.end_reason()) + ", but the " + proof.what + " at " +

@@ -12,6 +12,7 @@
 #include "base/host.h"
 #include "base/spin.h"
 #include "logging/log_reader.h"
+#include "logging/log_tail.h"
 #include "logging/replay_lanes.h"
 
 namespace dbx {
@@ -32,6 +33,7 @@ struct ReplaySummary {
   uint64_t cut_bytes = 0;
   uint64_t log_bytes = 0;
   std::vector<Lsn> frontier;            // end of the valid prefix of each log
+  std::vector<Lsn> durable;             // start of a record of each log below which all is proved to be durable
   uint64_t next_sequence = 0;           // above that of every transaction in the logs, dropped and cut ones included
   Lsn highest_lsn{};                    // of the ends of the files
   Stamp highest_stamp{};                // in the logs, behind their valid prefixes too
@@ -117,6 +119,7 @@ class LaneRecovery {
  private:
   static void CheckFrozenEnd(const LogReader& reader);
   static void CheckDurableEnd(const LogReader& reader);
+  std::vector<TailFindings> ExamineTails() const;
   void JudgeEnds(ReplaySummary& summary) const;
 };
 

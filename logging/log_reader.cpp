@@ -269,6 +269,11 @@ void LogReader::TakeMark(const RecordHeader& header, const std::byte* body) {
   durable_stamp_ = std::max(durable_stamp_, Stamp(mark.durable_stamp));
 }
 
+Lsn LogReader::RecordStartUpTo(Lsn at) const {
+  const auto behind = std::upper_bound(block_starts_.begin(), block_starts_.end(), at);
+  return behind == block_starts_.begin() ? source_.start : *(behind - 1);
+}
+
 void LogReader::Refuse(const std::string& why) const { ThrowDamaged(source_, position_, why); }
 
 ReadBuffer* LogReader::FreeBuffer() const {
@@ -319,6 +324,7 @@ void LogReader::TakeBlock() {
   if (buffer_ != nullptr) buffer_->Release();
   next_buffer_->Hold();
   buffer_ = next_buffer_;
+  block_starts_.push_back(position_);
   cursor_ = buffer_->data() - carry;
   loaded_until_ += got;
 }

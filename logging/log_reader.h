@@ -181,6 +181,8 @@ class LogReader {
   uint64_t void_count() const { return void_count_; }
   uint64_t txn_count() const { return txn_count_; }
   const ProofPerLog& proofs() const { return proofs_; }
+  // A place up to `at` where a record of the prefix starts, not far before it: one of each block is known.
+  Lsn RecordStartUpTo(Lsn at) const;
 
   // Of stamped records and marks so far: the largest stamp, and up to which one every log had been durable. The end of
   // a transaction with timestamps is its stamp.
@@ -219,8 +221,9 @@ class LogReader {
   ReadBuffer* buffer_ = nullptr;
   std::byte* cursor_ = nullptr;  // the record at position_, in *buffer_
   Lsn position_;
-  Lsn loaded_until_;   // *buffer_ holds the stream from position_ up to here
-  size_t needed_ = 0;  // bytes from position_ on that the next look needs
+  std::vector<Lsn> block_starts_;  // of the first record of each block, ascending
+  Lsn loaded_until_;               // *buffer_ holds the stream from position_ up to here
+  size_t needed_ = 0;              // bytes from position_ on that the next look needs
   LsnPerLog anchor_{};
 
   // The read of the block at loaded_until_, if one is started.

@@ -2,143 +2,213 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "base/crc32c.h"
 
 namespace dbx {
 
+using format::kBlockBytes;
 using format::RecordHeader;
 using format::RecordKind;
 
 namespace {
 
-constexpr size_t kCloseBytes = 1 << 20;    // a piece of the close search
-constexpr size_t kSampleBytes = 64 << 10;  // a piece of the wide search
-constexpr size_t kSampleStride = 1 << 20;
+constexpr size_t kPieceBytes = 1 << 20;  // is read at once
+// Of a header behind the first of its places: a header that starts in zeros may end in what follows them.
+constexpr size_t kHeaderRest = sizeof(RecordHeader) - format::kRecordAlignment;
 
-constexpr uint64_t BlockBelow(uint64_t at) { return at / format::kBlockBytes * format::kBlockBytes; }
+constexpr uint64_t BlockBelow(uint64_t at) { return at / kBlockBytes * kBlockBytes; }
+
+bool AllZero(std::span<const std::byte> bytes) {
+  if (bytes.empty()) return true;
+  return bytes[0] == std::byte{0} && std::memcmp(bytes.data(), bytes.data() + 1, bytes.size() - 1) == 0;
+}
+
+// A value of a record's body; nothing if the body is too short for it.
+template <class T>
+std::optional<T> Field(std::span<const std::byte> body, size_t offset = 0) {
+  T value;
+  if (body.size() < offset + sizeof value) return std::nullopt;
+  std::memcpy(&value, body.data() + offset, sizeof value);
+  return value;
+}
+
+// Reads whole records from anywhere in a log.
+class RecordSource {
+ public:
+  RecordSource(const LogSource& source, Lsn end) : source_(source), check_(source, end) {}
+
+  // The piece of the stream from `at` on, the start of a block; returns how many bytes there are.
+  size_t Load(uint64_t at, size_t bytes) {
+    piece_.Reserve(0, bytes);
+    piece_at_ = at;
+    piece_bytes_ = source_.device->Read(source_.OffsetOf(Lsn(at)), {piece_.data(), bytes});
+    return piece_bytes_;
+  }
+  std::span<const std::byte> piece() const { return {piece_.data(), piece_bytes_}; }
+
+  // The valid header at a place in the piece, if there is one.
+  bool HeaderAt(uint64_t at, RecordHeader& header) const {
+    const size_t offset = at - piece_at_;
+    if (offset + sizeof header > piece_bytes_) return false;
+    std::memcpy(&header, piece_.data() + offset, sizeof header);
+    return check_.MayBeHeader(header, Lsn(at)) && check_.HeaderFault(header, Lsn(at)) == nullptr;
+  }
+
+  // The valid body behind it, in the piece or read for it alone.
+  std::optional<std::span<const std::byte>> BodyOf(const RecordHeader& header) {
+    const uint64_t offset = header.lsn - piece_at_;
+    const std::byte* record = piece_.data() + offset;
+    if (offset + header.length > piece_bytes_) {
+      const uint64_t from = BlockBelow(header.lsn);
+      const auto skip = static_cast<size_t>(header.lsn - from);
+      const size_t wanted = BlockBelow(skip + header.length + kBlockBytes - 1);
+      long_record_.Reserve(0, wanted);
+      const size_t got = source_.device->Read(source_.OffsetOf(Lsn(from)), {long_record_.data(), wanted});
+      if (got < skip + header.length) return std::nullopt;
+      record = long_record_.data() + skip;
+    }
+    const std::byte* body = record + sizeof header;
+    if (RecordCheck::BodyFault(header, body) != nullptr) return std::nullopt;
+    return std::span(body, header.length - sizeof header);
+  }
+
+ private:
+  const LogSource& source_;
+  RecordCheck check_;
+  ReadBuffer piece_;
+  uint64_t piece_at_ = 0;
+  size_t piece_bytes_ = 0;
+  ReadBuffer long_record_;
+};
 
 class TailSearch {
  public:
   TailSearch(const LogSource& source, Lsn frontier)
-      : source_(source), frontier_(frontier), end_(source.FileEnd().value()), check_(source, Lsn(end_)) {}
+      : source_(source), frontier_(frontier), end_(source.FileEnd().value()), records_(source, Lsn(end_)) {}
 
   TailFindings Run() {
-    const uint64_t ring = std::min(source_.ring_bytes, end_);  // so that nothing below overflows
-    const uint64_t close_end = std::min(end_, frontier_.value() + 2 * ring);
-    uint64_t at = BlockBelow(frontier_.value());
-    for (; at < close_end && !Proved(); at += kCloseBytes) Search(at, kCloseBytes);
-    for (; at < end_ && !Proved(); at += kSampleStride) Search(at, kSampleBytes);
+    for (uint64_t at = BlockBelow(frontier_.value()); at < end_ && !Proved(); at += kPieceBytes) {
+      const uint64_t offset = source_.OffsetOf(Lsn(at));
+      at += BlockBelow(source_.device->SkipHole(offset) - offset);
+      Search(at);
+    }
     return std::move(findings_);
   }
 
  private:
   bool Proved() const { return findings_.proofs[source_.log_index].until > frontier_; }
 
-  // Looks for records that start in the piece of `bytes` at `at`, which starts on a block.
-  void Search(uint64_t at, size_t bytes) {
-    // One block more than the piece, for a header that crosses its end.
-    const size_t wanted = bytes + format::kBlockBytes;
-    piece_.Reserve(0, wanted);
-    piece_bytes_ = source_.device->Read(source_.OffsetOf(Lsn(at)), {piece_.data(), wanted});
-    piece_at_ = at;
-    const std::byte* data = piece_.data();
-    const size_t skip = at < frontier_.value() ? static_cast<size_t>(frontier_.value() - at) : 0;
-    if (AllZero(skip)) return;
-    CountCut(skip);
-    const size_t stop =
-        std::min(bytes, piece_bytes_ < sizeof(RecordHeader) ? 0 : piece_bytes_ - sizeof(RecordHeader) + 1);
-    for (size_t i = skip; i < stop && !Proved(); i += format::kRecordAlignment) {
-      RecordHeader header;
-      std::memcpy(&header, data + i, sizeof header);
-      const Lsn lsn(at + i);
-      if (check_.MayBeHeader(header, lsn) && check_.HeaderFault(header, lsn) == nullptr) Judge(header, lsn);
+  // Looks for records that start in the piece at `at`, block by block, as most of a piece may be zeros.
+  void Search(uint64_t at) {
+    const size_t got = records_.Load(at, kPieceBytes + kBlockBytes);
+    const std::span<const std::byte> piece = records_.piece();
+    if (AllZero(piece)) return;
+    for (size_t block = 0; block < std::min(got, kPieceBytes) && !Proved(); block += kBlockBytes) {
+      const size_t below = std::min<uint64_t>(frontier_.value() - std::min(frontier_.value(), at + block), kBlockBytes);
+      const size_t begin = block + below, end = std::min(got, block + kBlockBytes);
+      if (begin >= end || AllZero(piece.subspan(begin, std::min(got, end + kHeaderRest) - begin))) continue;
+      CountCut(at, piece.first(end), begin);
+      for (size_t i = begin; i < end && !Proved(); i += format::kRecordAlignment) Look(at + i);
     }
   }
 
-  bool AllZero(size_t skip) const {
-    if (piece_bytes_ <= skip) return true;
-    const std::byte* from = piece_.data() + skip;
-    return *from == std::byte{0} && std::memcmp(from, from + 1, piece_bytes_ - skip - 1) == 0;
+  // What is not zero is cut, from the frontier up to its last byte in `bytes`, which stand at `at`.
+  void CountCut(uint64_t at, std::span<const std::byte> bytes, size_t begin) {
+    size_t last = bytes.size();
+    while (last > begin && bytes[last - 1] == std::byte{0}) --last;
+    if (last > begin) findings_.cut_bytes = std::max(findings_.cut_bytes, at + last - frontier_.value());
   }
 
-  void CountCut(size_t skip) {
-    size_t last = piece_bytes_;
-    while (last > skip && piece_.data()[last - 1] == std::byte{0}) --last;
-    if (last > skip) findings_.cut_bytes = std::max(findings_.cut_bytes, piece_at_ + last - frontier_.value());
+  void Look(uint64_t at) {
+    RecordHeader header;
+    if (!records_.HeaderAt(at, header)) return;
+    if (const auto body = records_.BodyOf(header)) Judge(header, *body);
   }
 
-  // Draws the conclusions from a record with a valid header, if its body is valid too.
-  void Judge(const RecordHeader& header, Lsn lsn) {
-    const std::byte* body = Body(header, lsn);
-    if (body == nullptr || RecordCheck::BodyFault(header, body) != nullptr) return;
-    ProofPerLog& proofs = findings_.proofs;
-    const size_t body_bytes = header.length - sizeof header;
-    const uint64_t end = lsn.value() + header.length;
+  // Draws the conclusions from a valid record.
+  void Judge(const RecordHeader& header, std::span<const std::byte> body) {
+    const uint64_t end = header.lsn + header.length;
+    if (source_.ring_bytes > 0 && end > source_.ring_bytes) Prove(end - source_.ring_bytes, "record", header);
+    switch (static_cast<RecordKind>(header.kind)) {
+      case RecordKind::kCommand:
+      case RecordKind::kData:
+        return TakeName(body);
+      case RecordKind::kStamped:
+        TakeName(body);
+        if (const auto stamp = Field<Stamp>(body, sizeof(TxnId))) TakeStamp(*stamp);
+        return;
+      case RecordKind::kVersionedCommand: {
+        TakeName(body);
+        const auto timestamps = TimestampsOf(header, body.data());
+        if (timestamps && timestamps->end <= format::kTimestampMax) TakeStamp(StampOf(Timestamp(timestamps->end)));
+        return;
+      }
+      case RecordKind::kMark:
+        if (const auto mark = Field<format::MarkBody>(body)) {
+          TakeStamp(Stamp(mark->stamp));
+          findings_.durable_stamp = std::max(findings_.durable_stamp, Stamp(mark->durable_stamp));
+        }
+        return;
+      case RecordKind::kAnchor:
+        return TakeAnchor(header, body);
+      case RecordKind::kPad:
+        if (const auto pad = Field<format::PadBody>(body)) Prove(pad->durable_lsn, "PAD", header);
+        return;
+      case RecordKind::kRunEnd:
+        if (const auto durable = Field<uint64_t>(body)) Prove(*durable, "RUN_END", header);
+        return;
+      case RecordKind::kVoid:
+      case RecordKind::kWatermark:
+        return;
+    }
+  }
+
+  // That this log was durable up to `until`.
+  void Prove(uint64_t until, const char* what, const RecordHeader& header) {
     const uint32_t own = source_.log_index;
-    if (source_.ring_bytes > 0 && end > source_.ring_bytes) {
-      proofs[own].Raise({Lsn(end - source_.ring_bytes), "record", own, lsn});
-    }
-    uint64_t durable;
-    const auto kind = static_cast<RecordKind>(header.kind);
-    if (format::IsTxn(kind) && body_bytes >= sizeof(TxnId)) {
-      TxnId id;
-      std::memcpy(&id, body, sizeof id);
-      findings_.next_sequence = std::max(findings_.next_sequence, id.sequence() + 1);
-    }
-    if (kind == RecordKind::kStamped && body_bytes >= sizeof(TxnId) + sizeof(uint64_t)) {
-      Stamp stamp;
-      std::memcpy(&stamp, body + sizeof(TxnId), sizeof stamp);
-      findings_.highest_stamp = std::max(findings_.highest_stamp, stamp);
-    }
-    if (kind == RecordKind::kVersionedCommand) {
-      const auto timestamps = TimestampsOf(header, body);
-      if (timestamps && timestamps->end <= format::kTimestampMax) {
-        findings_.highest_stamp = std::max(findings_.highest_stamp, StampOf(Timestamp(timestamps->end)));
-      }
-    }
-    if (kind == RecordKind::kMark && body_bytes >= sizeof(format::MarkBody)) {
-      format::MarkBody mark;
-      std::memcpy(&mark, body, sizeof mark);
-      findings_.highest_stamp = std::max(findings_.highest_stamp, Stamp(mark.stamp));
-      findings_.durable_stamp = std::max(findings_.durable_stamp, Stamp(mark.durable_stamp));
-    }
-    if (kind == RecordKind::kAnchor && body_bytes == source_.log_count * sizeof durable) {
-      for (uint32_t log = 0; log < source_.log_count; ++log) {
-        std::memcpy(&durable, body + log * sizeof durable, sizeof durable);
-        proofs[log].Raise({Lsn(durable), "anchor", own, lsn});
-      }
-    } else if ((kind == RecordKind::kPad || kind == RecordKind::kRunEnd) && body_bytes >= sizeof durable) {
-      std::memcpy(&durable, body, sizeof durable);
-      proofs[own].Raise({Lsn(durable), kind == RecordKind::kPad ? "PAD" : "RUN_END", own, lsn});
+    findings_.proofs[own].Raise({Lsn(until), what, own, Lsn(header.lsn)});
+  }
+
+  void TakeAnchor(const RecordHeader& header, std::span<const std::byte> body) {
+    if (body.size() != source_.log_count * sizeof(uint64_t)) return;
+    for (uint32_t log = 0; log < source_.log_count; ++log) {
+      const uint64_t durable = *Field<uint64_t>(body, log * sizeof(uint64_t));
+      findings_.proofs[log].Raise({Lsn(durable), "anchor", source_.log_index, Lsn(header.lsn)});
     }
   }
 
-  // The body in the piece, or read for it alone; nullptr when the file does not hold all of it.
-  const std::byte* Body(const RecordHeader& header, Lsn lsn) {
-    const uint64_t at = lsn.value() - piece_at_;
-    if (at + header.length <= piece_bytes_) return piece_.data() + at + sizeof header;
-    const uint64_t from = BlockBelow(lsn.value());
-    const auto skip = static_cast<size_t>(lsn.value() - from);
-    const size_t wanted = (skip + header.length + format::kBlockBytes - 1) / format::kBlockBytes * format::kBlockBytes;
-    long_record_.Reserve(0, wanted);
-    const size_t got = source_.device->Read(source_.OffsetOf(Lsn(from)), {long_record_.data(), wanted});
-    return got < skip + header.length ? nullptr : long_record_.data() + skip + sizeof header;
+  void TakeName(std::span<const std::byte> body) {
+    const auto id = Field<TxnId>(body);
+    if (id) findings_.next_sequence = std::max(findings_.next_sequence, id->sequence() + 1);
   }
+
+  void TakeStamp(Stamp stamp) { findings_.highest_stamp = std::max(findings_.highest_stamp, stamp); }
 
   const LogSource& source_;
   Lsn frontier_;
   uint64_t end_;
-  RecordCheck check_;
-  ReadBuffer piece_;
-  uint64_t piece_at_ = 0;
-  size_t piece_bytes_ = 0;
-  ReadBuffer long_record_;
+  RecordSource records_;
   TailFindings findings_;
 };
 
 }  // namespace
 
 TailFindings ExamineTail(const LogSource& source, Lsn frontier) { return TailSearch(source, frontier).Run(); }
+
+bool RecordsLead(const LogSource& source, Lsn from, Lsn to) {
+  RecordSource records(source, to);
+  uint64_t at = from.value(), loaded_until = 0;
+  while (at < to.value()) {
+    if (at + sizeof(RecordHeader) > loaded_until) {
+      loaded_until = BlockBelow(at) + records.Load(BlockBelow(at), kPieceBytes);
+    }
+    RecordHeader header;
+    if (!records.HeaderAt(at, header) || !records.BodyOf(header)) return false;
+    at += header.length;
+  }
+  return true;
+}
 
 }  // namespace dbx

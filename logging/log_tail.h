@@ -1,12 +1,13 @@
 // What lies behind the valid prefix of a log: a torn tail, which recovery cuts, or damage to what had been
 // durable, which it refuses (logging/README.md, "What is valid").
 //
-// No position of a damaged region is trusted: records are searched for at every aligned position. Records
-// that were in flight at a crash lie within a ring's length behind the frontier, so two ring lengths are
-// searched closely. Valid records further behind could only be the rest of a log that was damaged over more
-// than a ring; of that region one piece in sixteen is searched, since it may be gigabytes of preallocated zeros.
+// No position of a damaged region is trusted: whatever is not zero, up to the end of the file, is searched for records
+// at every aligned position. A sample would do for the damage of a torn flush, which lies within a ring's length behind
+// the frontier, but not for that of a disk: a hole of any length may have valid records behind it. What it costs is
+// one read of the file's preallocated rest, of which zeros are passed over at the speed of memory, and holes that the
+// device knows of are not even read.
 //
-// Called once per log after the replay; single-threaded.
+// Called once per log after the replay; different logs may be searched by different threads.
 #pragma once
 
 #include "logging/log_reader.h"
@@ -23,5 +24,8 @@ struct TailFindings {
 
 // The search ends early once it has proved that `source` itself was durable beyond `frontier`.
 TailFindings ExamineTail(const LogSource& source, Lsn frontier);
+
+// Whether whole records lead from `from`, where one starts, to `to`.
+bool RecordsLead(const LogSource& source, Lsn from, Lsn to);
 
 }  // namespace dbx

@@ -7,8 +7,10 @@
 #include "base/error.h"
 #include "base/host.h"
 #include "logging/checkpoint.h"
+#include "logging/device/striped_device.h"
 #include "logging/file_header.h"
 #include "logging/log_directory.h"
+#include "logging/log_tail.h"
 #include "storage/digest.h"
 #include "system/parse_device.h"
 #include "system/slow_progress.h"
@@ -177,6 +179,33 @@ RunSuccessor SuccessorOf(const RunManifest& child, uint32_t child_run) {
   return {child.database_id, child.parent_run_id, child.run_id, child_run};
 }
 
+// Of each file what lies between the two, in whole blocks; and its headers, where nothing behind them is durable.
+void RewriteLogs(FileSystem& files, const OldRun& run, const std::vector<Lsn>& from, const std::vector<Lsn>& to) {
+  const format::FileHeader& header = run.header();
+  const size_t count = run.paths.size();
+  for (size_t i = 0; i < count; ++i) {
+    const size_t log = header.stripe_bytes == 0 ? i : 0;
+    const auto offset_of = [&](Lsn at) {
+      const uint64_t bytes = at - Lsn(header.start_lsn);
+      return format::kStreamOffset +
+             (header.stripe_bytes == 0 ? bytes : BytesInStripe(bytes, i, count, header.stripe_bytes));
+    };
+    const uint64_t begin = from[log] == Lsn(header.start_lsn) ? 0 : offset_of(from[log]);
+    const uint64_t end = offset_of(to[log]) + format::kBlockBytes - 1;
+    files.Rewrite(run.paths[i], begin / format::kBlockBytes * format::kBlockBytes,
+                  end / format::kBlockBytes * format::kBlockBytes);
+    ReadHeader(*files.Open(run.paths[i]));
+  }
+}
+
+// The page cache may have given up, between the recovery and the rewrite, what the disk does not have.
+void CheckStillThere(const LogSource& source, Lsn from, Lsn to) {
+  if (RecordsLead(source, from, to)) return;
+  throw Error(ExitStatus::kIo, "cannot continue " + PlaceOf(source, from) +
+                                   ": what the page cache held of it is not on the disk, as a sync had failed; recover "
+                                   "it again");
+}
+
 // A row's control word has so many bits for them, of which no engine uses half.
 void CheckRoomForTimestamps(const Continuation& continuation) {
   if (TimestampOf(continuation.first_stamp()) <= Timestamp(format::kTimestampMax / 2)) return;
@@ -259,16 +288,32 @@ NewLogFiles LogStorage::Create(const Options& options, const LogTraits& traits, 
   return result;
 }
 
-void LogStorage::Freeze(OldRun& run, const FrozenRun& frozen) {
-  // What was recovered may have been in memory alone, since a kill of the process that wrote it.
-  for (const std::string& path : run.paths) files_.Sync(path);
-  if (run.frontier) files_.Sync(run.frontier_path);
+// What was recovered may be in the page cache alone: its writer was killed before a sync, or a sync failed, after which
+// Linux shows what the disk lacks and lets every later sync succeed. So whatever no record proves to be durable is made
+// dirty again, in place and with the same bytes, which no crash can tear on a device that writes sectors whole; or,
+// where a file is short, it is made anew. A proof may itself be in the cache alone, but what it says is true: it was
+// written after the syncs that it speaks of.
+//
+// The newest run of a chain is enough. Its ancestors were frozen this way, each before the manifest of the next, and
+// every step of that ended by a sync that succeeded. A checkpoint was synced before the manifest that names it, and so
+// were the headers of a run before any record of it.
+void LogStorage::Freeze(OldRun& run, const std::vector<LogSource>& sources, const std::vector<Lsn>& durable,
+                        const FrozenRun& frozen) {
+  RewriteLogs(files_, run, durable, frozen.frontier);
+  for (size_t i = 0; i < sources.size(); ++i) CheckStillThere(sources[i], durable[i], frozen.frontier[i]);
+  if (run.frontier) {
+    const uint64_t end = run.frontier->blocks * sizeof(format::FrontierBlock);
+    files_.Rewrite(run.frontier_path, end - sizeof(format::FrontierBlock), end);
+  }
+  if (run.manifest) WriteFileAtomically(files_, run.manifest_path, EncodeManifest(*run.manifest));
   for (const std::string& directory : run.directories) files_.SyncDirectory(directory);
   WriteFileAtomically(files_, run.frozen_path, EncodeFrozen(frozen));
   run.frozen = frozen;
 }
 
-void LogStorage::KeepFrozen(const OldRun& run) { files_.SyncDirectory(ParentDirectory(run.frozen_path)); }
+void LogStorage::KeepFrozen(const OldRun& run) {
+  WriteFileAtomically(files_, run.frozen_path, EncodeFrozen(*run.frozen));
+}
 
 std::string LogStorage::DeleteOldRuns(const Options& options, OldRuns& runs) {
   std::vector<uint32_t> left;

@@ -16,6 +16,7 @@
 #include "logging/format.h"
 #include "logging/frontier_file.h"
 #include "logging/log_directory.h"
+#include "logging/log_reader.h"
 #include "logging/log_set.h"
 #include "storage/database.h"
 #include "system/old_runs.h"
@@ -67,9 +68,11 @@ class LogStorage {
   // The run that the options choose, and those that it continues.
   OldRuns Open(const Options& options) { return OpenOldRuns(files_, options); }
 
-  // Makes what was recovered of a run the only thing that anyone will ever recover of it; durable on return.
-  void Freeze(OldRun& run, const FrozenRun& frozen);
-  // Of a run that is frozen already: whoever froze it may have been killed before its entry was durable.
+  // Makes what was recovered of a run the only thing that anyone will ever recover of it; durable on return. `sources`
+  // are its logs, each of which is proved to be durable below `durable`, where a record starts.
+  void Freeze(OldRun& run, const std::vector<LogSource>& sources, const std::vector<Lsn>& durable,
+              const FrozenRun& frozen);
+  // Of a run that is frozen already: the process that froze it may have ended before the file's entry was durable.
   void KeepFrozen(const OldRun& run);
 
   // Deletes those that were never served, then the runs of the chain and the older ones; the oldest first, so that what

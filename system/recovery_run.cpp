@@ -27,29 +27,6 @@ bool IsReplayedInManyVersions(const format::FileHeader& header) {
   return header.payload == static_cast<uint8_t>(format::Payload::kVersionedCommand);
 }
 
-std::vector<LogSource> SourcesOf(const OldRun& run) {
-  std::vector<LogSource> sources;
-  for (size_t i = 0; i < run.devices.size(); ++i) {
-    const format::FileHeader& header = run.headers[i];
-    LogSource& source = sources.emplace_back();
-    source.device = run.devices[i].get();
-    source.run_id = header.run_id;
-    source.ring_bytes = header.ring_bytes;
-    source.log_index = static_cast<uint32_t>(i);
-    source.log_count = static_cast<uint32_t>(run.devices.size());
-    source.start = Lsn(header.start_lsn);
-    source.many_versions = IsReplayedInManyVersions(header);
-    if (run.manifest && source.many_versions) source.first_timestamp = TimestampOf(run.manifest->first_stamp);
-    if (run.frontier) {
-      source.stamp_end = run.frontier->stamp;
-      source.durable_until = run.frontier->lsns[i];
-    }
-    if (run.frozen) source.stamp_end = run.frozen->stamp_end;
-    if (run.frozen) source.frozen_end = run.frozen->frontier[i];
-  }
-  return sources;
-}
-
 void TakeSummary(const ReplaySummary& summary, RecoveryResult& result) {
   result.recovered = summary.recovered;
   result.dropped_dependency = summary.dropped;
@@ -176,6 +153,29 @@ uint64_t LoadStart(const Options& options, FileSystem& files, const OldRuns& run
   uint64_t rows = 0;
   for (const format::CheckpointPart& part : first.manifest->parts) rows += part.rows;
   return rows;
+}
+
+std::vector<LogSource> SourcesOf(const OldRun& run) {
+  std::vector<LogSource> sources;
+  for (size_t i = 0; i < run.devices.size(); ++i) {
+    const format::FileHeader& header = run.headers[i];
+    LogSource& source = sources.emplace_back();
+    source.device = run.devices[i].get();
+    source.run_id = header.run_id;
+    source.ring_bytes = header.ring_bytes;
+    source.log_index = static_cast<uint32_t>(i);
+    source.log_count = static_cast<uint32_t>(run.devices.size());
+    source.start = Lsn(header.start_lsn);
+    source.many_versions = IsReplayedInManyVersions(header);
+    if (run.manifest && source.many_versions) source.first_timestamp = TimestampOf(run.manifest->first_stamp);
+    if (run.frontier) {
+      source.stamp_end = run.frontier->stamp;
+      source.durable_until = run.frontier->lsns[i];
+    }
+    if (run.frozen) source.stamp_end = run.frozen->stamp_end;
+    if (run.frozen) source.frozen_end = run.frozen->frontier[i];
+  }
+  return sources;
 }
 
 RecoveryResult RunRecovery(const Options& options, LogStorage& storage, const LogTraits& traits) {

@@ -20,6 +20,9 @@ namespace dbx {
 uint64_t LoadStart(const Options& options, FileSystem& files, const OldRuns& runs, WorkloadRef workload,
                    Database& database);
 
+// The logs of a run, as its recovery reads them.
+std::vector<LogSource> SourcesOf(const OldRun& run);
+
 // Of the scheme of these traits. Throws Error.
 RecoveryResult RunRecovery(const Options& options, LogStorage& storage, const LogTraits& traits);
 

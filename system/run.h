@@ -82,7 +82,8 @@ class Run {
     if (newest.frozen) {
       storage_.KeepFrozen(newest);
     } else {
-      storage_.Freeze(newest, FrozenOf(recovered.back().summary, digest));
+      const ReplaySummary& summary = recovered.back().summary;
+      storage_.Freeze(newest, SourcesOf(newest), summary.durable, FrozenOf(summary, digest));
     }
     result_.before.parent_run = newest.number;
     result_.before.runs = recovered.size();

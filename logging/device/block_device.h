@@ -31,6 +31,9 @@ class BlockDevice {
 
   // Reads up to to.size() bytes at `offset`; returns how many there were (short only at the end of file).
   virtual size_t Read(uint64_t offset, std::span<std::byte> to) = 0;
+  // The first offset from `offset` on at which there may be anything but zeros, as far as the device can tell without
+  // reading; SizeBytes() or more if there is none.
+  virtual uint64_t SkipHole(uint64_t offset) { return offset; }
   // As many a long read keeps busy.
   virtual size_t disks() const { return 1; }
   // A RAM disk: a read is a copy, so there is nothing to wait for and nothing gained by another thread.

@@ -100,18 +100,25 @@ std::shared_ptr<EmulatedDevice> EmulatedFileSystem::DeviceOf(const std::string& 
   return device;
 }
 
+uint32_t EmulatedFileSystem::NumberOf(const std::string& path) {
+  const uint32_t next = static_cast<uint32_t>(file_numbers_.size());
+  return file_numbers_.emplace(path, next).first->second;
+}
+
 std::unique_ptr<BlockDevice> EmulatedFileSystem::Wrap(std::unique_ptr<BlockDevice> file, bool durable) {
   std::shared_ptr<EmulatedDevice> device = DeviceOf(file->path());
   if (device == nullptr) return file;
-  const uint32_t next = static_cast<uint32_t>(file_numbers_.size());
-  const uint32_t number = file_numbers_.emplace(file->path(), next).first->second;
+  const uint32_t number = NumberOf(file->path());
   return std::make_unique<EmulatedFile>(std::move(file), std::move(device), clock_, number, durable);
 }
 
-void EmulatedFileSystem::Sync(const std::string& path) {
+void EmulatedFileSystem::Rewrite(const std::string& path, uint64_t from, uint64_t to) {
   const uint64_t now = clock_.NowNanos();
-  files_.Sync(path);
-  if (const auto device = DeviceOf(path)) clock_.WaitUntil(device->Flush(now));
+  files_.Rewrite(path, from, to);
+  const auto device = DeviceOf(path);
+  if (device == nullptr) return;
+  const uint64_t bytes = to - std::min(from, to);
+  clock_.WaitUntil(bytes == 0 ? device->Flush(now) : device->Write(NumberOf(path), from, bytes, true, now));
 }
 
 std::unique_ptr<BlockDevice> EmulatedFileSystem::Create(const std::string& path, const DeviceOptions& options) {

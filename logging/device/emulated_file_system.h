@@ -37,7 +37,7 @@ class EmulatedFileSystem final : public FileSystem {
   DirectoryLock LockDirectory(const std::string& path, LockKind kind) override {
     return files_.LockDirectory(path, kind);
   }
-  void Sync(const std::string& path) override;
+  void Rewrite(const std::string& path, uint64_t from, uint64_t to) override;
   std::unique_ptr<BlockDevice> Create(const std::string& path, const DeviceOptions& options) override;
   std::unique_ptr<BlockDevice> Open(const std::string& path) override;
   FileBytes Map(const std::string& path) override { return files_.Map(path); }
@@ -46,6 +46,7 @@ class EmulatedFileSystem final : public FileSystem {
  private:
   // Null if the path lies outside.
   std::shared_ptr<EmulatedDevice> DeviceOf(const std::string& path) const;
+  uint32_t NumberOf(const std::string& path);
   std::unique_ptr<BlockDevice> Wrap(std::unique_ptr<BlockDevice> file, bool durable);
 
   FileSystem& files_;

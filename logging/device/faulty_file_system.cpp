@@ -72,7 +72,7 @@ class FaultyFileSystem::File final : public BlockDevice {
     if (complete_end_ == started_end_) return complete_end_;
     if (wait) owner_.resumed_.wait(lock, [this] { return !owner_.IsStalled(path_); });
     if (owner_.IsStalled(path_)) return complete_end_;
-    FailWith([&] { owner_.Begin(Operation::kSync, "sync", path_, complete_end_); });
+    FailWith([&] { owner_.BeginSync(*inode_, path_, complete_end_); });
     // The oldest write alone for one that polls, so that writes behind it stay in flight.
     const uint64_t end = wait || writes_.size() < 2 ? started_end_ : writes_.front();
     while (!writes_.empty() && writes_.front() <= end) writes_.erase(writes_.begin());
@@ -111,7 +111,7 @@ class FaultyFileSystem::File final : public BlockDevice {
     try {
       owner_.Begin(Operation::kWrite, "write", path_, at);
     } catch (const Error&) {
-      if (!owner_.power_is_off()) inode_->pending.push_back({at, std::move(data), false});
+      if (!owner_.power_is_off()) inode_->pending.push_back({at, std::move(data), false, false});
       throw;
     }
     inode_->current.Write(at, part);
@@ -124,10 +124,8 @@ class FaultyFileSystem::File final : public BlockDevice {
     std::vector<Write> rest;
     for (Write& write : inode_->pending) {
       const bool covered = write.complete || (write.data && write.offset + write.data->size() <= end);
-      if (covered && write.data) {
-        inode_->durable.Write(write.offset, *write.data);
-      } else if (covered) {
-        inode_->durable.Resize(write.offset);
+      if (covered) {
+        Apply(write, inode_->durable);
       } else {
         rest.push_back(std::move(write));
       }
@@ -261,11 +259,20 @@ DirectoryLock FaultyFileSystem::LockDirectory(const std::string& path, LockKind 
   return held;
 }
 
-void FaultyFileSystem::Sync(const std::string& path) {
+void FaultyFileSystem::Rewrite(const std::string& path, uint64_t from, uint64_t to) {
+  if (const auto before = std::exchange(before_next_rewrite_, {})) before();
   const Lock lock(mutex_);
-  Begin(Operation::kSync, "sync", path);
   const InodePtr inode = Find(path);
   if (!inode || inode->is_directory) ThrowErrno("open", path, ENOENT);
+  to = std::min(to, inode->current.size());
+  if (from < to) {
+    std::vector<std::byte> bytes(to - from);
+    inode->current.Read(from, bytes);
+    Begin(Operation::kWrite, "write", path, from);
+    auto data = std::make_shared<const std::vector<std::byte>>(std::move(bytes));
+    inode->pending.push_back({from, std::move(data), true, true, /*in_place=*/true});
+  }
+  BeginSync(*inode, path);
   if (!syncs_lie_) MakeDurable(*inode);
 }
 
@@ -283,7 +290,7 @@ std::unique_ptr<BlockDevice> FaultyFileSystem::Create(const std::string& path, c
       inode->current.Resize(options.preallocate_bytes);
       inode->pending.push_back({options.preallocate_bytes, nullptr});
     }
-    Begin(Operation::kSync, "sync", path);
+    BeginSync(*inode, path);
     if (!syncs_lie_) MakeDurable(*inode);
     SyncDirectory(ParentDirectory(path));
   } catch (const Error&) {
@@ -327,6 +334,13 @@ FaultyFileSystem::Image FaultyFileSystem::CrashImage(Crash crash, uint64_t seed)
   return image;
 }
 
+FaultyFileSystem::Image FaultyFileSystem::VisibleImage() {
+  const Lock lock(mutex_);
+  Image image;
+  CollectVisible(*root_, "", image);
+  return image;
+}
+
 std::unique_ptr<FaultyFileSystem> FaultyFileSystem::AfterKill(uint64_t seed) {
   const Lock lock(mutex_);
   std::mt19937_64 random(seed);
@@ -354,6 +368,38 @@ uint64_t FaultyFileSystem::shortened_count() {
 uint64_t FaultyFileSystem::interrupted_count() {
   const Lock lock(mutex_);
   return interrupted_;
+}
+
+uint64_t FaultyFileSystem::hole_count() {
+  const Lock lock(mutex_);
+  return holes_;
+}
+
+void FaultyFileSystem::DropCaches(std::optional<uint64_t> seed) {
+  const Lock lock(mutex_);
+  std::mt19937_64 random(seed.value_or(0));
+  ForEachFile([&](Inode& file) {
+    if (file.lost.empty()) return;
+    std::erase_if(file.lost, [&](const Write&) { return !seed || random() % 2 == 0; });
+    file.current = ViewOf(file);
+  });
+}
+
+bool FaultyFileSystem::HasLost() {
+  const Lock lock(mutex_);
+  bool has_lost = false;
+  ForEachFile([&](const Inode& file) { has_lost |= !file.lost.empty(); });
+  return has_lost;
+}
+
+void FaultyFileSystem::ForEachFile(const std::function<void(Inode&)>& action) {
+  std::vector<Inode*> left = {root_.get()};
+  while (!left.empty()) {
+    Inode& inode = *left.back();
+    left.pop_back();
+    if (!inode.is_directory) action(inode);
+    for (const auto& [name, entry] : inode.entries) left.push_back(entry.get());
+  }
 }
 
 void FaultyFileSystem::Stall(std::string path) {
@@ -384,6 +430,7 @@ void FaultyFileSystem::Change(const std::string& path, const std::function<void(
   change(inode->current);
   inode->durable = inode->current;
   inode->pending.clear();
+  inode->lost.clear();
 }
 
 void FaultyFileSystem::Begin(Operation operation, const char* verb, const std::string& path,
@@ -401,6 +448,15 @@ void FaultyFileSystem::Begin(Operation operation, const char* verb, const std::s
     if (fault.for_good) fault.countdown = 1;
     ++failed_;
     fail(fault.error);
+  }
+}
+
+void FaultyFileSystem::BeginSync(Inode& file, const std::string& path, std::optional<uint64_t> offset) {
+  try {
+    Begin(Operation::kSync, "sync", path, offset);
+  } catch (const Error&) {
+    if (!power_is_off()) LosePending(file);
+    throw;
   }
 }
 
@@ -457,77 +513,48 @@ bool FaultyFileSystem::IsStalled(const std::string& path) const {
 }
 
 void FaultyFileSystem::MakeDurable(Inode& file) {
-  file.durable = file.current;
+  for (const Write& write : file.pending) {
+    if (write.visible) Apply(write, file.durable);
+  }
   file.pending.clear();
 }
 
-void FaultyFileSystem::Collect(const Inode& directory, const std::string& path, Crash crash, std::mt19937_64& random,
-                               Image& image) {
-  Entries entries = directory.durable_entries;
-  for (const EntryChange& change : directory.pending_entries) {
-    const bool all = crash == Crash::kAllPending || crash == Crash::kTruncated;
-    if (all || (crash != Crash::kDurableOnly && random() % 2 == 0)) Apply(change, entries);
-  }
-  for (const auto& [name, inode] : entries) {
-    const std::string child = path.empty() ? name : path + "/" + name;
-    if (!inode->is_directory) {
-      image.files[child] = CrashedBytes(*inode, crash, random);
-      continue;
-    }
-    image.directories.push_back(child);
-    Collect(*inode, child, crash, random, image);
-  }
-}
-
-SparseBytes FaultyFileSystem::CrashedBytes(const Inode& file, Crash crash, std::mt19937_64& random) {
-  SparseBytes bytes = file.durable;
-  if (crash == Crash::kDurableOnly) return bytes;
-  for (const Write& write : file.pending) {
-    const bool whole = crash == Crash::kAllPending || crash == Crash::kTruncated;
-    if (!write.data) {
-      if (whole || random() % 2 == 0) bytes.Resize(std::max(bytes.size(), write.offset));
-    } else if (whole || (crash == Crash::kReordered && random() % 2 == 0)) {
-      bytes.Write(write.offset, *write.data);
-    } else if (crash == Crash::kSubset || crash == Crash::kTorn) {
-      ApplySectors(write, crash, random, bytes);
+// What a failed sync was for. A write that had failed before it is no page of the cache, and stays what it is.
+void FaultyFileSystem::LosePending(Inode& file) {
+  std::vector<Write> rest;
+  bool lost_any = false, has_hole = false;
+  for (Write& write : file.pending) {
+    const bool kept = fates_ && (*fates_)() % 2 == 0;
+    if (!write.visible) {
+      rest.push_back(std::move(write));
+    } else if (kept) {
+      Apply(write, file.durable);
+      has_hole |= lost_any;
+    } else {
+      file.lost.push_back(std::move(write));
+      lost_any = true;
     }
   }
-  if (crash == Crash::kTruncated && bytes.size() > file.durable.size()) {
-    bytes.Resize(file.durable.size() + random() % (bytes.size() - file.durable.size() + 1));
-  }
-  return bytes;
+  file.pending = std::move(rest);
+  holes_ += has_hole;
 }
 
-// `copies` are those made so far: an inode with several names, or with a pending one, stays one.
-FaultyFileSystem::InodePtr FaultyFileSystem::KilledCopy(const InodePtr& inode, std::mt19937_64& random,
-                                                        std::map<InodePtr, InodePtr>& copies) {
-  if (!inode) return nullptr;
-  InodePtr& copy = copies[inode];
-  if (copy) return copy;
-  copy = std::make_shared<Inode>(*inode);
-  std::erase_if(copy->pending, [&](const Write& write) { return !write.complete && random() % 2 == 0; });
-  for (Write& write : copy->pending) write.complete = true;
-  copy->current = CrashedBytes(*copy, Crash::kAllPending, random);
-  const auto copy_all = [&](auto& entries) {
-    for (auto& [name, entry] : entries) entry = KilledCopy(entry, random, copies);
-  };
-  copy_all(copy->entries);
-  copy_all(copy->durable_entries);
-  for (EntryChange& change : copy->pending_entries) copy_all(change);
-  return copy;
+void FaultyFileSystem::Apply(const Write& write, SparseBytes& bytes) {
+  if (write.data) {
+    bytes.Write(write.offset, *write.data);
+  } else {
+    bytes.Resize(std::max(bytes.size(), write.offset));
+  }
 }
 
-void FaultyFileSystem::ApplySectors(const Write& write, Crash crash, std::mt19937_64& random, SparseBytes& bytes) {
-  enum { kOld, kNew, kZero, kGarbage };
-  for (size_t at = 0; at < write.data->size(); at += kSectorBytes) {
-    const size_t part = std::min(kSectorBytes, write.data->size() - at);
-    const uint64_t fate = random() % (crash == Crash::kSubset ? 2 : 4);
-    std::vector<std::byte> sector(part);
-    if (fate == kOld) continue;
-    if (fate == kNew) std::copy_n(write.data->begin() + static_cast<ptrdiff_t>(at), part, sector.begin());
-    if (fate == kGarbage) std::generate(sector.begin(), sector.end(), [&] { return static_cast<std::byte>(random()); });
-    bytes.Write(write.offset + at, sector);
+SparseBytes FaultyFileSystem::ViewOf(const Inode& file) {
+  SparseBytes view = file.durable;
+  for (const auto* writes : {&file.lost, &file.pending}) {
+    for (const Write& write : *writes) {
+      if (write.visible) Apply(write, view);
+    }
   }
+  return view;
 }
 
 }  // namespace dbx

@@ -3,6 +3,7 @@
 // What is durable is what was synced, and nothing else:
 //   bytes      a write is pending, sector by sector, until a sync of its file that began after the write was complete
 //   sizes      preallocation and growth are pending until the file is synced
+//              where a file is rewritten in place a sector is old or new, never torn: devices write sectors whole
 //   entries    creation, renaming and removal of a name are pending until its directory is synced; a rename is one step
 //
 // Crash takes an image at any moment, while the run goes on: the durable part with a choice of the pending part, by
@@ -12,9 +13,10 @@
 //
 // A StartWrite is complete, in the page cache, when Complete finds it; a stalled file's writes are not until Resume.
 // A failed write or sync fails its device for good, as block_device.h says; of a failed write any part may have
-// arrived. Every operation on names can fail, too, those that only look at them included. Operations that change
-// something are counted, and the power can be cut before the k-th: it and all later ones fail, and nothing changes any
-// more.
+// arrived. A failed sync is Linux's: the pages that it was to write are marked clean. Readers go on to see them, no
+// later sync writes them, no crash makes them durable, and DropCaches takes them away. Every operation on names can
+// fail, too, those that only look at them included. Operations that change something are counted, and the power can be
+// cut before the k-th: it and all later ones fail, and nothing changes any more.
 //
 // A lock holds as long as its holder keeps it; an image has none, as the processes that held them are gone.
 //
@@ -96,7 +98,7 @@ class FaultyFileSystem final : public FileSystem {
   void Rename(const std::string& from, const std::string& to) override;
   void SyncDirectory(const std::string& path) override;
   DirectoryLock LockDirectory(const std::string& path, LockKind kind) override;
-  void Sync(const std::string& path) override;
+  void Rewrite(const std::string& path, uint64_t from, uint64_t to) override;
   std::unique_ptr<BlockDevice> Create(const std::string& path, const DeviceOptions& options) override;
   std::unique_ptr<BlockDevice> Open(const std::string& path) override;
   FileBytes Map(const std::string& path) override;
@@ -104,6 +106,8 @@ class FaultyFileSystem final : public FileSystem {
 
   // What a power loss now would leave. The same seed and history give the same image.
   Image CrashImage(Crash crash, uint64_t seed = 0);
+  // What readers see now, as if all of it were durable.
+  Image VisibleImage();
   // What a kill of the process now would leave, with the power on. A write under way has arrived in the page cache or
   // never will. A copy: this one goes on, and what was planned for it (faults, stalls) stays with it.
   std::unique_ptr<FaultyFileSystem> AfterKill(uint64_t seed = 0);
@@ -122,6 +126,15 @@ class FaultyFileSystem final : public FileSystem {
   uint64_t interrupted_count();
   // Syncs succeed and do nothing.
   void LieAboutSyncs() { syncs_lie_ = true; }
+  // Of the writes that a failing sync was for, some have become durable all the same, as those of a device that several
+  // requests are in flight on; the seed decides which. Without this, none has.
+  void FailSyncsInPart(uint64_t seed) { fates_.emplace(seed); }
+  // Whether readers see what no disk will ever have.
+  bool HasLost();
+  // How often such a sync lost a write and kept one behind it.
+  uint64_t hole_count();
+  // The kernel wants its memory back: readers lose sight of what failed syncs have lost; with a seed, of some of it.
+  void DropCaches(std::optional<uint64_t> seed = {});
 
   // Writes to files whose path contains `path` do not complete until Resume.
   void Stall(std::string path);
@@ -133,6 +146,8 @@ class FaultyFileSystem final : public FileSystem {
 
   // What others do just before the next lock is taken.
   void BeforeNextLock(std::function<void()> action) { before_next_lock_ = std::move(action); }
+  // The same of the next rewrite.
+  void BeforeNextRewrite(std::function<void()> action) { before_next_rewrite_ = std::move(action); }
 
   // Damage: changes a file behind everyone's back, durably.
   void Change(const std::string& path, const std::function<void(SparseBytes&)>& change);
@@ -148,13 +163,15 @@ class FaultyFileSystem final : public FileSystem {
   struct Write {
     uint64_t offset = 0;
     std::shared_ptr<const std::vector<std::byte>> data;
-    bool complete = true;  // in the page cache: a sync covers it
+    bool complete = true;   // in the page cache: a sync covers it
+    bool visible = true;    // to readers; a write that failed is not
+    bool in_place = false;  // over bytes that may be durable: each sector is old or new
   };
   struct Inode {
     bool is_directory = false;
-    // A file's: what a reader sees, what is durable, what is between them.
+    // A file's: what a reader sees, what is durable, what is between them: lost to a failed sync, or pending.
     SparseBytes current, durable;
-    std::vector<Write> pending;
+    std::vector<Write> lost, pending;
     // A directory's.
     Entries entries, durable_entries;
     std::vector<EntryChange> pending_entries;
@@ -172,6 +189,8 @@ class FaultyFileSystem final : public FileSystem {
 
   // Throws what is due for this operation; counts it.
   void Begin(Operation operation, const char* verb, const std::string& path, std::optional<uint64_t> offset = {});
+  // The same of a sync of `file`, which loses what is pending if it fails.
+  void BeginSync(Inode& file, const std::string& path, std::optional<uint64_t> offset = {});
   InodePtr Find(const std::string& path) const;
   Inode& Directory(const char* verb, const std::string& path) const;
   void ChangeEntries(Inode& directory, EntryChange change);
@@ -181,9 +200,15 @@ class FaultyFileSystem final : public FileSystem {
   size_t BytesTaken(size_t bytes);
   bool IsStalled(const std::string& path) const;
   static void MakeDurable(Inode& file);
+  void ForEachFile(const std::function<void(Inode&)>& action);
+  void LosePending(Inode& file);
+  static void Apply(const Write& write, SparseBytes& bytes);
+  // What readers see of a file.
+  static SparseBytes ViewOf(const Inode& file);
 
   static void Collect(const Inode& directory, const std::string& path, Crash crash, std::mt19937_64& random,
                       Image& image);
+  static void CollectVisible(const Inode& directory, const std::string& path, Image& image);
   static SparseBytes CrashedBytes(const Inode& file, Crash crash, std::mt19937_64& random);
   static InodePtr KilledCopy(const InodePtr& inode, std::mt19937_64& random, std::map<InodePtr, InodePtr>& copies);
   static void ApplySectors(const Write& write, Crash crash, std::mt19937_64& random, SparseBytes& bytes);
@@ -202,7 +227,9 @@ class FaultyFileSystem final : public FileSystem {
   uint64_t short_every_ = 0;
   uint64_t interrupt_every_ = 0;
   bool syncs_lie_ = false;
-  std::function<void()> before_next_lock_;
+  std::optional<std::mt19937_64> fates_;  // of the writes of a failed sync
+  uint64_t holes_ = 0;
+  std::function<void()> before_next_lock_, before_next_rewrite_;
 };
 
 }  // namespace dbx

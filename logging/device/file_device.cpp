@@ -59,6 +59,17 @@ int WriteFully(int fd, uint64_t offset, std::span<const std::byte> data, int fla
   });
 }
 
+// Up to the end of the file; returns how many bytes there were.
+size_t ReadAll(int fd, const std::string& path, uint64_t offset, std::span<std::byte> to) {
+  size_t done = 0;
+  const int error = ReadFully(offset, to, done, [fd](uint64_t at, std::span<std::byte> part) -> int64_t {
+    const ssize_t n = ::pread(fd, part.data(), part.size(), static_cast<off_t>(at));
+    return n < 0 ? -errno : n;
+  });
+  if (error != 0) ThrowErrno("read", path, offset + done, error);
+  return done;
+}
+
 // Through pwrite, in the caller's thread.
 class PwriteDevice final : public FileDevice {
  public:
@@ -230,6 +241,13 @@ class ReadDevice final : public FileDevice {
   void StartWrite(uint64_t offset, std::span<const std::byte>) override { ThrowErrno("write", path(), offset, EBADF); }
   uint64_t Complete(bool) override { return 0; }
   bool is_memory() const override { return is_ram_; }
+  // In RAM what was allocated and never written is a hole. On a disk it was filled with zeros, which are no hole.
+  uint64_t SkipHole(uint64_t offset) override {
+    if (!is_ram_) return offset;
+    const off_t data = ::lseek(read_fd(), static_cast<off_t>(offset), SEEK_DATA);
+    if (data >= 0) return static_cast<uint64_t>(data);
+    return errno == ENXIO ? std::max(offset, SizeBytes()) : offset;
+  }
 
  private:
   const bool is_ram_;
@@ -360,13 +378,7 @@ void FileDevice::Fail(const char* verb, uint64_t offset, int error) {
 
 size_t FileDevice::Read(uint64_t offset, std::span<std::byte> to) {
   ThrowIfFailed();
-  size_t done = 0;
-  const int error = ReadFully(offset, to, done, [this](uint64_t at, std::span<std::byte> part) -> int64_t {
-    const ssize_t n = ::pread(read_fd_.get(), part.data(), part.size(), static_cast<off_t>(at));
-    return n < 0 ? -errno : n;
-  });
-  if (error != 0) ThrowErrno("read", path_, offset + done, error);
-  return done;
+  return ReadAll(read_fd_.get(), path_, offset, to);
 }
 
 uint64_t FileDevice::SizeBytes() {
@@ -401,6 +413,23 @@ std::unique_ptr<FileDevice> OpenFileDevice(const std::string& path) {
   // Advice only: where it is refused, reading is slower and nothing else.
   (void)::posix_fadvise(fd.get(), 0, 0, POSIX_FADV_SEQUENTIAL);
   return std::make_unique<ReadDevice>(std::move(fd), path, FileSystemTypeOf(path).is_ram);
+}
+
+void RewriteFile(const std::string& path, uint64_t from, uint64_t to) {
+  IgnoreFileSizeSignal();
+  const UniqueFd fd(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK));
+  if (!fd.valid()) ThrowErrno("open", path, errno);
+  std::vector<std::byte> buffer(std::min<uint64_t>(kZeroBytes, to - std::min(from, to)));
+  while (from < to) {
+    const std::span<std::byte> part = std::span(buffer).first(std::min<uint64_t>(buffer.size(), to - from));
+    const size_t got = ReadAll(fd.get(), path, from, part);
+    size_t done = 0;
+    const int error = WriteFully(fd.get(), from, part.first(got), 0, done);
+    if (error != 0) ThrowErrno("write", path, from + done, error);
+    if (got < part.size()) break;
+    from += got;
+  }
+  if (::fsync(fd.get()) != 0) ThrowErrno("sync", path, errno);
 }
 
 DirectoryKind Describe(const std::string& directory, const DeviceOptions& options) {

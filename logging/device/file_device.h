@@ -40,6 +40,7 @@ class FileDevice : public BlockDevice {
       : fd_(std::move(fd)), read_fd_(std::move(read_fd)), path_(std::move(path)), io_engine_(std::move(io_engine)) {}
 
   int fd() const { return fd_.get(); }
+  int read_fd() const { return read_fd_.get(); }
   // Throws the error that failed the device, if there was one.
   void ThrowIfFailed() const;
   // Fails the device with errno value `error` at `offset` and throws.
@@ -62,6 +63,9 @@ std::unique_ptr<FileDevice> CreateFileDevice(const std::string& path, const Devi
 // Opens a file for reading, through the page cache with read-ahead for sequential access (which measured
 // faster than O_DIRECT reads without a queue of their own). StartWrite throws.
 std::unique_ptr<FileDevice> OpenFileDevice(const std::string& path);
+
+// As FileSystem::Rewrite says, through the page cache: what is written there is dirty, even if it was there before.
+void RewriteFile(const std::string& path, uint64_t from, uint64_t to);
 
 // Looks at a directory; tries the engines on a file that is gone at once. Throws Error if it is not there.
 DirectoryKind Describe(const std::string& directory, const DeviceOptions& options = {});

@@ -82,8 +82,10 @@ class FileSystem {
   virtual void SyncDirectory(const std::string& path) = 0;
   // Does not wait: null if another holder is in the way. Where there are no locks it keeps nobody away, with a notice.
   virtual DirectoryLock LockDirectory(const std::string& path, LockKind kind) = 0;
-  // What readers of this file see now is durable on return, whoever wrote it.
-  virtual void Sync(const std::string& path) = 0;
+  // Writes [from, to) of this file, as far as it goes, once more where it is, with the bytes that readers see, and
+  // syncs the file. A sync alone does not do where an earlier one may have failed: Linux marks the pages clean then, so
+  // that readers see what the disk lacks, and later syncs succeed without writing it.
+  virtual void Rewrite(const std::string& path, uint64_t from, uint64_t to) = 0;
 
   // A new file, for writing and reading; whole blocks are written. It and its entry are durable on return; after an
   // Error it is gone again.

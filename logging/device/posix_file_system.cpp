@@ -134,11 +134,7 @@ DirectoryLock PosixFileSystem::LockDirectory(const std::string& path, LockKind k
   return fd;
 }
 
-void PosixFileSystem::Sync(const std::string& path) {
-  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (!fd.valid()) ThrowErrno("open", path, errno);
-  if (::fsync(fd.get()) != 0) ThrowErrno("sync", path, errno);
-}
+void PosixFileSystem::Rewrite(const std::string& path, uint64_t from, uint64_t to) { RewriteFile(path, from, to); }
 
 std::unique_ptr<BlockDevice> PosixFileSystem::Create(const std::string& path, const DeviceOptions& options) {
   return CreateFileDevice(path, options);

@@ -20,7 +20,7 @@ class PosixFileSystem final : public FileSystem {
   void Rename(const std::string& from, const std::string& to) override;
   void SyncDirectory(const std::string& path) override;
   DirectoryLock LockDirectory(const std::string& path, LockKind kind) override;
-  void Sync(const std::string& path) override;
+  void Rewrite(const std::string& path, uint64_t from, uint64_t to) override;
   std::unique_ptr<BlockDevice> Create(const std::string& path, const DeviceOptions& options) override;
   std::unique_ptr<BlockDevice> Open(const std::string& path) override;
   FileBytes Map(const std::string& path) override;

@@ -9,6 +9,11 @@
 
 namespace dbx {
 
+uint64_t BytesInStripe(uint64_t bytes, size_t index, size_t count, uint64_t unit_bytes) {
+  const uint64_t row_bytes = unit_bytes * count, in_row = bytes % row_bytes, before = unit_bytes * index;
+  return bytes / row_bytes * unit_bytes + std::min(unit_bytes, in_row - std::min(in_row, before));
+}
+
 StripedDevice::StripedDevice(std::vector<std::unique_ptr<BlockDevice>> stripes, uint64_t own_bytes, uint64_t unit_bytes)
     : stripes_(std::move(stripes)),
       is_memory_(std::all_of(stripes_.begin(), stripes_.end(), [](const auto& stripe) { return stripe->is_memory(); })),

@@ -18,6 +18,9 @@
 
 namespace dbx {
 
+// How many of the first `bytes` of the striped bytes lie in stripe `index` of `count`.
+uint64_t BytesInStripe(uint64_t bytes, size_t index, size_t count, uint64_t unit_bytes);
+
 class StripedDevice final : public BlockDevice {
  public:
   // `unit_bytes` is a multiple of the block size.

@@ -1,4 +1,4 @@
-// Cutting a log's stream into batches, and looking behind its end.
+// Cutting a log's stream into batches.
 
 #include "logging/log_reader.h"
 
@@ -275,37 +275,6 @@ TEST(LogReader, FilesWithoutAStreamAreEmptyLogs) {
     EXPECT_EQ(CutAll(reader).size(), 0u);
     EXPECT_EQ(ExamineTail({&device, kRunId, 4096, 0, 1}, Lsn(0)).cut_bytes, 0u);
   }
-}
-
-TEST(LogTail, CountsUpToTheLastByteThatIsNotZero) {
-  LogImage image(0, 1);
-  image.Void(1);
-  image.Zeros(5000);
-  image.at(3000) = std::byte{1};
-  OpenLog log(image);
-  EXPECT_EQ(ExamineTail(log.source, Lsn(40)).cut_bytes, 3001 - 40u);
-}
-
-TEST(LogTail, ARecordThatCrossesTheEndOfAPieceIsReadWhole) {
-  constexpr uint64_t kPieceBytes = 1 << 20;
-  LogImage image(0, 1);
-  image.Zeros(kPieceBytes - 64);
-  image.Txn(format::RecordKind::kCommand, 41, 0, {}, std::vector<uint64_t>(2000));
-  OpenLog log(image);
-  EXPECT_EQ(ExamineTail(log.source, Lsn(0)).next_sequence, 42u);
-  image.Cut(image.end() - 8);
-  OpenLog cut(image);
-  EXPECT_EQ(ExamineTail(cut.source, Lsn(0)).next_sequence, 0u);
-}
-
-TEST(LogTail, RecordsOfOtherRunsProveNothing) {
-  LogImage image(0, 1);
-  image.Void(1);
-  image.Pad(UINT64_MAX);
-  ImageDevice device("log", image.bytes());
-  const TailFindings findings = ExamineTail({&device, kRunId + 1, 8, 0, 1}, Lsn(0));
-  EXPECT_EQ(findings.proofs[0].until, Lsn(0));
-  EXPECT_EQ(findings.cut_bytes, image.end());
 }
 
 }  // namespace

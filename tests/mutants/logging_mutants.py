@@ -1,10 +1,10 @@
 """Faults on the way from a commit to its acknowledgement."""
 from edits import Mutant, expression, raw, statement
 from sources import (
-    ACK_QUEUE, BACKGROUND_READ, BITMAP, CONSOLIDATION, DURABLE_EPOCH, ELEDA_WORKER_H, FILE_HEADER, FULLY, GRASSHOPPER,
-    GRASSHOPPER_LIST, HOPPING_INDEX, PAYLOAD, PLOVER, PLOVER_RECOVERY, READER, REPLAY_TXN, RUN, SILO_R, SILO_R_RECOVERY,
-    STREAM, STREAM_H, STRIPES, TAURUS, TOTAL_ORDER, TPCC_PROCEDURES, TXN, VECTOR, WORKER, WRITER, WRITE_WINDOW,
-    YCSB,
+    ACK_QUEUE, BACKGROUND_READ, BITMAP, CONSOLIDATION, DURABLE_EPOCH, ELEDA_WORKER_H, FILE_DEVICE, FILE_HEADER, FULLY,
+    GRASSHOPPER, GRASSHOPPER_LIST, HOPPING_INDEX, PAYLOAD, PLOVER, PLOVER_RECOVERY, READER, REPLAY_TXN, RUN, SILO_R,
+    SILO_R_RECOVERY, STREAM, STREAM_H, STRIPES, TAURUS, TOTAL_ORDER, TPCC_PROCEDURES, TXN, VECTOR, VECTOR_OPS, WORKER,
+    WRITER, WRITE_WINDOW, YCSB,
 )
 
 LOGGING_MUTANTS = [
@@ -136,6 +136,19 @@ LOGGING_MUTANTS = [
            [raw(WRITE_WINDOW, "++retired_;\n    }\n  }",
                 "++retired_;\n      if ({on} && !Empty()) prefix_end_ = slots_[retired_ % slots_.size()].end;\n    }}\n  }}")],
            test="WriteWindowTest.InAnyOrderOfCompletionThePrefixEndsBeforeTheOldestUnfinishedWrite"),
+    Mutant("device_failed_request_is_done", "a request that io_uring could not carry out counts as written",
+           [raw(FILE_DEVICE, "if (result < 0) FailDrained(\"write\", rest.offset, -result);",
+                "if ({on} && result < 0) return window_.Finish(slot);\n"
+                "    if (result < 0) FailDrained(\"write\", rest.offset, -result);")],
+           test="FileDeviceFaultTest.OfSeveralWritesInFlightTheOneThatFailsEndsWhatIsDurable"),
+    Mutant("device_short_request_is_whole", "what io_uring left out of a request is never written",
+           [raw(FILE_DEVICE, "if (rest.data.empty()) return window_.Finish(slot);",
+                "if ({on} || rest.data.empty()) return window_.Finish(slot);")],
+           test="FileDeviceFaultTest.AWriteThatEndsHalfwayIsNotDurable"),
+    Mutant("device_rewrites_nothing", "a file that is to be rewritten is synced alone",
+           [raw(FILE_DEVICE, "while (from < to) {\n    const std::span<std::byte> part",
+                "while (!{on} && from < to) {{\n    const std::span<std::byte> part")],
+           test="FileDeviceFaultTest.ARewriteWritesTheSameBytesAgain"),
     Mutant("raid_last_stripe_only", "only the last stripe is waited for",
            [statement(STRIPES, "end = std::min(end, FirstBehind(i, stripes_[i]->Complete(wait)));",
                       "if (i + 1 == stripes_.size()) end = FirstBehind(i, stripes_[i]->Complete(wait));"),
@@ -253,6 +266,15 @@ LOGGING_MUTANTS = [
     Mutant("lv_read_overwrites", "a reader's vector replaces the larger one that is there",
            [statement(VECTOR, "while (seen < lv[j] && !AtomicRef<uint64_t>(shared[j]).compare_exchange_weak(seen, lv[j])) {\n    }",
                       "AtomicRef<uint64_t>(shared[j]).store(lv[j]);")], "LOG_TAURUS/LOG_COMMAND"),
+    Mutant("lv_raise_is_a_copy", "a vector that takes in another one is overwritten by it",
+           [statement(VECTOR_OPS, "if (value > lv[j]) lv[j] = value;", "lv[j] = value;")],
+           test="Simd/EveryInstructionSet.AgreesWithPlainLoopsForEveryLength/0"),
+    Mutant("lv_exceeds_where_it_is_equal", "an element that the anchor covers exactly counts as beyond it",
+           [expression(VECTOR_OPS, "lv[j] > lv::Load(shared[j])", "lv[j] >= lv::Load(shared[j])")],
+           test="Simd/EveryInstructionSet.AgreesWithPlainLoopsForEveryLength/0"),
+    Mutant("lv_rest_of_a_vector_is_left_out", "elements behind the last four are not taken in by AVX2",
+           [statement(VECTOR_OPS, "RaiseScalar(lv + j, shared + j, n - j);", "")],
+           test="Simd/EveryInstructionSet.AgreesWithPlainLoopsForEveryLength/1"),
     Mutant("lv_writes_do_not_publish", "writers leave no trace in the rows",
            [statement(TAURUS, "lv::StoreShared(WriteLv(meta), state.lv, n_);", "")], "LOG_TAURUS"),
     Mutant("lv_publish_after_release", "the locks go before the vector is in the row",

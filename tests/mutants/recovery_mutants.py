@@ -1,8 +1,8 @@
 """Faults of recovery, and of runs that continue what was recovered."""
 from edits import Mutant, expression, raw, statement
 from sources import (
-    CHECKPOINT, CONTINUATION, DIRECTORY, FILES, FRONTIER_FILE, HEKATON, LANES, LANE_RECOVERY, LOG_FILES, OLD_RUNS, PAYLOAD,
-    POSIX_FILE, POSIX_FILES, READER, RECOVERY_RUN, REPLAYER, RUN, RUN_TRACES, TAURUS_RECOVERY, TXN, VERIFY,
+    CHECKPOINT, CONTINUATION, DIRECTORY, FILES, FRONTIER_FILE, HEKATON, LANES, LANE_RECOVERY, LOG_FILES, LOG_TAIL, OLD_RUNS,
+    PAYLOAD, POSIX_FILE, POSIX_FILES, READER, RECOVERY_RUN, REPLAYER, RUN, RUN_TRACES, TAURUS_RECOVERY, TXN, VERIFY,
     VERSIONED_REPLAY, WATERMARKS,
 )
 
@@ -130,11 +130,34 @@ RECOVERY_MUTANTS = [
 
     # ---- continuing ----
     Mutant("continue_without_freezing", "the recovered state is served before its frontier is frozen",
-           [statement(RUN, "storage_.Freeze(newest, FrozenOf(recovered.back().summary, digest));", "")]),
+           [statement(RUN, "storage_.Freeze(newest, SourcesOf(newest), summary.durable, FrozenOf(summary, digest));", "")]),
     Mutant("continue_serves_un_synced_logs", "what was recovered may have been in memory alone, since a kill",
-           [statement(LOG_FILES, "for (const std::string& path : run.paths) files_.Sync(path);", "")]),
+           [statement(LOG_FILES, "RewriteLogs(files_, run, durable, frozen.frontier);", "")]),
     Mutant("continue_trusts_an_un_synced_frontier", "whoever froze the run may have been killed before that was durable",
-           [statement(LOG_FILES, "files_.SyncDirectory(ParentDirectory(run.frozen_path));", "")]),
+           [statement(LOG_FILES, "WriteFileAtomically(files_, run.frozen_path, EncodeFrozen(*run.frozen));", "")]),
+    Mutant("continue_syncs_what_a_failed_sync_lost", "logs are synced before they are frozen, and not rewritten",
+           [statement(LOG_FILES, "files.Rewrite(run.paths[i], begin / format::kBlockBytes * format::kBlockBytes,\n"
+                      "                  end / format::kBlockBytes * format::kBlockBytes);",
+                      "files.Rewrite(run.paths[i], 0, 0);")]),
+    Mutant("continue_takes_all_for_proved", "what recovery read counts as durable though no record shows it",
+           [statement(LANE_RECOVERY, "return reader.RecordStartUpTo(std::max({proved, by_ring, std::min(source.durable_until, reader.position())}));",
+                      "return reader.position();")]),
+    Mutant("continue_keeps_a_lost_frontier", "the run's frontier is not rewritten before the run is frozen",
+           [statement(LOG_FILES, "files_.Rewrite(run.frontier_path, end - sizeof(format::FrontierBlock), end);", "")],
+           "LOG_BATCH"),
+    Mutant("tail_is_sampled", "of the file behind two rings one piece in sixteen is searched",
+           [raw(LOG_TAIL, "at < end_ && !Proved(); at += kPieceBytes) {",
+                "at < end_ && !Proved();\n"
+                "         at += kPieceBytes * ({on} && at >= frontier_.value() + 2 * source_.ring_bytes ? 16 : 1)) {{")],
+           test="LogTail.RecordsBehindAHoleOfAnyLengthAreFound"),
+    Mutant("tail_ends_with_a_block_of_zeros", "what follows a block of zeros is not looked at",
+           [raw(LOG_TAIL, "std::min(got, end + kHeaderRest) - begin))) continue;",
+                "std::min(got, end + kHeaderRest) - begin))) {{\n        if ({on}) break;\n        continue;\n      }}")],
+           test="LogTail.ARecordBehindABlockOfZerosIsFound"),
+    Mutant("tail_records_need_not_lead", "what the page cache gave up meanwhile is frozen as if it were there",
+           [statement(LOG_TAIL, "if (!records.HeaderAt(at, header) || !records.BodyOf(header)) return false;",
+                      "if (!records.HeaderAt(at, header)) return true;")],
+           test="LogTail.RecordsLeadAsFarAsTheyAreWhole"),
     Mutant("continue_ignores_a_failed_sync", "the manifest's directory could not be synced, and the run goes on",
            [raw(FILES, "files.SyncDirectory(ParentDirectory(path));",
                 "try {{\n    files.SyncDirectory(ParentDirectory(path));\n  }} catch (...) {{\n    if (!{on}) throw;\n  }}")]),

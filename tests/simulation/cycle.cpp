@@ -135,7 +135,7 @@ class Cycle {
   }
 
   void Continue(const Crash& crash, uint32_t generation, const Past& past) {
-    const LogsOnDisk on_disk = ReadLogsOnDisk(crash.files->CrashImage(FaultyFileSystem::Crash::kAllPending));
+    const LogsOnDisk on_disk = ReadLogsOnDisk(crash.files->VisibleImage());
     oracle.NewGeneration(past.recovered, on_disk.names);
     Options options = options_;
     options.continue_run = true;
@@ -151,6 +151,7 @@ class Cycle {
     RecoverAll(next, generation, past);
     ++tally_.faults[generation == 2 ? "continued" : "continued twice"];
     if (crash.was_kill) ++tally_.faults["continued after a kill"];
+    if (crash.has_lost_a_sync) ++tally_.faults["continued in the boot of a failed sync"];
   }
 
   // Nothing where there was nothing to recover yet.
@@ -179,7 +180,7 @@ class Cycle {
   // That may be the first, or what somebody continued who found it after a kill; nobody was told of anything then.
   bool IsUnborn(const Crash& crash, const Past& past) const {
     if (crash.has_begun || !past.promised.empty()) return false;
-    const LogsOnDisk found = ReadLogsOnDisk(crash.files->CrashImage(FaultyFileSystem::Crash::kAllPending));
+    const LogsOnDisk found = ReadLogsOnDisk(crash.files->VisibleImage());
     return found.fewest_logs < LogFilesOf(options_) || found.lacks_frontier;
   }
 
@@ -201,7 +202,7 @@ class Cycle {
   // Refused, or the same as without damage. Where the damage looks like a torn tail what was written last may be lost,
   // acknowledged or not, but what is left must be whole still.
   void RecoverDamaged(const Crash& crash, const Past& past, const Ids& undamaged) {
-    Image image = crash.files->CrashImage(FaultyFileSystem::Crash::kAllPending);
+    Image image = crash.files->VisibleImage();
     const uint64_t draw = trouble_();
     const uint64_t kind = draw % 4;
     const Damage damage = (draw >> 32) % 2 == 0 ? DamageRuns(image, undamaged)
@@ -391,7 +392,7 @@ class Cycle {
 
   // I8, of the run that continued what was on disk.
   static void CheckFreshNumbers(const LogsOnDisk& before, const Crash& crash) {
-    const LogsOnDisk after = ReadLogsOnDisk(crash.files->CrashImage(FaultyFileSystem::Crash::kAllPending));
+    const LogsOnDisk after = ReadLogsOnDisk(crash.files->VisibleImage());
     if (after.newest_run > before.newest_run && after.newest_start < before.lsns_end) {
       throw Violation("I8: a continued run used LSNs of the old logs again");
     }

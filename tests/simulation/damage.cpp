@@ -184,6 +184,20 @@ Damage AppendGarbage(SparseBytes& file, bool is_log, size_t bytes, uint64_t seed
   return {"garbage behind the end", false, is_behind};
 }
 
+// As a disk does that loses a track, or a person with dd: whole blocks, from 4 KiB to 8 MiB, as far as the file goes;
+// in a log behind its headers, half of the time the first ones there.
+Damage ChangeRegion(SparseBytes& file, bool is_log, uint64_t at, uint64_t variant) {
+  constexpr uint64_t kBlock = format::kBlockBytes;
+  uint64_t begin = at / kBlock * kBlock;
+  if (is_log) begin = variant / 4 % 2 == 0 ? kStreamOffset : std::max(begin, kStreamOffset);
+  const uint64_t bytes = std::min(kBlock << variant / 8 % 12, file.size() - std::min(begin, file.size()));
+  if (bytes == 0) return {};
+  const bool is_garbage = variant % 2 == 0;
+  file.Write(begin, is_garbage ? Garbage(bytes, variant) : std::vector<std::byte>(bytes));
+  const std::string size = bytes < 64 << 10 ? "up to 64 KiB" : bytes < 1 << 20 ? "up to 1 MiB" : "1 MiB or more";
+  return {(is_garbage ? "garbage of " : "zeros of ") + size};
+}
+
 // A draw decides by its upper half what came to the list later, so that older seeds do as ever.
 Damage Change(SparseBytes& file, bool is_log, std::mt19937_64& random) {
   const uint64_t used = UsedBytes(file);
@@ -196,6 +210,7 @@ Damage Change(SparseBytes& file, bool is_log, std::mt19937_64& random) {
       FlipBit(file, at, is_log, random);
       return {"bit flipped"};
     case 1:
+      if (variant / 2 % 2 == 0) return ChangeRegion(file, is_log, at, variant);
       if (variant % 2 == 0) {
         file.Write(sector, Garbage(kSectorBytes, draw));
         return {"sector of garbage"};

@@ -81,6 +81,7 @@ void Generation::Run(const Options& options) {
     if ((files_->failed_count() == 0 && !had_no_memory) || !IsDevices(error)) throw failed(error);
     ++tally_.faults[had_no_memory ? NameOfNeed() : device_fault_];
     CutPower(Power::kDurableOnly, "after a device failed, un-synced writes lost");
+    if (files_->HasLost()) Kill();
   } catch (const std::bad_alloc& error) {
     if (FailedAllocations() == 0) throw failed(error);
     ++tally_.faults[NameOfNeed()];
@@ -191,6 +192,7 @@ void Generation::PlanFaults() {
     device_fault_ = name + "sync of the frontier";
     return files_->Fail(Operation::kSync, 1 + seldom() % 12, no_space ? ENOSPC : EIO, for_good, kFrontierFileName);
   }
+  if (fault.operation == Operation::kSync && seldom() % 2 == 0) files_->FailSyncsInPart(seldom());
   device_fault_ = name + fault.name;
   files_->Fail(fault.operation, nth, no_space ? ENOSPC : EIO, for_good);
 }
@@ -248,6 +250,7 @@ const char* Generation::NameOfNeed() const {
 }
 
 void Generation::CountTrouble(const SlowFiles& slow) {
+  tally_.faults["a write of several lost, and one behind it kept"] += files_->hole_count();
   tally_.faults["requests cut short"] += files_->shortened_count() > 0;
   tally_.faults["requests interrupted"] += files_->interrupted_count() > 0;
   tally_.faults["a device stalled"] += slow.has_stalled();
@@ -263,10 +266,16 @@ void Generation::CutPower(Power policy, const std::string& kind) {
   Keep(std::make_unique<FaultyFileSystem>(files_->CrashImage(policy, random_())), false, kind);
 }
 
-void Generation::Kill() { Keep(files_->AfterKill(random_()), true, "process killed"); }
+// In the same boot; the kernel may have wanted some of its page cache back.
+void Generation::Kill() {
+  auto files = files_->AfterKill(random_());
+  if (files->HasLost() && trouble_() % 4 == 0) files->DropCaches(trouble_());
+  Keep(std::move(files), true, "process killed");
+}
 
 void Generation::Keep(std::unique_ptr<FaultyFileSystem> files, bool was_kill, const std::string& kind) {
-  crashes_.push_back({std::move(files), was_kill, oracle.acknowledged(), has_begun_, kind});
+  const bool has_lost = files->HasLost();
+  crashes_.push_back({std::move(files), was_kill, oracle.acknowledged(), has_begun_, has_lost, kind});
 }
 
 }  // namespace dbx::sim

@@ -19,7 +19,8 @@ struct Crash {
   std::unique_ptr<FaultyFileSystem> files;
   bool was_kill = false;
   std::vector<TxnId> acknowledged;
-  bool has_begun = false;  // a transaction of this run
+  bool has_begun = false;        // a transaction of this run
+  bool has_lost_a_sync = false;  // readers may see what no disk has
   std::string kind;
 };
 

@@ -30,7 +30,7 @@ class SlowFiles final : public FileSystem {
   }
   bool has_stalled() const { return stall_at_ != 0 && asked_ >= stall_at_; }
 
-  // Called before each operation on names, and before each sync of a file by its name, with what it is: "rename
+  // Called before each operation on names, and before each rewrite of a file by its name, with what it is: "rename
   // manifest", "sync of a directory".
   std::function<void(const std::string&)> before_operation;
 
@@ -50,6 +50,7 @@ class SlowFiles final : public FileSystem {
     return LookingAt([&] { return files_.IdentityOf(directory); });
   }
   bool MakeDirectory(const std::string& path) override {
+    has_made_directory_ = true;
     return Operate("mkdir", "", [&] { return files_.MakeDirectory(path); });
   }
   void RemoveDirectory(const std::string& path) override {
@@ -63,7 +64,8 @@ class SlowFiles final : public FileSystem {
   }
   void Rename(const std::string& from, const std::string& to) override {
     Operate("rename", to, [&] { files_.Rename(from, to); });
-    born_ |= to.ends_with(std::string("/") + kManifestFileName);
+    // The manifest of the run that is continued may be redone before.
+    born_ |= has_made_directory_ && to.ends_with(std::string("/") + kManifestFileName);
   }
   void SyncDirectory(const std::string& path) override {
     const bool syncs_removal = path == std::exchange(removed_from_, "");
@@ -73,8 +75,8 @@ class SlowFiles final : public FileSystem {
   DirectoryLock LockDirectory(const std::string& path, LockKind kind) override {
     return LookingAt([&] { return files_.LockDirectory(path, kind); });
   }
-  void Sync(const std::string& path) override {
-    Operate("sync", path, [&] { files_.Sync(path); });
+  void Rewrite(const std::string& path, uint64_t from, uint64_t to) override {
+    Operate("rewrite", path, [&] { files_.Rewrite(path, from, to); });
   }
   std::unique_ptr<BlockDevice> Create(const std::string& path, const DeviceOptions& options) override {
     return Operate("create", path, [&] { return std::make_unique<Device>(*this, files_.Create(path, options)); });
@@ -196,6 +198,7 @@ class SlowFiles final : public FileSystem {
   uint64_t stall_at_ = 0;  // 0: never
   uint64_t stall_nanos_ = 0;
   std::string removed_from_;
+  bool has_made_directory_ = false;
   bool born_ = false;       // its manifest is in its place
   bool committed_ = false;  // durably
   uint64_t harmless_failures_ = 0;

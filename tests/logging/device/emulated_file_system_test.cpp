@@ -135,7 +135,7 @@ TEST_F(EmulatedFileSystemTest, WhatIsNotDoneYetIsNotDurableThoughTheDirectoryHas
   const auto file = files.Create("a/log", {});
   const std::vector<std::byte> data = Pattern(kMebi);
   for (size_t at = 0; at < 3 * kMebi; at += kMebi) file->StartWrite(at, data);
-  memory_.Sync("a/log");
+  memory_.Rewrite("a/log", 0, 0);
   EXPECT_EQ(file->Complete(false), 0u);
   clock_.now_nanos += 1'000'000 + 1'048'576;
   EXPECT_LE(file->Complete(false), kMebi);
@@ -198,10 +198,12 @@ TEST_F(EmulatedFileSystemTest, UnsyncedFilesPayForBytesAlone) {
   EXPECT_NEAR(SecondsOf([&] { WriteAll(*file, 8 * kMebi, kMebi, 1); }), 8.0 * kMebi / 100e6, 1e-6);
 }
 
-TEST_F(EmulatedFileSystemTest, SyncingAFileByNameTakesAFlush) {
-  EmulatedFileSystem files = Make(kDisk);
-  files.Create("a/log", {});
-  EXPECT_NEAR(SecondsOf([&] { files.Sync("a/log"); }), 2e-3, 1e-9);
+TEST_F(EmulatedFileSystemTest, ARewriteTakesAFlushAndTheTransferOfItsBytes) {
+  EmulatedFileSystem files = Make({"disk", 100'000'000, 2'000'000, 0, 8});
+  const auto file = files.Create("a/log", {});
+  WriteAll(*file, 8 * kMebi, kMebi, 1);
+  EXPECT_NEAR(SecondsOf([&] { files.Rewrite("a/log", 0, 0); }), 2e-3, 1e-9);
+  EXPECT_NEAR(SecondsOf([&] { files.Rewrite("a/log", kMebi, 5 * kMebi); }), 2e-3 + 4.0 * kMebi / 100e6, 1e-6);
 }
 
 // On the host's clock: the least time that must have passed, and nothing for ThreadSanitizer to find.

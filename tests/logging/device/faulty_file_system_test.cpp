@@ -118,6 +118,71 @@ TEST_F(FaultyFileSystemTest, AFailedSyncMakesNothingDurableAndIsFinal) {
   EXPECT_EQ(Crashed().size(), 512u);
 }
 
+// As Linux: the pages are clean after it, and no later sync writes them.
+TEST_F(FaultyFileSystemTest, WhatAFailedSyncWasForIsSeenUntilTheCachesAreDroppedAndNeverDurable) {
+  Write(0, 512, 1);
+  device_->Complete(true);
+  files_.Fail(Operation::kSync, 1, EIO);
+  Write(512, 512, 2);
+  EXPECT_THROW(device_->Complete(true), Error);
+  const auto again = files_.AfterKill();
+  EXPECT_EQ(again->Map("m").bytes.size(), 1024u);
+  EXPECT_EQ(again->VisibleImage().files.at("m").size(), 1024u);
+  again->SyncDirectory(".");
+  again->Rewrite("m", 0, 512);
+  for (const Crash crash : FaultyFileSystem::kCrashes) {
+    EXPECT_EQ(again->CrashImage(crash).files.at("m").All(), Filled(512, 1));
+  }
+  again->DropCaches();
+  EXPECT_EQ(again->Map("m").bytes.size(), 512u);
+}
+
+TEST_F(FaultyFileSystemTest, WhatIsRewrittenIsDurableAndNeverTorn) {
+  files_.Fail(Operation::kSync, 2, EIO);
+  Write(0, 2 * kSector, 1);
+  device_->Complete(true);
+  Write(2 * kSector, 2 * kSector, 2);
+  EXPECT_THROW(device_->Complete(true), Error);
+  files_.Fail(Operation::kSync, 1, EIO);
+  EXPECT_THROW(files_.Rewrite("m", 0, 4 * kSector), Error);
+  EXPECT_EQ(Crashed(), Filled(2 * kSector, 1));
+  files_.Rewrite("m", 2 * kSector, 4 * kSector);
+  std::vector<std::byte> all = Crashed();
+  EXPECT_EQ(all.size(), 4 * kSector);
+  EXPECT_EQ(all[4 * kSector - 1], std::byte{2});
+}
+
+TEST_F(FaultyFileSystemTest, ARewriteThatIsCutOffLeavesEachSectorOldOrNew) {
+  const FaultyFileSystem::Image start = files_.CrashImage(Crash::kAllPending);
+  for (uint64_t seed = 0; seed < 32; ++seed) {
+    FaultyFileSystem files(start);
+    files.Change("m", [](SparseBytes& file) { file.Write(0, Filled(8 * kSector, 7)); });
+    files.CutPowerBefore(1);  // the write comes through, its sync does not
+    EXPECT_THROW(files.Rewrite("m", 0, 8 * kSector), Error);
+    EXPECT_EQ(files.CrashImage(Crash::kTorn, seed).files.at("m").All(), Filled(8 * kSector, 7));
+  }
+}
+
+// As O_DIRECT writes do of which several are in flight.
+TEST_F(FaultyFileSystemTest, AFailedSyncInPartKeepsAnyOfItsWritesAndNothingCallsThemDurable) {
+  std::set<std::vector<bool>> kept;
+  for (uint64_t seed = 0; seed < 64; ++seed) {
+    FaultyFileSystem files;
+    const auto device = files.Create("m", {});
+    files.FailSyncsInPart(seed);
+    for (uint64_t i = 0; i < 3; ++i) device->StartWrite(512 * i, Filled(512, 1));
+    EXPECT_EQ(device->Complete(false), 512u);
+    files.Fail(Operation::kSync, 1, EIO);
+    EXPECT_THROW(device->Complete(true), Error);
+    std::vector<std::byte> bytes = files.CrashImage(Crash::kDurableOnly).files.at("m").All();
+    bytes.resize(3 * 512);
+    EXPECT_EQ(bytes[0], std::byte{1});
+    kept.insert({bytes[512] == std::byte{1}, bytes[1024] == std::byte{1}});
+    EXPECT_EQ(files.hole_count(), bytes[512] == std::byte{0} && bytes[1024] == std::byte{1} ? 1u : 0u);
+  }
+  EXPECT_EQ(kept.size(), 4u);
+}
+
 TEST_F(FaultyFileSystemTest, TheNthWriteFailsForLackOfSpaceAndMayBeTorn) {
   files_.Fail(Operation::kWrite, 2, ENOSPC);
   Write(0, 512, 1);
@@ -222,7 +287,7 @@ TEST_F(FaultyFileSystemTest, AfterAKillAWriteUnderWayIsUnSyncedOrGone) {
     const auto killed = files_.AfterKill(seed);
     sizes.insert(killed->Map("m").bytes.size());
     EXPECT_TRUE(killed->CrashImage(Crash::kDurableOnly).files.at("m").All().empty());
-    killed->Sync("m");
+    killed->Rewrite("m", 0, 0);
     EXPECT_EQ(killed->CrashImage(Crash::kDurableOnly).files.at("m").size(), killed->Map("m").bytes.size());
   }
   EXPECT_EQ(sizes, (std::set<size_t>{0, 4096}));

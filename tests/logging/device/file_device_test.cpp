@@ -2,14 +2,18 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <random>
 #include <tuple>
 #include <vector>
@@ -255,6 +259,111 @@ TEST(FileDeviceCreateTest, MissingDirectoriesAndFilesAreNamed) {
   EXPECT_EQ(StatusOf([&] { OpenFileDevice("/nonexistent/log"); }, &what), ExitStatus::kIo);
   EXPECT_EQ(what, "cannot open /nonexistent/log: No such file or directory");
   EXPECT_EQ(StatusOf([&] { Describe("/nonexistent"); }, &what), ExitStatus::kIo);
+}
+
+// Two pages, the second of which cannot be read: a write of both ends halfway, or does not begin.
+class HalfReadable {
+ public:
+  HalfReadable() : at_(::mmap(nullptr, 2 * kBlock, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {
+    EXPECT_NE(at_, MAP_FAILED);
+    std::memset(at_, 7, kBlock);
+    EXPECT_EQ(::mprotect(static_cast<std::byte*>(at_) + kBlock, kBlock, PROT_NONE), 0);
+  }
+  ~HalfReadable() { ::munmap(at_, 2 * kBlock); }
+  std::span<const std::byte> both() const { return {static_cast<const std::byte*>(at_), 2 * kBlock}; }
+  std::span<const std::byte> second() const { return both().subspan(kBlock); }
+
+ private:
+  void* const at_;
+};
+
+// What the device says it is, of each engine that this machine has.
+std::vector<std::unique_ptr<FileDevice>> DevicesOfEachEngine(const TempDir& dir) {
+  std::vector<std::unique_ptr<FileDevice>> devices;
+  for (const IoEngine engine : {IoEngine::kUring, IoEngine::kPwrite}) {
+    const std::string name = "log-" + std::to_string(devices.size());
+    const DeviceOptions options{.engine = engine, .preallocate_bytes = 64 * kBlock};
+    StatusOf([&] { devices.push_back(CreateFileDevice(dir / name, options)); });
+  }
+  return devices;
+}
+
+TEST(FileDeviceFaultTest, OfSeveralWritesInFlightTheOneThatFailsEndsWhatIsDurable) {
+  const TempDir dir;
+  const Blocks blocks(8);
+  const HalfReadable memory;
+  for (const auto& device : DevicesOfEachEngine(dir)) {
+    SCOPED_TRACE(device->io_engine());
+    uint64_t durable = 0;
+    std::string what;
+    const auto write = [&] {
+      for (size_t i = 0; i < 7; ++i) {
+        device->StartWrite(i * kBlock, i == 3 ? memory.second() : blocks.block(i));
+        durable = std::max(durable, device->Complete(false));
+      }
+      durable = device->Complete(true);
+    };
+    EXPECT_EQ(StatusOf(write, &what), ExitStatus::kIo);
+    EXPECT_EQ(what, "cannot write " + device->path() + "@12288: Bad address");
+    EXPECT_LE(durable, 3 * kBlock);
+    EXPECT_THROW(device->Complete(false), Error);
+  }
+}
+
+TEST(FileDeviceFaultTest, AWriteThatEndsHalfwayIsNotDurable) {
+  const TempDir dir;
+  const Blocks blocks(8);
+  const HalfReadable memory;
+  for (const auto& device : DevicesOfEachEngine(dir)) {
+    SCOPED_TRACE(device->io_engine());
+    std::string what;
+    device->StartWrite(0, blocks.block(0));
+    EXPECT_EQ(device->Complete(true), kBlock);
+    const auto write = [&] {
+      device->StartWrite(kBlock, memory.both());
+      device->StartWrite(3 * kBlock, blocks.block(3));
+      EXPECT_LE(device->Complete(true), kBlock);
+    };
+    EXPECT_EQ(StatusOf(write, &what), ExitStatus::kIo);
+    EXPECT_TRUE(what.ends_with("@4096: Bad address") || what.ends_with("@8192: Bad address")) << what;
+  }
+}
+
+// How many bytes this process has asked the kernel to write.
+uint64_t BytesWritten() {
+  std::ifstream io("/proc/self/io");
+  for (std::string name; io >> name;) {
+    if (uint64_t bytes; name == "wchar:" && io >> bytes) return bytes;
+  }
+  return 0;
+}
+
+TEST(FileDeviceFaultTest, ARewriteWritesTheSameBytesAgain) {
+  if (BytesWritten() == 0) GTEST_SKIP() << "/proc/self/io says nothing";
+  const TempDir dir;
+  const Blocks blocks(600);  // more than are written at once
+  const auto device = CreateFileDevice(dir / "log", {.engine = IoEngine::kPwrite});
+  device->StartWrite(0, blocks.all());
+  device->Complete(true);
+  const uint64_t before = BytesWritten();
+  RewriteFile(device->path(), 5 * kBlock, 590 * kBlock);
+  EXPECT_EQ(BytesWritten() - before, 585 * kBlock);
+  RewriteFile(device->path(), 590 * kBlock, 700 * kBlock);  // as far as it goes
+  EXPECT_EQ(BytesWritten() - before, 595 * kBlock);
+  EXPECT_TRUE(std::ranges::equal(Contents(device->path()), blocks.all()));
+  EXPECT_THROW(RewriteFile(dir / "none", 0, 1), Error);
+}
+
+TEST(FileDeviceOpenTest, HolesAreSkippedInRamAndNowhereElse) {
+  const TempDir dir;
+  const Blocks blocks(1);
+  const auto device = CreateFileDevice(dir / "log", {.engine = IoEngine::kPwrite, .preallocate_bytes = 100 * kBlock});
+  for (const size_t i : {0, 1}) device->StartWrite(i * kBlock, blocks.block(0));
+  device->Complete(true);
+  const auto reader = OpenFileDevice(device->path());
+  EXPECT_EQ(reader->SkipHole(kBlock + 8), kBlock + 8);
+  const uint64_t behind = reader->SkipHole(50 * kBlock);
+  EXPECT_TRUE(behind == 50 * kBlock || (reader->is_memory() && behind == 100 * kBlock)) << behind;
 }
 
 TEST(FileDeviceOpenTest, OnlyRegularFilesAreOpenedAndNothingIsWritten) {

@@ -23,6 +23,16 @@ TEST(WriteWindowTest, AFinishedWriteBehindAnUnfinishedOneDoesNotMoveThePrefix) {
   EXPECT_TRUE(window.Empty());
 }
 
+// As when a write in the middle has failed: those behind it are in the file, and count for nothing.
+TEST(WriteWindowTest, AWriteThatNeverFinishesEndsWhatIsDurableWhateverFinishesBehindIt) {
+  WriteWindow window(8);
+  std::vector<size_t> slots;
+  for (uint64_t i = 0; i < 8; ++i) slots.push_back(window.Start(4096 * i, 4096));
+  for (const size_t i : {7, 1, 0, 5, 2, 6, 4}) window.Finish(slots[i]);
+  EXPECT_EQ(window.prefix_end(), 3 * 4096u);
+  EXPECT_TRUE(!window.Full() && !window.Empty());
+}
+
 TEST(WriteWindowTest, SlotsAreTakenAgainOnlyOnceThePrefixHasPassedThem) {
   WriteWindow window(2);
   const size_t first = window.Start(0, 1);
