@@ -28,10 +28,10 @@ constexpr auto kVisitNothing = [](BTreeInner*, uint64_t, uint32_t) { return true
 
 }  // namespace
 
-BTreeIndex::BTreeIndex(size_t meta_bytes)
+BTreeIndex::BTreeIndex(size_t meta_bytes, NodePlacement placement)
     : meta_bytes_(RoundUp(meta_bytes, sizeof(uint64_t))),
-      leaves_(RoundUp(sizeof(BTreeLeaf) + meta_bytes_, kCacheLineBytes)),
-      inners_(sizeof(BTreeInner)),
+      leaves_(RoundUp(sizeof(BTreeLeaf) + meta_bytes_, kCacheLineBytes), placement),
+      inners_(sizeof(BTreeInner), placement),
       root_(NewInner()) {
   BTreeLeaf* const first = NewLeaf();
   root_->level.set(1);

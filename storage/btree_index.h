@@ -45,7 +45,7 @@ enum class UnlinkResult : uint8_t {
 class BTreeIndex {
  public:
   // `meta_bytes` of log metadata in each leaf, all zero in the first one.
-  explicit BTreeIndex(size_t meta_bytes);
+  explicit BTreeIndex(size_t meta_bytes, NodePlacement placement = DefaultNodePlacement());
 
   // The row that `key` leads to or nullptr; `seen` is the leaf that has or would have it.
   Row* Find(Key key) const {

@@ -12,6 +12,10 @@
 // under a lock therefore sees the lock, or a later version, at its second load of the version; who sees neither has
 // loaded no such word. No fence is needed, and on x86-64 these are plain moves.
 //
+// What was read is void until the version was loaded again, so nothing that it says of memory is used before: a pointer
+// is not followed, and an index is bounded by the node's size, whatever it was computed from. Two words of one node, or
+// one loaded twice, need not belong together; each alone keeps its own bounds at all times (count <= kSlots, kKeysMax).
+//
 // Keys lie in ascending order, and every slot behind the last key holds kPadKey. So a search takes a fixed number of
 // steps and looks at no count; the last slot is never a key.
 #pragma once

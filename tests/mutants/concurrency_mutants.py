@@ -1,8 +1,8 @@
 """Faults of the concurrency controls, and of what they and the logs keep of rows."""
 from edits import Mutant, expression, raw, statement
 from sources import (
-    BTREE, DL_DETECT, HEKATON, LOCKING, OPTIMISTIC, QUEUES, ROW_LOCKS, RULES, SCANNED_LEAVES, SILO, SNAPSHOTS,
-    TABLE_LOCKS, TAURUS, TICTOC, VERSIONS, WAIT_DIE,
+    BTREE, BTREE_SCAN, DL_DETECT, HEKATON, LOCKING, OPTIMISTIC, QUEUES, ROW_LOCKS, RULES, SCANNED_LEAVES, SILO,
+    SNAPSHOTS, TABLE_LOCKS, TAURUS, TICTOC, VERSIONS, WAIT_DIE,
 )
 
 CONCURRENCY_MUTANTS = [
@@ -45,6 +45,9 @@ CONCURRENCY_MUTANTS = [
            [statement(SCANNED_LEAVES, "if (had_leaf && change_.split_off.leaf != nullptr) "
                       "leaves_.push_back({change_.split_off, control});", "")], "/TEST",
            test="ScanOfSerializablePairs/0.AnInsertIntoEitherPartOfALeafThatTheScannerSplitIsAConflict"),
+    Mutant("scan_steps_beyond_its_node", "a scan steps to a child that a split has taken from the node",
+           [expression(BTREE_SCAN, "at_.index >= parent->count.get()", "at_.index == parent->count.get()")], "/TPCC",
+           test="Children/BTreeBoundsOfChild.AScanGoesOnThoughItsInnerNodeIsSplitMeanwhile/6"),
     Mutant("changes_of_two_rows_merged", "a change of one row lengthens what is copied back of another",
            [expression(OPTIMISTIC, "last->write == write", "true")], "/TEST",
            test="ChangedBytes/2.AreThoseThatATransactionSet"),
