@@ -174,8 +174,10 @@ build/simulation/torture: $(SIMULATION_SOURCES:%.cpp=$(BUILD)/%.o) $(PAIR_OBJECT
 	$(LINK)
 
 # On threads, as all_tests is. Every test that a mutant names is in one of these.
-MUTANT_TESTS := tests/models tests/storage/btree_bounds_test.cpp $(addprefix tests/system/,rules_test.cpp versioned_replay_test.cpp) \
-  $(addprefix tests/concurrency_control/,contract_test.cpp scan_test.cpp tictoc_test.cpp hekaton_test.cpp) \
+MUTANT_TESTS := tests/models $(addprefix tests/system/,rules_test.cpp versioned_replay_test.cpp) \
+  tests/storage/btree_bounds_test.cpp \
+  $(addprefix tests/concurrency_control/,contract_test.cpp scan_test.cpp held_leaves_test.cpp tictoc_test.cpp) \
+  tests/concurrency_control/hekaton_test.cpp \
   $(addprefix tests/logging/,device/write_window_test.cpp taurus/taurus_log_test.cpp eleda/grasshopper_test.cpp \
   eleda/eleda_worker_test.cpp silo_r/silo_r_log_test.cpp silo_r/silo_r_recovery_test.cpp)
 mutant_tests:
