@@ -174,8 +174,10 @@ build/simulation/torture: $(SIMULATION_SOURCES:%.cpp=$(BUILD)/%.o) $(PAIR_OBJECT
 	$(LINK)
 
 # On threads, as all_tests is. Every test that a mutant names is in one of these.
-MUTANT_TESTS := tests/models $(addprefix tests/system/,rules_test.cpp versioned_replay_test.cpp worker_test.cpp) \
-  $(addprefix tests/concurrency_control/,contract_test.cpp scan_test.cpp tictoc_test.cpp hekaton_test.cpp) \
+MUTANT_TESTS := tests/models tests/storage/btree_bounds_test.cpp \
+  $(addprefix tests/system/,rules_test.cpp versioned_replay_test.cpp worker_test.cpp) \
+  $(addprefix tests/concurrency_control/,contract_test.cpp scan_test.cpp held_leaves_test.cpp tictoc_test.cpp \
+  hekaton_test.cpp) \
   $(addprefix tests/logging/,continuation_test.cpp log_tail_test.cpp run_traces_test.cpp device/file_device_test.cpp \
   device/posix_file_system_test.cpp device/write_window_test.cpp taurus/lsn_vector_test.cpp \
   taurus/taurus_log_test.cpp eleda/grasshopper_test.cpp \

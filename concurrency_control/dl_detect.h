@@ -2,7 +2,7 @@
 // and aborts the youngest transaction of each (waits_for_graph.h).
 //
 // A transaction is as old as its first wait and keeps its age when it is run again, so that it is not the victim for
-// ever. A transaction that never waits reads no clock.
+// ever; phantoms do not abort it for ever either (held_leaves.h). A transaction that never waits reads no clock.
 #pragma once
 
 #include <cstdint>

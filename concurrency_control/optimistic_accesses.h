@@ -22,7 +22,9 @@
 //   ScanRow(table, entry, visit)   what a scan does with a row that it meets
 //
 // A writer that finds a row locked waits for a bounded time only, then aborts, so that nothing hangs when a holder is
-// not running. Only what changed of a tuple is copied back, and what little lies in between.
+// not running. Nothing bounds how often a transaction whose read set keeps changing is run again, rows or phantoms
+// alike: in that optimistic transactions may starve, here as in the papers. Only what changed of a tuple is copied
+// back, and what little lies in between.
 //
 // One object per worker.
 #pragma once
@@ -121,7 +123,8 @@ class OptimisticAccesses {
   template <class Visit>
   Outcome Scan(Table& table, Key low, Key high, ScanOrder order, Visit&& visit) {
     if (scanned_tuple_.size() < table.tuple_bytes()) scanned_tuple_.resize(table.tuple_bytes());
-    return leaves_.Scan(log_, log_state_, table, low, high, order,
+    const auto enter = [](const LeafRef&) { return LeafEntry::kRead; };
+    return leaves_.Scan(log_, log_state_, table, low, high, order, enter,
                         [&](const BTreeEntry& entry) { return cc().ScanRow(table, entry, visit); });
   }
 
@@ -443,10 +446,11 @@ class OptimisticAccesses {
       return RetireResult::kNotYet;
     }
     // The version changes with kGone: whoever has read the absence fails its re-check.
-    row->control.store(control | cc().LockBits() | Row::kGone);
+    const auto mark_gone = [&] { row->control.store(control | cc().LockBits() | Row::kGone); };
     if (table.ordered()) {
-      UnlinkFromLeaf(log_, clock_, worker_, table, row, row->meta(), Cc::GapControl(control));
+      UnlinkFromLeaf(log_, clock_, worker_, table, row, row->meta(), Cc::GapControl(control), mark_gone);
     } else {
+      mark_gone();
       table.Unlink(row);
     }
     return RetireResult::kRetired;

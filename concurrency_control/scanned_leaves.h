@@ -29,26 +29,32 @@ inline void RaiseControl(BTreeLeaf& leaf, uint64_t value) {
   while (seen < value && !leaf.control.compare_exchange_weak(seen, value)) continue;
 }
 
-// Takes a row that is gone, and is still locked, out of an ordered table. What is known of it passes on to the gap that
-// it leaves behind: its metadata, and `control` for the leaf's word. An empty leaf goes too, and a neighbour inherits.
-template <LogObserver Log>
-[[gnu::noinline]] void UnlinkFromLeaf(Log& log, EpochClock& clock, WorkerId worker, Table& table, Row* row, Meta meta,
-                                      uint64_t control = 0) {
+// Takes a row that is locked, and is gone once mark_gone() has run, out of an ordered table. What is known of it passes
+// on to the gap that it leaves behind: its metadata, and `control` for the leaf's word. An empty leaf goes too, and a
+// neighbour inherits. False: nothing was done, for a transaction holds the leaf (held_leaves.h).
+template <LogObserver Log, class MarkGone>
+[[gnu::noinline]] bool UnlinkFromLeaf(Log& log, EpochClock& clock, WorkerId worker, Table& table, Row* row, Meta meta,
+                                      uint64_t control, MarkGone&& mark_gone) {
   LeafChange change;
   const auto leave = [&](BTreeLeaf& leaf) {
+    mark_gone();
     log.Absorb(leaf.meta(), meta);
     RaiseControl(leaf, control);
   };
-  table.Unlink(row, leave, change);
-  if (!change.emptied) return;
+  if (!table.Unlink(row, leave, change)) return false;
+  if (!change.emptied) return true;
   table.UnlinkEmptyLeaf(row->key, clock, worker, [&](BTreeLeaf& leaving, BTreeLeaf& heir) {
     log.Absorb(heir.meta(), leaving.meta());
     RaiseControl(heir, leaving.control.load());
   });
+  return true;
 }
 
 // What reading a row means for the scan that met it.
 enum class ScanStep : uint8_t { kGoOn, kEnd, kConflict };
+
+// What a scan does with what it found in a leaf: reads it, looks for it once more, or aborts.
+enum class LeafEntry : uint8_t { kRead, kAgain, kConflict };
 
 class ScannedLeaves {
  public:
@@ -80,17 +86,20 @@ class ScannedLeaves {
   // After what is published into the leaves' metadata.
   bool Unchanged() const { return __builtin_expect(leaves_.empty(), 1) || AllUnchanged(); }
 
-  // Calls read_row(const BTreeEntry&) -> ScanStep for the rows of a range, present and absent.
-  template <LogObserver Log, class ReadRow>
+  // Calls enter(const LeafRef&) -> LeafEntry for what was found in a leaf, and read_row(const BTreeEntry&) -> ScanStep
+  // for the rows of a range, present and absent.
+  template <LogObserver Log, class Enter, class ReadRow>
   [[gnu::noinline]] Outcome Scan(Log& log, typename Log::TxnState& state, const Table& table, Key low, Key high,
-                                 ScanOrder order, ReadRow&& read_row) {
+                                 ScanOrder order, Enter&& enter, ReadRow&& read_row) {
     log.OnScan(state, table, low, high);
     BTreeScan scan(table.tree(), low, high, order);
     for (SpinWait changed; scan.NextBatch();) {
+      const LeafEntry entry = enter(scan.leaf());
+      if (entry == LeafEntry::kConflict) return Outcome::kConflict;
       const Leaf leaf{scan.leaf(), scan.leaf().leaf->control.load()};
       log.OnRead(state, {table, low, leaf.ref.leaf->meta()});
       // What was loaded must belong to the version that the batch was found in.
-      if (!scan.Unchanged()) {
+      if (entry == LeafEntry::kAgain || !scan.Unchanged()) {
         scan.Repeat();
         changed.Wait();
         continue;

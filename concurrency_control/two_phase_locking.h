@@ -3,8 +3,9 @@
 //
 // Strict: every lock is held until Release or Abort, so what was read stays true, and the lock of an absent row
 // protects what it stands for. Gaps between rows have no lock: what order 2 re-checks is that those which were scanned
-// are gaps still (scanned_leaves.h). Updates are made in place, with before-images of what changed. Whether locks and
-// log metadata lie in the rows or in a lock table of active rows, `PlacesOver` says.
+// are gaps still (scanned_leaves.h), and a transaction that fails there again and again holds them (held_leaves.h).
+// Updates are made in place, with before-images of what changed. Whether locks and log metadata lie in the rows or in a
+// lock table of active rows, `PlacesOver` says.
 //
 // One object per worker. A row that the transaction has locked before is recognised only when a lock is refused: the
 // common path searches nothing.
@@ -23,6 +24,7 @@
 #include "base/spin.h"
 #include "concurrency_control/absent_rows.h"
 #include "concurrency_control/contract.h"
+#include "concurrency_control/held_leaves.h"
 #include "concurrency_control/row_locks.h"
 #include "concurrency_control/scanned_leaves.h"
 #include "concurrency_control/undo_log.h"
@@ -36,6 +38,7 @@ class TwoPhaseLocking {
   // Where a row's lock and log metadata lie, and what the lock is.
   using Places = PlacesOver<Log>;
   using Locks = typename Policy::template Locks<Places>;
+  using Held = HeldLeaves<Locks, Policy::kWaits>;
   static constexpr CcTraits kTraits = {.name = Policy::kName,
                                        .multi_version = false,
                                        .commit_order = CommitOrder::kPhysical,
@@ -46,13 +49,19 @@ class TwoPhaseLocking {
   class Shared {
    public:
     Shared(Log& log, EpochClock& clock, uint64_t lock_table_buckets, const Atomic<bool>& stop)
-        : log(log), clock(clock), locks(log, lock_table_buckets), policy(clock.workers()), stop(stop) {}
+        : log(log),
+          clock(clock),
+          locks(log, lock_table_buckets),
+          policy(clock.workers()),
+          held(clock.workers()),
+          stop(stop) {}
     size_t memory_bytes() const { return locks.memory_bytes(); }
 
     Log& log;
     EpochClock& clock;
     typename Places::Shared locks;
     typename Policy::Shared policy;
+    typename Held::Shared held;
     const Atomic<bool>& stop;
   };
   static size_t RowMetaBytes(size_t log_meta_bytes) { return Locks::RowMetaBytes(log_meta_bytes); }
@@ -63,6 +72,7 @@ class TwoPhaseLocking {
         clock_(shared.clock),
         worker_(worker),
         locks_(MakeLocks(shared, worker)),
+        held_(shared.held, locks_, worker),
         absent_rows_(shared.clock, worker) {
     accesses_.reserve(kAccessesReserved);
   }
@@ -77,6 +87,7 @@ class TwoPhaseLocking {
       absent_rows_.Sweep([this](Table& table, Row* row) { return TryRetire(table, row); });
     }
     if constexpr (Policy::kWaits) locks_.Begin(txn);
+    held_.Begin(txn);
   }
 
   template <class Visit>
@@ -122,10 +133,13 @@ class TwoPhaseLocking {
 
   template <class Visit>
   Outcome Scan(Table& table, Key low, Key high, ScanOrder order, Visit&& visit) {
-    return leaves_.Scan(log_, log_state_, table, low, high, order, [&](const BTreeEntry& entry) {
+    const auto enter = [this](const LeafRef& found) { return held_.Enter(found); };
+    return leaves_.Scan(log_, log_state_, table, low, high, order, enter, [&](const BTreeEntry& entry) {
       Access* access = nullptr;
       // A row that is gone has changed its leaf, or will have.
-      if (LockShared(table, entry.row, entry.key, access) != LockResult::kOk) return ScanStep::kConflict;
+      const LockResult locked = LockShared(table, entry.row, entry.key, access);
+      if (locked == LockResult::kGone) held_.NoteFailedScan();
+      if (locked != LockResult::kOk) return ScanStep::kConflict;
       if (!access->present) return ScanStep::kGoOn;
       return visit(entry.key, TupleReader(table.tuple(entry.row))) ? ScanStep::kGoOn : ScanStep::kEnd;
     });
@@ -133,7 +147,11 @@ class TwoPhaseLocking {
 
   bool read_only() const { return writes_ == 0; }
   bool LockWrites() { return true; }
-  bool Recheck() { return leaves_.Unchanged(); }
+  bool Recheck() {
+    if (leaves_.Unchanged()) return true;
+    held_.NoteFailedScan();
+    return false;
+  }
 
   template <class Visit>
   void ForEachRead(Visit&& visit) {
@@ -166,6 +184,7 @@ class TwoPhaseLocking {
         locks_.ReleaseShared(access.lock);
       }
     }
+    held_.End();
   }
 
   void Abort() {
@@ -213,7 +232,9 @@ class TwoPhaseLocking {
   Access* LockShared(Table& table, Key key) {
     Access* access = nullptr;
     for (SpinWait gone;; gone.Wait()) {
-      switch (LockShared(table, FindOrCreate(table, key), key, access)) {
+      Row* const row = FindOrCreate(table, key);
+      if (row == nullptr) return nullptr;
+      switch (LockShared(table, row, key, access)) {
         case LockResult::kOk:
           return access;
         case LockResult::kConflict:
@@ -228,7 +249,8 @@ class TwoPhaseLocking {
   Access* LockExclusive(Table& table, Key key) {
     typename Locks::Handle lock;
     for (SpinWait gone;; gone.Wait()) {
-      Row* row = FindOrCreate<kExpect>(table, key);
+      Row* const row = FindOrCreate<kExpect>(table, key);
+      if (row == nullptr) return nullptr;
       LockResult result = locks_.TryExclusive(row, lock);
       if (result == LockResult::kConflict) {
         if (Access* own = FindOwn(row)) return own->exclusive ? own : Upgrade(own);
@@ -246,7 +268,8 @@ class TwoPhaseLocking {
     }
   }
 
-  // An ordered table's look-up for an insert goes down once.
+  // An ordered table's look-up for an insert goes down once. nullptr: a conflict, as another transaction holds the leaf
+  // in which the row would be.
   template <Expect kExpect = Expect::kRow>
   Row* FindOrCreate(Table& table, Key key) {
     if (kExpect == Expect::kNoRow && table.ordered()) return FindOrCreateInLeaf(table, key);
@@ -260,14 +283,21 @@ class TwoPhaseLocking {
 
   // The row takes over what is known of the gap that it appears in.
   [[gnu::noinline]] Row* FindOrCreateInLeaf(Table& table, Key key) {
-    LeafChange change;
     const auto init = [this](Row& row, BTreeLeaf& leaf) {
       locks_.InitFreshMeta(log_, row, leaf.meta());
       row.control.store(Row::kAbsent, std::memory_order_release);
     };
-    Row* const row = table.FindOrCreate(worker_, key, init, change);
-    leaves_.NoteCreated(row, change);
-    return row;
+    for (LeafChange change;;) {
+      Row* const row = table.FindOrCreate(worker_, key, init, change, held_.own_name());
+      if (row == nullptr) {
+        if (!held_.AwaitEnd(change.held_by)) return nullptr;
+        continue;
+      }
+      held_.EndWaits();
+      held_.NoteSplit(change);
+      leaves_.NoteCreated(row, change);
+      return row;
+    }
   }
 
   Access* Add(Table& table, Row* row, typename Locks::Handle lock, bool exclusive) {
@@ -335,11 +365,13 @@ class TwoPhaseLocking {
       locks_.ReleaseExclusive(lock, row);
       return RetireResult::kNotYet;
     }
-    Locks::Flags::Change(row, Row::kGone, 0);
-    if (table.ordered()) {
-      UnlinkFromLeaf(log_, clock_, worker_, table, row, locks_.meta(lock));
-    } else {
+    const auto mark_gone = [row] { Locks::Flags::Change(row, Row::kGone, 0); };
+    if (!table.ordered()) {
+      mark_gone();
       table.Unlink(row);
+    } else if (!UnlinkFromLeaf(log_, clock_, worker_, table, row, locks_.meta(lock), 0, mark_gone)) {
+      locks_.ReleaseExclusive(lock, row);
+      return RetireResult::kNotYet;
     }
     locks_.ReleaseGone(lock, row);
     return RetireResult::kRetired;
@@ -350,6 +382,7 @@ class TwoPhaseLocking {
   EpochClock& clock_;
   const WorkerId worker_;
   Locks locks_;
+  Held held_;
   std::vector<Access> accesses_;
   ScannedLeaves leaves_;
   UndoLog undo_;

@@ -3,7 +3,9 @@
 //
 // A transaction is as old as its first try, by its worker's clock, and equals are ordered by worker: no counter is
 // shared, ages are never equal, and a transaction that is run again gets ever older compared with the others until it
-// is the oldest, which never dies. Clocks that disagree between processors cost fairness, nothing else.
+// is the oldest, which never dies for a lock. Nor do phantoms abort it without end: after a few validations of what it
+// has scanned that failed it holds the leaves, and to hold one is to have a lock (held_leaves.h). Clocks that disagree
+// between processors cost fairness, nothing else.
 //
 // Why no cycle arises: a request waits only if its transaction is older than all that it waits for, holders and
 // requests ahead of it alike, and asks again when somebody that it did not wait for upgrades ahead of it

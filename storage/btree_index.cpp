@@ -28,10 +28,10 @@ constexpr auto kVisitNothing = [](BTreeInner*, uint64_t, uint32_t) { return true
 
 }  // namespace
 
-BTreeIndex::BTreeIndex(size_t meta_bytes)
+BTreeIndex::BTreeIndex(size_t meta_bytes, NodePlacement placement)
     : meta_bytes_(RoundUp(meta_bytes, sizeof(uint64_t))),
-      leaves_(RoundUp(sizeof(BTreeLeaf) + meta_bytes_, kCacheLineBytes)),
-      inners_(sizeof(BTreeInner)),
+      leaves_(RoundUp(sizeof(BTreeLeaf) + meta_bytes_, kCacheLineBytes), placement),
+      inners_(sizeof(BTreeInner), placement),
       root_(NewInner()) {
   BTreeLeaf* const first = NewLeaf();
   root_->level.set(1);
@@ -93,7 +93,7 @@ void BTreeIndex::AppendLeafEnds(const BTreeInner& inner, std::vector<Key>& ends)
 
 // ---- Insert ----------------------------------------------------------------------------------------------
 
-BTreeIndex::Place BTreeIndex::FindOrLockPlace(Key key, LeafChange& change) {
+BTreeIndex::Place BTreeIndex::FindOrLockPlace(Key key, LeafChange& change, uint64_t holder) {
   Place place;
   Retry([&] {
     Descent at;
@@ -102,10 +102,16 @@ BTreeIndex::Place BTreeIndex::FindOrLockPlace(Key key, LeafChange& change) {
     place = Place{nullptr, leaf, nullptr, leaf, leaf->SlotOf(key)};
     place.row = leaf->RowAt(place.slot, key);
     const bool full = leaf->count.get() == BTreeLeaf::kSlots;
+    const uint64_t held_by = leaf->HolderAt(at.version);
     if (!leaf->StillAt(at.version)) return false;
-    change = LeafChange{leaf, at.version, at.version, {}, false};
+    change = LeafChange{leaf, at.version, at.version, {}, false, 0};
     if (place.row != nullptr) return true;
-    return full ? SplitLeaf(at, place) : leaf->TryLock(at.version);
+    if (__builtin_expect(held_by != 0, 0) && held_by != holder) {
+      place.target = nullptr;
+      change.held_by = held_by;
+      return true;
+    }
+    return full ? SplitLeaf(at, place) : leaf->TryLockAsHolder(at.version);
   });
   return place;
 }
@@ -140,13 +146,14 @@ bool BTreeIndex::SplitLeaf(const Descent& at, Place& place) {
   // The part that gets the new entry gets what lies between the two as well: a run goes on there.
   const Key separator = split.into_lower ? leaf->keys[split.kept].get() - 1 : leaf->keys[split.kept - 1].get();
   leaf->MoveTail(split.kept, *right);
+  right->InheritHold(*leaf);
   CopyLeafMeta(right->meta(), leaf->meta(), meta_bytes_);
   right->control.store(leaf->control.load(), std::memory_order_relaxed);
   at.parent->InsertChild(at.index, separator, right);
   at.parent->UnlockChanged();
   place.right = right;
   if (!split.into_lower) {
-    place.holder = right;
+    place.target = right;
     place.slot -= split.kept;
   }
   return true;
@@ -154,7 +161,7 @@ bool BTreeIndex::SplitLeaf(const Descent& at, Place& place) {
 
 bool BTreeIndex::TryLockBoth(BTreeInner* parent, uint64_t parent_version, BTreeNode* child, uint64_t version) {
   if (!parent->TryLock(parent_version)) return false;
-  if (child->TryLock(version)) return true;
+  if (child->TryLockAsHolder(version)) return true;
   parent->UnlockUnchanged();
   return false;
 }
@@ -208,7 +215,8 @@ BTreeLeaf* BTreeIndex::LockEntry(Key key, const Row* row, uint32_t& slot, LeafCh
     BTreeLeaf* const leaf = at.leaf;
     slot = leaf->SlotOf(key);
     found = row != nullptr && leaf->RowAt(slot, key) == row ? leaf : nullptr;
-    change = LeafChange{leaf, at.version, at.version, {}, false};
+    change = LeafChange{leaf, at.version, at.version, {}, false, leaf->HolderAt(at.version)};
+    if (change.held_by != 0) found = nullptr;
     return found == nullptr ? leaf->StillAt(at.version) : leaf->TryLock(at.version);
   });
   return found;
@@ -231,8 +239,11 @@ UnlinkResult BTreeIndex::LockEmptyLeaf(Key key, Unlinking& unlinking) {
     if (!empty) return true;
     result = UnlinkResult::kOnlyLeaf;
     if (unlinking.keeper == nullptr) return true;
+    result = UnlinkResult::kHeld;
+    if (at.version & BTreeNode::kHeld) return true;
+    if (!unlinking.TryLock(at.version)) return unlinking.heir_is_held;
     result = UnlinkResult::kUnlinked;
-    return unlinking.TryLock(at.version);
+    return true;
   });
   return result;
 }
@@ -283,6 +294,7 @@ bool BTreeIndex::Unlinking::TryLockHeir() {
     if (!inner->StillAt(inner_version)) return false;
     if (child_is_leaf) {
       heir = static_cast<BTreeLeaf*>(child);
+      heir_is_held = (child_version & BTreeNode::kHeld) != 0;
       return heir->TryLock(child_version);
     }
     if (child_version & BTreeNode::kLocked) return false;

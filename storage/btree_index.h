@@ -15,8 +15,9 @@
 //
 // Invariants:
 //  - The leaves' ranges partition the keys. A leaf's range shrinks only when it is split, and its version tells of it.
-//  - A leaf's version changes when an entry comes or goes, when the leaf is split and when it is unlinked, and else
-//    never.
+//  - A leaf's version changes when an entry comes or goes, when the leaf is split and when it is unlinked, when it
+//    begins and ends to be held, and else never.
+//  - What is held by another is left alone and never waited for: inserts and erases say so (LeafChange::held_by).
 //  - Nodes are never merged. An empty leaf stays, and so does what its metadata tells of its range, until UnlinkEmpty
 //    hands both to a neighbour. The root stays where it is and the tree does not get lower.
 #pragma once
@@ -40,12 +41,13 @@ enum class UnlinkResult : uint8_t {
   kUnlinked,
   kNotEmpty,
   kOnlyLeaf,  // there is no other leaf
+  kHeld,      // the leaf is, or its neighbour that would inherit
 };
 
 class BTreeIndex {
  public:
   // `meta_bytes` of log metadata in each leaf, all zero in the first one.
-  explicit BTreeIndex(size_t meta_bytes);
+  explicit BTreeIndex(size_t meta_bytes, NodePlacement placement = DefaultNodePlacement());
 
   // The row that `key` leads to or nullptr; `seen` is the leaf that has or would have it.
   Row* Find(Key key) const {
@@ -56,19 +58,20 @@ class BTreeIndex {
 
   // Returns the row that `key` leads to or, if there is none, inserts what `make()`, or `make(BTreeLeaf&)`, returns. It
   // runs with the leaf locked that gets the key, so it must not come back to the index; it may throw. `change` tells in
-  // which leaf the key is found and what was done to it.
+  // which leaf the key is found and what was done to it. Returns nullptr where the leaf would have to change and is
+  // held by another than `holder`.
   template <class Make>
-  Row* FindOrInsert(Key key, Make&& make, LeafChange& change) {
-    const Place place = FindOrLockPlace(key, change);
-    if (place.row != nullptr) return place.row;
+  Row* FindOrInsert(Key key, Make&& make, LeafChange& change, uint64_t holder = 0) {
+    const Place place = FindOrLockPlace(key, change, holder);
+    if (place.row != nullptr || place.target == nullptr) return place.row;
     PlaceLock lock(place, change);
     Row* row;
     if constexpr (std::is_invocable_v<Make, BTreeLeaf&>) {
-      row = make(*place.holder);
+      row = make(*place.target);
     } else {
       row = make();
     }
-    place.holder->InsertAt(place.slot, key, row);
+    place.target->InsertAt(place.slot, key, row);
     return row;
   }
   template <class Make>
@@ -77,7 +80,8 @@ class BTreeIndex {
     return FindOrInsert(key, std::forward<Make>(make), change);
   }
 
-  // Takes out the entry of `key`. False: there is none, or it leads to another row. Finders may still hold the row.
+  // Takes out the entry of `key`. False: there is none, or it leads to another row, or the leaf is held, by whoever it
+  // is. Finders may still hold the row.
   // `leave(BTreeLeaf&)` runs before, with the leaf locked, and must not come back to the index, nor throw.
   template <class Leave>
   bool Erase(Key key, const Row* row, LeafChange& change, Leave&& leave) {
@@ -145,14 +149,14 @@ class BTreeIndex {
     Row* row = nullptr;
     BTreeLeaf* leaf = nullptr;    // locked
     BTreeLeaf* right = nullptr;   // locked: a leaf that was split off to make room
-    BTreeLeaf* holder = nullptr;  // the one of the two that gets the key
+    BTreeLeaf* target = nullptr;  // the one of the two that gets the key; nullptr: another holds the leaf
     uint32_t slot = 0;
   };
   // Unlocks, whether or not `make` threw, and reports.
   class PlaceLock {
    public:
     PlaceLock(const Place& place, LeafChange& change)
-        : place_(place), change_(change), entries_before_(place.holder->count.get()) {}
+        : place_(place), change_(change), entries_before_(place.target->count.get()) {}
     ~PlaceLock();
     PlaceLock(const PlaceLock&) = delete;
     PlaceLock& operator=(const PlaceLock&) = delete;
@@ -176,6 +180,7 @@ class BTreeIndex {
     uint32_t steps = 0;
     BTreeLeaf* leaf = nullptr;
     BTreeLeaf* heir = nullptr;
+    bool heir_is_held = false;
 
     void Visit(BTreeInner* inner, uint64_t version, uint32_t child);
     bool TryLock(uint64_t leaf_version);
@@ -213,7 +218,7 @@ class BTreeIndex {
     }
   }
 
-  Place FindOrLockPlace(Key key, LeafChange& change);
+  Place FindOrLockPlace(Key key, LeafChange& change, uint64_t holder);
   bool DescendWithRoom(Key key, Descent& found);
   bool SplitLeaf(const Descent& at, Place& place);
   void SplitInner(BTreeInner* parent, uint64_t parent_version, BTreeInner* inner, uint64_t version, Key key);

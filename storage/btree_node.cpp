@@ -15,6 +15,22 @@ uint64_t BTreeNode::AwaitUnlocked() const {
   }
 }
 
+// Release, as of every word that changes under the lock.
+bool BTreeLeaf::TryHold(uint64_t seen, uint64_t holder) {
+  ASSERT(holder != 0);
+  if (!TryLock(seen)) return false;
+  control.store(holder, std::memory_order_release);
+  version_.store(((Now() & ~kLocked) + kStep) | kHeld, std::memory_order_release);
+  return true;
+}
+
+// A plain store of the version: nobody else may lock the leaf before.
+void BTreeLeaf::EndHold() {
+  ASSERT((Now() & (kHeld | kLocked)) == kHeld);
+  control.store(0, std::memory_order_release);
+  version_.store((Now() & ~kHeld) + kStep, std::memory_order_release);
+}
+
 void BTreeLeaf::InsertAt(uint32_t slot, Key key, Row* row) {
   const uint32_t entries = count.get();
   ASSERT(entries < kSlots && slot <= entries);

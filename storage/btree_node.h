@@ -1,6 +1,6 @@
 // The nodes of BTreeIndex: a version to read them by, keys, and what the keys lead to.
 //
-// The version of a node is a counter with two flags below. A writer locks the node (compare-and-swap of the version
+// The version of a node is a counter with three flags below. A writer locks the node (compare-and-swap of the version
 // that it has read), changes it, and unlocks it with the counter raised. A reader takes no lock: it loads the version,
 // reads, and loads the version again; what it read is void if the two differ.
 //
@@ -8,9 +8,19 @@
 //                         locked --UnlockChanged----> unlocked, a new version
 //                         locked --UnlockUnlinked---> unlinked, for good
 //
+// A leaf may be held: entries come and go only by its holder, for as long as a transaction lasts. A flag of the version
+// says so, and the leaf's control word names the holder, so whoever is about to change a leaf knows both as they were
+// at the version that it locks from. Readers do not mind.
+//
+//   unlocked --TryHold--> unlocked and held, a new version --EndHold--> unlocked, a new version
+//
 // Every word of a node is an atomic, loaded with acquire and stored with release (NodeWord). Who loads a word stored
 // under a lock therefore sees the lock, or a later version, at its second load of the version; who sees neither has
 // loaded no such word. No fence is needed, and on x86-64 these are plain moves.
+//
+// What was read is void until the version was loaded again, so nothing that it says of memory is used before: a pointer
+// is not followed, and an index is bounded by the node's size, whatever it was computed from. Two words of one node, or
+// one loaded twice, need not belong together; each alone keeps its own bounds at all times (count <= kSlots, kKeysMax).
 //
 // Keys lie in ascending order, and every slot behind the last key holds kPadKey. So a search takes a fixed number of
 // steps and looks at no count; the last slot is never a key.
@@ -54,8 +64,10 @@ class BTreeNode {
   // Of a leaf or an inner node: the lines that a search may touch, all at once instead of one after the other.
   void PrefetchKeys() const { PrefetchLines(this, kKeyLines); }
 
-  // False: the node is no longer what it was at version `seen`. Sequentially consistent: see LeafRef.
-  bool TryLock(uint64_t seen) {
+  // False: the node is held, or no longer what it was at version `seen`. Sequentially consistent: see LeafRef.
+  bool TryLock(uint64_t seen) { return (seen & kHeld) == 0 && TryLockAsHolder(seen); }
+  // The same by who knows that the node is not held at version `seen`, or holds it itself.
+  bool TryLockAsHolder(uint64_t seen) {
     return (seen & (kLocked | kUnlinked)) == 0 && version_.compare_exchange_strong(seen, seen | kLocked);
   }
   // By the holder of the lock. Release: who loads the new version sees what was done under the lock.
@@ -69,7 +81,8 @@ class BTreeNode {
 
   static constexpr uint64_t kLocked = 1;
   static constexpr uint64_t kUnlinked = 2;
-  static constexpr uint64_t kStep = 4;
+  static constexpr uint64_t kHeld = 4;
+  static constexpr uint64_t kStep = 8;
   static constexpr Key kPadKey = ~Key{0};
   static constexpr int kKeyLines = 9;
 
@@ -99,8 +112,15 @@ class alignas(kCacheLineBytes) BTreeLeaf : public BTreeNode {
  public:
   static constexpr uint32_t kSlots = 62;
 
-  // The concurrency control's own word, 0 at first; a leaf that splits hands it on as it is.
+  // The concurrency control's own word, 0 at first; a leaf that splits hands it on as it is. While the leaf is held it
+  // names the holder, so a concurrency control that holds leaves has no other use for it.
   Atomic<uint64_t> control;
+
+  // From now on nobody but `holder`, which is not 0, changes the leaf. False: it is held already, or no longer what it
+  // was at version `seen`.
+  bool TryHold(uint64_t seen, uint64_t holder);
+  // By the holder, of each leaf that it holds: those too that were split off from one (LeafChange::split_off).
+  void EndHold();
 
   // The log metadata; a leaf that splits hands on a copy.
   Meta meta() { return reinterpret_cast<std::byte*>(this + 1); }
@@ -117,6 +137,15 @@ class alignas(kCacheLineBytes) BTreeLeaf : public BTreeNode {
     return slot < count.get() && keys[slot].get() == key ? rows[slot].get() : nullptr;
   }
 
+  // Who holds the leaf at version `seen`, or 0; known if it is still at that version.
+  uint64_t HolderAt(uint64_t seen) const {
+    return __builtin_expect((seen & kHeld) == 0, 1) ? 0 : control.load(std::memory_order_acquire);
+  }
+
+  // With both locked, of a leaf that is split off; the control word passes on by itself.
+  void InheritHold(const BTreeLeaf& from) {
+    version_.store(Now() | (from.Now() & kHeld), std::memory_order_relaxed);  // nobody else sees it yet
+  }
   // With the leaf locked.
   void InsertAt(uint32_t slot, Key key, Row* row);
   void RemoveAt(uint32_t slot);
@@ -161,8 +190,10 @@ struct LeafRef {
   BTreeLeaf* leaf = nullptr;
   uint64_t version = 0;
 
-  // No entry came or went since, nor is anyone about to change the leaf.
+  // No entry came or went since, nor is anyone about to change the leaf, nor has anyone begun or ended to hold it.
   bool Unchanged() const { return leaf->version_.load() == version; }
+  // At that version by leaf->control; who is not the holder must see afterwards that it is Unchanged.
+  bool held() const { return (version & BTreeNode::kHeld) != 0; }
   friend bool operator==(const LeafRef&, const LeafRef&) = default;
 };
 
@@ -186,6 +217,7 @@ struct LeafChange {
   uint64_t after = 0;    // as before: nothing was changed
   LeafRef split_off;     // a new leaf that took over the upper part of the range; no leaf: there is none
   bool emptied = false;  // `leaf` has no entry left: UnlinkEmpty may free it
+  uint64_t held_by = 0;  // not 0: another holds the leaf, so nothing was inserted or erased
 
   bool changed() const { return before != after; }
 };

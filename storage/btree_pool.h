@@ -4,6 +4,11 @@
 // a reader that follows a stale pointer reads a node, if not the one it wanted. A node that others may still read is
 // retired, and handed out again once they cannot.
 //
+// In builds with a sanitizer each node lies right before a page that cannot be accessed, so that a load of one element
+// beyond the node is a SIGSEGV at that load. A page and no poisoned bytes: it stops what no sanitizer sees as well (the
+// thread sanitizer knows no bounds, and a test may ask for it in any build), and pages are what readers run into where
+// a node is the last of its mapping. The price is 8 KiB and two mappings for each node.
+//
 // Thread safe. One mutex, because a node is asked for once in dozens of inserts.
 #pragma once
 
@@ -20,10 +25,19 @@ namespace dbx {
 
 class EpochClock;
 
+// How the nodes of a pool lie in memory.
+enum class NodePlacement : uint8_t {
+  kPacked,
+  kBeforeGuardPages,  // a few thousand of each process; further ones have no guard page
+};
+// kPacked, but in builds with a sanitizer.
+NodePlacement DefaultNodePlacement();
+
 class BTreePool {
  public:
   // `node_bytes` is a multiple of a cache line.
-  explicit BTreePool(size_t node_bytes) : node_bytes_(node_bytes), arena_(node_bytes, kCacheLineBytes) {}
+  BTreePool(size_t node_bytes, NodePlacement placement);
+  ~BTreePool();
 
   // Throws Error (kNoSpace).
   void* Allocate();
@@ -43,10 +57,16 @@ class BTreePool {
     Epoch stamp;
   };
 
+  void* AllocateFresh();
+  void Guard(std::byte* page);
+
   const size_t node_bytes_;
-  mutable Mutex mutex_;  // guards what follows
+  const NodePlacement placement_;
+  const size_t slot_bytes_;  // of a node and its guard page
+  mutable Mutex mutex_;      // guards what follows
   RowArena arena_;
   size_t ahead_ = 0;  // nodes of the arena that Prefault has backed
+  int guards_ = 0;    // pages that cannot be accessed
   std::vector<void*> free_;
   std::deque<Retired> retired_;  // stamps ascend
 };

@@ -44,7 +44,8 @@ bool BTreeScan::FindLeaf() {
 bool BTreeScan::StepToNextLeaf() {
   const BTreeInner* const parent = at_.parent;
   const bool ascending = order_ == ScanOrder::kAscending;
-  if (at_.index == (ascending ? parent->count.get() : 0)) return false;
+  // The parent may have been split meanwhile: its keys, even if fewer by now than at_.index, bound the index.
+  if (ascending ? at_.index >= parent->count.get() : at_.index == 0) return false;
   const uint32_t index = ascending ? at_.index + 1 : at_.index - 1;
   BTreeNode* const child = parent->children[index].get();
   const Key low = index > 0 ? parent->keys[index - 1].get() + 1 : parent_low_;

@@ -74,33 +74,35 @@ class Table {
     return ordered() ? tree_->FindOrInsert(key, make) : hash_->FindOrInsert(key, make);
   }
   // The same in an ordered table: `init(Row&, BTreeLeaf&)` runs with the leaf locked that gets the row, and `change`
-  // tells what became of the leaf.
+  // tells what became of the leaf. nullptr: there is no row, and another than `holder` holds the leaf.
   template <class Init>
-  Row* FindOrCreate(WorkerId worker, Key key, Init&& init, LeafChange& change) {
+  Row* FindOrCreate(WorkerId worker, Key key, Init&& init, LeafChange& change, uint64_t holder = 0) {
     const auto make = [&](BTreeLeaf& leaf) {
       Row* row = Allocate(worker, key);
       init(*row, leaf);
       return row;
     };
-    return tree_->FindOrInsert(key, make, change);
+    return tree_->FindOrInsert(key, make, change, holder);
   }
 
   // Adds a present row, its control word 0 but for being there and its log metadata all zero (initial load).
   // Threads may load side by side, each as another worker. Throws Error when the key exists.
   void LoadRow(WorkerId worker, Key key, std::span<const std::byte> tuple);
 
-  // Takes an absent row, already marked kGone by the caller who holds its lock, out of the index.
+  // Takes an absent row, already marked kGone by the caller who holds its lock, out of the index. Nobody may hold its
+  // leaf.
   void Unlink(Row* row) {
     if (!ordered()) return hash_->Erase(row);
     const bool found = tree_->Erase(row->key, row);
     CHECK(found);
   }
-  // The same in an ordered table: `leave(BTreeLeaf&)` runs with the leaf locked that loses the row, and `change` tells
-  // what became of the leaf.
+  // The same in an ordered table: `leave(BTreeLeaf&)` runs with the leaf locked that loses the row, and may mark the
+  // row, and `change` tells what became of the leaf. False: nothing was done, for the leaf is held.
   template <class Leave>
-  void Unlink(Row* row, Leave&& leave, LeafChange& change) {
+  bool Unlink(Row* row, Leave&& leave, LeafChange& change) {
     const bool found = tree_->Erase(row->key, row, change, leave);
-    CHECK(found);
+    CHECK(found || change.held_by != 0);
+    return found;
   }
   // Of an ordered table: see BTreeIndex.
   template <class Absorb>

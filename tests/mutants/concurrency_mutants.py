@@ -1,8 +1,8 @@
 """Faults of the concurrency controls, and of what they and the logs keep of rows."""
 from edits import Mutant, expression, raw, statement
 from sources import (
-    BTREE, DL_DETECT, HEKATON, LOCKING, OPTIMISTIC, QUEUES, ROW_LOCKS, RULES, SCANNED_LEAVES, SILO, SNAPSHOTS,
-    TABLE_LOCKS, TAURUS, TICTOC, VERSIONS, WAIT_DIE,
+    BTREE, BTREE_SCAN, DL_DETECT, HEKATON, HELD_LEAVES, LOCKING, OPTIMISTIC, QUEUES, ROW_LOCKS, RULES, SCANNED_LEAVES,
+    SILO, SNAPSHOTS, TABLE_LOCKS, TAURUS, TICTOC, VERSIONS, WAIT_DIE,
 )
 
 CONCURRENCY_MUTANTS = [
@@ -45,6 +45,31 @@ CONCURRENCY_MUTANTS = [
            [statement(SCANNED_LEAVES, "if (had_leaf && change_.split_off.leaf != nullptr) "
                       "leaves_.push_back({change_.split_off, control});", "")], "/TEST",
            test="ScanOfSerializablePairs/0.AnInsertIntoEitherPartOfALeafThatTheScannerSplitIsAConflict"),
+    Mutant("scan_steps_beyond_its_node", "a scan steps to a child that a split has taken from the node",
+           [expression(BTREE_SCAN, "at_.index >= parent->count.get()", "at_.index == parent->count.get()")], "/TPCC",
+           test="Children/BTreeBoundsOfChild.AScanGoesOnThoughItsInnerNodeIsSplitMeanwhile/6"),
+
+    # ---- leaves that are held: each costs attempts without end, or leaves that nobody can insert into any more ----
+    Mutant("held_never", "a transaction scans in vain for ever",
+           [expression(HELD_LEAVES, "failed_scans_ < kFailedScansMax", "true")], "WAIT_DIE",
+           test="HeldLeavesTest/2.InsertsBesideAScanDoNotFailItForEver"),
+    Mutant("held_leaf_gets_rows", "others insert into a leaf that is held",
+           [expression(BTREE, "__builtin_expect(held_by != 0, 0) && held_by != holder", "false")], "WAIT_DIE",
+           test="HeldLeavesTest/2.InsertsBesideAScanDoNotFailItForEver"),
+    Mutant("held_leaf_loses_rows", "sweeps unlink rows of a leaf that is held",
+           [statement(BTREE, "if (change.held_by != 0) found = nullptr;", ""),
+            expression(BTREE, "found == nullptr ? leaf->StillAt(at.version) : leaf->TryLock(at.version)",
+                       "found == nullptr ? leaf->StillAt(at.version) : leaf->TryLockAsHolder(at.version)")], "WAIT_DIE",
+           test="HeldLeavesTest/2.RowsOfAHeldLeafAreNotUnlinkedBeforeItsTransactionEnds"),
+    Mutant("held_leaf_split_off_free", "the upper part of a held leaf that its holder splits is not held",
+           [statement(BTREE, "right->InheritHold(*leaf);", "")], "WAIT_DIE",
+           test="HeldLeavesTest/2.TheHolderSplitsItsLeavesAndHoldsBothParts"),
+    Mutant("held_leaf_split_off_for_good", "and if it is held, its holder does not know of it",
+           [statement(LOCKING, "held_.NoteSplit(change);", "")], "WAIT_DIE",
+           test="HeldLeavesTest/2.TheHolderSplitsItsLeavesAndHoldsBothParts"),
+    Mutant("held_for_good", "a transaction ends and goes on to hold its leaves",
+           [statement(LOCKING, "held_.End();", "")], "WAIT_DIE", test="HeldLeavesTest/2.AnAbortEndsIt"),
+
     Mutant("changes_of_two_rows_merged", "a change of one row lengthens what is copied back of another",
            [expression(OPTIMISTIC, "last->write == write", "true")], "/TEST",
            test="ChangedBytes/2.AreThoseThatATransactionSet"),

@@ -1,7 +1,7 @@
 """What the simulated engine is built with, besides its faults."""
 from sources import (
-    ARENA, BTREE_NODE, CHECKPOINT, CONSOLIDATION, ELEDA_WORKER, FILES, HEKATON, LANES_H, LANE_RECOVERY, LOCKING,
-    LOG_FILES, OPTIMISTIC, READER, READER_H, RECOVERY, STREAM, STREAM_BUILDER, STREAM_H, TAURUS, TAURUS_RECOVERY, TICTOC,
+    ARENA, BTREE_NODE, CHECKPOINT, CONSOLIDATION, ELEDA_WORKER, FILES, HEKATON, HELD_LEAVES, LANES_H, LANE_RECOVERY,
+    LOCKING, LOG_FILES, OPTIMISTIC, READER, READER_H, RECOVERY, STREAM, STREAM_BUILDER, STREAM_H, TAURUS, TAURUS_RECOVERY, TICTOC,
     TXN, VERSIONS, WATERMARKS, WRITER,
 )
 
@@ -29,6 +29,8 @@ TUNING = [
     (TAURUS, "kTxnsPerTurn = 256;", "kTxnsPerTurn = 4;"),
     (LOCKING, "kTxnsPerSweep = 64;", "kTxnsPerSweep = 4;"),
     (OPTIMISTIC, "kTxnsPerSweep = 64;", "kTxnsPerSweep = 4;"),
+    # A scan that failed once holds its leaves.
+    (HELD_LEAVES, "kFailedScansMax = 3;", "kFailedScansMax = 1;"),
     # Timestamps of small runs are small. With fewer bits than these, two who read the same thirty rows may move each
     # other's wts for ever.
     (TICTOC, "kDeltaBits = 15;", "kDeltaBits = 6;"),

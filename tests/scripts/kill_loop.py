@@ -4,8 +4,10 @@
 A random cycle draws its pair, log and thread counts, contention, isolation level and index from one seed, which is
 printed with a failure together with the command lines, so that a cycle can be made again (--seed S --kills 1). Its signs
 of life say with which flags a loop that was stopped can be taken up. Workloads take turns, and what TEST leaves must be
-a history of its isolation level. Half of the cycles also kill the run that continues the first, anywhere from its start
-on. Named points are those of kill_points.py; --point NAME tries one. What must hold after a kill is in killed_runs.py.
+a history of its isolation level. Large numbers of logs, emulated devices and instruction sets take turns as well, so
+that a few seeds in a row have them all. Half of the cycles also kill the run that continues the first, anywhere from its
+start on. Named points are those of kill_points.py; --point NAME tries one. What must hold after a kill is in
+killed_runs.py.
 """
 from __future__ import annotations
 
@@ -36,6 +38,9 @@ WORKLOADS = ("YCSB", "TPCC", "TEST")
 RUN_DELAY_MAX = {"YCSB": 0.1, "TPCC": 0.1, "TEST": 0.03}
 CONTINUE_DELAY_MAX = {"YCSB": 0.4, "TPCC": 0.4, "TEST": 0.15}
 CONTINUATIONS = ([], ["--checkpoint"], ["--checkpoint", "--drop_old_runs"], ["--verify"])
+# By turns; the lengths of these and of WORKLOADS have no common divisor, so all combinations come.
+LOGGERS = (None, 8, None, 16)  # None: as drawn
+DEVICES = ("real", "nvme", "hdd", "ssd:0.1", "pm")
 HEARTBEAT_SECONDS = 20
 
 
@@ -61,7 +66,10 @@ def draw_reads(seed: int, workload: str, pair: Pair) -> list[str]:
 
 def draw_run(rng: random.Random, seed: int, workload: str, pairs: list[Pair]) -> list[str]:
     pair = rng.choice(pairs)
-    loggers = 1 if pair.log in ONE_LOG else rng.choice((1, 2, 4))
+    loggers = 1
+    if pair.log not in ONE_LOG:
+        drawn = rng.choice((1, 2, 4))  # even where it is not used, so that the rest of a seed does not depend on it
+        loggers = LOGGERS[seed % len(LOGGERS)] or drawn
     return [*pair.flags(), f"--workload={workload}", f"--thread_cnt={rng.choice((1, 2, 4))}",
             f"--num_logger={loggers}", f"--seed={seed}", *COMMON, *draw_load(rng, workload),
             *draw_reads(seed, workload, pair)]
@@ -69,6 +77,19 @@ def draw_run(rng: random.Random, seed: int, workload: str, pairs: list[Pair]) ->
 
 def draw_continuation(rng: random.Random) -> list[str]:
     return ["--continue", f"--thread_cnt={rng.choice((1, 2, 4))}", *COMMON, *rng.choice(CONTINUATIONS)]
+
+
+def simd_levels() -> list[str]:
+    """What --simd takes on this host, as the engine asks the processor."""
+    with open("/proc/cpuinfo", encoding="utf-8") as file:
+        flags = next((line.split() for line in file if line.startswith("flags")), [])
+    return ["scalar"] + ["avx2"] * ("avx2" in flags) + ["avx512"] * ("avx2" in flags and "avx512f" in flags)
+
+
+def host_flags(seed: int, step: int, levels: list[str]) -> list[str]:
+    """What step number `step` of a cycle runs on, be it a run or a recovery: one device in a cycle, and an instruction
+    set for each step, so that what one wrote another reads."""
+    return [f"--log_device={DEVICES[seed % len(DEVICES)]}", f"--simd={levels[(seed + step) % len(levels)]}"]
 
 
 def after_start(delay: float):
@@ -83,6 +104,7 @@ class Loop:
         self.binary_ = binary
         self.directory_ = directory
         self.pairs_ = [pair for pair in list_pairs(binary) if pair.supported and pair.log != "LOG_NO"]
+        self.levels_ = simd_levels()
         self.killed = collections.Counter()  # by kind
         self.passed = self.failed = 0
         self.begin()
@@ -92,7 +114,8 @@ class Loop:
 
     def at_random(self, seed: int) -> None:
         rng, workload = random.Random(seed), WORKLOADS[seed % len(WORKLOADS)]
-        runs = Runs(self.binary_, tempfile.mkdtemp(prefix="kill-", dir=self.directory_))
+        runs = Runs(self.binary_, tempfile.mkdtemp(prefix="kill-", dir=self.directory_),
+                    host_flags=lambda step: host_flags(seed, step, self.levels_))
         delay = rng.uniform(0, RUN_DELAY_MAX[workload]) if rng.random() < 0.7 else 0.0
         try:
             outcome = runs.run(draw_run(rng, seed, workload, self.pairs_),

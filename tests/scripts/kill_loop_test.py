@@ -1,12 +1,14 @@
-"""What random kills draw: each isolation level that a pair claims, both indexes, scans where they can be."""
+"""What random kills draw: each isolation level that a pair claims, both indexes, scans where they can be, many logs,
+every instruction set and emulated devices."""
 import random
 import unittest
 
 import support  # noqa: F401  (puts scripts/ on the path)
-from kill_loop import WORKLOADS, draw_run
+from kill_loop import DEVICES, WORKLOADS, draw_run, host_flags, simd_levels
 from pairs import Pair
 
 ONE = Pair("SILO", False, "LOG_TAURUS", "LOG_DATA", ("SERIALIZABLE",), "supported")
+SERIAL = Pair("SILO", False, "LOG_SERIAL", "LOG_DATA", ("SERIALIZABLE",), "supported")
 MANY = Pair("HEKATON", False, "LOG_TAURUS", "LOG_DATA", ("SERIALIZABLE", "SNAPSHOT"), "supported")
 
 
@@ -37,14 +39,42 @@ class DrawTest(unittest.TestCase):
             self.assertEqual(bool(scanning), workload == "YCSB")
             self.assertTrue(all("--index=IDX_BTREE" in run for run in scanning))
 
+    def test_eight_and_sixteen_logs_come_under_each_workload_and_within_a_few_seeds(self):
+        for runs in drawn(ONE).values():
+            self.assertEqual({flag for run in runs for flag in run if flag.startswith("--num_logger=")},
+                             {f"--num_logger={count}" for count in (1, 2, 4, 8, 16)})
+        for first in range(20):
+            few = drawn(ONE, range(first, first + 4)).values()
+            logs = {flag for runs in few for run in runs for flag in run if flag.startswith("--num_logger=")}
+            self.assertLessEqual({"--num_logger=8", "--num_logger=16"}, logs)
+
+    def test_a_scheme_of_one_log_has_one(self):
+        self.assertTrue(all("--num_logger=1" in run for runs in drawn(SERIAL).values() for run in runs))
+
+    def test_every_device_and_instruction_set_comes_within_a_few_seeds(self):
+        levels = ["scalar", "avx2", "avx512"]
+        for first in range(20):
+            seeds = range(first, first + len(DEVICES))
+            self.assertEqual({host_flags(seed, 0, levels)[0] for seed in seeds},
+                             {f"--log_device={device}" for device in DEVICES})
+            self.assertEqual({host_flags(seed, 0, levels)[1] for seed in seeds}, {f"--simd={level}" for level in levels})
+
+    def test_what_one_instruction_set_wrote_another_recovers_on_the_same_device(self):
+        devices, simd = zip(*(host_flags(7, step, ["scalar", "avx2"]) for step in range(4)))
+        self.assertEqual(len(set(devices)), 1)
+        self.assertEqual(simd, ("--simd=avx2", "--simd=scalar") * 2)
+
+    def test_every_host_has_an_instruction_set_for_all(self):
+        self.assertEqual(simd_levels()[0], "scalar")
+
     def test_a_seed_draws_the_rest_as_it_did_before(self):
-        rng = random.Random(5)
-        flags = draw_run(rng, 5, "TPCC", [ONE])
+        rng = random.Random(8)
+        flags = draw_run(rng, 8, "TPCC", [ONE])
         self.assertEqual(flags[:-2], [
             "--cc=SILO", "--log=LOG_TAURUS", "--log_type=LOG_DATA", "--workload=TPCC", "--thread_cnt=2",
-            "--num_logger=4", "--seed=5", "--seconds=1", "--log_limit=48M", "--query_list_len=10000", "--tpcc_small=1",
-            "--num_wh=1", "--tpcc_full_mix=1"])
-        self.assertEqual(rng.random(), 0.7759585674357169)
+            "--num_logger=2", "--seed=8", "--seconds=1", "--log_limit=48M", "--query_list_len=10000", "--tpcc_small=1",
+            "--num_wh=1", "--tpcc_full_mix=0"])
+        self.assertEqual(rng.random(), 0.7048169228716079)
 
 
 if __name__ == "__main__":

@@ -42,8 +42,11 @@ class Recovered:
 
 
 class Runs:
-    def __init__(self, binary: str, directory: str, stripes: int = 1):
+    def __init__(self, binary: str, directory: str, stripes: int = 1,
+                 host_flags: Callable[[int], list[str]] = lambda step: []):
+        """`host_flags` of a step's number are added to its command line."""
         self.binary_ = binary
+        self.host_flags_ = host_flags
         self.directory = directory
         self.stripes_ = stripes
         self.logs = os.path.join(directory, "logs")  # all that the engine writes but acknowledgements
@@ -58,7 +61,7 @@ class Runs:
     def copy(self, directory: str) -> Runs:
         """The same runs in another directory."""
         shutil.copytree(self.directory, directory, dirs_exist_ok=True)
-        other = Runs(self.binary_, directory, self.stripes_)
+        other = Runs(self.binary_, directory, self.stripes_, self.host_flags_)
         other.lines = self.lines + [shell_line(["cp", "-r", self.logs, directory])]
         other.acknowledged, other.droppable_ = set(self.acknowledged), set(self.droppable_)
         other.last_ = self.last_
@@ -80,7 +83,8 @@ class Runs:
             self.droppable_ |= set(range(1, number))
         if "--log_overwrite" in flags:
             self.acknowledged, self.last_ = set(), None
-        outcome = self._step([*prefix, self.binary_, *flags, self._log_dir_flag(), f"--ack_file={ack_file}"], kill_when)
+        outcome = self._step([*prefix, self.binary_, *flags, self._log_dir_flag(), *self.host_flags_(len(self.lines)),
+                              f"--ack_file={ack_file}"], kill_when)
         if outcome.exit_status not in (0, SIGKILLED) or outcome.timed_out:
             raise Wrong(f"the run ended with {outcome.exit_status}: {outcome.last_line()}")
         if holds_bits(ack_file):
@@ -122,8 +126,8 @@ class Runs:
         if os.path.exists(result):
             os.unlink(result)
         acks = [f"--ack_file={ack_file}"] if ack_file else []
-        outcome = self._step([self.binary_, "-Lr1", "--verify", *flags, self._log_dir_flag(), *acks,
-                              f"--json={result}"])
+        outcome = self._step([self.binary_, "-Lr1", "--verify", *flags, self._log_dir_flag(),
+                              *self.host_flags_(len(self.lines)), *acks, f"--json={result}"])
         if outcome.exit_status in REFUSALS and len(re.findall(r"^error: ", outcome.output, re.M)) == 1:
             return None
         if outcome.exit_status != 0:

@@ -56,6 +56,25 @@ TEST_F(BTreeIndexTest, MakeRunsOnlyForAnAbsentKey) {
   EXPECT_EQ(again, row);
 }
 
+TEST_F(BTreeIndexTest, AHeldLeafIsChangedByItsHolderAlone) {
+  Row* const row = Insert(1);
+  const LeafRef before = AllLeaves(index_).front();
+  ASSERT_TRUE(before.leaf->TryHold(before.version, 7));
+  const LeafRef held = AllLeaves(index_).front();
+  EXPECT_TRUE(held.held() && !before.held());
+  EXPECT_FALSE(held.leaf->TryHold(held.version, 8));
+  LeafChange change;
+  const auto make = [&] { return rows_.Make(2); };
+  EXPECT_EQ(index_.FindOrInsert(2, make, change, 8), nullptr);
+  EXPECT_EQ(change.held_by, 7u);
+  EXPECT_FALSE(index_.Erase(1, row, change));
+  EXPECT_EQ(change.held_by, 7u);
+  EXPECT_TRUE(held.Unchanged());
+  EXPECT_NE(index_.FindOrInsert(2, make, change, 7), nullptr);
+  held.leaf->EndHold();
+  EXPECT_TRUE(index_.Erase(1, row, change));
+}
+
 TEST_F(BTreeIndexTest, ThrowingMakeLeavesTheTreeUsable) {
   for (Key key = 0; key < 2 * kSlots; ++key) {
     EXPECT_THROW(index_.FindOrInsert(key, []() -> Row* { throw std::bad_alloc(); }), std::bad_alloc);
