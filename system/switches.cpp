@@ -207,6 +207,7 @@ constexpr Switch kSwitches[] = {
     Bool("VERIFY", "", &O::verify, "check the final or the recovered state"),
     Bool("REFERENCE", "", &O::reference, "0: a clean end's digest proves what a lone run left, no reference replay"),
     Text("ACK_FILE", "", &O::ack_file, "FILE", "record of what was acknowledged; survives SIGKILL"),
+    Text("HISTORY_FILE", "", &O::history_file, "FILE", "with --verify, TEST: write the history there, in Elle's JSON"),
     Text("OUTPUT_FILE", "o", &O::output_file, "FILE", "write the summary there"),
     Named(Text("JSON_FILE", "", &O::json_file, "FILE", "append one record to FILE, a line of JSON"), "json"),
     Bare("HELP", "h", &O::show_help, "this text"),

@@ -85,6 +85,7 @@ class History {
 
  private:
   friend class HistoryChecker;
+  friend class ElleWriter;
 
   std::function<std::string(uint64_t)> name_object_;
   bool allows_write_skew_ = false;

@@ -7,6 +7,7 @@
 #include <random>
 
 #include "benchmarks/test/history.h"
+#include "tests/benchmarks/test/exported_histories.h"
 
 namespace dbx {
 namespace {
@@ -40,7 +41,17 @@ struct Recorded {
     for (const uint64_t object : initial) history.AddInitial(object);
     for (const auto& [object, last] : final) history.AddFinal(object, last.first, last.second);
     for (const Txn& txn : txns) history.AddTransaction(txn.id, txn.accesses);
-    return history.FindAnomaly().value_or("nothing");
+    const std::string anomaly = history.FindAnomaly().value_or("nothing");
+    const bool has_lives = std::ranges::any_of(txns, [](const Txn& txn) {
+      return std::ranges::any_of(txn.accesses, [](const HistoryAccess& a) {
+        return a.kind != AccessKind::kRead && a.kind != AccessKind::kWrite;
+      });
+    });
+    const char* const why = anomaly.starts_with("malformed") ? "what no run records is no anomaly of the model"
+                            : has_lives                      ? "the order of lives and misses is unknown in the model"
+                                                             : "";
+    if (work_max == UINT64_MAX) ExportHistory(history, snapshots, anomaly == "nothing", why);
+    return anomaly;
   }
 };
 
