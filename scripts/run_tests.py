@@ -214,6 +214,9 @@ def full_phases(python: str, make: list[str], cxx: str, jobs: str) -> list[Phase
     pairs = f"PAIRS={SANITISED_PAIRS}"
     halt = "halt_on_error=1:second_deadlock_stack=1"
     phases = [
+        # Skips itself where there is no cargo, or no registry to install from.
+        Phase("second opinion", [python, "tests/scripts/second_opinion.py", "--smoke", "--install", "--seed=1"],
+              timeout=900, needs="build"),
         Phase("main job", [python, "scripts/main_job.py", "--short", "--out=build/test/out",
                            "--log_dir=build/test/logs"], timeout=600, needs="build"),
         Phase("headers", [python, "tests/lint/headers_alone.py"], kind="sum", timeout=600),

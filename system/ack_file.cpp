@@ -25,6 +25,9 @@ struct AckFile::Header {
     uint64_t workers;
     uint64_t bits_per_worker;
     uint64_t first_sequence;  // that of bit 0
+    uint64_t note_bytes;      // per worker
+
+    uint64_t FileBytes() const { return kHeaderBytes + workers * (2 * (bits_per_worker / 8) + note_bytes); }
   } identity;
   uint64_t unrecorded;
 
@@ -34,8 +37,9 @@ struct AckFile::Header {
 namespace {
 
 constexpr char kMagic[8] = {'D', 'B', 'X', 'A', 'C', 'K', '\r', '\n'};
-constexpr uint32_t kVersion = 2;
-constexpr uint64_t kPageBits = 4096 * 8;
+constexpr uint32_t kVersion = 3;
+constexpr uint64_t kPageBytes = 4096;
+constexpr uint64_t kPageBits = kPageBytes * 8;
 constexpr uint64_t kWorkersMax = uint64_t{1} << (64 - TxnId::kSequenceBits);  // that a transaction's name tells apart
 constexpr uint64_t kFileBytesMax = uint64_t{1} << 46;
 // Up to this size the file's space is reserved at once, so that a full disk is an error here and no SIGBUS in the
@@ -50,6 +54,11 @@ constexpr uint64_t kReserveBytesMax = uint64_t{64} << 20;
 
 [[noreturn]] void Refuse(ExitStatus status, const std::string& path, const std::string& why) {
   throw Error(status, "ack file " + path + "@0: " + why);
+}
+
+// The sizes are below 2^50 each.
+bool Fits(uint64_t workers, uint64_t bits_per_worker, uint64_t note_bytes) {
+  return 2 * (bits_per_worker / 8) + note_bytes <= kFileBytesMax / workers;
 }
 
 // The magic of the file, zeros where the file is shorter.
@@ -72,14 +81,15 @@ uint64_t SizeOf(int fd, const std::string& path) {
 }  // namespace
 
 std::unique_ptr<AckFile> AckFile::Create(const std::string& path, uint64_t run_id, uint32_t workers,
-                                         uint64_t max_sequence, uint64_t first_sequence) {
+                                         uint64_t max_sequence, uint64_t first_sequence, uint64_t note_bytes) {
   std::unique_ptr<AckFile> file(new AckFile);
   file->path_ = path;
   file->run_id_ = run_id;
   file->workers_ = workers;
   file->first_sequence_ = first_sequence;
   file->bits_per_worker_ = (std::min(max_sequence, kFileBytesMax * 8) + kPageBits - 1) / kPageBits * kPageBits;
-  if (workers == 0 || max_sequence == 0 || file->bits_per_worker_ / 8 > kFileBytesMax / workers) {
+  file->note_bytes_ = (std::min(note_bytes, kFileBytesMax) + kPageBytes - 1) / kPageBytes * kPageBytes;
+  if (workers == 0 || max_sequence == 0 || !Fits(workers, file->bits_per_worker_, file->note_bytes_)) {
     Refuse(ExitStatus::kUsage, path,
            "no file is made for " + std::to_string(workers) + " workers with " + std::to_string(max_sequence) +
                " transactions each");
@@ -92,12 +102,12 @@ std::unique_ptr<AckFile> AckFile::Create(const std::string& path, uint64_t run_i
   Header header{};
   std::memcpy(header.magic, kMagic, sizeof kMagic);
   header.version = kVersion;
-  header.identity = {run_id, workers, file->bits_per_worker_, first_sequence};
+  header.identity = {run_id, workers, file->bits_per_worker_, first_sequence, file->note_bytes_};
   header.crc = header.Checksum();
   // Emptied, then named, then grown: whatever a kill leaves may be overwritten later and does not pass for whole.
   if (::ftruncate(file->fd_, 0) != 0) Fail(path, "cannot empty", errno);
   if (::pwrite(file->fd_, &header, sizeof header, 0) != ssize_t{sizeof header}) Fail(path, "cannot write", errno);
-  const uint64_t bytes = kHeaderBytes + workers * (file->bits_per_worker_ / 8);
+  const uint64_t bytes = header.identity.FileBytes();
   if (::ftruncate(file->fd_, static_cast<off_t>(bytes)) != 0) Fail(path, "cannot set its size", errno);
   const auto reserve = static_cast<off_t>(bytes <= kReserveBytesMax ? bytes : kHeaderBytes);
   if (const int error = ::posix_fallocate(file->fd_, 0, reserve); error != 0) Fail(path, "cannot reserve space", error);
@@ -124,14 +134,17 @@ std::unique_ptr<AckFile> AckFile::Open(const std::string& path, std::optional<ui
   if (run_id && *run_id != identity.run_id) Refuse(ExitStatus::kMismatch, path, "it is of another run than the log");
   // Regions of no bits would make any number of workers fit a short file.
   if (identity.bits_per_worker % kPageBits != 0 || identity.bits_per_worker == 0 || identity.workers == 0 ||
-      identity.workers > kWorkersMax || identity.bits_per_worker / 8 > kFileBytesMax / identity.workers ||
-      file->memory_bytes_ != kHeaderBytes + identity.workers * (identity.bits_per_worker / 8)) {
+      identity.workers > kWorkersMax || identity.bits_per_worker / 8 > kFileBytesMax ||
+      identity.note_bytes % kPageBytes != 0 || identity.note_bytes > kFileBytesMax ||
+      !Fits(identity.workers, identity.bits_per_worker, identity.note_bytes) ||
+      file->memory_bytes_ != identity.FileBytes()) {
     Refuse(ExitStatus::kCorrupt, path, "its size is not what its header says");
   }
   file->run_id_ = identity.run_id;
   file->workers_ = static_cast<uint32_t>(identity.workers);
   file->bits_per_worker_ = identity.bits_per_worker;
   file->first_sequence_ = identity.first_sequence;
+  file->note_bytes_ = identity.note_bytes;
   return file;
 }
 
@@ -150,11 +163,11 @@ void AckFile::CountUnrecorded() { AtomicRef<uint64_t>(header().unrecorded).fetch
 
 uint64_t AckFile::unrecorded() const { return header().unrecorded; }
 
-uint64_t AckFile::NextData(uint32_t worker, uint64_t word) const {
+uint64_t AckFile::NextData(uint64_t region_number, uint64_t word) const {
   constexpr uint64_t kWordsPerPage = kPageBits / 64;
   const uint64_t words = bits_per_worker_ / 64;
   if (word >= words || word % kWordsPerPage != 0) return word;
-  const auto region = static_cast<off_t>(kHeaderBytes + worker * (bits_per_worker_ / 8));
+  const auto region = static_cast<off_t>(kHeaderBytes + region_number * (bits_per_worker_ / 8));
   const off_t data = ::lseek(fd_, region + static_cast<off_t>(word * 8), SEEK_DATA);
   if (data < 0) return errno == ENXIO ? words : word;  // ENXIO: a hole up to the end; else holes are not known here
   return std::min(std::max(word, static_cast<uint64_t>(data - region) / 8), words);

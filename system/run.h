@@ -21,6 +21,7 @@
 #include "system/pair_types.h"
 #include "system/recovery_run.h"
 #include "system/worker.h"
+#include "system/workload_check.h"
 #include "system/workloads.h"
 
 namespace dbx {
@@ -74,9 +75,10 @@ class Run {
     OldRun& newest = old_runs_->chain.back();
     std::optional<Digest128> digest;
     if (options_.verify) {
-      // The ack file is the new run's.
+      // These files are the new run's.
       Options without_acks = options_;
       without_acks.ack_file.clear();
+      without_acks.history_file.clear();
       digest = VerifyRecovery(without_acks, storage_.files(), *old_runs_, recovered, &workload_, database_).digest;
     }
     if (newest.frozen) {
@@ -131,8 +133,10 @@ class Run {
 
   void CreateAckFile(uint64_t run_id) {
     if (options_.ack_file.empty()) return;
-    ack_file_ = AckFile::Create(options_.ack_file, run_id, options_.thread_cnt, MostTransactionsPerWorker(options_),
-                                first_sequence_);
+    const uint64_t most = MostTransactionsPerWorker(options_);
+    uint64_t note_bytes = 0;
+    if constexpr (requires { WorkloadT::kNoteBytes; }) note_bytes = WorkloadT::NoteBytesFor(most);
+    ack_file_ = AckFile::Create(options_.ack_file, run_id, options_.thread_cnt, most, first_sequence_, note_bytes);
   }
 
   auto LogOptions(const std::shared_ptr<FrontierFile>& frontier) {
@@ -280,7 +284,7 @@ class Run {
 
   // The digest of the final state; the workload's own conditions are checked too.
   std::pair<uint64_t, uint64_t> VerifyCleanEnd() {
-    if (const auto what = workload_.Inconsistency(database_)) {
+    if (const auto what = CheckWorkload(options_, workload_, database_, ack_file_.get())) {
       throw Error(ExitStatus::kInternal, "the run left an inconsistent database: " + *what);
     }
     const Digest128 digest = DigestOf(database_, options_.thread_cnt);

@@ -219,6 +219,8 @@ constexpr Switch kSwitches[] = {
     Both(Bool("REFERENCE", "", &O::reference,
               "0: a clean end's digest proves what a lone run left, no reference replay")),
     Both(Text("ACK_FILE", "", &O::ack_file, "FILE", "record of what was acknowledged; survives SIGKILL")),
+    Both(Text("HISTORY_FILE", "", &O::history_file, "FILE",
+              "with --verify, TEST: write the history there, in Elle's JSON")),
     Both(Text("OUTPUT_FILE", "o", &O::output_file, "FILE", "write the summary there")),
     Named(Both(Text("JSON_FILE", "", &O::json_file, "FILE", "append one record to FILE, a line of JSON")), "json"),
     Both(Bare("HELP", "h", &O::show_help, "this text")),

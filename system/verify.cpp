@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/parallel.h"
 #include "system/ack_file.h"
+#include "system/workload_check.h"
 #include "system/workloads.h"
 #include "tests/reference/reference_apply.h"
 
@@ -122,6 +123,8 @@ Verification VerifyRecovery(const Options& options, FileSystem& files, const Old
   // A digest is of what the run made of its start, which is proven where that is a fresh load.
   const bool starts_afresh = runs.chain.size() == 1 && !runs.FromCheckpoint();
   const bool by_reference = options.reference || !starts_afresh || !HasRunEndDigest(recovered.back().summary);
+  const uint64_t run_id = runs.newest().header().run_id;
+  const auto acks = options.ack_file.empty() ? nullptr : AckFile::Open(options.ack_file, run_id);
   Digest128 digest, expected;
   const auto check = [&]<class WorkloadT>(const WorkloadT* checked) {
     // Side by side: they share nothing, and the reference takes longer than all else.
@@ -130,7 +133,8 @@ Verification VerifyRecovery(const Options& options, FileSystem& files, const Old
         expected = ReferenceDigest<WorkloadT>(options, files, runs, recovered);
       } else {
         digest = DigestOf(database, options.thread_cnt);
-        if (const auto what = checked->Inconsistency(database)) Violated("d failed: " + *what);
+        const auto what = CheckWorkload(options, *checked, database, acks.get());
+        if (what) Violated("d failed: " + *what);
       }
     });
   };
@@ -139,7 +143,7 @@ Verification VerifyRecovery(const Options& options, FileSystem& files, const Old
   std::string verified = by_reference ? "a," : "";
   if (CheckRunEndDigest(recovered.back().summary, digest)) verified += "b,";
   if (!options.ack_file.empty()) {
-    CheckAcknowledged(options.ack_file, runs.newest().header().run_id, SortedIds(recovered.back().names));
+    CheckAcknowledged(options.ack_file, run_id, SortedIds(recovered.back().names));
     verified += "c,";
   }
   return {verified + "d", digest};

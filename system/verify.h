@@ -5,7 +5,8 @@
 //      and the run continues no other
 //   b  it equals the digest that a clean end left in RUN_END
 //   c  every acknowledged writer of the ack file was recovered
-//   d  the workload's own consistency conditions hold
+//   d  the workload's own consistency conditions hold; of TEST, with an ack file, what acknowledged readers saw is part
+//      of the history: all of it is initial or by a recovered transaction, and in a serial order with the rest
 //
 // What checks the engine is not the engine: this is the one place of the product that uses tests/reference, which has
 // a parser, an order and a replay of its own. Any violation is an Error(kInternal) that names the first one.

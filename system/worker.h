@@ -67,6 +67,9 @@ class Worker {
         probe_(options.time_breakdown),
         sequence_(options.first_sequence) {
     if constexpr (Log::kTraits.logs) log_.InitWorker(log_state_, id);
+    if constexpr (requires { WorkloadT::kNoteBytes; }) {
+      if (ack_file != nullptr) workload.NoteReadersIn(id, ack_file->NotesOf(id));
+    }
   }
 
   // The thread's body. Throws when the log fails.
@@ -211,7 +214,7 @@ class Worker {
       latency_.Record(Clock::ToNanos(now_ - begin_ticks));
     }
     probe_.Acknowledged(id, now_, counts);
-    if (ack_file_ != nullptr && wrote) ack_file_->Acknowledge(id);
+    if (ack_file_ != nullptr) ack_file_->Acknowledge(id, wrote);
     observer::Acknowledged(id);
   }
 

@@ -4,42 +4,17 @@
 #include <array>
 #include <tuple>
 
+#include "benchmarks/test/dependency.h"
+#include "benchmarks/test/history_replay.h"
+#include "benchmarks/test/order_search.h"
+
 namespace dbx {
 namespace {
 
-enum class EdgeKind : uint8_t { kWw, kWr, kRw };
+using namespace history;
+
 constexpr const char* kEdgeNames[] = {"ww", "wr", "rw"};
-
-constexpr uint32_t kNone = UINT32_MAX;
-
-// Limits of the search for what follows from what. Beyond them choices stay open.
-constexpr size_t kChoicesMax = 1'000'000;
-constexpr size_t kVisitsPerSearchMax = 200;
 constexpr size_t kCycleStartsMax = 2'000;
-
-struct Edge {
-  uint32_t from;
-  uint32_t to;
-  EdgeKind kind;
-  uint64_t object;
-};
-
-// At least one of the two holds.
-struct Choice {
-  Edge first;
-  Edge second;
-};
-
-// From an insert (or the start) to a delete (or the end), as transactions; kNone: the start, the end.
-struct Life {
-  uint32_t begin;
-  uint32_t end;
-};
-
-// A chain is one object's writers, which are totally ordered: what reaches one of them reaches all that follow.
-// Most long paths run along the chains of the hottest objects, so a few chains answer most questions.
-constexpr size_t kChains = 8;
-using ChainPlaces = std::array<uint32_t, kChains>;
 
 // The successors of each node, over a fixed list of edges.
 class Successors {
@@ -66,36 +41,21 @@ class HistoryChecker {
  public:
   explicit HistoryChecker(const History& history) : history_(history), ids_(history.transactions_) {}
 
-  std::optional<std::string> RunForSnapshots() {
-    for (const Object& object : objects_) {
-      AddChoices(object);
-      if (failure_) return failure_;
-    }
-    SplitNodesByLastEdge();
-    return SortTopologically() ? std::nullopt : std::optional(DescribeCycle());
-  }
-
   std::optional<std::string> Run() {
-    std::sort(ids_.begin(), ids_.end());
-    const auto twice = std::adjacent_find(ids_.begin(), ids_.end());
-    if (twice != ids_.end()) return "transaction " + Name(*twice) + " appears twice";
+    FindMalformed();
+    if (failure_) return failure_;
     CollectObjects();
     for (const Object& object : objects_) {
       AddKnownEdges(object);
       if (failure_) return failure_;
     }
-    if (history_.allows_write_skew_) return RunForSnapshots();
-    if (!SortTopologically()) return DescribeCycle();
+    if (auto cycle = FindCycle()) return cycle;
     for (const Object& object : objects_) {
-      AddChoices(object);
+      AddLives(object);
       if (failure_) return failure_;
     }
-    FindChains();
-    for (bool more = true; more;) {
-      if (!SortTopologically()) return DescribeCycle();
-      more = Propagate();
-    }
-    return SortTopologically() ? std::nullopt : std::optional(DescribeCycle());
+    if (auto cycle = FindCycle()) return cycle;
+    return Search();
   }
 
  private:
@@ -109,6 +69,7 @@ class HistoryChecker {
     if (id == kInitialVersion) return "the load";
     return "T" + std::to_string(id.worker().value()) + "." + std::to_string(id.sequence());
   }
+  std::string NameNode(uint32_t node) const { return Name(ids_[node % ids_.size()]); }
   std::string NameObject(uint64_t object) const { return history_.name_object_(object); }
   uint32_t NodeOf(TxnId id) const {
     return static_cast<uint32_t>(std::lower_bound(ids_.begin(), ids_.end(), id) - ids_.begin());
@@ -121,56 +82,66 @@ class HistoryChecker {
     if (from != to) edges_.push_back({from, to, kind, object});
   }
 
+  void FindMalformed();
   void CollectObjects();
   static std::span<const Entry> AccessesBy(const Object& object, TxnId id);
   static const Entry* Creator(const Object& object, TxnId version);
-  static bool DeletesItsOwn(const Object& object, TxnId id);
+  static const Entry* ReplacesItsOwn(const Object& object, TxnId id);
   bool Committed(TxnId id) const { return std::binary_search(ids_.begin(), ids_.end(), id); }
   void AddKnownEdges(const Object& object);
-  void SplitNodesByLastEdge();
   void AddReadEdge(const Object& object, const Entry& reader);
+  void CheckOwnAccesses(const Object& object, std::span<const Entry> accesses);
   std::vector<Life> CollectLives(const Object& object);
   void CheckFinal(const Object& object, TxnId last_version);
-  void AddChoices(const Object& object);
-  void AddChoice(const Edge& first, const Edge& second);
-  void AddLifeOrder(const Object& object, const Life& a, const Life& b);
+  void AddLives(const Object& object);
+  void AddLifeOrder(const Object& object, const std::vector<Life>& lives);
   void AddMissOrder(const Object& object, uint32_t misser, const Life& life);
+  std::optional<std::string> Search();
   bool SortTopologically();
-  void FindChains();
-  void PlaceOnChains(const Successors& successors);
-  bool Propagate();
-  bool Reaches(const Successors& successors, uint32_t from, uint32_t to);
   std::vector<uint32_t> ShortestCycle() const;
   std::vector<uint32_t> CycleThrough(const Successors& successors, uint32_t start, size_t length_max) const;
-  std::string DescribeCycle();
+  std::optional<std::string> FindCycle();
+  std::string DescribeCycle(const std::vector<uint32_t>& cycle) const;
 
   const History& history_;
   std::vector<TxnId> ids_;  // node -> transaction
   std::vector<Entry> entries_;
   std::vector<Object> objects_;
   std::vector<Edge> edges_;
-  std::vector<Choice> choices_;
-  std::vector<uint32_t> position_;  // node -> place in a topological order
-  std::vector<uint32_t> order_;     // the topological order
-  std::vector<const Object*> chains_;
-  std::vector<ChainPlaces> reaches_chain_;     // node -> the first place on each chain that it reaches
-  std::vector<ChainPlaces> reached_by_chain_;  // node -> the last place on each chain that reaches it, plus 1
-  std::vector<uint32_t> visited_;              // node -> the last search that came here
-  uint32_t search_ = 0;
+  std::vector<Presence> presences_;
+  std::vector<Edge> split_;  // the edges, between two nodes for each transaction
+  size_t nodes_ = 0;
+  std::vector<uint32_t> position_;  // node -> place in a topological order, kNone: on a cycle or behind one
   std::optional<std::string> failure_;
 };
 
+// What no run records.
+void HistoryChecker::FindMalformed() {
+  std::sort(ids_.begin(), ids_.end());
+  const auto twice = std::adjacent_find(ids_.begin(), ids_.end());
+  if (twice != ids_.end()) failure_ = "transaction " + Name(*twice) + " appears twice";
+  if (Committed(kInitialVersion) || Committed(kNoVersion)) failure_ = "malformed: a transaction bears a reserved name";
+  for (const Entry& entry : history_.entries_) {
+    if (entry.access.kind < AccessKind::kRead || entry.access.kind > AccessKind::kDelete) {
+      failure_ = "malformed: " + Name(entry.id) + " made an access of no known kind";
+    } else if (!Sees(entry.access.kind) && entry.access.version != kNoVersion) {
+      failure_ = "malformed: " + Name(entry.id) + " names a version where there was none";
+    }
+  }
+}
+
 void HistoryChecker::CollectObjects() {
   entries_ = history_.entries_;
-  std::sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) {
-    return std::tie(a.access.object, a.id, a.access.version) < std::tie(b.access.object, b.id, b.access.version);
+  // What one transaction did to an object stays in its order.
+  std::stable_sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) {
+    return std::tie(a.access.object, a.id) < std::tie(b.access.object, b.id);
   });
   for (size_t begin = 0, end; begin < entries_.size(); begin = end) {
     const uint64_t id = entries_[begin].access.object;
     for (end = begin + 1; end < entries_.size() && entries_[end].access.object == id;) ++end;
     objects_.push_back({id, std::span(entries_).subspan(begin, end - begin)});
   }
-  // What nobody accessed still has a first and a last version.
+  // An object without accesses still has a first and a last version.
   std::unordered_set<uint64_t> accessed;
   for (const Object& object : objects_) accessed.insert(object.id);
   const auto add_untouched = [&](uint64_t id) {
@@ -193,11 +164,11 @@ const HistoryChecker::Entry* HistoryChecker::Creator(const Object& object, TxnId
   return nullptr;
 }
 
-bool HistoryChecker::DeletesItsOwn(const Object& object, TxnId id) {
-  const std::span<const Entry> accesses = AccessesBy(object, id);
-  return std::any_of(accesses.begin(), accesses.end(), [&](const Entry& entry) {
-    return entry.access.kind == AccessKind::kDelete && entry.access.version == id;
-  });
+const HistoryChecker::Entry* HistoryChecker::ReplacesItsOwn(const Object& object, TxnId id) {
+  for (const Entry& entry : AccessesBy(object, id)) {
+    if (Overwrites(entry.access.kind) && entry.access.version == id) return &entry;
+  }
+  return nullptr;
 }
 
 void HistoryChecker::AddReadEdge(const Object& object, const Entry& reader) {
@@ -209,23 +180,12 @@ void HistoryChecker::AddReadEdge(const Object& object, const Entry& reader) {
   };
   if (version != kInitialVersion && !Committed(version)) return fail("G1a: ", "did not commit");
   if (Creator(object, version) == nullptr) return fail("", "did not write it");
-  if (reader.id != version && DeletesItsOwn(object, version)) return fail("G1b: ", "deleted it again");
+  const Entry* const replaced = reader.id == version ? nullptr : ReplacesItsOwn(object, version);
+  if (replaced != nullptr) {
+    return fail("G1b: ", replaced->access.kind == AccessKind::kDelete ? "deleted it again" : "overwrote it again");
+  }
   const EdgeKind kind = reader.access.kind == AccessKind::kRead ? EdgeKind::kWr : EdgeKind::kWw;
   AddEdge(NodeOf(version), NodeOf(reader.id), kind, object.id);
-}
-
-// A node for who is reached by rw, behind all the others; no rw edge leaves it. So no cycle has two in a row.
-void HistoryChecker::SplitNodesByLastEdge() {
-  const auto nodes = static_cast<uint32_t>(ids_.size());
-  const std::vector<TxnId> names = ids_;
-  ids_.insert(ids_.end(), names.begin(), names.end());
-  std::vector<Edge> split;
-  for (const Edge& edge : edges_) {
-    const bool is_rw = edge.kind == EdgeKind::kRw;
-    split.push_back({edge.from, is_rw ? edge.to + nodes : edge.to, edge.kind, edge.object});
-    if (!is_rw) split.push_back({edge.from + nodes, edge.to, edge.kind, edge.object});
-  }
-  edges_ = std::move(split);
 }
 
 // ww and wr from the writer of a version to who sees it, rw from who sees it to who overwrites it. Two who overwrite
@@ -296,46 +256,70 @@ void HistoryChecker::CheckFinal(const Object& object, TxnId last_version) {
   }
 }
 
-void HistoryChecker::AddChoices(const Object& object) {
-  const std::vector<Life> lives = CollectLives(object);
-  for (size_t a = 0; a < lives.size() && !failure_; ++a) {
-    for (size_t b = a + 1; b < lives.size(); ++b) AddLifeOrder(object, lives[a], lives[b]);
+// What it did itself to the object, each transaction must see. A version is named by its transaction, so that of one
+// object it can make one only.
+void HistoryChecker::CheckOwnAccesses(const Object& object, std::span<const Entry> accesses) {
+  const TxnId id = accesses.front().id;
+  bool made_one = false, is_mine = false, is_gone = false, missed = false;
+  for (const Entry& entry : accesses) {
+    const AccessKind kind = entry.access.kind;
+    const bool sees_own = Sees(kind) && entry.access.version == id;
+    const bool is_right = is_mine ? sees_own : is_gone ? !Sees(kind) : !sees_own && !(missed && Sees(kind));
+    if (Creates(kind) && made_one) {
+      failure_ = "malformed: " + Name(id) + " made two versions of " + NameObject(object.id) + ", which have one name";
+    } else if (!is_right) {
+      failure_ = "internal: " + Name(id) + " did not see " + NameObject(object.id) + " as it had left it itself";
+    }
+    if (failure_) return;
+    made_one |= Creates(kind);
+    missed |= kind == AccessKind::kMiss;
+    if (Creates(kind)) is_mine = true, is_gone = false;
+    if (kind == AccessKind::kDelete) is_mine = false, is_gone = true;
   }
+}
+
+void HistoryChecker::AddLives(const Object& object) {
+  for (size_t begin = 0, end; begin < object.entries.size() && !failure_; begin = end) {
+    for (end = begin + 1; end < object.entries.size() && object.entries[end].id == object.entries[begin].id;) ++end;
+    CheckOwnAccesses(object, object.entries.subspan(begin, end - begin));
+  }
+  if (failure_) return;
+  Presence presence{object.id, CollectLives(object), {}};
+  if (failure_ || presence.lives.empty()) return;
+  AddLifeOrder(object, presence.lives);
   for (const Entry& entry : object.entries) {
-    if (entry.access.kind != AccessKind::kMiss) continue;
-    for (const Life& life : lives) {
-      AddMissOrder(object, NodeOf(entry.id), life);
-      if (failure_) return;
+    if (entry.access.kind != AccessKind::kMiss || failure_) continue;
+    const uint32_t misser = NodeOf(entry.id);
+    presence.missers.push_back(misser);
+    for (const Life& life : presence.lives) {
+      if (life.begin == kNone || life.end == kNone) AddMissOrder(object, misser, life);
+    }
+  }
+  if (presence.lives.size() > 1 || !presence.missers.empty()) presences_.push_back(std::move(presence));
+}
+
+// The life that was there from the start comes before all others, that which is there in the end after them.
+void HistoryChecker::AddLifeOrder(const Object& object, const std::vector<Life>& lives) {
+  for (size_t i = 0; i < lives.size(); ++i) {
+    if (lives[i].begin != kNone && lives[i].end != kNone) continue;
+    for (size_t j = 0; j < lives.size(); ++j) {
+      const Life &life = lives[i], &other = lives[j];
+      if (j == i) continue;
+      if (life.begin == kNone && life.end == kNone) {
+        failure_ = Name(ids_[other.begin]) + " inserted " + NameObject(object.id) +
+                   ", which had been there from the start and never was deleted";
+        return;
+      }
+      if (life.begin == kNone) AddEdge(life.end, other.begin, EdgeKind::kWw, object.id);
+      // That of two such lives has been added.
+      if (life.begin != kNone && other.begin != kNone) AddEdge(other.end, life.begin, EdgeKind::kWw, object.id);
     }
   }
 }
 
-void HistoryChecker::AddChoice(const Edge& first, const Edge& second) {
-  if (first.from == first.to || second.from == second.to || choices_.size() >= kChoicesMax) return;
-  choices_.push_back({first, second});
-}
-
-// One life ends before the other begins. At most one of two lives has no end, and at most one no begin.
-void HistoryChecker::AddLifeOrder(const Object& object, const Life& a, const Life& b) {
-  const bool a_first = a.end != kNone && b.begin != kNone;
-  const bool b_first = b.end != kNone && a.begin != kNone;
-  if (a_first && b_first) {
-    AddChoice({a.end, b.begin, EdgeKind::kWw, object.id}, {b.end, a.begin, EdgeKind::kWw, object.id});
-  } else if (a_first) {
-    AddEdge(a.end, b.begin, EdgeKind::kWw, object.id);
-  } else if (b_first) {
-    AddEdge(b.end, a.begin, EdgeKind::kWw, object.id);
-  } else {
-    failure_ = Name(ids_[a.begin == kNone ? b.begin : a.begin]) + " inserted " + NameObject(object.id) +
-               ", which had been there from the start and never was deleted";
-  }
-}
-
-// A miss falls before the begin of a life or behind its end.
+// A miss falls behind the end of the first life and before the begin of the last.
 void HistoryChecker::AddMissOrder(const Object& object, uint32_t misser, const Life& life) {
-  if (life.begin != kNone && life.end != kNone) {
-    AddChoice({misser, life.begin, EdgeKind::kRw, object.id}, {life.end, misser, EdgeKind::kWr, object.id});
-  } else if (life.begin != kNone) {
+  if (life.begin != kNone) {
     AddEdge(misser, life.begin, EdgeKind::kRw, object.id);
   } else if (life.end != kNone) {
     AddEdge(life.end, misser, EdgeKind::kWr, object.id);
@@ -344,112 +328,69 @@ void HistoryChecker::AddMissOrder(const Object& object, uint32_t misser, const L
   }
 }
 
-// Fills position_; false if there is a cycle.
+// Whatever order is found is tried: then it is one, however it was found.
+std::optional<std::string> HistoryChecker::Search() {
+  std::vector<uint64_t> ranks;
+  std::vector<uint32_t> workers;
+  for (const TxnId id : ids_) ranks.push_back(id.sequence()), workers.push_back(id.worker().value());
+  const Events events{history_.allows_write_skew_};
+  OrderSearch search(events, ranks, workers, edges_, presences_, history_.work_max_);
+  const OrderSearch::Verdict verdict = search.Run();
+  if (verdict == OrderSearch::Verdict::kUndecided) {
+    return "undecided: in the time given no order of " + std::to_string(ids_.size()) +
+           " transactions was found, nor that there is none";
+  }
+  if (verdict == OrderSearch::Verdict::kImpossible) {
+    edges_.insert(edges_.end(), search.implied().begin(), search.implied().end());
+    const std::string cycle = FindCycle().value_or("no order is possible");
+    return cycle + (search.has_gone_back() ? "; in every other order of lives and misses there is another" : "");
+  }
+  std::vector<std::span<const Entry>> accesses(ids_.size());
+  const std::vector<Entry>& all = history_.entries_;
+  for (size_t begin = 0, end; begin < all.size(); begin = end) {
+    for (end = begin + 1; end < all.size() && all[end].id == all[begin].id;) ++end;
+    accesses[NodeOf(all[begin].id)] = std::span(all).subspan(begin, end - begin);
+  }
+  const auto misfit = FirstMisfit(events, search.order(), accesses, history_.initial_);
+  if (!misfit) return std::nullopt;
+  return "malformed: no order explains what " + Name(misfit->id) + " saw of " + NameObject(misfit->access.object);
+}
+
+// Behind SortTopologically: nodes on cycles, or behind one, have no position.
+std::optional<std::string> HistoryChecker::FindCycle() {
+  // Under snapshot isolation each transaction has a second node, which rw edges lead to and no rw edge leaves: no cycle
+  // has two in a row.
+  const auto transactions = static_cast<uint32_t>(ids_.size());
+  nodes_ = history_.allows_write_skew_ ? 2 * transactions : transactions;
+  split_.clear();
+  for (const Edge& edge : edges_) {
+    const bool is_rw = edge.kind == EdgeKind::kRw && history_.allows_write_skew_;
+    split_.push_back({edge.from, is_rw ? edge.to + transactions : edge.to, edge.kind, edge.object});
+    if (!is_rw && history_.allows_write_skew_) {
+      split_.push_back({edge.from + transactions, edge.to, edge.kind, edge.object});
+    }
+  }
+  if (SortTopologically()) return std::nullopt;
+  // Of several edges between two transactions the search takes the first: let it be the one that tells most.
+  std::stable_sort(split_.begin(), split_.end(), [](const Edge& a, const Edge& b) { return a.kind < b.kind; });
+  return DescribeCycle(ShortestCycle());
+}
+
 bool HistoryChecker::SortTopologically() {
-  const Successors successors(ids_.size(), edges_);
-  std::vector<uint32_t> in_degree(ids_.size());
-  for (const Edge& edge : edges_) ++in_degree[edge.to];
-  std::vector<uint32_t>& order = order_;
-  order.clear();
-  order.reserve(ids_.size());
-  for (uint32_t node = 0; node < ids_.size(); ++node) {
+  const Successors successors(nodes_, split_);
+  std::vector<uint32_t> in_degree(nodes_), order;
+  for (const Edge& edge : split_) ++in_degree[edge.to];
+  for (uint32_t node = 0; node < nodes_; ++node) {
     if (in_degree[node] == 0) order.push_back(node);
   }
-  position_.assign(ids_.size(), kNone);
+  position_.assign(nodes_, kNone);
   for (uint32_t i = 0; i < order.size(); ++i) {
     position_[order[i]] = i;
-    for (uint32_t edge : successors.of(order[i])) {
-      if (--in_degree[edges_[edge].to] == 0) order.push_back(edges_[edge].to);
+    for (const uint32_t edge : successors.of(order[i])) {
+      if (--in_degree[split_[edge].to] == 0) order.push_back(split_[edge].to);
     }
   }
-  return order.size() == ids_.size();
-}
-
-void HistoryChecker::FindChains() {
-  std::vector<std::pair<size_t, const Object*>> candidates;
-  for (const Object& object : objects_) {
-    const auto is_write = [](const Entry& entry) { return entry.access.kind == AccessKind::kWrite; };
-    const auto is_insert = [](const Entry& entry) { return entry.access.kind == AccessKind::kInsert; };
-    // An object of one life; the lives of others are not ordered yet.
-    if (std::any_of(object.entries.begin(), object.entries.end(), is_insert)) continue;
-    candidates.emplace_back(std::count_if(object.entries.begin(), object.entries.end(), is_write), &object);
-  }
-  std::sort(candidates.begin(), candidates.end(), [](auto& a, auto& b) { return a.first > b.first; });
-  candidates.resize(std::min(candidates.size(), kChains));
-  for (const auto& [writes, object] : candidates) chains_.push_back(object);
-}
-
-void HistoryChecker::PlaceOnChains(const Successors& successors) {
-  ChainPlaces none_reached;
-  none_reached.fill(kNone);
-  reaches_chain_.assign(ids_.size(), none_reached);
-  reached_by_chain_.assign(ids_.size(), ChainPlaces{});
-  for (size_t c = 0; c < chains_.size(); ++c) {
-    std::vector<uint32_t> chain;
-    for (const Entry& entry : chains_[c]->entries) {
-      if (entry.access.kind == AccessKind::kWrite) chain.push_back(NodeOf(entry.id));
-    }
-    std::sort(chain.begin(), chain.end(), [&](uint32_t a, uint32_t b) { return position_[a] < position_[b]; });
-    for (uint32_t place = 0; place < chain.size(); ++place) {
-      reaches_chain_[chain[place]][c] = place;
-      reached_by_chain_[chain[place]][c] = place + 1;
-    }
-  }
-  for (uint32_t node : order_) {
-    for (uint32_t edge : successors.of(node)) {
-      ChainPlaces& next = reached_by_chain_[edges_[edge].to];
-      for (size_t c = 0; c < kChains; ++c) next[c] = std::max(next[c], reached_by_chain_[node][c]);
-    }
-  }
-  for (auto node = order_.rbegin(); node != order_.rend(); ++node) {
-    ChainPlaces& places = reaches_chain_[*node];
-    for (uint32_t edge : successors.of(*node)) {
-      const ChainPlaces& next = reaches_chain_[edges_[edge].to];
-      for (size_t c = 0; c < kChains; ++c) places[c] = std::min(places[c], next[c]);
-    }
-  }
-}
-
-// Decides the choices of which one side would close a cycle. What is decided in one call is taken into account by
-// the next. False if hardly any was decided, so that another call is not worth its time; decisions that lead to a
-// cycle are looked at in any case.
-bool HistoryChecker::Propagate() {
-  const Successors successors(ids_.size(), edges_);
-  PlaceOnChains(successors);
-  visited_.assign(ids_.size(), 0);
-  search_ = 0;
-  const size_t edges_before = edges_.size();
-  std::erase_if(choices_, [&](const Choice& choice) {
-    const bool first_closes = Reaches(successors, choice.first.to, choice.first.from);
-    if (!first_closes && !Reaches(successors, choice.second.to, choice.second.from)) return false;
-    edges_.push_back(first_closes ? choice.second : choice.first);
-    return true;
-  });
-  return (edges_.size() - edges_before) * 100 > choices_.size();
-}
-
-// True only if there is a path; false if none was found, by the chains or by a short search.
-bool HistoryChecker::Reaches(const Successors& successors, uint32_t from, uint32_t to) {
-  if (position_[from] >= position_[to]) return from == to;
-  for (size_t c = 0; c < kChains; ++c) {
-    if (reaches_chain_[from][c] < reached_by_chain_[to][c]) return true;
-  }
-  ++search_;
-  std::vector<uint32_t> stack{from};
-  visited_[from] = search_;
-  for (size_t visits = 0; !stack.empty() && visits < kVisitsPerSearchMax; ++visits) {
-    const uint32_t node = stack.back();
-    stack.pop_back();
-    if (node == to) return true;
-    for (uint32_t edge : successors.of(node)) {
-      const uint32_t next = edges_[edge].to;
-      // Edges lead forward in the topological order.
-      if (visited_[next] == search_ || position_[next] > position_[to]) continue;
-      visited_[next] = search_;
-      stack.push_back(next);
-    }
-  }
-  return false;
+  return order.size() == nodes_;
 }
 
 // The edges of a shortest cycle through `start` among the nodes without a position, or none up to `length_max`.
@@ -461,14 +402,14 @@ std::vector<uint32_t> HistoryChecker::CycleThrough(const Successors& successors,
     std::vector<uint32_t> next_frontier;
     for (uint32_t node : frontier) {
       for (uint32_t edge : successors.of(node)) {
-        const uint32_t next = edges_[edge].to;
+        const uint32_t next = split_[edge].to;
         if (position_[next] != kNone || !reached_by.try_emplace(next, edge).second) continue;
         if (next != start) {
           next_frontier.push_back(next);
           continue;
         }
         std::vector<uint32_t> cycle{edge};
-        while (edges_[cycle.back()].from != start) cycle.push_back(reached_by.at(edges_[cycle.back()].from));
+        while (split_[cycle.back()].from != start) cycle.push_back(reached_by.at(split_[cycle.back()].from));
         std::reverse(cycle.begin(), cycle.end());
         return cycle;
       }
@@ -479,14 +420,14 @@ std::vector<uint32_t> HistoryChecker::CycleThrough(const Successors& successors,
 }
 
 std::vector<uint32_t> HistoryChecker::ShortestCycle() const {
-  const Successors successors(ids_.size(), edges_);
+  const Successors successors(nodes_, split_);
   std::vector<uint32_t> shortest;
   size_t starts = 0;
-  for (uint32_t node = 0; node < ids_.size(); ++node) {
+  for (uint32_t node = 0; node < nodes_; ++node) {
     // After SortTopologically what has no position lies on a cycle or behind one.
     if (position_[node] != kNone) continue;
     if (++starts > kCycleStartsMax && !shortest.empty()) break;
-    const size_t length_max = shortest.empty() ? ids_.size() : shortest.size() - 1;
+    const size_t length_max = shortest.empty() ? nodes_ : shortest.size() - 1;
     std::vector<uint32_t> cycle = CycleThrough(successors, node, length_max);
     if (!cycle.empty()) shortest = std::move(cycle);
     if (shortest.size() == 2) break;
@@ -494,15 +435,12 @@ std::vector<uint32_t> HistoryChecker::ShortestCycle() const {
   return shortest;
 }
 
-std::string HistoryChecker::DescribeCycle() {
-  // Of several edges between two transactions the search takes the first: let it be the one that tells most.
-  std::stable_sort(edges_.begin(), edges_.end(), [](const Edge& a, const Edge& b) { return a.kind < b.kind; });
-  const std::vector<uint32_t> cycle = ShortestCycle();
+std::string HistoryChecker::DescribeCycle(const std::vector<uint32_t>& cycle) const {
   std::array<size_t, 3> kinds{};
   bool one_object = true;
   for (uint32_t edge : cycle) {
-    ++kinds[static_cast<size_t>(edges_[edge].kind)];
-    one_object &= edges_[edge].object == edges_[cycle.front()].object;
+    ++kinds[static_cast<size_t>(split_[edge].kind)];
+    one_object &= split_[edge].object == split_[cycle.front()].object;
   }
   const size_t rw = kinds[static_cast<size_t>(EdgeKind::kRw)];
   const size_t wr = kinds[static_cast<size_t>(EdgeKind::kWr)];
@@ -512,11 +450,11 @@ std::string HistoryChecker::DescribeCycle() {
                      : rw == 1                       ? "G-single"
                      : wr > 0                        ? "G1c"
                                                      : "G0";
-  text += ": " + Name(ids_[edges_[cycle.front()].from]);
+  text += ": " + NameNode(split_[cycle.front()].from);
   for (uint32_t e : cycle) {
-    const Edge& edge = edges_[e];
+    const Edge& edge = split_[e];
     text += std::string(" -") + kEdgeNames[static_cast<size_t>(edge.kind)] + " " + NameObject(edge.object) + "-> " +
-            Name(ids_[edge.to]);
+            NameNode(edge.to);
   }
   return text;
 }

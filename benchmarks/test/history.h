@@ -7,21 +7,22 @@
 //   kWrite v   overwrote version v        kDelete v  deleted version v
 //   kMiss      saw that the object was absent
 //
-// Whoever is not in the history did not commit: its versions were read from an aborted transaction (G1a). A version
-// that its own transaction deleted was an intermediate one (G1b). Two that overwrote one version lost an update.
+// A transaction that is not in the history did not commit: its versions were read from an aborted transaction (G1a). A
+// version that its own transaction deleted was an intermediate one (G1b). Two that overwrote one version lost an
+// update.
 //
-// Edges, "must come before": ww from a writer to who overwrites it, wr from a writer to who reads it, rw from a
-// reader to who overwrites what it read. Written versions form a chain, so those edges are known. What is absent
-// has no name: an object that is deleted and inserted again lives several times, and neither the order of
-// its lives nor the gap in which a miss fell is recorded. Each pair of lives, and each miss and life, leaves two
-// possibilities. One is ruled out when the other transactions already force the reverse; then the other
-// follows. This is repeated until nothing follows any more. What is then still open counts as harmless: an
-// anomaly that is reported is real, one that hides in open choices may be missed.
+// Edges, "must come before": ww from a writer to the one that overwrites it, wr from a writer to a reader of its
+// version, rw from a reader to the writer that overwrites what it read. Written versions form a chain, so those edges
+// are known. What is absent has no name: an object that is deleted and inserted again lives several times, and neither
+// the order of its lives nor the gap in which a miss fell is recorded. An order in which everything fits is searched
+// for (order_search.h), and where one is found all accesses are made again in it (history_replay.h): "nothing" is
+// proved. Where there is none, the cycle that is named is real. Either way the check ends: what no run can have
+// recorded is "malformed", and a search that exceeds its bound is "undecided".
 //
 // A cycle is named G0 (ww edges alone), G1c (wr too), G-single (one rw edge), G2 (several) or lost update (rw and ww
 // edges of one object). An edge that is several is named by the first of ww, wr, rw.
 //
-// Used by one thread. Memory is about 100 bytes per access.
+// Used by one thread. Memory is about 200 bytes per access.
 #pragma once
 
 #include <cstdint>
@@ -57,7 +58,7 @@ class History {
   void AddInitial(uint64_t object) { initial_.insert(object); }
 
   // Asks for snapshot isolation only: cycles with two rw edges in a row are harmless (A. Fekete et al., TODS 30(2)),
-  // all others are not. Choices stay open then.
+  // all others are not.
   void AllowWriteSkew() { allows_write_skew_ = true; }
 
   // A committed transaction. It accesses an object more than once only where its accesses contradict each other, or
@@ -67,7 +68,10 @@ class History {
   // The object is there in the end, written by `version` over `predecessor` (kNoVersion if it was inserted).
   void AddFinal(uint64_t object, TxnId version, TxnId predecessor) { final_[object] = {version, predecessor}; }
 
-  // Nothing, or one sentence: a cycle, or a version that cannot be.
+  // Bounds the search for an order: events that it may look at.
+  void LimitWork(uint64_t work_max) { work_max_ = work_max; }
+
+  // Nothing, or one sentence: a cycle, a version that cannot be, a history that is malformed or undecided.
   std::optional<std::string> FindAnomaly() const;
 
   struct FinalVersion {
@@ -81,9 +85,11 @@ class History {
 
  private:
   friend class HistoryChecker;
+  friend class ElleWriter;
 
   std::function<std::string(uint64_t)> name_object_;
   bool allows_write_skew_ = false;
+  uint64_t work_max_ = 1'000'000'000;
   std::unordered_set<uint64_t> initial_;
   std::unordered_map<uint64_t, FinalVersion> final_;
   std::vector<TxnId> transactions_;

@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "base/error.h"
+#include "benchmarks/test/elle.h"
 
 namespace dbx {
 
@@ -151,6 +152,8 @@ class Checker {
   void AddHistory(const Table& table) {
     ForEach<HistoryRow>(table, [&](Key key, const HistoryRow& row) { AddHistoryRow(TxnId{key}, row); });
   }
+  const History& history() const { return history_; }
+  void AddReader(TxnId id, const HistoryRow& row) { AddHistoryRow(id, row); }
   void AddInitial(uint64_t object) { history_.AddInitial(object); }
   void AddRows(Place place, uint64_t objects, const Table& table) {
     ForEach<TestRow>(table, [&](Key key, const TestRow& row) {
@@ -374,8 +377,35 @@ bool TestWorkload::ValidProgram(std::span<const std::byte> bytes) const {
   return weight <= kOperationsMax;
 }
 
-std::optional<std::string> TestWorkload::Inconsistency(const Database& db) const {
+void TestWorkload::WriteHistory(const Database& db, std::span<const QuietReader> readers, std::ostream& out) const {
   Checker checker(config_);
+  for (const QuietReader& reader : readers) checker.AddReader(reader.id, reader.row);
+  checker.AddHistory(db.table(history_->id()));
+  for (Place place : kAllPlaces) {
+    for (Key key = 0; key < objects_in(place); key += InitialKeyStep(place)) {
+      checker.AddInitial(MakeObject(place, key));
+    }
+  }
+  WriteElle(checker.history(), out);
+}
+
+std::vector<QuietReader> TestWorkload::ReadersIn(std::span<const std::byte> notes) {
+  std::vector<QuietReader> readers;
+  std::unordered_map<uint64_t, size_t> places;
+  for (; notes.size() >= kNoteBytes; notes = notes.subspan(kNoteBytes)) {
+    QuietReader reader;
+    std::memcpy(&reader, notes.data(), sizeof reader);
+    if (reader.row.access_count == 0) break;
+    const auto [place, is_new] = places.try_emplace(reader.id.value, readers.size());
+    if (is_new) readers.push_back(reader);
+    readers[place->second] = reader;
+  }
+  return readers;
+}
+
+std::optional<std::string> TestWorkload::Inconsistency(const Database& db, std::span<const QuietReader> readers) const {
+  Checker checker(config_);
+  for (const QuietReader& reader : readers) checker.AddReader(reader.id, reader.row);
   checker.AddHistory(db.table(history_->id()));
   for (Place place : kAllPlaces) {
     const Key step = InitialKeyStep(place);

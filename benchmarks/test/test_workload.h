@@ -4,20 +4,23 @@
 // READ_WRITE: transfers between the accounts of a group, which keep its sum; audits, which read the group and
 // store the sum they saw (a quiet one only if it is wrong: such a transaction is read-only as long as all is
 // well); and programs over slots and shelves, rows that come and go: reads, misses, inserts, deletes and rewrites, and
-// over shelves, whose table is ordered, scans.
+// over shelves, whose table is ordered, scans. Every fourth program is quiet too if it comes to read only.
 // CONFLICT: programs over a few counters. A counter ends at the number of committed increments.
 //
-// Each transaction that writes leaves a row in HISTORY under its id, with the version of each row it read, wrote
+// Each transaction that is not quiet leaves a row in HISTORY under its id, with the version of each row it read, wrote
 // or missed; a version is named by the transaction that wrote it, and a row names its predecessor besides. From
 // these, benchmarks/test/history.h rebuilds the graph of dependencies and finds cycles. Values are hash
 // chains over all that the transaction saw, so that writes do not commute and a wrong read persists.
 // Threads: Generate, Run and ValidArgs may run in any number of threads after Load.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <iosfwd>
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/random.h"
 #include "benchmarks/test/history.h"
@@ -118,8 +121,21 @@ struct HistoryRow {
     ASSERT(access_count < kAccessesMax);
     accesses[access_count++] = {static_cast<uint64_t>(kind) << kOperationShift | object, version};
   }
+  bool OnlyReads() const {
+    return std::all_of(accesses, accesses + access_count, [](const LoggedAccess& access) {
+      return access.kind_and_object >> kOperationShift <= static_cast<uint64_t>(AccessKind::kMiss);
+    });
+  }
 };
 static_assert(sizeof(HistoryRow) == 144);
+
+// A transaction that leaves nothing in HISTORY, and what it saw; a note of it in memory that outlives the process.
+struct QuietReader {
+  TxnId id;
+  HistoryRow row;
+};
+static_assert(sizeof(QuietReader) == 152);
+inline constexpr uint64_t kReadersNotedMax = 1 << 16;  // of a worker, the first
 
 }  // namespace test
 
@@ -145,15 +161,31 @@ class TestWorkload {
   void PrefetchBuckets(const Call&) const {}
   void PrefetchRows(const Call&, WrittenRows) const {}
 
-  // Sums, counts, and an anomaly of the history, in this order. Takes some
-  // seconds per million of transactions.
-  std::optional<std::string> Inconsistency(const Database& db) const;
+  // Sums, counts, and an anomaly of the history, in this order. Takes some seconds per million of transactions. Quiet
+  // readers in `readers`, which have been acknowledged, are part of the history: what they saw must be there.
+  std::optional<std::string> Inconsistency(const Database& db) const { return Inconsistency(db, {}); }
+  std::optional<std::string> Inconsistency(const Database& db, std::span<const test::QuietReader> readers) const;
+  // The history, with these readers, in Elle's format.
+  void WriteHistory(const Database& db, std::span<const test::QuietReader> readers, std::ostream& out) const;
+
+  // Notes of quiet readers: bytes that a worker needs, where a worker is to leave them, and those that it left. An
+  // attempt that was aborted leaves one too; the last of an id is the one that counts.
+  static constexpr uint64_t kNoteBytes = sizeof(test::QuietReader);
+  static uint64_t NoteBytesFor(uint64_t transactions) {
+    return kNoteBytes * std::min(transactions, test::kReadersNotedMax);
+  }
+  void NoteReadersIn(WorkerId worker, std::span<std::byte> notes) {
+    if (worker.value() < notes_.size()) notes_[worker.value()].left = notes;
+  }
+  static std::vector<test::QuietReader> ReadersIn(std::span<const std::byte> notes);
 
   // The table of a place.
   Table& table(test::Place place) const { return *tables_[static_cast<size_t>(place)]; }
   Table& history_table() const { return *history_; }
 
  private:
+  static constexpr size_t kWorkersNotedMax = 1024;
+
   // One transaction on its way: what it has seen, hashed, and what it will leave in HISTORY.
   struct Progress {
     TxnId id;
@@ -193,6 +225,7 @@ class TestWorkload {
   Outcome Scan(Ctx& ctx, ScanOrder order, uint64_t object, Progress& progress);
   template <TxnContext Ctx>
   Outcome Finish(Ctx& ctx, Progress& progress);
+  Outcome FinishQuietly(const Progress& progress);
 
   // Takes an access into the hash and into the history row.
   static void Note(Progress& progress, AccessKind kind, uint64_t object, TxnId version, uint64_t chain);
@@ -206,6 +239,10 @@ class TestWorkload {
   TestConfig config_;
   Table* tables_[test::kPlaces] = {};
   Table* history_ = nullptr;
+  struct alignas(64) Notes {
+    std::span<std::byte> left;
+  };
+  std::vector<Notes> notes_{kWorkersNotedMax};  // by worker
 };
 
 }  // namespace dbx

@@ -1,9 +1,10 @@
 // Threads over a handful of rows, under every concurrency control: what they read and wrote must have a serial order,
 // whatever order that is, or at snapshot isolation no anomaly but write skew. Readers that leave no trace in the rows
 // are among them, and misses, inserts and deletes; in an ordered table scans too, and rows that come and go faster,
-// and their leaves with them.
+// and their leaves with them. Workers wait for locks where the concurrency control lets them.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <random>
 #include <thread>
@@ -16,8 +17,8 @@ namespace {
 
 constexpr Key kKeysPerScan = 4;
 constexpr uint32_t kAccessesMax = 3;
-// The checker takes long over many misses that may come before or after many deletes.
-constexpr int kTxnsPerWorker = 1500, kTxnsPerWorkerWithScans = 400;
+constexpr int kTxnsPerWorker = 1500, kTxnsPerWorkerWithScans = 600;
+constexpr int kTriesMax = 4;
 
 // As a tuple holds it: who wrote it, and over what.
 struct Version {
@@ -28,6 +29,8 @@ Tuple TupleOf(TxnId writer, TxnId predecessor) { return {writer.value, {predeces
 template <class CcT, bool kOrdered>
 struct Case {
   using Cc = CcT;
+  static constexpr bool kWaitsForRows =
+      std::is_same_v<Cc, WaitDieRows<NoLog>> || std::is_same_v<Cc, DlDetectRows<NoLog>>;
   static constexpr bool kHasScans = kOrdered;
   static constexpr Key kKeys = kOrdered ? 12 : 6;
   // Of an ordered table each has a leaf of its own at first, which goes when the row has.
@@ -47,6 +50,7 @@ class EveryConcurrencyControl : public ::testing::Test {
   using Accesses = std::vector<HistoryAccess>;
 
   void SetUp() override {
+    h_.LetWorkersWait();
     for (Key at = 0; at < At(kKeys); ++at) h_.LoadRow(at, kInitialVersion.value);
     // The others have made the leaves.
     for (Key at = 0; at < At(kKeys); ++at) {
@@ -94,6 +98,12 @@ class EveryConcurrencyControl : public ::testing::Test {
     return read;
   }
 
+  // Whether another worker waits for the lock in the row, which has been accessed.
+  bool IsWaitedFor(Key key) {
+    const Row* row = C::kWaitsForRows ? h_.table().Find(At(key)) : nullptr;
+    return row != nullptr && (row->control.load() >> 63) != 0;
+  }
+
   // In either order, all or up to the first row.
   Outcome Scan(auto& ctx, std::mt19937_64& random, Key low, Accesses& seen) {
     const Key high = std::min(low + kKeysPerScan, kKeys) - 1;
@@ -125,7 +135,8 @@ class EveryConcurrencyControl : public ::testing::Test {
       h_.epochs().Refresh(WorkerId(worker));
       Accesses seen;
       const bool only_reads = random() % 4 == 0;
-      const CallResult result = h_.Run(worker, [&](auto& ctx) {
+      const auto body = [&](auto& ctx) {
+        seen.clear();
         const Key first = random() % kKeys;
         const uint32_t scan_before = C::kHasScans ? random() % (2 * kAccessesMax) : kAccessesMax;
         for (uint32_t n = 0; n < kAccessesMax; ++n) {
@@ -135,12 +146,19 @@ class EveryConcurrencyControl : public ::testing::Test {
             const Outcome outcome = Scan(ctx, random, (first + (own ? 0 : kAccessesMax)) % kKeys, seen);
             if (outcome != Outcome::kOk) return outcome;
           }
-          if (random() % 4 == 0) host::Yield();
-          const Outcome outcome = Access(ctx, worker, random, only_reads, (first + n) % kKeys, seen);
+          const Key key = (first + n) % kKeys;
+          const Outcome outcome = Access(ctx, worker, random, only_reads, key, seen);
           if (outcome != Outcome::kOk) return outcome;
+          if (random() % 4 == 0) host::Yield();
+          has_seen_waiters_[worker] = has_seen_waiters_[worker] || IsWaitedFor(key);
         }
         return Outcome::kOk;
-      });
+      };
+      // As the same transaction again, which WAIT_DIE goes by.
+      CallResult result = h_.Run(worker, body);
+      for (int tries = 1; tries < kTriesMax && result.outcome == Outcome::kConflict; ++tries) {
+        result = h_.RunAgain(worker, body);
+      }
       if (result.outcome == Outcome::kOk) committed_[worker].push_back({h_.id(worker), std::move(seen)});
     }
   }
@@ -168,13 +186,17 @@ class EveryConcurrencyControl : public ::testing::Test {
   using H = Harness<typename C::Cc, NoLog>;
   H h_{1, 1 << 20, C::kHasScans};
   std::array<std::vector<Committed>, H::kWorkers> committed_;
+  std::array<bool, H::kWorkers> has_seen_waiters_{};
 };
 using AllConcurrencyControls =
-    ::testing::Types<Case<NoWaitRows<NoLog>, false>, Case<NoWaitTable<NoLog>, false>, Case<Silo<NoLog>, false>,
-                     Case<TicToc<NoLog>, false>, Case<NoWaitRows<NoLog>, true>, Case<NoWaitTable<NoLog>, true>,
-                     Case<WaitDieRows<NoLog>, true>, Case<DlDetectTable<NoLog>, true>, Case<Silo<NoLog>, true>,
-                     Case<TicToc<NoLog>, true>, Case<Hekaton<NoLog>, false>, Case<HekatonSnapshot<NoLog>, false>,
-                     Case<Hekaton<NoLog>, true>, Case<HekatonSnapshot<NoLog>, true>>;
+    ::testing::Types<Case<NoWaitRows<NoLog>, false>, Case<NoWaitRows<NoLog>, true>, Case<NoWaitTable<NoLog>, false>,
+                     Case<NoWaitTable<NoLog>, true>, Case<WaitDieRows<NoLog>, false>, Case<WaitDieRows<NoLog>, true>,
+                     Case<WaitDieTable<NoLog>, false>, Case<WaitDieTable<NoLog>, true>,
+                     Case<DlDetectRows<NoLog>, false>, Case<DlDetectRows<NoLog>, true>,
+                     Case<DlDetectTable<NoLog>, false>, Case<DlDetectTable<NoLog>, true>, Case<Silo<NoLog>, false>,
+                     Case<Silo<NoLog>, true>, Case<TicToc<NoLog>, false>, Case<TicToc<NoLog>, true>,
+                     Case<Hekaton<NoLog>, false>, Case<Hekaton<NoLog>, true>, Case<HekatonSnapshot<NoLog>, false>,
+                     Case<HekatonSnapshot<NoLog>, true>>;
 TYPED_TEST_SUITE(EveryConcurrencyControl, AllConcurrencyControls);
 
 TYPED_TEST(EveryConcurrencyControl, WhatThreadsCommitIsAsIsolatedAsItClaims) {
@@ -185,6 +207,9 @@ TYPED_TEST(EveryConcurrencyControl, WhatThreadsCommitIsAsIsolatedAsItClaims) {
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(this->FindAnomaly().value_or(""), "") << "seed " << seed;
   for (const auto& of_worker : this->committed_) EXPECT_GT(of_worker.size(), 0u);
+  if (TypeParam::kWaitsForRows) {
+    EXPECT_TRUE(std::ranges::any_of(this->has_seen_waiters_, [](bool seen) { return seen; }));
+  }
 }
 
 }  // namespace

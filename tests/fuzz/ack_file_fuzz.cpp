@@ -1,5 +1,6 @@
-// Ack files. The input is run id, workers, bits per worker, unrecorded and then words of the regions; the target makes
-// magic, version and checksum right, and the file as long as the header says if that is not too long.
+// Ack files. The input is run id, workers, bits per worker, the first sequence, bytes of notes per worker and then
+// words of the regions; the target makes magic, version and checksum right, and the file as long as the header says if
+// that is not too long.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -20,15 +21,17 @@ std::vector<std::byte> FileOf(std::span<const std::byte> input) {
   const auto put = [&file](size_t at, auto value) { std::memcpy(file.data() + at, &value, sizeof value); };
   const auto run_id = in.Take<uint64_t>(), workers = in.Take<uint64_t>(), bits = in.Take<uint64_t>();
   std::memcpy(file.data(), "DBXACK\r\n", 8);
-  put(8, uint32_t{1});
+  put(8, uint32_t{3});
   put(16, run_id);
   put(24, workers);
   put(32, bits);
   put(40, in.Take<uint64_t>());
-  put(12, Crc32c(std::span(file).subspan(16, 24)));
+  const auto notes = in.Take<uint64_t>();
+  put(48, notes);
+  put(12, Crc32c(std::span(file).subspan(16, 40)));
   const auto words = in.Rest();
   file.insert(file.end(), words.begin(), words.end());
-  const auto bytes = static_cast<unsigned __int128>(workers) * (bits / 8);
+  const auto bytes = static_cast<unsigned __int128>(workers) * (2 * static_cast<unsigned __int128>(bits / 8) + notes);
   if (bytes <= kRegionBytesMax) file.resize(kHeaderBytes + static_cast<size_t>(bytes));
   return file;
 }
@@ -45,7 +48,9 @@ void Open(int fd, std::span<const std::byte> file) {
     return;
   }
   size_t bits = 0;
-  for (const std::byte byte : file.subspan(kHeaderBytes)) bits += std::popcount(std::to_integer<uint8_t>(byte));
+  const size_t writers_bytes = acks->workers() * (acks->bits_per_worker() / 8);
+  for (const std::byte byte : file.subspan(kHeaderBytes, writers_bytes))
+    bits += std::popcount(std::to_integer<uint8_t>(byte));
   size_t seen = 0;
   std::optional<TxnId> last;
   acks->ForEachAcknowledged([&](TxnId id) {
@@ -54,6 +59,11 @@ void Open(int fd, std::span<const std::byte> file) {
     ++seen;
   });
   Require(seen == bits, "another number of transactions than of bits");
+  uint64_t sum = 0;  // whatever is there can be read
+  for (uint32_t w = 0; w < acks->workers(); ++w) {
+    for (const std::byte byte : acks->NotesOf(WorkerId(w))) sum += std::to_integer<uint64_t>(byte);
+  }
+  Require(sum <= 255 * kRegionBytesMax, "more notes than bytes");
 }
 
 }  // namespace

@@ -123,15 +123,15 @@ void Text() {
 
 // As system/ack_file.cpp lays it out; the target makes the checksum right and the file as long as it should be.
 void AckFiles() {
-  const auto write = [](const std::string& name, uint64_t workers, uint64_t bits,
+  const auto write = [](const std::string& name, uint64_t workers, uint64_t bits, uint64_t notes,
                         std::initializer_list<uint64_t> words) {
-    std::vector<uint64_t> all{kRunId, workers, bits, 0};
+    std::vector<uint64_t> all{kRunId, workers, bits, 0, notes};
     all.insert(all.end(), words);
     Write("ack_file", name, std::as_bytes(std::span(all)));
   };
-  write("one", 1, 32768, {5, 0, 1});
-  write("two", 2, 32768, {~uint64_t{0}});
-  write("no-bits", 1 << 20, 0, {});
+  write("one", 1, 32768, 0, {5, 0, 1});
+  write("two", 2, 32768, 4096, {~uint64_t{0}});
+  write("no-bits", 1 << 20, 0, 0, {});
 }
 
 void RunFiles() {

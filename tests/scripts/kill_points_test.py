@@ -1,5 +1,6 @@
 """Named points: which there are, and that a process dies there and nowhere else."""
 import os
+import struct
 import subprocess
 import sys
 import tempfile
@@ -83,7 +84,7 @@ class KillerTest(unittest.TestCase):
 class AckFileTest(unittest.TestCase):
     def holds(self, *offsets):
         with tempfile.NamedTemporaryFile() as file:
-            file.write(b"header")
+            file.write(struct.pack("<8sIIQQQ", b"header", 3, 0, 1, 4, (56 << 20) * 2))  # four workers of 14 MiB
             file.truncate(64 << 20)
             for offset in offsets:
                 file.seek(offset)
@@ -98,6 +99,9 @@ class AckFileTest(unittest.TestCase):
     def test_a_bit_behind_holes_is_found(self):
         self.assertTrue(self.holds(ACK_HEADER_BYTES))
         self.assertTrue(self.holds((48 << 20) + 17))
+
+    def test_readers_and_their_notes_are_no_acknowledgement_of_a_writer(self):
+        self.assertFalse(self.holds(ACK_HEADER_BYTES + (56 << 20), (64 << 20) - 1))
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import os
 import random
 import re
 import shutil
+import struct
 import sys
 from dataclasses import dataclass
 from typing import Callable, Optional
@@ -21,6 +22,7 @@ from child import Outcome, run_child
 
 STEP_TIMEOUT_SECONDS = 120
 ACK_HEADER_BYTES = 4096
+ACK_WORKERS_AT = 24  # in the header: their number, and the bits of each
 # Statuses of an honest refusal: corrupt, I/O, mismatch.
 REFUSALS = (3, 4, 6)
 SIGKILLED = -9
@@ -45,7 +47,7 @@ class Runs:
     def __init__(self, binary: str, directory: str, stripes: int = 1,
                  host_flags: Callable[[int], list[str]] = lambda step: []):
         """`host_flags` of a step's number are added to its command line."""
-        self.binary_ = binary
+        self.binary = binary
         self.host_flags_ = host_flags
         self.directory = directory
         self.stripes_ = stripes
@@ -61,7 +63,7 @@ class Runs:
     def copy(self, directory: str) -> Runs:
         """The same runs in another directory."""
         shutil.copytree(self.directory, directory, dirs_exist_ok=True)
-        other = Runs(self.binary_, directory, self.stripes_, self.host_flags_)
+        other = Runs(self.binary, directory, self.stripes_, self.host_flags_)
         other.lines = self.lines + [shell_line(["cp", "-r", self.logs, directory])]
         other.acknowledged, other.droppable_ = set(self.acknowledged), set(self.droppable_)
         other.last_ = self.last_
@@ -83,7 +85,7 @@ class Runs:
             self.droppable_ |= set(range(1, number))
         if "--log_overwrite" in flags:
             self.acknowledged, self.last_ = set(), None
-        outcome = self._step([*prefix, self.binary_, *flags, self._log_dir_flag(), *self.host_flags_(len(self.lines)),
+        outcome = self._step([*prefix, self.binary, *flags, self._log_dir_flag(), *self.host_flags_(len(self.lines)),
                               f"--ack_file={ack_file}"], kill_when)
         if outcome.exit_status not in (0, SIGKILLED) or outcome.timed_out:
             raise Wrong(f"the run ended with {outcome.exit_status}: {outcome.last_line()}")
@@ -126,7 +128,7 @@ class Runs:
         if os.path.exists(result):
             os.unlink(result)
         acks = [f"--ack_file={ack_file}"] if ack_file else []
-        outcome = self._step([self.binary_, "-Lr1", "--verify", *flags, self._log_dir_flag(),
+        outcome = self._step([self.binary, "-Lr1", "--verify", *flags, self._log_dir_flag(),
                               *self.host_flags_(len(self.lines)), *acks, f"--json={result}"])
         if outcome.exit_status in REFUSALS and len(re.findall(r"^error: ", outcome.output, re.M)) == 1:
             return None
@@ -149,16 +151,17 @@ class Runs:
 
 
 def holds_bits(ack_file: str) -> bool:
-    """Whether anything was acknowledged. The file is sparse: holes are not read."""
+    """Whether a writer was acknowledged: readers and their notes lie behind. The file is sparse: holes are not read."""
     try:
         with open(ack_file, "rb") as file:
-            at, size = ACK_HEADER_BYTES, os.path.getsize(ack_file)
+            workers, bits_per_worker = struct.unpack_from("<QQ", file.read(ACK_HEADER_BYTES), ACK_WORKERS_AT)
+            at, size = ACK_HEADER_BYTES, ACK_HEADER_BYTES + workers * bits_per_worker // 8
             while at < size:
                 at = os.lseek(file.fileno(), at, os.SEEK_DATA)
-                block = os.pread(file.fileno(), 1 << 20, at)
+                block = os.pread(file.fileno(), min(1 << 20, size - at), at)
                 if any(block):
                     return True
                 at += len(block)
-    except OSError:  # there is no file, or no data behind `at`
+    except (OSError, struct.error):  # there is no file, or only a part of its header, or no data behind `at`
         pass
     return False

@@ -136,7 +136,8 @@ class Cycle {
 
   void Continue(const Crash& crash, uint32_t generation, const Past& past) {
     const LogsOnDisk on_disk = ReadLogsOnDisk(crash.files->VisibleImage());
-    oracle.NewGeneration(past.recovered, on_disk.names);
+    const std::vector<TxnId> none;
+    oracle.NewGeneration(past.recovered, on_disk.names, IsControl() ? none : crash.acknowledged);
     Options options = options_;
     options.continue_run = true;
     options.thread_cnt = std::min<uint32_t>(1 + random_() % 3, trial_.limits.workers);
@@ -368,7 +369,7 @@ class Cycle {
     if (const auto violation = oracle.ViolationOf(recovered, acknowledged)) Lose(*violation);
   }
 
-  // I10, of what was recovered and of the readers that were told what they saw.
+  // I10, of what was recovered and of the readers that were acknowledged.
   void CheckHistory(Ids ids, const std::vector<TxnId>& acknowledged) const {
     for (const TxnId id : acknowledged) ids.push_back(id.value);
     SortUnique(ids);

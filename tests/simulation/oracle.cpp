@@ -33,9 +33,14 @@ Version HashOf(std::span<const std::byte> tuple) {
 
 void Oracle::Reset() { *this = Oracle(); }
 
-void Oracle::NewGeneration(const std::vector<uint64_t>& recovered, const std::vector<uint64_t>& on_disk) {
+void Oracle::NewGeneration(const std::vector<uint64_t>& recovered, const std::vector<uint64_t>& on_disk,
+                           const std::vector<TxnId>& acknowledged) {
   const std::unordered_set<uint64_t> survivors(recovered.begin(), recovered.end());
-  std::erase_if(txns_, [&](const auto& txn) { return !survivors.contains(txn.first); });
+  for (const TxnId id : acknowledged) {
+    if (!HasWritten(id)) old_readers_.insert(id.value);
+  }
+  std::erase_if(txns_,
+                [&](const auto& txn) { return !survivors.contains(txn.first) && !old_readers_.contains(txn.first); });
   taken_ = survivors;
   taken_.insert(on_disk.begin(), on_disk.end());
   current_.clear();
@@ -55,6 +60,7 @@ void Oracle::Begin(TxnId id) {
   {
     const Exempt exempt;
     if (taken_.contains(id.value)) used_twice_ = id;
+    old_readers_.erase(id.value);
     Txn& txn = txns_[id.value];
     Forget(id, txn.writes);
     txn = Txn();
@@ -70,8 +76,20 @@ void Oracle::Read(TxnId id, TableId table, Key key, Version version) {
   txns_[id.value].reads.push_back({table.value(), key, version});
 }
 
-// What nobody has written in this generation is initial, or was recovered and stays.
 void Oracle::Miss(TxnId id, TableId table, Key key, Version before, bool of_snapshot) {
+  {
+    const Exempt exempt;
+    Txn& txn = txns_[id.value];
+    const Place row = RowOf(table, key);
+    const bool is_own =
+        std::any_of(txn.writes.begin(), txn.writes.end(), [&](const Place& w) { return w.Row() == row; });
+    if (!is_own) txn.misses.push_back(row);
+  }
+  DependOnCurrent(id, table, key, before, of_snapshot);
+}
+
+// A row without a writer in this generation is initial, or was recovered and stays.
+void Oracle::DependOnCurrent(TxnId id, TableId table, Key key, Version before, bool of_snapshot) {
   if (before == kAbsent || before != Current(table, key)) return;
   if (of_snapshot && !WasAbsentAtBegin(id, {table.value(), key, before})) return;
   Read(id, table, key, before);
@@ -93,7 +111,7 @@ void Oracle::Write(TxnId id, TableId table, Key key, Version version) {
 }
 
 void Oracle::Delete(TxnId id, TableId table, Key key) {
-  Miss(id, table, key, Current(table, key), /*of_snapshot=*/false);
+  DependOnCurrent(id, table, key, Current(table, key), /*of_snapshot=*/false);
   Write(id, table, key, AbsenceBy(id));
 }
 
@@ -194,6 +212,9 @@ std::optional<std::string> Oracle::ViolationOf(const std::vector<uint64_t>& reco
     const std::string who = "acknowledged " + NameOf(id.value);
     if (HasWritten(id) && !survivors.contains(id.value)) return "I1: " + who + " is lost";
     if (const auto wrong = WrongReadOf(id, survivors)) return "I1: " + who + *wrong;
+  }
+  for (const uint64_t id : old_readers_) {
+    if (const auto wrong = WrongReadOf(TxnId{id}, survivors)) return "I1: earlier " + NameOf(id) + *wrong;
   }
   for (const uint64_t id : recovered) {
     const auto txn = txns_.find(id);

@@ -35,9 +35,10 @@ class Oracle {
  public:
   void Reset();
   // A new run continues what was recovered. It must not name a transaction like one of these, or like one that was
-  // dropped and is on disk still; other names are free. Acknowledgements of earlier runs are forgotten: their
-  // transactions are among these.
-  void NewGeneration(const std::vector<uint64_t>& recovered, const std::vector<uint64_t>& on_disk);
+  // dropped and is on disk still; other names are free. Of what was acknowledged, writers are among these; readers,
+  // which leave no record, are remembered until their names are used again.
+  void NewGeneration(const std::vector<uint64_t>& recovered, const std::vector<uint64_t>& on_disk,
+                     const std::vector<TxnId>& acknowledged);
 
   // --- events ---
   void Begin(TxnId id);
@@ -76,7 +77,8 @@ class Oracle {
   std::optional<std::string> Unacknowledged() const;
 
   // I1, I2, I3 and I8 for a recovered set: every acknowledged writer is in it, all in it pre-committed, whatever they
-  // and acknowledged readers read was loaded or written by one in it, and no name was given twice. The first violation.
+  // and acknowledged readers, of earlier generations too, read was loaded or written by one in it, and no name was
+  // given twice. The first violation.
   std::optional<std::string> ViolationOf(const std::vector<uint64_t>& recovered,
                                          const std::vector<TxnId>& acknowledged) const;
 
@@ -85,7 +87,8 @@ class Oracle {
   std::optional<std::string> WrongRowOf(const std::vector<uint64_t>& recovered,
                                         const std::vector<RowVersion>& rows) const;
 
-  // I10 for these transactions: a cycle, or a version that nobody may see. `snapshots`: snapshot isolation suffices.
+  // I10 for these transactions and the acknowledged readers of earlier generations: a cycle, or a version that no
+  // transaction may see. `snapshots`: snapshot isolation suffices.
   std::optional<std::string> AnomalyAmong(const std::vector<uint64_t>& ids, bool snapshots) const;
 
  private:
@@ -111,6 +114,7 @@ class Oracle {
   };
   struct Txn {
     std::vector<Place> reads;
+    std::vector<Place> misses;  // rows, where it had not written them before
     std::vector<Place> writes;
     uint32_t generation = 0;
     uint64_t began = 0;  // the number of an event
@@ -120,6 +124,7 @@ class Oracle {
 
   static Place RowOf(TableId table, Key key) { return {table.value(), key, kAbsent}; }
   bool WasLoaded(const Place& place) const;
+  void DependOnCurrent(TxnId id, TableId table, Key key, Version before, bool of_snapshot);
   void Forget(TxnId id, const std::vector<Place>& versions);
   bool WasAbsentAtBegin(TxnId id, const Place& place) const;
   // Whether somebody has written it, or it was loaded so.
@@ -133,6 +138,7 @@ class Oracle {
   std::unordered_map<Place, Version, PlaceHash> current_;   // of the rows that this generation wrote, by RowOf
   std::unordered_map<Place, Version, PlaceHash> loaded_;    // by RowOf
   std::unordered_set<uint64_t> taken_;                      // names that this generation must not use
+  std::unordered_set<uint64_t> old_readers_;                // acknowledged ones of earlier generations
   std::vector<TxnId> acknowledged_;
   uint64_t longest_wait_nanos_ = 0;
   uint32_t generation_ = 0;

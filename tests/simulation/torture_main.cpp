@@ -13,6 +13,7 @@
 
 #include "tests/mutants/names.h"
 #include "tests/simulation/cycle.h"
+#include "tests/simulation/history_export.h"
 #include "tests/simulation/shrink.h"
 
 namespace {
@@ -56,6 +57,7 @@ bool Take(Arguments& arguments, const std::string& name, const char* value) {
   if (name == "--steps_max") return arguments.limits.steps = Number(value), true;
   if (name == "--crashes") return arguments.crashes = static_cast<uint32_t>(Number(value)), true;
   if (name == "--shrink") return arguments.shrink = Number(value) != 0, true;
+  if (name == "--histories") return history_directory = value, true;
   if (name == "--mutant") return TurnOn(arguments, value);
   if (name == "--control" && std::string(value) == "lying_syncs") return arguments.control = Control::kSyncsLie, true;
   if (name == "--control" && std::string(value) == "no_log") return arguments.control = Control::kNoLog, true;

@@ -105,6 +105,23 @@ TEST_F(AckFileTest, WhatHasNoBitIsCounted) {
   EXPECT_TRUE(All(*file).empty());
 }
 
+TEST_F(AckFileTest, ReadersAndTheirNotesAreApartFromWriters) {
+  {
+    auto file = AckFile::Create(Path(), 17, 2, 1000, 5, 100);
+    file->Acknowledge(Id(0, 7), true);
+    file->Acknowledge(Id(1, 8), false);
+    for (const uint32_t worker : {0, 1}) file->NotesOf(WorkerId(worker)).back() = std::byte(worker + 1);
+  }
+  const auto file = AckFile::Open(Path(), 17);
+  EXPECT_EQ(All(*file), std::vector<TxnId>{Id(0, 7)});
+  for (const TxnId id : {Id(0, 7), Id(1, 4), Id(1, 9), Id(2, 8)}) EXPECT_FALSE(file->HasAcknowledgedReader(id));
+  EXPECT_TRUE(file->HasAcknowledgedReader(Id(1, 8)));
+  for (const uint32_t worker : {0, 1}) {
+    EXPECT_EQ(file->NotesOf(WorkerId(worker)).back(), std::byte(worker + 1));
+    EXPECT_EQ(file->NotesOf(WorkerId(worker)).size(), 4096u);
+  }
+}
+
 TEST_F(AckFileTest, ANewRunStartsEmpty) {
   AckFile::Create(Path(), 1, 1, 100)->Acknowledge(Id(0, 1));
   EXPECT_TRUE(All(*AckFile::Create(Path(), 2, 1, 100)).empty());
@@ -138,7 +155,7 @@ TEST_F(AckFileTest, AFileThatIsCutOffIsRefused) {
 TEST_F(AckFileTest, RegionsWithoutBitsAreRefusedHoweverManyThereAre) {
   AckFile::Create(Path(), 1, 1, 100);
   std::filesystem::resize_file(Path(), 4096);
-  const uint64_t identity[] = {1, UINT32_MAX, 0};  // run, workers, bits for each
+  const uint64_t identity[] = {1, 1 << 16, 0, 0, 0};  // run, workers, bits for each, first sequence, bytes of notes
   const uint32_t crc = Crc32c(std::as_bytes(std::span(identity)));
   Patch(12, {reinterpret_cast<const char*>(&crc), sizeof crc});
   Patch(16, {reinterpret_cast<const char*>(identity), sizeof identity});

@@ -132,6 +132,21 @@ TEST_F(VerifiedRecoveryTest, ADigestOfACleanEndProvesTheStateWithoutTheReference
   EXPECT_TRUE(VerdictOn(recovered, unchanged).starts_with("verification b failed"));
 }
 
+TEST_F(VerifiedRecoveryTest, WhatAnAcknowledgedReaderSawMustHaveBeenRecovered) {
+  const TempDir dir;
+  options_.ack_file = dir / "acks";
+  const auto acks = AckFile::Create(options_.ack_file, runs_.newest().header().run_id, 2, 1000, 0, 1000);
+  test::QuietReader reader{Id(1, 900), {}};
+  reader.row.Add(AccessKind::kRead, test::MakeObject(test::Place::kSlot, 1000), kInitialVersion);
+  reader.row.Add(AccessKind::kRead, test::MakeObject(test::Place::kSlot, 1002), Id(0, 800));  // which is not there
+  std::memcpy(acks->NotesOf(WorkerId(1)).data(), &reader, sizeof reader);
+  const std::vector<RecoveredRun> recovered = Replay();
+  EXPECT_EQ(VerdictOn(recovered, database_), "");
+  acks->Acknowledge(reader.id, /*wrote=*/false);
+  EXPECT_EQ(VerdictOn(recovered, database_),
+            "verification d failed: G1a: T1.900 saw the version of SLOT 1002 by T0.800, which did not commit");
+}
+
 TEST_F(VerifiedRecoveryTest, WithoutADigestTheReferenceReplaysInAnyCase) {
   options_.reference = false;
   std::vector<RecoveredRun> recovered = Replay();

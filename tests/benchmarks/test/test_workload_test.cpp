@@ -174,6 +174,25 @@ TEST(TestWorkloadTest, AQuietAuditWritesOnlyWhatIsWrong) {
   EXPECT_EQ(history.size(), 1u);
 }
 
+TEST(TestWorkloadTest, AQuietReaderLeavesANoteOfItsLastAttempt) {
+  LoadedTest loaded;
+  MapContext context(loaded.db);
+  std::vector<std::byte> notes(3 * TestWorkload::kNoteBytes);
+  loaded.workload.NoteReadersIn(WorkerId(0), notes);
+  const std::vector<uint64_t> reads = {MakeOperation(Operation::kRead, Slot(1)),
+                                       MakeOperation(Operation::kRead, Slot(2))};
+  for (const uint64_t id : {2, 3, 3}) RunProgram(loaded, context, id, reads);
+  EXPECT_EQ(context.map(loaded.workload.history_table()).size(), 1u);
+  const std::vector<QuietReader> readers = TestWorkload::ReadersIn(notes);
+  ASSERT_EQ(readers.size(), 1u);
+  EXPECT_EQ(readers[0].id, TxnId{3});
+  EXPECT_EQ(readers[0].row.access_count, 2u);
+  for (int i = 0; i < 3; ++i) RunProgram(loaded, context, 7, reads);  // there is room for one
+  EXPECT_EQ(TestWorkload::ReadersIn(notes).size(), 2u);
+  context.CopyTo(loaded.db);
+  EXPECT_EQ(loaded.workload.Inconsistency(loaded.db, readers), std::nullopt);
+}
+
 struct Damage {
   const char* name;
   const char* expected;
