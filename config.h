@@ -279,7 +279,8 @@
 #endif
 
 // Flushes of a log between two of its anchors (LOG_TAURUS, LOG_ELEDA), marks (LOG_BATCH) or watermarks (HEKATON with
-// commands). Not of LOG_PLOVER's marks, which it acknowledges by: wherever other logs are ahead at a flush.
+// commands); 0: none before the clean end. Not of LOG_PLOVER's marks, which it acknowledges by: wherever other logs are
+// ahead at a flush.
 #ifndef PSN_FLUSH_FREQ
 #define PSN_FLUSH_FREQ 1
 #endif

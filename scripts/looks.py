@@ -1,7 +1,8 @@
 """A colour and a marker per log scheme, for all plots: those of the main job and, by experiments/series.yaml, figures.
 
-Colours are those of Okabe and Ito, which colour-blind readers tell apart, and a grey; a marker and a label always say
-the same as the colour, of which there are fewer than schemes. Without matplotlib, which takes a second to load.
+Colours are those of Okabe and Ito, which colour-blind readers tell apart, and a grey; black is white on a dark page
+(plot_style.visible). A marker and a label always say the same as the colour. Without matplotlib, which takes a second
+to load.
 """
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ SCHEME_STYLE = {
     ("LOG_TAURUS", "LOG_COMMAND"): ("#e69f00", "v"),
     ("LOG_ELEDA", "LOG_DATA"): ("#cc79a7", "<"),
     ("LOG_ELEDA", "LOG_COMMAND"): ("#f0e442", ">"),
-    ("LOG_BATCH", "LOG_DATA"): ("#cc79a7", "P"),
+    ("LOG_BATCH", "LOG_DATA"): ("#000000", "P"),
     ("LOG_PLOVER", "LOG_DATA"): ("#009e73", "X"),
 }
 # Where a scheme's one log is drawn both on one disk and over several: the latter's marker, dashed, or hatched in bars.

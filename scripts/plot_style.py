@@ -14,6 +14,8 @@ from cells import Cell
 
 # A concurrency control other than NO_WAIT and a log over several directories are hatched, so that a bar never needs a
 # second colour.
+# In a paper of two columns a plot is one wide, and its text as small as a caption's.
+COLUMN_INCHES, COLUMN_SCALE, COLUMN_TEXT_ROOM = 3.4, 0.78, 1.9
 CC_HATCH = {"NO_WAIT": "", "WAIT_DIE": "..", "DL_DETECT": "xx", "SILO": "////", "TICTOC": "\\\\\\\\",
             "HEKATON": "||||"}
 
@@ -27,17 +29,37 @@ def scheme_style(cell: Cell) -> tuple[str, str]:
     return looks.of_scheme(cell.log, cell.log_type if cell.logs else "", striped=cell.stripes > 1)
 
 
+def visible(colour: str, colours: dict) -> str:
+    """A scheme's colour on this theme's background."""
+    return colours["text"] if colour == "#000000" else colour
+
+
 def hatch(cell: Cell) -> str:
     return CC_HATCH.get(cell.cc, "....") + ("--" if cell.stripes > 1 else "")
 
 
-def apply(theme: str) -> dict:
-    """Sets matplotlib up for a theme and returns its colours."""
+_scale = 1.0  # of text
+
+
+def points(size: float) -> float:
+    """A size of text, or of a line, in the plot that is being drawn."""
+    return size * _scale
+
+
+def text_room() -> float:
+    """How much larger a share of the axis its texts take than in a wide plot."""
+    return 1.0 if _scale == 1.0 else COLUMN_TEXT_ROOM
+
+
+def apply(theme: str, scale: float = 1.0) -> dict:
+    """Sets matplotlib up for a theme, with text of that scale, and returns its colours."""
+    global _scale
+    _scale = scale
     colours = THEMES[theme]
     plt.rcdefaults()
     plt.rcParams.update({
         "pdf.fonttype": 42, "ps.fonttype": 42, "svg.fonttype": "path", "svg.hashsalt": "dbx",
-        "font.family": "DejaVu Sans", "font.size": 9.5, "axes.titlesize": 10.5, "axes.titleweight": "bold",
+        "font.family": "DejaVu Sans", "font.size": points(9.5), "axes.titlesize": points(10.5), "axes.titleweight": "bold",
         "figure.facecolor": colours["background"], "axes.facecolor": colours["background"],
         "savefig.facecolor": colours["background"], "text.color": colours["text"],
         "axes.labelcolor": colours["text"], "axes.edgecolor": colours["soft"], "xtick.color": colours["text"],

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import os
+import textwrap
 from dataclasses import dataclass
 from typing import Callable, Optional, Sequence
 
@@ -42,9 +43,10 @@ def _bars(axes, items: list[CellSummary], values: list[Optional[float]], text: C
     A short mark stands at a bar's own limit, where that lies within the axis; the figure goes behind it.
     """
     top = max((v for v in values if v), default=1.0)
+    room = 1 + (room - 1) * plot_style.text_room()
     right = top * room
     for row, (item, value) in enumerate(zip(items, values)):
-        colour, _ = plot_style.scheme_style(item.cell)
+        colour = plot_style.visible(plot_style.scheme_style(item.cell)[0], colours)
         if value is None:
             axes.text(top * 0.01, row, "n/a", va="center", color=colours["soft"])
             continue
@@ -55,9 +57,9 @@ def _bars(axes, items: list[CellSummary], values: list[Optional[float]], text: C
             axes.plot([limit, limit], [row - 0.42, row + 0.42], color=colours["text"], linewidth=2)
             at = limit if value <= limit < value + top * (room - 1) * 0.8 else value
         # On the background: the host's limit may lie behind the figure.
-        axes.text(at + top * 0.012, row, text(item, value), va="center", fontsize=8.5, zorder=4,
+        axes.text(at + top * 0.012, row, text(item, value), va="center", fontsize=plot_style.points(8.5), zorder=4,
                   bbox={"facecolor": colours["background"], "edgecolor": "none", "pad": 0.8})
-        right = max(right, at + top * (room - 1) * 0.95)
+        right = max(right, at * room)
     axes.set_xlim(0, right)
     axes.grid(axis="x")
 
@@ -71,10 +73,10 @@ def _limit_line(axes, value: float, label: str, colours: dict) -> None:
         axes.set_xlim(left, max(right, value * 1.12))
         axes.axvline(value, color=colours["text"], linestyle=(0, (4, 3)), linewidth=1.1, zorder=1.5)
         axes.annotate(label, (value, 1), xycoords=("data", "axes fraction"), xytext=(-3, 3),
-                      textcoords="offset points", ha="right", fontsize=8, color=colours["soft"])
+                      textcoords="offset points", ha="right", fontsize=plot_style.points(8), color=colours["soft"])
     else:
         axes.annotate(label + " \u2192", (1, 1), xycoords="axes fraction", xytext=(0, 3),
-                      textcoords="offset points", ha="right", fontsize=8, color=colours["soft"])
+                      textcoords="offset points", ha="right", fontsize=plot_style.points(8), color=colours["soft"])
 
 
 def _device_limit(rate: Optional[float], bytes_per_second: Optional[float], device: float) -> Optional[float]:
@@ -105,16 +107,17 @@ def _draw_latency(axes, items, rows, colours) -> None:
             continue
         lowest, highest = min(lowest, points[0]), max(highest, points[2])
         colour, marker = plot_style.scheme_style(item.cell)
+        colour = plot_style.visible(colour, colours)
         face = colour if item.cell.cc == "NO_WAIT" else colours["background"]
         axes.plot([points[0], points[2]], [row, row], color=colour, linewidth=2, solid_capstyle="round", zorder=2)
         for point, size in zip(points, (8, 6, 4.5)):
             axes.plot(point, row, marker=marker, color=colour, markerfacecolor=face, markersize=size, zorder=3)
         axes.annotate(" / ".join(microseconds(p) for p in points), (points[2], row), xytext=(7, 0),
-                      textcoords="offset points", va="center", fontsize=8)
+                      textcoords="offset points", va="center", fontsize=plot_style.points(8))
     if highest > 0:
         # Room on the right for the text, which is about as wide as 40 % of the axis.
         span = max(highest / lowest, 10.0)
-        axes.set_xlim(lowest / 1.6, highest * span ** 0.9)
+        axes.set_xlim(lowest / 1.6, highest * span ** (0.9 * plot_style.text_room()))
     axes.grid(axis="x", which="major")
     # Powers of ten with their unit; minor labels would run into each other.
     axes.xaxis.set_major_formatter(plt.FuncFormatter(lambda value, _: _duration(value)))
@@ -163,6 +166,11 @@ def workloads_of(rows: list[dict]) -> list[str]:
     return list(seen)
 
 
+def title_of(metric: Metric, workload: str) -> str:
+    """On two lines: the longest is wider than a panel."""
+    return f"{WORKLOAD_TITLES.get(workload, workload)}\n{metric.title}"
+
+
 def draw_panel(axes, rows: list[dict], metric: Metric, workload: str, colours: dict, lines: int = 0) -> None:
     """With room for so many lines, if they are more than its own: bars are equally high in panels side by side."""
     items = items_of(rows, metric, workload)
@@ -170,11 +178,10 @@ def draw_panel(axes, rows: list[dict], metric: Metric, workload: str, colours: d
     axes.set_ylim(max(len(items), lines) - 0.45, -0.55)
     axes.tick_params(axis="y", length=0)
     metric.draw(axes, items, rows, colours)
-    # On two lines: the longest title is wider than a panel.
-    axes.set_title(f"{WORKLOAD_TITLES.get(workload, workload)}\n{metric.title}", loc="left", pad=16)
+    axes.set_title(title_of(metric, workload), loc="left", pad=16)
     axes.set_xlabel(metric.axis)
     if metric.name != "latency":
-        axes.xaxis.set_major_locator(plt.MaxNLocator(5))
+        axes.xaxis.set_major_locator(plt.MaxNLocator(5 if plot_style.text_room() == 1 else 4))
         axes.xaxis.set_major_formatter(plt.FuncFormatter(_tick))
 
 
@@ -188,19 +195,31 @@ def _has_data(rows: list[dict], metric: Metric, workload: str) -> bool:
     return bool(items_of(rows, metric, workload))
 
 
+SIGN_CHARACTERS_PER_INCH = 15  # at a text scale of 1
+
+
 def _sign(figure, metric: Metric, rows: list[dict], colours: dict) -> None:
-    text = "; ".join(filter(None, (metric.mark, caption(rows))))
-    figure.supxlabel(text, fontsize=7.5, color=colours["soft"], x=0.01, ha="left")
+    # Lines are made here: the layout makes room for those that it is given, and for none that it would wrap.
+    width = int(figure.get_figwidth() * SIGN_CHARACTERS_PER_INCH / plot_style.points(1))
+    text = textwrap.fill("; ".join(filter(None, (metric.mark, caption(rows)))), width)
+    figure.supxlabel(text, fontsize=plot_style.points(7.5), color=colours["soft"], x=0.01, ha="left",
+                     multialignment="left")
 
 
-def panel_svg(rows: list[dict], metric: Metric, workload: str, theme: str) -> Optional[str]:
-    if not _has_data(rows, metric, workload):
-        return None
+def draw_alone(rows: list[dict], metric: Metric, workload: str, theme: str):
+    """A matplotlib figure of one panel; close it when done."""
     colours = plot_style.apply(theme)
     count = len(items_of(rows, metric, workload))
     figure, axes = plt.subplots(figsize=(5.9, 1.25 + 0.33 * count), layout="constrained")
     draw_panel(axes, rows, metric, workload, colours)
-    _sign(figure, metric, rows, colours)
+    return figure
+
+
+def panel_svg(rows: list[dict], metric: Metric, workload: str, theme: str) -> Optional[str]:
+    """Without its sign, which the page says once."""
+    if not _has_data(rows, metric, workload):
+        return None
+    figure = draw_alone(rows, metric, workload, theme)
     text = io.StringIO()
     figure.savefig(text, format="svg", metadata={"Date": None})
     plt.close(figure)
@@ -208,7 +227,8 @@ def panel_svg(rows: list[dict], metric: Metric, workload: str, theme: str) -> Op
 
 
 def write_plots(rows: list[dict], directory: str) -> list[str]:
-    """One PNG and one PDF per metric, the workloads side by side. Returns the paths."""
+    """One PNG per metric, the workloads side by side, and a PDF for each workload, as wide as a column of a paper.
+    Returns the paths."""
     os.makedirs(directory, exist_ok=True)
     paths = []
     for metric in METRICS:
@@ -222,9 +242,25 @@ def write_plots(rows: list[dict], directory: str) -> list[str]:
         for axes, workload in zip(panels[0], workloads):
             draw_panel(axes, rows, metric, workload, colours, count)
         _sign(figure, metric, rows, colours)
-        for kind, options in (("png", {"dpi": 160}), ("pdf", {"metadata": {"CreationDate": None}})):
-            path = os.path.join(directory, f"{metric.name}.{kind}")
-            figure.savefig(path, **options)
-            paths.append(path)
+        paths.append(os.path.join(directory, f"{metric.name}.png"))
+        figure.savefig(paths[-1], dpi=160)
         plt.close(figure)
+        for workload in workloads:
+            paths.append(os.path.join(directory, f"{metric.name}-{workload}.pdf"))
+            figure = draw_column(rows, metric, workload)
+            figure.savefig(paths[-1], metadata={"CreationDate": None})
+            plt.close(figure)
     return paths
+
+
+def draw_column(rows: list[dict], metric: Metric, workload: str):
+    """The same, as wide as a column of a paper."""
+    colours = plot_style.apply("light", plot_style.COLUMN_SCALE)
+    height = plot_style.points(1.45 + 0.33 * len(items_of(rows, metric, workload)))
+    figure, axes = plt.subplots(figsize=(plot_style.COLUMN_INCHES, height), layout="constrained")
+    draw_panel(axes, rows, metric, workload, colours)
+    # A column has no room for it above the axis alone.
+    axes.set_title("", loc="left")
+    figure.suptitle(title_of(metric, workload), x=0.01, ha="left", fontsize=plot_style.points(10.5), fontweight="bold")
+    _sign(figure, metric, rows, colours)
+    return figure

@@ -10,6 +10,7 @@ import os
 
 import host
 import plots
+import stop
 import summary
 from cells import STEP_NAMES, cell_from_dict
 
@@ -24,19 +25,31 @@ body { margin: 0 auto; padding: 1.2rem; max-width: 76rem; background: var(--page
 h1 { font-size: 1.5rem; margin: 0 0 .3rem; } h2 { font-size: 1.15rem; margin: 2rem 0 .6rem; }
 p { max-width: 50rem; } .soft { color: var(--soft); } .bad { color: var(--bad); font-weight: 600; }
 .good { color: var(--good); }
-.scroll { overflow-x: auto; }
+.scroll { overflow-x: auto; } .small { font-size: .8rem; max-width: none; }
 table { border-collapse: collapse; font-size: .875rem; font-variant-numeric: tabular-nums; }
-th, td { padding: .28rem .55rem; text-align: right; border-bottom: 1px solid var(--line); white-space: nowrap; }
+th, td { padding: .28rem .45rem; text-align: right; border-bottom: 1px solid var(--line); white-space: nowrap; }
 th { color: var(--soft); font-weight: 600; vertical-align: bottom; } .name { text-align: left; }
-tr.first td { border-top: 2px solid var(--soft); }
+tr.group td { text-align: left; font-weight: 600; padding-top: .8rem; border-bottom: 2px solid var(--soft); }
+.words td { white-space: normal; }
 .plots { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 28rem), 1fr)); gap: 1.2rem; }
-.plots img { width: 100%; height: auto; display: block; } figure { margin: 0; }
+.plots img { width: 100%; height: auto; display: block; } figure { margin: 0; max-width: 40rem; }
 ul.notes { background: var(--card); border-radius: .5rem; padding: .7rem 1rem .7rem 2rem; max-width: 60rem; }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: .15rem 1rem; font-size: .875rem; }
 dt { color: var(--soft); } dd { margin: 0; overflow-wrap: anywhere; }
 pre, code { font: .8rem/1.45 ui-monospace, "DejaVu Sans Mono", monospace; }
 pre { background: var(--card); border-radius: .5rem; padding: .7rem 1rem; overflow-x: auto; }
 details { margin: .5rem 0; } summary { cursor: pointer; }
+/* Too narrow for all columns: each line of a table is a card that has its figures below their names. */
+@media (max-width: 70rem) {
+  .cards, .cards tbody { display: block; } .cards thead { display: none; }
+  .cards tr { display: grid; grid-template-columns: repeat(auto-fill, minmax(5.4rem, 1fr)); gap: .1rem .5rem;
+    padding: .5rem 0; border-bottom: 1px solid var(--line); }
+  .cards.words tr { grid-template-columns: 1fr; }
+  .cards td { border: 0; padding: 0; text-align: left; white-space: normal; overflow-wrap: anywhere; }
+  .cards td.key { font-weight: 600; grid-column: 1 / -1; }
+  .cards td[data-label]::before { content: attr(data-label); display: block; color: var(--soft); font-size: .75rem;
+    font-weight: 400; }
+}
 @media (max-width: 40rem) { body { padding: .8rem; } dl { grid-template-columns: 1fr; } dd { margin-bottom: .3rem; } }
 """
 
@@ -79,25 +92,39 @@ def _commits(rows: list[dict]) -> str:
 
 
 def _table(items: list, columns: tuple, texts_of) -> str:
+    """A workload's name stands above its lines. What names a line (the first columns of text) heads its card where the
+    window is narrow."""
     head = "".join(f'<th class="{"name" if i in summary.TEXT_COLUMNS else ""}">{_escape(a)}<br>{_escape(b)}</th>'
-                   for i, (a, b, _) in enumerate(columns))
-    lines, previous = [], ""
+                   for i, (a, b, _) in enumerate(columns) if i > 0)
+    lines, workload = [], ""
     for item in items:
-        cells = []
-        for i, text in enumerate(texts_of(item)):
-            kind = "name" if i in summary.TEXT_COLUMNS else ""
-            if text == "FAILED":
-                kind += " bad"
-            elif text.startswith("ok"):
-                kind += " good"
-            cells.append(f'<td class="{kind.strip()}">{_escape(text)}</td>')
-        first = ' class="first"' if item.cell.workload != previous and previous else ""
-        previous = item.cell.workload
-        lines.append(f"<tr{first}>{''.join(cells)}</tr>")
-    return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{"".join(lines)}</tbody></table></div>'
+        if item.cell.workload != workload:
+            workload = item.cell.workload
+            lines.append(f'<tr class="group"><td class="key" colspan="{len(columns) - 1}">{_escape(workload)}</td>'
+                         "</tr>")
+        cells = [_cell(i, f"{columns[i][0]} {columns[i][1]}".strip(), text)
+                 for i, text in enumerate(texts_of(item)) if i > 0]
+        lines.append(f"<tr>{''.join(cells)}</tr>")
+    return (f'<div class="scroll"><table class="cards"><thead><tr>{head}</tr></thead>'
+            f'<tbody>{"".join(lines)}</tbody></table></div>')
+
+
+NAMING_COLUMNS = 3  # workload, concurrency control, log
+
+
+def _cell(i: int, label: str, text: str) -> str:
+    kind = "name" if i in summary.TEXT_COLUMNS else ""
+    if text == "FAILED":
+        kind += " bad"
+    elif text.startswith("ok"):
+        kind += " good"
+    if i < NAMING_COLUMNS:
+        return f'<td class="{kind} key">{_escape(text)}</td>'
+    return f'<td class="{kind.strip()}" data-label="{_escape(label)}">{_escape(text)}</td>'
 
 
 def _picture(rows: list[dict], metric: plots.Metric, workload: str) -> str:
+    stop.check()
     images = {}
     for theme in ("light", "dark"):
         svg = plots.panel_svg(rows, metric, workload, theme)
@@ -105,8 +132,9 @@ def _picture(rows: list[dict], metric: plots.Metric, workload: str) -> str:
             return ""
         images[theme] = "data:image/svg+xml;base64," + base64.b64encode(svg.encode()).decode()
     alt = _escape(f"{workload}: {metric.title} (the table has the figures)")
+    note = f'<figcaption class="soft small">{_escape(metric.mark)}</figcaption>' if metric.mark else ""
     return (f'<figure><picture><source media="(prefers-color-scheme: dark)" srcset="{images["dark"]}">'
-            f'<img alt="{alt}" src="{images["light"]}"></picture></figure>')
+            f'<img alt="{alt}" src="{images["light"]}"></picture>{note}</figure>')
 
 
 def _pairs(pairs) -> str:
@@ -156,7 +184,7 @@ def _limits_section(rows: list[dict]) -> str:
         return f'<p class="bad">Could not be measured: {_escape(row["why"])}</p>'
     lines = "".join(f'<tr><td class="name">{_escape(what)}</td><td class="name">{_escape(how)}</td>'
                     f"<td>{_escape(value)}</td></tr>" for what, how, value in host.limits_table(rows))
-    return ('<div class="scroll"><table><thead><tr><th class="name">limit</th><th class="name">how</th>'
+    return ('<div class="scroll"><table class="words"><thead><tr><th class="name">limit</th><th class="name">how</th>'
             f"<th>value</th></tr></thead><tbody>{lines}</tbody></table></div>")
 
 
@@ -182,11 +210,12 @@ def _matrix_section(rows: list[dict]) -> str:
         return '<p class="soft">Not known.</p>'
     head = "".join(f'<th class="name">{_escape(control)}</th>' for control in ("", *matrix["controls"]))
     lines = {"ISOLATION_LEVEL": matrix["levels"], **matrix["lines"]}
-    body = "".join(f'<tr><td class="name">{_escape(name)}</td>'
-                   + "".join(f'<td class="name">{_escape(cell)}</td>' for cell in cells) + "</tr>"
+    body = "".join(f'<tr><td class="name key">{_escape(name)}</td>'
+                   + "".join(f'<td class="name" data-label="{_escape(control)}">{_escape(cell)}</td>'
+                             for control, cell in zip(matrix["controls"], cells)) + "</tr>"
                    for name, cells in lines.items())
     reasons = "".join(f"<li>{_escape(reason)}</li>" for reason in matrix["reasons"])
-    return (f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+    return (f'<div class="scroll"><table class="cards"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
             f"<ol>{reasons}</ol>")
 
 
@@ -236,17 +265,17 @@ def write_report(rows: list[dict], path: str) -> None:
 <h1>DBx1000-Durable: run, crash, recover, verify</h1>
 <p class="{state}">{good} of {len(steps)} steps succeeded; {verified} of {len(recoveries)} recoveries verified.</p>
 {_failures(rows)}
-<h2>Results</h2>{_results(rows)}
-{_repeated(rows)}
 <ul class="notes">{notes}</ul>
-<h2>What a commit costs</h2>{_commits(rows)}
-<p class="soft">Bytes of a logged transaction: its record, of which so much is the same for every record; and shared out over all
-of them what was reserved in vain, filled up, and written by the log itself. Then where the time goes, by samples: until it
-has its place in the log, until its record is complete, until that is durable, until what it depends on is.</p>
 <h2>Plots</h2>
 <p class="soft">A colour and a marker belong to one log scheme in every plot; NO_WAIT is solid, any other concurrency
 control hatched or hollow. Dashed lines and short vertical marks are limits of this host.</p>
 <div class="plots">{pictures}</div>
+<h2>Results</h2>{_results(rows)}
+{_repeated(rows)}
+<h2>What a commit costs</h2>{_commits(rows)}
+<p class="soft">Bytes of a logged transaction: its record, of which so much is the same for every record; and shared out over all
+of them what was reserved in vain, filled up, and written by the log itself. Then where the time goes, by samples: until it
+has its place in the log, until its record is complete, until that is durable, until what it depends on is.</p>
 <h2>How to read this</h2><dl>{reading}</dl>
 <h2>The host</h2>{_host_section(rows)}
 <h2>The host's limits, measured before the runs</h2>{_limits_section(rows)}

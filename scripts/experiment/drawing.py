@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import textwrap
 
 import plot_style
@@ -13,32 +14,46 @@ from experiment.spec import Series, is_number
 
 PANEL_INCHES = (3.9, 3.0)
 PANELS_PER_LINE = 3
+SVG_INCHES = 5.2
 CEILING_NEAR = 1.3
 LONG_LABEL = 26
 CAPTION_CHARACTERS_PER_INCH = 17
 
 
 def draw(data: FigureData, series: dict[str, Series], caption: str, theme: str = "light"):
-    """A matplotlib figure; close it when done."""
+    """All panels as a matplotlib figure; close it when done."""
     colours = plot_style.apply(theme)
-    panels = list(data.figure.panels)
-    columns = min(PANELS_PER_LINE, len(panels))
+    columns = min(PANELS_PER_LINE, len(data.figure.panels))
+    width = max(PANEL_INCHES[0] * columns, 5.6)
+    figure = _draw_panels(data, series, list(data.figure.panels), columns, width, colours)
+    figure.suptitle(data.figure.heading, x=0.01, ha="left", fontsize=11, fontweight="bold")
+    _sign(figure, caption, colours)
+    return figure
+
+
+def draw_column(data: FigureData, series: dict[str, Series], panel: str, caption: str):
+    """One panel, as wide as a column of a paper; its title is the paper's own caption."""
+    colours = plot_style.apply("light", plot_style.COLUMN_SCALE)
+    figure = _draw_panels(data, series, [panel], 1, plot_style.COLUMN_INCHES, colours)
+    _sign(figure, caption, colours)
+    return figure
+
+
+def _draw_panels(data: FigureData, series: dict[str, Series], panels: list[str], columns: int, width: float,
+                 colours: dict):
+    """Panels in a grid, and below them one legend of what they draw."""
     lines = -(-len(panels) // columns)
-    figure = plt.figure(layout="constrained",
-                        figsize=(max(PANEL_INCHES[0] * columns, 5.6), PANEL_INCHES[1] * lines + 1.1))
+    height = plot_style.points(PANEL_INCHES[1])
+    figure = plt.figure(layout="constrained", figsize=(width, height * lines + plot_style.points(1.1)))
+    drawn: dict = {}
     grid = figure.add_gridspec(lines + 1, columns, height_ratios=[PANEL_INCHES[1]] * lines + [0.45])
-    drawn = {}
     for i, panel in enumerate(panels):
         axes = figure.add_subplot(grid[i // columns, i % columns])
         _draw_panel(axes, data, panel, series, colours, drawn)
     below = figure.add_subplot(grid[lines, :])
     below.axis("off")
-    below.legend(drawn.values(), drawn.keys(), loc="center", fontsize=8.5,
-                 ncol=min(_legend_columns(list(drawn), columns), max(1, len(drawn))))
-    figure.suptitle(data.figure.heading, x=0.01, ha="left", fontsize=11, fontweight="bold")
-    # Lines are made here: the layout makes room for those that it is given, and for none that it would wrap.
-    text = textwrap.fill(caption, int(figure.get_figwidth() * CAPTION_CHARACTERS_PER_INCH))
-    figure.supxlabel(text, fontsize=7, color=colours["soft"], x=0.01, ha="left", multialignment="left")
+    below.legend(drawn.values(), drawn.keys(), loc="center", fontsize=plot_style.points(8.5), handlelength=1.8,
+                 columnspacing=1.2, ncol=min(_legend_columns(list(drawn), columns), max(1, len(drawn))))
     return figure
 
 
@@ -46,7 +61,15 @@ def _legend_columns(labels: list[str], panels: int) -> int:
     """Below one panel there is no room for three long labels beside each other."""
     if panels > 1:
         return 4
-    return 2 if any(len(label) > LONG_LABEL for label in labels) else 3
+    longest = max(map(len, labels), default=0)
+    return 2 if longest > LONG_LABEL or plot_style.text_room() > 1 else 3
+
+
+def _sign(figure, caption: str, colours: dict) -> None:
+    # Lines are made here: the layout makes room for those that it is given, and for none that it would wrap.
+    text = textwrap.fill(caption, int(figure.get_figwidth() * CAPTION_CHARACTERS_PER_INCH / plot_style.points(1)))
+    figure.supxlabel(text, fontsize=plot_style.points(7), color=colours["soft"], x=0.01, ha="left",
+                     multialignment="left")
 
 
 def _draw_panel(axes, data: FigureData, panel: str, series: dict[str, Series], colours: dict, drawn: dict) -> None:
@@ -58,26 +81,30 @@ def _draw_panel(axes, data: FigureData, panel: str, series: dict[str, Series], c
         if not line.xs():
             continue
         look = series[name]
-        style = {"color": look.colour, "marker": look.marker, "linestyle": "--" if look.dashed else "-",
+        style = {"color": plot_style.visible(look.colour, colours), "marker": look.marker,
+                 "linestyle": "--" if look.dashed else "-",
                  "linewidth": 1.6, "markersize": 5.5, "markeredgecolor": colours["background"], "markeredgewidth": 0.6}
         drawn[look.label] = _draw_cdf(axes, line, style) if figure.draw == "cdf" else _draw_line(axes, line, style)
         _draw_ceiling(axes, line, style, drawn, colours)
     if len(figure.panels) > 1:
-        axes.set_title(panel, fontsize=9.5)
-    axes.set_ylabel(figure.y.label, fontsize=8.5)
+        axes.set_title(panel, fontsize=plot_style.points(9.5))
+    axes.set_ylabel(figure.y.label, fontsize=plot_style.points(8.5))
     axes.grid(True, axis="y")
     if figure.draw == "cdf":
         axes.set(xscale="log", ylim=(0, 1.02))
-        axes.set_xlabel("microseconds to acknowledgement", fontsize=8.5)
+        axes.set_xlabel("microseconds to acknowledgement", fontsize=plot_style.points(8.5))
         return
-    axes.set_xlabel(figure.x.label, fontsize=8.5)
+    axes.set_xlabel(figure.x.label, fontsize=plot_style.points(8.5))
     if figure.x.log:
         axes.set_xscale("log")
     if figure.y.log:
         axes.set_yscale("log")
+        # Within a decade or two powers of ten alone would leave the axis without a figure.
+        axes.yaxis.set_major_locator(plt.LogLocator(subs=(1, 2, 3, 5)))
+        axes.yaxis.set_minor_formatter(plt.NullFormatter())
     else:
         axes.set_ylim(bottom=0)
-        axes.yaxis.set_major_formatter(plt.FuncFormatter(_tick))
+    axes.yaxis.set_major_formatter(plt.FuncFormatter(_tick))
     xs = sorted({x for name in figure.series for x in data.line(panel, name).xs()})
     axes.set_xticks(xs, [f"{x:g}" if is_number(x) else str(x) for x in xs])
     axes.xaxis.set_minor_locator(plt.NullLocator())
@@ -93,11 +120,11 @@ def _draw_shares(axes, data: FigureData, panel: str, series: dict[str, Series], 
                                              edgecolor=colours["background"], linewidth=0.8)
         below = [low + share for low, share in zip(below, shares)]
     axes.set_xticks(range(len(xs)), [f"{x:g}" for x in xs])
-    axes.set_xlabel(data.figure.x.label, fontsize=8.5)
-    axes.set_ylabel(data.figure.y.label, fontsize=8.5)
+    axes.set_xlabel(data.figure.x.label, fontsize=plot_style.points(8.5))
+    axes.set_ylabel(data.figure.y.label, fontsize=plot_style.points(8.5))
     axes.set_ylim(0, 100)
     if len(data.figure.panels) > 1:
-        axes.set_title(panel, fontsize=9.5)
+        axes.set_title(panel, fontsize=plot_style.points(9.5))
 
 
 def _draw_ceiling(axes, line, style: dict, drawn: dict, colours: dict) -> None:
@@ -135,19 +162,30 @@ def _tick(value: float, _) -> str:
 
 
 def write_files(data: FigureData, series: dict[str, Series], caption: str, directory: str) -> list[str]:
-    """PNG and PDF with embedded TrueType fonts. Returns the paths."""
+    """A PNG of all panels, and a PDF of each with embedded TrueType fonts. Returns the paths."""
     os.makedirs(directory, exist_ok=True)
+    name = os.path.join(directory, data.figure.name.replace("/", "-"))
     figure = draw(data, series, caption)
-    paths = []
-    for kind, options in (("png", {"dpi": 160}), ("pdf", {"metadata": {"CreationDate": None}})):
-        paths.append(os.path.join(directory, f"{data.figure.name.replace('/', '-')}.{kind}"))
-        figure.savefig(paths[-1], **options)
+    figure.savefig(f"{name}.png", dpi=160)
     plt.close(figure)
+    paths = [f"{name}.png"]
+    for panel in data.figure.panels:
+        figure = draw_column(data, series, panel, caption)
+        paths.append(f"{name}{_suffix(data, panel)}.pdf")
+        figure.savefig(paths[-1], metadata={"CreationDate": None})
+        plt.close(figure)
     return paths
 
 
-def svg(data: FigureData, series: dict[str, Series], caption: str, theme: str) -> str:
-    figure = draw(data, series, caption, theme)
+def _suffix(data: FigureData, panel: str) -> str:
+    """Of a panel's file; a panel alone needs none."""
+    return "-" + re.sub(r"[^A-Za-z0-9.]+", "_", panel).strip("_") if len(data.figure.panels) > 1 else ""
+
+
+def panel_svg(data: FigureData, series: dict[str, Series], panel: str, theme: str) -> str:
+    """Without heading and caption, which the page has as text."""
+    colours = plot_style.apply(theme)
+    figure = _draw_panels(data, series, [panel], 1, SVG_INCHES, colours)
     text = io.StringIO()
     figure.savefig(text, format="svg", metadata={"Date": None})
     plt.close(figure)

@@ -6,6 +6,7 @@ import html
 import os
 from collections import Counter
 
+import stop
 from report import STYLE
 
 from experiment import claims, drawing, origin
@@ -25,34 +26,33 @@ def _escape(value) -> str:
     return html.escape(str(value))
 
 
-def _picture(data: FigureData, series: dict[str, Series], caption: str) -> str:
+def _pictures(data: FigureData, series: dict[str, Series], caption: str) -> str:
+    """A picture for each panel, so that a narrow window has them below each other."""
+    pictures = "".join(_picture(data, series, panel) for panel in data.figure.panels)
+    return f'<div class="plots">{pictures}</div><p class="soft small">{_escape(caption)}</p>'
+
+
+def _picture(data: FigureData, series: dict[str, Series], panel: str) -> str:
+    stop.check()
     images = {}
     for theme in ("light", "dark"):
-        svg = drawing.svg(data, series, caption, theme)
+        svg = drawing.panel_svg(data, series, panel, theme)
         images[theme] = "data:image/svg+xml;base64," + base64.b64encode(svg.encode()).decode()
-    alt = _escape(f"{data.figure.heading} (the CSV file has the points)")
-    # On a phone a plot is scrolled instead of shrunk out of sight; a single panel does not fill a wide screen.
-    least = _least_width(data)
-    return (f'<figure class="scroll"><picture><source media="(prefers-color-scheme: dark)" srcset="{images["dark"]}">'
-            f'<img alt="{alt}" src="{images["light"]}" '
-            f'style="width:100%;min-width:{least}em;max-width:{1.5 * least:g}em;height:auto">'
-            '</picture></figure>')
-
-
-def _least_width(data: FigureData) -> int:
-    """In em, for the labels to be read."""
-    return 22 * min(drawing.PANELS_PER_LINE, len(data.figure.panels))
+    alt = _escape(f"{data.figure.heading}, {panel} (the CSV file has the points)")
+    return (f'<figure><picture><source media="(prefers-color-scheme: dark)" srcset="{images["dark"]}">'
+            f'<img alt="{alt}" src="{images["light"]}"></picture></figure>')
 
 
 def _claims_table(verdicts: list[claims.Verdict]) -> str:
     if not verdicts:
         return ""
     lines = "".join(
-        f'<tr><td class="name" style="white-space:normal">{_escape(v.claim)}</td><td>{_escape(v.paper)}</td>'
-        f'<td style="white-space:normal">{_escape(v.ours)}</td>'
-        f'<td class="name {TONE[v.verdict]}" style="white-space:normal">{_escape(v.text)}'
+        f'<tr><td class="name key">{_escape(v.claim)}</td><td class="name" data-label="paper">{_escape(v.paper)}</td>'
+        f'<td class="name" data-label="ours">{_escape(v.ours)}</td>'
+        f'<td data-label="verdict" class="name {TONE[v.verdict]}">{_escape(v.text)}'
         f'{": " + _escape(v.why) if v.why else ""}</td></tr>' for v in verdicts)
-    return ('<div class="scroll"><table><thead><tr><th class="name">claim</th><th>paper</th><th>ours</th>'
+    return ('<div class="scroll"><table class="cards words"><thead><tr><th class="name">claim</th>'
+            '<th class="name">paper</th><th class="name">ours</th>'
             f'<th class="name">verdict</th></tr></thead><tbody>{lines}</tbody></table></div>')
 
 
@@ -106,7 +106,7 @@ def _section(data: FigureData, series: dict[str, Series], verdicts: list[claims.
     paper = PAPERS.get(figure.paper, figure.paper).split(" (")[0]
     return (f'<h2 id="{anchor}">{_escape(paper)}: {_escape(figure.heading)}</h2>'
             f'<p class="soft">{_escape(figure.section)}</p>{missing}{_failures(data)}'
-            f"{_picture(data, series, caption)}{note}{_claims_table(verdicts)}{_differences(data, series)}")
+            f"{_pictures(data, series, caption)}{note}{_claims_table(verdicts)}{_differences(data, series)}")
 
 
 def _host(rows: list[dict]) -> str:

@@ -197,7 +197,8 @@ def engine_switches() -> frozenset[str]:
         table = file.read().partition("kSwitches[] = {")[2].partition("\n};")[0]
     names = set()
     for entry in re.findall(r"^    (\S.*(?:\n     .*)*)", table, re.M):
-        name = re.search(r'\b(?:Whole|Bytes|Real|Seconds|Duration|Bool|Bare|Text|List|Choice|Device)\(\s*"(\w+)"', entry)
+        name = re.search(r'\b(?:Whole|Bytes|Real|Seconds|Duration|Bool|Bare|Text|List|Choice|Device)\(\s*"(\w+)"',
+                         entry)
         given = re.search(r'\),\s*"(\w+)"(?:,\s*"(\w+)")?\)', entry) if "Named(" in entry else None
         if name:
             names |= {word for word in given.groups() if word} if given else {name[1].lower()}
@@ -320,8 +321,8 @@ def _check_claim_values(where: str, claim: dict) -> None:
 
 
 def select_figures(words: list[str], series: dict[str, Series]) -> list[Figure]:
-    """Figures that one of the words names: as a whole, else as part of the name; 'all' for all of them. Raises SpecError
-    where a word fits none."""
+    """Figures that one of the words names: as a whole, else as part of the name; 'all' for all of them. Raises
+    SpecError where a word fits none."""
     figures = [load_figure(path, series) for path in figure_paths()]
     if not words or "all" in words:
         return figures

@@ -40,7 +40,7 @@ class ExpCase(unittest.TestCase):
             stack.enter_context(mock.patch.object(running, "Progress", progress))
             if not draw:
                 stack.enter_context(mock.patch.object(drawing, "write_files"))
-                stack.enter_context(mock.patch.object(drawing, "svg", return_value="<svg/>"))
+                stack.enter_context(mock.patch.object(drawing, "panel_svg", return_value="<svg/>"))
             once = [] if any(word.startswith("--repeats") for word in words) else ["--repeats=1"]
             status = exp.main([*words, *once, f"--out={out or self.out}", f"--log_dir={log_dir or self.out}",
                                f"--ram_dir={ram_dir or self.out}", f"--seconds={seconds}", f"--devices={devices}",

@@ -17,6 +17,14 @@ class SharesTest(unittest.TestCase):
         self.assertEqual(tops[-1], 100.0)
         drawing.plt.close(plot)
 
+    def test_a_panel_has_a_file_of_its_own_in_which_nothing_is_clipped(self):
+        for figure in spec.select_figures(["taurus/fig15", "taurus/fig13", "eleda/fig08"], spec.load_series()):
+            lines = {(panel, name): Line({1: [2e6], 2: [3e4]}) for panel in figure.panels for name in figure.series}
+            for panel in figure.panels:
+                plot = drawing.draw_column(FigureData(figure, lines, []), spec.load_series(), panel, "a host; " * 20)
+                self.assertFalse(support.clipped_texts(plot), f"{figure.name}, {panel}")
+                drawing.plt.close(plot)
+
     def test_a_share_is_nowhere_larger(self):
         for largest, verdict in ((0.04, claims.HOLDS), (0.06, claims.CONTRADICTED)):
             found = figure_data({"taurus_data": {2: [0.01], 20: [largest]}})

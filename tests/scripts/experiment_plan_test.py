@@ -98,6 +98,14 @@ class SpecTest(unittest.TestCase):
         self.assertEqual(alike, {"none", "serial_data", "serial_data_raid0", "serial_command", "serial_command_raid0",
                                  "plover", "silo_r", "taurus_data", "taurus_command", "eleda"})
 
+    def test_no_two_schemes_share_a_colour(self):
+        colours = [colour for colour, _ in looks.SCHEME_STYLE.values()]
+        self.assertEqual(len(colours), len(set(colours)))
+
+    def test_rates_that_differ_by_tens_have_a_logarithmic_axis(self):
+        for figure in spec.select_figures(["taurus/fig13"], spec.load_series()):
+            self.assertTrue(figure.y.log, figure.name)
+
     def test_bars_of_a_striped_log_have_a_look_of_their_own(self):
         bars = set()
         for stripes in (1, 2):

@@ -1,12 +1,14 @@
 """The main job against stand-ins for the engine: what it runs, keeps, deletes, prints, and what it says in failure."""
 import os
+import re
 import signal
 import subprocess
 import tempfile
 import time
 import unittest
 
-from support import main_job_command, rows_of, run_main_job
+from support import clipped_texts, main_job_command, rows_of, run_main_job
+import plots
 
 ONE_CELL = "--cells=YCSB/NO_WAIT/LOG_TAURUS/LOG_DATA"
 
@@ -48,9 +50,25 @@ class SuccessTest(unittest.TestCase):
     def test_plots_are_left_with_fonts_embedded_as_truetype(self):
         for name in ("throughput", "latency", "log_bytes", "recovery"):
             self.assertTrue(self.read("plots", f"{name}.png").startswith(b"\x89PNG"))
-            pdf = self.read("plots", f"{name}.pdf")
+            pdf = self.read("plots", f"{name}-YCSB.pdf")
             self.assertIn(b"/FontFile2", pdf)
             self.assertNotIn(b"/Type3", pdf)
+
+    def test_nothing_that_a_plot_says_is_clipped(self):
+        rows = rows_of(self.folder)
+        for metric in plots.METRICS:
+            for workload in plots.workloads_of(rows):
+                for figure in (plots.draw_column(rows, metric, workload), plots.draw_alone(rows, metric, workload, "dark")):
+                    self.assertFalse(clipped_texts(figure), f"{metric.name}, {workload}")
+                    plots.plt.close(figure)
+
+    def test_the_report_has_plots_before_tables_and_a_name_for_each_figure_on_a_narrow_page(self):
+        page = self.read("report.html").decode()
+        self.assertLess(page.index("<h2>Plots</h2>"), page.index("<table"))
+        results = page.split("<h2>Results</h2>")[1].split("</table>")[0].split("<tbody>")[1]
+        cells = re.findall(r"<td[^>]*>", results)
+        self.assertTrue(cells)
+        self.assertFalse([cell for cell in cells if "data-label" not in cell and "key" not in cell])
 
     def test_the_report_stands_alone_and_counts(self):
         page = self.read("report.html").decode()
@@ -59,7 +77,8 @@ class SuccessTest(unittest.TestCase):
 
     def test_the_report_shows_which_pairs_there_are_and_why_not_others(self):
         report = self.read("report.html").decode()
-        self.assertIn('<td class="name">LOG_PLOVER, LOG_COMMAND</td><td class="name">1</td>', report)
+        self.assertIn('<td class="name key">LOG_PLOVER, LOG_COMMAND</td><td class="name" data-label="NO_WAIT">1</td>',
+                      report)
         self.assertIn("<li>rows, not &lt;commands&gt;</li>", report)
 
     def test_the_table_fits_120_columns(self):

@@ -31,3 +31,14 @@ def run_main_job(directory: str, *arguments: str, fail: str = "") -> subprocess.
 def rows_of(directory: str) -> list[dict]:
     with open(os.path.join(directory, "out", "results.jsonl"), encoding="utf-8") as file:
         return [json.loads(line) for line in file]
+
+
+def clipped_texts(figure) -> list[str]:
+    """Of a matplotlib figure: what reaches beyond its edges. Labels of ticks beyond the axes are not drawn."""
+    figure.canvas.draw()
+    width, height = figure.get_size_inches() * figure.dpi
+    ticks = {id(label) for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)
+             for tick in axis.get_major_ticks() + axis.get_minor_ticks() for label in (tick.label1, tick.label2)}
+    boxes = [(text.get_text(), text.get_window_extent()) for text in figure.findobj(match=type(figure.text(0, 0, "")))
+             if text.get_visible() and text.get_text().strip() and id(text) not in ticks]
+    return [text for text, box in boxes if box.x0 < -1 or box.y0 < -1 or box.x1 > width + 1 or box.y1 > height + 1]
