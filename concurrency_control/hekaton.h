@@ -319,7 +319,7 @@ class Hekaton : public OptimisticAccesses<Log, Hekaton<Log>> {
     if (++commits_ >= commits_per_watermark_) {
       commits_ = 0;
       watermark_ = timestamps_.Watermark();
-      if constexpr (requires { this->log().RaiseWatermark(watermark_); }) this->log().RaiseWatermark(watermark_);
+      this->log().RaiseWatermark(watermark_);
     }
     versions_.Collect(watermark_);
   }

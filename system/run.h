@@ -132,8 +132,8 @@ class Run {
                                 first_sequence_);
   }
 
-  auto LogOptions(const std::shared_ptr<FrontierFile>& frontier) {
-    auto options = LogOptionsOf<Log>(options_, first_stamp_);
+  LogOptions OptionsOfLog(const std::shared_ptr<FrontierFile>& frontier) {
+    LogOptions options = LogOptionsOf(options_, first_stamp_);
     if constexpr (Log::kTraits.needs_epochs) {
       epochs_.StartAfter(EpochTid::EpochOf(TidOf(first_stamp_)));
       options.epochs = &epochs_;
@@ -150,7 +150,7 @@ class Run {
       result_.directories = files.directories;
       locks_ = std::move(files.locks);
       logs_ = std::make_unique<LogSet>(std::move(files.targets), LogSetOptionsOf(options_, files.run_id, start_lsn_));
-      log_ = std::make_unique<Log>(*logs_, LogOptions(files.frontier));
+      log_ = std::make_unique<Log>(*logs_, OptionsOfLog(files.frontier));
       logs_->Start(*log_);
     } else {
       log_ = std::make_unique<Log>();
@@ -298,7 +298,7 @@ class Run {
   void MeasureLogs() {
     result_.log_buffer_bytes = logs_->memory_bytes();
     result_.fixed_record_bytes = Log::kTraits.fixed_bytes;
-    if constexpr (requires { log_->central_counters(); }) result_.central_log = log_->central_counters();
+    result_.central_log = log_->central_counters();
     for (uint32_t i = 0; i < logs_->count(); ++i) {
       const LogStream& stream = logs_->stream(i);
       StreamStats stats;
