@@ -84,8 +84,8 @@ concept LoggedTxn = requires(const T& txn, ImageVisitor visit) {
   { txn.procedure() } -> std::same_as<ProcedureId>;
   { txn.args() } -> std::same_as<std::span<const std::byte>>;  // the transaction id leads
   txn.ForEachImage(visit);
-  { txn.commit_version() } -> std::same_as<Tid>;            // where needs_epochs
-  { txn.read_timestamp() } -> std::same_as<Timestamp>;      // where needs_multi_version, from Reserve on
+  { txn.commit_version() } -> std::same_as<Tid>;        // where needs_epochs
+  { txn.read_timestamp() } -> std::same_as<Timestamp>;  // where needs_multi_version, from Reserve on
   { txn.end_timestamp() } -> std::same_as<Timestamp>;
 };
 // The least that is one, for the checks below.
@@ -198,15 +198,18 @@ consteval bool AssertLogScheme() {
   using namespace log_contract;
   static_assert(Described<L>, "a log scheme has a LogTraits kTraits, a TxnState and a CommitPoint");
   if constexpr (L::kTraits.logs) {
-    static_assert(Reserves<L>, "a log scheme that logs declares bool Reserve(state, txn), Submit(state, txn) and "
-                               "Void(state)");
-    static_assert(Acknowledges<L>, "a log scheme that logs declares SetCommitPoint and SetReadOnlyPoint(state, point), "
-                                   "bool IsDurable(point) and point_words()");
+    static_assert(Reserves<L>,
+                  "a log scheme that logs declares bool Reserve(state, txn), Submit(state, txn) and "
+                  "Void(state)");
+    static_assert(Acknowledges<L>,
+                  "a log scheme that logs declares SetCommitPoint and SetReadOnlyPoint(state, point), "
+                  "bool IsDurable(point) and point_words()");
     static_assert(Reports<L>, "a log scheme that logs declares OwnEnds(state, ends), durable() and ThrowIfFailed()");
   }
   if constexpr (L::meta_bytes(format::kMaxLogs) > 0) {
-    static_assert(KeepsMetadata<L>, "a log scheme with metadata in the rows declares OnRead, OnWrite, PublishWrite, "
-                                    "FreshMeta, Absorb and bool Forgettable");
+    static_assert(KeepsMetadata<L>,
+                  "a log scheme with metadata in the rows declares OnRead, OnWrite, PublishWrite, "
+                  "FreshMeta, Absorb and bool Forgettable");
   }
   if constexpr (L::kTraits.tracks_reads) {
     static_assert(PublishesReads<L>, "a log scheme with tracks_reads declares PublishRead(state, meta)");

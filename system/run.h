@@ -32,8 +32,7 @@ class Run {
       : options_(options),
         storage_(storage),
         workload_(workload),
-        database_(Cc::RowMetaBytes(Log::meta_bytes(options.num_logger)), Log::meta_bytes(options.num_logger),
-                  options.thread_cnt),
+        database_(RowLayoutOf<Cc, Log>(options.num_logger), options.thread_cnt),
         epochs_(options.thread_cnt) {}
 
   RunResult Measure() {
@@ -257,7 +256,7 @@ class Run {
     }
     result_.procedure_names.assign(WorkloadT::kProcedureNames.begin(), WorkloadT::kProcedureNames.end());
     MeasureMemory();
-    if constexpr (requires { shared_->policy.deadlocks(); }) result_.deadlocks = shared_->policy.deadlocks();
+    if constexpr (Cc::kTraits.detects_deadlocks) result_.deadlocks = shared_->policy.deadlocks();
     if (logs_ == nullptr) return;
     logs_->Stop();
     // What only the scheme's own threads had to write may have failed too.
@@ -281,7 +280,7 @@ class Run {
       const Table& table = database_.table(TableId(i));
       const uint64_t rows = table.row_count();
       result_.table_bytes += rows * table.tuple_bytes();
-      result_.row_meta_bytes += rows * table.meta_bytes();
+      result_.row_meta_bytes += rows * table.layout().bytes();
       result_.index_bytes += table.index_bytes();
       result_.memory_bytes += table.memory_bytes();
     }

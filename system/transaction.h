@@ -32,7 +32,7 @@ struct CallResult {
   bool wrote;          // has a record in the log
 };
 
-template <class Cc, LogScheme Log>
+template <ConcurrencyControl Cc, LogScheme Log>
 class Transaction {
  public:
   using CommitPoint = typename Log::CommitPoint;

@@ -18,10 +18,10 @@
 
 #include "logging/central_counters.h"
 #include "logging/central_methods.h"
-#include "logging/log_options.h"
 #include "logging/eleda/consolidation_array.h"
 #include "logging/eleda/eleda_worker.h"
 #include "logging/eleda/fill_bitmap.h"
+#include "logging/log_options.h"
 #include "logging/log_set.h"
 
 namespace dbx {

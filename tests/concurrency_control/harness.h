@@ -28,6 +28,7 @@
 #include "logging/silo_r/silo_r_log.h"
 #include "logging/taurus/taurus_log.h"
 #include "storage/database.h"
+#include "system/pair_types.h"
 #include "system/transaction.h"
 
 namespace dbx::testing {
@@ -76,7 +77,7 @@ class Harness {
   // The functions that name a value are for tuples of the usual size.
   explicit Harness(uint32_t logs = 2, uint64_t ring_bytes = 1 << 20, bool ordered = false,
                    size_t tuple_bytes = sizeof(Tuple))
-      : database_(Cc::RowMetaBytes(Log::meta_bytes(logs)), Log::meta_bytes(logs), kWorkers), epochs_(kWorkers) {
+      : database_(RowLayoutOf<Cc, Log>(logs), kWorkers), epochs_(kWorkers) {
     Schema schema;
     schema.name = "T";
     schema.tuple_bytes = tuple_bytes;
