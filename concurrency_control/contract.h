@@ -130,24 +130,24 @@ concept CountsDeadlocks = requires(const typename C::Shared& shared) {
 // Stops the compiler with one sentence for each duty that C does not meet.
 template <class C>
 consteval bool AssertConcurrencyControl() {
-  using namespace cc_contract;
-  static_assert(Described<C>, "a concurrency control has a CcTraits kTraits, a kRowBytes and a Shared");
-  static_assert(Accesses<C>,
+  static_assert(cc_contract::Described<C>, "a concurrency control has a CcTraits kTraits, a kRowBytes and a Shared");
+  static_assert(cc_contract::Accesses<C>,
                 "a concurrency control has Begin(id), Read, Update, Insert, Delete and Scan, which return "
                 "an Outcome");
-  static_assert(Commits<C>,
+  static_assert(cc_contract::Commits<C>,
                 "a concurrency control has read_only, LockWrites, Recheck (bool), ForEachRead, Install, "
                 "ForEachWrite, Release and Abort");
   if constexpr (C::kTraits.commit_version == CommitVersion::kEpochTid) {
-    static_assert(HasTids<C>, "a concurrency control with epoch TIDs has Tid commit_version()");
+    static_assert(cc_contract::HasTids<C>, "a concurrency control with epoch TIDs has Tid commit_version()");
   }
   if constexpr (C::kTraits.multi_version) {
-    static_assert(HasTimestamps<C>,
+    static_assert(cc_contract::HasTimestamps<C>,
                   "a concurrency control of many versions has Timestamp read_timestamp() and "
                   "end_timestamp(), and Shared has isolation and timestamps");
   }
   if constexpr (C::kTraits.detects_deadlocks) {
-    static_assert(CountsDeadlocks<C>, "a concurrency control with detects_deadlocks has Shared::policy.deadlocks()");
+    static_assert(cc_contract::CountsDeadlocks<C>,
+                  "a concurrency control with detects_deadlocks has Shared::policy.deadlocks()");
   }
   return true;
 }

@@ -195,30 +195,32 @@ concept HandsOverWhenIdle = requires(L& log, typename L::TxnState& state) {
 // Stops the compiler with one sentence for each duty that L does not meet.
 template <class L>
 consteval bool AssertLogScheme() {
-  using namespace log_contract;
-  static_assert(Described<L>, "a log scheme has a LogTraits kTraits, a TxnState and a CommitPoint");
+  static_assert(log_contract::Described<L>, "a log scheme has a LogTraits kTraits, a TxnState and a CommitPoint");
   if constexpr (L::kTraits.logs) {
-    static_assert(Reserves<L>,
+    static_assert(log_contract::Reserves<L>,
                   "a log scheme that logs declares bool Reserve(state, txn), Submit(state, txn) and "
                   "Void(state)");
-    static_assert(Acknowledges<L>,
+    static_assert(log_contract::Acknowledges<L>,
                   "a log scheme that logs declares SetCommitPoint and SetReadOnlyPoint(state, point), "
                   "bool IsDurable(point) and point_words()");
-    static_assert(Reports<L>, "a log scheme that logs declares OwnEnds(state, ends), durable() and ThrowIfFailed()");
+    static_assert(log_contract::Reports<L>,
+                  "a log scheme that logs declares OwnEnds(state, ends), durable() and ThrowIfFailed()");
   }
   if constexpr (L::meta_bytes(format::kMaxLogs) > 0) {
-    static_assert(KeepsMetadata<L>,
+    static_assert(log_contract::KeepsMetadata<L>,
                   "a log scheme with metadata in the rows declares OnRead, OnWrite, PublishWrite, "
                   "FreshMeta, Absorb and bool Forgettable");
   }
   if constexpr (L::kTraits.tracks_reads) {
-    static_assert(PublishesReads<L>, "a log scheme with tracks_reads declares PublishRead(state, meta)");
+    static_assert(log_contract::PublishesReads<L>, "a log scheme with tracks_reads declares PublishRead(state, meta)");
   }
   if constexpr (L::kTraits.needs_multi_version) {
-    static_assert(RaisesWatermarks<L>, "a log scheme with needs_multi_version declares RaiseWatermark(timestamp)");
+    static_assert(log_contract::RaisesWatermarks<L>,
+                  "a log scheme with needs_multi_version declares RaiseWatermark(timestamp)");
   }
   if constexpr (L::kTraits.needs_epochs) {
-    static_assert(HandsOverWhenIdle<L>, "a log scheme with needs_epochs declares Begin(state) and Idle(state)");
+    static_assert(log_contract::HandsOverWhenIdle<L>,
+                  "a log scheme with needs_epochs declares Begin(state) and Idle(state)");
   }
   return true;
 }
