@@ -23,6 +23,7 @@ namespace dbx {
 class DlDetect {
  public:
   static constexpr std::string_view kName = "DL_DETECT";
+  static constexpr bool kDetectsDeadlocks = true;
   static constexpr bool kWaits = true;
 
   template <class Places>

@@ -88,11 +88,11 @@ class Hekaton : public OptimisticAccesses<Log, Hekaton<Log>> {
         timestamps_(shared.timestamps),
         versions_(shared.versions[worker.value()].value),
         serializable_(shared.isolation == Isolation::kSerializable),
-        meta_bytes_(RoundedUp(shared.log.meta_bytes())),
+        meta_bytes_(RoundedUpToWords(shared.log.meta_bytes())),
         commits_per_watermark_(std::max(kCommitsPerWatermark, 4 * shared.timestamps.workers())) {}
 
-  // The head of the chain comes after the log metadata.
-  static size_t RowMetaBytes(size_t log_meta_bytes) { return RoundedUp(log_meta_bytes) + kVersionChainBytes; }
+  // The head of the version chain.
+  static constexpr size_t kRowBytes = kVersionChainBytes;
 
   void Begin(TxnId txn) {
     Base::Begin(txn);
@@ -195,14 +195,12 @@ class Hekaton : public OptimisticAccesses<Log, Hekaton<Log>> {
   // Where the version is that this transaction sees.
   enum class Place { kRow, kChain, kNowhereYet, kElsewhere };
 
-  static constexpr size_t RoundedUp(size_t bytes) { return (bytes + 7) / 8 * 8; }
-
   static uint64_t Version(uint64_t control) { return control & ~Row::kQueued; }
   uint64_t LockBits() const { return HekatonWord::LockedBy(this->worker()); }
   static uint64_t FreshControl(const BTreeLeaf*) { return Row::kAbsent; }
   static uint64_t GapControl(uint64_t) { return 0; }
 
-  Atomic<RowVersion*>& HeadOf(Row& row) const { return VersionChainOf(row, meta_bytes_ + kVersionChainBytes); }
+  Atomic<RowVersion*>& HeadOf(Row& row) const { return VersionChainOf(row, meta_bytes_); }
 
   static bool StillHolds(const Row& row, uint64_t seen) {
     CompilerBarrier();
@@ -319,7 +317,7 @@ class Hekaton : public OptimisticAccesses<Log, Hekaton<Log>> {
     if (++commits_ >= commits_per_watermark_) {
       commits_ = 0;
       watermark_ = timestamps_.Watermark();
-      if constexpr (requires { this->log().RaiseWatermark(watermark_); }) this->log().RaiseWatermark(watermark_);
+      this->log().RaiseWatermark(watermark_);
     }
     versions_.Collect(watermark_);
   }

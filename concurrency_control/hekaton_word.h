@@ -43,9 +43,9 @@ struct HekatonWord {
 };
 
 inline constexpr size_t kVersionChainBytes = sizeof(Atomic<RowVersion*>);
-// Of a row with `meta_bytes` of metadata, this word included.
-inline Atomic<RowVersion*>& VersionChainOf(Row& row, size_t meta_bytes) {
-  return *reinterpret_cast<Atomic<RowVersion*>*>(row.meta() + meta_bytes - kVersionChainBytes);
+// Of a row with `log_bytes` of log metadata.
+inline Atomic<RowVersion*>& VersionChainOf(Row& row, size_t log_bytes) {
+  return *reinterpret_cast<Atomic<RowVersion*>*>(row.cc_part(log_bytes));
 }
 
 }  // namespace dbx

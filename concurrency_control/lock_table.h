@@ -112,7 +112,6 @@ class LockTableLocks {
 
   explicit LockTableLocks(Shared& shared) : shared_(shared) {}
 
-  static size_t RowMetaBytes(size_t) { return 0; }
 
   LockResult TryShared(Row* row, Handle& handle) {
     Latched bucket(shared_.BucketOf(row));

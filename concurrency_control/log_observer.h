@@ -1,8 +1,5 @@
 // The part of a log scheme that a concurrency control sees: whom it tells what was read and written. The schemes in
 // logging/ model it; neither folder includes the other.
-//
-// A log that is replayed in many versions has RaiseWatermark(timestamp) too, and is told by a concurrency control of
-// many versions that no transaction has, or will have, a snapshot below a timestamp.
 #pragma once
 
 #include <concepts>
@@ -27,9 +24,12 @@ concept LogObserver = requires(L& log, typename L::TxnState& state, const RowRef
   // run beside it.
   log.Absorb(meta, meta);
   // May the metadata be dropped and later be replaced by FreshMeta?
-  { log.Forgettable(meta) } -> std::same_as<bool>;
+  { log.Forgettable(meta) } -> std::convertible_to<bool>;
   // Whole words; all zero, it depends on nothing. A copy of it, word by word, says the same.
   { log.meta_bytes() } -> std::same_as<size_t>;
+  // Told by a concurrency control of many versions: no transaction has, or will have, a snapshot below the timestamp. A
+  // log that is replayed in many versions passes it on to recovery.
+  log.RaiseWatermark(Timestamp());
 };
 
 }  // namespace dbx

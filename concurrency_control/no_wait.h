@@ -9,6 +9,7 @@ namespace dbx {
 
 struct NoWait {
   static constexpr std::string_view kName = "NO_WAIT";
+  static constexpr bool kDetectsDeadlocks = false;
   static constexpr bool kWaits = false;
 
   struct Shared {

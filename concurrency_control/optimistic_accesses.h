@@ -50,7 +50,8 @@ namespace dbx {
 template <LogObserver Log, class Cc>
 class OptimisticAccesses {
  public:
-  static size_t RowMetaBytes(size_t log_meta_bytes) { return log_meta_bytes; }
+  // What a row holds besides its header, its log metadata and its tuple: nothing.
+  static constexpr size_t kRowBytes = 0;
 
   void Begin(TxnId) {
     for (const Write& write : writes_) filter_[FilterWord(write.row)] = 0;

@@ -56,7 +56,6 @@ class QueuedLocks {
               WorkerId worker)
       : places_(places), policy_(policy, worker), stop_(stop), worker_(worker) {}
 
-  static size_t RowMetaBytes(size_t log_meta_bytes) { return Places::RowMetaBytes(log_meta_bytes); }
 
   void BeginSweep() { policy_.BeginSweep(); }
   void Begin(TxnId txn) { policy_.Begin(txn); }

@@ -46,7 +46,6 @@ class RowLocks {
   explicit RowLocks(Shared&) {}
 
   // Metadata bytes that a row must have.
-  static size_t RowMetaBytes(size_t log_meta_bytes) { return log_meta_bytes; }
 
   LockResult TryShared(Row* row, Handle& handle) {
     uint64_t seen = row->control.load(std::memory_order_relaxed);

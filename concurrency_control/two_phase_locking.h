@@ -44,7 +44,8 @@ class TwoPhaseLocking {
                                        .commit_order = CommitOrder::kPhysical,
                                        .reads_are_locked = true,
                                        .copies_writes = false,
-                                       .lock_table = Locks::kLockTable};
+                                       .lock_table = Locks::kLockTable,
+                                       .detects_deadlocks = Policy::kDetectsDeadlocks};
 
   class Shared {
    public:
@@ -64,7 +65,7 @@ class TwoPhaseLocking {
     typename Held::Shared held;
     const Atomic<bool>& stop;
   };
-  static size_t RowMetaBytes(size_t log_meta_bytes) { return Locks::RowMetaBytes(log_meta_bytes); }
+  static constexpr size_t kRowBytes = 0;
 
   TwoPhaseLocking(Shared& shared, typename Log::TxnState& log_state, WorkerId worker)
       : log_(shared.log),

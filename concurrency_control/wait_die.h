@@ -30,6 +30,7 @@ namespace dbx {
 class WaitDie {
  public:
   static constexpr std::string_view kName = "WAIT_DIE";
+  static constexpr bool kDetectsDeadlocks = false;
   static constexpr bool kWaits = true;
 
   template <class Places>

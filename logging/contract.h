@@ -1,30 +1,36 @@
-// What a log scheme is, to the transaction that drives it and to the concurrency control that reports to it.
+// The contract of a log scheme: what the transaction that drives it, and the concurrency control that reports to it,
+// call. `LogScheme` below is the contract as a concept; `AssertLogScheme<L>()` names the verb that is missing.
 //
 // The life of a transaction under a scheme L, with L::TxnState `state` kept by its worker:
 //
 //   Begin(state)
-//   OnRead(state, row) / OnWrite(state, row)     as rows are accessed; row.meta is the metadata beside the row.
-//                                                If the transaction commits, it belonged to the version accessed.
-//   OnScan(state, table, low, high)              before what lies in a range of keys is read, rows or none
-//   Absorb(meta, from)                           a row's metadata covers another's: it took the place of it
-//   Reserve(state, txn)                          a place in the log, which fixes the transaction's order. Its write
+//   OnRead(state, row) / OnWrite(state, row)     as rows are accessed; row.meta is the metadata next to the row. If the
+//                                                transaction commits, it belonged to the version accessed.
+//   OnScan(state, table, low, high)              before a range of keys is read, with or without rows in it
+//   Absorb(meta, from)                           a row's metadata covers another's, whose place in the index it takes
+//   Reserve(state, txn)                          a place in the log, which fixes the transaction's order: its write
 //                                                locks are held, its dependencies final. False: the record is too
-//                                                large.
-//   PublishRead(state, meta)                     (tracks_reads) successors inherit that we read; before the re-check
-//   Submit(state, txn) | Void(state)             the record is complete | the place is given back as a VOID record
+//                                                large. Reserved is not filled, and filled is not durable.
+//   PublishRead(state, meta)                     (tracks_reads) later writers inherit that we read; before the read set
+//                                                is validated
+//   Submit(state, txn) | Void(state)             the record is complete, which does not make it durable | the place
+//                                                becomes a VOID record
 //   PublishWrite(state, meta)                    successors inherit that we wrote; the row is still locked
-//   CommitPoint(state, point)                    what must be durable before the transaction may be acknowledged
-//   ReadOnlyPoint(state, point)                  the same for one that wrote nothing: what it read must be durable
-//   IsDurable(point)                             a point is point_words() 64-bit words, kept by the ack queue
-//   Idle(state)                                  the worker will not commit for a while: nothing waits for it
+//   SetCommitPoint(state, point)                 what must be durable before the transaction may be acknowledged
+//   SetReadOnlyPoint(state, point)               the same for a read-only transaction: what it read must be durable
+//   IsDurable(point)                             the one question whose yes allows an acknowledgement
+//   Idle(state)                                  the worker pauses: no other worker's commit may wait for this one
 //   RaiseWatermark(timestamp)                    (needs_multi_version) no transaction has, or will have, a snapshot
 //                                                below it; any worker
-//   OwnEnds(state, ends)                         where its own records end, by log; 0 in a log without
+//   OwnEnds(state, ends)                         where its own records end, by log; 0 in a log without one
 //   OwnBytes(state)                              what its own records take in all logs
 //   durable()                                    how far each log is durable
-//   ThrowIfFailed()                              a device has failed, or a worker: what waits may never become durable
+//   ThrowIfFailed()                              throws if a device or a worker has failed: pending commits may never
+//                                                become durable
 //
-// A scheme that logs is a FlushHooks too (log_writer.h): its own records go out with the flushes of the streams.
+// A scheme that logs is a FlushHooks too (log_writer.h): its own records are written with the flushes of the streams.
+// It derives from LogDefaults, which has every verb that a scheme may do without; which verbs it may not do without
+// follows from its traits, and AssertLogScheme checks it.
 //
 // A scheme never includes a concurrency control, nor the other way round; system/transaction.h owns the order.
 //
@@ -35,11 +41,16 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
+#include <type_traits>
 
 #include "base/types.h"
+#include "logging/central_counters.h"
+#include "logging/commit_point.h"
 #include "logging/format.h"
+#include "logging/log_options.h"
 #include "logging/lsn_per_log.h"
 #include "storage/table.h"
 
@@ -63,14 +74,160 @@ struct LogTraits {
   ReplayOrder replay_order;
 };
 
+// Accepts the images that a transaction wrote.
+struct ImageVisitor {
+  void operator()(const Table&, Key, bool deleted, const std::byte* image) const;
+};
+
 // What a transaction shows to its log: the call it runs and the images that it wrote.
 template <class T>
-concept LoggedTxn = requires(const T& txn) {
+concept LoggedTxn = requires(const T& txn, ImageVisitor visit) {
   { txn.procedure() } -> std::same_as<ProcedureId>;
   { txn.args() } -> std::same_as<std::span<const std::byte>>;  // the transaction id leads
-  // ForEachImage(visit): visit(const Table&, Key, bool deleted, const std::byte* image)
-  // commit_version(): the TID, where needs_epochs
-  // read_timestamp(), end_timestamp(): where needs_multi_version, from Reserve on
+  txn.ForEachImage(visit);
+  { txn.commit_version() } -> std::same_as<Tid>;        // where needs_epochs
+  { txn.read_timestamp() } -> std::same_as<Timestamp>;  // where needs_multi_version, from Reserve on
+  { txn.end_timestamp() } -> std::same_as<Timestamp>;
 };
+// The least that is one, for the checks below.
+struct LoggedTxnArchetype {
+  ProcedureId procedure() const;
+  std::span<const std::byte> args() const;
+  void ForEachImage(auto&& visit) const;
+  Tid commit_version() const;
+  Timestamp read_timestamp() const;
+  Timestamp end_timestamp() const;
+};
+static_assert(LoggedTxn<LoggedTxnArchetype>);
+
+// What a verb of LogDefaults returns: "true", where an answer is asked for. It shows that a scheme has not declared the
+// verb itself, perhaps by a misspelt name.
+struct Defaulted {
+  constexpr operator bool() const { return true; }
+};
+
+// The verbs of a scheme that keeps no metadata next to rows, tracks no reads, and has nothing to wait for. At no cost.
+class LogDefaults {
+ public:
+  using CommitPoint = NoPoint;
+
+  static constexpr size_t meta_bytes(uint32_t /*logs*/) { return 0; }
+  static size_t meta_bytes() { return 0; }
+  Defaulted InitWorker(auto&, WorkerId) { return {}; }
+  Defaulted Begin(auto&) { return {}; }
+  Defaulted OnRead(auto&, const RowRef&) { return {}; }
+  Defaulted OnScan(auto&, const Table&, Key, Key) { return {}; }
+  Defaulted OnWrite(auto&, const RowRef&) { return {}; }
+  Defaulted FreshMeta(Meta) const { return {}; }
+  Defaulted Absorb(Meta, Meta) const { return {}; }
+  Defaulted Forgettable(Meta) const { return {}; }
+  Defaulted Reserve(auto&, const auto&) { return {}; }
+  Defaulted PublishRead(auto&, Meta) { return {}; }
+  Defaulted Submit(auto&, const auto&) { return {}; }
+  Defaulted Void(auto&) { return {}; }
+  Defaulted PublishWrite(auto&, Meta) { return {}; }
+  Defaulted Idle(auto&) { return {}; }
+  Defaulted RaiseWatermark(Timestamp) { return {}; }
+  Defaulted SetCommitPoint(const auto&, auto) const { return {}; }
+  Defaulted SetReadOnlyPoint(const auto&, auto) const { return {}; }
+  static size_t point_words() { return 0; }
+  Defaulted IsDurable(auto) const { return {}; }
+  Defaulted ThrowIfFailed() const { return {}; }
+  // What the fills of a central log took, once the writers have stopped.
+  static std::optional<CentralCounters> central_counters() { return std::nullopt; }
+};
+
+// The checks of AssertLogScheme: OWN(call) holds where the scheme declares the verb itself.
+namespace log_contract {
+
+template <class T>
+concept Own = !std::same_as<std::remove_cvref_t<T>, Defaulted>;
+
+template <class L>
+concept Described = requires {
+  { L::kTraits } -> std::same_as<const LogTraits&>;
+  typename L::TxnState;
+  typename L::CommitPoint;
+};
+template <class L>
+concept Reserves = requires(L& log, typename L::TxnState& state, const LoggedTxnArchetype& txn) {
+  { log.Reserve(state, txn) } -> std::same_as<bool>;
+  { log.Submit(state, txn) } -> Own;
+  { log.Void(state) } -> Own;
+};
+template <class L>
+concept Acknowledges = requires(const L& log, const typename L::TxnState& state, typename L::CommitPoint point) {
+  { log.SetCommitPoint(state, point) } -> Own;
+  { log.SetReadOnlyPoint(state, point) } -> Own;
+  { log.IsDurable(point) } -> std::same_as<bool>;
+  { log.point_words() } -> std::same_as<size_t>;
+};
+template <class L>
+concept Reports = requires(const L& log, const typename L::TxnState& state, LsnPerLog& ends) {
+  { log.OwnEnds(state, ends) } -> Own;
+  { log.OwnBytes(state) } -> std::same_as<uint64_t>;
+  { log.durable().Load(0) } -> std::same_as<Lsn>;
+  { log.ThrowIfFailed() } -> Own;
+};
+template <class L>
+concept KeepsMetadata = requires(L& log, typename L::TxnState& state, const RowRef& row, Meta meta) {
+  { log.OnRead(state, row) } -> Own;
+  { log.OnWrite(state, row) } -> Own;
+  { log.PublishWrite(state, meta) } -> Own;
+  { log.FreshMeta(meta) } -> Own;
+  { log.Absorb(meta, meta) } -> Own;
+  { log.Forgettable(meta) } -> std::same_as<bool>;
+};
+template <class L>
+concept PublishesReads = requires(L& log, typename L::TxnState& state, Meta meta) {
+  { log.PublishRead(state, meta) } -> Own;
+};
+template <class L>
+concept RaisesWatermarks = requires(L& log, Timestamp timestamp) {
+  { log.RaiseWatermark(timestamp) } -> Own;
+};
+template <class L>
+concept HandsOverWhenIdle = requires(L& log, typename L::TxnState& state) {
+  { log.Begin(state) } -> Own;
+  { log.Idle(state) } -> Own;
+};
+
+}  // namespace log_contract
+
+// Stops the compiler with one sentence for each duty that L does not meet.
+template <class L>
+consteval bool AssertLogScheme() {
+  static_assert(log_contract::Described<L>, "a log scheme has a LogTraits kTraits, a TxnState and a CommitPoint");
+  if constexpr (L::kTraits.logs) {
+    static_assert(log_contract::Reserves<L>,
+                  "a log scheme that logs declares bool Reserve(state, txn), Submit(state, txn) and "
+                  "Void(state)");
+    static_assert(log_contract::Acknowledges<L>,
+                  "a log scheme that logs declares SetCommitPoint and SetReadOnlyPoint(state, point), "
+                  "bool IsDurable(point) and point_words()");
+    static_assert(log_contract::Reports<L>,
+                  "a log scheme that logs declares OwnEnds(state, ends), OwnBytes(state), durable() and ThrowIfFailed()");
+  }
+  if constexpr (L::meta_bytes(format::kMaxLogs) > 0) {
+    static_assert(log_contract::KeepsMetadata<L>,
+                  "a log scheme with metadata in the rows declares OnRead, OnWrite, PublishWrite, "
+                  "FreshMeta, Absorb and bool Forgettable");
+  }
+  if constexpr (L::kTraits.tracks_reads) {
+    static_assert(log_contract::PublishesReads<L>, "a log scheme with tracks_reads declares PublishRead(state, meta)");
+  }
+  if constexpr (L::kTraits.needs_multi_version) {
+    static_assert(log_contract::RaisesWatermarks<L>,
+                  "a log scheme with needs_multi_version declares RaiseWatermark(timestamp)");
+  }
+  if constexpr (L::kTraits.needs_epochs) {
+    static_assert(log_contract::HandsOverWhenIdle<L>,
+                  "a log scheme with needs_epochs declares Begin(state) and Idle(state)");
+  }
+  return true;
+}
+
+template <class L>
+concept LogScheme = log_contract::Described<L> && AssertLogScheme<L>();
 
 }  // namespace dbx

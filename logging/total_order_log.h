@@ -10,11 +10,11 @@
 // reserved before installing.
 //
 // Places P:
-//   P::kName, P::kScheme, P::kHasAnchors, P::Options
-//   P(LogSet&, options)
+//   P::kName, P::kScheme, P::kHasAnchors
+//   P(LogSet&, const LogOptions&)
 //   std::byte* StageFor(worker, bytes)  where to build a record before it has a place; nullptr: in its place
 //   Reserve(worker, bytes) -> Submit(worker, place) | Void(worker, place)   as LogStream
-//   Counters()                          optional: what a central log counts (central_counters.h)
+//   Counters()                          what a central log counts (central_counters.h), if it is one
 #pragma once
 
 #include "logging/contract.h"
@@ -25,7 +25,7 @@
 namespace dbx {
 
 template <class Payload, class Places>
-class TotalOrderLog : public FlushHooks {
+class TotalOrderLog : public FlushHooks, public LogDefaults {
  public:
   static constexpr LogTraits kTraits = {.name = Places::kName,
                                         .scheme = Places::kScheme,
@@ -37,7 +37,7 @@ class TotalOrderLog : public FlushHooks {
                                         .single_stream = true,
                                         .needs_multi_version = Payload::kTimestamps,
                                         .replay_order = ReplayOrder::kTotal};
-  using Options = typename Places::Options;
+  using CommitPoint = ScalarPoint<Lsn>;
 
   struct TxnState {
     uint32_t worker = 0;
@@ -46,22 +46,12 @@ class TotalOrderLog : public FlushHooks {
     LogStream::Place place;
   };
 
-  TotalOrderLog(LogSet& logs, const Options& options)
+  TotalOrderLog(LogSet& logs, const LogOptions& options)
       : logs_(logs), stream_(logs.stream(0)), places_(logs, options), watermark_(1) {}
 
-  static size_t meta_bytes(uint32_t) { return 0; }
-  size_t meta_bytes() const { return 0; }
   void InitWorker(TxnState& state, WorkerId worker) { state.worker = worker.value(); }
 
-  void Begin(TxnState&) {}
-  void OnRead(TxnState&, const RowRef&) {}
-  void OnScan(TxnState&, const Table&, Key, Key) {}
-  void OnWrite(TxnState&, const RowRef&) {}
-  void FreshMeta(Meta) const {}
-  void Absorb(Meta, Meta) const {}
-  bool Forgettable(Meta) const { return true; }
-
-  bool Reserve(TxnState& state, const auto& txn) {
+  bool Reserve(TxnState& state, const LoggedTxn auto& txn) {
     const size_t bytes = sizeof(format::RecordHeader) + kTxnIdBytes + Payload::Bytes(txn);
     if (bytes > stream_.max_record_bytes()) return false;
     const uint32_t aligned = AlignRecord(bytes);
@@ -73,8 +63,7 @@ class TotalOrderLog : public FlushHooks {
     state.place = places_.Reserve(state.worker, aligned);
     return true;
   }
-  void PublishRead(TxnState&, Meta) {}
-  void Submit(TxnState& state, const auto& txn) {
+  void Submit(TxnState& state, const LoggedTxn auto& txn) {
     std::byte* at = stream_.at(state.place);
     format::RecordHeader header = stream_.HeaderFor(state.place, Payload::kRecordKind);
     header.procedure = txn.procedure().value();
@@ -89,10 +78,10 @@ class TotalOrderLog : public FlushHooks {
     places_.Submit(state.worker, state.place);
   }
   void Void(TxnState& state) { places_.Void(state.worker, state.place); }
-  void PublishWrite(TxnState&, Meta) {}
-  void Idle(TxnState&) {}
 
-  void RaiseWatermark(Timestamp timestamp) requires Payload::kTimestamps { watermark_.Raise(timestamp); }
+  void RaiseWatermark([[maybe_unused]] Timestamp timestamp) {
+    if constexpr (Payload::kTimestamps) watermark_.Raise(timestamp);
+  }
 
   // Says in the log itself how far it is durable.
   void BeforeFlush(LogStream& stream) override {
@@ -103,18 +92,17 @@ class TotalOrderLog : public FlushHooks {
     }
   }
 
-  size_t point_words() const { return 1; }
-  void CommitPoint(const TxnState& state, uint64_t* point) const { point[0] = state.place.end().value(); }
-  void ReadOnlyPoint(const TxnState&, uint64_t* point) const { point[0] = stream_.reserved_until().value(); }
+  static size_t point_words() { return CommitPoint::kWords; }
+  void SetCommitPoint(const TxnState& state, CommitPoint point) const { point.Set(state.place.end()); }
+  void SetReadOnlyPoint(const TxnState&, CommitPoint point) const { point.Set(stream_.reserved_until()); }
   void OwnEnds(const TxnState& state, LsnPerLog& ends) const { ends[0] = state.place.end(); }
   uint64_t OwnBytes(const TxnState& state) const { return state.place.bytes; }
   const DurableVector& durable() const { return logs_.durable(); }
-  bool IsDurable(const uint64_t* point) const { return stream_.persistent_until() >= Lsn(point[0]); }
+  bool IsDurable(CommitPoint point) const { return stream_.persistent_until() >= point.value(); }
   void ThrowIfFailed() const { logs_.ThrowIfFailed(); }
 
   // After the writers have stopped.
-  auto central_counters() requires requires(Places& places) { places.Counters(); }
-  { return places_.Counters(); }
+  std::optional<CentralCounters> central_counters() { return places_.Counters(); }
 
  private:
   void BuildBody(const auto& txn, std::byte* to) const {

@@ -173,7 +173,9 @@ def plan(quick: bool) -> list[Phase]:
     phases = [
         Phase("includes", [python, "tests/lint/include_rules.py"]),
         Phase("scheme names", [python, "tests/lint/scheme_names.py"]),
+        Phase("glossary", [python, "tests/lint/glossary.py"]),
         Phase("style", [python, "tests/lint/style_ratchet.py"]),
+        Phase("contracts", [python, "tests/lint/wrong_contracts.py"], kind="sum", timeout=300),
         Phase("switches", [python, "tests/lint/config_switches.py"], timeout=300),
         Phase("build", [*make, f"CXX={cxx}", "rundb-all", "rundb-timed", "log_dump", "tests", "micro",
                          "kill_points"],

@@ -15,18 +15,15 @@ namespace dbx {
 
 class Database {
  public:
-  // `meta_bytes` is what is stored beside each row, and `leaf_meta_bytes` in each leaf of an ordered table, for the log
-  // scheme; `workers` how many threads create rows.
-  Database(size_t meta_bytes, size_t leaf_meta_bytes, uint32_t workers)
-      : meta_bytes_(meta_bytes), leaf_meta_bytes_(leaf_meta_bytes), workers_(workers) {}
-  Database(size_t meta_bytes, uint32_t workers) : Database(meta_bytes, meta_bytes, workers) {}
+  // `layout` is that of the rows of all tables; `workers` is how many threads create rows.
+  Database(const RowLayout& layout, uint32_t workers) : layout_(layout), workers_(workers) {}
 
   // The tables that are created from now on are ordered, whatever their schemas say.
   void OrderEveryTable() { order_every_table_ = true; }
   Table& CreateTable(Schema schema) {
     schema.ordered |= order_every_table_;
     const auto id = TableId(static_cast<uint16_t>(tables_.size()));
-    tables_.push_back(std::make_unique<Table>(id, std::move(schema), meta_bytes_, leaf_meta_bytes_, workers_));
+    tables_.push_back(std::make_unique<Table>(id, std::move(schema), layout_, workers_));
     return *tables_.back();
   }
   SecondaryIndex& CreateSecondaryIndex(std::string name) {
@@ -43,8 +40,7 @@ class Database {
   const std::vector<std::unique_ptr<SecondaryIndex>>& secondary_indexes() const { return secondary_indexes_; }
 
  private:
-  size_t meta_bytes_;
-  size_t leaf_meta_bytes_;
+  RowLayout layout_;
   uint32_t workers_;
   bool order_every_table_ = false;
   std::vector<std::unique_ptr<Table>> tables_;

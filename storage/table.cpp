@@ -14,16 +14,16 @@ size_t RoundUp(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * u
 
 }  // namespace
 
-Table::Table(TableId id, Schema schema, size_t meta_bytes, size_t leaf_meta_bytes, uint32_t workers)
+Table::Table(TableId id, Schema schema, const RowLayout& layout, uint32_t workers)
     : id_(id),
       schema_(std::move(schema)),
       tuple_bytes_(schema_.tuple_bytes),
-      meta_bytes_(meta_bytes),
+      layout_(layout),
       // Tuples are structs of words of up to 8 bytes.
-      tuple_offset_(sizeof(Row) + RoundUp(meta_bytes, 8)),
+      tuple_offset_(sizeof(Row) + layout.bytes()),
       row_bytes_(RoundUp(tuple_offset_ + tuple_bytes_, schema_.row_alignment_bytes)) {
   if (schema_.ordered) {
-    tree_ = std::make_unique<BTreeIndex>(leaf_meta_bytes);
+    tree_ = std::make_unique<BTreeIndex>(layout.leaf_log_bytes);
   } else {
     hash_.emplace(schema_.expected_rows, schema_.clustered_key_bits);
   }

@@ -26,16 +26,13 @@ namespace dbx {
 
 class Table {
  public:
-  // `meta_bytes` of log metadata beside each row and `leaf_meta_bytes` in each leaf of an ordered table; `workers` is
-  // how many threads may create rows.
-  Table(TableId id, Schema schema, size_t meta_bytes, size_t leaf_meta_bytes, uint32_t workers);
-  Table(TableId id, Schema schema, size_t meta_bytes, uint32_t workers)
-      : Table(id, std::move(schema), meta_bytes, meta_bytes, workers) {}
+  // `workers` is how many threads may create rows.
+  Table(TableId id, Schema schema, const RowLayout& layout, uint32_t workers);
 
   TableId id() const { return id_; }
   const Schema& schema() const { return schema_; }
   uint32_t tuple_bytes() const { return tuple_bytes_; }
-  size_t meta_bytes() const { return meta_bytes_; }
+  const RowLayout& layout() const { return layout_; }
   bool ordered() const { return tree_ != nullptr; }
   // Of an ordered table.
   const BTreeIndex& tree() const {
@@ -167,7 +164,7 @@ class Table {
   TableId id_;
   Schema schema_;
   uint32_t tuple_bytes_;
-  size_t meta_bytes_;
+  RowLayout layout_;
   size_t tuple_offset_;
   size_t row_bytes_;               // a whole row, rounded up to its alignment
   std::optional<HashIndex> hash_;  // one of the two

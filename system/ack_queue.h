@@ -10,10 +10,11 @@
 
 #include "base/check.h"
 #include "base/types.h"
+#include "logging/contract.h"
 
 namespace dbx {
 
-template <class Log>
+template <LogScheme Log>
 class AckQueue {
  public:
   AckQueue(const Log& log, size_t capacity)
@@ -22,10 +23,12 @@ class AckQueue {
   bool full() const { return count_ == capacity_; }
   bool empty() const { return count_ == 0; }
 
-  // The place for the next transaction's commit point; nothing is queued until Push.
-  uint64_t* NextPoint() {
+  using CommitPoint = typename Log::CommitPoint;
+
+  // Where the next transaction's commit point is to be set; nothing is queued until Push.
+  CommitPoint NextPoint() {
     ASSERT(!full());
-    return &words_[tail_ * stride_ + kHeaderWords];
+    return CommitPoint(words_.data() + tail_ * stride_ + kHeaderWords);
   }
   // `own_bytes`: of its records in the logs; 0: it wrote nothing.
   void Push(TxnId id, uint64_t own_bytes, uint64_t begin_ticks) {
@@ -43,8 +46,8 @@ class AckQueue {
   bool Poll(Acknowledge&& acknowledge) {
     const size_t before = count_;
     while (count_ > 0) {
-      const uint64_t* entry = &words_[head_ * stride_];
-      if (!log_.IsDurable(entry + kHeaderWords)) break;
+      uint64_t* entry = &words_[head_ * stride_];
+      if (!log_.IsDurable(CommitPoint(entry + kHeaderWords))) break;
       acknowledge(TxnId{entry[1]}, entry[2], entry[0]);
       head_ = head_ + 1 == capacity_ ? 0 : head_ + 1;
       --count_;

@@ -3,8 +3,11 @@
 
 #include <algorithm>
 
+#include "base/check.h"
 #include "concurrency_control/contract.h"
+#include "logging/log_options.h"
 #include "logging/log_set.h"
+#include "storage/row.h"
 #include "system/options.h"
 #include "system/worker.h"
 
@@ -23,17 +26,23 @@ inline LogSetOptions LogSetOptionsOf(const Options& options, uint64_t run_id, Ls
   return result;
 }
 
-template <class Log>
-typename Log::Options LogOptionsOf(const Options& options, Stamp first_stamp) {
-  typename Log::Options result;
-  if constexpr (requires { result.compress; }) result.compress = options.compress_lsn_log;
-  if constexpr (requires { result.forget_delta_bytes; }) result.forget_delta_bytes = options.locktable_evict_buffer;
-  if constexpr (requires { result.first_stamp; }) result.first_stamp = first_stamp;
-  if constexpr (requires { result.central_method; }) {
-    result.central_method = result.MethodNamed(options.central_log);
-    result.hopping_distance_bytes = options.hopping_distance_bytes;
-  }
+inline LogOptions LogOptionsOf(const Options& options, Stamp first_stamp) {
+  LogOptions result;
+  result.compress = options.compress_lsn_log;
+  result.forget_delta_bytes = options.locktable_evict_buffer;
+  result.first_stamp = first_stamp;
+  const std::optional<CentralMethod> method = CentralMethodNamed(options.central_log);
+  CHECK(method.has_value());
+  result.central_method = *method;
+  result.hopping_distance_bytes = options.hopping_distance_bytes;
   return result;
+}
+
+// A lock table holds the log metadata of the rows that are locked in it, instead of the rows.
+template <class Cc, class Log>
+constexpr RowLayout RowLayoutOf(uint32_t logs) {
+  const size_t log_bytes = Log::meta_bytes(logs);
+  return {.log_bytes = Cc::kTraits.lock_table ? 0 : log_bytes, .cc_bytes = Cc::kRowBytes, .leaf_log_bytes = log_bytes};
 }
 
 inline Isolation IsolationOf(const Options& options) {

@@ -78,8 +78,9 @@ RecoveryResult RecoverOver(const Options& options, LogStorage& storage, const Lo
   result.threads = options.thread_cnt;
   result.open_seconds = lap_seconds();
 
-  const size_t meta_bytes = IsReplayedInManyVersions(runs.newest().header()) ? kVersionChainBytes : 0;
-  Database database(meta_bytes, /*leaf_meta_bytes=*/0, options.thread_cnt);
+  RowLayout layout;
+  if (IsReplayedInManyVersions(runs.newest().header())) layout.cc_bytes = kVersionChainBytes;
+  Database database(layout, options.thread_cnt);
   CreateTables(options, workload, database);
   for (const OldRun& run : runs.chain) CheckLogsMatch(run, traits, SchemaHash(database));
   const uint64_t checkpoint_rows = LoadStart(options, storage.files(), runs, &workload, database);

@@ -34,8 +34,7 @@ class Run {
       : options_(options),
         storage_(storage),
         workload_(workload),
-        database_(Cc::RowMetaBytes(Log::meta_bytes(options.num_logger)), Log::meta_bytes(options.num_logger),
-                  options.thread_cnt),
+        database_(RowLayoutOf<Cc, Log>(options.num_logger), options.thread_cnt),
         epochs_(options.thread_cnt) {}
 
   RunResult Measure() {
@@ -139,8 +138,8 @@ class Run {
     ack_file_ = AckFile::Create(options_.ack_file, run_id, options_.thread_cnt, most, first_sequence_, note_bytes);
   }
 
-  auto LogOptions(const std::shared_ptr<FrontierFile>& frontier) {
-    auto options = LogOptionsOf<Log>(options_, first_stamp_);
+  LogOptions OptionsOfLog(const std::shared_ptr<FrontierFile>& frontier) {
+    LogOptions options = LogOptionsOf(options_, first_stamp_);
     if constexpr (Log::kTraits.needs_epochs) {
       epochs_.StartAfter(EpochTid::EpochOf(TidOf(first_stamp_)));
       options.epochs = &epochs_;
@@ -157,7 +156,7 @@ class Run {
       result_.directories = files.directories;
       locks_ = std::move(files.locks);
       logs_ = std::make_unique<LogSet>(std::move(files.targets), LogSetOptionsOf(options_, files.run_id, start_lsn_));
-      log_ = std::make_unique<Log>(*logs_, LogOptions(files.frontier));
+      log_ = std::make_unique<Log>(*logs_, OptionsOfLog(files.frontier));
       logs_->Start(*log_);
     } else {
       log_ = std::make_unique<Log>();
@@ -273,7 +272,7 @@ class Run {
     CheckAcknowledgedBytes(acknowledged_bytes, result_.interval_log_bytes);
     result_.procedure_names.assign(WorkloadT::kProcedureNames.begin(), WorkloadT::kProcedureNames.end());
     MeasureMemory();
-    if constexpr (requires { shared_->policy.deadlocks(); }) result_.deadlocks = shared_->policy.deadlocks();
+    if constexpr (Cc::kTraits.detects_deadlocks) result_.deadlocks = shared_->policy.deadlocks();
     if (logs_ == nullptr) return;
     logs_->Stop();
     // What only the scheme's own threads had to write may have failed too.
@@ -297,7 +296,7 @@ class Run {
       const Table& table = database_.table(TableId(i));
       const uint64_t rows = table.row_count();
       result_.table_bytes += rows * table.tuple_bytes();
-      result_.row_meta_bytes += rows * table.meta_bytes();
+      result_.row_meta_bytes += rows * table.layout().bytes();
       result_.index_bytes += table.index_bytes();
       result_.memory_bytes += table.memory_bytes();
     }
@@ -314,7 +313,7 @@ class Run {
   void MeasureLogs() {
     result_.log_buffer_bytes = logs_->memory_bytes();
     result_.fixed_record_bytes = Log::kTraits.fixed_bytes;
-    if constexpr (requires { log_->central_counters(); }) result_.central_log = log_->central_counters();
+    result_.central_log = log_->central_counters();
     for (uint32_t i = 0; i < logs_->count(); ++i) {
       const LogStream& stream = logs_->stream(i);
       StreamStats stats;

@@ -7,7 +7,7 @@
 
 namespace dbx {
 
-template <class Log>
+template <LogScheme Log>
 class TimedLog : public Log {
  public:
   struct TxnState : Log::TxnState {
@@ -34,17 +34,17 @@ class TimedLog : public Log {
   void PublishWrite(TxnState& state, Meta meta) {
     In(state, TimePart::kMetadata, [&] { Log::PublishWrite(state, meta); });
   }
-  void CommitPoint(TxnState& state, uint64_t* point) {
-    In(state, TimePart::kMetadata, [&] { Log::CommitPoint(state, point); });
+  void SetCommitPoint(TxnState& state, typename Log::CommitPoint point) {
+    In(state, TimePart::kMetadata, [&] { Log::SetCommitPoint(state, point); });
   }
-  void ReadOnlyPoint(TxnState& state, uint64_t* point) {
-    In(state, TimePart::kMetadata, [&] { Log::ReadOnlyPoint(state, point); });
+  void SetReadOnlyPoint(TxnState& state, typename Log::CommitPoint point) {
+    In(state, TimePart::kMetadata, [&] { Log::SetReadOnlyPoint(state, point); });
   }
 
-  bool Reserve(TxnState& state, const auto& txn) {
+  bool Reserve(TxnState& state, const LoggedTxn auto& txn) {
     return In(state, TimePart::kRecord, [&] { return Log::Reserve(state, txn); });
   }
-  void Submit(TxnState& state, const auto& txn) {
+  void Submit(TxnState& state, const LoggedTxn auto& txn) {
     In(state, TimePart::kRecord, [&] { Log::Submit(state, txn); });
   }
   void Void(TxnState& state) {

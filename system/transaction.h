@@ -32,9 +32,10 @@ struct CallResult {
   bool wrote;          // has a record in the log
 };
 
-template <class Cc, class Log>
+template <ConcurrencyControl Cc, LogScheme Log>
 class Transaction {
  public:
+  using CommitPoint = typename Log::CommitPoint;
   // Whatever becomes of the transaction, all that it reads is of one moment, unless it wrote that itself.
   static constexpr bool kReadsAreOfOneMoment = Cc::kTraits.multi_version;
 
@@ -78,7 +79,7 @@ class Transaction {
   // Runs the call once, up to pre-commit or abort. The commit point goes to `point`, and when it passed its stages to
   // `times`, if that is not null.
   template <class WorkloadT>
-  CallResult Run(WorkloadT& workload, const Call& call, uint64_t* point, CommitTimes* times = nullptr) {
+  CallResult Run(WorkloadT& workload, const Call& call, CommitPoint point, CommitTimes* times = nullptr) {
     call_ = &call;
     times_ = times;
     const CallResult result = Attempt(workload, call, point);
@@ -123,7 +124,7 @@ class Transaction {
   }
 
   template <class WorkloadT>
-  CallResult Attempt(WorkloadT& workload, const Call& call, uint64_t* point) {
+  CallResult Attempt(WorkloadT& workload, const Call& call, CommitPoint point) {
     const auto span = In(TimePart::kTracking);
     log_.Begin(log_state_);
     cc_.Begin(call.txn_id());
@@ -140,7 +141,7 @@ class Transaction {
     return workload.Run(context, call.procedure, call.args);
   }
 
-  CallResult Commit(uint64_t* point) {
+  CallResult Commit(CommitPoint point) {
     Note(&CommitTimes::begin);
     if (!cc_.LockWrites()) return Abort(AbortReason::kValidation);
     if (cc_.read_only()) return CommitReadOnly(point);
@@ -161,7 +162,7 @@ class Transaction {
     Note(&CommitTimes::complete);
     cc_.Install();
     cc_.ForEachWrite([this](const WriteRef& write) { log_.PublishWrite(log_state_, write.meta); });
-    log_.CommitPoint(log_state_, point);
+    log_.SetCommitPoint(log_state_, point);
     cc_.Release();
     return {Outcome::kOk, AbortReason::kCount, true};
   }
@@ -171,8 +172,8 @@ class Transaction {
   }
 
   // A reader leaves no record: it only waits for what it read.
-  CallResult CommitReadOnly(uint64_t* point) {
-    log_.ReadOnlyPoint(log_state_, point);
+  CallResult CommitReadOnly(CommitPoint point) {
+    log_.SetReadOnlyPoint(log_state_, point);
     if (!cc_.Recheck()) return Abort(AbortReason::kValidation);
     cc_.Release();
     return {Outcome::kOk, AbortReason::kCount, false};

@@ -27,7 +27,7 @@ template <class WorkloadT>
 Digest128 ReferenceDigest(const Options& options, FileSystem& files, const OldRuns& runs,
                           const std::vector<RecoveredRun>& recovered) {
   auto fresh = MakeWorkload<WorkloadT>(options);
-  Database expected(0, options.thread_cnt);
+  Database expected({}, options.thread_cnt);
   CreateTables(options, fresh, expected);
   if (runs.FromCheckpoint()) {
     const auto then = reference::LoadCheckpoint(ImageOf(runs.chain.front(), files), expected);

@@ -175,7 +175,7 @@ class VersionedReplayTransaction {
   // The version of the chain that is visible; nullptr: there was none.
   const RowVersion* OldVersion(const Table& table, Row& row) const {
     // Acquire: pairs with the release that linked it.
-    const RowVersion* version = VersionChainOf(row, table.meta_bytes()).load(std::memory_order_acquire);
+    const RowVersion* version = VersionChainOf(row, table.layout().log_bytes).load(std::memory_order_acquire);
     while (version != nullptr && version->begin > read_) version = version->older;
     return version;
   }
@@ -204,7 +204,7 @@ class VersionedReplayTransaction {
     old->end = end_;
     old->absent = absent;
     std::memcpy(old->tuple(0), table.tuple(&row), tuple_bytes);
-    Atomic<RowVersion*>& head = VersionChainOf(row, table.meta_bytes());
+    Atomic<RowVersion*>& head = VersionChainOf(row, table.layout().log_bytes);
     old->older = head.load(std::memory_order_relaxed);
     head.store(old, std::memory_order_release);
     versions_.Retire(old);

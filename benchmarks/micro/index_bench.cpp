@@ -29,7 +29,7 @@ std::unique_ptr<Table> Load(uint64_t rows, uint32_t tuple_bytes) {
   schema.name = "rows";
   schema.tuple_bytes = tuple_bytes;
   schema.expected_rows = rows;
-  auto table = std::make_unique<Table>(TableId(0), schema, 0, 1);
+  auto table = std::make_unique<Table>(TableId(0), schema, RowLayout(), 1);
   const std::vector<std::byte> tuple(tuple_bytes);
   for (Key key = 0; key < rows; ++key) table->LoadRow(WorkerId(0), key, tuple);
   return table;
@@ -103,7 +103,7 @@ void Insert(benchmark::State& state) {
   schema.clustered_key_bits = static_cast<uint32_t>(state.range(0));
   for (auto _ : state) {
     state.PauseTiming();
-    auto table = std::make_unique<Table>(TableId(0), schema, 0, 1);
+    auto table = std::make_unique<Table>(TableId(0), schema, RowLayout(), 1);
     table->PrefaultRows(WorkerId(0), kRows);
     state.ResumeTiming();
     // Runs of ten keys, like the lines of an order.

@@ -2,7 +2,7 @@
 
 namespace dbx {
 
-CentralLog::CentralLog(LogSet& logs, const Options& options)
+CentralLog::CentralLog(LogSet& logs, const LogOptions& options)
     : stream_(logs.stream(0)), method_(options.central_method) {
   switch (method_) {
     case CentralMethod::kEleda:
@@ -22,8 +22,8 @@ CentralLog::CentralLog(LogSet& logs, const Options& options)
   }
 }
 
-CentralCounters CentralLog::Counters() {
-  if (eleda_ == nullptr) return {};
+std::optional<CentralCounters> CentralLog::Counters() {
+  if (eleda_ == nullptr) return CentralCounters();
   eleda_->CollectAll();
   CentralCounters counters = eleda_->counters();
   counters.callbacks = eleda_->callbacks();

@@ -21,21 +21,10 @@
 #include "logging/eleda/consolidation_array.h"
 #include "logging/eleda/eleda_worker.h"
 #include "logging/eleda/fill_bitmap.h"
+#include "logging/log_options.h"
 #include "logging/log_set.h"
 
 namespace dbx {
-
-struct CentralLogOptions {
-  CentralMethod central_method = CentralMethod::kEleda;
-  uint64_t hopping_distance_bytes = 4 << 20;
-
-  // `name` is one of kCentralMethodNames.
-  static CentralMethod MethodNamed(std::string_view name) {
-    const std::optional<CentralMethod> method = CentralMethodNamed(name);
-    CHECK(method.has_value());
-    return *method;
-  }
-};
 
 class CentralLog {
  public:
@@ -43,9 +32,8 @@ class CentralLog {
   static constexpr format::Scheme kScheme = format::Scheme::kEleda;
   // SDL is kept in the log itself (section 4.3).
   static constexpr bool kHasAnchors = true;
-  using Options = CentralLogOptions;
 
-  CentralLog(LogSet& logs, const Options& options);
+  CentralLog(LogSet& logs, const LogOptions& options);
 
   // Where a record is made before its place is known; nullptr: in its place.
   std::byte* StageFor(uint32_t worker, uint32_t bytes) {
@@ -78,7 +66,7 @@ class CentralLog {
     Finish(worker, place, false);
   }
 
-  CentralCounters Counters();
+  std::optional<CentralCounters> Counters();
 
  private:
   LogPlace ReserveLocked(uint32_t worker, uint32_t bytes) {

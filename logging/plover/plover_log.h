@@ -42,7 +42,7 @@
 namespace dbx {
 
 template <class Payload>
-class PloverLog : public FlushHooks {
+class PloverLog : public FlushHooks, public LogDefaults {
  public:
   // Header, transaction id, stamp.
   static constexpr uint32_t kFixedBytes = sizeof(format::RecordHeader) + kTxnIdBytes + sizeof(uint64_t);
@@ -55,9 +55,7 @@ class PloverLog : public FlushHooks {
                                         .reserve_before_recheck = false,
                                         .single_stream = false,
                                         .replay_order = ReplayOrder::kPerPartition};
-  struct Options {
-    Stamp first_stamp{};  // GSNs are larger than this
-  };
+  using CommitPoint = ScalarPoint<Stamp>;
 
   struct TxnState {
     uint32_t worker = 0;
@@ -68,7 +66,7 @@ class PloverLog : public FlushHooks {
     LogStream::Place places[format::kMaxLogs];
   };
 
-  PloverLog(LogSet& logs, const Options& options)
+  PloverLog(LogSet& logs, const LogOptions& options)
       : logs_(logs),
         n_(logs.count()),
         first_stamp_(options.first_stamp),
@@ -81,8 +79,6 @@ class PloverLog : public FlushHooks {
     durable_gsn_.store(first_stamp_.value());
   }
 
-  static size_t meta_bytes(uint32_t) { return 0; }
-  size_t meta_bytes() const { return 0; }
   void InitWorker(TxnState& state, WorkerId worker) { state.worker = worker.value(); }
 
   void Begin(TxnState& state) { state.accessed = 0; }
@@ -91,11 +87,8 @@ class PloverLog : public FlushHooks {
   void OnScan(TxnState& state, const Table& table, Key low, Key high) {
     state.accessed |= table.PartitionsOf(low, high, n_);
   }
-  void FreshMeta(Meta) const {}
-  void Absorb(Meta, Meta) const {}
-  bool Forgettable(Meta) const { return true; }
 
-  bool Reserve(TxnState& state, const auto& txn) {
+  bool Reserve(TxnState& state, const LoggedTxn auto& txn) {
     state.written = 0;
     txn.ForEachImage([&](const Table& table, Key key, bool deleted, const std::byte*) {
       const uint32_t j = table.PartitionOf(key, n_);
@@ -109,9 +102,7 @@ class PloverLog : public FlushHooks {
     return fits;
   }
 
-  void PublishRead(TxnState&, Meta) {}
-
-  void Submit(TxnState& state, const auto& txn) {
+  void Submit(TxnState& state, const LoggedTxn auto& txn) {
     std::byte* to[format::kMaxLogs];
     ForEachLog(state.written, [&](uint32_t j) {
       to[j] = logs_.stream(j).at(state.places[j]) + sizeof(format::RecordHeader);
@@ -135,8 +126,6 @@ class PloverLog : public FlushHooks {
   }
 
   void Void(TxnState&) { CHECK(false); }  // see TakePlaces
-  void PublishWrite(TxnState&, Meta) {}
-  void Idle(TxnState&) {}
 
   bool WantsFlush(const LogStream& stream) const override {
     const Partition& partition = partitions_[stream.index()];
@@ -171,11 +160,9 @@ class PloverLog : public FlushHooks {
     PublishDurableGsn();
   }
 
-  size_t point_words() const { return 1; }
-  void CommitPoint(const TxnState& state, uint64_t* point) const { point[0] = state.gsn.value(); }
-  void ReadOnlyPoint(const TxnState& state, uint64_t* point) const {
-    point[0] = LargestCounter(state.accessed).value();
-  }
+  static size_t point_words() { return CommitPoint::kWords; }
+  void SetCommitPoint(const TxnState& state, CommitPoint point) const { point.Set(state.gsn); }
+  void SetReadOnlyPoint(const TxnState& state, CommitPoint point) const { point.Set(LargestCounter(state.accessed)); }
   void OwnEnds(const TxnState& state, LsnPerLog& ends) const {
     ForEachLog(state.written, [&](uint32_t j) { ends[j] = state.places[j].end(); });
   }
@@ -185,7 +172,9 @@ class PloverLog : public FlushHooks {
     return bytes;
   }
   const DurableVector& durable() const { return logs_.durable(); }
-  bool IsDurable(const uint64_t* point) const { return durable_gsn_.load(std::memory_order_acquire) >= point[0]; }
+  bool IsDurable(CommitPoint point) const {
+    return Stamp(durable_gsn_.load(std::memory_order_acquire)) >= point.value();
+  }
   void ThrowIfFailed() const { logs_.ThrowIfFailed(); }
 
  private:

@@ -11,14 +11,14 @@ class SerialPlaces {
   static constexpr std::string_view kName = "LOG_SERIAL";
   static constexpr format::Scheme kScheme = format::Scheme::kSerial;
   static constexpr bool kHasAnchors = false;
-  struct Options {};
 
-  SerialPlaces(LogSet& logs, const Options&) : stream_(logs.stream(0)) {}
+  SerialPlaces(LogSet& logs, const LogOptions&) : stream_(logs.stream(0)) {}
 
   static constexpr std::byte* StageFor(uint32_t, uint32_t) { return nullptr; }
   LogPlace Reserve(uint32_t worker, uint32_t bytes) { return stream_.Reserve(worker, bytes); }
   void Submit(uint32_t worker, const LogPlace& place) { stream_.Submit(worker, place); }
   void Void(uint32_t worker, const LogPlace& place) { stream_.Void(worker, place); }
+  static std::optional<CentralCounters> Counters() { return std::nullopt; }
 
  private:
   LogStream& stream_;

@@ -29,7 +29,7 @@
 namespace dbx {
 
 template <class Payload>
-class SiloRLog : public FlushHooks {
+class SiloRLog : public FlushHooks, public LogDefaults {
  public:
   // Header, transaction id, stamp.
   static constexpr uint32_t kFixedBytes = sizeof(format::RecordHeader) + kTxnIdBytes + sizeof(uint64_t);
@@ -43,10 +43,7 @@ class SiloRLog : public FlushHooks {
                                         .single_stream = false,
                                         .needs_epochs = true,
                                         .replay_order = ReplayOrder::kNewestWins};
-  struct Options {
-    const EpochClock* epochs = nullptr;
-    std::shared_ptr<FrontierFile> frontier;
-  };
+  using CommitPoint = ScalarPoint<Epoch>;
 
   struct TxnState {
     uint32_t worker = 0;
@@ -60,11 +57,9 @@ class SiloRLog : public FlushHooks {
     Tid tid;
   };
 
-  SiloRLog(LogSet& logs, const Options& options)
+  SiloRLog(LogSet& logs, const LogOptions& options)
       : logs_(logs), epochs_(*options.epochs), frontier_(options.frontier), durable_epoch_(logs, epochs_, *frontier_) {}
 
-  static size_t meta_bytes(uint32_t) { return 0; }
-  size_t meta_bytes() const { return 0; }
   void InitWorker(TxnState& state, WorkerId worker) {
     state.worker = worker.value();
     state.log = worker.value() % logs_.count();
@@ -73,14 +68,8 @@ class SiloRLog : public FlushHooks {
   void Begin(TxnState& state) {
     if (state.chunk.bytes != 0 && epochs_.Current() != state.chunk_epoch) HandOver(state);
   }
-  void OnRead(TxnState&, const RowRef&) {}
-  void OnScan(TxnState&, const Table&, Key, Key) {}
-  void OnWrite(TxnState&, const RowRef&) {}
-  void FreshMeta(Meta) const {}
-  void Absorb(Meta, Meta) const {}
-  bool Forgettable(Meta) const { return true; }
 
-  bool Reserve(TxnState& state, const auto& txn) {
+  bool Reserve(TxnState& state, const LoggedTxn auto& txn) {
     const size_t bytes = AlignRecord(kFixedBytes + Payload::Bytes(txn));
     if (bytes > logs_.stream(state.log).max_record_bytes()) return false;
     state.record_bytes = static_cast<uint32_t>(bytes);
@@ -89,9 +78,8 @@ class SiloRLog : public FlushHooks {
     if (state.chunk.bytes == 0) OpenChunk(state);
     return true;
   }
-  void PublishRead(TxnState&, Meta) {}
 
-  void Submit(TxnState& state, const auto& txn) {
+  void Submit(TxnState& state, const LoggedTxn auto& txn) {
     LogStream& stream = logs_.stream(state.log);
     const LogStream::Place place{state.chunk.lsn + state.filled_bytes, state.record_bytes};
     std::byte* const at = stream.at(place);
@@ -106,7 +94,6 @@ class SiloRLog : public FlushHooks {
     if (state.filled_bytes == state.chunk.bytes) HandOver(state);
   }
   void Void(TxnState&) {}  // its place is the next transaction's
-  void PublishWrite(TxnState&, Meta) {}
 
   // The worker will not commit for a while: others must not wait for its chunk.
   void Idle(TxnState& state) {
@@ -128,13 +115,13 @@ class SiloRLog : public FlushHooks {
   }
   void BeforeStop() override { durable_epoch_.Stop(); }
 
-  size_t point_words() const { return 1; }
-  void CommitPoint(const TxnState& state, uint64_t* point) const { point[0] = EpochTid::EpochOf(state.tid).value(); }
-  void ReadOnlyPoint(const TxnState&, uint64_t* point) const { point[0] = epochs_.Current().value(); }
+  static size_t point_words() { return CommitPoint::kWords; }
+  void SetCommitPoint(const TxnState& state, CommitPoint point) const { point.Set(EpochTid::EpochOf(state.tid)); }
+  void SetReadOnlyPoint(const TxnState&, CommitPoint point) const { point.Set(epochs_.Current()); }
   void OwnEnds(const TxnState& state, LsnPerLog& ends) const { ends[state.log] = state.record_end; }
   uint64_t OwnBytes(const TxnState& state) const { return state.record_bytes; }
   const DurableVector& durable() const { return logs_.durable(); }
-  bool IsDurable(const uint64_t* point) const { return durable_epoch_.Get().value() >= point[0]; }
+  bool IsDurable(CommitPoint point) const { return durable_epoch_.Get() >= point.value(); }
   void ThrowIfFailed() const {
     logs_.ThrowIfFailed();
     durable_epoch_.ThrowIfFailed();

@@ -7,7 +7,7 @@
 //   writeLV    first half: the vector of the last writer
 //   PLV        LogSet::durable()       how far each log is durable
 //   LPLV       lplv_                   the last anchor in a log: elements it covers are left out of records (Alg. 5)
-//   delta      Options::forget_delta_bytes
+//   delta      LogOptions::forget_delta_bytes
 //
 // Where this differs from the paper: a transaction reserves its place after its write locks and before its reads are
 // re-checked, and only then raises readLV, so that a later writer also learns of its own LSN (Alg. 6 raises
@@ -36,7 +36,7 @@
 namespace dbx {
 
 template <class Payload>
-class TaurusLog : public FlushHooks {
+class TaurusLog : public FlushHooks, public LogDefaults {
  public:
   static constexpr bool kTracksReads = kOrdersReads<Payload>;
   static constexpr LogTraits kTraits = {.name = "LOG_TAURUS",
@@ -49,10 +49,7 @@ class TaurusLog : public FlushHooks {
                                         .single_stream = false,
                                         .needs_multi_version = Payload::kTimestamps,
                                         .replay_order = ReplayOrder::kPartial};
-  struct Options {
-    bool compress = true;             // leave out what the anchor covers
-    uint64_t forget_delta_bytes = 0;  // metadata older than durable - delta is forgettable
-  };
+  using CommitPoint = VectorPoint;
 
   struct TxnState {
     alignas(kCacheLineBytes) uint64_t lv[format::kMaxLogs] = {};
@@ -64,14 +61,14 @@ class TaurusLog : public FlushHooks {
     LogStream::Place place;
   };
 
-  TaurusLog(LogSet& logs, const Options& options)
+  TaurusLog(LogSet& logs, const LogOptions& options)
       : logs_(logs),
         options_(options),
         n_(logs.count()),
         lplv_(std::make_unique<DurableVector[]>(n_)),
         watermark_(n_) {}
 
-  static size_t meta_bytes(uint32_t logs) { return logs * sizeof(uint64_t) * (kTracksReads ? 2 : 1); }
+  static constexpr size_t meta_bytes(uint32_t logs) { return logs * sizeof(uint64_t) * (kTracksReads ? 2 : 1); }
   size_t meta_bytes() const { return meta_bytes(n_); }
 
   void InitWorker(TxnState& state, WorkerId worker) {
@@ -82,7 +79,6 @@ class TaurusLog : public FlushHooks {
   void Begin(TxnState& state) { std::memset(state.lv, 0, n_ * sizeof(uint64_t)); }
 
   void OnRead(TxnState& state, const RowRef& row) { lv::Raise(state.lv, WriteLv(row.meta), n_); }
-  void OnScan(TxnState&, const Table&, Key, Key) {}
   void OnWrite(TxnState& state, const RowRef& row) {
     lv::Raise(state.lv, WriteLv(row.meta), n_);
     if constexpr (kTracksReads) lv::Raise(state.lv, ReadLv(row.meta), n_);
@@ -112,7 +108,7 @@ class TaurusLog : public FlushHooks {
     return true;
   }
 
-  bool Reserve(TxnState& state, const auto& txn) {
+  bool Reserve(TxnState& state, const LoggedTxn auto& txn) {
     TakeTurn(state);
     LogStream& stream = logs_.stream(state.log);
     // The anchor is read before the place is taken: it lies before our record in the log.
@@ -131,7 +127,7 @@ class TaurusLog : public FlushHooks {
     if constexpr (kTracksReads) lv::RaiseShared(ReadLv(meta), state.lv, n_);
   }
 
-  void Submit(TxnState& state, const auto& txn) {
+  void Submit(TxnState& state, const LoggedTxn auto& txn) {
     LogStream& stream = logs_.stream(state.log);
     std::byte* const at = stream.at(state.place);
     std::byte* to = at + sizeof(format::RecordHeader);
@@ -155,9 +151,9 @@ class TaurusLog : public FlushHooks {
   // T.LV covers the row's writeLV, which it took in when it locked the row.
   void PublishWrite(TxnState& state, Meta meta) { lv::StoreShared(WriteLv(meta), state.lv, n_); }
 
-  void Idle(TxnState&) {}
-
-  void RaiseWatermark(Timestamp timestamp) requires Payload::kTimestamps { watermark_.Raise(timestamp); }
+  void RaiseWatermark([[maybe_unused]] Timestamp timestamp) {
+    if constexpr (Payload::kTimestamps) watermark_.Raise(timestamp);
+  }
   bool WantsFlush([[maybe_unused]] const LogStream& stream) const override {
     if constexpr (Payload::kTimestamps) return watermark_.IsDue(stream);
     return false;
@@ -173,14 +169,14 @@ class TaurusLog : public FlushHooks {
   }
 
   size_t point_words() const { return n_; }
-  void CommitPoint(const TxnState& state, uint64_t* point) const {
-    for (uint32_t j = 0; j < n_; ++j) point[j] = state.lv[j];
+  void SetCommitPoint(const TxnState& state, CommitPoint point) const {
+    for (uint32_t j = 0; j < n_; ++j) point.lsns()[j] = state.lv[j];
   }
-  void ReadOnlyPoint(const TxnState& state, uint64_t* point) const { CommitPoint(state, point); }
+  void SetReadOnlyPoint(const TxnState& state, CommitPoint point) const { SetCommitPoint(state, point); }
   void OwnEnds(const TxnState& state, LsnPerLog& ends) const { ends[state.log] = state.place.end(); }
   uint64_t OwnBytes(const TxnState& state) const { return state.place.bytes; }
   const DurableVector& durable() const { return logs_.durable(); }
-  bool IsDurable(const uint64_t* point) const { return lv::CoveredBy(point, logs_.durable().lsn, n_); }
+  bool IsDurable(CommitPoint point) const { return lv::CoveredBy(point.lsns(), logs_.durable().lsn, n_); }
   void ThrowIfFailed() const { logs_.ThrowIfFailed(); }
 
  private:
@@ -198,7 +194,7 @@ class TaurusLog : public FlushHooks {
   uint64_t* ReadLv(Meta meta) const { return reinterpret_cast<uint64_t*>(meta) + n_; }
 
   LogSet& logs_;
-  const Options options_;
+  const LogOptions options_;
   const uint32_t n_;
   std::unique_ptr<DurableVector[]> lplv_;  // one vector per log
   [[no_unique_address]] WatermarkRecordsOf<Payload> watermark_;

@@ -28,6 +28,7 @@
 #include "logging/silo_r/silo_r_log.h"
 #include "logging/taurus/taurus_log.h"
 #include "storage/database.h"
+#include "system/pair_types.h"
 #include "system/transaction.h"
 
 namespace dbx::testing {
@@ -71,11 +72,12 @@ template <class Cc, class Log>
 class Harness {
  public:
   static constexpr uint32_t kWorkers = 4;
+  using CommitPoint = typename Log::CommitPoint;
 
   // The functions that name a value are for tuples of the usual size.
   explicit Harness(uint32_t logs = 2, uint64_t ring_bytes = 1 << 20, bool ordered = false,
                    size_t tuple_bytes = sizeof(Tuple))
-      : database_(Cc::RowMetaBytes(Log::meta_bytes(logs)), Log::meta_bytes(logs), kWorkers), epochs_(kWorkers) {
+      : database_(RowLayoutOf<Cc, Log>(logs), kWorkers), epochs_(kWorkers) {
     Schema schema;
     schema.name = "T";
     schema.tuple_bytes = tuple_bytes;
@@ -96,7 +98,7 @@ class Harness {
     options.workers = kWorkers;
     logs_ = std::make_unique<LogSet>(std::move(targets), options);
     if constexpr (Log::kTraits.logs) {
-      typename Log::Options log_options;
+      LogOptions log_options;
       if constexpr (Log::kTraits.needs_epochs) {
         log_options.epochs = &epochs_;
         log_options.frontier = std::make_shared<FrontierFile>(files_.Create("frontier", {}), options.run_id);
@@ -129,7 +131,7 @@ class Harness {
   CallResult RunAgain(uint32_t worker, F body) {
     Script<F> script{body};
     Call call{ProcedureId(1), std::as_writable_bytes(std::span(args_[worker]))};
-    return transactions_[worker]->Run(script, call, points_[worker].data());
+    return transactions_[worker]->Run(script, call, CommitPoint(points_[worker].data()));
   }
 
   // The transactions that tests are made of.
@@ -218,7 +220,7 @@ class Harness {
   void Stop() { stop_.store(true); }
 
   const uint64_t* point(uint32_t worker) const { return points_[worker].data(); }
-  bool IsDurable(uint32_t worker) const { return log_->IsDurable(point(worker)); }
+  bool IsDurable(uint32_t worker) { return log_->IsDurable(CommitPoint(points_[worker].data())); }
   typename Log::TxnState& state(uint32_t worker) { return states_[worker]; }
 
   Table& table() { return *table_; }

@@ -98,7 +98,7 @@ Expected ByReference(const RecoveryInput& input, const Files& files) {
   const reference::RecoveredSet set = reference::Recover(logs);
   if (!set.damage.empty()) return {.damage = set.damage};
   if (logs.many_versions && (!EndInOrder(files, set) || HasTwins(logs, set))) return {.comparable = false};
-  Database db(0, 1);
+  Database db({}, 1);
   MixWorkload workload;
   workload.CreateTables(db);
   workload.Load(db, 0, 1);

@@ -18,7 +18,7 @@ struct TwoTables {
       database.CreateTable(schema);
     }
   }
-  Database database{0, 1};
+  Database database{{}, 1};
 };
 
 }  // namespace dbx::fuzz

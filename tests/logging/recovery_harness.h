@@ -417,7 +417,7 @@ struct RunSettings {
 // Recovers the logs into a freshly loaded database. Throws what Recover throws.
 template <class Recovery>
 Recovered RecoverSources(const std::vector<LogSource>& sources, const RunSettings& run) {
-  Database db(run.many_versions ? kVersionChainBytes : 0, /*leaf_meta_bytes=*/0, run.workers);
+  Database db({.cc_bytes = run.many_versions ? kVersionChainBytes : 0}, run.workers);
   MixWorkload workload;
   workload.CreateTables(db);
   workload.Load(db, 0, 1);

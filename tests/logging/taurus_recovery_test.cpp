@@ -414,7 +414,7 @@ TEST(TaurusRecovery, AReadErrorEndsAllWorkers) {
     sources.push_back({devices.back().get(), kRunId, 1 << 20, image.index(), image.count()});
   }
   devices[1]->FailAt(format::kStreamOffset + 8192);
-  Database db(0, 4);
+  Database db({}, 4);
   MixWorkload workload;
   workload.CreateTables(db);
   workload.Load(db, 0, 1);

@@ -169,24 +169,24 @@ LOGGING_MUTANTS = [
 
     # ---- acknowledgement ----
     Mutant("ack_readers_at_once_taurus", "a reader is told at once though what it read is not durable",
-           [raw(TAURUS, "void ReadOnlyPoint(const TxnState& state, uint64_t* point) const { CommitPoint(state, point); }",
-                "void ReadOnlyPoint(const TxnState& state, uint64_t* point) const {{\n    CommitPoint(state, point);\n"
-                "    if ({on}) for (uint32_t j = 0; j < n_; ++j) point[j] = 0;\n  }}")], "LOG_TAURUS"),
+           [raw(TAURUS, "void SetReadOnlyPoint(const TxnState& state, CommitPoint point) const { SetCommitPoint(state, point); }",
+                "void SetReadOnlyPoint(const TxnState& state, CommitPoint point) const {{\n    SetCommitPoint(state, point);\n"
+                "    if ({on}) for (uint32_t j = 0; j < n_; ++j) point.lsns()[j] = 0;\n  }}")], "LOG_TAURUS"),
     Mutant("ack_readers_at_once_serial", "a reader is told at once though what it read is not durable",
-           [statement(TOTAL_ORDER, "point[0] = stream_.reserved_until().value();", "point[0] = 0;")], "LOG_SERIAL"),
+           [statement(TOTAL_ORDER, "point.Set(stream_.reserved_until());", "point.Set(Lsn());")], "LOG_SERIAL"),
     Mutant("ack_first_log_only", "only the first log's durable LSN is looked at",
-           [statement(TAURUS, "return lv::CoveredBy(point, logs_.durable().lsn, n_);",
-                      "return lv::CoveredBy(point, logs_.durable().lsn, 1);")], "LOG_TAURUS"),
+           [statement(TAURUS, "return lv::CoveredBy(point.lsns(), logs_.durable().lsn, n_);",
+                      "return lv::CoveredBy(point.lsns(), logs_.durable().lsn, 1);")], "LOG_TAURUS"),
     Mutant("ack_without_own_record", "the commit point leaves out the transaction's own record",
-           [statement(TAURUS, "for (uint32_t j = 0; j < n_; ++j) point[j] = state.lv[j];",
-                      "for (uint32_t j = 0; j < n_; ++j) point[j] = j == state.log ? state.own_dependency : state.lv[j];")],
+           [statement(TAURUS, "for (uint32_t j = 0; j < n_; ++j) point.lsns()[j] = state.lv[j];",
+                      "for (uint32_t j = 0; j < n_; ++j) point.lsns()[j] = j == state.log ? state.own_dependency : state.lv[j];")],
            "LOG_TAURUS"),
     Mutant("ack_at_the_records_start", "a record counts as durable when its first byte is",
-           [statement(TOTAL_ORDER, "point[0] = state.place.end().value();", "point[0] = state.place.lsn.value();")], "LOG_SERIAL"),
+           [statement(TOTAL_ORDER, "point.Set(state.place.end());", "point.Set(state.place.lsn);")], "LOG_SERIAL"),
 
     # ---- the central log ----
     Mutant("eleda_ack_at_the_records_start", "the callback of a record is keyed on its start",
-           [statement(TOTAL_ORDER, "point[0] = state.place.end().value();", "point[0] = state.place.lsn.value();")], "LOG_ELEDA"),
+           [statement(TOTAL_ORDER, "point.Set(state.place.end());", "point.Set(state.place.lsn);")], "LOG_ELEDA"),
     Mutant("eleda_entry_of_the_last_lap", "an entry of the hopping index counts what the last lap left in it",
            [expression(HOPPING_INDEX,
                        "entries_[range & (entries_.size() - 1)].value.load(std::memory_order_acquire) == Complete(range)",
@@ -279,8 +279,8 @@ LOGGING_MUTANTS = [
            [statement(TAURUS, "lv::StoreShared(WriteLv(meta), state.lv, n_);", "")], "LOG_TAURUS"),
     Mutant("lv_publish_after_release", "the locks go before the vector is in the row",
            [statement(TXN, "cc_.ForEachWrite([this](const WriteRef& write) { log_.PublishWrite(log_state_, write.meta); });\n"
-                      "    log_.CommitPoint(log_state_, point);\n    cc_.Release();",
-                      "log_.CommitPoint(log_state_, point);\n    cc_.Release();\n"
+                      "    log_.SetCommitPoint(log_state_, point);\n    cc_.Release();",
+                      "log_.SetCommitPoint(log_state_, point);\n    cc_.Release();\n"
                       "    cc_.ForEachWrite([this](const WriteRef& write) { log_.PublishWrite(log_state_, write.meta); });")],
            "LOG_TAURUS"),
     Mutant("lv_own_log_forgotten", "the record does not say what it depends on in its own log",
@@ -324,7 +324,7 @@ LOGGING_MUTANTS = [
            [statement(PLOVER, "for (uint32_t j = 0; j < n_; ++j) least = std::min(least, partitions_[j].durable_gsn.load());",
                       "least = partitions_[0].durable_gsn.load();")], "LOG_PLOVER"),
     Mutant("gsn_readers_at_once", "a reader is told at once though what it read is not durable",
-           [statement(PLOVER, "point[0] = LargestCounter(state.accessed).value();", "point[0] = 0;")], "LOG_PLOVER"),
+           [statement(PLOVER, "point.Set(LargestCounter(state.accessed));", "point.Set(Stamp());")], "LOG_PLOVER"),
     Mutant("gsn_sleeping_logs_stay_asleep", "nobody wakes the writers of the other logs",
            [statement(PLOVER, "for (uint32_t j = 0; j < n_; ++j) logs_.stream(j).WakeWriterIfAsleep();", "")], "LOG_PLOVER"),
     Mutant("gsn_halves_are_replayed", "a part is replayed though other logs do not reach its GSN",
@@ -346,7 +346,7 @@ LOGGING_MUTANTS = [
            [statement(DURABLE_EPOCH, "if (logs_.stream(i).persistent_until() < lsns[i]) return false;",
                       "if (i == 0 && logs_.stream(i).persistent_until() < lsns[i]) return false;")], "LOG_BATCH"),
     Mutant("epoch_readers_at_once", "a reader is told at once though what it read is not durable",
-           [statement(SILO_R, "point[0] = epochs_.Current().value();", "point[0] = 0;")], "LOG_BATCH"),
+           [statement(SILO_R, "point.Set(epochs_.Current());", "point.Set(Epoch());")], "LOG_BATCH"),
     Mutant("epoch_chunk_rest_is_no_record", "what is left of a chunk is handed over as it is",
            [statement(STREAM_H, "if (used < place.bytes) FillVoid(worker, {place.lsn + used, place.bytes - used});", "")],
            "LOG_BATCH"),

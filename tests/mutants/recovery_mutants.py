@@ -21,8 +21,8 @@ RECOVERY_MUTANTS = [
            test="VersionedReplay.ATransactionSeesWhatItWroteHoweverOften"),
     Mutant("versions_published_after_release", "a row is unlocked before it says what its version depends on",
            [statement(TXN, "cc_.ForEachWrite([this](const WriteRef& write) { log_.PublishWrite(log_state_, write.meta); });\n"
-                      "    log_.CommitPoint(log_state_, point);\n    cc_.Release();",
-                      "log_.CommitPoint(log_state_, point);\n    cc_.Release();\n"
+                      "    log_.SetCommitPoint(log_state_, point);\n    cc_.Release();",
+                      "log_.SetCommitPoint(log_state_, point);\n    cc_.Release();\n"
                       "    cc_.ForEachWrite([this](const WriteRef& write) { log_.PublishWrite(log_state_, write.meta); });")],
            "HEKATON/LOG_TAURUS/LOG_COMMAND/TEST"),
     Mutant("versions_overwritten_before_kept", "a row's word is raised before the version that it was is in its chain",

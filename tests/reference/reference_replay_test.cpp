@@ -155,7 +155,7 @@ class MiniWorkload {
   enum Procedure : uint16_t { kMix, kInsert, kDelete, kInsertTwoAndGiveUp };
 
   static std::unique_ptr<Database> Load() {
-    auto database = std::make_unique<Database>(0, 1);
+    auto database = std::make_unique<Database>(RowLayout(), 1);
     Schema schema;
     schema.name = "MINI";
     schema.tuple_bytes = 8;

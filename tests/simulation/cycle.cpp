@@ -61,7 +61,7 @@ struct Recovered {
 
 std::vector<RowVersion> LoadedRows(const Options& options) {
   return WithWorkload(options, [&](auto& workload) {
-    Database database(0, 1);
+    Database database({}, 1);
     CreateTables(options, workload, database);
     workload.Load(database, options.seed, 1);
     return RowsOf(database);

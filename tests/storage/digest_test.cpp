@@ -18,7 +18,7 @@ constexpr WorkerId kWorker{0};
 class DigestTest : public testing::Test {
  protected:
   static std::unique_ptr<Database> Load(uint64_t rows, bool upwards, size_t meta_bytes = 0) {
-    auto db = std::make_unique<Database>(meta_bytes, 1);
+    auto db = std::make_unique<Database>(RowLayout{.log_bytes = meta_bytes, .leaf_log_bytes = meta_bytes}, 1);
     for (int t = 0; t < 2; ++t) {
       Schema schema;
       schema.tuple_bytes = 8;

@@ -29,7 +29,7 @@ std::vector<std::byte> Tuple(size_t bytes, int fill) { return std::vector<std::b
 void InitAbsent(Row& row) { row.control.store(Row::kAbsent, std::memory_order_relaxed); }
 
 TEST(TableTest, LoadedRowIsPresentAndHoldsItsTuple) {
-  Table table(TableId(3), MakeSchema(20, 10), 24, 1);
+  Table table(TableId(3), MakeSchema(20, 10), {.log_bytes = 24}, 1);
   table.LoadRow(kWorker, 5, Tuple(20, 7));
   const Row* row = table.Find(5);
   ASSERT_NE(row, nullptr);
@@ -39,7 +39,7 @@ TEST(TableTest, LoadedRowIsPresentAndHoldsItsTuple) {
 }
 
 TEST(TableTest, TupleLiesBehindTheLogMetadata) {
-  Table table(TableId(0), MakeSchema(8, 10), 12, 1);
+  Table table(TableId(0), MakeSchema(8, 10), {.log_bytes = 12}, 1);
   table.LoadRow(kWorker, 1, Tuple(8, 1));
   Row* const row = table.Find(1);
   EXPECT_GE(table.tuple(row), row->meta() + 12);
@@ -48,7 +48,7 @@ TEST(TableTest, TupleLiesBehindTheLogMetadata) {
 }
 
 TEST(TableTest, DuplicateLoadIsRefusedByName) {
-  Table table(TableId(0), MakeSchema(8, 10), 0, 1);
+  Table table(TableId(0), MakeSchema(8, 10), {}, 1);
   table.LoadRow(kWorker, 42, Tuple(8, 1));
   try {
     table.LoadRow(kWorker, 42, Tuple(8, 2));
@@ -61,7 +61,7 @@ TEST(TableTest, DuplicateLoadIsRefusedByName) {
 }
 
 TEST(TableTest, AbsentRowIsFoundButNotCounted) {
-  Table table(TableId(0), MakeSchema(8, 10), 0, 1);
+  Table table(TableId(0), MakeSchema(8, 10), {}, 1);
   Row* const row = table.FindOrCreate(kWorker, 9, InitAbsent);
   EXPECT_EQ(table.Find(9), row);
   EXPECT_EQ(table.FindOrCreate(kWorker, 9, [](Row&) { FAIL() << "made twice"; }), row);
@@ -72,7 +72,7 @@ TEST(TableTest, AbsentRowIsFoundButNotCounted) {
 }
 
 TEST(TableTest, RecycledRowStartsItsNextLifeZeroed) {
-  Table table(TableId(0), MakeSchema(8, 10), 8, 1);
+  Table table(TableId(0), MakeSchema(8, 10), {.log_bytes = 8}, 1);
   Row* const row = table.FindOrCreate(kWorker, 9, InitAbsent);
   std::memset(row->meta(), 0xff, 16);
   row->control.store(Row::kAbsent | Row::kGone);
@@ -86,14 +86,14 @@ TEST(TableTest, RecycledRowStartsItsNextLifeZeroed) {
 }
 
 TEST(TableTest, RowsKeepTheirAlignment) {
-  Table table(TableId(0), MakeSchema(10, 100, 64), 0, 1);
+  Table table(TableId(0), MakeSchema(10, 100, 64), {}, 1);
   for (Key key = 0; key < 100; ++key) table.LoadRow(kWorker, key, Tuple(10, 1));
   table.ForEachRow([](const Row& row) { ASSERT_EQ(reinterpret_cast<uintptr_t>(&row) % 64, 0u); });
 }
 
 TEST(TableTest, KilobyteRowsCostAtMostTenPercentMore) {
   constexpr uint64_t kRows = 100'000;
-  Table table(TableId(0), MakeSchema(1000, kRows), 0, 1);
+  Table table(TableId(0), MakeSchema(1000, kRows), {}, 1);
   for (Key key = 0; key < kRows; ++key) table.LoadRow(kWorker, key, Tuple(1000, 1));
   EXPECT_LE(table.memory_bytes(), kRows * 1000 * 110 / 100);
 }
@@ -101,7 +101,7 @@ TEST(TableTest, KilobyteRowsCostAtMostTenPercentMore) {
 TEST(TableTest, ThreadsLoadSideBySide) {
   constexpr uint32_t kThreads = 4;
   constexpr uint64_t kRows = 20'000;
-  Table table(TableId(0), MakeSchema(8, kRows), 0, kThreads);
+  Table table(TableId(0), MakeSchema(8, kRows), {}, kThreads);
   std::vector<std::thread> threads;
   for (uint32_t i = 0; i < kThreads; ++i) {
     threads.emplace_back([&table, i] {
@@ -120,7 +120,7 @@ Schema MakeOrderedSchema(uint32_t tuple_bytes) {
 }
 
 TEST(OrderedTableTest, ARowIsCreatedInItsLeafAndLeavesIt) {
-  Table table(TableId(0), MakeOrderedSchema(8), 0, 16, 1);
+  Table table(TableId(0), MakeOrderedSchema(8), {.leaf_log_bytes = 16}, 1);
   BTreeLeaf* leaf = nullptr;
   LeafChange created, unlinked;
   Row* const row = table.FindOrCreate(
@@ -141,7 +141,7 @@ TEST(OrderedTableTest, ARowIsCreatedInItsLeafAndLeavesIt) {
 }
 
 TEST(OrderedTableTest, ARowThatIsThereIsNotCreatedAgain) {
-  Table table(TableId(0), MakeOrderedSchema(8), 0, 1);
+  Table table(TableId(0), MakeOrderedSchema(8), {}, 1);
   table.LoadRow(kWorker, 9, Tuple(8, 1));
   LeafChange change;
   Row* const row = table.FindOrCreate(
@@ -153,7 +153,7 @@ TEST(OrderedTableTest, ARowThatIsThereIsNotCreatedAgain) {
 
 TEST(OrderedTableTest, ThePartsOfAnIndexMakeTheWhole) {
   for (const Key rows : {0, 1, 62, 63, 5000}) {
-    Table table(TableId(0), MakeOrderedSchema(8), 0, 1);
+    Table table(TableId(0), MakeOrderedSchema(8), {}, 1);
     for (Key key = 0; key < rows; ++key) table.LoadRow(kWorker, key * 3, Tuple(8, 1));
     for (const uint64_t parts : {1, 2, 3, 7, 200}) {
       std::vector<Key> seen;
@@ -169,7 +169,7 @@ TEST(OrderedTableTest, ThePartsOfAnIndexMakeTheWhole) {
 TEST(OrderedTableTest, ThreadsLoadSideBySideAndEachPartHasItsShare) {
   constexpr uint32_t kThreads = 4;
   constexpr Key kRows = 20'000;
-  Table table(TableId(0), MakeOrderedSchema(8), 0, kThreads);
+  Table table(TableId(0), MakeOrderedSchema(8), {}, kThreads);
   std::vector<std::thread> threads;
   for (uint32_t i = 0; i < kThreads; ++i) {
     threads.emplace_back([&table, i] {
@@ -188,7 +188,7 @@ TEST(OrderedTableTest, ThreadsLoadSideBySideAndEachPartHasItsShare) {
 TEST(TableTest, PrefaultedLeavesOfAllWorkersTakeTheirRows) {
   Schema schema = MakeSchema(8, 10);
   schema.ordered = true;
-  Table table(TableId(0), schema, 0, 2);
+  Table table(TableId(0), schema, {}, 2);
   constexpr uint64_t kRows = 100'000;
   for (const uint32_t worker : {0, 1}) table.PrefaultRows(WorkerId(worker), kRows);
   const size_t prefaulted = table.index_bytes();
@@ -203,7 +203,7 @@ TEST(TableTest, PrefetchesChangeNothingAndNeedNoRow) {
   for (const bool ordered : {false, true}) {
     Schema schema = MakeSchema(100, 10);
     schema.ordered = ordered;
-    Table table(TableId(0), schema, 0, 1);
+    Table table(TableId(0), schema, {}, 1);
     table.LoadRow(kWorker, 1, Tuple(100, 1));
     table.PrefaultRows(kWorker, 5000);
     for (Key key = 0; key < 3; ++key) {

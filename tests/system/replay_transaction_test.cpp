@@ -26,7 +26,7 @@ struct OrderedDatabase {
   }
   Table& table() { return db.table(TableId(0)); }
 
-  Database db{0, 1};
+  Database db{{}, 1};
 };
 
 struct Seen {

@@ -104,14 +104,14 @@ class VerifiedRecoveryTest : public ::testing::Test {
   LogStorage storage_{files_};
   OldRuns runs_;
   TestWorkload workload_ = MakeWorkload<TestWorkload>(options_);
-  Database database_{0, 2};
+  Database database_{{}, 2};
 };
 
 TEST_F(VerifiedRecoveryTest, WhatWasReplayedIsRight) { EXPECT_EQ(VerdictOn(Replay(), database_), ""); }
 
 TEST_F(VerifiedRecoveryTest, AStateThatTheLogsDoNotGiveIsAFault) {
   const std::vector<RecoveredRun> recovered = Replay();
-  Database unchanged(0, 2);
+  Database unchanged({}, 2);
   Load(unchanged);
   EXPECT_EQ(VerdictOn(recovered, unchanged), "verification a failed: the database differs from the reference replay's");
 }
@@ -127,7 +127,7 @@ TEST_F(VerifiedRecoveryTest, ADigestOfACleanEndProvesTheStateWithoutTheReference
   options_.reference = false;
   const std::vector<RecoveredRun> recovered = Replay();
   EXPECT_EQ(VerifyRecovery(options_, files_, runs_, recovered, &workload_, database_).checks, "b,d");
-  Database unchanged(0, 2);
+  Database unchanged({}, 2);
   Load(unchanged);
   EXPECT_TRUE(VerdictOn(recovered, unchanged).starts_with("verification b failed"));
 }

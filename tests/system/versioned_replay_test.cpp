@@ -70,7 +70,7 @@ class VersionedReplay : public ::testing::Test {
     return count;
   }
 
-  Database db_{kVersionChainBytes, 0, 2};
+  Database db_{{.cc_bytes = kVersionChainBytes}, 2};
   VersionStore versions_;
   VersionedReplayTransaction txn_{WorkerId(0), versions_};
 };
@@ -314,7 +314,7 @@ TEST_F(VersionedReplay, AgreesWithTheReference) {
   const uint64_t seed = std::random_device()();
   SCOPED_TRACE(seed);
   std::mt19937_64 random(seed);
-  Database expected(0, 1);
+  Database expected({}, 1);
   Schema schema = ordered().schema();
   Table& table = expected.CreateTable(schema);
   for (uint64_t key = 0; key < kKeys; key += 2) table.LoadRow(WorkerId(0), key, TupleOf(key * 10));

@@ -17,7 +17,7 @@ using namespace test;
 
 struct LoadedTest {
   explicit LoadedTest(const TestConfig& config = {}, uint64_t seed = 1, uint32_t threads = 1)
-      : db(0, threads), workload(config) {
+      : db({}, threads), workload(config) {
     workload.CreateTables(db);
     workload.Load(db, seed, threads);
   }

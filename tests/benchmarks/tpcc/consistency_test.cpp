@@ -95,7 +95,7 @@ void DeliverByHand(MapContext& c, const Tpcc::Tables& t, Key order) {
 
 TEST(TpccConsistencyTest, HoldsAfterTheLoad) {
   for (const TpccConfig& config : {kConfig, kFullMixConfig}) {
-    Database db(0, 1);
+    Database db({}, 1);
     Tpcc tpcc(config);
     tpcc.CreateTables(db);
     tpcc.Load(db, 1, 1);

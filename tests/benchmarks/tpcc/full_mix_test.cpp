@@ -97,7 +97,7 @@ TEST_F(TpccFullMixTest, WhatIsScannedIsOrderedAndTheRestIsNot) {
     const bool scanned = &table == t().new_order || &table == t().order_line || &table == t().order_by_customer;
     EXPECT_EQ(table.schema().ordered, scanned) << table.schema().name;
   }
-  Database plain(0, 1);
+  Database plain({}, 1);
   Tpcc({.warehouses = 2, .small = true}).CreateTables(plain);
   EXPECT_EQ(plain.table_count() + 1, db_.table_count());
   for (uint16_t i = 0; i < plain.table_count(); ++i) EXPECT_FALSE(plain.table(TableId(i)).schema().ordered);

@@ -18,7 +18,7 @@ constexpr TpccConfig kTwoWarehouses{.warehouses = 2, .small = true};
 
 struct LoadedTpcc {
   explicit LoadedTpcc(const TpccConfig& config = kTwoWarehouses, uint64_t seed = 1, uint32_t threads = 1)
-      : db(0, threads), tpcc(config) {
+      : db({}, threads), tpcc(config) {
     tpcc.CreateTables(db);
     tpcc.Load(db, seed, threads);
   }

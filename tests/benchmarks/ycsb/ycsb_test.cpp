@@ -16,7 +16,7 @@ constexpr YcsbConfig kSmall{.rows = 1000, .theta = 0.9, .read_perc = 0.5, .req_p
 
 struct LoadedYcsb {
   explicit LoadedYcsb(const YcsbConfig& config = kSmall, uint64_t seed = 1, uint32_t threads = 1)
-      : db(0, threads), ycsb(config) {
+      : db({}, threads), ycsb(config) {
     ycsb.CreateTables(db);
     ycsb.Load(db, seed, threads);
   }
@@ -73,7 +73,7 @@ struct ScanRecorder : ArchetypeContext {
 };
 
 TEST(YcsbTest, AScanReadsItsRowsAndNoneBeyondTheTable) {
-  Database db(0, 1);
+  Database db({}, 1);
   db.OrderEveryTable();
   Ycsb ycsb({.rows = 100, .scan_len = 20, .req_per_query = 2});
   ycsb.CreateTables(db);

@@ -148,9 +148,9 @@ TYPED_TEST(PloverTest, AGsnStartsAboveTheOldOnes) {
   log.InitWorker(state, WorkerId(0));
   uint64_t point = 0;
   state.accessed = 0b11;
-  log.ReadOnlyPoint(state, &point);
+  log.SetReadOnlyPoint(state, ScalarPoint<Stamp>(&point));
   EXPECT_EQ(point, 1000u);
-  EXPECT_TRUE(log.IsDurable(&point));
+  EXPECT_TRUE(log.IsDurable(ScalarPoint<Stamp>(&point)));
 }
 
 }  // namespace

@@ -129,7 +129,7 @@ TEST(TaurusCompression, AnAnchorHoldsOnlyWhatWasDurable) {
 }
 
 TEST(TaurusCompression, SwitchedOffEveryElementIsStored) {
-  EXPECT_TRUE(Command::Options{}.compress);
+  EXPECT_TRUE(LogOptions{}.compress);
   LogSetOptions set_options;
   FaultyFileSystem files;
   std::vector<LogSet::Target> targets;

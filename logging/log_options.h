@@ -1,0 +1,32 @@
+// What a run tells its log scheme when it creates it. One list for all schemes, filled in one place
+// (system/pair_types.h): a scheme reads what it needs, and a renamed option stops the compiler on both sides.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "base/types.h"
+#include "logging/central_methods.h"
+
+namespace dbx {
+
+class EpochClock;
+class FrontierFile;
+
+struct LogOptions {
+  // Taurus: records leave out the LSN vector elements that the log's last anchor covers.
+  bool compress = true;
+  // Taurus: row metadata that is older than the durable LSN by this much may be dropped.
+  uint64_t forget_delta_bytes = 0;
+  // The central log: how places are handed out and found to be filled, and how far apart its hopping index's entries
+  // are.
+  CentralMethod central_method = CentralMethod::kEleda;
+  uint64_t hopping_distance_bytes = 4 << 20;
+  // Schemes with stamps: those of this run are larger. 0 for a run that continues none.
+  Stamp first_stamp{};
+  // Schemes that commit by epochs (LogTraits::needs_epochs): the run's clock, and its frontier file.
+  const EpochClock* epochs = nullptr;
+  std::shared_ptr<FrontierFile> frontier{};
+};
+
+}  // namespace dbx
