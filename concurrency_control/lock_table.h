@@ -112,7 +112,6 @@ class LockTableLocks {
 
   explicit LockTableLocks(Shared& shared) : shared_(shared) {}
 
-
   LockResult TryShared(Row* row, Handle& handle) {
     Latched bucket(shared_.BucketOf(row));
     Entry* entry = shared_.FindOrAdd(*bucket, row);

@@ -56,7 +56,6 @@ class QueuedLocks {
               WorkerId worker)
       : places_(places), policy_(policy, worker), stop_(stop), worker_(worker) {}
 
-
   void BeginSweep() { policy_.BeginSweep(); }
   void Begin(TxnId txn) { policy_.Begin(txn); }
 

@@ -205,8 +205,9 @@ consteval bool AssertLogScheme() {
     static_assert(log_contract::Acknowledges<L>,
                   "a log scheme that logs declares SetCommitPoint and SetReadOnlyPoint(state, point), "
                   "bool IsDurable(point) and point_words()");
-    static_assert(log_contract::Reports<L>,
-                  "a log scheme that logs declares OwnEnds(state, ends), OwnBytes(state), durable() and ThrowIfFailed()");
+    static_assert(
+        log_contract::Reports<L>,
+        "a log scheme that logs declares OwnEnds(state, ends), OwnBytes(state), durable() and ThrowIfFailed()");
   }
   if constexpr (L::meta_bytes(format::kMaxLogs) > 0) {
     static_assert(log_contract::KeepsMetadata<L>,

@@ -100,7 +100,7 @@ struct Options {
   bool reference = true;  // replay by the reference even where the digest of a clean end proves the state
   std::string ack_file;
   std::string history_file;  // of TEST
-  std::string output_file;  // -o
+  std::string output_file;   // -o
   std::string json_file;
 
   bool show_help = false;
