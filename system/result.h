@@ -32,6 +32,7 @@ struct WorkerStats {
   uint64_t acknowledged = 0;  // of these, within the measured interval, durable with all they depend on
   uint64_t user_rollbacks = 0;
   std::array<uint64_t, static_cast<size_t>(AbortReason::kCount)> aborts{};
+  uint64_t max_tries = 0;  // the most attempts of one transaction, the last one and those that the end cut off included
   double run_seconds = 0;
   double wait_seconds = 0;  // throttled: log buffer or acknowledgement queue full
   TimeParts time_parts{};   // all zero: not compiled in

@@ -125,11 +125,12 @@ class Worker {
     const uint64_t begin_ticks = now_;
     if (acks_.full()) WaitForAcks();
     SpinWait backoff;
-    for (;;) {
+    for (uint64_t tries = 1;; ++tries) {
       shared_.clock.Refresh(id_);
       CommitTimes* const times = probe_.Draw();
       const CallResult result = transaction_.Run(workload_, call, acks_.NextPoint(), times);
       if (result.reason != AbortReason::kCount) ++stats_.aborts[static_cast<size_t>(result.reason)];
+      stats_.max_tries = std::max(stats_.max_tries, tries);
       if (result.outcome != Outcome::kConflict) {
         if (times != nullptr && result.wrote) Follow(call.txn_id());
         Finish(call, result, begin_ticks);
