@@ -76,7 +76,7 @@ Json VerificationJson(const Options& options, const std::string& verified) {
 }
 
 struct WorkerTotals {
-  uint64_t executed = 0, acknowledged = 0, acknowledged_log_bytes = 0, user_rollbacks = 0, abort_cnt = 0;
+  uint64_t executed = 0, acknowledged = 0, acknowledged_log_bytes = 0, user_rollbacks = 0, abort_cnt = 0, max_tries = 0;
   double run_seconds = 0, wait_seconds = 0;
   TimeParts time_parts{};
   Json aborts = Json::object();
@@ -97,12 +97,14 @@ WorkerTotals TotalsOf(const std::vector<WorkerStats>& workers) {
     t.acknowledged_log_bytes += w.acknowledged_log_bytes;
     t.user_rollbacks += w.user_rollbacks;
     t.abort_cnt += aborts;
+    t.max_tries = std::max(t.max_tries, w.max_tries);
     t.run_seconds += w.run_seconds;
     t.wait_seconds += w.wait_seconds;
     for (size_t i = 0; i < kTimeParts; ++i) t.time_parts[i] += w.time_parts[i];
     t.workers.push_back({{"txn_cnt", w.acknowledged},
                          {"abort_cnt", aborts},
                          {"executed_cnt", w.executed},
+                         {"max_tries", w.max_tries},
                          {"run_time", w.run_seconds},
                          {"wait_time", w.wait_seconds}});
   }
@@ -245,6 +247,7 @@ Json RunMetrics(const Options& options, const RunResult& r, const WorkerTotals& 
             {"abort_rate", Ratio(aborts, executed + aborts)},
             {"aborts", t.aborts},
             {"user_rollbacks", t.user_rollbacks},
+            {"max_tries", t.max_tries},
             {"run_time", t.run_seconds},
             {"wait_time", t.wait_seconds},
             {"stop_reason", r.stop_reason}};
@@ -359,10 +362,10 @@ std::string SummaryLine(const Json& record) {
   line +=
       fmt::format(", executed_cnt={}, user_rollback_cnt={}, seconds={:.6f}, time_log_wait={:.6f}",
                   Count(m, "executed_txns"), Count(m, "user_rollbacks"), Number(m, "seconds"), Number(m, "wait_time"));
-  line += fmt::format(", latency_p50={:.9f}, latency_p99={:.9f}, latency_p999={:.9f}, log_bytes={}, flush_cnt={}\n",
+  line += fmt::format(", latency_p50={:.9f}, latency_p99={:.9f}, latency_p999={:.9f}, log_bytes={}, flush_cnt={}",
                       Number(m.at("latency_us"), "p50") / 1e6, Number(m.at("latency_us"), "p99") / 1e6,
                       Number(m.at("latency_us"), "p999") / 1e6, Count(m, "log_bytes"), Count(m, "flushes"));
-  return line;
+  return line + fmt::format(", max_tries={}\n", Count(m, "max_tries"));
 }
 
 // The device that the log directories were made to behave like; all of them like the same one.

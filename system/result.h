@@ -34,6 +34,7 @@ struct WorkerStats {
   uint64_t acknowledged_log_bytes = 0;                 // of their own records
   uint64_t user_rollbacks = 0;
   std::array<uint64_t, static_cast<size_t>(AbortReason::kCount)> aborts{};
+  uint64_t max_tries = 0;  // the most attempts of one transaction, the last one and those that the end cut off included
   double run_seconds = 0;
   double wait_seconds = 0;  // throttled: log buffer or acknowledgement queue full
   TimeParts time_parts{};   // all zero: not compiled in

@@ -137,11 +137,12 @@ class Worker {
     if (acks_.full()) WaitForAcks(control);
     if (acks_.full()) return;  // the run has been stopped
     SpinWait backoff;
-    for (;;) {
+    for (uint64_t tries = 1;; ++tries) {
       shared_.clock.Refresh(id_);
       CommitTimes* const times = probe_.Draw();
       const CallResult result = transaction_.Run(workload_, call, acks_.NextPoint(), times);
       Count(control, call, result);
+      stats_.max_tries = std::max(stats_.max_tries, tries);
       if (result.outcome != Outcome::kConflict) {
         if (times != nullptr && result.wrote) Follow(call.txn_id());
         Finish(control, call, result, begin_ticks);

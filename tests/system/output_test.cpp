@@ -24,6 +24,7 @@ RunResult SomeRun() {
   r.workers[0].aborts = {7, 0, 0, 0, 1};
   r.workers[1].executed = 210, r.workers[1].acknowledged = 200, r.workers[1].run_seconds = 2.5;
   r.workers[1].aborts = {70, 2, 0, 0, 0};
+  r.workers[0].max_tries = 3, r.workers[1].max_tries = 41;
   r.workers[1].user_rollbacks = 5, r.workers[1].wait_seconds = 0.25;
   r.streams.resize(2);
   r.streams[0] = {
@@ -81,6 +82,13 @@ TEST(Record, MetricsAreSumsAndRatiosOfTheResult) {
   EXPECT_EQ(m.at("aborts").at("validation"), 2);
   EXPECT_EQ(m.at("aborts").at("record_too_large"), 1);
   EXPECT_EQ(m.at("user_rollbacks"), 5);
+}
+
+TEST(Record, TheMostTriesOfATransactionAreThoseOfTheWorkerWithMost) {
+  const Json record = RunJson();
+  EXPECT_EQ(record.at("metrics").at("max_tries"), 41);
+  EXPECT_EQ(record.at("workers").at(0).at("max_tries"), 3);
+  EXPECT_TRUE(Contains(RunText(), ", flush_cnt=4, max_tries=41\n")) << RunText();
 }
 
 TEST(Record, LogMetricsAreSumsAndRatiosOfTheStreams) {

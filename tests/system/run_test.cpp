@@ -5,6 +5,7 @@
 
 #include <cstdio>
 #include <fstream>
+#include <numeric>
 
 #include "base/error.h"
 #include "logging/device/faulty_file_system.h"
@@ -70,6 +71,18 @@ TEST_F(RunAndRecovery, TheLogRateLeavesOutWarmUp) {
   for (const StreamStats& stream : run.streams) record_bytes += stream.record_bytes;
   EXPECT_GT(run.interval_log_bytes, 0u);
   EXPECT_LT(run.interval_log_bytes, record_bytes / 2);
+}
+
+// A transaction of k attempts has k - 1 aborts.
+TEST_F(RunAndRecovery, AWorkerKnowsTheMostAttemptsOfATransaction) {
+  options_.synth_table_size = 2, options_.req_per_query = 2;
+  options_.max_txns_per_thread = 5000;
+  for (const WorkerStats& worker : Run().workers) {
+    const uint64_t aborts = std::accumulate(worker.aborts.begin(), worker.aborts.end(), uint64_t{0});
+    EXPECT_EQ(worker.max_tries > 1, aborts > 0);
+    EXPECT_GE(worker.max_tries, 1u);
+    EXPECT_LE(worker.max_tries, aborts + 1);
+  }
 }
 
 // Each transaction waits for a flush, so there are as many.

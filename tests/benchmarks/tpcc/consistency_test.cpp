@@ -17,7 +17,7 @@ constexpr TpccConfig kFullMixConfig{.warehouses = 2, .full_mix = true, .small = 
 // A small database after 1,000 transactions of two workers; shared by the tests, which work on copies.
 class History1000 {
  public:
-  explicit History1000(const TpccConfig& config) : db_(0, 1), tpcc_(config) {
+  explicit History1000(const TpccConfig& config) : db_({}, 1), tpcc_(config) {
     tpcc_.CreateTables(db_);
     tpcc_.Load(db_, 1, 1);
     context_.emplace(db_);

@@ -36,7 +36,7 @@ class Recorder : public MapContext {
 
 class TpccFullMixTest : public testing::Test {
  protected:
-  TpccFullMixTest() : db_(0, 1), tpcc_(kFullMix2) {
+  TpccFullMixTest() : db_({}, 1), tpcc_(kFullMix2) {
     tpcc_.CreateTables(db_);
     tpcc_.Load(db_, 1, 1);
     context_.emplace(db_);
