@@ -90,7 +90,10 @@ class ElleWriter {
   std::string Register(const History::Entry& entry, size_t life) const {
     return history_.name_object_(entry.access.object) + " life " + std::to_string(life);
   }
-  static json Value(TxnId version) { return version == kInitialVersion ? json() : json(version.value); }
+  static json Value(TxnId version) {
+    if (version == kInitialVersion) return {};
+    return version == kNoVersion ? json("no version") : json(version.value);
+  }
 
   void Add(const History::Entry& entry, json& value) {
     const Object& object = objects_.at(entry.access.object);

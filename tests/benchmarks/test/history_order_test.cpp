@@ -47,9 +47,10 @@ struct Recorded {
         return a.kind != AccessKind::kRead && a.kind != AccessKind::kWrite;
       });
     });
-    const char* const why = anomaly.starts_with("malformed") ? "what no run records is no anomaly of the model"
-                            : has_lives                      ? "the order of lives and misses is unknown in the model"
-                                                             : "";
+    const bool is_of_model = anomaly[0] == 'G' || anomaly.starts_with("lost update");
+    const char* const why = has_lives      ? "the order of lives and misses is unknown in the model"
+                            : !is_of_model ? "no cycle, but what no run records or leaves: the model does not know it"
+                                           : "";
     if (work_max == UINT64_MAX) ExportHistory(history, snapshots, anomaly == "nothing", why);
     return anomaly;
   }
