@@ -116,9 +116,9 @@ class HeldLeaves {
     leaves_.push_back(found.leaf);
     if (found.leaf->TryHold(found.version, own_name())) {
       EndWaits();
-    } else {
-      leaves_.pop_back();
+      return LeafEntry::kHeldNow;
     }
+    leaves_.pop_back();
     return LeafEntry::kAgain;
   }
 

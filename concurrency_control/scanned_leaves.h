@@ -53,8 +53,9 @@ template <LogObserver Log, class MarkGone>
 // What reading a row means for the scan that met it.
 enum class ScanStep : uint8_t { kGoOn, kEnd, kConflict };
 
-// What a scan does with what it found in a leaf: reads it, looks for it once more, or aborts.
-enum class LeafEntry : uint8_t { kRead, kAgain, kConflict };
+// What a scan does with what it found in a leaf: reads it, looks for it once more (after a wait, unless the leaf is held
+// from now on), or aborts.
+enum class LeafEntry : uint8_t { kRead, kAgain, kHeldNow, kConflict };
 
 class ScannedLeaves {
  public:
@@ -99,9 +100,9 @@ class ScannedLeaves {
       const Leaf leaf{scan.leaf(), scan.leaf().leaf->control.load()};
       log.OnRead(state, {table, low, leaf.ref.leaf->meta()});
       // What was loaded must belong to the version that the batch was found in.
-      if (entry == LeafEntry::kAgain || !scan.Unchanged()) {
+      if (entry == LeafEntry::kAgain || entry == LeafEntry::kHeldNow || !scan.Unchanged()) {
         scan.Repeat();
-        changed.Wait();
+        if (entry != LeafEntry::kHeldNow) changed.Wait();
         continue;
       }
       Note(leaf);

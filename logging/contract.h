@@ -105,6 +105,9 @@ static_assert(LoggedTxn<LoggedTxnArchetype>);
 struct Defaulted {
   constexpr operator bool() const { return true; }
 };
+struct NoWords {
+  constexpr operator size_t() const { return 0; }
+};
 
 // The verbs of a scheme that keeps no metadata next to rows, tracks no reads, and has nothing to wait for. At no cost.
 class LogDefaults {
@@ -130,7 +133,7 @@ class LogDefaults {
   Defaulted RaiseWatermark(Timestamp) { return {}; }
   Defaulted SetCommitPoint(const auto&, auto) const { return {}; }
   Defaulted SetReadOnlyPoint(const auto&, auto) const { return {}; }
-  static size_t point_words() { return 0; }
+  static constexpr NoWords point_words() { return {}; }
   Defaulted IsDurable(auto) const { return {}; }
   Defaulted ThrowIfFailed() const { return {}; }
   // What the fills of a central log took, once the writers have stopped.
@@ -156,7 +159,7 @@ concept Reserves = requires(L& log, typename L::TxnState& state, const LoggedTxn
   { log.Void(state) } -> Own;
 };
 template <class L>
-concept Acknowledges = requires(const L& log, const typename L::TxnState& state, typename L::CommitPoint point) {
+concept Acknowledges = requires(L& log, typename L::TxnState& state, typename L::CommitPoint point) {
   { log.SetCommitPoint(state, point) } -> Own;
   { log.SetReadOnlyPoint(state, point) } -> Own;
   { log.IsDurable(point) } -> std::same_as<bool>;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 
 #include "base/error.h"
 #include "logging/file_header.h"
@@ -51,26 +52,37 @@ bool IsUnfinished(const std::vector<std::string>& paths) {
   });
 }
 
+// Of the logs below `count`, whether each is there under its own name or its temporary one.
+bool AreAllThere(const std::vector<std::string>& paths, uint32_t count) {
+  std::set<std::string> names;
+  for (const std::string& path : paths) names.insert(BaseNameOf(path));
+  for (uint32_t i = 0; i < count; ++i) {
+    if (!names.contains(LogFileName(i)) && !names.contains(TemporaryName(LogFileName(i)))) return false;
+  }
+  return true;
+}
+
 // The headers of the logs among `paths`. Puts what is to be looked through for anything written into `streams`.
-RunHeaders HeadersOf(FileSystem& files, const std::vector<std::string>& paths, std::vector<Stream>& streams) {
-  bool any = false, damaged = false, fresh = false, continuing = false;
+RunHeaders HeadersOf(FileSystem& files, const std::vector<std::string>& paths, std::vector<Stream>& streams,
+                     std::string& damaged_log) {
+  bool any = false, fresh = false;
+  uint32_t log_count = 0;
   for (const std::string& path : paths) {
     if (!LogIndexOf(BaseNameOf(path))) continue;
     any = true;
-    const auto device = files.Open(path);
-    if (const auto header = IntactHeader(*device)) {
-      (Continues(*header) ? continuing : fresh) = true;
+    if (const auto header = IntactHeader(*files.Open(path))) {
+      fresh |= !Continues(*header);
+      log_count = std::max<uint32_t>(log_count, header->log_count);
       streams.push_back({path, format::kStreamOffset});
-    } else {
-      const std::optional<uint64_t> written = FirstWritten(*device, 0);
-      damaged |= written && *written < format::kStreamOffset;
-      streams.push_back({path, written.value_or(0)});
+    } else if (damaged_log.empty()) {
+      damaged_log = path;
     }
   }
   if (!any) return RunHeaders::kNone;
-  if (damaged) return RunHeaders::kDamaged;
+  if (!damaged_log.empty()) return RunHeaders::kDamaged;
+  if (!AreAllThere(paths, log_count)) return RunHeaders::kIncomplete;
   if (fresh) return IsUnfinished(paths) ? RunHeaders::kUnfinished : RunHeaders::kFresh;
-  return continuing ? RunHeaders::kContinuing : RunHeaders::kZero;
+  return RunHeaders::kContinuing;
 }
 
 }  // namespace
@@ -82,8 +94,8 @@ RunTraces TracesOf(FileSystem& files, const std::vector<std::string>& run_direct
       std::any_of(paths.begin(), paths.end(), [](const auto& path) { return IsWitness(BaseNameOf(path)); });
   if (traces.has_witness) return traces;
   std::vector<Stream> streams;
-  traces.headers = HeadersOf(files, paths, streams);
-  if (traces.headers == RunHeaders::kFresh) return traces;
+  traces.headers = HeadersOf(files, paths, streams, traces.damaged_log);
+  if (StateOf(false, traces.headers, false) != RunState::kNeverServed) return traces;
   for (const std::string& path : paths) {
     if (BaseNameOf(path) == kFrontierFileName) streams.push_back({path, sizeof(format::FrontierBlock)});
   }
@@ -92,7 +104,7 @@ RunTraces TracesOf(FileSystem& files, const std::vector<std::string>& run_direct
     if (!written) continue;
     traces.has_stream = true;
     traces.written_at = stream.path + "@" + std::to_string(*written);
-    if (traces.headers != RunHeaders::kDamaged || *written < format::kStreamOffset) break;
+    break;
   }
   return traces;
 }
@@ -101,8 +113,13 @@ bool WasNeverServed(FileSystem& files, const std::vector<std::string>& run_direc
   const RunTraces traces = TracesOf(files, run_directories);
   const RunState state = StateOf(traces.has_witness, traces.headers, traces.has_stream);
   if (state != RunState::kDamaged) return state == RunState::kNeverServed;
+  if (!traces.damaged_log.empty()) {
+    throw Error(ExitStatus::kCorrupt, "cannot recover " + traces.damaged_log +
+                                          "@0: its header is not intact; if a crash cut short its creation by an older "
+                                          "version, delete the run by hand");
+  }
   throw Error(ExitStatus::kCorrupt,
-              "cannot recover " + traces.written_at + ": something was written here, and no header tells what");
+              "cannot recover " + traces.written_at + ": something was written here, and no log has its name");
 }
 
 }  // namespace dbx

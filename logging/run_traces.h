@@ -13,7 +13,9 @@
 //   5. of a run that continues another: `successor` beside the other's logs, and then `manifest`
 //   6. transactions write to the logs, and further blocks to `frontier`
 //
-// (Older versions made the logs under their own names and wrote the headers into them: zeros are such a header.)
+// So a log with its own name and without an intact header is damaged, and once one log has its name all of the run's
+// logs are there. (An older version wrote headers into logs that had their names. What its crash left in the middle of
+// that looks like damage, and is refused with a line that says so.)
 // Threads: main's only.
 #pragma once
 
@@ -29,11 +31,11 @@ namespace dbx {
 // The headers of a run's logs, all of them together; the first that applies.
 enum class RunHeaders : uint8_t {
   kNone,        // no log has its name
-  kDamaged,     // both copies in one of the logs are neither intact nor zeros
+  kDamaged,     // no copy is intact in one of the logs that have their names
+  kIncomplete,  // intact ones name a number of logs that are not all there, under either name
   kUnfinished,  // an intact one continues no run, but a log still has its temporary name alone
   kFresh,       // an intact one continues no run
-  kContinuing,  // those that are intact continue a run
-  kZero,        // all are zeros
+  kContinuing,  // all continue a run
 };
 inline constexpr size_t kRunHeadersCount = 6;
 
@@ -41,7 +43,8 @@ struct RunTraces {
   bool has_witness = false;  // `manifest`, or `frozen` or `successor`, which a continued run has
   RunHeaders headers = RunHeaders::kNone;
   bool has_stream = false;  // a byte behind a header, or in `frontier` behind its first block, is not zero
-  std::string written_at;   // FILE@OFFSET of the first byte that is not zero in a damaged header or a stream, if any
+  std::string written_at;   // FILE@OFFSET of the first byte that is not zero in a stream
+  std::string damaged_log;  // the log without an intact header, if any
 };
 
 enum class RunState : uint8_t {
@@ -55,10 +58,10 @@ constexpr RunState StateOf(bool has_witness, RunHeaders headers, bool has_stream
       // the streams are zeros    something stands in one
       {RunState::kNeverServed, RunState::kDamaged},  // kNone
       {RunState::kDamaged, RunState::kDamaged},      // kDamaged
+      {RunState::kServed, RunState::kServed},        // kIncomplete
       {RunState::kNeverServed, RunState::kServed},   // kUnfinished
       {RunState::kServed, RunState::kServed},        // kFresh
       {RunState::kNeverServed, RunState::kServed},   // kContinuing: before its manifest
-      {RunState::kNeverServed, RunState::kDamaged},  // kZero
   };
   return has_witness ? RunState::kServed : kTable[static_cast<size_t>(headers)][has_stream];
 }

@@ -24,11 +24,13 @@ bool BTreeLeaf::TryHold(uint64_t seen, uint64_t holder) {
   return true;
 }
 
-// A plain store of the version: nobody else may lock the leaf before.
+// With the leaf locked: at every version that others can find it at, the flag and the holder's name agree.
 void BTreeLeaf::EndHold() {
-  ASSERT((Now() & (kHeld | kLocked)) == kHeld);
+  const uint64_t held = Now();
+  ASSERT((held & (kHeld | kLocked)) == kHeld);
+  CHECK(TryLockAsHolder(held));
   control.store(0, std::memory_order_release);
-  version_.store((Now() & ~kHeld) + kStep, std::memory_order_release);
+  version_.store((held & ~kHeld) + kStep, std::memory_order_release);
 }
 
 void BTreeLeaf::InsertAt(uint32_t slot, Key key, Row* row) {

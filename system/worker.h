@@ -142,7 +142,7 @@ class Worker {
       CommitTimes* const times = probe_.Draw();
       const CallResult result = transaction_.Run(workload_, call, acks_.NextPoint(), times);
       Count(control, call, result);
-      stats_.max_tries = std::max(stats_.max_tries, tries);
+      if (!IsOver(control)) stats_.max_tries = std::max(stats_.max_tries, tries);
       if (result.outcome != Outcome::kConflict) {
         if (times != nullptr && result.wrote) Follow(call.txn_id());
         Finish(control, call, result, begin_ticks);

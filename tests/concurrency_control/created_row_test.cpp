@@ -8,7 +8,7 @@
 #include "tests/concurrency_control/harness.h"
 
 namespace dbx::testing {
-namespace {
+namespace interrupted {
 
 // What happens once, before the next lock of a row or right after the next load of what a row holds.
 std::function<void()> interruption;
@@ -36,6 +36,13 @@ class InterruptedLog : public NoLog {
   static void OnRead(TxnState&, const RowRef&) { Interrupt(); }
 };
 
+}  // namespace interrupted
+
+namespace {
+
+using interrupted::InterruptedLocks;
+using interrupted::InterruptedLog;
+
 template <class CcT, class LogT>
 struct Case {
   using Cc = CcT;
@@ -60,9 +67,9 @@ class CreatedRow : public ::testing::Test {
       const Outcome scanned = ctx.Scan(h_.table(), 11, 19, ScanOrder::kAscending, count);
       EXPECT_EQ(found, 0u);
       if (scanned != Outcome::kOk) return scanned;
-      interruption = meanwhile;
+      interrupted::interruption = meanwhile;
       const Outcome accessed = access(ctx);
-      EXPECT_EQ(interruption, nullptr) << "nothing came in between";
+      EXPECT_EQ(interrupted::interruption, nullptr) << "nothing came in between";
       if (accessed == Outcome::kConflict) return accessed;
       return ctx.Update(h_.table(), 0, [](auto& tuple) { tuple.template SetAt<uint64_t>(0, 1); });
     });

@@ -42,10 +42,10 @@ class HeldLeavesTest : public ::testing::Test {
   // A transaction of worker 0 that scans, lets `meanwhile` happen and writes.
   auto Scanner(auto meanwhile) {
     return [this, meanwhile](auto& ctx) {
-      const Outcome scanned = Scan(ctx, 0, kHigh);
+      const Outcome scanned = this->Scan(ctx, 0, kHigh);
       if (scanned != Outcome::kOk) return scanned;
       meanwhile();
-      return Write(ctx, 0);
+      return this->Write(ctx, 0);
     };
   }
   // A key of the scanned leaf beyond what is scanned, another one each time.

@@ -68,6 +68,8 @@ CASES = [
          "void SetReadOnlyPoint(", "void SetReadonlyPoint("),
     Case("IsDurable of another type", SCHEMES, "bool IsDurable(point) and point_words()", SERIES,
          "bool IsDurable(CommitPoint point)", "bool IsDurable(const uint64_t* point)"),
+    Case("point_words left out", SCHEMES, "bool IsDurable(point) and point_words()", SERIES,
+         "static size_t point_words()", "static size_t words_of_a_point()"),
     Case("Void left out", SCHEMES, "declares bool Reserve(state, txn), Submit(state, txn) and Void(state)", SERIES,
          "void Void(TxnState& state)", "void Avoid(TxnState& state)"),
     Case("Idle misspelt", SCHEMES, "with needs_epochs declares Begin(state) and Idle(state)", SILO_R,

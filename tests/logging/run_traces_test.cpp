@@ -42,10 +42,9 @@ class RunTracesTest : public ::testing::Test {
   void PutLogs(RunHeaders headers) {
     const bool continues = headers == RunHeaders::kContinuing;
     if (headers == RunHeaders::kNone) return PutLog(0, false, ".tmp");
-    if (headers == RunHeaders::kZero || headers == RunHeaders::kDamaged)
-      return Put(LogFileName(0)), Put(LogFileName(1));
+    if (headers == RunHeaders::kDamaged) return Put(LogFileName(0)), Put(LogFileName(1));
     PutLog(0, continues);
-    if (headers != RunHeaders::kContinuing) PutLog(1, continues, headers == RunHeaders::kUnfinished ? ".tmp" : "");
+    if (headers != RunHeaders::kIncomplete) PutLog(1, continues, headers == RunHeaders::kUnfinished ? ".tmp" : "");
   }
   RunTraces Traces() { return TracesOf(files_, {"r"}); }
   ExitStatus Verdict() {
@@ -65,11 +64,11 @@ class RunTracesTest : public ::testing::Test {
 // not zero, but intact headers of a run that was to continue another or was not finished.
 TEST(RunStateTest, EveryLineOfTheTable) {
   using enum RunHeaders;
-  for (const RunHeaders headers : {kNone, kDamaged, kUnfinished, kFresh, kContinuing, kZero}) {
+  for (const RunHeaders headers : {kNone, kDamaged, kIncomplete, kUnfinished, kFresh, kContinuing}) {
     for (const bool has_stream : {false, true}) {
       EXPECT_EQ(StateOf(true, headers, has_stream), RunState::kServed);
-      const bool intact = headers == kUnfinished || headers == kFresh || headers == kContinuing;
-      const bool passed_over = !has_stream && headers != kFresh && headers != kDamaged;
+      const bool intact = headers != kNone && headers != kDamaged;
+      const bool passed_over = !has_stream && (headers == kNone || headers == kUnfinished || headers == kContinuing);
       const RunState expected = passed_over ? RunState::kNeverServed : intact ? RunState::kServed : RunState::kDamaged;
       EXPECT_EQ(StateOf(false, headers, has_stream), expected) << static_cast<int>(headers) << has_stream;
     }
@@ -78,7 +77,7 @@ TEST(RunStateTest, EveryLineOfTheTable) {
 
 TEST_F(RunTracesTest, EveryLineIsReadFromFiles) {
   using enum RunHeaders;
-  for (const RunHeaders headers : {kNone, kDamaged, kUnfinished, kFresh, kContinuing, kZero}) {
+  for (const RunHeaders headers : {kNone, kDamaged, kIncomplete, kUnfinished, kFresh, kContinuing}) {
     for (const bool has_stream : {false, true}) {
       for (const bool has_witness : {false, true}) {
         Clear();
@@ -102,11 +101,31 @@ TEST_F(RunTracesTest, AByteAnywhereIsFoundAndNamed) {
   for (const uint64_t at :
        {uint64_t{0}, uint64_t{8191}, uint64_t{8192}, uint64_t{12288}, (uint64_t{1} << 20) + 1, kLogBytes - 1}) {
     Clear();
-    PutLogs(RunHeaders::kZero);
-    WriteByte("log-01.log", at);
+    PutLogs(RunHeaders::kNone);
+    Put("frontier", kLogBytes);
+    WriteByte("frontier", 4096 + at % (kLogBytes - 4096));
     EXPECT_EQ(Verdict(), ExitStatus::kCorrupt);
-    EXPECT_EQ(what_, "cannot recover r/log-01.log@" + std::to_string(at) +
-                         ": something was written here, and no header tells what");
+    EXPECT_EQ(what_, "cannot recover r/frontier@" + std::to_string(4096 + at % (kLogBytes - 4096)) +
+                         ": something was written here, and no log has its name");
+  }
+}
+
+TEST_F(RunTracesTest, ALogWithItsNameAndWithoutAHeaderIsDamaged) {
+  for (const uint64_t bytes : {uint64_t{0}, uint64_t{4096}, kLogBytes}) {
+    Clear();
+    Put("log-00.log", bytes);
+    EXPECT_EQ(Verdict(), ExitStatus::kCorrupt);
+    EXPECT_NE(what_.find("r/log-00.log@0: its header is not intact"), std::string::npos) << what_;
+  }
+}
+
+// A directory is not mounted, or not named: what it holds may have been served.
+TEST_F(RunTracesTest, ALogThatIsMissingBesideOthersProvesNothing) {
+  for (const bool continues : {true, false}) {
+    Clear();
+    PutLog(1, continues);
+    EXPECT_EQ(Verdict(), ExitStatus::kOk);
+    EXPECT_FALSE(never_served_);
   }
 }
 
@@ -117,7 +136,7 @@ TEST_F(RunTracesTest, OneDamagedHeaderIsEnough) {
     Put("log-01.log");
     WriteByte("log-01.log", 17);
     EXPECT_EQ(Verdict(), ExitStatus::kCorrupt);
-    EXPECT_NE(what_.find("log-01.log@17:"), std::string::npos) << what_;
+    EXPECT_NE(what_.find("log-01.log@0:"), std::string::npos) << what_;
   }
 }
 

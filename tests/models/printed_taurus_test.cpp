@@ -90,7 +90,7 @@ struct ReplayedModel {
   enum : uint8_t { kRlvA, kPoolA, kRowOfT1, kRowOfT2, kCellCount };  // the pool: how many have been dequeued
   static constexpr size_t kCells = kCellCount;
   static constexpr size_t kThreads = 3;
-  static constexpr size_t kBufferedMax = 1;
+  static constexpr size_t kBufferedMax = 2;
   static constexpr uint8_t kWorkerOfB = 2;
   enum Pc : uint8_t { kFetch, kRecover, kRaise, kDone };
   struct Locals {

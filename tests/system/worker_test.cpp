@@ -8,7 +8,7 @@
 #include <functional>
 #include <vector>
 
-#include "logging/none/no_log.h"
+#include "logging/contract.h"
 
 namespace dbx {
 namespace {
@@ -29,7 +29,14 @@ struct IdleCc {
   };
   template <class State>
   IdleCc(Shared&, State&, WorkerId) {}
+  static constexpr size_t kRowBytes = 0;
   void Begin(TxnId) {}
+  Outcome Read(Table&, Key, auto&&) { return Outcome::kOk; }
+  Outcome Update(Table&, Key, auto&&) { return Outcome::kOk; }
+  Outcome Insert(Table&, Key, std::span<const std::byte>) { return Outcome::kOk; }
+  Outcome Delete(Table&, Key) { return Outcome::kOk; }
+  Outcome Scan(Table&, Key, Key, ScanOrder, auto&&) { return Outcome::kOk; }
+  void ForEachRead(auto&&) const {}
   bool LockWrites() { return true; }
   bool read_only() const { return false; }
   bool Recheck() { return true; }
@@ -40,7 +47,9 @@ struct IdleCc {
 };
 
 // Whether a transaction is durable is asked of the test.
-struct AskedLog : NoLog {
+struct AskedLog : LogDefaults {
+  using CommitPoint = ScalarPoint<Lsn>;
+  struct TxnState {};
   static constexpr LogTraits kTraits = {.name = "ASKED",
                                         .scheme = format::Scheme::kSerial,
                                         .payload = PayloadKind::kCommand,
@@ -50,11 +59,17 @@ struct AskedLog : NoLog {
                                         .reserve_before_recheck = false,
                                         .single_stream = true,
                                         .replay_order = ReplayOrder::kTotal};
-  void InitWorker(TxnState&, WorkerId) {}
+  bool Reserve(TxnState&, const LoggedTxn auto&) { return true; }
+  void Submit(TxnState&, const LoggedTxn auto&) {}
+  void Void(TxnState&) {}
+  static size_t point_words() { return CommitPoint::kWords; }
+  void SetCommitPoint(const TxnState&, CommitPoint) const {}
+  void SetReadOnlyPoint(const TxnState&, CommitPoint) const {}
+  void ThrowIfFailed() const {}
   void OwnEnds(const TxnState&, LsnPerLog&) const {}
   uint64_t OwnBytes(const TxnState&) const { return 100; }
   const DurableVector& durable() const { return durable_; }
-  bool IsDurable(const uint64_t*) const { return is_durable(); }
+  bool IsDurable(CommitPoint) const { return is_durable(); }
 
   std::function<bool()> is_durable;
   DurableVector durable_;

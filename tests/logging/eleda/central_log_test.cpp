@@ -42,7 +42,8 @@ class CentralLogTest : public ::testing::TestWithParam<CentralMethod> {
     options.workers = workers;
     options.start_lsn = start_lsn;
     logs_ = std::make_unique<LogSet>(std::move(targets), options);
-    log_ = std::make_unique<CentralLog>(*logs_, CentralLogOptions{GetParam(), 4096});
+    log_ = std::make_unique<CentralLog>(
+        *logs_, LogOptions{.central_method = GetParam(), .hopping_distance_bytes = 4096});
     logs_->Start(anchors_);
   }
 
@@ -145,7 +146,7 @@ TEST_P(CentralLogCountersTest, EveryCommitIsCalledBackForOnceItIsDurable) {
   for (int i = 0; i < 1000; ++i) Append(0, 104);
   logs_->Stop();
   logs_->WriteRunEnd(std::nullopt);
-  const CentralCounters counters = log_->Counters();
+  const CentralCounters counters = log_->Counters().value();
   EXPECT_EQ(counters.callbacks, 1000u);
   EXPECT_EQ(counters.crawled_bytes + counters.hopped_bytes, stream().reserved_bytes());
 }

@@ -128,6 +128,15 @@ TEST(TaurusCompression, AnAnchorHoldsOnlyWhatWasDurable) {
   EXPECT_EQ(anchored, 0u);
 }
 
+struct CommandTxn {
+  std::array<uint64_t, 2> words{};
+  ProcedureId procedure() const { return ProcedureId(1); }
+  std::span<const std::byte> args() const { return std::as_bytes(std::span(words)); }
+  void ForEachImage(auto&&) const {}
+  Tid commit_version() const { return {}; }
+  Timestamp read_timestamp() const { return {}; }
+  Timestamp end_timestamp() const { return {}; }
+};
 TEST(TaurusCompression, SwitchedOffEveryElementIsStored) {
   EXPECT_TRUE(LogOptions{}.compress);
   LogSetOptions set_options;
@@ -136,11 +145,7 @@ TEST(TaurusCompression, SwitchedOffEveryElementIsStored) {
   for (int i = 0; i < 3; ++i) targets.push_back({files.Create("log" + std::to_string(i), {}), 0});
   LogSet logs(std::move(targets), set_options);
   Command log(logs, {.compress = false, .forget_delta_bytes = 0});
-  struct Txn {
-    std::array<uint64_t, 2> words{};
-    ProcedureId procedure() const { return ProcedureId(1); }
-    std::span<const std::byte> args() const { return std::as_bytes(std::span(words)); }
-  } txn;
+  const CommandTxn txn;
   Command::TxnState state;
   log.InitWorker(state, WorkerId(0));
   log.Begin(state);
