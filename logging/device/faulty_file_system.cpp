@@ -39,6 +39,19 @@ bool Includes(Operation planned, Operation operation) {
   return planned == operation || (planned == Operation::kAnyOnNames && IsOnNames(operation));
 }
 
+// The pages of a write of data, each as a write of its own.
+template <class Write, class Action>
+void ForEachPage(const Write& write, Action&& action) {
+  constexpr size_t kPageBytes = 4096;
+  for (size_t at = 0; at < write.data->size(); at += kPageBytes) {
+    Write page = write;
+    const std::span part = std::span(*write.data).subspan(at, std::min(kPageBytes, write.data->size() - at));
+    page.offset += at;
+    page.data = std::make_shared<const std::vector<std::byte>>(part.begin(), part.end());
+    action(std::move(page));
+  }
+}
+
 }  // namespace
 
 // One open file. Writes to different offsets of it come in order, as block_device.h demands.
@@ -523,16 +536,20 @@ void FaultyFileSystem::MakeDurable(Inode& file) {
 void FaultyFileSystem::LosePending(Inode& file) {
   std::vector<Write> rest;
   bool lost_any = false, has_hole = false;
-  for (Write& write : file.pending) {
+  const auto lose_some = [&](Write page) {
     const bool kept = fates_ && (*fates_)() % 2 == 0;
+    has_hole |= kept && lost_any;
+    lost_any |= !kept;
+    if (kept) return Apply(page, file.durable);
+    file.lost.push_back(std::move(page));
+  };
+  for (Write& write : file.pending) {
     if (!write.visible) {
       rest.push_back(std::move(write));
-    } else if (kept) {
-      Apply(write, file.durable);
-      has_hole |= lost_any;
+    } else if (!write.data) {
+      lose_some(std::move(write));
     } else {
-      file.lost.push_back(std::move(write));
-      lost_any = true;
+      ForEachPage(write, lose_some);
     }
   }
   file.pending = std::move(rest);

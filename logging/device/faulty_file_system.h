@@ -126,12 +126,12 @@ class FaultyFileSystem final : public FileSystem {
   uint64_t interrupted_count();
   // Syncs succeed and do nothing.
   void LieAboutSyncs() { syncs_lie_ = true; }
-  // Of the writes that a failing sync was for, some have become durable all the same, as those of a device that several
-  // requests are in flight on; the seed decides which. Without this, none has.
+  // Of the pages that a failing sync was for, some have become durable all the same, as on a device with several
+  // requests in flight; the seed decides which. Without this, none has.
   void FailSyncsInPart(uint64_t seed) { fates_.emplace(seed); }
   // Whether readers see what no disk will ever have.
   bool HasLost();
-  // How often such a sync lost a write and kept one behind it.
+  // How often such a sync lost a page and kept one behind it.
   uint64_t hole_count();
   // The kernel wants its memory back: readers lose sight of what failed syncs have lost; with a seed, of some of it.
   void DropCaches(std::optional<uint64_t> seed = {});

@@ -194,8 +194,7 @@ Damage ChangeRegion(SparseBytes& file, bool is_log, uint64_t at, uint64_t varian
   if (bytes == 0) return {};
   const bool is_garbage = variant % 2 == 0;
   file.Write(begin, is_garbage ? Garbage(bytes, variant) : std::vector<std::byte>(bytes));
-  const std::string size = bytes < 64 << 10 ? "up to 64 KiB" : bytes < 1 << 20 ? "up to 1 MiB" : "1 MiB or more";
-  return {(is_garbage ? "garbage of " : "zeros of ") + size};
+  return {std::string(is_garbage ? "garbage" : "zeros") + (bytes < 1 << 20 ? " of blocks" : " of 1 MiB or more")};
 }
 
 // A draw decides by its upper half what came to the list later, so that older seeds do as ever.

@@ -94,6 +94,7 @@ void Generation::Run(const Options& options) {
     throw failed(error);
   }
   ++tally_.runs;
+  tally_.faults["a page in flight lost, and one behind it kept"] += files_->hole_count();
   TakeCrash();
 }
 
@@ -192,8 +193,13 @@ void Generation::PlanFaults() {
     device_fault_ = name + "sync of the frontier";
     return files_->Fail(Operation::kSync, 1 + seldom() % 12, no_space ? ENOSPC : EIO, for_good, kFrontierFileName);
   }
-  if (fault.operation == Operation::kSync && seldom() % 2 == 0) files_->FailSyncsInPart(seldom());
   device_fault_ = name + fault.name;
+  if (fault.operation == Operation::kSync) {
+    if (seldom() % 2 == 0) files_->FailSyncsInPart(seldom());
+    // Of the logs, behind their creation.
+    if (seldom() % 2 == 0)
+      return files_->Fail(Operation::kSync, 3 + seldom() % 16, no_space ? ENOSPC : EIO, for_good, ".log");
+  }
   files_->Fail(fault.operation, nth, no_space ? ENOSPC : EIO, for_good);
 }
 
@@ -250,7 +256,6 @@ const char* Generation::NameOfNeed() const {
 }
 
 void Generation::CountTrouble(const SlowFiles& slow) {
-  tally_.faults["a write of several lost, and one behind it kept"] += files_->hole_count();
   tally_.faults["requests cut short"] += files_->shortened_count() > 0;
   tally_.faults["requests interrupted"] += files_->interrupted_count() > 0;
   tally_.faults["a device stalled"] += slow.has_stalled();

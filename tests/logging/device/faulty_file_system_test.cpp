@@ -164,21 +164,21 @@ TEST_F(FaultyFileSystemTest, ARewriteThatIsCutOffLeavesEachSectorOldOrNew) {
 }
 
 // As O_DIRECT writes do of which several are in flight.
-TEST_F(FaultyFileSystemTest, AFailedSyncInPartKeepsAnyOfItsWritesAndNothingCallsThemDurable) {
+TEST_F(FaultyFileSystemTest, AFailedSyncInPartKeepsAnyOfItsPagesAndNothingCallsThemDurable) {
   std::set<std::vector<bool>> kept;
   for (uint64_t seed = 0; seed < 64; ++seed) {
     FaultyFileSystem files;
     const auto device = files.Create("m", {});
     files.FailSyncsInPart(seed);
-    for (uint64_t i = 0; i < 3; ++i) device->StartWrite(512 * i, Filled(512, 1));
-    EXPECT_EQ(device->Complete(false), 512u);
+    for (const uint64_t at : {0, 4096}) device->StartWrite(at, Filled(at == 0 ? 4096 : 8192, 1));
+    EXPECT_EQ(device->Complete(false), 4096u);
     files.Fail(Operation::kSync, 1, EIO);
     EXPECT_THROW(device->Complete(true), Error);
     std::vector<std::byte> bytes = files.CrashImage(Crash::kDurableOnly).files.at("m").All();
-    bytes.resize(3 * 512);
+    bytes.resize(3 * 4096);
     EXPECT_EQ(bytes[0], std::byte{1});
-    kept.insert({bytes[512] == std::byte{1}, bytes[1024] == std::byte{1}});
-    EXPECT_EQ(files.hole_count(), bytes[512] == std::byte{0} && bytes[1024] == std::byte{1} ? 1u : 0u);
+    kept.insert({bytes[4096] == std::byte{1}, bytes[8192] == std::byte{1}});
+    EXPECT_EQ(files.hole_count(), bytes[4096] == std::byte{0} && bytes[8192] == std::byte{1} ? 1u : 0u);
   }
   EXPECT_EQ(kept.size(), 4u);
 }
