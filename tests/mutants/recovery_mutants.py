@@ -232,8 +232,8 @@ RECOVERY_MUTANTS = [
     Mutant("continuation_believes_any_frontier", "a frozen frontier may lie behind the end of its log",
            [expression(CONTINUATION, "file.frontier[log] <= file.highest_lsn", "true")],
            test="ContinuationFilesTest.FieldsOutOfRangeAreRefusedThoughTheChecksumHolds"),
-    Mutant("verify_reads_on_behind_a_frozen_frontier", "the reference is not told where a run was frozen",
-           [statement(VERIFY, "if (run.frozen) image.frozen = image_of(run.frozen_path);", "")]),
+    Mutant("verify_reads_on_behind_the_durable_frontier", "the reference is not told which epochs were durable",
+           [statement(VERIFY, "if (run.frontier) image.frontier = image_of(run.frontier_path);", "")], "LOG_BATCH"),
     Mutant("verify_starts_from_a_fresh_load", "the reference starts from a fresh load though there is a checkpoint",
            [raw(VERIFY, "if (runs.FromCheckpoint()) {", "if (!{on} && runs.FromCheckpoint()) {{")]),
 
