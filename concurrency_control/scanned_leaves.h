@@ -53,8 +53,8 @@ template <LogObserver Log, class MarkGone>
 // What reading a row means for the scan that met it.
 enum class ScanStep : uint8_t { kGoOn, kEnd, kConflict };
 
-// What a scan does with what it found in a leaf: reads it, looks for it once more (after a wait, unless it holds the leaf
-// from now on), or aborts.
+// What a scan does with what it found in a leaf: reads it, looks again (after a wait, unless it holds the leaf from now
+// on), or aborts.
 enum class LeafEntry : uint8_t { kRead, kAgain, kHeldNow, kConflict };
 
 class ScannedLeaves {
