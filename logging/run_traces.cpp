@@ -51,26 +51,21 @@ bool IsUnfinished(const std::vector<std::string>& paths) {
   });
 }
 
-// The headers of the logs among `paths`. Puts what is to be looked through for anything written into `streams`.
-RunHeaders HeadersOf(FileSystem& files, const std::vector<std::string>& paths, std::vector<Stream>& streams) {
-  bool any = false, damaged = false, fresh = false, continuing = false;
+// The headers of the logs among `paths`. Puts the logs into `streams`, and the first damaged one into `damaged`.
+RunHeaders HeadersOf(FileSystem& files, const std::vector<std::string>& paths, std::vector<Stream>& streams,
+                     std::string& damaged) {
+  bool fresh = false;
   for (const std::string& path : paths) {
     if (!LogIndexOf(BaseNameOf(path))) continue;
-    any = true;
-    const auto device = files.Open(path);
-    if (const auto header = IntactHeader(*device)) {
-      (Continues(*header) ? continuing : fresh) = true;
-      streams.push_back({path, format::kStreamOffset});
-    } else {
-      const std::optional<uint64_t> written = FirstWritten(*device, 0);
-      damaged |= written && *written < format::kStreamOffset;
-      streams.push_back({path, written.value_or(0)});
-    }
+    const auto header = IntactHeader(*files.Open(path));
+    if (!header && damaged.empty()) damaged = path;
+    fresh |= header && !Continues(*header);
+    streams.push_back({path, format::kStreamOffset});
   }
-  if (!any) return RunHeaders::kNone;
-  if (damaged) return RunHeaders::kDamaged;
-  if (fresh) return IsUnfinished(paths) ? RunHeaders::kUnfinished : RunHeaders::kFresh;
-  return continuing ? RunHeaders::kContinuing : RunHeaders::kZero;
+  if (streams.empty()) return RunHeaders::kNone;
+  if (!damaged.empty()) return RunHeaders::kDamaged;
+  if (!fresh) return RunHeaders::kContinuing;
+  return IsUnfinished(paths) ? RunHeaders::kUnfinished : RunHeaders::kFresh;
 }
 
 }  // namespace
@@ -82,8 +77,10 @@ RunTraces TracesOf(FileSystem& files, const std::vector<std::string>& run_direct
       std::any_of(paths.begin(), paths.end(), [](const auto& path) { return IsWitness(BaseNameOf(path)); });
   if (traces.has_witness) return traces;
   std::vector<Stream> streams;
-  traces.headers = HeadersOf(files, paths, streams);
-  if (traces.headers == RunHeaders::kFresh) return traces;
+  std::string damaged;
+  traces.headers = HeadersOf(files, paths, streams, damaged);
+  if (!damaged.empty()) traces.place = damaged + "@0";
+  if (traces.headers == RunHeaders::kFresh || traces.headers == RunHeaders::kDamaged) return traces;
   for (const std::string& path : paths) {
     if (BaseNameOf(path) == kFrontierFileName) streams.push_back({path, sizeof(format::FrontierBlock)});
   }
@@ -91,8 +88,8 @@ RunTraces TracesOf(FileSystem& files, const std::vector<std::string>& run_direct
     const std::optional<uint64_t> written = FirstWritten(*files.Open(stream.path), stream.begin);
     if (!written) continue;
     traces.has_stream = true;
-    traces.written_at = stream.path + "@" + std::to_string(*written);
-    if (traces.headers != RunHeaders::kDamaged || *written < format::kStreamOffset) break;
+    traces.place = stream.path + "@" + std::to_string(*written);
+    break;
   }
   return traces;
 }
@@ -101,8 +98,10 @@ bool WasNeverServed(FileSystem& files, const std::vector<std::string>& run_direc
   const RunTraces traces = TracesOf(files, run_directories);
   const RunState state = StateOf(traces.has_witness, traces.headers, traces.has_stream);
   if (state != RunState::kDamaged) return state == RunState::kNeverServed;
-  throw Error(ExitStatus::kCorrupt,
-              "cannot recover " + traces.written_at + ": something was written here, and no header tells what");
+  const bool is_header = traces.headers == RunHeaders::kDamaged;
+  throw Error(ExitStatus::kCorrupt, "cannot recover " + traces.place + ": " +
+                                        (is_header ? "neither copy of the log's header is intact"
+                                                   : "something was written here, and the run has no log"));
 }
 
 }  // namespace dbx

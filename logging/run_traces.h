@@ -13,7 +13,8 @@
 //   5. of a run that continues another: `successor` beside the other's logs, and then `manifest`
 //   6. transactions write to the logs, and further blocks to `frontier`
 //
-// (Older versions made the logs under their own names and wrote the headers into them: zeros are such a header.)
+// So a log that has its name and no intact header is damaged, zeros or not: zeros may lie over all that a small log
+// held. (Older versions wrote headers in place. A crash of theirs may have left zeros, which are refused, too.)
 // Threads: main's only.
 #pragma once
 
@@ -29,19 +30,18 @@ namespace dbx {
 // The headers of a run's logs, all of them together; the first that applies.
 enum class RunHeaders : uint8_t {
   kNone,        // no log has its name
-  kDamaged,     // both copies in one of the logs are neither intact nor zeros
+  kDamaged,     // one of the logs has no intact copy
   kUnfinished,  // an intact one continues no run, but a log still has its temporary name alone
   kFresh,       // an intact one continues no run
-  kContinuing,  // those that are intact continue a run
-  kZero,        // all are zeros
+  kContinuing,  // all continue a run
 };
-inline constexpr size_t kRunHeadersCount = 6;
+inline constexpr size_t kRunHeadersCount = 5;
 
 struct RunTraces {
   bool has_witness = false;  // `manifest`, or `frozen` or `successor`, which a continued run has
   RunHeaders headers = RunHeaders::kNone;
   bool has_stream = false;  // a byte behind a header, or in `frontier` behind its first block, is not zero
-  std::string written_at;   // FILE@OFFSET of the first byte that is not zero in a damaged header or a stream, if any
+  std::string place;        // FILE@OFFSET of a damaged header, else of the first such byte, if any
 };
 
 enum class RunState : uint8_t {
@@ -58,7 +58,6 @@ constexpr RunState StateOf(bool has_witness, RunHeaders headers, bool has_stream
       {RunState::kNeverServed, RunState::kServed},   // kUnfinished
       {RunState::kServed, RunState::kServed},        // kFresh
       {RunState::kNeverServed, RunState::kServed},   // kContinuing: before its manifest
-      {RunState::kNeverServed, RunState::kDamaged},  // kZero
   };
   return has_witness ? RunState::kServed : kTable[static_cast<size_t>(headers)][has_stream];
 }
