@@ -114,9 +114,10 @@ bool WasNeverServed(FileSystem& files, const std::vector<std::string>& run_direc
   const RunState state = StateOf(traces.has_witness, traces.headers, traces.has_stream);
   if (state != RunState::kDamaged) return state == RunState::kNeverServed;
   if (!traces.damaged_log.empty()) {
-    throw Error(ExitStatus::kCorrupt, "cannot recover " + traces.damaged_log +
-                                          "@0: its header is not intact; if a crash cut short its creation by an older "
-                                          "version, delete the run by hand");
+    throw Error(ExitStatus::kCorrupt,
+                "cannot recover " + traces.damaged_log +
+                    "@0: neither copy of the log's header is intact; if a crash cut short its creation by an "
+                    "older version, delete the run by hand");
   }
   throw Error(ExitStatus::kCorrupt,
               "cannot recover " + traces.written_at + ": something was written here, and no log has its name");

@@ -115,7 +115,7 @@ TEST_F(RunTracesTest, ALogWithItsNameAndWithoutAHeaderIsDamaged) {
     Clear();
     Put("log-00.log", bytes);
     EXPECT_EQ(Verdict(), ExitStatus::kCorrupt);
-    EXPECT_NE(what_.find("r/log-00.log@0: its header is not intact"), std::string::npos) << what_;
+    EXPECT_NE(what_.find("r/log-00.log@0: neither copy of the log's header is intact"), std::string::npos) << what_;
   }
 }
 

@@ -217,6 +217,15 @@ TEST_P(LostRunsTest, AFreshRunWithADamagedStartIsNotPassedOverForAFrozenOne) {
   }
 }
 
+// Zeros over all that it ever wrote look as if it had written nothing.
+TEST_P(LostRunsTest, AFreshRunThatIsZerosAllOverIsNotPassedOver) {
+  const Image image = WithZeros(FreshBesideFrozen(), "/run-0003/log-", uint64_t{1} << 40);
+  EXPECT_EQ(RecoveryStatus(image), ExitStatus::kCorrupt) << what_;
+  FaultyFileSystem files(image);
+  EXPECT_EQ(Caught([&] { Run(files, Continuing(How::kDropped)); }, what_), ExitStatus::kCorrupt);
+  ExpectSameFiles(files.CrashImage(Policy::kAllPending), image);
+}
+
 TEST_P(LostRunsTest, ADamagedStartOfAnyFileIsRefusedOrChangesNothing) {
   for (const How how : kHow) {
     const Image start = Continued(how);
