@@ -68,7 +68,8 @@ TEST_F(LogDirectoryTest, TheNewestOrTheChosenRunIsFoundWhateverTheOrderOfDirecto
 
 TEST_F(LogDirectoryTest, AMissingDirectoryIsNamedUnlessItMayBeMade) {
   EXPECT_EQ(Caught([&] { CreateRun(files_, {dir_ / "new/deep"}, {}); }, what_), ExitStatus::kIo);
-  EXPECT_EQ(what_, "cannot use log directory " + dir_ / "new/deep" + ": No such file or directory");
+  const std::string deep = dir_ / "new/deep";
+  EXPECT_EQ(what_, "cannot use log directory " + deep + ": it does not exist; mkdir -p " + deep + " makes it");
   EXPECT_EQ(Caught([&] { FindRun(files_, {dir_ / "new/deep"}, {}); }, what_), ExitStatus::kIo);
   EXPECT_FALSE(fs::exists(dir_ / "new"));
   EXPECT_EQ(CreateRun(files_, {dir_ / "new/deep"}, {.create_missing = true}).number, 1u);

@@ -144,6 +144,7 @@ TEST_F(RunTracesTest, WhatOnlyServedRunsHaveShowsIt) {
   for (const char* name : {"manifest", "frozen", "successor"}) {
     Clear();
     PutLog(0, true);
+    PutLog(1, true);
     Put(name + std::string(".tmp"));
     EXPECT_EQ(Verdict(), ExitStatus::kOk);
     EXPECT_TRUE(never_served_);
@@ -157,6 +158,7 @@ TEST_F(RunTracesTest, WhatCannotBeLookedAtIsNotAbsent) {
   using Operation = FaultyFileSystem::Operation;
   Clear();
   PutLog(0, true);
+  PutLog(1, true);
   for (const Operation operation : {Operation::kList, Operation::kKindOf, Operation::kOpen, Operation::kRead}) {
     for (uint64_t nth = 1; nth <= (operation == Operation::kRead ? 4 : 1); ++nth) {
       files_.Fail(operation, nth, EIO);
