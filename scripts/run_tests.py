@@ -179,7 +179,7 @@ def plan(quick: bool) -> list[Phase]:
         Phase("switches", [python, "tests/lint/config_switches.py"], timeout=300),
         Phase("build", [*make, f"CXX={cxx}", "rundb-all", "rundb-timed", "log_dump", "tests", "micro",
                          "kill_points"],
-              timeout=1500),
+              timeout=2400),
         Phase("scripts", [python, "-m", "unittest", "discover", "-s", "tests/scripts", "-p", "*_test.py"],
               kind="unittest", timeout=900),
         Phase("readme", [python, "scripts/readme_matrix.py", "--check"], needs="build"),
@@ -202,7 +202,7 @@ def plan(quick: bool) -> list[Phase]:
 def simulation_phases(python: str, make: list[str], cxx: str, jobs: str) -> list[Phase]:
     """Runs, crashes and recoveries in simulation, and whether they would find what they are there to find."""
     return [
-        Phase("build simulation", [*make, f"CXX={cxx}", "torture"], timeout=1500),
+        Phase("build simulation", [*make, f"CXX={cxx}", "torture"], timeout=2400),
         # The same seeds for everybody: what fails, fails again. scripts/torture draws new ones.
         Phase("torture", [python, "scripts/torture.py", "--cycles=20000", "--seed=1", "--kept", "--controls",
                           "--state=build/test/torture.json"], kind="sum", timeout=900, needs="build simulation"),
@@ -221,16 +221,16 @@ def full_phases(python: str, make: list[str], cxx: str, jobs: str) -> list[Phase
               timeout=900, needs="build"),
         Phase("main job", [python, "scripts/main_job.py", "--short", "--out=build/test/out",
                            "--log_dir=build/test/logs"], timeout=600, needs="build"),
-        Phase("headers", [python, "tests/lint/headers_alone.py"], kind="sum", timeout=600),
-        Phase("tutorial", [python, "tests/scripts/tutorial_check.py"], kind="unittest", timeout=1500),
-        Phase("build with TSan", [*make, f"CXX={cxx}", "SANITIZE=thread", pairs, "tests"], timeout=1500),
+        Phase("headers", [python, "tests/lint/headers_alone.py"], kind="sum", timeout=900),
+        Phase("tutorial", [python, "tests/scripts/tutorial_check.py"], kind="unittest", timeout=2400),
+        Phase("build with TSan", [*make, f"CXX={cxx}", "SANITIZE=thread", pairs, "tests"], timeout=2400),
         Phase("unit with TSan", ["build/thread/all_tests", f"--gtest_filter={THREADS_FILTER}"], kind="gtest",
               timeout=1500, environment={"TSAN_OPTIONS": halt}, needs="build with TSan"),
     ]
     # The other compiler and the other sanitisers in one build.
     phases += [
         Phase(f"build with ASan and UBSan by {clang}", [*make, f"CXX={clang}", "SANITIZE=address", pairs, "tests"],
-              timeout=1500),
+              timeout=2400),
         Phase("unit with ASan and UBSan", ["build/address/all_tests", f"--gtest_filter={QUICK_FILTER}"], kind="gtest",
               timeout=1500, needs=f"build with ASan and UBSan by {clang}"),
     ]
