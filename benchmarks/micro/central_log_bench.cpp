@@ -32,7 +32,7 @@ struct Log {
     options.workers = workers;
     logs = std::make_unique<LogSet>(std::move(targets), options);
     if (method != kStream) {
-      central = std::make_unique<CentralLog>(*logs, CentralLogOptions{static_cast<CentralMethod>(method), 4 << 20});
+      central = std::make_unique<CentralLog>(*logs, LogOptions{.central_method = static_cast<CentralMethod>(method)});
     }
     logs->Start(no_hooks);
   }

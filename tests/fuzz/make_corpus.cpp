@@ -140,10 +140,11 @@ void RunFiles() {
     input.insert(input.end(), rest.begin(), rest.end());
     Write("run_files", name, input);
   };
-  const std::vector<std::byte> frozen = EncodeFrozen(SomeFrozen()), manifest = EncodeManifest(SomeManifest());
+  const std::vector<std::byte> frozen = EncodeFrozen(SomeFrozen()), manifest = EncodeManifest(SomeManifest()),
+                               successor = EncodeSuccessor(SomeSuccessor());
   write("frozen", RunFile::kFrozen, std::span(frozen).first(100));
   write("manifest", RunFile::kManifest, std::span(manifest).first(120));
-  write("successor", RunFile::kSuccessor, std::span(EncodeSuccessor(SomeSuccessor())).first(48));
+  write("successor", RunFile::kSuccessor, std::span(successor).first(48));
   // Parts, then a block of one row: length, kind, rows, WriteEntry, image.
   const std::string_view row(
       "\0\1\x18\0\1\1\7\0\0\0\0\0\0\0\0\0\1\0\x08\0\0\0"
