@@ -300,7 +300,7 @@ FUZZ_SOURCES_options := $(FUZZ_HEADER_SOURCES) system/environment.cpp system/opt
 FUZZ_SOURCES_parse_value := $(FUZZ_HEADER_SOURCES) system/parse_value.cpp
 FUZZ_RUN_FILES_SOURCES := $(wildcard base/*.cpp storage/*.cpp) logging/checkpoint.cpp logging/continuation.cpp \
   logging/frontier_file.cpp \
-  logging/device/faulty_file_system.cpp logging/device/file_system.cpp logging/device/posix_file.cpp
+  $(wildcard logging/device/faulty_*.cpp) logging/device/file_system.cpp logging/device/posix_file.cpp
 FUZZ_SOURCES_run_files := $(FUZZ_RUN_FILES_SOURCES)
 FUZZ_SOURCES_make_corpus := $(FUZZ_RECOVERY_SOURCES) logging/continuation.cpp
 fuzz_objects = $(patsubst %.cpp,build/fuzz/objects/%.o,$(FUZZ_SOURCES_$(1)))
