@@ -1,7 +1,7 @@
 // The leaves of ordered tables that a transaction holds: gap locks, for those that would starve without.
 //
 // Two-phase locking protects the gaps of a scanned range against phantoms by validation (scanned_leaves.h): it costs
-// inserts nothing and is fair to nobody. Whatever appears in a scanned leaf, outside of the range too, fails the
+// inserts nothing and is not fair. Whatever appears in a scanned leaf, outside of the range too, fails the
 // scanner, however old it is, and nothing ends that. So once kFailedScansMax attempts of a transaction have failed for
 // a leaf, the next one holds each leaf before it reads it (storage/btree_node.h): no other transaction creates or
 // unlinks a row there until it ends. A transaction that never scans in vain holds nothing, and costs those that create
@@ -18,9 +18,10 @@
 // What a leaf's split or an empty leaf's end means:
 //  - A leaf that is held is split by its holder only, which then holds both parts.
 //  - Sweeps leave alone what is held (two_phase_locking.h, TryRetire), and never wait for it: a row stays queued, and
-//  an
-//    empty leaf whose heir is held stays in the tree until a row of it is unlinked again.
-//  - Validation stays as it is. Of what is held it cannot fail, as versions change by the holder alone.
+//    an empty leaf whose heir is held stays in the tree until a row of it is unlinked again.
+//  - Validation stays as it is. A leaf that is held changes by the holder alone; a row that the holder created there
+//  may
+//    still be filled by another before the holder locks it, which fails the attempt once.
 //
 // Optimistic concurrency controls hold nothing: there nothing bounds the attempts of a transaction whose read set keeps
 // changing, be it rows or leaves, and none of them claims more. (Under HEKATON a transaction that writes nothing is not

@@ -45,8 +45,6 @@ class RowLocks {
 
   explicit RowLocks(Shared&) {}
 
-  // Metadata bytes that a row must have.
-
   LockResult TryShared(Row* row, Handle& handle) {
     uint64_t seen = row->control.load(std::memory_order_relaxed);
     do {

@@ -140,7 +140,7 @@ class LogDefaults {
   static std::optional<CentralCounters> central_counters() { return std::nullopt; }
 };
 
-// The checks of AssertLogScheme: OWN(call) holds where the scheme declares the verb itself.
+// The checks of AssertLogScheme. Own: the scheme declares the verb itself.
 namespace log_contract {
 
 template <class T>
