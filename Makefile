@@ -75,6 +75,14 @@ endif
 ifeq ($(SANITIZE)$(findstring clang,$(CXX)),thread)
 CXXFLAGS_VARIANT += -Wno-tsan
 endif
+# Sanitizers, simulation and tests are compiled oftener than they run. At -O1 GCC 12 warns of std::string's own code.
+CXXFLAGS_FAST := -O1 -Wno-array-bounds -Wno-restrict
+ifneq ($(findstring clang,$(CXX)),)
+CXXFLAGS_FAST := -O1
+endif
+ifneq ($(filter simulation thread address,$(VARIANT)),)
+CXXFLAGS_VARIANT += $(CXXFLAGS_FAST)
+endif
 CXXFLAGS_ALL = $(INCLUDES) $(CXXFLAGS_BASE) $(CXXFLAGS_VARIANT) $(CXXFLAGS)
 LINK = $(CXX) -pthread $(LDFLAGS) -o $@ $(filter %.o %.a,$^) -Wl,--as-needed $(LIBRARIES) $(LDFLAGS_VARIANT)
 
@@ -120,7 +128,7 @@ PAIR_OBJECTS = $(patsubst %,$(BUILD)/pairs/%.o,$(subst :,-,$(PAIRS)))
 stamp = $(shell mkdir -p $(dir $(1)); { [ -e $(1) ] && [ "$$(cat $(1))" = "$(2)" ]; } || echo "$(2)" > $(1))
 quoted_overrides := $(subst ",\",$(OVERRIDES))
 ifeq ($(filter clean,$(MAKECMDGOALS)),)
-$(call stamp,$(BUILD)/flags.stamp,$(CXX) $(CXXFLAGS_ALL) $(LDFLAGS) $(LIBRARIES) $(LDFLAGS_VARIANT))
+$(call stamp,$(BUILD)/flags.stamp,$(CXX) $(CXXFLAGS_ALL) $(CXXFLAGS_FAST) $(LDFLAGS) $(LIBRARIES) $(LDFLAGS_VARIANT))
 $(call stamp,$(BUILD)/overrides.stamp,$(quoted_overrides))
 $(call stamp,$(BUILD)/library.stamp,$(LIBRARY_SOURCES))
 $(call stamp,$(BUILD)/tests.stamp,$(TEST_SOURCES) $(PAIRS) $(TIMED_PAIRS))
@@ -204,7 +212,18 @@ $(ARCHIVE): $(LIBRARY_OBJECTS) $(BUILD)/library.stamp
 
 # ---- Objects ---------------------------------------------------------------------------------------------
 
-COMPILE = $(CXX) $(CXXFLAGS_ALL) -MMD -MP -c -o $@
+# Headers that nearly every file includes are compiled before the rest: the product's, and the tests' with theirs.
+PRELUDE := $(BUILD)/base/prelude.h
+TEST_PRELUDE := $(BUILD)/tests/prelude.h
+COMPILE = $(CXX) $(CXXFLAGS_ALL) -include $(PRELUDE) -MMD -MP -c -o $@
+COMPILE_TEST = $(CXX) $(CXXFLAGS_ALL) $(CXXFLAGS_FAST) -include $(TEST_PRELUDE) -MMD -MP -c -o $@
+
+$(PRELUDE).gch: base/prelude.h $(BUILD)/flags.stamp | $(BUILD)/prerequisites.ok
+	@mkdir -p $(@D) && echo '#include "$<"' > $(@:.gch=)
+	$(CXX) $(CXXFLAGS_ALL) -x c++-header -o $@ $(@:.gch=)
+$(TEST_PRELUDE).gch: tests/prelude.h base/prelude.h $(BUILD)/flags.stamp | $(BUILD)/prerequisites.ok
+	@mkdir -p $(@D) && echo '#include "$<"' > $(@:.gch=)
+	$(CXX) $(CXXFLAGS_ALL) $(CXXFLAGS_FAST) -x c++-header -o $@ $(@:.gch=)
 
 ifneq ($(filter simulation mutants,$(VARIANT)),)
 # The engine's sources are a copy with faults that can be switched on; what did not change is not written anew.
@@ -213,16 +232,20 @@ ifneq ($(shell $(PYTHON) $(GENERATE) && echo done),done)
 $(error tests/mutants/generate.py failed)
 endif
 PAIR_SOURCE := $(BUILD)/src/system/pair.cpp
-$(BUILD)/%.o: $(BUILD)/src/%.cpp $(BUILD)/flags.stamp | $(BUILD)/prerequisites.ok
+$(BUILD)/%.o: $(BUILD)/src/%.cpp $(PRELUDE).gch $(BUILD)/flags.stamp | $(BUILD)/prerequisites.ok
 	@mkdir -p $(@D)
 	$(COMPILE) $<
 else
 PAIR_SOURCE := system/pair.cpp
 endif
 
-$(BUILD)/%.o: %.cpp $(BUILD)/flags.stamp | $(BUILD)/prerequisites.ok
+$(BUILD)/%.o: %.cpp $(PRELUDE).gch $(BUILD)/flags.stamp | $(BUILD)/prerequisites.ok
 	@mkdir -p $(@D)
 	$(COMPILE) $<
+
+$(TEST_OBJECTS): $(BUILD)/%.o: %.cpp $(TEST_PRELUDE).gch $(BUILD)/flags.stamp | $(BUILD)/prerequisites.ok
+	@mkdir -p $(@D)
+	$(COMPILE_TEST) $<
 
 # The files that read config.h: the compiler's dependency files tell of the file, the stamp of the command line.
 CONFIGURED_OBJECTS := $(BUILD)/system/options.o $(BUILD)/system/pair.o
@@ -235,10 +258,10 @@ $(BUILD)/system/options.o $(BUILD)/system/output.o: CXXFLAGS_ALL += -O1
 pair_part = $(word $(1),$(subst -, ,$*))
 PAIR_DEFINITIONS = -DCC_ALG=$(call pair_part,1) -DUSE_LOCKTABLE=$(call pair_part,2) \
   -DLOG_ALGORITHM=$(call pair_part,3) -DLOG_TYPE=$(call pair_part,4)
-$(BUILD)/pairs/%.o: $(PAIR_SOURCE) $(BUILD)/flags.stamp | $(BUILD)/prerequisites.ok
+$(BUILD)/pairs/%.o: $(PAIR_SOURCE) $(PRELUDE).gch $(BUILD)/flags.stamp | $(BUILD)/prerequisites.ok
 	@mkdir -p $(@D)
 	$(COMPILE) $(PAIR_DEFINITIONS) $<
-$(BUILD)/timed/%.o: $(PAIR_SOURCE) $(BUILD)/flags.stamp | $(BUILD)/prerequisites.ok
+$(BUILD)/timed/%.o: $(PAIR_SOURCE) $(PRELUDE).gch $(BUILD)/flags.stamp | $(BUILD)/prerequisites.ok
 	@mkdir -p $(@D)
 	$(COMPILE) $(PAIR_DEFINITIONS) -DTIME_PARTS=1 $<
 
@@ -256,7 +279,7 @@ $(BUILD)/build_info.cpp: FORCE
 	+@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
 .PHONY: FORCE
 FORCE:
-$(BUILD)/build_info.o: $(BUILD)/build_info.cpp $(BUILD)/flags.stamp | $(BUILD)/prerequisites.ok
+$(BUILD)/build_info.o: $(BUILD)/build_info.cpp $(PRELUDE).gch $(BUILD)/flags.stamp | $(BUILD)/prerequisites.ok
 	$(COMPILE) $<
 
 # A missing library is named with its package, once, instead of by the first file that fails.

@@ -6,25 +6,22 @@
 #include <random>
 #include <thread>
 
-#include "tests/concurrency_control/harness.h"
+#include "tests/concurrency_control/pairs.h"
 
 namespace dbx::testing {
 namespace {
 
 constexpr Key kX = 1, kY = 2, kNone = 5, kNothing = 6;
 
-template <class CcT>
-class Anomalies : public ::testing::Test {
+class Anomalies : public PairTest {
  protected:
-  using H = Harness<CcT, NoLog>;
-
   void SetUp() override {
     h_.LoadRow(kX, 10);
     h_.LoadRow(kY, 20);
   }
 
   Outcome Read(auto& ctx, Key key, uint64_t& value) {
-    value = H::kMissing;
+    value = TestEngine::kMissing;
     return ctx.Read(h_.table(), key, [&](const auto& t) { value = t.template GetAt<uint64_t>(0); });
   }
   Outcome Write(auto& ctx, Key key, uint64_t value) {
@@ -63,9 +60,9 @@ class Anomalies : public ::testing::Test {
   auto SkewOfMisses() {
     return [this](auto& ctx, int side, auto meanwhile) {
       uint64_t value = 0;
-      const Outcome outcome = this->Read(ctx, side == 0 ? kNone : kNothing, value);
+      const Outcome outcome = Read(ctx, side == 0 ? kNone : kNothing, value);
       meanwhile();
-      return outcome == Outcome::kNotFound ? this->Insert(ctx, side == 0 ? kNothing : kNone) : outcome;
+      return outcome == Outcome::kNotFound ? Insert(ctx, side == 0 ? kNothing : kNone) : outcome;
     };
   }
   bool Commits(uint32_t worker, auto body) { return h_.Run(worker, body).outcome == Outcome::kOk; }
@@ -90,105 +87,94 @@ class Anomalies : public ::testing::Test {
     }
     return Outcome::kOk;
   }
-
-  H h_{1};
 };
-template <class CcT>
-class SerializableAnomalies : public Anomalies<CcT> {};
+class SerializableAnomalies : public Anomalies {};
 
-using AllSerializable =
-    ::testing::Types<NoWaitRows<NoLog>, NoWaitTable<NoLog>, WaitDieRows<NoLog>, WaitDieTable<NoLog>,
-                     DlDetectRows<NoLog>, DlDetectTable<NoLog>, Silo<NoLog>, TicToc<NoLog>, Hekaton<NoLog>>;
-using All = ::testing::Types<NoWaitRows<NoLog>, NoWaitTable<NoLog>, WaitDieRows<NoLog>, WaitDieTable<NoLog>,
-                             DlDetectRows<NoLog>, DlDetectTable<NoLog>, Silo<NoLog>, TicToc<NoLog>, Hekaton<NoLog>,
-                             HekatonSnapshot<NoLog>>;
-TYPED_TEST_SUITE(Anomalies, All);
-TYPED_TEST_SUITE(SerializableAnomalies, AllSerializable);
+INSTANTIATE_TEST_SUITE_P(With, Anomalies, In(ControlsWhere([](const TestPair&) { return true; })), NameOfPair);
+INSTANTIATE_TEST_SUITE_P(With, SerializableAnomalies, In(ControlsWhere(&IsSerializable)), NameOfPair);
 
-TYPED_TEST(Anomalies, G0TwoWritersDoNotInterleave) {
+TEST_P(Anomalies, G0TwoWritersDoNotInterleave) {
   bool inner = false;
-  const bool outer = this->Commits(0, [&](auto& ctx) {
-    return this->InTurn([&] { return this->Write(ctx, kX, 1); },
-                        [&] {
-                          inner = this->Commits(1, [&](auto& other) {
-                            return this->InTurn([&] { return this->Write(other, kX, 2); },
-                                                [&] { return this->Write(other, kY, 2); });
-                          });
-                          return this->Write(ctx, kY, 1);
-                        });
+  const bool outer = Commits(0, [&](auto& ctx) {
+    return InTurn([&] { return Write(ctx, kX, 1); },
+                  [&] {
+                    inner = Commits(1, [&](auto& other) {
+                      return InTurn([&] { return Write(other, kX, 2); }, [&] { return Write(other, kY, 2); });
+                    });
+                    return Write(ctx, kY, 1);
+                  });
   });
   ASSERT_TRUE(outer || inner);
-  EXPECT_EQ(this->h_.ValueOf(kX), this->h_.ValueOf(kY));
+  EXPECT_EQ(h_.ValueOf(kX), h_.ValueOf(kY));
 }
 
-TYPED_TEST(Anomalies, G1aNobodyReadsWhatIsAborted) {
+TEST_P(Anomalies, G1aNobodyReadsWhatIsAborted) {
   uint64_t seen = 10;
   bool inner = false;
-  EXPECT_FALSE(this->Commits(0, [&](auto& ctx) {
-    EXPECT_EQ(this->Write(ctx, kX, 99), Outcome::kOk);
-    inner = this->Commits(1, [&](auto& other) { return this->Read(other, kX, seen); });
+  EXPECT_FALSE(Commits(0, [&](auto& ctx) {
+    EXPECT_EQ(Write(ctx, kX, 99), Outcome::kOk);
+    inner = Commits(1, [&](auto& other) { return Read(other, kX, seen); });
     return Outcome::kRollback;
   }));
   if (inner) {
     EXPECT_EQ(seen, 10u);
   }
-  EXPECT_EQ(this->h_.ValueOf(kX), 10u);
+  EXPECT_EQ(h_.ValueOf(kX), 10u);
 }
 
-TYPED_TEST(Anomalies, G1bNobodyReadsWhatIsWrittenOverByItsWriter) {
+TEST_P(Anomalies, G1bNobodyReadsWhatIsWrittenOverByItsWriter) {
   uint64_t seen = 10;
   bool inner = false;
-  (void)this->Commits(0, [&](auto& ctx) {
-    EXPECT_EQ(this->Write(ctx, kX, 98), Outcome::kOk);
-    inner = this->Commits(1, [&](auto& other) { return this->Read(other, kX, seen); });
-    return this->Write(ctx, kX, 99);
+  (void)Commits(0, [&](auto& ctx) {
+    EXPECT_EQ(Write(ctx, kX, 98), Outcome::kOk);
+    inner = Commits(1, [&](auto& other) { return Read(other, kX, seen); });
+    return Write(ctx, kX, 99);
   });
   if (inner) {
     EXPECT_EQ(seen, 10u);
   }
 }
 
-TYPED_TEST(Anomalies, G1cTwoDoNotReadFromEachOther) {
+TEST_P(Anomalies, G1cTwoDoNotReadFromEachOther) {
   uint64_t outer_sees = 0, inner_sees = 0;
   bool inner = false;
-  const bool outer = this->Commits(0, [&](auto& ctx) {
-    EXPECT_EQ(this->Write(ctx, kX, 1), Outcome::kOk);
-    inner = this->Commits(1, [&](auto& other) {
-      return this->InTurn([&] { return this->Write(other, kY, 2); }, [&] { return this->Read(other, kX, inner_sees); });
+  const bool outer = Commits(0, [&](auto& ctx) {
+    EXPECT_EQ(Write(ctx, kX, 1), Outcome::kOk);
+    inner = Commits(1, [&](auto& other) {
+      return InTurn([&] { return Write(other, kY, 2); }, [&] { return Read(other, kX, inner_sees); });
     });
-    return this->Read(ctx, kY, outer_sees);
+    return Read(ctx, kY, outer_sees);
   });
   EXPECT_FALSE(outer && inner && outer_sees == 2 && inner_sees == 1);
 }
 
-TYPED_TEST(Anomalies, NoUpdateIsLost) {
+TEST_P(Anomalies, NoUpdateIsLost) {
   const auto increment = [&](auto& ctx, auto meanwhile) {
     uint64_t seen = 0;
-    return this->InTurn([&] { return this->Read(ctx, kX, seen); },
-                        [&] {
-                          meanwhile();
-                          return this->Write(ctx, kX, seen + 1);
-                        });
+    return InTurn([&] { return Read(ctx, kX, seen); },
+                  [&] {
+                    meanwhile();
+                    return Write(ctx, kX, seen + 1);
+                  });
   };
   bool inner = false;
-  const bool outer = this->Commits(0, [&](auto& ctx) {
-    return increment(ctx, [&] { inner = this->Commits(1, [&](auto& other) { return increment(other, [] {}); }); });
+  const bool outer = Commits(0, [&](auto& ctx) {
+    return increment(ctx, [&] { inner = Commits(1, [&](auto& other) { return increment(other, [] {}); }); });
   });
-  EXPECT_EQ(this->h_.ValueOf(kX), 10u + outer + inner);
+  EXPECT_EQ(h_.ValueOf(kX), 10u + outer + inner);
 }
 
-TYPED_TEST(Anomalies, GSingleReadsAreOfOneMoment) {
+TEST_P(Anomalies, GSingleReadsAreOfOneMoment) {
   uint64_t x = 0, y = 0;
   bool inner = false;
-  const bool outer = this->Commits(0, [&](auto& ctx) {
-    return this->InTurn([&] { return this->Read(ctx, kX, x); },
-                        [&] {
-                          inner = this->Commits(1, [&](auto& other) {
-                            return this->InTurn([&] { return this->Write(other, kX, 1); },
-                                                [&] { return this->Write(other, kY, 1); });
-                          });
-                          return this->Read(ctx, kY, y);
-                        });
+  const bool outer = Commits(0, [&](auto& ctx) {
+    return InTurn([&] { return Read(ctx, kX, x); },
+                  [&] {
+                    inner = Commits(1, [&](auto& other) {
+                      return InTurn([&] { return Write(other, kX, 1); }, [&] { return Write(other, kY, 1); });
+                    });
+                    return Read(ctx, kY, y);
+                  });
   });
   if (outer) {
     EXPECT_EQ(y, x == 10 ? 20u : 1u) << inner;
@@ -196,76 +182,73 @@ TYPED_TEST(Anomalies, GSingleReadsAreOfOneMoment) {
 }
 
 // By writes: a transaction acts on an old moment.
-TYPED_TEST(Anomalies, GSingleAWriteIsNotOfALaterMomentThanItsReads) {
+TEST_P(Anomalies, GSingleAWriteIsNotOfALaterMomentThanItsReads) {
   uint64_t x = 0;
   bool inner = false;
-  const bool outer = this->Commits(0, [&](auto& ctx) {
-    return this->InTurn([&] { return this->Read(ctx, kX, x); },
-                        [&] {
-                          inner = this->Commits(1, [&](auto& other) {
-                            return this->InTurn([&] { return this->Write(other, kX, 1); },
-                                                [&] { return this->Write(other, kY, 1); });
-                          });
-                          return this->Write(ctx, kY, x);
-                        });
+  const bool outer = Commits(0, [&](auto& ctx) {
+    return InTurn([&] { return Read(ctx, kX, x); },
+                  [&] {
+                    inner = Commits(1, [&](auto& other) {
+                      return InTurn([&] { return Write(other, kX, 1); }, [&] { return Write(other, kY, 1); });
+                    });
+                    return Write(ctx, kY, x);
+                  });
   });
   EXPECT_FALSE(outer && inner && x == 10);
 }
 
-TYPED_TEST(SerializableAnomalies, G2ItemWriteSkewIsRefused) { EXPECT_FALSE(this->BothCommit(this->SkewOfRows())); }
+TEST_P(SerializableAnomalies, G2ItemWriteSkewIsRefused) { EXPECT_FALSE(BothCommit(SkewOfRows())); }
 
-TYPED_TEST(SerializableAnomalies, G2WriteSkewOverWhatIsMissingIsRefused) {
-  EXPECT_FALSE(this->BothCommit(this->SkewOfMisses()));
-}
+TEST_P(SerializableAnomalies, G2WriteSkewOverWhatIsMissingIsRefused) { EXPECT_FALSE(BothCommit(SkewOfMisses())); }
 
 // The level says so: else it is not what it claims to be, and costs more than it must.
-using SnapshotAnomalies = Anomalies<HekatonSnapshot<NoLog>>;
-TEST_F(SnapshotAnomalies, WriteSkewIsAllowed) {
+class SnapshotAnomalies : public Anomalies {};
+INSTANTIATE_TEST_SUITE_P(With, SnapshotAnomalies, In(ControlsWhere(&ReadsSnapshots)), NameOfPair);
+TEST_P(SnapshotAnomalies, WriteSkewIsAllowed) {
   EXPECT_TRUE(BothCommit(SkewOfRows()));
   EXPECT_TRUE(BothCommit(SkewOfMisses()));
 }
 
 // A. Fekete et al., SIGMOD Record 2004: two updates that would do, and a reader that sees them in the other order.
-TYPED_TEST(SerializableAnomalies, AReaderDoesNotTellAnOrderThatCannotBe) {
+TEST_P(SerializableAnomalies, AReaderDoesNotTellAnOrderThatCannotBe) {
   uint64_t x = 0, y = 0, seen_x = 0, seen_y = 0;
   bool deposit = false, report = false;
-  const bool withdrawal = this->Commits(0, [&](auto& ctx) {
-    return this->InTurn([&] { return this->Read(ctx, kX, x); }, [&] { return this->Read(ctx, kY, y); },
-                        [&] {
-                          deposit = this->Commits(1, [&](auto& other) { return this->Write(other, kY, 40); });
-                          report = this->Commits(2, [&](auto& other) {
-                            return this->InTurn([&] { return this->Read(other, kX, seen_x); },
-                                                [&] { return this->Read(other, kY, seen_y); });
-                          });
-                          return this->Write(ctx, kX, 0);
-                        });
+  const bool withdrawal = Commits(0, [&](auto& ctx) {
+    return InTurn([&] { return Read(ctx, kX, x); }, [&] { return Read(ctx, kY, y); },
+                  [&] {
+                    deposit = Commits(1, [&](auto& other) { return Write(other, kY, 40); });
+                    report = Commits(2, [&](auto& other) {
+                      return InTurn([&] { return Read(other, kX, seen_x); }, [&] { return Read(other, kY, seen_y); });
+                    });
+                    return Write(ctx, kX, 0);
+                  });
   });
   EXPECT_FALSE(withdrawal && deposit && report && y == 20 && seen_x == 10 && seen_y == 40);
 }
 
 // Threads move amounts between rows while others add up all of them: write skew would not show here, all else does.
-TYPED_TEST(Anomalies, WhoAddsUpAllRowsFindsNothingLostWhileThreadsMoveAmounts) {
+TEST_P(Anomalies, WhoAddsUpAllRowsFindsNothingLostWhileThreadsMoveAmounts) {
   constexpr uint64_t kRows = 8, kEach = 1000, kTransactions = 3000;
   const uint64_t seed = std::random_device()();
-  for (Key key = 100; key < 100 + kRows; ++key) this->h_.LoadRow(key, kEach);
+  for (Key key = 100; key < 100 + kRows; ++key) h_.LoadRow(key, kEach);
   std::atomic<uint64_t> sums{0};
   const auto work = [&](uint32_t worker) {
     std::mt19937_64 random(seed * 10 + worker);
     const bool moves = worker % 2 == 0;
     // Whoever adds up may meet none but locked rows, until nobody moves any more.
     for (uint64_t n = 0; n < kTransactions || (!moves && sums == 0); ++n) {
-      this->h_.epochs().Refresh(WorkerId(worker));
+      h_.epochs().Refresh(WorkerId(worker));
       uint64_t sum = 0;
       if (moves) {
-        this->Move(worker, 100 + random() % kRows, 100 + random() % kRows);
-      } else if (this->Commits(worker, [&](auto& ctx) { return this->AddUp(ctx, 100, kRows, sum); })) {
+        Move(worker, 100 + random() % kRows, 100 + random() % kRows);
+      } else if (Commits(worker, [&](auto& ctx) { return AddUp(ctx, 100, kRows, sum); })) {
         EXPECT_EQ(sum, kRows * kEach) << "seed " << seed;
         ++sums;
       }
     }
   };
   std::vector<std::thread> threads;
-  for (uint32_t w = 0; w < TestFixture::H::kWorkers; ++w) threads.emplace_back(work, w);
+  for (uint32_t w = 0; w < TestEngine::kWorkers; ++w) threads.emplace_back(work, w);
   for (std::thread& thread : threads) thread.join();
   EXPECT_GT(sums.load(), 0u);
 }

@@ -5,7 +5,7 @@
 #include <map>
 #include <random>
 
-#include "tests/concurrency_control/harness.h"
+#include "tests/concurrency_control/pairs.h"
 
 namespace dbx::testing {
 namespace {
@@ -21,9 +21,9 @@ Bytes RandomBytes(std::mt19937_64& random) {
   return bytes;
 }
 
-template <class Cc>
-class ChangedBytes : public ::testing::Test {
+class ChangedBytes : public PairTest {
  protected:
+  ChangedBytes() : PairTest({.tuple_bytes = kTupleBytes}) {}
   void SetUp() override {
     for (Key key = 0; key < kKeys; ++key) {
       rows_[key] = RandomBytes(random_);
@@ -63,7 +63,7 @@ class ChangedBytes : public ::testing::Test {
       default: {
         const Outcome outcome = ctx.Update(h_.table(), key, [&](auto& tuple) {
           for (size_t pieces = random_() % 4; pieces > 0; --pieces) {
-            if (random_() % 3 == 0) Change<std::array<std::byte, 150>>(tuple, rows[key]);
+            if (random_() % 3 == 0) Change<std::array<std::byte, TestTuple::kLongBytes>>(tuple, rows[key]);
             if (random_() % 3 == 0) Change<uint8_t>(tuple, rows[key]);
             Change<uint64_t>(tuple, rows[key]);
           }
@@ -91,26 +91,23 @@ class ChangedBytes : public ::testing::Test {
   std::mt19937_64 random_{1};
   size_t at_ = 0;
   Rows rows_;
-  Harness<Cc, NoLog> h_{1, 1 << 20, /*ordered=*/false, kTupleBytes};
 };
 
-using AllControls = ::testing::Types<NoWaitRows<NoLog>, NoWaitTable<NoLog>, Silo<NoLog>, TicToc<NoLog>, Hekaton<NoLog>,
-                                     HekatonSnapshot<NoLog>>;
-TYPED_TEST_SUITE(ChangedBytes, AllControls);
+INSTANTIATE_TEST_SUITE_P(With, ChangedBytes, In(ControlsWhere([](const TestPair&) { return true; })), NameOfPair);
 
-TYPED_TEST(ChangedBytes, AreThoseThatATransactionSet) {
+TEST_P(ChangedBytes, AreThoseThatATransactionSet) {
   for (int txn = 0; txn < 3000; ++txn) {
-    Rows rows = this->rows_;
-    const bool gives_up = this->random_() % 8 == 0;
-    const CallResult result = this->h_.Run(0, [&](auto& ctx) {
-      for (size_t steps = 1 + this->random_() % 6; steps > 0; --steps) {
-        if (const Outcome outcome = this->Step(ctx, rows); outcome != Outcome::kOk) return outcome;
+    Rows rows = rows_;
+    const bool gives_up = random_() % 8 == 0;
+    const CallResult result = h_.Run(0, [&](auto& ctx) {
+      for (size_t steps = 1 + random_() % 6; steps > 0; --steps) {
+        if (const Outcome outcome = Step(ctx, rows); outcome != Outcome::kOk) return outcome;
       }
       return gives_up ? Outcome::kNotFound : Outcome::kOk;
     });
     ASSERT_EQ(result.outcome, gives_up ? Outcome::kRollback : Outcome::kOk);
-    if (!gives_up) this->rows_ = rows;
-    ASSERT_TRUE(this->ReadAll() == this->rows_) << "after transaction " << txn;
+    if (!gives_up) rows_ = rows;
+    ASSERT_TRUE(ReadAll() == rows_) << "after transaction " << txn;
   }
 }
 

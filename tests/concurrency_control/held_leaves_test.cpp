@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "base/random.h"
-#include "tests/concurrency_control/harness.h"
+#include "tests/concurrency_control/pairs.h"
 
 namespace dbx::testing {
 namespace {
@@ -17,14 +17,12 @@ void Until(auto&& condition) {
 
 constexpr int kAttemptsInVain = 3;  // after these the next one holds
 
-template <class Cc>
-class HeldLeavesTest : public ::testing::Test {
+class HeldLeavesTest : public PairTest {
  protected:
-  using H = Harness<Cc, NoLog>;
   static constexpr Key kHigh = 10;
 
   // Rows 0 to kHigh, which is what scanners scan, and more leaves far above.
-  HeldLeavesTest() {
+  HeldLeavesTest() : PairTest({.ordered = true}) {
     for (Key key = 0; key <= kHigh; ++key) h_.LoadRow(key, key);
     for (Key key = 0; key < 2 * BTreeLeaf::kSlots; ++key) h_.LoadRow(kFar + key, key);
   }
@@ -42,10 +40,10 @@ class HeldLeavesTest : public ::testing::Test {
   // A transaction of worker 0 that scans, lets `meanwhile` happen and writes.
   auto Scanner(auto meanwhile) {
     return [this, meanwhile](auto& ctx) {
-      const Outcome scanned = this->Scan(ctx, 0, kHigh);
+      const Outcome scanned = Scan(ctx, 0, kHigh);
       if (scanned != Outcome::kOk) return scanned;
       meanwhile();
-      return this->Write(ctx, 0);
+      return Write(ctx, 0);
     };
   }
   // A key of the scanned leaf beyond what is scanned, another one each time.
@@ -72,297 +70,289 @@ class HeldLeavesTest : public ::testing::Test {
   size_t Leaves() { return 1 + h_.table().tree().LeafEnds().size(); }
 
   static constexpr Key kFar = 1'000'000;
-  H h_{1, 1 << 20, /*ordered=*/true};
   Key beside_ = kHigh + 1;
 };
 
-using EveryLock = ::testing::Types<NoWaitRows<NoLog>, NoWaitTable<NoLog>, WaitDieRows<NoLog>, WaitDieTable<NoLog>,
-                                   DlDetectRows<NoLog>, DlDetectTable<NoLog>>;
-TYPED_TEST_SUITE(HeldLeavesTest, EveryLock);
+INSTANTIATE_TEST_SUITE_P(With, HeldLeavesTest, In(ControlsWhere(&LocksRows)), NameOfPair);
 
-TYPED_TEST(HeldLeavesTest, InsertsBesideAScanDoNotFailItForEver) {
+TEST_P(HeldLeavesTest, InsertsBesideAScanDoNotFailItForEver) {
   Outcome inserted = Outcome::kOk;
-  const auto scanner = this->Scanner([&] { inserted = this->h_.Insert(1, this->NextKeyBeside(), 1).outcome; });
-  EXPECT_EQ(this->h_.Run(0, scanner).outcome, Outcome::kConflict);
+  const auto scanner = Scanner([&] { inserted = h_.Insert(1, NextKeyBeside(), 1).outcome; });
+  EXPECT_EQ(h_.Run(0, scanner).outcome, Outcome::kConflict);
   for (int i = 1; i < kAttemptsInVain; ++i) {
-    EXPECT_EQ(this->h_.RunAgain(0, scanner).outcome, Outcome::kConflict);
+    EXPECT_EQ(h_.RunAgain(0, scanner).outcome, Outcome::kConflict);
     EXPECT_EQ(inserted, Outcome::kOk);
   }
-  EXPECT_EQ(this->h_.RunAgain(0, scanner).outcome, Outcome::kOk);
+  EXPECT_EQ(h_.RunAgain(0, scanner).outcome, Outcome::kOk);
   EXPECT_EQ(inserted, Outcome::kConflict);
-  EXPECT_EQ(this->h_.Insert(1, this->NextKeyBeside(), 1).outcome, Outcome::kOk) << "held until the transaction ended";
+  EXPECT_EQ(h_.Insert(1, NextKeyBeside(), 1).outcome, Outcome::kOk) << "held until the transaction ended";
 }
 
-TYPED_TEST(HeldLeavesTest, AReaderIsBoundedToo) {
+TEST_P(HeldLeavesTest, AReaderIsBoundedToo) {
   const auto reader = [&](auto& ctx) {
-    const Outcome scanned = this->Scan(ctx, 0, this->kHigh);
-    (void)this->h_.Insert(1, this->NextKeyBeside(), 1);
+    const Outcome scanned = Scan(ctx, 0, kHigh);
+    (void)h_.Insert(1, NextKeyBeside(), 1);
     return scanned;
   };
-  EXPECT_EQ(this->h_.Run(0, reader).outcome, Outcome::kConflict);
-  for (int i = 1; i < kAttemptsInVain; ++i) EXPECT_EQ(this->h_.RunAgain(0, reader).outcome, Outcome::kConflict);
-  EXPECT_EQ(this->h_.RunAgain(0, reader).outcome, Outcome::kOk);
+  EXPECT_EQ(h_.Run(0, reader).outcome, Outcome::kConflict);
+  for (int i = 1; i < kAttemptsInVain; ++i) EXPECT_EQ(h_.RunAgain(0, reader).outcome, Outcome::kConflict);
+  EXPECT_EQ(h_.RunAgain(0, reader).outcome, Outcome::kOk);
 }
 
 // A row that is looked for and missed is created, absent: the leaf changes.
-TYPED_TEST(HeldLeavesTest, MissesBesideAScanAreHeldOffLikeInserts) {
-  this->FailScans(0);
-  const auto scanner =
-      this->Scanner([&] { EXPECT_EQ(this->h_.Read(1, this->NextKeyBeside()).outcome, Outcome::kConflict); });
-  EXPECT_EQ(this->h_.RunAgain(0, scanner).outcome, Outcome::kOk);
+TEST_P(HeldLeavesTest, MissesBesideAScanAreHeldOffLikeInserts) {
+  FailScans(0);
+  const auto scanner = Scanner([&] { EXPECT_EQ(h_.Read(1, NextKeyBeside()).outcome, Outcome::kConflict); });
+  EXPECT_EQ(h_.RunAgain(0, scanner).outcome, Outcome::kOk);
 }
 
-TYPED_TEST(HeldLeavesTest, RowsOfAHeldLeafAreNotUnlinkedBeforeItsTransactionEnds) {
-  const Key gone = this->NextKeyBeside();
-  ASSERT_EQ(this->h_.Insert(1, gone, 1).outcome, Outcome::kOk);
-  this->FailScans(0);
-  ASSERT_EQ(this->h_.Delete(1, gone).outcome, Outcome::kOk);
-  const auto scanner = this->Scanner([&] {
-    this->h_.SweepInThisEpoch(1);
-    EXPECT_NE(this->h_.table().Find(gone), nullptr);
+TEST_P(HeldLeavesTest, RowsOfAHeldLeafAreNotUnlinkedBeforeItsTransactionEnds) {
+  const Key gone = NextKeyBeside();
+  ASSERT_EQ(h_.Insert(1, gone, 1).outcome, Outcome::kOk);
+  FailScans(0);
+  ASSERT_EQ(h_.Delete(1, gone).outcome, Outcome::kOk);
+  const auto scanner = Scanner([&] {
+    h_.SweepInThisEpoch(1);
+    EXPECT_NE(h_.table().Find(gone), nullptr);
   });
-  EXPECT_EQ(this->h_.RunAgain(0, scanner).outcome, Outcome::kOk);
-  this->h_.SweepInThisEpoch(1);
-  EXPECT_EQ(this->h_.table().Find(gone), nullptr);
+  EXPECT_EQ(h_.RunAgain(0, scanner).outcome, Outcome::kOk);
+  h_.SweepInThisEpoch(1);
+  EXPECT_EQ(h_.table().Find(gone), nullptr);
 }
 
 // Rows that exist are read and written beside it, in the held leaf too, and other leaves are not held.
-TYPED_TEST(HeldLeavesTest, WhatChangesNoHeldLeafGoesOn) {
-  const Key beside = this->NextKeyBeside();
-  ASSERT_EQ(this->h_.Insert(1, beside, 1).outcome, Outcome::kOk);
-  this->FailScans(0);
-  const auto scanner = this->Scanner([&] {
-    EXPECT_EQ(this->h_.Read(1, 1).outcome, Outcome::kOk);
-    EXPECT_EQ(this->h_.Write(1, beside, 7).outcome, Outcome::kOk);
-    EXPECT_EQ(this->h_.Delete(1, beside).outcome, Outcome::kOk);
-    EXPECT_EQ(this->h_.Insert(1, beside, 8).outcome, Outcome::kOk) << "the absent row is there";
-    EXPECT_EQ(this->h_.Scan(1, 1, this->kHigh).outcome, Outcome::kOk);
-    EXPECT_EQ(this->h_.Insert(1, 2 * this->kFar, 1).outcome, Outcome::kOk);
+TEST_P(HeldLeavesTest, WhatChangesNoHeldLeafGoesOn) {
+  const Key beside = NextKeyBeside();
+  ASSERT_EQ(h_.Insert(1, beside, 1).outcome, Outcome::kOk);
+  FailScans(0);
+  const auto scanner = Scanner([&] {
+    EXPECT_EQ(h_.Read(1, 1).outcome, Outcome::kOk);
+    EXPECT_EQ(h_.Write(1, beside, 7).outcome, Outcome::kOk);
+    EXPECT_EQ(h_.Delete(1, beside).outcome, Outcome::kOk);
+    EXPECT_EQ(h_.Insert(1, beside, 8).outcome, Outcome::kOk) << "the absent row is there";
+    EXPECT_EQ(h_.Scan(1, 1, kHigh).outcome, Outcome::kOk);
+    EXPECT_EQ(h_.Insert(1, 2 * kFar, 1).outcome, Outcome::kOk);
   });
-  EXPECT_EQ(this->h_.RunAgain(0, scanner).outcome, Outcome::kOk);
+  EXPECT_EQ(h_.RunAgain(0, scanner).outcome, Outcome::kOk);
 }
 
-TYPED_TEST(HeldLeavesTest, TheHolderSplitsItsLeavesAndHoldsBothParts) {
-  this->FailScans(0);
-  const size_t leaves = this->Leaves();
+TEST_P(HeldLeavesTest, TheHolderSplitsItsLeavesAndHoldsBothParts) {
+  FailScans(0);
+  const size_t leaves = Leaves();
   const auto splitter = [&](auto& ctx) {
-    EXPECT_EQ(this->Scan(ctx, 0, this->kHigh), Outcome::kOk);
-    for (Key key = 200; key < 200 + BTreeLeaf::kSlots; ++key) EXPECT_EQ(this->Insert(ctx, key), Outcome::kOk);
-    EXPECT_GT(this->Leaves(), leaves);
-    for (const Key key : {150, 199, 400}) EXPECT_EQ(this->h_.Insert(1, key, 1).outcome, Outcome::kConflict) << key;
-    return this->Scan(ctx, 0, 300);
+    EXPECT_EQ(Scan(ctx, 0, kHigh), Outcome::kOk);
+    for (Key key = 200; key < 200 + BTreeLeaf::kSlots; ++key) EXPECT_EQ(Insert(ctx, key), Outcome::kOk);
+    EXPECT_GT(Leaves(), leaves);
+    for (const Key key : {150, 199, 400}) EXPECT_EQ(h_.Insert(1, key, 1).outcome, Outcome::kConflict) << key;
+    return Scan(ctx, 0, 300);
   };
-  EXPECT_EQ(this->h_.RunAgain(0, splitter).outcome, Outcome::kOk);
-  for (const Key key : {150, 199, 400}) EXPECT_EQ(this->h_.Insert(1, key, 1).outcome, Outcome::kOk) << key;
+  EXPECT_EQ(h_.RunAgain(0, splitter).outcome, Outcome::kOk);
+  for (const Key key : {150, 199, 400}) EXPECT_EQ(h_.Insert(1, key, 1).outcome, Outcome::kOk) << key;
 }
 
-TYPED_TEST(HeldLeavesTest, AnAbortEndsIt) {
-  this->FailScans(0);
+TEST_P(HeldLeavesTest, AnAbortEndsIt) {
+  FailScans(0);
   const auto rolled_back = [&](auto& ctx) {
-    EXPECT_EQ(this->Scan(ctx, 0, this->kHigh), Outcome::kOk);
+    EXPECT_EQ(Scan(ctx, 0, kHigh), Outcome::kOk);
     return Outcome::kRollback;
   };
-  EXPECT_EQ(this->h_.RunAgain(0, rolled_back).outcome, Outcome::kRollback);
-  EXPECT_EQ(this->h_.Insert(1, this->NextKeyBeside(), 1).outcome, Outcome::kOk);
+  EXPECT_EQ(h_.RunAgain(0, rolled_back).outcome, Outcome::kRollback);
+  EXPECT_EQ(h_.Insert(1, NextKeyBeside(), 1).outcome, Outcome::kOk);
 }
 
-TYPED_TEST(HeldLeavesTest, TheNextTransactionHoldsNothing) {
-  this->FailScans(0);
-  EXPECT_EQ(this->h_.RunAgain(0, this->Scanner([] {})).outcome, Outcome::kOk);
+TEST_P(HeldLeavesTest, TheNextTransactionHoldsNothing) {
+  FailScans(0);
+  EXPECT_EQ(h_.RunAgain(0, Scanner([] {})).outcome, Outcome::kOk);
   Outcome inserted = Outcome::kConflict;
-  const auto scanner = this->Scanner([&] { inserted = this->h_.Insert(1, this->NextKeyBeside(), 1).outcome; });
-  EXPECT_EQ(this->h_.Run(0, scanner).outcome, Outcome::kConflict);
+  const auto scanner = Scanner([&] { inserted = h_.Insert(1, NextKeyBeside(), 1).outcome; });
+  EXPECT_EQ(h_.Run(0, scanner).outcome, Outcome::kConflict);
   EXPECT_EQ(inserted, Outcome::kOk);
 }
 
 // Both have scanned in vain; one leaf has one holder.
-TYPED_TEST(HeldLeavesTest, OfTwoThatAreToHoldALeafTheSecondIsRefused) {
-  this->FailScans(0);
-  this->FailScans(1);
-  const auto scanner =
-      this->Scanner([&] { EXPECT_EQ(this->h_.RunAgain(1, this->Scanner([] {})).outcome, Outcome::kConflict); });
-  EXPECT_EQ(this->h_.RunAgain(0, scanner).outcome, Outcome::kOk);
-  EXPECT_EQ(this->h_.RunAgain(1, this->Scanner([] {})).outcome, Outcome::kOk);
+TEST_P(HeldLeavesTest, OfTwoThatAreToHoldALeafTheSecondIsRefused) {
+  FailScans(0);
+  FailScans(1);
+  const auto scanner = Scanner([&] { EXPECT_EQ(h_.RunAgain(1, Scanner([] {})).outcome, Outcome::kConflict); });
+  EXPECT_EQ(h_.RunAgain(0, scanner).outcome, Outcome::kOk);
+  EXPECT_EQ(h_.RunAgain(1, Scanner([] {})).outcome, Outcome::kOk);
 }
 
 // An empty leaf's neighbour would inherit its range, and is held.
-TYPED_TEST(HeldLeavesTest, AnEmptyLeafStaysWhileItsHeirIsHeld) {
+TEST_P(HeldLeavesTest, AnEmptyLeafStaysWhileItsHeirIsHeld) {
   for (Key key = 0; key < 2 * BTreeLeaf::kSlots; ++key) {
-    ASSERT_EQ(this->h_.Delete(1, this->kFar + key).outcome, Outcome::kOk);
+    ASSERT_EQ(h_.Delete(1, kFar + key).outcome, Outcome::kOk);
   }
-  this->FailScans(0);
-  const size_t leaves = this->Leaves();
-  const auto scanner = this->Scanner([&] { this->h_.SweepInThisEpoch(1); });
-  EXPECT_EQ(this->h_.RunAgain(0, scanner).outcome, Outcome::kOk);
-  EXPECT_LE(this->Leaves(), leaves);
-  EXPECT_EQ(this->h_.Insert(1, this->kFar + 5, 1).outcome, Outcome::kOk) << "the range belongs to some leaf";
+  FailScans(0);
+  const size_t leaves = Leaves();
+  const auto scanner = Scanner([&] { h_.SweepInThisEpoch(1); });
+  EXPECT_EQ(h_.RunAgain(0, scanner).outcome, Outcome::kOk);
+  EXPECT_LE(Leaves(), leaves);
+  EXPECT_EQ(h_.Insert(1, kFar + 5, 1).outcome, Outcome::kOk) << "the range belongs to some leaf";
 }
 
 // ---- waiting -----------------------------------------------------------------------------------------------
 
-template <class Cc>
-class WaitingForLeaves : public HeldLeavesTest<Cc> {
+class WaitingForLeaves : public HeldLeavesTest {
  protected:
   // Worker `w` in a thread of its own tries its last transaction again, or a new one, until it commits.
   std::jthread Thread(uint32_t w, bool again, auto body) {
     return std::jthread([this, w, again, body] {
-      Outcome outcome = again ? this->h_.RunAgain(w, body).outcome : this->h_.Run(w, body).outcome;
-      for (SpinWait backoff; outcome == Outcome::kConflict; backoff.Wait())
-        outcome = this->h_.RunAgain(w, body).outcome;
+      Outcome outcome = again ? h_.RunAgain(w, body).outcome : h_.Run(w, body).outcome;
+      for (SpinWait backoff; outcome == Outcome::kConflict; backoff.Wait()) outcome = h_.RunAgain(w, body).outcome;
       EXPECT_EQ(outcome, Outcome::kOk);
     });
   }
 };
-using EveryLockThatWaits =
-    ::testing::Types<WaitDieRows<NoLog>, WaitDieTable<NoLog>, DlDetectRows<NoLog>, DlDetectTable<NoLog>>;
-TYPED_TEST_SUITE(WaitingForLeaves, EveryLockThatWaits);
+INSTANTIATE_TEST_SUITE_P(With, WaitingForLeaves, In(ControlsWhere(&WaitsForLocks)), NameOfPair);
 
-TYPED_TEST(WaitingForLeaves, AnInsertThatMayWaitIsMadeWhenTheHolderEnds) {
+TEST_P(WaitingForLeaves, AnInsertThatMayWaitIsMadeWhenTheHolderEnds) {
   // Older than the scanner, so that it waits under WAIT_DIE too.
-  EXPECT_EQ(this->h_.Run(1, [](auto&) { return Outcome::kConflict; }).outcome, Outcome::kConflict);
-  this->FailScans(0);
-  this->h_.LetWorkersWait();
-  const Key key = this->NextKeyBeside();
+  EXPECT_EQ(h_.Run(1, [](auto&) { return Outcome::kConflict; }).outcome, Outcome::kConflict);
+  FailScans(0);
+  h_.LetWorkersWait();
+  const Key key = NextKeyBeside();
   std::atomic<bool> asks{false}, ended{false};
   std::jthread inserter;
-  const auto scanner = this->Scanner([&] {
+  const auto scanner = Scanner([&] {
     inserter = std::jthread([&] {
       const auto insert = [&](auto& ctx) {
         asks.store(true);
-        const Outcome inserted = this->Insert(ctx, key);
+        const Outcome inserted = Insert(ctx, key);
         EXPECT_TRUE(ended.load());
         return inserted;
       };
-      EXPECT_EQ(this->h_.RunAgain(1, insert).outcome, Outcome::kOk);
+      EXPECT_EQ(h_.RunAgain(1, insert).outcome, Outcome::kOk);
     });
     Until([&] { return asks.load(); });
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     ended.store(true);
   });
-  EXPECT_EQ(this->h_.RunAgain(0, scanner).outcome, Outcome::kOk);
+  EXPECT_EQ(h_.RunAgain(0, scanner).outcome, Outcome::kOk);
   inserter.join();
-  EXPECT_EQ(this->h_.ValueOf(key), key);
+  EXPECT_EQ(h_.ValueOf(key), key);
 }
 
-TYPED_TEST(WaitingForLeaves, AWaitEndsWhenTheRunStops) {
-  EXPECT_EQ(this->h_.Run(1, [](auto&) { return Outcome::kConflict; }).outcome, Outcome::kConflict);
-  this->FailScans(0);
-  this->h_.LetWorkersWait();
-  const auto scanner = this->Scanner([&] {
+TEST_P(WaitingForLeaves, AWaitEndsWhenTheRunStops) {
+  EXPECT_EQ(h_.Run(1, [](auto&) { return Outcome::kConflict; }).outcome, Outcome::kConflict);
+  FailScans(0);
+  h_.LetWorkersWait();
+  const auto scanner = Scanner([&] {
     std::atomic<bool> asks{false};
-    const Key key = this->NextKeyBeside();
+    const Key key = NextKeyBeside();
     const std::jthread inserter([&] {
       const auto insert = [&](auto& ctx) {
         asks.store(true);
-        return this->Insert(ctx, key);
+        return Insert(ctx, key);
       };
-      EXPECT_EQ(this->h_.RunAgain(1, insert).outcome, Outcome::kConflict);
+      EXPECT_EQ(h_.RunAgain(1, insert).outcome, Outcome::kConflict);
     });
     Until([&] { return asks.load(); });
-    this->h_.Stop();
+    h_.Stop();
   });
-  EXPECT_EQ(this->h_.RunAgain(0, scanner).outcome, Outcome::kOk);
+  EXPECT_EQ(h_.RunAgain(0, scanner).outcome, Outcome::kOk);
 }
 
 // Each holds one leaf and wants the other's: one of them aborts, and both commit in the end.
-TYPED_TEST(WaitingForLeaves, TwoThatHoldLeavesInOppositeOrderBothEnd) {
-  const Key far = this->kFar + 2 * BTreeLeaf::kSlots - 1;
+TEST_P(WaitingForLeaves, TwoThatHoldLeavesInOppositeOrderBothEnd) {
+  const Key far = kFar + 2 * BTreeLeaf::kSlots - 1;
   for (int round = 0; round < 50; ++round) {
-    this->h_.Stop();
-    this->FailScans(0);
-    this->FailScans(1);
-    this->h_.LetWorkersWait();
+    h_.Stop();
+    FailScans(0);
+    FailScans(1);
+    h_.LetWorkersWait();
     std::atomic<uint32_t> first_held{0};
     const auto body = [&](Key first, Key second) {
       return [&, first, second](auto& ctx) {
-        if (const Outcome scanned = this->Scan(ctx, first, first); scanned != Outcome::kOk) return scanned;
+        if (const Outcome scanned = Scan(ctx, first, first); scanned != Outcome::kOk) return scanned;
         first_held.fetch_add(1);
         Until([&] { return first_held.load() >= 2; });
-        return this->Scan(ctx, second, second);
+        return Scan(ctx, second, second);
       };
     };
-    const std::jthread up = this->Thread(0, true, body(3, far)), down = this->Thread(1, true, body(far, 3));
+    const std::jthread up = Thread(0, true, body(3, far)), down = Thread(1, true, body(far, 3));
   }
 }
 
 // A row's lock one way, a leaf the other.
-TYPED_TEST(WaitingForLeaves, ACycleOfALeafAndARowIsBroken) {
+TEST_P(WaitingForLeaves, ACycleOfALeafAndARowIsBroken) {
   for (int round = 0; round < 50; ++round) {
-    this->h_.Stop();
-    this->FailScans(0);
-    const Key key = this->kHigh + 1, row = this->kFar + 3;
-    this->h_.LetWorkersWait();
+    h_.Stop();
+    FailScans(0);
+    const Key key = kHigh + 1, row = kFar + 3;
+    h_.LetWorkersWait();
     std::atomic<uint32_t> ready{0};
     const auto meet = [&] {
       ready.fetch_add(1);
       Until([&] { return ready.load() >= 2; });
     };
-    std::jthread scanner = this->Thread(0, true, [&](auto& ctx) {
-      if (const Outcome scanned = this->Scan(ctx, 0, this->kHigh); scanned != Outcome::kOk) return scanned;
+    std::jthread scanner = Thread(0, true, [&](auto& ctx) {
+      if (const Outcome scanned = Scan(ctx, 0, kHigh); scanned != Outcome::kOk) return scanned;
       meet();
-      return this->Write(ctx, row);
+      return Write(ctx, row);
     });
-    std::jthread inserter = this->Thread(1, false, [&](auto& ctx) {
-      if (const Outcome written = this->Write(ctx, row); written != Outcome::kOk) return written;
+    std::jthread inserter = Thread(1, false, [&](auto& ctx) {
+      if (const Outcome written = Write(ctx, row); written != Outcome::kOk) return written;
       meet();
-      return this->Insert(ctx, key);
+      return Insert(ctx, key);
     });
     scanner.join();
     inserter.join();
-    this->Remove(key);
+    Remove(key);
   }
 }
 
 // ---- all of it, with luck ------------------------------------------------------------------------------------
 
-template <class Cc>
-class HeldLeavesStress : public ::testing::Test {};
-TYPED_TEST_SUITE(HeldLeavesStress, EveryLock);
+class HeldLeavesStress : public PairTest {
+ protected:
+  HeldLeavesStress() : PairTest({.ordered = true}) {}
+};
+INSTANTIATE_TEST_SUITE_P(With, HeldLeavesStress, In(ControlsWhere(&LocksRows)), NameOfPair);
 
 // Worker 0 scans and counts in row 0; the others insert and delete in the same leaf. Each commit of worker 0 leaves one
 // more in row 0, and the scan sees all rows that are never deleted.
-TYPED_TEST(HeldLeavesStress, AScannerCommitsBesideInsertsAndDeletes) {
+TEST_P(HeldLeavesStress, AScannerCommitsBesideInsertsAndDeletes) {
   constexpr uint64_t kScans = 100;
   constexpr Key kLast = 10;
-  Harness<TypeParam, NoLog> h(1, 1 << 20, true);
-  for (Key key = 0; key <= kLast; ++key) h.LoadRow(key, 0);
-  h.LetWorkersWait();
+  for (Key key = 0; key <= kLast; ++key) h_.LoadRow(key, 0);
+  h_.LetWorkersWait();
   std::atomic<bool> end{false};
   std::vector<std::jthread> threads;
-  for (uint32_t w = 1; w < h.kWorkers; ++w) {
+  for (uint32_t w = 1; w < h_.kWorkers; ++w) {
     threads.emplace_back([&, w] {
       Random random(w);
       while (!end.load()) {
-        h.epochs().Refresh(WorkerId(w));
-        if (random.Next() % 64 == 0) h.epochs().Advance();
+        h_.epochs().Refresh(WorkerId(w));
+        if (random.Next() % 64 == 0) h_.epochs().Advance();
         const Key key = kLast + 1 + random.Next() % 51;
-        (void)h.Insert(w, key, key);
-        (void)h.Delete(w, key);
+        (void)h_.Insert(w, key, key);
+        (void)h_.Delete(w, key);
       }
     });
   }
   for (uint64_t n = 0; n < kScans; ++n) {
     const auto body = [&](auto& ctx) {
       uint64_t rows = 0;
-      const Outcome scanned = ctx.Scan(h.table(), 0, kLast, ScanOrder::kAscending, [&](Key, const auto&) {
+      const Outcome scanned = ctx.Scan(h_.table(), 0, kLast, ScanOrder::kAscending, [&](Key, const auto&) {
         if (rows == 0) host::Yield();
         return ++rows > 0;
       });
       if (scanned != Outcome::kOk) return scanned;
       EXPECT_EQ(rows, kLast + 1);
-      return ctx.Update(h.table(), 0,
+      return ctx.Update(h_.table(), 0,
                         [](auto& t) { t.template SetAt<uint64_t>(0, t.template GetAt<uint64_t>(0) + 1); });
     };
-    h.epochs().Refresh(WorkerId(0));
-    Outcome outcome = h.Run(0, body).outcome;
+    h_.epochs().Refresh(WorkerId(0));
+    Outcome outcome = h_.Run(0, body).outcome;
     for (SpinWait backoff; outcome == Outcome::kConflict; backoff.Wait()) {
-      h.epochs().Refresh(WorkerId(0));
-      outcome = h.RunAgain(0, body).outcome;
+      h_.epochs().Refresh(WorkerId(0));
+      outcome = h_.RunAgain(0, body).outcome;
     }
   }
   end.store(true);
   threads.clear();
-  EXPECT_EQ(h.ValueOf(0), kScans);
+  EXPECT_EQ(h_.ValueOf(0), kScans);
 }
 
 }  // namespace

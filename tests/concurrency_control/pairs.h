@@ -1,51 +1,67 @@
-// The pairs of concurrency control and log scheme that the typed tests of both go over.
+// The pairs of concurrency control and log scheme that tests go over by name, each instantiated once (pairs_*.cpp).
 #pragma once
 
 #include <gtest/gtest.h>
 
-#include "tests/concurrency_control/harness.h"
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "concurrency_control/contract.h"
+#include "logging/contract.h"
+#include "tests/concurrency_control/test_engine.h"
 
 namespace dbx::testing {
 
-template <class CcT, class LogT>
-struct Pair {
-  using Cc = CcT;
-  using Log = LogT;
+struct TestPair {
+  std::string name;  // NO_WAIT_TABLE_TAURUS_COMMAND
+  CcTraits cc;
+  LogTraits log;
+  Isolation isolation;
+  std::unique_ptr<TestEngine> (*make)(const EngineOptions& options);
 };
-template <template <class> class Cc>
-using CommandPair = Pair<Cc<TaurusLog<CommandPayload>>, TaurusLog<CommandPayload>>;
-// Of a concurrency control that keeps many versions.
-template <template <class> class Cc>
-using VersionedPair = Pair<Cc<TaurusLog<VersionedCommandPayload>>, TaurusLog<VersionedCommandPayload>>;
-template <template <class> class Cc>
-using VersionedSerialPair = Pair<Cc<SerialLog<VersionedCommandPayload>>, SerialLog<VersionedCommandPayload>>;
-template <template <class> class Cc>
-using DataPair = Pair<Cc<TaurusLog<DataPayload>>, TaurusLog<DataPayload>>;
-template <template <class> class Cc>
-using SerialPair = Pair<Cc<SerialLog<CommandPayload>>, SerialLog<CommandPayload>>;
-template <template <class> class Cc>
-using PloverPair = Pair<Cc<PloverLog<DataPayload>>, PloverLog<DataPayload>>;
-template <template <class> class Cc>
-using SerialDataPair = Pair<Cc<SerialLog<DataPayload>>, SerialLog<DataPayload>>;
-using SiloRPair = Pair<Silo<SiloRLog<DataPayload>>, SiloRLog<DataPayload>>;
 
-using AllPairs = ::testing::Types<
-    CommandPair<NoWaitRows>, CommandPair<NoWaitTable>, CommandPair<Silo>, DataPair<NoWaitRows>, DataPair<NoWaitTable>,
-    DataPair<Silo>, SerialPair<NoWaitRows>, SerialPair<NoWaitTable>, SerialPair<Silo>, PloverPair<NoWaitRows>,
-    PloverPair<NoWaitTable>, PloverPair<Silo>, SiloRPair, CommandPair<WaitDieRows>, CommandPair<WaitDieTable>,
-    DataPair<WaitDieRows>, SerialPair<WaitDieRows>, PloverPair<WaitDieTable>, CommandPair<DlDetectRows>,
-    CommandPair<DlDetectTable>, DataPair<DlDetectRows>, SerialPair<DlDetectRows>, PloverPair<DlDetectTable>,
-    DataPair<TicToc>, SerialDataPair<TicToc>, PloverPair<TicToc>, VersionedPair<Hekaton>, DataPair<Hekaton>,
-    VersionedSerialPair<Hekaton>, SerialDataPair<Hekaton>, PloverPair<Hekaton>>;
+using TestPairs = std::vector<const TestPair*>;
+TestPairs PairsWhere(bool (*holds)(const TestPair& pair));
 
-using AllTaurusPairs =
-    ::testing::Types<CommandPair<NoWaitRows>, CommandPair<NoWaitTable>, CommandPair<Silo>, DataPair<NoWaitRows>,
-                     DataPair<NoWaitTable>, DataPair<Silo>, CommandPair<WaitDieRows>, CommandPair<WaitDieTable>,
-                     CommandPair<DlDetectRows>, CommandPair<DlDetectTable>, DataPair<DlDetectTable>, DataPair<TicToc>,
-                     VersionedPair<Hekaton>, VersionedPair<HekatonSnapshot>, DataPair<Hekaton>>;
+// Throws if no pair has that name.
+std::unique_ptr<TestEngine> EngineNamed(std::string_view name, const EngineOptions& options);
 
-// Whose commands are replayed in one version.
-using AllCommandPairs = ::testing::Types<CommandPair<NoWaitRows>, CommandPair<NoWaitTable>, CommandPair<Silo>,
-                                         CommandPair<WaitDieRows>, CommandPair<DlDetectTable>>;
+// The concurrency controls without a log.
+inline TestPairs ControlsWhere(auto holds) {
+  TestPairs controls = PairsWhere([](const TestPair& pair) { return !pair.log.logs; });
+  std::erase_if(controls, [&](const TestPair* pair) { return !holds(*pair); });
+  return controls;
+}
+
+inline bool LocksRows(const TestPair& pair) { return pair.cc.reads_are_locked; }
+inline bool LocksInRows(const TestPair& pair) { return LocksRows(pair) && !pair.cc.lock_table; }
+inline bool WaitsForLocks(const TestPair& pair) { return LocksRows(pair) && pair.cc.name != "NO_WAIT"; }
+inline bool IsSerializable(const TestPair& pair) { return pair.isolation == Isolation::kSerializable; }
+inline bool ReadsSnapshots(const TestPair& pair) { return pair.isolation == Isolation::kSnapshot; }
+inline bool IsTaurus(const TestPair& pair) { return pair.log.name == "LOG_TAURUS"; }
+// Records depend on those whose reads they overwrite.
+inline bool TracksReads(const TestPair& pair) { return IsTaurus(pair) && pair.log.tracks_reads; }
+
+// For INSTANTIATE_TEST_SUITE_P.
+inline std::string NameOfPair(const ::testing::TestParamInfo<const TestPair*>& info) { return info.param->name; }
+inline auto In(const TestPairs& pairs) { return ::testing::ValuesIn(pairs); }
+
+// A test over pairs. The engine has two logs, or the one that its scheme has.
+class PairTest : public ::testing::TestWithParam<const TestPair*> {
+ protected:
+  explicit PairTest(EngineOptions options = {}) : engine_(MakeEngine(options)), h_(*engine_) {}
+
+  static std::unique_ptr<TestEngine> MakeEngine(EngineOptions options) {
+    if (GetParam()->log.single_stream) options.logs = 1;
+    return GetParam()->make(options);
+  }
+
+ private:
+  const std::unique_ptr<TestEngine> engine_;
+
+ protected:
+  TestEngine& h_;
+};
 
 }  // namespace dbx::testing

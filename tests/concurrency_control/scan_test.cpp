@@ -2,6 +2,7 @@
 // scheme learns of gaps. Transactions of several workers are interleaved by hand.
 #include <gtest/gtest.h>
 
+#include "tests/concurrency_control/harness.h"
 #include "tests/concurrency_control/pairs.h"
 
 namespace dbx::testing {
@@ -9,11 +10,9 @@ namespace {
 
 constexpr Key kHigh = 1'000'000;
 
-template <class P>
-class ScanOfEveryPair : public ::testing::Test {
+class ScanOfEveryPair : public PairTest {
  protected:
-  using H = Harness<typename P::Cc, typename P::Log>;
-  static constexpr uint32_t kLogs = P::Log::kTraits.single_stream ? 1 : 2;
+  ScanOfEveryPair() : PairTest({.ordered = true}) {}
 
   void LoadRows(std::initializer_list<Key> keys) {
     for (const Key key : keys) h_.LoadRow(key, key * 10);
@@ -64,53 +63,41 @@ class ScanOfEveryPair : public ::testing::Test {
     const CallResult outer = h_.Run(0, [&](auto& ctx) { return scan_and_insert(ctx, 3, meanwhile); });
     return outer.outcome == Outcome::kOk && inner.outcome == Outcome::kOk;
   }
-
-  H h_{kLogs, 1 << 20, /*ordered=*/true};
 };
 // What holds of serializable transactions alone.
-template <class P>
-class ScanOfSerializablePairs : public ScanOfEveryPair<P> {};
+class ScanOfSerializablePairs : public ScanOfEveryPair {};
 
-// Each concurrency control and place of locks, and each way in which a scheme learns of what was read.
-using SerializablePairs =
-    ::testing::Types<CommandPair<NoWaitRows>, CommandPair<NoWaitTable>, CommandPair<Silo>, CommandPair<WaitDieRows>,
-                     CommandPair<DlDetectTable>, DataPair<Silo>, DataPair<TicToc>, SerialPair<NoWaitRows>,
-                     PloverPair<NoWaitTable>, PloverPair<TicToc>, SiloRPair, VersionedPair<Hekaton>, DataPair<Hekaton>,
-                     PloverPair<Hekaton>, PloverPair<WaitDieTable>, CommandPair<DlDetectRows>>;
-using ScannedPairs =
-    ::testing::Types<CommandPair<NoWaitRows>, CommandPair<NoWaitTable>, CommandPair<Silo>, CommandPair<WaitDieRows>,
-                     CommandPair<DlDetectTable>, DataPair<Silo>, DataPair<TicToc>, SerialPair<NoWaitRows>,
-                     PloverPair<NoWaitTable>, PloverPair<TicToc>, SiloRPair, VersionedPair<Hekaton>, DataPair<Hekaton>,
-                     PloverPair<Hekaton>, PloverPair<WaitDieTable>, CommandPair<DlDetectRows>,
-                     VersionedPair<HekatonSnapshot>, DataPair<HekatonSnapshot>>;
-TYPED_TEST_SUITE(ScanOfEveryPair, ScannedPairs);
-TYPED_TEST_SUITE(ScanOfSerializablePairs, SerializablePairs);
+INSTANTIATE_TEST_SUITE_P(With, ScanOfEveryPair, In(PairsWhere([](const TestPair& pair) { return pair.log.logs; })),
+                         NameOfPair);
+INSTANTIATE_TEST_SUITE_P(With, ScanOfSerializablePairs,
+                         In(PairsWhere([](const TestPair& pair) { return pair.log.logs && IsSerializable(pair); })),
+                         NameOfPair);
 
-TYPED_TEST(ScanOfEveryPair, VisitsTheRowsOfItsRangeInOrderUntilItIsToldToEnd) {
-  this->LoadRows({0, 10, 20, 30, 40});
-  const CallResult result = this->h_.Run(0, [&](auto& ctx) {
+TEST_P(ScanOfEveryPair, VisitsTheRowsOfItsRangeInOrderUntilItIsToldToEnd) {
+  LoadRows({0, 10, 20, 30, 40});
+  const CallResult result = h_.Run(0, [&](auto& ctx) {
     std::vector<Key> keys;
-    EXPECT_EQ(this->Scan(ctx, 10, 30, &keys), Outcome::kOk);
+    EXPECT_EQ(Scan(ctx, 10, 30, &keys), Outcome::kOk);
     EXPECT_EQ(keys, (std::vector<Key>{10, 20, 30}));
-    EXPECT_EQ(this->Scan(ctx, 5, 100, &keys, SIZE_MAX, ScanOrder::kDescending), Outcome::kOk);
+    EXPECT_EQ(Scan(ctx, 5, 100, &keys, SIZE_MAX, ScanOrder::kDescending), Outcome::kOk);
     EXPECT_EQ(keys, (std::vector<Key>{40, 30, 20, 10}));
-    EXPECT_EQ(this->Scan(ctx, 0, kHigh, &keys, 2), Outcome::kOk);
+    EXPECT_EQ(Scan(ctx, 0, kHigh, &keys, 2), Outcome::kOk);
     EXPECT_EQ(keys, (std::vector<Key>{0, 10}));
-    EXPECT_EQ(this->Scan(ctx, 11, 19, &keys), Outcome::kOk);
+    EXPECT_EQ(Scan(ctx, 11, 19, &keys), Outcome::kOk);
     EXPECT_TRUE(keys.empty());
     return Outcome::kOk;
   });
   EXPECT_EQ(result.outcome, Outcome::kOk);
 }
 
-TYPED_TEST(ScanOfEveryPair, SeesWhatTheTransactionWroteItself) {
-  this->LoadRows({0, 10, 20});
-  const CallResult result = this->h_.Run(0, [&](auto& ctx) {
-    EXPECT_EQ(this->Write(ctx, 10, 77), Outcome::kOk);
-    EXPECT_EQ(this->Insert(ctx, 15), Outcome::kOk);
-    EXPECT_EQ(ctx.Delete(this->h_.table(), 20), Outcome::kOk);
+TEST_P(ScanOfEveryPair, SeesWhatTheTransactionWroteItself) {
+  LoadRows({0, 10, 20});
+  const CallResult result = h_.Run(0, [&](auto& ctx) {
+    EXPECT_EQ(Write(ctx, 10, 77), Outcome::kOk);
+    EXPECT_EQ(Insert(ctx, 15), Outcome::kOk);
+    EXPECT_EQ(ctx.Delete(h_.table(), 20), Outcome::kOk);
     std::vector<std::pair<Key, uint64_t>> seen;
-    EXPECT_EQ(ctx.Scan(this->h_.table(), 0, 100, ScanOrder::kAscending,
+    EXPECT_EQ(ctx.Scan(h_.table(), 0, 100, ScanOrder::kAscending,
                        [&](Key key, const auto& tuple) {
                          seen.emplace_back(key, tuple.template GetAt<uint64_t>(0));
                          return true;
@@ -120,34 +107,37 @@ TYPED_TEST(ScanOfEveryPair, SeesWhatTheTransactionWroteItself) {
     return Outcome::kOk;
   });
   EXPECT_EQ(result.outcome, Outcome::kOk);
-  EXPECT_EQ(this->Keys(0, 100), (std::vector<Key>{0, 10, 15}));
+  EXPECT_EQ(Keys(0, 100), (std::vector<Key>{0, 10, 15}));
 }
 
-TYPED_TEST(ScanOfSerializablePairs, AnInsertIntoAScannedGapIsAConflict) {
-  this->LoadRows({0, 10});
+TEST_P(ScanOfSerializablePairs, AnInsertIntoAScannedGapIsAConflict) {
+  LoadRows({0, 10});
   CallResult inner{};
-  const CallResult outer = this->ScanAndWrite(1, 9, [&] { inner = this->h_.Insert(1, 5, 5); });
+  const CallResult outer = ScanAndWrite(1, 9, [&] { inner = h_.Insert(1, 5, 5); });
   EXPECT_EQ(inner.outcome, Outcome::kOk);
   EXPECT_EQ(outer.outcome, Outcome::kConflict);
-  EXPECT_EQ(this->ScanAndWrite(1, 9, [] {}).outcome, Outcome::kOk);
+  EXPECT_EQ(ScanAndWrite(1, 9, [] {}).outcome, Outcome::kOk);
 }
 
 // Each is in the range of the other: in a serial order one of them finds the other's row.
-TYPED_TEST(ScanOfSerializablePairs, APredicateWriteSkewIsRefused) {
-  this->LoadRows({0, 10});
-  EXPECT_FALSE(this->BothInsertWhereTheyFoundNone());
+TEST_P(ScanOfSerializablePairs, APredicateWriteSkewIsRefused) {
+  LoadRows({0, 10});
+  EXPECT_FALSE(BothInsertWhereTheyFoundNone());
 }
 
 // The level says so: else it is not what it claims to be, and costs more than it must.
-using SnapshotScan = ScanOfEveryPair<DataPair<HekatonSnapshot>>;
-TEST_F(SnapshotScan, APredicateWriteSkewIsAllowed) {
+class SnapshotScan : public ScanOfEveryPair {};
+INSTANTIATE_TEST_SUITE_P(With, SnapshotScan,
+                         In(PairsWhere([](const TestPair& pair) { return pair.log.logs && ReadsSnapshots(pair); })),
+                         NameOfPair);
+TEST_P(SnapshotScan, APredicateWriteSkewIsAllowed) {
   LoadRows({0, 10});
   EXPECT_TRUE(BothInsertWhereTheyFoundNone());
   EXPECT_EQ(Keys(1, 9), (std::vector<Key>{3, 6}));
 }
 
 // A writer too: it stands at its snapshot, which did not have the row.
-TEST_F(SnapshotScan, AnInsertIntoAScannedGapIsNoConflict) {
+TEST_P(SnapshotScan, AnInsertIntoAScannedGapIsNoConflict) {
   LoadRows({0, 10});
   CallResult inner{};
   EXPECT_EQ(ScanAndWrite(1, 9, [&] { inner = h_.Insert(1, 5, 5); }).outcome, Outcome::kOk);
@@ -155,51 +145,52 @@ TEST_F(SnapshotScan, AnInsertIntoAScannedGapIsNoConflict) {
 }
 
 // Or else the reader tells of a state that never was. One that reads a snapshot stands before the insert.
-TYPED_TEST(ScanOfEveryPair, AReaderIsProtectedToo) {
-  this->LoadRows({0, 10});
-  const CallResult reader = this->h_.Run(0, [&](auto& ctx) {
-    EXPECT_EQ(this->Scan(ctx, 1, 9), Outcome::kOk);
-    EXPECT_EQ(this->h_.Insert(1, 5, 5).outcome, Outcome::kOk);
+TEST_P(ScanOfEveryPair, AReaderIsProtectedToo) {
+  LoadRows({0, 10});
+  const CallResult reader = h_.Run(0, [&](auto& ctx) {
+    EXPECT_EQ(Scan(ctx, 1, 9), Outcome::kOk);
+    EXPECT_EQ(h_.Insert(1, 5, 5).outcome, Outcome::kOk);
     return Outcome::kOk;
   });
-  EXPECT_EQ(reader.outcome, TypeParam::Cc::kTraits.multi_version ? Outcome::kOk : Outcome::kConflict);
+  EXPECT_EQ(reader.outcome, GetParam()->cc.multi_version ? Outcome::kOk : Outcome::kConflict);
 }
 
-TYPED_TEST(ScanOfSerializablePairs, ADeleteFromAScannedRangeIsAConflict) {
-  this->LoadRows({0, 5, 10});
+TEST_P(ScanOfSerializablePairs, ADeleteFromAScannedRangeIsAConflict) {
+  LoadRows({0, 5, 10});
   CallResult inner{};
-  const CallResult outer = this->ScanAndWrite(1, 9, [&] { inner = this->h_.Delete(1, 5); });
+  const CallResult outer = ScanAndWrite(1, 9, [&] { inner = h_.Delete(1, 5); });
   EXPECT_FALSE(inner.outcome == Outcome::kOk && outer.outcome == Outcome::kOk);
 }
 
 // The row of a key that was missed before is there, absent: the leaf does not change when it is inserted.
-TYPED_TEST(ScanOfSerializablePairs, AnAbsentRowIsScannedToo) {
-  this->LoadRows({0, 10});
-  ASSERT_EQ(this->h_.Read(2, 5).outcome, Outcome::kOk);
-  ASSERT_NE(this->h_.table().Find(5), nullptr);
+TEST_P(ScanOfSerializablePairs, AnAbsentRowIsScannedToo) {
+  LoadRows({0, 10});
+  ASSERT_EQ(h_.Read(2, 5).outcome, Outcome::kOk);
+  ASSERT_NE(h_.table().Find(5), nullptr);
   CallResult inner{};
-  const CallResult outer = this->ScanAndWrite(1, 9, [&] { inner = this->h_.Insert(1, 5, 5); });
+  const CallResult outer = ScanAndWrite(1, 9, [&] { inner = h_.Insert(1, 5, 5); });
   EXPECT_FALSE(inner.outcome == Outcome::kOk && outer.outcome == Outcome::kOk);
 }
 
-TYPED_TEST(ScanOfEveryPair, OwnInsertsIntoAScannedGapAreNoConflictThoughLeavesSplit) {
-  this->LoadRows({0, 1000});
-  const CallResult result = this->h_.Run(0, [&](auto& ctx) {
-    EXPECT_EQ(this->Scan(ctx, 0, 1000), Outcome::kOk);
-    for (Key key = 1; key <= 200; ++key) EXPECT_EQ(this->Insert(ctx, key * 3), Outcome::kOk);
+TEST_P(ScanOfEveryPair, OwnInsertsIntoAScannedGapAreNoConflictThoughLeavesSplit) {
+  LoadRows({0, 1000});
+  const CallResult result = h_.Run(0, [&](auto& ctx) {
+    EXPECT_EQ(Scan(ctx, 0, 1000), Outcome::kOk);
+    for (Key key = 1; key <= 200; ++key) EXPECT_EQ(Insert(ctx, key * 3), Outcome::kOk);
     std::vector<Key> keys;
-    EXPECT_EQ(this->Scan(ctx, 0, 1000, &keys), Outcome::kOk);
+    EXPECT_EQ(Scan(ctx, 0, 1000, &keys), Outcome::kOk);
     EXPECT_EQ(keys.size(), 202u);
     return Outcome::kOk;
   });
   EXPECT_EQ(result.outcome, Outcome::kOk);
-  EXPECT_GT(this->Leaves(), 2u);
+  EXPECT_GT(Leaves(), 2u);
 }
 
 // Both parts of a leaf that the scanner itself has split are still its own.
-TYPED_TEST(ScanOfSerializablePairs, AnInsertIntoEitherPartOfALeafThatTheScannerSplitIsAConflict) {
+TEST_P(ScanOfSerializablePairs, AnInsertIntoEitherPartOfALeafThatTheScannerSplitIsAConflict) {
   for (const Key foreign : {2, 598}) {
-    typename TestFixture::H h(TestFixture::kLogs, 1 << 20, true);
+    const std::unique_ptr<TestEngine> engine = MakeEngine({.ordered = true});
+    TestEngine& h = *engine;
     h.LoadRow(0, 0);
     h.LoadRow(1000, 1);
     const CallResult outer = h.Run(0, [&](auto& ctx) {
@@ -217,24 +208,24 @@ TYPED_TEST(ScanOfSerializablePairs, AnInsertIntoEitherPartOfALeafThatTheScannerS
 }
 
 // A leaf that another transaction splits was not necessarily changed where it was scanned; it counts as changed.
-TYPED_TEST(ScanOfSerializablePairs, ASplitOfAScannedLeafByAnotherIsAConflict) {
-  for (Key key = 0; key < BTreeLeaf::kSlots; ++key) this->h_.LoadRow(key * 10, key);
-  ASSERT_EQ(this->Leaves(), 1u);
+TEST_P(ScanOfSerializablePairs, ASplitOfAScannedLeafByAnotherIsAConflict) {
+  for (Key key = 0; key < BTreeLeaf::kSlots; ++key) h_.LoadRow(key * 10, key);
+  ASSERT_EQ(Leaves(), 1u);
   CallResult inner{};
-  const CallResult outer = this->ScanAndWrite(1, 9, [&] { inner = this->h_.Insert(1, 305, 5); });
+  const CallResult outer = ScanAndWrite(1, 9, [&] { inner = h_.Insert(1, 305, 5); });
   EXPECT_EQ(inner.outcome, Outcome::kOk);
   EXPECT_EQ(outer.outcome, Outcome::kConflict);
-  EXPECT_EQ(this->Leaves(), 2u);
+  EXPECT_EQ(Leaves(), 2u);
 }
 
-TYPED_TEST(ScanOfEveryPair, WhatAScanDidNotComeToIsNotProtected) {
-  for (Key key = 0; key < 4 * BTreeLeaf::kSlots; ++key) this->h_.LoadRow(key * 10, key);
+TEST_P(ScanOfEveryPair, WhatAScanDidNotComeToIsNotProtected) {
+  for (Key key = 0; key < 4 * BTreeLeaf::kSlots; ++key) h_.LoadRow(key * 10, key);
   CallResult write{}, insert{};
-  const CallResult outer = this->h_.Run(0, [&](auto& ctx) {
-    EXPECT_EQ(this->Scan(ctx, 10, kHigh, nullptr, 2), Outcome::kOk);
-    write = this->h_.Write(1, 40, 7);
-    insert = this->h_.Insert(1, 2015, 7);
-    return this->Write(ctx, 0);
+  const CallResult outer = h_.Run(0, [&](auto& ctx) {
+    EXPECT_EQ(Scan(ctx, 10, kHigh, nullptr, 2), Outcome::kOk);
+    write = h_.Write(1, 40, 7);
+    insert = h_.Insert(1, 2015, 7);
+    return Write(ctx, 0);
   });
   EXPECT_EQ(write.outcome, Outcome::kOk);
   EXPECT_EQ(insert.outcome, Outcome::kOk);
@@ -242,116 +233,116 @@ TYPED_TEST(ScanOfEveryPair, WhatAScanDidNotComeToIsNotProtected) {
 }
 
 // A queue: what is deleted at its low end must not be walked over for ever.
-TYPED_TEST(ScanOfSerializablePairs, EmptyLeavesLeaveTheIndexAndTheirScannersAbort) {
+TEST_P(ScanOfSerializablePairs, EmptyLeavesLeaveTheIndexAndTheirScannersAbort) {
   constexpr Key kRows = 3 * BTreeLeaf::kSlots;
-  for (Key key = 0; key < kRows; ++key) this->h_.LoadRow(key, key);
-  ASSERT_GE(this->Leaves(), 3u);
-  for (Key key = 1; key < kRows - 1; ++key) ASSERT_EQ(this->h_.Delete(1, key).outcome, Outcome::kOk);
-  this->h_.HardenAll();
+  for (Key key = 0; key < kRows; ++key) h_.LoadRow(key, key);
+  ASSERT_GE(Leaves(), 3u);
+  for (Key key = 1; key < kRows - 1; ++key) ASSERT_EQ(h_.Delete(1, key).outcome, Outcome::kOk);
+  h_.HardenAll();
   size_t before = 0;
-  const CallResult outer = this->ScanAndWrite(kRows / 3, kRows / 2, [&] {
-    before = this->Leaves();
-    this->h_.Sweep(1);
-    this->h_.Sweep(1);
+  const CallResult outer = ScanAndWrite(kRows / 3, kRows / 2, [&] {
+    before = Leaves();
+    h_.Sweep(1);
+    h_.Sweep(1);
   });
   // Under locks the scan holds the absent rows, if they are there still.
-  EXPECT_TRUE(this->Leaves() == before || outer.outcome == Outcome::kConflict);
-  this->h_.HardenAll();
-  this->h_.Sweep(1);
-  EXPECT_LE(this->Leaves(), 2u);
-  EXPECT_EQ(this->Keys(0, kRows), (std::vector<Key>{0, kRows - 1}));
+  EXPECT_TRUE(Leaves() == before || outer.outcome == Outcome::kConflict);
+  h_.HardenAll();
+  h_.Sweep(1);
+  EXPECT_LE(Leaves(), 2u);
+  EXPECT_EQ(Keys(0, kRows), (std::vector<Key>{0, kRows - 1}));
 }
 
 // What is known of it passes on to its gap: scans, which read absent rows too, must not keep them for ever.
-TYPED_TEST(ScanOfEveryPair, AnAbsentRowLeavesAnOrderedTableThoughItsDeleteIsNotDurable) {
-  this->LoadRows({0, 5, 10});
-  ASSERT_TRUE(this->h_.Delete(0, 5).wrote);
-  ASSERT_EQ(this->ScanAndWrite(1, 9, [] {}).outcome, Outcome::kOk);
-  this->h_.Sweep(0);
-  EXPECT_EQ(this->h_.table().Find(5), nullptr);
+TEST_P(ScanOfEveryPair, AnAbsentRowLeavesAnOrderedTableThoughItsDeleteIsNotDurable) {
+  LoadRows({0, 5, 10});
+  ASSERT_TRUE(h_.Delete(0, 5).wrote);
+  ASSERT_EQ(ScanAndWrite(1, 9, [] {}).outcome, Outcome::kOk);
+  h_.Sweep(0);
+  EXPECT_EQ(h_.table().Find(5), nullptr);
 }
 
 // Whatever has become of the row that was deleted.
-TYPED_TEST(ScanOfEveryPair, AScanIsNotDurableBeforeTheDeleteThatItDoesNotSee) {
-  this->LoadRows({0, 5, 10});
-  ASSERT_TRUE(this->h_.Delete(0, 5).wrote);
-  this->h_.Sweep(0);
+TEST_P(ScanOfEveryPair, AScanIsNotDurableBeforeTheDeleteThatItDoesNotSee) {
+  LoadRows({0, 5, 10});
+  ASSERT_TRUE(h_.Delete(0, 5).wrote);
+  h_.Sweep(0);
   std::vector<Key> keys;
-  ASSERT_EQ(this->h_.Scan(1, 1, 9, &keys).outcome, Outcome::kOk);
+  ASSERT_EQ(h_.Scan(1, 1, 9, &keys).outcome, Outcome::kOk);
   EXPECT_TRUE(keys.empty());
-  EXPECT_FALSE(this->h_.IsDurable(1));
-  this->h_.HardenAll();
-  EXPECT_TRUE(this->h_.IsDurable(1));
+  EXPECT_FALSE(h_.IsDurable(1));
+  h_.HardenAll();
+  EXPECT_TRUE(h_.IsDurable(1));
 }
 
-template <class P>
-class ScanOfCommandPairs : public ScanOfEveryPair<P> {
+class ScanOfCommandPairs : public ScanOfEveryPair {
  protected:
   // What worker 1 did last comes after what worker 0 did last.
   void ExpectDependency() {
-    EXPECT_TRUE(lv::CoveredBy(this->h_.point(0), this->h_.point(1), 2));
-    EXPECT_GT(this->h_.point(1)[0], 0u);
+    EXPECT_TRUE(lv::CoveredBy(h_.point(0), h_.point(1), 2));
+    EXPECT_GT(h_.point(1)[0], 0u);
   }
   void DeleteAndUnlink(Key first, Key last) {
     for (Key key = first; key <= last; ++key) {
-      ASSERT_EQ(this->h_.Delete(0, key).outcome, Outcome::kOk);
+      ASSERT_EQ(h_.Delete(0, key).outcome, Outcome::kOk);
     }
-    deleted_at_ = this->h_.point(0)[0];
-    this->h_.FlushAll();
-    this->h_.Sweep(0);
-    for (Key key = first; key <= last; ++key) ASSERT_EQ(this->h_.table().Find(key), nullptr);
+    deleted_at_ = h_.point(0)[0];
+    h_.FlushAll();
+    h_.Sweep(0);
+    for (Key key = first; key <= last; ++key) ASSERT_EQ(h_.table().Find(key), nullptr);
   }
 
   uint64_t deleted_at_ = 0;
 };
-TYPED_TEST_SUITE(ScanOfCommandPairs, AllCommandPairs);
+INSTANTIATE_TEST_SUITE_P(With, ScanOfCommandPairs, In(PairsWhere(&TracksReads)), NameOfPair);
 
-TYPED_TEST(ScanOfCommandPairs, AnInsertDependsOnEarlierScansOfItsGap) {
-  this->LoadRows({0, 10});
-  ASSERT_TRUE(this->ScanAndWrite(1, 9, [] {}).wrote);
-  ASSERT_EQ(this->h_.Insert(1, 5, 5).outcome, Outcome::kOk);
-  this->ExpectDependency();
+TEST_P(ScanOfCommandPairs, AnInsertDependsOnEarlierScansOfItsGap) {
+  LoadRows({0, 10});
+  ASSERT_TRUE(ScanAndWrite(1, 9, [] {}).wrote);
+  ASSERT_EQ(h_.Insert(1, 5, 5).outcome, Outcome::kOk);
+  ExpectDependency();
 }
 
-TYPED_TEST(ScanOfCommandPairs, AnInsertDependsOnScansOfItsGapThoughItSplitsTheLeaf) {
-  for (Key key = 0; key < BTreeLeaf::kSlots; ++key) this->h_.LoadRow(key * 10, key);
-  ASSERT_TRUE(this->ScanAndWrite(1, 609, [] {}).wrote);
-  ASSERT_EQ(this->Leaves(), 1u);
-  ASSERT_EQ(this->h_.Insert(1, 405, 5).outcome, Outcome::kOk);
-  ASSERT_EQ(this->Leaves(), 2u);
-  this->ExpectDependency();
-  ASSERT_EQ(this->h_.Insert(1, 5, 5).outcome, Outcome::kOk);
-  this->ExpectDependency();
+TEST_P(ScanOfCommandPairs, AnInsertDependsOnScansOfItsGapThoughItSplitsTheLeaf) {
+  for (Key key = 0; key < BTreeLeaf::kSlots; ++key) h_.LoadRow(key * 10, key);
+  ASSERT_TRUE(ScanAndWrite(1, 609, [] {}).wrote);
+  ASSERT_EQ(Leaves(), 1u);
+  ASSERT_EQ(h_.Insert(1, 405, 5).outcome, Outcome::kOk);
+  ASSERT_EQ(Leaves(), 2u);
+  ExpectDependency();
+  ASSERT_EQ(h_.Insert(1, 5, 5).outcome, Outcome::kOk);
+  ExpectDependency();
 }
 
 // Data would do without: it is durable, or it would not have been forgotten. Replay must not do the scan first.
-TYPED_TEST(ScanOfCommandPairs, AScanDependsOnAForgottenDelete) {
-  this->LoadRows({0, 5, 10});
-  this->DeleteAndUnlink(5, 5);
-  ASSERT_EQ(this->h_.Scan(1, 1, 9).outcome, Outcome::kOk);
-  EXPECT_GE(this->h_.point(1)[0], this->deleted_at_);
+TEST_P(ScanOfCommandPairs, AScanDependsOnAForgottenDelete) {
+  LoadRows({0, 5, 10});
+  DeleteAndUnlink(5, 5);
+  ASSERT_EQ(h_.Scan(1, 1, 9).outcome, Outcome::kOk);
+  EXPECT_GE(h_.point(1)[0], deleted_at_);
 }
 
-TYPED_TEST(ScanOfCommandPairs, AScanDependsOnAForgottenDeleteOfAForgottenLeaf) {
+TEST_P(ScanOfCommandPairs, AScanDependsOnAForgottenDeleteOfAForgottenLeaf) {
   constexpr Key kFirst = BTreeLeaf::kSlots, kLast = 2 * BTreeLeaf::kSlots - 1;
-  for (Key key = 0; key < 3 * BTreeLeaf::kSlots; ++key) this->h_.LoadRow(key, key);
-  ASSERT_EQ(this->Leaves(), 3u);
-  this->DeleteAndUnlink(kFirst, kLast);
-  ASSERT_EQ(this->Leaves(), 2u) << "the one below, from which nothing was deleted, has the range";
-  ASSERT_EQ(this->h_.Scan(1, kFirst + 5, kLast - 5).outcome, Outcome::kOk);
-  EXPECT_GE(this->h_.point(1)[0], this->deleted_at_);
+  for (Key key = 0; key < 3 * BTreeLeaf::kSlots; ++key) h_.LoadRow(key, key);
+  ASSERT_EQ(Leaves(), 3u);
+  DeleteAndUnlink(kFirst, kLast);
+  ASSERT_EQ(Leaves(), 2u) << "the one below, from which nothing was deleted, has the range";
+  ASSERT_EQ(h_.Scan(1, kFirst + 5, kLast - 5).outcome, Outcome::kOk);
+  EXPECT_GE(h_.point(1)[0], deleted_at_);
 }
 
-TYPED_TEST(ScanOfCommandPairs, AnInsertDependsOnScansOfAForgottenRow) {
-  this->LoadRows({0, 5, 10});
-  this->DeleteAndUnlink(5, 5);
-  ASSERT_TRUE(this->ScanAndWrite(1, 9, [] {}).wrote);
-  ASSERT_EQ(this->h_.Insert(1, 5, 5).outcome, Outcome::kOk);
-  this->ExpectDependency();
+TEST_P(ScanOfCommandPairs, AnInsertDependsOnScansOfAForgottenRow) {
+  LoadRows({0, 5, 10});
+  DeleteAndUnlink(5, 5);
+  ASSERT_TRUE(ScanAndWrite(1, 9, [] {}).wrote);
+  ASSERT_EQ(h_.Insert(1, 5, 5).outcome, Outcome::kOk);
+  ExpectDependency();
 }
 
 TEST(TicTocScan, AnInsertIntoAScannedGapCommitsAfterTheScan) {
-  Harness<TicToc<NoLog>, NoLog> h(1, 1 << 20, true);
+  const auto engine = EngineNamed("TICTOC", {.logs = 1, .ordered = true});
+  TestEngine& h = *engine;
   h.LoadRow(0, 0);
   h.LoadRow(10, 0);
   for (uint64_t i = 1; i <= 20; ++i) ASSERT_EQ(h.Write(0, 0, i).outcome, Outcome::kOk);
@@ -363,7 +354,8 @@ TEST(TicTocScan, AnInsertIntoAScannedGapCommitsAfterTheScan) {
 }
 
 TEST(TicTocScan, AScanOfAGapCommitsAfterTheDeleteThatMadeIt) {
-  Harness<TicToc<NoLog>, NoLog> h(1, 1 << 20, true);
+  const auto engine = EngineNamed("TICTOC", {.logs = 1, .ordered = true});
+  TestEngine& h = *engine;
   for (const Key key : {0, 5, 10}) h.LoadRow(key, 0);
   for (uint64_t i = 1; i <= 20; ++i) ASSERT_EQ(h.Write(0, 5, i).outcome, Outcome::kOk);
   ASSERT_EQ(h.Delete(0, 5).outcome, Outcome::kOk);
@@ -405,7 +397,8 @@ class TicTocHeir : public ::testing::Test {
   }
   Timestamp RowZeroReadAt() { return TicTocWord::Rts(h_.table().Find(0)->control.load()); }
 
-  Harness<TicToc<NoLog>, NoLog> h_{1, 1 << 20, true};
+  const std::unique_ptr<TestEngine> engine_ = EngineNamed("TICTOC", {.logs = 1, .ordered = true});
+  TestEngine& h_ = *engine_;
   Timestamp deleted_at_;
 };
 
@@ -452,7 +445,8 @@ class SiloScan : public ::testing::Test {
   }
   uint64_t TidOf(Key key) { return h_.table().Find(key)->control.load() >> Row::kSharedBits; }
 
-  Harness<Silo<NoLog>, NoLog> h_{1, 1 << 20, true};
+  const std::unique_ptr<TestEngine> engine_ = EngineNamed("SILO", {.logs = 1, .ordered = true});
+  TestEngine& h_ = *engine_;
   uint64_t deleted_;
 };
 
@@ -471,7 +465,8 @@ TEST_F(SiloScan, AScanOfAGapCommitsAfterTheDeleteThatMadeIt) {
 }
 
 TEST(NoWaitScan, AFailedRecheckOfALeafLeavesAVoidRecord) {
-  Harness<NoWaitRows<SerialLog<CommandPayload>>, SerialLog<CommandPayload>> h(1, 1 << 20, true);
+  const auto engine = EngineNamed("NO_WAIT_SERIAL_COMMAND", {.logs = 1, .ordered = true});
+  TestEngine& h = *engine;
   h.LoadRow(0, 0);
   h.LoadRow(10, 0);
   const CallResult result = h.Run(0, [&](auto& ctx) {

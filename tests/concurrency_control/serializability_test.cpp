@@ -10,7 +10,8 @@
 #include <thread>
 
 #include "benchmarks/test/history.h"
-#include "tests/concurrency_control/harness.h"
+#include "storage/tuple.h"
+#include "tests/concurrency_control/pairs.h"
 
 namespace dbx::testing {
 namespace {
@@ -26,22 +27,15 @@ struct Version {
 };
 Tuple TupleOf(TxnId writer, TxnId predecessor) { return {writer.value, {predecessor.value, 0, 0}}; }
 
-template <class CcT, bool kOrdered>
-struct Case {
-  using Cc = CcT;
-  static constexpr bool kWaitsForRows =
-      std::is_same_v<Cc, WaitDieRows<NoLog>> || std::is_same_v<Cc, DlDetectRows<NoLog>>;
-  static constexpr bool kHasScans = kOrdered;
-  static constexpr Key kKeys = kOrdered ? 12 : 6;
-  // Of an ordered table each has a leaf of its own at first, which goes when the row has.
-  static constexpr Key kStride = kOrdered ? BTreeLeaf::kSlots : 1;
-};
-
-template <class C>
-class EveryConcurrencyControl : public ::testing::Test {
+class Serializability : public PairTest {
  protected:
-  static constexpr Key kKeys = C::kKeys;
-  static Key At(Key key) { return key * C::kStride; }
+  explicit Serializability(bool scans)
+      : PairTest({.ordered = scans}),
+        has_scans_(scans),
+        keys_(scans ? 12 : 6),
+        stride_(scans ? BTreeLeaf::kSlots : 1) {}
+
+  Key At(Key key) const { return key * stride_; }
 
   struct Committed {
     TxnId id;
@@ -51,10 +45,10 @@ class EveryConcurrencyControl : public ::testing::Test {
 
   void SetUp() override {
     h_.LetWorkersWait();
-    for (Key at = 0; at < At(kKeys); ++at) h_.LoadRow(at, kInitialVersion.value);
+    for (Key at = 0; at < At(keys_); ++at) h_.LoadRow(at, kInitialVersion.value);
     // The others have made the leaves.
-    for (Key at = 0; at < At(kKeys); ++at) {
-      if (at % C::kStride != 0) h_.table().Unlink(h_.table().Find(at));
+    for (Key at = 0; at < At(keys_); ++at) {
+      if (at % stride_ != 0) h_.table().Unlink(h_.table().Find(at));
     }
   }
 
@@ -65,14 +59,14 @@ class EveryConcurrencyControl : public ::testing::Test {
     Outcome outcome = Outcome::kOk;
     if (only_reads || random() % 2 == 0) {
       outcome = ctx.Read(h_.table(), At(key), [&](const auto& t) { before.value = t.template GetAt<uint64_t>(0); });
-    } else if (random() % (C::kHasScans ? 2 : 8) != 0) {
+    } else if (random() % (has_scans_ ? 2 : 8) != 0) {
       kind = AccessKind::kWrite;
       outcome = ctx.Update(h_.table(), At(key), [&](auto& t) {
         before.value = t.template GetAt<uint64_t>(0);
         t.template SetAt<uint64_t>(0, me.value);
         t.template SetAt<uint64_t>(8, before.value);
       });
-    } else if (random() % (C::kHasScans ? 2 : 4) != 0) {
+    } else if (random() % (has_scans_ ? 2 : 4) != 0) {
       return Insert(ctx, me, key, seen);
     } else {
       kind = AccessKind::kDelete;
@@ -102,19 +96,19 @@ class EveryConcurrencyControl : public ::testing::Test {
 
   // Whether another worker waits for the lock in the row, which has been accessed.
   bool IsWaitedFor(Key key) {
-    const Row* row = C::kWaitsForRows ? h_.table().Find(At(key)) : nullptr;
+    const Row* row = WaitsForRows() ? h_.table().Find(At(key)) : nullptr;
     return row != nullptr && (row->control.load() >> 63) != 0;
   }
 
   // In either order, all or up to the first row.
   Outcome Scan(auto& ctx, std::mt19937_64& random, Key low, Accesses& seen) {
-    const Key high = std::min(low + kKeysPerScan, kKeys) - 1;
+    const Key high = std::min(low + kKeysPerScan, keys_) - 1;
     const bool up = random() % 2 == 0, all = random() % 2 == 0;
     std::map<Key, TxnId> found;
     const auto order = up ? ScanOrder::kAscending : ScanOrder::kDescending;
     const Outcome outcome = ctx.Scan(h_.table(), At(low), At(high), order, [&](Key at, const auto& tuple) {
       if (random() % 4 == 0) host::Yield();
-      found[at / C::kStride] = TxnId{tuple.template GetAt<uint64_t>(0)};
+      found[at / stride_] = TxnId{tuple.template GetAt<uint64_t>(0)};
       return all;
     });
     if (outcome != Outcome::kOk) return outcome;
@@ -130,7 +124,7 @@ class EveryConcurrencyControl : public ::testing::Test {
 
   void Work(uint32_t worker, uint64_t seed) {
     std::mt19937_64 random(seed * 1000 + worker);
-    const int txns = C::kHasScans ? kTxnsPerWorkerWithScans : kTxnsPerWorker;
+    const int txns = has_scans_ ? kTxnsPerWorkerWithScans : kTxnsPerWorker;
     // Goes on if it has met nothing but locks of threads that are not running.
     for (int i = 0; i < txns || (i < 1000 * txns && committed_[worker].empty()); ++i) {
       if (random() % 64 == 0) h_.epochs().Advance();
@@ -139,16 +133,16 @@ class EveryConcurrencyControl : public ::testing::Test {
       const bool only_reads = random() % 4 == 0;
       const auto body = [&](auto& ctx) {
         seen.clear();
-        const Key first = random() % kKeys;
-        const uint32_t scan_before = C::kHasScans ? random() % (2 * kAccessesMax) : kAccessesMax;
+        const Key first = random() % keys_;
+        const uint32_t scan_before = has_scans_ ? random() % (2 * kAccessesMax) : kAccessesMax;
         for (uint32_t n = 0; n < kAccessesMax; ++n) {
           if (n == scan_before) {
             // The keys that follow those which it accesses otherwise, or, before it does so, these.
             const bool own = n == 0 && random() % 2 == 0;
-            const Outcome outcome = Scan(ctx, random, (first + (own ? 0 : kAccessesMax)) % kKeys, seen);
+            const Outcome outcome = Scan(ctx, random, (first + (own ? 0 : kAccessesMax)) % keys_, seen);
             if (outcome != Outcome::kOk) return outcome;
           }
-          const Key key = (first + n) % kKeys;
+          const Key key = (first + n) % keys_;
           const Outcome outcome = Access(ctx, worker, random, only_reads, key, seen);
           if (outcome != Outcome::kOk) return outcome;
           if (random() % 4 == 0) host::Yield();
@@ -167,10 +161,8 @@ class EveryConcurrencyControl : public ::testing::Test {
 
   std::optional<std::string> FindAnomaly() {
     History history([](uint64_t object) { return "row " + std::to_string(object); });
-    if constexpr (requires { h_.shared().isolation; }) {
-      if (h_.shared().isolation == Isolation::kSnapshot) history.AllowWriteSkew();
-    }
-    for (Key key = 0; key < kKeys; ++key) {
+    if (h_.isolation() == Isolation::kSnapshot) history.AllowWriteSkew();
+    for (Key key = 0; key < keys_; ++key) {
       history.AddInitial(key);
       const Row* row = h_.table().Find(At(key));
       if (row == nullptr || (row->control.load() & Row::kAbsent) != 0) continue;
@@ -185,34 +177,43 @@ class EveryConcurrencyControl : public ::testing::Test {
     return history.FindAnomaly();
   }
 
-  using H = Harness<typename C::Cc, NoLog>;
-  H h_{1, 1 << 20, C::kHasScans};
-  std::array<std::vector<Committed>, H::kWorkers> committed_;
-  std::array<bool, H::kWorkers> has_seen_waiters_{};
-};
-using AllConcurrencyControls =
-    ::testing::Types<Case<NoWaitRows<NoLog>, false>, Case<NoWaitRows<NoLog>, true>, Case<NoWaitTable<NoLog>, false>,
-                     Case<NoWaitTable<NoLog>, true>, Case<WaitDieRows<NoLog>, false>, Case<WaitDieRows<NoLog>, true>,
-                     Case<WaitDieTable<NoLog>, false>, Case<WaitDieTable<NoLog>, true>,
-                     Case<DlDetectRows<NoLog>, false>, Case<DlDetectRows<NoLog>, true>,
-                     Case<DlDetectTable<NoLog>, false>, Case<DlDetectTable<NoLog>, true>, Case<Silo<NoLog>, false>,
-                     Case<Silo<NoLog>, true>, Case<TicToc<NoLog>, false>, Case<TicToc<NoLog>, true>,
-                     Case<Hekaton<NoLog>, false>, Case<Hekaton<NoLog>, true>, Case<HekatonSnapshot<NoLog>, false>,
-                     Case<HekatonSnapshot<NoLog>, true>>;
-TYPED_TEST_SUITE(EveryConcurrencyControl, AllConcurrencyControls);
-
-TYPED_TEST(EveryConcurrencyControl, WhatThreadsCommitIsAsIsolatedAsItClaims) {
-  const uint64_t seed = std::random_device()();
-  std::vector<std::thread> threads;
-  for (uint32_t w = 0; w < TestFixture::H::kWorkers; ++w)
-    threads.emplace_back([this, w, seed] { this->Work(w, seed); });
-  for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(this->FindAnomaly().value_or(""), "") << "seed " << seed;
-  for (const auto& of_worker : this->committed_) EXPECT_GT(of_worker.size(), 0u);
-  if (TypeParam::kWaitsForRows) {
-    EXPECT_TRUE(std::ranges::any_of(this->has_seen_waiters_, [](bool seen) { return seen; }));
+  void ExpectIsolation() {
+    const uint64_t seed = std::random_device()();
+    std::vector<std::thread> threads;
+    for (uint32_t w = 0; w < TestEngine::kWorkers; ++w) threads.emplace_back([this, w, seed] { Work(w, seed); });
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(FindAnomaly().value_or(""), "") << "seed " << seed;
+    for (const auto& of_worker : committed_) EXPECT_GT(of_worker.size(), 0u);
+    if (WaitsForRows()) {
+      EXPECT_TRUE(std::ranges::any_of(has_seen_waiters_, [](bool seen) { return seen; }));
+    }
   }
-}
+
+ private:
+  static bool WaitsForRows() { return WaitsForLocks(*GetParam()) && LocksInRows(*GetParam()); }
+
+  const bool has_scans_;
+  const Key keys_;
+  const Key stride_;  // of an ordered table each row has a leaf of its own at first, which goes when the row has
+  std::array<std::vector<Committed>, TestEngine::kWorkers> committed_;
+  std::array<bool, TestEngine::kWorkers> has_seen_waiters_{};
+};
+
+class SerializabilityOfRows : public Serializability {
+ protected:
+  SerializabilityOfRows() : Serializability(/*scans=*/false) {}
+};
+class SerializabilityOfScans : public Serializability {
+ protected:
+  SerializabilityOfScans() : Serializability(/*scans=*/true) {}
+};
+INSTANTIATE_TEST_SUITE_P(With, SerializabilityOfRows, In(ControlsWhere([](const TestPair&) { return true; })),
+                         NameOfPair);
+INSTANTIATE_TEST_SUITE_P(With, SerializabilityOfScans, In(ControlsWhere([](const TestPair&) { return true; })),
+                         NameOfPair);
+
+TEST_P(SerializabilityOfRows, WhatThreadsCommitIsAsIsolatedAsItClaims) { ExpectIsolation(); }
+TEST_P(SerializabilityOfScans, WhatThreadsCommitIsAsIsolatedAsItClaims) { ExpectIsolation(); }
 
 }  // namespace
 }  // namespace dbx::testing

@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "base/random.h"
-#include "tests/concurrency_control/harness.h"
+#include "tests/concurrency_control/pairs.h"
 
 namespace dbx::testing {
 namespace {
@@ -16,10 +16,8 @@ void Until(auto&& condition) {
 // Where nothing shows that somebody else has asked for a lock too: a test that is too fast only sees less.
 void SleepWhileOthersAsk() { std::this_thread::sleep_for(std::chrono::milliseconds(20)); }
 
-template <class Cc>
-class WaitingTest : public ::testing::Test {
+class WaitingTest : public PairTest {
  protected:
-  using H = Harness<Cc, NoLog>;
   WaitingTest() {
     for (Key key = 1; key <= kRows; ++key) h_.LoadRow(key, 0);
     h_.LetWorkersWait();
@@ -73,112 +71,117 @@ class WaitingTest : public ::testing::Test {
   }
 
   static constexpr Key kRows = 9;
-  H h_{1};
   std::atomic<int> step_{0};
 };
 
-using EveryRowLock = ::testing::Types<WaitDieRows<NoLog>, DlDetectRows<NoLog>>;
-TYPED_TEST_SUITE(WaitingTest, EveryRowLock);
+// In rows, where a test can see who waits.
+inline TestPairs WaitingControl(std::string_view name) {
+  return ControlsWhere([&](const TestPair& pair) {
+    return WaitsForLocks(pair) && LocksInRows(pair) && (name.empty() || pair.cc.name == name);
+  });
+}
+INSTANTIATE_TEST_SUITE_P(With, WaitingTest, In(WaitingControl("")), NameOfPair);
 
-TYPED_TEST(WaitingTest, TheOlderWaitsAndGetsTheLock) {
+TEST_P(WaitingTest, TheOlderWaitsAndGetsTheLock) {
   uint64_t seen = 0;
-  const auto outcomes = this->RunTogether(
+  const auto outcomes = RunTogether(
       [&](auto& ctx) {
-        this->Reach(1);
-        this->Await(2);
-        return this->Read(ctx, 1, &seen);
+        Reach(1);
+        Await(2);
+        return Read(ctx, 1, &seen);
       },
       [&](auto& ctx) {
-        this->Await(1);
-        const Outcome written = this->Write(ctx, 1, 7);
-        this->Reach(2);
-        this->AwaitWaiter(1);
+        Await(1);
+        const Outcome written = Write(ctx, 1, 7);
+        Reach(2);
+        AwaitWaiter(1);
         return written;
       });
   EXPECT_EQ(outcomes, (std::vector{Outcome::kOk, Outcome::kOk}));
   EXPECT_EQ(seen, 7u);
-  this->ExpectAllFree();
+  ExpectAllFree();
 }
 
 // The reader that comes last is compatible with the holder, and waits behind the writer all the same.
-TYPED_TEST(WaitingTest, AReaderDoesNotOvertakeAWriterThatWaits) {
+TEST_P(WaitingTest, AReaderDoesNotOvertakeAWriterThatWaits) {
   uint64_t seen = 0;
-  const auto outcomes = this->RunTogether(
+  const auto outcomes = RunTogether(
       [&](auto& ctx) {
-        this->Await(2);
-        return this->Read(ctx, 1, &seen);
+        Await(2);
+        return Read(ctx, 1, &seen);
       },
       [&](auto& ctx) {
-        this->Await(1);
-        return this->Write(ctx, 1, 7);
+        Await(1);
+        return Write(ctx, 1, 7);
       },
       [&](auto& ctx) {
-        EXPECT_EQ(this->Read(ctx, 1), Outcome::kOk);
-        this->Reach(1);
-        this->AwaitWaiter(1);
-        this->Reach(2);
+        EXPECT_EQ(Read(ctx, 1), Outcome::kOk);
+        Reach(1);
+        AwaitWaiter(1);
+        Reach(2);
         SleepWhileOthersAsk();
         return Outcome::kOk;
       });
   EXPECT_EQ(outcomes, (std::vector{Outcome::kOk, Outcome::kOk, Outcome::kOk}));
   EXPECT_EQ(seen, 7u);
-  this->ExpectAllFree();
+  ExpectAllFree();
 }
 
-TYPED_TEST(WaitingTest, AnUpgradeWaitsForOtherReadersAndPassesThoseWhoWait) {
+TEST_P(WaitingTest, AnUpgradeWaitsForOtherReadersAndPassesThoseWhoWait) {
   uint64_t seen = 0;
-  const auto outcomes = this->RunTogether(
+  const auto outcomes = RunTogether(
       [&](auto& ctx) {
-        this->Await(3);
-        EXPECT_EQ(this->Read(ctx, 1, &seen), Outcome::kOk);
-        return this->Write(ctx, 1, seen + 1);
+        Await(3);
+        EXPECT_EQ(Read(ctx, 1, &seen), Outcome::kOk);
+        return Write(ctx, 1, seen + 1);
       },
       [&](auto& ctx) {
-        EXPECT_EQ(this->Read(ctx, 1), Outcome::kOk);
-        this->Reach(1);
-        this->Await(2);
-        return this->Write(ctx, 1, 7);
+        EXPECT_EQ(Read(ctx, 1), Outcome::kOk);
+        Reach(1);
+        Await(2);
+        return Write(ctx, 1, 7);
       },
       [&](auto& ctx) {
-        this->Await(1);
-        EXPECT_EQ(this->Read(ctx, 1), Outcome::kOk);
-        this->Reach(2);
-        this->AwaitWaiter(1);
-        this->Reach(3);
+        Await(1);
+        EXPECT_EQ(Read(ctx, 1), Outcome::kOk);
+        Reach(2);
+        AwaitWaiter(1);
+        Reach(3);
         SleepWhileOthersAsk();
         return Outcome::kOk;
       });
   EXPECT_EQ(outcomes, (std::vector{Outcome::kOk, Outcome::kOk, Outcome::kOk}));
   EXPECT_EQ(seen, 7u);
-  EXPECT_EQ(this->h_.ValueOf(1), 8u);
+  EXPECT_EQ(h_.ValueOf(1), 8u);
 }
 
 // Its holder met a failed device, say.
-TYPED_TEST(WaitingTest, WaitingEndsWhenTheRunStops) {
-  const auto outcomes = this->RunTogether(
+TEST_P(WaitingTest, WaitingEndsWhenTheRunStops) {
+  const auto outcomes = RunTogether(
       [&](auto& ctx) {
-        this->Reach(1);
-        this->Await(2);
-        return this->Read(ctx, 1);
+        Reach(1);
+        Await(2);
+        return Read(ctx, 1);
       },
       [&](auto& ctx) {
-        this->Await(1);
-        const Outcome written = this->Write(ctx, 1, 7);
-        this->Reach(2);
-        this->AwaitWaiter(1);
-        this->h_.Stop();
-        Until([&] { return !this->IsWaitedFor(1); });
+        Await(1);
+        const Outcome written = Write(ctx, 1, 7);
+        Reach(2);
+        AwaitWaiter(1);
+        h_.Stop();
+        Until([&] { return !IsWaitedFor(1); });
         return written;
       });
   EXPECT_EQ(outcomes, (std::vector{Outcome::kConflict, Outcome::kOk}));
-  this->ExpectAllFree();
+  ExpectAllFree();
 }
 
 // ---- WAIT_DIE ----
 
-using WaitDieTest = WaitingTest<WaitDieRows<NoLog>>;
+class WaitDieTest : public WaitingTest {};
+INSTANTIATE_TEST_SUITE_P(With, WaitDieTest, In(WaitingControl("WAIT_DIE")), NameOfPair);
 
-TEST_F(WaitDieTest, TheYoungerDiesAtOnce) {
+TEST_P(WaitDieTest, TheYoungerDiesAtOnce) {
   const CallResult outer = h_.Run(0, [&](auto& ctx) {
     EXPECT_EQ(Write(ctx, 1, 7), Outcome::kOk);
     EXPECT_EQ(h_.Read(1, 1).outcome, Outcome::kConflict);
@@ -189,7 +192,7 @@ TEST_F(WaitDieTest, TheYoungerDiesAtOnce) {
   ExpectAllFree();
 }
 
-TEST_F(WaitDieTest, AYoungerUpgradeDiesAtOnce) {
+TEST_P(WaitDieTest, AYoungerUpgradeDiesAtOnce) {
   const CallResult outer = h_.Run(0, [&](auto& ctx) {
     EXPECT_EQ(Read(ctx, 1), Outcome::kOk);
     const CallResult inner = h_.Run(
@@ -202,7 +205,7 @@ TEST_F(WaitDieTest, AYoungerUpgradeDiesAtOnce) {
 }
 
 // A transaction that was aborted is older than what has begun since; a new one of the same worker is not.
-TEST_F(WaitDieTest, AnAgeIsKeptOverRetries) {
+TEST_P(WaitDieTest, AnAgeIsKeptOverRetries) {
   EXPECT_EQ(h_.Run(0, [](auto&) { return Outcome::kConflict; }).outcome, Outcome::kConflict);
   uint64_t seen = 0;
   std::jthread retry;
@@ -229,7 +232,8 @@ TEST_F(WaitDieTest, AnAgeIsKeptOverRetries) {
 
 // ---- DL_DETECT ----
 
-using DlDetectTest = WaitingTest<DlDetectRows<NoLog>>;
+class DlDetectTest : public WaitingTest {};
+INSTANTIATE_TEST_SUITE_P(With, DlDetectTest, In(WaitingControl("DL_DETECT")), NameOfPair);
 
 class DlDetectRings : public DlDetectTest {
  protected:
@@ -244,26 +248,27 @@ class DlDetectRings : public DlDetectTest {
   }
   void ExpectOneVictim(auto... bodies) {
     ready_.store(0);
-    const uint64_t found_before = h_.shared().policy.deadlocks().cycles;
+    const uint64_t found_before = h_.deadlocks_found();
     const auto outcomes = RunTogether(bodies...);
     EXPECT_EQ(std::count(outcomes.begin(), outcomes.end(), Outcome::kConflict), 1);
-    EXPECT_GT(h_.shared().policy.deadlocks().cycles, found_before);
+    EXPECT_GT(h_.deadlocks_found(), found_before);
   }
 
   std::atomic<uint32_t> ready_{0};
 };
+INSTANTIATE_TEST_SUITE_P(With, DlDetectRings, In(WaitingControl("DL_DETECT")), NameOfPair);
 
-TEST_F(DlDetectRings, OfTwoThatWaitForEachOtherOneGivesUp) {
+TEST_P(DlDetectRings, OfTwoThatWaitForEachOtherOneGivesUp) {
   for (int i = 0; i < 200; ++i) ExpectOneVictim(WriteTwo(1, 2, 2), WriteTwo(2, 1, 2));
   ExpectAllFree();
 }
 
-TEST_F(DlDetectRings, OfThreeThatWaitInACircleOneGivesUp) {
+TEST_P(DlDetectRings, OfThreeThatWaitInACircleOneGivesUp) {
   for (int i = 0; i < 200; ++i) ExpectOneVictim(WriteTwo(1, 2, 3), WriteTwo(2, 3, 3), WriteTwo(3, 1, 3));
   ExpectAllFree();
 }
 
-TEST_F(DlDetectRings, OfTwoThatUpgradeTheSameRowOneGivesUp) {
+TEST_P(DlDetectRings, OfTwoThatUpgradeTheSameRowOneGivesUp) {
   const auto body = [&](auto& ctx) {
     EXPECT_EQ(Read(ctx, 1), Outcome::kOk);
     ready_.fetch_add(1);
@@ -276,7 +281,7 @@ TEST_F(DlDetectRings, OfTwoThatUpgradeTheSameRowOneGivesUp) {
 
 // Worker 0 waits for worker 2's upgrade; worker 3 upgrades later, which makes worker 0 wait for it too, and then waits
 // for worker 0. Worker 3 is the oldest: it has waited before, for worker 1.
-TEST_F(DlDetectTest, AWaitBehindALaterUpgradeIsPartOfTheCycle) {
+TEST_P(DlDetectTest, AWaitBehindALaterUpgradeIsPartOfTheCycle) {
   const auto outcomes = RunTogether(
       [&](auto& ctx) {
         Await(4);
@@ -315,21 +320,20 @@ TEST_F(DlDetectTest, AWaitBehindALaterUpgradeIsPartOfTheCycle) {
 
 // ---- all of them, with luck ----
 
-template <class Cc>
-class WaitingStress : public ::testing::Test {};
-using EveryLock = ::testing::Types<NoWaitRows<NoLog>, NoWaitTable<NoLog>, WaitDieRows<NoLog>, WaitDieTable<NoLog>,
-                                   DlDetectRows<NoLog>, DlDetectTable<NoLog>>;
-TYPED_TEST_SUITE(WaitingStress, EveryLock);
+class WaitingStress : public PairTest {
+ protected:
+  WaitingStress() { h_.LetWorkersWait(); }
+};
+INSTANTIATE_TEST_SUITE_P(With, WaitingStress, In(ControlsWhere(&LocksRows)), NameOfPair);
 
 // Takes 1 from a row and adds it to another: read first and then written, some twice, some deleted and inserted again.
-template <class H>
-Outcome Transfer(H& h, auto& ctx, uint64_t rows, uint64_t draw) {
+Outcome Transfer(TestEngine& h, TestContext& ctx, uint64_t rows, uint64_t draw) {
   const Key from = draw % rows, to = (from + 1 + draw / 8 % (rows - 1)) % rows;
   uint64_t balance = 0;
   const auto add = [](uint64_t amount) {
-    return [amount](auto& t) { t.template SetAt<uint64_t>(0, t.template GetAt<uint64_t>(0) + amount); };
+    return [amount](TestTuple& t) { t.SetAt<uint64_t>(0, t.GetAt<uint64_t>(0) + amount); };
   };
-  Outcome outcome = ctx.Read(h.table(), from, [&](const auto& t) { balance = t.template GetAt<uint64_t>(0); });
+  Outcome outcome = ctx.Read(h.table(), from, [&](const TestTuple& t) { balance = t.GetAt<uint64_t>(0); });
   if (outcome == Outcome::kOk && draw % 3 == 0) outcome = ctx.Read(h.table(), to, [](const auto&) {});
   if (outcome != Outcome::kOk) return outcome;
   if (draw % 5 == 0) {
@@ -342,52 +346,48 @@ Outcome Transfer(H& h, auto& ctx, uint64_t rows, uint64_t draw) {
   return outcome == Outcome::kOk ? ctx.Update(h.table(), to, add(1)) : outcome;
 }
 
-TYPED_TEST(WaitingStress, TransfersKeepTheSumAndEveryTransactionEnds) {
+TEST_P(WaitingStress, TransfersKeepTheSumAndEveryTransactionEnds) {
   constexpr uint64_t kRows = 6, kBalance = 10000, kTransactions = 2000;
-  Harness<TypeParam, NoLog> h(1);
-  for (Key key = 0; key < kRows; ++key) h.LoadRow(key, kBalance);
-  h.LetWorkersWait();
+  for (Key key = 0; key < kRows; ++key) h_.LoadRow(key, kBalance);
   std::vector<std::jthread> threads;
-  for (uint32_t w = 0; w < h.kWorkers; ++w) {
+  for (uint32_t w = 0; w < TestEngine::kWorkers; ++w) {
     threads.emplace_back([&, w] {
       Random random(w);
       for (uint64_t n = 0; n < kTransactions; ++n) {
-        h.epochs().Refresh(WorkerId(w));
-        const auto body = [&, draw = random.Next()](auto& ctx) { return Transfer(h, ctx, kRows, draw); };
-        Outcome outcome = h.Run(w, body).outcome;
-        for (SpinWait backoff; outcome == Outcome::kConflict; backoff.Wait()) outcome = h.RunAgain(w, body).outcome;
+        h_.epochs().Refresh(WorkerId(w));
+        const auto body = [&, draw = random.Next()](auto& ctx) { return Transfer(h_, ctx, kRows, draw); };
+        Outcome outcome = h_.Run(w, body).outcome;
+        for (SpinWait backoff; outcome == Outcome::kConflict; backoff.Wait()) outcome = h_.RunAgain(w, body).outcome;
         EXPECT_EQ(outcome, Outcome::kOk);
       }
     });
   }
   threads.clear();
   uint64_t sum = 0;
-  for (Key key = 0; key < kRows; ++key) sum += h.ValueOf(key);
+  for (Key key = 0; key < kRows; ++key) sum += h_.ValueOf(key);
   EXPECT_EQ(sum, kRows * kBalance);
 }
 
 // Rows that come and go: who waits for one while it is unlinked finds its successor.
-TYPED_TEST(WaitingStress, InsertsAndDeletesOfOneKeyAlternate) {
+TEST_P(WaitingStress, InsertsAndDeletesOfOneKeyAlternate) {
   constexpr uint64_t kTransactions = 2000;
-  Harness<TypeParam, NoLog> h(1);
-  h.LetWorkersWait();
   std::array<int64_t, 4> present{};
   std::vector<std::jthread> threads;
-  for (uint32_t w = 0; w < h.kWorkers; ++w) {
+  for (uint32_t w = 0; w < TestEngine::kWorkers; ++w) {
     threads.emplace_back([&, w] {
       for (uint64_t n = 0; n < kTransactions; ++n) {
-        h.epochs().Refresh(WorkerId(w));
-        if (n % 16 == 0) h.epochs().Advance();
+        h_.epochs().Refresh(WorkerId(w));
+        if (n % 16 == 0) h_.epochs().Advance();
         const Key key = n % 2;
-        const CallResult inserted = h.Insert(w, key, w);
+        const CallResult inserted = h_.Insert(w, key, w);
         present[w] += inserted.outcome == Outcome::kOk;
-        present[w] -= h.Delete(w, key).outcome == Outcome::kOk;
+        present[w] -= h_.Delete(w, key).outcome == Outcome::kOk;
       }
     });
   }
   threads.clear();
   const int64_t left = present[0] + present[1] + present[2] + present[3];
-  EXPECT_EQ(left, (h.ValueOf(0) != h.kMissing) + (h.ValueOf(1) != h.kMissing));
+  EXPECT_EQ(left, (h_.ValueOf(0) != TestEngine::kMissing) + (h_.ValueOf(1) != TestEngine::kMissing));
 }
 
 }  // namespace

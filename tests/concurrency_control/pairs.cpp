@@ -1,0 +1,38 @@
+#include "tests/concurrency_control/pairs.h"
+
+#include <stdexcept>
+
+#include "tests/concurrency_control/pair_of.h"
+
+namespace dbx::testing {
+namespace {
+
+const std::vector<TestPair>& AllPairs() {
+  static const std::vector<TestPair> pairs = [] {
+    std::vector<TestPair> all;
+    for (const auto& some : {NoWaitPairs(), WaitingPairs(), OptimisticPairs(), MultiVersionPairs()}) {
+      all.insert(all.end(), some.begin(), some.end());
+    }
+    return all;
+  }();
+  return pairs;
+}
+
+}  // namespace
+
+TestPairs PairsWhere(bool (*holds)(const TestPair& pair)) {
+  TestPairs found;
+  for (const TestPair& pair : AllPairs()) {
+    if (holds(pair)) found.push_back(&pair);
+  }
+  return found;
+}
+
+std::unique_ptr<TestEngine> EngineNamed(std::string_view name, const EngineOptions& options) {
+  for (const TestPair& pair : AllPairs()) {
+    if (pair.name == name) return pair.make(options);
+  }
+  throw std::invalid_argument("no pair is called " + std::string(name));
+}
+
+}  // namespace dbx::testing
