@@ -7,7 +7,6 @@ are counted depends on its kind (see COUNTERS). A phase that counts nothing, or 
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import re
 import shlex
@@ -37,6 +36,8 @@ QUICK_FILTER = "-*Slow*"
 # and five will do, the second of which gives each writer two streams and more.
 THREADS_FILTER = QUICK_FILTER + (":*Model*:*Oracle*:*BTreePattern*:*Spread*:*Alignment*:*Damage*"
                                  ":*ACrashAnywhere*:*_2logs*")
+THREADS_FOLDERS = " ".join(f"tests/{folder}" for folder in ("base", "benchmarks", "concurrency_control", "logging",
+                                                            "storage", "system"))
 
 # Sanitised builds hold these pairs: each concurrency control, each scheme, each payload, and the lock table.
 SANITISED_PAIRS = ("NO_WAIT:0:LOG_NO:LOG_DATA NO_WAIT:0:LOG_SERIAL:LOG_DATA NO_WAIT:1:LOG_TAURUS:LOG_DATA "
@@ -80,33 +81,13 @@ def count_unittest(status: int, output: str, phase: Phase) -> Count:
     return Count(int(ran[1]) - bad - skipped, bad)
 
 
-def gtest_json(phase: Phase) -> str:
-    return os.path.join(LOG_DIR, phase.name.replace(" ", "-") + ".json")
-
-
-def count_gtest(status: int, output: str, phase: Phase) -> Count:
-    try:
-        with open(gtest_json(phase), encoding="utf-8") as file:
-            result = json.load(file)
-    except (OSError, ValueError):
-        # It died. What had run until then is in the output.
-        return Count(len(re.findall(r"^\[       OK \]", output, re.M)), 1)
-    bad = result["failures"] + result.get("errors", 0)
-    skipped = len(re.findall(r"^\[  SKIPPED \] \S+ \(", output, re.M))
-    return Count(result["tests"] - bad - result.get("disabled", 0) - skipped, bad)
-
-
-COUNTERS = {"one": count_one, "sum": count_sum_line, "unittest": count_unittest, "gtest": count_gtest}
+COUNTERS = {"one": count_one, "sum": count_sum_line, "unittest": count_unittest}
 
 
 def run_phase(phase: Phase) -> tuple[Count, str]:
     """Runs a phase; returns its counts and, if it failed, the reason."""
     os.makedirs(LOG_DIR, exist_ok=True)
     log_path = os.path.join(LOG_DIR, phase.name.replace(" ", "-") + ".log")
-    if phase.kind == "gtest":
-        if os.path.exists(gtest_json(phase)):
-            os.unlink(gtest_json(phase))
-        phase.command.append(f"--gtest_output=json:{gtest_json(phase)}")
     start = last_sign = time.monotonic()
     timed_out = False
     with open(log_path, "wb") as log:
@@ -169,7 +150,7 @@ def sign_of_life(log_path: str) -> str:
 def plan(quick: bool) -> list[Phase]:
     python, jobs = sys.executable, os.environ.get("DBX_JOBS", "2")
     cxx = os.environ.get("CXX", "g++")
-    make = [python, "scripts/build.py", f"-j{jobs}"]
+    make, shards = [python, "scripts/build.py", f"-j{jobs}"], [python, "scripts/shards.py", jobs]
     phases = [
         Phase("includes", [python, "tests/lint/include_rules.py"]),
         Phase("scheme names", [python, "tests/lint/scheme_names.py"]),
@@ -183,8 +164,8 @@ def plan(quick: bool) -> list[Phase]:
         Phase("scripts", [python, "-m", "unittest", "discover", "-s", "tests/scripts", "-p", "*_test.py"],
               kind="unittest", timeout=900),
         Phase("readme", [python, "scripts/readme_matrix.py", "--check"], needs="build"),
-        Phase("unit", ["build/all_tests"] + ([f"--gtest_filter={QUICK_FILTER}"] if quick else []),
-              kind="gtest", timeout=1800, needs="build"),
+        Phase("unit", [*shards, "build/all_tests", *([f"--gtest_filter={QUICK_FILTER}"] if quick else [])],
+              kind="sum", timeout=1800, needs="build"),
         *([] if quick else simulation_phases(python, make, cxx, jobs)),
         Phase("command line", [python, "tests/scripts/cli_check.py"], kind="sum", needs="build"),
         Phase("dumps", [python, "tests/scripts/dump_check.py"], kind="sum", needs="build"),
@@ -195,7 +176,7 @@ def plan(quick: bool) -> list[Phase]:
     if shutil.which(find_clang()):
         phases.append(Phase("build fuzz targets", [*make, "fuzz"], timeout=600))
     if not quick:
-        phases += full_phases(python, make, cxx, jobs)
+        phases += full_phases(python, make, shards, cxx, jobs)
     return phases
 
 
@@ -211,7 +192,7 @@ def simulation_phases(python: str, make: list[str], cxx: str, jobs: str) -> list
     ]
 
 
-def full_phases(python: str, make: list[str], cxx: str, jobs: str) -> list[Phase]:
+def full_phases(python: str, make: list[str], shards: list[str], cxx: str, jobs: str) -> list[Phase]:
     clang = find_clang()
     pairs = f"PAIRS={SANITISED_PAIRS}"
     halt = "halt_on_error=1:second_deadlock_stack=1"
@@ -223,16 +204,17 @@ def full_phases(python: str, make: list[str], cxx: str, jobs: str) -> list[Phase
                            "--log_dir=build/test/logs"], timeout=600, needs="build"),
         Phase("headers", [python, "tests/lint/headers_alone.py"], kind="sum", timeout=900),
         Phase("tutorial", [python, "tests/scripts/tutorial_check.py"], kind="unittest", timeout=2400),
-        Phase("build with TSan", [*make, f"CXX={cxx}", "SANITIZE=thread", pairs, "tests"], timeout=2400),
-        Phase("unit with TSan", ["build/thread/all_tests", f"--gtest_filter={THREADS_FILTER}"], kind="gtest",
+        Phase("build with TSan", [*make, f"CXX={cxx}", "SANITIZE=thread", pairs, f"TESTS={THREADS_FOLDERS}", "tests"],
+              timeout=2400),
+        Phase("unit with TSan", [*shards, "build/thread/all_tests", f"--gtest_filter={THREADS_FILTER}"], kind="sum",
               timeout=1500, environment={"TSAN_OPTIONS": halt}, needs="build with TSan"),
     ]
     # The other compiler and the other sanitisers in one build.
     phases += [
         Phase(f"build with ASan and UBSan by {clang}", [*make, f"CXX={clang}", "SANITIZE=address", pairs, "tests"],
               timeout=2400),
-        Phase("unit with ASan and UBSan", ["build/address/all_tests", f"--gtest_filter={QUICK_FILTER}"], kind="gtest",
-              timeout=1500, needs=f"build with ASan and UBSan by {clang}"),
+        Phase("unit with ASan and UBSan", [*shards, "build/address/all_tests", f"--gtest_filter={QUICK_FILTER}"],
+              kind="sum", timeout=1500, needs=f"build with ASan and UBSan by {clang}"),
     ]
     phases.append(
         Phase("fuzz", [python, "tests/scripts/fuzz_run.py", "--seed=1"], kind="sum", needs="build fuzz targets")

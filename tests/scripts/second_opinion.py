@@ -23,6 +23,7 @@ import time
 from typing import Optional
 
 from killed_runs import REPOSITORY, Runs, Wrong
+from cells import ONE_LOG
 from child import KillClock, run_child
 from pairs import Pair, list_pairs
 
@@ -31,7 +32,7 @@ ROOT = os.path.join(REPOSITORY, "build", "cargo")
 INSTALL_SECONDS = 300
 MODELS = {"serializable": "serializable", "snapshot": "snapshot-isolation"}
 FILES_PER_CALL = 200
-COMMON = ["--workload=TEST", "--log_limit=32M", "--query_list_len=10000", "--num_logger=2"]
+COMMON = ["--workload=TEST", "--log_limit=32M", "--query_list_len=10000"]
 TORTURE = os.path.join(REPOSITORY, "build", "simulation", "torture")
 # Right at both levels; a lost update, wrong at both; write skew, wrong under serializability alone.
 KNOWN = {
@@ -141,16 +142,17 @@ def judge_runs(judge: Judge, directory: str, binary: str, pair: Pair, level: str
     short = "snapshot" if level == "SNAPSHOT" else "serializable"
     number = iter(range(1, 100))
     history = lambda what: os.path.join(histories, f"{short}-right-{name}-{what}-{next(number)}.json")
-    flags = [*pair.flags(), *COMMON, f"--isolation_level={level}", f"--index={rng.choice(('IDX_HASH', 'IDX_BTREE'))}",
-             f"--thread_cnt={rng.choice((2, 4))}", f"--seed={seed}"]
+    loggers = 1 if pair.log in ONE_LOG else 2
+    flags = [*pair.flags(), *COMMON, f"--num_logger={loggers}", f"--isolation_level={level}",
+             f"--index={rng.choice(('IDX_HASH', 'IDX_BTREE'))}", f"--thread_cnt={rng.choice((2, 4))}", f"--seed={seed}"]
     if pair.log != "LOG_NO":
         runs = Runs(binary, tempfile.mkdtemp(dir=directory))
         for continues in (False, True):
             acks = runs.ack_file(1 + continues)
-            more = ["--continue", *COMMON[1:3], f"--thread_cnt={rng.choice((1, 2, 4))}"] if continues else flags
+            more = ["--continue", *COMMON[1:], f"--thread_cnt={rng.choice((1, 2, 4))}"] if continues else flags
             runs.run([*more, "--seconds=1"], kill_when=KillClock(acks, rng.uniform(0, 0.05)))
             step(runs, ["-Lr1"], history("recovered"), acks if os.path.exists(acks) else "")
-        step(runs, ["--continue", *COMMON[1:3], "--max_txns_per_thread=2000"], history("continued"))
+        step(runs, ["--continue", *COMMON[1:], "--max_txns_per_thread=2000"], history("continued"))
     ends = Runs(binary, tempfile.mkdtemp(dir=directory))
     step(ends, [*flags, "--max_txns_per_thread=5000"], history("ended"))
     judge.compare("runs of TEST", histories)
