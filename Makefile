@@ -76,7 +76,7 @@ ifeq ($(SANITIZE)$(findstring clang,$(CXX)),thread)
 CXXFLAGS_VARIANT += -Wno-tsan
 endif
 # Sanitizers, simulation and tests are compiled oftener than they run. At -O1 GCC 12 warns of std::string's own code.
-CXXFLAGS_FAST := -O1 -Wno-array-bounds -Wno-restrict
+CXXFLAGS_FAST := -O1 -Wno-array-bounds -Wno-restrict -Wno-stringop-overflow -Wno-stringop-overread
 ifneq ($(findstring clang,$(CXX)),)
 CXXFLAGS_FAST := -O1
 endif

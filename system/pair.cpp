@@ -2,12 +2,13 @@
 // instantiated here and nowhere else. Which pair this is, config.h or the Makefile's -D say.
 #include "system/configured_pair.h"
 #include "system/engine.h"
+#include "system/pair_node.h"
+#include "system/pair_types.h"
 #include "system/recovery_run.h"
 #include "system/registry.h"
 #include "system/rules.h"
 #include "system/run.h"
 #include "system/timed_log.h"
-#include "system/workloads.h"
 
 namespace dbx {
 namespace {
@@ -42,9 +43,8 @@ class PairEngine : public Engine {
     }
     const std::string_view refusal = rules::IsolationRefusal(IsolationOf(options), Cc::kTraits);
     if (!refusal.empty()) throw Error(ExitStatus::kUsage, std::string(refusal));
-    RunResult result = WithWorkload(options, [&](auto& workload) {
-      return dbx::Run<Cc, Log, std::remove_reference_t<decltype(workload)>>(options, storage, workload).Measure();
-    });
+    PairNode<Cc, Log> node(options.num_logger, options.thread_cnt);
+    RunResult result = MeasureRun(options, storage, node);
     result.simd = simd;
     return result;
   }

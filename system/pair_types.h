@@ -1,4 +1,4 @@
-// Options as the parts of a pair want them.
+// Options as the parts of a run want them.
 #pragma once
 
 #include <algorithm>
@@ -7,9 +7,8 @@
 #include "concurrency_control/contract.h"
 #include "logging/log_options.h"
 #include "logging/log_set.h"
-#include "storage/row.h"
 #include "system/options.h"
-#include "system/worker.h"
+#include "system/run_control.h"
 
 namespace dbx {
 
@@ -36,13 +35,6 @@ inline LogOptions LogOptionsOf(const Options& options, Stamp first_stamp) {
   result.central_method = *method;
   result.hopping_distance_bytes = options.hopping_distance_bytes;
   return result;
-}
-
-// A lock table holds the log metadata of the rows that are locked in it, instead of the rows.
-template <class Cc, class Log>
-constexpr RowLayout RowLayoutOf(uint32_t logs) {
-  const size_t log_bytes = Log::meta_bytes(logs);
-  return {.log_bytes = Cc::kTraits.lock_table ? 0 : log_bytes, .cc_bytes = Cc::kRowBytes, .leaf_log_bytes = log_bytes};
 }
 
 inline Isolation IsolationOf(const Options& options) {

@@ -22,33 +22,15 @@
 #include "system/ack_file.h"
 #include "system/ack_queue.h"
 #include "system/commit_probe.h"
+#include "system/node.h"
 #include "system/observer.h"
 #include "system/result.h"
 #include "system/transaction.h"
 
 namespace dbx {
 
-// What the main thread tells all workers.
-struct RunControl {
-  Atomic<bool> go{false};        // start the measured interval
-  Atomic<bool> stop{false};      // it has ended: from now on nothing of a run for a time counts
-  Atomic<uint32_t> warm{0};      // workers that are done with their warm-up
-  Atomic<uint32_t> finished{0};  // workers that have run all their transactions
-};
-
-struct WorkerOptions {
-  uint64_t txn_count = 0;     // in the measured interval; 0: until told to stop
-  uint64_t warmup_count = 0;  // before it
-  uint64_t abort_penalty_ns = 0;
-  uint64_t first_sequence = 0;  // of its transactions
-  size_t ack_queue_length = 1 << 15;
-  uint32_t lookahead = 6;  // calls: how far ahead buckets are prefetched, and rows half as far; 0: neither
-  bool time_breakdown = false;
-  bool latency_hiding = true;  // false: the next transaction waits until this one is acknowledged
-};
-
 template <class Cc, class Log, class WorkloadT>
-class Worker {
+class Worker final : public WorkerThread {
   static_assert(WorkloadT::kProcedureNames.size() <= kProceduresMax);
 
  public:
@@ -72,8 +54,7 @@ class Worker {
     }
   }
 
-  // The thread's body. Throws when the log fails.
-  void Run(RunControl& control) {
+  void Run(RunControl& control) override {
     const Presence presence(*this);
     now_ = Clock::NowTicks();
     for (uint64_t n = 0; n < options_.warmup_count && !control.stop.load(std::memory_order_relaxed); ++n) {
@@ -97,9 +78,7 @@ class Worker {
     Drain(control);
   }
 
-  const WorkerStats& stats() const { return stats_; }
-  const LatencyHistogram& latency() const { return latency_; }
-  const CommitParts& commit_parts() const { return probe_.parts(); }
+  const CommitParts& commit_parts() const override { return probe_.parts(); }
 
  private:
   // However the thread ends, by an exception of a procedure too, nobody waits for it afterwards.
@@ -275,8 +254,6 @@ class Worker {
   uint64_t sequence_;
   uint64_t now_ = 0;
   uint64_t first_measured_ = 0;  // sequence number of the first transaction after the warm-up
-  WorkerStats stats_;
-  LatencyHistogram latency_;
 };
 
 }  // namespace dbx

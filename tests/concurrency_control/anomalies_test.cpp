@@ -20,14 +20,14 @@ class Anomalies : public PairTest {
     h_.LoadRow(kY, 20);
   }
 
-  Outcome Read(auto& ctx, Key key, uint64_t& value) {
+  Outcome Read(TestContext& ctx, Key key, uint64_t& value) {
     value = TestEngine::kMissing;
-    return ctx.Read(h_.table(), key, [&](const auto& t) { value = t.template GetAt<uint64_t>(0); });
+    return ctx.Read(h_.table(), key, [&](const TestTuple& t) { value = t.GetAt<uint64_t>(0); });
   }
-  Outcome Write(auto& ctx, Key key, uint64_t value) {
-    return ctx.Update(h_.table(), key, [&](auto& t) { t.template SetAt<uint64_t>(0, value); });
+  Outcome Write(TestContext& ctx, Key key, uint64_t value) {
+    return ctx.Update(h_.table(), key, [&](TestTuple& t) { t.SetAt<uint64_t>(0, value); });
   }
-  Outcome Insert(auto& ctx, Key key) {
+  Outcome Insert(TestContext& ctx, Key key) {
     const Tuple tuple{1, {}};
     return ctx.Insert(h_.table(), key, std::as_bytes(std::span(&tuple, 1)));
   }
@@ -40,14 +40,14 @@ class Anomalies : public PairTest {
   // Each of the two does `act(ctx, side, meanwhile)`; worker 1's comes while worker 0's is at `meanwhile`.
   bool BothCommit(auto act) {
     bool inner = false;
-    const bool outer = Commits(0, [&](auto& ctx) {
-      return act(ctx, 0, [&] { inner = Commits(1, [&](auto& other) { return act(other, 1, [] {}); }); });
+    const bool outer = Commits(0, [&](TestContext& ctx) {
+      return act(ctx, 0, [&] { inner = Commits(1, [&](TestContext& other) { return act(other, 1, [] {}); }); });
     });
     return outer && inner;
   }
   // Reads both rows and writes one.
   auto SkewOfRows() {
-    return [this](auto& ctx, int side, auto meanwhile) {
+    return [this](TestContext& ctx, int side, auto meanwhile) {
       uint64_t x = 0, y = 0;
       return InTurn([&] { return Read(ctx, kX, x); }, [&] { return Read(ctx, kY, y); },
                     [&] {
@@ -58,7 +58,7 @@ class Anomalies : public PairTest {
   }
   // Misses one row and inserts the other.
   auto SkewOfMisses() {
-    return [this](auto& ctx, int side, auto meanwhile) {
+    return [this](TestContext& ctx, int side, auto meanwhile) {
       uint64_t value = 0;
       const Outcome outcome = Read(ctx, side == 0 ? kNone : kNothing, value);
       meanwhile();
@@ -70,14 +70,14 @@ class Anomalies : public PairTest {
   void Move(uint32_t worker, Key from, Key to) {
     if (from == to) return;
     const auto add = [](uint64_t amount) {
-      return [amount](auto& t) { t.template SetAt<uint64_t>(0, t.template GetAt<uint64_t>(0) + amount); };
+      return [amount](TestTuple& t) { t.SetAt<uint64_t>(0, t.GetAt<uint64_t>(0) + amount); };
     };
-    (void)Commits(worker, [&](auto& ctx) {
+    (void)Commits(worker, [&](TestContext& ctx) {
       return InTurn([&] { return ctx.Update(h_.table(), from, add(-uint64_t{1})); },
                     [&] { return ctx.Update(h_.table(), to, add(1)); });
     });
   }
-  Outcome AddUp(auto& ctx, Key first, uint64_t rows, uint64_t& sum) {
+  Outcome AddUp(TestContext& ctx, Key first, uint64_t rows, uint64_t& sum) {
     sum = 0;
     for (Key key = first; key < first + rows; ++key) {
       uint64_t value = 0;
@@ -95,10 +95,10 @@ INSTANTIATE_TEST_SUITE_P(With, SerializableAnomalies, In(ControlsWhere(&IsSerial
 
 TEST_P(Anomalies, G0TwoWritersDoNotInterleave) {
   bool inner = false;
-  const bool outer = Commits(0, [&](auto& ctx) {
+  const bool outer = Commits(0, [&](TestContext& ctx) {
     return InTurn([&] { return Write(ctx, kX, 1); },
                   [&] {
-                    inner = Commits(1, [&](auto& other) {
+                    inner = Commits(1, [&](TestContext& other) {
                       return InTurn([&] { return Write(other, kX, 2); }, [&] { return Write(other, kY, 2); });
                     });
                     return Write(ctx, kY, 1);
@@ -111,9 +111,9 @@ TEST_P(Anomalies, G0TwoWritersDoNotInterleave) {
 TEST_P(Anomalies, G1aNobodyReadsWhatIsAborted) {
   uint64_t seen = 10;
   bool inner = false;
-  EXPECT_FALSE(Commits(0, [&](auto& ctx) {
+  EXPECT_FALSE(Commits(0, [&](TestContext& ctx) {
     EXPECT_EQ(Write(ctx, kX, 99), Outcome::kOk);
-    inner = Commits(1, [&](auto& other) { return Read(other, kX, seen); });
+    inner = Commits(1, [&](TestContext& other) { return Read(other, kX, seen); });
     return Outcome::kRollback;
   }));
   if (inner) {
@@ -125,9 +125,9 @@ TEST_P(Anomalies, G1aNobodyReadsWhatIsAborted) {
 TEST_P(Anomalies, G1bNobodyReadsWhatIsWrittenOverByItsWriter) {
   uint64_t seen = 10;
   bool inner = false;
-  (void)Commits(0, [&](auto& ctx) {
+  (void)Commits(0, [&](TestContext& ctx) {
     EXPECT_EQ(Write(ctx, kX, 98), Outcome::kOk);
-    inner = Commits(1, [&](auto& other) { return Read(other, kX, seen); });
+    inner = Commits(1, [&](TestContext& other) { return Read(other, kX, seen); });
     return Write(ctx, kX, 99);
   });
   if (inner) {
@@ -138,9 +138,9 @@ TEST_P(Anomalies, G1bNobodyReadsWhatIsWrittenOverByItsWriter) {
 TEST_P(Anomalies, G1cTwoDoNotReadFromEachOther) {
   uint64_t outer_sees = 0, inner_sees = 0;
   bool inner = false;
-  const bool outer = Commits(0, [&](auto& ctx) {
+  const bool outer = Commits(0, [&](TestContext& ctx) {
     EXPECT_EQ(Write(ctx, kX, 1), Outcome::kOk);
-    inner = Commits(1, [&](auto& other) {
+    inner = Commits(1, [&](TestContext& other) {
       return InTurn([&] { return Write(other, kY, 2); }, [&] { return Read(other, kX, inner_sees); });
     });
     return Read(ctx, kY, outer_sees);
@@ -149,7 +149,7 @@ TEST_P(Anomalies, G1cTwoDoNotReadFromEachOther) {
 }
 
 TEST_P(Anomalies, NoUpdateIsLost) {
-  const auto increment = [&](auto& ctx, auto meanwhile) {
+  const auto increment = [&](TestContext& ctx, auto meanwhile) {
     uint64_t seen = 0;
     return InTurn([&] { return Read(ctx, kX, seen); },
                   [&] {
@@ -158,8 +158,8 @@ TEST_P(Anomalies, NoUpdateIsLost) {
                   });
   };
   bool inner = false;
-  const bool outer = Commits(0, [&](auto& ctx) {
-    return increment(ctx, [&] { inner = Commits(1, [&](auto& other) { return increment(other, [] {}); }); });
+  const bool outer = Commits(0, [&](TestContext& ctx) {
+    return increment(ctx, [&] { inner = Commits(1, [&](TestContext& other) { return increment(other, [] {}); }); });
   });
   EXPECT_EQ(h_.ValueOf(kX), 10u + outer + inner);
 }
@@ -167,10 +167,10 @@ TEST_P(Anomalies, NoUpdateIsLost) {
 TEST_P(Anomalies, GSingleReadsAreOfOneMoment) {
   uint64_t x = 0, y = 0;
   bool inner = false;
-  const bool outer = Commits(0, [&](auto& ctx) {
+  const bool outer = Commits(0, [&](TestContext& ctx) {
     return InTurn([&] { return Read(ctx, kX, x); },
                   [&] {
-                    inner = Commits(1, [&](auto& other) {
+                    inner = Commits(1, [&](TestContext& other) {
                       return InTurn([&] { return Write(other, kX, 1); }, [&] { return Write(other, kY, 1); });
                     });
                     return Read(ctx, kY, y);
@@ -185,10 +185,10 @@ TEST_P(Anomalies, GSingleReadsAreOfOneMoment) {
 TEST_P(Anomalies, GSingleAWriteIsNotOfALaterMomentThanItsReads) {
   uint64_t x = 0;
   bool inner = false;
-  const bool outer = Commits(0, [&](auto& ctx) {
+  const bool outer = Commits(0, [&](TestContext& ctx) {
     return InTurn([&] { return Read(ctx, kX, x); },
                   [&] {
-                    inner = Commits(1, [&](auto& other) {
+                    inner = Commits(1, [&](TestContext& other) {
                       return InTurn([&] { return Write(other, kX, 1); }, [&] { return Write(other, kY, 1); });
                     });
                     return Write(ctx, kY, x);
@@ -213,11 +213,11 @@ TEST_P(SnapshotAnomalies, WriteSkewIsAllowed) {
 TEST_P(SerializableAnomalies, AReaderDoesNotTellAnOrderThatCannotBe) {
   uint64_t x = 0, y = 0, seen_x = 0, seen_y = 0;
   bool deposit = false, report = false;
-  const bool withdrawal = Commits(0, [&](auto& ctx) {
+  const bool withdrawal = Commits(0, [&](TestContext& ctx) {
     return InTurn([&] { return Read(ctx, kX, x); }, [&] { return Read(ctx, kY, y); },
                   [&] {
-                    deposit = Commits(1, [&](auto& other) { return Write(other, kY, 40); });
-                    report = Commits(2, [&](auto& other) {
+                    deposit = Commits(1, [&](TestContext& other) { return Write(other, kY, 40); });
+                    report = Commits(2, [&](TestContext& other) {
                       return InTurn([&] { return Read(other, kX, seen_x); }, [&] { return Read(other, kY, seen_y); });
                     });
                     return Write(ctx, kX, 0);
@@ -241,7 +241,7 @@ TEST_P(Anomalies, WhoAddsUpAllRowsFindsNothingLostWhileThreadsMoveAmounts) {
       uint64_t sum = 0;
       if (moves) {
         Move(worker, 100 + random() % kRows, 100 + random() % kRows);
-      } else if (Commits(worker, [&](auto& ctx) { return AddUp(ctx, 100, kRows, sum); })) {
+      } else if (Commits(worker, [&](TestContext& ctx) { return AddUp(ctx, 100, kRows, sum); })) {
         EXPECT_EQ(sum, kRows * kEach) << "seed " << seed;
         ++sums;
       }

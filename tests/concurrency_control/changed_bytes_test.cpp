@@ -33,18 +33,18 @@ class ChangedBytes : public PairTest {
 
   // A piece of a row, often near where the last one was, on either side.
   template <class Piece>
-  void Change(auto& tuple, Bytes& copy) {
+  void Change(TestTuple& tuple, Bytes& copy) {
     const size_t most = kTupleBytes - sizeof(Piece);
     const int64_t near = static_cast<int64_t>(at_ + random_() % 400) - 200;
     at_ = random_() % 3 == 0 ? random_() % (most + 1) : static_cast<size_t>(std::clamp<int64_t>(near, 0, most));
     const Bytes bytes = RandomBytes(random_);
     Piece piece;
     std::memcpy(&piece, bytes.data(), sizeof piece);
-    tuple.template SetAt<Piece>(at_, piece);
+    tuple.SetAt<Piece>(at_, piece);
     std::memcpy(copy.data() + at_, &piece, sizeof piece);
   }
 
-  Outcome Step(auto& ctx, Rows& rows) {
+  Outcome Step(TestContext& ctx, Rows& rows) {
     const Key key = random_() % kKeys;
     const bool there = rows.contains(key);
     switch (random_() % 8) {
@@ -61,7 +61,7 @@ class ChangedBytes : public PairTest {
         return Outcome::kOk;
       }
       default: {
-        const Outcome outcome = ctx.Update(h_.table(), key, [&](auto& tuple) {
+        const Outcome outcome = ctx.Update(h_.table(), key, [&](TestTuple& tuple) {
           for (size_t pieces = random_() % 4; pieces > 0; --pieces) {
             if (random_() % 3 == 0) Change<std::array<std::byte, TestTuple::kLongBytes>>(tuple, rows[key]);
             if (random_() % 3 == 0) Change<uint8_t>(tuple, rows[key]);
@@ -76,10 +76,10 @@ class ChangedBytes : public PairTest {
 
   Rows ReadAll() {
     Rows found;
-    const CallResult result = h_.Run(1, [&](auto& ctx) {
+    const CallResult result = h_.Run(1, [&](TestContext& ctx) {
       for (Key key = 0; key < kKeys; ++key) {
         Bytes bytes;
-        const Outcome outcome = ctx.Read(h_.table(), key, [&](const auto& tuple) { tuple.CopyAt(0, bytes); });
+        const Outcome outcome = ctx.Read(h_.table(), key, [&](const TestTuple& tuple) { tuple.CopyAt(0, bytes); });
         if (outcome == Outcome::kOk) found[key] = bytes;
       }
       return Outcome::kOk;
@@ -99,7 +99,7 @@ TEST_P(ChangedBytes, AreThoseThatATransactionSet) {
   for (int txn = 0; txn < 3000; ++txn) {
     Rows rows = rows_;
     const bool gives_up = random_() % 8 == 0;
-    const CallResult result = h_.Run(0, [&](auto& ctx) {
+    const CallResult result = h_.Run(0, [&](TestContext& ctx) {
       for (size_t steps = 1 + random_() % 6; steps > 0; --steps) {
         if (const Outcome outcome = Step(ctx, rows); outcome != Outcome::kOk) return outcome;
       }

@@ -18,8 +18,8 @@ TEST_P(EveryPair, AWriteIsSeenAndAnAbortLeavesNothing) {
   h_.LoadRow(1, 10);
   EXPECT_EQ(h_.Write(0, 1, 11).outcome, Outcome::kOk);
   EXPECT_EQ(h_.ValueOf(1), 11u);
-  const CallResult result = h_.Run(0, [&](auto& ctx) {
-    EXPECT_EQ(ctx.Update(h_.table(), 1, [](auto& t) { t.template SetAt<uint64_t>(0, 99); }), Outcome::kOk);
+  const CallResult result = h_.Run(0, [&](TestContext& ctx) {
+    EXPECT_EQ(ctx.Update(h_.table(), 1, [](TestTuple& t) { t.SetAt<uint64_t>(0, 99); }), Outcome::kOk);
     return Outcome::kRollback;
   });
   EXPECT_EQ(result.outcome, Outcome::kRollback);
@@ -28,14 +28,13 @@ TEST_P(EveryPair, AWriteIsSeenAndAnAbortLeavesNothing) {
 
 TEST_P(EveryPair, ATransactionSeesItsOwnWrites) {
   h_.LoadRow(1, 10);
-  const CallResult result = h_.Run(0, [&](auto& ctx) {
+  const CallResult result = h_.Run(0, [&](TestContext& ctx) {
     Table& table = h_.table();
     uint64_t seen = 0;
-    EXPECT_EQ(ctx.Read(table, 1, [&](const auto& t) { seen = t.template GetAt<uint64_t>(0); }), Outcome::kOk);
-    EXPECT_EQ(ctx.Update(table, 1, [&](auto& t) { t.template SetAt<uint64_t>(0, seen + 1); }), Outcome::kOk);
-    EXPECT_EQ(ctx.Update(table, 1, [](auto& t) { t.template SetAt<uint64_t>(0, t.template GetAt<uint64_t>(0) * 2); }),
-              Outcome::kOk);
-    EXPECT_EQ(ctx.Read(table, 1, [&](const auto& t) { seen = t.template GetAt<uint64_t>(0); }), Outcome::kOk);
+    EXPECT_EQ(ctx.Read(table, 1, [&](const TestTuple& t) { seen = t.GetAt<uint64_t>(0); }), Outcome::kOk);
+    EXPECT_EQ(ctx.Update(table, 1, [&](TestTuple& t) { t.SetAt<uint64_t>(0, seen + 1); }), Outcome::kOk);
+    EXPECT_EQ(ctx.Update(table, 1, [](TestTuple& t) { t.SetAt<uint64_t>(0, t.GetAt<uint64_t>(0) * 2); }), Outcome::kOk);
+    EXPECT_EQ(ctx.Read(table, 1, [&](const TestTuple& t) { seen = t.GetAt<uint64_t>(0); }), Outcome::kOk);
     EXPECT_EQ(seen, 22u);
     return Outcome::kOk;
   });
@@ -45,13 +44,13 @@ TEST_P(EveryPair, ATransactionSeesItsOwnWrites) {
 
 TEST_P(EveryPair, InsertDeleteAndReinsertWithinOneTransaction) {
   h_.LoadRow(1, 10);
-  const CallResult result = h_.Run(0, [&](auto& ctx) {
+  const CallResult result = h_.Run(0, [&](TestContext& ctx) {
     Table& table = h_.table();
     const Tuple tuple{5, {}};
     const auto bytes = std::as_bytes(std::span(&tuple, 1));
     EXPECT_EQ(ctx.Insert(table, 1, bytes), Outcome::kExists);
     EXPECT_EQ(ctx.Delete(table, 1), Outcome::kOk);
-    EXPECT_EQ(ctx.Read(table, 1, [](const auto&) {}), Outcome::kNotFound);
+    EXPECT_EQ(ctx.Read(table, 1, [](const TestTuple&) {}), Outcome::kNotFound);
     EXPECT_EQ(ctx.Insert(table, 1, bytes), Outcome::kOk);
     EXPECT_EQ(ctx.Insert(table, 2, bytes), Outcome::kOk);
     EXPECT_EQ(ctx.Delete(table, 2), Outcome::kOk);
@@ -64,7 +63,7 @@ TEST_P(EveryPair, InsertDeleteAndReinsertWithinOneTransaction) {
 
 TEST_P(EveryPair, AnAbortBringsBackADeletedAndReinsertedRow) {
   h_.LoadRow(1, 10);
-  const CallResult result = h_.Run(0, [&](auto& ctx) {
+  const CallResult result = h_.Run(0, [&](TestContext& ctx) {
     const Tuple tuple{5, {1, 2, 3}};
     EXPECT_EQ(ctx.Delete(h_.table(), 1), Outcome::kOk);
     EXPECT_EQ(ctx.Insert(h_.table(), 1, std::as_bytes(std::span(&tuple, 1))), Outcome::kOk);
@@ -101,11 +100,11 @@ TEST_P(EveryPair, AMissIsNotDurableBeforeTheDeleteThatMadeIt) {
 // Who updates what is not there, or inserts what is, has read it, though it looked in order to write.
 TEST_P(EveryPair, AChangeInVainIsNotDurableBeforeWhatItSaw) {
   h_.LoadRow(1, 10);
-  const auto update_in_vain = [&](auto& ctx) {
-    EXPECT_EQ(ctx.Update(h_.table(), 1, [](auto&) {}), Outcome::kNotFound);
+  const auto update_in_vain = [&](TestContext& ctx) {
+    EXPECT_EQ(ctx.Update(h_.table(), 1, [](TestTuple&) {}), Outcome::kNotFound);
     return Outcome::kOk;
   };
-  const auto insert_in_vain = [&](auto& ctx) {
+  const auto insert_in_vain = [&](TestContext& ctx) {
     const Tuple tuple{5, {}};
     EXPECT_EQ(ctx.Insert(h_.table(), 2, std::as_bytes(std::span(&tuple, 1))), Outcome::kExists);
     return Outcome::kOk;
@@ -126,7 +125,7 @@ TEST_P(EveryPair, AChangeInVainIsNotDurableBeforeWhatItSaw) {
 
 // A pending insert is in the index but reads as missing or as a conflict, never as a row.
 TEST_P(EveryPair, AnInsertIsInvisibleBeforeItCommits) {
-  const CallResult outer = h_.Run(0, [&](auto& ctx) {
+  const CallResult outer = h_.Run(0, [&](TestContext& ctx) {
     const Tuple tuple{5, {}};
     EXPECT_EQ(ctx.Insert(h_.table(), 1, std::as_bytes(std::span(&tuple, 1))), Outcome::kOk);
     uint64_t value = TestEngine::kMissing;
@@ -139,7 +138,7 @@ TEST_P(EveryPair, AnInsertIsInvisibleBeforeItCommits) {
 
 TEST_P(EveryPair, TwoInsertsOfOneKeyDoNotBothCommit) {
   CallResult inner{};
-  const CallResult outer = h_.Run(0, [&](auto& ctx) {
+  const CallResult outer = h_.Run(0, [&](TestContext& ctx) {
     const Tuple tuple{5, {}};
     const Outcome outcome = ctx.Insert(h_.table(), 1, std::as_bytes(std::span(&tuple, 1)));
     inner = h_.Insert(1, 1, 6);
@@ -154,15 +153,15 @@ TEST_P(EveryPair, WriteSkewIsRefused) {
   h_.LoadRow(1, 1);
   h_.LoadRow(2, 1);
   CallResult inner{};
-  const CallResult outer = h_.Run(0, [&](auto& ctx) {
-    const Outcome read = ctx.Read(h_.table(), 2, [](const auto&) {});
+  const CallResult outer = h_.Run(0, [&](TestContext& ctx) {
+    const Outcome read = ctx.Read(h_.table(), 2, [](const TestTuple&) {});
     if (read != Outcome::kOk) return read;
-    inner = h_.Run(1, [&](auto& other) {
-      const Outcome other_read = other.Read(h_.table(), 1, [](const auto&) {});
+    inner = h_.Run(1, [&](TestContext& other) {
+      const Outcome other_read = other.Read(h_.table(), 1, [](const TestTuple&) {});
       if (other_read != Outcome::kOk) return other_read;
-      return other.Update(h_.table(), 2, [](auto& t) { t.template SetAt<uint64_t>(0, 0); });
+      return other.Update(h_.table(), 2, [](TestTuple& t) { t.SetAt<uint64_t>(0, 0); });
     });
-    return ctx.Update(h_.table(), 1, [](auto& t) { t.template SetAt<uint64_t>(0, 0); });
+    return ctx.Update(h_.table(), 1, [](TestTuple& t) { t.SetAt<uint64_t>(0, 0); });
   });
   EXPECT_FALSE(outer.outcome == Outcome::kOk && inner.outcome == Outcome::kOk);
 }
@@ -171,10 +170,10 @@ TEST_P(EveryPair, WriteSkewIsRefused) {
 TEST_P(EveryPair, AMissIsProtectedAgainstAnInsert) {
   h_.LoadRow(2, 1);
   CallResult inner{};
-  const CallResult outer = h_.Run(0, [&](auto& ctx) {
-    EXPECT_EQ(ctx.Read(h_.table(), 1, [](const auto&) {}), Outcome::kNotFound);
+  const CallResult outer = h_.Run(0, [&](TestContext& ctx) {
+    EXPECT_EQ(ctx.Read(h_.table(), 1, [](const TestTuple&) {}), Outcome::kNotFound);
     inner = h_.Insert(1, 1, 5);
-    return ctx.Update(h_.table(), 2, [](auto& t) { t.template SetAt<uint64_t>(0, 9); });
+    return ctx.Update(h_.table(), 2, [](TestTuple& t) { t.SetAt<uint64_t>(0, 9); });
   });
   EXPECT_FALSE(outer.outcome == Outcome::kOk && inner.outcome == Outcome::kOk);
 }
@@ -216,7 +215,7 @@ TEST_P(TaurusPairs, AReinsertDependsOnAForgottenDelete) {
   ASSERT_EQ(h_.Delete(0, 1).outcome, Outcome::kOk);
   h_.FlushAll();
   for (int i = 0; i < 5; ++i) h_.epochs().Advance();
-  for (int i = 0; i < 300; ++i) (void)h_.Run(0, [](auto&) { return Outcome::kOk; });
+  for (int i = 0; i < 300; ++i) (void)h_.Run(0, [](TestContext&) { return Outcome::kOk; });
   ASSERT_EQ(h_.table().Find(1), nullptr);
   const uint64_t deleted_at = h_.logs().stream(0).txn_count();
   ASSERT_EQ(deleted_at, 1u);
@@ -233,10 +232,10 @@ INSTANTIATE_TEST_SUITE_P(With, CommandPairs, In(PairsWhere(&TracksReads)), NameO
 TEST_P(CommandPairs, AWriterDependsOnEarlierReaders) {
   h_.LoadRow(1, 10);
   h_.LoadRow(2, 20);
-  const CallResult reader = h_.Run(0, [&](auto& ctx) {
-    const Outcome read = ctx.Read(h_.table(), 1, [](const auto&) {});
+  const CallResult reader = h_.Run(0, [&](TestContext& ctx) {
+    const Outcome read = ctx.Read(h_.table(), 1, [](const TestTuple&) {});
     if (read != Outcome::kOk) return read;
-    return ctx.Update(h_.table(), 2, [](auto& t) { t.template SetAt<uint64_t>(0, 9); });
+    return ctx.Update(h_.table(), 2, [](TestTuple& t) { t.SetAt<uint64_t>(0, 9); });
   });
   ASSERT_TRUE(reader.wrote);
   ASSERT_EQ(h_.Write(1, 1, 12).outcome, Outcome::kOk);
@@ -247,9 +246,9 @@ TEST_P(CommandPairs, AWriterDependsOnEarlierReaders) {
 // The same for what was missed: the insert comes after the transaction that saw nothing there.
 TEST_P(CommandPairs, AnInsertDependsOnEarlierMisses) {
   h_.LoadRow(2, 20);
-  const CallResult reader = h_.Run(0, [&](auto& ctx) {
-    EXPECT_EQ(ctx.Read(h_.table(), 1, [](const auto&) {}), Outcome::kNotFound);
-    return ctx.Update(h_.table(), 2, [](auto& t) { t.template SetAt<uint64_t>(0, 9); });
+  const CallResult reader = h_.Run(0, [&](TestContext& ctx) {
+    EXPECT_EQ(ctx.Read(h_.table(), 1, [](const TestTuple&) {}), Outcome::kNotFound);
+    return ctx.Update(h_.table(), 2, [](TestTuple& t) { t.SetAt<uint64_t>(0, 9); });
   });
   ASSERT_TRUE(reader.wrote);
   ASSERT_EQ(h_.Insert(1, 1, 12).outcome, Outcome::kOk);
@@ -289,11 +288,11 @@ TEST(SiloCommand, AFailedRecheckLeavesAVoidRecord) {
   TestEngine& h = *engine;
   h.LoadRow(1, 10);
   h.LoadRow(2, 20);
-  const CallResult result = h.Run(0, [&](auto& ctx) {
-    const Outcome read = ctx.Read(h.table(), 1, [](const auto&) {});
+  const CallResult result = h.Run(0, [&](TestContext& ctx) {
+    const Outcome read = ctx.Read(h.table(), 1, [](const TestTuple&) {});
     EXPECT_EQ(h.Write(1, 1, 11).outcome, Outcome::kOk);  // invalidates the read
     if (read != Outcome::kOk) return read;
-    return ctx.Update(h.table(), 2, [](auto& t) { t.template SetAt<uint64_t>(0, 9); });
+    return ctx.Update(h.table(), 2, [](TestTuple& t) { t.SetAt<uint64_t>(0, 9); });
   });
   EXPECT_EQ(result.outcome, Outcome::kConflict);
   EXPECT_EQ(result.reason, AbortReason::kValidation);
@@ -306,11 +305,11 @@ TEST(SiloData, AFailedRecheckReservesNothing) {
   TestEngine& h = *engine;
   h.LoadRow(1, 10);
   h.LoadRow(2, 20);
-  (void)h.Run(0, [&](auto& ctx) {
-    const Outcome read = ctx.Read(h.table(), 1, [](const auto&) {});
+  (void)h.Run(0, [&](TestContext& ctx) {
+    const Outcome read = ctx.Read(h.table(), 1, [](const TestTuple&) {});
     EXPECT_EQ(h.Write(1, 1, 11).outcome, Outcome::kOk);
     if (read != Outcome::kOk) return read;
-    return ctx.Update(h.table(), 2, [](auto& t) { t.template SetAt<uint64_t>(0, 9); });
+    return ctx.Update(h.table(), 2, [](TestTuple& t) { t.SetAt<uint64_t>(0, 9); });
   });
   EXPECT_EQ(h.logs().stream(0).slot(0).void_bytes, 0u);
 }
@@ -320,10 +319,10 @@ INSTANTIATE_TEST_SUITE_P(With, UpgradeTest, In(ControlsWhere(&LocksInRows)), Nam
 
 TEST_P(UpgradeTest, DuplicatedSharesBecomeOneLock) {
   h_.LoadRow(1, 10);
-  const CallResult result = h_.Run(0, [&](auto& ctx) {
-    EXPECT_EQ(ctx.Read(h_.table(), 1, [](const auto&) {}), Outcome::kOk);
-    EXPECT_EQ(ctx.Read(h_.table(), 1, [](const auto&) {}), Outcome::kOk);
-    EXPECT_EQ(ctx.Update(h_.table(), 1, [](auto& t) { t.template SetAt<uint64_t>(0, 11); }), Outcome::kOk);
+  const CallResult result = h_.Run(0, [&](TestContext& ctx) {
+    EXPECT_EQ(ctx.Read(h_.table(), 1, [](const TestTuple&) {}), Outcome::kOk);
+    EXPECT_EQ(ctx.Read(h_.table(), 1, [](const TestTuple&) {}), Outcome::kOk);
+    EXPECT_EQ(ctx.Update(h_.table(), 1, [](TestTuple& t) { t.SetAt<uint64_t>(0, 11); }), Outcome::kOk);
     return Outcome::kOk;
   });
   EXPECT_EQ(result.outcome, Outcome::kOk);
@@ -334,11 +333,11 @@ TEST_P(UpgradeTest, DuplicatedSharesBecomeOneLock) {
 TEST_P(UpgradeTest, AnotherReaderConflicts) {
   h_.LoadRow(1, 10);
   CallResult inner{};
-  const CallResult outer = h_.Run(0, [&](auto& ctx) {
-    EXPECT_EQ(ctx.Read(h_.table(), 1, [](const auto&) {}), Outcome::kOk);
-    inner = h_.Run(1, [&](auto& other) {
-      EXPECT_EQ(other.Read(h_.table(), 1, [](const auto&) {}), Outcome::kOk);
-      return other.Update(h_.table(), 1, [](auto& t) { t.template SetAt<uint64_t>(0, 12); });
+  const CallResult outer = h_.Run(0, [&](TestContext& ctx) {
+    EXPECT_EQ(ctx.Read(h_.table(), 1, [](const TestTuple&) {}), Outcome::kOk);
+    inner = h_.Run(1, [&](TestContext& other) {
+      EXPECT_EQ(other.Read(h_.table(), 1, [](const TestTuple&) {}), Outcome::kOk);
+      return other.Update(h_.table(), 1, [](TestTuple& t) { t.SetAt<uint64_t>(0, 12); });
     });
     return Outcome::kOk;
   });

@@ -61,9 +61,9 @@ class CreatedRow : public ::testing::Test {
   // A transaction of worker 0 that finds no row between the others, then comes to one there, and writes. Before it does
   // so, `meanwhile` happens.
   CallResult ScanAndAccess(auto&& access, const std::function<void()>& meanwhile) {
-    return h_.Run(0, [&](auto& ctx) {
+    return h_.Run(0, [&](TestContext& ctx) {
       size_t found = 0;
-      const auto count = [&](Key, const auto&) { return ++found > 0; };
+      const auto count = [&](Key, const TestTuple&) { return ++found > 0; };
       const Outcome scanned = ctx.Scan(h_.table(), 11, 19, ScanOrder::kAscending, count);
       EXPECT_EQ(found, 0u);
       if (scanned != Outcome::kOk) return scanned;
@@ -71,16 +71,17 @@ class CreatedRow : public ::testing::Test {
       const Outcome accessed = access(ctx);
       EXPECT_EQ(interrupted::interruption, nullptr) << "nothing came in between";
       if (accessed == Outcome::kConflict) return accessed;
-      return ctx.Update(h_.table(), 0, [](auto& tuple) { tuple.template SetAt<uint64_t>(0, 1); });
+      return ctx.Update(h_.table(), 0, [](TestTuple& tuple) { tuple.SetAt<uint64_t>(0, 1); });
     });
   }
   CallResult ScanAndRead(const std::function<void()>& meanwhile) {
-    return ScanAndAccess([&](auto& ctx) { return ctx.Read(h_.table(), kGap, [](const auto&) {}); }, meanwhile);
+    return ScanAndAccess([&](TestContext& ctx) { return ctx.Read(h_.table(), kGap, [](const TestTuple&) {}); },
+                         meanwhile);
   }
   CallResult ScanAndInsert(const std::function<void()>& meanwhile) {
     const Tuple tuple{1, {}};
     const auto bytes = std::as_bytes(std::span(&tuple, 1));
-    return ScanAndAccess([&](auto& ctx) { return ctx.Insert(h_.table(), kGap, bytes); }, meanwhile);
+    return ScanAndAccess([&](TestContext& ctx) { return ctx.Insert(h_.table(), kGap, bytes); }, meanwhile);
   }
 
   Harness<typename C::Cc, typename C::Log> h_{1, 1 << 20, /*ordered=*/true};

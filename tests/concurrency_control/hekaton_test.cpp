@@ -21,29 +21,29 @@ class Bench : public Harness<Cc, Log> {
     for (const Key key : {kX, kY}) this->LoadRow(key, 10 * key);
   }
 
-  Outcome ReadIn(auto& ctx, Key key, uint64_t& value) {
+  Outcome ReadIn(TestContext& ctx, Key key, uint64_t& value) {
     value = this->kMissing;
-    return ctx.Read(this->table(), key, [&](const auto& tuple) { value = tuple.template GetAt<uint64_t>(0); });
+    return ctx.Read(this->table(), key, [&](const TestTuple& tuple) { value = tuple.GetAt<uint64_t>(0); });
   }
-  uint64_t Seen(auto& ctx, Key key) {
+  uint64_t Seen(TestContext& ctx, Key key) {
     uint64_t value = 0;
     EXPECT_NE(ReadIn(ctx, key, value), Outcome::kConflict);
     return value;
   }
-  Outcome WriteIn(auto& ctx, Key key, uint64_t value) {
-    return ctx.Update(this->table(), key, [&](auto& tuple) { tuple.template SetAt<uint64_t>(0, value); });
+  Outcome WriteIn(TestContext& ctx, Key key, uint64_t value) {
+    return ctx.Update(this->table(), key, [&](TestTuple& tuple) { tuple.SetAt<uint64_t>(0, value); });
   }
   CallResult WriteBoth(uint32_t worker, uint64_t value) {
-    return this->Run(worker, [&](auto& ctx) {
+    return this->Run(worker, [&](TestContext& ctx) {
       const Outcome outcome = WriteIn(ctx, kX, value);
       return outcome == Outcome::kOk ? WriteIn(ctx, kY, value) : outcome;
     });
   }
   // What a scan of an ordered table finds, as key * 100 + value.
-  std::vector<uint64_t> Scan(auto& ctx, Key low, Key high, ScanOrder order = ScanOrder::kAscending) {
+  std::vector<uint64_t> Scan(TestContext& ctx, Key low, Key high, ScanOrder order = ScanOrder::kAscending) {
     std::vector<uint64_t> found;
-    const auto note = [&](Key key, const auto& tuple) {
-      found.push_back(key * 100 + tuple.template GetAt<uint64_t>(0));
+    const auto note = [&](Key key, const TestTuple& tuple) {
+      found.push_back(key * 100 + tuple.GetAt<uint64_t>(0));
       return true;
     };
     EXPECT_EQ(ctx.Scan(this->table(), low, high, order, note), Outcome::kOk);
@@ -51,7 +51,7 @@ class Bench : public Harness<Cc, Log> {
   }
   // Worker 0 reads X; then `rest`, in the same transaction.
   CallResult ReadXThen(auto rest) {
-    return this->Run(0, [&](auto& ctx) {
+    return this->Run(0, [&](TestContext& ctx) {
       EXPECT_EQ(Seen(ctx, kX), 10u);
       return rest(ctx);
     });
@@ -73,7 +73,7 @@ TYPED_TEST_SUITE(EveryLevel, AllLevels);
 
 TYPED_TEST(EveryLevel, ASnapshotStaysWhileAWriterCommits) {
   auto& h = this->h_;
-  const CallResult reader = h.ReadXThen([&](auto& ctx) {
+  const CallResult reader = h.ReadXThen([&](TestContext& ctx) {
     EXPECT_TRUE(h.WriteBoth(1, 77).wrote);
     EXPECT_TRUE(h.WriteBoth(2, 78).wrote);
     EXPECT_EQ(h.Seen(ctx, kY), 20u);
@@ -87,7 +87,7 @@ TYPED_TEST(EveryLevel, ASnapshotStaysWhileAWriterCommits) {
 TYPED_TEST(EveryLevel, EachSnapshotSeesItsOwnVersion) {
   auto& h = this->h_;
   const auto nested = [&](auto& self, uint32_t worker, uint64_t value) -> void {
-    const CallResult reader = h.Run(worker, [&](auto& ctx) {
+    const CallResult reader = h.Run(worker, [&](TestContext& ctx) {
       EXPECT_EQ(h.Seen(ctx, kX), value);
       EXPECT_TRUE(h.WriteBoth(3, value + 1).wrote);
       if (worker < 2) self(self, worker + 1, value + 1);
@@ -103,7 +103,7 @@ TYPED_TEST(EveryLevel, EachSnapshotSeesItsOwnVersion) {
 
 TYPED_TEST(EveryLevel, ADeletedRowIsThereForOlderSnapshotsAndAnInsertedOneIsNot) {
   auto& h = this->h_;
-  const CallResult reader = h.ReadXThen([&](auto& ctx) {
+  const CallResult reader = h.ReadXThen([&](TestContext& ctx) {
     EXPECT_TRUE(h.Write(1, kX, 11).wrote);
     EXPECT_TRUE(h.Delete(1, kY).wrote);
     EXPECT_TRUE(h.Insert(1, 3, 30).wrote);
@@ -123,9 +123,9 @@ TYPED_TEST(EveryLevel, ADeletedRowIsNotUnlinkedWhileASnapshotNeedsIt) {
   auto& h = this->h_;
   const auto age = [&] {
     for (int i = 0; i < 5; ++i) h.epochs().Advance();
-    for (int i = 0; i < 300; ++i) (void)h.Run(1, [](auto&) { return Outcome::kOk; });
+    for (int i = 0; i < 300; ++i) (void)h.Run(1, [](TestContext&) { return Outcome::kOk; });
   };
-  const CallResult reader = h.ReadXThen([&](auto& ctx) {
+  const CallResult reader = h.ReadXThen([&](TestContext& ctx) {
     EXPECT_TRUE(h.Write(1, kX, 11).wrote);
     EXPECT_TRUE(h.Delete(1, kY).wrote);
     age();
@@ -140,7 +140,7 @@ TYPED_TEST(EveryLevel, ADeletedRowIsNotUnlinkedWhileASnapshotNeedsIt) {
 
 TYPED_TEST(EveryLevel, AWriterOverANewerVersionIsRefusedAtOnce) {
   auto& h = this->h_;
-  const CallResult result = h.ReadXThen([&](auto& ctx) {
+  const CallResult result = h.ReadXThen([&](TestContext& ctx) {
     EXPECT_TRUE(h.WriteBoth(1, 77).wrote);
     const Outcome outcome = h.WriteIn(ctx, kY, 5);
     EXPECT_EQ(outcome, Outcome::kConflict);
@@ -158,7 +158,7 @@ TYPED_TEST(EveryLevel, WhoIsDoneHoldsNoWatermarkBack) {
     for (uint32_t w = 0; w < h.kWorkers; ++w) EXPECT_EQ(h.clock().EndOf(WorkerId(w)), SnapshotClock::kNone);
   };
   for (const Outcome end : {Outcome::kOk, Outcome::kRollback, Outcome::kConflict, Outcome::kNotFound}) {
-    (void)h.Run(0, [&](auto& ctx) {
+    (void)h.Run(0, [&](TestContext& ctx) {
       EXPECT_EQ(h.WriteIn(ctx, kX, 5), Outcome::kOk);
       EXPECT_TRUE(h.Write(1, kY, 6).wrote);
       return end;
@@ -183,9 +183,10 @@ TYPED_TEST(EveryLevel, WhatAReaderSeesAtEachStageOfACommit) {
       EXPECT_EQ(seen, value);
     }
   };
-  const CallResult older = h.Run(0, [&](auto& ctx) {
+  const CallResult older = h.Run(0, [&](TestContext& ctx) {
     writer.Begin(TxnId{1});
-    EXPECT_EQ(h.WriteIn(writer, kX, 11), Outcome::kOk);
+    TestContextOf context(writer);
+    EXPECT_EQ(h.WriteIn(context, kX, 11), Outcome::kOk);
     EXPECT_TRUE(writer.LockWrites());
     expect_younger(Outcome::kOk, 10);
     EXPECT_EQ(h.Seen(ctx, kX), 10u);
@@ -221,7 +222,7 @@ TYPED_TEST(EveryLevel, AReaderWaitsForTheVersionInPreparation) {
   const Timestamp end = h.clock().Draw(WorkerId(1));
   uint64_t seen = 0;
   std::jthread reader([&] {
-    const auto body = [&](auto& ctx) { return h.ReadIn(ctx, kX, seen); };
+    const auto body = [&](TestContext& ctx) { return h.ReadIn(ctx, kX, seen); };
     while (h.Run(0, body).outcome == Outcome::kConflict) std::this_thread::yield();
   });
   for (int i = 0; i < 100; ++i) std::this_thread::yield();
@@ -241,7 +242,7 @@ TYPED_TEST(EveryLevel, VersionMemoryIsBoundedOnceALongReaderEnds) {
   };
   size_t bytes = 0;
   for (int round = 0; round < 3; ++round) {
-    EXPECT_EQ(h.ReadXThen([&](auto& ctx) {
+    EXPECT_EQ(h.ReadXThen([&](TestContext& ctx) {
                  write(kWrites);
                  EXPECT_GE(h.waiting(1), size_t{kWrites});
                  EXPECT_EQ(h.Seen(ctx, kX), 10u);
@@ -266,7 +267,7 @@ TYPED_TEST(EveryLevel, WithoutOldReadersAFewVersionsServeForEver) {
 
 TYPED_TEST(EveryLevel, AScanIsOfItsSnapshot) {
   TypeParam h(1, /*ordered=*/true);
-  const CallResult reader = h.ReadXThen([&](auto& ctx) {
+  const CallResult reader = h.ReadXThen([&](TestContext& ctx) {
     EXPECT_TRUE(h.Write(1, kX, 11).wrote);
     EXPECT_TRUE(h.Delete(1, kY).wrote);
     EXPECT_TRUE(h.Insert(1, 3, 30).wrote);
@@ -275,7 +276,7 @@ TYPED_TEST(EveryLevel, AScanIsOfItsSnapshot) {
     return Outcome::kOk;
   });
   EXPECT_EQ(reader.outcome, Outcome::kOk);
-  (void)h.Run(0, [&](auto& ctx) {
+  (void)h.Run(0, [&](TestContext& ctx) {
     EXPECT_EQ(h.Scan(ctx, 0, 9), (std::vector<uint64_t>{111, 330}));
     return Outcome::kOk;
   });
@@ -287,7 +288,7 @@ TYPED_TEST(EveryLevel, AScanIsOfItsSnapshot) {
 TEST(HekatonSerializable, WhoReadAnOldVersionWritesNothing) {
   Serializable h;
   for (Key key = 100; key < 120; ++key) h.LoadRow(key, 1);
-  const CallResult result = h.Run(0, [&](auto& ctx) {
+  const CallResult result = h.Run(0, [&](TestContext& ctx) {
     for (Key key = 100; key < 120; ++key) EXPECT_EQ(h.Seen(ctx, key), 1u);
     EXPECT_TRUE(h.Write(1, kY, 77).wrote);
     EXPECT_EQ(h.Seen(ctx, kY), 20u);
@@ -298,7 +299,7 @@ TEST(HekatonSerializable, WhoReadAnOldVersionWritesNothing) {
 
 TEST(HekatonSerializable, WhoHasWrittenReadsNoOldVersion) {
   Serializable h;
-  const CallResult result = h.Run(0, [&](auto& ctx) {
+  const CallResult result = h.Run(0, [&](TestContext& ctx) {
     EXPECT_EQ(h.WriteIn(ctx, kX, 5), Outcome::kOk);
     EXPECT_TRUE(h.WriteBoth(1, 77).wrote);
     uint64_t value = 0;
@@ -309,14 +310,14 @@ TEST(HekatonSerializable, WhoHasWrittenReadsNoOldVersion) {
 
 TEST(HekatonSerializable, ATransactionMovesUpToANewerVersionIfAllItReadHolds) {
   Serializable h;
-  const CallResult result = h.ReadXThen([&](auto& ctx) {
+  const CallResult result = h.ReadXThen([&](TestContext& ctx) {
     EXPECT_TRUE(h.Write(1, kY, 77).wrote);
     EXPECT_EQ(h.Seen(ctx, kY), 77u);
     EXPECT_TRUE(h.Write(1, kY, 78).wrote);
     return h.WriteIn(ctx, kX, 5);
   });
   EXPECT_EQ(result.outcome, Outcome::kConflict);
-  EXPECT_EQ(h.ReadXThen([&](auto& ctx) {
+  EXPECT_EQ(h.ReadXThen([&](TestContext& ctx) {
                EXPECT_TRUE(h.Write(1, kY, 79).wrote);
                return h.WriteIn(ctx, kY, 80);
              }).outcome,
@@ -327,7 +328,7 @@ TEST(HekatonSerializable, ATransactionMovesUpToANewerVersionIfAllItReadHolds) {
 // Who has locked it may have chosen an end below what the transaction would move up to.
 TEST(HekatonSerializable, ATransactionDoesNotMoveUpOverALockedRow) {
   Serializable h;
-  const CallResult result = h.ReadXThen([&](auto& ctx) {
+  const CallResult result = h.ReadXThen([&](TestContext& ctx) {
     EXPECT_TRUE(h.Write(1, kY, 77).wrote);
     h.row(kX).control.fetch_or(HekatonWord::LockedBy(WorkerId(2)));
     EXPECT_EQ(h.Seen(ctx, kY), 20u);
@@ -339,7 +340,7 @@ TEST(HekatonSerializable, ATransactionDoesNotMoveUpOverALockedRow) {
 
 TEST(HekatonSerializable, AReadRowThatAnotherHasLockedFailsTheRecheck) {
   Serializable h;
-  const CallResult result = h.ReadXThen([&](auto& ctx) {
+  const CallResult result = h.ReadXThen([&](TestContext& ctx) {
     h.row(kX).control.fetch_or(HekatonWord::LockedBy(WorkerId(2)));
     return h.WriteIn(ctx, kY, 5);
   });
@@ -348,19 +349,19 @@ TEST(HekatonSerializable, AReadRowThatAnotherHasLockedFailsTheRecheck) {
 
 TEST(HekatonSerializable, AWriterIsRefusedIfSomethingAppearedWhereItHadScanned) {
   Serializable h(1, /*ordered=*/true);
-  const auto scan_and_write = [&](auto& ctx, auto meanwhile) {
+  const auto scan_and_write = [&](TestContext& ctx, auto meanwhile) {
     EXPECT_TRUE(h.Scan(ctx, 5, 9).empty());
     meanwhile();
     return h.WriteIn(ctx, kX, 11);
   };
-  EXPECT_TRUE(h.Run(0, [&](auto& ctx) { return scan_and_write(ctx, [] {}); }).wrote);
+  EXPECT_TRUE(h.Run(0, [&](TestContext& ctx) { return scan_and_write(ctx, [] {}); }).wrote);
   const auto insert = [&] { EXPECT_TRUE(h.Insert(1, 7, 70).wrote); };
-  EXPECT_EQ(h.Run(0, [&](auto& ctx) { return scan_and_write(ctx, insert); }).reason, AbortReason::kValidation);
+  EXPECT_EQ(h.Run(0, [&](TestContext& ctx) { return scan_and_write(ctx, insert); }).reason, AbortReason::kValidation);
 }
 
 TEST(HekatonSerializable, ATransactionDoesNotMoveUpOverWhatAppearedWhereItHadScanned) {
   Serializable h(1, /*ordered=*/true);
-  const CallResult result = h.Run(0, [&](auto& ctx) {
+  const CallResult result = h.Run(0, [&](TestContext& ctx) {
     EXPECT_TRUE(h.Scan(ctx, 5, 9).empty());
     EXPECT_TRUE(h.Insert(1, 7, 70).wrote);
     EXPECT_TRUE(h.Write(1, kY, 77).wrote);
@@ -373,7 +374,7 @@ TEST(HekatonSerializable, ATransactionDoesNotMoveUpOverWhatAppearedWhereItHadSca
 
 TEST(HekatonSnapshot, ReadsDoNotMoveUp) {
   Snapshot h;
-  const CallResult result = h.ReadXThen([&](auto& ctx) {
+  const CallResult result = h.ReadXThen([&](TestContext& ctx) {
     EXPECT_TRUE(h.Write(1, kY, 77).wrote);
     EXPECT_EQ(h.Seen(ctx, kY), 20u);
     return h.WriteIn(ctx, kX, 5);
@@ -383,7 +384,7 @@ TEST(HekatonSnapshot, ReadsDoNotMoveUp) {
 
 TEST(HekatonSnapshot, TheSecondOfTwoWritersOfARowAborts) {
   Snapshot h;
-  const CallResult result = h.Run(0, [&](auto& ctx) {
+  const CallResult result = h.Run(0, [&](TestContext& ctx) {
     EXPECT_EQ(h.WriteIn(ctx, kX, 5), Outcome::kOk);
     EXPECT_TRUE(h.Write(1, kX, 11).wrote);
     return Outcome::kOk;
@@ -412,7 +413,7 @@ TYPED_TEST_SUITE(OldVersionsInLog, AllPairs);
 TYPED_TEST(OldVersionsInLog, AReaderWaitsForTheVersionThatItReadAndForNoLaterOne) {
   Bench<typename TypeParam::Cc, typename TypeParam::Log> h(2);
   ASSERT_TRUE(h.WriteBoth(0, 10).wrote);
-  const CallResult reader = h.Run(2, [&](auto& ctx) {
+  const CallResult reader = h.Run(2, [&](TestContext& ctx) {
     EXPECT_EQ(h.Seen(ctx, kX), 10u);
     EXPECT_TRUE(h.WriteBoth(1, 77).wrote);
     EXPECT_EQ(h.Seen(ctx, kY), 10u);
@@ -429,7 +430,7 @@ TYPED_TEST(OldVersionsInLog, AReaderWaitsForTheVersionThatItReadAndForNoLaterOne
 TYPED_TEST(OldVersionsInLog, AMissInASnapshotWaitsForTheDeleteThatMadeIt) {
   Bench<typename TypeParam::Cc, typename TypeParam::Log> h(2);
   ASSERT_TRUE(h.Delete(0, kY).wrote);
-  const CallResult reader = h.Run(2, [&](auto& ctx) {
+  const CallResult reader = h.Run(2, [&](TestContext& ctx) {
     EXPECT_EQ(h.Seen(ctx, kX), 10u);
     EXPECT_TRUE(h.Write(1, kX, 11).wrote);
     EXPECT_TRUE(h.Insert(1, kY, 21).wrote);
@@ -458,7 +459,7 @@ format::Timestamps TimestampsOfRecord(auto& h, uint32_t worker) {
 template <class Bench>
 format::Timestamps OfAWriterBesideAnother(Bench& h) {
   EXPECT_TRUE(h.Write(2, kX, 10).wrote);  // ends at 1
-  const CallResult writer = h.ReadXThen([&](auto& ctx) {
+  const CallResult writer = h.ReadXThen([&](TestContext& ctx) {
     EXPECT_TRUE(h.Write(1, kY, 21).wrote);  // at 2
     return h.WriteIn(ctx, kX, 11);
   });
@@ -483,8 +484,8 @@ TEST(HekatonInLog, UnderSerializableARecordSaysThatItsReadsHoldUpToItsEnd) {
 // Each overwrites what the other has read: both records say that they read before the first one ended.
 TEST(HekatonInLog, AWriteSkewIsInTheRecords) {
   Logged<HekatonSnapshot> h(2);
-  const CallResult first = h.ReadXThen([&](auto& ctx) {
-    const CallResult second = h.Run(1, [&](auto& other) {
+  const CallResult first = h.ReadXThen([&](TestContext& ctx) {
+    const CallResult second = h.Run(1, [&](TestContext& other) {
       EXPECT_EQ(h.Seen(other, kY), 20u);
       return h.WriteIn(other, kX, 12);
     });
@@ -505,7 +506,7 @@ TEST(HekatonInLog, ARowKeepsTheVectorOfItsWriterAlone) {
 
 TEST(HekatonInLog, AnAbortLeavesNoVoid) {
   Logged<Hekaton> h(1);
-  const CallResult result = h.ReadXThen([&](auto& ctx) {
+  const CallResult result = h.ReadXThen([&](TestContext& ctx) {
     EXPECT_TRUE(h.Write(1, kX, 11).wrote);
     return h.WriteIn(ctx, kY, 1);
   });
@@ -542,7 +543,7 @@ TEST(HekatonInLog, ALogSaysBelowWhichTimestampNobodyReads) {
 TEST(HekatonInLog, NoWatermarkIsAboveARunningSnapshot) {
   Logged<HekatonSnapshot> h(1);
   for (uint64_t i = 1; i <= 100; ++i) ASSERT_TRUE(h.Write(0, kX, i).wrote);
-  const CallResult reader = h.Run(1, [&](auto& ctx) {
+  const CallResult reader = h.Run(1, [&](TestContext& ctx) {
     EXPECT_EQ(h.Seen(ctx, kX), 100u);
     for (uint64_t i = 101; i <= 200; ++i) EXPECT_TRUE(h.Write(0, kX, i).wrote);
     h.HardenAll();

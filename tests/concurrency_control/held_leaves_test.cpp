@@ -27,19 +27,19 @@ class HeldLeavesTest : public PairTest {
     for (Key key = 0; key < 2 * BTreeLeaf::kSlots; ++key) h_.LoadRow(kFar + key, key);
   }
 
-  Outcome Scan(auto& ctx, Key low, Key high, ScanOrder order = ScanOrder::kAscending) {
-    return ctx.Scan(h_.table(), low, high, order, [](Key, const auto&) { return true; });
+  Outcome Scan(TestContext& ctx, Key low, Key high, ScanOrder order = ScanOrder::kAscending) {
+    return ctx.Scan(h_.table(), low, high, order, [](Key, const TestTuple&) { return true; });
   }
-  Outcome Write(auto& ctx, Key key) {
-    return ctx.Update(h_.table(), key, [](auto& tuple) { tuple.template SetAt<uint64_t>(0, 1); });
+  Outcome Write(TestContext& ctx, Key key) {
+    return ctx.Update(h_.table(), key, [](TestTuple& tuple) { tuple.SetAt<uint64_t>(0, 1); });
   }
-  Outcome Insert(auto& ctx, Key key) {
+  Outcome Insert(TestContext& ctx, Key key) {
     const Tuple tuple{key, {}};
     return ctx.Insert(h_.table(), key, std::as_bytes(std::span(&tuple, 1)));
   }
   // A transaction of worker 0 that scans, lets `meanwhile` happen and writes.
   auto Scanner(auto meanwhile) {
-    return [this, meanwhile](auto& ctx) {
+    return [this, meanwhile](TestContext& ctx) {
       const Outcome scanned = Scan(ctx, 0, kHigh);
       if (scanned != Outcome::kOk) return scanned;
       meanwhile();
@@ -52,7 +52,7 @@ class HeldLeavesTest : public PairTest {
   // was before.
   void FailScans(uint32_t w) {
     for (int i = 0; i < kAttemptsInVain; ++i) {
-      const auto in_vain = [&](auto& ctx) {
+      const auto in_vain = [&](TestContext& ctx) {
         EXPECT_EQ(Scan(ctx, 0, kHigh), Outcome::kOk);
         EXPECT_EQ(h_.Insert(3, kHigh + 90, 1).outcome, Outcome::kOk);
         return Outcome::kOk;
@@ -89,7 +89,7 @@ TEST_P(HeldLeavesTest, InsertsBesideAScanDoNotFailItForEver) {
 }
 
 TEST_P(HeldLeavesTest, AReaderIsBoundedToo) {
-  const auto reader = [&](auto& ctx) {
+  const auto reader = [&](TestContext& ctx) {
     const Outcome scanned = Scan(ctx, 0, kHigh);
     (void)h_.Insert(1, NextKeyBeside(), 1);
     return scanned;
@@ -139,7 +139,7 @@ TEST_P(HeldLeavesTest, WhatChangesNoHeldLeafGoesOn) {
 TEST_P(HeldLeavesTest, TheHolderSplitsItsLeavesAndHoldsBothParts) {
   FailScans(0);
   const size_t leaves = Leaves();
-  const auto splitter = [&](auto& ctx) {
+  const auto splitter = [&](TestContext& ctx) {
     EXPECT_EQ(Scan(ctx, 0, kHigh), Outcome::kOk);
     for (Key key = 200; key < 200 + BTreeLeaf::kSlots; ++key) EXPECT_EQ(Insert(ctx, key), Outcome::kOk);
     EXPECT_GT(Leaves(), leaves);
@@ -152,7 +152,7 @@ TEST_P(HeldLeavesTest, TheHolderSplitsItsLeavesAndHoldsBothParts) {
 
 TEST_P(HeldLeavesTest, AnAbortEndsIt) {
   FailScans(0);
-  const auto rolled_back = [&](auto& ctx) {
+  const auto rolled_back = [&](TestContext& ctx) {
     EXPECT_EQ(Scan(ctx, 0, kHigh), Outcome::kOk);
     return Outcome::kRollback;
   };
@@ -208,7 +208,7 @@ INSTANTIATE_TEST_SUITE_P(With, WaitingForLeaves, In(ControlsWhere(&WaitsForLocks
 
 TEST_P(WaitingForLeaves, AnInsertThatMayWaitIsMadeWhenTheHolderEnds) {
   // Older than the scanner, so that it waits under WAIT_DIE too.
-  EXPECT_EQ(h_.Run(1, [](auto&) { return Outcome::kConflict; }).outcome, Outcome::kConflict);
+  EXPECT_EQ(h_.Run(1, [](TestContext&) { return Outcome::kConflict; }).outcome, Outcome::kConflict);
   FailScans(0);
   h_.LetWorkersWait();
   const Key key = NextKeyBeside();
@@ -216,7 +216,7 @@ TEST_P(WaitingForLeaves, AnInsertThatMayWaitIsMadeWhenTheHolderEnds) {
   std::jthread inserter;
   const auto scanner = Scanner([&] {
     inserter = std::jthread([&] {
-      const auto insert = [&](auto& ctx) {
+      const auto insert = [&](TestContext& ctx) {
         asks.store(true);
         const Outcome inserted = Insert(ctx, key);
         EXPECT_TRUE(ended.load());
@@ -234,14 +234,14 @@ TEST_P(WaitingForLeaves, AnInsertThatMayWaitIsMadeWhenTheHolderEnds) {
 }
 
 TEST_P(WaitingForLeaves, AWaitEndsWhenTheRunStops) {
-  EXPECT_EQ(h_.Run(1, [](auto&) { return Outcome::kConflict; }).outcome, Outcome::kConflict);
+  EXPECT_EQ(h_.Run(1, [](TestContext&) { return Outcome::kConflict; }).outcome, Outcome::kConflict);
   FailScans(0);
   h_.LetWorkersWait();
   const auto scanner = Scanner([&] {
     std::atomic<bool> asks{false};
     const Key key = NextKeyBeside();
     const std::jthread inserter([&] {
-      const auto insert = [&](auto& ctx) {
+      const auto insert = [&](TestContext& ctx) {
         asks.store(true);
         return Insert(ctx, key);
       };
@@ -263,7 +263,7 @@ TEST_P(WaitingForLeaves, TwoThatHoldLeavesInOppositeOrderBothEnd) {
     h_.LetWorkersWait();
     std::atomic<uint32_t> first_held{0};
     const auto body = [&](Key first, Key second) {
-      return [&, first, second](auto& ctx) {
+      return [&, first, second](TestContext& ctx) {
         if (const Outcome scanned = Scan(ctx, first, first); scanned != Outcome::kOk) return scanned;
         first_held.fetch_add(1);
         Until([&] { return first_held.load() >= 2; });
@@ -286,12 +286,12 @@ TEST_P(WaitingForLeaves, ACycleOfALeafAndARowIsBroken) {
       ready.fetch_add(1);
       Until([&] { return ready.load() >= 2; });
     };
-    std::jthread scanner = Thread(0, true, [&](auto& ctx) {
+    std::jthread scanner = Thread(0, true, [&](TestContext& ctx) {
       if (const Outcome scanned = Scan(ctx, 0, kHigh); scanned != Outcome::kOk) return scanned;
       meet();
       return Write(ctx, row);
     });
-    std::jthread inserter = Thread(1, false, [&](auto& ctx) {
+    std::jthread inserter = Thread(1, false, [&](TestContext& ctx) {
       if (const Outcome written = Write(ctx, row); written != Outcome::kOk) return written;
       meet();
       return Insert(ctx, key);
@@ -332,16 +332,15 @@ TEST_P(HeldLeavesStress, AScannerCommitsBesideInsertsAndDeletes) {
     });
   }
   for (uint64_t n = 0; n < kScans; ++n) {
-    const auto body = [&](auto& ctx) {
+    const auto body = [&](TestContext& ctx) {
       uint64_t rows = 0;
-      const Outcome scanned = ctx.Scan(h_.table(), 0, kLast, ScanOrder::kAscending, [&](Key, const auto&) {
+      const Outcome scanned = ctx.Scan(h_.table(), 0, kLast, ScanOrder::kAscending, [&](Key, const TestTuple&) {
         if (rows == 0) host::Yield();
         return ++rows > 0;
       });
       if (scanned != Outcome::kOk) return scanned;
       EXPECT_EQ(rows, kLast + 1);
-      return ctx.Update(h_.table(), 0,
-                        [](auto& t) { t.template SetAt<uint64_t>(0, t.template GetAt<uint64_t>(0) + 1); });
+      return ctx.Update(h_.table(), 0, [](TestTuple& t) { t.SetAt<uint64_t>(0, t.GetAt<uint64_t>(0) + 1); });
     };
     h_.epochs().Refresh(WorkerId(0));
     Outcome outcome = h_.Run(0, body).outcome;

@@ -17,26 +17,26 @@ class ScanOfEveryPair : public PairTest {
   void LoadRows(std::initializer_list<Key> keys) {
     for (const Key key : keys) h_.LoadRow(key, key * 10);
   }
-  Outcome Scan(auto& ctx, Key low, Key high, std::vector<Key>* keys = nullptr, size_t limit = SIZE_MAX,
+  Outcome Scan(TestContext& ctx, Key low, Key high, std::vector<Key>* keys = nullptr, size_t limit = SIZE_MAX,
                ScanOrder order = ScanOrder::kAscending) {
     std::vector<Key> found;
-    const Outcome outcome = ctx.Scan(h_.table(), low, high, order, [&](Key key, const auto&) {
+    const Outcome outcome = ctx.Scan(h_.table(), low, high, order, [&](Key key, const TestTuple&) {
       found.push_back(key);
       return found.size() < limit;
     });
     if (keys != nullptr) *keys = found;
     return outcome;
   }
-  Outcome Write(auto& ctx, Key key, uint64_t value = 1) {
-    return ctx.Update(h_.table(), key, [&](auto& tuple) { tuple.template SetAt<uint64_t>(0, value); });
+  Outcome Write(TestContext& ctx, Key key, uint64_t value = 1) {
+    return ctx.Update(h_.table(), key, [&](TestTuple& tuple) { tuple.SetAt<uint64_t>(0, value); });
   }
-  Outcome Insert(auto& ctx, Key key) {
+  Outcome Insert(TestContext& ctx, Key key) {
     const Tuple tuple{key, {}};
     return ctx.Insert(h_.table(), key, std::as_bytes(std::span(&tuple, 1)));
   }
   // A transaction of worker 0 that scans a range, lets `meanwhile` happen and writes row 0.
   CallResult ScanAndWrite(Key low, Key high, auto&& meanwhile) {
-    return h_.Run(0, [&](auto& ctx) {
+    return h_.Run(0, [&](TestContext& ctx) {
       const Outcome scanned = Scan(ctx, low, high);
       meanwhile();
       return scanned == Outcome::kOk ? Write(ctx, 0) : scanned;
@@ -52,15 +52,15 @@ class ScanOfEveryPair : public PairTest {
   // Two transactions scan the same range, find nothing, and then insert a row into it each.
   bool BothInsertWhereTheyFoundNone() {
     CallResult inner{};
-    const auto scan_and_insert = [&](auto& ctx, Key key, auto meanwhile) {
+    const auto scan_and_insert = [&](TestContext& ctx, Key key, auto meanwhile) {
       std::vector<Key> found;
       const Outcome scanned = Scan(ctx, 1, 9, &found);
       EXPECT_TRUE(found.empty());
       meanwhile();
       return scanned == Outcome::kOk ? Insert(ctx, key) : scanned;
     };
-    const auto meanwhile = [&] { inner = h_.Run(1, [&](auto& ctx) { return scan_and_insert(ctx, 6, [] {}); }); };
-    const CallResult outer = h_.Run(0, [&](auto& ctx) { return scan_and_insert(ctx, 3, meanwhile); });
+    const auto meanwhile = [&] { inner = h_.Run(1, [&](TestContext& ctx) { return scan_and_insert(ctx, 6, [] {}); }); };
+    const CallResult outer = h_.Run(0, [&](TestContext& ctx) { return scan_and_insert(ctx, 3, meanwhile); });
     return outer.outcome == Outcome::kOk && inner.outcome == Outcome::kOk;
   }
 };
@@ -75,7 +75,7 @@ INSTANTIATE_TEST_SUITE_P(With, ScanOfSerializablePairs,
 
 TEST_P(ScanOfEveryPair, VisitsTheRowsOfItsRangeInOrderUntilItIsToldToEnd) {
   LoadRows({0, 10, 20, 30, 40});
-  const CallResult result = h_.Run(0, [&](auto& ctx) {
+  const CallResult result = h_.Run(0, [&](TestContext& ctx) {
     std::vector<Key> keys;
     EXPECT_EQ(Scan(ctx, 10, 30, &keys), Outcome::kOk);
     EXPECT_EQ(keys, (std::vector<Key>{10, 20, 30}));
@@ -92,14 +92,14 @@ TEST_P(ScanOfEveryPair, VisitsTheRowsOfItsRangeInOrderUntilItIsToldToEnd) {
 
 TEST_P(ScanOfEveryPair, SeesWhatTheTransactionWroteItself) {
   LoadRows({0, 10, 20});
-  const CallResult result = h_.Run(0, [&](auto& ctx) {
+  const CallResult result = h_.Run(0, [&](TestContext& ctx) {
     EXPECT_EQ(Write(ctx, 10, 77), Outcome::kOk);
     EXPECT_EQ(Insert(ctx, 15), Outcome::kOk);
     EXPECT_EQ(ctx.Delete(h_.table(), 20), Outcome::kOk);
     std::vector<std::pair<Key, uint64_t>> seen;
     EXPECT_EQ(ctx.Scan(h_.table(), 0, 100, ScanOrder::kAscending,
-                       [&](Key key, const auto& tuple) {
-                         seen.emplace_back(key, tuple.template GetAt<uint64_t>(0));
+                       [&](Key key, const TestTuple& tuple) {
+                         seen.emplace_back(key, tuple.GetAt<uint64_t>(0));
                          return true;
                        }),
               Outcome::kOk);
@@ -147,7 +147,7 @@ TEST_P(SnapshotScan, AnInsertIntoAScannedGapIsNoConflict) {
 // Or else the reader tells of a state that never was. One that reads a snapshot stands before the insert.
 TEST_P(ScanOfEveryPair, AReaderIsProtectedToo) {
   LoadRows({0, 10});
-  const CallResult reader = h_.Run(0, [&](auto& ctx) {
+  const CallResult reader = h_.Run(0, [&](TestContext& ctx) {
     EXPECT_EQ(Scan(ctx, 1, 9), Outcome::kOk);
     EXPECT_EQ(h_.Insert(1, 5, 5).outcome, Outcome::kOk);
     return Outcome::kOk;
@@ -174,7 +174,7 @@ TEST_P(ScanOfSerializablePairs, AnAbsentRowIsScannedToo) {
 
 TEST_P(ScanOfEveryPair, OwnInsertsIntoAScannedGapAreNoConflictThoughLeavesSplit) {
   LoadRows({0, 1000});
-  const CallResult result = h_.Run(0, [&](auto& ctx) {
+  const CallResult result = h_.Run(0, [&](TestContext& ctx) {
     EXPECT_EQ(Scan(ctx, 0, 1000), Outcome::kOk);
     for (Key key = 1; key <= 200; ++key) EXPECT_EQ(Insert(ctx, key * 3), Outcome::kOk);
     std::vector<Key> keys;
@@ -193,8 +193,8 @@ TEST_P(ScanOfSerializablePairs, AnInsertIntoEitherPartOfALeafThatTheScannerSplit
     TestEngine& h = *engine;
     h.LoadRow(0, 0);
     h.LoadRow(1000, 1);
-    const CallResult outer = h.Run(0, [&](auto& ctx) {
-      const auto see = [](Key, const auto&) { return true; };
+    const CallResult outer = h.Run(0, [&](TestContext& ctx) {
+      const auto see = [](Key, const TestTuple&) { return true; };
       EXPECT_EQ(ctx.Scan(h.table(), 0, 1000, ScanOrder::kAscending, see), Outcome::kOk);
       const Tuple tuple{};
       for (Key key = 3; key <= 600; key += 3) {
@@ -221,7 +221,7 @@ TEST_P(ScanOfSerializablePairs, ASplitOfAScannedLeafByAnotherIsAConflict) {
 TEST_P(ScanOfEveryPair, WhatAScanDidNotComeToIsNotProtected) {
   for (Key key = 0; key < 4 * BTreeLeaf::kSlots; ++key) h_.LoadRow(key * 10, key);
   CallResult write{}, insert{};
-  const CallResult outer = h_.Run(0, [&](auto& ctx) {
+  const CallResult outer = h_.Run(0, [&](TestContext& ctx) {
     EXPECT_EQ(Scan(ctx, 10, kHigh, nullptr, 2), Outcome::kOk);
     write = h_.Write(1, 40, 7);
     insert = h_.Insert(1, 2015, 7);
@@ -378,8 +378,8 @@ class TicTocHeir : public ::testing::Test {
     for (uint64_t i = 1; i <= 20; ++i) EXPECT_EQ(h_.Write(1, kDeleted, i).outcome, Outcome::kOk);
   }
   void DeleteAndUnlink(bool replace_row_0) {
-    const CallResult result = h_.Run(1, [&](auto& ctx) {
-      const auto set = [](auto& tuple) { tuple.template SetAt<uint64_t>(0, 1); };
+    const CallResult result = h_.Run(1, [&](TestContext& ctx) {
+      const auto set = [](TestTuple& tuple) { tuple.SetAt<uint64_t>(0, 1); };
       const Outcome updated = replace_row_0 ? ctx.Update(h_.table(), 0, set) : Outcome::kOk;
       return updated == Outcome::kOk ? ctx.Delete(h_.table(), kDeleted) : updated;
     });
@@ -388,8 +388,8 @@ class TicTocHeir : public ::testing::Test {
     h_.Sweep(1);
     EXPECT_EQ(h_.table().tree().LeafEnds().size(), 1u) << "two leaves";
   }
-  Outcome Scan(auto& ctx, Key low, Key high, auto&& at_row) {
-    return ctx.Scan(h_.table(), low, high, ScanOrder::kAscending, [&](Key key, const auto&) {
+  Outcome Scan(TestContext& ctx, Key low, Key high, auto&& at_row) {
+    return ctx.Scan(h_.table(), low, high, ScanOrder::kAscending, [&](Key key, const TestTuple&) {
       EXPECT_NE(key, kDeleted);
       at_row(key);
       return true;
@@ -404,7 +404,7 @@ class TicTocHeir : public ::testing::Test {
 
 TEST_F(TicTocHeir, AScanOfAnInheritedRangeCommitsAfterItsDeletes) {
   DeleteAndUnlink(false);
-  ASSERT_EQ(h_.Run(0, [&](auto& ctx) { return Scan(ctx, 0, kLast, [](Key) {}); }).outcome, Outcome::kOk);
+  ASSERT_EQ(h_.Run(0, [&](TestContext& ctx) { return Scan(ctx, 0, kLast, [](Key) {}); }).outcome, Outcome::kOk);
   EXPECT_GE(RowZeroReadAt(), deleted_at_);
 }
 
@@ -412,7 +412,7 @@ TEST_F(TicTocHeir, AScanThatIsInTheHeirAlreadyCommitsAfterTheDeletes) {
   const auto at_row = [&](Key key) {
     if (key == kDeleted - 1) DeleteAndUnlink(false);
   };
-  ASSERT_EQ(h_.Run(0, [&](auto& ctx) { return Scan(ctx, 0, kLast, at_row); }).outcome, Outcome::kOk);
+  ASSERT_EQ(h_.Run(0, [&](TestContext& ctx) { return Scan(ctx, 0, kLast, at_row); }).outcome, Outcome::kOk);
   EXPECT_GE(RowZeroReadAt(), deleted_at_);
 }
 
@@ -420,11 +420,11 @@ TEST_F(TicTocHeir, AScanDoesNotSeeATransactionInTheInheritedRangeAlone) {
   const auto at_row = [&](Key key) {
     if (key == kDeleted - 1) DeleteAndUnlink(true);
   };
-  EXPECT_EQ(h_.Run(0, [&](auto& ctx) { return Scan(ctx, 0, kLast, at_row); }).outcome, Outcome::kConflict);
+  EXPECT_EQ(h_.Run(0, [&](TestContext& ctx) { return Scan(ctx, 0, kLast, at_row); }).outcome, Outcome::kConflict);
 }
 
 TEST_F(TicTocHeir, ASecondScanDoesNotSeeATransactionInTheInheritedRangeAlone) {
-  const CallResult result = h_.Run(0, [&](auto& ctx) {
+  const CallResult result = h_.Run(0, [&](TestContext& ctx) {
     EXPECT_EQ(Scan(ctx, 0, 5, [](Key) {}), Outcome::kOk);
     DeleteAndUnlink(true);
     return Scan(ctx, kDeleted, kLast, [](Key) {});
@@ -456,9 +456,10 @@ TEST_F(SiloScan, AnInsertCommitsAfterTheDeleteOfARowThatIsGone) {
 }
 
 TEST_F(SiloScan, AScanOfAGapCommitsAfterTheDeleteThatMadeIt) {
-  const CallResult result = h_.Run(1, [&](auto& ctx) {
-    EXPECT_EQ(ctx.Scan(h_.table(), 1, 9, ScanOrder::kAscending, [](Key, const auto&) { return true; }), Outcome::kOk);
-    return ctx.Update(h_.table(), 10, [](auto& tuple) { tuple.template SetAt<uint64_t>(0, 1); });
+  const CallResult result = h_.Run(1, [&](TestContext& ctx) {
+    EXPECT_EQ(ctx.Scan(h_.table(), 1, 9, ScanOrder::kAscending, [](Key, const TestTuple&) { return true; }),
+              Outcome::kOk);
+    return ctx.Update(h_.table(), 10, [](TestTuple& tuple) { tuple.SetAt<uint64_t>(0, 1); });
   });
   ASSERT_EQ(result.outcome, Outcome::kOk);
   EXPECT_GT(TidOf(10), deleted_);
@@ -469,10 +470,11 @@ TEST(NoWaitScan, AFailedRecheckOfALeafLeavesAVoidRecord) {
   TestEngine& h = *engine;
   h.LoadRow(0, 0);
   h.LoadRow(10, 0);
-  const CallResult result = h.Run(0, [&](auto& ctx) {
-    EXPECT_EQ(ctx.Scan(h.table(), 1, 9, ScanOrder::kAscending, [](Key, const auto&) { return true; }), Outcome::kOk);
+  const CallResult result = h.Run(0, [&](TestContext& ctx) {
+    EXPECT_EQ(ctx.Scan(h.table(), 1, 9, ScanOrder::kAscending, [](Key, const TestTuple&) { return true; }),
+              Outcome::kOk);
     EXPECT_EQ(h.Insert(1, 5, 5).outcome, Outcome::kOk);
-    return ctx.Update(h.table(), 0, [](auto& t) { t.template SetAt<uint64_t>(0, 9); });
+    return ctx.Update(h.table(), 0, [](TestTuple& t) { t.SetAt<uint64_t>(0, 9); });
   });
   EXPECT_EQ(result.outcome, Outcome::kConflict);
   EXPECT_EQ(result.reason, AbortReason::kValidation);

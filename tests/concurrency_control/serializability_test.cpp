@@ -52,25 +52,25 @@ class Serializability : public PairTest {
     }
   }
 
-  Outcome Access(auto& ctx, uint32_t worker, std::mt19937_64& random, bool only_reads, Key key, Accesses& seen) {
+  Outcome Access(TestContext& ctx, uint32_t worker, std::mt19937_64& random, bool only_reads, Key key, Accesses& seen) {
     const TxnId me = h_.id(worker);
     TxnId before = kNoVersion;
     AccessKind kind = AccessKind::kRead;
     Outcome outcome = Outcome::kOk;
     if (only_reads || random() % 2 == 0) {
-      outcome = ctx.Read(h_.table(), At(key), [&](const auto& t) { before.value = t.template GetAt<uint64_t>(0); });
+      outcome = ctx.Read(h_.table(), At(key), [&](const TestTuple& t) { before.value = t.GetAt<uint64_t>(0); });
     } else if (random() % (has_scans_ ? 2 : 8) != 0) {
       kind = AccessKind::kWrite;
-      outcome = ctx.Update(h_.table(), At(key), [&](auto& t) {
-        before.value = t.template GetAt<uint64_t>(0);
-        t.template SetAt<uint64_t>(0, me.value);
-        t.template SetAt<uint64_t>(8, before.value);
+      outcome = ctx.Update(h_.table(), At(key), [&](TestTuple& t) {
+        before.value = t.GetAt<uint64_t>(0);
+        t.SetAt<uint64_t>(0, me.value);
+        t.SetAt<uint64_t>(8, before.value);
       });
     } else if (random() % (has_scans_ ? 2 : 4) != 0) {
       return Insert(ctx, me, key, seen);
     } else {
       kind = AccessKind::kDelete;
-      outcome = ctx.Read(h_.table(), At(key), [&](const auto& t) { before.value = t.template GetAt<uint64_t>(0); });
+      outcome = ctx.Read(h_.table(), At(key), [&](const TestTuple& t) { before.value = t.GetAt<uint64_t>(0); });
       if (outcome == Outcome::kOk) outcome = ctx.Delete(h_.table(), At(key));
     }
     if (outcome == Outcome::kConflict) return outcome;
@@ -79,7 +79,7 @@ class Serializability : public PairTest {
     seen.push_back({key, outcome == Outcome::kNotFound ? AccessKind::kMiss : kind, before});
     return Outcome::kOk;
   }
-  Outcome Insert(auto& ctx, TxnId me, Key key, Accesses& seen) {
+  Outcome Insert(TestContext& ctx, TxnId me, Key key, Accesses& seen) {
     const Tuple tuple = TupleOf(me, kNoVersion);
     const Outcome outcome = ctx.Insert(h_.table(), At(key), std::as_bytes(std::span(&tuple, 1)));
     if (outcome == Outcome::kConflict) return outcome;
@@ -88,8 +88,7 @@ class Serializability : public PairTest {
       return outcome;
     }
     TxnId there = kNoVersion;
-    const Outcome read =
-        ctx.Read(h_.table(), At(key), [&](const auto& t) { there.value = t.template GetAt<uint64_t>(0); });
+    const Outcome read = ctx.Read(h_.table(), At(key), [&](const TestTuple& t) { there.value = t.GetAt<uint64_t>(0); });
     if (read == Outcome::kOk) seen.push_back({key, AccessKind::kRead, there});
     return read;
   }
@@ -101,14 +100,14 @@ class Serializability : public PairTest {
   }
 
   // In either order, all or up to the first row.
-  Outcome Scan(auto& ctx, std::mt19937_64& random, Key low, Accesses& seen) {
+  Outcome Scan(TestContext& ctx, std::mt19937_64& random, Key low, Accesses& seen) {
     const Key high = std::min(low + kKeysPerScan, keys_) - 1;
     const bool up = random() % 2 == 0, all = random() % 2 == 0;
     std::map<Key, TxnId> found;
     const auto order = up ? ScanOrder::kAscending : ScanOrder::kDescending;
-    const Outcome outcome = ctx.Scan(h_.table(), At(low), At(high), order, [&](Key at, const auto& tuple) {
+    const Outcome outcome = ctx.Scan(h_.table(), At(low), At(high), order, [&](Key at, const TestTuple& tuple) {
       if (random() % 4 == 0) host::Yield();
-      found[at / stride_] = TxnId{tuple.template GetAt<uint64_t>(0)};
+      found[at / stride_] = TxnId{tuple.GetAt<uint64_t>(0)};
       return all;
     });
     if (outcome != Outcome::kOk) return outcome;
@@ -131,7 +130,7 @@ class Serializability : public PairTest {
       h_.epochs().Refresh(WorkerId(worker));
       Accesses seen;
       const bool only_reads = random() % 4 == 0;
-      const auto body = [&](auto& ctx) {
+      const auto body = [&](TestContext& ctx) {
         seen.clear();
         const Key first = random() % keys_;
         const uint32_t scan_before = has_scans_ ? random() % (2 * kAccessesMax) : kAccessesMax;

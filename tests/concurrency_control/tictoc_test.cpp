@@ -24,16 +24,16 @@ class Bench : public Harness<Cc, Log> {
   uint64_t rts(Key key) { return Word::Rts(word(key)).value(); }
   void WrittenAt(Key key, uint64_t timestamp) { row(key).control.store(Word::WrittenAt(Timestamp(timestamp))); }
 
-  Outcome ReadIn(auto& ctx, Key key) {
-    return ctx.Read(this->table(), key, [](const auto&) {});
+  Outcome ReadIn(TestContext& ctx, Key key) {
+    return ctx.Read(this->table(), key, [](const TestTuple&) {});
   }
-  Outcome WriteIn(auto& ctx, Key key) {
-    return ctx.Update(this->table(), key, [](auto& tuple) { tuple.template SetAt<uint64_t>(0, 99); });
+  Outcome WriteIn(TestContext& ctx, Key key) {
+    return ctx.Update(this->table(), key, [](TestTuple& tuple) { tuple.SetAt<uint64_t>(0, 99); });
   }
   // Reads the row of `key`, present or not, at `timestamp`: its rts is at least that afterwards.
   void ReadAt(uint64_t timestamp, Key key) {
     WrittenAt(kHot, timestamp);
-    const auto body = [&](auto& ctx) {
+    const auto body = [&](TestContext& ctx) {
       EXPECT_EQ(ReadIn(ctx, kHot), Outcome::kOk);
       EXPECT_NE(ReadIn(ctx, key), Outcome::kConflict);
       return Outcome::kOk;
@@ -43,12 +43,12 @@ class Bench : public Harness<Cc, Log> {
   // Worker 1 unlinks what it has queued.
   void Age() {
     for (int i = 0; i < 5; ++i) this->epochs().Advance();
-    for (int i = 0; i < 300; ++i) (void)this->Run(1, [](auto&) { return Outcome::kOk; });
+    for (int i = 0; i < 300; ++i) (void)this->Run(1, [](TestContext&) { return Outcome::kOk; });
   }
 
   // Worker 0 reads X; then `meanwhile`; then it writes Y, if it `writes`, and commits.
   CallResult ReadXThen(auto meanwhile, bool writes) {
-    return this->Run(0, [&](auto& ctx) {
+    return this->Run(0, [&](TestContext& ctx) {
       EXPECT_EQ(ReadIn(ctx, kX), Outcome::kOk);
       meanwhile();
       return writes ? WriteIn(ctx, kY) : Outcome::kOk;
@@ -147,7 +147,7 @@ TEST(TicTocOrder, ARaiseByAnotherReaderCounts) {
 
 TEST(TicTocOrder, ALostUpdateIsRefused) {
   TicTocBench h;
-  const auto body = [&](auto& ctx) {
+  const auto body = [&](TestContext& ctx) {
     EXPECT_EQ(h.WriteIn(ctx, kX), Outcome::kOk);
     EXPECT_TRUE(h.Write(1, kX, 11).wrote);
     return Outcome::kOk;
@@ -158,14 +158,14 @@ TEST(TicTocOrder, ALostUpdateIsRefused) {
 
 TEST(TicTocOrder, ARowThatIsReadAndWrittenMustBeOfOneVersion) {
   TicTocBench h;
-  const auto body = [&](auto& ctx) {
+  const auto body = [&](TestContext& ctx) {
     EXPECT_EQ(h.ReadIn(ctx, kX), Outcome::kOk);
     EXPECT_TRUE(h.Write(1, kX, 11).wrote);
     return h.WriteIn(ctx, kX);
   };
   EXPECT_EQ(h.Run(0, body).outcome, Outcome::kConflict);
   EXPECT_EQ(h.Run(0,
-                  [&](auto& ctx) {
+                  [&](TestContext& ctx) {
                     EXPECT_EQ(h.ReadIn(ctx, kX), Outcome::kOk);
                     return h.WriteIn(ctx, kX);
                   })
@@ -176,7 +176,7 @@ TEST(TicTocOrder, ARowThatIsReadAndWrittenMustBeOfOneVersion) {
 TEST(TicTocOrder, AnInsertThatFindsItsRowReadsIt) {
   TicTocBench h;
   h.ReadAt(10, kY);
-  const auto body = [&](auto& ctx) {
+  const auto body = [&](TestContext& ctx) {
     const Tuple tuple{5, {}};
     EXPECT_EQ(ctx.Insert(h.table(), kX, std::as_bytes(std::span(&tuple, 1))), Outcome::kExists);
     return h.WriteIn(ctx, kY);
@@ -226,7 +226,7 @@ TEST(TicTocAbsent, AMissOfARowThatIsForgottenHoldsUpToItsRtsAndNoFurther) {
     TicTocBench h;
     h.ReadAt(10, 5);
     h.ReadAt(timestamp - 1, kY);
-    const CallResult result = h.Run(0, [&](auto& ctx) {
+    const CallResult result = h.Run(0, [&](TestContext& ctx) {
       EXPECT_EQ(h.ReadIn(ctx, 5), Outcome::kNotFound);
       h.Age();
       EXPECT_TRUE(h.Insert(2, 5, 1).wrote);
@@ -249,7 +249,7 @@ TEST(TicTocLog, AFailedRecheckReservesNothing) {
 TEST(TicTocLog, AReaderWaitsForWhatItReadAndNotForWhatReplacedIt) {
   Bench<TicToc<TaurusLog<DataPayload>>, TaurusLog<DataPayload>> h(2);
   ASSERT_TRUE(h.Write(0, kX, 11).wrote);
-  const auto body = [&](auto& ctx) {
+  const auto body = [&](TestContext& ctx) {
     EXPECT_EQ(h.ReadIn(ctx, kX), Outcome::kOk);
     EXPECT_TRUE(h.Write(1, kX, 12).wrote);
     return Outcome::kOk;

@@ -23,13 +23,13 @@ class WaitingTest : public PairTest {
     h_.LetWorkersWait();
   }
 
-  Outcome Read(auto& ctx, Key key, uint64_t* value = nullptr) {
-    return ctx.Read(h_.table(), key, [&](const auto& tuple) {
-      if (value != nullptr) *value = tuple.template GetAt<uint64_t>(0);
+  Outcome Read(TestContext& ctx, Key key, uint64_t* value = nullptr) {
+    return ctx.Read(h_.table(), key, [&](const TestTuple& tuple) {
+      if (value != nullptr) *value = tuple.GetAt<uint64_t>(0);
     });
   }
-  Outcome Write(auto& ctx, Key key, uint64_t value) {
-    return ctx.Update(h_.table(), key, [&](auto& tuple) { tuple.template SetAt<uint64_t>(0, value); });
+  Outcome Write(TestContext& ctx, Key key, uint64_t value) {
+    return ctx.Update(h_.table(), key, [&](TestTuple& tuple) { tuple.SetAt<uint64_t>(0, value); });
   }
 
   // A step of a test: later ones begin when it has been reached.
@@ -57,7 +57,7 @@ class WaitingTest : public PairTest {
     const auto start = [&](uint32_t w, auto body) {
       threads.emplace_back([this, w, body, &outcomes, &begun] {
         Until([&] { return begun.load() == w; });
-        const auto noted = [&](auto& ctx) {
+        const auto noted = [&](TestContext& ctx) {
           begun.store(w + 1);
           return body(ctx);
         };
@@ -85,12 +85,12 @@ INSTANTIATE_TEST_SUITE_P(With, WaitingTest, In(WaitingControl("")), NameOfPair);
 TEST_P(WaitingTest, TheOlderWaitsAndGetsTheLock) {
   uint64_t seen = 0;
   const auto outcomes = RunTogether(
-      [&](auto& ctx) {
+      [&](TestContext& ctx) {
         Reach(1);
         Await(2);
         return Read(ctx, 1, &seen);
       },
-      [&](auto& ctx) {
+      [&](TestContext& ctx) {
         Await(1);
         const Outcome written = Write(ctx, 1, 7);
         Reach(2);
@@ -106,15 +106,15 @@ TEST_P(WaitingTest, TheOlderWaitsAndGetsTheLock) {
 TEST_P(WaitingTest, AReaderDoesNotOvertakeAWriterThatWaits) {
   uint64_t seen = 0;
   const auto outcomes = RunTogether(
-      [&](auto& ctx) {
+      [&](TestContext& ctx) {
         Await(2);
         return Read(ctx, 1, &seen);
       },
-      [&](auto& ctx) {
+      [&](TestContext& ctx) {
         Await(1);
         return Write(ctx, 1, 7);
       },
-      [&](auto& ctx) {
+      [&](TestContext& ctx) {
         EXPECT_EQ(Read(ctx, 1), Outcome::kOk);
         Reach(1);
         AwaitWaiter(1);
@@ -130,18 +130,18 @@ TEST_P(WaitingTest, AReaderDoesNotOvertakeAWriterThatWaits) {
 TEST_P(WaitingTest, AnUpgradeWaitsForOtherReadersAndPassesThoseWhoWait) {
   uint64_t seen = 0;
   const auto outcomes = RunTogether(
-      [&](auto& ctx) {
+      [&](TestContext& ctx) {
         Await(3);
         EXPECT_EQ(Read(ctx, 1, &seen), Outcome::kOk);
         return Write(ctx, 1, seen + 1);
       },
-      [&](auto& ctx) {
+      [&](TestContext& ctx) {
         EXPECT_EQ(Read(ctx, 1), Outcome::kOk);
         Reach(1);
         Await(2);
         return Write(ctx, 1, 7);
       },
-      [&](auto& ctx) {
+      [&](TestContext& ctx) {
         Await(1);
         EXPECT_EQ(Read(ctx, 1), Outcome::kOk);
         Reach(2);
@@ -158,12 +158,12 @@ TEST_P(WaitingTest, AnUpgradeWaitsForOtherReadersAndPassesThoseWhoWait) {
 // Its holder met a failed device, say.
 TEST_P(WaitingTest, WaitingEndsWhenTheRunStops) {
   const auto outcomes = RunTogether(
-      [&](auto& ctx) {
+      [&](TestContext& ctx) {
         Reach(1);
         Await(2);
         return Read(ctx, 1);
       },
-      [&](auto& ctx) {
+      [&](TestContext& ctx) {
         Await(1);
         const Outcome written = Write(ctx, 1, 7);
         Reach(2);
@@ -182,7 +182,7 @@ class WaitDieTest : public WaitingTest {};
 INSTANTIATE_TEST_SUITE_P(With, WaitDieTest, In(WaitingControl("WAIT_DIE")), NameOfPair);
 
 TEST_P(WaitDieTest, TheYoungerDiesAtOnce) {
-  const CallResult outer = h_.Run(0, [&](auto& ctx) {
+  const CallResult outer = h_.Run(0, [&](TestContext& ctx) {
     EXPECT_EQ(Write(ctx, 1, 7), Outcome::kOk);
     EXPECT_EQ(h_.Read(1, 1).outcome, Outcome::kConflict);
     EXPECT_EQ(h_.Write(1, 1, 8).outcome, Outcome::kConflict);
@@ -193,10 +193,11 @@ TEST_P(WaitDieTest, TheYoungerDiesAtOnce) {
 }
 
 TEST_P(WaitDieTest, AYoungerUpgradeDiesAtOnce) {
-  const CallResult outer = h_.Run(0, [&](auto& ctx) {
+  const CallResult outer = h_.Run(0, [&](TestContext& ctx) {
     EXPECT_EQ(Read(ctx, 1), Outcome::kOk);
-    const CallResult inner = h_.Run(
-        1, [&](auto& other) { return Read(other, 1) == Outcome::kOk ? Write(other, 1, 8) : Outcome::kRollback; });
+    const CallResult inner = h_.Run(1, [&](TestContext& other) {
+      return Read(other, 1) == Outcome::kOk ? Write(other, 1, 8) : Outcome::kRollback;
+    });
     EXPECT_EQ(inner.outcome, Outcome::kConflict);
     return Write(ctx, 1, 9);
   });
@@ -206,11 +207,11 @@ TEST_P(WaitDieTest, AYoungerUpgradeDiesAtOnce) {
 
 // A transaction that was aborted is older than what has begun since; a new one of the same worker is not.
 TEST_P(WaitDieTest, AnAgeIsKeptOverRetries) {
-  EXPECT_EQ(h_.Run(0, [](auto&) { return Outcome::kConflict; }).outcome, Outcome::kConflict);
+  EXPECT_EQ(h_.Run(0, [](TestContext&) { return Outcome::kConflict; }).outcome, Outcome::kConflict);
   uint64_t seen = 0;
   std::jthread retry;
-  const auto read = [&](auto& ctx) { return Read(ctx, 1, &seen); };
-  const CallResult holder = h_.Run(1, [&](auto& ctx) {
+  const auto read = [&](TestContext& ctx) { return Read(ctx, 1, &seen); };
+  const CallResult holder = h_.Run(1, [&](TestContext& ctx) {
     const Outcome written = Write(ctx, 1, 7);
     retry = std::jthread([&] {
       EXPECT_EQ(h_.RunAgain(0, read).outcome, Outcome::kOk);
@@ -222,7 +223,7 @@ TEST_P(WaitDieTest, AnAgeIsKeptOverRetries) {
   retry.join();
   EXPECT_EQ(holder.outcome, Outcome::kOk);
   EXPECT_EQ(h_.Run(1,
-                   [&](auto& ctx) {
+                   [&](TestContext& ctx) {
                      EXPECT_EQ(Write(ctx, 1, 8), Outcome::kOk);
                      return h_.Run(0, read).outcome;
                    })
@@ -239,7 +240,7 @@ class DlDetectRings : public DlDetectTest {
  protected:
   // Writes `first`, and `second` once all `workers` have come as far.
   auto WriteTwo(Key first, Key second, uint32_t workers) {
-    return [=, this](auto& ctx) {
+    return [=, this](TestContext& ctx) {
       EXPECT_EQ(Write(ctx, first, 1), Outcome::kOk);
       ready_.fetch_add(1);
       Until([&] { return ready_.load() == workers; });
@@ -269,7 +270,7 @@ TEST_P(DlDetectRings, OfThreeThatWaitInACircleOneGivesUp) {
 }
 
 TEST_P(DlDetectRings, OfTwoThatUpgradeTheSameRowOneGivesUp) {
-  const auto body = [&](auto& ctx) {
+  const auto body = [&](TestContext& ctx) {
     EXPECT_EQ(Read(ctx, 1), Outcome::kOk);
     ready_.fetch_add(1);
     Until([&] { return ready_.load() == 2; });
@@ -283,25 +284,25 @@ TEST_P(DlDetectRings, OfTwoThatUpgradeTheSameRowOneGivesUp) {
 // for worker 0. Worker 3 is the oldest: it has waited before, for worker 1.
 TEST_P(DlDetectTest, AWaitBehindALaterUpgradeIsPartOfTheCycle) {
   const auto outcomes = RunTogether(
-      [&](auto& ctx) {
+      [&](TestContext& ctx) {
         Await(4);
         EXPECT_EQ(Write(ctx, 2, 1), Outcome::kOk);
         Reach(5);
         return Read(ctx, 1);
       },
-      [&](auto& ctx) {
+      [&](TestContext& ctx) {
         EXPECT_EQ(Write(ctx, 9, 1), Outcome::kOk);
         Reach(1);
         AwaitWaiter(9);
         return Outcome::kOk;
       },
-      [&](auto& ctx) {
+      [&](TestContext& ctx) {
         Await(2);
         EXPECT_EQ(Read(ctx, 1), Outcome::kOk);
         Reach(3);
         return Write(ctx, 1, 2);
       },
-      [&](auto& ctx) {
+      [&](TestContext& ctx) {
         Await(1);
         EXPECT_EQ(Write(ctx, 9, 3), Outcome::kOk);
         EXPECT_EQ(Read(ctx, 1), Outcome::kOk);
@@ -334,7 +335,7 @@ Outcome Transfer(TestEngine& h, TestContext& ctx, uint64_t rows, uint64_t draw) 
     return [amount](TestTuple& t) { t.SetAt<uint64_t>(0, t.GetAt<uint64_t>(0) + amount); };
   };
   Outcome outcome = ctx.Read(h.table(), from, [&](const TestTuple& t) { balance = t.GetAt<uint64_t>(0); });
-  if (outcome == Outcome::kOk && draw % 3 == 0) outcome = ctx.Read(h.table(), to, [](const auto&) {});
+  if (outcome == Outcome::kOk && draw % 3 == 0) outcome = ctx.Read(h.table(), to, [](const TestTuple&) {});
   if (outcome != Outcome::kOk) return outcome;
   if (draw % 5 == 0) {
     const Tuple tuple{balance - 1, {}};
@@ -355,7 +356,7 @@ TEST_P(WaitingStress, TransfersKeepTheSumAndEveryTransactionEnds) {
       Random random(w);
       for (uint64_t n = 0; n < kTransactions; ++n) {
         h_.epochs().Refresh(WorkerId(w));
-        const auto body = [&, draw = random.Next()](auto& ctx) { return Transfer(h_, ctx, kRows, draw); };
+        const auto body = [&, draw = random.Next()](TestContext& ctx) { return Transfer(h_, ctx, kRows, draw); };
         Outcome outcome = h_.Run(w, body).outcome;
         for (SpinWait backoff; outcome == Outcome::kConflict; backoff.Wait()) outcome = h_.RunAgain(w, body).outcome;
         EXPECT_EQ(outcome, Outcome::kOk);

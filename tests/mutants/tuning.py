@@ -67,7 +67,7 @@ TUNING = [
     # Who holds the lock that others group behind may lose the processor for long.
     (CONSOLIDATION, "members_[worker].group = kAlone;",
      "members_[worker].group = kAlone;\n  if (sim::Random() % 8 == 0) sim::SleepFor(5000);"),
-    ("system/worker.h", "ack_queue_length = 1 << 15;", "ack_queue_length = 16;"),
+    ("system/run_control.h", "ack_queue_length = 1 << 15;", "ack_queue_length = 16;"),
     # Memory that the engine takes without operator new may run out too.
     (ARENA, "mmap(nullptr, bytes, PROT_READ", "::dbx::sim::Map(nullptr, bytes, PROT_READ"),
     (READER, "std::aligned_alloc(", "::dbx::sim::AlignedAlloc("),

@@ -11,6 +11,7 @@
 #include "logging/device/faulty_file_system.h"
 #include "logging/payload.h"
 #include "logging/taurus/taurus_log.h"
+#include "system/pair_node.h"
 #include "system/run.h"
 #include "system/timed_log.h"
 
@@ -79,7 +80,8 @@ TEST(TimedLogTest, TheWorkersTimeIsTheSumOfItsParts) {
   FaultyFileSystem files;
   LogStorage storage(files);
   auto ycsb = MakeWorkload<Ycsb>(options);
-  RunResult run = dbx::Run<Cc, Log, Ycsb>(options, storage, ycsb).Measure();
+  PairNode<Cc, Log> node(options.num_logger, options.thread_cnt);
+  RunResult run = MeasureRun(options, storage, node, &ycsb);
   ASSERT_EQ(run.stop_reason, "done");
   for (WorkerStats& worker : run.workers) {
     EXPECT_EQ(worker.executed, options.max_txns_per_thread);

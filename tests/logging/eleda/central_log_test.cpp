@@ -42,8 +42,8 @@ class CentralLogTest : public ::testing::TestWithParam<CentralMethod> {
     options.workers = workers;
     options.start_lsn = start_lsn;
     logs_ = std::make_unique<LogSet>(std::move(targets), options);
-    log_ = std::make_unique<CentralLog>(
-        *logs_, LogOptions{.central_method = GetParam(), .hopping_distance_bytes = 4096});
+    log_ =
+        std::make_unique<CentralLog>(*logs_, LogOptions{.central_method = GetParam(), .hopping_distance_bytes = 4096});
     logs_->Start(anchors_);
   }
 

@@ -20,9 +20,9 @@ class PloverTest : public ::testing::Test {
     for (const Key key : {kEven, kOdd}) h_.LoadRow(key, 0);
   }
   CallResult WriteBoth(uint32_t worker) {
-    return h_.Run(worker, [&](auto& ctx) {
+    return h_.Run(worker, [&](TestContext& ctx) {
       for (const Key key : {kEven, kOdd}) {
-        const Outcome outcome = ctx.Update(h_.table(), key, [](auto& t) { t.template SetAt<uint64_t>(0, 7); });
+        const Outcome outcome = ctx.Update(h_.table(), key, [](TestTuple& t) { t.SetAt<uint64_t>(0, 7); });
         if (outcome != Outcome::kOk) return outcome;
       }
       return Outcome::kOk;
@@ -76,10 +76,10 @@ TYPED_TEST(PloverTest, GsnsOfALogAscend) {
 // Trap 25: what was only read counts too.
 TYPED_TEST(PloverTest, AGsnLiesAboveTheCountersOfWhatWasRead) {
   for (int i = 0; i < 5; ++i) ASSERT_TRUE(this->h_.Write(0, this->kEven, 1).wrote);
-  const CallResult reader = this->h_.Run(1, [&](auto& ctx) {
-    const Outcome read = ctx.Read(this->h_.table(), this->kEven, [](const auto&) {});
+  const CallResult reader = this->h_.Run(1, [&](TestContext& ctx) {
+    const Outcome read = ctx.Read(this->h_.table(), this->kEven, [](const TestTuple&) {});
     if (read != Outcome::kOk) return read;
-    return ctx.Update(this->h_.table(), this->kOdd, [](auto& t) { t.template SetAt<uint64_t>(0, 9); });
+    return ctx.Update(this->h_.table(), this->kOdd, [](TestTuple& t) { t.SetAt<uint64_t>(0, 9); });
   });
   ASSERT_TRUE(reader.wrote);
   EXPECT_GT(this->GsnOf(1), this->GsnOf(0));

@@ -40,11 +40,11 @@ TEST_F(TaurusTest, Figure3) {
   SetMeta(kB, {8, 6}, {5, 11});
 
   std::array<uint64_t, 2> after_a{}, after_b{};
-  const CallResult t1 = h_.Run(0, [&](auto& ctx) {
+  const CallResult t1 = h_.Run(0, [&](TestContext& ctx) {
     EXPECT_EQ(h_.state(0).lv[0], 0u);  // step 1
-    EXPECT_EQ(ctx.Update(h_.table(), kA, [](auto& t) { t.template SetAt<uint64_t>(0, 1); }), Outcome::kOk);
+    EXPECT_EQ(ctx.Update(h_.table(), kA, [](TestTuple& t) { t.SetAt<uint64_t>(0, 1); }), Outcome::kOk);
     after_a = {h_.state(0).lv[0], h_.state(0).lv[1]};  // step 2
-    EXPECT_EQ(ctx.Read(h_.table(), kB, [](const auto&) {}), Outcome::kOk);
+    EXPECT_EQ(ctx.Read(h_.table(), kB, [](const TestTuple&) {}), Outcome::kOk);
     after_b = {h_.state(0).lv[0], h_.state(0).lv[1]};           // step 3
     EXPECT_EQ(h_.Read(2, kA).outcome, Outcome::kConflict);      // step 4: T2 must wait
     EXPECT_EQ(h_.Write(1, kB, 3).outcome, Outcome::kConflict);  // step 5: T3 must wait

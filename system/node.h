@@ -1,0 +1,82 @@
+// One engine in this process: a database, its log, its concurrency control and its workers. What of these depends on
+// the pair of concurrency control and log scheme is behind virtual functions that a run calls a few times; a
+// transaction calls none (PairNode in pair_node.h). One thread makes it, opens it and measures it; each worker has its
+// own.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "base/epoch.h"
+#include "benchmarks/workload.h"
+#include "concurrency_control/contract.h"
+#include "concurrency_control/deadlock_counters.h"
+#include "logging/contract.h"
+#include "logging/log_options.h"
+#include "logging/log_set.h"
+#include "storage/database.h"
+#include "system/ack_file.h"
+#include "system/result.h"
+#include "system/run_control.h"
+#include "system/workloads.h"
+
+namespace dbx {
+
+// A worker's body and what it has counted, whatever its pair.
+class WorkerThread {
+ public:
+  virtual ~WorkerThread() = default;
+
+  // The thread's body. Throws when the log fails.
+  virtual void Run(RunControl& control) = 0;
+
+  // After it has ended.
+  const WorkerStats& stats() const { return stats_; }
+  const LatencyHistogram& latency() const { return latency_; }
+  virtual const CommitParts& commit_parts() const = 0;
+
+ protected:
+  WorkerStats stats_;
+  LatencyHistogram latency_;
+};
+
+class Node {
+ public:
+  virtual ~Node() = default;
+  Node(const Node&) = delete;
+  Node& operator=(const Node&) = delete;
+
+  Database& database() { return database_; }
+  const Database& database() const { return database_; }
+  EpochClock& epochs() { return epochs_; }
+  RunControl& control() { return control_; }
+  // nullptr before OpenLog, and of a scheme that does not log.
+  virtual LogSet* logs() = 0;
+
+  virtual const LogTraits& log_traits() const = 0;
+  virtual const CcTraits& cc_traits() const = 0;
+
+  // Starts the writers of `logs`, if there are any. Then OpenControl, then the workers.
+  virtual void OpenLog(std::unique_ptr<LogSet> logs, const LogOptions& options) = 0;
+  // Timestamps of this run, where there are any, are above `after`.
+  virtual void OpenControl(uint64_t lock_table_buckets, Isolation isolation, Timestamp after) = 0;
+  // Called by the thread that will run it, so that its memory is near. `ack_file` may be null.
+  virtual std::unique_ptr<WorkerThread> MakeWorker(WorkerId id, WorkloadRef workload, CallList calls,
+                                                   const WorkerOptions& options, AckFile* ack_file) = 0;
+
+  // What only the scheme's own threads had to write may have failed too. After logs()->Stop().
+  virtual void ThrowIfLogFailed() const = 0;
+  virtual std::optional<CentralCounters> central_counters() const = 0;
+  virtual std::optional<DeadlockCounters> deadlocks() const = 0;
+  // What the concurrency control keeps beside the rows.
+  virtual size_t control_bytes() const = 0;
+
+ protected:
+  Node(const RowLayout& layout, uint32_t workers) : database_(layout, workers), epochs_(workers) {}
+
+  Database database_;
+  EpochClock epochs_;
+  RunControl control_;
+};
+
+}  // namespace dbx

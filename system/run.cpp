@@ -1,0 +1,369 @@
+#include "system/run.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <exception>
+#include <memory>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/epoch.h"
+#include "base/error.h"
+#include "base/host.h"
+#include "base/stop.h"
+#include "storage/digest.h"
+#include "system/log_interval.h"
+#include "system/pair_types.h"
+#include "system/recovery_run.h"
+#include "system/verify.h"
+#include "system/workload_check.h"
+
+namespace dbx {
+namespace {
+
+// One run's moving parts, declared in the order of their construction.
+class Run {
+ public:
+  Run(const Options& options, LogStorage& storage, Node& node, WorkloadRef workload)
+      : options_(options),
+        storage_(storage),
+        node_(node),
+        workload_(workload),
+        database_(node.database()),
+        control_(node.control()) {}
+
+  RunResult Measure() {
+    Load();
+    OpenLogs();
+    const EpochTicker ticker(node_.epochs(), std::chrono::milliseconds(options_.epoch_period_ms));
+    StartWorkers();
+    AwaitWorkers();
+    Finish();
+    return std::move(result_);
+  }
+
+ private:
+  const LogTraits& log_traits() const { return node_.log_traits(); }
+  // Rows for more transactions are faulted in as they are inserted.
+  static constexpr uint64_t kPrefaultTransactionsMax = 1'000'000;
+
+  void Load() {
+    const uint64_t begin = Clock::NowTicks();
+    std::visit([this](auto* workload) { CreateTables(options_, *workload, database_); }, workload_);
+    if (options_.continue_run) {
+      RecoverOldRuns();
+    } else {
+      std::visit([this](auto* workload) { workload->Load(database_, options_.seed, options_.thread_cnt); }, workload_);
+    }
+    result_.load_seconds = Clock::ToSeconds(Clock::NowTicks() - begin);
+  }
+
+  // Recovers what is to be continued and freezes it: nothing of it is shown to anybody before that is durable.
+  void RecoverOldRuns() {
+    old_runs_ = storage_.Open(options_);
+    for (const OldRun& run : old_runs_->chain) CheckLogsMatch(run, log_traits(), SchemaHash(database_));
+    CheckContinuable(old_runs_->newest(), options_);
+    const uint64_t checkpoint_rows = LoadStart(options_, storage_.files(), *old_runs_, workload_, database_);
+    const std::vector<RecoveredRun> recovered =
+        ReplayRuns(log_traits().scheme, options_, *old_runs_, workload_, database_);
+    OldRun& newest = old_runs_->chain.back();
+    std::optional<Digest128> digest;
+    if (options_.verify) {
+      // These files are the new run's.
+      Options without_acks = options_;
+      without_acks.ack_file.clear();
+      without_acks.history_file.clear();
+      digest = VerifyRecovery(without_acks, storage_.files(), *old_runs_, recovered, workload_, database_).digest;
+    }
+    if (newest.frozen) {
+      storage_.KeepFrozen(newest);
+    } else {
+      const ReplaySummary& summary = recovered.back().summary;
+      storage_.Freeze(newest, SourcesOf(newest), summary.durable, FrozenOf(summary, digest));
+    }
+    result_.before.parent_run = newest.number;
+    result_.before.runs = recovered.size();
+    for (const RecoveredRun& run : recovered) result_.before.recovered += run.summary.recovered;
+    result_.before.checkpoint_rows = checkpoint_rows;
+  }
+
+  FrozenRun FrozenOf(const ReplaySummary& summary, const std::optional<Digest128>& digest) const {
+    const OldRun& run = old_runs_->newest();
+    FrozenRun frozen;
+    frozen.database_id = run.header().database_id;
+    frozen.run_id = run.header().run_id;
+    frozen.frontier = summary.frontier;
+    if (digest) frozen.digest.emplace(digest->low, digest->high);
+    // A run without transactions of its own still comes after those that it continues.
+    const RunManifest before = run.manifest.value_or(RunManifest());
+    frozen.next_sequence = std::max(summary.next_sequence, before.first_sequence);
+    frozen.highest_stamp = std::max(summary.highest_stamp, before.first_stamp);
+    frozen.highest_lsn = summary.highest_lsn;
+    frozen.stamp_end = summary.stamp_end;
+    return frozen;
+  }
+
+  // The new run's files; with the state that it continues, if there is one.
+  NewLogFiles CreateFiles() {
+    const auto prepare = [this](uint64_t run_id) { CreateAckFile(run_id); };
+    if (!old_runs_) return storage_.Create(options_, log_traits(), SchemaHash(database_), prepare);
+    const uint64_t begin = Clock::NowTicks();
+    const Continuation continuation{old_runs_->newest(), database_, options_.checkpoint};
+    first_sequence_ = continuation.first_sequence();
+    start_lsn_ = continuation.start_lsn();
+    first_stamp_ = continuation.first_stamp();
+    NewLogFiles files = storage_.Create(options_, log_traits(), SchemaHash(database_), prepare, &continuation);
+    if (options_.drop_old_runs) DropOldRuns();
+    old_runs_.reset();
+    result_.recovery_seconds = result_.load_seconds + Clock::ToSeconds(Clock::NowTicks() - begin);
+    return files;
+  }
+
+  // The new run does without them, so what cannot be deleted is worth a notice only.
+  void DropOldRuns() {
+    const std::string notice = storage_.DeleteOldRuns(options_, *old_runs_);
+    if (!notice.empty()) std::fprintf(stderr, "notice: %s\n", notice.c_str());
+  }
+
+  void CreateAckFile(uint64_t run_id) {
+    if (options_.ack_file.empty()) return;
+    const uint64_t most = MostTransactionsPerWorker(options_);
+    uint64_t note_bytes = 0;
+    const auto note_bytes_of = [&]<class WorkloadT>(const WorkloadT*) {
+      if constexpr (requires { WorkloadT::kNoteBytes; }) note_bytes = WorkloadT::NoteBytesFor(most);
+    };
+    std::visit(note_bytes_of, workload_);
+    ack_file_ = AckFile::Create(options_.ack_file, run_id, options_.thread_cnt, most, first_sequence_, note_bytes);
+  }
+
+  LogOptions OptionsOfLog(const std::shared_ptr<FrontierFile>& frontier) {
+    LogOptions options = LogOptionsOf(options_, first_stamp_);
+    if (log_traits().needs_epochs) {
+      node_.epochs().StartAfter(EpochTid::EpochOf(TidOf(first_stamp_)));
+      options.epochs = &node_.epochs();
+      options.frontier = frontier;
+    }
+    return options;
+  }
+
+  void OpenLogs() {
+    if (log_traits().logs) {
+      NewLogFiles files = CreateFiles();
+      result_.checkpoint_bytes = files.checkpoint_bytes;
+      result_.run_number = files.run_number;
+      result_.directories = files.directories;
+      locks_ = std::move(files.locks);
+      node_.OpenLog(
+          std::make_unique<LogSet>(std::move(files.targets), LogSetOptionsOf(options_, files.run_id, start_lsn_)),
+          OptionsOfLog(files.frontier));
+    } else {
+      node_.OpenLog(nullptr, {});
+      CreateAckFile(0);
+    }
+    // Above those of the rows that were recovered, and of what was not.
+    node_.OpenControl(LockTableBuckets(options_), IsolationOf(options_), TimestampOf(first_stamp_));
+  }
+
+  void StartWorkers() {
+    WorkerOptions worker_options = WorkerOptionsOf(options_);
+    worker_options.first_sequence = first_sequence_;
+    const uint64_t calls = CallListLength(options_);
+    workers_.resize(options_.thread_cnt);
+    errors_.resize(options_.thread_cnt);
+    for (uint32_t w = 0; w < options_.thread_cnt; ++w) {
+      StartThread([this, w, calls, worker_options] {
+        try {
+          workers_[w] = MakeWorker(WorkerId(w), calls, worker_options);
+          workers_[w]->Run(control_);
+        } catch (...) {
+          errors_[w] = std::current_exception();
+          if (node_.logs() != nullptr) node_.logs()->Fail(errors_[w]);
+          control_.warm.fetch_add(1);
+          control_.finished.fetch_add(1);
+          control_.stop.store(true);
+        }
+      });
+    }
+  }
+
+  // By the thread that uses it: its memory is near, and the lists are generated in parallel.
+  std::unique_ptr<WorkerThread> MakeWorker(WorkerId id, uint64_t calls, const WorkerOptions& worker_options) {
+    const uint64_t transactions = std::min(ExpectedTransactionsPerWorker(options_), kPrefaultTransactionsMax);
+    const auto generate = [&](auto* workload) {
+      workload->Prefault(id, transactions);
+      return workload->Generate(id, calls, options_.seed + first_sequence_);
+    };
+    return node_.MakeWorker(id, workload_, std::visit(generate, workload_), worker_options, ack_file_.get());
+  }
+
+  // Throws when there is no thread or no memory for one, after those that run have ended.
+  void StartThread(auto body) {
+    try {
+      threads_.emplace_back(std::move(body));
+    } catch (...) {
+      // They wait for the word to go, which nobody would say.
+      control_.stop.store(true);
+      control_.go.store(true);
+      for (Thread& thread : threads_) thread.join();
+      throw;
+    }
+  }
+
+  void AwaitWorkers() {
+    constexpr std::chrono::milliseconds kTick{2};
+    while (control_.warm.load() < options_.thread_cnt) {
+      if (ReasonToStop() != nullptr) control_.stop.store(true);
+      host::SleepFor(kTick);
+    }
+    LogInterval interval(node_.logs());
+    interval.Begin();
+    const uint64_t begin = Clock::NowTicks();
+    if (const char* reason = ReasonToStop()) {
+      result_.interval_began = false;
+      result_.stop_reason = reason;
+    }
+    control_.go.store(true, std::memory_order_release);
+    while (control_.finished.load() < options_.thread_cnt) {
+      const double elapsed = Clock::ToSeconds(Clock::NowTicks() - begin);
+      if (options_.seconds > 0 && elapsed >= options_.seconds) break;
+      if (const char* reason = ReasonToStop()) {
+        result_.stop_reason = reason;
+        break;
+      }
+      // The last tick ends with the interval.
+      const double left = options_.seconds > 0 ? options_.seconds - elapsed : 1.0;
+      host::SleepFor(
+          std::min<std::chrono::nanoseconds>(kTick, std::chrono::nanoseconds(static_cast<int64_t>(left * 1e9))));
+    }
+    // Workers count nothing more from here on, so that what counts lies before the end that is taken next.
+    control_.stop.store(true);
+    interval.End();
+    uint64_t end = Clock::NowTicks();
+    for (Thread& thread : threads_) thread.join();
+    // A count of transactions is done when the last is acknowledged; a time is over when it is over.
+    if (options_.seconds == 0) interval.End(), end = Clock::NowTicks();
+    result_.seconds = Clock::ToSeconds(end - begin);
+    result_.interval_log_bytes = interval.bytes();
+    for (const std::exception_ptr& error : errors_) {
+      if (error) std::rethrow_exception(error);
+    }
+  }
+
+  // Why the run must end early, or nullptr.
+  const char* ReasonToStop() const {
+    if (StopRequested()) return "signal";
+    if (node_.logs() != nullptr && node_.logs()->reserved_bytes() >= options_.log_limit_bytes) return "log_limit";
+    return nullptr;
+  }
+
+  void Finish() {
+    std::optional<std::pair<uint64_t, uint64_t>> digest;
+    if (options_.verify) digest = VerifyCleanEnd();
+    uint64_t acknowledged_bytes = 0;
+    for (const auto& worker : workers_) {
+      acknowledged_bytes += worker->stats().acknowledged_log_bytes;
+      result_.workers.push_back(worker->stats());
+      // The worker may have waited for ring space when the interval ended.
+      double& run_seconds = result_.workers.back().run_seconds;
+      run_seconds = std::min(run_seconds, result_.seconds);
+      result_.latency.Merge(worker->latency());
+      result_.commit_parts.Add(worker->commit_parts());
+    }
+    CheckAcknowledgedBytes(acknowledged_bytes, result_.interval_log_bytes);
+    const auto names_of = []<class WorkloadT>(const WorkloadT*) {
+      return std::vector<std::string>(WorkloadT::kProcedureNames.begin(), WorkloadT::kProcedureNames.end());
+    };
+    result_.procedure_names = std::visit(names_of, workload_);
+    MeasureMemory();
+    result_.deadlocks = node_.deadlocks();
+    if (node_.logs() == nullptr) return;
+    node_.logs()->Stop();
+    node_.ThrowIfLogFailed();
+    node_.logs()->WriteRunEnd(digest);
+    MeasureLogs(*node_.logs());
+  }
+
+  // The digest of the final state; the workload's own conditions are checked too.
+  std::pair<uint64_t, uint64_t> VerifyCleanEnd() {
+    const auto violated = [this](const auto* workload) {
+      return CheckWorkload(options_, *workload, database_, ack_file_.get());
+    };
+    if (const auto what = std::visit(violated, workload_)) {
+      throw Error(ExitStatus::kInternal, "the run left an inconsistent database: " + *what);
+    }
+    const Digest128 digest = DigestOf(database_, options_.thread_cnt);
+    result_.verified = "d";
+    return {digest.low, digest.high};
+  }
+
+  void MeasureMemory() {
+    for (uint16_t i = 0; i < database_.table_count(); ++i) {
+      const Table& table = database_.table(TableId(i));
+      const uint64_t rows = table.row_count();
+      result_.table_bytes += rows * table.tuple_bytes();
+      result_.row_meta_bytes += rows * table.layout().bytes();
+      result_.index_bytes += table.index_bytes();
+      result_.memory_bytes += table.memory_bytes();
+    }
+    for (const auto& index : database_.secondary_indexes()) {
+      result_.index_bytes += index->memory_bytes();
+      result_.memory_bytes += index->memory_bytes();
+    }
+    const size_t control_bytes = node_.control_bytes();
+    (node_.cc_traits().multi_version ? result_.version_bytes : result_.lock_table_bytes) = control_bytes;
+    result_.memory_bytes += control_bytes;
+  }
+
+  void MeasureLogs(LogSet& logs) {
+    result_.log_buffer_bytes = logs.memory_bytes();
+    result_.fixed_record_bytes = log_traits().fixed_bytes;
+    result_.central_log = node_.central_counters();
+    for (uint32_t i = 0; i < logs.count(); ++i) {
+      const LogStream& stream = logs.stream(i);
+      StreamStats stats;
+      for (uint32_t w = 0; w < options_.thread_cnt; ++w) {
+        stats.record_bytes += stream.slot(w).record_bytes;
+        stats.void_bytes += stream.slot(w).void_bytes;
+        result_.logged_txns += stream.slot(w).txn_count - stream.slot(w).part_count;
+      }
+      stats.pad_bytes = stream.counters().pad_bytes;
+      stats.anchor_bytes = stream.counters().anchor_bytes;
+      stats.flushes = stream.counters().flushes;
+      stats.flush_nanos = stream.counters().flush_nanos;
+      result_.streams.push_back(stats);
+    }
+  }
+
+  const Options& options_;
+  LogStorage& storage_;
+  Node& node_;
+  const WorkloadRef workload_;
+  Database& database_;   // the node's
+  RunControl& control_;  // the node's
+  RunResult result_;
+  std::optional<OldRuns> old_runs_;  // until the run that continues them is born
+  RunLocks locks_;                   // of the new one
+  uint64_t first_sequence_ = 0;
+  Lsn start_lsn_;
+  Stamp first_stamp_;
+  std::unique_ptr<AckFile> ack_file_;
+  std::vector<std::unique_ptr<WorkerThread>> workers_;
+  std::vector<std::exception_ptr> errors_;
+  std::vector<Thread> threads_;
+};
+
+}  // namespace
+
+RunResult MeasureRun(const Options& options, LogStorage& storage, Node& node, WorkloadRef workload) {
+  return Run(options, storage, node, workload).Measure();
+}
+
+RunResult MeasureRun(const Options& options, LogStorage& storage, Node& node) {
+  return WithWorkload(options, [&](auto& workload) { return MeasureRun(options, storage, node, &workload); });
+}
+
+}  // namespace dbx

@@ -1,0 +1,29 @@
+// What a run tells its workers: once, when it makes them (WorkerOptions), and while they run (RunControl).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/host.h"
+
+namespace dbx {
+
+struct RunControl {
+  Atomic<bool> go{false};        // start the measured interval
+  Atomic<bool> stop{false};      // it has ended: from now on nothing of a run for a time counts
+  Atomic<uint32_t> warm{0};      // workers that are done with their warm-up
+  Atomic<uint32_t> finished{0};  // workers that have run all their transactions
+};
+
+struct WorkerOptions {
+  uint64_t txn_count = 0;     // in the measured interval; 0: until told to stop
+  uint64_t warmup_count = 0;  // before it
+  uint64_t abort_penalty_ns = 0;
+  uint64_t first_sequence = 0;  // of its transactions
+  size_t ack_queue_length = 1 << 15;
+  uint32_t lookahead = 6;  // calls: how far ahead buckets are prefetched, and rows half as far; 0: neither
+  bool time_breakdown = false;
+  bool latency_hiding = true;  // false: the next transaction waits until this one is acknowledged
+};
+
+}  // namespace dbx
