@@ -62,7 +62,8 @@ bool IsOurs(std::string name) {
   if (name == kFrontierFileName || ParseCheckpoint(name)) return true;
   const std::string suffix = TemporaryName("");
   if (name.ends_with(suffix)) name.resize(name.size() - suffix.size());
-  return name == kFrozenFileName || name == kSuccessorFileName || name == kManifestFileName || LogIndexOf(name);
+  return name == kFrozenFileName || name == kSuccessorFileName || name == kManifestFileName ||
+         name == kCommittedFileName || LogIndexOf(name);
 }
 
 bool IsRunDirectory(FileSystem& files, const std::string& path) {
@@ -84,10 +85,13 @@ std::vector<std::string> DeletableFiles(FileSystem& files, const std::string& ru
   return paths;
 }
 
-// `successor` last, once all else is durably gone: a run that still can be recovered names the run that continues it.
+// `successor` and `committed` last, once all else is durably deleted: a run that still can be recovered names the run
+// that continues it, and one that has lost its logs is never taken for one that was not served.
 void RemoveFiles(FileSystem& files, const std::vector<std::string>& run_directories,
                  const std::vector<std::string>& paths) {
-  const auto is_last = [](const std::string& path) { return BaseNameOf(path) == kSuccessorFileName; };
+  const auto is_last = [](const std::string& path) {
+    return BaseNameOf(path) == kSuccessorFileName || BaseNameOf(path) == kCommittedFileName;
+  };
   for (const std::string& path : paths) {
     if (!is_last(path)) files.Remove(path);
   }

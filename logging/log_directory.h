@@ -42,6 +42,7 @@ inline constexpr char kFrozenFileName[] = "frozen";
 inline constexpr char kSuccessorFileName[] = "successor";
 inline constexpr char kManifestFileName[] = "manifest";
 inline constexpr char kFrontierFileName[] = "frontier";
+inline constexpr char kCommittedFileName[] = "committed";  // in every directory of the run
 
 // The numbers of the runs in all directories, ascending, each once.
 std::vector<uint32_t> AllRuns(FileSystem& files, const std::vector<std::string>& log_directories);

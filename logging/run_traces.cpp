@@ -33,7 +33,8 @@ std::optional<format::FileHeader> IntactHeader(BlockDevice& device) {
 }
 
 bool IsWitness(const std::string& name) {
-  return name == kManifestFileName || name == kFrozenFileName || name == kSuccessorFileName;
+  return name == kCommittedFileName || name == kManifestFileName || name == kFrozenFileName ||
+         name == kSuccessorFileName;
 }
 
 // A file, and where what it holds besides headers begins.

@@ -11,11 +11,12 @@
 //   3. every log under its temporary name, with its header; the checkpoint, if there is one
 //   4. every log gets its name; until then one of them has its temporary name
 //   5. of a run that continues another: `successor` beside the other's logs, and then `manifest`
-//   6. transactions write to the logs, and further blocks to `frontier`
+//   6. `committed` in every directory
+//   7. transactions write to the logs, and further blocks to `frontier`
 //
-// So a log with its own name and without an intact header is damaged, and once one log has its name all of the run's
-// logs are there. (An older version wrote headers into logs that had their names. What its crash left in the middle of
-// that looks like damage, and is refused with a line that says so.)
+// So a log with its own name and without an intact header is damaged, once one log has its name all of the run's logs
+// are there, and a run with `committed` is damaged if they are not. (An older version wrote headers into logs that had
+// their names. What its crash left in the middle of that looks like damage, and is refused with a line that says so.)
 // Threads: main's only.
 #pragma once
 
@@ -40,7 +41,7 @@ enum class RunHeaders : uint8_t {
 inline constexpr size_t kRunHeadersCount = 6;
 
 struct RunTraces {
-  bool has_witness = false;  // `manifest`, or `frozen` or `successor`, which a continued run has
+  bool has_witness = false;  // `committed`, `manifest`, or `frozen` or `successor`, which a continued run has
   RunHeaders headers = RunHeaders::kNone;
   bool has_stream = false;  // a byte behind a header, or in `frontier` behind its first block, is not zero
   std::string written_at;   // FILE@OFFSET of the first byte that is not zero in a stream

@@ -23,6 +23,7 @@ FAULT_KINDS = (
     "frozen file: sector misplaced", "frozen file: sector of garbage", "frozen file: sector zeroed", "frozen missing",
     "frozen swapped", "garbage behind the end", "garbage of blocks", "log duplicated",
     "log duplicated in another directory", "log missing",
+    "logs lost, of a fresh run beside others",
     "log of another database added", "log of another run added", "log replaced by one of another database",
     "log replaced by one of another run", "log swapped", "manifest file: bit flipped", "manifest file: file cut short",
     "manifest file: sector misplaced", "manifest file: sector of garbage", "manifest file: sector zeroed",
@@ -39,8 +40,8 @@ FAULT_KINDS = (
 # it continues, writes a checkpoint, is born, deletes what nobody needs.
 CRASH_POINT = "crash before: "
 CRASH_POINTS = tuple(CRASH_POINT + what for what in (
-    "create checkpoint", "create frozen", "create log", "create manifest", "create successor", "mkdir", "remove frozen",
-    "remove log", "remove successor", "rename frozen", "rename log", "rename manifest", "rename successor",
+    "create checkpoint", "create committed", "create frozen", "create log", "create manifest", "create successor", "mkdir", "remove committed",
+    "remove frozen", "remove log", "remove successor", "rename committed", "rename frozen", "rename log", "rename manifest", "rename successor",
     "rewrite log", "rmdir", "sync of a directory"))
 # A torture over all cells that is as long as this meets all of that, each cell (TPC-C's come four times less often),
 # and so many crashes in recoveries and third crashes.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <span>
 #include <sstream>
 
 #include "base/error.h"
@@ -121,6 +122,14 @@ void CreateLogs(FileSystem& files, const RunFiles& run, const RunIdentity& ident
 void NameLogs(FileSystem& files, const RunFiles& run) {
   for (const std::string& path : run.log_paths) files.Rename(TemporaryName(path), path);
   for (const std::string& directory : run.directories) files.SyncDirectory(directory);
+}
+
+// From here on the run may be served. Its logs may be lost later, all of them, and it is missed then.
+void MarkCommitted(FileSystem& files, const RunFiles& run, uint64_t run_id) {
+  const std::string text = "run " + std::to_string(run_id) + "\n";
+  for (const std::string& directory : run.directories) {
+    WriteFileAtomically(files, directory + "/" + kCommittedFileName, std::as_bytes(std::span(text)));
+  }
 }
 
 // The file of the durable frontier, with what was durable before the run's first transaction.
@@ -271,6 +280,7 @@ NewLogFiles LogStorage::Create(const Options& options, const LogTraits& traits, 
     }
     prepare(result.run_id);
     NameLogs(files_, run);
+    if (!manifest) MarkCommitted(files_, run, identity.run_id);
   } catch (const Error&) {
     result.targets.clear();
     result.frontier.reset();
@@ -283,6 +293,7 @@ NewLogFiles LogStorage::Create(const Options& options, const LogTraits& traits, 
     WriteFileAtomically(files_, continuation->parent.successor_path,
                         EncodeSuccessor(SuccessorOf(*manifest, run.number)));
     WriteFileAtomically(files_, run.manifest_path, EncodeManifest(*manifest));
+    MarkCommitted(files_, run, identity.run_id);
   }
   result.locks = std::move(run.locks);
   return result;

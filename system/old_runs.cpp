@@ -148,6 +148,13 @@ OldRun OpenParent(FileSystem& files, const Options& options, const OldRun& child
   return parent;
 }
 
+// The same of a run that no other process makes at this moment.
+bool IsPassedOver(FileSystem& files, const Options& options, uint32_t run) {
+  if (!WasNeverServed(files, options, run)) return false;
+  const RunLocks locks = LockRun(files, options, run, FileSystem::LockKind::kShared);
+  return WasNeverServed(files, options, run);
+}
+
 uint32_t ChooseServedRun(FileSystem& files, const Options& options, OldRuns& runs) {
   runs = {};
   const std::vector<uint32_t> all = AllRuns(files, options.log_dirs);
@@ -159,7 +166,7 @@ uint32_t ChooseServedRun(FileSystem& files, const Options& options, OldRuns& run
   if (options.run && !exists(*options.run)) return FindRun(files, options.log_dirs, options.run).number;
   if (options.run && !options.continue_run) return *options.run;
   for (auto run = all.rbegin(); run != all.rend() && (!options.run || *run > *options.run); ++run) {
-    if (!WasNeverServed(files, options, *run)) {
+    if (!IsPassedOver(files, options, *run)) {
       if (!options.run) return *run;
       Mismatch("cannot continue " + RunDirectoryName(*options.run) + ": " + RunDirectoryName(*run) +
                " is newer and was served; leave --run out to continue that one");

@@ -185,7 +185,8 @@ TEST_F(LogDirectoryTest, ALinkOrAFileWithTheNameOfARunIsRefused) {
 
 TEST_F(LogDirectoryTest, ALinkWithTheNameOfARunsFileIsRefused) {
   const RunFiles run = MakeRun(1);
-  for (const char* name : {"log-01.log", "manifest", "frozen", "successor", "frontier", "checkpoint-00.ckp"}) {
+  for (const char* name :
+       {"log-01.log", "committed", "manifest", "frozen", "successor", "frontier", "checkpoint-00.ckp"}) {
     const std::string link = run.directories[1] + "/" + name;
     fs::create_symlink(run.log_paths[0], link);
     EXPECT_EQ(Caught([&] { FindRun(files_, both_, {}); }, what_), ExitStatus::kMismatch) << name;
@@ -198,7 +199,8 @@ TEST_F(LogDirectoryTest, ALinkWithTheNameOfARunsFileIsRefused) {
 
 TEST_F(LogDirectoryTest, TemporaryFilesOfARunAreItsOwn) {
   const RunFiles run = MakeRun(1);
-  for (const char* name : {"log-00.log.tmp", "manifest.tmp", "frozen.tmp", "successor.tmp", "successor"}) {
+  for (const char* name :
+       {"log-00.log.tmp", "committed", "committed.tmp", "manifest.tmp", "frozen.tmp", "successor.tmp", "successor"}) {
     Touch(run.directories[1] + "/" + name);
   }
   EXPECT_EQ(FindRun(files_, both_, {}).log_paths, run.log_paths);

@@ -141,7 +141,7 @@ TEST_F(RunTracesTest, OneDamagedHeaderIsEnough) {
 }
 
 TEST_F(RunTracesTest, WhatOnlyServedRunsHaveShowsIt) {
-  for (const char* name : {"manifest", "frozen", "successor"}) {
+  for (const char* name : {"committed", "manifest", "frozen", "successor"}) {
     Clear();
     PutLog(0, true);
     PutLog(1, true);

@@ -201,6 +201,8 @@ RECOVERY_MUTANTS = [
            [statement(OLD_RUNS, "CheckSuccessor(files, options, runs, runs.chain.back());", "")]),
     Mutant("runs_never_served_is_not_asked", "the newest directory is recovered, whether anything was served from it or not",
            [expression(OLD_RUNS, "dbx::WasNeverServed(files, DirectoriesOfRun(files, options.log_dirs, run))", "false")]),
+    Mutant("runs_committed_not_written", "nothing but its logs shows that a fresh run was served",
+           [statement(LOG_FILES, "if (!manifest) MarkCommitted(files_, run, identity.run_id);", "")]),
     Mutant("runs_successor_not_written", "a run is committed before its parent names it",
            [statement(LOG_FILES, "WriteFileAtomically(files_, continuation->parent.successor_path,\n"
                       "                        EncodeSuccessor(SuccessorOf(*manifest, run.number)));", "")]),

@@ -347,6 +347,13 @@ Damage LoseRun(FaultyFileSystem::Image& image, std::mt19937_64& random, uint32_t
   return {"run lost"};
 }
 
+Damage LoseLogs(FaultyFileSystem::Image& image, uint32_t run) {
+  std::erase_if(image.files, [run](const auto& file) {
+    return RunOf(file.first) == run && LogIndexOf(BaseNameOf(file.first)).has_value();
+  });
+  return {"logs lost"};
+}
+
 uint32_t PutBeside(FaultyFileSystem::Image& fresh, const FaultyFileSystem::Image& others) {
   constexpr uint32_t kNumber = 900;
   const auto renumbered = [](std::string path) {

@@ -31,6 +31,9 @@ Damage DamageStart(FaultyFileSystem::Image& image, std::mt19937_64& random, uint
 // A run is gone with its directories, which is not the only one, nor run `but`.
 Damage LoseRun(FaultyFileSystem::Image& image, std::mt19937_64& random, uint32_t but = 0);
 
+// The logs of a run are gone, and its other files are there.
+Damage LoseLogs(FaultyFileSystem::Image& image, uint32_t run);
+
 // `fresh`, which holds run 1 alone, beside the runs of `others`, as the newest of all; returns its number.
 uint32_t PutBeside(FaultyFileSystem::Image& fresh, const FaultyFileSystem::Image& others);
 

@@ -226,6 +226,27 @@ TEST_P(LostRunsTest, AFreshRunThatIsZerosAllOverIsNotPassedOver) {
   ExpectSameFiles(files.CrashImage(Policy::kAllPending), image);
 }
 
+// The directories of a crash before its first log had a name look the same, but for `committed`.
+TEST_P(LostRunsTest, AFreshRunThatLostAllItsLogsIsNotPassedOver) {
+  Image image = FreshBesideFrozen();
+  std::erase_if(image.files, [](const auto& file) {
+    return Belongs(file.first, 3) && LogIndexOf(BaseNameOf(file.first)).has_value();
+  });
+  EXPECT_EQ(RecoveryStatus(image), ExitStatus::kMismatch) << what_;
+  EXPECT_TRUE(what_.starts_with("cannot recover run-0003: no log in ")) << what_;
+  FaultyFileSystem files(image);
+  EXPECT_EQ(Caught([&] { Run(files, Continuing(How::kDropped)); }, what_), ExitStatus::kMismatch);
+  ExpectSameFiles(files.CrashImage(Policy::kAllPending), image);
+}
+
+// Another process makes it at this moment, and may serve the next.
+TEST_P(LostRunsTest, ARunThatIsBeingMadeIsNotPassedOver) {
+  FaultyFileSystem files(Continued());
+  const RunFiles made = CreateRun(files, Fresh().log_dirs, {.log_count = 1});
+  EXPECT_EQ(Caught([&] { Run(files, Continuing()); }, what_), ExitStatus::kIo);
+  EXPECT_TRUE(what_.starts_with("cannot continue run-0003: another process is using ")) << what_;
+}
+
 TEST_P(LostRunsTest, ADamagedStartOfAnyFileIsRefusedOrChangesNothing) {
   for (const How how : kHow) {
     const Image start = Continued(how);
