@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""All log schemes and concurrency controls side by side, as in README's tables: medians of rounds of short runs.
+"""All log schemes and concurrency controls side by side, as in docs/figures.md: medians of rounds of short runs.
 
     scripts/overview.py                     writes the tables to the terminal, in Markdown; 45 minutes on 2 cores
     scripts/overview.py --tables schemes    only what is asked for: schemes, controls, controls_0
@@ -242,7 +242,8 @@ def tables(points: list[Point]) -> str:
 
 
 def parse_arguments(argv: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="All log schemes and concurrency controls side by side, as in README.")
+    parser = argparse.ArgumentParser(
+        description="All log schemes and concurrency controls side by side, as in docs/figures.md.")
     parser.add_argument("--tables", nargs="+", choices=list(TABLES), default=list(TABLES))
     parser.add_argument("--rounds", type=positive(int), default=6, help="of every run (default: 6)")
     parser.add_argument("--seconds", type=positive(float), default=1.2, help="of each run (default: 1.2)")
