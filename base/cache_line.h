@@ -1,4 +1,4 @@
-// What the cache wants to know: the size of a line, padding against false sharing, prefetch.
+// Cache lines: their size, padding against false sharing, prefetch.
 #pragma once
 
 #include <cstddef>
@@ -21,10 +21,10 @@ struct alignas(kNoSharingBytes) CachePadded {
   explicit CachePadded(Args&&... args) : value(std::forward<Args>(args)...) {}
 };
 
-// Asks for the line that holds `address`; never faults and never waits. Not __builtin_prefetch: GCC holds a function
+// Asks for the line that holds `address`; never faults and never waits. Not __builtin_prefetch: GCC takes a function
 // that does nothing else for pure and drops calls of it.
 inline void Prefetch(const void* address) { asm volatile("prefetcht0 %0" : : "m"(*static_cast<const char*>(address))); }
-// The same for a line that is to be written to; a hint that old processors take for nothing.
+// The same for a line that is to be written to; a hint that old processors ignore.
 inline void PrefetchToWrite(const void* address) {
   asm volatile("prefetchw %0" : : "m"(*static_cast<const char*>(address)));
 }

@@ -1,6 +1,6 @@
-// Checks: CHECK for what must hold in release (input and output, formats), ASSERT for invariants that
-// only debug builds test. A failed check prints one line and ends the process with status 7.
-// Errors that a user can cause are not checks: they throw `Error` (base/error.h).
+// Checks: CHECK for conditions that must hold in release (input and output, formats), ASSERT for invariants that only
+// debug builds test. A failed check prints one line and ends the process with status 7. Errors that a user can cause
+// are not checks: they throw `Error` (base/error.h).
 #pragma once
 
 namespace dbx {

@@ -50,8 +50,8 @@ class Clock {
     uint64_t nanos;
   };
 
-  // Both clocks at one moment: of a few tries the one with the least time between the two readings of the
-  // counter, because the thread may be descheduled in between.
+  // Both clocks at one moment: of a few attempts the one with the least time between the two readings of the counter,
+  // because the thread may be descheduled in between.
   static Reading ReadBoth() {
     Reading best{};
     uint64_t best_gap = UINT64_MAX;

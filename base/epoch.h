@@ -1,7 +1,8 @@
-// Epochs: a coarse global clock, and what every worker has last seen of it.
+// Epochs: a coarse global clock, and the epoch that every worker has last seen. Epoch-based reclamation and Silo's
+// epochs.
 //
-// Two uses. Memory: what was unlinked may be reused once every worker has announced a later epoch. Commit
-// (Silo): the transactions of an epoch are complete once every worker has announced a later one.
+// Two uses. Memory: an unlinked object may be reused once every worker has announced a later epoch. Commit (Silo): the
+// transactions of an epoch are complete once every worker has announced a later one.
 //
 // A worker calls Enter before it looks at shared memory, Refresh between two transactions (it then holds no
 // pointer into shared memory and no commit epoch) and Leave before it idles or blocks. Refresh is the hot
@@ -37,34 +38,34 @@ class EpochClock {
   // Moves the clock on by one and returns the new epoch. Any thread.
   Epoch Advance() { return Epoch(now_.value.fetch_add(1, std::memory_order_seq_cst) + 1); }
 
-  // Before any worker enters: the clock goes on above an older run's epochs.
+  // Before any worker enters: the clock continues above an older run's epochs.
   void StartAfter(Epoch old) { now_.value.store(std::max(now_.value.load(), old.value() + 1)); }
 
   void Enter(WorkerId worker) { Announce(worker); }
 
-  // The worker holds nothing of what it found earlier.
+  // The worker holds no pointer that it found earlier.
   void Refresh(WorkerId worker) {
     // Relaxed: a stale epoch only delays the announcement; the slot is written by this thread alone.
     const uint64_t now = now_.value.load(std::memory_order_relaxed);
     if (now != slots_[worker.value()].value.load(std::memory_order_relaxed)) Announce(worker);
   }
 
-  // Release: whoever sees the slot idle (SafeEpoch) sees all accesses of the section as done.
+  // Release: a thread that sees the slot idle (SafeEpoch) sees all accesses of the section as done.
   void Leave(WorkerId worker) { slots_[worker.value()].value.store(kIdle, std::memory_order_release); }
 
-  // What the worker last announced; only between Enter and Leave, by the worker itself.
+  // The epoch that the worker last announced; only between Enter and Leave, by the worker itself.
   Epoch Announced(WorkerId worker) const { return Epoch(slots_[worker.value()].value.load(std::memory_order_relaxed)); }
 
-  // Every worker is idle or has announced this epoch or a later one, and any commit epoch that is loaded
-  // between Enter and Leave from now on is not below it. True for good; a later call may return less, for a
-  // worker that was slow to announce, so whoever needs a frontier keeps the maximum.
+  // Every worker is idle or has announced this epoch or a later one, and any commit epoch that is loaded between Enter
+  // and Leave from now on is not below it. True for good; a later call may return less, for a worker that was slow to
+  // announce, so a caller that needs a frontier keeps the maximum.
   Epoch SafeEpoch() const;
 
-  // The stamp of what this worker, within its section, has just unlinked: it may be reused once
-  // SafeEpoch() is above the stamp.
+  // The stamp of an object that this worker, within its section, has just unlinked: it may be reused once SafeEpoch()
+  // is above the stamp.
   Epoch RetireEpoch(WorkerId worker) {
-    // The full barrier keeps the load below from overtaking the store that unlinked. Otherwise the stamp
-    // could be an epoch in which a later reader still finds what was unlinked.
+    // The full barrier keeps the load below from overtaking the store that unlinked. Otherwise the stamp could be an
+    // epoch in which a later reader still finds the object.
     auto& slot = slots_[worker.value()].value;
     slot.exchange(slot.load(std::memory_order_relaxed), std::memory_order_seq_cst);
     return Current();
@@ -87,7 +88,7 @@ class EpochClock {
   std::vector<CachePadded<Slot>> slots_;
 };
 
-// A transaction id in the order of commits: its epoch, and a number within it. Zero is nobody's.
+// A transaction id in the order of commits: its epoch, and a number within it. Zero is never assigned.
 struct EpochTid {
   static constexpr int kSequenceBits = 24;
 

@@ -1,5 +1,5 @@
-// What a user or a device can do wrong: an exception with one readable line and an exit status.
-// Thrown off the transaction path only; main prints `error: <what>` and exits with the status.
+// Errors of users and devices: an exception with one readable line and an exit status. Thrown off the transaction path
+// only; main prints `error: <what>` and exits with the status.
 #pragma once
 
 #include <stdexcept>
@@ -10,7 +10,7 @@ namespace dbx {
 enum class ExitStatus : int {
   kOk = 0,
   kUsage = 2,     // a wrong flag or value
-  kCorrupt = 3,   // damage in what had been durable
+  kCorrupt = 3,   // damage to bytes that had been durable
   kIo = 4,        // a device failed
   kNoSpace = 5,   // no space or no memory
   kMismatch = 6,  // a log of another run, scheme, workload, version or number of logs

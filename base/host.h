@@ -1,4 +1,4 @@
-// The host as the engine sees it: threads and what they meet in, time, and randomness. Nothing else in the engine
+// The host as the engine sees it: threads and their synchronisation, time, and randomness. Nothing else in the engine
 // names the standard library's or the system's own for these.
 //
 // Here they are aliases and direct calls, at no cost. The simulation of the tests puts a header of the same name before
@@ -40,8 +40,8 @@ inline void Yield() { sched_yield(); }
 // A hint to the processor within a spin loop.
 inline void Pause() { _mm_pause(); }
 
-// Ticks at one rate on most processors; base/clock.h knows which and what a tick is.
-// Not by __rdtsc: its header, <x86intrin.h>, brings all vector intrinsics into every file.
+// Ticks at one rate on most processors; base/clock.h determines which, and the length of a tick. Not by __rdtsc: its
+// header, <x86intrin.h>, brings all vector intrinsics into every file.
 inline uint64_t TimeStamp() { return __builtin_ia32_rdtsc(); }
 
 inline uint64_t MonotonicNanos() {
@@ -50,7 +50,7 @@ inline uint64_t MonotonicNanos() {
   return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
 }
 
-// A number that nothing else knows.
+// A random number from the kernel, unpredictable.
 inline uint64_t RandomNumber() {
   uint64_t number = 0;
   ssize_t bytes = 0;

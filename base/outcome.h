@@ -1,4 +1,4 @@
-// What came of one access, and of a whole stored procedure.
+// The outcome of one access, and of a whole stored procedure.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +7,10 @@ namespace dbx {
 
 enum class Outcome : uint8_t {
   kOk,
-  kNotFound,  // no row bears the key; the miss is part of what the transaction read
-  kExists,    // a row bears the key already; an insert changed nothing
-  kConflict,  // the concurrency control wants the transaction aborted and run again
-  kRollback,  // the procedure itself gives up; the transaction is over, without effect
+  kNotFound,  // key not found; the miss belongs to the read set
+  kExists,    // the key exists; an insert changed nothing
+  kConflict,  // the concurrency control aborts the transaction; it is retried
+  kRollback,  // the procedure itself rolls back; the transaction ends without effect
 };
 
 }  // namespace dbx

@@ -1,5 +1,4 @@
-// Several threads for one task, and what goes wrong in any of them. For loads, digests and verification, not for
-// workers.
+// Several threads for one task, with the errors of any of them. For loads, digests and verification, not for workers.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +11,7 @@ namespace dbx {
 
 // Calls task(i) for each i below `threads`, the first on the caller's thread, each other on one of its own. Returns
 // when all have ended. The first exception, by number, is thrown again then. Throws std::system_error where the system
-// has no thread to give; those that it gave have ended then, the caller's part has not begun.
+// cannot create a thread; those created before have ended then, the caller's part has not begun.
 template <class Task>
 void RunInParallel(uint32_t threads, const Task& task) {
   std::vector<std::exception_ptr> errors(threads);

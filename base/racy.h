@@ -1,10 +1,9 @@
 // Reads and copies of memory that another thread may be overwriting (optimistic concurrency control).
 //
-// The C++ memory model has no name for a plain read that may race and is thrown away if it did, so
-// these few functions say it in x86-64 instructions: no alignment is needed, a read of up to 8 bytes
-// within a cache line is not torn, and the compiler keeps them between the version reads around them.
-// x86-64 does not reorder loads with loads nor stores with stores, so no fence is needed.
-// Whoever calls them must validate a version afterwards and discard what was torn.
+// The C++ memory model has no name for a plain read that may race and is thrown away if it did, so these few functions
+// say it in x86-64 instructions: no alignment is needed, a read of up to 8 bytes within a cache line is not torn, and
+// the compiler keeps them between the version reads around them. x86-64 does not reorder loads with loads nor stores
+// with stores, so no fence is needed. Callers must validate a version afterwards and discard a torn read.
 #pragma once
 
 #include <cstddef>

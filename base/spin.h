@@ -1,8 +1,8 @@
 // Waiting for another thread that is expected to be done in well under a microsecond.
 //
-// The waiter pauses, twice as long each time, and after a bounded number of pauses it hands the processor
-// over at every further round: with more threads than cores the thread it waits for may not be running.
-// Whoever may wait for longer than a few thread switches sleeps after these: LongWait.
+// The waiter pauses, twice as long each time, and after a bounded number of pauses it yields the processor at every
+// further round: with more threads than cores the thread it waits for may not be running. For waits that may last
+// longer than a few thread switches: LongWait, which sleeps after these.
 #pragma once
 
 #include <chrono>
@@ -25,7 +25,7 @@ class SpinWait {
   bool yielding() const { return pauses_ > kPausesMax; }
 
  private:
-  // 1 + 2 + ... + 64 pauses come to a few microseconds, about what a switch of threads costs.
+  // 1 + 2 + ... + 64 pauses take a few microseconds, about as long as a thread switch.
   static constexpr int kPausesMax = 64;
   int pauses_ = 1;
 };

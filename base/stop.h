@@ -1,7 +1,7 @@
 // The request to end a run early (SIGINT, SIGTERM, or a test).
 //
-// Workers poll it between transactions; a run that sees it hardens and acknowledges what it has, writes
-// RUN_END and prints its summary. Relaxed loads suffice: nothing else is published with it.
+// Workers poll it between transactions; a run that sees it hardens and acknowledges its pending commits, writes RUN_END
+// and prints its summary. Relaxed loads suffice: nothing else is published with it.
 #pragma once
 
 #include <atomic>

@@ -35,10 +35,10 @@ constexpr uint64_t operator-(Lsn end, Lsn begin) { return end.value() - begin.va
 using Epoch = StrongInt<struct EpochTag>;
 // A transaction's number in the order of commits, with its epoch in it (base/epoch.h).
 using Tid = StrongInt<struct TidTag>;
-// When a transaction reads and when it commits, to a concurrency control that orders by timestamps.
+// A read or commit timestamp of a transaction, under a concurrency control that orders by timestamps.
 using Timestamp = StrongInt<struct TimestampTag>;
-// What orders records of different logs: Plover's GSN, Silo-R's TID, or the end timestamp of a command that is replayed
-// in many versions. A run that continues another one has larger stamps, so its TIDs and timestamps start above them.
+// Orders records of different logs: Plover's GSN, Silo-R's TID, or the end timestamp of a command under multi-version
+// replay. A run that continues another one has larger stamps, so its TIDs and timestamps start above them.
 using Stamp = StrongInt<struct StampTag>;
 constexpr Stamp StampOf(Tid tid) { return Stamp(tid.value()); }
 constexpr Stamp StampOf(Timestamp end) { return Stamp(end.value()); }
@@ -53,9 +53,8 @@ using ProcedureId = StrongInt<struct ProcedureIdTag, uint16_t>;
 // A primary key. Composite keys are packed into 64 bits by the workload that owns the table.
 using Key = uint64_t;
 
-// The name of a transaction: the worker that first ran it and its place among that worker's
-// transactions. It travels in the arguments and in every record, so that replay never asks which
-// thread runs it.
+// The name of a transaction: the worker that first ran it and its place among that worker's transactions. It is part of
+// the arguments and of every record, so that replay is independent of the thread that runs it.
 struct TxnId {
   static constexpr int kSequenceBits = 48;
 

@@ -1,7 +1,7 @@
 // Runs the tasks of an initial load on several threads.
 //
-// Called by the workloads' Load. Which thread runs a task is left to chance, so a task must depend on its
-// number alone: that makes a load deterministic whatever the number of threads.
+// Called by the workloads' Load. Any thread may run a task, so a task must depend on its number alone: that makes a
+// load deterministic for any number of threads.
 #pragma once
 
 #include <algorithm>

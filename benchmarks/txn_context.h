@@ -1,5 +1,5 @@
-// What a stored procedure may call. Transaction (execution), ReplayTransaction (recovery) and the
-// reference replay in tests/ model it, so that a procedure is written once.
+// The calls that a stored procedure may make. Transaction (execution), ReplayTransaction (recovery) and the reference
+// replay in tests/ model it, so that a procedure is written once.
 //
 // A procedure is deterministic in its arguments: no clock, no random number, no thread id, no row
 // address, no iteration order that depends on any of them. Its transaction id is part of the arguments.
@@ -21,15 +21,15 @@ class Table;
 // A context gives, for a table and a key:
 //   Read(table, key, visit)      visit(const auto& tuple). It may run more than once and on a torn tuple
 //                                (the last run is on a stable one), so it only assigns its outputs.
-//   Update(table, key, change)   change(auto& tuple): Get and Set columns. It runs once, on a stable tuple,
-//                                and sees what this transaction wrote before.
+//   Update(table, key, change)   change(auto& tuple): Get and Set columns. It runs once, on a stable tuple, and sees
+//                                this transaction's own writes.
 //   Insert(table, key, tuple)    the whole tuple, schema.tuple_bytes long
 //   Delete(table, key)
 //   Scan(table, low, high, order, visit)   of an ordered table (Schema::ordered): visit(Key, const auto& tuple) -> bool
 //                                runs once for each row with low <= key <= high, in the order of keys, on a stable
-//                                tuple; false ends the scan. What was visited, and that nothing else is there up to
-//                                where the scan ended, holds when the transaction commits. It sees what this
-//                                transaction wrote before. `visit` must not call the context.
+//                                tuple; false ends the scan. No phantoms: the visited rows, and that there are no
+//                                others up to where the scan ended, are valid when the transaction commits. It sees
+//                                this transaction's own writes. `visit` must not call the context.
 // Each returns kOk, kNotFound (Read, Update, Delete), kExists (Insert) or kConflict. A procedure hands on
 // kConflict at once. It may hand on kNotFound and kExists too, which ends the transaction without effect.
 namespace internal {

@@ -1,4 +1,4 @@
-// What the engine asks of a workload. Models: Ycsb, Tpcc, TestWorkload.
+// The contract of a workload. Models: Ycsb, Tpcc, TestWorkload.
 #pragma once
 
 #include <concepts>
@@ -17,8 +17,8 @@
 
 namespace dbx {
 
-// One call of a stored procedure. `args` is a plain struct, perhaps with an array behind it; its
-// first 8 bytes are the TxnId, its size is a multiple of 8. These bytes are what a command record holds.
+// One call of a stored procedure. `args` is a plain struct, perhaps with an array behind it; its first 8 bytes are the
+// TxnId, its size is a multiple of 8. A command record holds these bytes.
 struct Call {
   ProcedureId procedure;
   std::span<std::byte> args;
@@ -39,8 +39,8 @@ struct CallList {
   std::vector<uint64_t> storage;
 };
 
-// What is needed of a row that a procedure writes: what the procedure touches, or the whole row, because it is copied
-// or logged.
+// The part of a written row that is accessed: the bytes that the procedure touches, or the whole row, because it is
+// copied or logged.
 enum class WrittenRows : uint8_t { kTouched, kWhole };
 
 // A context that stands for all contexts in the concept below.
@@ -56,14 +56,14 @@ template <class W>
 concept Workload = requires(W& w, const W& cw, Database& db, const Database& cdb, ArchetypeContext& ctx,
                             ProcedureId procedure, std::span<const std::byte> args, const Call& call, WorkerId worker,
                             uint64_t n) {
-  // What the procedures are called, by id.
+  // The procedures' names, by id.
   { W::kProcedureNames.size() } -> std::convertible_to<size_t>;
   { W::kProcedureNames[0] } -> std::convertible_to<const char*>;
   // Adds the workload's tables to an empty database, in a fixed order.
   { w.CreateTables(db) } -> std::same_as<void>;
-  // Fills them, deterministically in `seed` whatever the number of threads. (db, seed, threads)
+  // Fills them, deterministically in `seed` for any number of threads. (db, seed, threads)
   { w.Load(db, n, 1u) } -> std::same_as<void>;
-  // The tables hold what a database that was loaded with this seed became: makes the rest (secondary indexes). (db,
+  // The tables hold a recovered database that was loaded with this seed: builds the rest (secondary indexes). (db,
   // seed)
   { w.Adopt(db, n) } -> std::same_as<void>;
   // `count` calls for one worker, deterministically in (seed, worker). (worker, count, seed)
@@ -77,7 +77,7 @@ concept Workload = requires(W& w, const W& cw, Database& db, const Database& cdb
   // Hints for a call that runs soon: first the index buckets, a few calls later the rows.
   { cw.PrefetchBuckets(call) } -> std::same_as<void>;
   { cw.PrefetchRows(call, WrittenRows::kWhole) } -> std::same_as<void>;
-  // The workload's own consistency conditions, with no transaction running: what is violated, or nothing.
+  // The workload's own consistency conditions, with no transaction running: the violated one, or nothing.
   { cw.Inconsistency(cdb) } -> std::same_as<std::optional<std::string>>;
 };
 

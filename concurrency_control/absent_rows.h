@@ -1,8 +1,9 @@
-// The absent rows that one worker is to unlink: what was deleted, missed, or inserted in vain.
+// Tombstones and placeholders (absent rows) that one worker must unlink: left by deletes, failed look-ups and aborted
+// inserts.
 //
-// A row joins the list of the worker that sets Row::kQueued first, so it is in one list at most. It leaves the index
-// once nobody holds it and its log metadata is forgettable, or passes on to a gap (scanned_leaves.h), and its memory is
-// reused once no worker can still have a pointer to it. Owned by one worker.
+// A row joins the list of the worker that sets Row::kQueued first, so it is in one list at most. It is unlinked from
+// the index once no transaction holds it and its log metadata is forgettable, or is handed to a gap (scanned_leaves.h);
+// its memory is reused once no worker can still have a pointer to it. Owned by one worker.
 #pragma once
 
 #include <algorithm>
@@ -13,14 +14,14 @@
 
 namespace dbx {
 
-// What a look-up expects; it takes what it finds.
+// What a look-up expects to find; only a hint.
 enum class Expect : uint8_t { kRow, kNoRow };
 
-// What came of an attempt to unlink a row.
+// The result of an attempt to unlink a row.
 enum class RetireResult : uint8_t {
   kRetired,  // unlinked
-  kPresent,  // it bears a tuple again and has left the list
-  kNotYet,   // somebody uses it, or its metadata still matters
+  kPresent,  // it has a tuple again and has left the list
+  kNotYet,   // it is locked, or its metadata still matters
 };
 
 class AbsentRows {
@@ -33,7 +34,7 @@ class AbsentRows {
   // Between transactions: tries the oldest few. `try_retire(Table&, Row*)` marks the row kGone and unlinks it.
   template <class TryRetire>
   void Sweep(TryRetire&& try_retire) {
-    // A share of a long list, so that it shrinks whatever the rate at which it grows.
+    // A share of a long list, so that the list shrinks at any rate of growth.
     const size_t share = std::max(kTriesPerSweep, queued_.size() / 8);
     for (size_t tries = std::min(queued_.size(), share); tries > 0; --tries) {
       const Entry entry = queued_.front();

@@ -1,32 +1,33 @@
-// The contract of a concurrency control (CC): what the transaction that drives it calls. `ConcurrencyControl` below is
+// The contract of a concurrency control (CC): the calls that a transaction makes of it. `ConcurrencyControl` below is
 // the contract as a concept; `AssertConcurrencyControl<C>()` names what is missing.
 //
-// A CC is a class template over what it reports to, a LogObserver, and one object of it serves one worker, transaction
-// after transaction. Around it, CC::Shared holds what all workers of a run share; it is told of the run's end, at which
-// nothing waits for a lock any more.
+// A CC is a class template over a LogObserver, to which it reports reads and writes; one object serves one worker,
+// transaction after transaction. CC::Shared holds the state that all workers of a run share; it is told when the run
+// ends, after which nothing waits for a lock.
 //
-//   Begin(TxnId)      a try; the same id again: the same transaction, which was aborted
+//   Begin(TxnId)      starts an attempt; a repeated id is a retry of the aborted transaction
 //   Read / Update / Insert / Delete / Scan     as in benchmarks/txn_context.h
-//   LockWrites()      order 1: everything written is locked; false: abort
-//   ForEachRead(f)    f(Meta) of every row read and not written, misses too, and of every leaf scanned
-//   Recheck()         order 2: everything read is still what it was, and stays so up to Release or is ordered by its
-//                     version; false: abort. Where rows are locked, only what was scanned can fail it
-//   Install()         what was written becomes the current version, still locked
-//   ForEachWrite(f)   f(const WriteRef&) of every row written, once each
-//   read_timestamp(), end_timestamp()   (multi_version) after Recheck, of who has written: at the first it saw what it
-//                     read, at the second it wrote
-//   Release()         the locks go; committed
-//   Abort()           nothing happened, at any time before Install
+//   LockWrites()      locks the write set (Silo's phase 1); false: abort
+//   ForEachRead(f)    f(Meta) for the read set: every row read and not written, misses too, and every leaf scanned
+//   Recheck()         validates the read set (Silo's phase 2): unchanged, and stays so up to Release or is ordered by
+//                     its version; false: abort. Under locking, only a phantom in a scanned range can fail it
+//   Install()         the write set becomes the current versions, still locked (Silo's phase 3)
+//   ForEachWrite(f)   f(const WriteRef&) for every row of the write set, once each
+//   read_timestamp(), end_timestamp()   (multi_version) after Recheck, of a transaction that has written: its reads
+//                     hold at the first, its writes take effect at the second
+//   Release()         unlocks; the transaction is committed
+//   Abort()           undoes everything; at any time before Install
 //
-// Duties towards the log, which make the metadata mean what the schemes think:
+// Duties towards the log, on which the log schemes rely when they interpret metadata:
 //  1. OnRead(row): if the transaction commits, row.meta belonged to the version that it read (locking: the lock is
 //     held; optimistic: loaded between two equal reads of the version).
 //  2. What PublishRead puts into a row is visible before any later writer of that row reaches OnWrite (locking: before
-//     release; optimistic: before the re-check, sequentially consistent against the writer's lock).
-//  3. What is absent has metadata too: a miss creates an absent row, which is read, locked and published like any
-//     other; insert and delete are writes of it. It keeps its metadata until the log says that it is forgettable. What
-//     lies between rows has metadata in its leaf: a scan is a read of it. A row that is created there begins with what
-//     the leaf has, and one that is unlinked leaves what it had to the leaf, both with the leaf locked.
+//     release; optimistic: before validation, sequentially consistent against the writer's lock).
+//  3. Absence has metadata too: a miss creates an absent row (a placeholder; a deleted row is a tombstone), which is
+//     read, locked and published like any other; insert and delete are writes of it. It keeps its metadata until the
+//     log says that it is forgettable. The gaps between rows have metadata in their leaf: a scan is a read of it. A row
+//     that is created there begins with the leaf's metadata, and a row that is unlinked merges its own into the leaf's,
+//     both with the leaf locked.
 //  4. OnWrite(row) is called with the row locked, before Reserve. Nothing waits for a lock after Reserve.
 #pragma once
 
@@ -43,23 +44,24 @@
 
 namespace dbx {
 
-// Whether a transaction may come before one that has overwritten what it read and has committed already (kLogical). The
-// writers of a row always come in the order of its locks, and whoever reads a version comes after who wrote it.
+// Whether a transaction may be serialized before another that has overwritten what it read and has already committed
+// (kLogical). Writers of a row are always in the order of its locks, and the reader of a version is after its writer.
 enum class CommitOrder : uint8_t { kPhysical, kLogical };
-// What commit_version() says of a transaction after Recheck, in the order of its conflicts: nothing, or an EpochTid.
+// The value of commit_version() after Recheck, ascending in the order of conflicts: none, or an EpochTid.
 enum class CommitVersion : uint8_t { kNone, kEpochTid };
 
-// What a transaction may see of others. kSnapshot is for a concurrency control of many versions: all reads are of one
-// moment, and of two that overlap and write the same row one aborts; each may overwrite what the other only read.
+// Isolation levels. kSnapshot (snapshot isolation) is for multi-version concurrency control: all reads are of one
+// moment, and of two overlapping transactions that write the same row one aborts; each may overwrite what the other
+// only read (write skew).
 enum class Isolation : uint8_t { kSerializable, kSnapshot };
 
 struct CcTraits {
   std::string_view name;  // as in config.h: NO_WAIT
-  bool multi_version;     // transactions may read versions that were overwritten, and so have a choice of Isolation
+  bool multi_version;     // transactions may read versions that were overwritten; Isolation is a choice
   CommitOrder commit_order;
   CommitVersion commit_version = CommitVersion::kNone;
-  bool reads_are_locked;           // of a transaction that scans nothing the re-check cannot fail
-  bool copies_writes;              // who is to write a row copies all of it first
+  bool reads_are_locked;           // validation cannot fail for a transaction that scans nothing
+  bool copies_writes;              // writers copy the whole row before changing it
   bool lock_table;                 // locks and log metadata lie in a table of active rows, not in the rows
   bool detects_deadlocks = false;  // Shared::policy counts them (deadlock_counters.h)
 };

@@ -1,5 +1,5 @@
-// Two-phase locking that waits and breaks deadlocks (DL_DETECT): whoever begins to wait looks for cycles through itself
-// and aborts the youngest transaction of each (waits_for_graph.h).
+// Two-phase locking that waits and breaks deadlocks (DL_DETECT): a worker that begins to wait searches the waits-for
+// graph for cycles through itself and aborts the youngest transaction of each (waits_for_graph.h).
 //
 // A transaction is as old as its first wait and keeps its age when it is run again, so that it is not the victim for
 // ever; phantoms do not abort it for ever either (held_leaves.h). A transaction that never waits reads no clock.
@@ -33,7 +33,7 @@ class DlDetect {
    public:
     explicit Shared(uint32_t workers) : graph(workers), counters(workers) {}
 
-    // When nobody runs.
+    // While no worker runs.
     DeadlockCounters deadlocks() const {
       DeadlockCounters sum;
       for (const auto& own : counters) {
@@ -55,7 +55,8 @@ class DlDetect {
         worker_(worker),
         search_(shared.graph, worker) {}
 
-  // The locks that a worker takes between two transactions count as the last one's: it waits for nobody meanwhile.
+  // The locks that a worker takes between two transactions count as the last one's: it waits for no other worker
+  // meanwhile.
   void BeginSweep() {}
   void Begin(TxnId txn) {
     graph_.BeginTry(worker_);

@@ -1,39 +1,40 @@
 // Multi-version optimistic concurrency control in the manner of Hekaton (Larson et al., PVLDB 5(4), 2011): readers see
-// a snapshot, and never wait for who has not chosen to commit yet.
+// a snapshot, and never wait for a transaction that has not yet drawn its end timestamp.
 //
-// A row holds its newest version, the older ones hang in a chain beside it (storage/version_store.h). A transaction
-// reads what was committed at or below its begin timestamp B, and writes over newest versions only. How it keeps what
-// it writes and locks it is in optimistic_accesses.h; timestamps are in snapshot_clock.h, the control word of a row in
-// hekaton_word.h. What a reader with B does, by the word of the row:
-//   begin > B                       it goes along the chain
-//   begin <= B, unlocked            it reads the row: who locks it later ends above B
+// A row holds its newest version, the older ones form a version chain beside it (storage/version_store.h). A
+// transaction reads what was committed at or below its begin timestamp B, and writes over newest versions only. Its
+// write set and the locks are in optimistic_accesses.h; timestamps are in snapshot_clock.h, the control word of a row
+// in hekaton_word.h. What a reader with B does, by the word of the row:
+//   begin > B                       it follows the chain
+//   begin <= B, unlocked            it reads the row: a transaction that locks it later ends above B
 //   begin <= B, locked by W, and W's end timestamp is
 //     not chosen, or above B        the same; from the chain, if W is installing
 //     chosen at or below B, or      the version is being prepared. Hekaton reads it and depends on W's commit; here the
 //     being chosen                  reader waits a little, then aborts: the version's log metadata is unknown before W
-//                                   publishes it, and who reads a version without it could be acknowledged, or
+//                                   publishes it, and a reader of it without could be acknowledged, or
 //                                   replayed, before the writer (Taurus, section 4.4)
-// What was read in the row is read again if the word has changed but for the lock.
+// A read of the row is repeated if the word has changed other than by the lock.
 //
-// SERIALIZABLE: a transaction that has written draws its end timestamp with its locks held, and then finds that all it
-// has read is still the newest version and not locked by another. Of two transactions of which one depends on the
-// other, by write or by read, the other's draw comes first; so the order of end timestamps is an order of
-// serialization, in which a transaction that wrote nothing stands at its B without looking back. A transaction that
-// meets a newer version before it has read an old one moves its B up, if all that it has accessed holds still; one that
-// has read an old version cannot write any more.
+// SERIALIZABLE: a transaction that has written draws its end timestamp with its write set locked, and then validates
+// its read set: every version read is still the newest and not locked by another. Of two transactions of which one
+// depends on the other, by write or by read, the other's draw comes first; so the order of end timestamps is an order
+// of serialization, in which a read-only transaction is at its B without validation. A transaction that meets a newer
+// version before it has read an old one raises its B, if all its accesses are still valid; one that has read an old
+// version cannot write any more.
 //
-// SNAPSHOT: reads are not looked at again. Of two that overlap and write the same row, the second aborts.
+// SNAPSHOT (snapshot isolation): reads are not validated. Of two overlapping transactions that write the same row, the
+// second aborts (first committer wins).
 //
 // Commands are replayed in many versions (Taurus, section 4.4; system/versioned_replay.h), at the timestamps of their
 // records: a transaction's end, and the largest timestamp at which its reads hold, which is B under SNAPSHOT. Under
-// SERIALIZABLE it is the one before its end, B or not: whoever ended in between and wrote what it had read had locked
-// that before it looked. The log need not know then who overwrote what others had read. It could do without timestamps
-// under SERIALIZABLE, where a place that is reserved before the look at the reads would order them too; but readers
-// would have to leave word of their places in all that they read, and an abort would leave a VOID.
+// SERIALIZABLE it is the one before its end, B or not: a transaction that ended in between and wrote what it had read
+// had locked that before the validation. So the log need not know which transaction overwrote what others had read.
+// Under SERIALIZABLE it could do without timestamps, as LSNs reserved before validation would order transactions too;
+// but readers would have to publish their LSN in every row they read, and an abort would leave a VOID record.
 //
-// Log metadata: a version that is superseded keeps its own beside it, for whoever reads it. Memory: version_store.h. A
-// row that is absent is unlinked when no snapshot can lie below its absence. So a row that is created, absent, begins
-// at 0: at every timestamp at which it can be looked for, the key was absent.
+// Log metadata: a superseded version keeps its own beside it, for its readers. Memory: version_store.h (garbage
+// collection). A tombstone is unlinked when no snapshot can lie below its absence. So a row that is created, absent,
+// begins at 0: at every timestamp at which it can be looked for, the key was absent.
 //
 // One object per worker.
 #pragma once
@@ -69,7 +70,7 @@ class Hekaton : public OptimisticAccesses<Log, Hekaton<Log>> {
         : log(log), clock(clock), timestamps(clock.workers()), versions(clock.workers()) {
       CHECK(clock.workers() <= 1u << HekatonWord::kHolderBits);
     }
-    // Superseded versions; when nobody runs.
+    // Superseded versions; while no worker runs.
     size_t memory_bytes() const {
       size_t total = 0;
       for (const auto& store : versions) total += store.value.memory_bytes();
@@ -78,7 +79,7 @@ class Hekaton : public OptimisticAccesses<Log, Hekaton<Log>> {
 
     Log& log;
     EpochClock& clock;
-    Isolation isolation = Isolation::kSerializable;  // set before a worker is made
+    Isolation isolation = Isolation::kSerializable;  // set before a worker is created
     SnapshotClock timestamps;
     std::vector<CachePadded<VersionStore>> versions;  // by worker
   };
@@ -129,10 +130,11 @@ class Hekaton : public OptimisticAccesses<Log, Hekaton<Log>> {
     }
   }
 
-  // Who wrote nothing is done: it stands at its begin timestamp.
+  // A read-only transaction is done: it is serialized at its begin timestamp.
   bool LockWrites() {
     if (this->read_only()) {
-      // An update of nothing, or an insert of what was there, has read it. What the row has by now covers that version.
+      // An update of an absent row, or an insert of a present one, has read it. The row's metadata by now covers that
+      // version.
       for (const auto& write : this->writes()) this->OnRead({*write.table, write.row->key, write.row->meta()});
       return true;
     }
@@ -141,13 +143,13 @@ class Hekaton : public OptimisticAccesses<Log, Hekaton<Log>> {
     return Base::LockWrites();
   }
 
-  // The draw comes after the locks and before the look at what was read.
+  // The draw is after locking the write set and before validating the read set.
   bool Recheck() {
     if (!is_writer_) return true;
     end_ = timestamps_.Draw(this->worker());
     if (!serializable_) return true;
     for (const auto& read : this->reads()) {
-      // Sequentially consistent, after reads were published, against writers that lock and then look.
+      // Sequentially consistent, after reads were published, against writers that lock and then load the metadata.
       const uint64_t now = read.row->control.load();
       if (HekatonWord::Content(now) != read.seen) return false;
       if ((now & Row::kLocked) && HekatonWord::Holder(now) != this->worker()) return false;
@@ -189,7 +191,7 @@ class Hekaton : public OptimisticAccesses<Log, Hekaton<Log>> {
   friend Base;
 
   static constexpr uint32_t kCommitsPerWatermark = 16;
-  // A transaction that has read more does not look at it all again to move its begin timestamp up.
+  // A transaction that has read more does not re-validate its read set to raise its begin timestamp.
   static constexpr size_t kReadsToMoveUp = 16;
 
   // Where the version is that this transaction sees.
@@ -217,7 +219,7 @@ class Hekaton : public OptimisticAccesses<Log, Hekaton<Log>> {
     if (HekatonWord::Begin(seen) > begin_) return Place::kChain;
     const Timestamp end = timestamps_.EndOf(HekatonWord::Holder(seen));
     if (end <= begin_) return Place::kNowhereYet;
-    // What is read in the row counts only if the word is the same afterwards. Then the slot was of this lock.
+    // A read of the row counts only if the word is the same afterwards. Then the slot was of this lock.
     if (!(seen & HekatonWord::kInstalling)) return Place::kRow;
     return Version(row.control.load(std::memory_order_acquire)) == Version(seen) ? Place::kChain : Place::kNowhereYet;
   }
@@ -243,8 +245,8 @@ class Hekaton : public OptimisticAccesses<Log, Hekaton<Log>> {
     return version;
   }
 
-  // As Read. What is not in the leaf was absent in the snapshot: a row is unlinked, and one is created, only where no
-  // snapshot can have anything else.
+  // As Read. A key that is not in the leaf was absent in the snapshot: rows are unlinked and created only where it is
+  // absent in every snapshot.
   template <class Visit>
   ScanStep ScanRow(Table& table, const BTreeEntry& entry, Visit& visit) {
     Row* const row = entry.row;
@@ -272,8 +274,8 @@ class Hekaton : public OptimisticAccesses<Log, Hekaton<Log>> {
     }
   }
 
-  // Takes the present as begin timestamp, if all that was accessed is visible there too: it is the newest version
-  // still, and nobody has locked it who may end below.
+  // Takes the present as begin timestamp, if all accessed versions are visible there too: they are the newest still,
+  // and not locked by a transaction that may end below.
   bool MoveUp() {
     if (!serializable_ || has_read_old_ || this->reads().size() > kReadsToMoveUp) return false;
     const Timestamp now = timestamps_.Now();
@@ -293,7 +295,7 @@ class Hekaton : public OptimisticAccesses<Log, Hekaton<Log>> {
     return HekatonWord::Begin(seen) <= begin_ || MoveUp();
   }
 
-  // The version that is about to be overwritten goes to the chain, with its metadata.
+  // Puts the version that is about to be overwritten into the chain, with its metadata.
   void Supersede(const typename Base::Write& write) {
     const bool absent = write.seen & Row::kAbsent;
     const size_t tuple_bytes = absent ? 0 : write.table->tuple_bytes();
@@ -307,7 +309,7 @@ class Hekaton : public OptimisticAccesses<Log, Hekaton<Log>> {
     Atomic<RowVersion*>& head = HeadOf(*write.row);
     old->older = head.load(std::memory_order_relaxed);
     head.store(old, std::memory_order_release);
-    // Release: who sees it sees the chain. What is overwritten from here on is overwritten after it.
+    // Release: a reader that sees it sees the chain. All overwriting is after it.
     write.row->control.store(write.seen | LockBits() | HekatonWord::kInstalling, std::memory_order_release);
     CompilerBarrier();
     versions_.Retire(old);
@@ -322,7 +324,7 @@ class Hekaton : public OptimisticAccesses<Log, Hekaton<Log>> {
     versions_.Collect(watermark_);
   }
 
-  // No snapshot lies below the absence, so none needs what came before.
+  // No snapshot lies below the absence, so none needs an earlier version.
   bool PrepareToForget(const Table&, uint64_t control) {
     if (HekatonWord::Begin(control) <= watermark_) return true;
     watermark_ = timestamps_.Watermark();
@@ -338,7 +340,7 @@ class Hekaton : public OptimisticAccesses<Log, Hekaton<Log>> {
   Timestamp end_;
   bool has_read_old_ = false;
   bool is_writer_ = false;
-  uint32_t commits_ = 0;  // since the watermark was looked at
+  uint32_t commits_ = 0;  // since the watermark was last read
   Timestamp watermark_;
 };
 

@@ -2,9 +2,9 @@
 // (system/versioned_replay.h):
 //
 //   bits 0-3    Row::kLocked, kAbsent, kGone, kQueued
-//   bit 4       installing: the holder of the lock is overwriting tuple and metadata; the version that they were is
-//               the first of the chain already
-//   bits 5-14   who holds the lock
+//   bit 4       installing: the holder of the lock is overwriting tuple and metadata; the old version is the first of
+//               the chain already
+//   bits 5-14   the worker that holds the lock
 //   bits 15-63  begin: the end timestamp of the newest version's writer
 //
 // The head of the chain of older versions (storage/version_store.h) is the last word of the row's metadata.
@@ -38,7 +38,7 @@ struct HekatonWord {
     ASSERT(end.value() >> (64 - kBeginShift) == 0);
     return end.value() << kBeginShift;
   }
-  // The word without what may change while tuple and metadata stay.
+  // The word without the bits that may change while tuple and metadata stay.
   static uint64_t Content(uint64_t control) { return control & ~(Row::kLocked | Row::kQueued | kHolderMask); }
 };
 

@@ -1,31 +1,29 @@
-// The leaves of ordered tables that a transaction holds: gap locks, for those that would starve without.
+// The leaves of ordered tables that a transaction holds: gap locks, for transactions that phantoms would starve.
 //
 // Two-phase locking protects the gaps of a scanned range against phantoms by validation (scanned_leaves.h): it costs
-// inserts nothing and is not fair. Whatever appears in a scanned leaf, outside of the range too, fails the
-// scanner, however old it is, and nothing ends that. So once kFailedScansMax attempts of a transaction have failed for
-// a leaf, the next one holds each leaf before it reads it (storage/btree_node.h): no other transaction creates or
-// unlinks a row there until it ends. A transaction that never scans in vain holds nothing, and costs those that create
-// rows one look at the version that they have in a register.
+// inserts nothing and is not fair. A new row in a scanned leaf, outside of the range too, fails the scanner, however
+// old it is, without bound. So once kFailedScansMax attempts of a transaction have failed for a leaf, the next one
+// holds each leaf before it reads it (storage/btree_node.h): no other transaction creates or unlinks a row there until
+// it ends. A transaction whose scans validate holds nothing, and costs inserts one test of the version that they have
+// in a register.
 //
-// All that a transaction holds is one lock, that of its worker's token, a row in no table: taken exclusive before the
-// first leaf, given back after the last, through the policy's own locks. A transaction that meets a leaf of another, to
-// create a row there or to hold it too, aborts if its policy never waits; else it asks for a share of the token as for
-// any row. So what a policy guarantees of waits for rows holds for leaves: under WAIT_DIE the younger aborts, and under
-// DL_DETECT every cycle is found, whatever locks and leaves it goes through. It keeps the shares until it has made its
-// row or holds its leaf: meanwhile those that it has waited for hold nothing anew, so that a transaction that is run
-// again does not take the same leaf again before the one that waited is there. It waits once for each worker at most.
+// All held leaves stand behind one lock, that of the worker's token, a row in no table: taken exclusive before the
+// first leaf, released after the last, through the policy's own locks. A transaction that meets a leaf held by another,
+// to create a row there or to hold it too, aborts if its policy never waits; else it asks for a shared lock of the
+// token as for any row. So a policy's guarantees for waits on rows hold for leaves: under WAIT_DIE the younger aborts,
+// and under DL_DETECT every cycle is found, whatever locks and leaves it consists of. It keeps the shared locks until
+// it has created its row or holds its leaf: meanwhile the workers that it has waited for hold nothing anew, so that a
+// retried transaction does not take the same leaf before the one that waited. It waits once for each worker at most.
 //
-// What a leaf's split or an empty leaf's end means:
+// Splits, and the unlinking of empty leaves:
 //  - A leaf that is held is split by its holder only, which then holds both parts.
-//  - Sweeps leave alone what is held (two_phase_locking.h, TryRetire), and never wait for it: a row stays queued, and
-//    an empty leaf whose heir is held stays in the tree until a row of it is unlinked again.
-//  - Validation stays as it is. A leaf that is held changes by the holder alone; a row that the holder created there
-//  may
-//    still be filled by another before the holder locks it, which fails the attempt once.
+//  - Sweeps skip held leaves (two_phase_locking.h, TryRetire), and never wait for them: a row stays queued, and an
+//    empty leaf whose heir is held stays in the tree until a row of it is unlinked again.
+//  - Validation stays as it is. A held leaf is changed by its holder alone; a row that the holder created there may be
+//    filled by another transaction before the holder locks it, which fails the attempt once.
 //
-// Optimistic concurrency controls hold nothing: there nothing bounds the attempts of a transaction whose read set keeps
-// changing, be it rows or leaves, and none of them claims more. (Under HEKATON a transaction that writes nothing is not
-// validated.)
+// Optimistic concurrency controls hold no leaves: there nothing bounds the attempts of a transaction whose read set
+// keeps changing, be it rows or leaves. (Under HEKATON a transaction that writes nothing is not validated.)
 //
 // One object per worker.
 #pragma once
@@ -57,29 +55,29 @@ class HeldLeaves {
     leaves_.reserve(kLeavesReserved);
   }
 
-  // An attempt; nothing is held.
+  // Starts an attempt; nothing is held.
   void Begin(TxnId txn) {
     if (txn == txn_) return;
     txn_ = txn;
     failed_scans_ = 0;
   }
-  // The attempt fails because a leaf that it has scanned has changed.
+  // The attempt fails because a scanned leaf has changed (a phantom).
   void NoteFailedScan() { ++failed_scans_; }
 
-  // How this worker is named in the control word of a leaf.
+  // This worker's name in the control word of a leaf.
   uint64_t own_name() const { return uint64_t{worker_.value()} + 1; }
 
-  // Before a scan reads what it found in a leaf. kConflict: the policy lets it wait no longer.
+  // Before a scan reads the rows that it found in a leaf. kConflict: the policy lets it wait no longer.
   LeafEntry Enter(const LeafRef& found) {
     return __builtin_expect(failed_scans_ < kFailedScansMax, 1) ? LeafEntry::kRead : Hold(found);
   }
-  // The own insert has changed a leaf.
+  // The transaction's own insert has changed a leaf.
   void NoteSplit(const LeafChange& change) {
     if (is_holding_ && change.split_off.leaf != nullptr && change.split_off.held()) {
       leaves_.push_back(change.split_off.leaf);
     }
   }
-  // Waits as long as `holder`, who held a leaf just now, holds any, if the policy lets it. False: a conflict.
+  // Waits as long as worker `holder`, which held a leaf just now, holds any, if the policy allows. False: a conflict.
   [[gnu::noinline]] bool AwaitEnd([[maybe_unused]] uint64_t holder) {
     if constexpr (kWaits) {
       typename Locks::Handle share;
@@ -89,12 +87,12 @@ class HeldLeaves {
     }
     return false;
   }
-  // What it has waited for is done.
+  // The row is created or the leaf is held.
   void EndWaits() {
     for (const auto share : shares_) locks_.ReleaseShared(share);
     shares_.clear();
   }
-  // With the transaction's locks.
+  // When the transaction's locks are released.
   void End() {
     if (__builtin_expect(is_holding_ || !shares_.empty(), 0)) EndAll();
   }
@@ -109,7 +107,7 @@ class HeldLeaves {
     if (found.held()) {
       const uint64_t holder = found.leaf->control.load();
       if (holder == own_name()) return LeafEntry::kRead;
-      // No longer held by anyone, perhaps.
+      // Perhaps no longer held.
       if (holder == 0 || !found.Unchanged()) return LeafEntry::kAgain;
       return AwaitEnd(holder) ? LeafEntry::kAgain : LeafEntry::kConflict;
     }
@@ -123,7 +121,7 @@ class HeldLeaves {
     return LeafEntry::kAgain;
   }
 
-  // False: a conflict with those that have waited for it.
+  // False: a conflict with workers that have waited for it.
   bool TakeToken() {
     if constexpr (kWaits) {
       Row* const token = &TokenOf(own_name());
@@ -135,7 +133,7 @@ class HeldLeaves {
     return true;
   }
 
-  // The leaves first: those that wait for the token find them free.
+  // The leaves first: workers that wait for the token find them free.
   [[gnu::noinline]] void EndAll() {
     for (BTreeLeaf* const leaf : leaves_) leaf->EndHold();
     leaves_.clear();
@@ -154,7 +152,7 @@ class HeldLeaves {
   bool is_holding_ = false;    // the token, and perhaps leaves
   typename Locks::Handle token_{};
   std::vector<BTreeLeaf*> leaves_;
-  std::vector<typename Locks::Handle> shares_;  // of the tokens of those that it has waited for
+  std::vector<typename Locks::Handle> shares_;  // of the tokens of workers that it has waited for
 };
 
 }  // namespace dbx

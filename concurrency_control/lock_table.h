@@ -1,8 +1,8 @@
 // Locks and log metadata in a table that holds active rows only (Taurus, section 4.1): rows stay small.
 //
-// An entry is made when a row is first locked, with the log's FreshMeta, and is dropped once nobody holds it and its
-// metadata is forgettable; whoever walks a bucket's chain drops what it can. Both happen under the bucket's latch, so
-// a re-made entry's metadata is taken from a durable frontier no older than the one that allowed the eviction.
+// An entry is created when a row is first locked, with the log's FreshMeta, and is evicted once it is unlocked and its
+// metadata is forgettable; every walk of a bucket's chain evicts what it can. Both happen under the bucket's latch, so
+// a re-created entry's metadata is taken from a durable frontier no older than the one that allowed the eviction.
 //
 // Locks are taken under the latch and released without it. A holder keeps its entry alive: only an entry whose
 // lock word is 0 is dropped. The presence bits of the row itself (Row::kAbsent, kGone, kQueued) stay in its control
@@ -132,16 +132,15 @@ class LockTableLocks {
   void ReleaseExclusive(Handle entry, Row*) { entry->word.store(0, std::memory_order_release); }
 
   Meta meta(Handle entry) const { return entry->meta(); }
-  // The row's memory may have been another row's, whose entry is still here: nobody holds it, as rows are recycled only
-  // after all who could have seen them are gone, but its metadata is the other row's.
+  // The row's memory may have been another row's, whose entry is still here: it is unlocked, as rows are recycled only
+  // after all workers that could have seen them have left their epochs, but its metadata is the other row's.
   void InitFreshMeta(Log& log, Row& row) {
     Latched bucket(shared_.BucketOf(&row));
     for (Entry* entry = (*bucket).head; entry != nullptr; entry = entry->next) {
       if (entry->row == &row) log.FreshMeta(entry->meta());
     }
   }
-  // Of a row that is created where `gap` is the metadata of what was not there. What is forgettable is less than what
-  // any entry begins with.
+  // Of a row that is created in a gap with metadata `gap`. Forgettable metadata is below what any entry begins with.
   void InitFreshMeta(Log& log, Row& row, Meta gap) {
     if (log.Forgettable(gap)) return InitFreshMeta(log, row);
     Latched bucket(shared_.BucketOf(&row));
@@ -152,7 +151,7 @@ class LockTableLocks {
   bool MayForget(Log& log, Handle entry) { return log.Forgettable(entry->meta()); }
   void ReleaseGone(Handle entry, Row* row) { ReleaseExclusive(entry, row); }
 
-  // Where a lock that is waited for lies: calls use(Handle) under the bucket's latch, and a handle leads to the word.
+  // The place of a lock that may be waited for: calls use(Handle) under the bucket's latch; a handle leads to the word.
   // The entry stays as long as the word is not 0.
   auto At(Row* row, auto&& use) {
     Latched bucket(shared_.BucketOf(row));

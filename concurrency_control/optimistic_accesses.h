@@ -1,30 +1,30 @@
-// What optimistic concurrency controls share: they read rows without locks and remember their versions, keep what they
-// write in private copies, and at commit lock what they write, re-check what they read, and install.
+// The common part of optimistic concurrency controls: they read rows without locks and remember their versions (the
+// read set), keep writes in private copies (the write set), and at commit lock the write set, validate the read set
+// (phantoms: scanned_leaves.h), and install.
 //
-// A control word holds Row::kLocked, kAbsent, kGone, kQueued in its low bits and what tells one version from the next
-// above them. Row::kQueued may be set on an unlocked row by any worker and is no part of the version; while a row is
-// locked, nobody else changes its word.
+// A control word holds Row::kLocked, kAbsent, kGone, kQueued in its low bits and the version number above them.
+// Row::kQueued may be set on an unlocked row by any worker and is no part of the version; while a row is locked, no
+// other worker changes its word.
 //
-// What a version is, and which transaction comes after which, is known to the concurrency control `Cc` that derives
-// from this:
+// The concurrency control `Cc` that derives from this defines versions and the order of transactions:
 //
-//   static Version(control)   the word without what may change while its tuple stays: equal words before and after a
-//                             read, unlocked, mean that what was read is of one version
+//   static Version(control)   the word without the bits that may change while its tuple stays: equal words before and
+//                             after a read, unlocked, mean that the read is of one version
 //   FreshControl(leaf)        of a row that is created, absent: not below what was ever forgotten of its key, and after
-//                             all who know the gap that it appears in; nullptr: the table is not ordered
-//   GapControl(control)       what the leaf's word must be raised to when such a row leaves a gap
+//                             all readers of the gap that it appears in; nullptr: the table is not ordered
+//   GapControl(control)       the value to which the leaf's word must be raised when such a row leaves a gap
 //   PrepareToForget(table, control)   whether such a row will not start below this absent one, so that this one may be
 //                             unlinked
 //   Recheck, Release          as in contract.h
-// and, if it does not do with what stands here:
-//   LockBits()                what a locked word has that it lacks when unlocked: kLocked, and what else it says
-//   MayWrite(seen)            whether a version that is the newest may be written over by this transaction
-//   ScanRow(table, entry, visit)   what a scan does with a row that it meets
+// and, where it overrides the defaults here:
+//   LockBits()                the bits that a locked word has and an unlocked one lacks: kLocked, and others
+//   MayWrite(seen)            whether the newest version may be overwritten by this transaction
+//   ScanRow(table, entry, visit)   a scan's read of a row
 //
 // A writer that finds a row locked waits for a bounded time only, then aborts, so that nothing hangs when a holder is
-// not running. Nothing bounds how often a transaction whose read set keeps changing is run again, rows or phantoms
-// alike: in that optimistic transactions may starve, here as in the papers. Only what changed of a tuple is copied
-// back, and what little lies in between.
+// descheduled. Nothing bounds the retries of a transaction whose read set keeps changing, by updates or phantoms:
+// optimistic transactions may starve, here as in the papers. Only the changed ranges of a tuple are copied back, and
+// small gaps between them.
 //
 // One object per worker.
 #pragma once
@@ -50,7 +50,7 @@ namespace dbx {
 template <LogObserver Log, class Cc>
 class OptimisticAccesses {
  public:
-  // What a row holds besides its header, its log metadata and its tuple: nothing.
+  // A row holds nothing besides its header, its log metadata and its tuple.
   static constexpr size_t kRowBytes = 0;
 
   void Begin(TxnId) {
@@ -69,7 +69,7 @@ class OptimisticAccesses {
 
   template <class Visit>
   Outcome Read(Table& table, Key key, Visit&& visit) {
-    // Whoever marked a row gone is about to unlink it.
+    // The worker that marked a row kGone is about to unlink it.
     for (SpinWait gone;;) {
       Row* row = FindOrCreate(table, key);
       if (const Write* own = FindOwn(row)) return ReadOwn(*own, visit);
@@ -133,8 +133,8 @@ class OptimisticAccesses {
     return std::none_of(writes_.begin(), writes_.end(), [](const Write& write) { return write.written; });
   }
 
-  // In the order of addresses, so that writers that wait for each other do not do so in a circle. A row that turned out
-  // not to be written (an insert of what exists) is locked too: it was read, and this is its re-check.
+  // In the order of addresses, which excludes deadlocks between writers. A row that turned out not to be written (an
+  // insert of an existing key) is locked too: it was read, and this is its validation.
   bool LockWrites() {
     lock_order_.clear();
     for (uint32_t i = 0; i < writes_.size(); ++i) lock_order_.push_back(i);
@@ -190,7 +190,7 @@ class OptimisticAccesses {
   struct Write {
     Row* row;
     Table* table;
-    uint64_t seen;  // of the version that the private copy was taken of; once locked, as it was then, and is restored
+    uint64_t seen;  // of the version that was copied; once locked, the word before, which is restored
     size_t image;   // offset in images_
     bool written;
     bool present;  // as this transaction sees the row
@@ -211,7 +211,7 @@ class OptimisticAccesses {
   static constexpr uint64_t LockBits() { return Row::kLocked; }
   static constexpr bool MayWrite(uint64_t) { return true; }
 
-  // The locks go: what was written becomes the version `written`, whatever else was locked is what it was.
+  // Unlocks: written rows get the version `written`, other locked rows keep theirs.
   void ReleaseWrites(uint64_t written) {
     for (const Write& write : writes_) {
       Unlock(write, write.written ? written | (write.present ? 0 : Row::kAbsent) : write.seen);
@@ -235,7 +235,7 @@ class OptimisticAccesses {
     return Outcome::kOk;
   }
 
-  // An ordered table's look-up for an insert goes down once.
+  // An ordered table's look-up for an insert descends the tree once.
   template <Expect kExpect = Expect::kRow>
   Row* FindOrCreate(Table& table, Key key) {
     if (kExpect == Expect::kNoRow && table.ordered()) return FindOrCreateInLeaf(table, key);
@@ -247,14 +247,14 @@ class OptimisticAccesses {
     });
   }
 
-  // As Read, but the tuple is copied: it is shown once, and what is shown was there.
+  // As Read, but the tuple is copied: it is shown once, and only after its version was confirmed.
   template <class Visit>
   ScanStep ScanRow(Table& table, const BTreeEntry& entry, Visit& visit) {
     Row* const row = entry.row;
     if (const Write* own = FindOwn(row)) return own->present ? Show(entry, Image(*own), visit) : ScanStep::kGoOn;
     uint64_t seen;
     do {
-      // A row that is gone has changed its leaf, or will have.
+      // Unlinking a kGone row has changed its leaf, or will.
       if (!UnlockedVersion(row, seen) || (seen & Row::kGone)) return ScanStep::kConflict;
       if ((seen & Row::kAbsent) == 0) CopyScanned(table, row);
       log_.OnRead(log_state_, {table, entry.key, row->meta()});
@@ -265,7 +265,7 @@ class OptimisticAccesses {
   void CopyScanned(const Table& table, const Row* row) {
     RacyCopy(scanned_tuple_.data(), table.tuple(row), table.tuple_bytes());
   }
-  // What was copied holds.
+  // The copy is valid.
   template <class Visit>
   ScanStep EndScanRow(Table& table, const BTreeEntry& entry, uint64_t seen, Visit& visit) {
     if ((seen & Row::kAbsent) == 0) return Show(entry, scanned_tuple_.data(), visit);
@@ -286,12 +286,12 @@ class OptimisticAccesses {
   void OnRead(const RowRef& row) { log_.OnRead(log_state_, row); }
   Log& log() { return log_; }
 
-  // What was missed joins this worker's list, unless it is in one.
+  // Placeholders of misses join this worker's list, unless they are in one.
   void QueueMisses() {
     constexpr uint64_t kStates = Row::kLocked | Row::kAbsent | Row::kGone | Row::kQueued;
     for (const Miss& miss : misses_) {
       uint64_t control = miss.row->control.load(std::memory_order_relaxed);
-      // What changes a word in between need not be its version: then it is tried again.
+      // If the word changes without its version, try again.
       while ((control & kStates) == Row::kAbsent) {
         if (miss.row->control.compare_exchange_weak(control, control | Row::kQueued, std::memory_order_relaxed)) {
           absent_rows_.Add(*miss.table, miss.row);
@@ -312,7 +312,7 @@ class OptimisticAccesses {
   static constexpr size_t kInitialImageBytes = 64 << 10;
   static constexpr uint64_t kTxnsPerSweep = 64;
   static constexpr size_t kFilterWords = 4096;
-  // A change that begins no farther behind the last one's end joins it: what lies between is copied back as it was.
+  // A change that begins no farther behind the last one's end joins it: the bytes between are copied back unchanged.
   static constexpr uint32_t kMergedGapBytes = 128;
 
   struct Dirty {
@@ -344,7 +344,7 @@ class OptimisticAccesses {
   static bool SameVersion(uint64_t a, uint64_t b) { return Cc::Version(a) == Cc::Version(b); }
   Cc& cc() { return static_cast<Cc&>(*this); }
 
-  // The row takes over what is known of the gap that it appears in.
+  // The row inherits the metadata of the gap that it appears in.
   [[gnu::noinline]] Row* FindOrCreateInLeaf(Table& table, Key key) {
     LeafChange change;
     const auto init = [this](Row& row, BTreeLeaf& leaf) {
@@ -356,7 +356,7 @@ class OptimisticAccesses {
     return row;
   }
 
-  // The version of a row that nobody is writing. False: a writer holds it for too long.
+  // The version of a row while it is not being written. False: a writer holds it for too long.
   static bool UnlockedVersion(const Row* row, uint64_t& seen) {
     SpinWait wait;
     for (;;) {
@@ -372,7 +372,7 @@ class OptimisticAccesses {
     return SameVersion(row->control.load(std::memory_order_acquire), seen);
   }
 
-  // Rows that were written set a byte here, so that most look-ups of own writes end at once.
+  // Rows of the write set mark a byte here, so that most look-ups of own writes end at once.
   static size_t FilterWord(const Row* row) {
     return ((reinterpret_cast<uintptr_t>(row) >> 4) * 0x9E3779B97F4A7C15u >> 40) % kFilterWords;
   }
@@ -414,21 +414,21 @@ class OptimisticAccesses {
       } else if (!SameVersion(now, write.seen)) {
         return false;
       } else if (write.row->control.compare_exchange_weak(now, now | cc().LockBits())) {
-        // Sequentially consistent against readers that raise metadata and then re-check.
+        // Sequentially consistent against readers that raise metadata and then validate.
         write.seen = now;
         return true;
       }
     }
   }
 
-  // `control` is unlocked. A row that is absent now joins this worker's list, unless it is in one.
+  // `control` is unlocked. A row that is absent now (a tombstone) joins this worker's list, unless it is in one.
   void Unlock(const Write& write, uint64_t control) {
     control |= write.seen & Row::kQueued;
     if ((control & (Row::kAbsent | Row::kQueued)) == Row::kAbsent) {
       control |= Row::kQueued;
       absent_rows_.Add(*write.table, write.row);
     }
-    // Release: the installed tuple and metadata are visible to whoever sees the new version.
+    // Release: the installed tuple and metadata are visible to every reader of the new version.
     write.row->control.store(control, std::memory_order_release);
   }
 
@@ -441,12 +441,12 @@ class OptimisticAccesses {
     }
     if (!cc().PrepareToForget(table, control)) return RetireResult::kNotYet;
     if (!row->control.compare_exchange_strong(control, control | cc().LockBits())) return RetireResult::kNotYet;
-    // In an ordered table its metadata passes on to the gap: scans, which read it, would keep it from being forgotten.
+    // In an ordered table its metadata is handed to the gap: scans, which read it, would keep it from being forgotten.
     if (!table.ordered() && !log_.Forgettable(row->meta())) {
       row->control.store(control, std::memory_order_release);
       return RetireResult::kNotYet;
     }
-    // The version changes with kGone: whoever has read the absence fails its re-check.
+    // The version changes with kGone: a transaction that has read the absence fails its validation.
     const auto mark_gone = [&] { row->control.store(control | cc().LockBits() | Row::kGone); };
     if (table.ordered()) {
       UnlinkFromLeaf(log_, clock_, worker_, table, row, row->meta(), Cc::GapControl(control), mark_gone);

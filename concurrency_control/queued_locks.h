@@ -1,28 +1,27 @@
-// Locks that can be waited for: a word that leads to a queue of requests, the holders first, then those who wait. What
-// the policies that wait (WAIT_DIE, DL_DETECT) have in common; `Places` says where the words lie, in the rows or in the
-// lock table, so that rows and entries are as small as without waiting.
+// Locks that can be waited for: a word that leads to a queue of requests, the holders first, then the waiters. Common
+// to the policies that wait (WAIT_DIE, DL_DETECT); `Places` says where the words are, in the rows or in the lock table,
+// so that rows and entries are as small as without waiting.
 //
 //   bit 0        the latch of the queue
 //   bits 1-3     the row's flags, where the word is the row's control word
-//   bits 4-61    the first request; 0 if nobody holds the lock
+//   bits 4-61    the first request; 0 if the lock is free
 //   bit 62       the holder is exclusive
-//   bit 63       somebody waits, for the lock or for its upgrade
+//   bit 63       a request waits, for the lock or for its upgrade
 //
-// A request is a node that belongs to the worker that made it, and lies still while it is in a queue. What is free, or
-// shared with nobody waiting, is taken by one compare-and-swap that puts a request in front, and an exclusive lock that
-// nobody waits for is given back by one; all else happens under the latch, under which nothing waits. Nothing touches
-// the requests of another worker without it.
+// A request is a node that belongs to the worker that made it, and does not move while it is in a queue. A lock that is
+// free, or shared without waiters, is taken by one compare-and-swap that puts a request in front, and an exclusive lock
+// without waiters is released by one; all else happens under the latch, under which nothing waits. No worker touches
+// another's requests without it.
 //
-// Order. Requests are granted in the order in which they came: none overtakes another that waits, so a writer does not
-// starve behind readers. A request waits for every holder and every request ahead of it that it conflicts with, and
-// asks the policy about each of them. Others come only behind it. But a holder of a shared lock may want it exclusive:
-// it goes before all who wait, as most of them wait for its share anyhow, and a shared request behind it, which may
-// have waited for an exclusive one between them alone, now waits for it too. So whoever waits when somebody upgrades is
-// told to ask again. Two holders that both want the lock exclusive wait for each other: a cycle like any other.
-// The policy therefore hears of everybody that a request waits for, and what it guarantees of these pairs (no cycle in
-// them lasts) holds of all waits.
+// Order. Requests are granted first come, first served: none overtakes a waiting one, so a writer does not starve
+// behind readers. A request waits for every holder and every request ahead of it that it conflicts with, and asks the
+// policy about each of them. Later ones queue behind it. But a holder of a shared lock may upgrade it: it goes before
+// all waiters, as most of them wait for its share anyhow, and a shared request behind it, which may have waited for an
+// exclusive one between them alone, now waits for it too. So every waiter is told to ask again when a holder upgrades.
+// Two holders that both upgrade wait for each other: a cycle like any other. The policy therefore hears of every worker
+// that a request waits for, and what it guarantees of these pairs (no cycle in them lasts) holds of all waits.
 //
-// Waiting ends by being granted, by the policy's verdict, when the row turns out to be gone, and when the run stops (a
+// Waiting ends by being granted, by the policy's verdict, when the row has been unlinked, and when the run stops (a
 // holder that met a failed device never releases its locks).
 #pragma once
 
@@ -39,11 +38,11 @@
 namespace dbx {
 
 // Policy, one object per worker:
-//   BeginSweep(), Begin(TxnId)   locks are taken between transactions, or by a try of this transaction, from now on
-//   StartAsking()                a request is about to be judged, under the latch of its queue
+//   BeginSweep(), Begin(TxnId)   from now on locks are taken between transactions, or by an attempt of this one
+//   StartAsking()                before the policy judges a request, under the latch of its queue
 //   MayWaitFor(WorkerId)         once per conflicting request ahead; false: the transaction aborts instead
-//   StartWait() .. EndWait()     around the wait; no latch is held. StartWait again when it has asked for more
-//   MustGiveUp()                 again and again during the wait; true: the transaction aborts
+//   StartWait() .. EndWait()     around the wait; no latch is held. StartWait again after asking again
+//   MustGiveUp()                 polled during the wait; true: the transaction aborts
 template <class Places, class Policy>
 class QueuedLocks {
  public:
@@ -67,7 +66,7 @@ class QueuedLocks {
     return places_.At(row, [&](Place place) { return Try(place, row, true, handle); });
   }
 
-  // The same for a row that the caller has no lock of, and waits where the policy lets it.
+  // The same for a row that the caller has not locked; waits where the policy lets it.
   LockResult AwaitShared(Row* row, Handle& handle) { return AwaitLock(row, false, handle); }
   LockResult AwaitExclusive(Row* row, Handle& handle) { return AwaitLock(row, true, handle); }
 
@@ -95,14 +94,14 @@ class QueuedLocks {
   void ReleaseExclusive(Handle mine, Row*) {
     Atomic<uint64_t>& word = Places::word(mine->place_);
     uint64_t seen = word.load(std::memory_order_relaxed);
-    // Acquire: who looked at the request meanwhile is done with it. Release: as of any lock.
+    // Acquire: workers that looked at the request meanwhile are done with it. Release: as of any lock.
     if ((seen & ~kFlags) == (mine->AsWord() | kExclusive) &&
         word.compare_exchange_strong(seen, seen & kFlags, std::memory_order_acq_rel, std::memory_order_relaxed)) {
       return GiveBack(mine);
     }
     Release(*mine);
   }
-  // Of a row that was marked kGone and unlinked: who waits for it looks the key up again.
+  // Of a row that was marked kGone and unlinked: its waiters look the key up again.
   void ReleaseGone(Handle mine, Row*) {
     {
       Queue queue(Places::word(mine->place_));
@@ -116,7 +115,7 @@ class QueuedLocks {
   void InitFreshMeta(auto& log, Row& row, Meta gap) { places_.InitFreshMeta(log, row, gap); }
   bool MayForget(auto& log, Handle handle) { return places_.MayForget(log, handle->place_); }
 
-  // The flags of a row change beside its queue, by who holds its lock and only while the latch is free.
+  // The flags of a row change beside its queue, by a holder of its lock and only while the latch is free.
   struct Flags {
     static void Change(Row* row, uint64_t on, uint64_t off) {
       uint64_t seen = row->control.load(std::memory_order_relaxed);
@@ -131,7 +130,7 @@ class QueuedLocks {
         }
       }
     }
-    // False if it was set before, by another who shares the lock.
+    // False if it was set before, by another holder of the shared lock.
     static bool MarkQueued(Row* row) {
       uint64_t seen = row->control.load(std::memory_order_relaxed);
       for (SpinWait latch;;) {
@@ -154,11 +153,11 @@ class QueuedLocks {
   static constexpr uint64_t kPointer = ~(kExclusive | kWaiters | kFlags | kLatch);
   static constexpr size_t kRequestsPerChunk = 64;
 
-  // What a request that waits is told, under the latch.
-  //   kWait -> kAskAgain            by who upgrades its lock
+  // The state of a waiting request, set under the latch.
+  //   kWait -> kAskAgain            by a holder that upgrades its lock
   //   kAskAgain -> kWait            by its own worker, which asks again
-  //   kWait, kAskAgain -> kGranted  by who makes way
-  //   kWait, kAskAgain -> kGone     by who has unlinked the row
+  //   kWait, kAskAgain -> kGranted  by a worker that unlocks or withdraws
+  //   kWait, kAskAgain -> kGone     by the worker that has unlinked the row
   //   kGranted, kGone -> kWait      by its own worker, for the next wait
   enum class News : uint32_t { kWait, kAskAgain, kGranted, kGone };
 
@@ -170,20 +169,20 @@ class QueuedLocks {
     uint64_t AsWord() const { return reinterpret_cast<uintptr_t>(this); }
     // Whether a request behind this one has to wait for it.
     bool Blocks(bool exclusive) const { return exclusive || exclusive_ || upgrading_; }
-    // Release: the lock comes with all that its last holders did. The request may be gone at once.
+    // Release: publishes all that the last holders did. The request may be reused at once.
     void Tell(News news) { news_.store(news, std::memory_order_release); }
 
     Request* next_ = nullptr;
     Place place_ = {};
     WorkerId worker_;
-    bool exclusive_ = false;  // holds the lock so, or asks for it
+    bool exclusive_ = false;  // of the lock that it holds or asks for
     bool granted_ = false;    // a holder
     bool upgrading_ = false;  // a holder of a share that waits for the exclusive lock
     Atomic<News> news_{News::kGranted};
   };
 
  private:
-  // A queue with its latch held. The word that it has come to is stored when the latch goes.
+  // A queue with its latch held. Its word is stored when the latch is released.
   class Queue {
    public:
     explicit Queue(Atomic<uint64_t>& word) : word_(word) {
@@ -219,7 +218,7 @@ class QueuedLocks {
       *link = request->next_;
     }
 
-    // Whoever can have the lock now has it. After every change of the queue, unless nobody waits.
+    // Grants the lock to every request that can have it. After every change of the queue, unless none waits.
     void Grant() {
       if (head_ != nullptr && head_->upgrading_ && !(head_->next_ != nullptr && head_->next_->granted_)) {
         head_->upgrading_ = false;
@@ -248,7 +247,7 @@ class QueuedLocks {
       }
     }
 
-    // Nobody is in it any more.
+    // The queue is empty.
     void Dissolve() {
       TellWaiters(News::kGone);
       head_ = nullptr;
@@ -277,7 +276,7 @@ class QueuedLocks {
       }
       mine->next_ = reinterpret_cast<Request*>(seen & kPointer);
       const uint64_t taken = (seen & kFlags) | mine->AsWord() | (exclusive ? kExclusive : 0);
-      // Release: whoever finds the request in the queue sees what it says.
+      // Release: a worker that finds the request in the queue sees its fields.
       if (word.compare_exchange_weak(seen, taken, std::memory_order_acq_rel, std::memory_order_acquire)) break;
     }
     handle = Take();
@@ -306,7 +305,7 @@ class QueuedLocks {
     return LockResult::kOk;
   }
 
-  // What the policy says of those from `first` to the one before `end` that a request must wait for.
+  // The policy's verdict on the requests from `first` to the one before `end` that a request must wait for.
   bool MayWaitBehind(const Request* first, const Request* end, bool exclusive) {
     for (const Request* other = first; other != end; other = other->next_) {
       if (other->Blocks(exclusive) && !policy_.MayWaitFor(other->worker_)) return false;
@@ -319,7 +318,7 @@ class QueuedLocks {
     if (HasEnded(mine, result)) return result;
     policy_.StartWait();
     for (LongWait wait; !HasEnded(mine, result); wait.Wait()) {
-      // Relaxed: nothing comes with it.
+      // Relaxed: it publishes nothing else.
       const bool give_up = stop_.load(std::memory_order_relaxed) || policy_.MustGiveUp() || !AskAgainIfTold(mine);
       if (!give_up || !Withdraw(mine)) continue;
       result = LockResult::kConflict;
@@ -364,7 +363,7 @@ class QueuedLocks {
     {
       Queue queue(Places::word(mine.place_));
       queue.Remove(&mine);
-      // Without this, only a share has gone, of which the word says nothing.
+      // Otherwise only a share was released, which the word does not count.
       if (queue.state() & (kExclusive | kWaiters)) queue.Grant();
     }
     GiveBack(&mine);

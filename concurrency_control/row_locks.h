@@ -1,10 +1,10 @@
-// Locks and log metadata in the row itself: the fastest place, paid for in every row.
+// Locks and log metadata in the row itself: the fastest place, at the cost of space in every row.
 //
 // The control word of a row without waiting: Row::kLocked is the exclusive lock; the bits from Row::kSharedBits up
 // count the shared locks. A lock is taken by compare-and-swap only where it is free, so a holder of the exclusive lock
 // may change the word by a plain store, but for Row::kQueued, which is set by fetch_or under any lock.
 //
-// What waits uses the word, and the place beside it, in its own way (queued_locks.h).
+// Locks that can be waited for use the word, and the one beside it, in their own way (queued_locks.h).
 #pragma once
 
 #include <atomic>
@@ -21,7 +21,7 @@ struct PlainFlags {
   // With the exclusive lock held; Row::kQueued may be set beside it only by its holder.
   static void Change(Row* row, uint64_t on, uint64_t off) {
     const uint64_t control = row->control.load(std::memory_order_relaxed);
-    // Release: who finds the row later and sees that it is gone looks again.
+    // Release: a worker that finds the row later and sees kGone looks the key up again.
     row->control.store((control & ~off) | on, std::memory_order_release);
   }
   // With any lock held. False if it was set before.
@@ -70,14 +70,14 @@ class RowLocks {
 
   Meta meta(Handle row) const { return row->meta(); }
   void InitFreshMeta(Log& log, Row& row) { log.FreshMeta(row.meta()); }
-  // Of a row that is created where `gap` is the metadata of what was not there.
+  // Of a row that is created in a gap with metadata `gap`.
   void InitFreshMeta(Log& log, Row& row, Meta gap) { CopyLeafMeta(row.meta(), gap, log.meta_bytes()); }
-  // With the exclusive lock held, on a row that is about to go: may what is known of it be forgotten?
+  // With the exclusive lock held, on a row that is about to be unlinked: may its metadata be forgotten?
   bool MayForget(Log& log, Handle row) { return log.Forgettable(row->meta()); }
   // Releases a row that was marked kGone and unlinked.
   void ReleaseGone(Handle, Row*) {}
 
-  // Where a lock that is waited for lies: calls use(Handle), and a handle leads to the word.
+  // The place of a lock that may be waited for: calls use(Handle); a handle leads to the word.
   auto At(Row* row, auto&& use) { return use(row); }
   static Atomic<uint64_t>& word(Handle row) { return row->control; }
   static bool IsGone(const Row*, uint64_t word) { return (word & Row::kGone) != 0; }

@@ -1,12 +1,12 @@
-// The leaves of ordered tables that a transaction has scanned: what it knows of the gaps between rows.
+// The leaves of ordered tables that a transaction has scanned: the part of its read set that protects it from phantoms.
 //
-// A scan reads the rows of its range, absent ones too, as it reads any row. What has no row at all lies in a gap, and
-// of the gaps of a leaf its version tells (storage/btree_node.h): no row came or went since. So at order 2 every
-// scanned leaf must be unchanged but for the rows that the transaction created itself. Whoever creates a row does so
-// before its own order 2, and whoever comes later finds the row.
+// A scan reads the rows of its range, absent ones too, as it reads any row. A key without a row lies in a gap, and the
+// version of a leaf covers its gaps (storage/btree_node.h): while it is the same, no row was inserted or unlinked. So
+// at validation (Silo's phase 2) every scanned leaf must be unchanged but for the rows that the transaction created
+// itself. A transaction creates rows before its own validation, and later transactions find the row.
 //
-// A leaf has the log metadata of its gaps, which the schemes treat like a row's (contract.h, duty 3), and a word in
-// which a concurrency control may keep for the gaps what the control words of its rows have for them.
+// A leaf has the log metadata of its gaps, which the schemes treat like a row's (contract.h, duty 3), and a word that a
+// concurrency control may use for the gaps as it uses the control words of rows.
 //
 // One object per worker.
 #pragma once
@@ -22,16 +22,16 @@
 
 namespace dbx {
 
-// Raises the word of a leaf. Sequentially consistent: who raises it and then finds the leaf unchanged has done so
-// before anyone who locks the leaf afterwards loads the word.
+// Raises the word of a leaf. Sequentially consistent: if the leaf is found unchanged after raising the word, every
+// worker that locks the leaf afterwards loads the raised word.
 inline void RaiseControl(BTreeLeaf& leaf, uint64_t value) {
   uint64_t seen = leaf.control.load();
   while (seen < value && !leaf.control.compare_exchange_weak(seen, value)) continue;
 }
 
-// Takes a row that is locked, and is gone once mark_gone() has run, out of an ordered table. What is known of it passes
-// on to the gap that it leaves behind: its metadata, and `control` for the leaf's word. An empty leaf goes too, and a
-// neighbour inherits. False: nothing was done, for a transaction holds the leaf (held_leaves.h).
+// Unlinks a locked row, which is kGone once mark_gone() has run, from an ordered table. The gap that it leaves takes
+// over its metadata, and `control` for the leaf's word. An empty leaf is unlinked too, and a neighbour inherits. False:
+// nothing was done, as a transaction holds the leaf (held_leaves.h).
 template <LogObserver Log, class MarkGone>
 [[gnu::noinline]] bool UnlinkFromLeaf(Log& log, EpochClock& clock, WorkerId worker, Table& table, Row* row, Meta meta,
                                       uint64_t control, MarkGone&& mark_gone) {
@@ -50,10 +50,10 @@ template <LogObserver Log, class MarkGone>
   return true;
 }
 
-// What reading a row means for the scan that met it.
+// How a scan proceeds after reading a row.
 enum class ScanStep : uint8_t { kGoOn, kEnd, kConflict };
 
-// What a scan does with what it found in a leaf: reads it, looks again (after a wait, unless it holds the leaf from now
+// What a scan does with a leaf that it found: reads it, looks again (after a wait, unless it holds the leaf from now
 // on), or aborts.
 enum class LeafEntry : uint8_t { kRead, kAgain, kHeldNow, kConflict };
 
@@ -72,23 +72,23 @@ class ScannedLeaves {
   }
   const std::vector<Leaf>& leaves() const { return leaves_; }
 
-  // The transaction has created a row, which another may fill before it comes to it itself. Of what others did to the
-  // leaf meanwhile, the versions will tell.
+  // The transaction has created a row, which another may fill before this one accesses it. Changes that others made to
+  // the leaf meanwhile show in the versions.
   void NoteCreated(const Row* row, const LeafChange& change) {
     if (leaves_.empty() || !change.changed()) return;
     created_ = row;
     change_ = change;
   }
-  // It has locked or read the row and found it absent: if it created that, the gap is still what was scanned.
+  // It has locked or read the row and found it absent: if it created the row, the gap is still as scanned.
   void NoteAbsent(const Row* row) {
     if (__builtin_expect(row == created_, 0)) FollowChange();
   }
 
-  // After what is published into the leaves' metadata.
+  // After publishing into the leaves' metadata.
   bool Unchanged() const { return __builtin_expect(leaves_.empty(), 1) || AllUnchanged(); }
 
-  // Calls enter(const LeafRef&) -> LeafEntry for what was found in a leaf, and read_row(const BTreeEntry&) -> ScanStep
-  // for the rows of a range, present and absent.
+  // Calls enter(const LeafRef&) -> LeafEntry for each batch found in a leaf, and read_row(const BTreeEntry&) ->
+  // ScanStep for the rows of a range, present and absent.
   template <LogObserver Log, class Enter, class ReadRow>
   [[gnu::noinline]] Outcome Scan(Log& log, typename Log::TxnState& state, const Table& table, Key low, Key high,
                                  ScanOrder order, Enter&& enter, ReadRow&& read_row) {
@@ -99,7 +99,7 @@ class ScannedLeaves {
       if (entry == LeafEntry::kConflict) return Outcome::kConflict;
       const Leaf leaf{scan.leaf(), scan.leaf().leaf->control.load()};
       log.OnRead(state, {table, low, leaf.ref.leaf->meta()});
-      // What was loaded must belong to the version that the batch was found in.
+      // The loaded metadata must belong to the version of the batch.
       if (entry == LeafEntry::kAgain || entry == LeafEntry::kHeldNow || !scan.Unchanged()) {
         scan.Repeat();
         if (entry != LeafEntry::kHeldNow) changed.Wait();
@@ -145,7 +145,7 @@ class ScannedLeaves {
   }
 
   std::vector<Leaf> leaves_;
-  const Row* created_ = nullptr;  // by `change_`, and not yet come to
+  const Row* created_ = nullptr;  // by `change_`, and not yet accessed
   LeafChange change_;
 };
 

@@ -1,7 +1,7 @@
 // Silo (Tu et al., SOSP 2013): optimistic concurrency control with epochs.
 //
-// A transaction commits if what it read is still current once what it writes is locked: at that moment. How it gets
-// there is in optimistic_accesses.h. The control word of a row:
+// A transaction commits if its read set is still current once its write set is locked: that moment is its place in the
+// serial order. Read and write set are in optimistic_accesses.h. The control word of a row:
 //
 //   bits 0-3   Row::kLocked, kAbsent, kGone, kQueued
 //   bits 4-27  sequence within the epoch   \  the TID of the last writer; larger than every TID that it had
@@ -43,7 +43,7 @@ class Silo : public OptimisticAccesses<Log, Silo<Log>> {
       : Base(shared.log, log_state, shared.clock, worker), clock_(shared.clock) {}
 
   bool Recheck() {
-    // Sequentially consistent, after the write locks and before the re-check: the epoch of the commit.
+    // Sequentially consistent, after locking the write set and before validation: the epoch of the commit.
     const Epoch epoch = clock_.Current();
     Tid largest = last_tid_;
     for (const auto& read : this->reads()) {
@@ -55,11 +55,11 @@ class Silo : public OptimisticAccesses<Log, Silo<Log>> {
       largest = std::max(largest, WriterOf(read.seen));
     }
     if (!this->leaves().Unchanged()) return false;
-    // Above whoever deleted what a scan did not find.
+    // Above the TID of every delete of a row that a scan did not find.
     for (const auto& leaf : this->leaves().leaves()) largest = std::max(largest, Tid(leaf.control));
     for (const auto& write : this->writes()) largest = std::max(largest, WriterOf(write.seen));
     commit_tid_ = std::max(Tid(largest.value() + 1), EpochTid::First(epoch));
-    // An epoch that lasts too long runs out of numbers; the next one has some.
+    // An epoch that lasts too long runs out of numbers; a retry gets some in the next one.
     return commit_tid_ <= EpochTid::Last(epoch);
   }
 
@@ -78,8 +78,8 @@ class Silo : public OptimisticAccesses<Log, Silo<Log>> {
   static uint64_t Version(uint64_t control) { return control & ~Row::kQueued; }
   static Tid WriterOf(uint64_t control) { return Tid(control >> Row::kSharedBits); }
 
-  // Not below the TID of any row of this key that was unlinked (PrepareToForget): whoever reads or writes this one
-  // commits above it.
+  // Not below the TID of any row of this key that was unlinked (PrepareToForget): readers and writers of this one
+  // commit above it.
   uint64_t FreshControl(const BTreeLeaf* leaf) const {
     const Tid epoch_ago = EpochTid::First(Epoch(clock_.Current().value() - 1));
     const Tid of_gap(leaf == nullptr ? 0 : leaf->control.load());
@@ -88,7 +88,7 @@ class Silo : public OptimisticAccesses<Log, Silo<Log>> {
 
   static uint64_t GapControl(uint64_t control) { return WriterOf(control).value(); }
 
-  // A row of this key that is created later starts with no smaller TID: the gap of an ordered table knows it.
+  // A row of this key that is created later starts with no smaller TID: the gap of an ordered table keeps it.
   bool PrepareToForget(const Table& table, uint64_t control) const {
     return table.ordered() || EpochTid::EpochOf(WriterOf(control)).value() + 2 <= clock_.Current().value();
   }

@@ -1,18 +1,18 @@
-// Timestamps of a multi-version concurrency control, and what every worker says about its transaction: which snapshot
-// it may be reading, and when it commits.
+// Timestamps of a multi-version concurrency control, and every worker's published begin and end timestamp: which
+// snapshot it may be reading, and when it commits.
 //
-// A transaction with begin timestamp B sees what ended its writing at or below B. Two questions are answered from the
+// A transaction with begin timestamp B sees the versions committed at or below B. Two questions are answered from the
 // slots of the workers, each written by its worker alone:
 //
 //  1. Will the worker that has locked a row commit at or below B? Before it draws its end timestamp it stores kDrawing,
 //     and the timestamp afterwards. The counter only ever rises by such draws, one after the other, so a B that is not
-//     below an end timestamp was loaded from what that draw or a later one left: whoever has loaded such a B, and then
-//     the slot, finds kDrawing or the timestamp (release of the draw, acquire of the load). Who finds neither may rely
-//     on an end above B. kDrawing tells nothing: wait.
-//  2. Which versions does nobody need any more? Those that ended at or below the watermark: the least of what the slots
-//     hold and of the counter, loaded before them. A worker stores a timestamp that is no larger than its B before it
-//     loads B (both sequentially consistent, as are the loads of the watermark): either the watermark includes what it
-//     stored, or its B is not below the counter that the watermark was made of.
+//     below an end timestamp was loaded from the value of that draw or a later one: a reader that has loaded such a B,
+//     and then the slot, finds kDrawing or the timestamp (release of the draw, acquire of the load). A reader that
+//     finds neither may rely on an end above B. kDrawing does not tell: wait.
+//  2. Which versions are garbage? Those that ended at or below the watermark: the minimum over the slots and the
+//     counter, loaded before them. A worker stores a timestamp that is no larger than its B before it loads B (both
+//     sequentially consistent, as are the loads of the watermark): either the watermark includes the stored timestamp,
+//     or its B is not below the counter that the watermark was computed from.
 #pragma once
 
 #include <algorithm>
@@ -41,15 +41,15 @@ class SnapshotClock {
   // The begin timestamp of a transaction of this worker, from now to End.
   Timestamp Begin(WorkerId worker) {
     Slot& slot = slots_[worker.value()].value;
-    // What the worker knows is low enough, and the counter's line, which all write, need not be waited for here: until
-    // the timestamp is compared with something, the processor goes on.
+    // The worker's last known timestamp is low enough, so the counter's cache line, which all write, is not waited for
+    // here: the processor continues until the timestamp is compared.
     slot.begin.exchange(slot.known.value());
     return slot.known = Timestamp(last_.value.load());
   }
   // A later begin timestamp for the same transaction.
   Timestamp Now() const { return Timestamp(last_.value.load()); }
 
-  // The end timestamp of a transaction that has locked all that it writes. Others see it until EndWriting.
+  // The end timestamp of a transaction that has locked its write set. Others see it until EndWriting.
   Timestamp Draw(WorkerId worker) {
     Slot& slot = slots_[worker.value()].value;
     // Release: with the draw, if not before it.
@@ -60,13 +60,13 @@ class SnapshotClock {
   }
   // There will be a draw soon: fetches the counter's line, to be written.
   void PrepareToDraw() const { PrefetchToWrite(&last_.value); }
-  // After the locks are gone. Release: whoever sees it sees the rows as they were left.
+  // After unlocking. Release: a worker that sees it sees the installed rows.
   void EndWriting(WorkerId worker) { slots_[worker.value()].value.end.store(kNone.value(), std::memory_order_release); }
 
-  // The worker reads nothing any more. Release: its accesses are over for whoever sees it.
+  // The worker reads no more. Release: a worker that sees it sees these accesses as done.
   void End(WorkerId worker) { slots_[worker.value()].value.begin.store(kNone.value(), std::memory_order_release); }
 
-  // What `worker`, which holds a lock, says about its end timestamp: kNone, kDrawing, or the timestamp.
+  // The published end timestamp of `worker`, which holds a lock: kNone, kDrawing, or the timestamp.
   Timestamp EndOf(WorkerId worker) const {
     return Timestamp(slots_[worker.value()].value.end.load(std::memory_order_acquire));
   }

@@ -1,5 +1,5 @@
-// TicToc (Yu et al., SIGMOD 2016): optimistic concurrency control whose transactions choose their commit timestamps
-// from what they read and wrote. How they get there is in optimistic_accesses.h. The control word of a row:
+// TicToc (Yu et al., SIGMOD 2016): optimistic concurrency control whose transactions compute their commit timestamps
+// from their read and write sets (optimistic_accesses.h). The control word of a row:
 //
 //   bits 0-3    Row::kLocked, kAbsent, kGone, kQueued
 //   bits 4-18   delta = rts - wts    the version holds at every timestamp from wts to rts; a reader may raise rts
@@ -8,35 +8,38 @@
 // The invariants, and why the timestamps are an order of serialization (ties: the writer before its readers):
 //  1. A writer commits above the rts that the row has once it is locked; wts and rts of its version are its timestamp.
 //     So the wts of a row ascend in the order of its locks, and no two versions share one.
-//  2. rts rises while the row is unlocked only, or by the holder of the lock. Whoever saw an rts may rely on it for
-//     good, whatever has become of the row: all later versions lie above it.
+//  2. rts rises while the row is unlocked only, or by the holder of the lock. A reader of an rts may rely on it for
+//     good, whatever happens to the row: all later versions lie above it.
 //  3. A transaction commits at or above the wts of all it read, and not above any rts of these, which it raises first
-//     where they are lower. A version that was replaced meanwhile, or is locked by another, cannot be raised: abort.
+//     where they are lower. The rts of a version that was replaced meanwhile, or is locked by another, cannot be
+//     raised: abort.
 // A reader may thus commit below a writer that has replaced what it read, and has committed: order is logical.
 //
-// delta overflows in a row that is read for long and never written. Then wts moves up as well, by a multiple of what
-// delta holds: the version gives up the older part of its time. Who read it before that and must raise it aborts for
-// nothing.
+// delta overflows in a row that is read for long and never written. Then wts moves up as well, by a multiple of delta's
+// range, and the version's validity interval shrinks; a reader of the old interval that must raise rts aborts
+// spuriously.
 //
-// What is absent is a version like any other, for which wts and rts must not be forgotten: an insert of a later
-// incarnation of the row must not commit below somebody who has seen the absence. A row that is unlinked first raises
-// Shared::forgotten_until to its rts; a row that is created begins there, with wts = rts. It finds the raised value,
-// because both take the lock of the key's bucket in the index, one after the other. An unlinked row stays locked, so
-// its rts is final.
+// A tombstone is a version like any other, whose wts and rts must not be forgotten: an insert of a later incarnation of
+// the row must not commit below a reader of the absence. A row that is unlinked first raises Shared::forgotten_until to
+// its rts; a row that is created begins there, with wts = rts. It finds the raised value, because both take the lock of
+// the key's bucket in the index, one after the other. An unlinked row stays locked, so its rts is final.
 //
 // A gap between rows is absent as well, and the word of its leaf is an rts of all the leaf's gaps. A scan commits at or
 // above the one that it found, and raises it to its own timestamp before it looks whether the leaf is unchanged. A row
 // that is created in a gap begins there too, so its insert comes after; a row that leaves a gap raises it to its own
-// rts, so that who finds the gap comes after the delete.
+// rts, so that a transaction that finds the gap comes after the delete.
 //
-// Under logs of data every scheme is right, because none of them needs more than this:
-//  - Writers of a row reserve while they hold its lock, so the order of their places (LSN, GSN, LV) is that of its
-//    locks, which is that of its timestamps (1). Replay leaves the last image of each row, as the serial order does.
-//  - A version is there to be read after its writer has reserved, and metadata are read with the version. So a
-//    reader's place, vector, GSN or point covers the writers that it read from, and recovered sets are closed.
-//  - Who has to come *before* a writer leaves nothing that replay could get wrong: rows that it read are not in its
-//    record. A recovered set may hold the writer without the reader, or both in either order of places.
-// Commands do need the reader's place before the writer's, and that order is the logical one: rules.h refuses them.
+// Under data logging every scheme is correct, because none needs more than this:
+//  - Writers of a row reserve while they hold its lock, so the order of their reservations (LSN, GSN, LV) is that of
+//    its locks, which is that of its timestamps (1). Replay leaves the last image of each row, as the serial order
+//    does.
+//  - A version is readable only after its writer has reserved, and metadata are read with the version. So a reader's
+//    LSN, LV, GSN or commit point covers the writers that it read from, and recovered sets are closed.
+//  - A reader that has to come *before* a writer (an anti-dependency) leaves nothing that replay could get wrong: rows
+//    that it read are not in its record. A recovered set may hold the writer without the reader, or both in either
+//    order of reservation.
+// Command logging does need the reader's reservation before the writer's, but the order here is logical: rules.h
+// refuses it.
 //
 // Differences from the paper: every write is a read too, as it copies the tuple that it changes; bounded waits for
 // locks, in the order of addresses, instead of none. One object per worker.
@@ -103,12 +106,12 @@ class TicToc : public OptimisticAccesses<Log, TicToc<Log>> {
   bool Recheck() {
     commit_timestamp_ = LeastTimestamp();
     for (const auto& read : this->reads()) {
-      // What was seen to hold up to there needs no second look.
+      // A version that was seen to be valid up to there needs no second look.
       if (TicTocWord::Rts(read.seen) < commit_timestamp_ && !RaiseRts(read)) return false;
     }
     for (const auto& leaf : this->leaves().leaves()) RaiseControl(*leaf.ref.leaf, commit_timestamp_.value());
     if (!this->leaves().Unchanged()) return false;
-    // Locked, read and not written. Its word goes back with the lock, in an abort as well.
+    // Locked, read and not written. Unlocking restores its word, in an abort as well.
     for (auto& write : this->writes()) {
       if (!write.written && TicTocWord::Rts(write.seen) < commit_timestamp_) {
         write.seen = TicTocWord::RaisedTo(commit_timestamp_, write.seen);
@@ -125,7 +128,7 @@ class TicToc : public OptimisticAccesses<Log, TicToc<Log>> {
 
   static uint64_t Version(uint64_t control) { return control & ~(TicTocWord::kDeltaMask | Row::kQueued); }
 
-  // With the write locks held.
+  // With the write set locked.
   Timestamp LeastTimestamp() {
     Timestamp least;
     for (const auto& read : this->reads()) least = std::max(least, TicTocWord::Wts(read.seen));
@@ -137,7 +140,7 @@ class TicToc : public OptimisticAccesses<Log, TicToc<Log>> {
     return least;
   }
 
-  // What was read holds up to the commit timestamp; false: it cannot be known to.
+  // Extends the read's validity to the commit timestamp; false: that is not possible.
   bool RaiseRts(const typename Base::ReadEntry& read) {
     uint64_t now = read.row->control.load();
     for (;;) {
@@ -151,7 +154,7 @@ class TicToc : public OptimisticAccesses<Log, TicToc<Log>> {
   }
 
   // Relaxed: the lock of the key's bucket in the index orders this after an unlinking of the same key. Sequentially
-  // consistent: the leaf's word, which a scan raises before it looks at the leaf.
+  // consistent: the leaf's word, which a scan raises before it validates the leaf.
   uint64_t FreshControl(const BTreeLeaf* leaf) const {
     const uint64_t of_gap = leaf == nullptr ? 0 : leaf->control.load();
     const uint64_t forgotten = forgotten_until_.load(std::memory_order_relaxed);

@@ -1,11 +1,11 @@
-// Two-phase locking. What a transaction does that meets a conflicting lock is the parameter `Policy`: abort
-// (no_wait.h), or wait under conditions that no deadlock outlives (wait_die.h, dl_detect.h).
+// Two-phase locking. The parameter `Policy` decides at a conflicting lock: abort (no_wait.h), or wait under a rule that
+// prevents or breaks deadlocks (wait_die.h, dl_detect.h).
 //
-// Strict: every lock is held until Release or Abort, so what was read stays true, and the lock of an absent row
-// protects what it stands for. Gaps between rows have no lock: what order 2 re-checks is that those which were scanned
-// are gaps still (scanned_leaves.h), and a transaction that fails there again and again holds them (held_leaves.h).
-// Updates are made in place, with before-images of what changed. Whether locks and log metadata lie in the rows or in a
-// lock table of active rows, `PlacesOver` says.
+// Strict: every lock is held until Release or Abort, so the read set stays valid, and the lock of an absent row
+// protects its key. Gaps between rows have no lock: validation at commit (Silo's phase 2) finds phantoms in scanned
+// gaps (scanned_leaves.h), and a transaction that fails there repeatedly holds their leaves (held_leaves.h). Updates
+// are made in place, with before-images of the changes (undo_log.h). `PlacesOver` decides whether locks and log
+// metadata are in the rows or in a lock table of active rows.
 //
 // One object per worker. A row that the transaction has locked before is recognised only when a lock is refused: the
 // common path searches nothing.
@@ -35,7 +35,7 @@ namespace dbx {
 template <LogObserver Log, template <class> class PlacesOver, class Policy>
 class TwoPhaseLocking {
  public:
-  // Where a row's lock and log metadata lie, and what the lock is.
+  // Where a row's lock and log metadata are, and the type of the lock.
   using Places = PlacesOver<Log>;
   using Locks = typename Policy::template Locks<Places>;
   using Held = HeldLeaves<Locks, Policy::kWaits>;
@@ -214,7 +214,7 @@ class TwoPhaseLocking {
     }
   }
 
-  // Inlined, or else reads by key pay for there being scans.
+  // Inlined, or else scans slow down reads by key.
   [[gnu::always_inline]] LockResult LockShared(Table& table, Row* row, Key key, Access*& access) {
     typename Locks::Handle lock;
     LockResult result = locks_.TryShared(row, lock);
@@ -269,8 +269,8 @@ class TwoPhaseLocking {
     }
   }
 
-  // An ordered table's look-up for an insert goes down once. nullptr: a conflict, as another transaction holds the leaf
-  // in which the row would be.
+  // An ordered table's look-up for an insert descends the tree once. nullptr: a conflict, as another transaction holds
+  // the leaf in which the row would be.
   template <Expect kExpect = Expect::kRow>
   Row* FindOrCreate(Table& table, Key key) {
     if (kExpect == Expect::kNoRow && table.ordered()) return FindOrCreateInLeaf(table, key);
@@ -282,7 +282,7 @@ class TwoPhaseLocking {
     });
   }
 
-  // The row takes over what is known of the gap that it appears in.
+  // The row inherits the metadata of the gap that it appears in.
   [[gnu::noinline]] Row* FindOrCreateInLeaf(Table& table, Key key) {
     const auto init = [this](Row& row, BTreeLeaf& leaf) {
       locks_.InitFreshMeta(log_, row, leaf.meta());
@@ -317,7 +317,7 @@ class TwoPhaseLocking {
   }
 
   // `own` is shared. A row that was read more than once has as many shares: one becomes the exclusive lock, the others,
-  // which stand behind it in the list, go.
+  // which are behind it in the list, are released.
   Access* Upgrade(Access* own) {
     Row* const row = own->row;
     const auto behind = accesses_.begin() + (own - accesses_.data()) + 1;
@@ -344,7 +344,7 @@ class TwoPhaseLocking {
     Locks::Flags::Change(access.row, access.present ? 0 : Row::kAbsent, access.present ? Row::kAbsent : 0);
   }
 
-  // Before the lock goes: afterwards another worker could unlink the row.
+  // Before unlocking: afterwards another worker could unlink the row.
   void QueueIfAbsent(const Access& access) {
     const uint64_t control = access.row->control.load(std::memory_order_relaxed);
     if ((control & (Row::kAbsent | Row::kQueued)) != Row::kAbsent) return;
@@ -360,8 +360,8 @@ class TwoPhaseLocking {
       locks_.ReleaseExclusive(lock, row);
       return RetireResult::kPresent;
     }
-    // In an ordered table its metadata passes on to the gap. There scans go over absent rows, and as readers keep what
-    // they read from being forgotten, rows that had to be forgettable first would never go.
+    // In an ordered table its metadata is handed to the gap. There scans read absent rows, and as readers keep metadata
+    // from being forgotten, rows that had to be forgettable first would never be unlinked.
     if (!table.ordered() && !locks_.MayForget(log_, lock)) {
       locks_.ReleaseExclusive(lock, row);
       return RetireResult::kNotYet;

@@ -1,5 +1,5 @@
-// Before-images of what a transaction has changed in place; undone backwards when it aborts. Owned by one worker;
-// its memory is kept from one transaction to the next.
+// Before-images of a transaction's in-place changes; undone backwards when it aborts. Owned by one worker; its memory
+// is kept from one transaction to the next.
 #pragma once
 
 #include <cstddef>

@@ -1,16 +1,17 @@
 // Two-phase locking in which the older waits and the younger aborts (WAIT_DIE; Rosenkrantz, Stearns and Lewis, "System
 // Level Concurrency Control for Distributed Database Systems", TODS 1978).
 //
-// A transaction is as old as its first try, by its worker's clock, and equals are ordered by worker: no counter is
-// shared, ages are never equal, and a transaction that is run again gets ever older compared with the others until it
-// is the oldest, which never dies for a lock. Nor do phantoms abort it without end: after a few validations of what it
-// has scanned that failed it holds the leaves, and to hold one is to have a lock (held_leaves.h). Clocks that disagree
-// between processors cost fairness, nothing else.
+// A transaction's age counts from its first attempt, by its worker's clock, and equals are ordered by worker: no
+// counter is shared, ages are never equal, and a transaction that is retried gets ever older compared with the others
+// until it is the oldest, which no lock aborts. Nor do phantoms abort it without end: after a few failed validations of
+// its scans it holds the leaves, and a held leaf is a lock (held_leaves.h). Clocks that disagree between processors
+// cost fairness, nothing else.
 //
 // Why no cycle arises: a request waits only if its transaction is older than all that it waits for, holders and
-// requests ahead of it alike, and asks again when somebody that it did not wait for upgrades ahead of it
-// (queued_locks.h). So along waits, age decreases strictly. To ask again kills nobody, by the way: an upgrader shares
-// the lock, who waits for it to be exclusive is older than every holder, and who waits behind that one is older still.
+// requests ahead of it alike, and asks again when a holder that it did not wait for upgrades ahead of it
+// (queued_locks.h). So along waits, age decreases strictly. Asking again aborts no transaction: the upgrader already
+// holds a shared lock, a waiter for the exclusive lock is older than every holder, and those queued behind it are older
+// still.
 #pragma once
 
 #include <cstdint>
@@ -36,8 +37,8 @@ class WaitDie {
   template <class Places>
   using Locks = QueuedLocks<Places, WaitDie>;
 
-  // When the transaction of each worker was born. Written by the worker before it takes a lock, read by others under
-  // the latch of a queue in which it stands: the latch orders them, so relaxed accesses do.
+  // The start time of each worker's transaction, which is its age. Written by the worker before it takes a lock, read
+  // by others under the latch of a queue in which it stands: the latch orders them, so relaxed accesses do.
   class Shared {
    public:
     explicit Shared(uint32_t workers) : born_(workers) {}
@@ -49,7 +50,7 @@ class WaitDie {
 
   WaitDie(Shared& shared, WorkerId worker) : shared_(shared), worker_(worker) {}
 
-  // The locks that a worker takes between two transactions are the youngest: everybody waits for them.
+  // The locks that a worker takes between two transactions are the youngest: every transaction waits for them.
   void BeginSweep() { born(worker_).store(UINT64_MAX, std::memory_order_relaxed); }
   void Begin(TxnId txn) {
     if (txn != txn_) {

@@ -1,23 +1,23 @@
-// Who waits for whom, and the search for deadlocks in it, without a lock: each worker publishes the edges of its own
-// wait in a slot that it alone writes, but for `doomed`.
+// The waits-for graph of the workers, and the search for deadlocks in it, without a lock: each worker publishes the
+// edges of its own wait in a slot that it alone writes, but for `doomed`.
 //
-// An edge leads from a worker that waits to one try of a transaction, a holder or a request ahead of it in the queue of
-// the lock. What makes the edges exact: locks are held until the try ends, and who stands ahead holds the lock before
-// the one behind, so an edge that was true when it was published stays true as long as the wait and that try both last.
-// A try that is over is known by its number: edges to it lead nowhere. Where a wait comes to depend on somebody else
-// later (an upgrade), its edges are added to, published and searched again (queued_locks.h).
+// An edge leads from a worker that waits to one attempt of a transaction, a holder or a request ahead of it in the
+// queue of the lock. Why edges are exact: locks are held until the attempt ends, and a request ahead holds the lock
+// before the one behind, so an edge that was true when it was published stays true as long as the wait and that attempt
+// both last. An attempt that is over is known by its number: edges to it lead nowhere. Where a wait later depends on
+// another worker too (an upgrade), its edges are added to, published and searched again (queued_locks.h).
 //
 // Every deadlock is found: the publications of its edges are sequentially consistent stores, so there is a last one,
 // and the search of that worker comes after it and loads, sequentially consistent too, all the others'. A deadlock does
 // not go away by itself, so whatever the search reads of it is true. Of several cycles through the searcher each is
 // broken before the search ends.
 //
-// One victim per cycle: the youngest of it, whoever finds it. It is told by `doomed` and gives up as soon as it looks;
-// two workers that find the same cycle doom the same one.
+// One victim per cycle: its youngest transaction, whichever worker finds it. `doomed` tells it to abort, which it does
+// as soon as it looks; two workers that find the same cycle doom the same one.
 //
-// What a false alarm costs: an abort, and the transaction runs again. There is one only where a member of the cycle
-// gives up or is granted its lock while the search goes on: a cycle is a deadlock as long as nobody of it gives up, so
-// this takes two cycles that share workers, or a run that stops.
+// A false alarm costs an abort, and the transaction is retried. There is one only where a member of the cycle aborts or
+// is granted its lock while the search goes on: a cycle is a deadlock as long as no member aborts, so this takes two
+// cycles that share workers, or a run that stops.
 #pragma once
 
 #include <algorithm>
@@ -42,29 +42,29 @@ class WaitsForGraph {
 
   // ---- by the worker itself ----
 
-  // Edges to what the worker did before lead nowhere. It holds no lock and waits for none.
+  // Edges to the worker's earlier attempts lead nowhere. It holds no lock and waits for none.
   void BeginTry(WorkerId worker) {
     Atomic<uint64_t>& state = slot(worker).state;
     // Release: pairs with the acquire of a search, which then does not take the next wait's edges for an older one's.
     state.store((state.load(std::memory_order_relaxed) | kWaits) + 1, std::memory_order_release);
   }
   void ClearEdges(WorkerId worker) { slot(worker).count.store(0, std::memory_order_relaxed); }
-  // Under the latch of a queue in which `to` stands with its current try; an edge to an older one leads nowhere.
+  // Under the latch of a queue in which `to` stands with its current attempt; an edge to an older one leads nowhere.
   void AddEdge(WorkerId worker, WorkerId to) {
     Slot& own = slot(worker);
     const uint32_t count = own.count.load(std::memory_order_relaxed);
     uint32_t i = 0;
     while (i < count && own.edges[i].load(std::memory_order_relaxed) % kWorkersMax != to.value()) ++i;
-    // Release: whoever reads this edge of the new wait sees that the last one is over.
+    // Release: a search that reads this edge of the new wait sees that the last one is over.
     own.edges[i].store(EdgeTo(to, slot(to).state.load(std::memory_order_relaxed) / 2), std::memory_order_release);
     if (i == count) own.count.store(count + 1, std::memory_order_release);
   }
-  // The worker, in a transaction born at `born`, waits from now on, or waits for more. A search must follow: what
-  // others have found so far does not count.
+  // The worker, in a transaction that started at `born`, waits from now on, or waits for more. A search must follow:
+  // earlier searches by others do not count.
   void Publish(WorkerId worker, uint64_t born) {
     Slot& own = slot(worker);
     own.born.store(born, std::memory_order_relaxed);
-    // Acquire: the search that follows sees all that was seen by who doomed this try before.
+    // Acquire: the search that follows sees all that was seen by the worker that doomed this attempt before.
     own.doomed.exchange(0, std::memory_order_acq_rel);
     own.state.store(own.state.load(std::memory_order_relaxed) | kWaits, std::memory_order_seq_cst);
   }
@@ -72,10 +72,10 @@ class WaitsForGraph {
     Atomic<uint64_t>& state = slot(worker).state;
     state.store(state.load(std::memory_order_relaxed) & ~kWaits, std::memory_order_release);
   }
-  // Has somebody chosen this try as the victim since it was published?
+  // Has a search chosen this attempt as the victim since it was published?
   bool IsDoomed(WorkerId worker) const {
     const Slot& own = slots_[worker.value()];
-    // Relaxed: nothing comes with it.
+    // Relaxed: it publishes nothing else.
     return own.doomed.load(std::memory_order_relaxed) == own.state.load(std::memory_order_relaxed) / 2;
   }
 
@@ -104,9 +104,9 @@ class WaitsForGraph {
 
    private:
     struct Member {
-      uint64_t attempt = 0;  // the try that was found waiting
+      uint64_t attempt = 0;  // the attempt that was found waiting
       uint64_t born = 0;
-      uint32_t parent = 0;  // who waits for it
+      uint32_t parent = 0;  // a worker that waits for it
       bool reached = false;
       bool doomed = false;
     };
@@ -131,8 +131,8 @@ class WaitsForGraph {
       return 0;
     }
 
-    // The edges of a wait that still lasts after they were read. Those of another wait of the same try among them lead
-    // to tries that are over or giving up.
+    // The edges of a wait that still lasts after they were read. Those of another wait of the same attempt among them
+    // lead to attempts that are over or aborting.
     bool LoadEdges(uint32_t at) {
       const Slot& slot = graph_.slots_[at];
       edges_.clear();
@@ -172,9 +172,9 @@ class WaitsForGraph {
   static constexpr uint64_t kWorkersMax = 1 << 16;
 
   struct alignas(kNoSharingBytes) Slot {
-    Atomic<uint64_t> state{0};   // twice the number of the try, and kWaits
+    Atomic<uint64_t> state{0};   // twice the number of the attempt, and kWaits
     Atomic<uint64_t> born{0};    // of its transaction
-    Atomic<uint64_t> doomed{0};  // the try that somebody wants to give up
+    Atomic<uint64_t> doomed{0};  // the attempt that a search has chosen to abort
     Atomic<uint32_t> count{0};   // of edges
     std::unique_ptr<Atomic<uint64_t>[]> edges;
   };

@@ -1,4 +1,4 @@
-// What tracking the fills of a central log took, for the result of a run. What a method does not do stays 0.
+// The cost of tracking the fills of a central log, for the result of a run. Operations that a method lacks stay 0.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The ways to fill a central log, as the switch CENTRAL_LOG names them: their one list. What each does is told in
+// The ways to fill a central log, as the switch CENTRAL_LOG names them: their one list. They are described in
 // eleda/central_log.h, which is not needed to name them.
 #pragma once
 

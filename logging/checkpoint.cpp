@@ -211,7 +211,7 @@ class PartReader {
   AlignedBuffer buffer_;
   const AddRow add_row_;
   uint32_t digest_ = 0;
-  format::CheckpointPart part_{};  // what was read so far
+  format::CheckpointPart part_{};  // the part read so far
 };
 
 }  // namespace

@@ -1,9 +1,8 @@
 // A checkpoint: the rows of a whole database, in one file per log directory (`checkpoint-II.ckp`). Written while no
-// transaction runs, before the run that starts from it is born; read instead of that run's ancestors.
+// transaction runs, before the run that starts from it is created; read instead of that run's ancestors.
 //
-// A part is believed only as a whole: its size and checksum are in the run's manifest, and every block has a checksum
-// of its own, looked at before its rows are. After an Error the database must be thrown away.
-// Threads: one per part.
+// A part is valid only as a whole: its size and checksum are in the run's manifest, and every block has a checksum of
+// its own, verified before its rows are read. After an Error the database must be thrown away. Threads: one per part.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +28,7 @@ format::CheckpointPart WriteCheckpointPart(FileSystem& files, const std::string&
                                            const CheckpointIdentity& identity, const Database& database);
 
 // Adds the rows of a part to a database without rows. Throws Error that names the file: kCorrupt, kMismatch (another
-// run, schema, or not what `expected` says), kIo.
+// run, schema, or not as `expected`), kIo.
 void LoadCheckpointPart(FileSystem& files, const std::string& path, const CheckpointIdentity& identity,
                         const format::CheckpointPart& expected, Database& database, WorkerId worker);
 
@@ -39,7 +38,7 @@ struct CheckpointSummary {
   std::vector<uint64_t> rows;  // by table
 };
 
-// Checks a part as far as that goes without its manifest and its tables. Throws Error (kCorrupt, kMismatch, kIo).
+// Checks a part as far as is possible without its manifest and its tables. Throws Error (kCorrupt, kMismatch, kIo).
 CheckpointSummary InspectCheckpointPart(FileSystem& files, const std::string& path);
 
 }  // namespace dbx

@@ -1,6 +1,6 @@
-// What must be durable before a transaction is acknowledged, as each scheme means it. The queue of acknowledgements
-// (system/ack_queue.h) keeps a point in words of its own, as many as the scheme's point_words() says; a CommitPoint is
-// a view of these words, with their meaning. Owned by one worker.
+// Commit points: what must be durable before a transaction is acknowledged, for each scheme. The queue of
+// acknowledgements (system/ack_queue.h) stores a point as words, as many as the scheme's point_words() says; a
+// CommitPoint is a typed view of these words. Owned by one worker.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace dbx {
 
-// Nothing to wait for.
+// Always durable.
 class NoPoint {
  public:
   explicit NoPoint(uint64_t*) {}

@@ -1,5 +1,5 @@
-// What a run leaves in its directory besides logs, so that another run can continue it: `frozen` and `successor` in the
-// old run's directory, `manifest` in the new one's (format.h, logging/README.md).
+// The files in a run's directory besides logs by which another run can continue it: `frozen` and `successor` in the old
+// run's directory, `manifest` in the new one's (format.h, logging/README.md).
 //
 // Encode and Decode are pure. Decode trusts nothing: it checks size, magic, version, checksum and every field, and
 // throws Error "FILE@OFFSET: why", kCorrupt, or kMismatch for another version.
@@ -18,8 +18,8 @@
 
 namespace dbx {
 
-// What the first continuation of a run recovered, and every recovery of it after that: this and nothing else, whatever
-// became of the files. A record that was dropped stays dropped, even if what it waited for turns up.
+// The frozen prefix: the recovery horizon of a run's first continuation, and of every later recovery of it, whatever
+// happens to the files. A dropped record stays dropped, even if the records that it depends on turn up.
 struct FrozenRun {
   uint64_t database_id = 0;
   uint64_t run_id = 0;
@@ -39,7 +39,7 @@ struct RunSuccessor {
   uint32_t child_run = 0;
 };
 
-// Commits a run that continues another: nothing of it was served without this.
+// The manifest commits a run that continues another: without it no transaction of the run was acknowledged.
 struct RunManifest {
   uint64_t database_id = 0;
   uint64_t run_id = 0;
@@ -49,7 +49,7 @@ struct RunManifest {
   uint64_t first_sequence = 0;
   Stamp first_stamp{};
   std::vector<format::CheckpointPart> parts;            // none: the ancestors are replayed instead
-  std::optional<std::pair<uint64_t, uint64_t>> digest;  // of the state which the checkpoint was made from
+  std::optional<std::pair<uint64_t, uint64_t>> digest;  // of the state from which the checkpoint was written
 };
 
 std::vector<std::byte> EncodeFrozen(const FrozenRun& frozen);

@@ -1,5 +1,5 @@
-// The contract of a log scheme: what the transaction that drives it, and the concurrency control that reports to it,
-// call. `LogScheme` below is the contract as a concept; `AssertLogScheme<L>()` names the verb that is missing.
+// The contract of a log scheme: the calls that the transaction and the concurrency control make of it. `LogScheme`
+// below is the contract as a concept; `AssertLogScheme<L>()` names the verb that is missing.
 //
 // The life of a transaction under a scheme L, with L::TxnState `state` kept by its worker:
 //
@@ -8,29 +8,29 @@
 //                                                transaction commits, it belonged to the version accessed.
 //   OnScan(state, table, low, high)              before a range of keys is read, with or without rows in it
 //   Absorb(meta, from)                           a row's metadata covers another's, whose place in the index it takes
-//   Reserve(state, txn)                          a place in the log, which fixes the transaction's order: its write
-//                                                locks are held, its dependencies final. False: the record is too
+//   Reserve(state, txn)                          a place in the log (an LSN), which fixes the transaction's order: its
+//                                                write set is locked, its dependencies final. False: the record is too
 //                                                large. Reserved is not filled, and filled is not durable.
-//   PublishRead(state, meta)                     (tracks_reads) later writers inherit that we read; before the read set
-//                                                is validated
-//   Submit(state, txn) | Void(state)             the record is complete, which does not make it durable | the place
-//                                                becomes a VOID record
-//   PublishWrite(state, meta)                    successors inherit that we wrote; the row is still locked
+//   PublishRead(state, meta)                     (tracks_reads) later writers of the row will depend on this reader;
+//                                                before the read set is validated
+//   Submit(state, txn) | Void(state)             the redo record is complete, which does not make it durable | the
+//                                                place becomes a VOID record
+//   PublishWrite(state, meta)                    later accesses of the row will depend on this writer; row still locked
 //   SetCommitPoint(state, point)                 what must be durable before the transaction may be acknowledged
 //   SetReadOnlyPoint(state, point)               the same for a read-only transaction: what it read must be durable
-//   IsDurable(point)                             the one question whose yes allows an acknowledgement
-//   Idle(state)                                  the worker pauses: no other worker's commit may wait for this one
-//   RaiseWatermark(timestamp)                    (needs_multi_version) no transaction has, or will have, a snapshot
-//                                                below it; any worker
-//   OwnEnds(state, ends)                         where its own records end, by log; 0 in a log without one
-//   OwnBytes(state)                              what its own records take in all logs
+//   IsDurable(point)                             true: the transaction may be acknowledged; the only test for that
+//   Idle(state)                                  before the worker pauses: no other worker's commit may wait for it
+//   RaiseWatermark(timestamp)                    (needs_multi_version) a lower bound of all current and future
+//                                                snapshots; any worker
+//   OwnEnds(state, ends)                         the ends of its own records, by log; 0 in a log without one
+//   OwnBytes(state)                              the size of its own records in all logs
 //   durable()                                    how far each log is durable
 //   ThrowIfFailed()                              throws if a device or a worker has failed: pending commits may never
 //                                                become durable
 //
 // A scheme that logs is a FlushHooks too (log_writer.h): its own records are written with the flushes of the streams.
-// It derives from LogDefaults, which has every verb that a scheme may do without; which verbs it may not do without
-// follows from its traits, and AssertLogScheme checks it.
+// It derives from LogDefaults, which has every optional verb; its traits decide which verbs are required, and
+// AssertLogScheme checks it.
 //
 // A scheme never includes a concurrency control, nor the other way round; system/transaction.h owns the order.
 //
@@ -64,12 +64,12 @@ struct LogTraits {
   format::Scheme scheme;  // as in a log's header
   PayloadKind payload;
   bool logs;                    // false: nothing is written and everything is "durable" at once
-  uint32_t fixed_bytes;         // of a transaction's record: header, transaction id, what scheme and payload always add
+  uint32_t fixed_bytes;         // of a transaction's record: header, transaction id, fixed parts of scheme and payload
   bool tracks_reads;            // PublishRead matters: anti-dependencies order the replay
-  bool reserve_before_recheck;  // the place in the log orders reads too, so it must exist before they are re-checked
+  bool reserve_before_recheck;  // the LSN orders reads too, so it is reserved before they are validated
   bool single_stream;           // exactly one log
-  bool needs_epochs = false;    // transactions become durable by epochs, and have TIDs that say theirs
-  // Records say at which timestamps their transactions read and committed, and are replayed in many versions.
+  bool needs_epochs = false;    // transactions become durable by epochs, and have TIDs that contain theirs
+  // Records have their transactions' read and commit timestamps, and replay is multi-version.
   bool needs_multi_version = false;
   ReplayOrder replay_order;
 };
@@ -79,7 +79,7 @@ struct ImageVisitor {
   void operator()(const Table&, Key, bool deleted, const std::byte* image) const;
 };
 
-// What a transaction shows to its log: the call it runs and the images that it wrote.
+// A transaction as its log sees it: the call it runs and the images that it wrote.
 template <class T>
 concept LoggedTxn = requires(const T& txn, ImageVisitor visit) {
   { txn.procedure() } -> std::same_as<ProcedureId>;
@@ -89,7 +89,7 @@ concept LoggedTxn = requires(const T& txn, ImageVisitor visit) {
   { txn.read_timestamp() } -> std::same_as<Timestamp>;  // where needs_multi_version, from Reserve on
   { txn.end_timestamp() } -> std::same_as<Timestamp>;
 };
-// The least that is one, for the checks below.
+// A minimal model, for the checks below.
 struct LoggedTxnArchetype {
   ProcedureId procedure() const;
   std::span<const std::byte> args() const;
@@ -100,8 +100,8 @@ struct LoggedTxnArchetype {
 };
 static_assert(LoggedTxn<LoggedTxnArchetype>);
 
-// What a verb of LogDefaults returns: "true", where an answer is asked for. It shows that a scheme has not declared the
-// verb itself, perhaps by a misspelt name.
+// The return type of the verbs of LogDefaults; converts to true. It shows that a scheme has not declared the verb
+// itself, perhaps by a misspelt name.
 struct Defaulted {
   constexpr operator bool() const { return true; }
 };
@@ -109,7 +109,7 @@ struct NoWords {
   constexpr operator size_t() const { return 0; }
 };
 
-// The verbs of a scheme that keeps no metadata next to rows, tracks no reads, and has nothing to wait for. At no cost.
+// The verbs of a scheme that keeps no metadata next to rows, tracks no reads, and has nothing to wait for. No cost.
 class LogDefaults {
  public:
   using CommitPoint = NoPoint;
@@ -136,7 +136,7 @@ class LogDefaults {
   static constexpr NoWords point_words() { return {}; }
   Defaulted IsDurable(auto) const { return {}; }
   Defaulted ThrowIfFailed() const { return {}; }
-  // What the fills of a central log took, once the writers have stopped.
+  // The cost of tracking a central log's fills, once the writers have stopped.
   static std::optional<CentralCounters> central_counters() { return std::nullopt; }
 };
 

@@ -27,7 +27,7 @@ uint32_t HeaderCrc(FileHeader header) {
   throw Error(status, "cannot read log header " + file + "@" + std::to_string(offset) + ": " + why);
 }
 
-// Why this copy is not a header that someone once wrote; empty if it is.
+// Why this copy is not an intact header; empty if it is.
 std::string DamageOf(std::span<const std::byte> bytes, size_t copy, FileHeader& header) {
   const size_t offset = copy * format::kHeaderCopyBytes;
   if (bytes.size() < offset + sizeof(FileHeader)) return "the file ends inside its header";

@@ -1,5 +1,5 @@
-// The header of a log file: written once, in two copies, before the first record; read and checked before
-// anything else of the file is believed.
+// The header of a log file: written once, in two copies, before the first record; read and checked before the rest of
+// the file is used.
 //
 // Invariant: of a header that DecodeHeader returns every field is in range, the magic, version and checksum
 // hold, and no feature is required that this reader does not know.
@@ -17,7 +17,7 @@
 
 namespace dbx {
 
-// What all logs of one run have in common.
+// The part that all logs of one run have in common.
 struct RunIdentity {
   uint64_t database_id = 0;
   uint64_t run_id = 0;
@@ -42,15 +42,15 @@ format::FileHeader MakeHeader(const RunIdentity& identity, uint32_t log_index);
 // Both copies with their checksum, as they stand at the start of the file.
 void EncodeHeader(const format::FileHeader& header, std::span<std::byte, format::kStreamOffset> to);
 
-// The header from the start of file `file`, of which `bytes` may hold less than both copies. A damaged first
-// copy is made up for by the second. Throws Error "FILE@OFFSET: why": kCorrupt, or kMismatch for another
-// version and for features or schemes that this reader does not know.
+// The header from the start of file `file`, of which `bytes` may hold less than both copies. The second copy is used if
+// the first is damaged. Throws Error "FILE@OFFSET: why": kCorrupt, or kMismatch for another version and for features or
+// schemes that this reader does not know.
 format::FileHeader DecodeHeader(std::span<const std::byte> bytes, const std::string& file);
 
 // The same from a device.
 format::FileHeader ReadHeader(BlockDevice& device);
 
-// Does the run build upon the state of another?
+// Does the run continue the state of another?
 inline bool Continues(const format::FileHeader& header) {
   return (header.required_features & format::kFeatureContinues) != 0;
 }

@@ -1,7 +1,7 @@
-// How a log stream learns which of its places are filled, where the words of its fillers do not tell (log_stream.h).
+// How a log stream learns which of its places are filled, where its fillers' words do not show it (log_stream.h).
 //
-// Attached to a stream by a scheme, before the stream's writer starts. Fillers call the tracker that they know by its
-// own type; what is virtual here is the writer's, once per flush.
+// Attached to a stream by a scheme, before the stream's writer starts. Fillers call the tracker by its concrete type;
+// the virtual calls here are the writer's, once per flush.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +17,12 @@ struct LogPlace {
   Lsn end() const { return lsn + bytes; }
 };
 
-// Threads: the stream's writer; in place of it, whoever starts and ends it.
+// Threads: the stream's writer; in place of it, the thread that starts and stops it.
 class FillTracker {
  public:
   virtual ~FillTracker() = default;
 
-  // Around the life of the writer. After Stop nothing is filled any more.
+  // Before the writer starts and after it stops. After Stop nothing is filled any more.
   virtual void Start() {}
   virtual void Stop() {}
 
@@ -32,7 +32,7 @@ class FillTracker {
   // Every place below is filled. Never inside a record.
   virtual Lsn FilledUntil() const = 0;
 
-  // Brings FilledUntil up to what was filled before the call.
+  // Advances FilledUntil over all places filled before the call.
   virtual void CatchUp() = 0;
 
   // The writer is about to wait for the device: FilledUntil may move on meanwhile.

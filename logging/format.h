@@ -16,13 +16,13 @@ inline constexpr size_t kBlockBytes = 4096;
 inline constexpr size_t kHeaderCopyBytes = kBlockBytes;
 inline constexpr size_t kStreamOffset = 2 * kHeaderCopyBytes;
 inline constexpr size_t kMaxLogs = 16;
-// LSNs stay far below what a vector instruction compares as signed.
+// LSNs stay far below 2^63, as vector instructions compare them as signed.
 inline constexpr uint64_t kLsnMax = uint64_t{1} << 62;
 // The largest timestamp of a transaction; a row's control word has room for no more.
 inline constexpr uint64_t kTimestampMax = (uint64_t{1} << 49) - 1;
 
-// FileHeader::required_features: the run continues another one, whose state its records build upon; its stream starts
-// at start_lsn, and parent_run_id and parent_run name the other.
+// FileHeader::required_features: the run continues another one, from whose state its records are replayed; its stream
+// starts at start_lsn, and parent_run_id and parent_run name the other.
 inline constexpr uint32_t kFeatureContinues = 1;
 // The file is a stripe of the run's one log: unit u of stripe_bytes of the stream lies in stripe u mod log_count.
 inline constexpr uint32_t kFeatureStriped = 2;
@@ -37,7 +37,7 @@ enum class Scheme : uint8_t {
   kEleda = 5,
   kLast = kEleda,
 };
-// kVersionedCommand: the log is replayed in many versions, and its transactions are kVersionedCommand all.
+// kVersionedCommand: the log has multi-version replay, and all its transactions are kVersionedCommand.
 enum class Payload : uint8_t { kNone = 0, kData = 1, kCommand = 2, kVersionedCommand = 3, kLast = kVersionedCommand };
 
 struct FileHeader {
@@ -56,7 +56,7 @@ struct FileHeader {
   uint8_t payload;       // Payload
   uint8_t unused[2];
   uint32_t config_bytes;  // length of `config`
-  // "NAME=value\n" lines: every switch that decides what the log means (workload, sizes, seed, CC, ...).
+  // "NAME=value\n" lines: every switch that the meaning of the log depends on (workload, sizes, seed, CC, ...).
   char config[kHeaderCopyBytes - 88];
   uint64_t parent_run_id;  // kFeatureContinues; else 0
   uint32_t parent_run;     // its number
@@ -66,10 +66,10 @@ static_assert(sizeof(FileHeader) == kHeaderCopyBytes);
 
 enum class RecordKind : uint8_t {
   kCommand = 1,  // a transaction: its procedure and arguments
-  kData = 2,     // a transaction: the images of what it wrote
-  kVoid = 3,     // reserved by a transaction that aborted; the body means nothing
-  kPad = 4,      // fills up a block; says how much of this log was durable
-  kAnchor = 5,   // the durable LSNs of all logs; later LSN vectors leave out what it covers
+  kData = 2,     // a transaction: the images of its write set
+  kVoid = 3,     // reserved by a transaction that aborted; the body is undefined
+  kPad = 4,      // fills up a block; records how much of this log was durable
+  kAnchor = 5,   // the durable LSNs of all logs; LV compression: later LSN vectors omit elements that it covers
   kRunEnd = 6,   // a clean end; nothing follows
   kStamped = 7,  // a transaction, or its part in this log, with a stamp that orders it; images as in kData
   kMark = 8,     // no transaction with this stamp or a lower one follows in this log
@@ -87,12 +87,12 @@ constexpr bool IsTxn(RecordKind kind) {
 struct RecordHeader {
   uint32_t header_crc;  // CRC32C of the other 28 bytes
   uint32_t body_crc;    // CRC32C of the body; 0 for kVoid
-  uint32_t salt;        // from run id and log index: another run's bytes do not pass for ours
+  uint32_t salt;        // from run id and log index: rejects bytes of another run
   uint32_t length;      // of the record, header included; a multiple of 8
   uint64_t lsn;         // where the record starts in its stream
   uint8_t kind;         // RecordKind
   uint8_t log_index;
-  uint16_t lv_mask;    // bit j: element j of the LSN vector is stored; the others are the last anchor's.
+  uint16_t lv_mask;    // bit j: element j of the LV is stored; the last anchor has the others.
                        // kStamped: bit j: the transaction has a part in log j; 0: this record is all of it
   uint16_t procedure;  // kCommand, kVersionedCommand
   uint16_t unused;
@@ -114,8 +114,8 @@ enum class WriteOp : uint8_t { kPut = 1, kDelete = 2 };
 // Body of kStamped: u64 transaction id, u64 stamp, WriteEntry + image for each row.
 // Body of kVersionedCommand: as kCommand, with Timestamps in front of the arguments.
 struct Timestamps {
-  uint64_t read;  // the transaction saw what was committed at or below it, and what it wrote itself
-  uint64_t end;   // it committed at, and what it wrote begins here; larger
+  uint64_t read;  // the transaction saw versions committed at or below it, and its own writes
+  uint64_t end;   // its commit timestamp, at which its versions begin; larger than `read`
 };
 static_assert(sizeof(Timestamps) == 16);
 // Body of kWatermark: u64 timestamp.
@@ -141,7 +141,7 @@ struct RunEndBody {
 };
 static_assert(sizeof(RunEndBody) == 40);
 
-// `frozen` of a run: what its first continuation recovered, and what every later recovery of it recovers.
+// `frozen` of a run: the frozen prefix that its first continuation recovered, as every later recovery does.
 inline constexpr char kFrozenMagic[8] = {'D', 'B', 'X', 'F', 'R', 'Z', '\r', '\n'};
 struct FrozenFile {
   char magic[8];
@@ -161,8 +161,8 @@ struct FrozenFile {
 };
 static_assert(sizeof(FrozenFile) == kBlockBytes);
 
-// `successor` of a run that is continued: which run continues it. Durable before that run is committed, so that its
-// loss is noticed.
+// `successor` of a run that is continued: which run continues it. Durable before that run is committed, so that the
+// loss of that run is detected.
 inline constexpr char kSuccessorMagic[8] = {'D', 'B', 'X', 'S', 'U', 'C', '\r', '\n'};
 struct SuccessorFile {
   char magic[8];
@@ -193,7 +193,7 @@ struct FrontierBlock {
 };
 static_assert(sizeof(FrontierBlock) == kBlockBytes);
 
-// `manifest` of a run that continues another: it commits the run.
+// `manifest` of a run that continues another: the creation record that commits the run.
 inline constexpr char kManifestMagic[8] = {'D', 'B', 'X', 'M', 'A', 'N', '\r', '\n'};
 inline constexpr size_t kMaxCheckpointParts = 64;
 struct CheckpointPart {
@@ -214,7 +214,7 @@ struct ManifestFile {
   uint64_t start_lsn;       // as in the headers
   uint64_t first_sequence;  // of each worker's transactions
   CheckpointPart parts[kMaxCheckpointParts];
-  uint32_t has_digest;  // 1: digest holds that of the state which the checkpoint was made from
+  uint32_t has_digest;  // 1: digest holds that of the state from which the checkpoint was written
   uint32_t unused_before_digest;
   uint64_t digest[2];
   uint64_t first_stamp;  // the stamps of the run's transactions are larger

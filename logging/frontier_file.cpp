@@ -25,7 +25,7 @@ bool BlockAt(std::span<const std::byte> bytes, uint64_t number, FrontierBlock& b
          block.number == number && block.log_count >= 1 && block.log_count <= format::kMaxLogs;
 }
 
-// What is durable stays so.
+// A later block must not lower the frontier.
 bool GoesBack(const FrontierBlock& from, const FrontierBlock& to) {
   bool back = to.stamp < from.stamp;
   for (uint32_t log = 0; log < format::kMaxLogs; ++log) back |= to.lsns[log] < from.lsns[log];

@@ -1,11 +1,11 @@
 // The durable frontier of a run whose transactions become durable by stamps, not by LSNs: all with a stamp up to it are
-// durable in all logs, and nobody of them was acknowledged before the frontier was itself on stable storage.
+// durable in all logs, and none of them was acknowledged before the frontier itself was on stable storage.
 //
-// A file of blocks, one for each step of the frontier, written behind each other: the last valid one counts, and a
-// crash can tear only the one after it. It also says how far each log was durable then, so that a log that ends earlier
-// is known to be damaged.
+// A file of blocks, one for each step of the frontier, appended one after the other: the last valid one counts, and a
+// crash can tear only the one after it (a torn write). It also records how far each log was durable then, so that a log
+// that ends earlier is known to be damaged.
 //
-// Threads: FrontierFile belongs to one thread; reading is main's.
+// Threads: FrontierFile belongs to one thread; the main thread reads.
 #pragma once
 
 #include <memory>

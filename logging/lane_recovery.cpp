@@ -10,8 +10,8 @@ namespace dbx {
 
 namespace {
 
-// How long nothing must have moved. In time and not in rounds of waiting alone: on a machine that is busy with others a
-// round, which is a sched_yield, takes as long as they please.
+// How long there must have been no progress. In time and not in rounds of waiting alone: on a busy machine a round,
+// which is a sched_yield, may take arbitrarily long.
 constexpr uint64_t kNanosToSuspect = 20'000'000;
 constexpr uint64_t kRoundsPerLook = 16;  // at the clock
 
@@ -19,8 +19,8 @@ void Merge(ProofPerLog& to, const ProofPerLog& from) {
   for (size_t i = 0; i < to.size(); ++i) to[i].Raise(from[i]);
 }
 
-// Below what is proved to be durable by records, by the run's frontier, or by the ring, whose space is used again only
-// then.
+// Below the LSN that is proved to be durable by records, by the run's frontier, or by the ring, whose space is reused
+// only then.
 Lsn DurableStart(const LogReader& reader, Lsn proved) {
   const LogSource& source = reader.source();
   const uint64_t position = reader.position().value();
@@ -104,7 +104,7 @@ ReplaySummary LaneRecovery::Finish() {
   return summary;
 }
 
-// What was recovered once, and served, must be there for ever.
+// Whatever one recovery exposed to clients must be in every later recovery.
 void LaneRecovery::CheckFrozenEnd(const LogReader& reader) {
   const LogSource& source = reader.source();
   if (!source.frozen() || reader.position() == source.frozen_end) return;
@@ -121,7 +121,7 @@ void LaneRecovery::CheckDurableEnd(const LogReader& reader) {
                    std::to_string(source.OffsetOf(source.durable_until)));
 }
 
-// Of the logs that do not end cleanly, each examined by one thread; those of the others, and of frozen ones, whose
+// For logs that do not end cleanly, each examined by one thread; the findings of others, and of frozen ones, whose
 // tails were judged when they were frozen, stay empty.
 std::vector<TailFindings> LaneRecovery::ExamineTails() const {
   std::vector<uint32_t> open;

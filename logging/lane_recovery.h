@@ -1,5 +1,5 @@
-// What the recoveries of all schemes share: lanes, counters, waiting, and the verdict on the ends of the logs. A scheme
-// adds NextReady, its order of replay.
+// The common part of the recoveries of all schemes (redo): lanes, counters, waiting, and the verdict on the ends of the
+// logs. A scheme adds NextReady, its order of replay.
 //
 // Threads: Open and Finish belong to one thread; in between each worker uses its own id.
 #pragma once
@@ -27,17 +27,17 @@ struct ReplaySettings {
 
 struct ReplaySummary {
   uint64_t recovered = 0;
-  uint64_t dropped = 0;  // whole, but something they depend on is not durable
+  uint64_t dropped = 0;  // whole, but a transaction that they depend on is not durable
   uint64_t voids = 0;
   uint64_t torn_logs = 0;
   uint64_t cut_bytes = 0;
   uint64_t log_bytes = 0;
-  std::vector<Lsn> frontier;            // end of the valid prefix of each log
+  std::vector<Lsn> frontier;            // end of the valid prefix of each log (ELV): the recovery horizon
   std::vector<Lsn> durable;             // start of a record of each log below which all is proved to be durable
   uint64_t next_sequence = 0;           // above that of every transaction in the logs, dropped and cut ones included
   Lsn highest_lsn{};                    // of the ends of the files
   Stamp highest_stamp{};                // in the logs, behind their valid prefixes too
-  Stamp durable_stamp{};                // up to here every log had been durable, as marks say
+  Stamp durable_stamp{};                // up to here every log had been durable, according to marks
   Stamp stamp_end = Stamp(UINT64_MAX);  // no transaction with a larger stamp is recovered
   bool clean_end = false;               // RUN_END in every log
   bool went_serial = false;
@@ -47,24 +47,24 @@ struct ReplaySummary {
 
 class LaneRecovery {
  public:
-  // Do the versions of a row come in any order, and the newest stays?
+  // Are the versions of a row replayed in any order (last writer wins)?
   static constexpr bool kNewestWins = false;
   // May the records be commands with timestamps?
   static constexpr bool kManyVersions = true;
 
   explicit LaneRecovery(const ReplaySettings& settings) : settings_(settings), workers_(settings.workers) {}
 
-  // Reads, checks and queues some more records, or waits a little if there is nothing to do but wait. False
-  // when everything is replayed. Throws Error.
+  // Reads, checks and queues some more records, or waits a little if there is nothing else to do. False when everything
+  // is replayed. Throws Error.
   bool Decode(WorkerId worker);
 
-  // `worker` has replayed what NextReady gave it.
+  // `worker` has replayed the record that NextReady gave it.
   void MarkReplayed(WorkerId worker);
 
   // Ends every worker's Decode, after an error.
   void Stop() { lanes_->Stop(); }
 
-  // After the last worker: sums up, and refuses (Error kCorrupt) logs that end before what was once durable.
+  // After the last worker: sums up, and refuses (Error kCorrupt) logs that end before a position that was once durable.
   ReplaySummary Finish();
 
   // No record that is still to be replayed, or is being, reads below this.
@@ -80,7 +80,7 @@ class LaneRecovery {
     Atomic<uint64_t> streak_start{0};  // time stamp; 0: not replaying
     Atomic<uint64_t> decode_ticks{0};  // checking, and waiting for a device
     uint64_t dropped = 0;
-    uint64_t idle_rounds = 0;  // calls of Decode in a row that found nothing to do
+    uint64_t idle_rounds = 0;  // consecutive calls of Decode that found nothing to do
     uint64_t seen_progress = 0;
     uint64_t looked_nanos = 0;  // when it was seen
     SpinWait wait;
@@ -99,10 +99,10 @@ class LaneRecovery {
   // A worker that went from waiting to replaying, or back.
   void BeginStreak(Worker& worker);
   void EndStreak(Worker& worker);
-  // A worker has been idle for so long that it should find out whether all are. Only a suspicion.
+  // A worker has been idle for so long that it should check whether all are. Only a suspicion.
   bool SuspectsDeadlock(Worker& worker) const;
   uint64_t SumOfProgress() const;
-  // What all workers have done up to the time stamp `now`, approximately.
+  // The work of all workers up to the time stamp `now`, approximately.
   struct Work {
     uint64_t recovered = 0;
     uint64_t replay_ticks = 0;

@@ -1,8 +1,8 @@
 // log_dump [--verify] [--records N] FILE...
 //
-// Prints log files readably and checks them: the header, each record of the valid prefix, what it amounts to by
-// kind, and whether the log ends where it may. Damage in what had been durable is told apart from a torn tail
-// with the evidence of all files given that are of the same run (logging/README.md, "What is valid").
+// Prints log files readably and checks them: the header, each record of the valid prefix, totals by kind, and whether
+// the log ends where it may. Damage to bytes that had been durable is told apart from a torn tail by the evidence of
+// all given files of the same run (logging/README.md, "What is valid").
 //
 // With --verify the files must be all logs of one run, and no records are printed unless --records asks for some.
 // Each fault is one line on standard error, "error: <what> <file>@<offset>: <why>"; the exit status is the first
@@ -59,7 +59,7 @@ struct Options {
   std::vector<std::string> paths;
 };
 
-// What the valid prefix holds, by RecordKind.
+// Records of the valid prefix, by RecordKind.
 struct Counts {
   uint64_t records[std::size(kKindNames)] = {};
   uint64_t bytes[std::size(kKindNames)] = {};
@@ -181,7 +181,7 @@ void PrintFrontier(const std::string& path, std::span<const std::byte> bytes) {
   std::printf("\n");
 }
 
-// Prints what is no log but one of the other files of a run; false for a log.
+// Prints a run's file that is not a log; false for a log.
 bool PrintOther(const std::string& path) {
   PosixFileSystem files;
   std::byte start[8] = {};
@@ -226,7 +226,7 @@ void PrintWrites(std::span<const std::byte> rows) {
   }
 }
 
-// A transaction's LSN vector, decompressed; a star marks the elements that the record itself holds.
+// A transaction's LSN vector after LV decompression; a star marks the elements that the record itself holds.
 void PrintLsnVector(const DumpedLog& log, const RecordHeader& header, std::span<const std::byte> stored,
                     const LsnPerLog& anchor) {
   std::printf(" lv [");
@@ -239,7 +239,7 @@ void PrintLsnVector(const DumpedLog& log, const RecordHeader& header, std::span<
   std::printf("]");
 }
 
-// Of a transaction's body: what precedes its payload.
+// The bytes of a transaction's body in front of its payload.
 size_t LeadingBytes(const RecordHeader& header) {
   const auto kind = static_cast<RecordKind>(header.kind);
   if (kind == RecordKind::kStamped) return 16;
@@ -268,7 +268,7 @@ void PrintTransaction(const DumpedLog& log, const RecordHeader& header, std::spa
   PrintArguments(payload);
 }
 
-// `body` is as long as CheckShape wants it.
+// `body` is as long as CheckShape requires.
 void PrintRecord(const DumpedLog& log, const RecordHeader& header, std::span<const std::byte> body,
                  const LsnPerLog& anchor) {
   std::printf("  lsn %" PRIu64 " %s (%" PRIu32 " bytes)", header.lsn, kKindNames[header.kind], header.length);
@@ -304,7 +304,7 @@ void PrintRecord(const DumpedLog& log, const RecordHeader& header, std::span<con
   std::printf("\n");
 }
 
-// What LogReader leaves to those who decode: that a body holds what its kind and its LSN vector promise.
+// The check that LogReader leaves to decoders: that a body fits its kind and its LSN vector.
 void CheckShape(const DumpedLog& log, const RecordHeader& header, std::span<const std::byte> body) {
   const auto refuse = [&](const char* why) { ThrowDamaged(log.source, Lsn(header.lsn), why); };
   const auto kind = static_cast<RecordKind>(header.kind);
@@ -460,7 +460,7 @@ class Dump {
   }
 
  private:
-  // A run that goes on would let a log look damaged beside one that was read later.
+  // In a run that is still writing, a log would look damaged compared with one that was read later.
   void Lock(const std::string& directory) {
     locks_.push_back(PosixFileSystem().LockDirectory(directory, FileSystem::LockKind::kShared));
     if (locks_.back() != nullptr) return;

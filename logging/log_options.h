@@ -1,5 +1,5 @@
-// What a run tells its log scheme when it creates it. One list for all schemes, filled in one place
-// (system/pair_types.h): a scheme reads what it needs, and a renamed option stops the compiler on both sides.
+// The options with which a run creates its log scheme. One list for all schemes, filled in one place
+// (system/pair_types.h): a scheme reads those that it needs, and a renamed option fails to compile on both sides.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,12 @@ class EpochClock;
 class FrontierFile;
 
 struct LogOptions {
-  // Taurus: records leave out the LSN vector elements that the log's last anchor covers.
+  // Taurus: LV compression: records omit the LSN vector elements that the log's last anchor covers.
   bool compress = true;
   // Taurus: row metadata that is older than the durable LSN by this much may be dropped.
   uint64_t forget_delta_bytes = 0;
-  // The central log: how places are handed out and found to be filled, and how far apart its hopping index's entries
-  // are.
+  // The central log: how places are reserved and tracked until they are filled, and how far apart its hopping index's
+  // entries are.
   CentralMethod central_method = CentralMethod::kEleda;
   uint64_t hopping_distance_bytes = 4 << 20;
   // Schemes with stamps: those of this run are larger. 0 for a run that continues none.

@@ -309,7 +309,7 @@ bool LogReader::StartReading(size_t carry_bytes, size_t needed_bytes) {
   return true;
 }
 
-// Waits for the block that was asked for, and goes on in it with what the last one left over.
+// Waits for the block whose read was started, and continues in it with the rest of the last one.
 void LogReader::TakeBlock() {
   const auto left = static_cast<size_t>(stream_end_ - loaded_until_);
   const size_t got = std::min(read_.Take(), left);

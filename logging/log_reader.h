@@ -3,25 +3,25 @@
 //     [device] -> block buffer -> check every record, in order -> batch -> a replay lane
 //       ^ the next block is read in the background while one is cut
 //
-// The device is kept busy: as soon as the first record of what was read is known to be whole, the block behind it is
-// asked for, if a buffer is free. Cut waits for a block that is still being read, or says kNotYet, so that a worker may
-// turn to another log. An error that such a read finds is thrown by the Cut that would take the block; at the log's end
-// by the last Cut, after a RUN_END too, though nobody needs those bytes any more: a device that cannot be read is no
-// secret, if the block was asked for. What lies on a RAM disk is read when it is needed, by whoever needs it: the other
-// way was slower by 5 to 10 % with two workers on two cores.
+// Read-ahead keeps the device busy: as soon as the first record of a block is known to be whole, the read of the next
+// block is started, if a buffer is free. Cut waits for a block that is still being read, or says kNotYet, so that a
+// worker may turn to another log. An error of such a read is thrown by the Cut that would take the block; at the log's
+// end by the last Cut, after a RUN_END too: a read error is reported even if the block turns out not to be needed. A
+// log on a RAM disk is read when it is needed, by the worker that needs it: read-ahead was slower by 5 to 10 % with two
+// workers on two cores.
 //
 // Checking is strictly sequential: a batch is handed out only when every byte of the stream below its end has
 // passed (header CRC, salt, LSN, log index, kind, length within the file, body CRC). So nothing behind the
 // first bad record is ever replayed, and the end of the valid prefix is exact: PADs, VOIDs and anchors
 // belong to it, the size of the file never matters.
 //
-// Memory is bounded: a batch keeps its buffer, and with all buffers kept Cut says kNoBuffer until a lane
-// has replayed enough. A record that continues behind its buffer is moved in front of the next one's data.
-// A buffer outgrows the block size only for a record whose header, checksum included, says that it is
-// longer and whose bytes are all in the file. Such a record's rest is one read, without one ahead of it.
+// Memory is bounded: a batch keeps its buffer, and with all buffers kept Cut says kNoBuffer until a lane has replayed
+// enough. The start of a record that crosses the end of its buffer is moved in front of the next one's data. A buffer
+// outgrows the block size only for a record whose header, checksum included, says that it is longer and whose bytes are
+// all in the file. The rest of such a record is one read, without read-ahead.
 //
-// Threads: Cut belongs to one thread at a time (ReplayLanes locks); batches are released by any thread.
-// The figures about the log are read when the log has ended.
+// Threads: Cut belongs to one thread at a time (ReplayLanes locks); batches are released by any thread. The totals of
+// the log are read when the log has ended.
 #pragma once
 
 #include <array>
@@ -42,7 +42,7 @@
 
 namespace dbx {
 
-// What recovery must know of a log file: its device and some of its checked header.
+// A log file as recovery sees it: its device and some fields of its checked header.
 struct LogSource {
   BlockDevice* device = nullptr;
   uint64_t run_id = 0;
@@ -50,13 +50,13 @@ struct LogSource {
   uint32_t log_index = 0;
   uint32_t log_count = 1;
   Lsn start{};  // of the first byte of the stream
-  // Commands with timestamps, which are replayed in many versions; no transaction reads below the first timestamp.
+  // Commands with timestamps, for multi-version replay; no transaction reads below the first timestamp.
   bool many_versions = false;
   Timestamp first_timestamp{};
-  // A frozen log ends here, whatever the file holds.
+  // The end of the frozen prefix, whatever the file holds.
   Lsn frozen_end = Lsn(UINT64_MAX);
-  // Where the run says how far it was durable: transactions with larger stamps are dropped, and logs that end earlier
-  // are damaged.
+  // The run's durable frontier, where it records one: transactions with larger stamps are dropped, and logs that end
+  // earlier are damaged.
   Stamp stamp_end = Stamp(UINT64_MAX);
   Lsn durable_until{};
 
@@ -99,17 +99,17 @@ class RecordCheck {
 // Of a kVersionedCommand; nothing if its body is too short for any.
 std::optional<format::Timestamps> TimestampsOf(const format::RecordHeader& header, const std::byte* body);
 
-// Block-aligned memory with room in front for a record's beginning that was read with the block before.
+// Block-aligned memory with room in front for the start of a record that was read with the block before.
 class ReadBuffer {
  public:
   // Makes room for `carry_bytes` in front of data() and `data_bytes` behind it.
   void Reserve(size_t carry_bytes, size_t data_bytes);
-  // The same room in front of the first `used_bytes` of data(), which stay, at another place if need be.
+  // The same room in front of the first `used_bytes` of data(), which stay, and may be moved.
   void MakeRoom(size_t carry_bytes, size_t used_bytes);
   std::byte* data() const { return memory_.get() + carry_bytes_; }
 
-  // Held by its reader while it cuts from it and by every batch; observed free (acquire) by the reader
-  // before it overwrites what a lane read before its release.
+  // Held by its reader while it cuts from it and by every batch; observed free (acquire) by the reader before it
+  // overwrites bytes that a lane read before its release.
   bool IsFree() const { return holders_.load(std::memory_order_acquire) == 0; }
   void Hold() { holders_.fetch_add(1, std::memory_order_relaxed); }
   void Release() { holders_.fetch_sub(1, std::memory_order_release); }
@@ -134,7 +134,7 @@ struct RecordBatch {
   Timestamp watermark{};  // the same: no transaction from here on in this log reads below it
 };
 
-// Something that shows that a log was durable up to some LSN: the record `what` at `at` in log `shown_in`.
+// Evidence that a log was durable up to some LSN: the record `what` at `at` in log `shown_in`.
 struct DurabilityProof {
   Lsn until;
   const char* what = "";
@@ -160,22 +160,22 @@ class LogReader {
     kEnded
   };
 
-  // Reads blocks of about `block_bytes` (of each disk of the device), at most `buffer_count` buffers ahead of what was
-  // replayed.
+  // Reads blocks of about `block_bytes` (of each disk of the device), at most `buffer_count` buffers ahead of the
+  // replay.
   LogReader(const LogSource& source, size_t block_bytes, uint32_t buffer_count);
 
-  // Reads on, if need be, and hands over the next batch. Without `wait` it says kNotYet instead of waiting for the
-  // device. Throws Error: kIo from the device, kCorrupt for a record that is whole and makes no sense.
+  // Reads on, if need be, and hands over the next batch. Without `wait` it returns kNotYet instead of waiting for the
+  // device. Throws Error: kIo from the device, kCorrupt for a record that is whole but malformed.
   Result Cut(RecordBatch& batch, bool wait = true);
 
   const LogSource& source() const { return source_; }
   // Everything below has been handed over.
   Lsn position() const { return position_; }
-  // The end was found, and nothing is being read any more.
+  // The end was found, and no read is in flight.
   bool ended() const { return ended_ && !read_.started(); }
 
-  // Once ended: why the valid prefix, which ends at position(), does not go on; the log's RUN_END, if any;
-  // what was counted in the prefix; what its anchors prove about all logs.
+  // Once ended: why the valid prefix ends at position() (ELV); the log's RUN_END, if any; the counts of the prefix;
+  // what its anchors prove about all logs.
   const char* end_reason() const { return end_reason_; }
   const std::optional<format::RunEndBody>& run_end() const { return run_end_; }
   uint64_t void_count() const { return void_count_; }
@@ -184,8 +184,8 @@ class LogReader {
   // A place up to `at` where a record of the prefix starts, not far before it: one of each block is known.
   Lsn RecordStartUpTo(Lsn at) const;
 
-  // Of stamped records and marks so far: the largest stamp, and up to which one every log had been durable. The end of
-  // a transaction with timestamps is its stamp.
+  // Of stamped records and marks so far: the largest stamp, and up to which one every log had been durable. A
+  // transaction with timestamps has its end timestamp as stamp.
   Stamp stamp() const { return stamp_; }
   Stamp durable_stamp() const { return durable_stamp_; }
   // No transaction behind position() reads below this.
@@ -223,12 +223,12 @@ class LogReader {
   Lsn position_;
   std::vector<Lsn> block_starts_;  // of the first record of each block, ascending
   Lsn loaded_until_;               // *buffer_ holds the stream from position_ up to here
-  size_t needed_ = 0;              // bytes from position_ on that the next look needs
+  size_t needed_ = 0;              // bytes from position_ on that the next step needs
   LsnPerLog anchor_{};
 
   // The read of the block at loaded_until_, if one is started.
   ReadBuffer* next_buffer_ = nullptr;
-  size_t next_bytes_ = 0;  // that were asked for
+  size_t next_bytes_ = 0;  // requested
   BackgroundRead read_;    // behind the buffers, which it must not outlive
 
   bool ended_ = false;

@@ -17,8 +17,7 @@
 
 namespace dbx {
 
-// The persistent LSN of every log ("PLV", Taurus section 3.2). Words side by side: a vector instruction
-// compares with them.
+// The persistent LSN of every log ("PLV", Taurus section 3.2). Adjacent words: vector instructions compare with them.
 struct alignas(kCacheLineBytes) DurableVector {
   uint64_t lsn[format::kMaxLogs] = {};
 
@@ -56,10 +55,10 @@ class LogSet {
   uint32_t count() const { return static_cast<uint32_t>(streams_.size()); }
   LogStream& stream(uint32_t index) const { return *streams_[index]; }
   const DurableVector& durable() const { return durable_; }
-  // On the stream's writer: an anchor, which says in this log how far all are durable.
+  // On the stream's writer: an anchor, which records in this log how far all logs are durable (LPLV).
   bool AppendAnchor(LogStream& stream) const;
   uint32_t workers() const { return options_.workers; }
-  // Where a worker that writes to its logs in turns goes from `log`: to the logs w, w + W, w + 2W ... where there are
+  // The log after `log` for a worker that writes to its logs in turns: to the logs w, w + W, w + 2W ... where there are
   // more logs than workers (W), so that all devices are used; to log w mod n otherwise.
   uint32_t NextLog(uint32_t worker, uint32_t log) const {
     const uint32_t next = log + workers();
@@ -68,11 +67,11 @@ class LogSet {
   uint64_t reserved_bytes() const;
   size_t memory_bytes() const;
 
-  // Any thread, once started: a worker has ended by an error. Nobody shall wait for what it has left half done.
+  // Any thread, once started: a worker has ended by an error. No thread may block on its unfinished records.
   void Fail(const std::exception_ptr& error);
   void ThrowIfFailed() const;
 
-  // Everything that was reserved becomes durable; no worker may be filling. Throws the error that failed the log.
+  // Makes every reserved record durable; no worker may be filling. Throws the error that failed the log.
   void Stop();
   // After Stop.
   void WriteRunEnd(const std::optional<std::pair<uint64_t, uint64_t>>& digest);

@@ -56,7 +56,7 @@ void LogStream::ThrowIfFailed() const { writer_->ThrowIfFailed(); }
 
 void LogStream::WaitForSpace(Slot& slot, const Place& place) {
   // The bound was taken before the place, perhaps long before: others may have filled the ring in between. Left there,
-  // it would keep the writer from freeing the space that we are about to wait for.
+  // it would keep the writer from freeing the space that this worker is about to wait for.
   slot.filling_from.store(place.lsn.value(), std::memory_order_release);
   AwaitSpace(slot, place);
 }
@@ -68,7 +68,7 @@ void LogStream::AwaitSpace(Slot& slot, const Place& place) {
     if (place.end() <= slot.free_until) return;
     writer_->ThrowIfFailed();
     if (!woken) writer_->Wake();
-    // The writer wants the processor more than we do.
+    // Yield: the log writer needs the CPU to free ring space.
     if (wait.yielding()) {
       host::SleepFor(kSpaceWait);
     } else {
@@ -92,14 +92,14 @@ Lsn LogStream::ReadyUntil() const {
   return Lsn(ready);
 }
 
-// Completes a record of the stream itself, no transaction's, whose body is in place.
+// Completes a record of the stream itself, not of a transaction, whose body is in place.
 void LogStream::SealOwnRecord(const Place& place, format::RecordKind kind) {
   SealRecord(at(place), HeaderFor(place, kind));
   if (tracker_ != nullptr) tracker_->FilledByWriter(place);
 }
 
-// The writer needs no slot of its own for what it appends: it does not look for ready places meanwhile. It must not
-// wait for ring space either, as it alone frees it, so it reserves only what is free, by compare-and-swap.
+// The writer needs no slot for its own records: it does not look for ready places meanwhile. It must not wait for ring
+// space either, as it alone frees it, so it reserves only free space, by compare-and-swap.
 std::optional<Lsn> LogStream::AppendOwn(format::RecordKind kind, std::span<const uint64_t> words) {
   const auto bytes = static_cast<uint32_t>(sizeof(format::RecordHeader) + words.size_bytes());
   uint64_t reserved = reserved_until_.load(std::memory_order_relaxed);
@@ -172,7 +172,8 @@ void LogStream::CompleteFlush(bool wait) {
   ASSERT(tracker_ == nullptr || record_end <= tracker_->FilledUntil());
   ++counters_.flushes;
   counters_.flush_nanos += Clock::MonotonicNanos() - flush_started_nanos_;
-  // Release: whoever sees the position may reuse the ring below it and acknowledge what ends below it.
+  // Release: a worker that sees the position may reuse the ring below it and acknowledge transactions whose records end
+  // below it.
   AtomicRef<uint64_t>(persistent_).store(record_end.value(), std::memory_order_release);
 }
 

@@ -1,26 +1,25 @@
-// One log: a ring buffer that workers fill in place and a writer flushes in order.
+// One write-ahead log of redo records: a ring buffer that workers fill in place and a writer flushes in order.
 //
-// Positions in the stream, each with what is true below it:
+// Positions in the stream, each with its invariant:
 //
 //   started_until   <= every byte below has been handed to the device (the writer's own)
 //   persistent      <= every byte below is on stable storage; published only after the sync, and always the end of a
-//                      record: recovery's frontier is one, so whatever was promised by this position is kept
+//                      record: recovery's frontier is one, so all commits acknowledged by this position survive
 //   ReadyUntil()    <= every place below is filled
 //   reserved_until  <= every place below belongs to a record
 //
-// A place is taken by one fetch-and-add. Which places are still being filled is known from one word per worker:
+// A place (a reservation) is taken by one fetch-and-add. One word per worker shows which places are still being filled:
 // a lower bound of the place that it is filling, or kIdle. (Taurus, Alg. 1 and 2, keep two words, allocatedLSN and
-// filledLSN, and compare them; with both at 0 a worker that never writes would hold the log back for ever.)
+// filledLSN, and compare them; with both at 0 a worker that never writes would block the log for ever.)
 //
-// Why the writer never flushes a place that is not filled: a worker stores its bound before its fetch-and-add, and
-// the writer loads reserved_until before the bounds. If the writer's load sees the fetch-and-add, it therefore sees
-// the bound, or a later value of the same word; kIdle and every later bound are stored only after the fill, with
-// release.
+// Why the writer never flushes an unfilled place: a worker stores its bound before its fetch-and-add, and the writer
+// loads reserved_until before the bounds. If the writer's load sees the fetch-and-add, it therefore sees the bound, or
+// a later value of the same word; kIdle and every later bound are stored only after the fill, with release.
 //
-// A stream with a FillTracker (the central log and its rivals, logging/eleda) asks that instead, and its places are
-// taken by ReserveTracked, without a bound.
+// A stream with a FillTracker (the central log and its rivals, logging/eleda) asks the tracker instead, and its places
+// are reserved by ReserveTracked, without a bound.
 //
-// Threads: Reserve, its halves, Submit, Void: any worker, with its own slot. The rest: the stream's writer alone,
+// Threads: Reserve, its two steps, Submit, Void: any worker, with its own slot. The rest: the stream's writer alone,
 // except where a comment says otherwise.
 #pragma once
 
@@ -63,7 +62,7 @@ class LogStream {
     uint64_t record_bytes = 0;  // counters of this worker on this stream
     uint64_t void_bytes = 0;
     uint64_t txn_count = 0;   // transactions' records
-    uint64_t part_count = 0;  // of these, further parts of transactions that have one in another log
+    uint64_t part_count = 0;  // of these, further parts of transactions that are counted in another log
   };
 
   // The size of the ring that a stream makes for `bytes`.
@@ -79,21 +78,22 @@ class LogStream {
   LogStream(uint32_t index, uint32_t salt, uint64_t ring_bytes, uint64_t max_record_bytes, uint32_t slots,
             std::unique_ptr<BlockDevice> device, uint64_t& persistent, Lsn start_lsn = {});
 
-  // Takes a place of `bytes` (a multiple of 8, at most max_record_bytes). Waits for ring space, which the writer frees
-  // whatever this worker does. Throws the error that failed the log, if there was one.
+  // Reserves a place of `bytes` (a multiple of 8, at most max_record_bytes). Waits for ring space (back-pressure),
+  // which the writer frees independently of this worker. Throws the error that failed the log, if there was one.
   Place Reserve(uint32_t worker, uint32_t bytes) {
     const Place place = TakePlace(worker, bytes);
     AwaitPlace(worker, place);
     return place;
   }
 
-  // Reserve's halves, for who takes places in several logs at a time. The first waits for nothing; the place may be
-  // written to after the second.
+  // Reserve in two steps, for schemes that reserve in several logs at once. The first step never blocks; the place may
+  // be written to after the second.
   Place TakePlace(uint32_t worker, uint32_t bytes) {
     Slot& slot = slots_[worker];
-    // Release: a writer that reads this bound, instead of the kIdle before it, sees our last fill all the same.
+    // Release: a writer that reads this bound, instead of the kIdle before it, sees this worker's last fill too.
     slot.filling_from.store(reserved_until_.load(std::memory_order_relaxed), std::memory_order_release);
-    // Sequentially consistent against `writer_asleep_`: either we see the sleeper or it sees our place.
+    // Sequentially consistent against `writer_asleep_`: either this worker sees that the writer sleeps or the writer
+    // sees the place.
     return {Lsn(reserved_until_.fetch_add(bytes)), bytes};
   }
   void AwaitPlace(uint32_t worker, const Place& place) {
@@ -101,7 +101,7 @@ class LogStream {
     if (place.end() > slot.free_until) WaitForSpace(slot, place);
   }
 
-  // The same for a stream with a tracker, which alone learns of the fill.
+  // The same for a stream with a tracker, to which alone the fill is reported.
   Place ReserveTracked(uint32_t worker, uint32_t bytes) {
     Slot& slot = slots_[worker];
     // Sequentially consistent, as in TakePlace.
@@ -122,7 +122,7 @@ class LogStream {
     Finish(worker);
   }
 
-  // Of a place its worker has filled `used` bytes with the records of `txns` transactions; the rest becomes VOID.
+  // The worker has filled `used` bytes of the place with the records of `txns` transactions; the rest becomes VOID.
   void SubmitChunk(uint32_t worker, const Place& place, uint32_t used, uint32_t txns) {
     if (used < place.bytes) FillVoid(worker, {place.lsn + used, place.bytes - used});
     slots_[worker].record_bytes += used;
@@ -136,7 +136,7 @@ class LogStream {
     Finish(worker);
   }
 
-  // What Submit and Void are made of, for a scheme in which somebody else says that the place is filled.
+  // The steps of Submit and Void, for a scheme in which another thread reports that the place is filled.
   void CountRecord(uint32_t worker, const Place& place) {
     slots_[worker].record_bytes += place.bytes;
     ++slots_[worker].txn_count;
@@ -151,7 +151,7 @@ class LogStream {
     slots_[slot].filling_from.store(kIdle, std::memory_order_release);
     WakeSleepingWriter();
   }
-  // After a fill: the writer looks at nothing while it sleeps for long.
+  // After a fill: the writer polls nothing during a long sleep.
   void WakeSleepingWriter() { WakeWriterIfAsleep(); }
   // Any thread. Throws the error that failed the log: a device's, or a worker's.
   void ThrowIfFailed() const;
@@ -160,8 +160,8 @@ class LogStream {
   uint32_t salt() const { return salt_; }
   uint64_t max_record_bytes() const { return max_record_bytes_; }
   uint64_t ring_bytes() const { return ring_.size_bytes(); }
-  // Any thread. Everything that a transaction could have read was reserved below this (serial logs).
-  // Sequentially consistent: a writer that announces its sleep finds the places whose fillers missed the flag.
+  // Any thread. Every version that a transaction could have read was reserved below this (serial logs). Sequentially
+  // consistent: a writer that announces its sleep finds the places whose fillers missed the flag.
   Lsn reserved_until() const { return Lsn(reserved_until_.load(std::memory_order_seq_cst)); }
   // Any thread.
   uint64_t reserved_bytes() const { return reserved_until() - start_lsn_; }
@@ -174,13 +174,13 @@ class LogStream {
 
   // Before the writer starts: there are `count` slots, those of the workers first.
   void SetSlots(uint32_t count);
-  // Before the writer starts. Places are filled when `tracker`, which outlives the writer, says so.
+  // Before the writer starts. `tracker`, which outlives the writer, decides which places are filled.
   void SetTracker(FillTracker& tracker) { tracker_ = &tracker; }
 
   // --- the writer's side ---
 
-  // Appends a record of the scheme's own that holds `words`, if there is space for one; its end. Whoever relies on it,
-  // as compression on an anchor, may do so only afterwards.
+  // Appends a record of the scheme's own that holds `words`, if there is space for one; returns its end. Only
+  // afterwards may a scheme rely on it, as LV compression does on an anchor.
   std::optional<Lsn> AppendOwn(format::RecordKind kind, std::span<const uint64_t> words);
   // Fills up the last block, if it is partial and there is space.
   void AppendPad();
@@ -188,11 +188,11 @@ class LogStream {
 
   // No place below the result is still being filled.
   Lsn ReadyUntil() const;
-  // Makes the tracker, if there is one, look at all that is filled by now.
+  // Makes the tracker, if there is one, cover all places filled by now.
   void CatchUp() {
     if (tracker_ != nullptr && tracker_->FilledUntil() < reserved_until()) tracker_->CatchUp();
   }
-  // There is a complete block to flush, or an incomplete one and nobody is filling: a PAD would complete it.
+  // There is a complete block to flush, or an incomplete one and no worker is filling: a PAD would complete it.
   bool HasFlushable() const {
     const Lsn ready = ReadyUntil();
     return BlockBelow(ready) > started_until_ || (ready > started_until_ && ready == reserved_until());
@@ -201,14 +201,14 @@ class LogStream {
 
   // Hands all complete blocks to the device, in writes of at most `write_bytes_max`. True if there were any.
   bool StartFlush(uint64_t write_bytes_max);
-  // Publishes what the device has made durable; with `wait` everything that was started.
+  // Publishes how far the device has made the log durable (group commit); with `wait` up to all started writes.
   void CompleteFlush(bool wait);
 
   // Any thread.
   void WakeWriterIfAsleep() {
     if (writer_asleep_.load()) WakeWriter();
   }
-  // A writer comes, and has gone: what it leaves to a tracker's thread does not outlive it.
+  // Attaches or detaches the log writer; a tracker thread started for it is stopped before it is detached.
   void StartWriter(LogWriter* writer);
   void StopTracker() {
     if (tracker_ != nullptr) tracker_->Stop();
@@ -225,7 +225,7 @@ class LogStream {
   void SealOwnRecord(const Place& place, format::RecordKind kind);
   void WakeWriter();
   std::byte* at(Lsn lsn) const { return ring_.at(lsn.value()); }
-  // The ring is free below this: the bytes of the previous lap may go once they are durable.
+  // The ring is free below this: the bytes of the previous lap may be overwritten once they are durable.
   Lsn FreeUntil() const { return persistent_until() + ring_.size_bytes(); }
 
   const uint32_t index_;

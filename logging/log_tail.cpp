@@ -15,7 +15,7 @@ using format::RecordKind;
 namespace {
 
 constexpr size_t kPieceBytes = 1 << 20;  // is read at once
-// Of a header behind the first of its places: a header that starts in zeros may end in what follows them.
+// Of a header behind the first of its places: a header that starts in zeros may end in the bytes behind them.
 constexpr size_t kHeaderRest = sizeof(RecordHeader) - format::kRecordAlignment;
 
 constexpr uint64_t BlockBelow(uint64_t at) { return at / kBlockBytes * kBlockBytes; }
@@ -114,7 +114,7 @@ class TailSearch {
     }
   }
 
-  // What is not zero is cut, from the frontier up to its last byte in `bytes`, which stand at `at`.
+  // Counts non-zero bytes as cut, from the frontier up to the last of them in `bytes`, which are at `at`.
   void CountCut(uint64_t at, std::span<const std::byte> bytes, size_t begin) {
     size_t last = bytes.size();
     while (last > begin && bytes[last - 1] == std::byte{0}) --last;

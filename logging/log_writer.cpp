@@ -11,8 +11,8 @@
 namespace dbx {
 namespace {
 
-// With this much waiting a flush takes whole blocks only and leaves the partial last one to the next round, which
-// comes soon; with less it fills the block up with a PAD, so that the last record does not wait.
+// With this much waiting a flush takes whole blocks only and leaves the partial last one to the next round, which is
+// soon; with less it fills the block up with a PAD, so that the last record does not wait.
 constexpr uint64_t kPadBelowBytes = 32 * format::kBlockBytes;
 
 // Rounds without work before the writer sleeps without a timeout.
@@ -81,7 +81,7 @@ uint64_t LogWriter::UnflushedBytes() const {
 }
 
 void LogWriter::Loop() {
-  // Timed sleeps end when they are due, not 50 us later.
+  // Timed sleeps end on time, not 50 us later.
   prctl(PR_SET_TIMERSLACK, 1000, 0, 0, 0);
   try {
     for (;;) {
@@ -102,7 +102,7 @@ bool LogWriter::Round() {
   bool busy = false;
   for (LogStream* stream : streams_) {
     stream->CatchUp();
-    // While a filler holds everything back an anchor or a PAD would only fill up the ring.
+    // While an unfilled place blocks the log an anchor or a PAD would only fill up the ring.
     if (!stream->HasFlushable() && !(anchor_due && hooks_.WantsFlush(*stream))) continue;
     if (anchor_due) hooks_.BeforeFlush(*stream);
     if (stream->reserved_until() - stream->started_until() < kPadBelowBytes) stream->AppendPad();
@@ -126,7 +126,7 @@ void LogWriter::SleepUntilDue() {
   if (idle_rounds_ < kIdleRoundsBeforeLongSleep) {
     wake_.wait_for(lock, std::chrono::microseconds(options_.flush_interval_us), [this] { return woken_; });
   } else {
-    // Announce the sleep, then look once more: a filler either sees the flag or has its place seen here.
+    // Announce the sleep, then check once more: either the filler sees the flag or this check sees its place.
     for (LogStream* stream : streams_) stream->writer_asleep().store(true);
     if (!HasWork()) wake_.wait(lock, [this] { return woken_; });
     for (LogStream* stream : streams_) stream->writer_asleep().store(false);

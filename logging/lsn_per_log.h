@@ -1,7 +1,7 @@
-// A position in each log of a run: by value and for anyone, unlike the words of an LSN vector that vector instructions
-// work on (taurus/lsn_vector.h).
+// A position in each log of a run, as a plain value, unlike the words of an LSN vector that vector instructions work on
+// (taurus/lsn_vector.h).
 //
-// Used by readers of logs, and by whoever asks a scheme where a transaction's records end. Threads: plain data.
+// Used by readers of logs, and by callers that ask a scheme where a transaction's records end. Threads: plain data.
 #pragma once
 
 #include <array>

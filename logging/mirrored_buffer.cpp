@@ -33,7 +33,7 @@ MirroredBuffer::MirroredBuffer(size_t bytes) : bytes_(RoundedBytes(bytes)) {
   }
   base_ = static_cast<std::byte*>(reserved);
   for (std::byte* half : {base_, base_ + bytes_}) {
-    // The pages are faulted in now, not by the first transactions.
+    // Fault the pages in now, not in the first transactions.
     if (mmap(half, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_POPULATE, fd, 0) == MAP_FAILED) {
       munmap(reserved, 2 * bytes_);
       close(fd);

@@ -1,5 +1,5 @@
-// A ring buffer's memory, mapped twice back to back, so that a record or a write that crosses the ring's end is
-// contiguous all the same: at(p) gives `size_bytes()` contiguous bytes for any stream position p.
+// A ring buffer's memory, mapped twice back to back, so that a record or a write that crosses the ring's end is still
+// contiguous: at(p) gives `size_bytes()` contiguous bytes for any stream position p.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ class MirroredBuffer {
   MirroredBuffer(const MirroredBuffer&) = delete;
   MirroredBuffer& operator=(const MirroredBuffer&) = delete;
 
-  // What a buffer of at least `bytes` really takes.
+  // The real size of a buffer of at least `bytes`.
   static size_t RoundedBytes(size_t bytes) { return std::bit_ceil(std::max<size_t>(bytes, 4096)); }
 
   size_t size_bytes() const { return bytes_; }

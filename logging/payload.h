@@ -1,6 +1,6 @@
-// What a transaction's record says: the command that was run, with or without the timestamps at which it ran, or the
-// images that it wrote. A log scheme is a template over one of these; they write straight into the transaction's place
-// in the log.
+// The contents of a transaction's redo record: the command that was run (command logging), with or without the
+// timestamps at which it ran, or the images that it wrote (data logging). A log scheme is a template over one of these;
+// they write straight into the transaction's place in the log.
 #pragma once
 
 #include <cstring>
@@ -11,7 +11,7 @@
 
 namespace dbx {
 
-// Every body starts with the transaction id; what follows it is the payload's.
+// Every body starts with the transaction id; the rest is the payload's.
 inline constexpr size_t kTxnIdBytes = sizeof(TxnId);
 
 struct CommandPayload {
@@ -27,9 +27,9 @@ struct CommandPayload {
   }
 };
 
-// Of a concurrency control that keeps many versions, and is replayed in many (Taurus, section 4.4). The log then orders
-// writers of a row, and readers behind the writer that they read from; who overwrites what another has read may be
-// replayed before it, as the reader's timestamp finds the version that it saw.
+// For multi-version concurrency control with multi-version replay (Taurus, section 4.4). The log then orders writers of
+// a row, and readers behind the writer that they read from; a transaction that overwrites what another has read may be
+// replayed before it, as the reader's timestamp selects the version that it saw.
 struct VersionedCommandPayload {
   static constexpr PayloadKind kKind = PayloadKind::kCommand;
   static constexpr format::RecordKind kRecordKind = format::RecordKind::kVersionedCommand;
@@ -83,12 +83,12 @@ struct DataPayload {
   }
 };
 
-// Header, transaction id, and what the payload always adds.
+// Header, transaction id, and the fixed part of the payload.
 template <class Payload>
 inline constexpr uint32_t kFixedRecordBytes = sizeof(format::RecordHeader) + kTxnIdBytes + Payload::kFixedBytes;
 
-// Does the place in the log order the transaction's reads too? Commands over one version per row must not come behind
-// who overwrote what they read.
+// Does the place in the log order the transaction's reads too? Single-version commands must be replayed before the
+// transactions that overwrote what they read.
 template <class Payload>
 inline constexpr bool kOrdersReads = Payload::kKind == PayloadKind::kCommand && !Payload::kTimestamps;
 

@@ -33,7 +33,7 @@ inline void SealRecord(std::byte* at, format::RecordHeader header) {
   SealHeader(at, header);
 }
 
-// The header of a record that takes the place (lsn, bytes) in the log `log_index`. A scheme adds what is its own, the
+// The header of a record that takes the place (lsn, bytes) in the log `log_index`. A scheme adds its own fields, the
 // procedure for example, before it seals.
 inline format::RecordHeader HeaderOf(Lsn lsn, uint32_t bytes, uint32_t salt, uint32_t log_index,
                                      format::RecordKind kind) {
@@ -46,7 +46,7 @@ inline format::RecordHeader HeaderOf(Lsn lsn, uint32_t bytes, uint32_t salt, uin
   return header;
 }
 
-// A VOID record's body means nothing and is not covered.
+// A VOID record's body is undefined and not covered by a checksum.
 inline void BuildVoid(std::byte* at, Lsn lsn, uint32_t bytes, uint32_t salt, uint32_t log_index) {
   SealHeader(at, HeaderOf(lsn, bytes, salt, log_index, format::RecordKind::kVoid));
 }

@@ -29,7 +29,7 @@ ReplayLanes::ReplayLanes(const std::vector<LogSource>& sources, uint32_t workers
     lanes_.back()->watermark.store(sources[lanes_.back()->log].first_timestamp.value(), std::memory_order_relaxed);
     lanes_.back()->records.reserve(LogReader::kBatchRecords);
   }
-  // Workers start far apart; where they go from there follows the work.
+  // Workers start at distant lanes; which lanes they take next follows the load.
   for (uint32_t w = 0; w < workers; ++w) {
     workers_[w].turn = static_cast<uint32_t>(uint64_t{w} * lanes_.size() / workers);
   }
@@ -73,7 +73,7 @@ ReplayLanes::Decoded ReplayLanes::Decode(WorkerId worker) {
       const Decoded decoded = CutBatches(log, j, /*wait=*/false);
       log.reading.store(false, std::memory_order_release);
       if (decoded == Decoded::kBatches) return decoded;
-      // A log that is far enough ahead keeps nobody waiting.
+      // A log that is far enough ahead makes no worker wait.
       if (hungry_only && decoded == Decoded::kReading) rest = decoded;
     }
   }
@@ -95,7 +95,7 @@ ReplayLanes::Decoded ReplayLanes::CutBatches(Log& log, uint32_t log_index, bool 
   while (cut < std::max(kBatchesPerVisit, lanes_per_log_) && !reader.ended()) {
     Lane& lane = *lanes_[log.batches % lanes_per_log_ * log_count() + log_index];
     const uint32_t pushed = lane.pushed.load(std::memory_order_relaxed);
-    // Acquire: the lane has copied the batch out of the slot before it said so.
+    // Acquire: the lane had copied the batch out of the slot before its release.
     if (pushed - lane.taken.load(std::memory_order_acquire) == kQueueBatches) break;
     const LogReader::Result result = reader.Cut(lane.queue[pushed % kQueueBatches], wait);
     is_late = result == LogReader::Result::kNotYet;
@@ -149,7 +149,7 @@ void ReplayLanes::Pop(Lane& lane) {
   if (lane.head < lane.records.size()) {
     lane.progress.store(lane.records[lane.head].lsn.value(), std::memory_order_release);
   } else {
-    // The next batch, or the reader's position, will say how far the lane has come.
+    // The next batch, or the reader's position, will determine the lane's progress.
     lane.batch.buffer->Release();
     lane.batch.buffer = nullptr;
   }
@@ -237,8 +237,8 @@ void ReplayLanes::UnpackTxn(Lane& lane, const RecordHeader& header, std::byte* b
   }
 }
 
-// The body is [txn id][LV elements][rest]; it becomes [LV elements][txn id][rest], so that the arguments of a
-// command, which start with the transaction id, lie in one piece.
+// The body is [txn id][LV elements][rest]; it becomes [LV elements][txn id][rest], so that the arguments of a command,
+// which start with the transaction id, are contiguous.
 void ReplayLanes::UnpackVector(TxnRecord& record, size_t elements, std::span<std::byte> body) {
   const size_t lv_bytes = elements * sizeof(uint64_t);
   if (elements > 0) {

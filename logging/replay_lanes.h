@@ -1,31 +1,30 @@
-// Who replays what: the lanes that replay runs in, for every log scheme.
+// The lanes in which redo records are replayed in parallel, for every log scheme.
 //
-// Each log is divided into lanes: batch b of a log belongs to its lane b mod K, and a lane is replayed
-// strictly in order by whichever worker holds it. Workers hold one lane at a time and leave it when its next
-// record must wait; the scheme decides that (Taurus compares LSN vectors, Plover stamps; the others never wait).
+// Each log is divided into lanes: batch b of a log belongs to its lane b mod K, and a lane is replayed strictly in
+// order by the worker that holds it. Workers hold one lane at a time and release it when its next record must wait; the
+// scheme decides that (Taurus compares LSN vectors, Plover stamps; the others never wait).
 //
-// A worker that finds nothing to replay checks and cuts the next batches of a log (Decode), hungry lanes first, so that
-// this and replaying overlap as soon as there are two workers. It does not wait for a device while another log can be
-// cut: each log's next block is read in the background (LogReader), so that all devices read at once, however few the
-// workers are.
+// A worker that finds nothing to replay checks and cuts the next batches of a log (Decode), lanes with fewer than
+// kLowBatches queued batches first, so that decoding and replaying overlap as soon as there are two workers. It does
+// not wait for a device while another log can be cut: each log's next block is read in the background (LogReader), so
+// that all devices read at once, however few the workers are.
 //
-// What a lane publishes: its *progress*, an LSN below which it has replayed or dropped everything that is its
-// own. That is the start of its next transaction; with nothing queued, it is the place up to which the log's
-// batches have been handed out. ReplayedUntil(log) is the least progress over the log's lanes. VOIDs, PADs
-// and anchors are passed without a stop, and a log that has ended stays at its end: what lies
-// behind was not replayed and never will be.
+// A lane publishes its *progress*, an LSN below which it has replayed or dropped all its records. That is the start of
+// its next transaction; with nothing queued, it is the LSN up to which the log's batches have been handed out.
+// ReplayedUntil(log), Taurus's RLV, is the least progress over the log's lanes. VOIDs, PADs and anchors are skipped,
+// and a log that has ended stays at its end (ELV): records behind it were not replayed and never will be.
 //
-// Where commands are replayed in many versions, a lane publishes a *watermark* too: a timestamp below which nothing
-// that it has yet to replay, or is replaying, reads; the last one in its log before the batch in hand. The least of all
-// lanes says which versions nobody needs any more.
+// Under multi-version replay a lane publishes a *watermark* too: a timestamp below which no transaction that it is
+// replaying, or has yet to replay, reads; the last one in its log before the current batch. The least of all lanes
+// bounds the garbage collection of versions.
 //
-// Memory order. The reader pushes a batch first and publishes its position behind it afterwards; a lane reads
-// the position, and the watermark behind it, first and its queue afterwards. So a lane that finds its queue empty knows
-// of every own batch below the position that it then publishes. Progress, and the watermark, is stored with release
-// after the rows were written, or read, and loaded with acquire before dependent rows are read, or versions freed.
+// Memory order. The reader pushes a batch first and publishes its position behind it afterwards; a lane reads the
+// position, and the watermark behind it, first and its queue afterwards. So a lane that finds its queue empty has seen
+// every own batch below the position that it then publishes. Progress, and the watermark, is stored with release after
+// the rows were written, or read, and loaded with acquire before dependent rows are read, or versions freed.
 //
-// Static assignment of lanes to workers was rejected: with three logs on two workers one of them gets two
-// thirds of the work, and a worker that is not scheduled would block the lanes of its own only by name.
+// Static assignment of lanes to workers was rejected: with three logs on two workers one of them gets two thirds of the
+// work, and a descheduled worker would stall the lanes statically assigned to it.
 #pragma once
 
 #include <cstdint>
@@ -41,7 +40,7 @@
 
 namespace dbx {
 
-// A transaction's record, ready to be looked at, in a lane's private memory. Records of one batch lie side by side.
+// A transaction's decoded record, in a lane's private memory. Records of one batch are adjacent.
 struct TxnRecord {
   Lsn lsn;
   TxnId txn_id;
@@ -53,17 +52,17 @@ struct TxnRecord {
   uint16_t lv_mask = 0;
   ProcedureId procedure;
   format::RecordKind kind = format::RecordKind::kCommand;
-  bool counts = true;      // false: a further part of a transaction that has another in a log before this one
-  bool inspected = false;  // for whoever replays: looked at ahead of its turn
+  bool counts = true;      // false: a further part of a transaction that is counted in an earlier log
+  bool inspected = false;  // set by replay: the record was inspected ahead of its turn
   uint16_t behind = 0;     // how many records follow it in the array
-  uint16_t anchor = 0;     // which of the lane's anchors is in force
+  uint16_t anchor = 0;     // index of the anchor in force, in the lane's list
   uint32_t log = 0;
 };
 
 class ReplayLanes {
  public:
   static constexpr uint32_t kQueueBatches = 16;  // per lane
-  static constexpr uint32_t kLowBatches = 3;     // with fewer queued, a lane is hungry
+  static constexpr uint32_t kLowBatches = 3;     // with fewer queued, the lane is running low
   static constexpr uint32_t kSpareBuffers = 4;   // per log, beside one per lane
 
   struct Lane {
@@ -78,61 +77,61 @@ class ReplayLanes {
 
     uint32_t log = 0;
     bool done = false;
-    bool asked_for_more = false;  // since the batch in hand was taken
+    bool asked_for_more = false;  // since the current batch was taken
     RecordBatch batch;            // being replayed; no buffer: none is
     std::vector<TxnRecord> records;
     size_t head = 0;
     uint64_t next_sequence = 0;      // above that of every transaction unpacked here
     std::vector<LsnPerLog> anchors;  // in force in this batch
-    // The scheme's: the anchor that is known to be covered by what was replayed.
+    // The scheme's: the anchor that is known to be covered by RLV.
     const LsnPerLog* covered_anchor = nullptr;
   };
 
   enum class Decoded {
-    kBatches,  // some lane got work
-    kReading,  // a lane is hungry, and the device of its log has not answered yet
-    kNothing,  // every log has ended, is being cut by others, or is far enough ahead
+    kBatches,  // some lane got a batch
+    kReading,  // a lane is running low, and the device of its log has not answered yet
+    kNothing,  // every log has ended, is being decoded by others, or is far enough ahead
     kDone,     // every lane has replayed everything, or Stop was called
   };
 
   ReplayLanes(const std::vector<LogSource>& sources, uint32_t workers, uint32_t lanes_per_log, size_t block_bytes);
 
-  // Cuts batches of one log, and waits for no device but for a log that is one short block.
+  // Cuts batches of one log; waits for a device only if the log is one short block.
   Decoded Decode(WorkerId worker);
 
   // The lane that `worker` holds, or tries to hold; nullptr when another worker has it.
   Lane* Hold(WorkerId worker);
-  // Gives the lane up and turns to the next one.
+  // Releases the lane and turns to the next one.
   void MoveOn(WorkerId worker);
   void LetGo(WorkerId worker);
   Lane* held_lane(WorkerId worker) { return workers_[worker.value()].held; }
 
-  // The next record of a lane that is held, or nullptr: nothing is queued now, or ever again.
+  // The next record of a lane that is held, or nullptr: nothing is queued now, or nothing ever will be.
   TxnRecord* Head(Lane& lane);
   // The head has been replayed, or dropped.
   void Pop(Lane& lane);
 
-  // Should the holder of this lane read on before it replays on? True at most once per batch, when the lane is
-  // hungry and nobody reads its log: reading then overlaps with what other workers replay.
+  // Should the holder of this lane read on before it replays on? True at most once per batch, when the lane is running
+  // low and no worker reads its log: reading then overlaps with the replay of other workers.
   bool IsTimeToDecode(Lane& lane) const;
 
   // The least progress over the log's lanes.
   Lsn ReplayedUntil(uint32_t log) const;
   // The least watermark of all lanes; UINT64_MAX once every lane has replayed everything.
   Timestamp Watermark() const;
-  // Where the log's valid prefix ends, once that is known.
+  // Is the end of the log's valid prefix (ELV) known?
   bool EndIsKnown(uint32_t log) const { return logs_[log].ended.load(std::memory_order_acquire); }
   Lsn EndOf(uint32_t log) const { return Lsn(logs_[log].position.load(std::memory_order_acquire)); }
-  // The largest stamp in what has been read of the log.
+  // The largest stamp read from the log so far.
   Stamp StampReadUntil(uint32_t log) const { return Stamp(logs_[log].stamp.load(std::memory_order_acquire)); }
 
   // Runs `check` while no other worker holds a lane or cuts a log. False, without running it, once stopped.
   template <class Check>
   bool Alone(WorkerId worker, Check&& check);
-  // Reads on for every log that can, and waits for their devices; true if a lane got work. Inside Alone only.
+  // Reads on for every log that can, and waits for their devices; true if a lane got a batch. Inside Alone only.
   bool DecodeEveryLog();
 
-  // Makes every worker's Decode say kDone, for good.
+  // Makes every worker's Decode return kDone, for good.
   void Stop() { stopped_.store(true, std::memory_order_relaxed); }
   bool stopped() const { return stopped_.load(std::memory_order_relaxed); }
 
@@ -144,8 +143,8 @@ class ReplayLanes {
  private:
   struct alignas(kNoSharingBytes) Log {
     Atomic<bool> reading{false};
-    std::unique_ptr<LogReader> reader;  // whoever reads
-    uint64_t batches = 0;               // cut so far; whoever reads
+    std::unique_ptr<LogReader> reader;  // used by the worker that reads
+    uint64_t batches = 0;               // cut so far; used by the worker that reads
     alignas(kNoSharingBytes) Atomic<uint64_t> position{0};
     Atomic<uint64_t> stamp{0};
     Atomic<uint64_t> watermark{0};

@@ -1,7 +1,7 @@
-// The log schemes that are built: the one list of their names and of what is known of each without its class.
+// The log schemes that are built: the one list of their names and of their properties that need no class.
 //
-// Read by the switches (what --log takes), by the rules about pairs, by log_dump and by the simulation. A scheme's
-// types stand in system/scheme_types.h; system/refusals.cpp checks that they say the same.
+// Read by the switches (the values of --log), by the rules about pairs, by log_dump and by the simulation. A scheme's
+// types are in system/scheme_types.h; system/refusals.cpp checks that they agree.
 #pragma once
 
 #include <array>
@@ -30,7 +30,7 @@ inline constexpr std::array kSchemes = std::to_array<SchemeInfo>({
 });
 
 constexpr const SchemeInfo& InfoOf(format::Scheme scheme) { return kSchemes[static_cast<size_t>(scheme)]; }
-// `name` as in config.h. A name that is not in the list has not.
+// `name` as in config.h. False for unknown names.
 constexpr bool HasOneLog(std::string_view name) {
   for (const SchemeInfo& info : kSchemes) {
     if (info.name == name) return info.one_log;

@@ -1,20 +1,21 @@
-// The run side of the schemes with one stream whose order is the order of replay. `Places` is how a transaction gets
-// its place there: it is what such schemes differ in (serial/, eleda/).
+// The run side of the schemes with one stream whose order is the order of replay. `Places` is how a transaction
+// reserves its place there, in which such schemes differ (serial/, eleda/).
 //
-// A transaction reserves its place after its write locks are held. With commands the place also orders its reads, so
-// it exists before they are re-checked: a writer that locks a row after our re-check gets a later LSN. With
-// data only the order of writers of one row matters, and their locks give it; with commands that are replayed in many
-// versions that of readers behind whom they read from too, who had reserved before anybody could see what they wrote.
+// A transaction reserves its place with its write set locked. Under command logging the LSN also orders its reads, so
+// it is reserved before they are validated: a writer that locks a row after this validation gets a later LSN. Under
+// data logging only the order of writers of one row matters, and their locks give it; under commands with multi-version
+// replay the log must also place a reader after the writer it read from; that writer reserved before its version became
+// visible.
 //
-// A reader waits for everything reserved when its last read was done: whoever installed what it read had
-// reserved before installing.
+// A read-only transaction waits for everything reserved when its last read was done: the writers of the versions that
+// it read had reserved before installing them.
 //
 // Places P:
 //   P::kName, P::kScheme, P::kHasAnchors
 //   P(LogSet&, const LogOptions&)
-//   std::byte* StageFor(worker, bytes)  where to build a record before it has a place; nullptr: in its place
+//   std::byte* StageFor(worker, bytes)  where to build a record before its place is reserved; nullptr: in its place
 //   Reserve(worker, bytes) -> Submit(worker, place) | Void(worker, place)   as LogStream
-//   Counters()                          what a central log counts (central_counters.h), if it is one
+//   Counters()                          the counters of a central log (central_counters.h), if it is one
 #pragma once
 
 #include "logging/contract.h"
@@ -41,7 +42,7 @@ class TotalOrderLog : public FlushHooks, public LogDefaults {
 
   struct TxnState {
     uint32_t worker = 0;
-    uint32_t body_crc = 0;        // of a record that was built before it had a place
+    uint32_t body_crc = 0;        // of a record that was built before its place was reserved
     std::byte* staged = nullptr;  // that record
     LogStream::Place place;
   };
@@ -83,7 +84,7 @@ class TotalOrderLog : public FlushHooks, public LogDefaults {
     if constexpr (Payload::kTimestamps) watermark_.Raise(timestamp);
   }
 
-  // Says in the log itself how far it is durable.
+  // An anchor: records in the log itself how far it is durable.
   void BeforeFlush(LogStream& stream) override {
     if constexpr (Payload::kTimestamps) watermark_.Append(stream);
     if constexpr (Places::kHasAnchors) {

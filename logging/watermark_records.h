@@ -1,11 +1,11 @@
-// Records that say how old a snapshot can still be (RecordKind::kWatermark), for a log that is replayed in many
-// versions: recovery keeps a version only as long as a transaction may be to come that reads it.
+// Records of the lower bound of all snapshots (RecordKind::kWatermark), for a log with multi-version replay: recovery
+// garbage-collects a version once no later transaction can read it.
 //
-// Workers report a watermark, a timestamp below which no transaction has, or will have, its snapshot. Whoever has its
-// place in a log behind the record of the watermark W reads at W or later. For it got its place after W was computed,
-// and a transaction gets its place before it ends: so when W was computed it was running, and its snapshot was not
-// below W, or it had not begun, and its snapshot was not going to be. All that this needs is that W is loaded before
-// the record's place is taken.
+// Workers report a watermark, a timestamp below which no transaction has, or will have, its snapshot. A transaction
+// whose place in a log is behind the record of the watermark W reads at W or later. For it reserved its place after W
+// was computed, and a transaction reserves before it ends: so when W was computed it was running, and its snapshot was
+// not below W, or it had not begun, and its snapshot was not going to be. This only needs W to be loaded before the
+// record's place is reserved.
 //
 // Threads: Raise: any. The rest: the stream's writer.
 #pragma once
@@ -27,7 +27,8 @@ class WatermarkRecords {
 
   void Raise(Timestamp timestamp) {
     uint64_t seen = watermark_.value.load(std::memory_order_relaxed);
-    // Release: the slots that the watermark was made of were read before whoever acquires it takes a place.
+    // Release: the slots that the watermark was computed from were read before a thread that acquires it reserves a
+    // place.
     while (Timestamp(seen) < timestamp &&
            !watermark_.value.compare_exchange_weak(seen, timestamp.value(), std::memory_order_release,
                                                    std::memory_order_relaxed)) {
@@ -35,7 +36,7 @@ class WatermarkRecords {
     }
   }
 
-  // A log to which nobody writes would hold back all others' versions when they are recovered.
+  // A log without transactions would keep recovery from freeing the versions of all others.
   bool IsDue(const LogStream& stream) const {
     return watermark_.value.load(std::memory_order_relaxed) >= written_[stream.index()] + kLagMax;
   }

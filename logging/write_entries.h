@@ -21,7 +21,7 @@ class WriteEntries {
  public:
   explicit WriteEntries(std::span<const std::byte> bytes) : left_(bytes) {}
 
-  // The next row, or false at the end or where the bytes make no sense: malformed() tells which.
+  // The next row, or false at the end or at malformed bytes: malformed() tells which.
   bool Next(WriteImage& to) {
     if (left_.empty()) return false;
     format::WriteEntry entry;

@@ -28,7 +28,7 @@ std::byte* Map(size_t bytes) {
   return static_cast<std::byte*>(at);
 }
 
-// Maps one huge page more than is needed and gives back what lies around the aligned part.
+// Maps one huge page more than is needed and unmaps the rest around the aligned part.
 std::byte* MapHugeAligned(size_t bytes) {
   std::byte* const start = Map(bytes + kHugePageBytes);
   const auto address = reinterpret_cast<uintptr_t>(start);

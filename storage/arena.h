@@ -1,8 +1,8 @@
 // Memory for rows, and for the nodes of BTreePool: zeroed, in huge pages where the system has any, one arena per table
 // and worker.
 //
-// MappedMemory is one anonymous mapping; the hash index uses it too. RowArena hands out rows of one size
-// from chunks of such memory by moving a pointer, and keeps a list of rows to be used again.
+// MappedMemory is one anonymous mapping; the hash index uses it too. RowArena hands out rows of one size from chunks of
+// such memory by moving a pointer, and keeps a free list.
 //
 // An arena belongs to one thread at a time. Its chunks grow from 64 KiB to 64 MiB, so that a tiny table
 // stays tiny; they are address space until rows are handed out, so the unused end of a chunk costs nothing
@@ -34,10 +34,10 @@ class MappedMemory {
 
   std::byte* data() const { return data_; }
   size_t bytes() const { return bytes_; }
-  // What one touch of it costs.
+  // How much one page fault maps.
   size_t page_bytes() const { return bytes_ >= kHugePageBytes ? kHugePageBytes : kPageBytes; }
 
-  // Backs [offset, offset + bytes), which nobody has written yet, with pages now rather than at first touch.
+  // Backs [offset, offset + bytes), which has not been written yet, with pages now rather than at first touch.
   void FaultIn(size_t offset, size_t bytes) const;
 
  private:
@@ -53,7 +53,7 @@ class alignas(kNoSharingBytes) RowArena {
   // `row_bytes` is a multiple of `alignment_bytes`, a power of two from 16 to a page.
   RowArena(size_t row_bytes, size_t alignment_bytes);
 
-  // A row whose bytes are all zero; the control word of a recycled one says kGone. Throws Error (kNoSpace).
+  // A row whose bytes are all zero; the control word of a recycled one is kGone. Throws Error (kNoSpace).
   Row* Allocate() {
     if (free_ != nullptr) return TakeFree();
     if (rows_left_ == 0) NextChunk();
@@ -69,7 +69,7 @@ class alignas(kNoSharingBytes) RowArena {
   // Backs the next `bytes` that Allocate will hand out with pages, ahead of a measured interval.
   void Prefault(size_t bytes);
 
-  // What has been handed out or faulted in, in whole pages.
+  // Memory handed out or faulted in, in whole pages.
   size_t memory_bytes() const;
 
  private:

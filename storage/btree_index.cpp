@@ -16,8 +16,8 @@ struct SplitPoint {
   bool into_lower;  // the new entry goes into the lower part
 };
 
-// In the middle, but for runs of keys that ascend or descend, wherever they are: there, at the new entry. The run goes
-// on in the part that has nothing beyond it, and leaves full leaves behind.
+// In the middle, but for runs of keys that ascend or descend, wherever they are: there, at the new entry. The run
+// continues in the part that has nothing beyond it, and leaves full leaves behind.
 SplitPoint ChooseSplit(uint32_t entries, uint32_t slot, uint32_t last_insert) {
   if (slot == entries || slot == last_insert + 1) return {slot, slot < entries};
   if (slot == last_insert) return {slot, slot == 0};
@@ -40,10 +40,10 @@ BTreeIndex::BTreeIndex(size_t meta_bytes, NodePlacement placement)
   root_->UnlockUnchanged();
 }
 
-// The version of a node goes on from where it was in an earlier life.
+// The version of a reused node continues from its earlier one.
 BTreeLeaf* BTreeIndex::NewLeaf() {
   auto* const leaf = static_cast<BTreeLeaf*>(leaves_.Allocate());
-  // Relaxed, as below: nobody else sees the node before it is linked.
+  // Relaxed, as below: no other thread sees the node before it is linked.
   leaf->version_.store((leaf->Now() & ~BTreeNode::kUnlinked) | BTreeNode::kLocked, std::memory_order_relaxed);
   leaf->control.store(0, std::memory_order_relaxed);
   leaf->count.set(0);
@@ -116,7 +116,7 @@ BTreeIndex::Place BTreeIndex::FindOrLockPlace(Key key, LeafChange& change, uint6
   return place;
 }
 
-// Full inner nodes on the way are split, and the attempt is over.
+// Full inner nodes on the way are split, which ends the attempt.
 bool BTreeIndex::DescendWithRoom(Key key, Descent& found) {
   BTreeInner* above = nullptr;
   uint64_t above_version = 0;
@@ -143,7 +143,7 @@ bool BTreeIndex::SplitLeaf(const Descent& at, Place& place) {
     return false;
   }
   const SplitPoint split = ChooseSplit(leaf->count.get(), place.slot, leaf->last_insert.get());
-  // The part that gets the new entry gets what lies between the two as well: a run goes on there.
+  // The part that gets the new entry gets the key range between the two as well: a run continues there.
   const Key separator = split.into_lower ? leaf->keys[split.kept].get() - 1 : leaf->keys[split.kept - 1].get();
   leaf->MoveTail(split.kept, *right);
   right->InheritHold(*leaf);
@@ -180,7 +180,7 @@ void BTreeIndex::SplitInner(BTreeInner* parent, uint64_t parent_version, BTreeIn
   BTreeInner* const right = NewInner();
   if (!TryLockBoth(parent, parent_version, inner, version)) return inners_.Free(right);
   const uint32_t keys = inner->count.get();
-  // Where keys ascend, the lower part stays full but for one key, which goes up.
+  // Where keys ascend, the lower part stays full but for one key, which moves up.
   const uint32_t kept = inner->ChildOf(key) == keys ? keys - 1 : keys / 2;
   const Key separator = inner->keys[kept].get();
   inner->MoveTail(kept + 1, *right);
@@ -192,7 +192,7 @@ void BTreeIndex::SplitInner(BTreeInner* parent, uint64_t parent_version, BTreeIn
   parent->UnlockChanged();
 }
 
-// Its keys go into a new only child, which the next attempt splits.
+// Its keys move into a new only child, which the next attempt splits.
 void BTreeIndex::GrowRoot(uint64_t version) {
   BTreeInner* const child = NewInner();
   if (!root_->TryLock(version)) return inners_.Free(child);
@@ -289,7 +289,7 @@ bool BTreeIndex::Unlinking::TryLockHeir() {
   for (;;) {
     const bool child_is_leaf = inner->level.get() == 1;
     if (!inner->StillAt(inner_version)) return false;
-    // Whoever waits holds no lock: no StableVersion here. TryLock and StillAt fail on a locked version.
+    // A thread that waits must hold no lock: no StableVersion here. TryLock and StillAt fail on a locked version.
     const uint64_t child_version = child->version_.load(std::memory_order_acquire);
     if (!inner->StillAt(inner_version)) return false;
     if (child_is_leaf) {

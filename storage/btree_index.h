@@ -1,25 +1,26 @@
 // The ordered index of a table: key -> Row*, a B+tree with optimistic lock coupling (Leis et al., "The ART of Practical
 // Synchronization", DaMoN 2016).
 //
-// Keys are unique. What is not unique is packed into a key that is: the search key above, what orders or tells apart
-// its rows below (TPC-C: the orders of a customer are w:16 d:4 c:12 o:32), and a look-up is a scan of the range. A key
-// need not be the key of the row that it leads to; the tree never looks into a row. Scans: storage/btree_scan.h.
+// Keys are unique. A non-unique search key is packed into a unique key: the search key in the upper bits, a
+// distinguishing or ordering part below (TPC-C: the orders of a customer are w:16 d:4 c:12 o:32), and a look-up is a
+// scan of the range. A key need not be the key of the row that it leads to; the tree never looks into a row. Scans:
+// storage/btree_scan.h.
 //
-// Threads: all but the constructor and the destructor may run side by side. Where UnlinkEmpty is called,
-// every caller is within an epoch section (base/epoch.h) as long as it uses what it found, LeafRefs included.
+// Threads: all but the constructor and the destructor may run side by side. Where UnlinkEmpty is called, every caller
+// is within an epoch section (base/epoch.h) as long as it uses rows or leaves that it found, LeafRefs included.
 //
-// A reader goes down from the root without locks, and re-checks the version of each node after that of its child is
-// loaded; whatever has changed sends it back to the root. A writer goes down in the same way and locks only what it
-// changes, from the version that it has read: never does anyone wait for a lock while it holds one, so nobody waits in
-// a circle. A full inner node is split on the way down, so there is always room above a leaf that is full.
+// A reader descends from the root without locks, and re-checks the version of each node after that of its child is
+// loaded; after any change it restarts from the root. A writer descends in the same way and locks only the nodes that
+// it changes, from the version that it has read: no thread waits for a lock while it holds one, so there are no
+// deadlocks. A full inner node is split on the way down, so there is always room above a full leaf.
 //
 // Invariants:
-//  - The leaves' ranges partition the keys. A leaf's range shrinks only when it is split, and its version tells of it.
-//  - A leaf's version changes when an entry comes or goes, when the leaf is split and when it is unlinked, when it
-//    begins and ends to be held, and else never.
-//  - What is held by another is left alone and never waited for: inserts and erases say so (LeafChange::held_by).
-//  - Nodes are never merged. An empty leaf stays, and so does what its metadata tells of its range, until UnlinkEmpty
-//    hands both to a neighbour. The root stays where it is and the tree does not get lower.
+//  - The leaves' ranges partition the keys. A leaf's range shrinks only when it is split, which changes its version.
+//  - A leaf's version changes when an entry is inserted or erased, when the leaf is split and when it is unlinked, when
+//    it begins and ends to be held, and else never.
+//  - A leaf held by another is not changed and never waited for: inserts and erases report it (LeafChange::held_by).
+//  - Nodes are never merged. An empty leaf stays, with the metadata of its range, until UnlinkEmpty hands range and
+//    metadata to a neighbour. The root stays where it is and the tree does not get lower.
 #pragma once
 
 #include <type_traits>
@@ -57,9 +58,9 @@ class BTreeIndex {
   Row* Find(Key key, LeafRef& seen) const;
 
   // Returns the row that `key` leads to or, if there is none, inserts what `make()`, or `make(BTreeLeaf&)`, returns. It
-  // runs with the leaf locked that gets the key, so it must not come back to the index; it may throw. `change` tells in
-  // which leaf the key is found and what was done to it. Returns nullptr where the leaf would have to change and is
-  // held by another than `holder`.
+  // runs with the leaf locked that gets the key, so it must not call the index; it may throw. `change` reports the leaf
+  // of the key and how it was changed. Returns nullptr where the leaf would have to change and is held by another than
+  // `holder`.
   template <class Make>
   Row* FindOrInsert(Key key, Make&& make, LeafChange& change, uint64_t holder = 0) {
     const Place place = FindOrLockPlace(key, change, holder);
@@ -80,9 +81,9 @@ class BTreeIndex {
     return FindOrInsert(key, std::forward<Make>(make), change);
   }
 
-  // Takes out the entry of `key`. False: there is none, or it leads to another row, or the leaf is held, by whoever it
-  // is. Finders may still hold the row.
-  // `leave(BTreeLeaf&)` runs before, with the leaf locked, and must not come back to the index, nor throw.
+  // Takes out the entry of `key`. False: there is none, or it leads to another row, or the leaf is held, by any holder.
+  // Other threads may still use the row.
+  // `leave(BTreeLeaf&)` runs before, with the leaf locked, and must not call the index, nor throw.
   template <class Leave>
   bool Erase(Key key, const Row* row, LeafChange& change, Leave&& leave) {
     uint32_t slot;
@@ -104,8 +105,8 @@ class BTreeIndex {
 
   // Takes the leaf of `key` out of the tree if it is empty. A neighbour inherits its range: `absorb(BTreeLeaf& leaving,
   // BTreeLeaf& heir)`, called with both locked, raises the heir's metadata and control to cover the other's. It must
-  // not come back to the index, nor throw. The heir's version stays: whoever comes to what it inherits looks at its
-  // metadata and control again. The memory is used again once no worker can still have a LeafRef to it.
+  // not call the index, nor throw. The heir's version stays: a transaction that reaches the inherited range loads its
+  // metadata and control again. The memory is reused once no worker can still have a LeafRef to it.
   template <class Absorb>
   UnlinkResult UnlinkEmpty(Key key, EpochClock& clock, WorkerId worker, Absorb&& absorb) {
     Unlinking unlinking;
@@ -135,7 +136,7 @@ class BTreeIndex {
 
   static constexpr uint32_t kHeightMax = 16;  // splits make a level out of dozens of nodes
 
-  // A leaf as it was found, below a parent whose version tells that it is still there.
+  // A leaf as it was found, below a parent whose version shows that it is still there.
   struct Descent {
     BTreeInner* parent = nullptr;
     uint64_t parent_version = 0;
@@ -167,7 +168,7 @@ class BTreeIndex {
     const uint32_t entries_before_;
   };
 
-  // What is locked to unlink a leaf: from an inner node that keeps other children down to the leaf, and the heir.
+  // The nodes locked to unlink a leaf: from an inner node that keeps other children down to the leaf, and the heir.
   struct Unlinking {
     struct Step {
       BTreeInner* inner;
@@ -175,7 +176,7 @@ class BTreeIndex {
     };
     BTreeInner* keeper = nullptr;
     uint64_t keeper_version = 0;
-    uint32_t index = 0;      // of the child that goes
+    uint32_t index = 0;      // of the child to be unlinked
     Step below[kHeightMax];  // inner nodes with no child but the next one
     uint32_t steps = 0;
     BTreeLeaf* leaf = nullptr;
@@ -188,8 +189,8 @@ class BTreeIndex {
     bool TryLockHeir();
   };
 
-  // Goes down to the leaf of `key`. Calls visit(inner, version, index of the child) for each inner node, from the root
-  // on; what it reads of the node holds if Descend returns true. False: something has changed, or visit said so.
+  // Descends to the leaf of `key`. Calls visit(inner, version, index of the child) for each inner node, from the root
+  // on; its reads of the node are valid if Descend returns true. False: something has changed, or visit returned false.
   template <class Visit>
   bool Descend(Key key, Descent& found, Visit&& visit) const {
     BTreeInner* inner = root_;

@@ -1,29 +1,29 @@
-// The nodes of BTreeIndex: a version to read them by, keys, and what the keys lead to.
+// The nodes of BTreeIndex: a version for optimistic readers, keys, and the rows or children that the keys lead to.
 //
 // The version of a node is a counter with three flags below. A writer locks the node (compare-and-swap of the version
 // that it has read), changes it, and unlocks it with the counter raised. A reader takes no lock: it loads the version,
-// reads, and loads the version again; what it read is void if the two differ.
+// reads, and loads the version again; the read is void if the two differ.
 //
 //   unlocked --TryLock--> locked --UnlockUnchanged--> unlocked, the same version
 //                         locked --UnlockChanged----> unlocked, a new version
 //                         locked --UnlockUnlinked---> unlinked, for good
 //
-// A leaf may be held: entries come and go only by its holder, for as long as a transaction lasts. A flag of the version
-// says so, and the leaf's control word names the holder, so whoever is about to change a leaf knows both as they were
-// at the version that it locks from. Readers do not mind.
+// A leaf may be held: only its holder inserts and erases entries, for as long as a transaction lasts. A flag of the
+// version says so, and the leaf's control word names the holder, so a writer knows both as they were at the version
+// that it locks from. Readers are not affected.
 //
 //   unlocked --TryHold--> unlocked and held, a new version --EndHold--> unlocked, a new version
 //
-// Every word of a node is an atomic, loaded with acquire and stored with release (NodeWord). Who loads a word stored
-// under a lock therefore sees the lock, or a later version, at its second load of the version; who sees neither has
-// loaded no such word. No fence is needed, and on x86-64 these are plain moves.
+// Every word of a node is an atomic, loaded with acquire and stored with release (NodeWord). A reader that loads a word
+// stored under a lock therefore sees the lock, or a later version, at its second load of the version; if it sees
+// neither, it has loaded no such word. No fence is needed, and on x86-64 these are plain moves.
 //
-// What was read is void until the version was loaded again, so nothing that it says of memory is used before: a pointer
-// is not followed, and an index is bounded by the node's size, whatever it was computed from. Two words of one node, or
-// one loaded twice, need not belong together; each alone keeps its own bounds at all times (count <= kSlots, kKeysMax).
+// A read is void until the version was loaded again, so nothing read is used to access memory before: a pointer is not
+// followed, and an index is bounded by the node's size, whatever it was computed from. Two words of one node, or one
+// loaded twice, need not belong together; each alone keeps its own bounds at all times (count <= kSlots, kKeysMax).
 //
 // Keys lie in ascending order, and every slot behind the last key holds kPadKey. So a search takes a fixed number of
-// steps and looks at no count; the last slot is never a key.
+// steps and reads no count; the last slot is never a key.
 #pragma once
 
 #include <cstddef>
@@ -53,7 +53,7 @@ class BTreeNode {
   friend class BTreeIndex;
   friend class BTreeScan;
 
-  // Waits while the node is locked. Acquire: what was done under the lock that this version ended is visible.
+  // Waits while the node is locked. Acquire: the writes under the lock that produced this version are visible.
   uint64_t StableVersion() const {
     const uint64_t version = version_.load(std::memory_order_acquire);
     return __builtin_expect((version & kLocked) == 0, 1) ? version : AwaitUnlocked();
@@ -64,13 +64,13 @@ class BTreeNode {
   // Of a leaf or an inner node: the lines that a search may touch, all at once instead of one after the other.
   void PrefetchKeys() const { PrefetchLines(this, kKeyLines); }
 
-  // False: the node is held, or no longer what it was at version `seen`. Sequentially consistent: see LeafRef.
+  // False: the node is held, or no longer at version `seen`. Sequentially consistent: see LeafRef.
   bool TryLock(uint64_t seen) { return (seen & kHeld) == 0 && TryLockAsHolder(seen); }
-  // The same by who knows that the node is not held at version `seen`, or holds it itself.
+  // The same for a caller that knows that the node is not held at version `seen`, or that holds it itself.
   bool TryLockAsHolder(uint64_t seen) {
     return (seen & (kLocked | kUnlinked)) == 0 && version_.compare_exchange_strong(seen, seen | kLocked);
   }
-  // By the holder of the lock. Release: who loads the new version sees what was done under the lock.
+  // By the holder of the lock. Release: a reader that loads the new version sees the writes under the lock.
   void UnlockUnchanged() { version_.store(Now() & ~kLocked, std::memory_order_release); }
   uint64_t UnlockChanged() {
     const uint64_t changed = (Now() & ~kLocked) + kStep;
@@ -86,7 +86,7 @@ class BTreeNode {
   static constexpr Key kPadKey = ~Key{0};
   static constexpr int kKeyLines = 9;
 
-  // Relaxed: only the holder of the lock asks.
+  // Relaxed: only the holder of the lock calls it.
   uint64_t Now() const { return version_.load(std::memory_order_relaxed); }
 
   // How many of the first kKeys - 1 keys are below `key`; kKeys is a power of two. Nothing branches on a key.
@@ -106,8 +106,8 @@ class BTreeNode {
   Atomic<uint64_t> version_;
 };
 
-// A leaf: the entries of a range of keys, and what concurrency control and log keep for that range, for what is in it
-// and for what is not. Leaves of 30 entries were slower to look up and to scan.
+// A leaf: the entries of a range of keys, and the metadata of concurrency control and log for that range: for its gaps
+// as well as its entries (phantom protection). Leaves of 30 entries were slower to look up and to scan.
 class alignas(kCacheLineBytes) BTreeLeaf : public BTreeNode {
  public:
   static constexpr uint32_t kSlots = 62;
@@ -116,13 +116,13 @@ class alignas(kCacheLineBytes) BTreeLeaf : public BTreeNode {
   // names the holder, so a concurrency control that holds leaves has no other use for it.
   Atomic<uint64_t> control;
 
-  // From now on nobody but `holder`, which is not 0, changes the leaf. False: it is held already, or no longer what it
-  // was at version `seen`.
+  // From now on only `holder`, which is not 0, changes the leaf. False: it is held already, or no longer at version
+  // `seen`.
   bool TryHold(uint64_t seen, uint64_t holder);
   // By the holder, of each leaf that it holds: those too that were split off from one (LeafChange::split_off).
   void EndHold();
 
-  // The log metadata; a leaf that splits hands on a copy.
+  // The log metadata; a split copies it to the new leaf.
   Meta meta() { return reinterpret_cast<std::byte*>(this + 1); }
 
  private:
@@ -132,19 +132,19 @@ class alignas(kCacheLineBytes) BTreeLeaf : public BTreeNode {
   static constexpr uint32_t kNoSlot = 2 * kSlots;  // neither a slot nor next to one
 
   uint32_t SlotOf(Key key) const { return CountBelow<kSlots + 2>(keys, key); }
-  // What `key` leads to, where `slot` is SlotOf(key); nullptr: it is not here.
+  // The row of `key`, where `slot` is SlotOf(key); nullptr: the key is not here.
   Row* RowAt(uint32_t slot, Key key) const {
     return slot < count.get() && keys[slot].get() == key ? rows[slot].get() : nullptr;
   }
 
-  // Who holds the leaf at version `seen`, or 0; known if it is still at that version.
+  // The holder of the leaf at version `seen`, or 0; valid if it is still at that version.
   uint64_t HolderAt(uint64_t seen) const {
     return __builtin_expect((seen & kHeld) == 0, 1) ? 0 : control.load(std::memory_order_acquire);
   }
 
-  // With both locked, of a leaf that is split off; the control word passes on by itself.
+  // With both locked, of a leaf that is split off; the control word is copied elsewhere.
   void InheritHold(const BTreeLeaf& from) {
-    version_.store(Now() | (from.Now() & kHeld), std::memory_order_relaxed);  // nobody else sees it yet
+    version_.store(Now() | (from.Now() & kHeld), std::memory_order_relaxed);  // not visible to other threads yet
   }
   // With the leaf locked.
   void InsertAt(uint32_t slot, Key key, Row* row);
@@ -182,24 +182,25 @@ static_assert(sizeof(BTreeLeaf) == 1024 && sizeof(BTreeInner) == 1024);
 
 // A leaf as a reader saw it.
 //
-// A transaction that depends on what a range of keys holds keeps the LeafRefs of its look-ups and scans, and at its
-// commit asks whether they are Unchanged. The load there is sequentially consistent, as is the lock of every change:
-// what the transaction stores (sequentially consistent) into the leaf's metadata before it asks is seen by whoever
-// changes the leaf and loads the metadata afterwards, or else the leaf is not unchanged.
+// A transaction that depends on the contents of a range of keys keeps the LeafRefs of its look-ups and scans, and
+// validates at commit that they are Unchanged. The load there is sequentially consistent, as is the lock of every
+// change: stores (sequentially consistent) of the transaction into the leaf's metadata before that are seen by every
+// worker that changes the leaf and loads the metadata afterwards, or else the leaf is not unchanged.
 struct LeafRef {
   BTreeLeaf* leaf = nullptr;
   uint64_t version = 0;
 
-  // No entry came or went since, nor is anyone about to change the leaf, nor has anyone begun or ended to hold it.
+  // No entry was inserted or erased since, the leaf is not locked, and no holder began or ended to hold it.
   bool Unchanged() const { return leaf->version_.load() == version; }
-  // At that version by leaf->control; who is not the holder must see afterwards that it is Unchanged.
+  // At that version by leaf->control; a caller other than the holder must see afterwards that it is Unchanged.
   bool held() const { return (version & BTreeNode::kHeld) != 0; }
   friend bool operator==(const LeafRef&, const LeafRef&) = default;
 };
 
-// Gives a new row or leaf, which nobody else sees yet, the log metadata of the locked leaf that it comes from. Others
-// may be raising that meanwhile; what they raise after it was copied they will not commit: the loads are sequentially
-// consistent, as is the lock (LeafRef). Relaxed: published with the copy. `bytes` is a multiple of a word's.
+// Gives a new row or leaf, which no other thread sees yet, the log metadata of the locked leaf that it comes from.
+// Other transactions may be raising that meanwhile; those that raise it after the copy will fail validation: the loads
+// are sequentially consistent, as is the lock (LeafRef). Relaxed: published with the copy. `bytes` is a multiple of a
+// word's.
 inline void CopyLeafMeta(Meta to, Meta from, size_t bytes) {
   ASSERT(bytes % sizeof(uint64_t) == 0);
   auto* const target = reinterpret_cast<uint64_t*>(to);
@@ -209,8 +210,8 @@ inline void CopyLeafMeta(Meta to, Meta from, size_t bytes) {
   }
 }
 
-// What an insert or erase did to the leaves, for a transaction that has seen them itself: a LeafRef{leaf, before} of
-// its own becomes {leaf, after} and is joined by `split_off`; one of another version is void.
+// The effect of an insert or erase on the leaves, for a transaction that has seen them itself: a LeafRef{leaf, before}
+// of its own becomes {leaf, after} and is joined by `split_off`; one of another version is void.
 struct LeafChange {
   BTreeLeaf* leaf = nullptr;
   uint64_t before = 0;

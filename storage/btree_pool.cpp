@@ -69,7 +69,7 @@ void BTreePool::Free(void* node) {
 
 void BTreePool::Retire(void* node, EpochClock& clock, WorkerId worker) {
   const std::lock_guard lock(mutex_);
-  // Stamped under the mutex: the clock does not go back, so the stamps ascend.
+  // Stamped under the mutex: the clock never decreases, so the stamps ascend.
   retired_.push_back({node, clock.RetireEpoch(worker)});
   const Epoch safe = clock.SafeEpoch();
   for (; !retired_.empty() && retired_.front().stamp < safe; retired_.pop_front()) {

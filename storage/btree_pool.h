@@ -1,15 +1,15 @@
 // Memory for the nodes of BTreeIndex: one pool per size of node, in huge pages where there are any.
 //
-// Nodes are handed out as they were left, zeroed the first time, and never go back to the system before the pool does:
-// a reader that follows a stale pointer reads a node, if not the one it wanted. A node that others may still read is
-// retired, and handed out again once they cannot.
+// Nodes are handed out as they were left, zeroed the first time, and are not returned to the system before the pool is
+// destroyed: a reader that follows a stale pointer reads a node, if not the one it wanted. A node that others may still
+// read is retired, and handed out again once they cannot.
 //
 // In builds with a sanitizer each node lies right before a page that cannot be accessed, so that a load of one element
-// beyond the node is a SIGSEGV at that load. A page and no poisoned bytes: it stops what no sanitizer sees as well (the
-// thread sanitizer knows no bounds, and a test may ask for it in any build), and pages are what readers run into where
-// a node is the last of its mapping. The price is 8 KiB and two mappings for each node.
+// beyond the node is a SIGSEGV at that load. A page, not poisoned bytes: it stops accesses that no sanitizer sees as
+// well (ThreadSanitizer knows no bounds, and a test may ask for it in any build), and unmapped pages are what readers
+// hit where a node is the last of its mapping. The price is 8 KiB and two mappings for each node.
 //
-// Thread safe. One mutex, because a node is asked for once in dozens of inserts.
+// Thread safe. One mutex, as a node is allocated once in dozens of inserts.
 #pragma once
 
 #include <cstddef>

@@ -40,7 +40,7 @@ bool BTreeScan::FindLeaf() {
                         });
 }
 
-// Without going down from the root, as long as the parent is what it was. False: it is not, or has no further child.
+// Without a descent from the root, as long as the parent is unchanged. False: it has changed, or has no further child.
 bool BTreeScan::StepToNextLeaf() {
   const BTreeInner* const parent = at_.parent;
   const bool ascending = order_ == ScanOrder::kAscending;

@@ -10,10 +10,11 @@
 // scan's up to where it ended is reported, also if it has no entry there; a leaf with many entries makes several
 // batches. A key that is in the index all the while is seen once, a key that never is, never.
 //
-// What a leaf has beside its entries (control, log metadata) is loaded when its batch is there: if the leaf is then
-// still Unchanged, both are of one version; if not, Repeat makes the next batch cover the same range anew, of the same
-// leaf or of another one. A leaf may have more batches than its entries make, at one version: it can inherit a
-// neighbour's range (BTreeIndex::UnlinkEmpty) while the scan is on its way. Whoever depends on gaps keeps the LeafRefs.
+// The rest of a leaf (control, log metadata) is loaded after its batch: if the leaf is then still Unchanged, both are
+// of one version; if not, Repeat makes the next batch cover the same range anew, of the same leaf or of another one. A
+// leaf may have more batches than its entries make, at one version: it can inherit a neighbour's range
+// (BTreeIndex::UnlinkEmpty) while the scan is on its way. A transaction that depends on gaps (phantoms) keeps the
+// LeafRefs.
 //
 // Owned by one thread, within one epoch section.
 #pragma once
@@ -33,7 +34,7 @@ class BTreeScan {
   BTreeScan(const BTreeIndex& index, Key low, Key high, ScanOrder order)
       : index_(index), low_(low), high_(high), order_(order), done_(low > high) {}
 
-  // False: the range is exhausted. Otherwise the functions below tell of the batch.
+  // False: the range is exhausted. Otherwise the functions below return the batch.
   bool NextBatch();
 
   const LeafRef& leaf() const { return leaf_; }
@@ -58,7 +59,7 @@ class BTreeScan {
 
   const BTreeIndex& index_;
   Key low_, high_;                      // the rest of the range
-  Key batch_low_ = 0, batch_high_ = 0;  // what it was before the last batch
+  Key batch_low_ = 0, batch_high_ = 0;  // the rest before the last batch
   const ScanOrder order_;
   bool done_;
   Position position_ = Position::kUnknown;
@@ -70,8 +71,8 @@ class BTreeScan {
   BTreeEntry entries_[kBatch];
 };
 
-// Calls visit(const BTreeEntry&) for the entries of a range, in the order of the scan, until it returns false. For whom
-// leaves do not matter.
+// Calls visit(const BTreeEntry&) for the entries of a range, in the order of the scan, until it returns false. For
+// callers that need no leaves.
 template <class Visit>
 void ScanEntries(const BTreeIndex& index, Key low, Key high, ScanOrder order, Visit&& visit) {
   BTreeScan scan(index, low, high, order);

@@ -30,7 +30,7 @@ Digest128 HashRow(const Table& table, const Row& row) {
 TableDigest DigestOfPart(const Table& table, uint32_t part, uint32_t parts) {
   TableDigest digest;
   table.ForEachRowOfPart(part, parts, [&](const Row& row) {
-    // Relaxed: no transaction runs, and whoever started this thread is ordered after the last one.
+    // Relaxed: no transaction runs, and the start of this thread is ordered after the last one.
     if (row.control.load(std::memory_order_relaxed) & Row::kAbsent) return;
     digest.rows += HashRow(table, row);
     ++digest.row_count;

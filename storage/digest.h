@@ -1,4 +1,4 @@
-// Digests of what a database holds: two databases with equal digests hold the same rows.
+// Digests of the contents of a database: two databases with equal digests hold the same rows.
 //
 // Independent of the order of insertion, of addresses, threads, versions, log metadata and absent rows: the
 // 128-bit hash (XXH3) of each present row's key and tuple, summed. Taken while no transaction runs.

@@ -103,7 +103,7 @@ void HashIndex::Erase(const Row* row) {
   do {
     for (auto& slot : path.bucket().slots) {
       if (slot.load(std::memory_order_relaxed) != word) continue;  // ordered by the lock
-      // Release: who sees the slot empty sees what its eraser did before, such as marking the row.
+      // Release: a thread that sees the slot empty sees the eraser's earlier stores, such as the row's mark.
       slot.store(0, std::memory_order_release);
       return;
     }

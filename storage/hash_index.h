@@ -1,20 +1,18 @@
 // The unique hash index of a table: key -> Row*, one cache line for the bucket and one for the row.
 //
-// A bucket is one line: a header (lock bit and link to overflow buckets) and seven slots. A slot is one word, a
-// 16-bit tag of the key's hash above a 48-bit row address; 0 is empty. The number of first buckets is fixed. Below
-// one that is full grows a tree: first a single overflow bucket, which is all that a table of the expected size
-// needs, and below each that is full in turn, eight, of which the key's hash chooses one. So the way to a row gets
-// longer with the logarithm of the rows, however many more there are than expected; nobody knows beforehand how many
-// rows a recovery will insert.
+// A bucket is one line: a header (lock bit and link to overflow buckets) and seven slots. A slot is one word, a 16-bit
+// tag of the key's hash above a 48-bit row address; 0 is empty. The number of first buckets is fixed. Below one that is
+// full grows a tree: first a single overflow bucket, which is all that a table of the expected size needs, and below
+// each that is full in turn, eight, of which the key's hash chooses one. So the path to a row grows with the logarithm
+// of the rows, however many more there are than expected; how many rows a recovery will insert is not known beforehand.
 //
 // Threads: Find and the prefetches take no lock. FindOrInsert and Erase lock the first bucket, which guards the whole
 // tree.
 //
-// Why Find needs no version to re-check on a miss: a row never moves from slot to slot and a link is never
-// taken away, so a key that stays in the index while Find runs is in one slot all the while, and Find passes
-// it. If Find misses a key that is there at the end, it was absent at some moment in between (erased from a
-// slot not yet visited, inserted again into one already visited), and the miss is true of that moment. What
-// must not be missed twice, uniqueness, is decided again under the lock.
+// Why Find needs no version to re-check on a miss: a row never moves from slot to slot and a link is never removed, so
+// a key that stays in the index while Find runs is in one slot all the while, and Find passes it. If Find misses a key
+// that is there at the end, it was absent at some moment in between (erased from a slot not yet visited, inserted again
+// into one already visited), and the miss is true of that moment. Uniqueness is decided again under the lock.
 #pragma once
 
 #include <emmintrin.h>
@@ -65,8 +63,8 @@ class HashIndex {
     return __builtin_expect(first.below() == nullptr, 1) ? nullptr : FindBelow(first, key, place.tag);
   }
 
-  // Returns the row that bears `key` or, if there is none, inserts what `make()` returns, which bears it.
-  // `make` runs with the bucket locked, so it must not come back to the index; it may throw.
+  // Returns the row with `key` or, if there is none, inserts the row with that key that `make()` returns. `make` runs
+  // with the bucket locked, so it must not call the index; it may throw.
   template <class Make>
   Row* FindOrInsert(Key key, Make&& make) {
     const Place place = PlaceOf(key);
@@ -76,12 +74,12 @@ class HashIndex {
     if (position.row != nullptr) return position.row;
     Row* const row = make();
     ASSERT(row->key == key);
-    // Release: who finds the row in the slot sees how `make` left it.
+    // Release: a thread that finds the row in the slot sees it as `make` left it.
     position.slot->store(SlotWord(row, place.tag), std::memory_order_release);
     return row;
   }
 
-  // Takes out a row that is in the index. Finders may still hold it.
+  // Erases a row that is in the index. Other threads may still use it.
   void Erase(const Row* row);
 
   void PrefetchBucket(Key key) const { Prefetch(&buckets_[PlaceOf(key).bucket]); }
@@ -99,8 +97,8 @@ class HashIndex {
   // How many buckets a look-up may read. Walks the index.
   uint32_t depth() const;
 
-  // Calls visit(const Row&) for the rows of the first buckets [begin, end) and below. What is inserted or erased
-  // meanwhile may be seen or not.
+  // Calls visit(const Row&) for the rows of the first buckets [begin, end) and below. Rows inserted or erased meanwhile
+  // may be seen or not.
   template <class Visit>
   void ForEachRow(uint64_t begin, uint64_t end, Visit&& visit) const {
     const auto visit_rows = [&visit](const IndexBucket& bucket, uint32_t) {
@@ -228,8 +226,8 @@ class HashIndex {
   uint64_t clustered_mask_;
   MappedMemory memory_;
 
-  // Overflow buckets come from chunks that grow with their number. A bucket overflows once in its life, so
-  // a mutex will do; it is taken with a tree locked.
+  // Overflow buckets come from chunks that grow with their number. A bucket overflows only once, so a mutex will do; it
+  // is taken with a tree locked.
   struct OverflowPool {
     Mutex mutex;
     std::vector<MappedMemory> chunks;

@@ -6,10 +6,10 @@
 //   then       CC's part      RowLayout::cc_bytes, the concurrency control's (HEKATON: the head of the version chain)
 //   then       tuple          Schema::tuple_bytes
 //
-// What is absent is a row too: a row whose control word says kAbsent is in the index, can be locked,
-// carries a version and log metadata, and reads as "no such key". A miss creates one, an insert turns it
-// present, a delete turns a present row absent. It is unlinked (kGone) only once nobody needs what it
-// remembers. A thread that finds kGone looks the key up again.
+// Absent rows (tombstones and placeholders): a row whose control word says kAbsent is in the index, can be locked,
+// carries a version and log metadata, and reads as "no such key". A miss creates one, an insert turns it present, a
+// delete turns a present row absent. It is unlinked (kGone) only once no transaction needs its version and metadata. A
+// thread that finds kGone looks the key up again.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@ using Meta = std::byte*;
 
 constexpr size_t RoundedUpToWords(size_t bytes) { return (bytes + 7) / 8 * 8; }
 
-// What lies between the header and the tuple of every row, and in every leaf of an ordered table. In bytes; the parts
+// The parts between the header and the tuple of every row, and in every leaf of an ordered table. In bytes; the parts
 // begin at whole words.
 struct RowLayout {
   size_t log_bytes = 0;       // the log scheme's metadata of the row
@@ -40,7 +40,7 @@ struct Row {
   static constexpr uint64_t kLocked = 1;  // a writer holds the row
   static constexpr uint64_t kAbsent = 2;  // reads as a missing key
   static constexpr uint64_t kGone = 4;    // unlinked from the index
-  static constexpr uint64_t kQueued = 8;  // absent at some time; one worker's list of rows to unlink holds it
+  static constexpr uint64_t kQueued = 8;  // absent at some time; in one worker's list of rows to unlink
   static constexpr int kSharedBits = 4;   // the concurrency control's own bits start here
 
   Atomic<uint64_t> control;
@@ -54,7 +54,7 @@ static_assert(sizeof(Row) == 16);
 
 class Table;
 
-// A row as a log scheme is told of it: where it belongs, and the metadata beside it or in its place in a lock table.
+// A row as a log scheme sees it: its table and key, and the metadata beside it or in its place in a lock table.
 struct RowRef {
   const Table& table;
   Key key;

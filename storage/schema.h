@@ -25,7 +25,7 @@ struct Schema {
   // Keys that differ only in their lowest `clustered_key_bits` bits share a hash bucket where they
   // fit: rows that are inserted together (the lines of one order) cost one cache miss, not ten.
   uint32_t clustered_key_bits = 0;
-  // Rows expected over the life of the table; the index is sized for it. More rows still fit.
+  // Rows expected over the table's lifetime; the index is sized for it. More rows still fit.
   uint64_t expected_rows = 0;
   // The index is a B+tree, and the table can be scanned; else it is a hash index.
   bool ordered = false;

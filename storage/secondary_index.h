@@ -1,5 +1,5 @@
-// A non-unique secondary index: a search key leads to the primary keys of the rows that bear it, in the
-// order given by a sort key (TPC-C: customers by warehouse, district and last name, ordered by first name).
+// A non-unique secondary index: a search key leads to the primary keys of the rows that have it, in the order given by
+// a sort key (TPC-C: customers by warehouse, district and last name, ordered by first name).
 //
 // Filled during the load, then frozen by Freeze; read-only and shared without locks afterwards. A workload
 // whose transactions change indexed columns needs the ordered index instead.

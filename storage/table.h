@@ -3,7 +3,7 @@
 //
 // Threads: Find and the prefetches may run beside everything else, and wait for nothing but a leaf that is being
 // changed. FindOrCreate and Unlink lock one bucket, or the leaves that they change. A row that was found stays readable
-// until the finder leaves its epoch section (base/epoch.h), even if it is unlinked meanwhile.
+// until the reader leaves its epoch section (base/epoch.h), even if it is unlinked meanwhile.
 #pragma once
 
 #include <functional>
@@ -55,11 +55,11 @@ class Table {
   std::byte* tuple(Row* row) const { return reinterpret_cast<std::byte*>(row) + tuple_offset_; }
   const std::byte* tuple(const Row* row) const { return reinterpret_cast<const std::byte*>(row) + tuple_offset_; }
 
-  // The row that bears `key`, present or absent, or nullptr.
+  // The row with `key`, present or absent, or nullptr.
   Row* Find(Key key) const { return __builtin_expect(ordered(), 0) ? tree_->Find(key) : hash_->Find(key); }
 
-  // The same, but where there is none an absent row is created: zeroed, made by `init(Row&)` before
-  // anyone can see it. `init` sets the control word (with Row::kAbsent) and the log metadata.
+  // The same, but where there is none an absent row (a placeholder) is created: zeroed, initialised by `init(Row&)`
+  // before other threads can see it. `init` sets the control word (with Row::kAbsent) and the log metadata.
   template <class Init>
   Row* FindOrCreate(WorkerId worker, Key key, Init&& init) {
     if (Row* row = Find(key)) return row;
@@ -71,7 +71,7 @@ class Table {
     return ordered() ? tree_->FindOrInsert(key, make) : hash_->FindOrInsert(key, make);
   }
   // The same in an ordered table: `init(Row&, BTreeLeaf&)` runs with the leaf locked that gets the row, and `change`
-  // tells what became of the leaf. nullptr: there is no row, and another than `holder` holds the leaf.
+  // reports how the leaf changed. nullptr: there is no row, and another than `holder` holds the leaf.
   template <class Init>
   Row* FindOrCreate(WorkerId worker, Key key, Init&& init, LeafChange& change, uint64_t holder = 0) {
     const auto make = [&](BTreeLeaf& leaf) {
@@ -86,15 +86,15 @@ class Table {
   // Threads may load side by side, each as another worker. Throws Error when the key exists.
   void LoadRow(WorkerId worker, Key key, std::span<const std::byte> tuple);
 
-  // Takes an absent row, already marked kGone by the caller who holds its lock, out of the index. Nobody may hold its
-  // leaf.
+  // Unlinks an absent row, already marked kGone by the caller, which holds its lock, from the index. Its leaf must not
+  // be held.
   void Unlink(Row* row) {
     if (!ordered()) return hash_->Erase(row);
     const bool found = tree_->Erase(row->key, row);
     CHECK(found);
   }
   // The same in an ordered table: `leave(BTreeLeaf&)` runs with the leaf locked that loses the row, and may mark the
-  // row, and `change` tells what became of the leaf. False: nothing was done, for the leaf is held.
+  // row, and `change` reports how the leaf changed. False: nothing was done, as the leaf is held.
   template <class Leave>
   bool Unlink(Row* row, Leave&& leave, LeafChange& change) {
     const bool found = tree_->Erase(row->key, row, change, leave);
@@ -106,9 +106,9 @@ class Table {
   UnlinkResult UnlinkEmptyLeaf(Key key, EpochClock& clock, WorkerId worker, Absorb&& absorb) {
     return tree_->UnlinkEmpty(key, clock, worker, absorb);
   }
-  // Gives the memory of an unlinked row to `worker` for new rows, once no thread can still hold a pointer
-  // to it: EpochClock::RetireEpoch after Unlink, Recycle when SafeEpoch is above that. The control word stays
-  // kGone until the `init` of the row's next life.
+  // Gives the memory of an unlinked row to `worker` for new rows, once no thread can still hold a pointer to it:
+  // EpochClock::RetireEpoch after Unlink, Recycle when SafeEpoch is above that. The control word stays kGone until the
+  // `init` of the row's next incarnation.
   void Recycle(WorkerId worker, Row* row);
 
   // The bucket, or the leaf.

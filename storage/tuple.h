@@ -4,7 +4,7 @@
 // member pointer of that struct or by a byte offset. Three models:
 //   TupleReader      a stable image: the row under a lock, a private copy, a row during replay
 //   RacyTupleReader  a row that others may overwrite meanwhile; the concurrency control validates
-//                    what was read afterwards and, if it was torn, runs the visitor again
+//                    the read afterwards and, if it was torn, runs the visitor again
 //   TupleWriter<S>   a stable image that is being changed; S learns of every change before it is made
 //                    (undo under two-phase locking, the list of dirty ranges under OCC)
 #pragma once

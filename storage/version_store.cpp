@@ -4,7 +4,7 @@
 
 namespace dbx {
 
-// What is left of a chunk that is too small stays unused: it is less than a version.
+// The rest of a chunk that is too small for a version stays unused.
 RowVersion* VersionStore::TakeNew(size_t size_class) {
   if (size_class >= free_.size()) free_.resize(size_class + 1);
   const size_t bytes = size_class * kClassBytes;

@@ -1,14 +1,14 @@
-// Versions of rows that were superseded, and the memory of one worker for them: of one that runs transactions, or that
-// replays them.
+// Superseded versions of rows, their memory and its garbage collection: one store per worker that runs or replays
+// transactions.
 //
-// A row holds its newest version; the older ones hang in a chain beside it, newest first, each valid from its begin
-// timestamp to its end timestamp, which is the begin of the version before it in the chain. Whoever supersedes a
-// version takes its memory here and gives it back when no transaction can need it: it ended at or below the watermark,
-// which is a timestamp that no transaction's snapshot lies below, now or later.
+// A row holds its newest version; the older ones form a version chain beside it, newest first, each valid from its
+// begin timestamp to its end timestamp, which is the begin of the version before it in the chain. The worker that
+// supersedes a version allocates it here and frees it when no transaction can need it: it ended at or below the
+// watermark, a lower bound of all current and future snapshots.
 //
-// Nothing is taken out of a chain. A reader goes on to the next version only from one that begins after its snapshot,
-// and stops at the first that does not; so it never follows the pointer that leads to a version that ended at or below
-// the watermark, and that pointer may dangle.
+// Nothing is unlinked from a chain. A reader follows it to the next version only from one that begins after its
+// snapshot, and stops at the first that does not; so it never follows the pointer that leads to a version that ended at
+// or below the watermark, and that pointer may dangle.
 //
 // Threads: a store belongs to one worker. A version is written before it is linked and constant from then on.
 #pragma once
@@ -25,10 +25,10 @@
 
 namespace dbx {
 
-// Followed by `meta_bytes` of log metadata, the version's own, and by the tuple, unless the version is of an absence.
+// Followed by `meta_bytes` of log metadata, the version's own, and by the tuple, unless the version is a tombstone.
 struct RowVersion {
   RowVersion* older;  // in the chain
-  RowVersion* later;  // in its worker's queue, or among the free
+  RowVersion* later;  // in its worker's queue or free list
   Timestamp begin;
   Timestamp end;
   uint32_t size_class;
@@ -59,8 +59,8 @@ class VersionStore {
     ++waiting_;
   }
 
-  // Frees what ended at or below `watermark`, the oldest first: a few versions or, if many wait, a share of them, so
-  // that a long queue gets shorter and no call takes long.
+  // Frees versions that ended at or below `watermark`, the oldest first: a few versions or, if many wait, a share of
+  // them, so that a long queue gets shorter and no call takes long.
   void Collect(Timestamp watermark) {
     for (size_t most = std::max(kFreedPerCall, waiting_ / 8); most > 0; --most) {
       if (oldest_ == nullptr || oldest_->end > watermark) return;
@@ -74,7 +74,7 @@ class VersionStore {
   }
 
   size_t waiting() const { return waiting_; }  // superseded and not free yet
-  size_t memory_bytes() const;                 // what versions were ever made of, in pages
+  size_t memory_bytes() const;                 // all memory ever taken for versions, in pages
 
  private:
   static constexpr size_t kClassBytes = 64;

@@ -40,7 +40,7 @@ constexpr char kMagic[8] = {'D', 'B', 'X', 'A', 'C', 'K', '\r', '\n'};
 constexpr uint32_t kVersion = 3;
 constexpr uint64_t kPageBytes = 4096;
 constexpr uint64_t kPageBits = kPageBytes * 8;
-constexpr uint64_t kWorkersMax = uint64_t{1} << (64 - TxnId::kSequenceBits);  // that a transaction's name tells apart
+constexpr uint64_t kWorkersMax = uint64_t{1} << (64 - TxnId::kSequenceBits);  // that a transaction id distinguishes
 constexpr uint64_t kFileBytesMax = uint64_t{1} << 46;
 // Up to this size the file's space is reserved at once, so that a full disk is an error here and no SIGBUS in the
 // middle of the run. Larger files stay sparse.
@@ -104,7 +104,7 @@ std::unique_ptr<AckFile> AckFile::Create(const std::string& path, uint64_t run_i
   header.version = kVersion;
   header.identity = {run_id, workers, file->bits_per_worker_, first_sequence, file->note_bytes_};
   header.crc = header.Checksum();
-  // Emptied, then named, then grown: whatever a kill leaves may be overwritten later and does not pass for whole.
+  // Emptied, then named, then grown: a file left by a kill may be overwritten later and is not taken for whole.
   if (::ftruncate(file->fd_, 0) != 0) Fail(path, "cannot empty", errno);
   if (::pwrite(file->fd_, &header, sizeof header, 0) != ssize_t{sizeof header}) Fail(path, "cannot write", errno);
   const uint64_t bytes = header.identity.FileBytes();
@@ -132,7 +132,7 @@ std::unique_ptr<AckFile> AckFile::Open(const std::string& path, std::optional<ui
   if (header.crc != header.Checksum()) Refuse(ExitStatus::kCorrupt, path, "bad header checksum");
   const Header::Identity& identity = header.identity;
   if (run_id && *run_id != identity.run_id) Refuse(ExitStatus::kMismatch, path, "it is of another run than the log");
-  // Regions of no bits would make any number of workers fit a short file.
+  // With empty regions any number of workers would fit a short file.
   if (identity.bits_per_worker % kPageBits != 0 || identity.bits_per_worker == 0 || identity.workers == 0 ||
       identity.workers > kWorkersMax || identity.bits_per_worker / 8 > kFileBytesMax ||
       identity.note_bytes % kPageBytes != 0 || identity.note_bytes > kFileBytesMax ||
@@ -169,7 +169,7 @@ uint64_t AckFile::NextData(uint64_t region_number, uint64_t word) const {
   if (word >= words || word % kWordsPerPage != 0) return word;
   const auto region = static_cast<off_t>(kHeaderBytes + region_number * (bits_per_worker_ / 8));
   const off_t data = ::lseek(fd_, region + static_cast<off_t>(word * 8), SEEK_DATA);
-  if (data < 0) return errno == ENXIO ? words : word;  // ENXIO: a hole up to the end; else holes are not known here
+  if (data < 0) return errno == ENXIO ? words : word;  // ENXIO: a hole up to the end; else holes are not supported here
   return std::min(std::max(word, static_cast<uint64_t>(data - region) / 8), words);
 }
 

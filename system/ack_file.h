@@ -1,14 +1,13 @@
-// Which transactions were acknowledged, in memory that outlives the process: a shared mapping of a file. The page
-// cache keeps it through SIGKILL (not through a power failure), so recovery can be asked for every one of them.
+// A record of the acknowledged transactions that survives the process: a shared mapping of a file. The page cache keeps
+// it through SIGKILL (not through a power failure), so a recovery can be checked for every one of them.
 //
 //   header    4096 bytes: what the file is, run id, workers, bits per worker, bytes of notes, checksum
 //   writers   for each worker whole pages: bit s is set once transaction (worker, s) was acknowledged
-//   readers   the same for transactions that wrote nothing
-//   notes     for each worker whole pages, for the workload: what those readers saw, before they are acknowledged
+//   readers   the same for read-only transactions
+//   notes     for each worker whole pages, for the workload: those readers' read sets, before acknowledgement
 //
-// A read-only transaction leaves no record, so no recovery can show that it was there. What can be shown is that all
-// that it saw is there: its notes say what that was. The file is sparse: a region may be far larger than what a run
-// fills.
+// A read-only transaction leaves no record, so no recovery can show that it was there. But the versions that it saw
+// must be there: its notes name them. The file is sparse: a region may be far larger than its used part.
 // Threads: Acknowledge(id) belongs to one thread at a time for each id.worker(), normally the worker itself.
 #pragma once
 
@@ -40,8 +39,8 @@ class AckFile {
   AckFile(const AckFile&) = delete;
   AckFile& operator=(const AckFile&) = delete;
 
-  // A load and a store: nobody else writes the region. Relaxed, as only a reader after the end of the process
-  // looks, and the kernel keeps what was stored.
+  // A load and a store: no other thread writes the region. Relaxed, as it is read only after the end of the process,
+  // and the kernel keeps the stores.
   void Acknowledge(TxnId id, bool wrote = true) {
     // Below the first: wraps, and has no bit.
     const uint64_t sequence = id.sequence() - first_sequence_;
@@ -54,7 +53,7 @@ class AckFile {
     if (id.worker().value() >= workers_ || sequence >= bits_per_worker_) return false;
     return (Words(RegionOf(id.worker().value(), false))[sequence / 64] >> sequence % 64 & 1) != 0;
   }
-  // Zeros where nothing was noted.
+  // Zeros where there is no note.
   std::span<std::byte> NotesOf(WorkerId worker) const {
     const size_t begin = kHeaderBytes + 2 * workers_ * (bits_per_worker_ / 8) + worker.value() * note_bytes_;
     return {memory_ + begin, note_bytes_};
@@ -78,7 +77,7 @@ class AckFile {
   uint64_t run_id() const { return run_id_; }
   uint32_t workers() const { return workers_; }
   uint64_t bits_per_worker() const { return bits_per_worker_; }  // max_sequence, rounded up to whole pages
-  // Acknowledged transactions for which the file has no bit. Not 0: the check says nothing about them.
+  // Acknowledged transactions for which the file has no bit. If not 0: the check does not cover them.
   uint64_t unrecorded() const;
 
  private:

@@ -1,8 +1,9 @@
-// A worker's transactions that are pre-committed and not yet acknowledged, oldest first.
+// A worker's transactions that are pre-committed (locks released) and not yet acknowledged, oldest first: they wait for
+// group commit.
 //
-// The worker goes on while earlier transactions harden; it acknowledges from the front once a commit point is durable.
-// Acknowledging in order loses little: points of one worker become durable nearly in order, and the queue stays a ring.
-// Owned by one worker.
+// The worker runs further transactions while earlier ones harden; it acknowledges from the front once a commit point is
+// durable. Acknowledging in order loses little: points of one worker become durable nearly in order, and the queue
+// stays a ring. Owned by one worker.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +26,7 @@ class AckQueue {
 
   using CommitPoint = typename Log::CommitPoint;
 
-  // Where the next transaction's commit point is to be set; nothing is queued until Push.
+  // The commit point of the next transaction, to be set by it; nothing is queued until Push.
   CommitPoint NextPoint() {
     ASSERT(!full());
     return CommitPoint(words_.data() + tail_ * stride_ + kHeaderWords);

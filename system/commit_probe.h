@@ -1,14 +1,14 @@
-// Where the time from commit to acknowledgement goes, for one transaction in kSampled of a worker (TIME_ENABLE).
+// A breakdown of the time from commit to acknowledgement, for one transaction in kSampled of a worker (TIME_ENABLE).
 //
-//   order        from the end of its accesses until it has a place in the log: write locks, waiting for ring space, and
-//                with data records the re-check
-//   append       until its record is complete; with command records the re-check
+//   order        from the end of its accesses until its place in the log is reserved: locking the write set, waiting
+//                for ring space (back-pressure), and under data logging validation
+//   append       until its record is complete; under command logging with validation
 //   flush        until its own record is durable
-//   dependency   until everything else is that it waits for, and it is acknowledged
+//   dependency   until all that it depends on is durable too, and it is acknowledged
 //
-// One transaction at a time is followed; the next one is drawn when it has been acknowledged. Its worker looks after it
-// whenever it looks for acknowledgements, so flush and dependency are known to within one transaction's time.
-// Owned by one worker. What is not followed costs one test of a pointer at each stage.
+// One transaction at a time is followed; the next one is drawn when it has been acknowledged. Its worker checks it
+// whenever it polls for acknowledgements, so flush and dependency are known to within one transaction's time. Owned by
+// one worker. Other transactions cost one test of a pointer at each stage.
 #pragma once
 
 #include <cstdint>
@@ -55,7 +55,7 @@ class CommitProbe {
     hardened_ = now;
   }
 
-  // `counts`: its sample belongs to what is measured.
+  // `counts`: its sample belongs to the measured interval.
   void Acknowledged(TxnId id, uint64_t now, bool counts = true) {
     if (following_ != id) return;
     following_.reset();
@@ -70,7 +70,7 @@ class CommitProbe {
     ++parts_.samples;
   }
 
-  // Of all that were acknowledged.
+  // Of all acknowledged samples.
   const CommitParts& parts() const { return parts_; }
   void Reset() { parts_ = {}; }
 

@@ -1,8 +1,8 @@
 // config.h as C++: the one file that reads its macros.
 //
-// Included by options.cpp (defaults of the switches) and by configured_pair.h (the pair to compile). A value
-// that is unknown or not built yet stops the compiler here and says where the names to choose from stand. All macros of
-// config.h end here: none of them (TEST, least of all) reaches other code.
+// Included by options.cpp (defaults of the switches) and by configured_pair.h (the pair to compile). An unknown value,
+// or one not built yet, stops the compiler here with a pointer to the valid names. All macros of config.h are undefined
+// here: none of them (TEST, least of all) reaches other code.
 #pragma once
 
 #include <cstdint>
@@ -42,8 +42,8 @@ namespace dbx {
 enum class CcAlg { kNoWait, kWaitDie, kDlDetect, kSilo, kTicToc, kHekaton };
 enum class LogType { kData, kCommand };
 
-// Without their values, which end here, the names are words again, and what they stand for is looked up in the lists of
-// logging/schemes.h and logging/central_methods.h. A name whose value does not end is its number, and in no list.
+// Once undefined, the names are words again, and are looked up in the lists of logging/schemes.h and
+// logging/central_methods.h. A name that stays defined is its number, and in no list.
 #undef LOG_NO
 #undef LOG_SERIAL
 #undef LOG_BATCH
@@ -76,7 +76,7 @@ struct Configured {
   static constexpr bool kUseLocktable = USE_LOCKTABLE;
   static constexpr format::Scheme kScheme = SchemeNamed(DBX_WORD_OF(LOG_ALGORITHM));
   static constexpr LogType kLogType = LOG_TYPE == LOG_COMMAND ? LogType::kCommand : LogType::kData;
-  // The same as a user writes them.
+  // The same names as a user writes them.
   static constexpr const char* kCcName = kCcAlg == CcAlg::kSilo       ? "SILO"
                                          : kCcAlg == CcAlg::kTicToc   ? "TICTOC"
                                          : kCcAlg == CcAlg::kHekaton  ? "HEKATON"

@@ -1,7 +1,7 @@
 // Pairs of concurrency control and log scheme as types: any pair, and the one that config.h names.
 //
-// A new concurrency control is one #include and one line here, a new scheme in scheme_types.h. Only what is used is
-// instantiated. Included by pair.cpp, which compiles a pair, and by refusals.cpp, which asks the rules about all.
+// A new concurrency control is one #include and one line here, a new scheme in scheme_types.h. Only types in use are
+// instantiated. Included by pair.cpp, which compiles a pair, and by refusals.cpp, which applies the rules to all.
 #pragma once
 
 #include <type_traits>
@@ -26,7 +26,7 @@ struct LockingOf : std::type_identity<TwoPhaseLocking<Log, RowLocks, Policy>> {}
 template <class Log, class Policy>
 struct LockingOf<true, Log, Policy> : std::type_identity<TwoPhaseLocking<Log, LockTableLocks, Policy>> {};
 
-// kLocktable without locks to put there is a type too, so that rules.h can refuse it with a sentence.
+// kLocktable without locks is a type too, so that rules.h can refuse it with a sentence.
 template <CcAlg kAlg, bool kLocktable, class Log>
 struct CcOf;
 template <bool kLocktable, class Log>
@@ -42,7 +42,7 @@ struct CcOf<CcAlg::kTicToc, kLocktable, Log> : std::type_identity<TicToc<Log>> {
 template <bool kLocktable, class Log>
 struct CcOf<CcAlg::kHekaton, kLocktable, Log> : std::type_identity<Hekaton<Log>> {};
 
-// Who keeps many versions is replayed in many, where the log holds commands.
+// Multi-version concurrency control has multi-version replay, under command logging.
 template <CcAlg kAlg, bool kLocktable, LogType kType>
 using PayloadOf = std::conditional_t<kType == LogType::kData, DataPayload,
                                      std::conditional_t<CcOf<kAlg, kLocktable, NoLog>::type::kTraits.multi_version,

@@ -1,7 +1,7 @@
 // One supported pair of concurrency control and log scheme, seen from outside.
 //
-// main and the tests talk to a pair through this interface; it is crossed a few times per run, never per
-// transaction. system/pair.cpp implements it once as a template and is compiled once per pair.
+// main and the tests use a pair through this interface; it is called a few times per run, never per transaction.
+// system/pair.cpp implements it once as a template and is compiled once per pair.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
-// What a result was measured with: code, compiler, machine. Read once per process, after the run, and only
-// from what an unprivileged process may read; what cannot be read is "unknown" or 0.
+// The environment of a result: code, compiler, machine. Read once per process, after the run, and only from sources
+// that an unprivileged process may read; a value that cannot be read is "unknown" or 0.
 #pragma once
 
 #include <cstdint>

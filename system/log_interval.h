@@ -1,9 +1,9 @@
-// What the devices under the logs took within the measured interval, log by log.
+// The bytes that the devices under the logs took within the measured interval, log by log.
 //
-// Counted is what was reserved after Begin and is durable at End: records of warm-up transactions that wait in the ring
-// at Begin are left out, as are their acknowledgements. Every transaction that is counted as acknowledged reserved its
+// Counted are bytes reserved after Begin and durable at End: records of warm-up transactions that wait in the ring at
+// Begin are left out, as are their acknowledgements. Every transaction that is counted as acknowledged reserved its
 // records after Begin and was found durable before End, so that its bytes are among these, log by log; there is no
-// tolerance to choose. A run that claims more counts acknowledgements that the devices did not give it in that time.
+// tolerance to choose. A run that claims more counts acknowledgements of records that were not durable in that time.
 //
 // Main's thread; Begin while no worker runs transactions.
 #pragma once

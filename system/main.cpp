@@ -1,7 +1,7 @@
-// ./rundb and ./rundb-all: parse the flags, find the pair, run or recover it, print what it measured.
+// ./rundb and ./rundb-all: parse the flags, find the pair, run or recover it, print the measurements.
 //
-// Nothing is created before the flags have been understood. Every error is one line on standard error and an
-// exit status (base/error.h).
+// Nothing is created before the flags have been parsed. Every error is one line on standard error and an exit status
+// (base/error.h).
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -61,7 +61,7 @@ bool AnswerQuestion(const Options& options) {
   return true;
 }
 
-// The pair that wrote the log, whose header also says workload, sizes and seed.
+// The pair that wrote the log, whose header also has workload, sizes and seed.
 std::unique_ptr<Engine> EngineOfLog(Options& options, LogStorage& logs) {
   {
     const OldRuns runs = logs.Open(options);
@@ -77,7 +77,7 @@ std::unique_ptr<Engine> EngineOfLog(Options& options, LogStorage& logs) {
   }
 }
 
-// The files first: a reader of standard output that has enough of it must not cost the record.
+// The files first: a reader that closes standard output early must not cost the record.
 void Report(const Options& options, const std::string& record) {
   std::optional<Error> failure;
   try {
@@ -91,7 +91,7 @@ void Report(const Options& options, const std::string& record) {
   if (!RecordPassed(record)) throw Error(ExitStatus::kInternal, "the TEST workload failed");
 }
 
-// Ended before the measured interval: there is nothing to report, and PASS would be wrong.
+// Ended before the measured interval: nothing to report, and PASS would be wrong.
 struct Interrupted {};
 
 void ThrowIfNothingWasMeasured(const RunResult& result) {
@@ -150,7 +150,7 @@ int main(int argc, char** argv) {
   } catch (const std::bad_alloc&) {
     return Fail(ExitStatus::kNoSpace, "out of memory");
   } catch (const std::system_error& e) {
-    // Nothing else is asked of the system that it answers so.
+    // No other system call here fails with it.
     const bool no_thread = e.code() == std::errc::resource_unavailable_try_again;
     if (!no_thread) return Fail(ExitStatus::kInternal, e.what());
     return Fail(ExitStatus::kNoSpace, "no more threads: use a smaller -t, or raise the limit (ulimit -u)");

@@ -1,7 +1,6 @@
-// One engine in this process: a database, its log, its concurrency control and its workers. What of these depends on
-// the pair of concurrency control and log scheme is behind virtual functions that a run calls a few times; a
-// transaction calls none (PairNode in pair_node.h). One thread makes it, opens it and measures it; each worker has its
-// own.
+// One engine in this process: a database, its log, its concurrency control and its workers. The parts that depend on
+// the pair of concurrency control and log scheme are behind virtual functions that a run calls a few times; a
+// transaction calls none (PairNode in pair_node.h). One thread creates, opens and measures it; each worker has its own.
 #pragma once
 
 #include <memory>
@@ -22,7 +21,7 @@
 
 namespace dbx {
 
-// A worker's body and what it has counted, whatever its pair.
+// A worker's body and statistics, for any pair.
 class WorkerThread {
  public:
   virtual ~WorkerThread() = default;
@@ -60,15 +59,15 @@ class Node {
   virtual void OpenLog(std::unique_ptr<LogSet> logs, const LogOptions& options) = 0;
   // Timestamps of this run, where there are any, are above `after`.
   virtual void OpenControl(uint64_t lock_table_buckets, Isolation isolation, Timestamp after) = 0;
-  // Called by the thread that will run it, so that its memory is near. `ack_file` may be null.
+  // Called by the thread that will run it, so that its memory is on the thread's NUMA node. `ack_file` may be null.
   virtual std::unique_ptr<WorkerThread> MakeWorker(WorkerId id, WorkloadRef workload, CallList calls,
                                                    const WorkerOptions& options, AckFile* ack_file) = 0;
 
-  // What only the scheme's own threads had to write may have failed too. After logs()->Stop().
+  // Throws the error of a write by the scheme's own threads, if there was one. After logs()->Stop().
   virtual void ThrowIfLogFailed() const = 0;
   virtual std::optional<CentralCounters> central_counters() const = 0;
   virtual std::optional<DeadlockCounters> deadlocks() const = 0;
-  // What the concurrency control keeps beside the rows.
+  // Memory of the concurrency control outside the rows.
   virtual size_t control_bytes() const = 0;
 
  protected:

@@ -1,5 +1,5 @@
-// What the tests watch of a running engine: the accesses of each transaction, its acknowledgement, and what a recovery
-// makes of it. Nothing, here.
+// Hooks by which tests observe a running engine: the accesses of each transaction, its acknowledgement, and the
+// recovered database. Empty here.
 //
 // The simulation puts a header of the same name before this one (tests/simulation/seam/system/observer.h).
 #pragma once
@@ -10,13 +10,13 @@
 
 namespace dbx::observer {
 
-// What a stored procedure is given to run `call` on.
+// The context on which a stored procedure runs `call`.
 template <class Txn>
 Txn& ContextOf(Txn& txn, const Call&) {
   return txn;
 }
 
-// Called by the worker, for readers too.
+// Called by the worker, for read-only transactions too.
 inline void Acknowledged(TxnId) {}
 
 // Called once a recovery has replayed its logs.

@@ -1,5 +1,5 @@
-// From the command line to Options and from there to the texts that carry a configuration: -S, -h, the JSON
-// record, the configuration text in a log's header. What a switch is stands in switches.cpp, once.
+// From the command line to Options and from there to the texts of a configuration: -S, -h, the JSON record, the
+// configuration text in a log's header. Switches are defined in switches.cpp, once.
 #include "system/options.h"
 
 #include <fmt/format.h>
@@ -69,8 +69,8 @@ std::vector<po::option> ParseShortFlag(std::vector<std::string>& tokens) {
   return {option};
 }
 
-// A long flag without meaning: its value may be the next token, as that of a flag with a meaning, or there is none.
-// Nothing else can stand there, as there are no arguments but flags.
+// An ignored long flag: its value may be the next token, as for other flags, or there is none. Nothing else can follow,
+// as there are no arguments but flags.
 std::vector<po::option> ParseIgnoredFlag(std::vector<std::string>& tokens) {
   const std::string token = tokens.front();
   if (!token.starts_with("--") || tokens.size() < 2 || tokens[1].starts_with('-')) return {};
@@ -156,7 +156,7 @@ void Set(const Flag& flag, Options& options) {
   }
 }
 
-// ---- What switches mean together --------------------------------------------------------------------------
+// ---- Dependencies between switches ------------------------------------------------------------------------
 
 class Given {
  public:
@@ -173,7 +173,7 @@ class Given {
 // 1 - share without the noise of binary fractions: 0.1 for 0.9.
 double RestOf(double share) { return std::round((1 - share) * 1e12) / 1e12; }
 
-// Scans take their share of what the others have, unless that was asked for too.
+// Scans take their share from reads and writes, unless those were given too.
 void CompleteShares(const Given& given, Options& options) {
   const double scans = options.scan_perc;
   if (given("read_perc") && !given("write_perc")) options.write_perc = RestOf(options.read_perc + scans);
@@ -230,7 +230,7 @@ void CompleteHoppingDistance(const Given& given, Options& options) {
   }
 }
 
-// Scripts compute sizes from the host's memory: what does not fit is made to fit, and a warning tells.
+// Scripts compute sizes from the host's memory: a size that does not fit is rounded, with a warning.
 void RoundToBlocks(const char* name, uint64_t& bytes, Warnings& warnings) {
   if (bytes % kBlockBytes == 0) return;
   const uint64_t rounded = bytes / kBlockBytes * kBlockBytes;
@@ -244,7 +244,7 @@ void Bound(const char* name, uint64_t& bytes, uint64_t most, const char* what, W
   bytes = most;
 }
 
-// A size that was not asked for follows the buffer that was.
+// A size that was not given follows from a given buffer size.
 void CompleteSizes(const Given& given, Options& options, Warnings& warnings) {
   RoundToBlocks("STRIPE_UNIT", options.stripe_unit_bytes, warnings);
   RoundToBlocks("LOG_BUFFER_SIZE", options.log_buffer_size, warnings);
@@ -268,7 +268,7 @@ void CompleteStreams(const Given& given, Options& options) {
   options.num_logger = 1;
 }
 
-// Where there is no core for each, a worker stands still whenever a writer wakes: the writers share the interval.
+// Without a core for each, a worker stalls whenever a writer wakes: the writers share the interval.
 void CompleteFlushInterval(const Given& given, Options& options) {
   const uint64_t writers = std::min<uint64_t>(options.num_logger, options.log_dirs.size());
   if (given("log_flush_interval") || options.thread_cnt + writers <= UsableCores()) return;
@@ -295,7 +295,7 @@ void CheckMode(const Given& given, const Options& options) {
   }
 }
 
-// A recovery takes from the log what decides its meaning; flags that only runs heed are no error, as scripts give both
+// A recovery takes the identity switches from the log; flags that affect only runs are no error, as scripts give both
 // the same ones.
 void WarnOfIgnored(const Given& given, const Options& options, Warnings& warnings) {
   if (!options.log_recover) return;
@@ -462,7 +462,7 @@ Options DefaultOptions() {
   o.locktable_modifier = C::kLocktableModifier;
   o.locktable_evict_buffer = C::kLocktableEvictBufferBytes;
   o.log_dirs = {"./logs"};
-  Warnings of_config;  // sizes that were made to fit; -S shows what they are
+  Warnings of_config;  // sizes that were rounded; -S shows them
   CompleteOptions(o, of_config);
   return o;
 }
@@ -516,7 +516,7 @@ void AdoptIdentity(const std::string& identity_text, Options& options) {
     }
   }
   options = theirs;
-  // A run that goes on has as many logs as the one before.
+  // A continuing run has as many logs as the one before.
   if (options.continue_run) CompleteFlushInterval(Given(options), options);
 }
 
@@ -524,7 +524,7 @@ std::vector<std::pair<std::string, std::string>> EffectiveConfiguration(const Op
   std::vector<std::pair<std::string, std::string>> values;
   for (const Switch& s : Switches()) {
     if (s.kind == SwitchKind::kIgnored) continue;
-    // -h and its like ask for something else than a run.
+    // -h and its like request no run.
     if (s.kind == SwitchKind::kBare && s.identity == Identity::kNo) continue;
     values.emplace_back(s.name, FormatSwitch(s, options));
   }

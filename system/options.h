@@ -16,7 +16,7 @@ namespace dbx {
 enum class WorkloadKind { kYcsb, kTpcc, kTest };
 
 struct Options {
-  // What runs. Names as in config.h; the pair is looked up in the registry.
+  // The pair and the workload. Names as in config.h; the pair is looked up in the registry.
   std::string cc;  // NO_WAIT, SILO, HEKATON
   bool use_locktable = false;
   std::string log;       // of kSchemes (logging/schemes.h)
@@ -32,7 +32,7 @@ struct Options {
   uint32_t lookahead = 0;              // calls ahead whose buckets are prefetched, rows half as far; 0: none
   uint64_t seed = 1;
   uint64_t abort_penalty_ns = 0;  // an aborted transaction waits this long before it runs again
-  uint64_t query_list_len = 0;    // calls generated per worker; 0: as many as make the list miss the caches
+  uint64_t query_list_len = 0;    // calls generated per worker; 0: enough that the list does not fit the caches
   bool prt_lat_distr = false;
   uint32_t epoch_period_ms = 40;
 
@@ -48,7 +48,7 @@ struct Options {
 
   // TPC-C.
   uint32_t num_wh = 1;
-  bool tpcc_full_mix = false;  // all five transactions; perc_payment means nothing then
+  bool tpcc_full_mix = false;  // all five transactions; perc_payment is ignored then
   double perc_payment = 0.5;
   bool wh_update = true;
   bool tpcc_small = false;  // small cardinalities for tests
@@ -64,7 +64,7 @@ struct Options {
   uint64_t log_buffer_size = 0;         // bytes of ring buffer per stream
   uint64_t max_log_entry_size = 0;      // bytes; a larger record aborts its transaction
   bool log_no_flush = false;            // -Lf1: write but never sync (labelled in every result)
-  uint64_t log_flush_interval_us = 0;   // longest time a complete record waits for its flush to start
+  uint64_t log_flush_interval_us = 0;   // longest wait of a complete record for the start of its flush
   uint64_t log_flush_block_bytes = 0;   // -LB: largest write; with this much waiting no flush waits
   uint64_t log_read_block_bytes = 0;    // -LK: recovery reads blocks of this size
   bool compress_lsn_log = true;         // LSN vectors in records
@@ -81,18 +81,18 @@ struct Options {
   uint32_t number_of_disks = 0;         // -LD; 0: as many as log_dirs
   bool log_overwrite = false;
   uint64_t log_limit_bytes = 0;     // a run stops cleanly when its logs reach this size in all
-  std::string log_device = "real";  // or what each log directory is emulated as (parse_device.h)
+  std::string log_device = "real";  // or the device that each log directory emulates (parse_device.h)
   uint64_t device_ceiling = 0;      // bytes per second that the log devices can take; 0: not known
 
   // Recovery.
   bool log_recover = false;     // -Lr1
   std::optional<uint32_t> run;  // --run N; without it the newest
-  bool continue_run = false;    // --continue: recover, then run on what was recovered, in new files
-  bool checkpoint = false;      // with --continue: write what was recovered, so that its logs are needed no more
+  bool continue_run = false;    // --continue: recover, then run on the recovered state, in new files
+  bool checkpoint = false;      // with --continue: write the recovered state, so that its logs are no longer needed
   bool drop_old_runs = false;   // with --checkpoint: delete them
   std::string recover_serial = "auto";  // auto, always, never: one worker replays everything
 
-  // What the options name is read before anything runs.
+  // Are logs read before transactions run?
   bool reads_log() const { return log_recover || continue_run; }
 
   // Verification and output.
@@ -118,10 +118,10 @@ Options DefaultOptions();
 // Parses the command line over the defaults of config.h. Throws Error(kUsage). The last flag of a switch counts.
 // Appends to `warnings` a line for each flag that has no effect (of DBx1000 and its forks, set again later, of runs in
 // a recovery) and each size that had to be made to fit.
-// What it returns is complete and consistent: no size is 0, log_dirs and number_of_disks agree.
+// The result is complete and consistent: no size is 0, log_dirs and number_of_disks agree.
 Options ParseOptions(int argc, char** argv, std::vector<std::string>& warnings);
 
-// "NAME=value\n" lines of the switches that decide what a log means (workload, sizes, load seed, CC, scheme,
+// "NAME=value\n" lines of the switches that the meaning of a log depends on (workload, sizes, load seed, CC, scheme,
 // whether it was synced).
 std::string IdentityText(const Options& options);
 

@@ -154,7 +154,7 @@ void AddLogMetrics(const Options& options, const RunResult& r, Json& metrics) {
   metrics["fixed_record_bytes"] = r.fixed_record_bytes;
   metrics["interval_log_bytes"] = r.interval_log_bytes;
   metrics["log_bytes_per_second"] = bytes_per_second;
-  // null: the ceiling is not known.
+  // null: the ceiling is unknown.
   metrics["device_share"] =
       options.device_ceiling == 0 ? Json() : Json(bytes_per_second / static_cast<double>(options.device_ceiling));
   metrics["flushes"] = log.flushes;
@@ -224,8 +224,8 @@ Json ProceduresJson(const RunResult& r) {
   return procedures;
 }
 
-// DBx1000's names of what a ledger tells: time_man is that of the concurrency control, look-ups in indexes among it,
-// and time_abort that of attempts in vain. Absent: TIME_PARTS is not compiled in.
+// A ledger's parts under DBx1000's names: time_man is that of the concurrency control, look-ups in indexes included,
+// and time_abort that of aborted attempts. Absent: TIME_PARTS is not compiled in.
 void AddLedgerTimes(const TimeParts& nanos, Json& metrics) {
   if (std::accumulate(nanos.begin(), nanos.end(), 0.0) == 0) return;
   metrics["time_man"] = nanos[static_cast<size_t>(TimePart::kTracking)] / 1e9;
@@ -338,7 +338,7 @@ std::string WorkerLines(const Json& record) {
   return text;
 }
 
-// DBx1000's keys in DBx1000's order, then ours. What is not measured is 0 and not a dash: scripts look for
+// DBx1000's keys in DBx1000's order, then our own. An unmeasured value is 0 and not a dash: scripts look for
 // NAME=(\d+\.\d+).
 std::string SummaryLine(const Json& record) {
   const Json& m = record.at("metrics");
@@ -368,7 +368,7 @@ std::string SummaryLine(const Json& record) {
   return line + fmt::format(", max_tries={}\n", Count(m, "max_tries"));
 }
 
-// The device that the log directories were made to behave like; all of them like the same one.
+// The device that the log directories emulate; the same one for all.
 std::string EmulationText(const Json& record) {
   const Json& directories = record.at("environment").at("log_directories");
   if (directories.empty() || !directories.at(0).contains("emulation")) return "";
@@ -403,7 +403,7 @@ std::string RunLine(const Json& record) {
   return line + ", " + VerifiedText(record) + "\n";
 }
 
-// One line for TPC-C. The figure is no tpmC: nobody thinks, and nothing was audited.
+// One line for TPC-C. The figure is no tpmC: there are no think times, and nothing was audited.
 std::string MixLine(const Json& record) {
   if (record.at("config").at("WORKLOAD") != "TPCC") return "";
   const Json& m = record.at("metrics");
@@ -507,7 +507,7 @@ std::string WorkloadNote(const Json& record) {
   return IsRun(record) ? record.at("workload_note").get<std::string>() : std::string();
 }
 
-// The line that DBx1000's scripts look for. The TEST workload says what failed instead.
+// The line that DBx1000's scripts look for. For the TEST workload the failure instead.
 std::string PassLine(const Json& record) {
   const Json& m = record.at("metrics");
   if (const std::string note = WorkloadNote(record); !note.empty()) return note + "\n";

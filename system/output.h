@@ -1,6 +1,6 @@
-// What a run or a recovery leaves behind: one JSON record, and the lines that are printed from that record alone.
+// The results of a run or a recovery: one JSON record, and the lines that are printed from that record alone.
 //
-// Records travel as text of one line, so that only output.cpp includes the JSON library. The schema is described
+// Records are passed as text of one line, so that only output.cpp includes the JSON library. The schema is described
 // where it is built, in output.cpp; readers find `schema_version` in it. Main's thread only.
 #pragma once
 
@@ -21,7 +21,7 @@ std::string RecordText(const std::string& record);
 // The part of it that -o FILE gets: the summary and the readable lines.
 std::string SummaryText(const std::string& record);
 
-// False when the TEST workload found something wrong.
+// False when the TEST workload found an anomaly.
 bool RecordPassed(const std::string& record);
 
 }  // namespace dbx

@@ -28,13 +28,13 @@ class OutputFile {
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
 
-  // The record as a line of its own, whatever the file ends with: all of it, or nothing.
+  // The record as a line of its own, however the file ends: all of it, or nothing.
   void AppendLine(const std::string& record) {
     struct stat status {};
     if (::fstat(fd_, &status) != 0) Throw(errno);
     const std::string line = (EndsInALine(status) ? "" : "\n") + record + "\n";
     const auto [written, error] = Write(line);
-    // Only what this call left half written: something may have been appended meanwhile.
+    // Removes only this call's partial line: another process may have appended meanwhile.
     struct stat now {};
     if (error != 0 && S_ISREG(status.st_mode) && ::fstat(fd_, &now) == 0 &&
         now.st_size == status.st_size + static_cast<off_t>(written)) {

@@ -1,12 +1,12 @@
-// The files that a run or a recovery is asked to leave results in: --json and -o. Main's thread only.
+// The result files of a run or a recovery: --json and -o. Main's thread only.
 #pragma once
 
 #include <string>
 
 namespace dbx {
 
-// Throws Error(kIo), naming the file, if it could not be appended to (AppendRecord) or written (WriteSummary).
-// The check leaves everything as it was: a run that fails later leaves no empty file.
+// Throws Error(kIo), naming the file, if it could not be appended to (AppendRecord) or written (WriteSummary). The
+// check changes nothing: a run that fails later leaves no empty file.
 void CheckAppendable(const std::string& path);
 // These throw Error(kIo or kNoSpace). Then a file that was not there before is deleted again, and AppendRecord leaves
 // one that was there as it was. A record is a line of its own even behind half a line.

@@ -1,5 +1,5 @@
 // One pair of concurrency control and log scheme, compiled once per pair: everything on the transaction path is
-// instantiated here and nowhere else. Which pair this is, config.h or the Makefile's -D say.
+// instantiated here and nowhere else. config.h or the Makefile's -D choose the pair.
 #include "system/configured_pair.h"
 #include "system/engine.h"
 #include "system/pair_node.h"
@@ -60,7 +60,7 @@ class PairEngine : public Engine {
   }
 
  private:
-  // Throws when the machine lacks the instructions that were asked for.
+  // Throws when the machine lacks the requested instructions.
   static std::string SelectSimd(const Options& options) {
     return SelectLsnVectorOps(options.update_simd ? options.simd : "scalar");
   }

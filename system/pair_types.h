@@ -1,4 +1,4 @@
-// Options as the parts of a run want them.
+// Options converted for the parts of a run.
 #pragma once
 
 #include <algorithm>
@@ -54,7 +54,7 @@ inline WorkerOptions WorkerOptionsOf(const Options& options) {
   return result;
 }
 
-// Enough calls that the list does not sit in a cache, but no more than the run needs, and fewer where each is long.
+// Enough calls that the list does not fit a cache, but no more than the run needs, and fewer where each is long.
 inline uint64_t CallListLength(const Options& options) {
   constexpr uint64_t kUncached = 1 << 20, kAccessesMax = kUncached << 4;
   if (options.query_list_len > 0) return options.query_list_len;

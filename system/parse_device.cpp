@@ -27,7 +27,7 @@ std::string Names() {
       fmt::format("{} (there is real, {}each perhaps with :FACTOR; bandwidth=, flush=, seek=, depth=)", what, Names()));
 }
 
-// Parses a part of the text; what is wrong with it is said of the part.
+// Parses a part of the text; errors name the part.
 template <class Parse>
 auto Within(std::string_view part, Parse&& parse) {
   try {

@@ -1,4 +1,4 @@
-// The value of LOG_DEVICE: what device each log directory is emulated as.
+// The value of LOG_DEVICE: the device that each log directory emulates.
 //
 //   DEVICE = "real" | "none" | [ NAME [ ":" FACTOR ] ] { "," FIGURE "=" VALUE }     without the comma at the beginning
 //
@@ -16,7 +16,7 @@ namespace dbx {
 
 inline constexpr const char* kRealDevice = "real";
 
-// Nothing for the real device. Throws BadValue (parse_value.h).
+// Empty for the real device. Throws BadValue (parse_value.h).
 std::optional<DeviceProfile> ParseDevice(std::string_view text);
 
 }  // namespace dbx

@@ -27,7 +27,7 @@ bool IsNegative(std::string_view text) {
   return text.size() > 1 && text[0] == '-' && (IsDigit(text[1]) || text[1] == '.');
 }
 
-// The leading number of `text`; what follows it is left in `text`.
+// The leading number of `text`; the rest is left in `text`.
 template <class Number>
 Number TakeNumber(std::string_view& text, const char* wanted) {
   Number value{};
@@ -53,7 +53,7 @@ uint64_t DurationFactor(std::string_view suffix, uint64_t bare, const char* want
   throw BadValue(wanted);
 }
 
-// In capitals, with _ for what stands between words.
+// In capitals, with _ between words.
 std::string Folded(std::string_view text) {
   std::string folded(text);
   for (char& c : folded) c = c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));

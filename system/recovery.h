@@ -2,9 +2,10 @@
 //
 //     recover: [device] -> decode -> order -> replay
 //
-// A log scheme's recovery knows the device, the format and the order; the replayer knows rows and procedures, and in
-// how many versions. Reading, checking and replaying overlap: every worker decodes when nothing is ready. What the
-// logs' ends mean (a cut or damage) is decided last; an Error leaves a database that must be thrown away.
+// Redo only: logs hold records of pre-committed transactions alone, so nothing is undone. A log scheme's recovery knows
+// the device, the format and the order; the replayer knows rows and procedures, single-version or multi-version.
+// Reading, checking and replaying overlap: every worker decodes when nothing is ready. Whether the logs end in a torn
+// tail or in damage is decided last; an Error leaves a database that must be thrown away.
 #pragma once
 
 #include <concepts>
@@ -22,7 +23,7 @@
 
 namespace dbx {
 
-// What a scheme's recovery is to the replay; logging/schemes.h lists those that model it.
+// A scheme's recovery as the replay sees it; logging/schemes.h lists those that model it.
 template <class R>
 concept LogRecovery = requires(R& recovery, const std::vector<LogSource>& logs, WorkerId worker, uint32_t log) {
   { recovery.Open(logs) } -> std::same_as<void>;
@@ -62,7 +63,7 @@ void RunWorkers(uint32_t workers, Work&& work, Stop&& stop) {
   if (first) std::rethrow_exception(first);
 }
 
-// What one worker does until everything is replayed. `of_txn` is for the context of the transactions.
+// The loop of one worker until everything is replayed. `of_txn` is for the context of the transactions.
 template <ReplayMode kMode, LogRecovery R, Workload W>
 void ReplayRecords(R& recovery, Database& db, W& workload, WorkerId worker, std::vector<TxnId>* names,
                    auto&&... of_txn) {
@@ -81,7 +82,8 @@ void ReplayRecords(R& recovery, Database& db, W& workload, WorkerId worker, std:
   if constexpr (kMode == ReplayMode::kManyVersions) replayer.Collect(recovery.Watermark());
 }
 
-// The same on all workers, in the mode that the logs want. The names go to (*recovered)[worker], if it is not null.
+// The same on all workers, in the mode of the logs. The transaction ids are appended to (*recovered)[worker], if it is
+// not null.
 template <LogRecovery R, Workload W>
 void ReplayOnWorkers(R& recovery, bool many_versions, Database& db, W& workload, uint32_t workers,
                      std::vector<std::vector<TxnId>>* recovered) {
@@ -95,7 +97,7 @@ void ReplayOnWorkers(R& recovery, bool many_versions, Database& db, W& workload,
   };
   if constexpr (R::kManyVersions) {
     if (many_versions) {
-      // Read by all workers, so they stay until the last one is through, error or not.
+      // Read by all workers, so they stay until the last one has ended, error or not.
       std::vector<CachePadded<VersionStore>> versions(workers);
       return run([&](WorkerId worker, std::vector<TxnId>* names) {
         ReplayRecords<ReplayMode::kManyVersions>(recovery, db, workload, worker, names, worker,
@@ -109,9 +111,9 @@ void ReplayOnWorkers(R& recovery, bool many_versions, Database& db, W& workload,
   });
 }
 
-// Replays `logs` into a freshly loaded `db`, with as many workers as `recovery` was made for. Where commands have
-// timestamps its rows have room for a chain of versions. `recovered`, if not null, gets one list of transaction names
-// per worker; `replayed`, if not null, is called between replay and the verdict on the logs' ends. Throws Error.
+// Replays `logs` into a freshly loaded `db`, with as many workers as `recovery` was created for. Where commands have
+// timestamps its rows have room for a version chain. `recovered`, if not null, gets one list of transaction ids per
+// worker; `replayed`, if not null, is called between replay and the verdict on the logs' ends. Throws Error.
 template <LogRecovery R, Workload W>
 ReplaySummary Recover(R& recovery, const std::vector<LogSource>& logs, Database& db, W& workload, uint32_t workers,
                       std::vector<std::vector<TxnId>>* recovered = nullptr,

@@ -1,8 +1,8 @@
 // A recovery of a scheme's logs over one workload: open, load, replay, verify, measure. A run that continues others is
-// recovered with them, in their order, each up to where it was frozen.
+// recovered with them, in their order, each up to the end of its frozen prefix.
 //
-// No concurrency control has a part in it, so it is compiled once per scheme's recovery (recovery_run.cpp), not per
-// pair; a pair asks for it by its scheme.
+// It involves no concurrency control, so it is compiled once per scheme's recovery (recovery_run.cpp), not per pair; a
+// pair selects it by its scheme.
 #pragma once
 
 #include <functional>
@@ -16,7 +16,7 @@
 
 namespace dbx {
 
-// What the oldest run of the chain started from: a fresh load, or its checkpoint, whose rows are counted.
+// Loads the starting state of the oldest run of the chain: a fresh load, or its checkpoint, whose rows are counted.
 uint64_t LoadStart(const Options& options, FileSystem& files, const OldRuns& runs, WorkloadRef workload,
                    Database& database);
 
@@ -26,8 +26,8 @@ std::vector<LogSource> SourcesOf(const OldRun& run);
 // Of the scheme of these traits. Throws Error.
 RecoveryResult RunRecovery(const Options& options, LogStorage& storage, const LogTraits& traits);
 
-// Replays the chain, oldest run first, into a database that holds what the oldest started from. `replayed` is called
-// when the newest run's records are replayed.
+// Replays the chain, oldest run first, into a database in the starting state of the oldest. `replayed` is called when
+// the newest run's records are replayed.
 std::vector<RecoveredRun> ReplayRuns(format::Scheme scheme, const Options& options, const OldRuns& runs,
                                      WorkloadRef workload, Database& database,
                                      const std::function<void()>* replayed = nullptr);

@@ -1,5 +1,5 @@
-// Asks the rules (rules.h) about every pair, compiled in or not, so that --list and a look-up can say why a pair is
-// refused, and --list at which isolation levels a pair runs. No pair is instantiated for that: traits are enough.
+// Applies the rules (rules.h) to every pair, compiled in or not, so that --list and a look-up can report why a pair is
+// refused, and --list a pair's isolation levels. No pair is instantiated for that: traits are enough.
 #include <utility>
 
 #include "system/configured_pair.h"

@@ -35,10 +35,10 @@ class Registry {
   struct Entry {
     PairName name;
     Factory create;       // empty for a refused pair
-    std::string refusal;  // why rules refuse the pair and what to choose instead
+    std::string refusal;  // why rules refuse the pair, and the alternatives
   };
 
-  // The registry of this process. It knows from the start what rules refuse.
+  // The registry of this process. It contains the refused pairs from the start.
   static Registry& Global();
 
   // Each pair once; CHECK.
@@ -47,8 +47,8 @@ class Registry {
   // Of every pair of `cc`; in the order of the calls.
   void AddIsolationLevel(const std::string& cc, std::string_view level);
 
-  // The pair that the options name. Throws Error(kUsage): it is refused by rule, or this binary does not hold
-  // it; the message says what it holds.
+  // The pair that the options name. Throws Error(kUsage): it is refused by rule, or this binary does not hold it; the
+  // message lists the pairs that it holds.
   std::unique_ptr<Engine> Create(const Options& options) const;
 
   // The pairs that can run, ordered by name.

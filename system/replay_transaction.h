@@ -1,11 +1,11 @@
-// The context in which a command record runs again (models TxnContext).
+// The context in which a redo record is replayed: a command runs again (models TxnContext), images are put.
 //
-// No concurrency control: two transactions that replay at the same time never conflict, the order of replay
-// sees to that. Writes go into the row in place, without undo: a transaction in the log has committed, so it
-// can only succeed. Rows are created by inserts alone, never by a miss.
+// No concurrency control: two transactions that replay at the same time never conflict, the order of replay guarantees
+// that. Writes go into the row in place, without undo: a transaction in the log has committed, so it can only succeed.
+// Rows are created by inserts alone, never as placeholders of misses.
 //
-// Threads: one per worker. The indexes cope with inserts and deletes of other keys beside it. Only PutNewest may meet
-// another worker at a row.
+// Threads: one per worker. The indexes allow concurrent inserts and deletes of other keys. Only in PutNewest may two
+// workers write the same row.
 #pragma once
 
 #include <cstddef>
@@ -56,7 +56,8 @@ class ReplayTransaction {
     return Outcome::kOk;
   }
 
-  // Others replay beside it what the log does not order: rows elsewhere in the same leaves come and go.
+  // Other workers concurrently replay transactions that the log does not order against this one: rows elsewhere in the
+  // same leaves are inserted and unlinked.
   template <class Visit>
   Outcome Scan(Table& table, Key low, Key high, ScanOrder order, Visit&& visit) {
     ScanEntries(table.tree(), low, high, order, [&](const BTreeEntry& entry) {
@@ -73,13 +74,14 @@ class ReplayTransaction {
     const bool absent = (row->control.load(std::memory_order_relaxed) & Row::kAbsent) != 0;
     if (!absent && !may_exist) return Outcome::kExists;
     std::memcpy(table.tuple(row), tuple.data(), tuple.size());
-    // Replay orders all accesses to the row; the control word is atomic for the transactions to come.
+    // Replay orders all accesses to the row; the control word is atomic for later transactions.
     if (absent) row->control.store(0, std::memory_order_relaxed);
     return Outcome::kOk;
   }
 
-  // A version with its stamp, where versions come in any order: it stays unless a newer one is there. `image` is empty
-  // for a delete, which is a version too. The control word holds lock and stamp, as Silo's does.
+  // Last writer wins: a version with its stamp, where versions are replayed in any order: it stays unless a newer one
+  // is there. `image` is empty for a delete, which leaves a tombstone. The control word holds lock and stamp, as Silo's
+  // does.
   void PutNewest(Table& table, Key key, std::span<const std::byte> image, Stamp stamp) {
     Row* row = table.FindOrCreate(worker_, key,
                                   [](Row& made) { made.control.store(Row::kAbsent, std::memory_order_relaxed); });
@@ -87,7 +89,7 @@ class ReplayTransaction {
     const bool is_newer = Stamp(seen >> Row::kSharedBits) < stamp;
     if (is_newer && !image.empty()) std::memcpy(table.tuple(row), image.data(), image.size());
     const uint64_t version = (stamp.value() << Row::kSharedBits) | (image.empty() ? Row::kAbsent : 0);
-    // Release: who locks the row next sees the tuple.
+    // Release: the next worker that locks the row sees the tuple.
     row->control.store(is_newer ? version : seen, std::memory_order_release);
   }
 
@@ -110,8 +112,8 @@ class ReplayTransaction {
     void BeforeChange(std::byte*, size_t) const {}
   };
 
-  // Or else the scans of a queue would meet all that had ever been in it. The row's memory is left alone, as another
-  // worker's scan may have found it.
+  // Otherwise the scans of a queue would meet every tombstone ever left in it. The row's memory is not freed, as
+  // another worker's scan may have found it.
   void UnlinkDeleted(Table& table, Row* row) {
     LeafChange change;
     table.Unlink(
@@ -127,7 +129,7 @@ class ReplayTransaction {
   }
 
   WorkerId worker_;
-  // By which no leaf that was unlinked is used again as long as replay goes on.
+  // A stopped clock: no unlinked leaf is reused during replay.
   EpochClock stopped_clock_{1};
 };
 static_assert(TxnContext<ReplayTransaction>);

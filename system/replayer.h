@@ -1,9 +1,9 @@
-// What one recovery worker does with a record whose turn has come: runs the command again, in one version or in many,
-// or puts the images.
+// Redo by one recovery worker of a record that is ready: runs the command again, single-version or multi-version, or
+// puts the images.
 //
-// It looks ahead in the record's batch. Some records ahead, arguments are validated and index buckets
-// fetched; a few ahead, rows. Everything in a record is bounds-checked before it is used: a checksum shows
-// that the bytes are those that were written, not that a sane engine of the same schema wrote them.
+// It looks ahead in the record's batch. Some records ahead, arguments are validated and index buckets prefetched; a few
+// ahead, rows. Everything in a record is bounds-checked before it is used: a checksum shows that the bytes are those
+// that were written, not that a sane engine of the same schema wrote them.
 #pragma once
 
 #include <algorithm>
@@ -22,15 +22,15 @@
 
 namespace dbx {
 
-// Images are replayed in one version per row, whatever wrote them, and their records bear no commit timestamps: only
-// who reads can need an older version, and putting an image reads nothing. Writers of a row reserve while they hold its
-// lock, in the order of their timestamps, so each row ends with the last image of those that are recovered; and what a
-// record depends on is recovered with it. So the newest versions are those that many-version replay would end with, and
-// of the others no snapshot is left after a crash to ask for any.
+// Images are replayed in one version per row, under any concurrency control, and their records have no commit
+// timestamps: only a read can need an older version, and putting an image reads nothing. Writers of a row reserve while
+// they hold its lock, in the order of their timestamps, so each row ends with the last recovered image; and a record's
+// dependencies are recovered with it. So the newest versions are those that multi-version replay would end with, and no
+// snapshot survives a crash that could need any of the others.
 enum class ReplayMode : uint8_t {
   kInOrder,       // one version per row, in the order of the log
-  kNewestWins,    // the versions of a row come in any order, and the one with the largest stamp stays
-  kManyVersions,  // commands with timestamps, each over what it saw
+  kNewestWins,    // last writer wins: in any order, the version with the largest stamp stays
+  kManyVersions,  // commands with timestamps, each over the versions that it saw
 };
 
 template <Workload W, ReplayMode kMode>
@@ -38,11 +38,11 @@ class Replayer {
  public:
   using Txn = std::conditional_t<kMode == ReplayMode::kManyVersions, VersionedReplayTransaction, ReplayTransaction>;
 
-  // `recovered` collects the names of the replayed transactions, if it is not null. The rest is for Txn.
+  // `recovered` collects the ids of the replayed transactions, if it is not null. The rest is for Txn.
   Replayer(Database& db, W& workload, std::vector<TxnId>* recovered, auto&&... of_txn)
       : db_(db), workload_(workload), txn_(of_txn...), recovered_(recovered) {}
 
-  // Throws Error (kCorrupt) for a record that cannot be what a transaction left. `source` is its log.
+  // Throws Error (kCorrupt) for a record that no transaction can have left. `source` is its log.
   void Replay(TxnRecord& record, const LogSource& source) {
     LookAhead(record, source);
     if (IsCommand(record)) {
@@ -53,7 +53,7 @@ class Replayer {
     if (recovered_ != nullptr && record.counts) recovered_->push_back(record.txn_id);
   }
 
-  // kManyVersions: no record to come, or that somebody is replaying, reads below the watermark.
+  // kManyVersions: garbage collection; no record that is being replayed, or will be, reads below the watermark.
   void Collect(Timestamp watermark) { txn_.Collect(watermark); }
 
  private:

@@ -1,4 +1,4 @@
-// What a run or a recovery measured. Everything that is printed, and the JSON record, comes from here.
+// The measurements of a run or a recovery. All printed lines, and the JSON record, are made from them.
 #pragma once
 
 #include <array>
@@ -27,14 +27,14 @@ inline constexpr size_t kTimeParts = static_cast<size_t>(TimePart::kCount);
 using TimeParts = std::array<double, kTimeParts>;  // nanoseconds by part
 
 struct WorkerStats {
-  // All of the measured interval: what a worker was still at when it ended is in none of these.
+  // All of the measured interval: a transaction that was still active when it ended is in none of these.
   uint64_t executed = 0;                               // pre-committed transactions, read-only ones too
   std::array<uint64_t, kProceduresMax> executed_of{};  // by procedure id
   uint64_t acknowledged = 0;                           // of these, durable with all they depend on
   uint64_t acknowledged_log_bytes = 0;                 // of their own records
   uint64_t user_rollbacks = 0;
   std::array<uint64_t, static_cast<size_t>(AbortReason::kCount)> aborts{};
-  uint64_t max_tries = 0;  // the most attempts of one transaction, the last one and those that the end cut off included
+  uint64_t max_tries = 0;  // the most attempts of one transaction, including the last and any cut off at the end
   double run_seconds = 0;
   double wait_seconds = 0;  // throttled: log buffer or acknowledgement queue full
   TimeParts time_parts{};   // all zero: not compiled in
@@ -68,7 +68,7 @@ struct StreamStats {
   uint64_t flush_nanos = 0;  // sum over flushes, write to sync
 };
 
-// What lies before a run that continues others.
+// The ancestors of a run that continues others.
 struct AncestryResult {
   uint32_t parent_run = 0;       // number of the run that it continues; 0: none
   uint64_t runs = 0;             // ancestors that were replayed
@@ -78,24 +78,24 @@ struct AncestryResult {
 
 struct RunResult {
   AncestryResult before;
-  double recovery_seconds = 0;    // --continue: from opening the old runs to the birth of the new one
+  double recovery_seconds = 0;    // --continue: from opening the old runs to the commit of the new one
   uint64_t checkpoint_bytes = 0;  // --checkpoint
   std::vector<WorkerStats> workers;
   std::vector<std::string> procedure_names;  // by id
   std::vector<StreamStats> streams;
   std::optional<CentralCounters> central_log;
-  std::optional<DeadlockCounters> deadlocks;  // of a concurrency control that looks for them
+  std::optional<DeadlockCounters> deadlocks;  // of a concurrency control that detects them
   LatencyHistogram latency;  // of those counted as acknowledged: taken from the queue of calls to acknowledgement, ns
   CommitParts commit_parts;
   double seconds = 0;  // the measured interval
-  // Appended and made durable within it, padding and anchors too (log_interval.h); the streams' counters hold warm-up
-  // and drain as well.
+  // Bytes appended and made durable within it, padding and anchors too (log_interval.h); the streams' counters include
+  // warm-up and drain as well.
   uint64_t interval_log_bytes = 0;
   double load_seconds = 0;
   uint64_t logged_txns = 0;         // records of transactions
-  uint32_t fixed_record_bytes = 0;  // of each: header, transaction id, what scheme and payload always add
+  uint32_t fixed_record_bytes = 0;  // of each: header, transaction id, fixed parts of scheme and payload
   size_t table_bytes = 0;           // tuples alone: rows x tuple size
-  size_t memory_bytes = 0;          // what the tables, indexes and lock tables take
+  size_t memory_bytes = 0;          // of the tables, indexes and lock tables
   size_t row_meta_bytes = 0;        // of these, LSN vectors in rows
   size_t index_bytes = 0;
   size_t lock_table_bytes = 0;
@@ -106,20 +106,20 @@ struct RunResult {
   uint32_t run_number = 0;           // run-NNNN
   std::vector<LogDirectoryInfo> directories;
   std::string simd;           // instruction set of the LSN vector operations
-  std::string verified;       // checks that held, e.g. "digest,d"; empty if none was asked for
-  std::string workload_note;  // TEST: what failed, or empty
+  std::string verified;       // checks that passed, e.g. "digest,d"; empty if none was requested
+  std::string workload_note;  // TEST: the failure, or empty
 };
 
 struct RecoveryResult {
   AncestryResult before;
   uint64_t recovered = 0;
-  uint64_t dropped_dependency = 0;  // whole, but something they depend on is not durable
+  uint64_t dropped_dependency = 0;  // whole, but a transaction that they depend on is not durable
   uint64_t voids = 0;
   uint64_t torn_logs = 0;     // logs that end in a torn record
-  uint64_t cut_bytes = 0;     // bytes behind the frontier that held something
+  uint64_t cut_bytes = 0;     // non-zero bytes behind the frontier
   bool clean_end = false;     // RUN_END in every log
   uint64_t log_bytes = 0;     // valid prefixes in all
-  std::vector<Lsn> frontier;  // end of the valid prefix of each log
+  std::vector<Lsn> frontier;  // end of the valid prefix of each log: the recovery horizon
   uint32_t threads = 0;
   bool serial_fallback = false;
   double parallelism = 0;  // measured: mean number of workers that were replaying

@@ -62,7 +62,7 @@ class Run {
     result_.load_seconds = Clock::ToSeconds(Clock::NowTicks() - begin);
   }
 
-  // Recovers what is to be continued and freezes it: nothing of it is shown to anybody before that is durable.
+  // Recovers the run to be continued and freezes it: no client sees any of its state before that is durable.
   void RecoverOldRuns() {
     old_runs_ = storage_.Open(options_);
     for (const OldRun& run : old_runs_->chain) CheckLogsMatch(run, log_traits(), SchemaHash(database_));
@@ -98,7 +98,7 @@ class Run {
     frozen.run_id = run.header().run_id;
     frozen.frontier = summary.frontier;
     if (digest) frozen.digest.emplace(digest->low, digest->high);
-    // A run without transactions of its own still comes after those that it continues.
+    // A run without transactions of its own still has stamps above those that it continues.
     const RunManifest before = run.manifest.value_or(RunManifest());
     frozen.next_sequence = std::max(summary.next_sequence, before.first_sequence);
     frozen.highest_stamp = std::max(summary.highest_stamp, before.first_stamp);
@@ -123,7 +123,7 @@ class Run {
     return files;
   }
 
-  // The new run does without them, so what cannot be deleted is worth a notice only.
+  // The new run does not need them, so a failed deletion is only a notice.
   void DropOldRuns() {
     const std::string notice = storage_.DeleteOldRuns(options_, *old_runs_);
     if (!notice.empty()) std::fprintf(stderr, "notice: %s\n", notice.c_str());
@@ -164,7 +164,7 @@ class Run {
       node_.OpenLog(nullptr, {});
       CreateAckFile(0);
     }
-    // Above those of the rows that were recovered, and of what was not.
+    // Above those of all transactions in the logs, recovered or dropped.
     node_.OpenControl(LockTableBuckets(options_), IsolationOf(options_), TimestampOf(first_stamp_));
   }
 
@@ -190,7 +190,7 @@ class Run {
     }
   }
 
-  // By the thread that uses it: its memory is near, and the lists are generated in parallel.
+  // By the thread that uses it: its memory is NUMA-local, and the lists are generated in parallel.
   std::unique_ptr<WorkerThread> MakeWorker(WorkerId id, uint64_t calls, const WorkerOptions& worker_options) {
     const uint64_t transactions = std::min(ExpectedTransactionsPerWorker(options_), kPrefaultTransactionsMax);
     const auto generate = [&](auto* workload) {
@@ -200,12 +200,12 @@ class Run {
     return node_.MakeWorker(id, workload_, std::visit(generate, workload_), worker_options, ack_file_.get());
   }
 
-  // Throws when there is no thread or no memory for one, after those that run have ended.
+  // Throws when a thread cannot be created, after the running ones have ended.
   void StartThread(auto body) {
     try {
       threads_.emplace_back(std::move(body));
     } catch (...) {
-      // They wait for the word to go, which nobody would say.
+      // They wait for `go`, which would never be set.
       control_.stop.store(true);
       control_.go.store(true);
       for (Thread& thread : threads_) thread.join();
@@ -239,12 +239,12 @@ class Run {
       host::SleepFor(
           std::min<std::chrono::nanoseconds>(kTick, std::chrono::nanoseconds(static_cast<int64_t>(left * 1e9))));
     }
-    // Workers count nothing more from here on, so that what counts lies before the end that is taken next.
+    // Workers count nothing more from here on, so that everything counted is before the end that is taken next.
     control_.stop.store(true);
     interval.End();
     uint64_t end = Clock::NowTicks();
     for (Thread& thread : threads_) thread.join();
-    // A count of transactions is done when the last is acknowledged; a time is over when it is over.
+    // A counted run ends when the last transaction is acknowledged, a timed run on time.
     if (options_.seconds == 0) interval.End(), end = Clock::NowTicks();
     result_.seconds = Clock::ToSeconds(end - begin);
     result_.interval_log_bytes = interval.bytes();
@@ -345,7 +345,7 @@ class Run {
   Database& database_;   // the node's
   RunControl& control_;  // the node's
   RunResult result_;
-  std::optional<OldRuns> old_runs_;  // until the run that continues them is born
+  std::optional<OldRuns> old_runs_;  // until the run that continues them is committed
   RunLocks locks_;                   // of the new one
   uint64_t first_sequence_ = 0;
   Lsn start_lsn_;

@@ -1,8 +1,8 @@
 // A measured run of one pair over one workload, from load to RUN_END.
 //
 // Outside the measured interval: load, generation of the calls, creation and faulting-in of the log files, warm-up,
-// digest. Main's thread; it starts and joins the workers. Compiled once for all pairs: what depends on the pair is the
-// node's.
+// digest. Main's thread; it starts and joins the workers. Compiled once for all pairs: the parts that depend on the
+// pair are the node's.
 #pragma once
 
 #include "system/log_files.h"

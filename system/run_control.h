@@ -1,4 +1,4 @@
-// What a run tells its workers: once, when it makes them (WorkerOptions), and while they run (RunControl).
+// The control of workers by a run: when it creates them (WorkerOptions), and while they run (RunControl).
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@ namespace dbx {
 
 struct RunControl {
   Atomic<bool> go{false};        // start the measured interval
-  Atomic<bool> stop{false};      // it has ended: from now on nothing of a run for a time counts
-  Atomic<uint32_t> warm{0};      // workers that are done with their warm-up
+  Atomic<bool> stop{false};      // it has ended: from now on a timed run counts nothing
+  Atomic<uint32_t> warm{0};      // workers that have finished their warm-up
   Atomic<uint32_t> finished{0};  // workers that have run all their transactions
 };
 

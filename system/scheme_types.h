@@ -1,10 +1,10 @@
-// The log schemes as types, both sides of each: system/'s one list of them. A new scheme is its #includes and its line
-// here, and the end of its macro in configured.h; what is known of a scheme without its class stands in
+// The log schemes as types, both sides of each: system/'s one list of them. A new scheme needs its #includes and a line
+// here, and the #undef of its macro in configured.h; properties of a scheme that do not need its class are in
 // logging/schemes.h.
 //
 // Read by configured_pair.h, which pairs the run sides with concurrency controls, and by recovery_run.cpp, which
-// compiles the recovery sides once, without any; that one list makes a changed run side compile them again, once, is
-// its price. Nothing else in system/ names a scheme (tests/lint/scheme_names.py).
+// compiles the recovery sides once, without any; the price of one list is that a changed run side recompiles them,
+// once. Nothing else in system/ names a scheme (tests/lint/scheme_names.py).
 #pragma once
 
 #include "logging/eleda/eleda_log.h"

@@ -1,6 +1,6 @@
-// Tells a person, on standard error, how far a long step has come. A step that is done soon says nothing.
+// Prints the progress of a long step on standard error. A short step prints nothing.
 //
-// Used by one thread. The lines are for people; nothing reads them.
+// Used by one thread. The lines are for people; no program parses them.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace dbx {
 
 class SlowProgress {
  public:
-  // `step` begins the line, `advice` ends it. `total_bytes` is what Advance adds up to.
+  // `step` begins the line, `advice` ends it. `total_bytes` is the sum of all Advance calls.
   SlowProgress(std::string step, std::string advice, uint64_t total_bytes, uint64_t now_nanos);
 
   // The line to print now, if one is due: the first after 2 s, then one every 5 s; empty otherwise.

@@ -114,7 +114,7 @@ constexpr Switch Named(Switch s, std::string_view long_name, std::string_view al
   s.alias = alias;
   return s;
 }
-// Has an effect on a recovery too; what is part of a log's identity is compared with the log in any case.
+// Affects a recovery too; a switch of a log's identity is compared with the log in any case.
 constexpr Switch Both(Switch s) {
   s.recovers = true;
   return s;
@@ -128,14 +128,14 @@ using O = Options;
 constexpr Identity kAll = Identity::kAlways, kYcsb = Identity::kYcsb, kTpcc = Identity::kTpcc, kTest = Identity::kTest;
 
 constexpr Switch kSwitches[] = {
-    // What runs.
+    // The pair and the workload.
     InLog(kAll, Named(Choice("CC_ALG", &O::cc, kCcBuilt, kCcNotBuilt, "concurrency control"), "cc", "cc_alg")),
     InLog(kAll, Bool("USE_LOCKTABLE", "", &O::use_locktable, "1: lock table of active tuples (two-phase locking)")),
     InLog(kAll, Named(Choice("LOG_ALGORITHM", &O::log, kLogBuilt, kLogNotBuilt, "log scheme"), "log", "log_algorithm")),
     InLog(kAll, Choice("LOG_TYPE", &O::log_type, kLogTypes, {}, "what a record holds: rows, or procedure calls")),
     InLog(kAll, Choice("WORKLOAD", &O::workload, kWorkloads, {}, "what the workers run")),
     InLog(kAll, Named(Choice("INDEX_STRUCT", &O::index, kIndexes, {}, "primary indexes"), "index", "index_struct")),
-    // A log of TEST says what its history may be.
+    // Determines the histories that a log of TEST may have.
     InLog(kTest, Choice("ISOLATION_LEVEL", &O::isolation_level, kIsolationBuilt, kIsolationNotBuilt,
                         "of transactions; SNAPSHOT with HEKATON")),
     Both(Whole("THREAD_CNT", "t", &O::thread_cnt, 1, 1024, "workers; with -Lr1 threads that replay")),
@@ -227,7 +227,7 @@ constexpr Switch kSwitches[] = {
     Both(Bare("SHOW_EFFECTIVE", "S", &O::show_effective, "show the effective configuration")),
     Both(Bare("LIST", "", &O::list, "show the pairs of concurrency control and log scheme")),
     Both(Bare("VERSION", "", &O::show_version, "show the version")),
-    // Switches of DBx1000 and its forks without a meaning here.
+    // Switches of DBx1000 and its forks that are ignored here.
     Ignored("PART_CNT", "p", "tables are not partitioned"),
     Ignored("VIRTUAL_PART_CNT", "v", "tables are not partitioned"),
     Ignored("PART_PER_TXN", "c", "tables are not partitioned"),

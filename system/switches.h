@@ -1,5 +1,5 @@
-// The table of switches: each one once, with everything that parsing, -h, -S, the JSON record and a log's
-// identity need to know of it. Used by options.cpp, which turns it into Options and back.
+// The table of switches: each one once, with everything that parsing, -h, -S, the JSON record and a log's identity
+// need. Used by options.cpp, which turns it into Options and back.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,12 @@
 
 namespace dbx {
 
-// Where the value lies. monostate: a switch of DBx1000 or a fork of it that has no effect here.
+// The field of the value. monostate: a switch of DBx1000 or a fork of it that is ignored here.
 using SwitchField = std::variant<std::monostate, bool Options::*, uint32_t Options::*, uint64_t Options::*,
                                  double Options::*, std::string Options::*, std::vector<std::string> Options::*,
                                  std::optional<uint32_t> Options::*, WorkloadKind Options::*>;
 
-// How the text of a value reads.
+// The syntax of a value.
 enum class SwitchKind : uint8_t {
   kWhole,     // 1000, 64K
   kDuration,  // 200, 200us
@@ -27,14 +27,15 @@ enum class SwitchKind : uint8_t {
   kSeconds,   // 2.5, 500ms
   kBool,      // 0, 1; the long name alone means 1
   kBare,      // the same, but the short flag takes no value and means 1
-  kText,      // anything but nothing
+  kText,      // any non-empty text
   kList,      // texts with commas between
   kChoice,    // one of `built`
   kDevice,    // as parse_device.h says
-  kIgnored,   // anything or nothing
+  kIgnored,   // any text, or none
 };
 
-// Whose logs a switch is part of: what decides the meaning of a log's records, and what a recovery must say of them.
+// The logs of whose identity a switch is part: it determines the meaning of their records, and a recovery needs it to
+// interpret them.
 enum class Identity : uint8_t { kNo, kAlways, kYcsb, kTpcc, kTest };
 
 struct Switch {
@@ -46,8 +47,8 @@ struct Switch {
   std::string_view value{};  // stands for the value in the help
   double min = 0;
   double max = 0;
-  uint64_t bare_unit_ns = 1;   // kDuration: what a bare number counts
-  uint64_t field_unit_ns = 1;  // kDuration: what the field counts
+  uint64_t bare_unit_ns = 1;   // kDuration: the unit of a bare number
+  uint64_t field_unit_ns = 1;  // kDuration: the unit of the field
   std::span<const std::string_view> built{};
   std::span<const std::string_view> not_built{};
   std::string_view given_long_name{};  // empty: `name` in lower case

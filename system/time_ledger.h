@@ -1,16 +1,16 @@
-// Where a worker's time goes, part by part (Taurus, Fig. 15): a switch that is compiled in (TIME_PARTS).
+// A breakdown of a worker's time (Taurus, Fig. 15): a switch that is compiled in (TIME_PARTS).
 //
-//   work       the procedure's own code; under two-phase locking with the copies of what it changes
-//   tracking   the concurrency control: look-up, locks, sets of accesses, re-check, install, release
-//   metadata   the log metadata of what is accessed: LSN vectors cleared, read, merged and published
-//   record     a place in the log, waiting for it, and the record
-//   aborted    all of the attempts that were run in vain, and the back-off after them
+//   work       the procedure's own code; under two-phase locking with the before-images
+//   tracking   the concurrency control: look-up, locks, read and write sets, validation, install, release
+//   metadata   the log metadata of accessed rows: LSN vectors cleared, read, merged and published
+//   record     reserving a place in the log, waiting for it, and building the record
+//   aborted    aborted attempts, and the back-off after them
 //   rest       between transactions: the next call, acknowledgements, waiting for the log
 //
-// Parts exclude each other: within an access, what the log does with metadata is no tracking. A clock is read whenever
-// the part changes, several times per access, so that a run with a ledger is slower than one without: its shares are
-// meant to be read, not its throughput. What the readings themselves cost is measured once and taken off.
-// Owned by one worker.
+// Parts exclude each other: within an access, the log's work on metadata does not count as tracking. A clock is read
+// whenever the part changes, several times per access, so that a run with a ledger is slower than one without: its
+// shares are valid, its throughput is not. The cost of the clock readings is measured once and subtracted. Owned by one
+// worker.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@ namespace dbx {
 
 class TimeLedger {
  public:
-  // From now on time counts towards `part`. Returns what it counted towards.
+  // From now on time counts towards `part`. Returns the part before.
   TimePart Enter(TimePart part) {
     const uint64_t now = Clock::NowTicks();
     ticks_of_attempt_[Index(part_)] += now - since_;
@@ -35,10 +35,10 @@ class TimeLedger {
     return std::exchange(part_, part);
   }
 
-  // What was measured since the last call, or since Restart, belongs to one attempt.
+  // The time since the last call, or since Restart, belongs to one attempt.
   void EndAttempt(bool in_vain) {
     for (size_t i = 0; i < kTimeParts; ++i) {
-      // What lies before an attempt belongs to how the one before it ended.
+      // The time before an attempt is attributed by the outcome of the previous one.
       const bool aborted = i == Index(TimePart::kRest) ? after_one_in_vain_ : in_vain;
       const size_t part = aborted ? Index(TimePart::kAborted) : i;
       ticks_[part] += std::exchange(ticks_of_attempt_[i], 0);
@@ -49,7 +49,7 @@ class TimeLedger {
 
   void Restart() { *this = TimeLedger(); }
 
-  // Nanoseconds by part since Restart, without what reading the clock took.
+  // Nanoseconds by part since Restart, without the cost of reading the clock.
   TimeParts parts() const {
     TimeParts parts;
     for (size_t i = 0; i < kTimeParts; ++i) {

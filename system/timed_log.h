@@ -1,5 +1,5 @@
-// A log scheme whose workers keep a ledger of their time (TIME_PARTS): what a transaction asks of its log is told
-// apart. Transaction and Worker keep the ledger wherever the log's state has one.
+// A log scheme whose workers keep a ledger of their time (TIME_PARTS): the calls that a transaction makes of its log
+// are timed separately. Transaction and Worker keep the ledger wherever the log's state has one.
 #pragma once
 
 #include "logging/contract.h"

@@ -1,13 +1,15 @@
 // A transaction: one worker's stored procedure calls, one after the other, under a concurrency control and a log.
 //
-//   run: access -> order 1 (lock writes) -> Reserve -> publish reads -> order 2 (re-check) -> Submit | Void
+//   run: access -> lock the write set -> Reserve -> publish reads -> validate the read set -> Submit | Void
 //        -> install -> publish writes -> release -> [device] -> ack
 //
-// `Commit` is that sentence. The concurrency control decides when a row's log metadata is stable, the log scheme what
-// it means, and the order of the stages is here alone.
+// `Commit` is that sequence. Locking the write set, validating the read set and installing are Silo's phases 1 to 3.
+// Release precedes [device]: early lock release, locks are released at pre-commit, before the record is durable
+// (write-ahead holds for the acknowledgement). The concurrency control decides when a row's log metadata is stable, the
+// log scheme what it means, and the order of the stages is here alone.
 //
-// Schemes whose place in the log need not order reads (data logging, and commands that are replayed in many versions)
-// reserve after the re-check: an abort then costs no space. One object per worker.
+// Schemes whose LSNs need not order reads (data logging, and commands with multi-version replay) reserve after
+// validation: an abort then costs no space. One object per worker.
 #pragma once
 
 #include <span>
@@ -25,9 +27,9 @@
 
 namespace dbx {
 
-// How a call ended, to its worker.
+// The result of a call, for its worker.
 struct CallResult {
-  Outcome outcome;     // kOk: pre-committed; kRollback: over, without effect; kConflict: run it again
+  Outcome outcome;     // kOk: pre-committed; kRollback: ended without effect; kConflict: retry
   AbortReason reason;  // of a kConflict
   bool wrote;          // has a record in the log
 };
@@ -36,13 +38,13 @@ template <ConcurrencyControl Cc, LogScheme Log>
 class Transaction {
  public:
   using CommitPoint = typename Log::CommitPoint;
-  // Whatever becomes of the transaction, all that it reads is of one moment, unless it wrote that itself.
+  // Even in a transaction that aborts, all reads are of one moment, except those of its own writes.
   static constexpr bool kReadsAreOfOneMoment = Cc::kTraits.multi_version;
 
   Transaction(typename Cc::Shared& shared, Log& log, typename Log::TxnState& log_state, WorkerId worker)
       : log_(log), log_state_(log_state), cc_(shared, log_state, worker) {}
 
-  // --- what a stored procedure calls (benchmarks/txn_context.h) ---
+  // --- called by a stored procedure (benchmarks/txn_context.h) ---
   Outcome Read(Table& table, Key key, auto&& visit) {
     const auto span = In(TimePart::kTracking);
     return cc_.Read(table, key, Work(visit));
@@ -64,7 +66,7 @@ class Transaction {
     return cc_.Scan(table, low, high, order, Work(visit));
   }
 
-  // --- what its log reads (LoggedTxn) ---
+  // --- read by its log (LoggedTxn) ---
   ProcedureId procedure() const { return call_->procedure; }
   std::span<const std::byte> args() const { return call_->args; }
   Tid commit_version() const { return cc_.commit_version(); }
@@ -74,9 +76,9 @@ class Transaction {
     cc_.ForEachWrite([&](const WriteRef& write) { visit(*write.table, write.key, write.deleted, write.image); });
   }
 
-  // --- what its worker calls ---
+  // --- called by its worker ---
 
-  // Runs the call once, up to pre-commit or abort. The commit point goes to `point`, and when it passed its stages to
+  // Runs the call once, up to pre-commit or abort. Stores the commit point in `point`, and the times of its stages in
   // `times`, if that is not null.
   template <class WorkloadT>
   CallResult Run(WorkloadT& workload, const Call& call, CommitPoint point, CommitTimes* times = nullptr) {
@@ -87,7 +89,7 @@ class Transaction {
     return result;
   }
 
-  // Where the time has gone since the last RestartTimes; all zero where that is not compiled in.
+  // Time by part since the last RestartTimes; all zero where that is not compiled in.
   TimeParts time_parts() const {
     if constexpr (kTimed) return log_state_.ledger.parts();
     return {};
@@ -99,7 +101,7 @@ class Transaction {
  private:
   static constexpr bool kTimed = requires(typename Log::TxnState & state) { state.ledger; };
 
-  // Until the end of the scope that holds what is returned, time counts towards `part`.
+  // Until the end of the returned object's scope, time counts towards `part`.
   auto In([[maybe_unused]] TimePart part) {
     if constexpr (kTimed) {
       return TimeSpan(log_state_.ledger, part);
@@ -171,7 +173,7 @@ class Transaction {
     if (times_ != nullptr) times_->*stage = Clock::NowTicks();
   }
 
-  // A reader leaves no record: it only waits for what it read.
+  // A read-only transaction leaves no record: it only waits until what it read is durable.
   CallResult CommitReadOnly(CommitPoint point) {
     log_.SetReadOnlyPoint(log_state_, point);
     if (!cc_.Recheck()) return Abort(AbortReason::kValidation);
@@ -191,7 +193,7 @@ class Transaction {
     return {hopeless ? Outcome::kRollback : Outcome::kConflict, reason, false};
   }
 
-  // The procedure ended without success. If what it read does not hold, that may be why: run it again.
+  // The procedure ended without success. Invalid reads may have caused the failure: validate and retry.
   CallResult GiveUp(Outcome outcome) {
     if (!cc_.LockWrites() || !cc_.Recheck()) return Abort(AbortReason::kValidation);
     cc_.Abort();

@@ -21,8 +21,8 @@ std::string NameOf(uint64_t id) {
 
 [[noreturn]] void Violated(const std::string& what) { throw Error(ExitStatus::kInternal, "verification " + what); }
 
-// (a): that the reference replay of the chain over a fresh load, or over its checkpoint, recovers the same
-// transactions of each run. Returns the digest of what it ends with.
+// (a): that the reference replay of the chain over a fresh load, or over its checkpoint, recovers the same transactions
+// of each run. Returns the digest of its final state.
 template <class WorkloadT>
 Digest128 ReferenceDigest(const Options& options, FileSystem& files, const OldRuns& runs,
                           const std::vector<RecoveredRun>& recovered) {
@@ -120,14 +120,14 @@ void CheckAcknowledged(const std::string& ack_file, uint64_t run_id, const std::
 Verification VerifyRecovery(const Options& options, FileSystem& files, const OldRuns& runs,
                             const std::vector<RecoveredRun>& recovered, WorkloadRef workload,
                             const Database& database) {
-  // A digest is of what the run made of its start, which is proven where that is a fresh load.
+  // A digest covers the run's changes to its starting state, which is proven where that is a fresh load.
   const bool starts_afresh = runs.chain.size() == 1 && !runs.FromCheckpoint();
   const bool by_reference = options.reference || !starts_afresh || !HasRunEndDigest(recovered.back().summary);
   const uint64_t run_id = runs.newest().header().run_id;
   const auto acks = options.ack_file.empty() ? nullptr : AckFile::Open(options.ack_file, run_id);
   Digest128 digest, expected;
   const auto check = [&]<class WorkloadT>(const WorkloadT* checked) {
-    // Side by side: they share nothing, and the reference takes longer than all else.
+    // In parallel: they share nothing, and the reference takes longest.
     RunInParallel(by_reference ? 2 : 1, [&](uint32_t i) {
       if (i == 1) {
         expected = ReferenceDigest<WorkloadT>(options, files, runs, recovered);

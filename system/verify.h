@@ -1,15 +1,16 @@
 // Is the recovered database right? (--verify after a recovery)
 //
-//   a  it equals the reference replay of the same logs over a fresh load, or over a checkpoint with the digest of what
-//      it was made from, and the recovered set is the same; left out where --reference=0, (b) applies,
-//      and the run continues no other
+//   a  it equals the reference replay of the same logs over a fresh load, or over a checkpoint with the digest of the
+//      state behind it, and the recovered set is the same; left out where --reference=0, (b) applies, and the run
+//      continues no other
 //   b  it equals the digest that a clean end left in RUN_END
 //   c  every acknowledged writer of the ack file was recovered
-//   d  the workload's own consistency conditions hold; of TEST, with an ack file, what acknowledged readers saw is part
-//      of the history: all of it is initial or by a recovered transaction, and in a serial order with the rest
+//   d  the workload's own consistency conditions hold; of TEST, with an ack file, the read sets of acknowledged readers
+//      are part of the history: each version is initial or by a recovered transaction, and fits a serial order with
+//      the rest
 //
-// What checks the engine is not the engine: this is the one place of the product that uses tests/reference, which has
-// a parser, an order and a replay of its own. Any violation is an Error(kInternal) that names the first one.
+// The engine does not check itself: this is the one place of the product that uses tests/reference, which has a parser,
+// an order and a replay of its own. Any violation is an Error(kInternal) that names the first one.
 #pragma once
 
 #include <string>
@@ -39,7 +40,7 @@ bool CheckRunEndDigest(const ReplaySummary& summary, const Digest128& digest);
 // (c): throws when a writer of the ack file is missing from `recovered`.
 void CheckAcknowledged(const std::string& ack_file, uint64_t run_id, const std::vector<uint64_t>& recovered);
 
-// What the engine recovered of one run.
+// The transactions that the engine recovered of one run.
 struct RecoveredRun {
   ReplaySummary summary;
   std::vector<std::vector<TxnId>> names;  // by worker
@@ -53,7 +54,7 @@ struct Verification {
   Digest128 digest;    // of the database
 };
 
-// All that apply. (b) and (c) are about the newest run.
+// All applicable checks. (b) and (c) are about the newest run.
 Verification VerifyRecovery(const Options& options, FileSystem& files, const OldRuns& runs,
                             const std::vector<RecoveredRun>& recovered, WorkloadRef workload, const Database& database);
 

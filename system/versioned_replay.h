@@ -1,28 +1,29 @@
-// The context in which a command record with timestamps runs again, in many versions (Taurus, section 4.4; models
-// TxnContext).
+// The context in which a command record with timestamps runs again, in multi-version replay (Taurus, section 4.4;
+// models TxnContext).
 //
-// A record says at which timestamp its transaction read (r) and at which it committed (e > r). What it reads is the
-// version that is visible at r, and what it writes begins at e, over the newest version, which goes to the chain of its
-// row (storage/version_store.h). The log orders the writers of a row, and readers behind whom they read from. It does
-// not order who overwrites what another has read: he may replay first, or at the same time.
+// A record has its transaction's read timestamp (r) and commit timestamp (e > r). It reads the versions that are
+// visible at r, and its versions begin at e, over the newest version, which is put into the version chain of its row
+// (storage/version_store.h). The log orders the writers of a row, and readers behind the writers that they read from.
+// It does not order anti-dependencies: a transaction that overwrites what another has read may be replayed first, or at
+// the same time.
 //
 // So, of a row and the transaction that is being replayed,
-//  - the version visible at r is there, in the row or in its chain; whatever it shall not see begins above r;
-//  - if it writes the row, what is in the row is what it saw, and nobody else writes the row meanwhile. Where that does
-//    not hold, no engine has written the log: kConflict;
-//  - a writer links the old version into the chain, then raises the row's word to e, and only then changes the tuple.
-//    Who reads the row itself looks at the word again afterwards.
+//  - the version visible at r is there, in the row or in its chain; versions that it must not see begin above r;
+//  - if it writes the row, the version in the row is the one that it saw, and no other transaction writes the row
+//    meanwhile. Where that does not hold, no engine has written the log: kConflict;
+//  - a writer links the old version into the chain, then raises the row's word to e, and only then changes the tuple. A
+//    reader of the row itself re-checks the word afterwards.
 //
-// What a transaction has written is its own by the word, which begins at e: timestamps of transactions differ.
+// A transaction recognises its own writes by the word, which begins at e: timestamps of transactions differ.
 //
-// What is absent: a row that is created begins at 0, and the end of a chain, if it is read, means that there was none
-// before. A delete leaves the row, absent from e on; in an ordered table it is unlinked when nobody reads below that
-// any more, so that scans do not meet all that was ever there. Its memory stays, as others may have found it.
+// Absence: a row that is created begins at 0, and the end of a chain, if it is read, means that there was none before.
+// A delete leaves a tombstone, absent from e on; in an ordered table it is unlinked when no transaction reads below
+// that any more, so that scans do not meet every tombstone ever left. Its memory stays, as others may have found it.
 //
 // Memory: versions that ended at or below the watermark of the replay (logging/replay_lanes.h) are free.
 //
-// The rows are left to whoever continues the run: their words say when they were written, and its timestamps are larger
-// (SnapshotClock::StartAfter), so none of its transactions follows a chain into what is gone by then.
+// The rows are handed over to a run that continues this one: their words have their writers' timestamps, and its
+// timestamps are larger (SnapshotClock::StartAfter), so none of its transactions follows a chain into freed memory.
 //
 // Threads: one per worker; the versions outlive all of them.
 #pragma once
@@ -95,7 +96,7 @@ class VersionedReplayTransaction {
       uint64_t seen = row->control.load(std::memory_order_acquire);
       if (IsPresent(table, *row, seen)) return Outcome::kExists;
       if (!Sees(seen)) return Outcome::kConflict;
-      // Who unlinks it has marked it first, and takes it out soon; then there is another.
+      // The worker that unlinks it has marked it first, and erases it soon; then there is another.
       if (seen & Row::kGone) continue;
       if (seen & Row::kLocked) return Outcome::kConflict;
       if (!TryLock(*row, seen)) continue;
@@ -117,7 +118,8 @@ class VersionedReplayTransaction {
     return Outcome::kOk;
   }
 
-  // Others replay beside it what the log does not order: rows come and go. The tuple is copied, as it is shown once.
+  // Other workers concurrently replay transactions that the log does not order against this one: rows are inserted and
+  // unlinked. The tuple is copied, as it is shown once.
   template <class Visit>
   Outcome Scan(Table& table, Key low, Key high, ScanOrder order, Visit&& visit) {
     if (scanned_tuple_.size() < table.tuple_bytes()) scanned_tuple_.resize(table.tuple_bytes());
@@ -128,7 +130,7 @@ class VersionedReplayTransaction {
     return Outcome::kOk;
   }
 
-  // No transaction that is to be replayed, or is being, reads below the watermark.
+  // Garbage collection: no transaction that is being replayed, or will be, reads below the watermark.
   void Collect(Timestamp watermark) {
     versions_.Collect(watermark);
     while (!deleted_.empty() && deleted_.front().end <= watermark) {
@@ -144,7 +146,7 @@ class VersionedReplayTransaction {
   struct Deleted {
     Table* table;
     Row* row;
-    Timestamp end;  // of who deleted it
+    Timestamp end;  // of the transaction that deleted it
   };
 
   bool IsOwn(uint64_t word) const { return HekatonWord::Begin(word) == end_; }
@@ -155,15 +157,15 @@ class VersionedReplayTransaction {
     CompilerBarrier();
     return row.control.load(std::memory_order_acquire) == seen;
   }
-  // Release: who sees the word sees the chain, and the tuple that it stands for. What is changed from here on is
-  // changed after it.
+  // Release: a reader that sees the word sees the chain, and the tuple that belongs to it. All later changes are after
+  // it.
   static void SetWord(Row& row, uint64_t word) {
     CompilerBarrier();
     row.control.store(word, std::memory_order_release);
     CompilerBarrier();
   }
-  // Against who unlinks an absent row, and writers that the log does not order, which no engine has written. Readers do
-  // not mind.
+  // Excludes workers that unlink an absent row, and writers that the log does not order, which no engine has written.
+  // Readers are not affected.
   static bool TryLock(Row& row, uint64_t seen) {
     return row.control.compare_exchange_strong(seen, seen | Row::kLocked, std::memory_order_acq_rel);
   }
@@ -183,7 +185,7 @@ class VersionedReplayTransaction {
     return Sees(seen) ? (seen & Row::kAbsent) == 0 : !IsAbsent(OldVersion(table, row));
   }
 
-  // Makes a row that the transaction sees its own, to be changed in place.
+  // Makes a row that the transaction sees its own, for changes in place.
   Outcome MakeOwn(const Table& table, Row& row) {
     const uint64_t seen = row.control.load(std::memory_order_acquire);
     if (!IsPresent(table, row, seen)) return Outcome::kNotFound;
@@ -195,7 +197,7 @@ class VersionedReplayTransaction {
     return Outcome::kOk;
   }
 
-  // What the row is goes to the chain.
+  // Puts the row's version into the chain.
   void Supersede(const Table& table, Row& row, uint64_t seen) {
     const bool absent = seen & Row::kAbsent;
     const size_t tuple_bytes = absent ? 0 : table.tuple_bytes();
@@ -210,7 +212,7 @@ class VersionedReplayTransaction {
     versions_.Retire(old);
   }
 
-  // What the transaction sees of a row, until its next access; nullptr: nothing.
+  // The tuple that the transaction sees in a row, until its next access; nullptr: absent.
   const std::byte* StableTuple(const Table& table, Row& row) {
     for (;;) {
       const uint64_t seen = row.control.load(std::memory_order_acquire);
@@ -243,7 +245,7 @@ class VersionedReplayTransaction {
   Timestamp end_;
   std::vector<std::byte> scanned_tuple_;
   std::deque<Deleted> deleted_;  // of ordered tables
-  // By which no leaf that was unlinked is used again as long as replay goes on.
+  // A stopped clock: no unlinked leaf is reused during replay.
   EpochClock stopped_clock_{1};
 };
 static_assert(TxnContext<VersionedReplayTransaction>);

@@ -1,15 +1,16 @@
-// A worker: runs its list of calls in turn, acknowledges what has become durable, keeps its own statistics.
+// A worker: runs its list of calls in turn, acknowledges transactions that have become durable, keeps its own
+// statistics.
 //
-// It never waits for the log to harden a transaction: it goes on, up to the capacity of its acknowledgement queue
-// (LATENCY_HIDING 0 takes that away: ELEDA, section 3.3, calls it latency hiding). It prefetches index buckets and rows
-// of the calls queued behind the current one (LOOKAHEAD), so that most memory is in cache when it is needed. The
+// It never waits for the log to harden a transaction: it runs further ones, up to the capacity of its acknowledgement
+// queue (ELEDA, section 3.3, calls it latency hiding; LATENCY_HIDING 0 turns it off). It prefetches index buckets and
+// rows of the calls queued behind the current one (LOOKAHEAD), so that most memory is in cache when it is needed. The
 // latency of a call starts when it is taken from the queue. Statistics and latency histogram are the worker's own; they
 // are read after it has been joined.
 //
-// What counts: transactions that began after `go`; of a run for a time, only what was executed, and what was found
-// durable, before `stop`. A worker that waits for ring space or acknowledgements when the run is stopped counts nothing
-// of what it then finds. The latency histogram holds exactly the transactions that count as acknowledged. Whoever sets
-// `stop` looks at the logs afterwards: that is what the acknowledged bytes are checked against (log_interval.h).
+// Counted are transactions that began after `go`; in a timed run, only those executed, and those found durable, before
+// `stop`. A worker that waits for ring space or acknowledgements when the run is stopped counts nothing that becomes
+// durable later. The latency histogram holds exactly the transactions that count as acknowledged. The thread that sets
+// `stop` reads the logs' positions afterwards: the acknowledged bytes are checked against these (log_interval.h).
 #pragma once
 
 #include <algorithm>
@@ -34,7 +35,7 @@ class Worker final : public WorkerThread {
   static_assert(WorkloadT::kProcedureNames.size() <= kProceduresMax);
 
  public:
-  // `calls` must not be empty unless no transaction is asked for.
+  // `calls` must not be empty unless no transaction is requested.
   Worker(WorkerId id, typename Cc::Shared& shared, Log& log, WorkloadT& workload, CallList calls,
          const WorkerOptions& options, AckFile* ack_file)
       : id_(id),
@@ -81,7 +82,7 @@ class Worker final : public WorkerThread {
   const CommitParts& commit_parts() const override { return probe_.parts(); }
 
  private:
-  // However the thread ends, by an exception of a procedure too, nobody waits for it afterwards.
+  // However the thread ends, by an exception of a procedure too, no other thread waits for it afterwards.
   struct Presence {
     explicit Presence(Worker& worker) : worker(worker) { worker.shared_.clock.Enter(worker.id_); }
     ~Presence() { worker.Leave(); }
@@ -90,13 +91,13 @@ class Worker final : public WorkerThread {
     Worker& worker;
   };
 
-  // A log of data takes the whole row too.
+  // Data logging copies the whole row too.
   static constexpr WrittenRows kWrittenRows = Cc::kTraits.copies_writes || Log::kTraits.payload == PayloadKind::kData
                                                   ? WrittenRows::kWhole
                                                   : WrittenRows::kTouched;
   static constexpr std::chrono::microseconds kAckWait{50};
 
-  // Others may still warm up, and wait for epochs to become durable.
+  // Other workers may still warm up, and wait for epochs to become durable.
   void AwaitGo(RunControl& control) {
     Leave();
     control.warm.fetch_add(1);
@@ -105,8 +106,8 @@ class Worker final : public WorkerThread {
     shared_.clock.Enter(id_);
   }
 
-  // The measured interval of a run for a time is over. Sequentially consistent: what was found durable before this load
-  // is among what the thread that stores `stop` finds durable afterwards.
+  // The measured interval of a timed run is over. Sequentially consistent: LSNs found durable before this load are
+  // covered by those that the thread that stores `stop` finds durable afterwards.
   bool IsOver(const RunControl& control) const { return options_.txn_count == 0 && control.stop.load(); }
 
   void RunNext(RunControl& control) {
@@ -138,7 +139,7 @@ class Worker final : public WorkerThread {
       const size_t index = next_ + ahead;
       return calls_.calls[index < count ? index : index % count];
     };
-    // One way or the other for a whole run: a branch that is always foreseen.
+    // One way or the other for a whole run: a branch that is always predicted.
     if (options_.lookahead != 0) {
       workload_.PrefetchBuckets(at(options_.lookahead));
       workload_.PrefetchRows(at((options_.lookahead + 1) / 2), kWrittenRows);
@@ -186,7 +187,7 @@ class Worker final : public WorkerThread {
 
   // Called once it has been found durable, and not before: IsOver decides by that.
   void Acknowledge(const RunControl& control, TxnId id, bool wrote, uint64_t own_bytes, uint64_t begin_ticks) {
-    // What began before the measured interval is warm-up.
+    // A transaction that began before the measured interval is warm-up.
     const bool counts = id.sequence() >= first_measured_ && !IsOver(control);
     if (counts) {
       ++stats_.acknowledged;
@@ -209,7 +210,7 @@ class Worker final : public WorkerThread {
     shared_.clock.Enter(id_);
   }
 
-  // Nobody waits for this worker any more.
+  // No thread waits for this worker any more.
   void Leave() {
     log_.Idle(log_state_);
     shared_.clock.Leave(id_);

@@ -1,4 +1,5 @@
-// A workload's own conditions on a database at rest, with what acknowledged readers saw where the ack file has it.
+// A workload's own conditions on a database at rest, with the read sets of acknowledged readers where the ack file has
+// them.
 #pragma once
 
 #include <cstring>
@@ -13,7 +14,7 @@
 
 namespace dbx {
 
-// The acknowledged readers that left a note of what they saw.
+// The acknowledged readers that left a note of their read set.
 template <class WorkloadT>
 auto AcknowledgedReaders(const AckFile& acks) {
   auto readers = WorkloadT::ReadersIn({});
@@ -25,7 +26,7 @@ auto AcknowledgedReaders(const AckFile& acks) {
   return readers;
 }
 
-// What is violated, or nothing; `acks` may be null. Writes the history to --history_file, if there is one.
+// The violated condition, or nothing; `acks` may be null. Writes the history to --history_file, if there is one.
 template <class WorkloadT>
 std::optional<std::string> CheckWorkload(const Options& options, const WorkloadT& workload, const Database& database,
                                          const AckFile* acks) {

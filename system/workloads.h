@@ -53,7 +53,7 @@ inline TestConfig TestConfigOf(const Options& options) {
   return config;
 }
 
-// A workload, whichever it is.
+// Any workload.
 using WorkloadRef = std::variant<Ycsb*, Tpcc*, TestWorkload*>;
 
 // The workload's tables, in an empty database.

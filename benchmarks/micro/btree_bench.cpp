@@ -1,4 +1,4 @@
-// What the ordered index costs: 1 M rows of 64 bytes, the hash index beside it.
+// The cost of the ordered index: 1 M rows of 64 bytes, next to the hash index.
 //
 //   FindDependent  the next key depends on the row just read: the latency of a look-up
 //   FindPlain      independent look-ups: what the processor overlaps by itself
@@ -128,7 +128,7 @@ Key Ascending(uint64_t i) { return i; }
 Key Districts(uint64_t i) { return (i % 10) << 32 | i / 10; }
 Key Scattered(uint64_t i) { return Mix64(i); }
 
-// Each thread inserts a part of the keys, of which the index knows none.
+// Each thread inserts a part of the keys, none of which are in the index.
 template <Key (*kKeyOf)(uint64_t)>
 void Insert(benchmark::State& state) {
   static std::unique_ptr<BTreeIndex> index;

@@ -1,10 +1,10 @@
-// What the methods of a central log cost, without I/O.
+// The cost of the methods of a central log, without I/O.
 //
 // Append: a filler's time per record (place, copy, checksum, report), by method, record size and number of producers,
-// over a device that takes everything at once. STREAM is LogStream's own way, a bound per filler.
-// Advance: the ELEDA worker's time per record, and the operations that a record takes altogether: those of its producer
-// (append the node, count the bytes, once more where they are split or a range begins) and those of the worker. One
-// thread takes all roles, so that the counts do not depend on the host. `lag` is how far the log runs ahead of SBL.
+// over a device that completes every write at once. STREAM is LogStream's own way, a bound per filler. Advance: the
+// ELEDA worker's time per record, and the operations that a record takes altogether: those of its producer (append the
+// node, count the bytes, once more where they are split or a range begins) and those of the worker. One thread takes
+// all roles, so that the counts do not depend on the host. `lag` is how far the log is ahead of SBL.
 #include <benchmark/benchmark.h>
 
 #include <memory>

@@ -1,9 +1,9 @@
-// How close an emulated device comes to its profile on this host, beside what the directory does by itself.
+// How close an emulated device is to its profile on this host, next to the directory's own performance.
 //
 //   emulated_device_bench --dir DIR --log_device DEVICE [--seconds S]
 //
-// Everything goes through the file system that a run uses. A figure that is off by much says that the directory is too
-// slow for the profile, or the host's timers are; short flushes suffer first.
+// All I/O uses the file system of a run. A figure that is off by much means that the directory is too slow for the
+// profile, or the host's timers are; short flushes suffer first.
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -57,12 +57,12 @@ double SecondsOf(const std::function<void()>& action) {
   return static_cast<double>(Clock::MonotonicNanos() - begin) * 1e-9;
 }
 
-// Two files for each figure, gone at the end.
+// Two files for each figure, deleted at the end.
 class Bench {
  public:
   Bench(const Settings& settings, FileSystem& files, const DeviceProfile& profile, const std::string& name)
       : settings_(settings), files_(files), profile_(profile), name_(name), data_(MakeBuffer(kWriteBytes)) {
-    // Timed sleeps end when they are due, as a log writer's do.
+    // Timed sleeps end on time, as a log writer's do.
     prctl(PR_SET_TIMERSLACK, 1000, 0, 0, 0);
   }
   ~Bench() {
@@ -136,7 +136,7 @@ class Bench {
   std::vector<std::string> paths_;
 };
 
-// One line; true if what was measured is what was claimed.
+// One line; true if the measured value agrees with the claimed one.
 bool Show(const char* what, const char* unit, double claimed, double measured) {
   const double off = measured / claimed - 1;
   const bool holds = std::abs(off) <= kOffMax;
@@ -147,7 +147,7 @@ bool Show(const char* what, const char* unit, double claimed, double measured) {
 
 bool ShowRates(Bench& bench, const DeviceProfile& profile) {
   if (profile.bytes_per_second == 0) return true;
-  // A round of eight writes ends with a flush; two files pay a seek whenever the head goes to the other one.
+  // A round of eight writes ends with a flush; two files pay a seek whenever the head moves to the other one.
   const double round_seconds =
       kWritesInFlight * kWriteBytes / bench.Rate() + static_cast<double>(profile.flush_nanos) * 1e-9;
   const double claimed = kWritesInFlight * kWriteBytes / round_seconds / 1e6;

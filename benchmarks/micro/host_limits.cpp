@@ -1,12 +1,12 @@
-// What this host can do at best: memory, shared cache lines, devices. A throughput means little without these
-// beside it, measured in the same hour.
+// The limits of this host: memory, shared cache lines, devices. A throughput means little without them, measured in the
+// same hour.
 //
 //   host_limits [--dir DIR]... [--json FILE] [--memory_bytes N[K|M|G]] [--quick]
 //
-// Every figure is the sum over its threads. Memory is in huge pages where the host gives them. The "YCSB floor" is
-// the least that a transaction of two accesses does to memory: one row of 1000 bytes copied, one overwritten,
-// no index. With prefetch, the rows of the calls up to 8 places ahead are asked for before they are needed.
-// Device figures are written past all our code, with plain system calls, into a file whose blocks exist.
+// Every figure is the sum over its threads. Memory is in huge pages where the host has them. The "YCSB floor" is the
+// least that a transaction of two accesses does to memory: one row of 1000 bytes copied, one overwritten, no index.
+// With prefetch, rows are fetched up to 8 calls ahead. Device figures use plain system calls, none of the engine's
+// code, on a file whose blocks exist.
 #include <fcntl.h>
 #include <liburing.h>
 #include <sched.h>
@@ -54,7 +54,7 @@ double SecondsSince(Clock::time_point start) { return std::chrono::duration<doub
 struct Settings {
   std::vector<std::string> directories;
   std::string json_file;
-  uint64_t memory_bytes = 0;     // 0: what the other settings ask for
+  uint64_t memory_bytes = 0;     // 0: follows from the other settings
   double seconds = 0.35;         // per figure
   double device_seconds = 0.25;  // per device figure
   uint64_t file_bytes = uint64_t{256} << 20;
@@ -84,7 +84,7 @@ struct Figures {
   std::vector<DeviceFigures> devices;
 };
 
-// Anonymous memory, in huge pages where possible, all of it touched.
+// Anonymous memory, in huge pages where possible, all of it faulted in.
 class Memory {
  public:
   explicit Memory(uint64_t bytes) : bytes_(bytes) {
@@ -147,7 +147,7 @@ void PinTo(int cpu) {
   cpu_set_t set;
   CPU_ZERO(&set);
   CPU_SET(cpu, &set);
-  (void)::sched_setaffinity(0, sizeof set, &set);  // a figure that wanders a little is still a figure
+  (void)::sched_setaffinity(0, sizeof set, &set);  // a figure is valid without pinning too
 }
 
 // Runs `batch(thread)`, which returns how many operations it did, in `threads` pinned threads for `seconds`.
@@ -205,7 +205,7 @@ double RowRate(const Memory& memory, unsigned threads, double seconds) {
   });
 }
 
-// The same with every row asked for kAhead rows before its turn.
+// The same with every row prefetched kAhead rows before its turn.
 template <RowAction kAct, PrefetchAction kPrefetch>
 double RowRatePrefetched(const Memory& memory, unsigned threads, double seconds) {
   return Rate(threads, seconds, [&](unsigned thread) {

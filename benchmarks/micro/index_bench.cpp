@@ -1,4 +1,4 @@
-// What a look-up costs: random keys of a table of 1 M rows x 1 KB, one cache line of each row read.
+// The cost of a look-up: random keys of a table of 1 M rows x 1 KB, one cache line of each row read.
 //
 //   Dependent   the next key depends on the row just read: the latency of a look-up
 //   Plain       independent look-ups: what the processor overlaps by itself

@@ -1,5 +1,6 @@
-// What one record costs a worker: reserve, fill, checksum, submit, by body size and number of threads on one stream.
-// The device takes everything at once, so the ring never fills up: this is the cost of the log on the transaction path.
+// The cost of one record to a worker: reserve, fill, checksum, submit, by body size and number of threads on one
+// stream. The device completes every write at once, so the ring never fills up: this is the cost of the log on the
+// transaction path.
 #include <benchmark/benchmark.h>
 
 #include <memory>

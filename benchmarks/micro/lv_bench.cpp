@@ -1,6 +1,6 @@
-// What LSN vectors cost: each operation of lsn_vector.h by number of logs and instruction set, and the sum of what one
-// transaction of two accesses does with them. Rows are spread over 64 MiB, so that "cold" includes the cache miss that
-// the row access pays anyway.
+// The cost of LSN vectors: each operation of lsn_vector.h by number of logs and instruction set, and all operations of
+// one transaction of two accesses. Rows are spread over 64 MiB, so that "cold" includes the cache miss of the row
+// access.
 #include <benchmark/benchmark.h>
 
 #include <vector>
@@ -24,7 +24,7 @@ bool Select(benchmark::State& state) {
   return true;
 }
 
-// One update and one read of a command-logging transaction: take in two vectors for the write and one for the read,
+// One update and one read of a command-logging transaction: merge two vectors for the write and one for the read,
 // compare with the anchor, publish both, check once whether the result is durable.
 void BM_TransactionOfTwoAccesses(benchmark::State& state) {
   if (!Select(state)) return;

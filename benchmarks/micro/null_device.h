@@ -8,7 +8,7 @@
 
 namespace dbx {
 
-// Complete as soon as it is written; what it holds is lost.
+// Writes are complete at once; the bytes are lost.
 class NullDevice : public BlockDevice {
  public:
   void StartWrite(uint64_t offset, std::span<const std::byte> data) override { end_ = offset + data.size(); }

@@ -30,7 +30,7 @@ struct Life {
   uint32_t end;
 };
 
-// When an object was there, and the transactions that saw that it was not.
+// The lives of an object, and the transactions that saw it absent.
 struct Presence {
   uint64_t object;
   std::vector<Life> lives;

@@ -39,7 +39,7 @@ struct Object {
   }
   size_t LifeOf(TxnId version) const {
     const auto life = life_of.find(version);
-    return life == life_of.end() ? lives.size() : life->second;  // a register for what hangs in the air
+    return life == life_of.end() ? lives.size() : life->second;  // a register for versions without a life
   }
 
  private:

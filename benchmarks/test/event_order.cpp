@@ -57,7 +57,7 @@ std::optional<std::vector<uint32_t>> EventOrder::PathBack(uint32_t from, uint32_
   return path;
 }
 
-// What reaches `from` takes the first of the places of all that are moved, what `to` reaches the others.
+// Events that reach `from` take the first of the moved events' places, those that `to` reaches the others.
 void EventOrder::Add(uint32_t from, uint32_t to) {
   const uint32_t first = position_[to], last = position_[from];
   Link(from, to);

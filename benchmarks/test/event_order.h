@@ -1,6 +1,6 @@
 // A topological order of a graph to which arcs are added, and from which the last ones are taken away again. An arc
-// against the order moves only what lies between its ends (D. Pearce and P. Kelly, "A dynamic topological sort
-// algorithm for directed acyclic graphs", JEA 11, 2006); taking one away moves nothing.
+// against the order moves only events between its ends (D. Pearce and P. Kelly, "A dynamic topological sort algorithm
+// for directed acyclic graphs", JEA 11, 2006); removing one moves nothing.
 #pragma once
 
 #include <cstddef>
@@ -40,10 +40,10 @@ class EventOrder {
   std::optional<std::vector<uint32_t>> PathBack(uint32_t from, uint32_t to);
   // REQUIRES: there is no such path.
   void Add(uint32_t from, uint32_t to);
-  // Takes away the arcs from number `count` on.
+  // Removes the arcs from number `count` on.
   void Truncate(size_t count);
 
-  // Events that were looked at so far.
+  // Events visited so far.
   uint64_t visits() const { return visits_; }
 
  private:
@@ -54,8 +54,8 @@ class EventOrder {
   std::vector<Arc> arcs_;
   std::vector<uint32_t> first_out_, first_in_;  // event -> arc
   std::vector<uint32_t> position_, order_;
-  std::vector<uint32_t> mark_;        // event -> the last search that came to it
-  std::vector<uint32_t> reached_by_;  // event -> the arc by which that search came
+  std::vector<uint32_t> mark_;        // event -> the last search that reached it
+  std::vector<uint32_t> reached_by_;  // event -> the arc by which that search reached it
   std::vector<uint32_t> found_;       // by the last search
   uint32_t search_ = 0;
   uint64_t visits_ = 0;

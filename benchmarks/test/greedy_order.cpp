@@ -12,7 +12,7 @@ namespace {
 using Entry = std::pair<uint64_t, uint32_t>;  // the rank of an event, and the event
 using Queue = std::priority_queue<Entry, std::vector<Entry>, std::greater<>>;
 
-// What a transaction does to one object that comes and goes.
+// A transaction's inserts, deletes and misses of one object.
 struct Role {
   uint32_t object = 0;  // its place among the presences
   bool misses = false;
@@ -86,12 +86,12 @@ class Run {
 
   void Push(uint32_t event) { ready_.emplace(ranks_[events_.TransactionOf(event)], event); }
 
-  // If it needs the absence of what is there, it waits for that.
+  // If it needs the absence of an object that is there, it waits for that.
   bool IsBlocked(uint32_t event) {
     if (!events_.IsStart(event) || event == unblocked_) return false;
     for (const Role& role : roles_[events_.TransactionOf(event)]) {
       const bool needs_absence = role.misses || role.begins > 0;
-      // What it deletes itself need not be gone before.
+      // An object that it deletes itself need not be absent before.
       if (!needs_absence || role.ends > 0 || !is_there_[role.object]) continue;
       (role.begins > 0 ? inserters_ : missers_)[role.object].emplace(ranks_[events_.TransactionOf(event)], event);
       ++blocked_;
@@ -100,7 +100,7 @@ class Run {
     return false;
   }
 
-  // When all that is left waits: for what has gone, or else one of them goes on all the same.
+  // When all remaining events wait: unblocks those whose object is absent by now, or else lets one of them proceed.
   bool Unblock() {
     Queue* waiting = nullptr;
     for (uint32_t object = 0; object < is_there_.size() && blocked_ > 0; ++object) {

@@ -1,5 +1,5 @@
 // A first guess at the order of a history's events, for order_search.cpp: a run that executes the events one by one,
-// each when all that must come before it is done. An insert or a miss waits while its object is there, if that can be.
+// each when all its predecessors are done. An insert or a miss waits while its object is there, if that can be.
 #pragma once
 
 #include <cstdint>

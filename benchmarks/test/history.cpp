@@ -115,7 +115,7 @@ class HistoryChecker {
   std::optional<std::string> failure_;
 };
 
-// What no run records.
+// Histories that no run records.
 void HistoryChecker::FindMalformed() {
   std::sort(ids_.begin(), ids_.end());
   const auto twice = std::adjacent_find(ids_.begin(), ids_.end());
@@ -132,7 +132,7 @@ void HistoryChecker::FindMalformed() {
 
 void HistoryChecker::CollectObjects() {
   entries_ = history_.entries_;
-  // What one transaction did to an object stays in its order.
+  // One transaction's accesses to an object stay in program order.
   std::stable_sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) {
     return std::tie(a.access.object, a.id) < std::tie(b.access.object, b.id);
   });
@@ -188,8 +188,8 @@ void HistoryChecker::AddReadEdge(const Object& object, const Entry& reader) {
   AddEdge(NodeOf(version), NodeOf(reader.id), kind, object.id);
 }
 
-// ww and wr from the writer of a version to who sees it, rw from who sees it to who overwrites it. Two who overwrite
-// one version are a fault at once: lives could not be followed.
+// ww from the writer of a version to its overwriter, wr to its readers, rw from those to the overwriter. Two
+// overwriters of one version are reported at once: lives could not be followed.
 void HistoryChecker::AddKnownEdges(const Object& object) {
   std::unordered_map<TxnId, TxnId> overwriter;
   for (const Entry& entry : object.entries) {
@@ -256,8 +256,8 @@ void HistoryChecker::CheckFinal(const Object& object, TxnId last_version) {
   }
 }
 
-// What it did itself to the object, each transaction must see. A version is named by its transaction, so that of one
-// object it can make one only.
+// Each transaction must see its own changes to the object. A version is named by its transaction, so that it can write
+// only one of an object.
 void HistoryChecker::CheckOwnAccesses(const Object& object, std::span<const Entry> accesses) {
   const TxnId id = accesses.front().id;
   bool made_one = false, is_mine = false, is_gone = false, missed = false;
@@ -298,7 +298,7 @@ void HistoryChecker::AddLives(const Object& object) {
   if (presence.lives.size() > 1 || !presence.missers.empty()) presences_.push_back(std::move(presence));
 }
 
-// The life that was there from the start comes before all others, that which is there in the end after them.
+// An object's initial life precedes all others, its final life follows them.
 void HistoryChecker::AddLifeOrder(const Object& object, const std::vector<Life>& lives) {
   for (size_t i = 0; i < lives.size(); ++i) {
     if (lives[i].begin != kNone && lives[i].end != kNone) continue;
@@ -317,7 +317,7 @@ void HistoryChecker::AddLifeOrder(const Object& object, const std::vector<Life>&
   }
 }
 
-// A miss falls behind the end of the first life and before the begin of the last.
+// A miss is after the end of the first life and before the begin of the last.
 void HistoryChecker::AddMissOrder(const Object& object, uint32_t misser, const Life& life) {
   if (life.begin != kNone) {
     AddEdge(misser, life.begin, EdgeKind::kRw, object.id);
@@ -328,7 +328,7 @@ void HistoryChecker::AddMissOrder(const Object& object, uint32_t misser, const L
   }
 }
 
-// Whatever order is found is tried: then it is one, however it was found.
+// Any order that is found is verified by replay, however it was found.
 std::optional<std::string> HistoryChecker::Search() {
   std::vector<uint64_t> ranks;
   std::vector<uint32_t> workers;
@@ -371,7 +371,7 @@ std::optional<std::string> HistoryChecker::FindCycle() {
     }
   }
   if (SortTopologically()) return std::nullopt;
-  // Of several edges between two transactions the search takes the first: let it be the one that tells most.
+  // Of several edges between two transactions the search takes the first: let it be the most informative one.
   std::stable_sort(split_.begin(), split_.end(), [](const Edge& a, const Edge& b) { return a.kind < b.kind; });
   return DescribeCycle(ShortestCycle());
 }
@@ -424,7 +424,7 @@ std::vector<uint32_t> HistoryChecker::ShortestCycle() const {
   std::vector<uint32_t> shortest;
   size_t starts = 0;
   for (uint32_t node = 0; node < nodes_; ++node) {
-    // After SortTopologically what has no position lies on a cycle or behind one.
+    // After SortTopologically nodes without a position are on a cycle or behind one.
     if (position_[node] != kNone) continue;
     if (++starts > kCycleStartsMax && !shortest.empty()) break;
     const size_t length_max = shortest.empty() ? nodes_ : shortest.size() - 1;
@@ -444,7 +444,7 @@ std::string HistoryChecker::DescribeCycle(const std::vector<uint32_t>& cycle) co
   }
   const size_t rw = kinds[static_cast<size_t>(EdgeKind::kRw)];
   const size_t wr = kinds[static_cast<size_t>(EdgeKind::kWr)];
-  // With a wr edge, who closes the cycle only read the object twice.
+  // With a wr edge, the transaction that closes the cycle only read the object twice.
   std::string text = rw > 0 && wr == 0 && one_object ? "lost update"
                      : rw > 1                        ? "G2"
                      : rw == 1                       ? "G-single"

@@ -1,5 +1,5 @@
-// Is a recorded history serializable? Rebuilds who depended on whom from the versions that transactions read and
-// wrote, and names a shortest cycle (A. Adya, "Weak consistency", 1999).
+// Is a recorded history serializable? Rebuilds the dependency graph from the versions that transactions read and wrote,
+// and reports a shortest cycle (A. Adya, "Weak consistency", 1999).
 //
 // A version of an object is named by the transaction that wrote it. Each transaction lists its accesses:
 //
@@ -13,11 +13,11 @@
 //
 // Edges, "must come before": ww from a writer to the one that overwrites it, wr from a writer to a reader of its
 // version, rw from a reader to the writer that overwrites what it read. Written versions form a chain, so those edges
-// are known. What is absent has no name: an object that is deleted and inserted again lives several times, and neither
-// the order of its lives nor the gap in which a miss fell is recorded. An order in which everything fits is searched
-// for (order_search.h), and where one is found all accesses are made again in it (history_replay.h): "nothing" is
-// proved. Where there is none, the cycle that is named is real. Either way the check ends: what no run can have
-// recorded is "malformed", and a search that exceeds its bound is "undecided".
+// are known. Absence has no version: an object that is deleted and inserted again has several lives (incarnations), and
+// neither the order of its lives nor the gap of a miss is recorded. An order that satisfies all constraints is searched
+// for (order_search.h), and where one is found all accesses are replayed in it (history_replay.h): "nothing" is proved.
+// Where there is none, the reported cycle is real. Either way the check ends: a history that no run can have recorded
+// is "malformed", and a search that exceeds its bound is "undecided".
 //
 // A cycle is named G0 (ww edges alone), G1c (wr too), G-single (one rw edge), G2 (several) or lost update (rw and ww
 // edges of one object). An edge that is several is named by the first of ww, wr, rw.
@@ -40,7 +40,7 @@ namespace dbx {
 
 enum class AccessKind : uint8_t { kRead = 1, kMiss, kWrite, kInsert, kDelete };
 
-// The version of what was there from the start, and the version where there is none.
+// The version of initial objects, and the version of an absent one.
 inline constexpr TxnId kInitialVersion = TxnId::Make(WorkerId(0xffff), 0);
 inline constexpr TxnId kNoVersion{UINT64_MAX};
 
@@ -61,17 +61,17 @@ class History {
   // all others are not.
   void AllowWriteSkew() { allows_write_skew_ = true; }
 
-  // A committed transaction. It accesses an object more than once only where its accesses contradict each other, or
-  // to delete what it inserted.
+  // A committed transaction. It accesses an object more than once only where its accesses contradict each other, or to
+  // delete its own insert.
   void AddTransaction(TxnId id, std::span<const HistoryAccess> accesses);
 
-  // The object is there in the end, written by `version` over `predecessor` (kNoVersion if it was inserted).
+  // The object exists at the end, written by `version` over `predecessor` (kNoVersion if it was inserted).
   void AddFinal(uint64_t object, TxnId version, TxnId predecessor) { final_[object] = {version, predecessor}; }
 
-  // Bounds the search for an order: events that it may look at.
+  // Bounds the search for an order: events that it may visit.
   void LimitWork(uint64_t work_max) { work_max_ = work_max; }
 
-  // Nothing, or one sentence: a cycle, a version that cannot be, a history that is malformed or undecided.
+  // Nothing, or one sentence: a cycle, an impossible version, a history that is malformed or undecided.
   std::optional<std::string> FindAnomaly() const;
 
   struct FinalVersion {

@@ -5,7 +5,7 @@
 namespace dbx::history {
 namespace {
 
-// The version of each object, kNoVersion where it is absent, and the event that made it so.
+// The version of each object, kNoVersion where it is absent, and the event that caused it.
 class State {
  public:
   explicit State(const std::unordered_set<uint64_t>& initial) {
@@ -38,7 +38,7 @@ TxnId After(const History::Entry& entry) {
   return entry.access.kind == AccessKind::kDelete ? kNoVersion : entry.id;
 }
 
-// What it met: the state when it started, with what it had changed itself by then.
+// What it read: the state when it started, with its own changes by then.
 std::optional<History::Entry> MisfitAtStart(const State& state, std::span<const History::Entry> accesses) {
   std::unordered_map<uint64_t, TxnId> own;
   for (const History::Entry& entry : accesses) {
@@ -49,7 +49,7 @@ std::optional<History::Entry> MisfitAtStart(const State& state, std::span<const 
   return std::nullopt;
 }
 
-// What it changes no other has changed since its start: the first of two writers wins.
+// No other transaction has changed its write set since its start: first committer wins.
 std::optional<History::Entry> MisfitAtCommit(State& state, std::span<const History::Entry> accesses, size_t start,
                                              size_t commit) {
   for (const History::Entry& entry : accesses) {

@@ -1,4 +1,4 @@
-// The proof that an order of a history's events is one: all accesses are made again in that order. Used by history.cpp.
+// The proof that an order of a history's events is one: all accesses are replayed in that order. Used by history.cpp.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@
 
 namespace dbx::history {
 
-// The first access that does not meet there what it met in the history; nothing if all do. `accesses`: by transaction,
-// in the order in which it made them.
+// The first access that does not find there what it found in the history; empty if all do. `accesses`: by transaction,
+// in its program order.
 std::optional<History::Entry> FirstMisfit(Events events, const std::vector<uint32_t>& order,
                                           const std::vector<std::span<const History::Entry>>& accesses,
                                           const std::unordered_set<uint64_t>& initial);

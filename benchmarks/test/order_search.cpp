@@ -21,7 +21,7 @@ OrderSearch::OrderSearch(Events events, std::span<const uint64_t> ranks, std::sp
   order_.SetOrder(GreedyOrder(events, order_, ranks, workers, presences));
 }
 
-// A decision may break choices that held: until a whole round finds nothing broken.
+// A decision may break choices that held: so repeat until a whole round finds none broken.
 OrderSearch::Verdict OrderSearch::Run() {
   for (bool changed = true; changed;) {
     changed = false;
@@ -44,7 +44,7 @@ bool OrderSearch::Repair(const Presence& presence, bool& changed) {
   bool lives_changed = false;
   if (!RepairLives(presence, lives, lives_changed)) return false;
   changed |= lives_changed;
-  // Where lives overlap it is too early to look for gaps.
+  // Where lives overlap, misses cannot be placed yet.
   return lives_changed || RepairMisses(presence, lives, changed);
 }
 
@@ -71,7 +71,7 @@ bool OrderSearch::RepairMisses(const Presence& presence, const std::vector<Life>
   work_ += presence.missers.size();
   if (lives.empty()) return true;
   for (const uint32_t misser : presence.missers) {
-    // The last life that begins before the miss: no other can be around it, as long as no decision has moved them.
+    // The last life that begins before the miss: no other can contain it, as long as no decision has moved them.
     const uint32_t at = order_.position(events_.Start(misser));
     const auto behind = std::partition_point(
         lives.begin(), lives.end(), [&](const Life& life) { return order_.position(events_.Commit(life.begin)) < at; });
@@ -114,7 +114,7 @@ bool OrderSearch::Decide(const Edge& first, const Edge& second) {
   if (rules_out_first && rules_out_second) {
     Levels reasons = ReasonsOf(*rules_out_first), more = ReasonsOf(*rules_out_second), all;
     std::set_union(reasons.begin(), reasons.end(), more.begin(), more.end(), std::back_inserter(all));
-    // To name the cycle, the first must follow from what rules out the second, or the other way round: either will do.
+    // To name the cycle, the first must follow from the edges that rule out the second, or vice versa: either will do.
     return GoBack(std::move(all), second);
   }
   if (rules_out_first) return Add(second, ReasonsOf(*rules_out_first)), true;

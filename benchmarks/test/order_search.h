@@ -1,4 +1,4 @@
-// Looks for an order of the events of a history in which all known dependencies hold, no two lives of an object
+// Searches for an order of the events of a history in which all known dependencies hold, no two lives of an object
 // overlap, and no transaction that missed it falls within one. Used by history.cpp.
 //
 // Of two lives one ends before the other begins; a miss comes before a life begins or after it ends. Such a pair
@@ -24,8 +24,8 @@ class OrderSearch {
   enum class Verdict { kOrdered, kImpossible, kUndecided };
 
   // REQUIRES: the events of `known` have no cycle; a life with no begin or no end is ordered by known edges against all
-  // others of its object and its misses. `ranks`: by transaction, a guess at the order; those of one worker are
-  // likely to follow each other. `work_max`: events and lives that are looked at.
+  // others of its object and its misses. `ranks`: by transaction, a guess at the order; those of one worker are likely
+  // to follow each other. `work_max`: events and lives that may be visited.
   OrderSearch(Events events, std::span<const uint64_t> ranks, std::span<const uint32_t> workers,
               const std::vector<Edge>& known, const std::vector<Presence>& presences, uint64_t work_max);
 
@@ -46,7 +46,7 @@ class OrderSearch {
     Levels reasons;
   };
   struct Assumption {
-    size_t step;  // its place among the steps
+    size_t step;  // its index among the steps
     Edge other;
   };
 

@@ -1,7 +1,7 @@
 // The procedures of the TEST workload. Included by test_workload.h only.
 //
-// A concurrency control that validates at the end may show a transaction that it is going to abort two versions
-// of one row. The procedures record what they saw all the same: if such a transaction commits, the history tells.
+// A concurrency control that validates at the end may show a transaction that it is going to abort two versions of one
+// row. The procedures still record what they saw: if such a transaction commits, the history shows it.
 #pragma once
 
 #include <cstring>
@@ -53,7 +53,7 @@ Outcome TestWorkload::Finish(Ctx& ctx, Progress& progress) {
   return ctx.Insert(*history_, progress.id.value, std::as_bytes(std::span(&progress.row, 1)));
 }
 
-// The commit may still fail, and then the next attempt leaves another note.
+// The commit may still fail; the next attempt then leaves another note.
 inline Outcome TestWorkload::FinishQuietly(const Progress& progress) {
   std::span<std::byte>& notes = notes_[progress.id.worker().value() % notes_.size()].left;
   if (notes.size() < kNoteBytes) return Outcome::kOk;
@@ -140,12 +140,12 @@ Outcome TestWorkload::Do(Ctx& ctx, test::Operation operation, uint64_t object, P
   return Outcome::kRollback;
 }
 
-// What it came to and did not find, it missed.
+// A key that the scan passed without finding a row is a miss.
 template <TxnContext Ctx>
 Outcome TestWorkload::Scan(Ctx& ctx, ScanOrder order, uint64_t object, Progress& progress) {
   const Key low = test::KeyOf(object);
   const bool up = order == ScanOrder::kAscending;
-  Key passed = 0;  // keys that the scan has come to
+  Key passed = 0;  // keys that the scan has passed
   const auto object_at = [&](Key n) {
     return test::MakeObject(test::PlaceOf(object), up ? low + n : low + test::kKeysPerScan - 1 - n);
   };

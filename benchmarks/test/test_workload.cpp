@@ -17,8 +17,8 @@ constexpr uint32_t kCountersMax = 1 << 20;
 constexpr uint32_t kSlotsMax = 1 << 20;
 constexpr uint16_t kAmountMax = 60;
 
-// Programs of one time work on one window of slots, so that each slot is fought over for a while and then rests:
-// then few possibilities are left for the order in which its lives went by.
+// Programs of one time work on one window of slots, so that each slot is contended for a while and then idle: this
+// leaves few possible orders of its lives.
 constexpr uint64_t kCallsPerWindow = 64;
 constexpr uint64_t kSlotsPerWindow = 16;
 
@@ -31,14 +31,14 @@ std::string NameObject(uint64_t object) {
   return std::string(kPlaceNames[static_cast<size_t>(PlaceOf(object))]) + " " + std::to_string(KeyOf(object));
 }
 
-// The keys that an operation may access, and as how many operations it counts.
+// The keys that an operation may access, and the number of operations that it counts as.
 bool IsScan(Operation operation) { return operation == Operation::kScan || operation == Operation::kScanBack; }
 Key KeysOf(Operation operation) { return IsScan(operation) ? kKeysPerScan : 1; }
 size_t WeightOf(Operation operation) { return IsScan(operation) ? kOperationsPerScan : 1; }
 
 Operation OperationOf(uint64_t word) { return static_cast<Operation>(word >> kOperationShift); }
 uint64_t ObjectOf(uint64_t word) { return word & ((uint64_t{1} << kOperationShift) - 1); }
-// May a program do the one before the other? An object is accessed once, but for what a scan has passed.
+// May a program do the one before the other? An object is accessed once, except those that a scan has passed.
 bool MayFollow(uint64_t earlier, uint64_t later) {
   const Operation first = OperationOf(earlier), second = OperationOf(later);
   const bool overlap = ObjectOf(earlier) < ObjectOf(later) + KeysOf(second) &&  //

@@ -1,17 +1,17 @@
-// The TEST workload: small tables, high contention, and procedures that make mistakes of concurrency control,
-// logging and replay visible in the database itself.
+// The TEST workload: small tables, high contention, and procedures that make errors of concurrency control, logging and
+// replay visible in the database itself.
 //
-// READ_WRITE: transfers between the accounts of a group, which keep its sum; audits, which read the group and
-// store the sum they saw (a quiet one only if it is wrong: such a transaction is read-only as long as all is
-// well); and programs over slots and shelves, rows that come and go: reads, misses, inserts, deletes and rewrites, and
-// over shelves, whose table is ordered, scans. Every fourth program is quiet too if it comes to read only.
+// READ_WRITE: transfers between the accounts of a group, which keep its sum; audits, which read the group and store the
+// sum they saw (a quiet one only if it is wrong: such a transaction is read-only as long as the sum is right); and
+// programs over slots and shelves, rows that are inserted and deleted: reads, misses, inserts, deletes and rewrites,
+// and over shelves, whose table is ordered, scans. Every fourth program is quiet too if it turns out to be read-only.
 // CONFLICT: programs over a few counters. A counter ends at the number of committed increments.
 //
 // Each transaction that is not quiet leaves a row in HISTORY under its id, with the version of each row it read, wrote
-// or missed; a version is named by the transaction that wrote it, and a row names its predecessor besides. From
-// these, benchmarks/test/history.h rebuilds the graph of dependencies and finds cycles. Values are hash
-// chains over all that the transaction saw, so that writes do not commute and a wrong read persists.
-// Threads: Generate, Run and ValidArgs may run in any number of threads after Load.
+// or missed; a version is named by the transaction that wrote it, and a row names its predecessor too. From these,
+// benchmarks/test/history.h rebuilds the graph of dependencies and finds cycles. Values are hash chains over all values
+// that the transaction saw, so that writes do not commute and a wrong read persists. Threads: Generate, Run and
+// ValidArgs may run in any number of threads after Load.
 #pragma once
 
 #include <algorithm>
@@ -51,12 +51,12 @@ inline constexpr size_t kOperationsMax = 4;  // of a program, and perhaps kGiveU
 inline constexpr size_t kAccessesMax = 8;
 
 inline constexpr Key kKeysPerScan = 4;
-inline constexpr size_t kOperationsPerScan = 2;  // as which it counts, by its accesses
+inline constexpr size_t kOperationsPerScan = 2;  // the number of operations that it counts as, by its accesses
 
 enum class Place : uint8_t { kAccount, kCounter, kSlot, kShelf };
 inline constexpr size_t kPlaces = 4;
 
-// A row that transactions want: a place and a key in it, in one word.
+// A row that transactions access: a place and a key in it, in one word.
 inline constexpr int kObjectKeyBits = 48;
 constexpr uint64_t MakeObject(Place place, Key key) { return static_cast<uint64_t>(place) << kObjectKeyBits | key; }
 constexpr Place PlaceOf(uint64_t object) { return static_cast<Place>(object >> kObjectKeyBits); }
@@ -71,7 +71,7 @@ enum class Operation : uint8_t {
   kToggle,     // read, then insert or delete
   kScan,       // kKeysPerScan keys from this one on, all of them
   kScanBack,   // the same down from the last, up to the first row
-  kGiveUp,     // rolls back whatever came before; the last word of a program, without an object
+  kGiveUp,     // rolls back all before; the last word of a program, without an object
 };
 
 // A word of a program's arguments.
@@ -100,7 +100,7 @@ static_assert(sizeof(AuditArgs) == 16);
 struct TestRow {
   TxnId writer;
   TxnId predecessor;  // the writer before, kNoVersion for an inserted row
-  uint64_t chain;     // a hash over everything that led here
+  uint64_t chain;     // a hash over the row's whole history
   int64_t value;      // balance, count
 };
 static_assert(sizeof(TestRow) == 32);
@@ -110,7 +110,7 @@ struct LoggedAccess {
   TxnId version;
 };
 
-// A row of HISTORY: what one transaction did.
+// A row of HISTORY: the accesses of one transaction.
 struct HistoryRow {
   uint32_t procedure;
   uint32_t access_count;
@@ -129,7 +129,7 @@ struct HistoryRow {
 };
 static_assert(sizeof(HistoryRow) == 144);
 
-// A transaction that leaves nothing in HISTORY, and what it saw; a note of it in memory that outlives the process.
+// A transaction that leaves nothing in HISTORY, and its read set; a note of it in memory that survives the process.
 struct QuietReader {
   TxnId id;
   HistoryRow row;
@@ -162,14 +162,15 @@ class TestWorkload {
   void PrefetchRows(const Call&, WrittenRows) const {}
 
   // Sums, counts, and an anomaly of the history, in this order. Takes some seconds per million of transactions. Quiet
-  // readers in `readers`, which have been acknowledged, are part of the history: what they saw must be there.
+  // readers in `readers`, which have been acknowledged, are part of the history: the versions that they saw must be
+  // there.
   std::optional<std::string> Inconsistency(const Database& db) const { return Inconsistency(db, {}); }
   std::optional<std::string> Inconsistency(const Database& db, std::span<const test::QuietReader> readers) const;
   // The history, with these readers, in Elle's format.
   void WriteHistory(const Database& db, std::span<const test::QuietReader> readers, std::ostream& out) const;
 
-  // Notes of quiet readers: bytes that a worker needs, where a worker is to leave them, and those that it left. An
-  // attempt that was aborted leaves one too; the last of an id is the one that counts.
+  // Notes of quiet readers: bytes that a worker needs, where it stores them, and those that it stored. An aborted
+  // attempt leaves one too; the last of an id counts.
   static constexpr uint64_t kNoteBytes = sizeof(test::QuietReader);
   static uint64_t NoteBytesFor(uint64_t transactions) {
     return kNoteBytes * std::min(transactions, test::kReadersNotedMax);
@@ -186,7 +187,7 @@ class TestWorkload {
  private:
   static constexpr size_t kWorkersNotedMax = 1024;
 
-  // One transaction on its way: what it has seen, hashed, and what it will leave in HISTORY.
+  // An active transaction: the hash of what it has seen, and its HISTORY row.
   struct Progress {
     TxnId id;
     uint64_t seen;
@@ -200,7 +201,7 @@ class TestWorkload {
   template <TxnContext Ctx>
   Outcome Program(Ctx& ctx, std::span<const std::byte> args);
 
-  // Each returns kOk whether the object was there or not, and hands on everything else.
+  // Each returns kOk whether the object was there or not, and passes on every other outcome.
   template <TxnContext Ctx>
   Outcome Do(Ctx& ctx, test::Operation operation, uint64_t object, Progress& progress);
   template <TxnContext Ctx>
@@ -227,7 +228,7 @@ class TestWorkload {
   Outcome Finish(Ctx& ctx, Progress& progress);
   Outcome FinishQuietly(const Progress& progress);
 
-  // Takes an access into the hash and into the history row.
+  // Adds an access to the hash and to the history row.
   static void Note(Progress& progress, AccessKind kind, uint64_t object, TxnId version, uint64_t chain);
 
   uint64_t objects_in(test::Place place) const;

@@ -1,5 +1,5 @@
-// The arguments of the TPC-C procedures: what a command record holds, so they are compact. Fixed layout; part of
-// the log format. Below them, what procedures do with bytes.
+// The arguments of the TPC-C procedures: the contents of a command record, so they are compact. Fixed layout; part of
+// the log format. Below them, helpers of procedures for bytes.
 #pragma once
 
 #include <array>
@@ -98,7 +98,7 @@ T LoadArgs(std::span<const std::byte> bytes, size_t at = 0) {
   return value;
 }
 
-// What goes to the terminal: keeps the compiler from dropping what it is computed from.
+// Terminal output: keeps the compiler from dropping the computation.
 inline void Show(int64_t value) { asm volatile("" : : "r"(value)); }
 
 }  // namespace dbx::tpcc

@@ -1,5 +1,5 @@
-// TPC-C: what terminals ask for (section 2 of the standard), and what a log may ask for: the generation of calls, the
-// validation of arguments, and what a call that runs soon fetches.
+// TPC-C: the calls of terminals (section 2 of the standard) and of logs: generation, validation of arguments, and
+// prefetching for a call that runs soon.
 #include <algorithm>
 #include <array>
 
@@ -264,7 +264,7 @@ void Tpcc::PrefetchBuckets(const Call& call) const {
 
 void Tpcc::PrefetchRows(const Call& call, WrittenRows written) const {
   const bool whole = written == WrittenRows::kWhole;
-  // What a transaction touches, from the start of a tuple.
+  // The bytes that a transaction touches, from the start of a tuple.
   const size_t customer_bytes = OffsetOf(&Customer::street_1);
   const size_t district_bytes = whole ? sizeof(District) : OffsetOf(&District::street_1);
   if (call.procedure == kPayment) {

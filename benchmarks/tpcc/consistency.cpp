@@ -66,7 +66,7 @@ class ConsistencyCheck {
         stock_(size_t{config.warehouses} * cardinalities.items) {}
 
   std::optional<std::string> Run() {
-    // A later step relies on what the ones before have checked, so that damage never leads it astray.
+    // A later step relies on the checks of the earlier ones, so that damage never misleads it.
     using Step = void (ConsistencyCheck::*)();
     for (Step step :
          {&ConsistencyCheck::WalkWarehouses, &ConsistencyCheck::WalkDistricts, &ConsistencyCheck::CountOrders,
@@ -107,7 +107,7 @@ class ConsistencyCheck {
     };
     failure_ = (text(parts) + ...);
   }
-  // `where()` names the row; it is asked only if something is wrong.
+  // `where()` names the row; it is called only on a violation.
   template <class Where>
   void RequireEqual(const char* what, const Where& where, int64_t left, int64_t right) {
     if (left != right) Fail(what, " (", where(), "): ", left, " is not ", right);
@@ -212,7 +212,7 @@ void ConsistencyCheck::CountDeliveries() {
 }
 
 // Conditions 2, 3 and 11, and that orders are numbered from 1 without a gap. The standard states 11 for a database
-// before its first Delivery; each takes an order out of NEW-ORDER and counts for one customer.
+// before its first Delivery; each deletes an order from NEW-ORDER and counts for one customer.
 void ConsistencyCheck::CompareOrderNumbers() {
   const int64_t delivered = int64_t{cardinalities_.customers_per_district} - cardinalities_.undelivered_orders;
   for (size_t i = 0; i < district_count_; ++i) {
@@ -258,7 +258,7 @@ void ConsistencyCheck::WalkOrders() {
   });
 }
 
-// The initial orders count for nobody, those among them that are delivered by a Delivery do.
+// Initial orders count for no customer, except those among them that a Delivery delivers.
 void ConsistencyCheck::CountIfDelivered(size_t district, uint64_t o_id, const Order& order) {
   const uint64_t delivered = cardinalities_.customers_per_district - cardinalities_.undelivered_orders;
   if (o_id > delivered && order.carrier_id != kNoCarrier) {

@@ -93,7 +93,7 @@ Customer MakeCustomer(Random& random, uint64_t last_name, int64_t since) {
   return customer;
 }
 
-// Bearers of one last name are ordered by their first.
+// Customers with the same last name are ordered by first name.
 std::string SortKeyOf(const Customer& customer) {
   return {customer.first.begin(), std::find(customer.first.begin(), customer.first.end(), '\0')};
 }

@@ -1,8 +1,8 @@
 // Payment and New-Order as stored procedures. Included by tpcc.h only. The others: scanning_procedures.h.
 //
-// Rows that many transactions want, the district and the warehouse, come as late as the data flow allows, so that
-// they are locked for the shortest time: New-Order needs nothing of the district until it inserts the order, and
-// Payment ends with the warehouse.
+// Contended rows, the district and the warehouse, are accessed as late as the data flow allows, so that they are locked
+// for the shortest time: New-Order does not need the district until it inserts the order, and Payment ends with the
+// warehouse.
 #pragma once
 
 #include <charconv>
@@ -14,7 +14,7 @@
 namespace dbx {
 namespace tpcc {
 
-// C_DATA of a customer with bad credit: this payment's identifiers before what was there, which moves right.
+// C_DATA of a customer with bad credit: this payment's identifiers before the old text, which moves right.
 inline Text<500> PrependPayment(const Text<500>& old, uint32_t c_id, const PaymentArgs& args) {
   Text<500> data;
   char* at = data.data();
@@ -51,7 +51,7 @@ Outcome Tpcc::Run(Ctx& ctx, ProcedureId procedure, std::span<const std::byte> ar
   return StockLevel(ctx, tpcc::LoadArgs<tpcc::StockLevelArgs>(args));
 }
 
-// By last name: of the n customers who bear it, ordered by first name, the one at n / 2 rounded up.
+// By last name: of the n customers with it, ordered by first name, the one at n / 2 rounded up.
 inline std::optional<Key> Tpcc::CustomerNamed(uint32_t w, uint32_t d, tpcc::CustomerName customer) const {
   if (!tpcc::IsLastName(customer)) return tpcc::CustomerKey(w, d, customer);
   const uint64_t name = tpcc::LastNameKey(w, d, tpcc::LastNameOf(customer));

@@ -1,9 +1,9 @@
 // Order-Status, Delivery and Stock-Level as stored procedures (sections 2.6 to 2.8 of the standard). Included by tpcc.h
 // only.
 //
-// They scan, so they run in the full mix alone. Order-Status and Stock-Level write nothing. What each finds must fit
-// together (an order has the lines that it claims, the last orders of a district have consecutive numbers); kNotFound
-// where it does not.
+// They scan, so they run in the full mix alone. Order-Status and Stock-Level are read-only. The rows that each finds
+// must be consistent (an order has the lines that it claims, the last orders of a district have consecutive numbers);
+// kNotFound where it does not.
 #pragma once
 
 #include <iterator>
@@ -18,8 +18,7 @@ namespace tpcc {
 
 inline constexpr uint32_t kOrdersLookedAt = 20;  // by Stock-Level
 
-// The distinct items of the lines that a Stock-Level looks at. An open-addressing table, never more than two thirds
-// full.
+// The distinct items of the lines that a Stock-Level reads. An open-addressing table, never more than two thirds full.
 class ItemSet {
  public:
   // False: it was there.
@@ -171,7 +170,7 @@ Outcome Tpcc::StockLevel(Ctx& ctx, const tpcc::StockLevelArgs& args) {
 
 template <TxnContext Ctx>
 Outcome Tpcc::CountLowStock(Ctx& ctx, const tpcc::StockLevelArgs& args, std::span<const uint32_t> items) {
-  // Rows on their way while others are looked at.
+  // Rows prefetched while others are read.
   constexpr size_t kRowsAhead = 8;
   const auto prefetch = [&](size_t i) {
     if (i < items.size()) tables_.stock->PrefetchRow(tpcc::StockKey(args.w_id, items[i]), sizeof(tpcc::StockLevel));

@@ -1,8 +1,8 @@
 // The nine tables of TPC-C, and a tenth that is an index: tuples, keys and cardinalities.
 //
-// A tuple holds the columns of the standard except those of its primary key, which are the row's key. Strings
-// are zero-padded, amounts are in cents, rates in ten-thousandths. Every byte of a tuple is a column or zero,
-// never padding, because digests and logs cover all of them. What transactions write stands first.
+// A tuple holds the columns of the standard except those of its primary key, which are the row's key. Strings are
+// zero-padded, amounts are in cents, rates in ten-thousandths. Every byte of a tuple is a column or zero, never
+// padding, because digests and logs cover all of them. Columns that transactions write are first.
 #pragma once
 
 #include <array>
@@ -59,7 +59,7 @@ struct District {
   Text<7> zero;
 };
 
-// What a Payment changes of every customer; one change, one undo image.
+// The columns that a Payment changes of every customer; one change, one before-image.
 struct CustomerAccount {
   int64_t balance;
   int64_t ytd_payment;
@@ -120,7 +120,7 @@ struct OrderLine {
   Text<24> dist_info;
 };
 
-// Where the orders of a customer are found, the newest one last.
+// Leads from a customer to the orders, the newest one last.
 struct OrderByCustomer {
   Key order;  // key of the row in ORDER
 };
@@ -133,7 +133,7 @@ struct Item {
   Text<2> zero;
 };
 
-// What a New-Order changes; one change, one undo image.
+// The columns that a New-Order changes; one change, one before-image.
 struct StockLevel {
   int32_t quantity;
   int32_t ytd;
@@ -159,8 +159,8 @@ static_assert(std::has_unique_object_representations_v<OrderByCustomer> && sizeo
 static_assert(std::has_unique_object_representations_v<Item> && sizeof(Item) == 88);
 static_assert(std::has_unique_object_representations_v<Stock> && sizeof(Stock) == 308);
 
-// Keys. Every component is checked against its range before it gets here. What is scanned lies side by side: the
-// undelivered orders of a district, the lines of an order and of those after it, the orders of a customer.
+// Keys. Every component was checked against its range before. Scanned rows have adjacent keys: the undelivered orders
+// of a district, the lines of an order and of those after it, the orders of a customer.
 //
 //   warehouse   w                      item               i
 //   district    w:16 d:4               stock              w:16 i:20

@@ -16,8 +16,8 @@ void AddColumn(Schema& schema, const char* name, T S::*member) {
   schema.columns.push_back({name, static_cast<uint32_t>(OffsetOf(member)), sizeof(T)});
 }
 
-// A partition is a warehouse with all that is keyed by it; HISTORY, which is not, goes by worker. What is never written
-// is one partition, so that a log by partition has little to look at.
+// A partition is a warehouse with all rows keyed by it; HISTORY, which is not, is partitioned by worker. Tables that
+// are never written are one partition, so that logging by partition has few to check.
 constexpr uint32_t kNeverWritten = 63;
 
 template <class S>

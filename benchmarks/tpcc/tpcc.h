@@ -1,18 +1,18 @@
 // TPC-C (revision 5.11 of the standard): all nine tables, all five transactions with all their inserts and deletes.
 //
-// Two mixes. DBx1000's is Payment and New-Order with a share to choose; nothing of it scans, so every table has a hash
-// index. The full one is the standard's (section 5.2.3), drawn call by call, without think times: 45 % New-Order, 43 %
-// Payment, 4 % each Order-Status, Delivery and Stock-Level. There NEW-ORDER and ORDER-LINE are ordered, and a table
-// more, ORDER-BY-CUSTOMER, leads from a customer to the newest of his orders.
+// Two mixes. DBx1000's is Payment and New-Order with a share to choose; neither scans, so every table has a hash index.
+// The full one is the standard's (section 5.2.3), drawn call by call, without think times: 45 % New-Order, 43 %
+// Payment, 4 % each Order-Status, Delivery and Stock-Level. There NEW-ORDER and ORDER-LINE are ordered, and one more
+// table, ORDER-BY-CUSTOMER, leads from a customer to the newest of the orders.
 //
-// A worker's terminals belong to the warehouse worker % warehouses + 1; 15 % of the payments come from a customer
-// of another warehouse, 1 % of the order lines are supplied by one. 1 % of the New-Orders name an unused item
-// and roll back. A Delivery is one transaction for the ten districts of its warehouse. Where the standard shows on the
-// terminal what is stored nowhere, Payment and New-Order do not read it; Order-Status and Stock-Level, which are there
-// for nothing else, do.
+// A worker's terminals belong to the warehouse worker % warehouses + 1; 15 % of the payments come from a customer of
+// another warehouse, 1 % of the order lines are supplied by one. 1 % of the New-Orders name an unused item and roll
+// back. A Delivery is one transaction for the ten districts of its warehouse. Columns that the standard only displays
+// are not read by Payment and New-Order; Order-Status and Stock-Level, whose sole purpose is to display them, do read
+// them.
 //
-// Whatever does not fit together (an order without its lines) is answered with kNotFound. No serializable execution
-// ends so; under an optimistic concurrency control it is how a transaction that read too much of the present finds out.
+// Inconsistent rows (an order without its lines) give kNotFound. No serializable execution ends so; under optimistic
+// concurrency control a transaction that has read an inconsistent state may, before validation aborts it.
 //
 // The procedures are in procedures.h and scanning_procedures.h, the calls in calls.cpp, the initial rows in load.cpp,
 // the conditions in consistency.cpp.
@@ -35,7 +35,7 @@ struct TpccConfig {
   uint32_t warehouses = 1;
   bool full_mix = false;      // the standard's mix of all five
   double perc_payment = 0.5;  // without full_mix: the rest are New-Orders
-  bool wh_update = true;      // false: a Payment reads the warehouse and leaves W_YTD alone
+  bool wh_update = true;      // false: a Payment reads the warehouse and does not update W_YTD
   bool small = false;         // small cardinalities, for tests
   // Hints for the size of the indexes: transactions of the whole run, of all workers.
   uint64_t expected_new_orders = 0;

@@ -11,7 +11,7 @@
 namespace dbx {
 namespace {
 
-// Prefetching more of the tuples than this for one call would push out what was fetched first.
+// Prefetching more of the tuples than this for one call would evict the lines fetched first.
 constexpr size_t kPrefetchBytesMax = 256 * kCacheLineBytes;
 
 // Ranks are scattered over the keys in the same way in every process.
@@ -112,7 +112,7 @@ uint64_t Ycsb::ChooseRank(Random& random, std::span<const uint64_t> chosen_keys)
   };
   uint64_t rank = zipf_.Sample(random);
   for (int attempt = 0; attempt < 100 && taken(rank); ++attempt) rank = zipf_.Sample(random);
-  // With a large theta and few rows the rest of the ranks hardly ever come up; take the next free one.
+  // With a large theta and few rows the rest of the ranks are hardly ever drawn; take the next free one.
   while (taken(rank)) rank = (rank + 1) % config_.rows;
   return rank;
 }

@@ -48,13 +48,13 @@ class Ycsb {
   void Load(Database& db, uint64_t seed, uint32_t threads);
   void Adopt(Database&, uint64_t seed) { load_seed_ = seed; }
   CallList Generate(WorkerId worker, uint64_t count, uint64_t seed) const;
-  // Nothing is inserted after the load.
+  // There are no inserts after the load.
   void Prefault(WorkerId, uint64_t) {}
 
   template <TxnContext Ctx>
   Outcome Run(Ctx& ctx, ProcedureId procedure, std::span<const std::byte> args);
 
-  // Keys need not be distinct here: the procedure would be right all the same.
+  // Keys need not be distinct here: the procedure would still be right.
   bool ValidArgs(ProcedureId procedure, std::span<const std::byte> args) const;
   void PrefetchBuckets(const Call& call) const;
   void PrefetchRows(const Call& call, WrittenRows written) const;
@@ -90,7 +90,7 @@ class Ycsb {
   Zipf zipf_;
   Permutation key_of_rank_;
   uint64_t load_seed_ = 0;
-  size_t prefetch_bytes_;        // of a tuple, up to what a transaction touches
+  size_t prefetch_bytes_;        // of a tuple, up to the last byte that a transaction touches
   size_t whole_prefetch_bytes_;  // of all of it
   Table* table_ = nullptr;
 };
@@ -103,7 +103,7 @@ template <TxnContext Ctx>
     ForEachField([&](size_t at) { heads += tuple.template GetAt<uint64_t>(at); });
     sum = heads;
   });
-  // Nobody needs the sum; this keeps the compiler from dropping the loads.
+  // The sum is unused; this keeps the compiler from dropping the loads.
   asm volatile("" : : "r"(sum));
   return outcome;
 }

@@ -24,7 +24,7 @@ void BackgroundRead::Start(Read read) {
     try {
       thread_ = Thread([this] { Loop(); });
     } catch (const std::system_error&) {
-      // No more threads: recovery goes on without reading ahead.
+      // No more threads: recovery continues without read-ahead.
       return ReadHere(std::move(read));
     }
   }

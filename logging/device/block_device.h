@@ -1,4 +1,4 @@
-// Where a log stream's bytes go. One object per log file.
+// The device of a log stream. One object per log file.
 //
 // A write is complete only when its bytes are on stable storage: the device syncs them, by O_DSYNC or by
 // fdatasync, before it reports the write. After an error the device is failed for good: nothing more is
@@ -25,18 +25,18 @@ class BlockDevice {
   // Throws Error (kIo, kNoSpace) with path, offset and errno's text.
   virtual void StartWrite(uint64_t offset, std::span<const std::byte> data) = 0;
 
-  // The end offset of the contiguous prefix of writes that is complete, so durable. With `wait` it blocks
-  // until every started write is complete.
+  // The end offset of the contiguous prefix of writes that is complete, hence durable. With `wait` it blocks until
+  // every started write is complete.
   virtual uint64_t Complete(bool wait) = 0;
 
   // Reads up to to.size() bytes at `offset`; returns how many there were (short only at the end of file).
   virtual size_t Read(uint64_t offset, std::span<std::byte> to) = 0;
-  // The first offset from `offset` on at which there may be anything but zeros, as far as the device can tell without
+  // The first offset from `offset` on at which there may be non-zero bytes, as far as the device can tell without
   // reading; SizeBytes() or more if there is none.
   virtual uint64_t SkipHole(uint64_t offset) { return offset; }
-  // As many a long read keeps busy.
+  // The number of disks that a long read keeps busy.
   virtual size_t disks() const { return 1; }
-  // A RAM disk: a read is a copy, so there is nothing to wait for and nothing gained by another thread.
+  // A RAM disk: a read is a copy, so it never waits and another thread gains nothing.
   virtual bool is_memory() const { return false; }
 
   virtual uint64_t SizeBytes() = 0;

@@ -1,4 +1,4 @@
-// What an emulated device can do. EmulatedDevice makes a directory behave so; the figures stand beside every result.
+// The performance of an emulated device. EmulatedDevice makes a directory behave so; every result includes the figures.
 //
 // One rate holds for writes and reads together, as they share the device. A durable write is done `flush_nanos` after
 // its last byte was transferred; a write or read that begins elsewhere than the last one ended pays `seek_nanos` first.
@@ -13,17 +13,17 @@
 namespace dbx {
 
 struct DeviceProfile {
-  std::string name;               // as it was asked for: "nvme:0.025"
-  uint64_t bytes_per_second = 0;  // 0: as fast as the directory underneath
+  std::string name;               // as given on the command line: "nvme:0.025"
+  uint64_t bytes_per_second = 0;  // 0: as fast as the underlying directory
   uint64_t flush_nanos = 0;
   uint64_t seek_nanos = 0;
   uint32_t queue_depth = 32;  // requests that the device works on at once
 };
 
-// A directory's emulation, for those who describe it.
+// A directory's emulation, for descriptions.
 struct DeviceEmulation {
   DeviceProfile profile;
-  std::string over;  // what lies underneath: "real" or "ram"
+  std::string over;  // the kind of the underlying directory: "real" or "ram"
 };
 
 struct NamedProfile {
@@ -34,11 +34,11 @@ struct NamedProfile {
   uint32_t queue_depth;
 };
 
-// Where the figures are from:
+// Sources of the figures:
 //   nvme  2 GB/s per device (Taurus, section 5.2); 50 us per durable write (ELEDA, section 6.1)
 //   ssd   Intel DC S3700, the disk of write-behind logging (section 7): 460 MB/s and 65 us for sequential writes by its
 //         data sheet
-//   hdd   160 MB/s per disk (Taurus, section 5.3); 6.3 ms mean seek and 4.17 ms rotational latency, which is what a
+//   hdd   160 MB/s per disk (Taurus, section 5.3); 6.3 ms mean seek and 4.17 ms rotational latency, both of which a
 //         durable write waits for (differential logging, section 5.1)
 //   pm    9.5 GB/s and 600 ns per durable write (write-behind logging, sections 7.5 and 7.6). A stand-in: files of
 //         the directory, RAM or not, whose writes take that long; nothing is mapped and no cache line is flushed

@@ -1,11 +1,11 @@
-// A device of a DeviceProfile: arithmetic on a time line that says when a write or read would be done.
+// A device of a DeviceProfile: arithmetic on a time line that gives the time at which a write or read would be done.
 //
 // Shared by all files of one directory. One request is transferred at a time, at the profile's rate: the time line is a
 // token bucket that never saves up. The flushes behind the transfers overlap, up to the queue depth. Errors do not add
-// up, as each request begins where the one before ended, not when somebody woke up.
+// up, as each request begins where the one before ended, not when a thread woke up.
 //
 // Times are nanoseconds of the caller's clock; nothing here waits. Rejected: a sleep within each request, which makes
-// the device slower by whatever each sleep is late (50 us on most hosts, as long as a whole flush).
+// the device slower by the lateness of each sleep (50 us on most hosts, as long as a whole flush).
 //
 // Threads: any; a mutex, taken once per request, never per transaction.
 #pragma once
@@ -18,13 +18,13 @@
 
 namespace dbx {
 
-// The time that emulated files live in. Here the host's; tests bring one that jumps.
+// The clock of emulated files. Here the host's; tests have one that jumps.
 class DeviceClock {
  public:
   virtual ~DeviceClock() = default;
   virtual uint64_t NowNanos() { return host::MonotonicNanos(); }
-  // Sleeps, which hands the processor over as waiting for a device does, and may return late. The last microseconds,
-  // less than a switch of threads takes, it spins: no sleep is that short.
+  // Sleeps, which yields the processor as waiting for a device does, and may return late. The last microseconds, less
+  // than a switch of threads takes, it spins: no sleep is that short.
   virtual void WaitUntil(uint64_t nanos);
 };
 
@@ -41,8 +41,8 @@ class EmulatedDevice {
   explicit EmulatedDevice(const DeviceProfile& profile)
       : profile_(profile), in_flight_(profile.queue_depth == 0 ? 1 : profile.queue_depth) {}
 
-  // Asked for at `now`: when they are done. `file` tells the device's files apart. Without `durable` nothing is
-  // flushed.
+  // Requested at `now`: the time at which they are done. `file` tells the device's files apart. Without `durable`
+  // nothing is flushed.
   uint64_t Write(uint32_t file, uint64_t offset, uint64_t bytes, bool durable, uint64_t now);
   uint64_t Read(uint32_t file, Reader& reader, uint64_t offset, uint64_t bytes, uint64_t now);
   // A flush without a transfer.
@@ -56,7 +56,7 @@ class EmulatedDevice {
   };
 
   uint64_t Transfer(Position from, uint64_t bytes, uint64_t flush_nanos, uint64_t now);
-  // Of a transfer, exact over many: what a nanosecond cannot hold is left to the next one.
+  // Of a transfer, exact over many: the fraction of a nanosecond is carried over to the next one.
   uint64_t TransferNanos(uint64_t bytes);
 
   const DeviceProfile profile_;

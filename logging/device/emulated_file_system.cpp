@@ -6,7 +6,7 @@
 namespace dbx {
 namespace {
 
-// As much lateness as a sleep brings by itself; more is the doing of other threads, which a real device suffers too.
+// The usual lateness of a sleep; more is caused by other threads, which affect a real device too.
 constexpr uint64_t kLateNanosMax = 100'000;
 
 // One file on an emulated device. As block_device.h says, StartWrite and Complete belong to one thread.
@@ -18,7 +18,7 @@ class EmulatedFile final : public BlockDevice {
 
   void StartWrite(uint64_t offset, std::span<const std::byte> data) override {
     const uint64_t now = clock_.NowNanos();
-    // Had the last wait ended in time, this write would have come as much earlier.
+    // Had the last wait ended in time, this write would have been requested as much earlier.
     const uint64_t done = device_->Write(number_, offset, data.size(), durable_, now - std::min(now, late_nanos_));
     file_->StartWrite(offset, data);
     in_flight_.push_back({offset, done});
@@ -58,7 +58,7 @@ class EmulatedFile final : public BlockDevice {
       now = clock_.NowNanos();
       late_nanos_ = std::min(now - done, kLateNanosMax);
     } else {
-      // What the last wait was late by is not yet made up for; that the directory itself is slow is not made up for.
+      // The lateness of the last wait is still to be compensated; slowness of the directory itself is not compensated.
       late_nanos_ = std::min(now - done, late_nanos_);
     }
   }

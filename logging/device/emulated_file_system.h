@@ -1,9 +1,9 @@
 // A file system whose log directories are devices of a DeviceProfile, each directory its own (models FileSystem).
 //
-// It hands everything on to the file system underneath, which does the writing, syncing and crashing, and then waits
-// until an EmulatedDevice would be done: what is durable is durable as before, it is only told later. It cannot make
-// the directory underneath faster. Operations on names take no time: they belong to the begin and the end of a run. Nor
-// do preallocation and Map, which reads small files and, for --verify, what no figure contains.
+// It forwards everything to the underlying file system, which does the writing, syncing and crashing, and then waits
+// until an EmulatedDevice would be done: durability is unchanged, only its completion is reported later. It cannot make
+// the underlying directory faster. Operations on names take no time: they belong to the begin and the end of a run. Nor
+// do preallocation and Map, which reads small files and, for --verify, outside of all measurements.
 //
 // Threads: as file_system.h says.
 #pragma once
@@ -21,8 +21,8 @@ namespace dbx {
 
 class EmulatedFileSystem final : public FileSystem {
  public:
-  // `files`, and `clock` if there is one, outlive it and its files. Files that lie in none of the directories, or
-  // below, are left as they are.
+  // `files`, and `clock` if there is one, outlive it and its files. Files in none of the directories, or below, are
+  // left as they are.
   EmulatedFileSystem(FileSystem& files, const DeviceProfile& profile, const std::vector<std::string>& directories,
                      DeviceClock* clock = nullptr);
 

@@ -54,7 +54,7 @@ void ForEachPage(const Write& write, Action&& action) {
 
 }  // namespace
 
-// One open file. Writes to different offsets of it come in order, as block_device.h demands.
+// One open file. Writes to different offsets of it are in order, as block_device.h requires.
 class FaultyFileSystem::File final : public BlockDevice {
  public:
   File(FaultyFileSystem& owner, std::string path, InodePtr inode, const DeviceOptions* options)
@@ -116,7 +116,7 @@ class FaultyFileSystem::File final : public BlockDevice {
   const std::string& path() const override { return path_; }
 
  private:
-  // One request, as pwrite would take it. What a failed request was to write may arrive all the same.
+  // One request, as pwrite would take it. The bytes of a failed request may still arrive.
   int64_t WriteSome(uint64_t at, std::span<const std::byte> part) {
     if (owner_.IsInterrupted()) return -EINTR;
     part = part.first(owner_.BytesTaken(part.size()));
@@ -512,7 +512,7 @@ bool FaultyFileSystem::IsInterrupted() {
   return interrupted;
 }
 
-// A whole number of sectors, so that what is pending stays at sector grain.
+// A whole number of sectors, so that pending writes stay at sector granularity.
 size_t FaultyFileSystem::BytesTaken(size_t bytes) {
   const bool is_short = short_every_ != 0 && requests_ % short_every_ == 0;
   if (!is_short || bytes < 2 * kSectorBytes) return bytes;
@@ -532,7 +532,8 @@ void FaultyFileSystem::MakeDurable(Inode& file) {
   file.pending.clear();
 }
 
-// What a failed sync was for. A write that had failed before it is no page of the cache, and stays what it is.
+// Drops the writes that a failed sync was for. A write that had failed before is no page of the cache, and stays as it
+// is.
 void FaultyFileSystem::LosePending(Inode& file) {
   std::vector<Write> rest;
   bool lost_any = false, has_hole = false;

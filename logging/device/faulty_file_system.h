@@ -1,6 +1,6 @@
 // A file system in memory that crashes as real ones may, for tests (models FileSystem).
 //
-// What is durable is what was synced, and nothing else:
+// Only synced state is durable:
 //   bytes      a write is pending, sector by sector, until a sync of its file that began after the write was complete
 //   sizes      preallocation and growth are pending until the file is synced
 //              where a file is rewritten in place a sector is old or new, never torn: devices write sectors whole
@@ -8,20 +8,20 @@
 //
 // Crash takes an image at any moment, while the run goes on: the durable part with a choice of the pending part, by
 // policy and seed. An image is a value, cheap to copy, and a new FaultyFileSystem starts from it with everything in it
-// durable, so that a recovery of an image can crash again. AfterKill gives what the end of the process alone leaves:
-// what is pending stays pending, so that the power can fail once somebody has read it.
+// durable, so that a recovery of an image can crash again. AfterKill gives the state after the end of the process
+// alone: pending bytes stay pending, so that the power can fail after another process has read them.
 //
-// A StartWrite is complete, in the page cache, when Complete finds it; a stalled file's writes are not until Resume.
-// A failed write or sync fails its device for good, as block_device.h says; of a failed write any part may have
-// arrived. A failed sync is Linux's: the pages that it was to write are marked clean. Readers go on to see them, no
-// later sync writes them, no crash makes them durable, and DropCaches takes them away. Every operation on names can
-// fail, too, those that only look at them included. Operations that change something are counted, and the power can be
-// cut before the k-th: it and all later ones fail, and nothing changes any more.
+// A StartWrite is complete, in the page cache, when Complete finds it; a stalled file's writes are not until Resume. A
+// failed write or sync fails its device for good, as block_device.h says; of a failed write any part may have arrived.
+// A failed sync is Linux's: the pages that it was to write are marked clean. Readers still see them, no later sync
+// writes them, no crash makes them durable, and DropCaches discards them. Every operation on names can fail, too,
+// look-ups included. Operations that change something are counted, and the power can be cut before the k-th: it and all
+// later ones fail without effect.
 //
-// A lock holds as long as its holder keeps it; an image has none, as the processes that held them are gone.
+// A lock holds as long as its holder keeps it; an image has none, as the processes that held them have ended.
 //
-// Threads: everything is safe to call from any; one mutex guards it all. Nothing here sleeps; Complete(true) on a
-// stalled file blocks until Resume.
+// Threads: all functions are safe to call from any; one mutex guards all state. Nothing here sleeps; Complete(true) on
+// a stalled file blocks until Resume.
 #pragma once
 
 #include <condition_variable>
@@ -45,7 +45,7 @@ class FaultyFileSystem final : public FileSystem {
  public:
   static constexpr size_t kSectorBytes = 512;
 
-  // What becomes of what is pending.
+  // What a crash does to pending state.
   enum class Crash {
     kDurableOnly,  // all of it is lost
     kAllPending,   // all of it arrived
@@ -79,7 +79,7 @@ class FaultyFileSystem final : public FileSystem {
     kAnyOnNames
   };
 
-  // What a disk holds; by path. Nothing: a file system without anything in it.
+  // The contents of a disk, by path. Empty: an empty file system.
   struct Image {
     std::vector<std::string> directories;
     std::map<std::string, SparseBytes> files;
@@ -104,24 +104,24 @@ class FaultyFileSystem final : public FileSystem {
   FileBytes Map(const std::string& path) override;
   DirectoryKind Describe(const std::string& directory, const DeviceOptions& options) override;
 
-  // What a power loss now would leave. The same seed and history give the same image.
+  // The image after a power loss now. The same seed and history give the same image.
   Image CrashImage(Crash crash, uint64_t seed = 0);
-  // What readers see now, as if all of it were durable.
+  // The image that readers see now, as if all of it were durable.
   Image VisibleImage();
-  // What a kill of the process now would leave, with the power on. A write under way has arrived in the page cache or
-  // never will. A copy: this one goes on, and what was planned for it (faults, stalls) stays with it.
+  // The state after a kill of the process now, with the power on. A write in flight has arrived in the page cache or
+  // never will. A copy: this one continues and keeps its planned faults and stalls.
   std::unique_ptr<FaultyFileSystem> AfterKill(uint64_t seed = 0);
 
   // The n-th operation of this kind from now (1: the next) fails with errno value `error`, on a file or directory
   // whose path contains `path`. Once; or for good, that one and all after it.
   void Fail(Operation operation, uint64_t nth, int error, bool for_good = false, std::string path = "");
-  // How often that came true.
+  // How many of these faults have occurred.
   uint64_t failed_count();
   // Every n-th request of a write or a read stops half-way, every n-th is interrupted before it began. 0: none; 1 would
   // interrupt for ever.
   void Shorten(uint64_t every_nth) { short_every_ = every_nth; }
   void Interrupt(uint64_t every_nth) { interrupt_every_ = every_nth; }
-  // How often these came true.
+  // How many of these have occurred.
   uint64_t shortened_count();
   uint64_t interrupted_count();
   // Syncs succeed and do nothing.
@@ -129,11 +129,12 @@ class FaultyFileSystem final : public FileSystem {
   // Of the pages that a failing sync was for, some have become durable all the same, as on a device with several
   // requests in flight; the seed decides which. Without this, none has.
   void FailSyncsInPart(uint64_t seed) { fates_.emplace(seed); }
-  // Whether readers see what no disk will ever have.
+  // Whether readers see bytes that will never reach the disk.
   bool HasLost();
   // How often such a sync lost a page and kept one behind it.
   uint64_t hole_count();
-  // The kernel wants its memory back: readers lose sight of what failed syncs have lost; with a seed, of some of it.
+  // The kernel reclaims the page cache: readers no longer see the pages that failed syncs have lost; with a seed, some
+  // of them.
   void DropCaches(std::optional<uint64_t> seed = {});
 
   // Writes to files whose path contains `path` do not complete until Resume.
@@ -144,19 +145,19 @@ class FaultyFileSystem final : public FileSystem {
   void CutPowerBefore(uint64_t k);
   bool power_is_off();
 
-  // What others do just before the next lock is taken.
+  // An action of another process just before the next lock is taken.
   void BeforeNextLock(std::function<void()> action) { before_next_lock_ = std::move(action); }
   // The same of the next rewrite.
   void BeforeNextRewrite(std::function<void()> action) { before_next_rewrite_ = std::move(action); }
 
-  // Damage: changes a file behind everyone's back, durably.
+  // Damage: changes a file silently and durably.
   void Change(const std::string& path, const std::function<void(SparseBytes&)>& change);
 
  private:
   class File;
   struct Inode;
   using InodePtr = std::shared_ptr<Inode>;
-  // Names to inodes, as a change of a directory: null takes the name away. A rename has two.
+  // Names to inodes, as a change of a directory: null removes the name. A rename has two.
   using EntryChange = std::vector<std::pair<std::string, InodePtr>>;
   using Entries = std::map<std::string, InodePtr>;
   // A change of a file: data at an offset, or, without data, a size.
@@ -169,13 +170,14 @@ class FaultyFileSystem final : public FileSystem {
   };
   struct Inode {
     bool is_directory = false;
-    // A file's: what a reader sees, what is durable, what is between them: lost to a failed sync, or pending.
+    // A file's: the bytes that readers see, the durable ones, and the writes between them: lost to a failed sync, or
+    // pending.
     SparseBytes current, durable;
     std::vector<Write> lost, pending;
     // A directory's.
     Entries entries, durable_entries;
     std::vector<EntryChange> pending_entries;
-    std::weak_ptr<const void> shared_lock, exclusive_lock;  // expired: nobody holds it
+    std::weak_ptr<const void> shared_lock, exclusive_lock;  // expired: not held
   };
   struct Fault {
     Operation operation;
@@ -187,9 +189,9 @@ class FaultyFileSystem final : public FileSystem {
 
   using Lock = std::unique_lock<std::recursive_mutex>;
 
-  // Throws what is due for this operation; counts it.
+  // Throws the fault that is due for this operation; counts it.
   void Begin(Operation operation, const char* verb, const std::string& path, std::optional<uint64_t> offset = {});
-  // The same of a sync of `file`, which loses what is pending if it fails.
+  // The same of a sync of `file`, which loses the pending writes if it fails.
   void BeginSync(Inode& file, const std::string& path, std::optional<uint64_t> offset = {});
   InodePtr Find(const std::string& path) const;
   Inode& Directory(const char* verb, const std::string& path) const;
@@ -203,7 +205,7 @@ class FaultyFileSystem final : public FileSystem {
   void ForEachFile(const std::function<void(Inode&)>& action);
   void LosePending(Inode& file);
   static void Apply(const Write& write, SparseBytes& bytes);
-  // What readers see of a file.
+  // The bytes of a file that readers see.
   static SparseBytes ViewOf(const Inode& file);
 
   static void Collect(const Inode& directory, const std::string& path, Crash crash, std::mt19937_64& random,

@@ -1,4 +1,4 @@
-// What crashes of a FaultyFileSystem leave: each of its policies over what is pending, by file and by entry.
+// The images that crashes of a FaultyFileSystem leave: each policy over pending state, by file and by entry.
 #include <algorithm>
 
 #include "logging/device/faulty_file_system.h"

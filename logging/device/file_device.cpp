@@ -24,7 +24,7 @@ namespace {
 constexpr size_t kBlockBytes = 4096;
 constexpr size_t kZeroBytes = size_t{1} << 20;
 
-// How a file is written; found out by Probe.
+// How a file is written; determined by Probe.
 struct IoChoice {
   bool uring = false;
   bool direct = false;
@@ -94,8 +94,8 @@ class PwriteDevice final : public FileDevice {
   uint64_t Complete(bool) override {
     ThrowIfFailed();
     if (complete_end_ != written_end_) {
-      // Never tried again: after a failed sync the page cache may have dropped what was dirty, and the
-      // next sync would report success.
+      // Never tried again: after a failed sync the page cache may have dropped dirty pages, and the next sync would
+      // report success.
       if (::fdatasync(fd()) != 0) Fail("sync", complete_end_, errno);
       complete_end_ = written_end_;
     }
@@ -160,7 +160,7 @@ class UringDevice final : public FileDevice {
   }
 
  private:
-  // What is still to be written of the write in a slot.
+  // The unwritten rest of the write in a slot.
   struct Rest {
     uint64_t offset = 0;
     std::span<const std::byte> data;
@@ -210,7 +210,7 @@ class UringDevice final : public FileDevice {
     Submit(slot);
   }
 
-  // The caller may free its memory once it has the error, so nothing may be in the kernel any more.
+  // The caller may free its memory once it has the error, so no request may be in the kernel any more.
   [[noreturn]] void FailDrained(const char* verb, uint64_t offset, int error) {
     AwaitAllQuietly();
     Fail(verb, offset, error);
@@ -241,7 +241,7 @@ class ReadDevice final : public FileDevice {
   void StartWrite(uint64_t offset, std::span<const std::byte>) override { ThrowErrno("write", path(), offset, EBADF); }
   uint64_t Complete(bool) override { return 0; }
   bool is_memory() const override { return is_ram_; }
-  // In RAM what was allocated and never written is a hole. On a disk it was filled with zeros, which are no hole.
+  // In RAM an allocated, never written block is a hole. On a disk it was filled with zeros, which are no hole.
   uint64_t SkipHole(uint64_t offset) override {
     if (!is_ram_) return offset;
     const off_t data = ::lseek(read_fd(), static_cast<off_t>(offset), SEEK_DATA);
@@ -277,8 +277,8 @@ std::string ChoiceText(const IoChoice& choice, bool sync) {
   return text;
 }
 
-// Finds out how the file takes a write, on its first block; the file is new, and empty again afterwards.
-// Leaves O_DIRECT set if it works, and `ring` open if io_uring is to be used.
+// Determines how the file can be written, on its first block; the file is new, and empty again afterwards. Leaves
+// O_DIRECT set if it works, and `ring` open if io_uring is to be used.
 IoChoice Probe(int fd, const std::string& path, const FileSystemType& home, const DeviceOptions& options,
                std::unique_ptr<Ring>& ring) {
   IoChoice choice;
@@ -311,7 +311,8 @@ IoChoice Probe(int fd, const std::string& path, const FileSystemType& home, cons
   return choice;
 }
 
-// A file without a name, so that a kill leaves nothing behind; where there are none, one that loses it at once.
+// A file without a name, so that a kill leaves nothing behind; where that is not supported, one that is unlinked at
+// once.
 UniqueFd TemporaryFile(const std::string& directory) {
   UniqueFd fd(::open(directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
   if (fd.valid()) return fd;
@@ -330,7 +331,7 @@ void Preallocate(int fd, const std::string& path, bool is_ram, const DeviceOptio
   } while (error == EINTR);
   const bool allocated = error == 0;
   if (!allocated && error != EOPNOTSUPP && error != ENOSYS) ThrowErrno("allocate", path, bytes, error);
-  // On a RAM disk the pages exist now, and that is all that a write waits for.
+  // On a RAM disk the pages exist now, and a write waits for nothing else.
   if (!options.write_zeros || (allocated && is_ram)) return;
   const AlignedBuffer zeros = ZeroedBuffer(kZeroBytes);
   for (uint64_t at = 0; at < bytes; at += kZeroBytes) {
@@ -342,7 +343,7 @@ void Preallocate(int fd, const std::string& path, bool is_ram, const DeviceOptio
   }
 }
 
-// Everything about a new file but the directory entry.
+// Sets up a new file except for its directory entry.
 std::unique_ptr<FileDevice> SetUp(UniqueFd fd, const std::string& path, const DeviceOptions& options) {
   const FileSystemType home = FileSystemTypeOf(ParentDirectory(path));
   std::unique_ptr<Ring> ring;
@@ -410,7 +411,7 @@ std::unique_ptr<FileDevice> OpenFileDevice(const std::string& path) {
   struct stat status {};
   if (::fstat(fd.get(), &status) != 0) ThrowErrno("look at", path, errno);
   if (!S_ISREG(status.st_mode)) throw Error(ExitStatus::kIo, "cannot open " + path + ": not a regular file");
-  // Advice only: where it is refused, reading is slower and nothing else.
+  // Advice only: where it is refused, reading is only slower.
   (void)::posix_fadvise(fd.get(), 0, 0, POSIX_FADV_SEQUENTIAL);
   return std::make_unique<ReadDevice>(std::move(fd), path, FileSystemTypeOf(path).is_ram);
 }
@@ -441,7 +442,7 @@ DirectoryKind Describe(const std::string& directory, const DeviceOptions& option
     std::unique_ptr<Ring> ring;
     kind.io_engine = Probe(fd.get(), directory, file_system, options, ring).text;
   } catch (const Error&) {
-    // A full disk, say: no place to write to, but still one to recover from.
+    // A full disk, say: cannot be written to, but still be recovered from.
   }
   return kind;
 }

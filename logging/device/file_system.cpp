@@ -33,7 +33,7 @@ std::string TemporaryName(const std::string& path) { return path + ".tmp"; }
 
 void WriteFileAtomically(FileSystem& files, const std::string& path, std::span<const std::byte> bytes) {
   const size_t padded = (bytes.size() + kBlockBytes - 1) / kBlockBytes * kBlockBytes;
-  // Devices that bypass the page cache want aligned memory.
+  // Devices that bypass the page cache need aligned memory.
   const std::unique_ptr<std::byte, FreeDeleter> block(static_cast<std::byte*>(std::aligned_alloc(kBlockBytes, padded)));
   if (!block) throw std::bad_alloc();
   std::memset(block.get(), 0, padded);

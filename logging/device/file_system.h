@@ -1,10 +1,10 @@
-// Everything that log storage asks of a file system, so that tests can put one in its place that crashes.
+// The operations that log storage needs of a file system, so that tests can substitute one that crashes.
 //
-// It is crossed when files are made, found, opened and removed, never per transaction: an open file is a BlockDevice
-// and goes straight to its bytes. What was done to a directory's entries (Create, MakeDirectory, Rename, Remove) may
-// be lost, each by itself, until SyncDirectory of that directory has returned; Create syncs its own entry.
+// It is called when files are created, found, opened and removed, never per transaction: an open file is a BlockDevice
+// with direct access to its bytes. Changes to a directory's entries (Create, MakeDirectory, Rename, Remove) may be
+// lost, each by itself, until SyncDirectory of that directory has returned; Create syncs its own entry.
 //
-// Locks are on directories and between processes; within one process each holder is another.
+// Locks are on directories and between processes; within one process each holder is distinct.
 //
 // Models: PosixFileSystem (the product), EmulatedFileSystem over another one, FaultyFileSystem (tests). Errors are one
 // line with verb, path and reason: kNoSpace, or kIo. Threads: main's only, except that devices are used as
@@ -36,7 +36,7 @@ struct DeviceOptions {
   // On a disk the preallocated blocks are also filled with zeros: the first write to a block that was
   // allocated only makes the file system log that change, which halves the rate of small synced writes.
   bool write_zeros = true;
-  std::function<void(uint64_t)> zeros_written{};  // told how many more, while Create writes them; may be empty
+  std::function<void(uint64_t)> zeros_written{};  // called with how many more, while Create writes; may be empty
   std::string named{};                            // the path that it will be renamed to, for its errors; may be empty
   uint32_t writes_in_flight = 8;                  // io_uring
 };
@@ -45,65 +45,67 @@ struct DirectoryKind {
   std::string path;
   std::string kind;         // "real", "ram" or "emulated"
   std::string file_system;  // "ext4", "tmpfs", ...
-  std::string io_engine;    // what Create would use there; "pread, buffered" if it cannot write
+  std::string io_engine;    // the engine that Create would use there; "pread, buffered" if it cannot write
   std::optional<DeviceEmulation> emulation{};
 };
 
-// All bytes of a file, read into memory, as long as `owner` lives.
+// All bytes of a file, read into memory, as long as `owner` exists.
 struct FileBytes {
   std::shared_ptr<const void> owner;
   std::span<const std::byte> bytes;
 };
 
-// Held until it is destroyed or the process ends, however that comes.
+// Held until it is destroyed or the process ends, in whatever way.
 using DirectoryLock = std::shared_ptr<const void>;
 
 class FileSystem {
  public:
   enum class Entry { kNone, kFile, kDirectory, kOther };
-  // Many hold a directory kShared at once; who holds it kExclusive is alone.
+  // kShared: any number of holders; kExclusive: exactly one.
   enum class LockKind { kShared, kExclusive };
 
   virtual ~FileSystem() = default;
 
   // The names in a directory, in order.
   virtual std::vector<std::string> List(const std::string& directory) = 0;
-  // What lies at `path` itself; a link is kOther. kNone only if nothing is there: throws if that cannot be told.
+  // The kind of the entry at `path` itself; a link is kOther. kNone only if there is none: throws if that cannot be
+  // determined.
   virtual Entry KindOf(const std::string& path) = 0;
   // The same text for every path that leads to this directory, another for any other. Throws unless it is one.
   virtual std::string IdentityOf(const std::string& directory) = 0;
 
-  // False if something of that name is there.
+  // False if an entry of that name exists.
   virtual bool MakeDirectory(const std::string& path) = 0;
   virtual void RemoveDirectory(const std::string& path) = 0;
   virtual void Remove(const std::string& path) = 0;
-  // Within one directory; what had the name `to` is gone, in one step.
+  // Within one directory; atomically replaces an entry `to`.
   virtual void Rename(const std::string& from, const std::string& to) = 0;
   virtual void SyncDirectory(const std::string& path) = 0;
-  // Does not wait: null if another holder is in the way. Where there are no locks it keeps nobody away, with a notice.
+  // Does not wait: null if another holder is in the way. Where there are no locks it excludes no process, with a
+  // notice.
   virtual DirectoryLock LockDirectory(const std::string& path, LockKind kind) = 0;
-  // Writes [from, to) of this file, as far as it goes, once more where it is, with the bytes that readers see, and
-  // syncs the file. A sync alone does not do where an earlier one may have failed: Linux marks the pages clean then, so
-  // that readers see what the disk lacks, and later syncs succeed without writing it.
+  // Writes [from, to) of this file, as far as it goes, again in place, with the bytes that readers see, and syncs the
+  // file. A sync alone does not suffice where an earlier one may have failed: Linux marks the pages clean then, so that
+  // readers see bytes that the disk lacks, and later syncs succeed without writing it.
   virtual void Rewrite(const std::string& path, uint64_t from, uint64_t to) = 0;
 
   // A new file, for writing and reading; whole blocks are written. It and its entry are durable on return; after an
-  // Error it is gone again.
+  // Error it is removed again.
   virtual std::unique_ptr<BlockDevice> Create(const std::string& path, const DeviceOptions& options) = 0;
   // For reading.
   virtual std::unique_ptr<BlockDevice> Open(const std::string& path) = 0;
   // Reads all of it now, so that a failing disk is an Error; zeros take no memory.
   virtual FileBytes Map(const std::string& path) = 0;
 
-  // Looks at a directory; tries the engines on a file that is gone at once.
+  // Examines a directory; tries the engines on a file that is deleted at once.
   virtual DirectoryKind Describe(const std::string& directory, const DeviceOptions& options) = 0;
 };
 
-// Makes a directory and those above it that are missing, durably.
+// Creates a directory and its missing parents, durably.
 void CreateDirectories(FileSystem& files, const std::string& directory);
 
-// A new file `path` that holds `bytes`, padded with zeros to whole blocks: after a crash at any point it is there
-// whole or not at all. Written as PATH.tmp, synced, renamed; then the directory is synced.
+// A new file `path` that holds `bytes`, padded with zeros to whole blocks: after a crash at any point it exists whole
+// or not at all. Written as PATH.tmp, synced, renamed; then the directory is synced.
 void WriteFileAtomically(FileSystem& files, const std::string& path, std::span<const std::byte> bytes);
 
 // The name of a file that WriteFileAtomically has not finished.

@@ -78,7 +78,7 @@ std::string TypeByMagic(uint64_t magic) {
   }
 }
 
-// All that statfs tells apart: ext2, ext3 and ext4 have one number. Those that <linux/magic.h> lacks are spelt out.
+// All that statfs tells apart: ext2, ext3 and ext4 have one number. Numbers that <linux/magic.h> lacks are spelt out.
 constexpr uint64_t kZfsMagic = 0x2fc12fc1, kBcachefsMagic = 0xca451a4e, kJfsMagic = 0x3153464a;
 constexpr uint64_t kHonourDsync[] = {EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, BTRFS_SUPER_MAGIC, F2FS_SUPER_MAGIC, kZfsMagic,
                                      kBcachefsMagic,   kJfsMagic,       TMPFS_MAGIC,       RAMFS_MAGIC};

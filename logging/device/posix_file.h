@@ -1,5 +1,5 @@
-// What the devices and file systems share about POSIX files: a descriptor that closes itself, errors with path,
-// offset and reason, and the sync of a directory's entries.
+// Common to the devices and file systems over POSIX files: a descriptor that closes itself, errors with path, offset
+// and reason, and the sync of a directory's entries.
 // Threads: no shared state.
 #pragma once
 
@@ -36,17 +36,17 @@ class UniqueFd {
 // Makes the entries of a directory durable: files created in it, renamed or deleted. Throws Error.
 void SyncDirectory(const std::string& path);
 
-// A file's home: the name of its file system, and whether that is memory only.
+// A file's file system: its name, and whether it is memory only.
 struct FileSystemType {
   std::string name;  // "ext4", "tmpfs", ...
   bool is_ram = false;
-  // A file system of the kernel's own over local blocks, of which it is known that a write with RWF_DSYNC is durable
-  // when it returns. Of others (FUSE, networks, overlays) a write that succeeds shows nothing: they want fdatasync.
+  // A file system of the kernel's own over local blocks, for which it is known that a write with RWF_DSYNC is durable
+  // when it returns. On others (FUSE, networks, overlays) a successful write proves nothing: they need fdatasync.
   bool honours_dsync = false;
 };
 // By the number that statfs gives.
 bool HonoursDsync(uint64_t file_system_magic);
-// Throws Error when the path cannot be looked at.
+// Throws Error when the path cannot be examined.
 FileSystemType FileSystemTypeOf(const std::string& path);
 
 }  // namespace dbx

@@ -20,7 +20,7 @@
 namespace dbx {
 namespace {
 
-// EBADF: NFS locks exclusively only what is open for writing, and no directory ever is.
+// EBADF: NFS locks exclusively only files open for writing, and no directory ever is.
 bool MeansNoLocks(int error) { return error == ENOLCK || error == EOPNOTSUPP || error == ENOSYS || error == EBADF; }
 
 void NoticeOnce(const std::string& path) {
@@ -29,7 +29,7 @@ void NoticeOnce(const std::string& path) {
   std::fprintf(stderr, "notice: no locks on the file system of %s: nothing keeps other processes away\n", path.c_str());
 }
 
-// The only errors which show that nothing is at a path: after any other one something may be there.
+// The only errors which show that a path does not exist: after any other one it may.
 bool MeansAbsent(int error) { return error == ENOENT || error == ENOTDIR; }
 
 // False once another directory, or none, has the path under which `fd` was opened.
@@ -153,7 +153,7 @@ FileBytes PosixFileSystem::Map(const std::string& path) {
   std::vector<std::byte> piece(std::min(kPieceBytes, size));
   for (size_t at = 0; at < size;) {
     const size_t bytes = device->Read(at, std::span(piece).first(std::min(piece.size(), size - at)));
-    if (bytes == 0) ThrowErrno("read", path, at, EIO);  // it was cut short meanwhile
+    if (bytes == 0) ThrowErrno("read", path, at, EIO);  // it was truncated meanwhile
     CopyWritten(std::span(piece).first(bytes), to + at);
     at += bytes;
   }

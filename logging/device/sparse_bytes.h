@@ -1,6 +1,6 @@
 // The bytes of a file in memory, cheap to copy: blocks are shared until one of the copies writes to them, and blocks
 // of zeros take no memory, so that a preallocated file costs nothing.
-// Threads: none; copies may go to other threads.
+// Threads: none; copies may be used by other threads.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ class SparseBytes {
  public:
   uint64_t size() const { return size_; }
 
-  // Longer: the new bytes are zeros. Shorter: what was behind the end is gone.
+  // Longer: the new bytes are zeros. Shorter: the bytes behind the end are lost.
   void Resize(uint64_t size) {
     if (size < size_) {
       if (BlocksFor(size) < blocks_.size()) blocks_.resize(BlocksFor(size));

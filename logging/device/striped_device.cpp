@@ -77,7 +77,7 @@ void StripedDevice::ReadShare(size_t stripe, uint64_t offset, std::span<std::byt
 
 void StripedDevice::ReadSharesAtOnce(uint64_t offset, std::span<std::byte> to) {
   while (shares_.size() < stripes_.size()) shares_.push_back(std::make_unique<BackgroundRead>());
-  // Nobody may leave while another stripe is still read into `to`.
+  // This function must not return while another stripe is still read into `to`.
   std::exception_ptr first_error;
   const auto guard = [&](auto&& step) {
     try {

@@ -1,12 +1,12 @@
 // One device over several, in software (RAID-0): unit u of its bytes lies in stripe u mod n. For a log that is to be as
-// fast as several disks, where no md array does the same below.
+// fast as several disks, without an md array.
 //
 // The first `own_bytes` of each stripe are its own (file headers): position p of the striped bytes is at offset
-// own_bytes + p here. What is durable ends before the first byte of any stripe that is not: a stripe that is ahead of
-// the others counts for nothing.
+// own_bytes + p here. The durable prefix ends before the first byte of any stripe that is not durable: a stripe that is
+// ahead of the others does not count.
 //
-// Threads: as block_device.h says. The stripes write at the same time as far as their engines do (io_uring); what is
-// read of them is read at the same time, by threads that the first long read starts, unless they are a RAM disk's.
+// Threads: as block_device.h says. The stripes write at the same time as far as their engines do (io_uring); reads of
+// them are parallel, by threads that the first long read starts, unless they are on a RAM disk.
 #pragma once
 
 #include <memory>
@@ -43,11 +43,11 @@ class StripedDevice final : public BlockDevice {
     uint64_t offset;  // in the stripe
     size_t bytes;
   };
-  // Of a shorter read the hand-over to other threads would be most of the time, where devices are fast.
+  // In a shorter read most of the time would be the hand-over to other threads, where devices are fast.
   static constexpr size_t kAtOnceBytesMin = 64 << 10;
 
   Piece PieceAt(uint64_t offset, size_t bytes) const;
-  // What lies in one stripe of [offset, offset + to.size()), none of which is behind the end.
+  // The part of [offset, offset + to.size()) in one stripe; none of the range is behind the end.
   void ReadShare(size_t stripe, uint64_t offset, std::span<std::byte> to);
   void ReadSharesAtOnce(uint64_t offset, std::span<std::byte> to);
   // The first offset here that lies behind the first `end` bytes of the stripe.

@@ -1,9 +1,9 @@
 // The writes that are in flight on one device, oldest first, and the prefix of them that is complete.
 //
-// Writes finish in any order; what may be called durable ends before the oldest one that has not finished,
-// however many behind it have. Cases: nothing in flight (prefix_end is the end of the last write), the
-// oldest unfinished (the prefix stands still), the oldest finished (it and all finished ones behind it go).
-// Threads: one, the stream's writer.
+// Writes finish in any order; the durable prefix ends before the oldest unfinished one, however many behind it have
+// finished. Cases: nothing in flight (prefix_end is the end of the last write), the oldest unfinished (the prefix
+// stands still), the oldest finished (it and all finished ones behind it are retired). Threads: one, the stream's
+// writer.
 #pragma once
 
 #include <cstddef>

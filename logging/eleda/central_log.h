@@ -1,10 +1,10 @@
-// The central log (ELEDA) and its rivals: four ways to get and to fill a place in one stream, of which CENTRAL_LOG
-// chooses one when a run starts. The log that they leave is the same.
+// The central log (ELEDA) and its competitors: four ways to reserve and to fill a place in one stream, of which
+// CENTRAL_LOG chooses one when a run starts. The resulting log is the same.
 //
-//   kEleda          fetch-and-add, fill in place; GRASSHOPPER knows what is filled
+//   kEleda          fetch-and-add, fill in place; GRASSHOPPER tracks the filled places
 //   kMutex          the classical one (ELEDA, section 2.2.1): lock, LSN, copy, unlock. The record and its body's
-//                   checksum are made before the lock is taken, so that nothing but the copy is left to do under it.
-//                   With commands whose places order reads it is held over their re-check, which waits for nobody.
+//                   checksum are built before the lock is taken, so that only the copy is done under it. Under command
+//                   logging, where LSNs order reads, it is held over their validation, which never waits.
 //   kConsolidation  Aether's consolidation array (consolidation_array.h)
 //   kBitmap         fetch-and-add, fill in place, a bit for every unit that is filled (fill_bitmap.h; section 6.5.4)
 //
@@ -30,12 +30,12 @@ class CentralLog {
  public:
   static constexpr std::string_view kName = "LOG_ELEDA";
   static constexpr format::Scheme kScheme = format::Scheme::kEleda;
-  // SDL is kept in the log itself (section 4.3).
+  // SDL is recorded in the log itself (section 4.3).
   static constexpr bool kHasAnchors = true;
 
   CentralLog(LogSet& logs, const LogOptions& options);
 
-  // Where a record is made before its place is known; nullptr: in its place.
+  // Where a record is built before its place is known; nullptr: in its place.
   std::byte* StageFor(uint32_t worker, uint32_t bytes) {
     if (method_ != CentralMethod::kMutex) return nullptr;
     ASSERT(bytes <= stages_[worker].size());

@@ -21,7 +21,7 @@ LogPlace ConsolidationArray::Reserve(uint32_t worker, uint32_t bytes) {
     const uint32_t group = (worker / kWorkersPerGroup + i) % kGroups;
     uint64_t joined = groups_[group].joined.load(std::memory_order_relaxed);
     while (joined != kClosed && joined + bytes <= group_bytes_max_) {
-      // Acquire: what the group's last members left behind is over.
+      // Acquire: the group's last members are done with it.
       if (groups_[group].joined.compare_exchange_weak(joined, joined + bytes, std::memory_order_acq_rel,
                                                       std::memory_order_relaxed)) {
         return ReserveJoined(worker, group, joined, bytes);
@@ -67,7 +67,7 @@ void ConsolidationArray::Finish(uint32_t worker, const LogPlace& place) {
   const uint32_t group = members_[worker].group;
   if (group == kAlone) return stream_.Finish(worker);
   Group& mine = groups_[group];
-  // Release: our bytes are filled. Acquire, of the last one: so are those of all others.
+  // Release: this member's bytes are filled. Acquire, of the last member: so are those of all others.
   if (mine.unfilled.fetch_sub(place.bytes, std::memory_order_acq_rel) != place.bytes) return;
   mine.base.store(kUnknown, std::memory_order_relaxed);
   stream_.Finish(first_slot_ + group);

@@ -1,15 +1,15 @@
-// Aether's consolidation array (Johnson et al., PVLDB 3(1), 2010, and VLDB Journal 21(2), 2012), a rival of ELEDA:
-// those who find the lock of the log taken join a group instead of queueing for it. The first member, the leader, takes
-// the lock and reserves for all; then all copy in parallel.
+// Aether's consolidation array (Johnson et al., PVLDB 3(1), 2010, and VLDB Journal 21(2), 2012), a competitor of ELEDA:
+// threads that find the lock of the log taken join a group instead of queueing for it. The first member, the leader,
+// takes the lock and reserves for all; then all copy in parallel.
 //
 // A group, in the order of its states:
 //   open, empty    joined == 0
 //   open           joined == bytes of its members so far; the first one is the leader and waits for the lock
 //   closed         joined == kClosed; the leader has the lock and reserves
-//   filling        base is known; the last member to finish says that the group's place is filled, and opens it again
+//   filling        base is known; the last member to finish marks the group's place as filled, and opens it again
 //
-// Aether releases groups in the order of their LSNs, each waiting for its predecessor or leaving its duty to it. Here a
-// group is one filler in the stream's eyes, with a bound of its own, so the stream's writer does that without a wait.
+// Aether releases groups in the order of their LSNs, each waiting for its predecessor or delegating its release to it.
+// Here a group is one filler to the stream, with a bound of its own, so the stream's writer does that without a wait.
 //
 // Threads: any worker; a worker is in one group at a time.
 #pragma once
@@ -35,7 +35,7 @@ class ConsolidationArray {
 
  private:
   static constexpr uint32_t kGroups = 4;
-  // That try the same group first: enough to meet there, not so many that its word becomes the bottleneck.
+  // Workers that try the same group first: enough to meet there, not so many that its word becomes the bottleneck.
   static constexpr uint32_t kWorkersPerGroup = 8;
   static constexpr uint32_t kAlone = UINT32_MAX;
   static constexpr uint64_t kClosed = UINT64_MAX;

@@ -9,7 +9,7 @@
 namespace dbx {
 namespace {
 
-// Of a list. What a worker has in flight is bounded by its queue of acknowledgements anyhow.
+// Of a list. A worker's transactions in flight are bounded by its queue of acknowledgements anyway.
 constexpr uint64_t kNodesMax = 1 << 15;
 
 constexpr std::chrono::microseconds kSpaceWait{20};

@@ -1,7 +1,7 @@
 // The middle stage of ELEDA's pipeline (section 3.1): fillers -> the ELEDA worker, which advances SBL -> the stream's
-// writer, which flushes up to SBL and so moves SDL.
+// writer, which flushes up to SBL and so advances SDL.
 //
-// The worker is a thread that sleeps until the writer asks for SBL: before a flush, when it waits for the answer, and
+// The worker is a thread that sleeps until the writer requests SBL: before a flush, when it waits for the result, and
 // as a flush starts, so that the records that follow are tracked while the device is busy. Fillers never wake it.
 //
 // Threads: MakeSpace, Filled: any worker, with its own list. FilledByWriter, CatchUp, LookAhead, Start, Stop: the
@@ -29,7 +29,7 @@ class EledaWorker final : public FillTracker {
   ~EledaWorker() override { Stop(); }
 
   // Makes room for one more place of this worker; waits for SDL if all are taken. Before the place is reserved: a hole
-  // would not let SDL move. Throws the device's Error once the log has failed.
+  // would block SDL. Throws the device's Error once the log has failed.
   void MakeSpace(uint32_t worker) {
     Collect(worker);
     if (!lists_[worker]->HasSpace()) AwaitSpace(worker);
@@ -49,12 +49,12 @@ class EledaWorker final : public FillTracker {
 
   // After Stop.
   CentralCounters counters() const { return grasshopper_.counters(); }
-  // After Stop: calls back for all that is durable.
+  // After Stop: calls back for all durable places.
   void CollectAll();
   uint64_t callbacks() const;
 
  private:
-  // What belongs to a producer besides its list.
+  // A producer's state besides its list.
   struct alignas(kNoSharingBytes) Producer {
     uint64_t callbacks = 0;
   };
@@ -78,7 +78,7 @@ class EledaWorker final : public FillTracker {
   Mutex mutex_;
   ConditionVariable wake_;
   ConditionVariable done_;
-  // Guarded by mutex_: how often SBL was asked for, and how many of these requests have been served.
+  // Guarded by mutex_: how often SBL was requested, and how many of these requests have been served.
   uint64_t requested_ = 0;
   uint64_t served_ = 0;
   bool stop_ = false;

@@ -21,14 +21,15 @@ FillBitmap::FillBitmap(uint64_t ring_bytes, Lsn start_lsn)
   CHECK(std::has_single_bit(words_.size()));
 }
 
-// From the last word to the first: the scan gets into a record only when all of it is marked.
+// From the last word to the first: the scan enters a record only when all of it is marked.
 void FillBitmap::Filled(const LogPlace& place) {
   const uint64_t begin = place.lsn.value() / kUnitBytes;
   for (uint64_t end = place.end().value() / kUnitBytes; end > begin;) {
     const uint64_t word_begin = (end - 1) / kWordBits * kWordBits;
     const uint64_t from = std::max(begin, word_begin);
     const uint64_t bits = Bits(from - word_begin, end - word_begin);
-    // Release: the scan that sees a bit sees the bytes. A word that is ours alone needs no read-modify-write.
+    // Release: the scan that sees a bit sees the bytes. A word that this record alone covers needs no
+    // read-modify-write.
     if (bits == ~uint64_t{0}) {
       WordOf(from).store(bits, std::memory_order_release);
     } else {

@@ -1,9 +1,9 @@
 // A bit for every unit of the ring, set when it is filled and found by a linear scan: the simple way to track LSN holes
-// that ELEDA compares itself with (section 6.5.4). The paper has a bit per byte; a unit is here the alignment of
+// with which the ELEDA paper compares (section 6.5.4). The paper has a bit per byte; a unit is here the alignment of
 // records.
 //
-// A bit is cleared when the scan passes it. Nobody sets it for the next lap before that: the place is free only when
-// what was there is durable, hence scanned.
+// A bit is cleared when the scan passes it. No filler sets it for the next lap before that: the place is free only when
+// its old bytes are durable, hence scanned.
 //
 // Threads: Filled: any. The rest: the stream's writer, which does the scan.
 #pragma once

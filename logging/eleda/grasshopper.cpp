@@ -21,13 +21,13 @@ void Grasshopper::Advance(Lsn reserved_until) {
 }
 
 bool Grasshopper::CanHop(Lsn reserved_until) {
-  // A range that the log has not left cannot be complete. This spares crawling most looks at an entry that all
-  // producers write.
+  // A range that the log has not left cannot be complete. This saves crawling most reads of an entry that all producers
+  // write.
   const uint64_t range = index_.RangeOf(own_sbl_);
   if (range >= index_.RangeOf(reserved_until)) return false;
   ++counters_.index_checks;
   const bool is_complete = index_.IsComplete(range);
-  // A look that leads to no hop is part of crawling.
+  // A check that leads to no hop counts as crawling.
   ++(is_complete ? counters_.hop_operations : counters_.crawl_operations);
   return is_complete;
 }
@@ -73,7 +73,7 @@ void Grasshopper::InsertNewHeads() {
 void Grasshopper::Crawl(Lsn reserved_until) {
   InsertNewHeads();
   ASSERT(heap_.empty() || heap_.top().lsn >= own_sbl_);
-  // No further than asked: producers may go on as fast as we do, and the flusher waits for the answer.
+  // No further than requested: producers may keep up with this loop, and the flusher waits for the result.
   while (own_sbl_ < reserved_until && !heap_.empty() && heap_.top().lsn == own_sbl_) {
     Step();
     if (CanHop(reserved_until)) return;
@@ -100,7 +100,7 @@ void Grasshopper::Step() {
 void Grasshopper::Publish(Lsn sbl) {
   ASSERT(sbl >= own_sbl_);
   own_sbl_ = sbl;
-  // Release: the flusher sees the records, and we are done with their nodes.
+  // Release: the flusher sees the records, and the worker is done with their nodes.
   sbl_.store(sbl.value(), std::memory_order_release);
 }
 

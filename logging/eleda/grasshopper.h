@@ -1,5 +1,5 @@
-// GRASSHOPPER (ELEDA, sections 3.2 and 4, Alg. 1): advances SBL, the sequentially buffered LSN, over what any number of
-// producers fill in any order.
+// GRASSHOPPER (ELEDA, sections 3.2 and 4, Alg. 1): advances SBL, the sequentially buffered LSN, over places that any
+// number of producers fill in any order.
 //
 // Symbols of the paper and their names here:
 //   SBL           sbl()                  every byte below is filled; always the end of a record
@@ -7,12 +7,12 @@
 //   2^H           the distance of the HoppingIndex
 //   c-list, h-list                       grasshopper_list.h
 //
-// Two ways to advance. *Hopping* passes whole ranges that the index says are complete, without a look at their records.
-// *Crawling* passes one record after the other, the lowest pending one first, which the LSN-heap knows.
+// Two ways to advance. *Hopping* passes whole ranges that are complete according to the index, without reading their
+// records. *Crawling* passes one record after the other, the lowest pending one first, the top of the LSN-heap.
 //
-// What a hop costs does not depend on how many records it passes, but it does on the producers: a few operations for
+// The cost of a hop does not depend on the number of records that it passes, but on the producers: a few operations for
 // each of them, and one for each range in which it wrote. A range of 2^H bytes holds so many records that their share
-// of this is small beside what a producer does for each of them, which is to append a node and to add to the index:
+// of this is small compared with a producer's cost for each of them, which is to append a node and to add to the index:
 // with 32 producers and 1,024 records in a range it adds some 8 % (grasshopper_test.cpp). Crawling costs a record some
 // operations and at most the height of the heap, the logarithm of the producers.
 //
@@ -46,7 +46,7 @@ class Grasshopper {
  public:
   Grasshopper(const HoppingIndex& index, const std::vector<std::unique_ptr<GrasshopperList>>& lists, Lsn start_lsn);
 
-  // Passes all that is filled without a hole below `reserved_until`, the end of the last place before the call.
+  // Passes all places filled without a hole below `reserved_until`, the end of the last place before the call.
   void Advance(Lsn reserved_until);
 
   // Acquire: below it every record is in the buffer.

@@ -1,13 +1,14 @@
-// A grasshopper list (ELEDA, section 4.1): what one producer has filled and what is not known to be durable yet. Two
-// lists in one: the crawling list holds every such place in ascending order, the hopping list the first one in each
-// range of the hopping index.
+// A grasshopper list (ELEDA, section 4.1): the places that one producer has filled and that are not known to be durable
+// yet. Two lists in one: the crawling list holds every such place in ascending order, the hopping list the first one in
+// each range of the hopping index.
 //
 //   gc <= head <= tail            positions in the crawling list
-//   [gc, head)    SBL is beyond   the owner collects them as SDL moves, and calls whoever waits
-//   [head, tail)  pending         the ELEDA worker consumes them as SBL moves
+//   [gc, head)    SBL is beyond   the owner collects them as SDL advances, and calls back waiters
+//   [head, tail)  pending         the ELEDA worker consumes them as SBL advances
 //
-// Who may touch what is the paper's Table 2, by type: the owner has the list itself, with `tail` and `gc`; the ELEDA
-// worker has a GrasshopperHead, which reads the list and keeps `head` to itself. Neither can write what is the other's.
+// Access rights are the paper's Table 2, enforced by type: the owner has the list itself, with `tail` and `gc`; the
+// ELEDA worker has a GrasshopperHead, which reads the list and keeps `head` to itself. Neither can write the other's
+// fields.
 //
 // Both lists are rings. `gc` bounds the crawling list, which the owner watches (HasSpace). The hopping list cannot
 // overflow: its entries in use belong to different ranges between SBL and the last place, less than the index has.
@@ -63,13 +64,13 @@ class GrasshopperList {
     index_.Add(place);
   }
 
-  // Frees what is durable and calls back for it, in order. `callback` takes the end of an awaited place, not its start
+  // Frees durable places and calls back for them, in order. `callback` takes the end of an awaited place, not its start
   // as in section 4.1.2: a record is durable when its last byte is.
   template <class Callback>
   void Collect(Lsn sdl, Callback&& callback) {
     const uint64_t tail = tail_.load(std::memory_order_relaxed);
-    // The paper's Spec 2: gc stops where SDL is, so it never passes the worker's head, which is where SBL is or beyond.
-    // That SDL is not beyond SBL is for the caller to see to (EledaWorker::Collect).
+    // The paper's Spec 2: gc stops where SDL is, so it never passes the worker's head, which is at SBL or beyond. The
+    // caller ensures that SDL is not beyond SBL (EledaWorker::Collect).
     for (; gc_ != tail && node(gc_).end() <= sdl; ++gc_) {
       if (node(gc_).awaited) callback(node(gc_).end());
     }
@@ -77,7 +78,7 @@ class GrasshopperList {
 
   // --- the ELEDA worker's, through a GrasshopperHead ---
 
-  // Acquire: what the owner had appended when it stored the tail is there.
+  // Acquire: nodes that the owner had appended before it stored the tail are visible.
   uint64_t tail() const { return tail_.load(std::memory_order_acquire); }
   uint64_t hop_tail() const { return hop_tail_.load(std::memory_order_acquire); }
   const Node& node(uint64_t position) const { return nodes_[position & (nodes_.size() - 1)]; }
@@ -96,7 +97,7 @@ class GrasshopperList {
   std::vector<Hop> hops_;
   uint64_t last_range_ = UINT64_MAX;  // that has a hop
   uint64_t gc_ = 0;
-  // On a line of their own: the worker reads them while the owner goes on.
+  // On a line of their own: the worker reads them while the owner continues.
   alignas(kNoSharingBytes) Atomic<uint64_t> tail_{0};
   Atomic<uint64_t> hop_tail_{0};
 };
@@ -106,8 +107,8 @@ class GrasshopperHead {
  public:
   explicit GrasshopperHead(const GrasshopperList& list) : list_(list) {}
 
-  // The paper's Spec 1: the head never passes the tail. The owner's line with the tails is looked at only when all that
-  // was known of them is used up: each look makes the owner wait for the line at its next record.
+  // The paper's Spec 1: the head never passes the tail. The owner's cache line with the tails is read only when all
+  // known nodes are consumed: each read makes the owner wait for the line at its next record.
   bool empty() {
     if (head_ != known_tail_) return false;
     LookAtTails();
@@ -120,7 +121,7 @@ class GrasshopperHead {
     ASSERT(head_ != known_tail_);
     ++head_;
     const uint64_t from = hop_head_;
-    // Of a range whose first node was crawled over. An entry that is not there yet goes at a later call.
+    // Of a range whose first node was crawled over. An entry that is not there yet is removed by a later call.
     while (hop_head_ != known_hop_tail_ && list_.hop(hop_head_).node < head_) ++hop_head_;
     return hop_head_ - from;
   }

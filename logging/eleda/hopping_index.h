@@ -3,11 +3,11 @@
 //
 // Where this differs from the paper:
 // - Alg. 1 (line 6) resets an entry when SBL hops over it, though Table 2 lets the ELEDA worker only read the index. A
-//   filler whose record was crawled over may still add its bytes then, and what it adds would count for the range that
+//   filler whose record was crawled over may still add its bytes then, and its bytes would count for the range that
 //   uses the entry next. Here an entry is never reset: it counts the bytes of all its ranges, one after the other, and
-//   range i is complete when the entry reaches what it and the earlier ones hold together. A late count only delays.
-// - The bytes of a record that lies across a boundary are split. Counted whole where it starts, they would make up for
-//   a hole of their size in that range.
+//   range i is complete when the entry reaches the size of it and the earlier ones together. A late count only delays.
+// - The bytes of a record that lies across a boundary are split. Counted whole where it starts, they would hide a hole
+//   of their size in that range.
 //
 // An entry belongs to one range at a time: the table spans the ring and one range more, so that a filler gets a place
 // in a range only when SBL has left the one that used the entry before (SBL >= SDL > place - ring).
@@ -36,7 +36,7 @@ class HoppingIndex {
     // Neighbouring ranges must not share an entry.
     CHECK(std::has_single_bit(distance) && distance <= ring_bytes);
     const uint64_t range = RangeOf(start_lsn);
-    // The last range to use an entry may lie a lap back.
+    // The last range that used an entry may be a lap back.
     for (uint64_t i = range < entries_.size() ? 0 : range - entries_.size() + 1; i < range; ++i) Entry(i) = Complete(i);
     Entry(range) = Complete(range) - (BeginOf(range + 1) - start_lsn);
   }
@@ -49,7 +49,7 @@ class HoppingIndex {
   void Add(const LogPlace& place) {
     for (Lsn from = place.lsn; from < place.end();) {
       const Lsn to = std::min(place.end(), BeginOf(RangeOf(from) + 1));
-      // Release: whoever finds the range complete finds the list nodes of all that was added.
+      // Release: a thread that finds the range complete finds the list nodes of all places added.
       Entry(RangeOf(from)).fetch_add(to - from, std::memory_order_release);
       from = to;
     }
@@ -61,7 +61,7 @@ class HoppingIndex {
 
  private:
   Atomic<uint64_t>& Entry(uint64_t range) { return entries_[range & (entries_.size() - 1)].value; }
-  // What the entry holds when `range` and all before it that use the entry are filled.
+  // The value of the entry when `range` and all before it that use the entry are filled.
   uint64_t Complete(uint64_t range) const { return (range / entries_.size() + 1) << exponent_; }
 
   const int exponent_;

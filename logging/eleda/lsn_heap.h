@@ -32,7 +32,7 @@ class LsnHeap {
     entries_[at] = entry;
   }
 
-  // The top's list goes on with `lsn`.
+  // The top's list continues with `lsn`.
   void ReplaceTop(Lsn lsn) { SiftDown({lsn, top().list}); }
 
   void Pop() {

@@ -2,26 +2,26 @@
 // partition, one log per partition.
 //
 // Symbols of the papers and their names here:
-//   per-log sequence number   Partition::counter   the largest GSN that the log holds, or has promised to pass
+//   per-log sequence number   Partition::counter   the largest GSN that the log holds, or that a mark has ruled out
 //   GSN                       TxnState::gsn        the transaction's global sequence number: its stamp
 //   heartbeat                 a MARK record        "no transaction with this GSN or a lower one follows in this log"
-//   persistent GSN            durable_gsn_         of each log: all up to it is durable, and nothing can follow
+//   persistent GSN            durable_gsn_         of each log: all up to it is durable, and no lower one can follow
 //
 // A transaction leaves one record in the log of each partition that it wrote. Its GSN lies above the counters of all
-// partitions that it read or wrote, so whatever it depends on has a lower one. It latches the partitions that it wrote,
-// in the order of their numbers, from the choice of the GSN until it has all its places: the GSNs of a log ascend, and
-// the order of a log is the order of its partition. What it reads needs no latch: whoever wrote that had raised the
-// counter before it installed.
+// partitions that it read or wrote, so every transaction that it depends on has a lower one. It latches the partitions
+// that it wrote, in the order of their numbers, from the choice of the GSN until all its places are reserved: the GSNs
+// of a log ascend, and the order of a log is the order of its partition. Reads need no latch: the writer of the version
+// that was read had raised the counter before it installed.
 //
-// It is acknowledged when every log's persistent GSN has reached its own. Then each log holds all that it will ever
-// hold up to that GSN, so no half of a transaction is among it. The writer of a log takes care of that: where others
-// are ahead at a flush, it raises the counter to the largest of all, under the latch, and appends a mark; once the mark
-// is durable, the counter's value is the log's persistent GSN. An idle log is flushed for that alone. A log whose
-// workers wait for its device has no space for marks: there the GSN of its last durable record does as well, and the
-// raised counter has the records to come catch up with the others.
+// It is acknowledged when every log's persistent GSN has reached its own. Then each log holds all records that it will
+// ever hold up to that GSN, so no transaction among them lacks a part. The writer of a log takes care of that: where
+// others are ahead at a flush, it raises the counter to the largest of all, under the latch, and appends a mark; once
+// the mark is durable, the counter's value is the log's persistent GSN. An idle log is flushed for that alone. A log
+// whose workers wait for its device has no space for marks: there the GSN of its last durable record serves the same
+// purpose, and the raised counter makes later records catch up with the others.
 //
-// Where this differs from published code: it counts records as durable when they are synced, marks and records say so
-// to recovery, and the counters of partitions that were only read are looked at.
+// Where this differs from published code: it counts records as durable when they are synced, marks and records tell
+// recovery so, and the counters of partitions that were only read are included.
 #pragma once
 
 #include <algorithm>
@@ -121,7 +121,7 @@ class PloverLog : public FlushHooks, public LogDefaults {
       SealRecord(stream.at(state.places[j]), header);
       stream.Submit(state.worker, state.places[j], /*is_further_part=*/(state.written & ((1u << j) - 1)) != 0);
     });
-    // A log that sleeps must wake up and promise that nothing below this GSN follows.
+    // A sleeping log writer must wake up and append a mark: no lower GSN follows.
     for (uint32_t j = 0; j < n_; ++j) logs_.stream(j).WakeWriterIfAsleep();
   }
 
@@ -132,13 +132,13 @@ class PloverLog : public FlushHooks, public LogDefaults {
     return partition.claim_count == 0 && partition.claimed < LargestCounter(kAllPartitions);
   }
 
-  // The heartbeat. It does not wait for the latch for long: whoever holds it may have lost its processor.
+  // The heartbeat. It does not wait for the latch for long: its holder may be descheduled.
   bool FlushesEveryRound() const override { return true; }
   void BeforeFlush(LogStream& stream) override {
     Partition& partition = partitions_[stream.index()];
     if (!partition.TryLatchForAWhile()) return;
     if (partition.mark_end == Lsn()) AppendMark(stream, partition);
-    // Whatever takes a place from here on has a larger GSN than what is logged.
+    // Every later reservation has a larger GSN than the logged ones.
     partition.AddClaim(stream.reserved_until());
     partition.Unlatch();
     AfterFlush(stream);  // all of it may be durable already
@@ -155,7 +155,7 @@ class PloverLog : public FlushHooks, public LogDefaults {
     if (partition.mark_end <= durable) partition.mark_end = Lsn();
     const std::optional<Stamp> gsn = partition.TakeClaims(durable);
     if (!gsn) return;
-    // Sequentially consistent: of two writers that publish at once, one computes the least of both.
+    // Sequentially consistent: of two writers that publish at once, one computes the minimum of both.
     partition.durable_gsn.store(gsn->value(), std::memory_order_seq_cst);
     PublishDurableGsn();
   }
@@ -183,7 +183,7 @@ class PloverLog : public FlushHooks, public LogDefaults {
   struct alignas(kNoSharingBytes) Partition {
     Atomic<bool> latched{false};
     Atomic<uint64_t> counter{0};  // written under the latch
-    Stamp logged;                 // the largest GSN that has a place in the log; under the latch
+    Stamp logged;                 // the largest GSN reserved in the log; under the latch
     // The writer's own. A claim: once the log is durable up to `until`, its persistent GSN is `gsn`.
     struct Claim {
       Lsn until;
@@ -195,14 +195,14 @@ class PloverLog : public FlushHooks, public LogDefaults {
     Lsn mark_end;   // of the last mark, until that is durable
     Atomic<uint64_t> durable_gsn{0};
 
-    // Of all that is logged. Where there is no room, the last claim waits for more.
+    // For all logged records. Where there is no room, the last claim waits for more.
     void AddClaim(Lsn until) {
       if (logged == claimed) return;
       if (claim_count < claims.size()) ++claim_count;
       claims[claim_count - 1] = {until, logged};
       claimed = logged;
     }
-    // The GSN of the last claim that the log is durable for; it and those before it are gone.
+    // The GSN of the last claim that the log is durable for; it and those before it are removed.
     std::optional<Stamp> TakeClaims(Lsn durable) {
       uint32_t met = 0;
       while (met < claim_count && claims[met].until <= durable) ++met;
@@ -247,12 +247,12 @@ class PloverLog : public FlushHooks, public LogDefaults {
     for (; mask != 0; mask &= mask - 1) visit(static_cast<uint32_t>(std::countr_zero(mask)));
   }
 
-  // What has a place is submitted: a VOID record would be no evidence of the GSN that its log has claimed. Nothing
-  // fails in between but a log that is never written again.
+  // Every reserved place is submitted: a VOID record would be no evidence of the GSN that its log has claimed. The only
+  // failure in between is that of a log that is never written again.
   void TakePlaces(TxnState& state) {
     static_assert(!kTraits.reserve_before_recheck);
     ChooseGsn(state);
-    // No longer under the latches: a log's writer wants them, and the space that is waited for comes from it.
+    // No longer under the latches: a log's writer needs them to free the space that is waited for (back-pressure).
     ForEachLog(state.written, [&](uint32_t j) { logs_.stream(j).AwaitPlace(state.worker, state.places[j]); });
   }
 
@@ -266,12 +266,12 @@ class PloverLog : public FlushHooks, public LogDefaults {
     });
   }
 
-  // Says that no GSN up to the largest of all follows, where others are ahead. Under the latch.
+  // Promises that no GSN up to the largest of all logs follows, where others are ahead. Under the latch.
   void AppendMark(LogStream& stream, Partition& partition) {
     const Stamp gsn = LargestCounter(kAllPartitions);
     if (gsn <= partition.logged) return;
     partition.counter.store(gsn.value());
-    // What an older run's logs hold is no evidence about these.
+    // GSNs in an older run's logs are no evidence about these.
     const Stamp durable(durable_gsn_.load(std::memory_order_relaxed));
     const uint64_t words[] = {gsn.value(), durable > first_stamp_ ? durable.value() : 0};
     if (const auto end = stream.AppendOwn(format::RecordKind::kMark, words)) {

@@ -7,7 +7,7 @@
 namespace dbx {
 namespace {
 
-// Spreads names, so that sums of different sets differ.
+// Mixes transaction ids, so that sums of different sets differ.
 uint64_t Mix(const TxnRecord& record) {
   uint64_t x = record.txn_id.value * 0x9E3779B97F4A7C15u ^ record.stamp.value();
   x = (x ^ (x >> 32)) * 0xD6E8FEB86659FD93u;

@@ -1,17 +1,17 @@
 // Recovery of Plover's logs: every log in its own order, all logs at the same time.
 //
-// A log's GSNs ascend, so once a log has been read up to some GSN, what it holds with that GSN or a lower one is all
-// there is. Recovered is what every log has reached: a transaction whose GSN lies at or below the least of the GSNs at
-// which the logs end. All its parts are there then, and everything that it depends on.
+// A log's GSNs ascend, so once a log has been read up to some GSN, it holds no further records with that GSN or a lower
+// one. A transaction is recovered if every log has reached its GSN: if it is at or below the least of the GSNs at which
+// the logs end. Then all its parts are there, and all transactions that it depends on.
 //
 // A record waits until every log has been read, not replayed, that far: the rows of two partitions are never the same.
-// No deadlock: the records that are not replayed yet and have the least GSN wait for nothing but reading, and a log
-// that holds nothing in front of them always has buffers free for that.
+// No deadlock: the unreplayed records with the least GSN wait only for reading, and a log without records in front of
+// them always has buffers free for that.
 //
-// What is refused besides torn tails that had been durable: a mark that says that all logs were durable up to a GSN
-// that one of them does not reach; GSNs that do not ascend; a transaction with a part missing, whatever the reason. The
-// last is found by sums over names: what the first part of a transaction promises to the other logs against what they
-// hold.
+// Refused, besides torn tails that had been durable: a mark that says that all logs were durable up to a GSN that one
+// of them does not reach; GSNs that do not ascend; a transaction with a part missing, whatever the reason. The last is
+// found by sums over transaction ids: the parts announced by the first part of a transaction against those in the other
+// logs.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
-// Serial logging (Taurus, section 2.1): one stream whose order is the order of replay, with places as the stream itself
-// gives them.
+// Serial logging (Taurus, section 2.1): one stream whose order is the order of replay, with places reserved by the
+// stream itself.
 #pragma once
 
 #include "logging/total_order_log.h"

@@ -1,7 +1,7 @@
 // Recovery of the serial log: one log, replayed in LSN order.
 //
-// One lane, so one worker replays at a time, without any waiting between two records, and hands the lane
-// over only when it runs dry. The other workers read and check ahead of it.
+// One lane, so one worker replays at a time, without any waiting between two records, and hands the lane over only when
+// it is empty. The other workers read and check ahead of it.
 #pragma once
 
 #include "logging/lane_recovery.h"
@@ -15,8 +15,8 @@ class SerialRecovery : public LaneRecovery {
   // `logs` has one element.
   void Open(const std::vector<LogSource>& logs);
 
-  // The next transaction, if this worker is the one that replays; nullptr when there is nothing to do but to
-  // decode. Throws Error.
+  // The next transaction, if this worker is the one that replays; nullptr when there is only decoding to do. Throws
+  // Error.
   TxnRecord* NextReady(WorkerId worker);
 };
 

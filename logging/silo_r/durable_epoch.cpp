@@ -5,7 +5,7 @@
 namespace dbx {
 namespace {
 
-// Between two looks at the logs: while something is to become durable, and while epochs are all there is to wait for.
+// Between two checks of the logs: while records are to become durable, and while only epochs advance.
 constexpr std::chrono::microseconds kLook{200};
 constexpr std::chrono::microseconds kIdleLook{1000};
 
@@ -54,7 +54,7 @@ bool DurableEpoch::Advance() {
     if (complete <= Epoch(epoch_.load(std::memory_order_relaxed))) return false;
     next_ = complete;
     const std::vector<Lsn> reserved = ReservedUntil();
-    // The epoch after the places: whoever took one had loaded the epoch of its commit before.
+    // The epoch after the places: a worker that reserved one had loaded the epoch of its commit before.
     if (reserved != needed_) newest_ = epochs_.Current();
     needed_ = reserved;
   }
@@ -66,7 +66,7 @@ bool DurableEpoch::Advance() {
     // Release: the file is durable.
     written_stamp_.store(stamp.value(), std::memory_order_release);
   }
-  // Release: whoever sees it may tell others; the frontier file is durable.
+  // Release: a worker that sees it may acknowledge; the frontier file is durable.
   epoch_.store(next_.value(), std::memory_order_release);
   next_ = Epoch();
   return true;

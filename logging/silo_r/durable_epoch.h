@@ -1,18 +1,18 @@
 // The persistent epoch of Silo-R (Zheng et al., OSDI 2014, section 4.1; "pepoch"): every transaction of it and of all
-// epochs before is durable, and so is the word that says so. A thread of its own moves it on.
+// epochs before is durable, and so is the record of that fact. A dedicated thread advances it.
 //
 //   1. e = SafeEpoch() - 1: every worker is idle or has announced a later epoch than e, so no more records of e or
-//      before will take a place. What the logs have reserved by now holds them all.
+//      before will be reserved. The places reserved by now include them all.
 //   2. Wait until each log is durable up to there.
-//   3. Write e to the frontier file and sync it: recovery replays what it names and nothing beyond.
-//   4. Publish e; whoever waits for it is acknowledged.
+//   3. Write e to the frontier file and sync it: recovery replays up to e and nothing beyond.
+//   4. Publish e; transactions that wait for it are acknowledged.
 //
-// Where no record is of a later epoch than the file says already, 3 has nothing to say and is left out: an idle system
-// writes nothing. That nothing was reserved since is not enough: a place may have been taken, for records of this
-// epoch, before the last step looked.
+// Where no record is of a later epoch than the file's, step 3 is left out: an idle system writes nothing. That nothing
+// was reserved since is not enough: a place may have been reserved, for records of this epoch, before the last step
+// loaded the positions.
 //
-// The paper's loggers publish their own epochs and one of them writes the least; here the streams' persistent LSNs say
-// the same, without a word from the workers beyond their announced epochs.
+// The paper's loggers publish their own epochs and one of them writes the least; here the streams' persistent LSNs
+// imply the same, and workers only announce their epochs.
 #pragma once
 
 #include <exception>
@@ -36,16 +36,16 @@ class DurableEpoch {
 
   // Any thread.
   Epoch Get() const { return Epoch(epoch_.load(std::memory_order_acquire)); }
-  // What the frontier file says; 0 before the first step.
+  // The frontier file's stamp; 0 before the first step.
   Stamp written_stamp() const { return Stamp(written_stamp_.load(std::memory_order_acquire)); }
   void ThrowIfFailed() const;
 
-  // Ends the thread; what is published stays.
+  // Ends the thread; the published epoch stays.
   void Stop();
 
  private:
   void Loop();
-  // One look at the logs. True if the epoch has moved on.
+  // Checks the logs once. True if the epoch has advanced.
   bool Advance();
   std::vector<Lsn> ReservedUntil() const;
   bool AreDurable(const std::vector<Lsn>& lsns) const;

@@ -1,15 +1,15 @@
 // Silo-R (Tu et al., SOSP 2013, section 4.10; Zheng et al., OSDI 2014): data logging by epochs, for a concurrency
 // control that commits in epochs and gives every transaction a TID: its stamp.
 //
-// A worker collects the records of its transactions in a chunk of its log's ring that it alone fills, and hands the
-// chunk over when it is full, when a new epoch begins, or when it is about to wait. So there is no shared write per
-// transaction, only one per chunk. With fewer workers than logs each chunk goes to the worker's next log. A transaction
-// is acknowledged when its epoch is persistent (durable_epoch.h), a reader when the epoch is that it committed in: all
-// that it read is of that epoch or an earlier one.
+// A worker collects the records of its transactions in a chunk of its log's ring that it alone fills, and submits the
+// chunk when it is full, when a new epoch begins, or when it is about to wait. So there is no shared write per
+// transaction, only one per chunk. With fewer workers than logs each chunk is in the worker's next log. A transaction
+// is acknowledged when its epoch is persistent (durable_epoch.h), a read-only transaction when the epoch is in which it
+// committed: all its reads are of that epoch or an earlier one.
 //
 // Within an epoch the records of different workers have no order but their TIDs, and replay needs none: of two versions
-// of a row the one with the larger TID stays (silo_r_recovery.h). Reads are not tracked, so commands cannot be
-// replayed.
+// of a row the one with the larger TID stays (last writer wins, silo_r_recovery.h). Reads are not tracked, so commands
+// cannot be replayed.
 //
 // Where this differs from the papers: the chunk lies in the ring instead of being handed over as a buffer, and the
 // persistent epoch follows from the logs' durable LSNs. LOG_BATCH is its name in DBx1000's Taurus fork.
@@ -52,7 +52,7 @@ class SiloRLog : public FlushHooks, public LogDefaults {
     Epoch chunk_epoch;
     uint32_t filled_bytes = 0;  // of the chunk
     uint32_t chunk_txns = 0;
-    uint32_t record_bytes = 0;  // of the transaction that has a place
+    uint32_t record_bytes = 0;  // of the transaction whose place is reserved
     Lsn record_end;             // of the last one that was submitted
     Tid tid;
   };
@@ -100,14 +100,14 @@ class SiloRLog : public FlushHooks, public LogDefaults {
     if (state.chunk.bytes != 0) HandOver(state);
   }
 
-  // A mark: should the frontier file be cut short one day, the logs show that it had gone further.
+  // A mark: lets recovery detect a truncated frontier file.
   void BeforeFlush(LogStream& stream) override {
     const Stamp durable = durable_epoch_.written_stamp();
     if (marked_[stream.index()] == durable) return;
     const uint64_t words[] = {0, durable.value()};
     if (stream.AppendOwn(format::RecordKind::kMark, words)) marked_[stream.index()] = durable;
   }
-  // All is durable and the ring is empty: there is room.
+  // Every record is durable and the ring is empty: there is room.
   void BeforeRunEnd(LogStream& stream) override {
     BeforeFlush(stream);
     CHECK(marked_[stream.index()] == durable_epoch_.written_stamp());
@@ -130,13 +130,13 @@ class SiloRLog : public FlushHooks, public LogDefaults {
  private:
   static constexpr uint64_t kChunkBytes = 32 << 10;
 
-  // A chunk holds records of one epoch: what was reserved in an epoch has none of a later one (durable_epoch.h).
+  // A chunk holds records of one epoch: a place reserved in an epoch has none of a later one (durable_epoch.h).
   static bool MayTake(const TxnState& state) {
     return EpochTid::EpochOf(state.tid) == state.chunk_epoch &&
            Fits(state.record_bytes, state.chunk.bytes - state.filled_bytes);
   }
 
-  // What is left of a chunk must hold a VOID record, or nothing.
+  // The rest of a chunk must hold a VOID record, or nothing.
   static bool Fits(uint64_t record_bytes, uint64_t left) {
     return record_bytes == left || record_bytes + sizeof(format::RecordHeader) <= left;
   }

@@ -1,8 +1,9 @@
 // Recovery of Silo-R's logs: every record whose TID is of a persistent epoch, in any order, by any number of workers.
 //
-// Of a row's versions the one with the largest TID wins (replay_transaction.h), whenever it comes; deletes win or lose
-// like other versions, and the deleted row keeps its TID to the end, so that no older insert brings it back. What is of
-// a later epoch than the persistent one is dropped, though it may be whole: others of its epoch may be lost.
+// Last writer wins: of a row's versions the one with the largest TID stays (replay_transaction.h), in whatever order
+// they are replayed; deletes are versions too, and the tombstone keeps its TID to the end, so that no older insert
+// revives the row. Records of a later epoch than the persistent one are dropped, though they may be whole: others of
+// their epoch may be lost.
 #pragma once
 
 #include "logging/lane_recovery.h"
@@ -15,7 +16,7 @@ class SiloRRecovery : public LaneRecovery {
   static constexpr bool kManyVersions = false;  // records are rows
   using LaneRecovery::LaneRecovery;
 
-  // Each source says up to which stamp the run was durable.
+  // Each source has the stamp up to which the run was durable.
   void Open(const std::vector<LogSource>& logs);
 
   // Any record that is to be replayed, or nullptr: decode first. Throws Error.

@@ -1,6 +1,6 @@
-// The instruction sets behind lsn_vector.h. Vector loads and stores of aligned 8-byte elements do not tear an
-// element on x86-64, which is all that the callers need; C++ has no name for that, so the thread sanitizer is
-// run on the scalar path, which says the same with atomics.
+// The instruction sets behind lsn_vector.h. Vector loads and stores of aligned 8-byte elements do not tear an element
+// on x86-64, which suffices for the callers; C++ cannot express that, so ThreadSanitizer is run on the scalar path,
+// which does the same with atomics.
 #include "logging/taurus/lsn_vector.h"
 
 #include <immintrin.h>

@@ -1,9 +1,9 @@
 // Operations on LSN vectors (Taurus, section 3.1): arrays of `n` 64-bit LSNs, one element per log.
 //
-// Two kinds of arrays take part. A *private* one belongs to a single transaction. A *shared* one lies in a row,
-// in a lock table entry or in the durable vector, and others may change it meanwhile: every element is loaded and
-// stored whole, and what a concurrent change would make of the result is the caller's to allow (it is
-// conservative: elements only grow, and each value ever seen was a real LSN).
+// Two kinds of arrays take part. A *private* one belongs to a single transaction. A *shared* one lies in a row, in a
+// lock table entry or in the durable vector, and others may change it meanwhile: every element is loaded and stored
+// whole, and the caller must tolerate the effect of concurrent changes on the result (it is conservative: elements only
+// grow, and each value ever seen was a real LSN).
 //
 // Up to four elements are handled in place, which measures best; more go to the widest instruction set of the machine,
 // chosen once by SelectLsnVectorOps. All paths give equal results and are tested against each other.
@@ -27,14 +27,14 @@ struct LsnVectorOps {
 
 extern const LsnVectorOps* lsn_vector_ops;
 
-// `simd`: auto, scalar, avx2 or avx512. Call before any thread uses a vector. Throws Error(kUsage) when the
-// machine lacks what was asked for. Returns the name of what is used.
+// `simd`: auto, scalar, avx2 or avx512. Call before any thread uses a vector. Throws Error(kUsage) when the machine
+// lacks the instruction set. Returns the name of the one in use.
 std::string SelectLsnVectorOps(const std::string& simd);
 
 namespace lv {
 
-// Elements that any thread may touch. Sequentially consistent loads cost nothing on x86-64 and are what the raise
-// of readLV against the re-check needs (Raise and RaiseShared of one row on two threads: at least one sees the other).
+// Elements that any thread may touch. Sequentially consistent loads cost nothing on x86-64 and are needed between the
+// raise of readLV and validation (Raise and RaiseShared of one row on two threads: at least one sees the other).
 inline uint64_t Load(const uint64_t& element) {
   return AtomicRef<uint64_t>(const_cast<uint64_t&>(element)).load(std::memory_order_seq_cst);
 }
@@ -52,7 +52,7 @@ inline void Store(uint64_t& element, uint64_t value) {
   }
 }
 
-// shared = lv, where the caller is the only writer and lv covers what shared held.
+// shared = lv, where the caller is the only writer and lv covers the old value of shared.
 inline void StoreShared(uint64_t* shared, const uint64_t* lv, size_t n) {
   if (n > 4) return lsn_vector_ops->store(shared, lv, n);
   for (size_t j = 0; j < n; ++j) Store(shared[j], lv[j]);

@@ -1,22 +1,22 @@
 // Taurus (Xia et al., PVLDB 14(2), 2021): parallel logging with LSN vectors.
 //
 // Symbols of the paper and their names here:
-//   T.LV       TxnState::lv            what the transaction depends on, per log; own place included once reserved
-//   readLV     second half of a row's metadata: the largest vector of those who read the row (commands only, and only
-//              where they are replayed in one version)
+//   T.LV       TxnState::lv            the transaction's dependencies, per log; own place included once reserved
+//   readLV     second half of a row's metadata: the elementwise maximum of its readers' vectors (commands only, and
+//              only with single-version replay)
 //   writeLV    first half: the vector of the last writer
 //   PLV        LogSet::durable()       how far each log is durable
-//   LPLV       lplv_                   the last anchor in a log: elements it covers are left out of records (Alg. 5)
+//   LPLV       lplv_                   the last anchor in a log: LV compression omits elements it covers (Alg. 5)
 //   delta      LogOptions::forget_delta_bytes
 //
-// Where this differs from the paper: a transaction reserves its place after its write locks and before its reads are
-// re-checked, and only then raises readLV, so that a later writer also learns of its own LSN (Alg. 6 raises
-// readLV without it), and a writer merges readLV too. Records with data need write-read and write-write dependencies
-// only, and so do commands that are replayed in many versions (section 4.4): rows keep no readLV then, and a place is
-// reserved when the reads hold. The anchor is trusted for compression only after its place in the log exists,
-// and it holds what had been durable before.
+// Where this differs from the paper: a transaction reserves its place after its write set is locked and before its read
+// set is validated, and only then raises readLV, so that a later writer also learns of its own LSN (Alg. 6 raises
+// readLV without it), and a writer merges readLV too. Data records need write-read and write-write dependencies only,
+// and so do commands with multi-version replay (section 4.4): rows keep no readLV then, and a place is reserved after
+// validation. The anchor is used for LV compression only after its place in the log is reserved, and it holds PLV as it
+// was before.
 //
-// Record LV: the vector before the own place was merged; the record's position says the rest.
+// Record LV: the vector before the own place was merged; the record's position implies that element.
 //
 // A worker writes to its logs in turns (LogSet::NextLog).
 #pragma once
@@ -111,7 +111,7 @@ class TaurusLog : public FlushHooks, public LogDefaults {
   bool Reserve(TxnState& state, const LoggedTxn auto& txn) {
     TakeTurn(state);
     LogStream& stream = logs_.stream(state.log);
-    // The anchor is read before the place is taken: it lies before our record in the log.
+    // The anchor is read before the place is reserved: it precedes this record in the log.
     state.lv_mask = options_.compress ? lv::Exceeds(state.lv, lplv_[state.log].lsn, n_) : (1u << n_) - 1;
     const size_t bytes = sizeof(format::RecordHeader) + kTxnIdBytes + std::popcount(state.lv_mask) * sizeof(uint64_t) +
                          Payload::Bytes(txn);
@@ -148,7 +148,7 @@ class TaurusLog : public FlushHooks, public LogDefaults {
   }
   void Void(TxnState& state) { logs_.stream(state.log).Void(state.worker, state.place); }
 
-  // T.LV covers the row's writeLV, which it took in when it locked the row.
+  // T.LV covers the row's writeLV, which it merged when it locked the row.
   void PublishWrite(TxnState& state, Meta meta) { lv::StoreShared(WriteLv(meta), state.lv, n_); }
 
   void RaiseWatermark([[maybe_unused]] Timestamp timestamp) {
@@ -180,7 +180,7 @@ class TaurusLog : public FlushHooks, public LogDefaults {
   void ThrowIfFailed() const { logs_.ThrowIfFailed(); }
 
  private:
-  // Of a place in the log, while the reads are published.
+  // Bytes of a place in the log, prefetched while the reads are published.
   static constexpr size_t kPrefetchedBytes = 256;
   // Transactions that a worker writes to one log before it turns to its next.
   static constexpr uint32_t kTxnsPerTurn = 256;

@@ -76,8 +76,8 @@ TaurusRecovery::Order TaurusRecovery::OrderOf(Worker& me, ReplayLanes::Lane& lan
   }
   const LsnPerLog& anchor = lane.anchors[record.anchor];
   if (lane.covered_anchor != &anchor) {
-    // The whole anchor, stored elements or not: it only holds what was durable before the record, so that
-    // waiting for all of it is safe, and a log that ends below it is damaged.
+    // The whole anchor, stored elements or not: it only holds what was durable before the record, so that waiting for
+    // all of it is safe, and a log that ends below it is damaged.
     for (uint32_t j = 0; j < lanes_->log_count(); ++j) {
       if (!IsReplayed(me, j, anchor[j])) return OrderOfMissing(j, anchor[j]);
     }
@@ -105,7 +105,7 @@ TaurusRecovery::Order TaurusRecovery::OrderOfMissing(uint32_t log, Lsn until) co
   return lanes_->EndIsKnown(log) && until > lanes_->EndOf(log) ? Order::kDropped : Order::kBlocked;
 }
 
-// With nobody else at work, a round over all lanes and logs that changes nothing proves that nothing ever will.
+// With no other worker active, a round over all lanes and logs without progress proves that there never will be any.
 void TaurusRecovery::RefuseIfStuck(WorkerId worker) {
   if (checking_for_deadlock_.exchange(true)) return;
   Worker& me = workers_[worker.value()];
@@ -132,7 +132,7 @@ void TaurusRecovery::ConsiderGoingSerial() {
   const double replaying = static_cast<double>(work.replay_ticks - last_.work.replay_ticks) / ticks;
   const double decoding = static_cast<double>(work.decode_ticks - last_.work.decode_ticks) / ticks;
   const double waiting_share = 1 - (replaying + decoding) / settings_.workers;
-  const bool counts = last_.work.recovered != 0;  // the first sample sees threads start and pages come in
+  const bool counts = last_.work.recovered != 0;  // the first sample includes thread starts and page faults
   const bool is_low = counts && replaying < kParallelismMin && waiting_share > kWaitingShareMin;
   const uint32_t low = is_low ? last_.low_in_a_row + 1 : 0;
   last_ = {work, now, low};
