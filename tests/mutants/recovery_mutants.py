@@ -211,7 +211,7 @@ RECOVERY_MUTANTS = [
             expression(RUN_TRACES, "state == RunState::kNeverServed", "state != RunState::kServed")]),
     Mutant("runs_first_piece_speaks_for_all", "only the start of what lies behind a header is looked at",
            [statement(RUN_TRACES, "if (end != piece.end()) return std::nullopt;", "return std::nullopt;")],
-           test="RunTracesTest.AByteAnywhereBehindAHeaderIsFound"),
+           test="RunTracesTest.AByteAnywhereIsFoundAndNamed"),
     Mutant("runs_names_of_logs_not_synced", "the first transaction may be served before the logs durably have their names",
            [raw(LOG_FILES, "files.Rename(TemporaryName(path), path);\n  for (const std::string& directory : run.directories) "
                 "files.SyncDirectory(directory);",

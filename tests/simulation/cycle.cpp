@@ -238,7 +238,7 @@ class Cycle {
     const uint32_t newest = PutBeside(image, *continued_);
     Damage damage = runs_() % 4 == 0   ? LoseRun(image, runs_, newest)
                     : runs_() % 4 == 0 ? Damage{"nothing", false, true}
-                    : runs_() % 4 == 0 ? LoseLogs(image, newest)
+                    : runs_() % 2 == 0 ? LoseLogs(image, newest)
                                        : DamageStart(image, runs_, newest);
     if (!damage.what.empty()) damage.what += ", of a fresh run beside others";
     return damage;
