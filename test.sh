@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# All tests, or with --quick those that take some 6 minutes once built. Installs what is missing, builds,
-# runs phase after phase (scripts/run_tests.py; --help lists its options), and ends with "N passed, M failed".
+# All tests; with --quick those that take some 6 minutes once built; with --nightly more of them, for hours. Installs,
+# builds, runs phase after phase (scripts/run_tests.py; --help lists its options), and ends with "N passed, M failed".
 set -euo pipefail
 repository=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 export DBX_PROGRAM=test.sh

@@ -147,7 +147,8 @@ def sign_of_life(log_path: str) -> str:
     return lines[-1].strip()[:100] if lines else "..."
 
 
-def plan(quick: bool) -> list[Phase]:
+def plan(quick: bool, nightly: bool) -> list[Phase]:
+    """Quick: what every commit passes. Nightly: more cycles, kills and mutants, and what rarely fails."""
     python, jobs = sys.executable, os.environ.get("DBX_JOBS", "2")
     cxx = os.environ.get("CXX", "g++")
     make, shards = [python, "scripts/build.py", f"-j{jobs}"], [python, "scripts/shards.py", jobs]
@@ -165,43 +166,49 @@ def plan(quick: bool) -> list[Phase]:
         Phase("readme", [python, "scripts/readme_matrix.py", "--check"], needs="build"),
         Phase("unit", [*shards, "build/all_tests", *([f"--gtest_filter={QUICK_FILTER}"] if quick else [])],
               kind="sum", timeout=1800, needs="build"),
-        *([] if quick else simulation_phases(python, make, cxx, jobs)),
+        *([] if quick else simulation_phases(python, make, cxx, jobs, nightly)),
         Phase("command line", [python, "tests/scripts/cli_check.py"], kind="sum", needs="build"),
         Phase("dumps", [python, "tests/scripts/dump_check.py"], kind="sum", needs="build"),
         Phase("kills", [python, "tests/scripts/kill_loop.py", *(["--kills=6", "--points=8"] if quick else
-                                                                ["--kills=70", "--points=140"])],
-              kind="sum", timeout=1500, needs="build"),
+                                                                ["--kills=500"] if nightly else
+                                                                ["--kills=50", "--points=100"])],
+              kind="sum", timeout=7200 if nightly else 1500, needs="build"),
     ]
     if shutil.which(find_clang()):
         phases.append(Phase("build fuzz targets", [*make, "fuzz"], timeout=600))
     if not quick:
-        phases += full_phases(python, make, shards, cxx, jobs)
+        phases += full_phases(python, make, shards, cxx, nightly)
+    if nightly:
+        phases += nightly_phases(python, jobs)
     return phases
 
 
-def simulation_phases(python: str, make: list[str], cxx: str, jobs: str) -> list[Phase]:
+def simulation_phases(python: str, make: list[str], cxx: str, jobs: str, nightly: bool) -> list[Phase]:
     """Runs, crashes and recoveries in simulation, and whether they would find what they are there to find."""
     return [
         Phase("build simulation", [*make, f"CXX={cxx}", "torture"], timeout=2400),
         # The same seeds for everybody: what fails, fails again. scripts/torture draws new ones.
-        Phase("torture", [python, "scripts/torture.py", "--cycles=20000", "--seed=1", "--kept", "--controls",
-                          "--state=build/test/torture.json"], kind="sum", timeout=900, needs="build simulation"),
-        Phase("mutants", [python, "tests/mutants/score.py", "--rotate=20", "--seconds=60", f"--jobs={jobs}"],
-              kind="sum", timeout=1800, needs="build simulation"),
+        Phase("torture", [python, "scripts/torture.py", f"--cycles={100000 if nightly else 20000}", "--seed=1",
+                          "--kept", "--controls", "--state=build/test/torture.json"], kind="sum",
+              timeout=7200 if nightly else 900, needs="build simulation"),
+        *([Phase("build mutants' tests", [*make, f"CXX={cxx}", "mutant_tests"], timeout=2400)] if nightly else []),
+        Phase("mutants", [python, "tests/mutants/score.py", "--seconds=60", f"--jobs={jobs}",
+                          *([] if nightly else ["--rotate=20"])],
+              kind="sum", timeout=14400 if nightly else 1800, needs="build simulation"),
     ]
 
 
-def full_phases(python: str, make: list[str], shards: list[str], cxx: str, jobs: str) -> list[Phase]:
+def full_phases(python: str, make: list[str], shards: list[str], cxx: str, nightly: bool) -> list[Phase]:
     clang = find_clang()
     pairs = f"PAIRS={SANITISED_PAIRS}"
     halt = "halt_on_error=1:second_deadlock_stack=1"
     phases = [
         # Skips itself where there is no cargo, or no registry to install from.
-        Phase("second opinion", [python, "tests/scripts/second_opinion.py", "--smoke", "--install", "--seed=1"],
-              timeout=900, needs="build"),
+        Phase("second opinion", [python, "tests/scripts/second_opinion.py", "--install", "--seed=1",
+                                 *([] if nightly else ["--smoke"])],
+              timeout=7200 if nightly else 900, needs="build"),
         Phase("main job", [python, "scripts/main_job.py", "--short", "--out=build/test/out",
                            "--log_dir=build/test/logs"], timeout=600, needs="build"),
-        Phase("headers", [python, "tests/lint/headers_alone.py"], kind="sum", timeout=900),
         Phase("tutorial", [python, "tests/scripts/tutorial_check.py"], kind="unittest", timeout=2400),
         Phase("build with TSan", [*make, f"CXX={cxx}", "SANITIZE=thread", pairs, f"TESTS={THREADS_FOLDERS}", "tests"],
               timeout=2400),
@@ -219,11 +226,16 @@ def full_phases(python: str, make: list[str], shards: list[str], cxx: str, jobs:
         Phase("fuzz", [python, "tests/scripts/fuzz_run.py", "--seed=1"], kind="sum", needs="build fuzz targets")
         if shutil.which(clang) else
         Phase("fuzz", ["echo", "skipped: no clang++ (scripts/setup.sh --tests installs it)"]))
-    if os.path.exists(os.path.join(REPOSITORY, "tests/dbx1000_procedure.sh")):
-        # A clean build for each of the twelve, as in the procedure, is the script's default, and takes half an hour.
-        phases.append(Phase("procedure of DBx1000", ["bash", "tests/dbx1000_procedure.sh", "--clean_once"],
-                            kind="sum", timeout=1800, environment={"JOBS": jobs}))
     return phases
+
+
+def nightly_phases(python: str, jobs: str) -> list[Phase]:
+    return [
+        Phase("headers", [python, "tests/lint/headers_alone.py"], kind="sum", timeout=900),
+        # A clean build for each of the twelve, as in the procedure, is the script's default, and takes half an hour.
+        Phase("procedure of DBx1000", ["bash", "tests/dbx1000_procedure.sh", "--clean_once"], kind="sum", timeout=1800,
+              environment={"JOBS": jobs}),
+    ]
 
 
 def find_clang() -> str:
@@ -235,17 +247,21 @@ def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog=os.environ.get("DBX_PROGRAM", "run_tests.py"), allow_abbrev=False,
                                      description="Builds and runs all tests; ends with 'N passed, M failed'.")
     parser.add_argument("--quick", action="store_true", help="without slow tests, sanitisers, the other compiler")
+    parser.add_argument("--nightly", action="store_true",
+                        help="with more cycles, kills and mutants, headers one by one, DBx1000's procedure: hours")
     parser.add_argument("--only", metavar="WORD", help="only the phases whose name contains WORD")
     parser.add_argument("--list", action="store_true", help="print the phases and leave")
     parser.add_argument("--parse_only", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args(argv)
-    phases = plan(arguments.quick)
+    if arguments.quick and arguments.nightly:
+        parser.error("--quick and --nightly exclude each other")
+    phases = plan(arguments.quick, arguments.nightly)
     if arguments.only:
         exact = [p for p in phases if p.name == arguments.only]
         phases = exact or [p for p in phases if arguments.only in p.name]
         if not phases:
             parser.error(f"no phase is called '{arguments.only}'; the phases are: "
-                         + ", ".join(p.name for p in plan(arguments.quick)))
+                         + ", ".join(p.name for p in plan(arguments.quick, arguments.nightly)))
     if arguments.parse_only:
         return 0
     if arguments.list:

@@ -49,7 +49,7 @@ def start_run_tests(folder):
     # Its phase starts a process of its own, whose command line names the folder.
     line = f"{sys.executable} -c 'import time; time.sleep(60)' {folder} & wait"
     run_tests.LOG_DIR = os.path.join(folder, "log")
-    run_tests.plan = lambda quick: [run_tests.Phase("sleeps", ["bash", "-c", line])]
+    run_tests.plan = lambda quick, nightly: [run_tests.Phase("sleeps", ["bash", "-c", line])]
     return run_tests.main, []
 
 
