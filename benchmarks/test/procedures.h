@@ -53,13 +53,17 @@ Outcome TestWorkload::Finish(Ctx& ctx, Progress& progress) {
   return ctx.Insert(*history_, progress.id.value, std::as_bytes(std::span(&progress.row, 1)));
 }
 
-// The commit may still fail; the next attempt then leaves another note.
+// The commit may still fail; the next attempt's note then takes the place of this one, the last place of all included.
 inline Outcome TestWorkload::FinishQuietly(const Progress& progress) {
-  std::span<std::byte>& notes = notes_[progress.id.worker().value() % notes_.size()].left;
-  if (notes.size() < kNoteBytes) return Outcome::kOk;
+  Notes& notes = notes_[progress.id.worker().value() % notes_.size()];
+  if (notes.last == nullptr || notes.last_id != progress.id) {
+    if (notes.left.size() < kNoteBytes) return Outcome::kOk;
+    notes.last_id = progress.id;
+    notes.last = notes.left.data();
+    notes.left = notes.left.subspan(kNoteBytes);
+  }
   const test::QuietReader reader{progress.id, progress.row};
-  std::memcpy(notes.data(), &reader, sizeof reader);
-  notes = notes.subspan(sizeof reader);
+  std::memcpy(notes.last, &reader, sizeof reader);
   return Outcome::kOk;
 }
 

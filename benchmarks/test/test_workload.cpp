@@ -391,14 +391,11 @@ void TestWorkload::WriteHistory(const Database& db, std::span<const QuietReader>
 
 std::vector<QuietReader> TestWorkload::ReadersIn(std::span<const std::byte> notes) {
   std::vector<QuietReader> readers;
-  std::unordered_map<uint64_t, size_t> places;
   for (; notes.size() >= kNoteBytes; notes = notes.subspan(kNoteBytes)) {
     QuietReader reader;
     std::memcpy(&reader, notes.data(), sizeof reader);
     if (reader.row.access_count == 0) break;
-    const auto [place, is_new] = places.try_emplace(reader.id.value, readers.size());
-    if (is_new) readers.push_back(reader);
-    readers[place->second] = reader;
+    readers.push_back(reader);
   }
   return readers;
 }

@@ -169,14 +169,14 @@ class TestWorkload {
   // The history, with these readers, in Elle's format.
   void WriteHistory(const Database& db, std::span<const test::QuietReader> readers, std::ostream& out) const;
 
-  // Notes of quiet readers: bytes that a worker needs, where it stores them, and those that it stored. An aborted
-  // attempt leaves one too; the last of an id counts.
+  // Notes of quiet readers: bytes that a worker needs, where it stores them, and those that it stored. The note of an
+  // aborted attempt is overwritten by that of the retry.
   static constexpr uint64_t kNoteBytes = sizeof(test::QuietReader);
   static uint64_t NoteBytesFor(uint64_t transactions) {
     return kNoteBytes * std::min(transactions, test::kReadersNotedMax);
   }
   void NoteReadersIn(WorkerId worker, std::span<std::byte> notes) {
-    if (worker.value() < notes_.size()) notes_[worker.value()].left = notes;
+    if (worker.value() < notes_.size()) notes_[worker.value()] = {.left = notes};
   }
   static std::vector<test::QuietReader> ReadersIn(std::span<const std::byte> notes);
 
@@ -242,6 +242,8 @@ class TestWorkload {
   Table* history_ = nullptr;
   struct alignas(64) Notes {
     std::span<std::byte> left;
+    TxnId last_id{};
+    std::byte* last = nullptr;  // the note of `last_id`
   };
   std::vector<Notes> notes_{kWorkersNotedMax};  // by worker
 };

@@ -44,7 +44,7 @@ struct Recorded {
     const std::string anomaly = history.FindAnomaly().value_or("nothing");
     const bool has_lives = std::ranges::any_of(txns, [](const Txn& txn) {
       return std::ranges::any_of(txn.accesses, [](const HistoryAccess& a) {
-        return a.kind != AccessKind::kRead && a.kind != AccessKind::kWrite;
+        return (a.kind != AccessKind::kRead && a.kind != AccessKind::kWrite) || a.version == kNoVersion;
       });
     });
     const bool is_of_model = anomaly[0] == 'G' || anomaly.starts_with("lost update");

@@ -177,7 +177,7 @@ TEST(TestWorkloadTest, AQuietAuditWritesOnlyWhatIsWrong) {
 TEST(TestWorkloadTest, AQuietReaderLeavesANoteOfItsLastAttempt) {
   LoadedTest loaded;
   MapContext context(loaded.db);
-  std::vector<std::byte> notes(3 * TestWorkload::kNoteBytes);
+  std::vector<std::byte> notes(2 * TestWorkload::kNoteBytes);
   loaded.workload.NoteReadersIn(WorkerId(0), notes);
   const std::vector<uint64_t> reads = {MakeOperation(Operation::kRead, Slot(1)),
                                        MakeOperation(Operation::kRead, Slot(2))};
@@ -187,10 +187,16 @@ TEST(TestWorkloadTest, AQuietReaderLeavesANoteOfItsLastAttempt) {
   ASSERT_EQ(readers.size(), 1u);
   EXPECT_EQ(readers[0].id, TxnId{3});
   EXPECT_EQ(readers[0].row.access_count, 2u);
-  for (int i = 0; i < 3; ++i) RunProgram(loaded, context, 7, reads);  // there is room for one
-  EXPECT_EQ(TestWorkload::ReadersIn(notes).size(), 2u);
   context.CopyTo(loaded.db);
   EXPECT_EQ(loaded.workload.Inconsistency(loaded.db, readers), std::nullopt);
+  // The last place too, and beyond it there is none.
+  RunProgram(loaded, context, 7, reads);
+  const HistoryRow before = TestWorkload::ReadersIn(notes).at(1).row;
+  ChangeRow<TestRow>(context, loaded.workload.table(Place::kSlot), 1, [](TestRow& row) { row.writer = TxnId{2}; });
+  RunProgram(loaded, context, 7, reads);
+  EXPECT_NE(TestWorkload::ReadersIn(notes).at(1).row.accesses[0].version, before.accesses[0].version);
+  RunProgram(loaded, context, 8, reads);
+  EXPECT_EQ(TestWorkload::ReadersIn(notes).size(), 2u);
 }
 
 struct Damage {
