@@ -216,7 +216,7 @@ class Cycle {
       FaultyFileSystem files(image);
       result = RecoverFrom(files);
       const Ids recovered = CheckedNamesOf(result, past);
-      CheckOracle(recovered, {});
+      CheckOracle(recovered, {}, /*earlier_readers=*/!damage.may_cut);
       if (damage.may_cut ? !Includes(undamaged, recovered) : recovered != undamaged) {
         throw Violation("I9: another state is recovered, and nothing is refused");
       }
@@ -363,11 +363,13 @@ class Cycle {
       lost_ = is_acknowledged ? what : "lost: " + what;
   }
 
-  void CheckOracle(const Ids& recovered, const std::vector<TxnId>& acknowledged) {
+  void CheckOracle(const Ids& recovered, const std::vector<TxnId>& acknowledged, bool earlier_readers = true) {
     if (IsControl()) {
       if (const auto violation = oracle.ViolationOf(recovered, {})) throw Violation(*violation);
     }
     if (const auto violation = oracle.ViolationOf(recovered, acknowledged)) Lose(*violation);
+    if (!earlier_readers) return;
+    if (const auto violation = oracle.ViolationOfEarlierReaders(recovered)) Lose(*violation);
   }
 
   // I10, of what was recovered and of the readers that were acknowledged.

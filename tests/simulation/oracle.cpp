@@ -213,14 +213,19 @@ std::optional<std::string> Oracle::ViolationOf(const std::vector<uint64_t>& reco
     if (HasWritten(id) && !survivors.contains(id.value)) return "I1: " + who + " is lost";
     if (const auto wrong = WrongReadOf(id, survivors)) return "I1: " + who + *wrong;
   }
-  for (const uint64_t id : old_readers_) {
-    if (const auto wrong = WrongReadOf(TxnId{id}, survivors)) return "I1: earlier " + NameOf(id) + *wrong;
-  }
   for (const uint64_t id : recovered) {
     const auto txn = txns_.find(id);
     if (txn == txns_.end()) return "I2: " + NameOf(id) + " was recovered and never began";
     if (txn->second.pre_committed == 0) return "I2: " + NameOf(id) + " was recovered and never committed";
     if (const auto wrong = WrongReadOf(TxnId{id}, survivors)) return "I3: recovered " + NameOf(id) + *wrong;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> Oracle::ViolationOfEarlierReaders(const std::vector<uint64_t>& recovered) const {
+  const std::unordered_set<uint64_t> survivors(recovered.begin(), recovered.end());
+  for (const uint64_t id : old_readers_) {
+    if (const auto wrong = WrongReadOf(TxnId{id}, survivors)) return "I1: earlier " + NameOf(id) + *wrong;
   }
   return std::nullopt;
 }

@@ -76,11 +76,12 @@ class Oracle {
   // A transaction of this generation that pre-committed and was not acknowledged.
   std::optional<std::string> Unacknowledged() const;
 
-  // I1, I2, I3 and I8 for a recovered set: every acknowledged writer is in it, all in it pre-committed, whatever they
-  // and acknowledged readers, of earlier generations too, read was loaded or written by one in it, and no name was
-  // given twice. The first violation.
+  // I1, I2, I3 and I8 for a recovered set: every acknowledged writer is in it, all in it pre-committed, all that they
+  // and acknowledged readers read was loaded or written by one in it, and no name was given twice. The first violation.
   std::optional<std::string> ViolationOf(const std::vector<uint64_t>& recovered,
                                          const std::vector<TxnId>& acknowledged) const;
+  // I1 for the acknowledged readers of earlier generations: they read from transactions in the recovered set.
+  std::optional<std::string> ViolationOfEarlierReaders(const std::vector<uint64_t>& recovered) const;
 
   // I4 for a recovered set and the rows that its recovery left: each is as the last of the set that wrote it left it,
   // or as it was loaded. The first that is not.

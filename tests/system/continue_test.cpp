@@ -432,7 +432,9 @@ TEST_P(ContinuedFilesTest, OnlyTheNewestServedRunIsContinuedButAnyIsRecovered) {
 
 TEST_P(ContinuedFilesTest, ARunThatWasNotBornIsPassedOverWithANotice) {
   const auto unborn = [&] {
-    files_->Remove("a/run-0002/manifest");
+    for (const char* witness : {"a/run-0002/manifest", "a/run-0002/committed", "b/run-0002/committed"}) {
+      files_->Remove(witness);
+    }
     for (const char* log : {"a/run-0002/log-00.log", "b/run-0002/log-01.log"}) {
       files_->Change(log, [](SparseBytes& file) { file.Resize(format::kStreamOffset); });
     }

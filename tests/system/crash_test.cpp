@@ -8,6 +8,8 @@
 #include <thread>
 
 #include "logging/device/faulty_file_system.h"
+#include "logging/log_directory.h"
+#include "logging/run_traces.h"
 #include "logging/schemes.h"
 #include "system/ack_file.h"
 #include "system/registry.h"
@@ -121,11 +123,21 @@ class CrashTest : public ::testing::TestWithParam<Cell> {
       // The acknowledgements first: whoever was told by now must be in the image, which is no older.
       std::vector<char> acks = ReadFile(ack_path_);
       if (!IsWholeAckFile(acks)) continue;
-      crashes.push_back({files.CrashImage(how, crashes.size() + options.seed), std::move(acks)});
+      Crash crash{files.CrashImage(how, crashes.size() + options.seed), std::move(acks)};
+      if (WasServed(crash, options)) crashes.push_back(std::move(crash));
     }
     run.join();
     if (error) std::rethrow_exception(error);
     return crashes;
+  }
+
+  // The ack file is there before the logs have their names. Until then nothing may have been acknowledged.
+  bool WasServed(const Crash& crash, const Options& options) const {
+    FaultyFileSystem files(crash.image);
+    if (!WasNeverServed(files, DirectoriesOfRun(files, options.log_dirs, 1))) return true;
+    WriteFile(ack_path_ + ".copy", crash.acks);
+    AckFile::Open(ack_path_ + ".copy")->ForEachAcknowledged([](TxnId id) { ADD_FAILURE() << id.value; });
+    return false;
   }
 
   // False while the run is still creating it.

@@ -192,9 +192,9 @@ TEST(TestWorkloadTest, AQuietReaderLeavesANoteOfItsLastAttempt) {
   // The last place too, and beyond it there is none.
   RunProgram(loaded, context, 7, reads);
   const HistoryRow before = TestWorkload::ReadersIn(notes).at(1).row;
-  ChangeRow<TestRow>(context, loaded.workload.table(Place::kSlot), 1, [](TestRow& row) { row.writer = TxnId{2}; });
+  ChangeRow<TestRow>(context, loaded.workload.table(Place::kSlot), 2, [](TestRow& row) { row.writer = TxnId{2}; });
   RunProgram(loaded, context, 7, reads);
-  EXPECT_NE(TestWorkload::ReadersIn(notes).at(1).row.accesses[0].version, before.accesses[0].version);
+  EXPECT_NE(TestWorkload::ReadersIn(notes).at(1).row.accesses[1].version, before.accesses[1].version);
   RunProgram(loaded, context, 8, reads);
   EXPECT_EQ(TestWorkload::ReadersIn(notes).size(), 2u);
 }
