@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The papers' figures: planned, run, collected, drawn and put beside the papers' claims.
+"""The papers' figures, and our ablation: planned, run, collected, drawn and compared with the papers' claims.
 
   scripts/exp list [--table]                the figures; as a table with their claims and times
   scripts/exp plan FIGURE ...               runs, time and disk bytes; starts nothing
@@ -9,10 +9,12 @@
   scripts/exp jobs FIGURE ...               the names of the plan's jobs: a run, its recoveries, one repeat
   scripts/exp job NAME [FIGURE ...]         one of them alone, into OUT/SCALE/jobs; for schedulers of many hosts
 
-FIGURE is a name of `list` or part of one (fig9 is fig09), or all. Flags may stand anywhere. Results lie in OUT/SCALE: results.jsonl (a row per step), a CSV and plots
-per figure, report.html of all figures that are there; with --devices cores or off in OUT/SCALE-cores, -off. An
-interrupted run goes on where it stopped; steps of another build are run again, and another host needs another OUT. Exit
-status: 1 if a step failed or a point has no figure, 2 if nothing could be done, 130 or 143 after a signal.
+FIGURE is a name of `list` or part of one (fig9 is fig09; ablation: all of ours), or all for the papers' figures, which
+is the default of all actions but list. Flags may stand anywhere. Results lie in OUT/SCALE: results.jsonl (a row per
+step), a CSV and plots per figure, report.html of all figures that are there; with --devices cores or off in
+OUT/SCALE-cores, -off. An interrupted run goes on where it stopped; steps of another build are run again, and another
+host needs another OUT. Exit status: 1 if a step failed or a point has no figure, 2 if nothing could be done, 130 or 143
+after a signal.
 """
 from __future__ import annotations
 
@@ -82,7 +84,7 @@ class Experiment:
         self.arguments = arguments
         check_arguments(arguments)
         self.series = spec.load_series()
-        self.figures = spec.select_figures(arguments.names, self.series)
+        self.figures = spec.select_figures(arguments.names or ["all"], self.series)
         scale = spec.load_scale(arguments.scale)
         self.repeats = scale.repeats if arguments.repeats is None else arguments.repeats
         self.scale = scale if arguments.seconds is None else spec.Scale(**{**vars(scale), "seconds": arguments.seconds})

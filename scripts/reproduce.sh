@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # The papers' figures, built, run and reported:
 #
-#   scripts/reproduce.sh all                       every figure, in some 40 minutes (--scale smoke)
+#   scripts/reproduce.sh all                       every figure of the papers, in some 40 minutes (--scale smoke)
+#   scripts/reproduce.sh ablation                  our figures: what each switch of the log schemes changes
 #   scripts/reproduce.sh taurus/fig09 --scale laptop
 #
 # FIGURE is part of a name that `scripts/exp list` prints; further flags are those of `scripts/exp run`.

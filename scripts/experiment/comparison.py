@@ -1,7 +1,8 @@
 """Two results beside each other: medians of the steps that were asked for in both, and their ratio.
 
 A step is what was asked for: the device's name, and not what the host's speed made of its bandwidth, nor what its cores
-made of the flush interval. A recovery is that of a certain run.
+made of the flush interval: a plan gives that with its unit, and a figure that sweeps it a bare number, which is part of
+the step. A recovery is that of a certain run.
 """
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ def _asked_for(command: str) -> str:
     words = []
     for word in shlex.split(command)[1:]:
         name, _, value = word.partition("=")
-        if name not in OF_ONE_STEP:
+        if name not in OF_ONE_STEP or (name == FLUSH_INTERVAL and value.isdecimal()):
             words.append(f"{name}={value.split(':')[0]}" if name == "--log_device" else word)
     return " ".join([os.path.basename(shlex.split(command)[0]), *sorted(words)])
 

@@ -76,6 +76,8 @@ def _draw_panel(axes, data: FigureData, panel: str, series: dict[str, Series], c
     figure = data.figure
     if figure.draw == "shares":
         return _draw_shares(axes, data, panel, series, colours, drawn)
+    if figure.draw == "lines":
+        _keep_order_of_texts(axes, data, panel)
     for name in figure.series:
         line = data.line(panel, name)
         if not line.xs():
@@ -108,6 +110,13 @@ def _draw_panel(axes, data: FigureData, panel: str, series: dict[str, Series], c
     xs = sorted({x for name in figure.series for x in data.line(panel, name).xs()})
     axes.set_xticks(xs, [f"{x:g}" if is_number(x) else str(x) for x in xs])
     axes.xaxis.set_minor_locator(plt.NullLocator())
+
+
+def _keep_order_of_texts(axes, data: FigureData, panel: str) -> None:
+    """Sizes and durations (64K, 10us) stand in the plan's order, even where the first line lacks a point."""
+    planned = list(dict.fromkeys(x for name in data.figure.series for x in data.line(panel, name).values))
+    if any(isinstance(x, str) for x in planned):
+        axes.xaxis.update_units(planned)
 
 
 def _draw_shares(axes, data: FigureData, panel: str, series: dict[str, Series], colours: dict, drawn: dict) -> None:

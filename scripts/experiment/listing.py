@@ -11,7 +11,7 @@ TABLE_SCALE = "smoke"
 
 
 def names(figures: list[Figure]) -> str:
-    return "\n".join(f"{figure.name:32} {figure.title}" for figure in figures)
+    return "\n".join(f"{figure.name:36} {figure.title}{' (ours)' * figure.ours}" for figure in figures)
 
 
 def _seconds_alone(figure: Figure, scale: spec.Scale) -> float:
@@ -28,7 +28,8 @@ def _claim(claim: dict) -> str:
 def table(figures: list[Figure]) -> str:
     """In Markdown. A time is that of the figure alone: figures share runs."""
     scale = spec.load_scale(TABLE_SCALE)
-    lines = ["| figure | what it shows | the paper's claims that it is held against | time |", "|---|---|---|---|"]
+    whose = "" if any(figure.ours for figure in figures) else "the paper's "
+    lines = [f"| figure | what it shows | {whose}claims that it is held against | time |", "|---|---|---|---|"]
     for figure in figures:
         claims = "; ".join(_claim(claim) for claim in figure.claims) or "none"
         cells = (f"`{figure.name}`", f"{figure.title} ({figure.section})", claims,

@@ -103,8 +103,8 @@ def _section(data: FigureData, series: dict[str, Series], verdicts: list[claims.
     missing = "".join(f'<p class="{"soft" if gap.excused else "bad"}">{_escape(gap)}</p>'
                       for gap in data.gaps.values())
     note = f'<p class="soft">{_escape(figure.note)}</p>' if figure.note else ""
-    paper = PAPERS.get(figure.paper, figure.paper).split(" (")[0]
-    return (f'<h2 id="{anchor}">{_escape(paper)}: {_escape(figure.heading)}</h2>'
+    whose = "" if figure.ours else PAPERS.get(figure.paper, figure.paper).split(" (")[0] + ": "
+    return (f'<h2 id="{anchor}">{_escape(whose)}{_escape(figure.heading)}</h2>'
             f'<p class="soft">{_escape(figure.section)}</p>{missing}{_failures(data)}'
             f"{_pictures(data, series, caption)}{note}{_claims_table(verdicts)}{_differences(data, series)}")
 

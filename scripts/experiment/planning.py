@@ -10,7 +10,7 @@ import os
 from dataclasses import dataclass, field, replace
 
 from experiment.host_scale import HostScale
-from experiment.spec import PROGRAMS, Figure, Scale, Series, SpecError
+from experiment.spec import PROGRAMS, Figure, Scale, Series, SpecError, is_number
 from host import parse_bytes
 from progress import clock
 
@@ -113,6 +113,8 @@ def swept(figure: Figure, scale: Scale, cores: int) -> list:
     values = _of_scale(figure.x.values, scale, f"{figure.name}: x")
     if not isinstance(values, list) or not values:
         raise SpecError(f"{figure.name}: x has no values for scale {scale.name}")
+    if len({is_number(x) for x in values}) > 1:
+        raise SpecError(f"{figure.name}: x has numbers and texts, which have no common order: quote the numbers")
     return values
 
 
@@ -211,9 +213,9 @@ def _add_point(plan: Plan, figure: Figure, panel: str, series: str, x, job: Job,
 
 def _places(figure: Figure, scale: Scale, host: HostScale, real_directories: int) -> dict[str, Place]:
     """By what spec.LOGS say of a series. A RAM disk is one directory, which logs share and stripes need not."""
-    device = host.device_flag(figure.device, figure.paper)
+    device = host.device_flag(figure.device, figure.machine)
     if device:  # no faster than what lies below it
-        kind, several = "ram", 2 if figure.paper == "eleda" else scale.devices
+        kind, several = "ram", 2 if figure.machine == "eleda" else scale.devices
     elif figure.device == "ram":
         kind, several = "ram", 1
     else:

@@ -1,10 +1,11 @@
 """What the files under experiments/ say: figures, the series they draw, and the scales they are run at.
 
-A figure file (experiments/PAPER/figNN_NAME.yaml) has
+A figure file (experiments/PAPER/figNN_NAME.yaml, or experiments/ablation/NAME.yaml for a figure of ours) has
 
-  figure: 5                         number in the paper; none: it has no such figure
-  title, section                    of the plot; where the paper has it
+  figure: 5                         number in the paper; none: it has no such figure. A figure of ours has no such key
+  title, section                    of the plot; where the paper has it (a figure of ours: no section)
   device: nvme | hdd | ram | real   under the logs (planning.py)
+  machine: taurus | eleda           the paper whose machine has the device, for a figure of ours with nvme or hdd
   step: run | recover | bench       which step's figures are drawn
   bench: {program, name}            of build/micro, for bench: NAME/i/x gives the point of the series that is its label
   base: {flag: value}               of every run; {SCALE: value} for a value, laptop's where a scale is not named
@@ -39,6 +40,8 @@ from experiment.host_scale import PAPER_MACHINES, REAL_DEVICES
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 FOLDER = os.path.join(REPOSITORY, "experiments")
 PROGRAMS = ("rundb-all", "rundb-timed")
+PAPERS = ("taurus", "eleda")
+OURS = "ablation"  # the folder of the figures that no paper has
 DEVICES = (*sorted({device for _, device in PAPER_MACHINES}), *REAL_DEVICES)
 LOGS = ("none", "one_disk", "striped", "each")
 # What a claim is of, exactly one of these, and what it may have beside the keys of every claim.
@@ -112,6 +115,11 @@ class Figure:
     note: str = ""
     program: str = PROGRAMS[0]
     panel_series: dict = field(default_factory=dict)  # of the panels that do not draw all series
+    machine: str = ""                                 # the paper whose machine has the device
+
+    @property
+    def ours(self) -> bool:
+        return self.paper == OURS
 
     @property
     def name(self) -> str:
@@ -119,6 +127,8 @@ class Figure:
 
     @property
     def heading(self) -> str:
+        if self.ours:
+            return f"{self.title} (ours)"
         return f"Fig. {self.number}: {self.title}" if self.number else f"{self.title} (not in the paper)"
 
     def drawn_in(self, panel: str) -> tuple:
@@ -193,7 +203,7 @@ def load_scale(name: str) -> Scale:
 @functools.cache
 def engine_switches() -> frozenset[str]:
     """Long names of the engine's flags, from the table that it has them from."""
-    with open(os.path.join(REPOSITORY, "system", "switches.cpp"), encoding="utf-8") as file:
+    with open(os.path.join(REPOSITORY, "system", "command_line", "switches.cpp"), encoding="utf-8") as file:
         table = file.read().partition("kSwitches[] = {")[2].partition("\n};")[0]
     names = set()
     for entry in re.findall(r"^    (\S.*(?:\n     .*)*)", table, re.M):
@@ -212,7 +222,7 @@ def _check_switches(where: str, flags: dict) -> None:
 
 
 def figure_paths() -> list[str]:
-    return [os.path.join(FOLDER, paper, file) for paper in ("taurus", "eleda")
+    return [os.path.join(FOLDER, paper, file) for paper in (*PAPERS, OURS)
             for file in sorted(os.listdir(os.path.join(FOLDER, paper))) if file.endswith(".yaml")]
 
 
@@ -222,20 +232,31 @@ def load_figure(path: str, series: dict[str, Series]) -> Figure:
         if not isinstance(values.get(key), dict):
             raise SpecError(f"{where}: {key} is missing")
         values[key] = _checked(kind, f"{where}: {key}", values[key])
-    number = values.pop("figure", "")
-    if number != "none" and not (is_number(number) and number >= 1):
-        raise SpecError(f"{where}: figure is the number in the paper, or none")
-    values = {"draw": "lines", "claims": [], "number": None if number == "none" else number, **values}
+    paper = os.path.basename(os.path.dirname(path))
+    number = _number(where, paper, values)
+    values = {"draw": "lines", "claims": [], "number": number, "machine": paper, **values}
     panels = {name: dict(flags) for name, flags in _flags_of_panels(where, values.pop("panels", {})).items()}
     own = {name: flags.pop("series") for name, flags in panels.items() if "series" in flags}
-    figure = _checked(Figure, where, values, path=path, paper=os.path.basename(os.path.dirname(path)), panels=panels,
-                      panel_series=own)
+    figure = _checked(Figure, where, values, path=path, paper=paper, panels=panels, panel_series=own)
     _check_figure(figure, where, series)
     if not isinstance(figure.claims, list) or not all(isinstance(claim, dict) for claim in figure.claims):
         raise SpecError(f"{where}: claims: a list of mappings is expected")
     for claim in figure.claims:
         _check_claim(figure, where, claim)
     return figure
+
+
+def _number(where: str, paper: str, values: dict) -> Optional[int]:
+    """Takes `figure` out of the values: the number in the paper. A figure of ours has neither that nor a section."""
+    if paper == OURS:
+        if {"figure", "section"} & set(values):
+            raise SpecError(f"{where}: a figure of ours has neither figure nor section, which are a paper's")
+        values["section"] = "ours"
+        return None
+    number = values.pop("figure", "")
+    if number != "none" and not (is_number(number) and number >= 1):
+        raise SpecError(f"{where}: figure is the number in the paper, or none")
+    return None if number == "none" else number
 
 
 def is_number(value) -> bool:
@@ -269,8 +290,8 @@ def _check_figure(figure: Figure, where: str, series: dict[str, Series]) -> None
                          ("draw", ("lines", "cdf", "shares")), ("program", PROGRAMS)):
         if getattr(figure, key) not in allowed:
             raise SpecError(f"{where}: {key} is one of {', '.join(allowed)}")
-    if figure.device not in REAL_DEVICES and (figure.paper, figure.device) not in PAPER_MACHINES:
-        raise SpecError(f"{where}: what a machine of {figure.paper} with {figure.device} had is not known "
+    if figure.device not in REAL_DEVICES and (figure.machine, figure.device) not in PAPER_MACHINES:
+        raise SpecError(f"{where}: what a machine of {figure.machine} with {figure.device} had is not known "
                         "(scripts/experiment/host_scale.py)")
 
 
@@ -288,6 +309,8 @@ def _check_claim(figure: Figure, where: str, claim: dict) -> None:
         raise SpecError(f"{where}: {' and '.join(kinds) or 'none'} of {', '.join(CLAIM_KINDS)}, which takes one")
     if not {"claim", "of"} <= set(claim):
         raise SpecError(f"{where}: claim or of is missing")
+    if figure.ours and "paper" in claim:
+        raise SpecError(f"{where}: a figure of ours has no paper's value to be held against")
     allowed_here = CLAIM_KEYS | {kinds[0]} | CLAIM_KINDS[kinds[0]]
     if claim.get("expect") == "inverse":
         allowed_here -= {"from", "to"}  # of all points
@@ -321,13 +344,13 @@ def _check_claim_values(where: str, claim: dict) -> None:
 
 
 def select_figures(words: list[str], series: dict[str, Series]) -> list[Figure]:
-    """Figures that one of the words names: as a whole, else as part of the name; 'all' for all of them. Raises
-    SpecError where a word fits none."""
+    """Figures that one of the words names: as a whole, else as part of the name; 'all' for those of the papers. Without
+    words, the papers' and ours. Raises SpecError where a word fits none."""
     figures = [load_figure(path, series) for path in figure_paths()]
-    if not words or "all" in words:
+    if not words:
         return figures
-    chosen: set[str] = set()
-    for word in words:
+    chosen = {figure.name for figure in figures if not figure.ours and "all" in words}
+    for word in set(words) - {"all"}:
         named = _named(word, [figure.name for figure in figures])
         if not named:
             raise SpecError(f"no figure is called '{word}'; there are\n  " + "\n  ".join(f.name for f in figures))

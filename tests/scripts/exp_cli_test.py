@@ -77,6 +77,10 @@ class ArgumentTest(ExpCase):
         self.assertEqual(self.figures_of("eleda/fig9"), ["eleda/fig09_latency"])
         self.assertEqual(self.exp("plan", "fig1")[0], 2)  # and is no beginning of fig12
 
+    def test_without_names_the_papers_figures_are_planned(self):
+        self.assertEqual(self.figures_of(), self.figures_of("all"))
+        self.assertFalse([name for name in self.figures_of() if name.startswith("ablation/")])
+
     def test_a_whole_name_is_no_part_of_another(self):
         self.assertEqual(self.figures_of("eleda/fig08_threads"), ["eleda/fig08_threads"])
         self.assertEqual(self.figures_of("fig08_threads"), ["eleda/fig08_threads"])
@@ -310,6 +314,13 @@ class CompareTest(unittest.TestCase):
                                    "(ram, 2)")
         self.assertEqual(rest[-2:], ["note: devices differ: nvme:0.5 and nvme:0.7",
                                      "note: flush intervals differ: 200us and 1600us"])
+
+    def test_a_flush_interval_that_was_swept_is_part_of_the_step(self):
+        a = self.write("a", ("LOG_TAURUS", 0, 1e6), interval="100")
+        self.assertIn("--log_flush_interval=100 ", comparison.compare(a, a))
+        b = self.write("b", ("LOG_TAURUS", 0, 1e6), interval="200")
+        with self.assertRaisesRegex(running.Refused, "have no step in common"):
+            comparison.compare(a, b)
 
     def test_steps_without_a_partner_are_counted(self):
         a = self.write("a", ("LOG_TAURUS", 0, 1e6), ("LOG_SERIAL", 0, 1e6), ("LOG_PLOVER", 0, 1e6))

@@ -1,4 +1,5 @@
 """What figure files say, and the plans that come of it: runs that figures share, places, devices, flags."""
+import dataclasses
 import json
 import os
 import re
@@ -36,7 +37,7 @@ def look(series):
 class SpecTest(unittest.TestCase):
     def test_every_figure_file_can_be_planned_at_every_scale(self):
         for scale in ("smoke", "laptop", "paper"):
-            plan = plan_of("all", scale=scale)
+            plan = plan_of(scale=scale)
             self.assertTrue(all(plan.points.values()), scale)
 
     def test_every_claim_is_about_series_and_panels_that_are_drawn(self):
@@ -145,6 +146,55 @@ class SpecTest(unittest.TestCase):
             with self.assertRaisesRegex(spec.SpecError, "figure is the number in the paper, or none"):
                 self.load_figure("claims: []", number=number)
 
+    def test_a_figure_of_ours_says_so_and_has_nothing_of_a_paper(self):
+        ours = self.load_ours()
+        self.assertEqual((ours.ours, ours.heading, ours.section, ours.number), (True, "t (ours)", "ours", None))
+        for more, why in (("figure: 5", "neither figure nor section"), ("section: s", "neither figure nor section"),
+                          ("claims: [{claim: c, of: none, above: 1, paper: 2}]", "ours has no paper's value")):
+            with self.assertRaisesRegex(spec.SpecError, why):
+                self.load_ours(more)
+
+    def test_a_figure_of_ours_names_the_machine_of_its_devices(self):
+        with self.assertRaisesRegex(spec.SpecError, "a machine of ablation with nvme had is not known"):
+            self.load_ours(device="nvme")
+        series, scale = spec.load_series(), spec.load_scale("smoke")
+        for machine, directories in (("taurus", 8), ("eleda", 2)):
+            figure = self.load_ours(f"machine: {machine}", device="nvme", series="[taurus_data]")
+            job = next(iter(planning.make_plan([figure], series, scale, HOST).jobs.values()))
+            self.assertEqual((job.place.device, job.place.directories),
+                             (HOST.device_flag("nvme", machine), directories))
+
+    def load_ours(self, more="claims: []", device="ram", series="[none]"):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, spec.OURS, "name.yaml")
+            os.mkdir(os.path.dirname(path))
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(f"title: t\ndevice: {device}\nstep: run\nbase: {{workload: YCSB}}\nseries: {series}\n"
+                           "x: {flag: thread_cnt, values: [1], label: n}\ny: {metric: m, label: l}\n"
+                           f"panels: {{a: {{}}}}\n{more}\n")
+            return spec.load_figure(path, spec.load_series())
+
+    def test_all_are_the_figures_of_the_papers_and_ours_are_asked_for_by_name(self):
+        def papers_of(*words):
+            return {figure.paper for figure in spec.select_figures(list(words), spec.load_series())}
+        self.assertEqual(papers_of("all"), {"taurus", "eleda"})
+        self.assertEqual(papers_of("ablation"), {"ablation"})
+        for several in ((), ("all", "ablation")):
+            self.assertEqual(papers_of(*several), {"taurus", "eleda", "ablation"})
+        for paper in spec.PAPERS:
+            self.assertEqual(papers_of(paper), {paper})
+        with self.assertRaisesRegex(spec.SpecError, "no figure is called 'fig99'"):
+            papers_of("all", "fig99")
+
+    def test_switches_of_the_schemes_are_varied_by_figures_of_ours(self):
+        series = spec.load_series()
+        varied = set()
+        for figure in spec.select_figures(["ablation"], series):
+            varied |= {figure.x.flag, *figure.base, *(flag for name in figure.series for flag in series[name].flags)}
+        self.assertLessEqual({"abort_penalty", "read_block_size", "stripe_unit", "hopping_distance", "compress_lsn_log",
+                              "psn_flush_freq", "epoch_period", "update_simd", "num_logger", "log_flush_interval",
+                              "latency_hiding", "use_locktable", "locktable_evict_buffer"}, varied)
+
     def test_a_heading_is_no_wider_than_its_plot(self):
         for figure in spec.select_figures([], spec.load_series()):
             columns = min(drawing.PANELS_PER_LINE, len(figure.panels))
@@ -236,6 +286,8 @@ class PlanTest(unittest.TestCase):
     def test_flushes_wait_as_long_in_all_runs_of_a_figure(self):
         intervals = {}
         for figure in spec.select_figures([], spec.load_series()):
+            if figure.x.flag == "log_flush_interval":
+                continue
             jobs = plan_of(figure.name).jobs.values()
             intervals[figure.name] = {job.flags["log_flush_interval"] for job in jobs if job.logs}
             self.assertLessEqual(len(intervals[figure.name]), 1, figure.name)
@@ -244,6 +296,21 @@ class PlanTest(unittest.TestCase):
         for cores, interval in ((87, "1600us"), (88, "200us")):  # 80 workers and eight writers
             jobs = plan_of("taurus/fig05_logging", scale="paper", host=host_scale.HostScale("cores", cores)).jobs
             self.assertEqual({job.flags["log_flush_interval"] for job in jobs.values() if job.logs}, {interval})
+
+    def test_a_figure_may_sweep_the_flush_interval(self):
+        plan = plan_of("ablation/flush_interval_latency")
+        for point in plan.points["ablation/flush_interval_latency"]:
+            self.assertEqual(plan.jobs[point.job].flags["log_flush_interval"], point.x)
+
+    def test_numbers_and_texts_are_not_swept_together(self):
+        figure = spec.select_figures(["ablation/stripe_unit"], spec.load_series())[0]
+        mixed = dataclasses.replace(figure, x=dataclasses.replace(figure.x, values=[0, "4K"]))
+        with self.assertRaisesRegex(spec.SpecError, "x has numbers and texts"):
+            planning.swept(mixed, spec.load_scale("smoke"), 2)
+
+    def test_a_recovery_that_is_swept_reads_the_logs_of_one_run(self):
+        jobs = plan_of("ablation/read_block_size").jobs.values()
+        self.assertEqual({len(job.recoveries) for job in jobs}, {4})
 
     def test_the_interval_that_is_multiplied_is_the_engines(self):
         self.assertEqual(planning.FLUSH_INTERVAL_US, config_values(["log_flush_interval"])["log_flush_interval"])
@@ -274,7 +341,9 @@ class PlanTest(unittest.TestCase):
 
     def test_every_device_of_a_figure_is_that_of_its_paper(self):
         for figure in spec.select_figures([], spec.load_series()):
-            self.assertEqual(bool(HOST.device_flag(figure.device, figure.paper)), figure.device != "ram", figure.name)
+            self.assertEqual(bool(HOST.device_flag(figure.device, figure.machine)), figure.device != "ram", figure.name)
+            if not figure.ours:
+                self.assertEqual(figure.machine, figure.paper)
 
     def test_the_io_unit_is_that_of_the_paper(self):
         for name, plan in ((name, plan_of(name)) for name in (f"eleda/fig{n:02}" for n in (8, 9, 12, 13, 19, 20, 21))):
@@ -309,8 +378,18 @@ class ListTest(unittest.TestCase):
     def test_the_artifact_has_the_table_of_figures(self):
         with open(os.path.join(spec.REPOSITORY, "ARTIFACT.md"), encoding="utf-8") as file:
             text = file.read()
-        table = listing.table(spec.select_figures([], spec.load_series()))
-        self.assertTrue(table in text, "ARTIFACT.md's table is not what `scripts/exp list --table` prints")
+        table = listing.table(spec.select_figures(["all"], spec.load_series()))
+        self.assertTrue(table in text, "ARTIFACT.md's table is not what `scripts/exp list all --table` prints")
+
+    def test_the_readme_of_the_experiments_has_the_table_of_ours(self):
+        with open(os.path.join(spec.FOLDER, "README.md"), encoding="utf-8") as file:
+            text = file.read()
+        table = listing.table(spec.select_figures(["ablation"], spec.load_series()))
+        self.assertTrue(table in text, "its table is not what `scripts/exp list ablation --table` prints")
+
+    def test_figures_of_ours_are_listed_as_such(self):
+        for figure in spec.select_figures([], spec.load_series()):
+            self.assertEqual(listing.names([figure]).endswith(" (ours)"), figure.paper == "ablation", figure.name)
 
 
 if __name__ == "__main__":

@@ -192,6 +192,12 @@ class RunTest(ExpCase):
         self.assertEqual(status, 2)
         self.assertIn("another experiment runs", said)
 
+    def test_a_figure_of_ours_is_reported_as_such(self):
+        status, said = self.exp("run", "ablation/latency_hiding")
+        self.assertEqual(status, 0, said)
+        self.assertIn("ablation/latency_hiding: latency hiding is ahead: paper -, ours ", said)
+        self.assertIn('<h2 id="ablation-latency_hiding">what latency hiding gives Taurus (ours)</h2>', self.page())
+
     def test_the_page_tells_what_differs_between_series_and_fetches_nothing(self):
         self.exp("run", "taurus/fig14")
         page = self.page()
@@ -303,6 +309,19 @@ class CeilingTest(unittest.TestCase):
                 data.write_csv(points, path)
                 with open(path, encoding="utf-8") as file:
                     self.assertIn(f"YCSB,taurus_data,2,90.0,,,,{rate},90", file.read())
+
+
+class DrawingTest(unittest.TestCase):
+    def test_texts_stand_in_the_order_of_the_plan_even_where_a_point_is_missing(self):
+        figure = spec.select_figures(["ablation/stripe_unit"], spec.load_series())[0]
+        values = {x: [9.0] for x in figure.x.values}
+        lines = {("YCSB", "serial_data_raid0"): Line({**values, figure.x.values[0]: []}),
+                 ("YCSB", "serial_command_raid0"): Line(values)}
+        plot = drawing.draw(FigureData(figure, lines, []), spec.load_series(), "")
+        self.addCleanup(drawing.plt.close, plot)
+        axes = plot.axes[0]
+        ticks = sorted(zip(axes.get_xticks(), (label.get_text() for label in axes.get_xticklabels())))
+        self.assertEqual([text for _, text in ticks], figure.x.values)
 
 
 class CaptionTest(unittest.TestCase):
