@@ -95,14 +95,16 @@ $(foreach v,$(MAKEOVERRIDES),$(if $(findstring =,$(v)),$(if $(filter $(firstword
 
 # ---- Sources ---------------------------------------------------------------------------------------------
 
-MAIN_SOURCES := system/main.cpp system/pair.cpp logging/log_dump.cpp
-LIBRARY_FOLDERS := base storage concurrency_control logging tests/reference \
-  $(if $(filter mutants,$(VARIANT)),system/ack_file.cpp,benchmarks/ycsb benchmarks/tpcc benchmarks/test system)
+MAIN_SOURCES := system/main.cpp system/pairs/pair.cpp system/runs/log_dump.cpp
+LIBRARY_FOLDERS := base storage concurrency_control logging \
+  $(if $(filter mutants,$(VARIANT)),system/command_line system/reference system/runs system/transaction/ack_file.cpp,\
+  benchmarks/ycsb benchmarks/tpcc benchmarks/test system)
 LIBRARY_SOURCES := $(filter-out $(MAIN_SOURCES),$(sort \
   $(shell find $(LIBRARY_FOLDERS) -name '*.cpp' ! -name '*_test.cpp' 2>/dev/null)))
 # Tests and what they share; fuzz targets have a main of their own.
 TEST_SOURCES := $(filter-out tests/fuzz/% tests/simulation/% tests/kill_points/% $(LIBRARY_SOURCES) \
-  $(if $(filter mutants,$(VARIANT)),,tests/mutants/%),$(sort \
+  $(if $(filter mutants,$(VARIANT)),,tests/mutants/%) \
+  $(if $(filter simulation,$(VARIANT)),tests/logging/device/%),$(sort \
   $(shell find tests -name '*.cpp' ! -name '*_test.cpp'; find $(TESTS) -name '*_test.cpp')))
 MICRO_SOURCES := $(wildcard benchmarks/micro/*.cpp)
 
@@ -156,14 +158,14 @@ rundb-timed: $(RUNDB_TIMED)
 log_dump: $(LOG_DUMP)
 endif
 
-$(RUNDB): $(MAIN_OBJECT) $(BUILD)/system/pair.o $(ARCHIVE) $(BUILD)/flags.stamp
+$(RUNDB): $(MAIN_OBJECT) $(BUILD)/system/pairs/pair.o $(ARCHIVE) $(BUILD)/flags.stamp
 	$(LINK)
 $(RUNDB_ALL): $(MAIN_OBJECT) $(PAIR_OBJECTS) $(ARCHIVE) $(BUILD)/flags.stamp $(BUILD)/tests.stamp
 	$(LINK)
 $(RUNDB_TIMED): $(MAIN_OBJECT) $(patsubst %,$(BUILD)/timed/%.o,$(subst :,-,$(TIMED_PAIRS))) $(ARCHIVE) \
   $(BUILD)/flags.stamp $(BUILD)/tests.stamp
 	$(LINK)
-$(LOG_DUMP): $(BUILD)/logging/log_dump.o $(ARCHIVE) $(BUILD)/flags.stamp
+$(LOG_DUMP): $(BUILD)/system/runs/log_dump.o $(ARCHIVE) $(BUILD)/flags.stamp
 	$(LINK)
 
 tests: $(OUT)/all_tests
@@ -175,7 +177,8 @@ $(OUT)/all_tests: $(TEST_OBJECTS) $(PAIR_OBJECTS) $(ARCHIVE) $(BUILD)/flags.stam
 torture:
 	+@$(MAKE) --no-print-directory SANITIZE=simulation build/simulation/torture
 .PHONY: torture
-SIMULATION_SOURCES := $(wildcard tests/simulation/*.cpp) tests/mutants/names.cpp
+FAULTY_FILES := $(addprefix tests/logging/device/,faulty_file_system.cpp faulty_images.cpp)
+SIMULATION_SOURCES := $(wildcard tests/simulation/*.cpp) $(FAULTY_FILES) tests/mutants/names.cpp
 build/simulation/torture: LIBRARIES += -lboost_context
 build/simulation/torture: $(SIMULATION_SOURCES:%.cpp=$(BUILD)/%.o) $(PAIR_OBJECTS) \
   $(LIBRARY_OBJECTS) $(BUILD)/flags.stamp $(BUILD)/tests.stamp
@@ -183,10 +186,11 @@ build/simulation/torture: $(SIMULATION_SOURCES:%.cpp=$(BUILD)/%.o) $(PAIR_OBJECT
 
 # On threads, as all_tests is. Every test that a mutant names is in one of these.
 MUTANT_TESTS := tests/models tests/storage/btree_bounds_test.cpp \
-  $(addprefix tests/system/,rules_test.cpp versioned_replay_test.cpp worker_test.cpp) \
+  $(addprefix tests/system/,pairs/rules_test.cpp replay/versioned_replay_test.cpp transaction/worker_test.cpp \
+  runs/continuation_test.cpp runs/freeze_test.cpp runs/run_traces_test.cpp) \
   $(addprefix tests/concurrency_control/,contract_test.cpp scan_test.cpp held_leaves_test.cpp tictoc_test.cpp \
   hekaton_test.cpp) \
-  $(addprefix tests/logging/,continuation_test.cpp log_tail_test.cpp run_traces_test.cpp device/file_device_test.cpp \
+  $(addprefix tests/logging/,log_tail_test.cpp device/file_device_test.cpp \
   device/posix_file_system_test.cpp device/write_window_test.cpp taurus/lsn_vector_test.cpp \
   taurus/taurus_log_test.cpp eleda/grasshopper_test.cpp \
   eleda/eleda_worker_test.cpp silo_r/silo_r_log_test.cpp silo_r/silo_r_recovery_test.cpp)
@@ -231,12 +235,12 @@ GENERATE := tests/mutants/generate.py $(BUILD)/src $(if $(filter mutants,$(VARIA
 ifneq ($(shell $(PYTHON) $(GENERATE) && echo done),done)
 $(error tests/mutants/generate.py failed)
 endif
-PAIR_SOURCE := $(BUILD)/src/system/pair.cpp
+PAIR_SOURCE := $(BUILD)/src/system/pairs/pair.cpp
 $(BUILD)/%.o: $(BUILD)/src/%.cpp $(PRELUDE).gch $(BUILD)/flags.stamp | $(BUILD)/prerequisites.ok
 	@mkdir -p $(@D)
 	$(COMPILE) $<
 else
-PAIR_SOURCE := system/pair.cpp
+PAIR_SOURCE := system/pairs/pair.cpp
 endif
 
 $(BUILD)/%.o: %.cpp $(PRELUDE).gch $(BUILD)/flags.stamp | $(BUILD)/prerequisites.ok
@@ -248,12 +252,12 @@ $(TEST_OBJECTS): $(BUILD)/%.o: %.cpp $(TEST_PRELUDE).gch $(BUILD)/flags.stamp | 
 	$(COMPILE_TEST) $<
 
 # The files that read config.h: the compiler's dependency files tell of the file, the stamp of the command line.
-CONFIGURED_OBJECTS := $(BUILD)/system/options.o $(BUILD)/system/pair.o
+CONFIGURED_OBJECTS := $(BUILD)/system/command_line/parse_options.o $(BUILD)/system/pairs/pair.o
 $(CONFIGURED_OBJECTS): $(BUILD)/overrides.stamp
 $(CONFIGURED_OBJECTS): CXXFLAGS_ALL += $(OVERRIDES)
 
 # Boost's and the JSON library's templates: half the time to compile, and nothing there is hot.
-$(BUILD)/system/options.o $(BUILD)/system/output.o: CXXFLAGS_ALL += -O1
+$(BUILD)/system/command_line/parse_options.o $(BUILD)/system/command_line/output.o: CXXFLAGS_ALL += -O1
 
 pair_part = $(word $(1),$(subst -, ,$*))
 PAIR_DEFINITIONS = -DCC_ALG=$(call pair_part,1) -DUSE_LOCKTABLE=$(call pair_part,2) \
@@ -271,7 +275,7 @@ GIT_COMMIT := $(shell git describe --always --abbrev=12 2>/dev/null || echo unkn
 GIT_DIRTY := $(if $(shell git status --porcelain --untracked-files=no 2>/dev/null | head -1),true,false)
 $(BUILD)/build_info.cpp: FORCE
 	+@mkdir -p $(@D)
-	+@{ echo '#include "system/environment.h"'; \
+	+@{ echo '#include "system/command_line/environment.h"'; \
 	   echo 'namespace dbx {'; \
 	   echo 'const BuildInfo kBuildInfo = {"$(GIT_COMMIT)", $(GIT_DIRTY), "$(shell $(CXX) --version | head -1)",'; \
 	   echo "R\"flags($(strip $(CXXFLAGS_ALL) $(quoted_overrides)))flags\", \"$(ALLOCATOR)\"};"; \
@@ -299,54 +303,7 @@ $(BUILD)/prerequisites.ok: $(BUILD)/flags.stamp
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
 
-# ---- Fuzz targets ----------------------------------------------------------------------------------------
-
-# Each with the sources that it needs, under the sanitizers; libFuzzer brings the main.
-FUZZ_CXX ?= $(firstword $(shell command -v clang++-14 clang++) clang++-14)
-FUZZ_FLAGS := -std=c++20 -O1 -g1 -march=x86-64-v2 -pthread -Wall -Wextra -Werror -I. -fno-omit-frame-pointer \
-  -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined
-FUZZ_TARGETS := $(patsubst tests/fuzz/%_fuzz.cpp,%,$(wildcard tests/fuzz/*_fuzz.cpp))
-FUZZ_HEADER_SOURCES := base/check.cpp base/crc32c.cpp logging/file_header.cpp
-FUZZ_RECOVERY_SOURCES := $(wildcard base/*.cpp storage/*.cpp logging/serial/*.cpp) logging/file_header.cpp \
-  logging/frontier_file.cpp logging/plover/plover_recovery.cpp logging/silo_r/silo_r_recovery.cpp \
-  logging/log_reader.cpp logging/device/background_read.cpp logging/log_tail.cpp \
-  logging/lane_recovery.cpp logging/replay_lanes.cpp \
-  logging/taurus/taurus_recovery.cpp tests/reference/reference_replay.cpp tests/reference/reference_run.cpp \
-  tests/reference/reference_stamps.cpp tests/reference/reference_versions.cpp tests/logging/log_builder.cpp
-FUZZ_SOURCES_file_header := $(FUZZ_HEADER_SOURCES)
-FUZZ_SOURCES_recovery := $(FUZZ_RECOVERY_SOURCES)
-FUZZ_SOURCES_lv_decompression := $(FUZZ_RECOVERY_SOURCES)
-FUZZ_SOURCES_write_entries := $(FUZZ_RECOVERY_SOURCES)
-FUZZ_SOURCES_ack_file := $(FUZZ_HEADER_SOURCES) system/ack_file.cpp
-FUZZ_SOURCES_options := $(FUZZ_HEADER_SOURCES) system/environment.cpp system/options.cpp \
-  system/parse_device.cpp system/parse_value.cpp system/switches.cpp
-FUZZ_SOURCES_parse_value := $(FUZZ_HEADER_SOURCES) system/parse_value.cpp
-FUZZ_RUN_FILES_SOURCES := $(wildcard base/*.cpp storage/*.cpp) logging/checkpoint.cpp logging/continuation.cpp \
-  logging/frontier_file.cpp \
-  $(wildcard logging/device/faulty_*.cpp) logging/device/file_system.cpp logging/device/posix_file.cpp
-FUZZ_SOURCES_run_files := $(FUZZ_RUN_FILES_SOURCES)
-FUZZ_SOURCES_make_corpus := $(FUZZ_RECOVERY_SOURCES) logging/continuation.cpp
-fuzz_objects = $(patsubst %.cpp,build/fuzz/objects/%.o,$(FUZZ_SOURCES_$(1)))
-FUZZ_LINK = $(FUZZ_CXX) -pthread -o $@ $(filter %.o,$^) -Wl,--as-needed $(LIBRARIES) -fsanitize=address,undefined
-ifeq ($(filter clean,$(MAKECMDGOALS)),)
-$(call stamp,build/fuzz/flags.stamp,$(FUZZ_CXX) $(FUZZ_FLAGS))
-endif
-
-.PHONY: fuzz fuzz-corpus
-fuzz: $(FUZZ_TARGETS:%=build/fuzz/%)
-# The seeds in the repository, made anew.
-fuzz-corpus: build/fuzz/make_corpus
-	$< tests/fuzz/corpus
-
-build/fuzz/objects/%.o: %.cpp build/fuzz/flags.stamp | $(BUILD)/prerequisites.ok
-	@mkdir -p $(@D)
-	$(FUZZ_CXX) $(FUZZ_FLAGS) -MMD -MP -c -o $@ $<
-build/fuzz/make_corpus: build/fuzz/objects/tests/fuzz/make_corpus.o $(call fuzz_objects,make_corpus)
-	$(FUZZ_LINK)
-.SECONDEXPANSION:
-$(FUZZ_TARGETS:%=build/fuzz/%): build/fuzz/%: build/fuzz/objects/tests/fuzz/%_fuzz.o $$(call fuzz_objects,$$*)
-	$(FUZZ_LINK) -fsanitize=fuzzer
--include $(shell find build/fuzz -name '*.d' 2>/dev/null)
+-include tests/fuzz/fuzz.mk
 
 # ---- Checks ----------------------------------------------------------------------------------------------
 
@@ -363,7 +320,7 @@ format: | check-tools
 	clang-format-14 --dry-run --Werror $(CHECKED_SOURCES)
 
 # Each file's verdict is kept, so that only what changed is looked at again.
-LINT_SOURCES := $(filter-out system/pair.cpp,$(LIBRARY_SOURCES) $(wildcard system/main.cpp logging/log_dump.cpp))
+LINT_SOURCES := $(filter-out system/pairs/pair.cpp,$(LIBRARY_SOURCES) $(MAIN_SOURCES))
 lint: | check-tools
 lint: $(LINT_SOURCES:%.cpp=build/lint/%.ok)
 build/lint/%.ok: %.cpp .clang-tidy | check-tools

@@ -2,7 +2,7 @@
 //
 // Three ways to set one: edit the line (scripts rewrite it with the regular expression `#define\s*NAME.*`, so a
 // comment never stands behind a value), `make NAME=value`, or, for all but the first group, a flag at run time
-// (./rundb -h). config-std.h is the pristine copy. system/configured.h alone reads this file.
+// (./rundb -h). config-std.h is the pristine copy. system/pairs/configured.h alone reads this file.
 
 // ---- Names of values --------------------------------------------------------------------------------------
 
@@ -149,8 +149,8 @@
 #define TIME_ENABLE 0
 #endif
 
-// 0 or 1; compiled in, without a flag. 1: where the workers' time goes (system/time_ledger.h), at the price of several
-// readings of the clock per access.
+// 0 or 1; compiled in, without a flag. 1: where the workers' time goes (system/transaction/time_ledger.h), at the price
+// of several readings of the clock per access.
 #ifndef TIME_PARTS
 #define TIME_PARTS 0
 #endif
@@ -300,7 +300,8 @@
 #define HOPPING_DISTANCE (4 << 20)
 #endif
 
-// 0 or 1. 1: LSN vectors are handled by the best vector instructions of the processor, 0: one by one.
+// 0 or 1; Taurus's name of the flag --simd. 1: LSN vectors are handled by the best vector instructions of the processor
+// (--simd=auto), 0: one element at a time (--simd=scalar).
 #ifndef UPDATE_SIMD
 #define UPDATE_SIMD 1
 #endif

@@ -62,7 +62,7 @@ class DlDetect {
     graph_.BeginTry(worker_);
     if (txn == txn_) return;
     txn_ = txn;
-    born_ = 0;
+    started_ = 0;
   }
 
   void StartAsking() { graph_.ClearEdges(worker_); }
@@ -72,9 +72,9 @@ class DlDetect {
   }
   void StartWait() {
     const uint64_t now = Clock::NowTicks();
-    if (born_ == 0) born_ = now;
+    if (started_ == 0) started_ = now;
     if (waits_since_ == 0) waits_since_ = now;
-    graph_.Publish(worker_, born_);
+    graph_.Publish(worker_, started_);
     is_victim_ = !search_.BreakCycles();
     ++counters_.searches;
     counters_.cycles = search_.cycles();
@@ -92,7 +92,7 @@ class DlDetect {
   const WorkerId worker_;
   WaitsForGraph::Search search_;
   std::optional<TxnId> txn_;
-  uint64_t born_ = 0;         // 0: not yet
+  uint64_t started_ = 0;      // 0: not yet
   uint64_t waits_since_ = 0;  // 0: it does not
   bool is_victim_ = false;
 };

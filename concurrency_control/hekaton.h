@@ -25,12 +25,12 @@
 // SNAPSHOT (snapshot isolation): reads are not validated. Of two overlapping transactions that write the same row, the
 // second aborts (first committer wins).
 //
-// Commands are replayed in many versions (Taurus, section 4.4; system/versioned_replay.h), at the timestamps of their
-// records: a transaction's end, and the largest timestamp at which its reads hold, which is B under SNAPSHOT. Under
-// SERIALIZABLE it is the one before its end, B or not: a transaction that ended in between and wrote what it had read
-// had locked that before the validation. So the log need not know which transaction overwrote what others had read.
-// Under SERIALIZABLE it could do without timestamps, as LSNs reserved before validation would order transactions too;
-// but readers would have to publish their LSN in every row they read, and an abort would leave a VOID record.
+// Commands are replayed in many versions (Taurus, section 4.4; system/replay/versioned_replay.h), at the timestamps of
+// their records: a transaction's end, and the largest timestamp at which its reads hold, which is B under SNAPSHOT.
+// Under SERIALIZABLE it is the one before its end, B or not: a transaction that ended in between and wrote what it had
+// read had locked that before the validation. So the log need not know which transaction overwrote what others had
+// read. Under SERIALIZABLE it could do without timestamps, as LSNs reserved before validation would order transactions
+// too; but readers would have to publish their LSN in every row they read, and an abort would leave a VOID record.
 //
 // Log metadata: a superseded version keeps its own beside it, for its readers. Memory: version_store.h (garbage
 // collection). A tombstone is unlinked when no snapshot can lie below its absence. So a row that is created, absent,

@@ -1,5 +1,5 @@
 // The control word of a row under Hekaton (hekaton.h), and of one that is replayed in many versions
-// (system/versioned_replay.h):
+// (system/replay/versioned_replay.h):
 //
 //   bits 0-3    Row::kLocked, kAbsent, kGone, kQueued
 //   bit 4       installing: the holder of the lock is overwriting tuple and metadata; the old version is the first of

@@ -41,40 +41,40 @@ class WaitDie {
   // by others under the latch of a queue in which it stands: the latch orders them, so relaxed accesses do.
   class Shared {
    public:
-    explicit Shared(uint32_t workers) : born_(workers) {}
+    explicit Shared(uint32_t workers) : starts_(workers) {}
 
    private:
     friend class WaitDie;
-    std::vector<CachePadded<Atomic<uint64_t>>> born_;
+    std::vector<CachePadded<Atomic<uint64_t>>> starts_;
   };
 
   WaitDie(Shared& shared, WorkerId worker) : shared_(shared), worker_(worker) {}
 
   // The locks that a worker takes between two transactions are the youngest: every transaction waits for them.
-  void BeginSweep() { born(worker_).store(UINT64_MAX, std::memory_order_relaxed); }
+  void BeginSweep() { StartOf(worker_).store(UINT64_MAX, std::memory_order_relaxed); }
   void Begin(TxnId txn) {
     if (txn != txn_) {
       txn_ = txn;
-      own_born_ = Clock::NowTicks();
+      own_start_ = Clock::NowTicks();
     }
-    born(worker_).store(own_born_, std::memory_order_relaxed);
+    StartOf(worker_).store(own_start_, std::memory_order_relaxed);
   }
 
   void StartAsking() {}
   bool MayWaitFor(WorkerId other) {
-    return std::pair(own_born_, worker_) < std::pair(born(other).load(std::memory_order_relaxed), other);
+    return std::pair(own_start_, worker_) < std::pair(StartOf(other).load(std::memory_order_relaxed), other);
   }
   void StartWait() {}
   bool MustGiveUp() const { return false; }
   void EndWait() {}
 
  private:
-  Atomic<uint64_t>& born(WorkerId worker) { return shared_.born_[worker.value()].value; }
+  Atomic<uint64_t>& StartOf(WorkerId worker) { return shared_.starts_[worker.value()].value; }
 
   Shared& shared_;
   const WorkerId worker_;
   std::optional<TxnId> txn_;
-  uint64_t own_born_ = 0;
+  uint64_t own_start_ = 0;
 };
 
 }  // namespace dbx

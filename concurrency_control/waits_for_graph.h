@@ -59,11 +59,11 @@ class WaitsForGraph {
     own.edges[i].store(EdgeTo(to, slot(to).state.load(std::memory_order_relaxed) / 2), std::memory_order_release);
     if (i == count) own.count.store(count + 1, std::memory_order_release);
   }
-  // The worker, in a transaction that started at `born`, waits from now on, or waits for more. A search must follow:
+  // The worker, in a transaction that started at `start`, waits from now on, or waits for more. A search must follow:
   // earlier searches by others do not count.
-  void Publish(WorkerId worker, uint64_t born) {
+  void Publish(WorkerId worker, uint64_t start) {
     Slot& own = slot(worker);
-    own.born.store(born, std::memory_order_relaxed);
+    own.start.store(start, std::memory_order_relaxed);
     // Acquire: the search that follows sees all that was seen by the worker that doomed this attempt before.
     own.doomed.exchange(0, std::memory_order_acq_rel);
     own.state.store(own.state.load(std::memory_order_relaxed) | kWaits, std::memory_order_seq_cst);
@@ -105,7 +105,7 @@ class WaitsForGraph {
    private:
     struct Member {
       uint64_t attempt = 0;  // the attempt that was found waiting
-      uint64_t born = 0;
+      uint64_t start = 0;
       uint32_t parent = 0;  // a worker that waits for it
       bool reached = false;
       bool doomed = false;
@@ -118,7 +118,7 @@ class WaitsForGraph {
       members_[self_].reached = true;
       const uint64_t own_state = graph_.slots_[self_].state.load(std::memory_order_relaxed);
       members_[self_].attempt = own_state / 2;
-      members_[self_].born = graph_.slots_[self_].born.load(std::memory_order_relaxed);
+      members_[self_].start = graph_.slots_[self_].start.load(std::memory_order_relaxed);
       while (!to_visit_.empty()) {
         const uint32_t at = to_visit_.back();
         to_visit_.pop_back();
@@ -147,14 +147,14 @@ class WaitsForGraph {
       Member& member = members_[to];
       if (member.reached || member.doomed) return;
       if (graph_.slots_[to].state.load(std::memory_order_seq_cst) != (attempt * 2 | kWaits)) return;
-      member = {attempt, graph_.slots_[to].born.load(std::memory_order_relaxed), from, true, false};
+      member = {attempt, graph_.slots_[to].start.load(std::memory_order_relaxed), from, true, false};
       to_visit_.push_back(to);
     }
 
     uint32_t YoungestOf(uint32_t last) const {
       uint32_t youngest = self_;
       for (uint32_t at = last; at != self_; at = members_[at].parent) {
-        if (std::pair(members_[at].born, at) > std::pair(members_[youngest].born, youngest)) youngest = at;
+        if (std::pair(members_[at].start, at) > std::pair(members_[youngest].start, youngest)) youngest = at;
       }
       return youngest;
     }
@@ -173,7 +173,7 @@ class WaitsForGraph {
 
   struct alignas(kNoSharingBytes) Slot {
     Atomic<uint64_t> state{0};   // twice the number of the attempt, and kWaits
-    Atomic<uint64_t> born{0};    // of its transaction
+    Atomic<uint64_t> start{0};   // of its transaction
     Atomic<uint64_t> doomed{0};  // the attempt that a search has chosen to abort
     Atomic<uint32_t> count{0};   // of edges
     std::unique_ptr<Atomic<uint64_t>[]> edges;

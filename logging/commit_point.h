@@ -1,6 +1,6 @@
 // Commit points: what must be durable before a transaction is acknowledged, for each scheme. The queue of
-// acknowledgements (system/ack_queue.h) stores a point as words, as many as the scheme's point_words() says; a
-// CommitPoint is a typed view of these words. Owned by one worker.
+// acknowledgements (system/transaction/ack_queue.h) stores a point as words, as many as the scheme's point_words()
+// says; a CommitPoint is a typed view of these words. Owned by one worker.
 #pragma once
 
 #include <cstddef>

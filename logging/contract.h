@@ -32,7 +32,8 @@
 // It derives from LogDefaults, which has every optional verb; its traits decide which verbs are required, and
 // AssertLogScheme checks it.
 //
-// A scheme never includes a concurrency control, nor the other way round; system/transaction.h owns the order.
+// A scheme never includes a concurrency control, nor the other way round; system/transaction/transaction.h owns the
+// order.
 //
 // Threads: a state belongs to one worker; meta is protected by the concurrency control as its duties say
 // (concurrency_control/contract.h), except that PublishRead may run on several readers of a row at once.

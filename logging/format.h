@@ -1,6 +1,6 @@
 // The bytes of a log file. The grammar is in logging/README.md; this header is its C++ side: plain
 // structs, sizes asserted, all integers little-endian. Written by LogStream and file_header.h's users, read by
-// LogReader; the reference replay in tests/reference has a parser of its own.
+// LogReader; the reference replay in system/reference has a parser of its own.
 #pragma once
 
 #include <cstddef>
@@ -64,6 +64,7 @@ struct FileHeader {
 };
 static_assert(sizeof(FileHeader) == kHeaderCopyBytes);
 
+// What each is to a reader: logging/records/record_type.h.
 enum class RecordKind : uint8_t {
   kCommand = 1,  // a transaction: its procedure and arguments
   kData = 2,     // a transaction: the images of its write set
@@ -79,10 +80,6 @@ enum class RecordKind : uint8_t {
   kWatermark = 10,
   kLast = kWatermark,
 };
-constexpr bool IsTxn(RecordKind kind) {
-  return kind == RecordKind::kCommand || kind == RecordKind::kData || kind == RecordKind::kStamped ||
-         kind == RecordKind::kVersionedCommand;
-}
 
 struct RecordHeader {
   uint32_t header_crc;  // CRC32C of the other 28 bytes

@@ -26,7 +26,7 @@ bool BlockAt(std::span<const std::byte> bytes, uint64_t number, FrontierBlock& b
 }
 
 // A later block must not lower the frontier.
-bool GoesBack(const FrontierBlock& from, const FrontierBlock& to) {
+bool Decreases(const FrontierBlock& from, const FrontierBlock& to) {
   bool back = to.stamp < from.stamp;
   for (uint32_t log = 0; log < format::kMaxLogs; ++log) back |= to.lsns[log] < from.lsns[log];
   return back;
@@ -58,7 +58,7 @@ DurableFrontier ReadFrontier(std::span<const std::byte> bytes, uint64_t run_id, 
   while (BlockAt(bytes, valid, block)) {
     if (block.version != format::kVersion) refuse(ExitStatus::kMismatch, valid, "its version is not known");
     if (block.run_id != run_id) refuse(ExitStatus::kMismatch, valid, "the frontier of another run");
-    if (GoesBack(last, block)) refuse(ExitStatus::kCorrupt, valid, "a durable frontier that goes back");
+    if (Decreases(last, block)) refuse(ExitStatus::kCorrupt, valid, "a durable frontier that goes back");
     last = block;
     ++valid;
   }

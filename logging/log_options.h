@@ -1,5 +1,5 @@
 // The options with which a run creates its log scheme. One list for all schemes, filled in one place
-// (system/pair_types.h): a scheme reads those that it needs, and a renamed option fails to compile on both sides.
+// (system/pairs/pair_types.h): a scheme reads those that it needs, and a renamed option fails to compile on both sides.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,6 @@
 #include "logging/log_reader.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -14,7 +13,6 @@
 namespace dbx {
 
 using format::RecordHeader;
-using format::RecordKind;
 
 namespace {
 
@@ -41,26 +39,23 @@ const char* RecordCheck::HeaderFault(const RecordHeader& header, Lsn at) const {
   if (header.salt != salt_) return "salt of another run or log";
   if (header.log_index != log_index_) return "index of another log";
   if (header.lsn != at.value()) return "LSN of another place";
-  if (header.kind < static_cast<uint8_t>(RecordKind::kCommand) ||
-      header.kind > static_cast<uint8_t>(RecordKind::kLast)) {
-    return "unknown kind";
-  }
+  if (TypeOf(header.kind) == nullptr) return "unknown kind";
   if (header.length < sizeof header || header.length % format::kRecordAlignment != 0) return "length";
   if (header.length > stream_end_ - at) return "record longer than the file";
   return nullptr;
 }
 
 const char* RecordCheck::BodyFault(const RecordHeader& header, const std::byte* body) {
-  if (header.kind == static_cast<uint8_t>(RecordKind::kVoid)) return nullptr;
+  if (TypeOf(header.kind)->role == RecordRole::kVoid) return nullptr;
   return Crc32c({body, header.length - sizeof header}) == header.body_crc ? nullptr : "body checksum";
 }
 
-std::optional<format::Timestamps> TimestampsOf(const RecordHeader& header, const std::byte* body) {
-  const size_t before = sizeof(TxnId) + sizeof(uint64_t) * static_cast<size_t>(std::popcount(header.lv_mask));
-  format::Timestamps timestamps;
-  if (header.length < sizeof header + before + sizeof timestamps) return std::nullopt;
-  std::memcpy(&timestamps, body + before, sizeof timestamps);
-  return timestamps;
+void RaiseProofs(const LogSource& source, const RecordType& type, const RecordFacts& facts, Lsn at,
+                 ProofPerLog& proofs) {
+  const auto raise = [&](uint32_t log, Lsn until) { proofs[log].Raise({until, type.evidence, source.log_index, at}); };
+  if (facts.durable) raise(source.log_index, *facts.durable);
+  if (!facts.durable_logs) return;
+  for (uint32_t log = 0; log < source.log_count; ++log) raise(log, (*facts.durable_logs)[log]);
 }
 
 void ReadBuffer::Free::operator()(std::byte* memory) const { std::free(memory); }
@@ -170,103 +165,37 @@ void LogReader::Take() {
   RecordHeader header;
   std::memcpy(&header, cursor_, sizeof header);
   const std::byte* body = cursor_ + sizeof header;
-  switch (static_cast<RecordKind>(header.kind)) {
-    case RecordKind::kCommand:
-    case RecordKind::kData:
-      ++txn_count_;
-      break;
-    case RecordKind::kStamped:
-      TakeStamp(header, body);
-      ++txn_count_;
-      break;
-    case RecordKind::kMark:
-      TakeMark(header, body);
-      break;
-    case RecordKind::kVersionedCommand:
-      TakeTimestamps(header, body);
-      ++txn_count_;
-      break;
-    case RecordKind::kWatermark:
-      TakeWatermark(header, body);
-      break;
-    case RecordKind::kVoid:
-      ++void_count_;
-      break;
-    case RecordKind::kPad:
-      TakePad(header, body);
-      break;
-    case RecordKind::kAnchor:
-      TakeAnchor(header, body);
-      break;
-    case RecordKind::kRunEnd:
-      TakeRunEnd(header, body);
-      break;
-  }
+  const RecordType& type = *TypeOf(header.kind);
+  txn_count_ += type.role == RecordRole::kTransaction;
+  void_count_ += type.role == RecordRole::kVoid;
+  if (type.state != nullptr) Follow(type, {header, {body, header.length - sizeof header}, source_.log_count});
   position_ += header.length;
   cursor_ += header.length;
 }
 
-void LogReader::TakePad(const RecordHeader& header, const std::byte* body) {
-  uint64_t durable;
-  if (header.length < sizeof header + sizeof durable) Refuse("PAD without a durable LSN");
-  std::memcpy(&durable, body, sizeof durable);
-  proofs_[source_.log_index].Raise({Lsn(durable), "PAD", source_.log_index, position_});
+void LogReader::Follow(const RecordType& type, const RecordView& record) {
+  RecordFacts facts;
+  if (const char* fault = type.state(record, facts)) Refuse(fault);
+  if (facts.reads_at < watermark_) Refuse("transaction that reads below a watermark before it");
+  stamp_ = std::max(stamp_, facts.stamp);
+  durable_stamp_ = std::max(durable_stamp_, facts.durable_stamp);
+  watermark_ = std::max(watermark_, facts.watermark);
+  RaiseProofs(source_, type, facts, position_, proofs_);
+  if (facts.durable_logs) {
+    anchor_ = *facts.durable_logs;
+    if (anchor_[source_.log_index] > position_) Refuse("anchor ahead of its own place");
+  }
+  if (facts.run_end) End(*facts.run_end);
 }
 
-void LogReader::TakeAnchor(const RecordHeader& header, const std::byte* body) {
-  if (header.length != sizeof header + source_.log_count * sizeof(uint64_t)) {
-    Refuse("anchor of another number of logs");
-  }
-  for (uint32_t log = 0; log < source_.log_count; ++log) {
-    uint64_t durable;
-    std::memcpy(&durable, body + log * sizeof durable, sizeof durable);
-    anchor_[log] = Lsn(durable);
-    proofs_[log].Raise({Lsn(durable), "anchor", source_.log_index, position_});
-  }
-  if (anchor_[source_.log_index] > position_) Refuse("anchor ahead of its own place");
-}
-
-void LogReader::TakeRunEnd(const RecordHeader& header, const std::byte* body) {
-  run_end_.emplace();
-  if (header.length < sizeof header + sizeof *run_end_) Refuse("RUN_END is too short");
-  std::memcpy(&*run_end_, body, sizeof *run_end_);
-  if (run_end_->txn_count != txn_count_) {
-    Refuse("RUN_END counts " + std::to_string(run_end_->txn_count) + " transactions, the log holds " +
+void LogReader::End(const format::RunEndBody& run_end) {
+  run_end_ = run_end;
+  if (run_end.txn_count != txn_count_) {
+    Refuse("RUN_END counts " + std::to_string(run_end.txn_count) + " transactions, the log holds " +
            std::to_string(txn_count_));
   }
-  proofs_[source_.log_index].Raise({Lsn(run_end_->durable_lsn), "RUN_END", source_.log_index, position_});
   ended_ = true;
   end_reason_ = "clean end";
-}
-
-void LogReader::TakeStamp(const RecordHeader& header, const std::byte* body) {
-  Stamp stamp;
-  if (header.length < sizeof header + sizeof(TxnId) + sizeof stamp) Refuse("transaction record too short");
-  std::memcpy(&stamp, body + sizeof(TxnId), sizeof stamp);
-  stamp_ = std::max(stamp_, stamp);
-}
-
-void LogReader::TakeTimestamps(const RecordHeader& header, const std::byte* body) {
-  const auto timestamps = TimestampsOf(header, body);
-  if (!timestamps) Refuse("transaction record too short");
-  if (timestamps->end > format::kTimestampMax || timestamps->read >= timestamps->end) Refuse("impossible timestamps");
-  if (Timestamp(timestamps->read) < watermark_) Refuse("transaction that reads below a watermark before it");
-  stamp_ = std::max(stamp_, StampOf(Timestamp(timestamps->end)));
-}
-
-void LogReader::TakeWatermark(const RecordHeader& header, const std::byte* body) {
-  Timestamp timestamp;
-  if (header.length < sizeof header + sizeof timestamp) Refuse("watermark without a timestamp");
-  std::memcpy(&timestamp, body, sizeof timestamp);
-  watermark_ = std::max(watermark_, timestamp);
-}
-
-void LogReader::TakeMark(const RecordHeader& header, const std::byte* body) {
-  format::MarkBody mark;
-  if (header.length < sizeof header + sizeof mark) Refuse("mark without a stamp");
-  std::memcpy(&mark, body, sizeof mark);
-  stamp_ = std::max(stamp_, Stamp(mark.stamp));
-  durable_stamp_ = std::max(durable_stamp_, Stamp(mark.durable_stamp));
 }
 
 Lsn LogReader::RecordStartUpTo(Lsn at) const {

@@ -39,6 +39,7 @@
 #include "logging/device/block_device.h"
 #include "logging/format.h"
 #include "logging/lsn_per_log.h"
+#include "logging/records/record_type.h"
 
 namespace dbx {
 
@@ -96,9 +97,6 @@ class RecordCheck {
   Lsn stream_end_;
 };
 
-// Of a kVersionedCommand; nothing if its body is too short for any.
-std::optional<format::Timestamps> TimestampsOf(const format::RecordHeader& header, const std::byte* body);
-
 // Block-aligned memory with room in front for the start of a record that was read with the block before.
 class ReadBuffer {
  public:
@@ -146,6 +144,10 @@ struct DurabilityProof {
   }
 };
 using ProofPerLog = std::array<DurabilityProof, format::kMaxLogs>;
+
+// What a record of `source` at `at` proves about the logs of its run.
+void RaiseProofs(const LogSource& source, const RecordType& type, const RecordFacts& facts, Lsn at,
+                 ProofPerLog& proofs);
 
 class LogReader {
  public:
@@ -197,13 +199,8 @@ class LogReader {
   void Start(RecordBatch& batch) const;
   Look LookAtRecord();
   void Take();
-  void TakeAnchor(const format::RecordHeader& header, const std::byte* body);
-  void TakeRunEnd(const format::RecordHeader& header, const std::byte* body);
-  void TakePad(const format::RecordHeader& header, const std::byte* body);
-  void TakeStamp(const format::RecordHeader& header, const std::byte* body);
-  void TakeMark(const format::RecordHeader& header, const std::byte* body);
-  void TakeTimestamps(const format::RecordHeader& header, const std::byte* body);
-  void TakeWatermark(const format::RecordHeader& header, const std::byte* body);
+  void Follow(const RecordType& type, const RecordView& record);
+  void End(const format::RunEndBody& run_end);
   [[noreturn]] void Refuse(const std::string& why) const;
   ReadBuffer* FreeBuffer() const;
   void ReadAhead();

@@ -7,7 +7,6 @@
 #include "base/clock.h"
 #include "base/host.h"
 #include "base/spin.h"
-#include "logging/log_writer.h"
 
 namespace dbx {
 namespace {
@@ -47,8 +46,8 @@ void LogStream::SetSlots(uint32_t count) {
   for (Slot& slot : slots_) slot.free_until = start_lsn_ + ring_.size_bytes();
 }
 
-void LogStream::StartWriter(LogWriter* writer) {
-  writer_ = writer;
+void LogStream::StartWriter(WriterSignal& writer) {
+  writer_ = &writer;
   if (tracker_ != nullptr) tracker_->Start();
 }
 

@@ -39,10 +39,9 @@
 #include "logging/format.h"
 #include "logging/mirrored_buffer.h"
 #include "logging/record_builder.h"
+#include "logging/writer_signal.h"
 
 namespace dbx {
-
-class LogWriter;
 
 struct StreamCounters {
   uint64_t pad_bytes = 0;
@@ -208,8 +207,8 @@ class LogStream {
   void WakeWriterIfAsleep() {
     if (writer_asleep_.load()) WakeWriter();
   }
-  // Attaches or detaches the log writer; a tracker thread started for it is stopped before it is detached.
-  void StartWriter(LogWriter* writer);
+  // Before the writer starts, which outlives the use of the stream; a tracker starts with it.
+  void StartWriter(WriterSignal& writer);
   void StopTracker() {
     if (tracker_ != nullptr) tracker_->Stop();
   }
@@ -235,7 +234,7 @@ class LogStream {
   std::vector<Slot> slots_;  // one per worker
   std::unique_ptr<BlockDevice> device_;
   uint64_t& persistent_;
-  LogWriter* writer_ = nullptr;
+  WriterSignal* writer_ = nullptr;
   FillTracker* tracker_ = nullptr;
   const Lsn start_lsn_;
   Lsn started_until_;

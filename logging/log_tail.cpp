@@ -10,7 +10,6 @@ namespace dbx {
 
 using format::kBlockBytes;
 using format::RecordHeader;
-using format::RecordKind;
 
 namespace {
 
@@ -23,15 +22,6 @@ constexpr uint64_t BlockBelow(uint64_t at) { return at / kBlockBytes * kBlockByt
 bool AllZero(std::span<const std::byte> bytes) {
   if (bytes.empty()) return true;
   return bytes[0] == std::byte{0} && std::memcmp(bytes.data(), bytes.data() + 1, bytes.size() - 1) == 0;
-}
-
-// A value of a record's body; nothing if the body is too short for it.
-template <class T>
-std::optional<T> Field(std::span<const std::byte> body, size_t offset = 0) {
-  T value;
-  if (body.size() < offset + sizeof value) return std::nullopt;
-  std::memcpy(&value, body.data() + offset, sizeof value);
-  return value;
 }
 
 // Reads whole records from anywhere in a log.
@@ -127,64 +117,28 @@ class TailSearch {
     if (const auto body = records_.BodyOf(header)) Judge(header, *body);
   }
 
-  // Draws the conclusions from a valid record.
+  // Draws the conclusions from a valid record, whose length proves something by itself.
   void Judge(const RecordHeader& header, std::span<const std::byte> body) {
+    const Lsn at(header.lsn);
     const uint64_t end = header.lsn + header.length;
-    if (source_.ring_bytes > 0 && end > source_.ring_bytes) Prove(end - source_.ring_bytes, "record", header);
-    switch (static_cast<RecordKind>(header.kind)) {
-      case RecordKind::kCommand:
-      case RecordKind::kData:
-        return TakeName(body);
-      case RecordKind::kStamped:
-        TakeName(body);
-        if (const auto stamp = Field<Stamp>(body, sizeof(TxnId))) TakeStamp(*stamp);
-        return;
-      case RecordKind::kVersionedCommand: {
-        TakeName(body);
-        const auto timestamps = TimestampsOf(header, body.data());
-        if (timestamps && timestamps->end <= format::kTimestampMax) TakeStamp(StampOf(Timestamp(timestamps->end)));
-        return;
-      }
-      case RecordKind::kMark:
-        if (const auto mark = Field<format::MarkBody>(body)) {
-          TakeStamp(Stamp(mark->stamp));
-          findings_.durable_stamp = std::max(findings_.durable_stamp, Stamp(mark->durable_stamp));
-        }
-        return;
-      case RecordKind::kAnchor:
-        return TakeAnchor(header, body);
-      case RecordKind::kPad:
-        if (const auto pad = Field<format::PadBody>(body)) Prove(pad->durable_lsn, "PAD", header);
-        return;
-      case RecordKind::kRunEnd:
-        if (const auto durable = Field<uint64_t>(body)) Prove(*durable, "RUN_END", header);
-        return;
-      case RecordKind::kVoid:
-      case RecordKind::kWatermark:
-        return;
+    if (source_.ring_bytes > 0 && end > source_.ring_bytes) {
+      findings_.proofs[source_.log_index].Raise({Lsn(end - source_.ring_bytes), "record", source_.log_index, at});
     }
-  }
-
-  // That this log was durable up to `until`.
-  void Prove(uint64_t until, const char* what, const RecordHeader& header) {
-    const uint32_t own = source_.log_index;
-    findings_.proofs[own].Raise({Lsn(until), what, own, Lsn(header.lsn)});
-  }
-
-  void TakeAnchor(const RecordHeader& header, std::span<const std::byte> body) {
-    if (body.size() != source_.log_count * sizeof(uint64_t)) return;
-    for (uint32_t log = 0; log < source_.log_count; ++log) {
-      const uint64_t durable = *Field<uint64_t>(body, log * sizeof(uint64_t));
-      findings_.proofs[log].Raise({Lsn(durable), "anchor", source_.log_index, Lsn(header.lsn)});
-    }
+    const RecordType& type = *TypeOf(header.kind);
+    if (type.role == RecordRole::kTransaction) TakeName(body);
+    if (type.state == nullptr) return;
+    // What a malformed record states up to its fault counts.
+    RecordFacts facts;
+    type.state({header, body, source_.log_count}, facts);
+    findings_.highest_stamp = std::max(findings_.highest_stamp, facts.stamp);
+    findings_.durable_stamp = std::max(findings_.durable_stamp, facts.durable_stamp);
+    RaiseProofs(source_, type, facts, at, findings_.proofs);
   }
 
   void TakeName(std::span<const std::byte> body) {
-    const auto id = Field<TxnId>(body);
+    const auto id = FieldOf<TxnId>(body);
     if (id) findings_.next_sequence = std::max(findings_.next_sequence, id->sequence() + 1);
   }
-
-  void TakeStamp(Stamp stamp) { findings_.highest_stamp = std::max(findings_.highest_stamp, stamp); }
 
   const LogSource& source_;
   Lsn frontier_;

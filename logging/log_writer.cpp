@@ -3,10 +3,7 @@
 #include <sys/prctl.h>
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
-
-#include "base/host.h"
 
 namespace dbx {
 namespace {
@@ -22,7 +19,7 @@ constexpr uint64_t kIdleRoundsBeforeLongSleep = 64;
 
 LogWriter::LogWriter(std::vector<LogStream*> streams, LogWriterOptions options, FlushHooks& hooks)
     : streams_(std::move(streams)), options_(options), hooks_(hooks) {
-  for (LogStream* stream : streams_) stream->StartWriter(this);
+  for (LogStream* stream : streams_) stream->StartWriter(signal_);
   thread_ = Thread([this] { Loop(); });
 }
 
@@ -30,34 +27,15 @@ LogWriter::~LogWriter() {
   abandoned_.store(true);
   if (thread_.joinable()) {
     stop_.store(true);
-    Wake();
+    signal_.Wake();
     thread_.join();
   }
   for (LogStream* stream : streams_) stream->StopTracker();
 }
 
-void LogWriter::Wake() {
-  {
-    std::lock_guard lock(mutex_);
-    woken_ = true;
-  }
-  wake_.notify_one();
-}
-
-void LogWriter::Fail(std::exception_ptr error) {
-  const std::lock_guard lock(mutex_);
-  if (failed()) return;
-  error_ = std::move(error);
-  failed_.store(true, std::memory_order_release);
-}
-
-void LogWriter::ThrowIfFailed() const {
-  if (failed()) std::rethrow_exception(error_);
-}
-
 void LogWriter::Stop() {
   stop_.store(true);
-  Wake();
+  signal_.Wake();
   if (thread_.joinable()) thread_.join();
   ThrowIfFailed();
 }
@@ -122,17 +100,15 @@ bool LogWriter::HasWork() const {
 
 void LogWriter::SleepUntilDue() {
   idle_rounds_ = HasWork() ? 0 : idle_rounds_ + 1;
-  std::unique_lock lock(mutex_);
   if (idle_rounds_ < kIdleRoundsBeforeLongSleep) {
-    wake_.wait_for(lock, std::chrono::microseconds(options_.flush_interval_us), [this] { return woken_; });
-  } else {
-    // Announce the sleep, then check once more: either the filler sees the flag or this check sees its place.
-    for (LogStream* stream : streams_) stream->writer_asleep().store(true);
-    if (!HasWork()) wake_.wait(lock, [this] { return woken_; });
-    for (LogStream* stream : streams_) stream->writer_asleep().store(false);
-    idle_rounds_ = 0;
+    signal_.SleepFor(options_.flush_interval_us * 1000);
+    return;
   }
-  woken_ = false;
+  // Announce the sleep, then check once more: either the filler sees the flag or this check sees its place.
+  for (LogStream* stream : streams_) stream->writer_asleep().store(true);
+  if (!HasWork()) signal_.Sleep();
+  for (LogStream* stream : streams_) stream->writer_asleep().store(false);
+  idle_rounds_ = 0;
 }
 
 }  // namespace dbx

@@ -13,10 +13,12 @@
 
 #include <cstdint>
 #include <exception>
+#include <utility>
 #include <vector>
 
 #include "base/host.h"
 #include "logging/log_stream.h"
+#include "logging/writer_signal.h"
 
 namespace dbx {
 
@@ -54,12 +56,8 @@ class LogWriter {
   LogWriter& operator=(const LogWriter&) = delete;
 
   // Any thread.
-  void Wake();
-  bool failed() const { return failed_.load(std::memory_order_acquire); }
-  // Threads that wait for the writer get `error`, unless there has been one before.
-  void Fail(std::exception_ptr error);
-  // Throws the error if the writer has failed.
-  void ThrowIfFailed() const;
+  void Fail(std::exception_ptr error) { signal_.Fail(std::move(error)); }
+  void ThrowIfFailed() const { signal_.ThrowIfFailed(); }
 
   // Flushes all reserved places and ends the thread. No worker may be filling; throws the error if it failed.
   void Stop();
@@ -80,13 +78,9 @@ class LogWriter {
   uint64_t rounds_since_anchor_ = 0;
   uint64_t idle_rounds_ = 0;
 
-  Mutex mutex_;
-  ConditionVariable wake_;
-  bool woken_ = false;  // guarded by mutex_
+  WriterSignal signal_;
   Atomic<bool> stop_{false};
   Atomic<bool> abandoned_{false};
-  Atomic<bool> failed_{false};
-  std::exception_ptr error_;  // written once, under mutex_, before failed_
   Thread thread_;
 };
 

@@ -46,16 +46,17 @@ bool ReplayLanes::IsTimeToDecode(Lane& lane) const {
   if (lane.asked_for_more) return false;
   lane.asked_for_more = true;
   const Log& log = logs_[lane.log];
-  return IsHungry(lane) && !log.ended.load(std::memory_order_relaxed) && !log.reading.load(std::memory_order_relaxed);
+  return IsRunningLow(lane) && !log.ended.load(std::memory_order_relaxed) &&
+         !log.reading.load(std::memory_order_relaxed);
 }
 
-bool ReplayLanes::IsHungry(const Lane& lane) {
+bool ReplayLanes::IsRunningLow(const Lane& lane) {
   return lane.pushed.load(std::memory_order_relaxed) - lane.taken.load(std::memory_order_relaxed) < kLowBatches;
 }
 
-bool ReplayLanes::HasHungryLane(uint32_t log) const {
+bool ReplayLanes::HasLaneRunningLow(uint32_t log) const {
   for (uint32_t i = log; i < lanes_.size(); i += log_count()) {
-    if (IsHungry(*lanes_[i])) return true;
+    if (IsRunningLow(*lanes_[i])) return true;
   }
   return false;
 }
@@ -64,17 +65,17 @@ ReplayLanes::Decoded ReplayLanes::Decode(WorkerId worker) {
   if (stopped() || lanes_done_.load(std::memory_order_acquire) == lanes_.size()) return Decoded::kDone;
   const uint32_t first = worker.value() % log_count();
   Decoded rest = Decoded::kNothing;
-  for (const bool hungry_only : {true, false}) {
+  for (const bool low_only : {true, false}) {
     for (uint32_t i = 0; i < log_count(); ++i) {
       const uint32_t j = (first + i) % log_count();
       Log& log = logs_[j];
-      if (log.ended.load(std::memory_order_relaxed) || (hungry_only && !HasHungryLane(j)) || !TryLock(log.reading))
+      if (log.ended.load(std::memory_order_relaxed) || (low_only && !HasLaneRunningLow(j)) || !TryLock(log.reading))
         continue;
       const Decoded decoded = CutBatches(log, j, /*wait=*/false);
       log.reading.store(false, std::memory_order_release);
       if (decoded == Decoded::kBatches) return decoded;
       // A log that is far enough ahead makes no worker wait.
-      if (hungry_only && decoded == Decoded::kReading) rest = decoded;
+      if (low_only && decoded == Decoded::kReading) rest = decoded;
     }
   }
   return rest;
@@ -197,12 +198,12 @@ void ReplayLanes::Unpack(Lane& lane) {
   for (Lsn at = lane.batch.first; at < lane.batch.end;) {
     RecordHeader header;
     std::memcpy(&header, bytes, sizeof header);
-    std::byte* body = bytes + sizeof header;
-    const auto kind = static_cast<RecordKind>(header.kind);
-    if (format::IsTxn(kind)) {
-      UnpackTxn(lane, header, body, at);
-    } else if (kind == RecordKind::kAnchor) {
-      std::memcpy(lane.anchors.emplace_back().data(), body, log_count() * sizeof(uint64_t));
+    const std::span body(bytes + sizeof header, header.length - sizeof header);
+    const RecordType& type = *TypeOf(header.kind);
+    if (type.role == RecordRole::kTransaction) {
+      UnpackTxn(lane, type, header, body, at);
+    } else if (type.role == RecordRole::kAnchor) {
+      std::memcpy(lane.anchors.emplace_back().data(), body.data(), log_count() * sizeof(Lsn));
     }
     at += header.length;
     bytes += header.length;
@@ -211,14 +212,12 @@ void ReplayLanes::Unpack(Lane& lane) {
   for (size_t i = 0; i < count; ++i) lane.records[i].behind = static_cast<uint16_t>(count - 1 - i);
 }
 
-void ReplayLanes::UnpackTxn(Lane& lane, const RecordHeader& header, std::byte* body, Lsn at) {
-  const size_t body_bytes = header.length - sizeof header;
-  const bool stamped = header.kind == static_cast<uint8_t>(RecordKind::kStamped);
-  const size_t words = stamped ? 1 : static_cast<size_t>(std::popcount(header.lv_mask));
-  if (body_bytes < sizeof(TxnId) + words * sizeof(uint64_t)) Malformed(lane.log, at, "transaction record too short");
+void ReplayLanes::UnpackTxn(Lane& lane, const RecordType& type, const RecordHeader& header, std::span<std::byte> body,
+                            Lsn at) {
+  if (body.size() < type.leading_bytes(header)) Malformed(lane.log, at, "transaction record too short");
   if (uint32_t{header.lv_mask} >> log_count() != 0) Malformed(lane.log, at, "a mask of more logs than there are");
   TxnRecord& record = lane.records.emplace_back();
-  std::memcpy(&record.txn_id, body, sizeof record.txn_id);
+  record.txn_id = *FieldOf<TxnId>(body);
   lane.next_sequence = std::max(lane.next_sequence, record.txn_id.sequence() + 1);
   record.lsn = at;
   record.lv_mask = header.lv_mask;
@@ -226,38 +225,7 @@ void ReplayLanes::UnpackTxn(Lane& lane, const RecordHeader& header, std::byte* b
   record.kind = static_cast<RecordKind>(header.kind);
   record.log = lane.log;
   record.anchor = static_cast<uint16_t>(lane.anchors.size() - 1);
-  if (stamped) {
-    std::memcpy(&record.stamp, body + sizeof(TxnId), sizeof record.stamp);
-    record.counts = header.lv_mask == 0 || static_cast<uint32_t>(std::countr_zero(header.lv_mask)) == lane.log;
-    record.payload = {body + sizeof(TxnId) + sizeof record.stamp, body_bytes - sizeof(TxnId) - sizeof record.stamp};
-  } else if (record.kind == RecordKind::kVersionedCommand) {
-    UnpackVersioned(record, header, {body, body_bytes});
-  } else {
-    UnpackVector(record, words, {body, body_bytes});
-  }
-}
-
-// The body is [txn id][LV elements][rest]; it becomes [LV elements][txn id][rest], so that the arguments of a command,
-// which start with the transaction id, are contiguous.
-void ReplayLanes::UnpackVector(TxnRecord& record, size_t elements, std::span<std::byte> body) {
-  const size_t lv_bytes = elements * sizeof(uint64_t);
-  if (elements > 0) {
-    std::memmove(body.data(), body.data() + sizeof(TxnId), lv_bytes);
-    std::memcpy(body.data() + lv_bytes, &record.txn_id, sizeof record.txn_id);
-  }
-  record.lv = reinterpret_cast<const uint64_t*>(body.data());
-  record.payload = body.subspan(lv_bytes + (record.kind == RecordKind::kData ? sizeof(TxnId) : 0));
-}
-
-// [txn id][LV elements][read][end][arguments]: the transaction id takes the place of the end timestamp.
-void ReplayLanes::UnpackVersioned(TxnRecord& record, const RecordHeader& header, std::span<std::byte> body) {
-  const format::Timestamps timestamps = TimestampsOf(header, body.data()).value();  // the reader has seen them
-  record.read_timestamp = Timestamp(timestamps.read);
-  record.stamp = StampOf(Timestamp(timestamps.end));
-  record.lv = reinterpret_cast<const uint64_t*>(body.data() + sizeof(TxnId));
-  const size_t elements = static_cast<size_t>(std::popcount(header.lv_mask));
-  record.payload = body.subspan(sizeof(TxnId) + elements * sizeof(uint64_t) + sizeof timestamps.read);
-  std::memcpy(record.payload.data(), &record.txn_id, sizeof record.txn_id);
+  type.unpack(record, header, body);
 }
 
 Lsn ReplayLanes::ReplayedUntil(uint32_t log) const {

@@ -37,27 +37,9 @@
 #include "base/spin.h"
 #include "base/types.h"
 #include "logging/log_reader.h"
+#include "logging/records/txn_record.h"
 
 namespace dbx {
-
-// A transaction's decoded record, in a lane's private memory. Records of one batch are adjacent.
-struct TxnRecord {
-  Lsn lsn;
-  TxnId txn_id;
-  Stamp stamp;                   // kStamped; kVersionedCommand: the end timestamp
-  Timestamp read_timestamp;      // kVersionedCommand
-  const uint64_t* lv = nullptr;  // the stored elements, one per bit of lv_mask
-  // A command: the procedure's arguments, transaction id first, 8-byte aligned. Otherwise: WriteEntry + image ...
-  std::span<std::byte> payload;
-  uint16_t lv_mask = 0;
-  ProcedureId procedure;
-  format::RecordKind kind = format::RecordKind::kCommand;
-  bool counts = true;      // false: a further part of a transaction that is counted in an earlier log
-  bool inspected = false;  // set by replay: the record was inspected ahead of its turn
-  uint16_t behind = 0;     // how many records follow it in the array
-  uint16_t anchor = 0;     // index of the anchor in force, in the lane's list
-  uint32_t log = 0;
-};
 
 class ReplayLanes {
  public:
@@ -159,14 +141,13 @@ class ReplayLanes {
     return !lock.load(std::memory_order_relaxed) && !lock.exchange(true, std::memory_order_acquire);
   }
   bool LockUnlessStopped(Atomic<bool>& lock) const;
-  static bool IsHungry(const Lane& lane);
-  bool HasHungryLane(uint32_t log) const;
+  static bool IsRunningLow(const Lane& lane);
+  bool HasLaneRunningLow(uint32_t log) const;
   Decoded CutBatches(Log& log, uint32_t log_index, bool wait);
   bool TakeBatch(Lane& lane);
   void Unpack(Lane& lane);
-  void UnpackTxn(Lane& lane, const format::RecordHeader& header, std::byte* body, Lsn at);
-  static void UnpackVector(TxnRecord& record, size_t elements, std::span<std::byte> body);
-  static void UnpackVersioned(TxnRecord& record, const format::RecordHeader& header, std::span<std::byte> body);
+  void UnpackTxn(Lane& lane, const RecordType& type, const format::RecordHeader& header, std::span<std::byte> body,
+                 Lsn at);
   [[noreturn]] void Malformed(uint32_t log, Lsn at, const char* why) const;
 
   uint32_t lanes_per_log_;

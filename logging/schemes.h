@@ -1,7 +1,7 @@
 // The log schemes that are built: the one list of their names and of their properties that need no class.
 //
 // Read by the switches (the values of --log), by the rules about pairs, by log_dump and by the simulation. A scheme's
-// types are in system/scheme_types.h; system/refusals.cpp checks that they agree.
+// types are in system/pairs/scheme_types.h; system/pairs/refusals.cpp checks that they agree.
 #pragma once
 
 #include <array>
@@ -17,13 +17,14 @@ struct SchemeInfo {
   std::string_view name;    // as in config.h: LOG_TAURUS
   std::string_view folder;  // in logging/; log_dump calls it so
   bool one_log;             // all its records are one sequence
+  bool has_lsn_vectors = false;
 };
 
 // By the number in a log's header.
 inline constexpr std::array kSchemes = std::to_array<SchemeInfo>({
     {format::Scheme::kNone, "LOG_NO", "none", false},
     {format::Scheme::kSerial, "LOG_SERIAL", "serial", true},
-    {format::Scheme::kTaurus, "LOG_TAURUS", "taurus", false},
+    {format::Scheme::kTaurus, "LOG_TAURUS", "taurus", false, /*has_lsn_vectors=*/true},
     {format::Scheme::kPlover, "LOG_PLOVER", "plover", false},
     {format::Scheme::kSiloR, "LOG_BATCH", "silo_r", false},
     {format::Scheme::kEleda, "LOG_ELEDA", "eleda", true},

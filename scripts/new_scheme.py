@@ -67,7 +67,7 @@ def check_name(root: str, name: str) -> Names:
     if taken:
         raise Refused(f"'{name}' is taken: there is {taken[0]}")
     config = read(root, "config.h")
-    if re.search(rf"\b{names.log}\b", config + read(root, "system/switches.cpp")):
+    if re.search(rf"\b{names.log}\b", config + read(root, "system/command_line/switches.cpp")):
         raise Refused(f"'{name}' is taken: {names.log} is a name of config.h or a switch already")
     # Scripts set a switch by an expression that would hit a longer name too (tests/lint/config_switches.py).
     for switch in re.findall(r"^#ifndef (\w+)", config, re.MULTILINE):
@@ -170,12 +170,13 @@ EDITS = [
     Edit("logging/schemes.h", "the scheme's names",
          r"^    \{format::Scheme::k\w+, [^\n]*\},\n(?=\}\);)",
          behind('    {format::Scheme::k@Class@, "@LOG@", "@folder@", true},\n')),
-    Edit("system/configured.h", "the end of its macro", r"^#undef LOG_NO\n", behind("#undef @LOG@\n")),
-    Edit("system/scheme_types.h", "its headers", r'^(?:#include "logging/[^\n]*\n)+', with_includes("log", "recovery")),
-    Edit("system/scheme_types.h", "its types", r"^(?:template <>\nstruct TypesOf<[^\n]*\n)+", behind(TYPES_OF)),
+    Edit("system/pairs/configured.h", "the end of its macro", r"^#undef LOG_NO\n", behind("#undef @LOG@\n")),
+    Edit("system/pairs/scheme_types.h", "its headers", r'^(?:#include "logging/[^\n]*\n)+',
+         with_includes("log", "recovery")),
+    Edit("system/pairs/scheme_types.h", "its types", r"^(?:template <>\nstruct TypesOf<[^\n]*\n)+", behind(TYPES_OF)),
     Edit("Makefile", "its pairs", r"^LOGS := (?:[^\n]*\\\n)*[^\n]*[^\n\\](?=\n)",
          behind(" \\\n        @LOG@:LOG_DATA @LOG@:LOG_COMMAND")),
-    Edit("tests/reference/reference_replay.cpp", "the scheme's number in the second parser",
+    Edit("system/reference/reference_replay.cpp", "the scheme's number in the second parser",
          r"^constexpr bool kHasOneLog\[\] = \{\n(?:    (?:true|false),[^\n]*\n)+", behind("    true,   // @folder@\n")),
     Edit("scripts/cells.py", "the main job's cells", r'^SCHEMES = \{\n(?:    "LOG_\w+": Scheme\([^\n]*\),\n)+',
          behind('    "@LOG@": Scheme("@folder@", one_log=True),\n')),

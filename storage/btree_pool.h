@@ -19,7 +19,7 @@
 #include "base/cache_line.h"
 #include "base/host.h"
 #include "base/types.h"
-#include "storage/arena.h"
+#include "storage/heap/arena.h"
 
 namespace dbx {
 

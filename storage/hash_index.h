@@ -26,7 +26,7 @@
 #include "base/check.h"
 #include "base/host.h"
 #include "base/types.h"
-#include "storage/arena.h"
+#include "storage/heap/arena.h"
 #include "storage/row.h"
 
 namespace dbx {

@@ -21,14 +21,12 @@ Table::Table(TableId id, Schema schema, const RowLayout& layout, uint32_t worker
       layout_(layout),
       // Tuples are structs of words of up to 8 bytes.
       tuple_offset_(sizeof(Row) + layout.bytes()),
-      row_bytes_(RoundUp(tuple_offset_ + tuple_bytes_, schema_.row_alignment_bytes)) {
+      heap_(RoundUp(tuple_offset_ + tuple_bytes_, schema_.row_alignment_bytes), schema_.row_alignment_bytes, workers) {
   if (schema_.ordered) {
     tree_ = std::make_unique<BTreeIndex>(layout.leaf_log_bytes);
   } else {
     hash_.emplace(schema_.expected_rows, schema_.clustered_key_bits);
   }
-  arenas_.reserve(workers);
-  for (uint32_t i = 0; i < workers; ++i) arenas_.emplace_back(row_bytes_, schema_.row_alignment_bytes);
 }
 
 void Table::LoadRow(WorkerId worker, Key key, std::span<const std::byte> tuple) {
@@ -47,8 +45,6 @@ void Table::LoadRow(WorkerId worker, Key key, std::span<const std::byte> tuple) 
   }
 }
 
-void Table::Recycle(WorkerId worker, Row* row) { arenas_[worker.value()].Recycle(row); }
-
 void Table::ForEachRow(const std::function<void(const Row&)>& visit) const { ForEachRowOfPart(0, 1, visit); }
 
 uint64_t Table::row_count() const {
@@ -60,10 +56,6 @@ uint64_t Table::row_count() const {
   return count;
 }
 
-size_t Table::memory_bytes() const {
-  size_t total = index_bytes();
-  for (const RowArena& arena : arenas_) total += arena.memory_bytes();
-  return total;
-}
+size_t Table::memory_bytes() const { return index_bytes() + heap_.memory_bytes(); }
 
 }  // namespace dbx

@@ -1,5 +1,5 @@
-// A table: rows in huge-page arenas and a unique index that leads to them, a hash index in one hop or, if the schema
-// says that the table is ordered, a B+tree, which can be scanned (tree(), storage/btree_scan.h).
+// A table: rows in a heap (storage/heap) and a unique index that leads to them, a hash index in one hop or, if the
+// schema says that the table is ordered, a B+tree, which can be scanned (tree(), storage/btree_scan.h).
 //
 // Threads: Find and the prefetches may run beside everything else, and wait for nothing but a leaf that is being
 // changed. FindOrCreate and Unlink lock one bucket, or the leaves that they change. A row that was found stays readable
@@ -15,10 +15,10 @@
 #include "base/cache_line.h"
 #include "base/check.h"
 #include "base/types.h"
-#include "storage/arena.h"
 #include "storage/btree_index.h"
 #include "storage/btree_scan.h"
 #include "storage/hash_index.h"
+#include "storage/heap/arena_heap.h"
 #include "storage/row.h"
 #include "storage/schema.h"
 
@@ -109,7 +109,7 @@ class Table {
   // Gives the memory of an unlinked row to `worker` for new rows, once no thread can still hold a pointer to it:
   // EpochClock::RetireEpoch after Unlink, Recycle when SafeEpoch is above that. The control word stays kGone until the
   // `init` of the row's next incarnation.
-  void Recycle(WorkerId worker, Row* row);
+  void Recycle(WorkerId worker, Row* row) { heap_.Recycle(worker, row); }
 
   // The bucket, or the leaf.
   void PrefetchBucket(Key key) const { return ordered() ? tree_->PrefetchLeaf(key) : hash_->PrefetchBucket(key); }
@@ -122,7 +122,7 @@ class Table {
   // Backs the next `rows` rows that this worker creates, and an ordered table's leaves for them, with pages, ahead of a
   // measured interval.
   void PrefaultRows(WorkerId worker, uint64_t rows) {
-    arenas_[worker.value()].Prefault(rows * row_bytes_);
+    heap_.Prefault(worker, rows);
     if (ordered()) tree_->Prefault(rows);
   }
 
@@ -137,12 +137,12 @@ class Table {
   }
 
   uint64_t row_count() const;   // present rows; walks the index
-  size_t memory_bytes() const;  // arenas and index, in pages that are in use
+  size_t memory_bytes() const;  // rows and index, in pages that are in use
   size_t index_bytes() const { return ordered() ? tree_->memory_bytes() : hash_->memory_bytes(); }
 
  private:
   Row* Allocate(WorkerId worker, Key key) {
-    Row* const row = arenas_[worker.value()].Allocate();
+    Row* const row = heap_.Allocate(worker);
     row->key = key;
     return row;
   }
@@ -166,10 +166,9 @@ class Table {
   uint32_t tuple_bytes_;
   RowLayout layout_;
   size_t tuple_offset_;
-  size_t row_bytes_;               // a whole row, rounded up to its alignment
   std::optional<HashIndex> hash_;  // one of the two
   std::unique_ptr<BTreeIndex> tree_;
-  std::vector<RowArena> arenas_;  // one per worker
+  ArenaHeap heap_;  // of whole rows, each rounded up to its alignment
 };
 
 }  // namespace dbx

@@ -20,7 +20,7 @@
 
 #include "base/check.h"
 #include "base/types.h"
-#include "storage/arena.h"
+#include "storage/heap/arena.h"
 #include "storage/row.h"
 
 namespace dbx {

@@ -18,14 +18,15 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/stop.h"
-#include "logging/file_header.h"
-#include "system/environment.h"
-#include "system/log_files.h"
-#include "system/options.h"
-#include "system/output.h"
-#include "system/output_file.h"
-#include "system/registry.h"
+#include "system/command_line/environment.h"
+#include "system/command_line/manual.h"
+#include "system/command_line/output.h"
+#include "system/command_line/output_file.h"
+#include "system/command_line/parse_options.h"
+#include "system/pairs/registry.h"
 #include "system/result.h"
+#include "system/runs/file_header.h"
+#include "system/runs/log_files.h"
 
 namespace dbx {
 namespace {
@@ -51,6 +52,10 @@ bool AnswerQuestion(const Options& options) {
     Print(HelpText());
   } else if (options.show_version) {
     Print(std::string("rundb ") + kBuildInfo.commit + (kBuildInfo.dirty ? "-dirty" : "") + "\n");
+  } else if (options.show_man_page) {
+    Print(ManPage());
+  } else if (options.show_bash_completion) {
+    Print(BashCompletion());
   } else if (options.list) {
     Print(Registry::Global().ListText());
   } else if (options.show_effective) {

@@ -14,9 +14,9 @@
 #include "logging/log_options.h"
 #include "logging/log_set.h"
 #include "storage/database.h"
-#include "system/ack_file.h"
 #include "system/result.h"
 #include "system/run_control.h"
+#include "system/transaction/ack_file.h"
 #include "system/workloads.h"
 
 namespace dbx {

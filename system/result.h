@@ -32,6 +32,9 @@ struct WorkerStats {
   std::array<uint64_t, kProceduresMax> executed_of{};  // by procedure id
   uint64_t acknowledged = 0;                           // of these, durable with all they depend on
   uint64_t acknowledged_log_bytes = 0;                 // of their own records
+  // Began in the interval, and were found durable behind its end; in no throughput and no latency.
+  uint64_t acknowledged_late = 0;
+  uint64_t late_nanos_max = 0;  // of these, from taking the call to the acknowledgement
   uint64_t user_rollbacks = 0;
   std::array<uint64_t, static_cast<size_t>(AbortReason::kCount)> aborts{};
   uint64_t max_tries = 0;  // the most attempts of one transaction, including the last and any cut off at the end

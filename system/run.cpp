@@ -17,10 +17,10 @@
 #include "base/stop.h"
 #include "storage/digest.h"
 #include "system/log_interval.h"
-#include "system/pair_types.h"
-#include "system/recovery_run.h"
-#include "system/verify.h"
-#include "system/workload_check.h"
+#include "system/pairs/pair_types.h"
+#include "system/replay/recovery_run.h"
+#include "system/replay/verify.h"
+#include "system/replay/workload_check.h"
 
 namespace dbx {
 namespace {
@@ -67,7 +67,8 @@ class Run {
     old_runs_ = storage_.Open(options_);
     for (const OldRun& run : old_runs_->chain) CheckLogsMatch(run, log_traits(), SchemaHash(database_));
     CheckContinuable(old_runs_->newest(), options_);
-    const uint64_t checkpoint_rows = LoadStart(options_, storage_.files(), *old_runs_, workload_, database_);
+    const uint64_t checkpoint_rows =
+        LoadStart(StartStateOf(*old_runs_), storage_.files(), options_.seed, options_.thread_cnt, workload_, database_);
     const std::vector<RecoveredRun> recovered =
         ReplayRuns(log_traits().scheme, options_, *old_runs_, workload_, database_);
     OldRun& newest = old_runs_->chain.back();

@@ -5,10 +5,10 @@
 // pair are the node's.
 #pragma once
 
-#include "system/log_files.h"
+#include "system/command_line/options.h"
 #include "system/node.h"
-#include "system/options.h"
 #include "system/result.h"
+#include "system/runs/log_files.h"
 
 namespace dbx {
 

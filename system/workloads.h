@@ -4,10 +4,10 @@
 #include <type_traits>
 #include <variant>
 
-#include "benchmarks/test/test_workload.h"
+#include "benchmarks/test/test.h"
 #include "benchmarks/tpcc/tpcc.h"
 #include "benchmarks/ycsb/ycsb.h"
-#include "system/options.h"
+#include "system/command_line/options.h"
 
 namespace dbx {
 

@@ -21,8 +21,8 @@
 #include "base/error.h"
 #include "logging/device/emulated_file_system.h"
 #include "logging/device/posix_file_system.h"
-#include "system/parse_device.h"
-#include "system/parse_value.h"
+#include "system/command_line/parse_device.h"
+#include "system/command_line/parse_value.h"
 
 namespace dbx {
 namespace {

@@ -1,4 +1,4 @@
-// The procedures of the TEST workload. Included by test_workload.h only.
+// The procedures of the TEST workload. Include test.h.
 //
 // A concurrency control that validates at the end may show a transaction that it is going to abort two versions of one
 // row. The procedures still record what they saw: if such a transaction commits, the history shows it.

@@ -249,9 +249,3 @@ class TestWorkload {
 };
 
 }  // namespace dbx
-
-#include "benchmarks/test/procedures.h"
-
-namespace dbx {
-static_assert(Workload<TestWorkload>);
-}

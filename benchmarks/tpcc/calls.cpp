@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 
-#include "benchmarks/tpcc/tpcc.h"
+#include "benchmarks/tpcc/procedures.h"
+#include "benchmarks/tpcc/tpcc_workload.h"
+#include "storage/tuple.h"
 
 namespace dbx {
 

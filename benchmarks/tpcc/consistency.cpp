@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "benchmarks/tpcc/tpcc.h"
+#include "benchmarks/tpcc/tpcc_workload.h"
 
 namespace dbx {
 

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "benchmarks/parallel_load.h"
-#include "benchmarks/tpcc/tpcc.h"
+#include "benchmarks/tpcc/tpcc_workload.h"
 
 namespace dbx {
 

@@ -1,4 +1,4 @@
-// Payment and New-Order as stored procedures. Included by tpcc.h only. The others: scanning_procedures.h.
+// Payment and New-Order as stored procedures. Include tpcc.h. The others: scanning_procedures.h.
 //
 // Contended rows, the district and the warehouse, are accessed as late as the data flow allows, so that they are locked
 // for the shortest time: New-Order does not need the district until it inserts the order, and Payment ends with the
@@ -8,7 +8,7 @@
 #include <charconv>
 #include <cstring>
 
-#include "benchmarks/tpcc/tpcc.h"
+#include "benchmarks/tpcc/tpcc_workload.h"
 #include "storage/tuple.h"
 
 namespace dbx {

@@ -1,5 +1,4 @@
-// Order-Status, Delivery and Stock-Level as stored procedures (sections 2.6 to 2.8 of the standard). Included by tpcc.h
-// only.
+// Order-Status, Delivery and Stock-Level as stored procedures (sections 2.6 to 2.8 of the standard). Include tpcc.h.
 //
 // They scan, so they run in the full mix alone. Order-Status and Stock-Level are read-only. The rows that each finds
 // must be consistent (an order has the lines that it claims, the last orders of a district have consecutive numbers);
@@ -10,7 +9,7 @@
 
 #include "base/check.h"
 #include "benchmarks/tpcc/procedures.h"
-#include "benchmarks/tpcc/tpcc.h"
+#include "benchmarks/tpcc/tpcc_workload.h"
 #include "storage/tuple.h"
 
 namespace dbx {

@@ -1,5 +1,5 @@
-// Silo-R (Tu et al., SOSP 2013, section 4.10; Zheng et al., OSDI 2014): data logging by epochs, for a concurrency
-// control that commits in epochs and gives every transaction a TID: its stamp.
+// LOG_BATCH: Silo-R (Tu et al., SOSP 2013, section 4.10; Zheng et al., OSDI 2014), data logging by epochs, for a
+// concurrency control that commits in epochs and gives every transaction a TID: its stamp.
 //
 // A worker collects the records of its transactions in a chunk of its log's ring that it alone fills, and submits the
 // chunk when it is full, when a new epoch begins, or when it is about to wait. So there is no shared write per

@@ -15,8 +15,8 @@
 #include "logging/serial/serial_log.h"
 #include "logging/silo_r/silo_r_log.h"
 #include "logging/taurus/taurus_log.h"
-#include "system/pair_node.h"
-#include "system/transaction.h"
+#include "system/pairs/pair_node.h"
+#include "system/transaction/transaction.h"
 #include "tests/concurrency_control/test_engine.h"
 
 namespace dbx::testing {

@@ -6,7 +6,7 @@
 
 #include <thread>
 
-#include "logging/log_reader.h"
+#include "logging/records/versioned_records.h"
 #include "tests/concurrency_control/harness.h"
 
 namespace dbx::testing {
@@ -452,7 +452,8 @@ format::Timestamps TimestampsOfRecord(auto& h, uint32_t worker) {
   format::RecordHeader header;
   std::memcpy(&header, at, sizeof header);
   EXPECT_EQ(header.kind, static_cast<uint8_t>(format::RecordKind::kVersionedCommand));
-  return TimestampsOf(header, at + sizeof header).value_or(format::Timestamps{});
+  const std::span body(at + sizeof header, header.length - sizeof header);
+  return records::TimestampsOf(header, body).value_or(format::Timestamps{});
 }
 
 // Worker 0 reads X, worker 1 commits, worker 0 writes X: the third transaction's timestamps.

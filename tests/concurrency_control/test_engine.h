@@ -13,14 +13,14 @@
 
 #include "base/epoch.h"
 #include "concurrency_control/contract.h"
-#include "logging/device/faulty_file_system.h"
 #include "logging/frontier_file.h"
 #include "logging/log_set.h"
 #include "storage/database.h"
 #include "storage/row.h"
 #include "system/result.h"
-#include "system/transaction.h"
+#include "system/transaction/transaction.h"
 #include "tests/concurrency_control/test_context.h"
+#include "tests/logging/device/faulty_file_system.h"
 
 namespace dbx::testing {
 

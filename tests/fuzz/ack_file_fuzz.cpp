@@ -6,7 +6,7 @@
 
 #include "base/crc32c.h"
 #include "base/error.h"
-#include "system/ack_file.h"
+#include "system/transaction/ack_file.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace dbx::fuzz {

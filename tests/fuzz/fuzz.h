@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "logging/file_header.h"
 #include "logging/format.h"
+#include "system/runs/file_header.h"
 
 extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t max_size);
 

@@ -4,9 +4,9 @@
 #include <map>
 
 #include "logging/replay_lanes.h"
+#include "system/reference/reference_replay.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/logging/recovery_harness.h"
-#include "tests/reference/reference_replay.h"
 
 namespace dbx::fuzz {
 namespace {

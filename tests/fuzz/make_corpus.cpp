@@ -121,7 +121,8 @@ void Text() {
   Write("parse_value", "too-large", "18446744073709551616G");
 }
 
-// As system/ack_file.cpp lays it out; the target makes the checksum right and the file as long as it should be.
+// As system/transaction/ack_file.cpp lays it out; the target makes the checksum right and the file as long as it should
+// be.
 void AckFiles() {
   const auto write = [](const std::string& name, uint64_t workers, uint64_t bits, uint64_t notes,
                         std::initializer_list<uint64_t> words) {

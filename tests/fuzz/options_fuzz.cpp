@@ -1,7 +1,7 @@
 // Command lines, one argument per line; an input that starts with '=' is the configuration text of a log header.
 // Wrong ones are refused with one line; what is taken reads back from the identity that it writes.
 #include "base/error.h"
-#include "system/options.h"
+#include "system/command_line/parse_options.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace dbx::fuzz {

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <optional>
 
-#include "system/parse_value.h"
+#include "system/command_line/parse_value.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace dbx::fuzz {

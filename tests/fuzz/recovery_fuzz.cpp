@@ -7,12 +7,12 @@
 #include "logging/frontier_file.h"
 #include "logging/plover/plover_recovery.h"
 #include "logging/silo_r/silo_r_recovery.h"
+#include "system/reference/reference_apply.h"
+#include "system/reference/reference_replay.h"
+#include "system/reference/reference_run.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/recovery_input.h"
 #include "tests/logging/recovery_harness.h"
-#include "tests/reference/reference_apply.h"
-#include "tests/reference/reference_replay.h"
-#include "tests/reference/reference_run.h"
 
 namespace dbx::fuzz {
 namespace {

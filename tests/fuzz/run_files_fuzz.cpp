@@ -6,15 +6,15 @@
 #include <functional>
 
 #include "base/error.h"
-#include "logging/checkpoint.h"
-#include "logging/continuation.h"
-#include "logging/device/faulty_file_system.h"
 #include "logging/frontier_file.h"
 #include "storage/digest.h"
+#include "system/runs/checkpoint.h"
+#include "system/runs/continuation.h"
 #include "tests/fuzz/frontier_input.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/run_files_input.h"
 #include "tests/fuzz/two_tables.h"
+#include "tests/logging/device/faulty_file_system.h"
 
 namespace dbx::fuzz {
 namespace {

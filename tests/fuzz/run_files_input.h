@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "base/crc32c.h"
-#include "logging/continuation.h"
 #include "logging/format.h"
+#include "system/runs/continuation.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace dbx::fuzz {

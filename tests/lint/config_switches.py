@@ -99,7 +99,7 @@ def effect_faults(path: str, text: str) -> list[str]:
 
 def compile_configured(definition: str) -> str:
     command = [*COMPILER, "-std=c++20", "-fsyntax-only", "-I.", f"-D{definition}", "-x", "c++", "-include",
-               "system/configured.h", "/dev/null"]
+               "system/pairs/configured.h", "/dev/null"]
     done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True)
     return "" if done.returncode == 0 else done.stderr
 

@@ -24,7 +24,7 @@ def compile_alone(header: str) -> str:
 
 
 def main() -> int:
-    # config.h is no header of its own: system/configured.h alone reads it.
+    # config.h is no header of its own: system/pairs/configured.h alone reads it.
     headers = [p for p in tracked_sources(REPOSITORY) if p.endswith(".h") and "/" in p]
     jobs = int(os.environ.get("DBX_JOBS") or len(os.sched_getaffinity(0)))
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:

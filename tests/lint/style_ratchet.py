@@ -23,7 +23,7 @@ RULES = {
     "function-length": f"a function has more than {FUNCTION_LINES_MAX} lines",
     "file-length": f"a file has more than {FILE_LINES_MAX} lines",
     "line-length": f"a line has more than {LINE_LENGTH_MAX} columns",
-    "preprocessor": "#if outside config.h, system/configured*.h, and the SIMD and pmem back-ends",
+    "preprocessor": "#if outside config.h, system/pairs/configured*.h, and the SIMD and pmem back-ends",
     "volatile": "volatile is not for threads",
     "using-namespace": "using namespace in a header",
     "pragma-once": "a header without #pragma once",

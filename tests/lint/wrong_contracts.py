@@ -14,7 +14,7 @@ from dataclasses import dataclass
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 SCHEMES = """#include "logging/payload.h"
-#include "system/scheme_types.h"
+#include "system/pairs/scheme_types.h"
 using namespace dbx;
 static_assert(LogScheme<NoLog> && LogScheme<SerialLog<DataPayload>> && LogScheme<EledaLog<VersionedCommandPayload>>);
 static_assert(LogScheme<TaurusLog<DataPayload>> && LogScheme<TaurusLog<CommandPayload>>);

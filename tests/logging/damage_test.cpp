@@ -9,9 +9,9 @@
 #include <cstdlib>
 
 #include "logging/device/striped_device.h"
-#include "logging/file_header.h"
+#include "system/reference/reference_replay.h"
+#include "system/runs/file_header.h"
 #include "tests/logging/recovery_harness.h"
-#include "tests/reference/reference_replay.h"
 
 namespace dbx::recovery_test {
 namespace {

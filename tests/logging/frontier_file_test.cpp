@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "logging/device/faulty_file_system.h"
+#include "tests/logging/device/faulty_file_system.h"
 
 namespace dbx {
 namespace {

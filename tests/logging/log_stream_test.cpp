@@ -10,8 +10,8 @@
 #include <thread>
 
 #include "base/error.h"
-#include "logging/device/faulty_file_system.h"
 #include "logging/log_set.h"
+#include "tests/logging/device/faulty_file_system.h"
 
 namespace dbx {
 namespace {

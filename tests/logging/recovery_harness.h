@@ -19,7 +19,7 @@
 #include "logging/format.h"
 #include "logging/serial/serial_recovery.h"
 #include "logging/taurus/taurus_recovery.h"
-#include "system/recovery.h"
+#include "system/replay/recovery.h"
 #include "tests/logging/log_builder.h"
 
 namespace dbx::recovery_test {

@@ -1,5 +1,6 @@
 // How vectors of readers and writers meet (concurrency_control/silo.h, logging/taurus/taurus_log.h, in the order of
-// system/transaction.h) as a model: command logging, where a writer must learn of those who read what it overwrites.
+// system/transaction/transaction.h) as a model: command logging, where a writer must learn of those who read what it
+// overwrites.
 //
 // Each transaction reads one row, writes one row, or both, and writes to a log of its own or to one that it shares;
 // what keeps it from being read-only but is of no interest here (its own private row) is left out. When all have

@@ -135,7 +135,7 @@ struct RingModel {
             : fault == RingFault::kStaleBound       ? kWait
                                                     : kRaiseBound;
   }
-  // LogWriter::Wake: lock, set, unlock, notify.
+  // WriterSignal::Wake: lock, set, unlock, notify.
   static void Wake(Core<RingModel>& core) {
     if (core.Ghost(kMutex) != 0) return core.Block();
     core.Exchange(kWoken, 1);
@@ -234,18 +234,18 @@ struct RingModel {
         my.pc = kReady;
         return;
       case kUnflushed:  // SleepUntilDue
-        my.pc = core.Load(kReserved) > my.started ? kReady : kLock;
-        return;
-      case kLock:
-        core.Exchange(kMutex, 1);
-        my.pc = kAnnounce;
+        my.pc = core.Load(kReserved) > my.started ? kReady : kAnnounce;
         return;
       case kAnnounce:
         core.Store(kAsleep, 1, fault == RingFault::kQuietSleeper ? Order::kRelease : Order::kSeqCst);
         my.pc = kLookAgain;
         return;
       case kLookAgain:
-        my.pc = core.Load(kReserved) > my.started ? kAwake : kUnlock;
+        my.pc = core.Load(kReserved) > my.started ? kAwake : kLock;
+        return;
+      case kLock:  // WriterSignal::Sleep
+        core.Exchange(kMutex, 1);
+        my.pc = kUnlock;
         return;
       case kUnlock:  // wake_.wait
         core.Exchange(kMutex, 0);
@@ -254,18 +254,18 @@ struct RingModel {
       case kSleep:
         if (core.Ghost(kWoken) == 0) return core.Block();
         core.Exchange(kMutex, 1);
-        my.pc = kAwake;
-        return;
-      case kAwake:
-        core.Store(kAsleep, 0, Order::kSeqCst);
         my.pc = kForget;
         return;
       case kForget:
         core.Exchange(kWoken, 0);
         my.pc = kUnlockAgain;
         return;
-      default:
+      case kUnlockAgain:
         core.Exchange(kMutex, 0);
+        my.pc = kAwake;
+        return;
+      default:  // kAwake
+        core.Store(kAsleep, 0, Order::kSeqCst);
         my.pc = kReady;
     }
   }

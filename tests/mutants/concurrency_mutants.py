@@ -151,7 +151,7 @@ CONCURRENCY_MUTANTS = [
     Mutant("queue_keeps_waiters_of_a_gone_row", "who waits for a row that is unlinked is not told",
            [statement(QUEUES, "TellWaiters(News::kGone);", "")], "DL_DETECT/LOG_TAURUS/LOG_DATA/TEST"),
     Mutant("wait_die_everybody_waits", "the younger waits for the older too",
-           [raw(WAIT_DIE, "return std::pair(own_born_", "return {on} || std::pair(own_born_")], "WAIT_DIE"),
+           [raw(WAIT_DIE, "return std::pair(own_start_", "return {on} || std::pair(own_start_")], "WAIT_DIE"),
     Mutant("dl_detect_never_looks", "nobody looks for deadlocks",
            [expression(DL_DETECT, "!search_.BreakCycles()", "false")], "DL_DETECT"),
     Mutant("cc_no_recheck", "an optimistic transaction does not check its reads again",

@@ -124,7 +124,7 @@ RECOVERY_MUTANTS = [
     Mutant("parallel_helper_fails_alone", "what goes wrong on a helper thread, of a digest say, meets no handler",
            [statement("base/parallel.h", "errors[i] = std::current_exception();", "throw;")], "TEST/"),
     Mutant("recover_goes_on_without_a_worker", "a worker that failed does not stop the others",
-           [raw("system/recovery.h", "stop();\n      const std::lock_guard lock(mutex);",
+           [raw("system/replay/recovery.h", "stop();\n      const std::lock_guard lock(mutex);",
                 "if (!{on}) stop();\n      const std::lock_guard lock(mutex);")], "LOG_TAURUS"),
 
     # ---- continuing ----
@@ -143,7 +143,7 @@ RECOVERY_MUTANTS = [
                       "return reader.position();")]),
     Mutant("continue_keeps_a_lost_frontier", "the run's frontier is not rewritten before the run is frozen",
            [statement(LOG_FILES, "files_.Rewrite(run.frontier_path, end - sizeof(format::FrontierBlock), end);", "")],
-           "LOG_BATCH"),
+           test="FreezeTest.TheDurableFrontierIsRewritten"),
     Mutant("tail_is_sampled", "of the file behind two rings one piece in sixteen is searched",
            [raw(LOG_TAIL, "at < end_ && !Proved(); at += kPieceBytes) {",
                 "at < end_ && !Proved();\n"

@@ -58,11 +58,11 @@ TUNING = [
     (LANE_RECOVERY, "kNanosToSuspect = 20'000'000;", "kNanosToSuspect = 200'000;"),
     (TAURUS_RECOVERY, "kSampleRecords = 1 << 16;", "kSampleRecords = 16;"),
     # A worker without work for a while, in some runs: writers fall asleep.
-    ("system/worker.h", "    if (acks_.full()) WaitForAcks(control);",
+    ("system/transaction/worker.h", "    if (acks_.full()) WaitForAcks(control);",
      "    ::dbx::sim::MayPause();\n    if (acks_.full()) WaitForAcks(control);"),
     (ELEDA_WORKER, "kNodesMax = 1 << 15;", "kNodesMax = 16;"),
     # Who waits by the clock and keeps the highest priority would never let the holder of its lock go on.
-    ("system/worker.h", "      PollAcks(control);\n    } while (Clock::ToNanos(now_ - begin)",
+    ("system/transaction/worker.h", "      PollAcks(control);\n    } while (Clock::ToNanos(now_ - begin)",
      "      PollAcks(control);\n      ::dbx::sim::YieldTurn(1000);\n    } while (Clock::ToNanos(now_ - begin)"),
     # Who holds the lock that others group behind may lose the processor for long.
     (CONSOLIDATION, "members_[worker].group = kAlone;",

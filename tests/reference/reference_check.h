@@ -7,7 +7,7 @@
 #include <string>
 
 #include "storage/database.h"
-#include "tests/reference/reference_replay.h"
+#include "system/reference/reference_replay.h"
 
 namespace dbx::reference {
 

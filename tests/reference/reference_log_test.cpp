@@ -3,8 +3,8 @@
 
 #include <functional>
 
+#include "system/reference/reference_replay.h"
 #include "tests/logging/log_builder.h"
-#include "tests/reference/reference_replay.h"
 
 namespace dbx::reference {
 namespace {

@@ -1,10 +1,10 @@
 // The reference recovery: which transactions survive, in which order, and what their replay leaves.
-#include "tests/reference/reference_replay.h"
+#include "system/reference/reference_replay.h"
 
 #include <gtest/gtest.h>
 
+#include "system/reference/reference_apply.h"
 #include "tests/logging/log_builder.h"
-#include "tests/reference/reference_apply.h"
 #include "tests/reference/reference_check.h"
 
 namespace dbx::reference {

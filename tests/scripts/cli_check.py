@@ -78,7 +78,17 @@ USAGE = (
 )
 
 QUESTIONS = (("Help", ["-h"]), ("LongHelp", ["--help"]), ("List", ["--list"]), ("Effective", ["-S"]),
-             ("Version", ["--version"]))
+             ("Version", ["--version"]), ("ManPage", ["--man_page"]), ("Completion", ["--bash_completion"]))
+
+# What bash proposes behind some words.
+COMPLETIONS = (
+    ("OfAFlag", ["--num_log"], ["--num_logger="]),
+    ("OfANameAfterAnEqualsSign", ["--log", "=", "LOG_PL"], ["LOG_PLOVER"]),
+    ("OfEveryName", ["--index", "="], ["IDX_HASH", "IDX_BTREE"]),
+    ("OfANameAfterASpace", ["--workload", "T"], ["TPCC", "TEST"]),
+    ("OfAFile", ["--json", "=", "/etc/host"], ["/etc/hosts"]),
+    ("OfANumberIsLeftToTheUser", ["--thread_cnt", "=", ""], []),
+)
 
 # Flags that contradict a log (TAURUS above): exit status 6, and the switch that the line must name.
 CONTRADICTIONS = (
@@ -258,6 +268,20 @@ class Checks:
         expect(done, 0)
         if not done.stdout.strip() or os.listdir(directory):
             raise Failed("no answer, or files were created")
+
+    def completions(self):
+        for name, words, expected in COMPLETIONS:
+            yield name, lambda w=words, e=expected: self._completed(w, e)
+
+    def _completed(self, words: list[str], expected: list[str]) -> None:
+        script = (f"source <({BINARY} --bash_completion); COMP_WORDS=(rundb {shlex.join(words)}); "
+                  f"COMP_CWORD={len(words)}; _rundb; printf '%s\n' \"${{COMPREPLY[@]}}\"")
+        done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=TIMEOUT_SECONDS)
+        if done.returncode != 0 or done.stderr:
+            raise Failed(f"bash ended with {done.returncode}: {done.stderr}")
+        proposed = done.stdout.split()
+        if not set(expected) <= set(proposed) or (not expected and proposed):
+            raise Failed(f"proposed {proposed} and not {expected}")
 
     def contradictions(self):
         for name, arguments, switch in CONTRADICTIONS:
@@ -530,8 +554,8 @@ class Checks:
             raise Failed(f"check {check} was not made: {verified or 'no line verified:'}")
 
     def all(self):
-        for group in (self.usage, self.questions, self.directories, self.outputs, self.runs, self.devices, self.contradictions,
-                      self.damages):
+        for group in (self.usage, self.questions, self.completions, self.directories, self.outputs, self.runs,
+                      self.devices, self.contradictions, self.damages):
             yield from group()
 
 

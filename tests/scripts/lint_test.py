@@ -34,9 +34,14 @@ class IncludeRulesTest(unittest.TestCase):
     def test_what_schemes_share_knows_no_scheme(self):
         self.assertFalse(include_rules.allowed("logging/contract.h", "logging/taurus/a.h"))
 
-    def test_only_verify_may_use_the_reference_replay(self):
-        self.assertTrue(include_rules.allowed("system/verify.cpp", "tests/reference/replay.h"))
-        self.assertFalse(include_rules.allowed("system/run.cpp", "tests/reference/replay.h"))
+    def test_the_product_uses_no_tests(self):
+        self.assertFalse(include_rules.allowed("system/run.cpp", "tests/logging/log_builder.h"))
+
+    def test_the_reference_shares_no_code_with_what_it_checks(self):
+        self.assertTrue(include_rules.allowed("system/reference/reference_run.h", "storage/database.h"))
+        self.assertTrue(include_rules.allowed("system/replay/verify.cpp", "system/reference/reference_run.h"))
+        for engine in ("logging/log_reader.h", "system/replay/recovery.h", "benchmarks/tpcc/tpcc.h"):
+            self.assertFalse(include_rules.allowed("system/reference/reference_run.h", engine), engine)
 
     def violations_of(self, path, text):
         with tempfile.TemporaryDirectory() as folder:
@@ -73,6 +78,7 @@ class SchemeNamesTest(unittest.TestCase):
 
     def named(self, text, path="system/a.cpp"):
         """The lines of `text`, as a file of the tree, that name a scheme."""
+        os.makedirs(os.path.dirname(os.path.join(self.tree, path)), exist_ok=True)
         with open(os.path.join(self.tree, path), "w", encoding="utf-8") as file:
             file.write(text)
         found = scheme_names.violations(self.tree)
@@ -141,7 +147,7 @@ class StyleTest(unittest.TestCase):
     def test_conditionals_belong_to_the_configuration_and_back_ends(self):
         text = "// A.\n#pragma once\n#if X\n#endif\n"
         self.assertEqual(rules_broken("system/a.h", text), ["preprocessor"])
-        for path in ("system/configured.h", "config.h", "logging/taurus/lsn_vector_simd.h"):
+        for path in ("system/pairs/configured.h", "config.h", "logging/taurus/lsn_vector_simd.h"):
             self.assertEqual(rules_broken(path, text), [])
 
     def test_volatile_is_found_but_not_in_comments_strings_and_assembly(self):

@@ -57,7 +57,7 @@ class NewSchemeTest(unittest.TestCase):
 
     def test_a_list_that_lost_its_shape_is_named_and_nothing_is_written(self):
         for path, found, instead in (("Makefile", "LOGS :=", "SCHEMES :="), ("logging/schemes.h", "});\n", "}});\n"),
-                                     ("system/configured.h", "#undef LOG_NO\n", ""),
+                                     ("system/pairs/configured.h", "#undef LOG_NO\n", ""),
                                      ("scripts/looks.py", "SCHEME_STYLE = {", "STYLES = {"),
                                      ("README.md", "<!-- matrix: begin", "<!-- table: begin")):
             text = self.text(path)
@@ -67,7 +67,7 @@ class NewSchemeTest(unittest.TestCase):
             self.write(path, text)
 
     def test_a_list_that_is_there_twice_is_no_place(self):
-        self.write("system/configured.h", self.text("system/configured.h") + "#undef LOG_NO\n")
+        self.write("system/pairs/configured.h", self.text("system/pairs/configured.h") + "#undef LOG_NO\n")
         self.assert_refused("tour", "is there 2 times")
 
     def test_a_missing_file_is_named(self):
@@ -158,7 +158,7 @@ class NewSchemeTest(unittest.TestCase):
         self.make()
         for value, compiles in (("LOG_TOUR", True), ("LOG_SERIAL", True), ("LOG_WBL", False), ("LOG_DETOUR", False)):
             command = [*os.environ.get("CXX", "g++").split(), "-std=c++20", "-fsyntax-only", "-I.",
-                       f"-DLOG_ALGORITHM={value}", "-x", "c++", "-include", "system/configured.h", "/dev/null"]
+                       f"-DLOG_ALGORITHM={value}", "-x", "c++", "-include", "system/pairs/configured.h", "/dev/null"]
             done = subprocess.run(command, cwd=self.tree, capture_output=True, text=True)
             self.assertEqual(done.returncode == 0, compiles, f"{value}: {done.stderr}")
 

@@ -3,6 +3,7 @@
 #include <random>
 
 #include "logging/schemes.h"
+#include "system/command_line/parse_options.h"
 
 namespace dbx::sim {
 namespace {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "system/options.h"
-#include "system/registry.h"
+#include "system/command_line/options.h"
+#include "system/pairs/registry.h"
 #include "tests/simulation/scheduler.h"
 
 namespace dbx::sim {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "system/log_files.h"
+#include "system/runs/log_files.h"
 #include "system/workloads.h"
 #include "tests/simulation/allocation.h"
 #include "tests/simulation/damage.h"

@@ -11,9 +11,10 @@
 #include "base/crc32c.h"
 #include "base/error.h"
 #include "base/types.h"
-#include "logging/file_header.h"
 #include "logging/format.h"
-#include "logging/log_directory.h"
+#include "logging/records/record_type.h"
+#include "system/runs/file_header.h"
+#include "system/runs/log_directory.h"
 #include "tests/simulation/logs_on_disk.h"
 
 namespace dbx::sim {
@@ -24,7 +25,6 @@ constexpr uint64_t kStreamOffset = format::kStreamOffset;
 constexpr uint64_t kForeignSequence = uint64_t{1} << 40;  // no run of ours comes so far
 
 using format::RecordHeader;
-using format::RecordKind;
 
 // Where the bytes of a log end that are not zero; preallocated files go on with zeros.
 uint64_t UsedBytes(const SparseBytes& file) {
@@ -105,7 +105,7 @@ void Seal(RecordHeader& header, std::span<std::byte> record) {
 void MakeForeign(std::span<std::byte> record, RecordHeader& header, uint32_t salt) {
   header.salt = salt;
   const std::span<std::byte> body = record.subspan(sizeof header, header.length - sizeof header);
-  if (format::IsTxn(static_cast<RecordKind>(header.kind))) {
+  if (IsTransaction(header)) {
     TxnId id;
     std::memcpy(&id, body.data(), sizeof id);
     id = TxnId::Make(id.worker(), id.sequence() + kForeignSequence);

@@ -8,8 +8,8 @@
 #include <system_error>
 
 #include "base/error.h"
-#include "logging/log_directory.h"
-#include "system/log_files.h"
+#include "system/runs/log_directory.h"
+#include "system/runs/log_files.h"
 #include "tests/simulation/allocation.h"
 #include "tests/simulation/logs_on_disk.h"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "logging/device/faulty_file_system.h"
+#include "tests/logging/device/faulty_file_system.h"
 #include "tests/simulation/oracle.h"
 #include "tests/simulation/slow_files.h"
 #include "tests/simulation/trial.h"

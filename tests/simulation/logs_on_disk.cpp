@@ -11,11 +11,12 @@
 
 #include "base/crc32c.h"
 #include "base/error.h"
-#include "logging/file_header.h"
 #include "logging/format.h"
 #include "logging/frontier_file.h"
-#include "logging/log_directory.h"
-#include "tests/reference/reference_run.h"
+#include "logging/records/record_type.h"
+#include "system/reference/reference_run.h"
+#include "system/runs/file_header.h"
+#include "system/runs/log_directory.h"
 
 namespace dbx::sim {
 namespace {
@@ -49,7 +50,7 @@ void ReadLog(std::span<const std::byte> file, const format::FileHeader& header, 
     const auto record = RecordAt(file.subspan(at), salt);
     if (!record) continue;
     found.lsns_end = std::max(found.lsns_end, record->lsn + record->length);
-    if (!format::IsTxn(static_cast<RecordKind>(record->kind))) continue;
+    if (!IsTransaction(*record)) continue;
     uint64_t& name = found.names.emplace_back();
     const std::byte* const body = file.data() + at + sizeof(RecordHeader);
     std::memcpy(&name, body, sizeof name);

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "logging/device/faulty_file_system.h"
+#include "tests/logging/device/faulty_file_system.h"
 
 namespace dbx::sim {
 

@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 #include "logging/device/file_system.h"
-#include "logging/log_directory.h"
+#include "system/runs/log_directory.h"
 #include "tests/simulation/allocation.h"
 #include "tests/simulation/scheduler.h"
 

@@ -5,9 +5,10 @@
 #include <numeric>
 
 #include "benchmarks/tpcc/tpcc.h"
-#include "logging/device/faulty_file_system.h"
 #include "logging/schemes.h"
-#include "system/registry.h"
+#include "system/command_line/parse_options.h"
+#include "system/pairs/registry.h"
+#include "tests/logging/device/faulty_file_system.h"
 
 namespace dbx {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "system/registry.h"
+#include "system/pairs/registry.h"
 
 namespace dbx::testing {
 

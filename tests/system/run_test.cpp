@@ -8,9 +8,10 @@
 #include <numeric>
 
 #include "base/error.h"
-#include "logging/device/faulty_file_system.h"
-#include "system/pair_types.h"
-#include "system/registry.h"
+#include "system/command_line/parse_options.h"
+#include "system/pairs/pair_types.h"
+#include "system/pairs/registry.h"
+#include "tests/logging/device/faulty_file_system.h"
 #include "tests/logging/device/temp_dir.h"
 #include "tests/system/held_pairs.h"
 

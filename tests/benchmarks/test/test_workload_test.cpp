@@ -1,5 +1,5 @@
 // Claims about the TEST workload.
-#include "benchmarks/test/test_workload.h"
+#include "benchmarks/test/test.h"
 
 #include <gtest/gtest.h>
 

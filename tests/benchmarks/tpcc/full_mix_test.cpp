@@ -5,7 +5,7 @@
 #include <set>
 
 #include "benchmarks/tpcc/tpcc.h"
-#include "system/replay_transaction.h"
+#include "system/replay/replay_transaction.h"
 #include "tests/benchmarks/map_context.h"
 
 namespace dbx {

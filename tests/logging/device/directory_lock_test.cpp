@@ -13,8 +13,8 @@
 #include <cstdlib>
 
 #include "base/error.h"
-#include "logging/device/faulty_file_system.h"
 #include "logging/device/posix_file_system.h"
+#include "tests/logging/device/faulty_file_system.h"
 #include "tests/logging/device/temp_dir.h"
 
 namespace dbx {

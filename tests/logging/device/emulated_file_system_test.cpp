@@ -6,7 +6,7 @@
 #include <random>
 
 #include "base/error.h"
-#include "logging/device/faulty_file_system.h"
+#include "tests/logging/device/faulty_file_system.h"
 #include "tests/logging/device/jumping_clock.h"
 
 namespace dbx {

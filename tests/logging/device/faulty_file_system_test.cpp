@@ -1,4 +1,4 @@
-#include "logging/device/faulty_file_system.h"
+#include "tests/logging/device/faulty_file_system.h"
 
 #include <gtest/gtest.h>
 

@@ -8,9 +8,9 @@
 #include <mutex>
 #include <random>
 
-#include "logging/device/faulty_file_system.h"
 #include "logging/format.h"
 #include "tests/logging/caught.h"
+#include "tests/logging/device/faulty_file_system.h"
 
 namespace dbx {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "logging/device/faulty_file_system.h"
+#include "tests/logging/device/faulty_file_system.h"
 
 namespace dbx {
 namespace {

@@ -1,0 +1,116 @@
+// Every switch that need not be compiled in, with its value for this process. switches.h has the table of them,
+// parse_options.h what is made from both.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace dbx {
+
+enum class WorkloadKind { kYcsb, kTpcc, kTest };
+
+struct Options {
+  // The pair and the workload. Names as in config.h; the pair is looked up in the registry.
+  std::string cc;  // NO_WAIT, SILO, HEKATON
+  bool use_locktable = false;
+  std::string log;       // of kSchemes (logging/schemes.h)
+  std::string log_type;  // LOG_DATA, LOG_COMMAND
+  WorkloadKind workload = WorkloadKind::kYcsb;
+  std::string index;            // IDX_HASH, IDX_BTREE
+  std::string isolation_level;  // SERIALIZABLE, SNAPSHOT
+
+  uint32_t thread_cnt = 4;
+  uint64_t max_txns_per_thread = 100;  // ends a run, unless seconds does
+  double seconds = 0;                  // > 0: run this long instead
+  uint64_t warmup = 0;                 // transactions per worker before the measured interval
+  uint32_t lookahead = 0;              // calls ahead whose buckets are prefetched, rows half as far; 0: none
+  uint64_t seed = 1;
+  uint64_t abort_penalty_ns = 0;  // an aborted transaction waits this long before it runs again
+  uint64_t query_list_len = 0;    // calls generated per worker; 0: enough that the list does not fit the caches
+  bool prt_lat_distr = false;
+  uint32_t epoch_period_ms = 40;
+
+  // YCSB.
+  uint64_t synth_table_size = 0;  // rows
+  double zipf_theta = 0.6;
+  double read_perc = 0.5;
+  double write_perc = 0.5;
+  double scan_perc = 0;
+  uint32_t scan_len = 20;  // rows
+  uint32_t req_per_query = 2;
+  uint32_t field_per_tuple = 10;
+
+  // TPC-C.
+  uint32_t num_wh = 1;
+  bool tpcc_full_mix = false;  // all five transactions; perc_payment is ignored then
+  double perc_payment = 0.5;
+  bool wh_update = true;
+  bool tpcc_small = false;  // small cardinalities for tests
+
+  // TEST workload.
+  bool test_read_write = true;  // -Ar
+  bool test_conflict = true;    // -Ac
+
+  // Logging.
+  uint32_t num_logger = 1;              // log streams, 1-16
+  bool time_breakdown = false;          // of commit latency
+  uint64_t stripe_unit_bytes = 0;       // of one log over several directories
+  uint64_t log_buffer_size = 0;         // bytes of ring buffer per stream
+  uint64_t max_log_entry_size = 0;      // bytes; a larger record aborts its transaction
+  bool log_no_flush = false;            // -Lf1: write but never sync (labelled in every result)
+  uint64_t log_flush_interval_us = 0;   // longest wait of a complete record for the start of its flush
+  uint64_t log_flush_block_bytes = 0;   // -LB: largest write; with this much waiting no flush waits
+  uint64_t log_read_block_bytes = 0;    // -LK: recovery reads blocks of this size
+  bool compress_lsn_log = true;         // LSN vectors in records
+  uint32_t psn_flush_freq = 1;          // flushes from one anchor, mark or watermark to the next; 0: none
+  bool latency_hiding = true;           // false: a worker waits until each transaction is durable
+  std::string central_log;              // how one is filled, of kCentralMethodNames
+  uint64_t hopping_distance_bytes = 0;  // a power of two
+  uint64_t locktable_modifier = 0;      // -l: lock table buckets per worker
+  uint64_t locktable_evict_buffer = 0;  // -Tl: delta in bytes; metadata older than durable - delta is evicted
+  bool update_simd = true;              // false: the same as simd = "scalar"
+  std::string simd = "auto";            // auto, scalar, avx2, avx512
+  std::string io_engine = "auto";       // auto, uring, pwrite
+  std::vector<std::string> log_dirs;    // --log_dir A,B
+  uint32_t number_of_disks = 0;         // -LD; 0: as many as log_dirs
+  bool log_overwrite = false;
+  uint64_t log_limit_bytes = 0;     // a run stops cleanly when its logs reach this size in all
+  std::string log_device = "real";  // or the device that each log directory emulates (parse_device.h)
+  uint64_t device_ceiling = 0;      // bytes per second that the log devices can take; 0: not known
+
+  // Recovery.
+  bool log_recover = false;     // -Lr1
+  std::optional<uint32_t> run;  // --run N; without it the newest
+  bool continue_run = false;    // --continue: recover, then run on the recovered state, in new files
+  bool checkpoint = false;      // with --continue: write the recovered state, so that its logs are no longer needed
+  bool drop_old_runs = false;   // with --checkpoint: delete them
+  std::string recover_serial = "auto";  // auto, always, never: one worker replays everything
+
+  // Are logs read before transactions run?
+  bool reads_log() const { return log_recover || continue_run; }
+
+  // Verification and output.
+  bool verify = false;
+  bool reference = true;  // replay by the reference even where the digest of a clean end proves the state
+  std::string ack_file;
+  std::string history_file;  // of TEST
+  std::string output_file;   // -o
+  std::string json_file;
+
+  bool show_help = false;
+  bool show_effective = false;  // -S
+  bool list = false;
+  bool show_version = false;
+  bool show_man_page = false;
+  bool show_bash_completion = false;
+
+  // Long names of the switches that the command line set, for contradictions with a log's header.
+  std::vector<std::string> given;
+};
+
+// As in config.h: YCSB, TPCC, TEST.
+const char* WorkloadName(WorkloadKind workload);
+
+}  // namespace dbx

@@ -1,0 +1,78 @@
+// One pair of concurrency control and log scheme, compiled once per pair: everything on the transaction path is
+// instantiated here and nowhere else. config.h or the Makefile's -D choose the pair.
+#include "system/pairs/configured_pair.h"
+#include "system/pairs/engine.h"
+#include "system/pairs/pair_node.h"
+#include "system/pairs/pair_types.h"
+#include "system/pairs/registry.h"
+#include "system/pairs/rules.h"
+#include "system/replay/recovery_run.h"
+#include "system/run.h"
+#include "system/transaction/timed_log.h"
+
+namespace dbx {
+namespace {
+
+using Log = std::conditional_t<Configured::kTimeParts, TimedLog<ConfiguredLog>, ConfiguredLog>;
+using Cc = CcOf<Configured::kCcAlg, Configured::kUseLocktable, Log>::type;
+
+static_assert(!rules::NeedsLocksForTable(Configured::kUseLocktable, Cc::kTraits),
+              "this CC_ALG keeps versions in the rows and has no locks to put in a table: set USE_LOCKTABLE 0");
+static_assert(
+    !rules::NeedsPhysicalOrder(Cc::kTraits, Log::kTraits),
+    "this CC_ALG commits in a logical order, commands are replayed in the physical one: set LOG_TYPE LOG_DATA");
+
+static_assert(!rules::NeedsRows(Log::kTraits),
+              "this LOG_ALGORITHM replays rows, and a command record holds none: set LOG_TYPE LOG_DATA");
+static_assert(!rules::NeedsEpochTids(Cc::kTraits, Log::kTraits),
+              "this LOG_ALGORITHM orders records by epochs and TIDs, which this CC_ALG does not give: set CC_ALG SILO");
+
+static_assert(!rules::NeedsTimestamps(Cc::kTraits, Log::kTraits),
+              "a CC_ALG that keeps many versions, and no other, needs timestamps in its commands, which this "
+              "LOG_ALGORITHM does not log: set LOG_TYPE LOG_DATA");
+
+class PairEngine : public Engine {
+ public:
+  RunResult Run(const Options& options, LogStorage& storage) override {
+    const std::string simd = SelectSimd(options);
+    if (Log::kTraits.single_stream && options.num_logger != 1) {
+      throw Error(ExitStatus::kUsage, std::string(Log::kTraits.name) + " writes one log; use -Ln1");
+    }
+    if (options.continue_run && !Log::kTraits.logs) {
+      throw Error(ExitStatus::kUsage, std::string(Log::kTraits.name) + " leaves nothing to continue; run with a log");
+    }
+    const std::string_view refusal = rules::IsolationRefusal(IsolationOf(options), Cc::kTraits);
+    if (!refusal.empty()) throw Error(ExitStatus::kUsage, std::string(refusal));
+    PairNode<Cc, Log> node(options.num_logger, options.thread_cnt);
+    RunResult result = MeasureRun(options, storage, node);
+    result.simd = simd;
+    return result;
+  }
+
+  RecoveryResult Recover(const Options& options, LogStorage& storage) override {
+    if constexpr (Log::kTraits.logs) {
+      const std::string simd = SelectSimd(options);
+      RecoveryResult result = RunRecovery(options, storage, Log::kTraits);
+      result.simd = simd;
+      return result;
+    }
+    throw Error(ExitStatus::kUsage, std::string(Log::kTraits.name) + " leaves nothing to recover; run with a log");
+  }
+
+ private:
+  // Throws when the machine lacks the requested instructions.
+  static std::string SelectSimd(const Options& options) {
+    return SelectLsnVectorOps(options.update_simd ? options.simd : "scalar");
+  }
+};
+
+const PairName kName = {Configured::kCcName, Configured::kUseLocktable, Configured::kLogName,
+                        Log::kTraits.logs ? Configured::kLogTypeName : ""};
+
+const bool kRegistered = [] {
+  Registry::Global().Add(kName, [] { return std::make_unique<PairEngine>(); });
+  return true;
+}();
+
+}  // namespace
+}  // namespace dbx

@@ -1,0 +1,60 @@
+// Applies the rules (rules.h) to every pair, compiled in or not, so that --list and a look-up can report why a pair is
+// refused, and --list a pair's isolation levels. No pair is instantiated for that: traits are enough.
+#include <utility>
+
+#include "system/pairs/configured_pair.h"
+#include "system/pairs/registry.h"
+#include "system/pairs/rules.h"
+
+namespace dbx {
+namespace {
+
+template <CcAlg kAlg, bool kLocktable, format::Scheme kScheme, LogType kType>
+void RefuseIfRuled(Registry& registry) {
+  using Pair = PairOf<kAlg, kLocktable, kScheme, kType>;
+  using Log = typename Pair::Log;
+  static_assert(Log::kTraits.scheme == kScheme && Log::kTraits.name == InfoOf(kScheme).name);
+  static_assert(Log::kTraits.single_stream == InfoOf(kScheme).one_log);
+  // Without a log there is no type.
+  if constexpr (!Log::kTraits.logs && kType == LogType::kCommand) return;
+  constexpr std::string_view kWhy = rules::Refusal(kLocktable, Pair::Cc::kTraits, Log::kTraits);
+  if constexpr (!kWhy.empty()) {
+    constexpr std::string_view kLogType = kType == LogType::kCommand ? "LOG_COMMAND" : "LOG_DATA";
+    registry.Refuse({std::string(Pair::Cc::kTraits.name), kLocktable, std::string(Log::kTraits.name),
+                     std::string(Log::kTraits.logs ? kLogType : "")},
+                    std::string(kWhy));
+  }
+}
+
+template <CcAlg kAlg, bool kLocktable, size_t... kNumbers>
+void RefuseByRules(Registry& registry, std::index_sequence<kNumbers...>) {
+  (RefuseIfRuled<kAlg, kLocktable, kSchemes[kNumbers].scheme, LogType::kData>(registry), ...);
+  (RefuseIfRuled<kAlg, kLocktable, kSchemes[kNumbers].scheme, LogType::kCommand>(registry), ...);
+}
+template <CcAlg kAlg>
+void AddIsolationLevels(Registry& registry) {
+  constexpr CcTraits kTraits = CcOf<kAlg, false, NoLog>::type::kTraits;
+  for (const auto& [level, name] :
+       {std::pair(Isolation::kSerializable, "SERIALIZABLE"), std::pair(Isolation::kSnapshot, "SNAPSHOT")}) {
+    if (rules::IsolationRefusal(level, kTraits).empty()) registry.AddIsolationLevel(std::string(kTraits.name), name);
+  }
+}
+template <CcAlg kAlg>
+void RefuseByRules(Registry& registry) {
+  AddIsolationLevels<kAlg>(registry);
+  RefuseByRules<kAlg, false>(registry, std::make_index_sequence<kSchemes.size()>());
+  RefuseByRules<kAlg, true>(registry, std::make_index_sequence<kSchemes.size()>());
+}
+
+}  // namespace
+
+void RefuseByRules(Registry& registry) {
+  RefuseByRules<CcAlg::kNoWait>(registry);
+  RefuseByRules<CcAlg::kWaitDie>(registry);
+  RefuseByRules<CcAlg::kDlDetect>(registry);
+  RefuseByRules<CcAlg::kSilo>(registry);
+  RefuseByRules<CcAlg::kTicToc>(registry);
+  RefuseByRules<CcAlg::kHekaton>(registry);
+}
+
+}  // namespace dbx

@@ -1,0 +1,123 @@
+#include "system/reference/reference_run.h"
+
+#include <cstring>
+#include <string_view>
+
+namespace dbx::reference {
+namespace {
+
+constexpr size_t kBlockBytes = 4096;
+
+[[noreturn]] void Bad(const FileImage& file, uint64_t offset, const std::string& why,
+                      ExitStatus status = ExitStatus::kCorrupt) {
+  throw Error(status, "bad file " + file.path + "@" + std::to_string(offset) + ": " + why);
+}
+
+uint64_t Load(const FileImage& file, uint64_t at, size_t bytes) {
+  if (at + bytes > file.bytes.size()) Bad(file, at, "it ends here");
+  uint64_t value = 0;
+  std::memcpy(&value, file.bytes.data() + at, bytes);
+  return value;
+}
+
+// That `bytes` from the start of the file are what was written under this magic: version 1, and the CRC at offset 12,
+// which counts as zero itself.
+void CheckSealed(const FileImage& file, std::string_view magic, size_t bytes) {
+  if (file.bytes.size() < bytes) Bad(file, 0, "it is too short");
+  if (std::memcmp(file.bytes.data(), magic.data(), 8) != 0) Bad(file, 0, "wrong magic");
+  std::vector<std::byte> copy(file.bytes.begin(), file.bytes.begin() + static_cast<ptrdiff_t>(bytes));
+  std::memset(copy.data() + 12, 0, 4);
+  if (Crc32c(copy) != Load(file, 12, 4)) Bad(file, 12, "bad checksum");
+  if (Load(file, 8, 4) != 1) Bad(file, 8, "its version is not known", ExitStatus::kMismatch);
+}
+
+// The block at `at`; adds its rows and returns their number, or none for the last block, which must agree with them.
+std::optional<uint64_t> LoadBlock(const FileImage& file, uint64_t& at, uint64_t rows_before, uint32_t& digest,
+                                  Database& database) {
+  const uint64_t crc = Load(file, at, 4), length = Load(file, at + 4, 4), kind = Load(file, at + 8, 4);
+  const uint64_t rows = Load(file, at + 12, 4), start = at;
+  if (length < 16 || length > file.bytes.size() - at) Bad(file, at, "impossible length of a block");
+  if (Crc32c(file.bytes.subspan(at + 4, length - 4)) != crc) Bad(file, at, "bad checksum of a block");
+  at += (length + kBlockBytes - 1) / kBlockBytes * kBlockBytes;
+  if (kind == 2) {
+    if (Load(file, start + 16, 8) != rows_before || Load(file, start + 24, 8) != digest) Bad(file, start, "other rows");
+    return std::nullopt;
+  }
+  digest = Crc32c(file.bytes.subspan(start, 4), digest);
+  ReferenceContext context;
+  Record record;
+  record.payload = file.bytes.subspan(start + 16, length - 16);
+  Log log;
+  log.path = file.path;
+  ApplyImages(log, record, context, database);
+  return rows;
+}
+
+// How far the run was durable, by the last whole block of its frontier: the stamp; and that the logs are that long.
+uint64_t DurableStamp(const FileImage& file, const ReferenceLogs& logs) {
+  uint64_t stamp = 0, number = 0;
+  LsnVector lsns{};
+  for (; (number + 1) * kBlockBytes <= file.bytes.size(); ++number) {
+    const FileImage block{file.path, file.bytes.subspan(number * kBlockBytes, kBlockBytes), nullptr};
+    try {
+      CheckSealed(block, "DBXDUR\r\n", kBlockBytes);
+    } catch (const Error&) {
+      if (number == 0) throw;
+      break;
+    }
+    if (Load(block, 16, 8) != logs.run_id) Bad(file, 16, "it is of another run", ExitStatus::kMismatch);
+    if (Load(block, 24, 8) != number) break;
+    const auto ascend = [&](uint64_t& last, uint64_t at) {
+      if (Load(block, at, 8) < last) Bad(file, number * kBlockBytes, "it goes back");
+      last = Load(block, at, 8);
+    };
+    ascend(stamp, 32);
+    for (size_t i = 0; i < lsns.size(); ++i) ascend(lsns[i], 48 + 8 * i);
+    for (size_t i = 0; i < logs.logs.size(); ++i) {
+      if (logs.logs[i].end < lsns[i]) Bad(file, number * kBlockBytes, "a log ends before it");
+    }
+  }
+  return stamp;
+}
+
+}  // namespace
+
+ReferenceLogs ReadRun(const RunImage& run) {
+  if (!run.frozen) {
+    ReferenceLogs logs = ReadLogs(run.logs);
+    if (run.frontier) logs.stamp_end = DurableStamp(*run.frontier, logs);
+    return logs;
+  }
+  const FileImage& frozen = *run.frozen;
+  CheckSealed(frozen, "DBXFRZ\r\n", kBlockBytes);
+  std::vector<uint64_t> frontier;
+  for (uint64_t i = 0; i < Load(frozen, 32, 4) && i < 16; ++i) frontier.push_back(Load(frozen, 72 + 8 * i, 8));
+  ReferenceLogs logs = ReadLogs(run.logs, &frontier);
+  logs.stamp_end = Load(frozen, 208, 8);
+  if (Load(frozen, 24, 8) != logs.run_id) Bad(frozen, 24, "it is of another run", ExitStatus::kMismatch);
+  if (Load(frozen, 36, 4) == 1) logs.frozen_digest.emplace(Load(frozen, 40, 8), Load(frozen, 48, 8));
+  return logs;
+}
+
+std::optional<std::pair<uint64_t, uint64_t>> LoadCheckpoint(const RunImage& run, Database& database) {
+  const FileImage& manifest = run.manifest.value();
+  CheckSealed(manifest, "DBXMAN\r\n", kBlockBytes);
+  if (Load(manifest, 44, 4) != run.checkpoint.size()) Bad(manifest, 44, "another number of checkpoint files");
+  for (uint64_t part = 0; part < run.checkpoint.size(); ++part) {
+    const FileImage& file = run.checkpoint[part];
+    const uint64_t entry = 64 + 24 * part;
+    const bool named =
+        Load(manifest, entry, 8) == file.bytes.size() && Load(manifest, entry + 16, 4) == Crc32c(file.bytes);
+    if (!named) Bad(file, 0, "it is not the one that the manifest names", ExitStatus::kMismatch);
+    CheckSealed(file, "DBXCKP\r\n", 48);
+    if (Load(file, 24, 8) != Load(manifest, 24, 8)) Bad(file, 24, "it is of another run", ExitStatus::kMismatch);
+    uint64_t rows = 0, at = kBlockBytes;
+    uint32_t digest = 0;
+    while (const auto more = LoadBlock(file, at, rows, digest, database)) rows += *more;
+    if (rows != Load(manifest, entry + 8, 8)) Bad(file, at, "it holds another number of rows");
+  }
+  if (Load(manifest, 1600, 4) != 1) return std::nullopt;
+  return std::pair{Load(manifest, 1608, 8), Load(manifest, 1616, 8)};
+}
+
+}  // namespace dbx::reference

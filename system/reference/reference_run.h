@@ -1,0 +1,30 @@
+// The reference's side of runs that continue others: its own parsers for `frozen`, `manifest` and checkpoints, written
+// from logging/README.md.
+#pragma once
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "system/reference/reference_replay.h"
+
+namespace dbx::reference {
+
+// The files of one run.
+struct RunImage {
+  std::vector<FileImage> logs;
+  std::optional<FileImage> frozen;
+  std::optional<FileImage> manifest;
+  std::optional<FileImage> frontier;
+  std::vector<FileImage> checkpoint;  // by part
+};
+
+// The logs of a run, up to where it was frozen, if it was. Throws Error as ReadLogs does, and for files that do not
+// belong together.
+ReferenceLogs ReadRun(const RunImage& run);
+
+// Puts the rows of the run's checkpoint into a database without rows. Returns the digest of the state that it was made
+// from, if the manifest has one. Throws Error (kCorrupt, kMismatch).
+std::optional<std::pair<uint64_t, uint64_t>> LoadCheckpoint(const RunImage& run, Database& database);
+
+}  // namespace dbx::reference

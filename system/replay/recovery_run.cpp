@@ -1,0 +1,167 @@
+#include "system/replay/recovery_run.h"
+
+#include <array>
+#include <utility>
+
+#include "base/clock.h"
+#include "system/pairs/scheme_types.h"
+#include "system/replay/recovery.h"
+#include "system/transaction/observer.h"
+
+namespace dbx {
+namespace {
+
+ReplaySettings ReplaySettingsOf(const Options& options) {
+  ReplaySettings settings;
+  settings.workers = options.thread_cnt;
+  settings.block_bytes = options.log_read_block_bytes;
+  settings.serially = options.recover_serial == "always"  ? ReplaySettings::Serially::kAlways
+                      : options.recover_serial == "never" ? ReplaySettings::Serially::kNever
+                                                          : ReplaySettings::Serially::kAuto;
+  return settings;
+}
+
+bool IsReplayedInManyVersions(const format::FileHeader& header) {
+  return header.payload == static_cast<uint8_t>(format::Payload::kVersionedCommand);
+}
+
+void TakeSummary(const ReplaySummary& summary, RecoveryResult& result) {
+  result.recovered = summary.recovered;
+  result.dropped_dependency = summary.dropped;
+  result.voids = summary.voids;
+  result.torn_logs = summary.torn_logs;
+  result.cut_bytes = summary.cut_bytes;
+  result.log_bytes = summary.log_bytes;
+  result.frontier = summary.frontier;
+  result.clean_end = summary.clean_end;
+  result.serial_fallback = summary.went_serial;
+  result.parallelism = summary.parallelism;
+}
+
+AncestryResult AncestryOf(const std::vector<RecoveredRun>& recovered, const OldRuns& runs) {
+  AncestryResult before;
+  if (runs.newest().manifest) before.parent_run = runs.newest().manifest->parent_run;
+  before.runs = recovered.size() - 1;
+  for (size_t i = 0; i + 1 < recovered.size(); ++i) before.recovered += recovered[i].summary.recovered;
+  return before;
+}
+
+template <class R>
+std::vector<RecoveredRun> ReplayRunsBy(const Options& options, const OldRuns& runs, WorkloadRef workload,
+                                       Database& database, const std::function<void()>* replayed) {
+  std::vector<RecoveredRun> recovered(runs.chain.size());
+  for (size_t i = 0; i < runs.chain.size(); ++i) {
+    R recovery(ReplaySettingsOf(options));
+    const auto replay = [&](auto* generator) {
+      return Recover(recovery, SourcesOf(runs.chain[i]), database, *generator, options.thread_cnt,
+                     options.verify ? &recovered[i].names : nullptr, i + 1 == runs.chain.size() ? replayed : nullptr);
+    };
+    recovered[i].summary = std::visit(replay, workload);
+  }
+  return recovered;
+}
+
+template <class R, class WorkloadT>
+RecoveryResult RecoverOver(const Options& options, LogStorage& storage, const LogTraits& traits, WorkloadT& workload) {
+  RecoveryResult result;
+  uint64_t lap = Clock::NowTicks();
+  const auto lap_seconds = [&lap] {
+    const uint64_t begin = std::exchange(lap, Clock::NowTicks());
+    return Clock::ToSeconds(lap - begin);
+  };
+
+  const OldRuns runs = storage.Open(options);
+  result.run_number = runs.newest().number;
+  result.directories = storage.Describe(options, runs.newest());
+  result.threads = options.thread_cnt;
+  result.open_seconds = lap_seconds();
+
+  RowLayout layout;
+  if (IsReplayedInManyVersions(runs.newest().header())) layout.cc_bytes = kVersionChainBytes;
+  Database database(layout, options.thread_cnt);
+  CreateTables(options, workload, database);
+  for (const OldRun& run : runs.chain) CheckLogsMatch(run, traits, SchemaHash(database));
+  const uint64_t checkpoint_rows =
+      LoadStart(StartStateOf(runs), storage.files(), options.seed, options.thread_cnt, &workload, database);
+  result.load_seconds = lap_seconds();
+
+  const std::function<void()> replayed = [&] { result.replay_seconds = lap_seconds(); };
+  const std::vector<RecoveredRun> recovered = ReplayRunsBy<R>(options, runs, &workload, database, &replayed);
+  observer::Recovered(database);
+  TakeSummary(recovered.back().summary, result);
+  result.before = AncestryOf(recovered, runs);
+  result.before.checkpoint_rows = checkpoint_rows;
+  result.finish_seconds = lap_seconds();
+
+  if (options.verify) {
+    for (const RecoveredRun& run : recovered) {
+      const std::vector<uint64_t> ids = SortedIds(run.names);
+      result.recovered_ids.insert(result.recovered_ids.end(), ids.begin(), ids.end());
+    }
+    const Verification verification = VerifyRecovery(options, storage.files(), runs, recovered, &workload, database);
+    result.verified = verification.checks;
+    result.digest = verification.digest.Hex();
+    result.verify_seconds = lap_seconds();
+  }
+  return result;
+}
+
+template <class R>
+RecoveryResult RecoverBy(const Options& options, LogStorage& storage, const LogTraits& traits) {
+  return WithWorkload(options, [&](auto& workload) { return RecoverOver<R>(options, storage, traits, workload); });
+}
+
+struct Steps {
+  decltype(&RecoverBy<void>) run;
+  decltype(&ReplayRunsBy<void>) replay_runs;
+};
+
+template <size_t kNumber>
+using RecoveryOf = typename TypesOf<kSchemes[kNumber].scheme>::Recovery;
+
+// By the scheme's number. Schemes with the same recovery share its code.
+template <size_t... kNumbers>
+constexpr auto AllSteps(std::index_sequence<kNumbers...>) {
+  return std::array{Steps{&RecoverBy<RecoveryOf<kNumbers>>, &ReplayRunsBy<RecoveryOf<kNumbers>>}...};
+}
+
+const Steps& StepsOf(format::Scheme scheme) {
+  static constexpr auto kSteps = AllSteps(std::make_index_sequence<kSchemes.size()>());
+  return kSteps[static_cast<size_t>(scheme)];
+}
+
+}  // namespace
+
+std::vector<LogSource> SourcesOf(const OldRun& run) {
+  std::vector<LogSource> sources;
+  for (size_t i = 0; i < run.devices.size(); ++i) {
+    const format::FileHeader& header = run.headers[i];
+    LogSource& source = sources.emplace_back();
+    source.device = run.devices[i].get();
+    source.run_id = header.run_id;
+    source.ring_bytes = header.ring_bytes;
+    source.log_index = static_cast<uint32_t>(i);
+    source.log_count = static_cast<uint32_t>(run.devices.size());
+    source.start = Lsn(header.start_lsn);
+    source.many_versions = IsReplayedInManyVersions(header);
+    if (run.manifest && source.many_versions) source.first_timestamp = TimestampOf(run.manifest->first_stamp);
+    if (run.frontier) {
+      source.stamp_end = run.frontier->stamp;
+      source.durable_until = run.frontier->lsns[i];
+    }
+    if (run.frozen) source.stamp_end = run.frozen->stamp_end;
+    if (run.frozen) source.frozen_end = run.frozen->frontier[i];
+  }
+  return sources;
+}
+
+RecoveryResult RunRecovery(const Options& options, LogStorage& storage, const LogTraits& traits) {
+  return StepsOf(traits.scheme).run(options, storage, traits);
+}
+
+std::vector<RecoveredRun> ReplayRuns(format::Scheme scheme, const Options& options, const OldRuns& runs,
+                                     WorkloadRef workload, Database& database, const std::function<void()>* replayed) {
+  return StepsOf(scheme).replay_runs(options, runs, workload, database, replayed);
+}
+
+}  // namespace dbx

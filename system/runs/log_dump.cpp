@@ -1,0 +1,462 @@
+// log_dump [--verify] [--records N] FILE...
+//
+// Prints log files readably and checks them: the header, each record of the valid prefix, totals by kind, and whether
+// the log ends where it may. Damage to bytes that had been durable is told apart from a torn tail by the evidence of
+// all given files of the same run (logging/README.md, "What is valid").
+//
+// With --verify the files must be all logs of one run, and no records are printed unless --records asks for some.
+// Each fault is one line on standard error, "error: <what> <file>@<offset>: <why>"; the exit status is the first
+// one's: 0 none (a torn tail is none), 2 usage, 3 damage, 4 input or output, 5 memory, 6 mismatch.
+#include <algorithm>
+#include <charconv>
+#include <cinttypes>
+#include <cstdio>
+#include <cstring>
+#include <limits>
+#include <map>
+#include <memory>
+#include <new>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "base/types.h"
+#include "logging/device/file_device.h"
+#include "logging/device/posix_file_system.h"
+#include "logging/device/striped_device.h"
+#include "logging/format.h"
+#include "logging/frontier_file.h"
+#include "logging/log_reader.h"
+#include "logging/log_tail.h"
+#include "logging/records/record_type.h"
+#include "logging/schemes.h"
+#include "logging/write_entries.h"
+#include "system/runs/checkpoint.h"
+#include "system/runs/continuation.h"
+#include "system/runs/file_header.h"
+
+namespace dbx {
+namespace {
+
+using format::RecordHeader;
+
+constexpr std::string_view kUsage = "usage: log_dump [--verify] [--records N] FILE...";
+constexpr const char* kPayloadNames[] = {"none", "data", "command", "versioned_command"};
+static_assert(std::size(kPayloadNames) == static_cast<size_t>(format::Payload::kLast) + 1);
+constexpr size_t kReadBytes = 1 << 20;
+constexpr size_t kArgumentBytesShown = 32;
+
+struct Options {
+  bool verify = false;
+  bool help = false;
+  uint64_t records = std::numeric_limits<uint64_t>::max();  // printed per log
+  std::vector<std::string> paths;
+};
+
+// Records of the valid prefix, by RecordKind.
+struct Counts {
+  uint64_t records[records::kKinds] = {};
+  uint64_t bytes[records::kKinds] = {};
+};
+
+struct DumpedLog {
+  std::unique_ptr<BlockDevice> device;  // of a file, or of all stripes
+  format::FileHeader header;
+  LogSource source;
+  Counts counts;
+  bool readable = false;  // up to the frontier without a contradiction
+  bool clean_end = false;
+  Lsn frontier;
+  std::string end_reason;
+  uint64_t cut_bytes = 0;
+  ProofPerLog proofs;
+};
+
+Options Parse(int argc, char** argv) {
+  Options options;
+  std::optional<uint64_t> records;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view arg = argv[i];
+    if (arg == "--verify") {
+      options.verify = true;
+    } else if (arg == "--help" || arg == "-h") {
+      options.help = true;
+    } else if (arg == "--records" || arg.starts_with("--records=")) {
+      std::string_view value;
+      if (arg.size() > 10) value = arg.substr(10);
+      if (arg.size() == 9 && ++i < argc) value = argv[i];
+      uint64_t count = 0;
+      const auto [end, problem] = std::from_chars(value.data(), value.data() + value.size(), count);
+      if (problem != std::errc() || end != value.data() + value.size()) {
+        throw Error(ExitStatus::kUsage, "--records wants a number; " + std::string(kUsage));
+      }
+      records = count;
+    } else if (arg.starts_with("-")) {
+      throw Error(ExitStatus::kUsage, "unknown flag " + std::string(arg) + "; " + std::string(kUsage));
+    } else {
+      options.paths.emplace_back(arg);
+    }
+  }
+  if (options.paths.empty() && !options.help) throw Error(ExitStatus::kUsage, std::string(kUsage));
+  if (options.verify) options.records = 0;
+  if (records) options.records = *records;
+  return options;
+}
+
+void PrintHeader(const DumpedLog& log) {
+  const format::FileHeader& h = log.header;
+  std::printf("%s\n", log.device->path().c_str());
+  std::printf("  version %" PRIu32 ", database %016" PRIx64 ", run %016" PRIx64 ", log %u of %u, %s, %s\n", h.version,
+              h.database_id, h.run_id, h.log_index, h.log_count, kSchemes[h.scheme].folder.data(),
+              kPayloadNames[h.payload]);
+  if (IsStripe(h)) std::printf("  one log in stripes of %" PRIu32 " bytes\n", h.stripe_bytes);
+  std::printf("  ring %" PRIu64 " bytes, schema %016" PRIx64 "\n", h.ring_bytes, h.schema_hash);
+  if (Continues(h)) {
+    std::printf("  continues run-%04" PRIu32 " (%016" PRIx64 ") from LSN %" PRIu64 "\n", h.parent_run, h.parent_run_id,
+                h.start_lsn);
+  }
+  std::string_view config = ConfigText(h);
+  while (!config.empty()) {
+    const size_t line = std::min(config.find('\n'), config.size());
+    std::printf("  %.*s\n", static_cast<int>(line), config.data());
+    config.remove_prefix(std::min(line + 1, config.size()));
+  }
+}
+
+void PrintFrozen(const std::string& path, std::span<const std::byte> bytes) {
+  const FrozenRun frozen = DecodeFrozen(bytes, path);
+  std::printf("%s\n  frozen: database %016" PRIx64 ", run %016" PRIx64 ", next sequence %" PRIu64
+              ", highest LSN %" PRIu64 ", highest stamp %" PRIu64 ", frontier",
+              path.c_str(), frozen.database_id, frozen.run_id, frozen.next_sequence, frozen.highest_lsn.value(),
+              frozen.highest_stamp.value());
+  for (const Lsn lsn : frozen.frontier) std::printf(" %" PRIu64, lsn.value());
+  if (frozen.digest) std::printf(", digest %016" PRIx64 "%016" PRIx64, frozen.digest->second, frozen.digest->first);
+  std::printf("\n");
+}
+
+void PrintSuccessor(const std::string& path, std::span<const std::byte> bytes) {
+  const RunSuccessor successor = DecodeSuccessor(bytes, path);
+  std::printf("%s\n  successor: database %016" PRIx64 ", run %016" PRIx64 ", continued by run-%04" PRIu32
+              " (%016" PRIx64 ")\n",
+              path.c_str(), successor.database_id, successor.run_id, successor.child_run, successor.child_run_id);
+}
+
+void PrintManifest(const std::string& path, std::span<const std::byte> bytes) {
+  const RunManifest manifest = DecodeManifest(bytes, path);
+  std::printf("%s\n  manifest: database %016" PRIx64 ", run %016" PRIx64 ", continues run-%04" PRIu32 " (%016" PRIx64
+              "), starts at LSN %" PRIu64 ", sequence %" PRIu64 " and stamp %" PRIu64 "\n",
+              path.c_str(), manifest.database_id, manifest.run_id, manifest.parent_run, manifest.parent_run_id,
+              manifest.start_lsn.value(), manifest.first_sequence, manifest.first_stamp.value());
+  for (size_t i = 0; i < manifest.parts.size(); ++i) {
+    std::printf("  checkpoint %zu: %" PRIu64 " bytes, %" PRIu64 " rows, CRC %08" PRIx32 "\n", i,
+                manifest.parts[i].bytes, manifest.parts[i].rows, manifest.parts[i].crc);
+  }
+  if (!manifest.digest) return;
+  std::printf("  digest %016" PRIx64 "%016" PRIx64 "\n", manifest.digest->second, manifest.digest->first);
+}
+
+void PrintCheckpoint(PosixFileSystem& files, const std::string& path) {
+  const CheckpointSummary summary = InspectCheckpointPart(files, path);
+  std::printf("%s\n  checkpoint: database %016" PRIx64 ", run %016" PRIx64 ", schema %016" PRIx64
+              ", part %u of %u, %" PRIu64 " bytes, CRC %08" PRIx32 "\n",
+              path.c_str(), summary.identity.database_id, summary.identity.run_id, summary.identity.schema_hash,
+              summary.identity.part, summary.identity.part_count, summary.part.bytes, summary.part.crc);
+  for (size_t i = 0; i < summary.rows.size(); ++i) std::printf("  table %zu: %" PRIu64 " rows\n", i, summary.rows[i]);
+}
+
+void PrintFrontier(const std::string& path, std::span<const std::byte> bytes) {
+  format::FrontierBlock first;
+  if (bytes.size() < sizeof first) throw Error(ExitStatus::kCorrupt, "cannot read " + path + "@0: no durable frontier");
+  std::memcpy(&first, bytes.data(), sizeof first);
+  const DurableFrontier frontier = ReadFrontier(bytes, first.run_id, path);
+  std::printf("%s\n  frontier: run %016" PRIx64 ", durable up to stamp %" PRIu64 ", logs up to", path.c_str(),
+              first.run_id, frontier.stamp.value());
+  for (const Lsn lsn : frontier.lsns) std::printf(" %" PRIu64, lsn.value());
+  std::printf("\n");
+}
+
+// Prints a run's file that is not a log; false for a log.
+bool PrintOther(const std::string& path) {
+  PosixFileSystem files;
+  std::byte start[8] = {};
+  files.Open(path)->Read(0, start);
+  const auto begins_with = [&start](const char(&magic)[8]) { return std::memcmp(start, magic, sizeof magic) == 0; };
+  if (begins_with(format::kFrozenMagic)) {
+    PrintFrozen(path, files.Map(path).bytes);
+  } else if (begins_with(format::kSuccessorMagic)) {
+    PrintSuccessor(path, files.Map(path).bytes);
+  } else if (begins_with(format::kFrontierMagic)) {
+    PrintFrontier(path, files.Map(path).bytes);
+  } else if (begins_with(format::kManifestMagic)) {
+    PrintManifest(path, files.Map(path).bytes);
+  } else if (begins_with(format::kCheckpointMagic)) {
+    PrintCheckpoint(files, path);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+void PrintArguments(std::span<const std::byte> args) {
+  std::printf(" args %zu bytes", args.size());
+  for (size_t i = 0; i < std::min(args.size(), kArgumentBytesShown); ++i) {
+    std::printf("%s%02x", i % 8 == 0 ? " " : "", std::to_integer<unsigned>(args[i]));
+  }
+  std::printf("%s\n", args.size() > kArgumentBytesShown ? " ..." : "");
+}
+
+void PrintWrites(std::span<const std::byte> rows) {
+  std::printf("\n");
+  WriteEntries entries(rows);
+  for (WriteImage image; entries.Next(image);) {
+    std::printf("      %s table %u key %" PRIu64 " (%zu bytes)\n", image.op == format::WriteOp::kPut ? "put" : "delete",
+                image.table.value(), image.key, image.image.size());
+  }
+}
+
+void PrintRecord(const DumpedLog& log, const RecordType& type, const RecordView& record, const LsnPerLog& anchor) {
+  const RecordHeader& header = record.header;
+  const bool is_transaction = type.role == RecordRole::kTransaction;
+  std::printf("  lsn %" PRIu64 " %s (%" PRIu32 " bytes)", header.lsn, type.name, header.length);
+  if (is_transaction) {
+    const TxnId id = *FieldOf<TxnId>(record.body);
+    std::printf(" txn %" PRIu32 ":%" PRIu64, id.worker().value(), id.sequence());
+  }
+  std::string text;
+  const bool has_vectors = kSchemes[log.header.scheme].has_lsn_vectors;
+  if (type.describe != nullptr) type.describe(record, has_vectors ? &anchor : nullptr, text);
+  std::printf("%s", text.c_str());
+  if (!is_transaction) {
+    std::printf("\n");
+    return;
+  }
+  const auto payload = record.body.subspan(type.leading_bytes(header));
+  if (type.has_rows) return PrintWrites(payload);
+  std::printf(" procedure %u", header.procedure);
+  PrintArguments(payload);
+}
+
+// The check that LogReader leaves to decoders: that a transaction's body fits its kind and its LSN vector.
+void CheckShape(const DumpedLog& log, const RecordType& type, const RecordView& record) {
+  if (type.role != RecordRole::kTransaction) return;
+  const auto refuse = [&](const char* why) { ThrowDamaged(log.source, Lsn(record.header.lsn), why); };
+  const size_t leading = type.leading_bytes(record.header);
+  if (record.header.lv_mask >> log.source.log_count != 0) refuse("it names a log that does not exist");
+  if (record.body.size() < leading) refuse("its LSN vector or stamp is cut off");
+  if (!type.has_rows) return;
+  WriteEntries entries(record.body.subspan(leading));
+  WriteImage image;
+  while (entries.Next(image)) continue;
+  if (entries.malformed()) refuse("a row image makes no sense");
+}
+
+void DumpBatch(DumpedLog& log, const RecordBatch& batch, uint64_t& records_left) {
+  LsnPerLog anchor = batch.anchor;
+  const std::byte* at = batch.bytes;
+  for (Lsn lsn = batch.first; lsn < batch.end;) {
+    RecordHeader header;
+    std::memcpy(&header, at, sizeof header);
+    const RecordType& type = *TypeOf(header.kind);
+    const RecordView record{header, {at + sizeof header, header.length - sizeof header}, log.source.log_count};
+    CheckShape(log, type, record);
+    ++log.counts.records[header.kind];
+    log.counts.bytes[header.kind] += header.length;
+    if (records_left > 0) {
+      --records_left;
+      PrintRecord(log, type, record, anchor);
+    }
+    if (type.role == RecordRole::kAnchor) std::memcpy(anchor.data(), record.body.data(), record.body.size());
+    at += header.length;
+    lsn += header.length;
+  }
+}
+
+DumpedLog Open(const std::string& path) {
+  DumpedLog log;
+  log.device = OpenFileDevice(path);
+  log.header = ReadHeader(*log.device);
+  log.source = {log.device.get(),     log.header.run_id,    log.header.ring_bytes,
+                log.header.log_index, log.header.log_count, Lsn(log.header.start_lsn)};
+  return log;
+}
+
+// The stripes of a run's log as one log; a stripe by itself holds pieces of records only.
+DumpedLog Joined(std::vector<DumpedLog> stripes) {
+  DumpedLog log = std::move(stripes.front());
+  std::vector<std::unique_ptr<BlockDevice>> devices(log.header.log_count);
+  const std::string first = log.device->PlaceOf(0);
+  devices[log.header.log_index] = std::move(log.device);
+  for (size_t i = 1; i < stripes.size(); ++i) devices[stripes[i].header.log_index] = std::move(stripes[i].device);
+  if (std::count(devices.begin(), devices.end(), nullptr) > 0) {
+    throw Error(ExitStatus::kMismatch, "cannot read " + first + ": one of " + std::to_string(devices.size()) +
+                                           " stripes of a log, and not all are given; name all of them");
+  }
+  log.device = std::make_unique<StripedDevice>(std::move(devices), format::kStreamOffset, log.header.stripe_bytes);
+  log.source = {log.device.get(), log.header.run_id, log.header.ring_bytes, 0, 1, Lsn(log.header.start_lsn)};
+  return log;
+}
+
+void Read(DumpedLog& log, uint64_t records_max) {
+  LogReader reader(log.source, kReadBytes, 2);
+  for (RecordBatch batch; reader.Cut(batch) == LogReader::Result::kBatch; batch.buffer->Release()) {
+    DumpBatch(log, batch, records_max);
+  }
+  log.frontier = reader.position();
+  log.end_reason = reader.end_reason();
+  log.clean_end = reader.run_end().has_value();
+  log.proofs = reader.proofs();
+  const TailFindings tail = ExamineTail(log.source, log.frontier);
+  log.cut_bytes = tail.cut_bytes;
+  for (size_t i = 0; i < log.proofs.size(); ++i) log.proofs[i].Raise(tail.proofs[i]);
+  log.readable = true;
+}
+
+void PrintSummary(const DumpedLog& log) {
+  std::printf("  valid up to LSN %" PRIu64 " (offset %" PRIu64 "):", log.frontier.value(),
+              log.source.OffsetOf(log.frontier));
+  const char* separator = " ";
+  for (size_t kind = 1; kind < records::kKinds; ++kind) {
+    if (log.counts.records[kind] == 0) continue;
+    std::printf("%s%" PRIu64 " %s in %" PRIu64 " bytes", separator, log.counts.records[kind],
+                records::kTypes[kind]->name, log.counts.bytes[kind]);
+    separator = ", ";
+  }
+  std::printf("%s\n", *separator == ' ' ? " no records" : "");
+  if (log.clean_end) {
+    std::printf("  clean end\n");
+  } else if (log.cut_bytes > 0) {
+    std::printf("  no clean end; a tail of %" PRIu64 " bytes follows that is no record: %s\n", log.cut_bytes,
+                log.end_reason.c_str());
+  } else {
+    std::printf("  no clean end; nothing follows\n");
+  }
+}
+
+// Does any of `logs` show that `log` had been durable beyond its frontier?
+void CheckEvidence(const DumpedLog& log, const std::vector<DumpedLog>& logs) {
+  for (const DumpedLog& witness : logs) {
+    const DurabilityProof& proof = witness.proofs[log.source.log_index];
+    if (witness.header.run_id != log.header.run_id || proof.until <= log.frontier) continue;
+    ThrowDamaged(log.source, log.frontier,
+                 log.end_reason + ", but the " + proof.what + " at " + PlaceOf(witness.source, proof.at) +
+                     " shows that it was durable up to LSN " + std::to_string(proof.until.value()));
+  }
+}
+
+// With what to pass instead: a file in it, or in its newest run.
+void RefuseDirectory(const std::string& path) {
+  PosixFileSystem files;
+  if (files.KindOf(path) != FileSystem::Entry::kDirectory) return;
+  std::string found = path;
+  for (const char* beginning : {"run-", "log-"}) {
+    std::string newest;
+    for (const std::string& name : files.List(found)) {
+      const bool is_first_log = name.starts_with("log-") && !newest.empty();
+      if (name.starts_with(beginning) && !is_first_log) newest = name;
+    }
+    if (!newest.empty()) found += "/" + newest;
+  }
+  const bool is_file = files.KindOf(found) == FileSystem::Entry::kFile;
+  throw Error(ExitStatus::kUsage, path + " is a directory; pass the files of a run" +
+                                      (is_file ? ", such as " + found : std::string(" (run-NNNN/log-NN.log)")));
+}
+
+// Runs the steps of a dump; an error of one is reported and does not keep the others from running.
+class Dump {
+ public:
+  int Run(const Options& options) {
+    std::vector<DumpedLog> logs;
+    for (const std::string& path : options.paths) {
+      Step([&] {
+        RefuseDirectory(path);
+        Lock(ParentDirectory(path));
+        if (!PrintOther(path)) logs.push_back(Open(path));
+      });
+    }
+    if (options.verify && status_ == ExitStatus::kOk) Step([&] { CheckRun(logs); });
+    logs = WithStripesJoined(std::move(logs));
+    for (DumpedLog& log : logs) {
+      PrintHeader(log);
+      Step([&] { Read(log, options.records); });
+      if (log.readable) PrintSummary(log);
+    }
+    for (const DumpedLog& log : logs) {
+      if (log.readable) Step([&] { CheckEvidence(log, logs); });
+    }
+    if (options.verify && status_ == ExitStatus::kOk) std::printf("verified: %zu logs\n", logs.size());
+    if (std::fflush(stdout) != 0) Step([] { throw Error(ExitStatus::kIo, "cannot write standard output"); });
+    return static_cast<int>(status_);
+  }
+
+ private:
+  // In a run that is still writing, a log would look damaged compared with one that was read later.
+  void Lock(const std::string& directory) {
+    locks_.push_back(PosixFileSystem().LockDirectory(directory, FileSystem::LockKind::kShared));
+    if (locks_.back() != nullptr) return;
+    throw Error(ExitStatus::kIo, "cannot read logs in use: another process is writing in " + directory);
+  }
+
+  std::vector<DumpedLog> WithStripesJoined(std::vector<DumpedLog> logs) {
+    std::map<uint64_t, std::vector<DumpedLog>> stripes;  // by run
+    std::vector<DumpedLog> whole;
+    for (DumpedLog& log : logs) {
+      (IsStripe(log.header) ? stripes[log.header.run_id] : whole).push_back(std::move(log));
+    }
+    for (auto& [run, files] : stripes) {
+      Step([&] { whole.push_back(Joined(std::move(files))); });
+    }
+    return whole;
+  }
+
+  static void CheckRun(const std::vector<DumpedLog>& logs) {
+    std::vector<format::FileHeader> headers(logs.size());
+    std::vector<std::string> paths(logs.size());
+    for (const DumpedLog& log : logs) {
+      // In the order of their index, as far as there is one.
+      const size_t wanted = log.header.log_index;
+      size_t place = wanted < logs.size() && paths[wanted].empty() ? wanted : 0;
+      while (!paths[place].empty()) ++place;
+      headers[place] = log.header;
+      paths[place] = log.device->path();
+    }
+    CheckSameRun(headers, paths);
+  }
+
+  template <class Action>
+  void Step(Action&& action) {
+    try {
+      action();
+    } catch (const Error& error) {
+      std::fflush(stdout);
+      std::fprintf(stderr, "error: %s\n", error.what());
+      if (status_ == ExitStatus::kOk) status_ = error.status();
+    }
+  }
+
+  ExitStatus status_ = ExitStatus::kOk;
+  std::vector<DirectoryLock> locks_;
+};
+
+int Main(int argc, char** argv) {
+  const Options options = Parse(argc, argv);
+  if (!options.help) return Dump().Run(options);
+  std::printf("%.*s\n", static_cast<int>(kUsage.size()), kUsage.data());
+  return 0;
+}
+
+}  // namespace
+}  // namespace dbx
+
+int main(int argc, char** argv) {
+  try {
+    return dbx::Main(argc, argv);
+  } catch (const dbx::Error& error) {
+    std::fprintf(stderr, "error: %s\n", error.what());
+    return static_cast<int>(error.status());
+  } catch (const std::bad_alloc&) {
+    std::fprintf(stderr, "error: out of memory\n");
+    return static_cast<int>(dbx::ExitStatus::kNoSpace);
+  }
+}

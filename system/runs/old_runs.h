@@ -1,0 +1,69 @@
+// The runs that a recovery reads: the newest, or the chosen one, and those that it continues, found and checked before
+// any of them is replayed. Main's thread only. Errors are one line that names the file; nothing is written. All of them
+// are locked before they are looked at, so that no other process writes, continues or deletes them meanwhile.
+//
+// A run that was provably never served, since a crash came while it was made (system/runs/run_traces.h), is passed over
+// with a notice. The run that is chosen then must not have been continued by one that is lost: `successor` names it.
+// --run=N of a recovery looks at no newer run, and at no `successor`: which state is wanted is then the user's choice.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "logging/device/file_system.h"
+#include "logging/frontier_file.h"
+#include "system/command_line/options.h"
+#include "system/result.h"
+#include "system/runs/continuation.h"
+#include "system/runs/file_header.h"
+#include "system/runs/log_directory.h"
+
+namespace dbx {
+
+struct OldRun {
+  uint32_t number = 0;
+  RunLocks locks;                                     // kShared; kExclusive where it is the one to be continued
+  std::vector<std::unique_ptr<BlockDevice>> devices;  // by log; all stripes of one log are one
+  std::vector<format::FileHeader> headers;            // by file
+  std::vector<std::string> paths;
+  std::vector<std::string> directories;  // DIR/run-NNNN
+  std::string frozen_path;
+  std::string successor_path;
+  std::string manifest_path;
+  std::string frontier_path;
+  std::optional<FrozenRun> frozen;            // the run was continued before
+  std::optional<RunSuccessor> successor;      // by this one; older versions wrote none
+  std::optional<RunManifest> manifest;        // the run continues another
+  std::optional<DurableFrontier> frontier;    // its transactions became durable by stamps
+  std::vector<std::string> checkpoint_paths;  // by part, if it starts from a checkpoint
+
+  const format::FileHeader& header() const { return headers.front(); }
+};
+
+// The devices of a run's logs, of those of its files: the same, or all as stripes of one.
+std::vector<std::unique_ptr<BlockDevice>> LogDevices(std::vector<std::unique_ptr<BlockDevice>> files,
+                                                     uint32_t stripe_bytes);
+
+struct OldRuns {
+  std::vector<OldRun> chain;           // oldest first; what the first one starts from is a checkpoint, or a fresh load
+  std::vector<uint32_t> never_served;  // newer than the last of the chain
+  std::vector<std::string> notices;    // a line for each of them
+
+  const OldRun& newest() const { return chain.back(); }
+  bool FromCheckpoint() const { return !chain.front().checkpoint_paths.empty(); }
+};
+
+// Throws Error: kIo (another process is using one of them, too), kCorrupt, kMismatch (a run of the chain, or one of its
+// files, is missing or another one's).
+OldRuns OpenOldRuns(FileSystem& files, const Options& options);
+
+// Deletes a run of `never_served`, once another look at it, when it is locked, says the same. Throws Error.
+void DeleteNeverServed(FileSystem& files, const Options& options, uint32_t run);
+
+// The runs older than the chain's first that are still there, or half deleted, as far as they name each other by number
+// and id; oldest first.
+std::vector<uint32_t> OlderRuns(FileSystem& files, const Options& options, const OldRuns& runs);
+
+}  // namespace dbx

@@ -1,0 +1,47 @@
+# The fuzz targets, included by the Makefile. Each with the sources that it needs, under the sanitizers; libFuzzer brings
+# the main.
+FUZZ_CXX ?= $(firstword $(shell command -v clang++-14 clang++) clang++-14)
+FUZZ_FLAGS := -std=c++20 -O1 -g1 -march=x86-64-v2 -pthread -Wall -Wextra -Werror -I. -fno-omit-frame-pointer \
+  -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined
+FUZZ_TARGETS := $(patsubst tests/fuzz/%_fuzz.cpp,%,$(wildcard tests/fuzz/*_fuzz.cpp))
+FUZZ_HEADER_SOURCES := base/check.cpp base/crc32c.cpp system/runs/file_header.cpp
+FUZZ_RECOVERY_SOURCES := $(wildcard base/*.cpp storage/*.cpp logging/serial/*.cpp) system/runs/file_header.cpp \
+  logging/frontier_file.cpp logging/plover/plover_recovery.cpp logging/silo_r/silo_r_recovery.cpp \
+  logging/log_reader.cpp logging/device/background_read.cpp logging/log_tail.cpp \
+  logging/lane_recovery.cpp logging/replay_lanes.cpp $(wildcard logging/records/*.cpp) \
+  logging/taurus/taurus_recovery.cpp system/reference/reference_replay.cpp system/reference/reference_run.cpp \
+  system/reference/reference_stamps.cpp system/reference/reference_versions.cpp tests/logging/log_builder.cpp
+FUZZ_SOURCES_file_header := $(FUZZ_HEADER_SOURCES)
+FUZZ_SOURCES_recovery := $(FUZZ_RECOVERY_SOURCES)
+FUZZ_SOURCES_lv_decompression := $(FUZZ_RECOVERY_SOURCES)
+FUZZ_SOURCES_write_entries := $(FUZZ_RECOVERY_SOURCES)
+FUZZ_SOURCES_ack_file := $(FUZZ_HEADER_SOURCES) system/transaction/ack_file.cpp
+FUZZ_SOURCES_options := $(FUZZ_HEADER_SOURCES) $(wildcard system/command_line/parse_*.cpp) \
+  $(addprefix system/command_line/,environment.cpp options.cpp switches.cpp)
+FUZZ_SOURCES_parse_value := $(FUZZ_HEADER_SOURCES) system/command_line/parse_value.cpp
+FUZZ_RUN_FILES_SOURCES := $(wildcard base/*.cpp storage/*.cpp) system/runs/checkpoint.cpp system/runs/continuation.cpp \
+  logging/frontier_file.cpp \
+  $(FAULTY_FILES) logging/device/file_system.cpp logging/device/posix_file.cpp
+FUZZ_SOURCES_run_files := $(FUZZ_RUN_FILES_SOURCES)
+FUZZ_SOURCES_make_corpus := $(FUZZ_RECOVERY_SOURCES) system/runs/continuation.cpp
+fuzz_objects = $(patsubst %.cpp,build/fuzz/objects/%.o,$(FUZZ_SOURCES_$(1)))
+FUZZ_LINK = $(FUZZ_CXX) -pthread -o $@ $(filter %.o,$^) -Wl,--as-needed $(LIBRARIES) -fsanitize=address,undefined
+ifeq ($(filter clean,$(MAKECMDGOALS)),)
+$(call stamp,build/fuzz/flags.stamp,$(FUZZ_CXX) $(FUZZ_FLAGS))
+endif
+
+.PHONY: fuzz fuzz-corpus
+fuzz: $(FUZZ_TARGETS:%=build/fuzz/%)
+# The seeds in the repository, made anew.
+fuzz-corpus: build/fuzz/make_corpus
+	$< tests/fuzz/corpus
+
+build/fuzz/objects/%.o: %.cpp build/fuzz/flags.stamp | $(BUILD)/prerequisites.ok
+	@mkdir -p $(@D)
+	$(FUZZ_CXX) $(FUZZ_FLAGS) -MMD -MP -c -o $@ $<
+build/fuzz/make_corpus: build/fuzz/objects/tests/fuzz/make_corpus.o $(call fuzz_objects,make_corpus)
+	$(FUZZ_LINK)
+.SECONDEXPANSION:
+$(FUZZ_TARGETS:%=build/fuzz/%): build/fuzz/%: build/fuzz/objects/tests/fuzz/%_fuzz.o $$(call fuzz_objects,$$*)
+	$(FUZZ_LINK) -fsanitize=fuzzer
+-include $(shell find build/fuzz -name '*.d' 2>/dev/null)
