@@ -301,6 +301,8 @@ $(BUILD)/prerequisites.ok: $(BUILD)/flags.stamp
 	fi
 	@touch $@
 
+# A source that has moved since: what was compiled from it is compiled again, from where it is now.
+%.cpp: ;
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
 
 -include tests/fuzz/fuzz.mk

@@ -80,11 +80,22 @@ uint64_t DurableStamp(const FileImage& file, const ReferenceLogs& logs) {
   return stamp;
 }
 
+// That each `committed` says "run ID" and a line feed, and zeros up to its end.
+void CheckCommitted(const RunImage& run, uint64_t run_id) {
+  const std::string expected = "run " + std::to_string(run_id) + "\n";
+  for (const FileImage& file : run.committed) {
+    const std::string text(reinterpret_cast<const char*>(file.bytes.data()), file.bytes.size());
+    if (text.substr(0, text.find('\0')) != expected) Bad(file, 0, "it names another run", ExitStatus::kMismatch);
+    if (text.find_first_not_of('\0', expected.size()) != text.npos) Bad(file, expected.size(), "not zeros");
+  }
+}
+
 }  // namespace
 
 ReferenceLogs ReadRun(const RunImage& run) {
   if (!run.frozen) {
     ReferenceLogs logs = ReadLogs(run.logs);
+    CheckCommitted(run, logs.run_id);
     if (run.frontier) logs.stamp_end = DurableStamp(*run.frontier, logs);
     return logs;
   }
@@ -93,6 +104,7 @@ ReferenceLogs ReadRun(const RunImage& run) {
   std::vector<uint64_t> frontier;
   for (uint64_t i = 0; i < Load(frozen, 32, 4) && i < 16; ++i) frontier.push_back(Load(frozen, 72 + 8 * i, 8));
   ReferenceLogs logs = ReadLogs(run.logs, &frontier);
+  CheckCommitted(run, logs.run_id);
   logs.stamp_end = Load(frozen, 208, 8);
   if (Load(frozen, 24, 8) != logs.run_id) Bad(frozen, 24, "it is of another run", ExitStatus::kMismatch);
   if (Load(frozen, 36, 4) == 1) logs.frozen_digest.emplace(Load(frozen, 40, 8), Load(frozen, 48, 8));

@@ -13,6 +13,7 @@ namespace dbx::reference {
 // The files of one run.
 struct RunImage {
   std::vector<FileImage> logs;
+  std::vector<FileImage> committed;  // one of each directory that has it
   std::optional<FileImage> frozen;
   std::optional<FileImage> manifest;
   std::optional<FileImage> frontier;

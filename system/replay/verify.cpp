@@ -63,6 +63,7 @@ reference::RunImage ImageOf(const OldRun& run, FileSystem& files) {
   };
   reference::RunImage image;
   for (const std::string& path : run.paths) image.logs.push_back(image_of(path));
+  for (const std::string& path : run.committed_paths) image.committed.push_back(image_of(path));
   if (run.frozen) image.frozen = image_of(run.frozen_path);
   if (run.manifest) image.manifest = image_of(run.manifest_path);
   if (run.frontier) image.frontier = image_of(run.frontier_path);

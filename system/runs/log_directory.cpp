@@ -286,6 +286,17 @@ std::string CheckpointFileName(uint32_t part) {
   return name;
 }
 
+std::string CommittedText(uint64_t run_id) { return "run " + std::to_string(run_id) + "\n"; }
+
+std::optional<uint64_t> RunIdOfCommitted(std::span<const std::byte> bytes) {
+  constexpr size_t kNumberAt = 4;
+  std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  text.erase(text.find_last_not_of('\0') + 1);
+  uint64_t run_id = 0;
+  if (text.size() > kNumberAt) std::from_chars(text.data() + kNumberAt, text.data() + text.size(), run_id);
+  return text == CommittedText(run_id) ? std::optional(run_id) : std::nullopt;
+}
+
 std::vector<uint32_t> AllRuns(FileSystem& files, const std::vector<std::string>& log_directories) {
   CheckDirectories(files, log_directories);
   std::set<uint32_t> runs;

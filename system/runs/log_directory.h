@@ -10,9 +10,11 @@
 // directory, or that of a run's file and is no regular file (a symbolic link, say), is refused with Error(kMismatch).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -43,6 +45,10 @@ inline constexpr char kSuccessorFileName[] = "successor";
 inline constexpr char kManifestFileName[] = "manifest";
 inline constexpr char kFrontierFileName[] = "frontier";
 inline constexpr char kCommittedFileName[] = "committed";  // in every directory of the run
+
+// `committed` says "run ID", and zeros follow; the ID that these bytes of it have, or none if they are damaged.
+std::string CommittedText(uint64_t run_id);
+std::optional<uint64_t> RunIdOfCommitted(std::span<const std::byte> bytes);
 
 // The numbers of the runs in all directories, ascending, each once.
 std::vector<uint32_t> AllRuns(FileSystem& files, const std::vector<std::string>& log_directories);

@@ -36,6 +36,7 @@
 #include "system/runs/checkpoint.h"
 #include "system/runs/continuation.h"
 #include "system/runs/file_header.h"
+#include "system/runs/log_directory.h"
 
 namespace dbx {
 namespace {
@@ -177,6 +178,12 @@ void PrintFrontier(const std::string& path, std::span<const std::byte> bytes) {
   std::printf("\n");
 }
 
+void PrintCommitted(const std::string& path, std::span<const std::byte> bytes) {
+  const std::optional<uint64_t> run_id = RunIdOfCommitted(bytes);
+  if (!run_id) throw Error(ExitStatus::kCorrupt, "cannot read " + path + "@0: it names no run");
+  std::printf("%s\n  committed: run %016" PRIx64 "\n", path.c_str(), *run_id);
+}
+
 // Prints a run's file that is not a log; false for a log.
 bool PrintOther(const std::string& path) {
   PosixFileSystem files;
@@ -193,6 +200,8 @@ bool PrintOther(const std::string& path) {
     PrintManifest(path, files.Map(path).bytes);
   } else if (begins_with(format::kCheckpointMagic)) {
     PrintCheckpoint(files, path);
+  } else if (BaseNameOf(path) == kCommittedFileName) {
+    PrintCommitted(path, files.Map(path).bytes);
   } else {
     return false;
   }

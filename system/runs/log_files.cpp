@@ -127,7 +127,7 @@ void NameLogs(FileSystem& files, const RunFiles& run) {
 
 // From here on the run may be served. Its logs may be lost later, all of them, and it is missed then.
 void MarkCommitted(FileSystem& files, const RunFiles& run, uint64_t run_id) {
-  const std::string text = "run " + std::to_string(run_id) + "\n";
+  const std::string text = CommittedText(run_id);
   for (const std::string& directory : run.directories) {
     WriteFileAtomically(files, directory + "/" + kCommittedFileName, std::as_bytes(std::span(text)));
   }

@@ -85,6 +85,20 @@ void ReadSuccessor(FileSystem& files, OldRun& run) {
   }
 }
 
+// `committed` names its run, so that a lone log is not taken for the run of the directory in which it is found.
+void CheckCommitted(FileSystem& files, OldRun& run) {
+  for (const std::string& directory : run.directories) {
+    const std::string path = directory + "/" + kCommittedFileName;
+    if (!IsFileOfRun(files, path)) continue;
+    const std::optional<uint64_t> run_id = RunIdOfCommitted(files.Map(path).bytes);
+    if (!run_id) throw Error(ExitStatus::kCorrupt, "cannot read " + path + "@0: it names no run");
+    if (run_id != run.header().run_id) {
+      Mismatch("cannot recover " + path + "@0: it names another run than " + run.paths.front());
+    }
+    run.committed_paths.push_back(path);
+  }
+}
+
 void ReadDurableFrontier(FileSystem& files, OldRun& run) {
   if (!IsFileOfRun(files, run.frontier_path)) return;
   run.frontier = ReadFrontier(files.Map(run.frontier_path).bytes, run.header().run_id, run.frontier_path);
@@ -115,6 +129,7 @@ OldRun OpenRun(FileSystem& files, const Options& options, uint32_t number, RunLo
   }
   CheckSameRun(run.headers, run.paths);
   run.devices = LogDevices(std::move(run.devices), run.header().stripe_bytes);
+  CheckCommitted(files, run);
   ReadManifest(files, run);
   ReadFrozen(files, run);
   ReadSuccessor(files, run);

@@ -33,6 +33,7 @@ struct OldRun {
   std::string successor_path;
   std::string manifest_path;
   std::string frontier_path;
+  std::vector<std::string> committed_paths;
   std::optional<FrozenRun> frozen;            // the run was continued before
   std::optional<RunSuccessor> successor;      // by this one; older versions wrote none
   std::optional<RunManifest> manifest;        // the run continues another

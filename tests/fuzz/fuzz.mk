@@ -5,7 +5,8 @@ FUZZ_FLAGS := -std=c++20 -O1 -g1 -march=x86-64-v2 -pthread -Wall -Wextra -Werror
   -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined
 FUZZ_TARGETS := $(patsubst tests/fuzz/%_fuzz.cpp,%,$(wildcard tests/fuzz/*_fuzz.cpp))
 FUZZ_HEADER_SOURCES := base/check.cpp base/crc32c.cpp system/runs/file_header.cpp
-FUZZ_RECOVERY_SOURCES := $(wildcard base/*.cpp storage/*.cpp logging/serial/*.cpp) system/runs/file_header.cpp \
+FUZZ_STORAGE_SOURCES := $(wildcard base/*.cpp storage/*.cpp storage/heap/*.cpp)
+FUZZ_RECOVERY_SOURCES := $(FUZZ_STORAGE_SOURCES) $(wildcard logging/serial/*.cpp) system/runs/file_header.cpp \
   logging/frontier_file.cpp logging/plover/plover_recovery.cpp logging/silo_r/silo_r_recovery.cpp \
   logging/log_reader.cpp logging/device/background_read.cpp logging/log_tail.cpp \
   logging/lane_recovery.cpp logging/replay_lanes.cpp $(wildcard logging/records/*.cpp) \
@@ -19,8 +20,7 @@ FUZZ_SOURCES_ack_file := $(FUZZ_HEADER_SOURCES) system/transaction/ack_file.cpp
 FUZZ_SOURCES_options := $(FUZZ_HEADER_SOURCES) $(wildcard system/command_line/parse_*.cpp) \
   $(addprefix system/command_line/,environment.cpp options.cpp switches.cpp)
 FUZZ_SOURCES_parse_value := $(FUZZ_HEADER_SOURCES) system/command_line/parse_value.cpp
-FUZZ_RUN_FILES_SOURCES := $(wildcard base/*.cpp storage/*.cpp) system/runs/checkpoint.cpp system/runs/continuation.cpp \
-  logging/frontier_file.cpp \
+FUZZ_RUN_FILES_SOURCES := $(FUZZ_STORAGE_SOURCES) $(wildcard system/runs/c*.cpp) logging/frontier_file.cpp \
   $(FAULTY_FILES) logging/device/file_system.cpp logging/device/posix_file.cpp
 FUZZ_SOURCES_run_files := $(FUZZ_RUN_FILES_SOURCES)
 FUZZ_SOURCES_make_corpus := $(FUZZ_RECOVERY_SOURCES) system/runs/continuation.cpp

@@ -180,9 +180,13 @@ def cut(path: str, size: int) -> None:
     os.truncate(path, size)
 
 
-def logs_of(directory: str, run: int = 1) -> list[str]:
+def files_of(directory: str, run: int = 1) -> list[str]:
     folder = os.path.join(directory, f"run-{run:04d}")
     return [os.path.join(folder, name) for name in sorted(os.listdir(folder))]
+
+
+def logs_of(directory: str, run: int = 1) -> list[str]:
+    return [path for path in files_of(directory, run) if path.endswith(".log")]
 
 
 @dataclass
@@ -210,6 +214,7 @@ DAMAGES = (
     Damage("AllLogsMissing", "taurus", lambda d: [os.unlink(p) for p in logs_of(d)], 6),
     Damage("LogsSwapped", "taurus", lambda d: swap(*logs_of(d)), 6),
     Damage("LogOfAnotherRun", "taurus", lambda d: shutil.copy(logs_of(d, 2)[1], logs_of(d, 1)[1]), 6, ("--run=1",)),
+    Damage("TheOneLogOfAnotherRun", "serial", lambda d: shutil.copy(logs_of(d, 2)[0], logs_of(d)[0]), 6, ("--run=1",)),
     Damage("RunNotThere", "taurus", lambda d: None, 6, ("--run=99",)),
     Damage("NoRunAtAll", "taurus", lambda d: [shutil.rmtree(os.path.join(d, n)) for n in os.listdir(d)], 4),
     Damage("DurableBytesDamaged", "serial", lambda d: flip(logs_of(d)[0], 2 * HEADER_BYTES + 4500), 3),

@@ -12,8 +12,8 @@ import subprocess
 import sys
 import tempfile
 
-from cli_check import (BINARY, HEADER_BYTES, REPOSITORY, SERIAL, SMALL, TAURUS, TIMEOUT_SECONDS, Failed, cut, expect, flip,
-                       logs_of, run_checks, rundb)
+from cli_check import (BINARY, HEADER_BYTES, REPOSITORY, SERIAL, SMALL, TAURUS, TIMEOUT_SECONDS, Failed, cut, expect,
+                       files_of, flip, logs_of, run_checks, rundb)
 
 LOG_DUMP = os.path.abspath(os.environ.get("DBX_LOG_DUMP", os.path.join(REPOSITORY, "log_dump")))
 STREAM_OFFSET = 2 * HEADER_BYTES
@@ -74,10 +74,10 @@ class Checks:
     def the_files_of_a_run_that_continues_are_printed(self):
         directory = self.copy("taurus")
         expect(rundb(["--continue", "--checkpoint", "--verify", f"--log_dir={directory}"], self.root_), 0)
-        done = dump(*logs_of(directory, 1), *logs_of(directory, 2))
+        done = dump(*files_of(directory, 1), *files_of(directory, 2))
         expect(done, 0)
-        shows(done, "frozen: .* frontier .* digest", "successor: .* continued by run-0002",
-              "manifest: .* continues run-0001", "checkpoint: .* part 0 of 1", r"table 0: 500 rows",
+        shows(done, r"committed: run [0-9a-f]{16}$", "frozen: .* frontier .* digest",
+              "successor: .* continued by run-0002", "manifest: .* continues run-0001", "checkpoint: .* part 0 of 1", r"table 0: 500 rows",
               r"^  checkpoint 0: \d+ bytes, 500 rows", "  continues run-0001 .* from LSN")
 
     def a_striped_log_is_read_from_all_its_stripes(self):
@@ -97,7 +97,7 @@ class Checks:
             os.mkdir(directory)
             expect(rundb([f"--cc={cc}", f"--log={name}", "--log_type=LOG_DATA", "--num_logger=2", *SMALL,
                           f"--log_dir={directory}", "--verify"], self.root_), 0)
-            done = dump(*logs_of(directory))
+            done = dump(*files_of(directory))
             expect(done, 0)
             shows(done, rf"stamped .* stamp \d+ parts {parts}", r"mark .* stamp \d+ durable \d+", "clean end")
         shows(done, r"frontier: run .* durable up to stamp \d+, logs up to \d+ \d+")

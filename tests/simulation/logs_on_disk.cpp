@@ -129,6 +129,7 @@ std::vector<uint64_t> NamesInNewestRun(const FaultyFileSystem::Image& image) {
     const auto content = std::make_shared<std::vector<std::byte>>(bytes.All());
     const reference::FileImage file{path, *content, content};
     if (path.ends_with(".log")) run.logs.push_back(file);
+    if (path.ends_with(std::string("/") + kCommittedFileName)) run.committed.push_back(file);
     if (path.ends_with(std::string("/") + kFrontierFileName)) run.frontier = file;
   }
   return reference::Recover(reference::ReadRun(run)).txn_ids;

@@ -95,12 +95,16 @@ class ContinueTest : public ::testing::TestWithParam<Cell> {
     return Caught([&] { Recover(image); }, what);
   }
 
-  // What a run leaves whose power goes in the middle, before operation `k`.
+  // What a run leaves whose power goes in the middle, before operation `k`, or a later one if no transaction is durable
+  // by then.
   Image CrashedRun(uint64_t k, Policy policy = Policy::kDurableOnly) const {
-    FaultyFileSystem files;
-    files.CutPowerBefore(k);
-    Run(files, Base(kLong));
-    return files.CrashImage(policy, k);
+    for (;; k += 10) {
+      FaultyFileSystem files;
+      files.CutPowerBefore(k);
+      const bool is_whole = Run(files, Base(kLong));
+      Image image = files.CrashImage(policy, k);
+      if (is_whole || Recover(image).recovered > 0) return image;
+    }
   }
   Image Continued(const Image& image, const Options& options) const {
     FaultyFileSystem files(image);

@@ -104,7 +104,7 @@ class DamageTest : public ::testing::TestWithParam<Format> {
     ASSERT_EQ(recovered->size(), logged_);
   }
 
-  // Its name says all that it holds.
+  // It holds no part of a log; lost_runs_test.cpp damages it.
   static bool IsWitness(const std::string& path) { return path.ends_with(kCommittedFileName); }
 
   // Which transactions were recovered, or nothing if recovery refused.

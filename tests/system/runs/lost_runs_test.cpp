@@ -316,6 +316,18 @@ TEST_P(LostRunsTest, WhatNamesTheNextRunIsBelievedOnlyIfItIsThisRuns) {
   EXPECT_EQ(what_, "cannot recover run-0001: a/run-0001/frozen is missing");
 }
 
+// A lone log is whole, whatever directory it lies in.
+TEST_P(LostRunsTest, LogsOfAnotherRunAreAMismatch) {
+  Image image = FreshRun();
+  const Image other = FreshRun();
+  for (auto& [path, bytes] : image.files) {
+    if (!path.ends_with(kCommittedFileName)) bytes = other.files.at(path);
+  }
+  EXPECT_EQ(RecoveryStatus(image), ExitStatus::kMismatch);
+  EXPECT_EQ(what_, "cannot recover a/run-0001/committed@0: it names another run than a/run-0001/log-00.log");
+  EXPECT_EQ(Caught([&] { After(image, Continuing()); }, what_), ExitStatus::kMismatch);
+}
+
 // Such a run has no `successor`: the loss of its continuation goes unnoticed, and all else holds.
 TEST_P(LostRunsTest, ARunThatAnOlderVersionFrozeIsRecoveredAndContinued) {
   Image start = Continued();
