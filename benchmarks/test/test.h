@@ -1,4 +1,4 @@
-// The TEST workload with its procedures, for those who run them.
+// The TEST workload and its procedures in one header, for the code that runs them.
 #pragma once
 
 #include "benchmarks/test/procedures.h"

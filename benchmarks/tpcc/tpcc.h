@@ -1,4 +1,4 @@
-// TPC-C with its stored procedures, for those who run them.
+// TPC-C and its stored procedures in one header, for the code that runs them.
 #pragma once
 
 #include "benchmarks/tpcc/procedures.h"

@@ -1,5 +1,5 @@
-// The kinds of records, each as those who read logs see it without knowing its scheme: LogReader and ExamineTail ask
-// what a record states, ReplayLanes unpacks transactions, log_dump describes all.
+// The kinds of records, each as log readers that do not know its scheme see it: LogReader and ExamineTail ask what a
+// record states, ReplayLanes unpacks transactions, log_dump describes all.
 //
 // A scheme with records of its own adds their types here: basic_records.h (every scheme), stamped_records.h (Plover,
 // Silo-R), versioned_records.h (schemes that log commands for multi-version replay).

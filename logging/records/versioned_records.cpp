@@ -49,7 +49,7 @@ const char* StateWatermark(const RecordView& record, RecordFacts& facts) {
 }
 
 void DescribeWatermark(const RecordView& record, const LsnPerLog*, std::string& text) {
-  fmt::format_to(std::back_inserter(text), " nobody reads below {}", FieldOf<Timestamp>(record.body)->value());
+  fmt::format_to(std::back_inserter(text), " no snapshot below {}", FieldOf<Timestamp>(record.body)->value());
 }
 
 }  // namespace

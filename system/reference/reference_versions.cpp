@@ -49,7 +49,7 @@ Outcome VersionedContext::Delete(Table& table, Key key) {
   return Outcome::kOk;
 }
 
-// What was undone is overwritten by what was there before: nobody sees a difference.
+// An undone write is overwritten by the version before it: no transaction sees a difference.
 void VersionedContext::End(bool undo, uint64_t oldest_read) {
   for (const RowName& name : own_) {
     if (!undo) break;
@@ -67,7 +67,7 @@ void VersionedContext::End(bool undo, uint64_t oldest_read) {
   }
 }
 
-// Nobody to come sees anything but the newest version.
+// Of a row whose older versions no later transaction sees.
 void VersionedContext::Forget(const RowName& name) {
   begins_.erase(name);
   auto [table, key] = name;

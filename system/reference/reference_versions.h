@@ -61,7 +61,7 @@ class VersionedContext {
     uint64_t end;
   };
 
-  // When the newest version was written; 0: nobody to come reads below that.
+  // When the newest version was written; 0: no later transaction reads below that.
   uint64_t BeginOf(const RowName& row) const {
     const auto begin = begins_.find(row);
     return begin == begins_.end() ? 0 : begin->second;

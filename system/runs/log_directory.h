@@ -73,8 +73,9 @@ struct NewRunOptions {
   bool overwrite = false;       // delete all older runs in them first
 };
 
-// Locks directories of runs (DIR/run-NNNN), all or none. Whoever writes a run, continues or deletes it holds it alone;
-// those who read it share it. Throws Error(kIo) "cannot VERB run-NNNN: ..." when another process is in the way.
+// Locks directories of runs (DIR/run-NNNN), all or none. A process that writes a run, continues or deletes it holds it
+// alone; processes that read it share it. Throws Error(kIo) "cannot VERB run-NNNN: ..." when another process is in the
+// way.
 RunLocks LockRuns(FileSystem& files, const std::vector<std::string>& run_directories, FileSystem::LockKind kind,
                   const std::string& verb);
 

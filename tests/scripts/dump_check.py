@@ -111,7 +111,7 @@ class Checks:
         expect(done, 0)
         shows(done, "taurus, versioned_command",
               r"versioned_command .* txn \d+:\d+ lv \[.*\] reads at \d+ ends at \d+ procedure \d+ args \d+ bytes",
-              r"watermark .* nobody reads below \d+", "clean end")
+              r"watermark .* no snapshot below \d+", "clean end")
 
     def a_torn_tail_is_no_fault(self):
         log, = self.logs("serial")
