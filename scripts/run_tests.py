@@ -187,7 +187,7 @@ def simulation_phases(python: str, make: list[str], cxx: str, jobs: str, nightly
     """Runs, crashes and recoveries in simulation, and whether they would find what they are there to find."""
     return [
         Phase("build simulation", [*make, f"CXX={cxx}", "torture"], timeout=2400),
-        # The same seeds for everybody: what fails, fails again. scripts/torture draws new ones.
+        # The same seeds on every host: a trial that fails, fails again. scripts/torture draws new ones.
         Phase("torture", [python, "scripts/torture.py", f"--cycles={100000 if nightly else 20000}", "--seed=1",
                           "--kept", "--controls", "--state=build/test/torture.json"], kind="sum",
               timeout=7200 if nightly else 900, needs="build simulation"),

@@ -22,7 +22,7 @@ _number = 0  # of the first signal
 
 
 class Stopped(BaseException):
-    """The script is to end. Like KeyboardInterrupt it is no Exception, which somebody may catch."""
+    """The script is to end. Like KeyboardInterrupt it is no Exception, which other code may catch."""
 
 
 def _note(number: int, _frame) -> None:
@@ -59,7 +59,7 @@ def run(main: Callable[[list[str]], int]) -> NoReturn:
     except Stopped:
         status = 0
     except BrokenPipeError:
-        # Whoever read standard output has enough of it. What is still buffered must not fail once more on the way out.
+        # The reader of standard output has closed it. Text that is still buffered must not fail again on the way out.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = STATUS_OF_SIGNAL + signal.SIGPIPE
     sys.exit(status_of(status))

@@ -263,8 +263,8 @@ class Torture:
         return "ok" if counted[0] == counted[1] else f"FAILED: {counted[0]} and then {counted[1]}"
 
     def _control(self, control: str, cells: str) -> str:
-        """Something acknowledged must be lost, and all else must hold. Under one seed files may be lost, and what was
-        recovered once, before anybody was told of anything: then the next is tried."""
+        """Something acknowledged must be lost, and all else must hold. Under one seed the loss may be
+        of files, or of recovered transactions before any acknowledgement: then the next seed is tried."""
         begin, seed, told = time.monotonic(), 0, ""
         while time.monotonic() - begin < self.arguments_.control_seconds:
             seed += 1

@@ -36,8 +36,8 @@ FAULT_KINDS = (
     "sector zeroed", "start of a checkpoint overwritten", "start of a frozen overwritten", "start of a log overwritten",
     "start of a log zeroed", "start of a log zeroed, of a fresh run beside others", "start of a manifest zeroed",
     "start of a successor zeroed", "zeros of blocks")
-# Operations that a run crashed right before, as tests/simulation/slow_files.h names them: while it is made, freezes what
-# it continues, writes a checkpoint, is born, deletes what nobody needs.
+# Operations that a run crashed right before, as tests/simulation/slow_files.h names them: while it is made, freezes the
+# run that it continues, writes a checkpoint, is committed, deletes files that are no longer needed.
 CRASH_POINT = "crash before: "
 CRASH_POINTS = tuple(CRASH_POINT + what for what in (
     "create checkpoint", "create committed", "create frozen", "create log", "create manifest", "create successor", "mkdir", "remove committed",

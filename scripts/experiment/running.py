@@ -59,9 +59,9 @@ class HostLock:
 
 
 def _open_lock() -> int:
-    """To read, which is enough for a lock and which everybody may: in /tmp the kernel may refuse to open another's file
-    to write (fs.protected_regular)."""
-    how = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK  # what somebody else put there neither leads away nor waits
+    """Opens it to read, which is enough for a lock and allowed to every user: in /tmp the kernel may refuse to open
+    another user's file to write (fs.protected_regular)."""
+    how = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK  # another user's link or FIFO neither leads away nor blocks
     try:
         return os.open(LOCK_PATH, how)
     except FileNotFoundError:
@@ -107,7 +107,7 @@ def remove_abandoned(parent: str) -> None:
     for path in glob.glob(os.path.join(glob.escape(parent), WORK_PREFIX + "*")):
         if not os.path.exists(os.path.join(path, WORK_MARKER)):
             continue  # something else that is called so
-        with contextlib.suppress(OSError):  # somebody else's, or locked
+        with contextlib.suppress(OSError):  # another user's, or locked
             descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
