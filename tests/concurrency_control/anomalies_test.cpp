@@ -1,6 +1,7 @@
 // The anomalies that isolation levels are told apart by (A. Adya, "Weak consistency", 1999; H. Berenson et al., SIGMOD
 // 1995), tried on every concurrency control at every level that it claims. Transactions are interleaved by hand, in one
-// thread: a wait ends at once, with a conflict. What is asked is what may not be, not who of two gives way.
+// thread: a wait ends at once, with a conflict. The tests ask which histories must not occur, not which of two
+// transactions gives way.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -235,7 +236,7 @@ TEST_P(Anomalies, WhoAddsUpAllRowsFindsNothingLostWhileThreadsMoveAmounts) {
   const auto work = [&](uint32_t worker) {
     std::mt19937_64 random(seed * 10 + worker);
     const bool moves = worker % 2 == 0;
-    // Whoever adds up may meet none but locked rows, until nobody moves any more.
+    // A worker that adds up may meet none but locked rows, until no worker moves any more.
     for (uint64_t n = 0; n < kTransactions || (!moves && sums == 0); ++n) {
       h_.epochs().Refresh(WorkerId(worker));
       uint64_t sum = 0;

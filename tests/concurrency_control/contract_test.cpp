@@ -85,7 +85,7 @@ TEST_P(EveryPair, AReaderIsNotDurableBeforeWhatItRead) {
   EXPECT_TRUE(h_.IsDurable(1));
 }
 
-// With data logging too: otherwise the row comes back after a crash, though somebody was told that it is gone.
+// With data logging too: otherwise the row comes back after a crash, though a client was told that it is deleted.
 TEST_P(EveryPair, AMissIsNotDurableBeforeTheDeleteThatMadeIt) {
   h_.LoadRow(1, 10);
   ASSERT_TRUE(h_.Delete(0, 1).wrote);
@@ -97,7 +97,8 @@ TEST_P(EveryPair, AMissIsNotDurableBeforeTheDeleteThatMadeIt) {
   EXPECT_TRUE(h_.IsDurable(1));
 }
 
-// Who updates what is not there, or inserts what is, has read it, though it looked in order to write.
+// An update of a row that is absent, or an insert of one that is present, has read it, though it looked in order to
+// write.
 TEST_P(EveryPair, AChangeInVainIsNotDurableBeforeWhatItSaw) {
   h_.LoadRow(1, 10);
   const auto update_in_vain = [&](TestContext& ctx) {
@@ -227,8 +228,8 @@ TEST_P(TaurusPairs, AReinsertDependsOnAForgottenDelete) {
 class CommandPairs : public PairTest {};
 INSTANTIATE_TEST_SUITE_P(With, CommandPairs, In(PairsWhere(&TracksReads)), NameOfPair);
 
-// Anti-dependency: the writer of a row comes after those who read it before, by their own LSNs (the paper's Alg. 6
-// raises readLV before these exist).
+// Anti-dependency: the writer of a row comes after the transactions that read it before, by their own LSNs (the
+// paper's Alg. 6 raises readLV before these exist).
 TEST_P(CommandPairs, AWriterDependsOnEarlierReaders) {
   h_.LoadRow(1, 10);
   h_.LoadRow(2, 20);

@@ -170,8 +170,8 @@ TYPED_TEST(EveryLevel, WhoIsDoneHoldsNoWatermarkBack) {
   expect_free();
 }
 
-// A commit, stage by stage: who began before the draw sees the old version at each, who began later waits in vain from
-// the draw to the release.
+// A commit, stage by stage: a transaction that began before the draw sees the old version at each, one that began later
+// waits in vain from the draw to the release.
 TYPED_TEST(EveryLevel, WhatAReaderSeesAtEachStageOfACommit) {
   auto& h = this->h_;
   using Cc = std::conditional_t<std::is_same_v<TypeParam, Snapshot>, HekatonSnapshot<NoLog>, Hekaton<NoLog>>;
@@ -203,7 +203,7 @@ TYPED_TEST(EveryLevel, WhatAReaderSeesAtEachStageOfACommit) {
   EXPECT_EQ(older.outcome, Outcome::kOk);
 }
 
-// Between the announcement and the draw it may be at or below anybody's begin.
+// Between the announcement and the draw the writer's end may be at or below any transaction's begin.
 TYPED_TEST(EveryLevel, AWriterThatIsDrawingKeepsReadersWaiting) {
   auto& h = this->h_;
   h.row(kX).control.fetch_or(HekatonWord::LockedBy(WorkerId(1)));
@@ -325,7 +325,7 @@ TEST(HekatonSerializable, ATransactionMovesUpToANewerVersionIfAllItReadHolds) {
   EXPECT_EQ(h.ValueOf(kY), 80u);
 }
 
-// Who has locked it may have chosen an end below what the transaction would move up to.
+// The writer that has locked it may have chosen an end below the timestamp that the transaction would move up to.
 TEST(HekatonSerializable, ATransactionDoesNotMoveUpOverALockedRow) {
   Serializable h;
   const CallResult result = h.ReadXThen([&](TestContext& ctx) {

@@ -1,6 +1,6 @@
 // Transactions that have scanned in vain hold the leaves that they scan: their attempts are bounded, whatever others
 // insert and unlink beside them. Most tests interleave by hand in one thread, where a wait for another ends at once as
-// a conflict; those in which somebody waits have a thread for each worker.
+// a conflict; those in which a transaction waits have a thread for each worker.
 #include <gtest/gtest.h>
 
 #include <thread>

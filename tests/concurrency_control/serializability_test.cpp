@@ -21,7 +21,7 @@ constexpr uint32_t kAccessesMax = 3;
 constexpr int kTxnsPerWorker = 1500, kTxnsPerWorkerWithScans = 600;
 constexpr int kTriesMax = 4;
 
-// As a tuple holds it: who wrote it, and over what.
+// As a tuple holds it: the transaction that wrote it, and the writer of the version before.
 struct Version {
   TxnId writer, predecessor;
 };

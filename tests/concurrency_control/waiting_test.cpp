@@ -1,5 +1,5 @@
-// Two-phase locking that waits: who waits, who gives up, and that nobody waits for ever. Each worker has its thread;
-// tests follow what happens by the row's own words.
+// Two-phase locking that waits: which transaction waits, which gives up, and that none waits for ever. Each worker has
+// its thread; tests follow the steps by the rows' control words.
 #include <gtest/gtest.h>
 
 #include <thread>
@@ -13,7 +13,7 @@ namespace {
 void Until(auto&& condition) {
   while (!condition()) std::this_thread::yield();
 }
-// Where nothing shows that somebody else has asked for a lock too: a test that is too fast only sees less.
+// Where nothing shows that another worker has asked for a lock too: a test that is too fast only sees less.
 void SleepWhileOthersAsk() { std::this_thread::sleep_for(std::chrono::milliseconds(20)); }
 
 class WaitingTest : public PairTest {
@@ -74,7 +74,7 @@ class WaitingTest : public PairTest {
   std::atomic<int> step_{0};
 };
 
-// In rows, where a test can see who waits.
+// With locks in rows, where a test can see that a worker waits.
 inline TestPairs WaitingControl(std::string_view name) {
   return ControlsWhere([&](const TestPair& pair) {
     return WaitsForLocks(pair) && LocksInRows(pair) && (name.empty() || pair.cc.name == name);
@@ -369,7 +369,7 @@ TEST_P(WaitingStress, TransfersKeepTheSumAndEveryTransactionEnds) {
   EXPECT_EQ(sum, kRows * kBalance);
 }
 
-// Rows that come and go: who waits for one while it is unlinked finds its successor.
+// Rows are inserted and unlinked in turn: a worker that waits for one while it is unlinked finds its successor.
 TEST_P(WaitingStress, InsertsAndDeletesOfOneKeyAlternate) {
   constexpr uint64_t kTransactions = 2000;
   std::array<int64_t, 4> present{};

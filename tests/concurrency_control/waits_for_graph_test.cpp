@@ -7,7 +7,7 @@
 namespace dbx {
 namespace {
 
-// Worker i's transactions are born at i, unless a test says otherwise.
+// Worker i's transactions start at timestamp i + 1, unless a test says otherwise.
 class WaitsForGraphTest : public ::testing::Test {
  protected:
   WaitsForGraphTest() {
@@ -58,7 +58,7 @@ TEST_F(WaitsForGraphTest, EveryCycleThroughTheSearcherIsBroken) {
   EXPECT_FALSE(IsDoomed(3));
 }
 
-// The holder has begun another try since: the lock that it held then is free, or somebody else's.
+// The holder has begun another try since: the lock that it held then is free, or held by another worker.
 TEST_F(WaitsForGraphTest, AnEdgeToATryThatIsOverLeadsNowhere) {
   Wait(0, {1});
   graph_.BeginTry(WorkerId(1));

@@ -32,14 +32,14 @@ bool IsTaken(const std::function<void()>& decode) {
   }
 }
 
-// What is taken is what somebody wrote: written again it has the same bytes.
+// A file that is accepted is one that the encoder writes: encoded again it has the same bytes.
 template <class File>
 void TryOne(std::span<const std::byte> changes, std::vector<std::byte> file, auto encode, auto decode) {
   std::copy_n(changes.begin(), std::min(changes.size(), file.size()), file.begin());
   for (const bool sealed : {false, true}) {
     if (sealed) Seal<File>(file);
     decltype(decode(file, "file")) taken;
-    if (IsTaken([&] { taken = decode(file, "file"); })) Require(encode(taken) == file, "a file that nobody writes");
+    if (IsTaken([&] { taken = decode(file, "file"); })) Require(encode(taken) == file, "a file that is never written");
   }
 }
 

@@ -78,7 +78,7 @@ class Plan {
   // Notes a call and says whether it is the one to die at.
   Moment Note(const std::string& call, const std::string& path) {
     const bool is_under = path == under_ || path.starts_with(under_ + "/");
-    // A file without a name is nobody's to find again.
+    // No process can find a file without a name again.
     if (!is_under || path.ends_with(" (deleted)")) return Moment::kNone;
     const std::string name = path == under_ ? "." : path.substr(under_.size() + 1);
     if (trace_fd_ >= 0) {

@@ -5,7 +5,7 @@ And the engine reaches threads, clocks and chance through one header, base/host.
 any other. Lines are prefetched by base/cache_line.h, whose prefetches compilers do not drop.
 
 Run by test.sh; prints one line per violation and exits 1 if there is any. The floors are a table, so that an
-exception is a line somebody wrote down, with its reason.
+exception is a line of it, with its reason.
 """
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ EXCEPTIONS = (
     ("system/", "config.h"),
 )
 
-# Of the standard library what base/host.h stands for, and who may name it: that header, what no simulation runs, the
-# flag that signal handlers set, and a notice that is given once.
+# The part of the standard library that base/host.h stands for, and the files that may name it: that header, code that
+# no simulation runs, the flag that signal handlers set, and a notice that is given once.
 HOST = re.compile(r"\bstd::(atomic|atomic_ref|mutex|shared_mutex|thread|jthread|condition_variable\w*|this_thread|async|"
                   r"random_device|latch|barrier|counting_semaphore|chrono::\w+_clock)\b")
 BEYOND_THE_SEAM = ("base/host.h", "base/stop.", "benchmarks/micro/",

@@ -163,7 +163,7 @@ TEST(LogReader, WhatABackgroundReadThrowsCutThrows) {
   EXPECT_EQ(CutAll(log.reader, all), image.stream()) << "what failed once can be read again";
 }
 
-// Whoever reads on in that file will meet the error; it is not hidden from who happened to find it.
+// A reader that goes on in that file will meet the error; it is not hidden from one that happened to find it.
 TEST(LogReader, AReadThatFailsBehindTheEndIsAnError) {
   LogImage image(0, 1);
   const uint64_t end = image.RunEnd();

@@ -253,7 +253,7 @@ TEST_F(LogWriterTest, WorkersWaitForRingSpaceAndGoOn) {
   EXPECT_GE(logs_->stream(0).persistent_until(), Lsn(2u * 2000 * 1024));
 }
 
-// Fail-stop: whoever waits for the log learns of it, and nothing later becomes durable.
+// Fail-stop: each thread that waits for the log learns of it, and nothing later becomes durable.
 TEST_F(LogWriterTest, AFailedDeviceIsReportedToWhoeverWaits) {
   Open(64 << 10);
   files_.Fail(FaultyFileSystem::Operation::kSync, 1, EIO);
@@ -266,7 +266,7 @@ TEST_F(LogWriterTest, AFailedDeviceIsReportedToWhoeverWaits) {
   EXPECT_THROW(logs_->Stop(), Error);
 }
 
-// It may have left a place that nobody will fill, behind which nothing becomes durable.
+// The worker may have left a place that no thread will fill, behind which nothing becomes durable.
 TEST_F(LogWriterTest, TheErrorThatEndedAWorkerIsReportedToWhoeverWaits) {
   Open(64 << 10);
   (void)logs_->stream(0).Reserve(0, 1024);

@@ -228,7 +228,7 @@ class History {
     bool data = false;
     bool compress = true;
     bool vectors = true;          // false: records store none, as in a serial log
-    bool versions = false;        // commands have timestamps, and the log does not order who overwrites what was read
+    bool versions = false;        // commands have timestamps, and the log orders no writer after earlier readers
     uint32_t anchor_percent = 3;  // 0: no anchors, and nothing is ever known to be durable
   };
   struct Txn {
@@ -364,7 +364,7 @@ class History {
   void AddOther() {
     const auto log = static_cast<uint32_t>(Below(shape_.logs));
     const uint64_t dice = Below(100);
-    // Whoever comes later reads at the end of the last one, or later.
+    // Every later transaction reads at the end of the last one, or later.
     if (shape_.versions && Below(20) == 0) images_[log].Watermark(EndOf(txns_.back().id) - Below(3));
     if (dice < 4) images_[log].Void(Below(9));
     if (dice >= 4 && dice < 8 && !shape_.vectors) durable_[log] = images_[log].end();

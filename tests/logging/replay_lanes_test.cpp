@@ -78,7 +78,8 @@ TEST(ReplayLanes, ALateDeviceKeepsNoOtherLogWaiting) {
   }
 }
 
-// What a log promises counts once everything before it is replayed, of all logs; with nothing left nobody reads at all.
+// The watermark of a log counts once everything before it is replayed, and the least one of all logs is taken; with
+// nothing left no transaction reads at all.
 TEST(ReplayLanes, TheWatermarkIsThatOfTheLaneThatIsFarthestBehind) {
   std::vector<std::unique_ptr<ImageDevice>> devices;
   std::vector<LogSource> sources;

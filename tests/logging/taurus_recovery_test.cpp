@@ -57,7 +57,7 @@ TEST(TaurusRecovery, AnyNumberOfWorkersAndLogsGivesTheSerialResult) {
   }
 }
 
-// Nobody waits for who has read what he overwrites: the reader finds the version that it saw.
+// No writer waits for the readers of the version that it overwrites: each reader finds the version that it saw.
 TEST(TaurusRecovery, InManyVersionsWhoOverwritesNeedNotWaitForReaders) {
   for (const uint32_t logs : {1, 2, 3, 5}) {
     for (uint64_t seed = 1; seed <= 12; ++seed) {
@@ -84,7 +84,7 @@ TEST(TaurusRecovery, InManyVersionsACutAnywhereLeavesTheClosedSurvivors) {
   }
 }
 
-// Log 1 holds the reader, which depends on nothing; log 0 whoever overwrites what it reads, thousands of times.
+// Log 1 holds the reader, which depends on nothing; log 0 thousands of writers that overwrite the row it reads.
 TEST(TaurusRecovery, AReaderOfLongAgoFindsItsVersionInManyVersions) {
   std::vector<LogImage> images = TwoLogs();
   constexpr uint64_t kWriters = 5000;

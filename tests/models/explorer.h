@@ -7,8 +7,8 @@
 // buffer is empty. Loads happen in program order: a model that wants them reordered writes them in the other order.
 //
 // The search is breadth-first over memoised states, so that the trace of what is found is a shortest one. What it
-// looks for: a step that fails (Core::Fail), and a state from which no end can be reached any more, whoever runs:
-// a deadlock, a lost wake-up, or a loop without a way out.
+// looks for: a step that fails (Core::Fail), and a state from which no end can be reached any more, whichever
+// thread runs: a deadlock, a lost wake-up, or a loop without a way out.
 //
 // A model M has:
 //   kCells, kThreads, Locals (bytes only)    cells hold one byte each; positions in a log are small numbers

@@ -44,7 +44,7 @@ struct Litmus {
   }
 };
 
-// Waits for a store that nobody makes.
+// Waits for a store that no thread makes.
 struct Stuck {
   static constexpr size_t kCells = 1;
   static constexpr size_t kBufferedMax = 2;

@@ -1,10 +1,10 @@
 // How vectors of readers and writers meet (concurrency_control/silo.h, logging/taurus/taurus_log.h, in the order of
-// system/transaction/transaction.h) as a model: command logging, where a writer must learn of those who read what it
-// overwrites.
+// system/transaction/transaction.h) as a model: command logging, where a writer must learn of the readers of
+// the version that it overwrites.
 //
 // Each transaction reads one row, writes one row, or both, and writes to a log of its own or to one that it shares;
 // what keeps it from being read-only but is of no interest here (its own private row) is left out. When all have
-// ended: whoever comes later on a row covers the LSN of whoever came before, and no two cover each other.
+// ended: a transaction that comes later on a row covers the LSN of one that came before, and no two cover each other.
 #include <gtest/gtest.h>
 
 #include "tests/models/expectations.h"

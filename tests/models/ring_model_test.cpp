@@ -195,7 +195,7 @@ struct RingModel {
         my.has_anchor = 1;
         my.place = my.bound;
         my.pc = kReady;
-        core.Ghost(CellOf(my.place)) = static_cast<uint8_t>(my.place + 1);  // nobody else reads the ring
+        core.Ghost(CellOf(my.place)) = static_cast<uint8_t>(my.place + 1);  // no other thread reads the ring
         my.bound = my.place = 0;
         return;
       }

@@ -14,7 +14,7 @@ namespace {
 enum class SnapshotFault {
   kNone,
   kNotAnnounced,      // a writer draws its end timestamp before it says that it does
-  kDrawingIsLater,    // who is drawing is taken to end later
+  kDrawingIsLater,    // a writer that is drawing is taken to end later
   kDrawBeforeLocks,   // a writer draws before it has its locks
   kDrawAfterRecheck,  // a writer draws after it has looked at what it read
   kNotMarked,         // a tuple is overwritten and the word does not say so

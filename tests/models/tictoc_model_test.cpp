@@ -1,5 +1,6 @@
 // How timestamps make an order (concurrency_control/tictoc.h and optimistic_accesses.h) as a model: a few transactions
-// over two or three rows, delta of two bits, every interleaving. Who has committed must have a serial order.
+// over two or three rows, delta of two bits, every interleaving. The transactions that commit must have a serial
+// order.
 #include <gtest/gtest.h>
 
 #include <algorithm>

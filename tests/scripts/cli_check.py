@@ -480,7 +480,7 @@ class Checks:
                 raise Failed("what continues an unsynced log passes for synced")
 
     def _in_use(self) -> None:
-        """Nobody touches the run of a live process; once it is killed there is nothing in the way."""
+        """No other process touches the run of a live process; once that is killed nothing is in the way."""
         directory = self.fresh("in-use")
         acks = os.path.join(self.root_, "in-use.acks")
         readers = ["--read_perc=1", "--log_limit=16M", f"--ack_file={acks}"]  # they log nothing: the run lasts
@@ -538,7 +538,7 @@ class Checks:
                 raise Failed(f"what happens to {path} is: {' '.join(of_log)}")
 
     def _failed_sync(self, directory: str) -> None:
-        """The killer takes from the file what was written since its last sync: nobody may have been told of that.
+        """The killer takes from the file what was written since its last sync: none of that may be acknowledged.
 
         One log and a small ring: its 24 MB take 192 flushes at least, however fast its writers are."""
         acks = os.path.join(self.root_, "failed-sync.acks")

@@ -1,7 +1,7 @@
 """Runs in one log directory, some of them killed, and what must hold after each; for kill_loop.py and kill_points.py.
 
-Whoever recovers, and however often: every acknowledged transaction is there, of older runs too as long as their logs
-are; and where the newest run left nothing, or was not even born, the state is the one before it.
+After each recovery, and however many there are: every acknowledged transaction is there, of older runs too as long as
+their logs are; and where the newest run left nothing, or was not even committed, the state is the one before it.
 """
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ class Runs:
     def end_well(self, flags: list[str], rng: random.Random) -> None:
         """One more run, to its clean end."""
         if self.run(flags).exit_status != 0:
-            raise Wrong("the run was killed by somebody else")
+            raise Wrong("the run was killed by another process")
         if not self.examine(rng) or self.newest() not in self.acknowledged:
             raise Wrong("a run came to its end, and nothing was acknowledged")
 

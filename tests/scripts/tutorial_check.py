@@ -19,7 +19,7 @@ from support import REPOSITORY
 COMMAND_SECONDS_MAX = 900
 
 # How a command begins that builds the engine a third time, or measures for minutes -> what is added so that it says
-# what it would do, its exit status then, and what it then says. An option that nobody has shows that all others are.
+# what it would do, its exit status then, and what it then says. An unknown option shows that all others are known.
 UNKNOWN = "--no_such_option"
 PLANNED = {
     "make -j2 torture ": ("-n", 0, "-o build/simulation/torture "),

@@ -61,7 +61,7 @@ void ChooseTimes(Options& options, uint64_t seed, uint64_t txns_max) {
   std::mt19937_64 random(seed ^ 0x71e5);
   options.warmup = std::min<uint64_t>(OneOf<uint64_t>(random, {0, 0, 0, 1, 5, 20}), txns_max);
   options.epoch_period_ms = OneOf<uint32_t>(random, {1, 1, 1, 2, 10});
-  // Not 0: under strict priorities a writer that never sleeps lets nobody else run.
+  // Not 0: under strict priorities a writer that never sleeps lets no other fibre run.
   if (random() % 4 == 0) options.log_flush_interval_us = OneOf<uint64_t>(random, {1, 1000, 10'000});
   options.abort_penalty_ns = OneOf<uint64_t>(random, {0, options.abort_penalty_ns, 20'000});
   options.query_list_len = OneOf<uint64_t>(random, {options.query_list_len, options.query_list_len, 2});

@@ -119,8 +119,8 @@ class Cycle {
     }
   }
 
-  // A power failure that comes between a kill and the birth of the next run may take what was recovered and neither
-  // acknowledged nor served; there is no such thing when everything recovered was durable.
+  // A power failure between a kill and the commit of the next run may lose recovered transactions that were neither
+  // acknowledged nor served; there are none when everything recovered was durable.
   Past PastOf(const Crash& crash, const Past& before, const Recovered& recovered) const {
     Past past{recovered.names, recovered.names, before.covered};
     if (recovered.has_checkpoint) past.covered.emplace(recovered.run, before.recovered);
@@ -178,14 +178,15 @@ class Cycle {
   }
 
   // Whether a run lacks a log or its frontier, or one of them its header, as its power failed before they were durable.
-  // That may be the first, or what somebody continued who found it after a kill; nobody was told of anything then.
+  // It may be the first, or one that another run found after a kill and continued; nothing was acknowledged then.
   bool IsUnborn(const Crash& crash, const Past& past) const {
     if (crash.has_begun || !past.promised.empty()) return false;
     const LogsOnDisk found = ReadLogsOnDisk(crash.files->VisibleImage());
     return found.fewest_logs < LogFilesOf(options_) || found.lacks_frontier;
   }
 
-  // Who was recovered, if the rows say so too. A checkpoint stands for all that was recovered when its run was made.
+  // The recovered transactions, if the rows say so too. A checkpoint stands for all that was recovered when its run
+  // was made.
   static Ids CheckedNamesOf(const RecoveryResult& result, const Past& past) {
     Ids names = result.recovered_ids;
     if (result.before.checkpoint_rows > 0) {

@@ -115,7 +115,7 @@ void MakeForeign(std::span<std::byte> record, RecordHeader& header, uint32_t sal
   Seal(header, record);
 }
 
-// Nothing for a log that is not born. The records of stripes, which lie in pieces, stay as they are.
+// Nothing for a log without an intact header. The records of stripes, which lie in pieces, stay as they are.
 std::optional<Twin> TwinOf(const SparseBytes& log, bool other_database) {
   Twin twin{.bytes = log.All()};
   const std::span<std::byte> bytes(twin.bytes);
@@ -178,7 +178,7 @@ uint64_t EndOf(const SparseBytes& log, const Twin& twin) {
 Damage AppendGarbage(SparseBytes& file, bool is_log, size_t bytes, uint64_t seed) {
   const std::optional<Twin> twin = is_log ? TwinOf(file, false) : std::nullopt;
   // Of stripes we do not know where the last record ends. A log without any may belong to a run that is passed over, as
-  // it was never born; with something in it, it is one that lacks its manifest.
+  // it was never served; with something in it, it is one that lacks its manifest.
   const bool is_behind = twin && !IsStripe(twin->header) && !twin->records.empty();
   file.Write(is_behind ? EndOf(file, *twin) : file.size(), Garbage(bytes, seed));
   return {"garbage behind the end", false, is_behind};

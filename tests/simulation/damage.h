@@ -19,7 +19,7 @@ struct Damage {
 };
 
 // Puts something into `image` that is not its own: a log twice, a log of another run or database, its records behind
-// our own. Whoever replayed a foreign record would recover a transaction that never began.
+// our own. A recovery that replayed a foreign record would recover a transaction that never began.
 Damage AddForeignLog(FaultyFileSystem::Image& image, std::mt19937_64& random);
 
 // A log, or one of the files beside it, is missing, or stands where another should.

@@ -71,7 +71,7 @@ void Generation::Run(const Options& options) {
     if (const uint64_t nanos = oracle.longest_wait_nanos(); nanos > kAcknowledgementNanosMax) {
       throw Violation("I11: an acknowledgement took " + std::to_string(nanos) + " ns");
     }
-    if (const auto waiting = oracle.Unacknowledged()) throw Violation("I11: nobody was told of " + *waiting);
+    if (const auto waiting = oracle.Unacknowledged()) throw Violation("I11: never acknowledged: " + *waiting);
     // I12. No other failure is harmless: whatever a run creates, names, writes or syncs it relies on later.
     if (files_->failed_count() > harmless) throw Violation("I12: a run ended well despite " + device_fault_);
     if (FailedAllocations() > 0) throw Violation("I12: a run ended well though it had no memory");
@@ -165,7 +165,8 @@ void Generation::CheckThatDurable(TxnId id) {
   }
 }
 
-// Between two operations on names there are few steps, and much changes: while a run is created, frozen, born, deleted.
+// Between two operations on names there are few steps, and much changes: while a run is created, frozen, committed,
+// deleted.
 void Generation::PlanCrashesAtOperations(SlowFiles& files) {
   constexpr uint64_t kOperations = 32;
   std::vector<uint64_t> at;

@@ -115,7 +115,7 @@ void Oracle::Delete(TxnId id, TableId table, Key key) {
   Write(id, table, key, AbsenceBy(id));
 }
 
-// Versions that nobody may have seen.
+// Versions that no transaction may have seen.
 void Oracle::Forget(TxnId id, const std::vector<Place>& versions) {
   for (const Place& version : versions) {
     const auto writer = writers_.find(version);
@@ -196,7 +196,7 @@ std::optional<std::string> Oracle::WrongReadOf(TxnId reader, const std::unordere
   const auto txn = txns_.find(reader.value);
   if (txn == txns_.end()) return std::nullopt;
   for (const Place& read : txn->second.reads) {
-    if (!IsKnown(read)) return " read what nobody has written, in table " + std::to_string(read.table);
+    if (!IsKnown(read)) return " read a version that no transaction wrote, in table " + std::to_string(read.table);
   }
   for (const TxnId writer : ReadFrom(reader)) {
     if (!survivors.contains(writer.value)) return " read from " + NameOf(writer.value) + ", which is lost";
@@ -251,7 +251,7 @@ std::unordered_map<Oracle::Place, Version, Oracle::PlaceHash> Oracle::LastWrites
 std::string Oracle::DescriptionOf(const Place& row, Version version) const {
   if (version == kAbsent) return "absent";
   const Place place{row.table, row.key, version};
-  if (!IsKnown(place)) return "what nobody wrote";
+  if (!IsKnown(place)) return "a version that no transaction wrote";
   const auto writer = writers_.find(place);
   if (writer == writers_.end()) return "as it was loaded";
   return writer->second == kManyWriters ? "what several wrote" : "by " + NameOf(writer->second);

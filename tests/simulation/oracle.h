@@ -1,9 +1,10 @@
-// What really happened in a simulated run: which version each transaction read and wrote, and who was told "done".
+// What really happened in a simulated run: which version each transaction read and wrote, and which were
+// acknowledged.
 //
 // It lives outside the engine and its devices, so a crash takes nothing from it. A version is the hash of the tuple's
 // bytes; the workloads' writes do not commute, so a version has one writer as a rule. Where it has several (TPC-C:
 // the same stock level twice) it says nothing about that read. A row that is absent has a version too, that of the
-// transaction which deleted it: whoever misses it, or inserts it anew, depends on that one.
+// transaction which deleted it: one that misses it, or inserts it anew, depends on that transaction.
 // Used by one simulation at a time.
 #pragma once
 
@@ -50,7 +51,7 @@ class Oracle {
   void Write(TxnId id, TableId table, Key key, Version version);
   // The row that is there now, which the transaction therefore depends on.
   void Delete(TxnId id, TableId table, Key key);
-  // Nothing can stop it any more, and nobody has seen a write of it yet.
+  // Nothing can stop it any more, and no other transaction has seen a write of it yet.
   void PreCommit(TxnId id);
   void Acknowledge(TxnId id);
 
@@ -128,7 +129,7 @@ class Oracle {
   void DependOnCurrent(TxnId id, TableId table, Key key, Version before, bool of_snapshot);
   void Forget(TxnId id, const std::vector<Place>& versions);
   bool WasAbsentAtBegin(TxnId id, const Place& place) const;
-  // Whether somebody has written it, or it was loaded so.
+  // Whether a transaction has written it, or it was loaded so.
   bool IsKnown(const Place& place) const;
   std::optional<std::string> WrongReadOf(TxnId reader, const std::unordered_set<uint64_t>& survivors) const;
   std::string DescriptionOf(const Place& row, Version version) const;  // of a version of the row

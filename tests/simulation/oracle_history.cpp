@@ -53,7 +53,7 @@ class OracleHistory {
     bool deleted = false;  // in the end
   };
 
-  // Nobody for a version that does not say who wrote it.
+  // std::nullopt for a version that does not name its writer.
   std::optional<TxnId> WriterOf(const Place& place) const {
     const bool is_loaded = oracle_.WasLoaded(place);
     const auto writer = oracle_.writers_.find(place);

@@ -43,7 +43,7 @@ struct Fibre {
   State state = State::kReady;
   const void* place = nullptr;  // kBlocked: on what
   uint64_t wake_at = kForever;  // kBlocked: until when at most
-  bool woken = false;           // by somebody, not by the clock
+  bool woken = false;           // by WakeOne or WakeAll, not by the clock
   int64_t priority = 0;
 };
 
@@ -280,7 +280,7 @@ class Scheduler {
     fibre.wake_at = kForever;
   }
 
-  // Whoever only sleeps and looks again makes few steps, but time passes.
+  // A fibre that only sleeps and looks again makes few steps, but time passes.
   void CheckThatItEnds() {
     if (steps_ > plan_.steps_max || now_ > kNanosMax) {
       ThrowStuck("no end after " + std::to_string(steps_) + " steps, " + std::to_string(now_ / 1'000'000) + " ms");

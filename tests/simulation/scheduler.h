@@ -77,7 +77,7 @@ using FibreId = uint32_t;
 FibreId StartFibre(std::function<void()> body);
 void JoinFibre(FibreId id);
 
-// Blocks until somebody wakes `place`, or for `nanos`; false if the time was up. May return for no reason.
+// Blocks until `place` is woken, or for `nanos`; false if the time was up. May return for no reason.
 constexpr uint64_t kForever = UINT64_MAX;
 bool BlockOn(const void* place, uint64_t nanos = kForever);
 void WakeOne(const void* place);

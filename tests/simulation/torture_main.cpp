@@ -129,8 +129,8 @@ int Fail(Trial trial, const Violation& violation, const Arguments& arguments) {
   return 1;
 }
 
-// Whoever computes for ever without a step leaves the scheduler no chance to notice. Processor time: a machine that was
-// stopped for a while is no hang.
+// A fibre that computes for ever without a step leaves the scheduler no chance to notice. Processor time: a machine
+// that was stopped for a while is no hang.
 constexpr unsigned kTrialSecondsMax = 40;
 std::string what_hangs;  // said if it comes to that
 void TellWhatHangs(int) {

@@ -19,7 +19,7 @@ struct Tally {
   uint64_t recovered = 0;
   uint64_t dropped = 0;
   uint64_t refused = 0;      // damaged files
-  uint64_t in_recovery = 0;  // crashes of a run that recovered, froze or wrote a checkpoint, and served nobody yet
+  uint64_t in_recovery = 0;  // crashes of a run that recovered, froze or wrote a checkpoint, and served no client yet
   uint64_t third = 0;        // crashes of a run that continued one which had continued another
   std::map<std::string, uint64_t> faults;  // by kind
   std::map<std::string, uint64_t> cells;   // trials, by the cell's name

@@ -28,7 +28,7 @@ void RunThreads(Run&& run) {
   for (std::thread& thread : threads) thread.join();
 }
 
-// An index with rows that are used again once nobody can hold them.
+// An index with rows that are used again once no thread can hold them.
 class SharedIndex {
  public:
   explicit SharedIndex(size_t meta_bytes = 8) : index_(meta_bytes), clock_(kThreads), retired_(kThreads) {
@@ -328,7 +328,7 @@ class GroupTxn {
     LeafChange change;
     Row* const row = shared_.FindOrInsert(worker_, key, kPending, change);
     if (!change.changed()) {
-      doomed_ = true;  // somebody has the key
+      doomed_ = true;  // another row has the key
       return;
     }
     inserted_.push_back(row);
@@ -390,7 +390,7 @@ void Raise(BTreeLeaf& leaf, uint64_t value) {
 }
 
 // Readers publish into the leaves that they depend on, and count on it if the leaf is unchanged afterwards; meanwhile
-// leaves are split, emptied and unlinked. What they count on must be found by whoever looks later.
+// leaves are split, emptied and unlinked. What they published must be found by every later look-up.
 class Publications {
  public:
   static constexpr Key kKeys = 20'000;

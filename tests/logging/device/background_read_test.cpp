@@ -13,7 +13,7 @@
 namespace dbx {
 namespace {
 
-// Closed until somebody opens it.
+// Closed until Open().
 class Gate {
  public:
   void Pass() { open_.wait(false); }
@@ -96,7 +96,7 @@ TEST(BackgroundRead, TheDestructorWaitsForAReadThatIsUnderWay) {
       begun.Open();
       gate.Pass();
       over = true;
-      throw Error(ExitStatus::kIo, "nobody will know");
+      throw Error(ExitStatus::kIo, "an error that is not reported");
     });
     begun.Pass();
     opener = std::jthread([&gate] { gate.Open(); });

@@ -1,4 +1,4 @@
-// A clock that stands still until somebody waits, so that a test reads times instead of measuring them.
+// A clock that stands still until a thread waits, so that a test reads times instead of measuring them.
 #pragma once
 
 #include <algorithm>

@@ -99,7 +99,7 @@ TEST_F(StripedDeviceTest, AStripeThatEndsEarlyReadsAsZeros) {
   EXPECT_NE(back[2 * kBlockBytes], std::byte{0});
 }
 
-// Of so many who come none goes on alone.
+// A barrier for `size` threads: none goes on before the others have arrived.
 class Meeting {
  public:
   explicit Meeting(size_t size) : size_(size) {}

@@ -360,7 +360,7 @@ struct Operations {
   }
 };
 
-// Lists over a log without a ring that `producers` fill, who take turns at random.
+// Lists over a log without a ring that `producers` workers fill, which take turns at random.
 class Turns {
  public:
   Turns(uint32_t producers, uint64_t records, uint64_t log_bytes, uint64_t distance)

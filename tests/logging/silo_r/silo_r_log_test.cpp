@@ -1,4 +1,4 @@
-// Silo-R's run side: chunks that nobody else writes to, and epochs that are persistent only when everything is.
+// Silo-R's run side: chunks that no other worker writes to, and epochs that are persistent only when everything is.
 #include "logging/silo_r/silo_r_log.h"
 
 #include <gtest/gtest.h>
@@ -37,7 +37,7 @@ TEST_F(SiloRTest, TransactionsOfAWorkerShareAPlace) {
   const Lsn reserved = h_.logs().stream(0).reserved_until();
   ASSERT_TRUE(h_.Write(0, 2, 6).wrote);
   EXPECT_EQ(h_.logs().stream(0).reserved_until(), reserved);
-  EXPECT_EQ(h_.logs().stream(0).ReadyUntil(), Lsn(0)) << "an open chunk is nobody else's";
+  EXPECT_EQ(h_.logs().stream(0).ReadyUntil(), Lsn(0)) << "an open chunk belongs to its worker alone";
 }
 
 TEST_F(SiloRTest, AnIdleWorkerHandsItsChunkOver) {
@@ -101,7 +101,7 @@ TEST_F(SiloRTest, AnEpochIsPersistentOnlyWhenItIsOverAndDurableEverywhere) {
   EXPECT_TRUE(BecomesDurable(1));
 }
 
-// Trap 23: whoever is still in an epoch may add to it.
+// Trap 23: a worker that is still in an epoch may add to it.
 TEST_F(SiloRTest, AWorkerThatHasNotSeenTheNewEpochHoldsTheOldOneOpen) {
   ASSERT_TRUE(h_.Write(0, 1, 5).wrote);
   h_.log().Idle(h_.state(0));

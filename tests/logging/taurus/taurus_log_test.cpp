@@ -99,7 +99,7 @@ TEST(TaurusCompression, Figure4) {
   EXPECT_EQ(element, 45u);
 }
 
-// Nobody may compress against an anchor that is not in the log.
+// No record may be compressed against an anchor that is not in the log.
 TEST(TaurusCompression, AnAnchorThatWasNotAppendedIsNotUsed) {
   Harness<NoWaitRows<Command>, Command> h(1, 64 << 10);
   h.LoadRow(1, 0);

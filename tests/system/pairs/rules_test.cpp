@@ -21,7 +21,7 @@ std::string_view RefusalOf() {
   return rules::Refusal(/*use_locktable=*/false, cc, log);
 }
 
-// The order of the log may have a writer before somebody who read what it has overwritten.
+// The log may order a writer before a transaction that read the version it has overwritten.
 TEST(Rules, CommandsNeedAPhysicalOrder) {
   EXPECT_EQ((RefusalOf<TicToc<NoLog>, TaurusLog<CommandPayload>>()), rules::kNeedsPhysicalOrder);
   EXPECT_EQ((RefusalOf<TicToc<NoLog>, SerialLog<CommandPayload>>()), rules::kNeedsPhysicalOrder);

@@ -252,7 +252,7 @@ class VersionedReplayOfALargeTuple : public VersionedReplay {
     large_ = &db_.CreateTable(schema);
     large_->LoadRow(WorkerId(0), kX, std::vector<std::byte>(kTupleBytes));
   }
-  // From its end on, against those who copy it.
+  // From the tuple's end to its start, against the direction of the readers that copy it.
   void OverwriteUntil(const std::stop_token& stop) {
     for (uint64_t end = 1; !stop.stop_requested(); ++end) {
       const auto fill = [&](auto& tuple) {

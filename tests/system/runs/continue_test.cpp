@@ -1,6 +1,6 @@
 // Runs that continue others: a crash before any operation of recovery, freeze, checkpoint, manifest, removal and of the
-// run that follows leaves either the old state or the new run, whole, whoever recovers it and how often; what was
-// dropped once stays dropped; files that do not belong together are refused.
+// run that follows leaves either the old state or the new run, whole, for every later recovery; transactions
+// that were dropped once stay dropped; files that do not belong together are refused.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -112,7 +112,7 @@ class ContinueTest : public ::testing::TestWithParam<Cell> {
     return files.CrashImage(Policy::kDurableOnly);
   }
 
-  // Nothing acknowledged is lost; before the new run was born the old state is all there is.
+  // Nothing acknowledged is lost; before the new run was committed the old state is all there is.
   RecoveryResult CheckImage(const Image& image, const RecoveryResult& before, uint32_t threads) const {
     RecoveryResult result = Recover(image, threads);
     if (result.run_number == before.run_number) {

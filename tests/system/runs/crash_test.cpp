@@ -78,7 +78,7 @@ void WriteFile(const std::string& path, const std::vector<char>& bytes) {
   std::ofstream(path, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
 }
 
-// What a crash at one moment left: the logs, and who had been told "done" by then.
+// What a crash at one moment left: the logs, and the acknowledgements by then.
 struct Crash {
   FaultyFileSystem::Image image;
   std::vector<char> acks;
@@ -121,7 +121,7 @@ class CrashTest : public ::testing::TestWithParam<Cell> {
     });
     while (!done && crashes.size() < count) {
       std::this_thread::sleep_for(std::chrono::microseconds(300 + 400 * crashes.size()));
-      // The acknowledgements first: whoever was told by now must be in the image, which is no older.
+      // The acknowledgements first: what they name must be in the image, which is no older.
       std::vector<char> acks = ReadFile(ack_path_);
       if (!IsWholeAckFile(acks)) continue;
       Crash crash{files.CrashImage(how, crashes.size() + options.seed), std::move(acks)};

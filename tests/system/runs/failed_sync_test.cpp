@@ -1,6 +1,6 @@
-// After a sync that failed Linux marks the pages clean: whoever reads the file in the same boot sees bytes that the
-// disk does not have, and the next sync succeeds without writing them. A run that continues what it read must not be
-// born before that is on the disk: after a power failure it would contradict its parent.
+// After a sync that failed Linux marks the pages clean: a process that reads the file in the same boot sees bytes that
+// the disk does not have, and the next sync succeeds without writing them. A run that continues what it read must not
+// be committed before that is on the disk: after a power failure it would contradict its parent.
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -156,7 +156,7 @@ TEST_P(FailedSyncTest, SoItIsWithAChainOfRuns) {
 TEST_P(FailedSyncTest, WhatThePageCacheGivesUpBeforeItIsRewrittenIsNotFrozen) {
   std::unique_ptr<FaultyFileSystem> seen;
   RecoveryResult durable, visible;
-  // A flush may hold half of a record, which nobody recovers.
+  // A flush may hold half of a record, which no recovery takes.
   for (uint64_t nth = 3; durable.frontier == visible.frontier; ++nth) {
     ASSERT_LT(nth, 40u);
     FaultyFileSystem files;

@@ -165,7 +165,7 @@ TEST_P(FailingCallsTest, ARecoveryRecoversOrRefuses) {
   for (const Fault fault : {Fault{EIO, false}, Fault{EACCES, true}}) {
     const auto recover = [&](FaultyFileSystem& files) {
       const RecoveryResult result = Recover(files);
-      EXPECT_EQ(files.failed_count(), 0u) << "nobody noticed";
+      EXPECT_EQ(files.failed_count(), 0u) << "a failure went unnoticed";
       EXPECT_EQ(result.digest, before.digest);
     };
     EXPECT_GT(FailEach(start, fault, recover), 10u);
@@ -278,7 +278,8 @@ TEST_P(LostRunsTest, ALostRunIsAMismatchUnlessNobodyNeedsIt) {
   }
 }
 
-// Run 2 is lost; whoever says so may look at run 1, but forks it only once the trace of run 2 is gone, too.
+// Run 2 is lost; a recovery that asks for run 1 may look at it, but run 1 is forked only once the trace of run 2 is
+// removed, too.
 TEST_P(LostRunsTest, ALostRunIsNotForked) {
   const Image start = Continued();
   FaultyFileSystem files(Without(start, 2));
