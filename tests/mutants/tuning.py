@@ -9,7 +9,7 @@ from sources import (
 TUNING = [
     # A fibre may stop in the middle of filling its place.
     (STREAM_BUILDER, "  header.body_crc = Crc32c(", "  ::dbx::sim::Step();\n  header.body_crc = Crc32c("),
-    # The oracle hears of a commit when nothing can stop it and nobody sees it.
+    # The oracle hears of a commit when nothing can stop it and no other transaction sees it.
     (TXN, "    log_.Submit(log_state_, *this);",
      "    observer::PreCommitted(call_->txn_id());\n    log_.Submit(log_state_, *this);"),
     (TXN, "    cc_.Release();\n    return {Outcome::kOk, AbortReason::kCount, false};",
@@ -31,11 +31,11 @@ TUNING = [
     (OPTIMISTIC, "kTxnsPerSweep = 64;", "kTxnsPerSweep = 4;"),
     # A scan that failed once holds its leaves.
     (HELD_LEAVES, "kFailedScansMax = 3;", "kFailedScansMax = 1;"),
-    # Timestamps of small runs are small. With fewer bits than these, two who read the same thirty rows may move each
+    # Timestamps of small runs are small. With fewer bits than these, two readers of the same thirty rows may move each
     # other's wts for ever.
     (TICTOC, "kDeltaBits = 15;", "kDeltaBits = 6;"),
-    # An audit whose sum is wrong stores it, and whoever stores anything has its reads checked again: a wrong snapshot
-    # would be seen by nobody.
+    # An audit whose sum is wrong stores it, and a transaction that stores anything has its reads checked again: a wrong
+    # snapshot would go unseen.
     ("benchmarks/test/procedures.h", "  return args.quiet != 0 && right ?",
      "  if constexpr (requires { Ctx::kReadsAreOfOneMoment; }) CHECK(right || !Ctx::kReadsAreOfOneMoment);\n"
      "  return args.quiet != 0 && right ?"),
@@ -43,7 +43,7 @@ TUNING = [
     (HEKATON, "std::max(kCommitsPerWatermark, 4 * shared.timestamps.workers())", "2"),
     (RECOVERY, "kRecordsPerCollect = 32;", "kRecordsPerCollect = 1;"),
     (WATERMARKS, "kLagMax = 4096;", "kLagMax = 16;"),
-    # Whoever reads what is free sees something else, though nobody has used it again yet.
+    # A reader of a freed version sees something else, even before the version is used again.
     (VERSIONS, "version->later = free_[version->size_class];",
      "version->absent = !version->absent;\n      version->later = free_[version->size_class];"),
     # Between taking a place and filling it the writer may lose the processor for long.
@@ -61,10 +61,10 @@ TUNING = [
     ("system/transaction/worker.h", "    if (acks_.full()) WaitForAcks(control);",
      "    ::dbx::sim::MayPause();\n    if (acks_.full()) WaitForAcks(control);"),
     (ELEDA_WORKER, "kNodesMax = 1 << 15;", "kNodesMax = 16;"),
-    # Who waits by the clock and keeps the highest priority would never let the holder of its lock go on.
+    # A worker that waits by the clock and keeps the highest priority would never let the holder of its lock go on.
     ("system/transaction/worker.h", "      PollAcks(control);\n    } while (Clock::ToNanos(now_ - begin)",
      "      PollAcks(control);\n      ::dbx::sim::YieldTurn(1000);\n    } while (Clock::ToNanos(now_ - begin)"),
-    # Who holds the lock that others group behind may lose the processor for long.
+    # The worker with the lock that others group behind may lose the processor for long.
     (CONSOLIDATION, "members_[worker].group = kAlone;",
      "members_[worker].group = kAlone;\n  if (sim::Random() % 8 == 0) sim::SleepFor(5000);"),
     ("system/run_control.h", "ack_queue_length = 1 << 15;", "ack_queue_length = 16;"),
