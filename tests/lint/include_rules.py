@@ -49,7 +49,7 @@ BEYOND_THE_SEAM = ("base/host.h", "base/stop.", "benchmarks/micro/",
                    "logging/device/posix_file_system.cpp", "system/command_line/environment.cpp", "tests/")
 
 
-def tracked_sources(root: str) -> list[str]:
+def tracked_sources(root: str, endings: tuple[str, ...] = (".h", ".cpp")) -> list[str]:
     """Source files, as paths from the root; git's list where there is a repository, so build output is out."""
     try:
         listed = subprocess.run(["git", "-C", root, "ls-files", "-co", "--exclude-standard"], check=True,
@@ -59,7 +59,7 @@ def tracked_sources(root: str) -> list[str]:
         for directory, folders, files in os.walk(root):
             folders[:] = [f for f in folders if f not in ("build", ".git", "out", "logs")]
             listed += [os.path.relpath(os.path.join(directory, f), root) for f in files]
-    return sorted(p for p in listed if p.endswith((".h", ".cpp")) and os.path.isfile(os.path.join(root, p)))
+    return sorted(p for p in listed if p.endswith(endings) and os.path.isfile(os.path.join(root, p)))
 
 
 def allowed(path: str, include: str) -> bool:

@@ -6,10 +6,12 @@ Run by test.sh. A count above its baseline fails, naming the places; a count bel
 """
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
 import sys
+import tokenize
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from include_rules import REPOSITORY, tracked_sources
@@ -28,7 +30,9 @@ RULES = {
     "using-namespace": "using namespace in a header",
     "pragma-once": "a header without #pragma once",
     "opening-comment": "a file that does not open with a comment (tests, and sources with a header, may)",
+    "wording": "a comment that does not name the transaction, thread, process or file that it is about",
 }
+WORDING = re.compile(r"\b(who(?:ever|m)?|(?:no|some|any|every)body|born|birth|hungry)\b", re.I)
 # base/check.h asks for NDEBUG, as assert does.
 PREPROCESSOR_ALLOWED = re.compile(r"(^|/)(config(-std)?\.h|configured\w*\.h|base/check\.h|\w*(simd|pmem)\w*\.(h|cpp))$")
 NOT_A_FUNCTION = re.compile(r"^\s*(template\s*<.*>\s*)?(export\s+)?(namespace|class|struct|enum|union|extern|concept)\b"
@@ -39,6 +43,28 @@ def code_only(line: str) -> str:
     """The line without string literals and line comments."""
     line = re.sub(r'"(\\.|[^"\\])*"', '""', line)
     return line.split("//")[0]
+
+
+def cpp_comments(text: str) -> list[tuple[int, str]]:
+    """(line, text) of each line comment."""
+    lines = (re.sub(r'"(\\.|[^"\\])*"', '""', line) for line in text.splitlines())
+    return [(number, line.split("//", 1)[1]) for number, line in enumerate(lines, 1) if "//" in line]
+
+
+def python_comments(text: str) -> list[tuple[int, str]]:
+    """(line, text) of each comment and of each line of a docstring."""
+    found, begins_statement = [], True
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT or (token.type == tokenize.STRING and begins_statement):
+            found += enumerate(token.string.splitlines(), token.start[0])
+        if token.type not in (tokenize.COMMENT, tokenize.NL):
+            begins_statement = token.type in (tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT)
+    return found
+
+
+def check_wording(path: str, text: str) -> list[tuple[str, int, str]]:
+    comments = python_comments(text) if path.endswith(".py") else cpp_comments(text)
+    return [("wording", line, f"not '{word[0]}'") for line, comment in comments for word in WORDING.finditer(comment)]
 
 
 def long_functions(lines: list[str]) -> list[tuple[int, str]]:
@@ -79,7 +105,7 @@ def check_file(path: str, text: str, has_header: bool = False) -> list[tuple[str
     """(rule, line, remark) for each violation. `has_header`: its header says what there is to say first."""
     lines = text.splitlines()
     header = path.endswith(".h")
-    found = [("function-length", n, remark) for n, remark in long_functions(lines)]
+    found = [("function-length", n, remark) for n, remark in long_functions(lines)] + check_wording(path, text)
     if len(lines) > FILE_LINES_MAX:
         found.append(("file-length", len(lines), f"{len(lines)} lines"))
     if not text.lstrip().startswith(("//", "/*")) and not has_header and not path.endswith("_test.cpp"):
@@ -106,6 +132,10 @@ def collect(root: str) -> dict[str, list[tuple[int, str]]]:
         with open(os.path.join(root, path), encoding="utf-8") as file:
             has_header = path.endswith(".cpp") and os.path.exists(os.path.join(root, path[:-4] + ".h"))
             for rule, line, remark in check_file(path, file.read(), has_header):
+                found.setdefault(f"{path} {rule}", []).append((line, remark))
+    for path in tracked_sources(root, (".py", ".h.in", ".cpp.in")):
+        with open(os.path.join(root, path), encoding="utf-8") as file:
+            for rule, line, remark in check_wording(path, file.read()):
                 found.setdefault(f"{path} {rule}", []).append((line, remark))
     return found
 

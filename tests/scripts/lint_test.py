@@ -161,6 +161,23 @@ class StyleTest(unittest.TestCase):
         self.assertEqual(rules_broken("a/b.cpp", "int x;\n"), ["opening-comment"])
         self.assertEqual(rules_broken("a/b.cpp", "int x;\n", has_header=True), [])
 
+    def test_comments_name_what_they_speak_of(self):
+        for comment in ("Whoever waits is told.", "what nobody reads", "A lane is hungry", "to whom it is due",
+                        "the run is born"):
+            self.assertEqual(rules_broken("a/b.cpp", f"// A.\nint x;  // {comment}\n"), ["wording"], comment)
+        (found,) = style_ratchet.check_file("a/b.cpp", "// A.\n\n// The thread, or somebody else.\n")
+        self.assertEqual(found, ("wording", 3, "not 'somebody'"))
+
+    def test_whose_may_be_said_and_code_and_strings_may_name_anybody(self):
+        self.assertEqual(rules_broken("a/b.cpp", "// A row whose writer holds it.\n"
+                                      'Meeting nobody(1);\nF("nobody", who);  // a lock\n'), [])
+
+    def test_comments_and_docstrings_of_scripts_are_read_too(self):
+        text = ('"""Nobody reads it."""\nimport os\n\n\ndef f(who="nobody"):\n'
+                '    """Text\n    whoever wrote it."""\n    return "who"  # whose, born\n')
+        self.assertEqual([(line, word) for _, line, word in style_ratchet.check_wording("a.py", text)],
+                         [(1, "not 'Nobody'"), (7, "not 'whoever'"), (8, "not 'born'")])
+
     def test_the_ratchet_fails_above_and_below_its_baseline(self):
         found = {"a.cpp volatile": [(3, "x")]}
         self.assertEqual(style_ratchet.compare(found, {"a.cpp volatile": 1}), [])
