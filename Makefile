@@ -115,8 +115,12 @@ MICRO_BINARIES := $(MICRO_SOURCES:benchmarks/micro/%.cpp=$(OUT)/micro/%)
 ARCHIVE := $(BUILD)/libdbx.a
 
 # CC_ALG:USE_LOCKTABLE:LOG_ALGORITHM:LOG_TYPE. One translation unit each. LOG_NO has no type; LOG_DATA fills its place.
-CONCURRENCY_CONTROLS := NO_WAIT:0 NO_WAIT:1 WAIT_DIE:0 WAIT_DIE:1 DL_DETECT:0 DL_DETECT:1 SILO:0 HEKATON:0
-WITH_DATA_ONLY := TICTOC:0
+# $(call controls,locks_rows,has_commands): the names of those concurrency controls in the engine's list of them.
+controls = $(shell sed -n 's/^ *{CcAlg::k[A-Za-z0-9]*, "\([A-Z0-9_]*\)", $(1), $(2)[,}].*/\1/p' concurrency_control/controls.h)
+LOCKING := $(call controls,true,[a-z]*)
+with_tables = $(foreach c,$(1),$(c):0 $(if $(filter $(c),$(LOCKING)),$(c):1))
+CONCURRENCY_CONTROLS := $(call with_tables,$(call controls,[a-z]*,true))
+WITH_DATA_ONLY := $(call with_tables,$(call controls,[a-z]*,false))
 LOGS := LOG_NO:LOG_DATA LOG_SERIAL:LOG_DATA LOG_SERIAL:LOG_COMMAND LOG_TAURUS:LOG_DATA LOG_TAURUS:LOG_COMMAND \
         LOG_PLOVER:LOG_DATA LOG_ELEDA:LOG_DATA LOG_ELEDA:LOG_COMMAND
 PAIRS := $(foreach c,$(CONCURRENCY_CONTROLS),$(foreach l,$(LOGS),$(c):$(l))) \

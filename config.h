@@ -6,7 +6,7 @@
 
 // ---- Names of values --------------------------------------------------------------------------------------
 
-// CC_ALG. Built: NO_WAIT, WAIT_DIE, DL_DETECT, SILO, TICTOC, HEKATON; MVCC is another name of HEKATON.
+// CC_ALG. Built: all but TIMESTAMP, HSTORE, OCC and VLL; MVCC is another name of HEKATON.
 #define NO_WAIT 1
 #define WAIT_DIE 2
 #define DL_DETECT 3

@@ -10,25 +10,28 @@ import shlex
 from dataclasses import dataclass
 from typing import Optional
 
+import registry
+
 
 @dataclass(frozen=True)
 class Scheme:
     label: str
     log_types: tuple[str, ...] = ("LOG_DATA", "LOG_COMMAND")  # of its cells under NO_WAIT
-    one_log: bool = False  # as in logging/schemes.h
 
 
 # In the order of the report.
 SCHEMES = {
     "LOG_NO": Scheme("none", log_types=("",)),
-    "LOG_SERIAL": Scheme("serial", one_log=True),
+    "LOG_SERIAL": Scheme("serial"),
     "LOG_TAURUS": Scheme("Taurus"),
-    "LOG_ELEDA": Scheme("ELEDA", one_log=True),
+    "LOG_ELEDA": Scheme("ELEDA"),
     "LOG_PLOVER": Scheme("Plover", log_types=("LOG_DATA",)),
     "LOG_BATCH": Scheme("Silo-R", log_types=()),
 }
 # Schemes with one log, which is striped where there are several directories.
-ONE_LOG = tuple(log for log, scheme in SCHEMES.items() if scheme.one_log)
+ONE_LOG = tuple(scheme.name for scheme in registry.schemes() if scheme.one_log)
+# Two-phase locking that waits for locks.
+WAITING = tuple(control.name for control in registry.controls() if control.locks_rows and control.name != "NO_WAIT")
 PAYLOAD_NAMES = {"LOG_DATA": "data", "LOG_COMMAND": "command"}
 # Behind a concurrency control's name.
 ISOLATION_NAMES = {"": "", "SNAPSHOT": " SI"}
@@ -139,7 +142,7 @@ def _cells_of(workload: str, striped: str) -> list[Cell]:
     for log, scheme in SCHEMES.items():
         cells += [Cell(workload, "NO_WAIT", log, log_type) for log_type in scheme.log_types]
     cells.append(Cell(workload, "NO_WAIT", "LOG_SERIAL", striped, stripes=2))
-    for cc in ("WAIT_DIE", "DL_DETECT"):
+    for cc in WAITING:
         cells += _with_log(workload, cc, "LOG_COMMAND")
     cells += [Cell(workload, "SILO", "LOG_NO"), Cell(workload, "SILO", "LOG_BATCH", "LOG_DATA"),
               Cell(workload, "SILO", "LOG_TAURUS", "LOG_COMMAND")]
@@ -150,7 +153,7 @@ def _cells_of(workload: str, striped: str) -> list[Cell]:
 def _full_mix_cells() -> list[Cell]:
     cells = _with_log("TPCC_FULL", "NO_WAIT", "LOG_DATA", "LOG_COMMAND")
     cells.append(Cell("TPCC_FULL", "NO_WAIT", "LOG_SERIAL", "LOG_COMMAND"))
-    for cc in ("WAIT_DIE", "DL_DETECT", "SILO"):
+    for cc in (*WAITING, "SILO"):
         cells += _with_log("TPCC_FULL", cc, "LOG_COMMAND")
     cells += _with_log("TPCC_FULL", "TICTOC", "LOG_DATA")  # which commits in a logical order
     cells += _with_log("TPCC_FULL", "HEKATON", "LOG_COMMAND")

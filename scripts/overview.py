@@ -24,6 +24,7 @@ import tempfile
 from dataclasses import dataclass, field
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import registry
 import stop
 if __name__ == "__main__":
     stop.install()
@@ -88,7 +89,7 @@ SCHEME_WORKLOADS = {"YCSB": YCSB, "TPC-C": TPCC, "TPC-C, full mix": FULL_MIX}
 OF_FULL_MIX = tuple(line + ahead for ahead in ("", ", look-ahead 0") for line in (
     "NO_WAIT, no log", "serial command", "Taurus command, 1 log", "Taurus command, 2 logs", "serial data",
     "Taurus data, 1 log"))
-CONTROLS = {name: (f"--cc={name}",) for name in ("NO_WAIT", "WAIT_DIE", "DL_DETECT", "SILO", "TICTOC", "HEKATON")}
+CONTROLS = {control.name: (f"--cc={control.name}",) for control in registry.controls()}
 CONTROLS["HEKATON, SNAPSHOT"] = ("--cc=HEKATON", "--isolation_level=SNAPSHOT")
 CONTROLS["NO_WAIT over B+trees"] = ("--cc=NO_WAIT", "--index=IDX_BTREE")
 CONTROL_WORKLOADS = {"YCSB": YCSB, "YCSB, theta 0.9, 10 accesses": CONTENDED, "TPC-C": TPCC,

@@ -15,7 +15,9 @@ if [ "${1:-}" = --clean_once ]; then
   shift
 fi
 repository=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-IFS=, read -r -a algorithms <<<"${1:-NO_WAIT,WAIT_DIE,DL_DETECT,SILO,TICTOC,HEKATON}"
+built=$(sed -n 's/^ *{CcAlg::k[A-Za-z0-9]*, "\([A-Z0-9_]*\)".*/\1/p' "$repository/concurrency_control/controls.h" |
+  paste -sd,)
+IFS=, read -r -a algorithms <<<"${1:-$built}"
 IFS=, read -r -a workloads <<<"${2:-YCSB,TPCC}"
 jobs=${JOBS:-8}
 timeout_seconds=10

@@ -13,6 +13,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "concurrency_control/controls.h"
 #include "logging/format.h"
 #include "logging/schemes.h"
 #include "system/command_line/environment.h"
@@ -313,8 +314,8 @@ void CompleteOptions(Options& options, Warnings& warnings) {
   given.NotBoth("update_simd", "simd");
   if (!options.update_simd && !given("simd")) options.simd = "scalar";
   options.update_simd = options.simd != "scalar";
-  // DBx1000's two names of optimistic multi-version concurrency control; here it is one.
-  if (options.cc == "MVCC") options.cc = "HEKATON";
+  // DBx1000 has two names of optimistic multi-version concurrency control; here they are one.
+  if (const ControlInfo* named = ControlNamed(options.cc)) options.cc = named->name;
   CompleteShares(given, options);
   if (options.tpcc_full_mix && given("perc_payment")) {
     Usage("PERC_PAYMENT divides Payment and New-Order, TPCC_FULL_MIX 1 is the standard's mix: leave one out");

@@ -8,6 +8,7 @@
 #include <cctype>
 
 #include "base/check.h"
+#include "concurrency_control/controls.h"
 #include "logging/central_methods.h"
 #include "logging/schemes.h"
 #include "system/command_line/parse_device.h"
@@ -19,8 +20,16 @@ namespace {
 using enum SwitchKind;
 using Names = std::string_view;
 
-constexpr std::array kCcBuilt = {Names("NO_WAIT"), Names("WAIT_DIE"), Names("DL_DETECT"), Names("SILO"),
-                                 Names("TICTOC"),  Names("HEKATON"),  Names("MVCC")};
+constexpr size_t kOtherCcNames =
+    std::ranges::count_if(kControls, [](const ControlInfo& info) { return !info.other_name.empty(); });
+constexpr std::array kCcBuilt = [] {
+  std::array<std::string_view, kControls.size() + kOtherCcNames> names;
+  for (size_t i = 0, other = kControls.size(); i < kControls.size(); ++i) {
+    names[i] = kControls[i].name;
+    if (!kControls[i].other_name.empty()) names[other++] = kControls[i].other_name;
+  }
+  return names;
+}();
 constexpr std::array kCcNotBuilt = {Names("TIMESTAMP"), Names("HSTORE"), Names("OCC"), Names("VLL")};
 constexpr std::array kLogBuilt = [] {
   std::array<std::string_view, kSchemes.size()> names;

@@ -8,16 +8,10 @@
 #include <cstdint>
 #include <string_view>
 
+#include "concurrency_control/controls.h"
 #include "config.h"
 #include "logging/central_methods.h"
 #include "logging/schemes.h"
-
-#if CC_ALG == TIMESTAMP || CC_ALG == HSTORE || CC_ALG == OCC || CC_ALG == VLL
-#error "this CC_ALG is not built; built are NO_WAIT, WAIT_DIE, DL_DETECT, SILO, TICTOC and HEKATON"
-#elif CC_ALG != NO_WAIT && CC_ALG != WAIT_DIE && CC_ALG != DL_DETECT && CC_ALG != SILO && CC_ALG != TICTOC && \
-    CC_ALG != HEKATON && CC_ALG != MVCC
-#error "unknown CC_ALG; built are NO_WAIT, WAIT_DIE, DL_DETECT, SILO, TICTOC and HEKATON"
-#endif
 
 #if LOG_TYPE != LOG_DATA && LOG_TYPE != LOG_COMMAND
 #error "unknown LOG_TYPE; built are LOG_DATA and LOG_COMMAND"
@@ -39,11 +33,21 @@
 
 namespace dbx {
 
-enum class CcAlg { kNoWait, kWaitDie, kDlDetect, kSilo, kTicToc, kHekaton };
 enum class LogType { kData, kCommand };
 
-// Once undefined, the names are words again, and are looked up in the lists of logging/schemes.h and
-// logging/central_methods.h. A name that stays defined is its number, and in no list.
+// Once undefined, the names are words again, and are looked up in the lists of concurrency_control/controls.h,
+// logging/schemes.h and logging/central_methods.h. A name that stays defined is its number, and in no list.
+#undef NO_WAIT
+#undef WAIT_DIE
+#undef DL_DETECT
+#undef TIMESTAMP
+#undef MVCC
+#undef HSTORE
+#undef OCC
+#undef TICTOC
+#undef SILO
+#undef VLL
+#undef HEKATON
 #undef LOG_NO
 #undef LOG_SERIAL
 #undef LOG_BATCH
@@ -59,6 +63,11 @@ enum class LogType { kData, kCommand };
 #define DBX_WORD(text) #text
 #define DBX_WORD_OF(macro) DBX_WORD(macro)
 
+consteval CcAlg CcAlgNamed(std::string_view name) {
+  if (const ControlInfo* info = ControlNamed(name)) return info->alg;
+  throw "unknown CC_ALG, or one that is not built; config.h says above CC_ALG's names which are built";
+}
+
 consteval format::Scheme SchemeNamed(std::string_view name) {
   for (const SchemeInfo& info : kSchemes) {
     if (info.name == name) return info.scheme;
@@ -67,22 +76,12 @@ consteval format::Scheme SchemeNamed(std::string_view name) {
 }
 
 struct Configured {
-  static constexpr CcAlg kCcAlg = CC_ALG == SILO                        ? CcAlg::kSilo
-                                  : CC_ALG == TICTOC                    ? CcAlg::kTicToc
-                                  : CC_ALG == HEKATON || CC_ALG == MVCC ? CcAlg::kHekaton
-                                  : CC_ALG == WAIT_DIE                  ? CcAlg::kWaitDie
-                                  : CC_ALG == DL_DETECT                 ? CcAlg::kDlDetect
-                                                                        : CcAlg::kNoWait;
+  static constexpr CcAlg kCcAlg = CcAlgNamed(DBX_WORD_OF(CC_ALG));
   static constexpr bool kUseLocktable = USE_LOCKTABLE;
   static constexpr format::Scheme kScheme = SchemeNamed(DBX_WORD_OF(LOG_ALGORITHM));
   static constexpr LogType kLogType = LOG_TYPE == LOG_COMMAND ? LogType::kCommand : LogType::kData;
   // The same names as a user writes them.
-  static constexpr const char* kCcName = kCcAlg == CcAlg::kSilo       ? "SILO"
-                                         : kCcAlg == CcAlg::kTicToc   ? "TICTOC"
-                                         : kCcAlg == CcAlg::kHekaton  ? "HEKATON"
-                                         : kCcAlg == CcAlg::kWaitDie  ? "WAIT_DIE"
-                                         : kCcAlg == CcAlg::kDlDetect ? "DL_DETECT"
-                                                                      : "NO_WAIT";
+  static constexpr const char* kCcName = InfoOf(kCcAlg).name.data();
   static constexpr const char* kLogName = InfoOf(kScheme).name.data();
   static constexpr const char* kLogTypeName = LOG_TYPE == LOG_COMMAND ? "LOG_COMMAND" : "LOG_DATA";
   static constexpr const char* kWorkloadName = WORKLOAD == TEST ? "TEST" : WORKLOAD == TPCC ? "TPCC" : "YCSB";
@@ -146,17 +145,6 @@ static_assert(Configured::kEpochPeriodMs >= 1, "EPOCH_PERIOD is at least 1 ms");
 
 #undef DBX_WORD
 #undef DBX_WORD_OF
-#undef NO_WAIT
-#undef WAIT_DIE
-#undef DL_DETECT
-#undef TIMESTAMP
-#undef MVCC
-#undef HSTORE
-#undef OCC
-#undef TICTOC
-#undef SILO
-#undef VLL
-#undef HEKATON
 #undef YCSB
 #undef TPCC
 #undef TEST

@@ -13,6 +13,10 @@ template <CcAlg kAlg, bool kLocktable, format::Scheme kScheme, LogType kType>
 void RefuseIfRuled(Registry& registry) {
   using Pair = PairOf<kAlg, kLocktable, kScheme, kType>;
   using Log = typename Pair::Log;
+  static_assert(Pair::Cc::kTraits.name == InfoOf(kAlg).name);
+  static_assert(Pair::Cc::kTraits.reads_are_locked == InfoOf(kAlg).locks_rows);
+  static_assert((Pair::Cc::kTraits.commit_order == CommitOrder::kPhysical || Pair::Cc::kTraits.multi_version) ==
+                InfoOf(kAlg).has_commands);
   static_assert(Log::kTraits.scheme == kScheme && Log::kTraits.name == InfoOf(kScheme).name);
   static_assert(Log::kTraits.single_stream == InfoOf(kScheme).one_log);
   // Without a log there is no type.
@@ -45,16 +49,13 @@ void RefuseByRules(Registry& registry) {
   RefuseByRules<kAlg, false>(registry, std::make_index_sequence<kSchemes.size()>());
   RefuseByRules<kAlg, true>(registry, std::make_index_sequence<kSchemes.size()>());
 }
+template <size_t... kNumbers>
+void RefuseUnderEach(Registry& registry, std::index_sequence<kNumbers...>) {
+  (RefuseByRules<kControls[kNumbers].alg>(registry), ...);
+}
 
 }  // namespace
 
-void RefuseByRules(Registry& registry) {
-  RefuseByRules<CcAlg::kNoWait>(registry);
-  RefuseByRules<CcAlg::kWaitDie>(registry);
-  RefuseByRules<CcAlg::kDlDetect>(registry);
-  RefuseByRules<CcAlg::kSilo>(registry);
-  RefuseByRules<CcAlg::kTicToc>(registry);
-  RefuseByRules<CcAlg::kHekaton>(registry);
-}
+void RefuseByRules(Registry& registry) { RefuseUnderEach(registry, std::make_index_sequence<kControls.size()>()); }
 
 }  // namespace dbx

@@ -37,7 +37,7 @@ class HeldLeavesTest : public PairTest {
     const Tuple tuple{key, {}};
     return ctx.Insert(h_.table(), key, std::as_bytes(std::span(&tuple, 1)));
   }
-  // A transaction of worker 0 that scans, lets `meanwhile` happen and writes.
+  // A transaction that scans, lets `meanwhile` happen and writes.
   auto Scanner(auto meanwhile) {
     return [this, meanwhile](TestContext& ctx) {
       const Outcome scanned = Scan(ctx, 0, kHigh);
@@ -207,9 +207,9 @@ class WaitingForLeaves : public HeldLeavesTest {
 INSTANTIATE_TEST_SUITE_P(With, WaitingForLeaves, In(ControlsWhere(&WaitsForLocks)), NameOfPair);
 
 TEST_P(WaitingForLeaves, AnInsertThatMayWaitIsMadeWhenTheHolderEnds) {
-  // Older than the scanner, so that it waits under WAIT_DIE too.
-  EXPECT_EQ(h_.Run(1, [](TestContext&) { return Outcome::kConflict; }).outcome, Outcome::kConflict);
-  FailScans(0);
+  // Older than the scanner, and of a lower worker, so that it waits under any policy that lets someone wait.
+  EXPECT_EQ(h_.Run(0, [](TestContext&) { return Outcome::kConflict; }).outcome, Outcome::kConflict);
+  FailScans(1);
   h_.LetWorkersWait();
   const Key key = NextKeyBeside();
   std::atomic<bool> asks{false}, ended{false};
@@ -222,20 +222,20 @@ TEST_P(WaitingForLeaves, AnInsertThatMayWaitIsMadeWhenTheHolderEnds) {
         EXPECT_TRUE(ended.load());
         return inserted;
       };
-      EXPECT_EQ(h_.RunAgain(1, insert).outcome, Outcome::kOk);
+      EXPECT_EQ(h_.RunAgain(0, insert).outcome, Outcome::kOk);
     });
     Until([&] { return asks.load(); });
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     ended.store(true);
   });
-  EXPECT_EQ(h_.RunAgain(0, scanner).outcome, Outcome::kOk);
+  EXPECT_EQ(h_.RunAgain(1, scanner).outcome, Outcome::kOk);
   inserter.join();
   EXPECT_EQ(h_.ValueOf(key), key);
 }
 
 TEST_P(WaitingForLeaves, AWaitEndsWhenTheRunStops) {
-  EXPECT_EQ(h_.Run(1, [](TestContext&) { return Outcome::kConflict; }).outcome, Outcome::kConflict);
-  FailScans(0);
+  EXPECT_EQ(h_.Run(0, [](TestContext&) { return Outcome::kConflict; }).outcome, Outcome::kConflict);
+  FailScans(1);
   h_.LetWorkersWait();
   const auto scanner = Scanner([&] {
     std::atomic<bool> asks{false};
@@ -245,12 +245,12 @@ TEST_P(WaitingForLeaves, AWaitEndsWhenTheRunStops) {
         asks.store(true);
         return Insert(ctx, key);
       };
-      EXPECT_EQ(h_.RunAgain(1, insert).outcome, Outcome::kConflict);
+      EXPECT_EQ(h_.RunAgain(0, insert).outcome, Outcome::kConflict);
     });
     Until([&] { return asks.load(); });
     h_.Stop();
   });
-  EXPECT_EQ(h_.RunAgain(0, scanner).outcome, Outcome::kOk);
+  EXPECT_EQ(h_.RunAgain(1, scanner).outcome, Outcome::kOk);
 }
 
 // Each holds one leaf and wants the other's: one of them aborts, and both commit in the end.

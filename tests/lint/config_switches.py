@@ -14,6 +14,9 @@ import sys
 import tempfile
 
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(REPOSITORY, "scripts"))
+import registry
+
 COMPILER = os.environ.get("CXX", "g++").split()
 
 # Switches of DBx1000 and Taurus that scripts may set and that config.h does not have.
@@ -28,19 +31,19 @@ ABSENT = ("CORE_CNT PART_CNT VIRTUAL_PART_CNT PAGE_SIZE CL_SIZE CPU_FREQ PRINT_L
 WITHOUT_EFFECT = ("STATS_ENABLE", "COMPRESS_LSN_LT")
 
 # (definition, what the compiler must say)
-STOPPED = [(f"CC_ALG={name}", "this CC_ALG is not built") for name in "TIMESTAMP HSTORE OCC VLL".split()]
+STOPPED = [(f"CC_ALG={name}", "unknown CC_ALG, or one that is not built") for name in
+           "TIMESTAMP HSTORE OCC VLL PESSIMISM 4711".split()]
 STOPPED += [(f"ISOLATION_LEVEL={name}", "this ISOLATION_LEVEL is not built") for name in
             "REPEATABLE_READ READ_COMMITTED READ_UNCOMMITTED".split()]
 STOPPED += [(f"LOG_ALGORITHM={name}", "not built yet") for name in
             "LOG_DIFFERENTIAL LOG_WBL".split()]
-STOPPED += [("CC_ALG=PESSIMISM", "built are NO_WAIT, WAIT_DIE, DL_DETECT, SILO, TICTOC and HEKATON"),
-            ("LOG_TYPE=LOG_XOR", "built are LOG_DATA and LOG_COMMAND"),
+STOPPED += [("LOG_TYPE=LOG_XOR", "built are LOG_DATA and LOG_COMMAND"),
             ("LOG_ALGORITHM=LOG_FOO", "unknown LOG_ALGORITHM"), ("LOG_ALGORITHM=4711", "unknown LOG_ALGORITHM"),
             ("CENTRAL_LOG=SPINLOCK", "unknown CENTRAL_LOG"),
             ("WORKLOAD=SMALLBANK", "built are YCSB, TPCC and TEST"), ("INDEX_STRUCT=TREE", "built are IDX_HASH and IDX_BTREE"),
             ("ISOLATION_LEVEL=NONE", "built are SERIALIZABLE and, with CC_ALG HEKATON, SNAPSHOT"), ("WRITE_PERC=0.1", "READ_PERC and WRITE_PERC"),
             ("EPOCH_PERIOD=0", "EPOCH_PERIOD is at least 1 ms")]
-BUILT = [f"CC_ALG={name}" for name in "WAIT_DIE DL_DETECT SILO TICTOC HEKATON MVCC".split()]
+BUILT = [f"CC_ALG={name}" for control in registry.controls() for name in (control.name, control.other_name) if name]
 BUILT += ["WORKLOAD=TPCC", "WORKLOAD=TEST", "CENTRAL_LOG=MUTEX", "CENTRAL_LOG=CONSOLIDATION", "CENTRAL_LOG=BITMAP",
           "LOG_TYPE=LOG_COMMAND", "ISOLATION_LEVEL=SNAPSHOT", "INDEX_STRUCT=IDX_BTREE", "SCAN_PERC=0.25"]
 BUILT += [f"{name}={value}" for name in WITHOUT_EFFECT for value in ("true", "false")]
