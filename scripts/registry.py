@@ -3,7 +3,6 @@ concurrency_control/controls.h. A list of a script is made from these, or compar
 """
 from __future__ import annotations
 
-import functools
 import os
 import re
 from dataclasses import dataclass
@@ -40,13 +39,11 @@ class Control:
     other_name: str  # "" without one
 
 
-@functools.cache
 def schemes(root: str = REPOSITORY) -> tuple[Scheme, ...]:
     return tuple(Scheme(enumerator, name, folder, one_log == "true")
                  for enumerator, name, folder, one_log in _entries(root, SCHEMES, SCHEME, "format::Scheme"))
 
 
-@functools.cache
 def controls(root: str = REPOSITORY) -> tuple[Control, ...]:
     return tuple(Control(name, locks_rows == "true", has_commands == "true", other_name)
                  for name, locks_rows, has_commands, other_name in _entries(root, CONTROLS, CONTROL, "CcAlg"))

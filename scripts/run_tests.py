@@ -155,6 +155,7 @@ def plan(quick: bool, nightly: bool) -> list[Phase]:
     phases = [
         Phase("includes", [python, "tests/lint/include_rules.py"]),
         Phase("scheme names", [python, "tests/lint/scheme_names.py"]),
+        Phase("one list", [python, "tests/lint/one_list.py"]),
         Phase("glossary", [python, "tests/lint/glossary.py"]),
         Phase("style", [python, "tests/lint/style_ratchet.py"]),
         Phase("contracts", [python, "tests/lint/wrong_contracts.py"], kind="sum", timeout=300),

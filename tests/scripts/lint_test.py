@@ -6,6 +6,7 @@ import unittest
 
 from support import REPOSITORY  # puts tests/lint on the path
 import include_rules
+import one_list
 import scheme_names
 import style_ratchet
 
@@ -120,6 +121,81 @@ class SchemeNamesTest(unittest.TestCase):
         with open(os.path.join(self.tree, "logging", "schemes.h"), "w", encoding="utf-8") as file:
             file.write("// Empty.\n")
         self.assertRaisesRegex(SystemExit, "changed their shape", scheme_names.violations, self.tree)
+
+
+class OneListTest(unittest.TestCase):
+    FILES = ("config.h", "config-std.h", "logging/schemes.h", "concurrency_control/controls.h", "Makefile", "README.md",
+             "system/command_line/switches.cpp", "system/pairs/configured.h", "scripts/run_tests.py", "scripts/cells.py",
+             "scripts/looks.py", "scripts/plot_style.py", "system/reference/reference_replay.cpp")
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.tree = folder.name
+        for path in self.FILES:
+            os.makedirs(os.path.dirname(os.path.join(self.tree, path)), exist_ok=True)
+            shutil.copy(os.path.join(REPOSITORY, path), os.path.join(self.tree, path))
+
+    def found_after(self, path, before, after):
+        """The violations with every `before` of a file changed; the file is as it was afterwards."""
+        whole = os.path.join(self.tree, path)
+        with open(whole, encoding="utf-8") as file:
+            text = file.read()
+        self.assertIn(before, text, path)
+        try:
+            with open(whole, "w", encoding="utf-8") as file:
+                file.write(text.replace(before, after))
+            return one_list.violations(self.tree)
+        finally:
+            with open(whole, "w", encoding="utf-8") as file:
+                file.write(text)
+
+    def test_the_lists_as_they_are_agree(self):
+        self.assertEqual(one_list.violations(self.tree), [])
+
+    def test_a_list_that_lacks_a_name_or_has_one_more_is_named(self):
+        for path, before, after, says in (
+                ("config.h", "#define LOG_PLOVER 5\n", "", "values of LOG_ALGORITHM that are built: lacks LOG_PLOVER"),
+                ("config-std.h", "#define DL_DETECT 3\n", "", "values of CC_ALG that are built: lacks DL_DETECT"),
+                ("config-std.h", "#define MVCC 5\n", "", "values of CC_ALG that are built: lacks MVCC"),
+                ("config.h", "HSTORE, OCC and VLL;", "HSTORE and VLL;", "CC_ALG that are built: has OCC"),
+                ("config.h", "LOG_DIFFERENTIAL and LOG_WBL.", "LOG_DIFFERENTIAL, LOG_WBL and LOG_X.", "excepts LOG_X"),
+                ("config.h", "//   LOG_ELEDA ", "//   LOG_ALEDE ", "above LOG_ALGORITHM, the comment has LOG_ALEDE"),
+                ("system/command_line/switches.cpp", 'Names("OCC"), ', "", "kCcNotBuilt lacks OCC"),
+                ("system/command_line/switches.cpp", 'Names("LOG_WBL")', 'Names("LOG_X")', "kLogNotBuilt has LOG_X"),
+                ("system/pairs/configured.h", "#undef TICTOC\n", "", "#undef lacks TICTOC"),
+                ("system/pairs/configured.h", "#undef LOG_NO\n", "#undef LOG_NONE\n", "#undef has LOG_NONE"),
+                ("Makefile", "LOG_PLOVER:LOG_DATA ", "", "Makefile: LOGS and PAIRS lacks LOG_PLOVER"),
+                ("Makefile", " SILO:0:LOG_BATCH:LOG_DATA", "", "Makefile: LOGS and PAIRS lacks LOG_BATCH"),
+                ("scripts/run_tests.py", "TICTOC:0:LOG_TAURUS:LOG_DATA ", "", "SANITISED_PAIRS lacks TICTOC"),
+                ("scripts/run_tests.py", "NO_WAIT:0:LOG_PLOVER:LOG_DATA ", "", "SANITISED_PAIRS lacks LOG_PLOVER"),
+                ("scripts/cells.py", '    "LOG_ELEDA": ', '    "LOG_X": ', "cells.py: SCHEMES has LOG_X"),
+                ("scripts/looks.py", '    ("LOG_BATCH", ', '    ("LOG_X", ', "SCHEME_STYLE lacks LOG_BATCH"),
+                ("scripts/plot_style.py", '"DL_DETECT": ', '"DETECT": ', "CC_HATCH has DETECT"),
+                ("README.md", "| SILO + lock table ", "", "the matrix' columns lacks SILO + lock table"),
+                ("README.md", "| LOG_BATCH, ", "| LOG_BITCH, ", "the matrix' rows has LOG_BITCH"),
+                ("system/reference/reference_replay.cpp", "true,   // eleda", "false,  // eleda", "eleda true")):
+            with self.subTest(f"{path}: {says}"):
+                found = self.found_after(path, before, after)
+                self.assertTrue(any(line.startswith(path) and says in line for line in found), found)
+
+    def test_a_name_that_a_registry_gains_is_missed_in_each_list(self):
+        scheme = self.found_after("logging/schemes.h", "});\n",
+                                  '    {format::Scheme::kTour, "LOG_TOUR", "tour", true},\n});\n')
+        self.assertEqual(len(scheme), 10, scheme)
+        control = self.found_after("concurrency_control/controls.h", "});\n",
+                                   '    {CcAlg::kTrek, "TREK", true, true, "HIKE"},\n});\n')
+        self.assertEqual(len([line for line in control if "TREK" in line]), 6, control)
+        self.assertEqual(len([line for line in control if "HIKE" in line]), 2, control)
+
+    def test_a_list_that_lost_its_shape_is_a_violation(self):
+        for path, before in (("Makefile", "LOGS :="), ("scripts/looks.py", "SCHEME_STYLE ="),
+                             ("README.md", "<!-- matrix: begin"), ("config.h", "// CC_ALG. Built:"),
+                             ("logging/schemes.h", "{format::Scheme::"), ("concurrency_control/controls.h", ", true, true}"),
+                             ("system/reference/reference_replay.cpp", "kHasOneLog[] =")):
+            with self.subTest(path):
+                found = self.found_after(path, before, "OTHER_" + before)
+                self.assertTrue(any(line.startswith(path) and "adapt" in line for line in found), found)
 
 
 class StyleTest(unittest.TestCase):
