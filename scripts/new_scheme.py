@@ -10,7 +10,9 @@ import os
 import re
 import sys
 
-from new_part import Edit, Names, Part, Refused, behind, main, read, refuse_classes, sanitised, with_includes, with_value
+from new_part import (
+    Edit, Names, Part, Refused, behind, main, read, refuse_classes, sanitised, with_includes, with_value,
+)
 
 # Of its two payloads in plots, the first of which no other scheme has the markers. No colour is left that colour-blind
 # readers tell apart from all others.

@@ -12,12 +12,18 @@ import matplotlib.pyplot as plt
 import looks
 from cells import Cell
 
-# A concurrency control other than NO_WAIT and a log over several directories are hatched, so that a bar never needs a
-# second colour.
 # In a paper of two columns a plot is one wide, and its text as small as a caption's.
 COLUMN_INCHES, COLUMN_SCALE, COLUMN_TEXT_ROOM = 3.4, 0.78, 1.9
-CC_HATCH = {"NO_WAIT": "", "WAIT_DIE": "..", "DL_DETECT": "xx", "SILO": "////", "TICTOC": "\\\\\\\\",
-            "HEKATON": "||||"}
+# A concurrency control other than NO_WAIT and a log over several directories are hatched, so that a bar never needs a
+# second colour.
+CC_HATCH = {
+    "NO_WAIT": "",
+    "WAIT_DIE": "..",
+    "DL_DETECT": "xx",
+    "SILO": "////",
+    "TICTOC": "\\\\\\\\",
+    "HEKATON": "||||",
+}
 
 THEMES = {
     "light": {"text": "#1c1c1c", "soft": "#6a6a6a", "grid": "#e3e3e3", "background": "#ffffff"},

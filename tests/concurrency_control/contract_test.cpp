@@ -2,11 +2,24 @@
 // missed, inserted and deleted. Transactions of several workers are interleaved by hand.
 #include <gtest/gtest.h>
 
+#include "concurrency_control/controls.h"
 #include "tests/concurrency_control/harness.h"
 #include "tests/concurrency_control/pairs.h"
 
 namespace dbx::testing {
 namespace {
+
+TEST(Pairs, EveryControlIsTestedWithAndWithoutALog) {
+  for (const ControlInfo& control : kControls) {
+    for (const bool logs : {false, true}) {
+      bool found = false;
+      for (const TestPair* pair : PairsWhere([](const TestPair&) { return true; })) {
+        found = found || (pair->cc.name == control.name && pair->log.logs == logs);
+      }
+      EXPECT_TRUE(found) << control.name;
+    }
+  }
+}
 
 class EveryPair : public PairTest {};
 INSTANTIATE_TEST_SUITE_P(With, EveryPair, In(PairsWhere([](const TestPair& pair) {

@@ -10,9 +10,11 @@ namespace {
 const std::vector<TestPair>& AllPairs() {
   static const std::vector<TestPair> pairs = [] {
     std::vector<TestPair> all;
-    for (const auto& some : {NoWaitPairs(), WaitingPairs(), OptimisticPairs(), MultiVersionPairs()}) {
-      all.insert(all.end(), some.begin(), some.end());
-    }
+    const auto add = [&](const std::vector<TestPair>& some) { all.insert(all.end(), some.begin(), some.end()); };
+    add(NoWaitPairs());
+    add(WaitingPairs());
+    add(OptimisticPairs());
+    add(MultiVersionPairs());
     return all;
   }();
   return pairs;

@@ -103,7 +103,7 @@ def undefined(tree: Tree) -> list[str]:
     path = "system/pairs/configured.h"
     named = {name for found in VALUES.finditer(tree.text("config.h"))
              for name in re.findall(r"^#define (\w+)", found[3], re.MULTILINE)}
-    ended = {name for name in re.findall(r"^#undef (\w+)", tree.text(path), re.MULTILINE) if not name.startswith("DBX_")}
+    ended = set(re.findall(r"^#undef (?!DBX_)(\w+)", tree.text(path), re.MULTILINE))
     return differences(f"{path}: the list of #undef", ended, named, "config.h")
 
 

@@ -125,8 +125,8 @@ class SchemeNamesTest(unittest.TestCase):
 
 class OneListTest(unittest.TestCase):
     FILES = ("config.h", "config-std.h", "logging/schemes.h", "concurrency_control/controls.h", "Makefile", "README.md",
-             "system/command_line/switches.cpp", "system/pairs/configured.h", "scripts/run_tests.py", "scripts/cells.py",
-             "scripts/looks.py", "scripts/plot_style.py", "system/reference/reference_replay.cpp")
+             "system/command_line/switches.cpp", "system/pairs/configured.h", "system/reference/reference_replay.cpp",
+             "scripts/run_tests.py", "scripts/cells.py", "scripts/looks.py", "scripts/plot_style.py")
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -191,7 +191,8 @@ class OneListTest(unittest.TestCase):
     def test_a_list_that_lost_its_shape_is_a_violation(self):
         for path, before in (("Makefile", "LOGS :="), ("scripts/looks.py", "SCHEME_STYLE ="),
                              ("README.md", "<!-- matrix: begin"), ("config.h", "// CC_ALG. Built:"),
-                             ("logging/schemes.h", "{format::Scheme::"), ("concurrency_control/controls.h", ", true, true}"),
+                             ("logging/schemes.h", "{format::Scheme::"),
+                             ("concurrency_control/controls.h", ", true, true}"),
                              ("system/reference/reference_replay.cpp", "kHasOneLog[] =")):
             with self.subTest(path):
                 found = self.found_after(path, before, "OTHER_" + before)

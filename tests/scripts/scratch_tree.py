@@ -22,8 +22,9 @@ def copy_tree(to: str) -> None:
             shutil.copy2(source, os.path.join(to, path))
 
 
-def new_scheme(tree: str, *arguments: str) -> subprocess.CompletedProcess:
-    return subprocess.run([os.path.join(tree, "scripts", "new_scheme"), *arguments], cwd=tree, capture_output=True,
+def lay_out(tree: str, script: str, *arguments: str) -> subprocess.CompletedProcess:
+    """`script` is new_scheme or new_cc, of the copy."""
+    return subprocess.run([os.path.join(tree, "scripts", script), *arguments], cwd=tree, capture_output=True,
                           text=True, stdin=subprocess.DEVNULL, timeout=60)
 
 

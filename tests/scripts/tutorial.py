@@ -1,4 +1,4 @@
-"""CONTRIBUTING.md, "A new log scheme", as a program reads it: its steps, and what each asks for, in order.
+"""The tutorials of CONTRIBUTING.md as a program reads them: the steps of one, and what each asks for, in order.
 
 An indented block is for the shell, a command on each line, unless it begins with the name of a file: then it is an edit
 of that file, as the tutorial's first paragraph explains it.
@@ -10,7 +10,7 @@ import re
 import textwrap
 from dataclasses import dataclass, field
 
-SECTION = re.compile(r"^## A new log scheme\n(.*?)(?=^## )", re.MULTILINE | re.DOTALL)
+SCHEME, CONTROL = "A new log scheme", "A new concurrency control"  # the sections, in their order
 STEP = re.compile(r"^\*\*(\d+)\. (.+?)\.\*\*", re.MULTILINE)
 BLOCK = re.compile(r"(?:^ {4,}\S[^\n]*\n)+", re.MULTILINE)
 EDIT_HEAD = re.compile(r"([\w./]+):\n")
@@ -46,10 +46,10 @@ class Step:
         return re.findall(rf"`({re.escape(word)}[^`]*)`", self.prose)
 
 
-def steps_of(text: str) -> list[Step]:
-    section = SECTION.search(text)
+def steps_of(text: str, title: str = SCHEME) -> list[Step]:
+    section = re.search(rf"^## {re.escape(title)}\n(.*?)(?=^## )", text, re.MULTILINE | re.DOTALL)
     if not section:
-        raise Malformed('there is no section "A new log scheme"')
+        raise Malformed(f'there is no section "{title}"')
     heads = list(STEP.finditer(section[1]))
     if [int(head[1]) for head in heads] != list(range(1, len(heads) + 1)) or not heads:
         raise Malformed("its steps are not numbered from 1 on")

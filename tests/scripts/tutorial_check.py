@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Does what CONTRIBUTING.md, "A new log scheme", says, in a copy of the tree: its commands as they stand, its edits,
-step by step. What it quotes of their output must come.
+"""Does what the tutorials of CONTRIBUTING.md say, in a copy of the tree: their commands as they stand, their edits,
+step by step. What they quote of their output must come.
 
-A phase of the full test, as it compiles the engine once more. What takes minutes even then is planned only (PLANNED);
+A phase of the full test, as it compiles the engine once more; once for both, so their first steps, which add to lists
+that much of it includes, are made before anything is compiled. What takes minutes even then is planned only (PLANNED);
 that each edit finds its place, tutorial_test.py finds out without a compiler.
 """
 import os
@@ -31,19 +32,23 @@ PLANNED = {
 
 # How a command begins -> what it says when it has done its work, and not just nothing.
 SAYS = {
-    "git diff": r"^\+.*LOG_TOUR",
+    "git diff": r"^\+.*{}",
     "./log_dump ": r"^  lsn \d+ command",
-    "build/all_tests ": r"^\[  PASSED  \] \d{2,} tests",
+    "build/all_tests ": r"^\[  PASSED  \] \d\d+ tests",
 }
 
 
-def steps_of_the_document() -> list[tutorial.Step]:
+# The word of config.h that each tutorial adds.
+WORDS = {tutorial.SCHEME: "LOG_TOUR", tutorial.CONTROL: "TREK"}
+
+
+def steps_of_the_document(title: str) -> list[tutorial.Step]:
     with open(os.path.join(REPOSITORY, "CONTRIBUTING.md"), encoding="utf-8") as file:
-        return tutorial.steps_of(file.read())
+        return tutorial.steps_of(file.read(), title)
 
 
 class TutorialCheck(unittest.TestCase):
-    broken = ""  # the step that failed: all behind it stands on it
+    broken: dict[str, str] = {}  # of a tutorial: the step that failed; all behind it stands on it
 
     @classmethod
     def setUpClass(cls):
@@ -52,23 +57,25 @@ class TutorialCheck(unittest.TestCase):
         for command in (["init", "-q"], ["add", "-A"]):
             subprocess.run(["git", *command], cwd=cls.tree, check=True, capture_output=True)
 
-    def setUp(self):
-        if TutorialCheck.broken:
-            self.skipTest(f"'{TutorialCheck.broken}' failed")
+    def need(self, title):
+        """What the tutorial has made so far."""
+        if title in self.broken:
+            self.skipTest(f"'{self.broken[title]}' failed")
 
-    def walk(self, step):
-        TutorialCheck.broken = step.title
+    def walk(self, title, step):
+        self.need(title)
+        self.broken[title] = step.title
         said = ""
         for action in step.actions:
             if isinstance(action, tutorial.Edit):
                 tutorial.apply(action, self.tree)
             else:
-                said += self.follow(action)
+                said += self.follow(action, WORDS[title])
         for claim in step.claims("verified:"):
             self.assertIn(claim, said)
-        TutorialCheck.broken = ""
+        del self.broken[title]
 
-    def follow(self, command):
+    def follow(self, command, word):
         for start, (added, status, says) in PLANNED.items():
             if command.line.startswith(start):
                 done = self.call(f"{command.line} {added}")
@@ -80,7 +87,7 @@ class TutorialCheck(unittest.TestCase):
         self.assertIn(command.fails, done.stdout, self.shown(command, done))
         for start, says in SAYS.items():
             if command.line.startswith(start) and not command.fails:
-                self.assertRegex(done.stdout, re.compile(says, re.MULTILINE), self.shown(command, done))
+                self.assertRegex(done.stdout, re.compile(says.format(word), re.MULTILINE), self.shown(command, done))
         return done.stdout
 
     def call(self, line):
@@ -93,22 +100,33 @@ class TutorialCheck(unittest.TestCase):
     def shown(self, command, done):
         return f"{command.line}\n{done.stdout[-4000:]}\nexit status {done.returncode}"
 
-    # ---- what the tutorial takes for granted ----
+    # ---- what the tutorials take for granted, with ./rundb as each has left it ----
 
-    def test_that_a_second_log_is_refused(self):
+    def test_1_then_a_second_log_is_refused(self):
+        self.need(tutorial.SCHEME)
         self.assertEqual(self.call("./rundb -Ln2").returncode, 2)
 
-    def test_that_log_dump_names_the_scheme(self):
+    def test_1_then_log_dump_names_the_scheme(self):
+        self.need(tutorial.SCHEME)
         self.assertIn("log 0 of 1, tour, command", self.call("./log_dump --records=3 logs/run-*/log-00.log").stdout)
 
-    def test_that_the_list_knows_the_pair(self):
-        self.assertIn("| NO_WAIT | 0 | LOG_TOUR | LOG_COMMAND | SERIALIZABLE | supported |", self.call("./rundb --list").stdout)
+    def test_1_then_the_list_knows_the_pair(self):
+        self.need(tutorial.SCHEME)
+        self.assertIn("| NO_WAIT | 0 | LOG_TOUR | LOG_COMMAND | SERIALIZABLE | supported |",
+                      self.call("./rundb --list").stdout)
+
+    def test_2_then_the_list_knows_the_pair(self):
+        self.need(tutorial.CONTROL)
+        self.assertIn("| TREK | 0 | LOG_TAURUS | LOG_COMMAND | SERIALIZABLE | supported |",
+                      self.call("./rundb --list").stdout)
 
 
-# Tests run in the order of their names, so steps come first, and in theirs.
-for one in steps_of_the_document():
-    setattr(TutorialCheck, f"test_{one.number:02d}_" + re.sub(r"\W+", "_", one.title.lower()),
-            lambda self, step=one: self.walk(step))
+# Tests run in the order of their names: the first steps of both (0), the rest of the one (1), then of the other (2).
+for number, tutorial_title in enumerate(WORDS, 1):
+    for one in steps_of_the_document(tutorial_title):
+        place = f"0_{number}" if one.number == 1 else f"{number}_{one.number:02d}"
+        setattr(TutorialCheck, f"test_{place}_" + re.sub(r"\W+", "_", one.title.lower()),
+                lambda self, title=tutorial_title, step=one: self.walk(title, step))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
-"""The tutorial of CONTRIBUTING.md can be followed: read as it stands, its edits find their places in a copy of the
-tree, and what it names is there. Nothing is compiled; tutorial_check.py does what it says.
+"""The tutorials of CONTRIBUTING.md can be followed: read as they stand, their edits find their places in a copy of the
+tree, and what they name is there. Nothing is compiled; tutorial_check.py does what they say.
 """
 import os
 import re
@@ -7,12 +7,12 @@ import tempfile
 import unittest
 
 import tutorial
-from scratch_tree import new_scheme, scratch_copy
+from scratch_tree import lay_out, scratch_copy
 from support import REPOSITORY
 
 
-def section(body):
-    return f"# C\n\n## A new log scheme\n\nWords.\n\n{body}\n## Another\n\n    not this\n"
+def section(body, title=tutorial.SCHEME):
+    return f"# C\n\n## {title}\n\nWords.\n\n{body}\n## Another\n\n    not this\n"
 
 
 class ReadingTest(unittest.TestCase):
@@ -26,6 +26,11 @@ class ReadingTest(unittest.TestCase):
         self.assertEqual((one.title, [command.line for command in one.actions]), ("Do it", ["make", "ls"]))
         self.assertEqual(one.claims("verified:"), ["verified: a"])
         self.assertEqual((two.number, two.title, two.actions), (2, "Rest", []))
+
+    def test_sections_are_told_apart(self):
+        text = section("**1. Do it.** Words.\n") + section("**1. Do that.** Words.\n", tutorial.CONTROL)
+        for title, step in ((tutorial.SCHEME, "Do it"), (tutorial.CONTROL, "Do that")):
+            self.assertEqual([one.title for one in tutorial.steps_of(text, title)], [step])
 
     def test_a_line_may_be_said_to_fail(self):
         self.assertEqual(self.actions("    ls x   # fails: NoSuch"), [tutorial.Command("ls x", "NoSuch")])
@@ -73,14 +78,18 @@ class ApplyTest(unittest.TestCase):
         self.assertRaisesRegex(tutorial.Malformed, "no b.h", tutorial.apply, tutorial.Edit("b.h", ()), self.root)
 
 
-class TutorialTest(unittest.TestCase):
+class TutorialCase:
+    """Mixed into a TestCase: one tutorial."""
+
+    TITLE, SCRIPT, NAME = "", "", ""  # of the section, and the script and the part of its first step
+
     @classmethod
     def setUpClass(cls):
         cls.tree = scratch_copy(cls.addClassCleanup)
-        made = new_scheme(cls.tree, "tour")
+        made = lay_out(cls.tree, cls.SCRIPT, cls.NAME)
         assert made.returncode == 0, made.stderr
         with open(os.path.join(REPOSITORY, "CONTRIBUTING.md"), encoding="utf-8") as file:
-            cls.steps = tutorial.steps_of(file.read())
+            cls.steps = tutorial.steps_of(file.read(), cls.TITLE)
 
     def test_every_edit_finds_its_place(self):
         edits = [(step, action) for step in self.steps for action in step.actions if isinstance(action, tutorial.Edit)]
@@ -92,9 +101,21 @@ class TutorialTest(unittest.TestCase):
     def test_every_file_that_it_names_is_there(self):
         said = "\n".join(step.prose + "".join(f"\n`{action.line}`" for action in step.actions
                                               if isinstance(action, tutorial.Command)) for step in self.steps)
-        named = set(re.findall(r"(?<![\w./*-])((?:logging|system|scripts|tests|base)/[\w./]*\w/?)", said))
+        named = set(re.findall(r"(?<![\w./*-])((?:base|concurrency_control|logging|scripts|system|tests)/[\w./]*\w/?)",
+                               said))
         self.assertGreater(len(named), 10)
         self.assertEqual([path for path in sorted(named) if not os.path.exists(os.path.join(self.tree, path))], [])
+
+    def test_it_begins_with_the_script(self):
+        self.assertEqual(self.steps[0].actions[0], tutorial.Command(f"scripts/{self.SCRIPT} {self.NAME}"))
+
+
+class SchemeTutorialTest(TutorialCase, unittest.TestCase):
+    TITLE, SCRIPT, NAME = tutorial.SCHEME, "new_scheme", "tour"
+
+
+class ControlTutorialTest(TutorialCase, unittest.TestCase):
+    TITLE, SCRIPT, NAME = tutorial.CONTROL, "new_cc", "trek"
 
 
 if __name__ == "__main__":
