@@ -15,8 +15,8 @@ CONTROL = re.compile(r'^ *\{CcAlg::k\w+, "(\w+)", (true|false), (true|false)(?:,
 ENTRY = r"^ *\{{{0}::k\w+, .*$"
 
 
-class Malformed(Exception):
-    """One line that says which list has another shape than a script can read."""
+class Malformed(SystemExit):
+    """One line that says which list has another shape than a script can read; ends a script that does not catch it."""
 
 
 @dataclass(frozen=True)

@@ -210,7 +210,7 @@ def full_phases(python: str, make: list[str], shards: list[str], cxx: str, night
               timeout=7200 if nightly else 900, needs="build"),
         Phase("main job", [python, "scripts/main_job.py", "--short", "--out=build/test/out",
                            "--log_dir=build/test/logs"], timeout=600, needs="build"),
-        Phase("tutorial", [python, "tests/scripts/tutorial_check.py"], kind="unittest", timeout=2400),
+        Phase("tutorials", [python, "tests/scripts/tutorial_check.py"], kind="unittest", timeout=3000),
         Phase("build with TSan", [*make, f"CXX={cxx}", "SANITIZE=thread", pairs, f"TESTS={THREADS_FOLDERS}", "tests"],
               timeout=2400),
         Phase("unit with TSan", [*shards, "build/thread/all_tests", f"--gtest_filter={THREADS_FILTER}"], kind="sum",

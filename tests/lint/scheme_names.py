@@ -11,7 +11,10 @@ import os
 import re
 import sys
 
-from include_rules import report, tracked_sources
+from include_rules import REPOSITORY, report, tracked_sources
+
+sys.path.insert(0, os.path.join(REPOSITORY, "scripts"))
+import registry
 
 FOLDERS = ("concurrency_control/", "system/")
 # The second parser of logs knows them, as its tables must not be the engine's.
@@ -39,17 +42,17 @@ def read(root: str, path: str) -> str:
 
 def names_of(root: str) -> re.Pattern:
     """What may not be said. Of a word like `serial` only what the code makes of it: the scheme, not the adverb."""
-    listed = re.findall(r'\{format::Scheme::(k\w+), "(LOG_\w+)", "(\w+)"', read(root, "logging/schemes.h"))
+    listed = registry.schemes(root)
     values = re.search(r"^// LOG_ALGORITHM\.[^\n]*\n((?:#define LOG_\w+ \d+\n)+)", read(root, "config.h"), re.MULTILINE)
-    if not listed or not values:
-        raise SystemExit("logging/schemes.h or the values of LOG_ALGORITHM in config.h have changed their shape: adapt "
+    if not values:
+        raise SystemExit("the values of LOG_ALGORITHM in config.h have changed their shape: adapt "
                          "tests/lint/scheme_names.py")
-    words = [rf"\b{name}\b" for name in re.findall(r"LOG_\w+", values[1]) + [log for _, log, _ in listed]]
-    for enumerator, _, folder in listed:
+    words = [rf"\b{name}\b" for name in re.findall(r"LOG_\w+", values[1]) + [scheme.name for scheme in listed]]
+    for scheme in listed:
         # kNone is not a scheme's number, but that there is none.
-        words += [] if enumerator == "kNone" else [rf"\bScheme::{enumerator}\b"]
-        camel = "".join(word.capitalize() for word in folder.split("_"))
-        words += [rf"\b{camel}(?:Log|Recovery)\b", rf"\blogging/{folder}/"]
+        words += [] if scheme.enumerator == "kNone" else [rf"\bScheme::{scheme.enumerator}\b"]
+        camel = "".join(word.capitalize() for word in scheme.folder.split("_"))
+        words += [rf"\b{camel}(?:Log|Recovery)\b", rf"\blogging/{scheme.folder}/"]
     return re.compile("|".join(dict.fromkeys(words)) + f"|(?i:{PROPER_NAMES})")
 
 

@@ -275,7 +275,7 @@ class PlanTest(unittest.TestCase):
                                         ("eleda/fig08_threads", None, None)):
             jobs = [job for job in plan_of(figure).jobs.values() if job.logs]
             for job in jobs:
-                one = job.flags["log"] in ("LOG_SERIAL", "LOG_ELEDA")
+                one = job.flags["log"] in cells.ONE_LOG
                 self.assertEqual(job.flags.get("log_buffer_size"), of_one if one else of_each, job.flags)
 
     def test_the_buffer_that_is_multiplied_is_the_engines(self):

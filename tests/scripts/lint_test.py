@@ -120,7 +120,7 @@ class SchemeNamesTest(unittest.TestCase):
     def test_a_list_that_lost_its_shape_is_an_error_and_no_silence(self):
         with open(os.path.join(self.tree, "logging", "schemes.h"), "w", encoding="utf-8") as file:
             file.write("// Empty.\n")
-        self.assertRaisesRegex(SystemExit, "changed their shape", scheme_names.violations, self.tree)
+        self.assertRaisesRegex(SystemExit, "changed its shape", scheme_names.violations, self.tree)
 
 
 class OneListTest(unittest.TestCase):

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "logging/schemes.h"
 #include "system/command_line/parse_options.h"
 #include "system/pairs/pair_types.h"
 #include "system/pairs/registry.h"
@@ -184,7 +185,7 @@ TEST_F(RunAndRecovery, ASlowDeviceAcknowledgesNoMoreThanItTook) {
                                 {"SILO", "LOG_BATCH"}}) {
     SCOPED_TRACE(log);
     options_.cc = cc, options_.log = log;
-    options_.num_logger = options_.log == "LOG_SERIAL" || options_.log == "LOG_ELEDA" ? 1 : 2;
+    options_.num_logger = HasOneLog(options_.log) ? 1 : 2;
     if (!testing::IsHeld(options_)) continue;
     for (const double seconds : {0.05, 0.25}) {
       options_.seconds = seconds;
