@@ -116,7 +116,8 @@ ARCHIVE := $(BUILD)/libdbx.a
 
 # CC_ALG:USE_LOCKTABLE:LOG_ALGORITHM:LOG_TYPE. One translation unit each. LOG_NO has no type; LOG_DATA fills its place.
 # $(call controls,locks_rows,has_commands): the names of those concurrency controls in the engine's list of them.
-controls = $(shell sed -n 's/^ *{CcAlg::k[A-Za-z0-9]*, "\([A-Z0-9_]*\)", $(1), $(2)[,}].*/\1/p' concurrency_control/controls.h)
+controls = $(shell \
+  sed -n 's/^ *{CcAlg::k[A-Za-z0-9]*, "\([A-Z0-9_]*\)", $(1), $(2)[,}].*/\1/p' concurrency_control/controls.h)
 LOCKING := $(call controls,true,[a-z]*)
 with_tables = $(foreach c,$(1),$(c):0 $(if $(filter $(c),$(LOCKING)),$(c):1))
 CONCURRENCY_CONTROLS := $(call with_tables,$(call controls,[a-z]*,true))
