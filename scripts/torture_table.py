@@ -9,44 +9,54 @@ from torture_state import flat
 # As tests/simulation/generation.cpp names them: a crash that never came shows as 0.
 CRASH_KINDS = ("any sectors lost", "files truncated", "process killed", "sectors torn", "un-synced writes kept",
                "un-synced writes lost", "writes reordered")
-# What goes wrong in runs and in recoveries, but not by a crash. Rarer kinds of damage are left out.
+# What goes wrong in runs and in recoveries, but not by a crash.
 FAULT_KINDS = (
-    "EACCES on a call on names in recovery", "EACCES on a call on names", "EIO on a read", "EIO on a read in recovery",
-    "EIO on a call on names", "EIO on allocate", "EIO on create", "EIO on every read",
-    "EIO on every read in recovery", "EIO on mkdir", "EIO on rename", "EIO on sync", "EIO on sync of a directory",
-    "EIO on write", "ENOSPC on allocate", "ENOSPC on create", "ENOSPC on mkdir", "ENOSPC on rename", "ENOSPC on sync",
+    "EACCES on a call on names", "EACCES on a call on names in recovery", "EACCES on a list of a directory",
+    "EACCES on a lock", "EACCES on a look at a file", "EACCES on a look at a file system",
+    "EACCES on a look at a log directory", "EACCES on an open", "EIO on a call on names",
+    "EIO on a list of a directory", "EIO on a lock", "EIO on a look at a file system",
+    "EIO on a look at a log directory", "EIO on a read", "EIO on a read in recovery", "EIO on allocate",
+    "EIO on an open", "EIO on create", "EIO on every read", "EIO on every read in recovery", "EIO on mkdir",
+    "EIO on remove, harmless", "EIO on rename", "EIO on sync", "EIO on sync of a directory", "EIO on write",
+    "ENOSPC on allocate", "ENOSPC on create", "ENOSPC on mkdir", "ENOSPC on rename", "ENOSPC on sync",
     "ENOSPC on sync of a directory", "ENOSPC on write", "a device stalled", "bit flipped",
-    "checkpoint file: bit flipped",
-    "checkpoint file: file cut short", "checkpoint file: sector misplaced", "checkpoint file: sector zeroed",
-    "continued", "continued after a kill", "continued in the boot of a failed sync", "continued twice",
-    "file cut short", "frozen file: bit flipped", "frozen file: file cut short", "frozen file: garbage behind the end",
-    "frozen file: sector misplaced", "frozen file: sector of garbage", "frozen file: sector zeroed", "frozen missing",
-    "frozen swapped", "garbage behind the end", "garbage of blocks", "log duplicated",
-    "log duplicated in another directory", "log missing",
-    "logs lost, of a fresh run beside others",
-    "log of another database added", "log of another run added", "log replaced by one of another database",
-    "log replaced by one of another run", "log swapped", "manifest file: bit flipped", "manifest file: file cut short",
-    "manifest file: sector misplaced", "manifest file: sector of garbage", "manifest file: sector zeroed",
-    "manifest missing", "manifest swapped", "no memory in recovery", "no memory while a run is continued",
+    "checkpoint file: sector misplaced", "committed file: bit flipped", "committed file: file cut short",
+    "committed file: garbage behind the end", "committed file: garbage of blocks", "committed file: sector misplaced",
+    "committed file: sector of garbage", "committed file: sector zeroed", "committed file: zeros of blocks",
+    "committed missing", "committed swapped", "continued", "continued after a kill",
+    "continued in the boot of a failed sync", "continued twice", "file cut short", "frozen file: bit flipped",
+    "frozen file: sector misplaced", "garbage behind the end", "garbage of blocks", "log duplicated",
+    "log duplicated in another directory", "log missing", "log of another database added", "log of another run added",
+    "log replaced by one of another database", "log replaced by one of another run", "log swapped",
+    "logs lost, of a fresh run beside others", "no memory in recovery", "no memory while a run is continued",
     "no memory while transactions run", "no more threads for a run", "no more threads in recovery",
-    "records of another database behind a log", "records of another database in a log",
-    "records of another run behind a log", "records of another run in a log", "requests cut short",
-    "requests cut short in recovery", "requests interrupted", "requests interrupted in recovery", "run lost",
-    "run lost, of a fresh run beside others", "sector misplaced", "sector of an older run", "sector of garbage",
-    "sector zeroed", "start of a checkpoint overwritten", "start of a frozen overwritten", "start of a log overwritten",
-    "start of a log zeroed", "start of a log zeroed, of a fresh run beside others", "start of a manifest zeroed",
-    "start of a successor zeroed", "zeros of blocks")
+    "records of another database behind a log", "records of another run behind a log",
+    "records of another run in a log", "requests cut short", "requests cut short in recovery", "requests interrupted",
+    "requests interrupted in recovery", "run lost", "run lost, of a fresh run beside others", "sector misplaced",
+    "sector of garbage", "sector zeroed", "start of a checkpoint overwritten", "start of a committed overwritten",
+    "start of a committed zeroed", "start of a frozen overwritten", "start of a log overwritten",
+    "start of a log zeroed", "start of a log zeroed, of a fresh run beside others", "zeros of blocks")
 # Operations that a run crashed right before, as tests/simulation/slow_files.h names them: while it is made, freezes the
 # run that it continues, writes a checkpoint, is committed, deletes files that are no longer needed.
 CRASH_POINT = "crash before: "
 CRASH_POINTS = tuple(CRASH_POINT + what for what in (
-    "create checkpoint", "create committed", "create frozen", "create log", "create manifest", "create successor", "mkdir", "remove committed",
-    "remove frozen", "remove log", "remove successor", "rename committed", "rename frozen", "rename log", "rename manifest", "rename successor",
+    "create checkpoint", "create committed", "create frozen", "create log", "create manifest", "create successor",
+    "mkdir", "remove log", "rename committed", "rename frozen", "rename log", "rename manifest", "rename successor",
     "rewrite log", "rmdir", "sync of a directory"))
+# Rarer ones of both.
+RARE_KINDS = (
+    "checkpoint file: bit flipped", "checkpoint file: file cut short", "checkpoint file: sector zeroed",
+    "crash before: remove committed", "crash before: remove frozen", "crash before: remove successor",
+    "frozen file: file cut short", "frozen file: garbage behind the end", "frozen file: sector of garbage",
+    "frozen file: sector zeroed", "frozen missing", "frozen swapped", "manifest file: bit flipped",
+    "manifest file: file cut short", "manifest file: sector misplaced", "manifest file: sector of garbage",
+    "manifest file: sector zeroed", "manifest missing", "manifest swapped", "records of another database in a log",
+    "sector of an older run", "start of a manifest zeroed", "start of a successor zeroed")
 # A torture over all cells that is as long as this meets all of that, each cell (TPC-C's come four times less often),
-# and so many crashes in recoveries and third crashes.
+# and so many crashes in recoveries and third crashes; one of ROUNDS_TO_MEET_RARE times the length meets RARE_KINDS too.
 CYCLES_TO_MEET_ALL = 20_000
 ROUNDS_TO_MEET_TPCC = 4
+ROUNDS_TO_MEET_RARE = 5
 IN_RECOVERY_MIN, THIRD_MIN = 2_000, 200
 # Counters with a line of their own; all others are kinds of faults.
 COUNTERS = ("cycles", "runs", "steps", "acknowledged", "recovered", "dropped", "refused", "in recovery",
@@ -82,7 +92,8 @@ def never_met(state: dict) -> list[str]:
     if state["cells"] or cycles < CYCLES_TO_MEET_ALL:
         return []
     kinds = {kind: n for kind, n in counters.items() if n > 0}
-    missing = [kind for kind in CRASH_KINDS + CRASH_POINTS + FAULT_KINDS if kind not in kinds]
+    rare = RARE_KINDS if cycles >= ROUNDS_TO_MEET_RARE * CYCLES_TO_MEET_ALL else ()
+    missing = [kind for kind in CRASH_KINDS + CRASH_POINTS + FAULT_KINDS + rare if kind not in kinds]
     missing += [f"{name} often enough" for name, least in (("in recovery", IN_RECOVERY_MIN), ("third crash", THIRD_MIN))
                 if counters.get(name, 0) < least]
     with_tpcc = cycles >= ROUNDS_TO_MEET_TPCC * CYCLES_TO_MEET_ALL
