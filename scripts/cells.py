@@ -1,6 +1,6 @@
 """The cells of the main job (workload x concurrency control x log scheme x payload) and their steps.
 
-Used by main_job.py, which runs them, and by summary.py, plots.py and report.py, which name them. A cell is
+Used by main_job.py, which runs them, and by summary.py, bars.py and cells_page.py, which name them. A cell is
 a value; its command lines are functions of it, so that every line can be printed and run again by hand.
 """
 from __future__ import annotations

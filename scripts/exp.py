@@ -247,7 +247,7 @@ class Experiment:
     def finish(self, write_csv=True, draw=True, page=True) -> bool:
         """False if a point has no figure and ought to have one; then a line says which, after all the rest."""
         # Matplotlib takes a second to load; a plan does not wait for it.
-        from experiment import captions, data as data_module, drawing, page as page_module
+        from experiment import captions, data as data_module, drawing, figures_page
         self._make_out()
         rows = running.load_rows(self.out)
         figures = self._figures_of_page(rows)
@@ -265,7 +265,7 @@ class Experiment:
             if draw:
                 drawing.write_files(data, self.series, caption, os.path.join(self.out, "plots"))
         if page:
-            page_module.write_page(os.path.join(self.out, "report.html"), collected, self.series,
+            figures_page.write_page(os.path.join(self.out, "report.html"), collected, self.series,
                                    self._heading(plan, rows))
         self._print_verdicts(asked)
         print(f"{self.out}: " + ", ".join(["CSV"] * write_csv + ["plots"] * draw + ["report.html"] * page))

@@ -1,7 +1,7 @@
 """A colour and a marker per log scheme, for all plots: those of the main job and, by experiments/series.yaml, figures.
 
 Colours are those of Okabe and Ito, which colour-blind readers tell apart, and a grey; black is white on a dark page
-(plot_style.visible). A marker and a label always say the same as the colour. Without matplotlib, which takes a second
+(experiment/style.py). A marker and a label always say the same as the colour. Without matplotlib, which takes a second
 to load.
 """
 from __future__ import annotations

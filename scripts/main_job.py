@@ -369,17 +369,16 @@ def draw_all(out: str, with_report: bool) -> None:
     if not with_report:
         return
     try:
-        import plots
-        import report
+        from experiment import bars, cells_page
     except ImportError as error:
         print(f"no plots and no report: {error} (Debian: apt-get install python3-matplotlib)", file=sys.stderr)
         return
     # Side by side: each takes seconds, and both draw everything.
     files = multiprocessing.get_context("fork").Process(
-        target=plots.write_plots, args=(rows, os.path.join(out, "plots")))
+        target=bars.write_plots, args=(rows, os.path.join(out, "plots")))
     files.start()
     try:
-        report.write_report(rows, os.path.join(out, "report.html"))
+        cells_page.write_report(rows, os.path.join(out, "report.html"))
         while files.is_alive():
             files.join(0.1)
             stop.check()

@@ -17,7 +17,7 @@ from new_part import (
 )
 
 ENGINE = ("base", "storage", "concurrency_control", "logging", "benchmarks", "system")
-# In plots; that of other controls is in plot_style.py.
+# In plots; that of other controls is in experiment/style.py.
 SPARE_HATCHES = ("oo", "**", "++", "OO")
 UNKNOWN_HATCH = "...."  # where none is spare
 
@@ -77,7 +77,7 @@ EDITS = [
     Edit("system/pairs/configured_pair.h", "its type",
          r"^(?:template <bool kLocktable, class Log>\nstruct CcOf<[^\n]*\n)+", behind(TYPE_OF)),
     sanitised("@NAME@:0:LOG_TAURUS:LOG_COMMAND"),
-    Edit("scripts/plot_style.py", "its hatch in plots", r'^CC_HATCH = \{\n(?:    "\w+": "[^\n]*",\n)+', with_hatch),
+    Edit("scripts/experiment/style.py", "its hatch in plots", r'^CC_HATCH = \{\n(?:    "\w+": "[^\n]*",\n)+', with_hatch),
     Edit("README.md", "the matrix of pairs", r"^(<!-- matrix: begin [^\n]*\n)((?:\|[^\n]*\n)+)", with_columns),
     Edit("tests/concurrency_control/pair_of.h", "its pairs", r"^(?:std::vector<TestPair> \w+Pairs\(\);\n)+",
          behind("std::vector<TestPair> @Class@Pairs();\n")),

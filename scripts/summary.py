@@ -1,6 +1,6 @@
 """One summary per cell from the rows of results.jsonl, and the table on the terminal.
 
-Used by main_job.py, plots.py and report.py: every figure that is shown anywhere is derived here, once.
+Used by main_job.py, bars.py and cells_page.py: every figure that is shown anywhere is derived here, once.
 """
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
-"""Experiments: figures declared in experiments/, planned, run, collected, drawn and compared by scripts/exp.
+"""Experiments and the main job, declared in experiments/: planned, run, collected, drawn and reported.
 
-spec      what a figure file says          planning   the runs that a figure needs on this host
-running   runs them, a row per step        data       rows to points, medians and intervals
-claims    the paper's claims and ours      drawing    plots
-page      report.html                      host_scale the emulated devices' scale
-ceiling   what the devices take            origin     hosts and builds that rows come from
-listing   the figures in words
+spec      what a figure file says          planning      the runs that a figure needs on this host
+running   runs them, a row per step        data          rows to points, medians and intervals
+claims    the paper's claims and ours      host_scale    the emulated devices' scale
+ceiling   what the devices take            origin        hosts and builds that rows come from
+captions  what a plot says of its rows     listing       the figures in words
+style     one look for all plots           drawing       plots of figures; bars: of the main job
+page      the parts of a report.html       figures_page  that of figures; cells_page: of the main job
 """

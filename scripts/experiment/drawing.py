@@ -1,41 +1,37 @@
 """A figure's plot: a panel each, a line per series with its median, intervals where there are enough repeats."""
 from __future__ import annotations
 
-import io
 import os
 import re
-import textwrap
 
-import plot_style
-from plot_style import plt
-
+from experiment import style
 from experiment.data import FigureData, latency_cdf
 from experiment.spec import Series, is_number
+from experiment.style import plt
 
 PANEL_INCHES = (3.9, 3.0)
 PANELS_PER_LINE = 3
 SVG_INCHES = 5.2
 CEILING_NEAR = 1.3
 LONG_LABEL = 26
-CAPTION_CHARACTERS_PER_INCH = 17
 
 
 def draw(data: FigureData, series: dict[str, Series], caption: str, theme: str = "light"):
     """All panels as a matplotlib figure; close it when done."""
-    colours = plot_style.apply(theme)
+    colours = style.apply(theme)
     columns = min(PANELS_PER_LINE, len(data.figure.panels))
     width = max(PANEL_INCHES[0] * columns, 5.6)
     figure = _draw_panels(data, series, list(data.figure.panels), columns, width, colours)
     figure.suptitle(data.figure.heading, x=0.01, ha="left", fontsize=11, fontweight="bold")
-    _sign(figure, caption, colours)
+    style.sign(figure, caption, colours)
     return figure
 
 
 def draw_column(data: FigureData, series: dict[str, Series], panel: str, caption: str):
     """One panel, as wide as a column of a paper; its title is the paper's own caption."""
-    colours = plot_style.apply("light", plot_style.COLUMN_SCALE)
-    figure = _draw_panels(data, series, [panel], 1, plot_style.COLUMN_INCHES, colours)
-    _sign(figure, caption, colours)
+    colours = style.apply("light", style.COLUMN_SCALE)
+    figure = _draw_panels(data, series, [panel], 1, style.COLUMN_INCHES, colours)
+    style.sign(figure, caption, colours)
     return figure
 
 
@@ -43,8 +39,8 @@ def _draw_panels(data: FigureData, series: dict[str, Series], panels: list[str],
                  colours: dict):
     """Panels in a grid, and below them one legend of what they draw."""
     lines = -(-len(panels) // columns)
-    height = plot_style.points(PANEL_INCHES[1])
-    figure = plt.figure(layout="constrained", figsize=(width, height * lines + plot_style.points(1.1)))
+    height = style.points(PANEL_INCHES[1])
+    figure = plt.figure(layout="constrained", figsize=(width, height * lines + style.points(1.1)))
     drawn: dict = {}
     grid = figure.add_gridspec(lines + 1, columns, height_ratios=[PANEL_INCHES[1]] * lines + [0.45])
     for i, panel in enumerate(panels):
@@ -52,7 +48,7 @@ def _draw_panels(data: FigureData, series: dict[str, Series], panels: list[str],
         _draw_panel(axes, data, panel, series, colours, drawn)
     below = figure.add_subplot(grid[lines, :])
     below.axis("off")
-    below.legend(drawn.values(), drawn.keys(), loc="center", fontsize=plot_style.points(8.5), handlelength=1.8,
+    below.legend(drawn.values(), drawn.keys(), loc="center", fontsize=style.points(8.5), handlelength=1.8,
                  columnspacing=1.2, ncol=min(_legend_columns(list(drawn), columns), max(1, len(drawn))))
     return figure
 
@@ -62,14 +58,7 @@ def _legend_columns(labels: list[str], panels: int) -> int:
     if panels > 1:
         return 4
     longest = max(map(len, labels), default=0)
-    return 2 if longest > LONG_LABEL or plot_style.text_room() > 1 else 3
-
-
-def _sign(figure, caption: str, colours: dict) -> None:
-    # Lines are made here: the layout makes room for those that it is given, and for none that it would wrap.
-    text = textwrap.fill(caption, int(figure.get_figwidth() * CAPTION_CHARACTERS_PER_INCH / plot_style.points(1)))
-    figure.supxlabel(text, fontsize=plot_style.points(7), color=colours["soft"], x=0.01, ha="left",
-                     multialignment="left")
+    return 2 if longest > LONG_LABEL or style.text_room() > 1 else 3
 
 
 def _draw_panel(axes, data: FigureData, panel: str, series: dict[str, Series], colours: dict, drawn: dict) -> None:
@@ -83,20 +72,20 @@ def _draw_panel(axes, data: FigureData, panel: str, series: dict[str, Series], c
         if not line.xs():
             continue
         look = series[name]
-        style = {"color": plot_style.visible(look.colour, colours), "marker": look.marker,
-                 "linestyle": "--" if look.dashed else "-",
-                 "linewidth": 1.6, "markersize": 5.5, "markeredgecolor": colours["background"], "markeredgewidth": 0.6}
-        drawn[look.label] = _draw_cdf(axes, line, style) if figure.draw == "cdf" else _draw_line(axes, line, style)
-        _draw_ceiling(axes, line, style, drawn, colours)
+        drawn_as = {"color": style.visible(look.colour, colours), "marker": look.marker,
+                    "linestyle": "--" if look.dashed else "-", "linewidth": 1.6, "markersize": 5.5,
+                    "markeredgecolor": colours["background"], "markeredgewidth": 0.6}
+        drawn[look.label] = (_draw_cdf if figure.draw == "cdf" else _draw_line)(axes, line, drawn_as)
+        _draw_ceiling(axes, line, drawn_as, drawn, colours)
     if len(figure.panels) > 1:
-        axes.set_title(panel, fontsize=plot_style.points(9.5))
-    axes.set_ylabel(figure.y.label, fontsize=plot_style.points(8.5))
+        axes.set_title(panel, fontsize=style.points(9.5))
+    axes.set_ylabel(figure.y.label, fontsize=style.points(8.5))
     axes.grid(True, axis="y")
     if figure.draw == "cdf":
         axes.set(xscale="log", ylim=(0, 1.02))
-        axes.set_xlabel("microseconds to acknowledgement", fontsize=plot_style.points(8.5))
+        axes.set_xlabel("microseconds to acknowledgement", fontsize=style.points(8.5))
         return
-    axes.set_xlabel(figure.x.label, fontsize=plot_style.points(8.5))
+    axes.set_xlabel(figure.x.label, fontsize=style.points(8.5))
     if figure.x.log:
         axes.set_xscale("log")
     if figure.y.log:
@@ -106,7 +95,7 @@ def _draw_panel(axes, data: FigureData, panel: str, series: dict[str, Series], c
         axes.yaxis.set_minor_formatter(plt.NullFormatter())
     else:
         axes.set_ylim(bottom=0)
-    axes.yaxis.set_major_formatter(plt.FuncFormatter(_tick))
+    axes.yaxis.set_major_formatter(plt.FuncFormatter(style.tick))
     xs = sorted({x for name in figure.series for x in data.line(panel, name).xs()})
     axes.set_xticks(xs, [f"{x:g}" if is_number(x) else str(x) for x in xs])
     axes.xaxis.set_minor_locator(plt.NullLocator())
@@ -129,61 +118,48 @@ def _draw_shares(axes, data: FigureData, panel: str, series: dict[str, Series], 
                                              edgecolor=colours["background"], linewidth=0.8)
         below = [low + share for low, share in zip(below, shares)]
     axes.set_xticks(range(len(xs)), [f"{x:g}" for x in xs])
-    axes.set_xlabel(data.figure.x.label, fontsize=plot_style.points(8.5))
-    axes.set_ylabel(data.figure.y.label, fontsize=plot_style.points(8.5))
+    axes.set_xlabel(data.figure.x.label, fontsize=style.points(8.5))
+    axes.set_ylabel(data.figure.y.label, fontsize=style.points(8.5))
     axes.set_ylim(0, 100)
     if len(data.figure.panels) > 1:
-        axes.set_title(panel, fontsize=plot_style.points(9.5))
+        axes.set_title(panel, fontsize=style.points(9.5))
 
 
-def _draw_ceiling(axes, line, style: dict, drawn: dict, colours: dict) -> None:
+def _draw_ceiling(axes, line, drawn_as: dict, drawn: dict, colours: dict) -> None:
     """Where the line comes near: what the devices allow it, dotted in its colour."""
     if any(line.median(x) * CEILING_NEAR > rate for x, rate in line.ceiling.items()):
-        axes.plot(list(line.ceiling), list(line.ceiling.values()), color=style["color"], linewidth=1.0, linestyle=":",
-                  zorder=1, scaley=False)
+        axes.plot(list(line.ceiling), list(line.ceiling.values()), color=drawn_as["color"], linewidth=1.0,
+                  linestyle=":", zorder=1, scaley=False)
         drawn["device ceiling"] = plt.Line2D([], [], color=colours["soft"], linewidth=1.0, linestyle=":")
 
 
-def _draw_line(axes, line, style: dict):
+def _draw_line(axes, line, drawn_as: dict):
     xs = line.xs()
     medians = [line.median(x) for x in xs]
-    handle, = axes.plot(xs, medians, **style)
+    handle, = axes.plot(xs, medians, **drawn_as)
     for x, median in zip(xs, medians):
         interval = line.interval(x)
         if interval:
             axes.errorbar([x], [median], yerr=[[median - interval[0]], [interval[1] - median]], fmt="none",
-                          ecolor=style["color"], elinewidth=1.1, capsize=2.5)
+                          ecolor=drawn_as["color"], elinewidth=1.1, capsize=2.5)
     return handle
 
 
-def _draw_cdf(axes, line, style: dict):
+def _draw_cdf(axes, line, drawn_as: dict):
     last = line.xs()[-1]
     points = latency_cdf(line.rows_of[last])
     handle, = axes.plot([p[0] for p in points], [p[1] for p in points],
-                        **{**style, "markevery": max(1, len(points) // 8)})
+                        **{**drawn_as, "markevery": max(1, len(points) // 8)})
     return handle
-
-
-def _tick(value: float, _) -> str:
-    if abs(value) >= 1e6:
-        return f"{value / 1e6:g} M"
-    return f"{value / 1e3:g} k" if abs(value) >= 1e3 else f"{value:g}"
 
 
 def write_files(data: FigureData, series: dict[str, Series], caption: str, directory: str) -> list[str]:
     """A PNG of all panels, and a PDF of each with embedded TrueType fonts. Returns the paths."""
     os.makedirs(directory, exist_ok=True)
     name = os.path.join(directory, data.figure.name.replace("/", "-"))
-    figure = draw(data, series, caption)
-    figure.savefig(f"{name}.png", dpi=160)
-    plt.close(figure)
-    paths = [f"{name}.png"]
-    for panel in data.figure.panels:
-        figure = draw_column(data, series, panel, caption)
-        paths.append(f"{name}{_suffix(data, panel)}.pdf")
-        figure.savefig(paths[-1], metadata={"CreationDate": None})
-        plt.close(figure)
-    return paths
+    return [style.save(draw(data, series, caption), f"{name}.png")] + [
+        style.save(draw_column(data, series, panel, caption), f"{name}{_suffix(data, panel)}.pdf")
+        for panel in data.figure.panels]
 
 
 def _suffix(data: FigureData, panel: str) -> str:
@@ -193,9 +169,5 @@ def _suffix(data: FigureData, panel: str) -> str:
 
 def panel_svg(data: FigureData, series: dict[str, Series], panel: str, theme: str) -> str:
     """Without heading and caption, which the page has as text."""
-    colours = plot_style.apply(theme)
-    figure = _draw_panels(data, series, [panel], 1, SVG_INCHES, colours)
-    text = io.StringIO()
-    figure.savefig(text, format="svg", metadata={"Date": None})
-    plt.close(figure)
-    return text.getvalue()
+    colours = style.apply(theme)
+    return style.svg_of(_draw_panels(data, series, [panel], 1, SVG_INCHES, colours))

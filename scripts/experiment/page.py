@@ -1,164 +1,141 @@
-"""report.html of an experiment: per figure its plot, the paper's claims beside ours, and how its series differ."""
+"""The parts of every report.html: one file that fetches nothing; plots are SVG in data URIs, for light and for dark.
+
+cells_page.py puts the main job's page together from them, figures_page.py that of the figures. Texts are escaped here.
+"""
 from __future__ import annotations
 
 import base64
 import html
 import os
 from collections import Counter
+from typing import Callable, Container, Iterable, Sequence
 
 import stop
-from report import STYLE
 
-from experiment import claims, drawing, origin
-from experiment.data import FigureData
-from experiment.spec import Series
+STYLE = """
+:root { color-scheme: light dark; --text: #1c1c1c; --soft: #5e5e5e; --line: #d9d9d9; --page: #fff; --card: #f5f6f8;
+  --bad: #b3261e; --good: #1b6e3c; }
+@media (prefers-color-scheme: dark) { :root { --text: #ececec; --soft: #a8a8a8; --line: #3a3d42; --page: #1b1d21;
+  --card: #25282d; --bad: #ff8a80; --good: #7fd6a0; } }
+* { box-sizing: border-box; }
+body { margin: 0 auto; padding: 1.2rem; max-width: 76rem; background: var(--page); color: var(--text);
+  font: 16px/1.5 system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif; }
+h1 { font-size: 1.5rem; margin: 0 0 .3rem; } h2 { font-size: 1.15rem; margin: 2rem 0 .6rem; }
+p { max-width: 50rem; } .soft { color: var(--soft); } .bad { color: var(--bad); font-weight: 600; }
+.good { color: var(--good); }
+.scroll { overflow-x: auto; } .small { font-size: .8rem; max-width: none; }
+table { border-collapse: collapse; font-size: .875rem; font-variant-numeric: tabular-nums; }
+th, td { padding: .28rem .45rem; text-align: right; border-bottom: 1px solid var(--line); white-space: nowrap; }
+th { color: var(--soft); font-weight: 600; vertical-align: bottom; } .name { text-align: left; }
+tr.group td { text-align: left; font-weight: 600; padding-top: .8rem; border-bottom: 2px solid var(--soft); }
+.words td { white-space: normal; }
+.plots { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 28rem), 1fr)); gap: 1.2rem; }
+.plots img { width: 100%; height: auto; display: block; } figure { margin: 0; max-width: 40rem; }
+ul.notes { background: var(--card); border-radius: .5rem; padding: .7rem 1rem .7rem 2rem; max-width: 60rem; }
+dl { display: grid; grid-template-columns: max-content 1fr; gap: .15rem 1rem; font-size: .875rem; }
+dt { color: var(--soft); } dd { margin: 0; overflow-wrap: anywhere; }
+pre, code { font: .8rem/1.45 ui-monospace, "DejaVu Sans Mono", monospace; }
+pre { background: var(--card); border-radius: .5rem; padding: .7rem 1rem; overflow-x: auto; }
+/* Names of figures and paths in failures are longer than a phone is wide. */
+a { color: inherit; } p, li, h2, summary { overflow-wrap: anywhere; }
+details { margin: .5rem 0; } summary { cursor: pointer; }
+/* Too narrow for all columns: each line of a table is a card that has its figures below their names. */
+@media (max-width: 70rem) {
+  .cards, .cards tbody { display: block; } .cards thead { display: none; }
+  .cards tr { display: grid; grid-template-columns: repeat(auto-fill, minmax(5.4rem, 1fr)); gap: .1rem .5rem;
+    padding: .5rem 0; border-bottom: 1px solid var(--line); }
+  .cards.words tr { grid-template-columns: 1fr; }
+  .cards td { border: 0; padding: 0; text-align: left; white-space: normal; overflow-wrap: anywhere; }
+  .cards td.key { font-weight: 600; grid-column: 1 / -1; }
+  .cards td[data-label]::before { content: attr(data-label); display: block; color: var(--soft); font-size: .75rem;
+    font-weight: 400; }
+}
+@media (max-width: 40rem) { body { padding: .8rem; } dl { grid-template-columns: 1fr; } dd { margin-bottom: .3rem; } }
+"""
 
-TONE = {claims.HOLDS: "good", claims.SHAPE: "good", claims.CONTRADICTED: "bad", claims.UNKNOWN: "soft"}
-PAPERS = {"taurus": "Taurus (Xia et al., PVLDB 14(2), 2021)", "eleda": "ELEDA (Jung et al., PVLDB 11(2), 2017)"}
 
-OF_ONE_RUN = ("LOG_DIR", "JSON_FILE", "SEED")
-
-# Names of figures and paths in failures are longer than a phone is wide.
-LONG_WORDS = "a { color: inherit; } p, li, h2, summary { overflow-wrap: anywhere; }"
-
-
-def _escape(value) -> str:
+def escape(value) -> str:
     return html.escape(str(value))
 
 
-def _pictures(data: FigureData, series: dict[str, Series], caption: str) -> str:
-    """A picture for each panel, so that a narrow window has them below each other."""
-    pictures = "".join(_picture(data, series, panel) for panel in data.figure.panels)
-    return f'<div class="plots">{pictures}</div><p class="soft small">{_escape(caption)}</p>'
+def paragraph(text, kind: str = "soft") -> str:
+    name = f' class="{kind}"' if kind else ""
+    return f"<p{name}>{escape(text)}</p>" if text else ""
 
 
-def _picture(data: FigureData, series: dict[str, Series], panel: str) -> str:
-    stop.check()
+def failure(why: str, command: str) -> str:
+    return paragraph(why, "bad") + f"<pre>{escape(command)}</pre>"
+
+
+def details(summary: str, lines: Iterable[str]) -> str:
+    return f"<details><summary>{escape(summary)}</summary><pre>{escape(chr(10).join(lines))}</pre></details>"
+
+
+def definitions(pairs: Iterable[tuple]) -> str:
+    """Of names and their values: a list's stand below each other."""
+    def text(value):
+        return "<br>".join(map(escape, value)) if isinstance(value, list) else escape(value)
+    return "<dl>" + "".join(f"<dt>{escape(name)}</dt><dd>{text(value)}</dd>" for name, value in pairs) + "</dl>"
+
+
+def table(headings: Sequence[str], lines: Iterable, keys: int = 1, texts: Container[int] = range(99),
+          kind: str = "") -> str:
+    """A line is a list of cells, each a text or (text, tone); or a text, which heads the lines below it. The first
+    `keys` columns name a line: they head its card where the window is narrow. `texts`: columns that hold no figures."""
+    names = [' class="name"' if i in texts else "" for i in range(len(headings))]
+    head = "".join(f"<th{name}>{escape(text).replace(chr(10), '<br>')}</th>" for name, text in zip(names, headings))
+    body = "".join(f'<tr class="group"><td class="key" colspan="{len(headings)}">{escape(line)}</td></tr>'
+                   if isinstance(line, str) else
+                   f"<tr>{''.join(_cell(headings[i], cell, i < keys, i in texts) for i, cell in enumerate(line))}</tr>"
+                   for line in lines)
+    return (f'<div class="scroll"><table class="{f"cards {kind}".strip()}"><thead><tr>{head}</tr></thead>'
+            f"<tbody>{body}</tbody></table></div>")
+
+
+def _cell(heading: str, cell, key: bool, is_text: bool) -> str:
+    text, tone = cell if isinstance(cell, tuple) else (cell, "")
+    kind = " ".join(["name"] * is_text + ["key"] * key + [tone] * bool(tone))
+    label = "" if key else f' data-label="{escape(heading.replace(chr(10), " ").strip())}"'
+    return f'<td class="{kind}"{label}>{escape(text)}</td>'
+
+
+def picture(svg_of: Callable[[str], str], alt: str, note: str = "") -> str:
+    """`svg_of`: draws it for a theme. `note` stands below it."""
     images = {}
     for theme in ("light", "dark"):
-        svg = drawing.panel_svg(data, series, panel, theme)
-        images[theme] = "data:image/svg+xml;base64," + base64.b64encode(svg.encode()).decode()
-    alt = _escape(f"{data.figure.heading}, {panel} (the CSV file has the points)")
+        stop.check()
+        images[theme] = "data:image/svg+xml;base64," + base64.b64encode(svg_of(theme).encode()).decode()
+    caption = f'<figcaption class="soft small">{escape(note)}</figcaption>' if note else ""
     return (f'<figure><picture><source media="(prefers-color-scheme: dark)" srcset="{images["dark"]}">'
-            f'<img alt="{alt}" src="{images["light"]}"></picture></figure>')
+            f'<img alt="{escape(alt)}" src="{images["light"]}"></picture>{caption}</figure>')
 
 
-def _claims_table(verdicts: list[claims.Verdict]) -> str:
-    if not verdicts:
-        return ""
-    lines = "".join(
-        f'<tr><td class="name key">{_escape(v.claim)}</td><td class="name" data-label="paper">{_escape(v.paper)}</td>'
-        f'<td class="name" data-label="ours">{_escape(v.ours)}</td>'
-        f'<td data-label="verdict" class="name {TONE[v.verdict]}">{_escape(v.text)}'
-        f'{": " + _escape(v.why) if v.why else ""}</td></tr>' for v in verdicts)
-    return ('<div class="scroll"><table class="cards words"><thead><tr><th class="name">claim</th>'
-            '<th class="name">paper</th><th class="name">ours</th>'
-            f'<th class="name">verdict</th></tr></thead><tbody>{lines}</tbody></table></div>')
+HOST_NAMES = {"cpu": "Processor", "cores": "Cores", "memory_bytes": "Memory", "kernel": "Kernel",
+              "virtualisation": "Virtualisation", "governor": "Governor", "numa_nodes": "NUMA nodes",
+              "huge_pages": "Huge pages", "compiler": "Compiler", "flags": "Flags", "allocator": "Allocator",
+              "commit": "Commit", "dirty": "Uncommitted changes"}
 
 
-def configuration_difference(data: FigureData) -> tuple[dict[str, str], dict[str, dict[str, str]], dict[str, str]]:
-    """Of the effective configurations of all runs: what all share; per series what is its own; and what changes within
-    a series, from point to point or panel to panel, with its values."""
-    by_series: dict[str, list[dict]] = {}
-    for (_, name), line in data.lines.items():
-        by_series.setdefault(name, []).extend(row["record"].get("config", {}) for row in line.rows)
-    by_series = {name: configs for name, configs in by_series.items() if configs}
-    shared: dict[str, str] = {}
-    changing: dict[str, str] = {}
-    own: dict[str, dict[str, str]] = {name: {} for name in by_series}
-    names = dict.fromkeys(key for configs in by_series.values() for config in configs for key in config)
-    for key in (name for name in names if name not in OF_ONE_RUN):
-        values = {name: list(dict.fromkeys(str(config.get(key)) for config in configs))
-                  for name, configs in by_series.items()}
-        every = list(dict.fromkeys(value for of_one in values.values() for value in of_one))
-        if len(every) == 1:
-            shared[key] = every[0]
-        elif any(len(of_one) > 1 for of_one in values.values()):
-            changing[key] = ", ".join(every)
-        else:
-            for name, of_one in values.items():
-                own[name][key] = of_one[0]
-    return shared, own, changing
+def host_pairs(rows: Iterable[dict]) -> list[tuple[str, list[str]]]:
+    """What the records say of their host and build, for definitions(): all values, the commonest first."""
+    environments = [row["record"]["environment"] for row in rows if row.get("record", {}).get("environment")]
+    counts = {name: Counter(_host_text(name, environment[name]) for environment in environments if name in environment)
+              for name in HOST_NAMES}
+    return [(HOST_NAMES[name], texts) for name, count in counts.items()
+            if (texts := [text for text, _ in count.most_common() if text])]
 
 
-def _differences(data: FigureData, series: dict[str, Series]) -> str:
-    shared, own, changing = configuration_difference(data)
-    paragraphs = [[f"{series[name].label}: " + ", ".join(f"{k}={v}" for k, v in values.items())
-                   for name, values in own.items()],
-                  [f"from run to run: {key}={values}" for key, values in changing.items()],
-                  [f"{key}={value}" for key, value in sorted(shared.items())]]
-    text = "\n\n".join("\n".join(lines) for lines in paragraphs if lines)
-    return ("<details><summary>how the series differ, what changes from run to run, and what all share</summary>"
-            f"<pre>{_escape(text)}</pre></details>")
+def _host_text(name: str, value) -> str:
+    if name == "memory_bytes":
+        return f"{float(value) / (1 << 30):.1f} GiB"
+    return ("yes" if value else "no") if name == "dirty" else str(value)
 
 
-def _failures(data: FigureData) -> str:
-    return "".join(f'<p class="bad">failed: {_escape(row["why"])}</p><pre>{_escape(row["command"])}</pre>'
-                   for row in data.failures)
-
-
-def _section(data: FigureData, series: dict[str, Series], verdicts: list[claims.Verdict], caption: str) -> str:
-    figure = data.figure
-    anchor = figure.name.replace("/", "-")
-    missing = "".join(f'<p class="{"soft" if gap.excused else "bad"}">{_escape(gap)}</p>'
-                      for gap in data.gaps.values())
-    note = f'<p class="soft">{_escape(figure.note)}</p>' if figure.note else ""
-    whose = "" if figure.ours else PAPERS.get(figure.paper, figure.paper).split(" (")[0] + ": "
-    return (f'<h2 id="{anchor}">{_escape(whose)}{_escape(figure.heading)}</h2>'
-            f'<p class="soft">{_escape(figure.section)}</p>{missing}{_failures(data)}'
-            f"{_pictures(data, series, caption)}{note}{_claims_table(verdicts)}{_differences(data, series)}")
-
-
-def _host(rows: list[dict]) -> str:
-    """All values that the rows have, the commonest first."""
-    environments = [row["record"]["environment"] for row in rows if row["record"].get("environment")]
-    names = ("cpu", "cores", "memory_bytes", "kernel", "virtualisation", "governor", "numa_nodes", "huge_pages",
-             "compiler", "flags", "allocator", "commit", "dirty")
-    pairs = ""
-    for name in names:
-        values = Counter(str(environment[name]) for environment in environments if name in environment)
-        lines = "<br>".join(_escape(value) for value, _ in values.most_common())
-        pairs += f"<dt>{name}</dt><dd>{lines}</dd>" if values else ""
-    return f"<dl>{pairs}</dl>"
-
-
-def _origin(rows: list[dict]) -> str:
-    """Whose figures these are, in the page's head."""
-    hosts, commits = origin.hosts_of(rows), origin.commits_of(rows)
-    if not hosts:
-        return ""
-    named = "; ".join(map(str, hosts))
-    warned = "".join(f'<p class="bad">{_escape(warning)}</p>' for warning in origin.warnings(rows))
-    return f'<p>Measured on {_escape(named)}; commit {_escape(", ".join(commits))}.</p>{warned}'
-
-
-def _counted(verdicts: list[claims.Verdict]) -> str:
-    counts = Counter(v.verdict for v in verdicts)
-    return ", ".join(f"{counts[name]} {name}" for name in TONE if counts[name])
-
-
-def write_page(path: str, collected: list[tuple[FigureData, list[claims.Verdict], str]], series: dict[str, Series],
-               heading: str) -> None:
-    summary = _counted([v for _, verdicts, _ in collected for v in verdicts])
-    contents = "".join(f'<li><a href="#{data.figure.name.replace("/", "-")}">{_escape(data.figure.name)}</a>: '
-                       f"{_escape(_counted(verdicts) or 'no claim')}</li>" for data, verdicts, _ in collected)
-    sections = "".join(_section(data, series, verdicts, caption) for data, verdicts, caption in collected)
-    rows = [row for data, _, _ in collected for row in data.rows()]
-    text = f"""<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>DBx1000-Durable: the papers' figures</title><style>{STYLE} {LONG_WORDS}</style></head><body>
-<h1>DBx1000-Durable: the papers' figures</h1>
-<p>{_escape(heading)}</p>{_origin(rows)}<p>Of the claims: {_escape(summary or "none")}.</p>
-<p class="soft">A claim holds where our ratio reaches nine tenths of the paper's (of its logarithm), or the line goes as
-the paper says; it has the same shape where the same scheme is ahead. What lies within 5 % of equal, interval and all,
-decides nothing; without an interval, within 15 %. A line is inverse where y times x differs by no more than a factor
-of {claims.INVERSE:g}, interval and all, or 15 % more than what single runs say; a share holds where it is above or below the limit that the claim gives. Absolute figures are
-those of other machines and are not compared.</p>
-<ul class="notes">{contents}</ul>{sections}
-<h2>The host{"s" * (len(origin.hosts_of(rows)) > 1)}</h2>{_host(rows)}
-</body></html>
-"""
-    temporary = path + ".new"
-    with open(temporary, "w", encoding="utf-8") as file:
-        file.write(text)
-    os.replace(temporary, path)
+def write(path: str, title: str, body: str) -> None:
+    """All of it or, where that fails, nothing."""
+    with open(path + ".new", "w", encoding="utf-8") as file:
+        file.write('<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+                   '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+                   f"<title>{escape(title)}</title><style>{STYLE}</style></head><body>\n<h1>{escape(title)}</h1>\n"
+                   f"{body}\n</body></html>\n")
+    os.replace(path + ".new", path)

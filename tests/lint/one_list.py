@@ -138,10 +138,10 @@ def looks(tree: Tree) -> list[str]:
     labels = assignment(tree, "scripts/cells.py", "SCHEMES")
     keys = {ast.literal_eval(key) for key in labels.keys} if isinstance(labels, ast.Dict) else set()
     styles = {log for log, _ in assigned(tree, "scripts/looks.py", "SCHEME_STYLE")}
-    hatches = set(assigned(tree, "scripts/plot_style.py", "CC_HATCH"))
+    hatches = set(assigned(tree, "scripts/experiment/style.py", "CC_HATCH"))
     return (differences("scripts/cells.py: SCHEMES", keys, tree.schemes(), registry.SCHEMES)
             + differences("scripts/looks.py: SCHEME_STYLE", styles, tree.schemes(), registry.SCHEMES)
-            + differences("scripts/plot_style.py: CC_HATCH", hatches, tree.controls(), registry.CONTROLS))
+            + differences("scripts/experiment/style.py: CC_HATCH", hatches, tree.controls(), registry.CONTROLS))
 
 
 def matrix(tree: Tree) -> list[str]:

@@ -9,9 +9,8 @@ import unittest
 import support
 import cells
 import looks
-import plot_style
 from exp_case import HOST, plan_of
-from experiment import claims, drawing, host_scale, listing, planning, spec
+from experiment import claims, drawing, host_scale, listing, planning, spec, style
 from experiment.data import FigureData
 
 
@@ -94,7 +93,7 @@ class SpecTest(unittest.TestCase):
                 one = next((one for one in series.values() if one.logs in kinds and
                             (one.flags.get("log"), one.flags.get("log_type", "")) == (log, log_type)), None)
                 if one:
-                    self.assertEqual(plot_style.scheme_style(cell), (one.colour, one.marker), one.name)
+                    self.assertEqual(style.scheme_style(cell), (one.colour, one.marker), one.name)
                     alike.add(one.name)
         self.assertEqual(alike, {"none", "serial_data", "serial_data_raid0", "serial_command", "serial_command_raid0",
                                  "plover", "silo_r", "taurus_data", "taurus_command", "eleda"})
@@ -111,7 +110,7 @@ class SpecTest(unittest.TestCase):
         bars = set()
         for stripes in (1, 2):
             cell = cells.Cell("YCSB", "NO_WAIT", "LOG_SERIAL", "LOG_DATA", stripes)
-            bars.add((plot_style.scheme_style(cell)[0], plot_style.hatch(cell)))
+            bars.add((style.scheme_style(cell)[0], style.hatch(cell)))
         self.assertEqual(len(bars), 2)
 
     def test_a_claim_that_is_not_understood_is_refused(self):

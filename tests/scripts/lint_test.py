@@ -126,7 +126,7 @@ class SchemeNamesTest(unittest.TestCase):
 class OneListTest(unittest.TestCase):
     FILES = ("config.h", "config-std.h", "logging/schemes.h", "concurrency_control/controls.h", "Makefile", "README.md",
              "system/command_line/switches.cpp", "system/pairs/configured.h", "system/reference/reference_replay.cpp",
-             "scripts/run_tests.py", "scripts/cells.py", "scripts/looks.py", "scripts/plot_style.py")
+             "scripts/run_tests.py", "scripts/cells.py", "scripts/looks.py", "scripts/experiment/style.py")
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -171,7 +171,7 @@ class OneListTest(unittest.TestCase):
                 ("scripts/run_tests.py", "NO_WAIT:0:LOG_PLOVER:LOG_DATA ", "", "SANITISED_PAIRS lacks LOG_PLOVER"),
                 ("scripts/cells.py", '    "LOG_ELEDA": ', '    "LOG_X": ', "cells.py: SCHEMES has LOG_X"),
                 ("scripts/looks.py", '    ("LOG_BATCH", ', '    ("LOG_X", ', "SCHEME_STYLE lacks LOG_BATCH"),
-                ("scripts/plot_style.py", '"DL_DETECT": ', '"DETECT": ', "CC_HATCH has DETECT"),
+                ("scripts/experiment/style.py", '"DL_DETECT": ', '"DETECT": ', "CC_HATCH has DETECT"),
                 ("README.md", "| SILO + lock table ", "", "the matrix' columns lacks SILO + lock table"),
                 ("README.md", "| LOG_BATCH, ", "| LOG_BITCH, ", "the matrix' rows has LOG_BITCH"),
                 ("system/reference/reference_replay.cpp", "true,   // eleda", "false,  // eleda", "eleda true")):

@@ -8,7 +8,7 @@ import time
 import unittest
 
 from support import clipped_texts, main_job_command, rows_of, run_main_job
-import plots
+from experiment import bars
 
 ONE_CELL = "--cells=YCSB/NO_WAIT/LOG_TAURUS/LOG_DATA"
 
@@ -56,11 +56,11 @@ class SuccessTest(unittest.TestCase):
 
     def test_nothing_that_a_plot_says_is_clipped(self):
         rows = rows_of(self.folder)
-        for metric in plots.METRICS:
-            for workload in plots.workloads_of(rows):
-                for figure in (plots.draw_column(rows, metric, workload), plots.draw_alone(rows, metric, workload, "dark")):
+        for metric in bars.METRICS:
+            for workload in bars.workloads_of(rows):
+                for figure in (bars.draw_column(rows, metric, workload), bars.draw_alone(rows, metric, workload, "dark")):
                     self.assertFalse(clipped_texts(figure), f"{metric.name}, {workload}")
-                    plots.plt.close(figure)
+                    bars.plt.close(figure)
 
     def test_the_report_has_plots_before_tables_and_a_name_for_each_figure_on_a_narrow_page(self):
         page = self.read("report.html").decode()

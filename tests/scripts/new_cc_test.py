@@ -15,7 +15,7 @@ class NewCcTest(SharedTests, NewPartCase):
     LISTS = (("concurrency_control/controls.h", "});\n", "}});\n"),
              ("concurrency_control/controls.h", "enum class CcAlg", "enum class Cc"),
              ("system/pairs/configured.h", "#undef NO_WAIT\n", ""),
-             ("scripts/plot_style.py", "CC_HATCH = {", "HATCH = {"),
+             ("scripts/experiment/style.py", "CC_HATCH = {", "HATCH = {"),
              ("scripts/run_tests.py", "SANITISED_PAIRS = (", "SANITISED = ("),
              ("tests/concurrency_control/pairs.cpp", "    add(WaitingPairs());\n", "\n    add(WaitingPairs());\n\n"),
              ("README.md", "<!-- matrix: begin", "<!-- table: begin"))
@@ -36,7 +36,7 @@ class NewCcTest(SharedTests, NewPartCase):
                       ("TREK", "HIKE_2"))
         self.assertEqual(hike, trek + 1)
         self.assertIn("  kTrek,\n  kHike2,\n};", self.text("concurrency_control/controls.h"))
-        hatches = dict(re.findall(r'^    "(\w+)": "(.*)",$', self.text("scripts/plot_style.py"), re.MULTILINE))
+        hatches = dict(re.findall(r'^    "(\w+)": "(.*)",$', self.text("scripts/experiment/style.py"), re.MULTILINE))
         self.assertEqual(len(hatches), len(set(hatches.values())))
         self.assertIn("HIKE_2", hatches)
 

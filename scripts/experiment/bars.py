@@ -1,21 +1,19 @@
 """The plots of the main job: throughput, latency, log bytes per transaction, recovery throughput.
 
-Used by main_job.py (files under out/plots) and report.py (the same panels as SVG). A panel shows one metric of
+Used by main_job.py (files under out/plots) and cells_page.py (the same panels as SVG). A panel shows one metric of
 one workload, a line per cell; the host's limits are drawn beside it where they mean something.
 """
 from __future__ import annotations
 
-import io
 import os
-import textwrap
 from dataclasses import dataclass
 from typing import Callable, Optional, Sequence
 
-import plot_style
-from plot_style import plt
-
 import host
 from summary import CellSummary, caption, microseconds, summarise
+
+from experiment import style
+from experiment.style import plt
 
 WORKLOAD_TITLES = {"YCSB": "YCSB", "YCSB_SCAN": "YCSB, a tenth scans (B+tree)", "TPCC": "TPC-C",
                    "TPCC_FULL": "TPC-C, full mix"}
@@ -43,21 +41,21 @@ def _bars(axes, items: list[CellSummary], values: list[Optional[float]], text: C
     A short mark stands at a bar's own limit, where that lies within the axis; the figure goes behind it.
     """
     top = max((v for v in values if v), default=1.0)
-    room = 1 + (room - 1) * plot_style.text_room()
+    room = 1 + (room - 1) * style.text_room()
     right = top * room
     for row, (item, value) in enumerate(zip(items, values)):
-        colour = plot_style.visible(plot_style.scheme_style(item.cell)[0], colours)
+        colour = style.visible(style.scheme_style(item.cell)[0], colours)
         if value is None:
             axes.text(top * 0.01, row, "n/a", va="center", color=colours["soft"])
             continue
-        axes.barh(row, value, height=0.68, color=colour, hatch=plot_style.hatch(item.cell), linewidth=0)
+        axes.barh(row, value, height=0.68, color=colour, hatch=style.hatch(item.cell), linewidth=0)
         limit = limits[row] if row < len(limits) else None
         at = value
         if limit and limit < right * 0.99:
             axes.plot([limit, limit], [row - 0.42, row + 0.42], color=colours["text"], linewidth=2)
             at = limit if value <= limit < value + top * (room - 1) * 0.8 else value
         # On the background: the host's limit may lie behind the figure.
-        axes.text(at + top * 0.012, row, text(item, value), va="center", fontsize=plot_style.points(8.5), zorder=4,
+        axes.text(at + top * 0.012, row, text(item, value), va="center", fontsize=style.points(8.5), zorder=4,
                   bbox={"facecolor": colours["background"], "edgecolor": "none", "pad": 0.8})
         right = max(right, at * room)
     axes.set_xlim(0, right)
@@ -73,10 +71,10 @@ def _limit_line(axes, value: float, label: str, colours: dict) -> None:
         axes.set_xlim(left, max(right, value * 1.12))
         axes.axvline(value, color=colours["text"], linestyle=(0, (4, 3)), linewidth=1.1, zorder=1.5)
         axes.annotate(label, (value, 1), xycoords=("data", "axes fraction"), xytext=(-3, 3),
-                      textcoords="offset points", ha="right", fontsize=plot_style.points(8), color=colours["soft"])
+                      textcoords="offset points", ha="right", fontsize=style.points(8), color=colours["soft"])
     else:
         axes.annotate(label + " \u2192", (1, 1), xycoords="axes fraction", xytext=(0, 3),
-                      textcoords="offset points", ha="right", fontsize=plot_style.points(8), color=colours["soft"])
+                      textcoords="offset points", ha="right", fontsize=style.points(8), color=colours["soft"])
 
 
 def _device_limit(rate: Optional[float], bytes_per_second: Optional[float], device: float) -> Optional[float]:
@@ -106,18 +104,18 @@ def _draw_latency(axes, items, rows, colours) -> None:
             axes.annotate("n/a", (0.01, row), xycoords=("axes fraction", "data"), va="center", color=colours["soft"])
             continue
         lowest, highest = min(lowest, points[0]), max(highest, points[2])
-        colour, marker = plot_style.scheme_style(item.cell)
-        colour = plot_style.visible(colour, colours)
+        colour, marker = style.scheme_style(item.cell)
+        colour = style.visible(colour, colours)
         face = colour if item.cell.cc == "NO_WAIT" else colours["background"]
         axes.plot([points[0], points[2]], [row, row], color=colour, linewidth=2, solid_capstyle="round", zorder=2)
         for point, size in zip(points, (8, 6, 4.5)):
             axes.plot(point, row, marker=marker, color=colour, markerfacecolor=face, markersize=size, zorder=3)
         axes.annotate(" / ".join(microseconds(p) for p in points), (points[2], row), xytext=(7, 0),
-                      textcoords="offset points", va="center", fontsize=plot_style.points(8))
+                      textcoords="offset points", va="center", fontsize=style.points(8))
     if highest > 0:
         # Room on the right for the text, which is about as wide as 40 % of the axis.
         span = max(highest / lowest, 10.0)
-        axes.set_xlim(lowest / 1.6, highest * span ** (0.9 * plot_style.text_room()))
+        axes.set_xlim(lowest / 1.6, highest * span ** (0.9 * style.text_room()))
     axes.grid(axis="x", which="major")
     # Powers of ten with their unit; minor labels would run into each other.
     axes.xaxis.set_major_formatter(plt.FuncFormatter(lambda value, _: _duration(value)))
@@ -181,49 +179,26 @@ def draw_panel(axes, rows: list[dict], metric: Metric, workload: str, colours: d
     axes.set_title(title_of(metric, workload), loc="left", pad=16)
     axes.set_xlabel(metric.axis)
     if metric.name != "latency":
-        axes.xaxis.set_major_locator(plt.MaxNLocator(5 if plot_style.text_room() == 1 else 4))
-        axes.xaxis.set_major_formatter(plt.FuncFormatter(_tick))
-
-
-def _tick(value: float, _) -> str:
-    if value >= 1e6:
-        return f"{value / 1e6:g} M"
-    return f"{value / 1e3:g} k" if value >= 1e3 else f"{value:g}"
-
-
-def _has_data(rows: list[dict], metric: Metric, workload: str) -> bool:
-    return bool(items_of(rows, metric, workload))
-
-
-SIGN_CHARACTERS_PER_INCH = 15  # at a text scale of 1
+        axes.xaxis.set_major_locator(plt.MaxNLocator(5 if style.text_room() == 1 else 4))
+        axes.xaxis.set_major_formatter(plt.FuncFormatter(style.tick))
 
 
 def _sign(figure, metric: Metric, rows: list[dict], colours: dict) -> None:
-    # Lines are made here: the layout makes room for those that it is given, and for none that it would wrap.
-    width = int(figure.get_figwidth() * SIGN_CHARACTERS_PER_INCH / plot_style.points(1))
-    text = textwrap.fill("; ".join(filter(None, (metric.mark, caption(rows)))), width)
-    figure.supxlabel(text, fontsize=plot_style.points(7.5), color=colours["soft"], x=0.01, ha="left",
-                     multialignment="left")
+    style.sign(figure, "; ".join(filter(None, (metric.mark, caption(rows)))), colours)
 
 
 def draw_alone(rows: list[dict], metric: Metric, workload: str, theme: str):
     """A matplotlib figure of one panel; close it when done."""
-    colours = plot_style.apply(theme)
+    colours = style.apply(theme)
     count = len(items_of(rows, metric, workload))
     figure, axes = plt.subplots(figsize=(5.9, 1.25 + 0.33 * count), layout="constrained")
     draw_panel(axes, rows, metric, workload, colours)
     return figure
 
 
-def panel_svg(rows: list[dict], metric: Metric, workload: str, theme: str) -> Optional[str]:
+def panel_svg(rows: list[dict], metric: Metric, workload: str, theme: str) -> str:
     """Without its sign, which the page says once."""
-    if not _has_data(rows, metric, workload):
-        return None
-    figure = draw_alone(rows, metric, workload, theme)
-    text = io.StringIO()
-    figure.savefig(text, format="svg", metadata={"Date": None})
-    plt.close(figure)
-    return text.getvalue()
+    return style.svg_of(draw_alone(rows, metric, workload, theme))
 
 
 def write_plots(rows: list[dict], directory: str) -> list[str]:
@@ -232,35 +207,30 @@ def write_plots(rows: list[dict], directory: str) -> list[str]:
     os.makedirs(directory, exist_ok=True)
     paths = []
     for metric in METRICS:
-        workloads = [w for w in workloads_of(rows) if _has_data(rows, metric, w)]
+        workloads = [w for w in workloads_of(rows) if items_of(rows, metric, w)]
         if not workloads:
             continue
-        colours = plot_style.apply("light")
+        colours = style.apply("light")
         count = max(len(items_of(rows, metric, w)) for w in workloads)
         figure, panels = plt.subplots(1, len(workloads), figsize=(5.9 * len(workloads), 1.25 + 0.33 * count),
                                       layout="constrained", squeeze=False)
         for axes, workload in zip(panels[0], workloads):
             draw_panel(axes, rows, metric, workload, colours, count)
         _sign(figure, metric, rows, colours)
-        paths.append(os.path.join(directory, f"{metric.name}.png"))
-        figure.savefig(paths[-1], dpi=160)
-        plt.close(figure)
-        for workload in workloads:
-            paths.append(os.path.join(directory, f"{metric.name}-{workload}.pdf"))
-            figure = draw_column(rows, metric, workload)
-            figure.savefig(paths[-1], metadata={"CreationDate": None})
-            plt.close(figure)
+        paths.append(style.save(figure, os.path.join(directory, f"{metric.name}.png")))
+        paths += [style.save(draw_column(rows, metric, workload),
+                             os.path.join(directory, f"{metric.name}-{workload}.pdf")) for workload in workloads]
     return paths
 
 
 def draw_column(rows: list[dict], metric: Metric, workload: str):
     """The same, as wide as a column of a paper."""
-    colours = plot_style.apply("light", plot_style.COLUMN_SCALE)
-    height = plot_style.points(1.45 + 0.33 * len(items_of(rows, metric, workload)))
-    figure, axes = plt.subplots(figsize=(plot_style.COLUMN_INCHES, height), layout="constrained")
+    colours = style.apply("light", style.COLUMN_SCALE)
+    height = style.points(1.45 + 0.33 * len(items_of(rows, metric, workload)))
+    figure, axes = plt.subplots(figsize=(style.COLUMN_INCHES, height), layout="constrained")
     draw_panel(axes, rows, metric, workload, colours)
     # A column has no room for it above the axis alone.
     axes.set_title("", loc="left")
-    figure.suptitle(title_of(metric, workload), x=0.01, ha="left", fontsize=plot_style.points(10.5), fontweight="bold")
+    figure.suptitle(title_of(metric, workload), x=0.01, ha="left", fontsize=style.points(10.5), fontweight="bold")
     _sign(figure, metric, rows, colours)
     return figure

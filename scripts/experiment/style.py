@@ -1,8 +1,11 @@
-"""One look for every plot: light and dark, embedded fonts, hatches; colours and markers are in looks.py.
+"""One look for every plot: light and dark, embedded fonts, hatches, captions, files; colours are in looks.py.
 
-Used by plots.py and experiment/drawing.py. Works with matplotlib 3.6 and later, without a display.
+Used by bars.py (the main job) and drawing.py (figures). Works with matplotlib 3.6 and later, without a display.
 """
 from __future__ import annotations
+
+import io
+import textwrap
 
 import matplotlib
 
@@ -14,6 +17,7 @@ from cells import Cell
 
 # In a paper of two columns a plot is one wide, and its text as small as a caption's.
 COLUMN_INCHES, COLUMN_SCALE, COLUMN_TEXT_ROOM = 3.4, 0.78, 1.9
+CAPTION_CHARACTERS_PER_INCH = 17  # at a text scale of 1
 # A concurrency control other than NO_WAIT and a log over several directories are hatched, so that a bar never needs a
 # second colour.
 CC_HATCH = {
@@ -65,7 +69,8 @@ def apply(theme: str, scale: float = 1.0) -> dict:
     plt.rcdefaults()
     plt.rcParams.update({
         "pdf.fonttype": 42, "ps.fonttype": 42, "svg.fonttype": "path", "svg.hashsalt": "dbx",
-        "font.family": "DejaVu Sans", "font.size": points(9.5), "axes.titlesize": points(10.5), "axes.titleweight": "bold",
+        "font.family": "DejaVu Sans", "font.size": points(9.5),
+        "axes.titlesize": points(10.5), "axes.titleweight": "bold",
         "figure.facecolor": colours["background"], "axes.facecolor": colours["background"],
         "savefig.facecolor": colours["background"], "text.color": colours["text"],
         "axes.labelcolor": colours["text"], "axes.edgecolor": colours["soft"], "xtick.color": colours["text"],
@@ -74,3 +79,32 @@ def apply(theme: str, scale: float = 1.0) -> dict:
         "axes.spines.top": False, "axes.spines.right": False, "legend.frameon": False,
     })
     return colours
+
+
+def tick(value: float, _) -> str:
+    """Of an axis."""
+    if abs(value) >= 1e6:
+        return f"{value / 1e6:g} M"
+    return f"{value / 1e3:g} k" if abs(value) >= 1e3 else f"{value:g}"
+
+
+def sign(figure, caption: str, colours: dict) -> None:
+    """The caption, below all panels."""
+    # Lines are made here: the layout makes room for those that it is given, and for none that it would wrap.
+    text = textwrap.fill(caption, int(figure.get_figwidth() * CAPTION_CHARACTERS_PER_INCH / points(1)))
+    figure.supxlabel(text, fontsize=points(7), color=colours["soft"], x=0.01, ha="left", multialignment="left")
+
+
+def svg_of(figure) -> str:
+    """Takes the figure."""
+    text = io.StringIO()
+    figure.savefig(text, format="svg", metadata={"Date": None})
+    plt.close(figure)
+    return text.getvalue()
+
+
+def save(figure, path: str) -> str:
+    """As the PNG or the PDF that the path names, which it returns. Takes the figure."""
+    figure.savefig(path, **({"dpi": 160} if path.endswith(".png") else {"metadata": {"CreationDate": None}}))
+    plt.close(figure)
+    return path
