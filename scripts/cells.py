@@ -6,7 +6,6 @@ a value; its command lines are functions of it, so that every line can be printe
 from __future__ import annotations
 
 import fnmatch
-import shlex
 from dataclasses import dataclass
 from typing import Optional
 
@@ -225,18 +224,18 @@ def logger_count(cell: Cell, settings: Settings) -> int:
     return 1 if cell.log in ONE_LOG else settings.loggers
 
 
-def run_command(cell: Cell, settings: Settings, log_dir: str, json_file: str = "", ack_file: str = "") -> list[str]:
+def run_command(cell: Cell, settings: Settings, log_dir: str, ack_file: str = "") -> list[str]:
     """A run to a clean end (with its digest in the log) or, with an ack file, one that is meant to be killed."""
     command = _measured_command(cell, settings, log_dir)
     if cell.logs:
         command += [f"--ack_file={ack_file}", f"--query_list_len={KILLED_CALLS}"] if ack_file else ["--verify"]
-    return command + [f"--json={json_file}"] * bool(json_file)
+    return command
 
 
-def round_command(point: Point, settings: Settings, log_dir: str, json_file: str) -> list[str]:
+def round_command(point: Point, settings: Settings, log_dir: str) -> list[str]:
     """A run that is measured alone: nothing is made of its logs."""
     ahead = [] if point.lookahead is None else [f"--lookahead={point.lookahead}"]
-    return _measured_command(point.cell, settings, log_dir) + ahead + [f"--json={json_file}"]
+    return _measured_command(point.cell, settings, log_dir) + ahead
 
 
 def _measured_command(cell: Cell, settings: Settings, log_dir: str) -> list[str]:
@@ -249,8 +248,7 @@ def _measured_command(cell: Cell, settings: Settings, log_dir: str) -> list[str]
     return command
 
 
-def recover_command(cell: Cell, settings: Settings, log_dir: str, json_file: str = "",
-                    ack_file: str = "") -> list[str]:
+def recover_command(cell: Cell, settings: Settings, log_dir: str, ack_file: str = "") -> list[str]:
     """Recovery takes workload, sizes and scheme from the log; rundb-all takes the pair from there too.
 
     After a kill the reference replays everything again; after a clean end the run's own digest is the proof, and the
@@ -258,11 +256,4 @@ def recover_command(cell: Cell, settings: Settings, log_dir: str, json_file: str
     """
     command = [settings.binary, "-Lr1", f"--log_dir={','.join(cell.directories(log_dir))}",
                f"--thread_cnt={settings.threads}", "--verify"]
-    command.append(f"--ack_file={ack_file}" if ack_file else "--reference=0")
-    if json_file:
-        command.append(f"--json={json_file}")
-    return command
-
-
-def shell_line(command: list[str]) -> str:
-    return " ".join(shlex.quote(word) for word in command)
+    return command + [f"--ack_file={ack_file}" if ack_file else "--reference=0"]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -20,6 +21,10 @@ import stop
 PR_SET_PDEATHSIG = 1
 POLL_SECONDS = 0.02
 OUTPUT_BYTES_MAX = 1 << 20
+
+
+def shell_line(command: list[str]) -> str:
+    return " ".join(shlex.quote(word) for word in command)
 
 
 @dataclass

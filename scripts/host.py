@@ -13,8 +13,8 @@ import re
 import shutil
 import time
 
-from cells import Settings, shell_line
-from child import run_child
+from cells import Settings
+from child import run_child, shell_line
 
 LIMITS_TIMEOUT_SECONDS = 120
 RAM_FILE_SYSTEMS = ("tmpfs", "ramfs", "devtmpfs")

@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import dataclasses
-import json
 import multiprocessing
 import os
 import random
@@ -28,9 +27,9 @@ if __name__ == "__main__":
     stop.install()
 import cells as cells_module
 import host
-import summary
-from cells import Cell, Point, Settings, shell_line
-from child import KillClock, run_child
+from cells import Cell, Point, Settings
+from child import KillClock
+from experiment import records, summary
 from pairs import list_pairs, matrix_of
 from progress import Progress
 
@@ -117,7 +116,6 @@ class MainJob:
         self.random_ = random.Random(arguments.seed)
         self.results_path_ = os.path.join(arguments.out, "results.jsonl")
         self.work_dir_ = os.path.join(arguments.log_dir, f"main_job-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}")
-        self.rows_: list[dict] = []
         points = cells_module.points_of_a_round(self.cells_) if arguments.rounds > 1 else []
         # Each round in an order of its own: a host whose speed drifts treats all alike.
         self.rounds_ = [self.random_.sample(points, len(points)) for _ in range(arguments.rounds if points else 0)]
@@ -140,17 +138,7 @@ class MainJob:
     # --- bookkeeping
 
     def _append(self, row: dict) -> None:
-        self.rows_.append(row)
-        with open(self.results_path_, "a", encoding="utf-8") as file:
-            file.write(json.dumps(row) + "\n")
-
-    def _read_record(self, path: str) -> dict:
-        try:
-            with open(path, encoding="utf-8") as file:
-                lines = [line for line in file if line.strip()]
-            return json.loads(lines[-1]) if lines else {}
-        except (OSError, ValueError):
-            return {}
+        records.append(self.results_path_, row)
 
     def prepare(self) -> None:
         """Everything that can be refused is refused here, before anything runs. Raises SystemExit."""
@@ -197,8 +185,7 @@ class MainJob:
             row = {"schema_version": 1, "cell": point.cell.as_dict(), "step": "round", "round": number,
                    "lookahead": point.lookahead, "status": "ok", "why": ""}
             directory = self._log_dir(point.cell, "round")
-            json_file = self._json_file("round")
-            self._execute(row, cells_module.round_command(point, self.settings_, directory, json_file), json_file)
+            self._execute(row, cells_module.round_command(point, self.settings_, directory), "round")
             if point.cell.logs:
                 self._delete_logs(row, directory)
             self._tidy(os.path.dirname(directory))
@@ -229,37 +216,17 @@ class MainJob:
             context["failed"] = step
         return row["status"] == "ok"
 
-    def _execute(self, row: dict, command: list[str], json_file: str = "", **how):
-        row["command"] = shell_line([word for word in command if not word.startswith("--json=")])
-        outcome = run_child(command, STEP_TIMEOUT_SECONDS, self.progress_.draw, **how)
-        row["exit_status"] = outcome.exit_status
-        row["wall_seconds"] = round(outcome.seconds, 3)
-        if json_file:
-            row["record"] = self._read_record(json_file)
-        if outcome.timed_out:
-            row.update(status="failed", why=f"no end after {STEP_TIMEOUT_SECONDS} s")
-        elif outcome.exit_status != 0 and not outcome.killed:
-            row.update(status="failed", why=f"exit status {outcome.exit_status}: {outcome.last_line()}")
-        elif json_file and not row["record"]:
-            row.update(status="failed", why="it left no JSON record")
-        return outcome
-
-    def _json_file(self, step: str) -> str:
-        path = os.path.join(self.work_dir_, f"{step}.json")
-        if os.path.exists(path):
-            os.unlink(path)
-        return path
+    def _execute(self, row: dict, command: list[str], json_name: str = "", **how):
+        json_file = os.path.join(self.work_dir_, f"{json_name}.json") if json_name else ""
+        return records.run(row, command, json_file, STEP_TIMEOUT_SECONDS, self.progress_.draw, **how)
 
     def _step_run(self, cell: Cell, context: dict, row: dict) -> None:
         context["clean_dir"] = self._log_dir(cell, "clean")
-        json_file = self._json_file("run")
-        self._execute(row, cells_module.run_command(cell, self.settings_, context["clean_dir"], json_file), json_file)
+        self._execute(row, cells_module.run_command(cell, self.settings_, context["clean_dir"]), "run")
         context["seconds"] = row["record"].get("metrics", {}).get("seconds") or self.settings_.seconds
 
     def _step_recover(self, cell: Cell, context: dict, row: dict) -> None:
-        json_file = self._json_file("recover")
-        command = cells_module.recover_command(cell, self.settings_, context["clean_dir"], json_file)
-        self._execute(row, command, json_file)
+        self._execute(row, cells_module.recover_command(cell, self.settings_, context["clean_dir"]), "recover")
         self._judge_recovery(row, required="b")
         self._delete_logs(row, context["clean_dir"])
 
@@ -287,10 +254,8 @@ class MainJob:
         row.update(status="failed", why=f"the run ended {KILL_ATTEMPTS} times before it could be killed")
 
     def _step_crash_recover(self, cell: Cell, context: dict, row: dict) -> None:
-        json_file = self._json_file("crash_recover")
-        command = cells_module.recover_command(cell, self.settings_, context["crash_dir"], json_file,
-                                               context["ack_file"])
-        self._execute(row, command, json_file)
+        command = cells_module.recover_command(cell, self.settings_, context["crash_dir"], context["ack_file"])
+        self._execute(row, command, "crash_recover")
         self._judge_recovery(row, required="ac")
         self._delete_logs(row, context["crash_dir"])
         if row["status"] == "ok" and not self.arguments_.keep_logs:
@@ -364,7 +329,7 @@ class MainJob:
 
 def draw_all(out: str, with_report: bool) -> None:
     """Table, plots and report from OUT/results.jsonl. The drawing library is loaded only here."""
-    rows = summary.load_rows(os.path.join(out, "results.jsonl"))
+    rows = records.load(os.path.join(out, "results.jsonl"), strict=True)
     print(summary.table(rows))
     if not with_report:
         return

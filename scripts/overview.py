@@ -29,10 +29,9 @@ import stop
 if __name__ == "__main__":
     stop.install()
 from child import is_missing, run_child
-from experiment.spec import lookup
+from experiment.records import load, lookup
 from main_job import positive
 from progress import Progress
-from summary import load_rows
 
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 TIMEOUT_SECONDS = 300
@@ -178,7 +177,7 @@ class Overview:
         command = [*prefix, self.arguments_.binary, *flags, f"--log_dir={self.directory_}", f"--json={self.json_}"]
         self.progress_.begin(f"{point.workload} {point.line}")
         outcome = run_child(command, TIMEOUT_SECONDS, self.progress_.draw)
-        rows = load_rows(self.json_)
+        rows = load(self.json_)
         if outcome.exit_status != 0 or not rows:
             why = "no end in time" if outcome.timed_out else outcome.last_line()
             sys.exit(f"error: {why}\n  again: {' '.join(command)}")

@@ -27,10 +27,9 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import stop
 if __name__ == "__main__":
     stop.install()
-from child import POLL_SECONDS, die_with_parent, end, is_missing
-from cells import shell_line
+from child import POLL_SECONDS, die_with_parent, end, is_missing, shell_line
+from experiment import records
 from main_job import positive
-from summary import load_rows
 
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 GROWTH_MAX = 0.02
@@ -173,7 +172,7 @@ def judge(arguments: argparse.Namespace, directory: str) -> int:
         except BaseException:
             run.kill()
             raise
-    rows = load_rows(json_file)
+    rows = records.load(json_file)
     if status != 0 or not rows:
         with open(output_file, encoding="utf-8", errors="replace") as output:
             print(f"error: the run ended with {status}: {(output.read().strip().splitlines() or [''])[-1]}",

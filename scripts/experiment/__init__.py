@@ -6,5 +6,7 @@ claims    the paper's claims and ours      host_scale    the emulated devices' s
 ceiling   what the devices take            origin        hosts and builds that rows come from
 captions  what a plot says of its rows     listing       the figures in words
 style     one look for all plots           drawing       plots of figures; bars: of the main job
+records   commands to rows, rows to files  stats         medians, spreads, shares, intervals
+summary   the main job's rows to figures   comparison    of two results
 page      the parts of a report.html       figures_page  that of figures; cells_page: of the main job
 """

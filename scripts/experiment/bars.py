@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from typing import Callable, Optional, Sequence
 
 import host
-from summary import CellSummary, caption, microseconds, summarise
 
 from experiment import style
+from experiment.stats import microseconds
 from experiment.style import plt
+from experiment.summary import CellSummary, caption, summarise
 
 WORKLOAD_TITLES = {"YCSB": "YCSB", "YCSB_SCAN": "YCSB, a tenth scans (B+tree)", "TPCC": "TPC-C",
                    "TPCC_FULL": "TPC-C, full mix"}
@@ -99,7 +100,7 @@ def _draw_latency(axes, items, rows, colours) -> None:
     axes.set_xscale("log")
     lowest, highest = float("inf"), 0.0
     for row, item in enumerate(items):
-        points = [item.latency(name) for name in ("p50", "p99", "p999")]
+        points = [item.run(f"latency_us.{name}") for name in ("p50", "p99", "p999")]
         if any(p is None or p <= 0 for p in points):
             axes.annotate("n/a", (0.01, row), xycoords=("axes fraction", "data"), va="center", color=colours["soft"])
             continue

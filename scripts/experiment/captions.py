@@ -3,7 +3,8 @@ from __future__ import annotations
 
 from experiment import origin
 from experiment.data import FigureData
-from experiment.spec import Series, lookup
+from experiment.records import lookup
+from experiment.spec import Series
 
 HOW_MANY = "{n}"
 

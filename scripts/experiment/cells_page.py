@@ -5,10 +5,9 @@ Used by main_job.py.
 from __future__ import annotations
 
 import host
-import summary
 from cells import STEP_NAMES, cell_from_dict
 
-from experiment import bars, page
+from experiment import bars, page, summary
 
 NAMING_COLUMNS = 2  # concurrency control and log: a workload's name stands above its lines
 

@@ -24,7 +24,7 @@ of 1 decides nothing; without intervals, within 15 %, because single runs differ
 not passed over for another one, and one of fewer than FEW transactions is no rate: its run stalled.
 
 A verdict on points of fewer than ENOUGH runs is only indicative, and says so. One that would be another at an end of
-its interval (below data.REPEATS_FOR_INTERVAL repeats: at the lowest or highest that single runs give) is at the edge,
+its interval (below stats.REPEATS_FOR_INTERVAL repeats: at the lowest or highest that single runs give) is at the edge,
 and says that.
 """
 from __future__ import annotations
@@ -34,8 +34,10 @@ import statistics
 from dataclasses import dataclass, replace
 from typing import Callable, Mapping, Optional
 
-from experiment.data import FigureData, Line, ratio_interval, ratio_span
-from experiment.spec import baselines, is_number, lookup
+from experiment.data import FigureData, Line
+from experiment.records import lookup
+from experiment.spec import baselines, is_number
+from experiment.stats import ratio_interval, ratio_span
 
 HOLDS, SHAPE, CONTRADICTED, UNKNOWN = "holds", "same shape", "contradicted", "not measurable"
 FLAT = 0.05

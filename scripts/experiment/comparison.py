@@ -9,11 +9,11 @@ from __future__ import annotations
 import os
 import shlex
 from dataclasses import dataclass, field
+from statistics import median
 
 from experiment import running
-from experiment.data import np
+from experiment.records import lookup
 from experiment.running import Refused
-from experiment.spec import lookup
 
 FLUSH_INTERVAL = "--log_flush_interval"
 OF_ONE_STEP = ("--log_dir", "--seed", FLUSH_INTERVAL)  # of a command, differ from one repeat or one host to another
@@ -69,7 +69,7 @@ def compare(first: str, second: str) -> str:
         raise Refused(f"{first} and {second} have no step in common")
     lines = []
     for key in both:
-        of_a, of_b = (float(np.median(steps[key].values)) for steps in (a, b))
+        of_a, of_b = (median(steps[key].values) for steps in (a, b))
         lines.append(f"{of_a / 1e3:10,.1f} k  {of_b / 1e3:10,.1f} k  {of_b / of_a:6.2f}x  {_label(key)}")
     lines += [f"without a partner: {len(mine) - len(both)} of {len(mine)} steps of {directory}"
               for directory, mine in ((first, a), (second, b))]

@@ -1,24 +1,18 @@
-"""Rows to what is drawn: the values of each point over its repeats, medians, 95 % intervals, and CSV.
-
-An interval is of the median, by bootstrap with a fixed seed; below REPEATS_FOR_INTERVAL repeats there is none, only
-the span from the lowest to the highest.
-"""
+"""Rows to what is drawn: the values of each point over its repeats, medians, 95 % intervals, and CSV."""
 from __future__ import annotations
 
 import csv
 import math
 from dataclasses import dataclass, field
+from statistics import median
 from typing import Optional, Sequence
-
-import numpy as np
 
 from experiment import ceiling as ceiling_module, origin
 from experiment.ceiling import Ceiling
 from experiment.planning import Plan, Point
-from experiment.spec import Figure, is_number, lookup
-
-REPEATS_FOR_INTERVAL = 6
-RESAMPLES = 2000
+from experiment.records import lookup
+from experiment.spec import Figure, is_number
+from experiment.stats import interval_of
 
 
 @dataclass
@@ -31,7 +25,7 @@ class Line:
 
     def median(self, x) -> Optional[float]:
         values = self.values.get(x)
-        return float(np.median(values)) if values else None
+        return median(values) if values else None
 
     def interval(self, x) -> Optional[tuple[float, float]]:
         return interval_of(self.values.get(x, []))
@@ -84,33 +78,6 @@ class FigureData:
         return [row for line in self.lines.values() for row in line.rows]
 
 
-def interval_of(values: list[float]) -> Optional[tuple[float, float]]:
-    if len(values) < REPEATS_FOR_INTERVAL:
-        return None
-    medians = np.median(_resampled(values, 1), axis=1)
-    return float(np.percentile(medians, 2.5)), float(np.percentile(medians, 97.5))
-
-
-def ratio_interval(above: list[float], below: list[float]) -> Optional[tuple[float, float]]:
-    """Of the ratio of the medians."""
-    if min(len(above), len(below)) < REPEATS_FOR_INTERVAL:
-        return None
-    ratios = np.median(_resampled(above, 1), axis=1) / np.median(_resampled(below, 2), axis=1)
-    return float(np.percentile(ratios, 2.5)), float(np.percentile(ratios, 97.5))
-
-
-def ratio_span(above: list[float], below: list[float]) -> Optional[tuple[float, float]]:
-    """The interval of the ratio; with fewer repeats, but at least two of each, the least and the largest that single
-    runs give."""
-    if min(len(above), len(below)) < 2 or min(below) <= 0:
-        return None
-    return ratio_interval(above, below) or (min(above) / max(below), max(above) / min(below))
-
-
-def _resampled(values: list[float], seed: int):
-    return np.random.default_rng(seed).choice(np.asarray(values, dtype=float), size=(RESAMPLES, len(values)))
-
-
 def _point_metric(figure: Figure, series: str, x) -> str:
     """Where the record has the point's value: benchmarks and shares of time tell several series at once."""
     if figure.step == "bench":
@@ -135,7 +102,7 @@ def _add_ceilings(data: FigureData, measured: Sequence[Ceiling]) -> None:
         for x in line.xs():
             rates = [allowed(row, measured) for row in line.rows_of[x]]
             if all(rates):
-                line.ceiling[x] = float(np.median(rates))
+                line.ceiling[x] = median(rates)
                 data.ceiling_source = ceiling_module.of_row(line.rows_of[x][0], measured).source
 
 

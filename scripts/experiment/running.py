@@ -15,11 +15,8 @@ import random
 import shutil
 import tempfile
 import time
-from typing import Optional
 
-from cells import shell_line
-from child import Outcome, run_child
-from experiment import origin
+from experiment import origin, records
 from experiment.planning import Job, Plan
 from progress import Progress
 
@@ -194,8 +191,9 @@ class Runner:
         return f"FAILED: {row['why']}"
 
     def _not_started(self, job: Job, repeat: int, recovery: str) -> dict:
-        row = self._row(job, repeat, "recover", [], None)
-        return self._append({**row, "recovery": recovery, "status": "failed", "why": "the run failed"})
+        row = self._row(job, repeat, "recover")
+        row.update(recovery=recovery, status="failed", why="the run failed")
+        return records.append(self.rows_path_, row)
 
     def _run_command(self, job: Job, directories: list[str], repeat: int) -> list[str]:
         flags = {**job.flags, "seconds": job.seconds, "seed": self.seed_ + repeat}
@@ -215,32 +213,21 @@ class Runner:
         return {"log_dir": ",".join(directories), **({"log_device": job.place.device} if job.place.device else {})}
 
     def _step(self, job: Job, repeat: int, step: str, recovery: str, command: list[str], work: str, **more) -> dict:
-        json_file = os.path.join(work, "record.json")
-        if os.path.exists(json_file):
-            os.unlink(json_file)
-        outcome = run_child(command + [f"--json={json_file}"], STEP_TIMEOUT_SECONDS, self.progress_.draw)
-        row = {**self._row(job, repeat, step, command, outcome), "recovery": recovery, **more}
-        try:
-            with open(json_file, encoding="utf-8") as file:
-                row["record"] = json.loads(file.read().splitlines()[-1])
-        except (OSError, ValueError, IndexError):
-            row.update(status="failed", why="it left no JSON record")
-        if outcome.timed_out:
-            row.update(status="failed", why=f"no end after {STEP_TIMEOUT_SECONDS} s")
-        elif outcome.exit_status != 0:
-            row.update(status="failed", why=f"exit status {outcome.exit_status}: {outcome.last_line()}")
-        return self._append(row)
+        row = {**self._row(job, repeat, step), "recovery": recovery, **more}
+        records.run(row, command, os.path.join(work, "record.json"), STEP_TIMEOUT_SECONDS, self.progress_.draw)
+        return records.append(self.rows_path_, row)
 
     def _bench(self, job: Job, repeat: int) -> dict:
         """The record's metrics: nanoseconds by label and last argument."""
         command = [job.path(self.binary_), f"--benchmark_filter=^{job.bench['name']}/", "--benchmark_format=json"]
-        outcome = run_child(command, STEP_TIMEOUT_SECONDS, self.progress_.draw)
-        row = self._row(job, repeat, "bench", command, outcome)
+        row = self._row(job, repeat, "bench")
+        outcome = records.run(row, command, "", STEP_TIMEOUT_SECONDS, self.progress_.draw)
         try:
             told = json.loads(outcome.output[outcome.output.index("{"):])
             measured = told["benchmarks"]
         except (ValueError, KeyError):
-            return self._append({**row, "status": "failed", "why": outcome.last_line() or "it printed no JSON"})
+            row.update(status="failed", why=outcome.last_line() or "it printed no JSON")
+            return records.append(self.rows_path_, row)
         nanoseconds: dict[str, dict[str, float]] = {}
         skipped = set()
         for one in measured:
@@ -251,25 +238,14 @@ class Runner:
         row["record"] = {"kind": "bench", "config": {"PROGRAM": job.bench["program"], "BENCHMARK": job.bench["name"]},
                          "metrics": {"ns": nanoseconds}, "skipped": sorted(skipped),
                          "environment": origin.bench_environment(self.binary_, told.get("context", {}))}
-        if outcome.exit_status != 0:
-            row.update(status="failed", why=f"exit status {outcome.exit_status}: {outcome.last_line()}")
-        return self._append(row)
+        return records.append(self.rows_path_, row)
 
-    def _row(self, job: Job, repeat: int, step: str, command: list[str], outcome: Optional[Outcome]) -> dict:
-        """Without an outcome it was not started."""
+    def _row(self, job: Job, repeat: int, step: str) -> dict:
+        """Of a step that was not started."""
         return {"schema_version": 1, "job": job.key, "recovery": "", "repeat": repeat, "step": step,
-                "build": origin.digest(job.path(self.binary_)), "place": vars(job.place),
-                "command": shell_line(command), "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-                "exit_status": outcome.exit_status if outcome else None, "status": "ok", "why": "", "record": {}}
-
-    def _append(self, row: dict) -> dict:
-        with open(self.rows_path_, "ab+") as file:
-            if file.tell() > 0:
-                file.seek(-1, os.SEEK_END)
-                if file.read() != b"\n":
-                    file.write(b"\n")  # after a line that was cut off, this one would be lost with it
-            file.write(json.dumps(row).encode() + b"\n")
-        return row
+                "build": origin.digest(job.path(self.binary_)), "place": vars(job.place), "command": "",
+                "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "exit_status": None, "status": "ok",
+                "why": "", "record": {}}
 
 
 def used_directories(job: Job, disk_dirs: list[str], ram_dir: str) -> list[str]:
@@ -289,27 +265,15 @@ def describe(job: Job) -> str:
 def load_rows(directory: str) -> list[dict]:
     """Rows of results.jsonl and of jobs/*.jsonl, the newest for each step; of the same second, the one that comes later.
     A line that was cut off is left out."""
-    rows: dict[tuple, dict] = {}
+    newest: dict[tuple, dict] = {}
     paths = [os.path.join(directory, "results.jsonl"), *sorted(glob.glob(os.path.join(directory, "jobs", "*.jsonl")))]
-    for row in (row for path in filter(os.path.exists, paths) for row in load_rows_of(path)):
+    for row in (row for path in paths for row in records.load(path)):
         if not isinstance(row, dict) or "job" not in row:
             raise Refused(f"{directory} has rows that scripts/exp did not write")
         step = row["job"], row["recovery"], row["repeat"]
-        if step not in rows or row.get("time", "") >= rows[step].get("time", ""):
-            rows[step] = row
-    return list(rows.values())
-
-
-def load_rows_of(path: str) -> list[dict]:
-    """Of one file, in its order."""
-    rows = []
-    with open(path, encoding="utf-8", errors="replace") as file:
-        for line in file:
-            try:
-                rows.append(json.loads(line))
-            except (ValueError, RecursionError):
-                continue
-    return rows
+        if step not in newest or row.get("time", "") >= newest[step].get("time", ""):
+            newest[step] = row
+    return list(newest.values())
 
 
 def finished_steps(rows: list[dict], plan: Plan, binary: str) -> tuple[set[tuple], list[dict]]:
@@ -332,15 +296,14 @@ def _is_done(job: Job, repeat: int, done: set[tuple]) -> bool:
 
 def measure_per_core(binary: str, cores: int) -> float:
     """Transactions per second and core of the YCSB figures' base without a log; for the scale of devices."""
+    command = [binary, "--cc=NO_WAIT", "--log=LOG_NO", "--workload=YCSB", "--synth_table_size=100000",
+               f"--thread_cnt={cores}", "--seconds=1"]
+    row: dict = {}
     with tempfile.TemporaryDirectory() as work:
-        json_file = os.path.join(work, "record.json")
-        command = [binary, "--cc=NO_WAIT", "--log=LOG_NO", "--workload=YCSB", "--synth_table_size=100000",
-                   f"--thread_cnt={cores}", "--seconds=1", f"--json={json_file}"]
-        outcome = run_child(command, 60)
-        if outcome.exit_status != 0:
-            raise Refused(f"{shell_line(command)}: {outcome.last_line()}")
-        with open(json_file, encoding="utf-8") as file:
-            return json.load(file)["metrics"]["throughput_acknowledged"] / cores
+        records.run(row, command, os.path.join(work, "record.json"))
+    if row["status"] == "failed":
+        raise Refused(f"{row['command']}: {row['why']}")
+    return row["record"]["metrics"]["throughput_acknowledged"] / cores
 
 
 def free_bytes(directory: str) -> int:

@@ -362,11 +362,3 @@ def _named(word: str, names: list[str]) -> list[str]:
     word = re.sub(r"(?i)\bfig(\d)(?!\d)", r"fig0\1", word)  # fig9
     whole = [name for name in names if word in (name, name.partition("/")[2])]
     return whole or [name for name in names if word and word in name]
-
-
-def lookup(record: Optional[dict], path: str):
-    """record['a']['b'] for 'a.b'; None where there is none."""
-    value = record
-    for part in path.split("."):
-        value = value.get(part) if isinstance(value, dict) else None
-    return value

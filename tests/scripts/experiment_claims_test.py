@@ -2,7 +2,7 @@
 import unittest
 
 import support  # where the scripts are
-from experiment import claims, data, drawing, spec
+from experiment import claims, data, drawing, spec, stats
 from experiment.data import FigureData, Line
 
 
@@ -278,11 +278,11 @@ class PanelsTest(unittest.TestCase):
 
 class IntervalTest(unittest.TestCase):
     def test_there_is_none_below_six_repeats(self):
-        self.assertIsNone(data.interval_of([1.0] * 5))
+        self.assertIsNone(stats.interval_of([1.0] * 5))
 
     def test_it_holds_the_median_and_lies_within_the_values(self):
         values = [3.0, 1.0, 2.0, 5.0, 4.0, 6.0, 7.0]
-        low, high = data.interval_of(values)
+        low, high = stats.interval_of(values)
         self.assertTrue(1.0 <= low <= 4.0 <= high <= 7.0)
 
     def test_a_distribution_ends_at_one(self):

@@ -9,7 +9,7 @@ from unittest import mock
 import support
 import exp
 from exp_case import ExpCase, plan_of
-from experiment import captions, ceiling, data, drawing, figures_page, origin, planning, running, spec
+from experiment import captions, ceiling, data, drawing, figures_page, origin, planning, records, running, spec
 from experiment.data import FigureData, Line
 
 
@@ -396,10 +396,10 @@ class BenchTest(unittest.TestCase):
         told = json.dumps({"context": {"num_cpus": 2, "mhz_per_cpu": 9}, "benchmarks": benchmarks})
         job = next(iter(plan_of("taurus/fig16_lv").jobs.values()))
         with tempfile.TemporaryDirectory() as folder, mock.patch.object(running, "Progress"), \
-                mock.patch.object(running, "run_child", return_value=running.Outcome(exit_status, 1, told)):
+                mock.patch.object(records, "run_child", return_value=records.Outcome(exit_status, 1, told)):
             rows = os.path.join(folder, "rows")
             running.Runner([(0, job)], set(), 1, support.FAKE_RUNDB, rows, [folder], folder).run()
-            return running.load_rows_of(rows)[0]
+            return records.load(rows)[0]
 
     def test_it_tells_of_the_host_and_of_the_build(self):
         row = self.measure({"name": "B/0/1", "label": "scalar", "cpu_time": 3.0})

@@ -17,7 +17,8 @@ from typing import Callable, Optional
 
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(REPOSITORY, "scripts"))
-from cells import shell_line, striped_directories
+from cells import striped_directories
+from child import shell_line
 from child import Outcome, run_child
 
 STEP_TIMEOUT_SECONDS = 120

@@ -12,7 +12,7 @@ import host
 import progress
 import pairs
 import readme_matrix
-import summary
+from experiment import records, stats, summary
 from cells import (
     FOR_PEERS, HEADLINES, WORKLOADS, Cell, Settings, all_cells, cell_from_dict, points_of_a_round, round_command,
     run_command, select_cells,
@@ -53,11 +53,11 @@ class SummaryTest(unittest.TestCase):
             path = os.path.join(folder, "results.jsonl")
             with open(path, "w", encoding="utf-8") as file:
                 file.write('{"step": "host"}\n{"step": "ru')
-            self.assertEqual(len(summary.load_rows(path)), 1)
+            self.assertEqual(len(records.load(path, strict=True)), 1)
             with open(path, "a", encoding="utf-8") as file:
                 file.write('\n{"step": "host"}\n')
             with self.assertRaisesRegex(ValueError, "line 2"):
-                summary.load_rows(path)
+                records.load(path, strict=True)
 
     def test_a_plot_says_itself_what_bends_its_figures(self):
         row = run_row(DATA, unsynced=True)
@@ -76,9 +76,9 @@ class SummaryTest(unittest.TestCase):
         self.assertIn("note: the log device was emulated (hdd:0.5)", summary.notes([row]))
 
     def test_units_follow_the_size(self):
-        self.assertEqual([summary.microseconds(v) for v in (None, 4.2, 340, 1700, 250000)],
+        self.assertEqual([stats.microseconds(v) for v in (None, 4.2, 340, 1700, 250000)],
                          ["-", "4.2us", "340us", "1.7ms", "250ms"])
-        self.assertEqual([summary.thousands(v) for v in (None, 99200, 1234567)], ["-", "99.2", "1,235"])
+        self.assertEqual([stats.thousands(v) for v in (None, 99200, 1234567)], ["-", "99.2", "1,235"])
 
     def test_unsynced_and_ram_are_said(self):
         row = run_row(DATA, unsynced=True)
@@ -195,7 +195,7 @@ class CellsTest(unittest.TestCase):
         self.assertEqual({p.cell for p in points if not p.cell.logs}, {c for c in all_cells() if not c.logs})
         self.assertEqual({p.cell.path for p in points if p.lookahead == 0}, set(FOR_PEERS))
         for point in points:
-            command = round_command(point, self.SETTINGS, "logs", "out.json")
+            command = round_command(point, self.SETTINGS, "logs")
             self.assertEqual("--lookahead=0" in command, point.lookahead == 0)
             self.assertNotIn("--verify", command)
 

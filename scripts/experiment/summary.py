@@ -4,13 +4,15 @@ Used by main_job.py, bars.py and cells_page.py: every figure that is shown anywh
 """
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from statistics import median
-from typing import Callable, Iterable, Optional
+from typing import Optional
 
 import host
 from cells import Cell, all_cells, cell_from_dict
+
+from experiment.records import lookup
+from experiment.stats import microseconds, percent, plain, share_of, spread, thousands
 
 TABLE_WIDTH_MAX = 120
 
@@ -39,18 +41,10 @@ class CellSummary:
         found = {number: metrics.get("throughput_acknowledged") for number, metrics in self.measured(lookahead).items()}
         return {number: float(rate) for number, rate in found.items() if rate is not None}
 
-    def _median(self, value_of: Callable[[dict], Optional[float]]) -> Optional[float]:
-        values = [float(value) for metrics in self.measured().values() if (value := value_of(metrics)) is not None]
+    def run(self, path: str) -> Optional[float]:
+        """The median of a metric of its measured run; dots for what is nested."""
+        values = [float(value) for metrics in self.measured().values() if (value := lookup(metrics, path)) is not None]
         return median(values) if values else None
-
-    def run(self, name: str) -> Optional[float]:
-        return self._median(lambda metrics: metrics.get(name))
-
-    def latency(self, name: str) -> Optional[float]:
-        return self._median(lambda metrics: metrics.get("latency_us", {}).get(name))
-
-    def commit_part(self, name: str) -> Optional[float]:
-        return self._median(lambda metrics: (metrics.get("commit_parts_us") or {}).get(name))
 
     @property
     def config(self) -> dict:
@@ -76,24 +70,6 @@ class CellSummary:
         if row["status"] != "ok":
             return "FAILED" if row["status"] == "failed" else "skipped"
         return "ok " + row.get("record", {}).get("verification", {}).get("verified", "").replace(",", "")
-
-
-
-def load_rows(path: str) -> list[dict]:
-    """Rows of a results.jsonl; a last line that was cut off (the job was killed) is left out."""
-    rows = []
-    try:
-        with open(path, encoding="utf-8") as file:
-            lines = file.read().splitlines()
-    except FileNotFoundError:
-        return rows
-    for number, line in enumerate(lines):
-        try:
-            rows.append(json.loads(line))
-        except ValueError:
-            if number + 1 < len(lines):
-                raise ValueError(f"{path}, line {number + 1}: no JSON") from None
-    return rows
 
 
 def summarise(rows: list[dict]) -> list[CellSummary]:
@@ -127,46 +103,6 @@ def summarise(rows: list[dict]) -> list[CellSummary]:
     return summaries
 
 
-def share_of(rates: dict[int, float], base: dict[int, float]) -> Optional[float]:
-    """The median over the rounds that both have; without such rounds, of the medians."""
-    common = [number for number in rates if base.get(number)]
-    if common:
-        return median(rates[number] / base[number] for number in common)
-    return median(rates.values()) / median(base.values()) if rates and base and median(base.values()) else None
-
-
-def thousands(value: Optional[float]) -> str:
-    """1234567 -> '1,235' (thousands per second), '-' where there is nothing."""
-    if value is None:
-        return "-"
-    return f"{value / 1e3:,.0f}" if value >= 1e5 else f"{value / 1e3:.1f}"
-
-
-def percent(value: Optional[float]) -> str:
-    """A share above 100 % is marked: no run is faster for its log, or faster than its host's limit."""
-    return "-" if value is None else f"{100 * value:.0f}%" + "!" * (round(100 * value) > 100)
-
-
-def spread(rates: Iterable[float]) -> str:
-    rates = list(rates)
-    return f"{thousands(median(rates))} ({thousands(min(rates))}-{thousands(max(rates))})" if rates else "-"
-
-
-def microseconds(value: Optional[float]) -> str:
-    if value is None:
-        return "-"
-    if value >= 1000:
-        return f"{value / 1000:.1f}ms" if value < 1e5 else f"{value / 1000:.0f}ms"
-    return f"{value:.0f}us" if value >= 10 else f"{value:.1f}us"
-
-
-def plain(value: Optional[float], scale: float = 1.0) -> str:
-    if value is None:
-        return "-"
-    scaled = value / scale
-    return f"{scaled:,.0f}" if scaled >= 10 else f"{scaled:.1f}"
-
-
 def after_kill(item: CellSummary) -> str:
     """Check c (every acknowledged transaction was recovered) passed, or the step failed: nothing between."""
     verdict = item.verdict("crash_recover")
@@ -184,8 +120,8 @@ COLUMNS = (
     ("exec'd", "k/s", lambda s: thousands(s.run("throughput_executed"))),
     ("of", "none", lambda s: percent(s.of_none)),
     ("of", "floor", lambda s: percent(s.of_floor)),
-    ("ack", "p50", lambda s: microseconds(s.latency("p50")) if s.cell.logs else "-"),
-    ("ack", "p99", lambda s: microseconds(s.latency("p99")) if s.cell.logs else "-"),
+    ("ack", "p50", lambda s: microseconds(s.run("latency_us.p50")) if s.cell.logs else "-"),
+    ("ack", "p99", lambda s: microseconds(s.run("latency_us.p99")) if s.cell.logs else "-"),
     ("log", "B/txn", lambda s: plain(s.run("bytes_per_txn")) if s.cell.logs else "-"),
     ("log", "MB/s", lambda s: plain(s.run("log_bytes_per_second"), 1e6) if s.cell.logs else "-"),
     ("recov.", "k/s", lambda s: thousands(s.recovery("throughput"))),
@@ -206,11 +142,11 @@ COMMIT_COLUMNS = (
     ("void", "B/txn", lambda s: plain(s.bytes_per_txn("void_bytes"))),
     ("PAD", "B/txn", lambda s: plain(s.bytes_per_txn("pad_bytes"))),
     ("anchors, marks", "B/txn", lambda s: plain(s.bytes_per_txn("anchor_bytes"))),
-    ("order", "mean", lambda s: microseconds(s.commit_part("order"))),
-    ("append", "mean", lambda s: microseconds(s.commit_part("append"))),
-    ("flush", "mean", lambda s: microseconds(s.commit_part("flush"))),
-    ("dependencies", "mean", lambda s: microseconds(s.commit_part("dependency"))),
-    ("ack", "mean", lambda s: microseconds(s.latency("mean"))),
+    ("order", "mean", lambda s: microseconds(s.run("commit_parts_us.order"))),
+    ("append", "mean", lambda s: microseconds(s.run("commit_parts_us.append"))),
+    ("flush", "mean", lambda s: microseconds(s.run("commit_parts_us.flush"))),
+    ("dependencies", "mean", lambda s: microseconds(s.run("commit_parts_us.dependency"))),
+    ("ack", "mean", lambda s: microseconds(s.run("latency_us.mean"))),
 )
 
 
