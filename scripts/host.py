@@ -13,7 +13,6 @@ import re
 import shutil
 import time
 
-from cells import Settings
 from child import run_child, shell_line
 
 LIMITS_TIMEOUT_SECONDS = 120
@@ -25,6 +24,18 @@ def parse_bytes(text: str) -> int:
     if not match or int(match[1]) == 0:
         raise argparse.ArgumentTypeError(f"'{text}' is no size; write 512M or 1G")
     return int(match[1]) << {"": 0, "K": 10, "M": 20, "G": 30}[match[2]]
+
+
+def positive(kind):
+    def parse(text: str):
+        try:
+            value = kind(text)
+        except ValueError:
+            value = 0
+        if value <= 0:
+            raise argparse.ArgumentTypeError(f"'{text}' must be a number above 0")
+        return value
+    return parse
 
 
 def file_system_of(path: str) -> str:
@@ -68,7 +79,7 @@ def machine() -> dict:
             "virtualisation": "unknown" if hypervisor else "none"}
 
 
-def describe(arguments, settings: Settings) -> dict:
+def describe(arguments, settings) -> dict:
     """The first line of results.jsonl: the machine, and what was asked of it."""
     known = machine()
     file_system = file_system_of(arguments.log_dir)
@@ -80,8 +91,8 @@ def describe(arguments, settings: Settings) -> dict:
         "log_dir": arguments.log_dir, "file_system": file_system,
         "log_device": "ram" if file_system in RAM_FILE_SYSTEMS else "real",
         "settings": {"threads": settings.threads, "loggers": settings.loggers, "seconds": settings.seconds,
-                     "log_limit": settings.log_limit, "seed": settings.seed, "ycsb_rows": settings.ycsb_rows,
-                     "warehouses": settings.warehouses, "short": settings.tpcc_small},
+                     "log_limit": settings.log_limit, "seed": settings.seed, "ycsb_rows": settings.rows,
+                     "warehouses": settings.warehouses, "short": settings.short},
     }
 
 

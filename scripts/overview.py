@@ -30,7 +30,7 @@ if __name__ == "__main__":
     stop.install()
 from child import is_missing, run_child
 from experiment.records import load, lookup
-from main_job import positive
+from host import positive
 from progress import Progress
 
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))

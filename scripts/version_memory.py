@@ -29,7 +29,7 @@ if __name__ == "__main__":
     stop.install()
 from child import POLL_SECONDS, die_with_parent, end, is_missing, shell_line
 from experiment import records
-from main_job import positive
+from host import positive
 
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 GROWTH_MAX = 0.02

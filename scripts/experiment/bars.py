@@ -10,15 +10,11 @@ from dataclasses import dataclass
 from typing import Callable, Optional, Sequence
 
 import host
-
 from experiment import style
+from experiment.cells import WORKLOADS
 from experiment.stats import microseconds
 from experiment.style import plt
 from experiment.summary import CellSummary, caption, summarise
-
-WORKLOAD_TITLES = {"YCSB": "YCSB", "YCSB_SCAN": "YCSB, a tenth scans (B+tree)", "TPCC": "TPC-C",
-                   "TPCC_FULL": "TPC-C, full mix"}
-
 
 @dataclass(frozen=True)
 class Metric:
@@ -167,7 +163,7 @@ def workloads_of(rows: list[dict]) -> list[str]:
 
 def title_of(metric: Metric, workload: str) -> str:
     """On two lines: the longest is wider than a panel."""
-    return f"{WORKLOAD_TITLES.get(workload, workload)}\n{metric.title}"
+    return f"{WORKLOADS[workload].title}\n{metric.title}"
 
 
 def draw_panel(axes, rows: list[dict], metric: Metric, workload: str, colours: dict, lines: int = 0) -> None:

@@ -5,9 +5,8 @@ Used by main_job.py.
 from __future__ import annotations
 
 import host
-from cells import STEP_NAMES, cell_from_dict
-
 from experiment import bars, page, summary
+from experiment.cells import STEPS, cell_from_dict
 
 NAMING_COLUMNS = 2  # concurrency control and log: a workload's name stands above its lines
 
@@ -130,7 +129,7 @@ def _commands_section(rows: list[dict]) -> str:
 
 def _step_name(row: dict) -> str:
     name = cell_from_dict(row["cell"]).label + ": " if "cell" in row else ""
-    return name + STEP_NAMES.get(row["step"], row["step"])
+    return name + (STEPS[row["step"]].name if row["step"] in STEPS else row["step"])
 
 
 def _repeated(rows: list[dict]) -> str:

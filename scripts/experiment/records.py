@@ -11,8 +11,8 @@ from typing import Callable, Optional
 from child import Outcome, run_child, shell_line
 
 
-def run(row: dict, command: list[str], json_file: str = "", timeout: float = 60, tick: Callable[[], None] = lambda: None,
-        kill_when: Optional[Callable[[], bool]] = None) -> Outcome:
+def run(row: dict, command: list[str], json_file: str = "", timeout: float = 60,
+        tick: Callable[[], None] = lambda: None, kill_when: Optional[Callable[[], bool]] = None) -> Outcome:
     """Runs a step, and notes in its row the command, how it ended and, with a `json_file`, the record that it left."""
     row["command"] = shell_line(command)
     if json_file:

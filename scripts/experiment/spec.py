@@ -142,7 +142,7 @@ class Figure:
         return next((other for other in same if name in self.drawn_in(other)), panel)
 
 
-def _load(path: str) -> dict:
+def load(path: str) -> dict:
     try:
         with open(path, encoding="utf-8") as file:
             value = yaml.safe_load(file)
@@ -162,7 +162,7 @@ def _refuse_infinities(where: str, value) -> None:
         _refuse_infinities(f"{where}: {key}" if isinstance(value, dict) else where, inner)
 
 
-def _checked(kind, where: str, values: dict, **more):
+def checked(kind, where: str, values: dict, **more):
     """kind(**values), or which of its fields are missing or unknown."""
     known = set(kind.__dataclass_fields__)
     unknown = sorted(set(values) - known)
@@ -177,11 +177,11 @@ def _checked(kind, where: str, values: dict, **more):
 
 def load_series() -> dict[str, Series]:
     path = os.path.join(FOLDER, "series.yaml")
-    series = {name: _checked(Series, f"series.yaml: {name}", values, name=name) for name, values in _load(path).items()}
+    series = {name: checked(Series, f"series.yaml: {name}", values, name=name) for name, values in load(path).items()}
     for one in series.values():
         if one.logs not in LOGS:
             raise SpecError(f"series.yaml: {one.name}: logs is one of {', '.join(LOGS)}")
-        _check_switches(f"series.yaml: {one.name}", one.flags)
+        check_switches(f"series.yaml: {one.name}", one.flags)
     return {name: one if one.colour else _as_its_scheme(one) for name, one in series.items()}
 
 
@@ -191,12 +191,12 @@ def _as_its_scheme(one: Series) -> Series:
 
 
 def load_scale(name: str) -> Scale:
-    scales = _load(os.path.join(FOLDER, "scales.yaml"))
+    scales = load(os.path.join(FOLDER, "scales.yaml"))
     if name not in scales:
         raise SpecError(f"no scale is called '{name}'; there are {', '.join(scales)}")
-    scale = _checked(Scale, f"scales.yaml: {name}", scales[name], name=name)
+    scale = checked(Scale, f"scales.yaml: {name}", scales[name], name=name)
     for flags in (scale.base, *scale.workloads.values()):
-        _check_switches(f"scales.yaml: {name}", flags)
+        check_switches(f"scales.yaml: {name}", flags)
     return scale
 
 
@@ -215,7 +215,7 @@ def engine_switches() -> frozenset[str]:
     return frozenset(names)
 
 
-def _check_switches(where: str, flags: dict) -> None:
+def check_switches(where: str, flags: dict) -> None:
     unknown = sorted(str(name) for name in flags if name not in engine_switches())
     if unknown:
         raise SpecError(f"{where}: the engine has no switch {', '.join(unknown)}")
@@ -227,17 +227,17 @@ def figure_paths() -> list[str]:
 
 
 def load_figure(path: str, series: dict[str, Series]) -> Figure:
-    where, values = os.path.relpath(path), dict(_load(path))
+    where, values = os.path.relpath(path), dict(load(path))
     for key, kind in (("x", Axis), ("y", Measure)):
         if not isinstance(values.get(key), dict):
             raise SpecError(f"{where}: {key} is missing")
-        values[key] = _checked(kind, f"{where}: {key}", values[key])
+        values[key] = checked(kind, f"{where}: {key}", values[key])
     paper = os.path.basename(os.path.dirname(path))
     number = _number(where, paper, values)
     values = {"draw": "lines", "claims": [], "number": number, "machine": paper, **values}
     panels = {name: dict(flags) for name, flags in _flags_of_panels(where, values.pop("panels", {})).items()}
     own = {name: flags.pop("series") for name, flags in panels.items() if "series" in flags}
-    figure = _checked(Figure, where, values, path=path, paper=paper, panels=panels, panel_series=own)
+    figure = checked(Figure, where, values, path=path, paper=paper, panels=panels, panel_series=own)
     _check_figure(figure, where, series)
     if not isinstance(figure.claims, list) or not all(isinstance(claim, dict) for claim in figure.claims):
         raise SpecError(f"{where}: claims: a list of mappings is expected")
@@ -278,7 +278,7 @@ def _check_figure(figure: Figure, where: str, series: dict[str, Series]) -> None
             raise SpecError(f"{where}: {key}: a mapping is expected, {{}} for nothing")
     swept = {} if figure.x.flag == "devices" or figure.step == "bench" else {figure.x.flag: 0}
     for flags in (figure.base, figure.recover, swept, *figure.panels.values()):
-        _check_switches(where, flags)
+        check_switches(where, flags)
     strange = [name for name in figure.series if name not in series]
     if strange:
         raise SpecError(f"{where}: series.yaml has no {', '.join(strange)}")

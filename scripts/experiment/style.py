@@ -13,7 +13,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
 import looks
-from cells import Cell
+from experiment.cells import Cell
 
 # In a paper of two columns a plot is one wide, and its text as small as a caption's.
 COLUMN_INCHES, COLUMN_SCALE, COLUMN_TEXT_ROOM = 3.4, 0.78, 1.9

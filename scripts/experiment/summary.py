@@ -9,8 +9,7 @@ from statistics import median
 from typing import Optional
 
 import host
-from cells import Cell, all_cells, cell_from_dict
-
+from experiment.cells import Cell, all_cells, cell_from_dict
 from experiment.records import lookup
 from experiment.stats import microseconds, percent, plain, share_of, spread, thousands
 
@@ -32,7 +31,9 @@ class CellSummary:
 
     def measured(self, lookahead: Optional[int] = None) -> dict[int, dict]:
         """Metrics of what counts as its measured run, by round: of the rounds, or of the one run that there is."""
-        rows = self.rounds.get(lookahead) or ({0: self.steps["run"]} if lookahead is None and "run" in self.steps else {})
+        rows = self.rounds.get(lookahead, {})
+        if not rows and lookahead is None and "run" in self.steps:
+            rows = {0: self.steps["run"]}
         return {number: metrics for number, row in rows.items()
                 if row["status"] == "ok" and (metrics := row.get("record", {}).get("metrics"))}
 
@@ -64,7 +65,8 @@ class CellSummary:
         """'ok' with the checks made, 'FAILED', 'skipped', or '' where the step has not been run."""
         row = self.steps.get(step)
         if row is None and step == "run" and self.rounds.get(None):
-            row = min(self.rounds[None].values(), key=lambda one: one["status"] == "ok")  # a failed one, if there is any
+            # A failed one, if there is any.
+            row = min(self.rounds[None].values(), key=lambda one: one["status"] == "ok")
         if row is None:
             return ""
         if row["status"] != "ok":
@@ -259,7 +261,8 @@ def notes(rows: list[dict]) -> list[str]:
             ([f"log device {device / 1e6:,.0f} MB/s durable"] if device else [])))
     lines += [long for _, long in _labels(rows)]
     count = rounds_of(rows)
-    lines += [f"cells without a log and a few others were measured {count} times, in alternation: medians"] * (count > 0)
+    if count:
+        lines.append(f"cells without a log and a few others were measured {count} times, in alternation: medians")
     lines.append(f"one run of {'every other' if count else 'a'} cell: expect 5-25 % from one run to the next")
     if any((share or 0) > 1.005 for item in summarise(rows) for share in (item.of_none, item.of_floor)):
         lines.append("a share above 100 % (!) says that the scatter of the runs is larger than what is compared")

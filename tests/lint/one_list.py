@@ -22,6 +22,7 @@ import registry
 CONFIGS = ("config.h", "config-std.h")
 VALUES = re.compile(r"^// (\w+)\. Built: ([^\n]*)\n((?:#define \w+ \d+\n)+)", re.MULTILINE)
 DESCRIBED = r"^// Log scheme\. Built:\n((?://   LOG_\w+ [^\n]*\n)+)#ifndef LOG_ALGORITHM$"
+LABELS = r"^schemes:\n((?:  LOG_\w+: \{[^\n]*\}\n)+)"
 MATRIX = r"^<!-- matrix: begin [^\n]*\n\| \|([^\n]*)\|\n\|[-|]+\n((?:\|[^\n]*\n)+)"
 
 
@@ -122,24 +123,20 @@ def sanitised_pairs(tree: Tree) -> list[str]:
             + differences(place, {pair[2] for pair in pairs}, tree.schemes(), registry.SCHEMES))
 
 
-def assignment(tree: Tree, path: str, name: str) -> ast.expr:
+def assigned(tree: Tree, path: str, name: str):
     for node in ast.parse(tree.text(path)).body:
         if isinstance(node, ast.Assign) and any(isinstance(to, ast.Name) and to.id == name for to in node.targets):
-            return node.value
+            return ast.literal_eval(node.value)
     raise Missing(f"{path}: there is no {name}; adapt tests/lint/one_list.py")
-
-
-def assigned(tree: Tree, path: str, name: str):
-    return ast.literal_eval(assignment(tree, path, name))
 
 
 def looks(tree: Tree) -> list[str]:
     """Labels, colours, markers and hatches."""
-    labels = assignment(tree, "scripts/cells.py", "SCHEMES")
-    keys = {ast.literal_eval(key) for key in labels.keys} if isinstance(labels, ast.Dict) else set()
+    labelled = tree.find("experiments/main_job.yaml", LABELS, "the list of schemes")[1]
+    labels = set(re.findall(r"^  (LOG_\w+):", labelled, re.MULTILINE))
     styles = {log for log, _ in assigned(tree, "scripts/looks.py", "SCHEME_STYLE")}
     hatches = set(assigned(tree, "scripts/experiment/style.py", "CC_HATCH"))
-    return (differences("scripts/cells.py: SCHEMES", keys, tree.schemes(), registry.SCHEMES)
+    return (differences("experiments/main_job.yaml: schemes", labels, tree.schemes(), registry.SCHEMES)
             + differences("scripts/looks.py: SCHEME_STYLE", styles, tree.schemes(), registry.SCHEMES)
             + differences("scripts/experiment/style.py: CC_HATCH", hatches, tree.controls(), registry.CONTROLS))
 

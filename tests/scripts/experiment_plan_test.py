@@ -7,10 +7,9 @@ import tempfile
 import unittest
 
 import support
-import cells
 import looks
 from exp_case import HOST, plan_of
-from experiment import claims, drawing, host_scale, listing, planning, spec, style
+from experiment import cells, claims, drawing, host_scale, listing, planning, spec, style
 from experiment.data import FigureData
 
 

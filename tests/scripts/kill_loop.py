@@ -25,8 +25,8 @@ import stop
 if __name__ == "__main__":
     stop.install()
 from kill_points import KILLER, NamedPoints
-from cells import ONE_LOG
 from child import KillClock
+from experiment.cells import ONE_LOG
 from pairs import Pair, list_pairs
 from progress import clock
 

@@ -17,9 +17,8 @@ from typing import Callable, Optional
 
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(REPOSITORY, "scripts"))
-from cells import striped_directories
-from child import shell_line
-from child import Outcome, run_child
+from child import Outcome, run_child, shell_line
+from experiment.cells import striped_directories
 
 STEP_TIMEOUT_SECONDS = 120
 ACK_HEADER_BYTES = 4096

@@ -126,7 +126,7 @@ class SchemeNamesTest(unittest.TestCase):
 class OneListTest(unittest.TestCase):
     FILES = ("config.h", "config-std.h", "logging/schemes.h", "concurrency_control/controls.h", "Makefile", "README.md",
              "system/command_line/switches.cpp", "system/pairs/configured.h", "system/reference/reference_replay.cpp",
-             "scripts/run_tests.py", "scripts/cells.py", "scripts/looks.py", "scripts/experiment/style.py")
+             "scripts/run_tests.py", "experiments/main_job.yaml", "scripts/looks.py", "scripts/experiment/style.py")
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -169,7 +169,7 @@ class OneListTest(unittest.TestCase):
                 ("Makefile", " SILO:0:LOG_BATCH:LOG_DATA", "", "Makefile: LOGS and PAIRS lacks LOG_BATCH"),
                 ("scripts/run_tests.py", "TICTOC:0:LOG_TAURUS:LOG_DATA ", "", "SANITISED_PAIRS lacks TICTOC"),
                 ("scripts/run_tests.py", "NO_WAIT:0:LOG_PLOVER:LOG_DATA ", "", "SANITISED_PAIRS lacks LOG_PLOVER"),
-                ("scripts/cells.py", '    "LOG_ELEDA": ', '    "LOG_X": ', "cells.py: SCHEMES has LOG_X"),
+                ("experiments/main_job.yaml", "  LOG_ELEDA: ", "  LOG_X: ", "schemes has LOG_X"),
                 ("scripts/looks.py", '    ("LOG_BATCH", ', '    ("LOG_X", ', "SCHEME_STYLE lacks LOG_BATCH"),
                 ("scripts/experiment/style.py", '"DL_DETECT": ', '"DETECT": ', "CC_HATCH has DETECT"),
                 ("README.md", "| SILO + lock table ", "", "the matrix' columns lacks SILO + lock table"),
@@ -190,6 +190,7 @@ class OneListTest(unittest.TestCase):
 
     def test_a_list_that_lost_its_shape_is_a_violation(self):
         for path, before in (("Makefile", "LOGS :="), ("scripts/looks.py", "SCHEME_STYLE ="),
+                             ("experiments/main_job.yaml", "schemes:"),
                              ("README.md", "<!-- matrix: begin"), ("config.h", "// CC_ALG. Built:"),
                              ("logging/schemes.h", "{format::Scheme::"),
                              ("concurrency_control/controls.h", ", true, true}"),

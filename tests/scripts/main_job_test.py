@@ -58,7 +58,8 @@ class SuccessTest(unittest.TestCase):
         rows = rows_of(self.folder)
         for metric in bars.METRICS:
             for workload in bars.workloads_of(rows):
-                for figure in (bars.draw_column(rows, metric, workload), bars.draw_alone(rows, metric, workload, "dark")):
+                for figure in (bars.draw_column(rows, metric, workload),
+                               bars.draw_alone(rows, metric, workload, "dark")):
                     self.assertFalse(clipped_texts(figure), f"{metric.name}, {workload}")
                     bars.plt.close(figure)
 

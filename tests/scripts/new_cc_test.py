@@ -58,7 +58,7 @@ class NewCcTest(SharedTests, NewPartCase):
         pairs = re.search(r"^PAIRS := (.*)$", told, re.MULTILINE)[1].split()
         self.assertEqual([pair.replace("TREK", "WAIT_DIE") for pair in pairs if pair.startswith("TREK:")],
                          [pair for pair in pairs if pair.startswith("WAIT_DIE:")])
-        script = "import cells; print([c.label for c in cells.all_cells() if c.cc == 'TREK'])"
+        script = "from experiment import cells; print([c.label for c in cells.all_cells() if c.cc == 'TREK'])"
         said = subprocess.run([sys.executable, "-c", script], cwd=self.path("scripts"), capture_output=True, text=True)
         self.assertIn("['YCSB TREK none', 'YCSB TREK Taurus command', 'TPCC TREK none'", said.stdout, said.stderr)
 

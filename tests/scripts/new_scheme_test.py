@@ -13,6 +13,7 @@ class NewSchemeTest(SharedTests, NewPartCase):
     SCRIPT, NAME, FILE = "new_scheme", "tour", "logging/@"
     LISTS = (("Makefile", "LOGS :=", "SCHEMES :="), ("logging/schemes.h", "});\n", "}});\n"),
              ("system/pairs/configured.h", "#undef LOG_NO\n", ""),
+             ("experiments/main_job.yaml", "schemes:\n", "log_schemes:\n"),
              ("scripts/looks.py", "SCHEME_STYLE = {", "STYLES = {"),
              ("scripts/run_tests.py", "SANITISED_PAIRS = (", "SANITISED = ("),
              ("README.md", "<!-- matrix: begin", "<!-- table: begin"))
@@ -49,7 +50,8 @@ class NewSchemeTest(SharedTests, NewPartCase):
 
     def test_the_main_jobs_cells_and_the_kills_know_it(self):
         self.make()
-        script = "import cells; print([c.label for c in cells.all_cells() if c.log == 'LOG_TOUR'], cells.ONE_LOG)"
+        script = ("from experiment import cells; "
+                  "print([c.label for c in cells.all_cells() if c.log == 'LOG_TOUR'], cells.ONE_LOG)")
         said = subprocess.run([sys.executable, "-c", script], cwd=self.path("scripts"), capture_output=True, text=True)
         self.assertIn("'YCSB NO_WAIT tour data', 'YCSB NO_WAIT tour command', 'TPCC", said.stdout, said.stderr)
         self.assertIn("'LOG_TOUR'", said.stdout.split("] ")[1])

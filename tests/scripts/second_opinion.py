@@ -23,8 +23,8 @@ import time
 from typing import Optional
 
 from killed_runs import REPOSITORY, Runs, Wrong
-from cells import ONE_LOG
 from child import KillClock, run_child
+from experiment.cells import ONE_LOG
 from pairs import Pair, list_pairs
 
 CRATE, VERSION = "adya", "0.1.0"

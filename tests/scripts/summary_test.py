@@ -12,10 +12,10 @@ import host
 import progress
 import pairs
 import readme_matrix
-from experiment import records, stats, summary
-from cells import (
-    FOR_PEERS, HEADLINES, WORKLOADS, Cell, Settings, all_cells, cell_from_dict, points_of_a_round, round_command,
-    run_command, select_cells,
+from experiment import cells, records, spec, stats, summary
+from experiment.cells import (
+    FOR_PEERS, HEADLINES, WORKLOADS, Cell, Settings, all_cells, cell_from_dict, command, points_of_a_round,
+    select_cells,
 )
 
 
@@ -162,21 +162,21 @@ class CellsTest(unittest.TestCase):
     def test_the_full_mix_of_tpcc_runs_under_every_concurrency_control_by_a_switch_of_its_own(self):
         cells = self.cells("TPCC_FULL")
         self.assertEqual({c.cc for c in cells if c.logs}, {c.cc for c in self.cells("TPCC")})
-        command = run_command(cells[0], self.SETTINGS, "logs")
-        self.assertIn("--workload=TPCC", command)
-        self.assertIn("--tpcc_full_mix=1", command)
+        words = command(cells[0], "run", self.SETTINGS, "logs")
+        self.assertIn("--workload=TPCC", words)
+        self.assertIn("--tpcc_full_mix=1", words)
 
     def test_a_snapshot_cell_is_another_than_the_serializable_one_and_says_so(self):
         (cell,) = [c for c in all_cells() if c.isolation and c.logs]
         self.assertEqual((cell.label, cell.path), ("TPCC_FULL HEKATON SI Taurus command",
                                                    "TPCC_FULL/HEKATON/SNAPSHOT/LOG_TAURUS/LOG_COMMAND"))
-        self.assertIn("--isolation_level=SNAPSHOT", run_command(cell, self.SETTINGS, "logs"))
+        self.assertIn("--isolation_level=SNAPSHOT", command(cell, "run", self.SETTINGS, "logs"))
         self.assertIn(dataclasses.replace(cell, isolation=""), all_cells())
 
     def test_scans_run_over_the_tree_of_a_database_of_the_same_size(self):
         for cell in self.cells("YCSB_SCAN"):
-            command = run_command(cell, self.SETTINGS, "logs")
-            self.assertLessEqual({"--index=IDX_BTREE", "--scan_perc=0.1", "--synth_table_size=1000"}, set(command))
+            words = command(cell, "run", self.SETTINGS, "logs")
+            self.assertLessEqual({"--index=IDX_BTREE", "--scan_perc=0.1", "--synth_table_size=1000"}, set(words))
 
     def test_no_two_cells_are_one_and_each_has_its_base(self):
         cells = all_cells()
@@ -195,9 +195,18 @@ class CellsTest(unittest.TestCase):
         self.assertEqual({p.cell for p in points if not p.cell.logs}, {c for c in all_cells() if not c.logs})
         self.assertEqual({p.cell.path for p in points if p.lookahead == 0}, set(FOR_PEERS))
         for point in points:
-            command = round_command(point, self.SETTINGS, "logs")
-            self.assertEqual("--lookahead=0" in command, point.lookahead == 0)
-            self.assertNotIn("--verify", command)
+            words = command(point.cell, "round", self.SETTINGS, "logs", lookahead=point.lookahead)
+            self.assertEqual("--lookahead=0" in words, point.lookahead == 0)
+            self.assertNotIn("--verify", words)
+
+    def test_a_file_that_cannot_be_used_is_refused_with_its_name(self):
+        for change, why in (({"base": {"threds": 1}}, "the engine has no switch threds"),
+                            ({"more": {}}, "expected are"),
+                            ({"steps": {"run": {"name": "run"}}}, "missing 1 required positional argument: 'took'")):
+            declared = {**spec.load(os.path.join(spec.FOLDER, "main_job.yaml")), **change}
+            with mock.patch.object(spec, "load", return_value=declared):
+                with self.assertRaisesRegex(spec.SpecError, f"main_job.yaml.*{why}"):
+                    cells._declared()
 
     def test_patterns_select_by_any_part(self):
         self.assertEqual({c.cc for c in select_cells("SILO")}, {"SILO"})
