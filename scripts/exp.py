@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The papers' figures, and our ablation: planned, run, collected, drawn and compared with the papers' claims.
+"""The papers' figures, our ablation and the overview: planned, run, collected, drawn, compared with the papers' claims.
 
   scripts/exp list [--table]                the figures; as a table with their claims and times
   scripts/exp plan FIGURE ...               runs, time and disk bytes; starts nothing
@@ -8,13 +8,15 @@
   scripts/exp compare DIR DIR               medians of two results (OUT/SCALE) beside each other
   scripts/exp jobs FIGURE ...               the names of the plan's jobs: a run, its recoveries, one repeat
   scripts/exp job NAME [FIGURE ...]         one of them alone, into OUT/SCALE/jobs; for schedulers of many hosts
+  scripts/exp overview [TABLE ...]          all log schemes and concurrency controls side by side, as in docs/figures.md
 
 FIGURE is a name of `list` or part of one (fig9 is fig09; ablation: all of ours), or all for the papers' figures, which
 is the default of all actions but list. Flags may stand anywhere. Results lie in OUT/SCALE: results.jsonl (a row per
 step), a CSV and plots per figure, report.html of all figures that are there; with --devices cores or off in
 OUT/SCALE-cores, -off. An interrupted run goes on where it stopped; steps of another build are run again, and another
-host needs another OUT. Exit status: 1 if a step failed or a point has no figure, 2 if nothing could be done, 130 or 143
-after a signal.
+host needs another OUT. TABLE is one of experiments/overview.yaml, which are printed in Markdown: all of them take some 45
+minutes on 2 cores; their logs lie in --ram_dir, their results in OUT/overview. Exit status: 1 if a step failed or a
+point has no figure, 2 if nothing could be done, 130 or 143 after a signal.
 """
 from __future__ import annotations
 
@@ -30,12 +32,16 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import stop
 if __name__ == "__main__":
     stop.install()
+import host
 from experiment import host_scale
 
 if util.find_spec("yaml"):  # the help does without
-    from experiment import ceiling, listing, origin, planning, running, spec
+    from experiment import listing, origin, overview, planning, running, spec
+    from experiment.results import Results, require_programs
     from experiment.running import Refused
     from progress import clock
+else:
+    Results = object  # main says what is missing
 
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 RAM_DIR = "/dev/shm"
@@ -46,7 +52,7 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="exp", description=__doc__, allow_abbrev=False,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("action", choices=("list", "plan", "run", "collect", "plot", "report", "compare", "jobs",
-                                           "job"))
+                                           "job", "overview"))
     parser.add_argument("names", nargs="*", metavar="FIGURE")
     parser.add_argument("--scale", default="smoke", help="of experiments/scales.yaml (default: smoke)")
     parser.add_argument("--devices", default=DEFAULT_WAY, choices=host_scale.WAYS,
@@ -55,6 +61,7 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--repeats", type=int, help="instead of the scale's")
     parser.add_argument("--seconds", type=float, help="of a run, instead of the scale's")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--threads", type=host.positive(int), help="of overview: workers, instead of overview.yaml's")
     parser.add_argument("--out", default=os.path.join(REPOSITORY, "out", "experiments"))
     parser.add_argument("--log_dir", default=os.path.join(REPOSITORY, "logs"),
                         help="where log files go (default: logs); with --devices off A,B,...: a real disk each")
@@ -77,12 +84,10 @@ def check_arguments(arguments: argparse.Namespace) -> None:
 MEASURING = ("run", "jobs", "job")  # actions that may measure the host's speed; the others take what is known of it
 
 
-class Experiment:
-    """What all actions but list and compare need."""
+class Experiment(Results):
+    """What all actions but list, compare and overview need."""
 
     def __init__(self, arguments: argparse.Namespace):
-        self.arguments = arguments
-        check_arguments(arguments)
         self.series = spec.load_series()
         self.figures = spec.select_figures(arguments.names or ["all"], self.series)
         scale = spec.load_scale(arguments.scale)
@@ -90,13 +95,11 @@ class Experiment:
         self.scale = scale if arguments.seconds is None else spec.Scale(**{**vars(scale), "seconds": arguments.seconds})
         # Results of two ways would overwrite each other's plots and report.
         way = "" if arguments.devices == DEFAULT_WAY else f"-{arguments.devices}"
-        self.out = os.path.join(arguments.out, scale.name + way)
+        super().__init__(arguments, os.path.join(arguments.out, scale.name + way))
         self.cores = len(os.sched_getaffinity(0))
-        self.log_dirs = [directory for directory in arguments.log_dir.split(",") if directory]
         self.guessed = False  # the host's speed
         self.host = self._host_scale()
         self.plan = self._plan_of(self.figures)
-        self.ceilings = ceiling.load(self._ceiling_path(), self.log_dirs)
 
     @functools.cached_property
     def _every_figure(self) -> list[spec.Figure]:
@@ -123,7 +126,7 @@ class Experiment:
         return host_scale.HostScale(way, self.cores, host_scale.DBX1000_PER_CORE if self.guessed else 0.0)
 
     def _measure_host_scale(self, path: str) -> host_scale.HostScale:
-        self._make_out()
+        self.make_out()
         with running.HostLock():
             known = load_host_scale(path)  # another one may have measured it meanwhile
             if known is not None:
@@ -137,27 +140,6 @@ class Experiment:
                 json.dump(vars(scale), file)
             os.replace(path + ".new", path)
             return scale
-
-    def _make_out(self, *folder: str) -> None:
-        path = os.path.join(self.out, *folder)
-        try:
-            os.makedirs(path, exist_ok=True)
-        except OSError as error:
-            raise Refused(f"no results can be written to {path}: {error.strerror}") from None
-        if not os.access(path, os.W_OK):
-            raise Refused(f"no results can be written to {path}; name another --out")
-
-    def _ceiling_path(self) -> str:
-        return os.path.join(self.out, "ceiling.json")
-
-    def _measure_ceiling(self, jobs: list[planning.Job]) -> None:
-        """Of the real device, if a job has its logs there; once for all of a scale's results."""
-        real = any(job.logs and job.place.kind == "disk" for job in jobs)
-        if real and not self.ceilings:
-            print(f"measuring the device{'s' * (len(self.log_dirs) > 1)} under the logs", flush=True)
-            micro = os.path.join(os.path.dirname(self.arguments.binary), "build", "micro", "host_limits")
-            self.ceilings = ceiling.measure_all(self.log_dirs, micro)
-            ceiling.save(self._ceiling_path(), self.ceilings)
 
     def describe(self) -> str:
         """What is planned."""
@@ -181,39 +163,10 @@ class Experiment:
             "log devices to be scaled to this host, which `run` measures first")
 
     def run(self) -> bool:
-        order = running.shuffled(self.plan, self.repeats, self.arguments.seed)
-        rows = running.load_rows(self.out)
-        here = origin.this_host()
-        strange = [found for found in origin.hosts_of(rows) if not found.is_like(here)]
-        if strange:
-            raise Refused(f"{self.out} has rows of another host ({strange[0]}; this one is {here}); name another --out")
-        if self.host.cores != here.cores:
-            raise Refused(f"{self.out} was begun with {self.host.cores} cores, here are {here.cores}; "
+        if self.host.cores != self.cores:
+            raise Refused(f"{self.out} was begun with {self.host.cores} cores, here are {self.cores}; "
                           "name another --out")
-        done, others = running.finished_steps(rows, self.plan, self.arguments.binary)
-        if others:
-            print(f"{len(others)} steps of another build ({', '.join(origin.commits_of(others))}; this one is "
-                  f"{origin.version(self.arguments.binary)}) are run again", flush=True)
-        return self._run(order, done, "results.jsonl")
-
-    def _require_space(self, jobs: list[planning.Job]) -> None:
-        """In each directory for the largest job that has logs there; how its logs share it is not known before. What a
-        run that was killed left there goes first."""
-        needed: dict[str, int] = {}
-        for job in jobs:
-            for directory in running.used_directories(job, self.log_dirs, self.arguments.ram_dir):
-                needed[directory] = max(needed.get(directory, 0), job.log_bytes())
-        for directory, size in needed.items():
-            flag = "--ram_dir" if directory == self.arguments.ram_dir else "--log_dir"
-            try:
-                os.makedirs(directory, exist_ok=True)
-                running.remove_abandoned(directory)
-                free = running.free_bytes(directory)
-            except OSError as error:
-                raise Refused(f"no logs can be written to {directory}: {error.strerror}; name another {flag}") from None
-            if free < size * 1.1:
-                raise Refused(f"{directory} has {free >> 20} MiB free, the plan needs {int(size * 1.1) >> 20} MiB; "
-                              f"name another {flag}")
+        return self.complete(self.plan, running.shuffled(self.plan, self.repeats, self.arguments.seed))
 
     def job_names(self, failed: bool) -> list[str]:
         """Of the plan's jobs; or of those of which the newest row of a step is a failure."""
@@ -226,29 +179,17 @@ class Experiment:
         key, _, repeat = name.partition("-")
         if key not in self.plan.jobs or not repeat.isdigit():
             raise Refused(f"the plan has no job '{name}'; `scripts/exp jobs` prints them")
-        self._make_out("jobs")
+        self.make_out("jobs")
         rows = os.path.join("jobs", f"{name}.jsonl")
         if os.path.exists(os.path.join(self.out, rows)):
             os.unlink(os.path.join(self.out, rows))
-        return self._run([(int(repeat), self.plan.jobs[key])], set(), rows)
-
-    def _run(self, order: list, done: set, rows: str) -> bool:
-        arguments = self.arguments
-        jobs = [job for _, job in order]
-        require_programs(job.path(arguments.binary) for job in jobs)
-        with running.HostLock():
-            self._require_space(jobs)
-            self._measure_ceiling(jobs)
-            runner = running.Runner(order, done, arguments.seed, arguments.binary, os.path.join(self.out, rows),
-                                    self.log_dirs, arguments.ram_dir)
-            runner.run()
-        return runner.failed == 0
+        return self.run_order([(int(repeat), self.plan.jobs[key])], set(), rows)
 
     def finish(self, write_csv=True, draw=True, page=True) -> bool:
         """False if a point has no figure and ought to have one; then a line says which, after all the rest."""
         # Matplotlib takes a second to load; a plan does not wait for it.
         from experiment import captions, data as data_module, drawing, figures_page
-        self._make_out()
+        self.make_out()
         rows = running.load_rows(self.out)
         figures = self._figures_of_page(rows)
         plan = self._plan_of(figures)
@@ -310,10 +251,23 @@ def load_host_scale(path: str):
     raise Refused(f"{path} is damaged; without it the host is measured again")
 
 
-def require_programs(paths) -> None:
-    missing = sorted({path for path in paths if not os.path.exists(path)})
-    if missing:
-        raise Refused(f"{missing[0]} is missing; make {' '.join(planning.PROGRAMS)} micro builds it")
+def run_overview(arguments: argparse.Namespace) -> bool:
+    """False if a step failed: the tables come with all of them."""
+    wanted = overview.load(arguments.names, arguments.seconds, arguments.threads, len(os.sched_getaffinity(0)))
+    repeats = arguments.repeats or wanted.repeats
+    results = Results(arguments, os.path.join(arguments.out, "overview"))
+    results.make_out()
+    print(f"{len(wanted.plan.jobs)} runs, {repeats} times; about {clock(wanted.plan.seconds(repeats))}", flush=True)
+    good = results.complete(wanted.plan, wanted.order(repeats, arguments.seed), patient=False)
+    rows = [row for row in running.load_rows(results.out) if row["job"] in wanted.plan.jobs and row["repeat"] < repeats]
+    for row in rows:
+        if row["status"] == "failed" and row["command"]:
+            print(f"error: {row['why']}\n  again: {row['command']}", file=sys.stderr)
+    if good:
+        print("\n" + overview.tables_of(wanted, rows))
+        for warning in origin.warnings(rows):
+            print(f"note: {warning}")
+    return good
 
 
 DRAWING = {"run": ("numpy", "matplotlib"), "plot": ("numpy", "matplotlib"), "report": ("numpy", "matplotlib"),
@@ -342,6 +296,9 @@ def main(argv: list[str]) -> int:
             figures = spec.select_figures(arguments.names, spec.load_series())
             print(listing.table(figures) if arguments.table else listing.names(figures))
             return 0
+        check_arguments(arguments)
+        if arguments.action == "overview":
+            return 0 if run_overview(arguments) else 1
         job = arguments.names.pop(0) if arguments.action == "job" and arguments.names else ""
         experiment = Experiment(arguments)
         if arguments.action == "jobs":

@@ -28,12 +28,15 @@ class Step:
 
 def _asked_for(command: str) -> str:
     """A command without what is of one step alone, and with the device's name alone."""
+    program, *flags = shlex.split(command)
+    if program == "taskset":  # -c PROCESSORS; a recovery has as many threads
+        program, *flags = flags[2:]
     words = []
-    for word in shlex.split(command)[1:]:
+    for word in flags:
         name, _, value = word.partition("=")
         if name not in OF_ONE_STEP or (name == FLUSH_INTERVAL and value.isdecimal()):
             words.append(f"{name}={value.split(':')[0]}" if name == "--log_device" else word)
-    return " ".join([os.path.basename(shlex.split(command)[0]), *sorted(words)])
+    return " ".join([os.path.basename(program), *sorted(words)])
 
 
 def _steps(directory: str) -> dict[tuple, Step]:

@@ -1,7 +1,7 @@
 """The figures in words: for `scripts/exp list`, and with claims and times for ARTIFACT.md."""
 from __future__ import annotations
 
-from experiment import planning, spec
+from experiment import markdown, planning, spec
 from experiment.host_scale import HostScale
 from experiment.spec import Figure
 from progress import clock
@@ -29,10 +29,8 @@ def table(figures: list[Figure]) -> str:
     """In Markdown. A time is that of the figure alone: figures share runs."""
     scale = spec.load_scale(TABLE_SCALE)
     whose = "" if any(figure.ours for figure in figures) else "the paper's "
-    lines = [f"| figure | what it shows | {whose}claims that it is held against | time |", "|---|---|---|---|"]
-    for figure in figures:
-        claims = "; ".join(_claim(claim) for claim in figure.claims) or "none"
-        cells = (f"`{figure.name}`", f"{figure.title} ({figure.section})", claims,
-                 clock(_seconds_alone(figure, scale)))
-        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
-    return "\n".join(lines)
+    return "\n".join(markdown.table(
+        ["figure", "what it shows", f"{whose}claims that it is held against", "time"],
+        [(f"`{figure.name}`", f"{figure.title} ({figure.section})",
+          "; ".join(_claim(claim) for claim in figure.claims) or "none", clock(_seconds_alone(figure, scale)))
+         for figure in figures]))

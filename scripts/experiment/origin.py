@@ -40,7 +40,13 @@ def _environment(row: dict) -> dict:
 
 def host_of(row: dict) -> Optional[Host]:
     environment = _environment(row)
-    return Host(environment["cpu"], environment["cores"]) if "cpu" in environment and "cores" in environment else None
+    known = "cpu" in environment and "cores" in environment and not _is_confined(row)
+    return Host(environment["cpu"], environment["cores"]) if known else None
+
+
+def _is_confined(row: dict) -> bool:
+    """To some processors (running.PROCESSORS): it saw no others."""
+    return "processors" in row
 
 
 def commit_of(row: dict) -> str:
@@ -73,8 +79,9 @@ def commits_of(rows: Iterable[dict]) -> list[str]:
 def warnings(rows: list[dict]) -> list[str]:
     """What a reader has to know before comparing the rows with each other."""
     told = []
-    for what, name in (("hosts", lambda row: str(host_of(row) or "?")), ("builds", commit_of)):
-        counts = Counter(name(row) for row in rows if _environment(row))
+    for what, name in (("hosts", lambda row: "" if _is_confined(row) else str(host_of(row) or "?")),
+                       ("builds", commit_of)):
+        counts = Counter(found for row in rows if _environment(row) and (found := name(row)))
         if len(counts) > 1:
             told.append(f"These figures are of {len(counts)} {what}: "
                         + "; ".join(f"{count} steps of {one}" for one, count in sorted(counts.items())))

@@ -25,6 +25,7 @@ STEP_TIMEOUT_SECONDS = 600
 LOCK_PATH = os.environ.get("DBX_EXPERIMENT_LOCK", "/tmp/dbx1000-durable.lock")
 WORK_PREFIX = "dbx1000-exp-"
 WORK_MARKER = ".deleted-unless-locked"
+PROCESSORS = "processors"  # beside a recovery's flags: how many it is confined to
 
 
 class Refused(Exception):
@@ -138,7 +139,7 @@ class Runner:
     """`order`: (repeat, job). Rows go to `rows_path`; what `done` has is left out. `disk_dirs`: a disk each."""
 
     def __init__(self, order: list[tuple[int, Job]], done: set[tuple], seed: int, binary: str, rows_path: str,
-                 disk_dirs: list[str], ram_dir: str):
+                 disk_dirs: list[str], ram_dir: str, patient: bool = True):
         self.binary_ = binary
         self.rows_path_ = rows_path
         self.disk_dirs_ = disk_dirs
@@ -146,6 +147,7 @@ class Runner:
         self.seed_ = seed
         self.order_ = [(repeat, job) for repeat, job in order if not _is_done(job, repeat, done)]
         self.progress_ = Progress([("job", job.expected_seconds()) for _, job in self.order_])
+        self.patient_ = patient  # goes on after a failure
         self.failed = 0
 
     def run(self) -> None:
@@ -153,6 +155,8 @@ class Runner:
             self.progress_.begin(describe(job))
             said = self._run_job(job, repeat)
             self.progress_.finish(said, failed=said.startswith("FAILED"))
+            if self.failed and not self.patient_:
+                break
         self.progress_.close()
 
     def _run_job(self, job: Job, repeat: int) -> str:
@@ -182,8 +186,9 @@ class Runner:
                 rows.append(self._not_started(job, repeat, key))
                 continue
             caches = drop_caches() if job.place.kind == "disk" and not job.place.device else "as they are"
+            more = {name: flags[name] for name in (PROCESSORS,) if name in flags}
             rows.append(self._step(job, repeat, "recover", key, self._recover_command(job, flags, directories), work,
-                                   caches=caches))
+                                   caches=caches, **more))
         return rows
 
     def _failure(self, row: dict) -> str:
@@ -198,12 +203,15 @@ class Runner:
     def _run_command(self, job: Job, directories: list[str], repeat: int) -> list[str]:
         flags = {**job.flags, "seconds": job.seconds, "seed": self.seed_ + repeat}
         if not job.logs:
-            flags.pop("log_limit")
+            flags.pop("log_limit", None)
             return self._command(job, flags)
         return self._command(job, {**flags, **self._log_flags(job, directories)})
 
     def _recover_command(self, job: Job, flags: dict, directories: list[str]) -> list[str]:
-        return self._command(job, {"log_recover": 1, **flags, **self._log_flags(job, directories)})
+        flags = {"log_recover": 1, **flags, **self._log_flags(job, directories)}
+        processors = sorted(os.sched_getaffinity(0))[:flags.pop(PROCESSORS, 0)]
+        pinned = ["taskset", "-c", ",".join(map(str, processors))] if processors else []
+        return pinned + self._command(job, flags)
 
     def _command(self, job: Job, flags: dict) -> list[str]:
         return [job.path(self.binary_)] + [f"--{name}={value}" for name, value in flags.items()]

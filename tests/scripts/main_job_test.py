@@ -3,11 +3,12 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
 
-from support import clipped_texts, main_job_command, rows_of, run_main_job
+from support import REPOSITORY, clipped_texts, main_job_command, rows_of, run_main_job
 from experiment import bars
 
 ONE_CELL = "--cells=YCSB/NO_WAIT/LOG_TAURUS/LOG_DATA"
@@ -182,6 +183,16 @@ class RefusalTest(FolderTest):
 
     def test_unknown_cells_are_named_with_those_there_are(self):
         self.assert_refused(2, "YCSB/NO_WAIT/LOG_NO", "--cells=nix")
+
+    def test_options_are_read_before_yaml_is_installed(self):
+        for words, status, why in ((["--parse_only"], 0, ""), (["--threads=0"], 2, "--threads"),
+                                   (["--list_cells"], 2, "needs python3-yaml")):
+            code = ("import sys; sys.modules['yaml'] = None; import main_job; "
+                    f"sys.exit(main_job.main({words}))")
+            done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
+                                  cwd=os.path.join(REPOSITORY, "scripts"))
+            self.assertEqual(done.returncode, status, done.stderr)
+            self.assertIn(why, done.stderr)
 
     def test_zero_threads(self):
         self.assert_refused(2, "--threads", "--threads=0")
