@@ -1,6 +1,6 @@
 """Runs one child process: polled, timed out, killed with its parent, its output kept.
 
-Used by main_job.py, exp.py, torture.py, run_tests.py and the tests. A child stands in a session of its own, so that
+Used by experiment/records.py, torture.py, run_tests.py and the tests. A child stands in a session of its own, so that
 Ctrl-C reaches the script alone, which then ends the child and what it has started (stop.py).
 """
 from __future__ import annotations

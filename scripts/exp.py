@@ -14,9 +14,9 @@ FIGURE is a name of `list` or part of one (fig9 is fig09; ablation: all of ours)
 is the default of all actions but list. Flags may stand anywhere. Results lie in OUT/SCALE: results.jsonl (a row per
 step), a CSV and plots per figure, report.html of all figures that are there; with --devices cores or off in
 OUT/SCALE-cores, -off. An interrupted run goes on where it stopped; steps of another build are run again, and another
-host needs another OUT. TABLE is one of experiments/overview.yaml, which are printed in Markdown: all of them take some 45
-minutes on 2 cores; their logs lie in --ram_dir, their results in OUT/overview. Exit status: 1 if a step failed or a
-point has no figure, 2 if nothing could be done, 130 or 143 after a signal.
+host needs another OUT. TABLE is one of experiments/overview.yaml, printed in Markdown: all of them take some 45 minutes
+on 2 cores; their logs lie in --ram_dir, their results in OUT/overview. Exit status: 1 if a step failed or a point has
+no figure, 2 if nothing could be done, 130 or 143 after a signal.
 """
 from __future__ import annotations
 
@@ -271,7 +271,7 @@ def run_overview(arguments: argparse.Namespace) -> bool:
 
 
 DRAWING = {"run": ("numpy", "matplotlib"), "plot": ("numpy", "matplotlib"), "report": ("numpy", "matplotlib"),
-           "collect": ("numpy", "matplotlib"), "compare": ("numpy",)}
+           "collect": ("numpy", "matplotlib")}
 
 
 def lacking_modules(action: str) -> list[str]:

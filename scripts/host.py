@@ -1,6 +1,6 @@
 """What the machine is and what it can do at most: description, measured limits, and how to read them.
 
-Used by main_job.py (to measure) and by summary.py, bars.py and cells_page.py (to relate results to limits).
+Used by experiment/: cell_runs.py measures, summary.py, bars.py and cells_page.py relate results to limits.
 Limits come from build/micro/host_limits --json: rates by number of threads, and devices with their writes.
 """
 from __future__ import annotations

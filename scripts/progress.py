@@ -1,6 +1,6 @@
 """Progress with an estimate of the time left, for a terminal (one line, rewritten) or a log (one line a step).
 
-Used by main_job.py and run_tests.py. The estimate scales expected step times by what the finished steps of
+Used by experiment/ and run_tests.py. The estimate scales expected step times by what the finished steps of
 the same kind really took. Single-threaded.
 """
 from __future__ import annotations

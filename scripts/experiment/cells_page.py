@@ -100,16 +100,16 @@ def _limits_section(rows: list[dict]) -> str:
 
 
 def _configuration_section(rows: list[dict]) -> str:
-    """Switches that all runs share, then per cell the ones in which it differs."""
-    runs = [row for row in rows if row.get("step") in ("run", "round") and row.get("record", {}).get("config")]
-    if not runs:
+    """Switches that all runs share, then the ones in which cells and runs differ."""
+    configs: dict[str, list[dict]] = {item.cell.label: [] for item in summary.summarise(rows)}
+    for row in rows:
+        if row.get("step") in ("run", "round") and row.get("record", {}).get("config"):
+            configs[cell_from_dict(row["cell"]).label].append(row["record"]["config"])
+    if not any(configs.values()):
         return page.paragraph("No run left a record.")
-    configurations = [row["record"]["config"] for row in runs]
-    names = list(dict.fromkeys(name for c in configurations for name in c))
-    shared = [n for n in names if len({str(c.get(n)) for c in configurations}) == 1]
-    return page.definitions((n, configurations[0][n]) for n in shared) + "".join(
-        page.details(cell_from_dict(row["cell"]).label, [f"{n}={c[n]}" for n in c if n not in shared])
-        for row, c in zip(runs, configurations))
+    shared, own, changing = page.configuration_difference(configs)
+    return page.definitions(shared.items()) + page.details("how the cells differ, and what changes from run to run",
+                                                           page.own_lines(own, changing))
 
 
 def _matrix_section(rows: list[dict]) -> str:

@@ -10,8 +10,6 @@ from experiment.spec import Series
 TONE = {claims.HOLDS: "good", claims.SHAPE: "good", claims.CONTRADICTED: "bad", claims.UNKNOWN: "soft"}
 PAPERS = {"taurus": "Taurus (Xia et al., PVLDB 14(2), 2021)", "eleda": "ELEDA (Jung et al., PVLDB 11(2), 2017)"}
 
-OF_ONE_RUN = ("LOG_DIR", "JSON_FILE", "SEED")
-
 
 def _pictures(data: FigureData, series: dict[str, Series], caption: str) -> str:
     """A picture for each panel, so that a narrow window has them below each other."""
@@ -26,36 +24,17 @@ def _claims_table(verdicts: list[claims.Verdict]) -> str:
     return page.table(["claim", "paper", "ours", "verdict"], lines, kind="words") if lines else ""
 
 
-def configuration_difference(data: FigureData) -> tuple[dict[str, str], dict[str, dict[str, str]], dict[str, str]]:
-    """Of the effective configurations of all runs: what all share; per series what is its own; and what changes within
-    a series, from point to point or panel to panel, with its values."""
+def configurations(data: FigureData) -> dict[str, list[dict]]:
+    """Of all runs, by series."""
     by_series: dict[str, list[dict]] = {}
     for (_, name), line in data.lines.items():
         by_series.setdefault(name, []).extend(row["record"].get("config", {}) for row in line.rows)
-    by_series = {name: configs for name, configs in by_series.items() if configs}
-    shared: dict[str, str] = {}
-    changing: dict[str, str] = {}
-    own: dict[str, dict[str, str]] = {name: {} for name in by_series}
-    names = dict.fromkeys(key for configs in by_series.values() for config in configs for key in config)
-    for key in (name for name in names if name not in OF_ONE_RUN):
-        values = {name: list(dict.fromkeys(str(config.get(key)) for config in configs))
-                  for name, configs in by_series.items()}
-        every = list(dict.fromkeys(value for of_one in values.values() for value in of_one))
-        if len(every) == 1:
-            shared[key] = every[0]
-        elif any(len(of_one) > 1 for of_one in values.values()):
-            changing[key] = ", ".join(every)
-        else:
-            for name, of_one in values.items():
-                own[name][key] = of_one[0]
-    return shared, own, changing
+    return by_series
 
 
 def _differences(data: FigureData, series: dict[str, Series]) -> str:
-    shared, own, changing = configuration_difference(data)
-    paragraphs = [[f"{series[name].label}: " + ", ".join(f"{k}={v}" for k, v in values.items())
-                   for name, values in own.items()],
-                  [f"from run to run: {key}={values}" for key, values in changing.items()],
+    shared, own, changing = page.configuration_difference(configurations(data))
+    paragraphs = [page.own_lines({series[name].label: values for name, values in own.items()}, changing),
                   [f"{key}={value}" for key, value in sorted(shared.items())]]
     return page.details("how the series differ, what changes from run to run, and what all share",
                         ["\n\n".join("\n".join(lines) for lines in paragraphs if lines)])

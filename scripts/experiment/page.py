@@ -131,6 +131,36 @@ def _host_text(name: str, value) -> str:
     return ("yes" if value else "no") if name == "dirty" else str(value)
 
 
+OF_ONE_RUN = ("LOG_DIR", "JSON_FILE", "SEED")
+
+
+def configuration_difference(configs_of: dict[str, list[dict]]) -> tuple[dict, dict[str, dict], dict]:
+    """Of the effective configurations of all runs, by series or cell: what all share; by name what is its own; and what
+    changes within a name, with its values."""
+    configs_of = {name: configs for name, configs in configs_of.items() if configs}
+    shared: dict[str, str] = {}
+    changing: dict[str, str] = {}
+    own: dict[str, dict[str, str]] = {name: {} for name in configs_of}
+    switches = dict.fromkeys(key for configs in configs_of.values() for config in configs for key in config)
+    for key in (switch for switch in switches if switch not in OF_ONE_RUN):
+        values = {name: list(dict.fromkeys(str(config.get(key)) for config in configs))
+                  for name, configs in configs_of.items()}
+        every = list(dict.fromkeys(value for of_one in values.values() for value in of_one))
+        if len(every) == 1:
+            shared[key] = every[0]
+        elif any(len(of_one) > 1 for of_one in values.values()):
+            changing[key] = ", ".join(every)
+        else:
+            for name, of_one in values.items():
+                own[name][key] = of_one[0]
+    return shared, own, changing
+
+
+def own_lines(own: dict[str, dict], changing: dict) -> list[str]:
+    lines = [f"{name}: " + ", ".join(f"{key}={value}" for key, value in values.items()) for name, values in own.items()]
+    return lines + [""] * bool(changing) + [f"from run to run: {key}={values}" for key, values in changing.items()]
+
+
 def write(path: str, title: str, body: str) -> None:
     """All of it or, where that fails, nothing."""
     with open(path + ".new", "w", encoding="utf-8") as file:

@@ -89,7 +89,8 @@ class Plan:
             steps = {(point.job, recovery) for point in points for recovery in {"", point.recovery}}
             seconds = repeats * sum(self.jobs[job].step_seconds(recovery) for job, recovery in steps - seen)
             shared = f", {len(steps & seen)} shared with those above" if steps & seen else ""
-            lines.append(f"  {figure:38} {len(points):4} points, {len(steps - seen):4} steps, {clock(seconds):>8}{shared}")
+            lines.append(f"  {figure:38} {len(points):4} points, {len(steps - seen):4} steps, {clock(seconds):>8}"
+                         + shared)
             seen |= steps
         return "\n".join(lines)
 

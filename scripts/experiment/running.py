@@ -271,8 +271,8 @@ def describe(job: Job) -> str:
 
 
 def load_rows(directory: str) -> list[dict]:
-    """Rows of results.jsonl and of jobs/*.jsonl, the newest for each step; of the same second, the one that comes later.
-    A line that was cut off is left out."""
+    """Rows of results.jsonl and of jobs/*.jsonl, the newest for each step; of the same second, the one that comes
+    later. A line that was cut off is left out."""
     newest: dict[tuple, dict] = {}
     paths = [os.path.join(directory, "results.jsonl"), *sorted(glob.glob(os.path.join(directory, "jobs", "*.jsonl")))]
     for row in (row for path in paths for row in records.load(path)):

@@ -15,8 +15,8 @@ A figure file (experiments/PAPER/figNN_NAME.yaml, or experiments/ablation/NAME.y
                                     flag: devices for the number of directories with logs; larger ones than there are
                                     are left out
   y: {metric, label, log}           a name in the JSON record's metrics, dots for what is nested
-  draw: lines | cdf | shares        cdf: of the latencies at the largest x. shares: a bar for each x, in which a series is
-                                    y's entry of that name (series.yaml: parts of a worker's time)
+  draw: lines | cdf | shares        cdf: of the latencies at the largest x. shares: a bar for each x, in which a series
+                                    is y's entry of that name (series.yaml: parts of a worker's time)
   program: rundb-all | rundb-timed  the second tells workers' time apart, and is slower for it
   series: [NAME]                    of experiments/series.yaml
   claims: [...]                     claims.py

@@ -9,7 +9,7 @@ from unittest import mock
 import support
 import exp
 from exp_case import ExpCase, plan_of
-from experiment import captions, ceiling, data, drawing, figures_page, origin, planning, records, running, spec
+from experiment import captions, ceiling, data, drawing, figures_page, origin, page, planning, records, running, spec
 from experiment.data import FigureData, Line
 
 
@@ -212,7 +212,7 @@ class RunTest(ExpCase):
         figure = spec.select_figures(["taurus/fig09_number"], spec.load_series())[0]
         lines = {("YCSB", "plover"): Line({}, {1: [row(A=1, B=2, C=1, D=5)], 2: [row(A=1, B=2, C=2, D=5)]}),
                  ("YCSB", "taurus_data"): Line({}, {1: [row(A=1, B=3, C=1, D=5)], 2: [row(A=1, B=3, C=1, D=6)]})}
-        self.assertEqual(figures_page.configuration_difference(FigureData(figure, lines, [])),
+        self.assertEqual(page.configuration_difference(figures_page.configurations(FigureData(figure, lines, []))),
                          ({"A": "1"}, {"plover": {"B": "2"}, "taurus_data": {"B": "3"}}, {"C": "1, 2", "D": "5, 6"}))
 
 
