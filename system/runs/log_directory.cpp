@@ -85,17 +85,31 @@ std::vector<std::string> DeletableFiles(FileSystem& files, const std::string& ru
   return paths;
 }
 
+// The logs of a run without `committed` or `successor` get their temporary names first: without a log of its own name
+// it is one that was never served, however many of its logs are left.
+void UnnameLogs(FileSystem& files, const std::vector<std::string>& run_directories, std::vector<std::string>& paths) {
+  for (std::string& path : paths) {
+    if (!LogIndexOf(BaseNameOf(path))) continue;
+    files.Rename(path, TemporaryName(path));
+    path = TemporaryName(path);
+  }
+  std::sort(paths.begin(), paths.end());
+  paths.erase(std::unique(paths.begin(), paths.end()), paths.end());
+  for (const std::string& directory : run_directories) files.SyncDirectory(directory);
+}
+
 // `successor` and `committed` last, once all else is durably deleted: a run that still can be recovered names the run
 // that continues it, and one that has lost its logs is never taken for one that was not served.
-void RemoveFiles(FileSystem& files, const std::vector<std::string>& run_directories,
-                 const std::vector<std::string>& paths) {
+void RemoveFiles(FileSystem& files, const std::vector<std::string>& run_directories, std::vector<std::string> paths) {
   const auto is_last = [](const std::string& path) {
     return BaseNameOf(path) == kSuccessorFileName || BaseNameOf(path) == kCommittedFileName;
   };
+  const bool has_witness = std::any_of(paths.begin(), paths.end(), is_last);
+  if (!has_witness) UnnameLogs(files, run_directories, paths);
   for (const std::string& path : paths) {
     if (!is_last(path)) files.Remove(path);
   }
-  if (std::none_of(paths.begin(), paths.end(), is_last)) return;
+  if (!has_witness) return;
   for (const std::string& directory : run_directories) files.SyncDirectory(directory);
   for (const std::string& path : paths) {
     if (is_last(path)) files.Remove(path);

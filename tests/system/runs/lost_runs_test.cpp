@@ -393,5 +393,33 @@ TEST_P(LostRunsTest, AFreshRunThatACrashCutShortIsPassedOver) {
   }
 }
 
+// A run whose logs have their names but which was not committed yet, as a full disk may leave it, is deleted.
+TEST_P(LostRunsTest, ACrashInTheRemovalOfARunThatWasNotServedLeavesItPassedOver) {
+  const Image start = FreshRun();
+  const RecoveryResult before = Recover(start);
+  bool ended = false, tried = false;
+  for (uint64_t k = 0; !ended && !tried; ++k) {
+    FaultyFileSystem files(start);
+    files.CutPowerBefore(k);
+    ended = Caught([&] { Run(files, Continuing()); }, what_) == ExitStatus::kOk;
+    const Image image = files.CrashImage(Policy::kAllPending, k);
+    const auto is_there = [&](const std::string& path) { return image.files.contains(path); };
+    const std::string last_log = Fresh().log_dirs.back() + "/run-0002/" + LogFileName(GetParam().logs - 1);
+    if (!is_there(last_log) || is_there("a/run-0002/manifest")) continue;
+    tried = true;
+    bool removed = false;
+    for (uint64_t i = 0; !removed && !HasFailure(); ++i) {
+      FaultyFileSystem removal(image);
+      removal.CutPowerBefore(i);
+      removed = Caught([&] { DeleteRun(removal, Fresh().log_dirs, 2); }, what_) == ExitStatus::kOk;
+      for (const Policy policy : FaultyFileSystem::kCrashes) {
+        SCOPED_TRACE("before operation " + std::to_string(i) + ", policy " + std::to_string(static_cast<int>(policy)));
+        EXPECT_EQ(Recover(removal.CrashImage(policy, i)).digest, before.digest);
+      }
+    }
+  }
+  EXPECT_TRUE(tried);
+}
+
 }  // namespace
 }  // namespace dbx::testing
