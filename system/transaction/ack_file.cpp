@@ -61,6 +61,12 @@ bool Fits(uint64_t workers, uint64_t bits_per_worker, uint64_t note_bytes) {
   return 2 * (bits_per_worker / 8) + note_bytes <= kFileBytesMax / workers;
 }
 
+// Whether transaction ids have all the sequence numbers that the bits stand for.
+bool HaveIds(uint64_t first_sequence, uint64_t bits_per_worker) {
+  constexpr uint64_t kSequences = uint64_t{1} << TxnId::kSequenceBits;
+  return first_sequence <= kSequences && bits_per_worker <= kSequences - first_sequence;
+}
+
 // The magic of the file, zeros where the file is shorter.
 struct Magic {
   char bytes[sizeof kMagic] = {};
@@ -89,7 +95,8 @@ std::unique_ptr<AckFile> AckFile::Create(const std::string& path, uint64_t run_i
   file->first_sequence_ = first_sequence;
   file->bits_per_worker_ = (std::min(max_sequence, kFileBytesMax * 8) + kPageBits - 1) / kPageBits * kPageBits;
   file->note_bytes_ = (std::min(note_bytes, kFileBytesMax) + kPageBytes - 1) / kPageBytes * kPageBytes;
-  if (workers == 0 || max_sequence == 0 || !Fits(workers, file->bits_per_worker_, file->note_bytes_)) {
+  if (workers == 0 || max_sequence == 0 || !Fits(workers, file->bits_per_worker_, file->note_bytes_) ||
+      !HaveIds(first_sequence, file->bits_per_worker_)) {
     Refuse(ExitStatus::kUsage, path,
            "no file is made for " + std::to_string(workers) + " workers with " + std::to_string(max_sequence) +
                " transactions each");
@@ -137,7 +144,7 @@ std::unique_ptr<AckFile> AckFile::Open(const std::string& path, std::optional<ui
       identity.workers > kWorkersMax || identity.bits_per_worker / 8 > kFileBytesMax ||
       identity.note_bytes % kPageBytes != 0 || identity.note_bytes > kFileBytesMax ||
       !Fits(identity.workers, identity.bits_per_worker, identity.note_bytes) ||
-      file->memory_bytes_ != identity.FileBytes()) {
+      !HaveIds(identity.first_sequence, identity.bits_per_worker) || file->memory_bytes_ != identity.FileBytes()) {
     Refuse(ExitStatus::kCorrupt, path, "its size is not what its header says");
   }
   file->run_id_ = identity.run_id;

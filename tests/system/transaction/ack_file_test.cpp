@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <span>
@@ -45,6 +46,12 @@ class AckFileTest : public testing::Test {
     std::fstream file(Path(), std::ios::in | std::ios::out | std::ios::binary);
     file.seekp(static_cast<std::streamoff>(offset));
     file << bytes;
+  }
+  // Run, workers, bits of each, first sequence, bytes of notes.
+  void SealIdentity(const std::array<uint64_t, 5>& identity) const {
+    const uint32_t crc = Crc32c(std::as_bytes(std::span(identity)));
+    Patch(12, {reinterpret_cast<const char*>(&crc), sizeof crc});
+    Patch(16, {reinterpret_cast<const char*>(identity.data()), sizeof identity});
   }
 
   std::string directory_;
@@ -155,11 +162,20 @@ TEST_F(AckFileTest, AFileThatIsCutOffIsRefused) {
 TEST_F(AckFileTest, RegionsWithoutBitsAreRefusedHoweverManyThereAre) {
   AckFile::Create(Path(), 1, 1, 100);
   std::filesystem::resize_file(Path(), 4096);
-  const uint64_t identity[] = {1, 1 << 16, 0, 0, 0};  // run, workers, bits for each, first sequence, bytes of notes
-  const uint32_t crc = Crc32c(std::as_bytes(std::span(identity)));
-  Patch(12, {reinterpret_cast<const char*>(&crc), sizeof crc});
-  Patch(16, {reinterpret_cast<const char*>(identity), sizeof identity});
+  SealIdentity({1, 1 << 16, 0, 0, 0});
   EXPECT_EQ(OpenStatus(), ExitStatus::kCorrupt);
+}
+
+// Else the ids of a worker's last transactions are those of the next worker's.
+TEST_F(AckFileTest, SequencesThatNoTransactionHasAreRefused) {
+  constexpr uint64_t kBits = 4096 * 8, kSequences = uint64_t{1} << TxnId::kSequenceBits;
+  AckFile::Create(Path(), 1, 1, kBits, kSequences - kBits);
+  EXPECT_EQ(OpenStatus(), ExitStatus::kOk);
+  for (const uint64_t first : {kSequences - kBits + 1, kSequences + 1, UINT64_MAX - 3}) {
+    SealIdentity({1, 1, kBits, first, 0});
+    EXPECT_EQ(OpenStatus(), ExitStatus::kCorrupt) << first;
+    EXPECT_THROW(AckFile::Create(Path() + "-2", 1, 1, kBits, first), Error) << first;
+  }
 }
 
 TEST_F(AckFileTest, SizesThatNoFileHasAreRefused) {
