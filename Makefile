@@ -230,10 +230,10 @@ COMPILE = $(CXX) $(CXXFLAGS_ALL) -include $(PRELUDE) -MMD -MP -c -o $@
 COMPILE_TEST = $(CXX) $(CXXFLAGS_ALL) $(CXXFLAGS_TEST) -include $(TEST_PRELUDE) -MMD -MP -c -o $@
 
 $(PRELUDE).gch: base/prelude.h $(BUILD)/flags.stamp | $(BUILD)/prerequisites.ok
-	@mkdir -p $(@D) && echo '#include "$<"' > $(@:.gch=)
+	@mkdir -p $(@D) && { [ -s $(@:.gch=) ] || echo '#include "$<"' > $(@:.gch=); }
 	$(CXX) $(CXXFLAGS_ALL) -x c++-header -o $@ $(@:.gch=)
 $(TEST_PRELUDE).gch: tests/prelude.h base/prelude.h $(BUILD)/flags.stamp | $(BUILD)/prerequisites.ok
-	@mkdir -p $(@D) && echo '#include "$<"' > $(@:.gch=)
+	@mkdir -p $(@D) && { [ -s $(@:.gch=) ] || echo '#include "$<"' > $(@:.gch=); }
 	$(CXX) $(CXXFLAGS_ALL) $(CXXFLAGS_TEST) -x c++-header -o $@ $(@:.gch=)
 
 ifneq ($(filter simulation mutants,$(VARIANT)),)
