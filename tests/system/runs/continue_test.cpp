@@ -5,7 +5,6 @@
 
 #include <filesystem>
 
-#include "system/command_line/parse_options.h"
 #include "system/pairs/registry.h"
 #include "system/runs/log_directory.h"
 #include "system/transaction/ack_file.h"
@@ -13,6 +12,7 @@
 #include "tests/logging/device/faulty_file_system.h"
 #include "tests/logging/device/temp_dir.h"
 #include "tests/system/held_pairs.h"
+#include "tests/system/runs/small_run.h"
 
 namespace dbx::testing {
 namespace {
@@ -20,40 +20,14 @@ namespace {
 using Image = FaultyFileSystem::Image;
 using Policy = FaultyFileSystem::Crash;
 
-struct Cell {
-  const char* cc;
-  const char* log;
-  const char* log_type;
-  uint32_t logs;
-};
-
-std::string CellName(const ::testing::TestParamInfo<Cell>& info) {
-  return std::string(info.param.cc) + "_" + info.param.log + "_" + info.param.log_type;
-}
-
 class ContinueTest : public ::testing::TestWithParam<Cell> {
  protected:
   void SetUp() override {
     if (!IsHeld(Base())) GTEST_SKIP() << "this build does not hold the pair";
   }
   Options Base(uint64_t txns = 200) const {
-    Options options = DefaultOptions();
-    options.cc = GetParam().cc;
-    options.log = GetParam().log;
-    options.log_type = GetParam().log_type;
-    options.num_logger = GetParam().logs;
-    options.epoch_period_ms = 1;
-    options.workload = WorkloadKind::kTest;
-    options.thread_cnt = 2;
-    options.max_txns_per_thread = txns;
-    options.log_buffer_size = 64 << 10;
-    options.hopping_distance_bytes = 16 << 10;
-    options.log_flush_interval_us = 100;
-    options.log_flush_block_bytes = 4 << 10;
-    options.log_dirs = {"a", "b"};
-    options.log_limit_bytes = 1 << 20;
+    Options options = SmallRunOf(GetParam(), txns);
     options.locktable_modifier = 16;
-    options.simd = "scalar";
     return options;
   }
   Options Continuing(uint64_t txns = 40) const {

@@ -163,6 +163,20 @@ class CrashTest : public ::testing::TestWithParam<Cell> {
     return Registry::Global().Create(options)->Recover(options, storage);
   }
 
+  void ExpectNothingLostAtACleanEnd(const Options& base) {
+    Options options = base;
+    options.ack_file = ack_path_;
+    options.verify = true;
+    FaultyFileSystem files;
+    RunAndCrash(files, options, FaultyFileSystem::Crash::kDurableOnly, 0);
+    const Crash end{files.CrashImage(FaultyFileSystem::Crash::kDurableOnly, 0), ReadFile(ack_path_)};
+    const RecoveryResult result = Recover(base, end, 3);
+    EXPECT_EQ(result.verified, "a,b,c,d");
+    EXPECT_TRUE(result.clean_end);
+    EXPECT_EQ(result.recovered, result_.logged_txns);
+    EXPECT_EQ(result.dropped_dependency, 0u);
+  }
+
   std::filesystem::path directory_;
   std::string ack_path_;
   RunResult result_;
@@ -192,20 +206,7 @@ TEST_P(CrashTest, TornAndReorderedSectorsAreCut) {
   }
 }
 
-TEST_P(CrashTest, ACleanEndLosesNothing) {
-  const Options base = OptionsOf(GetParam(), 3);
-  Options options = base;
-  options.ack_file = ack_path_;
-  options.verify = true;
-  FaultyFileSystem files;
-  RunAndCrash(files, options, FaultyFileSystem::Crash::kDurableOnly, 0);
-  const Crash end{files.CrashImage(FaultyFileSystem::Crash::kDurableOnly, 0), ReadFile(ack_path_)};
-  const RecoveryResult result = Recover(base, end, 3);
-  EXPECT_EQ(result.verified, "a,b,c,d");
-  EXPECT_TRUE(result.clean_end);
-  EXPECT_EQ(result.recovered, result_.logged_txns);
-  EXPECT_EQ(result.dropped_dependency, 0u);
-}
+TEST_P(CrashTest, ACleanEndLosesNothing) { ExpectNothingLostAtACleanEnd(OptionsOf(GetParam(), 3)); }
 
 // Few enough rows that all five transactions meet, two warehouses, so that some payments and lines are remote, and room
 // for the largest record of a Delivery.
@@ -219,18 +220,7 @@ Options FullMixOf(const Cell& cell, uint64_t seed) {
   return options;
 }
 
-TEST_P(CrashTest, TheFullMixOfTpccLosesNothingAtACleanEnd) {
-  const Options base = FullMixOf(GetParam(), 5);
-  Options options = base;
-  options.ack_file = ack_path_;
-  options.verify = true;
-  FaultyFileSystem files;
-  RunAndCrash(files, options, FaultyFileSystem::Crash::kDurableOnly, 0);
-  const Crash end{files.CrashImage(FaultyFileSystem::Crash::kDurableOnly, 0), ReadFile(ack_path_)};
-  const RecoveryResult result = Recover(base, end, 3);
-  EXPECT_EQ(result.verified, "a,b,c,d");
-  EXPECT_EQ(result.recovered, result_.logged_txns);
-}
+TEST_P(CrashTest, TheFullMixOfTpccLosesNothingAtACleanEnd) { ExpectNothingLostAtACleanEnd(FullMixOf(GetParam(), 5)); }
 
 TEST_P(CrashTest, TheFullMixOfTpccRecoversFromACrash) {
   const Options base = FullMixOf(GetParam(), 6);

@@ -7,12 +7,12 @@
 #include <functional>
 
 #include "logging/format.h"
-#include "system/command_line/parse_options.h"
 #include "system/pairs/registry.h"
 #include "system/runs/log_directory.h"
 #include "tests/logging/caught.h"
 #include "tests/logging/device/faulty_file_system.h"
 #include "tests/system/held_pairs.h"
+#include "tests/system/runs/small_run.h"
 
 namespace dbx::testing {
 namespace {
@@ -20,17 +20,6 @@ namespace {
 using Image = FaultyFileSystem::Image;
 using Policy = FaultyFileSystem::Crash;
 using Operation = FaultyFileSystem::Operation;
-
-struct Cell {
-  const char* cc;
-  const char* log;
-  const char* log_type;
-  uint32_t logs;
-};
-
-std::string CellName(const ::testing::TestParamInfo<Cell>& info) {
-  return std::string(info.param.log) + "_" + info.param.log_type;
-}
 
 // Run 1, which run 2 continues; with a checkpoint, or with that and run 1 dropped.
 enum class How { kContinued, kCheckpoint, kDropped };
@@ -42,22 +31,8 @@ class LostRunsTest : public ::testing::TestWithParam<Cell> {
     if (!IsHeld(Fresh())) GTEST_SKIP() << "this build does not hold the pair";
   }
   static Options Fresh(uint64_t txns = 60) {
-    Options options = DefaultOptions();
-    options.cc = GetParam().cc;
-    options.log = GetParam().log;
-    options.log_type = GetParam().log_type;
-    options.num_logger = GetParam().logs;
-    options.epoch_period_ms = 1;
-    options.workload = WorkloadKind::kTest;
-    options.thread_cnt = 2;
-    options.max_txns_per_thread = txns;
-    options.log_buffer_size = 64 << 10;
-    options.log_flush_interval_us = 100;
-    options.log_flush_block_bytes = 4 << 10;
-    options.log_dirs = {"a"};
-    if (GetParam().logs > 1) options.log_dirs.push_back("b");  // one log would be striped over both
-    options.log_limit_bytes = 1 << 20;
-    options.simd = "scalar";
+    Options options = SmallRunOf(GetParam(), txns);
+    if (GetParam().logs == 1) options.log_dirs = {"a"};  // one log would be striped over both
     return options;
   }
   static Options Continuing(How how = How::kContinued) {
