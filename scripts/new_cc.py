@@ -100,7 +100,7 @@ run, recover (the first build takes some minutes):
 test:
   make -j tests TESTS=tests/concurrency_control/@name@_test.cpp PAIRS= && build/all_tests
 change:
-  concurrency_control/@name@.h  start with MayWaitFor: it decides who waits and who aborts
+  concurrency_control/@name@.h  start with MayWaitFor: it decides whether a worker waits or aborts
 CONTRIBUTING.md, "A new concurrency control", walks on from here.
 """
 

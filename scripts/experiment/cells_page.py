@@ -15,7 +15,7 @@ HOW_TO_READ = (
      "that were executed. Only acknowledged ones count as throughput."),
     ("of none", "Acknowledged throughput over that of the same concurrency control without a log: where both were "
      "measured in rounds, the median of the shares within a round. An exclamation mark: above 100 %, which no log "
-     "gives; the scatter of the runs is larger than what the log costs."),
+     "gives; the scatter between runs exceeds the cost of the log."),
     ("look-ahead", "A worker prefetches what the calls behind the current one in its queue will need, as a server with "
      "queued requests can. With look-ahead 0 it does not: compare these figures with engines that take one transaction "
      "at a time."),
@@ -161,10 +161,10 @@ control hatched or hollow. Dashed lines and short vertical marks are limits of t
 <h2>Results</h2>{_results(rows)}
 {_repeated(rows)}
 <h2>What a commit costs</h2>{_commits(rows)}
-<p class="soft">Bytes of a logged transaction: its record, of which so much is the same for every record; and shared out
-over all of them what was reserved in vain, filled up, and written by the log itself. Then where the time goes, by
-samples: until it has its place in the log, until its record is complete, until that is durable, until what it depends
-on is.</p>
+<p class="soft">Bytes of a logged transaction: its record, with the part that every record has; then VOIDs (records of
+aborted transactions), padding, and the log's own records, divided by the transactions. Then its time to
+acknowledgement, sampled: until it has its place in the log, until its record is complete, until the record is durable,
+and until all that it depends on is durable.</p>
 <h2>How to read this</h2>{page.definitions(HOW_TO_READ)}
 <h2>The host</h2>{_host_section(rows)}
 <h2>The host's limits, measured before the runs</h2>{_limits_section(rows)}

@@ -59,8 +59,8 @@ def thousands(value: Optional[float]) -> str:
 
 
 def percent(value: Optional[float], unit: str = "%") -> str:
-    """A share above 100 % is marked: no run is faster for its log, or faster than its host's limit, so that the scatter
-    of the runs is larger than what is compared."""
+    """A share above 100 % is marked: no run is faster for its log, or faster than its host's limit, so the scatter
+    between runs exceeds the difference that is compared."""
     return "-" if value is None else f"{100 * value:.0f}{unit}" + "!" * (round(100 * value) > 100)
 
 

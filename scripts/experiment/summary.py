@@ -43,7 +43,7 @@ class CellSummary:
         return {number: float(rate) for number, rate in found.items() if rate is not None}
 
     def run(self, path: str) -> Optional[float]:
-        """The median of a metric of its measured run; dots for what is nested."""
+        """The median of a metric of its measured run; dots lead into nested objects."""
         values = [float(value) for metrics in self.measured().values() if (value := lookup(metrics, path)) is not None]
         return median(values) if values else None
 
@@ -265,7 +265,7 @@ def notes(rows: list[dict]) -> list[str]:
         lines.append(f"cells without a log and a few others were measured {count} times, in alternation: medians")
     lines.append(f"one run of {'every other' if count else 'a'} cell: expect 5-25 % from one run to the next")
     if any((share or 0) > 1.005 for item in summarise(rows) for share in (item.of_none, item.of_floor)):
-        lines.append("a share above 100 % (!) says that the scatter of the runs is larger than what is compared")
+        lines.append("a share above 100 % (!) says that the scatter between runs exceeds the compared difference")
     return ["note: " + line for line in lines]
 
 
