@@ -1,17 +1,15 @@
 #include "system/command_line/options.h"
 
+#include <algorithm>
+
+#include "base/check.h"
+
 namespace dbx {
 
-const char* WorkloadName(WorkloadKind workload) {
-  switch (workload) {
-    case WorkloadKind::kYcsb:
-      return "YCSB";
-    case WorkloadKind::kTpcc:
-      return "TPCC";
-    case WorkloadKind::kTest:
-      return "TEST";
-  }
-  return "";
+WorkloadKind WorkloadNamed(std::string_view name) {
+  const auto found = std::find(kWorkloadNames.begin(), kWorkloadNames.end(), name);
+  CHECK(found != kWorkloadNames.end());
+  return static_cast<WorkloadKind>(found - kWorkloadNames.begin());
 }
 
 }  // namespace dbx

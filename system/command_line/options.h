@@ -2,14 +2,18 @@
 // parse_options.h what is made from both.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace dbx {
 
 enum class WorkloadKind { kYcsb, kTpcc, kTest };
+// As in config.h, in the order above.
+inline constexpr std::array<std::string_view, 3> kWorkloadNames = {"YCSB", "TPCC", "TEST"};
 
 struct Options {
   // The pair and the workload. Names as in config.h; the pair is looked up in the registry.
@@ -110,7 +114,9 @@ struct Options {
   std::vector<std::string> given;
 };
 
-// As in config.h: YCSB, TPCC, TEST.
-const char* WorkloadName(WorkloadKind workload);
+inline const char* WorkloadName(WorkloadKind workload) { return kWorkloadNames[static_cast<size_t>(workload)].data(); }
+
+// REQUIRES: `name` is one of kWorkloadNames.
+WorkloadKind WorkloadNamed(std::string_view name);
 
 }  // namespace dbx

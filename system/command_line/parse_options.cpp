@@ -406,10 +406,7 @@ Options DefaultOptions() {
   o.use_locktable = C::kUseLocktable;
   o.log = C::kLogName;
   o.log_type = C::kLogTypeName;
-  const std::string_view workload = C::kWorkloadName;
-  o.workload = workload == "TEST"   ? WorkloadKind::kTest
-               : workload == "TPCC" ? WorkloadKind::kTpcc
-                                    : WorkloadKind::kYcsb;
+  o.workload = WorkloadNamed(C::kWorkloadName);
   o.index = C::kIndexName;
   o.isolation_level = C::kIsolationName;
   o.thread_cnt = C::kThreadCnt;

@@ -38,7 +38,6 @@ constexpr std::array kLogBuilt = [] {
 }();
 constexpr std::array kLogNotBuilt = {Names("LOG_DIFFERENTIAL"), Names("LOG_WBL")};
 constexpr std::array kLogTypes = {Names("LOG_DATA"), Names("LOG_COMMAND")};
-constexpr std::array kWorkloads = {Names("YCSB"), Names("TPCC"), Names("TEST")};
 constexpr std::array kIndexes = {Names("IDX_HASH"), Names("IDX_BTREE")};
 constexpr std::array kIsolationBuilt = {Names("SERIALIZABLE"), Names("SNAPSHOT")};
 constexpr std::array kIsolationNotBuilt = {Names("REPEATABLE_READ"), Names("READ_COMMITTED"),
@@ -142,7 +141,7 @@ constexpr Switch kSwitches[] = {
     InLog(kAll, Bool("USE_LOCKTABLE", "", &O::use_locktable, "1: lock table of active tuples (two-phase locking)")),
     InLog(kAll, Named(Choice("LOG_ALGORITHM", &O::log, kLogBuilt, kLogNotBuilt, "log scheme"), "log", "log_algorithm")),
     InLog(kAll, Choice("LOG_TYPE", &O::log_type, kLogTypes, {}, "what a record holds: rows, or procedure calls")),
-    InLog(kAll, Choice("WORKLOAD", &O::workload, kWorkloads, {}, "what the workers run")),
+    InLog(kAll, Choice("WORKLOAD", &O::workload, kWorkloadNames, {}, "what the workers run")),
     InLog(kAll, Named(Choice("INDEX_STRUCT", &O::index, kIndexes, {}, "primary indexes"), "index", "index_struct")),
     // Determines the histories that a log of TEST may have.
     InLog(kTest, Choice("ISOLATION_LEVEL", &O::isolation_level, kIsolationBuilt, kIsolationNotBuilt,
@@ -287,9 +286,7 @@ constexpr Switch kSwitches[] = {
 void SetChoice(const Switch& s, std::string_view text, Options& options) {
   if (std::find(s.built.begin(), s.built.end(), text) == s.built.end()) ThrowNotBuilt(s, text);
   if (auto* workload = std::get_if<WorkloadKind O::*>(&s.field)) {
-    options.** workload = text == "YCSB"   ? WorkloadKind::kYcsb
-                          : text == "TPCC" ? WorkloadKind::kTpcc
-                                           : WorkloadKind::kTest;
+    options.** workload = WorkloadNamed(text);
   } else {
     options.*std::get<std::string O::*>(s.field) = text;
   }
