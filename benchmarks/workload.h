@@ -74,7 +74,8 @@ concept Workload = requires(W& w, const W& cw, Database& db, const Database& cdb
   { cw.ValidArgs(procedure, args) } -> std::same_as<bool>;
   // Backs the rows that `n` transactions of a worker will insert with pages, ahead of a measured interval.
   { w.Prefault(worker, n) } -> std::same_as<void>;
-  // Hints for a call that runs soon: first the index buckets, a few calls later the rows.
+  // Hints for a call that runs soon: first the index buckets, a few calls later the rows. The call has the TxnId that
+  // it will run under only if W has a member kKeysFollowFromId.
   { cw.PrefetchBuckets(call) } -> std::same_as<void>;
   { cw.PrefetchRows(call, WrittenRows::kWhole) } -> std::same_as<void>;
   // The workload's own consistency conditions, with no transaction running: the violated one, or nothing.

@@ -141,6 +141,10 @@ class Worker final : public WorkerThread {
     };
     // One way or the other for a whole run: a branch that is always predicted.
     if (options_.lookahead != 0) {
+      // Each call takes one number, so the calls ahead get the next ones.
+      if constexpr (requires { WorkloadT::kKeysFollowFromId; }) {
+        at(options_.lookahead).set_txn_id(TxnId::Make(id_, sequence_ + options_.lookahead));
+      }
       workload_.PrefetchBuckets(at(options_.lookahead));
       workload_.PrefetchRows(at((options_.lookahead + 1) / 2), kWrittenRows);
     }

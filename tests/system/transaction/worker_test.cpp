@@ -94,6 +94,13 @@ struct NotingWorkload {
   std::vector<uint64_t> buckets, rows;
 };
 
+// Of its calls it notes the transaction ids.
+struct IdNotingWorkload : NotingWorkload {
+  static constexpr bool kKeysFollowFromId = true;
+  void PrefetchBuckets(const Call& call) { buckets.push_back(call.txn_id().value); }
+  void PrefetchRows(const Call& call, WrittenRows) { rows.push_back(call.txn_id().value); }
+};
+
 CallList Calls(uint64_t count) {
   CallList list;
   list.storage.resize(2 * count);
@@ -107,8 +114,10 @@ CallList Calls(uint64_t count) {
 class WorkerTest : public testing::Test {
  protected:
   // A run that has been told to go. Without `txn_count` it goes on until it is stopped.
-  WorkerStats Run(const WorkerOptions& options) {
-    Worker<IdleCc, AskedLog, NotingWorkload> worker(WorkerId(0), shared_, log_, workload_, Calls(10), options, nullptr);
+  WorkerStats Run(const WorkerOptions& options) { return Run(options, workload_, WorkerId(0)); }
+  template <class WorkloadT>
+  WorkerStats Run(const WorkerOptions& options, WorkloadT& workload, WorkerId id) {
+    Worker<IdleCc, AskedLog, WorkloadT> worker(id, shared_, log_, workload, Calls(10), options, nullptr);
     control_.go.store(true);
     worker.Run(control_);
     latencies_ = worker.latency().count();
@@ -191,6 +200,20 @@ TEST_F(WorkerTest, LooksAsFarAheadAsItIsTold) {
   Run(options);
   EXPECT_EQ(workload_.buckets, (std::vector<uint64_t>{3, 4}));
   EXPECT_EQ(workload_.rows, (std::vector<uint64_t>{2, 3}));
+}
+
+// Without that, a call shows the id of its last run.
+TEST_F(WorkerTest, ShowsCallsAheadWithTheIdsThatTheyWillRunUnder) {
+  log_.is_durable = [] { return true; };
+  WorkerOptions options;
+  options.txn_count = 20, options.first_sequence = 1001;
+  IdNotingWorkload workload;
+  Run(options, workload, WorkerId(5));
+  ASSERT_EQ(workload.buckets.size(), 20u);
+  for (uint64_t i = 0; i < 20; ++i) {
+    EXPECT_EQ(workload.buckets[i], TxnId::Make(WorkerId(5), 1001 + i + 6).value);
+  }
+  for (uint64_t i = 3; i < 20; ++i) EXPECT_EQ(workload.rows[i], TxnId::Make(WorkerId(5), 1001 + i + 3).value);
 }
 
 TEST_F(WorkerTest, LooksNowhereWithoutLookAhead) {
