@@ -23,6 +23,7 @@
 #define YCSB 1
 #define TPCC 2
 #define TEST 3
+#define SMS 4
 
 // LOG_ALGORITHM. Built: all but LOG_DIFFERENTIAL and LOG_WBL.
 #define LOG_NO 1
@@ -98,7 +99,7 @@
 
 // ---- What runs --------------------------------------------------------------------------------------------
 
-// Workload: YCSB, TPCC or TEST.
+// Workload: YCSB, TPCC, TEST or SMS.
 #ifndef WORKLOAD
 #define WORKLOAD YCSB
 #endif
@@ -223,6 +224,23 @@
 // 0 or 1. 1: small cardinalities, for tests.
 #ifndef TPCC_SMALL
 #define TPCC_SMALL 0
+#endif
+
+// ---- SMS --------------------------------------------------------------------------------------------------
+
+// Messages of the loaded table, at least 64: each of the 64 queues has a 64th of them, rounded down.
+#ifndef SMS_ROWS
+#define SMS_ROWS 1000000
+#endif
+
+// Bytes of a message, 64 to 2048, a multiple of 8: 4 of its id, 12 of its address, the others of its text.
+#ifndef SMS_SLOT_BYTES
+#define SMS_SLOT_BYTES 256
+#endif
+
+// Percent of the transactions that roll back after their changes, a whole number from 0 to 100.
+#ifndef SMS_ABORT_PERC
+#define SMS_ABORT_PERC 2
 #endif
 
 // ---- Logging ----------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-// The contract of a workload. Models: Ycsb, Tpcc, TestWorkload.
+// The contract of a workload. Models: Ycsb, Tpcc, TestWorkload, Sms.
 #pragma once
 
 #include <concepts>

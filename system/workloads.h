@@ -4,6 +4,7 @@
 #include <type_traits>
 #include <variant>
 
+#include "benchmarks/sms/sms.h"
 #include "benchmarks/test/test.h"
 #include "benchmarks/tpcc/tpcc.h"
 #include "benchmarks/ycsb/ycsb.h"
@@ -53,8 +54,18 @@ inline TestConfig TestConfigOf(const Options& options) {
   return config;
 }
 
+inline SmsConfig SmsConfigOf(const Options& options) {
+  SmsConfig config;
+  config.rows = options.sms_rows;
+  config.slot_bytes = options.sms_slot_bytes;
+  config.abort_perc = options.sms_abort_perc;
+  // Threads that replay have no queues of their own.
+  if (!options.log_recover) config.workers = options.thread_cnt;
+  return config;
+}
+
 // Any workload.
-using WorkloadRef = std::variant<Ycsb*, Tpcc*, TestWorkload*>;
+using WorkloadRef = std::variant<Ycsb*, Tpcc*, TestWorkload*, Sms*>;
 
 // The workload's tables, in an empty database.
 template <class WorkloadT>
@@ -69,6 +80,8 @@ WorkloadT MakeWorkload(const Options& options) {
     return Ycsb(YcsbConfigOf(options));
   } else if constexpr (std::is_same_v<WorkloadT, Tpcc>) {
     return Tpcc(TpccConfigOf(options));
+  } else if constexpr (std::is_same_v<WorkloadT, Sms>) {
+    return Sms(SmsConfigOf(options));
   } else {
     return TestWorkload(TestConfigOf(options));
   }
@@ -86,6 +99,8 @@ auto WithWorkload(const Options& options, Use&& use) {
       return with(std::type_identity<Ycsb>());
     case WorkloadKind::kTpcc:
       return with(std::type_identity<Tpcc>());
+    case WorkloadKind::kSms:
+      return with(std::type_identity<Sms>());
     case WorkloadKind::kTest:
       break;
   }

@@ -11,9 +11,9 @@
 
 namespace dbx {
 
-enum class WorkloadKind { kYcsb, kTpcc, kTest };
+enum class WorkloadKind { kYcsb, kTpcc, kTest, kSms };
 // As in config.h, in the order above.
-inline constexpr std::array<std::string_view, 3> kWorkloadNames = {"YCSB", "TPCC", "TEST"};
+inline constexpr std::array<std::string_view, 4> kWorkloadNames = {"YCSB", "TPCC", "TEST", "SMS"};
 
 struct Options {
   // The pair and the workload. Names as in config.h; the pair is looked up in the registry.
@@ -56,6 +56,11 @@ struct Options {
   // TEST workload.
   bool test_read_write = true;  // -Ar
   bool test_conflict = true;    // -Ac
+
+  // SMS.
+  uint64_t sms_rows = 0;  // messages that are loaded
+  uint32_t sms_slot_bytes = 256;
+  uint32_t sms_abort_perc = 2;  // percent of the transactions roll back
 
   // Logging.
   uint32_t num_logger = 1;              // log streams, 1-16

@@ -345,6 +345,8 @@ bool BelongsToLogsOf(Identity identity, WorkloadKind workload) {
       return workload == WorkloadKind::kTpcc;
     case Identity::kTest:
       return workload == WorkloadKind::kTest;
+    case Identity::kSms:
+      return workload == WorkloadKind::kSms;
   }
   return false;
 }
@@ -429,6 +431,9 @@ Options DefaultOptions() {
   o.wh_update = C::kWhUpdate;
   o.tpcc_full_mix = C::kTpccFullMix;
   o.tpcc_small = C::kTpccSmall;
+  o.sms_rows = C::kSmsRows;
+  o.sms_slot_bytes = C::kSmsSlotBytes;
+  o.sms_abort_perc = C::kSmsAbortPerc;
   o.num_logger = C::kNumLogger;
   o.time_breakdown = C::kTimeEnable;
   o.stripe_unit_bytes = C::kStripeUnitBytes;

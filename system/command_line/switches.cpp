@@ -133,7 +133,8 @@ constexpr Switch InLog(Identity identity, Switch s) {
 }
 
 using O = Options;
-constexpr Identity kAll = Identity::kAlways, kYcsb = Identity::kYcsb, kTpcc = Identity::kTpcc, kTest = Identity::kTest;
+constexpr Identity kAll = Identity::kAlways, kYcsb = Identity::kYcsb, kTpcc = Identity::kTpcc, kTest = Identity::kTest,
+                   kSms = Identity::kSms;
 
 constexpr Switch kSwitches[] = {
     // The pair and the workload.
@@ -177,6 +178,10 @@ constexpr Switch kSwitches[] = {
     // TEST.
     InLog(kTest, Bare("TEST_READ_WRITE", "Ar", &O::test_read_write, "TEST: only reads and writes")),
     InLog(kTest, Bare("TEST_CONFLICT", "Ac", &O::test_conflict, "TEST: only conflicts")),
+    // SMS. Which transactions roll back is part of the meaning of a command.
+    InLog(kSms, Whole("SMS_ROWS", "", &O::sms_rows, 64, kGiga, "SMS: messages in the 64 queues at first")),
+    InLog(kSms, Bytes("SMS_SLOT_BYTES", "", &O::sms_slot_bytes, 64, 2048, "SMS: of a message, a multiple of 8")),
+    InLog(kSms, Whole("SMS_ABORT_PERC", "", &O::sms_abort_perc, 0, 100, "SMS: percent of transactions that roll back")),
     // Logging.
     InLog(kAll, Whole("NUM_LOGGER", "Ln", &O::num_logger, 1, 16, "log streams")),
     Bytes("STRIPE_UNIT", "", &O::stripe_unit_bytes, 4 * kKilo, kGiga,

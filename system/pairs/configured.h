@@ -17,8 +17,8 @@
 #error "unknown LOG_TYPE; built are LOG_DATA and LOG_COMMAND"
 #endif
 
-#if WORKLOAD != YCSB && WORKLOAD != TPCC && WORKLOAD != TEST
-#error "unknown WORKLOAD; built are YCSB, TPCC and TEST"
+#if WORKLOAD != YCSB && WORKLOAD != TPCC && WORKLOAD != TEST && WORKLOAD != SMS
+#error "unknown WORKLOAD; built are YCSB, TPCC, TEST and SMS"
 #endif
 
 #if INDEX_STRUCT != IDX_HASH && INDEX_STRUCT != IDX_BTREE
@@ -84,7 +84,10 @@ struct Configured {
   static constexpr const char* kCcName = InfoOf(kCcAlg).name.data();
   static constexpr const char* kLogName = InfoOf(kScheme).name.data();
   static constexpr const char* kLogTypeName = LOG_TYPE == LOG_COMMAND ? "LOG_COMMAND" : "LOG_DATA";
-  static constexpr const char* kWorkloadName = WORKLOAD == TEST ? "TEST" : WORKLOAD == TPCC ? "TPCC" : "YCSB";
+  static constexpr const char* kWorkloadName = WORKLOAD == SMS    ? "SMS"
+                                               : WORKLOAD == TEST ? "TEST"
+                                               : WORKLOAD == TPCC ? "TPCC"
+                                                                  : "YCSB";
   static constexpr const char* kCentralLogName = DBX_WORD_OF(CENTRAL_LOG);
   static constexpr const char* kIndexName = INDEX_STRUCT == IDX_BTREE ? "IDX_BTREE" : "IDX_HASH";
   static constexpr const char* kIsolationName = ISOLATION_LEVEL == SNAPSHOT ? "SNAPSHOT" : "SERIALIZABLE";
@@ -113,6 +116,10 @@ struct Configured {
   static constexpr double kPercPayment = PERC_PAYMENT;
   static constexpr bool kWhUpdate = WH_UPDATE;
   static constexpr bool kTpccSmall = TPCC_SMALL;
+
+  static constexpr uint64_t kSmsRows{SMS_ROWS};
+  static constexpr uint32_t kSmsSlotBytes{SMS_SLOT_BYTES};
+  static constexpr uint32_t kSmsAbortPerc{SMS_ABORT_PERC};
 
   static constexpr uint32_t kNumLogger{NUM_LOGGER};
   static constexpr uint64_t kStripeUnitBytes{STRIPE_UNIT};
@@ -148,6 +155,7 @@ static_assert(Configured::kEpochPeriodMs >= 1, "EPOCH_PERIOD is at least 1 ms");
 #undef YCSB
 #undef TPCC
 #undef TEST
+#undef SMS
 #undef LOG_DATA
 #undef LOG_COMMAND
 #undef IDX_HASH

@@ -40,12 +40,12 @@ STOPPED += [(f"LOG_ALGORITHM={name}", "not built yet") for name in
 STOPPED += [("LOG_TYPE=LOG_XOR", "built are LOG_DATA and LOG_COMMAND"),
             ("LOG_ALGORITHM=LOG_FOO", "unknown LOG_ALGORITHM"), ("LOG_ALGORITHM=4711", "unknown LOG_ALGORITHM"),
             ("CENTRAL_LOG=SPINLOCK", "unknown CENTRAL_LOG"),
-            ("WORKLOAD=SMALLBANK", "built are YCSB, TPCC and TEST"), ("INDEX_STRUCT=TREE", "built are IDX_HASH and IDX_BTREE"),
+            ("WORKLOAD=SMALLBANK", "built are YCSB, TPCC, TEST and SMS"), ("INDEX_STRUCT=TREE", "built are IDX_HASH and IDX_BTREE"),
             ("ISOLATION_LEVEL=NONE", "built are SERIALIZABLE and, with CC_ALG HEKATON, SNAPSHOT"), ("WRITE_PERC=0.1", "READ_PERC and WRITE_PERC"),
             ("EPOCH_PERIOD=0", "EPOCH_PERIOD is at least 1 ms")]
 BUILT = [f"LOG_ALGORITHM={scheme.name}" for scheme in registry.schemes()]
 BUILT += [f"CC_ALG={name}" for control in registry.controls() for name in (control.name, control.other_name) if name]
-BUILT += ["WORKLOAD=TPCC", "WORKLOAD=TEST", "CENTRAL_LOG=MUTEX", "CENTRAL_LOG=CONSOLIDATION", "CENTRAL_LOG=BITMAP",
+BUILT += ["WORKLOAD=TPCC", "WORKLOAD=TEST", "WORKLOAD=SMS", "CENTRAL_LOG=MUTEX", "CENTRAL_LOG=CONSOLIDATION", "CENTRAL_LOG=BITMAP",
           "LOG_TYPE=LOG_COMMAND", "ISOLATION_LEVEL=SNAPSHOT", "INDEX_STRUCT=IDX_BTREE", "SCAN_PERC=0.25"]
 BUILT += [f"{name}={value}" for name in WITHOUT_EFFECT for value in ("true", "false")]
 

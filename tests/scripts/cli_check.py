@@ -73,6 +73,10 @@ USAGE = (
     ("MoreRowsThanAnyHostHas", ["-s8388608G"], ["out of range"]),
     ("RunNumberWithoutRecovery", ["--run=1"], ["-Lr1"]),
     ("OverwriteInRecovery", ["-Lr1", "--log_overwrite"], ["log_overwrite"]),
+    ("MoreWorkersThanQueues", ["--workload=SMS", "--log=LOG_NO", "-t65"], ["64 queues", "THREAD_CNT"]),
+    ("MessagesThatAreNotWords", ["--workload=SMS", "--log=LOG_NO", "--sms_slot_bytes=100"], ["multiple of 8"]),
+    ("MessagesTooLong", ["--workload=SMS", "--sms_slot_bytes=4K"], ["SMS_SLOT_BYTES", "out of range"]),
+    ("MoreRollbacksThanTransactions", ["--sms_abort_perc=101"], ["SMS_ABORT_PERC"]),
     ("TheSameDirectoryTwice", ["--log=LOG_TAURUS", "--log_dir=logs,logs"], ["twice"]),
     ("DisksContradictDirectories", ["--log=LOG_TAURUS", "-LD3", "--log_dir=a,b"], ["-LD3"]),
 )

@@ -548,6 +548,15 @@ TEST(Identity, TheMixOfTpccBelongsToIt) {
   EXPECT_FALSE(o.tpcc_full_mix);
 }
 
+TEST(Identity, AllSwitchesOfSmsBelongToIt) {
+  Options o = Parse({"-Lr1"});
+  const std::vector<std::string> writer = {"--workload=SMS", "--sms_rows=2K", "--sms_slot_bytes=64"};
+  AdoptIdentity(IdentityText(Parse(writer)), o);
+  EXPECT_TRUE(o.workload == WorkloadKind::kSms && o.sms_rows == 2048 && o.sms_slot_bytes == 64);
+  Options other = Parse({"-Lr1", "--sms_abort_perc=3"});
+  EXPECT_THROW(AdoptIdentity(IdentityText(Parse(writer)), other), Error);
+}
+
 ExitStatus AdoptStatus(const std::string& identity) {
   Options o = Parse({"-Lr1"});
   const auto before = EffectiveConfiguration(o);
