@@ -127,6 +127,7 @@ WITH_DATA_ONLY := $(call with_tables,$(call controls,[a-z]*,false))
 LOGS := LOG_NO:LOG_DATA LOG_SERIAL:LOG_DATA LOG_SERIAL:LOG_COMMAND LOG_TAURUS:LOG_DATA LOG_TAURUS:LOG_COMMAND \
         LOG_PLOVER:LOG_DATA LOG_ELEDA:LOG_DATA LOG_ELEDA:LOG_COMMAND
 PAIRS := $(foreach c,$(CONCURRENCY_CONTROLS),$(foreach l,$(LOGS),$(c):$(l))) \
+         $(foreach c,$(call with_tables,$(LOCKING)),$(c):LOG_DIFFERENTIAL:LOG_DATA) \
          $(foreach c,$(WITH_DATA_ONLY),$(foreach l,$(filter %:LOG_DATA,$(LOGS)),$(c):$(l))) SILO:0:LOG_BATCH:LOG_DATA
 TIMED_PAIRS := NO_WAIT:0:LOG_TAURUS:LOG_DATA NO_WAIT:0:LOG_TAURUS:LOG_COMMAND
 PAIR_OBJECTS = $(patsubst %,$(BUILD)/pairs/%.o,$(subst :,-,$(PAIRS)))
@@ -184,7 +185,7 @@ $(OUT)/all_tests: $(TEST_OBJECTS) $(PAIR_OBJECTS) $(ARCHIVE) $(BUILD)/flags.stam
 torture:
 	+@$(MAKE) --no-print-directory SANITIZE=simulation build/simulation/torture
 .PHONY: torture
-FAULTY_FILES := $(addprefix tests/logging/device/,faulty_file_system.cpp faulty_images.cpp)
+FAULTY_FILES := $(addprefix tests/logging/device/,faulty_file_system.cpp faulty_images.cpp faulty_page_files.cpp)
 SIMULATION_SOURCES := $(wildcard tests/simulation/*.cpp) $(FAULTY_FILES) tests/mutants/names.cpp
 build/simulation/torture: LIBRARIES += -lboost_context
 build/simulation/torture: $(SIMULATION_SOURCES:%.cpp=$(BUILD)/%.o) $(PAIR_OBJECTS) \
@@ -194,11 +195,11 @@ build/simulation/torture: $(SIMULATION_SOURCES:%.cpp=$(BUILD)/%.o) $(PAIR_OBJECT
 # On threads, as all_tests is. Every test that a mutant names is in one of these.
 MUTANT_TESTS := tests/models tests/storage/btree_bounds_test.cpp \
   $(addprefix tests/system/,pairs/rules_test.cpp replay/versioned_replay_test.cpp transaction/worker_test.cpp \
-  runs/continuation_test.cpp runs/freeze_test.cpp runs/run_traces_test.cpp) \
+  runs/continuation_test.cpp runs/freeze_test.cpp runs/run_traces_test.cpp) tests/logging/backup \
   $(addprefix tests/concurrency_control/,contract_test.cpp scan_test.cpp held_leaves_test.cpp tictoc_test.cpp \
   hekaton_test.cpp) \
   $(addprefix tests/logging/,log_tail_test.cpp device/file_device_test.cpp \
-  device/posix_file_system_test.cpp device/write_window_test.cpp taurus/lsn_vector_test.cpp \
+  device/posix_file_system_test.cpp device/write_window_test.cpp lsn_vector_test.cpp \
   taurus/taurus_log_test.cpp eleda/grasshopper_test.cpp \
   eleda/eleda_worker_test.cpp silo_r/silo_r_log_test.cpp silo_r/silo_r_recovery_test.cpp)
 mutant_tests:

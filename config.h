@@ -25,7 +25,7 @@
 #define TEST 3
 #define SMS 4
 
-// LOG_ALGORITHM. Built: all but LOG_DIFFERENTIAL and LOG_WBL.
+// LOG_ALGORITHM. Built: all but LOG_WBL.
 #define LOG_NO 1
 #define LOG_SERIAL 2
 #define LOG_BATCH 3
@@ -77,6 +77,7 @@
 //   LOG_TAURUS  parallel streams, LSN vectors
 //   LOG_PLOVER  a log for each partition, global sequence numbers; LOG_DATA only
 //   LOG_ELEDA   one stream without a lock
+//   LOG_DIFFERENTIAL  the XOR of each change, pages, fuzzy checkpoints; two-phase locking and LOG_DATA only
 #ifndef LOG_ALGORITHM
 #define LOG_ALGORITHM LOG_NO
 #endif
@@ -322,6 +323,34 @@
 // (--simd=auto), 0: one element at a time (--simd=scalar).
 #ifndef UPDATE_SIMD
 #define UPDATE_SIMD 1
+#endif
+
+// Bytes: the smallest page of a paged table (LOG_DIFFERENTIAL); a page holds four rows at least.
+#ifndef DIFF_PAGE_SIZE
+#define DIFF_PAGE_SIZE (16 << 10)
+#endif
+
+// Milliseconds from one fuzzy checkpoint to the next (LOG_DIFFERENTIAL); 0: none after so long.
+#ifndef CHECKPOINT_INTERVAL
+#define CHECKPOINT_INTERVAL 0
+#endif
+
+// Bytes of log from one fuzzy checkpoint to the next (LOG_DIFFERENTIAL); 0: none after so many. With both 0 the backup
+// with which a run begins is its only one.
+#ifndef CHECKPOINT_BYTES
+#define CHECKPOINT_BYTES 0
+#endif
+
+// The image in a record of a change (LOG_DIFFERENTIAL): SLOT, the whole slot, as in the paper, or RUNS, the words that
+// changed.
+#ifndef DIFF_IMAGE
+#define DIFF_IMAGE SLOT
+#endif
+
+// 1 to 4: what overlaps in a restart from a backup (LOG_DIFFERENTIAL). 1: nothing; 2: reading and applying; 3: the
+// backup is read beside the logs; 4: both are applied in any order.
+#ifndef RESTART_LEVEL
+#define RESTART_LEVEL 4
 #endif
 
 // Buckets of the lock table per worker (USE_LOCKTABLE).

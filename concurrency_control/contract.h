@@ -50,6 +50,9 @@ enum class CommitOrder : uint8_t { kPhysical, kLogical };
 // The value of commit_version() after Recheck, ascending in the order of conflicts: none, or an EpochTid.
 enum class CommitVersion : uint8_t { kNone, kEpochTid };
 
+// When a row's memory gets a transaction's changes: at the access, under the row's lock, or at Install.
+enum class ChangesAt : uint8_t { kAccess, kInstall };
+
 // Isolation levels. kSnapshot (snapshot isolation) is for multi-version concurrency control: all reads are of one
 // moment, and of two overlapping transactions that write the same row one aborts; each may overwrite what the other
 // only read (write skew).
@@ -60,6 +63,7 @@ struct CcTraits {
   bool multi_version;     // transactions may read versions that were overwritten; Isolation is a choice
   CommitOrder commit_order;
   CommitVersion commit_version = CommitVersion::kNone;
+  ChangesAt changes_at = ChangesAt::kInstall;
   bool reads_are_locked;           // validation cannot fail for a transaction that scans nothing
   bool copies_writes;              // writers copy the whole row before changing it
   bool lock_table;                 // locks and log metadata lie in a table of active rows, not in the rows

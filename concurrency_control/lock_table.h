@@ -140,7 +140,8 @@ class LockTableLocks {
       if (entry->row == &row) log.FreshMeta(entry->meta());
     }
   }
-  // Of a row that is created in a gap with metadata `gap`. Forgettable metadata is below what any entry begins with.
+  // Of a row that is created in a gap with metadata `gap`. Forgettable metadata is below what any entry begins with, or
+  // is durable.
   void InitFreshMeta(Log& log, Row& row, Meta gap) {
     if (log.Forgettable(gap)) return InitFreshMeta(log, row);
     Latched bucket(shared_.BucketOf(&row));

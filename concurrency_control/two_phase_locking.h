@@ -4,8 +4,8 @@
 // Strict: every lock is held until Release or Abort, so the read set stays valid, and the lock of an absent row
 // protects its key. Gaps between rows have no lock: validation at commit (Silo's phase 2) finds phantoms in scanned
 // gaps (scanned_leaves.h), and a transaction that fails there repeatedly holds their leaves (held_leaves.h). Updates
-// are made in place, with before-images of the changes (undo_log.h). `PlacesOver` decides whether locks and log
-// metadata are in the rows or in a lock table of active rows.
+// are made in place, with before-images of the changes, or through a log that appends them one by one (changes.h).
+// `PlacesOver` decides whether locks and log metadata are in the rows or in a lock table of active rows.
 //
 // One object per worker. A row that the transaction has locked before is recognised only when a lock is refused: the
 // common path searches nothing.
@@ -23,11 +23,11 @@
 #include "base/outcome.h"
 #include "base/spin.h"
 #include "concurrency_control/absent_rows.h"
+#include "concurrency_control/changes.h"
 #include "concurrency_control/contract.h"
 #include "concurrency_control/held_leaves.h"
 #include "concurrency_control/row_locks.h"
 #include "concurrency_control/scanned_leaves.h"
-#include "concurrency_control/undo_log.h"
 #include "storage/tuple.h"
 
 namespace dbx {
@@ -42,6 +42,7 @@ class TwoPhaseLocking {
   static constexpr CcTraits kTraits = {.name = Policy::kName,
                                        .multi_version = false,
                                        .commit_order = CommitOrder::kPhysical,
+                                       .changes_at = ChangesAt::kAccess,
                                        .reads_are_locked = true,
                                        .copies_writes = false,
                                        .lock_table = Locks::kLockTable,
@@ -74,6 +75,7 @@ class TwoPhaseLocking {
         worker_(worker),
         locks_(MakeLocks(shared, worker)),
         held_(shared.held, locks_, worker),
+        changes_(shared.log, log_state),
         absent_rows_(shared.clock, worker) {
     accesses_.reserve(kAccessesReserved);
   }
@@ -81,7 +83,7 @@ class TwoPhaseLocking {
   void Begin(TxnId txn) {
     accesses_.clear();
     leaves_.Clear();
-    undo_.Clear();
+    changes_.Clear();
     writes_ = 0;
     if (absent_rows_.size() > 0 && ++begins_ % kTxnsPerSweep == 0) {
       if constexpr (Policy::kWaits) locks_.BeginSweep();
@@ -106,8 +108,7 @@ class TwoPhaseLocking {
     if (access == nullptr) return Outcome::kConflict;
     if (!access->present) return Outcome::kNotFound;
     MarkWritten(*access, true);
-    TupleWriter<UndoLog> tuple(table.tuple(access->row), undo_);
-    change(tuple);
+    changes_.Update(table, access->row, change);
     return Outcome::kOk;
   }
 
@@ -116,11 +117,10 @@ class TwoPhaseLocking {
     Access* access = LockExclusive<Expect::kNoRow>(table, key);
     if (access == nullptr) return Outcome::kConflict;
     if (access->present) return Outcome::kExists;
-    std::byte* at = table.tuple(access->row);
     // Only a row that this transaction has deleted itself holds bytes that an abort must bring back.
-    if (access->written) undo_.BeforeChange(at, tuple.size());
+    const bool had_bytes = access->written;
     MarkWritten(*access, true);
-    std::memcpy(at, tuple.data(), tuple.size());
+    changes_.Insert(table, access->row, tuple, had_bytes);
     return Outcome::kOk;
   }
 
@@ -129,6 +129,7 @@ class TwoPhaseLocking {
     if (access == nullptr) return Outcome::kConflict;
     if (!access->present) return Outcome::kNotFound;
     MarkWritten(*access, false);
+    changes_.Delete(table, access->row);
     return Outcome::kOk;
   }
 
@@ -189,7 +190,7 @@ class TwoPhaseLocking {
   }
 
   void Abort() {
-    undo_.Undo();
+    changes_.Undo();
     Release();
   }
 
@@ -361,8 +362,10 @@ class TwoPhaseLocking {
       return RetireResult::kPresent;
     }
     // In an ordered table its metadata is handed to the gap. There scans read absent rows, and as readers keep metadata
-    // from being forgotten, rows that had to be forgettable first would never be unlinked.
-    if (!table.ordered() && !locks_.MayForget(log_, lock)) {
+    // from being forgotten, rows that had to be forgettable first would never be unlinked. Where records name slots,
+    // scans keep nothing, and a slot is free for another key only once its delete is durable.
+    const bool must_be_forgettable = !table.ordered() || kAppendsChanges<Log>;
+    if (must_be_forgettable && !locks_.MayForget(log_, lock)) {
       locks_.ReleaseExclusive(lock, row);
       return RetireResult::kNotYet;
     }
@@ -386,7 +389,7 @@ class TwoPhaseLocking {
   Held held_;
   std::vector<Access> accesses_;
   ScannedLeaves leaves_;
-  UndoLog undo_;
+  Changes<Log> changes_;
   uint32_t writes_ = 0;
   uint64_t begins_ = 0;
   AbsentRows absent_rows_;

@@ -22,6 +22,11 @@
 //   Idle(state)                                  before the worker pauses: no other worker's commit may wait for it
 //   RaiseWatermark(timestamp)                    (needs_multi_version) a lower bound of all current and future
 //                                                snapshots; any worker
+//   StartChanges(state, id)                      (appends_changes) before the transaction's first access
+//   Change(state, table, row, tuple)             (appends_changes) makes the row have this tuple, or none if null, and
+//                                                appends a record of the change; the row is locked. The changes of
+//                                                a transaction precede its Reserve, which then never fails
+//   TakeBack(state)                              (appends_changes) undoes the changes; the rows are still locked
 //   OwnEnds(state, ends)                         the ends of its own records, by log; 0 in a log without one
 //   OwnBytes(state)                              the size of its own records in all logs
 //   durable()                                    how far each log is durable
@@ -48,6 +53,7 @@
 #include <type_traits>
 
 #include "base/types.h"
+#include "logging/backup/checkpoint_counters.h"
 #include "logging/central_counters.h"
 #include "logging/commit_point.h"
 #include "logging/format.h"
@@ -57,8 +63,10 @@
 
 namespace dbx {
 
+class Database;
+
 enum class PayloadKind : uint8_t { kNone, kData, kCommand };
-enum class ReplayOrder : uint8_t { kNone, kTotal, kPartial, kPerPartition, kNewestWins };
+enum class ReplayOrder : uint8_t { kNone, kTotal, kPartial, kPerPartition, kNewestWins, kAny };
 
 struct LogTraits {
   std::string_view name;  // as in config.h: LOG_TAURUS
@@ -72,6 +80,8 @@ struct LogTraits {
   bool needs_epochs = false;    // transactions become durable by epochs, and have TIDs that contain theirs
   // Records have their transactions' read and commit timestamps, and replay is multi-version.
   bool needs_multi_version = false;
+  bool appends_changes = false;  // a record per change of a row, as it is made, and one that commits them
+  bool needs_pages = false;      // records name pages and slots: every table is paged (storage/heap/page_space.h)
   ReplayOrder replay_order;
 };
 
@@ -117,6 +127,9 @@ class LogDefaults {
 
   static constexpr size_t meta_bytes(uint32_t /*logs*/) { return 0; }
   static size_t meta_bytes() { return 0; }
+  // Of a run with these tables, before any of its files is created: throws Error (kUsage) if a record that it may need
+  // exceeds `max_record_bytes`.
+  static void CheckTables(const Database&, uint64_t /*max_record_bytes*/) {}
   Defaulted InitWorker(auto&, WorkerId) { return {}; }
   Defaulted Begin(auto&) { return {}; }
   Defaulted OnRead(auto&, const RowRef&) { return {}; }
@@ -139,6 +152,8 @@ class LogDefaults {
   Defaulted ThrowIfFailed() const { return {}; }
   // The cost of tracking a central log's fills, once the writers have stopped.
   static std::optional<CentralCounters> central_counters() { return std::nullopt; }
+  // The same of fuzzy checkpoints.
+  static std::optional<CheckpointCounters> checkpoint_counters() { return std::nullopt; }
 };
 
 // The checks of AssertLogScheme. Own: the scheme declares the verb itself.
@@ -196,6 +211,14 @@ concept HandsOverWhenIdle = requires(L& log, typename L::TxnState& state) {
   { log.Idle(state) } -> Own;
 };
 
+template <class L>
+concept AppendsChanges = requires(L& log, typename L::TxnState& state, TxnId id, Table& table, Row* row,
+                                  const std::byte* tuple) {
+  log.StartChanges(state, id);
+  log.Change(state, table, row, tuple);
+  log.TakeBack(state);
+};
+
 }  // namespace log_contract
 
 // Stops the compiler with one sentence for each duty that L does not meet.
@@ -224,6 +247,12 @@ consteval bool AssertLogScheme() {
   if constexpr (L::kTraits.needs_multi_version) {
     static_assert(log_contract::RaisesWatermarks<L>,
                   "a log scheme with needs_multi_version declares RaiseWatermark(timestamp)");
+  }
+  if constexpr (L::kTraits.appends_changes) {
+    static_assert(
+        log_contract::AppendsChanges<L>,
+        "a log scheme with appends_changes declares StartChanges(state, id), Change(state, table, row, tuple) "
+        "and TakeBack(state)");
   }
   if constexpr (L::kTraits.needs_epochs) {
     static_assert(log_contract::HandsOverWhenIdle<L>,

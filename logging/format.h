@@ -35,7 +35,8 @@ enum class Scheme : uint8_t {
   kPlover = 3,
   kSiloR = 4,
   kEleda = 5,
-  kLast = kEleda,
+  kDifferential = 6,
+  kLast = kDifferential,
 };
 // kVersionedCommand: the log has multi-version replay, and all its transactions are kVersionedCommand.
 enum class Payload : uint8_t { kNone = 0, kData = 1, kCommand = 2, kVersionedCommand = 3, kLast = kVersionedCommand };
@@ -78,7 +79,12 @@ enum class RecordKind : uint8_t {
   kVersionedCommand = 9,
   // No transaction that follows in this log reads below its timestamp.
   kWatermark = 10,
-  kLast = kWatermark,
+  kChange = 11,           // of one slot, by a transaction that has not ended yet: the XOR of its images
+  kCommit = 12,           // a transaction whose changes stand before, in the same log
+  kAbort = 13,            // the end of one without effect
+  kCheckpointBegin = 14,  // a fuzzy checkpoint begins
+  kCheckpointEnd = 15,    // all of its pages are durable; the transactions that are active in this log
+  kLast = kCheckpointEnd,
 };
 
 struct RecordHeader {
@@ -91,8 +97,9 @@ struct RecordHeader {
   uint8_t log_index;
   uint16_t lv_mask;    // bit j: element j of the LV is stored; the last anchor has the others.
                        // kStamped: bit j: the transaction has a part in log j; 0: this record is all of it
-  uint16_t procedure;  // kCommand, kVersionedCommand
-  uint16_t unused;
+                       // kChange: the table
+  uint16_t procedure;  // kCommand, kVersionedCommand; kChange: the slot in its page
+  uint16_t flags;      // kChange: kChange...; 0 in all others
 };
 static_assert(sizeof(RecordHeader) == 32);
 inline constexpr size_t kRecordAlignment = 8;
@@ -116,6 +123,38 @@ struct Timestamps {
 };
 static_assert(sizeof(Timestamps) == 16);
 // Body of kWatermark: u64 timestamp.
+
+// Body of kChange: ChangeBody, u64 key if kChangePresence, then the XOR of the tuple before and after the change, an
+// absent tuple being zeros: all of it, or its runs if kChangeRuns; filled up with zeros to a multiple of 8.
+struct ChangeBody {
+  uint64_t txn_id;
+  uint32_t page;    // in the table
+  uint32_t number;  // the checkpoint that had reached the page: the change is in backup g if and only if number < g
+};
+static_assert(sizeof(ChangeBody) == 16);
+inline constexpr uint16_t kChangeFirst = 1;         // no earlier change of the transaction's attempt, in any log
+inline constexpr uint16_t kChangePresence = 2;      // the slot was absent before or is absent after it
+inline constexpr uint16_t kChangeCompensation = 4;  // takes back an earlier change
+inline constexpr uint16_t kChangeRuns = 8;
+// A run of changed words of 4 bytes, which follow it; runs ascend and have gaps between them.
+struct ChangeRun {
+  uint16_t word;  // the first, from the tuple's start
+  uint16_t words;
+};
+static_assert(sizeof(ChangeRun) == 4);
+// Body of kCommit: u64 transaction id, u64 LSN vector elements (one per bit of lv_mask, ascending). Body of kAbort: u64
+// transaction id.
+
+// Body of kCheckpointBegin.
+struct CheckpointBeginBody {
+  uint32_t number;
+  uint32_t unused;
+};
+// Body of kCheckpointEnd: this, then u64 transaction id of each active transaction.
+struct CheckpointEndBody {
+  uint32_t number;
+  uint32_t active;  // transactions
+};
 
 // Body of kMark.
 struct MarkBody {
@@ -247,6 +286,53 @@ struct CheckpointEnd {
   uint64_t rows;    // in this part
   uint64_t digest;  // CRC32C of the blocks' `crc` fields in their order
 };
+
+// `anchor` of a run that begins with a backup: AnchorFile, AnchorTable for each table, u64 for each worker, padded with
+// zeros to whole blocks. It names the newest complete backup, without which there is no run.
+inline constexpr char kAnchorMagic[8] = {'D', 'B', 'X', 'A', 'N', 'C', '\r', '\n'};
+struct AnchorFile {
+  char magic[8];
+  uint32_t version;
+  uint32_t crc;  // CRC32C of the file with this field zero
+  uint64_t database_id;
+  uint64_t run_id;
+  uint32_t number;  // of the checkpoint
+  uint32_t copy;    // of the backup's two
+  uint32_t part_count;
+  uint32_t log_count;
+  uint32_t table_count;
+  uint32_t worker_count;
+  uint64_t bytes;             // of the file without padding
+  uint64_t begin[kMaxLogs];   // of each log, where the checkpoint's BEGIN starts
+  uint64_t end[kMaxLogs];     // where its END starts
+  uint64_t needed[kMaxLogs];  // recovery needs nothing below; at most `begin`
+};
+static_assert(sizeof(AnchorFile) == 64 + 3 * 8 * kMaxLogs);
+struct AnchorTable {
+  uint32_t pages;  // that the checkpoint counted
+  uint32_t rows_per_page;
+  uint32_t tuple_bytes;
+  uint32_t unused;
+};
+static_assert(sizeof(AnchorTable) == 16);
+// Behind the tables, for each worker: all of its transactions with lower sequence numbers had ended before the
+// checkpoint began.
+
+// A frame of a backup's part: this header, then the packed images of a page (storage/heap/page_space.h), filled up with
+// zeros to whole blocks. Page i of a table is frame i div parts of part i mod parts.
+struct BackupFrame {
+  uint32_t crc;   // CRC32C of the rest of the frame
+  uint32_t salt;  // Salt(run id, kBackupSalt + copy)
+  uint32_t page;
+  uint32_t number;  // of the checkpoint that wrote it
+  uint16_t table;
+  uint16_t copy;
+  uint32_t rows_per_page;
+  uint32_t tuple_bytes;
+  uint32_t unused;
+};
+static_assert(sizeof(BackupFrame) == 32);
+inline constexpr uint32_t kBackupSalt = 0x100;  // beyond the indexes of logs
 
 // The salt of log `log_index` of run `run_id`.
 constexpr uint32_t Salt(uint64_t run_id, uint32_t log_index) {

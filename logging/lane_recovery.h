@@ -11,8 +11,8 @@
 
 #include "base/host.h"
 #include "base/spin.h"
+#include "logging/log_ends.h"
 #include "logging/log_reader.h"
-#include "logging/log_tail.h"
 #include "logging/replay_lanes.h"
 
 namespace dbx {
@@ -23,26 +23,8 @@ struct ReplaySettings {
   uint32_t workers = 1;
   size_t block_bytes = 1 << 20;
   Serially serially = Serially::kAuto;  // replay by one worker while the others read
-};
-
-struct ReplaySummary {
-  uint64_t recovered = 0;
-  uint64_t dropped = 0;  // whole, but a transaction that they depend on is not durable
-  uint64_t voids = 0;
-  uint64_t torn_logs = 0;
-  uint64_t cut_bytes = 0;
-  uint64_t log_bytes = 0;
-  std::vector<Lsn> frontier;            // end of the valid prefix of each log (ELV): the recovery horizon
-  std::vector<Lsn> durable;             // start of a record of each log below which all is proved to be durable
-  uint64_t next_sequence = 0;           // above that of every transaction in the logs, dropped and cut ones included
-  Lsn highest_lsn{};                    // of the ends of the files
-  Stamp highest_stamp{};                // in the logs, behind their valid prefixes too
-  Stamp durable_stamp{};                // up to here every log had been durable, according to marks
-  Stamp stamp_end = Stamp(UINT64_MAX);  // no transaction with a larger stamp is recovered
-  bool clean_end = false;               // RUN_END in every log
-  bool went_serial = false;
-  double parallelism = 0;                                   // mean number of workers that were replaying
-  std::vector<std::optional<format::RunEndBody>> run_ends;  // of each log
+  // Which stages of a restart from a backup overlap (logging/differential/differential_recovery.h).
+  uint32_t restart_level = 4;
 };
 
 class LaneRecovery {
@@ -115,12 +97,6 @@ class LaneRecovery {
   std::vector<Worker> workers_;
   uint64_t start_ticks_ = 0;
   bool went_serial_ = false;
-
- private:
-  static void CheckFrozenEnd(const LogReader& reader);
-  static void CheckDurableEnd(const LogReader& reader);
-  std::vector<TailFindings> ExamineTails() const;
-  void JudgeEnds(ReplaySummary& summary) const;
 };
 
 // For counters that one worker writes and others may read.

@@ -12,6 +12,10 @@ namespace dbx {
 
 class EpochClock;
 class FrontierFile;
+struct BackupOptions;
+
+// The image of a change (differential logging): the whole slot, as in the paper, or the words that changed.
+enum class ChangeImage : uint8_t { kSlot, kRuns };
 
 struct LogOptions {
   // Taurus: LV compression: records omit the LSN vector elements that the log's last anchor covers.
@@ -27,6 +31,9 @@ struct LogOptions {
   // Schemes that commit by epochs (LogTraits::needs_epochs): the run's clock, and its frontier file.
   const EpochClock* epochs = nullptr;
   std::shared_ptr<FrontierFile> frontier{};
+  // Schemes whose tables are paged (LogTraits::needs_pages): the run's backup and its checkpoints.
+  std::shared_ptr<BackupOptions> backup{};
+  ChangeImage change_image = ChangeImage::kSlot;
 };
 
 }  // namespace dbx

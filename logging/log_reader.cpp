@@ -180,6 +180,7 @@ void LogReader::Follow(const RecordType& type, const RecordView& record) {
   stamp_ = std::max(stamp_, facts.stamp);
   durable_stamp_ = std::max(durable_stamp_, facts.durable_stamp);
   watermark_ = std::max(watermark_, facts.watermark);
+  next_sequence_ = std::max(next_sequence_, facts.next_sequence);
   RaiseProofs(source_, type, facts, position_, proofs_);
   if (facts.durable_logs) {
     anchor_ = *facts.durable_logs;

@@ -182,9 +182,13 @@ class LogReader {
   const std::optional<format::RunEndBody>& run_end() const { return run_end_; }
   uint64_t void_count() const { return void_count_; }
   uint64_t txn_count() const { return txn_count_; }
+  // Above that of every transaction that a record of the prefix states (RecordFacts::next_sequence).
+  uint64_t next_sequence() const { return next_sequence_; }
   const ProofPerLog& proofs() const { return proofs_; }
   // A place up to `at` where a record of the prefix starts, not far before it: one of each block is known.
   Lsn RecordStartUpTo(Lsn at) const;
+  // These places, ascending: the first is the start of the log; one may be there twice, and the last be position().
+  std::span<const Lsn> block_starts() const { return block_starts_; }
 
   // Of stamped records and marks so far: the largest stamp, and up to which one every log had been durable. A
   // transaction with timestamps has its end timestamp as stamp.
@@ -233,6 +237,7 @@ class LogReader {
   std::optional<format::RunEndBody> run_end_;
   uint64_t void_count_ = 0;
   uint64_t txn_count_ = 0;
+  uint64_t next_sequence_ = 0;
   ProofPerLog proofs_;
   Stamp stamp_;
   Stamp durable_stamp_;

@@ -121,6 +121,12 @@ class LogStream {
     Finish(worker);
   }
 
+  // The same of a record that is no transaction's last: it counts as none.
+  void SubmitPart(uint32_t slot, const Place& place) {
+    slots_[slot].record_bytes += place.bytes;
+    Finish(slot);
+  }
+
   // The worker has filled `used` bytes of the place with the records of `txns` transactions; the rest becomes VOID.
   void SubmitChunk(uint32_t worker, const Place& place, uint32_t used, uint32_t txns) {
     if (used < place.bytes) FillVoid(worker, {place.lsn + used, place.bytes - used});

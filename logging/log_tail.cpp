@@ -130,6 +130,7 @@ class TailSearch {
     // What a malformed record states up to its fault counts.
     RecordFacts facts;
     type.state({header, body, source_.log_count}, facts);
+    findings_.next_sequence = std::max(findings_.next_sequence, facts.next_sequence);
     findings_.highest_stamp = std::max(findings_.highest_stamp, facts.stamp);
     findings_.durable_stamp = std::max(findings_.durable_stamp, facts.durable_stamp);
     RaiseProofs(source_, type, facts, at, findings_.proofs);

@@ -16,7 +16,7 @@ namespace dbx {
 
 struct TailFindings {
   uint64_t cut_bytes = 0;      // from the frontier to the last byte found that is not zero
-  uint64_t next_sequence = 0;  // above that of every transaction found
+  uint64_t next_sequence = 0;  // above that of every transaction found, or named by what was found
   Stamp highest_stamp{};       // of stamped records found, and of ends of transactions
   Stamp durable_stamp{};       // up to here every log had been durable, according to marks
   ProofPerLog proofs;          // evidence from the records behind the frontier

@@ -1,5 +1,5 @@
 // A position in each log of a run, as a plain value, unlike the words of an LSN vector that vector instructions work on
-// (taurus/lsn_vector.h).
+// (lsn_vector.h).
 //
 // Used by readers of logs, and by callers that ask a scheme where a transaction's records end. Threads: plain data.
 #pragma once

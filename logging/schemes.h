@@ -18,6 +18,7 @@ struct SchemeInfo {
   std::string_view folder;  // in logging/; log_dump calls it so
   bool one_log;             // all its records are one sequence
   bool has_lsn_vectors = false;
+  bool needs_pages = false;  // as LogTraits::needs_pages: a run has a backup of its pages, and an anchor
 };
 
 // By the number in a log's header.
@@ -28,6 +29,7 @@ inline constexpr std::array kSchemes = std::to_array<SchemeInfo>({
     {format::Scheme::kPlover, "LOG_PLOVER", "plover", false},
     {format::Scheme::kSiloR, "LOG_BATCH", "silo_r", false},
     {format::Scheme::kEleda, "LOG_ELEDA", "eleda", true},
+    {format::Scheme::kDifferential, "LOG_DIFFERENTIAL", "differential", false, true, /*needs_pages=*/true},
 });
 
 constexpr const SchemeInfo& InfoOf(format::Scheme scheme) { return kSchemes[static_cast<size_t>(scheme)]; }
@@ -35,6 +37,13 @@ constexpr const SchemeInfo& InfoOf(format::Scheme scheme) { return kSchemes[stat
 constexpr bool HasOneLog(std::string_view name) {
   for (const SchemeInfo& info : kSchemes) {
     if (info.name == name) return info.one_log;
+  }
+  return false;
+}
+
+constexpr bool NeedsPages(std::string_view name) {
+  for (const SchemeInfo& info : kSchemes) {
+    if (info.name == name) return info.needs_pages;
   }
   return false;
 }

@@ -1,8 +1,8 @@
 """A colour and a marker per log scheme, for all plots: those of the main job and, by experiments/series.yaml, figures.
 
-Colours are those of Okabe and Ito, which colour-blind readers tell apart, and a grey; black is white on a dark page
-(experiment/style.py). A marker and a label always say the same as the colour. Without matplotlib, which takes a second
-to load.
+Colours are those of Okabe and Ito, which colour-blind readers tell apart, a grey and a brown; black is white on a dark
+page (experiment/style.py). A marker and a label always say the same as the colour. Without matplotlib, which takes a
+second to load.
 """
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ SCHEME_STYLE = {
     ("LOG_ELEDA", "LOG_COMMAND"): ("#f0e442", ">"),
     ("LOG_BATCH", "LOG_DATA"): ("#000000", "P"),
     ("LOG_PLOVER", "LOG_DATA"): ("#009e73", "X"),
+    ("LOG_DIFFERENTIAL", "LOG_DATA"): ("#8c510a", "p"),
 }
 # Where a scheme's one log is drawn both on one disk and over several: the latter's marker, dashed, or hatched in bars.
 STRIPED_MARKERS = {("LOG_SERIAL", "LOG_DATA"): "h", ("LOG_SERIAL", "LOG_COMMAND"): "H"}

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -18,12 +19,31 @@ class Database {
   // `layout` is that of the rows of all tables; `workers` is how many threads create rows.
   Database(const RowLayout& layout, uint32_t workers) : layout_(layout), workers_(workers) {}
 
+  // The rows of tables that are created from now on lie in pages of `page_bytes_min` or more; of table i there are
+  // rows_per_page[i] in a page, if it is given.
+  void PageEveryTable(size_t page_bytes_min, std::vector<uint32_t> rows_per_page = {}) {
+    page_bytes_min_ = page_bytes_min;
+    rows_per_page_ = std::move(rows_per_page);
+    checkpoints_ = std::make_unique<CheckpointClock>();
+  }
+  bool paged() const { return checkpoints_ != nullptr; }
+  // Of a paged database.
+  CheckpointClock& checkpoints() const {
+    CHECK(paged());
+    return *checkpoints_;
+  }
+
   // The tables that are created from now on are ordered, whatever their schemas say.
   void OrderEveryTable() { order_every_table_ = true; }
   Table& CreateTable(Schema schema) {
     schema.ordered |= order_every_table_;
     const auto id = TableId(static_cast<uint16_t>(tables_.size()));
-    tables_.push_back(std::make_unique<Table>(id, std::move(schema), layout_, workers_));
+    std::optional<PagedRows> pages;
+    if (paged()) {
+      const uint32_t rows = id.value() < rows_per_page_.size() ? rows_per_page_[id.value()] : 0;
+      pages.emplace(PagedRows{*checkpoints_, page_bytes_min_, rows});
+    }
+    tables_.push_back(std::make_unique<Table>(id, std::move(schema), layout_, workers_, pages));
     return *tables_.back();
   }
   SecondaryIndex& CreateSecondaryIndex(std::string name) {
@@ -43,6 +63,9 @@ class Database {
   RowLayout layout_;
   uint32_t workers_;
   bool order_every_table_ = false;
+  size_t page_bytes_min_ = 0;
+  std::vector<uint32_t> rows_per_page_;
+  std::unique_ptr<CheckpointClock> checkpoints_;  // in front of the tables, whose pages use it
   std::vector<std::unique_ptr<Table>> tables_;
   std::vector<std::unique_ptr<SecondaryIndex>> secondary_indexes_;
 };

@@ -12,16 +12,31 @@ namespace {
 
 size_t RoundUp(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
+std::unique_ptr<PageSpace> MakePages(const Schema& schema, size_t tuple_offset, const std::optional<PagedRows>& paged) {
+  if (!paged) return nullptr;
+  const size_t alignment = schema.row_alignment_bytes;
+  return std::make_unique<PageSpace>(PageShape{.row_bytes = RoundUp(tuple_offset + schema.tuple_bytes, alignment),
+                                               .tuple_offset = tuple_offset,
+                                               .tuple_bytes = schema.tuple_bytes,
+                                               .alignment_bytes = alignment,
+                                               .page_bytes_min = paged->page_bytes_min,
+                                               .rows_per_page = paged->rows_per_page},
+                                     paged->checkpoints);
+}
+
 }  // namespace
 
-Table::Table(TableId id, Schema schema, const RowLayout& layout, uint32_t workers)
+Table::Table(TableId id, Schema schema, const RowLayout& layout, uint32_t workers,
+             const std::optional<PagedRows>& paged)
     : id_(id),
       schema_(std::move(schema)),
       tuple_bytes_(schema_.tuple_bytes),
       layout_(layout),
       // Tuples are structs of words of up to 8 bytes.
       tuple_offset_(sizeof(Row) + layout.bytes()),
-      heap_(RoundUp(tuple_offset_ + tuple_bytes_, schema_.row_alignment_bytes), schema_.row_alignment_bytes, workers) {
+      pages_(MakePages(schema_, tuple_offset_, paged)),
+      heap_(RoundUp(tuple_offset_ + tuple_bytes_, schema_.row_alignment_bytes), schema_.row_alignment_bytes, workers,
+            pages_.get()) {
   if (schema_.ordered) {
     tree_ = std::make_unique<BTreeIndex>(layout.leaf_log_bytes);
   } else {
@@ -37,12 +52,26 @@ void Table::LoadRow(WorkerId worker, Key key, std::span<const std::byte> tuple) 
     Row* const row = Allocate(worker, key);
     row->control.store(0, std::memory_order_relaxed);  // published by the index
     std::memcpy(this->tuple(row), tuple.data(), tuple.size());
+    if (pages_) MarkPresent(row);
     return row;
   };
   (void)(ordered() ? tree_->FindOrInsert(key, make) : hash_->FindOrInsert(key, make));
   if (!created) {
     throw Error(ExitStatus::kInternal, "table " + schema_.name + ": key " + std::to_string(key) + " loaded twice");
   }
+}
+
+void Table::MarkPresent(const Row* row) {
+  const PageSpace::Place place = pages_->PlaceOf(row);
+  PageSpace::Latched(*pages_, place.page).SetPresent(place.slot, true);
+}
+
+void Table::AdoptRow(WorkerId, Row* row) {
+  row->control.store(0, std::memory_order_relaxed);  // published by the index
+  const auto make = [row] { return row; };
+  const Row* const found = ordered() ? tree_->FindOrInsert(row->key, make) : hash_->FindOrInsert(row->key, make);
+  if (found == row) return;
+  throw Error(ExitStatus::kCorrupt, "table " + schema_.name + ": key " + std::to_string(row->key) + " in two slots");
 }
 
 void Table::ForEachRow(const std::function<void(const Row&)>& visit) const { ForEachRowOfPart(0, 1, visit); }
@@ -56,6 +85,8 @@ uint64_t Table::row_count() const {
   return count;
 }
 
-size_t Table::memory_bytes() const { return index_bytes() + heap_.memory_bytes(); }
+size_t Table::memory_bytes() const {
+  return index_bytes() + heap_.memory_bytes() + (pages_ ? pages_->memory_bytes() : 0);
+}
 
 }  // namespace dbx

@@ -19,15 +19,24 @@
 #include "storage/btree_scan.h"
 #include "storage/hash_index.h"
 #include "storage/heap/arena_heap.h"
+#include "storage/heap/page_space.h"
 #include "storage/row.h"
 #include "storage/schema.h"
 
 namespace dbx {
 
+// That a table's rows lie in pages (page_space.h).
+struct PagedRows {
+  CheckpointClock& checkpoints;
+  size_t page_bytes_min;
+  uint32_t rows_per_page;  // 0: as many as a page holds
+};
+
 class Table {
  public:
   // `workers` is how many threads may create rows.
-  Table(TableId id, Schema schema, const RowLayout& layout, uint32_t workers);
+  Table(TableId id, Schema schema, const RowLayout& layout, uint32_t workers,
+        const std::optional<PagedRows>& paged = {});
 
   TableId id() const { return id_; }
   const Schema& schema() const { return schema_; }
@@ -51,6 +60,9 @@ class Table {
     for (Key i = 0; first <= last && i <= last - first && i < partitions; ++i) mask |= 1u << (first + i) % partitions;
     return mask;
   }
+
+  // Of a paged table; nullptr: its rows lie in arenas.
+  PageSpace* pages() const { return pages_.get(); }
 
   std::byte* tuple(Row* row) const { return reinterpret_cast<std::byte*>(row) + tuple_offset_; }
   const std::byte* tuple(const Row* row) const { return reinterpret_cast<const std::byte*>(row) + tuple_offset_; }
@@ -85,6 +97,14 @@ class Table {
   // Adds a present row, its control word 0 but for being there and its log metadata all zero (initial load).
   // Threads may load side by side, each as another worker. Throws Error when the key exists.
   void LoadRow(WorkerId worker, Key key, std::span<const std::byte> tuple);
+
+  // Of a paged table that is restored from its pages, each slot once: a row that is there, with its key and tuple in
+  // place, enters the index; the slot of one that is not is free for new rows of `worker`. Throws Error (kCorrupt) when
+  // the key exists.
+  void AdoptRow(WorkerId worker, Row* row);
+  void AdoptFreeSlot(WorkerId worker, Row* row) { Recycle(worker, row); }
+  // The same of all slots of a page that is zeros, which need not be touched for it.
+  void AdoptFreePage(WorkerId worker, uint32_t page) { heap_.AdoptPage(worker, page); }
 
   // Unlinks an absent row, already marked kGone by the caller, which holds its lock, from the index. Its leaf must not
   // be held.
@@ -147,6 +167,8 @@ class Table {
     return row;
   }
 
+  void MarkPresent(const Row* row);
+
   template <class Visit>
   void ForEachRowOfRange(uint64_t part, uint64_t parts, Visit&& visit) const {
     const std::vector<Key> ends = tree_->LeafEnds();
@@ -168,7 +190,8 @@ class Table {
   size_t tuple_offset_;
   std::optional<HashIndex> hash_;  // one of the two
   std::unique_ptr<BTreeIndex> tree_;
-  ArenaHeap heap_;  // of whole rows, each rounded up to its alignment
+  std::unique_ptr<PageSpace> pages_;  // in front of the heap, which has rows in it
+  ArenaHeap heap_;                    // of whole rows, each rounded up to its alignment
 };
 
 }  // namespace dbx

@@ -16,6 +16,7 @@
 #include "storage/database.h"
 #include "system/result.h"
 #include "system/run_control.h"
+#include "system/runs/log_directory.h"
 #include "system/transaction/ack_file.h"
 #include "system/workloads.h"
 
@@ -55,6 +56,10 @@ class Node {
   virtual const LogTraits& log_traits() const = 0;
   virtual const CcTraits& cc_traits() const = 0;
 
+  // Before a run's files are created. Throws Error (kUsage) if the log scheme cannot log changes of these tables.
+  virtual void CheckTables(uint64_t max_record_bytes) const = 0;
+  // The locks of the run's directories, until all threads of the log have ended.
+  void Hold(RunLocks locks) { locks_ = std::move(locks); }
   // Starts the writers of `logs`, if there are any. Then OpenControl, then the workers.
   virtual void OpenLog(std::unique_ptr<LogSet> logs, const LogOptions& options) = 0;
   // Timestamps of this run, where there are any, are above `after`.
@@ -66,6 +71,7 @@ class Node {
   // Throws the error of a write by the scheme's own threads, if there was one. After logs()->Stop().
   virtual void ThrowIfLogFailed() const = 0;
   virtual std::optional<CentralCounters> central_counters() const = 0;
+  virtual std::optional<CheckpointCounters> checkpoint_counters() const = 0;
   virtual std::optional<DeadlockCounters> deadlocks() const = 0;
   // Memory of the concurrency control outside the rows.
   virtual size_t control_bytes() const = 0;
@@ -73,6 +79,7 @@ class Node {
  protected:
   Node(const RowLayout& layout, uint32_t workers) : database_(layout, workers), epochs_(workers) {}
 
+  RunLocks locks_;
   Database database_;
   EpochClock epochs_;
   RunControl control_;

@@ -10,6 +10,7 @@
 #include "base/histogram.h"
 #include "base/types.h"
 #include "concurrency_control/deadlock_counters.h"
+#include "logging/backup/checkpoint_counters.h"
 #include "logging/central_counters.h"
 #include "logging/device/device_profile.h"
 
@@ -76,7 +77,7 @@ struct AncestryResult {
   uint32_t parent_run = 0;       // number of the run that it continues; 0: none
   uint64_t runs = 0;             // ancestors that were replayed
   uint64_t recovered = 0;        // their transactions
-  uint64_t checkpoint_rows = 0;  // loaded from the checkpoint that the first one starts from
+  uint64_t checkpoint_rows = 0;  // of the checkpoint that the first one starts from; or restored from a backup
 };
 
 struct RunResult {
@@ -87,7 +88,8 @@ struct RunResult {
   std::vector<std::string> procedure_names;  // by id
   std::vector<StreamStats> streams;
   std::optional<CentralCounters> central_log;
-  std::optional<DeadlockCounters> deadlocks;  // of a concurrency control that detects them
+  std::optional<CheckpointCounters> checkpoints;  // of a scheme that takes any
+  std::optional<DeadlockCounters> deadlocks;      // of a concurrency control that detects them
   LatencyHistogram latency;  // of those counted as acknowledged: taken from the queue of calls to acknowledgement, ns
   CommitParts commit_parts;
   double seconds = 0;  // the measured interval

@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/host.h"
 #include "base/stop.h"
+#include "logging/backup/backup_options.h"
 #include "storage/digest.h"
 #include "system/log_interval.h"
 #include "system/pairs/pair_types.h"
@@ -53,24 +54,32 @@ class Run {
 
   void Load() {
     const uint64_t begin = Clock::NowTicks();
-    std::visit([this](auto* workload) { CreateTables(options_, *workload, database_); }, workload_);
     if (options_.continue_run) {
       RecoverOldRuns();
     } else {
+      MakeTables({});
       std::visit([this](auto* workload) { workload->Load(database_, options_.seed, options_.thread_cnt); }, workload_);
     }
     result_.load_seconds = Clock::ToSeconds(Clock::NowTicks() - begin);
   }
 
+  // `rows_per_page`, by table: of the pages that are recovered, where tables are paged.
+  void MakeTables(std::vector<uint32_t> rows_per_page) {
+    if (log_traits().needs_pages) database_.PageEveryTable(options_.page_bytes, std::move(rows_per_page));
+    std::visit([this](auto* workload) { CreateTables(options_, *workload, database_); }, workload_);
+    node_.CheckTables(std::min(options_.max_log_entry_size, LogStream::RingBytes(options_.log_buffer_size) / 4));
+  }
+
   // Recovers the run to be continued and freezes it: no client sees any of its state before that is durable.
   void RecoverOldRuns() {
     old_runs_ = storage_.Open(options_);
+    MakeTables(RowsPerPage(*old_runs_));
     for (const OldRun& run : old_runs_->chain) CheckLogsMatch(run, log_traits(), SchemaHash(database_));
     CheckContinuable(old_runs_->newest(), options_);
     const uint64_t checkpoint_rows =
         LoadStart(StartStateOf(*old_runs_), storage_.files(), options_.seed, options_.thread_cnt, workload_, database_);
     const std::vector<RecoveredRun> recovered =
-        ReplayRuns(log_traits().scheme, options_, *old_runs_, workload_, database_);
+        ReplayRuns(log_traits().scheme, options_, storage_.files(), *old_runs_, workload_, database_);
     OldRun& newest = old_runs_->chain.back();
     std::optional<Digest128> digest;
     if (options_.verify) {
@@ -111,13 +120,14 @@ class Run {
   // The new run's files; with the state that it continues, if there is one.
   NewLogFiles CreateFiles() {
     const auto prepare = [this](uint64_t run_id) { CreateAckFile(run_id); };
-    if (!old_runs_) return storage_.Create(options_, log_traits(), SchemaHash(database_), prepare);
+    if (!old_runs_) return storage_.Create(options_, log_traits(), SchemaHash(database_), prepare, database_);
     const uint64_t begin = Clock::NowTicks();
     const Continuation continuation{old_runs_->newest(), database_, options_.checkpoint};
     first_sequence_ = continuation.first_sequence();
     start_lsn_ = continuation.start_lsn();
     first_stamp_ = continuation.first_stamp();
-    NewLogFiles files = storage_.Create(options_, log_traits(), SchemaHash(database_), prepare, &continuation);
+    NewLogFiles files =
+        storage_.Create(options_, log_traits(), SchemaHash(database_), prepare, database_, &continuation);
     if (options_.drop_old_runs) DropOldRuns();
     old_runs_.reset();
     result_.recovery_seconds = result_.load_seconds + Clock::ToSeconds(Clock::NowTicks() - begin);
@@ -141,12 +151,21 @@ class Run {
     ack_file_ = AckFile::Create(options_.ack_file, run_id, options_.thread_cnt, most, first_sequence_, note_bytes);
   }
 
-  LogOptions OptionsOfLog(const std::shared_ptr<FrontierFile>& frontier) {
+  LogOptions OptionsOfLog(const NewLogFiles& files) {
     LogOptions options = LogOptionsOf(options_, first_stamp_);
+    if (files.backup) {
+      options.backup =
+          std::make_shared<BackupOptions>(BackupOptions{&database_,
+                                                        &storage_.files(),
+                                                        files.backup,
+                                                        files.anchor_path,
+                                                        *files.anchor,
+                                                        {options_.checkpoint_interval_ms, options_.checkpoint_bytes}});
+    }
     if (log_traits().needs_epochs) {
       node_.epochs().StartAfter(EpochTid::EpochOf(TidOf(first_stamp_)));
       options.epochs = &node_.epochs();
-      options.frontier = frontier;
+      options.frontier = files.frontier;
     }
     return options;
   }
@@ -157,10 +176,10 @@ class Run {
       result_.checkpoint_bytes = files.checkpoint_bytes;
       result_.run_number = files.run_number;
       result_.directories = files.directories;
-      locks_ = std::move(files.locks);
+      node_.Hold(std::move(files.locks));
       node_.OpenLog(
           std::make_unique<LogSet>(std::move(files.targets), LogSetOptionsOf(options_, files.run_id, start_lsn_)),
-          OptionsOfLog(files.frontier));
+          OptionsOfLog(files));
     } else {
       node_.OpenLog(nullptr, {});
       CreateAckFile(0);
@@ -323,6 +342,7 @@ class Run {
     result_.log_buffer_bytes = logs.memory_bytes();
     result_.fixed_record_bytes = log_traits().fixed_bytes;
     result_.central_log = node_.central_counters();
+    result_.checkpoints = node_.checkpoint_counters();
     for (uint32_t i = 0; i < logs.count(); ++i) {
       const LogStream& stream = logs.stream(i);
       StreamStats stats;
@@ -333,6 +353,8 @@ class Run {
       }
       stats.pad_bytes = stream.counters().pad_bytes;
       stats.anchor_bytes = stream.counters().anchor_bytes;
+      // Behind the workers' slots is that of the checkpoints.
+      if (log_traits().needs_pages) stats.anchor_bytes += stream.slot(options_.thread_cnt).record_bytes;
       stats.flushes = stream.counters().flushes;
       stats.flush_nanos = stream.counters().flush_nanos;
       result_.streams.push_back(stats);
@@ -347,7 +369,6 @@ class Run {
   RunControl& control_;  // the node's
   RunResult result_;
   std::optional<OldRuns> old_runs_;  // until the run that continues them is committed
-  RunLocks locks_;                   // of the new one
   uint64_t first_sequence_ = 0;
   Lsn start_lsn_;
   Stamp first_stamp_;

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "logging/format.h"
-#include "logging/taurus/lsn_vector.h"
+#include "logging/lsn_vector.h"
 
 namespace dbx {
 namespace {

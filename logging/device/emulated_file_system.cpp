@@ -73,6 +73,41 @@ class EmulatedFile final : public BlockDevice {
   EmulatedDevice::Reader reader_;
 };
 
+// One file of pages on an emulated device. Two of its writes may be under way while the caller prepares the next, as
+// behind a small cache: so the device is never idle between them, files on several devices are written side by side,
+// and a log on the same device waits behind no more than these.
+class EmulatedPageFile final : public PageFile {
+ public:
+  EmulatedPageFile(std::unique_ptr<PageFile> file, std::shared_ptr<EmulatedDevice> device, DeviceClock& clock,
+                   uint32_t number, bool durable)
+      : file_(std::move(file)), device_(std::move(device)), clock_(clock), number_(number), durable_(durable) {}
+
+  void WriteAt(uint64_t offset, std::span<const std::byte> bytes) override {
+    clock_.WaitUntil(before_last_done_nanos_);
+    const uint64_t now = clock_.NowNanos();
+    file_->WriteAt(offset, bytes);
+    before_last_done_nanos_ = last_done_nanos_;
+    last_done_nanos_ = device_->Write(number_, offset, bytes.size(), /*durable=*/false, now);
+  }
+
+  void Sync() override {
+    const uint64_t now = clock_.NowNanos();
+    file_->Sync();
+    clock_.WaitUntil(durable_ ? device_->Flush(now) : last_done_nanos_);
+  }
+
+  const std::string& path() const override { return file_->path(); }
+
+ private:
+  const std::unique_ptr<PageFile> file_;
+  const std::shared_ptr<EmulatedDevice> device_;
+  DeviceClock& clock_;
+  const uint32_t number_;
+  const bool durable_;
+  uint64_t last_done_nanos_ = 0;  // of its writes
+  uint64_t before_last_done_nanos_ = 0;
+};
+
 // Is `path` the directory or below it?
 bool LiesIn(const std::string& path, const std::string& directory) {
   return path.starts_with(directory) &&
@@ -123,6 +158,13 @@ void EmulatedFileSystem::Rewrite(const std::string& path, uint64_t from, uint64_
 
 std::unique_ptr<BlockDevice> EmulatedFileSystem::Create(const std::string& path, const DeviceOptions& options) {
   return Wrap(files_.Create(path, options), options.sync);
+}
+
+std::unique_ptr<PageFile> EmulatedFileSystem::CreatePages(const std::string& path, bool durable) {
+  std::unique_ptr<PageFile> file = files_.CreatePages(path, durable);
+  std::shared_ptr<EmulatedDevice> device = DeviceOf(path);
+  if (device == nullptr) return file;
+  return std::make_unique<EmulatedPageFile>(std::move(file), std::move(device), clock_, NumberOf(path), durable);
 }
 
 std::unique_ptr<BlockDevice> EmulatedFileSystem::Open(const std::string& path) { return Wrap(files_.Open(path), true); }

@@ -8,9 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <csignal>
 #include <cstdlib>
-#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -48,15 +46,6 @@ void CheckAligned(uint64_t offset, std::span<const std::byte> data) {
   CHECK(offset % kBlockBytes == 0);
   CHECK(data.size() % kBlockBytes == 0);
   CHECK(reinterpret_cast<uintptr_t>(data.data()) % kBlockBytes == 0);
-}
-
-// As write_fully.h says, with the flags of pwritev2.
-int WriteFully(int fd, uint64_t offset, std::span<const std::byte> data, int flags, size_t& done) {
-  return dbx::WriteFully(offset, data, done, [&](uint64_t at, std::span<const std::byte> part) -> int64_t {
-    const iovec io{const_cast<std::byte*>(part.data()), part.size()};
-    const ssize_t n = ::pwritev2(fd, &io, 1, static_cast<off_t>(at), flags);
-    return n < 0 ? -errno : n;
-  });
 }
 
 // Up to the end of the file; returns how many bytes there were.
@@ -252,14 +241,6 @@ class ReadDevice final : public FileDevice {
  private:
   const bool is_ram_;
 };
-
-void IgnoreFileSizeSignal() {
-  static std::once_flag once;
-  std::call_once(once, [] {
-    struct sigaction action {};
-    if (::sigaction(SIGXFSZ, nullptr, &action) == 0 && action.sa_handler == SIG_DFL) ::signal(SIGXFSZ, SIG_IGN);
-  });
-}
 
 std::unique_ptr<Ring> OpenRing(uint32_t entries) {
   auto ring = std::make_unique<Ring>(entries);

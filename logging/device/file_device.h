@@ -56,8 +56,7 @@ class FileDevice : public BlockDevice {
 };
 
 // Creates the file, which must not exist, and returns once it and its directory entry are durable. Throws Error:
-// kNoSpace, kIo; then the file is removed again. Ignores SIGXFSZ for the whole process unless it is handled already: a
-// file size limit is an error of the write, not the end of the process.
+// kNoSpace, kIo; then the file is removed again. A file size limit is an error of the write (IgnoreFileSizeSignal).
 std::unique_ptr<FileDevice> CreateFileDevice(const std::string& path, const DeviceOptions& options);
 
 // Opens a file for reading, through the page cache with read-ahead for sequential access (which measured

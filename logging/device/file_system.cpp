@@ -32,6 +32,11 @@ void CreateDirectories(FileSystem& files, const std::string& directory) {
 std::string TemporaryName(const std::string& path) { return path + ".tmp"; }
 
 void WriteFileAtomically(FileSystem& files, const std::string& path, std::span<const std::byte> bytes) {
+  WriteTemporaryFile(files, path, bytes);
+  PutTemporaryFileInPlace(files, path);
+}
+
+void WriteTemporaryFile(FileSystem& files, const std::string& path, std::span<const std::byte> bytes) {
   const size_t padded = (bytes.size() + kBlockBytes - 1) / kBlockBytes * kBlockBytes;
   // Devices that bypass the page cache need aligned memory.
   const std::unique_ptr<std::byte, FreeDeleter> block(static_cast<std::byte*>(std::aligned_alloc(kBlockBytes, padded)));
@@ -41,12 +46,13 @@ void WriteFileAtomically(FileSystem& files, const std::string& path, std::span<c
   const std::string temporary = TemporaryName(path);
   // A crash may have left one.
   if (files.KindOf(temporary) == FileSystem::Entry::kFile) files.Remove(temporary);
-  {
-    const auto device = files.Create(temporary, {.engine = IoEngine::kPwrite, .direct = false});
-    device->StartWrite(0, {block.get(), padded});
-    device->Complete(true);
-  }
-  files.Rename(temporary, path);
+  const auto device = files.Create(temporary, {.engine = IoEngine::kPwrite, .direct = false});
+  device->StartWrite(0, {block.get(), padded});
+  device->Complete(true);
+}
+
+void PutTemporaryFileInPlace(FileSystem& files, const std::string& path) {
+  files.Rename(TemporaryName(path), path);
   files.SyncDirectory(ParentDirectory(path));
 }
 

@@ -7,8 +7,8 @@
 // Locks are on directories and between processes; within one process each holder is distinct.
 //
 // Models: PosixFileSystem (the product), EmulatedFileSystem over another one, FaultyFileSystem (tests). Errors are one
-// line with verb, path and reason: kNoSpace, or kIo. Threads: main's only, except that devices are used as
-// block_device.h says.
+// line with verb, path and reason: kNoSpace, or kIo. Threads: one at a time, main's, or while transactions run the
+// checkpointer's; devices and page files are used as block_device.h and page_file.h say.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +21,7 @@
 
 #include "logging/device/block_device.h"
 #include "logging/device/device_profile.h"
+#include "logging/device/page_file.h"
 
 namespace dbx {
 
@@ -92,6 +93,9 @@ class FileSystem {
   // A new file, for writing and reading; whole blocks are written. It and its entry are durable on return; after an
   // Error it is removed again.
   virtual std::unique_ptr<BlockDevice> Create(const std::string& path, const DeviceOptions& options) = 0;
+  // A new file of pages that are written in place. It and its entry are durable on return; after an Error it is removed
+  // again. Without `durable` its Sync does nothing.
+  virtual std::unique_ptr<PageFile> CreatePages(const std::string& path, bool durable) = 0;
   // For reading.
   virtual std::unique_ptr<BlockDevice> Open(const std::string& path) = 0;
   // Reads all of it now, so that a failing disk is an Error; zeros take no memory.
@@ -107,6 +111,10 @@ void CreateDirectories(FileSystem& files, const std::string& directory);
 // A new file `path` that holds `bytes`, padded with zeros to whole blocks: after a crash at any point it exists whole
 // or not at all. Written as PATH.tmp, synced, renamed; then the directory is synced.
 void WriteFileAtomically(FileSystem& files, const std::string& path, std::span<const std::byte> bytes);
+// The same in two steps, for a caller to which a failure of the first makes no difference: `path` is untouched then.
+// After a failure of the second it cannot be told which file a crash leaves there.
+void WriteTemporaryFile(FileSystem& files, const std::string& path, std::span<const std::byte> bytes);
+void PutTemporaryFileInPlace(FileSystem& files, const std::string& path);
 
 // The name of a file that WriteFileAtomically has not finished.
 std::string TemporaryName(const std::string& path);

@@ -5,18 +5,22 @@
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/sysmacros.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <mutex>
 #include <sstream>
 #include <system_error>
 
 #include "base/error.h"
+#include "logging/device/write_fully.h"
 
 namespace dbx {
 namespace {
@@ -99,6 +103,22 @@ void ThrowErrno(const char* verb, const std::string& path, int error) {
 
 void ThrowErrno(const char* verb, const std::string& path, uint64_t offset, int error) {
   ThrowErrno(verb, path + "@" + std::to_string(offset), error);
+}
+
+int WriteFully(int fd, uint64_t offset, std::span<const std::byte> data, int flags, size_t& done) {
+  return dbx::WriteFully(offset, data, done, [&](uint64_t at, std::span<const std::byte> part) -> int64_t {
+    const iovec io{const_cast<std::byte*>(part.data()), part.size()};
+    const ssize_t n = ::pwritev2(fd, &io, 1, static_cast<off_t>(at), flags);
+    return n < 0 ? -errno : n;
+  });
+}
+
+void IgnoreFileSizeSignal() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    struct sigaction action {};
+    if (::sigaction(SIGXFSZ, nullptr, &action) == 0 && action.sa_handler == SIG_DFL) ::signal(SIGXFSZ, SIG_IGN);
+  });
 }
 
 void SyncDirectory(const std::string& path) {

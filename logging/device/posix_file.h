@@ -1,9 +1,11 @@
 // Common to the devices and file systems over POSIX files: a descriptor that closes itself, errors with path, offset
-// and reason, and the sync of a directory's entries.
+// and reason, writes that are finished, and the sync of a directory's entries.
 // Threads: no shared state.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -32,6 +34,14 @@ class UniqueFd {
 [[noreturn]] void ThrowErrno(const char* verb, const std::string& path, int error);
 // The same as "cannot VERB PATH@OFFSET: REASON".
 [[noreturn]] void ThrowErrno(const char* verb, const std::string& path, uint64_t offset, int error);
+
+// Writes all of `data` with the flags of pwritev2, as write_fully.h says: 0 or an errno value, and in `done` the number
+// of bytes written.
+int WriteFully(int fd, uint64_t offset, std::span<const std::byte> data, int flags, size_t& done);
+
+// From now on SIGXFSZ is ignored in the whole process, unless it is handled already: a file size limit is an error of
+// the write, not the end of the process.
+void IgnoreFileSizeSignal();
 
 // Makes the entries of a directory durable: files created in it, renamed or deleted. Throws Error.
 void SyncDirectory(const std::string& path);

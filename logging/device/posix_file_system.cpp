@@ -16,6 +16,7 @@
 
 #include "logging/device/file_device.h"
 #include "logging/device/posix_file.h"
+#include "logging/device/posix_page_file.h"
 
 namespace dbx {
 namespace {
@@ -138,6 +139,10 @@ void PosixFileSystem::Rewrite(const std::string& path, uint64_t from, uint64_t t
 
 std::unique_ptr<BlockDevice> PosixFileSystem::Create(const std::string& path, const DeviceOptions& options) {
   return CreateFileDevice(path, options);
+}
+
+std::unique_ptr<PageFile> PosixFileSystem::CreatePages(const std::string& path, bool durable) {
+  return CreatePageFile(path, durable);
 }
 
 std::unique_ptr<BlockDevice> PosixFileSystem::Open(const std::string& path) { return OpenFileDevice(path); }

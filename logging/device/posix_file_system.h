@@ -1,4 +1,4 @@
-// The file system of the operating system (models FileSystem): files are FileDevices.
+// The file system of the operating system (models FileSystem): files are FileDevices and PosixPageFiles.
 // Threads: no state, save that a notice was given.
 #pragma once
 
@@ -22,6 +22,7 @@ class PosixFileSystem final : public FileSystem {
   DirectoryLock LockDirectory(const std::string& path, LockKind kind) override;
   void Rewrite(const std::string& path, uint64_t from, uint64_t to) override;
   std::unique_ptr<BlockDevice> Create(const std::string& path, const DeviceOptions& options) override;
+  std::unique_ptr<PageFile> CreatePages(const std::string& path, bool durable) override;
   std::unique_ptr<BlockDevice> Open(const std::string& path) override;
   FileBytes Map(const std::string& path) override;
   DirectoryKind Describe(const std::string& directory, const DeviceOptions& options) override;

@@ -20,15 +20,6 @@ void UnpackVector(TxnRecord& record, const format::RecordHeader& header, std::sp
   record.payload = body.subspan(lv_bytes);
 }
 
-void UnpackRows(TxnRecord& record, const format::RecordHeader& header, std::span<std::byte> body) {
-  UnpackVector(record, header, body);
-  record.payload = record.payload.subspan(sizeof(TxnId));
-}
-
-size_t LeadingBytes(const format::RecordHeader& header) {
-  return sizeof(TxnId) + StoredElements(header) * sizeof(uint64_t);
-}
-
 const char* StatePad(const RecordView& record, RecordFacts& facts) {
   facts.durable = FieldOf<Lsn>(record.body);
   return facts.durable ? nullptr : "PAD without a durable LSN";
@@ -70,6 +61,15 @@ void DescribeRunEnd(const RecordView& record, const LsnPerLog*, std::string& tex
 
 size_t StoredElements(const format::RecordHeader& header) { return static_cast<size_t>(std::popcount(header.lv_mask)); }
 
+size_t VectorEnd(const format::RecordHeader& header) {
+  return sizeof(TxnId) + StoredElements(header) * sizeof(uint64_t);
+}
+
+void UnpackRows(TxnRecord& record, const format::RecordHeader& header, std::span<std::byte> body) {
+  UnpackVector(record, header, body);
+  record.payload = record.payload.subspan(sizeof(TxnId));
+}
+
 void DescribeVector(const RecordView& record, const LsnPerLog* anchor, std::string& text) {
   if (anchor == nullptr) return;
   text += " lv [";
@@ -84,12 +84,12 @@ void DescribeVector(const RecordView& record, const LsnPerLog* anchor, std::stri
 
 const RecordType kCommand = {.name = "command",
                              .role = RecordRole::kTransaction,
-                             .leading_bytes = LeadingBytes,
+                             .leading_bytes = VectorEnd,
                              .unpack = UnpackVector,
                              .describe = DescribeVector};
 const RecordType kData = {.name = "data",
                           .role = RecordRole::kTransaction,
-                          .leading_bytes = LeadingBytes,
+                          .leading_bytes = VectorEnd,
                           .has_rows = true,
                           .unpack = UnpackRows,
                           .describe = DescribeVector};

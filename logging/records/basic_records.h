@@ -14,6 +14,10 @@ extern const RecordType kRunEnd;
 
 // The elements of a transaction's LSN vector that its record holds.
 size_t StoredElements(const format::RecordHeader& header);
+// Where that vector ends in the body, which begins with the transaction's id.
+size_t VectorEnd(const format::RecordHeader& header);
+// Completes a record of id, vector and rows.
+void UnpackRows(TxnRecord& record, const format::RecordHeader& header, std::span<std::byte> body);
 // Appends a transaction's LSN vector after LV decompression; a star marks the elements that the record itself holds.
 void DescribeVector(const RecordView& record, const LsnPerLog* anchor, std::string& text);
 

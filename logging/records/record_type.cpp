@@ -1,6 +1,7 @@
 #include "logging/records/record_type.h"
 
 #include "logging/records/basic_records.h"
+#include "logging/records/differential_records.h"
 #include "logging/records/stamped_records.h"
 #include "logging/records/versioned_records.h"
 
@@ -8,6 +9,7 @@ namespace dbx::records {
 
 // By RecordKind.
 const RecordType* const kTypes[kKinds] = {
-    nullptr, &kCommand, &kData, &kVoid, &kPad, &kAnchor, &kRunEnd, &kStamped, &kMark, &kVersionedCommand, &kWatermark};
+    nullptr, &kCommand,          &kData,      &kVoid,   &kPad,    &kAnchor, &kRunEnd,          &kStamped,
+    &kMark,  &kVersionedCommand, &kWatermark, &kChange, &kCommit, &kAbort,  &kCheckpointBegin, &kCheckpointEnd};
 
 }  // namespace dbx::records

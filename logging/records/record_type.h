@@ -2,7 +2,8 @@
 // record states, ReplayLanes unpacks transactions, log_dump describes all.
 //
 // A scheme with records of its own adds their types here: basic_records.h (every scheme), stamped_records.h (Plover,
-// Silo-R), versioned_records.h (schemes that log commands for multi-version replay).
+// Silo-R), versioned_records.h (schemes that log commands for multi-version replay), differential_records.h
+// (differential logging).
 #pragma once
 
 #include <cstddef>
@@ -35,6 +36,9 @@ struct RecordFacts {
   std::optional<Lsn> durable;                  // this log was, up to here
   std::optional<LsnPerLog> durable_logs;       // the same of each log
   std::optional<format::RunEndBody> run_end;   // nothing follows in this log
+  // Above those of the transactions that it names, be it one itself or not. Transactions without state() name
+  // themselves by the start of their bodies.
+  uint64_t next_sequence = 0;
 };
 
 enum class RecordRole : uint8_t {

@@ -6,7 +6,7 @@
 //              only with single-version replay)
 //   writeLV    first half: the vector of the last writer
 //   PLV        LogSet::durable()       how far each log is durable
-//   LPLV       lplv_                   the last anchor in a log: LV compression omits elements it covers (Alg. 5)
+//   LPLV       LvAnchors               the last anchor in a log: LV compression omits elements it covers (Alg. 5)
 //   delta      LogOptions::forget_delta_bytes
 //
 // Where this differs from the paper: a transaction reserves its place after its write set is locked and before its read
@@ -24,13 +24,12 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <memory>
 
 #include "base/cache_line.h"
 #include "logging/contract.h"
 #include "logging/log_set.h"
+#include "logging/lv_metadata.h"
 #include "logging/payload.h"
-#include "logging/taurus/lsn_vector.h"
 #include "logging/watermark_records.h"
 
 namespace dbx {
@@ -62,11 +61,7 @@ class TaurusLog : public FlushHooks, public LogDefaults {
   };
 
   TaurusLog(LogSet& logs, const LogOptions& options)
-      : logs_(logs),
-        options_(options),
-        n_(logs.count()),
-        lplv_(std::make_unique<DurableVector[]>(n_)),
-        watermark_(n_) {}
+      : logs_(logs), options_(options), n_(logs.count()), anchors_(logs, options.compress), watermark_(n_) {}
 
   static constexpr size_t meta_bytes(uint32_t logs) { return logs * sizeof(uint64_t) * (kTracksReads ? 2 : 1); }
   size_t meta_bytes() const { return meta_bytes(n_); }
@@ -111,8 +106,7 @@ class TaurusLog : public FlushHooks, public LogDefaults {
   bool Reserve(TxnState& state, const LoggedTxn auto& txn) {
     TakeTurn(state);
     LogStream& stream = logs_.stream(state.log);
-    // The anchor is read before the place is reserved: it precedes this record in the log.
-    state.lv_mask = options_.compress ? lv::Exceeds(state.lv, lplv_[state.log].lsn, n_) : (1u << n_) - 1;
+    state.lv_mask = anchors_.StoredMask(state.lv, state.log);
     const size_t bytes = sizeof(format::RecordHeader) + kTxnIdBytes + std::popcount(state.lv_mask) * sizeof(uint64_t) +
                          Payload::Bytes(txn);
     if (bytes > stream.max_record_bytes()) return false;
@@ -132,13 +126,7 @@ class TaurusLog : public FlushHooks, public LogDefaults {
     std::byte* const at = stream.at(state.place);
     std::byte* to = at + sizeof(format::RecordHeader);
     std::memcpy(to, txn.args().data(), kTxnIdBytes);
-    to += kTxnIdBytes;
-    for (uint32_t mask = state.lv_mask; mask != 0; mask &= mask - 1) {
-      const auto j = static_cast<uint32_t>(std::countr_zero(mask));
-      const uint64_t element = j == state.log ? state.own_dependency : state.lv[j];
-      std::memcpy(to, &element, sizeof element);
-      to += sizeof element;
-    }
+    to = LvAnchors::Encode(state.lv, state.lv_mask, state.log, state.own_dependency, to + kTxnIdBytes);
     Payload::Encode(txn, to);
     format::RecordHeader header = stream.HeaderFor(state.place, Payload::kRecordKind);
     header.lv_mask = static_cast<uint16_t>(state.lv_mask);
@@ -162,10 +150,7 @@ class TaurusLog : public FlushHooks, public LogDefaults {
   // The anchor.
   void BeforeFlush(LogStream& stream) override {
     if constexpr (Payload::kTimestamps) watermark_.Append(stream);
-    DurableVector durable;
-    for (uint32_t j = 0; j < n_; ++j) durable.lsn[j] = lv::Load(logs_.durable().lsn[j]);
-    if (!stream.AppendOwn(format::RecordKind::kAnchor, {durable.lsn, n_})) return;
-    for (uint32_t j = 0; j < n_; ++j) lv::Store(lplv_[stream.index()].lsn[j], durable.lsn[j]);
+    anchors_.Append(stream);
   }
 
   size_t point_words() const { return n_; }
@@ -196,7 +181,7 @@ class TaurusLog : public FlushHooks, public LogDefaults {
   LogSet& logs_;
   const LogOptions options_;
   const uint32_t n_;
-  std::unique_ptr<DurableVector[]> lplv_;  // one vector per log
+  LvAnchors anchors_;
   [[no_unique_address]] WatermarkRecordsOf<Payload> watermark_;
 };
 

@@ -11,6 +11,7 @@
 
 #include "base/check.h"
 #include "base/error.h"
+#include "storage/heap/page_space.h"
 
 namespace dbx {
 namespace {
@@ -60,17 +61,22 @@ MappedMemory& MappedMemory::operator=(MappedMemory&& other) noexcept {
   return *this;
 }
 
-void MappedMemory::FaultIn(size_t offset, size_t bytes) const {
+void FaultInMemory(std::byte* at, size_t bytes) {
   if (bytes == 0) return;
-  CHECK(offset + bytes <= bytes_);
-  const size_t begin = offset / kPageBytes * kPageBytes;
-  if (madvise(data_ + begin, offset + bytes - begin, MADV_POPULATE_WRITE) == 0) return;
+  const auto address = reinterpret_cast<uintptr_t>(at);
+  const size_t before = address % kPageBytes;
+  if (madvise(at - before, before + bytes, MADV_POPULATE_WRITE) == 0) return;
   if (errno == ENOMEM) ThrowNoMemory(bytes, errno);
   // Kernels before 5.14 do not know the advice; writing the zeros that are there anyway does the same.
-  std::memset(data_ + offset, 0, bytes);
+  std::memset(at, 0, bytes);
 }
 
-RowArena::RowArena(size_t row_bytes, size_t alignment_bytes) : row_bytes_(row_bytes) {
+void MappedMemory::FaultIn(size_t offset, size_t bytes) const {
+  CHECK(offset + bytes <= bytes_);
+  FaultInMemory(data_ + offset, bytes);
+}
+
+RowArena::RowArena(size_t row_bytes, size_t alignment_bytes, PageSpace* pages) : row_bytes_(row_bytes), pages_(pages) {
   CHECK(std::has_single_bit(alignment_bytes));
   CHECK(alignment_bytes >= 16 && alignment_bytes <= kPageBytes);
   CHECK(row_bytes >= sizeof(Row) && row_bytes % alignment_bytes == 0);
@@ -90,6 +96,14 @@ void RowArena::Recycle(Row* row) {
   free_ = row;
 }
 
+void RowArena::AdoptPage(uint32_t page) {
+  if (adopted_.empty() || adopted_.back().end != page) {
+    adopted_.push_back({page, page + 1});
+  } else {
+    ++adopted_.back().end;
+  }
+}
+
 void RowArena::AddChunk() {
   // Doubles from the first size to the last; a row that is larger than the chunk gets a chunk of its own.
   size_t bytes = kLastChunkBytes;
@@ -98,14 +112,36 @@ void RowArena::AddChunk() {
 }
 
 void RowArena::NextChunk() {
+  if (pages_ != nullptr) return NextPage();
   if (chunks_opened_ == chunks_.size()) AddChunk();
   const MappedMemory& memory = chunks_[chunks_opened_++].memory;
   next_ = memory.data();
   rows_left_ = memory.bytes() / row_bytes_;
 }
 
+void RowArena::NextPage() {
+  if (next_page_ == pages_end_ && !adopted_.empty()) {
+    next_page_ = adopted_.back().first;
+    pages_end_ = adopted_.back().end;
+    adopted_.pop_back();
+  }
+  if (next_page_ == pages_end_) {
+    next_page_ = pages_->TakePages(kPagesPerTake);
+    pages_end_ = next_page_ + kPagesPerTake;
+  }
+  next_ = reinterpret_cast<std::byte*>(pages_->RowAt({next_page_++, 0}));
+  rows_left_ = pages_->rows_per_page();
+}
+
+void RowArena::PrefaultPages(size_t rows) {
+  const size_t taken = rows_left_ + size_t{pages_end_ - next_page_} * pages_->rows_per_page();
+  if (rows > taken)
+    pages_->FaultInAhead(static_cast<uint32_t>((rows - taken) / pages_->rows_per_page() + kPagesPerTake));
+}
+
 void RowArena::Prefault(size_t bytes) {
   size_t rows = (bytes + row_bytes_ - 1) / row_bytes_;
+  if (pages_ != nullptr) return PrefaultPages(rows);
   if (chunks_opened_ == 0) NextChunk();
   for (size_t i = chunks_opened_ - 1; rows > 0; ++i) {
     if (i == chunks_.size()) AddChunk();

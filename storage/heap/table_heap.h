@@ -1,5 +1,6 @@
 // The memory of a table's rows. Chosen when the engine is compiled, so that no call of a transaction is virtual; the
-// arena heap is the one kind: an address means nothing beyond its process.
+// arena heap is the one kind. Where it lies in pages (page_space.h) a row's page and slot mean the same in every
+// process that recovers the run; otherwise an address means nothing beyond its process.
 #pragma once
 
 #include <concepts>

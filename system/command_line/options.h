@@ -77,6 +77,10 @@ struct Options {
   bool latency_hiding = true;           // false: a worker waits until each transaction is durable
   std::string central_log;              // how one is filled, of kCentralMethodNames
   uint64_t hopping_distance_bytes = 0;  // a power of two
+  uint64_t page_bytes = 0;              // the smallest page of a paged table
+  uint32_t checkpoint_interval_ms = 0;  // from one fuzzy checkpoint to the next; 0: none after so long
+  uint64_t checkpoint_bytes = 0;        // the same in bytes of log
+  std::string diff_image;               // SLOT, RUNS: the image in the record of a change
   uint64_t locktable_modifier = 0;      // -l: lock table buckets per worker
   uint64_t locktable_evict_buffer = 0;  // -Tl: delta in bytes; metadata older than durable - delta is evicted
   bool update_simd = true;              // false: the same as simd = "scalar"
@@ -95,6 +99,7 @@ struct Options {
   bool continue_run = false;    // --continue: recover, then run on the recovered state, in new files
   bool checkpoint = false;      // with --continue: write the recovered state, so that its logs are no longer needed
   bool drop_old_runs = false;   // with --checkpoint: delete them
+  uint32_t restart_level = 0;   // 1 to 4: what overlaps in a restart from a backup
   std::string recover_serial = "auto";  // auto, always, never: one worker replays everything
 
   // Are logs read before transactions run?

@@ -202,6 +202,16 @@ Json CentralLogJson(const std::optional<CentralCounters>& counters) {
           {"callbacks", c.callbacks}};
 }
 
+Json CheckpointsJson(const std::optional<CheckpointCounters>& checkpoints) {
+  if (!checkpoints) return Json();
+  return {{"complete", checkpoints->checkpoints},
+          {"failed", checkpoints->failed},
+          {"pages", checkpoints->pages},
+          {"bytes", checkpoints->bytes},
+          {"seconds", checkpoints->seconds},
+          {"longest_latch_us", static_cast<double>(checkpoints->longest_latch_nanos) / 1000}};
+}
+
 Json DeadlocksJson(const std::optional<DeadlockCounters>& deadlocks) {
   if (!deadlocks) return Json();
   return {{"searches", deadlocks->searches},
@@ -259,6 +269,7 @@ Json RunMetrics(const Options& options, const RunResult& r, const WorkerTotals& 
             {"stop_reason", r.stop_reason}};
   AddLogMetrics(options, r, m);
   m["central_log"] = CentralLogJson(r.central_log);
+  m["checkpoints"] = CheckpointsJson(r.checkpoints);
   m["deadlocks"] = DeadlocksJson(r.deadlocks);
   m["latency_us"] = LatencyJson(r.latency);
   m["commit_parts_us"] = CommitPartsJson(r.commit_parts);
@@ -459,6 +470,17 @@ std::string CentralLogLine(const Json& m) {
                      Number(c, "operations_per_hopped_record"));
 }
 
+// One line where fuzzy checkpoints were taken beside the transactions.
+std::string CheckpointsLine(const Json& m) {
+  const Json& c = m.at("checkpoints");
+  if (c.is_null() || Count(c, "complete") + Count(c, "failed") == 0) return "";
+  return fmt::format(
+      "checkpoints: {} complete, {} failed, {} pages, {:.1f} MB in {:.2f} s; a page latched for {:.1f} us "
+      "at most\n",
+      Count(c, "complete"), Count(c, "failed"), Count(c, "pages"), Number(c, "bytes") / 1e6, Number(c, "seconds"),
+      Number(c, "longest_latch_us"));
+}
+
 std::string LatencyLines(const Json& record) {
   if (record.at("config").at("PRT_LAT_DISTR").get<int>() == 0) return {};
   uint64_t all = 0, seen = 0;
@@ -487,7 +509,8 @@ std::string RunSummary(const Json& record) {
   return BeforeText(record.at("metrics")) + SummaryLine(record) +
          fmt::format("Throughput: {:.2f}\n", Number(record.at("metrics"), "throughput_acknowledged")) +
          RunLine(record) + MixLine(record) + CommitPartsLine(record.at("metrics")) +
-         TimeSharesLine(record.at("metrics")) + CentralLogLine(record.at("metrics"));
+         TimeSharesLine(record.at("metrics")) + CentralLogLine(record.at("metrics")) +
+         CheckpointsLine(record.at("metrics"));
 }
 
 std::string RecoverySummary(const Json& record) {

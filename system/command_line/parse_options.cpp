@@ -284,6 +284,10 @@ void CheckMode(const Given& given, const Options& options) {
   if (options.checkpoint && options.log_dirs.size() > format::kMaxCheckpointParts) {
     Usage(fmt::format("--checkpoint takes at most {} directories of --log_dir", format::kMaxCheckpointParts));
   }
+  if (!options.reads_log() && NeedsPages(options.log) && options.log_dirs.size() > format::kMaxCheckpointParts) {
+    Usage(fmt::format("{} has a part of its backup in each directory of --log_dir, at most {}", options.log,
+                      format::kMaxCheckpointParts));
+  }
   if (options.log_recover && !options.ack_file.empty() && !options.verify) {
     Usage("--ack_file is checked by --verify: add it, or leave --ack_file out");
   }
@@ -291,7 +295,7 @@ void CheckMode(const Given& given, const Options& options) {
     if (options.log_overwrite) Usage("--log_overwrite would delete what is to be recovered");
     return;
   }
-  for (const char* name : {"run", "recover_serial"}) {
+  for (const char* name : {"run", "recover_serial", "restart_level"}) {
     if (given(name)) Usage(fmt::format("--{} belongs to recovery: add -Lr1 or --continue", name));
   }
 }
@@ -449,6 +453,11 @@ Options DefaultOptions() {
   o.latency_hiding = C::kLatencyHiding;
   o.central_log = C::kCentralLogName;
   o.hopping_distance_bytes = C::kHoppingDistanceBytes;
+  o.page_bytes = C::kPageBytes;
+  o.checkpoint_interval_ms = C::kCheckpointIntervalMs;
+  o.checkpoint_bytes = C::kCheckpointBytes;
+  o.diff_image = C::kDiffImageName;
+  o.restart_level = C::kRestartLevel;
   o.update_simd = C::kUpdateSimd;
   o.locktable_modifier = C::kLocktableModifier;
   o.locktable_evict_buffer = C::kLocktableEvictBufferBytes;

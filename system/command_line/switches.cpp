@@ -36,12 +36,13 @@ constexpr std::array kLogBuilt = [] {
   for (size_t i = 0; i < names.size(); ++i) names[i] = kSchemes[i].name;
   return names;
 }();
-constexpr std::array kLogNotBuilt = {Names("LOG_DIFFERENTIAL"), Names("LOG_WBL")};
+constexpr std::array kLogNotBuilt = {Names("LOG_WBL")};
 constexpr std::array kLogTypes = {Names("LOG_DATA"), Names("LOG_COMMAND")};
 constexpr std::array kIndexes = {Names("IDX_HASH"), Names("IDX_BTREE")};
 constexpr std::array kIsolationBuilt = {Names("SERIALIZABLE"), Names("SNAPSHOT")};
 constexpr std::array kIsolationNotBuilt = {Names("REPEATABLE_READ"), Names("READ_COMMITTED"),
                                            Names("READ_UNCOMMITTED")};
+constexpr std::array kDiffImages = {Names("SLOT"), Names("RUNS")};
 constexpr std::array kSimd = {Names("auto"), Names("scalar"), Names("avx2"), Names("avx512")};
 constexpr std::array kIoEngines = {Names("auto"), Names("uring"), Names("pwrite")};
 constexpr std::array kRecoverSerial = {Names("auto"), Names("always"), Names("never")};
@@ -203,6 +204,14 @@ constexpr Switch kSwitches[] = {
     Choice("CENTRAL_LOG", &O::central_log, kCentralMethodNames, {}, "how the one stream of a central log is filled"),
     Bytes("HOPPING_DISTANCE", "", &O::hopping_distance_bytes, 512, 16 * kGiga,
           "power of two: what a central log hops over at once"),
+    Bytes("DIFF_PAGE_SIZE", "", &O::page_bytes, 256, 16 * kMega,
+          "smallest page of a paged table; it holds four rows at least"),
+    Duration("CHECKPOINT_INTERVAL", "", &O::checkpoint_interval_ms, 1'000'000, 1'000'000, 86'400'000,
+             "ms from one fuzzy checkpoint to the next; 0: none after so long"),
+    Bytes("CHECKPOINT_BYTES", "", &O::checkpoint_bytes, 0, kMostBytes,
+          "the same in bytes of log; 0: none after so many"),
+    Choice("DIFF_IMAGE", &O::diff_image, kDiffImages, {},
+           "the image of a change: the whole slot, or the changed words"),
     Both(Bool("UPDATE_SIMD", "", &O::update_simd, "0: the same as --simd=scalar")),
     Both(Choice("SIMD", &O::simd, kSimd, {}, "instruction set for LSN vectors")),
     Whole("LOCKTABLE_MODIFIER", "l", &O::locktable_modifier, 1, kGiga, "lock table: buckets per worker"),
@@ -226,6 +235,8 @@ constexpr Switch kSwitches[] = {
     Both(Bool("CHECKPOINT", "", &O::checkpoint,
               "with --continue: write what was recovered; older logs are needed no more")),
     Both(Bool("DROP_OLD_RUNS", "", &O::drop_old_runs, "with --checkpoint: delete the older runs")),
+    Both(Whole("RESTART_LEVEL", "", &O::restart_level, 1, 4,
+               "what overlaps in a restart from a backup: 1 nothing, 4 all")),
     Both(Choice("RECOVER_SERIAL", &O::recover_serial, kRecoverSerial, {}, "one worker replays everything")),
     // Verification and output.
     Both(Bool("VERIFY", "", &O::verify, "check the final or the recovered state")),

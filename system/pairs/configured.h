@@ -134,6 +134,11 @@ struct Configured {
   static constexpr uint32_t kPsnFlushFreq{PSN_FLUSH_FREQ};
   static constexpr bool kLatencyHiding = LATENCY_HIDING;
   static constexpr uint64_t kHoppingDistanceBytes{HOPPING_DISTANCE};
+  static constexpr uint64_t kPageBytes{DIFF_PAGE_SIZE};
+  static constexpr uint32_t kCheckpointIntervalMs{CHECKPOINT_INTERVAL};
+  static constexpr uint64_t kCheckpointBytes{CHECKPOINT_BYTES};
+  static constexpr uint32_t kRestartLevel{RESTART_LEVEL};
+  static constexpr const char* kDiffImageName = DBX_WORD_OF(DIFF_IMAGE);
   static constexpr bool kUpdateSimd = UPDATE_SIMD;
   static constexpr uint64_t kLocktableModifier{LOCKTABLE_MODIFIER};
   static constexpr uint64_t kLocktableEvictBufferBytes{LOCKTABLE_EVICT_BUFFER};
@@ -145,6 +150,12 @@ static_assert(Configured::kReadPerc + Configured::kWritePerc + Configured::kScan
 
 static_assert(CentralMethodNamed(Configured::kCentralLogName).has_value(),
               "unknown CENTRAL_LOG; config.h says above its default which are built");
+
+static_assert(Configured::kRestartLevel >= 1 && Configured::kRestartLevel <= 4, "RESTART_LEVEL is 1, 2, 3 or 4");
+
+static_assert(std::string_view(Configured::kDiffImageName) == "SLOT" ||
+                  std::string_view(Configured::kDiffImageName) == "RUNS",
+              "unknown DIFF_IMAGE; built are SLOT and RUNS");
 
 static_assert(Configured::kEpochPeriodMs >= 1, "EPOCH_PERIOD is at least 1 ms");
 

@@ -25,11 +25,14 @@ class PairNode final : public Node {
   const LogTraits& log_traits() const override { return Log::kTraits; }
   const CcTraits& cc_traits() const override { return Cc::kTraits; }
 
+  void CheckTables(uint64_t max_record_bytes) const override { Log::CheckTables(database_, max_record_bytes); }
+
   void OpenLog([[maybe_unused]] std::unique_ptr<LogSet> logs, [[maybe_unused]] const LogOptions& options) override {
     if constexpr (Log::kTraits.logs) {
       logs_ = std::move(logs);
       log_ = std::make_unique<Log>(*logs_, options);
       logs_->Start(*log_);
+      if constexpr (Log::kTraits.needs_pages) log_->StartCheckpoints();
     } else {
       log_ = std::make_unique<Log>();
     }
@@ -55,6 +58,7 @@ class PairNode final : public Node {
 
   void ThrowIfLogFailed() const override { log_->ThrowIfFailed(); }
   std::optional<CentralCounters> central_counters() const override { return log_->central_counters(); }
+  std::optional<CheckpointCounters> checkpoint_counters() const override { return log_->checkpoint_counters(); }
   std::optional<DeadlockCounters> deadlocks() const override {
     if constexpr (Cc::kTraits.detects_deadlocks) return shared_->policy.deadlocks();
     return std::nullopt;

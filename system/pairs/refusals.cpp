@@ -19,6 +19,7 @@ void RefuseIfRuled(Registry& registry) {
                 InfoOf(kAlg).has_commands);
   static_assert(Log::kTraits.scheme == kScheme && Log::kTraits.name == InfoOf(kScheme).name);
   static_assert(Log::kTraits.single_stream == InfoOf(kScheme).one_log);
+  static_assert(Log::kTraits.needs_pages == InfoOf(kScheme).needs_pages);
   // Without a log there is no type.
   if constexpr (!Log::kTraits.logs && kType == LogType::kCommand) return;
   constexpr std::string_view kWhy = rules::Refusal(kLocktable, Pair::Cc::kTraits, Log::kTraits);

@@ -7,6 +7,8 @@
 // once. Nothing else in system/ names a scheme (tests/lint/scheme_names.py).
 #pragma once
 
+#include "logging/differential/differential_log.h"
+#include "logging/differential/differential_recovery.h"
 #include "logging/eleda/eleda_log.h"
 #include "logging/none/no_log.h"
 #include "logging/plover/plover_log.h"
@@ -44,5 +46,7 @@ template <>
 struct TypesOf<format::Scheme::kSiloR> : SchemeTypes<SiloRLog, SiloRRecovery> {};
 template <>
 struct TypesOf<format::Scheme::kEleda> : SchemeTypes<EledaLog, SerialRecovery> {};  // one sequence, replayed as such
+template <>
+struct TypesOf<format::Scheme::kDifferential> : SchemeTypes<DifferentialLog, DifferentialRecovery> {};
 
 }  // namespace dbx

@@ -5,6 +5,8 @@
 #include <iterator>
 #include <utility>
 
+#include "system/reference/reference_file.h"
+
 namespace dbx::reference {
 namespace {
 
@@ -18,21 +20,8 @@ constexpr bool kHasOneLog[] = {
     false,  // plover
     false,  // silo_r
     true,   // eleda
+    false,  // differential
 };
-
-uint64_t LoadUint(Bytes bytes, size_t at, size_t size) {
-  static_assert(std::endian::native == std::endian::little);
-  uint64_t value = 0;
-  std::memcpy(&value, bytes.data() + at, size);
-  return value;
-}
-
-uint32_t SaltOf(uint64_t run_id, uint32_t log) {
-  uint64_t x = run_id + 0x9E3779B97F4A7C15u * (uint64_t{log} + 1);
-  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
-  return static_cast<uint32_t>(x ^ (x >> 31));
-}
 
 [[noreturn]] void BadHeader(ExitStatus status, const std::string& path, uint64_t offset, const std::string& why) {
   throw Error(status, "bad log header " + path + "@" + std::to_string(offset) + ": " + why);
@@ -94,7 +83,7 @@ const char* CheckRecord(const Log& from, uint64_t at, uint32_t salt, uint32_t lo
   if (LoadUint(bytes, 8, 4) != salt) return "the record belongs to another run or log";
   if (Crc32c(bytes.subspan(4, kRecordHeaderBytes - 4)) != LoadUint(bytes, 0, 4)) return "bad header checksum";
   const uint64_t kind = LoadUint(bytes, 24, 1), length = LoadUint(bytes, 12, 4);
-  if (kind < 1 || kind > 10) return "unknown kind of record";
+  if (kind < 1 || kind > 15) return "unknown kind of record";
   if (LoadUint(bytes, 25, 1) != log) return "the record belongs to another log";
   if (length < kRecordHeaderBytes || length % 8 != 0) return "impossible length";
   if (length > bytes.size()) return "the record ends behind the file";
@@ -103,14 +92,36 @@ const char* CheckRecord(const Log& from, uint64_t at, uint32_t salt, uint32_t lo
   return Crc32c(body) == LoadUint(bytes, 4, 4) ? nullptr : "bad body checksum";
 }
 
+// The same of the records of a log of changes, whose bodies are long enough.
+const char* CheckBodyOfChanges(Bytes bytes, uint64_t body, uint64_t of_txn, size_t log_count) {
+  const uint64_t flags = LoadUint(bytes, 30, 2), number = LoadUint(bytes, kRecordHeaderBytes, 4);
+  const bool of_other_log = LoadUint(bytes, 26, 2) >> log_count != 0;
+  switch (Kind{static_cast<uint8_t>(LoadUint(bytes, 24, 1))}) {
+    case Kind::kChange:
+      if (flags > 15) return "a change with a flag that is not known";
+      return (flags & 5) == 5 ? "a compensation that comes first" : nullptr;
+    case Kind::kCommit:
+    case Kind::kAbort:
+      if (of_other_log) return "an LSN vector element of a log that does not exist";
+      return body != of_txn ? "another length than that of its LSN vector" : nullptr;
+    case Kind::kCheckpointBegin:
+      return body != 8 || number == 0 ? "a checkpoint without a number" : nullptr;
+    default:
+      if (number == 0) return "a checkpoint without a number";
+      return body != 8 + 8 * LoadUint(bytes, kRecordHeaderBytes + 4, 4) ? "another number of transactions" : nullptr;
+  }
+}
+
 // Why the record at `at`, whose checksums are right, still says nothing, or nullptr. No crash leaves such a record.
 const char* CheckBody(const Log& from, uint64_t at, size_t log_count) {
   const Bytes bytes = from.From(at);
   const uint64_t lv_mask = LoadUint(bytes, 26, 2), of_txn = 8 + 8 * static_cast<uint64_t>(std::popcount(lv_mask));
-  const uint64_t bytes_min[] = {0,  of_txn, of_txn, 0,           8, 8 * log_count,
-                                40, 16,     16,     of_txn + 16, 8};  // of the body, by kind
+  const uint64_t of_change = (LoadUint(bytes, 30, 2) & 2) != 0 ? 24 : 16;  // with the key
+  const uint64_t bytes_min[] = {0,         of_txn, of_txn, 0, 8, 8 * log_count, 40, 16, 16, of_txn + 16, 8,
+                                of_change, of_txn, of_txn, 8, 8};  // of the body, by kind
   const uint64_t body = LoadUint(bytes, 12, 4) - kRecordHeaderBytes, kind = LoadUint(bytes, 24, 1);
   if (body < bytes_min[kind]) return "the body is cut off";
+  if (Kind{static_cast<uint8_t>(kind)} >= Kind::kChange) return CheckBodyOfChanges(bytes, body, of_txn, log_count);
   if (Kind{static_cast<uint8_t>(kind)} == Kind::kAnchor && body > 8 * log_count) return "an anchor of more logs";
   if (Kind{static_cast<uint8_t>(kind)} == Kind::kVersionedCommand) {
     const uint64_t read = LoadUint(bytes, kRecordHeaderBytes + of_txn, 8);
@@ -338,6 +349,17 @@ Record DecodeRecord(const ReferenceLogs& logs, uint32_t log, uint64_t lsn, const
     record.durable_lsn = take();
   } else if (record.kind == Kind::kWatermark) {
     record.read = take();
+  } else if (record.kind == Kind::kChange) {
+    record.table = static_cast<uint16_t>(LoadUint(bytes, 26, 2));
+    record.flags = static_cast<uint16_t>(LoadUint(bytes, 30, 2));
+    record.txn_id = take();
+    const uint64_t place = take();
+    record.page = static_cast<uint32_t>(place);
+    record.number = static_cast<uint32_t>(place >> 32);
+  } else if (record.kind == Kind::kAbort) {
+    record.txn_id = take();
+  } else if (record.kind == Kind::kCheckpointBegin || record.kind == Kind::kCheckpointEnd) {
+    record.number = static_cast<uint32_t>(take());
   } else if (record.IsTxn()) {
     record.txn_id = take();
     record.lv = anchor;

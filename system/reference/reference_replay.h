@@ -36,26 +36,36 @@ enum class Kind : uint8_t {
   kStamped = 7,
   kMark = 8,
   kVersionedCommand = 9,
-  kWatermark = 10
+  kWatermark = 10,
+  kChange = 11,
+  kCommit = 12,
+  kAbort = 13,
+  kCheckpointBegin = 14,
+  kCheckpointEnd = 15
 };
 
 struct Record {
   Kind kind{};
-  uint16_t procedure = 0;  // of a command
+  uint16_t procedure = 0;  // of a command; kChange: the slot
+  uint16_t table = 0;      // kChange
+  uint16_t flags = 0;      // kChange
   uint32_t log = 0;
   uint64_t lsn = 0;
   uint64_t end = 0;          // the position behind the record
-  uint64_t txn_id = 0;       // of a transaction
+  uint64_t txn_id = 0;       // of a transaction; kChange, kAbort
   uint64_t stamp = 0;        // kStamped, kMark; kVersionedCommand: the timestamp at which it committed
   uint64_t read = 0;         // kVersionedCommand: the timestamp at which it read; kWatermark
   uint64_t parts = 0;        // kStamped: bit j: the transaction has a part in log j
   uint64_t durable_lsn = 0;  // kPad, kRunEnd; kMark: the stamp up to which every log was durable
-  LsnVector lv{};            // kCommand, kData, kVersionedCommand: decompressed; kAnchor: its elements
-  // A command: arguments without transaction id; kData, kStamped: row images; else the body.
+  uint32_t page = 0;         // kChange
+  uint32_t number = 0;       // of a checkpoint: kChange, kCheckpointBegin, kCheckpointEnd
+  LsnVector lv{};            // kCommand, kData, kVersionedCommand, kCommit: decompressed; kAnchor: its elements
+  // A command: arguments without transaction id; kData, kStamped: row images; kChange: the key, if there is one, and
+  // the difference; kCheckpointEnd: the ids of active transactions; else the body.
   Bytes payload;
 
   bool IsCommand() const { return kind == Kind::kCommand || kind == Kind::kVersionedCommand; }
-  bool IsTxn() const { return IsCommand() || kind == Kind::kData || kind == Kind::kStamped; }
+  bool IsTxn() const { return IsCommand() || kind == Kind::kData || kind == Kind::kStamped || kind == Kind::kCommit; }
   // Not so a further part of a transaction that has one in a log before this one.
   bool IsFirstPart() const { return parts == 0 || static_cast<uint32_t>(std::countr_zero(parts)) == log; }
 };
@@ -97,6 +107,7 @@ struct ReferenceLogs {
   uint64_t scheme = 0;
   bool by_partition() const { return scheme == 3; }
   bool newest_wins() const { return scheme == 4; }
+  bool by_changes() const { return scheme == 6; }
   bool many_versions = false;                                  // its transactions are kVersionedCommand
   uint64_t stamp_end = UINT64_MAX;                             // transactions with larger stamps are dropped
   uint64_t durable_stamp = 0;                                  // up to which every log was durable, as their marks say
@@ -161,7 +172,8 @@ struct RecoveredSet {
   uint64_t voids = 0;
 };
 
-// Serial: the valid prefix. Taurus: { T valid and T.LV <= ELV }, transaction by transaction. Plover: { T.GSN <= the
+// Serial: the valid prefix. Taurus, and logs of changes, where kCommit is the transaction (reference_pages.h has their
+// state): { T valid and T.LV <= ELV }, transaction by transaction. Plover: { T.GSN <= the
 // least of the last GSNs of the logs }. Silo-R: { T.TID <= the durable frontier }. In many versions the order is that
 // of ends.
 RecoveredSet Recover(const ReferenceLogs& logs);

@@ -1,35 +1,11 @@
 #include "system/reference/reference_run.h"
 
-#include <cstring>
-#include <string_view>
+#include <string>
+
+#include "system/reference/reference_file.h"
 
 namespace dbx::reference {
 namespace {
-
-constexpr size_t kBlockBytes = 4096;
-
-[[noreturn]] void Bad(const FileImage& file, uint64_t offset, const std::string& why,
-                      ExitStatus status = ExitStatus::kCorrupt) {
-  throw Error(status, "bad file " + file.path + "@" + std::to_string(offset) + ": " + why);
-}
-
-uint64_t Load(const FileImage& file, uint64_t at, size_t bytes) {
-  if (at + bytes > file.bytes.size()) Bad(file, at, "it ends here");
-  uint64_t value = 0;
-  std::memcpy(&value, file.bytes.data() + at, bytes);
-  return value;
-}
-
-// That `bytes` from the start of the file are what was written under this magic: version 1, and the CRC at offset 12,
-// which counts as zero itself.
-void CheckSealed(const FileImage& file, std::string_view magic, size_t bytes) {
-  if (file.bytes.size() < bytes) Bad(file, 0, "it is too short");
-  if (std::memcmp(file.bytes.data(), magic.data(), 8) != 0) Bad(file, 0, "wrong magic");
-  std::vector<std::byte> copy(file.bytes.begin(), file.bytes.begin() + static_cast<ptrdiff_t>(bytes));
-  std::memset(copy.data() + 12, 0, 4);
-  if (Crc32c(copy) != Load(file, 12, 4)) Bad(file, 12, "bad checksum");
-  if (Load(file, 8, 4) != 1) Bad(file, 8, "its version is not known", ExitStatus::kMismatch);
-}
 
 // The block at `at`; adds its rows and returns their number, or none for the last block, which must agree with them.
 std::optional<uint64_t> LoadBlock(const FileImage& file, uint64_t& at, uint64_t rows_before, uint32_t& digest,

@@ -18,6 +18,8 @@ struct RunImage {
   std::optional<FileImage> manifest;
   std::optional<FileImage> frontier;
   std::vector<FileImage> checkpoint;  // by part
+  std::optional<FileImage> anchor;    // of a run that began with a backup (reference_pages.h)
+  std::vector<FileImage> backups;     // the parts of the copy that it names, in any order
 };
 
 // The logs of a run, up to where it was frozen, if it was. Throws Error as ReadLogs does, and for files that do not

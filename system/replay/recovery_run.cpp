@@ -15,6 +15,7 @@ ReplaySettings ReplaySettingsOf(const Options& options) {
   ReplaySettings settings;
   settings.workers = options.thread_cnt;
   settings.block_bytes = options.log_read_block_bytes;
+  settings.restart_level = options.restart_level;
   settings.serially = options.recover_serial == "always"  ? ReplaySettings::Serially::kAlways
                       : options.recover_serial == "never" ? ReplaySettings::Serially::kNever
                                                           : ReplaySettings::Serially::kAuto;
@@ -46,9 +47,10 @@ AncestryResult AncestryOf(const std::vector<RecoveredRun>& recovered, const OldR
   return before;
 }
 
+// Redo of the logs of a chain of runs, over the state that the first one starts from.
 template <class R>
-std::vector<RecoveredRun> ReplayRunsBy(const Options& options, const OldRuns& runs, WorkloadRef workload,
-                                       Database& database, const std::function<void()>* replayed) {
+std::vector<RecoveredRun> ReplayChainBy(const Options& options, const OldRuns& runs, WorkloadRef workload,
+                                        Database& database, const std::function<void()>* replayed) {
   std::vector<RecoveredRun> recovered(runs.chain.size());
   for (size_t i = 0; i < runs.chain.size(); ++i) {
     R recovery(ReplaySettingsOf(options));
@@ -59,6 +61,47 @@ std::vector<RecoveredRun> ReplayRunsBy(const Options& options, const OldRuns& ru
     recovered[i].summary = std::visit(replay, workload);
   }
   return recovered;
+}
+
+// Whether a scheme's recovery restores pages from a backup, with its logs, instead of replaying transactions.
+template <class R>
+concept Restarts = requires(R& recovery, const RestartInput& input) {
+  recovery.Restart(input, nullptr, nullptr);
+};
+
+uint64_t RowCount(const Database& database) {
+  uint64_t rows = 0;
+  for (uint16_t i = 0; i < database.table_count(); ++i) rows += database.table(TableId(i)).row_count();
+  return rows;
+}
+
+// A run that starts from a backup of its own: its pages are restored, and the workload builds the rest.
+template <class R>
+RecoveredRun RestartRun(const Options& options, FileSystem& files, const OldRun& run, WorkloadRef workload,
+                        Database& database, const std::function<void()>* replayed) {
+  CheckAnchorMatches(run, database);
+  const BackupReader backup = OpenBackup(files, run);
+  RecoveredRun recovered;
+  R recovery(ReplaySettingsOf(options));
+  recovered.summary = recovery.Restart({SourcesOf(run), *run.anchor, &backup, &database},
+                                       options.verify ? &recovered.names : nullptr, replayed);
+  std::visit([&](auto* adopting) { adopting->Adopt(database, options.seed); }, workload);
+  return recovered;
+}
+
+template <class R>
+std::vector<RecoveredRun> ReplayRunsBy(const Options& options, FileSystem& files, const OldRuns& runs,
+                                       WorkloadRef workload, Database& database,
+                                       const std::function<void()>* replayed) {
+  if constexpr (Restarts<R>) {
+    // It is the whole chain.
+    CHECK(runs.chain.size() == 1);
+    std::vector<RecoveredRun> recovered;
+    recovered.push_back(RestartRun<R>(options, files, runs.newest(), workload, database, replayed));
+    return recovered;
+  } else {
+    return ReplayChainBy<R>(options, runs, workload, database, replayed);
+  }
 }
 
 template <class R, class WorkloadT>
@@ -79,6 +122,7 @@ RecoveryResult RecoverOver(const Options& options, LogStorage& storage, const Lo
   RowLayout layout;
   if (IsReplayedInManyVersions(runs.newest().header())) layout.cc_bytes = kVersionChainBytes;
   Database database(layout, options.thread_cnt);
+  if (traits.needs_pages) database.PageEveryTable(options.page_bytes, RowsPerPage(runs));
   CreateTables(options, workload, database);
   for (const OldRun& run : runs.chain) CheckLogsMatch(run, traits, SchemaHash(database));
   const uint64_t checkpoint_rows =
@@ -86,11 +130,12 @@ RecoveryResult RecoverOver(const Options& options, LogStorage& storage, const Lo
   result.load_seconds = lap_seconds();
 
   const std::function<void()> replayed = [&] { result.replay_seconds = lap_seconds(); };
-  const std::vector<RecoveredRun> recovered = ReplayRunsBy<R>(options, runs, &workload, database, &replayed);
+  const std::vector<RecoveredRun> recovered =
+      ReplayRunsBy<R>(options, storage.files(), runs, &workload, database, &replayed);
   observer::Recovered(database);
   TakeSummary(recovered.back().summary, result);
   result.before = AncestryOf(recovered, runs);
-  result.before.checkpoint_rows = checkpoint_rows;
+  result.before.checkpoint_rows = Restarts<R> ? RowCount(database) : checkpoint_rows;
   result.finish_seconds = lap_seconds();
 
   if (options.verify) {
@@ -159,9 +204,17 @@ RecoveryResult RunRecovery(const Options& options, LogStorage& storage, const Lo
   return StepsOf(traits.scheme).run(options, storage, traits);
 }
 
-std::vector<RecoveredRun> ReplayRuns(format::Scheme scheme, const Options& options, const OldRuns& runs,
-                                     WorkloadRef workload, Database& database, const std::function<void()>* replayed) {
-  return StepsOf(scheme).replay_runs(options, runs, workload, database, replayed);
+std::vector<RecoveredRun> ReplayRuns(format::Scheme scheme, const Options& options, FileSystem& files,
+                                     const OldRuns& runs, WorkloadRef workload, Database& database,
+                                     const std::function<void()>* replayed) {
+  return StepsOf(scheme).replay_runs(options, files, runs, workload, database, replayed);
+}
+
+std::vector<uint32_t> RowsPerPage(const OldRuns& runs) {
+  std::vector<uint32_t> rows;
+  if (!runs.newest().anchor) return rows;
+  for (const BackupAnchor::OfTable& table : runs.newest().anchor->tables) rows.push_back(table.rows_per_page);
+  return rows;
 }
 
 }  // namespace dbx

@@ -25,8 +25,11 @@ RecoveryResult RunRecovery(const Options& options, LogStorage& storage, const Lo
 
 // Replays the chain, oldest run first, into a database in the starting state of the oldest. `replayed` is called when
 // the newest run's records are replayed.
-std::vector<RecoveredRun> ReplayRuns(format::Scheme scheme, const Options& options, const OldRuns& runs,
-                                     WorkloadRef workload, Database& database,
+std::vector<RecoveredRun> ReplayRuns(format::Scheme scheme, const Options& options, FileSystem& files,
+                                     const OldRuns& runs, WorkloadRef workload, Database& database,
                                      const std::function<void()>* replayed = nullptr);
+
+// By table, of a run that starts from a backup: how many rows a page has in it. Empty for all others.
+std::vector<uint32_t> RowsPerPage(const OldRuns& runs);
 
 }  // namespace dbx

@@ -28,6 +28,7 @@ uint64_t LoadCheckpoint(const OldRun& run, FileSystem& files, Database& database
 
 StartState StartStateOf(const OldRuns& runs) {
   const OldRun& oldest = runs.chain.front();
+  if (oldest.anchor) return {StartState::Kind::kBackup, &oldest};
   if (oldest.checkpoint_paths.empty()) return {};
   return {StartState::Kind::kCheckpoint, &oldest};
 }
@@ -38,10 +39,13 @@ uint64_t LoadStart(const StartState& start, FileSystem& files, uint64_t seed, ui
     case StartState::Kind::kFreshLoad:
       std::visit([&](auto* fresh) { fresh->Load(database, seed, threads); }, workload);
       return 0;
-    case StartState::Kind::kCheckpoint:
+    case StartState::Kind::kCheckpoint: {
       const uint64_t rows = LoadCheckpoint(*start.run, files, database);
       std::visit([&](auto* adopting) { adopting->Adopt(database, seed); }, workload);
       return rows;
+    }
+    case StartState::Kind::kBackup:
+      return 0;
   }
   return 0;
 }

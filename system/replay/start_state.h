@@ -1,5 +1,5 @@
 // The state that a recovery starts from: a fresh load of the workload, or the checkpoint of the oldest run that it
-// reads. The records of the logs are replayed on top of it.
+// reads, or that run's backup. The records of the logs are replayed on top of it.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,8 @@
 namespace dbx {
 
 struct StartState {
-  enum class Kind : uint8_t { kFreshLoad, kCheckpoint };
+  // kBackup: pages, which the run's recovery restores together with its logs.
+  enum class Kind : uint8_t { kFreshLoad, kCheckpoint, kBackup };
 
   Kind kind = Kind::kFreshLoad;
   const OldRun* run = nullptr;  // kCheckpoint: the run that starts from it

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/parallel.h"
 #include "system/reference/reference_apply.h"
+#include "system/reference/reference_pages.h"
 #include "system/replay/workload_check.h"
 #include "system/transaction/ack_file.h"
 #include "system/workloads.h"
@@ -21,35 +22,54 @@ std::string NameOf(uint64_t id) {
 
 [[noreturn]] void Violated(const std::string& what) { throw Error(ExitStatus::kInternal, "verification " + what); }
 
-// (a): that the reference replay of the chain over a fresh load, or over its checkpoint, recovers the same transactions
-// of each run. Returns the digest of its final state.
+void CheckDigest(const Database& database, const std::pair<uint64_t, uint64_t>& digest, uint32_t threads,
+                 const char* what) {
+  if (DigestOf(database, threads) != Digest128{digest.first, digest.second}) Violated(what);
+}
+
+// What is there before the logs of the chain are replayed: the initial state, or a checkpoint.
+template <class WorkloadT>
+void LoadReferenceStart(const Options& options, FileSystem& files, const OldRuns& runs, WorkloadT& fresh,
+                        Database& expected) {
+  if (!runs.FromCheckpoint()) return fresh.Load(expected, options.seed, options.thread_cnt);
+  const auto then = reference::LoadCheckpoint(ImageOf(runs.chain.front(), files), expected);
+  fresh.Adopt(expected, options.seed);
+  if (then)
+    CheckDigest(expected, *then, options.thread_cnt, "a failed: the checkpoint differs from what was continued");
+}
+
+// Replays a run over what is there; one that began with a backup, over that.
+template <class WorkloadT>
+void ReplayByReference(const Options& options, FileSystem& files, const OldRun& run,
+                       const std::vector<std::vector<TxnId>>& names, WorkloadT& fresh, Database& expected) {
+  const reference::RunImage image = ImageOf(run, files);
+  const reference::ReferenceLogs logs = reference::ReadRun(image);
+  const reference::RecoveredSet set = reference::Recover(logs);
+  if (!set.damage.empty()) Violated("a failed: " + set.damage);
+  CheckSameSet(SortedIds(names), set.txn_ids);
+  if (run.anchor) {
+    reference::ReplayPages(image, logs, set, expected);
+    fresh.Adopt(expected, options.seed);
+  } else if (!reference::Replay(logs, set, fresh, expected).without_effect.empty()) {
+    Violated("a failed: a logged transaction does not replay");
+  }
+  if (logs.frozen_digest) {
+    CheckDigest(expected, *logs.frozen_digest, options.thread_cnt,
+                "a failed: a run differs from what was continued once");
+  }
+}
+
+// (a): that the reference replay of the chain over a fresh load, or over its checkpoint or backup, recovers the same
+// transactions of each run. Returns the digest of its final state.
 template <class WorkloadT>
 Digest128 ReferenceDigest(const Options& options, FileSystem& files, const OldRuns& runs,
                           const std::vector<RecoveredRun>& recovered) {
   auto fresh = MakeWorkload<WorkloadT>(options);
   Database expected({}, options.thread_cnt);
   CreateTables(options, fresh, expected);
-  if (runs.FromCheckpoint()) {
-    const auto then = reference::LoadCheckpoint(ImageOf(runs.chain.front(), files), expected);
-    fresh.Adopt(expected, options.seed);
-    if (then && DigestOf(expected, options.thread_cnt) != Digest128{then->first, then->second}) {
-      Violated("a failed: the checkpoint differs from what was continued");
-    }
-  } else {
-    fresh.Load(expected, options.seed, options.thread_cnt);
-  }
+  if (!runs.chain.front().anchor) LoadReferenceStart(options, files, runs, fresh, expected);
   for (size_t i = 0; i < runs.chain.size(); ++i) {
-    const reference::ReferenceLogs logs = reference::ReadRun(ImageOf(runs.chain[i], files));
-    const reference::RecoveredSet set = reference::Recover(logs);
-    if (!set.damage.empty()) Violated("a failed: " + set.damage);
-    CheckSameSet(SortedIds(recovered[i].names), set.txn_ids);
-    const reference::ReplayResult replayed = reference::Replay(logs, set, fresh, expected);
-    if (!replayed.without_effect.empty()) Violated("a failed: a logged transaction does not replay");
-    if (logs.frozen_digest) {
-      const Digest128 then{logs.frozen_digest->first, logs.frozen_digest->second};
-      if (DigestOf(expected, options.thread_cnt) != then)
-        Violated("a failed: a run differs from what was continued once");
-    }
+    ReplayByReference(options, files, runs.chain[i], recovered[i].names, fresh, expected);
   }
   return DigestOf(expected, options.thread_cnt);
 }
@@ -68,6 +88,8 @@ reference::RunImage ImageOf(const OldRun& run, FileSystem& files) {
   if (run.manifest) image.manifest = image_of(run.manifest_path);
   if (run.frontier) image.frontier = image_of(run.frontier_path);
   for (const std::string& path : run.checkpoint_paths) image.checkpoint.push_back(image_of(path));
+  if (run.anchor) image.anchor = image_of(run.anchor_path);
+  for (const std::string& path : run.backup_paths) image.backups.push_back(image_of(path));
   return image;
 }
 
@@ -122,7 +144,7 @@ Verification VerifyRecovery(const Options& options, FileSystem& files, const Old
                             const std::vector<RecoveredRun>& recovered, WorkloadRef workload,
                             const Database& database) {
   // A digest covers the run's changes to its starting state, which is proven where that is a fresh load.
-  const bool starts_afresh = runs.chain.size() == 1 && !runs.FromCheckpoint();
+  const bool starts_afresh = runs.chain.size() == 1 && !runs.newest().manifest;
   const bool by_reference = options.reference || !starts_afresh || !HasRunEndDigest(recovered.back().summary);
   const uint64_t run_id = runs.newest().header().run_id;
   const auto acks = options.ack_file.empty() ? nullptr : AckFile::Open(options.ack_file, run_id);

@@ -1,8 +1,8 @@
 // Is the recovered database right? (--verify after a recovery)
 //
-//   a  it equals the reference replay of the same logs over a fresh load, or over a checkpoint with the digest of the
-//      state behind it, and the recovered set is the same; left out where --reference=0, (b) applies, and the run
-//      continues no other
+//   a  it equals the reference replay of the same logs over a fresh load, over a checkpoint with the digest of the
+//      state behind it, or over the run's own backup, and the recovered set is the same; left out where --reference=0,
+//      (b) applies, and the run continues no other
 //   b  it equals the digest that a clean end left in RUN_END
 //   c  every acknowledged writer of the ack file was recovered
 //   d  the workload's own consistency conditions hold; of TEST, with an ack file, the read sets of acknowledged readers

@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "base/crc32c.h"
 #include "base/error.h"
+#include "base/refusal.h"
 #include "base/types.h"
 
 namespace dbx {
@@ -32,18 +33,6 @@ std::vector<std::byte> Sealed(File& file, const char (&magic)[8]) {
   const auto bytes = std::as_bytes(std::span(&file, 1));
   return {bytes.begin(), bytes.end()};
 }
-
-// Refuses for one file, by name.
-class Refusal {
- public:
-  explicit Refusal(const std::string& file) : file_(file) {}
-  void Unless(bool holds, size_t offset, const char* why, ExitStatus status = ExitStatus::kCorrupt) const {
-    if (!holds) throw Error(status, "cannot read " + file_ + "@" + std::to_string(offset) + ": " + why);
-  }
-
- private:
-  const std::string& file_;
-};
 
 template <class File>
 File Opened(std::span<const std::byte> bytes, const char (&magic)[8], const Refusal& refuse) {

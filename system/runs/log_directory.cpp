@@ -8,6 +8,8 @@
 
 #include "base/check.h"
 #include "base/error.h"
+#include "logging/backup/anchor_file.h"
+#include "logging/backup/backup_files.h"
 #include "logging/format.h"
 
 namespace dbx {
@@ -59,11 +61,11 @@ uint32_t HighestRun(FileSystem& files, const std::vector<std::string>& directori
 
 // A name that a run gives to one of its files, temporary ones included.
 bool IsOurs(std::string name) {
-  if (name == kFrontierFileName || ParseCheckpoint(name)) return true;
+  if (name == kFrontierFileName || ParseCheckpoint(name) || IsBackupFileName(name)) return true;
   const std::string suffix = TemporaryName("");
   if (name.ends_with(suffix)) name.resize(name.size() - suffix.size());
   return name == kFrozenFileName || name == kSuccessorFileName || name == kManifestFileName ||
-         name == kCommittedFileName || LogIndexOf(name);
+         name == kCommittedFileName || name == kAnchorFileName || LogIndexOf(name);
 }
 
 bool IsRunDirectory(FileSystem& files, const std::string& path) {
@@ -196,6 +198,7 @@ void NameOthers(RunFiles& run) {
   run.successor_path = directory + "/" + kSuccessorFileName;
   run.manifest_path = directory + "/" + kManifestFileName;
   run.frontier_path = directory + "/" + kFrontierFileName;
+  run.anchor_path = directory + "/" + kAnchorFileName;
 }
 
 uint32_t ChooseRun(FileSystem& files, const std::vector<std::string>& log_directories, std::optional<uint32_t> run) {

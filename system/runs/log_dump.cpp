@@ -1,8 +1,9 @@
-// log_dump [--verify] [--records N] FILE...
+// log_dump [--verify] [--backward] [--records N] FILE...
 //
 // Prints log files readably and checks them: the header, each record of the valid prefix, totals by kind, and whether
 // the log ends where it may. Damage to bytes that had been durable is told apart from a torn tail by the evidence of
-// all given files of the same run (logging/README.md, "What is valid").
+// all given files of the same run (logging/README.md, "What is valid"). With --backward the last record comes first.
+// The other files of a run are printed in a few lines, and checked; of a part of a backup each page is.
 //
 // With --verify the files must be all logs of one run, and no records are printed unless --records asks for some.
 // Each fault is one line on standard error, "error: <what> <file>@<offset>: <why>"; the exit status is the first
@@ -27,23 +28,21 @@
 #include "logging/device/posix_file_system.h"
 #include "logging/device/striped_device.h"
 #include "logging/format.h"
-#include "logging/frontier_file.h"
 #include "logging/log_reader.h"
 #include "logging/log_tail.h"
 #include "logging/records/record_type.h"
 #include "logging/schemes.h"
 #include "logging/write_entries.h"
-#include "system/runs/checkpoint.h"
-#include "system/runs/continuation.h"
 #include "system/runs/file_header.h"
 #include "system/runs/log_directory.h"
+#include "system/runs/print_run_files.h"
 
 namespace dbx {
 namespace {
 
 using format::RecordHeader;
 
-constexpr std::string_view kUsage = "usage: log_dump [--verify] [--records N] FILE...";
+constexpr std::string_view kUsage = "usage: log_dump [--verify] [--backward] [--records N] FILE...";
 constexpr const char* kPayloadNames[] = {"none", "data", "command", "versioned_command"};
 static_assert(std::size(kPayloadNames) == static_cast<size_t>(format::Payload::kLast) + 1);
 constexpr size_t kReadBytes = 1 << 20;
@@ -51,6 +50,7 @@ constexpr size_t kArgumentBytesShown = 32;
 
 struct Options {
   bool verify = false;
+  bool backward = false;
   bool help = false;
   uint64_t records = std::numeric_limits<uint64_t>::max();  // printed per log
   std::vector<std::string> paths;
@@ -67,7 +67,8 @@ struct DumpedLog {
   format::FileHeader header;
   LogSource source;
   Counts counts;
-  bool readable = false;  // up to the frontier without a contradiction
+  std::vector<RecordBatch> batches;  // without their buffers, where they are printed once the end is known
+  bool readable = false;             // up to the frontier without a contradiction
   bool clean_end = false;
   Lsn frontier;
   std::string end_reason;
@@ -82,6 +83,8 @@ Options Parse(int argc, char** argv) {
     const std::string_view arg = argv[i];
     if (arg == "--verify") {
       options.verify = true;
+    } else if (arg == "--backward") {
+      options.backward = true;
     } else if (arg == "--help" || arg == "-h") {
       options.help = true;
     } else if (arg == "--records" || arg.starts_with("--records=")) {
@@ -124,88 +127,6 @@ void PrintHeader(const DumpedLog& log) {
     std::printf("  %.*s\n", static_cast<int>(line), config.data());
     config.remove_prefix(std::min(line + 1, config.size()));
   }
-}
-
-void PrintFrozen(const std::string& path, std::span<const std::byte> bytes) {
-  const FrozenRun frozen = DecodeFrozen(bytes, path);
-  std::printf("%s\n  frozen: database %016" PRIx64 ", run %016" PRIx64 ", next sequence %" PRIu64
-              ", highest LSN %" PRIu64 ", highest stamp %" PRIu64 ", frontier",
-              path.c_str(), frozen.database_id, frozen.run_id, frozen.next_sequence, frozen.highest_lsn.value(),
-              frozen.highest_stamp.value());
-  for (const Lsn lsn : frozen.frontier) std::printf(" %" PRIu64, lsn.value());
-  if (frozen.digest) std::printf(", digest %016" PRIx64 "%016" PRIx64, frozen.digest->second, frozen.digest->first);
-  std::printf("\n");
-}
-
-void PrintSuccessor(const std::string& path, std::span<const std::byte> bytes) {
-  const RunSuccessor successor = DecodeSuccessor(bytes, path);
-  std::printf("%s\n  successor: database %016" PRIx64 ", run %016" PRIx64 ", continued by run-%04" PRIu32
-              " (%016" PRIx64 ")\n",
-              path.c_str(), successor.database_id, successor.run_id, successor.child_run, successor.child_run_id);
-}
-
-void PrintManifest(const std::string& path, std::span<const std::byte> bytes) {
-  const RunManifest manifest = DecodeManifest(bytes, path);
-  std::printf("%s\n  manifest: database %016" PRIx64 ", run %016" PRIx64 ", continues run-%04" PRIu32 " (%016" PRIx64
-              "), starts at LSN %" PRIu64 ", sequence %" PRIu64 " and stamp %" PRIu64 "\n",
-              path.c_str(), manifest.database_id, manifest.run_id, manifest.parent_run, manifest.parent_run_id,
-              manifest.start_lsn.value(), manifest.first_sequence, manifest.first_stamp.value());
-  for (size_t i = 0; i < manifest.parts.size(); ++i) {
-    std::printf("  checkpoint %zu: %" PRIu64 " bytes, %" PRIu64 " rows, CRC %08" PRIx32 "\n", i,
-                manifest.parts[i].bytes, manifest.parts[i].rows, manifest.parts[i].crc);
-  }
-  if (!manifest.digest) return;
-  std::printf("  digest %016" PRIx64 "%016" PRIx64 "\n", manifest.digest->second, manifest.digest->first);
-}
-
-void PrintCheckpoint(PosixFileSystem& files, const std::string& path) {
-  const CheckpointSummary summary = InspectCheckpointPart(files, path);
-  std::printf("%s\n  checkpoint: database %016" PRIx64 ", run %016" PRIx64 ", schema %016" PRIx64
-              ", part %u of %u, %" PRIu64 " bytes, CRC %08" PRIx32 "\n",
-              path.c_str(), summary.identity.database_id, summary.identity.run_id, summary.identity.schema_hash,
-              summary.identity.part, summary.identity.part_count, summary.part.bytes, summary.part.crc);
-  for (size_t i = 0; i < summary.rows.size(); ++i) std::printf("  table %zu: %" PRIu64 " rows\n", i, summary.rows[i]);
-}
-
-void PrintFrontier(const std::string& path, std::span<const std::byte> bytes) {
-  format::FrontierBlock first;
-  if (bytes.size() < sizeof first) throw Error(ExitStatus::kCorrupt, "cannot read " + path + "@0: no durable frontier");
-  std::memcpy(&first, bytes.data(), sizeof first);
-  const DurableFrontier frontier = ReadFrontier(bytes, first.run_id, path);
-  std::printf("%s\n  frontier: run %016" PRIx64 ", durable up to stamp %" PRIu64 ", logs up to", path.c_str(),
-              first.run_id, frontier.stamp.value());
-  for (const Lsn lsn : frontier.lsns) std::printf(" %" PRIu64, lsn.value());
-  std::printf("\n");
-}
-
-void PrintCommitted(const std::string& path, std::span<const std::byte> bytes) {
-  const std::optional<uint64_t> run_id = RunIdOfCommitted(bytes);
-  if (!run_id) throw Error(ExitStatus::kCorrupt, "cannot read " + path + "@0: it names no run");
-  std::printf("%s\n  committed: run %016" PRIx64 "\n", path.c_str(), *run_id);
-}
-
-// Prints a run's file that is not a log; false for a log.
-bool PrintOther(const std::string& path) {
-  PosixFileSystem files;
-  std::byte start[8] = {};
-  files.Open(path)->Read(0, start);
-  const auto begins_with = [&start](const char(&magic)[8]) { return std::memcmp(start, magic, sizeof magic) == 0; };
-  if (begins_with(format::kFrozenMagic)) {
-    PrintFrozen(path, files.Map(path).bytes);
-  } else if (begins_with(format::kSuccessorMagic)) {
-    PrintSuccessor(path, files.Map(path).bytes);
-  } else if (begins_with(format::kFrontierMagic)) {
-    PrintFrontier(path, files.Map(path).bytes);
-  } else if (begins_with(format::kManifestMagic)) {
-    PrintManifest(path, files.Map(path).bytes);
-  } else if (begins_with(format::kCheckpointMagic)) {
-    PrintCheckpoint(files, path);
-  } else if (BaseNameOf(path) == kCommittedFileName) {
-    PrintCommitted(path, files.Map(path).bytes);
-  } else {
-    return false;
-  }
-  return true;
 }
 
 void PrintArguments(std::span<const std::byte> args) {
@@ -261,7 +182,9 @@ void CheckShape(const DumpedLog& log, const RecordType& type, const RecordView& 
   if (entries.malformed()) refuse("a row image makes no sense");
 }
 
-void DumpBatch(DumpedLog& log, const RecordBatch& batch, uint64_t& records_left) {
+// Calls `visit(type, record, anchor)` with each record of the batch and the anchor in force at it.
+template <class Visit>
+void ForEachRecord(const DumpedLog& log, const RecordBatch& batch, Visit&& visit) {
   LsnPerLog anchor = batch.anchor;
   const std::byte* at = batch.bytes;
   for (Lsn lsn = batch.first; lsn < batch.end;) {
@@ -269,16 +192,44 @@ void DumpBatch(DumpedLog& log, const RecordBatch& batch, uint64_t& records_left)
     std::memcpy(&header, at, sizeof header);
     const RecordType& type = *TypeOf(header.kind);
     const RecordView record{header, {at + sizeof header, header.length - sizeof header}, log.source.log_count};
-    CheckShape(log, type, record);
-    ++log.counts.records[header.kind];
-    log.counts.bytes[header.kind] += header.length;
-    if (records_left > 0) {
-      --records_left;
-      PrintRecord(log, type, record, anchor);
-    }
+    visit(type, record, anchor);
     if (type.role == RecordRole::kAnchor) std::memcpy(anchor.data(), record.body.data(), record.body.size());
     at += header.length;
     lsn += header.length;
+  }
+}
+
+void DumpBatch(DumpedLog& log, const RecordBatch& batch, uint64_t& records_left) {
+  ForEachRecord(log, batch, [&](const RecordType& type, const RecordView& record, const LsnPerLog& anchor) {
+    CheckShape(log, type, record);
+    ++log.counts.records[record.header.kind];
+    log.counts.bytes[record.header.kind] += record.header.length;
+    if (records_left == 0) return;
+    --records_left;
+    PrintRecord(log, type, record, anchor);
+  });
+}
+
+// The batches that Read has found, last record first.
+void PrintBackward(const DumpedLog& log, uint64_t records_left) {
+  struct Found {
+    const RecordType* type;
+    RecordHeader header;
+    std::span<const std::byte> body;
+    LsnPerLog anchor;
+  };
+  for (auto batch = log.batches.rbegin(); batch != log.batches.rend() && records_left > 0; ++batch) {
+    std::vector<std::byte> bytes(static_cast<size_t>(batch->end - batch->first));
+    log.device->Read(log.source.OffsetOf(batch->first), bytes);
+    RecordBatch again = *batch;
+    again.bytes = bytes.data();
+    std::vector<Found> records;
+    ForEachRecord(log, again, [&](const RecordType& type, const RecordView& record, const LsnPerLog& anchor) {
+      records.push_back({&type, record.header, record.body, anchor});
+    });
+    for (auto record = records.rbegin(); record != records.rend() && records_left > 0; ++record, --records_left) {
+      PrintRecord(log, *record->type, {record->header, record->body, log.source.log_count}, record->anchor);
+    }
   }
 }
 
@@ -307,11 +258,14 @@ DumpedLog Joined(std::vector<DumpedLog> stripes) {
   return log;
 }
 
-void Read(DumpedLog& log, uint64_t records_max) {
+void Read(DumpedLog& log, uint64_t records_max, bool backward) {
   LogReader reader(log.source, kReadBytes, 2);
+  uint64_t records_left = backward ? 0 : records_max;
   for (RecordBatch batch; reader.Cut(batch) == LogReader::Result::kBatch; batch.buffer->Release()) {
-    DumpBatch(log, batch, records_max);
+    DumpBatch(log, batch, records_left);
+    if (backward) log.batches.push_back(batch);
   }
+  PrintBackward(log, records_max);
   log.frontier = reader.position();
   log.end_reason = reader.end_reason();
   log.clean_end = reader.run_end().has_value();
@@ -381,14 +335,14 @@ class Dump {
       Step([&] {
         RefuseDirectory(path);
         Lock(ParentDirectory(path));
-        if (!PrintOther(path)) logs.push_back(Open(path));
+        if (!PrintRunFile(path, [this](const Error& error) { Report(error); })) logs.push_back(Open(path));
       });
     }
     if (options.verify && status_ == ExitStatus::kOk) Step([&] { CheckRun(logs); });
     logs = WithStripesJoined(std::move(logs));
     for (DumpedLog& log : logs) {
       PrintHeader(log);
-      Step([&] { Read(log, options.records); });
+      Step([&] { Read(log, options.records, options.backward); });
       if (log.readable) PrintSummary(log);
     }
     for (const DumpedLog& log : logs) {
@@ -438,10 +392,14 @@ class Dump {
     try {
       action();
     } catch (const Error& error) {
-      std::fflush(stdout);
-      std::fprintf(stderr, "error: %s\n", error.what());
-      if (status_ == ExitStatus::kOk) status_ = error.status();
+      Report(error);
     }
+  }
+
+  void Report(const Error& error) {
+    std::fflush(stdout);
+    std::fprintf(stderr, "error: %s\n", error.what());
+    if (status_ == ExitStatus::kOk) status_ = error.status();
   }
 
   ExitStatus status_ = ExitStatus::kOk;

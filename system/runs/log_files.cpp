@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/host.h"
+#include "logging/backup/fuzzy_checkpoint.h"
 #include "logging/device/striped_device.h"
 #include "logging/log_tail.h"
 #include "storage/digest.h"
@@ -143,6 +144,23 @@ std::shared_ptr<FrontierFile> CreateFrontier(FileSystem& files, const RunFiles& 
   return frontier;
 }
 
+// The backup with which the run begins, and then the anchor that names it.
+void WriteFirstBackup(FileSystem& files, const RunFiles& run, const RunIdentity& identity, const Options& options,
+                      uint64_t first_sequence, Database& database, NewLogFiles& result) {
+  const bool durable = !options.log_no_flush;
+  result.backup = std::make_shared<BackupWriter>(files, ShapeOf(database, identity.run_id, run.directories), durable);
+  BackupAnchor anchor;
+  anchor.database_id = identity.database_id;
+  anchor.run_id = identity.run_id;
+  anchor.begin.assign(result.targets.size(), identity.start_lsn);
+  anchor.end = anchor.needed = anchor.begin;
+  anchor.sequences.assign(options.thread_cnt, first_sequence);
+  result.anchor = WriteBirthBackup(database, *result.backup, std::move(anchor));
+  result.anchor_path = run.anchor_path;
+  result.checkpoint_bytes = result.backup->written_bytes();
+  WriteFileAtomically(files, run.anchor_path, EncodeAnchor(*result.anchor));
+}
+
 std::vector<format::CheckpointPart> WriteCheckpoint(FileSystem& files, const RunFiles& run, const RunIdentity& identity,
                                                     const Database& database) {
   const auto parts = static_cast<uint32_t>(run.directories.size());
@@ -245,7 +263,8 @@ uint64_t SchemaHash(const Database& database) {
 }
 
 NewLogFiles LogStorage::Create(const Options& options, const LogTraits& traits, uint64_t schema_hash,
-                               const std::function<void(uint64_t run_id)>& prepare, const Continuation* continuation) {
+                               const std::function<void(uint64_t run_id)>& prepare, Database& database,
+                               const Continuation* continuation) {
   if (continuation != nullptr && traits.needs_multi_version) CheckRoomForTimestamps(*continuation);
   NewRunOptions run_options;
   const uint32_t stripes = StripesOf(options, traits);
@@ -273,7 +292,10 @@ NewLogFiles LogStorage::Create(const Options& options, const LogTraits& traits, 
     }
     CreateLogs(files_, run, identity, device_options, options.log_dirs.size(), result);
     if (continuation != nullptr) manifest = ManifestOf(identity, *continuation);
-    if (continuation != nullptr && continuation->checkpoint) {
+    if (traits.needs_pages) {
+      const uint64_t first_sequence = continuation == nullptr ? 0 : continuation->first_sequence();
+      WriteFirstBackup(files_, run, identity, options, first_sequence, database, result);
+    } else if (continuation != nullptr && continuation->checkpoint) {
       manifest->parts = WriteCheckpoint(files_, run, identity, continuation->database);
       for (const format::CheckpointPart& part : manifest->parts) result.checkpoint_bytes += part.bytes;
       const Digest128 digest = DigestOf(continuation->database, options.thread_cnt);
@@ -285,6 +307,7 @@ NewLogFiles LogStorage::Create(const Options& options, const LogTraits& traits, 
   } catch (const Error&) {
     result.targets.clear();
     result.frontier.reset();
+    result.backup.reset();
     run.locks.clear();
     DeleteQuietly(files_, options, run.number);
     throw;
@@ -386,6 +409,19 @@ void CheckLogsMatch(const OldRun& run, const LogTraits& traits, uint64_t schema_
   if (header.schema_hash != schema_hash) {
     throw Error(ExitStatus::kMismatch, "cannot recover " + file + "@0: written over tables of another shape");
   }
+}
+
+void CheckAnchorMatches(const OldRun& run, const Database& database) {
+  const auto matches = [](const BackupAnchor::OfTable& of_table, const Table& table) {
+    return of_table.tuple_bytes == table.tuple_bytes() && table.pages() != nullptr &&
+           of_table.rows_per_page == table.pages()->rows_per_page();
+  };
+  const std::vector<BackupAnchor::OfTable>& tables = run.anchor->tables;
+  bool all_match = tables.size() == database.table_count();
+  for (uint16_t i = 0; all_match && i < tables.size(); ++i) all_match = matches(tables[i], database.table(TableId(i)));
+  if (all_match) return;
+  throw Error(ExitStatus::kMismatch,
+              "cannot recover " + run.anchor_path + "@0: it names a backup of tables of another shape");
 }
 
 }  // namespace dbx

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "logging/backup/anchor_file.h"
+#include "logging/backup/backup_files.h"
 #include "logging/contract.h"
 #include "logging/device/emulated_file_system.h"
 #include "logging/device/file_system.h"
@@ -34,8 +36,12 @@ struct NewLogFiles {
   RunLocks locks;  // until the run has ended
   std::vector<LogSet::Target> targets;
   std::shared_ptr<FrontierFile> frontier;  // where transactions become durable by epochs
+  // Of a scheme that needs pages: the files for further checkpoints, and what the anchor says of the first backup.
+  std::shared_ptr<BackupWriter> backup;
+  std::optional<BackupAnchor> anchor;
+  std::string anchor_path;
   std::vector<LogDirectoryInfo> directories;
-  uint64_t checkpoint_bytes = 0;
+  uint64_t checkpoint_bytes = 0;  // of a checkpoint, or of that backup
 };
 
 // What a new run continues: the state of the database that it was given, which `parent` and its ancestors left.
@@ -58,12 +64,14 @@ class LogStorage {
  public:
   explicit LogStorage(FileSystem& files) : files_(files) {}
 
-  // A new run's logs, with durable headers. `traits` says what they will hold. With `continuation` the checkpoint
-  // follows, then `successor` beside the logs of the run that is continued, and the manifest last: when this returns
-  // the run is committed, and if it throws it served nothing. `prepare` makes what else the run with this id needs,
-  // before that; it may throw.
+  // A new run's logs, with durable headers. `traits` says what they will hold; if they need pages, a backup of
+  // `database`, the state in which the run begins, and its anchor follow. With `continuation` the checkpoint follows,
+  // if there is no backup, then `successor` beside the logs of the run that is continued, and the manifest last: when
+  // this returns the run is committed, and if it throws it served nothing. `prepare` makes what else the run with this
+  // id needs, before that; it may throw.
   NewLogFiles Create(const Options& options, const LogTraits& traits, uint64_t schema_hash,
-                     const std::function<void(uint64_t run_id)>& prepare, const Continuation* continuation = nullptr);
+                     const std::function<void(uint64_t run_id)>& prepare, Database& database,
+                     const Continuation* continuation = nullptr);
 
   // The run that the options choose, and those that it continues.
   OldRuns Open(const Options& options) { return OpenOldRuns(files_, options); }
@@ -108,6 +116,10 @@ class FileLogStorage {
 // That a run with these options can continue `run`: all that decides what a log means must be as in its logs, or no
 // recovery would take the two for a chain. Throws Error(kMismatch).
 void CheckContinuable(const OldRun& run, const Options& options);
+
+// That the backup of a run whose scheme has one is of tables as those of `database`, which is paged. Throws
+// Error(kMismatch).
+void CheckAnchorMatches(const OldRun& run, const Database& database);
 
 // That these logs were written by a scheme with `traits`, over a database with this schema.
 void CheckLogsMatch(const OldRun& run, const LogTraits& traits, uint64_t schema_hash);

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "logging/device/striped_device.h"
+#include "logging/schemes.h"
 #include "system/runs/log_directory.h"
 #include "system/runs/run_traces.h"
 
@@ -107,6 +108,56 @@ void ReadDurableFrontier(FileSystem& files, OldRun& run) {
   }
 }
 
+// The directory of the run in which part `part` of its backup lies, whatever the order of its directories is now.
+std::string BackupDirectoryOf(FileSystem& files, const OldRun& run, uint32_t part) {
+  const std::string name = BackupFileName(run.anchor->copy, 0, part);
+  for (const std::string& directory : run.directories) {
+    if (IsFileOfRun(files, directory + "/" + name)) return directory;
+  }
+  Mismatch(run.anchor_path + "@0: names " + name + ", which is missing");
+}
+
+void FindBackup(FileSystem& files, OldRun& run) {
+  const BackupAnchor& anchor = *run.anchor;
+  for (uint32_t part = 0; part < anchor.parts; ++part) {
+    run.backup_directories.push_back(BackupDirectoryOf(files, run, part));
+  }
+  const BackupShape shape = ShapeOf(anchor, run.backup_directories);
+  for (uint32_t table = 0; table < anchor.tables.size(); ++table) {
+    for (uint32_t part = 0; part < anchor.parts; ++part) {
+      const std::string path = shape.PathOf(anchor.copy, table, part);
+      if (!IsFileOfRun(files, path)) Mismatch(run.anchor_path + "@0: names " + path + ", which is missing");
+      run.backup_paths.push_back(path);
+    }
+  }
+}
+
+void ReadAnchor(FileSystem& files, OldRun& run) {
+  const format::FileHeader& header = run.header();
+  if (!InfoOf(static_cast<format::Scheme>(header.scheme)).needs_pages) return;
+  if (!IsFileOfRun(files, run.anchor_path)) {
+    Mismatch("cannot recover " + RunDirectoryName(run.number) + ": " + run.anchor_path + " is missing");
+  }
+  run.anchor = DecodeAnchor(files.Map(run.anchor_path).bytes, run.anchor_path);
+  const BackupAnchor& anchor = *run.anchor;
+  if (anchor.database_id != header.database_id || anchor.run_id != header.run_id) {
+    Mismatch(run.anchor_path + "@0: the anchor of another run than " + run.paths.front());
+  }
+  if (anchor.begin.size() != run.devices.size()) {
+    Mismatch(run.anchor_path + "@0: the anchor of another number of logs than " + run.paths.front());
+  }
+  if (anchor.parts != run.directories.size() || anchor.tables.empty()) {
+    Mismatch(run.anchor_path + "@0: names a backup of " + std::to_string(anchor.parts) + " parts of " +
+             std::to_string(anchor.tables.size()) + " tables, and the run lies in " +
+             std::to_string(run.directories.size()) + " directories");
+  }
+  for (const Lsn lsn : anchor.needed) {
+    if (lsn >= Lsn(header.start_lsn)) continue;
+    throw Error(ExitStatus::kCorrupt, run.anchor_path + "@0: a position before the start of its log");
+  }
+  FindBackup(files, run);
+}
+
 RunLocks LockRun(FileSystem& files, const Options& options, uint32_t run, FileSystem::LockKind kind) {
   return LockRuns(files, DirectoriesOfRun(files, options.log_dirs, run), kind,
                   options.continue_run ? "continue" : "recover");
@@ -123,6 +174,7 @@ OldRun OpenRun(FileSystem& files, const Options& options, uint32_t number, RunLo
   run.successor_path = found.successor_path;
   run.manifest_path = found.manifest_path;
   run.frontier_path = found.frontier_path;
+  run.anchor_path = found.anchor_path;
   for (const std::string& path : found.log_paths) {
     run.devices.push_back(files.Open(path));
     run.headers.push_back(ReadHeader(*run.devices.back()));
@@ -134,6 +186,7 @@ OldRun OpenRun(FileSystem& files, const Options& options, uint32_t number, RunLo
   ReadFrozen(files, run);
   ReadSuccessor(files, run);
   ReadDurableFrontier(files, run);
+  ReadAnchor(files, run);
   return run;
 }
 
@@ -229,6 +282,11 @@ void OpenChosen(FileSystem& files, const Options& options, OldRuns& runs) {
 
 }  // namespace
 
+BackupReader OpenBackup(FileSystem& files, const OldRun& run) {
+  const BackupAnchor& anchor = *run.anchor;
+  return BackupReader(files, ShapeOf(anchor, run.backup_directories), anchor.copy, anchor.number, PagesOf(anchor));
+}
+
 std::vector<std::unique_ptr<BlockDevice>> LogDevices(std::vector<std::unique_ptr<BlockDevice>> files,
                                                      uint32_t stripe_bytes) {
   if (stripe_bytes == 0) return files;
@@ -240,9 +298,10 @@ std::vector<std::unique_ptr<BlockDevice>> LogDevices(std::vector<std::unique_ptr
 OldRuns OpenOldRuns(FileSystem& files, const Options& options) {
   OldRuns runs;
   OpenChosen(files, options, runs);
-  while (runs.chain.back().manifest && runs.chain.back().checkpoint_paths.empty()) {
-    runs.chain.push_back(OpenParent(files, options, runs.chain.back()));
-  }
+  const auto needs_parent = [](const OldRun& run) {
+    return run.manifest && run.checkpoint_paths.empty() && !run.anchor;
+  };
+  while (needs_parent(runs.chain.back())) runs.chain.push_back(OpenParent(files, options, runs.chain.back()));
   std::reverse(runs.chain.begin(), runs.chain.end());
   return runs;
 }

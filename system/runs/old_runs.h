@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "logging/backup/anchor_file.h"
+#include "logging/backup/backup_files.h"
 #include "logging/device/file_system.h"
 #include "logging/frontier_file.h"
 #include "system/command_line/options.h"
@@ -33,22 +35,31 @@ struct OldRun {
   std::string successor_path;
   std::string manifest_path;
   std::string frontier_path;
+  std::string anchor_path;
   std::vector<std::string> committed_paths;
   std::optional<FrozenRun> frozen;            // the run was continued before
   std::optional<RunSuccessor> successor;      // by this one; older versions wrote none
   std::optional<RunManifest> manifest;        // the run continues another
   std::optional<DurableFrontier> frontier;    // its transactions became durable by stamps
   std::vector<std::string> checkpoint_paths;  // by part, if it starts from a checkpoint
+  // Of a run whose scheme has a backup (SchemeInfo::needs_pages): recovery starts from it, and reads no run before.
+  std::optional<BackupAnchor> anchor;
+  std::vector<std::string> backup_directories;  // by part
+  std::vector<std::string> backup_paths;        // of the copy that the anchor names: by table, then by part
 
   const format::FileHeader& header() const { return headers.front(); }
 };
+
+// The backup that the anchor of such a run names.
+BackupReader OpenBackup(FileSystem& files, const OldRun& run);
 
 // The devices of a run's logs, of those of its files: the same, or all as stripes of one.
 std::vector<std::unique_ptr<BlockDevice>> LogDevices(std::vector<std::unique_ptr<BlockDevice>> files,
                                                      uint32_t stripe_bytes);
 
 struct OldRuns {
-  std::vector<OldRun> chain;           // oldest first; what the first one starts from is a checkpoint, or a fresh load
+  // Oldest first. What the first one starts from is a checkpoint, its own backup, or a fresh load.
+  std::vector<OldRun> chain;
   std::vector<uint32_t> never_served;  // newer than the last of the chain
   std::vector<std::string> notices;    // a line for each of them
 

@@ -8,7 +8,8 @@
 //
 //   1. the directories
 //   2. `frontier`, with its first block, where transactions become durable by epochs
-//   3. every log under its temporary name, with its header; the checkpoint, if there is one
+//   3. every log under its temporary name, with its header; the checkpoint, if there is one; or the backup with which
+//      the run begins, and then `anchor`
 //   4. every log gets its name; until then one of them has its temporary name
 //   5. of a run that continues another: `successor` beside the other's logs, and then `manifest`
 //   6. `committed` in every directory

@@ -2,6 +2,7 @@
 //
 //   run: access -> lock the write set -> Reserve -> publish reads -> validate the read set -> Submit | Void
 //        -> install -> publish writes -> release -> [device] -> ack
+//   (a log that appends each change when it is made: validate -> install -> Reserve -> Submit -> publish writes)
 //
 // `Commit` is that sequence. Locking the write set, validating the read set and installing are Silo's phases 1 to 3.
 // Release precedes [device]: early lock release, locks are released at pre-commit, before the record is durable
@@ -129,6 +130,7 @@ class Transaction {
   CallResult Attempt(WorkloadT& workload, const Call& call, CommitPoint point) {
     const auto span = In(TimePart::kTracking);
     log_.Begin(log_state_);
+    if constexpr (Log::kTraits.appends_changes) log_.StartChanges(log_state_, call.txn_id());
     cc_.Begin(call.txn_id());
     const Outcome outcome = RunProcedure(workload, call);
     if (outcome == Outcome::kOk) return Commit(point);
@@ -157,16 +159,24 @@ class Transaction {
       }
     } else {
       if (!cc_.Recheck()) return Abort(AbortReason::kValidation);
-      if (!log_.Reserve(log_state_, *this)) return Abort(AbortReason::kRecordTooLarge);
+      if constexpr (Log::kTraits.appends_changes) cc_.Install();
+      if (!ReserveCommit()) return Abort(AbortReason::kRecordTooLarge);
       Note(&CommitTimes::placed);
     }
     log_.Submit(log_state_, *this);
     Note(&CommitTimes::complete);
-    cc_.Install();
+    if constexpr (!Log::kTraits.appends_changes) cc_.Install();
     cc_.ForEachWrite([this](const WriteRef& write) { log_.PublishWrite(log_state_, write.meta); });
     log_.SetCommitPoint(log_state_, point);
     cc_.Release();
     return {Outcome::kOk, AbortReason::kCount, true};
+  }
+
+  // A record that commits changes before it always fits.
+  bool ReserveCommit() {
+    const bool fits = log_.Reserve(log_state_, *this);
+    if constexpr (Log::kTraits.appends_changes) CHECK(fits);
+    return fits;
   }
 
   void Note(uint64_t CommitTimes::*stage) {

@@ -10,6 +10,7 @@
 #include "concurrency_control/tictoc.h"
 #include "concurrency_control/two_phase_locking.h"
 #include "concurrency_control/wait_die.h"
+#include "logging/differential/differential_log.h"
 #include "logging/none/no_log.h"
 #include "logging/plover/plover_log.h"
 #include "logging/serial/serial_log.h"
@@ -58,9 +59,13 @@ class Harness : public TestEngine {
  public:
   using CommitPoint = typename Log::CommitPoint;
 
-  explicit Harness(const EngineOptions& options) : TestEngine(options, RowLayoutOf<Cc, Log>(options.logs)) {
+  explicit Harness(const EngineOptions& options)
+      : TestEngine(options, RowLayoutOf<Cc, Log>(options.logs), Log::kTraits.needs_pages) {
     if constexpr (Log::kTraits.logs) {
       LogOptions log_options;
+      log_options.compress = options.compress;
+      log_options.change_image = options.change_image;
+      if constexpr (Log::kTraits.needs_pages) log_options.backup = NoBackup();
       if constexpr (Log::kTraits.needs_epochs) {
         log_options.epochs = &epochs_;
         log_options.frontier = std::make_shared<FrontierFile>(files_.Create("frontier", {}), kRunId);

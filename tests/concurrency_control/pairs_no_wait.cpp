@@ -13,7 +13,9 @@ std::vector<TestPair> NoWaitPairs() {
           PairOf<NoWaitRows, SerialLog<CommandPayload>>(),
           PairOf<NoWaitTable, SerialLog<CommandPayload>>(),
           PairOf<NoWaitRows, PloverLog<DataPayload>>(),
-          PairOf<NoWaitTable, PloverLog<DataPayload>>()};
+          PairOf<NoWaitTable, PloverLog<DataPayload>>(),
+          PairOf<NoWaitRows, DifferentialLog<DataPayload>>(),
+          PairOf<NoWaitTable, DifferentialLog<DataPayload>>()};
 }
 
 }  // namespace dbx::testing

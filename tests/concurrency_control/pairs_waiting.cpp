@@ -18,7 +18,9 @@ std::vector<TestPair> WaitingPairs() {
           PairOf<WaitDieRows, SerialLog<CommandPayload>>(),
           PairOf<DlDetectRows, SerialLog<CommandPayload>>(),
           PairOf<WaitDieTable, PloverLog<DataPayload>>(),
-          PairOf<DlDetectTable, PloverLog<DataPayload>>()};
+          PairOf<DlDetectTable, PloverLog<DataPayload>>(),
+          PairOf<WaitDieRows, DifferentialLog<DataPayload>>(),
+          PairOf<DlDetectTable, DifferentialLog<DataPayload>>()};
 }
 
 }  // namespace dbx::testing

@@ -4,8 +4,9 @@
 
 namespace dbx::testing {
 
-TestEngine::TestEngine(const EngineOptions& options, const RowLayout& layout)
+TestEngine::TestEngine(const EngineOptions& options, const RowLayout& layout, bool paged)
     : database_(layout, kWorkers), epochs_(kWorkers) {
+  if (paged) database_.PageEveryTable(1024);
   Schema schema;
   schema.name = "T";
   schema.tuple_bytes = options.tuple_bytes;
@@ -25,6 +26,18 @@ TestEngine::TestEngine(const EngineOptions& options, const RowLayout& layout)
   log_set.ring_bytes = options.ring_bytes;
   log_set.workers = kWorkers;
   logs_ = std::make_unique<LogSet>(std::move(targets), log_set);
+}
+
+std::shared_ptr<BackupOptions> TestEngine::NoBackup() {
+  const PageSpace& pages = *table_->pages();
+  const BackupShape shape{kRunId, {{pages.rows_per_page(), pages.tuple_bytes()}}, {"backup"}};
+  files_.MakeDirectory("backup");
+  auto backup = std::make_shared<BackupOptions>();
+  backup->database = &database_;
+  backup->files = &files_;
+  backup->writer = std::make_shared<BackupWriter>(files_, shape, true);
+  backup->anchor_path = "backup/anchor";
+  return backup;
 }
 
 void TestEngine::LoadRow(Key key, uint64_t value) {

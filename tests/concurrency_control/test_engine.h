@@ -13,7 +13,9 @@
 
 #include "base/epoch.h"
 #include "concurrency_control/contract.h"
+#include "logging/backup/backup_options.h"
 #include "logging/frontier_file.h"
+#include "logging/log_options.h"
 #include "logging/log_set.h"
 #include "storage/database.h"
 #include "storage/row.h"
@@ -36,6 +38,8 @@ struct EngineOptions {
   uint64_t ring_bytes = 1 << 20;
   bool ordered = false;
   size_t tuple_bytes = sizeof(Tuple);  // the functions that name a value are for tuples of the usual size
+  bool compress = true;                // LSN vectors
+  ChangeImage change_image = ChangeImage::kSlot;
 };
 
 class TestEngine {
@@ -88,13 +92,16 @@ class TestEngine {
   virtual uint64_t deadlocks_found() = 0;
 
   Table& table() { return *table_; }
+  Database& database() { return database_; }
   LogSet& logs() { return *logs_; }
   EpochClock& epochs() { return epochs_; }
   Stamp frontier_stamp() { return ReadFrontier(files_.Map("frontier").bytes, kRunId, "frontier").stamp; }
   uint64_t frontier_bytes() { return files_.Open("frontier")->SizeBytes(); }
 
  protected:
-  TestEngine(const EngineOptions& options, const RowLayout& layout);
+  TestEngine(const EngineOptions& options, const RowLayout& layout, bool paged);
+  // Of a paged database: a backup that is never written.
+  std::shared_ptr<BackupOptions> NoBackup();
 
   static constexpr uint64_t kRunId = 7;
 

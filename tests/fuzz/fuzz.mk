@@ -9,7 +9,7 @@ FUZZ_STORAGE_SOURCES := $(wildcard base/*.cpp storage/*.cpp storage/heap/*.cpp)
 FUZZ_RECOVERY_SOURCES := $(FUZZ_STORAGE_SOURCES) $(wildcard logging/serial/*.cpp) system/runs/file_header.cpp \
   logging/frontier_file.cpp logging/plover/plover_recovery.cpp logging/silo_r/silo_r_recovery.cpp \
   logging/log_reader.cpp logging/device/background_read.cpp logging/log_tail.cpp \
-  logging/lane_recovery.cpp logging/replay_lanes.cpp $(wildcard logging/records/*.cpp) \
+  logging/lane_recovery.cpp logging/log_ends.cpp logging/replay_lanes.cpp $(wildcard logging/records/*.cpp) \
   logging/taurus/taurus_recovery.cpp system/reference/reference_replay.cpp system/reference/reference_run.cpp \
   system/reference/reference_stamps.cpp system/reference/reference_versions.cpp tests/logging/log_builder.cpp
 FUZZ_SOURCES_file_header := $(FUZZ_HEADER_SOURCES)
@@ -21,9 +21,10 @@ FUZZ_SOURCES_options := $(FUZZ_HEADER_SOURCES) $(wildcard system/command_line/pa
   $(addprefix system/command_line/,environment.cpp options.cpp switches.cpp)
 FUZZ_SOURCES_parse_value := $(FUZZ_HEADER_SOURCES) system/command_line/parse_value.cpp
 FUZZ_RUN_FILES_SOURCES := $(FUZZ_STORAGE_SOURCES) $(wildcard system/runs/c*.cpp) logging/frontier_file.cpp \
+  logging/backup/anchor_file.cpp logging/backup/backup_files.cpp logging/device/background_read.cpp \
   $(FAULTY_FILES) logging/device/file_system.cpp logging/device/posix_file.cpp
 FUZZ_SOURCES_run_files := $(FUZZ_RUN_FILES_SOURCES)
-FUZZ_SOURCES_make_corpus := $(FUZZ_RECOVERY_SOURCES) system/runs/continuation.cpp
+FUZZ_SOURCES_make_corpus := $(FUZZ_RECOVERY_SOURCES) system/runs/continuation.cpp logging/backup/anchor_file.cpp
 fuzz_objects = $(patsubst %.cpp,build/fuzz/objects/%.o,$(FUZZ_SOURCES_$(1)))
 FUZZ_LINK = $(FUZZ_CXX) -pthread -o $@ $(filter %.o,$^) -Wl,--as-needed $(LIBRARIES) -fsanitize=address,undefined
 ifeq ($(filter clean,$(MAKECMDGOALS)),)

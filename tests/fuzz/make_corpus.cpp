@@ -31,11 +31,11 @@ std::vector<std::byte> StreamOf(std::span<const std::byte> file) {
 
 void FileHeaders() {
   LogBuilder log(kRunId, 1, 3, format::Scheme::kTaurus);
-  const FileBytes whole = log.Config("WORKLOAD=YCSB\nCC_ALG=SILO\n").Bytes();
+  const LogBytes whole = log.Config("WORKLOAD=YCSB\nCC_ALG=SILO\n").Bytes();
   Write("file_header", "whole", std::span(whole).first(200));
-  const FileBytes serial = LogBuilder(1).Config("SEED=1\n").Bytes();
+  const LogBytes serial = LogBuilder(1).Config("SEED=1\n").Bytes();
   Write("file_header", "serial", std::span(serial).first(120));
-  const FileBytes damaged = FlipBit(whole, 40);
+  const LogBytes damaged = FlipBit(whole, 40);
   Write("file_header", "damaged", std::span(damaged).first(100));
 }
 
@@ -93,7 +93,7 @@ void Built() {
   LogBuilder log(kRunId, 0, 2, format::Scheme::kTaurus);
   const std::string eight(8, 'x');
   log.Data(1, {Put(0, 7, eight), Delete(0, 8)}, {0, 0}).Anchor({0, 0}).Data(2, {Put(0, 7, eight)}, {64, 0}).Void(40);
-  const FileBytes file = log.Bytes();
+  const LogBytes file = log.Bytes();
   Write("recovery", "built", EncodeInput(1, {StreamOf(file), {}}));
   const auto writes = std::span(file).subspan(FileOffset(log.Start(0)) + 40 + 0, log.Start(1) - 40);
   Write("write_entries", "put-and-delete", writes);
@@ -143,6 +143,8 @@ void RunFiles() {
   };
   const std::vector<std::byte> frozen = EncodeFrozen(SomeFrozen()), manifest = EncodeManifest(SomeManifest()),
                                successor = EncodeSuccessor(SomeSuccessor());
+  const std::vector<std::byte> anchor = EncodeAnchor(SomeAnchor());
+  write("anchor", RunFile::kAnchor, std::span(anchor).first(500));
   write("frozen", RunFile::kFrozen, std::span(frozen).first(100));
   write("manifest", RunFile::kManifest, std::span(manifest).first(120));
   write("successor", RunFile::kSuccessor, std::span(successor).first(48));
@@ -153,6 +155,7 @@ void RunFiles() {
       30);
   write("checkpoint", RunFile::kCheckpoint, std::as_bytes(std::span(row)));
   write("empty", RunFile::kCheckpoint, {});
+  write("backup", RunFile::kBackup, {});
   write("frontier", RunFile::kFrontier, std::as_bytes(std::span("\0\0\6\0\x40\0\0\x0b\0\x50\0\1\x0c\0\x60\0", 16)));
 }
 

@@ -1,5 +1,5 @@
-// What a run leaves besides logs: `frozen`, `successor`, `manifest`, checkpoints, `frontier`. The first byte of the
-// input says which. The rest overwrites the start of a whole one of the first three; for a checkpoint it is part,
+// What a run leaves besides logs: `frozen`, `successor`, `manifest`, checkpoints, `frontier`, `anchor`, backups. The
+// first byte of the input says which. The rest overwrites the start of a whole one; but for a checkpoint it is part,
 // number of parts and blocks: for each a length, a kind, a number of rows and that many bytes; for a frontier, its
 // number of logs and its blocks. Checksums are made right, so that the fields themselves are looked at.
 #include <algorithm>
@@ -72,6 +72,40 @@ void TryFrontier(std::span<const std::byte> bytes) {
   Require(taken.stamp == again.stamp && taken.lsns == again.lsns, "a frontier that changes when written and read");
 }
 
+void TryAnchor(std::span<const std::byte> changes) {
+  std::vector<std::byte> file = EncodeAnchor(SomeAnchor());
+  std::copy_n(changes.begin(), std::min(changes.size(), file.size()), file.begin());
+  for (const bool sealed : {false, true}) {
+    if (sealed) SealAnchor(file);
+    BackupAnchor taken;
+    if (IsTaken([&] { taken = DecodeAnchor(file, "file"); })) {
+      Require(EncodeAnchor(taken) == file, "an anchor that is never written");
+    }
+  }
+}
+
+// A part of three pages that is taken has these pages.
+void TryBackup(std::span<const std::byte> changes) {
+  constexpr uint32_t kPages = 3, kNumber = 5;
+  const BackupShape shape = SomeShape();
+  const size_t frame_bytes = shape.FrameBytes(0);
+  FaultyFileSystem files;
+  files.MakeDirectory("d");
+  std::vector<std::byte> frames(kPages * frame_bytes);
+  BackupWriter(files, shape, true).Write(0, TableId(0), 0, kNumber, frames);
+  files.Change(shape.PathOf(0, 0, 0), [&](SparseBytes& file) {
+    std::copy_n(changes.begin(), std::min(changes.size(), frames.size()), frames.begin());
+    for (uint32_t i = 0; i < kPages; ++i) SealFrame(std::span(frames).subspan(i * frame_bytes, frame_bytes));
+    file.Write(0, frames);
+  });
+  const BackupReader reader(files, shape, 0, kNumber, {kPages});
+  uint32_t pages = 0;
+  const bool taken = IsTaken([&] {
+    reader.ReadPart(TableId(0), 0, [&](uint32_t page, const std::byte*) { Require(page == pages++, "another page"); });
+  });
+  Require(!taken || pages == kPages, "a backup without some of its pages");
+}
+
 }  // namespace
 }  // namespace dbx::fuzz
 
@@ -79,13 +113,17 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace dbx;
   using namespace dbx::fuzz;
   Input input(data, size);
-  const auto kind = static_cast<RunFile>(input.Take<uint8_t>() % 5);
+  const auto kind = static_cast<RunFile>(input.Take<uint8_t>() % kRunFiles);
   if (kind == RunFile::kFrozen) {
     TryOne<format::FrozenFile>(input.Rest(), EncodeFrozen(SomeFrozen()), EncodeFrozen, DecodeFrozen);
   } else if (kind == RunFile::kSuccessor) {
     TryOne<format::SuccessorFile>(input.Rest(), EncodeSuccessor(SomeSuccessor()), EncodeSuccessor, DecodeSuccessor);
   } else if (kind == RunFile::kManifest) {
     TryOne<format::ManifestFile>(input.Rest(), EncodeManifest(SomeManifest()), EncodeManifest, DecodeManifest);
+  } else if (kind == RunFile::kAnchor) {
+    TryAnchor(input.Rest());
+  } else if (kind == RunFile::kBackup) {
+    TryBackup(input.Rest());
   } else if (kind == RunFile::kFrontier) {
     const uint32_t logs = 1 + input.Take<uint8_t>() % format::kMaxLogs;
     TryFrontier(std::as_bytes(std::span(data, size)));

@@ -146,6 +146,37 @@ LogBuilder& LogBuilder::Mark(uint64_t stamp, uint64_t durable_stamp) {
   return Raw(HeaderOf(format::RecordKind::kMark), AsBytes(format::MarkBody{stamp, durable_stamp}));
 }
 
+LogBuilder& LogBuilder::Change(const BuiltChange& change) {
+  format::RecordHeader header = HeaderOf(format::RecordKind::kChange);
+  header.lv_mask = change.table;
+  header.procedure = change.slot;
+  header.flags = change.flags;
+  std::string body = AsBytes(format::ChangeBody{change.txn_id, change.page, change.number});
+  if ((change.flags & format::kChangePresence) != 0) AppendUint(body, change.key);
+  body += change.image;
+  PadToAlignment(body);
+  return Raw(header, body);
+}
+
+LogBuilder& LogBuilder::Commit(uint64_t txn_id, const Elements& lv) {
+  format::RecordHeader header = HeaderOf(format::RecordKind::kCommit);
+  const std::string body = TxnBody(txn_id, lv, header.lv_mask);
+  ++txn_count_;
+  return Raw(header, body);
+}
+
+LogBuilder& LogBuilder::Abort(uint64_t txn_id) { return Raw(HeaderOf(format::RecordKind::kAbort), AsBytes(txn_id)); }
+
+LogBuilder& LogBuilder::CheckpointBegin(uint32_t number) {
+  return Raw(HeaderOf(format::RecordKind::kCheckpointBegin), AsBytes(format::CheckpointBeginBody{number, 0}));
+}
+
+LogBuilder& LogBuilder::CheckpointEnd(uint32_t number, const std::vector<uint64_t>& active) {
+  std::string body = AsBytes(format::CheckpointEndBody{number, static_cast<uint32_t>(active.size())});
+  for (const uint64_t txn_id : active) AppendUint(body, txn_id);
+  return Raw(HeaderOf(format::RecordKind::kCheckpointEnd), body);
+}
+
 LogBuilder& LogBuilder::Void(uint32_t length) {
   CHECK(length >= sizeof(format::RecordHeader) && length % format::kRecordAlignment == 0);
   return Raw(HeaderOf(format::RecordKind::kVoid), std::string(length - sizeof(format::RecordHeader), 'v'));
@@ -195,36 +226,36 @@ LogBuilder& LogBuilder::Hole(uint64_t bytes) {
   return *this;
 }
 
-FileBytes LogBuilder::Bytes() const {
+LogBytes LogBuilder::Bytes() const {
   format::FileHeader header = header_;
   header.header_crc = 0;
   header.header_crc = Crc32c(std::as_bytes(std::span(&header, 1)));
   const auto copy = std::as_bytes(std::span(&header, 1));
-  FileBytes file(copy.begin(), copy.end());
+  LogBytes file(copy.begin(), copy.end());
   file.insert(file.end(), copy.begin(), copy.end());
   file.insert(file.end(), stream_.begin(), stream_.end());
   return file;
 }
 
-FileBytes FlipBit(FileBytes file, uint64_t offset, int bit) {
+LogBytes FlipBit(LogBytes file, uint64_t offset, int bit) {
   file.at(offset) ^= std::byte{1} << bit;
   return file;
 }
 
-FileBytes Truncate(FileBytes file, uint64_t bytes) {
+LogBytes Truncate(LogBytes file, uint64_t bytes) {
   CHECK(bytes <= file.size());
   file.resize(bytes);
   return file;
 }
 
-FileBytes ZeroBytes(FileBytes file, uint64_t offset, uint64_t bytes) {
+LogBytes ZeroBytes(LogBytes file, uint64_t offset, uint64_t bytes) {
   CHECK(offset <= file.size());
   std::fill_n(file.begin() + static_cast<ptrdiff_t>(offset), std::min<uint64_t>(bytes, file.size() - offset),
               std::byte{0});
   return file;
 }
 
-FileBytes AppendGarbage(FileBytes file, uint64_t bytes, uint64_t seed) {
+LogBytes AppendGarbage(LogBytes file, uint64_t bytes, uint64_t seed) {
   for (; bytes > 0; --bytes) {
     seed = seed * 6364136223846793005u + 1442695040888963407u;
     file.push_back(std::byte(seed >> 56));
@@ -232,19 +263,19 @@ FileBytes AppendGarbage(FileBytes file, uint64_t bytes, uint64_t seed) {
   return file;
 }
 
-FileBytes AppendZeros(FileBytes file, uint64_t bytes) {
+LogBytes AppendZeros(LogBytes file, uint64_t bytes) {
   file.resize(file.size() + bytes);
   return file;
 }
 
-FileBytes Transplant(FileBytes file, uint64_t offset, const FileBytes& other, uint64_t from, uint64_t bytes) {
+LogBytes Transplant(LogBytes file, uint64_t offset, const LogBytes& other, uint64_t from, uint64_t bytes) {
   CHECK(from + bytes <= other.size());
   if (file.size() < offset + bytes) file.resize(offset + bytes);
   std::copy_n(other.begin() + static_cast<ptrdiff_t>(from), bytes, file.begin() + static_cast<ptrdiff_t>(offset));
   return file;
 }
 
-void WriteLogFile(const std::string& path, const FileBytes& file) {
+void WriteLogFile(const std::string& path, const LogBytes& file) {
   std::ofstream out(path, std::ios::binary | std::ios::trunc);
   out.write(reinterpret_cast<const char*>(file.data()), static_cast<std::streamsize>(file.size()));
   out.close();

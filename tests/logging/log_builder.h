@@ -33,9 +33,21 @@ inline BuiltWrite Put(uint16_t table, Key key, std::string_view image) {
 }
 inline BuiltWrite Delete(uint16_t table, Key key) { return {TableId(table), key, {}, true}; }
 
+// A change of a slot in a differential log.
+struct BuiltChange {
+  uint64_t txn_id = 0;
+  uint16_t table = 0;
+  uint32_t page = 0;
+  uint16_t slot = 0;
+  uint32_t number = 0;
+  std::string image{};  // XOR of the tuples, or its runs; without padding
+  uint16_t flags = 0;   // format::kChange...
+  Key key = 0;          // stored if kChangePresence
+};
+
 class LogBuilder {
  public:
-  using FileBytes = std::vector<std::byte>;
+  using LogBytes = std::vector<std::byte>;
   using Elements = std::vector<uint64_t>;
 
   explicit LogBuilder(uint64_t run_id, uint32_t log_index = 0, uint32_t log_count = 1,
@@ -61,6 +73,12 @@ class LogBuilder {
   // The part in this log of a transaction that has parts in all logs of the mask.
   LogBuilder& Stamped(uint64_t txn_id, uint64_t stamp, uint16_t parts, const std::vector<BuiltWrite>& writes);
   LogBuilder& Mark(uint64_t stamp, uint64_t durable_stamp = 0);
+  // Records of a differential log. COMMITs are transactions; `lv` as of them.
+  LogBuilder& Change(const BuiltChange& change);
+  LogBuilder& Commit(uint64_t txn_id, const Elements& lv = {});
+  LogBuilder& Abort(uint64_t txn_id);
+  LogBuilder& CheckpointBegin(uint32_t number);
+  LogBuilder& CheckpointEnd(uint32_t number, const std::vector<uint64_t>& active = {});
   // A reserved place of `length` bytes, header included, whose body is left over from something else.
   LogBuilder& Void(uint32_t length = 64);
   LogBuilder& Anchor(const Elements& durable);
@@ -84,14 +102,14 @@ class LogBuilder {
   std::byte& At(uint64_t lsn) { return stream_.at(lsn); }
   void Cut(uint64_t lsn) { stream_.resize(lsn); }
 
-  const FileBytes& Stream() const { return stream_; }
-  FileBytes Bytes() const;
+  const LogBytes& Stream() const { return stream_; }
+  LogBytes Bytes() const;
 
  private:
   std::string TxnBody(uint64_t txn_id, const Elements& lv, uint16_t& lv_mask) const;
 
   format::FileHeader header_{};
-  FileBytes stream_;
+  LogBytes stream_;
   std::vector<uint64_t> starts_;
   Elements anchor_;
   bool compress_ = true;
@@ -99,16 +117,16 @@ class LogBuilder {
 };
 
 // Damage. Each takes a file and gives back the damaged one.
-using FileBytes = LogBuilder::FileBytes;
+using LogBytes = LogBuilder::LogBytes;
 inline uint64_t FileOffset(uint64_t lsn) { return format::kStreamOffset + lsn; }
-FileBytes FlipBit(FileBytes file, uint64_t offset, int bit = 0);
-FileBytes Truncate(FileBytes file, uint64_t bytes);
-FileBytes ZeroBytes(FileBytes file, uint64_t offset, uint64_t bytes = format::kBlockBytes);
-FileBytes AppendGarbage(FileBytes file, uint64_t bytes, uint64_t seed);
-FileBytes AppendZeros(FileBytes file, uint64_t bytes);
+LogBytes FlipBit(LogBytes file, uint64_t offset, int bit = 0);
+LogBytes Truncate(LogBytes file, uint64_t bytes);
+LogBytes ZeroBytes(LogBytes file, uint64_t offset, uint64_t bytes = format::kBlockBytes);
+LogBytes AppendGarbage(LogBytes file, uint64_t bytes, uint64_t seed);
+LogBytes AppendZeros(LogBytes file, uint64_t bytes);
 // Puts bytes [from, from + bytes) of another file at `offset`: an old run's, a misplaced block.
-FileBytes Transplant(FileBytes file, uint64_t offset, const FileBytes& other, uint64_t from, uint64_t bytes);
+LogBytes Transplant(LogBytes file, uint64_t offset, const LogBytes& other, uint64_t from, uint64_t bytes);
 
-void WriteLogFile(const std::string& path, const FileBytes& file);
+void WriteLogFile(const std::string& path, const LogBytes& file);
 
 }  // namespace dbx

@@ -10,19 +10,19 @@
 namespace dbx {
 namespace {
 
-format::RecordHeader HeaderAt(const FileBytes& file, uint64_t lsn) {
+format::RecordHeader HeaderAt(const LogBytes& file, uint64_t lsn) {
   format::RecordHeader header;
   std::memcpy(&header, file.data() + FileOffset(lsn), sizeof header);
   return header;
 }
-uint64_t WordAt(const FileBytes& file, uint64_t lsn) {
+uint64_t WordAt(const LogBytes& file, uint64_t lsn) {
   uint64_t word;
   std::memcpy(&word, file.data() + FileOffset(lsn), sizeof word);
   return word;
 }
 
 TEST(LogBuilder, BothHeaderCopiesAreChecksummed) {
-  const FileBytes file = LogBuilder(7, 1, 2, format::Scheme::kTaurus).Config("A=1\n").Bytes();
+  const LogBytes file = LogBuilder(7, 1, 2, format::Scheme::kTaurus).Config("A=1\n").Bytes();
   ASSERT_EQ(file.size(), format::kStreamOffset);
   EXPECT_EQ(std::memcmp(file.data(), file.data() + 4096, 4096), 0);
   format::FileHeader header;
@@ -36,7 +36,7 @@ TEST(LogBuilder, BothHeaderCopiesAreChecksummed) {
 TEST(LogBuilder, RecordsFollowEachOtherAndBearTheirLsn) {
   LogBuilder log(7);
   log.Command(1, 2, "abc").Void(40).Data(3, {Put(4, 5, "x")}).RunEnd();
-  const FileBytes file = log.Bytes();
+  const LogBytes file = log.Bytes();
   EXPECT_EQ(log.Starts(), (std::vector<uint64_t>{0, 48, 88, 152}));
   for (const uint64_t start : log.Starts()) {
     const format::RecordHeader header = HeaderAt(file, start);
@@ -51,7 +51,7 @@ TEST(LogBuilder, RecordsFollowEachOtherAndBearTheirLsn) {
 TEST(LogBuilder, ElementsThatTheAnchorCoversAreLeftOut) {
   LogBuilder log(7, 0, 4, format::Scheme::kTaurus);
   log.Anchor({7, 16, 2, 4}).Command(9, 0, {}, {4, 45, 1, 2});
-  const FileBytes file = log.Bytes();
+  const LogBytes file = log.Bytes();
   EXPECT_EQ(HeaderAt(file, log.Start(1)).lv_mask, 0b0010u);
   EXPECT_EQ(WordAt(file, log.Start(1) + 40), 45u);
   EXPECT_EQ(log.End(), log.Start(1) + 48);
@@ -73,7 +73,7 @@ TEST(LogBuilder, APadEndsOnABlock) {
 }
 
 TEST(LogBuilder, DamageStaysWhereItWasAskedFor) {
-  const FileBytes file = LogBuilder(7).Command(1, 0).Pad().Bytes();
+  const LogBytes file = LogBuilder(7).Command(1, 0).Pad().Bytes();
   EXPECT_EQ(FlipBit(FlipBit(file, 9000, 3), 9000, 3), file);
   EXPECT_NE(FlipBit(file, 9000, 3), file);
   EXPECT_EQ(Truncate(AppendGarbage(file, 100, 1), file.size()), file);

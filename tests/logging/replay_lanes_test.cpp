@@ -128,11 +128,11 @@ TEST(ReplayLanes, WhoIsAloneWaitsForTheDevices) {
 
 TEST(ReplayLanes, AReadThatFailsIsTheRecoverysErrorThoughOtherDevicesAreLate) {
   GatedLogs logs(2);
-  logs.devices[0]->LetThrough(GatedDevice::kAll);
   logs.devices[0]->FailAt(format::kStreamOffset + kBlockBytes);
   std::jthread opener([&logs] {
+    EXPECT_TRUE(logs.devices[1]->AwaitBegun(1));  // before the failure, which ends the recovery
+    logs.devices[0]->LetThrough(GatedDevice::kAll);
     EXPECT_TRUE(logs.devices[0]->AwaitBegun(2));
-    EXPECT_TRUE(logs.devices[1]->AwaitBegun(1));
     logs.devices[1]->LetThrough(GatedDevice::kAll);
   });
   EXPECT_THROW(RecoverSources<TaurusRecovery>(logs.sources, {.workers = 3}), Error);

@@ -3,8 +3,11 @@
 A mutant replaces text of one or more files where it occurs exactly once; generate.py writes the copy, in which a
 run-time switch chooses between the original and each mutant. The product's sources know nothing of this.
 """
+from backup_mutants import BACKUP_MUTANTS
 from concurrency_mutants import CONCURRENCY_MUTANTS
+from differential_mutants import DIFFERENTIAL_MUTANTS
 from logging_mutants import LOGGING_MUTANTS
 from recovery_mutants import RECOVERY_MUTANTS
 
-MUTANTS = LOGGING_MUTANTS + CONCURRENCY_MUTANTS + RECOVERY_MUTANTS
+MUTANTS = (LOGGING_MUTANTS + CONCURRENCY_MUTANTS + RECOVERY_MUTANTS + DIFFERENTIAL_MUTANTS
+           + BACKUP_MUTANTS)

@@ -1,7 +1,7 @@
 """Faults of the concurrency controls, and of what they and the logs keep of rows."""
 from edits import Mutant, expression, raw, statement
 from sources import (
-    BTREE, BTREE_SCAN, DL_DETECT, HEKATON, HELD_LEAVES, LOCKING, OPTIMISTIC, QUEUES, ROW_LOCKS, RULES, SCANNED_LEAVES,
+    BTREE, BTREE_SCAN, CHANGES, DL_DETECT, HEKATON, HELD_LEAVES, LOCKING, OPTIMISTIC, QUEUES, ROW_LOCKS, RULES, SCANNED_LEAVES,
     SILO, SNAPSHOTS, TABLE_LOCKS, TAURUS, TICTOC, VERSIONS, WAIT_DIE,
 )
 
@@ -137,7 +137,7 @@ CONCURRENCY_MUTANTS = [
                        "log_.Forgettable(entry->meta())")], "table"),
 
     # ---- isolation ----
-    Mutant("cc_no_undo", "an abort leaves its writes", [statement(LOCKING, "undo_.Undo();", "")], "NO_WAIT"),
+    Mutant("cc_no_undo", "an abort leaves its writes", [statement(CHANGES, "undo_.Undo();", "")], "NO_WAIT"),
     Mutant("cc_shared_over_exclusive", "a reader gets its lock while a writer holds his",
            [statement(ROW_LOCKS, "if (seen & Row::kLocked) return LockResult::kConflict;", "")], "NO_WAIT/"),
     Mutant("queue_forgets_to_grant", "a transaction that gives a lock back wakes no waiter",
@@ -145,7 +145,7 @@ CONCURRENCY_MUTANTS = [
     Mutant("queue_grants_a_writer_beside_readers", "a writer that waits gets its lock with the readers ahead of it",
            [expression(QUEUES, "(!at->exclusive_ || at == head_)", "true")], "DL_DETECT"),
     Mutant("queue_tells_nobody_of_an_upgrade", "a waiter behind a later upgrade is not known to wait for it",
-           [statement(QUEUES, "queue.TellWaiters(News::kAskAgain);", "")], "DL_DETECT"),
+           [statement(QUEUES, "queue.TellWaiters(News::kAskAgain);", "")], "DL_DETECT/LOG_TAURUS"),
     Mutant("queue_waits_on_when_the_run_stops", "a waiter for a lock does not look whether the run has stopped",
            [expression(QUEUES, "stop_.load(std::memory_order_relaxed)", "false")], "DL_DETECT/LOG_TAURUS/LOG_DATA/YCSB"),
     Mutant("queue_keeps_waiters_of_a_gone_row", "a waiter for a row that is unlinked is not told",

@@ -2,7 +2,7 @@
 from edits import Mutant, expression, raw, statement
 from sources import (
     ACK_QUEUE, BACKGROUND_READ, BITMAP, CONSOLIDATION, DURABLE_EPOCH, ELEDA_WORKER_H, FILE_DEVICE, FILE_HEADER, FULLY,
-    GRASSHOPPER, GRASSHOPPER_LIST, HOPPING_INDEX, PAYLOAD, PLOVER, PLOVER_RECOVERY, READER, REPLAY_TXN, RUN, SILO_R,
+    GRASSHOPPER, GRASSHOPPER_LIST, HOPPING_INDEX, LV_METADATA, PAYLOAD, PLOVER, PLOVER_RECOVERY, READER, REPLAY_TXN, RUN, SILO_R,
     SILO_R_RECOVERY, STREAM, STREAM_H, STRIPES, TAURUS, TOTAL_ORDER, TPCC_PROCEDURES, TXN, VECTOR, VECTOR_OPS, WORKER,
     WRITER, WRITE_WINDOW, YCSB,
 )
@@ -99,7 +99,7 @@ LOGGING_MUTANTS = [
            [expression(STREAM, "const format::PadBody body{persistent_until().value()};",
                        "const format::PadBody body{place.lsn.value()};")]),
     Mutant("durable_anchor_claims_too_much", "an anchor holds the reserved LSNs, not the durable ones",
-           [statement(TAURUS, "durable.lsn[j] = lv::Load(logs_.durable().lsn[j]);",
+           [statement(LV_METADATA, "durable.lsn[j] = lv::Load(logs_.durable().lsn[j]);",
                       "durable.lsn[j] = logs_.stream(j).reserved_until().value();")], "LOG_TAURUS"),
     Mutant("writer_sleeps_without_a_last_look", "a place that is taken while the writer falls asleep is not seen",
            [statement(WRITER, "if (!HasWork()) signal_.Sleep();", "signal_.Sleep();")],
@@ -286,19 +286,20 @@ LOGGING_MUTANTS = [
            [statement(TAURUS, "state.own_dependency = state.lv[state.log];", "state.own_dependency = 0;")],
            "LOG_TAURUS"),
     Mutant("lv_compression_drops_too_much", "elements that the anchor does not cover are left out",
-           [expression(TAURUS, "lv::Exceeds(state.lv, lplv_[state.log].lsn, n_)", "0u")], "LOG_TAURUS"),
+           [expression(LV_METADATA, "lv::Exceeds(lv, lplv_[log].lsn, n)", "0u")], "LOG_TAURUS"),
     Mutant("lv_anchor_before_its_record", "compression trusts an anchor that has no place in the log yet",
-           [raw(TAURUS, "if (!stream.AppendOwn(format::RecordKind::kAnchor, {durable.lsn, n_})) return;",
-                "if ({on}) for (uint32_t j = 0; j < n_; ++j) lv::Store(lplv_[stream.index()].lsn[j], durable.lsn[j]);\n"
-                "    if (!stream.AppendOwn(format::RecordKind::kAnchor, {{durable.lsn, n_}})) return;")], "LOG_TAURUS",
+           [raw(LV_METADATA, "if (!stream.AppendOwn(format::RecordKind::kAnchor, {durable.lsn, n})) return;",
+                "if ({on}) for (uint32_t j = 0; j < n; ++j) lv::Store(lplv_[stream.index()].lsn[j], durable.lsn[j]);\n"
+                "    if (!stream.AppendOwn(format::RecordKind::kAnchor, {{durable.lsn, n}})) return;")], "LOG_TAURUS",
            test="TaurusCompression.AnAnchorThatWasNotAppendedIsNotUsed"),
 
     Mutant("lv_depends_on_itself", "the vector takes in the own place before it is written",
            [statement(TAURUS, "state.own_dependency = state.lv[state.log];", "state.own_dependency = state.place.end().value();")],
            "LOG_TAURUS"),
     Mutant("lv_learns_after_its_place", "a dependency that was learnt after the place was taken is written into it",
-           [expression(TAURUS, "const uint64_t element = j == state.log ? state.own_dependency : state.lv[j];",
-                       "const uint64_t element = j == state.log ? state.own_dependency : logs_.stream(j).reserved_until().value();")],
+           [raw(TAURUS, "to = LvAnchors::Encode(state.lv, state.lv_mask, state.log, state.own_dependency, to + kTxnIdBytes);",
+                "if ({on}) for (uint32_t j = 0; j < n_; ++j) state.lv[j] = logs_.stream(j).reserved_until().value();\n"
+                "    to = LvAnchors::Encode(state.lv, state.lv_mask, state.log, state.own_dependency, to + kTxnIdBytes);")],
            "LOG_TAURUS"),
 
     # ---- global sequence numbers ----

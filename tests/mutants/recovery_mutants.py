@@ -1,7 +1,7 @@
 """Faults of recovery, and of runs that continue what was recovered."""
 from edits import Mutant, expression, raw, statement
 from sources import (
-    CHECKPOINT, CONTINUATION, DIRECTORY, FILES, FRONTIER_FILE, HEKATON, LANES, LANE_RECOVERY, LOG_FILES, LOG_TAIL, OLD_RUNS,
+    CHECKPOINT, CONTINUATION, DIRECTORY, FILES, FRONTIER_FILE, HEKATON, LANES, LOG_ENDS, LOG_FILES, LOG_TAIL, OLD_RUNS,
     PAYLOAD, POSIX_FILE, POSIX_FILES, READER, RECOVERY_RUN, REPLAYER, RUN, RUN_TRACES, TAURUS_RECOVERY, TXN, VERIFY,
     VERSIONED_REPLAY, WATERMARKS,
 )
@@ -97,7 +97,7 @@ RECOVERY_MUTANTS = [
     Mutant("recover_believes_any_header", "the checksum of a record's header is not compared",
            [expression(READER, "Crc32c({bytes + crc_bytes, sizeof header - crc_bytes}) != header.header_crc", "false")], "LOG_TAURUS/LOG_COMMAND/YCSB"),
     Mutant("recover_cuts_what_was_durable", "a bad record is a torn tail whatever shows that it had been durable",
-           [statement(LANE_RECOVERY, "if (proof.until <= reader.position()) continue;", "continue;")]),
+           [statement(LOG_ENDS, "if (proof.until <= reader.position()) continue;", "continue;")]),
 
     Mutant("recover_ends_before_the_last_batch", "the records in hand when a log ends are left out",
            [raw(READER, "if (records > 0) {\n    buffer_->Hold();",
@@ -112,7 +112,7 @@ RECOVERY_MUTANTS = [
                 "        if ({on} && LookAtRecord() == Look::kRecord) {{\n          Start(batch);\n          break;\n        }}\n"
                 "        ended_ = true;")]),
     Mutant("recover_frontier_is_the_last_byte", "bytes behind the valid prefix are frozen with it",
-           [raw(LANE_RECOVERY, "summary.torn_logs += tail.cut_bytes > 0;",
+           [raw(LOG_ENDS, "summary.torn_logs += tail.cut_bytes > 0;",
                 "summary.torn_logs += tail.cut_bytes > 0;\n"
                 "    if ({on}) summary.frontier.back() += (tail.cut_bytes + 7) / 8 * 8;")]),
     Mutant("recover_voids_hold_back", "a record that is no transaction never counts as replayed",
@@ -139,7 +139,7 @@ RECOVERY_MUTANTS = [
                       "                  end / format::kBlockBytes * format::kBlockBytes);",
                       "files.Rewrite(run.paths[i], 0, 0);")]),
     Mutant("continue_takes_all_for_proved", "all bytes that recovery read count as durable though no record shows it",
-           [statement(LANE_RECOVERY, "return reader.RecordStartUpTo(std::max({proved, by_ring, std::min(source.durable_until, reader.position())}));",
+           [statement(LOG_ENDS, "return reader.RecordStartUpTo(std::max({proved, by_ring, std::min(source.durable_until, reader.position())}));",
                       "return reader.position();")]),
     Mutant("continue_keeps_a_lost_frontier", "the run's frontier is not rewritten before the run is frozen",
            [statement(LOG_FILES, "files_.Rewrite(run.frontier_path, end - sizeof(format::FrontierBlock), end);", "")],
@@ -171,7 +171,7 @@ RECOVERY_MUTANTS = [
                 "lane.next_sequence = std::max(lane.next_sequence, head->txn_id.sequence() + 1);\n        return head;")],
            "LOG_TAURUS"),
     Mutant("continue_reuses_cut_names", "records behind a torn place do not count for fresh names",
-           [statement(LANE_RECOVERY, "summary.next_sequence = std::max(summary.next_sequence, tail.next_sequence);", "")]),
+           [statement(LOG_ENDS, "summary.next_sequence = std::max(summary.next_sequence, tail.next_sequence);", "")]),
     Mutant("continue_reuses_stamps", "the GSNs of a continued run start at 0 again",
            [statement(RUN, "first_stamp_ = continuation.first_stamp();", "")], "LOG_PLOVER"),
     Mutant("continue_reuses_epochs", "the epochs of a continued run start at 1 again",
@@ -189,10 +189,9 @@ RECOVERY_MUTANTS = [
     Mutant("checkpoint_not_synced", "the checkpoint is named before it is durable",
            [statement(CHECKPOINT, "device_->Complete(true);", "")]),
     Mutant("checkpoint_old_runs_go_first", "old runs are deleted before the checkpoint and its manifest are there",
-           [raw(RUN, "NewLogFiles files = storage_.Create(options_, log_traits(), SchemaHash(database_), prepare, "
-                "&continuation);",
-                "if ({on} && options_.drop_old_runs) DropOldRuns();\n    NewLogFiles files = storage_.Create(options_, "
-                "log_traits(), SchemaHash(database_), prepare, &continuation);")]),
+           [raw(RUN, "first_stamp_ = continuation.first_stamp();\n",
+                "first_stamp_ = continuation.first_stamp();\n"
+                "    if ({on} && options_.drop_old_runs) DropOldRuns();\n")]),
     Mutant("checkpoint_misses_rows", "a checkpoint leaves out rows",
            [statement(CHECKPOINT, "if ((row.control.load(std::memory_order_relaxed) & Row::kAbsent) != 0) return;",
                       "if (row.key % 2 == 1) return;")]),
@@ -237,7 +236,7 @@ RECOVERY_MUTANTS = [
     Mutant("verify_reads_on_behind_the_durable_frontier", "the reference is not told which epochs were durable",
            [statement(VERIFY, "if (run.frontier) image.frontier = image_of(run.frontier_path);", "")], "LOG_BATCH"),
     Mutant("verify_starts_from_a_fresh_load", "the reference starts from a fresh load though there is a checkpoint",
-           [raw(VERIFY, "if (runs.FromCheckpoint()) {", "if (!{on} && runs.FromCheckpoint()) {{")]),
+           [raw(VERIFY, "if (!runs.FromCheckpoint()) return fresh", "if ({on} || !runs.FromCheckpoint()) return fresh")]),
 
     Mutant("directory_entries_not_synced", "a run's directory is not durable before its first transaction",
            [statement(DIRECTORY, "for (const std::string& directory : log_directories) files.SyncDirectory(directory);", "")]),

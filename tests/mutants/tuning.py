@@ -1,8 +1,8 @@
 """What the simulated engine is built with, besides its faults."""
 from sources import (
-    ARENA, BTREE_NODE, CHECKPOINT, CONSOLIDATION, ELEDA_WORKER, FILES, HEKATON, HELD_LEAVES, LANES_H, LANE_RECOVERY,
-    LOCKING, LOG_FILES, OPTIMISTIC, READER, READER_H, RECOVERY, STREAM, STREAM_BUILDER, STREAM_H, TAURUS, TAURUS_RECOVERY, TICTOC,
-    TXN, VERSIONS, WATERMARKS, WRITER,
+    ARENA, BTREE_NODE, CHECKPOINT, CONSOLIDATION, DIFFERENTIAL_RECOVERY, ELEDA_WORKER, FILES, HEKATON, HELD_LEAVES,
+    KEPT_LOG, LANES_H, LANE_RECOVERY, LOCKING, LOG_FILES, OPTIMISTIC, PAGE_SPACE, READER, READER_H, RECOVERY,
+    STREAM, STREAM_BUILDER, STREAM_H, TAURUS, TAURUS_RECOVERY, TICTOC, TXN, VERSIONS, WATERMARKS, WRITER, XOR,
 )
 
 # Not faults: what small simulated runs need to meet what large ones do. (file, text, replacement)
@@ -50,6 +50,10 @@ TUNING = [
     (STREAM, "std::memcpy(at(place) + sizeof(format::RecordHeader), words.data(), words.size_bytes());",
      "if (sim::Random() % 16 == 0) sim::SleepFor(5000);\n"
      "  std::memcpy(at(place) + sizeof(format::RecordHeader), words.data(), words.size_bytes());"),
+    # A fibre may stop in the middle of a change of a slot, and of the copy of a page.
+    (XOR, "    x ^= y;\n", "    x ^= y;\n    ::dbx::sim::Step();\n"),
+    (PAGE_SPACE, "    std::memcpy(image, &row->key, kKeyBytes);\n",
+     "    ::dbx::sim::Step();\n    std::memcpy(image, &row->key, kKeyBytes);\n"),
     # Leaves and inner nodes of a handful of entries split, and become empty.
     (BTREE_NODE, "kSlots = 62;", "kSlots = 6;"),
     (BTREE_NODE, "kKeysMax = 62;", "kKeysMax = 6;"),
@@ -57,6 +61,9 @@ TUNING = [
     (WRITER, "kIdleRoundsBeforeLongSleep = 64;", "kIdleRoundsBeforeLongSleep = 2;"),
     (LANE_RECOVERY, "kNanosToSuspect = 20'000'000;", "kNanosToSuspect = 200'000;"),
     (TAURUS_RECOVERY, "kSampleRecords = 1 << 16;", "kSampleRecords = 16;"),
+    # Some of a log is still in memory when it is replayed backward, and some is read again.
+    (DIFFERENTIAL_RECOVERY, "kKeptBytes = size_t{256} << 20;", "kKeptBytes = size_t{32} << 10;"),
+    (KEPT_LOG, "kChunkBytes = size_t{1} << 20;", "kChunkBytes = size_t{4} << 10;"),
     # A worker without work for a while, in some runs: writers fall asleep.
     ("system/transaction/worker.h", "    if (acks_.full()) WaitForAcks(control);",
      "    ::dbx::sim::MayPause();\n    if (acks_.full()) WaitForAcks(control);"),

@@ -15,9 +15,9 @@ constexpr auto kTaurus = format::Scheme::kTaurus;
 
 LogBuilder TaurusLog(uint32_t index, uint32_t count = 2) { return LogBuilder(kRun, index, count, kTaurus); }
 
-RecoveredSet RecoverFiles(const std::vector<FileBytes>& files) { return Recover(ReadLogs(files)); }
+RecoveredSet RecoverFiles(const std::vector<LogBytes>& files) { return Recover(ReadLogs(files)); }
 
-std::vector<uint64_t> OrderOf(const std::vector<FileBytes>& files) {
+std::vector<uint64_t> OrderOf(const std::vector<LogBytes>& files) {
   const ReferenceLogs logs = ReadLogs(files);
   std::vector<uint64_t> ids;
   for (const TxnRef& at : Recover(logs).order) ids.push_back(DecodeRecord(logs, at.log, at.lsn).txn_id);
@@ -36,7 +36,7 @@ TEST(ReferenceRecovery, ASerialLogsValidPrefixIsRecovered) {
 
 // Taurus, Fig. 4: LV [4, 45, 1, 2] after the anchor [7, 16, 2, 4].
 TEST(ReferenceRecovery, AnLsnVectorIsDecompressedAsInFigure4) {
-  std::vector<FileBytes> files;
+  std::vector<LogBytes> files;
   for (uint32_t i = 1; i < 4; ++i) files.push_back(TaurusLog(i, 4).Command(i, 0).Bytes());
   LogBuilder built = TaurusLog(0, 4);
   built.Anchor({7, 16, 2, 4}).Command(9, 0, {}, {4, 45, 1, 2});
@@ -52,7 +52,7 @@ TEST(ReferenceRecovery, ElementsBeforeTheFirstAnchorAreZero) {
   LogBuilder a = TaurusLog(0), b = TaurusLog(1);
   b.Command(1, 0);
   a.Command(2, 0, {}, {0, b.End()}).Anchor({8, 24}).Command(3, 0, {}, {0, 0}).Anchor({16, 32}).Command(4, 0);
-  const ReferenceLogs logs = ReadLogs(std::vector<FileBytes>{a.Bytes(), b.Bytes()});
+  const ReferenceLogs logs = ReadLogs(std::vector<LogBytes>{a.Bytes(), b.Bytes()});
   std::vector<LsnVector> lvs;
   for (Cursor c(logs, 0); !c.AtEnd(); c.Next()) {
     if (c.record().IsTxn()) lvs.push_back(c.record().lv);
@@ -65,7 +65,7 @@ TEST(ReferenceRecovery, OnlyTheTransactionsThatDependOnWhatIsLostAreDropped) {
   LogBuilder a = TaurusLog(0), b = TaurusLog(1);
   b.Command(1, 0).Command(2, 0);
   a.Command(3, 0, {}, {0, b.End()}).Command(4, 0, {}, {0, b.Start(1)});
-  const FileBytes lost = Truncate(b.Bytes(), FileOffset(b.End()) - 1);
+  const LogBytes lost = Truncate(b.Bytes(), FileOffset(b.End()) - 1);
   const RecoveredSet set = RecoverFiles({a.Bytes(), lost});
   EXPECT_EQ(set.txn_ids, (std::vector<uint64_t>{1, 4}));
   ASSERT_EQ(set.dropped.size(), 1u);
@@ -125,7 +125,7 @@ TEST(ReferenceRecovery, ATransactionThatIsThereTwiceIsDamage) {
 }
 
 TEST(ReferenceRecovery, DamageBelowTheDurableFrontierIsRefused) {
-  const FileBytes file = LogBuilder(kRun).Command(1, 0).Pad().Command(2, 0).Bytes();
+  const LogBytes file = LogBuilder(kRun).Command(1, 0).Pad().Command(2, 0).Bytes();
   const RecoveredSet set = RecoverFiles({FlipBit(file, FileOffset(13))});
   EXPECT_NE(set.damage.find("damaged log file 0@8192: bad header checksum"), std::string::npos) << set.damage;
   EXPECT_TRUE(set.order.empty());
@@ -212,7 +212,7 @@ struct Replayed {
   MiniWorkload workload{*database};
   ReplayResult result;
 
-  explicit Replayed(const std::vector<FileBytes>& files) {
+  explicit Replayed(const std::vector<LogBytes>& files) {
     const ReferenceLogs logs = ReadLogs(files);
     result = Replay(logs, Recover(logs), workload, *database);
   }

@@ -113,6 +113,40 @@ class Checks:
               r"versioned_command .* txn \d+:\d+ lv \[.*\] reads at \d+ ends at \d+ procedure \d+ args \d+ bytes",
               r"watermark .* no snapshot below \d+", "clean end")
 
+    def differential_run(self) -> str:
+        directory = tempfile.mkdtemp(prefix="differential-", dir=self.root_)
+        expect(rundb(["--cc=NO_WAIT", "--log=LOG_DIFFERENTIAL", "--log_type=LOG_DATA", "--num_logger=2", *SMALL,
+                      "--diff_page_size=1K", "--checkpoint_bytes=32K", f"--log_dir={directory}", "--verify"], self.root_), 0)
+        return directory
+
+    def changes_checkpoints_and_backups_are_printed(self):
+        done = dump(*files_of(self.differential_run()))
+        expect(done, 0)
+        shows(done, r"change .* txn \d+:\d+ table 0 page \d+ slot \d+ number \d+ first", r"commit .* txn \d+:\d+ lv \[",
+              r"checkpoint_begin .* number 1$", r"checkpoint_end .* number 1 active \[.*\]$", "clean end",
+              r"anchor: database .* checkpoint \d+ in copy [ab], 1 parts of each table",
+              r"  log 1: begins at LSN \d+, ends at \d+, nothing is needed below \d+", r"  table 0: \d+ pages of \d+ rows",
+              r"backup: copy a, table 0, part 0", r"  page 0: checkpoint \d+, \d+ of \d+ rows",
+              r"  \d+ pages with 500 rows, 0 never written")
+
+    def a_damaged_page_of_a_backup_is_named_and_the_others_are_printed(self):
+        part, = [file for file in files_of(self.differential_run()) if file.endswith("backup-a-00-00.bak")]
+        pages = len(re.findall("^  page ", dump(part).stdout, re.M))
+        flip(part, 100)  # of the first page: these files have no header
+        done = dump(part)
+        expect(done, 3, [f"damaged backup {part}@0: bad checksum"])
+        if len(re.findall("^  page ", done.stdout, re.M)) != pages - 1:
+            raise Failed(f"of {pages} pages it prints {done.stdout}")
+
+    def a_log_is_printed_backward(self):
+        log, _ = self.logs("taurus")
+        forward, backward = ([line for line in dump(*flags, log).stdout.splitlines() if line.startswith("  lsn ")]
+                             for flags in ([], ["--backward"]))
+        if backward != forward[::-1]:
+            raise Failed(f"{len(forward)} records forward, {len(backward)} backward")
+        last = dump("--backward", "--records=2", log).stdout
+        shows(subprocess.CompletedProcess([], 0, last, ""), r"lsn \d+ run_end")
+
     def a_torn_tail_is_no_fault(self):
         log, = self.logs("serial")
         cut(log, end_of(log) - 8)

@@ -85,7 +85,7 @@ class SpecTest(unittest.TestCase):
     def test_the_main_jobs_plots_and_the_figures_draw_a_scheme_alike(self):
         series, alike = spec.load_series(), set()
         for (log, log_type), (colour, _) in looks.SCHEME_STYLE.items():
-            self.assertIn(colour, OKABE_ITO | {"#8a8a8a"}, log)
+            self.assertIn(colour, OKABE_ITO | {"#8a8a8a", "#8c510a"}, log)
             for stripes in (1, 2):
                 cell = cells.Cell("YCSB", "NO_WAIT", log, log_type, stripes)
                 kinds = ("striped",) if stripes > 1 else ("none", "one_disk", "each")

@@ -90,6 +90,17 @@ void ChooseMix(Options& options, std::mt19937_64& random) {
   options.max_log_entry_size = 64 << 10;
 }
 
+// Draws of its own, too. Pages of a few rows, and checkpoints as often as the log allows, or by the clock: a
+// millisecond is some thousand steps.
+void ChooseBackup(Options& options, uint64_t seed) {
+  std::mt19937_64 random(seed ^ 0xbac0b);
+  options.page_bytes = OneOf<uint64_t>(random, {256, 256, 512, 1024, 4096});
+  options.checkpoint_interval_ms = OneOf<uint32_t>(random, {0, 1, 1, 3});
+  options.checkpoint_bytes = OneOf<uint64_t>(random, {0, 1, 1, 2 << 10, 16 << 10});
+  options.diff_image = OneOf(random, {"SLOT", "RUNS"});
+  options.restart_level = OneOf<uint32_t>(random, {1, 2, 3, 4});
+}
+
 }  // namespace
 
 std::string Cell::Name() const {
@@ -140,6 +151,7 @@ Options OptionsOf(const Cell& cell, uint64_t seed, const Limits& limits) {
   // The last draw, as it came last. With one warehouse no payment and no line of an order is remote.
   options.num_wh = OneOf<uint32_t>(random, {1, 2, 3});
   ChooseTimes(options, seed, limits.txns);
+  ChooseBackup(options, seed);
   return options;
 }
 

@@ -178,6 +178,7 @@ class Cycle {
   }
 
   // Whether a run lacks a log or its frontier, or one of them its header, as its power failed before they were durable.
+  // A backup and its anchor are durable before any log has its name.
   // It may be the first, or one that another run found after a kill and continued; nothing was acknowledged then.
   bool IsUnborn(const Crash& crash, const Past& past) const {
     if (crash.has_begun || !past.promised.empty()) return false;
@@ -340,6 +341,7 @@ class Cycle {
     options.verify = verify;
     Plan plan = PlanOf(options, trial_.limits, random_());
     plan.threads_max = few_threads ? plan.threads_max / 2 : Plan().threads_max;
+    options.restart_level = 1 + static_cast<uint32_t>(plan.seed % 4);
     RecoveryResult result;
     uint64_t nanos = 0;
     Simulate(plan, [&] {

@@ -11,6 +11,8 @@
 #include "base/crc32c.h"
 #include "base/error.h"
 #include "base/types.h"
+#include "logging/backup/anchor_file.h"
+#include "logging/backup/backup_files.h"
 #include "logging/format.h"
 #include "logging/records/record_type.h"
 #include "system/runs/file_header.h"
@@ -62,13 +64,33 @@ std::string NameOf(const std::string& path) { return path.substr(path.rfind('/')
 // "log ", "manifest ", ...
 std::string KindOf(const std::string& path) { return NameOf(path).substr(0, NameOf(path).find_first_of("-.")) + " "; }
 
-// Logs of one run are swapped with each other, other files with their like in another run.
+bool IsPartOfBackup(const std::string& path) { return path.ends_with(".bak"); }
+
+// Logs of one run are swapped with each other, other files with their like in another run, parts of a backup with both.
 std::vector<std::string> LikeFiles(const std::vector<std::string>& paths, const std::string& path) {
   std::vector<std::string> like;
   for (const std::string& other : paths) {
-    if (path.ends_with(".log") ? RunOf(other) == RunOf(path) : NameOf(other) == NameOf(path)) like.push_back(other);
+    const bool same_run = RunOf(other) == RunOf(path), same_name = NameOf(other) == NameOf(path);
+    const bool is_like = path.ends_with(".log") ? same_run
+                         : IsPartOfBackup(path) ? same_name || (same_run && IsPartOfBackup(other))
+                                                : same_name;
+    if (is_like) like.push_back(other);
   }
   return like;
+}
+
+// Whether the file is a part of a copy of a backup that no anchor names: it may hold anything.
+bool IsOfUnusedCopy(const FaultyFileSystem::Image& image, const std::string& path) {
+  if (!IsPartOfBackup(path)) return false;
+  for (const auto& [other, bytes] : image.files) {
+    if (RunOf(other) != RunOf(path) || NameOf(other) != kAnchorFileName) continue;
+    try {
+      return NameOf(path).starts_with(BackupFileName(1 - DecodeAnchor(bytes.All(), other).copy, 0, 0).substr(0, 8));
+    } catch (const Error&) {
+      return false;
+    }
+  }
+  return false;
 }
 
 bool IsFrozen(const FaultyFileSystem::Image& image, uint32_t run) {
@@ -117,7 +139,8 @@ void MakeForeign(std::span<std::byte> record, RecordHeader& header, uint32_t sal
 
 // Nothing for a log without an intact header. The records of stripes, which lie in pieces, stay as they are.
 std::optional<Twin> TwinOf(const SparseBytes& log, bool other_database) {
-  Twin twin{.bytes = log.All()};
+  Twin twin;
+  twin.bytes = log.All();
   const std::span<std::byte> bytes(twin.bytes);
   if (bytes.size() < kStreamOffset) return std::nullopt;
   try {
@@ -314,9 +337,10 @@ Damage LoseOrSwap(FaultyFileSystem::Image& image, std::mt19937_64& random) {
   if (paths.empty()) return {};
   const std::string& path = paths[random() % paths.size()];
   const std::string kind = KindOf(path);
+  const bool is_unused = IsOfUnusedCopy(image, path);
   if (random() % 2 == 0) {
     image.files.erase(path);
-    return {kind + "missing", false};
+    return {kind + "missing", false, is_unused};
   }
   const std::vector<std::string> like = LikeFiles(paths, path);
   std::swap(image.files[path], image.files[like[random() % like.size()]]);
@@ -331,9 +355,9 @@ Damage DamageStart(FaultyFileSystem::Image& image, std::mt19937_64& random, uint
   const std::string& path = paths[random() % paths.size()];
   SparseBytes& file = image.files[path];
   const auto bytes = static_cast<size_t>(std::min(kPieceBytes * (1 + random() % 4), file.size()));
-  const bool zeros = random() % 2 == 0;
+  const bool zeros = random() % 2 == 0, is_unused = IsOfUnusedCopy(image, path);
   file.Write(0, zeros ? std::vector<std::byte>(bytes) : Garbage(bytes, random()));
-  return {"start of a " + KindOf(path) + (zeros ? "zeroed" : "overwritten")};
+  return {"start of a " + KindOf(path) + (zeros ? "zeroed" : "overwritten"), false, is_unused};
 }
 
 Damage LoseRun(FaultyFileSystem::Image& image, std::mt19937_64& random, uint32_t but) {
@@ -377,9 +401,11 @@ Damage DamageOneFile(FaultyFileSystem::Image& image, std::mt19937_64& random) {
   const std::string& path = paths[random() % paths.size()];
   // A frontier that lacks its last step may have been torn, too.
   const bool may_cut = (in_log || NameOf(path) == "frontier") && !IsFrozen(image, RunOf(path));
+  const bool is_unused = IsOfUnusedCopy(image, path);
   Damage damage = Change(image.files[path], in_log, random);
   if (damage.what.empty()) return {};
   if (!in_log) damage.what = KindOf(path) + "file: " + damage.what;
+  damage.must_not_matter |= is_unused;
   damage.may_cut = may_cut && !damage.must_not_matter;
   return damage;
 }

@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "base/error.h"
+#include "logging/schemes.h"
 #include "system/runs/log_directory.h"
 #include "system/runs/log_files.h"
 #include "tests/simulation/allocation.h"
@@ -40,6 +41,19 @@ constexpr DeviceFault kDeviceFaults[] = {
 constexpr DeviceFault kNameFaults[] = {{Operation::kMakeDirectory, "mkdir", 2},
                                        {Operation::kRemove, "remove", 4},
                                        {Operation::kRemoveDirectory, "rmdir", 2}};
+// The same of files of a backup, and of its anchor.
+struct BackupFault {
+  Operation operation;
+  const char* name;
+  uint64_t among;
+  const char* path;
+};
+constexpr BackupFault kBackupFaults[] = {
+    {Operation::kWrite, "write of a backup", 64, ".bak"},     {Operation::kSync, "sync of a backup", 64, ".bak"},
+    {Operation::kWrite, "write of a backup", 512, ".bak"},    {Operation::kSync, "sync of a backup", 16, ".bak"},
+    {Operation::kCreate, "create of a backup", 12, ".bak"},   {Operation::kCreate, "create of an anchor", 4, "/anchor"},
+    {Operation::kWrite, "write of an anchor", 4, "/anchor"},  {Operation::kSync, "sync of an anchor", 8, "/anchor"},
+    {Operation::kRename, "rename of an anchor", 4, "/anchor"}};
 // Looks at names: what cannot be looked at must not be taken for absent.
 constexpr DeviceFault kLookFaults[] = {{Operation::kKindOf, "a look at a file", 24},
                                        {Operation::kList, "a list of a directory", 8},
@@ -117,6 +131,12 @@ uint64_t Generation::Simulate(const Options& options) {
   return slow.harmless_failures();
 }
 
+bool Generation::HasBackup() const {
+  const auto scheme = std::find_if(kSchemes.begin(), kSchemes.end(),
+                                   [this](const SchemeInfo& info) { return info.name == trial_.cell.pair.log; });
+  return scheme != kSchemes.end() && scheme->needs_pages;
+}
+
 // Crashes fall some steps after the begin of a transaction, or after that of the last.
 void Generation::PlanCrashes(const Options& options) {
   constexpr uint64_t kStepsAfter = 500;
@@ -168,10 +188,13 @@ void Generation::CheckThatDurable(TxnId id) {
 // Between two operations on names there are few steps, and much changes: while a run is created, frozen, committed,
 // deleted.
 void Generation::PlanCrashesAtOperations(SlowFiles& files) {
-  constexpr uint64_t kOperations = 32;
+  constexpr uint64_t kOperations = 32, kOperationsOfCheckpoints = 300;
   std::vector<uint64_t> at;
   const int crashes = number_ > 1 ? 2 : random_() % 4 == 0 ? 1 : 0;
   for (int i = 0; i < crashes; ++i) at.push_back(1 + random_() % kOperations);
+  // Checkpoints are long, and most begin when the run is long committed.
+  std::mt19937_64 later(trial_.seed ^ (0xbac0 + number_));
+  for (int i = 0; i < 3 && HasBackup(); ++i) at.push_back(1 + later() % kOperationsOfCheckpoints);
   files.before_operation = [this, at, seen = uint64_t{0}](const std::string& what) mutable {
     if (std::count(at.begin(), at.end(), ++seen) == 0) return;
     ++tally_.faults["crash before: " + what];
@@ -189,6 +212,13 @@ void Generation::PlanFaults() {
   const uint64_t nth = 1 + random_() % fault.among;
   const bool for_good = random_() % 2 == 0;
   const std::string name = std::string(no_space ? "ENOSPC" : "EIO") + " on ";
+  if (HasBackup() && seldom() % 2 == 0) {
+    const BackupFault& of_backup = kBackupFaults[seldom() % std::size(kBackupFaults)];
+    device_fault_ = name + of_backup.name;
+    if (of_backup.operation == Operation::kSync && seldom() % 2 == 0) files_->FailSyncsInPart(seldom());
+    return files_->Fail(of_backup.operation, 1 + seldom() % of_backup.among, no_space ? ENOSPC : EIO, for_good,
+                        of_backup.path);
+  }
   if (trial_.cell.pair.log == "LOG_BATCH" && seldom() % 2 == 0) {
     // Written by a thread of the scheme's own, up to the run's last moment.
     device_fault_ = name + "sync of the frontier";

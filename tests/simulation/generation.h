@@ -44,6 +44,8 @@ class Generation {
 
  private:
   uint64_t Simulate(const Options& options);  // returns the number of harmless failures
+  // Whether the scheme keeps a backup, and writes checkpoints.
+  bool HasBackup() const;
   void PlanCrashes(const Options& options);
   void PlanCrashesAtAcknowledgements(uint64_t txns);
   void CheckThatDurable(TxnId id);

@@ -11,10 +11,11 @@
 
 #include "base/crc32c.h"
 #include "base/error.h"
+#include "logging/backup/anchor_file.h"
 #include "logging/format.h"
 #include "logging/frontier_file.h"
 #include "logging/records/record_type.h"
-#include "system/reference/reference_run.h"
+#include "system/reference/reference_pages.h"
 #include "system/runs/file_header.h"
 #include "system/runs/log_directory.h"
 
@@ -43,6 +44,11 @@ std::optional<RecordHeader> RecordAt(std::span<const std::byte> bytes, uint32_t 
   return header;
 }
 
+bool BeginsWithName(const RecordHeader& record) {
+  return IsTransaction(record) || record.kind == static_cast<uint8_t>(RecordKind::kChange) ||
+         record.kind == static_cast<uint8_t>(RecordKind::kAbort);
+}
+
 // `lowest`: the run's lowest stamp so far.
 void ReadLog(std::span<const std::byte> file, const format::FileHeader& header, LogsOnDisk& found, uint64_t& lowest) {
   const uint32_t salt = format::Salt(header.run_id, header.log_index);
@@ -50,7 +56,7 @@ void ReadLog(std::span<const std::byte> file, const format::FileHeader& header, 
     const auto record = RecordAt(file.subspan(at), salt);
     if (!record) continue;
     found.lsns_end = std::max(found.lsns_end, record->lsn + record->length);
-    if (!IsTransaction(*record)) continue;
+    if (!BeginsWithName(*record)) continue;
     uint64_t& name = found.names.emplace_back();
     const std::byte* const body = file.data() + at + sizeof(RecordHeader);
     std::memcpy(&name, body, sizeof name);
@@ -131,8 +137,13 @@ std::vector<uint64_t> NamesInNewestRun(const FaultyFileSystem::Image& image) {
     if (path.ends_with(".log")) run.logs.push_back(file);
     if (path.ends_with(std::string("/") + kCommittedFileName)) run.committed.push_back(file);
     if (path.ends_with(std::string("/") + kFrontierFileName)) run.frontier = file;
+    if (path.ends_with(std::string("/") + kAnchorFileName)) run.anchor = file;
+    if (path.ends_with(".bak")) run.backups.push_back(file);
   }
-  return reference::Recover(reference::ReadRun(run)).txn_ids;
+  const reference::ReferenceLogs logs = reference::ReadRun(run);
+  const reference::RecoveredSet set = reference::Recover(logs);
+  if (logs.by_changes()) reference::ReadPages(run, logs, set);
+  return set.txn_ids;
 }
 
 LogsOnDisk ReadLogsOnDisk(const FaultyFileSystem::Image& image) {

@@ -10,7 +10,7 @@
 namespace dbx::sim {
 
 struct LogsOnDisk {
-  std::vector<uint64_t> names;                // of transactions
+  std::vector<uint64_t> names;                // of transactions, and of attempts that were given up
   uint64_t lsns_end = 0;                      // behind every record
   uint64_t highest_stamp = 0;                 // of a transaction, in schemes that stamp them
   uint32_t newest_run = 0;                    // of those with a header
@@ -22,8 +22,8 @@ struct LogsOnDisk {
 
 LogsOnDisk ReadLogsOnDisk(const FaultyFileSystem::Image& image);
 
-// What the reference would recover of the newest run's transactions if the image were all there is, ascending. Throws
-// Error as it does.
+// What the reference would recover of the newest run's transactions if the image were all there is, ascending; of a run
+// with a backup it restores the pages, too. Throws Error as it does.
 std::vector<uint64_t> NamesInNewestRun(const FaultyFileSystem::Image& image);
 
 // The N of DIR/run-N/NAME.

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "logging/backup/anchor_file.h"
 #include "logging/device/file_system.h"
 #include "system/runs/log_directory.h"
 #include "tests/simulation/allocation.h"
@@ -30,14 +31,14 @@ class SlowFiles final : public FileSystem {
   }
   bool has_stalled() const { return stall_at_ != 0 && asked_ >= stall_at_; }
 
-  // Called before each operation on names, and before each rewrite of a file by its name, with what it is: "rename
-  // manifest", "sync of a directory".
+  // Called before each operation on names, before each rewrite of a file by its name, and before each write and sync of
+  // a file of pages, with what it is: "rename manifest", "sync of a directory", "write backup".
   std::function<void(const std::string&)> before_operation;
 
   // Only they may fail without harm: syncs right after the removal of a directory of theirs, and all once the manifest
-  // is durable, when only removals are left to sync; and removals once the run
-  // is committed, as what is removed is not needed and may come back; and reads and looks at names from then on, which
-  // are there to find what else may go.
+  // is durable, when only removals are left to sync; and removals once the run is committed, as what is removed is not
+  // needed and may come back; and reads and looks at names from then on, which are there to find what else may go.
+  // Parts of a backup and its anchor, up to the anchor's new name, may find no space: the older backup stays.
   uint64_t harmless_failures() const { return harmless_failures_; }
 
   std::vector<std::string> List(const std::string& directory) override {
@@ -79,10 +80,19 @@ class SlowFiles final : public FileSystem {
     Operate("rewrite", path, [&] { files_.Rewrite(path, from, to); });
   }
   std::unique_ptr<BlockDevice> Create(const std::string& path, const DeviceOptions& options) override {
-    return Operate("create", path, [&] { return std::make_unique<Device>(*this, files_.Create(path, options)); });
+    const bool is_anchor = path.ends_with("/" + TemporaryName(kAnchorFileName));
+    return MayLackSpace(is_anchor, [&] {
+      return Operate("create", path,
+                     [&] { return std::make_unique<Device>(*this, files_.Create(path, options), is_anchor); });
+    });
+  }
+  std::unique_ptr<PageFile> CreatePages(const std::string& path, bool durable) override {
+    return MayLackSpace(true, [&] {
+      return Operate("create", path, [&] { return std::make_unique<Pages>(*this, files_.CreatePages(path, durable)); });
+    });
   }
   std::unique_ptr<BlockDevice> Open(const std::string& path) override {
-    return LookingAt([&] { return std::make_unique<Device>(*this, files_.Open(path)); });
+    return LookingAt([&] { return std::make_unique<Device>(*this, files_.Open(path), false); });
   }
   FileBytes Map(const std::string& path) override {
     return LookingAt([&] { return files_.Map(path); });
@@ -102,9 +112,21 @@ class SlowFiles final : public FileSystem {
     }
   }
 
+  // One that may fail for lack of space, if `harmless`.
+  template <class Operation>
+  std::invoke_result_t<Operation&> MayLackSpace(bool harmless, Operation&& operation) {
+    try {
+      return operation();
+    } catch (const Error& error) {
+      harmless_failures_ += harmless && error.status() == ExitStatus::kNoSpace;
+      throw;
+    }
+  }
+
   class Device final : public BlockDevice {
    public:
-    Device(SlowFiles& files, std::unique_ptr<BlockDevice> device) : files_(files), device_(std::move(device)) {}
+    Device(SlowFiles& files, std::unique_ptr<BlockDevice> device, bool is_anchor)
+        : files_(files), device_(std::move(device)), is_anchor_(is_anchor) {}
     void StartWrite(uint64_t offset, std::span<const std::byte> data) override {
       Step();
       StartAtOnce(offset, data);
@@ -135,18 +157,42 @@ class SlowFiles final : public FileSystem {
       const Exempt exempt;
       if (!has_started_) end_ = offset;
       has_started_ = true;
-      device_->StartWrite(offset, data);
+      files_.MayLackSpace(is_anchor_, [&] { device_->StartWrite(offset, data); });
     }
     void CompleteAtOnce(bool wait) {
       const Exempt exempt;
-      end_ = device_->Complete(wait);
+      end_ = files_.MayLackSpace(is_anchor_, [&] { return device_->Complete(wait); });
     }
 
     SlowFiles& files_;
     std::unique_ptr<BlockDevice> device_;
+    const bool is_anchor_;  // under its temporary name
     bool has_started_ = false;
     uint64_t end_ = 0;  // of what is known to be complete
     uint64_t stalled_until_ = 0;
+  };
+
+  class Pages final : public PageFile {
+   public:
+    Pages(SlowFiles& files, std::unique_ptr<PageFile> pages) : files_(files), pages_(std::move(pages)) {}
+    void WriteAt(uint64_t offset, std::span<const std::byte> bytes) override {
+      AtOnce("write", [&] { pages_->WriteAt(offset, bytes); });
+      Step();
+    }
+    void Sync() override {
+      files_.Wait();
+      AtOnce("sync", [&] { pages_->Sync(); });
+      Step();
+    }
+    const std::string& path() const override { return pages_->path(); }
+
+   private:
+    void AtOnce(const char* verb, auto&& operation) {
+      files_.MayLackSpace(true, [&] { files_.Operate(verb, pages_->path(), operation); });
+    }
+
+    SlowFiles& files_;
+    std::unique_ptr<PageFile> pages_;
   };
 
   // " log", " frozen", " checkpoint", ..., whatever its number and whether it is in its place yet; of a path that says

@@ -206,6 +206,73 @@ TEST_F(EmulatedFileSystemTest, ARewriteTakesAFlushAndTheTransferOfItsBytes) {
   EXPECT_NEAR(SecondsOf([&] { files.Rewrite("a/log", kMebi, 5 * kMebi); }), 2e-3 + 4.0 * kMebi / 100e6, 1e-6);
 }
 
+TEST_F(EmulatedFileSystemTest, PagesComeToTheBandwidthAndASyncToAFlush) {
+  EmulatedFileSystem files = Make({"disk", 100'000'000, 2'000'000, 0, 8});
+  const auto pages = files.CreatePages("a/run/part", true);
+  clock_.late_nanos = 60'000;
+  const double seconds = SecondsOf([&] {
+    for (size_t at = 0; at < 64 * kMebi; at += kMebi) pages->WriteAt(at, Pattern(kMebi, at));
+    pages->Sync();
+  });
+  EXPECT_NEAR(seconds, 64.0 * kMebi / 100e6 + 2e-3, 1e-4);
+  EXPECT_EQ(memory_.CrashImage(FaultyFileSystem::Crash::kDurableOnly).files.at("a/run/part").size(), 64 * kMebi);
+}
+
+TEST_F(EmulatedFileSystemTest, APageElsewhereThanTheLastOneTakesASeek) {
+  EmulatedFileSystem files = Make({"disk", 0, 0, 8'000'000, 8});
+  const auto pages = files.CreatePages("a/part", true);
+  const double adjacent = SecondsOf([&] {
+    for (size_t i = 0; i < 50; ++i) pages->WriteAt(i * kBlock, Pattern(kBlock));
+    pages->Sync();
+  });
+  EXPECT_NEAR(adjacent, 8e-3, 1e-6);
+  const double scattered = SecondsOf([&] {
+    for (size_t i = 0; i < 50; ++i) pages->WriteAt(i * 2 * kBlock, Pattern(kBlock));
+    pages->Sync();
+  });
+  EXPECT_NEAR(scattered, 50 * 8e-3, 1e-6);
+}
+
+TEST_F(EmulatedFileSystemTest, PagesOfSeveralDevicesAreWrittenSideBySide) {
+  EmulatedFileSystem files = Make({"disk", 100'000'000, 0, 0, 8});
+  const auto one = files.CreatePages("a/part", true), other = files.CreatePages("b/part", true);
+  const double seconds = SecondsOf([&] {
+    for (size_t at = 0; at < 16 * kMebi; at += kMebi) {
+      for (PageFile* pages : {one.get(), other.get()}) pages->WriteAt(at, Pattern(kMebi));
+    }
+    for (PageFile* pages : {one.get(), other.get()}) pages->Sync();
+  });
+  EXPECT_NEAR(seconds, 16.0 * kMebi / 100e6, 1e-6);
+}
+
+// A log's flush does not wait for all of a checkpoint.
+TEST_F(EmulatedFileSystemTest, NoMoreThanTwoWritesOfPagesAreAheadOfALog) {
+  EmulatedFileSystem files = Make({"disk", 100'000'000, 0, 0, 8});
+  const auto pages = files.CreatePages("a/part", true);
+  const auto log = files.Create("a/log", {});
+  for (size_t at = 0; at < 16 * kMebi; at += kMebi) pages->WriteAt(at, Pattern(kMebi));
+  EXPECT_LE(SecondsOf([&] { WriteAll(*log, kBlock, kBlock, 1); }), (2.0 * kMebi + kBlock) / 100e6 + 1e-6);
+}
+
+TEST_F(EmulatedFileSystemTest, PagesThatNeedNotBeDurablePayForBytesAlone) {
+  EmulatedFileSystem files = Make({"disk", 100'000'000, 50'000'000, 0, 8});
+  const auto pages = files.CreatePages("a/part", false);
+  const double seconds = SecondsOf([&] {
+    for (size_t at = 0; at < 8 * kMebi; at += kMebi) pages->WriteAt(at, Pattern(kMebi));
+    pages->Sync();
+  });
+  EXPECT_NEAR(seconds, 8.0 * kMebi / 100e6, 1e-6);
+}
+
+TEST_F(EmulatedFileSystemTest, AFailedWriteOrSyncOfPagesIsNotWaitedFor) {
+  EmulatedFileSystem files = Make(kDisk);
+  const auto pages = files.CreatePages("a/part", true);
+  memory_.Fail(FaultyFileSystem::Operation::kWrite, 1, ENOSPC);
+  EXPECT_THROW(pages->WriteAt(0, Pattern(kBlock)), Error);
+  EXPECT_THROW(pages->Sync(), Error) << "failed for good";
+  EXPECT_EQ(clock_.waits, 0u);
+}
+
 // On the host's clock: the least time that must have passed, and nothing for ThreadSanitizer to find.
 TEST_F(EmulatedFileSystemTest, ThreadsShareTheirDevice) {
   constexpr size_t kThreads = 4, kBytesEach = kMebi;

@@ -289,19 +289,18 @@ void FaultyFileSystem::Rewrite(const std::string& path, uint64_t from, uint64_t 
   if (!syncs_lie_) MakeDurable(*inode);
 }
 
-// The steps of CreateFileDevice, one operation each.
-std::unique_ptr<BlockDevice> FaultyFileSystem::Create(const std::string& path, const DeviceOptions& options) {
-  const Lock lock(mutex_);
+// The steps of CreateFileDevice, and of CreatePageFile, one operation each.
+FaultyFileSystem::InodePtr FaultyFileSystem::MakeFile(const std::string& path, uint64_t preallocate_bytes) {
   Begin(Operation::kCreate, "create", path);
   if (Find(path)) ThrowErrno("create", path, EEXIST);
   Inode& parent = Directory("create", ParentDirectory(path));
   auto inode = std::make_shared<Inode>();
   ChangeEntries(parent, {{NameOf(path), inode}});
   try {
-    if (options.preallocate_bytes > 0) {
-      Begin(Operation::kAllocate, "allocate", path, options.preallocate_bytes);
-      inode->current.Resize(options.preallocate_bytes);
-      inode->pending.push_back({options.preallocate_bytes, nullptr});
+    if (preallocate_bytes > 0) {
+      Begin(Operation::kAllocate, "allocate", path, preallocate_bytes);
+      inode->current.Resize(preallocate_bytes);
+      inode->pending.push_back({preallocate_bytes, nullptr});
     }
     BeginSync(*inode, path);
     if (!syncs_lie_) MakeDurable(*inode);
@@ -310,6 +309,12 @@ std::unique_ptr<BlockDevice> FaultyFileSystem::Create(const std::string& path, c
     if (!power_is_off()) ChangeEntries(parent, {{NameOf(path), nullptr}});
     throw;
   }
+  return inode;
+}
+
+std::unique_ptr<BlockDevice> FaultyFileSystem::Create(const std::string& path, const DeviceOptions& options) {
+  const Lock lock(mutex_);
+  InodePtr inode = MakeFile(path, options.preallocate_bytes);
   return std::make_unique<File>(*this, options.named.empty() ? path : options.named, std::move(inode), &options);
 }
 

@@ -3,7 +3,8 @@
 // Only synced state is durable:
 //   bytes      a write is pending, sector by sector, until a sync of its file that began after the write was complete
 //   sizes      preallocation and growth are pending until the file is synced
-//              where a file is rewritten in place a sector is old or new, never torn: devices write sectors whole
+//              where a file is rewritten, or a page of it written, in place a sector is old or new, never torn: devices
+//              write sectors whole. A page has several: it may be torn
 //   entries    creation, renaming and removal of a name are pending until its directory is synced; a rename is one step
 //
 // Crash takes an image at any moment, while the run goes on: the durable part with a choice of the pending part, by
@@ -100,6 +101,7 @@ class FaultyFileSystem final : public FileSystem {
   DirectoryLock LockDirectory(const std::string& path, LockKind kind) override;
   void Rewrite(const std::string& path, uint64_t from, uint64_t to) override;
   std::unique_ptr<BlockDevice> Create(const std::string& path, const DeviceOptions& options) override;
+  std::unique_ptr<PageFile> CreatePages(const std::string& path, bool durable) override;
   std::unique_ptr<BlockDevice> Open(const std::string& path) override;
   FileBytes Map(const std::string& path) override;
   DirectoryKind Describe(const std::string& directory, const DeviceOptions& options) override;
@@ -155,6 +157,7 @@ class FaultyFileSystem final : public FileSystem {
 
  private:
   class File;
+  class Pages;
   struct Inode;
   using InodePtr = std::shared_ptr<Inode>;
   // Names to inodes, as a change of a directory: null removes the name. A rename has two.
@@ -202,6 +205,8 @@ class FaultyFileSystem final : public FileSystem {
   size_t BytesTaken(size_t bytes);
   bool IsStalled(const std::string& path) const;
   static void MakeDurable(Inode& file);
+  // A new, empty file and its entry, durable.
+  InodePtr MakeFile(const std::string& path, uint64_t preallocate_bytes);
   void ForEachFile(const std::function<void(Inode&)>& action);
   void LosePending(Inode& file);
   static void Apply(const Write& write, SparseBytes& bytes);

@@ -170,6 +170,20 @@ TEST(Record, ACentralLogShowsWhatTrackingItsFillsTook) {
   EXPECT_TRUE(Contains(RecordText(record), "crawled 75.0 % of the log (2.00 operations per record)"));
 }
 
+TEST(Record, CheckpointsAreShownWhereThereWereAny) {
+  EXPECT_TRUE(RunJson().at("metrics").at("checkpoints").is_null());
+  RunResult run = SomeRun();
+  run.checkpoints = CheckpointCounters{};
+  EXPECT_FALSE(Contains(RecordText(RunRecord(DefaultOptions(), run, TwoCores())), "checkpoints:"));
+  run.checkpoints = CheckpointCounters{.checkpoints = 3, .failed = 1, .pages = 20, .bytes = 2'000'000, .seconds = 0.5};
+  run.checkpoints->longest_latch_nanos = 7500;
+  const std::string record = RunRecord(DefaultOptions(), run, TwoCores());
+  EXPECT_EQ(Json::parse(record).at("metrics").at("checkpoints").at("complete"), 3);
+  EXPECT_TRUE(Contains(RecordText(record),
+                       "checkpoints: 3 complete, 1 failed, 20 pages, 2.0 MB in 0.50 s; a page "
+                       "latched for 7.5 us at most"));
+}
+
 TEST(Record, DeadlocksAreToldWhereTheyAreLookedFor) {
   EXPECT_TRUE(RunJson().at("metrics").at("deadlocks").is_null());
   RunResult run = SomeRun();

@@ -94,7 +94,7 @@ class VerifiedRecoveryTest : public ::testing::Test {
     LoadStart(StartStateOf(runs_), files_, options_.seed, options_.thread_cnt, &workload_, database);
   }
   std::vector<RecoveredRun> Replay() {
-    return ReplayRuns(format::Scheme::kTaurus, options_, runs_, &workload_, database_);
+    return ReplayRuns(format::Scheme::kTaurus, options_, files_, runs_, &workload_, database_);
   }
   std::string VerdictOn(const std::vector<RecoveredRun>& recovered, const Database& database) {
     return Verdict([&] { VerifyRecovery(options_, files_, runs_, recovered, &workload_, database); });

@@ -141,7 +141,10 @@ class ContinueTest : public ::testing::TestWithParam<Cell> {
   bool reference_ = true;
   TempDir dir_;
   const std::string acks_ = dir_ / "acks";
-  static constexpr uint64_t kMiddle = 60;  // operations of a run of kLong transactions
+  // Operations of a run of kLong transactions, half-way; one that begins with a backup has many before the first.
+  uint64_t Middle() const { return StartsFromBackup() ? 160 : 60; }
+  // Its recovery reads none of its ancestors.
+  bool StartsFromBackup() const { return std::string(GetParam().log) == "LOG_DIFFERENTIAL"; }
   static constexpr uint64_t kLong = 2000;
 };
 
@@ -154,17 +157,21 @@ INSTANTIATE_TEST_SUITE_P(
                       Cell{"NO_WAIT", "LOG_PLOVER", "LOG_DATA", 2}, Cell{"SILO", "LOG_BATCH", "LOG_DATA", 2},
                       Cell{"NO_WAIT", "LOG_ELEDA", "LOG_DATA", 1}, Cell{"SILO", "LOG_ELEDA", "LOG_COMMAND", 1},
                       Cell{"TICTOC", "LOG_TAURUS", "LOG_DATA", 2}, Cell{"HEKATON", "LOG_TAURUS", "LOG_COMMAND", 2},
-                      Cell{"HEKATON", "LOG_SERIAL", "LOG_COMMAND", 1}),
+                      Cell{"HEKATON", "LOG_SERIAL", "LOG_COMMAND", 1},
+                      Cell{"NO_WAIT", "LOG_DIFFERENTIAL", "LOG_DATA", 2}),
     CellName);
 
-TEST_P(ContinueTest, ACrashAnywhereLeavesTheOldStateOrTheNewRun) { CrashEverywhere(CrashedRun(kMiddle), Continuing()); }
+TEST_P(ContinueTest, ACrashAnywhereLeavesTheOldStateOrTheNewRun) {
+  CrashEverywhere(CrashedRun(Middle()), Continuing());
+}
 
 TEST_P(ContinueTest, ACrashAnywhereInACheckpointOrARemovalDoesToo) {
-  CrashEverywhere(CrashedRun(kMiddle), WithCheckpoint());
+  CrashEverywhere(CrashedRun(Middle()), WithCheckpoint());
 }
 
 TEST_P(ContinueTest, AChainOfRunsIsRecoveredAsOne) {
-  Image image = CrashedRun(kMiddle);
+  if (StartsFromBackup()) GTEST_SKIP() << "there are no chains";
+  Image image = CrashedRun(Middle());
   uint64_t transactions = Recover(image).recovered;
   for (uint32_t number = 2; number <= 4; ++number) {
     image = Continued(image, Continuing());
@@ -177,8 +184,21 @@ TEST_P(ContinueTest, AChainOfRunsIsRecoveredAsOne) {
   }
 }
 
+TEST_P(ContinueTest, ARunThatStartsFromABackupIsRecoveredAlone) {
+  if (!StartsFromBackup()) GTEST_SKIP() << "it is recovered with its ancestors";
+  Image image = CrashedRun(Middle());
+  for (uint32_t number = 2; number <= 4; ++number) {
+    image = Continued(image, Continuing());
+    const RecoveryResult result = Recover(image, number, acks_);
+    EXPECT_EQ(result.verified, "a,c,d");
+    EXPECT_EQ(result.run_number, number);
+    EXPECT_EQ(result.before.runs, 0u);
+    EXPECT_GT(result.before.checkpoint_rows, 0u);
+  }
+}
+
 TEST_P(ContinueTest, ARunFromACheckpointNeedsNoAncestors) {
-  const Image first = Continued(CrashedRun(kMiddle), Continuing());
+  const Image first = Continued(CrashedRun(Middle()), Continuing());
   FaultyFileSystem files(Continued(first, WithCheckpoint()));
   EXPECT_EQ(ListRuns(files, "a"), (std::vector<uint32_t>{3}));
   const RecoveryResult result = Recover(files.CrashImage(Policy::kDurableOnly), 3, acks_);
@@ -190,7 +210,7 @@ TEST_P(ContinueTest, ARunFromACheckpointNeedsNoAncestors) {
 TEST_P(ContinueTest, RunsBehindAnOlderCheckpointAreDroppedToo) {
   Options checkpoint = Continuing();
   checkpoint.checkpoint = true;
-  const Image kept = Continued(Continued(CrashedRun(kMiddle), Continuing()), checkpoint);
+  const Image kept = Continued(Continued(CrashedRun(Middle()), Continuing()), checkpoint);
   FaultyFileSystem before(kept), after(Continued(kept, WithCheckpoint()));
   EXPECT_EQ(ListRuns(before, "a"), (std::vector<uint32_t>{1, 2, 3}));
   EXPECT_EQ(ListRuns(after, "a"), (std::vector<uint32_t>{4}));
@@ -217,7 +237,7 @@ TEST_P(ContinueTest, WhatWasDroppedOnceStaysDropped) {
   bool tried = false;
   for (uint64_t i = 0; i < kTriesMax && !tried; ++i) {
     FaultyFileSystem run;
-    run.CutPowerBefore(kMiddle + i % 200);
+    run.CutPowerBefore(Middle() + i % 200);
     Run(run, Base(kLong));
     const Image cut = run.CrashImage(Policy::kDurableOnly), grown = run.CrashImage(Policy::kAllPending);
     const RecoveryResult before = Recover(cut);
@@ -230,13 +250,14 @@ TEST_P(ContinueTest, WhatWasDroppedOnceStaysDropped) {
     }
     const RecoveryResult after = Recover(files.CrashImage(Policy::kDurableOnly), 3, acks_);
     EXPECT_EQ(after.digest, continued.digest);
-    EXPECT_EQ(after.before.recovered, before.recovered);
+    EXPECT_EQ(after.before.recovered, StartsFromBackup() ? 0 : before.recovered);
   }
   EXPECT_TRUE(tried);
 }
 
 TEST_P(ContinueTest, WhatIsMissingBelowTheFrozenFrontierIsDamage) {
-  FaultyFileSystem files(Continued(CrashedRun(kMiddle), Continuing()));
+  if (StartsFromBackup()) GTEST_SKIP() << "the frozen run is read no more";
+  FaultyFileSystem files(Continued(CrashedRun(Middle()), Continuing()));
   // Every log: on a busy machine one of them may have had nothing to lose yet.
   Image image = files.CrashImage(Policy::kDurableOnly);
   for (auto& [path, bytes] : image.files) {
@@ -259,7 +280,7 @@ class ContinuedFilesTest : public ContinueTest {
   }
   // What a recovery says after `change`, of a run that continues one, with or without a checkpoint.
   ExitStatus After(const Options& options, const std::function<void()>& change) {
-    files_ = std::make_unique<FaultyFileSystem>(Continued(CrashedRun(kMiddle), options));
+    files_ = std::make_unique<FaultyFileSystem>(Continued(CrashedRun(Middle()), options));
     change();
     return RecoveryStatus(files_->CrashImage(Policy::kAllPending), what_);
   }
@@ -305,7 +326,7 @@ TEST_P(ContinuedFilesTest, MissingFilesAreAMismatch) {
 }
 
 TEST_P(ContinuedFilesTest, FilesOfAnotherDatabaseAreAMismatch) {
-  const Image other = Continued(CrashedRun(kMiddle), WithCheckpoint());
+  const Image other = Continued(CrashedRun(Middle()), WithCheckpoint());
   for (const char* path : {"a/run-0002/manifest", "a/run-0002/checkpoint-00.ckp"}) {
     const auto swap = [&] { files_->Change(path, [&](SparseBytes& file) { file = other.files.at(path); }); };
     EXPECT_EQ(After(WithCheckpoint(), swap), ExitStatus::kMismatch) << what_;
@@ -314,7 +335,7 @@ TEST_P(ContinuedFilesTest, FilesOfAnotherDatabaseAreAMismatch) {
 }
 
 TEST_P(ContinuedFilesTest, AnAncestorOfAnotherDatabaseIsAMismatch) {
-  const Image other = Continued(CrashedRun(kMiddle), Continuing());
+  const Image other = Continued(CrashedRun(Middle()), Continuing());
   const auto take = [&](const std::string& part) {
     for (const auto& [path, bytes] : other.files) {
       if (path.find(part) == std::string::npos) continue;
@@ -328,7 +349,7 @@ TEST_P(ContinuedFilesTest, AnAncestorOfAnotherDatabaseIsAMismatch) {
 }
 
 TEST_P(ContinuedFilesTest, AFrontierBeforeTheStartOfItsLogIsDamage) {
-  FaultyFileSystem files(Continued(Continued(CrashedRun(kMiddle), Continuing()), Continuing()));
+  FaultyFileSystem files(Continued(Continued(CrashedRun(Middle()), Continuing()), Continuing()));
   const std::string path = "a/run-0002/frozen";
   FrozenRun frozen = DecodeFrozen(files.Map(path).bytes, path);
   frozen.frontier.assign(frozen.frontier.size(), Lsn(0));
@@ -341,8 +362,8 @@ TEST_P(ContinuedFilesTest, AFrontierBeforeTheStartOfItsLogIsDamage) {
 TEST_P(ContinuedFilesTest, AnotherDatabasesRunIsNotDroppedForItsNumber) {
   Options checkpoint = WithCheckpoint();
   checkpoint.drop_old_runs = false;
-  FaultyFileSystem files(Continued(Continued(CrashedRun(kMiddle), Continuing()), checkpoint));
-  const Image other = CrashedRun(kMiddle);
+  FaultyFileSystem files(Continued(Continued(CrashedRun(Middle()), Continuing()), checkpoint));
+  const Image other = CrashedRun(Middle());
   DeleteRun(files, {"a", "b"}, 1);
   for (const std::string directory : {"a/run-0001", "b/run-0001"}) files.MakeDirectory(directory);
   for (const std::string path : {"a/run-0001/log-00.log", "b/run-0001/log-01.log"}) {
@@ -356,7 +377,7 @@ TEST_P(ContinuedFilesTest, AnotherDatabasesRunIsNotDroppedForItsNumber) {
 TEST_P(ContinuedFilesTest, WhatIsLeftOfAHalfDeletedRunIsDropped) {
   Options checkpoint = WithCheckpoint();
   checkpoint.drop_old_runs = false;
-  FaultyFileSystem files(Continued(Continued(CrashedRun(kMiddle), Continuing()), checkpoint));
+  FaultyFileSystem files(Continued(Continued(CrashedRun(Middle()), Continuing()), checkpoint));
   for (const char* path : {"a/run-0001/frozen", "a/run-0001/log-00.log", "a/run-0002/log-00.log"}) files.Remove(path);
   EXPECT_TRUE(Run(files, WithCheckpoint()));
   EXPECT_EQ(AllRuns(files, {"a", "b"}), (std::vector<uint32_t>{4}));
@@ -380,7 +401,7 @@ TEST_P(ContinuedFilesTest, ACheckpointIsComparedWithTheStateThatWasContinued) {
 }
 
 TEST_P(ContinuedFilesTest, ARunWhoseAckFileCannotBeMadeIsNotBorn) {
-  FaultyFileSystem files(CrashedRun(kMiddle));
+  FaultyFileSystem files(CrashedRun(Middle()));
   LogStorage storage(files);
   Options options = WithCheckpoint();
   options.ack_file = dir_ / "missing/acks";
@@ -389,7 +410,7 @@ TEST_P(ContinuedFilesTest, ARunWhoseAckFileCannotBeMadeIsNotBorn) {
 }
 
 TEST_P(ContinuedFilesTest, AnOldRunThatCannotBeDeletedIsWorthANotice) {
-  FaultyFileSystem files(CrashedRun(kMiddle));
+  FaultyFileSystem files(CrashedRun(Middle()));
   files.Create("b/run-0001/thesis.tex", {});
   ::testing::internal::CaptureStderr();
   EXPECT_TRUE(Run(files, WithCheckpoint()));
@@ -400,7 +421,7 @@ TEST_P(ContinuedFilesTest, AnOldRunThatCannotBeDeletedIsWorthANotice) {
 }
 
 TEST_P(ContinuedFilesTest, OnlyTheNewestServedRunIsContinuedButAnyIsRecovered) {
-  FaultyFileSystem files(Continued(CrashedRun(kMiddle), Continuing()));
+  FaultyFileSystem files(Continued(CrashedRun(Middle()), Continuing()));
   LogStorage storage(files);
   Options older = Continuing();
   older.run = 1;
@@ -432,7 +453,7 @@ class TwoProcessesTest : public ContinuedFilesTest {
  protected:
   void SetUp() override {
     ContinuedFilesTest::SetUp();
-    if (!IsSkipped()) files_ = std::make_unique<FaultyFileSystem>(CrashedRun(kMiddle));
+    if (!IsSkipped()) files_ = std::make_unique<FaultyFileSystem>(CrashedRun(Middle()));
   }
   std::string RefusalOf(const Options& options) {
     LogStorage storage(*files_);
@@ -477,7 +498,9 @@ TEST_P(TwoProcessesTest, ManyReadARunAndNobodyContinuesItMeanwhile) {
 
 TEST_P(TwoProcessesTest, ARunLocksItsDirectoriesToItsEnd) {
   LogStorage storage(*files_);
-  const NewLogFiles files = storage.Create(Base(), LogTraits{}, 0, [](uint64_t) {});
+  Database database({}, 1);
+  const NewLogFiles files = storage.Create(
+      Base(), LogTraits{}, 0, [](uint64_t) {}, database);
   EXPECT_EQ(RefusalOf(Continuing()),
             "cannot continue run-0002: another process is using a/run-0002; wait until it has ended");
 }

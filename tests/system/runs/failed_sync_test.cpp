@@ -72,7 +72,9 @@ class FailedSyncTest : public ::testing::TestWithParam<Cell> {
         [&] {
           const RecoveryResult result = Recover(left, acks_);
           EXPECT_EQ(result.verified, "a,c,d");
-          EXPECT_EQ(result.before.recovered, seen.recovered + seen.before.recovered);
+          // One that starts from a backup of its own reads no other run again.
+          const bool alone = result.before.checkpoint_rows > 0;
+          EXPECT_EQ(result.before.recovered, alone ? 0 : seen.recovered + seen.before.recovered);
         },
         what_);
     EXPECT_EQ(status, ExitStatus::kOk) << what_;
@@ -86,13 +88,12 @@ class FailedSyncTest : public ::testing::TestWithParam<Cell> {
   uint64_t failed_ = 0;
 };
 
-INSTANTIATE_TEST_SUITE_P(Pairs, FailedSyncTest,
-                         ::testing::Values(Cell{"NO_WAIT", "LOG_SERIAL", "LOG_DATA", 1},
-                                           Cell{"NO_WAIT", "LOG_TAURUS", "LOG_COMMAND", 2},
-                                           Cell{"NO_WAIT", "LOG_PLOVER", "LOG_DATA", 2},
-                                           Cell{"SILO", "LOG_BATCH", "LOG_DATA", 2},
-                                           Cell{"SILO", "LOG_ELEDA", "LOG_COMMAND", 1}),
-                         [](const auto& info) { return std::string(info.param.cc) + "_" + info.param.log; });
+INSTANTIATE_TEST_SUITE_P(
+    Pairs, FailedSyncTest,
+    ::testing::Values(Cell{"NO_WAIT", "LOG_SERIAL", "LOG_DATA", 1}, Cell{"NO_WAIT", "LOG_TAURUS", "LOG_COMMAND", 2},
+                      Cell{"NO_WAIT", "LOG_PLOVER", "LOG_DATA", 2}, Cell{"SILO", "LOG_BATCH", "LOG_DATA", 2},
+                      Cell{"SILO", "LOG_ELEDA", "LOG_COMMAND", 1}, Cell{"NO_WAIT", "LOG_DIFFERENTIAL", "LOG_DATA", 2}),
+    [](const auto& info) { return std::string(info.param.cc) + "_" + info.param.log; });
 
 TEST_P(FailedSyncTest, ARunThatContinuesInTheSameBootNeverContradictsItsParent) {
   for (const char* path : {"a/run-0001/log-00", "b/run-0001/log-01"}) {

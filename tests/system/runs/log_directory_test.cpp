@@ -44,6 +44,7 @@ TEST_F(LogDirectoryTest, LogsAreSpreadOverTheDirectoriesInTurn) {
   EXPECT_EQ(run.directories, (std::vector{dir_ / "a/run-0001", dir_ / "b/run-0001"}));
   EXPECT_EQ(run.log_paths, (std::vector{dir_ / "a/run-0001/log-00.log", dir_ / "b/run-0001/log-01.log",
                                         dir_ / "a/run-0001/log-02.log"}));
+  EXPECT_EQ(run.anchor_path, dir_ / "a/run-0001/anchor");
   EXPECT_TRUE(fs::is_directory(dir_ / "b/run-0001"));
 }
 
@@ -185,8 +186,8 @@ TEST_F(LogDirectoryTest, ALinkOrAFileWithTheNameOfARunIsRefused) {
 
 TEST_F(LogDirectoryTest, ALinkWithTheNameOfARunsFileIsRefused) {
   const RunFiles run = MakeRun(1);
-  for (const char* name :
-       {"log-01.log", "committed", "manifest", "frozen", "successor", "frontier", "checkpoint-00.ckp"}) {
+  for (const char* name : {"log-01.log", "committed", "manifest", "frozen", "successor", "frontier",
+                           "checkpoint-00.ckp", "anchor", "backup-b-00-01.bak"}) {
     const std::string link = run.directories[1] + "/" + name;
     fs::create_symlink(run.log_paths[0], link);
     EXPECT_EQ(Caught([&] { FindRun(files_, both_, {}); }, what_), ExitStatus::kMismatch) << name;
@@ -200,12 +201,23 @@ TEST_F(LogDirectoryTest, ALinkWithTheNameOfARunsFileIsRefused) {
 TEST_F(LogDirectoryTest, TemporaryFilesOfARunAreItsOwn) {
   const RunFiles run = MakeRun(1);
   for (const char* name :
-       {"log-00.log.tmp", "committed", "committed.tmp", "manifest.tmp", "frozen.tmp", "successor.tmp", "successor"}) {
+       {"log-00.log.tmp", "committed", "committed.tmp", "manifest.tmp", "frozen.tmp", "successor.tmp", "successor",
+        "anchor", "anchor.tmp", "backup-a-00-00.bak", "backup-b-12-01.bak"}) {
     Touch(run.directories[1] + "/" + name);
   }
   EXPECT_EQ(FindRun(files_, both_, {}).log_paths, run.log_paths);
   DeleteRun(files_, both_, 1);
   EXPECT_EQ(AllRuns(files_, both_), std::vector<uint32_t>{});
+}
+
+TEST_F(LogDirectoryTest, WhatOnlyLooksLikeAPartOfABackupIsLeftAlone) {
+  const RunFiles run = MakeRun(1);
+  for (const char* name :
+       {"backup-c-00-00.bak", "backup-a-00-00.bak.tmp", "backup-a-0-00.bak", "backup", "anchor.old"}) {
+    Touch(run.directories[1] + "/" + name);
+    EXPECT_EQ(Caught([&] { DeleteRun(files_, both_, 1); }, what_), ExitStatus::kIo) << name;
+    fs::remove(run.directories[1] + "/" + name);
+  }
 }
 
 TEST_F(LogDirectoryTest, DeleteRunDeletesThatRun) {

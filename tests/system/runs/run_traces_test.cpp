@@ -154,6 +154,25 @@ TEST_F(RunTracesTest, WhatOnlyServedRunsHaveShowsIt) {
   }
 }
 
+// They are written before the run is committed, and no transaction writes to them.
+TEST_F(RunTracesTest, ABackupAndItsAnchorDoNotShowThatTheRunWasServed) {
+  using enum RunHeaders;
+  for (const RunHeaders headers : {kNone, kDamaged, kIncomplete, kUnfinished, kFresh, kContinuing}) {
+    for (const bool has_witness : {false, true}) {
+      Clear();
+      PutLogs(headers);
+      for (const char* name : {"anchor", "anchor.tmp", "backup-a-00-00.bak", "backup-b-01-00.bak"}) {
+        Put(name);
+        WriteByte(name, 4096);
+      }
+      if (has_witness) Put("committed");
+      const RunState state = StateOf(has_witness, headers, false);
+      EXPECT_EQ(Verdict(), state == RunState::kDamaged ? ExitStatus::kCorrupt : ExitStatus::kOk);
+      EXPECT_TRUE(state == RunState::kDamaged || never_served_ == (state == RunState::kNeverServed));
+    }
+  }
+}
+
 TEST_F(RunTracesTest, WhatCannotBeLookedAtIsNotAbsent) {
   using Operation = FaultyFileSystem::Operation;
   Clear();

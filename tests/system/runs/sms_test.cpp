@@ -31,6 +31,7 @@ class SmsRunTest : public ::testing::TestWithParam<Cell> {
     options.workload = WorkloadKind::kSms;
     options.sms_rows = 64 * 51, options.sms_slot_bytes = 64, options.sms_abort_perc = 20;
     options.locktable_modifier = 16;
+    options.log_limit_bytes = 16 << 20;  // a slow host pads more flushes
     return options;
   }
   RunResult Run(FaultyFileSystem& files, Options options) const {

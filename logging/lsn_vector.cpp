@@ -1,7 +1,7 @@
 // The instruction sets behind lsn_vector.h. Vector loads and stores of aligned 8-byte elements do not tear an element
 // on x86-64, which suffices for the callers; C++ cannot express that, so ThreadSanitizer is run on the scalar path,
 // which does the same with atomics.
-#include "logging/taurus/lsn_vector.h"
+#include "logging/lsn_vector.h"
 
 #include <immintrin.h>
 

@@ -1,5 +1,5 @@
 // LSN vector operations: every instruction set against plain loops, and concurrent raises.
-#include "logging/taurus/lsn_vector.h"
+#include "logging/lsn_vector.h"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,30 @@
+// A run's backup and its checkpoints, as its log scheme gets them (LogOptions::backup).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "logging/backup/anchor_file.h"
+#include "logging/backup/backup_files.h"
+#include "logging/device/file_system.h"
+#include "storage/database.h"
+
+namespace dbx {
+
+// When a checkpoint begins; 0: not by that.
+struct CheckpointOptions {
+  uint32_t interval_ms = 0;     // since the last one ended
+  uint64_t interval_bytes = 0;  // of log, since the last one began
+};
+
+struct BackupOptions {
+  Database* database = nullptr;  // paged
+  FileSystem* files = nullptr;
+  std::shared_ptr<BackupWriter> writer;
+  std::string anchor_path;
+  BackupAnchor anchor;  // of the backup with which the run begins
+  CheckpointOptions checkpoints;
+};
+
+}  // namespace dbx

@@ -1,0 +1,66 @@
+// The thread that writes fuzzy checkpoints (fuzzy_checkpoint.h) beside the transactions of a run, in intervals of time
+// or of log bytes.
+//
+// One for which there is no space is counted, with a notice on stderr the first time; transactions go on over the older
+// backup. Any other failure ends the thread, and is to end the run: nothing more would shorten its recovery, and what
+// is wrong with the files is not known.
+//
+// Threads: a Checkpointer belongs to one, main's, which starts and stops it; ThrowIfFailed is for any.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <string>
+
+#include "base/host.h"
+#include "logging/backup/backup_options.h"
+#include "logging/backup/checkpoint_counters.h"
+#include "logging/backup/fuzzy_checkpoint.h"
+
+namespace dbx {
+
+class Checkpointer {
+ public:
+  using Counters = CheckpointCounters;
+
+  // As FuzzyCheckpoint.
+  Checkpointer(Database& database, CheckpointedLog& log, std::shared_ptr<BackupWriter> backup, FileSystem& files,
+               std::string anchor_path, BackupAnchor anchor, CheckpointOptions options);
+  ~Checkpointer() { Stop(); }
+  Checkpointer(const Checkpointer&) = delete;
+  Checkpointer& operator=(const Checkpointer&) = delete;
+
+  // Starts the thread, if there are to be checkpoints.
+  void Start();
+  // Ends it, and gives up a checkpoint in progress, as soon as a call of the log returns or throws. There is no other
+  // Start.
+  void Stop();
+  void ThrowIfFailed() const;
+  // After Stop.
+  const Counters& counters() const { return counters_; }
+
+ private:
+  void Loop();
+  // Waits until the next checkpoint is due. False: the run ends.
+  bool AwaitDue();
+  FuzzyCheckpoint::Outcome WriteNext();
+
+  const CheckpointedLog& log_;
+  const CheckpointOptions options_;
+
+  // Of the thread.
+  FuzzyCheckpoint checkpoint_;
+  uint64_t end_nanos_ = 0;    // of the last one
+  uint64_t begin_bytes_ = 0;  // reserved when it began
+  Counters counters_;
+
+  std::exception_ptr error_;  // written once before failed_
+  Atomic<bool> failed_{false};
+  Mutex mutex_;
+  ConditionVariable wake_;
+  Atomic<bool> stop_{false};  // set while mutex_ is held
+  Thread thread_;
+};
+
+}  // namespace dbx

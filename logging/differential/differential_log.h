@@ -1,0 +1,417 @@
+// Differential logging (Lee, Kim, Cha: Differential Logging: A Commutative and Associative Logging Scheme for Highly
+// Parallel Main Memory Database, ICDE 2001): a record holds the XOR of a slot's images before and after a change. It
+// redoes as well as undoes, in any order, so that logs can be replayed in parallel and backward, in one pass, over a
+// fuzzy backup. (Method DL1P.)
+//
+// A transaction appends a record of each change when it makes it, and a COMMIT when it commits; its locks go then
+// (early lock release). All records of one attempt are in one log, that with the least to flush when a worker chose it.
+// LSN vectors in the rows (lv_metadata.h) and in COMMIT order the transactions of all logs: one whose COMMIT is
+// durable, and whose vector is covered by the logs' ends, is recovered.
+//
+//   change   Reserve -> the XOR into the place -> latch of the page: number into the record, dirty bits, XOR into the
+//            row, presence bit -> unlatch -> seal, Submit
+//   abort    no checkpoint runs: Reserve ABORT -> does one run now? then VOID it, else undo under latches, seal ABORT
+//            one runs: undo each change, newest first, as a change with a record (a compensation); then ABORT
+//            nothing was changed: no record
+//
+// The place precedes the change, so that a change that a checkpoint copies has its place below the checkpoint's END;
+// and the checkpoint waits until all places below its BEGIN are filled (backup/checkpointer.h). An ABORT without
+// compensations lies below the BEGIN of every checkpoint that copied what it undid. Where the paper's algorithms
+// differ, they lose changes or apply them twice: docs/errata.md.
+//
+// No worker waits under a latch, and with an unfilled place it waits for a latch at most.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <cstring>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "base/cache_line.h"
+#include "base/error.h"
+#include "base/spin.h"
+#include "base/xor_bytes.h"
+#include "logging/backup/backup_options.h"
+#include "logging/backup/checkpointer.h"
+#include "logging/contract.h"
+#include "logging/differential/active_transactions.h"
+#include "logging/differential/slot_change.h"
+#include "logging/log_set.h"
+#include "logging/lv_metadata.h"
+#include "logging/payload.h"
+#include "storage/database.h"
+
+namespace dbx {
+
+template <class Payload>
+class DifferentialLog : public FlushHooks, public LogDefaults, private CheckpointedLog {
+ public:
+  static constexpr LogTraits kTraits = {.name = "LOG_DIFFERENTIAL",
+                                        .scheme = format::Scheme::kDifferential,
+                                        .payload = Payload::kKind,
+                                        .logs = true,
+                                        .fixed_bytes = sizeof(format::RecordHeader) + kTxnIdBytes,
+                                        .tracks_reads = false,
+                                        .reserve_before_recheck = false,
+                                        .single_stream = false,
+                                        .appends_changes = true,
+                                        .needs_pages = true,
+                                        .replay_order = ReplayOrder::kAny};
+  using CommitPoint = VectorPoint;
+
+  struct TxnState {
+    alignas(kCacheLineBytes) uint64_t lv[format::kMaxLogs] = {};
+    uint64_t own_dependency = 0;  // lv[log] before the own place was merged
+    uint32_t lv_mask = 0;         // elements that COMMIT stores
+    uint32_t log = 0;
+    uint32_t worker = 0;
+    uint32_t attempts_in_log = 0;  // since the log was chosen
+    TxnId id;
+    LogStream::Place place;       // of COMMIT
+    uint64_t own_bytes = 0;       // of the attempt's records
+    uint32_t changes = 0;         // of the attempt
+    std::vector<std::byte> undo;  // what was changed, and by which XOR, oldest first
+    size_t undo_used = 0;
+    std::vector<std::byte> runs;  // room for an image
+  };
+
+  DifferentialLog(LogSet& logs, const LogOptions& options)
+      : logs_(logs),
+        options_(options),
+        n_(logs.count()),
+        metadata_(logs, options.forget_delta_bytes),
+        anchors_(logs, options.compress),
+        active_(logs.workers()),
+        checkpoints_(options.backup->database->checkpoints()),
+        checkpointer_(*options.backup->database, *this, options.backup->writer, *options.backup->files,
+                      options.backup->anchor_path, options.backup->anchor, options.backup->checkpoints) {
+    for (uint32_t i = 0; i < n_; ++i) {
+      logs.stream(i).SetSlots(logs.workers() + 1);
+      CheckTables(*options.backup->database, logs.stream(i).max_record_bytes());
+      if (ActiveTransactions::HasRoomFor(logs.stream(i).reserved_until())) continue;
+      throw Error(ExitStatus::kMismatch, "the run begins at an LSN that is too large for this log scheme");
+    }
+  }
+
+  static void CheckTables(const Database& database, uint64_t max_record_bytes) {
+    const auto check = [&](const std::string& what, size_t bytes) {
+      if (bytes <= max_record_bytes) return;
+      throw Error(ExitStatus::kUsage,
+                  what + " needs records of " + std::to_string(bytes) +
+                      " bytes, of which MAX_LOG_ENTRY_SIZE and a quarter of LOG_BUFFER_SIZE allow " +
+                      std::to_string(max_record_bytes));
+    };
+    for (uint16_t i = 0; i < database.table_count(); ++i) {
+      const Table& table = database.table(TableId(i));
+      check("table " + table.schema().name, ChangeBytes(table.tuple_bytes(), /*presence=*/true));
+    }
+    check("the end of a checkpoint",
+          sizeof(format::RecordHeader) + sizeof(format::CheckpointEndBody) + database.workers() * sizeof(TxnId));
+  }
+
+  static constexpr size_t meta_bytes(uint32_t logs) { return LvMetadata::bytes(logs); }
+  size_t meta_bytes() const { return meta_bytes(n_); }
+
+  void InitWorker(TxnState& state, WorkerId worker) {
+    state.worker = worker.value();
+    state.log = worker.value() % n_;
+    state.undo.resize(kUndoBytesInitial);
+  }
+  // Once the writers run.
+  void StartCheckpoints() { checkpointer_.Start(); }
+
+  void Begin(TxnState& state) {
+    std::memset(state.lv, 0, n_ * sizeof(uint64_t));
+    state.changes = 0;
+    state.own_bytes = state.undo_used = 0;
+  }
+  void OnRead(TxnState& state, const RowRef& row) { metadata_.Raise(state.lv, row.meta); }
+  void OnWrite(TxnState& state, const RowRef& row) { metadata_.Raise(state.lv, row.meta); }
+  void FreshMeta(Meta meta) const { metadata_.Fresh(meta); }
+  void Absorb(Meta into, Meta from) const { metadata_.Absorb(into, from); }
+  bool Forgettable(Meta meta) const { return metadata_.Forgettable(meta); }
+
+  void StartChanges(TxnState& state, TxnId id) {
+    state.id = id;
+    active_.Begin(state.worker, id);
+  }
+
+  void Change(TxnState& state, const Table& table, Row* row, const std::byte* tuple) {
+    PageSpace& pages = *table.pages();
+    const PageSpace::Place at = pages.PlaceOf(row);
+    const bool was_present = pages.IsPresent(at), is_present = tuple != nullptr;
+    ASSERT(was_present || is_present);
+    const Undo undo{&pages, row, at, table.id(), was_present != is_present};
+    std::byte* const delta = Remember(state, undo);
+    Differ(was_present ? pages.TupleOf(row) : nullptr, tuple, pages.tuple_bytes(), delta);
+    if (state.changes++ == 0) Announce(state);
+    Append(state, undo, delta, state.changes == 1 ? format::kChangeFirst : 0);
+  }
+
+  void TakeBack(TxnState& state) {
+    if (state.changes == 0) return;
+    LogStream& stream = logs_.stream(state.log);
+    LogStream::Place place;
+    bool compensates = checkpoints_.is_active();
+    if (!compensates) {
+      place = stream.Reserve(state.worker, kEndBytes);
+      compensates = checkpoints_.is_active();
+      // One place at a time.
+      if (compensates) stream.Void(state.worker, place);
+    }
+    while (state.undo_used > 0) {
+      const auto [undo, delta] = TakeLast(state);
+      if (compensates) {
+        Append(state, undo, delta, format::kChangeCompensation);
+      } else {
+        Apply(undo, delta);
+      }
+    }
+    if (compensates) place = stream.Reserve(state.worker, kEndBytes);
+    std::memcpy(stream.at(place) + sizeof(format::RecordHeader), &state.id, sizeof state.id);
+    SealRecord(stream.at(place), stream.HeaderFor(place, format::RecordKind::kAbort));
+    stream.SubmitPart(state.worker, place);
+    active_.End(state.worker);
+    state.changes = 0;
+  }
+
+  // COMMIT.
+  bool Reserve(TxnState& state, const LoggedTxn auto&) {
+    LogStream& stream = logs_.stream(state.log);
+    // A COMMIT without changes would stand for those of an earlier attempt, as a retry has the same id.
+    CHECK(state.changes > 0);
+    state.lv_mask = anchors_.StoredMask(state.lv, state.log);
+    const size_t bytes = kEndBytes + std::popcount(state.lv_mask) * sizeof(uint64_t);
+    state.place = stream.Reserve(state.worker, AlignRecord(bytes));
+    state.own_dependency = state.lv[state.log];
+    state.lv[state.log] = state.place.end().value();
+    state.own_bytes += state.place.bytes;
+    return true;
+  }
+  void Submit(TxnState& state, const LoggedTxn auto&) {
+    LogStream& stream = logs_.stream(state.log);
+    std::byte* const at = stream.at(state.place);
+    std::memcpy(at + sizeof(format::RecordHeader), &state.id, sizeof state.id);
+    LvAnchors::Encode(state.lv, state.lv_mask, state.log, state.own_dependency, at + kEndBytes);
+    format::RecordHeader header = stream.HeaderFor(state.place, format::RecordKind::kCommit);
+    header.lv_mask = static_cast<uint16_t>(state.lv_mask);
+    SealRecord(at, header);
+    stream.Submit(state.worker, state.place);
+    active_.End(state.worker);
+  }
+  // Nothing is reserved that the transaction could give up.
+  void Void(TxnState&) { CHECK(false); }
+
+  void PublishWrite(TxnState& state, Meta meta) { metadata_.Publish(meta, state.lv); }
+
+  void BeforeFlush(LogStream& stream) override { anchors_.Append(stream); }
+  void BeforeStop() override {
+    stopping_.store(true);
+    checkpointer_.Stop();
+  }
+
+  size_t point_words() const { return n_; }
+  void SetCommitPoint(const TxnState& state, CommitPoint point) const {
+    for (uint32_t j = 0; j < n_; ++j) point.lsns()[j] = state.lv[j];
+  }
+  void SetReadOnlyPoint(const TxnState& state, CommitPoint point) const { SetCommitPoint(state, point); }
+  void OwnEnds(const TxnState& state, LsnPerLog& ends) const { ends[state.log] = state.place.end(); }
+  uint64_t OwnBytes(const TxnState& state) const { return state.own_bytes; }
+  const DurableVector& durable() const { return logs_.durable(); }
+  bool IsDurable(CommitPoint point) const { return lv::CoveredBy(point.lsns(), logs_.durable().lsn, n_); }
+  void ThrowIfFailed() const {
+    logs_.ThrowIfFailed();
+    checkpointer_.ThrowIfFailed();
+  }
+  // After BeforeStop.
+  std::optional<CheckpointCounters> checkpoint_counters() const { return checkpointer_.counters(); }
+
+ private:
+  // Of a COMMIT without vector, and of an ABORT.
+  static constexpr uint32_t kEndBytes = sizeof(format::RecordHeader) + kTxnIdBytes;
+  static constexpr size_t kUndoBytesInitial = 64 << 10;
+  // Attempts of a worker in one log before it chooses again.
+  static constexpr uint32_t kAttemptsPerLog = 32;
+  // Unless that log has so much more to flush than the idlest.
+  static constexpr uint64_t kBehindBytes = 512 << 10;
+  static constexpr std::chrono::microseconds kWait{20};
+
+  // A change: of which slot, and whether its presence bit is flipped. The XOR of the tuples precedes it in the log.
+  struct Undo {
+    PageSpace* pages;
+    Row* row;
+    PageSpace::Place at;
+    TableId table;
+    bool flips_presence;
+  };
+  static_assert(sizeof(Undo) % 8 == 0);
+
+  // Room for the XOR of the change.
+  static std::byte* Remember(TxnState& state, const Undo& undo) {
+    const size_t bytes = RoundedUpToWords(undo.pages->tuple_bytes());
+    const size_t need = bytes + sizeof undo;
+    if (state.undo_used + need > state.undo.size()) state.undo.resize(2 * (state.undo_used + need));
+    std::byte* const delta = state.undo.data() + state.undo_used;
+    std::memcpy(delta + bytes, &undo, sizeof undo);
+    state.undo_used += need;
+    return delta;
+  }
+  static std::pair<Undo, const std::byte*> TakeLast(TxnState& state) {
+    Undo undo;
+    state.undo_used -= sizeof undo;
+    std::memcpy(&undo, state.undo.data() + state.undo_used, sizeof undo);
+    state.undo_used -= RoundedUpToWords(undo.pages->tuple_bytes());
+    return {undo, state.undo.data() + state.undo_used};
+  }
+
+  // to = before XOR after, where null stands for zeros; filled up with zeros to whole words.
+  static void Differ(const std::byte* before, const std::byte* after, size_t bytes, std::byte* to) {
+    std::memset(to + RoundedUpToWords(bytes) - 8, 0, 8);
+    if (before != nullptr && after != nullptr) return XorInto(to, before, after, bytes);
+    std::memcpy(to, before != nullptr ? before : after, bytes);
+  }
+
+  // The first record of an attempt is about to be appended.
+  void Announce(TxnState& state) {
+    ChooseLog(state);
+    active_.Announce(state.worker, state.id, state.log, logs_.stream(state.log).reserved_until());
+  }
+
+  // The paper's idlest log manager (section 4.1).
+  void ChooseLog(TxnState& state) {
+    if (n_ == 1) return;
+    const auto waiting = [this](uint32_t log) {
+      const LogStream& stream = logs_.stream(log);
+      return stream.reserved_until() - std::min(stream.persistent_until(), stream.reserved_until());
+    };
+    const uint64_t own = waiting(state.log);
+    if (++state.attempts_in_log < kAttemptsPerLog && own < kBehindBytes) return;
+    uint32_t idlest = state.log;
+    uint64_t least = own;
+    for (uint32_t i = 1; i < n_; ++i) {
+      const uint32_t log = (state.log + i) % n_;
+      const uint64_t bytes = waiting(log);
+      if (bytes < least) idlest = log, least = bytes;
+    }
+    if (state.attempts_in_log < kAttemptsPerLog && own - least < kBehindBytes) return;
+    state.log = idlest;
+    state.attempts_in_log = 0;
+  }
+
+  // Under the page's latch alone: what the row's lock protects changes. Returns the number for a record.
+  static uint32_t Apply(const Undo& undo, const std::byte* delta) {
+    PageSpace::Latched page(*undo.pages, undo.at.page);
+    const uint32_t number = page.number();
+    page.SetDirty();
+    XorBytes(undo.pages->TupleOf(undo.row), delta, undo.pages->tuple_bytes());
+    if (undo.flips_presence) page.SetPresent(undo.at.slot, !undo.pages->IsPresent(undo.at));
+    return number;
+  }
+
+  // Appends a change's record and makes the change.
+  void Append(TxnState& state, const Undo& undo, const std::byte* delta, uint16_t flags) {
+    LogStream& stream = logs_.stream(state.log);
+    const uint32_t tuple_bytes = undo.pages->tuple_bytes();
+    size_t image_bytes = RoundedUpToWords(tuple_bytes);
+    const std::byte* image = delta;
+    if (options_.change_image == ChangeImage::kRuns) {
+      state.runs.resize(std::max(state.runs.size(), image_bytes + 8));
+      if (const auto bytes = EncodeRuns({delta, tuple_bytes}, state.runs.data())) {
+        std::memset(state.runs.data() + *bytes, 0, 8);
+        image_bytes = RoundedUpToWords(*bytes);
+        image = state.runs.data();
+        flags |= format::kChangeRuns;
+      }
+    }
+    if (undo.flips_presence) flags |= format::kChangePresence;
+    const size_t key_bytes = undo.flips_presence ? sizeof(Key) : 0;
+    const size_t bytes = sizeof(format::RecordHeader) + sizeof(format::ChangeBody) + key_bytes + image_bytes;
+    const LogStream::Place place = stream.Reserve(state.worker, static_cast<uint32_t>(bytes));
+    std::byte* const body = stream.at(place) + sizeof(format::RecordHeader);
+    std::memcpy(body + sizeof(format::ChangeBody), &undo.row->key, key_bytes);
+    std::memcpy(body + sizeof(format::ChangeBody) + key_bytes, image, image_bytes);
+    const format::ChangeBody change{state.id.value, undo.at.page, Apply(undo, delta)};
+    std::memcpy(body, &change, sizeof change);
+    format::RecordHeader header = stream.HeaderFor(place, format::RecordKind::kChange);
+    header.lv_mask = undo.table.value();
+    header.procedure = static_cast<uint16_t>(undo.at.slot);
+    header.flags = flags;
+    SealRecord(stream.at(place), header);
+    stream.SubmitPart(state.worker, place);
+    state.own_bytes += bytes;
+  }
+
+  // --- called by the checkpointer's thread (backup/checkpointer.h), whose slot is behind the workers' ---
+
+  uint32_t checkpoint_slot() const { return logs_.workers(); }
+
+  std::vector<Lsn> NeededFrom() override {
+    std::vector<Lsn> needed;
+    for (uint32_t log = 0; log < n_; ++log) needed.push_back(logs_.stream(log).reserved_until());
+    active_.ForEach([&](TxnId, uint32_t log, Lsn first) { needed[log] = std::min(needed[log], first); });
+    return needed;
+  }
+  std::vector<uint64_t> EndedBelow() override { return active_.EndedBelow(); }
+
+  std::vector<Lsn> AppendBegin(uint32_t number) override {
+    std::vector<Lsn> positions;
+    const format::CheckpointBeginBody body{number, 0};
+    for (uint32_t log = 0; log < n_; ++log) {
+      positions.push_back(AppendOwn(log, format::RecordKind::kCheckpointBegin, std::as_bytes(std::span(&body, 1))));
+    }
+    return positions;
+  }
+  std::vector<Lsn> AppendEnd(uint32_t number) override {
+    // The lists precede every place of an END.
+    std::vector<std::vector<uint64_t>> words(n_, std::vector<uint64_t>(1));
+    active_.ForEach([&](TxnId id, uint32_t log, Lsn) { words[log].push_back(id.value); });
+    std::vector<Lsn> positions;
+    for (uint32_t log = 0; log < n_; ++log) {
+      const format::CheckpointEndBody body{number, static_cast<uint32_t>(words[log].size() - 1)};
+      std::memcpy(words[log].data(), &body, sizeof body);
+      positions.push_back(AppendOwn(log, format::RecordKind::kCheckpointEnd, std::as_bytes(std::span(words[log]))));
+    }
+    return positions;
+  }
+  Lsn AppendOwn(uint32_t log, format::RecordKind kind, std::span<const std::byte> body) {
+    LogStream& stream = logs_.stream(log);
+    const auto bytes = static_cast<uint32_t>(sizeof(format::RecordHeader) + body.size());
+    const LogStream::Place place = stream.Reserve(checkpoint_slot(), bytes);
+    std::memcpy(stream.at(place) + sizeof(format::RecordHeader), body.data(), body.size());
+    SealRecord(stream.at(place), stream.HeaderFor(place, kind));
+    stream.SubmitPart(checkpoint_slot(), place);
+    return place.lsn;
+  }
+
+  void AwaitFilled(const std::vector<Lsn>& positions) override {
+    Await([&](uint32_t log) { return logs_.stream(log).ReadyUntil() >= positions[log]; });
+  }
+  void AwaitDurable(const std::vector<Lsn>& positions) override {
+    Await([&](uint32_t log) { return logs_.stream(log).persistent_until() > positions[log]; });
+  }
+  void Await(auto&& is_done) const {
+    for (uint32_t log = 0; log < n_; ++log) {
+      while (!is_done(log)) {
+        if (stopping_.load()) throw Error(ExitStatus::kInternal, "the run ends during a checkpoint");
+        logs_.ThrowIfFailed();
+        host::SleepFor(kWait);
+      }
+    }
+  }
+  uint64_t ReservedBytes() const override { return logs_.reserved_bytes(); }
+
+  LogSet& logs_;
+  const LogOptions options_;
+  const uint32_t n_;
+  LvMetadata metadata_;
+  LvAnchors anchors_;
+  ActiveTransactions active_;
+  const CheckpointClock& checkpoints_;
+  Atomic<bool> stopping_{false};
+  Checkpointer checkpointer_;  // last: its thread uses the others
+};
+
+}  // namespace dbx

@@ -1,0 +1,310 @@
+#include "logging/differential/differential_recovery.h"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "base/cache_line.h"
+#include "base/check.h"
+#include "base/error.h"
+#include "base/host.h"
+#include "base/parallel.h"
+#include "logging/device/file_system.h"
+#include "logging/differential/backward_pass.h"
+#include "logging/differential/forward_pass.h"
+#include "logging/differential/staged_work.h"
+#include "storage/heap/page_space.h"
+
+namespace dbx {
+namespace {
+
+constexpr uint32_t kLevelMin = 1, kLevelMax = 4;
+
+enum Stage : uint32_t { kForward, kEnds, kBackup, kBackward, kAdopt };
+constexpr uint32_t After(std::initializer_list<Stage> stages) {
+  uint32_t mask = 0;
+  for (const Stage stage : stages) mask |= 1u << stage;
+  return mask;
+}
+
+TableId IdOf(size_t table) { return TableId(static_cast<uint16_t>(table)); }
+
+// Of records of all logs, from the forward pass to the backward one.
+constexpr size_t kKeptBytes = size_t{256} << 20;
+// Pages of a table that a worker takes at a time to make rows of them.
+constexpr uint32_t kPagesPerGrab = 64;
+
+bool AllZero(const std::byte* bytes, size_t count) {
+  return std::all_of(bytes, bytes + count, [](std::byte byte) { return byte == std::byte{0}; });
+}
+
+// The anchor was checked by itself when it was read; here, whether logs and database are those that it is about.
+class AnchorCheck {
+ public:
+  explicit AnchorCheck(const RestartInput& input) : input_(input), anchor_(input.anchor) {}
+
+  void Run() const {
+    const size_t logs = input_.logs.size();
+    if (anchor_.begin.size() != logs || anchor_.end.size() != logs || anchor_.needed.size() != logs) {
+      Refuse(ExitStatus::kMismatch, "it names another number of logs than the run has");
+    }
+    if (anchor_.parts != input_.backup->parts()) {
+      Refuse(ExitStatus::kMismatch, "it names another number of parts than the run has directories");
+    }
+    CheckTables();
+    for (size_t log = 0; log < logs; ++log) CheckPositions(log);
+  }
+
+ private:
+  void CheckTables() const {
+    if (anchor_.tables.size() != input_.database->table_count()) {
+      Refuse(ExitStatus::kMismatch, "it names another number of tables than the database has");
+    }
+    for (size_t i = 0; i < anchor_.tables.size(); ++i) {
+      const PageSpace& pages = *input_.database->table(IdOf(i)).pages();
+      const BackupAnchor::OfTable& table = anchor_.tables[i];
+      if (table.rows_per_page != pages.rows_per_page() || table.tuple_bytes != pages.tuple_bytes()) {
+        Refuse(ExitStatus::kMismatch, "the pages of table " + std::to_string(i) + " have another shape");
+      }
+    }
+  }
+  void CheckPositions(size_t log) const {
+    const LogSource& source = input_.logs[log];
+    const Lsn begin = anchor_.begin[log], end = anchor_.end[log], needed = anchor_.needed[log];
+    if (source.run_id != anchor_.run_id) Refuse(ExitStatus::kMismatch, "it is of another run than its logs");
+    const bool ascend = source.start <= needed && needed <= begin && begin <= end;
+    const bool is_start = begin == source.start && end == source.start;
+    if (!ascend || (anchor_.number == 0 && !is_start)) {
+      Refuse(ExitStatus::kCorrupt, "its positions in log " + std::to_string(log) + " make no sense");
+    }
+  }
+  [[noreturn]] void Refuse(ExitStatus status, const std::string& why) const {
+    const std::string directory = ParentDirectory(input_.logs.front().device->path());
+    throw Error(status, "cannot restart from " + directory + "/" + kAnchorFileName + "@0: " + why);
+  }
+
+  const RestartInput& input_;
+  const BackupAnchor& anchor_;
+};
+
+class RestartRun {
+ public:
+  RestartRun(const ReplaySettings& settings, const RestartInput& input, bool with_names)
+      : settings_(settings),
+        input_(input),
+        database_(*input.database),
+        logs_(static_cast<uint32_t>(input.logs.size())),
+        progress_(logs_),
+        backward_(logs_),
+        pages_taken_(database_.table_count()),
+        work_(Stages()) {
+    const ForwardPass::Options options{settings.block_bytes, with_names, Reaches(3) ? kKeptBytes / logs_ : 0};
+    for (const LogSource& source : input.logs) {
+      progress_[source.log_index].value.store(source.start.value(), std::memory_order_relaxed);
+      forward_.push_back(
+          std::make_unique<ForwardPass>(source, PointOf(source.log_index), database_, options, progress_));
+    }
+    for (size_t i = 0; i < database_.table_count(); ++i) {
+      PageSpace& pages = *database_.table(IdOf(i)).pages();
+      CHECK(pages.page_count() == 0);
+      pages.GrowTo(input.anchor.tables[i].pages);
+    }
+  }
+
+  ReplaySummary Run() {
+    const uint64_t begin = host::TimeStamp();
+    RunInParallel(settings_.workers, [this](uint32_t worker) { Work(WorkerId(worker)); });
+    const uint64_t ticks = std::max<uint64_t>(host::TimeStamp() - begin, 1);
+    summary_.parallelism = static_cast<double>(busy_ticks_.load()) / static_cast<double>(ticks);
+    return std::move(summary_);
+  }
+
+  std::vector<std::vector<TxnId>> Names() const {
+    std::vector<std::vector<TxnId>> names;
+    for (const auto& pass : forward_) names.push_back(pass->Names());
+    return names;
+  }
+
+ private:
+  bool Reaches(uint32_t level) const { return settings_.restart_level >= level; }
+
+  RestartPoint PointOf(uint32_t log) const {
+    const BackupAnchor& anchor = input_.anchor;
+    return {anchor.number, anchor.begin[log], anchor.end[log], anchor.needed[log], anchor.sequences};
+  }
+
+  std::vector<StagedWork::Stage> Stages() const {
+    std::vector<StagedWork::Stage> stages(kAdopt + 1);
+    stages[kForward] = {logs_, 0};
+    stages[kEnds] = {1, After({kForward})};
+    stages[kBackup] = {input_.backup->parts() * static_cast<uint32_t>(database_.table_count()),
+                       Reaches(3) ? 0 : After({kEnds})};
+    stages[kBackward] = {logs_, Reaches(4) ? After({kEnds}) : After({kEnds, kBackup})};
+    stages[kAdopt] = {settings_.workers, After({kBackup, kBackward})};
+    return stages;
+  }
+
+  void Work(WorkerId worker) {
+    try {
+      while (const auto task = work_.Take(worker)) {
+        const uint64_t begin = host::TimeStamp();
+        Run(*task, worker);
+        busy_ticks_.fetch_add(host::TimeStamp() - begin, std::memory_order_relaxed);
+        work_.Complete(*task);
+      }
+    } catch (...) {
+      work_.Stop();
+      throw;
+    }
+  }
+
+  void Run(const StagedWork::Task& task, WorkerId worker) {
+    switch (task.stage) {
+      case kForward:
+        return forward_[task.index]->Run();
+      case kEnds:
+        return JudgeLogs();
+      case kBackup:
+        return LoadPart(IdOf(task.index / input_.backup->parts()), task.index % input_.backup->parts());
+      case kBackward:
+        return Replay(task.index);
+      case kAdopt:
+        for (size_t i = 0; i < database_.table_count(); ++i) AdoptPages(worker, IdOf(i));
+        return;
+    }
+  }
+
+  void JudgeLogs() {
+    std::vector<const LogReader*> readers;
+    for (const auto& pass : forward_) readers.push_back(&pass->reader());
+    JudgeEnds(readers, settings_.workers, summary_);
+    for (uint32_t log = 0; log < logs_; ++log) {
+      CheckCheckpoint(log);
+      forward_[log]->Judge(summary_.frontier);
+      summary_.recovered += forward_[log]->winners();
+      summary_.dropped += forward_[log]->losers();
+    }
+  }
+
+  // The anchor was written when the checkpoint's records were durable in all logs.
+  void CheckCheckpoint(uint32_t log) const {
+    const ForwardPass& pass = *forward_[log];
+    if (input_.anchor.number == 0 || (pass.found_begin() && pass.found_end())) return;
+    const LogSource& source = pass.reader().source();
+    const Lsn end = pass.reader().position(), named = pass.found_begin() ? PointOf(log).end : PointOf(log).begin;
+    if (named >= end) {
+      ThrowDamaged(source, end,
+                   std::string(pass.reader().end_reason()) +
+                       ", but the run's anchor shows that it was durable up to offset " +
+                       std::to_string(source.OffsetOf(named)));
+    }
+    ThrowDamaged(source, named, "no checkpoint begins or ends here, as the run's anchor says");
+  }
+
+  void LoadPart(TableId table, uint32_t part) {
+    PageSpace& pages = *database_.table(table).pages();
+    const auto put = [&](uint32_t page, const std::byte* images) {
+      if (!Reaches(4)) return pages.PutImages(page, images);
+      const PageSpace::Latched latched(pages, page);
+      pages.XorImages(page, images);
+    };
+    input_.backup->ReadPart(table, part, put, /*read_ahead=*/Reaches(2));
+  }
+
+  void Replay(uint32_t log) {
+    backward_[log] = std::make_unique<BackwardPass>(*forward_[log], PointOf(log), database_, /*read_ahead=*/Reaches(2));
+    backward_[log]->Run();
+  }
+
+  // Takes pages of the table until none are left.
+  void AdoptPages(WorkerId worker, TableId table) {
+    const uint32_t count = database_.table(table).pages()->page_count();
+    Atomic<uint64_t>& taken = pages_taken_[table.value()].value;
+    for (;;) {
+      const uint64_t first = taken.fetch_add(kPagesPerGrab, std::memory_order_relaxed);
+      if (first >= count) return;
+      const auto end = static_cast<uint32_t>(std::min<uint64_t>(first + kPagesPerGrab, count));
+      for (auto page = static_cast<uint32_t>(first); page < end; ++page) AdoptPage(worker, table, page);
+    }
+  }
+
+  void AdoptPage(WorkerId worker, TableId id, uint32_t page) {
+    Table& table = database_.table(id);
+    const PageSpace& pages = *table.pages();
+    if (!HasContents(id, page)) return table.AdoptFreePage(worker, page);
+    CheckBits(id, page);
+    uint32_t present = 0;
+    for (uint32_t slot = 0; slot < pages.rows_per_page(); ++slot) {
+      if (pages.IsPresent({page, slot})) {
+        table.AdoptRow(worker, pages.RowAt({page, slot}));
+        ++present;
+      } else {
+        CheckFree(id, page, slot);
+      }
+    }
+    if (present == 0) return table.AdoptFreePage(worker, page);
+    for (uint32_t slot = 0; slot < pages.rows_per_page(); ++slot) {
+      if (!pages.IsPresent({page, slot})) table.AdoptFreeSlot(worker, pages.RowAt({page, slot}));
+    }
+  }
+
+  // Otherwise nothing was put there: it is zeros that take no memory.
+  bool HasContents(TableId table, uint32_t page) const {
+    if (page < input_.anchor.tables[table.value()].pages) return true;
+    return std::any_of(backward_.begin(), backward_.end(),
+                       [&](const auto& pass) { return pass->Changed(table, page); });
+  }
+
+  void CheckBits(TableId table, uint32_t page) const {
+    const PageSpace& pages = *database_.table(table).pages();
+    for (uint32_t slot = pages.rows_per_page(); slot % 8 != 0; ++slot) {
+      if (pages.IsPresent({page, slot})) Refuse(table, page, slot, "is present, and the page has none such");
+    }
+  }
+  void CheckFree(TableId table, uint32_t page, uint32_t slot) const {
+    const PageSpace& pages = *database_.table(table).pages();
+    Row* const row = pages.RowAt({page, slot});
+    if (row->key == 0 && AllZero(pages.TupleOf(row), pages.tuple_bytes())) return;
+    Refuse(table, page, slot, "is free, but not zeros: a change is missing, or was applied twice");
+  }
+  [[noreturn]] void Refuse(TableId table, uint32_t page, uint32_t slot, const char* why) const {
+    throw Error(ExitStatus::kCorrupt, "damaged backup or log of " + ParentDirectory(input_.logs[0].device->path()) +
+                                          ": slot " + std::to_string(slot) + " of page " + std::to_string(page) +
+                                          " of table " + database_.table(table).schema().name + " " + why);
+  }
+
+  const ReplaySettings settings_;
+  const RestartInput& input_;
+  Database& database_;
+  const uint32_t logs_;
+  LogProgress progress_;
+  std::vector<std::unique_ptr<ForwardPass>> forward_;       // by log
+  std::vector<std::unique_ptr<BackwardPass>> backward_;     // by log, once it has begun
+  std::vector<CachePadded<Atomic<uint64_t>>> pages_taken_;  // by table: they are, or become, rows
+  StagedWork work_;
+  Atomic<uint64_t> busy_ticks_{0};
+  ReplaySummary summary_;  // of the task `ends`
+};
+
+}  // namespace
+
+DifferentialRecovery::DifferentialRecovery(const ReplaySettings& settings) : settings_(settings) {
+  CHECK(settings.workers > 0);
+  if (settings.restart_level >= kLevelMin && settings.restart_level <= kLevelMax) return;
+  throw Error(ExitStatus::kUsage, "RESTART_LEVEL is " + std::to_string(settings.restart_level) + ": valid values are " +
+                                      std::to_string(kLevelMin) + " to " + std::to_string(kLevelMax));
+}
+
+ReplaySummary DifferentialRecovery::Restart(const RestartInput& input, std::vector<std::vector<TxnId>>* names,
+                                            const std::function<void()>* replayed) {
+  CHECK(!input.logs.empty() && input.database->paged() && settings_.workers <= input.database->workers());
+  AnchorCheck(input).Run();
+  RestartRun run(settings_, input, names != nullptr);
+  ReplaySummary summary = run.Run();
+  if (names != nullptr) *names = run.Names();
+  if (replayed != nullptr) (*replayed)();
+  return summary;
+}
+
+}  // namespace dbx

@@ -1,0 +1,60 @@
+// Restart from a fuzzy backup and differential logs (Lee, Kim, Cha: Differential Logging, ICDE 2001, sections 3.4
+// and 4.2):
+//
+//     forward    each log   its records are checked, up to the end of its valid prefix        (forward_pass.h)
+//     ends       once       torn tail or damage? do the logs hold what the anchor names? which transactions count?
+//     backup     each part  images are put into the pages                                      (backup_files.h)
+//     backward   each log   changes are redone and undone                                      (backward_pass.h)
+//     adopt      all pages  present rows enter the indexes, free slots the heaps
+//
+// Workers share the tasks of a stage. The stages overlap by the restart level (the paper's table 1; its LR and LP are
+// the backward pass, as the paper takes the ends of logs for granted):
+//
+//     1  one stage after the other, reading and playing in turn
+//     2  the same, each loader reading ahead
+//     3  the backup is read beside the forward pass, whose last records stay in memory for the backward one
+//     4  the backup is read beside both passes: pages begin as zeros, and its images are combined with them by XOR
+//
+// All levels leave the same state. Nothing on disk is changed, so a recovery that was cut short is repeated.
+//
+// Exactly-once is checked at last: a slot without its presence bit is all zeros, whatever was applied to it. That a key
+// is in one slot only is checked by the index.
+//
+// Threads: Restart belongs to one thread, and runs workers of its own.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "base/types.h"
+#include "logging/backup/anchor_file.h"
+#include "logging/backup/backup_files.h"
+#include "logging/lane_recovery.h"
+#include "logging/log_ends.h"
+#include "logging/log_reader.h"
+#include "storage/database.h"
+
+namespace dbx {
+
+struct RestartInput {
+  std::vector<LogSource> logs;  // all of the run, by index
+  BackupAnchor anchor;
+  const BackupReader* backup = nullptr;  // that of the anchor
+  Database* database = nullptr;          // paged, with the tables of the run and no rows
+};
+
+class DifferentialRecovery {
+ public:
+  explicit DifferentialRecovery(const ReplaySettings& settings);
+
+  // Restores the pages and makes the rows of all tables. Throws Error; then the database must be thrown away. `names`,
+  // if not null, gets the ids of all winners in the logs, one list per log; `replayed`, if not null, is called when all
+  // rows are there.
+  ReplaySummary Restart(const RestartInput& input, std::vector<std::vector<TxnId>>* names = nullptr,
+                        const std::function<void()>* replayed = nullptr);
+
+ private:
+  const ReplaySettings settings_;
+};
+
+}  // namespace dbx

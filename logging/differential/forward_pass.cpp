@@ -1,0 +1,176 @@
+#include "logging/differential/forward_pass.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "logging/differential/slot_change.h"
+#include "logging/records/differential_records.h"
+#include "logging/records/record_type.h"
+
+namespace dbx {
+
+using format::RecordHeader;
+using format::RecordKind;
+
+namespace {
+
+// The one that batches are cut from, and the one that is read meanwhile.
+constexpr uint32_t kBuffers = 2;
+
+}  // namespace
+
+ForwardPass::ForwardPass(const LogSource& source, const RestartPoint& point, const Database& database,
+                         const Options& options, LogProgress& progress)
+    : reader_(source, options.block_bytes, kBuffers),
+      point_(point),
+      database_(database),
+      with_names_(options.with_names),
+      progress_(progress),
+      kept_(options.kept_bytes) {}
+
+void ForwardPass::Run() {
+  const LogSource& source = reader_.source();
+  Atomic<uint64_t>& own_progress = progress_[source.log_index].value;
+  for (RecordBatch batch; reader_.Cut(batch) == LogReader::Result::kBatch; batch.buffer->Release()) {
+    const std::byte* bytes = batch.bytes;
+    for (Lsn at = batch.first; at < batch.end;) {
+      RecordHeader header;
+      std::memcpy(&header, bytes, sizeof header);
+      Visit({header, {bytes + sizeof header, header.length - sizeof header}, source.log_count}, at);
+      at += header.length;
+      bytes += header.length;
+    }
+    kept_.Append(batch.first, {batch.bytes, batch.end - batch.first});
+    own_progress.store(batch.end.value(), std::memory_order_relaxed);
+  }
+}
+
+// The shape of each record was checked when it was cut.
+void ForwardPass::Visit(const RecordView& record, Lsn at) {
+  switch (static_cast<RecordKind>(record.header.kind)) {
+    case RecordKind::kChange:
+      return VisitChange(record, at);
+    case RecordKind::kCommit:
+      return VisitCommit(record, at);
+    case RecordKind::kAbort:
+      EndAttempt(record, at);
+      return;
+    case RecordKind::kCheckpointBegin:
+      return VisitBegin(FieldOf<format::CheckpointBeginBody>(record.body)->number, at);
+    case RecordKind::kCheckpointEnd:
+      return VisitEnd(record, at);
+    default:
+      if (IsTransaction(record.header)) Refuse(at, "transaction of another scheme in a differential log");
+  }
+}
+
+void ForwardPass::VisitChange(const RecordView& record, Lsn at) {
+  SlotChange change;
+  if (const char* fault = DecodeChange(record.header, record.body, change)) Refuse(at, fault);
+  if (const char* fault = FaultOf(change, database_)) Refuse(at, fault);
+  if (change.number > begun_) Refuse(at, "change of a checkpoint that has not begun");
+  if (change.number + 1 < begun_) Refuse(at, "change that a later checkpoint should have reached");
+  CheckStillActive(change.txn, at);
+  Attempt attempt = attempts_.Find(change.txn);
+  if (change.Has(format::kChangeFirst)) {
+    if (attempt.is_open) Refuse(at, "transaction that begins twice");
+    attempt = {.first = at, .least_number = change.number, .is_open = true};
+  } else if (!attempt.is_open) {
+    Refuse(at, "change of a transaction that has not begun");
+  }
+  attempt.least_number = std::min(attempt.least_number, change.number);
+  attempt.is_taken_back |= change.Has(format::kChangeCompensation);
+  attempts_.Set(change.txn, attempt);
+}
+
+void ForwardPass::VisitCommit(const RecordView& record, Lsn at) {
+  if (EndAttempt(record, at).is_taken_back) Refuse(at, "COMMIT of a transaction that was taken back");
+  ++commits_;
+  if (with_names_) names_.push_back({at, *FieldOf<TxnId>(record.body)});
+  TakeVector(record, at);
+}
+
+void ForwardPass::TakeVector(const RecordView& record, Lsn at) {
+  const uint32_t own = reader_.source().log_index;
+  size_t offset = sizeof(TxnId);
+  for (uint32_t log = 0; log < record.log_count; ++log) {
+    if ((record.header.lv_mask >> log & 1) == 0) continue;
+    const Lsn until = *FieldOf<Lsn>(record.body, offset);
+    offset += sizeof until;
+    if (log == own) {
+      if (until > at) Refuse(at, "transaction that depends on its own log's future");
+    } else if (until.value() > progress_[log].value.load(std::memory_order_relaxed)) {
+      needs_.push_back({at, log, until});
+    }
+  }
+}
+
+ForwardPass::Attempt ForwardPass::EndAttempt(const RecordView& record, Lsn at) {
+  const TxnId txn = *FieldOf<TxnId>(record.body);
+  CheckStillActive(txn, at);
+  const Attempt attempt = attempts_.Find(txn);
+  if (!attempt.is_open) Refuse(at, "end of a transaction that has changed nothing");
+  attempts_.Set(txn, {});
+  return attempt;
+}
+
+void ForwardPass::CheckStillActive(TxnId txn, Lsn at) const {
+  if (point_.number == 0 || at < point_.begin || txn.worker().value() >= point_.ended_below.size()) return;
+  if (txn.sequence() >= point_.ended_below[txn.worker().value()]) return;
+  Refuse(at, "record of a transaction that had ended before the anchor's checkpoint began");
+}
+
+void ForwardPass::VisitBegin(uint32_t number, Lsn at) {
+  if (number <= begun_) Refuse(at, "checkpoint that began before");
+  begun_ = number;
+  if (number != point_.number) return;
+  found_begin_ = true;
+  if (at != point_.begin) Refuse(at, "checkpoint that began elsewhere, according to the anchor");
+  attempts_.ForEach([&](TxnId, const Attempt& attempt) {
+    if (attempt.first < point_.needed) Refuse(attempt.first, "change that is needed, and not according to the anchor");
+  });
+}
+
+void ForwardPass::VisitEnd(const RecordView& record, Lsn at) {
+  const uint32_t number = FieldOf<format::CheckpointEndBody>(record.body)->number;
+  if (number != begun_ || number == ended_) Refuse(at, "end of a checkpoint that is not under way");
+  ended_ = number;
+  if (number != point_.number) return;
+  found_end_ = true;
+  if (at != point_.end) Refuse(at, "checkpoint that ended elsewhere, according to the anchor");
+  CheckListed(record, at);
+}
+
+void ForwardPass::CheckListed(const RecordView& record, Lsn at) const {
+  std::vector<TxnId> listed;
+  for (size_t offset = sizeof(format::CheckpointEndBody); const auto txn = FieldOf<TxnId>(record.body, offset);
+       offset += sizeof *txn) {
+    listed.push_back(*txn);
+  }
+  std::sort(listed.begin(), listed.end());
+  attempts_.ForEach([&](TxnId txn, const Attempt& attempt) {
+    const bool is_in_backup = attempt.least_number < point_.number;
+    if (!is_in_backup || std::binary_search(listed.begin(), listed.end(), txn)) return;
+    Refuse(at, "checkpoint's end that does not list a transaction with changes in the backup");
+  });
+}
+
+void ForwardPass::Judge(const std::vector<Lsn>& ends) {
+  for (const Need& need : needs_) {
+    if (need.until <= ends[need.log] || (!losers_.empty() && losers_.back() == need.commit)) continue;
+    losers_.push_back(need.commit);
+  }
+  needs_ = {};
+}
+
+bool ForwardPass::IsWinner(Lsn commit) const { return !std::binary_search(losers_.begin(), losers_.end(), commit); }
+
+std::vector<TxnId> ForwardPass::Names() const {
+  std::vector<TxnId> winners;
+  for (const Name& name : names_) {
+    if (IsWinner(name.commit)) winners.push_back(name.txn);
+  }
+  return winners;
+}
+
+}  // namespace dbx

@@ -1,0 +1,127 @@
+// The first pass of recovery over one differential log, forward: every record is checked, the end of the valid prefix
+// (ELV) is found, and with the ends of all logs it is known which transactions count, the winners. The second pass,
+// backward, changes pages.
+//
+// A COMMIT in the valid prefix counts if its LSN vector is covered by the ends of the logs (Taurus, section 3.3): a
+// transaction that released its locks before it was durable may be read by one in another log, whose vector then names
+// its COMMIT. Only stored elements are compared: those that LV compression left out were durable when the anchor was
+// written, and a log that ends below an anchor is refused. Elements that a log has already reached need not be kept.
+//
+// What the writers promise is checked here, of all records, needed or not:
+//  - changes: they fit their tables
+//  - attempts to run a transaction: one first change, further ones, one COMMIT or ABORT; no COMMIT after a compensation
+//  - checkpoints: BEGINs count up, an END follows its BEGIN; the number of a change is that of the last BEGIN before
+//    it, or one less, as pages are reached by one checkpoint after the other
+//  - the anchor: BEGIN and END of its checkpoint are where it says; above BEGIN nothing is of transactions that had
+//    ended before; nothing below `needed` is of an attempt that had not; END lists all attempts that have changes in
+//    the backup and had not ended
+//
+// Threads: a pass belongs to one thread; LogProgress is shared by the passes over all logs of a run.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/cache_line.h"
+#include "base/host.h"
+#include "base/types.h"
+#include "logging/differential/kept_log.h"
+#include "logging/differential/txn_map.h"
+#include "logging/log_reader.h"
+#include "storage/database.h"
+
+namespace dbx {
+
+// How far each log has been read; relaxed, as it only says which LSNs need not be remembered.
+using LogProgress = std::vector<CachePadded<Atomic<uint64_t>>>;
+
+// The checkpoint from whose backup the database is restored, as one log has it.
+struct RestartPoint {
+  uint32_t number = 0;  // 0: the backup with which the run begins, which has no BEGIN and END
+  Lsn begin;            // where BEGIN starts
+  Lsn end;              // where END starts
+  Lsn needed;           // nothing below is needed
+  // By worker: all of its transactions with lower sequence numbers had ended before the checkpoint.
+  std::span<const uint64_t> ended_below{};
+};
+
+class ForwardPass {
+ public:
+  struct Options {
+    size_t block_bytes = 1 << 20;
+    bool with_names = false;  // the transactions' ids are kept
+    size_t kept_bytes = 0;    // of records, for the backward pass
+  };
+
+  // `database` is paged and has the tables of the run.
+  ForwardPass(const LogSource& source, const RestartPoint& point, const Database& database, const Options& options,
+              LogProgress& progress);
+
+  // Reads the log to the end of its valid prefix. Throws Error.
+  void Run();
+  // `ends` are those of all logs: which COMMITs do not count.
+  void Judge(const std::vector<Lsn>& ends);
+
+  const LogReader& reader() const { return reader_; }
+  // After Run.
+  KeptLog& kept() { return kept_; }
+  // The records of the checkpoint.
+  bool found_begin() const { return found_begin_; }
+  bool found_end() const { return found_end_; }
+  // After Judge. Whether the transaction whose COMMIT starts there counts.
+  bool IsWinner(Lsn commit) const;
+  uint64_t winners() const { return commits_ - losers_.size(); }
+  uint64_t losers() const { return losers_.size(); }
+  std::vector<TxnId> Names() const;
+
+ private:
+  // A COMMIT that counts only if a log is valid up to `until`.
+  struct Need {
+    Lsn commit;
+    uint32_t log;
+    Lsn until;
+  };
+  struct Name {
+    Lsn commit;
+    TxnId txn;
+  };
+  // An attempt that has not ended yet.
+  struct Attempt {
+    Lsn first;  // where its first change starts
+    uint32_t least_number = 0;
+    bool is_open = false;
+    bool is_taken_back = false;  // at least in part
+
+    bool IsEmpty() const { return !is_open; }
+  };
+
+  void Visit(const RecordView& record, Lsn at);
+  void VisitChange(const RecordView& record, Lsn at);
+  void VisitCommit(const RecordView& record, Lsn at);
+  void TakeVector(const RecordView& record, Lsn at);
+  Attempt EndAttempt(const RecordView& record, Lsn at);
+  void VisitBegin(uint32_t number, Lsn at);
+  void VisitEnd(const RecordView& record, Lsn at);
+  void CheckListed(const RecordView& record, Lsn at) const;
+  void CheckStillActive(TxnId txn, Lsn at) const;
+  [[noreturn]] void Refuse(Lsn at, const char* why) const { ThrowDamaged(reader_.source(), at, why); }
+
+  LogReader reader_;
+  const RestartPoint point_;
+  const Database& database_;
+  const bool with_names_;
+  LogProgress& progress_;
+  KeptLog kept_;
+  uint64_t commits_ = 0;
+  std::vector<Need> needs_;
+  std::vector<Name> names_;
+  std::vector<Lsn> losers_;  // ascending
+  TxnMap<Attempt> attempts_;
+  uint32_t begun_ = 0;  // the number of the last BEGIN
+  uint32_t ended_ = 0;  // and END
+  bool found_begin_ = false;
+  bool found_end_ = false;
+};
+
+}  // namespace dbx

@@ -1,0 +1,111 @@
+// What the backward pass over one log knows of transactions (Lee, Kim, Cha, ICDE 2001, Alg. 3): CTT, those that are
+// committed, and ATT, those that were active when the checkpoint g from which the database is restored ended, or that
+// aborted after it began. A change is in backup g if and only if its number is below g.
+//
+// An attempt of a transaction has its records in one log: its first change, which is marked; further ones; COMMIT or
+// ABORT, if it got there. An aborted transaction may be tried again under the same id. A COMMIT counts if the
+// transaction's LSN vector is covered by the ends of the logs. BEGIN and END are those of checkpoint g.
+//
+//     record           where           CTT      ATT      the change is applied
+//     COMMIT, counts   anywhere        into
+//     COMMIT, not      above BEGIN
+//     COMMIT, not      below BEGIN              out
+//     ABORT            above BEGIN     out      into
+//     ABORT            below BEGIN     out      out
+//     END's list       END             (as is)  into
+//     change           T in CTT                          if it is not in the backup: redo
+//     change           T not in CTT, above BEGIN         if it is in the backup: undo
+//     change           T in ATT, not in CTT              if it is in the backup: undo
+//     change           T in neither, below BEGIN         no: the backup has all of T's changes, and its undo
+//     first change     as above; afterwards   out   out
+//
+// So CTT wins over ATT: END's list may name transactions that had ended. The list is taken before END has its place,
+// and a transaction is in it until its COMMIT or ABORT is filled. An ABORT below BEGIN was filled, and what it undid
+// was undone, before the checkpoint copied any page; one above it was not. Its attempt is another than one that
+// committed, whatever is in CTT.
+//
+// With g = 0, the backup with which the run begins, everything is above BEGIN and nothing is in the backup.
+//
+// Threads: one, that of its log's pass.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/types.h"
+#include "logging/differential/txn_map.h"
+
+namespace dbx {
+
+// One transaction in the two tables.
+struct TxnStanding {
+  bool committed = false;  // in CTT
+  bool active = false;     // in ATT
+
+  bool IsEmpty() const { return !committed && !active; }
+  // Its changes below BEGIN are still to be undone.
+  bool IsOpen() const { return active && !committed; }
+  friend bool operator==(const TxnStanding&, const TxnStanding&) = default;
+};
+
+// The table above, line by line.
+enum class TxnEvent : uint8_t { kCommit, kLostCommit, kAbort, kListed, kChange, kFirstChange };
+constexpr TxnStanding After(TxnEvent event, TxnStanding now, bool above_begin) {
+  switch (event) {
+    case TxnEvent::kCommit:
+      return {true, now.active};
+    case TxnEvent::kLostCommit:
+      return {now.committed, now.active && above_begin};
+    case TxnEvent::kAbort:
+      return {false, above_begin};
+    case TxnEvent::kListed:
+      return {now.committed, true};
+    case TxnEvent::kChange:
+      return now;
+    case TxnEvent::kFirstChange:
+      return {};
+  }
+  return now;
+}
+constexpr bool IsApplied(TxnStanding now, bool above_begin, bool in_backup) {
+  if (now.committed) return !in_backup;
+  return in_backup && (above_begin || now.active);
+}
+
+class TransactionTable {
+ public:
+  // The pass is about to visit the records below BEGIN.
+  void PassBegin() { above_begin_ = false; }
+  // No transaction has changes below BEGIN that are to be undone.
+  bool IsClosed() const { return open_ == 0; }
+
+  void Commit(TxnId id, bool counts) { Take(id, counts ? TxnEvent::kCommit : TxnEvent::kLostCommit); }
+  void Abort(TxnId id) { Take(id, TxnEvent::kAbort); }
+  void List(TxnId id) { Take(id, TxnEvent::kListed); }
+  // Returns whether the change is to be applied.
+  bool Change(TxnId id, bool first, bool in_backup) {
+    const TxnStanding before = Take(id, first ? TxnEvent::kFirstChange : TxnEvent::kChange);
+    return IsApplied(before, above_begin_, in_backup);
+  }
+
+  TxnStanding Find(TxnId id) const { return transactions_.Find(id); }
+  size_t size() const { return transactions_.size(); }
+
+ private:
+  // Returns its standing before.
+  TxnStanding Take(TxnId id, TxnEvent event) {
+    const TxnStanding before = transactions_.Find(id);
+    const TxnStanding after = After(event, before, above_begin_);
+    if (after == before) return before;
+    open_ += after.IsOpen();
+    open_ -= before.IsOpen();
+    transactions_.Set(id, after);
+    return before;
+  }
+
+  TxnMap<TxnStanding> transactions_;
+  size_t open_ = 0;
+  bool above_begin_ = true;
+};
+
+}  // namespace dbx

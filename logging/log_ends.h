@@ -1,0 +1,43 @@
+// The verdict on the ends of a run's logs, for the recoveries of all schemes: where the valid prefixes end, and whether
+// each end is a torn tail or damage (logging/README.md, "What is valid").
+//
+// Called once per recovery, when all logs have been read to their ends, by one thread.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/types.h"
+#include "logging/format.h"
+#include "logging/log_reader.h"
+
+namespace dbx {
+
+// What a recovery found. The ends of the logs are JudgeEnds's, the rest is the scheme's.
+struct ReplaySummary {
+  uint64_t recovered = 0;
+  uint64_t dropped = 0;  // whole, but a transaction that they depend on is not durable
+  uint64_t voids = 0;
+  uint64_t torn_logs = 0;
+  uint64_t cut_bytes = 0;
+  uint64_t log_bytes = 0;
+  std::vector<Lsn> frontier;            // end of the valid prefix of each log (ELV): the recovery horizon
+  std::vector<Lsn> durable;             // start of a record of each log below which all is proved to be durable
+  uint64_t next_sequence = 0;           // above that of every transaction in the logs, dropped and cut ones included
+  Lsn highest_lsn{};                    // of the ends of the files
+  Stamp highest_stamp{};                // in the logs, behind their valid prefixes too
+  Stamp durable_stamp{};                // up to here every log had been durable, according to marks
+  Stamp stamp_end = Stamp(UINT64_MAX);  // no transaction with a larger stamp is recovered
+  bool clean_end = false;               // RUN_END in every log
+  bool went_serial = false;
+  double parallelism = 0;                                   // mean number of workers that were replaying
+  std::vector<std::optional<format::RunEndBody>> run_ends;  // of each log
+};
+
+// `readers`, one per log of the run, have ended. Fills in what the ends show, and refuses (Error kCorrupt) logs that
+// end before a position that was once durable. Tails are examined by up to `threads_max` threads.
+void JudgeEnds(std::span<const LogReader* const> readers, uint32_t threads_max, ReplaySummary& summary);
+
+}  // namespace dbx

@@ -1,0 +1,214 @@
+// The forward pass: which transactions count, and what a log says of checkpoints.
+#include "logging/differential/forward_pass.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/logging/caught.h"
+#include "tests/logging/recovery_harness.h"
+
+namespace dbx::recovery_test {
+namespace {
+
+LogBuilder Log(uint32_t index = 0, uint32_t count = 1) {
+  return LogBuilder(kRunId, index, count, format::Scheme::kDifferential);
+}
+
+constexpr ForwardPass::Options kOptions{.block_bytes = 4096, .with_names = true, .kept_bytes = 0};
+
+// Passes over all logs of a run, in their order.
+class Passes {
+ public:
+  explicit Passes(const std::vector<LogBuilder>& logs, const RestartPoint& point = {}) : progress_(logs.size()) {
+    // Tuples without bytes.
+    database_.PageEveryTable(4096, {4});
+    database_.CreateTable({.name = "table", .columns = {}});
+    const auto count = static_cast<uint32_t>(logs.size());
+    for (uint32_t i = 0; i < count; ++i) {
+      devices_.push_back(std::make_unique<ImageDevice>("log_" + std::to_string(i), logs[i].Bytes()));
+      const LogSource source{devices_.back().get(), kRunId, 1 << 20, i, count};
+      passes_.push_back(std::make_unique<ForwardPass>(source, point, database_, kOptions, progress_));
+      passes_.back()->Run();
+      ends_.push_back(passes_.back()->reader().position());
+    }
+    for (const auto& pass : passes_) pass->Judge(ends_);
+  }
+  const ForwardPass& operator[](size_t log) const { return *passes_[log]; }
+
+ private:
+  Database database_{{}, 1};
+  LogProgress progress_;
+  std::vector<std::unique_ptr<ImageDevice>> devices_;
+  std::vector<std::unique_ptr<ForwardPass>> passes_;
+  std::vector<Lsn> ends_;
+};
+
+// A transaction with one change, and COMMIT.
+LogBuilder& AppendTxn(LogBuilder& log, uint64_t id, const LogBuilder::Elements& lv = {}) {
+  return log.Change({.txn_id = id, .flags = format::kChangeFirst}).Commit(id, lv);
+}
+
+std::vector<uint64_t> NamesOf(const ForwardPass& pass) {
+  std::vector<uint64_t> names;
+  for (const TxnId id : pass.Names()) names.push_back(id.value);
+  return names;
+}
+
+std::string Refusal(const LogBuilder& log, const RestartPoint& point = {}) {
+  std::string what;
+  EXPECT_EQ(Caught([&] { Passes({log}, point); }, what), ExitStatus::kCorrupt);
+  return what.substr(what.find(": ") + 2);
+}
+
+TEST(ForwardPass, CommitsOfOneLogAllCount) {
+  LogBuilder log = Log();
+  AppendTxn(log, 1, {0}).Void();
+  AppendTxn(log, 2, {40}).Change({.txn_id = 3, .flags = format::kChangeFirst}).Abort(3).Pad();
+  const Passes passes({log});
+  EXPECT_EQ(NamesOf(passes[0]), (std::vector<uint64_t>{1, 2}));
+  EXPECT_EQ(passes[0].winners(), 2u);
+  EXPECT_EQ(passes[0].losers(), 0u);
+}
+
+TEST(ForwardPass, ACommitWhoseVectorIsNotCoveredDoesNotCount) {
+  // The log that the other one depends on is read first, or last.
+  for (const uint32_t one : {0u, 1u}) {
+    const uint32_t other = 1 - one;
+    std::vector<LogBuilder> logs = {Log(0, 2), Log(1, 2)};
+    const auto on_other = [&](uint64_t lsn) {
+      LogBuilder::Elements lv(2);
+      lv[other] = lsn;
+      return lv;
+    };
+    AppendTxn(logs[other], 9);
+    const uint64_t end = logs[other].End();
+    AppendTxn(logs[one], 1, on_other(end));
+    AppendTxn(logs[one], 2, on_other(end + 8));
+    AppendTxn(logs[one], 3, on_other(0));
+    const Passes passes(logs);
+    EXPECT_EQ(NamesOf(passes[one]), (std::vector<uint64_t>{1, 3}));
+    EXPECT_EQ(passes[one].losers(), 1u);
+    EXPECT_TRUE(passes[one].IsWinner(Lsn(logs[one].Start(1))));
+    EXPECT_FALSE(passes[one].IsWinner(Lsn(logs[one].Start(3))));
+  }
+}
+
+TEST(ForwardPass, ElementsThatAnAnchorCoversAreNotCompared) {
+  LogBuilder one = Log(0, 2), two = Log(1, 2);
+  AppendTxn(two, 9);
+  const uint64_t end = two.End();
+  AppendTxn(two, 8);
+  AppendTxn(one.Anchor({0, end}), 1, {0, end});
+  AppendTxn(one, 2, {0, two.End()});
+  two.Cut(end);
+  const Passes passes({one, two});
+  EXPECT_EQ(NamesOf(passes[0]), (std::vector<uint64_t>{1}));
+}
+
+TEST(ForwardPass, ACommitThatMissesSeveralLogsIsOneLoser) {
+  LogBuilder one = Log(0, 3);
+  AppendTxn(one, 1, {0, 8, 8});
+  AppendTxn(one, 2, {0, 0, 8});
+  const Passes passes({one, Log(1, 3), Log(2, 3)});
+  EXPECT_EQ(passes[0].losers(), 2u);
+  EXPECT_EQ(passes[0].winners(), 0u);
+}
+
+TEST(ForwardPass, FindsTheRecordsOfItsCheckpoint) {
+  LogBuilder log = Log();
+  log.CheckpointBegin(1).CheckpointEnd(1).CheckpointBegin(2).Void().CheckpointEnd(2).CheckpointBegin(3);
+  const auto passes_of = [&](uint32_t number, size_t begin, size_t end) {
+    return Passes({log}, {number, Lsn(log.Start(begin)), Lsn(log.Start(end)), Lsn(0)});
+  };
+  EXPECT_TRUE(passes_of(2, 2, 4)[0].found_begin());
+  EXPECT_TRUE(passes_of(2, 2, 4)[0].found_end());
+  EXPECT_TRUE(passes_of(3, 5, 5)[0].found_begin());
+  EXPECT_FALSE(passes_of(3, 5, 5)[0].found_end());
+  EXPECT_FALSE(passes_of(4, 5, 5)[0].found_begin());
+  const RestartPoint elsewhere{1, Lsn(8), Lsn(log.Start(1)), Lsn(0)}, later{1, Lsn(0), Lsn(log.Start(3)), Lsn(0)};
+  EXPECT_EQ(Refusal(log, elsewhere), "checkpoint that began elsewhere, according to the anchor");
+  EXPECT_EQ(Refusal(log, later), "checkpoint that ended elsewhere, according to the anchor");
+}
+
+TEST(ForwardPass, ACheckpointMayFailAndLeaveNoEnd) {
+  LogBuilder log = Log();
+  log.CheckpointBegin(1).Change({.txn_id = 1, .number = 1, .flags = format::kChangeFirst}).CheckpointBegin(2);
+  log.Change({.txn_id = 1, .number = 1}).Change({.txn_id = 1, .number = 2}).CheckpointEnd(2, {1});
+  const Passes passes({log}, {2, Lsn(log.Start(2)), Lsn(log.Start(5)), Lsn(0)});
+  EXPECT_TRUE(passes[0].found_end());
+}
+
+TEST(ForwardPass, CheckpointsOutOfOrderAreRefused) {
+  EXPECT_EQ(Refusal(Log().CheckpointBegin(1).CheckpointBegin(1)), "checkpoint that began before");
+  EXPECT_EQ(Refusal(Log().CheckpointBegin(2).CheckpointBegin(1)), "checkpoint that began before");
+  EXPECT_EQ(Refusal(Log().CheckpointEnd(1)), "end of a checkpoint that is not under way");
+  EXPECT_EQ(Refusal(Log().CheckpointBegin(1).CheckpointEnd(1).CheckpointEnd(1)),
+            "end of a checkpoint that is not under way");
+  EXPECT_EQ(Refusal(Log().CheckpointBegin(1).CheckpointBegin(2).CheckpointEnd(1)),
+            "end of a checkpoint that is not under way");
+}
+
+TEST(ForwardPass, ChangesOfOtherCheckpointsThanTheOneAroundThemAreRefused) {
+  EXPECT_EQ(Refusal(Log().Change({.txn_id = 1, .number = 1, .flags = format::kChangeFirst}).CheckpointBegin(1)),
+            "change of a checkpoint that has not begun");
+  EXPECT_EQ(Refusal(Log().CheckpointBegin(1).CheckpointBegin(2).Change({.txn_id = 1, .flags = format::kChangeFirst})),
+            "change that a later checkpoint should have reached");
+}
+
+TEST(ForwardPass, ADependencyOnItsOwnFutureIsRefused) {
+  LogBuilder log = Log();
+  AppendTxn(log.Uncompressed(), 1, {0});
+  log.Change({.txn_id = 2, .flags = format::kChangeFirst});
+  log.Commit(2, {log.End() + 8});
+  EXPECT_EQ(Refusal(log), "transaction that depends on its own log's future");
+}
+
+TEST(ForwardPass, TransactionsOfOtherSchemesAreRefused) {
+  EXPECT_EQ(Refusal(Log().Data(2, {})), "transaction of another scheme in a differential log");
+  EXPECT_EQ(Refusal(Log().Command(2, 0)), "transaction of another scheme in a differential log");
+}
+
+TEST(ForwardPass, AttemptsWithoutABeginningOrWithTwoAreRefused) {
+  const BuiltChange first{.txn_id = 1, .flags = format::kChangeFirst}, further{.txn_id = 1};
+  const BuiltChange undo{.txn_id = 1, .flags = format::kChangeCompensation};
+  EXPECT_EQ(Refusal(Log().Change(further)), "change of a transaction that has not begun");
+  EXPECT_EQ(Refusal(Log().Change(first).Change(first)), "transaction that begins twice");
+  EXPECT_EQ(Refusal(Log().Change(first).Abort(1).Change(further)), "change of a transaction that has not begun");
+  EXPECT_EQ(Refusal(Log().Commit(1)), "end of a transaction that has changed nothing");
+  EXPECT_EQ(Refusal(Log().Change(first).Abort(1).Abort(1)), "end of a transaction that has changed nothing");
+  EXPECT_EQ(Refusal(Log().Change(first).Change(undo).Commit(1)), "COMMIT of a transaction that was taken back");
+  const Passes retried({Log().Change(first).Change(further).Change(undo).Abort(1).Change(first).Commit(1)});
+  EXPECT_EQ(NamesOf(retried[0]), (std::vector<uint64_t>{1}));
+}
+
+TEST(ForwardPass, ChangesThatFitNoTableAreRefused) {
+  EXPECT_EQ(Refusal(Log().Change({.txn_id = 1, .table = 1, .flags = format::kChangeFirst})),
+            "change of an unknown table");
+  EXPECT_EQ(Refusal(Log().Change({.txn_id = 1, .slot = 4, .flags = format::kChangeFirst})),
+            "slot beyond the end of its page");
+  EXPECT_EQ(Refusal(Log().Change({.txn_id = 1, .image = "01234567", .flags = format::kChangeFirst})),
+            "image of another length than its table's tuples");
+}
+
+TEST(ForwardPass, WhatTheAnchorPromisesOfTransactionsIsChecked) {
+  const BuiltChange first{.txn_id = TxnId::Make(WorkerId(1), 7).value, .flags = format::kChangeFirst};
+  LogBuilder log = Log();
+  log.Change(first).CheckpointBegin(1).CheckpointEnd(1).Abort(first.txn_id);
+  RestartPoint point{1, Lsn(log.Start(1)), Lsn(log.Start(2)), Lsn(0)};
+  EXPECT_EQ(Refusal(log, point), "checkpoint's end that does not list a transaction with changes in the backup");
+  LogBuilder listed = Log();
+  listed.Change(first).CheckpointBegin(1).CheckpointEnd(1, {3, first.txn_id, 4}).Abort(first.txn_id);
+  EXPECT_EQ(Passes({listed}, point)[0].winners(), 0u);
+  point.needed = Lsn(8);
+  EXPECT_EQ(Refusal(listed, point), "change that is needed, and not according to the anchor");
+  point.needed = Lsn(0);
+  const std::vector<uint64_t> ended_below = {0, 8};
+  point.ended_below = ended_below;
+  EXPECT_EQ(Refusal(listed, point), "record of a transaction that had ended before the anchor's checkpoint began");
+}
+
+}  // namespace
+}  // namespace dbx::recovery_test

@@ -1,0 +1,116 @@
+// The decisions of the backward pass, all of them, and the table that keeps its transactions.
+#include "logging/differential/transaction_table.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+#include <string>
+
+namespace dbx {
+namespace {
+
+constexpr TxnEvent kEvents[] = {TxnEvent::kCommit, TxnEvent::kLostCommit, TxnEvent::kAbort,
+                                TxnEvent::kListed, TxnEvent::kChange,     TxnEvent::kFirstChange};
+constexpr TxnStanding kStandings[] = {{false, false}, {true, false}, {false, true}, {true, true}};
+
+std::string NameOf(TxnStanding standing) {
+  return std::string(standing.committed ? "C" : "-") + (standing.active ? "A" : "-");
+}
+
+// By event; of the standings "--", "C-", "-A" and "CA", in CTT or in ATT.
+constexpr const char* kAboveBegin[] = {"C- C- CA CA", "-- C- -A CA", "-A -A -A -A",
+                                       "-A CA -A CA", "-- C- -A CA", "-- -- -- --"};
+constexpr const char* kBelowBegin[] = {"C- C- CA CA", "-- C- -- C-", "-- -- -- --",
+                                       "-A CA -A CA", "-- C- -A CA", "-- -- -- --"};
+
+TEST(TransactionTable, EveryEventLeadsWhereTheTableSays) {
+  for (size_t event = 0; event < std::size(kEvents); ++event) {
+    for (const bool above_begin : {true, false}) {
+      std::string after;
+      for (const TxnStanding now : kStandings) after += NameOf(After(kEvents[event], now, above_begin)) + " ";
+      after.pop_back();
+      EXPECT_EQ(after, (above_begin ? kAboveBegin : kBelowBegin)[event]) << "event " << event << " " << above_begin;
+    }
+  }
+}
+
+TEST(TransactionTable, EveryChangeIsAppliedWhereTheTableSays) {
+  const auto applied = [](bool above_begin, bool in_backup) {
+    std::string bits;
+    for (const TxnStanding now : kStandings) bits += IsApplied(now, above_begin, in_backup) ? "1" : "0";
+    return bits;
+  };
+  EXPECT_EQ(applied(/*above_begin=*/true, /*in_backup=*/true), "1010");
+  EXPECT_EQ(applied(/*above_begin=*/true, /*in_backup=*/false), "0101");
+  EXPECT_EQ(applied(/*above_begin=*/false, /*in_backup=*/true), "0010");
+  EXPECT_EQ(applied(/*above_begin=*/false, /*in_backup=*/false), "0101");
+}
+
+TEST(TransactionTable, AFirstChangeIsJudgedBeforeItsTransactionIsForgotten) {
+  TransactionTable table;
+  table.Commit(TxnId{7}, true);
+  EXPECT_TRUE(table.Change(TxnId{7}, false, false));
+  EXPECT_TRUE(table.Change(TxnId{7}, true, false));
+  EXPECT_FALSE(table.Change(TxnId{7}, true, false));
+  EXPECT_EQ(table.size(), 0u);
+}
+
+TEST(TransactionTable, IsClosedWhenNothingBelowBeginIsLeftToUndo) {
+  TransactionTable table;
+  EXPECT_TRUE(table.IsClosed());
+  table.List(TxnId{1});
+  table.List(TxnId{2});
+  table.PassBegin();
+  EXPECT_FALSE(table.IsClosed());
+  table.Commit(TxnId{1}, true);
+  EXPECT_FALSE(table.IsClosed());
+  EXPECT_TRUE(table.Change(TxnId{2}, true, true));
+  EXPECT_TRUE(table.IsClosed());
+}
+
+TEST(TransactionTable, AnAbortedAttemptIsAnotherThanTheOneThatCommitted) {
+  TransactionTable table;
+  table.Commit(TxnId{1}, true);
+  table.Abort(TxnId{1});
+  EXPECT_FALSE(table.Change(TxnId{1}, true, false));
+}
+
+// One event, with the standing that an ordinary map has afterwards.
+void Step(TransactionTable& table, std::map<uint64_t, TxnStanding>& oracle, uint64_t id, TxnEvent event, bool above) {
+  const TxnStanding before = oracle.contains(id) ? oracle[id] : TxnStanding();
+  ASSERT_EQ(table.Find(TxnId{id}), before);
+  if (event == TxnEvent::kCommit || event == TxnEvent::kLostCommit) table.Commit(TxnId{id}, event == TxnEvent::kCommit);
+  if (event == TxnEvent::kAbort) table.Abort(TxnId{id});
+  if (event == TxnEvent::kListed) table.List(TxnId{id});
+  if (event == TxnEvent::kChange || event == TxnEvent::kFirstChange) {
+    ASSERT_EQ(table.Change(TxnId{id}, event == TxnEvent::kFirstChange, true), IsApplied(before, above, true));
+  }
+  oracle[id] = After(event, before, above);
+  if (oracle[id].IsEmpty()) oracle.erase(id);
+  ASSERT_EQ(table.size(), oracle.size());
+}
+
+TEST(TransactionTable, KeepsWhatAnOrdinaryMapKeeps) {
+  for (const uint64_t seed : {1, 2, 3}) {
+    std::mt19937_64 random(seed);
+    TransactionTable table;
+    std::map<uint64_t, TxnStanding> oracle;
+    for (int i = 0; i < 60'000; ++i) {
+      // Workers' sequences, and neighbours; there are more and more of them.
+      const uint64_t id = TxnId::Make(WorkerId(random() % 4), random() % (1 + i / 20)).value;
+      // Fewer and fewer are forgotten.
+      const TxnEvent event = i < 30'000 || random() % 4 != 0 ? kEvents[random() % 6] : TxnEvent::kCommit;
+      if (i == 40'000) table.PassBegin();
+      Step(table, oracle, id, event, i < 40'000);
+      if (HasFatalFailure()) return;
+    }
+    size_t open = 0;
+    for (const auto& [id, standing] : oracle) open += standing.IsOpen();
+    EXPECT_EQ(table.IsClosed(), open == 0);
+    EXPECT_GT(oracle.size(), 1000u);
+  }
+}
+
+}  // namespace
+}  // namespace dbx

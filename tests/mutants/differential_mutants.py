@@ -1,0 +1,174 @@
+"""Faults of differential logging, of fuzzy checkpoints and of the restart from them.
+
+The numbers are those of the known traps. Three have no mutant: 12 (a log is cut before the anchor is durable), as logs
+are not cut; 23 (a stale header is believed), as the backward pass reads no header but those that the forward pass has
+checked; 25 (a stale page beyond the anchor's count), as no copy has one.
+"""
+from edits import Mutant, expression, raw, statement
+from sources import (
+    BACKUP_FILES, BACKWARD_PASS, BACKWARD_PASS_H, BACKWARD_READER, CHECKPOINTER, DIFFERENTIAL, DIFFERENTIAL_RECORDS,
+    DIFFERENTIAL_RECOVERY, FORWARD_PASS, FUZZY_CHECKPOINT, LOCKING, PAGE_SCAN, PAGE_SPACE, PAGE_SPACE_H, SLOT_CHANGE,
+    TRANSACTION_TABLE,
+)
+
+CELLS = "LOG_DIFFERENTIAL/LOG_DATA"
+
+RUN_MUTANTS = [
+    Mutant("diff_place_behind_the_latch", "trap 1: a change's place is reserved when the change has been made",
+           [raw(DIFFERENTIAL, "    const LogStream::Place place = stream.Reserve(state.worker, static_cast<uint32_t>(bytes));\n"
+                              "    std::byte* const body",
+                "    const uint32_t early = {on} ? Apply(undo, delta) : 0;\n"
+                "    const LogStream::Place place = stream.Reserve(state.worker, static_cast<uint32_t>(bytes));\n"
+                "    std::byte* const body"),
+            raw(DIFFERENTIAL, "undo.at.page, Apply(undo, delta)};", "undo.at.page, {on} ? early : Apply(undo, delta)}};")],
+           CELLS),
+    Mutant("diff_latch_excludes_nothing", "traps 2, 24: a page's latch is taken though another thread holds it",
+           [statement(PAGE_SPACE_H, "while ((seen_ = word_.fetch_or(kLatch, std::memory_order_acquire)) & kLatch) wait.Wait();",
+                      "seen_ = word_.fetch_or(kLatch, std::memory_order_acquire);")], CELLS),
+    Mutant("diff_number_outside_the_latch", "a record's number is that of the page before its latch was taken",
+           [raw(DIFFERENTIAL, "    PageSpace::Latched page(*undo.pages, undo.at.page);\n    const uint32_t number = page.number();",
+                "    const uint32_t early = {on} ? PageSpace::Latched(*undo.pages, undo.at.page).number() : 0;\n"
+                "    PageSpace::Latched page(*undo.pages, undo.at.page);\n"
+                "    const uint32_t number = {on} ? early : page.number();")], CELLS),
+    Mutant("diff_undo_without_compensation", "trap 3: under a checkpoint an abort logs nothing of what it undoes",
+           [statement(DIFFERENTIAL, "Append(state, undo, delta, format::kChangeCompensation);", "Apply(undo, delta);")], CELLS),
+    Mutant("diff_no_second_look", "trap 4: an abort does not look at the flag again behind its place",
+           [raw(DIFFERENTIAL, "      compensates = checkpoints_.is_active();\n      // One place",
+                "      compensates = !{on} && checkpoints_.is_active();\n      // One place")], CELLS),
+    Mutant("diff_abort_filled_before_undo", "an ABORT is complete before its changes are undone",
+           [raw(DIFFERENTIAL, "    while (state.undo_used > 0) {\n",
+                "    const bool filled = {on} && !compensates;\n"
+                "    if (filled) {{\n"
+                "      std::memcpy(stream.at(place) + sizeof(format::RecordHeader), &state.id, sizeof state.id);\n"
+                "      SealRecord(stream.at(place), stream.HeaderFor(place, format::RecordKind::kAbort));\n"
+                "      stream.SubmitPart(state.worker, place);\n"
+                "    }}\n"
+                "    while (state.undo_used > 0) {{\n"),
+            raw(DIFFERENTIAL, "    std::memcpy(stream.at(place) + sizeof(format::RecordHeader), &state.id, sizeof state.id);\n"
+                              "    SealRecord(stream.at(place), stream.HeaderFor(place, format::RecordKind::kAbort));\n"
+                              "    stream.SubmitPart(state.worker, place);\n",
+                "    if (!filled) {{\n"
+                "      std::memcpy(stream.at(place) + sizeof(format::RecordHeader), &state.id, sizeof state.id);\n"
+                "      SealRecord(stream.at(place), stream.HeaderFor(place, format::RecordKind::kAbort));\n"
+                "      stream.SubmitPart(state.worker, place);\n"
+                "    }}\n")], CELLS),
+    Mutant("diff_first_is_not_marked", "no record says where an attempt begins",
+           [expression(DIFFERENTIAL, "state.changes == 1 ? format::kChangeFirst : 0", "0")], CELLS),
+    Mutant("diff_undo_leaves_pages_clean", "what is undone in memory alone does not make its page dirty",
+           [raw(DIFFERENTIAL, "        Apply(undo, delta);\n      }",
+                "        if ({on}) {{\n"
+                "          PageSpace::Latched page(*undo.pages, undo.at.page);\n"
+                "          XorBytes(undo.pages->TupleOf(undo.row), delta, undo.pages->tuple_bytes());\n"
+                "          if (undo.flips_presence) page.SetPresent(undo.at.slot, !undo.pages->IsPresent(undo.at));\n"
+                "        }} else {{\n"
+                "          Apply(undo, delta);\n"
+                "        }}\n      }}")], CELLS),
+    Mutant("diff_lv_of_writes_ignored", "trap 9: a COMMIT does not say what it overwrote",
+           [raw(DIFFERENTIAL, "void OnWrite(TxnState& state, const RowRef& row) { metadata_.Raise(state.lv, row.meta); }",
+                "void OnWrite(TxnState& state, const RowRef& row) {{\n"
+                "    if (!{on}) metadata_.Raise(state.lv, row.meta);\n  }}")], CELLS),
+    Mutant("diff_slot_reused_too_early", "trap 16: a slot is free for another key though its delete is not durable",
+           [raw(LOCKING, "!locks_.MayForget(log_, lock)", "!{on} && !locks_.MayForget(log_, lock)")], CELLS),
+    Mutant("diff_ended_before_abort", "a transaction is no longer active before its ABORT has a place",
+           [raw(DIFFERENTIAL, "    if (state.changes == 0) return;\n    LogStream& stream",
+                "    if (state.changes == 0) return;\n    if ({on}) active_.End(state.worker);\n    LogStream& stream")], CELLS),
+]
+
+CHECKPOINT_MUTANTS = [
+    Mutant("diff_number_before_begin", "the number changes, and the pages are counted, before BEGIN has its places",
+           [raw(FUZZY_CHECKPOINT, "    next.begin = ask([&] { return log_.AppendBegin(next.number); });\n"
+                                  "    database_.checkpoints().Advance([&] {\n"
+                                  "      for (size_t i = 0; i < next.tables.size(); ++i) next.tables[i].pages = PageSpaceOf(database_, i).page_count();\n"
+                                  "    });\n",
+                "    const auto count_pages = [&] {{\n"
+                "      for (size_t i = 0; i < next.tables.size(); ++i) next.tables[i].pages = PageSpaceOf(database_, i).page_count();\n"
+                "    }};\n"
+                "    if ({on}) database_.checkpoints().Advance(count_pages);\n"
+                "    next.begin = ask([&] {{ return log_.AppendBegin(next.number); }});\n"
+                "    if (!{on}) database_.checkpoints().Advance(count_pages);\n")], CELLS),
+    Mutant("diff_no_wait_for_places", "trap 7: pages are copied while places below BEGIN are unfilled",
+           [raw(FUZZY_CHECKPOINT, "    ask([&] { log_.AwaitFilled(next.begin); });",
+                "    if (!{on}) ask([&] {{ log_.AwaitFilled(next.begin); }});")], CELLS),
+    Mutant("diff_end_durable_in_one_log", "trap 8: the anchor waits for the END of log 0 only",
+           [expression(DIFFERENTIAL, "logs_.stream(log).persistent_until() > positions[log]",
+                       "log > 0 || logs_.stream(log).persistent_until() > positions[log]")], CELLS),
+    Mutant("diff_end_not_awaited", "the anchor does not wait until END is durable",
+           [statement(FUZZY_CHECKPOINT, "ask([&] { log_.AwaitDurable(next.end); });", "")], CELLS),
+    Mutant("diff_end_lists_nothing", "END does not list the active transactions",
+           [statement(DIFFERENTIAL, "active_.ForEach([&](TxnId id, uint32_t log, Lsn) { words[log].push_back(id.value); });", "")],
+           CELLS),
+    Mutant("diff_copied_without_the_latch", "trap 10: a page's images are taken when its latch has been released",
+           [raw(PAGE_SCAN, "      pages.CopyImages(page, images);\n      latched->SetClean(static_cast<int>(copy));\n",
+                "      if ({on}) latched->SetClean(static_cast<int>(copy));\n"
+                "      if ({on}) latched.reset();\n"
+                "      pages.CopyImages(page, images);\n"
+                "      if (latched) latched->SetClean(static_cast<int>(copy));\n")], CELLS),
+    Mutant("diff_parts_not_synced", "trap 11: the anchor is written though the parts of the backup were not synced",
+           [statement(FUZZY_CHECKPOINT, "has_space = has_space && HasSpace([&] { backup_->Sync(next.copy); });", "")], CELLS),
+    Mutant("diff_first_backup_not_synced", "the first anchor is written though the parts of the backup were not synced",
+           [statement(FUZZY_CHECKPOINT, "backup.Sync(anchor.copy);", "")], CELLS),
+    Mutant("diff_needed_behind_begin", "trap 13: what recovery needs is asked for when BEGIN has its places",
+           [raw(FUZZY_CHECKPOINT, "  bool has_space = true;\n  {\n",
+                "  bool has_space = true;\n"
+                "  const auto clamp = [&] {{\n"
+                "    next.needed = log_.NeededFrom();\n"
+                "    for (size_t i = 0; i < next.needed.size(); ++i) next.needed[i] = std::min(next.needed[i], next.begin[i]);\n"
+                "  }};\n  {{\n"),
+            raw(FUZZY_CHECKPOINT, "    has_space = HasSpace([&] { CopyPages(next, stopped); });",
+                "    if ({on}) clamp();\n    has_space = HasSpace([&] {{ CopyPages(next, stopped); }});")], CELLS),
+    Mutant("diff_dirty_for_one_copy", "trap 14: a change makes its page dirty for one copy of the backup",
+           [statement(PAGE_SPACE_H, "seen_ |= kDirty[0] | kDirty[1];", "seen_ |= kDirty[0];")], CELLS),
+    Mutant("diff_clean_for_both_copies", "trap 19: a page that was written to one copy counts as clean for the other",
+           [statement(PAGE_SPACE_H, "seen_ &= ~kDirty[copy];", "seen_ &= ~(kDirty[0] | kDirty[1]);")], CELLS),
+    Mutant("diff_anchored_copy_overwritten", "trap 15: a checkpoint writes over the copy that the anchor names",
+           [expression(FUZZY_CHECKPOINT, "1 - anchor_.copy", "anchor_.copy")], CELLS),
+    Mutant("diff_free_slots_copied", "trap 17: what absent rows hold gets into the backup",
+           [expression(PAGE_SPACE, "!IsPresent({number, slot})", "false")], CELLS),
+    Mutant("diff_new_pages_have_the_old_number", "trap 18: a page added during a checkpoint counts as not reached",
+           [expression(PAGE_SPACE, "clock_.number() % 2 != 0", "clock_.number() > 0 && clock_.number() % 2 == 0")], CELLS),
+    Mutant("diff_failed_checkpoint_leaves_pages_clean", "what a failed checkpoint has not written counts as written",
+           [statement(FUZZY_CHECKPOINT, "latched.SetDirty(static_cast<int>(next.copy));", "")], CELLS),
+    Mutant("diff_failed_checkpoint_leaves_numbers", "pages that a failed checkpoint has not reached keep their number",
+           [statement(FUZZY_CHECKPOINT, "latched.SetNumber(next.number);", "")], CELLS),
+    Mutant("diff_new_name_may_fail", "a run goes on when it cannot be told which anchor is in its place",
+           [statement(FUZZY_CHECKPOINT, "PutTemporaryFileInPlace(files_, anchor_path_);",
+                      "has_space = HasSpace([&] { PutTemporaryFileInPlace(files_, anchor_path_); });")], CELLS),
+    Mutant("diff_checkpoint_failure_is_ignored", "a run goes on though its backup cannot be written",
+           [expression(CHECKPOINTER, "failed_.load(std::memory_order_acquire)", "false")], CELLS),
+]
+
+RESTART_MUTANTS = [
+    Mutant("diff_restart_number_is_in_the_backup", "a change with the backup's own number counts as part of it",
+           [expression(BACKWARD_PASS_H, "number < point_.number", "number <= point_.number")], CELLS),
+    Mutant("diff_restart_listed_wins", "trap 5: a transaction that END lists is undone though it has committed",
+           [raw(TRANSACTION_TABLE, "if (now.committed) return !in_backup;",
+                "if (now.committed && !({on} && now.active)) return !in_backup;")], CELLS),
+    Mutant("diff_restart_abort_below_begin_is_undone", "trap 6: an ABORT below BEGIN leaves its transaction to be undone",
+           [raw(TRANSACTION_TABLE, "return {false, above_begin};", "return {{false, above_begin || {on}}};")], CELLS),
+    Mutant("diff_restart_first_is_ignored", "what is known of an attempt is believed of the one before it",
+           [raw(TRANSACTION_TABLE, "case TxnEvent::kFirstChange:\n      return {};",
+                "case TxnEvent::kFirstChange:\n      return {on} ? now : TxnStanding();")], CELLS),
+    Mutant("diff_restart_lv_not_asked", "trap 9: a COMMIT counts though a log has lost what it depends on",
+           [expression(FORWARD_PASS, "need.until <= ends[need.log]", "true")], CELLS),
+    Mutant("diff_restart_stops_at_begin", "trap 26: the pass ends at BEGIN though transactions are still to be undone",
+           [expression(BACKWARD_PASS, "below_begin && transactions_.IsClosed()", "below_begin")], CELLS),
+    Mutant("diff_restart_ignores_the_list", "the transactions that END lists are not looked for below BEGIN",
+           [statement(BACKWARD_PASS, "if (point_.number > 0 && at == point_.end) VisitEnd(body);", "")], CELLS),
+    Mutant("diff_restart_copies_at_level_4", "trap 20: the backup is copied over pages that were changed already",
+           [raw(DIFFERENTIAL_RECOVERY, "if (!Reaches(4)) return pages.PutImages(page, images);",
+                "if (!Reaches(4) || {on}) return pages.PutImages(page, images);")], CELLS),
+    Mutant("diff_restart_presence_is_set", "trap 21: a change of presence sets the bit",
+           [statement(SLOT_CHANGE, "page.SetPresent(at.slot, !pages.IsPresent(at));", "page.SetPresent(at.slot, true);")], CELLS),
+    Mutant("diff_restart_straddling_record_twice", "trap 22: a record that reaches into a chunk is visited in both",
+           [raw(BACKWARD_READER, "Refuse(at, fault);\n    records_.push_back(at);",
+                "Refuse(at, fault);\n    records_.push_back(at);\n"
+                "    if ({on} && chunks_left_ > 0 && at == starts_[chunks_left_]) records_.push_back(at);")], CELLS),
+    Mutant("diff_restart_damaged_page", "a page of the backup is taken as it is, whatever its checksum",
+           [expression(BACKUP_FILES, "found.crc != CrcOf(frame)", "false")], CELLS),
+    Mutant("diff_restart_page_of_another_place", "a page of the backup is taken for another one",
+           [expression(BACKUP_FILES, "found.table != wanted.table || found.page != wanted.page", "false")], CELLS),
+    Mutant("diff_restart_names_given_again", "ids of transactions that are in the logs without a COMMIT are given again",
+           [statement(DIFFERENTIAL_RECORDS, "facts.next_sequence = std::max(facts.next_sequence, id.sequence() + 1);", "")], CELLS),
+]
+
+DIFFERENTIAL_MUTANTS = RUN_MUTANTS + CHECKPOINT_MUTANTS + RESTART_MUTANTS
