@@ -85,7 +85,8 @@ CHECKPOINT_MUTANTS = [
                 "    }};\n"
                 "    if ({on}) database_.checkpoints().Advance(count_pages);\n"
                 "    next.begin = ask([&] {{ return log_.AppendBegin(next.number); }});\n"
-                "    if (!{on}) database_.checkpoints().Advance(count_pages);\n")], CELLS),
+                "    if (!{on}) database_.checkpoints().Advance(count_pages);\n")], CELLS,
+           model="DifferentialModel.ANumberThatAdvancesBeforeBeginLosesAnAddedPage"),
     Mutant("diff_no_wait_for_places", "trap 7: pages are copied while places below BEGIN are unfilled",
            [raw(FUZZY_CHECKPOINT, "    ask([&] { log_.AwaitFilled(next.begin); });",
                 "    if (!{on}) ask([&] {{ log_.AwaitFilled(next.begin); }});")], CELLS),
@@ -97,12 +98,6 @@ CHECKPOINT_MUTANTS = [
     Mutant("diff_end_lists_nothing", "END does not list the active transactions",
            [statement(DIFFERENTIAL, "active_.ForEach([&](TxnId id, uint32_t log, Lsn) { words[log].push_back(id.value); });", "")],
            CELLS),
-    Mutant("diff_copied_without_the_latch", "trap 10: a page's images are taken when its latch has been released",
-           [raw(PAGE_SCAN, "      pages.CopyImages(page, images);\n      latched->SetClean(static_cast<int>(copy));\n",
-                "      if ({on}) latched->SetClean(static_cast<int>(copy));\n"
-                "      if ({on}) latched.reset();\n"
-                "      pages.CopyImages(page, images);\n"
-                "      if (latched) latched->SetClean(static_cast<int>(copy));\n")], CELLS),
     Mutant("diff_parts_not_synced", "trap 11: the anchor is written though the parts of the backup were not synced",
            [statement(FUZZY_CHECKPOINT, "has_space = has_space && HasSpace([&] { backup_->Sync(next.copy); });", "")], CELLS),
     Mutant("diff_first_backup_not_synced", "the first anchor is written though the parts of the backup were not synced",
