@@ -6,12 +6,16 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/types.h"
+
 namespace dbx::format {
 
 inline constexpr uint32_t kVersion = 1;
 inline constexpr char kMagic[8] = {'D', 'B', 'X', 'L', 'O', 'G', '\r', '\n'};
 // Flushes start and end on multiples of this, from the start of the stream.
 inline constexpr size_t kBlockBytes = 4096;
+// The last start of a block up to `at`.
+constexpr Lsn BlockBelow(Lsn at) { return Lsn(at.value() / kBlockBytes * kBlockBytes); }
 // Two copies of the file header, a block each; the stream starts behind them.
 inline constexpr size_t kHeaderCopyBytes = kBlockBytes;
 inline constexpr size_t kStreamOffset = 2 * kHeaderCopyBytes;

@@ -6,6 +6,7 @@
 #include <new>
 #include <utility>
 
+#include "base/bytes.h"
 #include "base/check.h"
 #include "base/crc32c.h"
 #include "base/error.h"
@@ -20,9 +21,7 @@ constexpr size_t kCarryBytesMin = 4 * format::kBlockBytes;
 // A log that is shorter is read without a thread.
 constexpr size_t kBytesForAThread = 64 << 10;
 
-size_t RoundUpToBlock(size_t bytes) {
-  return (bytes + format::kBlockBytes - 1) / format::kBlockBytes * format::kBlockBytes;
-}
+size_t RoundUpToBlock(size_t bytes) { return RoundUp(bytes, format::kBlockBytes); }
 
 }  // namespace
 

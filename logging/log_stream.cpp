@@ -36,7 +36,7 @@ LogStream::LogStream(uint32_t index, uint32_t salt, uint64_t ring_bytes, uint64_
       start_lsn_(start_lsn),
       started_until_(start_lsn),
       reserved_until_(start_lsn.value()) {
-  CHECK(start_lsn == BlockBelow(start_lsn));
+  CHECK(start_lsn == format::BlockBelow(start_lsn));
   persistent_ = start_lsn.value();
   SetSlots(slots);
 }
@@ -151,7 +151,7 @@ void LogStream::AppendRunEnd(const std::optional<std::pair<uint64_t, uint64_t>>&
 }
 
 bool LogStream::StartFlush(uint64_t write_bytes_max) {
-  const Lsn end = BlockBelow(ReadyUntil());
+  const Lsn end = format::BlockBelow(ReadyUntil());
   if (end <= started_until_) return false;
   flush_started_nanos_ = Clock::MonotonicNanos();
   while (started_until_ < end) {

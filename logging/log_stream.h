@@ -200,7 +200,7 @@ class LogStream {
   // There is a complete block to flush, or an incomplete one and no worker is filling: a PAD would complete it.
   bool HasFlushable() const {
     const Lsn ready = ReadyUntil();
-    return BlockBelow(ready) > started_until_ || (ready > started_until_ && ready == reserved_until());
+    return format::BlockBelow(ready) > started_until_ || (ready > started_until_ && ready == reserved_until());
   }
   Lsn started_until() const { return started_until_; }
 
@@ -221,9 +221,6 @@ class LogStream {
   Atomic<bool>& writer_asleep() { return writer_asleep_; }
 
  private:
-  // The last start of a block up to `at`.
-  static constexpr Lsn BlockBelow(Lsn at) { return Lsn(at.value() / format::kBlockBytes * format::kBlockBytes); }
-
   Lsn LastRecordEnd(Lsn durable) const;
   void WaitForSpace(Slot& slot, const Place& place);
   void AwaitSpace(Slot& slot, const Place& place);

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <optional>
 
+#include "base/bytes.h"
 #include "base/crc32c.h"
 
 namespace dbx {
@@ -18,11 +19,6 @@ constexpr size_t kPieceBytes = 1 << 20;  // is read at once
 constexpr size_t kHeaderRest = sizeof(RecordHeader) - format::kRecordAlignment;
 
 constexpr uint64_t BlockBelow(uint64_t at) { return at / kBlockBytes * kBlockBytes; }
-
-bool AllZero(std::span<const std::byte> bytes) {
-  if (bytes.empty()) return true;
-  return bytes[0] == std::byte{0} && std::memcmp(bytes.data(), bytes.data() + 1, bytes.size() - 1) == 0;
-}
 
 // Reads whole records from anywhere in a log.
 class RecordSource {

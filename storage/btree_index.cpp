@@ -2,13 +2,12 @@
 
 #include <vector>
 
+#include "base/bytes.h"
 #include "base/check.h"
 #include "base/epoch.h"
 
 namespace dbx {
 namespace {
-
-constexpr size_t RoundUp(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
 // How a full leaf is split to make room at `slot`: the lower part keeps `kept` entries.
 struct SplitPoint {

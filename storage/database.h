@@ -37,7 +37,7 @@ class Database {
   void OrderEveryTable() { order_every_table_ = true; }
   Table& CreateTable(Schema schema) {
     schema.ordered |= order_every_table_;
-    const auto id = TableId(static_cast<uint16_t>(tables_.size()));
+    const TableId id = IdOf(tables_.size());
     std::optional<PagedRows> pages;
     if (paged()) {
       const uint32_t rows = id.value() < rows_per_page_.size() ? rows_per_page_[id.value()] : 0;
@@ -53,6 +53,8 @@ class Database {
 
   uint32_t workers() const { return workers_; }
   size_t table_count() const { return tables_.size(); }
+  // Of the table that was created as the index-th, from 0 on.
+  static constexpr TableId IdOf(size_t index) { return TableId(static_cast<uint16_t>(index)); }
   Table& table(TableId id) const {
     ASSERT(id.value() < tables_.size());
     return *tables_[id.value()];

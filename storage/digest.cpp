@@ -68,7 +68,7 @@ TableDigest DigestOf(const Table& table, uint32_t threads) {
 Digest128 DigestOf(const Database& database, uint32_t threads) {
   std::vector<uint64_t> words;
   for (size_t i = 0; i < database.table_count(); ++i) {
-    const Table& table = database.table(TableId(static_cast<uint16_t>(i)));
+    const Table& table = database.table(Database::IdOf(i));
     const TableDigest digest = DigestOf(table, threads);
     words.insert(words.end(), {table.id().value(), digest.row_count, digest.rows.low, digest.rows.high});
   }

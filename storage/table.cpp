@@ -4,13 +4,12 @@
 #include <string>
 #include <utility>
 
+#include "base/bytes.h"
 #include "base/check.h"
 #include "base/error.h"
 
 namespace dbx {
 namespace {
-
-size_t RoundUp(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
 std::unique_ptr<PageSpace> MakePages(const Schema& schema, size_t tuple_offset, const std::optional<PagedRows>& paged) {
   if (!paged) return nullptr;

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/bytes.h"
 #include "base/check.h"
 #include "base/crc32c.h"
 #include "base/error.h"
@@ -21,8 +22,6 @@ constexpr uint64_t kWorkersMax = uint64_t{1} << (64 - TxnId::kSequenceBits);
 constexpr uint64_t kTablesMax = uint64_t{1} << 16;
 // Of a page; that of any table in memory is far below.
 constexpr size_t kFrameBytesMax = size_t{1} << 30;
-
-constexpr size_t RoundUp(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
 // Without the padding.
 uint64_t BytesOf(uint64_t tables, uint64_t workers) {

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/bytes.h"
 #include "base/check.h"
 #include "base/crc32c.h"
 #include "base/error.h"
@@ -14,8 +15,6 @@ namespace dbx {
 namespace {
 
 using format::BackupFrame;
-
-constexpr size_t RoundUp(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
 uint32_t CrcOf(std::span<const std::byte> frame) { return Crc32c(frame.subspan(sizeof(BackupFrame::crc))); }
 
@@ -63,17 +62,19 @@ std::string BackupFileName(uint32_t copy, uint32_t table, uint32_t part) {
   return name;
 }
 
-bool IsBackupFileName(std::string_view name) {
+std::optional<BackupPart> ParseBackupFileName(std::string_view name) {
   for (uint32_t copy = 0; copy < BackupWriter::kCopies; ++copy) {
     std::string_view rest = name;
     const std::string_view prefix = copy == 0 ? "backup-a-" : "backup-b-";
     if (!rest.starts_with(prefix)) continue;
     rest.remove_prefix(prefix.size());
-    const uint32_t table = TakeNumber(rest);
+    BackupPart part{.copy = copy};
+    part.table = TakeNumber(rest);
     rest.remove_prefix(std::min<size_t>(rest.size(), 1));
-    return name == BackupFileName(copy, table, TakeNumber(rest));
+    part.part = TakeNumber(rest);
+    if (name == BackupFileName(part.copy, part.table, part.part)) return part;
   }
-  return false;
+  return std::nullopt;
 }
 
 BackupWriter::BackupWriter(FileSystem& files, BackupShape shape, bool durable)

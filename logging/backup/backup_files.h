@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -50,8 +51,15 @@ struct BackupShape {
 };
 
 std::string BackupFileName(uint32_t copy, uint32_t table, uint32_t part);  // backup-a-03-00.bak
-// Whether BackupFileName gives this name.
-bool IsBackupFileName(std::string_view name);
+
+// What a part of a backup is of.
+struct BackupPart {
+  uint32_t copy = 0;
+  uint32_t table = 0;
+  uint32_t part = 0;
+};
+// Of a name that BackupFileName gives.
+std::optional<BackupPart> ParseBackupFileName(std::string_view name);
 
 class BackupWriter {
  public:
@@ -96,8 +104,8 @@ class BackupWriter {
 
 class BackupReader {
  public:
-  // Of the copy that checkpoint `number` has written; `pages_by_table` is what it counted. Opens all files; `files`
-  // outlives this. Throws Error (kIo).
+  // Of the copy that checkpoint `number` has written, with the page counts that its anchor has by table. Opens all
+  // files; `files` outlives this. Throws Error (kIo).
   BackupReader(FileSystem& files, BackupShape shape, uint32_t copy, uint32_t number,
                std::vector<uint32_t> pages_by_table);
 

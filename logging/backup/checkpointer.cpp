@@ -2,7 +2,6 @@
 
 #include <chrono>
 #include <cstdio>
-#include <utility>
 
 #include "base/check.h"
 
@@ -15,11 +14,8 @@ constexpr std::chrono::milliseconds kLook{1};
 
 }  // namespace
 
-Checkpointer::Checkpointer(Database& database, CheckpointedLog& log, std::shared_ptr<BackupWriter> backup,
-                           FileSystem& files, std::string anchor_path, BackupAnchor anchor, CheckpointOptions options)
-    : log_(log),
-      options_(options),
-      checkpoint_(database, log, std::move(backup), files, std::move(anchor_path), std::move(anchor)) {}
+Checkpointer::Checkpointer(CheckpointedLog& log, const BackupOptions& options)
+    : log_(log), options_(options.checkpoints), checkpoint_(log, options) {}
 
 void Checkpointer::Start() {
   CHECK(!thread_.joinable() && !stop_.load());

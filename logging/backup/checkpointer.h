@@ -10,8 +10,6 @@
 
 #include <cstdint>
 #include <exception>
-#include <memory>
-#include <string>
 
 #include "base/host.h"
 #include "logging/backup/backup_options.h"
@@ -25,8 +23,7 @@ class Checkpointer {
   using Counters = CheckpointCounters;
 
   // As FuzzyCheckpoint.
-  Checkpointer(Database& database, CheckpointedLog& log, std::shared_ptr<BackupWriter> backup, FileSystem& files,
-               std::string anchor_path, BackupAnchor anchor, CheckpointOptions options);
+  Checkpointer(CheckpointedLog& log, const BackupOptions& options);
   ~Checkpointer() { Stop(); }
   Checkpointer(const Checkpointer&) = delete;
   Checkpointer& operator=(const Checkpointer&) = delete;

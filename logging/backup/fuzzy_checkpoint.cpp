@@ -11,10 +11,8 @@
 namespace dbx {
 namespace {
 
-TableId IdOf(size_t table) { return TableId(static_cast<uint16_t>(table)); }
-
 PageSpace& PageSpaceOf(const Database& database, size_t table) {
-  PageSpace* const pages = database.table(IdOf(table)).pages();
+  PageSpace* const pages = database.table(Database::IdOf(table)).pages();
   CHECK(pages != nullptr);
   return *pages;
 }
@@ -33,15 +31,14 @@ class Flag {
 
 }  // namespace
 
-FuzzyCheckpoint::FuzzyCheckpoint(Database& database, CheckpointedLog& log, std::shared_ptr<BackupWriter> backup,
-                                 FileSystem& files, std::string anchor_path, BackupAnchor anchor)
-    : database_(database),
+FuzzyCheckpoint::FuzzyCheckpoint(CheckpointedLog& log, const BackupOptions& options)
+    : database_(*options.database),
       log_(log),
-      backup_(std::move(backup)),
-      files_(files),
-      anchor_path_(std::move(anchor_path)),
+      backup_(options.writer),
+      files_(*options.files),
+      anchor_path_(options.anchor_path),
       bytes_before_(backup_->written_bytes()),
-      anchor_(std::move(anchor)),
+      anchor_(options.anchor),
       scan_(*backup_) {
   CHECK(database_.checkpoints().number() == anchor_.number);
 }
@@ -114,7 +111,7 @@ void FuzzyCheckpoint::CopyPages(const BackupAnchor& next, const std::function<bo
     if (stopped()) throw GivenUp();
   };
   for (size_t i = 0; i < next.tables.size(); ++i) {
-    scan_.Run(IdOf(i), PageSpaceOf(database_, i), next.tables[i].pages, next.copy, next.number, before_page);
+    scan_.Run(Database::IdOf(i), PageSpaceOf(database_, i), next.tables[i].pages, next.copy, next.number, before_page);
   }
 }
 
@@ -130,7 +127,7 @@ void FuzzyCheckpoint::TakeBack(const BackupAnchor& next) {
   }
 }
 
-BackupAnchor WriteBirthBackup(Database& database, BackupWriter& backup, BackupAnchor identity) {
+BackupAnchor WriteInitialBackup(Database& database, BackupWriter& backup, BackupAnchor identity) {
   CHECK(database.checkpoints().number() == 0);
   BackupAnchor anchor = std::move(identity);
   anchor.number = 0;
@@ -140,7 +137,7 @@ BackupAnchor WriteBirthBackup(Database& database, BackupWriter& backup, BackupAn
   PageScan scan(backup);
   for (size_t i = 0; i < database.table_count(); ++i) {
     PageSpace& pages = PageSpaceOf(database, i);
-    scan.Run(IdOf(i), pages, pages.page_count(), anchor.copy, anchor.number, [] {});
+    scan.Run(Database::IdOf(i), pages, pages.page_count(), anchor.copy, anchor.number, [] {});
     anchor.tables.push_back({pages.page_count(), pages.rows_per_page(), pages.tuple_bytes()});
   }
   backup.Sync(anchor.copy);

@@ -32,6 +32,7 @@
 #include "base/types.h"
 #include "logging/backup/anchor_file.h"
 #include "logging/backup/backup_files.h"
+#include "logging/backup/backup_options.h"
 #include "logging/backup/page_scan.h"
 #include "logging/device/file_system.h"
 #include "storage/database.h"
@@ -63,10 +64,8 @@ class FuzzyCheckpoint {
  public:
   enum class Outcome : uint8_t { kComplete, kNoSpace, kGivenUp };
 
-  // `anchor` is that of the backup with which the run begins; the file is at `anchor_path`. All of them outlive this,
-  // and `database` is paged.
-  FuzzyCheckpoint(Database& database, CheckpointedLog& log, std::shared_ptr<BackupWriter> backup, FileSystem& files,
-                  std::string anchor_path, BackupAnchor anchor);
+  // The log, the database and the files outlive this.
+  FuzzyCheckpoint(CheckpointedLog& log, const BackupOptions& options);
 
   // The next checkpoint. It is given up, its flag taken back and its anchor not written, if `stopped` says that the run
   // ends, or if the log throws an Error. Throws Error of the files. No other may follow then, or after one given up.
@@ -105,7 +104,7 @@ class FuzzyCheckpoint {
 // Writes the backup with which a run begins, number 0 in copy 0, of a database that no transaction uses yet; durable on
 // return. `identity` has the ids, the logs' starts as begin, end and needed, and the workers' sequence numbers; the
 // rest of it is filled in, and the result returned. Throws Error (kNoSpace, kIo).
-BackupAnchor WriteBirthBackup(Database& database, BackupWriter& backup, BackupAnchor identity);
+BackupAnchor WriteInitialBackup(Database& database, BackupWriter& backup, BackupAnchor identity);
 
 // Of a paged database.
 BackupShape ShapeOf(const Database& database, uint64_t run_id, std::vector<std::string> directories);

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/bytes.h"
 #include "base/check.h"
 #include "logging/device/write_fully.h"
 #include "logging/device/write_window.h"
@@ -304,7 +305,7 @@ UniqueFd TemporaryFile(const std::string& directory) {
 }
 
 void Preallocate(int fd, const std::string& path, bool is_ram, const DeviceOptions& options) {
-  const uint64_t bytes = (options.preallocate_bytes + kBlockBytes - 1) / kBlockBytes * kBlockBytes;
+  const uint64_t bytes = RoundUp(options.preallocate_bytes, kBlockBytes);
   if (bytes == 0) return;
   int error = 0;
   do {

@@ -1,5 +1,7 @@
 #include "logging/device/file_system.h"
 
+#include "base/bytes.h"
+
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -37,7 +39,7 @@ void WriteFileAtomically(FileSystem& files, const std::string& path, std::span<c
 }
 
 void WriteTemporaryFile(FileSystem& files, const std::string& path, std::span<const std::byte> bytes) {
-  const size_t padded = (bytes.size() + kBlockBytes - 1) / kBlockBytes * kBlockBytes;
+  const size_t padded = RoundUp(bytes.size(), kBlockBytes);
   // Devices that bypass the page cache need aligned memory.
   const std::unique_ptr<std::byte, FreeDeleter> block(static_cast<std::byte*>(std::aligned_alloc(kBlockBytes, padded)));
   if (!block) throw std::bad_alloc();

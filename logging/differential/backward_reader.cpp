@@ -3,18 +3,14 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/bytes.h"
 #include "base/check.h"
 
 namespace dbx {
 
+using format::BlockBelow;
 using format::kBlockBytes;
 using format::RecordHeader;
-
-namespace {
-
-constexpr Lsn BlockBelow(Lsn at) { return Lsn(at.value() / kBlockBytes * kBlockBytes); }
-
-}  // namespace
 
 BackwardReader::BackwardReader(const LogSource& source, std::span<const Lsn> starts, const Range& range,
                                bool read_ahead, KeptLog* kept)
@@ -100,7 +96,7 @@ void BackwardReader::StartReading(size_t chunk, Chunk& to, bool ahead) {
   to.from = BlockBelow(starts_[chunk]);
   to.bytes = EndOf(chunk) - to.from;
   // Whole blocks, of which the last one may be cut off by the end of the file.
-  const size_t read_bytes = (to.bytes + kBlockBytes - 1) / kBlockBytes * kBlockBytes;
+  const size_t read_bytes = RoundUp(to.bytes, kBlockBytes);
   to.buffer.Reserve(0, read_bytes);
   const auto read = [device = source_.device, offset = source_.OffsetOf(to.from),
                      into = std::span(to.buffer.data(), read_bytes)] { return device->Read(offset, into); };

@@ -73,7 +73,7 @@ class DifferentialLog : public FlushHooks, public LogDefaults, private Checkpoin
     LogStream::Place place;       // of COMMIT
     uint64_t own_bytes = 0;       // of the attempt's records
     uint32_t changes = 0;         // of the attempt
-    std::vector<std::byte> undo;  // what was changed, and by which XOR, oldest first
+    std::vector<std::byte> undo;  // places and XORs of the attempt's changes, oldest first
     size_t undo_used = 0;
     std::vector<std::byte> runs;  // room for an image
   };
@@ -86,8 +86,7 @@ class DifferentialLog : public FlushHooks, public LogDefaults, private Checkpoin
         anchors_(logs, options.compress),
         active_(logs.workers()),
         checkpoints_(options.backup->database->checkpoints()),
-        checkpointer_(*options.backup->database, *this, options.backup->writer, *options.backup->files,
-                      options.backup->anchor_path, options.backup->anchor, options.backup->checkpoints) {
+        checkpointer_(*this, *options.backup) {
     for (uint32_t i = 0; i < n_; ++i) {
       logs.stream(i).SetSlots(logs.workers() + 1);
       CheckTables(*options.backup->database, logs.stream(i).max_record_bytes());
@@ -239,7 +238,7 @@ class DifferentialLog : public FlushHooks, public LogDefaults, private Checkpoin
   static constexpr uint64_t kBehindBytes = 512 << 10;
   static constexpr std::chrono::microseconds kWait{20};
 
-  // A change: of which slot, and whether its presence bit is flipped. The XOR of the tuples precedes it in the log.
+  // A change: of which slot, and whether its presence bit is flipped. In TxnState::undo the tuples' XOR precedes it.
   struct Undo {
     PageSpace* pages;
     Row* row;

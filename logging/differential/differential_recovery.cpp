@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "base/bytes.h"
 #include "base/cache_line.h"
 #include "base/check.h"
 #include "base/error.h"
@@ -28,16 +29,10 @@ constexpr uint32_t After(std::initializer_list<Stage> stages) {
   return mask;
 }
 
-TableId IdOf(size_t table) { return TableId(static_cast<uint16_t>(table)); }
-
 // Of records of all logs, from the forward pass to the backward one.
 constexpr size_t kKeptBytes = size_t{256} << 20;
 // Pages of a table that a worker takes at a time to make rows of them.
 constexpr uint32_t kPagesPerGrab = 64;
-
-bool AllZero(const std::byte* bytes, size_t count) {
-  return std::all_of(bytes, bytes + count, [](std::byte byte) { return byte == std::byte{0}; });
-}
 
 // The anchor was checked by itself when it was read; here, whether logs and database are those that it is about.
 class AnchorCheck {
@@ -62,7 +57,7 @@ class AnchorCheck {
       Refuse(ExitStatus::kMismatch, "it names another number of tables than the database has");
     }
     for (size_t i = 0; i < anchor_.tables.size(); ++i) {
-      const PageSpace& pages = *input_.database->table(IdOf(i)).pages();
+      const PageSpace& pages = *input_.database->table(Database::IdOf(i)).pages();
       const BackupAnchor::OfTable& table = anchor_.tables[i];
       if (table.rows_per_page != pages.rows_per_page() || table.tuple_bytes != pages.tuple_bytes()) {
         Refuse(ExitStatus::kMismatch, "the pages of table " + std::to_string(i) + " have another shape");
@@ -106,7 +101,7 @@ class RestartRun {
           std::make_unique<ForwardPass>(source, PointOf(source.log_index), database_, options, progress_));
     }
     for (size_t i = 0; i < database_.table_count(); ++i) {
-      PageSpace& pages = *database_.table(IdOf(i)).pages();
+      PageSpace& pages = *database_.table(Database::IdOf(i)).pages();
       CHECK(pages.page_count() == 0);
       pages.GrowTo(input.anchor.tables[i].pages);
     }
@@ -166,11 +161,11 @@ class RestartRun {
       case kEnds:
         return JudgeLogs();
       case kBackup:
-        return LoadPart(IdOf(task.index / input_.backup->parts()), task.index % input_.backup->parts());
+        return LoadPart(Database::IdOf(task.index / input_.backup->parts()), task.index % input_.backup->parts());
       case kBackward:
         return Replay(task.index);
       case kAdopt:
-        for (size_t i = 0; i < database_.table_count(); ++i) AdoptPages(worker, IdOf(i));
+        for (size_t i = 0; i < database_.table_count(); ++i) AdoptPages(worker, Database::IdOf(i));
         return;
     }
   }
@@ -265,7 +260,7 @@ class RestartRun {
   void CheckFree(TableId table, uint32_t page, uint32_t slot) const {
     const PageSpace& pages = *database_.table(table).pages();
     Row* const row = pages.RowAt({page, slot});
-    if (row->key == 0 && AllZero(pages.TupleOf(row), pages.tuple_bytes())) return;
+    if (row->key == 0 && AllZero({pages.TupleOf(row), pages.tuple_bytes()})) return;
     Refuse(table, page, slot, "is free, but not zeros: a change is missing, or was applied twice");
   }
   [[noreturn]] void Refuse(TableId table, uint32_t page, uint32_t slot, const char* why) const {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/bytes.h"
 #include "base/check.h"
 #include "base/xor_bytes.h"
 
@@ -54,10 +55,6 @@ class Words {
 
   std::span<const std::byte> tuple_;
 };
-
-bool AllZero(std::span<const std::byte> bytes) {
-  return std::all_of(bytes.begin(), bytes.end(), [](std::byte byte) { return byte == std::byte{0}; });
-}
 
 // What of a run lies within the tuple; the rest is padding.
 std::span<const std::byte> Clipped(const ChangeRuns& runs, size_t tuple_bytes) {

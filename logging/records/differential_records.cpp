@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "base/bytes.h"
 #include "logging/records/basic_records.h"
 #include "storage/heap/page_space.h"
 
@@ -13,10 +14,6 @@ namespace {
 
 constexpr uint16_t kKnownFlags =
     format::kChangeFirst | format::kChangePresence | format::kChangeCompensation | format::kChangeRuns;
-
-bool AllZero(std::span<const std::byte> bytes) {
-  return std::all_of(bytes.begin(), bytes.end(), [](std::byte byte) { return byte == std::byte{0}; });
-}
 
 const char* RunsFault(std::span<const std::byte> image) {
   ChangeRuns runs(image);

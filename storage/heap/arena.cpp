@@ -9,14 +9,13 @@
 #include <string>
 #include <utility>
 
+#include "base/bytes.h"
 #include "base/check.h"
 #include "base/error.h"
 #include "storage/heap/page_space.h"
 
 namespace dbx {
 namespace {
-
-size_t RoundUp(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
 [[noreturn]] void ThrowNoMemory(size_t bytes, int error) {
   throw Error(ExitStatus::kNoSpace,

@@ -33,7 +33,7 @@ class CheckpointClock {
   }
   // Its number is the current one from here on. `count_pages` runs while no page is added.
   void Advance(auto&& count_pages) {
-    const std::lock_guard lock(births_);
+    const std::lock_guard lock(page_additions_);
     // Release: a thread that finds a page reached by this checkpoint, under the page's latch, loads this number.
     number_.store(number_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
     count_pages();
@@ -41,10 +41,10 @@ class CheckpointClock {
   void End() { active_.store(false); }
 
   // Held while pages are added.
-  Mutex& births() { return births_; }
+  Mutex& page_additions() { return page_additions_; }
 
  private:
-  Mutex births_;
+  Mutex page_additions_;
   Atomic<uint32_t> number_{0};
   Atomic<bool> active_{false};
 };

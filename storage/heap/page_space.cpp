@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <string>
 
+#include "base/bytes.h"
 #include "base/error.h"
 #include "base/xor_bytes.h"
 #include "storage/heap/arena.h"
@@ -16,8 +17,6 @@ namespace dbx {
 namespace {
 
 constexpr size_t kRowsPerPageMin = 4;
-
-size_t RoundUp(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
 [[noreturn]] void ThrowNoMemory(size_t bytes, int error) {
   throw Error(ExitStatus::kNoSpace,
@@ -79,14 +78,14 @@ PageSpace::~PageSpace() {
 }
 
 uint32_t PageSpace::TakePages(uint32_t count) {
-  const std::lock_guard lock(clock_.births());
+  const std::lock_guard lock(clock_.page_additions());
   const uint32_t first = page_count();
   Grow(first + count);
   return first;
 }
 
 void PageSpace::GrowTo(uint32_t count) {
-  const std::lock_guard lock(clock_.births());
+  const std::lock_guard lock(clock_.page_additions());
   if (count > page_count()) Grow(count);
 }
 
@@ -104,7 +103,7 @@ void PageSpace::Grow(uint32_t until) {
 void PageSpace::FaultInAhead(uint32_t count) {
   uint32_t first, end;
   {
-    const std::lock_guard lock(clock_.births());
+    const std::lock_guard lock(clock_.page_additions());
     first = std::max(page_count(), faulted_until_);
     end = faulted_until_ = static_cast<uint32_t>(std::min<uint64_t>(uint64_t{first} + count, pages_max_));
   }

@@ -152,7 +152,7 @@ class PageSpace {
   AtomicRef<uint8_t> BitsOf(const Place& place) const {
     return AtomicRef<uint8_t>(reinterpret_cast<uint8_t*>(page(place.page))[place.slot / 8]);
   }
-  // The same while the caller holds the clock's births().
+  // The same while the caller holds the clock's page_additions().
   void Grow(uint32_t until);
 
   const PageShape shape_;
@@ -167,7 +167,7 @@ class PageSpace {
   uint32_t* words_ = nullptr;  // by page
   uint32_t pages_max_ = 0;
   Atomic<uint32_t> page_count_{0};
-  uint32_t faulted_until_ = 0;  // guarded by the clock's births()
+  uint32_t faulted_until_ = 0;  // guarded by the clock's page_additions()
 };
 
 }  // namespace dbx

@@ -8,6 +8,7 @@
 #include <new>
 #include <vector>
 
+#include "base/bytes.h"
 #include "base/check.h"
 #include "base/crc32c.h"
 #include "base/error.h"
@@ -23,8 +24,6 @@ using format::WriteEntry;
 
 // A block is written once it holds this much; a row more than that makes it longer.
 constexpr size_t kFullBytes = size_t{1} << 20;
-
-constexpr size_t RoundUp(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
 struct FreeDeleter {
   void operator()(std::byte* p) const { std::free(p); }

@@ -61,7 +61,7 @@ uint32_t HighestRun(FileSystem& files, const std::vector<std::string>& directori
 
 // A name that a run gives to one of its files, temporary ones included.
 bool IsOurs(std::string name) {
-  if (name == kFrontierFileName || ParseCheckpoint(name) || IsBackupFileName(name)) return true;
+  if (name == kFrontierFileName || ParseCheckpoint(name) || ParseBackupFileName(name)) return true;
   const std::string suffix = TemporaryName("");
   if (name.ends_with(suffix)) name.resize(name.size() - suffix.size());
   return name == kFrozenFileName || name == kSuccessorFileName || name == kManifestFileName ||

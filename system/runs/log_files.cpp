@@ -155,7 +155,7 @@ void WriteFirstBackup(FileSystem& files, const RunFiles& run, const RunIdentity&
   anchor.begin.assign(result.targets.size(), identity.start_lsn);
   anchor.end = anchor.needed = anchor.begin;
   anchor.sequences.assign(options.thread_cnt, first_sequence);
-  result.anchor = WriteBirthBackup(database, *result.backup, std::move(anchor));
+  result.anchor = WriteInitialBackup(database, *result.backup, std::move(anchor));
   result.anchor_path = run.anchor_path;
   result.checkpoint_bytes = result.backup->written_bytes();
   WriteFileAtomically(files, run.anchor_path, EncodeAnchor(*result.anchor));

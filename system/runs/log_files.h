@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/bytes.h"
 #include "logging/backup/anchor_file.h"
 #include "logging/backup/backup_files.h"
 #include "logging/contract.h"
@@ -53,7 +54,7 @@ struct Continuation {
   // Above everything in the parent's logs, what recovery dropped included.
   Lsn start_lsn() const {
     const uint64_t highest = parent.frozen->highest_lsn.value();
-    return Lsn((highest + format::kBlockBytes - 1) / format::kBlockBytes * format::kBlockBytes);
+    return Lsn(RoundUp(highest, format::kBlockBytes));
   }
   uint64_t first_sequence() const { return parent.frozen->next_sequence; }
   Stamp first_stamp() const { return parent.frozen->highest_stamp; }

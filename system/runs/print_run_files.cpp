@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 
+#include "base/bytes.h"
 #include "base/crc32c.h"
 #include "logging/backup/anchor_file.h"
 #include "logging/backup/backup_files.h"
@@ -101,24 +102,6 @@ uint64_t PresentRows(const format::BackupFrame& frame, const std::byte* images) 
   return rows;
 }
 
-// Which copy, table and part the name of a part of a backup says it is of.
-struct PartName {
-  uint32_t copy = 0;
-  uint32_t table = 0;
-  uint32_t part = 0;
-};
-std::optional<PartName> PartNameOf(const std::string& path) {
-  PartName name;
-  char copy = 0;
-  const std::string base = BaseNameOf(path);
-  if (std::sscanf(base.c_str(), "backup-%c-%" SCNu32 "-%" SCNu32, &copy, &name.table, &name.part) != 3) {
-    return std::nullopt;
-  }
-  name.copy = copy == 'b' ? 1 : 0;
-  if (BackupFileName(name.copy, name.table, name.part) != base) return std::nullopt;
-  return name;
-}
-
 // The bytes of the frame at `at`, if it is intact; 0: it is not.
 uint64_t IntactFrameBytes(std::span<const std::byte> bytes, uint64_t at, format::BackupFrame& frame) {
   constexpr uint64_t kFrameBytesMax = uint64_t{1} << 30;
@@ -143,7 +126,7 @@ uint64_t FrameBytesIn(std::span<const std::byte> bytes) {
 }
 
 // Prints the intact pages of a part of a backup. A page of zeros has never been written.
-void PrintBackup(const std::string& path, const PartName& name, std::span<const std::byte> bytes,
+void PrintBackup(const std::string& path, const BackupPart& name, std::span<const std::byte> bytes,
                  const std::function<void(const Error&)>& report) {
   std::printf("%s\n  backup: copy %c, table %" PRIu32 ", part %" PRIu32 ", %zu bytes\n", path.c_str(),
               name.copy == 0 ? 'a' : 'b', name.table, name.part, bytes.size());
@@ -155,7 +138,7 @@ void PrintBackup(const std::string& path, const PartName& name, std::span<const 
   for (uint64_t at = 0; at < bytes.size(); at += frame_bytes) {
     format::BackupFrame frame{};
     const auto whole = bytes.subspan(at, std::min<uint64_t>(frame_bytes, bytes.size() - at));
-    if (std::all_of(whole.begin(), whole.end(), [](std::byte byte) { return byte == std::byte{0}; })) {
+    if (AllZero(whole)) {
       ++unwritten;
     } else if (IntactFrameBytes(bytes, at, frame) != frame_bytes) {
       complain(at, "bad checksum of a page");
@@ -197,7 +180,7 @@ bool PrintRunFile(const std::string& path, const std::function<void(const Error&
     PrintCheckpoint(files, path);
   } else if (begins_with(format::kAnchorMagic)) {
     PrintAnchor(path, files.Map(path).bytes);
-  } else if (const auto part = PartNameOf(path)) {
+  } else if (const auto part = ParseBackupFileName(BaseNameOf(path))) {
     PrintBackup(path, *part, files.Map(path).bytes, report);
   } else if (BaseNameOf(path) == kCommittedFileName) {
     PrintCommitted(path, files.Map(path).bytes);

@@ -113,13 +113,16 @@ TEST(BackupNamesTest, AreThoseOfPartsAndOfNothingElse) {
   EXPECT_EQ(BackupFileName(0, 3, 0), "backup-a-03-00.bak");
   EXPECT_EQ(BackupFileName(1, 12, 115), "backup-b-12-115.bak");
   for (const uint32_t number : {0, 7, 10, 99, 100, 65535}) {
-    EXPECT_TRUE(IsBackupFileName(BackupFileName(0, number, 1)));
-    EXPECT_TRUE(IsBackupFileName(BackupFileName(1, 2, number)));
+    const auto of_table = ParseBackupFileName(BackupFileName(0, number, 1));
+    const auto of_part = ParseBackupFileName(BackupFileName(1, 2, number));
+    ASSERT_TRUE(of_table && of_part);
+    EXPECT_TRUE(of_table->copy == 0 && of_table->table == number && of_table->part == 1);
+    EXPECT_TRUE(of_part->copy == 1 && of_part->table == 2 && of_part->part == number);
   }
   for (const char* name : {"", "backup", "backup-a-", "backup-c-00-00.bak", "backup-a-0-00.bak",
                            "backup-a-00-00.bak.tmp", "backup-a-00-000.bak", "backup-a--1-00.bak", "backup-a-00-00",
                            "backup-a-00x00.bak", "backup-a-00-99999999999.bak", "xbackup-a-00-00.bak"}) {
-    EXPECT_FALSE(IsBackupFileName(name)) << name;
+    EXPECT_FALSE(ParseBackupFileName(name)) << name;
   }
 }
 

@@ -112,10 +112,13 @@ class CheckpointedDatabase {
     identity.run_id = kRunId;
     identity.begin = identity.end = identity.needed = {Lsn(0), Lsn(4096)};
     identity.sequences = {3, 5};
-    anchor = WriteBirthBackup(database, *backup, identity);
+    anchor = WriteInitialBackup(database, *backup, identity);
     WriteFileAtomically(files, anchor_path(), EncodeAnchor(anchor));
   }
-  FuzzyCheckpoint Checkpoints() { return {database, log, backup, files, anchor_path(), anchor}; }
+  BackupOptions OptionsOf(CheckpointOptions checkpoints = {}) {
+    return {&database, &files, backup, anchor_path(), anchor, checkpoints};
+  }
+  FuzzyCheckpoint Checkpoints() { return {log, OptionsOf()}; }
 
   void Load(size_t table, Key key) {
     const Tuple tuple = TupleOf(key);

@@ -19,8 +19,7 @@ class CheckpointerTest : public ::testing::Test {
  protected:
   CheckpointerTest() { db_.Begin(); }
   std::unique_ptr<Checkpointer> Make(CheckpointOptions options) {
-    return std::make_unique<Checkpointer>(db_.database, db_.log, db_.backup, db_.files, db_.anchor_path(), db_.anchor,
-                                          options);
+    return std::make_unique<Checkpointer>(db_.log, db_.OptionsOf(options));
   }
   // False if it takes too long.
   static bool Await(const std::function<bool()>& condition) {

@@ -9,16 +9,13 @@
 #include <span>
 #include <utility>
 
+#include "base/bytes.h"
 #include "base/error.h"
 
 namespace dbx {
 namespace {
 
 std::span<std::byte> Bytes(Row* row, size_t row_bytes) { return {reinterpret_cast<std::byte*>(row), row_bytes}; }
-
-bool AllZero(std::span<const std::byte> bytes) {
-  return std::ranges::all_of(bytes, [](std::byte b) { return b == std::byte{0}; });
-}
 
 class RowArenaAlignmentTest : public testing::TestWithParam<std::pair<size_t, size_t>> {};
 
