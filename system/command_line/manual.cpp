@@ -5,6 +5,7 @@
 #include <iterator>
 #include <string_view>
 
+#include "system/command_line/parse_device.h"
 #include "system/command_line/parse_options.h"
 #include "system/command_line/switches.h"
 
@@ -113,6 +114,12 @@ std::string ManEntry(const Switch& s, const Options& defaults) {
   return entry + "\n";
 }
 
+std::string DeviceNames() {
+  std::string names = kRealDevice;
+  for (const NamedProfile& named : kDeviceProfiles) names += fmt::format(" {}", named.name);
+  return names;
+}
+
 // What completes the value of a switch: words, files or directories.
 std::string CompletionOf(const Switch& s) {
   switch (s.kind) {
@@ -121,7 +128,7 @@ std::string CompletionOf(const Switch& s) {
     case SwitchKind::kChoice:
       return fmt::format("values='{}'", fmt::join(s.built, " "));
     case SwitchKind::kDevice:
-      return "values='real nvme ssd hdd pm'";
+      return fmt::format("values='{}'", DeviceNames());
     case SwitchKind::kList:
       return "COMPREPLY=($(compgen -d -- \"$word\")); return 0";
     case SwitchKind::kText:

@@ -225,7 +225,8 @@ constexpr Switch kSwitches[] = {
           "logs are prepared up to this; a run that reaches it stops"),
     Both(Device(
         "LOG_DEVICE", &O::log_device,
-        "what each log directory behaves as: real; nvme ssd hdd pm, with :FACTOR; bandwidth=,flush=,seek=,depth=")),
+        "what each log directory behaves as: real; nvme ssd hdd disk29 pm, with :FACTOR; bandwidth=,flush=,seek=,"
+        "depth=")),
     Bytes("DEVICE_CEILING", "", &O::device_ceiling, 0, kMostBytes, "what the log devices take per second; 0: unknown"),
     // Recovery.
     Both(Bool("LOG_RECOVER", "Lr", &O::log_recover, "1: recover instead of running")),

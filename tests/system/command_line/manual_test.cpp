@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "logging/device/device_profile.h"
 #include "system/command_line/switches.h"
 
 namespace dbx {
@@ -50,6 +51,12 @@ TEST(BashCompletionTest, KnowsEverySwitchThatHasAnEffect) {
     EXPECT_EQ(CountOf(script, "\n    --" + s.LongName() + ") ") > 0, has_effect && s.kind != SwitchKind::kBare)
         << s.name;
   }
+}
+
+TEST(BashCompletionTest, OffersEveryDevice) {
+  std::string devices = "values='real";
+  for (const NamedProfile& named : kDeviceProfiles) devices += " " + std::string(named.name);
+  EXPECT_EQ(CountOf(BashCompletion(), devices + "'"), 1u);
 }
 
 }  // namespace

@@ -6,10 +6,9 @@
 #include <sstream>
 
 #include "base/error.h"
+#include "logging/device/device_profile.h"
 #include "system/command_line/environment.h"
-#include "system/command_line/parse_device.h"
 #include "system/command_line/parse_options.h"
-#include "system/command_line/parse_value.h"
 #include "system/command_line/switches.h"
 
 namespace dbx {
@@ -348,46 +347,20 @@ TEST(Options, TestCaseFlagsChooseOnePart) {
 TEST(Options, TheDeviceIsRealUnlessAskedForOtherwise) {
   EXPECT_EQ(Parse({}).log_device, "real");
   EXPECT_EQ(Parse({"--log_device=none"}).log_device, "real");
-  EXPECT_FALSE(ParseDevice("real").has_value());
   EXPECT_EQ(Parse({"--log_device=nvme:0.025"}).log_device, "nvme:0.025");
   EXPECT_EQ(IdentityText(Parse({"--log_device=hdd"})), IdentityText(Parse({}))) << "what a log means is the same";
-}
-
-TEST(Options, AFactorScalesTheBandwidthOfADeviceAlone) {
-  const DeviceProfile whole = *ParseDevice("hdd"), half = *ParseDevice("hdd:0.5");
-  EXPECT_EQ(whole.bytes_per_second, 160'000'000u);
-  EXPECT_EQ(half.bytes_per_second, 80'000'000u);
-  EXPECT_EQ(half.flush_nanos, whole.flush_nanos);
-  EXPECT_EQ(half.seek_nanos, whole.seek_nanos);
-  EXPECT_EQ(ParseDevice("nvme:0.025")->bytes_per_second, 50'000'000u);
-}
-
-TEST(Options, FiguresReplaceThoseOfADeviceOrStandAlone) {
-  const DeviceProfile alone = *ParseDevice("bandwidth=50M,flush=100us,seek=0,depth=4");
-  EXPECT_EQ(alone.name, "bandwidth=50M,flush=100us,seek=0,depth=4");
-  EXPECT_EQ(alone.bytes_per_second, 50u << 20);
-  EXPECT_EQ(alone.flush_nanos, 100'000u);
-  EXPECT_EQ(alone.queue_depth, 4u);
-  EXPECT_EQ(ParseDevice("flush=7")->flush_nanos, 7000u) << "a bare number counts microseconds";
-  EXPECT_EQ(ParseDevice("flush=7")->bytes_per_second, 0u);
-  const DeviceProfile changed = *ParseDevice("hdd:2,seek=4ms");
-  EXPECT_EQ(changed.bytes_per_second, 320'000'000u);
-  EXPECT_EQ(changed.seek_nanos, 4'000'000u);
 }
 
 TEST(Options, AWrongDeviceIsRefusedWithWhatThereIs) {
   for (const NamedProfile& named : kDeviceProfiles) EXPECT_REFUSED(std::string(named.name), {"--log_device=floppy"});
   EXPECT_REFUSED("--log_device=floppy: LOG_DEVICE is not a device", {"--log_device=floppy"});
-  EXPECT_REFUSED("has nvme:0, which is out of range", {"--log_device=nvme:0"});
-  EXPECT_REFUSED("has nvme:fast, which is not a number", {"--log_device=nvme:fast"});
-  EXPECT_REFUSED("has bandwidth=50MB, which is not a whole number", {"--log_device=bandwidth=50MB"});
-  EXPECT_REFUSED("has seek=1h, which is not a duration", {"--log_device=hdd,seek=1h"});
-  EXPECT_REFUSED("has depth=0, which is out of range", {"--log_device=depth=0"});
-  EXPECT_REFUSED("two figures flush=", {"--log_device=flush=1us,flush=2us"});
-  EXPECT_REFUSED("unknown figure", {"--log_device=iops=5"});
-  EXPECT_REFUSED("without a value", {"--log_device=hdd,"});
-  EXPECT_REFUSED("without a value", {"--log_device=flush=1us,hdd"});
-  EXPECT_REFUSED("is not a device", {"--log_device=real:2"});
+}
+
+TEST(Options, TheHelpNamesEveryDevice) {
+  const std::string help = HelpText(), line = help.substr(help.find("--log_device="));
+  for (const NamedProfile& named : kDeviceProfiles) {
+    EXPECT_LT(line.find(" " + std::string(named.name)), line.find('\n')) << named.name;
+  }
 }
 
 TEST(Options, LogDirectoriesAndTheirNumberAgree) {
