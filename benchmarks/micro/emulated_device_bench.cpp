@@ -109,7 +109,7 @@ class Bench {
     return static_cast<double>(bytes) / seconds;
   }
 
-  double Rate() const { return static_cast<double>(profile_.bytes_per_second); }
+  double Rate() const { return static_cast<double>(profile_.AloneBytesPerSecond()); }
 
  private:
   // So many requests of `bytes` as take the time at `rate`; bounded, as the file must fit.
@@ -146,7 +146,7 @@ bool Show(const char* what, const char* unit, double claimed, double measured) {
 }
 
 bool ShowRates(Bench& bench, const DeviceProfile& profile) {
-  if (profile.bytes_per_second == 0) return true;
+  if (bench.Rate() == 0) return true;
   // A round of eight writes ends with a flush; two files pay a seek whenever the head moves to the other one.
   const double round_seconds =
       kWritesInFlight * kWriteBytes / bench.Rate() + static_cast<double>(profile.flush_nanos) * 1e-9;
@@ -168,7 +168,7 @@ bool ShowAll(const Settings& settings) {
               kind.io_engine.c_str());
   Bench bench(settings, files, *profile, "emulated");
   const auto seconds = [](uint64_t nanos) { return static_cast<double>(nanos) * 1e-9; };
-  const double transfer = profile->bytes_per_second == 0 ? 0 : kBlockBytes / bench.Rate();
+  const double transfer = bench.Rate() == 0 ? 0 : kBlockBytes / bench.Rate();
   const double flush = transfer + seconds(profile->flush_nanos), seek = flush + seconds(profile->seek_nanos);
   bool holds = ShowRates(bench, *profile);
   if (flush > 0)

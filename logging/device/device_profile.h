@@ -2,8 +2,10 @@
 //
 // One rate holds for writes and reads together, as they share the device. A durable write is done `flush_nanos` after
 // its last byte was transferred; a write or read that begins elsewhere than the last one ended pays `seek_nanos` first.
+// The channel, if there is one, is shared by all emulated devices of a run (emulated_channel.h).
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -17,7 +19,14 @@ struct DeviceProfile {
   uint64_t bytes_per_second = 0;  // 0: as fast as the underlying directory
   uint64_t flush_nanos = 0;
   uint64_t seek_nanos = 0;
-  uint32_t queue_depth = 32;  // requests that the device works on at once
+  uint32_t queue_depth = 32;              // requests that the device works on at once
+  uint64_t channel_bytes_per_second = 0;  // 0: no channel
+
+  // Of one device while the others are idle; 0: no limit.
+  uint64_t AloneBytesPerSecond() const {
+    const auto [slower, faster] = std::minmax(bytes_per_second, channel_bytes_per_second);
+    return slower == 0 ? faster : slower;
+  }
 };
 
 // A directory's emulation, for descriptions.

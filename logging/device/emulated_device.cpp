@@ -30,9 +30,10 @@ uint64_t EmulatedDevice::Write(uint32_t file, uint64_t offset, uint64_t bytes, b
 
 uint64_t EmulatedDevice::Read(uint32_t file, Reader& reader, uint64_t offset, uint64_t bytes, uint64_t now) {
   const std::lock_guard lock(mutex_);
-  if (offset == reader.end && profile_.bytes_per_second != 0) {
+  const uint64_t rate = profile_.AloneBytesPerSecond();
+  if (offset == reader.end && rate != 0) {
     const uint64_t ahead_bytes = std::min(bytes, kReadAheadBytes);
-    const uint64_t ahead_nanos = ahead_bytes * kNanosPerSecond / profile_.bytes_per_second;
+    const uint64_t ahead_nanos = ahead_bytes * kNanosPerSecond / rate;
     now -= std::min(ahead_nanos, now);  // not into an earlier transfer: Transfer begins behind it
   }
   reader.end = offset + bytes;
@@ -49,17 +50,21 @@ uint64_t EmulatedDevice::Transfer(Position from, uint64_t bytes, uint64_t flush_
   uint64_t& slot = *std::min_element(in_flight_.begin(), in_flight_.end());
   const uint64_t begin = std::max({now, slot, transferred_nanos_});
   const uint64_t seek_nanos = from == head_ ? 0 : profile_.seek_nanos;
-  transferred_nanos_ = begin + seek_nanos + TransferNanos(bytes);
+  transferred_nanos_ = TransferEnd(bytes, begin + seek_nanos, now);
   head_ = {from.file, from.offset + bytes};
   return slot = transferred_nanos_ + flush_nanos;
 }
 
-uint64_t EmulatedDevice::TransferNanos(uint64_t bytes) {
-  if (profile_.bytes_per_second == 0) return 0;
-  using Wide = unsigned __int128;
-  const Wide byte_nanos = static_cast<Wide>(bytes) * kNanosPerSecond + byte_nanos_left_;
-  byte_nanos_left_ = static_cast<uint64_t>(byte_nanos % profile_.bytes_per_second);
-  return static_cast<uint64_t>(byte_nanos / profile_.bytes_per_second);
+uint64_t EmulatedDevice::TransferEnd(uint64_t bytes, uint64_t begin, uint64_t now) {
+  const uint64_t rate = profile_.bytes_per_second;
+  if (rate == 0 && channel_ == nullptr) return begin;
+  const ByteNanos amount = ByteNanos{bytes} * kNanosPerSecond + byte_nanos_left_;
+  byte_nanos_left_ = rate == 0 ? 0 : amount % rate;
+  const ByteNanos whole = amount - byte_nanos_left_;
+  if (channel_ == nullptr) return begin + static_cast<uint64_t>(whole / rate);
+  const EmulatedChannel::Carried carried = channel_->Carry(now, begin, whole, rate);
+  byte_nanos_left_ += carried.left;
+  return carried.end_nanos;
 }
 
 }  // namespace dbx

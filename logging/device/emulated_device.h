@@ -2,7 +2,8 @@
 //
 // Shared by all files of one directory. One request is transferred at a time, at the profile's rate: the time line is a
 // token bucket that never saves up. The flushes behind the transfers overlap, up to the queue depth. Errors do not add
-// up, as each request begins where the one before ended, not when a thread woke up.
+// up, as each request begins where the one before ended, not when a thread woke up. A channel that the device shares
+// with others may make a transfer longer.
 //
 // Times are nanoseconds of the caller's clock; nothing here waits. Rejected: a sleep within each request, which makes
 // the device slower by the lateness of each sleep (50 us on most hosts, as long as a whole flush).
@@ -11,10 +12,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "base/host.h"
 #include "logging/device/device_profile.h"
+#include "logging/device/emulated_channel.h"
 
 namespace dbx {
 
@@ -38,8 +42,11 @@ class EmulatedDevice {
   // have been transferred while the reader was busy with the one before.
   static constexpr uint64_t kReadAheadBytes = 256 << 10;
 
-  explicit EmulatedDevice(const DeviceProfile& profile)
-      : profile_(profile), in_flight_(profile.queue_depth == 0 ? 1 : profile.queue_depth) {}
+  // `channel`: the profile's, shared by all devices of the run. Null: there is none.
+  explicit EmulatedDevice(const DeviceProfile& profile, std::shared_ptr<EmulatedChannel> channel = nullptr)
+      : profile_(profile),
+        channel_(std::move(channel)),
+        in_flight_(profile.queue_depth == 0 ? 1 : profile.queue_depth) {}
 
   // Requested at `now`: the time at which they are done. `file` tells the device's files apart. Without `durable`
   // nothing is flushed.
@@ -56,14 +63,15 @@ class EmulatedDevice {
   };
 
   uint64_t Transfer(Position from, uint64_t bytes, uint64_t flush_nanos, uint64_t now);
-  // Of a transfer, exact over many: the fraction of a nanosecond is carried over to the next one.
-  uint64_t TransferNanos(uint64_t bytes);
+  // When a transfer that begins at `begin` ends; exact over many: the fraction of a nanosecond goes with the next one.
+  uint64_t TransferEnd(uint64_t bytes, uint64_t begin, uint64_t now);
 
   const DeviceProfile profile_;
+  const std::shared_ptr<EmulatedChannel> channel_;
   Mutex mutex_;
   std::vector<uint64_t> in_flight_;  // when the requests, at most so many, are done
   uint64_t transferred_nanos_ = 0;   // when the last transfer ends
-  uint64_t byte_nanos_left_ = 0;     // below bytes_per_second
+  ByteNanos byte_nanos_left_ = 0;    // of a nanosecond of the device, and of one of the channel
   Position head_;                    // behind the last transfer; nowhere at first
 };
 

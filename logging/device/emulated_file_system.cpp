@@ -119,8 +119,12 @@ bool LiesIn(const std::string& path, const std::string& directory) {
 EmulatedFileSystem::EmulatedFileSystem(FileSystem& files, const DeviceProfile& profile,
                                        const std::vector<std::string>& directories, DeviceClock* clock)
     : files_(files), profile_(profile), clock_(clock == nullptr ? host_clock_ : *clock) {
+  std::shared_ptr<EmulatedChannel> channel;
+  if (profile.channel_bytes_per_second != 0) {
+    channel = std::make_shared<EmulatedChannel>(profile.channel_bytes_per_second);
+  }
   for (const std::string& directory : directories) {
-    devices_.emplace_back(directory, std::make_shared<EmulatedDevice>(profile));
+    devices_.emplace_back(directory, std::make_shared<EmulatedDevice>(profile, channel));
   }
 }
 

@@ -1,4 +1,5 @@
-// A file system whose log directories are devices of a DeviceProfile, each directory its own (models FileSystem).
+// A file system whose log directories are devices of a DeviceProfile, each directory its own (models FileSystem). All
+// of them share the profile's channel, if it has one.
 //
 // It forwards everything to the underlying file system, which does the writing, syncing and crashing, and then waits
 // until an EmulatedDevice would be done: durability is unchanged, only its completion is reported later. It cannot make

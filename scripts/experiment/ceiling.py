@@ -1,8 +1,8 @@
 """What the devices under the logs take at most: the line that a series cannot pass.
 
-An emulated device takes what its profile says (build/micro/emulated_device_bench tells how close it comes). Real ones
-are measured once per results, each alone, by build/micro/host_limits and, where it is installed, by fio: the larger
-figure counts. A RAM disk is no device: no line.
+An emulated device takes what its profile says (build/micro/emulated_device_bench tells how close it comes), and all of
+a run no more than the channel that they share. Real ones are measured once per results, each alone, by
+build/micro/host_limits and, where it is installed, by fio: the larger figure counts. A RAM disk is no device: no line.
 """
 from __future__ import annotations
 
@@ -90,14 +90,22 @@ def save(path: str, ceilings: list[Ceiling]) -> None:
 def of_row(row: dict, measured: Sequence[Ceiling] = ()) -> Optional[Ceiling]:
     """Of the devices that a run's logs lay on. `measured`: those of the directories for real logs, in their order."""
     directories = row["record"].get("environment", {}).get("log_directories", [])
-    emulated = [directory["emulation"]["bytes_per_second"] for directory in directories if "emulation" in directory]
+    emulated = [directory["emulation"] for directory in directories if "emulation" in directory]
     if emulated:
-        return Ceiling("", float(sum(emulated)), "emulated profile") if all(emulated) else None
+        rate = _of_emulated(emulated)
+        return Ceiling("", rate, "emulated profile") if rate else None
     count = row["place"]["directories"]
     in_ram = any(directory.get("kind") == "ram" for directory in directories)
     if in_ram or row["place"]["kind"] != "disk" or not 0 < count <= len(measured):
         return None
     return Ceiling("", sum(one.bytes_per_second for one in measured[:count]), measured[0].source)
+
+
+def _of_emulated(devices: list[dict]) -> float:
+    """Bytes per second of all together; 0: no limit. Records of older builds know of no channel."""
+    each = [device["bytes_per_second"] for device in devices]
+    limits = [sum(each)] * all(each) + [devices[0].get("channel_bytes_per_second", 0)]
+    return float(min((limit for limit in limits if limit), default=0))
 
 
 def log_bytes_per_second(row: dict, measured: Sequence[Ceiling] = ()) -> Optional[float]:

@@ -71,8 +71,9 @@ def _device_words(directory: dict) -> str:
     if device is None:
         return ""
     rate = f"{device['bytes_per_second'] / 1e6:g} MB/s" if device["bytes_per_second"] else "no limit of bandwidth"
+    channel = device.get("channel_bytes_per_second", 0)  # records of older builds know of none
     return (f" {device['profile']}: {rate}, flush {device['flush_us']:g} us, seek {device['seek_us']:g} us, "
-            f"depth {device['queue_depth']}")
+            f"depth {device['queue_depth']}" + (f", one channel {channel / 1e6:g} MB/s" if channel else ""))
 
 
 def _host_section(rows: list[dict]) -> str:

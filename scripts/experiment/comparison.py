@@ -7,6 +7,7 @@ the step. A recovery is that of a certain run.
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from dataclasses import dataclass, field
 from statistics import median
@@ -27,7 +28,7 @@ class Step:
 
 
 def _asked_for(command: str) -> str:
-    """A command without what is of one step alone, and with the device's name alone."""
+    """A command without what is of one step alone, and without the factor of the device."""
     program, *flags = shlex.split(command)
     if program == "taskset":  # -c PROCESSORS; a recovery has as many threads
         program, *flags = flags[2:]
@@ -35,7 +36,7 @@ def _asked_for(command: str) -> str:
     for word in flags:
         name, _, value = word.partition("=")
         if name not in OF_ONE_STEP or (name == FLUSH_INTERVAL and value.isdecimal()):
-            words.append(f"{name}={value.split(':')[0]}" if name == "--log_device" else word)
+            words.append(re.sub(r":[^,]*", "", word) if name == "--log_device" else word)
     return " ".join([os.path.basename(program), *sorted(words)])
 
 

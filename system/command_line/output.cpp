@@ -40,6 +40,7 @@ Json EmulationJson(const DeviceEmulation& e) {
           {"flush_us", micros(e.profile.flush_nanos)},
           {"seek_us", micros(e.profile.seek_nanos)},
           {"queue_depth", e.profile.queue_depth},
+          {"channel_bytes_per_second", e.profile.channel_bytes_per_second},
           {"over", e.over}};
 }
 
@@ -392,9 +393,13 @@ std::string EmulationText(const Json& record) {
   const Json& e = directories.at(0).at("emulation");
   const std::string rate =
       Count(e, "bytes_per_second") == 0 ? "no limit of bandwidth" : Scaled(Number(e, "bytes_per_second"), "B/s");
-  return fmt::format(", on {} EMULATED {} ({}, flush {}, seek {}, depth {}) over {}", directories.size(),
+  const std::string channel =
+      Count(e, "channel_bytes_per_second") == 0
+          ? ""
+          : fmt::format(", one channel {}", Scaled(Number(e, "channel_bytes_per_second"), "B/s"));
+  return fmt::format(", on {} EMULATED {} ({}, flush {}, seek {}, depth {}{}) over {}", directories.size(),
                      e.at("profile").get<std::string>(), rate, Microseconds(Number(e, "flush_us")),
-                     Microseconds(Number(e, "seek_us")), Count(e, "queue_depth"),
+                     Microseconds(Number(e, "seek_us")), Count(e, "queue_depth"), channel,
                      directories.at(0).at("file_system").get<std::string>());
 }
 

@@ -23,8 +23,8 @@ std::string Names() {
 }
 
 [[noreturn]] void Refuse(const char* what) {
-  throw BadValue(
-      fmt::format("{} (there is real, {}each perhaps with :FACTOR; bandwidth=, flush=, seek=, depth=)", what, Names()));
+  throw BadValue(fmt::format(
+      "{} (there is real, {}each perhaps with :FACTOR; bandwidth=, flush=, seek=, depth=, channel=)", what, Names()));
 }
 
 // Parses a part of the text; errors name the part.
@@ -64,6 +64,8 @@ bool SetFigure(std::string_view name, std::string_view value, DeviceProfile& pro
     profile.seek_nanos = ParseDuration(value, kBareNanos, 1, 0, kNanosMax);
   } else if (name == "depth") {
     profile.queue_depth = static_cast<uint32_t>(ParseWhole(value, 1, kDepthMax));
+  } else if (name == "channel") {
+    profile.channel_bytes_per_second = ParseWhole(value, 0, kBytesPerSecondMax);
   } else {
     return false;
   }

@@ -4,7 +4,8 @@
 //
 // NAME is one of kDeviceProfiles, FACTOR is on its bandwidth alone. A figure replaces that of the profile, or that of a
 // device without limits: bandwidth (bytes per second; 0: no limit), flush and seek (times; a bare number counts us),
-// depth (requests at once). Called by switches.cpp, log_files.cpp and the micro-benchmark of emulated devices.
+// depth (requests at once), channel (bytes per second of all devices of the run together; 0, as in every profile: no
+// channel). Called by switches.cpp, log_files.cpp and the micro-benchmark of emulated devices.
 #pragma once
 
 #include <optional>

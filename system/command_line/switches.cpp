@@ -226,7 +226,7 @@ constexpr Switch kSwitches[] = {
     Both(Device(
         "LOG_DEVICE", &O::log_device,
         "what each log directory behaves as: real; nvme ssd hdd disk29 pm, with :FACTOR; bandwidth=,flush=,seek=,"
-        "depth=")),
+        "depth=; channel=, which all of them share")),
     Bytes("DEVICE_CEILING", "", &O::device_ceiling, 0, kMostBytes, "what the log devices take per second; 0: unknown"),
     // Recovery.
     Both(Bool("LOG_RECOVER", "Lr", &O::log_recover, "1: recover instead of running")),

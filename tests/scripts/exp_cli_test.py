@@ -315,6 +315,14 @@ class CompareTest(unittest.TestCase):
         self.assertEqual(rest[-2:], ["note: devices differ: nvme:0.5 and nvme:0.7",
                                      "note: flush intervals differ: 200us and 1600us"])
 
+    def test_figures_of_a_device_other_than_its_factor_are_part_of_the_step(self):
+        a = self.write("a", ("LOG_TAURUS", 0, 1e6), factor="0.5,channel=160M")
+        b = self.write("b", ("LOG_TAURUS", 0, 1e6), factor="0.7,channel=160M")
+        self.assertIn(" --log_device=nvme,channel=160M ", comparison.compare(a, b))
+        without = self.write("without", ("LOG_TAURUS", 0, 1e6))
+        with self.assertRaisesRegex(running.Refused, "have no step in common"):
+            comparison.compare(a, without)
+
     def test_a_flush_interval_that_was_swept_is_part_of_the_step(self):
         a = self.write("a", ("LOG_TAURUS", 0, 1e6), interval="100")
         self.assertIn("--log_flush_interval=100 ", comparison.compare(a, a))

@@ -230,6 +230,11 @@ class CeilingTest(unittest.TestCase):
         self.assertEqual(ceiling.log_bytes_per_second(self.emulated()), 6e6)
         self.assertEqual(ceiling.of_row(self.emulated()).source, "emulated profile")
 
+    def test_a_channel_that_emulated_devices_share_limits_their_sum(self):
+        for rate, channel, both in ((3e6, 5e6, 5e6), (3e6, 9e6, 6e6), (3e6, 0, 6e6), (0, 5e6, 5e6), (0, 0, None)):
+            row = self.row([{"emulation": {"bytes_per_second": rate, "channel_bytes_per_second": channel}}] * 2)
+            self.assertEqual(ceiling.log_bytes_per_second(row), both, (rate, channel))
+
     def test_a_ram_disk_and_an_emulation_without_a_limit_have_none(self):
         self.assertIsNone(ceiling.transactions_per_second(self.row([{}]), [ceiling.Ceiling(".", 1e6, "fio")]))
         self.assertIsNone(ceiling.of_row(self.row([{"emulation": {"bytes_per_second": 0}}])))

@@ -12,7 +12,7 @@ import host
 import progress
 import pairs
 import readme_matrix
-from experiment import cells, records, spec, stats, summary
+from experiment import cells, cells_page, records, spec, stats, summary
 from experiment.cells import (
     FOR_PEERS, HEADLINES, WORKLOADS, Cell, Settings, all_cells, cell_from_dict, command, points_of_a_round,
     select_cells,
@@ -74,6 +74,13 @@ class SummaryTest(unittest.TestCase):
         row["record"]["environment"] = {"log_directories": [{"kind": "emulated", "emulation": {"profile": "hdd:0.5"}}]}
         self.assertEqual(summary.caption([row]), "emulated log device (hdd:0.5); one run per cell")
         self.assertIn("note: the log device was emulated (hdd:0.5)", summary.notes([row]))
+
+    def test_the_report_names_the_figures_of_an_emulated_device_and_its_channel(self):
+        device = {"profile": "disk29", "bytes_per_second": 29e6, "flush_us": 4170, "seek_us": 6300, "queue_depth": 32}
+        words = " disk29: 29 MB/s, flush 4170 us, seek 6300 us, depth 32"
+        for channel, more in (({}, ""), ({"channel_bytes_per_second": 0}, ""),
+                              ({"channel_bytes_per_second": 160e6}, ", one channel 160 MB/s")):
+            self.assertEqual(cells_page._device_words({"emulation": {**device, **channel}}), words + more)
 
     def test_units_follow_the_size(self):
         self.assertEqual([stats.microseconds(v) for v in (None, 4.2, 340, 1700, 250000)],

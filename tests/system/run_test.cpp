@@ -152,7 +152,7 @@ TEST_F(RunAndRecovery, WithoutAnchorsLoseNothing) {
 TEST_F(RunAndRecovery, OnAnEmulatedDeviceLoseNothingAndNameIt) {
   const TempDir directory;
   options_.log_dirs = {directory / "a", directory / "b"};
-  options_.log_device = "bandwidth=50M,flush=100us,seek=50us";
+  options_.log_device = "bandwidth=50M,flush=100us,seek=50us,channel=60M";
   options_.verify = true;
   FileLogStorage logs(options_);
   const auto engine = Registry::Global().Create(options_);

@@ -77,6 +77,59 @@ TEST_F(EmulatedFileSystemTest, ADirectoryIsOneDeviceAndAnotherDirectoryAnotherOn
               2 * alone, 1e-6);
 }
 
+TEST_F(EmulatedFileSystemTest, TwoDirectoriesAtOnceShareTheChannelExactly) {
+  EmulatedFileSystem files = Make({"disk", 100'000'000, 0, 0, 8, 160'000'000});
+  const auto one = files.Create("a/1", {}), other = files.Create("b/2", {});
+  const std::vector<std::byte> data = Pattern(kMebi);
+  const uint64_t begin = clock_.now_nanos;
+  for (size_t i = 0; i < 8; ++i) {
+    for (const auto& file : {&one, &other}) (*file)->StartWrite(i * kMebi, data);
+    for (const auto& file : {&one, &other}) EXPECT_EQ((*file)->Complete(true), (i + 1) * kMebi);
+    EXPECT_EQ(clock_.now_nanos - begin, (i + 1) * 2 * kMebi * 1000 / 160);
+  }
+}
+
+TEST_F(EmulatedFileSystemTest, OneDirectoryAloneHasItsOwnBandwidthOrTheChannels) {
+  for (const auto& [rate, channel_rate] : {std::pair(100u, 160u), {160u, 100u}, {0u, 100u}}) {
+    EmulatedFileSystem files = Make({"disk", rate * 1'000'000, 0, 0, 8, channel_rate * 1'000'000});
+    const auto file = files.Create("a/" + std::to_string(rate), {});
+    EXPECT_NEAR(SecondsOf([&] { WriteAll(*file, 64 * kMebi, kMebi / 2, 8); }), 64.0 * kMebi / 100e6, 1e-9);
+  }
+}
+
+TEST_F(EmulatedFileSystemTest, AChannelAboveTheSumChangesNothing) {
+  std::vector<uint64_t> done[2];
+  for (const uint64_t channel_rate : {0, 200'000'000}) {
+    DeviceProfile profile = kDisk;
+    profile.channel_bytes_per_second = channel_rate;
+    EmulatedFileSystem files = Make(profile);
+    const std::string name = std::to_string(channel_rate);
+    const auto one = files.Create("a/" + name, {}), other = files.Create("b/" + name, {});
+    const uint64_t begin = clock_.now_nanos;
+    for (size_t i = 0, at = 0; i < 64; ++i) {
+      const std::vector<std::byte> data = Pattern(kBlock * (1 + i % 7));
+      for (const auto& file : {&one, &other}) (*file)->StartWrite(at, data);
+      for (const auto& file : {&one, &other}) (*file)->Complete(i % (file == &one ? 4 : 3) == 0);
+      done[channel_rate != 0].push_back(clock_.now_nanos - begin);
+      at += data.size();
+    }
+  }
+  EXPECT_EQ(done[0], done[1]);
+}
+
+TEST_F(EmulatedFileSystemTest, ReadersShareTheChannelWithWriters) {
+  EmulatedFileSystem files = Make({"disk", 100'000'000, 0, 0, 8, 100'000'000});
+  WriteAll(*files.Create("a/log", {}), kMebi, kMebi, 1);
+  const auto reader = files.Open("a/log"), writer = files.Create("b/log", {});
+  const std::vector<std::byte> data = Pattern(kMebi);
+  std::vector<std::byte> to(kMebi);
+  EXPECT_NEAR(SecondsOf([&] {
+                writer->StartWrite(0, data);
+                reader->Read(0, to);
+              }),
+              2 * kMebi / 100e6, 1e-9);
+}
+
 TEST_F(EmulatedFileSystemTest, ADurableWriteTakesTheFlushAndSeveralInFlightTakeItOnce) {
   EmulatedFileSystem files = Make({"disk", 0, 2'000'000, 0, 8});
   const auto file = files.Create("a/log", {}), other = files.Create("a/other", {});
@@ -287,6 +340,19 @@ TEST_F(EmulatedFileSystemTest, ThreadsShareTheirDevice) {
   EXPECT_GE(static_cast<double>(host::MonotonicNanos() - begin), kThreads * kBytesEach * 10.0);
 }
 
+TEST_F(EmulatedFileSystemTest, ThreadsShareTheChannel) {
+  constexpr size_t kBytesEach = kMebi;
+  EmulatedFileSystem files(memory_, {"disk", 100'000'000, 20'000, 0, 2, 125'000'000}, {"a", "b"});
+  std::vector<std::unique_ptr<BlockDevice>> open;
+  for (const char* path : {"a/1", "a/2", "b/1", "b/2"}) open.push_back(files.Create(path, {}));
+  const uint64_t begin = host::MonotonicNanos();
+  {
+    std::vector<Thread> threads;
+    for (const auto& file : open) threads.emplace_back([&] { WriteAll(*file, kBytesEach, 16 * kBlock, 3); });
+  }
+  EXPECT_GE(static_cast<double>(host::MonotonicNanos() - begin), 4 * kBytesEach * 8.0);
+}
+
 TEST_F(EmulatedFileSystemTest, OtherDirectoriesAreLeftAlone) {
   EmulatedFileSystem files = Make(kDisk);
   const auto file = files.Create("aa/log", {});
@@ -309,13 +375,16 @@ TEST_F(EmulatedFileSystemTest, ADirectoryWithinAnotherIsADeviceOfItsOwn) {
 }
 
 TEST_F(EmulatedFileSystemTest, ItIsDescribedWithItsProfileAndWhatLiesUnderneath) {
-  EmulatedFileSystem files = Make(kDisk);
+  DeviceProfile profile = kDisk;
+  profile.channel_bytes_per_second = 160'000'000;
+  EmulatedFileSystem files = Make(profile);
   const DirectoryKind kind = files.Describe("a/run", {}), below = memory_.Describe("a/run", {});
   EXPECT_EQ(kind.kind, "emulated");
   EXPECT_EQ(kind.file_system, below.file_system);
   EXPECT_EQ(kind.io_engine, below.io_engine);
   ASSERT_TRUE(kind.emulation.has_value());
   EXPECT_EQ(kind.emulation->profile.name, "disk");
+  EXPECT_EQ(kind.emulation->profile.channel_bytes_per_second, 160'000'000u);
   EXPECT_EQ(kind.emulation->over, below.kind);
 }
 

@@ -347,7 +347,9 @@ TEST(Options, TestCaseFlagsChooseOnePart) {
 TEST(Options, TheDeviceIsRealUnlessAskedForOtherwise) {
   EXPECT_EQ(Parse({}).log_device, "real");
   EXPECT_EQ(Parse({"--log_device=none"}).log_device, "real");
-  EXPECT_EQ(Parse({"--log_device=nvme:0.025"}).log_device, "nvme:0.025");
+  for (const char* device : {"nvme:0.025", "disk29,channel=160M"}) {
+    EXPECT_EQ(Parse({std::string("--log_device=") + device}).log_device, device);
+  }
   EXPECT_EQ(IdentityText(Parse({"--log_device=hdd"})), IdentityText(Parse({}))) << "what a log means is the same";
 }
 

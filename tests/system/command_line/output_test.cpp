@@ -229,7 +229,7 @@ TEST(Record, EnvironmentNamesBuildMachineAndDevices) {
 }
 
 TEST(Record, AnEmulatedDeviceIsNamedWithItsFiguresWhereverThereIsAResult) {
-  const DeviceEmulation emulation{{"hdd:0.5", 80'000'000, 4'170'000, 6'300'000, 32}, "ram"};
+  const DeviceEmulation emulation{{"hdd:0.5", 80'000'000, 4'170'000, 6'300'000, 32, 0}, "ram"};
   RunResult run = SomeRun();
   run.directories = {{"./logs/run-0001", "emulated", "tmpfs", "pwrite, buffered, fdatasync", emulation}};
   RecoveryResult recovery = SomeRecovery();
@@ -238,13 +238,27 @@ TEST(Record, AnEmulatedDeviceIsNamedWithItsFiguresWhereverThereIsAResult) {
        {RunRecord(DefaultOptions(), run, TwoCores()), RecoveryRecord(DefaultOptions(), recovery, TwoCores())}) {
     const Json directory = Json::parse(record).at("environment").at("log_directories").at(0);
     EXPECT_EQ(directory.at("kind"), "emulated");
-    const Json expected = {{"profile", "hdd:0.5"}, {"bytes_per_second", 80'000'000},
-                           {"flush_us", 4170.0},   {"seek_us", 6300.0},
-                           {"queue_depth", 32},    {"over", "ram"}};
+    const Json expected = {
+        {"profile", "hdd:0.5"}, {"bytes_per_second", 80'000'000}, {"flush_us", 4170.0}, {"seek_us", 6300.0},
+        {"queue_depth", 32},    {"channel_bytes_per_second", 0},  {"over", "ram"}};
     EXPECT_EQ(directory.at("emulation"), expected);
     const std::string words = "on 1 EMULATED hdd:0.5 (80 MB/s, flush 4.17 ms, seek 6.3 ms, depth 32) over tmpfs";
     EXPECT_TRUE(Contains(RecordText(record), words)) << RecordText(record);
   }
+}
+
+TEST(Record, TheChannelOfEmulatedDevicesIsNamed) {
+  const DeviceEmulation emulation{{"disk29,channel=160M", 29'000'000, 4'170'000, 6'300'000, 32, 160u << 20}, "ram"};
+  RunResult run = SomeRun();
+  run.directories.assign(2, {"./logs/run-0001", "emulated", "tmpfs", "pwrite, buffered, fdatasync", emulation});
+  const std::string record = RunRecord(DefaultOptions(), run, TwoCores());
+  for (const Json& directory : Json::parse(record).at("environment").at("log_directories")) {
+    EXPECT_EQ(directory.at("emulation").at("profile"), "disk29,channel=160M");
+    EXPECT_EQ(directory.at("emulation").at("channel_bytes_per_second"), 160u << 20);
+  }
+  const std::string words =
+      "on 2 EMULATED disk29,channel=160M (29 MB/s, flush 4.17 ms, seek 6.3 ms, depth 32, one channel 168 MB/s) over";
+  EXPECT_TRUE(Contains(RecordText(record), words)) << RecordText(record);
 }
 
 TEST(Record, ARealDeviceIsNotCalledEmulated) {

@@ -55,15 +55,40 @@ TEST(ParseDeviceTest, TheDiskOfDifferentialLoggingHasItsFigures) {
   EXPECT_EQ(disk.seek_nanos, 6'300'000u);
 }
 
+TEST(ParseDeviceTest, AChannelGoesWithAnyDeviceAndIsNotScaled) {
+  const DeviceProfile half = *ParseDevice("disk29:0.5,channel=160M");
+  EXPECT_EQ(half.name, "disk29:0.5,channel=160M");
+  EXPECT_EQ(half.bytes_per_second, 14'500'000u);
+  EXPECT_EQ(half.channel_bytes_per_second, 160u << 20);
+  EXPECT_EQ(ParseDevice("channel=160000000")->channel_bytes_per_second, 160'000'000u);
+}
+
+TEST(ParseDeviceTest, NoDeviceHasAChannelUnlessAskedFor) {
+  for (const NamedProfile& named : kDeviceProfiles) EXPECT_EQ(ParseDevice(named.name)->channel_bytes_per_second, 0u);
+  EXPECT_EQ(ParseDevice("hdd,channel=0")->channel_bytes_per_second, 0u);
+}
+
+TEST(ParseDeviceTest, ADeviceAloneTransfersAtTheLowerOfItsRateAndTheChannels) {
+  for (const auto& [text, rate] : {std::pair("bandwidth=5,channel=9", 5u),
+                                   {"bandwidth=9,channel=5", 5u},
+                                   {"bandwidth=0,channel=5", 5u},
+                                   {"bandwidth=5", 5u},
+                                   {"flush=1", 0u}}) {
+    EXPECT_EQ(ParseDevice(text)->AloneBytesPerSecond(), rate) << text;
+  }
+}
+
 TEST(ParseDeviceTest, AWrongTextIsRefusedWithItsPart) {
   for (const auto& [text, why] : {std::pair("floppy", "is not a device (there is real, nvme, "),
-                                  {"floppy", "bandwidth=, flush=, seek=, depth=)"},
+                                  {"floppy", "bandwidth=, flush=, seek=, depth=, channel=)"},
                                   {"nvme:0", "has nvme:0, which is out of range"},
                                   {"nvme:fast", "has nvme:fast, which is not a number"},
                                   {"bandwidth=50MB", "has bandwidth=50MB, which is not a whole number"},
                                   {"hdd,seek=1h", "has seek=1h, which is not a duration"},
                                   {"depth=0", "has depth=0, which is out of range"},
+                                  {"hdd,channel=fast", "has channel=fast, which is not a whole number"},
                                   {"flush=1us,flush=2us", "two figures flush="},
+                                  {"channel=1M,channel=2M", "two figures channel="},
                                   {"iops=5", "unknown figure"},
                                   {"hdd,", "without a value"},
                                   {"flush=1us,hdd", "without a value"},
