@@ -15,6 +15,16 @@
 
 namespace dbx {
 
+// Where the time of a restart from a backup went (logging/differential/differential_recovery.h): of each stage from the
+// begin of its first task to the end of its last one.
+struct RestartTimes {
+  double forward_seconds = 0;
+  double backup_seconds = 0;
+  double backward_seconds = 0;
+  double adopt_seconds = 0;
+  double log_read_seconds = 0;  // of the backward passes together: waiting for the log, the rest of them being replay
+};
+
 // What a recovery found. The ends of the logs are JudgeEnds's, the rest is the scheme's.
 struct ReplaySummary {
   uint64_t recovered = 0;
@@ -34,6 +44,7 @@ struct ReplaySummary {
   bool went_serial = false;
   double parallelism = 0;                                   // mean number of workers that were replaying
   std::vector<std::optional<format::RunEndBody>> run_ends;  // of each log
+  RestartTimes restart{};
 };
 
 // `readers`, one per log of the run, have ended. Fills in what the ends show, and refuses (Error kCorrupt) logs that

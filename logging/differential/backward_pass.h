@@ -39,6 +39,8 @@ class BackwardPass {
     const std::vector<bool>& changed = changed_[table.value()];
     return page < changed.size() && changed[page];
   }
+  // Spent in waiting for the log.
+  uint64_t read_ticks() const { return reader_.read_ticks(); }
 
  private:
   // Records ahead whose slots are prefetched.

@@ -5,6 +5,7 @@
 
 #include "base/bytes.h"
 #include "base/check.h"
+#include "base/clock.h"
 
 namespace dbx {
 
@@ -78,13 +79,16 @@ bool BackwardReader::LoadKept() {
 bool BackwardReader::Load() {
   if (chunks_left_ == 0) return false;
   --chunks_left_;
+  const uint64_t begin = Clock::NowTicks();
   if (read_.started()) {
     current_ ^= 1;
   } else {
     StartReading(chunks_left_, chunks_[current_], /*ahead=*/false);
   }
   const Chunk& chunk = chunks_[current_];
-  if (read_.Take() < chunk.bytes) Refuse(starts_[chunks_left_], "the file is shorter than before");
+  const size_t got = read_.Take();
+  read_ticks_ += Clock::NowTicks() - begin;
+  if (got < chunk.bytes) Refuse(starts_[chunks_left_], "the file is shorter than before");
   if (read_ahead_ && chunks_left_ > 0) StartReading(chunks_left_ - 1, chunks_[current_ ^ 1], /*ahead=*/true);
   bytes_ = chunk.buffer.data();
   bytes_from_ = chunk.from;

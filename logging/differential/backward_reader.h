@@ -51,6 +51,8 @@ class BackwardReader {
   bool Previous(format::RecordHeader& header, std::span<const std::byte>& body);
   // The record that Previous will return after `more` others; false if it is not in memory yet.
   bool Ahead(size_t more, format::RecordHeader& header, std::span<const std::byte>& body) const;
+  // Spent in waiting for the device.
+  uint64_t read_ticks() const { return read_ticks_; }
 
  private:
   struct Chunk {
@@ -81,7 +83,8 @@ class BackwardReader {
   Lsn bytes_from_;
   KeptLog::Chunk kept_chunk_;
   Chunk chunks_[2];
-  int current_ = 0;      // the other is read ahead
+  int current_ = 0;  // the other is read ahead
+  uint64_t read_ticks_ = 0;
   BackgroundRead read_;  // behind the buffers, which it must not outlive
 };
 

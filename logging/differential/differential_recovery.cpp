@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 
 #include "base/bytes.h"
 #include "base/cache_line.h"
 #include "base/check.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/host.h"
 #include "base/parallel.h"
@@ -108,10 +110,11 @@ class RestartRun {
   }
 
   ReplaySummary Run() {
-    const uint64_t begin = host::TimeStamp();
+    const uint64_t begin = Clock::NowTicks();
     RunInParallel(settings_.workers, [this](uint32_t worker) { Work(WorkerId(worker)); });
-    const uint64_t ticks = std::max<uint64_t>(host::TimeStamp() - begin, 1);
-    summary_.parallelism = static_cast<double>(busy_ticks_.load()) / static_cast<double>(ticks);
+    const uint64_t ticks = std::max<uint64_t>(Clock::NowTicks() - begin, 1);
+    summary_.parallelism = static_cast<double>(busy_ticks_) / static_cast<double>(ticks);
+    summary_.restart = Times();
     return std::move(summary_);
   }
 
@@ -143,15 +146,33 @@ class RestartRun {
   void Work(WorkerId worker) {
     try {
       while (const auto task = work_.Take(worker)) {
-        const uint64_t begin = host::TimeStamp();
+        const uint64_t begin = Clock::NowTicks();
         Run(*task, worker);
-        busy_ticks_.fetch_add(host::TimeStamp() - begin, std::memory_order_relaxed);
+        Note(task->stage, begin, Clock::NowTicks());
         work_.Complete(*task);
       }
     } catch (...) {
       work_.Stop();
       throw;
     }
+  }
+
+  // A task of the stage took from `begin` to `end`.
+  void Note(uint32_t stage, uint64_t begin, uint64_t end) {
+    const std::lock_guard lock(times_mutex_);
+    busy_ticks_ += end - begin;
+    StageTime& time = times_[stage];
+    time.begin = std::min(time.begin, begin);
+    time.end = std::max(time.end, end);
+  }
+  RestartTimes Times() const {
+    const auto seconds = [this](Stage stage) {
+      const StageTime& time = times_[stage];
+      return time.end > time.begin ? Clock::ToSeconds(time.end - time.begin) : 0;
+    };
+    uint64_t read_ticks = 0;
+    for (const auto& pass : backward_) read_ticks += pass->read_ticks();
+    return {seconds(kForward), seconds(kBackup), seconds(kBackward), seconds(kAdopt), Clock::ToSeconds(read_ticks)};
   }
 
   void Run(const StagedWork::Task& task, WorkerId worker) {
@@ -278,7 +299,13 @@ class RestartRun {
   std::vector<std::unique_ptr<BackwardPass>> backward_;     // by log, once it has begun
   std::vector<CachePadded<Atomic<uint64_t>>> pages_taken_;  // by table: they are, or become, rows
   StagedWork work_;
-  Atomic<uint64_t> busy_ticks_{0};
+  struct StageTime {
+    uint64_t begin = UINT64_MAX;  // of the first task
+    uint64_t end = 0;             // of the last one
+  };
+  Mutex times_mutex_;
+  StageTime times_[kAdopt + 1];  // guarded by it, as is the next
+  uint64_t busy_ticks_ = 0;
   ReplaySummary summary_;  // of the task `ends`
 };
 

@@ -371,6 +371,20 @@ TEST(DifferentialRecovery, RepeatingARecoveryGivesTheSame) {
   for (int i = 0; i < 3; ++i) EXPECT_EQ(Restart(crashed).state, crashed.state);
 }
 
+TEST(DifferentialRecovery, TheTimesOfItsStagesAreMeasured) {
+  PagedRun run = RunOf();
+  for (uint64_t id = 1; id < 300; ++id) {
+    Change(run, id, 0, kA, 10, id);
+    run.Commit(id);
+  }
+  const RestartTimes times = Restart(run.Crash(), {.level = 1, .workers = 1}).summary.restart;
+  for (const double seconds :
+       {times.forward_seconds, times.backup_seconds, times.adopt_seconds, times.log_read_seconds}) {
+    EXPECT_GT(seconds, 0);
+  }
+  EXPECT_GT(times.backward_seconds, times.log_read_seconds);
+}
+
 TEST(DifferentialRecovery, IdsOfLosersAreNotUsedAgain) {
   const uint64_t id = TxnId::Make(WorkerId(1), 77).value;
   PagedRun run = RunOf();
