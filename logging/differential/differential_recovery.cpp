@@ -24,7 +24,7 @@ namespace {
 
 constexpr uint32_t kLevelMin = 1, kLevelMax = 4;
 
-enum Stage : uint32_t { kForward, kEnds, kBackup, kBackward, kAdopt };
+enum Stage : uint32_t { kForward, kEnds, kBackward, kBackup, kAdopt };
 constexpr uint32_t After(std::initializer_list<Stage> stages) {
   uint32_t mask = 0;
   for (const Stage stage : stages) mask |= 1u << stage;

@@ -21,16 +21,16 @@ class StagedWork {
  public:
   struct Stage {
     uint32_t tasks = 0;
-    uint32_t waits_for = 0;  // bit i: stage i, with a lower number
+    uint32_t waits_for = 0;  // bit i: stage i
   };
   struct Task {
     uint32_t stage;
     uint32_t index;  // in its stage
   };
 
-  explicit StagedWork(std::vector<Stage> stages) {
-    for (Stage& stage : stages) {
-      CHECK(stage.waits_for >> stages_.size() == 0);
+  explicit StagedWork(const std::vector<Stage>& stages) {
+    for (const Stage& stage : stages) {
+      CHECK(stage.waits_for >> stages.size() == 0);
       stages_.push_back({stage});
     }
   }

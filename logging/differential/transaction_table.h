@@ -10,8 +10,8 @@
 //     COMMIT, counts   anywhere        into
 //     COMMIT, not      above BEGIN
 //     COMMIT, not      below BEGIN              out
-//     ABORT            above BEGIN     out      into
-//     ABORT            below BEGIN     out      out
+//     ABORT            above BEGIN              into
+//     ABORT            below BEGIN              out
 //     END's list       END             (as is)  into
 //     change           T in CTT                          if it is not in the backup: redo
 //     change           T not in CTT, above BEGIN         if it is in the backup: undo
@@ -21,8 +21,8 @@
 //
 // So CTT wins over ATT: END's list may name transactions that had ended. The list is taken before END has its place,
 // and a transaction is in it until its COMMIT or ABORT is filled. An ABORT below BEGIN was filled, and what it undid
-// was undone, before the checkpoint copied any page; one above it was not. Its attempt is another than one that
-// committed, whatever is in CTT.
+// was undone, before the checkpoint copied any page; one above it was not. An
+// attempt has one end, and one that commits has a first change: no ABORT finds its transaction in CTT.
 //
 // With g = 0, the backup with which the run begins, everything is above BEGIN and nothing is in the backup.
 //
@@ -57,7 +57,7 @@ constexpr TxnStanding After(TxnEvent event, TxnStanding now, bool above_begin) {
     case TxnEvent::kLostCommit:
       return {now.committed, now.active && above_begin};
     case TxnEvent::kAbort:
-      return {false, above_begin};
+      return {now.committed, above_begin};
     case TxnEvent::kListed:
       return {now.committed, true};
     case TxnEvent::kChange:

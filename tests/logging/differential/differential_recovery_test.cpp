@@ -352,7 +352,7 @@ TEST(DifferentialRecovery, ACheckpointThatFailedIsPassedOver) {
 TEST(DifferentialRecovery, RecordsThatCrossBlocksAreAppliedOnce) {
   PagedRun run = RunOf(2);
   for (uint64_t id = 1; id < 600; ++id) {
-    Change(run, id, id % 2, id % 3 == 0 ? kA : kC, id % 3 == 0 ? 10 : 12, id);
+    for (uint64_t i = 0; i < 3; ++i) Change(run, id, id % 2, id % 3 == 0 ? kA : kC, id % 3 == 0 ? 10 : 12, 3 * id + i);
     if (id % 100 == 7) run.log(0).Void(9000);
     run.Commit(id);
     if (id == 300) run.Checkpoint();
