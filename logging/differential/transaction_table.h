@@ -21,8 +21,8 @@
 //
 // So CTT wins over ATT: END's list may name transactions that had ended. The list is taken before END has its place,
 // and a transaction is in it until its COMMIT or ABORT is filled. An ABORT below BEGIN was filled, and what it undid
-// was undone, before the checkpoint copied any page; one above it was not. An
-// attempt has one end, and one that commits has a first change: no ABORT finds its transaction in CTT.
+// was undone, before the checkpoint copied any page; one above it was not. An attempt has one end, and one that commits
+// has a first change: no ABORT finds its transaction in CTT.
 //
 // With g = 0, the backup with which the run begins, everything is above BEGIN and nothing is in the backup.
 //
