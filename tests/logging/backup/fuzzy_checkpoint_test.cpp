@@ -240,7 +240,9 @@ TEST_F(CrashedCheckpointTest, ATornPageInTheCopyThatIsBeingWrittenIsHarmless) {
     CheckpointedDatabase db;
     RunHistory(db);
     const BackupAnchor anchor = db.Durable().anchor;
-    FuzzyCheckpoint checkpoint(db.database, db.log, db.backup, db.files, db.anchor_path(), anchor);
+    BackupOptions options = db.OptionsOf();
+    options.anchor = anchor;
+    FuzzyCheckpoint checkpoint(db.log, options);
     for (Key key = 0; key < CheckpointedDatabase::kRows; ++key) db.Change(0, key, ~key);
     FaultyFileSystem::Image image;
     // Before the last page of the second table the first table is written, and nothing is synced.
