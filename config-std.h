@@ -77,7 +77,7 @@
 //   LOG_TAURUS  parallel streams, LSN vectors
 //   LOG_PLOVER  a log for each partition, global sequence numbers; LOG_DATA only
 //   LOG_ELEDA   one stream without a lock
-//   LOG_DIFFERENTIAL  the XOR of each change, pages, fuzzy checkpoints; two-phase locking and LOG_DATA only
+//   LOG_DIFFERENTIAL  the XOR of each change, pages, fuzzy checkpoints; LOG_DATA only
 #ifndef LOG_ALGORITHM
 #define LOG_ALGORITHM LOG_NO
 #endif

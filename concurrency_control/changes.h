@@ -9,17 +9,12 @@
 #include <span>
 #include <vector>
 
+#include "concurrency_control/log_observer.h"
 #include "concurrency_control/undo_log.h"
 #include "storage/table.h"
 #include "storage/tuple.h"
 
 namespace dbx {
-
-template <class Log>
-inline constexpr bool kAppendsChanges = [] {
-  if constexpr (requires { Log::kTraits; }) return Log::kTraits.appends_changes;
-  return false;
-}();
 
 template <class Log>
 class Changes {

@@ -11,7 +11,8 @@
 //   ForEachRead(f)    f(Meta) for the read set: every row read and not written, misses too, and every leaf scanned
 //   Recheck()         validates the read set (Silo's phase 2): unchanged, and stays so up to Release or is ordered by
 //                     its version; false: abort. Under locking, only a phantom in a scanned range can fail it
-//   Install()         the write set becomes the current versions, still locked (Silo's phase 3)
+//   Install()         the write set becomes the current versions, still locked (Silo's phase 3). After the log has its
+//                     record, or before, where it appends the changes one by one (log_observer.h)
 //   ForEachWrite(f)   f(const WriteRef&) for every row of the write set, once each
 //   read_timestamp(), end_timestamp()   (multi_version) after Recheck, of a transaction that has written: its reads
 //                     hold at the first, its writes take effect at the second
@@ -50,9 +51,6 @@ enum class CommitOrder : uint8_t { kPhysical, kLogical };
 // The value of commit_version() after Recheck, ascending in the order of conflicts: none, or an EpochTid.
 enum class CommitVersion : uint8_t { kNone, kEpochTid };
 
-// When a row's memory gets a transaction's changes: at the access, under the row's lock, or at Install.
-enum class ChangesAt : uint8_t { kAccess, kInstall };
-
 // Isolation levels. kSnapshot (snapshot isolation) is for multi-version concurrency control: all reads are of one
 // moment, and of two overlapping transactions that write the same row one aborts; each may overwrite what the other
 // only read (write skew).
@@ -63,7 +61,6 @@ struct CcTraits {
   bool multi_version;     // transactions may read versions that were overwritten; Isolation is a choice
   CommitOrder commit_order;
   CommitVersion commit_version = CommitVersion::kNone;
-  ChangesAt changes_at = ChangesAt::kInstall;
   bool reads_are_locked;           // validation cannot fail for a transaction that scans nothing
   bool copies_writes;              // writers copy the whole row before changing it
   bool lock_table;                 // locks and log metadata lie in a table of active rows, not in the rows

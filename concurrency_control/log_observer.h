@@ -32,4 +32,11 @@ concept LogObserver = requires(L& log, typename L::TxnState& state, const RowRef
   log.RaiseWatermark(Timestamp());
 };
 
+// Whether rows are changed through the log, which appends a record of each change (LogTraits::appends_changes).
+template <class Log>
+inline constexpr bool kAppendsChanges = [] {
+  if constexpr (requires { Log::kTraits; }) return Log::kTraits.appends_changes;
+  return false;
+}();
+
 }  // namespace dbx

@@ -24,7 +24,8 @@
 // A writer that finds a row locked waits for a bounded time only, then aborts, so that nothing hangs when a holder is
 // descheduled. Nothing bounds the retries of a transaction whose read set keeps changing, by updates or phantoms:
 // optimistic transactions may starve, here as in the papers. Only the changed ranges of a tuple are copied back, and
-// small gaps between them.
+// small gaps between them; a log that appends changes (log_observer.h) makes them itself, from whole tuples, and as
+// that is after validation, it has none to take back.
 //
 // One object per worker.
 #pragma once
@@ -130,7 +131,7 @@ class OptimisticAccesses {
   }
 
   bool read_only() const {
-    return std::none_of(writes_.begin(), writes_.end(), [](const Write& write) { return write.written; });
+    return std::none_of(writes_.begin(), writes_.end(), [](const Write& write) { return IsChanged(write); });
   }
 
   // In the order of addresses, which excludes deadlocks between writers. A row that turned out not to be written (an
@@ -159,6 +160,7 @@ class OptimisticAccesses {
   }
 
   void Install() {
+    if constexpr (kAppendsChanges<Log>) return AppendChanges();
     for (const Dirty& dirty : dirty_) {
       const Write& write = writes_[dirty.write];
       if (!write.present) continue;
@@ -341,6 +343,20 @@ class OptimisticAccesses {
     Row* row;
   };
 
+  // A row that was absent, was inserted and was deleted again does not change: where records are of changes, it has
+  // none.
+  static bool IsChanged(const Write& write) {
+    if (!kAppendsChanges<Log>) return write.written;
+    return write.written && (write.present || (write.seen & Row::kAbsent) == 0);
+  }
+
+  // Readers that run into a change find another version of the row afterwards.
+  void AppendChanges() {
+    for (const Write& write : writes_) {
+      if (IsChanged(write)) log_.Change(log_state_, *write.table, write.row, write.present ? Image(write) : nullptr);
+    }
+  }
+
   static bool SameVersion(uint64_t a, uint64_t b) { return Cc::Version(a) == Cc::Version(b); }
   Cc& cc() { return static_cast<Cc&>(*this); }
 
@@ -442,7 +458,9 @@ class OptimisticAccesses {
     if (!cc().PrepareToForget(table, control)) return RetireResult::kNotYet;
     if (!row->control.compare_exchange_strong(control, control | cc().LockBits())) return RetireResult::kNotYet;
     // In an ordered table its metadata is handed to the gap: scans, which read it, would keep it from being forgotten.
-    if (!table.ordered() && !log_.Forgettable(row->meta())) {
+    // Where records name slots, scans keep nothing, and a slot is free for another key only once its delete is durable.
+    const bool must_be_forgettable = !table.ordered() || kAppendsChanges<Log>;
+    if (must_be_forgettable && !log_.Forgettable(row->meta())) {
       row->control.store(control, std::memory_order_release);
       return RetireResult::kNotYet;
     }

@@ -42,7 +42,6 @@ class TwoPhaseLocking {
   static constexpr CcTraits kTraits = {.name = Policy::kName,
                                        .multi_version = false,
                                        .commit_order = CommitOrder::kPhysical,
-                                       .changes_at = ChangesAt::kAccess,
                                        .reads_are_locked = true,
                                        .copies_writes = false,
                                        .lock_table = Locks::kLockTable,

@@ -25,8 +25,10 @@
 //   StartChanges(state, id)                      (appends_changes) before the transaction's first access
 //   Change(state, table, row, tuple)             (appends_changes) makes the row have this tuple, or none if null, and
 //                                                appends a record of the change; the row is locked. The changes of
-//                                                a transaction precede its Reserve, which then never fails
-//   TakeBack(state)                              (appends_changes) undoes the changes; the rows are still locked
+//                                                a transaction precede its Reserve, which then never fails: they are
+//                                                made as it goes (two-phase locking) or at Install
+//   TakeBack(state)                              (appends_changes) undoes the changes made as it went; the rows are
+//                                                still locked
 //   OwnEnds(state, ends)                         the ends of its own records, by log; 0 in a log without one
 //   OwnBytes(state)                              the size of its own records in all logs
 //   durable()                                    how far each log is durable

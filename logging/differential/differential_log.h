@@ -4,9 +4,10 @@
 // fuzzy backup. (Method DL1P.)
 //
 // A transaction appends a record of each change when it makes it, and a COMMIT when it commits; its locks go then
-// (early lock release). All records of one attempt are in one log, that with the least to flush when a worker chose it.
-// LSN vectors in the rows (lv_metadata.h) and in COMMIT order the transactions of all logs: one whose COMMIT is
-// durable, and whose vector is covered by the logs' ends, is recovered.
+// (early lock release). Optimistic controls make their changes once they are validated, and take none back. All records
+// of one attempt are in one log, that with the least to flush when a worker chose it. LSN vectors in the rows
+// (lv_metadata.h) and in COMMIT order the transactions of all logs: one whose COMMIT is durable, and whose vector is
+// covered by the logs' ends, is recovered.
 //
 //   change   Reserve -> the XOR into the place -> latch of the page: number into the record, dirty bits, XOR into the
 //            row, presence bit -> unlatch -> seal, Submit

@@ -24,9 +24,6 @@ static_assert(
 
 static_assert(!rules::NeedsRows(Log::kTraits),
               "this LOG_ALGORITHM replays rows, and a command record holds none: set LOG_TYPE LOG_DATA");
-static_assert(!rules::NeedsChangesAtAccess(Cc::kTraits, Log::kTraits),
-              "this LOG_ALGORITHM appends a record at every change of a row, and this CC_ALG changes rows only when it "
-              "commits: set CC_ALG NO_WAIT, WAIT_DIE or DL_DETECT");
 static_assert(!rules::NeedsEpochTids(Cc::kTraits, Log::kTraits),
               "this LOG_ALGORITHM orders records by epochs and TIDs, which this CC_ALG does not give: set CC_ALG SILO");
 

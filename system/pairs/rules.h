@@ -35,14 +35,6 @@ inline constexpr std::string_view kNeedsRows =
     "this log scheme replays rows, by partition, newest first or in any order, and a command record holds none: set "
     "LOG_TYPE LOG_DATA";
 
-// A record per change, appended while the row's lock is held.
-constexpr bool NeedsChangesAtAccess(const CcTraits& cc, const LogTraits& log) {
-  return log.appends_changes && cc.changes_at != ChangesAt::kAccess;
-}
-inline constexpr std::string_view kNeedsChangesAtAccess =
-    "this log scheme appends a record at every change of a row, and this concurrency control changes rows only when it "
-    "commits: set CC_ALG NO_WAIT, WAIT_DIE or DL_DETECT";
-
 // Records that only their transactions' TIDs order.
 constexpr bool NeedsEpochTids(const CcTraits& cc, const LogTraits& log) {
   return log.needs_epochs && cc.commit_version != CommitVersion::kEpochTid;
@@ -75,7 +67,6 @@ constexpr std::string_view Refusal(bool use_locktable, const CcTraits& cc, const
   if (NeedsLocksForTable(use_locktable, cc)) return kNeedsLocksForTable;
   if (NeedsPhysicalOrder(cc, log)) return kNeedsPhysicalOrder;
   if (NeedsRows(log)) return kNeedsRows;
-  if (NeedsChangesAtAccess(cc, log)) return kNeedsChangesAtAccess;
   if (NeedsEpochTids(cc, log)) return kNeedsEpochTids;
   if (NeedsTimestamps(cc, log)) return kNeedsTimestamps;
   return {};

@@ -12,7 +12,9 @@ std::vector<TestPair> MultiVersionPairs() {
           PairOf<HekatonSnapshot, TaurusLog<DataPayload>>(Isolation::kSnapshot),
           PairOf<Hekaton, SerialLog<VersionedCommandPayload>>(),
           PairOf<Hekaton, SerialLog<DataPayload>>(),
-          PairOf<Hekaton, PloverLog<DataPayload>>()};
+          PairOf<Hekaton, PloverLog<DataPayload>>(),
+          PairOf<Hekaton, DifferentialLog<DataPayload>>(),
+          PairOf<HekatonSnapshot, DifferentialLog<DataPayload>>(Isolation::kSnapshot)};
 }
 
 }  // namespace dbx::testing

@@ -14,7 +14,9 @@ std::vector<TestPair> OptimisticPairs() {
           PairOf<TicToc, SerialLog<DataPayload>>(),
           PairOf<Silo, PloverLog<DataPayload>>(),
           PairOf<TicToc, PloverLog<DataPayload>>(),
-          PairOf<Silo, SiloRLog<DataPayload>>()};
+          PairOf<Silo, SiloRLog<DataPayload>>(),
+          PairOf<Silo, DifferentialLog<DataPayload>>(),
+          PairOf<TicToc, DifferentialLog<DataPayload>>()};
 }
 
 }  // namespace dbx::testing

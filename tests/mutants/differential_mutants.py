@@ -6,9 +6,9 @@ checked; 25 (a stale page beyond the anchor's count), as no copy has one.
 """
 from edits import Mutant, expression, raw, statement
 from sources import (
-    BACKUP_FILES, BACKWARD_PASS, BACKWARD_PASS_H, BACKWARD_READER, CHECKPOINTER, DIFFERENTIAL, DIFFERENTIAL_RECORDS,
-    DIFFERENTIAL_RECOVERY, FORWARD_PASS, FUZZY_CHECKPOINT, LOCKING, PAGE_SPACE, PAGE_SPACE_H, SLOT_CHANGE,
-    TRANSACTION_TABLE,
+    BACKUP_FILES, BACKWARD_PASS, BACKWARD_PASS_H, BACKWARD_READER, CHECKPOINTER, DIFFERENTIAL,
+    DIFFERENTIAL_RECORDS, DIFFERENTIAL_RECOVERY, FORWARD_PASS, FUZZY_CHECKPOINT, LOCKING, OPTIMISTIC,
+    PAGE_SCAN, PAGE_SPACE, PAGE_SPACE_H, SLOT_CHANGE, TRANSACTION_TABLE,
 )
 
 CELLS = "LOG_DIFFERENTIAL/LOG_DATA"
@@ -69,6 +69,10 @@ RUN_MUTANTS = [
                 "    if (!{on}) metadata_.Raise(state.lv, row.meta);\n  }}")], CELLS),
     Mutant("diff_slot_reused_too_early", "trap 16: a slot is free for another key though its delete is not durable",
            [raw(LOCKING, "!locks_.MayForget(log_, lock)", "!{on} && !locks_.MayForget(log_, lock)")], CELLS),
+    Mutant("diff_slot_reused_too_early_after_install", "trap 16, of optimistic controls",
+           [raw(OPTIMISTIC, "if (must_be_forgettable && !log_.Forgettable(row->meta())) {",
+                "if (must_be_forgettable && !({on} && kAppendsChanges<Log>) && !log_.Forgettable(row->meta())) {{")],
+           CELLS),
     Mutant("diff_ended_before_abort", "a transaction is no longer active before its ABORT has a place",
            [raw(DIFFERENTIAL, "    if (state.changes == 0) return;\n    LogStream& stream",
                 "    if (state.changes == 0) return;\n    if ({on}) active_.End(state.worker);\n    LogStream& stream")], CELLS),
@@ -115,6 +119,13 @@ CHECKPOINT_MUTANTS = [
            [statement(PAGE_SPACE_H, "seen_ |= kDirty[0] | kDirty[1];", "seen_ |= kDirty[0];")], CELLS),
     Mutant("diff_clean_for_both_copies", "trap 19: a page that was written to one copy counts as clean for the other",
            [statement(PAGE_SPACE_H, "seen_ &= ~kDirty[copy];", "seen_ &= ~(kDirty[0] | kDirty[1]);")], CELLS),
+    Mutant("diff_page_read_after_the_latch", "trap 10: what is written is the page as it is after its latch has gone",
+           [raw(PAGE_SCAN, "    latched.reset();\n",
+                "    latched.reset();\n"
+                "    if ({on} && is_dirty) {{\n"
+                "      host::SleepFor(std::chrono::microseconds(1));\n"
+                "      pages.CopyImages(page, images);\n"
+                "    }}\n")], CELLS),
     Mutant("diff_anchored_copy_overwritten", "trap 15: a checkpoint writes over the copy that the anchor names",
            [expression(FUZZY_CHECKPOINT, "1 - anchor_.copy", "anchor_.copy")], CELLS),
     Mutant("diff_free_slots_copied", "trap 17: what absent rows hold gets into the backup",

@@ -77,7 +77,7 @@ USAGE = (
      ["--log=LOG_DIFFERENTIAL", "--log_dir=" + ",".join(f"d{i}" for i in range(65))], ["at most 64"]),
     ("ChangesLongerThanARecord", ["--log=LOG_DIFFERENTIAL", "-f200", "-s1000", "--max_log_entry_size=16K"],
      ["MAIN_TABLE", "MAX_LOG_ENTRY_SIZE"]),
-    ("DifferentialLogsWithoutLocks", ["--log=LOG_DIFFERENTIAL", "--cc=SILO"], ["CC_ALG"]),
+    ("DifferentialLogsOfCommands", ["--log=LOG_DIFFERENTIAL", "--log_type=LOG_COMMAND"], ["LOG_TYPE LOG_DATA"]),
     ("MoreWorkersThanQueues", ["--workload=SMS", "--log=LOG_NO", "-t65"], ["64 queues", "THREAD_CNT"]),
     ("MessagesThatAreNotWords", ["--workload=SMS", "--log=LOG_NO", "--sms_slot_bytes=100"], ["multiple of 8"]),
     ("MessagesTooLong", ["--workload=SMS", "--sms_slot_bytes=4K"], ["SMS_SLOT_BYTES", "out of range"]),

@@ -26,9 +26,10 @@ struct Seen {
   uint64_t Word(size_t at) const { return *FieldOf<uint64_t>(body, at); }
 };
 
-class DifferentialLogTest : public ::testing::Test {
+template <class Engine>
+class RecordsTest : public ::testing::Test {
  protected:
-  explicit DifferentialLogTest(const EngineOptions& options = {.logs = 1}) : h_(options) {
+  explicit RecordsTest(const EngineOptions& options = {.logs = 1}) : h_(options) {
     for (const Key key : {1, 2, 3}) h_.LoadRow(key, key * 100);
   }
 
@@ -73,6 +74,8 @@ class DifferentialLogTest : public ::testing::Test {
 
   Engine h_;
 };
+
+using DifferentialLogTest = RecordsTest<Engine>;
 
 TEST_F(DifferentialLogTest, AnUpdateLeavesTheXorOfItsTupleAndACommit) {
   ASSERT_TRUE(h_.Write(0, 2, 77).wrote);
@@ -177,27 +180,23 @@ TEST_F(DifferentialLogTest, AChangeMakesItsPageDirtyForBothCopies) {
   for (const int copy : {0, 1}) EXPECT_TRUE(PageSpace::Latched(pages(), page).IsDirty(copy));
 }
 
-TEST_F(DifferentialLogTest, ASlotIsFreeForAnotherKeyOnlyOnceItsDeleteIsDurable) {
-  ASSERT_TRUE(h_.Delete(0, 1).wrote);
-  h_.Sweep(0);
-  EXPECT_NE(h_.table().Find(1), nullptr);
-  h_.HardenAll();
-  h_.Sweep(0);
-  EXPECT_EQ(h_.table().Find(1), nullptr);
+// A slot is free for another key only once its delete is durable, in a tree as in a hash index.
+template <class Engine>
+void ExpectThatADeletedRowStaysUntilThatIsDurable() {
+  for (const bool ordered : {false, true}) {
+    Engine h({.logs = 1, .ordered = ordered});
+    h.LoadRow(1, 100);
+    ASSERT_TRUE(h.Delete(0, 1).wrote);
+    h.Sweep(0);
+    EXPECT_NE(h.table().Find(1), nullptr) << "ordered: " << ordered;
+    h.HardenAll();
+    h.Sweep(0);
+    EXPECT_EQ(h.table().Find(1), nullptr) << "ordered: " << ordered;
+  }
 }
 
-class OrderedDifferentialLogTest : public DifferentialLogTest {
- protected:
-  OrderedDifferentialLogTest() : DifferentialLogTest({.logs = 1, .ordered = true}) {}
-};
-
-TEST_F(OrderedDifferentialLogTest, ASlotIsFreeForAnotherKeyOnlyOnceItsDeleteIsDurable) {
-  ASSERT_TRUE(h_.Delete(0, 1).wrote);
-  h_.Sweep(0);
-  EXPECT_NE(h_.table().Find(1), nullptr);
-  h_.HardenAll();
-  h_.Sweep(0);
-  EXPECT_EQ(h_.table().Find(1), nullptr);
+TEST(DifferentialLogSlots, ADeletedRowStaysUntilThatIsDurable) {
+  ExpectThatADeletedRowStaysUntilThatIsDurable<Engine>();
 }
 
 class RunsDifferentialLogTest : public DifferentialLogTest {
@@ -256,6 +255,80 @@ TEST_F(TwoDifferentialLogsTest, TheIdlestLogIsChosen) {
   EXPECT_EQ(h_.state(0).log, busy);
   for (int i = 0; i < 2; ++i) ASSERT_TRUE(h_.Write(0, 1, 50 + i).wrote);
   EXPECT_NE(h_.state(0).log, busy);
+}
+
+// Controls that change rows when a transaction commits.
+template <class Engine>
+using OptimisticDifferentialLogTest = RecordsTest<Engine>;
+using OptimisticEngines = ::testing::Types<Harness<Silo<Log>, Log>, Harness<TicToc<Log>, Log>,
+                                           Harness<Hekaton<Log>, Log>, Harness<HekatonSnapshot<Log>, Log>>;
+TYPED_TEST_SUITE(OptimisticDifferentialLogTest, OptimisticEngines);
+
+TYPED_TEST(OptimisticDifferentialLogTest, EachRowLeavesOneChangeHoweverOftenItWasChanged) {
+  const CallResult result = this->h_.Run(0, [&](TestContext& ctx) {
+    for (const uint64_t value : {7, 8, 9}) {
+      EXPECT_EQ(ctx.Update(this->h_.table(), 2, [&](TestTuple& t) { t.SetAt<uint64_t>(0, value); }), Outcome::kOk);
+    }
+    EXPECT_TRUE(this->Records().empty());
+    return Outcome::kOk;
+  });
+  ASSERT_TRUE(result.wrote);
+  ASSERT_EQ(this->Kinds(), (std::vector{RecordKind::kChange, RecordKind::kCommit}));
+  EXPECT_EQ(this->Records()[0].header.flags, format::kChangeFirst);
+  EXPECT_EQ(this->Records()[0].Word(sizeof(format::ChangeBody)), 200u ^ 9u);
+  EXPECT_EQ(this->h_.ValueOf(2), 9u);
+}
+
+TYPED_TEST(OptimisticDifferentialLogTest, AnInsertAndADeleteFlipThePresenceOfTheirSlot) {
+  ASSERT_TRUE(this->h_.Insert(0, 9, 900).wrote);
+  Row* const row = this->h_.table().Find(9);
+  const PageSpace::Place at = this->pages().PlaceOf(row);
+  EXPECT_TRUE(this->pages().IsPresent(at));
+  EXPECT_EQ(this->h_.ValueOf(9), 900u);
+  ASSERT_TRUE(this->h_.Delete(1, 9).wrote);
+  EXPECT_FALSE(this->pages().IsPresent(at));
+  const std::vector<Seen> records = this->Records();
+  ASSERT_EQ(records.size(), 4u);
+  for (const size_t i : {0, 2}) {
+    EXPECT_EQ(records[i].header.flags, format::kChangeFirst | format::kChangePresence);
+    EXPECT_EQ(records[i].Word(sizeof(format::ChangeBody)), 9u);
+    EXPECT_EQ(records[i].Word(sizeof(format::ChangeBody) + 8), 900u);
+  }
+  EXPECT_EQ(TupleReader(this->h_.table().tuple(row)).template GetAt<uint64_t>(0), 0u);
+}
+
+TYPED_TEST(OptimisticDifferentialLogTest, AnAbortLeavesNoRecord) {
+  const std::vector<std::byte> before = this->Images();
+  EXPECT_EQ(this->RollBack(0, 1, 7).outcome, Outcome::kRollback);
+  EXPECT_EQ(this->Images(), before);
+  EXPECT_TRUE(this->Records().empty());
+}
+
+TYPED_TEST(OptimisticDifferentialLogTest, ARowThatIsInsertedAndDeletedAgainHasNotChanged) {
+  const std::vector<std::byte> before = this->Images();
+  const auto insert_and_delete = [&](TestContext& ctx) {
+    const Tuple tuple{5, {}};
+    EXPECT_EQ(ctx.Insert(this->h_.table(), 9, std::as_bytes(std::span(&tuple, 1))), Outcome::kOk);
+    return ctx.Delete(this->h_.table(), 9);
+  };
+  EXPECT_EQ(this->h_.Run(0, insert_and_delete).outcome, Outcome::kOk);
+  EXPECT_TRUE(this->Records().empty());
+  // Beside another change it still has no record, and the row can be inserted afterwards.
+  ASSERT_TRUE(this->h_
+                  .Run(1,
+                       [&](TestContext& ctx) {
+                         EXPECT_EQ(insert_and_delete(ctx), Outcome::kOk);
+                         return ctx.Update(this->h_.table(), 1, [](TestTuple& t) { t.SetAt<uint64_t>(0, 100); });
+                       })
+                  .wrote);
+  EXPECT_EQ(this->Kinds(), (std::vector{RecordKind::kChange, RecordKind::kCommit}));
+  EXPECT_EQ(this->Images(), before);
+  ASSERT_TRUE(this->h_.Insert(0, 9, 900).wrote);
+  EXPECT_EQ(this->h_.ValueOf(9), 900u);
+}
+
+TYPED_TEST(OptimisticDifferentialLogTest, ADeletedRowStaysUntilThatIsDurable) {
+  ExpectThatADeletedRowStaysUntilThatIsDurable<TypeParam>();
 }
 
 TEST(DifferentialLogSizes, ATupleThatNoRecordHoldsIsRefusedAtTheStart) {

@@ -158,7 +158,8 @@ INSTANTIATE_TEST_SUITE_P(
                       Cell{"NO_WAIT", "LOG_ELEDA", "LOG_DATA", 1}, Cell{"SILO", "LOG_ELEDA", "LOG_COMMAND", 1},
                       Cell{"TICTOC", "LOG_TAURUS", "LOG_DATA", 2}, Cell{"HEKATON", "LOG_TAURUS", "LOG_COMMAND", 2},
                       Cell{"HEKATON", "LOG_SERIAL", "LOG_COMMAND", 1},
-                      Cell{"NO_WAIT", "LOG_DIFFERENTIAL", "LOG_DATA", 2}),
+                      Cell{"NO_WAIT", "LOG_DIFFERENTIAL", "LOG_DATA", 2},
+                      Cell{"HEKATON", "LOG_DIFFERENTIAL", "LOG_DATA", 2}),
     CellName);
 
 TEST_P(ContinueTest, ACrashAnywhereLeavesTheOldStateOrTheNewRun) {
