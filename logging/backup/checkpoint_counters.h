@@ -3,15 +3,17 @@
 
 #include <cstdint>
 
+#include "base/histogram.h"
+
 namespace dbx {
 
 struct CheckpointCounters {
-  uint64_t checkpoints = 0;          // complete
-  uint64_t failed = 0;               // for lack of space
-  uint64_t pages = 0;                // written, by failed ones too
-  uint64_t bytes = 0;                // of these in the backup's files
-  double seconds = 0;                // of all of them
-  uint64_t longest_latch_nanos = 0;  // the longest time that a transaction could have waited for a page
+  uint64_t checkpoints = 0;    // complete
+  uint64_t failed = 0;         // for lack of space
+  uint64_t pages = 0;          // written, by failed ones too
+  uint64_t bytes = 0;          // of these in the backup's files
+  double seconds = 0;          // of all of them
+  LatencyHistogram latches{};  // how long each page was latched: a transaction could have waited for it so long
 };
 
 }  // namespace dbx

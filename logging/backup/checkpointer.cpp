@@ -48,7 +48,7 @@ void Checkpointer::Loop() {
   }
   counters_.pages = checkpoint_.pages();
   counters_.bytes = checkpoint_.bytes();
-  counters_.longest_latch_nanos = checkpoint_.longest_latch_nanos();
+  counters_.latches = checkpoint_.latches();
 }
 
 bool Checkpointer::AwaitDue() {

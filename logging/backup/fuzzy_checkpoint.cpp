@@ -43,8 +43,6 @@ FuzzyCheckpoint::FuzzyCheckpoint(CheckpointedLog& log, const BackupOptions& opti
   CHECK(database_.checkpoints().number() == anchor_.number);
 }
 
-uint64_t FuzzyCheckpoint::longest_latch_nanos() const { return Clock::ToNanos(scan_.longest_latch_ticks()); }
-
 bool FuzzyCheckpoint::HasSpace(auto&& write) {
   try {
     write();

@@ -78,7 +78,7 @@ class FuzzyCheckpoint {
   // Since the run began, of failed checkpoints too.
   uint64_t pages() const { return scan_.pages(); }
   uint64_t bytes() const { return backup_->written_bytes() - bytes_before_; }
-  uint64_t longest_latch_nanos() const;
+  const LatencyHistogram& latches() const { return scan_.latches(); }
 
  private:
   struct GivenUp {};

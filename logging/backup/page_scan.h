@@ -15,6 +15,7 @@
 
 #include "base/check.h"
 #include "base/clock.h"
+#include "base/histogram.h"
 #include "logging/backup/backup_files.h"
 #include "logging/format.h"
 #include "storage/heap/page_space.h"
@@ -50,8 +51,8 @@ class PageScan {
   }
 
   uint64_t pages() const { return pages_; }  // that were dirty
-  // The longest time that a latch was held.
-  uint64_t longest_latch_ticks() const { return longest_latch_ticks_; }
+  // How long each latch was held.
+  const LatencyHistogram& latches() const { return latches_; }
 
  private:
   void Visit(TableId table, PageSpace& pages, uint32_t page, uint32_t copy, uint32_t number) {
@@ -72,7 +73,7 @@ class PageScan {
       latched->SetClean(static_cast<int>(copy));
     }
     latched.reset();
-    longest_latch_ticks_ = std::max(longest_latch_ticks_, Clock::NowTicks() - begin);
+    latches_.Record(Clock::ToNanos(Clock::NowTicks() - begin));
     return is_dirty;
   }
 
@@ -88,7 +89,7 @@ class PageScan {
   size_t frames_ = 0;       // in the buffer: adjacent in their part, from first_page_ on
   uint32_t first_page_ = 0;
   uint64_t pages_ = 0;
-  uint64_t longest_latch_ticks_ = 0;
+  LatencyHistogram latches_;
 };
 
 }  // namespace dbx

@@ -33,12 +33,13 @@ Json ConfigJson(const Options& options) {
   return config;
 }
 
+double Micros(uint64_t nanos) { return static_cast<double>(nanos) / 1000; }
+
 Json EmulationJson(const DeviceEmulation& e) {
-  const auto micros = [](uint64_t nanos) { return static_cast<double>(nanos) / 1000; };
   return {{"profile", e.profile.name},
           {"bytes_per_second", e.profile.bytes_per_second},
-          {"flush_us", micros(e.profile.flush_nanos)},
-          {"seek_us", micros(e.profile.seek_nanos)},
+          {"flush_us", Micros(e.profile.flush_nanos)},
+          {"seek_us", Micros(e.profile.seek_nanos)},
           {"queue_depth", e.profile.queue_depth},
           {"channel_bytes_per_second", e.profile.channel_bytes_per_second},
           {"over", e.over}};
@@ -210,7 +211,9 @@ Json CheckpointsJson(const std::optional<CheckpointCounters>& checkpoints) {
           {"pages", checkpoints->pages},
           {"bytes", checkpoints->bytes},
           {"seconds", checkpoints->seconds},
-          {"longest_latch_us", static_cast<double>(checkpoints->longest_latch_nanos) / 1000}};
+          {"latch_us_p99", Micros(checkpoints->latches.PercentileNanos(0.99))},
+          {"longest_latch_us", Micros(checkpoints->latches.max_nanos())},
+          {"latch_histogram", HistogramJson(checkpoints->latches)}};
 }
 
 Json DeadlocksJson(const std::optional<DeadlockCounters>& deadlocks) {
@@ -481,9 +484,9 @@ std::string CheckpointsLine(const Json& m) {
   if (c.is_null() || Count(c, "complete") + Count(c, "failed") == 0) return "";
   return fmt::format(
       "checkpoints: {} complete, {} failed, {} pages, {:.1f} MB in {:.2f} s; a page latched for {:.1f} us "
-      "at most\n",
+      "(p99), {:.1f} us at most\n",
       Count(c, "complete"), Count(c, "failed"), Count(c, "pages"), Number(c, "bytes") / 1e6, Number(c, "seconds"),
-      Number(c, "longest_latch_us"));
+      Number(c, "latch_us_p99"), Number(c, "longest_latch_us"));
 }
 
 std::string LatencyLines(const Json& record) {

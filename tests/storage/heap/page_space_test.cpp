@@ -39,6 +39,21 @@ std::vector<std::byte> ImagesOf(const PageSpace& pages, uint32_t page) {
   return images;
 }
 
+TEST(PageSpaceTest, WordsAndPresenceBitsTakeAtMostHalfAPercent) {
+  CheckpointClock clock;
+  for (const size_t tuple_bytes : {8, 100, 256, 672, 1000, 20000}) {
+    for (const size_t meta_bytes : {0, 8, 128}) {
+      for (const size_t alignment : {16, 64}) {
+        PageSpace pages(ShapeOf(tuple_bytes, meta_bytes, 0, alignment), clock);
+        pages.TakePages(1);
+        const size_t bits_bytes = reinterpret_cast<uintptr_t>(pages.RowAt({0, 0})) % pages.page_bytes();
+        EXPECT_LE((bits_bytes + sizeof(uint32_t)) * 200, pages.page_bytes())
+            << tuple_bytes << " bytes of tuple, " << meta_bytes << " of metadata";
+      }
+    }
+  }
+}
+
 TEST(PageSpaceTest, APlaceLeadsToItsRowAndBack) {
   CheckpointClock clock;
   for (const size_t tuple_bytes : {8, 100, 1000, 20000}) {

@@ -176,12 +176,15 @@ TEST(Record, CheckpointsAreShownWhereThereWereAny) {
   run.checkpoints = CheckpointCounters{};
   EXPECT_FALSE(Contains(RecordText(RunRecord(DefaultOptions(), run, TwoCores())), "checkpoints:"));
   run.checkpoints = CheckpointCounters{.checkpoints = 3, .failed = 1, .pages = 20, .bytes = 2'000'000, .seconds = 0.5};
-  run.checkpoints->longest_latch_nanos = 7500;
+  run.checkpoints->latches.Record(100);
+  run.checkpoints->latches.Record(7500);
   const std::string record = RunRecord(DefaultOptions(), run, TwoCores());
   EXPECT_EQ(Json::parse(record).at("metrics").at("checkpoints").at("complete"), 3);
   EXPECT_TRUE(Contains(RecordText(record),
                        "checkpoints: 3 complete, 1 failed, 20 pages, 2.0 MB in 0.50 s; a page "
-                       "latched for 7.5 us at most"));
+                       "latched for 7.5 us (p99), 7.5 us at most"));
+  EXPECT_EQ(Json::parse(record).at("metrics").at("checkpoints").at("latch_histogram"),
+            Json::parse("[[100, 1], [7500, 1]]"));
 }
 
 TEST(Record, DeadlocksAreToldWhereTheyAreLookedFor) {
