@@ -213,6 +213,23 @@ Json CheckpointsJson(const std::optional<CheckpointCounters>& checkpoints) {
           {"longest_latch_us", static_cast<double>(checkpoints->longest_latch_nanos) / 1000}};
 }
 
+// null: the scheme does not restart from a backup. The papers' log processing is the backward passes, as they take the
+// ends of the logs for granted; reading is what one of the passes that ran side by side waited for its log.
+Json RestartJson(const RecoveryResult& r) {
+  if (!r.restart) return Json();
+  const RestartTimes& t = *r.restart;
+  const auto side_by_side = static_cast<double>(std::min<size_t>(r.threads, r.frontier.size()));
+  const double read_seconds = std::min(Ratio(t.log_read_seconds, side_by_side), t.backward_seconds);
+  return {{"forward_seconds", t.forward_seconds},
+          {"backup_seconds", t.backup_seconds},
+          {"backward_seconds", t.backward_seconds},
+          {"adopt_seconds", t.adopt_seconds},
+          {"log_seconds", t.backward_seconds},
+          {"log_read_seconds", read_seconds},
+          {"log_play_seconds", t.backward_seconds - read_seconds},
+          {"log_throughput", Ratio(static_cast<double>(r.recovered), t.forward_seconds + t.backward_seconds)}};
+}
+
 Json DeadlocksJson(const std::optional<DeadlockCounters>& deadlocks) {
   if (!deadlocks) return Json();
   return {{"searches", deadlocks->searches},
@@ -313,6 +330,7 @@ Json RecoveryMetrics(const Options& options, const RecoveryResult& r) {
           {"verify_seconds", r.verify_seconds},
           {"throughput", Ratio(static_cast<double>(r.recovered), r.replay_seconds)},
           {"bytes_per_second", Ratio(static_cast<double>(r.log_bytes), r.replay_seconds)},
+          {"restart", RestartJson(r)},
           {"run_number", r.run_number},
           {"simd", r.simd},
           {"unsynced", options.log_no_flush},
@@ -518,6 +536,16 @@ std::string RunSummary(const Json& record) {
          CheckpointsLine(record.at("metrics"));
 }
 
+// One line for a restart from a backup, none for any other recovery.
+std::string RestartLine(const Json& metrics) {
+  const Json& r = metrics.at("restart");
+  if (r.is_null()) return "";
+  return fmt::format(
+      "restart: ends of the logs {:.3f}, backup {:.3f}, logs {:.3f} (reading {:.3f}, playing {:.3f}), pages {:.3f}\n",
+      Number(r, "forward_seconds"), Number(r, "backup_seconds"), Number(r, "log_seconds"),
+      Number(r, "log_read_seconds"), Number(r, "log_play_seconds"), Number(r, "adopt_seconds"));
+}
+
 std::string RecoverySummary(const Json& record) {
   const Json& m = record.at("metrics");
   std::string ends = m.at("clean_end").get<bool>() ? "a clean end" : "no clean end";
@@ -531,6 +559,7 @@ std::string RecoverySummary(const Json& record) {
   text += fmt::format("seconds: load {:.3f}, open {:.3f}, replay {:.3f}, finish {:.3f}, verify {:.3f}\n",
                       Number(m, "load_seconds"), Number(m, "open_seconds"), Number(m, "replay_seconds"),
                       Number(m, "finish_seconds"), Number(m, "verify_seconds"));
+  text += RestartLine(m);
   text += fmt::format("Throughput: {:.2f}\n", Number(m, "throughput"));
   text += fmt::format("replayed {}, {} of log, {} threads, parallelism {:.2f}{}{}\n",
                       Scaled(Number(m, "throughput"), "txn/s"), Scaled(Number(m, "bytes_per_second"), "B/s"),
