@@ -88,6 +88,7 @@ struct Options {
   std::string io_engine = "auto";       // auto, uring, pwrite
   std::vector<std::string> log_dirs;    // --log_dir A,B
   uint32_t number_of_disks = 0;         // -LD; 0: as many as log_dirs
+  uint32_t backup_dirs = 0;             // the last of log_dirs, for the backup alone; 0: logs and backup share all
   bool log_overwrite = false;
   uint64_t log_limit_bytes = 0;     // a run stops cleanly when its logs reach this size in all
   std::string log_device = "real";  // or the device that each log directory emulates (parse_device.h)

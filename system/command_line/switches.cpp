@@ -220,6 +220,8 @@ constexpr Switch kSwitches[] = {
     Both(Choice("IO_ENGINE", &O::io_engine, kIoEngines, {}, "how logs are written")),
     Both(List("LOG_DIR", &O::log_dirs, "DIR[,DIR...]", "directories of the logs; default ./logs")),
     Both(Whole("NUM_DISK", "LD", &O::number_of_disks, 1, 64, "number of log directories; alone: ./logs/d0 ...")),
+    Whole("BACKUP_DIRS", "", &O::backup_dirs, 0, 63,
+          "the last of the directories, for the backup alone; 0: it shares all of them with the logs"),
     Both(Bool("LOG_OVERWRITE", "", &O::log_overwrite, "delete the older runs first")),
     Bytes("LOG_LIMIT", "", &O::log_limit_bytes, kMega, kMostBytes,
           "logs are prepared up to this; a run that reaches it stops"),
