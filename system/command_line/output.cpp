@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "system/command_line/backup_record.h"
 #include "system/command_line/parse_options.h"
 
 namespace dbx {
@@ -201,33 +202,6 @@ Json CentralLogJson(const std::optional<CentralCounters>& counters) {
           {"index_checks", c.index_checks},
           {"heap_operations", c.heap_operations},
           {"callbacks", c.callbacks}};
-}
-
-Json CheckpointsJson(const std::optional<CheckpointCounters>& checkpoints) {
-  if (!checkpoints) return Json();
-  return {{"complete", checkpoints->checkpoints},
-          {"failed", checkpoints->failed},
-          {"pages", checkpoints->pages},
-          {"bytes", checkpoints->bytes},
-          {"seconds", checkpoints->seconds},
-          {"longest_latch_us", static_cast<double>(checkpoints->longest_latch_nanos) / 1000}};
-}
-
-// null: the scheme does not restart from a backup. The papers' log processing is the backward passes, as they take the
-// ends of the logs for granted; reading is what one of the passes that ran side by side waited for its log.
-Json RestartJson(const RecoveryResult& r) {
-  if (!r.restart) return Json();
-  const RestartTimes& t = *r.restart;
-  const auto side_by_side = static_cast<double>(std::min<size_t>(r.threads, r.frontier.size()));
-  const double read_seconds = std::min(Ratio(t.log_read_seconds, side_by_side), t.backward_seconds);
-  return {{"forward_seconds", t.forward_seconds},
-          {"backup_seconds", t.backup_seconds},
-          {"backward_seconds", t.backward_seconds},
-          {"adopt_seconds", t.adopt_seconds},
-          {"log_seconds", t.backward_seconds},
-          {"log_read_seconds", read_seconds},
-          {"log_play_seconds", t.backward_seconds - read_seconds},
-          {"log_throughput", Ratio(static_cast<double>(r.recovered), t.forward_seconds + t.backward_seconds)}};
 }
 
 Json DeadlocksJson(const std::optional<DeadlockCounters>& deadlocks) {
@@ -493,17 +467,6 @@ std::string CentralLogLine(const Json& m) {
                      Number(c, "operations_per_hopped_record"));
 }
 
-// One line where fuzzy checkpoints were taken beside the transactions.
-std::string CheckpointsLine(const Json& m) {
-  const Json& c = m.at("checkpoints");
-  if (c.is_null() || Count(c, "complete") + Count(c, "failed") == 0) return "";
-  return fmt::format(
-      "checkpoints: {} complete, {} failed, {} pages, {:.1f} MB in {:.2f} s; a page latched for {:.1f} us "
-      "at most\n",
-      Count(c, "complete"), Count(c, "failed"), Count(c, "pages"), Number(c, "bytes") / 1e6, Number(c, "seconds"),
-      Number(c, "longest_latch_us"));
-}
-
 std::string LatencyLines(const Json& record) {
   if (record.at("config").at("PRT_LAT_DISTR").get<int>() == 0) return {};
   uint64_t all = 0, seen = 0;
@@ -534,16 +497,6 @@ std::string RunSummary(const Json& record) {
          RunLine(record) + MixLine(record) + CommitPartsLine(record.at("metrics")) +
          TimeSharesLine(record.at("metrics")) + CentralLogLine(record.at("metrics")) +
          CheckpointsLine(record.at("metrics"));
-}
-
-// One line for a restart from a backup, none for any other recovery.
-std::string RestartLine(const Json& metrics) {
-  const Json& r = metrics.at("restart");
-  if (r.is_null()) return "";
-  return fmt::format(
-      "restart: ends of the logs {:.3f}, backup {:.3f}, logs {:.3f} (reading {:.3f}, playing {:.3f}), pages {:.3f}\n",
-      Number(r, "forward_seconds"), Number(r, "backup_seconds"), Number(r, "log_seconds"),
-      Number(r, "log_read_seconds"), Number(r, "log_play_seconds"), Number(r, "adopt_seconds"));
 }
 
 std::string RecoverySummary(const Json& record) {
