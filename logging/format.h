@@ -43,6 +43,10 @@ enum class Scheme : uint8_t {
   kLast = kDifferential,
 };
 // kVersionedCommand: the log has multi-version replay, and all its transactions are kVersionedCommand.
+// How a run's changes are logged and recovered (Lee, Kim, Cha: Differential Logging, ICDE 2001, sections 3 and 5):
+// differential records and one pass; the same and two passes; before and after images and two passes. Named in
+// logging/differential_methods.h.
+enum class DiffMethod : uint16_t { kDl1p = 0, kDl2p = 1, kPl2p = 2, kLast = kPl2p };
 enum class Payload : uint8_t { kNone = 0, kData = 1, kCommand = 2, kVersionedCommand = 3, kLast = kVersionedCommand };
 
 struct FileHeader {
@@ -301,7 +305,8 @@ struct AnchorFile {
   uint64_t database_id;
   uint64_t run_id;
   uint32_t number;  // of the checkpoint
-  uint32_t copy;    // of the backup's two
+  uint16_t copy;    // of the backup's two
+  uint16_t method;  // DiffMethod
   uint32_t part_count;
   uint32_t log_count;
   uint32_t table_count;

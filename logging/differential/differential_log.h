@@ -1,7 +1,7 @@
 // Differential logging (Lee, Kim, Cha: Differential Logging: A Commutative and Associative Logging Scheme for Highly
 // Parallel Main Memory Database, ICDE 2001): a record holds the XOR of a slot's images before and after a change. It
 // redoes as well as undoes, in any order, so that logs can be replayed in parallel and backward, in one pass, over a
-// fuzzy backup. (Method DL1P.)
+// fuzzy backup: method DL1P. Its baseline DL2P has the same records, and compensations for whatever an abort undoes.
 //
 // A transaction appends a record of each change when it makes it, and a COMMIT when it commits; its locks go then
 // (early lock release). All records of one attempt are in one log, that with the least to flush when a worker chose it.
@@ -10,8 +10,9 @@
 //
 //   change   Reserve -> the XOR into the place -> latch of the page: number into the record, dirty bits, XOR into the
 //            row, presence bit -> unlatch -> seal, Submit
-//   abort    no checkpoint runs: Reserve ABORT -> does one run now? then VOID it, else undo under latches, seal ABORT
-//            one runs: undo each change, newest first, as a change with a record (a compensation); then ABORT
+//   abort    DL1P, and no checkpoint runs: Reserve ABORT -> does one run now? then VOID it, else undo under latches,
+//   seal ABORT
+//            else: undo each change, newest first, as a change with a record (a compensation); then ABORT
 //            nothing was changed: no record
 //
 // The place precedes the change, so that a change that a checkpoint copies has its place below the checkpoint's END;
@@ -89,13 +90,13 @@ class DifferentialLog : public FlushHooks, public LogDefaults, private Checkpoin
         checkpointer_(*this, *options.backup) {
     for (uint32_t i = 0; i < n_; ++i) {
       logs.stream(i).SetSlots(logs.workers() + 1);
-      CheckTables(*options.backup->database, logs.stream(i).max_record_bytes());
+      CheckTables(*options.backup->database, options, logs.stream(i).max_record_bytes());
       if (ActiveTransactions::HasRoomFor(logs.stream(i).reserved_until())) continue;
       throw Error(ExitStatus::kMismatch, "the run begins at an LSN that is too large for this log scheme");
     }
   }
 
-  static void CheckTables(const Database& database, uint64_t max_record_bytes) {
+  static void CheckTables(const Database& database, const LogOptions& /*options*/, uint64_t max_record_bytes) {
     const auto check = [&](const std::string& what, size_t bytes) {
       if (bytes <= max_record_bytes) return;
       throw Error(ExitStatus::kUsage,
@@ -154,7 +155,7 @@ class DifferentialLog : public FlushHooks, public LogDefaults, private Checkpoin
     if (state.changes == 0) return;
     LogStream& stream = logs_.stream(state.log);
     LogStream::Place place;
-    bool compensates = checkpoints_.is_active();
+    bool compensates = options_.diff_method != DiffMethod::kDl1p || checkpoints_.is_active();
     if (!compensates) {
       place = stream.Reserve(state.worker, kEndBytes);
       compensates = checkpoints_.is_active();

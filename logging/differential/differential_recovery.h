@@ -4,16 +4,17 @@
 //     forward    each log   its records are checked, up to the end of its valid prefix        (forward_pass.h)
 //     ends       once       torn tail or damage? do the logs hold what the anchor names? which transactions count?
 //     backup     each part  images are put into the pages                                      (backup_files.h)
-//     backward   each log   changes are redone and undone                                      (backward_pass.h)
+//     redo       each log   DL2P: changes are redone, forward                                  (two_pass_redo.h)
+//     backward   each log   changes are redone and undone; DL2P: undone                        (backward_pass.h)
 //     adopt      all pages  present rows enter the indexes, free slots the heaps
 //
 // Workers share the tasks of a stage. The stages overlap by the restart level (the paper's table 1; its LR and LP are
-// the backward pass, as the paper takes the ends of logs for granted):
+// redo and the backward pass, as the paper takes the ends of logs for granted):
 //
 //     1  one stage after the other, reading and playing in turn
 //     2  the same, each loader reading ahead
 //     3  the backup is read beside the forward pass, whose last records stay in memory for the backward one
-//     4  the backup is read beside both passes: pages begin as zeros, and its images are combined with them by XOR
+//     4  the backup is read beside all passes: pages begin as zeros, and its images are combined with them by XOR
 //
 // All levels leave the same state. Nothing on disk is changed, so a recovery that was cut short is repeated.
 //

@@ -53,8 +53,7 @@ void ForwardPass::Visit(const RecordView& record, Lsn at) {
     case RecordKind::kCommit:
       return VisitCommit(record, at);
     case RecordKind::kAbort:
-      EndAttempt(record, at);
-      return;
+      return VisitAbort(record, at);
     case RecordKind::kCheckpointBegin:
       return VisitBegin(FieldOf<format::CheckpointBeginBody>(record.body)->number, at);
     case RecordKind::kCheckpointEnd:
@@ -79,7 +78,10 @@ void ForwardPass::VisitChange(const RecordView& record, Lsn at) {
     Refuse(at, "change of a transaction that has not begun");
   }
   attempt.least_number = std::min(attempt.least_number, change.number);
-  attempt.is_taken_back |= change.Has(format::kChangeCompensation);
+  const bool compensates = change.Has(format::kChangeCompensation);
+  if (compensates && attempt.standing == 0) Refuse(at, "compensation of nothing");
+  compensates ? --attempt.standing : ++attempt.standing;
+  attempt.is_taken_back |= compensates;
   attempts_.Set(change.txn, attempt);
 }
 
@@ -88,6 +90,12 @@ void ForwardPass::VisitCommit(const RecordView& record, Lsn at) {
   ++commits_;
   if (with_names_) names_.push_back({at, *FieldOf<TxnId>(record.body)});
   TakeVector(record, at);
+}
+
+void ForwardPass::VisitAbort(const RecordView& record, Lsn at) {
+  const uint32_t standing = EndAttempt(record, at).standing;
+  if (point_.method == DiffMethod::kDl1p || standing == 0) return;
+  Refuse(at, "ABORT of a transaction whose changes were not all taken back");
 }
 
 void ForwardPass::TakeVector(const RecordView& record, Lsn at) {

@@ -9,7 +9,9 @@
 //
 // What the writers promise is checked here, of all records, needed or not:
 //  - changes: they fit their tables
-//  - attempts to run a transaction: one first change, further ones, one COMMIT or ABORT; no COMMIT after a compensation
+//  - attempts to run a transaction: one first change, further ones, one COMMIT or ABORT; no COMMIT after a
+//  compensation;
+//    and no ABORT without all compensations, where the method logs them always
 //  - checkpoints: BEGINs count up, an END follows its BEGIN; the number of a change is that of the last BEGIN before
 //    it, or one less, as pages are reached by one checkpoint after the other
 //  - the anchor: BEGIN and END of its checkpoint are where it says; above BEGIN nothing is of transactions that had
@@ -28,6 +30,7 @@
 #include "base/types.h"
 #include "logging/differential/kept_log.h"
 #include "logging/differential/txn_map.h"
+#include "logging/differential_methods.h"
 #include "logging/log_reader.h"
 #include "storage/database.h"
 
@@ -44,6 +47,7 @@ struct RestartPoint {
   Lsn needed;           // nothing below is needed
   // By worker: all of its transactions with lower sequence numbers had ended before the checkpoint.
   std::span<const uint64_t> ended_below{};
+  DiffMethod method = DiffMethod::kDl1p;
 };
 
 class ForwardPass {
@@ -90,6 +94,7 @@ class ForwardPass {
   struct Attempt {
     Lsn first;  // where its first change starts
     uint32_t least_number = 0;
+    uint32_t standing = 0;  // changes that were not taken back
     bool is_open = false;
     bool is_taken_back = false;  // at least in part
 
@@ -99,6 +104,7 @@ class ForwardPass {
   void Visit(const RecordView& record, Lsn at);
   void VisitChange(const RecordView& record, Lsn at);
   void VisitCommit(const RecordView& record, Lsn at);
+  void VisitAbort(const RecordView& record, Lsn at);
   void TakeVector(const RecordView& record, Lsn at);
   Attempt EndAttempt(const RecordView& record, Lsn at);
   void VisitBegin(uint32_t number, Lsn at);

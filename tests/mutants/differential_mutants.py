@@ -6,7 +6,7 @@ checked; 25 (a stale page beyond the anchor's count), as no copy has one.
 """
 from edits import Mutant, expression, raw, statement
 from sources import (
-    BACKUP_FILES, BACKWARD_PASS, BACKWARD_PASS_H, BACKWARD_READER, CHECKPOINTER, DIFFERENTIAL, DIFFERENTIAL_RECORDS,
+    BACKUP_FILES, BACKWARD_PASS, BACKWARD_PASS_H, CHECKED_CHUNKS, CHECKPOINTER, DIFFERENTIAL, DIFFERENTIAL_RECORDS,
     DIFFERENTIAL_RECOVERY, FORWARD_PASS, FUZZY_CHECKPOINT, LOCKING, PAGE_SPACE, PAGE_SPACE_H, SLOT_CHANGE,
     TRANSACTION_TABLE,
 )
@@ -136,8 +136,8 @@ RESTART_MUTANTS = [
     Mutant("diff_restart_number_is_in_the_backup", "a change with the backup's own number counts as part of it",
            [expression(BACKWARD_PASS_H, "number < point_.number", "number <= point_.number")], CELLS),
     Mutant("diff_restart_listed_wins", "trap 5: a transaction that END lists is undone though it has committed",
-           [raw(TRANSACTION_TABLE, "if (now.committed) return !in_backup;",
-                "if (now.committed && !({on} && now.active)) return !in_backup;")], CELLS),
+           [raw(TRANSACTION_TABLE, "if (now.committed) return is_one_pass",
+                "if (now.committed && !({on} && now.active)) return is_one_pass")], CELLS),
     Mutant("diff_restart_abort_below_begin_is_undone", "trap 6: an ABORT below BEGIN leaves its transaction to be undone",
            [raw(TRANSACTION_TABLE, "return {now.committed, above_begin};",
                 "return {{now.committed, above_begin || {on}}};")], CELLS),
@@ -156,9 +156,9 @@ RESTART_MUTANTS = [
     Mutant("diff_restart_presence_is_set", "trap 21: a change of presence sets the bit",
            [statement(SLOT_CHANGE, "page.SetPresent(at.slot, !pages.IsPresent(at));", "page.SetPresent(at.slot, true);")], CELLS),
     Mutant("diff_restart_straddling_record_twice", "trap 22: a record that reaches into a chunk is visited in both",
-           [raw(BACKWARD_READER, "Refuse(at, fault);\n    records_.push_back(at);",
-                "Refuse(at, fault);\n    records_.push_back(at);\n"
-                "    if ({on} && chunks_left_ > 0 && at == starts_[chunks_left_]) records_.push_back(at);")], CELLS),
+           [raw(CHECKED_CHUNKS, "Refuse(at, fault);\n    records.push_back(at);",
+                "Refuse(at, fault);\n    records.push_back(at);\n"
+                "    if ({on} && chunk > 0 && at == starts_[chunk]) records.push_back(at);")], CELLS),
     Mutant("diff_restart_damaged_page", "a page of the backup is taken as it is, whatever its checksum",
            [expression(BACKUP_FILES, "found.crc != CrcOf(frame)", "false")], CELLS),
     Mutant("diff_restart_page_of_another_place", "a page of the backup is taken for another one",

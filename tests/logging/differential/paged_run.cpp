@@ -83,6 +83,7 @@ void PagedRun::Load(const Place& at, Key key, uint64_t value) {
 void PagedRun::Start() {
   anchor_.database_id = 0xDB;
   anchor_.run_id = kRunId;
+  anchor_.method = shape_.method;
   anchor_.parts = shape_.parts;
   anchor_.begin = anchor_.end = anchor_.needed = std::vector<Lsn>(shape_.logs);
   anchor_.sequences = {0};
@@ -196,15 +197,16 @@ void PagedRun::Commit(uint64_t id) {
 
 void PagedRun::Abort(uint64_t id) {
   const Attempt& attempt = attempts_.at(id);
-  if (!checkpoint_runs_ && !attempt.changes.empty()) log(attempt.log).Abort(id);
+  const bool compensates = checkpoint_runs_ || shape_.method != DiffMethod::kDl1p;
+  if (!compensates && !attempt.changes.empty()) log(attempt.log).Abort(id);
   for (auto change = attempt.changes.rbegin(); change != attempt.changes.rend(); ++change) {
-    if (checkpoint_runs_) {
+    if (compensates) {
       Append(id, *change, format::kChangeCompensation);
     } else {
       Apply(*change);
     }
   }
-  if (checkpoint_runs_ && !attempt.changes.empty()) log(attempt.log).Abort(id);
+  if (compensates && !attempt.changes.empty()) log(attempt.log).Abort(id);
   Release(id, nullptr);
 }
 
@@ -397,6 +399,8 @@ PagedRun::State StateOf(const Database& database) {
 }
 
 }  // namespace
+
+std::vector<uint32_t> LevelsOf(DiffMethod) { return {1, 2, 3, 4}; }
 
 Restarted Restart(const PagedRun::Crashed& crashed, const RestartOptions& options,
                   const std::function<void(Database&)>& use) {

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "logging/backup/anchor_file.h"
+#include "logging/differential_methods.h"
 #include "logging/lane_recovery.h"
 #include "storage/database.h"
 #include "tests/logging/device/faulty_file_system.h"
@@ -46,6 +47,7 @@ class PagedRun {
     uint32_t logs = 1;
     uint32_t parts = 1;
     bool runs = false;  // of changed words, where they are shorter
+    DiffMethod method = DiffMethod::kDl1p;
   };
 
   // What a crash leaves, and what must be recovered from it.
@@ -78,7 +80,7 @@ class PagedRun {
   void Delete(uint64_t id, const Place& at);
   void Read(uint64_t id, const Place& at);
   void Commit(uint64_t id);  // no record, if nothing was changed
-  // Without compensations if no checkpoint runs.
+  // With compensations if a checkpoint runs, or if the method asks for them.
   void Abort(uint64_t id);
   // The transaction has ended, and a checkpoint still finds it announced until Forget.
   void Linger(uint64_t id, uint32_t log, uint64_t first) { lingering_[id] = {log, first}; }
@@ -205,6 +207,8 @@ struct Restarted {
   PagedRun::State state;
   std::set<uint64_t> winners;
 };
+// The levels that the method has.
+std::vector<uint32_t> LevelsOf(DiffMethod method);
 struct RestartOptions {
   uint32_t level = 1;
   uint32_t workers = 2;
