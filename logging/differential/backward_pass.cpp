@@ -34,9 +34,9 @@ void BackwardPass::Visit(const RecordHeader& header, std::span<const std::byte> 
   const Lsn at(header.lsn);
   switch (static_cast<RecordKind>(header.kind)) {
     case RecordKind::kCommit:
-      return transactions_.Commit(*FieldOf<TxnId>(body), forward_.IsWinner(at));
+      return transactions_.Commit(*FieldOf<TxnId>(body), forward_.Counts(at));
     case RecordKind::kAbort:
-      return transactions_.Abort(*FieldOf<TxnId>(body));
+      return transactions_.Abort(*FieldOf<TxnId>(body), forward_.Counts(at));
     case RecordKind::kCheckpointEnd:
       if (point_.number > 0 && at == point_.end) VisitEnd(body);
       return;
@@ -55,7 +55,7 @@ void BackwardPass::VisitEnd(std::span<const std::byte> body) {
 void BackwardPass::VisitChange(const RecordHeader& header, std::span<const std::byte> body) {
   const SlotChange change = player_.Decode(header, body);
   if (!transactions_.Change(change.txn, change.Has(format::kChangeFirst), IsInBackup(change.number))) return;
-  player_.Play(change);
+  point_.method == DiffMethod::kPl2p ? player_.Play(change, Image::kBefore) : player_.Play(change);
 }
 
 void BackwardPass::PrefetchAhead() const {

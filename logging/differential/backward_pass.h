@@ -1,11 +1,13 @@
 // The pass of recovery over one differential log that goes backward (Lee, Kim, Cha, ICDE 2001, section 3.4 and Alg. 3;
 // transaction_table.h decides). With DL1P it is all: changes of winners that the backup lacks are redone, and changes
 // of others that it has are undone, by the same operation. With DL2P it undoes what losers have left, once all is
-// redone. It ends below the BEGIN of the backup's checkpoint once no transaction is left whose changes there are to be
-// undone, and at `needed` at last.
+// redone; with PL2P it puts the images back that were there before losers' changes that the backup has. It ends below
+// the BEGIN of the backup's checkpoint once no transaction is left whose changes there are to be undone, and at
+// `needed` at last.
 //
 // Passes over different logs run side by side, in any order, and beside the load of the backup: XOR commutes, and each
-// change is applied under its page's latch.
+// change is applied under its page's latch. Images do not commute: with PL2P the backup is there before. No two losers
+// have changes of the same slot in the backup, as the end of the first one is durable if the change of the second is.
 //
 // Threads: a pass belongs to one thread.
 #pragma once

@@ -5,7 +5,6 @@
 
 #include "base/cache_line.h"
 #include "base/error.h"
-#include "logging/differential/slot_change.h"
 #include "storage/heap/page_space.h"
 
 namespace dbx {
@@ -27,14 +26,24 @@ SlotChange ChangePlayer::Decode(const RecordHeader& header, std::span<const std:
                                         table.schema().name + ", which " + PlaceOf(source_, at) + " names");
 }
 
-void ChangePlayer::Play(const SlotChange& change) {
+PageSpace& ChangePlayer::MakePage(const SlotChange& change) {
   PageSpace& pages = *database_.table(change.table).pages();
   if (change.page >= pages.page_count()) pages.GrowTo(change.page + 1);
   std::vector<bool>& changed = changed_[change.table.value()];
   if (change.page >= changed.size()) changed.resize(change.page + 1);
   changed[change.page] = true;
+  return pages;
+}
+
+void ChangePlayer::Play(const SlotChange& change) {
+  const PageSpace& pages = MakePage(change);
   PageSpace::Latched latched(pages, change.page);
   ApplyChange(change, pages, latched);
+}
+void ChangePlayer::Play(const SlotChange& change, Image image) {
+  const PageSpace& pages = MakePage(change);
+  PageSpace::Latched latched(pages, change.page);
+  PutImage(change, image, pages, latched);
 }
 
 void ChangePlayer::Prefetch(const RecordHeader& header, std::span<const std::byte> body) const {

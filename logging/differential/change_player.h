@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/types.h"
+#include "logging/differential/slot_change.h"
 #include "logging/format.h"
 #include "logging/log_reader.h"
 #include "logging/records/differential_records.h"
@@ -31,8 +32,9 @@ class ChangePlayer {
   // The change of a record of the log. Throws Error: kCorrupt if it is none that fits a table, kNoSpace if there is no
   // memory for its page.
   SlotChange Decode(const format::RecordHeader& header, std::span<const std::byte> body) const;
-  // Combines the slot with a change that Decode has returned.
+  // Combines the slot with a change that Decode has returned, by XOR; or puts one of its images there.
   void Play(const SlotChange& change);
+  void Play(const SlotChange& change, Image image);
   // Loads the slot into the caches, if the record is a change.
   void Prefetch(const format::RecordHeader& header, std::span<const std::byte> body) const;
 
@@ -43,6 +45,9 @@ class ChangePlayer {
   }
 
  private:
+  // That of the change, which is there and noted afterwards.
+  PageSpace& MakePage(const SlotChange& change);
+
   static constexpr size_t kPrefetchedBytesMax = 1024;
 
   const LogSource source_;

@@ -16,6 +16,7 @@
 #include "logging/device/file_system.h"
 #include "logging/differential/backward_pass.h"
 #include "logging/differential/forward_pass.h"
+#include "logging/differential/physical_redo.h"
 #include "logging/differential/staged_work.h"
 #include "logging/differential/two_pass_redo.h"
 #include "storage/heap/page_space.h"
@@ -24,6 +25,8 @@ namespace dbx {
 namespace {
 
 constexpr uint32_t kLevelMin = 1, kLevelMax = 4;
+// At level 4 images of the backup are combined with changes by XOR.
+constexpr uint32_t LevelMaxOf(DiffMethod method) { return method == DiffMethod::kPl2p ? 3 : kLevelMax; }
 
 enum Stage : uint32_t { kForward, kEnds, kRedo, kBackward, kBackup, kAdopt };
 constexpr uint32_t After(std::initializer_list<Stage> stages) {
@@ -92,7 +95,7 @@ class RestartRun {
       : settings_(settings),
         input_(input),
         method_(input.anchor.method),
-        level_(settings.restart_level == 0 ? kLevelMax : settings.restart_level),
+        level_(settings.restart_level == 0 ? LevelMaxOf(method_) : settings.restart_level),
         database_(*input.database),
         logs_(static_cast<uint32_t>(input.logs.size())),
         progress_(logs_),
@@ -143,8 +146,13 @@ class RestartRun {
     stages[kBackup] = {input_.backup->parts() * static_cast<uint32_t>(database_.table_count()),
                        Reaches(3) ? 0 : After({kEnds})};
     const uint32_t replay_waits_for = Reaches(4) ? After({kEnds}) : After({kEnds, kBackup});
-    if (method_ == DiffMethod::kDl2p) stages[kRedo] = {logs_, replay_waits_for};
-    stages[kBackward] = {logs_, replay_waits_for | After({kRedo})};
+    stages[kBackward] = {logs_, replay_waits_for};
+    if (method_ == DiffMethod::kDl2p) {
+      stages[kRedo] = {logs_, replay_waits_for};
+      stages[kBackward].waits_for |= After({kRedo});
+    } else if (method_ == DiffMethod::kPl2p) {
+      stages[kRedo] = {1, After({kBackward})};
+    }
     stages[kAdopt] = {settings_.workers, After({kBackup, kRedo, kBackward})};
     return stages;
   }
@@ -177,6 +185,7 @@ class RestartRun {
       return time.end > time.begin ? Clock::ToSeconds(time.end - time.begin) : 0;
     };
     uint64_t read_ticks = 0;
+    if (physical_redo_ != nullptr) read_ticks += physical_redo_->read_ticks();
     for (const auto& pass : redo_) read_ticks += pass == nullptr ? 0 : pass->read_ticks();
     for (const auto& pass : backward_) read_ticks += pass->read_ticks();
     return {seconds(kForward),  seconds(kBackup), seconds(kRedo),
@@ -239,8 +248,15 @@ class RestartRun {
   }
 
   void Redo(uint32_t log) {
+    if (method_ == DiffMethod::kPl2p) return RedoImages();
     redo_[log] = std::make_unique<TwoPassRedo>(*forward_[log], PointOf(log), database_, /*read_ahead=*/Reaches(2));
     redo_[log]->Run();
+  }
+  void RedoImages() {
+    std::vector<RestartPoint> points;
+    for (uint32_t log = 0; log < logs_; ++log) points.push_back(PointOf(log));
+    physical_redo_ = std::make_unique<PhysicalRedo>(forward_, points, database_, /*read_ahead=*/Reaches(2));
+    physical_redo_->Run();
   }
   void ReplayBackward(uint32_t log) {
     backward_[log] = std::make_unique<BackwardPass>(*forward_[log], PointOf(log), database_, /*read_ahead=*/Reaches(2));
@@ -283,6 +299,7 @@ class RestartRun {
   bool HasContents(TableId table, uint32_t page) const {
     if (page < input_.anchor.tables[table.value()].pages) return true;
     const auto changed = [&](const auto& pass) { return pass != nullptr && pass->player().Changed(table, page); };
+    if (physical_redo_ != nullptr && physical_redo_->Changed(table, page)) return true;
     return std::ranges::any_of(redo_, changed) || std::ranges::any_of(backward_, changed);
   }
 
@@ -313,6 +330,7 @@ class RestartRun {
   LogProgress progress_;
   std::vector<std::unique_ptr<ForwardPass>> forward_;       // by log
   std::vector<std::unique_ptr<TwoPassRedo>> redo_;          // by log, once it has begun
+  std::unique_ptr<PhysicalRedo> physical_redo_;             // the same
   std::vector<std::unique_ptr<BackwardPass>> backward_;     // by log, once it has begun
   std::vector<CachePadded<Atomic<uint64_t>>> pages_taken_;  // by table: they are, or become, rows
   StagedWork work_;
@@ -340,6 +358,13 @@ ReplaySummary DifferentialRecovery::Restart(const RestartInput& input, std::vect
                                             const std::function<void()>* replayed) {
   CHECK(!input.logs.empty() && input.database->paged() && settings_.workers <= input.database->workers());
   AnchorCheck(input).Run();
+  const DiffMethod method = input.anchor.method;
+  if (settings_.restart_level > LevelMaxOf(method)) {
+    throw Error(ExitStatus::kUsage, "RESTART_LEVEL " + std::to_string(settings_.restart_level) +
+                                        " combines images by XOR, and the run's DIFF_METHOD " +
+                                        std::string(NameOf(method)) + " puts them: valid values are " +
+                                        std::to_string(kLevelMin) + " to " + std::to_string(LevelMaxOf(method)));
+  }
   RestartRun run(settings_, input, names != nullptr);
   ReplaySummary summary = run.Run();
   if (names != nullptr) *names = run.Names();

@@ -4,8 +4,7 @@
 //     forward    each log   its records are checked, up to the end of its valid prefix        (forward_pass.h)
 //     ends       once       torn tail or damage? do the logs hold what the anchor names? which transactions count?
 //     backup     each part  images are put into the pages                                      (backup_files.h)
-//     redo       each log   DL2P: changes are redone, forward                                  (two_pass_redo.h)
-//     backward   each log   changes are redone and undone; DL2P: undone                        (backward_pass.h)
+//     backward   each log   changes are redone and undone                                      (backward_pass.h)
 //     adopt      all pages  present rows enter the indexes, free slots the heaps
 //
 // Workers share the tasks of a stage. The stages overlap by the restart level (the paper's table 1; its LR and LP are
@@ -15,6 +14,9 @@
 //     2  the same, each loader reading ahead
 //     3  the backup is read beside the forward pass, whose last records stay in memory for the backward one
 //     4  the backup is read beside all passes: pages begin as zeros, and its images are combined with them by XOR
+//
+// The baselines go over the logs twice. DL2P redoes forward, each log (two_pass_redo.h), then it undoes backward. PL2P
+// undoes backward, then it redoes all logs as one (physical_redo.h); it has no level 4, as its images do not commute.
 //
 // All levels leave the same state. Nothing on disk is changed, so a recovery that was cut short is repeated.
 //

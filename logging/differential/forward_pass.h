@@ -6,9 +6,10 @@
 // transaction that released its locks before it was durable may be read by one in another log, whose vector then names
 // its COMMIT. Only stored elements are compared: those that LV compression left out were durable when the anchor was
 // written, and a log that ends below an anchor is refused. Elements that a log has already reached need not be kept.
+// The same holds for ABORTs that have a vector (PL2P).
 //
 // What the writers promise is checked here, of all records, needed or not:
-//  - changes: they fit their tables
+//  - changes: they fit their tables, and they and the ends of transactions are as the run's method logs them
 //  - attempts to run a transaction: one first change, further ones, one COMMIT or ABORT; no COMMIT after a
 //  compensation;
 //    and no ABORT without all compensations, where the method logs them always
@@ -64,7 +65,7 @@ class ForwardPass {
 
   // Reads the log to the end of its valid prefix. Throws Error.
   void Run();
-  // `ends` are those of all logs: which COMMITs do not count.
+  // `ends` are those of all logs: which COMMITs and ABORTs do not count.
   void Judge(const std::vector<Lsn>& ends);
 
   const LogReader& reader() const { return reader_; }
@@ -73,16 +74,18 @@ class ForwardPass {
   // The records of the checkpoint.
   bool found_begin() const { return found_begin_; }
   bool found_end() const { return found_end_; }
-  // After Judge. Whether the transaction whose COMMIT starts there counts.
-  bool IsWinner(Lsn commit) const;
-  uint64_t winners() const { return commits_ - losers_.size(); }
-  uint64_t losers() const { return losers_.size(); }
+  // After Judge. Whether the COMMIT or ABORT that starts there counts.
+  bool Counts(Lsn end) const;
+  // Transactions with a COMMIT.
+  uint64_t winners() const { return commits_ - losers_; }
+  uint64_t losers() const { return losers_; }
   std::vector<TxnId> Names() const;
 
  private:
-  // A COMMIT that counts only if a log is valid up to `until`.
+  // A COMMIT or ABORT that counts only if a log is valid up to `until`.
   struct Need {
-    Lsn commit;
+    Lsn end;
+    bool commits;
     uint32_t log;
     Lsn until;
   };
@@ -106,6 +109,7 @@ class ForwardPass {
   void VisitCommit(const RecordView& record, Lsn at);
   void VisitAbort(const RecordView& record, Lsn at);
   void TakeVector(const RecordView& record, Lsn at);
+  void CheckMethod(const RecordView& record, uint16_t flag, Lsn at) const;
   Attempt EndAttempt(const RecordView& record, Lsn at);
   void VisitBegin(uint32_t number, Lsn at);
   void VisitEnd(const RecordView& record, Lsn at);
@@ -122,7 +126,8 @@ class ForwardPass {
   uint64_t commits_ = 0;
   std::vector<Need> needs_;
   std::vector<Name> names_;
-  std::vector<Lsn> losers_;  // ascending
+  std::vector<Lsn> uncovered_;  // ends that do not count, ascending
+  uint64_t losers_ = 0;         // COMMITs among them
   TxnMap<Attempt> attempts_;
   uint32_t begun_ = 0;  // the number of the last BEGIN
   uint32_t ended_ = 0;  // and END

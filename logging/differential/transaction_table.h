@@ -33,6 +33,15 @@
 //     change           T not in CTT, above BEGIN         whatever its number: undo
 //     change           T in ATT, not in CTT              the same
 //
+// The baseline PL2P undoes first. Its ABORTs have an LSN vector, as COMMITs do, and those that do not count leave the
+// tables as they are:
+//
+//     record           where           CTT      ATT      the change is applied
+//     ABORT, counts    anywhere        into
+//     change           T in CTT                          no: it is redone later
+//     change           T not in CTT, above BEGIN         if it is in the backup: undo
+//     change           T in ATT, not in CTT              the same
+//
 // With g = 0, the backup with which the run begins, everything is above BEGIN and nothing is in the backup.
 //
 // Threads: one, that of its log's pass.
@@ -93,7 +102,9 @@ class TransactionTable {
   bool IsClosed() const { return open_ == 0; }
 
   void Commit(TxnId id, bool counts) { Take(id, counts ? TxnEvent::kCommit : TxnEvent::kLostCommit); }
-  void Abort(TxnId id) { Take(id, method_ == DiffMethod::kDl1p ? TxnEvent::kAbort : TxnEvent::kCommit); }
+  void Abort(TxnId id, bool counts) {
+    if (counts) Take(id, method_ == DiffMethod::kDl1p ? TxnEvent::kAbort : TxnEvent::kCommit);
+  }
   void List(TxnId id) { Take(id, TxnEvent::kListed); }
   // Returns whether the change is to be applied.
   bool Change(TxnId id, bool first, bool in_backup) {

@@ -86,9 +86,16 @@ class History {
     if (std::exchange(lingers_[worker], false)) run_.Forget(id);
     if (ended_[worker]) id = NextId(worker), ended_[worker] = false;
     if (!run_.IsAnnounced(id)) return Begin(worker);
-    const uint64_t dice = Below(10);
-    if (dice < 7) return Access(id);
-    End(worker, /*commits=*/dice < 9);
+    // Others may commit between a transaction's stamp and its end.
+    const bool is_stamped = std::exchange(stamped_[worker], false);
+    const uint64_t dice = Below(20);
+    if (dice < 14 && !is_stamped) return Access(id);
+    if (dice < 16 && !is_stamped) {
+      run_.DrawStamp(id);
+      stamped_[worker] = true;
+      return;
+    }
+    End(worker, /*commits=*/dice % 3 != 0);
   }
   void Begin(uint64_t worker) {
     announced_[worker] = {static_cast<uint32_t>(Below(logs_)), 0};
@@ -171,6 +178,7 @@ class History {
   uint64_t last_sequence_ = 0;
   uint64_t ids_[kWorkers] = {};
   bool ended_[kWorkers] = {};
+  bool stamped_[kWorkers] = {};
   bool lingers_[kWorkers] = {};
   std::pair<uint32_t, uint64_t> announced_[kWorkers] = {};
   std::map<Place, Key> keys_;
@@ -210,7 +218,8 @@ void RunHistory(uint64_t seed, DiffMethod method, Counts& counts) {
 }
 
 class DifferentialHistories : public testing::TestWithParam<DiffMethod> {};
-INSTANTIATE_TEST_SUITE_P(Methods, DifferentialHistories, testing::Values(DiffMethod::kDl1p, DiffMethod::kDl2p),
+INSTANTIATE_TEST_SUITE_P(Methods, DifferentialHistories,
+                         testing::Values(DiffMethod::kDl1p, DiffMethod::kDl2p, DiffMethod::kPl2p),
                          [](const auto& info) { return std::string(NameOf(info.param)); });
 
 // DBX_TEST_SEED runs one.

@@ -53,7 +53,8 @@ class DifferentialRecovery : public testing::TestWithParam<DiffMethod> {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Methods, DifferentialRecovery, testing::Values(DiffMethod::kDl1p, DiffMethod::kDl2p),
+INSTANTIATE_TEST_SUITE_P(Methods, DifferentialRecovery,
+                         testing::Values(DiffMethod::kDl1p, DiffMethod::kDl2p, DiffMethod::kPl2p),
                          [](const auto& info) { return std::string(NameOf(info.param)); });
 
 // Recovery gives what the run says, at every level.

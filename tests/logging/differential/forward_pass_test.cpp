@@ -91,8 +91,8 @@ TEST(ForwardPass, ACommitWhoseVectorIsNotCoveredDoesNotCount) {
     const Passes passes(logs);
     EXPECT_EQ(NamesOf(passes[one]), (std::vector<uint64_t>{1, 3}));
     EXPECT_EQ(passes[one].losers(), 1u);
-    EXPECT_TRUE(passes[one].IsWinner(Lsn(logs[one].Start(1))));
-    EXPECT_FALSE(passes[one].IsWinner(Lsn(logs[one].Start(3))));
+    EXPECT_TRUE(passes[one].Counts(Lsn(logs[one].Start(1))));
+    EXPECT_FALSE(passes[one].Counts(Lsn(logs[one].Start(3))));
   }
 }
 

@@ -79,6 +79,8 @@ class PagedRun {
   void Put(uint64_t id, const Place& at, Key key, uint64_t value);
   void Delete(uint64_t id, const Place& at);
   void Read(uint64_t id, const Place& at);
+  // Of the COMMIT or ABORT of a method that has stamps; without it they draw it themselves.
+  void DrawStamp(uint64_t id) { attempts_.at(id).stamp = ++last_stamp_; }
   void Commit(uint64_t id);  // no record, if nothing was changed
   // With compensations if a checkpoint runs, or if the method asks for them.
   void Abort(uint64_t id);
@@ -155,6 +157,7 @@ class PagedRun {
     uint64_t first;
     std::vector<Change> changes{};
     std::vector<uint64_t> lv;
+    std::optional<uint64_t> stamp{};
   };
   struct Committed {
     uint64_t id;
@@ -179,6 +182,9 @@ class PagedRun {
   void Release(uint64_t id, const std::vector<uint64_t>* lv);
   void Make(uint64_t id, const Change& change);
   void Append(uint64_t id, const Change& change, uint16_t flags);
+  void AppendAbort(uint64_t id);
+  uint64_t StampOf(uint64_t id);
+  static std::string ImagesOf(const Slot& before, const std::string& delta);
   void Apply(const Change& change);
   static std::string ImagesOf(const Page& page);
   bool IsWinner(const Committed& committed, const std::vector<uint64_t>& ends) const;
@@ -193,6 +199,7 @@ class PagedRun {
   std::map<uint64_t, Lingering> lingering_;
   std::vector<uint64_t> ended_below_ = {0};  // by worker
   std::vector<Committed> committed_;
+  uint64_t last_stamp_ = 0;  // of a COMMIT or an ABORT
   std::vector<CopiedPage> copies_[kCopies][kTupleBytes.size()];
   BackupAnchor anchor_;                        // of the last complete checkpoint
   BackupAnchor next_;                          // of the one that is being written

@@ -214,9 +214,11 @@ TEST(SlotChange, RunsThatDoNotFitTheirTupleAreNamed) {
 }
 
 TEST(SlotChange, ARecordIsAsLongAsItsTupleInWords) {
-  EXPECT_EQ(ChangeBytes(256, false), 304u);
-  EXPECT_EQ(ChangeBytes(256, true), 312u);
-  EXPECT_EQ(ChangeBytes(10, true), 72u);
+  EXPECT_EQ(ChangeBytes(256, false, DiffMethod::kDl1p), 304u);
+  EXPECT_EQ(ChangeBytes(256, true, DiffMethod::kDl2p), 312u);
+  EXPECT_EQ(ChangeBytes(10, true, DiffMethod::kDl1p), 72u);
+  EXPECT_EQ(ChangeBytes(256, true, DiffMethod::kPl2p), 568u);
+  EXPECT_EQ(ChangeBytes(10, true, DiffMethod::kPl2p), 88u);
 }
 
 }  // namespace

@@ -51,19 +51,28 @@ std::string AppliedBy(DiffMethod method) {
 TEST(TransactionTable, EveryChangeIsAppliedWhereTheTableSays) {
   EXPECT_EQ(AppliedBy(DiffMethod::kDl1p), "1010 0101 0010 0101");
   EXPECT_EQ(AppliedBy(DiffMethod::kDl2p), "1010 1010 0010 0010");
+  EXPECT_EQ(AppliedBy(DiffMethod::kPl2p), "1010 0000 0010 0000");
 }
 
 TEST(TransactionTable, WhereAbortsAreCompensatedTheyEndTheirTransactions) {
-  for (const DiffMethod method : {DiffMethod::kDl1p, DiffMethod::kDl2p}) {
+  for (const DiffMethod method : {DiffMethod::kDl1p, DiffMethod::kDl2p, DiffMethod::kPl2p}) {
     TransactionTable table(method);
-    table.Abort(TxnId{1});
+    table.Abort(TxnId{1}, true);
     EXPECT_EQ(NameOf(table.Find(TxnId{1})), method == DiffMethod::kDl1p ? "-A" : "C-");
     table.List(TxnId{2});
     table.PassBegin();
-    table.Abort(TxnId{2});
+    table.Abort(TxnId{2}, true);
     EXPECT_TRUE(table.IsClosed() || method == DiffMethod::kDl1p);
     EXPECT_FALSE(table.Change(TxnId{2}, true, true));
   }
+}
+
+TEST(TransactionTable, AnAbortThatDoesNotCountEndsNothing) {
+  TransactionTable table(DiffMethod::kPl2p);
+  table.List(TxnId{1});
+  table.Abort(TxnId{1}, false);
+  EXPECT_EQ(NameOf(table.Find(TxnId{1})), "-A");
+  EXPECT_TRUE(table.Change(TxnId{1}, true, /*in_backup=*/true));
 }
 
 TEST(TransactionTable, AFirstChangeIsJudgedBeforeItsTransactionIsForgotten) {
@@ -93,7 +102,7 @@ void Step(TransactionTable& table, std::map<uint64_t, TxnStanding>& oracle, uint
   const TxnStanding before = oracle.contains(id) ? oracle[id] : TxnStanding();
   ASSERT_EQ(table.Find(TxnId{id}), before);
   if (event == TxnEvent::kCommit || event == TxnEvent::kLostCommit) table.Commit(TxnId{id}, event == TxnEvent::kCommit);
-  if (event == TxnEvent::kAbort) table.Abort(TxnId{id});
+  if (event == TxnEvent::kAbort) table.Abort(TxnId{id}, true);
   if (event == TxnEvent::kListed) table.List(TxnId{id});
   if (event == TxnEvent::kChange || event == TxnEvent::kFirstChange) {
     ASSERT_EQ(table.Change(TxnId{id}, event == TxnEvent::kFirstChange, true),

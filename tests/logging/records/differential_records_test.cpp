@@ -75,7 +75,7 @@ TEST(DifferentialRecords, ChangesOfAnyShapeAreRead) {
 }
 
 TEST(DifferentialRecords, ChangesThatMakeNoSenseAreRefused) {
-  EXPECT_EQ(FaultIn({.txn_id = 1, .flags = 16}), "unknown flags of a change");
+  EXPECT_EQ(FaultIn({.txn_id = 1, .flags = 64}), "unknown flags of a change");
   EXPECT_EQ(FaultIn({.txn_id = 1, .flags = format::kChangeFirst | format::kChangeCompensation}),
             "compensation without a change before it");
   EXPECT_EQ(FaultIn({.txn_id = 1, .slot = PageSpace::kRowsPerPageMax}), "slot beyond the end of every page");
