@@ -80,6 +80,7 @@ struct Options {
   uint64_t page_bytes = 0;              // the smallest page of a paged table
   uint32_t checkpoint_interval_ms = 0;  // from one fuzzy checkpoint to the next; 0: none after so long
   uint64_t checkpoint_bytes = 0;        // the same in bytes of log
+  std::string diff_method;              // DL1P, DL2P, PL2P: how changes are logged and recovered
   std::string diff_image;               // SLOT, RUNS: the image in the record of a change
   uint64_t locktable_modifier = 0;      // -l: lock table buckets per worker
   uint64_t locktable_evict_buffer = 0;  // -Tl: delta in bytes; metadata older than durable - delta is evicted

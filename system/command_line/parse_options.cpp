@@ -295,6 +295,10 @@ void CheckMode(const Given& given, const Options& options) {
     Usage(fmt::format("{} has a part of its backup in each directory of --log_dir, at most {}", options.log,
                       format::kMaxCheckpointParts));
   }
+  if (!options.log_recover && NeedsPages(options.log) && options.diff_method == "PL2P" &&
+      options.diff_image == "RUNS") {
+    Usage("DIFF_METHOD PL2P logs whole images: leave --diff_image=RUNS out");
+  }
   if (options.log_recover && !options.ack_file.empty() && !options.verify) {
     Usage("--ack_file is checked by --verify: add it, or leave --ack_file out");
   }
@@ -463,6 +467,7 @@ Options DefaultOptions() {
   o.page_bytes = C::kPageBytes;
   o.checkpoint_interval_ms = C::kCheckpointIntervalMs;
   o.checkpoint_bytes = C::kCheckpointBytes;
+  o.diff_method = C::kDiffMethodName;
   o.diff_image = C::kDiffImageName;
   o.restart_level = C::kRestartLevel;
   o.update_simd = C::kUpdateSimd;

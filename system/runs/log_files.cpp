@@ -156,6 +156,7 @@ void WriteFirstBackup(FileSystem& files, const RunFiles& run, const RunIdentity&
   BackupAnchor anchor;
   anchor.database_id = identity.database_id;
   anchor.run_id = identity.run_id;
+  anchor.method = DiffMethodNamed(options.diff_method).value();
   anchor.begin.assign(result.targets.size(), identity.start_lsn);
   anchor.end = anchor.needed = anchor.begin;
   anchor.sequences.assign(options.thread_cnt, first_sequence);
