@@ -264,7 +264,7 @@ $(CONFIGURED_OBJECTS): $(BUILD)/overrides.stamp
 $(CONFIGURED_OBJECTS): CXXFLAGS_ALL += $(OVERRIDES)
 
 # Boost's and the JSON library's templates: half the time to compile, and nothing there is hot.
-$(BUILD)/system/command_line/parse_options.o $(BUILD)/system/command_line/output.o: CXXFLAGS_ALL += -O1
+$(patsubst %,$(BUILD)/system/command_line/%.o,parse_options output backup_record): CXXFLAGS_ALL += -O1
 
 pair_part = $(word $(1),$(subst -, ,$*))
 PAIR_DEFINITIONS = -DCC_ALG=$(call pair_part,1) -DUSE_LOCKTABLE=$(call pair_part,2) \

@@ -341,6 +341,12 @@
 #define CHECKPOINT_BYTES 0
 #endif
 
+// How changes are logged and recovered (LOG_DIFFERENTIAL): DL1P, differential records and a restart in one pass; its
+// baselines DL2P, the same in two passes, and PL2P, before and after images in two passes.
+#ifndef DIFF_METHOD
+#define DIFF_METHOD DL1P
+#endif
+
 // The image in a record of a change (LOG_DIFFERENTIAL): SLOT, the whole slot, as in the paper, or RUNS, the words that
 // changed.
 #ifndef DIFF_IMAGE
@@ -348,9 +354,10 @@
 #endif
 
 // 1 to 4: what overlaps in a restart from a backup (LOG_DIFFERENTIAL). 1: nothing; 2: reading and applying; 3: the
-// backup is read beside the logs; 4: both are applied in any order.
+// backup is read beside the logs; 4: both are applied in any order, which PL2P cannot. 0: the highest of the run's
+// DIFF_METHOD.
 #ifndef RESTART_LEVEL
-#define RESTART_LEVEL 4
+#define RESTART_LEVEL 0
 #endif
 
 // Buckets of the lock table per worker (USE_LOCKTABLE).

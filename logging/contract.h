@@ -131,7 +131,7 @@ class LogDefaults {
   static size_t meta_bytes() { return 0; }
   // Of a run with these tables, before any of its files is created: throws Error (kUsage) if a record that it may need
   // exceeds `max_record_bytes`.
-  static void CheckTables(const Database&, uint64_t /*max_record_bytes*/) {}
+  static void CheckTables(const Database&, const LogOptions&, uint64_t /*max_record_bytes*/) {}
   Defaulted InitWorker(auto&, WorkerId) { return {}; }
   Defaulted Begin(auto&) { return {}; }
   Defaulted OnRead(auto&, const RowRef&) { return {}; }

@@ -43,6 +43,10 @@ enum class Scheme : uint8_t {
   kLast = kDifferential,
 };
 // kVersionedCommand: the log has multi-version replay, and all its transactions are kVersionedCommand.
+// How a run's changes are logged and recovered (Lee, Kim, Cha: Differential Logging, ICDE 2001, sections 3 and 5):
+// differential records and one pass; the same and two passes; before and after images and two passes. Named in
+// logging/differential_methods.h.
+enum class DiffMethod : uint16_t { kDl1p = 0, kDl2p = 1, kPl2p = 2, kLast = kPl2p };
 enum class Payload : uint8_t { kNone = 0, kData = 1, kCommand = 2, kVersionedCommand = 3, kLast = kVersionedCommand };
 
 struct FileHeader {
@@ -103,7 +107,7 @@ struct RecordHeader {
                        // kStamped: bit j: the transaction has a part in log j; 0: this record is all of it
                        // kChange: the table
   uint16_t procedure;  // kCommand, kVersionedCommand; kChange: the slot in its page
-  uint16_t flags;      // kChange: kChange...; 0 in all others
+  uint16_t flags;      // kChange: kChange...; kCommit, kAbort: kEndStamped or 0; 0 in all others
 };
 static_assert(sizeof(RecordHeader) == 32);
 inline constexpr size_t kRecordAlignment = 8;
@@ -129,7 +133,8 @@ static_assert(sizeof(Timestamps) == 16);
 // Body of kWatermark: u64 timestamp.
 
 // Body of kChange: ChangeBody, u64 key if kChangePresence, then the XOR of the tuple before and after the change, an
-// absent tuple being zeros: all of it, or its runs if kChangeRuns; filled up with zeros to a multiple of 8.
+// absent tuple being zeros: all of it, or its runs if kChangeRuns; filled up with zeros to a multiple of 8. If
+// kChangeImages, the tuple before and the tuple after instead, each filled up.
 struct ChangeBody {
   uint64_t txn_id;
   uint32_t page;    // in the table
@@ -140,6 +145,8 @@ inline constexpr uint16_t kChangeFirst = 1;         // no earlier change of the 
 inline constexpr uint16_t kChangePresence = 2;      // the slot was absent before or is absent after it
 inline constexpr uint16_t kChangeCompensation = 4;  // takes back an earlier change
 inline constexpr uint16_t kChangeRuns = 8;
+inline constexpr uint16_t kChangeImages = 16;  // DiffMethod::kPl2p
+inline constexpr uint16_t kChangeErases = 32;  // with kChangePresence and kChangeImages: the slot is absent after it
 // A run of changed words of 4 bytes, which follow it; runs ascend and have gaps between them.
 struct ChangeRun {
   uint16_t word;  // the first, from the tuple's start
@@ -147,7 +154,8 @@ struct ChangeRun {
 };
 static_assert(sizeof(ChangeRun) == 4);
 // Body of kCommit: u64 transaction id, u64 LSN vector elements (one per bit of lv_mask, ascending). Body of kAbort: u64
-// transaction id.
+// transaction id. If kEndStamped, both have vector elements and then a u64 stamp, which orders the ends of all logs.
+inline constexpr uint16_t kEndStamped = 1;  // DiffMethod::kPl2p
 
 // Body of kCheckpointBegin.
 struct CheckpointBeginBody {
@@ -301,7 +309,8 @@ struct AnchorFile {
   uint64_t database_id;
   uint64_t run_id;
   uint32_t number;  // of the checkpoint
-  uint32_t copy;    // of the backup's two
+  uint16_t copy;    // of the backup's two
+  uint16_t method;  // DiffMethod
   uint32_t part_count;
   uint32_t log_count;
   uint32_t table_count;

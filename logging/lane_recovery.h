@@ -24,7 +24,7 @@ struct ReplaySettings {
   size_t block_bytes = 1 << 20;
   Serially serially = Serially::kAuto;  // replay by one worker while the others read
   // Which stages of a restart from a backup overlap (logging/differential/differential_recovery.h).
-  uint32_t restart_level = 4;
+  uint32_t restart_level = 0;
 };
 
 class LaneRecovery {

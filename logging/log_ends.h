@@ -20,9 +20,10 @@ namespace dbx {
 struct RestartTimes {
   double forward_seconds = 0;
   double backup_seconds = 0;
+  double redo_seconds = 0;
   double backward_seconds = 0;
   double adopt_seconds = 0;
-  double log_read_seconds = 0;  // of the backward passes together: waiting for the log, the rest of them being replay
+  double log_read_seconds = 0;  // of redo and backward passes together: waiting for the log, the rest being replay
 };
 
 // What a recovery found. The ends of the logs are JudgeEnds's, the rest is the scheme's.

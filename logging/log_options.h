@@ -7,6 +7,7 @@
 
 #include "base/types.h"
 #include "logging/central_methods.h"
+#include "logging/differential_methods.h"
 
 namespace dbx {
 
@@ -34,6 +35,7 @@ struct LogOptions {
   // Schemes whose tables are paged (LogTraits::needs_pages): the run's backup and its checkpoints.
   std::shared_ptr<BackupOptions> backup{};
   ChangeImage change_image = ChangeImage::kSlot;
+  DiffMethod diff_method = DiffMethod::kDl1p;
 };
 
 }  // namespace dbx

@@ -57,7 +57,7 @@ class Node {
   virtual const CcTraits& cc_traits() const = 0;
 
   // Before a run's files are created. Throws Error (kUsage) if the log scheme cannot log changes of these tables.
-  virtual void CheckTables(uint64_t max_record_bytes) const = 0;
+  virtual void CheckTables(const LogOptions& options, uint64_t max_record_bytes) const = 0;
   // The locks of the run's directories, until all threads of the log have ended.
   void Hold(RunLocks locks) { locks_ = std::move(locks); }
   // Starts the writers of `logs`, if there are any. Then OpenControl, then the workers.

@@ -13,6 +13,7 @@
 #include "logging/backup/checkpoint_counters.h"
 #include "logging/central_counters.h"
 #include "logging/device/device_profile.h"
+#include "logging/log_ends.h"
 
 namespace dbx {
 
@@ -133,6 +134,7 @@ struct RecoveryResult {
   double replay_seconds = 0;  // reading, decoding and replaying, which overlap
   double finish_seconds = 0;  // evidence check
   double verify_seconds = 0;
+  std::optional<RestartTimes> restart;  // of a scheme that restarts from a backup
   uint32_t run_number = 0;
   std::vector<LogDirectoryInfo> directories;
   std::string simd;                     // instruction set of the LSN vector operations

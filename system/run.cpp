@@ -67,7 +67,8 @@ class Run {
   void MakeTables(std::vector<uint32_t> rows_per_page) {
     if (log_traits().needs_pages) database_.PageEveryTable(options_.page_bytes, std::move(rows_per_page));
     std::visit([this](auto* workload) { CreateTables(options_, *workload, database_); }, workload_);
-    node_.CheckTables(std::min(options_.max_log_entry_size, LogStream::RingBytes(options_.log_buffer_size) / 4));
+    node_.CheckTables(LogOptionsOf(options_, {}),
+                      std::min(options_.max_log_entry_size, LogStream::RingBytes(options_.log_buffer_size) / 4));
   }
 
   // Recovers the run to be continued and freezes it: no client sees any of its state before that is durable.

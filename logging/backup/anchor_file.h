@@ -14,6 +14,7 @@
 
 #include "base/types.h"
 #include "logging/backup/backup_files.h"
+#include "logging/differential_methods.h"
 
 namespace dbx {
 
@@ -24,6 +25,7 @@ struct BackupAnchor {
   uint64_t run_id = 0;
   uint32_t number = 0;  // of the checkpoint; 0: the backup with which the run begins
   uint32_t copy = 0;    // of the two
+  DiffMethod method{};  // of the records in the run's logs
   uint32_t parts = 0;
   struct OfTable {
     uint32_t pages;  // that the checkpoint counted

@@ -2,10 +2,11 @@
 // 2001, section 3.2): fuzzy checkpoints write to them in turns, so that one of them is complete at any time. Which one,
 // the anchor tells (anchor_file.h).
 //
-// Page i of a table is frame i div parts of part i mod parts, and part j lies in the run's directory j. A frame holds
-// the packed images of the page (storage/heap/page_space.h) behind a header by which it is checked when it is read:
-// that it is whole, and that page of that copy of that run, and not newer than the checkpoint that the anchor names.
-// Nothing here knows of log records or transactions.
+// Page i of a table is frame i div parts of part i mod parts, and part j lies in the run's directory j, or in the j-th
+// of those that the backup has for itself (BACKUP_DIRS). A frame holds the packed images of the page
+// (storage/heap/page_space.h) behind a header by which it is checked when it is read: that it is whole, and that page
+// of that copy of that run, and not newer than the checkpoint that the anchor names. Nothing here knows of log records
+// or transactions.
 //
 // Threads: a BackupWriter belongs to one thread; ReadPart runs side by side for different parts or tables.
 #pragma once

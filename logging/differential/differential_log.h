@@ -1,7 +1,9 @@
 // Differential logging (Lee, Kim, Cha: Differential Logging: A Commutative and Associative Logging Scheme for Highly
 // Parallel Main Memory Database, ICDE 2001): a record holds the XOR of a slot's images before and after a change. It
 // redoes as well as undoes, in any order, so that logs can be replayed in parallel and backward, in one pass, over a
-// fuzzy backup. (Method DL1P.)
+// fuzzy backup: method DL1P. Its baseline DL2P has the same records, and compensations for whatever an abort undoes.
+// The baseline PL2P does so too, and has the images before and after in its records; its COMMITs and ABORTs have
+// stamps, which order them over all logs.
 //
 // A transaction appends a record of each change when it makes it, and a COMMIT when it commits; its locks go then
 // (early lock release). Optimistic controls make their changes once they are validated, and take none back. All records
@@ -11,8 +13,9 @@
 //
 //   change   Reserve -> the XOR into the place -> latch of the page: number into the record, dirty bits, XOR into the
 //            row, presence bit -> unlatch -> seal, Submit
-//   abort    no checkpoint runs: Reserve ABORT -> does one run now? then VOID it, else undo under latches, seal ABORT
-//            one runs: undo each change, newest first, as a change with a record (a compensation); then ABORT
+//   abort    DL1P, and no checkpoint runs: Reserve ABORT -> does one run now? then VOID it, else undo under latches,
+//            seal ABORT
+//            else: undo each change, newest first, as a change with a record (a compensation); then ABORT
 //            nothing was changed: no record
 //
 // The place precedes the change, so that a change that a checkpoint copies has its place below the checkpoint's END;
@@ -67,11 +70,12 @@ class DifferentialLog : public FlushHooks, public LogDefaults, private Checkpoin
     alignas(kCacheLineBytes) uint64_t lv[format::kMaxLogs] = {};
     uint64_t own_dependency = 0;  // lv[log] before the own place was merged
     uint32_t lv_mask = 0;         // elements that COMMIT stores
+    uint64_t stamp = 0;           // of COMMIT or ABORT (PL2P)
     uint32_t log = 0;
     uint32_t worker = 0;
     uint32_t attempts_in_log = 0;  // since the log was chosen
     TxnId id;
-    LogStream::Place place;       // of COMMIT
+    LogStream::Place place;       // of COMMIT or ABORT
     uint64_t own_bytes = 0;       // of the attempt's records
     uint32_t changes = 0;         // of the attempt
     std::vector<std::byte> undo;  // places and XORs of the attempt's changes, oldest first
@@ -83,6 +87,7 @@ class DifferentialLog : public FlushHooks, public LogDefaults, private Checkpoin
       : logs_(logs),
         options_(options),
         n_(logs.count()),
+        is_physical_(options.diff_method == DiffMethod::kPl2p),
         metadata_(logs, options.forget_delta_bytes),
         anchors_(logs, options.compress),
         active_(logs.workers()),
@@ -90,13 +95,13 @@ class DifferentialLog : public FlushHooks, public LogDefaults, private Checkpoin
         checkpointer_(*this, *options.backup) {
     for (uint32_t i = 0; i < n_; ++i) {
       logs.stream(i).SetSlots(logs.workers() + 1);
-      CheckTables(*options.backup->database, logs.stream(i).max_record_bytes());
+      CheckTables(*options.backup->database, options, logs.stream(i).max_record_bytes());
       if (ActiveTransactions::HasRoomFor(logs.stream(i).reserved_until())) continue;
       throw Error(ExitStatus::kMismatch, "the run begins at an LSN that is too large for this log scheme");
     }
   }
 
-  static void CheckTables(const Database& database, uint64_t max_record_bytes) {
+  static void CheckTables(const Database& database, const LogOptions& options, uint64_t max_record_bytes) {
     const auto check = [&](const std::string& what, size_t bytes) {
       if (bytes <= max_record_bytes) return;
       throw Error(ExitStatus::kUsage,
@@ -106,7 +111,7 @@ class DifferentialLog : public FlushHooks, public LogDefaults, private Checkpoin
     };
     for (uint16_t i = 0; i < database.table_count(); ++i) {
       const Table& table = database.table(TableId(i));
-      check("table " + table.schema().name, ChangeBytes(table.tuple_bytes(), /*presence=*/true));
+      check("table " + table.schema().name, ChangeBytes(table.tuple_bytes(), /*presence=*/true, options.diff_method));
     }
     check("the end of a checkpoint",
           sizeof(format::RecordHeader) + sizeof(format::CheckpointEndBody) + database.workers() * sizeof(TxnId));
@@ -155,7 +160,7 @@ class DifferentialLog : public FlushHooks, public LogDefaults, private Checkpoin
     if (state.changes == 0) return;
     LogStream& stream = logs_.stream(state.log);
     LogStream::Place place;
-    bool compensates = checkpoints_.is_active();
+    bool compensates = options_.diff_method != DiffMethod::kDl1p || checkpoints_.is_active();
     if (!compensates) {
       place = stream.Reserve(state.worker, kEndBytes);
       compensates = checkpoints_.is_active();
@@ -170,6 +175,7 @@ class DifferentialLog : public FlushHooks, public LogDefaults, private Checkpoin
         Apply(undo, delta);
       }
     }
+    if (is_physical_) return AppendStampedAbort(state);
     if (compensates) place = stream.Reserve(state.worker, kEndBytes);
     std::memcpy(stream.at(place) + sizeof(format::RecordHeader), &state.id, sizeof state.id);
     SealRecord(stream.at(place), stream.HeaderFor(place, format::RecordKind::kAbort));
@@ -180,26 +186,16 @@ class DifferentialLog : public FlushHooks, public LogDefaults, private Checkpoin
 
   // COMMIT.
   bool Reserve(TxnState& state, const LoggedTxn auto&) {
-    LogStream& stream = logs_.stream(state.log);
     // A COMMIT without changes would stand for those of an earlier attempt, as a retry has the same id.
     CHECK(state.changes > 0);
-    state.lv_mask = anchors_.StoredMask(state.lv, state.log);
-    const size_t bytes = kEndBytes + std::popcount(state.lv_mask) * sizeof(uint64_t);
-    state.place = stream.Reserve(state.worker, AlignRecord(bytes));
-    state.own_dependency = state.lv[state.log];
+    ReserveEnd(state);
     state.lv[state.log] = state.place.end().value();
     state.own_bytes += state.place.bytes;
     return true;
   }
   void Submit(TxnState& state, const LoggedTxn auto&) {
-    LogStream& stream = logs_.stream(state.log);
-    std::byte* const at = stream.at(state.place);
-    std::memcpy(at + sizeof(format::RecordHeader), &state.id, sizeof state.id);
-    LvAnchors::Encode(state.lv, state.lv_mask, state.log, state.own_dependency, at + kEndBytes);
-    format::RecordHeader header = stream.HeaderFor(state.place, format::RecordKind::kCommit);
-    header.lv_mask = static_cast<uint16_t>(state.lv_mask);
-    SealRecord(at, header);
-    stream.Submit(state.worker, state.place);
+    FillEnd(state, format::RecordKind::kCommit);
+    logs_.stream(state.log).Submit(state.worker, state.place);
     active_.End(state.worker);
   }
   // Nothing is reserved that the transaction could give up.
@@ -311,13 +307,54 @@ class DifferentialLog : public FlushHooks, public LogDefaults, private Checkpoin
     return number;
   }
 
+  // A place for a COMMIT, or for an ABORT with a vector. The transaction's locks are held: the stamps of those that
+  // conflict ascend in the order in which they had the locks.
+  void ReserveEnd(TxnState& state) {
+    if (is_physical_) state.stamp = 1 + last_stamp_.value.fetch_add(1, std::memory_order_relaxed);
+    state.lv_mask = anchors_.StoredMask(state.lv, state.log);
+    const size_t bytes = kEndBytes + std::popcount(state.lv_mask) * sizeof(uint64_t) + StampBytes();
+    state.place = logs_.stream(state.log).Reserve(state.worker, AlignRecord(bytes));
+    state.own_dependency = state.lv[state.log];
+  }
+  void FillEnd(const TxnState& state, format::RecordKind kind) {
+    LogStream& stream = logs_.stream(state.log);
+    std::byte* const at = stream.at(state.place);
+    std::memcpy(at + sizeof(format::RecordHeader), &state.id, sizeof state.id);
+    std::byte* const behind =
+        LvAnchors::Encode(state.lv, state.lv_mask, state.log, state.own_dependency, at + kEndBytes);
+    std::memcpy(behind, &state.stamp, StampBytes());
+    format::RecordHeader header = stream.HeaderFor(state.place, kind);
+    header.lv_mask = static_cast<uint16_t>(state.lv_mask);
+    header.flags = is_physical_ ? format::kEndStamped : 0;
+    SealRecord(at, header);
+  }
+  size_t StampBytes() const { return is_physical_ ? sizeof(uint64_t) : 0; }
+
+  // All is taken back. The ABORT depends on what was changed, as its compensations hold the images that were there.
+  void AppendStampedAbort(TxnState& state) {
+    ReserveEnd(state);
+    FillEnd(state, format::RecordKind::kAbort);
+    logs_.stream(state.log).SubmitPart(state.worker, state.place);
+    active_.End(state.worker);
+    state.changes = 0;
+  }
+
+  // The tuples before and after a change that is about to be made; an absent one is zeros.
+  static void WriteImages(const Undo& undo, const std::byte* delta, std::byte* to) {
+    const size_t bytes = undo.pages->tuple_bytes(), whole = RoundedUpToWords(bytes);
+    const std::byte* const before = undo.pages->TupleOf(undo.row);
+    std::memset(to, 0, 2 * whole);
+    std::memcpy(to, before, bytes);
+    XorInto(to + whole, before, delta, bytes);
+  }
+
   // Appends a change's record and makes the change.
   void Append(TxnState& state, const Undo& undo, const std::byte* delta, uint16_t flags) {
     LogStream& stream = logs_.stream(state.log);
     const uint32_t tuple_bytes = undo.pages->tuple_bytes();
     size_t image_bytes = RoundedUpToWords(tuple_bytes);
     const std::byte* image = delta;
-    if (options_.change_image == ChangeImage::kRuns) {
+    if (options_.change_image == ChangeImage::kRuns && !is_physical_) {
       state.runs.resize(std::max(state.runs.size(), image_bytes + 8));
       if (const auto bytes = EncodeRuns({delta, tuple_bytes}, state.runs.data())) {
         std::memset(state.runs.data() + *bytes, 0, 8);
@@ -327,12 +364,22 @@ class DifferentialLog : public FlushHooks, public LogDefaults, private Checkpoin
       }
     }
     if (undo.flips_presence) flags |= format::kChangePresence;
+    if (is_physical_) {
+      image_bytes *= 2;
+      flags |= format::kChangeImages;
+      if (undo.flips_presence && undo.pages->IsPresent(undo.at)) flags |= format::kChangeErases;
+    }
     const size_t key_bytes = undo.flips_presence ? sizeof(Key) : 0;
     const size_t bytes = sizeof(format::RecordHeader) + sizeof(format::ChangeBody) + key_bytes + image_bytes;
     const LogStream::Place place = stream.Reserve(state.worker, static_cast<uint32_t>(bytes));
     std::byte* const body = stream.at(place) + sizeof(format::RecordHeader);
     std::memcpy(body + sizeof(format::ChangeBody), &undo.row->key, key_bytes);
-    std::memcpy(body + sizeof(format::ChangeBody) + key_bytes, image, image_bytes);
+    std::byte* const image_at = body + sizeof(format::ChangeBody) + key_bytes;
+    if (is_physical_) {
+      WriteImages(undo, delta, image_at);
+    } else {
+      std::memcpy(image_at, image, image_bytes);
+    }
     const format::ChangeBody change{state.id.value, undo.at.page, Apply(undo, delta)};
     std::memcpy(body, &change, sizeof change);
     format::RecordHeader header = stream.HeaderFor(place, format::RecordKind::kChange);
@@ -406,6 +453,8 @@ class DifferentialLog : public FlushHooks, public LogDefaults, private Checkpoin
   LogSet& logs_;
   const LogOptions options_;
   const uint32_t n_;
+  const bool is_physical_;  // PL2P
+  CachePadded<Atomic<uint64_t>> last_stamp_;
   LvMetadata metadata_;
   LvAnchors anchors_;
   ActiveTransactions active_;

@@ -16,15 +16,19 @@
 #include "logging/device/file_system.h"
 #include "logging/differential/backward_pass.h"
 #include "logging/differential/forward_pass.h"
+#include "logging/differential/physical_redo.h"
 #include "logging/differential/staged_work.h"
+#include "logging/differential/two_pass_redo.h"
 #include "storage/heap/page_space.h"
 
 namespace dbx {
 namespace {
 
 constexpr uint32_t kLevelMin = 1, kLevelMax = 4;
+// At level 4 images of the backup are combined with changes by XOR.
+constexpr uint32_t LevelMaxOf(DiffMethod method) { return method == DiffMethod::kPl2p ? 3 : kLevelMax; }
 
-enum Stage : uint32_t { kForward, kEnds, kBackward, kBackup, kAdopt };
+enum Stage : uint32_t { kForward, kEnds, kRedo, kBackward, kBackup, kAdopt };
 constexpr uint32_t After(std::initializer_list<Stage> stages) {
   uint32_t mask = 0;
   for (const Stage stage : stages) mask |= 1u << stage;
@@ -90,9 +94,12 @@ class RestartRun {
   RestartRun(const ReplaySettings& settings, const RestartInput& input, bool with_names)
       : settings_(settings),
         input_(input),
+        method_(input.anchor.method),
+        level_(settings.restart_level == 0 ? LevelMaxOf(method_) : settings.restart_level),
         database_(*input.database),
         logs_(static_cast<uint32_t>(input.logs.size())),
         progress_(logs_),
+        redo_(logs_),
         backward_(logs_),
         pages_taken_(database_.table_count()),
         work_(Stages()) {
@@ -125,11 +132,11 @@ class RestartRun {
   }
 
  private:
-  bool Reaches(uint32_t level) const { return settings_.restart_level >= level; }
+  bool Reaches(uint32_t level) const { return level_ >= level; }
 
   RestartPoint PointOf(uint32_t log) const {
     const BackupAnchor& anchor = input_.anchor;
-    return {anchor.number, anchor.begin[log], anchor.end[log], anchor.needed[log], anchor.sequences};
+    return {anchor.number, anchor.begin[log], anchor.end[log], anchor.needed[log], anchor.sequences, anchor.method};
   }
 
   std::vector<StagedWork::Stage> Stages() const {
@@ -138,8 +145,15 @@ class RestartRun {
     stages[kEnds] = {1, After({kForward})};
     stages[kBackup] = {input_.backup->parts() * static_cast<uint32_t>(database_.table_count()),
                        Reaches(3) ? 0 : After({kEnds})};
-    stages[kBackward] = {logs_, Reaches(4) ? After({kEnds}) : After({kEnds, kBackup})};
-    stages[kAdopt] = {settings_.workers, After({kBackup, kBackward})};
+    const uint32_t replay_waits_for = Reaches(4) ? After({kEnds}) : After({kEnds, kBackup});
+    stages[kBackward] = {logs_, replay_waits_for};
+    if (method_ == DiffMethod::kDl2p) {
+      stages[kRedo] = {logs_, replay_waits_for};
+      stages[kBackward].waits_for |= After({kRedo});
+    } else if (method_ == DiffMethod::kPl2p) {
+      stages[kRedo] = {1, After({kBackward})};
+    }
+    stages[kAdopt] = {settings_.workers, After({kBackup, kRedo, kBackward})};
     return stages;
   }
 
@@ -171,8 +185,11 @@ class RestartRun {
       return time.end > time.begin ? Clock::ToSeconds(time.end - time.begin) : 0;
     };
     uint64_t read_ticks = 0;
+    if (physical_redo_ != nullptr) read_ticks += physical_redo_->read_ticks();
+    for (const auto& pass : redo_) read_ticks += pass == nullptr ? 0 : pass->read_ticks();
     for (const auto& pass : backward_) read_ticks += pass->read_ticks();
-    return {seconds(kForward), seconds(kBackup), seconds(kBackward), seconds(kAdopt), Clock::ToSeconds(read_ticks)};
+    return {seconds(kForward),  seconds(kBackup), seconds(kRedo),
+            seconds(kBackward), seconds(kAdopt),  Clock::ToSeconds(read_ticks)};
   }
 
   void Run(const StagedWork::Task& task, WorkerId worker) {
@@ -183,8 +200,10 @@ class RestartRun {
         return JudgeLogs();
       case kBackup:
         return LoadPart(Database::IdOf(task.index / input_.backup->parts()), task.index % input_.backup->parts());
+      case kRedo:
+        return Redo(task.index);
       case kBackward:
-        return Replay(task.index);
+        return ReplayBackward(task.index);
       case kAdopt:
         for (size_t i = 0; i < database_.table_count(); ++i) AdoptPages(worker, Database::IdOf(i));
         return;
@@ -228,7 +247,18 @@ class RestartRun {
     input_.backup->ReadPart(table, part, put, /*read_ahead=*/Reaches(2));
   }
 
-  void Replay(uint32_t log) {
+  void Redo(uint32_t log) {
+    if (method_ == DiffMethod::kPl2p) return RedoImages();
+    redo_[log] = std::make_unique<TwoPassRedo>(*forward_[log], PointOf(log), database_, /*read_ahead=*/Reaches(2));
+    redo_[log]->Run();
+  }
+  void RedoImages() {
+    std::vector<RestartPoint> points;
+    for (uint32_t log = 0; log < logs_; ++log) points.push_back(PointOf(log));
+    physical_redo_ = std::make_unique<PhysicalRedo>(forward_, points, database_, /*read_ahead=*/Reaches(2));
+    physical_redo_->Run();
+  }
+  void ReplayBackward(uint32_t log) {
     backward_[log] = std::make_unique<BackwardPass>(*forward_[log], PointOf(log), database_, /*read_ahead=*/Reaches(2));
     backward_[log]->Run();
   }
@@ -268,8 +298,9 @@ class RestartRun {
   // Otherwise nothing was put there: it is zeros that take no memory.
   bool HasContents(TableId table, uint32_t page) const {
     if (page < input_.anchor.tables[table.value()].pages) return true;
-    return std::any_of(backward_.begin(), backward_.end(),
-                       [&](const auto& pass) { return pass->Changed(table, page); });
+    const auto changed = [&](const auto& pass) { return pass != nullptr && pass->player().Changed(table, page); };
+    if (physical_redo_ != nullptr && physical_redo_->Changed(table, page)) return true;
+    return std::ranges::any_of(redo_, changed) || std::ranges::any_of(backward_, changed);
   }
 
   void CheckBits(TableId table, uint32_t page) const {
@@ -292,10 +323,14 @@ class RestartRun {
 
   const ReplaySettings settings_;
   const RestartInput& input_;
+  const DiffMethod method_;
+  const uint32_t level_;
   Database& database_;
   const uint32_t logs_;
   LogProgress progress_;
   std::vector<std::unique_ptr<ForwardPass>> forward_;       // by log
+  std::vector<std::unique_ptr<TwoPassRedo>> redo_;          // by log, once it has begun
+  std::unique_ptr<PhysicalRedo> physical_redo_;             // the same
   std::vector<std::unique_ptr<BackwardPass>> backward_;     // by log, once it has begun
   std::vector<CachePadded<Atomic<uint64_t>>> pages_taken_;  // by table: they are, or become, rows
   StagedWork work_;
@@ -313,15 +348,23 @@ class RestartRun {
 
 DifferentialRecovery::DifferentialRecovery(const ReplaySettings& settings) : settings_(settings) {
   CHECK(settings.workers > 0);
-  if (settings.restart_level >= kLevelMin && settings.restart_level <= kLevelMax) return;
+  if (settings.restart_level <= kLevelMax) return;
   throw Error(ExitStatus::kUsage, "RESTART_LEVEL is " + std::to_string(settings.restart_level) + ": valid values are " +
-                                      std::to_string(kLevelMin) + " to " + std::to_string(kLevelMax));
+                                      std::to_string(kLevelMin) + " to " + std::to_string(kLevelMax) +
+                                      ", and 0 for the highest");
 }
 
 ReplaySummary DifferentialRecovery::Restart(const RestartInput& input, std::vector<std::vector<TxnId>>* names,
                                             const std::function<void()>* replayed) {
   CHECK(!input.logs.empty() && input.database->paged() && settings_.workers <= input.database->workers());
   AnchorCheck(input).Run();
+  const DiffMethod method = input.anchor.method;
+  if (settings_.restart_level > LevelMaxOf(method)) {
+    throw Error(ExitStatus::kUsage, "RESTART_LEVEL " + std::to_string(settings_.restart_level) +
+                                        " combines images by XOR, and the run's DIFF_METHOD " +
+                                        std::string(NameOf(method)) + " puts them: valid values are " +
+                                        std::to_string(kLevelMin) + " to " + std::to_string(LevelMaxOf(method)));
+  }
   RestartRun run(settings_, input, names != nullptr);
   ReplaySummary summary = run.Run();
   if (names != nullptr) *names = run.Names();

@@ -8,12 +8,15 @@
 //     adopt      all pages  present rows enter the indexes, free slots the heaps
 //
 // Workers share the tasks of a stage. The stages overlap by the restart level (the paper's table 1; its LR and LP are
-// the backward pass, as the paper takes the ends of logs for granted):
+// redo and the backward pass, as the paper takes the ends of logs for granted):
 //
 //     1  one stage after the other, reading and playing in turn
 //     2  the same, each loader reading ahead
 //     3  the backup is read beside the forward pass, whose last records stay in memory for the backward one
-//     4  the backup is read beside both passes: pages begin as zeros, and its images are combined with them by XOR
+//     4  the backup is read beside all passes: pages begin as zeros, and its images are combined with them by XOR
+//
+// The baselines go over the logs twice. DL2P redoes forward, each log (two_pass_redo.h), then it undoes backward. PL2P
+// undoes backward, then it redoes all logs as one (physical_redo.h); it has no level 4, as its images do not commute.
 //
 // All levels leave the same state. Nothing on disk is changed, so a recovery that was cut short is repeated.
 //

@@ -53,8 +53,7 @@ void ForwardPass::Visit(const RecordView& record, Lsn at) {
     case RecordKind::kCommit:
       return VisitCommit(record, at);
     case RecordKind::kAbort:
-      EndAttempt(record, at);
-      return;
+      return VisitAbort(record, at);
     case RecordKind::kCheckpointBegin:
       return VisitBegin(FieldOf<format::CheckpointBeginBody>(record.body)->number, at);
     case RecordKind::kCheckpointEnd:
@@ -68,6 +67,7 @@ void ForwardPass::VisitChange(const RecordView& record, Lsn at) {
   SlotChange change;
   if (const char* fault = DecodeChange(record.header, record.body, change)) Refuse(at, fault);
   if (const char* fault = FaultOf(change, database_)) Refuse(at, fault);
+  CheckMethod(record, format::kChangeImages, at);
   if (change.number > begun_) Refuse(at, "change of a checkpoint that has not begun");
   if (change.number + 1 < begun_) Refuse(at, "change that a later checkpoint should have reached");
   CheckStillActive(change.txn, at);
@@ -79,7 +79,10 @@ void ForwardPass::VisitChange(const RecordView& record, Lsn at) {
     Refuse(at, "change of a transaction that has not begun");
   }
   attempt.least_number = std::min(attempt.least_number, change.number);
-  attempt.is_taken_back |= change.Has(format::kChangeCompensation);
+  const bool compensates = change.Has(format::kChangeCompensation);
+  if (compensates && attempt.standing == 0) Refuse(at, "compensation of nothing");
+  compensates ? --attempt.standing : ++attempt.standing;
+  attempt.is_taken_back |= compensates;
   attempts_.Set(change.txn, attempt);
 }
 
@@ -88,6 +91,20 @@ void ForwardPass::VisitCommit(const RecordView& record, Lsn at) {
   ++commits_;
   if (with_names_) names_.push_back({at, *FieldOf<TxnId>(record.body)});
   TakeVector(record, at);
+}
+
+void ForwardPass::VisitAbort(const RecordView& record, Lsn at) {
+  const uint32_t standing = EndAttempt(record, at).standing;
+  if (point_.method != DiffMethod::kDl1p && standing > 0) {
+    Refuse(at, "ABORT of a transaction whose changes were not all taken back");
+  }
+  TakeVector(record, at);
+}
+
+// Physical records have the flag.
+void ForwardPass::CheckMethod(const RecordView& record, uint16_t flag, Lsn at) const {
+  const bool is_physical = (record.header.flags & flag) != 0;
+  if (is_physical != (point_.method == DiffMethod::kPl2p)) Refuse(at, "record of another method than the anchor's");
 }
 
 void ForwardPass::TakeVector(const RecordView& record, Lsn at) {
@@ -100,7 +117,7 @@ void ForwardPass::TakeVector(const RecordView& record, Lsn at) {
     if (log == own) {
       if (until > at) Refuse(at, "transaction that depends on its own log's future");
     } else if (until.value() > progress_[log].value.load(std::memory_order_relaxed)) {
-      needs_.push_back({at, log, until});
+      needs_.push_back({at, record.header.kind == static_cast<uint8_t>(RecordKind::kCommit), log, until});
     }
   }
 }
@@ -108,6 +125,7 @@ void ForwardPass::TakeVector(const RecordView& record, Lsn at) {
 ForwardPass::Attempt ForwardPass::EndAttempt(const RecordView& record, Lsn at) {
   const TxnId txn = *FieldOf<TxnId>(record.body);
   CheckStillActive(txn, at);
+  CheckMethod(record, format::kEndStamped, at);
   const Attempt attempt = attempts_.Find(txn);
   if (!attempt.is_open) Refuse(at, "end of a transaction that has changed nothing");
   attempts_.Set(txn, {});
@@ -157,18 +175,19 @@ void ForwardPass::CheckListed(const RecordView& record, Lsn at) const {
 
 void ForwardPass::Judge(const std::vector<Lsn>& ends) {
   for (const Need& need : needs_) {
-    if (need.until <= ends[need.log] || (!losers_.empty() && losers_.back() == need.commit)) continue;
-    losers_.push_back(need.commit);
+    if (need.until <= ends[need.log] || (!uncovered_.empty() && uncovered_.back() == need.end)) continue;
+    uncovered_.push_back(need.end);
+    losers_ += need.commits;
   }
   needs_ = {};
 }
 
-bool ForwardPass::IsWinner(Lsn commit) const { return !std::binary_search(losers_.begin(), losers_.end(), commit); }
+bool ForwardPass::Counts(Lsn end) const { return !std::binary_search(uncovered_.begin(), uncovered_.end(), end); }
 
 std::vector<TxnId> ForwardPass::Names() const {
   std::vector<TxnId> winners;
   for (const Name& name : names_) {
-    if (IsWinner(name.commit)) winners.push_back(name.txn);
+    if (Counts(name.commit)) winners.push_back(name.txn);
   }
   return winners;
 }

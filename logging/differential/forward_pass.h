@@ -6,10 +6,13 @@
 // transaction that released its locks before it was durable may be read by one in another log, whose vector then names
 // its COMMIT. Only stored elements are compared: those that LV compression left out were durable when the anchor was
 // written, and a log that ends below an anchor is refused. Elements that a log has already reached need not be kept.
+// The same holds for ABORTs that have a vector (PL2P).
 //
 // What the writers promise is checked here, of all records, needed or not:
-//  - changes: they fit their tables
-//  - attempts to run a transaction: one first change, further ones, one COMMIT or ABORT; no COMMIT after a compensation
+//  - changes: they fit their tables, and they and the ends of transactions are as the run's method logs them
+//  - attempts to run a transaction: one first change, further ones, one COMMIT or ABORT; no COMMIT after a
+//  compensation;
+//    and no ABORT without all compensations, where the method logs them always
 //  - checkpoints: BEGINs count up, an END follows its BEGIN; the number of a change is that of the last BEGIN before
 //    it, or one less, as pages are reached by one checkpoint after the other
 //  - the anchor: BEGIN and END of its checkpoint are where it says; above BEGIN nothing is of transactions that had
@@ -28,6 +31,7 @@
 #include "base/types.h"
 #include "logging/differential/kept_log.h"
 #include "logging/differential/txn_map.h"
+#include "logging/differential_methods.h"
 #include "logging/log_reader.h"
 #include "storage/database.h"
 
@@ -44,6 +48,7 @@ struct RestartPoint {
   Lsn needed;           // nothing below is needed
   // By worker: all of its transactions with lower sequence numbers had ended before the checkpoint.
   std::span<const uint64_t> ended_below{};
+  DiffMethod method = DiffMethod::kDl1p;
 };
 
 class ForwardPass {
@@ -60,7 +65,7 @@ class ForwardPass {
 
   // Reads the log to the end of its valid prefix. Throws Error.
   void Run();
-  // `ends` are those of all logs: which COMMITs do not count.
+  // `ends` are those of all logs: which COMMITs and ABORTs do not count.
   void Judge(const std::vector<Lsn>& ends);
 
   const LogReader& reader() const { return reader_; }
@@ -69,16 +74,18 @@ class ForwardPass {
   // The records of the checkpoint.
   bool found_begin() const { return found_begin_; }
   bool found_end() const { return found_end_; }
-  // After Judge. Whether the transaction whose COMMIT starts there counts.
-  bool IsWinner(Lsn commit) const;
-  uint64_t winners() const { return commits_ - losers_.size(); }
-  uint64_t losers() const { return losers_.size(); }
+  // After Judge. Whether the COMMIT or ABORT that starts there counts.
+  bool Counts(Lsn end) const;
+  // Transactions with a COMMIT.
+  uint64_t winners() const { return commits_ - losers_; }
+  uint64_t losers() const { return losers_; }
   std::vector<TxnId> Names() const;
 
  private:
-  // A COMMIT that counts only if a log is valid up to `until`.
+  // A COMMIT or ABORT that counts only if a log is valid up to `until`.
   struct Need {
-    Lsn commit;
+    Lsn end;
+    bool commits;
     uint32_t log;
     Lsn until;
   };
@@ -90,6 +97,7 @@ class ForwardPass {
   struct Attempt {
     Lsn first;  // where its first change starts
     uint32_t least_number = 0;
+    uint32_t standing = 0;  // changes that were not taken back
     bool is_open = false;
     bool is_taken_back = false;  // at least in part
 
@@ -99,7 +107,9 @@ class ForwardPass {
   void Visit(const RecordView& record, Lsn at);
   void VisitChange(const RecordView& record, Lsn at);
   void VisitCommit(const RecordView& record, Lsn at);
+  void VisitAbort(const RecordView& record, Lsn at);
   void TakeVector(const RecordView& record, Lsn at);
+  void CheckMethod(const RecordView& record, uint16_t flag, Lsn at) const;
   Attempt EndAttempt(const RecordView& record, Lsn at);
   void VisitBegin(uint32_t number, Lsn at);
   void VisitEnd(const RecordView& record, Lsn at);
@@ -116,7 +126,8 @@ class ForwardPass {
   uint64_t commits_ = 0;
   std::vector<Need> needs_;
   std::vector<Name> names_;
-  std::vector<Lsn> losers_;  // ascending
+  std::vector<Lsn> uncovered_;  // ends that do not count, ascending
+  uint64_t losers_ = 0;         // COMMITs among them
   TxnMap<Attempt> attempts_;
   uint32_t begun_ = 0;  // the number of the last BEGIN
   uint32_t ended_ = 0;  // and END

@@ -61,6 +61,18 @@ std::span<const std::byte> Clipped(const ChangeRuns& runs, size_t tuple_bytes) {
   return runs.bytes().first(std::min(runs.bytes().size(), tuple_bytes - runs.offset()));
 }
 
+const char* ImagesFault(const SlotChange& change, size_t tuple_bytes) {
+  if (change.image.size() != 2 * RoundedUpToWords(tuple_bytes)) {
+    return "images of another length than its table's tuples";
+  }
+  for (const auto image : {change.before(), change.after()}) {
+    if (!AllZero(image.subspan(tuple_bytes))) return "padding of an image that is not zero";
+  }
+  if (!change.Has(format::kChangePresence)) return nullptr;
+  const auto absent = change.Has(format::kChangeErases) ? change.after() : change.before();
+  return AllZero(absent) ? nullptr : "image of an absent tuple that is not zero";
+}
+
 }  // namespace
 
 std::optional<size_t> EncodeRuns(std::span<const std::byte> delta, std::byte* to) {
@@ -90,6 +102,7 @@ const char* FaultOf(const SlotChange& change, const Database& database) {
 const char* FaultOf(const SlotChange& change, const PageSpace& pages) {
   const size_t tuple_bytes = pages.tuple_bytes();
   if (change.slot >= pages.rows_per_page()) return "slot beyond the end of its page";
+  if (change.Has(format::kChangeImages)) return ImagesFault(change, tuple_bytes);
   if (!change.Has(format::kChangeRuns)) {
     if (change.image.size() != RoundedUpToWords(tuple_bytes)) return "image of another length than its table's tuples";
     return AllZero(change.image.subspan(tuple_bytes)) ? nullptr : "padding of an image that is not zero";
@@ -106,7 +119,7 @@ const char* FaultOf(const SlotChange& change, const PageSpace& pages) {
 }
 
 void ApplyChange(const SlotChange& change, const PageSpace& pages, PageSpace::Latched& page) {
-  ASSERT(FaultOf(change, pages) == nullptr);
+  ASSERT(FaultOf(change, pages) == nullptr && !change.Has(format::kChangeImages));
   const PageSpace::Place at{change.page, change.slot};
   Row* const row = pages.RowAt(at);
   std::byte* const tuple = pages.TupleOf(row);
@@ -119,6 +132,19 @@ void ApplyChange(const SlotChange& change, const PageSpace& pages, PageSpace::La
     const auto bytes = Clipped(runs, pages.tuple_bytes());
     XorBytes(tuple + runs.offset(), bytes.data(), bytes.size());
   }
+}
+
+void PutImage(const SlotChange& change, Image image, const PageSpace& pages, PageSpace::Latched& page) {
+  ASSERT(FaultOf(change, pages) == nullptr && change.Has(format::kChangeImages));
+  const bool is_after = image == Image::kAfter;
+  const PageSpace::Place at{change.page, change.slot};
+  Row* const row = pages.RowAt(at);
+  if (change.Has(format::kChangePresence)) {
+    const bool present = is_after != change.Has(format::kChangeErases);
+    page.SetPresent(at.slot, present);
+    row->key = present ? change.key : 0;
+  }
+  std::memcpy(pages.TupleOf(row), (is_after ? change.after() : change.before()).data(), pages.tuple_bytes());
 }
 
 }  // namespace dbx

@@ -7,7 +7,9 @@
 //
 // An image is logged whole, or as the runs of words that changed (format::ChangeRun), where that is shorter.
 //
-// Threads: ApplyChange by the thread that holds the page's latch.
+// The baseline PL2P logs both images, and puts one of them in the slot's place.
+//
+// Threads: ApplyChange and PutImage by the thread that holds the page's latch.
 #pragma once
 
 #include <cstddef>
@@ -15,6 +17,7 @@
 #include <optional>
 #include <span>
 
+#include "logging/differential_methods.h"
 #include "logging/format.h"
 #include "logging/records/differential_records.h"
 #include "storage/database.h"
@@ -23,10 +26,10 @@
 
 namespace dbx {
 
-// The bytes of a record with the whole image of a tuple; of a record with runs at most as many.
-constexpr size_t ChangeBytes(uint32_t tuple_bytes, bool presence) {
+// The bytes of a record with the whole image of a tuple, or with both; of a record with runs at most as many.
+constexpr size_t ChangeBytes(uint32_t tuple_bytes, bool presence, DiffMethod method) {
   return sizeof(format::RecordHeader) + sizeof(format::ChangeBody) + (presence ? sizeof(Key) : 0) +
-         RoundedUpToWords(tuple_bytes);
+         RoundedUpToWords(tuple_bytes) * (method == DiffMethod::kPl2p ? 2 : 1);
 }
 
 // Writes the runs of `delta`, the XOR of two tuples, to `to`, which has room for the tuple in whole words of 8 bytes.
@@ -39,7 +42,10 @@ const char* FaultOf(const SlotChange& change, const Database& database);
 const char* FaultOf(const SlotChange& change, const PageSpace& pages);
 
 // Combines the slot with the change by XOR: key, tuple, and the presence bit. `page` holds the latch of change.page;
-// the change fits.
+// the change fits, and has no kChangeImages.
 void ApplyChange(const SlotChange& change, const PageSpace& pages, PageSpace::Latched& page);
+// The same of a change that has kChangeImages: the slot becomes as it was before the change, or after it.
+enum class Image : uint8_t { kBefore, kAfter };
+void PutImage(const SlotChange& change, Image image, const PageSpace& pages, PageSpace::Latched& page);
 
 }  // namespace dbx

@@ -24,6 +24,24 @@
 // was undone, before the checkpoint copied any page; one above it was not. An attempt has one end, and one that commits
 // has a first change: no ABORT finds its transaction in CTT.
 //
+// The baseline DL2P redoes all changes from BEGIN on first, and logs all that an abort undoes: an ABORT ends its
+// transaction as a COMMIT that counts does, and the changes of the others, and their compensations, are to be undone.
+//
+//     record           where           CTT      ATT      the change is applied
+//     ABORT            anywhere        into
+//     change           T in CTT                          no: it is redone
+//     change           T not in CTT, above BEGIN         whatever its number: undo
+//     change           T in ATT, not in CTT              the same
+//
+// The baseline PL2P undoes first. Its ABORTs have an LSN vector, as COMMITs do, and those that do not count leave the
+// tables as they are:
+//
+//     record           where           CTT      ATT      the change is applied
+//     ABORT, counts    anywhere        into
+//     change           T in CTT                          no: it is redone later
+//     change           T not in CTT, above BEGIN         if it is in the backup: undo
+//     change           T in ATT, not in CTT              the same
+//
 // With g = 0, the backup with which the run begins, everything is above BEGIN and nothing is in the backup.
 //
 // Threads: one, that of its log's pass.
@@ -34,6 +52,7 @@
 
 #include "base/types.h"
 #include "logging/differential/txn_map.h"
+#include "logging/differential_methods.h"
 
 namespace dbx {
 
@@ -67,25 +86,30 @@ constexpr TxnStanding After(TxnEvent event, TxnStanding now, bool above_begin) {
   }
   return now;
 }
-constexpr bool IsApplied(TxnStanding now, bool above_begin, bool in_backup) {
-  if (now.committed) return !in_backup;
-  return in_backup && (above_begin || now.active);
+constexpr bool IsApplied(DiffMethod method, TxnStanding now, bool above_begin, bool in_backup) {
+  const bool is_one_pass = method == DiffMethod::kDl1p;
+  if (now.committed) return is_one_pass && !in_backup;
+  return (in_backup || method == DiffMethod::kDl2p) && (above_begin || now.active);
 }
 
 class TransactionTable {
  public:
+  explicit TransactionTable(DiffMethod method) : method_(method) {}
+
   // The pass is about to visit the records below BEGIN.
   void PassBegin() { above_begin_ = false; }
   // No transaction has changes below BEGIN that are to be undone.
   bool IsClosed() const { return open_ == 0; }
 
   void Commit(TxnId id, bool counts) { Take(id, counts ? TxnEvent::kCommit : TxnEvent::kLostCommit); }
-  void Abort(TxnId id) { Take(id, TxnEvent::kAbort); }
+  void Abort(TxnId id, bool counts) {
+    if (counts) Take(id, method_ == DiffMethod::kDl1p ? TxnEvent::kAbort : TxnEvent::kCommit);
+  }
   void List(TxnId id) { Take(id, TxnEvent::kListed); }
   // Returns whether the change is to be applied.
   bool Change(TxnId id, bool first, bool in_backup) {
     const TxnStanding before = Take(id, first ? TxnEvent::kFirstChange : TxnEvent::kChange);
-    return IsApplied(before, above_begin_, in_backup);
+    return IsApplied(method_, before, above_begin_, in_backup);
   }
 
   TxnStanding Find(TxnId id) const { return transactions_.Find(id); }
@@ -103,6 +127,7 @@ class TransactionTable {
     return before;
   }
 
+  const DiffMethod method_;
   TxnMap<TxnStanding> transactions_;
   size_t open_ = 0;
   bool above_begin_ = true;

@@ -12,8 +12,8 @@
 namespace dbx {
 namespace {
 
-constexpr uint16_t kKnownFlags =
-    format::kChangeFirst | format::kChangePresence | format::kChangeCompensation | format::kChangeRuns;
+constexpr uint16_t kKnownFlags = format::kChangeFirst | format::kChangePresence | format::kChangeCompensation |
+                                 format::kChangeRuns | format::kChangeImages | format::kChangeErases;
 
 const char* RunsFault(std::span<const std::byte> image) {
   ChangeRuns runs(image);
@@ -21,7 +21,21 @@ const char* RunsFault(std::span<const std::byte> image) {
   return runs.fault();
 }
 
+const char* ImageFault(const SlotChange& change) {
+  if (change.Has(format::kChangeErases) &&
+      !(change.Has(format::kChangePresence) && change.Has(format::kChangeImages))) {
+    return "erasure without images";
+  }
+  if (!change.Has(format::kChangeImages)) return change.Has(format::kChangeRuns) ? RunsFault(change.image) : nullptr;
+  if (change.Has(format::kChangeRuns)) return "runs of images before and after";
+  return change.image.size() % (2 * format::kRecordAlignment) == 0 ? nullptr : "images of two lengths";
+}
+
 }  // namespace
+
+uint64_t StampOfEnd(std::span<const std::byte> body) {
+  return *FieldOf<uint64_t>(body, body.size() - sizeof(uint64_t));
+}
 
 bool ChangeRuns::End(const char* fault) {
   left_ = {};
@@ -71,7 +85,7 @@ const char* DecodeChange(const format::RecordHeader& header, std::span<const std
     to.key = *key;
     to.image = to.image.subspan(sizeof *key);
   }
-  return to.Has(format::kChangeRuns) ? RunsFault(to.image) : nullptr;
+  return ImageFault(to);
 }
 
 namespace records {
@@ -100,28 +114,60 @@ void DescribeChange(const RecordView& record, const LsnPerLog*, std::string& tex
   if (change.Has(format::kChangeFirst)) text += " first";
   if (change.Has(format::kChangeCompensation)) text += " compensation";
   if (change.Has(format::kChangePresence)) fmt::format_to(std::back_inserter(text), " presence key {}", change.key);
-  fmt::format_to(std::back_inserter(text), " {} {} bytes", change.Has(format::kChangeRuns) ? "runs" : "image",
-                 change.image.size());
+  if (change.Has(format::kChangeErases)) text += " erases";
+  const char* const image = change.Has(format::kChangeRuns)     ? "runs"
+                            : change.Has(format::kChangeImages) ? "images"
+                                                                : "image";
+  fmt::format_to(std::back_inserter(text), " {} {} bytes", image, change.image.size());
+}
+
+bool IsStamped(const format::RecordHeader& header) { return (header.flags & format::kEndStamped) != 0; }
+
+// Of a COMMIT or a stamped ABORT, without rows.
+size_t EndBytes(const format::RecordHeader& header) {
+  return VectorEnd(header) + (IsStamped(header) ? sizeof(uint64_t) : 0);
+}
+void UnpackCommit(TxnRecord& record, const format::RecordHeader& header, std::span<std::byte> body) {
+  UnpackRows(record, header, body.first(VectorEnd(header)));
+}
+
+const char* EndFault(const RecordView& record) {
+  if ((record.header.flags & ~format::kEndStamped) != 0) return "unknown flags of an end";
+  if (uint32_t{record.header.lv_mask} >> record.log_count != 0) return "a mask of more logs than there are";
+  return record.body.size() == EndBytes(record.header) ? nullptr : "length of an LSN vector";
 }
 
 const char* StateCommit(const RecordView& record, RecordFacts& facts) {
   const auto txn = FieldOf<TxnId>(record.body);
   if (!txn) return "COMMIT without a transaction";
   Name(*txn, facts);
-  if (uint32_t{record.header.lv_mask} >> record.log_count != 0) return "a mask of more logs than there are";
-  return record.body.size() == VectorEnd(record.header) ? nullptr : "length of an LSN vector";
+  return EndFault(record);
+}
+
+void DescribeStamp(const RecordView& record, std::string& text) {
+  if (!IsStamped(record.header)) return;
+  fmt::format_to(std::back_inserter(text), " stamp {}", StampOfEnd(record.body));
+}
+
+void DescribeCommit(const RecordView& record, const LsnPerLog* anchor, std::string& text) {
+  DescribeVector(record, anchor, text);
+  DescribeStamp(record, text);
 }
 
 const char* StateAbort(const RecordView& record, RecordFacts& facts) {
   const auto txn = FieldOf<TxnId>(record.body);
   if (!txn) return "ABORT without a transaction";
   Name(*txn, facts);
+  if (IsStamped(record.header)) return EndFault(record);
+  if (record.header.flags != 0) return "unknown flags of an end";
   return record.body.size() == sizeof *txn && record.header.lv_mask == 0 ? nullptr : "length of an ABORT";
 }
 
-void DescribeAbort(const RecordView& record, const LsnPerLog*, std::string& text) {
+void DescribeAbort(const RecordView& record, const LsnPerLog* anchor, std::string& text) {
   text += " txn ";
   DescribeTxn(*FieldOf<TxnId>(record.body), text);
+  if (IsStamped(record.header)) DescribeVector(record, anchor, text);
+  DescribeStamp(record, text);
 }
 
 const char* StateCheckpointBegin(const RecordView& record, RecordFacts&) {
@@ -160,10 +206,10 @@ const RecordType kChange = {.name = "change", .state = StateChange, .describe = 
 const RecordType kCommit = {.name = "commit",
                             .role = RecordRole::kTransaction,
                             .state = StateCommit,
-                            .leading_bytes = VectorEnd,
+                            .leading_bytes = EndBytes,
                             .has_rows = true,  // though never any
-                            .unpack = UnpackRows,
-                            .describe = DescribeVector};
+                            .unpack = UnpackCommit,
+                            .describe = DescribeCommit};
 const RecordType kAbort = {.name = "abort", .state = StateAbort, .describe = DescribeAbort};
 const RecordType kCheckpointBegin = {
     .name = "checkpoint_begin", .state = StateCheckpointBegin, .describe = DescribeCheckpointBegin};

@@ -20,7 +20,7 @@
 
 namespace dbx {
 
-// A change of one slot: the XOR of its images before and after.
+// A change of one slot: the XOR of its images before and after, or both of them.
 struct SlotChange {
   TxnId txn{};
   TableId table{};
@@ -29,14 +29,21 @@ struct SlotChange {
   uint32_t number = 0;  // the change is in backup g if and only if number < g
   uint16_t flags = 0;   // format::kChange...
   Key key = 0;          // XOR; 0 unless kChangePresence
-  // XOR of the tuples, or its runs if kChangeRuns, with the padding that follows; it points into the record.
+  // XOR of the tuples, or its runs if kChangeRuns, or both tuples if kChangeImages, with the padding that follows; it
+  // points into the record.
   std::span<const std::byte> image{};
 
   bool Has(uint16_t flag) const { return (flags & flag) != 0; }
+  // If kChangeImages.
+  std::span<const std::byte> before() const { return image.first(image.size() / 2); }
+  std::span<const std::byte> after() const { return image.subspan(image.size() / 2); }
 };
 
 // Why the record is no well-formed change, as a constant string; nullptr: it is, and `to` is filled in.
 const char* DecodeChange(const format::RecordHeader& header, std::span<const std::byte> body, SlotChange& to);
+
+// Of a COMMIT or an ABORT that has kEndStamped, whose shape was checked.
+uint64_t StampOfEnd(std::span<const std::byte> body);
 
 // Goes through the runs of an image, checking every bound.
 class ChangeRuns {

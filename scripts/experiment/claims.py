@@ -4,6 +4,7 @@
     - {claim: TEXT, paper: 9.9, of: taurus_data, over: serial_data}   ratio of y, the largest of all x and panels
     - {claim: TEXT, of: taurus_data, over: serial_data, at: last}     at the largest x of the plan (first: the smallest;
                                                                       peaks: of the largest y, wherever each has it)
+    - {claim: TEXT, of: dl1p, over: pl2p, at: 8, over_at: 1}   of the one at 8 over the other at 1
     - {claim: TEXT, of: taurus_command, from: 0.6, to: 1.4, expect: falls}   how a line goes: rises, falls, flat
     - {claim: TEXT, of: metadata, below: 0.05}                           a share of time that is nowhere larger
     - {claim: TEXT, of: A, over: B, at: last, than: {figure: taurus/fig09_logging_hdd, panel: NAME}}   the ratio is
@@ -11,8 +12,8 @@
     - {claim: TEXT, of: taurus_data, expect: inverse}    y times x is the same at all x, within a factor of INVERSE,
                                                        with its interval, or 15 % without
     - {claim: TEXT, of: eleda, above: 0.5, at: first}    a share that is larger there
-  from, to and a number as `at` name points of the plan; no others are judged in their stead. Without from or to, the
-  plan's ends. over: a list stands for the fastest of them at each point; panels: [NAME], only these panels;
+  from, to and a number as `at` or `over_at` name points of the plan; no others are judged in their stead. Without from
+  or to, the plan's ends. over: a list stands for the fastest of them at each point; panels: [NAME], only these panels;
   needs_cores: N, what a host must have to show it; paper: what the paper says, with rises and falls by how much; found:
   what was found where the claim does not hold, as FOUND says, and why; shown on no more cores; least_txns: N, instead
   of FEW.
@@ -279,7 +280,8 @@ def _ratio(data: FigureData, claim: dict) -> Ratio:
     if at == "peaks":
         return _least([_ratio_of_peaks(data, claim, panel, xs) for panel, xs in planned.items()])
     if at:
-        return _least([_ratio_at(data, claim, panel, xs[0]) for panel, xs in planned.items()])
+        return _least([_ratio_at(data, claim, panel, xs[0], _point_over(data, claim, panel, xs[0]))
+                       for panel, xs in planned.items()])
     return _best_ratio(data, claim, planned)
 
 
@@ -287,6 +289,14 @@ def _chosen(data: FigureData, panel: str, claim: dict) -> list:
     """The points that `at` leaves of those of the plan: one, or all."""
     xs, at = list(_line(data, panel, claim["of"]).values), claim.get("at", "peaks")
     return xs if at == "peaks" or not xs else [_point(data, xs, {"first": xs[0], "last": xs[-1]}.get(at, at))]
+
+
+def _point_over(data: FigureData, claim: dict, panel: str, x):
+    """Where the baselines have theirs, if not at x."""
+    if "over_at" not in claim:
+        return x
+    xs, at = list(_line(data, panel, baselines(claim)[0]).values), claim["over_at"]
+    return _point(data, xs, {"first": xs[0], "last": xs[-1]}.get(at, at)) if xs else x
 
 
 def _least(ratios: list[Ratio]) -> Ratio:
@@ -298,7 +308,7 @@ def _best_ratio(data: FigureData, claim: dict, planned: dict[str, list]) -> Rati
     for panel, xs in planned.items():
         for x in xs:
             try:
-                found.append(_ratio_at(data, claim, panel, x))
+                found.append(_ratio_at(data, claim, panel, x, x))
             except Unmeasured as reason:
                 missing.append(str(reason))
     if not found:
@@ -307,14 +317,17 @@ def _best_ratio(data: FigureData, claim: dict, planned: dict[str, list]) -> Rati
     return replace(best, missing="; ".join(missing[:1]))
 
 
-def _ratio_at(data: FigureData, claim: dict, panel: str, x) -> Ratio:
+def _ratio_at(data: FigureData, claim: dict, panel: str, x, x_over) -> Ratio:
+    """Of the points at x over those of the baselines at x_over."""
     where = _where(data, panel, x)
     lines = {name: _line(data, panel, name) for name in [claim["of"], *baselines(claim)]}
-    for name, line in lines.items():
-        _check_point(line, name, x, where, claim)
-    rival = max(baselines(claim), key=lambda name: lines[name].median(x))
-    above, below = lines[claim["of"]], lines[rival]
-    return _ratio_of(above.values[x], below.values[x],
+    _check_point(lines[claim["of"]], claim["of"], x, where, claim)
+    for name in baselines(claim):
+        _check_point(lines[name], name, x_over, _where(data, panel, x_over), claim)
+    rival = max(baselines(claim), key=lambda name: lines[name].median(x_over))
+    if x_over != x:
+        where += f" over {x_over}"
+    return _ratio_of(lines[claim["of"]].values[x], lines[rival].values[x_over],
                      where if len(baselines(claim)) == 1 else f"{where}, over {rival}")
 
 

@@ -78,11 +78,11 @@ class FigureData:
         return [row for line in self.lines.values() for row in line.rows]
 
 
-def _point_metric(figure: Figure, series: str, x) -> str:
+def _point_metric(figure: Figure, point: Point) -> str:
     """Where the record has the point's value: benchmarks and shares of time tell several series at once."""
     if figure.step == "bench":
-        return f"{figure.y.metric}.{series}.{x}"
-    return f"{figure.y.metric}.{series}" if figure.draw == "shares" else figure.y.metric
+        return f"{figure.y.metric}.{point.series}.{point.x}"
+    return f"{figure.y.metric}.{point.series}" if figure.draw == "shares" else point.metric or figure.y.metric
 
 
 def _allowed(figure: Figure):
@@ -117,7 +117,7 @@ def collect(figure: Figure, plan: Plan, rows: list[dict], measured: Sequence[Cei
         of_job = by_step.get((point.job, ""), [])
         of_point = by_step.get((point.job, point.recovery), [])
         good = [row for row in of_point if row["status"] == "ok"]
-        metric = _point_metric(figure, point.series, point.x)
+        metric = _point_metric(figure, point)
         values = [lookup(row["record"].get("metrics"), metric) for row in good]
         line.values[point.x] = [float(value) for value in values if is_number(value) and math.isfinite(value)]
         line.rows_of[point.x] = good

@@ -8,7 +8,8 @@ from experiment.data import FigureData
 from experiment.spec import Series
 
 TONE = {claims.HOLDS: "good", claims.SHAPE: "good", claims.CONTRADICTED: "bad", claims.UNKNOWN: "soft"}
-PAPERS = {"taurus": "Taurus (Xia et al., PVLDB 14(2), 2021)", "eleda": "ELEDA (Jung et al., PVLDB 11(2), 2017)"}
+PAPERS = {"taurus": "Taurus (Xia et al., PVLDB 14(2), 2021)", "eleda": "ELEDA (Jung et al., PVLDB 11(2), 2017)",
+          "differential": "Differential logging (Lee, Kim, Cha, ICDE 2001)"}
 
 
 def _pictures(data: FigureData, series: dict[str, Series], caption: str) -> str:

@@ -17,6 +17,7 @@ from progress import clock
 RUN_OVERHEAD_SECONDS = 1.2   # load, files, exit
 RECOVERY_SHARE = 0.8         # of a run's time, beyond the overhead
 BENCH_SECONDS = 5.0
+COUNTED_PER_SECOND = 50e3    # transactions of a run that ends by their number, or of its recovery from slow disks
 LOG_BUFFER_BYTES = 8 << 20   # LOG_BUFFER_SIZE of config.h
 FLUSH_INTERVAL_US = 200      # LOG_FLUSH_INTERVAL of config.h
 
@@ -26,7 +27,7 @@ class Place:
     """Where the logs lie."""
 
     kind: str       # "ram", "disk", or "none" where nothing is logged but computed alone
-    device: str     # value of --log_device, or ""
+    device: str     # value of --log_device, or ""; recoveries may have another one, among their flags
     directories: int
 
 
@@ -61,6 +62,11 @@ class Job:
     def expected_seconds(self) -> float:
         return sum(self.step_seconds(recovery) for recovery in ["", *self.recoveries])
 
+    @property
+    def is_counted(self) -> bool:
+        """It ends by the number of its transactions; `seconds` is about how long that takes."""
+        return "max_txns_per_thread" in self.flags
+
     def log_bytes(self) -> int:
         return parse_bytes(self.flags["log_limit"]) if self.logs else 0
 
@@ -72,6 +78,7 @@ class Point:
     x: object
     job: str
     recovery: str = ""
+    metric: str = ""  # instead of the figure's y
 
 
 @dataclass
@@ -141,12 +148,15 @@ def make_plan(figures: list[Figure], series: dict[str, Series], scale: Scale, ho
                        for x in swept(figure, scale, host.cores)]
             continue
         places = _places(figure, scale, host, real_directories)
+        most_directories = _most_directories(figure, host, real_directories)
         parallel = any(series[name].logs == "each" for name in figure.series)
         logs = log_count(scale.devices, places["each"].directories) if parallel else 1
         interval = _flush_interval(figure, scale, host, places["each"].directories if parallel else 1)
         for panel, panel_flags in figure.panels.items():
             for name in figure.drawn_in(panel):
                 if figure.step == "recover" and series[name].logs == "none":
+                    continue
+                if not scale.draws(name, figure.name, panel):
                     continue
                 for x in swept(figure, scale, host.cores):
                     place = places[series[name].logs]
@@ -157,9 +167,32 @@ def make_plan(figures: list[Figure], series: dict[str, Series], scale: Scale, ho
                     flags = _flags(figure, panel_flags, series[name], x, scale, host, logs)
                     if series[name].logs != "none":
                         flags.setdefault("log_flush_interval", interval)
-                    points.append(_add_point(plan, figure, panel, name, x, Job(flags, place, scale.seconds,
-                                                                               program=figure.program), host))
+                    job = _of_engine(flags, place, scale, figure.program)
+                    if job.place.directories > most_directories:
+                        continue
+                    points.append(_add_point(plan, figure, panel, series[name], x, job, host))
     return plan
+
+
+def _most_directories(figure: Figure, host: HostScale, real_directories: int) -> float:
+    """That a run can have a disk each in."""
+    real = figure.device != "ram" and not host.device_flag(figure.device, figure.machine)
+    return real_directories if real else float("inf")
+
+
+def _of_engine(flags: dict, place: Place, scale: Scale, program: str) -> Job:
+    """The job of flags among which those of plans (spec.OF_PLANS) are."""
+    flags, seconds = dict(flags), scale.seconds
+    disks, each = flags.pop("disks", 0), flags.pop("disks_of_each", 0)
+    if each:
+        flags["backup_dirs"] = each
+    if disks or each:
+        flags["num_logger"] = disks or each
+        place = replace(place, directories=disks or 2 * each)
+    if transactions := flags.pop("transactions", 0):
+        flags["max_txns_per_thread"] = -(-transactions // flags["thread_cnt"])
+        seconds = transactions / COUNTED_PER_SECOND
+    return Job(flags, place, seconds, program=program)
 
 
 def log_count(devices: int, directories: int) -> int:
@@ -201,15 +234,17 @@ def _buffer_of_one_log(flags: dict, logs: int) -> str:
     return f"{kib}K" if kib % 1024 else f"{kib >> 10}M"
 
 
-def _add_point(plan: Plan, figure: Figure, panel: str, series: str, x, job: Job, host: HostScale) -> Point:
+def _add_point(plan: Plan, figure: Figure, panel: str, series: Series, x, job: Job, host: HostScale) -> Point:
     job = plan.jobs.setdefault(job.key, job)
     recovery = ""
     if figure.step == "recover":
         swept_here = {figure.x.flag: x} if figure.x.of == "recover" else {}
-        wanted = {"thread_cnt": host.cores, **figure.recover, **swept_here}
+        wanted = {"thread_cnt": host.cores, **figure.recover, **series.recover, **swept_here}
+        if figure.written_on and (device := host.device_flag(figure.device, figure.machine)):
+            wanted["log_device"] = device
         recovery = _digest(wanted)
         job.recoveries[recovery] = wanted
-    return Point(panel, series, x, job.key, recovery)
+    return Point(panel, series.name, x, job.key, recovery, series.recovered if recovery else "")
 
 
 def _places(figure: Figure, scale: Scale, host: HostScale, real_directories: int) -> dict[str, Place]:
@@ -221,5 +256,7 @@ def _places(figure: Figure, scale: Scale, host: HostScale, real_directories: int
         kind, several = "ram", 1
     else:
         kind, several = "disk", real_directories
+    if figure.written_on and kind == "ram":
+        device = ""
     one, all_of_them = Place(kind, device, 1), Place(kind, device, several)
     return {"none": Place("disk", "", 1), "one_disk": one, "striped": all_of_them, "each": all_of_them}

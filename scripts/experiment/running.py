@@ -201,7 +201,9 @@ class Runner:
         return records.append(self.rows_path_, row)
 
     def _run_command(self, job: Job, directories: list[str], repeat: int) -> list[str]:
-        flags = {**job.flags, "seconds": job.seconds, "seed": self.seed_ + repeat}
+        flags = {**job.flags, "seed": self.seed_ + repeat}
+        if not job.is_counted:
+            flags["seconds"] = job.seconds
         if not job.logs:
             flags.pop("log_limit", None)
             return self._command(job, flags)

@@ -4,11 +4,14 @@ A figure file (experiments/PAPER/figNN_NAME.yaml, or experiments/ablation/NAME.y
 
   figure: 5                         number in the paper; none: it has no such figure. A figure of ours has no such key
   title, section                    of the plot; where the paper has it (a figure of ours: no section)
-  device: nvme | hdd | ram | real   under the logs (planning.py)
+  device: nvme | hdd | disk29 | ram | real   under the logs (planning.py)
   machine: taurus | eleda           the paper whose machine has the device, for a figure of ours with nvme or hdd
+  written_on: ram                   where the logs of recoveries were written, if not on emulated devices, too: a run
+                                    that only leaves logs need not wait for them
   step: run | recover | bench       which step's figures are drawn
   bench: {program, name}            of build/micro, for bench: NAME/i/x gives the point of the series that is its label
-  base: {flag: value}               of every run; {SCALE: value} for a value, laptop's where a scale is not named
+  base: {flag: value}               of every run; {SCALE: value} for a value, laptop's where a scale is not named.
+                                    Beside the engine's: disks, disks_of_each, transactions (OF_PLANS)
   panels: {NAME: {flag: value}}     one plot each; series: [NAME] among the flags: what the panel draws, not all
   x: {flag, values, label, log, of} the swept flag. values: a list, {SCALE: list}, or "threads". of: recover for a flag
                                     of the recovery; the run before it has as many workers as the scale's largest.
@@ -35,20 +38,24 @@ from typing import Optional
 import yaml
 
 import looks
-from experiment.host_scale import PAPER_MACHINES, REAL_DEVICES
+from experiment.host_scale import KNOWN_DEVICES, REAL_DEVICES
 
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 FOLDER = os.path.join(REPOSITORY, "experiments")
 PROGRAMS = ("rundb-all", "rundb-timed")
-PAPERS = ("taurus", "eleda")
+PAPERS = ("taurus", "eleda", "differential")
 OURS = "ablation"  # the folder of the figures that no paper has
-DEVICES = (*sorted({device for _, device in PAPER_MACHINES}), *REAL_DEVICES)
+DEVICES = (*sorted({device for _, device in KNOWN_DEVICES}), *REAL_DEVICES)
+# Flags of a run that stand for several of the engine's (planning.py): directories with a log each; these, and as many
+# more with a part of the backup each; transactions of all workers together, by whose number the run ends.
+OF_PLANS = ("disks", "disks_of_each", "transactions")
 LOGS = ("none", "one_disk", "striped", "each")
 # What a claim is of, exactly one of these, and what it may have beside the keys of every claim.
-CLAIM_KINDS = {"over": {"at", "than"}, "expect": {"from", "to"}, "above": {"at"}, "below": {"at"}}
+CLAIM_KINDS = {"over": {"at", "than", "over_at"}, "expect": {"from", "to"}, "above": {"at"}, "below": {"at"}}
 CLAIM_KEYS = {"claim", "paper", "of", "panels", "needs_cores", "found", "least_txns"}
 CLAIM_NUMBERS = ("above", "below", "from", "to", "needs_cores", "least_txns")
-CLAIM_WORDS = {"at": ("first", "last", "peaks"), "expect": ("rises", "falls", "flat", "inverse")}
+CLAIM_WORDS = {"at": ("first", "last", "peaks"), "over_at": ("first", "last"),
+               "expect": ("rises", "falls", "flat", "inverse")}
 
 
 class SpecError(Exception):
@@ -64,6 +71,8 @@ class Series:
     marker: str = ""
     dashed: bool = False
     logs: str = "each"  # of LOGS: one log on one disk or striped over all (RAID-0), or logs on each
+    recover: dict = field(default_factory=dict)  # flags of its recoveries
+    recovered: str = ""  # in figures of recoveries: its metric, instead of y's
 
 
 @dataclass(frozen=True)
@@ -76,6 +85,11 @@ class Scale:
     threads: tuple     # "cores" stands for as many as there are
     base: dict         # flags of every run
     workloads: dict    # WORKLOAD -> flags
+    # series -> where it is not drawn, to save its time: how "FIGURE, PANEL" begins
+    without: dict = field(default_factory=dict)
+
+    def draws(self, series: str, figure: str, panel: str) -> bool:
+        return not any(f"{figure}, {panel}".startswith(where) for where in self.without.get(series, []))
 
 
 @dataclass(frozen=True)
@@ -116,6 +130,7 @@ class Figure:
     program: str = PROGRAMS[0]
     panel_series: dict = field(default_factory=dict)  # of the panels that do not draw all series
     machine: str = ""                                 # the paper whose machine has the device
+    written_on: str = ""                              # "ram": of figures of recoveries; the runs wait for no device
 
     @property
     def ours(self) -> bool:
@@ -181,7 +196,8 @@ def load_series() -> dict[str, Series]:
     for one in series.values():
         if one.logs not in LOGS:
             raise SpecError(f"series.yaml: {one.name}: logs is one of {', '.join(LOGS)}")
-        check_switches(f"series.yaml: {one.name}", one.flags)
+        check_switches(f"series.yaml: {one.name}", one.flags, OF_PLANS)
+        check_switches(f"series.yaml: {one.name}", one.recover)
     return {name: one if one.colour else _as_its_scheme(one) for name, one in series.items()}
 
 
@@ -197,6 +213,8 @@ def load_scale(name: str) -> Scale:
     scale = checked(Scale, f"scales.yaml: {name}", scales[name], name=name)
     for flags in (scale.base, *scale.workloads.values()):
         check_switches(f"scales.yaml: {name}", flags)
+    if strange := set(scale.without) - set(load_series()):
+        raise SpecError(f"scales.yaml: {name}: series.yaml has no {', '.join(sorted(strange))}")
     return scale
 
 
@@ -215,8 +233,8 @@ def engine_switches() -> frozenset[str]:
     return frozenset(names)
 
 
-def check_switches(where: str, flags: dict) -> None:
-    unknown = sorted(str(name) for name in flags if name not in engine_switches())
+def check_switches(where: str, flags: dict, more: tuple = ()) -> None:
+    unknown = sorted(str(name) for name in flags if name not in engine_switches() and name not in more)
     if unknown:
         raise SpecError(f"{where}: the engine has no switch {', '.join(unknown)}")
 
@@ -277,8 +295,9 @@ def _check_figure(figure: Figure, where: str, series: dict[str, Series]) -> None
         if not isinstance(getattr(figure, key), dict):
             raise SpecError(f"{where}: {key}: a mapping is expected, {{}} for nothing")
     swept = {} if figure.x.flag == "devices" or figure.step == "bench" else {figure.x.flag: 0}
-    for flags in (figure.base, figure.recover, swept, *figure.panels.values()):
-        check_switches(where, flags)
+    for flags in (figure.base, swept, *figure.panels.values()):
+        check_switches(where, flags, OF_PLANS)
+    check_switches(where, figure.recover)
     strange = [name for name in figure.series if name not in series]
     if strange:
         raise SpecError(f"{where}: series.yaml has no {', '.join(strange)}")
@@ -287,10 +306,13 @@ def _check_figure(figure: Figure, where: str, series: dict[str, Series]) -> None
         if strange:
             raise SpecError(f"{where}: panel {panel}: the figure's series have no {', '.join(strange)}")
     for key, allowed in (("device", DEVICES), ("step", ("run", "recover", "bench")),
-                         ("draw", ("lines", "cdf", "shares")), ("program", PROGRAMS)):
+                         ("draw", ("lines", "cdf", "shares")), ("program", PROGRAMS),
+                         ("written_on", ("", "ram"))):
         if getattr(figure, key) not in allowed:
-            raise SpecError(f"{where}: {key} is one of {', '.join(allowed)}")
-    if figure.device not in REAL_DEVICES and (figure.machine, figure.device) not in PAPER_MACHINES:
+            raise SpecError(f"{where}: {key} is one of {', '.join(filter(None, allowed))}")
+    if figure.written_on and figure.step != "recover":
+        raise SpecError(f"{where}: written_on is for figures of recoveries")
+    if figure.device not in REAL_DEVICES and (figure.machine, figure.device) not in KNOWN_DEVICES:
         raise SpecError(f"{where}: what a machine of {figure.machine} with {figure.device} had is not known "
                         "(scripts/experiment/host_scale.py)")
 
@@ -319,9 +341,11 @@ def _check_claim(figure: Figure, where: str, claim: dict) -> None:
         raise SpecError(f"{where}: {', '.join(unknown)} not known beside {kinds[0]}: {claim[kinds[0]]}")
     _check_claim_values(where, claim)
     for key, allowed in CLAIM_WORDS.items():
-        a_point = key == "at" and is_number(claim.get(key))
+        a_point = key in ("at", "over_at") and is_number(claim.get(key))
         if key in claim and claim[key] not in allowed and not a_point:
             raise SpecError(f"{where}: {key} is one of {', '.join(allowed)}")
+    if "over_at" in claim and claim.get("at", "peaks") == "peaks":
+        raise SpecError(f"{where}: over_at needs at, a point")
     if "than" in claim and not (isinstance(claim["than"], dict) and set(claim["than"]) == {"figure", "panel"}):
         raise SpecError(f"{where}: than is {{figure, panel}}")
     strange = [panel for panel in claim.get("panels", []) if panel not in figure.panels]

@@ -8,6 +8,8 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "system/command_line/backup_record.h"
+#include "system/command_line/json_values.h"
 #include "system/command_line/parse_options.h"
 
 namespace dbx {
@@ -32,8 +34,6 @@ Json ConfigJson(const Options& options) {
   }
   return config;
 }
-
-double Micros(uint64_t nanos) { return static_cast<double>(nanos) / 1000; }
 
 Json EmulationJson(const DeviceEmulation& e) {
   return {{"profile", e.profile.name},
@@ -140,12 +140,6 @@ Json LatencyJson(const LatencyHistogram& h) {
           {"max", micros(static_cast<double>(h.max_nanos()))}};
 }
 
-Json HistogramJson(const LatencyHistogram& h) {
-  Json buckets = Json::array();
-  h.ForEachBucket([&](uint64_t upper, uint64_t count) { buckets.push_back(Json::array({upper, count})); });
-  return buckets;
-}
-
 void AddLogMetrics(const Options& options, const RunResult& r, Json& metrics) {
   const StreamStats log = TotalsOf(r.streams);
   const uint64_t log_bytes = log.record_bytes + log.void_bytes + log.pad_bytes + log.anchor_bytes;
@@ -202,18 +196,6 @@ Json CentralLogJson(const std::optional<CentralCounters>& counters) {
           {"index_checks", c.index_checks},
           {"heap_operations", c.heap_operations},
           {"callbacks", c.callbacks}};
-}
-
-Json CheckpointsJson(const std::optional<CheckpointCounters>& checkpoints) {
-  if (!checkpoints) return Json();
-  return {{"complete", checkpoints->checkpoints},
-          {"failed", checkpoints->failed},
-          {"pages", checkpoints->pages},
-          {"bytes", checkpoints->bytes},
-          {"seconds", checkpoints->seconds},
-          {"latch_us_p99", Micros(checkpoints->latches.PercentileNanos(0.99))},
-          {"longest_latch_us", Micros(checkpoints->latches.max_nanos())},
-          {"latch_histogram", HistogramJson(checkpoints->latches)}};
 }
 
 Json DeadlocksJson(const std::optional<DeadlockCounters>& deadlocks) {
@@ -316,6 +298,7 @@ Json RecoveryMetrics(const Options& options, const RecoveryResult& r) {
           {"verify_seconds", r.verify_seconds},
           {"throughput", Ratio(static_cast<double>(r.recovered), r.replay_seconds)},
           {"bytes_per_second", Ratio(static_cast<double>(r.log_bytes), r.replay_seconds)},
+          {"restart", RestartJson(r)},
           {"run_number", r.run_number},
           {"simd", r.simd},
           {"unsynced", options.log_no_flush},
@@ -327,8 +310,6 @@ std::string Dump(const Json& record) { return record.dump(-1, ' ', false, Json::
 
 // ---- Printing a record ------------------------------------------------------------------------------------
 
-double Number(const Json& object, const char* name) { return object.at(name).get<double>(); }
-uint64_t Count(const Json& object, const char* name) { return object.at(name).get<uint64_t>(); }
 
 std::string Scaled(double value, const char* unit) {
   if (value >= 1e9) return fmt::format("{:.3g} G{}", value / 1e9, unit);
@@ -478,17 +459,6 @@ std::string CentralLogLine(const Json& m) {
                      Number(c, "operations_per_hopped_record"));
 }
 
-// One line where fuzzy checkpoints were taken beside the transactions.
-std::string CheckpointsLine(const Json& m) {
-  const Json& c = m.at("checkpoints");
-  if (c.is_null() || Count(c, "complete") + Count(c, "failed") == 0) return "";
-  return fmt::format(
-      "checkpoints: {} complete, {} failed, {} pages, {:.1f} MB in {:.2f} s; a page latched for {:.1f} us "
-      "(p99), {:.1f} us at most\n",
-      Count(c, "complete"), Count(c, "failed"), Count(c, "pages"), Number(c, "bytes") / 1e6, Number(c, "seconds"),
-      Number(c, "latch_us_p99"), Number(c, "longest_latch_us"));
-}
-
 std::string LatencyLines(const Json& record) {
   if (record.at("config").at("PRT_LAT_DISTR").get<int>() == 0) return {};
   uint64_t all = 0, seen = 0;
@@ -534,6 +504,7 @@ std::string RecoverySummary(const Json& record) {
   text += fmt::format("seconds: load {:.3f}, open {:.3f}, replay {:.3f}, finish {:.3f}, verify {:.3f}\n",
                       Number(m, "load_seconds"), Number(m, "open_seconds"), Number(m, "replay_seconds"),
                       Number(m, "finish_seconds"), Number(m, "verify_seconds"));
+  text += RestartLine(m);
   text += fmt::format("Throughput: {:.2f}\n", Number(m, "throughput"));
   text += fmt::format("replayed {}, {} of log, {} threads, parallelism {:.2f}{}{}\n",
                       Scaled(Number(m, "throughput"), "txn/s"), Scaled(Number(m, "bytes_per_second"), "B/s"),

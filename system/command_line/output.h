@@ -1,7 +1,7 @@
 // The results of a run or a recovery: one JSON record, and the lines that are printed from that record alone.
 //
-// Records are passed as text of one line, so that only output.cpp includes the JSON library. The schema is described
-// where it is built, in output.cpp; readers find `schema_version` in it. Main's thread only.
+// Records are passed as text of one line, so that only output.cpp and backup_record.cpp include the JSON library. The
+// schema is described where it is built, in these files; readers find `schema_version` in it. Main's thread only.
 #pragma once
 
 #include <string>

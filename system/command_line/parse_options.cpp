@@ -271,9 +271,15 @@ void CompleteStreams(const Given& given, Options& options) {
 
 // Without a core for each, a worker stalls whenever a writer wakes: the writers share the interval.
 void CompleteFlushInterval(const Given& given, Options& options) {
-  const uint64_t writers = std::min<uint64_t>(options.num_logger, options.log_dirs.size());
+  const uint64_t writers = std::min<uint64_t>(options.num_logger, options.log_dirs.size() - options.backup_dirs);
   if (given("log_flush_interval") || options.thread_cnt + writers <= UsableCores()) return;
   options.log_flush_interval_us *= writers;
+}
+
+void CheckBackupDirectories(const Options& options) {
+  if (options.backup_dirs < options.log_dirs.size()) return;
+  Usage(fmt::format("BACKUP_DIRS {} leaves none of the {} directories of --log_dir to the logs", options.backup_dirs,
+                    options.log_dirs.size()));
 }
 
 void CheckMode(const Given& given, const Options& options) {
@@ -284,9 +290,14 @@ void CheckMode(const Given& given, const Options& options) {
   if (options.checkpoint && options.log_dirs.size() > format::kMaxCheckpointParts) {
     Usage(fmt::format("--checkpoint takes at most {} directories of --log_dir", format::kMaxCheckpointParts));
   }
+  if (!options.log_recover) CheckBackupDirectories(options);
   if (!options.reads_log() && NeedsPages(options.log) && options.log_dirs.size() > format::kMaxCheckpointParts) {
     Usage(fmt::format("{} has a part of its backup in each directory of --log_dir, at most {}", options.log,
                       format::kMaxCheckpointParts));
+  }
+  if (!options.log_recover && NeedsPages(options.log) && options.diff_method == "PL2P" &&
+      options.diff_image == "RUNS") {
+    Usage("DIFF_METHOD PL2P logs whole images: leave --diff_image=RUNS out");
   }
   if (options.log_recover && !options.ack_file.empty() && !options.verify) {
     Usage("--ack_file is checked by --verify: add it, or leave --ack_file out");
@@ -456,6 +467,7 @@ Options DefaultOptions() {
   o.page_bytes = C::kPageBytes;
   o.checkpoint_interval_ms = C::kCheckpointIntervalMs;
   o.checkpoint_bytes = C::kCheckpointBytes;
+  o.diff_method = C::kDiffMethodName;
   o.diff_image = C::kDiffImageName;
   o.restart_level = C::kRestartLevel;
   o.update_simd = C::kUpdateSimd;

@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "concurrency_control/controls.h"
 #include "logging/central_methods.h"
+#include "logging/differential_methods.h"
 #include "logging/schemes.h"
 #include "system/command_line/parse_device.h"
 #include "system/command_line/parse_value.h"
@@ -210,6 +211,8 @@ constexpr Switch kSwitches[] = {
              "ms from one fuzzy checkpoint to the next; 0: none after so long"),
     Bytes("CHECKPOINT_BYTES", "", &O::checkpoint_bytes, 0, kMostBytes,
           "the same in bytes of log; 0: none after so many"),
+    Choice("DIFF_METHOD", &O::diff_method, kDiffMethodNames, {},
+           "differential records and a restart in one pass; in two passes; before and after images"),
     Choice("DIFF_IMAGE", &O::diff_image, kDiffImages, {},
            "the image of a change: the whole slot, or the changed words"),
     Both(Bool("UPDATE_SIMD", "", &O::update_simd, "0: the same as --simd=scalar")),
@@ -220,6 +223,8 @@ constexpr Switch kSwitches[] = {
     Both(Choice("IO_ENGINE", &O::io_engine, kIoEngines, {}, "how logs are written")),
     Both(List("LOG_DIR", &O::log_dirs, "DIR[,DIR...]", "directories of the logs; default ./logs")),
     Both(Whole("NUM_DISK", "LD", &O::number_of_disks, 1, 64, "number of log directories; alone: ./logs/d0 ...")),
+    Whole("BACKUP_DIRS", "", &O::backup_dirs, 0, 63,
+          "the last of the directories, for the backup alone; 0: it shares all of them with the logs"),
     Both(Bool("LOG_OVERWRITE", "", &O::log_overwrite, "delete the older runs first")),
     Bytes("LOG_LIMIT", "", &O::log_limit_bytes, kMega, kMostBytes,
           "logs are prepared up to this; a run that reaches it stops"),
@@ -236,8 +241,8 @@ constexpr Switch kSwitches[] = {
     Both(Bool("CHECKPOINT", "", &O::checkpoint,
               "with --continue: write what was recovered; older logs are needed no more")),
     Both(Bool("DROP_OLD_RUNS", "", &O::drop_old_runs, "with --checkpoint: delete the older runs")),
-    Both(Whole("RESTART_LEVEL", "", &O::restart_level, 1, 4,
-               "what overlaps in a restart from a backup: 1 nothing, 4 all")),
+    Both(Whole("RESTART_LEVEL", "", &O::restart_level, 0, 4,
+               "what overlaps in a restart from a backup: 1 nothing, 4 all; 0: the most that the run's method allows")),
     Both(Choice("RECOVER_SERIAL", &O::recover_serial, kRecoverSerial, {}, "one worker replays everything")),
     // Verification and output.
     Both(Bool("VERIFY", "", &O::verify, "check the final or the recovered state")),

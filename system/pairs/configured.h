@@ -11,6 +11,7 @@
 #include "concurrency_control/controls.h"
 #include "config.h"
 #include "logging/central_methods.h"
+#include "logging/differential_methods.h"
 #include "logging/schemes.h"
 
 #if LOG_TYPE != LOG_DATA && LOG_TYPE != LOG_COMMAND
@@ -138,6 +139,7 @@ struct Configured {
   static constexpr uint32_t kCheckpointIntervalMs{CHECKPOINT_INTERVAL};
   static constexpr uint64_t kCheckpointBytes{CHECKPOINT_BYTES};
   static constexpr uint32_t kRestartLevel{RESTART_LEVEL};
+  static constexpr const char* kDiffMethodName = DBX_WORD_OF(DIFF_METHOD);
   static constexpr const char* kDiffImageName = DBX_WORD_OF(DIFF_IMAGE);
   static constexpr bool kUpdateSimd = UPDATE_SIMD;
   static constexpr uint64_t kLocktableModifier{LOCKTABLE_MODIFIER};
@@ -151,7 +153,10 @@ static_assert(Configured::kReadPerc + Configured::kWritePerc + Configured::kScan
 static_assert(CentralMethodNamed(Configured::kCentralLogName).has_value(),
               "unknown CENTRAL_LOG; config.h says above its default which are built");
 
-static_assert(Configured::kRestartLevel >= 1 && Configured::kRestartLevel <= 4, "RESTART_LEVEL is 1, 2, 3 or 4");
+static_assert(Configured::kRestartLevel <= 4, "RESTART_LEVEL is 0, 1, 2, 3 or 4");
+
+static_assert(DiffMethodNamed(Configured::kDiffMethodName).has_value(),
+              "unknown DIFF_METHOD; built are DL1P, DL2P and PL2P");
 
 static_assert(std::string_view(Configured::kDiffImageName) == "SLOT" ||
                   std::string_view(Configured::kDiffImageName) == "RUNS",

@@ -25,7 +25,9 @@ class PairNode final : public Node {
   const LogTraits& log_traits() const override { return Log::kTraits; }
   const CcTraits& cc_traits() const override { return Cc::kTraits; }
 
-  void CheckTables(uint64_t max_record_bytes) const override { Log::CheckTables(database_, max_record_bytes); }
+  void CheckTables(const LogOptions& options, uint64_t max_record_bytes) const override {
+    Log::CheckTables(database_, options, max_record_bytes);
+  }
 
   void OpenLog([[maybe_unused]] std::unique_ptr<LogSet> logs, [[maybe_unused]] const LogOptions& options) override {
     if constexpr (Log::kTraits.logs) {

@@ -34,6 +34,7 @@ inline LogOptions LogOptionsOf(const Options& options, Stamp first_stamp) {
   CHECK(method.has_value());
   result.central_method = *method;
   result.hopping_distance_bytes = options.hopping_distance_bytes;
+  result.diff_method = DiffMethodNamed(options.diff_method).value();
   result.change_image = options.diff_image == "RUNS" ? ChangeImage::kRuns : ChangeImage::kSlot;
   return result;
 }

@@ -13,7 +13,11 @@ namespace {
 constexpr uint32_t kBackupSalt = 0x100;
 constexpr uint64_t kRowsPerPageMax = 1 << 15, kTupleBytesMax = 1 << 20;
 // Flags of a change.
-constexpr uint16_t kFirst = 1, kPresence = 2, kCompensation = 4, kRuns = 8;
+constexpr uint16_t kFirst = 1, kPresence = 2, kCompensation = 4, kRuns = 8, kImages = 16, kErases = 32;
+// Of the end of a transaction.
+constexpr uint16_t kStampedEnd = 1;
+// Methods of logging.
+constexpr uint32_t kOnePass = 0, kPhysical = 2;
 
 bool IsZero(Bytes bytes) {
   return std::all_of(bytes.begin(), bytes.end(), [](std::byte byte) { return byte == std::byte{0}; });
@@ -23,6 +27,7 @@ bool IsZero(Bytes bytes) {
 struct Anchor {
   uint32_t number = 0;
   uint32_t copy = 0;
+  uint32_t method = 0;
   uint32_t parts = 0;
   std::vector<uint64_t> begin, end, needed;  // by log
   std::vector<uint64_t> sequences;           // by worker: lower ones had ended before the checkpoint began
@@ -40,10 +45,12 @@ Anchor ReadAnchor(const FileImage& file, const ReferenceLogs& logs, std::vector<
   CheckIdentity(file, logs);
   Anchor anchor;
   anchor.number = static_cast<uint32_t>(Load(file, 32, 4));
-  anchor.copy = static_cast<uint32_t>(Load(file, 36, 4));
+  anchor.copy = static_cast<uint32_t>(Load(file, 36, 2));
+  anchor.method = static_cast<uint32_t>(Load(file, 38, 2));
   anchor.parts = static_cast<uint32_t>(Load(file, 40, 4));
   const uint64_t log_count = Load(file, 44, 4), table_count = Load(file, 48, 4), workers = Load(file, 52, 4);
   if (anchor.copy > 1) Bad(file, 36, "a backup has two copies");
+  if (anchor.method > kPhysical) Bad(file, 38, "a method that is not known", ExitStatus::kMismatch);
   if (anchor.parts == 0) Bad(file, 40, "a backup without parts");
   if (log_count != logs.logs.size()) Bad(file, 44, "another number of logs");
   const uint64_t bytes = 448 + 16 * table_count + 8 * workers;
@@ -130,7 +137,7 @@ class ChangesOfLog {
  private:
   struct Attempt {
     std::vector<Record> changes;
-    bool is_taken_back = false;  // in part, at least: it has a compensation
+    size_t compensations = 0;  // among them
   };
 
   void Require(bool condition, const Record& record, const std::string& why) const {
@@ -175,19 +182,33 @@ class ChangesOfLog {
     const auto [attempt, is_new] = open_.try_emplace(record.txn_id);
     Require(is_new == is_first, record, is_first ? "a transaction begins twice" : "a change by no transaction");
     attempt->second.changes.push_back(record);
-    attempt->second.is_taken_back |= (record.flags & kCompensation) != 0;
+    attempt->second.compensations += (record.flags & kCompensation) != 0;
+    Require(2 * attempt->second.compensations <= attempt->second.changes.size(), record,
+            "more is taken back than was changed");
   }
 
   void CheckPlace(const Record& record) const {
     Require(record.table < tables_.size(), record, "a change in a table that does not exist");
     const TablePages& table = tables_[record.table];
     Require(record.procedure < table.rows_per_page, record, "a change in a slot that its page does not have");
+    Require(((record.flags & kImages) != 0) == (anchor_.method == kPhysical), record, "a change by another method");
     const size_t key_bytes = (record.flags & kPresence) != 0 ? 8 : 0;
     const Bytes image = record.payload.subspan(key_bytes);
     if ((record.flags & kRuns) != 0) return CheckRuns(record, image, table.tuple_bytes);
     const size_t bytes = (table.tuple_bytes + 7) / 8 * 8;
+    if ((record.flags & kImages) != 0) return CheckImages(record, image, bytes, table.tuple_bytes);
     Require(image.size() == bytes, record, "a change of another size than its table's rows");
     Require(IsZero(image.subspan(table.tuple_bytes)), record, "a change behind the end of a row");
+  }
+
+  // Images: that before, then that after; zeros where the row is not there.
+  void CheckImages(const Record& record, Bytes images, size_t bytes, size_t tuple_bytes) const {
+    Require(images.size() == 2 * bytes, record, "images of another size than their table's rows");
+    const Bytes before = images.first(bytes), after = images.subspan(bytes);
+    Require(IsZero(before.subspan(tuple_bytes)) && IsZero(after.subspan(tuple_bytes)), record,
+            "an image goes on behind the end of its row");
+    if ((record.flags & kPresence) == 0) return;
+    Require(IsZero((record.flags & kErases) != 0 ? after : before), record, "an image of a row that is not there");
   }
 
   // Runs: u16 first word, u16 words of 4 bytes, then these; ascending, with gaps between them.
@@ -230,12 +251,15 @@ class ChangesOfLog {
     Require(ended != open_.end(), record, "the end of a transaction that has changed nothing");
     CheckStillActive(record);
     const Attempt& attempt = ended->second;
+    Require(((record.flags & kStampedEnd) != 0) == (anchor_.method == kPhysical), record, "an end by another method");
     if (record.kind == Kind::kCommit) {
-      Require(!attempt.is_taken_back, record, "a transaction that was taken back commits");
+      Require(attempt.compensations == 0, record, "a transaction that was taken back commits");
       const bool wins = std::binary_search(winners_.begin(), winners_.end(), record.lsn);
       wins ? Redo(attempt) : Undo(attempt);
-    } else if (record.lsn > anchor_.begin[index_]) {
-      Undo(attempt);
+    } else {
+      Require(anchor_.method == kOnePass || 2 * attempt.compensations == attempt.changes.size(), record,
+              "an ABORT before all is taken back");
+      if (record.lsn > anchor_.begin[index_]) Undo(attempt);
     }
     open_.erase(ended);
   }
@@ -282,6 +306,10 @@ class ChangesOfLog {
       images[slot / 8] ^= std::byte{1} << slot % 8;
       combine(at, image.first(8));
       image = image.subspan(8);
+    }
+    if ((change.flags & kImages) != 0) {
+      combine(at + 8, image.first(image.size() / 2));
+      return combine(at + 8, image.subspan(image.size() / 2));
     }
     if ((change.flags & kRuns) == 0) return combine(at + 8, image);
     ForEachRun(image, [&](size_t word, Bytes run) {

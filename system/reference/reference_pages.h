@@ -29,6 +29,10 @@
 //   - A transaction with a COMMIT that is not a winner, as another log lost what it depends on, never undid anything.
 //   - With g = 0 the backup is the initial state: no number is below 0, and only winners count.
 //
+// The baselines always log compensations, as an abort that found the flag set does: the same rule holds. The records of
+// the physical one hold both images, whose XOR is the difference that the rule combines: no order of transactions, no
+// stamp and no undo is needed here, while the engine puts images in the order of stamps.
+//
 // What a winner's changes stood on is there: its LSN vector covers every COMMIT whose changes it overwrote, a loser's
 // changes are undone before another attempt may change the slot, and a slot is reused only when its deleter is durable.
 #pragma once

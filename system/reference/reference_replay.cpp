@@ -95,15 +95,19 @@ const char* CheckRecord(const Log& from, uint64_t at, uint32_t salt, uint32_t lo
 // The same of the records of a log of changes, whose bodies are long enough.
 const char* CheckBodyOfChanges(Bytes bytes, uint64_t body, uint64_t of_txn, size_t log_count) {
   const uint64_t flags = LoadUint(bytes, 30, 2), number = LoadUint(bytes, kRecordHeaderBytes, 4);
-  const bool of_other_log = LoadUint(bytes, 26, 2) >> log_count != 0;
+  const bool of_other_log = LoadUint(bytes, 26, 2) >> log_count != 0, is_abort = LoadUint(bytes, 24, 1) == 13;
   switch (Kind{static_cast<uint8_t>(LoadUint(bytes, 24, 1))}) {
     case Kind::kChange:
-      if (flags > 15) return "a change with a flag that is not known";
+      if (flags > 63) return "a change with a flag that is not known";
+      if ((flags & 32) != 0 && (flags & 18) != 18) return "a slot that is erased without images";
+      if ((flags & 24) == 24) return "runs of two images";
       return (flags & 5) == 5 ? "a compensation that comes first" : nullptr;
     case Kind::kCommit:
     case Kind::kAbort:
+      if (flags > 1) return "the end of a transaction with a flag that is not known";
       if (of_other_log) return "an LSN vector element of a log that does not exist";
-      return body != of_txn ? "another length than that of its LSN vector" : nullptr;
+      if (is_abort && flags == 0 && of_txn > 8) return "an ABORT that depends on others, without a stamp";
+      return body != of_txn + 8 * flags ? "another length than that of its LSN vector" : nullptr;
     case Kind::kCheckpointBegin:
       return body != 8 || number == 0 ? "a checkpoint without a number" : nullptr;
     default:
@@ -357,6 +361,7 @@ Record DecodeRecord(const ReferenceLogs& logs, uint32_t log, uint64_t lsn, const
     record.page = static_cast<uint32_t>(place);
     record.number = static_cast<uint32_t>(place >> 32);
   } else if (record.kind == Kind::kAbort) {
+    record.flags = static_cast<uint16_t>(LoadUint(bytes, 30, 2));
     record.txn_id = take();
   } else if (record.kind == Kind::kCheckpointBegin || record.kind == Kind::kCheckpointEnd) {
     record.number = static_cast<uint32_t>(take());
@@ -364,6 +369,7 @@ Record DecodeRecord(const ReferenceLogs& logs, uint32_t log, uint64_t lsn, const
     record.txn_id = take();
     record.lv = anchor;
     uint64_t lv_mask = LoadUint(bytes, 26, 2);
+    if (record.kind == Kind::kCommit) record.flags = static_cast<uint16_t>(LoadUint(bytes, 30, 2));
     if (record.kind == Kind::kStamped) {
       record.stamp = take();
       record.parts = std::exchange(lv_mask, 0);

@@ -48,7 +48,7 @@ struct Record {
   Kind kind{};
   uint16_t procedure = 0;  // of a command; kChange: the slot
   uint16_t table = 0;      // kChange
-  uint16_t flags = 0;      // kChange
+  uint16_t flags = 0;      // kChange, kCommit, kAbort
   uint32_t log = 0;
   uint64_t lsn = 0;
   uint64_t end = 0;          // the position behind the record
@@ -61,7 +61,7 @@ struct Record {
   uint32_t number = 0;       // of a checkpoint: kChange, kCheckpointBegin, kCheckpointEnd
   LsnVector lv{};            // kCommand, kData, kVersionedCommand, kCommit: decompressed; kAnchor: its elements
   // A command: arguments without transaction id; kData, kStamped: row images; kChange: the key, if there is one, and
-  // the difference; kCheckpointEnd: the ids of active transactions; else the body.
+  // the difference, or the images before and after; kCheckpointEnd: the ids of active transactions; else the body.
   Bytes payload;
 
   bool IsCommand() const { return kind == Kind::kCommand || kind == Kind::kVersionedCommand; }

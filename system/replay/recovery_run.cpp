@@ -134,6 +134,7 @@ RecoveryResult RecoverOver(const Options& options, LogStorage& storage, const Lo
       ReplayRunsBy<R>(options, storage.files(), runs, &workload, database, &replayed);
   observer::Recovered(database);
   TakeSummary(recovered.back().summary, result);
+  if constexpr (Restarts<R>) result.restart = recovered.back().summary.restart;
   result.before = AncestryOf(recovered, runs);
   result.before.checkpoint_rows = Restarts<R> ? RowCount(database) : checkpoint_rows;
   result.finish_seconds = lap_seconds();

@@ -290,8 +290,10 @@ RunFiles CreateRun(FileSystem& files, const std::vector<std::string>& log_direct
     RemoveDirectories(files, run.directories);
     throw;
   }
+  CHECK(options.without_logs < run.directories.size());
+  const size_t with_logs = run.directories.size() - options.without_logs;
   for (uint32_t i = 0; i < options.log_count; ++i) {
-    run.log_paths.push_back(run.directories[i % run.directories.size()] + "/" + LogFileName(i));
+    run.log_paths.push_back(run.directories[i % with_logs] + "/" + LogFileName(i));
   }
   NameOthers(run);
   return run;

@@ -70,6 +70,7 @@ std::vector<uint32_t> ListRuns(FileSystem& files, const std::string& directory);
 
 struct NewRunOptions {
   uint32_t log_count = 1;
+  uint32_t without_logs = 0;    // so many of the last directories
   bool create_missing = false;  // make the log directories themselves, as for the default ./logs
   bool overwrite = false;       // delete all older runs in them first
 };

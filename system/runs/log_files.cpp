@@ -148,10 +148,15 @@ std::shared_ptr<FrontierFile> CreateFrontier(FileSystem& files, const RunFiles& 
 void WriteFirstBackup(FileSystem& files, const RunFiles& run, const RunIdentity& identity, const Options& options,
                       uint64_t first_sequence, Database& database, NewLogFiles& result) {
   const bool durable = !options.log_no_flush;
-  result.backup = std::make_shared<BackupWriter>(files, ShapeOf(database, identity.run_id, run.directories), durable);
+  // All directories, or the last ones, which have no logs then.
+  std::vector<std::string> directories = run.directories;
+  if (options.backup_dirs > 0) directories.erase(directories.begin(), directories.end() - options.backup_dirs);
+  result.backup =
+      std::make_shared<BackupWriter>(files, ShapeOf(database, identity.run_id, std::move(directories)), durable);
   BackupAnchor anchor;
   anchor.database_id = identity.database_id;
   anchor.run_id = identity.run_id;
+  anchor.method = DiffMethodNamed(options.diff_method).value();
   anchor.begin.assign(result.targets.size(), identity.start_lsn);
   anchor.end = anchor.needed = anchor.begin;
   anchor.sequences.assign(options.thread_cnt, first_sequence);
@@ -266,9 +271,14 @@ NewLogFiles LogStorage::Create(const Options& options, const LogTraits& traits, 
                                const std::function<void(uint64_t run_id)>& prepare, Database& database,
                                const Continuation* continuation) {
   if (continuation != nullptr && traits.needs_multi_version) CheckRoomForTimestamps(*continuation);
+  if (options.backup_dirs > 0 && !traits.needs_pages) {
+    throw Error(ExitStatus::kUsage,
+                "BACKUP_DIRS is for log schemes with a backup, and " + std::string(traits.name) + " has none");
+  }
   NewRunOptions run_options;
   const uint32_t stripes = StripesOf(options, traits);
   run_options.log_count = options.num_logger * stripes;
+  run_options.without_logs = options.backup_dirs;
   run_options.create_missing = std::find(options.given.begin(), options.given.end(), "log_dir") == options.given.end();
   run_options.overwrite = options.log_overwrite;
   RunFiles run = CreateRun(files_, options.log_dirs, run_options);
@@ -290,7 +300,7 @@ NewLogFiles LogStorage::Create(const Options& options, const LogTraits& traits, 
     if (traits.needs_epochs) {
       result.frontier = CreateFrontier(files_, run, identity, device_options, continuation);
     }
-    CreateLogs(files_, run, identity, device_options, options.log_dirs.size(), result);
+    CreateLogs(files_, run, identity, device_options, options.log_dirs.size() - options.backup_dirs, result);
     if (continuation != nullptr) manifest = ManifestOf(identity, *continuation);
     if (traits.needs_pages) {
       const uint64_t first_sequence = continuation == nullptr ? 0 : continuation->first_sequence();

@@ -146,7 +146,8 @@ void ReadAnchor(FileSystem& files, OldRun& run) {
   if (anchor.begin.size() != run.devices.size()) {
     Mismatch(run.anchor_path + "@0: the anchor of another number of logs than " + run.paths.front());
   }
-  if (anchor.parts != run.directories.size() || anchor.tables.empty()) {
+  // The backup may have directories of its own (BACKUP_DIRS).
+  if (anchor.parts > run.directories.size() || anchor.tables.empty()) {
     Mismatch(run.anchor_path + "@0: names a backup of " + std::to_string(anchor.parts) + " parts of " +
              std::to_string(anchor.tables.size()) + " tables, and the run lies in " +
              std::to_string(run.directories.size()) + " directories");

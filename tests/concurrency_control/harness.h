@@ -65,6 +65,7 @@ class Harness : public TestEngine {
       LogOptions log_options;
       log_options.compress = options.compress;
       log_options.change_image = options.change_image;
+      log_options.diff_method = options.diff_method;
       if constexpr (Log::kTraits.needs_pages) log_options.backup = NoBackup();
       if constexpr (Log::kTraits.needs_epochs) {
         log_options.epochs = &epochs_;

@@ -40,6 +40,7 @@ struct EngineOptions {
   size_t tuple_bytes = sizeof(Tuple);  // the functions that name a value are for tuples of the usual size
   bool compress = true;                // LSN vectors
   ChangeImage change_image = ChangeImage::kSlot;
+  DiffMethod diff_method = DiffMethod::kDl1p;
 };
 
 class TestEngine {

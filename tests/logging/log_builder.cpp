@@ -158,14 +158,25 @@ LogBuilder& LogBuilder::Change(const BuiltChange& change) {
   return Raw(header, body);
 }
 
-LogBuilder& LogBuilder::Commit(uint64_t txn_id, const Elements& lv) {
-  format::RecordHeader header = HeaderOf(format::RecordKind::kCommit);
-  const std::string body = TxnBody(txn_id, lv, header.lv_mask);
+LogBuilder& LogBuilder::Commit(uint64_t txn_id, const Elements& lv, std::optional<uint64_t> stamp) {
   ++txn_count_;
-  return Raw(header, body);
+  return EndTxn(format::RecordKind::kCommit, txn_id, lv, stamp);
+}
+LogBuilder& LogBuilder::Abort(uint64_t txn_id) { return Raw(HeaderOf(format::RecordKind::kAbort), AsBytes(txn_id)); }
+LogBuilder& LogBuilder::Abort(uint64_t txn_id, const Elements& lv, uint64_t stamp) {
+  return EndTxn(format::RecordKind::kAbort, txn_id, lv, stamp);
 }
 
-LogBuilder& LogBuilder::Abort(uint64_t txn_id) { return Raw(HeaderOf(format::RecordKind::kAbort), AsBytes(txn_id)); }
+LogBuilder& LogBuilder::EndTxn(format::RecordKind kind, uint64_t txn_id, const Elements& lv,
+                               std::optional<uint64_t> stamp) {
+  format::RecordHeader header = HeaderOf(kind);
+  std::string body = TxnBody(txn_id, lv, header.lv_mask);
+  if (stamp) {
+    header.flags = format::kEndStamped;
+    AppendUint(body, *stamp);
+  }
+  return Raw(header, body);
+}
 
 LogBuilder& LogBuilder::CheckpointBegin(uint32_t number) {
   return Raw(HeaderOf(format::RecordKind::kCheckpointBegin), AsBytes(format::CheckpointBeginBody{number, 0}));

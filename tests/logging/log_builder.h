@@ -75,8 +75,10 @@ class LogBuilder {
   LogBuilder& Mark(uint64_t stamp, uint64_t durable_stamp = 0);
   // Records of a differential log. COMMITs are transactions; `lv` as of them.
   LogBuilder& Change(const BuiltChange& change);
-  LogBuilder& Commit(uint64_t txn_id, const Elements& lv = {});
+  // With a stamp: as PL2P logs them.
+  LogBuilder& Commit(uint64_t txn_id, const Elements& lv = {}, std::optional<uint64_t> stamp = {});
   LogBuilder& Abort(uint64_t txn_id);
+  LogBuilder& Abort(uint64_t txn_id, const Elements& lv, uint64_t stamp);
   LogBuilder& CheckpointBegin(uint32_t number);
   LogBuilder& CheckpointEnd(uint32_t number, const std::vector<uint64_t>& active = {});
   // A reserved place of `length` bytes, header included, whose body is left over from something else.
@@ -106,6 +108,7 @@ class LogBuilder {
   LogBytes Bytes() const;
 
  private:
+  LogBuilder& EndTxn(format::RecordKind kind, uint64_t txn_id, const Elements& lv, std::optional<uint64_t> stamp);
   std::string TxnBody(uint64_t txn_id, const Elements& lv, uint16_t& lv_mask) const;
 
   format::FileHeader header_{};

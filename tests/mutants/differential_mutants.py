@@ -6,9 +6,9 @@ checked; 25 (a stale page beyond the anchor's count), as no copy has one.
 """
 from edits import Mutant, expression, raw, statement
 from sources import (
-    BACKUP_FILES, BACKWARD_PASS, BACKWARD_PASS_H, BACKWARD_READER, CHECKPOINTER, DIFFERENTIAL,
-    DIFFERENTIAL_RECORDS, DIFFERENTIAL_RECOVERY, FORWARD_PASS, FUZZY_CHECKPOINT, LOCKING, OPTIMISTIC,
-    PAGE_SCAN, PAGE_SPACE, PAGE_SPACE_H, SLOT_CHANGE, TRANSACTION_TABLE,
+    BACKUP_FILES, BACKWARD_PASS, BACKWARD_PASS_H, BACKWARD_READER, CHECKED_CHUNKS, CHECKPOINTER, DIFFERENTIAL,
+    DIFFERENTIAL_RECORDS, DIFFERENTIAL_RECOVERY, FORWARD_PASS, FUZZY_CHECKPOINT, LOCKING, OPTIMISTIC, PAGE_SCAN,
+    PAGE_SPACE, PAGE_SPACE_H, PHYSICAL_REDO, SLOT_CHANGE, TRANSACTION_TABLE, TWO_PASS_REDO,
 )
 
 CELLS = "LOG_DIFFERENTIAL/LOG_DATA"
@@ -147,8 +147,8 @@ RESTART_MUTANTS = [
     Mutant("diff_restart_number_is_in_the_backup", "a change with the backup's own number counts as part of it",
            [expression(BACKWARD_PASS_H, "number < point_.number", "number <= point_.number")], CELLS),
     Mutant("diff_restart_listed_wins", "trap 5: a transaction that END lists is undone though it has committed",
-           [raw(TRANSACTION_TABLE, "if (now.committed) return !in_backup;",
-                "if (now.committed && !({on} && now.active)) return !in_backup;")], CELLS),
+           [raw(TRANSACTION_TABLE, "if (now.committed) return is_one_pass",
+                "if (now.committed && !({on} && now.active)) return is_one_pass")], CELLS),
     Mutant("diff_restart_abort_below_begin_is_undone", "trap 6: an ABORT below BEGIN leaves its transaction to be undone",
            [raw(TRANSACTION_TABLE, "return {now.committed, above_begin};",
                 "return {{now.committed, above_begin || {on}}};")], CELLS),
@@ -167,9 +167,9 @@ RESTART_MUTANTS = [
     Mutant("diff_restart_presence_is_set", "trap 21: a change of presence sets the bit",
            [statement(SLOT_CHANGE, "page.SetPresent(at.slot, !pages.IsPresent(at));", "page.SetPresent(at.slot, true);")], CELLS),
     Mutant("diff_restart_straddling_record_twice", "trap 22: a record that reaches into a chunk is visited in both",
-           [raw(BACKWARD_READER, "Refuse(at, fault);\n    records_.push_back(at);",
-                "Refuse(at, fault);\n    records_.push_back(at);\n"
-                "    if ({on} && chunks_left_ > 0 && at == starts_[chunks_left_]) records_.push_back(at);")], CELLS),
+           [raw(CHECKED_CHUNKS, "Refuse(at, fault);\n    records.push_back(at);",
+                "Refuse(at, fault);\n    records.push_back(at);\n"
+                "    if ({on} && chunk > 0 && at == starts_[chunk]) records.push_back(at);")], CELLS),
     Mutant("diff_restart_damaged_page", "a page of the backup is taken as it is, whatever its checksum",
            [expression(BACKUP_FILES, "found.crc != CrcOf(frame)", "false")], CELLS),
     Mutant("diff_restart_page_of_another_place", "a page of the backup is taken for another one",
@@ -178,4 +178,42 @@ RESTART_MUTANTS = [
            [statement(DIFFERENTIAL_RECORDS, "facts.next_sequence = std::max(facts.next_sequence, id.sequence() + 1);", "")], CELLS),
 ]
 
-DIFFERENTIAL_MUTANTS = RUN_MUTANTS + CHECKPOINT_MUTANTS + RESTART_MUTANTS
+# Of the baselines, of which a cell has one in half of its runs. Where a mutant shows in the small model, it is named.
+BASELINE_MUTANTS = [
+    Mutant("diff_two_pass_losers_in_the_backup_only", "DL2P: of a loser only what the backup has is undone, not what was redone",
+           [expression(TRANSACTION_TABLE, "in_backup || method == DiffMethod::kDl2p", "in_backup")], CELLS,
+           model="DifferentialModelTwoPass.LosersChangesThatTheForwardPassRedidMustBeUndoneToo"),
+    Mutant("diff_two_pass_abort_does_not_end", "DL2P: an ABORT does not end its transaction, whose changes are undone again",
+           [raw(TRANSACTION_TABLE, "    if (counts) Take(id, method_",
+                "    if ({on} && method_ == DiffMethod::kDl2p) return;\n    if (counts) Take(id, method_")], CELLS,
+           model="DifferentialModelTwoPass.AnAbortThatDoesNotEndItsTransactionIsUndoneInHalf"),
+    Mutant("diff_two_pass_abort_without_compensations", "the baselines abort as DL1P does, without a record of what is undone",
+           [expression(DIFFERENTIAL, "options_.diff_method != DiffMethod::kDl1p", "false")], CELLS,
+           model="DifferentialModelTwoPass.AnAbortWithoutCompensationsIsRedone"),
+    Mutant("diff_two_pass_redoes_the_backup", "DL2P: what the backup has is redone, too",
+           [expression(TWO_PASS_REDO, "change.number >= point_.number", "true")], CELLS),
+    Mutant("diff_physical_undo_last", "PL2P: undo follows redo, and overwrites what followed an abort",
+           [raw(DIFFERENTIAL_RECOVERY, "stages[kRedo] = {1, After({kBackward})};",
+                "if ({on}) stages[kBackward].waits_for |= After({{kRedo}});\n"
+                "      stages[kRedo] = {{1, {on} ? replay_waits_for : After({{kBackward}})}};")], CELLS,
+           model="DifferentialModelPhysical.AnUndoAfterTheRedoOverwritesALaterTransaction"),
+    Mutant("diff_physical_abort_always_counts", "PL2P: an ABORT puts back an image that another log has lost",
+           [raw(FORWARD_PASS, "    needs_.push_back({at, record.header.kind",
+                "    if ({on} && record.header.kind == static_cast<uint8_t>(RecordKind::kAbort)) continue;\n"
+                "    needs_.push_back({{at, record.header.kind")], CELLS,
+           model="DifferentialModelPhysical.AnAbortThatIsNotCoveredRedoesALostValue",
+           test="PhysicalRecovery.AnAbortThatIsNotCoveredPutsNothingBack"),
+    Mutant("diff_physical_lost_abort_ends_nothing", "PL2P: the changes of an ABORT that does not count wait for the next attempt's end",
+           [raw(PHYSICAL_REDO, "    TakeOut(*FieldOf<TxnId>(body));\n    if (!forward_.Counts(Lsn(header.lsn))) continue;",
+                "    if ({on} && !forward_.Counts(Lsn(header.lsn))) continue;\n"
+                "    TakeOut(*FieldOf<TxnId>(body));\n    if (!forward_.Counts(Lsn(header.lsn))) continue;")], CELLS,
+           model="DifferentialModelPhysical.AnAbortThatIsNotCoveredEndsItsAttempt",
+           test="PhysicalRecovery.AnAbortThatIsNotCoveredEndsItsAttempt"),
+    Mutant("diff_physical_logs_in_turn", "PL2P: the logs are redone one after the other, whatever the stamps",
+           [expression(PHYSICAL_REDO, "logs_[log]->stamp()", "uint64_t{0}")], CELLS),
+    Mutant("diff_physical_undo_puts_the_image_after", "PL2P: undo puts the image that a change has made",
+           [raw(BACKWARD_PASS, "player_.Play(change, Image::kBefore)",
+                "player_.Play(change, {on} ? Image::kAfter : Image::kBefore)")], CELLS),
+]
+
+DIFFERENTIAL_MUTANTS = RUN_MUTANTS + CHECKPOINT_MUTANTS + RESTART_MUTANTS + BASELINE_MUTANTS

@@ -88,6 +88,7 @@ struct BuiltAnchor {
   uint64_t run_id = 0;
   uint32_t number = 0;
   uint32_t copy = 0;
+  uint32_t method = 0;
   uint32_t parts = 1;
   std::vector<format::AnchorTable> tables;
   std::vector<uint64_t> begin, end, needed;  // by log
@@ -101,7 +102,8 @@ inline std::vector<std::byte> BytesOf(const BuiltAnchor& anchor) {
   head.database_id = anchor.database_id;
   head.run_id = anchor.run_id;
   head.number = anchor.number;
-  head.copy = anchor.copy;
+  head.copy = static_cast<uint16_t>(anchor.copy);
+  head.method = static_cast<uint16_t>(anchor.method);
   head.part_count = anchor.parts;
   head.log_count = static_cast<uint32_t>(anchor.begin.size());
   head.table_count = static_cast<uint32_t>(anchor.tables.size());

@@ -18,8 +18,14 @@ constexpr size_t kChangeBytes = sizeof(format::ChangeBody) + 8 + DifferentialRun
 
 }  // namespace
 
-DifferentialRun::DifferentialRun(uint64_t seed, uint32_t logs)
-    : random_(seed), logs_count_(logs), logs_(logs), reserved_(logs, 0), durable_(logs, 0), workers_(kWorkers) {
+DifferentialRun::DifferentialRun(uint64_t seed, uint32_t logs, format::DiffMethod method)
+    : random_(seed),
+      logs_count_(logs),
+      compensates_always_(method != format::DiffMethod::kDl1p),
+      logs_(logs),
+      reserved_(logs, 0),
+      durable_(logs, 0),
+      workers_(kWorkers) {
   for (uint32_t page = 0; page < 2; ++page) {
     AddPage();
     for (uint32_t slot = 0; slot < kSlots; ++slot) {
@@ -33,6 +39,7 @@ DifferentialRun::DifferentialRun(uint64_t seed, uint32_t logs)
   }
   anchor_.run_id = kRunId;
   anchor_.parts = kParts;
+  anchor_.method = static_cast<uint32_t>(method);
   anchor_.tables = {{2, kSlots, kTupleBytes, 0}};
   anchor_.begin = anchor_.end = anchor_.needed = std::vector<uint64_t>(logs, 0);
   anchor_.sequences.assign(kWorkers, 0);
@@ -86,7 +93,7 @@ void DifferentialRun::StepOf(uint32_t w) {
     case At::kCommit:
       return FinishCommit(w);
     case At::kAbort:
-      worker.at = flag_ ? At::kTakeBack : At::kReserve;
+      worker.at = flag_ || compensates_always_ ? At::kTakeBack : At::kReserve;
       return;
     case At::kReserve:
       worker.place = Reserve(worker.log, RecordKind::kAbort, sizeof(uint64_t));

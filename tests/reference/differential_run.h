@@ -48,7 +48,8 @@ class DifferentialRun {
     uint32_t number = 0;                                    // of the anchored checkpoint
   };
 
-  DifferentialRun(uint64_t seed, uint32_t logs);
+  // Of method DL1P or DL2P.
+  DifferentialRun(uint64_t seed, uint32_t logs, format::DiffMethod method);
   void Step();
   // The power fails now: of each log everything that is durable is there, and any number of filled records behind it.
   Disk Crash();
@@ -148,6 +149,7 @@ class DifferentialRun {
 
   std::mt19937_64 random_;
   const uint32_t logs_count_;
+  const bool compensates_always_;
   std::vector<std::vector<Record>> logs_;
   std::vector<uint64_t> reserved_;  // by log
   std::vector<size_t> durable_;     // records, by log

@@ -73,6 +73,22 @@ class Example {
     return *this;
   }
   // The anchor names this checkpoint.
+  Example& Method(DiffMethod method) {
+    anchor_.method = static_cast<uint32_t>(method);
+    return *this;
+  }
+  // As PL2P logs them.
+  Example& Put(uint64_t txn, uint64_t from, uint64_t to, uint32_t number, uint16_t flags, uint32_t slot = 0) {
+    return Record(txn, 0, slot, number, flags | format::kChangeImages, AsBytes(from) + AsBytes(to));
+  }
+  Example& StampedCommit(uint64_t txn, uint64_t stamp) {
+    log().Commit(txn, {}, stamp);
+    return *this;
+  }
+  Example& StampedAbort(uint64_t txn, uint64_t stamp) {
+    log().Abort(txn, {}, stamp);
+    return *this;
+  }
   Example& Begin(uint32_t number) {
     anchor_.begin[at_] = log().End();
     anchor_.number = number;
@@ -245,6 +261,27 @@ TEST(ReferencePages, CompensationsOfAnEarlierCheckpointHaveCancelledOut) {
   example.Backup(0, 5).Change(1, 5, 7, 0, kFirst).Begin(1).Change(1, 7, 5, 1, kCompensation).Abort(1).End(1);
   example.Begin(2).End(2);
   EXPECT_EQ(ValueOf(example), 5u);
+}
+
+TEST(ReferencePages, OfImagesTheDifferenceCounts) {
+  Example example;  // 2 is redone, 1 undone; of 3 the backup has half
+  example.Method(DiffMethod::kPl2p).Backup(0, 7).Backup(1, 8).Put(1, 5, 7, 0, kFirst).Put(3, 6, 8, 0, kFirst, 1);
+  example.Begin(1).Put(3, 8, 6, 1, kCompensation, 1).End(1, {1, 3}).StampedAbort(3, 2);
+  example.Put(2, 6, 9, 1, kFirst, 1).StampedCommit(2, 1);
+  EXPECT_EQ(ValueOf(example), 5u);
+  EXPECT_EQ(ValueOf(example, 1), 9u);
+}
+
+TEST(ReferencePages, RecordsOfAnotherMethodThanTheAnchorsAreRefused) {
+  const auto example = [](DiffMethod method) { return Example().Method(method).Backup(0, 5); };
+  ExpectRefused(example(DiffMethod::kDl1p).Put(1, 5, 7, 0, kFirst), "by another method");
+  ExpectRefused(example(DiffMethod::kPl2p).Change(1, 5, 7, 0, kFirst), "by another method");
+  ExpectRefused(example(DiffMethod::kPl2p).Put(1, 5, 7, 0, kFirst).Commit(1), "by another method");
+  ExpectRefused(example(DiffMethod::kDl2p).Change(1, 5, 7, 0, kFirst).StampedCommit(1, 1), "by another method");
+  ExpectRefused(example(DiffMethod::kDl2p).Change(1, 5, 7, 0, kFirst).Abort(1), "before all is taken back");
+  Example twice;
+  twice.Backup(0, 5).Change(1, 5, 7, 0, kFirst).Change(1, 7, 5, 0, kCompensation).Change(1, 7, 5, 0, kCompensation);
+  ExpectRefused(twice, "more is taken back than was changed");
 }
 
 TEST(ReferencePages, ATransactionThatRunsAgainIsAnotherAttempt) {
@@ -430,7 +467,7 @@ TEST(ReferencePages, EveryCrashOfARandomRunGivesWhatTheWinnersLeft) {
   uint32_t latest = 0;
   for (uint64_t seed = 1; seed <= 150; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    DifferentialRun run(seed, 1 + seed % 3);
+    DifferentialRun run(seed, 1 + seed % 3, seed % 4 == 0 ? DiffMethod::kDl2p : DiffMethod::kDl1p);
     for (int step = 0; step < 600; ++step) {
       run.Step();
       if (step % 7 != 0) continue;

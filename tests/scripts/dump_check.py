@@ -124,7 +124,7 @@ class Checks:
         expect(done, 0)
         shows(done, r"change .* txn \d+:\d+ table 0 page \d+ slot \d+ number \d+ first", r"commit .* txn \d+:\d+ lv \[",
               r"checkpoint_begin .* number 1$", r"checkpoint_end .* number 1 active \[.*\]$", "clean end",
-              r"anchor: database .* checkpoint \d+ in copy [ab], 1 parts of each table",
+              r"anchor: database .* checkpoint \d+ in copy [ab], 1 parts of each table, method DL1P",
               r"  log 1: begins at LSN \d+, ends at \d+, nothing is needed below \d+", r"  table 0: \d+ pages of \d+ rows",
               r"backup: copy a, table 0, part 0", r"  page 0: checkpoint \d+, \d+ of \d+ rows",
               r"  \d+ pages with 500 rows, 0 never written")

@@ -198,6 +198,21 @@ class VerdictTest(unittest.TestCase):
                              (claims.UNKNOWN, "accesses per transaction 32 is no point of this plan"), claim)
         self.assertIn("one point alone", self.verdict(lines, of="taurus_data", expect="falls", **{"from": 20}).why)
 
+    def test_the_baseline_may_have_a_point_of_its_own(self):
+        lines = {"taurus_data": {2: [4.0], 20: [9.0]}, "none": {2: [1.0], 20: [8.0]}}
+        for point, ours in (({"over_at": 2}, "9.00x (accesses per transaction 20 over 2)"),
+                            ({"over_at": "first"}, "9.00x (accesses per transaction 20 over 2)"),
+                            ({"over_at": "last"}, "1.12x (accesses per transaction 20)"),
+                            ({}, "1.12x (accesses per transaction 20)")):
+            self.assertEqual(self.verdict(lines, of="taurus_data", over="none", at="last", **point).ours, ours)
+        judged = self.verdict(lines, of="taurus_data", over="none", at="last", over_at=32)
+        self.assertEqual(judged.why, "accesses per transaction 32 is no point of this plan")
+        lines["none"] = {2: [], 20: [8.0]}
+        judged = self.verdict(lines, of="taurus_data", over="none", at="last", over_at=2)
+        self.assertEqual(judged.why, "none has no figure (accesses per transaction 2)")
+        alone = {"taurus_data": {2: [4.0]}}
+        self.assertEqual(self.judge(alone, of="taurus_data", over="none", at=2, over_at=2), claims.UNKNOWN)
+
     def test_the_inverse_of_the_length_is_more_than_a_fall(self):
         for last, verdict in ((0.9, claims.HOLDS), (2.4, claims.CONTRADICTED), (2.1, claims.UNKNOWN),
                               (0.4, claims.CONTRADICTED)):

@@ -5,6 +5,7 @@ import os
 import re
 import tempfile
 import unittest
+from unittest import mock
 
 import support
 import looks
@@ -17,11 +18,11 @@ OKABE_ITO = {"#000000", "#e69f00", "#56b4e9", "#009e73", "#f0e442", "#0072b2", "
 
 
 def config_values(flags):
-    """What config.h has of them, as a figure file would write it."""
+    """What config.h has of them, as a figure file would write it; of a plan's own, nothing."""
     with open(os.path.join(spec.REPOSITORY, "config.h"), encoding="utf-8") as file:
         defaults = dict(re.findall(r"^#define (\w+) (.+)$", file.read(), re.MULTILINE))
     values = {}
-    for flag in flags:
+    for flag in set(flags) - set(spec.OF_PLANS):
         value = defaults[{"log": "LOG_ALGORITHM", "cc": "CC_ALG"}.get(flag, flag.upper())]
         shifted = re.fullmatch(r"\((\d+) << 10\)", value)
         values[flag] = f"{shifted[1]}K" if shifted else int(value) if value.isdigit() else value
@@ -54,7 +55,8 @@ class SpecTest(unittest.TestCase):
                     continue
                 xs = planning.swept(figure, spec.load_scale(name), 96)
                 for claim in figure.claims:
-                    named = {claim.get(key) for key in ("at", "from", "to")} - {None, "first", "last", "peaks"}
+                    named = {claim[key] for key in ("at", "over_at", "from", "to") if key in claim}
+                    named -= {"first", "last", "peaks"}
                     self.assertLessEqual(named, set(xs), (name, figure.name, claim))
 
     def test_figures_that_claims_compare_with_have_what_they_ask_for(self):
@@ -76,11 +78,11 @@ class SpecTest(unittest.TestCase):
         series = spec.load_series().values()
         default = {name: value for one in series for name, value in config_values(one.flags).items()}
         for one in series:
-            configuration = json.dumps([{**default, **one.flags}, one.logs], sort_keys=True)
+            configuration = json.dumps([{**default, **one.flags}, one.logs, one.recover, one.recovered], sort_keys=True)
             self.assertEqual(of_look.setdefault(look(one), configuration), configuration, one.name)
             if one.flags:
                 self.assertEqual(of_flags.setdefault(configuration, one.name), one.name)
-            self.assertIn(one.colour, OKABE_ITO | {"#8a8a8a"}, one.name)
+            self.assertIn(one.colour, OKABE_ITO | {"#8a8a8a", "#8c510a"}, one.name)
 
     def test_the_main_jobs_plots_and_the_figures_draw_a_scheme_alike(self):
         series, alike = spec.load_series(), set()
@@ -95,7 +97,7 @@ class SpecTest(unittest.TestCase):
                     self.assertEqual(style.scheme_style(cell), (one.colour, one.marker), one.name)
                     alike.add(one.name)
         self.assertEqual(alike, {"none", "serial_data", "serial_data_raid0", "serial_command", "serial_command_raid0",
-                                 "plover", "silo_r", "taurus_data", "taurus_command", "eleda"})
+                                 "plover", "silo_r", "taurus_data", "taurus_command", "eleda", "differential"})
 
     def test_no_two_schemes_share_a_colour(self):
         colours = [colour for colour, _ in looks.SCHEME_STYLE.values()]
@@ -129,6 +131,10 @@ class SpecTest(unittest.TestCase):
                            ("of: none, above: 0.1, below: 1", f"above and below of {kinds}"),
                            ("of: none, expect: inverse, from: 1", "from not known beside expect: inverse"),
                            ("of: none, below: 5%", "below must be numbers"),
+                           (f"{ratio}, over_at: 1", "over_at needs at, a point"),
+                           (f"{ratio}, at: peaks, over_at: 1", "over_at needs at, a point"),
+                           (f"{ratio}, at: 1, over_at: peaks", "over_at is one of first, last"),
+                           ("of: none, expect: falls, over_at: 1", "over_at not known beside expect: falls"),
                            ("of: none, above: true", "above must be numbers"),
                            ("of: none, expect: rises, to: last", "to must be numbers")):
             with self.assertRaisesRegex(spec.SpecError, f"claim 'c': .*{re.escape(why)}", msg=wrong):
@@ -175,10 +181,10 @@ class SpecTest(unittest.TestCase):
     def test_all_are_the_figures_of_the_papers_and_ours_are_asked_for_by_name(self):
         def papers_of(*words):
             return {figure.paper for figure in spec.select_figures(list(words), spec.load_series())}
-        self.assertEqual(papers_of("all"), {"taurus", "eleda"})
+        self.assertEqual(papers_of("all"), {"taurus", "eleda", "differential"})
         self.assertEqual(papers_of("ablation"), {"ablation"})
         for several in ((), ("all", "ablation")):
-            self.assertEqual(papers_of(*several), {"taurus", "eleda", "ablation"})
+            self.assertEqual(papers_of(*several), {"taurus", "eleda", "differential", "ablation"})
         for paper in spec.PAPERS:
             self.assertEqual(papers_of(paper), {paper})
         with self.assertRaisesRegex(spec.SpecError, "no figure is called 'fig99'"):
@@ -202,8 +208,37 @@ class SpecTest(unittest.TestCase):
         for paper, device in (("eleda", "hdd"), ("mine", "nvme")):
             with self.assertRaisesRegex(spec.SpecError, f"a machine of {paper} with {device} had is not known"):
                 self.load_figure("claims: []", device=device, paper=paper)
-        with self.assertRaisesRegex(spec.SpecError, "device is one of hdd, nvme, ram, real"):
+        with self.assertRaisesRegex(spec.SpecError, "device is one of disk29, hdd, nvme, ram, real"):
             self.load_figure("claims: []", device="ssd")
+
+    def test_where_logs_were_written_is_said_of_recoveries_alone(self):
+        for written, why in (("ram", "written_on is for figures of recoveries"), ("disk", "written_on is one of ram")):
+            with self.assertRaisesRegex(spec.SpecError, why):
+                self.load_figure(f"written_on: {written}")
+
+    def test_flags_of_plans_are_known_of_runs_alone(self):
+        for flags in ("disks: 2", "disks_of_each: 2", "transactions: 10"):
+            self.load_figure("claims: []", panels=f"{{a: {{{flags}}}}}")
+            with self.assertRaisesRegex(spec.SpecError, "the engine has no switch"):
+                self.load_figure(f"recover: {{{flags}}}")
+
+    def test_a_scale_leaves_out_series_that_there_are(self):
+        with open(os.path.join(spec.FOLDER, "scales.yaml"), encoding="utf-8") as file:
+            scales = file.read()
+        with tempfile.TemporaryDirectory() as folder, mock.patch.object(spec, "FOLDER", folder):
+            for name in ("none", "nobody"):
+                with open(os.path.join(folder, "scales.yaml"), "w", encoding="utf-8") as file:
+                    file.write(scales + "mine: {seconds: 1, repeats: 1, devices: 1, log_limit: 1M, threads: [1],"
+                               f" base: {{}}, workloads: {{}}, without: {{{name}: [a/b, 'a/c, P']}}}}\n")
+                with open(os.path.join(folder, "series.yaml"), "w", encoding="utf-8") as file:
+                    file.write("none: {label: no log, flags: {log: LOG_NO}}\n")
+                if name == "nobody":
+                    with self.assertRaisesRegex(spec.SpecError, "scales.yaml: mine: series.yaml has no nobody"):
+                        spec.load_scale("mine")
+                    continue
+                drawn = [spec.load_scale("mine").draws("none", *where) for where in
+                         (("a/b", "P"), ("a/bc", "P"), ("a/c", "P"), ("a/c", "Q"), ("a/d", "P"))]
+                self.assertEqual(drawn, [False, False, False, True, True])
 
     def test_a_panel_draws_what_it_names(self):
         figure = self.load_figure("claims: []", panels="{a: {cc: SILO}, b: {cc: SILO, series: []}}")
@@ -254,19 +289,22 @@ class PlanTest(unittest.TestCase):
 
     def test_one_log_lies_on_one_disk_or_is_striped_where_others_have_a_log_for_each_device(self):
         self.assertEqual(self.logs_of("taurus/fig05_logging"), {("LOG_SERIAL", 1, 1), ("LOG_SERIAL", 1, 8),
-                                                                ("LOG_PLOVER", 8, 8), ("LOG_TAURUS", 8, 8)})
+                                                                ("LOG_PLOVER", 8, 8), ("LOG_TAURUS", 8, 8),
+                                                                ("LOG_DIFFERENTIAL", 8, 8)})
         self.assertEqual(self.logs_of("eleda/fig08", "eleda/fig16"), {("LOG_ELEDA", 1, 2), ("LOG_ELEDA", 1, 1)})
 
     def test_parallel_schemes_have_as_many_logs_on_a_ram_disk(self):
         self.assertEqual(self.logs_of("taurus/fig11_ram_disk"), {("LOG_SERIAL", 1, 1), ("LOG_PLOVER", 8, 1),
-                                                                 ("LOG_BATCH", 8, 1), ("LOG_TAURUS", 8, 1)})
+                                                                 ("LOG_BATCH", 8, 1), ("LOG_TAURUS", 8, 1),
+                                                                 ("LOG_DIFFERENTIAL", 8, 1)})
 
     def test_real_directories_have_equally_many_logs(self):
         off = host_scale.HostScale("off", 2)
         for directories, logs in ((1, 8), (3, 9), (8, 8)):
             found = self.logs_of("taurus/fig05_logging", host=off, real_directories=directories)
             self.assertEqual(found, {("LOG_SERIAL", 1, 1), ("LOG_SERIAL", 1, directories),
-                                     ("LOG_PLOVER", logs, directories), ("LOG_TAURUS", logs, directories)})
+                                     ("LOG_PLOVER", logs, directories), ("LOG_TAURUS", logs, directories),
+                                     ("LOG_DIFFERENTIAL", logs, directories)})
 
     def test_one_log_has_the_buffer_of_all_parallel_ones(self):
         for figure, of_each, of_one in (("taurus/fig09", "2M", "16M"), ("taurus/fig05_logging", None, "64M"),
@@ -370,6 +408,82 @@ class PlanTest(unittest.TestCase):
         faster = host_scale.HostScale("throughput", 2, per_core=2 * host_scale.DBX1000_PER_CORE)
         self.assertEqual(faster.device_flag("nvme", "taurus"), "nvme:0.05")
         self.assertEqual(host_scale.HostScale("off", 2).device_flag("hdd", "taurus"), "")
+
+
+class DisksTest(unittest.TestCase):
+    """Flags that stand for directories with a log each, and for the number of transactions."""
+
+    def jobs_of(self, name, host=HOST, **more):
+        """By series and x: the job and the flags of the recovery."""
+        plan = plan_of(name, host=host, **more)
+        (points,) = plan.points.values()
+        return {(point.series, point.x): (plan.jobs[point.job], plan.jobs[point.job].recoveries.get(point.recovery))
+                for point in points}
+
+    def test_each_disk_has_a_log(self):
+        jobs = self.jobs_of("differential/fig09_log_disks")
+        self.assertEqual({x for _, x in jobs}, {1, 2, 4, 8})
+        for (_, x), (job, _) in jobs.items():
+            self.assertEqual((job.place.directories, job.flags["num_logger"]), (x, x))
+            self.assertEqual(job.place.device, "disk29,channel=160000000")
+            self.assertFalse({"disks", "backup_dirs"} & set(job.flags))
+
+    def test_a_series_may_say_how_many(self):
+        for (name, _), (job, _) in self.jobs_of("differential/fig09_slot_size").items():
+            self.assertEqual(job.flags["num_logger"], int(name[-1]), name)
+
+    def test_as_many_disks_may_be_for_the_backup(self):
+        for (_, x), (job, recovery) in self.jobs_of("differential/fig08").items():
+            self.assertEqual((job.place.directories, job.flags["num_logger"], job.flags["backup_dirs"]), (2 * x, x, x))
+            self.assertNotIn("backup_dirs", recovery)
+
+    def test_what_would_need_more_real_disks_than_there_are_is_left_out(self):
+        off = host_scale.HostScale("off", 2)
+        for disks, logs in ((1, {1}), (4, {1, 2, 4})):
+            jobs = self.jobs_of("differential/fig09_log_disks", off, real_directories=disks)
+            self.assertEqual({x for _, x in jobs}, logs)
+        self.assertEqual({x for _, x in self.jobs_of("differential/fig08", off, real_directories=4)}, {2})
+        ram = self.jobs_of("differential/fig05_log_processing_ram", off)
+        self.assertEqual({job.place.directories for job, _ in ram.values()}, {1, 4})
+
+    def test_a_number_of_transactions_ends_a_run_instead_of_a_time(self):
+        for (_, x), (job, _) in self.jobs_of("differential/fig05_log_volume").items():
+            self.assertEqual(job.flags["max_txns_per_thread"] * job.flags["thread_cnt"], x)
+            self.assertTrue(job.is_counted)
+            self.assertEqual(job.seconds, x / planning.COUNTED_PER_SECOND)
+        self.assertFalse(any(job.is_counted for job in plan_of("taurus").jobs.values()))
+
+    def test_logs_to_be_recovered_need_not_be_written_on_the_emulated_device(self):
+        for (_, _), (job, recovery) in self.jobs_of("differential/fig07").items():
+            self.assertEqual((job.place.kind, job.place.device), ("ram", ""))
+            self.assertEqual(recovery["log_device"], "disk29,channel=160000000")
+        both = plan_of("differential/fig05_log_processing", "differential/fig05_log_processing_ram")
+        alone = plan_of("differential/fig05_log_processing_ram")
+        self.assertEqual(set(both.jobs), set(alone.jobs))
+        off = self.jobs_of("differential/fig07", host_scale.HostScale("off", 2), real_directories=4)
+        for job, recovery in off.values():
+            self.assertEqual((job.place.kind, "log_device" in recovery), ("disk", False))
+
+    def test_a_series_has_its_own_recovery_and_its_own_metric_of_it(self):
+        plan = plan_of("differential/fig06")
+        found = {(point.series, plan.jobs[point.job].recoveries[point.recovery]["restart_level"], point.metric)
+                 for point in plan.points["differential/fig06_breakdown"]}
+        self.assertEqual(found, {(name + part, level, metric) for name in ("pl2p", "dl1p") for part, level, metric in
+                                 (("", 2, ""), ("_lr", 1, "restart.log_read_seconds"),
+                                  ("_lp", 1, "restart.log_play_seconds"))})
+        runs = plan_of("taurus/fig11_ram_disk").points["taurus/fig11_ram_disk"]
+        self.assertEqual({point.metric for point in runs}, {""})
+
+    def test_a_scale_leaves_out_what_it_names(self):
+        for scale, panels in (("smoke", {"YCSB"}), ("laptop", {"YCSB", "Payment", "New-Order"})):
+            points = plan_of("taurus/fig07", scale=scale).points["taurus/fig07_recovery_nvme_2pl"]
+            self.assertEqual({point.panel for point in points if point.series == "differential_runs"}, panels)
+
+    def test_the_disks_of_differential_logging_are_as_they_were(self):
+        for way in ("cores", "throughput"):
+            self.assertEqual(host_scale.HostScale(way, 2, 1e6).device_flag("disk29", "differential"),
+                             "disk29,channel=160000000")
+        self.assertEqual(host_scale.HostScale("off", 2).device_flag("disk29", "differential"), "")
 
 
 class ListTest(unittest.TestCase):

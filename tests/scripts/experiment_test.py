@@ -22,6 +22,19 @@ class RunTest(ExpCase):
         self.assertLessEqual({"taurus-fig14_transaction_length.csv", "report.html", "plots"}, there)
         self.assertEqual([name for name in os.listdir(self.out) if name.startswith(running.WORK_PREFIX)], [])
 
+    def test_runs_end_by_their_transactions_and_series_have_figures_of_their_own(self):
+        status, said = self.exp("run", "differential/fig06")
+        self.assertEqual(status, 0, said)
+        runs = [row["command"] for row in self.rows() if row["step"] == "run"]
+        self.assertTrue(all("--max_txns_per_thread=15000" in run and "--seconds" not in run for run in runs), runs)
+        self.assertFalse(any("--log_device" in run for run in runs))
+        recoveries = [row["command"] for row in self.rows() if row["step"] == "recover"]
+        self.assertTrue(all("--log_device=disk29,channel=160000000" in one for one in recoveries), recoveries)
+        with open(os.path.join(self.results(), "differential-fig06_breakdown.csv"), encoding="utf-8") as file:
+            medians = {point["series"]: float(point["median"]) for point in csv.DictReader(file)}
+        self.assertEqual(medians, {"pl2p": 1.5, "pl2p_lr": 0.5, "pl2p_lp": 1.0, "dl1p": 1.5, "dl1p_lr": 0.5,
+                                   "dl1p_lp": 1.0})
+
     def test_what_is_there_is_not_run_again_and_what_failed_is(self):
         with mock.patch.dict(os.environ, {"FAKE_FAIL": "recover"}):
             status, said = self.exp("run", "taurus/fig11_ram_disk_recovery")

@@ -49,7 +49,8 @@ def run_record(options, seconds):
                        "NUM_LOGGER": int(options.get("num_logger", 1)), "ZIPF_THETA": 0.6},
             "metrics": {"seconds": seconds, "throughput_acknowledged": rate * 0.998, "throughput_executed": rate,
                         "executed_txns": int(rate * seconds), "version_bytes": 3 << 20, "memory_bytes": 200 << 20,
-                        "bytes_per_txn": size, "log_bytes_per_second": rate * 0.75 * size, "stop_reason": "done",
+                        "bytes_per_txn": size, "record_bytes": int(size * rate * seconds), "void_bytes": 0,
+                        "anchor_bytes": 0, "log_bytes_per_second": rate * 0.75 * size, "stop_reason": "done",
                         "latency_us": {"mean": p50, "p50": p50, "p90": 2 * p50, "p99": 5 * p50, "p999": 21 * p50,
                                        "max": 40 * p50}, "central_log": {"crawling_ratio": 0.5}, "unsynced": False},
             "latency_histogram": [[1000, 5]], "verification": {"asked": True, "verified": "b"},
@@ -64,7 +65,9 @@ def recovery_record(options):
     checks = ["a"] * by_reference + ["b"] * (not identity["crashed"]) + (["c"] if "ack_file" in options else [])
     checks += ["d"] if identity["workload"] == "TPCC" else []
     return {"schema_version": 1, "kind": "recovery", "config": {"THREAD_CNT": 2},
-            "metrics": {"recovered_txns": 123456, "throughput": rate * 0.9, "bytes_per_second": rate * 0.7 * size},
+            "metrics": {"recovered_txns": 123456, "throughput": rate * 0.9, "bytes_per_second": rate * 0.7 * size,
+                        "replay_seconds": 2.0, "restart": {"log_seconds": 1.5, "log_read_seconds": 0.5,
+                                                           "log_play_seconds": 1.0, "log_throughput": rate}},
             "verification": {"asked": True, "verified": ",".join(sorted(checks))}, "environment": ENVIRONMENT}
 
 
@@ -102,7 +105,7 @@ def main():
         record = recovery_record(options)
     else:
         fail("crash" if "ack_file" in options else "run")
-        seconds = float(options["seconds"])
+        seconds = float(options.get("seconds", 0.01))
         if "log_dir" in options:
             with open(record_of(options), "w", encoding="utf-8") as file:
                 json.dump({**options, "crashed": "ack_file" in options}, file)

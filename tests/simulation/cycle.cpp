@@ -341,7 +341,7 @@ class Cycle {
     options.verify = verify;
     Plan plan = PlanOf(options, trial_.limits, random_());
     plan.threads_max = few_threads ? plan.threads_max / 2 : Plan().threads_max;
-    options.restart_level = 1 + static_cast<uint32_t>(plan.seed % 4);
+    options.restart_level = 1 + static_cast<uint32_t>(plan.seed % (options.diff_method == "PL2P" ? 3 : 4));
     RecoveryResult result;
     uint64_t nanos = 0;
     Simulate(plan, [&] {

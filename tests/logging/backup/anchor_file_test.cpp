@@ -96,6 +96,13 @@ TEST_F(AnchorFileTest, AnotherVersionIsAMismatch) {
   EXPECT_EQ(what_, "cannot read anchor@8: its version is not known");
 }
 
+TEST_F(AnchorFileTest, AMethodThatIsNotKnownIsAMismatch) {
+  EXPECT_EQ(After([](AnchorFile& file) { file.method = 2; }), ExitStatus::kOk);
+  EXPECT_EQ(decoded_.method, DiffMethod::kPl2p);
+  EXPECT_EQ(After([](AnchorFile& file) { file.method = 3; }), ExitStatus::kMismatch);
+  EXPECT_EQ(what_, "cannot read anchor@38: its method of logging is not known");
+}
+
 TEST_F(AnchorFileTest, ImpossibleFieldsAreRefusedWithTheirPlaces) {
   const std::pair<size_t, std::function<void(AnchorFile&)>> changes[] = {
       {offsetof(AnchorFile, magic), [](auto& file) { file.magic[0] = 'X'; }},

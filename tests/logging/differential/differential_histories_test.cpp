@@ -2,6 +2,7 @@
 // restart gives the state that the recovered transactions leave one after the other.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstdlib>
 #include <map>
 #include <random>
@@ -20,11 +21,12 @@ class History {
  public:
   static constexpr uint64_t kWorkers = 4;
 
-  explicit History(uint64_t seed)
+  History(uint64_t seed, DiffMethod method)
       : random_(seed),
-        run_({.logs = 1 + static_cast<uint32_t>(Below(3)),
+        run_({.logs = LogsOf(Below(4)),
               .parts = 1 + static_cast<uint32_t>(Below(2)),
-              .runs = Below(2) == 0}),
+              .runs = Below(2) == 0,
+              .method = method}),
         logs_(run_.shape().logs) {
     for (uint32_t i = 0; i < 6 + Below(10); ++i) {
       const Place at = AnyPlace(3);
@@ -63,6 +65,7 @@ class History {
   PagedRun& run() { return run_; }
 
  private:
+  static uint32_t LogsOf(uint64_t dice) { return std::array<uint32_t, 4>{1, 2, 3, 5}[dice]; }
   uint64_t Below(uint64_t n) { return random_() % n; }
   uint64_t NextValue() { return random_(); }
   // All earlier ones of the worker have ended.
@@ -83,9 +86,16 @@ class History {
     if (std::exchange(lingers_[worker], false)) run_.Forget(id);
     if (ended_[worker]) id = NextId(worker), ended_[worker] = false;
     if (!run_.IsAnnounced(id)) return Begin(worker);
-    const uint64_t dice = Below(10);
-    if (dice < 7) return Access(id);
-    End(worker, /*commits=*/dice < 9);
+    // Others may commit between a transaction's stamp and its end.
+    const bool is_stamped = std::exchange(stamped_[worker], false);
+    const uint64_t dice = Below(20);
+    if (dice < 14 && !is_stamped) return Access(id);
+    if (dice < 16 && !is_stamped) {
+      run_.DrawStamp(id);
+      stamped_[worker] = true;
+      return;
+    }
+    End(worker, /*commits=*/dice % 3 != 0);
   }
   void Begin(uint64_t worker) {
     announced_[worker] = {static_cast<uint32_t>(Below(logs_)), 0};
@@ -168,6 +178,7 @@ class History {
   uint64_t last_sequence_ = 0;
   uint64_t ids_[kWorkers] = {};
   bool ended_[kWorkers] = {};
+  bool stamped_[kWorkers] = {};
   bool lingers_[kWorkers] = {};
   std::pair<uint32_t, uint64_t> announced_[kWorkers] = {};
   std::map<Place, Key> keys_;
@@ -188,15 +199,15 @@ struct Counts {
   uint64_t dropped = 0;
   uint64_t checkpoints = 0;
 };
-void RunHistory(uint64_t seed, Counts& counts) {
+void RunHistory(uint64_t seed, DiffMethod method, Counts& counts) {
   SCOPED_TRACE(testing::Message() << "DBX_TEST_SEED=" << seed);
-  History history(seed);
+  History history(seed, method);
   std::mt19937_64 random(seed);
   for (int step = 0; step < 600; ++step) {
     history.Step();
     if (random() % 60 != 0) continue;
     const PagedRun::Crashed crashed = history.Crash();
-    for (uint32_t level = 1; level <= 4; ++level) {
+    for (const uint32_t level : LevelsOf(method)) {
       ExpectRecovered(crashed, level, 1 + static_cast<uint32_t>(random() % 3));
       if (testing::Test::HasFatalFailure()) return;
     }
@@ -206,12 +217,19 @@ void RunHistory(uint64_t seed, Counts& counts) {
   counts.checkpoints += history.run().anchor().number;
 }
 
+class DifferentialHistories : public testing::TestWithParam<DiffMethod> {};
+INSTANTIATE_TEST_SUITE_P(Methods, DifferentialHistories,
+                         testing::Values(DiffMethod::kDl1p, DiffMethod::kDl2p, DiffMethod::kPl2p),
+                         [](const auto& info) { return std::string(NameOf(info.param)); });
+
 // DBX_TEST_SEED runs one.
-TEST(DifferentialHistories, RecoverWhereverTheyCrash) {
+TEST_P(DifferentialHistories, RecoverWhereverTheyCrash) {
   Counts counts;
-  if (const char* seed = std::getenv("DBX_TEST_SEED")) return RunHistory(std::strtoull(seed, nullptr, 10), counts);
+  if (const char* seed = std::getenv("DBX_TEST_SEED")) {
+    return RunHistory(std::strtoull(seed, nullptr, 10), GetParam(), counts);
+  }
   for (uint64_t seed = 1; seed <= 60; ++seed) {
-    RunHistory(seed, counts);
+    RunHistory(seed, GetParam(), counts);
     if (HasFatalFailure()) return;
   }
   EXPECT_GT(counts.crashes, 400u);

@@ -214,6 +214,88 @@ TEST_F(RunsDifferentialLogTest, RunsHoldTheWordsThatChanged) {
   EXPECT_EQ(*FieldOf<uint32_t>(change.body, sizeof(format::ChangeBody) + sizeof run), 200u ^ 77u);
 }
 
+class TwoPassDifferentialLogTest : public DifferentialLogTest {
+ protected:
+  TwoPassDifferentialLogTest() : DifferentialLogTest({.logs = 1, .diff_method = DiffMethod::kDl2p}) {}
+};
+
+TEST_F(TwoPassDifferentialLogTest, AnAbortLeavesCompensationsWithoutACheckpointToo) {
+  const std::vector<std::byte> before = Images();
+  EXPECT_EQ(RollBack(0, 1, 7).outcome, Outcome::kRollback);
+  EXPECT_EQ(Images(), before);
+  EXPECT_EQ(Kinds(), (std::vector{RecordKind::kChange, RecordKind::kChange, RecordKind::kAbort}));
+  EXPECT_EQ(Records()[1].header.flags, format::kChangeCompensation);
+  EXPECT_EQ(Records()[2].header.length, 40u);
+}
+
+class PhysicalLogTest : public DifferentialLogTest {
+ protected:
+  explicit PhysicalLogTest(uint32_t logs = 1) : DifferentialLogTest({.logs = logs, .diff_method = DiffMethod::kPl2p}) {}
+  // The first words of the images before and after.
+  static std::pair<uint64_t, uint64_t> ImagesOf(const Seen& change) {
+    const size_t key = (change.header.flags & format::kChangePresence) != 0 ? sizeof(Key) : 0;
+    const size_t at = sizeof(format::ChangeBody) + key;
+    EXPECT_EQ(change.body.size(), at + 2 * sizeof(Tuple));
+    return {change.Word(at), change.Word(at + sizeof(Tuple))};
+  }
+};
+
+TEST_F(PhysicalLogTest, RecordsHoldTheImagesBeforeAndAfter) {
+  ASSERT_TRUE(h_.Write(0, 2, 77).wrote);
+  ASSERT_TRUE(h_.Insert(0, 9, 900).wrote);
+  ASSERT_TRUE(h_.Delete(0, 9).wrote);
+  const std::vector<Seen> records = Records();
+  ASSERT_EQ(records.size(), 6u);
+  constexpr uint16_t kFirst = format::kChangeFirst | format::kChangeImages;
+  EXPECT_EQ(records[0].header.flags, kFirst);
+  EXPECT_EQ(ImagesOf(records[0]), std::pair(uint64_t{200}, uint64_t{77}));
+  EXPECT_EQ(records[2].header.flags, kFirst | format::kChangePresence);
+  EXPECT_EQ(ImagesOf(records[2]), std::pair(uint64_t{0}, uint64_t{900}));
+  EXPECT_EQ(records[4].header.flags, kFirst | format::kChangePresence | format::kChangeErases);
+  EXPECT_EQ(ImagesOf(records[4]), std::pair(uint64_t{900}, uint64_t{0}));
+}
+
+TEST_F(PhysicalLogTest, EndsHaveAscendingStamps) {
+  ASSERT_TRUE(h_.Write(0, 2, 77).wrote);
+  EXPECT_EQ(RollBack(0, 2, 78).outcome, Outcome::kRollback);
+  ASSERT_TRUE(h_.Write(0, 2, 79).wrote);
+  uint64_t last = 0;
+  size_t ends = 0;
+  for (const Seen& record : Records()) {
+    if (record.kind == RecordKind::kChange) continue;
+    EXPECT_EQ(record.header.flags, format::kEndStamped);
+    EXPECT_EQ(record.header.length, 48u);
+    EXPECT_GT(record.Word(sizeof(TxnId)), std::exchange(last, record.Word(sizeof(TxnId))));
+    ++ends;
+  }
+  EXPECT_EQ(ends, 3u);
+}
+
+TEST_F(PhysicalLogTest, ACompensationHoldsTheImageThatItPutsBack) {
+  const std::vector<std::byte> before = Images();
+  EXPECT_EQ(RollBack(0, 1, 7).outcome, Outcome::kRollback);
+  EXPECT_EQ(Images(), before);
+  const std::vector<Seen> records = Records();
+  ASSERT_EQ(Kinds(), (std::vector{RecordKind::kChange, RecordKind::kChange, RecordKind::kAbort}));
+  EXPECT_EQ(records[1].header.flags, format::kChangeCompensation | format::kChangeImages);
+  EXPECT_EQ(ImagesOf(records[1]), std::pair(uint64_t{7}, uint64_t{100}));
+}
+
+class TwoPhysicalLogsTest : public PhysicalLogTest {
+ protected:
+  TwoPhysicalLogsTest() : PhysicalLogTest(2) {}
+};
+
+TEST_F(TwoPhysicalLogsTest, AnAbortInAnotherLogDependsOnTheWriterWhoseImageItPutsBack) {
+  ASSERT_TRUE(h_.Write(0, 1, 7).wrote);
+  EXPECT_EQ(RollBack(1, 1, 8).outcome, Outcome::kRollback);
+  ASSERT_NE(h_.state(0).log, h_.state(1).log);
+  const Seen abort = Records(h_.state(1).log).back();
+  ASSERT_EQ(abort.kind, RecordKind::kAbort);
+  EXPECT_EQ(abort.header.lv_mask, 1u << h_.state(0).log);
+  EXPECT_EQ(abort.Word(sizeof(TxnId)), h_.state(0).place.end().value());
+}
+
 class TwoDifferentialLogsTest : public DifferentialLogTest {
  protected:
   TwoDifferentialLogsTest() : DifferentialLogTest({.logs = 2}) {}

@@ -20,8 +20,7 @@ using Ends = std::vector<uint64_t>;
 constexpr Place kA{0, 0, 0}, kB{0, 0, 3}, kC{0, 1, 2}, kD{1, 0, 1}, kFree{0, 0, 1}, kNew{0, 9, 2};
 
 // Rows 10, 11 and 12 of table 0 and row 20 of table 1, with the values 100, 110, 120 and 200.
-PagedRun RunOf(uint32_t logs = 1, PagedRun::Shape shape = {}) {
-  shape.logs = logs;
+PagedRun RunOf(const PagedRun::Shape& shape) {
   PagedRun run(shape);
   run.Load(kA, 10, 100);
   run.Load(kB, 11, 110);
@@ -37,9 +36,30 @@ void Change(PagedRun& run, uint64_t id, uint32_t log, const Place& at, Key key, 
   run.Put(id, at, key, value);
 }
 
+// By the method of the run.
+class DifferentialRecovery : public testing::TestWithParam<DiffMethod> {
+ protected:
+  static PagedRun RunOf(uint32_t logs = 1, PagedRun::Shape shape = {}) {
+    shape.logs = logs;
+    shape.method = GetParam();
+    return dbx::RunOf(shape);
+  }
+  static PagedRun RunWithCheckpoint(uint32_t logs = 1) {
+    PagedRun run = RunOf(logs);
+    Change(run, 1, 0, kA, 10, 101);
+    run.Checkpoint();
+    run.Commit(1);
+    return run;
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Methods, DifferentialRecovery,
+                         testing::Values(DiffMethod::kDl1p, DiffMethod::kDl2p, DiffMethod::kPl2p),
+                         [](const auto& info) { return std::string(NameOf(info.param)); });
+
 // Recovery gives what the run says, at every level.
 void ExpectRecovered(const PagedRun::Crashed& crashed) {
-  for (uint32_t level = 1; level <= 4; ++level) {
+  for (const uint32_t level : LevelsOf(crashed.anchor.method)) {
     for (const uint32_t workers : {1, 3}) {
       const Restarted restarted = Restart(crashed, {.level = level, .workers = workers});
       EXPECT_EQ(restarted.state, crashed.state) << "level " << level << ", " << workers << " workers";
@@ -59,7 +79,7 @@ void ExpectRecoveredFromEveryCut(const PagedRun& run, LogBuilder& log) {
 
 std::string Refusal(const PagedRun::Crashed& crashed, ExitStatus status = ExitStatus::kCorrupt) {
   std::string first;
-  for (uint32_t level = 1; level <= 4; ++level) {
+  for (const uint32_t level : LevelsOf(crashed.anchor.method)) {
     std::string what;
     EXPECT_EQ(Caught([&] { Restart(crashed, {.level = level, .workers = 1}); }, what), status) << what;
     if (level == 1) first = what;
@@ -68,13 +88,13 @@ std::string Refusal(const PagedRun::Crashed& crashed, ExitStatus status = ExitSt
   return first;
 }
 
-TEST(DifferentialRecovery, AnEmptyLogLeavesTheBackup) {
+TEST_P(DifferentialRecovery, AnEmptyLogLeavesTheBackup) {
   const PagedRun::Crashed crashed = RunOf(2).Crash();
   EXPECT_EQ(crashed.state.size(), 4u);
   ExpectRecovered(crashed);
 }
 
-TEST(DifferentialRecovery, AWinnerIsRedoneAndALoserLeavesNothing) {
+TEST_P(DifferentialRecovery, AWinnerIsRedoneAndALoserLeavesNothing) {
   PagedRun run = RunOf();
   Change(run, 1, 0, kA, 10, 101);
   Change(run, 2, 0, kB, 11, 111);
@@ -82,7 +102,7 @@ TEST(DifferentialRecovery, AWinnerIsRedoneAndALoserLeavesNothing) {
   ExpectRecoveredFromEveryCut(run, run.log(0));
 }
 
-TEST(DifferentialRecovery, RowsComeAndGo) {
+TEST_P(DifferentialRecovery, RowsComeAndGo) {
   PagedRun run = RunOf();
   Change(run, 1, 0, kFree, 13, 130);
   run.Delete(1, kA);
@@ -97,7 +117,7 @@ TEST(DifferentialRecovery, RowsComeAndGo) {
   ExpectRecoveredFromEveryCut(run, run.log(0));
 }
 
-TEST(DifferentialRecovery, WhatABackupHasOfALoserIsUndone) {
+TEST_P(DifferentialRecovery, WhatABackupHasOfALoserIsUndone) {
   PagedRun run = RunOf();
   Change(run, 1, 0, kA, 10, 101);
   Change(run, 1, 0, kFree, 13, 130);
@@ -109,7 +129,7 @@ TEST(DifferentialRecovery, WhatABackupHasOfALoserIsUndone) {
   ExpectRecoveredFromEveryCut(run, run.log(0));
 }
 
-TEST(DifferentialRecovery, EachPageDividesTheChangesOfACheckpointByItself) {
+TEST_P(DifferentialRecovery, EachPageDividesTheChangesOfACheckpointByItself) {
   PagedRun run = RunOf();
   Change(run, 1, 0, kA, 10, 101);
   run.BeginCheckpoint();
@@ -129,7 +149,7 @@ TEST(DifferentialRecovery, EachPageDividesTheChangesOfACheckpointByItself) {
   ExpectRecoveredFromEveryCut(run, run.log(0));
 }
 
-TEST(DifferentialRecovery, APageThatIsAddedDuringACheckpointIsNotInItsBackup) {
+TEST_P(DifferentialRecovery, APageThatIsAddedDuringACheckpointIsNotInItsBackup) {
   PagedRun run = RunOf();
   run.BeginCheckpoint();
   Change(run, 1, 0, kNew, 14, 140);
@@ -142,7 +162,7 @@ TEST(DifferentialRecovery, APageThatIsAddedDuringACheckpointIsNotInItsBackup) {
   ExpectRecoveredFromEveryCut(run, run.log(0));
 }
 
-TEST(DifferentialRecovery, AnAbortBelowBeginIsInTheBackupAsAWhole) {
+TEST_P(DifferentialRecovery, AnAbortBelowBeginIsInTheBackupAsAWhole) {
   PagedRun run = RunOf();
   Change(run, 1, 0, kA, 10, 101);
   Change(run, 2, 0, kB, 11, 111);
@@ -154,7 +174,7 @@ TEST(DifferentialRecovery, AnAbortBelowBeginIsInTheBackupAsAWhole) {
   ExpectRecovered(run.Crash());
 }
 
-TEST(DifferentialRecovery, AnAbortAboveBeginIsUndoneFromTheBackup) {
+TEST_P(DifferentialRecovery, AnAbortAboveBeginIsUndoneFromTheBackup) {
   PagedRun run = RunOf();
   Change(run, 1, 0, kA, 10, 101);
   run.BeginCheckpoint();
@@ -166,7 +186,7 @@ TEST(DifferentialRecovery, AnAbortAboveBeginIsUndoneFromTheBackup) {
   ExpectRecoveredFromEveryCut(run, run.log(0));
 }
 
-TEST(DifferentialRecovery, CompensationsAreDividedAsChangesAre) {
+TEST_P(DifferentialRecovery, CompensationsAreDividedAsChangesAre) {
   for (int copied = 0; copied < 4; ++copied) {
     PagedRun run = RunOf();
     Change(run, 1, 0, kA, 10, 101);
@@ -184,7 +204,7 @@ TEST(DifferentialRecovery, CompensationsAreDividedAsChangesAre) {
   }
 }
 
-TEST(DifferentialRecovery, ARetryInTheSameLogHasChangesOfItsOwn) {
+TEST_P(DifferentialRecovery, ARetryInTheSameLogHasChangesOfItsOwn) {
   for (const bool checkpoint_between : {false, true}) {
     PagedRun run = RunOf();
     Change(run, 1, 0, kA, 10, 101);
@@ -200,7 +220,7 @@ TEST(DifferentialRecovery, ARetryInTheSameLogHasChangesOfItsOwn) {
   }
 }
 
-TEST(DifferentialRecovery, ARetryInAnotherLogHasChangesOfItsOwn) {
+TEST_P(DifferentialRecovery, ARetryInAnotherLogHasChangesOfItsOwn) {
   PagedRun run = RunOf(2);
   Change(run, 1, 0, kA, 10, 101);
   Change(run, 2, 0, kB, 11, 111);
@@ -212,7 +232,7 @@ TEST(DifferentialRecovery, ARetryInAnotherLogHasChangesOfItsOwn) {
   ExpectRecovered(run.Crash({run.end(0), run.durable(1)}));
 }
 
-TEST(DifferentialRecovery, ActiveTransactionsAreUndoneBelowBeginToo) {
+TEST_P(DifferentialRecovery, ActiveTransactionsAreUndoneBelowBeginToo) {
   PagedRun run = RunOf();
   Change(run, 1, 0, kA, 10, 101);
   for (uint64_t id = 10; id < 60; ++id) {
@@ -227,7 +247,7 @@ TEST(DifferentialRecovery, ActiveTransactionsAreUndoneBelowBeginToo) {
   ExpectRecovered(run.Crash());
 }
 
-TEST(DifferentialRecovery, AListThatIsTooLongDoesNoHarm) {
+TEST_P(DifferentialRecovery, AListThatIsTooLongDoesNoHarm) {
   for (const bool commits : {false, true}) {
     for (const bool below_begin : {false, true}) {
       PagedRun run = RunOf();
@@ -246,7 +266,7 @@ TEST(DifferentialRecovery, AListThatIsTooLongDoesNoHarm) {
   }
 }
 
-TEST(DifferentialRecovery, ACommitWhoseVectorIsNotCoveredIsDroppedAndUndone) {
+TEST_P(DifferentialRecovery, ACommitWhoseVectorIsNotCoveredIsDroppedAndUndone) {
   PagedRun run = RunOf(2);
   // 2 reads what 1 wrote, in another log; its changes are in the backup.
   Change(run, 1, 0, kA, 10, 101);
@@ -264,7 +284,7 @@ TEST(DifferentialRecovery, ACommitWhoseVectorIsNotCoveredIsDroppedAndUndone) {
   ExpectRecovered(run.Crash());
 }
 
-TEST(DifferentialRecovery, ElementsThatAnAnchorCoversAreDurable) {
+TEST_P(DifferentialRecovery, ElementsThatAnAnchorCoversAreDurable) {
   PagedRun run = RunOf(2);
   Change(run, 1, 0, kA, 10, 101);
   run.Commit(1);
@@ -280,7 +300,7 @@ TEST(DifferentialRecovery, ElementsThatAnAnchorCoversAreDurable) {
   ExpectRecovered(run.Crash());
 }
 
-TEST(DifferentialRecovery, TheOrderOfTheLogsDoesNotMatter) {
+TEST_P(DifferentialRecovery, TheOrderOfTheLogsDoesNotMatter) {
   for (const bool swapped : {false, true}) {
     PagedRun run = RunOf(2);
     const uint32_t one = swapped, other = !swapped;
@@ -300,7 +320,7 @@ TEST(DifferentialRecovery, TheOrderOfTheLogsDoesNotMatter) {
   }
 }
 
-TEST(DifferentialRecovery, RunsOfWordsAreRedoneAndUndone) {
+TEST_P(DifferentialRecovery, RunsOfWordsAreRedoneAndUndone) {
   PagedRun run = RunOf(1, {.runs = true});
   Change(run, 1, 0, kA, 10, 101);
   Change(run, 2, 0, kD, 20, 201);
@@ -311,7 +331,7 @@ TEST(DifferentialRecovery, RunsOfWordsAreRedoneAndUndone) {
   ExpectRecoveredFromEveryCut(run, run.log(0));
 }
 
-TEST(DifferentialRecovery, BackupsInSeveralPartsAreRestored) {
+TEST_P(DifferentialRecovery, BackupsInSeveralPartsAreRestored) {
   PagedRun run = RunOf(1, {.parts = 3});
   for (uint32_t page = 2; page < 9; ++page) Change(run, 1, 0, {0, page, 0}, 100 + page, page);
   run.Checkpoint();
@@ -320,7 +340,7 @@ TEST(DifferentialRecovery, BackupsInSeveralPartsAreRestored) {
   ExpectRecovered(run.Crash({run.durable(0)}));
 }
 
-TEST(DifferentialRecovery, BothCopiesRecoverTheSame) {
+TEST_P(DifferentialRecovery, BothCopiesRecoverTheSame) {
   PagedRun run = RunOf();
   Change(run, 1, 0, kA, 10, 101);
   run.Checkpoint();
@@ -335,7 +355,7 @@ TEST(DifferentialRecovery, BothCopiesRecoverTheSame) {
   ExpectRecovered(run.Crash({run.end(0)}, &before));
 }
 
-TEST(DifferentialRecovery, ACheckpointThatFailedIsPassedOver) {
+TEST_P(DifferentialRecovery, ACheckpointThatFailedIsPassedOver) {
   PagedRun run = RunOf();
   Change(run, 1, 0, kA, 10, 101);
   run.BeginCheckpoint();
@@ -349,7 +369,7 @@ TEST(DifferentialRecovery, ACheckpointThatFailedIsPassedOver) {
   ExpectRecoveredFromEveryCut(run, run.log(0));
 }
 
-TEST(DifferentialRecovery, RecordsThatCrossBlocksAreAppliedOnce) {
+TEST_P(DifferentialRecovery, RecordsThatCrossBlocksAreAppliedOnce) {
   PagedRun run = RunOf(2);
   for (uint64_t id = 1; id < 600; ++id) {
     for (uint64_t i = 0; i < 3; ++i) Change(run, id, id % 2, id % 3 == 0 ? kA : kC, id % 3 == 0 ? 10 : 12, 3 * id + i);
@@ -361,7 +381,7 @@ TEST(DifferentialRecovery, RecordsThatCrossBlocksAreAppliedOnce) {
   ExpectRecovered(run.Crash());
 }
 
-TEST(DifferentialRecovery, RepeatingARecoveryGivesTheSame) {
+TEST_P(DifferentialRecovery, RepeatingARecoveryGivesTheSame) {
   PagedRun run = RunOf(2);
   Change(run, 1, 0, kA, 10, 101);
   Change(run, 2, 1, kB, 11, 111);
@@ -371,7 +391,7 @@ TEST(DifferentialRecovery, RepeatingARecoveryGivesTheSame) {
   for (int i = 0; i < 3; ++i) EXPECT_EQ(Restart(crashed).state, crashed.state);
 }
 
-TEST(DifferentialRecovery, TheTimesOfItsStagesAreMeasured) {
+TEST_P(DifferentialRecovery, TheTimesOfItsStagesAreMeasured) {
   PagedRun run = RunOf();
   for (uint64_t id = 1; id < 300; ++id) {
     Change(run, id, 0, kA, 10, id);
@@ -385,7 +405,7 @@ TEST(DifferentialRecovery, TheTimesOfItsStagesAreMeasured) {
   EXPECT_GT(times.backward_seconds, times.log_read_seconds);
 }
 
-TEST(DifferentialRecovery, IdsOfLosersAreNotUsedAgain) {
+TEST_P(DifferentialRecovery, IdsOfLosersAreNotUsedAgain) {
   const uint64_t id = TxnId::Make(WorkerId(1), 77).value;
   PagedRun run = RunOf();
   Change(run, id, 0, kA, 10, 101);
@@ -399,7 +419,7 @@ TEST(DifferentialRecovery, IdsOfLosersAreNotUsedAgain) {
   EXPECT_EQ(Restart(crashed).summary.next_sequence, 78u);
 }
 
-TEST(DifferentialRecovery, FreeSlotsAndPagesTakeNewRows) {
+TEST_P(DifferentialRecovery, FreeSlotsAndPagesTakeNewRows) {
   PagedRun run = RunOf();
   Change(run, 1, 0, kNew, 14, 140);
   run.Commit(1);
@@ -418,15 +438,7 @@ TEST(DifferentialRecovery, FreeSlotsAndPagesTakeNewRows) {
 
 // --- what is refused ---
 
-PagedRun RunWithCheckpoint(uint32_t logs = 1) {
-  PagedRun run = RunOf(logs);
-  Change(run, 1, 0, kA, 10, 101);
-  run.Checkpoint();
-  run.Commit(1);
-  return run;
-}
-
-TEST(DifferentialRecovery, AnAnchorThatTheLogsDoNotBearOutIsRefused) {
+TEST_P(DifferentialRecovery, AnAnchorThatTheLogsDoNotBearOutIsRefused) {
   const PagedRun run = RunWithCheckpoint();
   const auto refusal = [&run](const std::function<void(BackupAnchor&)>& change) {
     PagedRun::Crashed crashed = run.Crash();
@@ -448,7 +460,7 @@ TEST(DifferentialRecovery, AnAnchorThatTheLogsDoNotBearOutIsRefused) {
   EXPECT_EQ(refusal([](BackupAnchor& a) { a.number = 0; }), nonsense);
 }
 
-TEST(DifferentialRecovery, ALogThatLostItsEndIsRefused) {
+TEST_P(DifferentialRecovery, ALogThatLostItsEndIsRefused) {
   PagedRun run = RunWithCheckpoint(2);
   PagedRun::Crashed crashed = run.Crash();
   crashed.logs[1] = Truncate(crashed.logs[1], FileOffset(run.anchor().end[1].value()));
@@ -458,7 +470,7 @@ TEST(DifferentialRecovery, ALogThatLostItsEndIsRefused) {
                                   offset);
 }
 
-TEST(DifferentialRecovery, AnAnchorOfSomethingElseIsAMismatch) {
+TEST_P(DifferentialRecovery, AnAnchorOfSomethingElseIsAMismatch) {
   const PagedRun run = RunWithCheckpoint();
   const auto mismatch = [&run](const std::function<void(BackupAnchor&)>& change) {
     PagedRun::Crashed crashed = run.Crash();
@@ -479,14 +491,14 @@ TEST(DifferentialRecovery, AnAnchorOfSomethingElseIsAMismatch) {
 
 // A change that no engine writes, in an otherwise empty log.
 std::string RefusalOf(BuiltChange change, ExitStatus status = ExitStatus::kCorrupt) {
-  PagedRun run = RunOf();
+  PagedRun run = RunOf({});
   change.txn_id = 1;
   change.flags |= format::kChangeFirst;
   run.log(0).Change(change).Commit(1);
   return Refusal(run.Crash(), status);
 }
 
-TEST(DifferentialRecovery, ChangesThatFitNoTableAreRefused) {
+TEST(DamagedChanges, ChangesThatFitNoTableAreRefused) {
   const std::string place = "damaged log disk0/log-00.log@8192: ";
   const std::string image(24, 'x');
   EXPECT_EQ(RefusalOf({.table = 2, .image = image}), place + "change of an unknown table");
@@ -497,20 +509,20 @@ TEST(DifferentialRecovery, ChangesThatFitNoTableAreRefused) {
             "no memory for page 4294967295 of table of24, which disk0/log-00.log@8192 names");
 }
 
-TEST(DifferentialRecovery, ASlotThatIsFreeAndNotZeroIsRefused) {
+TEST(DamagedChanges, ASlotThatIsFreeAndNotZeroIsRefused) {
   const std::string refused = RefusalOf({.page = 1, .slot = 0, .image = std::string(24, 'x')});
   EXPECT_EQ(refused,
             "damaged backup or log of disk0: slot 0 of page 1 of table of24 is free, but not zeros: a change is "
             "missing, or was applied twice");
 }
 
-TEST(DifferentialRecovery, AKeyInTwoSlotsIsRefused) {
+TEST(DamagedChanges, AKeyInTwoSlotsIsRefused) {
   const std::string refused =
       RefusalOf({.page = 1, .slot = 0, .image = std::string(24, 'x'), .flags = format::kChangePresence, .key = 10});
   EXPECT_EQ(refused, "table of24: key 10 in two slots");
 }
 
-TEST(DifferentialRecovery, ADamagedBackupIsRefused) {
+TEST_P(DifferentialRecovery, ADamagedBackupIsRefused) {
   PagedRun::Crashed crashed = RunOf().Crash();
   FaultyFileSystem files(crashed.backup);
   files.Change("disk0/" + BackupFileName(0, 0, 0), [](SparseBytes& bytes) {
@@ -523,11 +535,105 @@ TEST(DifferentialRecovery, ADamagedBackupIsRefused) {
   EXPECT_EQ(Refusal(crashed), "cannot read disk0/backup-a-00-00.bak@4096: the checksum of the page does not match");
 }
 
-TEST(DifferentialRecovery, ALevelThatDoesNotExistIsRefused) {
-  for (const uint32_t level : {0u, 5u}) {
+TEST(PhysicalRecovery, ItHasNoLevelAtWhichImagesAreCombined) {
+  const PagedRun::Crashed crashed = RunOf({.method = DiffMethod::kPl2p}).Crash();
+  std::string what;
+  EXPECT_EQ(Caught([&] { Restart(crashed, {.level = 4}); }, what), ExitStatus::kUsage);
+  EXPECT_EQ(
+      what,
+      "RESTART_LEVEL 4 combines images by XOR, and the run's DIFF_METHOD PL2P puts them: valid values are 1 to 3");
+  EXPECT_EQ(Restart(crashed, {.level = 0}).state, crashed.state);
+}
+
+// The ABORT of 2 in log 1 puts back what 1 had written in log 0, which the crash loses.
+TEST(PhysicalRecovery, AnAbortThatIsNotCoveredPutsNothingBack) {
+  PagedRun run = RunOf({.logs = 2, .method = DiffMethod::kPl2p});
+  Change(run, 1, 0, kA, 10, 101);
+  run.Commit(1);
+  Change(run, 2, 1, kA, 10, 102);
+  run.Abort(2);
+  for (const uint64_t start : run.log(0).Starts()) ExpectRecovered(run.Crash({start, run.end(1)}));
+  ExpectRecovered(run.Crash());
+}
+
+// The same, and the retry of 2 changes something else and commits.
+TEST(PhysicalRecovery, AnAbortThatIsNotCoveredEndsItsAttempt) {
+  PagedRun run = RunOf({.logs = 2, .method = DiffMethod::kPl2p});
+  Change(run, 1, 0, kA, 10, 101);
+  run.Commit(1);
+  Change(run, 2, 1, kA, 10, 102);
+  run.Abort(2);
+  Change(run, 2, 1, kB, 11, 112);
+  run.Commit(2);
+  for (const uint64_t start : run.log(0).Starts()) ExpectRecovered(run.Crash({start, run.end(1)}));
+  ExpectRecovered(run.Crash());
+}
+
+// 1 aborts in log 0 what the backup has of it, and 2 writes behind it in log 1.
+TEST(PhysicalRecovery, WhatFollowsAnAbortIsNotUndoneWithIt) {
+  PagedRun run = RunOf({.logs = 2, .method = DiffMethod::kPl2p});
+  Change(run, 1, 0, kA, 10, 101);
+  run.Checkpoint();
+  run.Abort(1);
+  Change(run, 2, 1, kA, 10, 102);
+  run.Commit(2);
+  for (const uint64_t start : run.log(0).Starts()) {
+    if (start >= run.durable(0)) ExpectRecovered(run.Crash({start, run.end(1)}));
+  }
+  ExpectRecovered(run.Crash());
+}
+
+TEST(PhysicalRecovery, StampsOrderTheLogsAndNeedNotAscendWithinOne) {
+  PagedRun run = RunOf({.logs = 2, .method = DiffMethod::kPl2p});
+  Change(run, 1, 0, kB, 11, 111);
+  run.DrawStamp(1);
+  Change(run, 2, 0, kA, 10, 101);
+  run.Commit(2);  // in front of 1, with a larger stamp
+  run.Commit(1);
+  Change(run, 3, 1, kA, 10, 102);
+  run.Commit(3);
+  Change(run, 4, 0, kA, 10, 103);
+  run.Commit(4);
+  ExpectRecovered(run.Crash());
+}
+
+// What the forward pass redoes of a loser, the backward one undoes.
+TEST(TwoPassRecovery, ALosersChangesOnBothSidesOfTheCheckpointAreUndone) {
+  PagedRun run = RunOf({.method = DiffMethod::kDl2p});
+  Change(run, 1, 0, kA, 10, 101);
+  run.BeginCheckpoint();
+  run.CopyPage(0, 0);
+  Change(run, 1, 0, kB, 11, 111);
+  Change(run, 1, 0, kC, 12, 121);
+  run.CopyPages();
+  run.EndCheckpoint();
+  run.AppendEnds();
+  run.WriteAnchor();
+  Change(run, 1, 0, kD, 20, 201);
+  ExpectRecovered(run.Crash());
+  run.Abort(1);
+  ExpectRecoveredFromEveryCut(run, run.log(0));
+}
+
+TEST(TwoPassRecovery, TheTimesOfItsPassesAreMeasured) {
+  for (const DiffMethod method : {DiffMethod::kDl2p, DiffMethod::kPl2p}) {
+    PagedRun run = RunOf({.method = method});
+    for (uint64_t id = 1; id < 300; ++id) {
+      Change(run, id, 0, kA, 10, id);
+      run.Commit(id);
+    }
+    const RestartTimes times = Restart(run.Crash(), {.level = 1, .workers = 1}).summary.restart;
+    EXPECT_GT(times.redo_seconds, 0);
+    EXPECT_GT(times.redo_seconds + times.backward_seconds, times.log_read_seconds);
+    EXPECT_GT(times.log_read_seconds, 0);
+  }
+}
+
+TEST_P(DifferentialRecovery, ALevelThatDoesNotExistIsRefused) {
+  for (const uint32_t level : {5u, 100u}) {
     std::string what;
-    EXPECT_EQ(Caught([&] { DifferentialRecovery({.restart_level = level}); }, what), ExitStatus::kUsage);
-    EXPECT_EQ(what, "RESTART_LEVEL is " + std::to_string(level) + ": valid values are 1 to 4");
+    EXPECT_EQ(Caught([&] { dbx::DifferentialRecovery({.restart_level = level}); }, what), ExitStatus::kUsage);
+    EXPECT_EQ(what, "RESTART_LEVEL is " + std::to_string(level) + ": valid values are 1 to 4, and 0 for the highest");
   }
 }
 

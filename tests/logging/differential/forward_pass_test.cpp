@@ -91,8 +91,8 @@ TEST(ForwardPass, ACommitWhoseVectorIsNotCoveredDoesNotCount) {
     const Passes passes(logs);
     EXPECT_EQ(NamesOf(passes[one]), (std::vector<uint64_t>{1, 3}));
     EXPECT_EQ(passes[one].losers(), 1u);
-    EXPECT_TRUE(passes[one].IsWinner(Lsn(logs[one].Start(1))));
-    EXPECT_FALSE(passes[one].IsWinner(Lsn(logs[one].Start(3))));
+    EXPECT_TRUE(passes[one].Counts(Lsn(logs[one].Start(1))));
+    EXPECT_FALSE(passes[one].Counts(Lsn(logs[one].Start(3))));
   }
 }
 
@@ -182,6 +182,45 @@ TEST(ForwardPass, AttemptsWithoutABeginningOrWithTwoAreRefused) {
   EXPECT_EQ(Refusal(Log().Change(first).Change(undo).Commit(1)), "COMMIT of a transaction that was taken back");
   const Passes retried({Log().Change(first).Change(further).Change(undo).Abort(1).Change(first).Commit(1)});
   EXPECT_EQ(NamesOf(retried[0]), (std::vector<uint64_t>{1}));
+}
+
+constexpr RestartPoint kTwoPass{.method = DiffMethod::kDl2p}, kPhysical{.method = DiffMethod::kPl2p};
+
+TEST(ForwardPass, WhatAnAbortLeavesOfItsChangesIsRefusedWhereAllIsCompensated) {
+  const BuiltChange first{.txn_id = 1, .flags = format::kChangeFirst}, further{.txn_id = 1};
+  const BuiltChange undo{.txn_id = 1, .flags = format::kChangeCompensation};
+  const char* const refusal = "ABORT of a transaction whose changes were not all taken back";
+  EXPECT_EQ(Refusal(Log().Change(first).Abort(1), kTwoPass), refusal);
+  EXPECT_EQ(Refusal(Log().Change(first).Change(further).Change(undo).Abort(1), kTwoPass), refusal);
+  EXPECT_EQ(Refusal(Log().Change(first).Change(undo).Change(undo)), "compensation of nothing");
+  EXPECT_EQ(Passes({Log().Change(first).Change(undo).Abort(1)}, kTwoPass)[0].winners(), 0u);
+}
+
+TEST(ForwardPass, RecordsOfAnotherMethodThanTheAnchorsAreRefused) {
+  const BuiltChange xor_change{.txn_id = 1, .flags = format::kChangeFirst};
+  const BuiltChange images{.txn_id = 1, .flags = format::kChangeFirst | format::kChangeImages};
+  const char* const refusal = "record of another method than the anchor's";
+  EXPECT_EQ(Refusal(Log().Change(images)), refusal);
+  EXPECT_EQ(Refusal(Log().Change(images), kTwoPass), refusal);
+  EXPECT_EQ(Refusal(Log().Change(xor_change), kPhysical), refusal);
+  EXPECT_EQ(Refusal(Log().Change(xor_change).Commit(1, {}, 1)), refusal);
+  EXPECT_EQ(Refusal(Log().Change(images).Commit(1), kPhysical), refusal);
+  EXPECT_EQ(Refusal(Log().Change(images).Abort(1), kPhysical), refusal);
+  EXPECT_EQ(Passes({Log().Change(images).Commit(1, {}, 1)}, kPhysical)[0].winners(), 1u);
+}
+
+TEST(ForwardPass, AnAbortWhoseVectorIsNotCoveredDoesNotCountAndIsNoLostTransaction) {
+  constexpr uint16_t kImages = format::kChangeImages;
+  LogBuilder log = Log(0, 2);
+  for (const uint64_t needed : {8, 0}) {
+    log.Change({.txn_id = 1, .flags = format::kChangeFirst | kImages});
+    log.Change({.txn_id = 1, .flags = format::kChangeCompensation | kImages}).Abort(1, {0, needed}, 1);
+  }
+  const Passes passes({log, Log(1, 2)}, kPhysical);
+  EXPECT_FALSE(passes[0].Counts(Lsn(log.Start(2))));
+  EXPECT_TRUE(passes[0].Counts(Lsn(log.Start(5))));
+  EXPECT_EQ(passes[0].winners(), 0u);
+  EXPECT_EQ(passes[0].losers(), 0u);
 }
 
 TEST(ForwardPass, ChangesThatFitNoTableAreRefused) {

@@ -83,6 +83,7 @@ void PagedRun::Load(const Place& at, Key key, uint64_t value) {
 void PagedRun::Start() {
   anchor_.database_id = 0xDB;
   anchor_.run_id = kRunId;
+  anchor_.method = shape_.method;
   anchor_.parts = shape_.parts;
   anchor_.begin = anchor_.end = anchor_.needed = std::vector<Lsn>(shape_.logs);
   anchor_.sequences = {0};
@@ -158,12 +159,42 @@ void PagedRun::Append(uint64_t id, const Change& change, uint16_t flags) {
                     .flags = flags,
                     .key = change.key};
   if (change.presence) built.flags |= format::kChangePresence;
-  if (const auto runs = shape_.runs ? RunsOf(change.delta) : std::nullopt) {
+  if (shape_.method == DiffMethod::kPl2p) {
+    const Slot& slot = SlotAt(change.at);
+    built.image = ImagesOf(slot, change.delta);
+    built.flags |= format::kChangeImages;
+    if (change.presence && slot.present) built.flags |= format::kChangeErases;
+  } else if (const auto runs = shape_.runs ? RunsOf(change.delta) : std::nullopt) {
     built.image = *runs;
     built.flags |= format::kChangeRuns;
   }
   log(attempts_.at(id).log).Change(built);
   Apply(change);
+}
+
+// Both images, each padded to whole words.
+std::string PagedRun::ImagesOf(const Slot& before, const std::string& delta) {
+  const size_t whole = (delta.size() + 7) / 8 * 8;
+  std::string images = before.tuple;
+  images.resize(whole);
+  images += Xor(before.tuple, delta);
+  images.resize(2 * whole);
+  return images;
+}
+
+void PagedRun::AppendAbort(uint64_t id) {
+  const Attempt& attempt = attempts_.at(id);
+  if (attempt.changes.empty()) return;
+  if (shape_.method != DiffMethod::kPl2p) {
+    log(attempt.log).Abort(id);
+  } else {
+    log(attempt.log).Abort(id, attempt.lv, StampOf(id));
+  }
+}
+
+uint64_t PagedRun::StampOf(uint64_t id) {
+  if (!attempts_.at(id).stamp) DrawStamp(id);
+  return *attempts_.at(id).stamp;
 }
 
 void PagedRun::Apply(const Change& change) {
@@ -188,7 +219,8 @@ void PagedRun::Commit(uint64_t id) {
   const Attempt& attempt = attempts_.at(id);
   if (attempt.changes.empty()) return Release(id, nullptr);
   std::vector<uint64_t> published = attempt.lv;
-  log(attempt.log).Commit(id, attempt.lv);
+  const bool is_stamped = shape_.method == DiffMethod::kPl2p;
+  log(attempt.log).Commit(id, attempt.lv, is_stamped ? std::optional(StampOf(id)) : std::nullopt);
   published[attempt.log] = end(attempt.log);
   committed_.push_back({id, attempt.log, end(attempt.log), attempt.lv, attempt.changes});
   Release(id, &published);
@@ -196,15 +228,16 @@ void PagedRun::Commit(uint64_t id) {
 
 void PagedRun::Abort(uint64_t id) {
   const Attempt& attempt = attempts_.at(id);
-  if (!checkpoint_runs_ && !attempt.changes.empty()) log(attempt.log).Abort(id);
+  const bool compensates = checkpoint_runs_ || shape_.method != DiffMethod::kDl1p;
+  if (!compensates) AppendAbort(id);
   for (auto change = attempt.changes.rbegin(); change != attempt.changes.rend(); ++change) {
-    if (checkpoint_runs_) {
+    if (compensates) {
       Append(id, *change, format::kChangeCompensation);
     } else {
       Apply(*change);
     }
   }
-  if (checkpoint_runs_ && !attempt.changes.empty()) log(attempt.log).Abort(id);
+  if (compensates) AppendAbort(id);
   Release(id, nullptr);
 }
 
@@ -397,6 +430,11 @@ PagedRun::State StateOf(const Database& database) {
 }
 
 }  // namespace
+
+std::vector<uint32_t> LevelsOf(DiffMethod method) {
+  if (method == DiffMethod::kPl2p) return {1, 2, 3};
+  return {1, 2, 3, 4};
+}
 
 Restarted Restart(const PagedRun::Crashed& crashed, const RestartOptions& options,
                   const std::function<void(Database&)>& use) {

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "logging/backup/anchor_file.h"
+#include "logging/differential_methods.h"
 #include "logging/lane_recovery.h"
 #include "storage/database.h"
 #include "tests/logging/device/faulty_file_system.h"
@@ -46,6 +47,7 @@ class PagedRun {
     uint32_t logs = 1;
     uint32_t parts = 1;
     bool runs = false;  // of changed words, where they are shorter
+    DiffMethod method = DiffMethod::kDl1p;
   };
 
   // What a crash leaves, and what must be recovered from it.
@@ -77,8 +79,10 @@ class PagedRun {
   void Put(uint64_t id, const Place& at, Key key, uint64_t value);
   void Delete(uint64_t id, const Place& at);
   void Read(uint64_t id, const Place& at);
+  // Of the COMMIT or ABORT of a method that has stamps; without it they draw it themselves.
+  void DrawStamp(uint64_t id) { attempts_.at(id).stamp = ++last_stamp_; }
   void Commit(uint64_t id);  // no record, if nothing was changed
-  // Without compensations if no checkpoint runs.
+  // With compensations if a checkpoint runs, or if the method asks for them.
   void Abort(uint64_t id);
   // The transaction has ended, and a checkpoint still finds it announced until Forget.
   void Linger(uint64_t id, uint32_t log, uint64_t first) { lingering_[id] = {log, first}; }
@@ -153,6 +157,7 @@ class PagedRun {
     uint64_t first;
     std::vector<Change> changes{};
     std::vector<uint64_t> lv;
+    std::optional<uint64_t> stamp{};
   };
   struct Committed {
     uint64_t id;
@@ -177,6 +182,9 @@ class PagedRun {
   void Release(uint64_t id, const std::vector<uint64_t>* lv);
   void Make(uint64_t id, const Change& change);
   void Append(uint64_t id, const Change& change, uint16_t flags);
+  void AppendAbort(uint64_t id);
+  uint64_t StampOf(uint64_t id);
+  static std::string ImagesOf(const Slot& before, const std::string& delta);
   void Apply(const Change& change);
   static std::string ImagesOf(const Page& page);
   bool IsWinner(const Committed& committed, const std::vector<uint64_t>& ends) const;
@@ -191,6 +199,7 @@ class PagedRun {
   std::map<uint64_t, Lingering> lingering_;
   std::vector<uint64_t> ended_below_ = {0};  // by worker
   std::vector<Committed> committed_;
+  uint64_t last_stamp_ = 0;  // of a COMMIT or an ABORT
   std::vector<CopiedPage> copies_[kCopies][kTupleBytes.size()];
   BackupAnchor anchor_;                        // of the last complete checkpoint
   BackupAnchor next_;                          // of the one that is being written
@@ -205,6 +214,8 @@ struct Restarted {
   PagedRun::State state;
   std::set<uint64_t> winners;
 };
+// The levels that the method has.
+std::vector<uint32_t> LevelsOf(DiffMethod method);
 struct RestartOptions {
   uint32_t level = 1;
   uint32_t workers = 2;

@@ -176,6 +176,47 @@ TEST(SlotChange, AnUpdateLeavesPresenceAndKeyAlone) {
   EXPECT_FALSE(pages.space.IsPresent({0, 2}));
 }
 
+// The images of a change, each padded.
+Bytes Images(Bytes before, Bytes after) {
+  before = Padded(before);
+  after = Padded(after);
+  before.insert(before.end(), after.begin(), after.end());
+  return before;
+}
+
+TEST(SlotChange, AnImageIsPutWhateverTheSlotHolds) {
+  Pages pages(10);
+  const PageSpace::Place at{1, 2};
+  const Bytes zeros(10), old(10, std::byte{3}), next(10, std::byte{5});
+  const auto put = [&](uint16_t flags, const Bytes& images, Image image) {
+    const auto all = static_cast<uint16_t>(flags | format::kChangeImages);
+    const SlotChange change{.page = 1, .slot = 2, .flags = all, .key = 77, .image = images};
+    ASSERT_EQ(FaultOf(change, pages.space), nullptr);
+    PageSpace::Latched latched(pages.space, 1);
+    PutImage(change, image, pages.space, latched);
+  };
+  const auto holds = [&](const Bytes& tuple, bool present) {
+    Row* const row = pages.space.RowAt(at);
+    const std::byte* const is = pages.space.TupleOf(row);
+    return Bytes(is, is + 10) == tuple && pages.space.IsPresent(at) == present && row->key == (present ? 77u : 0u);
+  };
+  constexpr uint16_t kInsert = format::kChangePresence, kErase = format::kChangePresence | format::kChangeErases;
+  for (int twice = 0; twice < 2; ++twice) {
+    put(kInsert, Images(zeros, old), Image::kAfter);
+    EXPECT_TRUE(holds(old, true));
+  }
+  put(0, Images(old, next), Image::kAfter);
+  EXPECT_TRUE(holds(next, true));
+  put(kErase, Images(next, zeros), Image::kAfter);
+  EXPECT_TRUE(holds(zeros, false));
+  put(kErase, Images(next, zeros), Image::kBefore);
+  EXPECT_TRUE(holds(next, true));
+  put(0, Images(old, next), Image::kBefore);
+  EXPECT_TRUE(holds(old, true));
+  put(kInsert, Images(zeros, old), Image::kBefore);
+  EXPECT_TRUE(holds(zeros, false));
+}
+
 std::string Fault(size_t tuple_bytes, const SlotChange& change) {
   Pages pages(tuple_bytes);
   const char* const fault = FaultOf(change, pages.space);
@@ -192,6 +233,22 @@ TEST(SlotChange, WhatDoesNotFitItsPageIsNamed) {
   Bytes padded = tuple;
   padded[12] = std::byte{1};
   EXPECT_EQ(Fault(12, {.image = padded}), "padding of an image that is not zero");
+}
+
+TEST(SlotChange, ImagesThatDoNotFitTheirTupleAreNamed) {
+  const auto fault = [](uint16_t flags, const Bytes& images) {
+    return Fault(10, {.flags = static_cast<uint16_t>(flags | format::kChangeImages), .image = images});
+  };
+  const Bytes zeros(10), tuple(10, std::byte{1}), longer(12, std::byte{1});
+  constexpr uint16_t kInsert = format::kChangePresence, kErase = format::kChangePresence | format::kChangeErases;
+  EXPECT_EQ(fault(0, Images(tuple, tuple)), "");
+  EXPECT_EQ(fault(0, tuple), "images of another length than its table's tuples");
+  EXPECT_EQ(fault(0, Images(longer, tuple)), "padding of an image that is not zero");
+  EXPECT_EQ(fault(0, Images(tuple, longer)), "padding of an image that is not zero");
+  EXPECT_EQ(fault(kInsert, Images(zeros, tuple)), "");
+  EXPECT_EQ(fault(kErase, Images(tuple, zeros)), "");
+  EXPECT_EQ(fault(kInsert, Images(tuple, zeros)), "image of an absent tuple that is not zero");
+  EXPECT_EQ(fault(kErase, Images(zeros, tuple)), "image of an absent tuple that is not zero");
 }
 
 Bytes OneRun(uint16_t word, uint16_t words, std::byte last = {}) {
@@ -214,9 +271,11 @@ TEST(SlotChange, RunsThatDoNotFitTheirTupleAreNamed) {
 }
 
 TEST(SlotChange, ARecordIsAsLongAsItsTupleInWords) {
-  EXPECT_EQ(ChangeBytes(256, false), 304u);
-  EXPECT_EQ(ChangeBytes(256, true), 312u);
-  EXPECT_EQ(ChangeBytes(10, true), 72u);
+  EXPECT_EQ(ChangeBytes(256, false, DiffMethod::kDl1p), 304u);
+  EXPECT_EQ(ChangeBytes(256, true, DiffMethod::kDl2p), 312u);
+  EXPECT_EQ(ChangeBytes(10, true, DiffMethod::kDl1p), 72u);
+  EXPECT_EQ(ChangeBytes(256, true, DiffMethod::kPl2p), 568u);
+  EXPECT_EQ(ChangeBytes(10, true, DiffMethod::kPl2p), 88u);
 }
 
 }  // namespace

@@ -35,20 +35,48 @@ TEST(TransactionTable, EveryEventLeadsWhereTheTableSays) {
   }
 }
 
+// Of the standings in their order; above BEGIN and in the backup, not in it, below BEGIN and in it, not in it.
+std::string AppliedBy(DiffMethod method) {
+  std::string bits;
+  for (const bool above_begin : {true, false}) {
+    for (const bool in_backup : {true, false}) {
+      for (const TxnStanding now : kStandings) bits += IsApplied(method, now, above_begin, in_backup) ? "1" : "0";
+      bits += " ";
+    }
+  }
+  bits.pop_back();
+  return bits;
+}
+
 TEST(TransactionTable, EveryChangeIsAppliedWhereTheTableSays) {
-  const auto applied = [](bool above_begin, bool in_backup) {
-    std::string bits;
-    for (const TxnStanding now : kStandings) bits += IsApplied(now, above_begin, in_backup) ? "1" : "0";
-    return bits;
-  };
-  EXPECT_EQ(applied(/*above_begin=*/true, /*in_backup=*/true), "1010");
-  EXPECT_EQ(applied(/*above_begin=*/true, /*in_backup=*/false), "0101");
-  EXPECT_EQ(applied(/*above_begin=*/false, /*in_backup=*/true), "0010");
-  EXPECT_EQ(applied(/*above_begin=*/false, /*in_backup=*/false), "0101");
+  EXPECT_EQ(AppliedBy(DiffMethod::kDl1p), "1010 0101 0010 0101");
+  EXPECT_EQ(AppliedBy(DiffMethod::kDl2p), "1010 1010 0010 0010");
+  EXPECT_EQ(AppliedBy(DiffMethod::kPl2p), "1010 0000 0010 0000");
+}
+
+TEST(TransactionTable, WhereAbortsAreCompensatedTheyEndTheirTransactions) {
+  for (const DiffMethod method : {DiffMethod::kDl1p, DiffMethod::kDl2p, DiffMethod::kPl2p}) {
+    TransactionTable table(method);
+    table.Abort(TxnId{1}, true);
+    EXPECT_EQ(NameOf(table.Find(TxnId{1})), method == DiffMethod::kDl1p ? "-A" : "C-");
+    table.List(TxnId{2});
+    table.PassBegin();
+    table.Abort(TxnId{2}, true);
+    EXPECT_TRUE(table.IsClosed() || method == DiffMethod::kDl1p);
+    EXPECT_FALSE(table.Change(TxnId{2}, true, true));
+  }
+}
+
+TEST(TransactionTable, AnAbortThatDoesNotCountEndsNothing) {
+  TransactionTable table(DiffMethod::kPl2p);
+  table.List(TxnId{1});
+  table.Abort(TxnId{1}, false);
+  EXPECT_EQ(NameOf(table.Find(TxnId{1})), "-A");
+  EXPECT_TRUE(table.Change(TxnId{1}, true, /*in_backup=*/true));
 }
 
 TEST(TransactionTable, AFirstChangeIsJudgedBeforeItsTransactionIsForgotten) {
-  TransactionTable table;
+  TransactionTable table(DiffMethod::kDl1p);
   table.Commit(TxnId{7}, true);
   EXPECT_TRUE(table.Change(TxnId{7}, false, false));
   EXPECT_TRUE(table.Change(TxnId{7}, true, false));
@@ -57,7 +85,7 @@ TEST(TransactionTable, AFirstChangeIsJudgedBeforeItsTransactionIsForgotten) {
 }
 
 TEST(TransactionTable, IsClosedWhenNothingBelowBeginIsLeftToUndo) {
-  TransactionTable table;
+  TransactionTable table(DiffMethod::kDl1p);
   EXPECT_TRUE(table.IsClosed());
   table.List(TxnId{1});
   table.List(TxnId{2});
@@ -74,10 +102,11 @@ void Step(TransactionTable& table, std::map<uint64_t, TxnStanding>& oracle, uint
   const TxnStanding before = oracle.contains(id) ? oracle[id] : TxnStanding();
   ASSERT_EQ(table.Find(TxnId{id}), before);
   if (event == TxnEvent::kCommit || event == TxnEvent::kLostCommit) table.Commit(TxnId{id}, event == TxnEvent::kCommit);
-  if (event == TxnEvent::kAbort) table.Abort(TxnId{id});
+  if (event == TxnEvent::kAbort) table.Abort(TxnId{id}, true);
   if (event == TxnEvent::kListed) table.List(TxnId{id});
   if (event == TxnEvent::kChange || event == TxnEvent::kFirstChange) {
-    ASSERT_EQ(table.Change(TxnId{id}, event == TxnEvent::kFirstChange, true), IsApplied(before, above, true));
+    ASSERT_EQ(table.Change(TxnId{id}, event == TxnEvent::kFirstChange, true),
+              IsApplied(DiffMethod::kDl1p, before, above, true));
   }
   oracle[id] = After(event, before, above);
   if (oracle[id].IsEmpty()) oracle.erase(id);
@@ -87,7 +116,7 @@ void Step(TransactionTable& table, std::map<uint64_t, TxnStanding>& oracle, uint
 TEST(TransactionTable, KeepsWhatAnOrdinaryMapKeeps) {
   for (const uint64_t seed : {1, 2, 3}) {
     std::mt19937_64 random(seed);
-    TransactionTable table;
+    TransactionTable table(DiffMethod::kDl1p);
     std::map<uint64_t, TxnStanding> oracle;
     for (int i = 0; i < 60'000; ++i) {
       // Workers' sequences, and neighbours; there are more and more of them.

@@ -75,7 +75,7 @@ TEST(DifferentialRecords, ChangesOfAnyShapeAreRead) {
 }
 
 TEST(DifferentialRecords, ChangesThatMakeNoSenseAreRefused) {
-  EXPECT_EQ(FaultIn({.txn_id = 1, .flags = 16}), "unknown flags of a change");
+  EXPECT_EQ(FaultIn({.txn_id = 1, .flags = 64}), "unknown flags of a change");
   EXPECT_EQ(FaultIn({.txn_id = 1, .flags = format::kChangeFirst | format::kChangeCompensation}),
             "compensation without a change before it");
   EXPECT_EQ(FaultIn({.txn_id = 1, .slot = PageSpace::kRowsPerPageMax}), "slot beyond the end of every page");
@@ -85,6 +85,30 @@ TEST(DifferentialRecords, ChangesThatMakeNoSenseAreRefused) {
   format::RecordHeader header = keyless.HeaderOf(format::RecordKind::kChange);
   header.flags = format::kChangePresence;
   EXPECT_EQ(FaultIn(keyless.Raw(header, std::string(16, '\0'))), "change too short");
+}
+
+TEST(DifferentialRecords, ImagesThatMakeNoSenseAreRefused) {
+  const auto fault = [](uint16_t flags, size_t bytes) {
+    return FaultIn({.txn_id = 1, .image = std::string(bytes, 'i'), .flags = flags});
+  };
+  constexpr uint16_t kImages = format::kChangeImages, kPresence = format::kChangePresence;
+  EXPECT_EQ(fault(kImages, 16), "");
+  EXPECT_EQ(fault(kImages, 0), "");
+  EXPECT_EQ(fault(kImages | kPresence | format::kChangeErases, 32), "");
+  EXPECT_EQ(fault(kImages, 24), "images of two lengths");
+  EXPECT_EQ(fault(kImages | format::kChangeRuns, 16), "runs of images before and after");
+  EXPECT_EQ(fault(kImages | format::kChangeErases, 16), "erasure without images");
+  EXPECT_EQ(fault(kPresence | format::kChangeErases, 16), "erasure without images");
+}
+
+TEST(DifferentialRecords, ImagesBeforeAndAfterAreTold) {
+  const LogBuilder log = NewLog().Change({.txn_id = kTxn, .image = "before__after___", .flags = format::kChangeImages});
+  format::RecordHeader header;
+  std::memcpy(&header, log.Stream().data(), sizeof header);
+  SlotChange change;
+  ASSERT_EQ(DecodeChange(header, std::span(log.Stream()).subspan(sizeof header), change), nullptr);
+  EXPECT_EQ(std::string(reinterpret_cast<const char*>(change.before().data()), change.before().size()), "before__");
+  EXPECT_EQ(std::string(reinterpret_cast<const char*>(change.after().data()), change.after().size()), "after___");
 }
 
 TEST(DifferentialRecords, RunsThatMakeNoSenseAreRefused) {
@@ -117,6 +141,25 @@ TEST(DifferentialRecords, EndsOfTransactionsThatMakeNoSenseAreRefused) {
   EXPECT_EQ(fault(format::RecordKind::kAbort, 0, 0), "ABORT without a transaction");
   EXPECT_EQ(fault(format::RecordKind::kAbort, 0, 16), "length of an ABORT");
   EXPECT_EQ(fault(format::RecordKind::kAbort, 1, 8), "length of an ABORT");
+}
+
+TEST(DifferentialRecords, StampedEndsThatMakeNoSenseAreRefused) {
+  EXPECT_EQ(FaultIn(NewLog().Commit(kTxn, {}, 5)), "");
+  EXPECT_EQ(FaultIn(NewLog(2).Commit(kTxn, {8, 16}, 5), 2), "");
+  EXPECT_EQ(FaultIn(NewLog(2).Abort(kTxn, {8, 16}, 5), 2), "");
+  for (const auto kind : {format::RecordKind::kCommit, format::RecordKind::kAbort}) {
+    const auto fault = [kind](uint16_t flags, uint16_t mask, size_t bytes) {
+      LogBuilder log = NewLog(2);
+      format::RecordHeader header = log.HeaderOf(kind);
+      header.flags = flags;
+      header.lv_mask = mask;
+      return FaultIn(log.Raw(header, std::string(bytes, 'x')), 2);
+    };
+    EXPECT_EQ(fault(format::kEndStamped, 0, 8), "length of an LSN vector");
+    EXPECT_EQ(fault(format::kEndStamped, 1, 16), "length of an LSN vector");
+    EXPECT_EQ(fault(format::kEndStamped, 4, 24), "a mask of more logs than there are");
+    EXPECT_EQ(fault(2, 0, 8), "unknown flags of an end");
+  }
 }
 
 TEST(DifferentialRecords, CheckpointsThatMakeNoSenseAreRefused) {
@@ -176,6 +219,11 @@ TEST(DifferentialRecords, Descriptions) {
   const LsnPerLog anchor{Lsn(64), Lsn(32)};
   EXPECT_EQ(Described(NewLog(2).Commit(kTxn, {0, 48}), 2, &anchor), "commit lv [64 48*]");
   EXPECT_EQ(Described(NewLog(2).Abort(kTxn), 2, &anchor), "abort txn 3:41");
+  EXPECT_EQ(Described(NewLog(2).Commit(kTxn, {0, 48}, 9), 2, &anchor), "commit lv [64 48*] stamp 9");
+  EXPECT_EQ(Described(NewLog(2).Abort(kTxn, {0, 48}, 9), 2, &anchor), "abort txn 3:41 lv [64 48*] stamp 9");
+  constexpr uint16_t kErasure = format::kChangePresence | format::kChangeImages | format::kChangeErases;
+  EXPECT_EQ(Described(NewLog().Change({kTxn, 2, 7, 5, 3, std::string(16, 'i'), kErasure, 99})),
+            "change txn 3:41 table 2 page 7 slot 5 number 3 presence key 99 erases images 16 bytes");
   EXPECT_EQ(Described(NewLog().CheckpointBegin(4)), "checkpoint_begin number 4");
   EXPECT_EQ(Described(NewLog().CheckpointEnd(4, {kTxn, 7})), "checkpoint_end number 4 active [3:41 0:7]");
 }

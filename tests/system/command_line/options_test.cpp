@@ -371,6 +371,9 @@ TEST(Options, LogDirectoriesAndTheirNumberAgree) {
   EXPECT_EQ(Parse({"--log_dir=a,b,c"}).number_of_disks, 3u);
   EXPECT_EQ(Parse({"--log_dir=a,b", "-LD2"}).number_of_disks, 2u);
   EXPECT_REFUSED("contradicts", {"--log_dir=a,b", "-LD3"});
+  EXPECT_EQ(Parse({}).backup_dirs, 0u);
+  EXPECT_EQ(Parse({"--log_dir=a,b,c", "--backup_dirs=2"}).backup_dirs, 2u);
+  EXPECT_REFUSED("BACKUP_DIRS 2 leaves none of the 2 directories", {"--log_dir=a,b", "--backup_dirs=2"});
   EXPECT_REFUSED("twice", {"--log_dir=a,a"});
 }
 

@@ -264,6 +264,26 @@ TEST(Record, TheChannelOfEmulatedDevicesIsNamed) {
   EXPECT_TRUE(Contains(RecordText(record), words)) << RecordText(record);
 }
 
+TEST(Record, ARestartTellsWhereItsTimeWent) {
+  RecoveryResult recovery = SomeRecovery();
+  const auto record = [&] { return RecoveryRecord(DefaultOptions(), recovery, TwoCores()); };
+  EXPECT_TRUE(Json::parse(record()).at("metrics").at("restart").is_null());
+  EXPECT_FALSE(Contains(RecordText(record()), "restart:"));
+  recovery.restart = {0.5, 0.25, 2, 0.125, 3};  // two logs
+  for (const auto& [threads, reading] : {std::pair{4u, 1.5}, {1u, 2.0}}) {
+    recovery.threads = threads;
+    const Json restart = Json::parse(record()).at("metrics").at("restart");
+    const Json expected = {{"forward_seconds", 0.5},          {"backup_seconds", 0.25},  {"backward_seconds", 2.0},
+                           {"adopt_seconds", 0.125},          {"log_seconds", 2.0},      {"log_read_seconds", reading},
+                           {"log_play_seconds", 2 - reading}, {"log_throughput", 2000.0}};
+    EXPECT_EQ(restart, expected) << threads;
+  }
+  EXPECT_TRUE(Contains(RecordText(record()),
+                       "\nrestart: ends of the logs 0.500, backup 0.250, logs 2.000 (reading 2.000, playing 0.000), "
+                       "pages 0.125\n"))
+      << RecordText(record());
+}
+
 TEST(Record, ARealDeviceIsNotCalledEmulated) {
   EXPECT_FALSE(RunJson().at("environment").at("log_directories").at(0).contains("emulation"));
   EXPECT_FALSE(Contains(RunText(), "EMULATED"));

@@ -40,14 +40,15 @@ class BackupRunTest : public ::testing::Test {
     }
   }
   static Options Base() { return SmallRunOf({"NO_WAIT", "LOG_DIFFERENTIAL", "LOG_DATA", 2}, 10); }
-  NewLogFiles Create(FaultyFileSystem& files, const Continuation* continuation = nullptr) {
+  NewLogFiles Create(FaultyFileSystem& files, const Continuation* continuation = nullptr,
+                     const Options& options = Base()) {
     // The pages of a database that was just loaded or restored are dirty for both copies.
     for (uint16_t i = 0; i < database_.table_count(); ++i) {
       PageSpace& pages = *database_.table(TableId(i)).pages();
       for (uint32_t page = 0; page < pages.page_count(); ++page) PageSpace::Latched(pages, page).SetDirty();
     }
     return LogStorage(files).Create(
-        Base(), traits_, 1, [](uint64_t) {}, database_, continuation);
+        options, traits_, 1, [](uint64_t) {}, database_, continuation);
   }
   OldRuns Open(FaultyFileSystem& files, const Options& options = Base()) { return LogStorage(files).Open(options); }
   // What opening the newest run says after a change of its files.
@@ -128,6 +129,37 @@ TEST_F(BackupRunTest, ItsPartsAreFoundWhateverTheOrderOfTheDirectories) {
   const OldRuns runs = Open(files, swapped);
   EXPECT_EQ(runs.newest().backup_directories, (std::vector<std::string>{"a/run-0001", "b/run-0001"}));
   EXPECT_TRUE(ReadBackup(files, runs.newest()) == Images());
+}
+
+TEST_F(BackupRunTest, ItMayHaveTheLastDirectoriesForItselfAndTheLogsTheOthers) {
+  FaultyFileSystem files;
+  Options options = Base();
+  options.log_dirs = {"a", "b", "c"};
+  options.backup_dirs = 2;
+  const uint32_t writer = Create(files, nullptr, options).targets.back().directory;
+  EXPECT_EQ(writer, 0u) << "two logs of one directory have one writer";
+  options.backup_dirs = 0;  // a recovery finds it by itself, in any order
+  for (const std::vector<std::string>& order : {std::vector<std::string>{"a", "b", "c"}, {"c", "b", "a"}}) {
+    options.log_dirs = order;
+    const OldRuns runs = Open(files, options);
+    const OldRun& run = runs.newest();
+    EXPECT_EQ(run.paths, (std::vector<std::string>{"a/run-0001/log-00.log", "a/run-0001/log-01.log"}));
+    EXPECT_EQ(run.anchor_path, "a/run-0001/anchor");
+    EXPECT_EQ(run.backup_directories, (std::vector<std::string>{"b/run-0001", "c/run-0001"}));
+    EXPECT_TRUE(ReadBackup(files, run) == Images());
+  }
+  DeleteRun(files, options.log_dirs, 1);
+  EXPECT_TRUE(AllRuns(files, options.log_dirs).empty());
+}
+
+TEST_F(BackupRunTest, ASchemeWithoutABackupHasNoDirectoriesForIt) {
+  traits_.needs_pages = false;
+  FaultyFileSystem files;
+  Options options = Base();
+  options.backup_dirs = 1;
+  EXPECT_EQ(Caught([&] { Create(files, nullptr, options); }, what_), ExitStatus::kUsage);
+  EXPECT_TRUE(what_.starts_with("BACKUP_DIRS is for log schemes with a backup, and ")) << what_;
+  EXPECT_EQ(files.KindOf("a"), FileSystem::Entry::kNone);
 }
 
 TEST_F(BackupRunTest, OtherSchemesHaveNone) {

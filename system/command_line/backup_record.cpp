@@ -1,0 +1,63 @@
+#include "system/command_line/backup_record.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "system/command_line/json_values.h"
+
+namespace dbx {
+
+using Json = nlohmann::ordered_json;
+
+Json CheckpointsJson(const std::optional<CheckpointCounters>& checkpoints) {
+  if (!checkpoints) return Json();
+  return {{"complete", checkpoints->checkpoints},
+          {"failed", checkpoints->failed},
+          {"pages", checkpoints->pages},
+          {"bytes", checkpoints->bytes},
+          {"seconds", checkpoints->seconds},
+          {"latch_us_p99", Micros(checkpoints->latches.PercentileNanos(0.99))},
+          {"longest_latch_us", Micros(checkpoints->latches.max_nanos())},
+          {"latch_histogram", HistogramJson(checkpoints->latches)}};
+}
+
+std::string CheckpointsLine(const Json& run_metrics) {
+  const Json& c = run_metrics.at("checkpoints");
+  if (c.is_null() || Count(c, "complete") + Count(c, "failed") == 0) return "";
+  return fmt::format(
+      "checkpoints: {} complete, {} failed, {} pages, {:.1f} MB in {:.2f} s; a page latched for {:.1f} us "
+      "(p99), {:.1f} us at most\n",
+      Count(c, "complete"), Count(c, "failed"), Count(c, "pages"), Number(c, "bytes") / 1e6, Number(c, "seconds"),
+      Number(c, "latch_us_p99"), Number(c, "longest_latch_us"));
+}
+
+// The paper's log processing is the backward passes, as it takes the ends of the logs for granted; reading is what one
+// of the passes that ran side by side waited for its log.
+Json RestartJson(const RecoveryResult& result) {
+  if (!result.restart) return Json();
+  const RestartTimes& t = *result.restart;
+  const size_t side_by_side = std::max<size_t>(std::min<size_t>(result.threads, result.frontier.size()), 1);
+  const double read_seconds = std::min(t.log_read_seconds / static_cast<double>(side_by_side), t.backward_seconds);
+  const double all_passes = t.forward_seconds + t.backward_seconds;
+  return {{"forward_seconds", t.forward_seconds},
+          {"backup_seconds", t.backup_seconds},
+          {"backward_seconds", t.backward_seconds},
+          {"adopt_seconds", t.adopt_seconds},
+          {"log_seconds", t.backward_seconds},
+          {"log_read_seconds", read_seconds},
+          {"log_play_seconds", t.backward_seconds - read_seconds},
+          {"log_throughput", all_passes > 0 ? static_cast<double>(result.recovered) / all_passes : 0}};
+}
+
+std::string RestartLine(const Json& recovery_metrics) {
+  const Json& r = recovery_metrics.at("restart");
+  if (r.is_null()) return "";
+  return fmt::format(
+      "restart: ends of the logs {:.3f}, backup {:.3f}, logs {:.3f} (reading {:.3f}, playing {:.3f}), pages {:.3f}\n",
+      Number(r, "forward_seconds"), Number(r, "backup_seconds"), Number(r, "log_seconds"),
+      Number(r, "log_read_seconds"), Number(r, "log_play_seconds"), Number(r, "adopt_seconds"));
+}
+
+}  // namespace dbx
