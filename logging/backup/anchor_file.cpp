@@ -53,6 +53,7 @@ AnchorFile Opened(std::span<const std::byte> bytes, const Refusal& refuse) {
 void CheckCounts(const AnchorFile& file, const Refusal& refuse) {
   refuse.Unless(file.copy < BackupWriter::kCopies && (file.number != 0 || file.copy == 0), offsetof(AnchorFile, copy),
                 "impossible copy of the backup");
+  refuse.Unless(file.truncates <= 1, offsetof(AnchorFile, truncates), "neither with whole logs nor without");
   refuse.Unless(file.part_count >= 1 && file.part_count <= format::kMaxCheckpointParts,
                 offsetof(AnchorFile, part_count), "impossible number of parts");
   refuse.Unless(file.log_count >= 1 && file.log_count <= format::kMaxLogs, offsetof(AnchorFile, log_count),
@@ -115,8 +116,9 @@ std::vector<std::byte> EncodeAnchor(const BackupAnchor& anchor) {
   file.database_id = anchor.database_id;
   file.run_id = anchor.run_id;
   file.number = anchor.number;
-  file.copy = anchor.copy;
   CHECK(anchor.parts >= 1 && anchor.parts <= format::kMaxCheckpointParts && anchor.copy <= 1);
+  file.copy = static_cast<uint16_t>(anchor.copy);
+  file.truncates = anchor.truncates ? 1 : 0;
   file.part_count = anchor.parts;
   file.log_count = static_cast<uint32_t>(logs);
   file.table_count = static_cast<uint32_t>(anchor.tables.size());
@@ -149,6 +151,7 @@ BackupAnchor DecodeAnchor(std::span<const std::byte> bytes, const std::string& p
   anchor.run_id = file.run_id;
   anchor.number = file.number;
   anchor.copy = file.copy;
+  anchor.truncates = file.truncates != 0;
   anchor.parts = file.part_count;
   TakePositions(file, refuse, anchor);
   TakeTables(bytes, file.table_count, refuse, anchor);
