@@ -80,6 +80,7 @@ struct Options {
   uint64_t page_bytes = 0;              // the smallest page of a paged table
   uint32_t checkpoint_interval_ms = 0;  // from one fuzzy checkpoint to the next; 0: none after so long
   uint64_t checkpoint_bytes = 0;        // the same in bytes of log
+  bool log_truncation = true;           // a checkpoint gives up the logs below what recovery needs
   std::string diff_image;               // SLOT, RUNS: the image in the record of a change
   uint64_t locktable_modifier = 0;      // -l: lock table buckets per worker
   uint64_t locktable_evict_buffer = 0;  // -Tl: delta in bytes; metadata older than durable - delta is evicted
@@ -89,7 +90,7 @@ struct Options {
   std::vector<std::string> log_dirs;    // --log_dir A,B
   uint32_t number_of_disks = 0;         // -LD; 0: as many as log_dirs
   bool log_overwrite = false;
-  uint64_t log_limit_bytes = 0;     // a run stops cleanly when its logs reach this size in all
+  uint64_t log_limit_bytes = 0;     // a run stops cleanly when its logs take this much in all
   std::string log_device = "real";  // or the device that each log directory emulates (parse_device.h)
   uint64_t device_ceiling = 0;      // bytes per second that the log devices can take; 0: not known
 

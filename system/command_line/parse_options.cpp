@@ -456,6 +456,7 @@ Options DefaultOptions() {
   o.page_bytes = C::kPageBytes;
   o.checkpoint_interval_ms = C::kCheckpointIntervalMs;
   o.checkpoint_bytes = C::kCheckpointBytes;
+  o.log_truncation = C::kLogTruncation;
   o.diff_image = C::kDiffImageName;
   o.restart_level = C::kRestartLevel;
   o.update_simd = C::kUpdateSimd;

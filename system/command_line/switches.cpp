@@ -210,6 +210,7 @@ constexpr Switch kSwitches[] = {
              "ms from one fuzzy checkpoint to the next; 0: none after so long"),
     Bytes("CHECKPOINT_BYTES", "", &O::checkpoint_bytes, 0, kMostBytes,
           "the same in bytes of log; 0: none after so many"),
+    Bool("LOG_TRUNCATION", "", &O::log_truncation, "0: a checkpoint leaves the logs whole"),
     Choice("DIFF_IMAGE", &O::diff_image, kDiffImages, {},
            "the image of a change: the whole slot, or the changed words"),
     Both(Bool("UPDATE_SIMD", "", &O::update_simd, "0: the same as --simd=scalar")),
