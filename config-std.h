@@ -347,6 +347,12 @@
 #define DIFF_METHOD DL1P
 #endif
 
+// 0 or 1; 1: a checkpoint gives up the logs below what a recovery still needs (LOG_DIFFERENTIAL), and LOG_LIMIT counts
+// the rest; 0: they stay whole.
+#ifndef LOG_TRUNCATION
+#define LOG_TRUNCATION 1
+#endif
+
 // The image in a record of a change (LOG_DIFFERENTIAL): SLOT, the whole slot, as in the paper, or RUNS, the words that
 // changed.
 #ifndef DIFF_IMAGE

@@ -308,9 +308,10 @@ struct AnchorFile {
   uint32_t crc;  // CRC32C of the file with this field zero
   uint64_t database_id;
   uint64_t run_id;
-  uint32_t number;  // of the checkpoint
-  uint16_t copy;    // of the backup's two
-  uint16_t method;  // DiffMethod
+  uint32_t number;    // of the checkpoint
+  uint16_t copy;      // of the backup's two
+  uint8_t method;     // DiffMethod
+  uint8_t truncates;  // 1: the logs may have been given up below `needed`
   uint32_t part_count;
   uint32_t log_count;
   uint32_t table_count;

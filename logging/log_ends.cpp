@@ -71,7 +71,7 @@ void JudgeEnds(std::span<const LogReader* const> readers, uint32_t threads_max, 
   for (uint32_t log = 0; log < readers.size(); ++log) {
     const LogReader& reader = *readers[log];
     summary.voids += reader.void_count();
-    summary.log_bytes += reader.position() - reader.source().start;
+    summary.log_bytes += reader.position() - std::min(reader.source().First(), reader.position());
     summary.next_sequence = std::max(summary.next_sequence, reader.next_sequence());
     summary.highest_lsn = std::max(summary.highest_lsn, reader.source().FileEnd());
     summary.highest_stamp = std::max(summary.highest_stamp, reader.stamp());

@@ -82,14 +82,14 @@ LogReader::LogReader(const LogSource& source, size_t block_bytes, uint32_t buffe
       stream_end_(std::min(source.FileEnd(), source.frozen_end)),
       check_(source, stream_end_),
       is_memory_(source.device->is_memory()),
-      position_(source.start),
-      loaded_until_(source.start),
+      position_(source.First()),
+      loaded_until_(format::BlockBelow(position_)),
       watermark_(source.first_timestamp) {
   CHECK(source.log_count >= 1 && source.log_count <= format::kMaxLogs && source.log_index < source.log_count);
   CHECK(buffer_count >= 2);
   // A short log needs no long buffers.
   block_bytes_ = std::min(RoundUpToBlock(std::max<size_t>(block_bytes, 1)) * source.device->disks(),
-                          RoundUpToBlock(std::max<size_t>(stream_end_ - std::min(stream_end_, source.start), 1)));
+                          RoundUpToBlock(std::max<size_t>(stream_end_ - std::min(stream_end_, loaded_until_), 1)));
   for (uint32_t i = 0; i < buffer_count; ++i) buffers_.push_back(std::make_unique<ReadBuffer>());
   needed_ = sizeof(RecordHeader);
 }
@@ -190,7 +190,7 @@ void LogReader::Follow(const RecordType& type, const RecordView& record) {
 
 void LogReader::End(const format::RunEndBody& run_end) {
   run_end_ = run_end;
-  if (run_end.txn_count != txn_count_) {
+  if (source_.is_cut() ? run_end.txn_count < txn_count_ : run_end.txn_count != txn_count_) {
     Refuse("RUN_END counts " + std::to_string(run_end.txn_count) + " transactions, the log holds " +
            std::to_string(txn_count_));
   }
@@ -200,7 +200,7 @@ void LogReader::End(const format::RunEndBody& run_end) {
 
 Lsn LogReader::RecordStartUpTo(Lsn at) const {
   const auto behind = std::upper_bound(block_starts_.begin(), block_starts_.end(), at);
-  return behind == block_starts_.begin() ? source_.start : *(behind - 1);
+  return behind == block_starts_.begin() ? source_.First() : *(behind - 1);
 }
 
 void LogReader::Refuse(const std::string& why) const { ThrowDamaged(source_, position_, why); }
@@ -229,7 +229,7 @@ bool LogReader::StartReading(size_t carry_bytes, size_t needed_bytes) {
   next_bytes_ = bytes;
   const auto read = [device = source_.device, offset = source_.OffsetOf(loaded_until_),
                      to = std::span(next->data(), bytes)] { return device->Read(offset, to); };
-  const bool is_short_log = loaded_until_ == source_.start && left < kBytesForAThread && bytes >= left;
+  const bool is_short_log = loaded_until_ <= source_.First() && left < kBytesForAThread && bytes >= left;
   if (is_memory_ || is_short_log) {
     read_.ReadHere(read);
   } else {
@@ -254,7 +254,9 @@ void LogReader::TakeBlock() {
   next_buffer_->Hold();
   buffer_ = next_buffer_;
   block_starts_.push_back(position_);
-  cursor_ = buffer_->data() - carry;
+  // In the first block reading may begin behind its start.
+  const size_t skipped = position_ > loaded_until_ ? static_cast<size_t>(position_ - loaded_until_) : 0;
+  cursor_ = buffer_->data() - carry + skipped;
   loaded_until_ += got;
 }
 

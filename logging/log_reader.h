@@ -15,6 +15,9 @@
 // first bad record is ever replayed, and the end of the valid prefix is exact: PADs, VOIDs and anchors
 // belong to it, the size of the file never matters.
 //
+// A log that was given up below some record is read from there on, in whole blocks; what is below in its block is
+// passed over.
+//
 // Memory is bounded: a batch keeps its buffer, and with all buffers kept Cut says kNoBuffer until a lane has replayed
 // enough. The start of a record that crosses the end of its buffer is moved in front of the next one's data. A buffer
 // outgrows the block size only for a record whose header, checksum included, says that it is longer and whose bytes are
@@ -24,6 +27,7 @@
 // the log are read when the log has ended.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -51,6 +55,8 @@ struct LogSource {
   uint32_t log_index = 0;
   uint32_t log_count = 1;
   Lsn start{};  // of the first byte of the stream
+  // Where a record starts, below which the log was given up: what is there is old records, or zeros, block by block.
+  Lsn needed{};
   // Commands with timestamps, for multi-version replay; no transaction reads below the first timestamp.
   bool many_versions = false;
   Timestamp first_timestamp{};
@@ -62,6 +68,9 @@ struct LogSource {
   Lsn durable_until{};
 
   bool frozen() const { return frozen_end != Lsn(UINT64_MAX); }
+  // Where reading begins.
+  Lsn First() const { return std::max(start, needed); }
+  bool is_cut() const { return needed > start; }
   uint64_t OffsetOf(Lsn at) const { return format::kStreamOffset + (at - start); }
   // The LSN at the end of the file.
   Lsn FileEnd() const {
@@ -187,7 +196,7 @@ class LogReader {
   const ProofPerLog& proofs() const { return proofs_; }
   // A place up to `at` where a record of the prefix starts, not far before it: one of each block is known.
   Lsn RecordStartUpTo(Lsn at) const;
-  // These places, ascending: the first is the start of the log; one may be there twice, and the last be position().
+  // These places, ascending: the first is where reading began; one may be there twice, and the last be position().
   std::span<const Lsn> block_starts() const { return block_starts_; }
 
   // Of stamped records and marks so far: the largest stamp, and up to which one every log had been durable. A
@@ -210,7 +219,7 @@ class LogReader {
   void ReadAhead();
   bool StartReading(size_t carry_bytes, size_t needed_bytes);
   void TakeBlock();
-  size_t available() const { return static_cast<size_t>(loaded_until_ - position_); }
+  size_t available() const { return loaded_until_ > position_ ? static_cast<size_t>(loaded_until_ - position_) : 0; }
 
   LogSource source_;
   size_t block_bytes_;
@@ -223,7 +232,7 @@ class LogReader {
   std::byte* cursor_ = nullptr;  // the record at position_, in *buffer_
   Lsn position_;
   std::vector<Lsn> block_starts_;  // of the first record of each block, ascending
-  Lsn loaded_until_;               // *buffer_ holds the stream from position_ up to here
+  Lsn loaded_until_;               // *buffer_ holds the stream from position_ up to here; at first, its block's start
   size_t needed_ = 0;              // bytes from position_ on that the next step needs
   LsnPerLog anchor_{};
 

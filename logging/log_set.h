@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/cache_line.h"
+#include "base/host.h"
 #include "base/types.h"
 #include "logging/format.h"
 #include "logging/log_stream.h"
@@ -65,6 +66,9 @@ class LogSet {
     return next < count() ? next : worker % count();
   }
   uint64_t reserved_bytes() const;
+  // Less what was given up again, as its owner has told.
+  uint64_t kept_bytes() const { return reserved_bytes() - discarded_bytes_.load(std::memory_order_relaxed); }
+  void CountDiscarded(uint64_t bytes) { discarded_bytes_.fetch_add(bytes, std::memory_order_relaxed); }
   size_t memory_bytes() const;
 
   // Any thread, once started: a worker has ended by an error. No thread may block on its unfinished records.
@@ -82,6 +86,7 @@ class LogSet {
   std::vector<std::unique_ptr<LogStream>> streams_;
   std::vector<std::vector<LogStream*>> groups_;
   FlushHooks* hooks_ = nullptr;  // once started
+  Atomic<uint64_t> discarded_bytes_{0};
   std::vector<std::unique_ptr<LogWriter>> writers_;
 };
 

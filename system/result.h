@@ -121,11 +121,12 @@ struct RecoveryResult {
   uint64_t recovered = 0;
   uint64_t dropped_dependency = 0;  // whole, but a transaction that they depend on is not durable
   uint64_t voids = 0;
-  uint64_t torn_logs = 0;     // logs that end in a torn record
-  uint64_t cut_bytes = 0;     // non-zero bytes behind the frontier
-  bool clean_end = false;     // RUN_END in every log
-  uint64_t log_bytes = 0;     // valid prefixes in all
-  std::vector<Lsn> frontier;  // end of the valid prefix of each log: the recovery horizon
+  uint64_t torn_logs = 0;             // logs that end in a torn record
+  uint64_t cut_bytes = 0;             // non-zero bytes behind the frontier
+  bool clean_end = false;             // RUN_END in every log
+  uint64_t log_bytes = 0;             // valid prefixes in all
+  std::vector<Lsn> frontier;          // end of the valid prefix of each log: the recovery horizon
+  std::vector<uint64_t> ended_below;  // ReplaySummary::ended_below
   uint32_t threads = 0;
   bool serial_fallback = false;
   double parallelism = 0;  // measured: mean number of workers that were replaying

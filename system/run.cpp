@@ -155,13 +155,16 @@ class Run {
   LogOptions OptionsOfLog(const NewLogFiles& files) {
     LogOptions options = LogOptionsOf(options_, first_stamp_);
     if (files.backup) {
-      options.backup =
+      auto backup =
           std::make_shared<BackupOptions>(BackupOptions{&database_,
                                                         &storage_.files(),
                                                         files.backup,
                                                         files.anchor_path,
                                                         *files.anchor,
-                                                        {options_.checkpoint_interval_ms, options_.checkpoint_bytes}});
+                                                        {options_.checkpoint_interval_ms, options_.checkpoint_bytes},
+                                                        {}});
+      if (options_.log_truncation) backup->truncated_logs = files.log_paths;
+      options.backup = std::move(backup);
     }
     if (log_traits().needs_epochs) {
       node_.epochs().StartAfter(EpochTid::EpochOf(TidOf(first_stamp_)));
@@ -277,7 +280,7 @@ class Run {
   // Why the run must end early, or nullptr.
   const char* ReasonToStop() const {
     if (StopRequested()) return "signal";
-    if (node_.logs() != nullptr && node_.logs()->reserved_bytes() >= options_.log_limit_bytes) return "log_limit";
+    if (node_.logs() != nullptr && node_.logs()->kept_bytes() >= options_.log_limit_bytes) return "log_limit";
     return nullptr;
   }
 

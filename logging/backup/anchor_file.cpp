@@ -55,6 +55,7 @@ void CheckCounts(const AnchorFile& file, const Refusal& refuse) {
                 "impossible copy of the backup");
   refuse.Unless(file.method <= static_cast<uint16_t>(DiffMethod::kLast), offsetof(AnchorFile, method),
                 "its method of logging is not known", ExitStatus::kMismatch);
+  refuse.Unless(file.truncates <= 1, offsetof(AnchorFile, truncates), "neither with whole logs nor without");
   refuse.Unless(file.part_count >= 1 && file.part_count <= format::kMaxCheckpointParts,
                 offsetof(AnchorFile, part_count), "impossible number of parts");
   refuse.Unless(file.log_count >= 1 && file.log_count <= format::kMaxLogs, offsetof(AnchorFile, log_count),
@@ -117,9 +118,10 @@ std::vector<std::byte> EncodeAnchor(const BackupAnchor& anchor) {
   file.database_id = anchor.database_id;
   file.run_id = anchor.run_id;
   file.number = anchor.number;
-  file.copy = static_cast<uint16_t>(anchor.copy);
-  file.method = static_cast<uint16_t>(anchor.method);
+  file.method = static_cast<uint8_t>(anchor.method);
   CHECK(anchor.parts >= 1 && anchor.parts <= format::kMaxCheckpointParts && anchor.copy <= 1);
+  file.copy = static_cast<uint16_t>(anchor.copy);
+  file.truncates = anchor.truncates ? 1 : 0;
   file.part_count = anchor.parts;
   file.log_count = static_cast<uint32_t>(logs);
   file.table_count = static_cast<uint32_t>(anchor.tables.size());
@@ -153,6 +155,7 @@ BackupAnchor DecodeAnchor(std::span<const std::byte> bytes, const std::string& p
   anchor.number = file.number;
   anchor.copy = file.copy;
   anchor.method = static_cast<DiffMethod>(file.method);
+  anchor.truncates = file.truncates != 0;
   anchor.parts = file.part_count;
   TakePositions(file, refuse, anchor);
   TakeTables(bytes, file.table_count, refuse, anchor);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "logging/backup/anchor_file.h"
 #include "logging/backup/backup_files.h"
@@ -25,6 +26,8 @@ struct BackupOptions {
   std::string anchor_path;
   BackupAnchor anchor;  // of the backup with which the run begins
   CheckpointOptions checkpoints;
+  // By log: its file, which is given up below what the newest backup needs. Empty: the logs stay whole.
+  std::vector<std::string> truncated_logs;
 };
 
 }  // namespace dbx

@@ -15,7 +15,10 @@ constexpr std::chrono::milliseconds kLook{1};
 }  // namespace
 
 Checkpointer::Checkpointer(CheckpointedLog& log, const BackupOptions& options)
-    : log_(log), options_(options.checkpoints), checkpoint_(log, options) {}
+    : log_(log),
+      options_(options.checkpoints),
+      truncated_log_(options.truncated_logs.empty() ? "" : options.truncated_logs.front()),
+      checkpoint_(log, options) {}
 
 void Checkpointer::Start() {
   CHECK(!thread_.joinable() && !stop_.load());
@@ -76,6 +79,11 @@ FuzzyCheckpoint::Outcome Checkpointer::WriteNext() {
   end_nanos_ = host::MonotonicNanos();
   counters_.seconds += static_cast<double>(end_nanos_ - begin_nanos) * 1e-9;
   counters_.checkpoints += outcome == FuzzyCheckpoint::Outcome::kComplete;
+  if (checkpoint_.cannot_discard() && !noticed_) {
+    noticed_ = true;
+    std::fprintf(stderr, "notice: the file system of %s frees no blocks of a file: the logs stay as long as they are\n",
+                 truncated_log_.c_str());
+  }
   if (outcome != FuzzyCheckpoint::Outcome::kNoSpace || ++counters_.failed > 1) return outcome;
   std::fprintf(stderr, "notice: no space for a checkpoint, recovery would begin with the one before: %s\n",
                checkpoint_.no_space_because().c_str());

@@ -1,10 +1,12 @@
 #include "logging/backup/fuzzy_checkpoint.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "logging/format.h"
 #include "storage/heap/checkpoint_clock.h"
 #include "storage/heap/page_space.h"
 
@@ -37,10 +39,15 @@ FuzzyCheckpoint::FuzzyCheckpoint(CheckpointedLog& log, const BackupOptions& opti
       backup_(options.writer),
       files_(*options.files),
       anchor_path_(options.anchor_path),
+      truncated_logs_(options.truncated_logs),
+      log_starts_(options.anchor.begin),
       bytes_before_(backup_->written_bytes()),
       anchor_(options.anchor),
-      scan_(*backup_) {
+      scan_(*backup_),
+      discarded_until_(truncated_logs_.size(), format::kStreamOffset) {
   CHECK(database_.checkpoints().number() == anchor_.number);
+  // The first backup's anchor says where the logs start.
+  CHECK(truncated_logs_.empty() || (anchor_.number == 0 && truncated_logs_.size() == log_starts_.size()));
 }
 
 bool FuzzyCheckpoint::HasSpace(auto&& write) {
@@ -64,6 +71,7 @@ FuzzyCheckpoint::Outcome FuzzyCheckpoint::Write(const std::function<bool()>& sto
     return Outcome::kGivenUp;
   }
   anchor_ = std::move(next);
+  TruncateLogs(anchor_.needed);
   return Outcome::kComplete;
 }
 
@@ -76,6 +84,10 @@ bool FuzzyCheckpoint::TakeSteps(BackupAnchor& next, const std::function<bool()>&
     }
   };
   next.needed = ask([&] { return log_.NeededFrom(); });
+  for (size_t log = 0; log < next.needed.size(); ++log) {
+    next.needed[log] = std::max(next.needed[log], anchor_.needed[log]);
+  }
+  next.truncates = !truncated_logs_.empty();
   next.sequences = ask([&] { return log_.EndedBelow(); });
   next.number = database_.checkpoints().Begin();
   CHECK(next.tables.size() == database_.table_count() && next.parts == backup_->shape().parts());
@@ -122,6 +134,20 @@ void FuzzyCheckpoint::TakeBack(const BackupAnchor& next) {
       latched.SetNumber(next.number);
       latched.SetDirty(static_cast<int>(next.copy));
     }
+  }
+}
+
+void FuzzyCheckpoint::TruncateLogs(const std::vector<Lsn>& needed) {
+  for (size_t log = 0; log < truncated_logs_.size() && !cannot_discard_; ++log) {
+    const uint64_t from = discarded_until_[log];
+    const uint64_t to = format::kStreamOffset + (format::BlockBelow(needed[log]) - log_starts_[log]);
+    if (to <= from) continue;
+    bool done = false;
+    const bool has_space = HasSpace([&] { done = files_.Discard(truncated_logs_[log], from, to); });
+    cannot_discard_ = has_space && !done;
+    if (!done) continue;
+    discarded_until_[log] = to;
+    log_.CountDiscarded(to - from);
   }
 }
 

@@ -13,12 +13,23 @@
 //    8 END into each log, with the active transactions of that log, which are listed before any END has its place
 //    9 wait until all ENDs are durable: each change that is in the copy is durable in its log then
 //   10 the anchor, durably: now recovery begins with this copy, and the other one may be overwritten
+//   11 the logs are given up below what this copy needs, if that was asked for: each file's whole blocks below the one
+//      with that position, behind its headers
 //
 // A checkpoint for which there is no space (ENOSPC) changes nothing that a recovery sees: the anchor keeps naming the
 // older copy. The pages' numbers must stay true, so all of them count as reached; and as they may be half written in
 // the copy, all are dirty for it. The next checkpoint has the next number and the same copy. Any other failure is
 // final, and so is one of the anchor's new name, after which it cannot be told which of the two anchors a crash leaves.
 // A log that has failed, or is being stopped, lets the checkpoint be given up; it reports its failure itself.
+//
+// What is needed never decreases: a transaction announces a position that it has read before, and may be seen only when
+// a later one has been reserved. What it appends lies behind all positions that were reserved when it was not seen
+// (active_transactions.h), so that the older anchor's position holds, and the announced one may have been given up.
+//
+// Step 11 after step 10: until the new anchor is durable a crash leaves the older one, which needs more of the logs. It
+// is not made durable itself; a crash leaves any of the blocks. So nothing below what an anchor needs may be read, be
+// it there or not. Without space for it (a file system may need some) the next checkpoint tries again; where the file
+// system cannot do it the logs stay as long as they are.
 //
 // Threads: one, which alone calls the log and the file system meanwhile.
 #pragma once
@@ -58,6 +69,8 @@ class CheckpointedLog {
   virtual void AwaitDurable(const std::vector<Lsn>& positions) = 0;
   // In all logs, since their start.
   virtual uint64_t ReservedBytes() const = 0;
+  // So many of them have been given up.
+  virtual void CountDiscarded(uint64_t bytes) = 0;
 };
 
 class FuzzyCheckpoint {
@@ -75,6 +88,8 @@ class FuzzyCheckpoint {
   const BackupAnchor& anchor() const { return anchor_; }
   // Why there was no space, the last time.
   const std::string& no_space_because() const { return no_space_because_; }
+  // The logs were to be given up, and their file system cannot do it.
+  bool cannot_discard() const { return cannot_discard_; }
   // Since the run began, of failed checkpoints too.
   uint64_t pages() const { return scan_.pages(); }
   uint64_t bytes() const { return backup_->written_bytes() - bytes_before_; }
@@ -87,6 +102,7 @@ class FuzzyCheckpoint {
   bool TakeSteps(BackupAnchor& next, const std::function<bool()>& stopped);
   void CopyPages(const BackupAnchor& next, const std::function<bool()>& stopped);
   void TakeBack(const BackupAnchor& next);
+  void TruncateLogs(const std::vector<Lsn>& needed);
   // False if `write` fails for lack of space.
   bool HasSpace(auto&& write);
 
@@ -95,10 +111,14 @@ class FuzzyCheckpoint {
   const std::shared_ptr<BackupWriter> backup_;
   FileSystem& files_;
   const std::string anchor_path_;
+  const std::vector<std::string> truncated_logs_;
+  const std::vector<Lsn> log_starts_;
   const uint64_t bytes_before_;
   BackupAnchor anchor_;
   PageScan scan_;
   std::string no_space_because_;
+  std::vector<uint64_t> discarded_until_;  // by log: the offset in its file
+  bool cannot_discard_ = false;
 };
 
 // Writes the backup with which a run begins, number 0 in copy 0, of a database that no transaction uses yet; durable on

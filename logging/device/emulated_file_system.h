@@ -4,7 +4,8 @@
 // It forwards everything to the underlying file system, which does the writing, syncing and crashing, and then waits
 // until an EmulatedDevice would be done: durability is unchanged, only its completion is reported later. It cannot make
 // the underlying directory faster. Operations on names take no time: they belong to the begin and the end of a run. Nor
-// do preallocation and Map, which reads small files and, for --verify, outside of all measurements.
+// do preallocation and Map, which reads small files and, for --verify, outside of all measurements; nor Discard, which
+// transfers nothing.
 //
 // Threads: as file_system.h says.
 #pragma once
@@ -39,6 +40,7 @@ class EmulatedFileSystem final : public FileSystem {
     return files_.LockDirectory(path, kind);
   }
   void Rewrite(const std::string& path, uint64_t from, uint64_t to) override;
+  bool Discard(const std::string& path, uint64_t from, uint64_t to) override { return files_.Discard(path, from, to); }
   std::unique_ptr<BlockDevice> Create(const std::string& path, const DeviceOptions& options) override;
   std::unique_ptr<PageFile> CreatePages(const std::string& path, bool durable) override;
   std::unique_ptr<BlockDevice> Open(const std::string& path) override;

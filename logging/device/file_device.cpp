@@ -415,6 +415,22 @@ void RewriteFile(const std::string& path, uint64_t from, uint64_t to) {
   if (::fsync(fd.get()) != 0) ThrowErrno("sync", path, errno);
 }
 
+bool DiscardBlocks(const std::string& path, uint64_t from, uint64_t to) {
+  CHECK(from % kBlockBytes == 0);
+  CHECK(to % kBlockBytes == 0);
+  CHECK(from < to);
+  const UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!fd.valid()) ThrowErrno("open", path, errno);
+  int error;
+  do {
+    const int mode = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE;
+    error = ::fallocate(fd.get(), mode, static_cast<off_t>(from), static_cast<off_t>(to - from)) == 0 ? 0 : errno;
+  } while (error == EINTR);
+  if (error == EOPNOTSUPP || error == ENOSYS) return false;
+  if (error != 0) ThrowErrno("free blocks of", path, from, error);
+  return true;
+}
+
 DirectoryKind Describe(const std::string& directory, const DeviceOptions& options) {
   const FileSystemType file_system = FileSystemTypeOf(directory);
   DirectoryKind kind{directory, file_system.is_ram ? "ram" : "real", file_system.name, "pread, buffered"};

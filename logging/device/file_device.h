@@ -67,6 +67,9 @@ std::unique_ptr<FileDevice> OpenFileDevice(const std::string& path);
 // unchanged.
 void RewriteFile(const std::string& path, uint64_t from, uint64_t to);
 
+// As FileSystem::Discard says: punches a hole, while other descriptors may write elsewhere in the file.
+bool DiscardBlocks(const std::string& path, uint64_t from, uint64_t to);
+
 // Examines a directory; tries the engines on a file that is deleted at once. Throws Error if it is not there.
 DirectoryKind Describe(const std::string& directory, const DeviceOptions& options = {});
 

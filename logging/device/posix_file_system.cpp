@@ -137,6 +137,10 @@ DirectoryLock PosixFileSystem::LockDirectory(const std::string& path, LockKind k
 
 void PosixFileSystem::Rewrite(const std::string& path, uint64_t from, uint64_t to) { RewriteFile(path, from, to); }
 
+bool PosixFileSystem::Discard(const std::string& path, uint64_t from, uint64_t to) {
+  return DiscardBlocks(path, from, to);
+}
+
 std::unique_ptr<BlockDevice> PosixFileSystem::Create(const std::string& path, const DeviceOptions& options) {
   return CreateFileDevice(path, options);
 }

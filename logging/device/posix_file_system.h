@@ -21,6 +21,7 @@ class PosixFileSystem final : public FileSystem {
   void SyncDirectory(const std::string& path) override;
   DirectoryLock LockDirectory(const std::string& path, LockKind kind) override;
   void Rewrite(const std::string& path, uint64_t from, uint64_t to) override;
+  bool Discard(const std::string& path, uint64_t from, uint64_t to) override;
   std::unique_ptr<BlockDevice> Create(const std::string& path, const DeviceOptions& options) override;
   std::unique_ptr<PageFile> CreatePages(const std::string& path, bool durable) override;
   std::unique_ptr<BlockDevice> Open(const std::string& path) override;

@@ -42,7 +42,13 @@ class ActiveTransactions {
     words_[worker].id.store(id.value, std::memory_order_release);
     words_[worker].word.store(first.value() << kLogBits | log, std::memory_order_release);
   }
-  void End(uint32_t worker) { words_[worker].word.store(kNone, std::memory_order_release); }
+  // Its ABORT has been filled; it may be tried again under the same id.
+  void Abort(uint32_t worker) { words_[worker].word.store(kNone, std::memory_order_release); }
+  // Its COMMIT has been filled. In this order: where a reader finds no word, EndedBelow says that it had ended.
+  void Commit(uint32_t worker, TxnId id) {
+    words_[worker].sequence.store(id.sequence() + 1, std::memory_order_release);
+    words_[worker].word.store(kNone, std::memory_order_release);
+  }
 
   // --- by any thread ---
 
@@ -61,7 +67,8 @@ class ActiveTransactions {
       }
     }
   }
-  // By worker: all of its transactions with lower sequence numbers have ended.
+  // By worker: all of its transactions with lower sequence numbers have ended; and, where ForEach was called before,
+  // all that had committed by then have lower ones.
   std::vector<uint64_t> EndedBelow() const {
     std::vector<uint64_t> sequences;
     for (const Words& words : words_) sequences.push_back(words.sequence.load(std::memory_order_acquire));

@@ -180,7 +180,7 @@ class DifferentialLog : public FlushHooks, public LogDefaults, private Checkpoin
     std::memcpy(stream.at(place) + sizeof(format::RecordHeader), &state.id, sizeof state.id);
     SealRecord(stream.at(place), stream.HeaderFor(place, format::RecordKind::kAbort));
     stream.SubmitPart(state.worker, place);
-    active_.End(state.worker);
+    active_.Abort(state.worker);
     state.changes = 0;
   }
 
@@ -196,7 +196,7 @@ class DifferentialLog : public FlushHooks, public LogDefaults, private Checkpoin
   void Submit(TxnState& state, const LoggedTxn auto&) {
     FillEnd(state, format::RecordKind::kCommit);
     logs_.stream(state.log).Submit(state.worker, state.place);
-    active_.End(state.worker);
+    active_.Commit(state.worker, state.id);
   }
   // Nothing is reserved that the transaction could give up.
   void Void(TxnState&) { CHECK(false); }
@@ -449,6 +449,7 @@ class DifferentialLog : public FlushHooks, public LogDefaults, private Checkpoin
     }
   }
   uint64_t ReservedBytes() const override { return logs_.reserved_bytes(); }
+  void CountDiscarded(uint64_t bytes) override { logs_.CountDiscarded(bytes); }
 
   LogSet& logs_;
   const LogOptions options_;

@@ -104,8 +104,9 @@ class RestartRun {
         pages_taken_(database_.table_count()),
         work_(Stages()) {
     const ForwardPass::Options options{settings.block_bytes, with_names, Reaches(3) ? kKeptBytes / logs_ : 0};
-    for (const LogSource& source : input.logs) {
-      progress_[source.log_index].value.store(source.start.value(), std::memory_order_relaxed);
+    for (LogSource source : input.logs) {
+      if (input.anchor.truncates) source.needed = input.anchor.needed[source.log_index];
+      progress_[source.log_index].value.store(source.First().value(), std::memory_order_relaxed);
       forward_.push_back(
           std::make_unique<ForwardPass>(source, PointOf(source.log_index), database_, options, progress_));
     }
@@ -219,6 +220,18 @@ class RestartRun {
       forward_[log]->Judge(summary_.frontier);
       summary_.recovered += forward_[log]->winners();
       summary_.dropped += forward_[log]->losers();
+    }
+    NameEnded();
+  }
+
+  // Those whose records may have been given up keep their names: none is used again.
+  void NameEnded() {
+    const BackupAnchor& anchor = input_.anchor;
+    if (!anchor.truncates) return;
+    summary_.ended_below = anchor.sequences;
+    // One that is still to end, or be tried again, has the sequence itself.
+    for (const uint64_t sequence : anchor.sequences) {
+      summary_.next_sequence = std::max(summary_.next_sequence, sequence + 1);
     }
   }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/check.h"
 #include "logging/differential/slot_change.h"
 #include "logging/records/differential_records.h"
 #include "logging/records/record_type.h"
@@ -26,7 +27,12 @@ ForwardPass::ForwardPass(const LogSource& source, const RestartPoint& point, con
       database_(database),
       with_names_(options.with_names),
       progress_(progress),
-      kept_(options.kept_bytes) {}
+      kept_(options.kept_bytes),
+      met_(source.is_cut() ? point.ended_below.size() : 0),
+      knows_begun_(!source.is_cut()),
+      begun_(source.is_cut() ? point.number - 1 : 0) {
+  CHECK(!source.is_cut() || (source.First() == point.needed && point.number > 0));
+}
 
 void ForwardPass::Run() {
   const LogSource& source = reader_.source();
@@ -68,26 +74,34 @@ void ForwardPass::VisitChange(const RecordView& record, Lsn at) {
   if (const char* fault = DecodeChange(record.header, record.body, change)) Refuse(at, fault);
   if (const char* fault = FaultOf(change, database_)) Refuse(at, fault);
   CheckMethod(record, format::kChangeImages, at);
-  if (change.number > begun_) Refuse(at, "change of a checkpoint that has not begun");
-  if (change.number + 1 < begun_) Refuse(at, "change that a later checkpoint should have reached");
+  CheckNumber(change.number, at);
   CheckStillActive(change.txn, at);
   Attempt attempt = attempts_.Find(change.txn);
   if (change.Has(format::kChangeFirst)) {
     if (attempt.is_open) Refuse(at, "transaction that begins twice");
     attempt = {.first = at, .least_number = change.number, .is_open = true};
   } else if (!attempt.is_open) {
-    Refuse(at, "change of a transaction that has not begun");
+    if (!MayBeCut(change.txn, at)) Refuse(at, "change of a transaction that has not begun");
+    attempt = {.first = at, .least_number = change.number, .is_open = true, .is_cut = true};
   }
+  MeetWorker(change.txn);
   attempt.least_number = std::min(attempt.least_number, change.number);
   const bool compensates = change.Has(format::kChangeCompensation);
-  if (compensates && attempt.standing == 0) Refuse(at, "compensation of nothing");
-  compensates ? --attempt.standing : ++attempt.standing;
+  if (!compensates) {
+    ++attempt.standing;
+  } else if (attempt.standing > 0) {
+    --attempt.standing;
+  } else if (!attempt.is_cut) {
+    Refuse(at, "compensation of nothing");
+  }
   attempt.is_taken_back |= compensates;
   attempts_.Set(change.txn, attempt);
 }
 
 void ForwardPass::VisitCommit(const RecordView& record, Lsn at) {
-  if (EndAttempt(record, at).is_taken_back) Refuse(at, "COMMIT of a transaction that was taken back");
+  const Attempt attempt = EndAttempt(record, at);
+  if (attempt.is_taken_back) Refuse(at, "COMMIT of a transaction that was taken back");
+  if (attempt.is_cut) CheckHadEnded(*FieldOf<TxnId>(record.body), at);
   ++commits_;
   if (with_names_) names_.push_back({at, *FieldOf<TxnId>(record.body)});
   TakeVector(record, at);
@@ -126,8 +140,12 @@ ForwardPass::Attempt ForwardPass::EndAttempt(const RecordView& record, Lsn at) {
   const TxnId txn = *FieldOf<TxnId>(record.body);
   CheckStillActive(txn, at);
   CheckMethod(record, format::kEndStamped, at);
-  const Attempt attempt = attempts_.Find(txn);
-  if (!attempt.is_open) Refuse(at, "end of a transaction that has changed nothing");
+  Attempt attempt = attempts_.Find(txn);
+  if (!attempt.is_open) {
+    if (!MayBeCut(txn, at)) Refuse(at, "end of a transaction that has changed nothing");
+    attempt.is_cut = true;
+  }
+  MeetWorker(txn);
   attempts_.Set(txn, {});
   return attempt;
 }
@@ -138,19 +156,61 @@ void ForwardPass::CheckStillActive(TxnId txn, Lsn at) const {
   Refuse(at, "record of a transaction that had ended before the anchor's checkpoint began");
 }
 
+// Of one whose first change may lie where the log was given up.
+bool ForwardPass::MayBeCut(TxnId txn, Lsn at) const {
+  const uint32_t worker = txn.worker().value();
+  if (at >= point_.begin || worker >= met_.size() || met_[worker]) return false;
+  return txn.sequence() <= point_.ended_below[worker];
+}
+
+// Its COMMIT had been filled before the checkpoint asked for the sequences.
+void ForwardPass::CheckHadEnded(TxnId txn, Lsn at) const {
+  if (txn.sequence() < point_.ended_below[txn.worker().value()]) return;
+  Refuse(at, "COMMIT of a transaction that is needed, and not according to the anchor");
+}
+
+void ForwardPass::MeetWorker(TxnId txn) {
+  const uint32_t worker = txn.worker().value();
+  if (worker < met_.size()) met_[worker] = true;
+}
+
+void ForwardPass::CheckNumber(uint32_t number, Lsn at) {
+  if (number > begun_) Refuse(at, "change of a checkpoint that has not begun");
+  if (knows_begun_) {
+    if (number + 1 < begun_) Refuse(at, "change that a later checkpoint should have reached");
+    return;
+  }
+  if (!lowest_ || number < lowest_->number) lowest_ = {number, at};
+  if (!highest_ || number > highest_->number) highest_ = {number, at};
+}
+
+// The number of the last BEGIN up to here, where that was not met.
+void ForwardPass::LearnBegun(uint32_t number) {
+  begun_ = number;
+  knows_begun_ = true;
+  if (highest_) CheckNumber(highest_->number, highest_->at);
+  if (lowest_) CheckNumber(lowest_->number, lowest_->at);
+}
+
 void ForwardPass::VisitBegin(uint32_t number, Lsn at) {
+  if (!knows_begun_) {
+    if (number > point_.number) Refuse(at, "checkpoint that the anchor's should have preceded");
+    LearnBegun(number - 1);
+  }
   if (number <= begun_) Refuse(at, "checkpoint that began before");
   begun_ = number;
   if (number != point_.number) return;
   found_begin_ = true;
   if (at != point_.begin) Refuse(at, "checkpoint that began elsewhere, according to the anchor");
   attempts_.ForEach([&](TxnId, const Attempt& attempt) {
-    if (attempt.first < point_.needed) Refuse(attempt.first, "change that is needed, and not according to the anchor");
+    if (attempt.is_cut || attempt.first < point_.needed)
+      Refuse(attempt.first, "change that is needed, and not according to the anchor");
   });
 }
 
 void ForwardPass::VisitEnd(const RecordView& record, Lsn at) {
   const uint32_t number = FieldOf<format::CheckpointEndBody>(record.body)->number;
+  if (!knows_begun_ && number <= begun_) LearnBegun(number);
   if (number != begun_ || number == ended_) Refuse(at, "end of a checkpoint that is not under way");
   ended_ = number;
   if (number != point_.number) return;

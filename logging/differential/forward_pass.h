@@ -19,10 +19,25 @@
 //    ended before; nothing below `needed` is of an attempt that had not; END lists all attempts that have changes in
 //    the backup and had not ended
 //
+// A log that was given up below what the anchor's checkpoint g needs is read from `needed` on. What may be missing:
+//  - Attempts whose first change lies below. When `needed` was taken the log was reserved at least that far, and only
+//    then was it asked which transactions were active: one with a place below `needed` was among these, which would
+//    have lowered it, or had ended. So such an attempt ends below BEGIN(g). Its worker was at that transaction then, or
+//    behind it, and behind it for certain if the transaction had committed: the anchor's sequence says which. And as a
+//    worker makes one attempt after the other, it is the first of its worker whose records are met here. It is known by
+//    a change that is not the FIRST, or by an end without a change.
+//  - The last BEGIN below. Checkpoints of a run count up by one, and each appends a BEGIN: before the first BEGIN(b)
+//    that is met the last one was b - 1; an END(h) that is met before shows that it was h. Until then numbers are only
+//    known to be below g, as a page gets g after BEGIN(g) has its place; what was met is judged when it is known.
+//  - Anchors of LV compression. An element that a COMMIT leaves out was durable when an anchor below was written, hence
+//    before END(g) had a place in any log: step 4 of the checkpoint awaits places below BEGIN. Each log must hold
+//    END(g).
+//
 // Threads: a pass belongs to one thread; LogProgress is shared by the passes over all logs of a run.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -100,6 +115,7 @@ class ForwardPass {
     uint32_t standing = 0;  // changes that were not taken back
     bool is_open = false;
     bool is_taken_back = false;  // at least in part
+    bool is_cut = false;         // `first` is where it was met; its first change lies below
 
     bool IsEmpty() const { return !is_open; }
   };
@@ -115,6 +131,11 @@ class ForwardPass {
   void VisitEnd(const RecordView& record, Lsn at);
   void CheckListed(const RecordView& record, Lsn at) const;
   void CheckStillActive(TxnId txn, Lsn at) const;
+  bool MayBeCut(TxnId txn, Lsn at) const;
+  void CheckHadEnded(TxnId txn, Lsn at) const;
+  void MeetWorker(TxnId txn);
+  void CheckNumber(uint32_t number, Lsn at);
+  void LearnBegun(uint32_t number);
   [[noreturn]] void Refuse(Lsn at, const char* why) const { ThrowDamaged(reader_.source(), at, why); }
 
   LogReader reader_;
@@ -129,7 +150,15 @@ class ForwardPass {
   std::vector<Lsn> uncovered_;  // ends that do not count, ascending
   uint64_t losers_ = 0;         // COMMITs among them
   TxnMap<Attempt> attempts_;
-  uint32_t begun_ = 0;  // the number of the last BEGIN
+  std::vector<bool> met_;  // by worker: it has a record here. Of a log that is read whole: unused
+  bool knows_begun_;       // false: begun_ is the largest possible number
+  uint32_t begun_;         // the number of the last BEGIN
+  // Of changes met before begun_ is known: the lowest and the highest number, and the first places of these.
+  struct NumberAt {
+    uint32_t number;
+    Lsn at;
+  };
+  std::optional<NumberAt> lowest_, highest_;
   uint32_t ended_ = 0;  // and END
   bool found_begin_ = false;
   bool found_end_ = false;

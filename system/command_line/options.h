@@ -81,6 +81,7 @@ struct Options {
   uint32_t checkpoint_interval_ms = 0;  // from one fuzzy checkpoint to the next; 0: none after so long
   uint64_t checkpoint_bytes = 0;        // the same in bytes of log
   std::string diff_method;              // DL1P, DL2P, PL2P: how changes are logged and recovered
+  bool log_truncation = true;           // a checkpoint gives up the logs below what recovery needs
   std::string diff_image;               // SLOT, RUNS: the image in the record of a change
   uint64_t locktable_modifier = 0;      // -l: lock table buckets per worker
   uint64_t locktable_evict_buffer = 0;  // -Tl: delta in bytes; metadata older than durable - delta is evicted
@@ -91,7 +92,7 @@ struct Options {
   uint32_t number_of_disks = 0;         // -LD; 0: as many as log_dirs
   uint32_t backup_dirs = 0;             // the last of log_dirs, for the backup alone; 0: logs and backup share all
   bool log_overwrite = false;
-  uint64_t log_limit_bytes = 0;     // a run stops cleanly when its logs reach this size in all
+  uint64_t log_limit_bytes = 0;     // a run stops cleanly when its logs take this much in all
   std::string log_device = "real";  // or the device that each log directory emulates (parse_device.h)
   uint64_t device_ceiling = 0;      // bytes per second that the log devices can take; 0: not known
 

@@ -468,6 +468,7 @@ Options DefaultOptions() {
   o.checkpoint_interval_ms = C::kCheckpointIntervalMs;
   o.checkpoint_bytes = C::kCheckpointBytes;
   o.diff_method = C::kDiffMethodName;
+  o.log_truncation = C::kLogTruncation;
   o.diff_image = C::kDiffImageName;
   o.restart_level = C::kRestartLevel;
   o.update_simd = C::kUpdateSimd;

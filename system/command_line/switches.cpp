@@ -213,6 +213,7 @@ constexpr Switch kSwitches[] = {
           "the same in bytes of log; 0: none after so many"),
     Choice("DIFF_METHOD", &O::diff_method, kDiffMethodNames, {},
            "differential records and a restart in one pass; in two passes; before and after images"),
+    Bool("LOG_TRUNCATION", "", &O::log_truncation, "0: a checkpoint leaves the logs whole"),
     Choice("DIFF_IMAGE", &O::diff_image, kDiffImages, {},
            "the image of a change: the whole slot, or the changed words"),
     Both(Bool("UPDATE_SIMD", "", &O::update_simd, "0: the same as --simd=scalar")),

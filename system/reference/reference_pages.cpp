@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "system/reference/reference_file.h"
@@ -46,7 +47,7 @@ Anchor ReadAnchor(const FileImage& file, const ReferenceLogs& logs, std::vector<
   Anchor anchor;
   anchor.number = static_cast<uint32_t>(Load(file, 32, 4));
   anchor.copy = static_cast<uint32_t>(Load(file, 36, 2));
-  anchor.method = static_cast<uint32_t>(Load(file, 38, 2));
+  anchor.method = static_cast<uint32_t>(Load(file, 38, 1));
   anchor.parts = static_cast<uint32_t>(Load(file, 40, 4));
   const uint64_t log_count = Load(file, 44, 4), table_count = Load(file, 48, 4), workers = Load(file, 52, 4);
   if (anchor.copy > 1) Bad(file, 36, "a backup has two copies");
@@ -123,6 +124,7 @@ class ChangesOfLog {
     for (const TxnRef& at : set.order) {
       if (at.log == log) winners_.push_back(at.lsn);
     }
+    if (!log_.is_cut()) begun_ = 0;
     std::sort(winners_.begin(), winners_.end());
   }
 
@@ -138,6 +140,7 @@ class ChangesOfLog {
   struct Attempt {
     std::vector<Record> changes;
     size_t compensations = 0;  // among them
+    bool is_cut = false;       // its first change was given up
   };
 
   void Require(bool condition, const Record& record, const std::string& why) const {
@@ -152,13 +155,7 @@ class ChangesOfLog {
       case Kind::kAbort:
         return TakeEnd(record);
       case Kind::kCheckpointBegin:
-        Require(record.number > begun_, record, "a checkpoint begins whose number is not larger than the last one's");
-        begun_ = record.number;
-        if (begun_ == anchor_.number) {
-          Require(record.lsn == anchor_.begin[index_], record, "the anchor says that its checkpoint began elsewhere");
-          found_begin_ = true;
-        }
-        return;
+        return TakeCheckpointBegin(record);
       case Kind::kCheckpointEnd:
         return TakeCheckpointEnd(record);
       case Kind::kCommand:
@@ -171,19 +168,33 @@ class ChangesOfLog {
     }
   }
 
+  // Where a log was given up below, the number of the last BEGIN there is known from the next BEGIN or END on, as
+  // BEGINs count up by one: the changes until then wait for it.
+  void CheckNumber(const Record& record, uint32_t number) {
+    if (!begun_) return early_.push_back(record);
+    Require(number <= *begun_ && number + 1 >= *begun_, record,
+            "a change of a page with the number of a checkpoint that had not begun, or had been overtaken");
+  }
+  void SetBegun(uint32_t number) {
+    begun_ = number;
+    for (const Record& record : std::exchange(early_, {})) CheckNumber(record, record.number);
+  }
+
   // All places below BEGIN(h) were filled before checkpoint h reached a page, and h - 1 had reached all pages by then:
   // between BEGIN(h) and the next one in the log a page has the number h - 1 or h.
   void TakeChange(const Record& record) {
-    Require(record.number <= begun_ && record.number + 1 >= begun_, record,
-            "a change of a page with the number of a checkpoint that had not begun, or had been overtaken");
+    CheckNumber(record, record.number);
     CheckPlace(record);
     CheckStillActive(record);
     const bool is_first = (record.flags & kFirst) != 0;
     const auto [attempt, is_new] = open_.try_emplace(record.txn_id);
-    Require(is_new == is_first, record, is_first ? "a transaction begins twice" : "a change by no transaction");
+    attempt->second.is_cut |= is_new && !is_first && IsOfCutAttempt(record);
+    Require(is_new == (is_first || (is_new && attempt->second.is_cut)), record,
+            is_first ? "a transaction begins twice" : "a change by no transaction");
+    workers_.insert(TxnId{record.txn_id}.worker().value());
     attempt->second.changes.push_back(record);
     attempt->second.compensations += (record.flags & kCompensation) != 0;
-    Require(2 * attempt->second.compensations <= attempt->second.changes.size(), record,
+    Require(attempt->second.is_cut || 2 * attempt->second.compensations <= attempt->second.changes.size(), record,
             "more is taken back than was changed");
   }
 
@@ -246,7 +257,18 @@ class ChangesOfLog {
     Require(!had_ended, record, "the transaction had ended before the anchor's checkpoint began");
   }
 
+  // An attempt whose first change was given up ended before the anchored checkpoint began, and none of its worker's is
+  // before it in what is left.
+  bool IsOfCutAttempt(const Record& record) const {
+    const TxnId id{record.txn_id};
+    const uint32_t worker = id.worker().value();
+    return log_.is_cut() && record.lsn < anchor_.begin[index_] && workers_.count(worker) == 0 &&
+           worker < anchor_.sequences.size() && id.sequence() <= anchor_.sequences[worker];
+  }
+
   void TakeEnd(const Record& record) {
+    if (open_.count(record.txn_id) == 0 && IsOfCutAttempt(record)) open_[record.txn_id].is_cut = true;
+    workers_.insert(TxnId{record.txn_id}.worker().value());
     const auto ended = open_.find(record.txn_id);
     Require(ended != open_.end(), record, "the end of a transaction that has changed nothing");
     CheckStillActive(record);
@@ -254,19 +276,35 @@ class ChangesOfLog {
     Require(((record.flags & kStampedEnd) != 0) == (anchor_.method == kPhysical), record, "an end by another method");
     if (record.kind == Kind::kCommit) {
       Require(attempt.compensations == 0, record, "a transaction that was taken back commits");
+      const TxnId id{record.txn_id};
+      Require(!attempt.is_cut || id.sequence() < anchor_.sequences[id.worker().value()], record,
+              "a transaction commits that was given up in part, and had not ended according to the anchor");
       const bool wins = std::binary_search(winners_.begin(), winners_.end(), record.lsn);
       wins ? Redo(attempt) : Undo(attempt);
     } else {
-      Require(anchor_.method == kOnePass || 2 * attempt.compensations == attempt.changes.size(), record,
+      Require(attempt.is_cut || anchor_.method == kOnePass || 2 * attempt.compensations == attempt.changes.size(), record,
               "an ABORT before all is taken back");
       if (record.lsn > anchor_.begin[index_]) Undo(attempt);
     }
     open_.erase(ended);
   }
 
+  void TakeCheckpointBegin(const Record& record) {
+    if (!begun_) SetBegun(record.number - 1);
+    Require(record.number > *begun_, record, "a checkpoint begins whose number is not larger than the last one's");
+    begun_ = record.number;
+    if (record.number != anchor_.number) return;
+    Require(record.lsn == anchor_.begin[index_], record, "the anchor says that its checkpoint began elsewhere");
+    found_begin_ = true;
+    for (const auto& [id, attempt] : open_) {
+      Require(!attempt.is_cut, record, "a transaction has not ended whose first change was given up");
+    }
+  }
+
   // Those that have changes in the backup and have not ended are listed.
   void TakeCheckpointEnd(const Record& record) {
-    Require(record.number == begun_, record, "another checkpoint ends than the last that began");
+    if (!begun_) SetBegun(record.number);
+    Require(record.number == *begun_, record, "another checkpoint ends than the last that began");
     if (record.number != anchor_.number) return;
     Require(record.lsn == anchor_.end[index_], record, "the anchor says that its checkpoint ended elsewhere");
     found_end_ = true;
@@ -324,7 +362,9 @@ class ChangesOfLog {
   std::vector<TablePages>& tables_;
   std::vector<uint64_t> winners_;     // the places of their COMMITs
   std::map<uint64_t, Attempt> open_;  // by the transaction's id
-  uint32_t begun_ = 0;                // the number of the last checkpoint
+  std::set<uint32_t> workers_;        // of which there was a record
+  std::optional<uint32_t> begun_;     // the number of the last checkpoint, once it is known
+  std::vector<Record> early_;         // changes before that
   bool found_begin_ = false, found_end_ = false;
 };
 

@@ -72,7 +72,7 @@ void AddLog(ReferenceLogs& logs, const std::string& path, Bytes file) {
   require(log.path.empty(), 36, "it is the same log as " + log.path);
   log.path = path;
   log.stream = file.subspan(std::min<size_t>(kStreamOffset, file.size()));
-  log.start = log.end = start;
+  log.start = log.first = log.end = start;
 }
 
 // Why there is no record at `at`, or nullptr if there is one.
@@ -180,7 +180,8 @@ void ScanLog(ReferenceLogs& logs, uint32_t index, Proofs& proofs) {
     CollectProofs(record, logs, proofs);
     log.txn_count += record.IsTxn();
     log.run_end = record.kind == Kind::kRunEnd;
-    if (log.run_end && LoadUint(record.payload, 8, 8) != log.txn_count) {
+    const uint64_t counted = log.run_end ? LoadUint(record.payload, 8, 8) : 0;
+    if (log.run_end && (log.is_cut() ? counted < log.txn_count : counted != log.txn_count)) {
       log.verdict = Verdict::kDamaged;
       log.reason = "RUN_END counts another number of transactions";
     } else {
@@ -231,7 +232,16 @@ void JoinStripes(ReferenceLogs& logs) {
   logs.logs.front().stream = logs.logs.front().joined;
 }
 
-void FinishReading(ReferenceLogs& logs, const std::vector<uint64_t>* frontier) {
+// Reading begins at a record; what is below is not looked at.
+void CutLog(Log& log, uint64_t needed) {
+  const uint64_t file_end = log.start + log.stream.size();
+  log.first = log.end = std::clamp(needed, log.start, file_end);
+  if (needed <= file_end) return;
+  log.verdict = Verdict::kDamaged;
+  log.reason = "the log ends before what recovery needs of it";
+}
+
+void FinishReading(ReferenceLogs& logs, const std::vector<uint64_t>* frontier, const std::vector<uint64_t>* needed) {
   for (size_t i = 0; i < logs.logs.size(); ++i) {
     if (logs.logs[i].path.empty()) {
       throw Error(ExitStatus::kMismatch, "log " + std::to_string(i) + " of the run is missing");
@@ -247,6 +257,10 @@ void FinishReading(ReferenceLogs& logs, const std::vector<uint64_t>* frontier) {
     Log& log = logs.logs[i];
     if ((*frontier)[i] - log.start < log.stream.size()) log.stream = log.stream.first((*frontier)[i] - log.start);
   }
+  if (needed != nullptr && needed->size() != logs.logs.size()) {
+    throw Error(ExitStatus::kMismatch, "the run's anchor is of another number of logs");
+  }
+  for (uint32_t i = 0; needed != nullptr && i < logs.logs.size(); ++i) CutLog(logs.logs[i], (*needed)[i]);
   for (uint32_t i = 0; i < logs.logs.size(); ++i) ScanLog(logs, i, proofs);
   for (uint32_t i = 0; i < logs.logs.size(); ++i) Judge(logs, logs.logs[i], proofs[i]);
   for (uint32_t i = 0; frontier != nullptr && i < logs.logs.size(); ++i) {
@@ -303,13 +317,14 @@ void SortByEnd(const ReferenceLogs& logs, std::vector<TxnRef>& order) {
 
 }  // namespace
 
-ReferenceLogs ReadLogs(std::vector<FileImage> files, const std::vector<uint64_t>* frontier) {
+ReferenceLogs ReadLogs(std::vector<FileImage> files, const std::vector<uint64_t>* frontier,
+                       const std::vector<uint64_t>* needed) {
   ReferenceLogs logs;
   for (FileImage& file : files) {
     AddLog(logs, file.path, file.bytes);
     logs.owners.push_back(std::move(file.owner));
   }
-  FinishReading(logs, frontier);
+  FinishReading(logs, frontier, needed);
   return logs;
 }
 

@@ -80,6 +80,7 @@ struct Log {
   std::string path;
   Bytes stream;        // what follows the two headers
   uint64_t start = 0;  // LSN of its first byte
+  uint64_t first = 0;  // where reading begins: the start, or behind what was given up
   uint64_t end = 0;    // of the valid prefix
   Verdict verdict = Verdict::kWhole;
   std::string reason;       // why the valid prefix ends; kDamaged: and how that is known
@@ -89,6 +90,7 @@ struct Log {
 
   std::vector<std::byte> joined;  // the stream of a striped log, of which `path` is the first stripe
 
+  bool is_cut() const { return first > start; }
   uint64_t OffsetOf(uint64_t lsn) const { return kStreamOffset + (lsn - start); }
   Bytes From(uint64_t lsn) const { return stream.subspan(lsn - start); }
 
@@ -113,7 +115,9 @@ struct ReferenceLogs {
   uint64_t durable_stamp = 0;                                  // up to which every log was durable, as their marks say
   std::vector<Log> logs;                                       // in the order of their index
   std::optional<std::pair<uint64_t, uint64_t>> frozen_digest;  // of what was recovered when the run was continued
-  std::vector<std::shared_ptr<const void>> owners;             // of the bytes behind Log::stream
+  // Of logs that were given up in part, by worker: what ended with a lower sequence is in the backup.
+  std::vector<uint64_t> ended_below;
+  std::vector<std::shared_ptr<const void>> owners;  // of the bytes behind Log::stream
 };
 
 // A file's bytes, wherever they are, and whatever must live as long as they are looked at.
@@ -125,14 +129,15 @@ struct FileImage {
 
 // Reads the logs of one run, given in any order. Bad headers and logs that do not belong together throw Error
 // (kCorrupt, kMismatch); damage behind a header is a verdict.
-// `frontier`, if not null: where recovery ends each log, and must be able to.
-ReferenceLogs ReadLogs(std::vector<FileImage> files, const std::vector<uint64_t>* frontier = nullptr);
+// `frontier`, if not null: where recovery ends each log, and must be able to. `needed`, if not null: where it begins.
+ReferenceLogs ReadLogs(std::vector<FileImage> files, const std::vector<uint64_t>* frontier = nullptr,
+                       const std::vector<uint64_t>* needed = nullptr);
 ReferenceLogs ReadLogs(const std::vector<std::vector<std::byte>>& files);  // named "file 0", "file 1", ...
 
 // Walks the valid prefix of one log; record() is decompressed by the anchors passed on the way.
 class Cursor {
  public:
-  Cursor(const ReferenceLogs& logs, uint32_t log) : logs_(&logs), log_(log) { Load(logs.start_lsn); }
+  Cursor(const ReferenceLogs& logs, uint32_t log) : logs_(&logs), log_(log) { Load(logs.logs[log].first); }
   bool AtEnd() const { return position_ >= logs_->logs[log_].end; }
   const Record& record() const { return record_; }
   void Next() { Load(record_.end); }

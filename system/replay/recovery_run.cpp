@@ -34,6 +34,7 @@ void TakeSummary(const ReplaySummary& summary, RecoveryResult& result) {
   result.cut_bytes = summary.cut_bytes;
   result.log_bytes = summary.log_bytes;
   result.frontier = summary.frontier;
+  result.ended_below = summary.ended_below;
   result.clean_end = summary.clean_end;
   result.serial_fallback = summary.went_serial;
   result.parallelism = summary.parallelism;

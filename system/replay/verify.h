@@ -37,8 +37,10 @@ bool HasRunEndDigest(const ReplaySummary& summary);
 // (b): true if there is a digest to check; throws when it differs.
 bool CheckRunEndDigest(const ReplaySummary& summary, const Digest128& digest);
 
-// (c): throws when a writer of the ack file is missing from `recovered`.
-void CheckAcknowledged(const std::string& ack_file, uint64_t run_id, const std::vector<uint64_t>& recovered);
+// (c): throws when a writer of the ack file is missing from `recovered`, and has no lower sequence than `ended_below`
+// has for its worker (ReplaySummary).
+void CheckAcknowledged(const std::string& ack_file, uint64_t run_id, const std::vector<uint64_t>& recovered,
+                       const std::vector<uint64_t>& ended_below = {});
 
 // The transactions that the engine recovered of one run.
 struct RecoveredRun {

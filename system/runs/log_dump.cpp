@@ -3,7 +3,9 @@
 // Prints log files readably and checks them: the header, each record of the valid prefix, totals by kind, and whether
 // the log ends where it may. Damage to bytes that had been durable is told apart from a torn tail by the evidence of
 // all given files of the same run (logging/README.md, "What is valid"). With --backward the last record comes first.
-// The other files of a run are printed in a few lines, and checked; of a part of a backup each page is.
+// A log that was given up below what the newest backup needs is read from there on: its run's anchor, which is among
+// the files or beside one of them, says where that is. The other files of a run are printed in a few lines, and
+// checked; of a part of a backup each page is.
 //
 // With --verify the files must be all logs of one run, and no records are printed unless --records asks for some.
 // Each fault is one line on standard error, "error: <what> <file>@<offset>: <why>"; the exit status is the first
@@ -24,6 +26,7 @@
 
 #include "base/error.h"
 #include "base/types.h"
+#include "logging/backup/anchor_file.h"
 #include "logging/device/file_device.h"
 #include "logging/device/posix_file_system.h"
 #include "logging/device/striped_device.h"
@@ -115,6 +118,7 @@ void PrintHeader(const DumpedLog& log) {
   std::printf("  version %" PRIu32 ", database %016" PRIx64 ", run %016" PRIx64 ", log %u of %u, %s, %s\n", h.version,
               h.database_id, h.run_id, h.log_index, h.log_count, kSchemes[h.scheme].folder.data(),
               kPayloadNames[h.payload]);
+  if (log.source.is_cut()) std::printf("  given up below LSN %" PRIu64 "\n", log.source.needed.value());
   if (IsStripe(h)) std::printf("  one log in stripes of %" PRIu32 " bytes\n", h.stripe_bytes);
   std::printf("  ring %" PRIu64 " bytes, schema %016" PRIx64 "\n", h.ring_bytes, h.schema_hash);
   if (Continues(h)) {
@@ -340,6 +344,7 @@ class Dump {
     }
     if (options.verify && status_ == ExitStatus::kOk) Step([&] { CheckRun(logs); });
     logs = WithStripesJoined(std::move(logs));
+    for (DumpedLog& log : logs) BeginWhereNeeded(log, options.paths);
     for (DumpedLog& log : logs) {
       PrintHeader(log);
       Step([&] { Read(log, options.records, options.backward); });
@@ -359,6 +364,24 @@ class Dump {
     locks_.push_back(PosixFileSystem().LockDirectory(directory, FileSystem::LockKind::kShared));
     if (locks_.back() != nullptr) return;
     throw Error(ExitStatus::kIo, "cannot read logs in use: another process is writing in " + directory);
+  }
+
+  // By the anchor of its run. One that cannot be read was reported if it was asked for.
+  static void BeginWhereNeeded(DumpedLog& log, const std::vector<std::string>& paths) {
+    if (!kSchemes[log.header.scheme].needs_pages) return;
+    PosixFileSystem files;
+    for (const std::string& path : paths) {
+      for (const std::string& found : {path, ParentDirectory(path) + "/" + kAnchorFileName}) {
+        if (BaseNameOf(found) != kAnchorFileName || files.KindOf(found) != FileSystem::Entry::kFile) continue;
+        try {
+          const BackupAnchor anchor = DecodeAnchor(files.Map(found).bytes, found);
+          if (anchor.run_id != log.header.run_id || log.header.log_index >= anchor.needed.size()) continue;
+          if (anchor.truncates) log.source.needed = anchor.needed[log.header.log_index];
+        } catch (const Error&) {
+          continue;
+        }
+      }
+    }
   }
 
   std::vector<DumpedLog> WithStripesJoined(std::vector<DumpedLog> logs) {

@@ -162,6 +162,7 @@ void WriteFirstBackup(FileSystem& files, const RunFiles& run, const RunIdentity&
   anchor.sequences.assign(options.thread_cnt, first_sequence);
   result.anchor = WriteInitialBackup(database, *result.backup, std::move(anchor));
   result.anchor_path = run.anchor_path;
+  result.log_paths = run.log_paths;
   result.checkpoint_bytes = result.backup->written_bytes();
   WriteFileAtomically(files, run.anchor_path, EncodeAnchor(*result.anchor));
 }

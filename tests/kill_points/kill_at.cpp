@@ -5,11 +5,11 @@
 //   DBX_KILL_TRACE=FILE                  a line "CALL PATH" for every call, PATH relative to DIR, which is .
 //   DBX_KILL_AT=WHEN:CALL:PATH:N         the N-th such call; PATH as in the trace, or its last part
 //
-// WHEN is before, after, or for a write middle: half of it is written. With fail the call returns EIO, and the process
-// goes on; not through io_uring. A sync that fails takes with it what was written to the file since the last one, as
-// far as that went by pwritev2. CALL is create, write, sync, allocate, truncate, rename (PATH is the new name), unlink,
-// mkdir or rmdir. A write through io_uring is over once the kernel has it. A write that is to be durable when it
-// returns has a second line in the trace, "dsync PATH".
+// WHEN is before, after, or for a write or a punch middle: half of it is done. With fail the call returns EIO, and the
+// process goes on; not through io_uring. A sync that fails takes with it what was written to the file since the last
+// one, as far as that went by pwritev2. CALL is create, write, sync, allocate, punch, truncate, rename (PATH is the new
+// name), unlink, mkdir or rmdir. A write through io_uring is over once the kernel has it. A write that is to be durable
+// when it returns has a second line in the trace, "dsync PATH".
 //
 // Threads: any. The call dies in the thread that made it; the others run on until the kernel has stopped them.
 #include <dlfcn.h>
@@ -216,6 +216,11 @@ int fdatasync(int fd) {
 
 int fallocate(int fd, int mode, off_t offset, off_t bytes) {
   static const auto next = Next(::fallocate, "fallocate");
+  if ((mode & FALLOC_FL_PUNCH_HOLE) != 0) {
+    return Make(
+        "punch", PathOf(fd), [&] { return next(fd, mode, offset, bytes); },
+        [&] { next(fd, mode, offset, bytes / 2 / 4096 * 4096); });
+  }
   return Make("allocate", PathOf(fd), [&] { return next(fd, mode, offset, bytes); });
 }
 

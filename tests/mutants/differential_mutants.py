@@ -1,14 +1,13 @@
 """Faults of differential logging, of fuzzy checkpoints and of the restart from them.
 
-The numbers are those of the known traps. Three have no mutant: 12 (a log is cut before the anchor is durable), as logs
-are not cut; 23 (a stale header is believed), as the backward pass reads no header but those that the forward pass has
-checked; 25 (a stale page beyond the anchor's count), as no copy has one.
+The numbers are those of the known traps. Two have no mutant: 23 (a stale header is believed), as the backward pass reads
+no header but those that the forward pass has checked; 25 (a stale page beyond the anchor's count), as no copy has one.
 """
 from edits import Mutant, expression, raw, statement
 from sources import (
-    BACKUP_FILES, BACKWARD_PASS, BACKWARD_PASS_H, BACKWARD_READER, CHECKED_CHUNKS, CHECKPOINTER, DIFFERENTIAL,
-    DIFFERENTIAL_RECORDS, DIFFERENTIAL_RECOVERY, FORWARD_PASS, FUZZY_CHECKPOINT, LOCKING, OPTIMISTIC, PAGE_SCAN,
-    PAGE_SPACE, PAGE_SPACE_H, PHYSICAL_REDO, SLOT_CHANGE, TRANSACTION_TABLE, TWO_PASS_REDO,
+    ACTIVE_TRANSACTIONS, BACKUP_FILES, BACKWARD_PASS, BACKWARD_PASS_H, BACKWARD_READER, CHECKED_CHUNKS, CHECKPOINTER,
+    DIFFERENTIAL, DIFFERENTIAL_RECORDS, DIFFERENTIAL_RECOVERY, FORWARD_PASS, FUZZY_CHECKPOINT, LOCKING, OPTIMISTIC,
+    PAGE_SCAN, PAGE_SPACE, PAGE_SPACE_H, PHYSICAL_REDO, SLOT_CHANGE, TRANSACTION_TABLE, TWO_PASS_REDO,
 )
 
 CELLS = "LOG_DIFFERENTIAL/LOG_DATA"
@@ -75,7 +74,7 @@ RUN_MUTANTS = [
            CELLS),
     Mutant("diff_ended_before_abort", "a transaction is no longer active before its ABORT has a place",
            [raw(DIFFERENTIAL, "    if (state.changes == 0) return;\n    LogStream& stream",
-                "    if (state.changes == 0) return;\n    if ({on}) active_.End(state.worker);\n    LogStream& stream")], CELLS),
+                "    if (state.changes == 0) return;\n    if ({on}) active_.Abort(state.worker);\n    LogStream& stream")], CELLS),
 ]
 
 CHECKPOINT_MUTANTS = [
@@ -115,6 +114,20 @@ CHECKPOINT_MUTANTS = [
                 "  }};\n  {{\n"),
             raw(FUZZY_CHECKPOINT, "    has_space = HasSpace([&] { CopyPages(next, stopped); });",
                 "    if ({on}) clamp();\n    has_space = HasSpace([&] {{ CopyPages(next, stopped); }});")], CELLS),
+    Mutant("diff_needed_may_decrease", "what recovery needs is a position that was announced late, and has been given up",
+           [statement(FUZZY_CHECKPOINT, "next.needed[log] = std::max(next.needed[log], anchor_.needed[log]);", "")],
+           test="TruncationTest.WhatIsNeededNeverDecreases"),
+    Mutant("diff_given_up_before_the_anchor", "trap 12: logs are given up before the anchor is durable that needs no more of them",
+           [raw(FUZZY_CHECKPOINT, "    if (stopped()) throw GivenUp();\n    has_space",
+                "    if (stopped()) throw GivenUp();\n    if ({on}) TruncateLogs(next.needed);\n    has_space")], CELLS),
+    Mutant("diff_given_up_too_far", "the block with the position that recovery needs is given up, too",
+           [expression(FUZZY_CHECKPOINT, "format::BlockBelow(needed[log]) - log_starts_[log]",
+                       "format::BlockBelow(needed[log]) - log_starts_[log] + format::kBlockBytes")], CELLS),
+    Mutant("diff_headers_given_up", "the headers of a log are given up with what is behind them",
+           [raw(FUZZY_CHECKPOINT, "discarded_until_(truncated_logs_.size(), format::kStreamOffset) {",
+                "discarded_until_(truncated_logs_.size(), {on} ? 0 : format::kStreamOffset) {{")], CELLS),
+    Mutant("diff_committed_is_not_ended", "an anchor does not count a transaction as ended that has committed",
+           [expression(ACTIVE_TRANSACTIONS, "id.sequence() + 1", "id.sequence()")], CELLS),
     Mutant("diff_dirty_for_one_copy", "trap 14: a change makes its page dirty for one copy of the backup",
            [statement(PAGE_SPACE_H, "seen_ |= kDirty[0] | kDirty[1];", "seen_ |= kDirty[0];")], CELLS),
     Mutant("diff_clean_for_both_copies", "trap 19: a page that was written to one copy counts as clean for the other",
@@ -157,6 +170,11 @@ RESTART_MUTANTS = [
                 "case TxnEvent::kFirstChange:\n      return {on} ? now : TxnStanding();")], CELLS),
     Mutant("diff_restart_lv_not_asked", "trap 9: a COMMIT counts though a log has lost what it depends on",
            [expression(FORWARD_PASS, "need.until <= ends[need.log]", "true")], CELLS),
+    Mutant("diff_restart_names_anew", "a run uses names again of transactions whose records were given up",
+           [statement(DIFFERENTIAL_RECOVERY, "summary_.next_sequence = std::max(summary_.next_sequence, sequence + 1);", "")],
+           CELLS),
+    Mutant("diff_restart_reads_all", "a restart reads what was given up of a log",
+           [expression(DIFFERENTIAL_RECOVERY, "input.anchor.truncates", "false")], CELLS),
     Mutant("diff_restart_stops_at_begin", "trap 26: the pass ends at BEGIN though transactions are still to be undone",
            [expression(BACKWARD_PASS, "below_begin && transactions_.IsClosed()", "below_begin")], CELLS),
     Mutant("diff_restart_ignores_the_list", "the transactions that END lists are not looked for below BEGIN",

@@ -99,6 +99,7 @@ void ChooseBackup(Options& options, uint64_t seed) {
   options.checkpoint_bytes = OneOf<uint64_t>(random, {0, 1, 1, 2 << 10, 16 << 10});
   options.diff_image = OneOf(random, {"SLOT", "RUNS"});
   options.restart_level = OneOf<uint32_t>(random, {1, 2, 3, 4});
+  options.log_truncation = random() % 4 != 0;
   options.diff_method = OneOf(random, {"DL1P", "DL1P", "DL2P", "PL2P"});
   if (NeedsPages(options.log)) options.backup_dirs = OneOf<uint32_t>(random, {0, 0, 1});
   if (options.diff_method != "PL2P") return;

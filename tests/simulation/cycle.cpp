@@ -190,6 +190,9 @@ class Cycle {
   // was made.
   static Ids CheckedNamesOf(const RecoveryResult& result, const Past& past) {
     Ids names = result.recovered_ids;
+    // Their COMMITs may have been given up, as a backup has what they changed.
+    const Ids ended = oracle.WritersBelow(result.ended_below);
+    names.insert(names.end(), ended.begin(), ended.end());
     if (result.before.checkpoint_rows > 0) {
       // Its own, or that of the oldest run that is needed: the last one that was seen.
       const bool is_older = result.before.runs > 0 && !past.covered.empty();

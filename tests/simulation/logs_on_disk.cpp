@@ -126,7 +126,13 @@ bool LacksFrontier(const FaultyFileSystem::Image& image, uint32_t run, const for
   return true;
 }
 
-std::vector<uint64_t> NamesInNewestRun(const FaultyFileSystem::Image& image) {
+bool RecoverableNames::Has(TxnId id) const {
+  const uint32_t worker = id.worker().value();
+  if (worker < ended_below.size() && id.sequence() < ended_below[worker]) return true;
+  return std::binary_search(names.begin(), names.end(), id.value);
+}
+
+RecoverableNames NamesInNewestRun(const FaultyFileSystem::Image& image) {
   uint32_t newest = 0;
   for (const auto& [path, bytes] : image.files) newest = std::max(newest, RunOf(path));
   reference::RunImage run;
@@ -143,7 +149,7 @@ std::vector<uint64_t> NamesInNewestRun(const FaultyFileSystem::Image& image) {
   const reference::ReferenceLogs logs = reference::ReadRun(run);
   const reference::RecoveredSet set = reference::Recover(logs);
   if (logs.by_changes()) reference::ReadPages(run, logs, set);
-  return set.txn_ids;
+  return {set.txn_ids, logs.ended_below};
 }
 
 LogsOnDisk ReadLogsOnDisk(const FaultyFileSystem::Image& image) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/types.h"
 #include "tests/logging/device/faulty_file_system.h"
 
 namespace dbx::sim {
@@ -22,9 +23,16 @@ struct LogsOnDisk {
 
 LogsOnDisk ReadLogsOnDisk(const FaultyFileSystem::Image& image);
 
-// What the reference would recover of the newest run's transactions if the image were all there is, ascending; of a run
-// with a backup it restores the pages, too. Throws Error as it does.
-std::vector<uint64_t> NamesInNewestRun(const FaultyFileSystem::Image& image);
+struct RecoverableNames {
+  std::vector<uint64_t> names;        // ascending
+  std::vector<uint64_t> ended_below;  // by worker: what committed with a lower sequence is recovered as well
+
+  bool Has(TxnId id) const;
+};
+
+// What the reference would recover of the newest run's transactions if the image were all there is; of a run with a
+// backup it restores the pages, too. Throws Error as it does.
+RecoverableNames NamesInNewestRun(const FaultyFileSystem::Image& image);
 
 // The N of DIR/run-N/NAME.
 uint32_t RunOf(const std::string& path);

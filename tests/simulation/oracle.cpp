@@ -168,6 +168,16 @@ bool Oracle::HasWritten(TxnId id) const {
   return txn != txns_.end() && !txn->second.writes.empty();
 }
 
+std::vector<uint64_t> Oracle::WritersBelow(const std::vector<uint64_t>& sequences) const {
+  std::vector<uint64_t> ids;
+  for (const auto& [id, txn] : txns_) {
+    const uint32_t worker = TxnId{id}.worker().value();
+    if (txn.pre_committed == 0 || txn.writes.empty() || worker >= sequences.size()) continue;
+    if (TxnId{id}.sequence() < sequences[worker]) ids.push_back(id);
+  }
+  return ids;
+}
+
 bool Oracle::IsOfThisGeneration(TxnId id) const {
   const auto txn = txns_.find(id.value);
   return txn != txns_.end() && txn->second.generation == generation_;

@@ -72,6 +72,8 @@ class Oracle {
   // The writers that the last attempt of `id` read from, itself excepted.
   std::vector<TxnId> ReadFrom(TxnId id) const;
   bool HasWritten(TxnId id) const;
+  // The writers that pre-committed with lower sequence numbers than their workers have here.
+  std::vector<uint64_t> WritersBelow(const std::vector<uint64_t>& sequences) const;
 
   bool IsOfThisGeneration(TxnId id) const;
   // A transaction of this generation that pre-committed and was not acknowledged.

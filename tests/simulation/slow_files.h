@@ -31,14 +31,15 @@ class SlowFiles final : public FileSystem {
   }
   bool has_stalled() const { return stall_at_ != 0 && asked_ >= stall_at_; }
 
-  // Called before each operation on names, before each rewrite of a file by its name, and before each write and sync of
-  // a file of pages, with what it is: "rename manifest", "sync of a directory", "write backup".
+  // Called before each operation on names, before each rewrite or discard of a file by its name, and before each write
+  // and sync of a file of pages, with what it is: "rename manifest", "sync of a directory", "write backup".
   std::function<void(const std::string&)> before_operation;
 
   // Only they may fail without harm: syncs right after the removal of a directory of theirs, and all once the manifest
   // is durable, when only removals are left to sync; and removals once the run is committed, as what is removed is not
   // needed and may come back; and reads and looks at names from then on, which are there to find what else may go.
-  // Parts of a backup and its anchor, up to the anchor's new name, may find no space: the older backup stays.
+  // Parts of a backup and its anchor, up to the anchor's new name, may find no space: the older backup stays. So may the
+  // file system while it frees blocks, which are then freed later.
   uint64_t harmless_failures() const { return harmless_failures_; }
 
   std::vector<std::string> List(const std::string& directory) override {
@@ -78,6 +79,9 @@ class SlowFiles final : public FileSystem {
   }
   void Rewrite(const std::string& path, uint64_t from, uint64_t to) override {
     Operate("rewrite", path, [&] { files_.Rewrite(path, from, to); });
+  }
+  bool Discard(const std::string& path, uint64_t from, uint64_t to) override {
+    return MayLackSpace(true, [&] { return Operate("discard", path, [&] { return files_.Discard(path, from, to); }); });
   }
   std::unique_ptr<BlockDevice> Create(const std::string& path, const DeviceOptions& options) override {
     const bool is_anchor = path.ends_with("/" + TemporaryName(kAnchorFileName));

@@ -61,7 +61,9 @@ TEST_F(AnchorFileTest, WhatIsEncodedIsDecoded) {
   BackupAnchor first = Some();
   first.number = first.copy = 0;
   first.begin = first.end;
-  for (const BackupAnchor& anchor : {Some(), large, first}) {
+  BackupAnchor truncating = Some();
+  truncating.truncates = true;
+  for (const BackupAnchor& anchor : {Some(), large, first, truncating}) {
     const std::vector<std::byte> bytes = EncodeAnchor(anchor);
     EXPECT_EQ(bytes.size() % format::kBlockBytes, 0u);
     EXPECT_EQ(Decoded(bytes), ExitStatus::kOk) << what_;
@@ -108,6 +110,7 @@ TEST_F(AnchorFileTest, ImpossibleFieldsAreRefusedWithTheirPlaces) {
       {offsetof(AnchorFile, magic), [](auto& file) { file.magic[0] = 'X'; }},
       {offsetof(AnchorFile, copy), [](auto& file) { file.copy = 2; }},
       {offsetof(AnchorFile, copy), [](auto& file) { file.number = 0; }},
+      {offsetof(AnchorFile, truncates), [](auto& file) { file.truncates = 2; }},
       {offsetof(AnchorFile, part_count), [](auto& file) { file.part_count = 0; }},
       {offsetof(AnchorFile, part_count), [](auto& file) { file.part_count = 65; }},
       {offsetof(AnchorFile, log_count), [](auto& file) { file.log_count = 0; }},

@@ -45,7 +45,10 @@ inline NamedBackup ReadBackup(FileSystem& files, const std::vector<std::string>&
 
 class FakeLog final : public CheckpointedLog {
  public:
-  std::vector<Lsn> NeededFrom() override { return Next("needed"); }
+  std::vector<Lsn> NeededFrom() override {
+    const std::vector<Lsn> reserved = Next("needed");
+    return needed.empty() ? reserved : needed;
+  }
   std::vector<uint64_t> EndedBelow() override {
     Note("ended");
     return {7, 9};
@@ -64,12 +67,15 @@ class FakeLog final : public CheckpointedLog {
     Note("durable");
   }
   uint64_t ReservedBytes() const override { return reserved_bytes.load(); }
+  void CountDiscarded(uint64_t bytes) override { discarded_bytes += bytes; }
 
   std::vector<std::string> calls;
   std::function<void(const std::string&)> on_call;  // may throw
   std::vector<Lsn> given = {Lsn(0), Lsn(4096)};     // last
+  std::vector<Lsn> needed;                          // if it is not what was given
   Atomic<uint32_t> begun_number{0};
   Atomic<uint64_t> reserved_bytes{0};
+  uint64_t discarded_bytes = 0;
 
  private:
   void Note(const std::string& call) {
@@ -86,7 +92,7 @@ class FakeLog final : public CheckpointedLog {
 class CheckpointedDatabase {
  public:
   using Tuple = std::array<uint64_t, 25>;  // all words of a row are equal
-  static constexpr Key kRows = 60;  // of each table
+  static constexpr Key kRows = 60;         // of each table
 
   // With the files of a backup, and nothing in them.
   explicit CheckpointedDatabase(std::vector<std::string> run_directories = {"a", "b"})
@@ -116,9 +122,28 @@ class CheckpointedDatabase {
     WriteFileAtomically(files, anchor_path(), EncodeAnchor(anchor));
   }
   BackupOptions OptionsOf(CheckpointOptions checkpoints = {}) {
-    return {&database, &files, backup, anchor_path(), anchor, checkpoints};
+    return {&database, &files, backup, anchor_path(), anchor, checkpoints, truncated_logs};
   }
   FuzzyCheckpoint Checkpoints() { return {log, OptionsOf()}; }
+
+  // Files of the logs, full of sevens, which checkpoints give up.
+  static constexpr size_t kLogBlocks = 8;  // behind the headers
+  void MakeLogs() {
+    truncated_logs = {directories[0] + "/log-00.log", directories[1] + "/log-01.log"};
+    const std::vector<std::byte> sevens(format::kStreamOffset + kLogBlocks * format::kBlockBytes, std::byte{7});
+    for (const std::string& path : truncated_logs) {
+      const auto device = files.Create(path, {});
+      device->StartWrite(0, sevens);
+      device->Complete(true);
+    }
+  }
+  // Which blocks of a log an image has not as zeros.
+  static std::vector<bool> BlocksOf(const FaultyFileSystem::Image& image, const std::string& path) {
+    std::vector<bool> blocks;
+    const std::vector<std::byte> bytes = image.files.at(path).All();
+    for (size_t at = 0; at < bytes.size(); at += format::kBlockBytes) blocks.push_back(bytes[at] != std::byte{0});
+    return blocks;
+  }
 
   void Load(size_t table, Key key) {
     const Tuple tuple = TupleOf(key);
@@ -185,6 +210,7 @@ class CheckpointedDatabase {
   FakeLog log;
   std::shared_ptr<BackupWriter> backup;
   BackupAnchor anchor;
+  std::vector<std::string> truncated_logs;
 };
 
 }  // namespace dbx

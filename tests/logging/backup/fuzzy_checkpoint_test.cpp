@@ -274,6 +274,130 @@ TEST_F(CrashedCheckpointTest, ADamagedPageOfTheNamedCopyIsRefusedWithItsPlace) {
                       ": the checksum of the page does not match");
 }
 
+class TruncationTest : public ::testing::Test {
+ protected:
+  TruncationTest() {
+    db_.Begin();
+    db_.MakeLogs();
+  }
+  // Writes a checkpoint when so much is reserved, of which all from `needed` on is needed.
+  static Outcome Write(CheckpointedDatabase& db, FuzzyCheckpoint& checkpoint, std::vector<uint64_t> needed) {
+    db.log.needed = {Lsn(needed[0]), Lsn(needed[1])};
+    for (size_t log = 0; log < 2; ++log) db.log.given[log] = std::max(db.log.given[log], db.log.needed[log]);
+    return checkpoint.Write(kNeverStopped);
+  }
+  std::vector<bool> Blocks(size_t log) {
+    return CheckpointedDatabase::BlocksOf(db_.files.VisibleImage(), db_.truncated_logs[log]);
+  }
+  // The headers' two blocks and those from the n-th of the stream on.
+  static std::vector<bool> From(size_t block) {
+    std::vector<bool> blocks(2 + CheckpointedDatabase::kLogBlocks, true);
+    std::fill(blocks.begin() + 2, blocks.begin() + 2 + static_cast<ptrdiff_t>(block), false);
+    return blocks;
+  }
+
+  static constexpr uint64_t kBlock = format::kBlockBytes;
+  CheckpointedDatabase db_;  // log 0 starts at 0, log 1 at a block
+  std::string what_;
+};
+
+TEST_F(TruncationTest, WholeBlocksBelowWhatIsNeededAreGivenUp) {
+  FuzzyCheckpoint checkpoint = db_.Checkpoints();
+  EXPECT_EQ(Write(db_, checkpoint, {3 * kBlock + 8, kBlock + 8}), Outcome::kComplete);
+  EXPECT_EQ(Blocks(0), From(3));
+  EXPECT_EQ(Blocks(1), From(0));
+  EXPECT_EQ(db_.log.discarded_bytes, 3 * kBlock);
+  EXPECT_TRUE(db_.Durable().anchor.truncates);
+  EXPECT_EQ(Write(db_, checkpoint, {4 * kBlock, 3 * kBlock}), Outcome::kComplete);
+  EXPECT_EQ(Blocks(0), From(4));
+  EXPECT_EQ(Blocks(1), From(2));
+  EXPECT_EQ(db_.log.discarded_bytes, 6 * kBlock);
+}
+
+TEST_F(TruncationTest, TheAnchorComesFirst) {
+  FuzzyCheckpoint checkpoint = db_.Checkpoints();
+  db_.log.on_call = [&](const std::string&) { EXPECT_EQ(Blocks(0), From(0)); };
+  db_.files.Fail(Operation::kDiscard, 1, EIO);
+  EXPECT_EQ(Caught([&] { Write(db_, checkpoint, {3 * kBlock, 3 * kBlock}); }, what_), ExitStatus::kIo);
+  EXPECT_EQ(db_.Durable().anchor.number, 1u);
+  EXPECT_EQ(db_.Durable().anchor.needed, (std::vector{Lsn(3 * kBlock), Lsn(3 * kBlock)}));
+}
+
+TEST_F(TruncationTest, AFailedAnchorLeavesTheLogsWhole) {
+  FuzzyCheckpoint checkpoint = db_.Checkpoints();
+  db_.files.Fail(Operation::kCreate, 1, ENOSPC, false, "/anchor");
+  EXPECT_EQ(Write(db_, checkpoint, {3 * kBlock, 3 * kBlock}), Outcome::kNoSpace);
+  EXPECT_EQ(Blocks(0), From(0));
+  EXPECT_EQ(Write(db_, checkpoint, {4 * kBlock, 3 * kBlock}), Outcome::kComplete);
+  EXPECT_EQ(Blocks(0), From(4));
+}
+
+// A position that was read before the last checkpoint, and announced after it.
+TEST_F(TruncationTest, WhatIsNeededNeverDecreases) {
+  FuzzyCheckpoint checkpoint = db_.Checkpoints();
+  EXPECT_EQ(Write(db_, checkpoint, {3 * kBlock + 8, 2 * kBlock}), Outcome::kComplete);
+  EXPECT_EQ(Write(db_, checkpoint, {2 * kBlock, 3 * kBlock}), Outcome::kComplete);
+  EXPECT_EQ(db_.Durable().anchor.number, 2u);
+  EXPECT_EQ(db_.Durable().anchor.needed, (std::vector{Lsn(3 * kBlock + 8), Lsn(3 * kBlock)}));
+  EXPECT_EQ(Blocks(0), From(3));
+}
+
+TEST_F(TruncationTest, WithoutSpaceForItTheNextCheckpointTriesAgain) {
+  FuzzyCheckpoint checkpoint = db_.Checkpoints();
+  db_.files.Fail(Operation::kDiscard, 1, ENOSPC);
+  EXPECT_EQ(Write(db_, checkpoint, {3 * kBlock, 3 * kBlock}), Outcome::kComplete);
+  EXPECT_EQ(Blocks(1), From(2));
+  EXPECT_EQ(db_.log.discarded_bytes, 2 * kBlock);
+  EXPECT_FALSE(checkpoint.cannot_discard());
+  EXPECT_EQ(Write(db_, checkpoint, {3 * kBlock, 3 * kBlock}), Outcome::kComplete);
+  EXPECT_EQ(Blocks(0), From(3));
+  EXPECT_EQ(db_.log.discarded_bytes, 5 * kBlock);
+}
+
+TEST_F(TruncationTest, WhereItCannotBeDoneTheLogsStayAndTheAnchorHolds) {
+  FuzzyCheckpoint checkpoint = db_.Checkpoints();
+  db_.files.RefuseDiscards();
+  EXPECT_EQ(Write(db_, checkpoint, {3 * kBlock, 3 * kBlock}), Outcome::kComplete);
+  EXPECT_TRUE(checkpoint.cannot_discard());
+  EXPECT_EQ(Blocks(0), From(0));
+  EXPECT_EQ(db_.log.discarded_bytes, 0u);
+  EXPECT_EQ(db_.Durable().anchor.needed, (std::vector{Lsn(3 * kBlock), Lsn(3 * kBlock)}));
+}
+
+TEST_F(TruncationTest, ACrashAtAnyStepLeavesWhatItsAnchorNeeds) {
+  for (uint64_t k = 0;; ++k) {
+    CheckpointedDatabase db;
+    db.Begin();
+    db.MakeLogs();
+    FuzzyCheckpoint checkpoint = db.Checkpoints();
+    EXPECT_EQ(Write(db, checkpoint, {kBlock, 2 * kBlock}), Outcome::kComplete);
+    bool over = false;
+    uint64_t changes = 0;  // so far
+    for (db.files.CutPowerBefore(1); db.files.power_is_off(); db.files.CutPowerBefore(changes + 1)) ++changes;
+    db.files.CutPowerBefore(changes + k);
+    try {
+      EXPECT_EQ(Write(db, checkpoint, {4 * kBlock + 8, 5 * kBlock + 16}), Outcome::kComplete);
+      over = true;
+    } catch (const Error&) {
+    }
+    for (uint64_t seed = 0; seed < 6; ++seed) {
+      const FaultyFileSystem::Image image = db.files.CrashImage(FaultyFileSystem::kCrashes[seed], seed + k);
+      FaultyFileSystem crashed(image);
+      const BackupAnchor anchor = ReadBackup(crashed, db.directories).anchor;
+      for (size_t log = 0; log < 2; ++log) {
+        const auto blocks = CheckpointedDatabase::BlocksOf(image, db.truncated_logs[log]);
+        const uint64_t first = (anchor.needed[log] - db.anchor.begin[log]) / kBlock;
+        for (size_t i = 0; i < blocks.size(); ++i) {
+          if (i >= 2 && i - 2 < first) continue;
+          EXPECT_TRUE(blocks[i]) << "block " << i << " of log " << log << ", step " << k;
+        }
+      }
+    }
+    if (over) break;
+    ASSERT_LT(k, 1000u);
+  }
+}
+
 class FailingCheckpointTest : public ::testing::Test {
  protected:
   // Once a checkpoint has found no space.

@@ -259,6 +259,17 @@ TEST_F(EmulatedFileSystemTest, ARewriteTakesAFlushAndTheTransferOfItsBytes) {
   EXPECT_NEAR(SecondsOf([&] { files.Rewrite("a/log", kMebi, 5 * kMebi); }), 2e-3 + 4.0 * kMebi / 100e6, 1e-6);
 }
 
+TEST_F(EmulatedFileSystemTest, DiscardsTakeNoTime) {
+  EmulatedFileSystem files = Make({"disk", 100'000'000, 2'000'000, 0, 8});
+  const auto file = files.Create("a/log", {});
+  WriteAll(*file, 8 * kMebi, kMebi, 1);
+  EXPECT_EQ(SecondsOf([&] { EXPECT_TRUE(files.Discard("a/log", 0, 4 * kMebi)); }), 0);
+  std::vector<std::byte> expected = Pattern(kMebi);
+  EXPECT_TRUE(std::ranges::equal(files.Map("a/log").bytes.subspan(4 * kMebi, kMebi), expected));
+  expected.assign(4 * kMebi, std::byte{0});
+  EXPECT_TRUE(std::ranges::equal(files.Map("a/log").bytes.first(4 * kMebi), expected));
+}
+
 TEST_F(EmulatedFileSystemTest, PagesComeToTheBandwidthAndASyncToAFlush) {
   EmulatedFileSystem files = Make({"disk", 100'000'000, 2'000'000, 0, 8});
   const auto pages = files.CreatePages("a/run/part", true);

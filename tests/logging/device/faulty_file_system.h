@@ -5,6 +5,7 @@
 //   sizes      preallocation and growth are pending until the file is synced
 //              where a file is rewritten, or a page of it written, in place a sector is old or new, never torn: devices
 //              write sectors whole. A page has several: it may be torn
+//              blocks that are given up are old or zeros, each sector by itself
 //   entries    creation, renaming and removal of a name are pending until its directory is synced; a rename is one step
 //
 // Crash takes an image at any moment, while the run goes on: the durable part with a choice of the pending part, by
@@ -68,6 +69,7 @@ class FaultyFileSystem final : public FileSystem {
     kAllocate,
     kWrite,
     kSync,
+    kDiscard,
     kRead,
     // These change nothing.
     kList,
@@ -76,7 +78,8 @@ class FaultyFileSystem final : public FileSystem {
     kLock,
     kOpen,
     kDescribe,
-    // For Fail: any of them but those that reach the bytes of a file (allocate, write, sync, read).
+    // For Fail: any of them but those that reach the bytes of a file (allocate, write, sync, discard,
+    // read).
     kAnyOnNames
   };
 
@@ -100,6 +103,7 @@ class FaultyFileSystem final : public FileSystem {
   void SyncDirectory(const std::string& path) override;
   DirectoryLock LockDirectory(const std::string& path, LockKind kind) override;
   void Rewrite(const std::string& path, uint64_t from, uint64_t to) override;
+  bool Discard(const std::string& path, uint64_t from, uint64_t to) override;
   std::unique_ptr<BlockDevice> Create(const std::string& path, const DeviceOptions& options) override;
   std::unique_ptr<PageFile> CreatePages(const std::string& path, bool durable) override;
   std::unique_ptr<BlockDevice> Open(const std::string& path) override;
@@ -151,6 +155,9 @@ class FaultyFileSystem final : public FileSystem {
   void BeforeNextLock(std::function<void()> action) { before_next_lock_ = std::move(action); }
   // The same of the next rewrite.
   void BeforeNextRewrite(std::function<void()> action) { before_next_rewrite_ = std::move(action); }
+
+  // Discard says that it cannot.
+  void RefuseDiscards() { refuses_discards_ = true; }
 
   // Damage: changes a file silently and durably.
   void Change(const std::string& path, const std::function<void(SparseBytes&)>& change);
@@ -234,6 +241,7 @@ class FaultyFileSystem final : public FileSystem {
   uint64_t short_every_ = 0;
   uint64_t interrupt_every_ = 0;
   bool syncs_lie_ = false;
+  bool refuses_discards_ = false;
   std::optional<std::mt19937_64> fates_;  // of the writes of a failed sync
   uint64_t holes_ = 0;
   std::function<void()> before_next_lock_, before_next_rewrite_;

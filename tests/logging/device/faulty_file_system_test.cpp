@@ -163,6 +163,41 @@ TEST_F(FaultyFileSystemTest, ARewriteThatIsCutOffLeavesEachSectorOldOrNew) {
   }
 }
 
+TEST_F(FaultyFileSystemTest, ACrashKeepsAnyOfTheBlocksThatWereDiscarded) {
+  Write(0, 4 * 4096, 7);
+  device_->Complete(true);
+  EXPECT_TRUE(files_.Discard("m", 4096, 3 * 4096));
+  std::vector<std::byte> punched = Filled(4 * 4096, 7);
+  std::fill(punched.begin() + 4096, punched.begin() + 3 * 4096, std::byte{0});
+  EXPECT_EQ(files_.VisibleImage().files.at("m").All(), punched);
+  EXPECT_EQ(Crashed(Crash::kDurableOnly), Filled(4 * 4096, 7));
+  EXPECT_EQ(Crashed(Crash::kAllPending), punched);
+  std::set<std::vector<bool>> kept;
+  for (uint64_t seed = 0; seed < 32; ++seed) {
+    const std::vector<std::byte> all = Crashed(Crash::kReordered, seed);
+    kept.insert({all[4096] == std::byte{7}, all[2 * 4096] == std::byte{7}});
+    for (const std::byte byte : Crashed(Crash::kTorn, seed)) ASSERT_TRUE(byte == std::byte{0} || byte == std::byte{7});
+  }
+  EXPECT_EQ(kept.size(), 4u);
+  Write(4 * 4096, 4096, 1);  // the sync of what follows makes them durable
+  device_->Complete(true);
+  punched.resize(5 * 4096, std::byte{1});
+  EXPECT_EQ(Crashed(Crash::kDurableOnly), punched);
+}
+
+TEST_F(FaultyFileSystemTest, ADiscardThatFailsMayHaveTakenSomeBlocks) {
+  Write(0, 4 * 4096, 7);
+  device_->Complete(true);
+  files_.Fail(Operation::kDiscard, 1, ENOSPC);
+  EXPECT_EQ(StatusOf([&] { files_.Discard("m", 0, 4 * 4096); }), ExitStatus::kNoSpace);
+  std::vector<std::byte> punched = Filled(4 * 4096, 7);
+  std::fill(punched.begin(), punched.begin() + 2 * 4096, std::byte{0});
+  EXPECT_EQ(Crashed(Crash::kAllPending), punched);
+  files_.RefuseDiscards();
+  EXPECT_FALSE(files_.Discard("m", 2 * 4096, 4 * 4096));
+  EXPECT_EQ(Crashed(Crash::kAllPending), punched);
+}
+
 // As O_DIRECT writes do of which several are in flight.
 TEST_F(FaultyFileSystemTest, AFailedSyncInPartKeepsAnyOfItsPagesAndNothingCallsThemDurable) {
   std::set<std::vector<bool>> kept;

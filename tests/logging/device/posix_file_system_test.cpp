@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
@@ -69,6 +70,39 @@ TEST_F(PosixFileSystemTest, AFileIsReadWhole) {
     EXPECT_EQ(file_bytes.bytes[at], std::byte{'x'});
     EXPECT_EQ(std::count(file_bytes.bytes.begin(), file_bytes.bytes.end(), std::byte{0}), kBytes - 1);
   }
+}
+
+TEST_F(PosixFileSystemTest, DiscardedBlocksAreZerosAndTakeNoSpace) {
+  constexpr uint64_t kBlock = 4096, kBlocks = 64;
+  const auto device = files_.Create(dir_ / "log", {.write_zeros = false});
+  const std::unique_ptr<std::byte, decltype(&std::free)> bytes(
+      static_cast<std::byte*>(std::aligned_alloc(kBlock, kBlocks * kBlock)), &std::free);
+  std::fill_n(bytes.get(), kBlocks * kBlock, std::byte{7});
+  device->StartWrite(0, {bytes.get(), kBlocks * kBlock});
+  device->Complete(true);
+  const auto blocks = [&] {
+    struct stat status {};
+    EXPECT_EQ(::stat((dir_ / "log").c_str(), &status), 0);
+    return status.st_blocks;
+  };
+  const auto before = blocks();
+  if (!files_.Discard(dir_ / "log", 2 * kBlock, 50 * kBlock)) GTEST_SKIP() << "no holes on this file system";
+  EXPECT_EQ(device->SizeBytes(), kBlocks * kBlock);
+  EXPECT_LT(blocks(), before);
+  const FileBytes file = files_.Map(dir_ / "log");
+  for (uint64_t at = 0; at < kBlocks * kBlock; at += kBlock / 2) {
+    ASSERT_EQ(file.bytes[at], std::byte(at < 2 * kBlock || at >= 50 * kBlock ? 7 : 0)) << at;
+  }
+  // What is written meanwhile, and later, is untouched.
+  device->StartWrite(kBlocks * kBlock, {bytes.get(), kBlock});
+  EXPECT_TRUE(files_.Discard(dir_ / "log", 2 * kBlock, 64 * kBlock));
+  device->Complete(true);
+  EXPECT_EQ(files_.Map(dir_ / "log").bytes[64 * kBlock], std::byte{7});
+}
+
+TEST_F(PosixFileSystemTest, BlocksOfAFileThatIsNotThereCannotBeDiscarded) {
+  EXPECT_EQ(Caught([&] { files_.Discard(dir_ / "none", 0, 4096); }, what_), ExitStatus::kIo);
+  EXPECT_TRUE(what_.starts_with("cannot open " + (dir_ / "none"))) << what_;
 }
 
 // A file of the kernel's that says how large it is and cannot be read.

@@ -26,15 +26,22 @@ TEST(ActiveTransactionsTest, OneIsActiveFromItsAnnouncementToItsEnd) {
   EXPECT_TRUE(AllOf(active).empty());
   active.Announce(1, id, 15, Lsn(4096));
   EXPECT_EQ(AllOf(active), (Found{{id.value, 15, 4096}}));
-  active.End(1);
+  active.Abort(1);
   EXPECT_TRUE(AllOf(active).empty());
 }
 
-TEST(ActiveTransactionsTest, WhatEndedIsBoundedByTheLastThatBegan) {
+TEST(ActiveTransactionsTest, WhatEndedIsBoundedByTheLastThatBeganAndHasNotCommitted) {
   ActiveTransactions active(2);
   EXPECT_EQ(active.EndedBelow(), (std::vector<uint64_t>{0, 0}));
   active.Begin(0, TxnId::Make(WorkerId(0), 5));
   EXPECT_EQ(active.EndedBelow(), (std::vector<uint64_t>{5, 0}));
+  active.Announce(0, TxnId::Make(WorkerId(0), 5), 0, Lsn(0));
+  active.Abort(0);  // it may be tried again
+  EXPECT_EQ(active.EndedBelow(), (std::vector<uint64_t>{5, 0}));
+  active.Announce(0, TxnId::Make(WorkerId(0), 5), 0, Lsn(8));
+  active.Commit(0, TxnId::Make(WorkerId(0), 5));
+  EXPECT_TRUE(AllOf(active).empty());
+  EXPECT_EQ(active.EndedBelow(), (std::vector<uint64_t>{6, 0}));
 }
 
 TEST(ActiveTransactionsTest, AReaderNeverTakesOneTransactionsIdForAnothers) {
@@ -45,7 +52,7 @@ TEST(ActiveTransactionsTest, AReaderNeverTakesOneTransactionsIdForAnothers) {
       const TxnId id = TxnId::Make(WorkerId(0), i);
       active.Begin(0, id);
       active.Announce(0, id, static_cast<uint32_t>(i % 2), Lsn(i * 8));
-      active.End(0);
+      active.Commit(0, id);
     }
   });
   for (int i = 0; i < 100000; ++i) {
@@ -53,6 +60,30 @@ TEST(ActiveTransactionsTest, AReaderNeverTakesOneTransactionsIdForAnothers) {
       ASSERT_EQ(first.value(), id.sequence() * 8);
       ASSERT_EQ(log, id.sequence() % 2);
     });
+  }
+  stop.store(true);
+  worker.join();
+}
+
+// Without it a reader might find neither the word of a transaction nor that it has ended.
+TEST(ActiveTransactionsTest, WhatIsNotActiveAnyMoreHasEnded) {
+  ActiveTransactions active(1);
+  std::atomic<uint64_t> committed{0};
+  std::atomic<bool> stop{false};
+  std::thread worker([&] {
+    for (uint64_t i = 1; !stop.load(); ++i) {
+      const TxnId id = TxnId::Make(WorkerId(0), i);
+      active.Begin(0, id);
+      active.Announce(0, id, 0, Lsn(i * 8));
+      active.Commit(0, id);
+      committed.store(i);
+    }
+  });
+  while (committed.load() == 0) std::this_thread::yield();
+  for (int i = 0; i < 100000; ++i) {
+    const uint64_t before = committed.load();
+    active.ForEach([](TxnId, uint32_t, Lsn) {});
+    ASSERT_GT(active.EndedBelow()[0], before);
   }
   stop.store(true);
   worker.join();

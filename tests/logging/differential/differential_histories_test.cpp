@@ -104,6 +104,7 @@ class History {
   }
   void End(uint64_t worker, bool commits) {
     commits ? run_.Commit(ids_[worker]) : run_.Abort(ids_[worker]);
+    if (commits) run_.SetEndedBelow(static_cast<uint32_t>(worker), TxnId{ids_[worker]}.sequence() + 1);
     // An aborted transaction is tried again under its id, or given up.
     ended_[worker] = commits || Below(4) == 0;
     lingers_[worker] = Below(3) == 0;
@@ -193,11 +194,27 @@ void ExpectRecovered(const PagedRun::Crashed& crashed, uint32_t level, uint32_t 
   ASSERT_EQ(restarted.state, crashed.state) << "level " << level;
 }
 
+// Of logs that were given up in part: what is not named had ended.
+void ExpectRecoveredThough(const PagedRun::Crashed& truncated, uint32_t level, uint32_t workers, uint64_t& unnamed) {
+  const Restarted restarted = Restart(truncated, {.level = level, .workers = workers});
+  ASSERT_EQ(restarted.state, truncated.state) << "level " << level;
+  const std::vector<uint64_t>& ended_below = restarted.summary.ended_below;
+  ASSERT_EQ(ended_below, truncated.anchor.sequences);
+  for (const uint64_t id : restarted.winners) ASSERT_TRUE(truncated.winners.contains(id));
+  for (const uint64_t id : truncated.winners) {
+    ASSERT_GT(restarted.summary.next_sequence, TxnId{id}.sequence());
+    if (restarted.winners.contains(id)) continue;
+    ++unnamed;
+    ASSERT_LT(TxnId{id}.sequence(), ended_below[TxnId{id}.worker().value()]);
+  }
+}
+
 // Crashes of one history; how many, and how many of them dropped transactions, and after how many checkpoints.
 struct Counts {
   uint64_t crashes = 0;
   uint64_t dropped = 0;
   uint64_t checkpoints = 0;
+  uint64_t unnamed = 0;  // transactions whose COMMITs were given up
 };
 void RunHistory(uint64_t seed, DiffMethod method, Counts& counts) {
   SCOPED_TRACE(testing::Message() << "DBX_TEST_SEED=" << seed);
@@ -209,6 +226,8 @@ void RunHistory(uint64_t seed, DiffMethod method, Counts& counts) {
     const PagedRun::Crashed crashed = history.Crash();
     for (const uint32_t level : LevelsOf(method)) {
       ExpectRecovered(crashed, level, 1 + static_cast<uint32_t>(random() % 3));
+      if (testing::Test::HasFatalFailure()) return;
+      ExpectRecoveredThough(Truncated(crashed), level, 1 + static_cast<uint32_t>(random() % 3), counts.unnamed);
       if (testing::Test::HasFatalFailure()) return;
     }
     ++counts.crashes;
@@ -235,6 +254,7 @@ TEST_P(DifferentialHistories, RecoverWhereverTheyCrash) {
   EXPECT_GT(counts.crashes, 400u);
   EXPECT_GT(counts.dropped, 15u);
   EXPECT_GT(counts.checkpoints, 300u);
+  EXPECT_GT(counts.unnamed, 1000u);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -22,14 +23,17 @@ constexpr ForwardPass::Options kOptions{.block_bytes = 4096, .with_names = true,
 // Passes over all logs of a run, in their order.
 class Passes {
  public:
-  explicit Passes(const std::vector<LogBuilder>& logs, const RestartPoint& point = {}) : progress_(logs.size()) {
+  // `cut`: the logs were given up below what is needed.
+  explicit Passes(const std::vector<LogBuilder>& logs, const RestartPoint& point = {}, bool cut = false)
+      : progress_(logs.size()) {
     // Tuples without bytes.
     database_.PageEveryTable(4096, {4});
     database_.CreateTable({.name = "table", .columns = {}});
     const auto count = static_cast<uint32_t>(logs.size());
     for (uint32_t i = 0; i < count; ++i) {
       devices_.push_back(std::make_unique<ImageDevice>("log_" + std::to_string(i), logs[i].Bytes()));
-      const LogSource source{devices_.back().get(), kRunId, 1 << 20, i, count};
+      LogSource source{devices_.back().get(), kRunId, 1 << 20, i, count};
+      if (cut) source.needed = point.needed;
       passes_.push_back(std::make_unique<ForwardPass>(source, point, database_, kOptions, progress_));
       passes_.back()->Run();
       ends_.push_back(passes_.back()->reader().position());
@@ -57,9 +61,9 @@ std::vector<uint64_t> NamesOf(const ForwardPass& pass) {
   return names;
 }
 
-std::string Refusal(const LogBuilder& log, const RestartPoint& point = {}) {
+std::string Refusal(const LogBuilder& log, const RestartPoint& point = {}, bool cut = false) {
   std::string what;
-  EXPECT_EQ(Caught([&] { Passes({log}, point); }, what), ExitStatus::kCorrupt);
+  EXPECT_EQ(Caught([&] { Passes({log}, point, cut); }, what), ExitStatus::kCorrupt);
   return what.substr(what.find(": ") + 2);
 }
 
@@ -247,6 +251,121 @@ TEST(ForwardPass, WhatTheAnchorPromisesOfTransactionsIsChecked) {
   const std::vector<uint64_t> ended_below = {0, 8};
   point.ended_below = ended_below;
   EXPECT_EQ(Refusal(listed, point), "record of a transaction that had ended before the anchor's checkpoint began");
+}
+
+// ---- Logs that were given up below what is needed ----------------------------------------------------------------
+
+uint64_t Id(uint32_t worker, uint64_t sequence) { return TxnId::Make(WorkerId(worker), sequence).value; }
+
+// Two workers, which were at their transactions 5 and 9 when checkpoint 3 began.
+const std::vector<uint64_t> kEnded = {5, 9};
+
+// Of the log: its n-th record is the first that is needed; BEGIN(3) and END(3) are its last two.
+RestartPoint PointAt(const LogBuilder& log, size_t needed) {
+  const size_t count = log.Starts().size();
+  return {3, Lsn(log.Start(count - 2)), Lsn(log.Start(count - 1)), Lsn(log.Start(needed)), kEnded};
+}
+LogBuilder WithCheckpoint(LogBuilder log) {
+  log.CheckpointBegin(3).CheckpointEnd(3);
+  return log;
+}
+BuiltChange Change(uint64_t id, uint32_t number, uint16_t flags = 0) {
+  return {.txn_id = id, .number = number, .flags = flags};
+}
+// What is refused of these records behind others that were given up, or an empty text.
+std::string RefusalBehindACut(const std::function<void(LogBuilder&)>& append) {
+  LogBuilder log = Log();
+  log.CheckpointBegin(1).CheckpointEnd(1).CheckpointBegin(2).CheckpointEnd(2);
+  append(log);
+  log = WithCheckpoint(log);
+  std::string what;
+  const ExitStatus status = Caught([&] { Passes({log}, PointAt(log, 4), /*cut=*/true); }, what);
+  return status == ExitStatus::kOk ? "" : what.substr(what.find(": ") + 2);
+}
+
+TEST(ForwardPassOfACutLog, BeginsWhereTheAnchorSays) {
+  LogBuilder log = Log();
+  for (int i = 0; i < 300; ++i) AppendTxn(log, Id(0, 1));
+  log.Change(Change(Id(0, 4), 2, format::kChangeFirst)).Commit(Id(0, 4));
+  log.At(50) ^= std::byte{1};  // what was given up is not looked at
+  log = WithCheckpoint(log);
+  const Passes passes({log}, PointAt(log, 600), /*cut=*/true);
+  EXPECT_EQ(NamesOf(passes[0]), (std::vector<uint64_t>{Id(0, 4)}));
+  EXPECT_TRUE(passes[0].found_end());
+  EXPECT_EQ(passes[0].reader().block_starts().front(), Lsn(log.Start(600)));
+  EXPECT_EQ(passes[0].reader().RecordStartUpTo(Lsn(0)), Lsn(log.Start(600)));
+}
+
+TEST(ForwardPassOfACutLog, AttemptsWithoutAFirstChangeHadEnded) {
+  const auto change = [](uint64_t id) { return Change(id, 2); };
+  EXPECT_EQ(RefusalBehindACut([&](LogBuilder& log) { log.Change(change(Id(0, 4))).Commit(Id(0, 4)); }), "");
+  EXPECT_EQ(RefusalBehindACut([&](LogBuilder& log) { log.Commit(Id(0, 4)).Abort(Id(1, 9)); }), "");
+  EXPECT_EQ(RefusalBehindACut([&](LogBuilder& log) {
+              log.Abort(Id(1, 9)).Change(Change(Id(1, 9), 2, format::kChangeFirst)).Commit(Id(1, 9));
+            }),
+            "")
+      << "it is tried again under its id";
+  EXPECT_EQ(RefusalBehindACut([&](LogBuilder& log) { log.Change(change(Id(0, 4))); }),
+            "change that is needed, and not according to the anchor");
+  EXPECT_EQ(RefusalBehindACut([&](LogBuilder& log) { log.Commit(Id(0, 5)); }),
+            "COMMIT of a transaction that is needed, and not according to the anchor");
+  EXPECT_EQ(RefusalBehindACut([&](LogBuilder& log) { log.Abort(Id(0, 6)); }),
+            "end of a transaction that has changed nothing");
+  EXPECT_EQ(RefusalBehindACut([&](LogBuilder& log) { log.Change(change(Id(2, 1))); }),
+            "change of a transaction that has not begun")
+      << "there is no such worker";
+  EXPECT_EQ(RefusalBehindACut([&](LogBuilder& log) { log.Commit(Id(0, 3)).Commit(Id(0, 4)); }),
+            "end of a transaction that has changed nothing")
+      << "one attempt of a worker at most is cut";
+  EXPECT_EQ(RefusalBehindACut([&](LogBuilder& log) {
+              log.Change(Change(Id(0, 4), 2, format::kChangeCompensation)).Commit(Id(0, 4));
+            }),
+            "COMMIT of a transaction that was taken back");
+}
+
+TEST(ForwardPassOfACutLog, NothingIsCutAboveBegin) {
+  LogBuilder log = Log();
+  log.Void().CheckpointBegin(3).CheckpointEnd(3).Abort(Id(0, 5));
+  const RestartPoint point{3, Lsn(log.Start(1)), Lsn(log.Start(2)), Lsn(log.Start(1)), kEnded};
+  EXPECT_EQ(Refusal(log, point, true), "end of a transaction that has changed nothing");
+}
+
+TEST(ForwardPassOfACutLog, NumbersAreThoseOfTheCheckpointThatTheNextOneShows) {
+  const auto change = [](uint32_t number) { return Change(Id(0, 4), number, format::kChangeFirst); };
+  const auto refusal = [&](uint32_t number) {
+    return RefusalBehindACut([&](LogBuilder& log) { log.Change(change(number)).Commit(Id(0, 4)); });
+  };
+  EXPECT_EQ(refusal(3), "change of a checkpoint that has not begun");
+  EXPECT_EQ(refusal(2), "");
+  EXPECT_EQ(refusal(1), "");
+  EXPECT_EQ(refusal(0), "change that a later checkpoint should have reached");
+}
+
+// Checkpoint 2 began below what is needed, or behind it; or it ended there.
+TEST(ForwardPassOfACutLog, AnEarlierCheckpointMayBeginOrEndInIt) {
+  const auto change = [](uint32_t number) { return Change(Id(0, 4), number, format::kChangeFirst); };
+  const auto refusal = [&](uint32_t number, bool begins) {
+    LogBuilder log = Log();
+    log.CheckpointBegin(1).CheckpointEnd(1);
+    if (!begins) log.CheckpointBegin(2);
+    const size_t needed = log.Starts().size();
+    log.Change(change(number)).Commit(Id(0, 4));
+    if (begins) log.CheckpointBegin(2);
+    log = WithCheckpoint(log.CheckpointEnd(2));
+    std::string what;
+    const ExitStatus status = Caught([&] { Passes({log}, PointAt(log, needed), true); }, what);
+    return status == ExitStatus::kOk ? "" : what.substr(what.find(": ") + 2);
+  };
+  EXPECT_EQ(refusal(2, true), "change of a checkpoint that has not begun");
+  EXPECT_EQ(refusal(1, true), "");
+  EXPECT_EQ(refusal(0, true), "");
+  EXPECT_EQ(refusal(2, false), "");
+  EXPECT_EQ(refusal(1, false), "");
+  EXPECT_EQ(refusal(0, false), "change that a later checkpoint should have reached");
+  EXPECT_EQ(RefusalBehindACut([](LogBuilder& log) { log.CheckpointBegin(4); }),
+            "checkpoint that the anchor's should have preceded");
+  EXPECT_EQ(RefusalBehindACut([](LogBuilder& log) { log.CheckpointEnd(3); }),
+            "end of a checkpoint that is not under way");
 }
 
 }  // namespace

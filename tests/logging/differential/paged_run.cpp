@@ -251,6 +251,7 @@ void PagedRun::RaiseFlag() {
   const auto need = [&](uint32_t log, uint64_t first) { next_.needed[log] = std::min(next_.needed[log], Lsn(first)); };
   for (const auto& [id, attempt] : attempts_) need(attempt.log, attempt.first);
   for (const auto& [id, lingering] : lingering_) need(lingering.log, lingering.first);
+  for (uint32_t i = 0; i < shape_.logs; ++i) next_.needed[i] = std::max(next_.needed[i], anchor_.needed[i]);
   checkpoint_runs_ = true;
 }
 
@@ -405,6 +406,15 @@ PagedRun::Crashed PagedRun::Crash() const {
   std::vector<uint64_t> ends;
   for (uint32_t i = 0; i < shape_.logs; ++i) ends.push_back(end(i));
   return Crash(ends);
+}
+
+PagedRun::Crashed Truncated(PagedRun::Crashed crashed) {
+  crashed.anchor.truncates = true;
+  for (size_t log = 0; log < crashed.logs.size(); ++log) {
+    const auto needed = static_cast<ptrdiff_t>(format::kStreamOffset + crashed.anchor.needed[log].value());
+    std::fill(crashed.logs[log].begin() + format::kStreamOffset, crashed.logs[log].begin() + needed, std::byte{0x5a});
+  }
+  return crashed;
 }
 
 namespace {

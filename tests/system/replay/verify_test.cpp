@@ -66,6 +66,9 @@ TEST(VerifyTest, AcknowledgedTransactionsThatAreMissingOrUnknownAreFaults) {
   const auto file = AckFile::Create(acks, 9, 1, 100);
   file->Acknowledge(Id(0, 4));
   EXPECT_EQ(Verdict([&] { CheckAcknowledged(acks, 9, Ids({Id(0, 3), Id(0, 4)})); }), "");
+  // One that had ended before the checkpoint from which the database was restored need have no name.
+  EXPECT_EQ(Verdict([&] { CheckAcknowledged(acks, 9, Ids({Id(0, 3)}), {5}); }), "");
+  EXPECT_NE(Verdict([&] { CheckAcknowledged(acks, 9, Ids({Id(0, 3)}), {4}); }), "");
   EXPECT_EQ(Verdict([&] { CheckAcknowledged(acks, 9, Ids({Id(0, 3)})); }),
             "verification c failed: acknowledged transaction 4 of worker 0 is lost");
   file->Acknowledge(Id(1, 0));
