@@ -76,6 +76,8 @@ class ForwardPass {
   bool found_end() const { return found_end_; }
   // After Judge. Whether the COMMIT or ABORT that starts there counts.
   bool Counts(Lsn end) const;
+  // Where the first change starts that no end counts for; the end of the log, if there is none.
+  Lsn losers_begin() const { return losers_begin_; }
   // Transactions with a COMMIT.
   uint64_t winners() const { return commits_ - losers_; }
   uint64_t losers() const { return losers_; }
@@ -84,6 +86,7 @@ class ForwardPass {
  private:
   // A COMMIT or ABORT that counts only if a log is valid up to `until`.
   struct Need {
+    Lsn first;  // where the attempt's first change starts
     Lsn end;
     bool commits;
     uint32_t log;
@@ -108,7 +111,8 @@ class ForwardPass {
   void VisitChange(const RecordView& record, Lsn at);
   void VisitCommit(const RecordView& record, Lsn at);
   void VisitAbort(const RecordView& record, Lsn at);
-  void TakeVector(const RecordView& record, Lsn at);
+  // Of the end of an attempt whose first change starts at `first`.
+  void TakeVector(const RecordView& record, Lsn first, Lsn at);
   void CheckMethod(const RecordView& record, uint16_t flag, Lsn at) const;
   Attempt EndAttempt(const RecordView& record, Lsn at);
   void VisitBegin(uint32_t number, Lsn at);
@@ -128,6 +132,7 @@ class ForwardPass {
   std::vector<Name> names_;
   std::vector<Lsn> uncovered_;  // ends that do not count, ascending
   uint64_t losers_ = 0;         // COMMITs among them
+  Lsn losers_begin_;
   TxnMap<Attempt> attempts_;
   uint32_t begun_ = 0;  // the number of the last BEGIN
   uint32_t ended_ = 0;  // and END
