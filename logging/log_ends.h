@@ -23,7 +23,9 @@ struct RestartTimes {
   double redo_seconds = 0;
   double backward_seconds = 0;
   double adopt_seconds = 0;
-  double log_read_seconds = 0;  // of redo and backward passes together: waiting for the log, the rest being replay
+  // Of redo and backward passes: waiting for the log, the rest being replay; as long as one of those takes that run
+  // side by side.
+  double log_read_seconds = 0;
 };
 
 // What a recovery found. The ends of the logs are JudgeEnds's, the rest is the scheme's.

@@ -57,6 +57,8 @@ void Checkpointer::Loop() {
 bool Checkpointer::AwaitDue() {
   std::unique_lock lock(mutex_);
   const auto stopped = [this] { return stop_.load(); };
+  // Without space the next one may fail at once, and its BEGIN alone may make another one due.
+  if (had_no_space_) wake_.wait_for(lock, kLook, stopped);
   while (!stopped()) {
     const uint64_t passed = host::MonotonicNanos() - end_nanos_;
     const uint64_t interval = options_.interval_ms * kNanosPerMillisecond;
@@ -78,6 +80,7 @@ FuzzyCheckpoint::Outcome Checkpointer::WriteNext() {
   const FuzzyCheckpoint::Outcome outcome = checkpoint_.Write([this] { return stop_.load(); });
   end_nanos_ = host::MonotonicNanos();
   counters_.seconds += static_cast<double>(end_nanos_ - begin_nanos) * 1e-9;
+  had_no_space_ = outcome == FuzzyCheckpoint::Outcome::kNoSpace;
   counters_.checkpoints += outcome == FuzzyCheckpoint::Outcome::kComplete;
   if (checkpoint_.cannot_discard() && !noticed_) {
     noticed_ = true;

@@ -53,6 +53,7 @@ class Checkpointer {
   uint64_t end_nanos_ = 0;    // of the last one
   uint64_t begin_bytes_ = 0;  // reserved when it began
   bool noticed_ = false;      // that the logs cannot be given up
+  bool had_no_space_ = false;
   Counters counters_;
 
   std::exception_ptr error_;  // written once before failed_

@@ -8,12 +8,19 @@ using format::RecordKind;
 BackwardPass::BackwardPass(ForwardPass& forward, const RestartPoint& point, const Database& database, bool read_ahead)
     : forward_(forward),
       point_(point),
-      reader_(forward.reader().source(), forward.reader().block_starts(), {point.needed, forward.reader().position()},
+      low_(LowestOf(forward, point)),
+      reader_(forward.reader().source(), forward.reader().block_starts(), {low_, forward.reader().position()},
               read_ahead, &forward.kept()),
       transactions_(point.method),
       player_(forward.reader().source(), database) {}
 
+// Behind a redo forward only losers are left to undo, and most logs have them at their ends, if at all.
+Lsn BackwardPass::LowestOf(const ForwardPass& forward, const RestartPoint& point) {
+  return point.method == DiffMethod::kDl1p ? point.needed : std::max(point.needed, forward.losers_begin());
+}
+
 void BackwardPass::Run() {
+  if (low_ == forward_.reader().position()) return;
   RecordHeader header;
   std::span<const std::byte> body;
   bool below_begin = false;

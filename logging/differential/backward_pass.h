@@ -3,7 +3,7 @@
 // of others that it has are undone, by the same operation. With DL2P it undoes what losers have left, once all is
 // redone; with PL2P it puts the images back that were there before losers' changes that the backup has. It ends below
 // the BEGIN of the backup's checkpoint once no transaction is left whose changes there are to be undone, and at
-// `needed` at last.
+// `needed` at last; with DL2P and PL2P where the first loser begins.
 //
 // Passes over different logs run side by side, in any order, and beside the load of the backup: XOR commutes, and each
 // change is applied under its page's latch. Images do not commute: with PL2P the backup is there before. No two losers
@@ -37,6 +37,7 @@ class BackwardPass {
   uint64_t read_ticks() const { return reader_.read_ticks(); }
 
  private:
+  static Lsn LowestOf(const ForwardPass& forward, const RestartPoint& point);
   bool IsInBackup(uint32_t number) const { return number < point_.number; }
   void Visit(const format::RecordHeader& header, std::span<const std::byte> body);
   void VisitEnd(std::span<const std::byte> body);
@@ -45,6 +46,7 @@ class BackwardPass {
 
   const ForwardPass& forward_;
   const RestartPoint point_;
+  const Lsn low_;  // nothing below is to be applied
   BackwardReader reader_;
   TransactionTable transactions_;
   ChangePlayer player_;

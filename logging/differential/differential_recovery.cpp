@@ -186,9 +186,10 @@ class RestartRun {
       return time.end > time.begin ? Clock::ToSeconds(time.end - time.begin) : 0;
     };
     uint64_t read_ticks = 0;
-    if (physical_redo_ != nullptr) read_ticks += physical_redo_->read_ticks();
     for (const auto& pass : redo_) read_ticks += pass == nullptr ? 0 : pass->read_ticks();
     for (const auto& pass : backward_) read_ticks += pass->read_ticks();
+    read_ticks /= std::min(settings_.workers, logs_);
+    if (physical_redo_ != nullptr) read_ticks += physical_redo_->read_ticks();  // one pass over all logs
     return {seconds(kForward),  seconds(kBackup), seconds(kRedo),
             seconds(kBackward), seconds(kAdopt),  Clock::ToSeconds(read_ticks)};
   }

@@ -104,15 +104,15 @@ void ForwardPass::VisitCommit(const RecordView& record, Lsn at) {
   if (attempt.is_cut) CheckHadEnded(*FieldOf<TxnId>(record.body), at);
   ++commits_;
   if (with_names_) names_.push_back({at, *FieldOf<TxnId>(record.body)});
-  TakeVector(record, at);
+  TakeVector(record, attempt.first, at);
 }
 
 void ForwardPass::VisitAbort(const RecordView& record, Lsn at) {
-  const uint32_t standing = EndAttempt(record, at).standing;
-  if (point_.method != DiffMethod::kDl1p && standing > 0) {
+  const Attempt attempt = EndAttempt(record, at);
+  if (point_.method != DiffMethod::kDl1p && attempt.standing > 0) {
     Refuse(at, "ABORT of a transaction whose changes were not all taken back");
   }
-  TakeVector(record, at);
+  TakeVector(record, attempt.first, at);
 }
 
 // Physical records have the flag.
@@ -121,7 +121,7 @@ void ForwardPass::CheckMethod(const RecordView& record, uint16_t flag, Lsn at) c
   if (is_physical != (point_.method == DiffMethod::kPl2p)) Refuse(at, "record of another method than the anchor's");
 }
 
-void ForwardPass::TakeVector(const RecordView& record, Lsn at) {
+void ForwardPass::TakeVector(const RecordView& record, Lsn first, Lsn at) {
   const uint32_t own = reader_.source().log_index;
   size_t offset = sizeof(TxnId);
   for (uint32_t log = 0; log < record.log_count; ++log) {
@@ -131,7 +131,7 @@ void ForwardPass::TakeVector(const RecordView& record, Lsn at) {
     if (log == own) {
       if (until > at) Refuse(at, "transaction that depends on its own log's future");
     } else if (until.value() > progress_[log].value.load(std::memory_order_relaxed)) {
-      needs_.push_back({at, record.header.kind == static_cast<uint8_t>(RecordKind::kCommit), log, until});
+      needs_.push_back({first, at, record.header.kind == static_cast<uint8_t>(RecordKind::kCommit), log, until});
     }
   }
 }
@@ -234,10 +234,13 @@ void ForwardPass::CheckListed(const RecordView& record, Lsn at) const {
 }
 
 void ForwardPass::Judge(const std::vector<Lsn>& ends) {
+  losers_begin_ = reader_.position();
+  attempts_.ForEach([&](TxnId, const Attempt& open) { losers_begin_ = std::min(losers_begin_, open.first); });
   for (const Need& need : needs_) {
     if (need.until <= ends[need.log] || (!uncovered_.empty() && uncovered_.back() == need.end)) continue;
     uncovered_.push_back(need.end);
     losers_ += need.commits;
+    losers_begin_ = std::min(losers_begin_, need.first);
   }
   needs_ = {};
 }

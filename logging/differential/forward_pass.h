@@ -91,6 +91,8 @@ class ForwardPass {
   bool found_end() const { return found_end_; }
   // After Judge. Whether the COMMIT or ABORT that starts there counts.
   bool Counts(Lsn end) const;
+  // Where the first change starts that no end counts for; the end of the log, if there is none.
+  Lsn losers_begin() const { return losers_begin_; }
   // Transactions with a COMMIT.
   uint64_t winners() const { return commits_ - losers_; }
   uint64_t losers() const { return losers_; }
@@ -99,6 +101,7 @@ class ForwardPass {
  private:
   // A COMMIT or ABORT that counts only if a log is valid up to `until`.
   struct Need {
+    Lsn first;  // where the attempt's first change starts
     Lsn end;
     bool commits;
     uint32_t log;
@@ -124,7 +127,8 @@ class ForwardPass {
   void VisitChange(const RecordView& record, Lsn at);
   void VisitCommit(const RecordView& record, Lsn at);
   void VisitAbort(const RecordView& record, Lsn at);
-  void TakeVector(const RecordView& record, Lsn at);
+  // Of the end of an attempt whose first change starts at `first`.
+  void TakeVector(const RecordView& record, Lsn first, Lsn at);
   void CheckMethod(const RecordView& record, uint16_t flag, Lsn at) const;
   Attempt EndAttempt(const RecordView& record, Lsn at);
   void VisitBegin(uint32_t number, Lsn at);
@@ -149,6 +153,7 @@ class ForwardPass {
   std::vector<Name> names_;
   std::vector<Lsn> uncovered_;  // ends that do not count, ascending
   uint64_t losers_ = 0;         // COMMITs among them
+  Lsn losers_begin_;
   TxnMap<Attempt> attempts_;
   std::vector<bool> met_;  // by worker: it has a record here. Of a log that is read whole: unused
   bool knows_begun_;       // false: begun_ is the largest possible number

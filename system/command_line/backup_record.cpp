@@ -33,21 +33,21 @@ std::string CheckpointsLine(const Json& run_metrics) {
       Number(c, "latch_us_p99"), Number(c, "longest_latch_us"));
 }
 
-// The paper's log processing is the backward passes, as it takes the ends of the logs for granted; reading is what one
-// of the passes that ran side by side waited for its log.
+// The paper's log processing is the passes that redo and undo, as it takes the ends of the logs for granted.
 Json RestartJson(const RecoveryResult& result) {
   if (!result.restart) return Json();
   const RestartTimes& t = *result.restart;
-  const size_t side_by_side = std::max<size_t>(std::min<size_t>(result.threads, result.frontier.size()), 1);
-  const double read_seconds = std::min(t.log_read_seconds / static_cast<double>(side_by_side), t.backward_seconds);
-  const double all_passes = t.forward_seconds + t.backward_seconds;
+  const double log_seconds = t.redo_seconds + t.backward_seconds;
+  const double read_seconds = std::min(t.log_read_seconds, log_seconds);
+  const double all_passes = t.forward_seconds + log_seconds;
   return {{"forward_seconds", t.forward_seconds},
           {"backup_seconds", t.backup_seconds},
+          {"redo_seconds", t.redo_seconds},
           {"backward_seconds", t.backward_seconds},
           {"adopt_seconds", t.adopt_seconds},
-          {"log_seconds", t.backward_seconds},
+          {"log_seconds", log_seconds},
           {"log_read_seconds", read_seconds},
-          {"log_play_seconds", t.backward_seconds - read_seconds},
+          {"log_play_seconds", log_seconds - read_seconds},
           {"log_throughput", all_passes > 0 ? static_cast<double>(result.recovered) / all_passes : 0}};
 }
 

@@ -199,22 +199,20 @@ RESTART_MUTANTS = [
 # Of the baselines, of which a cell has one in half of its runs. Where a mutant shows in the small model, it is named.
 BASELINE_MUTANTS = [
     Mutant("diff_two_pass_losers_in_the_backup_only", "DL2P: of a loser only what the backup has is undone, not what was redone",
-           [expression(TRANSACTION_TABLE, "in_backup || method == DiffMethod::kDl2p", "in_backup")], CELLS,
-           model="DifferentialModelTwoPass.LosersChangesThatTheForwardPassRedidMustBeUndoneToo"),
+           [expression(TRANSACTION_TABLE, "in_backup || method == DiffMethod::kDl2p", "in_backup")], CELLS),
     Mutant("diff_two_pass_abort_does_not_end", "DL2P: an ABORT does not end its transaction, whose changes are undone again",
            [raw(TRANSACTION_TABLE, "    if (counts) Take(id, method_",
-                "    if ({on} && method_ == DiffMethod::kDl2p) return;\n    if (counts) Take(id, method_")], CELLS,
-           model="DifferentialModelTwoPass.AnAbortThatDoesNotEndItsTransactionIsUndoneInHalf"),
+                "    if ({on} && method_ == DiffMethod::kDl2p) return;\n    if (counts) Take(id, method_")], CELLS),
     Mutant("diff_two_pass_abort_without_compensations", "the baselines abort as DL1P does, without a record of what is undone",
-           [expression(DIFFERENTIAL, "options_.diff_method != DiffMethod::kDl1p", "false")], CELLS,
-           model="DifferentialModelTwoPass.AnAbortWithoutCompensationsIsRedone"),
+           [expression(DIFFERENTIAL, "options_.diff_method != DiffMethod::kDl1p", "false")], CELLS),
     Mutant("diff_two_pass_redoes_the_backup", "DL2P: what the backup has is redone, too",
            [expression(TWO_PASS_REDO, "change.number >= point_.number", "true")], CELLS),
     Mutant("diff_physical_undo_last", "PL2P: undo follows redo, and overwrites what followed an abort",
            [raw(DIFFERENTIAL_RECOVERY, "stages[kRedo] = {1, After({kBackward})};",
                 "if ({on}) stages[kBackward].waits_for |= After({{kRedo}});\n"
                 "      stages[kRedo] = {{1, {on} ? replay_waits_for : After({{kBackward}})}};")], CELLS,
-           model="DifferentialModelPhysical.AnUndoAfterTheRedoOverwritesALaterTransaction"),
+           model="DifferentialModelPhysical.AnUndoAfterTheRedoOverwritesALaterTransaction",
+           test="PhysicalRecovery.WhatFollowsAnAbortIsNotUndoneWithIt"),
     Mutant("diff_physical_abort_always_counts", "PL2P: an ABORT puts back an image that another log has lost",
            [raw(FORWARD_PASS, "    needs_.push_back({at, record.header.kind",
                 "    if ({on} && record.header.kind == static_cast<uint8_t>(RecordKind::kAbort)) continue;\n"

@@ -13,6 +13,7 @@
 namespace dbx::reference {
 namespace {
 
+using format::DiffMethod;
 using format::RecordKind;
 
 constexpr uint64_t kRun = 0xD1FF;
@@ -79,7 +80,8 @@ class Example {
   }
   // As PL2P logs them.
   Example& Put(uint64_t txn, uint64_t from, uint64_t to, uint32_t number, uint16_t flags, uint32_t slot = 0) {
-    return Record(txn, 0, slot, number, flags | format::kChangeImages, AsBytes(from) + AsBytes(to));
+    return Record(txn, 0, slot, number, static_cast<uint16_t>(flags | format::kChangeImages),
+                  AsBytes(from) + AsBytes(to));
   }
   Example& StampedCommit(uint64_t txn, uint64_t stamp) {
     log().Commit(txn, {}, stamp);

@@ -188,7 +188,8 @@ TEST(ForwardPass, AttemptsWithoutABeginningOrWithTwoAreRefused) {
   EXPECT_EQ(NamesOf(retried[0]), (std::vector<uint64_t>{1}));
 }
 
-constexpr RestartPoint kTwoPass{.method = DiffMethod::kDl2p}, kPhysical{.method = DiffMethod::kPl2p};
+constexpr RestartPoint kTwoPass{0, Lsn(), Lsn(), Lsn(), {}, DiffMethod::kDl2p};
+constexpr RestartPoint kPhysical{0, Lsn(), Lsn(), Lsn(), {}, DiffMethod::kPl2p};
 
 TEST(ForwardPass, WhatAnAbortLeavesOfItsChangesIsRefusedWhereAllIsCompensated) {
   const BuiltChange first{.txn_id = 1, .flags = format::kChangeFirst}, further{.txn_id = 1};
