@@ -1,6 +1,6 @@
 // The first pass of DL2P over one differential log, the baseline with two (Lee, Kim, Cha, ICDE 2001, section 5):
 // forward from the BEGIN of the backup's checkpoint on, where the backup has all changes below, it redoes each change
-// and each compensation that the backup lacks, whoever made it. A backward pass undoes the losers' then
+// and each compensation that the backup lacks, also those of losers. A backward pass undoes the losers' then
 // (backward_pass.h).
 //
 // Passes over different logs run side by side, and beside the load of the backup, as XOR commutes.

@@ -9,32 +9,12 @@
 #include <vector>
 
 #include "tests/logging/caught.h"
-#include "tests/logging/differential/paged_run.h"
+#include "tests/logging/differential/expect_recovered.h"
 
 namespace dbx {
 namespace {
 
-using Place = PagedRun::Place;
 using Ends = std::vector<uint64_t>;
-
-constexpr Place kA{0, 0, 0}, kB{0, 0, 3}, kC{0, 1, 2}, kD{1, 0, 1}, kFree{0, 0, 1}, kNew{0, 9, 2};
-
-// Rows 10, 11 and 12 of table 0 and row 20 of table 1, with the values 100, 110, 120 and 200.
-PagedRun RunOf(const PagedRun::Shape& shape) {
-  PagedRun run(shape);
-  run.Load(kA, 10, 100);
-  run.Load(kB, 11, 110);
-  run.Load(kC, 12, 120);
-  run.Load(kD, 20, 200);
-  run.Start();
-  return run;
-}
-
-// Announces, changes, and leaves the end to the caller.
-void Change(PagedRun& run, uint64_t id, uint32_t log, const Place& at, Key key, uint64_t value) {
-  if (!run.IsAnnounced(id)) run.Announce(id, log);
-  run.Put(id, at, key, value);
-}
 
 // By the method of the run.
 class DifferentialRecovery : public testing::TestWithParam<DiffMethod> {
@@ -56,26 +36,6 @@ class DifferentialRecovery : public testing::TestWithParam<DiffMethod> {
 INSTANTIATE_TEST_SUITE_P(Methods, DifferentialRecovery,
                          testing::Values(DiffMethod::kDl1p, DiffMethod::kDl2p, DiffMethod::kPl2p),
                          [](const auto& info) { return std::string(NameOf(info.param)); });
-
-// Recovery gives what the run says, at every level.
-void ExpectRecovered(const PagedRun::Crashed& crashed) {
-  for (const uint32_t level : LevelsOf(crashed.anchor.method)) {
-    for (const uint32_t workers : {1, 3}) {
-      const Restarted restarted = Restart(crashed, {.level = level, .workers = workers});
-      EXPECT_EQ(restarted.state, crashed.state) << "level " << level << ", " << workers << " workers";
-      EXPECT_EQ(restarted.winners, crashed.winners) << "level " << level;
-      EXPECT_EQ(restarted.summary.recovered, crashed.winners.size());
-    }
-  }
-}
-
-// After each record of a run with one log, from what is durable on.
-void ExpectRecoveredFromEveryCut(const PagedRun& run, LogBuilder& log) {
-  for (const uint64_t start : log.Starts()) {
-    if (start >= run.durable(0)) ExpectRecovered(run.Crash({start}));
-  }
-  ExpectRecovered(run.Crash());
-}
 
 std::string Refusal(const PagedRun::Crashed& crashed, ExitStatus status = ExitStatus::kCorrupt) {
   std::string first;
@@ -533,100 +493,6 @@ TEST_P(DifferentialRecovery, ADamagedBackupIsRefused) {
   });
   crashed.backup = files.VisibleImage();
   EXPECT_EQ(Refusal(crashed), "cannot read disk0/backup-a-00-00.bak@4096: the checksum of the page does not match");
-}
-
-TEST(PhysicalRecovery, ItHasNoLevelAtWhichImagesAreCombined) {
-  const PagedRun::Crashed crashed = RunOf({.method = DiffMethod::kPl2p}).Crash();
-  std::string what;
-  EXPECT_EQ(Caught([&] { Restart(crashed, {.level = 4}); }, what), ExitStatus::kUsage);
-  EXPECT_EQ(
-      what,
-      "RESTART_LEVEL 4 combines images by XOR, and the run's DIFF_METHOD PL2P puts them: valid values are 1 to 3");
-  EXPECT_EQ(Restart(crashed, {.level = 0}).state, crashed.state);
-}
-
-// The ABORT of 2 in log 1 puts back what 1 had written in log 0, which the crash loses.
-TEST(PhysicalRecovery, AnAbortThatIsNotCoveredPutsNothingBack) {
-  PagedRun run = RunOf({.logs = 2, .method = DiffMethod::kPl2p});
-  Change(run, 1, 0, kA, 10, 101);
-  run.Commit(1);
-  Change(run, 2, 1, kA, 10, 102);
-  run.Abort(2);
-  for (const uint64_t start : run.log(0).Starts()) ExpectRecovered(run.Crash({start, run.end(1)}));
-  ExpectRecovered(run.Crash());
-}
-
-// The same, and the retry of 2 changes something else and commits.
-TEST(PhysicalRecovery, AnAbortThatIsNotCoveredEndsItsAttempt) {
-  PagedRun run = RunOf({.logs = 2, .method = DiffMethod::kPl2p});
-  Change(run, 1, 0, kA, 10, 101);
-  run.Commit(1);
-  Change(run, 2, 1, kA, 10, 102);
-  run.Abort(2);
-  Change(run, 2, 1, kB, 11, 112);
-  run.Commit(2);
-  for (const uint64_t start : run.log(0).Starts()) ExpectRecovered(run.Crash({start, run.end(1)}));
-  ExpectRecovered(run.Crash());
-}
-
-// 1 aborts in log 0 what the backup has of it, and 2 writes behind it in log 1.
-TEST(PhysicalRecovery, WhatFollowsAnAbortIsNotUndoneWithIt) {
-  PagedRun run = RunOf({.logs = 2, .method = DiffMethod::kPl2p});
-  Change(run, 1, 0, kA, 10, 101);
-  run.Checkpoint();
-  run.Abort(1);
-  Change(run, 2, 1, kA, 10, 102);
-  run.Commit(2);
-  for (const uint64_t start : run.log(0).Starts()) {
-    if (start >= run.durable(0)) ExpectRecovered(run.Crash({start, run.end(1)}));
-  }
-  ExpectRecovered(run.Crash());
-}
-
-TEST(PhysicalRecovery, StampsOrderTheLogsAndNeedNotAscendWithinOne) {
-  PagedRun run = RunOf({.logs = 2, .method = DiffMethod::kPl2p});
-  Change(run, 1, 0, kB, 11, 111);
-  run.DrawStamp(1);
-  Change(run, 2, 0, kA, 10, 101);
-  run.Commit(2);  // in front of 1, with a larger stamp
-  run.Commit(1);
-  Change(run, 3, 1, kA, 10, 102);
-  run.Commit(3);
-  Change(run, 4, 0, kA, 10, 103);
-  run.Commit(4);
-  ExpectRecovered(run.Crash());
-}
-
-// What the forward pass redoes of a loser, the backward one undoes.
-TEST(TwoPassRecovery, ALosersChangesOnBothSidesOfTheCheckpointAreUndone) {
-  PagedRun run = RunOf({.method = DiffMethod::kDl2p});
-  Change(run, 1, 0, kA, 10, 101);
-  run.BeginCheckpoint();
-  run.CopyPage(0, 0);
-  Change(run, 1, 0, kB, 11, 111);
-  Change(run, 1, 0, kC, 12, 121);
-  run.CopyPages();
-  run.EndCheckpoint();
-  run.AppendEnds();
-  run.WriteAnchor();
-  Change(run, 1, 0, kD, 20, 201);
-  ExpectRecovered(run.Crash());
-  run.Abort(1);
-  ExpectRecoveredFromEveryCut(run, run.log(0));
-}
-
-TEST(TwoPassRecovery, TheTimesOfItsPassesAreMeasured) {
-  for (const DiffMethod method : {DiffMethod::kDl2p, DiffMethod::kPl2p}) {
-    PagedRun run = RunOf({.method = method});
-    for (uint64_t id = 1; id < 300; ++id) {
-      Change(run, id, 0, kA, 10, id);
-      run.Commit(id);
-    }
-    const RestartTimes times = Restart(run.Crash(), {.level = 1, .workers = 1}).summary.restart;
-    EXPECT_GT(times.redo_seconds, 0);
-    EXPECT_GT(times.redo_seconds + times.backward_seconds, times.log_read_seconds);
-    EXPECT_GT(times.log_read_seconds, 0);
-  }
 }
 
 TEST_P(DifferentialRecovery, ALevelThatDoesNotExistIsRefused) {
