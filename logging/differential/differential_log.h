@@ -335,7 +335,7 @@ class DifferentialLog : public FlushHooks, public LogDefaults, private Checkpoin
     ReserveEnd(state);
     FillEnd(state, format::RecordKind::kAbort);
     logs_.stream(state.log).SubmitPart(state.worker, state.place);
-    active_.End(state.worker);
+    active_.Abort(state.worker);
     state.changes = 0;
   }
 

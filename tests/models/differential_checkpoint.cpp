@@ -111,6 +111,9 @@ bool CheckpointStep::ReadActive() {
     int8_t& needed = my_.needed[scenario_.LogOf(t, txn.op)];
     if (txn.active != 0) needed = std::min(needed, static_cast<int8_t>(txn.first));
   }
+  for (size_t k = 0; k < scenario_.logs && rules_.needed_ascends; ++k) {
+    my_.needed[k] = std::max(my_.needed[k], state_.anchor.needed[k]);
+  }
   Tell(text_, "the checkpointer reads the first LSNs of the active");
   Next();
   return true;

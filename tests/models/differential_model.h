@@ -97,6 +97,7 @@ struct Rules {
   bool dirties_all = true;         // false: its pages are not made dirty again
   bool toggles_all = true;         // false: the pages that it has not reached stay as they are
   bool stops_after_anchor = true;  // false: another one follows after an anchor that is said not to have been written
+  bool needed_ascends = true;      // false: an anchor may need more of a log than the one before
   // Restart
   bool commit_wins = true;        // false: a COMMIT between BEGIN and END leaves its transaction in ATT
   bool abort_leaves_att = true;   // false: an ABORT below BEGIN leaves its transaction in ATT
@@ -130,6 +131,7 @@ struct Scenario {
   uint8_t pages = kPages;          // at first
   bool retries_elsewhere = false;  // each further attempt has its records in the next log
   bool truncates = false;          // logs are punched below what is needed
+  bool looks_early = false;        // a transaction reads the position that it publishes in a step of its own
   bool flushes = false;            // logs become durable without a checkpoint, too
 
   std::string Name() const;
@@ -191,7 +193,7 @@ struct Txn {
     kUndoMutex,
     kUndo
   };
-  // seen: what was read of the checkpoint flag, or that the global number was read
+  // seen: what was read of the checkpoint flag, or that the global number was read, or the position to publish
   uint8_t pc, op, changes, place, mutex, seen, active, first, stamp;
   int8_t number;
   uint8_t lv[kLogs];

@@ -164,9 +164,17 @@ TEST(DifferentialModel, NeededThatIsReadBehindThePagesCutsOffACommit) {
               "a crash leaves 4 records; T1 is recovered; x is off by a change of T1");
 }
 
+TEST(DifferentialModel, APositionThatIsPublishedLateHasBeenGivenUp) {
+  const Scenario late{.txns = {"xC", "yC"}, .checkpoints = 2, .truncates = true, .looks_early = true};
+  ExpectFault({.needed_ascends = false}, late, 36, "a restart begins at record 1, and 2 were given up");
+  ExpectNoFault({}, {{.txns = {"xC"}, .checkpoints = 2, .truncates = true, .looks_early = true},
+                     {.txns = {"xA"}, .checkpoints = 2, .pages = 1, .truncates = true, .looks_early = true},
+                     {.txns = {"xC", "xC"}, .pages = 1, .truncates = true, .looks_early = true}});
+}
+
 TEST(DifferentialModel, ALogThatIsPunchedBeforeTheAnchorLacksWhatTheOldOneNeeds) {
   ExpectFault(Order(Moved(Stage::kPunch, Stage::kFlush)), kCommitsTruncated, 18,
-              "a crash leaves 4 records; T1 is recovered; x is off by a change of T1");
+              "a restart begins at record 0, and 2 were given up");
 }
 
 TEST(DifferentialModel, ARestartMayFindTheEndOfAnAttemptWhoseChangesWereCutOff) {

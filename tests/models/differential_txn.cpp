@@ -54,9 +54,16 @@ bool TxnStep::Change() {
   if (operation == 'n' && state_.pages_there < kPages) return AddPage();
   const bool is_reuse = operation == 'r';
   if (is_reuse && rules_.reuse_waits && !IsDurable(page)) return false;
+  if (scenario_.truncates && scenario_.looks_early && my_.active == 0 && my_.seen == 0) {
+    my_.seen = 1;
+    my_.first = state_.counts[log_];
+    Tell(text_, "T{} reads how far its log is reserved: {}", me(), my_.first);
+    return true;
+  }
   if (scenario_.truncates && my_.active == 0) {
     my_.active = 1;
-    my_.first = state_.counts[log_];
+    if (!scenario_.looks_early) my_.first = state_.counts[log_];
+    my_.seen = 0;
     Tell(text_, "T{} publishes its first LSN, {}", me(), my_.first);
     return true;
   }

@@ -171,6 +171,10 @@ Values SerialExecution(const CrashImage& image) {
 }
 
 std::string FaultOf(const CrashImage& image) {
+  for (size_t k = 0; k < image.scenario.logs; ++k) {
+    const int needed = image.state.anchor.needed[k], punched = image.state.punched[k];
+    if (needed < punched) return fmt::format("a restart begins at record {}, and {} were given up", needed, punched);
+  }
   const bool checks = image.rules.checks && image.rules.numbers && image.rules.append == Append::kPlaceFirst;
   if (const char* refusal = checks ? RefusalOf(image) : nullptr) return fmt::format("a restart refuses {}", refusal);
   const Values expected = SerialExecution(image), got = Recover(image);

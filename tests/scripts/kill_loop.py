@@ -79,6 +79,16 @@ def draw_run(rng: random.Random, seed: int, workload: str, pairs: list[Pair]) ->
             *draw_reads(seed, workload, pair)]
 
 
+def draw_checkpoints(seed: int, flags: list[str], step: int) -> list[str]:
+    """When a run with these flags writes checkpoints, and whether they give logs up; of a scheme that has pages. By a
+    generator of its own, for the same reason."""
+    if "--log=LOG_DIFFERENTIAL" not in flags:
+        return []
+    rng = random.Random(f"checkpoints {seed} {step}")
+    return [f"--checkpoint_interval={rng.choice(('0', '1ms', '5ms', '20ms'))}",
+            f"--checkpoint_bytes={rng.choice(('0', '64K', '1M'))}", f"--log_truncation={rng.choice((1, 1, 1, 0))}"]
+
+
 def draw_continuation(rng: random.Random) -> list[str]:
     return ["--continue", f"--thread_cnt={rng.choice((1, 2, 4))}", *COMMON, *rng.choice(CONTINUATIONS)]
 
@@ -122,13 +132,14 @@ class Loop:
                     host_flags=lambda step: host_flags(seed, step, self.levels_))
         delay = rng.uniform(0, RUN_DELAY_MAX[workload]) if rng.random() < 0.7 else 0.0
         try:
-            outcome = runs.run(draw_run(rng, seed, workload, self.pairs_),
-                               kill_when=KillClock(runs.ack_file(1), delay))
+            flags = draw_run(rng, seed, workload, self.pairs_)
+            outcome = runs.run(flags + draw_checkpoints(seed, flags, 0), kill_when=KillClock(runs.ack_file(1), delay))
             self.killed["random, in a run"] += outcome.exit_status == SIGKILLED
             runs.examine(rng)
             if rng.random() < 0.5:
                 delay = rng.uniform(0, CONTINUE_DELAY_MAX[workload])
-                outcome = runs.run(draw_continuation(rng), kill_when=after_start(delay))
+                outcome = runs.run(draw_continuation(rng) + draw_checkpoints(seed, flags, 1),
+                                   kill_when=after_start(delay))
                 self.killed["random, in a run that continues"] += outcome.exit_status == SIGKILLED
                 runs.examine(rng)
         except Wrong as wrong:
