@@ -41,7 +41,7 @@ class LockTableLocks {
    public:
     Shared(Log& log, uint64_t buckets)
         : log_(log),
-          entry_bytes_((sizeof(Entry) + log.meta_bytes() + 7) / 8 * 8),
+          entry_bytes_(RoundedUpToWords(sizeof(Entry) + log.meta_bytes())),
           buckets_(std::bit_ceil(std::max<uint64_t>(buckets, 64))) {}
 
     size_t memory_bytes() const {

@@ -412,7 +412,7 @@ class OptimisticAccesses {
       if (!StillVersion(row, seen)) continue;
       if (seen & Row::kAbsent) NoteMiss(table, row);
       writes_.push_back({row, &table, seen, images_used_, false, (seen & Row::kAbsent) == 0});
-      images_used_ += (bytes + 7) / 8 * 8;
+      images_used_ += RoundedUpToWords(bytes);
       filter_[FilterWord(row)] = 1;
       return &writes_.back();
     }

@@ -183,7 +183,7 @@ struct PadBody {
 // Body of kRunEnd.
 struct RunEndBody {
   uint64_t durable_lsn;  // everything below; equals the record's own LSN or less
-  uint64_t txn_count;    // transactions (kCommand, kData, kStamped, kVersionedCommand) in this log
+  uint64_t txn_count;    // transactions (kCommand, kData, kStamped, kVersionedCommand, kCommit) in this log
   uint64_t has_digest;   // 1: digest holds the digest of the final state
   uint64_t digest[2];
 };

@@ -18,7 +18,7 @@ constexpr size_t kPieceBytes = 1 << 20;  // is read at once
 // Of a header behind the first of its places: a header that starts in zeros may end in the bytes behind them.
 constexpr size_t kHeaderRest = sizeof(RecordHeader) - format::kRecordAlignment;
 
-constexpr uint64_t BlockBelow(uint64_t at) { return at / kBlockBytes * kBlockBytes; }
+constexpr uint64_t BlockBelow(uint64_t at) { return format::BlockBelow(Lsn(at)).value(); }
 
 // Reads whole records from anywhere in a log.
 class RecordSource {

@@ -7,6 +7,7 @@
 
 #include "base/types.h"
 #include "logging/format.h"
+#include "storage/row.h"
 
 namespace dbx {
 
@@ -28,7 +29,7 @@ class WriteEntries {
     malformed_ = true;
     if (left_.size() < sizeof entry) return false;
     std::memcpy(&entry, left_.data(), sizeof entry);
-    const size_t padded = (size_t{entry.length} + 7) / 8 * 8;
+    const size_t padded = RoundedUpToWords(entry.length);
     if (padded > left_.size() - sizeof entry) return false;
     if (entry.op != static_cast<uint8_t>(format::WriteOp::kPut) &&
         entry.op != static_cast<uint8_t>(format::WriteOp::kDelete)) {

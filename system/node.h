@@ -68,7 +68,8 @@ class Node {
   virtual std::unique_ptr<WorkerThread> MakeWorker(WorkerId id, WorkloadRef workload, CallList calls,
                                                    const WorkerOptions& options, AckFile* ack_file) = 0;
 
-  // Throws the error of a write by the scheme's own threads, if there was one. After logs()->Stop().
+  // Throws the error of a write, or of another thread of the scheme, if there was one. The last word is spoken after
+  // logs()->Stop(). From any thread.
   virtual void ThrowIfLogFailed() const = 0;
   virtual std::optional<CentralCounters> central_counters() const = 0;
   virtual std::optional<CheckpointCounters> checkpoint_counters() const = 0;

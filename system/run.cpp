@@ -277,9 +277,20 @@ class Run {
     }
   }
 
+  // A thread of the log may fail beside workers that never wait for it.
+  bool LogHasFailed() const {
+    try {
+      node_.ThrowIfLogFailed();
+      return false;
+    } catch (...) {
+      return true;
+    }
+  }
+
   // Why the run must end early, or nullptr.
   const char* ReasonToStop() const {
     if (StopRequested()) return "signal";
+    if (LogHasFailed()) return "failure";
     if (node_.logs() != nullptr && node_.logs()->kept_bytes() >= options_.log_limit_bytes) return "log_limit";
     return nullptr;
   }

@@ -10,10 +10,11 @@ namespace dbx {
 struct CheckpointCounters {
   uint64_t checkpoints = 0;    // complete
   uint64_t failed = 0;         // for lack of space
-  uint64_t pages = 0;          // written, by failed ones too
+  uint64_t given_up = 0;       // as the run ended
+  uint64_t pages = 0;          // written, by all of these
   uint64_t bytes = 0;          // of these in the backup's files
   double seconds = 0;          // of all of them
-  LatencyHistogram latches{};  // how long each page was latched: a transaction could have waited for it so long
+  LatencyHistogram latches{};  // how long each dirty page was latched: a transaction could have waited for it so long
 };
 
 }  // namespace dbx

@@ -51,7 +51,7 @@ class PageScan {
   }
 
   uint64_t pages() const { return pages_; }  // that were dirty
-  // How long each latch was held.
+  // How long the latch of each dirty page was held.
   const LatencyHistogram& latches() const { return latches_; }
 
  private:
@@ -73,7 +73,7 @@ class PageScan {
       latched->SetClean(static_cast<int>(copy));
     }
     latched.reset();
-    latches_.Record(Clock::ToNanos(Clock::NowTicks() - begin));
+    if (is_dirty) latches_.Record(Clock::ToNanos(Clock::NowTicks() - begin));
     return is_dirty;
   }
 

@@ -124,6 +124,7 @@ class DifferentialLog : public FlushHooks, public LogDefaults, private Checkpoin
     state.worker = worker.value();
     state.log = worker.value() % n_;
     state.undo.resize(kUndoBytesInitial);
+    state.runs.resize(RoundedUpToWords(LargestTuple(*options_.backup->database)) + 8);
   }
   // Once the writers run.
   void StartCheckpoints() { checkpointer_.Start(); }
@@ -235,6 +236,14 @@ class DifferentialLog : public FlushHooks, public LogDefaults, private Checkpoin
   static constexpr uint64_t kBehindBytes = 512 << 10;
   static constexpr std::chrono::microseconds kWait{20};
 
+  static size_t LargestTuple(const Database& database) {
+    size_t bytes = 0;
+    for (size_t i = 0; i < database.table_count(); ++i) {
+      bytes = std::max<size_t>(bytes, database.table(Database::IdOf(i)).tuple_bytes());
+    }
+    return bytes;
+  }
+
   // A change: of which slot, and whether its presence bit is flipped. In TxnState::undo the tuples' XOR precedes it.
   struct Undo {
     PageSpace* pages;
@@ -281,7 +290,9 @@ class DifferentialLog : public FlushHooks, public LogDefaults, private Checkpoin
     if (n_ == 1) return;
     const auto waiting = [this](uint32_t log) {
       const LogStream& stream = logs_.stream(log);
-      return stream.reserved_until() - std::min(stream.persistent_until(), stream.reserved_until());
+      // In this order the difference is never negative.
+      const Lsn persistent = stream.persistent_until();
+      return std::max(stream.reserved_until(), persistent) - persistent;
     };
     const uint64_t own = waiting(state.log);
     if (++state.attempts_in_log < kAttemptsPerLog && own < kBehindBytes) return;
@@ -355,7 +366,6 @@ class DifferentialLog : public FlushHooks, public LogDefaults, private Checkpoin
     size_t image_bytes = RoundedUpToWords(tuple_bytes);
     const std::byte* image = delta;
     if (options_.change_image == ChangeImage::kRuns && !is_physical_) {
-      state.runs.resize(std::max(state.runs.size(), image_bytes + 8));
       if (const auto bytes = EncodeRuns({delta, tuple_bytes}, state.runs.data())) {
         std::memset(state.runs.data() + *bytes, 0, 8);
         image_bytes = RoundedUpToWords(*bytes);

@@ -216,8 +216,8 @@ class RestartRun {
     std::vector<const LogReader*> readers;
     for (const auto& pass : forward_) readers.push_back(&pass->reader());
     JudgeEnds(readers, settings_.workers, summary_);
+    for (uint32_t log = 0; log < logs_; ++log) CheckCheckpoint(log);
     for (uint32_t log = 0; log < logs_; ++log) {
-      CheckCheckpoint(log);
       forward_[log]->Judge(summary_.frontier);
       summary_.recovered += forward_[log]->winners();
       summary_.dropped += forward_[log]->losers();

@@ -238,6 +238,8 @@ void ForwardPass::Judge(const std::vector<Lsn>& ends) {
   attempts_.ForEach([&](TxnId, const Attempt& open) { losers_begin_ = std::min(losers_begin_, open.first); });
   for (const Need& need : needs_) {
     if (need.until <= ends[need.log] || (!uncovered_.empty() && uncovered_.back() == need.end)) continue;
+    // The logs are durable up to END, and all that it depends on has its place before that.
+    if (point_.number > 0 && need.end < point_.end) Refuse(need.end, "end that depends on what a log has lost since");
     uncovered_.push_back(need.end);
     losers_ += need.commits;
     losers_begin_ = std::min(losers_begin_, need.first);

@@ -8,8 +8,7 @@
 //
 //     record           where           CTT      ATT      the change is applied
 //     COMMIT, counts   anywhere        into
-//     COMMIT, not      above BEGIN
-//     COMMIT, not      below BEGIN              out
+//     COMMIT, not      above END
 //     ABORT            above BEGIN              into
 //     ABORT            below BEGIN              out
 //     END's list       END             (as is)  into
@@ -21,8 +20,9 @@
 //
 // So CTT wins over ATT: END's list may name transactions that had ended. The list is taken before END has its place,
 // and a transaction is in it until its COMMIT or ABORT is filled. An ABORT below BEGIN was filled, and what it undid
-// was undone, before the checkpoint copied any page; one above it was not. An attempt has one end, and one that commits
-// has a first change: no ABORT finds its transaction in CTT.
+// was undone, before the checkpoint copied any page; one above it was not. All that a COMMIT below END depends on is
+// durable, as the anchor followed: forward_pass.h refuses one that does not count. An attempt has one end, and one that
+// commits has a first change: no ABORT finds its transaction in CTT.
 //
 // The baseline DL2P redoes all changes from BEGIN on first, and logs all that an abort undoes: an ABORT ends its
 // transaction as a COMMIT that counts does, and the changes of the others, and their compensations, are to be undone.
@@ -68,13 +68,11 @@ struct TxnStanding {
 };
 
 // The table above, line by line.
-enum class TxnEvent : uint8_t { kCommit, kLostCommit, kAbort, kListed, kChange, kFirstChange };
+enum class TxnEvent : uint8_t { kCommit, kAbort, kListed, kChange, kFirstChange };
 constexpr TxnStanding After(TxnEvent event, TxnStanding now, bool above_begin) {
   switch (event) {
     case TxnEvent::kCommit:
       return {true, now.active};
-    case TxnEvent::kLostCommit:
-      return {now.committed, now.active && above_begin};
     case TxnEvent::kAbort:
       return {now.committed, above_begin};
     case TxnEvent::kListed:
@@ -101,7 +99,9 @@ class TransactionTable {
   // No transaction has changes below BEGIN that are to be undone.
   bool IsClosed() const { return open_ == 0; }
 
-  void Commit(TxnId id, bool counts) { Take(id, counts ? TxnEvent::kCommit : TxnEvent::kLostCommit); }
+  void Commit(TxnId id, bool counts) {
+    if (counts) Take(id, TxnEvent::kCommit);
+  }
   void Abort(TxnId id, bool counts) {
     if (counts) Take(id, method_ == DiffMethod::kDl1p ? TxnEvent::kAbort : TxnEvent::kCommit);
   }

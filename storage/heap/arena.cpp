@@ -12,6 +12,7 @@
 #include "base/bytes.h"
 #include "base/check.h"
 #include "base/error.h"
+#include "base/host.h"
 #include "storage/heap/page_space.h"
 
 namespace dbx {
@@ -66,8 +67,16 @@ void FaultInMemory(std::byte* at, size_t bytes) {
   const size_t before = address % kPageBytes;
   if (madvise(at - before, before + bytes, MADV_POPULATE_WRITE) == 0) return;
   if (errno == ENOMEM) ThrowNoMemory(bytes, errno);
-  // Kernels before 5.14 do not know the advice; writing the zeros that are there anyway does the same.
-  std::memset(at, 0, bytes);
+  // Kernels before 5.14 do not know the advice.
+  TouchMemory(at, bytes);
+}
+
+void TouchMemory(std::byte* at, size_t bytes) {
+  const std::byte* const end = at + bytes;
+  while (at < end) {
+    AtomicRef<uint8_t>(*reinterpret_cast<uint8_t*>(at)).fetch_or(0, std::memory_order_relaxed);
+    at += kPageBytes - reinterpret_cast<uintptr_t>(at) % kPageBytes;
+  }
 }
 
 void MappedMemory::FaultIn(size_t offset, size_t bytes) const {

@@ -25,9 +25,11 @@ class PageSpace;
 inline constexpr size_t kPageBytes = 4096;
 inline constexpr size_t kHugePageBytes = size_t{2} << 20;
 
-// Backs [at, at + bytes) of zeroed memory, which has not been written yet, with pages now rather than at first touch.
-// Throws Error (kNoSpace).
+// Backs [at, at + bytes) of zeroed memory with pages now rather than at first touch. Other threads may be using it:
+// what they write stays. Throws Error (kNoSpace).
 void FaultInMemory(std::byte* at, size_t bytes);
+// The same on kernels that cannot do it by one call.
+void TouchMemory(std::byte* at, size_t bytes);
 
 // Zeroed memory from the system. From 2 MiB on it starts on a huge page and asks for huge pages; where
 // there are none it works with small ones. Throws Error (kNoSpace) if the system has no more.

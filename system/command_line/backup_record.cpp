@@ -15,6 +15,7 @@ Json CheckpointsJson(const std::optional<CheckpointCounters>& checkpoints) {
   if (!checkpoints) return Json();
   return {{"complete", checkpoints->checkpoints},
           {"failed", checkpoints->failed},
+          {"given_up", checkpoints->given_up},
           {"pages", checkpoints->pages},
           {"bytes", checkpoints->bytes},
           {"seconds", checkpoints->seconds},
@@ -25,12 +26,13 @@ Json CheckpointsJson(const std::optional<CheckpointCounters>& checkpoints) {
 
 std::string CheckpointsLine(const Json& run_metrics) {
   const Json& c = run_metrics.at("checkpoints");
-  if (c.is_null() || Count(c, "complete") + Count(c, "failed") == 0) return "";
+  if (c.is_null() || Count(c, "complete") + Count(c, "failed") + Count(c, "given_up") == 0) return "";
   return fmt::format(
-      "checkpoints: {} complete, {} failed, {} pages, {:.1f} MB in {:.2f} s; a page latched for {:.1f} us "
+      "checkpoints: {} complete, {} failed, {} given up at the end, {} pages, {:.1f} MB in {:.2f} s; a page latched "
+      "for {:.1f} us "
       "(p99), {:.1f} us at most\n",
-      Count(c, "complete"), Count(c, "failed"), Count(c, "pages"), Number(c, "bytes") / 1e6, Number(c, "seconds"),
-      Number(c, "latch_us_p99"), Number(c, "longest_latch_us"));
+      Count(c, "complete"), Count(c, "failed"), Count(c, "given_up"), Count(c, "pages"), Number(c, "bytes") / 1e6,
+      Number(c, "seconds"), Number(c, "latch_us_p99"), Number(c, "longest_latch_us"));
 }
 
 // The paper's log processing is the passes that redo and undo, as it takes the ends of the logs for granted.

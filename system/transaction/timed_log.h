@@ -51,6 +51,14 @@ class TimedLog : public Log {
     In(state, TimePart::kRecord, [&] { Log::Void(state); });
   }
 
+  void Change(TxnState& state, const Table& table, Row* row,
+              const std::byte* tuple) requires(Log::kTraits.appends_changes) {
+    In(state, TimePart::kRecord, [&] { Log::Change(state, table, row, tuple); });
+  }
+  void TakeBack(TxnState& state) requires(Log::kTraits.appends_changes) {
+    In(state, TimePart::kRecord, [&] { Log::TakeBack(state); });
+  }
+
  private:
   static auto In(TxnState& state, TimePart part, auto&& call) {
     const TimeSpan span(state.ledger, part);

@@ -121,6 +121,22 @@ TEST(ForwardPass, ACommitThatMissesSeveralLogsIsOneLoser) {
   EXPECT_EQ(passes[0].winners(), 0u);
 }
 
+// The anchor shows that all logs were durable up to END, whatever they have lost since.
+TEST(ForwardPass, AnEndBelowTheCheckpointsEndThatDoesNotCountIsRefused) {
+  for (const bool below : {true, false}) {
+    LogBuilder one = Log(0, 2);
+    one.Uncompressed().CheckpointBegin(1);
+    if (below) AppendTxn(one, 1, {0, 8});
+    one.CheckpointEnd(1);
+    if (!below) AppendTxn(one, 1, {0, 8});
+    const RestartPoint point{1, Lsn(one.Start(0)), Lsn(one.Start(below ? 3 : 1)), Lsn(0)};
+    std::string what;
+    const ExitStatus status = Caught([&] { Passes({one, Log(1, 2)}, point); }, what);
+    EXPECT_EQ(status, below ? ExitStatus::kCorrupt : ExitStatus::kOk) << what;
+    EXPECT_EQ(what.find("depends on what a log has lost") != std::string::npos, below) << what;
+  }
+}
+
 TEST(ForwardPass, FindsTheRecordsOfItsCheckpoint) {
   LogBuilder log = Log();
   log.CheckpointBegin(1).CheckpointEnd(1).CheckpointBegin(2).Void().CheckpointEnd(2).CheckpointBegin(3);

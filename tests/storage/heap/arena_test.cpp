@@ -15,6 +15,14 @@
 namespace dbx {
 namespace {
 
+TEST(TouchMemoryTest, WhatIsThereStays) {
+  std::vector<std::byte> bytes(5 * kPageBytes);
+  for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(i % 251);
+  const std::vector<std::byte> before = bytes;
+  TouchMemory(bytes.data() + 100, 4 * kPageBytes - 150);
+  EXPECT_EQ(bytes, before);
+}
+
 std::span<std::byte> Bytes(Row* row, size_t row_bytes) { return {reinterpret_cast<std::byte*>(row), row_bytes}; }
 
 class RowArenaAlignmentTest : public testing::TestWithParam<std::pair<size_t, size_t>> {};

@@ -309,5 +309,20 @@ TEST_F(BackupRunTest, TablesOfAnotherShapeAreAMismatch) {
   EXPECT_EQ(status(), ExitStatus::kMismatch) << "other rows in a page";
 }
 
+// Its workers need not wait for anything that would tell them.
+TEST(BackupRunFailureTest, ARunWhoseBackupCannotBeWrittenEnds) {
+  Options options = SmallRunOf({"NO_WAIT", "LOG_DIFFERENTIAL", "LOG_DATA", 2}, 0);
+  if (!IsHeld(options)) GTEST_SKIP() << "this build does not hold the pair";
+  options.seconds = 3600;
+  options.log_limit_bytes = uint64_t{1} << 40;
+  FaultyFileSystem files;
+  files.Fail(Operation::kWrite, 1, EIO, /*for_good=*/true, "backup-b");
+  LogStorage storage(files);
+  std::string what;
+  const auto run = [&] { Registry::Global().Create(options)->Run(options, storage); };
+  EXPECT_EQ(Caught(run, what), ExitStatus::kIo) << what;
+  EXPECT_NE(what.find("backup-b"), std::string::npos) << what;
+}
+
 }  // namespace
 }  // namespace dbx::testing
