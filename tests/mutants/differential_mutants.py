@@ -214,9 +214,9 @@ BASELINE_MUTANTS = [
            model="DifferentialModelPhysical.AnUndoAfterTheRedoOverwritesALaterTransaction",
            test="PhysicalRecovery.WhatFollowsAnAbortIsNotUndoneWithIt"),
     Mutant("diff_physical_abort_always_counts", "PL2P: an ABORT puts back an image that another log has lost",
-           [raw(FORWARD_PASS, "    needs_.push_back({at, record.header.kind",
+           [raw(FORWARD_PASS, "    needs_.push_back({first, at, record.header.kind",
                 "    if ({on} && record.header.kind == static_cast<uint8_t>(RecordKind::kAbort)) continue;\n"
-                "    needs_.push_back({{at, record.header.kind")], CELLS,
+                "    needs_.push_back({{first, at, record.header.kind")], CELLS,
            model="DifferentialModelPhysical.AnAbortThatIsNotCoveredRedoesALostValue",
            test="PhysicalRecovery.AnAbortThatIsNotCoveredPutsNothingBack"),
     Mutant("diff_physical_lost_abort_ends_nothing", "PL2P: the changes of an ABORT that does not count wait for the next attempt's end",

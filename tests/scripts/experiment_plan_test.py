@@ -465,12 +465,15 @@ class DisksTest(unittest.TestCase):
             self.assertEqual((job.place.kind, "log_device" in recovery), ("disk", False))
 
     def test_a_series_has_its_own_recovery_and_its_own_metric_of_it(self):
-        plan = plan_of("differential/fig06")
-        found = {(point.series, plan.jobs[point.job].recoveries[point.recovery]["restart_level"], point.metric)
-                 for point in plan.points["differential/fig06_breakdown"]}
-        self.assertEqual(found, {(name + part, level, metric) for name in ("pl2p", "dl1p") for part, level, metric in
-                                 (("", 2, ""), ("_lr", 1, "restart.log_read_seconds"),
-                                  ("_lp", 1, "restart.log_play_seconds"))})
+        points = plan_of("differential/fig06").points["differential/fig06_breakdown"]
+        self.assertEqual({(point.series, point.metric) for point in points},
+                         {(name + part, metric) for name in ("pl2p", "dl1p") for part, metric in
+                          (("", ""), ("_lr", "restart.log_read_seconds"), ("_lp", "restart.log_play_seconds"))})
+        self.assertEqual(len({point.job for point in points}), len(points) / 3)
+        plan = plan_of("differential/fig08")
+        self.assertEqual({(point.series, plan.jobs[point.job].recoveries[point.recovery]["restart_level"])
+                          for point in plan.points["differential/fig08_restart"]},
+                         {("pl2p_seq", 2), ("dl1p_seq", 2), ("dl1p_para", 4)})
         runs = plan_of("taurus/fig11_ram_disk").points["taurus/fig11_ram_disk"]
         self.assertEqual({point.metric for point in runs}, {""})
 

@@ -97,7 +97,22 @@ TEST(ForwardPass, ACommitWhoseVectorIsNotCoveredDoesNotCount) {
     EXPECT_EQ(passes[one].losers(), 1u);
     EXPECT_TRUE(passes[one].Counts(Lsn(logs[one].Start(1))));
     EXPECT_FALSE(passes[one].Counts(Lsn(logs[one].Start(3))));
+    EXPECT_EQ(passes[one].losers_begin(), Lsn(logs[one].Start(2)));
+    EXPECT_EQ(passes[other].losers_begin(), passes[other].reader().position());
   }
+}
+
+TEST(ForwardPass, LosersBeginWhereTheFirstOpenOneDoes) {
+  LogBuilder log = Log();
+  AppendTxn(log, 1);
+  EXPECT_EQ(Passes({log})[0].losers_begin(), Lsn(log.End()));
+  const uint64_t open = log.End();
+  log.Change({.txn_id = 2, .flags = format::kChangeFirst});
+  AppendTxn(log, 3);
+  log.Change({.txn_id = 4, .flags = format::kChangeFirst});
+  EXPECT_EQ(Passes({log})[0].losers_begin(), Lsn(open));
+  log.Commit(2).Commit(4);
+  EXPECT_EQ(Passes({log})[0].losers_begin(), Lsn(log.End()));
 }
 
 TEST(ForwardPass, ElementsThatAnAnchorCoversAreNotCompared) {
