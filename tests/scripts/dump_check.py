@@ -113,10 +113,11 @@ class Checks:
               r"versioned_command .* txn \d+:\d+ lv \[.*\] reads at \d+ ends at \d+ procedure \d+ args \d+ bytes",
               r"watermark .* no snapshot below \d+", "clean end")
 
-    def differential_run(self) -> str:
+    def differential_run(self, *more: str) -> str:
         directory = tempfile.mkdtemp(prefix="differential-", dir=self.root_)
         expect(rundb(["--cc=NO_WAIT", "--log=LOG_DIFFERENTIAL", "--log_type=LOG_DATA", "--num_logger=2", *SMALL,
-                      "--diff_page_size=1K", "--checkpoint_bytes=32K", f"--log_dir={directory}", "--verify"], self.root_), 0)
+                      "--diff_page_size=1K", "--checkpoint_bytes=32K", f"--log_dir={directory}", "--verify", *more],
+                     self.root_), 0)
         return directory
 
     def changes_checkpoints_and_backups_are_printed(self):
@@ -128,6 +129,12 @@ class Checks:
               r"  log 1: begins at LSN \d+, ends at \d+, nothing is needed below \d+", r"  table 0: \d+ pages of \d+ rows",
               r"backup: copy a, table 0, part 0", r"  page 0: checkpoint \d+, \d+ of \d+ rows",
               r"  \d+ pages with 500 rows, 0 never written")
+
+    def both_images_and_stamps_are_printed(self):
+        done = dump(*files_of(self.differential_run("--diff_method=PL2P")))
+        expect(done, 0)
+        shows(done, r"change .* txn \d+:\d+ table 0 page \d+ slot \d+ number \d+ first images \d+ bytes",
+              r"commit .* txn \d+:\d+ lv \[.*\] stamp \d+", r"anchor: database .*, method PL2P")
 
     def a_damaged_page_of_a_backup_is_named_and_the_others_are_printed(self):
         part, = [file for file in files_of(self.differential_run()) if file.endswith("backup-a-00-00.bak")]

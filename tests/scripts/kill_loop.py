@@ -68,6 +68,14 @@ def draw_reads(seed: int, workload: str, pair: Pair) -> list[str]:
     return flags
 
 
+def draw_changes(seed: int, pair: Pair) -> list[str]:
+    """How changes are logged, where they are; drawn by a generator of its own, too."""
+    if pair.log != "LOG_DIFFERENTIAL":
+        return []
+    rng = random.Random(f"changes {seed}")
+    return [f"--diff_method={rng.choice(('DL1P', 'DL2P', 'PL2P'))}", f"--checkpoint_bytes={rng.choice(('0', '64K', '1M'))}"]
+
+
 def draw_run(rng: random.Random, seed: int, workload: str, pairs: list[Pair]) -> list[str]:
     pair = rng.choice(pairs)
     loggers = 1
@@ -76,7 +84,7 @@ def draw_run(rng: random.Random, seed: int, workload: str, pairs: list[Pair]) ->
         loggers = LOGGERS[seed % len(LOGGERS)] or drawn
     return [*pair.flags(), f"--workload={workload}", f"--thread_cnt={rng.choice((1, 2, 4))}",
             f"--num_logger={loggers}", f"--seed={seed}", *COMMON, *draw_load(rng, workload),
-            *draw_reads(seed, workload, pair)]
+            *draw_reads(seed, workload, pair), *draw_changes(seed, pair)]
 
 
 def draw_checkpoints(seed: int, flags: list[str], step: int) -> list[str]:
