@@ -89,7 +89,7 @@ class FileSystem {
   // file. A sync alone does not suffice where an earlier one may have failed: Linux marks the pages clean then, so that
   // readers see bytes that the disk lacks, and later syncs succeed without writing it.
   virtual void Rewrite(const std::string& path, uint64_t from, uint64_t to) = 0;
-  // Frees the blocks [from, to) of a file, which lie within it and are whole, and which nobody reads or writes; from
+  // Frees the blocks [from, to) of a file, which lie within it and are whole, and which no thread reads or writes; from
   // then on they are zeros. Nothing makes that durable: a crash may leave any of these blocks as they were. False: the
   // file system cannot, and nothing has changed.
   virtual bool Discard(const std::string& path, uint64_t from, uint64_t to) = 0;

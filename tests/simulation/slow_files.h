@@ -38,8 +38,8 @@ class SlowFiles final : public FileSystem {
   // Only they may fail without harm: syncs right after the removal of a directory of theirs, and all once the manifest
   // is durable, when only removals are left to sync; and removals once the run is committed, as what is removed is not
   // needed and may come back; and reads and looks at names from then on, which are there to find what else may go.
-  // Parts of a backup and its anchor, up to the anchor's new name, may find no space: the older backup stays. So may the
-  // file system while it frees blocks, which are then freed later.
+  // Parts of a backup and its anchor, up to the anchor's new name, may find no space: the older backup stays. So may
+  // the file system while it frees blocks, which are then freed later.
   uint64_t harmless_failures() const { return harmless_failures_; }
 
   std::vector<std::string> List(const std::string& directory) override {

@@ -1,5 +1,5 @@
 // Files of a FaultyFileSystem whose pages are written in place, as posix_page_file.h does it: a write is in the page
-// cache when it returns, and pending until the next sync.
+// cache when it returns, and pending until the next sync. And blocks of any file that are freed, which is pending, too.
 #include <algorithm>
 #include <cerrno>
 
@@ -91,6 +91,32 @@ class FaultyFileSystem::Pages final : public PageFile {
 std::unique_ptr<PageFile> FaultyFileSystem::CreatePages(const std::string& path, bool durable) {
   const Lock lock(mutex_);
   return std::make_unique<Pages>(*this, path, MakeFile(path, 0), durable);
+}
+
+// Block by block, and up to the middle if it fails: until a sync of the file it is not known which of them are zeros.
+bool FaultyFileSystem::Discard(const std::string& path, uint64_t from, uint64_t to) {
+  constexpr uint64_t kBlockBytes = 4096;
+  CHECK(from % kBlockBytes == 0 && to % kBlockBytes == 0 && from < to);
+  const Lock lock(mutex_);
+  const InodePtr inode = Find(path);
+  if (!inode || inode->is_directory) ThrowErrno("open", path, ENOENT);
+  CHECK(to <= inode->current.size());
+  if (refuses_discards_) return false;
+  static const auto zeros = std::make_shared<const std::vector<std::byte>>(kBlockBytes);
+  const auto discard = [&](uint64_t end) {
+    for (uint64_t at = from; at < end; at += kBlockBytes) {
+      inode->current.Write(at, *zeros);
+      inode->pending.push_back({at, zeros, true, true, /*in_place=*/true});
+    }
+  };
+  try {
+    Begin(Operation::kDiscard, "free blocks of", path, from);
+  } catch (const Error&) {
+    if (!power_is_off()) discard(from + (to - from) / 2 / kBlockBytes * kBlockBytes);
+    throw;
+  }
+  discard(to);
+  return true;
 }
 
 }  // namespace dbx
