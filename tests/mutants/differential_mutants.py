@@ -202,7 +202,9 @@ BASELINE_MUTANTS = [
            [expression(TRANSACTION_TABLE, "in_backup || method == DiffMethod::kDl2p", "in_backup")], CELLS),
     Mutant("diff_two_pass_abort_does_not_end", "DL2P: an ABORT does not end its transaction, whose changes are undone again",
            [raw(TRANSACTION_TABLE, "    if (counts) Take(id, method_",
-                "    if ({on} && method_ == DiffMethod::kDl2p) return;\n    if (counts) Take(id, method_")], CELLS),
+                "    if ({on} && method_ == DiffMethod::kDl2p) return;\n    if (counts) Take(id, method_")], CELLS,
+           model="DifferentialModelTwoPass.AnAbortThatDoesNotEndItsTransactionIsUndoneInHalf",
+           test="TwoPassRecovery.AnAbortDuringACheckpointEndsItsTransaction"),
     Mutant("diff_two_pass_abort_without_compensations", "the baselines abort as DL1P does, without a record of what is undone",
            [expression(DIFFERENTIAL, "options_.diff_method != DiffMethod::kDl1p", "false")], CELLS),
     Mutant("diff_two_pass_redoes_the_backup", "DL2P: what the backup has is redone, too",
@@ -229,7 +231,7 @@ BASELINE_MUTANTS = [
            [expression(PHYSICAL_REDO, "logs_[log]->stamp()", "uint64_t{0}")], CELLS),
     Mutant("diff_physical_undo_puts_the_image_after", "PL2P: undo puts the image that a change has made",
            [raw(BACKWARD_PASS, "player_.Play(change, Image::kBefore)",
-                "player_.Play(change, {on} ? Image::kAfter : Image::kBefore)")], CELLS),
+                "player_.Play(change, {on} ? Image::kAfter : Image::kBefore)")], CELLS, test="PhysicalRecovery.UndoPutsTheImageBefore"),
 ]
 
 DIFFERENTIAL_MUTANTS = RUN_MUTANTS + CHECKPOINT_MUTANTS + RESTART_MUTANTS + BASELINE_MUTANTS

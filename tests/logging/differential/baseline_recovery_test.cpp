@@ -90,6 +90,32 @@ TEST(TwoPassRecovery, ALosersChangesOnBothSidesOfTheCheckpointAreUndone) {
   ExpectRecoveredFromEveryCut(run, run.log(0));
 }
 
+// Its changes lie below BEGIN, its compensations above, and END does not list it.
+TEST(TwoPassRecovery, AnAbortDuringACheckpointEndsItsTransaction) {
+  PagedRun run = RunOf({.method = DiffMethod::kDl2p});
+  Change(run, 1, 0, kA, 10, 101);
+  Change(run, 1, 0, kC, 12, 121);
+  run.BeginCheckpoint();
+  run.CopyPage(0, 0);
+  run.Abort(1);
+  run.CopyPages();
+  run.EndCheckpoint();
+  run.AppendEnds();
+  run.WriteAnchor();
+  ExpectRecovered(run.Crash());
+}
+
+TEST(PhysicalRecovery, UndoPutsTheImageBefore) {
+  PagedRun run = RunOf({.method = DiffMethod::kPl2p});
+  Change(run, 1, 0, kA, 10, 101);
+  Change(run, 1, 0, kA, 10, 102);
+  Change(run, 1, 0, kFree, 13, 130);
+  run.Delete(1, kB);
+  run.Checkpoint();
+  Change(run, 1, 0, kC, 12, 121);
+  ExpectRecovered(run.Crash());
+}
+
 TEST(TwoPassRecovery, TheTimesOfItsPassesAreMeasured) {
   for (const DiffMethod method : {DiffMethod::kDl2p, DiffMethod::kPl2p}) {
     PagedRun run = RunOf({.method = method});
