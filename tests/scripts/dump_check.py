@@ -113,14 +113,14 @@ class Checks:
               r"versioned_command .* txn \d+:\d+ lv \[.*\] reads at \d+ ends at \d+ procedure \d+ args \d+ bytes",
               r"watermark .* no snapshot below \d+", "clean end")
 
-    def differential_run(self) -> str:
+    def differential_run(self, *flags: str) -> str:
         directory = tempfile.mkdtemp(prefix="differential-", dir=self.root_)
         expect(rundb(["--cc=NO_WAIT", "--log=LOG_DIFFERENTIAL", "--log_type=LOG_DATA", "--num_logger=2", *SMALL,
-                      "--diff_page_size=1K", "--checkpoint_bytes=32K", f"--log_dir={directory}", "--verify"], self.root_), 0)
+                      "--diff_page_size=1K", "--checkpoint_bytes=32K", f"--log_dir={directory}", "--verify", *flags], self.root_), 0)
         return directory
 
     def changes_checkpoints_and_backups_are_printed(self):
-        done = dump(*files_of(self.differential_run()))
+        done = dump(*files_of(self.differential_run("--log_truncation=0")))
         expect(done, 0)
         shows(done, r"change .* txn \d+:\d+ table 0 page \d+ slot \d+ number \d+ first", r"commit .* txn \d+:\d+ lv \[",
               r"checkpoint_begin .* number 1$", r"checkpoint_end .* number 1 active \[.*\]$", "clean end",
@@ -128,6 +128,14 @@ class Checks:
               r"  log 1: begins at LSN \d+, ends at \d+, nothing is needed below \d+", r"  table 0: \d+ pages of \d+ rows",
               r"backup: copy a, table 0, part 0", r"  page 0: checkpoint \d+, \d+ of \d+ rows",
               r"  \d+ pages with 500 rows, 0 never written")
+
+    def logs_that_were_given_up_in_part_are_read_from_where_they_are_needed(self):
+        directory = self.differential_run()
+        done = dump("--verify", *logs_of(directory))
+        expect(done, 0)
+        shows(done, r"given up below LSN \d+", "clean end", "verified: 2 logs")
+        anchor, = [file for file in files_of(directory) if file.endswith("/anchor")]
+        shows(dump(anchor), "logs given up below what is needed")
 
     def a_damaged_page_of_a_backup_is_named_and_the_others_are_printed(self):
         part, = [file for file in files_of(self.differential_run()) if file.endswith("backup-a-00-00.bak")]
