@@ -390,8 +390,8 @@ class Dump {
     for (DumpedLog& log : logs) {
       (IsStripe(log.header) ? stripes[log.header.run_id] : whole).push_back(std::move(log));
     }
-    for (auto& [run, files] : stripes) {
-      Step([&] { whole.push_back(Joined(std::move(files))); });
+    for (auto& of_run : stripes) {
+      Step([&] { whole.push_back(Joined(std::move(of_run.second))); });
     }
     return whole;
   }

@@ -121,7 +121,7 @@ class Checks:
         return directory
 
     def changes_checkpoints_and_backups_are_printed(self):
-        done = dump(*files_of(self.differential_run()))
+        done = dump(*files_of(self.differential_run("--log_truncation=0")))
         expect(done, 0)
         shows(done, r"change .* txn \d+:\d+ table 0 page \d+ slot \d+ number \d+ first", r"commit .* txn \d+:\d+ lv \[",
               r"checkpoint_begin .* number 1$", r"checkpoint_end .* number 1 active \[.*\]$", "clean end",
@@ -135,6 +135,14 @@ class Checks:
         expect(done, 0)
         shows(done, r"change .* txn \d+:\d+ table 0 page \d+ slot \d+ number \d+ first images \d+ bytes",
               r"commit .* txn \d+:\d+ lv \[.*\] stamp \d+", r"anchor: database .*, method PL2P")
+
+    def logs_that_were_given_up_in_part_are_read_from_where_they_are_needed(self):
+        directory = self.differential_run()
+        done = dump("--verify", *logs_of(directory))
+        expect(done, 0)
+        shows(done, r"given up below LSN \d+", "clean end", "verified: 2 logs")
+        anchor, = [file for file in files_of(directory) if file.endswith("/anchor")]
+        shows(dump(anchor), "logs given up below what is needed")
 
     def a_damaged_page_of_a_backup_is_named_and_the_others_are_printed(self):
         part, = [file for file in files_of(self.differential_run()) if file.endswith("backup-a-00-00.bak")]
