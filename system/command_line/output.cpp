@@ -310,7 +310,6 @@ std::string Dump(const Json& record) { return record.dump(-1, ' ', false, Json::
 
 // ---- Printing a record ------------------------------------------------------------------------------------
 
-
 std::string Scaled(double value, const char* unit) {
   if (value >= 1e9) return fmt::format("{:.3g} G{}", value / 1e9, unit);
   if (value >= 1e6) return fmt::format("{:.3g} M{}", value / 1e6, unit);

@@ -282,8 +282,8 @@ class ChangesOfLog {
       const bool wins = std::binary_search(winners_.begin(), winners_.end(), record.lsn);
       wins ? Redo(attempt) : Undo(attempt);
     } else {
-      Require(attempt.is_cut || anchor_.method == kOnePass || 2 * attempt.compensations == attempt.changes.size(), record,
-              "an ABORT before all is taken back");
+      Require(attempt.is_cut || anchor_.method == kOnePass || 2 * attempt.compensations == attempt.changes.size(),
+              record, "an ABORT before all is taken back");
       if (record.lsn > anchor_.begin[index_]) Undo(attempt);
     }
     open_.erase(ended);

@@ -120,7 +120,7 @@ RECOVERY_MUTANTS = [
     Mutant("recover_dropped_hold_back", "a record whose dependency is lost waits for it",
            [expression(TAURUS_RECOVERY, "lanes_->EndIsKnown(log) && until > lanes_->EndOf(log)", "false")], "LOG_TAURUS"),
     Mutant("run_ends_well_though_its_scheme_failed", "the end of a run ignores failed writes of the scheme itself",
-           [statement(RUN, "node_.ThrowIfLogFailed();", "")], "LOG_BATCH"),
+           [raw(RUN, "    node_.ThrowIfLogFailed();\n    node_.logs()->WriteRunEnd", "    if (!{on}) node_.ThrowIfLogFailed();\n    node_.logs()->WriteRunEnd")], "LOG_BATCH"),
     Mutant("parallel_helper_fails_alone", "what goes wrong on a helper thread, of a digest say, meets no handler",
            [statement("base/parallel.h", "errors[i] = std::current_exception();", "throw;")], "TEST/"),
     Mutant("recover_goes_on_without_a_worker", "a worker that failed does not stop the others",
