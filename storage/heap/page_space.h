@@ -12,8 +12,8 @@
 //
 // Threads: TakePages from any thread. The presence bit and the tuple of a slot change under the page's latch, by the
 // thread that holds the row's lock; so that thread reads them without the latch, and the holder of the latch reads the
-// images of all slots. A slot without its bit belongs to one thread, which writes the key of a new row there; optimistic
-// readers may read a tuple while it changes, and find another version of the row afterwards.
+// images of all slots. A slot without its bit belongs to one thread, which writes the key of a new row there;
+// optimistic readers may read a tuple while it changes, and find another version of the row afterwards.
 #pragma once
 
 #include <atomic>
