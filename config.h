@@ -347,7 +347,7 @@
 #define DIFF_METHOD DL1P
 #endif
 
-// 0 or 1; 1: a checkpoint gives up the logs below what a recovery still needs (LOG_DIFFERENTIAL), and LOG_LIMIT counts
+// 0 or 1; 1: a checkpoint truncates the logs below what a recovery still needs (LOG_DIFFERENTIAL), and LOG_LIMIT counts
 // the rest; 0: they stay whole.
 #ifndef LOG_TRUNCATION
 #define LOG_TRUNCATION 1

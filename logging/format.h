@@ -311,7 +311,7 @@ struct AnchorFile {
   uint32_t number;    // of the checkpoint
   uint16_t copy;      // of the backup's two
   uint8_t method;     // DiffMethod
-  uint8_t truncates;  // 1: the logs may have been given up below `needed`
+  uint8_t truncates;  // 1: the logs may have been truncated below `needed`
   uint32_t part_count;
   uint32_t log_count;
   uint32_t table_count;

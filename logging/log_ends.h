@@ -47,7 +47,7 @@ struct ReplaySummary {
   bool went_serial = false;
   double parallelism = 0;                                   // mean number of workers that were replaying
   std::vector<std::optional<format::RunEndBody>> run_ends;  // of each log
-  // Where logs are given up below what a checkpoint needs, by worker: all committed transactions with lower sequence
+  // Where logs are truncated below what a checkpoint needs, by worker: all committed transactions with lower sequence
   // numbers are recovered, too, and counted and named only where their COMMITs are there still.
   std::vector<uint64_t> ended_below;
   RestartTimes restart{};

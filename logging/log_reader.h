@@ -15,7 +15,7 @@
 // first bad record is ever replayed, and the end of the valid prefix is exact: PADs, VOIDs and anchors
 // belong to it, the size of the file never matters.
 //
-// A log that was given up below some record is read from there on, in whole blocks; what is below in its block is
+// A log that was truncated below some record is read from there on, in whole blocks; what is below in its block is
 // passed over.
 //
 // Memory is bounded: a batch keeps its buffer, and with all buffers kept Cut says kNoBuffer until a lane has replayed
@@ -55,7 +55,7 @@ struct LogSource {
   uint32_t log_index = 0;
   uint32_t log_count = 1;
   Lsn start{};  // of the first byte of the stream
-  // Where a record starts, below which the log was given up: what is there is old records, or zeros, block by block.
+  // Where a record starts, below which the log was truncated: what is there is old records, or zeros, block by block.
   Lsn needed{};
   // Commands with timestamps, for multi-version replay; no transaction reads below the first timestamp.
   bool many_versions = false;

@@ -66,9 +66,13 @@ class LogSet {
     return next < count() ? next : worker % count();
   }
   uint64_t reserved_bytes() const;
-  // Less what was given up again, as its owner has told.
-  uint64_t kept_bytes() const { return reserved_bytes() - discarded_bytes_.load(std::memory_order_relaxed); }
-  void CountDiscarded(uint64_t bytes) { discarded_bytes_.fetch_add(bytes, std::memory_order_relaxed); }
+  // Less what was truncated again, as its owner has told.
+  uint64_t kept_bytes() const {
+    // In this order: what was truncated had been reserved.
+    const uint64_t discarded = discarded_bytes_.load(std::memory_order_acquire);
+    return reserved_bytes() - discarded;
+  }
+  void CountDiscarded(uint64_t bytes) { discarded_bytes_.fetch_add(bytes, std::memory_order_release); }
   size_t memory_bytes() const;
 
   // Any thread, once started: a worker has ended by an error. No thread may block on its unfinished records.

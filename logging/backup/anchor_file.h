@@ -26,7 +26,7 @@ struct BackupAnchor {
   uint32_t number = 0;  // of the checkpoint; 0: the backup with which the run begins
   uint32_t copy = 0;    // of the two
   DiffMethod method{};  // of the records in the run's logs
-  // The logs are given up below what is needed, once this anchor is durable: nothing below is ever read.
+  // The logs are truncated below what is needed, once this anchor is durable: nothing below is ever read.
   bool truncates = false;
   uint32_t parts = 0;
   struct OfTable {

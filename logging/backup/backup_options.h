@@ -26,7 +26,7 @@ struct BackupOptions {
   std::string anchor_path;
   BackupAnchor anchor;  // of the backup with which the run begins
   CheckpointOptions checkpoints;
-  // By log: its file, which is given up below what the newest backup needs. Empty: the logs stay whole.
+  // By log: its file, which is truncated below what the newest backup needs. Empty: the logs stay whole.
   std::vector<std::string> truncated_logs;
 };
 

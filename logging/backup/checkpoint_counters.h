@@ -10,7 +10,7 @@ namespace dbx {
 struct CheckpointCounters {
   uint64_t checkpoints = 0;    // complete
   uint64_t failed = 0;         // for lack of space
-  uint64_t given_up = 0;       // as the run ended
+  uint64_t abandoned = 0;      // as the run ended
   uint64_t pages = 0;          // written, by all of these
   uint64_t bytes = 0;          // of these in the backup's files
   double seconds = 0;          // of all of them

@@ -82,7 +82,7 @@ FuzzyCheckpoint::Outcome Checkpointer::WriteNext() {
   counters_.seconds += static_cast<double>(end_nanos_ - begin_nanos) * 1e-9;
   had_no_space_ = outcome == FuzzyCheckpoint::Outcome::kNoSpace;
   counters_.checkpoints += outcome == FuzzyCheckpoint::Outcome::kComplete;
-  counters_.given_up += outcome == FuzzyCheckpoint::Outcome::kGivenUp;
+  counters_.abandoned += outcome == FuzzyCheckpoint::Outcome::kGivenUp;
   if (checkpoint_.cannot_discard() && !noticed_) {
     noticed_ = true;
     std::fprintf(stderr, "notice: the file system of %s frees no blocks of a file: the logs stay as long as they are\n",

@@ -2,7 +2,7 @@
 // or of log bytes.
 //
 // One for which there is no space is counted, with a notice on stderr the first time; transactions go on over the older
-// backup; one, too, if the logs were to be given up and cannot. Any other failure ends the thread, and is to end the
+// backup; one, too, if the logs were to be truncated and cannot. Any other failure ends the thread, and is to end the
 // run: nothing more would shorten its recovery, and what is wrong with the files is not known.
 //
 // Threads: a Checkpointer belongs to one, main's, which starts and stops it; ThrowIfFailed is for any.
@@ -46,13 +46,13 @@ class Checkpointer {
 
   const CheckpointedLog& log_;
   const CheckpointOptions options_;
-  const std::string truncated_log_;  // the first of them, if they are to be given up
+  const std::string truncated_log_;  // the first of them, if they are to be truncated
 
   // Of the thread.
   FuzzyCheckpoint checkpoint_;
   uint64_t end_nanos_ = 0;    // of the last one
   uint64_t begin_bytes_ = 0;  // reserved when it began
-  bool noticed_ = false;      // that the logs cannot be given up
+  bool noticed_ = false;      // that the logs cannot be truncated
   bool had_no_space_ = false;
   Counters counters_;
 

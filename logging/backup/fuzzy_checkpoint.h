@@ -13,7 +13,7 @@
 //    8 END into each log, with the active transactions of that log, which are listed before any END has its place
 //    9 wait until all ENDs are durable: each change that is in the copy is durable in its log then
 //   10 the anchor, durably: now recovery begins with this copy, and the other one may be overwritten
-//   11 the logs are given up below what this copy needs, if that was asked for: each file's whole blocks below the one
+//   11 the logs are truncated below what this copy needs, if that was asked for: each file's whole blocks below the one
 //      with that position, behind its headers
 //
 // A checkpoint for which there is no space (ENOSPC) changes nothing that a recovery sees: the anchor keeps naming the
@@ -24,7 +24,7 @@
 //
 // What is needed never decreases: a transaction announces a position that it has read before, and may be seen only when
 // a later one has been reserved. What it appends lies behind all positions that were reserved when it was not seen
-// (active_transactions.h), so that the older anchor's position holds, and the announced one may have been given up.
+// (active_transactions.h), so that the older anchor's position holds, and the announced one may have been truncated.
 //
 // Step 11 after step 10: until the new anchor is durable a crash leaves the older one, which needs more of the logs. It
 // is not made durable itself; a crash leaves any of the blocks. So nothing below what an anchor needs may be read, be
@@ -69,7 +69,7 @@ class CheckpointedLog {
   virtual void AwaitDurable(const std::vector<Lsn>& positions) = 0;
   // In all logs, since their start.
   virtual uint64_t ReservedBytes() const = 0;
-  // So many of them have been given up.
+  // So many of them have been truncated.
   virtual void CountDiscarded(uint64_t bytes) = 0;
 };
 
@@ -88,7 +88,7 @@ class FuzzyCheckpoint {
   const BackupAnchor& anchor() const { return anchor_; }
   // Why there was no space, the last time.
   const std::string& no_space_because() const { return no_space_because_; }
-  // The logs were to be given up, and their file system cannot do it.
+  // The logs were to be truncated, and their file system cannot do it.
   bool cannot_discard() const { return cannot_discard_; }
   // Since the run began, of failed checkpoints too.
   uint64_t pages() const { return scan_.pages(); }

@@ -225,7 +225,7 @@ class RestartRun {
     NameEnded();
   }
 
-  // Those whose records may have been given up keep their names: none is used again.
+  // Those whose records may have been truncated keep their names: none is used again.
   void NameEnded() {
     const BackupAnchor& anchor = input_.anchor;
     if (!anchor.truncates) return;

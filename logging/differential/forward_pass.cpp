@@ -156,7 +156,7 @@ void ForwardPass::CheckStillActive(TxnId txn, Lsn at) const {
   Refuse(at, "record of a transaction that had ended before the anchor's checkpoint began");
 }
 
-// Of one whose first change may lie where the log was given up.
+// Of one whose first change may lie where the log was truncated.
 bool ForwardPass::MayBeCut(TxnId txn, Lsn at) const {
   const uint32_t worker = txn.worker().value();
   if (at >= point_.begin || worker >= met_.size() || met_[worker]) return false;
@@ -238,8 +238,9 @@ void ForwardPass::Judge(const std::vector<Lsn>& ends) {
   attempts_.ForEach([&](TxnId, const Attempt& open) { losers_begin_ = std::min(losers_begin_, open.first); });
   for (const Need& need : needs_) {
     if (need.until <= ends[need.log] || (!uncovered_.empty() && uncovered_.back() == need.end)) continue;
-    // The logs are durable up to END, and all that it depends on has its place before that.
-    if (point_.number > 0 && need.end < point_.end) Refuse(need.end, "end that depends on what a log has lost since");
+    // All that it depends on has its place below the BEGIN of its log, as every BEGIN precedes every END; and the logs
+    // were durable up to END. Between BEGIN and END that is not so: another log may have its END before.
+    if (point_.number > 0 && need.end < point_.begin) Refuse(need.end, "end that depends on what a log has lost since");
     uncovered_.push_back(need.end);
     losers_ += need.commits;
     losers_begin_ = std::min(losers_begin_, need.first);

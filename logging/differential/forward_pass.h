@@ -10,16 +10,15 @@
 //
 // What the writers promise is checked here, of all records, needed or not:
 //  - changes: they fit their tables, and they and the ends of transactions are as the run's method logs them
-//  - attempts to run a transaction: one first change, further ones, one COMMIT or ABORT; no COMMIT after a
-//  compensation;
-//    and no ABORT without all compensations, where the method logs them always
+//  - attempts to run a transaction: one first change, further ones, one COMMIT or ABORT; no COMMIT
+//    after a compensation, and no ABORT without all compensations, where the method logs them always
 //  - checkpoints: BEGINs count up, an END follows its BEGIN; the number of a change is that of the last BEGIN before
 //    it, or one less, as pages are reached by one checkpoint after the other
 //  - the anchor: BEGIN and END of its checkpoint are where it says; above BEGIN nothing is of transactions that had
 //    ended before; nothing below `needed` is of an attempt that had not; END lists all attempts that have changes in
 //    the backup and had not ended
 //
-// A log that was given up below what the anchor's checkpoint g needs is read from `needed` on. What may be missing:
+// A log that was truncated below what the anchor's checkpoint g needs is read from `needed` on. What may be missing:
 //  - Attempts whose first change lies below. When `needed` was taken the log was reserved at least that far, and only
 //    then was it asked which transactions were active: one with a place below `needed` was among these, which would
 //    have lowered it, or had ended. So such an attempt ends below BEGIN(g). Its worker was at that transaction then, or

@@ -8,7 +8,7 @@
 //
 //     record           where           CTT      ATT      the change is applied
 //     COMMIT, counts   anywhere        into
-//     COMMIT, not      above END
+//     COMMIT, not      above BEGIN
 //     ABORT            above BEGIN              into
 //     ABORT            below BEGIN              out
 //     END's list       END             (as is)  into
@@ -20,7 +20,7 @@
 //
 // So CTT wins over ATT: END's list may name transactions that had ended. The list is taken before END has its place,
 // and a transaction is in it until its COMMIT or ABORT is filled. An ABORT below BEGIN was filled, and what it undid
-// was undone, before the checkpoint copied any page; one above it was not. All that a COMMIT below END depends on is
+// was undone, before the checkpoint copied any page; one above it was not. All that an end below BEGIN depends on is
 // durable, as the anchor followed: forward_pass.h refuses one that does not count. An attempt has one end, and one that
 // commits has a first change: no ABORT finds its transaction in CTT.
 //
@@ -33,11 +33,12 @@
 //     change           T not in CTT, above BEGIN         whatever its number: undo
 //     change           T in ATT, not in CTT              the same
 //
-// The baseline PL2P undoes first. Its ABORTs have an LSN vector, as COMMITs do, and those that do not count leave the
-// tables as they are:
+// The baseline PL2P undoes first. Its ABORTs have an LSN vector, as COMMITs do. One that does not count has ended its
+// attempt all the same, which is to be undone, whatever END lists of a later attempt under the id:
 //
 //     record           where           CTT      ATT      the change is applied
 //     ABORT, counts    anywhere        into
+//     ABORT, not       above BEGIN              into
 //     change           T in CTT                          no: it is redone later
 //     change           T not in CTT, above BEGIN         if it is in the backup: undo
 //     change           T in ATT, not in CTT              the same
@@ -103,7 +104,7 @@ class TransactionTable {
     if (counts) Take(id, TxnEvent::kCommit);
   }
   void Abort(TxnId id, bool counts) {
-    if (counts) Take(id, method_ == DiffMethod::kDl1p ? TxnEvent::kAbort : TxnEvent::kCommit);
+    Take(id, counts && method_ != DiffMethod::kDl1p ? TxnEvent::kCommit : TxnEvent::kAbort);
   }
   void List(TxnId id) { Take(id, TxnEvent::kListed); }
   // Returns whether the change is to be applied.

@@ -82,4 +82,7 @@ def caption_of(data: FigureData, series: dict[str, Series]) -> str:
                        ("more threads than cores", "environment.oversubscribed")):
         if where := _in_runs_of(data, series, path):
             words.append(f"{what} {where}")
+    of_logs = [series[name].label for name in dict.fromkeys(name for _, name in data.lines)
+               if data.figure.step == "recover" and series[name].recovered == "restart.log_throughput"]
+    words += [f"{', '.join(of_logs)}: the passes over the logs alone, without the backup"] * bool(of_logs)
     return "; ".join(filter(None, words))

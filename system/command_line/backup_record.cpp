@@ -15,7 +15,7 @@ Json CheckpointsJson(const std::optional<CheckpointCounters>& checkpoints) {
   if (!checkpoints) return Json();
   return {{"complete", checkpoints->checkpoints},
           {"failed", checkpoints->failed},
-          {"given_up", checkpoints->given_up},
+          {"abandoned", checkpoints->abandoned},
           {"pages", checkpoints->pages},
           {"bytes", checkpoints->bytes},
           {"seconds", checkpoints->seconds},
@@ -26,16 +26,16 @@ Json CheckpointsJson(const std::optional<CheckpointCounters>& checkpoints) {
 
 std::string CheckpointsLine(const Json& run_metrics) {
   const Json& c = run_metrics.at("checkpoints");
-  if (c.is_null() || Count(c, "complete") + Count(c, "failed") + Count(c, "given_up") == 0) return "";
+  if (c.is_null() || Count(c, "complete") + Count(c, "failed") + Count(c, "abandoned") == 0) return "";
   return fmt::format(
-      "checkpoints: {} complete, {} failed, {} given up at the end, {} pages, {:.1f} MB in {:.2f} s; a page latched "
-      "for {:.1f} us "
-      "(p99), {:.1f} us at most\n",
-      Count(c, "complete"), Count(c, "failed"), Count(c, "given_up"), Count(c, "pages"), Number(c, "bytes") / 1e6,
+      "checkpoints: {} complete, {} failed, {} abandoned at the end, {} pages, {:.1f} MB in {:.2f} s; a page latched "
+      "for {:.1f} us (p99), {:.1f} us at most\n",
+      Count(c, "complete"), Count(c, "failed"), Count(c, "abandoned"), Count(c, "pages"), Number(c, "bytes") / 1e6,
       Number(c, "seconds"), Number(c, "latch_us_p99"), Number(c, "longest_latch_us"));
 }
 
 // The paper's log processing is the passes that redo and undo, as it takes the ends of the logs for granted.
+// log_throughput counts the forward pass, too: other schemes find the ends of their logs while they replay.
 Json RestartJson(const RecoveryResult& result) {
   if (!result.restart) return Json();
   const RestartTimes& t = *result.restart;
@@ -57,7 +57,8 @@ std::string RestartLine(const Json& recovery_metrics) {
   const Json& r = recovery_metrics.at("restart");
   if (r.is_null()) return "";
   return fmt::format(
-      "restart: ends of the logs {:.3f}, backup {:.3f}, logs {:.3f} (reading {:.3f}, playing {:.3f}), pages {:.3f}\n",
+      "restart, seconds: ends of the logs {:.3f}, backup {:.3f}, logs {:.3f} (reading {:.3f}, playing {:.3f}), pages "
+      "{:.3f}\n",
       Number(r, "forward_seconds"), Number(r, "backup_seconds"), Number(r, "log_seconds"),
       Number(r, "log_read_seconds"), Number(r, "log_play_seconds"), Number(r, "adopt_seconds"));
 }

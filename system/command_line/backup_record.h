@@ -1,6 +1,6 @@
-// What a record, and the lines that are printed from it, tell of backups: the checkpoints of a run, and where the time
-// of a restart went (Lee, Kim, Cha: Differential Logging, ICDE 2001, sections 3.2 and 4.2). Parts of output.cpp, for
-// schemes with pages.
+// The parts of a record, and of the lines printed from it, that are about backups: the checkpoints of a run, and where
+// the time of a restart went (Lee, Kim, Cha: Differential Logging, ICDE 2001, sections 3.2 and 4.2). Parts of
+// output.cpp, for schemes with pages.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

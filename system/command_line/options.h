@@ -81,7 +81,7 @@ struct Options {
   uint32_t checkpoint_interval_ms = 0;  // from one fuzzy checkpoint to the next; 0: none after so long
   uint64_t checkpoint_bytes = 0;        // the same in bytes of log
   std::string diff_method;              // DL1P, DL2P, PL2P: how changes are logged and recovered
-  bool log_truncation = true;           // a checkpoint gives up the logs below what recovery needs
+  bool log_truncation = true;           // a checkpoint truncates the logs below what recovery needs
   std::string diff_image;               // SLOT, RUNS: the image in the record of a change
   uint64_t locktable_modifier = 0;      // -l: lock table buckets per worker
   uint64_t locktable_evict_buffer = 0;  // -Tl: delta in bytes; metadata older than durable - delta is evicted

@@ -140,7 +140,7 @@ class ChangesOfLog {
   struct Attempt {
     std::vector<Record> changes;
     size_t compensations = 0;  // among them
-    bool is_cut = false;       // its first change was given up
+    bool is_cut = false;       // its first change was truncated
   };
 
   void Require(bool condition, const Record& record, const std::string& why) const {
@@ -168,7 +168,7 @@ class ChangesOfLog {
     }
   }
 
-  // Where a log was given up below, the number of the last BEGIN there is known from the next BEGIN or END on, as
+  // Where a log was truncated below, the number of the last BEGIN there is known from the next BEGIN or END on, as
   // BEGINs count up by one: the changes until then wait for it.
   void CheckNumber(const Record& record, uint32_t number) {
     if (!begun_) return early_.push_back(record);
@@ -257,7 +257,7 @@ class ChangesOfLog {
     Require(!had_ended, record, "the transaction had ended before the anchor's checkpoint began");
   }
 
-  // An attempt whose first change was given up ended before the anchored checkpoint began, and none of its worker's is
+  // An attempt whose first change was truncated ended before the anchored checkpoint began, and none of its worker's is
   // before it in what is left.
   bool IsOfCutAttempt(const Record& record) const {
     const TxnId id{record.txn_id};
@@ -278,7 +278,7 @@ class ChangesOfLog {
       Require(attempt.compensations == 0, record, "a transaction that was taken back commits");
       const TxnId id{record.txn_id};
       Require(!attempt.is_cut || id.sequence() < anchor_.sequences[id.worker().value()], record,
-              "a transaction commits that was given up in part, and had not ended according to the anchor");
+              "a transaction commits that was truncated, and had not ended according to the anchor");
       const bool wins = std::binary_search(winners_.begin(), winners_.end(), record.lsn);
       wins ? Redo(attempt) : Undo(attempt);
     } else {
@@ -297,7 +297,7 @@ class ChangesOfLog {
     Require(record.lsn == anchor_.begin[index_], record, "the anchor says that its checkpoint began elsewhere");
     found_begin_ = true;
     for (const auto& [id, attempt] : open_) {
-      Require(!attempt.is_cut, record, "a transaction has not ended whose first change was given up");
+      Require(!attempt.is_cut, record, "a transaction has not ended whose first change was truncated");
     }
   }
 

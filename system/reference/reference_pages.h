@@ -27,7 +27,7 @@
 //     off after any of them, as the others were not made before they had places. If ABORT lies below BEGIN(g), so do
 //     all the compensations, and the rule and its exception agree: all numbers are below g.
 //   - A transaction with a COMMIT that is not a winner, as another log lost what it depends on, never undid anything.
-//   - In a log that was given up below what g needs, attempts may lack their first records. All of them ended below
+//   - In a log that was truncated below what g needs, attempts may lack their first records. All of them ended below
 //     BEGIN(g), committed or undone: nothing of them is to do.
 //   - With g = 0 the backup is the initial state: no number is below 0, and only winners count.
 //

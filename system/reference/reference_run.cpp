@@ -66,31 +66,32 @@ void CheckCommitted(const RunImage& run, uint64_t run_id) {
   }
 }
 
-// What an anchor says of logs that were given up below what its checkpoint needs: of each log, where reading begins.
-struct GivenUp {
+// What an anchor says of logs that were truncated below what its checkpoint needs: of each log, where reading begins.
+struct Truncation {
   std::vector<uint64_t> needed, ended_below;
 };
-std::optional<GivenUp> GivenUpOf(const RunImage& run) {
+std::optional<Truncation> TruncationOf(const RunImage& run) {
   if (!run.anchor) return std::nullopt;
   const FileImage& anchor = *run.anchor;
   CheckSealed(anchor, "DBXANC\r\n", anchor.bytes.size());
-  if (Load(anchor, 38, 2) > 1) Bad(anchor, 38, "neither of whole logs nor of others");
-  if (Load(anchor, 38, 2) == 0) return std::nullopt;
-  GivenUp given_up;
+  if (Load(anchor, 39, 1) > 1) Bad(anchor, 39, "neither of whole logs nor of others");
+  if (Load(anchor, 39, 1) == 0) return std::nullopt;
+  Truncation truncation;
   const uint64_t logs = Load(anchor, 44, 4), tables = Load(anchor, 48, 4), workers = Load(anchor, 52, 4);
-  for (uint64_t i = 0; i < logs && i < LsnVector().size(); ++i) given_up.needed.push_back(Load(anchor, 320 + 8 * i, 8));
-  for (uint64_t i = 0; i < workers; ++i) given_up.ended_below.push_back(Load(anchor, 448 + 16 * tables + 8 * i, 8));
-  return given_up;
+  for (uint64_t i = 0; i < logs && i < LsnVector().size(); ++i)
+    truncation.needed.push_back(Load(anchor, 320 + 8 * i, 8));
+  for (uint64_t i = 0; i < workers; ++i) truncation.ended_below.push_back(Load(anchor, 448 + 16 * tables + 8 * i, 8));
+  return truncation;
 }
 
 }  // namespace
 
 ReferenceLogs ReadRun(const RunImage& run) {
-  const std::optional<GivenUp> given_up = GivenUpOf(run);
-  const std::vector<uint64_t>* const needed = given_up ? &given_up->needed : nullptr;
+  const std::optional<Truncation> truncation = TruncationOf(run);
+  const std::vector<uint64_t>* const needed = truncation ? &truncation->needed : nullptr;
   if (!run.frozen) {
     ReferenceLogs logs = ReadLogs(run.logs, nullptr, needed);
-    if (given_up) logs.ended_below = given_up->ended_below;
+    if (truncation) logs.ended_below = truncation->ended_below;
     CheckCommitted(run, logs.run_id);
     if (run.frontier) logs.stamp_end = DurableStamp(*run.frontier, logs);
     return logs;
@@ -100,7 +101,7 @@ ReferenceLogs ReadRun(const RunImage& run) {
   std::vector<uint64_t> frontier;
   for (uint64_t i = 0; i < Load(frozen, 32, 4) && i < 16; ++i) frontier.push_back(Load(frozen, 72 + 8 * i, 8));
   ReferenceLogs logs = ReadLogs(run.logs, &frontier, needed);
-  if (given_up) logs.ended_below = given_up->ended_below;
+  if (truncation) logs.ended_below = truncation->ended_below;
   CheckCommitted(run, logs.run_id);
   logs.stamp_end = Load(frozen, 208, 8);
   if (Load(frozen, 24, 8) != logs.run_id) Bad(frozen, 24, "it is of another run", ExitStatus::kMismatch);

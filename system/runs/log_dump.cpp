@@ -3,7 +3,7 @@
 // Prints log files readably and checks them: the header, each record of the valid prefix, totals by kind, and whether
 // the log ends where it may. Damage to bytes that had been durable is told apart from a torn tail by the evidence of
 // all given files of the same run (logging/README.md, "What is valid"). With --backward the last record comes first.
-// A log that was given up below what the newest backup needs is read from there on: its run's anchor, which is among
+// A log that was truncated below what the newest backup needs is read from there on: its run's anchor, which is among
 // the files or beside one of them, says where that is. The other files of a run are printed in a few lines, and
 // checked; of a part of a backup each page is.
 //
@@ -118,7 +118,7 @@ void PrintHeader(const DumpedLog& log) {
   std::printf("  version %" PRIu32 ", database %016" PRIx64 ", run %016" PRIx64 ", log %u of %u, %s, %s\n", h.version,
               h.database_id, h.run_id, h.log_index, h.log_count, kSchemes[h.scheme].folder.data(),
               kPayloadNames[h.payload]);
-  if (log.source.is_cut()) std::printf("  given up below LSN %" PRIu64 "\n", log.source.needed.value());
+  if (log.source.is_cut()) std::printf("  truncated below LSN %" PRIu64 "\n", log.source.needed.value());
   if (IsStripe(h)) std::printf("  one log in stripes of %" PRIu32 " bytes\n", h.stripe_bytes);
   std::printf("  ring %" PRIu64 " bytes, schema %016" PRIx64 "\n", h.ring_bytes, h.schema_hash);
   if (Continues(h)) {

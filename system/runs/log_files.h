@@ -41,7 +41,7 @@ struct NewLogFiles {
   std::shared_ptr<BackupWriter> backup;
   std::optional<BackupAnchor> anchor;
   std::string anchor_path;
-  std::vector<std::string> log_paths;  // of its logs, which checkpoints may give up in part
+  std::vector<std::string> log_paths;  // of its logs, which checkpoints may truncate
   std::vector<LogDirectoryInfo> directories;
   uint64_t checkpoint_bytes = 0;  // of a checkpoint, or of that backup
 };

@@ -79,7 +79,7 @@ void PrintAnchor(const std::string& path, std::span<const std::byte> bytes) {
               " parts of each table, method %s%s\n",
               path.c_str(), anchor.database_id, anchor.run_id, anchor.number, anchor.copy == 0 ? 'a' : 'b',
               anchor.parts, NameOf(anchor.method).data(),
-              anchor.truncates ? ", logs given up below what is needed" : "");
+              anchor.truncates ? ", logs truncated below what is needed" : "");
   for (size_t i = 0; i < anchor.begin.size(); ++i) {
     std::printf("  log %zu: begins at LSN %" PRIu64 ", ends at %" PRIu64 ", nothing is needed below %" PRIu64 "\n", i,
                 anchor.begin[i].value(), anchor.end[i].value(), anchor.needed[i].value());

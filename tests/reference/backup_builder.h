@@ -89,6 +89,7 @@ struct BuiltAnchor {
   uint32_t number = 0;
   uint32_t copy = 0;
   uint32_t method = 0;
+  bool truncates = false;
   uint32_t parts = 1;
   std::vector<format::AnchorTable> tables;
   std::vector<uint64_t> begin, end, needed;  // by log
@@ -103,7 +104,8 @@ inline std::vector<std::byte> BytesOf(const BuiltAnchor& anchor) {
   head.run_id = anchor.run_id;
   head.number = anchor.number;
   head.copy = static_cast<uint16_t>(anchor.copy);
-  head.method = static_cast<uint16_t>(anchor.method);
+  head.method = static_cast<uint8_t>(anchor.method);
+  head.truncates = anchor.truncates ? 1 : 0;
   head.part_count = anchor.parts;
   head.log_count = static_cast<uint32_t>(anchor.begin.size());
   head.table_count = static_cast<uint32_t>(anchor.tables.size());

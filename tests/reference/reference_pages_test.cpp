@@ -274,6 +274,28 @@ TEST(ReferencePages, OfImagesTheDifferenceCounts) {
   EXPECT_EQ(ValueOf(example, 1), 9u);
 }
 
+TEST(ReferencePages, LogsOfEveryMethodAreReadWholeAndFromWhereTheyAreNeeded) {
+  for (const DiffMethod method : {DiffMethod::kDl1p, DiffMethod::kDl2p, DiffMethod::kPl2p}) {
+    for (const bool truncates : {false, true}) {
+      SCOPED_TRACE(std::string(NameOf(method)) + (truncates ? ", truncated" : ""));
+      Example example;
+      example.Method(method).Backup(0, 5);
+      const auto change = [&](uint64_t txn, uint64_t from, uint64_t to, uint32_t number) {
+        method == DiffMethod::kPl2p ? example.Put(txn, from, to, number, kFirst).StampedCommit(txn, txn)
+                                    : example.Change(txn, from, to, number, kFirst).Commit(txn);
+      };
+      change(1, 4, 5, 0);
+      example.anchor().truncates = truncates;
+      example.anchor().needed[0] = example.log().End();
+      example.anchor().sequences = {2};  // all below had ended
+      example.Begin(1).End(1);
+      change(3, 5, 9, 1);
+      EXPECT_EQ(ValueOf(example), 9u);
+      EXPECT_EQ(ReadRun(example.Image()).ended_below.empty(), !truncates);
+    }
+  }
+}
+
 TEST(ReferencePages, RecordsOfAnotherMethodThanTheAnchorsAreRefused) {
   const auto example = [](DiffMethod method) { return Example().Method(method).Backup(0, 5); };
   ExpectRefused(example(DiffMethod::kDl1p).Put(1, 5, 7, 0, kFirst), "by another method");

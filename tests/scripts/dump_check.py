@@ -140,9 +140,9 @@ class Checks:
         directory = self.differential_run()
         done = dump("--verify", *logs_of(directory))
         expect(done, 0)
-        shows(done, r"given up below LSN \d+", "clean end", "verified: 2 logs")
+        shows(done, r"truncated below LSN \d+", "clean end", "verified: 2 logs")
         anchor, = [file for file in files_of(directory) if file.endswith("/anchor")]
-        shows(dump(anchor), "logs given up below what is needed")
+        shows(dump(anchor), "logs truncated below what is needed")
 
     def a_damaged_page_of_a_backup_is_named_and_the_others_are_printed(self):
         part, = [file for file in files_of(self.differential_run()) if file.endswith("backup-a-00-00.bak")]

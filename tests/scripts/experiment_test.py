@@ -353,8 +353,8 @@ class CaptionTest(unittest.TestCase):
     def emulated(self, over):
         return {"kind": "emulated", "emulation": {"profile": "nvme:0.5", "over": over}}
 
-    def caption(self, rows, values=((1.0,),), **other_series):
-        figure = spec.select_figures(["taurus/fig14"], spec.load_series())[0]
+    def caption(self, rows, values=((1.0,),), figure="taurus/fig14", **other_series):
+        figure = spec.select_figures([figure], spec.load_series())[0]
         lines = {"none": Line(dict(enumerate(map(list, values))), {0: rows}),
                  **{name: Line({0: [1.0]}, {0: more}) for name, more in other_series.items()}}
         return captions.caption_of(FigureData(figure, {("YCSB", name): line for name, line in lines.items()}, []),
@@ -364,6 +364,12 @@ class CaptionTest(unittest.TestCase):
         for values, text in (([[1.0]], "one run a point"), ([[1.0, 2.0], [1.0, 2.0]], "medians of 2 runs"),
                              ([[1.0], [], [1.0, 2.0, 3.0]], "medians of 1 to 3 runs")):
             self.assertIn(text, self.caption([self.row()], values))
+
+    def test_it_names_lines_that_leave_the_backup_out(self):
+        told = self.caption([self.row()], figure="taurus/fig11_ram_disk_recovery", differential=[self.row()])
+        self.assertIn("the passes over the logs alone, without the backup", told)
+        self.assertNotIn("without the backup", self.caption([self.row()], figure="taurus/fig05_logging",
+                                                            differential=[self.row()]))
 
     def test_a_benchmark_has_no_log_directory(self):
         self.assertEqual(self.caption([self.row(kind="none")]), "2 cores, CPU; one run a point")

@@ -88,7 +88,7 @@ def draw_run(rng: random.Random, seed: int, workload: str, pairs: list[Pair]) ->
 
 
 def draw_checkpoints(seed: int, flags: list[str], step: int) -> list[str]:
-    """When a run with these flags writes checkpoints, and whether they give logs up; of a scheme that has pages. By a
+    """When a run with these flags writes checkpoints, and whether they truncate logs; of a scheme that has pages. By a
     generator of its own, for the same reason."""
     if "--log=LOG_DIFFERENTIAL" not in flags:
         return []

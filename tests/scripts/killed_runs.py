@@ -117,7 +117,7 @@ class Runs:
         return True
 
     def _has_backup(self, run: int) -> bool:
-        """Then what it did may be in the backup alone, and its logs be given up so far."""
+        """Then what it did may be in the backup alone, and its logs be truncated so far."""
         return any(os.path.exists(os.path.join(directory, f"run-{run:04d}", "anchor"))
                    for directory in self.log_directories_)
 

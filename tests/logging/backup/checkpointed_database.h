@@ -126,7 +126,7 @@ class CheckpointedDatabase {
   }
   FuzzyCheckpoint Checkpoints() { return {log, OptionsOf()}; }
 
-  // Files of the logs, full of sevens, which checkpoints give up.
+  // Files of the logs, full of sevens, which checkpoints truncate.
   static constexpr size_t kLogBlocks = 8;  // behind the headers
   void MakeLogs() {
     truncated_logs = {directories[0] + "/log-00.log", directories[1] + "/log-01.log"};

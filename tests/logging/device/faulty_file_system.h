@@ -5,7 +5,7 @@
 //   sizes      preallocation and growth are pending until the file is synced
 //              where a file is rewritten, or a page of it written, in place a sector is old or new, never torn: devices
 //              write sectors whole. A page has several: it may be torn
-//              blocks that are given up are old or zeros, each sector by itself
+//              blocks that are freed are old or zeros, each sector by itself
 //   entries    creation, renaming and removal of a name are pending until its directory is synced; a rename is one step
 //
 // Crash takes an image at any moment, while the run goes on: the durable part with a choice of the pending part, by

@@ -194,7 +194,7 @@ void ExpectRecovered(const PagedRun::Crashed& crashed, uint32_t level, uint32_t 
   ASSERT_EQ(restarted.state, crashed.state) << "level " << level;
 }
 
-// Of logs that were given up in part: what is not named had ended.
+// Of logs that were truncated: what is not named had ended.
 void ExpectRecoveredThough(const PagedRun::Crashed& truncated, uint32_t level, uint32_t workers, uint64_t& unnamed) {
   const Restarted restarted = Restart(truncated, {.level = level, .workers = workers});
   ASSERT_EQ(restarted.state, truncated.state) << "level " << level;
@@ -214,7 +214,7 @@ struct Counts {
   uint64_t crashes = 0;
   uint64_t dropped = 0;
   uint64_t checkpoints = 0;
-  uint64_t unnamed = 0;  // transactions whose COMMITs were given up
+  uint64_t unnamed = 0;  // transactions whose COMMITs were truncated
 };
 void RunHistory(uint64_t seed, DiffMethod method, Counts& counts) {
   SCOPED_TRACE(testing::Message() << "DBX_TEST_SEED=" << seed);

@@ -23,7 +23,7 @@ constexpr ForwardPass::Options kOptions{.block_bytes = 4096, .with_names = true,
 // Passes over all logs of a run, in their order.
 class Passes {
  public:
-  // `cut`: the logs were given up below what is needed.
+  // `cut`: the logs were truncated below what is needed.
   explicit Passes(const std::vector<LogBuilder>& logs, const RestartPoint& point = {}, bool cut = false)
       : progress_(logs.size()) {
     // Tuples without bytes.
@@ -136,15 +136,17 @@ TEST(ForwardPass, ACommitThatMissesSeveralLogsIsOneLoser) {
   EXPECT_EQ(passes[0].winners(), 0u);
 }
 
-// The anchor shows that all logs were durable up to END, whatever they have lost since.
-TEST(ForwardPass, AnEndBelowTheCheckpointsEndThatDoesNotCountIsRefused) {
+// The anchor shows that all logs were durable up to END, whatever they have lost since. What has its place above BEGIN
+// may depend on what lies behind the END of another log.
+TEST(ForwardPass, AnEndBelowTheCheckpointsBeginThatDoesNotCountIsRefused) {
   for (const bool below : {true, false}) {
     LogBuilder one = Log(0, 2);
-    one.Uncompressed().CheckpointBegin(1);
+    one.Uncompressed();
     if (below) AppendTxn(one, 1, {0, 8});
-    one.CheckpointEnd(1);
+    one.CheckpointBegin(1);
     if (!below) AppendTxn(one, 1, {0, 8});
-    const RestartPoint point{1, Lsn(one.Start(0)), Lsn(one.Start(below ? 3 : 1)), Lsn(0)};
+    one.CheckpointEnd(1);
+    const RestartPoint point{1, Lsn(one.Start(below ? 2 : 0)), Lsn(one.Start(3)), Lsn(0)};
     std::string what;
     const ExitStatus status = Caught([&] { Passes({one, Log(1, 2)}, point); }, what);
     EXPECT_EQ(status, below ? ExitStatus::kCorrupt : ExitStatus::kOk) << what;
@@ -285,7 +287,7 @@ TEST(ForwardPass, WhatTheAnchorPromisesOfTransactionsIsChecked) {
   EXPECT_EQ(Refusal(listed, point), "record of a transaction that had ended before the anchor's checkpoint began");
 }
 
-// ---- Logs that were given up below what is needed ----------------------------------------------------------------
+// ---- Logs that were truncated below what is needed ----------------------------------------------------------------
 
 uint64_t Id(uint32_t worker, uint64_t sequence) { return TxnId::Make(WorkerId(worker), sequence).value; }
 
@@ -304,7 +306,7 @@ LogBuilder WithCheckpoint(LogBuilder log) {
 BuiltChange Change(uint64_t id, uint32_t number, uint16_t flags = 0) {
   return {.txn_id = id, .number = number, .flags = flags};
 }
-// What is refused of these records behind others that were given up, or an empty text.
+// What is refused of these records behind others that were truncated, or an empty text.
 std::string RefusalBehindACut(const std::function<void(LogBuilder&)>& append) {
   LogBuilder log = Log();
   log.CheckpointBegin(1).CheckpointEnd(1).CheckpointBegin(2).CheckpointEnd(2);
@@ -319,7 +321,7 @@ TEST(ForwardPassOfACutLog, BeginsWhereTheAnchorSays) {
   LogBuilder log = Log();
   for (int i = 0; i < 300; ++i) AppendTxn(log, Id(0, 1));
   log.Change(Change(Id(0, 4), 2, format::kChangeFirst)).Commit(Id(0, 4));
-  log.At(50) ^= std::byte{1};  // what was given up is not looked at
+  log.At(50) ^= std::byte{1};  // what was truncated is not looked at
   log = WithCheckpoint(log);
   const Passes passes({log}, PointAt(log, 600), /*cut=*/true);
   EXPECT_EQ(NamesOf(passes[0]), (std::vector<uint64_t>{Id(0, 4)}));

@@ -208,7 +208,7 @@ class PagedRun {
   bool checkpoint_runs_ = false;
 };
 
-// The same with logs that were given up below what the anchor needs: there is something there that is no record.
+// The same with logs that were truncated below what the anchor needs: there is something there that is no record.
 PagedRun::Crashed Truncated(PagedRun::Crashed crashed);
 
 // A recovery of what a crash has left.

@@ -65,13 +65,24 @@ TEST(TransactionTable, WhereAbortsAreCompensatedTheyEndTheirTransactions) {
   }
 }
 
-TEST(TransactionTable, AnEndThatDoesNotCountEndsNothing) {
+TEST(TransactionTable, ACommitThatDoesNotCountEndsNothing) {
   TransactionTable table(DiffMethod::kPl2p);
   table.List(TxnId{1});
-  table.Abort(TxnId{1}, false);
   table.Commit(TxnId{1}, false);
   EXPECT_EQ(NameOf(table.Find(TxnId{1})), "-A");
   EXPECT_TRUE(table.Change(TxnId{1}, true, /*in_backup=*/true));
+}
+
+// END lists a transaction whose later attempt begins above BEGIN; its first change there takes it out of the tables.
+TEST(TransactionTable, AnAbortThatDoesNotCountLeavesItsAttemptToBeUndone) {
+  TransactionTable table(DiffMethod::kPl2p);
+  table.List(TxnId{1});
+  EXPECT_FALSE(table.Change(TxnId{1}, /*first=*/true, /*in_backup=*/false));
+  table.Abort(TxnId{1}, false);
+  table.PassBegin();
+  EXPECT_FALSE(table.IsClosed());
+  EXPECT_TRUE(table.Change(TxnId{1}, /*first=*/true, /*in_backup=*/true));
+  EXPECT_TRUE(table.IsClosed());
 }
 
 TEST(TransactionTable, AFirstChangeIsJudgedBeforeItsTransactionIsForgotten) {

@@ -181,7 +181,7 @@ TEST(Record, CheckpointsAreShownWhereThereWereAny) {
   const std::string record = RunRecord(DefaultOptions(), run, TwoCores());
   EXPECT_EQ(Json::parse(record).at("metrics").at("checkpoints").at("complete"), 3);
   EXPECT_TRUE(Contains(RecordText(record),
-                       "checkpoints: 3 complete, 1 failed, 0 given up at the end, 20 pages, 2.0 MB in 0.50 s; a page "
+                       "checkpoints: 3 complete, 1 failed, 0 abandoned at the end, 20 pages, 2.0 MB in 0.50 s; a page "
                        "latched for 7.5 us (p99), 7.5 us at most"));
   EXPECT_EQ(Json::parse(record).at("metrics").at("checkpoints").at("latch_histogram"),
             Json::parse("[[100, 1], [7500, 1]]"));

@@ -1,4 +1,4 @@
-// Runs whose checkpoints give logs up: LOG_LIMIT counts what is left, and what runs that continue each other leave is
+// Runs whose checkpoints truncate logs: LOG_LIMIT counts what is left, and what runs that continue each other leave is
 // recovered from logs that begin somewhere.
 #include <gtest/gtest.h>
 
