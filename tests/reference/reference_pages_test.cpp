@@ -277,7 +277,7 @@ TEST(ReferencePages, OfImagesTheDifferenceCounts) {
 TEST(ReferencePages, LogsOfEveryMethodAreReadWholeAndFromWhereTheyAreNeeded) {
   for (const DiffMethod method : {DiffMethod::kDl1p, DiffMethod::kDl2p, DiffMethod::kPl2p}) {
     for (const bool truncates : {false, true}) {
-      SCOPED_TRACE(std::string(NameOf(method)) + (truncates ? ", truncated" : ""));
+      SCOPED_TRACE("method " + std::to_string(static_cast<int>(method)) + (truncates ? ", truncated" : ""));
       Example example;
       example.Method(method).Backup(0, 5);
       const auto change = [&](uint64_t txn, uint64_t from, uint64_t to, uint32_t number) {
