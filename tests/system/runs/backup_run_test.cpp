@@ -6,9 +6,12 @@
 #include <cstring>
 #include <functional>
 
+#include "system/pairs/registry.h"
+#include "system/runs/log_directory.h"
 #include "system/runs/log_files.h"
 #include "tests/logging/caught.h"
 #include "tests/logging/device/faulty_file_system.h"
+#include "tests/system/held_pairs.h"
 #include "tests/system/runs/small_run.h"
 
 namespace dbx::testing {
