@@ -9,8 +9,10 @@
 #include "system/pairs/registry.h"
 #include "system/runs/log_directory.h"
 #include "system/runs/log_files.h"
+#include "system/transaction/ack_file.h"
 #include "tests/logging/caught.h"
 #include "tests/logging/device/faulty_file_system.h"
+#include "tests/logging/device/temp_dir.h"
 #include "tests/system/held_pairs.h"
 #include "tests/system/runs/small_run.h"
 
@@ -314,10 +316,12 @@ TEST_F(BackupRunTest, TablesOfAnotherShapeAreAMismatch) {
 
 // Its workers need not wait for anything that would tell them.
 TEST(BackupRunFailureTest, ARunWhoseBackupCannotBeWrittenEnds) {
-  Options options = SmallRunOf({"NO_WAIT", "LOG_DIFFERENTIAL", "LOG_DATA", 2}, 0);
+  constexpr uint64_t kTxns = 1'000'000;
+  Options options = SmallRunOf({"NO_WAIT", "LOG_DIFFERENTIAL", "LOG_DATA", 2}, kTxns);
   if (!IsHeld(options)) GTEST_SKIP() << "this build does not hold the pair";
-  options.seconds = 3600;
-  options.log_limit_bytes = uint64_t{1} << 40;
+  const TempDir dir;
+  options.ack_file = dir / "acks";
+  options.log_limit_bytes = uint64_t{1} << 30;
   FaultyFileSystem files;
   files.Fail(Operation::kWrite, 1, EIO, /*for_good=*/true, "backup-b");
   LogStorage storage(files);
@@ -325,6 +329,9 @@ TEST(BackupRunFailureTest, ARunWhoseBackupCannotBeWrittenEnds) {
   const auto run = [&] { Registry::Global().Create(options)->Run(options, storage); };
   EXPECT_EQ(Caught(run, what), ExitStatus::kIo) << what;
   EXPECT_NE(what.find("backup-b"), std::string::npos) << what;
+  uint64_t acknowledged = 0;
+  AckFile::Open(options.ack_file)->ForEachAcknowledged([&](TxnId) { ++acknowledged; });
+  EXPECT_LT(acknowledged, 2 * kTxns);
 }
 
 }  // namespace

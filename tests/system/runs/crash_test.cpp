@@ -169,13 +169,19 @@ class CrashTest : public ::testing::TestWithParam<Cell> {
     Options options = base;
     options.ack_file = ack_path_;
     options.verify = true;
+    options.log_truncation = GetParam().logs == 2;
     FaultyFileSystem files;
     RunAndCrash(files, options, FaultyFileSystem::Crash::kDurableOnly, 0);
     const Crash end{files.CrashImage(FaultyFileSystem::Crash::kDurableOnly, 0), ReadFile(ack_path_)};
     const RecoveryResult result = Recover(base, end, 3);
     EXPECT_EQ(result.verified, "a,b,c,d");
     EXPECT_TRUE(result.clean_end);
-    EXPECT_EQ(result.recovered, result_.logged_txns);
+    // Of a log that was truncated only what is left is counted; check c covers the rest.
+    if (result.ended_below.empty()) {
+      EXPECT_EQ(result.recovered, result_.logged_txns);
+    } else {
+      EXPECT_LE(result.recovered, result_.logged_txns);
+    }
     EXPECT_EQ(result.dropped_dependency, 0u);
   }
 
