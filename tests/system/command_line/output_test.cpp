@@ -255,7 +255,8 @@ TEST(Record, TheChannelOfEmulatedDevicesIsNamed) {
   RunResult run = SomeRun();
   run.directories.assign(2, {"./logs/run-0001", "emulated", "tmpfs", "pwrite, buffered, fdatasync", emulation});
   const std::string record = RunRecord(DefaultOptions(), run, TwoCores());
-  for (const Json& directory : Json::parse(record).at("environment").at("log_directories")) {
+  const Json parsed = Json::parse(record);
+  for (const Json& directory : parsed.at("environment").at("log_directories")) {
     EXPECT_EQ(directory.at("emulation").at("profile"), "disk29,channel=160M");
     EXPECT_EQ(directory.at("emulation").at("channel_bytes_per_second"), 160u << 20);
   }
