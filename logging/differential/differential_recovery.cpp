@@ -229,7 +229,8 @@ class RestartRun {
   void NameEnded() {
     const BackupAnchor& anchor = input_.anchor;
     if (!anchor.truncates) return;
-    summary_.ended_below = anchor.sequences;
+    // Behind the backup of the start the logs are whole.
+    if (anchor.number > 0) summary_.ended_below = anchor.sequences;
     // One that is still to end, or be tried again, has the sequence itself.
     for (const uint64_t sequence : anchor.sequences) {
       summary_.next_sequence = std::max(summary_.next_sequence, sequence + 1);

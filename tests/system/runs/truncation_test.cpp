@@ -75,7 +75,7 @@ TEST_F(TruncationRunTest, ARunGoesOnBehindItsLimit) {
 
 TEST_F(TruncationRunTest, ARunWithWholeLogsEndsAtItsLimit) {
   FaultyFileSystem files;
-  Options options = Base(12000);
+  Options options = Base(100000);
   options.log_truncation = false;
   EXPECT_EQ(Run(files, options).stop_reason, "log_limit");
   const Image image = files.CrashImage(Policy::kDurableOnly);
@@ -86,7 +86,7 @@ TEST_F(TruncationRunTest, ARunWithWholeLogsEndsAtItsLimit) {
 TEST_F(TruncationRunTest, WhereNoBlocksAreFreedARunEndsAtItsLimit) {
   FaultyFileSystem files;
   files.RefuseDiscards();
-  EXPECT_EQ(Run(files, Base(12000)).stop_reason, "log_limit");
+  EXPECT_EQ(Run(files, Base(100000)).stop_reason, "log_limit");
   EXPECT_EQ(Recover(files.CrashImage(Policy::kDurableOnly)).verified, "a,c,d");
 }
 
