@@ -332,6 +332,32 @@ static_assert(sizeof(AnchorTable) == 16);
 // Behind the tables, for each worker: all of its transactions with lower sequence numbers had ended before the
 // checkpoint began.
 
+// `row-anchor` of a run with row checkpoints (system/runs/row_checkpoint.h): RowAnchorFile, u64 for each worker, padded
+// with zeros to whole blocks. It names the newest complete one, whose parts are as those of a checkpoint; the run's own
+// start holds before there is any. For each worker: all of its transactions with lower sequence numbers had ended
+// before the checkpoint began.
+inline constexpr char kRowAnchorMagic[8] = {'D', 'B', 'X', 'R', 'A', 'N', '\r', '\n'};
+struct RowAnchorFile {
+  char magic[8];
+  uint32_t version;
+  uint32_t crc;  // CRC32C of the file with this field zero
+  uint64_t database_id;
+  uint64_t run_id;
+  uint32_t number;    // of the checkpoint, from 1 on
+  uint16_t copy;      // whose files they are, of two
+  uint8_t truncates;  // 1: the logs may have been truncated below `start`
+  uint8_t unused_after_truncates;
+  uint32_t part_count;
+  uint32_t log_count;
+  uint32_t worker_count;
+  uint32_t unused_after_workers;
+  uint64_t bytes;            // of the file without padding
+  uint64_t start[kMaxLogs];  // of each log, where replay begins: a record starts there
+  uint64_t end[kMaxLogs];    // and how far it is durable: the rows hold nothing of a record behind it
+  CheckpointPart parts[kMaxCheckpointParts];
+};
+static_assert(sizeof(RowAnchorFile) == 64 + 2 * 8 * kMaxLogs + 24 * kMaxCheckpointParts);
+
 // A frame of a backup's part: this header, then the packed images of a page (storage/heap/page_space.h), filled up with
 // zeros to whole blocks. Page i of a table is frame i div parts of part i mod parts.
 struct BackupFrame {
