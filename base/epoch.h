@@ -53,6 +53,10 @@ class EpochClock {
   // Release: a thread that sees the slot idle (SafeEpoch) sees all accesses of the section as done.
   void Leave(WorkerId worker) { slots_[worker.value()].value.store(kIdle, std::memory_order_release); }
 
+  // Whether the worker is outside of its section. Sequentially consistent, as Enter is: of a thread that tells workers
+  // to stay outside and then looks here, and a worker that enters and then looks whether it may, one sees the other.
+  bool IsIdle(WorkerId worker) const { return slots_[worker.value()].value.load(std::memory_order_seq_cst) == kIdle; }
+
   // The epoch that the worker last announced; only between Enter and Leave, by the worker itself.
   Epoch Announced(WorkerId worker) const { return Epoch(slots_[worker.value()].value.load(std::memory_order_relaxed)); }
 

@@ -83,7 +83,10 @@ struct LogTraits {
   // Records have their transactions' read and commit timestamps, and replay is multi-version.
   bool needs_multi_version = false;
   bool appends_changes = false;  // a record per change of a row, as it is made, and one that commits them
-  bool needs_pages = false;      // records name pages and slots: every table is paged (storage/heap/page_space.h)
+  // Records have the rows that were written, and are replayed in their order: a checkpoint of rows (system/runs/
+  // row_checkpoint.h) may stand for those below its start.
+  bool row_checkpoints = false;
+  bool needs_pages = false;  // records name pages and slots: every table is paged (storage/heap/page_space.h)
   ReplayOrder replay_order;
 };
 

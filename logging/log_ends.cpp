@@ -35,8 +35,8 @@ void CheckDurableEnd(const LogReader& reader) {
   const LogSource& source = reader.source();
   if (reader.position() >= source.durable_until) return;
   ThrowDamaged(source, reader.position(),
-               std::string(reader.end_reason()) + ", but the run's frontier shows that it was durable up to offset " +
-                   std::to_string(source.OffsetOf(source.durable_until)));
+               std::string(reader.end_reason()) + ", but the run's " + source.durable_shown_by +
+                   " shows that it was durable up to offset " + std::to_string(source.OffsetOf(source.durable_until)));
 }
 
 // For logs that do not end cleanly, each examined by one thread; the findings of others, and of frozen ones, whose

@@ -66,6 +66,7 @@ struct LogSource {
   // earlier are damaged.
   Stamp stamp_end = Stamp(UINT64_MAX);
   Lsn durable_until{};
+  const char* durable_shown_by = "frontier";  // the file that says so
 
   bool frozen() const { return frozen_end != Lsn(UINT64_MAX); }
   // Where reading begins.

@@ -19,13 +19,13 @@ ReplayLanes::ReplayLanes(const std::vector<LogSource>& sources, uint32_t workers
   for (uint32_t j = 0; j < sources.size(); ++j) {
     CHECK(sources[j].log_index == j && sources[j].log_count == sources.size());
     logs_[j].reader = std::make_unique<LogReader>(sources[j], block_bytes, lanes_per_log + kSpareBuffers);
-    logs_[j].position.store(sources[j].start.value(), std::memory_order_relaxed);
+    logs_[j].position.store(sources[j].First().value(), std::memory_order_relaxed);
     logs_[j].watermark.store(sources[j].first_timestamp.value(), std::memory_order_relaxed);
   }
   for (uint32_t i = 0; i < lanes_per_log * sources.size(); ++i) {
     lanes_.push_back(std::make_unique<Lane>());
     lanes_.back()->log = i % static_cast<uint32_t>(sources.size());
-    lanes_.back()->progress.store(sources[lanes_.back()->log].start.value(), std::memory_order_relaxed);
+    lanes_.back()->progress.store(sources[lanes_.back()->log].First().value(), std::memory_order_relaxed);
     lanes_.back()->watermark.store(sources[lanes_.back()->log].first_timestamp.value(), std::memory_order_relaxed);
     lanes_.back()->records.reserve(LogReader::kBatchRecords);
   }

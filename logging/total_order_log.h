@@ -11,7 +11,7 @@
 // it read had reserved before installing them.
 //
 // Places P:
-//   P::kName, P::kScheme, P::kHasAnchors
+//   P::kName, P::kScheme, P::kHasAnchors, P::kRowCheckpoints
 //   P(LogSet&, const LogOptions&)
 //   std::byte* StageFor(worker, bytes)  where to build a record before its place is reserved; nullptr: in its place
 //   Reserve(worker, bytes) -> Submit(worker, place) | Void(worker, place)   as LogStream
@@ -28,16 +28,18 @@ namespace dbx {
 template <class Payload, class Places>
 class TotalOrderLog : public FlushHooks, public LogDefaults {
  public:
-  static constexpr LogTraits kTraits = {.name = Places::kName,
-                                        .scheme = Places::kScheme,
-                                        .payload = Payload::kKind,
-                                        .logs = true,
-                                        .fixed_bytes = kFixedRecordBytes<Payload>,
-                                        .tracks_reads = false,
-                                        .reserve_before_recheck = kOrdersReads<Payload>,
-                                        .single_stream = true,
-                                        .needs_multi_version = Payload::kTimestamps,
-                                        .replay_order = ReplayOrder::kTotal};
+  static constexpr LogTraits kTraits = {
+      .name = Places::kName,
+      .scheme = Places::kScheme,
+      .payload = Payload::kKind,
+      .logs = true,
+      .fixed_bytes = kFixedRecordBytes<Payload>,
+      .tracks_reads = false,
+      .reserve_before_recheck = kOrdersReads<Payload>,
+      .single_stream = true,
+      .needs_multi_version = Payload::kTimestamps,
+      .row_checkpoints = Places::kRowCheckpoints && Payload::kKind == PayloadKind::kData,
+      .replay_order = ReplayOrder::kTotal};
   using CommitPoint = ScalarPoint<Lsn>;
 
   struct TxnState {

@@ -156,6 +156,15 @@ class Table {
     hash_->ForEachRow(count * part / parts, count * (part + 1) / parts, visit);
   }
 
+  // Beside transactions: appends the keys of some more rows, absent ones too, from `position` on, which starts with 0,
+  // and moves it. Nothing: it has come to the end. A key that is in the index all the while is seen, one that is
+  // inserted or erased meanwhile, perhaps, or twice. Within an epoch section.
+  struct KeyPosition {
+    uint64_t next = 0;  // a first bucket, or a key
+    bool at_end = false;
+  };
+  void NextKeys(KeyPosition& position, std::vector<Key>& keys) const;
+
   uint64_t row_count() const;   // present rows; walks the index
   size_t memory_bytes() const;  // rows and index, in pages that are in use
   size_t index_bytes() const { return ordered() ? tree_->memory_bytes() : hash_->memory_bytes(); }

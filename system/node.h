@@ -18,6 +18,7 @@
 #include "system/run_control.h"
 #include "system/runs/log_directory.h"
 #include "system/transaction/ack_file.h"
+#include "system/transaction/row_source.h"
 #include "system/workloads.h"
 
 namespace dbx {
@@ -67,6 +68,9 @@ class Node {
   // Called by the thread that will run it, so that its memory is on the thread's NUMA node. `ack_file` may be null.
   virtual std::unique_ptr<WorkerThread> MakeWorker(WorkerId id, WorkloadRef workload, CallList calls,
                                                    const WorkerOptions& options, AckFile* ack_file) = 0;
+
+  // Of a scheme with row checkpoints: what copies rows beside the workers, by a thread whose id is above theirs.
+  virtual std::unique_ptr<RowSource> MakeRowCopier(WorkerId id) = 0;
 
   // Throws the error of a write, or of another thread of the scheme, if there was one. The last word is spoken after
   // logs()->Stop(). From any thread.

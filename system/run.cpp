@@ -16,12 +16,14 @@
 #include "base/host.h"
 #include "base/stop.h"
 #include "logging/backup/backup_options.h"
+#include "logging/backup/checkpointer.h"
 #include "storage/digest.h"
 #include "system/log_interval.h"
 #include "system/pairs/pair_types.h"
 #include "system/replay/recovery_run.h"
 #include "system/replay/verify.h"
 #include "system/replay/workload_check.h"
+#include "system/runs/row_checkpoint.h"
 
 namespace dbx {
 namespace {
@@ -40,6 +42,7 @@ class Run {
   RunResult Measure() {
     Load();
     OpenLogs();
+    StartRowCheckpoints();
     const EpochTicker ticker(node_.epochs(), std::chrono::milliseconds(options_.epoch_period_ms));
     StartWorkers();
     AwaitWorkers();
@@ -180,6 +183,7 @@ class Run {
       result_.checkpoint_bytes = files.checkpoint_bytes;
       result_.run_number = files.run_number;
       result_.directories = files.directories;
+      row_files_ = files.rows;
       node_.Hold(std::move(files.locks));
       node_.OpenLog(
           std::make_unique<LogSet>(std::move(files.targets), LogSetOptionsOf(options_, files.run_id, start_lsn_)),
@@ -190,6 +194,20 @@ class Run {
     }
     // Above those of all transactions in the logs, recovered or dropped.
     node_.OpenControl(LockTableBuckets(options_), IsolationOf(options_), TimestampOf(first_stamp_));
+  }
+
+  void StartRowCheckpoints() {
+    if (!TakesRowCheckpoints(options_, log_traits())) return;
+    control_.ended_below = std::vector<CachePadded<Atomic<uint64_t>>>(options_.thread_cnt);
+    for (auto& ended : control_.ended_below) ended.value.store(first_sequence_);
+    const std::string truncated = row_files_.truncated.paths.empty() ? "" : row_files_.truncated.paths.front();
+    LogSet& logs = *node_.logs();
+    checkpointer_ = std::make_unique<Checkpointer>(
+        std::make_unique<RowCheckpoint>(storage_.files(), database_, logs, node_.epochs(), control_,
+                                        node_.MakeRowCopier(WorkerId(options_.thread_cnt)), row_files_),
+        [&logs] { return logs.reserved_bytes(); },
+        CheckpointOptions{options_.checkpoint_interval_ms, options_.checkpoint_bytes}, truncated);
+    checkpointer_->Start();
   }
 
   void StartWorkers() {
@@ -281,6 +299,7 @@ class Run {
   bool LogHasFailed() const {
     try {
       node_.ThrowIfLogFailed();
+      if (checkpointer_) checkpointer_->ThrowIfFailed();
       return false;
     } catch (...) {
       return true;
@@ -296,6 +315,10 @@ class Run {
   }
 
   void Finish() {
+    if (checkpointer_) {
+      checkpointer_->Stop();
+      checkpointer_->ThrowIfFailed();
+    }
     std::optional<std::pair<uint64_t, uint64_t>> digest;
     if (options_.verify) digest = VerifyCleanEnd();
     uint64_t acknowledged_bytes = 0;
@@ -357,7 +380,7 @@ class Run {
     result_.log_buffer_bytes = logs.memory_bytes();
     result_.fixed_record_bytes = log_traits().fixed_bytes;
     result_.central_log = node_.central_counters();
-    result_.checkpoints = node_.checkpoint_counters();
+    result_.checkpoints = checkpointer_ ? checkpointer_->counters() : node_.checkpoint_counters();
     for (uint32_t i = 0; i < logs.count(); ++i) {
       const LogStream& stream = logs.stream(i);
       StreamStats stats;
@@ -391,6 +414,8 @@ class Run {
   std::vector<std::unique_ptr<WorkerThread>> workers_;
   std::vector<std::exception_ptr> errors_;
   std::vector<Thread> threads_;
+  RowCheckpointFiles row_files_;
+  std::unique_ptr<Checkpointer> checkpointer_;  // of row checkpoints
 };
 
 }  // namespace

@@ -3,7 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
+#include "base/cache_line.h"
 #include "base/host.h"
 
 namespace dbx {
@@ -11,8 +13,12 @@ namespace dbx {
 struct RunControl {
   Atomic<bool> go{false};        // start the measured interval
   Atomic<bool> stop{false};      // it has ended: from now on a timed run counts nothing
+  Atomic<bool> pause{false};     // workers stay between two transactions, outside of their epoch sections
   Atomic<uint32_t> warm{0};      // workers that have finished their warm-up
   Atomic<uint32_t> finished{0};  // workers that have run all their transactions
+  // By worker, written before it leaves its epoch section: its transactions with lower sequence numbers have ended.
+  // Empty where nobody asks.
+  std::vector<CachePadded<Atomic<uint64_t>>> ended_below;
 };
 
 struct WorkerOptions {

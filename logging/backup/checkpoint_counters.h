@@ -1,4 +1,4 @@
-// The fuzzy checkpoints of a run, as counted by their writer (checkpointer.h); not the backup with which a run begins.
+// The checkpoints of a run, as counted by their writer (checkpointer.h); not the backup with which a run begins.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,12 @@ struct CheckpointCounters {
   uint64_t checkpoints = 0;    // complete
   uint64_t failed = 0;         // for lack of space
   uint64_t abandoned = 0;      // as the run ended
-  uint64_t pages = 0;          // written, by all of these
+  uint64_t pages = 0;          // written, by all of these; or
+  uint64_t rows = 0;           // where rows are copied
   uint64_t bytes = 0;          // of these in the backup's files
   double seconds = 0;          // of all of them
   LatencyHistogram latches{};  // how long each dirty page was latched: a transaction could have waited for it so long
+  LatencyHistogram pauses{};   // where rows are copied: how long the workers were kept between two transactions
 };
 
 }  // namespace dbx

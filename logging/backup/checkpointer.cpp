@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdio>
+#include <utility>
 
 #include "base/check.h"
 
@@ -14,17 +15,23 @@ constexpr std::chrono::milliseconds kLook{1};
 
 }  // namespace
 
+Checkpointer::Checkpointer(std::unique_ptr<CheckpointWriter> writer, std::function<uint64_t()> reserved_bytes,
+                           const CheckpointOptions& options, std::string truncated_log)
+    : reserved_bytes_(std::move(reserved_bytes)),
+      options_(options),
+      truncated_log_(std::move(truncated_log)),
+      writer_(std::move(writer)) {}
+
 Checkpointer::Checkpointer(CheckpointedLog& log, const BackupOptions& options)
-    : log_(log),
-      options_(options.checkpoints),
-      truncated_log_(options.truncated_logs.empty() ? "" : options.truncated_logs.front()),
-      checkpoint_(log, options) {}
+    : Checkpointer(
+          std::make_unique<FuzzyCheckpoint>(log, options), [&log] { return log.ReservedBytes(); }, options.checkpoints,
+          options.truncated_logs.empty() ? "" : options.truncated_logs.front()) {}
 
 void Checkpointer::Start() {
   CHECK(!thread_.joinable() && !stop_.load());
   if (options_.interval_ms == 0 && options_.interval_bytes == 0) return;
   end_nanos_ = host::MonotonicNanos();
-  begin_bytes_ = log_.ReservedBytes();
+  begin_bytes_ = reserved_bytes_();
   thread_ = Thread([this] { Loop(); });
 }
 
@@ -44,14 +51,12 @@ void Checkpointer::ThrowIfFailed() const {
 
 void Checkpointer::Loop() {
   try {
-    while (AwaitDue() && WriteNext() != FuzzyCheckpoint::Outcome::kGivenUp) continue;
+    while (AwaitDue() && WriteNext() != CheckpointWriter::Outcome::kGivenUp) continue;
   } catch (...) {
     error_ = std::current_exception();
     failed_.store(true, std::memory_order_release);
   }
-  counters_.pages = checkpoint_.pages();
-  counters_.bytes = checkpoint_.bytes();
-  counters_.latches = checkpoint_.latches();
+  writer_->CountInto(counters_);
 }
 
 bool Checkpointer::AwaitDue() {
@@ -66,7 +71,7 @@ bool Checkpointer::AwaitDue() {
     std::chrono::nanoseconds wait = kLook;
     if (options_.interval_bytes == 0) {
       wait = std::chrono::nanoseconds(interval - passed);
-    } else if (log_.ReservedBytes() - begin_bytes_ >= options_.interval_bytes) {
+    } else if (reserved_bytes_() - begin_bytes_ >= options_.interval_bytes) {
       return true;
     }
     wake_.wait_for(lock, wait, stopped);
@@ -74,23 +79,23 @@ bool Checkpointer::AwaitDue() {
   return false;
 }
 
-FuzzyCheckpoint::Outcome Checkpointer::WriteNext() {
+CheckpointWriter::Outcome Checkpointer::WriteNext() {
   const uint64_t begin_nanos = host::MonotonicNanos();
-  begin_bytes_ = log_.ReservedBytes();
-  const FuzzyCheckpoint::Outcome outcome = checkpoint_.Write([this] { return stop_.load(); });
+  begin_bytes_ = reserved_bytes_();
+  const CheckpointWriter::Outcome outcome = writer_->Write([this] { return stop_.load(); });
   end_nanos_ = host::MonotonicNanos();
   counters_.seconds += static_cast<double>(end_nanos_ - begin_nanos) * 1e-9;
-  had_no_space_ = outcome == FuzzyCheckpoint::Outcome::kNoSpace;
-  counters_.checkpoints += outcome == FuzzyCheckpoint::Outcome::kComplete;
-  counters_.abandoned += outcome == FuzzyCheckpoint::Outcome::kGivenUp;
-  if (checkpoint_.cannot_discard() && !noticed_) {
+  had_no_space_ = outcome == CheckpointWriter::Outcome::kNoSpace;
+  counters_.checkpoints += outcome == CheckpointWriter::Outcome::kComplete;
+  counters_.abandoned += outcome == CheckpointWriter::Outcome::kGivenUp;
+  if (writer_->cannot_discard() && !noticed_) {
     noticed_ = true;
     std::fprintf(stderr, "notice: the file system of %s frees no blocks of a file: the logs stay as long as they are\n",
                  truncated_log_.c_str());
   }
-  if (outcome != FuzzyCheckpoint::Outcome::kNoSpace || ++counters_.failed > 1) return outcome;
+  if (outcome != CheckpointWriter::Outcome::kNoSpace || ++counters_.failed > 1) return outcome;
   std::fprintf(stderr, "notice: no space for a checkpoint, recovery would begin with the one before: %s\n",
-               checkpoint_.no_space_because().c_str());
+               writer_->no_space_because().c_str());
   return outcome;
 }
 

@@ -1,5 +1,5 @@
-// The thread that writes fuzzy checkpoints (fuzzy_checkpoint.h) beside the transactions of a run, in intervals of time
-// or of log bytes.
+// The thread that writes checkpoints, fuzzy ones of pages (fuzzy_checkpoint.h) or those of rows
+// (system/runs/row_checkpoint.h), beside the transactions of a run, in intervals of time or of log bytes.
 //
 // One for which there is no space is counted, with a notice on stderr the first time; transactions go on over the older
 // backup; one, too, if the logs were to be truncated and cannot. Any other failure ends the thread, and is to end the
@@ -10,6 +10,8 @@
 
 #include <cstdint>
 #include <exception>
+#include <functional>
+#include <memory>
 #include <string>
 
 #include "base/host.h"
@@ -23,7 +25,10 @@ class Checkpointer {
  public:
   using Counters = CheckpointCounters;
 
-  // As FuzzyCheckpoint.
+  // `reserved_bytes()` counts those of all logs; `truncated_log` is one of the logs that are to be truncated, or empty.
+  Checkpointer(std::unique_ptr<CheckpointWriter> writer, std::function<uint64_t()> reserved_bytes,
+               const CheckpointOptions& options, std::string truncated_log);
+  // With a FuzzyCheckpoint, which has the same arguments.
   Checkpointer(CheckpointedLog& log, const BackupOptions& options);
   ~Checkpointer() { Stop(); }
   Checkpointer(const Checkpointer&) = delete;
@@ -42,14 +47,14 @@ class Checkpointer {
   void Loop();
   // Waits until the next checkpoint is due. False: the run ends.
   bool AwaitDue();
-  FuzzyCheckpoint::Outcome WriteNext();
+  CheckpointWriter::Outcome WriteNext();
 
-  const CheckpointedLog& log_;
+  const std::function<uint64_t()> reserved_bytes_;
   const CheckpointOptions options_;
   const std::string truncated_log_;  // the first of them, if they are to be truncated
 
   // Of the thread.
-  FuzzyCheckpoint checkpoint_;
+  const std::unique_ptr<CheckpointWriter> writer_;
   uint64_t end_nanos_ = 0;    // of the last one
   uint64_t begin_bytes_ = 0;  // reserved when it began
   bool noticed_ = false;      // that the logs cannot be truncated

@@ -39,15 +39,14 @@ FuzzyCheckpoint::FuzzyCheckpoint(CheckpointedLog& log, const BackupOptions& opti
       backup_(options.writer),
       files_(*options.files),
       anchor_path_(options.anchor_path),
-      truncated_logs_(options.truncated_logs),
-      log_starts_(options.anchor.begin),
+      truncation_(files_, {options.truncated_logs, options.anchor.begin},
+                  [&log](uint64_t bytes) { log.CountDiscarded(bytes); }),
       bytes_before_(backup_->written_bytes()),
       anchor_(options.anchor),
-      scan_(*backup_),
-      discarded_until_(truncated_logs_.size(), format::kStreamOffset) {
+      scan_(*backup_) {
   CHECK(database_.checkpoints().number() == anchor_.number);
   // The first backup's anchor says where the logs start.
-  CHECK(truncated_logs_.empty() || (anchor_.number == 0 && truncated_logs_.size() == log_starts_.size()));
+  CHECK(!truncation_.wanted() || anchor_.number == 0);
 }
 
 bool FuzzyCheckpoint::HasSpace(auto&& write) {
@@ -71,7 +70,7 @@ FuzzyCheckpoint::Outcome FuzzyCheckpoint::Write(const std::function<bool()>& sto
     return Outcome::kGivenUp;
   }
   anchor_ = std::move(next);
-  TruncateLogs(anchor_.needed);
+  truncation_.Truncate(anchor_.needed);
   return Outcome::kComplete;
 }
 
@@ -87,7 +86,7 @@ bool FuzzyCheckpoint::TakeSteps(BackupAnchor& next, const std::function<bool()>&
   for (size_t log = 0; log < next.needed.size(); ++log) {
     next.needed[log] = std::max(next.needed[log], anchor_.needed[log]);
   }
-  next.truncates = !truncated_logs_.empty();
+  next.truncates = truncation_.wanted();
   next.sequences = ask([&] { return log_.EndedBelow(); });
   next.number = database_.checkpoints().Begin();
   CHECK(next.tables.size() == database_.table_count() && next.parts == backup_->shape().parts());
@@ -137,18 +136,10 @@ void FuzzyCheckpoint::TakeBack(const BackupAnchor& next) {
   }
 }
 
-void FuzzyCheckpoint::TruncateLogs(const std::vector<Lsn>& needed) {
-  for (size_t log = 0; log < truncated_logs_.size() && !cannot_discard_; ++log) {
-    const uint64_t from = discarded_until_[log];
-    const uint64_t to = format::kStreamOffset + (format::BlockBelow(needed[log]) - log_starts_[log]);
-    if (to <= from) continue;
-    bool done = false;
-    const bool has_space = HasSpace([&] { done = files_.Discard(truncated_logs_[log], from, to); });
-    cannot_discard_ = has_space && !done;
-    if (!done) continue;
-    discarded_until_[log] = to;
-    log_.CountDiscarded(to - from);
-  }
+void FuzzyCheckpoint::CountInto(CheckpointCounters& counters) const {
+  counters.pages = pages();
+  counters.bytes = bytes();
+  counters.latches = latches();
 }
 
 BackupAnchor WriteInitialBackup(Database& database, BackupWriter& backup, BackupAnchor identity) {

@@ -44,6 +44,8 @@
 #include "logging/backup/anchor_file.h"
 #include "logging/backup/backup_files.h"
 #include "logging/backup/backup_options.h"
+#include "logging/backup/checkpoint_writer.h"
+#include "logging/backup/log_truncation.h"
 #include "logging/backup/page_scan.h"
 #include "logging/device/file_system.h"
 #include "storage/database.h"
@@ -73,23 +75,22 @@ class CheckpointedLog {
   virtual void CountDiscarded(uint64_t bytes) = 0;
 };
 
-class FuzzyCheckpoint {
+class FuzzyCheckpoint : public CheckpointWriter {
  public:
-  enum class Outcome : uint8_t { kComplete, kNoSpace, kGivenUp };
-
   // The log, the database and the files outlive this.
   FuzzyCheckpoint(CheckpointedLog& log, const BackupOptions& options);
 
   // The next checkpoint. It is given up, its flag taken back and its anchor not written, if `stopped` says that the run
   // ends, or if the log throws an Error. Throws Error of the files. No other may follow then, or after one given up.
-  Outcome Write(const std::function<bool()>& stopped);
+  Outcome Write(const std::function<bool()>& stopped) override;
 
   // The durable one.
   const BackupAnchor& anchor() const { return anchor_; }
   // Why there was no space, the last time.
-  const std::string& no_space_because() const { return no_space_because_; }
+  const std::string& no_space_because() const override { return no_space_because_; }
   // The logs were to be truncated, and their file system cannot do it.
-  bool cannot_discard() const { return cannot_discard_; }
+  bool cannot_discard() const override { return truncation_.cannot_discard(); }
+  void CountInto(CheckpointCounters& counters) const override;
   // Since the run began, of failed checkpoints too.
   uint64_t pages() const { return scan_.pages(); }
   uint64_t bytes() const { return backup_->written_bytes() - bytes_before_; }
@@ -102,7 +103,6 @@ class FuzzyCheckpoint {
   bool TakeSteps(BackupAnchor& next, const std::function<bool()>& stopped);
   void CopyPages(const BackupAnchor& next, const std::function<bool()>& stopped);
   void TakeBack(const BackupAnchor& next);
-  void TruncateLogs(const std::vector<Lsn>& needed);
   // False if `write` fails for lack of space.
   bool HasSpace(auto&& write);
 
@@ -111,14 +111,11 @@ class FuzzyCheckpoint {
   const std::shared_ptr<BackupWriter> backup_;
   FileSystem& files_;
   const std::string anchor_path_;
-  const std::vector<std::string> truncated_logs_;
-  const std::vector<Lsn> log_starts_;
+  LogTruncation truncation_;
   const uint64_t bytes_before_;
   BackupAnchor anchor_;
   PageScan scan_;
   std::string no_space_because_;
-  std::vector<uint64_t> discarded_until_;  // by log: the offset in its file
-  bool cannot_discard_ = false;
 };
 
 // Writes the backup with which a run begins, number 0 in copy 0, of a database that no transaction uses yet; durable on

@@ -32,6 +32,7 @@ class CentralLog {
   static constexpr format::Scheme kScheme = format::Scheme::kEleda;
   // SDL is recorded in the log itself (section 4.3).
   static constexpr bool kHasAnchors = true;
+  static constexpr bool kRowCheckpoints = false;
 
   CentralLog(LogSet& logs, const LogOptions& options);
 

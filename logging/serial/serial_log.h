@@ -11,6 +11,7 @@ class SerialPlaces {
   static constexpr std::string_view kName = "LOG_SERIAL";
   static constexpr format::Scheme kScheme = format::Scheme::kSerial;
   static constexpr bool kHasAnchors = false;
+  static constexpr bool kRowCheckpoints = true;
 
   SerialPlaces(LogSet& logs, const LogOptions&) : stream_(logs.stream(0)) {}
 

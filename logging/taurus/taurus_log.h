@@ -47,6 +47,7 @@ class TaurusLog : public FlushHooks, public LogDefaults {
                                         .reserve_before_recheck = kTracksReads,
                                         .single_stream = false,
                                         .needs_multi_version = Payload::kTimestamps,
+                                        .row_checkpoints = Payload::kKind == PayloadKind::kData,
                                         .replay_order = ReplayOrder::kPartial};
   using CommitPoint = VectorPoint;
 

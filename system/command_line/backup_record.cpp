@@ -17,21 +17,28 @@ Json CheckpointsJson(const std::optional<CheckpointCounters>& checkpoints) {
           {"failed", checkpoints->failed},
           {"abandoned", checkpoints->abandoned},
           {"pages", checkpoints->pages},
+          {"rows", checkpoints->rows},
           {"bytes", checkpoints->bytes},
           {"seconds", checkpoints->seconds},
           {"latch_us_p99", Micros(checkpoints->latches.PercentileNanos(0.99))},
           {"longest_latch_us", Micros(checkpoints->latches.max_nanos())},
-          {"latch_histogram", HistogramJson(checkpoints->latches)}};
+          {"latch_histogram", HistogramJson(checkpoints->latches)},
+          {"pause_us_p99", Micros(checkpoints->pauses.PercentileNanos(0.99))},
+          {"longest_pause_us", Micros(checkpoints->pauses.max_nanos())},
+          {"pause_histogram", HistogramJson(checkpoints->pauses)}};
 }
 
 std::string CheckpointsLine(const Json& run_metrics) {
   const Json& c = run_metrics.at("checkpoints");
   if (c.is_null() || Count(c, "complete") + Count(c, "failed") + Count(c, "abandoned") == 0) return "";
+  const bool of_rows = Count(c, "rows") > 0;
   return fmt::format(
-      "checkpoints: {} complete, {} failed, {} abandoned at the end, {} pages, {:.1f} MB in {:.2f} s; a page latched "
-      "for {:.1f} us (p99), {:.1f} us at most\n",
-      Count(c, "complete"), Count(c, "failed"), Count(c, "abandoned"), Count(c, "pages"), Number(c, "bytes") / 1e6,
-      Number(c, "seconds"), Number(c, "latch_us_p99"), Number(c, "longest_latch_us"));
+      "checkpoints: {} complete, {} failed, {} abandoned at the end, {} {}, {:.1f} MB in {:.2f} s; {} for {:.1f} us "
+      "(p99), {:.1f} us at most\n",
+      Count(c, "complete"), Count(c, "failed"), Count(c, "abandoned"), Count(c, of_rows ? "rows" : "pages"),
+      of_rows ? "rows" : "pages", Number(c, "bytes") / 1e6, Number(c, "seconds"),
+      of_rows ? "workers paused" : "a page latched", Number(c, of_rows ? "pause_us_p99" : "latch_us_p99"),
+      Number(c, of_rows ? "longest_pause_us" : "longest_latch_us"));
 }
 
 // The paper's log processing is the passes that redo and undo, as it takes the ends of the logs for granted.

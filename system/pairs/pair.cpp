@@ -43,7 +43,8 @@ class PairEngine : public Engine {
     }
     const std::string_view refusal = rules::IsolationRefusal(IsolationOf(options), Cc::kTraits);
     if (!refusal.empty()) throw Error(ExitStatus::kUsage, std::string(refusal));
-    PairNode<Cc, Log> node(options.num_logger, options.thread_cnt);
+    CheckCheckpoints(options);
+    PairNode<Cc, Log> node(options.num_logger, TransactionThreads(options, Log::kTraits));
     RunResult result = MeasureRun(options, storage, node);
     result.simd = simd;
     return result;
@@ -60,6 +61,24 @@ class PairEngine : public Engine {
   }
 
  private:
+  static void CheckCheckpoints(const Options& options) {
+    if (options.checkpoint_interval_ms == 0 && options.checkpoint_bytes == 0) return;
+    if (!Log::kTraits.needs_pages && !Log::kTraits.row_checkpoints) {
+      throw Error(ExitStatus::kUsage,
+                  std::string(Log::kTraits.name) +
+                      " takes no checkpoints beside transactions, with this LOG_TYPE; leave --checkpoint_interval and "
+                      "--checkpoint_bytes out");
+    }
+    if (options.log_dirs.size() > format::kMaxCheckpointParts) {
+      throw Error(ExitStatus::kUsage, "a checkpoint has a part in each directory of --log_dir, at most " +
+                                          std::to_string(format::kMaxCheckpointParts));
+    }
+    if (Log::kTraits.row_checkpoints && options.thread_cnt == kThreadsMax) {
+      throw Error(ExitStatus::kUsage, "checkpoints of rows are taken by a further thread: use one worker less");
+    }
+  }
+  static constexpr uint32_t kThreadsMax = 1024;
+
   // Throws when the machine lacks the requested instructions.
   static std::string SelectSimd(const Options& options) {
     return SelectLsnVectorOps(options.update_simd ? options.simd : "scalar");

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "system/node.h"
+#include "system/transaction/row_copier.h"
 #include "system/transaction/worker.h"
 
 namespace dbx {
@@ -56,6 +57,13 @@ class PairNode final : public Node {
                                                           ack_file);
     };
     return std::visit(make, workload);
+  }
+
+  std::unique_ptr<RowSource> MakeRowCopier([[maybe_unused]] WorkerId id) override {
+    if constexpr (Log::kTraits.row_checkpoints) {
+      return std::make_unique<RowCopier<Cc, Log>>(id, *shared_, *log_, database_);
+    }
+    return nullptr;
   }
 
   void ThrowIfLogFailed() const override { log_->ThrowIfFailed(); }

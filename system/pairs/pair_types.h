@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "concurrency_control/contract.h"
+#include "logging/contract.h"
 #include "logging/log_options.h"
 #include "logging/log_set.h"
 #include "system/command_line/options.h"
@@ -23,6 +24,15 @@ inline LogSetOptions LogSetOptionsOf(const Options& options, uint64_t run_id, Ls
   result.writer.flush_block_bytes = options.log_flush_block_bytes;
   result.writer.flushes_per_anchor = options.psn_flush_freq;
   return result;
+}
+
+// Whether transactions and checkpoints of rows run side by side.
+inline bool TakesRowCheckpoints(const Options& options, const LogTraits& traits) {
+  return traits.row_checkpoints && (options.checkpoint_interval_ms != 0 || options.checkpoint_bytes != 0);
+}
+// Threads that run transactions: the workers, and behind them the one that copies rows, if there is one.
+inline uint32_t TransactionThreads(const Options& options, const LogTraits& traits) {
+  return options.thread_cnt + (TakesRowCheckpoints(options, traits) ? 1 : 0);
 }
 
 inline LogOptions LogOptionsOf(const Options& options, Stamp first_stamp) {

@@ -1,5 +1,6 @@
 #include "system/replay/recovery_run.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -48,6 +49,15 @@ AncestryResult AncestryOf(const std::vector<RecoveredRun>& recovered, const OldR
   return before;
 }
 
+// Transactions whose records lie below the start of a row checkpoint keep their names: none is used again.
+void NameEnded(const RowAnchor& anchor, ReplaySummary& summary) {
+  summary.ended_below = anchor.sequences;
+  // One that is still to end, or be tried again, has the sequence itself.
+  for (const uint64_t sequence : anchor.sequences) {
+    summary.next_sequence = std::max(summary.next_sequence, sequence + 1);
+  }
+}
+
 // Redo of the logs of a chain of runs, over the state that the first one starts from.
 template <class R>
 std::vector<RecoveredRun> ReplayChainBy(const Options& options, const OldRuns& runs, WorkloadRef workload,
@@ -60,6 +70,10 @@ std::vector<RecoveredRun> ReplayChainBy(const Options& options, const OldRuns& r
                      options.verify ? &recovered[i].names : nullptr, i + 1 == runs.chain.size() ? replayed : nullptr);
     };
     recovered[i].summary = std::visit(replay, workload);
+    if (runs.chain[i].row_anchor) NameEnded(*runs.chain[i].row_anchor, recovered[i].summary);
+  }
+  if (StartStateOf(runs).kind == StartState::Kind::kRows) {
+    std::visit([&](auto* adopting) { adopting->Adopt(database, options.seed); }, workload);
   }
   return recovered;
 }
@@ -196,6 +210,11 @@ std::vector<LogSource> SourcesOf(const OldRun& run) {
     if (run.frontier) {
       source.stamp_end = run.frontier->stamp;
       source.durable_until = run.frontier->lsns[i];
+    }
+    if (run.row_anchor) {
+      source.needed = run.row_anchor->start[i];
+      source.durable_until = run.row_anchor->end[i];
+      source.durable_shown_by = "row-anchor";
     }
     if (run.frozen) source.stamp_end = run.frozen->stamp_end;
     if (run.frozen) source.frozen_end = run.frozen->frontier[i];

@@ -8,19 +8,19 @@
 namespace dbx {
 namespace {
 
-uint64_t LoadCheckpoint(const OldRun& run, FileSystem& files, Database& database) {
+uint64_t LoadCheckpoint(const OldRun& run, FileSystem& files, Repeated repeated, Database& database) {
   const auto parts = static_cast<uint32_t>(run.checkpoint_paths.size());
   const uint32_t threads = std::min(parts, database.workers());
   const auto load = [&](WorkerId worker) {
     for (uint32_t part = worker.value(); part < parts; part += threads) {
       LoadCheckpointPart(files, run.checkpoint_paths[part],
                          {run.header().database_id, run.header().run_id, run.header().schema_hash, part, parts},
-                         run.manifest->parts[part], database, worker);
+                         run.checkpoint_parts[part], database, worker, repeated);
     }
   };
   RunWorkers(threads, load, [] {});
   uint64_t rows = 0;
-  for (const format::CheckpointPart& part : run.manifest->parts) rows += part.rows;
+  for (const format::CheckpointPart& part : run.checkpoint_parts) rows += part.rows;
   return rows;
 }
 
@@ -30,6 +30,7 @@ StartState StartStateOf(const OldRuns& runs) {
   const OldRun& oldest = runs.chain.front();
   if (oldest.anchor) return {StartState::Kind::kBackup, &oldest};
   if (oldest.checkpoint_paths.empty()) return {};
+  if (oldest.row_anchor) return {StartState::Kind::kRows, &oldest};
   return {StartState::Kind::kCheckpoint, &oldest};
 }
 
@@ -40,10 +41,12 @@ uint64_t LoadStart(const StartState& start, FileSystem& files, uint64_t seed, ui
       std::visit([&](auto* fresh) { fresh->Load(database, seed, threads); }, workload);
       return 0;
     case StartState::Kind::kCheckpoint: {
-      const uint64_t rows = LoadCheckpoint(*start.run, files, database);
+      const uint64_t rows = LoadCheckpoint(*start.run, files, Repeated::kRefused, database);
       std::visit([&](auto* adopting) { adopting->Adopt(database, seed); }, workload);
       return rows;
     }
+    case StartState::Kind::kRows:
+      return LoadCheckpoint(*start.run, files, Repeated::kReplaced, database);
     case StartState::Kind::kBackup:
       return 0;
   }

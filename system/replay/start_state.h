@@ -13,10 +13,11 @@ namespace dbx {
 
 struct StartState {
   // kBackup: pages, which the run's recovery restores together with its logs.
-  enum class Kind : uint8_t { kFreshLoad, kCheckpoint, kBackup };
+  // kRows: a checkpoint whose rows are of different moments, so that the workload adopts them after the replay.
+  enum class Kind : uint8_t { kFreshLoad, kCheckpoint, kRows, kBackup };
 
   Kind kind = Kind::kFreshLoad;
-  const OldRun* run = nullptr;  // kCheckpoint: the run that starts from it
+  const OldRun* run = nullptr;  // kCheckpoint, kRows: the run that starts from it
 };
 
 // Of the oldest run of the chain.

@@ -33,6 +33,7 @@ void LoadReferenceStart(const Options& options, FileSystem& files, const OldRuns
                         Database& expected) {
   if (!runs.FromCheckpoint()) return fresh.Load(expected, options.seed, options.thread_cnt);
   const auto then = reference::LoadCheckpoint(ImageOf(runs.chain.front(), files), expected);
+  if (runs.chain.front().row_anchor) return;  // its rows are of different moments
   fresh.Adopt(expected, options.seed);
   if (then)
     CheckDigest(expected, *then, options.thread_cnt, "a failed: the checkpoint differs from what was continued");
@@ -71,6 +72,7 @@ Digest128 ReferenceDigest(const Options& options, FileSystem& files, const OldRu
   for (size_t i = 0; i < runs.chain.size(); ++i) {
     ReplayByReference(options, files, runs.chain[i], recovered[i].names, fresh, expected);
   }
+  if (runs.chain.front().row_anchor) fresh.Adopt(expected, options.seed);
   return DigestOf(expected, options.thread_cnt);
 }
 
@@ -89,6 +91,7 @@ reference::RunImage ImageOf(const OldRun& run, FileSystem& files) {
   if (run.frontier) image.frontier = image_of(run.frontier_path);
   for (const std::string& path : run.checkpoint_paths) image.checkpoint.push_back(image_of(path));
   if (run.anchor) image.anchor = image_of(run.anchor_path);
+  if (run.row_anchor) image.row_anchor = image_of(run.row_anchor_path);
   for (const std::string& path : run.backup_paths) image.backups.push_back(image_of(path));
   return image;
 }
@@ -147,7 +150,7 @@ Verification VerifyRecovery(const Options& options, FileSystem& files, const Old
                             const std::vector<RecoveredRun>& recovered, WorkloadRef workload,
                             const Database& database) {
   // A digest covers the run's changes to its starting state, which is proven where that is a fresh load.
-  const bool starts_afresh = runs.chain.size() == 1 && !runs.newest().manifest;
+  const bool starts_afresh = runs.chain.size() == 1 && !runs.newest().manifest && !runs.newest().row_anchor;
   const bool by_reference = options.reference || !starts_afresh || !HasRunEndDigest(recovered.back().summary);
   const uint64_t run_id = runs.newest().header().run_id;
   const auto acks = options.ack_file.empty() ? nullptr : AckFile::Open(options.ack_file, run_id);

@@ -25,10 +25,7 @@ using format::WriteEntry;
 // A block is written once it holds this much; a row more than that makes it longer.
 constexpr size_t kFullBytes = size_t{1} << 20;
 
-struct FreeDeleter {
-  void operator()(std::byte* p) const { std::free(p); }
-};
-using AlignedBuffer = std::unique_ptr<std::byte, FreeDeleter>;
+using AlignedBuffer = CheckpointPartWriter::Buffer;
 
 AlignedBuffer MakeBuffer() {
   AlignedBuffer buffer(
@@ -54,71 +51,6 @@ CheckpointHeader HeaderOf(const CheckpointIdentity& identity) {
   header.crc = CrcOf(header);
   return header;
 }
-
-class PartWriter {
- public:
-  PartWriter(FileSystem& files, const std::string& path, const DeviceOptions& options)
-      : device_(files.Create(path, options)), buffer_(MakeBuffer()) {}
-
-  void WriteHeader(const CheckpointHeader& header) {
-    std::memcpy(buffer_.get(), &header, sizeof header);
-    WriteOut(sizeof header);
-  }
-
-  void Add(TableId table, Key key, std::span<const std::byte> tuple) {
-    const size_t bytes = sizeof(WriteEntry) + RoundUp(tuple.size(), format::kRecordAlignment);
-    CHECK(bytes + sizeof(CheckpointBlock) <= format::kCheckpointBlockBytesMax);
-    if (used_ + bytes > kFullBytes && block_rows_ > 0) Flush(format::kCheckpointRows);
-    WriteEntry entry{};
-    entry.key = key;
-    entry.table = table.value();
-    entry.op = static_cast<uint8_t>(format::WriteOp::kPut);
-    entry.length = static_cast<uint32_t>(tuple.size());
-    std::memset(buffer_.get() + used_, 0, bytes);
-    std::memcpy(buffer_.get() + used_, &entry, sizeof entry);
-    std::memcpy(buffer_.get() + used_ + sizeof entry, tuple.data(), tuple.size());
-    used_ += bytes;
-    ++block_rows_;
-    ++part_.rows;
-  }
-
-  format::CheckpointPart Finish() {
-    if (block_rows_ > 0) Flush(format::kCheckpointRows);
-    const CheckpointEnd end{part_.rows, digest_};
-    std::memcpy(buffer_.get() + used_, &end, sizeof end);
-    used_ += sizeof end;
-    Flush(format::kCheckpointEnd);
-    return part_;
-  }
-
- private:
-  void Flush(uint32_t kind) {
-    CheckpointBlock block{0, static_cast<uint32_t>(used_), kind, static_cast<uint32_t>(block_rows_)};
-    std::memcpy(buffer_.get(), &block, sizeof block);
-    block.crc = Crc32c({buffer_.get() + sizeof block.crc, used_ - sizeof block.crc});
-    std::memcpy(buffer_.get(), &block.crc, sizeof block.crc);
-    digest_ = Crc32cExtend(digest_, {buffer_.get(), sizeof block.crc});
-    WriteOut(used_);
-    used_ = sizeof(CheckpointBlock);
-    block_rows_ = 0;
-  }
-
-  void WriteOut(size_t bytes) {
-    const size_t padded = RoundUp(bytes, format::kBlockBytes);
-    std::memset(buffer_.get() + bytes, 0, padded - bytes);
-    device_->StartWrite(part_.bytes, {buffer_.get(), padded});
-    device_->Complete(true);
-    part_.crc = Crc32cExtend(part_.crc, {buffer_.get(), padded});
-    part_.bytes += padded;
-  }
-
-  std::unique_ptr<BlockDevice> device_;
-  AlignedBuffer buffer_;
-  size_t used_ = sizeof(CheckpointBlock);
-  uint64_t block_rows_ = 0;
-  uint32_t digest_ = 0;
-  format::CheckpointPart part_{};
-};
 
 class PartReader {
  public:
@@ -215,10 +147,65 @@ class PartReader {
 
 }  // namespace
 
+CheckpointPartWriter::CheckpointPartWriter(FileSystem& files, const std::string& path, const DeviceOptions& options,
+                                           const CheckpointIdentity& identity)
+    : device_(files.Create(path, options)), buffer_(MakeBuffer()) {
+  const CheckpointHeader header = HeaderOf(identity);
+  std::memcpy(buffer_.get(), &header, sizeof header);
+  WriteOut(sizeof header);
+}
+
+CheckpointPartWriter::~CheckpointPartWriter() = default;
+
+void CheckpointPartWriter::Add(TableId table, Key key, std::span<const std::byte> tuple) {
+  const size_t bytes = sizeof(WriteEntry) + RoundUp(tuple.size(), format::kRecordAlignment);
+  CHECK(bytes + sizeof(CheckpointBlock) <= format::kCheckpointBlockBytesMax);
+  if (used_ + bytes > kFullBytes && block_rows_ > 0) Flush(format::kCheckpointRows);
+  WriteEntry entry{};
+  entry.key = key;
+  entry.table = table.value();
+  entry.op = static_cast<uint8_t>(format::WriteOp::kPut);
+  entry.length = static_cast<uint32_t>(tuple.size());
+  std::memset(buffer_.get() + used_, 0, bytes);
+  std::memcpy(buffer_.get() + used_, &entry, sizeof entry);
+  std::memcpy(buffer_.get() + used_ + sizeof entry, tuple.data(), tuple.size());
+  used_ += bytes;
+  ++block_rows_;
+  ++part_.rows;
+}
+
+format::CheckpointPart CheckpointPartWriter::Finish() {
+  if (block_rows_ > 0) Flush(format::kCheckpointRows);
+  const CheckpointEnd end{part_.rows, digest_};
+  std::memcpy(buffer_.get() + used_, &end, sizeof end);
+  used_ += sizeof end;
+  Flush(format::kCheckpointEnd);
+  return part_;
+}
+
+void CheckpointPartWriter::Flush(uint32_t kind) {
+  CheckpointBlock block{0, static_cast<uint32_t>(used_), kind, static_cast<uint32_t>(block_rows_)};
+  std::memcpy(buffer_.get(), &block, sizeof block);
+  block.crc = Crc32c({buffer_.get() + sizeof block.crc, used_ - sizeof block.crc});
+  std::memcpy(buffer_.get(), &block.crc, sizeof block.crc);
+  digest_ = Crc32cExtend(digest_, {buffer_.get(), sizeof block.crc});
+  WriteOut(used_);
+  used_ = sizeof(CheckpointBlock);
+  block_rows_ = 0;
+}
+
+void CheckpointPartWriter::WriteOut(size_t bytes) {
+  const size_t padded = RoundUp(bytes, format::kBlockBytes);
+  std::memset(buffer_.get() + bytes, 0, padded - bytes);
+  device_->StartWrite(part_.bytes, {buffer_.get(), padded});
+  device_->Complete(true);
+  part_.crc = Crc32cExtend(part_.crc, {buffer_.get(), padded});
+  part_.bytes += padded;
+}
+
 format::CheckpointPart WriteCheckpointPart(FileSystem& files, const std::string& path, const DeviceOptions& options,
                                            const CheckpointIdentity& identity, const Database& database) {
-  PartWriter writer(files, path, options);
-  writer.WriteHeader(HeaderOf(identity));
+  CheckpointPartWriter writer(files, path, options, identity);
   for (uint16_t i = 0; i < database.table_count(); ++i) {
     const Table& table = database.table(TableId(i));
     table.ForEachRowOfPart(identity.part, identity.part_count, [&](const Row& row) {
@@ -230,12 +217,17 @@ format::CheckpointPart WriteCheckpointPart(FileSystem& files, const std::string&
 }
 
 void LoadCheckpointPart(FileSystem& files, const std::string& path, const CheckpointIdentity& identity,
-                        const format::CheckpointPart& expected, Database& database, WorkerId worker) {
+                        const format::CheckpointPart& expected, Database& database, WorkerId worker,
+                        Repeated repeated) {
   const auto add_row = [&](TableId id, Key key, std::span<const std::byte> image) -> const char* {
     if (id.value() >= database.table_count()) return "a row of a table that does not exist";
     Table& table = database.table(id);
     if (image.size() != table.tuple_bytes()) return "a row of another length than its table's";
-    if (table.Find(key) != nullptr) return "a row is there twice";
+    if (Row* const row = table.Find(key)) {
+      if (repeated == Repeated::kRefused) return "a row is there twice";
+      std::memcpy(table.tuple(row), image.data(), image.size());
+      return nullptr;
+    }
     table.LoadRow(worker, key, image);
     return nullptr;
   };
@@ -245,7 +237,7 @@ void LoadCheckpointPart(FileSystem& files, const std::string& path, const Checkp
   while (reader.ReadBlock()) continue;
   const format::CheckpointPart part = reader.Finish();
   reader.RefuseUnless(part.bytes == expected.bytes && part.rows == expected.rows && part.crc == expected.crc,
-                      "not the checkpoint that the run's manifest names");
+                      "not the checkpoint that the run names");
 }
 
 CheckpointSummary InspectCheckpointPart(FileSystem& files, const std::string& path) {

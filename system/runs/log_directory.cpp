@@ -11,6 +11,7 @@
 #include "logging/backup/anchor_file.h"
 #include "logging/backup/backup_files.h"
 #include "logging/format.h"
+#include "system/runs/row_anchor.h"
 
 namespace dbx {
 namespace {
@@ -34,6 +35,14 @@ std::optional<uint32_t> ParseRun(std::string_view name) { return ParseName(name,
 std::optional<uint32_t> ParseCheckpoint(std::string_view name) {
   return ParseName(name, "checkpoint-", ".ckp", CheckpointFileName);
 }
+bool IsRowFile(std::string_view name) {
+  for (uint32_t copy = 0; copy < RowAnchor::kCopies; ++copy) {
+    const auto name_of = [copy](uint32_t part) { return RowFileName(copy, part); };
+    if (ParseName(name, copy == 0 ? "rows-a-" : "rows-b-", ".ckp", name_of)) return true;
+  }
+  return false;
+}
+
 std::string Join(const std::vector<std::string>& parts) {
   std::string text;
   for (const std::string& part : parts) text += (text.empty() ? "" : ", ") + part;
@@ -61,11 +70,11 @@ uint32_t HighestRun(FileSystem& files, const std::vector<std::string>& directori
 
 // A name that a run gives to one of its files, temporary ones included.
 bool IsOurs(std::string name) {
-  if (name == kFrontierFileName || ParseCheckpoint(name) || ParseBackupFileName(name)) return true;
+  if (name == kFrontierFileName || ParseCheckpoint(name) || IsRowFile(name) || ParseBackupFileName(name)) return true;
   const std::string suffix = TemporaryName("");
   if (name.ends_with(suffix)) name.resize(name.size() - suffix.size());
   return name == kFrozenFileName || name == kSuccessorFileName || name == kManifestFileName ||
-         name == kCommittedFileName || name == kAnchorFileName || LogIndexOf(name);
+         name == kCommittedFileName || name == kAnchorFileName || name == kRowAnchorFileName || LogIndexOf(name);
 }
 
 bool IsRunDirectory(FileSystem& files, const std::string& path) {
@@ -199,6 +208,7 @@ void NameOthers(RunFiles& run) {
   run.manifest_path = directory + "/" + kManifestFileName;
   run.frontier_path = directory + "/" + kFrontierFileName;
   run.anchor_path = directory + "/" + kAnchorFileName;
+  run.row_anchor_path = directory + "/" + kRowAnchorFileName;
 }
 
 uint32_t ChooseRun(FileSystem& files, const std::vector<std::string>& log_directories, std::optional<uint32_t> run) {
@@ -302,6 +312,12 @@ RunFiles CreateRun(FileSystem& files, const std::vector<std::string>& log_direct
 std::string CheckpointFileName(uint32_t part) {
   char name[32];
   std::snprintf(name, sizeof name, "checkpoint-%02u.ckp", part);
+  return name;
+}
+
+std::string RowFileName(uint32_t copy, uint32_t part) {
+  char name[32];
+  std::snprintf(name, sizeof name, "rows-%c-%02u.ckp", copy == 0 ? 'a' : 'b', part);
   return name;
 }
 

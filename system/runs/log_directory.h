@@ -34,13 +34,15 @@ struct RunFiles {
   std::string manifest_path;
   std::string frontier_path;
   std::string anchor_path;
+  std::string row_anchor_path;
   RunLocks locks;  // of a new run: kExclusive
 };
 
 std::string RunDirectoryName(uint32_t run);   // run-0007
 std::string LogFileName(uint32_t log_index);  // log-03.log
 
-std::string CheckpointFileName(uint32_t part);  // checkpoint-03.ckp
+std::string CheckpointFileName(uint32_t part);          // checkpoint-03.ckp
+std::string RowFileName(uint32_t copy, uint32_t part);  // rows-a-03.ckp
 inline constexpr char kFrozenFileName[] = "frozen";
 inline constexpr char kSuccessorFileName[] = "successor";
 inline constexpr char kManifestFileName[] = "manifest";

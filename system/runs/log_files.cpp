@@ -167,6 +167,20 @@ void WriteFirstBackup(FileSystem& files, const RunFiles& run, const RunIdentity&
   WriteFileAtomically(files, run.anchor_path, EncodeAnchor(*result.anchor));
 }
 
+RowCheckpointFiles RowFilesOf(const Options& options, const RunFiles& run, const RunIdentity& identity, size_t logs) {
+  RowCheckpointFiles rows;
+  rows.database_id = identity.database_id;
+  rows.run_id = identity.run_id;
+  rows.schema_hash = identity.schema_hash;
+  rows.device = {.engine = IoEngine::kPwrite, .sync = !options.log_no_flush};
+  rows.directories = run.directories;
+  rows.anchor_path = run.row_anchor_path;
+  if (options.log_truncation) {
+    rows.truncated = {run.log_paths, std::vector(logs, identity.start_lsn), identity.stripe_bytes};
+  }
+  return rows;
+}
+
 std::vector<format::CheckpointPart> WriteCheckpoint(FileSystem& files, const RunFiles& run, const RunIdentity& identity,
                                                     const Database& database) {
   const auto parts = static_cast<uint32_t>(run.directories.size());
@@ -312,6 +326,7 @@ NewLogFiles LogStorage::Create(const Options& options, const LogTraits& traits, 
       const Digest128 digest = DigestOf(continuation->database, options.thread_cnt);
       manifest->digest.emplace(digest.low, digest.high);
     }
+    if (traits.row_checkpoints) result.rows = RowFilesOf(options, run, identity, result.targets.size());
     prepare(result.run_id);
     NameLogs(files_, run);
     if (!manifest) MarkCommitted(files_, run, identity.run_id);
@@ -413,6 +428,10 @@ void CheckLogsMatch(const OldRun& run, const LogTraits& traits, uint64_t schema_
                                            "@0: written by another log scheme or payload (a command of HEKATON has "
                                            "timestamps, others have none); leave --log, --log_type and --cc out and "
                                            "they are taken from the log");
+  }
+  if (run.row_anchor && !traits.row_checkpoints) {
+    throw Error(ExitStatus::kMismatch, "cannot recover " + file + "@0: it is replayed over no checkpoint of rows, as " +
+                                           run.row_anchor_path + " names one");
   }
   if (traits.needs_epochs && !run.frontier) {
     throw Error(ExitStatus::kMismatch, "cannot recover " + file + "@0: " + run.frontier_path + " is missing");

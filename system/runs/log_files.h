@@ -25,6 +25,7 @@
 #include "system/runs/file_header.h"
 #include "system/runs/log_directory.h"
 #include "system/runs/old_runs.h"
+#include "system/runs/row_checkpoint_files.h"
 
 namespace dbx {
 
@@ -42,6 +43,7 @@ struct NewLogFiles {
   std::optional<BackupAnchor> anchor;
   std::string anchor_path;
   std::vector<std::string> log_paths;  // of its logs, which checkpoints may truncate
+  RowCheckpointFiles rows;             // of a scheme with row checkpoints
   std::vector<LogDirectoryInfo> directories;
   uint64_t checkpoint_bytes = 0;  // of a checkpoint, or of that backup
 };

@@ -37,6 +37,41 @@ std::optional<RunManifest> ManifestOfParent(FileSystem& files, const Options& op
   return manifest;
 }
 
+// The files of a checkpoint, wherever in the run's directories they are.
+void FindCheckpoint(FileSystem& files, OldRun& run, const std::string& named_by,
+                    const std::vector<format::CheckpointPart>& parts, auto&& name_of) {
+  run.checkpoint_parts = parts;
+  run.checkpoint_paths.resize(parts.size());
+  for (uint32_t i = 0; i < parts.size(); ++i) {
+    for (const std::string& directory : run.directories) {
+      const std::string path = directory + "/" + name_of(i);
+      if (IsFileOfRun(files, path)) run.checkpoint_paths[i] = path;
+    }
+    if (!run.checkpoint_paths[i].empty()) continue;
+    Mismatch(named_by + "@0: names " + name_of(i) + ", which is missing");
+  }
+}
+
+// The anchor of row checkpoints: the newest one stands for whatever the run started from.
+void ReadRowAnchor(FileSystem& files, OldRun& run) {
+  if (!IsFileOfRun(files, run.row_anchor_path)) return;
+  run.row_anchor = DecodeRowAnchor(files.Map(run.row_anchor_path).bytes, run.row_anchor_path);
+  const format::FileHeader& header = run.header();
+  const RowAnchor& anchor = *run.row_anchor;
+  if (anchor.database_id != header.database_id || anchor.run_id != header.run_id) {
+    Mismatch(run.row_anchor_path + "@0: the anchor of another run than " + run.paths.front());
+  }
+  if (anchor.start.size() != run.devices.size()) {
+    Mismatch(run.row_anchor_path + "@0: the anchor of another number of logs than " + run.paths.front());
+  }
+  for (const Lsn lsn : anchor.start) {
+    if (lsn >= Lsn(header.start_lsn)) continue;
+    throw Error(ExitStatus::kCorrupt, run.row_anchor_path + "@0: a position before the start of its log");
+  }
+  FindCheckpoint(files, run, run.row_anchor_path, anchor.parts,
+                 [&anchor](uint32_t part) { return RowFileName(anchor.copy, part); });
+}
+
 void ReadManifest(FileSystem& files, OldRun& run) {
   const bool has_manifest = IsFileOfRun(files, run.manifest_path);
   if (Continues(run.header()) && !has_manifest) {
@@ -51,15 +86,7 @@ void ReadManifest(FileSystem& files, OldRun& run) {
       manifest.start_lsn.value() != header.start_lsn || manifest.parent_run >= run.number) {
     Mismatch(run.manifest_path + "@0: the manifest of another run than " + run.paths.front());
   }
-  run.checkpoint_paths.resize(manifest.parts.size());
-  for (uint32_t i = 0; i < manifest.parts.size(); ++i) {
-    for (const std::string& directory : run.directories) {
-      const std::string path = directory + "/" + CheckpointFileName(i);
-      if (IsFileOfRun(files, path)) run.checkpoint_paths[i] = path;
-    }
-    if (!run.checkpoint_paths[i].empty()) continue;
-    Mismatch(run.manifest_path + "@0: names " + CheckpointFileName(i) + ", which is missing");
-  }
+  if (!run.row_anchor) FindCheckpoint(files, run, run.manifest_path, manifest.parts, CheckpointFileName);
 }
 
 void ReadFrozen(FileSystem& files, OldRun& run) {
@@ -176,6 +203,7 @@ OldRun OpenRun(FileSystem& files, const Options& options, uint32_t number, RunLo
   run.manifest_path = found.manifest_path;
   run.frontier_path = found.frontier_path;
   run.anchor_path = found.anchor_path;
+  run.row_anchor_path = found.row_anchor_path;
   for (const std::string& path : found.log_paths) {
     run.devices.push_back(files.Open(path));
     run.headers.push_back(ReadHeader(*run.devices.back()));
@@ -183,6 +211,7 @@ OldRun OpenRun(FileSystem& files, const Options& options, uint32_t number, RunLo
   CheckSameRun(run.headers, run.paths);
   run.devices = LogDevices(std::move(run.devices), run.header().stripe_bytes);
   CheckCommitted(files, run);
+  ReadRowAnchor(files, run);
   ReadManifest(files, run);
   ReadFrozen(files, run);
   ReadSuccessor(files, run);

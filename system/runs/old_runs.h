@@ -21,6 +21,7 @@
 #include "system/runs/continuation.h"
 #include "system/runs/file_header.h"
 #include "system/runs/log_directory.h"
+#include "system/runs/row_anchor.h"
 
 namespace dbx {
 
@@ -36,12 +37,17 @@ struct OldRun {
   std::string manifest_path;
   std::string frontier_path;
   std::string anchor_path;
+  std::string row_anchor_path;
   std::vector<std::string> committed_paths;
-  std::optional<FrozenRun> frozen;            // the run was continued before
-  std::optional<RunSuccessor> successor;      // by this one; older versions wrote none
-  std::optional<RunManifest> manifest;        // the run continues another
-  std::optional<DurableFrontier> frontier;    // its transactions became durable by stamps
-  std::vector<std::string> checkpoint_paths;  // by part, if it starts from a checkpoint
+  std::optional<FrozenRun> frozen;          // the run was continued before
+  std::optional<RunSuccessor> successor;    // by this one; older versions wrote none
+  std::optional<RunManifest> manifest;      // the run continues another
+  std::optional<DurableFrontier> frontier;  // its transactions became durable by stamps
+  // Of the checkpoint that recovery starts from, by part: the newest of rows, if there is one, or that from which the
+  // run started. None: it starts from the run's ancestors, or a fresh load.
+  std::vector<std::string> checkpoint_paths;
+  std::vector<format::CheckpointPart> checkpoint_parts;
+  std::optional<RowAnchor> row_anchor;  // of a run with row checkpoints, of which one is complete
   // Of a run whose scheme has a backup (SchemeInfo::needs_pages): recovery starts from it, and reads no run before.
   std::optional<BackupAnchor> anchor;
   std::vector<std::string> backup_directories;  // by part

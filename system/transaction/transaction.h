@@ -90,6 +90,18 @@ class Transaction {
     return result;
   }
 
+  // Outside of any call: runs `read(*this)`, which only reads, once. False: it must be tried again.
+  template <class Read>
+  bool RunReadOnly(TxnId id, Read&& read, CommitPoint point) {
+    log_.Begin(log_state_);
+    cc_.Begin(id);
+    if (read(*this) == Outcome::kConflict || !cc_.LockWrites()) {
+      cc_.Abort();
+      return false;
+    }
+    return CommitReadOnly(point).outcome == Outcome::kOk;
+  }
+
   // Time by part since the last RestartTimes; all zero where that is not compiled in.
   TimeParts time_parts() const {
     if constexpr (kTimed) return log_state_.ledger.parts();

@@ -56,7 +56,7 @@ class Worker final : public WorkerThread {
   }
 
   void Run(RunControl& control) override {
-    const Presence presence(*this);
+    const Presence presence(*this, control);
     now_ = Clock::NowTicks();
     for (uint64_t n = 0; n < options_.warmup_count && !control.stop.load(std::memory_order_relaxed); ++n) {
       RunNext(control);
@@ -84,11 +84,12 @@ class Worker final : public WorkerThread {
  private:
   // However the thread ends, by an exception of a procedure too, no other thread waits for it afterwards.
   struct Presence {
-    explicit Presence(Worker& worker) : worker(worker) { worker.shared_.clock.Enter(worker.id_); }
-    ~Presence() { worker.Leave(); }
+    Presence(Worker& worker, RunControl& control) : worker(worker), control(control) { worker.Enter(control); }
+    ~Presence() { worker.Leave(control); }
     Presence(const Presence&) = delete;
     Presence& operator=(const Presence&) = delete;
     Worker& worker;
+    RunControl& control;
   };
 
   // Data logging copies the whole row too.
@@ -99,11 +100,11 @@ class Worker final : public WorkerThread {
 
   // Other workers may still warm up, and wait for epochs to become durable.
   void AwaitGo(RunControl& control) {
-    Leave();
+    Leave(control);
     control.warm.fetch_add(1);
     SpinWait wait;
     while (!control.go.load(std::memory_order_acquire)) wait.Wait();
-    shared_.clock.Enter(id_);
+    Enter(control);
   }
 
   // The measured interval of a timed run is over. Sequentially consistent: LSNs found durable before this load are
@@ -113,11 +114,13 @@ class Worker final : public WorkerThread {
   void RunNext(RunControl& control) {
     Call& call = NextCall();
     call.set_txn_id(TxnId::Make(id_, sequence_++));
+    has_ended_ = false;
     const uint64_t begin_ticks = now_;
     if (acks_.full()) WaitForAcks(control);
     if (acks_.full()) return;  // the run has been stopped
     SpinWait backoff;
     for (uint64_t tries = 1;; ++tries) {
+      if (control.pause.load(std::memory_order_relaxed)) Pause(control);
       shared_.clock.Refresh(id_);
       CommitTimes* const times = probe_.Draw();
       const CallResult result = transaction_.Run(workload_, call, acks_.NextPoint(), times);
@@ -125,6 +128,7 @@ class Worker final : public WorkerThread {
       if (!IsOver(control)) stats_.max_tries = std::max(stats_.max_tries, tries);
       if (result.outcome != Outcome::kConflict) {
         if (times != nullptr && result.wrote) Follow(call.txn_id());
+        has_ended_ = true;
         Finish(control, call, result, begin_ticks);
         return;
       }
@@ -162,7 +166,7 @@ class Worker final : public WorkerThread {
     stats_.executed_of[call.procedure.value()] += executed;
   }
 
-  void Finish(const RunControl& control, const Call& call, const CallResult& result, uint64_t begin_ticks) {
+  void Finish(RunControl& control, const Call& call, const CallResult& result, uint64_t begin_ticks) {
     now_ = Clock::NowTicks();
     if (result.outcome == Outcome::kRollback) return;
     if constexpr (Log::kTraits.logs) {
@@ -207,39 +211,58 @@ class Worker final : public WorkerThread {
     observer::Acknowledged(id);
   }
 
-  void PayPenalty(const RunControl& control, SpinWait& backoff) {
+  void PayPenalty(RunControl& control, SpinWait& backoff) {
     if (options_.abort_penalty_ns == 0) return backoff.Wait();
     const uint64_t begin = Clock::NowTicks();
-    Leave();
+    Leave(control);
     do {
       now_ = Clock::NowTicks();
       PollAcks(control);
     } while (Clock::ToNanos(now_ - begin) < options_.abort_penalty_ns && !control.stop.load(std::memory_order_relaxed));
-    shared_.clock.Enter(id_);
+    Enter(control);
+  }
+
+  // Unless there is a pause, whose end it waits for.
+  void Enter(const RunControl& control) {
+    for (SpinWait wait;;) {
+      shared_.clock.Enter(id_);
+      if (!control.pause.load()) return;
+      shared_.clock.Leave(id_);
+      while (control.pause.load()) wait.Wait();
+    }
   }
 
   // No thread waits for this worker any more.
-  void Leave() {
+  void Leave(RunControl& control) {
     log_.Idle(log_state_);
+    if (!control.ended_below.empty()) {
+      // The clock's release lets whoever sees that it has left see the number, too.
+      control.ended_below[id_.value()].value.store(has_ended_ ? sequence_ : sequence_ - 1, std::memory_order_relaxed);
+    }
     shared_.clock.Leave(id_);
   }
 
+  void Pause(RunControl& control) {
+    Leave(control);
+    Enter(control);
+  }
+
   // Until there are any, or the run has been stopped.
-  void WaitForAcks(const RunControl& control) {
+  void WaitForAcks(RunControl& control) {
     const uint64_t begin = Clock::NowTicks();
-    Leave();
+    Leave(control);
     for (;;) {
       now_ = Clock::NowTicks();
       if (PollAcks(control) || control.stop.load(std::memory_order_relaxed)) break;
       log_.ThrowIfFailed();
       host::SleepFor(kAckWait);
     }
-    shared_.clock.Enter(id_);
+    Enter(control);
     stats_.wait_seconds += Clock::ToSeconds(now_ - begin);
   }
 
-  void Drain(const RunControl& control) {
-    Leave();
+  void Drain(RunControl& control) {
+    Leave(control);
     while (!acks_.empty()) {
       now_ = Clock::NowTicks();
       if (PollAcks(control)) continue;
@@ -261,6 +284,7 @@ class Worker final : public WorkerThread {
   CommitProbe probe_;
   size_t next_ = 0;
   uint64_t sequence_;
+  bool has_ended_ = true;  // the transaction with the number before
   uint64_t now_ = 0;
   uint64_t first_measured_ = 0;  // sequence number of the first transaction after the warm-up
 };

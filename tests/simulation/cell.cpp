@@ -90,6 +90,11 @@ void ChooseMix(Options& options, std::mt19937_64& random) {
   options.max_log_entry_size = 64 << 10;
 }
 
+// Whether there are checkpoints of rows.
+bool TakesRows(const Options& options) {
+  return options.log_type == "LOG_DATA" && (options.log == "LOG_SERIAL" || options.log == "LOG_TAURUS");
+}
+
 // Draws of its own, too. Pages of a few rows, and checkpoints as often as the log allows, or by the clock: a
 // millisecond is some thousand steps.
 void ChooseBackup(Options& options, uint64_t seed) {
@@ -102,6 +107,10 @@ void ChooseBackup(Options& options, uint64_t seed) {
   options.log_truncation = random() % 4 != 0;
   options.diff_method = OneOf(random, {"DL1P", "DL1P", "DL2P", "PL2P"});
   if (NeedsPages(options.log)) options.backup_dirs = OneOf<uint32_t>(random, {0, 0, 1});
+  if (!NeedsPages(options.log) && (!TakesRows(options) || random() % 2 == 0)) {
+    options.checkpoint_interval_ms = 0;
+    options.checkpoint_bytes = 0;
+  }
   if (options.diff_method != "PL2P") return;
   options.diff_image = "SLOT";
   options.restart_level = std::min(options.restart_level, 3u);

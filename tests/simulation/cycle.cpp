@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "logging/schemes.h"
 #include "system/runs/log_files.h"
 #include "system/workloads.h"
 #include "tests/simulation/allocation.h"
@@ -57,6 +58,7 @@ struct Recovered {
   Ids names;  // of the transactions of all generations
   uint32_t run = 0;
   bool has_checkpoint = false;  // of its own
+  bool of_rows = false;         // that is one of rows, taken while the run served transactions
 };
 
 std::vector<RowVersion> LoadedRows(const Options& options) {
@@ -123,7 +125,9 @@ class Cycle {
   // acknowledged nor served; there are none when everything recovered was durable.
   Past PastOf(const Crash& crash, const Past& before, const Recovered& recovered) const {
     Past past{recovered.names, recovered.names, before.covered};
-    if (recovered.has_checkpoint) past.covered.emplace(recovered.run, before.recovered);
+    if (recovered.has_checkpoint) {
+      past.covered.emplace(recovered.run, recovered.of_rows ? recovered.names : before.recovered);
+    }
     if (!crash.was_kill) return past;
     past.promised = crash.has_begun ? before.recovered : before.promised;
     for (const TxnId id : crash.acknowledged) {
@@ -168,7 +172,8 @@ class Cycle {
       throw Violation(error.what());
     }
     const bool has_checkpoint = result.before.checkpoint_rows > 0 && result.before.runs == 0;
-    Recovered recovered{CheckedNamesOf(result, past), result.run_number, has_checkpoint};
+    const bool of_rows = !NeedsPages(options_.log) && !result.ended_below.empty();
+    Recovered recovered{CheckedNamesOf(result, past), result.run_number, has_checkpoint, of_rows};
     CheckOracle(recovered.names, crash.acknowledged);
     CheckNoResurrection(recovered.names, crash, past);
     CountCycle(crash.kind, crash, result);

@@ -17,6 +17,7 @@
 #include "logging/records/record_type.h"
 #include "system/runs/file_header.h"
 #include "system/runs/log_directory.h"
+#include "system/runs/row_anchor.h"
 #include "tests/simulation/logs_on_disk.h"
 
 namespace dbx::sim {
@@ -79,8 +80,26 @@ std::vector<std::string> LikeFiles(const std::vector<std::string>& paths, const 
   return like;
 }
 
-// Whether the file is a part of a copy of a backup that no anchor names: it may hold anything.
+// The anchor of the row checkpoints of the run of `path`; none: nothing, or none that is intact.
+std::optional<RowAnchor> RowAnchorBeside(const FaultyFileSystem::Image& image, const std::string& path) {
+  for (const auto& [other, bytes] : image.files) {
+    if (RunOf(other) != RunOf(path) || NameOf(other) != kRowAnchorFileName) continue;
+    try {
+      return DecodeRowAnchor(bytes.All(), other);
+    } catch (const Error&) {
+    }
+  }
+  return std::nullopt;
+}
+
+// Whether the file is a part of a copy of a backup, or of a checkpoint, that no anchor names: it may hold anything.
 bool IsOfUnusedCopy(const FaultyFileSystem::Image& image, const std::string& path) {
+  if (path.ends_with(".ckp")) {
+    const std::optional<RowAnchor> anchor = RowAnchorBeside(image, path);
+    const bool of_rows = NameOf(path).starts_with("rows-");
+    if (!anchor) return of_rows;
+    return !of_rows || !NameOf(path).starts_with(RowFileName(anchor->copy, 0).substr(0, 6));
+  }
   if (!IsPartOfBackup(path)) return false;
   for (const auto& [other, bytes] : image.files) {
     if (RunOf(other) != RunOf(path) || NameOf(other) != kAnchorFileName) continue;

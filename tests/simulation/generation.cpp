@@ -55,6 +55,15 @@ constexpr BackupFault kBackupFaults[] = {
     {Operation::kCreate, "create of a backup", 12, ".bak"},   {Operation::kCreate, "create of an anchor", 4, "/anchor"},
     {Operation::kWrite, "write of an anchor", 4, "/anchor"},  {Operation::kSync, "sync of an anchor", 8, "/anchor"},
     {Operation::kRename, "rename of an anchor", 4, "/anchor"}};
+constexpr BackupFault kRowFaults[] = {{Operation::kWrite, "write of rows", 64, ".ckp"},
+                                      {Operation::kSync, "sync of rows", 64, ".ckp"},
+                                      {Operation::kWrite, "write of rows", 8, ".ckp"},
+                                      {Operation::kSync, "sync of rows", 8, ".ckp"},
+                                      {Operation::kCreate, "create of rows", 12, ".ckp"},
+                                      {Operation::kCreate, "create of an anchor", 4, "/row-anchor"},
+                                      {Operation::kWrite, "write of an anchor", 4, "/row-anchor"},
+                                      {Operation::kSync, "sync of an anchor", 8, "/row-anchor"},
+                                      {Operation::kRename, "rename of an anchor", 4, "/row-anchor"}};
 constexpr BackupFault kDiscardFault = {Operation::kDiscard, "discard of a log", 8, ".log"};
 // Looks at names: what cannot be looked at must not be taken for absent.
 constexpr DeviceFault kLookFaults[] = {{Operation::kKindOf, "a look at a file", 24},
@@ -82,6 +91,7 @@ void Generation::Run(const Options& options) {
   const auto failed = [this](const std::exception& error) {
     return Violation("run " + std::to_string(number_) + " failed: " + error.what());
   };
+  copies_rows_ = !HasBackup() && (options.checkpoint_interval_ms != 0 || options.checkpoint_bytes != 0);
   PlanCrashes(options);
   PlanFaults();
   PlanTrouble(options);
@@ -202,7 +212,7 @@ void Generation::PlanCrashesAtOperations(SlowFiles& files) {
   for (int i = 0; i < crashes; ++i) at.push_back(1 + random_() % kOperations);
   // Checkpoints are long, and most begin when the run is long committed.
   std::mt19937_64 later(trial_.seed ^ (0xbac0 + number_));
-  for (int i = 0; i < 3 && HasBackup(); ++i) at.push_back(1 + later() % kOperationsOfCheckpoints);
+  for (int i = 0; i < 3 && (HasBackup() || copies_rows_); ++i) at.push_back(1 + later() % kOperationsOfCheckpoints);
   files.before_operation = [this, at, seen = uint64_t{0}](const std::string& what) mutable {
     if (std::count(at.begin(), at.end(), ++seen) == 0) return;
     ++tally_.faults["crash before: " + what];
@@ -220,8 +230,9 @@ void Generation::PlanFaults() {
   const uint64_t nth = 1 + random_() % fault.among;
   const bool for_good = random_() % 2 == 0;
   const std::string name = std::string(no_space ? "ENOSPC" : "EIO") + " on ";
-  if (HasBackup() && seldom() % 2 == 0) {
-    const BackupFault& often_there = kBackupFaults[seldom() % std::size(kBackupFaults)];
+  if ((HasBackup() || copies_rows_) && seldom() % 2 == 0) {
+    const BackupFault& often_there = copies_rows_ ? kRowFaults[seldom() % std::size(kRowFaults)]
+                                                  : kBackupFaults[seldom() % std::size(kBackupFaults)];
     const bool of_discard = std::mt19937_64(trial_.seed ^ (0xd15c + number_))() % 6 == 0;
     const BackupFault& of_backup = of_discard ? kDiscardFault : often_there;
     device_fault_ = name + of_backup.name;

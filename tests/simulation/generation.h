@@ -71,6 +71,7 @@ class Generation {
   std::mt19937_64 need_;  // decides where memory runs out
   std::unique_ptr<FaultyFileSystem> files_;
   std::vector<Crash> crashes_;
+  bool copies_rows_ = false;  // it takes row checkpoints
   bool has_begun_ = false;
   std::string device_fault_;     // what the run was to meet
   uint64_t no_memory_at_ = 0;    // that allocation of a run that is continued fails; 0: none

@@ -18,6 +18,7 @@
 #include "system/reference/reference_pages.h"
 #include "system/runs/file_header.h"
 #include "system/runs/log_directory.h"
+#include "system/runs/row_anchor.h"
 
 namespace dbx::sim {
 namespace {
@@ -144,6 +145,7 @@ RecoverableNames NamesInNewestRun(const FaultyFileSystem::Image& image) {
     if (path.ends_with(std::string("/") + kCommittedFileName)) run.committed.push_back(file);
     if (path.ends_with(std::string("/") + kFrontierFileName)) run.frontier = file;
     if (path.ends_with(std::string("/") + kAnchorFileName)) run.anchor = file;
+    if (path.ends_with(std::string("/") + kRowAnchorFileName)) run.row_anchor = file;
     if (path.ends_with(".bak")) run.backups.push_back(file);
   }
   const reference::ReferenceLogs logs = reference::ReadRun(run);

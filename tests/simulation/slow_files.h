@@ -13,6 +13,7 @@
 #include "logging/backup/anchor_file.h"
 #include "logging/device/file_system.h"
 #include "system/runs/log_directory.h"
+#include "system/runs/row_anchor.h"
 #include "tests/simulation/allocation.h"
 #include "tests/simulation/scheduler.h"
 
@@ -38,8 +39,8 @@ class SlowFiles final : public FileSystem {
   // Only they may fail without harm: syncs right after the removal of a directory of theirs, and all once the manifest
   // is durable, when only removals are left to sync; and removals once the run is committed, as what is removed is not
   // needed and may come back; and reads and looks at names from then on, which are there to find what else may go.
-  // Parts of a backup and its anchor, up to the anchor's new name, may find no space: the older backup stays. So may
-  // the file system while it frees blocks, which are then freed later.
+  // Parts of a backup, files of rows, and their anchors, up to the new name, may find no space: the older ones stay. So
+  // may the file system while it frees blocks, which are then freed later.
   uint64_t harmless_failures() const { return harmless_failures_; }
 
   std::vector<std::string> List(const std::string& directory) override {
@@ -84,10 +85,12 @@ class SlowFiles final : public FileSystem {
     return MayLackSpace(true, [&] { return Operate("discard", path, [&] { return files_.Discard(path, from, to); }); });
   }
   std::unique_ptr<BlockDevice> Create(const std::string& path, const DeviceOptions& options) override {
-    const bool is_anchor = path.ends_with("/" + TemporaryName(kAnchorFileName));
-    return MayLackSpace(is_anchor, [&] {
+    const bool of_checkpoint = path.ends_with("/" + TemporaryName(kAnchorFileName)) ||
+                               path.ends_with("/" + TemporaryName(kRowAnchorFileName)) ||
+                               path.find("/rows-") != std::string::npos;
+    return MayLackSpace(of_checkpoint, [&] {
       return Operate("create", path,
-                     [&] { return std::make_unique<Device>(*this, files_.Create(path, options), is_anchor); });
+                     [&] { return std::make_unique<Device>(*this, files_.Create(path, options), of_checkpoint); });
     });
   }
   std::unique_ptr<PageFile> CreatePages(const std::string& path, bool durable) override {
@@ -129,8 +132,8 @@ class SlowFiles final : public FileSystem {
 
   class Device final : public BlockDevice {
    public:
-    Device(SlowFiles& files, std::unique_ptr<BlockDevice> device, bool is_anchor)
-        : files_(files), device_(std::move(device)), is_anchor_(is_anchor) {}
+    Device(SlowFiles& files, std::unique_ptr<BlockDevice> device, bool of_checkpoint)
+        : files_(files), device_(std::move(device)), of_checkpoint_(of_checkpoint) {}
     void StartWrite(uint64_t offset, std::span<const std::byte> data) override {
       Step();
       StartAtOnce(offset, data);
@@ -161,16 +164,16 @@ class SlowFiles final : public FileSystem {
       const Exempt exempt;
       if (!has_started_) end_ = offset;
       has_started_ = true;
-      files_.MayLackSpace(is_anchor_, [&] { device_->StartWrite(offset, data); });
+      files_.MayLackSpace(of_checkpoint_, [&] { device_->StartWrite(offset, data); });
     }
     void CompleteAtOnce(bool wait) {
       const Exempt exempt;
-      end_ = files_.MayLackSpace(is_anchor_, [&] { return device_->Complete(wait); });
+      end_ = files_.MayLackSpace(of_checkpoint_, [&] { return device_->Complete(wait); });
     }
 
     SlowFiles& files_;
     std::unique_ptr<BlockDevice> device_;
-    const bool is_anchor_;  // under its temporary name
+    const bool of_checkpoint_;  // an anchor under its temporary name, or a file of rows
     bool has_started_ = false;
     uint64_t end_ = 0;  // of what is known to be complete
     uint64_t stalled_until_ = 0;

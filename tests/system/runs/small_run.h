@@ -36,7 +36,7 @@ inline Options SmallRunOf(const Cell& cell, uint64_t txns) {
   options.log_buffer_size = 64 << 10;
   options.hopping_distance_bytes = 16 << 10;
   options.page_bytes = 1024;
-  options.checkpoint_interval_ms = 1;
+  if (options.log == "LOG_DIFFERENTIAL") options.checkpoint_interval_ms = 1;
   options.log_flush_interval_us = 100;
   options.log_flush_block_bytes = 4 << 10;
   options.log_dirs = {"a", "b"};
