@@ -8,6 +8,7 @@ from concurrency_mutants import CONCURRENCY_MUTANTS
 from differential_mutants import DIFFERENTIAL_MUTANTS
 from logging_mutants import LOGGING_MUTANTS
 from recovery_mutants import RECOVERY_MUTANTS
+from row_mutants import ROW_MUTANTS
 
 MUTANTS = (LOGGING_MUTANTS + CONCURRENCY_MUTANTS + RECOVERY_MUTANTS + DIFFERENTIAL_MUTANTS
-           + BACKUP_MUTANTS)
+           + BACKUP_MUTANTS + ROW_MUTANTS)

@@ -6,7 +6,7 @@ no header but those that the forward pass has checked; 25 (a stale page beyond t
 from edits import Mutant, expression, raw, statement
 from sources import (
     ACTIVE_TRANSACTIONS, BACKUP_FILES, BACKWARD_PASS, BACKWARD_PASS_H, CHECKED_CHUNKS, CHECKPOINTER, DIFFERENTIAL,
-    DIFFERENTIAL_RECORDS, DIFFERENTIAL_RECOVERY, FORWARD_PASS, FUZZY_CHECKPOINT, LOCKING, OPTIMISTIC, PAGE_SCAN,
+    DIFFERENTIAL_RECORDS, DIFFERENTIAL_RECOVERY, FORWARD_PASS, FUZZY_CHECKPOINT, LOG_TRUNCATION, LOCKING, OPTIMISTIC, PAGE_SCAN,
     PAGE_SPACE, PAGE_SPACE_H, PHYSICAL_REDO, SLOT_CHANGE, TRANSACTION_TABLE, TWO_PASS_REDO,
 )
 
@@ -119,13 +119,13 @@ CHECKPOINT_MUTANTS = [
            test="TruncationTest.WhatIsNeededNeverDecreases"),
     Mutant("diff_given_up_before_the_anchor", "trap 12: logs are given up before the anchor is durable that needs no more of them",
            [raw(FUZZY_CHECKPOINT, "    if (stopped()) throw GivenUp();\n    has_space",
-                "    if (stopped()) throw GivenUp();\n    if ({on}) TruncateLogs(next.needed);\n    has_space")], CELLS),
+                "    if (stopped()) throw GivenUp();\n    if ({on}) truncation_.Truncate(next.needed);\n    has_space")], CELLS),
     Mutant("diff_given_up_too_far", "the block with the position that recovery needs is given up, too",
-           [expression(FUZZY_CHECKPOINT, "format::BlockBelow(needed[log]) - log_starts_[log]",
-                       "format::BlockBelow(needed[log]) - log_starts_[log] + format::kBlockBytes")], CELLS),
+           [expression(LOG_TRUNCATION, "format::BlockBelow(needed[file]) - logs_.starts[file]",
+                       "format::BlockBelow(needed[file]) - logs_.starts[file] + format::kBlockBytes")], CELLS),
     Mutant("diff_headers_given_up", "the headers of a log are given up with what is behind them",
-           [raw(FUZZY_CHECKPOINT, "discarded_until_(truncated_logs_.size(), format::kStreamOffset) {",
-                "discarded_until_(truncated_logs_.size(), {on} ? 0 : format::kStreamOffset) {{")], CELLS),
+           [raw(LOG_TRUNCATION, "discarded_until_(logs_.paths.size(), format::kStreamOffset) {",
+                "discarded_until_(logs_.paths.size(), {on} ? 0 : format::kStreamOffset) {{")], CELLS),
     Mutant("diff_committed_is_not_ended", "an anchor does not count a transaction as ended that has committed",
            [expression(ACTIVE_TRANSACTIONS, "id.sequence() + 1", "id.sequence()")], CELLS),
     Mutant("diff_dirty_for_one_copy", "trap 14: a change makes its page dirty for one copy of the backup",
