@@ -80,7 +80,7 @@ struct Log {
   std::string path;
   Bytes stream;        // what follows the two headers
   uint64_t start = 0;  // LSN of its first byte
-  uint64_t first = 0;  // where reading begins: the start, or behind what was truncated
+  uint64_t first = 0;  // where reading begins: the start, or where an anchor says
   uint64_t end = 0;    // of the valid prefix
   Verdict verdict = Verdict::kWhole;
   std::string reason;       // why the valid prefix ends; kDamaged: and how that is known
@@ -115,7 +115,7 @@ struct ReferenceLogs {
   uint64_t durable_stamp = 0;                                  // up to which every log was durable, as their marks say
   std::vector<Log> logs;                                       // in the order of their index
   std::optional<std::pair<uint64_t, uint64_t>> frozen_digest;  // of what was recovered when the run was continued
-  // Of logs that were truncated, by worker: what ended with a lower sequence is in the backup.
+  // Of logs that are read from an anchor on, by worker: what ended with a lower sequence is in the backup or the rows.
   std::vector<uint64_t> ended_below;
   std::vector<std::shared_ptr<const void>> owners;  // of the bytes behind Log::stream
 };
