@@ -11,6 +11,7 @@
 #include "logging/backup/anchor_file.h"
 #include "logging/backup/backup_files.h"
 #include "logging/format.h"
+#include "system/runs/row_anchor.h"
 
 namespace dbx {
 namespace {
@@ -33,6 +34,13 @@ std::optional<uint32_t> ParseName(std::string_view name, std::string_view prefix
 std::optional<uint32_t> ParseRun(std::string_view name) { return ParseName(name, "run-", "", RunDirectoryName); }
 std::optional<uint32_t> ParseCheckpoint(std::string_view name) {
   return ParseName(name, "checkpoint-", ".ckp", CheckpointFileName);
+}
+bool IsRowFileName(std::string_view name) {
+  for (uint32_t copy = 0; copy < RowAnchor::kCopies; ++copy) {
+    const auto name_of = [copy](uint32_t part) { return RowFileName(copy, part); };
+    if (ParseName(name, copy == 0 ? "rows-a-" : "rows-b-", ".ckp", name_of)) return true;
+  }
+  return false;
 }
 std::string Join(const std::vector<std::string>& parts) {
   std::string text;
@@ -65,7 +73,8 @@ bool IsOurs(std::string name) {
   const std::string suffix = TemporaryName("");
   if (name.ends_with(suffix)) name.resize(name.size() - suffix.size());
   return name == kFrozenFileName || name == kSuccessorFileName || name == kManifestFileName ||
-         name == kCommittedFileName || name == kAnchorFileName || LogIndexOf(name);
+         name == kCommittedFileName || name == kAnchorFileName || name == kRowAnchorFileName || IsRowFileName(name) ||
+         LogIndexOf(name);
 }
 
 bool IsRunDirectory(FileSystem& files, const std::string& path) {
@@ -101,17 +110,20 @@ void UnnameLogs(FileSystem& files, const std::vector<std::string>& run_directori
 }
 
 // `successor` and `committed` last, once all else is durably deleted: a run that still can be recovered names the run
-// that continues it, and one that has lost its logs is never taken for one that was not served.
+// that continues it, and one that has lost its logs is never taken for one that was not served. With them `row-anchor`:
+// without it, logs that are there still would be replayed over what the run began with, as if they were whole.
 void RemoveFiles(FileSystem& files, const std::vector<std::string>& run_directories, std::vector<std::string> paths) {
-  const auto is_last = [](const std::string& path) {
+  const auto is_witness = [](const std::string& path) {
     return BaseNameOf(path) == kSuccessorFileName || BaseNameOf(path) == kCommittedFileName;
   };
-  const bool has_witness = std::any_of(paths.begin(), paths.end(), is_last);
-  if (!has_witness) UnnameLogs(files, run_directories, paths);
+  const auto is_last = [&](const std::string& path) {
+    return is_witness(path) || BaseNameOf(path) == kRowAnchorFileName;
+  };
+  if (std::none_of(paths.begin(), paths.end(), is_witness)) UnnameLogs(files, run_directories, paths);
   for (const std::string& path : paths) {
     if (!is_last(path)) files.Remove(path);
   }
-  if (!has_witness) return;
+  if (std::none_of(paths.begin(), paths.end(), is_last)) return;
   for (const std::string& directory : run_directories) files.SyncDirectory(directory);
   for (const std::string& path : paths) {
     if (is_last(path)) files.Remove(path);
@@ -199,6 +211,7 @@ void NameOthers(RunFiles& run) {
   run.manifest_path = directory + "/" + kManifestFileName;
   run.frontier_path = directory + "/" + kFrontierFileName;
   run.anchor_path = directory + "/" + kAnchorFileName;
+  run.row_anchor_path = directory + "/" + kRowAnchorFileName;
 }
 
 uint32_t ChooseRun(FileSystem& files, const std::vector<std::string>& log_directories, std::optional<uint32_t> run) {
@@ -302,6 +315,13 @@ RunFiles CreateRun(FileSystem& files, const std::vector<std::string>& log_direct
 std::string CheckpointFileName(uint32_t part) {
   char name[32];
   std::snprintf(name, sizeof name, "checkpoint-%02u.ckp", part);
+  return name;
+}
+
+std::string RowFileName(uint32_t copy, uint32_t part) {
+  CHECK(copy < RowAnchor::kCopies);
+  char name[32];
+  std::snprintf(name, sizeof name, "rows-%c-%02u.ckp", copy == 0 ? 'a' : 'b', part);
   return name;
 }
 
