@@ -35,14 +35,13 @@ std::optional<uint32_t> ParseRun(std::string_view name) { return ParseName(name,
 std::optional<uint32_t> ParseCheckpoint(std::string_view name) {
   return ParseName(name, "checkpoint-", ".ckp", CheckpointFileName);
 }
-bool IsRowFile(std::string_view name) {
+bool IsRowFileName(std::string_view name) {
   for (uint32_t copy = 0; copy < RowAnchor::kCopies; ++copy) {
     const auto name_of = [copy](uint32_t part) { return RowFileName(copy, part); };
     if (ParseName(name, copy == 0 ? "rows-a-" : "rows-b-", ".ckp", name_of)) return true;
   }
   return false;
 }
-
 std::string Join(const std::vector<std::string>& parts) {
   std::string text;
   for (const std::string& part : parts) text += (text.empty() ? "" : ", ") + part;
@@ -70,11 +69,12 @@ uint32_t HighestRun(FileSystem& files, const std::vector<std::string>& directori
 
 // A name that a run gives to one of its files, temporary ones included.
 bool IsOurs(std::string name) {
-  if (name == kFrontierFileName || ParseCheckpoint(name) || IsRowFile(name) || ParseBackupFileName(name)) return true;
+  if (name == kFrontierFileName || ParseCheckpoint(name) || ParseBackupFileName(name)) return true;
   const std::string suffix = TemporaryName("");
   if (name.ends_with(suffix)) name.resize(name.size() - suffix.size());
   return name == kFrozenFileName || name == kSuccessorFileName || name == kManifestFileName ||
-         name == kCommittedFileName || name == kAnchorFileName || name == kRowAnchorFileName || LogIndexOf(name);
+         name == kCommittedFileName || name == kAnchorFileName || name == kRowAnchorFileName || IsRowFileName(name) ||
+         LogIndexOf(name);
 }
 
 bool IsRunDirectory(FileSystem& files, const std::string& path) {
@@ -110,17 +110,20 @@ void UnnameLogs(FileSystem& files, const std::vector<std::string>& run_directori
 }
 
 // `successor` and `committed` last, once all else is durably deleted: a run that still can be recovered names the run
-// that continues it, and one that has lost its logs is never taken for one that was not served.
+// that continues it, and one that has lost its logs is never taken for one that was not served. With them `row-anchor`:
+// without it, logs that are there still would be replayed over what the run began with, as if they were whole.
 void RemoveFiles(FileSystem& files, const std::vector<std::string>& run_directories, std::vector<std::string> paths) {
-  const auto is_last = [](const std::string& path) {
+  const auto is_witness = [](const std::string& path) {
     return BaseNameOf(path) == kSuccessorFileName || BaseNameOf(path) == kCommittedFileName;
   };
-  const bool has_witness = std::any_of(paths.begin(), paths.end(), is_last);
-  if (!has_witness) UnnameLogs(files, run_directories, paths);
+  const auto is_last = [&](const std::string& path) {
+    return is_witness(path) || BaseNameOf(path) == kRowAnchorFileName;
+  };
+  if (std::none_of(paths.begin(), paths.end(), is_witness)) UnnameLogs(files, run_directories, paths);
   for (const std::string& path : paths) {
     if (!is_last(path)) files.Remove(path);
   }
-  if (!has_witness) return;
+  if (std::none_of(paths.begin(), paths.end(), is_last)) return;
   for (const std::string& directory : run_directories) files.SyncDirectory(directory);
   for (const std::string& path : paths) {
     if (is_last(path)) files.Remove(path);
@@ -316,6 +319,7 @@ std::string CheckpointFileName(uint32_t part) {
 }
 
 std::string RowFileName(uint32_t copy, uint32_t part) {
+  CHECK(copy < RowAnchor::kCopies);
   char name[32];
   std::snprintf(name, sizeof name, "rows-%c-%02u.ckp", copy == 0 ? 'a' : 'b', part);
   return name;

@@ -1,10 +1,11 @@
 // The directories of runs: where a new run's logs go, and which files make up the run to recover.
 //
 // Under each directory of --log_dir lies one `run-NNNN` per run, and log i of a run is `log-II.log` in directory i mod
-// (number of directories); what continues runs (continuation.h, checkpoint.h) and a run's backup and anchor
-// (logging/backup/) lie there too. A run's number is one more than the highest in any directory, so numbers are never
-// used again, not even after their run was overwritten in the same call. Nothing here opens a log. All errors are one
-// line that names the path. Threads: main's only, before and after a run.
+// (number of directories); what continues runs (continuation.h, checkpoint.h), a run's backup and anchor
+// (logging/backup/), and its row checkpoints and their anchor (row_anchor.h) lie there too. A run's number is one more
+// than the highest in any directory, so numbers are never used again, not even after their run was overwritten in the
+// same call. Nothing here opens a log. All errors are one line that names the path. Threads: main's only, before and
+// after a run.
 //
 // What cannot be looked at is not absent: every call throws Error(kIo) then. What has the name of a run and is no
 // directory, or that of a run's file and is no regular file (a symbolic link, say), is refused with Error(kMismatch).
@@ -42,7 +43,7 @@ std::string RunDirectoryName(uint32_t run);   // run-0007
 std::string LogFileName(uint32_t log_index);  // log-03.log
 
 std::string CheckpointFileName(uint32_t part);          // checkpoint-03.ckp
-std::string RowFileName(uint32_t copy, uint32_t part);  // rows-a-03.ckp
+std::string RowFileName(uint32_t copy, uint32_t part);  // rows-b-03.ckp, of copy 1
 inline constexpr char kFrozenFileName[] = "frozen";
 inline constexpr char kSuccessorFileName[] = "successor";
 inline constexpr char kManifestFileName[] = "manifest";

@@ -3,9 +3,9 @@
 // Prints log files readably and checks them: the header, each record of the valid prefix, totals by kind, and whether
 // the log ends where it may. Damage to bytes that had been durable is told apart from a torn tail by the evidence of
 // all given files of the same run (logging/README.md, "What is valid"). With --backward the last record comes first.
-// A log that was truncated below what the newest backup needs is read from there on: its run's anchor, which is among
-// the files or beside one of them, says where that is. The other files of a run are printed in a few lines, and
-// checked; of a part of a backup each page is.
+// A log that was truncated below what the newest backup or row checkpoint needs is read from there on: its run's
+// anchor, which is among the files or beside one of them, says where that is. The other files of a run are printed in a
+// few lines, and checked; of a part of a backup each page is.
 //
 // With --verify the files must be all logs of one run, and no records are printed unless --records asks for some.
 // Each fault is one line on standard error, "error: <what> <file>@<offset>: <why>"; the exit status is the first
@@ -39,6 +39,7 @@
 #include "system/runs/file_header.h"
 #include "system/runs/log_directory.h"
 #include "system/runs/print_run_files.h"
+#include "system/runs/row_anchor.h"
 
 namespace dbx {
 namespace {
@@ -366,17 +367,30 @@ class Dump {
     throw Error(ExitStatus::kIo, "cannot read logs in use: another process is writing in " + directory);
   }
 
+  // Below which position an anchor lets the log be truncated, if it is of the log's run.
+  static std::optional<Lsn> TruncatedBelow(const std::string& anchor_path, const DumpedLog& log) {
+    const auto needed_of = [&](const auto& anchor, const std::vector<Lsn>& needed) -> std::optional<Lsn> {
+      const bool is_of_run = anchor.run_id == log.header.run_id && log.source.log_index < needed.size();
+      return is_of_run && anchor.truncates ? std::optional(needed[log.source.log_index]) : std::nullopt;
+    };
+    const FileBytes file = PosixFileSystem().Map(anchor_path);
+    if (BaseNameOf(anchor_path) == kRowAnchorFileName) {
+      const RowAnchor anchor = DecodeRowAnchor(file.bytes, anchor_path);
+      return needed_of(anchor, anchor.start);
+    }
+    const BackupAnchor anchor = DecodeAnchor(file.bytes, anchor_path);
+    return needed_of(anchor, anchor.needed);
+  }
+
   // By the anchor of its run. One that cannot be read was reported if it was asked for.
   static void BeginWhereNeeded(DumpedLog& log, const std::vector<std::string>& paths) {
-    if (!kSchemes[log.header.scheme].needs_pages) return;
+    const std::string name = kSchemes[log.header.scheme].needs_pages ? kAnchorFileName : kRowAnchorFileName;
     PosixFileSystem files;
     for (const std::string& path : paths) {
-      for (const std::string& found : {path, ParentDirectory(path) + "/" + kAnchorFileName}) {
-        if (BaseNameOf(found) != kAnchorFileName || files.KindOf(found) != FileSystem::Entry::kFile) continue;
+      for (const std::string& found : {path, ParentDirectory(path) + "/" + name}) {
+        if (BaseNameOf(found) != name || files.KindOf(found) != FileSystem::Entry::kFile) continue;
         try {
-          const BackupAnchor anchor = DecodeAnchor(files.Map(found).bytes, found);
-          if (anchor.run_id != log.header.run_id || log.header.log_index >= anchor.needed.size()) continue;
-          if (anchor.truncates) log.source.needed = anchor.needed[log.header.log_index];
+          if (const auto needed = TruncatedBelow(found, log)) log.source.needed = *needed;
         } catch (const Error&) {
           continue;
         }

@@ -17,6 +17,7 @@
 #include "system/runs/checkpoint.h"
 #include "system/runs/continuation.h"
 #include "system/runs/log_directory.h"
+#include "system/runs/row_anchor.h"
 
 namespace dbx {
 namespace {
@@ -73,6 +74,12 @@ void PrintFrontier(const std::string& path, std::span<const std::byte> bytes) {
   std::printf("\n");
 }
 
+void PrintSequences(std::span<const uint64_t> sequences) {
+  std::printf("  below these sequences all transactions of a worker had ended:");
+  for (const uint64_t sequence : sequences) std::printf(" %" PRIu64, sequence);
+  std::printf("\n");
+}
+
 void PrintAnchor(const std::string& path, std::span<const std::byte> bytes) {
   const BackupAnchor anchor = DecodeAnchor(bytes, path);
   std::printf("%s\n  anchor: database %016" PRIx64 ", run %016" PRIx64 ", checkpoint %" PRIu32 " in copy %c, %" PRIu32
@@ -89,9 +96,24 @@ void PrintAnchor(const std::string& path, std::span<const std::byte> bytes) {
     std::printf("  table %zu: %" PRIu32 " pages of %" PRIu32 " rows of %" PRIu32 " bytes\n", i, table.pages,
                 table.rows_per_page, table.tuple_bytes);
   }
-  std::printf("  below these sequences all transactions of a worker had ended:");
-  for (const uint64_t sequence : anchor.sequences) std::printf(" %" PRIu64, sequence);
-  std::printf("\n");
+  PrintSequences(anchor.sequences);
+}
+
+void PrintRowAnchor(const std::string& path, std::span<const std::byte> bytes) {
+  const RowAnchor anchor = DecodeRowAnchor(bytes, path);
+  std::printf("%s\n  row anchor: database %016" PRIx64 ", run %016" PRIx64 ", checkpoint %" PRIu32
+              " in copy %c, %zu parts%s\n",
+              path.c_str(), anchor.database_id, anchor.run_id, anchor.number, anchor.copy == 0 ? 'a' : 'b',
+              anchor.parts.size(), anchor.truncates ? ", logs truncated below what is needed" : "");
+  for (uint32_t i = 0; i < anchor.parts.size(); ++i) {
+    std::printf("  %s: %" PRIu64 " bytes, %" PRIu64 " rows, CRC %08" PRIx32 "\n", RowFileName(anchor.copy, i).c_str(),
+                anchor.parts[i].bytes, anchor.parts[i].rows, anchor.parts[i].crc);
+  }
+  for (size_t i = 0; i < anchor.start.size(); ++i) {
+    std::printf("  log %zu: replay begins at LSN %" PRIu64 ", durable up to %" PRIu64 "\n", i, anchor.start[i].value(),
+                anchor.end[i].value());
+  }
+  PrintSequences(anchor.sequences);
 }
 
 // Of a page of a backup, behind its frame's header.
@@ -181,6 +203,8 @@ bool PrintRunFile(const std::string& path, const std::function<void(const Error&
     PrintCheckpoint(files, path);
   } else if (begins_with(format::kAnchorMagic)) {
     PrintAnchor(path, files.Map(path).bytes);
+  } else if (begins_with(format::kRowAnchorMagic)) {
+    PrintRowAnchor(path, files.Map(path).bytes);
   } else if (const auto part = ParseBackupFileName(BaseNameOf(path))) {
     PrintBackup(path, *part, files.Map(path).bytes, report);
   } else if (BaseNameOf(path) == kCommittedFileName) {

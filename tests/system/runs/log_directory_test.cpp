@@ -4,12 +4,14 @@
 #include <sys/mount.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
 #include "logging/device/file_device.h"
 #include "logging/device/posix_file_system.h"
 #include "tests/logging/caught.h"
+#include "tests/logging/device/faulty_file_system.h"
 #include "tests/logging/device/temp_dir.h"
 
 namespace dbx {
@@ -45,6 +47,7 @@ TEST_F(LogDirectoryTest, LogsAreSpreadOverTheDirectoriesInTurn) {
   EXPECT_EQ(run.log_paths, (std::vector{dir_ / "a/run-0001/log-00.log", dir_ / "b/run-0001/log-01.log",
                                         dir_ / "a/run-0001/log-02.log"}));
   EXPECT_EQ(run.anchor_path, dir_ / "a/run-0001/anchor");
+  EXPECT_EQ(run.row_anchor_path, dir_ / "a/run-0001/row-anchor");
   EXPECT_TRUE(fs::is_directory(dir_ / "b/run-0001"));
 }
 
@@ -187,7 +190,7 @@ TEST_F(LogDirectoryTest, ALinkOrAFileWithTheNameOfARunIsRefused) {
 TEST_F(LogDirectoryTest, ALinkWithTheNameOfARunsFileIsRefused) {
   const RunFiles run = MakeRun(1);
   for (const char* name : {"log-01.log", "committed", "manifest", "frozen", "successor", "frontier",
-                           "checkpoint-00.ckp", "anchor", "backup-b-00-01.bak"}) {
+                           "checkpoint-00.ckp", "anchor", "backup-b-00-01.bak", "row-anchor", "rows-a-01.ckp"}) {
     const std::string link = run.directories[1] + "/" + name;
     fs::create_symlink(run.log_paths[0], link);
     EXPECT_EQ(Caught([&] { FindRun(files_, both_, {}); }, what_), ExitStatus::kMismatch) << name;
@@ -202,7 +205,8 @@ TEST_F(LogDirectoryTest, TemporaryFilesOfARunAreItsOwn) {
   const RunFiles run = MakeRun(1);
   for (const char* name :
        {"log-00.log.tmp", "committed", "committed.tmp", "manifest.tmp", "frozen.tmp", "successor.tmp", "successor",
-        "anchor", "anchor.tmp", "backup-a-00-00.bak", "backup-b-12-01.bak"}) {
+        "anchor", "anchor.tmp", "backup-a-00-00.bak", "backup-b-12-01.bak", "row-anchor", "row-anchor.tmp",
+        "rows-a-00.ckp", "rows-b-12.ckp", "rows-b-12.ckp.tmp"}) {
     Touch(run.directories[1] + "/" + name);
   }
   EXPECT_EQ(FindRun(files_, both_, {}).log_paths, run.log_paths);
@@ -210,13 +214,48 @@ TEST_F(LogDirectoryTest, TemporaryFilesOfARunAreItsOwn) {
   EXPECT_EQ(AllRuns(files_, both_), std::vector<uint32_t>{});
 }
 
+TEST_F(LogDirectoryTest, RowFilesHaveANameForEachCopyAndPart) {
+  EXPECT_EQ(RowFileName(0, 3), "rows-a-03.ckp");
+  EXPECT_EQ(RowFileName(1, 63), "rows-b-63.ckp");
+}
+
 TEST_F(LogDirectoryTest, WhatOnlyLooksLikeAPartOfABackupIsLeftAlone) {
   const RunFiles run = MakeRun(1);
-  for (const char* name :
-       {"backup-c-00-00.bak", "backup-a-00-00.bak.tmp", "backup-a-0-00.bak", "backup", "anchor.old"}) {
+  for (const char* name : {"backup-c-00-00.bak", "backup-a-00-00.bak.tmp", "backup-a-0-00.bak", "backup", "anchor.old",
+                           "rows-c-00.ckp", "rows-a-0.ckp", "rows-a-00.bak", "rows-00.ckp", "row-anchor-a"}) {
     Touch(run.directories[1] + "/" + name);
     EXPECT_EQ(Caught([&] { DeleteRun(files_, both_, 1); }, what_), ExitStatus::kIo) << name;
     fs::remove(run.directories[1] + "/" + name);
+  }
+}
+
+// What a power loss in the middle of a deletion leaves: no log without the anchor that says where it begins.
+void CheckWhatIsLeft(FaultyFileSystem& files) {
+  for (const FaultyFileSystem::Crash crash : FaultyFileSystem::kCrashes) {
+    for (uint64_t seed = 0; seed < 8; ++seed) {
+      const FaultyFileSystem::Image image = files.CrashImage(crash, seed);
+      const bool has_log = std::any_of(image.files.begin(), image.files.end(),
+                                       [](const auto& file) { return LogIndexOf(BaseNameOf(file.first)).has_value(); });
+      EXPECT_TRUE(!has_log || image.files.contains("a/run-0001/row-anchor"));
+    }
+  }
+}
+
+TEST_F(LogDirectoryTest, ARowAnchorIsDeletedOnlyOnceTheLogsAreGone) {
+  for (const bool committed : {true, false}) {
+    for (uint64_t k = 0, is_cut = 1; is_cut; ++k) {
+      SCOPED_TRACE(k);
+      FaultyFileSystem files;
+      RunFiles run = CreateRun(files, {"a", "b"}, {.log_count = 2, .create_missing = true});
+      run.locks.clear();
+      std::vector<std::string> paths = run.log_paths;
+      paths.insert(paths.end(), {run.row_anchor_path, run.directories[0] + "/" + RowFileName(1, 0)});
+      if (committed) paths.push_back(run.directories[0] + "/" + kCommittedFileName);
+      for (const std::string& path : paths) files.Create(path, {});
+      files.CutPowerBefore(k);
+      is_cut = Caught([&] { DeleteRun(files, {"a", "b"}, 1); }, what_) != ExitStatus::kOk;
+      CheckWhatIsLeft(files);
+    }
   }
 }
 

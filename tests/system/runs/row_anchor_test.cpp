@@ -1,0 +1,176 @@
+#include "system/runs/row_anchor.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <functional>
+#include <tuple>
+
+#include "base/crc32c.h"
+#include "tests/logging/caught.h"
+
+namespace dbx {
+namespace {
+
+using format::RowAnchorFile;
+
+RowAnchor Some() {
+  RowAnchor anchor;
+  anchor.database_id = 11, anchor.run_id = 12;
+  anchor.number = 5, anchor.copy = 1;
+  anchor.parts = {{8192, 100, 0xABCD, 0}, {4096, 0, 0xEF, 0}};
+  anchor.start = {Lsn(8192), Lsn(400)};
+  anchor.end = {Lsn(9001), Lsn(400)};
+  anchor.sequences = {7, 0, uint64_t{1} << TxnId::kSequenceBits};
+  return anchor;
+}
+
+bool PartsAreEqual(const RowAnchor& a, const RowAnchor& b) {
+  const auto fields = [](const format::CheckpointPart& part) { return std::tuple(part.bytes, part.rows, part.crc); };
+  return std::equal(a.parts.begin(), a.parts.end(), b.parts.begin(), b.parts.end(),
+                    [&](const auto& x, const auto& y) { return fields(x) == fields(y); });
+}
+
+class RowAnchorTest : public ::testing::Test {
+ protected:
+  static void Seal(std::vector<std::byte>& bytes) {
+    uint32_t crc = 0;
+    std::memcpy(bytes.data() + offsetof(RowAnchorFile, crc), &crc, sizeof crc);
+    crc = Crc32c(bytes);
+    std::memcpy(bytes.data() + offsetof(RowAnchorFile, crc), &crc, sizeof crc);
+  }
+  ExitStatus Decoded(std::span<const std::byte> bytes) {
+    return Caught([&] { decoded_ = DecodeRowAnchor(bytes, "row-anchor"); }, what_);
+  }
+  // What is said of an anchor whose head is changed, and whose checksum is right.
+  ExitStatus After(const std::function<void(RowAnchorFile&)>& change) {
+    std::vector<std::byte> bytes = EncodeRowAnchor(Some());
+    RowAnchorFile file;
+    std::memcpy(&file, bytes.data(), sizeof file);
+    change(file);
+    std::memcpy(bytes.data(), &file, sizeof file);
+    Seal(bytes);
+    return Decoded(bytes);
+  }
+
+  RowAnchor decoded_;
+  std::string what_;
+};
+
+TEST_F(RowAnchorTest, WhatIsEncodedIsDecoded) {
+  RowAnchor large = Some();
+  large.parts.assign(format::kMaxCheckpointParts, {4096, 7, 8, 0});
+  large.start.assign(format::kMaxLogs, Lsn(64));
+  large.end.assign(format::kMaxLogs, Lsn(format::kLsnMax));
+  large.sequences.assign(500, 9);
+  RowAnchor truncating = Some();
+  truncating.truncates = true, truncating.copy = 0;
+  truncating.sequences.clear();
+  for (const RowAnchor& anchor : {Some(), large, truncating}) {
+    const std::vector<std::byte> bytes = EncodeRowAnchor(anchor);
+    EXPECT_EQ(bytes.size() % format::kBlockBytes, 0u);
+    EXPECT_EQ(Decoded(bytes), ExitStatus::kOk) << what_;
+    const auto fields = [](const RowAnchor& of) {
+      return std::tie(of.database_id, of.run_id, of.number, of.copy, of.truncates, of.start, of.end, of.sequences);
+    };
+    EXPECT_EQ(fields(decoded_), fields(anchor));
+    EXPECT_TRUE(PartsAreEqual(decoded_, anchor));
+  }
+}
+
+TEST_F(RowAnchorTest, EveryBitCounts) {
+  std::vector<std::byte> bytes = EncodeRowAnchor(Some());
+  for (size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
+    bytes[bit / 8] ^= std::byte(1 << bit % 8);
+    EXPECT_EQ(Decoded(bytes), ExitStatus::kCorrupt) << bit;
+    EXPECT_TRUE(what_.starts_with("cannot read row-anchor@")) << what_;
+    bytes[bit / 8] ^= std::byte(1 << bit % 8);
+  }
+}
+
+TEST_F(RowAnchorTest, AFileOfAnotherSizeIsRefused) {
+  const std::vector<std::byte> bytes = EncodeRowAnchor(Some());
+  for (size_t size = 0; size < bytes.size(); ++size) {
+    EXPECT_EQ(Decoded(std::span(bytes).first(size)), ExitStatus::kCorrupt);
+    EXPECT_EQ(what_, "cannot read row-anchor@0: the file has another size");
+  }
+  std::vector<std::byte> longer = bytes;
+  longer.resize(bytes.size() + format::kBlockBytes);
+  Seal(longer);
+  EXPECT_EQ(Decoded(longer), ExitStatus::kCorrupt);
+  RowAnchor many = Some();
+  many.sequences.assign(500, 9);
+  std::vector<std::byte> shorter = EncodeRowAnchor(many);
+  shorter.resize(shorter.size() - format::kBlockBytes);
+  Seal(shorter);
+  EXPECT_EQ(Decoded(shorter), ExitStatus::kCorrupt);
+  EXPECT_EQ(what_, "cannot read row-anchor@56: it counts another number of workers than it holds");
+}
+
+TEST_F(RowAnchorTest, AChecksumThatIsWrongIsRefused) {
+  std::vector<std::byte> bytes = EncodeRowAnchor(Some());
+  bytes[offsetof(RowAnchorFile, number)] ^= std::byte{1};
+  EXPECT_EQ(Decoded(bytes), ExitStatus::kCorrupt);
+  EXPECT_EQ(what_, "cannot read row-anchor@12: the checksum does not match");
+}
+
+TEST_F(RowAnchorTest, AnotherVersionIsAMismatch) {
+  EXPECT_EQ(After([](RowAnchorFile& file) { ++file.version; }), ExitStatus::kMismatch);
+  EXPECT_EQ(what_, "cannot read row-anchor@8: its version is not known");
+}
+
+TEST_F(RowAnchorTest, ImpossibleFieldsAreRefusedWithTheirPlaces) {
+  using File = RowAnchorFile;
+  const std::tuple<size_t, const char*, std::function<void(File&)>> changes[] = {
+      {offsetof(File, magic), "wrong magic bytes", [](auto& file) { file.magic[0] = 'X'; }},
+      {offsetof(File, number), "a checkpoint without a number", [](auto& file) { file.number = 0; }},
+      {offsetof(File, copy), "impossible copy of the checkpoint", [](auto& file) { file.copy = 2; }},
+      {offsetof(File, truncates), "neither with whole logs nor without", [](auto& file) { file.truncates = 2; }},
+      {offsetof(File, part_count), "impossible number of parts", [](auto& file) { file.part_count = 0; }},
+      {offsetof(File, part_count), "impossible number of parts", [](auto& file) { file.part_count = 65; }},
+      {offsetof(File, log_count), "impossible number of logs", [](auto& file) { file.log_count = 0; }},
+      {offsetof(File, log_count), "impossible number of logs", [](auto& file) { file.log_count = 17; }},
+      {offsetof(File, bytes), "it counts another number of workers than it holds",
+       [](auto& file) { ++file.worker_count; }},
+      {offsetof(File, bytes), "it counts another number of workers than it holds",
+       [](auto& file) { file.worker_count = UINT32_MAX; }},
+      {offsetof(File, bytes), "it counts another number of workers than it holds", [](auto& file) { file.bytes += 8; }},
+      {offsetof(File, end), "impossible LSN", [](auto& file) { file.end[0] = format::kLsnMax + 8; }},
+      {offsetof(File, start) + 8, "replay begins behind what is durable", [](auto& file) { file.start[1] = 408; }},
+      {offsetof(File, start), "an LSN at which no record starts", [](auto& file) { file.start[0] += 4; }}};
+  for (const auto& [at, why, change] : changes) {
+    EXPECT_EQ(After(change), ExitStatus::kCorrupt) << at;
+    EXPECT_EQ(what_, "cannot read row-anchor@" + std::to_string(at) + ": " + why);
+  }
+}
+
+TEST_F(RowAnchorTest, SomethingWhereNothingBelongsIsRefused) {
+  const std::function<void(RowAnchorFile&)> changes[] = {[](auto& file) { file.unused_after_truncates = 1; },
+                                                         [](auto& file) { file.unused_after_workers = 1; },
+                                                         [](auto& file) { file.start[2] = 8; },
+                                                         [](auto& file) { file.end[15] = 8; },
+                                                         [](auto& file) { file.parts[2].rows = 1; },
+                                                         [](auto& file) { file.parts[63].unused = 1; }};
+  for (const auto& change : changes) {
+    EXPECT_EQ(After(change), ExitStatus::kCorrupt);
+    EXPECT_EQ(what_, "cannot read row-anchor@0: something stands where nothing belongs");
+  }
+  std::vector<std::byte> bytes = EncodeRowAnchor(Some());
+  bytes[sizeof(RowAnchorFile) + 24] = std::byte{1};  // behind the last worker
+  Seal(bytes);
+  EXPECT_EQ(Decoded(bytes), ExitStatus::kCorrupt);
+  EXPECT_EQ(what_, "cannot read row-anchor@0: something stands where nothing belongs");
+}
+
+TEST_F(RowAnchorTest, ImpossibleSequenceNumbersAreRefused) {
+  std::vector<std::byte> bytes = EncodeRowAnchor(Some());
+  const size_t at = sizeof(RowAnchorFile) + 8;
+  const uint64_t sequence = (uint64_t{1} << TxnId::kSequenceBits) + 1;
+  std::memcpy(bytes.data() + at, &sequence, sizeof sequence);
+  Seal(bytes);
+  EXPECT_EQ(Decoded(bytes), ExitStatus::kCorrupt);
+  EXPECT_EQ(what_, "cannot read row-anchor@" + std::to_string(at) + ": impossible sequence number");
+}
+
+}  // namespace
+}  // namespace dbx
