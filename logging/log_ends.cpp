@@ -33,6 +33,9 @@ void CheckFrozenEnd(const LogReader& reader) {
 
 void CheckDurableEnd(const LogReader& reader) {
   const LogSource& source = reader.source();
+  if (reader.position() > source.FileEnd()) {
+    ThrowDamaged(source, source.FileEnd(), "the file ends before the position where recovery is to begin");
+  }
   if (reader.position() >= source.durable_until) return;
   ThrowDamaged(source, reader.position(),
                std::string(reader.end_reason()) + ", but the run's " + source.durable_shown_by +

@@ -70,9 +70,8 @@ std::vector<RecoveredRun> ReplayChainBy(const Options& options, const OldRuns& r
                      options.verify ? &recovered[i].names : nullptr, i + 1 == runs.chain.size() ? replayed : nullptr);
     };
     recovered[i].summary = std::visit(replay, workload);
-    if (runs.chain[i].row_anchor) NameEnded(*runs.chain[i].row_anchor, recovered[i].summary);
-  }
-  if (StartStateOf(runs).kind == StartState::Kind::kRows) {
+    if (!runs.chain[i].row_anchor) continue;
+    NameEnded(*runs.chain[i].row_anchor, recovered[i].summary);
     std::visit([&](auto* adopting) { adopting->Adopt(database, options.seed); }, workload);
   }
   return recovered;

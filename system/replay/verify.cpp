@@ -33,7 +33,7 @@ void LoadReferenceStart(const Options& options, FileSystem& files, const OldRuns
                         Database& expected) {
   if (!runs.FromCheckpoint()) return fresh.Load(expected, options.seed, options.thread_cnt);
   const auto then = reference::LoadCheckpoint(ImageOf(runs.chain.front(), files), expected);
-  if (runs.chain.front().row_anchor) return;  // its rows are of different moments
+  if (runs.chain.front().row_anchor) return;  // adopted behind its logs
   fresh.Adopt(expected, options.seed);
   if (then)
     CheckDigest(expected, *then, options.thread_cnt, "a failed: the checkpoint differs from what was continued");
@@ -54,6 +54,8 @@ void ReplayByReference(const Options& options, FileSystem& files, const OldRun& 
   } else if (!reference::Replay(logs, set, fresh, expected).without_effect.empty()) {
     Violated("a failed: a logged transaction does not replay");
   }
+  // Its rows were of different moments.
+  if (run.row_anchor) fresh.Adopt(expected, options.seed);
   if (logs.frozen_digest) {
     CheckDigest(expected, *logs.frozen_digest, options.thread_cnt,
                 "a failed: a run differs from what was continued once");
@@ -72,7 +74,6 @@ Digest128 ReferenceDigest(const Options& options, FileSystem& files, const OldRu
   for (size_t i = 0; i < runs.chain.size(); ++i) {
     ReplayByReference(options, files, runs.chain[i], recovered[i].names, fresh, expected);
   }
-  if (runs.chain.front().row_anchor) fresh.Adopt(expected, options.seed);
   return DigestOf(expected, options.thread_cnt);
 }
 

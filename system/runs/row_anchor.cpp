@@ -49,7 +49,8 @@ void CheckCounts(const RowAnchorFile& file, const Refusal& refuse) {
                 offsetof(RowAnchorFile, part_count), "impossible number of parts");
   refuse.Unless(file.log_count >= 1 && file.log_count <= format::kMaxLogs, offsetof(RowAnchorFile, log_count),
                 "impossible number of logs");
-  refuse.Unless(file.worker_count <= kWorkersMax, offsetof(RowAnchorFile, worker_count), "impossible number of workers");
+  refuse.Unless(file.worker_count <= kWorkersMax, offsetof(RowAnchorFile, worker_count),
+                "impossible number of workers");
 }
 
 void TakePositions(const RowAnchorFile& file, const Refusal& refuse, RowAnchor& anchor) {

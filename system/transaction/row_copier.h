@@ -78,7 +78,7 @@ class RowCopier final : public RowSource {
       return Outcome::kOk;
     };
     const EpochSection section(shared_.clock, id_);
-    return transaction_.RunReadOnly(txn, read, typename Log::CommitPoint(point_));
+    return transaction_.RunReadOnly(txn, read);
   }
 
   void HandOver(const Table& table, std::span<const Key> keys, const Take& take) const {
@@ -98,7 +98,6 @@ class RowCopier final : public RowSource {
   std::vector<Key> keys_;
   std::vector<std::byte> images_;  // of the keys of a transaction, one behind the other
   std::vector<bool> present_;
-  uint64_t point_[format::kMaxLogs] = {};  // nobody asks: what was reserved by the end of the copying is waited for
 };
 
 }  // namespace dbx

@@ -90,16 +90,15 @@ class Transaction {
     return result;
   }
 
-  // Outside of any call: runs `read(*this)`, which only reads, once. False: it must be tried again.
+  // Outside of any call: runs `read(*this)`, which only reads, once. False: it must be tried again. What it read need
+  // not be durable.
   template <class Read>
-  bool RunReadOnly(TxnId id, Read&& read, CommitPoint point) {
+  bool RunReadOnly(TxnId id, Read&& read) {
     log_.Begin(log_state_);
     cc_.Begin(id);
-    if (read(*this) == Outcome::kConflict || !cc_.LockWrites()) {
-      cc_.Abort();
-      return false;
-    }
-    return CommitReadOnly(point).outcome == Outcome::kOk;
+    const bool has_read = read(*this) != Outcome::kConflict && cc_.LockWrites() && cc_.Recheck();
+    has_read ? cc_.Release() : cc_.Abort();
+    return has_read;
   }
 
   // Time by part since the last RestartTimes; all zero where that is not compiled in.

@@ -58,7 +58,7 @@ struct Recovered {
   Ids names;  // of the transactions of all generations
   uint32_t run = 0;
   bool has_checkpoint = false;  // of its own
-  bool of_rows = false;         // that is one of rows, taken while the run served transactions
+  Ids ended;                    // those of its own that a checkpoint of rows stands for
 };
 
 std::vector<RowVersion> LoadedRows(const Options& options) {
@@ -126,7 +126,9 @@ class Cycle {
   Past PastOf(const Crash& crash, const Past& before, const Recovered& recovered) const {
     Past past{recovered.names, recovered.names, before.covered};
     if (recovered.has_checkpoint) {
-      past.covered.emplace(recovered.run, recovered.of_rows ? recovered.names : before.recovered);
+      Ids& covered = past.covered.emplace(recovered.run, before.recovered).first->second;
+      covered.insert(covered.end(), recovered.ended.begin(), recovered.ended.end());
+      SortUnique(covered);
     }
     if (!crash.was_kill) return past;
     past.promised = crash.has_begun ? before.recovered : before.promised;
@@ -172,8 +174,8 @@ class Cycle {
       throw Violation(error.what());
     }
     const bool has_checkpoint = result.before.checkpoint_rows > 0 && result.before.runs == 0;
-    const bool of_rows = !NeedsPages(options_.log) && !result.ended_below.empty();
-    Recovered recovered{CheckedNamesOf(result, past), result.run_number, has_checkpoint, of_rows};
+    Recovered recovered{CheckedNamesOf(result, past), result.run_number, has_checkpoint, {}};
+    if (!NeedsPages(options_.log)) recovered.ended = oracle.WritersBelow(result.ended_below);
     CheckOracle(recovered.names, crash.acknowledged);
     CheckNoResurrection(recovered.names, crash, past);
     CountCycle(crash.kind, crash, result);
