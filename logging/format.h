@@ -30,6 +30,8 @@ inline constexpr uint64_t kTimestampMax = (uint64_t{1} << 49) - 1;
 inline constexpr uint32_t kFeatureContinues = 1;
 // The file is a stripe of the run's one log: unit u of stripe_bytes of the stream lies in stripe u mod log_count.
 inline constexpr uint32_t kFeatureStriped = 2;
+// The run has a `row-anchor`, without which it cannot be recovered.
+inline constexpr uint32_t kFeatureRowCheckpoints = 4;
 
 // Named in logging/schemes.h.
 enum class Scheme : uint8_t {
@@ -333,9 +335,9 @@ static_assert(sizeof(AnchorTable) == 16);
 // checkpoint began.
 
 // `row-anchor` of a run with row checkpoints (system/runs/row_checkpoint.h): RowAnchorFile, u64 for each worker, padded
-// with zeros to whole blocks. It names the newest complete one, whose parts are as those of a checkpoint; the run's own
-// start holds before there is any. For each worker: all of its transactions with lower sequence numbers had ended
-// before the checkpoint began.
+// with zeros to whole blocks. It names the newest complete one, whose parts are as those of a checkpoint; before there
+// is any, the one with number 0 and without parts says that the run's own start holds. For each worker: all of its
+// transactions with lower sequence numbers had ended before the checkpoint began.
 inline constexpr char kRowAnchorMagic[8] = {'D', 'B', 'X', 'R', 'A', 'N', '\r', '\n'};
 struct RowAnchorFile {
   char magic[8];
@@ -343,7 +345,7 @@ struct RowAnchorFile {
   uint32_t crc;  // CRC32C of the file with this field zero
   uint64_t database_id;
   uint64_t run_id;
-  uint32_t number;    // of the checkpoint, from 1 on
+  uint32_t number;    // of the checkpoint, from 1 on; 0: there is none yet
   uint16_t copy;      // whose files they are, of two
   uint8_t truncates;  // 1: the logs may have been truncated below `start`
   uint8_t unused_after_truncates;

@@ -10,6 +10,7 @@
 #include "logging/log_set.h"
 #include "system/command_line/options.h"
 #include "system/run_control.h"
+#include "system/runs/log_files.h"
 
 namespace dbx {
 
@@ -26,10 +27,6 @@ inline LogSetOptions LogSetOptionsOf(const Options& options, uint64_t run_id, Ls
   return result;
 }
 
-// Whether transactions and checkpoints of rows run side by side.
-inline bool TakesRowCheckpoints(const Options& options, const LogTraits& traits) {
-  return traits.row_checkpoints && (options.checkpoint_interval_ms != 0 || options.checkpoint_bytes != 0);
-}
 // Threads that run transactions: the workers, and behind them the one that copies rows, if there is one.
 inline uint32_t TransactionThreads(const Options& options, const LogTraits& traits) {
   return options.thread_cnt + (TakesRowCheckpoints(options, traits) ? 1 : 0);

@@ -48,9 +48,9 @@ void AddLog(ReferenceLogs& logs, const std::string& path, Bytes file) {
   require(LoadUint(header, 8, 4) == 1, 8, "its version is not known");
   const uint64_t features = LoadUint(header, 32, 4), start = LoadUint(header, 40, 8),
                  parent = LoadUint(header, 4080, 8), stripe = LoadUint(header, 4092, 4);
-  require(features <= 3, 32, "it requires a feature that is not known");
+  require(features <= 7, 32, "it requires a feature that is not known");
   require(features % 2 == 1 || start == 0, 40, "its stream does not start at LSN 0");
-  require((features >= 2) == (stripe != 0) && stripe % 4096 == 0, 4092, "its stripe unit is impossible");
+  require((features / 2 % 2 == 1) == (stripe != 0) && stripe % 4096 == 0, 4092, "its stripe unit is impossible");
   require(start % 4096 == 0 && start <= uint64_t{1} << 62, 40, "its stream starts at an impossible LSN");
   require((features % 2 == 1) == (parent != 0), 4080, "it does not say which run it continues");
   require(scheme >= 1 && scheme < std::size(kHasOneLog), 64, "its scheme is not known");

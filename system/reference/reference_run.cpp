@@ -73,9 +73,9 @@ struct RowAnchor {
   static constexpr size_t kHeadBytes = 1856, kPartsAt = 320, kPartBytes = 24, kPartsMax = 64;
 
   uint64_t database_id = 0, run_id = 0;
-  uint64_t part_count = 0;
-  std::vector<uint64_t> start, end;  // by log
-  std::vector<uint64_t> sequences;   // by worker: lower ones had ended before the checkpoint began
+  uint64_t number = 0, part_count = 0;  // 0: no checkpoint yet
+  std::vector<uint64_t> start, end;     // by log
+  std::vector<uint64_t> sequences;      // by worker: lower ones had ended before the checkpoint began
 };
 
 RowAnchor ReadRowAnchor(const FileImage& file) {
@@ -83,12 +83,14 @@ RowAnchor ReadRowAnchor(const FileImage& file) {
   RowAnchor anchor;
   anchor.database_id = Load(file, 16, 8);
   anchor.run_id = Load(file, 24, 8);
+  anchor.number = Load(file, 32, 4);
   anchor.part_count = Load(file, 40, 4);
   const uint64_t logs = Load(file, 44, 4), workers = Load(file, 48, 4), bytes = RowAnchor::kHeadBytes + 8 * workers;
-  if (Load(file, 32, 4) == 0) Bad(file, 32, "a checkpoint without a number");
+  if ((anchor.number == 0) != (anchor.part_count == 0))
+    Bad(file, 32, "a checkpoint without a number, or without parts");
   if (Load(file, 36, 2) > 1) Bad(file, 36, "a row checkpoint has two copies");
   if (Load(file, 38, 1) > 1) Bad(file, 38, "neither of whole logs nor of others");
-  if (anchor.part_count == 0 || anchor.part_count > RowAnchor::kPartsMax) Bad(file, 40, "impossible number of parts");
+  if (anchor.part_count > RowAnchor::kPartsMax) Bad(file, 40, "impossible number of parts");
   if (logs == 0 || logs > LsnVector().size()) Bad(file, 44, "impossible number of logs");
   if (Load(file, 56, 8) != bytes || file.bytes.size() != (bytes + kBlockBytes - 1) / kBlockBytes * kBlockBytes) {
     Bad(file, 56, "another size than that of what it says it holds");
@@ -111,6 +113,7 @@ struct Beginning {
 std::optional<Beginning> BeginningOf(const RunImage& run) {
   if (run.row_anchor) {
     RowAnchor rows = ReadRowAnchor(*run.row_anchor);
+    if (rows.number == 0) return std::nullopt;
     return Beginning{std::move(rows.start), std::move(rows.sequences)};
   }
   if (!run.anchor) return std::nullopt;
@@ -174,6 +177,10 @@ ReferenceLogs ReadRun(const RunImage& run) {
   }
   ReferenceLogs logs = ReadLogs(run.logs, run.frozen ? &frontier : nullptr, beginning ? &beginning->needed : nullptr);
   if (beginning) logs.ended_below = beginning->ended_below;
+  constexpr uint64_t kHasRowAnchor = 4;
+  if (run.row_anchor.has_value() != ((LoadUint(logs.common_header, 32, 4) & kHasRowAnchor) != 0)) {
+    Bad(run.logs.front(), 32, "a row-anchor that is missing, or of a run without", ExitStatus::kMismatch);
+  }
   if (run.row_anchor) CheckRowAnchor(*run.row_anchor, logs);
   CheckCommitted(run, logs.run_id);
   if (!run.frozen) {
@@ -191,7 +198,7 @@ std::optional<std::pair<uint64_t, uint64_t>> LoadCheckpoint(const RunImage& run,
   const auto check_count = [&run](const FileImage& namer, uint64_t at, uint64_t count) {
     if (count != run.checkpoint.size()) Bad(namer, at, "another number of checkpoint files");
   };
-  if (run.row_anchor) {
+  if (run.row_anchor && ReadRowAnchor(*run.row_anchor).number != 0) {
     const RowAnchor anchor = ReadRowAnchor(*run.row_anchor);
     check_count(*run.row_anchor, 40, anchor.part_count);
     for (uint64_t part = 0; part < run.checkpoint.size(); ++part) {

@@ -70,8 +70,9 @@ std::vector<RecoveredRun> ReplayChainBy(const Options& options, const OldRuns& r
                      options.verify ? &recovered[i].names : nullptr, i + 1 == runs.chain.size() ? replayed : nullptr);
     };
     recovered[i].summary = std::visit(replay, workload);
-    if (!runs.chain[i].row_anchor) continue;
-    NameEnded(*runs.chain[i].row_anchor, recovered[i].summary);
+    const RowAnchor* const rows = runs.chain[i].rows();
+    if (rows == nullptr) continue;
+    NameEnded(*rows, recovered[i].summary);
     std::visit([&](auto* adopting) { adopting->Adopt(database, options.seed); }, workload);
   }
   return recovered;
@@ -210,9 +211,9 @@ std::vector<LogSource> SourcesOf(const OldRun& run) {
       source.stamp_end = run.frontier->stamp;
       source.durable_until = run.frontier->lsns[i];
     }
-    if (run.row_anchor) {
-      source.needed = run.row_anchor->start[i];
-      source.durable_until = run.row_anchor->end[i];
+    if (const RowAnchor* const rows = run.rows()) {
+      source.needed = rows->start[i];
+      source.durable_until = rows->end[i];
       source.durable_shown_by = "row-anchor";
     }
     if (run.frozen) source.stamp_end = run.frozen->stamp_end;

@@ -30,7 +30,7 @@ StartState StartStateOf(const OldRuns& runs) {
   const OldRun& oldest = runs.chain.front();
   if (oldest.anchor) return {StartState::Kind::kBackup, &oldest};
   if (oldest.checkpoint_paths.empty()) return {};
-  if (oldest.row_anchor) return {StartState::Kind::kRows, &oldest};
+  if (oldest.rows() != nullptr) return {StartState::Kind::kRows, &oldest};
   return {StartState::Kind::kCheckpoint, &oldest};
 }
 

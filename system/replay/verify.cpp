@@ -33,7 +33,7 @@ void LoadReferenceStart(const Options& options, FileSystem& files, const OldRuns
                         Database& expected) {
   if (!runs.FromCheckpoint()) return fresh.Load(expected, options.seed, options.thread_cnt);
   const auto then = reference::LoadCheckpoint(ImageOf(runs.chain.front(), files), expected);
-  if (runs.chain.front().row_anchor) return;  // adopted behind its logs
+  if (runs.chain.front().rows() != nullptr) return;  // adopted behind its logs
   fresh.Adopt(expected, options.seed);
   if (then)
     CheckDigest(expected, *then, options.thread_cnt, "a failed: the checkpoint differs from what was continued");
@@ -55,7 +55,7 @@ void ReplayByReference(const Options& options, FileSystem& files, const OldRun& 
     Violated("a failed: a logged transaction does not replay");
   }
   // Its rows were of different moments.
-  if (run.row_anchor) fresh.Adopt(expected, options.seed);
+  if (run.rows() != nullptr) fresh.Adopt(expected, options.seed);
   if (logs.frozen_digest) {
     CheckDigest(expected, *logs.frozen_digest, options.thread_cnt,
                 "a failed: a run differs from what was continued once");
@@ -151,7 +151,7 @@ Verification VerifyRecovery(const Options& options, FileSystem& files, const Old
                             const std::vector<RecoveredRun>& recovered, WorkloadRef workload,
                             const Database& database) {
   // A digest covers the run's changes to its starting state, which is proven where that is a fresh load.
-  const bool starts_afresh = runs.chain.size() == 1 && !runs.newest().manifest && !runs.newest().row_anchor;
+  const bool starts_afresh = runs.chain.size() == 1 && !runs.newest().manifest && runs.newest().rows() == nullptr;
   const bool by_reference = options.reference || !starts_afresh || !HasRunEndDigest(recovered.back().summary);
   const uint64_t run_id = runs.newest().header().run_id;
   const auto acks = options.ack_file.empty() ? nullptr : AckFile::Open(options.ack_file, run_id);

@@ -16,7 +16,8 @@ namespace {
 
 using format::FileHeader;
 
-constexpr uint32_t kKnownFeatures = format::kFeatureContinues | format::kFeatureStriped;
+constexpr uint32_t kKnownFeatures =
+    format::kFeatureContinues | format::kFeatureStriped | format::kFeatureRowCheckpoints;
 
 uint32_t HeaderCrc(FileHeader header) {
   header.header_crc = 0;
@@ -117,7 +118,8 @@ FileHeader MakeHeader(const RunIdentity& identity, uint32_t log_index) {
   header.parent_run = identity.parent_run;
   header.stripe_bytes = identity.stripe_bytes;
   header.required_features = (identity.parent_run_id != 0 ? format::kFeatureContinues : 0) |
-                             (identity.stripe_bytes != 0 ? format::kFeatureStriped : 0);
+                             (identity.stripe_bytes != 0 ? format::kFeatureStriped : 0) |
+                             (identity.row_checkpoints ? format::kFeatureRowCheckpoints : 0);
   header.config_bytes = static_cast<uint32_t>(identity.config.size());
   std::memcpy(header.config, identity.config.data(), identity.config.size());
   header.header_crc = HeaderCrc(header);

@@ -23,8 +23,9 @@ struct RunIdentity {
   uint64_t run_id = 0;
   format::Scheme scheme = format::Scheme::kNone;
   format::Payload payload = format::Payload::kNone;
-  uint32_t log_count = 1;     // files: logs, or the stripes of one log
-  uint32_t stripe_bytes = 0;  // 0: each file is a log
+  uint32_t log_count = 1;        // files: logs, or the stripes of one log
+  uint32_t stripe_bytes = 0;     // 0: each file is a log
+  bool row_checkpoints = false;  // it has a `row-anchor`
   uint64_t ring_bytes = 0;
   uint64_t schema_hash = 0;
   std::string config;  // "NAME=value\n" lines
@@ -58,6 +59,11 @@ inline bool Continues(const format::FileHeader& header) {
 // Is the file a stripe of the run's one log?
 inline bool IsStripe(const format::FileHeader& header) {
   return (header.required_features & format::kFeatureStriped) != 0;
+}
+
+// Does the run have a `row-anchor`?
+inline bool HasRowCheckpoints(const format::FileHeader& header) {
+  return (header.required_features & format::kFeatureRowCheckpoints) != 0;
 }
 
 std::string_view ConfigText(const format::FileHeader& header);

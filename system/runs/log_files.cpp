@@ -181,6 +181,18 @@ RowCheckpointFiles RowFilesOf(const Options& options, const RunFiles& run, const
   return rows;
 }
 
+// It names no checkpoint yet.
+void WriteFirstRowAnchor(FileSystem& files, const Options& options, const RowCheckpointFiles& rows,
+                         std::vector<Lsn> starts, uint64_t first_sequence) {
+  RowAnchor anchor;
+  anchor.database_id = rows.database_id;
+  anchor.run_id = rows.run_id;
+  anchor.truncates = options.log_truncation;
+  anchor.start = anchor.end = std::move(starts);
+  anchor.sequences.assign(options.thread_cnt, first_sequence);
+  WriteFileAtomically(files, rows.anchor_path, EncodeRowAnchor(anchor));
+}
+
 std::vector<format::CheckpointPart> WriteCheckpoint(FileSystem& files, const RunFiles& run, const RunIdentity& identity,
                                                     const Database& database) {
   const auto parts = static_cast<uint32_t>(run.directories.size());
@@ -263,6 +275,10 @@ void CheckRoomForTimestamps(const Continuation& continuation) {
 
 }  // namespace
 
+bool TakesRowCheckpoints(const Options& options, const LogTraits& traits) {
+  return traits.row_checkpoints && (options.checkpoint_interval_ms != 0 || options.checkpoint_bytes != 0);
+}
+
 uint64_t SchemaHash(const Database& database) {
   uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a
   const auto mix = [&hash](const std::string& text) {
@@ -301,6 +317,7 @@ NewLogFiles LogStorage::Create(const Options& options, const LogTraits& traits, 
   RunIdentity identity = IdentityOf(options, traits, schema_hash);
   identity.log_count = run_options.log_count;
   if (stripes > 1) identity.stripe_bytes = static_cast<uint32_t>(options.stripe_unit_bytes);
+  identity.row_checkpoints = TakesRowCheckpoints(options, traits);
   if (continuation != nullptr) identity = ContinuingIdentity(identity, *continuation);
   DeviceOptions device_options = DeviceOptionsOf(options);
   NewLogFiles result;
@@ -326,7 +343,12 @@ NewLogFiles LogStorage::Create(const Options& options, const LogTraits& traits, 
       const Digest128 digest = DigestOf(continuation->database, options.thread_cnt);
       manifest->digest.emplace(digest.low, digest.high);
     }
-    if (traits.row_checkpoints) result.rows = RowFilesOf(options, run, identity, result.targets.size());
+    if (identity.row_checkpoints) {
+      result.rows = RowFilesOf(options, run, identity, result.targets.size());
+      const uint64_t first_sequence = continuation == nullptr ? 0 : continuation->first_sequence();
+      WriteFirstRowAnchor(files_, options, result.rows, std::vector(result.targets.size(), identity.start_lsn),
+                          first_sequence);
+    }
     prepare(result.run_id);
     NameLogs(files_, run);
     if (!manifest) MarkCommitted(files_, run, identity.run_id);
@@ -429,7 +451,7 @@ void CheckLogsMatch(const OldRun& run, const LogTraits& traits, uint64_t schema_
                                            "timestamps, others have none); leave --log, --log_type and --cc out and "
                                            "they are taken from the log");
   }
-  if (run.row_anchor && !traits.row_checkpoints) {
+  if (HasRowCheckpoints(run.header()) && !traits.row_checkpoints) {
     throw Error(ExitStatus::kMismatch, "cannot recover " + file + "@0: it is replayed over no checkpoint of rows, as " +
                                            run.row_anchor_path + " names one");
   }

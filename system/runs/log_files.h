@@ -32,6 +32,9 @@ namespace dbx {
 // Of every table's name, columns and sizes, and of the secondary indexes' names.
 uint64_t SchemaHash(const Database& database);
 
+// Whether a run takes checkpoints of rows beside its transactions.
+bool TakesRowCheckpoints(const Options& options, const LogTraits& traits);
+
 struct NewLogFiles {
   uint32_t run_number = 0;
   uint64_t run_id = 0;

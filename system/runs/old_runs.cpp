@@ -54,7 +54,12 @@ void FindCheckpoint(FileSystem& files, OldRun& run, const std::string& named_by,
 
 // The anchor of row checkpoints: the newest one stands for whatever the run started from.
 void ReadRowAnchor(FileSystem& files, OldRun& run) {
-  if (!IsFileOfRun(files, run.row_anchor_path)) return;
+  const bool is_there = IsFileOfRun(files, run.row_anchor_path);
+  if (is_there != HasRowCheckpoints(run.header())) {
+    Mismatch("cannot recover " + RunDirectoryName(run.number) + ": " + run.row_anchor_path +
+             (is_there ? " is there, and its logs are those of a run without" : " is missing"));
+  }
+  if (!is_there) return;
   run.row_anchor = DecodeRowAnchor(files.Map(run.row_anchor_path).bytes, run.row_anchor_path);
   const format::FileHeader& header = run.header();
   const RowAnchor& anchor = *run.row_anchor;
@@ -68,6 +73,7 @@ void ReadRowAnchor(FileSystem& files, OldRun& run) {
     if (lsn >= Lsn(header.start_lsn)) continue;
     throw Error(ExitStatus::kCorrupt, run.row_anchor_path + "@0: a position before the start of its log");
   }
+  if (run.rows() == nullptr) return;
   FindCheckpoint(files, run, run.row_anchor_path, anchor.parts,
                  [&anchor](uint32_t part) { return RowFileName(anchor.copy, part); });
 }
@@ -86,7 +92,7 @@ void ReadManifest(FileSystem& files, OldRun& run) {
       manifest.start_lsn.value() != header.start_lsn || manifest.parent_run >= run.number) {
     Mismatch(run.manifest_path + "@0: the manifest of another run than " + run.paths.front());
   }
-  if (!run.row_anchor) FindCheckpoint(files, run, run.manifest_path, manifest.parts, CheckpointFileName);
+  if (run.rows() == nullptr) FindCheckpoint(files, run, run.manifest_path, manifest.parts, CheckpointFileName);
 }
 
 void ReadFrozen(FileSystem& files, OldRun& run) {

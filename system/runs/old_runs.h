@@ -47,13 +47,15 @@ struct OldRun {
   // run started. None: it starts from the run's ancestors, or a fresh load.
   std::vector<std::string> checkpoint_paths;
   std::vector<format::CheckpointPart> checkpoint_parts;
-  std::optional<RowAnchor> row_anchor;  // of a run with row checkpoints, of which one is complete
+  std::optional<RowAnchor> row_anchor;  // of a run with row checkpoints
   // Of a run whose scheme has a backup (SchemeInfo::needs_pages): recovery starts from it, and reads no run before.
   std::optional<BackupAnchor> anchor;
   std::vector<std::string> backup_directories;  // by part
   std::vector<std::string> backup_paths;        // of the copy that the anchor names: by table, then by part
 
   const format::FileHeader& header() const { return headers.front(); }
+  // What names the newest row checkpoint, or nullptr: none is complete.
+  const RowAnchor* rows() const { return row_anchor && row_anchor->names_checkpoint() ? &*row_anchor : nullptr; }
 };
 
 // The backup that the anchor of such a run names.

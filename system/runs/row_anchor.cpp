@@ -42,11 +42,12 @@ RowAnchorFile Opened(std::span<const std::byte> bytes, const Refusal& refuse) {
 }
 
 void CheckCounts(const RowAnchorFile& file, const Refusal& refuse) {
-  refuse.Unless(file.number >= 1, offsetof(RowAnchorFile, number), "a checkpoint without a number");
+  refuse.Unless((file.number == 0) == (file.part_count == 0), offsetof(RowAnchorFile, number),
+                "a checkpoint without a number, or without parts");
   refuse.Unless(file.copy < RowAnchor::kCopies, offsetof(RowAnchorFile, copy), "impossible copy of the checkpoint");
   refuse.Unless(file.truncates <= 1, offsetof(RowAnchorFile, truncates), "neither with whole logs nor without");
-  refuse.Unless(file.part_count >= 1 && file.part_count <= format::kMaxCheckpointParts,
-                offsetof(RowAnchorFile, part_count), "impossible number of parts");
+  refuse.Unless(file.part_count <= format::kMaxCheckpointParts, offsetof(RowAnchorFile, part_count),
+                "impossible number of parts");
   refuse.Unless(file.log_count >= 1 && file.log_count <= format::kMaxLogs, offsetof(RowAnchorFile, log_count),
                 "impossible number of logs");
   refuse.Unless(file.worker_count <= kWorkersMax, offsetof(RowAnchorFile, worker_count),
@@ -59,6 +60,8 @@ void TakePositions(const RowAnchorFile& file, const Refusal& refuse, RowAnchor& 
     const size_t end = offsetof(RowAnchorFile, end) + log * sizeof(uint64_t);
     refuse.Unless(file.end[log] <= format::kLsnMax, end, "impossible LSN");
     refuse.Unless(file.start[log] <= file.end[log], start, "replay begins behind what is durable");
+    refuse.Unless(file.number != 0 || file.start[log] == file.end[log], start,
+                  "rows up to a position, and no checkpoint");
     refuse.Unless(file.start[log] % format::kRecordAlignment == 0, start, "an LSN at which no record starts");
     anchor.start.emplace_back(file.start[log]);
     anchor.end.emplace_back(file.end[log]);
@@ -70,7 +73,7 @@ void TakePositions(const RowAnchorFile& file, const Refusal& refuse, RowAnchor& 
 std::vector<std::byte> EncodeRowAnchor(const RowAnchor& anchor) {
   const size_t logs = anchor.start.size();
   CHECK(logs >= 1 && logs <= format::kMaxLogs && anchor.end.size() == logs);
-  CHECK(!anchor.parts.empty() && anchor.parts.size() <= format::kMaxCheckpointParts);
+  CHECK(anchor.parts.empty() == (anchor.number == 0) && anchor.parts.size() <= format::kMaxCheckpointParts);
   RowAnchorFile file{};
   std::memcpy(file.magic, format::kRowAnchorMagic, sizeof file.magic);
   file.version = format::kVersion;

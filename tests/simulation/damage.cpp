@@ -97,7 +97,7 @@ bool IsOfUnusedCopy(const FaultyFileSystem::Image& image, const std::string& pat
   if (path.ends_with(".ckp")) {
     const std::optional<RowAnchor> anchor = RowAnchorBeside(image, path);
     const bool of_rows = NameOf(path).starts_with("rows-");
-    if (!anchor) return of_rows;
+    if (!anchor || !anchor->names_checkpoint()) return of_rows;
     return !of_rows || !NameOf(path).starts_with(RowFileName(anchor->copy, 0).substr(0, 6));
   }
   if (!IsPartOfBackup(path)) return false;
