@@ -21,11 +21,7 @@ struct IdleCc {
                                        .copies_writes = false,
                                        .lock_table = false};
   struct Shared {
-    struct {
-      void Enter(WorkerId) {}
-      void Leave(WorkerId) {}
-      void Refresh(WorkerId) {}
-    } clock;
+    EpochClock clock{8};
   };
   template <class State>
   IdleCc(Shared&, State&, WorkerId) {}
@@ -80,6 +76,7 @@ struct NotingWorkload {
   static constexpr std::array kProcedureNames = {"nothing"};
   Outcome Run(auto&, ProcedureId, std::span<const std::byte>) {
     ++runs;
+    counted.fetch_add(1);
     return Outcome::kOk;
   }
   static uint64_t NumberOf(const Call& call) {
@@ -91,6 +88,7 @@ struct NotingWorkload {
   void PrefetchRows(const Call& call, WrittenRows) { rows.push_back(NumberOf(call)); }
 
   uint64_t runs = 0;
+  Atomic<uint64_t> counted{0};  // the same, for other threads
   std::vector<uint64_t> buckets, rows;
 };
 
@@ -130,6 +128,27 @@ class WorkerTest : public testing::Test {
   RunControl control_;
   uint64_t latencies_ = 0;
 };
+
+// Whoever sees that it has left finds the number of the transaction that it would run next.
+TEST_F(WorkerTest, APauseKeepsItBetweenTwoTransactions) {
+  log_.is_durable = [] { return true; };
+  control_.ended_below = std::vector<CachePadded<Atomic<uint64_t>>>(1);
+  Thread thread([this] { Run({}); });
+  uint64_t before = 0;
+  for (int pause = 0; pause < 200; ++pause) {
+    while (workload_.counted.load() == before) host::Yield();
+    control_.pause.store(true);
+    while (!shared_.clock.IsIdle(WorkerId(0))) host::Yield();
+    const uint64_t runs = workload_.counted.load(), ended = control_.ended_below[0].value.load();
+    EXPECT_EQ(ended, runs);
+    host::SleepFor(std::chrono::microseconds(pause % 8 == 0 ? 200 : 0));
+    EXPECT_EQ(workload_.counted.load(), runs);
+    before = runs;
+    control_.pause.store(false);
+  }
+  control_.stop.store(true);
+  thread.join();
+}
 
 TEST_F(WorkerTest, WhatIsFoundDurableAfterTheEndDoesNotCount) {
   // The third question is answered when the run has been stopped: the worker was waiting meanwhile.
