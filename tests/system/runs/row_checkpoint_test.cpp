@@ -229,15 +229,19 @@ TEST_P(RowCheckpointTest, WhatIsDamagedIsRefusedByName) {
 
 // The log is durable up to the anchor's end, or the rows may be of transactions that it lacks.
 TEST_P(RowCheckpointTest, ALogThatEndsBeforeTheCheckpointDoesIsDamaged) {
+  // Just below the last byte of its first log, or of the stripe that has it.
   const auto cut = [](FaultyFileSystem& files) {
     const uint64_t durable = AnchorIn(files).end.front().value();
     ASSERT_GT(durable, 0u);
     const bool is_striped = std::string(GetParam().log) == "LOG_SERIAL";
-    const uint64_t left = is_striped ? 0 : (durable - 1) / format::kBlockBytes * format::kBlockBytes;
-    files.Change("a/run-0001/log-00.log", [left](SparseBytes& file) { file.Resize(format::kStreamOffset + left); });
+    const uint64_t unit = is_striped ? Base(1).stripe_unit_bytes : UINT64_MAX, number = (durable - 1) / unit;
+    const std::string path = number % 2 == 0 ? "a/run-0001/log-00.log" : "b/run-0001/log-01.log";
+    const uint64_t at = number / 2 * unit + (durable - 1) % unit;
+    const uint64_t left = format::kStreamOffset + at / format::kBlockBytes * format::kBlockBytes;
+    files.Change(path, [left](SparseBytes& file) { file.Resize(left); });
   };
   EXPECT_EQ(After(cut), ExitStatus::kCorrupt);
-  EXPECT_NE(what_.find("log-00.log@"), std::string::npos) << what_;
+  EXPECT_NE(what_.find("/run-0001/log-0"), std::string::npos) << what_;
 }
 
 TEST_P(RowCheckpointTest, TheFilesOfAnotherRunAreRefused) {
