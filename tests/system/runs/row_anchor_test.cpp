@@ -25,6 +25,15 @@ RowAnchor Some() {
   return anchor;
 }
 
+// Before a checkpoint is complete.
+RowAnchor None() {
+  RowAnchor anchor = Some();
+  anchor.number = 0, anchor.copy = 0;
+  anchor.parts.clear();
+  anchor.end = anchor.start;
+  return anchor;
+}
+
 bool PartsAreEqual(const RowAnchor& a, const RowAnchor& b) {
   const auto fields = [](const format::CheckpointPart& part) { return std::tuple(part.bytes, part.rows, part.crc); };
   return std::equal(a.parts.begin(), a.parts.end(), b.parts.begin(), b.parts.end(),
@@ -43,8 +52,8 @@ class RowAnchorTest : public ::testing::Test {
     return Caught([&] { decoded_ = DecodeRowAnchor(bytes, "row-anchor"); }, what_);
   }
   // What is said of an anchor whose head is changed, and whose checksum is right.
-  ExitStatus After(const std::function<void(RowAnchorFile&)>& change) {
-    std::vector<std::byte> bytes = EncodeRowAnchor(Some());
+  ExitStatus After(const std::function<void(RowAnchorFile&)>& change, const RowAnchor& anchor = Some()) {
+    std::vector<std::byte> bytes = EncodeRowAnchor(anchor);
     RowAnchorFile file;
     std::memcpy(&file, bytes.data(), sizeof file);
     change(file);
@@ -66,7 +75,9 @@ TEST_F(RowAnchorTest, WhatIsEncodedIsDecoded) {
   RowAnchor truncating = Some();
   truncating.truncates = true, truncating.copy = 0;
   truncating.sequences.clear();
-  for (const RowAnchor& anchor : {Some(), large, truncating}) {
+  RowAnchor truncating_none = None();
+  truncating_none.truncates = true;
+  for (const RowAnchor& anchor : {Some(), large, truncating, None(), truncating_none}) {
     const std::vector<std::byte> bytes = EncodeRowAnchor(anchor);
     EXPECT_EQ(bytes.size() % format::kBlockBytes, 0u);
     EXPECT_EQ(Decoded(bytes), ExitStatus::kOk) << what_;
@@ -75,6 +86,7 @@ TEST_F(RowAnchorTest, WhatIsEncodedIsDecoded) {
     };
     EXPECT_EQ(fields(decoded_), fields(anchor));
     EXPECT_TRUE(PartsAreEqual(decoded_, anchor));
+    EXPECT_EQ(decoded_.names_checkpoint(), !anchor.parts.empty());
   }
 }
 
@@ -123,10 +135,11 @@ TEST_F(RowAnchorTest, ImpossibleFieldsAreRefusedWithTheirPlaces) {
   using File = RowAnchorFile;
   const std::tuple<size_t, const char*, std::function<void(File&)>> changes[] = {
       {offsetof(File, magic), "wrong magic bytes", [](auto& file) { file.magic[0] = 'X'; }},
-      {offsetof(File, number), "a checkpoint without a number", [](auto& file) { file.number = 0; }},
+      {offsetof(File, number), "a checkpoint without a number, or without parts", [](auto& file) { file.number = 0; }},
       {offsetof(File, copy), "impossible copy of the checkpoint", [](auto& file) { file.copy = 2; }},
       {offsetof(File, truncates), "neither with whole logs nor without", [](auto& file) { file.truncates = 2; }},
-      {offsetof(File, part_count), "impossible number of parts", [](auto& file) { file.part_count = 0; }},
+      {offsetof(File, number), "a checkpoint without a number, or without parts",
+       [](auto& file) { file.part_count = 0; }},
       {offsetof(File, part_count), "impossible number of parts", [](auto& file) { file.part_count = 65; }},
       {offsetof(File, log_count), "impossible number of logs", [](auto& file) { file.log_count = 0; }},
       {offsetof(File, log_count), "impossible number of logs", [](auto& file) { file.log_count = 17; }},
@@ -140,6 +153,22 @@ TEST_F(RowAnchorTest, ImpossibleFieldsAreRefusedWithTheirPlaces) {
       {offsetof(File, start), "an LSN at which no record starts", [](auto& file) { file.start[0] += 4; }}};
   for (const auto& [at, why, change] : changes) {
     EXPECT_EQ(After(change), ExitStatus::kCorrupt) << at;
+    EXPECT_EQ(what_, "cannot read row-anchor@" + std::to_string(at) + ": " + why);
+  }
+}
+
+TEST_F(RowAnchorTest, WithoutACheckpointThereIsNothingThatItWouldHave) {
+  using File = RowAnchorFile;
+  const std::tuple<size_t, const char*, std::function<void(File&)>> changes[] = {
+      {offsetof(File, number), "a checkpoint without a number, or without parts", [](auto& file) { file.number = 1; }},
+      {offsetof(File, number), "a checkpoint without a number, or without parts",
+       [](auto& file) { file.part_count = 1; }},
+      {offsetof(File, start) + 8, "rows up to a position, and no checkpoint", [](auto& file) { file.end[1] += 8; }},
+      {offsetof(File, start), "replay begins behind what is durable", [](auto& file) { file.start[0] += 8; }},
+      {offsetof(File, start), "an LSN at which no record starts", [](auto& file) { file.start[0] = file.end[0] = 4; }},
+      {0, "something stands where nothing belongs", [](auto& file) { file.parts[0].bytes = 4096; }}};
+  for (const auto& [at, why, change] : changes) {
+    EXPECT_EQ(After(change, None()), ExitStatus::kCorrupt) << at;
     EXPECT_EQ(what_, "cannot read row-anchor@" + std::to_string(at) + ": " + why);
   }
 }
