@@ -99,6 +99,9 @@ RowAnchor ReadRowAnchor(const FileImage& file) {
     anchor.start.push_back(Load(file, 64 + 8 * i, 8));
     anchor.end.push_back(Load(file, 192 + 8 * i, 8));
     if (anchor.start[i] > anchor.end[i]) Bad(file, 64 + 8 * i, "replay begins behind what is durable");
+    if (anchor.number == 0 && anchor.start[i] != anchor.end[i]) {
+      Bad(file, 64 + 8 * i, "rows up to a position, and no checkpoint");
+    }
     if (anchor.start[i] % 8 != 0) Bad(file, 64 + 8 * i, "an LSN at which no record starts");
   }
   for (uint64_t i = 0; i < workers; ++i) anchor.sequences.push_back(Load(file, RowAnchor::kHeadBytes + 8 * i, 8));
@@ -139,6 +142,7 @@ void CheckRowAnchor(const FileImage& file, ReferenceLogs& logs) {
     Bad(file, 16, "it is of another database", ExitStatus::kMismatch);
   }
   if (anchor.run_id != logs.run_id) Bad(file, 24, "it is of another run", ExitStatus::kMismatch);
+  if (anchor.start.size() != logs.logs.size()) Bad(file, 44, "it is of another number of logs", ExitStatus::kMismatch);
   const bool has_stamps = logs.by_partition() || logs.newest_wins();
   if (has_stamps || logs.by_changes() || LoadUint(logs.common_header, 65, 1) != kData) {
     Bad(file, 0, "its run's records are not replayed over the rows of a checkpoint", ExitStatus::kMismatch);
@@ -207,7 +211,8 @@ std::optional<std::pair<uint64_t, uint64_t>> LoadCheckpoint(const RunImage& run,
     }
     return std::nullopt;
   }
-  const FileImage& manifest = run.manifest.value();
+  if (!run.manifest) return std::nullopt;
+  const FileImage& manifest = *run.manifest;
   CheckSealed(manifest, "DBXMAN\r\n", kBlockBytes);
   check_count(manifest, 44, Load(manifest, 44, 4));
   for (uint64_t part = 0; part < run.checkpoint.size(); ++part) {

@@ -18,7 +18,7 @@ struct RunImage {
   std::optional<FileImage> manifest;
   std::optional<FileImage> frontier;
   std::optional<FileImage> row_anchor;
-  std::vector<FileImage> checkpoint;  // by part; those that `row_anchor` names, if it is there
+  std::vector<FileImage> checkpoint;  // by part; those that `row_anchor` names, if it names any
   std::optional<FileImage> anchor;    // of a run that began with a backup (reference_pages.h)
   std::vector<FileImage> backups;     // the parts of the copy that it names, in any order
 };
@@ -28,7 +28,7 @@ struct RunImage {
 ReferenceLogs ReadRun(const RunImage& run);
 
 // Puts the rows of the run's checkpoint into a database without rows: those of the row checkpoint, if there is one, and
-// else those that the manifest names. Returns the digest of the state that it was made from, if the manifest has one;
+// else those that the manifest names, if there is one. Returns the digest of the state that it was made from, if the manifest has one;
 // a row checkpoint is of no state that ever was. Throws Error (kCorrupt, kMismatch).
 std::optional<std::pair<uint64_t, uint64_t>> LoadCheckpoint(const RunImage& run, Database& database);
 

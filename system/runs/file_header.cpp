@@ -85,6 +85,7 @@ std::string DifferenceOf(const FileHeader& a, const FileHeader& b) {
   if (a.schema_hash != b.schema_hash) return "schema";
   if (a.start_lsn != b.start_lsn) return "first LSN";
   if (a.stripe_bytes != b.stripe_bytes) return "stripe unit";
+  if (HasRowCheckpoints(a) != HasRowCheckpoints(b)) return "row checkpoints";
   if (a.parent_run_id != b.parent_run_id || a.parent_run != b.parent_run) return "the run that they continue";
   if (ConfigText(a) != ConfigText(b)) return "configuration";
   return "";

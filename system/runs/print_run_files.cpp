@@ -101,10 +101,14 @@ void PrintAnchor(const std::string& path, std::span<const std::byte> bytes) {
 
 void PrintRowAnchor(const std::string& path, std::span<const std::byte> bytes) {
   const RowAnchor anchor = DecodeRowAnchor(bytes, path);
-  std::printf("%s\n  row anchor: database %016" PRIx64 ", run %016" PRIx64 ", checkpoint %" PRIu32
-              " in copy %c, %zu parts%s\n",
-              path.c_str(), anchor.database_id, anchor.run_id, anchor.number, anchor.copy == 0 ? 'a' : 'b',
-              anchor.parts.size(), anchor.truncates ? ", logs truncated below what is needed" : "");
+  std::printf("%s\n  row anchor: database %016" PRIx64 ", run %016" PRIx64 ", ", path.c_str(), anchor.database_id,
+              anchor.run_id);
+  if (anchor.names_checkpoint()) {
+    std::printf("checkpoint %" PRIu32 " in copy %c, %zu parts%s\n", anchor.number, anchor.copy == 0 ? 'a' : 'b',
+                anchor.parts.size(), anchor.truncates ? ", logs truncated below what is needed" : "");
+  } else {
+    std::printf("no checkpoint yet\n");
+  }
   for (uint32_t i = 0; i < anchor.parts.size(); ++i) {
     std::printf("  %s: %" PRIu64 " bytes, %" PRIu64 " rows, CRC %08" PRIx32 "\n", RowFileName(anchor.copy, i).c_str(),
                 anchor.parts[i].bytes, anchor.parts[i].rows, anchor.parts[i].crc);

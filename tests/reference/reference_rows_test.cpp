@@ -4,6 +4,7 @@
 #include <cstring>
 #include <functional>
 #include <map>
+#include <optional>
 
 #include "base/crc32c.h"
 #include "system/reference/reference_apply.h"
@@ -87,11 +88,11 @@ class Example {
   explicit Example(uint32_t logs, format::Scheme scheme) {
     for (uint32_t i = 0; i < logs; ++i) {
       logs_.emplace_back(kRun, i, logs, scheme).PayloadIs(format::Payload::kData);
+      logs_.back().header().required_features = format::kFeatureRowCheckpoints;
     }
     std::memcpy(anchor_.magic, format::kRowAnchorMagic, sizeof anchor_.magic);
     anchor_.version = format::kVersion;
     anchor_.database_id = 0xDB, anchor_.run_id = kRun;
-    anchor_.number = 1;
     anchor_.log_count = logs;
   }
   static Example Serial() { return Example(1, format::Scheme::kSerial); }
@@ -131,11 +132,12 @@ class Example {
   LogBuilder& log(uint32_t i) { return logs_[i]; }
   std::vector<uint64_t>& sequences() { return sequences_; }
 
-  // `change` is made to the anchor before it is sealed.
+  // `change` is made to the anchor before it is sealed. Without a part it names no checkpoint.
   RunImage Image(const std::function<void(format::RowAnchorFile&)>& change = {}) const {
     RunImage run;
     for (size_t i = 0; i < logs_.size(); ++i) run.logs.push_back(FileOf("log-" + std::to_string(i), logs_[i].Bytes()));
     format::RowAnchorFile anchor = anchor_;
+    anchor.number = parts_.empty() ? 0 : 1;
     anchor.part_count = static_cast<uint32_t>(parts_.size());
     for (uint32_t i = 0; i < anchor.part_count; ++i) {
       const std::string part = parts_[i](i, anchor.part_count);
@@ -161,6 +163,25 @@ class Example {
   std::vector<uint64_t> sequences_ = {0, 0};
 };
 
+using Digest = std::pair<uint64_t, uint64_t>;
+
+// The manifest of the run, with the checkpoint that these parts are, or with none.
+FileImage ManifestOf(const std::vector<FileImage>& parts, const Digest& digest) {
+  format::ManifestFile manifest{};
+  std::memcpy(manifest.magic, format::kManifestMagic, sizeof manifest.magic);
+  manifest.version = format::kVersion;
+  manifest.database_id = 0xDB, manifest.run_id = kRun;
+  manifest.part_count = static_cast<uint32_t>(parts.size());
+  for (size_t i = 0; i < parts.size(); ++i) {
+    manifest.parts[i] = {parts[i].bytes.size(), 1, dbx::Crc32c(parts[i].bytes), 0};  // each has one row
+  }
+  manifest.has_digest = 1;
+  manifest.digest[0] = digest.first, manifest.digest[1] = digest.second;
+  std::string bytes = Raw(manifest);
+  Seal(bytes, bytes.size());
+  return FileOf("manifest", bytes);
+}
+
 // Replay of data records runs no procedure.
 struct NoWorkload {
   bool ValidArgs(ProcedureId, Bytes) const { return false; }
@@ -170,6 +191,7 @@ struct NoWorkload {
 struct Recovered {
   ReferenceLogs logs;
   RecoveredSet set;
+  std::optional<Digest> digest;  // of the state that the checkpoint was made from
   std::map<Key, uint64_t> rows;
 
   explicit Recovered(const RunImage& run) : logs(ReadRun(run)), set(Recover(logs)) {
@@ -178,7 +200,7 @@ struct Recovered {
     schema.name = "t";
     schema.tuple_bytes = 8;
     Table& table = database.CreateTable(schema);
-    EXPECT_EQ(LoadCheckpoint(run, database), std::nullopt);
+    digest = LoadCheckpoint(run, database);
     NoWorkload workload;
     Replay(logs, set, workload, database);
     table.ForEachRow([&](const Row& row) {
@@ -202,6 +224,7 @@ TEST(ReferenceRows, ASerialLogIsReadFromTheStartOnWhateverIsBelow) {
   example.Put(0, 3, 11, 111).Put(0, 4, 12, 120).Delete(0, 5, 10).Delete(0, 6, 77).OverwriteBelow();
   const Recovered recovered(example.Image());
   EXPECT_EQ(recovered.set.damage, "");
+  EXPECT_EQ(recovered.digest, std::nullopt);
   EXPECT_EQ(recovered.set.txn_ids, (std::vector<uint64_t>{3, 4, 5, 6}));
   EXPECT_EQ(recovered.rows, (std::map<Key, uint64_t>{{11, 111}, {12, 120}}));
 }
@@ -311,6 +334,71 @@ TEST(ReferenceRows, TheRowsAreTakenInsteadOfTheManifests) {
   EXPECT_EQ(Recovered(run).rows, (std::map<Key, uint64_t>{{10, 1}}));
 }
 
+TEST(ReferenceRows, WithoutACheckpointYetWholeLogsAreRead) {
+  for (const bool truncates : {false, true}) {
+    Example example = Example::Taurus();
+    example.Put(0, 1, 10, 1).Put(1, 2, 11, 2, {example.log(0).End(), 0}).Put(0, 3, 10, 3, {0, example.log(1).End()});
+    example.sequences() = {7, 7};
+    const Recovered recovered(example.Image([&](auto& anchor) { anchor.truncates = truncates ? 1 : 0; }));
+    EXPECT_EQ(recovered.set.damage, "");
+    EXPECT_EQ(recovered.digest, std::nullopt);
+    EXPECT_TRUE(recovered.logs.ended_below.empty());
+    EXPECT_EQ(recovered.set.txn_ids, (std::vector<uint64_t>{1, 2, 3}));
+    EXPECT_EQ(recovered.rows, (std::map<Key, uint64_t>{{10, 3}, {11, 2}}));
+  }
+}
+
+TEST(ReferenceRows, WithoutACheckpointYetTheManifestsIsTaken) {
+  const Example example = Example::Serial().Put(0, 1, 10, 2);
+  RunImage run = example.Image();
+  run.manifest = ManifestOf({}, {5, 6});
+  EXPECT_EQ(Recovered(run).digest, std::optional(Digest(5, 6)));
+  EXPECT_EQ(Recovered(run).rows, (std::map<Key, uint64_t>{{10, 2}}));
+  run.checkpoint = {FileOf("checkpoint-00.ckp", PartOf(0, 2, {{{10, 1}}})),
+                    FileOf("checkpoint-01.ckp", PartOf(1, 2, {{{13, 4}}}))};
+  EXPECT_EQ(RefusalOf(run).first, ExitStatus::kCorrupt);  // they are not named
+  run.manifest = ManifestOf(run.checkpoint, {5, 6});
+  EXPECT_EQ(Recovered(run).digest, std::optional(Digest(5, 6)));
+  EXPECT_EQ(Recovered(run).rows, (std::map<Key, uint64_t>{{10, 2}, {13, 4}}));
+}
+
+TEST(ReferenceRows, AnAnchorWithoutACheckpointIsCheckedAllTheSame) {
+  const Example example = Example::Taurus().Put(0, 1, 10, 1);
+  const auto status = [&](const auto& change) { return RefusalOf(example.Image(change)).first; };
+  EXPECT_EQ(status([](auto&) {}), ExitStatus::kOk);
+  EXPECT_EQ(status([](auto& anchor) { ++anchor.run_id; }), ExitStatus::kMismatch);
+  EXPECT_EQ(status([](auto& anchor) { ++anchor.database_id; }), ExitStatus::kMismatch);
+  EXPECT_EQ(status([](auto& anchor) { anchor.log_count = 1; }), ExitStatus::kMismatch);
+  EXPECT_EQ(RefusalOf(example.Image([](auto& anchor) { anchor.end[1] = 8; })),
+            (std::pair{ExitStatus::kCorrupt,
+                       std::string("bad file row-anchor@72: rows up to a position, and no checkpoint")}));
+}
+
+// Such a log may be truncated: it would look like one that ends where it begins.
+TEST(ReferenceRows, ARunThatHasLostItsAnchorIsRefused) {
+  for (const bool truncated : {false, true}) {
+    Example example = Example::Serial().Put(0, 1, 10, 1).Part({{{10, 1}}}).Start().Put(0, 2, 10, 2);
+    if (truncated) example.OverwriteBelow();
+    RunImage run = example.Image();
+    run.row_anchor.reset();
+    EXPECT_EQ(RefusalOf(run),
+              (std::pair{ExitStatus::kMismatch,
+                         std::string("bad file log-0@32: a row-anchor that is missing, or of a run without")}));
+  }
+}
+
+TEST(ReferenceRows, AnAnchorOfARunWithoutRowCheckpointsIsRefused) {
+  for (const bool has_checkpoint : {false, true}) {
+    Example example = Example::Serial().Put(0, 1, 10, 1);
+    if (has_checkpoint) example.Part({{{10, 1}}}).Start();
+    example.log(0).header().required_features = 0;
+    RunImage run = example.Image();
+    EXPECT_EQ(RefusalOf(run).first, ExitStatus::kMismatch);
+    run.row_anchor.reset(), run.checkpoint.clear();
+    EXPECT_EQ(Recovered(run).rows, (std::map<Key, uint64_t>{{10, 1}}));
+  }
+}
+
 TEST(ReferenceRows, TheAnchorOfAnotherRunIsAMismatch) {
   const Example example = Example::Serial().Part({{{10, 1}}}).Start();
   EXPECT_EQ(RefusalOf(example.Image([](auto& anchor) { ++anchor.run_id; })),
@@ -335,7 +423,7 @@ TEST(ReferenceRows, ImpossibleFieldsOfTheAnchorAreRefused) {
       {offsetof(File, number), [](auto& file) { file.number = 0; }},
       {offsetof(File, copy), [](auto& file) { file.copy = 2; }},
       {offsetof(File, truncates), [](auto& file) { file.truncates = 2; }},
-      {offsetof(File, part_count), [](auto& file) { file.part_count = 0; }},
+      {offsetof(File, number), [](auto& file) { file.part_count = 0; }},
       {offsetof(File, part_count), [](auto& file) { file.part_count = 65; }},
       {offsetof(File, part_count), [](auto& file) { file.part_count = 2; }},
       {offsetof(File, log_count), [](auto& file) { file.log_count = 0; }},

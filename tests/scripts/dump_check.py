@@ -144,6 +144,32 @@ class Checks:
         anchor, = [file for file in files_of(directory) if file.endswith("/anchor")]
         shows(dump(anchor), "logs truncated below what is needed")
 
+    def rows_run(self, *more: str) -> dict[str, str]:
+        """The files of its directory, by name."""
+        directory = tempfile.mkdtemp(prefix="rows-", dir=self.root_)
+        expect(rundb([*TAURUS, "--checkpoint_bytes=64K", f"--log_dir={directory}", "--verify", *more], self.root_), 0)
+        return {os.path.basename(file): file for file in files_of(directory)}
+
+    def row_checkpoints_and_logs_truncated_below_are_printed(self):
+        # Long enough for a checkpoint, with few writes.
+        files = self.rows_run("--max_txns_per_thread=100000", "--read_perc=0.95", "--write_perc=0.05")
+        done = dump(files["row-anchor"])
+        expect(done, 0)
+        shows(done, r"row anchor: database .* checkpoint [1-9]\d* in copy [ab], 1 parts, logs truncated below",
+              r"  log 1: replay begins at LSN \d+, durable up to \d+", r"had ended: \d+ \d+$")
+        part, crc = re.search(r"(rows-[ab]-00\.ckp): \d+ bytes, 500 rows, CRC (\w+)", done.stdout).groups()
+        done = dump(files[part])
+        expect(done, 0)
+        shows(done, rf"checkpoint: database .* part 0 of 1, .* CRC {crc}$", r"table 0: 500 rows")
+        done = dump("--verify", *(files[name] for name in ("log-00.log", "log-01.log")))
+        expect(done, 0)
+        shows(done, r"truncated below LSN [1-9]\d*", "clean end", "verified: 2 logs")
+
+    def a_run_without_a_row_checkpoint_yet_says_so(self):
+        done = dump(self.rows_run("--checkpoint_bytes=1G")["row-anchor"])
+        expect(done, 0)
+        shows(done, "row anchor: database .*, no checkpoint yet$", r"  log 1: replay begins at LSN 0, durable up to 0$")
+
     def a_damaged_page_of_a_backup_is_named_and_the_others_are_printed(self):
         part, = [file for file in files_of(self.differential_run()) if file.endswith("backup-a-00-00.bak")]
         pages = len(re.findall("^  page ", dump(part).stdout, re.M))

@@ -46,6 +46,20 @@ TEST(FileHeaderTest, WhatIsEncodedIsDecoded) {
   EXPECT_EQ(ConfigText(decoded), Identity().config);
 }
 
+TEST(FileHeaderTest, FeaturesAreThoseOfTheRun) {
+  for (const uint32_t features : {0u, 1u, 2u, 4u, 5u, 6u}) {
+    RunIdentity identity = Identity();
+    if ((features & format::kFeatureContinues) != 0) identity.parent_run_id = 21, identity.parent_run = 1;
+    if ((features & format::kFeatureStriped) != 0) identity.stripe_bytes = 4096;
+    identity.row_checkpoints = (features & format::kFeatureRowCheckpoints) != 0;
+    const FileHeader decoded = DecodeHeader(Encoded(MakeHeader(identity, 1)), "f");
+    EXPECT_EQ(decoded.required_features, features);
+    EXPECT_EQ(Continues(decoded), features % 2 != 0);
+    EXPECT_EQ(IsStripe(decoded), identity.stripe_bytes != 0);
+    EXPECT_EQ(HasRowCheckpoints(decoded), identity.row_checkpoints);
+  }
+}
+
 TEST(FileHeaderTest, EveryByteOfTheFirstCopyMayBeDamaged) {
   const Image intact = Encoded(MakeHeader(Identity(), 1));
   for (size_t at = 0; at < format::kHeaderCopyBytes; ++at) {
@@ -81,7 +95,7 @@ TEST(FileHeaderTest, ZerosGarbageAndEveryTruncationBelowOneCopyAreRefused) {
 TEST(FileHeaderTest, UnknownVersionsFeaturesAndSchemesAreMismatches) {
   const std::vector<std::pair<std::string, std::function<void(FileHeader&)>>> changes = {
       {"format version 2", [](FileHeader& h) { h.version = 2; }},
-      {"requires features 4", [](FileHeader& h) { h.required_features = 4; }},
+      {"requires features 8", [](FileHeader& h) { h.required_features = 8; }},
       {"unknown logging scheme 200", [](FileHeader& h) { h.scheme = 200; }},
       {"unknown payload 9", [](FileHeader& h) { h.payload = 9; }},
       {"starts at LSN 8", [](FileHeader& h) { h.start_lsn = 8; }}};
@@ -146,6 +160,7 @@ TEST_F(SameRunTest, EachDifferenceNamesBothFiles) {
       {"log type", [](RunIdentity& r) { r.payload = format::Payload::kData; }},
       {"number of logs", [](RunIdentity& r) { r.log_count = 4; }},
       {"schema", [](RunIdentity& r) { r.schema_hash = 34; }},
+      {"row checkpoints", [](RunIdentity& r) { r.row_checkpoints = true; }},
       {"configuration", [](RunIdentity& r) { r.config += "seed=2\n"; }}};
   for (const auto& [words, change] : changes) {
     RunIdentity other = Identity();

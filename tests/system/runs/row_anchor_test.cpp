@@ -4,10 +4,16 @@
 
 #include <cstring>
 #include <functional>
+#include <span>
+#include <string_view>
 #include <tuple>
 
 #include "base/crc32c.h"
+#include "system/command_line/parse_options.h"
+#include "system/runs/old_runs.h"
 #include "tests/logging/caught.h"
+#include "tests/logging/device/faulty_file_system.h"
+#include "tests/logging/log_builder.h"
 
 namespace dbx {
 namespace {
@@ -22,6 +28,15 @@ RowAnchor Some() {
   anchor.start = {Lsn(8192), Lsn(400)};
   anchor.end = {Lsn(9001), Lsn(400)};
   anchor.sequences = {7, 0, uint64_t{1} << TxnId::kSequenceBits};
+  return anchor;
+}
+
+// Before a checkpoint is complete.
+RowAnchor None() {
+  RowAnchor anchor = Some();
+  anchor.number = 0, anchor.copy = 0;
+  anchor.parts.clear();
+  anchor.end = anchor.start;
   return anchor;
 }
 
@@ -43,8 +58,8 @@ class RowAnchorTest : public ::testing::Test {
     return Caught([&] { decoded_ = DecodeRowAnchor(bytes, "row-anchor"); }, what_);
   }
   // What is said of an anchor whose head is changed, and whose checksum is right.
-  ExitStatus After(const std::function<void(RowAnchorFile&)>& change) {
-    std::vector<std::byte> bytes = EncodeRowAnchor(Some());
+  ExitStatus After(const std::function<void(RowAnchorFile&)>& change, const RowAnchor& anchor = Some()) {
+    std::vector<std::byte> bytes = EncodeRowAnchor(anchor);
     RowAnchorFile file;
     std::memcpy(&file, bytes.data(), sizeof file);
     change(file);
@@ -66,7 +81,9 @@ TEST_F(RowAnchorTest, WhatIsEncodedIsDecoded) {
   RowAnchor truncating = Some();
   truncating.truncates = true, truncating.copy = 0;
   truncating.sequences.clear();
-  for (const RowAnchor& anchor : {Some(), large, truncating}) {
+  RowAnchor truncating_none = None();
+  truncating_none.truncates = true;
+  for (const RowAnchor& anchor : {Some(), large, truncating, None(), truncating_none}) {
     const std::vector<std::byte> bytes = EncodeRowAnchor(anchor);
     EXPECT_EQ(bytes.size() % format::kBlockBytes, 0u);
     EXPECT_EQ(Decoded(bytes), ExitStatus::kOk) << what_;
@@ -75,6 +92,7 @@ TEST_F(RowAnchorTest, WhatIsEncodedIsDecoded) {
     };
     EXPECT_EQ(fields(decoded_), fields(anchor));
     EXPECT_TRUE(PartsAreEqual(decoded_, anchor));
+    EXPECT_EQ(decoded_.names_checkpoint(), !anchor.parts.empty());
   }
 }
 
@@ -123,10 +141,11 @@ TEST_F(RowAnchorTest, ImpossibleFieldsAreRefusedWithTheirPlaces) {
   using File = RowAnchorFile;
   const std::tuple<size_t, const char*, std::function<void(File&)>> changes[] = {
       {offsetof(File, magic), "wrong magic bytes", [](auto& file) { file.magic[0] = 'X'; }},
-      {offsetof(File, number), "a checkpoint without a number", [](auto& file) { file.number = 0; }},
+      {offsetof(File, number), "a checkpoint without a number, or without parts", [](auto& file) { file.number = 0; }},
       {offsetof(File, copy), "impossible copy of the checkpoint", [](auto& file) { file.copy = 2; }},
       {offsetof(File, truncates), "neither with whole logs nor without", [](auto& file) { file.truncates = 2; }},
-      {offsetof(File, part_count), "impossible number of parts", [](auto& file) { file.part_count = 0; }},
+      {offsetof(File, number), "a checkpoint without a number, or without parts",
+       [](auto& file) { file.part_count = 0; }},
       {offsetof(File, part_count), "impossible number of parts", [](auto& file) { file.part_count = 65; }},
       {offsetof(File, log_count), "impossible number of logs", [](auto& file) { file.log_count = 0; }},
       {offsetof(File, log_count), "impossible number of logs", [](auto& file) { file.log_count = 17; }},
@@ -140,6 +159,22 @@ TEST_F(RowAnchorTest, ImpossibleFieldsAreRefusedWithTheirPlaces) {
       {offsetof(File, start), "an LSN at which no record starts", [](auto& file) { file.start[0] += 4; }}};
   for (const auto& [at, why, change] : changes) {
     EXPECT_EQ(After(change), ExitStatus::kCorrupt) << at;
+    EXPECT_EQ(what_, "cannot read row-anchor@" + std::to_string(at) + ": " + why);
+  }
+}
+
+TEST_F(RowAnchorTest, WithoutACheckpointThereIsNothingThatItWouldHave) {
+  using File = RowAnchorFile;
+  const std::tuple<size_t, const char*, std::function<void(File&)>> changes[] = {
+      {offsetof(File, number), "a checkpoint without a number, or without parts", [](auto& file) { file.number = 1; }},
+      {offsetof(File, number), "a checkpoint without a number, or without parts",
+       [](auto& file) { file.part_count = 1; }},
+      {offsetof(File, start) + 8, "rows up to a position, and no checkpoint", [](auto& file) { file.end[1] += 8; }},
+      {offsetof(File, start), "replay begins behind what is durable", [](auto& file) { file.start[0] += 8; }},
+      {offsetof(File, start), "an LSN at which no record starts", [](auto& file) { file.start[0] = file.end[0] = 4; }},
+      {0, "something stands where nothing belongs", [](auto& file) { file.parts[0].bytes = 4096; }}};
+  for (const auto& [at, why, change] : changes) {
+    EXPECT_EQ(After(change, None()), ExitStatus::kCorrupt) << at;
     EXPECT_EQ(what_, "cannot read row-anchor@" + std::to_string(at) + ": " + why);
   }
 }
@@ -170,6 +205,100 @@ TEST_F(RowAnchorTest, ImpossibleSequenceNumbersAreRefused) {
   Seal(bytes);
   EXPECT_EQ(Decoded(bytes), ExitStatus::kCorrupt);
   EXPECT_EQ(what_, "cannot read row-anchor@" + std::to_string(at) + ": impossible sequence number");
+}
+
+// ---- The anchor beside the logs of its run ---------------------------------------------------------------
+
+// A Taurus run of two logs, made by hand, as recovery opens it.
+class RowAnchorOfRunTest : public ::testing::Test {
+ protected:
+  RowAnchorOfRunTest() {
+    image_.directories = {"a", kRun};
+    Take("committed", std::as_bytes(std::span(std::string_view("run 12\n"))));
+    for (uint32_t log = 0; log < 2; ++log) TakeLog(log, format::kFeatureRowCheckpoints);
+  }
+  void Take(const std::string& name, std::span<const std::byte> bytes) {
+    image_.files[kRun + "/" + name].Write(0, bytes);
+  }
+  void TakeLog(uint32_t log, uint32_t features) {
+    LogBuilder builder(12, log, 2, format::Scheme::kTaurus);
+    builder.PayloadIs(format::Payload::kData).header().required_features = features;
+    Take("log-0" + std::to_string(log) + ".log", builder.Data(1, {Put(0, 1, "row")}, {0, 0}).RunEnd().Bytes());
+  }
+  void TakeAnchor(RowAnchor anchor) { Take(kRowAnchorFileName, EncodeRowAnchor(anchor)); }
+  static RowAnchor Of(RowAnchor anchor) {
+    anchor.database_id = 0xDB;
+    return anchor;
+  }
+
+  // Opens the run; it is used by nobody else.
+  ExitStatus Opened() {
+    FaultyFileSystem files(image_);
+    Options options = DefaultOptions();
+    options.log_dirs = {"a"};
+    return Caught([&] { Look(OpenOldRuns(files, options).newest()); }, what_);
+  }
+  void Look(const OldRun& run) {
+    has_anchor_ = run.row_anchor.has_value();
+    has_rows_ = run.rows() != nullptr;
+    checkpoint_paths_ = run.checkpoint_paths;
+  }
+
+  const std::string kRun = "a/run-0001";
+  FaultyFileSystem::Image image_;
+  bool has_anchor_ = false, has_rows_ = false;
+  std::vector<std::string> checkpoint_paths_;
+  std::string what_;
+};
+
+TEST_F(RowAnchorOfRunTest, TheFilesThatItNamesAreTaken) {
+  TakeAnchor(Of(Some()));
+  EXPECT_EQ(Opened(), ExitStatus::kMismatch);
+  EXPECT_EQ(what_, "a/run-0001/row-anchor@0: names rows-b-00.ckp, which is missing");
+  for (const char* name : {"rows-b-00.ckp", "rows-b-01.ckp"}) Take(name, std::vector<std::byte>(format::kBlockBytes));
+  EXPECT_EQ(Opened(), ExitStatus::kOk) << what_;
+  EXPECT_TRUE(has_anchor_ && has_rows_);
+  EXPECT_EQ(checkpoint_paths_, (std::vector{kRun + "/rows-b-00.ckp", kRun + "/rows-b-01.ckp"}));
+}
+
+TEST_F(RowAnchorOfRunTest, WithoutACheckpointThereIsNoFileOfRows) {
+  TakeAnchor(Of(None()));
+  EXPECT_EQ(Opened(), ExitStatus::kOk) << what_;
+  EXPECT_TRUE(has_anchor_);
+  EXPECT_FALSE(has_rows_);
+  EXPECT_TRUE(checkpoint_paths_.empty());
+}
+
+TEST_F(RowAnchorOfRunTest, ARunThatHasLostItIsRefused) {
+  EXPECT_EQ(Opened(), ExitStatus::kMismatch);
+  EXPECT_EQ(what_, "cannot recover run-0001: a/run-0001/row-anchor is missing");
+}
+
+TEST_F(RowAnchorOfRunTest, ARunWithoutHasNone) {
+  for (uint32_t log = 0; log < 2; ++log) TakeLog(log, 0);
+  EXPECT_EQ(Opened(), ExitStatus::kOk) << what_;
+  EXPECT_FALSE(has_anchor_);
+  TakeAnchor(Of(None()));
+  EXPECT_EQ(Opened(), ExitStatus::kMismatch);
+  EXPECT_EQ(what_, "cannot recover run-0001: a/run-0001/row-anchor is there, and its logs are those of a run without");
+}
+
+TEST_F(RowAnchorOfRunTest, LogsThatDisagreeAreRefused) {
+  TakeAnchor(Of(None()));
+  TakeLog(1, 0);
+  EXPECT_EQ(Opened(), ExitStatus::kMismatch);
+  EXPECT_TRUE(what_.ends_with("differ in row checkpoints")) << what_;
+}
+
+TEST_F(RowAnchorOfRunTest, ThatOfAnotherRunIsRefused) {
+  RowAnchor of_another_run = Of(None()), of_one_log = Of(None());
+  ++of_another_run.run_id;
+  of_one_log.start.pop_back(), of_one_log.end.pop_back();
+  for (const RowAnchor& anchor : {None(), of_another_run, of_one_log}) {
+    TakeAnchor(anchor);
+    EXPECT_EQ(Opened(), ExitStatus::kMismatch);
+    EXPECT_TRUE(what_.starts_with("a/run-0001/row-anchor@0: the anchor of another ")) << what_;
+  }
 }
 
 }  // namespace
