@@ -235,7 +235,7 @@ TEST(ReferenceLog, HeadersThatAreNotKnownAreAMismatch) {
   };
   EXPECT_EQ(status([](auto&) {}), ExitStatus::kOk);
   EXPECT_EQ(status([](auto& h) { h.version = 2; }), ExitStatus::kMismatch);
-  EXPECT_EQ(status([](auto& h) { h.required_features = 4; }), ExitStatus::kMismatch);
+  EXPECT_EQ(status([](auto& h) { h.required_features = 8; }), ExitStatus::kMismatch);
   EXPECT_EQ(status([](auto& h) { h.start_lsn = 8; }), ExitStatus::kMismatch);
   EXPECT_EQ(status([](auto& h) { h.scheme = 0; }), ExitStatus::kMismatch);
   EXPECT_EQ(status([](auto& h) { h.log_index = 1; }), ExitStatus::kMismatch);
