@@ -45,4 +45,12 @@ inline uint32_t Crc32cExtend(uint32_t crc, std::span<const std::byte> data) {
 
 inline uint32_t Crc32c(std::span<const std::byte> data) { return Crc32cExtend(0, data); }
 
+// The CRC of bytes that hold it themselves, at `crc_at`, where it counts as zero.
+inline uint32_t Crc32cOfSealed(std::span<const std::byte> data, size_t crc_at) {
+  constexpr uint32_t kNoCrc = 0;
+  const uint32_t before = Crc32c(data.first(crc_at));
+  const uint32_t with_crc = Crc32cExtend(before, std::as_bytes(std::span(&kNoCrc, 1)));
+  return Crc32cExtend(with_crc, data.subspan(crc_at + sizeof kNoCrc));
+}
+
 }  // namespace dbx

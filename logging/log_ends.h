@@ -4,6 +4,7 @@
 // Called once per recovery, when all logs have been read to their ends, by one thread.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -51,6 +52,12 @@ struct ReplaySummary {
   // numbers are recovered, too, and counted and named only where their COMMITs are there still.
   std::vector<uint64_t> ended_below;
   RestartTimes restart{};
+
+  // By worker: all transactions with lower sequence numbers had ended when a checkpoint began, so that their names must
+  // not be used again, though their records may be gone. One that was still to end has the sequence itself.
+  void KeepNamesUpTo(std::span<const uint64_t> sequences) {
+    for (const uint64_t sequence : sequences) next_sequence = std::max(next_sequence, sequence + 1);
+  }
 };
 
 // `readers`, one per log of the run, have ended. Fills in what the ends show, and refuses (Error kCorrupt) logs that

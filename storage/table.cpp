@@ -26,6 +26,27 @@ std::unique_ptr<PageSpace> MakePages(const Schema& schema, size_t tuple_offset, 
 
 }  // namespace
 
+void Table::NextKeys(KeyPosition& position, std::vector<Key>& keys) const {
+  constexpr uint64_t kBuckets = 16;
+  constexpr size_t kEntries = 64;
+  const size_t before = keys.size();
+  if (ordered() && !position.at_end) {
+    ScanEntries(*tree_, position.next, ~Key{0}, ScanOrder::kAscending, [&](const BTreeEntry& entry) {
+      keys.push_back(entry.key);
+      return keys.size() - before < kEntries;
+    });
+    position.at_end = keys.size() - before < kEntries || keys.back() == ~Key{0};
+    if (!position.at_end) position.next = keys.back() + 1;
+    return;
+  }
+  while (keys.size() == before && !position.at_end) {
+    const uint64_t end = std::min(position.next + kBuckets, hash_->bucket_count());
+    hash_->ForEachRow(position.next, end, [&](const Row& row) { keys.push_back(row.key); });
+    position.next = end;
+    position.at_end = end == hash_->bucket_count();
+  }
+}
+
 Table::Table(TableId id, Schema schema, const RowLayout& layout, uint32_t workers,
              const std::optional<PagedRows>& paged)
     : id_(id),
@@ -87,29 +108,6 @@ uint64_t Table::row_count() const {
 
 size_t Table::memory_bytes() const {
   return index_bytes() + heap_.memory_bytes() + (pages_ ? pages_->memory_bytes() : 0);
-}
-
-void Table::NextKeys(KeyPosition& position, std::vector<Key>& keys) const {
-  constexpr uint64_t kBuckets = 16;
-  constexpr size_t kEntries = 64;
-  if (position.at_end) return;
-  if (ordered()) {
-    const size_t before = keys.size();
-    ScanEntries(*tree_, position.next, ~Key{0}, ScanOrder::kAscending, [&](const BTreeEntry& entry) {
-      keys.push_back(entry.key);
-      return keys.size() - before < kEntries;
-    });
-    position.at_end = keys.size() - before < kEntries || keys.back() == ~Key{0};
-    if (!position.at_end) position.next = keys.back() + 1;
-    return;
-  }
-  const size_t before = keys.size();
-  while (keys.size() == before && !position.at_end) {
-    const uint64_t end = std::min(position.next + kBuckets, hash_->bucket_count());
-    hash_->ForEachRow(position.next, end, [&](const Row& row) { keys.push_back(row.key); });
-    position.next = end;
-    position.at_end = end == hash_->bucket_count();
-  }
 }
 
 }  // namespace dbx

@@ -17,7 +17,7 @@ struct RunControl {
   Atomic<uint32_t> warm{0};      // workers that have finished their warm-up
   Atomic<uint32_t> finished{0};  // workers that have run all their transactions
   // By worker, written before it leaves its epoch section: its transactions with lower sequence numbers have ended.
-  // Empty where nobody asks.
+  // Empty in a run without row checkpoints.
   std::vector<CachePadded<Atomic<uint64_t>>> ended_below;
 };
 

@@ -28,12 +28,7 @@ uint64_t BytesOf(uint64_t tables, uint64_t workers) {
   return sizeof(AnchorFile) + tables * sizeof(AnchorTable) + workers * sizeof(uint64_t);
 }
 
-uint32_t CrcOf(std::span<const std::byte> bytes) {
-  constexpr uint32_t kNoCrc = 0;
-  const uint32_t before = Crc32c(bytes.first(offsetof(AnchorFile, crc)));
-  const uint32_t with_crc = Crc32cExtend(before, std::as_bytes(std::span(&kNoCrc, 1)));
-  return Crc32cExtend(with_crc, bytes.subspan(offsetof(AnchorFile, crc) + sizeof kNoCrc));
-}
+uint32_t CrcOf(std::span<const std::byte> bytes) { return Crc32cOfSealed(bytes, offsetof(AnchorFile, crc)); }
 
 // The struct that leads the file, whose counts are those of the file's size.
 AnchorFile Opened(std::span<const std::byte> bytes, const Refusal& refuse) {

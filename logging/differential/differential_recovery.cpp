@@ -231,10 +231,7 @@ class RestartRun {
     if (!anchor.truncates) return;
     // Behind the backup of the start the logs are whole.
     if (anchor.number > 0) summary_.ended_below = anchor.sequences;
-    // One that is still to end, or be tried again, has the sequence itself.
-    for (const uint64_t sequence : anchor.sequences) {
-      summary_.next_sequence = std::max(summary_.next_sequence, sequence + 1);
-    }
+    summary_.KeepNamesUpTo(anchor.sequences);
   }
 
   // The anchor was written when the checkpoint's records were durable in all logs.

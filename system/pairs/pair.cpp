@@ -69,7 +69,7 @@ class PairEngine : public Engine {
                       " takes no checkpoints beside transactions, with this LOG_TYPE; leave --checkpoint_interval and "
                       "--checkpoint_bytes out");
     }
-    if (options.log_dirs.size() > format::kMaxCheckpointParts) {
+    if (Log::kTraits.row_checkpoints && options.log_dirs.size() > format::kMaxCheckpointParts) {
       throw Error(ExitStatus::kUsage, "a checkpoint has a part in each directory of --log_dir, at most " +
                                           std::to_string(format::kMaxCheckpointParts));
     }

@@ -202,14 +202,16 @@ std::optional<std::pair<uint64_t, uint64_t>> LoadCheckpoint(const RunImage& run,
   const auto check_count = [&run](const FileImage& namer, uint64_t at, uint64_t count) {
     if (count != run.checkpoint.size()) Bad(namer, at, "another number of checkpoint files");
   };
-  if (run.row_anchor && ReadRowAnchor(*run.row_anchor).number != 0) {
+  if (run.row_anchor) {
     const RowAnchor anchor = ReadRowAnchor(*run.row_anchor);
-    check_count(*run.row_anchor, 40, anchor.part_count);
-    for (uint64_t part = 0; part < run.checkpoint.size(); ++part) {
-      LoadPart(run.checkpoint[part], *run.row_anchor, RowAnchor::kPartsAt + RowAnchor::kPartBytes * part, anchor.run_id,
-               database);
+    if (anchor.number != 0) {
+      check_count(*run.row_anchor, 40, anchor.part_count);
+      for (uint64_t part = 0; part < run.checkpoint.size(); ++part) {
+        const uint64_t entry = RowAnchor::kPartsAt + RowAnchor::kPartBytes * part;
+        LoadPart(run.checkpoint[part], *run.row_anchor, entry, anchor.run_id, database);
+      }
+      return std::nullopt;
     }
-    return std::nullopt;
   }
   if (!run.manifest) return std::nullopt;
   const FileImage& manifest = *run.manifest;

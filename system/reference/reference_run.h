@@ -28,8 +28,8 @@ struct RunImage {
 ReferenceLogs ReadRun(const RunImage& run);
 
 // Puts the rows of the run's checkpoint into a database without rows: those of the row checkpoint, if there is one, and
-// else those that the manifest names, if there is one. Returns the digest of the state that it was made from, if the manifest has one;
-// a row checkpoint is of no state that ever was. Throws Error (kCorrupt, kMismatch).
+// else those that the manifest names, if there is one. Returns the digest of the state that it was made from, if the
+// manifest has one; a row checkpoint is of no state that ever was. Throws Error (kCorrupt, kMismatch).
 std::optional<std::pair<uint64_t, uint64_t>> LoadCheckpoint(const RunImage& run, Database& database);
 
 }  // namespace dbx::reference

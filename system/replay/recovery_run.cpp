@@ -1,6 +1,5 @@
 #include "system/replay/recovery_run.h"
 
-#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -49,15 +48,6 @@ AncestryResult AncestryOf(const std::vector<RecoveredRun>& recovered, const OldR
   return before;
 }
 
-// Transactions whose records lie below the start of a row checkpoint keep their names: none is used again.
-void NameEnded(const RowAnchor& anchor, ReplaySummary& summary) {
-  summary.ended_below = anchor.sequences;
-  // One that is still to end, or be tried again, has the sequence itself.
-  for (const uint64_t sequence : anchor.sequences) {
-    summary.next_sequence = std::max(summary.next_sequence, sequence + 1);
-  }
-}
-
 // Redo of the logs of a chain of runs, over the state that the first one starts from.
 template <class R>
 std::vector<RecoveredRun> ReplayChainBy(const Options& options, const OldRuns& runs, WorkloadRef workload,
@@ -72,7 +62,8 @@ std::vector<RecoveredRun> ReplayChainBy(const Options& options, const OldRuns& r
     recovered[i].summary = std::visit(replay, workload);
     const RowAnchor* const rows = runs.chain[i].rows();
     if (rows == nullptr) continue;
-    NameEnded(*rows, recovered[i].summary);
+    recovered[i].summary.ended_below = rows->sequences;
+    recovered[i].summary.KeepNamesUpTo(rows->sequences);
     std::visit([&](auto* adopting) { adopting->Adopt(database, options.seed); }, workload);
   }
   return recovered;

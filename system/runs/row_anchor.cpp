@@ -20,12 +20,7 @@ constexpr uint64_t kWorkersMax = uint64_t{1} << (64 - TxnId::kSequenceBits);
 // Without the padding.
 uint64_t BytesOf(uint64_t workers) { return sizeof(RowAnchorFile) + workers * sizeof(uint64_t); }
 
-uint32_t CrcOf(std::span<const std::byte> bytes) {
-  constexpr uint32_t kNoCrc = 0;
-  const uint32_t before = Crc32c(bytes.first(offsetof(RowAnchorFile, crc)));
-  const uint32_t with_crc = Crc32cExtend(before, std::as_bytes(std::span(&kNoCrc, 1)));
-  return Crc32cExtend(with_crc, bytes.subspan(offsetof(RowAnchorFile, crc) + sizeof kNoCrc));
-}
+uint32_t CrcOf(std::span<const std::byte> bytes) { return Crc32cOfSealed(bytes, offsetof(RowAnchorFile, crc)); }
 
 // The struct that leads the file, whose count of workers is that of the file's size.
 RowAnchorFile Opened(std::span<const std::byte> bytes, const Refusal& refuse) {

@@ -1,6 +1,6 @@
-// Row checkpoints: online checkpoints of a database whose log has the rows that transactions wrote (data logging, in
-// the order of a serial log or of Taurus's LSN vectors). Recovery then starts from the newest one, and the logs may be
-// truncated below. The steps of one:
+// Row checkpoints: online checkpoints of a database whose logs have the rows that transactions wrote (data logging), to
+// be replayed in the order of a single log or of LSN vectors. Recovery then starts from the newest one, and the logs
+// may be truncated below. The steps of one:
 //
 //   1 the workers pause between two transactions. Replay would begin at the positions that are reserved now
 //   2 they go on, while all rows are copied, as transactions have committed them (row_copier.h), to the files of the

@@ -236,7 +236,7 @@ class Worker final : public WorkerThread {
   void Leave(RunControl& control) {
     log_.Idle(log_state_);
     if (!control.ended_below.empty()) {
-      // The clock's release lets whoever sees that it has left see the number, too.
+      // The clock's release publishes the number to a thread that sees this worker outside of its section.
       control.ended_below[id_.value()].value.store(has_ended_ ? sequence_ : sequence_ - 1, std::memory_order_relaxed);
     }
     shared_.clock.Leave(id_);

@@ -171,7 +171,7 @@ RESTART_MUTANTS = [
     Mutant("diff_restart_lv_not_asked", "trap 9: a COMMIT counts though a log has lost what it depends on",
            [expression(FORWARD_PASS, "need.until <= ends[need.log]", "true")], CELLS),
     Mutant("diff_restart_names_anew", "a run uses names again of transactions whose records were given up",
-           [statement(DIFFERENTIAL_RECOVERY, "summary_.next_sequence = std::max(summary_.next_sequence, sequence + 1);", "")],
+           [statement(DIFFERENTIAL_RECOVERY, "summary_.KeepNamesUpTo(anchor.sequences);", "")],
            CELLS),
     Mutant("diff_restart_reads_all", "a restart reads what was truncated of a log",
            [expression(DIFFERENTIAL_RECOVERY, "input.anchor.truncates", "false")], CELLS),

@@ -1,6 +1,6 @@
 """Faults of row checkpoints."""
 from edits import Mutant, expression, raw, statement
-from sources import LANES, ROW_CHECKPOINT, ROW_COPIER, WORKER
+from sources import ROW_CHECKPOINT, WORKER
 
 TAURUS_ROWS = "LOG_TAURUS/LOG_DATA"
 SERIAL_ROWS = "LOG_SERIAL/LOG_DATA"
@@ -21,18 +21,4 @@ ROW_MUTANTS = [
                 "  if (stopped()) throw GivenUp();\n  WriteTemporaryFile(")], SERIAL_ROWS),
     Mutant("rows_over_the_named_copy", "a checkpoint overwrites the files that the anchor names",
            [expression(ROW_CHECKPOINT, "1 - anchor_.copy", "anchor_.copy")], SERIAL_ROWS),
-    Mutant("rows_copied_as_they_are", "rows are copied without the concurrency control",
-           [raw(ROW_COPIER, "        const Outcome outcome = transaction.Read(table, keys[i], [&](const auto& tuple) "
-                "{ tuple.CopyAt(0, to); });\n",
-                "        Outcome outcome = Outcome::kNotFound;\n"
-                "        if ({on}) {{\n"
-                "          if (const Row* const row = table.Find(keys[i])) {{\n"
-                "            outcome = (row->control.load() & Row::kAbsent) != 0 ? Outcome::kNotFound : Outcome::kOk;\n"
-                "            RacyTupleReader(table.tuple(row)).CopyAt(0, to);\n"
-                "          }}\n"
-                "        }} else {{\n"
-                "          outcome = transaction.Read(table, keys[i], [&](const auto& tuple) {{ tuple.CopyAt(0, to); }});\n"
-                "        }}\n")], SERIAL_ROWS),
-    Mutant("rows_wait_for_what_is_below", "a transaction waits for the replay of records below the start",
-           [expression(LANES, "sources[lanes_.back()->log].First()", "sources[lanes_.back()->log].start")], TAURUS_ROWS),
 ]

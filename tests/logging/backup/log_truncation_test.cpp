@@ -131,7 +131,7 @@ TEST_F(LogTruncationTest, AFileSystemThatCannotIsNotAskedAgain) {
   LogTruncation truncation = Truncating({{"0", "1"}, {Lsn(0), Lsn(0)}});
   files_.RefuseDiscards();
   truncation.Truncate({Lsn(0), Lsn(0)});
-  EXPECT_FALSE(truncation.cannot_discard());  // nobody has asked yet
+  EXPECT_FALSE(truncation.cannot_discard());  // nothing was to be freed yet
   truncation.Truncate({Lsn(4 * kBlock), Lsn(4 * kBlock)});
   EXPECT_TRUE(truncation.cannot_discard());
   // A file that is not there would be noticed.

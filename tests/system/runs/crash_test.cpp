@@ -59,7 +59,8 @@ Options OptionsOf(const Cell& cell, uint64_t seed) {
   options.log_buffer_size = 64 << 10;
   options.hopping_distance_bytes = 16 << 10;
   options.page_bytes = 1024;
-  options.checkpoint_interval_ms = 1;
+  const bool has_rows = options.log_type == "LOG_DATA" && (options.log == "LOG_SERIAL" || options.log == "LOG_TAURUS");
+  if (has_rows || options.log == "LOG_DIFFERENTIAL") options.checkpoint_interval_ms = 1;
   options.log_flush_interval_us = 100;
   options.log_flush_block_bytes = 16 << 10;
   options.locktable_modifier = 16;

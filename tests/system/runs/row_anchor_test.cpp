@@ -231,7 +231,7 @@ class RowAnchorOfRunTest : public ::testing::Test {
     return anchor;
   }
 
-  // Opens the run; it is used by nobody else.
+  // Opens the run, which no other process uses.
   ExitStatus Opened() {
     FaultyFileSystem files(image_);
     Options options = DefaultOptions();

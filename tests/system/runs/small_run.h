@@ -5,9 +5,13 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
 
 #include "system/command_line/parse_options.h"
+#include "system/pairs/registry.h"
+#include "system/runs/log_files.h"
+#include "tests/logging/device/faulty_file_system.h"
 
 namespace dbx::testing {
 
@@ -43,6 +47,14 @@ inline Options SmallRunOf(const Cell& cell, uint64_t txns) {
   options.log_limit_bytes = 1 << 20;
   options.simd = "scalar";
   return options;
+}
+
+// Runs with a fresh file of acknowledgements.
+inline RunResult RunWithAcks(FaultyFileSystem& files, Options options, const std::string& acks) {
+  std::filesystem::remove(acks);
+  options.ack_file = acks;
+  LogStorage storage(files);
+  return Registry::Global().Create(options)->Run(options, storage);
 }
 
 }  // namespace dbx::testing

@@ -34,12 +34,7 @@ class SmsRunTest : public ::testing::TestWithParam<Cell> {
     options.log_limit_bytes = 16 << 20;  // a slow host pads more flushes
     return options;
   }
-  RunResult Run(FaultyFileSystem& files, Options options) const {
-    std::filesystem::remove(acks_);
-    options.ack_file = acks_;
-    LogStorage storage(files);
-    return Registry::Global().Create(options)->Run(options, storage);
-  }
+  RunResult Run(FaultyFileSystem& files, const Options& options) const { return RunWithAcks(files, options, acks_); }
   RecoveryResult Recover(const Image& image, const Options& base) const {
     Options options = base;
     options.verify = true;

@@ -34,12 +34,7 @@ class TruncationRunTest : public ::testing::Test {
     options.log_limit_bytes = kLimit;
     return options;
   }
-  RunResult Run(FaultyFileSystem& files, Options options) const {
-    std::filesystem::remove(acks_);
-    options.ack_file = acks_;
-    LogStorage storage(files);
-    return Registry::Global().Create(options)->Run(options, storage);
-  }
+  RunResult Run(FaultyFileSystem& files, const Options& options) const { return RunWithAcks(files, options, acks_); }
   RecoveryResult Recover(const Image& image, uint32_t level = 4) const {
     Options options = Base(1);
     options.verify = true, options.ack_file = acks_, options.restart_level = level;

@@ -129,7 +129,7 @@ class WorkerTest : public testing::Test {
   uint64_t latencies_ = 0;
 };
 
-// Whoever sees that it has left finds the number of the transaction that it would run next.
+// A thread that sees that the worker has left finds the number of the transaction that it would run next.
 TEST_F(WorkerTest, APauseKeepsItBetweenTwoTransactions) {
   log_.is_durable = [] { return true; };
   control_.ended_below = std::vector<CachePadded<Atomic<uint64_t>>>(1);
