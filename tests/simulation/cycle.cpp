@@ -89,6 +89,8 @@ class Cycle {
     if (trial_.control == Control::kNoLog) {
       options.log = "LOG_NO";
       options.num_logger = 1;
+      options.checkpoint_interval_ms = 0;
+      options.checkpoint_bytes = 0;
     }
     first.Run(options);
     if (trial_.control == Control::kNoLog) {
