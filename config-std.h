@@ -330,13 +330,14 @@
 #define DIFF_PAGE_SIZE (16 << 10)
 #endif
 
-// Milliseconds from one fuzzy checkpoint to the next (LOG_DIFFERENTIAL); 0: none after so long.
+// Milliseconds from one checkpoint to the next, taken while transactions run: of pages (LOG_DIFFERENTIAL), or of rows
+// (LOG_DATA of LOG_SERIAL and LOG_TAURUS); 0: none after so long.
 #ifndef CHECKPOINT_INTERVAL
 #define CHECKPOINT_INTERVAL 0
 #endif
 
-// Bytes of log from one fuzzy checkpoint to the next (LOG_DIFFERENTIAL); 0: none after so many. With both 0 the backup
-// with which a run begins is its only one.
+// Bytes of log from one such checkpoint to the next; 0: none after so many. With both 0 there is none but the backup
+// with which a run of LOG_DIFFERENTIAL begins.
 #ifndef CHECKPOINT_BYTES
 #define CHECKPOINT_BYTES 0
 #endif
@@ -347,8 +348,8 @@
 #define DIFF_METHOD DL1P
 #endif
 
-// 0 or 1; 1: a checkpoint truncates the logs below what a recovery still needs (LOG_DIFFERENTIAL), and LOG_LIMIT counts
-// the rest; 0: they stay whole.
+// 0 or 1; 1: such a checkpoint truncates the logs below what a recovery still needs, and LOG_LIMIT counts the rest; 0:
+// they stay whole.
 #ifndef LOG_TRUNCATION
 #define LOG_TRUNCATION 1
 #endif

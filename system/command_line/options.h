@@ -78,7 +78,7 @@ struct Options {
   std::string central_log;              // how one is filled, of kCentralMethodNames
   uint64_t hopping_distance_bytes = 0;  // a power of two
   uint64_t page_bytes = 0;              // the smallest page of a paged table
-  uint32_t checkpoint_interval_ms = 0;  // from one fuzzy checkpoint to the next; 0: none after so long
+  uint32_t checkpoint_interval_ms = 0;  // from one checkpoint of pages or rows to the next; 0: none after so long
   uint64_t checkpoint_bytes = 0;        // the same in bytes of log
   std::string diff_method;              // DL1P, DL2P, PL2P: how changes are logged and recovered
   bool log_truncation = true;           // a checkpoint truncates the logs below what recovery needs

@@ -88,9 +88,11 @@ def draw_run(rng: random.Random, seed: int, workload: str, pairs: list[Pair]) ->
 
 
 def draw_checkpoints(seed: int, flags: list[str], step: int) -> list[str]:
-    """When a run with these flags writes checkpoints, and whether they truncate logs; of a scheme that has pages. By a
-    generator of its own, for the same reason."""
-    if "--log=LOG_DIFFERENTIAL" not in flags:
+    """When a run with these flags writes checkpoints, and whether they truncate logs; of a scheme that takes them beside
+    transactions. By a generator of its own, for the same reason."""
+    of_pages = "--log=LOG_DIFFERENTIAL" in flags
+    of_rows = "--log_type=LOG_DATA" in flags and ("--log=LOG_SERIAL" in flags or "--log=LOG_TAURUS" in flags)
+    if not (of_pages or of_rows):
         return []
     rng = random.Random(f"checkpoints {seed} {step}")
     return [f"--checkpoint_interval={rng.choice(('0', '1ms', '5ms', '20ms'))}",

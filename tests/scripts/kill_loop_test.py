@@ -51,12 +51,14 @@ class DrawTest(unittest.TestCase):
     def test_a_scheme_of_one_log_has_one(self):
         self.assertTrue(all("--num_logger=1" in run for runs in drawn(SERIAL).values() for run in runs))
 
-    def test_runs_with_pages_write_checkpoints_and_others_have_no_such_flag(self):
+    def test_runs_that_take_checkpoints_draw_them_and_others_have_no_such_flag(self):
         with_pages = ["--log=LOG_DIFFERENTIAL"]
         drawn_flags = {flag for seed in range(40) for step in (0, 1) for flag in draw_checkpoints(seed, with_pages, step)}
         self.assertLessEqual({"--checkpoint_interval=0", "--checkpoint_interval=1ms", "--checkpoint_bytes=64K",
                               "--log_truncation=0", "--log_truncation=1"}, drawn_flags)
-        self.assertEqual(draw_checkpoints(1, ["--log=LOG_TAURUS"], 0), [])
+        self.assertNotEqual(draw_checkpoints(1, ["--log=LOG_TAURUS", "--log_type=LOG_DATA"], 0), [])
+        self.assertEqual(draw_checkpoints(1, ["--log=LOG_TAURUS", "--log_type=LOG_COMMAND"], 0), [])
+        self.assertEqual(draw_checkpoints(1, ["--log=LOG_PLOVER", "--log_type=LOG_DATA"], 0), [])
 
     def test_every_device_and_instruction_set_comes_within_a_few_seeds(self):
         levels = ["scalar", "avx2", "avx512"]

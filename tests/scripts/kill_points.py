@@ -38,15 +38,18 @@ class Cell:
 YCSB = ("--log_type=LOG_DATA", "--workload=YCSB", "--synth_table_size=500")
 # Workers that wait for each transaction see many epochs, and many flushes where otherwise all is over in a few.
 WAIT = "--latency_hiding=0"
+OFTEN = ("--checkpoint_interval=1ms",)
 CELLS = {
     "taurus": Cell(("--cc=NO_WAIT", "--log=LOG_TAURUS", "--num_logger=2", *YCSB)),
     "silo_r": Cell(("--cc=SILO", "--log=LOG_BATCH", "--num_logger=2", *YCSB), (WAIT, "--epoch_period=1"), 60),
     "plover": Cell(("--cc=NO_WAIT", "--log=LOG_PLOVER", "--num_logger=2", *YCSB), (WAIT,), 100),
     "eleda": Cell(("--cc=NO_WAIT", "--log=LOG_ELEDA", *YCSB), (WAIT,), 100),
     "differential": Cell(("--cc=NO_WAIT", "--log=LOG_DIFFERENTIAL", "--num_logger=2", *YCSB),
-                         (WAIT, "--checkpoint_interval=1ms", "--log_buffer_size=64K", "--max_log_entry_size=16K"), 400, by_clock=True),
+                         (WAIT, *OFTEN, "--log_buffer_size=64K", "--max_log_entry_size=16K"), by_clock=True),
     "serial": Cell(("--cc=SILO", "--log=LOG_SERIAL", "--log_type=LOG_COMMAND", "--workload=TPCC", "--tpcc_small=1"),
                    ("--io_engine=pwrite",)),
+    "rows": Cell(("--cc=NO_WAIT", "--log=LOG_TAURUS", "--num_logger=2", *YCSB), (WAIT, *OFTEN), by_clock=True),
+    "striped_rows": Cell(("--cc=HEKATON", "--log=LOG_SERIAL", *YCSB), (WAIT, *OFTEN), stripes=2, by_clock=True),
     "striped": Cell(("--cc=NO_WAIT", "--log=LOG_SERIAL", "--log_type=LOG_DATA", "--workload=TEST"), stripes=2),
 }
 

@@ -107,7 +107,7 @@ class Runs:
             raise Wrong(f"recovered {found}; then {again}")
         if found.run < max(self.acknowledged, default=0):
             raise Wrong(f"run-{found.run:04d} was recovered; acknowledged were transactions of {self.acknowledged}")
-        is_as_before = found.transactions == 0 and not self._has_backup(found.run)
+        is_as_before = found.transactions == 0 and not self._has_checkpoints(found.run)
         if self.last_ and (found.run == self.last_.run or is_as_before) and found.digest != self.last_.digest:
             raise Wrong(f"recovered {found}; before that {self.last_}")
         for run in self.acknowledged - {found.run}:
@@ -116,10 +116,10 @@ class Runs:
         self.last_ = found
         return True
 
-    def _has_backup(self, run: int) -> bool:
-        """Then what it did may be in the backup alone, and its logs be truncated so far."""
-        return any(os.path.exists(os.path.join(directory, f"run-{run:04d}", "anchor"))
-                   for directory in self.log_directories_)
+    def _has_checkpoints(self, run: int) -> bool:
+        """Then what it did may be in a checkpoint alone, and its logs be truncated so far."""
+        return any(os.path.exists(os.path.join(directory, f"run-{run:04d}", anchor))
+                   for directory in self.log_directories_ for anchor in ("anchor", "row-anchor"))
 
     def end_well(self, flags: list[str], rng: random.Random) -> None:
         """One more run, to its clean end."""
