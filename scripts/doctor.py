@@ -19,6 +19,7 @@ import host
 
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 IO_URING_SETUP = 425  # x86-64
+KEEP_SIZE, PUNCH_HOLE = 1, 2  # modes of fallocate
 RAM_DISK_BYTES = 2400 << 20  # scale laptop of experiments/scales.yaml: a run's logs and a tenth
 
 
@@ -99,7 +100,21 @@ def takes_direct_io(directory: str) -> bool:
         return False
 
 
-def check_devices(found: Findings, directories: list[str]) -> None:
+def takes_holes(directory: str) -> bool:
+    """Whether a file there can give back the space of its first block, as a truncated log does."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.fallocate.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_int64, ctypes.c_int64]
+    try:
+        descriptor = os.open(directory, os.O_TMPFILE | os.O_RDWR, 0o600)
+    except OSError:
+        return False
+    os.ftruncate(descriptor, 8192)
+    done = libc.fallocate(descriptor, PUNCH_HOLE | KEEP_SIZE, 0, 4096) == 0
+    os.close(descriptor)
+    return done
+
+
+def check_devices(found: Findings, directories: list[str], table_bytes: int = 0) -> None:
     uring = has_io_uring()
     found.add(uring, "io_uring", "yes" if uring else "refused",
               "pwrite is used instead; sysctl kernel.io_uring_disabled=0, or a container profile that allows it")
@@ -118,9 +133,12 @@ def check_devices(found: Findings, directories: list[str]) -> None:
             found.add(False, "log directories", f"{devices[device]} and {directory} are on one device",
                       "one directory per disk, or --log_device for emulated ones")
         devices[device] = directory
+        holes = takes_holes(there)
+        found.add(holes, "holes in files", "yes" if holes else "refused",
+                  "checkpoints cannot truncate logs here, which end at LOG_LIMIT; ext4, xfs, btrfs and tmpfs can")
         free = os.statvfs(there).f_bavail * os.statvfs(there).f_frsize
-        found.add(free > 8 << 30, "free space", f"{free / (1 << 30):.1f} GiB",
-                  "a run takes LOG_LIMIT (4 GiB by default)")
+        found.add(free > (8 << 30) + 2 * table_bytes, "free space", f"{free / (1 << 30):.1f} GiB",
+                  "a run takes LOG_LIMIT (4 GiB by default), and with checkpoints two copies of its tables")
 
 
 def check_ram_disk(found: Findings, directory: str) -> None:
@@ -141,7 +159,7 @@ def main() -> int:
     found = Findings()
     check_processor(found)
     check_memory(found, arguments.table_bytes)
-    check_devices(found, arguments.log_dir.split(","))
+    check_devices(found, arguments.log_dir.split(","), arguments.table_bytes)
     check_ram_disk(found, arguments.ram_dir)
     found.show()
     return 0

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "system/pairs/scheme_types.h"
+#include "system/replay/read_progress.h"
 #include "system/replay/recovery.h"
 #include "system/transaction/observer.h"
 
@@ -55,8 +56,9 @@ std::vector<RecoveredRun> ReplayChainBy(const Options& options, const OldRuns& r
   std::vector<RecoveredRun> recovered(runs.chain.size());
   for (size_t i = 0; i < runs.chain.size(); ++i) {
     R recovery(ReplaySettingsOf(options));
+    const ReadProgress progress(SourcesOf(runs.chain[i]), runs.chain[i].number, 1);
     const auto replay = [&](auto* generator) {
-      return Recover(recovery, SourcesOf(runs.chain[i]), database, *generator, options.thread_cnt,
+      return Recover(recovery, progress.logs(), database, *generator, options.thread_cnt,
                      options.verify ? &recovered[i].names : nullptr, i + 1 == runs.chain.size() ? replayed : nullptr);
     };
     recovered[i].summary = std::visit(replay, workload);
@@ -89,7 +91,9 @@ RecoveredRun RestartRun(const Options& options, FileSystem& files, const OldRun&
   const BackupReader backup = OpenBackup(files, run);
   RecoveredRun recovered;
   R recovery(ReplaySettingsOf(options));
-  recovered.summary = recovery.Restart({SourcesOf(run), *run.anchor, &backup, &database},
+  // They are checked, and then redone.
+  const ReadProgress progress(SourcesOf(run), run.number, 2);
+  recovered.summary = recovery.Restart({progress.logs(), *run.anchor, &backup, &database},
                                        options.verify ? &recovered.names : nullptr, replayed);
   std::visit([&](auto* adopting) { adopting->Adopt(database, options.seed); }, workload);
   return recovered;

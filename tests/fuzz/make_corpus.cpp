@@ -145,6 +145,8 @@ void RunFiles() {
                                successor = EncodeSuccessor(SomeSuccessor());
   const std::vector<std::byte> anchor = EncodeAnchor(SomeAnchor());
   write("anchor", RunFile::kAnchor, std::span(anchor).first(500));
+  const std::vector<std::byte> row_anchor = EncodeRowAnchor(SomeRowAnchor());
+  write("row_anchor", RunFile::kRowAnchor, std::span(row_anchor).first(300));
   write("frozen", RunFile::kFrozen, std::span(frozen).first(100));
   write("manifest", RunFile::kManifest, std::span(manifest).first(120));
   write("successor", RunFile::kSuccessor, std::span(successor).first(48));

@@ -1,4 +1,4 @@
-// What a run leaves besides logs: `frozen`, `successor`, `manifest`, checkpoints, `frontier`, `anchor`, backups. The
+// What a run leaves besides logs: `frozen`, `successor`, `manifest`, checkpoints, `frontier`, anchors, backups. The
 // first byte of the input says which. The rest overwrites the start of a whole one; but for a checkpoint it is part,
 // number of parts and blocks: for each a length, a kind, a number of rows and that many bytes; for a frontier, its
 // number of logs and its blocks. Checksums are made right, so that the fields themselves are looked at.
@@ -33,11 +33,10 @@ bool IsTaken(const std::function<void()>& decode) {
 }
 
 // A file that is accepted is one that the encoder writes: encoded again it has the same bytes.
-template <class File>
-void TryOne(std::span<const std::byte> changes, std::vector<std::byte> file, auto encode, auto decode) {
+void TryOne(std::span<const std::byte> changes, std::vector<std::byte> file, auto seal, auto encode, auto decode) {
   std::copy_n(changes.begin(), std::min(changes.size(), file.size()), file.begin());
   for (const bool sealed : {false, true}) {
-    if (sealed) Seal<File>(file);
+    if (sealed) seal(file);
     decltype(decode(file, "file")) taken;
     if (IsTaken([&] { taken = decode(file, "file"); })) Require(encode(taken) == file, "a file that is never written");
   }
@@ -72,18 +71,6 @@ void TryFrontier(std::span<const std::byte> bytes) {
   Require(taken.stamp == again.stamp && taken.lsns == again.lsns, "a frontier that changes when written and read");
 }
 
-void TryAnchor(std::span<const std::byte> changes) {
-  std::vector<std::byte> file = EncodeAnchor(SomeAnchor());
-  std::copy_n(changes.begin(), std::min(changes.size(), file.size()), file.begin());
-  for (const bool sealed : {false, true}) {
-    if (sealed) SealAnchor(file);
-    BackupAnchor taken;
-    if (IsTaken([&] { taken = DecodeAnchor(file, "file"); })) {
-      Require(EncodeAnchor(taken) == file, "an anchor that is never written");
-    }
-  }
-}
-
 // A part of three pages that is taken has these pages.
 void TryBackup(std::span<const std::byte> changes) {
   constexpr uint32_t kPages = 3, kNumber = 5;
@@ -115,13 +102,17 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Input input(data, size);
   const auto kind = static_cast<RunFile>(input.Take<uint8_t>() % kRunFiles);
   if (kind == RunFile::kFrozen) {
-    TryOne<format::FrozenFile>(input.Rest(), EncodeFrozen(SomeFrozen()), EncodeFrozen, DecodeFrozen);
+    TryOne(input.Rest(), EncodeFrozen(SomeFrozen()), Seal<format::FrozenFile>, EncodeFrozen, DecodeFrozen);
   } else if (kind == RunFile::kSuccessor) {
-    TryOne<format::SuccessorFile>(input.Rest(), EncodeSuccessor(SomeSuccessor()), EncodeSuccessor, DecodeSuccessor);
+    TryOne(input.Rest(), EncodeSuccessor(SomeSuccessor()), Seal<format::SuccessorFile>, EncodeSuccessor,
+           DecodeSuccessor);
   } else if (kind == RunFile::kManifest) {
-    TryOne<format::ManifestFile>(input.Rest(), EncodeManifest(SomeManifest()), EncodeManifest, DecodeManifest);
+    TryOne(input.Rest(), EncodeManifest(SomeManifest()), Seal<format::ManifestFile>, EncodeManifest, DecodeManifest);
   } else if (kind == RunFile::kAnchor) {
-    TryAnchor(input.Rest());
+    TryOne(input.Rest(), EncodeAnchor(SomeAnchor()), SealAnchor<format::AnchorFile>, EncodeAnchor, DecodeAnchor);
+  } else if (kind == RunFile::kRowAnchor) {
+    TryOne(input.Rest(), EncodeRowAnchor(SomeRowAnchor()), SealAnchor<format::RowAnchorFile>, EncodeRowAnchor,
+           DecodeRowAnchor);
   } else if (kind == RunFile::kBackup) {
     TryBackup(input.Rest());
   } else if (kind == RunFile::kFrontier) {

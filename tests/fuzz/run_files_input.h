@@ -1,5 +1,5 @@
-// The inputs of the target for `frozen`, `successor`, `manifest`, `frontier`, `anchor`, checkpoints and backups, made
-// whole (run_files_fuzz.cpp).
+// The inputs of the target for `frozen`, `successor`, `manifest`, `frontier`, `anchor`, `row-anchor`, checkpoints and
+// backups, made whole (run_files_fuzz.cpp).
 #pragma once
 
 #include <vector>
@@ -9,12 +9,13 @@
 #include "logging/backup/backup_files.h"
 #include "logging/format.h"
 #include "system/runs/continuation.h"
+#include "system/runs/row_anchor.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace dbx::fuzz {
 
-enum class RunFile : uint8_t { kFrozen, kManifest, kCheckpoint, kFrontier, kSuccessor, kAnchor, kBackup };
-inline constexpr uint8_t kRunFiles = 7;
+enum class RunFile : uint8_t { kFrozen, kManifest, kCheckpoint, kFrontier, kSuccessor, kAnchor, kBackup, kRowAnchor };
+inline constexpr uint8_t kRunFiles = 8;
 
 inline FrozenRun SomeFrozen() { return {7, 8, {Lsn(4096), Lsn(8200)}, {{3, 4}}, 55, Lsn(12288)}; }
 inline RunSuccessor SomeSuccessor() { return {7, 8, 9, 2}; }
@@ -33,16 +34,24 @@ inline BackupAnchor SomeAnchor() {
   anchor.sequences = {9, 10, 0};
   return anchor;
 }
+inline RowAnchor SomeRowAnchor() {
+  RowAnchor anchor;
+  anchor.database_id = 7, anchor.run_id = 8;
+  anchor.number = 3, anchor.copy = 1, anchor.truncates = true;
+  anchor.parts = {{8192, 10, 77, 0}, {4096, 0, 78, 0}};
+  anchor.start = {Lsn(800), Lsn(64)};
+  anchor.end = {Lsn(1600), Lsn(64)};
+  anchor.sequences = {9, 10, 0};
+  return anchor;
+}
 // One part of one small table.
 inline BackupShape SomeShape() { return {8, {{4, 24}}, {"d"}}; }
 
-// Makes the checksum right: of the whole of an anchor, and of what follows it in a frame.
-inline void SealAnchor(std::span<std::byte> bytes) {
-  uint32_t crc = 0;
-  std::byte* const at = bytes.data() + offsetof(format::AnchorFile, crc);
-  std::memcpy(at, &crc, sizeof crc);
-  crc = Crc32c(bytes);
-  std::memcpy(at, &crc, sizeof crc);
+// Makes the checksum right: of the whole of an anchor of either kind, and of what follows it in a frame.
+template <class File>
+void SealAnchor(std::span<std::byte> bytes) {
+  const uint32_t crc = Crc32cOfSealed(bytes, offsetof(File, crc));
+  std::memcpy(bytes.data() + offsetof(File, crc), &crc, sizeof crc);
 }
 inline void SealFrame(std::span<std::byte> frame) {
   const uint32_t crc = Crc32c(frame.subspan(sizeof(format::BackupFrame::crc)));

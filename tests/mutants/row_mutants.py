@@ -22,7 +22,7 @@ ROW_MUTANTS = [
                 "        if ({on}) {{\n"
                 "          if (const Row* const row = table.Find(keys[i])) {{\n"
                 "            outcome = (row->control.load() & Row::kAbsent) != 0 ? Outcome::kNotFound : Outcome::kOk;\n"
-                "            RacyTupleReader(table.tuple(row)).CopyAt(0, to);\n"
+                "            std::memcpy(to.data(), table.tuple(row), bytes);\n"
                 "          }}\n"
                 "        }} else {{\n"
                 "          outcome = transaction.Read(table, keys[i], [&](const auto& tuple) {{ tuple.CopyAt(0, to); }});\n"

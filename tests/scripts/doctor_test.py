@@ -61,6 +61,19 @@ class DoctorTest(unittest.TestCase):
             self.assertIn("keeps nothing through a power failure",
                           said_by(lambda found: doctor.check_devices(found, ["."])))
 
+    def test_space_is_measured_against_two_copies_of_the_table(self):
+        free = mock.Mock(f_bavail=10 << 18, f_frsize=4096)  # 10 GiB
+        with mock.patch.object(doctor.os, "statvfs", return_value=free):
+            for table_bytes, enough in ((1 << 29, True), (1 << 30, False)):
+                found = said_by(lambda found, size=table_bytes: doctor.check_devices(found, ["."], size))
+                self.assertEqual("two copies of its tables" not in found, enough, found)
+
+    def test_a_file_system_that_takes_no_holes_is_told(self):
+        self.assertTrue(doctor.takes_holes("/dev/shm"))
+        self.assertFalse(doctor.takes_holes("/proc"))
+        with mock.patch.object(doctor, "takes_holes", return_value=False):
+            self.assertIn("checkpoints cannot truncate logs", said_by(lambda found: doctor.check_devices(found, ["."])))
+
     def test_the_ram_disk_of_experiments_is_looked_at(self):
         for kind, blocks, said in (("tmpfs", 16 << 10, "0.1 GiB free"), ("tmpfs", 1 << 20, ""),
                                    ("ext4", 1 << 20, "is none")):
