@@ -27,6 +27,11 @@ FUZZ_RUN_FILES_SOURCES := $(FUZZ_STORAGE_SOURCES) $(wildcard system/runs/c*.cpp)
 FUZZ_SOURCES_run_files := $(FUZZ_RUN_FILES_SOURCES)
 FUZZ_SOURCES_make_corpus := $(FUZZ_RECOVERY_SOURCES) system/runs/continuation.cpp system/runs/row_anchor.cpp \
   logging/backup/anchor_file.cpp
+FUZZ_SOURCES_restart := $(FUZZ_STORAGE_SOURCES) $(wildcard logging/differential/*.cpp logging/records/*.cpp) \
+  $(addprefix logging/,lane_recovery.cpp log_ends.cpp log_reader.cpp log_tail.cpp lsn_vector.cpp replay_lanes.cpp) \
+  $(addprefix logging/backup/,anchor_file.cpp backup_files.cpp) system/runs/file_header.cpp \
+  logging/device/background_read.cpp logging/device/file_system.cpp logging/device/posix_file.cpp $(FAULTY_FILES) \
+  $(addprefix tests/logging/,log_builder.cpp differential/paged_run.cpp)
 fuzz_objects = $(patsubst %.cpp,build/fuzz/objects/%.o,$(FUZZ_SOURCES_$(1)))
 FUZZ_LINK = $(FUZZ_CXX) -pthread -o $@ $(filter %.o,$^) -Wl,--as-needed $(LIBRARIES) -fsanitize=address,undefined
 ifeq ($(filter clean,$(MAKECMDGOALS)),)

@@ -161,6 +161,17 @@ void RunFiles() {
   write("frontier", RunFile::kFrontier, std::as_bytes(std::span("\0\0\6\0\x40\0\0\x0b\0\x50\0\1\x0c\0\x60\0", 16)));
 }
 
+// Histories of 250 steps under each method, as they are and with a change in their first log.
+void Restarts() {
+  for (const uint8_t method : {0, 1, 2}) {
+    const std::vector<uint8_t> whole{static_cast<uint8_t>(3 + method), 0, method, 250, 0};
+    std::vector<uint8_t> changed = whole;
+    changed.insert(changed.end(), {0, 0x90, 1, 4});
+    Write("restart", "whole-" + std::to_string(method), std::as_bytes(std::span(whole)));
+    Write("restart", "changed-" + std::to_string(method), std::as_bytes(std::span(changed)));
+  }
+}
+
 }  // namespace
 }  // namespace dbx::fuzz
 
@@ -176,4 +187,5 @@ int main(int argc, char** argv) {
   Text();
   AckFiles();
   RunFiles();
+  Restarts();
 }

@@ -33,7 +33,8 @@ RUN_MUTANTS = [
            [statement(DIFFERENTIAL, "Append(state, undo, delta, format::kChangeCompensation);", "Apply(undo, delta);")], CELLS),
     Mutant("diff_no_second_look", "trap 4: an abort does not look at the flag again behind its place",
            [raw(DIFFERENTIAL, "      compensates = checkpoints_.is_active();\n      // One place",
-                "      compensates = !{on} && checkpoints_.is_active();\n      // One place")], CELLS),
+                "      compensates = !{on} && checkpoints_.is_active();\n      // One place")], CELLS,
+           model="DifferentialModel.WithoutASecondLookAtTheFlagAnUndoIsDoneTwice"),
     Mutant("diff_abort_filled_before_undo", "an ABORT is complete before its changes are undone",
            [raw(DIFFERENTIAL, "    while (state.undo_used > 0) {\n",
                 "    const bool filled = {on} && !compensates;\n"
@@ -61,7 +62,8 @@ RUN_MUTANTS = [
                 "          if (undo.flips_presence) page.SetPresent(undo.at.slot, !undo.pages->IsPresent(undo.at));\n"
                 "        }} else {{\n"
                 "          Apply(undo, delta);\n"
-                "        }}\n      }}")], CELLS),
+                "        }}\n      }}")], CELLS,
+           test="DifferentialLogTest.AnUndoWithoutARecordMakesItsPageDirtyForBothCopies"),
     Mutant("diff_lv_of_writes_ignored", "trap 9: a COMMIT does not say what it overwrote",
            [raw(DIFFERENTIAL, "void OnWrite(TxnState& state, const RowRef& row) { metadata_.Raise(state.lv, row.meta); }",
                 "void OnWrite(TxnState& state, const RowRef& row) {{\n"

@@ -180,6 +180,19 @@ TEST_F(DifferentialLogTest, AChangeMakesItsPageDirtyForBothCopies) {
   for (const int copy : {0, 1}) EXPECT_TRUE(PageSpace::Latched(pages(), page).IsDirty(copy));
 }
 
+// As in a transaction that has seen a whole checkpoint: both copies may have its change.
+TEST_F(DifferentialLogTest, AnUndoWithoutARecordMakesItsPageDirtyForBothCopies) {
+  const uint32_t page = pages().PlaceOf(h_.table().Find(1)).page;
+  const CallResult result = h_.Run(0, [&](TestContext& ctx) {
+    EXPECT_EQ(ctx.Update(h_.table(), 1, [&](TestTuple& t) { t.SetAt<uint64_t>(0, 7); }), Outcome::kOk);
+    for (const int copy : {0, 1}) PageSpace::Latched(pages(), page).SetClean(copy);
+    return Outcome::kRollback;
+  });
+  EXPECT_EQ(result.outcome, Outcome::kRollback);
+  ASSERT_EQ(Kinds(), (std::vector{RecordKind::kChange, RecordKind::kAbort}));
+  for (const int copy : {0, 1}) EXPECT_TRUE(PageSpace::Latched(pages(), page).IsDirty(copy));
+}
+
 // A slot is free for another key only once its delete is durable, in a tree as in a hash index.
 template <class Engine>
 void ExpectThatADeletedRowStaysUntilThatIsDurable() {
