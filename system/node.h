@@ -69,6 +69,8 @@ class Node {
   virtual std::unique_ptr<WorkerThread> MakeWorker(WorkerId id, WorkloadRef workload, CallList calls,
                                                    const WorkerOptions& options, AckFile* ack_file) = 0;
 
+  // Of a scheme with checkpoints of its own: takes them from now on, if there are to be any. Once.
+  virtual void StartCheckpoints() = 0;
   // Of a scheme with row checkpoints: what copies rows beside the workers, by a thread whose id is above theirs.
   virtual std::unique_ptr<RowSource> MakeRowCopier(WorkerId id) = 0;
 

@@ -42,7 +42,7 @@ class Run {
   RunResult Measure() {
     Load();
     OpenLogs();
-    StartRowCheckpoints();
+    MakeRowCheckpoints();
     const EpochTicker ticker(node_.epochs(), std::chrono::milliseconds(options_.epoch_period_ms));
     StartWorkers();
     AwaitWorkers();
@@ -196,7 +196,7 @@ class Run {
     node_.OpenControl(LockTableBuckets(options_), IsolationOf(options_), TimestampOf(first_stamp_));
   }
 
-  void StartRowCheckpoints() {
+  void MakeRowCheckpoints() {
     if (!TakesRowCheckpoints(options_, log_traits())) return;
     control_.ended_below = std::vector<CachePadded<Atomic<uint64_t>>>(options_.thread_cnt);
     for (auto& ended : control_.ended_below) ended.value.store(first_sequence_);
@@ -207,7 +207,18 @@ class Run {
                                         node_.MakeRowCopier(WorkerId(options_.thread_cnt)), row_files_),
         [&logs] { return logs.reserved_bytes(); },
         CheckpointOptions{options_.checkpoint_interval_ms, options_.checkpoint_bytes}, truncated);
-    checkpointer_->Start();
+  }
+
+  // Once the workers run: the time in which their calls are generated is not to fill the figures with checkpoints of
+  // nothing.
+  void StartCheckpoints() {
+    if (std::exchange(checkpoints_started_, true)) return;
+    try {
+      checkpointer_ ? checkpointer_->Start() : node_.StartCheckpoints();
+    } catch (...) {
+      EndThreads();
+      throw;
+    }
   }
 
   void StartWorkers() {
@@ -220,6 +231,7 @@ class Run {
       StartThread([this, w, calls, worker_options] {
         try {
           workers_[w] = MakeWorker(WorkerId(w), calls, worker_options);
+          ready_.fetch_add(1);
           workers_[w]->Run(control_);
         } catch (...) {
           errors_[w] = std::current_exception();
@@ -247,20 +259,25 @@ class Run {
     try {
       threads_.emplace_back(std::move(body));
     } catch (...) {
-      // They wait for `go`, which would never be set.
-      control_.stop.store(true);
-      control_.go.store(true);
-      for (Thread& thread : threads_) thread.join();
+      EndThreads();
       throw;
     }
+  }
+  // They wait for `go`, which will never be set otherwise.
+  void EndThreads() {
+    control_.stop.store(true);
+    control_.go.store(true);
+    for (Thread& thread : threads_) thread.join();
   }
 
   void AwaitWorkers() {
     constexpr std::chrono::milliseconds kTick{2};
     while (control_.warm.load() < options_.thread_cnt) {
       if (ReasonToStop() != nullptr) control_.stop.store(true);
+      if (ready_.load() == options_.thread_cnt) StartCheckpoints();
       host::SleepFor(kTick);
     }
+    StartCheckpoints();
     LogInterval interval(node_.logs());
     interval.Begin();
     const uint64_t begin = Clock::NowTicks();
@@ -416,6 +433,8 @@ class Run {
   std::vector<Thread> threads_;
   RowCheckpointFiles row_files_;
   std::unique_ptr<Checkpointer> checkpointer_;  // of row checkpoints
+  bool checkpoints_started_ = false;
+  Atomic<uint32_t> ready_{0};  // workers whose calls are generated
 };
 
 }  // namespace

@@ -13,7 +13,8 @@ using Json = nlohmann::ordered_json;
 
 Json CheckpointsJson(const std::optional<CheckpointCounters>& checkpoints) {
   if (!checkpoints) return Json();
-  return {{"complete", checkpoints->checkpoints},
+  return {{"of_rows", checkpoints->of_rows},
+          {"complete", checkpoints->checkpoints},
           {"failed", checkpoints->failed},
           {"abandoned", checkpoints->abandoned},
           {"pages", checkpoints->pages},
@@ -31,7 +32,7 @@ Json CheckpointsJson(const std::optional<CheckpointCounters>& checkpoints) {
 std::string CheckpointsLine(const Json& run_metrics) {
   const Json& c = run_metrics.at("checkpoints");
   if (c.is_null() || Count(c, "complete") + Count(c, "failed") + Count(c, "abandoned") == 0) return "";
-  const bool of_rows = Count(c, "rows") > 0;
+  const bool of_rows = c.at("of_rows").get<bool>();
   return fmt::format(
       "checkpoints: {} complete, {} failed, {} abandoned at the end, {} {}, {:.1f} MB in {:.2f} s; {} for {:.1f} us "
       "(p99), {:.1f} us at most\n",

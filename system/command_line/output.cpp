@@ -472,11 +472,15 @@ std::string LatencyLines(const Json& record) {
   return text;
 }
 
-// One line for a run that continues another, none for any other.
+// One line for a run that continues another, and for a recovery from a checkpoint of rows.
 std::string BeforeText(const Json& m) {
   const Json& before = m.at("before");
-  if (Count(before, "parent_run") == 0) return "";
   const uint64_t rows = Count(before, "checkpoint_rows");
+  if (Count(before, "parent_run") == 0) {
+    if (rows == 0 || !m.contains("restart") || !m.at("restart").is_null()) return "";
+    return fmt::format(
+        "over a checkpoint of {} rows: transactions that ended before it are in these, and not counted\n", rows);
+  }
   return fmt::format("run-{:04} continues run-{:04}: {} transactions of {} older runs{}\n", Count(m, "run_number"),
                      Count(before, "parent_run"), Count(before, "recovered_txns"), Count(before, "runs"),
                      rows == 0 ? "" : fmt::format(" over a checkpoint of {} rows", rows));

@@ -65,9 +65,9 @@ class PairEngine : public Engine {
     if (options.checkpoint_interval_ms == 0 && options.checkpoint_bytes == 0) return;
     if (!Log::kTraits.needs_pages && !Log::kTraits.row_checkpoints) {
       throw Error(ExitStatus::kUsage,
-                  std::string(Log::kTraits.name) +
-                      " takes no checkpoints beside transactions, with this LOG_TYPE; leave --checkpoint_interval and "
-                      "--checkpoint_bytes out");
+                  std::string(Log::kTraits.name) + " with " + options.log_type +
+                      " takes no checkpoints beside transactions; leave --checkpoint_interval and --checkpoint_bytes "
+                      "out");
     }
     if (Log::kTraits.row_checkpoints && options.log_dirs.size() > format::kMaxCheckpointParts) {
       throw Error(ExitStatus::kUsage, "a checkpoint has a part in each directory of --log_dir, at most " +

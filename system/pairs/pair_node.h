@@ -35,7 +35,6 @@ class PairNode final : public Node {
       logs_ = std::move(logs);
       log_ = std::make_unique<Log>(*logs_, options);
       logs_->Start(*log_);
-      if constexpr (Log::kTraits.needs_pages) log_->StartCheckpoints();
     } else {
       log_ = std::make_unique<Log>();
     }
@@ -57,6 +56,10 @@ class PairNode final : public Node {
                                                           ack_file);
     };
     return std::visit(make, workload);
+  }
+
+  void StartCheckpoints() override {
+    if constexpr (Log::kTraits.needs_pages) log_->StartCheckpoints();
   }
 
   std::unique_ptr<RowSource> MakeRowCopier([[maybe_unused]] WorkerId id) override {

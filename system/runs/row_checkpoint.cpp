@@ -116,7 +116,6 @@ std::vector<format::CheckpointPart> RowCheckpoint::CopyRows(uint32_t copy, const
   // A key that comes twice is in the same part.
   const auto take = [&](TableId table, Key key, std::span<const std::byte> tuple) {
     writers[HashPair(key, table.value()) % parts]->Add(table, key, tuple);
-    ++rows_copied_;
   };
   for (uint16_t table = 0; table < database_.table_count(); ++table) {
     rows_->CopyTable(TableId(table), take, before_batch);
@@ -125,6 +124,7 @@ std::vector<format::CheckpointPart> RowCheckpoint::CopyRows(uint32_t copy, const
   for (const auto& writer : writers) {
     written.push_back(writer->Finish());
     bytes_written_ += written.back().bytes;
+    rows_written_ += written.back().rows;
   }
   return written;
 }
@@ -155,7 +155,8 @@ std::string RowCheckpoint::PathOf(uint32_t copy, uint32_t part) const {
 }
 
 void RowCheckpoint::CountInto(CheckpointCounters& counters) const {
-  counters.rows = rows_copied_;
+  counters.of_rows = true;
+  counters.rows = rows_written_;
   counters.bytes = bytes_written_;
   counters.pauses = pauses_;
 }

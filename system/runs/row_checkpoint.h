@@ -78,7 +78,7 @@ class RowCheckpoint : public CheckpointWriter {
   LogTruncation truncation_;
   RowAnchor anchor_;  // the durable one; number 0: none
   std::string no_space_because_;
-  uint64_t rows_copied_ = 0, bytes_written_ = 0;
+  uint64_t rows_written_ = 0, bytes_written_ = 0;  // in whole copies
   LatencyHistogram pauses_;
 };
 
