@@ -212,7 +212,6 @@ class Run {
   // Once the workers run: the time in which their calls are generated is not to fill the figures with checkpoints of
   // nothing.
   void StartCheckpoints() {
-    if (std::exchange(checkpoints_started_, true)) return;
     try {
       checkpointer_ ? checkpointer_->Start() : node_.StartCheckpoints();
     } catch (...) {
@@ -236,6 +235,7 @@ class Run {
         } catch (...) {
           errors_[w] = std::current_exception();
           if (node_.logs() != nullptr) node_.logs()->Fail(errors_[w]);
+          ready_.fetch_add(1);
           control_.warm.fetch_add(1);
           control_.finished.fetch_add(1);
           control_.stop.store(true);
@@ -270,14 +270,18 @@ class Run {
     for (Thread& thread : threads_) thread.join();
   }
 
-  void AwaitWorkers() {
-    constexpr std::chrono::milliseconds kTick{2};
-    while (control_.warm.load() < options_.thread_cnt) {
+  static constexpr std::chrono::milliseconds kTick{2};
+  void AwaitAll(const Atomic<uint32_t>& workers) {
+    while (workers.load() < options_.thread_cnt) {
       if (ReasonToStop() != nullptr) control_.stop.store(true);
-      if (ready_.load() == options_.thread_cnt) StartCheckpoints();
       host::SleepFor(kTick);
     }
+  }
+
+  void AwaitWorkers() {
+    AwaitAll(ready_);
     StartCheckpoints();
+    AwaitAll(control_.warm);
     LogInterval interval(node_.logs());
     interval.Begin();
     const uint64_t begin = Clock::NowTicks();
@@ -433,8 +437,7 @@ class Run {
   std::vector<Thread> threads_;
   RowCheckpointFiles row_files_;
   std::unique_ptr<Checkpointer> checkpointer_;  // of row checkpoints
-  bool checkpoints_started_ = false;
-  Atomic<uint32_t> ready_{0};  // workers whose calls are generated
+  Atomic<uint32_t> ready_{0};                   // workers whose calls are generated, or that have failed
 };
 
 }  // namespace

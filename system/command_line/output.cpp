@@ -472,15 +472,11 @@ std::string LatencyLines(const Json& record) {
   return text;
 }
 
-// One line for a run that continues another, and for a recovery from a checkpoint of rows.
+// One line for a run that continues another, none for any other.
 std::string BeforeText(const Json& m) {
   const Json& before = m.at("before");
+  if (Count(before, "parent_run") == 0) return "";
   const uint64_t rows = Count(before, "checkpoint_rows");
-  if (Count(before, "parent_run") == 0) {
-    if (rows == 0 || !m.contains("restart") || !m.at("restart").is_null()) return "";
-    return fmt::format(
-        "over a checkpoint of {} rows: transactions that ended before it are in these, and not counted\n", rows);
-  }
   return fmt::format("run-{:04} continues run-{:04}: {} transactions of {} older runs{}\n", Count(m, "run_number"),
                      Count(before, "parent_run"), Count(before, "recovered_txns"), Count(before, "runs"),
                      rows == 0 ? "" : fmt::format(" over a checkpoint of {} rows", rows));
@@ -494,6 +490,15 @@ std::string RunSummary(const Json& record) {
          CheckpointsLine(record.at("metrics"));
 }
 
+// One line for a recovery that began over a checkpoint of rows of the run itself.
+std::string RowCheckpointText(const Json& m) {
+  const Json& before = m.at("before");
+  const uint64_t rows = Count(before, "checkpoint_rows");
+  if (rows == 0 || Count(before, "parent_run") != 0 || !m.at("restart").is_null()) return "";
+  return fmt::format("over a checkpoint of {} rows: transactions that ended before it are in these, and not counted\n",
+                     rows);
+}
+
 std::string RecoverySummary(const Json& record) {
   const Json& m = record.at("metrics");
   std::string ends = m.at("clean_end").get<bool>() ? "a clean end" : "no clean end";
@@ -503,7 +508,7 @@ std::string RecoverySummary(const Json& record) {
   std::string text = fmt::format(
       "recovered run-{:04}: {} transactions, {} dropped (what they depend on is not durable), {} void; {}\n",
       Count(m, "run_number"), Count(m, "recovered_txns"), Count(m, "dropped_dependency"), Count(m, "voids"), ends);
-  text += BeforeText(m);
+  text += BeforeText(m) + RowCheckpointText(m);
   text += fmt::format("seconds: load {:.3f}, open {:.3f}, replay {:.3f}, finish {:.3f}, verify {:.3f}\n",
                       Number(m, "load_seconds"), Number(m, "open_seconds"), Number(m, "replay_seconds"),
                       Number(m, "finish_seconds"), Number(m, "verify_seconds"));

@@ -6,10 +6,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "logging/format.h"
 #include "system/runs/file_header.h"
 
@@ -24,6 +26,18 @@ namespace dbx::fuzz {
 }
 inline void Require(bool condition, const std::string& what) {
   if (!condition) Found(what);
+}
+
+// False if what it looks at was refused, which may only be for what the bytes say, in one line.
+inline bool IsTaken(const std::function<void()>& take) {
+  try {
+    take();
+    return true;
+  } catch (const Error& error) {
+    Require(error.status() == ExitStatus::kCorrupt || error.status() == ExitStatus::kMismatch, error.what());
+    Require(std::string(error.what()).find('\n') == std::string::npos, "an error of more than one line");
+    return false;
+  }
 }
 
 // Reads numbers from the front of an input; zeros behind its end.

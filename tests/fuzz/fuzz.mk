@@ -21,8 +21,8 @@ FUZZ_SOURCES_options := $(FUZZ_HEADER_SOURCES) $(wildcard system/command_line/pa
   $(addprefix system/command_line/,environment.cpp options.cpp switches.cpp)
 FUZZ_SOURCES_parse_value := $(FUZZ_HEADER_SOURCES) system/command_line/parse_value.cpp
 FUZZ_RUN_FILES_SOURCES := $(FUZZ_STORAGE_SOURCES) $(wildcard system/runs/c*.cpp) system/runs/row_anchor.cpp \
-  logging/frontier_file.cpp \
-  logging/backup/anchor_file.cpp logging/backup/backup_files.cpp logging/device/background_read.cpp \
+  logging/frontier_file.cpp logging/backup/anchor_file.cpp logging/backup/backup_files.cpp \
+  logging/device/background_read.cpp \
   $(FAULTY_FILES) logging/device/file_system.cpp logging/device/posix_file.cpp
 FUZZ_SOURCES_run_files := $(FUZZ_RUN_FILES_SOURCES)
 FUZZ_SOURCES_make_corpus := $(FUZZ_RECOVERY_SOURCES) system/runs/continuation.cpp system/runs/row_anchor.cpp \

@@ -3,8 +3,8 @@
 //
 //   seed:u16 method:u8 steps:u16 (log:u8 at:u16 bits:u8)*     of a random history; then changes to the logs it leaves
 #include <optional>
+#include <utility>
 
-#include "base/error.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/recovery_input.h"
 #include "tests/logging/differential/paged_history.h"
@@ -24,14 +24,13 @@ struct Outcome {
 };
 
 std::optional<Outcome> RestartAt(const PagedRun::Crashed& crashed, uint32_t level) {
-  try {
-    const Restarted restarted = Restart(crashed, {.level = level, .workers = 1});
-    return Outcome{restarted.state, restarted.winners, restarted.summary.dropped};
-  } catch (const Error& error) {
-    Require(error.status() == ExitStatus::kCorrupt || error.status() == ExitStatus::kMismatch, error.what());
-    Require(std::string(error.what()).find('\n') == std::string::npos, "an error of more than one line");
-    return std::nullopt;
-  }
+  Outcome outcome;
+  const auto restart = [&] {
+    Restarted restarted = Restart(crashed, {.level = level, .workers = 1});
+    outcome = {std::move(restarted.state), std::move(restarted.winners), restarted.summary.dropped};
+  };
+  if (!IsTaken(restart)) return std::nullopt;
+  return outcome;
 }
 
 // Whether a record names a page far behind the last: it is taken, and looking through all pages before it takes long.

@@ -3,9 +3,7 @@
 // number of parts and blocks: for each a length, a kind, a number of rows and that many bytes; for a frontier, its
 // number of logs and its blocks. Checksums are made right, so that the fields themselves are looked at.
 #include <algorithm>
-#include <functional>
 
-#include "base/error.h"
 #include "logging/frontier_file.h"
 #include "storage/digest.h"
 #include "system/runs/checkpoint.h"
@@ -20,17 +18,6 @@ namespace dbx::fuzz {
 namespace {
 
 constexpr uint64_t kFrontierRunId = 8;
-
-// False if it was refused, which may only be for what the bytes say.
-bool IsTaken(const std::function<void()>& decode) {
-  try {
-    decode();
-    return true;
-  } catch (const Error& error) {
-    Require(error.status() == ExitStatus::kCorrupt || error.status() == ExitStatus::kMismatch, error.what());
-    return false;
-  }
-}
 
 // A file that is accepted is one that the encoder writes: encoded again it has the same bytes.
 void TryOne(std::span<const std::byte> changes, std::vector<std::byte> file, auto seal, auto encode, auto decode) {
