@@ -29,9 +29,13 @@ class LvMetadata {
 
   void Raise(uint64_t* lv, Meta meta) const { lv::Raise(lv, Words(meta), n_); }
   void Publish(Meta meta, const uint64_t* lv) const { lv::StoreShared(Words(meta), lv, n_); }
-  // What was forgotten is durable, so that nothing needs to wait for it.
+  // Of a row whose vector may have been forgotten: what was forgotten is no larger. It is durable, so that nothing
+  // waits for it; but where a log is damaged, so that it seems to end below, what depends on it must not be recovered.
   void Fresh(Meta meta) const {
-    for (uint32_t j = 0; j < n_; ++j) lv::Store(Words(meta)[j], 0);
+    for (uint32_t j = 0; j < n_; ++j) {
+      const uint64_t durable = lv::Load(durable_.lsn[j]);
+      lv::Store(Words(meta)[j], durable - std::min(durable, forget_delta_bytes_));
+    }
   }
   void Absorb(Meta into, Meta from) const {
     uint64_t words[format::kMaxLogs];
