@@ -63,6 +63,13 @@ std::vector<TailFindings> ExamineTails(std::span<const LogReader* const> readers
 
 }  // namespace
 
+void ThrowNotDurable(const LogReader& reader, const DurabilityProof& proof, const LogSource& shown_in) {
+  ThrowDamaged(reader.source(), reader.position(),
+               std::string(reader.end_reason()) + ", but the " + proof.what + " at " + PlaceOf(shown_in, proof.at) +
+                   " shows that it was durable up to offset " +
+                   std::to_string(reader.source().OffsetOf(proof.until)));
+}
+
 void JudgeEnds(std::span<const LogReader* const> readers, uint32_t threads_max, ReplaySummary& summary) {
   ProofPerLog proofs;
   summary.clean_end = true;
@@ -73,15 +80,15 @@ void JudgeEnds(std::span<const LogReader* const> readers, uint32_t threads_max, 
   const std::vector<TailFindings> tails = ExamineTails(readers, threads_max);
   for (uint32_t log = 0; log < readers.size(); ++log) {
     const LogReader& reader = *readers[log];
-    summary.voids += reader.void_count();
+    summary.voids += reader.totals().voids;
     summary.log_bytes += reader.position() - std::min(reader.source().First(), reader.position());
-    summary.next_sequence = std::max(summary.next_sequence, reader.next_sequence());
+    summary.next_sequence = std::max(summary.next_sequence, reader.totals().next_sequence);
     summary.highest_lsn = std::max(summary.highest_lsn, reader.source().FileEnd());
-    summary.highest_stamp = std::max(summary.highest_stamp, reader.stamp());
-    summary.durable_stamp = std::max(summary.durable_stamp, reader.durable_stamp());
+    summary.highest_stamp = std::max(summary.highest_stamp, reader.totals().stamp);
+    summary.durable_stamp = std::max(summary.durable_stamp, reader.totals().durable_stamp);
     summary.frontier.push_back(reader.position());
     summary.run_ends.push_back(reader.run_end());
-    Merge(proofs, reader.proofs());
+    Merge(proofs, reader.totals().proofs);
     summary.clean_end &= reader.run_end().has_value();
     const TailFindings& tail = tails[log];
     summary.cut_bytes += tail.cut_bytes;
@@ -96,10 +103,7 @@ void JudgeEnds(std::span<const LogReader* const> readers, uint32_t threads_max, 
     const DurabilityProof& proof = proofs[log];
     summary.durable.push_back(DurableStart(reader, proof.until));
     if (proof.until <= reader.position()) continue;
-    ThrowDamaged(reader.source(), reader.position(),
-                 std::string(reader.end_reason()) + ", but the " + proof.what + " at " +
-                     PlaceOf(readers[proof.shown_in]->source(), proof.at) + " shows that it was durable up to offset " +
-                     std::to_string(reader.source().OffsetOf(proof.until)));
+    ThrowNotDurable(reader, proof, readers[proof.shown_in]->source());
   }
 }
 

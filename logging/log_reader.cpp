@@ -57,6 +57,15 @@ void RaiseProofs(const LogSource& source, const RecordType& type, const RecordFa
   for (uint32_t log = 0; log < source.log_count; ++log) raise(log, (*facts.durable_logs)[log]);
 }
 
+const char* LogTotals::Take(const LogSource& source, const RecordType& type, const RecordFacts& facts, Lsn at) {
+  stamp = std::max(stamp, facts.stamp);
+  durable_stamp = std::max(durable_stamp, facts.durable_stamp);
+  next_sequence = std::max(next_sequence, facts.next_sequence);
+  RaiseProofs(source, type, facts, at, proofs);
+  const bool is_ahead = facts.durable_logs && (*facts.durable_logs)[source.log_index] > at;
+  return is_ahead ? "anchor ahead of its own place" : nullptr;
+}
+
 void ReadBuffer::Free::operator()(std::byte* memory) const { std::free(memory); }
 
 void ReadBuffer::Reserve(size_t carry_bytes, size_t data_bytes) {
@@ -165,8 +174,7 @@ void LogReader::Take() {
   std::memcpy(&header, cursor_, sizeof header);
   const std::byte* body = cursor_ + sizeof header;
   const RecordType& type = *TypeOf(header.kind);
-  txn_count_ += type.role == RecordRole::kTransaction;
-  void_count_ += type.role == RecordRole::kVoid;
+  totals_.Count(type);
   if (type.state != nullptr) Follow(type, {header, {body, header.length - sizeof header}, source_.log_count});
   position_ += header.length;
   cursor_ += header.length;
@@ -176,23 +184,17 @@ void LogReader::Follow(const RecordType& type, const RecordView& record) {
   RecordFacts facts;
   if (const char* fault = type.state(record, facts)) Refuse(fault);
   if (facts.reads_at < watermark_) Refuse("transaction that reads below a watermark before it");
-  stamp_ = std::max(stamp_, facts.stamp);
-  durable_stamp_ = std::max(durable_stamp_, facts.durable_stamp);
   watermark_ = std::max(watermark_, facts.watermark);
-  next_sequence_ = std::max(next_sequence_, facts.next_sequence);
-  RaiseProofs(source_, type, facts, position_, proofs_);
-  if (facts.durable_logs) {
-    anchor_ = *facts.durable_logs;
-    if (anchor_[source_.log_index] > position_) Refuse("anchor ahead of its own place");
-  }
+  if (const char* fault = totals_.Take(source_, type, facts, position_)) Refuse(fault);
+  if (facts.durable_logs) anchor_ = *facts.durable_logs;
   if (facts.run_end) End(*facts.run_end);
 }
 
 void LogReader::End(const format::RunEndBody& run_end) {
   run_end_ = run_end;
-  if (source_.is_cut() ? run_end.txn_count < txn_count_ : run_end.txn_count != txn_count_) {
+  if (source_.is_cut() ? run_end.txn_count < totals_.txns : run_end.txn_count != totals_.txns) {
     Refuse("RUN_END counts " + std::to_string(run_end.txn_count) + " transactions, the log holds " +
-           std::to_string(txn_count_));
+           std::to_string(totals_.txns));
   }
   ended_ = true;
   end_reason_ = "clean end";

@@ -159,6 +159,25 @@ using ProofPerLog = std::array<DurabilityProof, format::kMaxLogs>;
 void RaiseProofs(const LogSource& source, const RecordType& type, const RecordFacts& facts, Lsn at,
                  ProofPerLog& proofs);
 
+// What the records of a part of a log state, together.
+struct LogTotals {
+  uint64_t voids = 0;
+  uint64_t txns = 0;
+  uint64_t next_sequence = 0;  // above that of every transaction that a record states (RecordFacts::next_sequence)
+  ProofPerLog proofs;          // what anchors and others prove about all logs
+  // Of stamped records and marks: the largest stamp, and up to which one every log had been durable. A transaction with
+  // timestamps has its end timestamp as stamp.
+  Stamp stamp;
+  Stamp durable_stamp;
+
+  void Count(const RecordType& type) {
+    txns += type.role == RecordRole::kTransaction;
+    voids += type.role == RecordRole::kVoid;
+  }
+  // Of a record of `source` at `at`. Returns why it makes no sense there, or nullptr.
+  const char* Take(const LogSource& source, const RecordType& type, const RecordFacts& facts, Lsn at);
+};
+
 class LogReader {
  public:
   // A batch ends with the record that reaches one of these.
@@ -186,24 +205,15 @@ class LogReader {
   // The end was found, and no read is in flight.
   bool ended() const { return ended_ && !read_.started(); }
 
-  // Once ended: why the valid prefix ends at position() (ELV); the log's RUN_END, if any; the counts of the prefix;
-  // what its anchors prove about all logs.
+  // Once ended: why the valid prefix ends at position() (ELV); the log's RUN_END, if any.
   const char* end_reason() const { return end_reason_; }
   const std::optional<format::RunEndBody>& run_end() const { return run_end_; }
-  uint64_t void_count() const { return void_count_; }
-  uint64_t txn_count() const { return txn_count_; }
-  // Above that of every transaction that a record of the prefix states (RecordFacts::next_sequence).
-  uint64_t next_sequence() const { return next_sequence_; }
-  const ProofPerLog& proofs() const { return proofs_; }
+  const LogTotals& totals() const { return totals_; }
   // A place up to `at` where a record of the prefix starts, not far before it: one of each block is known.
   Lsn RecordStartUpTo(Lsn at) const;
   // These places, ascending: the first is where reading began; one may be there twice, and the last be position().
   std::span<const Lsn> block_starts() const { return block_starts_; }
 
-  // Of stamped records and marks so far: the largest stamp, and up to which one every log had been durable. A
-  // transaction with timestamps has its end timestamp as stamp.
-  Stamp stamp() const { return stamp_; }
-  Stamp durable_stamp() const { return durable_stamp_; }
   // No transaction behind position() reads below this.
   Timestamp watermark() const { return watermark_; }
 
@@ -245,12 +255,7 @@ class LogReader {
   bool ended_ = false;
   const char* end_reason_ = "";
   std::optional<format::RunEndBody> run_end_;
-  uint64_t void_count_ = 0;
-  uint64_t txn_count_ = 0;
-  uint64_t next_sequence_ = 0;
-  ProofPerLog proofs_;
-  Stamp stamp_;
-  Stamp durable_stamp_;
+  LogTotals totals_;  // so far
   Timestamp watermark_;
 };
 

@@ -1,11 +1,10 @@
 #include "logging/log_tail.h"
 
 #include <algorithm>
-#include <cstring>
 #include <optional>
 
 #include "base/bytes.h"
-#include "base/crc32c.h"
+#include "logging/record_finder.h"
 
 namespace dbx {
 
@@ -19,55 +18,6 @@ constexpr size_t kPieceBytes = 1 << 20;  // is read at once
 constexpr size_t kHeaderRest = sizeof(RecordHeader) - format::kRecordAlignment;
 
 constexpr uint64_t BlockBelow(uint64_t at) { return format::BlockBelow(Lsn(at)).value(); }
-
-// Reads whole records from anywhere in a log.
-class RecordSource {
- public:
-  RecordSource(const LogSource& source, Lsn end) : source_(source), check_(source, end) {}
-
-  // The piece of the stream from `at` on, the start of a block; returns how many bytes there are.
-  size_t Load(uint64_t at, size_t bytes) {
-    piece_.Reserve(0, bytes);
-    piece_at_ = at;
-    piece_bytes_ = source_.device->Read(source_.OffsetOf(Lsn(at)), {piece_.data(), bytes});
-    return piece_bytes_;
-  }
-  std::span<const std::byte> piece() const { return {piece_.data(), piece_bytes_}; }
-
-  // The valid header at a place in the piece, if there is one.
-  bool HeaderAt(uint64_t at, RecordHeader& header) const {
-    const size_t offset = at - piece_at_;
-    if (offset + sizeof header > piece_bytes_) return false;
-    std::memcpy(&header, piece_.data() + offset, sizeof header);
-    return check_.MayBeHeader(header, Lsn(at)) && check_.HeaderFault(header, Lsn(at)) == nullptr;
-  }
-
-  // The valid body behind it, in the piece or read for it alone.
-  std::optional<std::span<const std::byte>> BodyOf(const RecordHeader& header) {
-    const uint64_t offset = header.lsn - piece_at_;
-    const std::byte* record = piece_.data() + offset;
-    if (offset + header.length > piece_bytes_) {
-      const uint64_t from = BlockBelow(header.lsn);
-      const auto skip = static_cast<size_t>(header.lsn - from);
-      const size_t wanted = BlockBelow(skip + header.length + kBlockBytes - 1);
-      long_record_.Reserve(0, wanted);
-      const size_t got = source_.device->Read(source_.OffsetOf(Lsn(from)), {long_record_.data(), wanted});
-      if (got < skip + header.length) return std::nullopt;
-      record = long_record_.data() + skip;
-    }
-    const std::byte* body = record + sizeof header;
-    if (RecordCheck::BodyFault(header, body) != nullptr) return std::nullopt;
-    return std::span(body, header.length - sizeof header);
-  }
-
- private:
-  const LogSource& source_;
-  RecordCheck check_;
-  ReadBuffer piece_;
-  uint64_t piece_at_ = 0;
-  size_t piece_bytes_ = 0;
-  ReadBuffer long_record_;
-};
 
 class TailSearch {
  public:
@@ -140,7 +90,7 @@ class TailSearch {
   const LogSource& source_;
   Lsn frontier_;
   uint64_t end_;
-  RecordSource records_;
+  RecordFinder records_;
   TailFindings findings_;
 };
 
@@ -149,7 +99,7 @@ class TailSearch {
 TailFindings ExamineTail(const LogSource& source, Lsn frontier) { return TailSearch(source, frontier).Run(); }
 
 bool RecordsLead(const LogSource& source, Lsn from, Lsn to) {
-  RecordSource records(source, to);
+  RecordFinder records(source, to);
   uint64_t at = from.value(), loaded_until = 0;
   while (at < to.value()) {
     if (at + sizeof(RecordHeader) > loaded_until) {

@@ -108,7 +108,7 @@ ReplayLanes::Decoded ReplayLanes::CutBatches(Log& log, uint32_t log_index, bool 
     }
     log.watermark.store(reader.watermark().value(), std::memory_order_release);
     log.position.store(reader.position().value(), std::memory_order_release);
-    log.stamp.store(reader.stamp().value(), std::memory_order_release);
+    log.stamp.store(reader.totals().stamp.value(), std::memory_order_release);
   }
   const bool is_news = reader.ended() && !log.ended.load(std::memory_order_relaxed);
   if (is_news) log.ended.store(true, std::memory_order_release);

@@ -1,68 +1,111 @@
 #include "logging/differential/backward_pass.h"
 
+#include <algorithm>
+#include <string>
+
 namespace dbx {
 
 using format::RecordHeader;
 using format::RecordKind;
 
-BackwardPass::BackwardPass(ForwardPass& forward, const RestartPoint& point, const Database& database, bool read_ahead)
-    : forward_(forward),
+BackwardPass::BackwardPass(LogEnd& end, const RestartPoint& point, std::span<const Lsn> ends, const Database& database,
+                           const Options& options)
+    : end_(end),
+      source_(end.source()),
       point_(point),
-      low_(LowestOf(forward, point)),
-      reader_(forward.reader().source(), forward.reader().block_starts(), {low_, forward.reader().position()},
-              read_ahead, &forward.kept()),
+      reader_(source_, {source_.First(), end.end()}, options.block_bytes, options.read_ahead, &end.kept()),
+      checks_(source_, point, ends, options.with_names),
       transactions_(point.method),
-      player_(forward.reader().source(), database) {}
-
-// Behind a redo forward only losers are left to undo, and most logs have them at their ends, if at all.
-Lsn BackwardPass::LowestOf(const ForwardPass& forward, const RestartPoint& point) {
-  return point.method == DiffMethod::kDl1p ? point.needed : std::max(point.needed, forward.losers_begin());
-}
+      player_(source_, database) {}
 
 void BackwardPass::Run() {
-  if (low_ == forward_.reader().position()) return;
   RecordHeader header;
   std::span<const std::byte> body;
   bool below_begin = false;
   while (reader_.Previous(header, body)) {
-    const Lsn at(header.lsn);
-    if (!below_begin && point_.number > 0 && at < point_.begin) {
+    if (!below_begin && point_.number > 0 && Lsn(header.lsn) < point_.begin) {
       below_begin = true;
       transactions_.PassBegin();
     }
-    if (below_begin && transactions_.IsClosed()) return;
     PrefetchAhead();
-    Visit(header, body);
+    Visit({header, body, source_.log_count});
   }
+  checks_.Finish();
+  CheckRunEnd();
 }
 
-// The shape of each record was checked when the log was read forward, and its checksum when it was read again.
-void BackwardPass::Visit(const RecordHeader& header, std::span<const std::byte> body) {
-  const Lsn at(header.lsn);
-  switch (static_cast<RecordKind>(header.kind)) {
+// The shape of each record was checked when it was read.
+void BackwardPass::Visit(const RecordView& record) {
+  const Lsn at(record.header.lsn);
+  const auto kind = static_cast<RecordKind>(record.header.kind);
+  // Most are changes, whose shape is decoded once.
+  if (kind == RecordKind::kChange) return VisitChange(record, at);
+  TakeTotals(record, at);
+  switch (kind) {
     case RecordKind::kCommit:
-      return transactions_.Commit(*FieldOf<TxnId>(body), forward_.Counts(at));
     case RecordKind::kAbort:
-      return transactions_.Abort(*FieldOf<TxnId>(body), forward_.Counts(at));
+      return VisitEnd(record, at);
+    case RecordKind::kCheckpointBegin:
+      return checks_.VisitCheckpointBegin(FieldOf<format::CheckpointBeginBody>(record.body)->number, at);
     case RecordKind::kCheckpointEnd:
-      if (point_.number > 0 && at == point_.end) VisitEnd(body);
-      return;
-    case RecordKind::kChange:
-      return VisitChange(header, body);
+      return VisitCheckpointEnd(record, at);
     default:
-      return;
+      if (IsTransaction(record.header)) {
+        ThrowDamaged(source_, at, "transaction of another scheme in a differential log");
+      }
   }
 }
 
-void BackwardPass::VisitEnd(std::span<const std::byte> body) {
-  const auto end = *FieldOf<format::CheckpointEndBody>(body);
-  for (uint32_t i = 0; i < end.active; ++i) transactions_.List(*FieldOf<TxnId>(body, sizeof end + i * sizeof(TxnId)));
+void BackwardPass::TakeTotals(const RecordView& record, Lsn at) {
+  const RecordType& type = *TypeOf(record.header.kind);
+  totals_.Count(type);
+  if (type.state == nullptr) return;
+  RecordFacts facts;
+  const char* fault = type.state(record, facts);
+  if (fault == nullptr) fault = totals_.Take(source_, type, facts, at);
+  if (fault != nullptr) ThrowDamaged(source_, at, fault);
+  if (!facts.run_end) return;
+  if (at + record.header.length < end_.end()) ThrowDamaged(source_, at, "RUN_END with records behind it");
+  run_end_at_ = at;
 }
 
-void BackwardPass::VisitChange(const RecordHeader& header, std::span<const std::byte> body) {
-  const SlotChange change = player_.Decode(header, body);
+void BackwardPass::VisitEnd(const RecordView& record, Lsn at) {
+  const bool counts = checks_.VisitEnd(record, at);
+  const TxnId txn = *FieldOf<TxnId>(record.body);
+  const bool commits = record.header.kind == static_cast<uint8_t>(RecordKind::kCommit);
+  commits ? transactions_.Commit(txn, counts) : transactions_.Abort(txn, counts);
+}
+
+void BackwardPass::VisitCheckpointEnd(const RecordView& record, Lsn at) {
+  checks_.VisitCheckpointEnd(record, at);
+  if (point_.number == 0 || at != point_.end) return;
+  const auto end = *FieldOf<format::CheckpointEndBody>(record.body);
+  for (uint32_t i = 0; i < end.active; ++i) {
+    transactions_.List(*FieldOf<TxnId>(record.body, sizeof end + i * sizeof(TxnId)));
+  }
+}
+
+void BackwardPass::VisitChange(const RecordView& record, Lsn at) {
+  const SlotChange change = player_.Decode(record.header, record.body);
+  totals_.next_sequence = std::max(totals_.next_sequence, change.txn.sequence() + 1);
+  checks_.VisitChange(change, at);
   if (!transactions_.Change(change.txn, change.Has(format::kChangeFirst), IsInBackup(change.number))) return;
   point_.method == DiffMethod::kPl2p ? player_.Play(change, Image::kBefore) : player_.Play(change);
+}
+
+void BackwardPass::CheckRunEnd() const {
+  const auto& run_end = end_.reader().run_end();
+  if (!run_end || (source_.is_cut() ? run_end->txn_count >= totals_.txns : run_end->txn_count == totals_.txns)) return;
+  ThrowDamaged(source_, run_end_at_,
+               "RUN_END counts " + std::to_string(run_end->txn_count) + " transactions, the log holds " +
+                   std::to_string(totals_.txns));
+}
+
+std::vector<Lsn> BackwardPass::Starts() const {
+  std::vector<Lsn> starts(reader_.starts().rbegin(), reader_.starts().rend());
+  const std::span<const Lsn> behind = end_.reader().block_starts();
+  starts.insert(starts.end(), std::ranges::lower_bound(behind, starts.empty() ? Lsn() : starts.back()), behind.end());
+  return starts;
 }
 
 void BackwardPass::PrefetchAhead() const {

@@ -1,26 +1,32 @@
 #include "logging/differential/backward_reader.h"
 
 #include <cstring>
-#include <optional>
 #include <utility>
 
 namespace dbx {
 
 using format::RecordHeader;
 
-BackwardReader::BackwardReader(const LogSource& source, std::span<const Lsn> starts, const LogRange& range,
-                               bool read_ahead, KeptLog* kept)
-    : low_(range.low),
-      kept_(kept),
-      chunks_(source, starts, range, kept == nullptr ? range.high : kept->begin().value_or(range.high), read_ahead),
-      chunks_left_(chunks_.count()) {}
+BackwardReader::BackwardReader(const LogSource& source, const LogRange& range, size_t chunk_bytes, bool read_ahead,
+                               KeptLog* kept)
+    : kept_(kept),
+      chunks_(source, {range.low, kept == nullptr ? range.high : kept->begin().value_or(range.high)}, chunk_bytes,
+              read_ahead) {}
+
+void BackwardReader::Fill(size_t bytes_max) {
+  for (size_t bytes = 0; bytes < bytes_max; bytes += filled_.back().room) {
+    BackwardChunks::Chunk chunk;
+    if (!chunks_.Load(chunk)) return;
+    chunks_.ReadAhead();
+    filled_.push_back(std::move(chunk));
+  }
+}
 
 bool BackwardReader::Previous(RecordHeader& header, std::span<const std::byte>& body) {
   while (records_.empty()) {
     if (!LoadKept() && !Load()) return false;
   }
   const Lsn at = records_.back();
-  if (at < low_) return false;
   records_.pop_back();
   RecordIn(bytes_, bytes_from_, at, header, body);
   return true;
@@ -32,12 +38,12 @@ bool BackwardReader::Ahead(size_t more, RecordHeader& header, std::span<const st
   return true;
 }
 
-// The last chunk that is kept, which was checked there. The first time the chunk before all of them is read meanwhile.
+// The last chunk that is kept, which was checked there. The chunk before all of them is read meanwhile.
 bool BackwardReader::LoadKept() {
   if (kept_ == nullptr) return false;
   auto chunk = kept_->TakeLast();
   if (!chunk) return false;
-  if (chunks_left_ > 0) chunks_.ReadAhead(chunks_left_ - 1);
+  chunks_.ReadAhead();
   kept_chunk_ = *std::move(chunk);
   bytes_ = kept_chunk_.bytes.get();
   bytes_from_ = kept_chunk_.begin;
@@ -50,13 +56,18 @@ bool BackwardReader::LoadKept() {
   return true;
 }
 
-// Takes the last chunk that is left, and starts to read the one before.
+// The chunk below, and the one below that is read meanwhile.
 bool BackwardReader::Load() {
-  if (chunks_left_ == 0) return false;
-  --chunks_left_;
-  chunks_.Load(chunks_left_, chunks_left_ > 0 ? std::optional(chunks_left_ - 1) : std::nullopt, records_);
-  bytes_ = chunks_.bytes();
-  bytes_from_ = chunks_.bytes_from();
+  if (!filled_.empty()) {
+    chunk_ = std::move(filled_.front());
+    filled_.pop_front();
+  } else {
+    if (!chunks_.Load(chunk_)) return false;
+    chunks_.ReadAhead();
+  }
+  std::swap(records_, chunk_.records);
+  bytes_ = chunk_.bytes();
+  bytes_from_ = chunk_.from;
   return true;
 }
 

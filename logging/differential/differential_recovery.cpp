@@ -15,7 +15,7 @@
 #include "base/parallel.h"
 #include "logging/device/file_system.h"
 #include "logging/differential/backward_pass.h"
-#include "logging/differential/forward_pass.h"
+#include "logging/differential/log_end.h"
 #include "logging/differential/physical_redo.h"
 #include "logging/differential/staged_work.h"
 #include "logging/differential/two_pass_redo.h"
@@ -28,14 +28,14 @@ constexpr uint32_t kLevelMin = 1, kLevelMax = 4;
 // At level 4 images of the backup are combined with changes by XOR.
 constexpr uint32_t LevelMaxOf(DiffMethod method) { return method == DiffMethod::kPl2p ? 3 : kLevelMax; }
 
-enum Stage : uint32_t { kForward, kEnds, kRedo, kBackward, kBackup, kAdopt };
+enum Stage : uint32_t { kTail, kEnds, kFill, kBackward, kRedo, kBackup, kAdopt };
 constexpr uint32_t After(std::initializer_list<Stage> stages) {
   uint32_t mask = 0;
   for (const Stage stage : stages) mask |= 1u << stage;
   return mask;
 }
 
-// Of records of all logs, from the forward pass to the backward one.
+// Of records of all logs: of their ends, from the search for these on; at level 3 of what is read beside the backup.
 constexpr size_t kKeptBytes = size_t{256} << 20;
 // Pages of a table that a worker takes at a time to make rows of them.
 constexpr uint32_t kPagesPerGrab = 64;
@@ -98,17 +98,18 @@ class RestartRun {
         level_(settings.restart_level == 0 ? LevelMaxOf(method_) : settings.restart_level),
         database_(*input.database),
         logs_(static_cast<uint32_t>(input.logs.size())),
-        progress_(logs_),
+        with_names_(with_names),
         redo_(logs_),
-        backward_(logs_),
         pages_taken_(database_.table_count()),
         work_(Stages()) {
-    const ForwardPass::Options options{settings.block_bytes, with_names, Reaches(3) ? kKeptBytes / logs_ : 0};
     for (LogSource source : input.logs) {
-      if (input.anchor.truncates) source.needed = input.anchor.needed[source.log_index];
-      progress_[source.log_index].value.store(source.First().value(), std::memory_order_relaxed);
-      forward_.push_back(
-          std::make_unique<ForwardPass>(source, PointOf(source.log_index), database_, options, progress_));
+      const RestartPoint point = PointOf(source.log_index);
+      // A log that is whole is read whole: it names all winners.
+      if (input.anchor.truncates) source.needed = point.needed;
+      sources_.push_back(source);
+      // END of the anchor's checkpoint was durable.
+      const Lsn known = point.number > 0 ? point.end : source.First();
+      ends_.push_back(std::make_unique<LogEnd>(source, known, LogEnd::Options{settings.block_bytes, KeptBytes()}));
     }
     for (size_t i = 0; i < database_.table_count(); ++i) {
       PageSpace& pages = *database_.table(Database::IdOf(i)).pages();
@@ -123,17 +124,19 @@ class RestartRun {
     const uint64_t ticks = std::max<uint64_t>(Clock::NowTicks() - begin, 1);
     summary_.parallelism = static_cast<double>(busy_ticks_) / static_cast<double>(ticks);
     summary_.restart = Times();
+    Conclude();
     return std::move(summary_);
   }
 
   std::vector<std::vector<TxnId>> Names() const {
     std::vector<std::vector<TxnId>> names;
-    for (const auto& pass : forward_) names.push_back(pass->Names());
+    for (const auto& pass : backward_) names.push_back(pass->checks().names());
     return names;
   }
 
  private:
   bool Reaches(uint32_t level) const { return level_ >= level; }
+  size_t KeptBytes() const { return kKeptBytes / logs_; }
 
   RestartPoint PointOf(uint32_t log) const {
     const BackupAnchor& anchor = input_.anchor;
@@ -142,18 +145,15 @@ class RestartRun {
 
   std::vector<StagedWork::Stage> Stages() const {
     std::vector<StagedWork::Stage> stages(kAdopt + 1);
-    stages[kForward] = {logs_, 0};
-    stages[kEnds] = {1, After({kForward})};
+    stages[kTail] = {logs_, 0};
+    stages[kEnds] = {1, After({kTail})};
+    // Besides, level 3 reads the logs beside the backup, and level 4 plays them, too.
     stages[kBackup] = {input_.backup->parts() * static_cast<uint32_t>(database_.table_count()),
                        Reaches(3) ? 0 : After({kEnds})};
-    const uint32_t replay_waits_for = Reaches(4) ? After({kEnds}) : After({kEnds, kBackup});
-    stages[kBackward] = {logs_, replay_waits_for};
-    if (method_ == DiffMethod::kDl2p) {
-      stages[kRedo] = {logs_, replay_waits_for};
-      stages[kBackward].waits_for |= After({kRedo});
-    } else if (method_ == DiffMethod::kPl2p) {
-      stages[kRedo] = {1, After({kBackward})};
-    }
+    stages[kFill] = {level_ == 3 ? logs_ : 0, After({kEnds})};
+    stages[kBackward] = {logs_, Reaches(4) ? After({kEnds}) : After({kEnds, kFill, kBackup})};
+    if (method_ == DiffMethod::kDl2p) stages[kRedo] = {logs_, After({kBackward})};
+    if (method_ == DiffMethod::kPl2p) stages[kRedo] = {1, After({kBackward})};
     stages[kAdopt] = {settings_.workers, After({kBackup, kRedo, kBackward})};
     return stages;
   }
@@ -190,22 +190,24 @@ class RestartRun {
     for (const auto& pass : backward_) read_ticks += pass->read_ticks();
     read_ticks /= std::min(settings_.workers, logs_);
     if (physical_redo_ != nullptr) read_ticks += physical_redo_->read_ticks();  // one pass over all logs
-    return {seconds(kForward),  seconds(kBackup), seconds(kRedo),
-            seconds(kBackward), seconds(kAdopt),  Clock::ToSeconds(read_ticks)};
+    return {seconds(kTail),  seconds(kBackup), seconds(kRedo), seconds(kFill) + seconds(kBackward),
+            seconds(kAdopt), Clock::ToSeconds(read_ticks)};
   }
 
   void Run(const StagedWork::Task& task, WorkerId worker) {
     switch (task.stage) {
-      case kForward:
-        return forward_[task.index]->Run();
+      case kTail:
+        return ends_[task.index]->Run();
       case kEnds:
         return JudgeLogs();
       case kBackup:
         return LoadPart(Database::IdOf(task.index / input_.backup->parts()), task.index % input_.backup->parts());
+      case kFill:
+        return backward_[task.index]->Fill(KeptBytes());
+      case kBackward:
+        return backward_[task.index]->Run();
       case kRedo:
         return Redo(task.index);
-      case kBackward:
-        return ReplayBackward(task.index);
       case kAdopt:
         for (size_t i = 0; i < database_.table_count(); ++i) AdoptPages(worker, Database::IdOf(i));
         return;
@@ -214,15 +216,51 @@ class RestartRun {
 
   void JudgeLogs() {
     std::vector<const LogReader*> readers;
-    for (const auto& pass : forward_) readers.push_back(&pass->reader());
+    for (const auto& end : ends_) readers.push_back(&end->reader());
     JudgeEnds(readers, settings_.workers, summary_);
-    for (uint32_t log = 0; log < logs_; ++log) CheckCheckpoint(log);
+    for (uint32_t log = 0; log < logs_; ++log) CheckReachesCheckpoint(log);
     for (uint32_t log = 0; log < logs_; ++log) {
-      forward_[log]->Judge(summary_.frontier);
-      summary_.recovered += forward_[log]->winners();
-      summary_.dropped += forward_[log]->losers();
+      backward_.push_back(std::make_unique<BackwardPass>(
+          *ends_[log], PointOf(log), summary_.frontier, database_,
+          BackwardPass::Options{settings_.block_bytes, with_names_, /*read_ahead=*/Reaches(2)}));
+    }
+  }
+
+  // The anchor was written when the checkpoint's records were durable in all logs.
+  void CheckReachesCheckpoint(uint32_t log) const {
+    const LogReader& reader = ends_[log]->reader();
+    const Lsn end = reader.position(), named = PointOf(log).end;
+    if (input_.anchor.number == 0 || named < end) return;
+    ThrowDamaged(reader.source(), end,
+                 std::string(reader.end_reason()) +
+                     ", but the run's anchor shows that it was durable up to offset " +
+                     std::to_string(reader.source().OffsetOf(named)));
+  }
+
+  // What the passes over the whole logs have found. JudgeEnds has seen the ends alone.
+  void Conclude() {
+    summary_.voids = summary_.log_bytes = 0;
+    for (uint32_t log = 0; log < logs_; ++log) {
+      const BackwardPass& pass = *backward_[log];
+      const LogTotals& totals = pass.totals();
+      summary_.recovered += pass.checks().winners();
+      summary_.dropped += pass.checks().losers();
+      summary_.voids += totals.voids;
+      summary_.log_bytes += summary_.frontier[log] - sources_[log].First();
+      summary_.next_sequence = std::max(summary_.next_sequence, totals.next_sequence);
+      summary_.highest_stamp = std::max(summary_.highest_stamp, totals.stamp);
+      summary_.durable_stamp = std::max(summary_.durable_stamp, totals.durable_stamp);
+      CheckProofs(totals);
     }
     NameEnded();
+  }
+
+  // Those of the ends were compared before.
+  void CheckProofs(const LogTotals& totals) const {
+    for (uint32_t log = 0; log < logs_; ++log) {
+      const DurabilityProof& proof = totals.proofs[log];
+      if (proof.until > summary_.frontier[log]) ThrowNotDurable(ends_[log]->reader(), proof, sources_[proof.shown_in]);
+    }
   }
 
   // Those whose records may have been truncated keep their names: none is used again.
@@ -232,21 +270,6 @@ class RestartRun {
     // Behind the backup of the start the logs are whole.
     if (anchor.number > 0) summary_.ended_below = anchor.sequences;
     summary_.KeepNamesUpTo(anchor.sequences);
-  }
-
-  // The anchor was written when the checkpoint's records were durable in all logs.
-  void CheckCheckpoint(uint32_t log) const {
-    const ForwardPass& pass = *forward_[log];
-    if (input_.anchor.number == 0 || (pass.found_begin() && pass.found_end())) return;
-    const LogSource& source = pass.reader().source();
-    const Lsn end = pass.reader().position(), named = pass.found_begin() ? PointOf(log).end : PointOf(log).begin;
-    if (named >= end) {
-      ThrowDamaged(source, end,
-                   std::string(pass.reader().end_reason()) +
-                       ", but the run's anchor shows that it was durable up to offset " +
-                       std::to_string(source.OffsetOf(named)));
-    }
-    ThrowDamaged(source, named, "no checkpoint begins or ends here, as the run's anchor says");
   }
 
   void LoadPart(TableId table, uint32_t part) {
@@ -261,18 +284,16 @@ class RestartRun {
 
   void Redo(uint32_t log) {
     if (method_ == DiffMethod::kPl2p) return RedoImages();
-    redo_[log] = std::make_unique<TwoPassRedo>(*forward_[log], PointOf(log), database_, /*read_ahead=*/Reaches(2));
+    redo_[log] = std::make_unique<TwoPassRedo>(sources_[log], summary_.frontier[log], *backward_[log], PointOf(log),
+                                               database_, /*read_ahead=*/Reaches(2));
     redo_[log]->Run();
   }
   void RedoImages() {
     std::vector<RestartPoint> points;
     for (uint32_t log = 0; log < logs_; ++log) points.push_back(PointOf(log));
-    physical_redo_ = std::make_unique<PhysicalRedo>(forward_, points, database_, /*read_ahead=*/Reaches(2));
+    physical_redo_ = std::make_unique<PhysicalRedo>(sources_, backward_, points, summary_.frontier, database_,
+                                                    /*read_ahead=*/Reaches(2));
     physical_redo_->Run();
-  }
-  void ReplayBackward(uint32_t log) {
-    backward_[log] = std::make_unique<BackwardPass>(*forward_[log], PointOf(log), database_, /*read_ahead=*/Reaches(2));
-    backward_[log]->Run();
   }
 
   // Takes pages of the table until none are left.
@@ -339,11 +360,12 @@ class RestartRun {
   const uint32_t level_;
   Database& database_;
   const uint32_t logs_;
-  LogProgress progress_;
-  std::vector<std::unique_ptr<ForwardPass>> forward_;       // by log
-  std::vector<std::unique_ptr<TwoPassRedo>> redo_;          // by log, once it has begun
-  std::unique_ptr<PhysicalRedo> physical_redo_;             // the same
-  std::vector<std::unique_ptr<BackwardPass>> backward_;     // by log, once it has begun
+  const bool with_names_;
+  std::vector<LogSource> sources_;                       // by log
+  std::vector<std::unique_ptr<LogEnd>> ends_;            // the same
+  std::vector<std::unique_ptr<BackwardPass>> backward_;  // the same, once the ends were judged
+  std::vector<std::unique_ptr<TwoPassRedo>> redo_;       // the same, once it has begun
+  std::unique_ptr<PhysicalRedo> physical_redo_;          // once it has begun
   std::vector<CachePadded<Atomic<uint64_t>>> pages_taken_;  // by table: they are, or become, rows
   StagedWork work_;
   struct StageTime {

@@ -1,22 +1,23 @@
 // Restart from a fuzzy backup and differential logs (Lee, Kim, Cha: Differential Logging, ICDE 2001, sections 3.4
 // and 4.2):
 //
-//     forward    each log   its records are checked, up to the end of its valid prefix        (forward_pass.h)
-//     ends       once       torn tail or damage? do the logs hold what the anchor names? which transactions count?
-//     backup     each part  images are put into the pages                                      (backup_files.h)
-//     backward   each log   changes are redone and undone                                      (backward_pass.h)
+//     ends       each log   from where it is proved to have been durable to its last record       (log_end.h)
+//                once       torn tail or damage? do the logs reach the anchor's checkpoint?
+//     backup     each part  images are put into the pages                                         (backup_files.h)
+//     backward   each log   its records are checked, and changes are redone and undone            (backward_pass.h)
 //     adopt      all pages  present rows enter the indexes, free slots the heaps
 //
 // Workers share the tasks of a stage. The stages overlap by the restart level (the paper's table 1; its LR and LP are
-// redo and the backward pass, as the paper takes the ends of logs for granted):
+// the pass backward and redo, as the paper takes the ends of logs for granted):
 //
 //     1  one stage after the other, reading and playing in turn
 //     2  the same, each loader reading ahead
-//     3  the backup is read beside the forward pass, whose last records stay in memory for the backward one
+//     3  the backup is read beside the ends and the last records of the logs, which wait in memory
 //     4  the backup is read beside all passes: pages begin as zeros, and its images are combined with them by XOR
 //
-// The baselines go over the logs twice. DL2P redoes forward, each log (two_pass_redo.h), then it undoes backward. PL2P
-// undoes backward, then it redoes all logs as one (physical_redo.h); it has no level 4, as its images do not commute.
+// The baselines go over the logs twice. What the pass backward has undone, of losers, a second pass redoes with all
+// else: DL2P each log (two_pass_redo.h), PL2P all logs as one (physical_redo.h); PL2P has no level 4, as its images do
+// not commute.
 //
 // All levels leave the same state. Nothing on disk is changed, so a recovery that was cut short is repeated.
 //

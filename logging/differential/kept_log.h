@@ -1,8 +1,8 @@
-// The last records of a log, as the forward pass has read and checked them, kept in memory for the backward pass, which
-// then need not read them again. What does not fit the budget is forgotten, the oldest first: the backward pass begins
-// at the end.
+// The last records of a log, as the search for its end has read and checked them, kept in memory for the pass backward,
+// which then need not read them again. What does not fit the budget is forgotten, the oldest first: the pass begins at
+// the end.
 //
-// Threads: one at a time, first that of the forward pass and then that of the backward one.
+// Threads: one at a time, first that of the search and then that of the pass.
 #pragma once
 
 #include <algorithm>

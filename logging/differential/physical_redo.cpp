@@ -12,11 +12,12 @@ using format::RecordKind;
 
 // ---- The attempts of a log ----
 
-EndedAttempts::EndedAttempts(const ForwardPass& forward, const RestartPoint& point, bool read_ahead)
-    : forward_(forward),
+EndedAttempts::EndedAttempts(const LogSource& source, const BackwardPass& backward, const RestartPoint& point,
+                             std::span<const Lsn> ends, bool read_ahead)
+    : source_(source),
+      ends_(ends),
       number_(point.number),
-      reader_(forward.reader().source(), forward.reader().block_starts(), {point.begin, forward.reader().position()},
-              read_ahead) {}
+      reader_(source, backward.Starts(), {point.begin, ends[source.log_index]}, read_ahead) {}
 
 bool EndedAttempts::Next() {
   RecordHeader header;
@@ -27,7 +28,7 @@ bool EndedAttempts::Next() {
     if (kind != RecordKind::kCommit && kind != RecordKind::kAbort) continue;
     // An end that does not count ends its attempt all the same: the next one under the id has changes of its own.
     TakeOut(*FieldOf<TxnId>(body));
-    if (!forward_.Counts(Lsn(header.lsn))) continue;
+    if (!IsCovered({header, body, source_.log_count}, source_.log_index, ends_)) continue;
     stamp_ = StampOfEnd(body);
     return true;
   }
@@ -69,11 +70,12 @@ void EndedAttempts::TakeOut(TxnId txn) {
 
 // ---- All logs ----
 
-PhysicalRedo::PhysicalRedo(std::span<const std::unique_ptr<ForwardPass>> forward, std::span<const RestartPoint> points,
-                           const Database& database, bool read_ahead) {
-  for (size_t log = 0; log < forward.size(); ++log) {
-    logs_.push_back(std::make_unique<EndedAttempts>(*forward[log], points[log], read_ahead));
-    players_.emplace_back(forward[log]->reader().source(), database);
+PhysicalRedo::PhysicalRedo(std::span<const LogSource> sources, std::span<const std::unique_ptr<BackwardPass>> backward,
+                           std::span<const RestartPoint> points, std::span<const Lsn> ends, const Database& database,
+                           bool read_ahead) {
+  for (size_t log = 0; log < sources.size(); ++log) {
+    logs_.push_back(std::make_unique<EndedAttempts>(sources[log], *backward[log], points[log], ends, read_ahead));
+    players_.emplace_back(sources[log], database);
   }
 }
 

@@ -22,8 +22,8 @@
 #include <vector>
 
 #include "base/types.h"
+#include "logging/differential/backward_pass.h"
 #include "logging/differential/change_player.h"
-#include "logging/differential/forward_pass.h"
 #include "logging/differential/forward_reader.h"
 #include "logging/differential/txn_map.h"
 #include "storage/database.h"
@@ -33,8 +33,9 @@ namespace dbx {
 // The attempts of one log that have ended, in the order of their ends.
 class EndedAttempts {
  public:
-  // `forward` has judged its log.
-  EndedAttempts(const ForwardPass& forward, const RestartPoint& point, bool read_ahead);
+  // `backward` has passed over the log; `ends` are those of all logs, and outlive this.
+  EndedAttempts(const LogSource& source, const BackwardPass& backward, const RestartPoint& point,
+                std::span<const Lsn> ends, bool read_ahead);
 
   // Reads on to the next COMMIT or ABORT that counts. False: there is none. Throws Error.
   bool Next();
@@ -64,7 +65,8 @@ class EndedAttempts {
   void TakeOut(TxnId txn);
   std::vector<std::byte>& BufferOf(TxnId txn);
 
-  const ForwardPass& forward_;
+  const LogSource source_;
+  const std::span<const Lsn> ends_;
   const uint32_t number_;  // of the backup's checkpoint
   ForwardReader reader_;
   TxnMap<Buffer> pending_;
@@ -76,9 +78,10 @@ class EndedAttempts {
 
 class PhysicalRedo {
  public:
-  // The passes and points of all logs, by index; all logs were judged.
-  PhysicalRedo(std::span<const std::unique_ptr<ForwardPass>> forward, std::span<const RestartPoint> points,
-               const Database& database, bool read_ahead);
+  // All logs by index: they, the passes over them, the points and where they end, which outlives this.
+  PhysicalRedo(std::span<const LogSource> sources, std::span<const std::unique_ptr<BackwardPass>> backward,
+               std::span<const RestartPoint> points, std::span<const Lsn> ends, const Database& database,
+               bool read_ahead);
 
   // Throws Error.
   void Run();

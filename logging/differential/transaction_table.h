@@ -21,10 +21,10 @@
 // So CTT wins over ATT: END's list may name transactions that had ended. The list is taken before END has its place,
 // and a transaction is in it until its COMMIT or ABORT is filled. An ABORT below BEGIN was filled, and what it undid
 // was undone, before the checkpoint copied any page; one above it was not. All that an end below BEGIN depends on is
-// durable, as the anchor followed: forward_pass.h refuses one that does not count. An attempt has one end, and one that
-// commits has a first change: no ABORT finds its transaction in CTT.
+// durable, as the anchor followed: backward_checks.h refuses one that does not count. An attempt has one end, and one
+// that commits has a first change: no ABORT finds its transaction in CTT.
 //
-// The baseline DL2P redoes all changes from BEGIN on first, and logs all that an abort undoes: an ABORT ends its
+// The baseline DL2P redoes all changes from BEGIN on besides, and logs all that an abort undoes: an ABORT ends its
 // transaction as a COMMIT that counts does, and the changes of the others, and their compensations, are to be undone.
 //
 //     record           where           CTT      ATT      the change is applied
@@ -63,8 +63,6 @@ struct TxnStanding {
   bool active = false;     // in ATT
 
   bool IsEmpty() const { return !committed && !active; }
-  // Its changes below BEGIN are still to be undone.
-  bool IsOpen() const { return active && !committed; }
   friend bool operator==(const TxnStanding&, const TxnStanding&) = default;
 };
 
@@ -97,8 +95,6 @@ class TransactionTable {
 
   // The pass is about to visit the records below BEGIN.
   void PassBegin() { above_begin_ = false; }
-  // No transaction has changes below BEGIN that are to be undone.
-  bool IsClosed() const { return open_ == 0; }
 
   void Commit(TxnId id, bool counts) {
     if (counts) Take(id, TxnEvent::kCommit);
@@ -122,15 +118,12 @@ class TransactionTable {
     const TxnStanding before = transactions_.Find(id);
     const TxnStanding after = After(event, before, above_begin_);
     if (after == before) return before;
-    open_ += after.IsOpen();
-    open_ -= before.IsOpen();
     transactions_.Set(id, after);
     return before;
   }
 
   const DiffMethod method_;
   TxnMap<TxnStanding> transactions_;
-  size_t open_ = 0;
   bool above_begin_ = true;
 };
 

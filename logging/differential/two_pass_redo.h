@@ -1,6 +1,6 @@
-// The first pass of DL2P over one differential log, the baseline with two (Lee, Kim, Cha, ICDE 2001, section 5):
+// The second pass of DL2P over one differential log, the baseline with two (Lee, Kim, Cha, ICDE 2001, section 5):
 // forward from the BEGIN of the backup's checkpoint on, where the backup has all changes below, it redoes each change
-// and each compensation that the backup lacks, also those of losers. A backward pass undoes the losers' then
+// and each compensation that the backup lacks, also those of losers, which the pass backward has undone
 // (backward_pass.h).
 //
 // Passes over different logs run side by side, and beside the load of the backup, as XOR commutes.
@@ -10,8 +10,8 @@
 
 #include <cstdint>
 
+#include "logging/differential/backward_pass.h"
 #include "logging/differential/change_player.h"
-#include "logging/differential/forward_pass.h"
 #include "logging/differential/forward_reader.h"
 #include "storage/database.h"
 
@@ -19,12 +19,12 @@ namespace dbx {
 
 class TwoPassRedo {
  public:
-  // `forward` has read its log.
-  TwoPassRedo(const ForwardPass& forward, const RestartPoint& point, const Database& database, bool read_ahead)
+  // `backward` has passed over the log, which ends at `end`.
+  TwoPassRedo(const LogSource& source, Lsn end, const BackwardPass& backward, const RestartPoint& point,
+              const Database& database, bool read_ahead)
       : point_(point),
-        reader_(forward.reader().source(), forward.reader().block_starts(), {point.begin, forward.reader().position()},
-                read_ahead),
-        player_(forward.reader().source(), database) {}
+        reader_(source, backward.Starts(), {point.begin, end}, read_ahead),
+        player_(source, database) {}
 
   // Throws Error.
   void Run();

@@ -82,7 +82,7 @@ void PloverRecovery::CheckRecord(const TxnRecord& record) {
 ReplaySummary PloverRecovery::Finish() {
   ReplaySummary summary = LaneRecovery::Finish();
   for (uint32_t log = 0; log < lanes_->log_count(); ++log) {
-    summary.stamp_end = std::min(summary.stamp_end, lanes_->reader(log).stamp());
+    summary.stamp_end = std::min(summary.stamp_end, lanes_->reader(log).totals().stamp);
   }
   CheckMarks(summary.durable_stamp);
   CheckParts();
@@ -92,7 +92,7 @@ ReplaySummary PloverRecovery::Finish() {
 void PloverRecovery::CheckMarks(Stamp durable_stamp) const {
   for (uint32_t log = 0; log < lanes_->log_count(); ++log) {
     const LogReader& reader = lanes_->reader(log);
-    if (reader.stamp() >= durable_stamp) continue;
+    if (reader.totals().stamp >= durable_stamp) continue;
     ThrowDamaged(reader.source(), reader.position(),
                  std::string(reader.end_reason()) + ", but a mark shows that every log was durable up to GSN " +
                      std::to_string(durable_stamp.value()));

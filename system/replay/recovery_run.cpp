@@ -91,8 +91,7 @@ RecoveredRun RestartRun(const Options& options, FileSystem& files, const OldRun&
   const BackupReader backup = OpenBackup(files, run);
   RecoveredRun recovered;
   R recovery(ReplaySettingsOf(options));
-  // They are checked, and then redone.
-  const ReadProgress progress(SourcesOf(run), run.number, 2);
+  const ReadProgress progress(SourcesOf(run), run.number, run.anchor->method == DiffMethod::kDl1p ? 1 : 2);
   recovered.summary = recovery.Restart({progress.logs(), *run.anchor, &backup, &database},
                                        options.verify ? &recovered.names : nullptr, replayed);
   std::visit([&](auto* adopting) { adopting->Adopt(database, options.seed); }, workload);

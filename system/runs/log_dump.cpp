@@ -274,7 +274,7 @@ void Read(DumpedLog& log, uint64_t records_max, bool backward) {
   log.frontier = reader.position();
   log.end_reason = reader.end_reason();
   log.clean_end = reader.run_end().has_value();
-  log.proofs = reader.proofs();
+  log.proofs = reader.totals().proofs;
   const TailFindings tail = ExamineTail(log.source, log.frontier);
   log.cut_bytes = tail.cut_bytes;
   for (size_t i = 0; i < log.proofs.size(); ++i) log.proofs[i].Raise(tail.proofs[i]);

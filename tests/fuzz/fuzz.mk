@@ -8,7 +8,7 @@ FUZZ_HEADER_SOURCES := base/check.cpp base/crc32c.cpp system/runs/file_header.cp
 FUZZ_STORAGE_SOURCES := $(wildcard base/*.cpp storage/*.cpp storage/heap/*.cpp)
 FUZZ_RECOVERY_SOURCES := $(FUZZ_STORAGE_SOURCES) $(wildcard logging/serial/*.cpp) system/runs/file_header.cpp \
   logging/frontier_file.cpp logging/plover/plover_recovery.cpp logging/silo_r/silo_r_recovery.cpp \
-  logging/log_reader.cpp logging/device/background_read.cpp logging/log_tail.cpp \
+  logging/log_reader.cpp logging/device/background_read.cpp logging/log_tail.cpp logging/record_finder.cpp \
   logging/lane_recovery.cpp logging/log_ends.cpp logging/replay_lanes.cpp $(wildcard logging/records/*.cpp) \
   logging/taurus/taurus_recovery.cpp system/reference/reference_replay.cpp system/reference/reference_run.cpp \
   system/reference/reference_stamps.cpp system/reference/reference_versions.cpp tests/logging/log_builder.cpp
@@ -28,7 +28,8 @@ FUZZ_SOURCES_run_files := $(FUZZ_RUN_FILES_SOURCES)
 FUZZ_SOURCES_make_corpus := $(FUZZ_RECOVERY_SOURCES) system/runs/continuation.cpp system/runs/row_anchor.cpp \
   logging/backup/anchor_file.cpp
 FUZZ_SOURCES_restart := $(FUZZ_STORAGE_SOURCES) $(wildcard logging/differential/*.cpp logging/records/*.cpp) \
-  $(addprefix logging/,lane_recovery.cpp log_ends.cpp log_reader.cpp log_tail.cpp lsn_vector.cpp replay_lanes.cpp) \
+  $(addprefix logging/,lane_recovery.cpp log_ends.cpp log_reader.cpp log_tail.cpp lsn_vector.cpp record_finder.cpp \
+  replay_lanes.cpp) \
   $(addprefix logging/backup/,anchor_file.cpp backup_files.cpp) system/runs/file_header.cpp \
   logging/device/background_read.cpp logging/device/file_system.cpp logging/device/posix_file.cpp $(FAULTY_FILES) \
   $(addprefix tests/logging/,log_builder.cpp differential/paged_run.cpp)

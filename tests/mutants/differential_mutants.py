@@ -1,13 +1,13 @@
 """Faults of differential logging, of fuzzy checkpoints and of the restart from them.
 
-The numbers are those of the known traps. Two have no mutant: 23 (a stale header is believed), as the backward pass reads
-no header but those that the forward pass has checked; 25 (a stale page beyond the anchor's count), as no copy has one.
+The numbers are those of the known traps. One has no mutant: 25 (a stale page beyond the anchor's count), as no copy has
+one.
 """
 from edits import Mutant, expression, raw, statement
 from sources import (
-    ACTIVE_TRANSACTIONS, BACKUP_FILES, BACKWARD_PASS, BACKWARD_PASS_H, CHECKED_CHUNKS, CHECKPOINTER, DIFFERENTIAL,
-    DIFFERENTIAL_RECORDS, DIFFERENTIAL_RECOVERY, FORWARD_PASS, FUZZY_CHECKPOINT, LOG_TRUNCATION, LOCKING, OPTIMISTIC, PAGE_SCAN,
-    PAGE_SPACE, PAGE_SPACE_H, PHYSICAL_REDO, SLOT_CHANGE, TRANSACTION_TABLE, TWO_PASS_REDO,
+    ACTIVE_TRANSACTIONS, BACKUP_FILES, BACKWARD_CHUNKS, BACKWARD_PASS, BACKWARD_PASS_H, CHECKPOINTER, DIFFERENTIAL,
+    DIFFERENTIAL_RECORDS, DIFFERENTIAL_RECOVERY, FUZZY_CHECKPOINT, LOCKING, LOG_END, LOG_TRUNCATION, OPTIMISTIC,
+    PAGE_SCAN, PAGE_SPACE, PAGE_SPACE_H, PHYSICAL_REDO, RESTART_POINT, SLOT_CHANGE, TRANSACTION_TABLE, TWO_PASS_REDO,
 )
 
 CELLS = "LOG_DIFFERENTIAL/LOG_DATA"
@@ -172,31 +172,44 @@ RESTART_MUTANTS = [
            [raw(TRANSACTION_TABLE, "case TxnEvent::kFirstChange:\n      return {};",
                 "case TxnEvent::kFirstChange:\n      return {on} ? now : TxnStanding();")], CELLS),
     Mutant("diff_restart_lv_not_asked", "trap 9: a COMMIT counts though a log has lost what it depends on",
-           [expression(FORWARD_PASS, "need.until <= ends[need.log]", "true")], CELLS),
+           [expression(RESTART_POINT, "until <= ends[log]", "true")], CELLS),
     Mutant("diff_restart_names_anew", "a run uses names again of transactions whose records were given up",
            [statement(DIFFERENTIAL_RECOVERY, "summary_.KeepNamesUpTo(anchor.sequences);", "")],
            CELLS),
     Mutant("diff_restart_reads_all", "a restart reads what was truncated of a log",
            [expression(DIFFERENTIAL_RECOVERY, "input.anchor.truncates", "false")], CELLS),
-    Mutant("diff_restart_stops_at_begin", "trap 26: the pass ends at BEGIN though transactions are still to be undone",
-           [expression(BACKWARD_PASS, "below_begin && transactions_.IsClosed()", "below_begin")], CELLS),
+    Mutant("diff_restart_stops_at_begin", "trap 26: nothing below BEGIN is undone, though transactions were active there",
+           [expression(TRANSACTION_TABLE, "above_begin || now.active", "above_begin")], CELLS),
     Mutant("diff_restart_ignores_the_list", "the transactions that END lists are not looked for below BEGIN",
-           [statement(BACKWARD_PASS, "if (point_.number > 0 && at == point_.end) VisitEnd(body);", "")], CELLS),
+           [expression(BACKWARD_PASS, "point_.number == 0 || at != point_.end", "true")], CELLS),
     Mutant("diff_restart_copies_at_level_4", "trap 20: the backup is copied over pages that were changed already",
            [raw(DIFFERENTIAL_RECOVERY, "if (!Reaches(4)) return pages.PutImages(page, images);",
                 "if (!Reaches(4) || {on}) return pages.PutImages(page, images);")], CELLS),
     Mutant("diff_restart_presence_is_set", "trap 21: a change of presence sets the bit",
            [statement(SLOT_CHANGE, "page.SetPresent(at.slot, !pages.IsPresent(at));", "page.SetPresent(at.slot, true);")], CELLS),
     Mutant("diff_restart_straddling_record_twice", "trap 22: a record that reaches into a chunk is visited in both",
-           [raw(CHECKED_CHUNKS, "Refuse(at, fault);\n    records.push_back(at);",
-                "Refuse(at, fault);\n    records.push_back(at);\n"
-                "    if ({on} && chunk > 0 && at == starts_[chunk]) records.push_back(at);")], CELLS),
+           [raw(BACKWARD_CHUNKS, "    known_ = *start;\n",
+                "    known_ = *start;\n"
+                "    if ({on} && known_ > range_.low) chunk.records.insert(chunk.records.begin(), known_);\n")], CELLS),
+    Mutant("diff_restart_stale_header", "trap 23: a header that is left over from another place is believed",
+           [expression(BACKWARD_CHUNKS, "check_.MayBeHeader(header, at) && check_.HeaderFault(header, at) == nullptr",
+                       "check_.HeaderFault(header, Lsn(header.lsn)) == nullptr")], CELLS,
+           test="BackwardReader.AStaleHeaderIsNoRecord"),
     Mutant("diff_restart_damaged_page", "a page of the backup is taken as it is, whatever its checksum",
            [expression(BACKUP_FILES, "found.crc != CrcOf(frame)", "false")], CELLS),
     Mutant("diff_restart_page_of_another_place", "a page of the backup is taken for another one",
            [expression(BACKUP_FILES, "found.table != wanted.table || found.page != wanted.page", "false")], CELLS),
     Mutant("diff_restart_names_given_again", "ids of transactions that are in the logs without a COMMIT are given again",
-           [statement(DIFFERENTIAL_RECORDS, "facts.next_sequence = std::max(facts.next_sequence, id.sequence() + 1);", "")], CELLS),
+           [statement(DIFFERENTIAL_RECORDS, "facts.next_sequence = std::max(facts.next_sequence, id.sequence() + 1);", ""),
+            statement(BACKWARD_PASS, "totals_.next_sequence = std::max(totals_.next_sequence, change.txn.sequence() + 1);", "")],
+           CELLS),
+    Mutant("diff_restart_believes_in_a_shorter_ring", "the search for a log's end takes for durable what was in the ring",
+           [expression(LOG_END, "end - source_.ring_bytes", "end - source_.ring_bytes / 16")], CELLS,
+           test="LogEnd.NothingThatWasNotDurableIsPassedOver"),
+    Mutant("diff_restart_trusts_the_file", "the search for a log's end takes the last record of the file for durable",
+           [raw(LOG_END, "    const uint64_t end = header.lsn + header.length;\n",
+                "    const uint64_t end = header.lsn + header.length;\n    if ({on}) Raise(Lsn(header.lsn));\n")], CELLS,
+           test="LogEnd.NothingThatWasNotDurableIsPassedOver"),
 ]
 
 # Of the baselines, of which a cell has one in half of its runs. Where a mutant shows in the small model, it is named.
@@ -217,21 +230,22 @@ BASELINE_MUTANTS = [
     Mutant("diff_two_pass_redoes_the_backup", "DL2P: what the backup has is redone, too",
            [expression(TWO_PASS_REDO, "change.number >= point_.number", "true")], CELLS),
     Mutant("diff_physical_undo_last", "PL2P: undo follows redo, and overwrites what followed an abort",
-           [raw(DIFFERENTIAL_RECOVERY, "stages[kRedo] = {1, After({kBackward})};",
-                "if ({on}) stages[kBackward].waits_for |= After({{kRedo}});\n"
-                "      stages[kRedo] = {{1, {on} ? replay_waits_for : After({{kBackward}})}};")], CELLS,
+           [raw(DIFFERENTIAL_RECOVERY, "    physical_redo_->Run();\n",
+                "    physical_redo_->Run();\n"
+                "    for (uint32_t log = 0; {on} && log < logs_; ++log) {{\n"
+                "      BackwardPass(*ends_[log], PointOf(log), summary_.frontier, database_, {{}}).Run();\n"
+                "    }}\n")], CELLS,
            model="DifferentialModelPhysical.AnUndoAfterTheRedoOverwritesALaterTransaction",
            test="PhysicalRecovery.WhatFollowsAnAbortIsNotUndoneWithIt"),
     Mutant("diff_physical_abort_always_counts", "PL2P: an ABORT puts back an image that another log has lost",
-           [raw(FORWARD_PASS, "    needs_.push_back({first, at, record.header.kind",
-                "    if ({on} && record.header.kind == static_cast<uint8_t>(RecordKind::kAbort)) continue;\n"
-                "    needs_.push_back({{first, at, record.header.kind")], CELLS,
+           [expression(RESTART_POINT, "log == own",
+                       "log == own || record.header.kind == static_cast<uint8_t>(format::RecordKind::kAbort)")], CELLS,
            model="DifferentialModelPhysical.AnAbortThatIsNotCoveredRedoesALostValue",
            test="PhysicalRecovery.AnAbortThatIsNotCoveredPutsNothingBack"),
     Mutant("diff_physical_lost_abort_ends_nothing", "PL2P: the changes of an ABORT that does not count wait for the next attempt's end",
-           [raw(PHYSICAL_REDO, "    TakeOut(*FieldOf<TxnId>(body));\n    if (!forward_.Counts(Lsn(header.lsn))) continue;",
-                "    if ({on} && !forward_.Counts(Lsn(header.lsn))) continue;\n"
-                "    TakeOut(*FieldOf<TxnId>(body));\n    if (!forward_.Counts(Lsn(header.lsn))) continue;")], CELLS,
+           [raw(PHYSICAL_REDO, "    TakeOut(*FieldOf<TxnId>(body));\n",
+                "    if ({on} && !IsCovered({{header, body, source_.log_count}}, source_.log_index, ends_)) continue;\n"
+                "    TakeOut(*FieldOf<TxnId>(body));\n")], CELLS,
            model="DifferentialModelPhysical.AnAbortThatIsNotCoveredEndsItsAttempt",
            test="PhysicalRecovery.AnAbortThatIsNotCoveredEndsItsAttempt"),
     Mutant("diff_physical_logs_in_turn", "PL2P: the logs are redone one after the other, whatever the stamps",

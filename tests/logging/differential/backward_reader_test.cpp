@@ -1,10 +1,11 @@
-// The records of a log, backward: each once, whatever blocks they cross, and nothing that has changed since it was
-// checked.
+// The records of a log, backward: each once, whatever blocks they cross, and none where a part of the log is damaged.
 #include "logging/differential/backward_reader.h"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
+#include <functional>
 #include <random>
 #include <string>
 #include <vector>
@@ -23,36 +24,34 @@ constexpr size_t kBlock = 4096;
 
 LogSource SourceOf(BlockDevice& device) { return {&device, kRunId, 1 << 20, 0, 1}; }
 
-// A log that was read to its end, and what `kept` keeps of it.
-class ReadLog {
- public:
-  explicit ReadLog(BlockDevice& device, size_t block_bytes = kBlock, KeptLog* kept = nullptr)
-      : reader_(SourceOf(device), block_bytes, 2) {
-    RecordBatch batch;
-    while (reader_.Cut(batch) == LogReader::Result::kBatch) {
-      if (kept != nullptr) kept->Append(batch.first, {batch.bytes, batch.end - batch.first});
-      batch.buffer->Release();
-    }
+// Keeps the end of the log.
+void Keep(BlockDevice& device, KeptLog& kept) {
+  LogReader reader(SourceOf(device), kBlock, 2);
+  for (RecordBatch batch; reader.Cut(batch) == LogReader::Result::kBatch; batch.buffer->Release()) {
+    kept.Append(batch.first, {batch.bytes, batch.end - batch.first});
   }
-  Lsn end() const { return reader_.position(); }
-  std::span<const Lsn> starts() const { return reader_.block_starts(); }
+}
 
- private:
-  LogReader reader_;
+struct How {
+  size_t chunk_bytes = kBlock;
+  bool read_ahead = true;
+  size_t filled_bytes = 0;
 };
-
 // The starts of the records in a range, as they are visited.
-std::vector<uint64_t> Visit(BlockDevice& device, const ReadLog& log, Lsn low, Lsn high, bool read_ahead = true,
-                            KeptLog* kept = nullptr) {
-  BackwardReader reader(SourceOf(device), log.starts(), {low, high}, read_ahead, kept);
+std::vector<uint64_t> Visit(BlockDevice& device, LogRange range, How how = {}, KeptLog* kept = nullptr) {
+  BackwardReader reader(SourceOf(device), range, how.chunk_bytes, how.read_ahead, kept);
   RecordHeader header;
   std::span<const std::byte> body;
   std::vector<uint64_t> visited;
+  if (how.filled_bytes > 0) reader.Fill(how.filled_bytes);
   while (reader.Previous(header, body)) {
     EXPECT_EQ(header.length, sizeof header + body.size());
+    EXPECT_EQ(RecordCheck::BodyFault(header, body.data()), nullptr);
     visited.push_back(header.lsn);
   }
   EXPECT_FALSE(reader.Previous(header, body));
+  // Each chunk begins with one of the records.
+  EXPECT_TRUE(std::ranges::includes(visited, reader.starts(), std::greater<>(), {}, &Lsn::value));
   return visited;
 }
 
@@ -72,11 +71,13 @@ TEST(BackwardReader, VisitsEveryRecordOnceWhateverTheBlocks) {
     const LogImage image = LogOf(400, seed);
     ImageDevice device("log", image.bytes());
     const std::vector<uint64_t> backward(image.starts().rbegin(), image.starts().rend());
-    for (const size_t block_bytes : {size_t{4096}, size_t{8192}, size_t{65536}, size_t{1} << 20}) {
-      const ReadLog log(device, block_bytes);
-      ASSERT_EQ(log.end(), Lsn(image.end()));
-      EXPECT_EQ(Visit(device, log, Lsn(0), log.end(), true), backward) << seed << " " << block_bytes;
-      EXPECT_EQ(Visit(device, log, Lsn(0), log.end(), false), backward) << seed << " " << block_bytes;
+    for (const size_t chunk_bytes : {size_t{4096}, size_t{8192}, size_t{65536}, size_t{1} << 20}) {
+      for (const bool read_ahead : {true, false}) {
+        for (const size_t filled_bytes : {size_t{0}, size_t{1}, size_t{50'000}, size_t{1} << 30}) {
+          EXPECT_EQ(Visit(device, {Lsn(0), Lsn(image.end())}, {chunk_bytes, read_ahead, filled_bytes}), backward)
+              << seed << " " << chunk_bytes;
+        }
+      }
     }
   }
 }
@@ -84,14 +85,11 @@ TEST(BackwardReader, VisitsEveryRecordOnceWhateverTheBlocks) {
 TEST(BackwardReader, VisitsARange) {
   const LogImage image = LogOf(200, 5);
   ImageDevice device("log", image.bytes());
-  const ReadLog log(device);
   const std::vector<uint64_t>& starts = image.starts();
   for (size_t from = 0; from < starts.size(); from += 7) {
     for (size_t to = from; to < starts.size(); to += 31) {
       const std::vector<uint64_t> expected(starts.rend() - to, starts.rend() - from);
-      // A low end within a record leaves that record out.
-      const Lsn low(from == 0 ? 0 : starts[from - 1] + 8);
-      EXPECT_EQ(Visit(device, log, low, Lsn(starts[to])), expected) << from << " " << to;
+      EXPECT_EQ(Visit(device, {Lsn(starts[from]), Lsn(starts[to])}), expected) << from << " " << to;
     }
   }
 }
@@ -101,28 +99,23 @@ TEST(BackwardReader, WhatWasKeptIsNotReadAgain) {
   const LogImage image = LogOf(400, 6);
   const std::vector<uint64_t> backward(image.starts().rbegin(), image.starts().rend());
   for (const size_t budget : {size_t{1}, size_t{20'000}, size_t{100'000}, size_t{1} << 30}) {
-    for (const bool read_ahead : {false, true}) {
+    for (const How how : {How{.read_ahead = false}, How{}, How{.filled_bytes = 50'000}}) {
       KeptLog kept(budget, /*chunk_bytes=*/9'000);
       ImageDevice device("log", image.bytes());
-      const ReadLog log(device, kBlock, &kept);
+      Keep(device, kept);
       const Lsn from = *kept.begin();
       EXPECT_EQ(from == Lsn(0), budget > 1'000'000);
       // Behind it everything has changed.
       const uint64_t end = (from.value() + kBlock - 1) / kBlock * kBlock;
       ImageDevice later("log", Truncate(image.bytes(), std::min<uint64_t>(FileOffset(end), image.bytes().size())));
-      EXPECT_EQ(Visit(later, log, Lsn(0), log.end(), read_ahead, &kept), backward) << budget;
+      BackwardReader reader(SourceOf(later), {Lsn(0), Lsn(image.end())}, how.chunk_bytes, how.read_ahead, &kept);
+      if (how.filled_bytes > 0) reader.Fill(how.filled_bytes);
+      RecordHeader header;
+      std::span<const std::byte> body;
+      std::vector<uint64_t> visited;
+      while (reader.Previous(header, body)) visited.push_back(header.lsn);
+      EXPECT_EQ(visited, backward) << budget;
     }
-  }
-}
-
-TEST(BackwardReader, ARangeMayEndWithinWhatWasKept) {
-  const LogImage image = LogOf(100, 6);
-  ImageDevice device("log", image.bytes());
-  for (const size_t first : {0, 1, 50, 99}) {
-    KeptLog kept(1 << 30, /*chunk_bytes=*/9'000);
-    const ReadLog log(device, kBlock, &kept);
-    const std::vector<uint64_t> expected(image.starts().rbegin(), image.starts().rend() - first);
-    EXPECT_EQ(Visit(device, log, Lsn(image.starts()[first]), log.end(), true, &kept), expected) << first;
   }
 }
 
@@ -153,18 +146,17 @@ TEST(KeptLog, NothingIsKeptWithoutABudget) {
 
 TEST(BackwardReader, AnEmptyLogHasNoRecords) {
   ImageDevice device("log", LogImage(0, 1).bytes());
-  const ReadLog log(device);
-  EXPECT_TRUE(Visit(device, log, Lsn(0), Lsn(0)).empty());
+  EXPECT_TRUE(Visit(device, {Lsn(0), Lsn(0)}).empty());
 }
 
 TEST(BackwardReader, WhatLiesBehindTheEndIsNotRead) {
   LogImage image = LogOf(50, 1);
   const std::vector<uint64_t> backward(image.starts().rbegin(), image.starts().rend());
+  const Lsn end(image.end());
   image.Zeros(104);
   image.at(image.end() - 1) = std::byte{1};
   ImageDevice device("log", image.bytes());
-  const ReadLog log(device);
-  EXPECT_EQ(Visit(device, log, Lsn(0), log.end()), backward);
+  EXPECT_EQ(Visit(device, {Lsn(0), end}), backward);
 }
 
 TEST(BackwardReader, ALogThatStartsLaterIsReadFromItsStart) {
@@ -177,10 +169,7 @@ TEST(BackwardReader, ALogThatStartsLaterIsReadFromItsStart) {
   ImageDevice device("log", file);
   LogSource source = SourceOf(device);
   source.start = Lsn(start);
-  LogReader reader(source, kBlock, 2);
-  RecordBatch batch;
-  while (reader.Cut(batch) == LogReader::Result::kBatch) batch.buffer->Release();
-  BackwardReader backward(source, reader.block_starts(), {source.start, reader.position()}, true);
+  BackwardReader backward(source, {source.start, Lsn(late.End())}, kBlock, true);
   RecordHeader header;
   std::span<const std::byte> body;
   size_t records = 0;
@@ -191,8 +180,7 @@ TEST(BackwardReader, ALogThatStartsLaterIsReadFromItsStart) {
 TEST(BackwardReader, RecordsAheadAreThoseThatFollow) {
   const LogImage image = LogOf(100, 3);
   ImageDevice device("log", image.bytes());
-  const ReadLog log(device, 1 << 20);
-  BackwardReader reader(SourceOf(device), log.starts(), {Lsn(0), log.end()}, true);
+  BackwardReader reader(SourceOf(device), {Lsn(0), Lsn(image.end())}, 1 << 20, true);
   RecordHeader header, ahead;
   std::span<const std::byte> body;
   const std::vector<uint64_t> backward(image.starts().rbegin(), image.starts().rend());
@@ -211,32 +199,52 @@ TEST(BackwardReader, TheChunkBeforeIsReadMeanwhile) {
   while (image.end() < 5 * kBlock) image.Void(20);
   GatedDevice device("log", image.bytes());
   device.LetThrough(GatedDevice::kAll);
-  const ReadLog log(device);
-  const size_t before = device.begun();
-  BackwardReader reader(SourceOf(device), log.starts(), {Lsn(0), log.end()}, true);
+  BackwardReader reader(SourceOf(device), {Lsn(0), Lsn(image.end())}, kBlock, true);
   RecordHeader header;
   std::span<const std::byte> body;
   ASSERT_TRUE(reader.Previous(header, body));
-  EXPECT_TRUE(device.AwaitBegun(before + 2));
+  EXPECT_TRUE(device.AwaitBegun(2));
 }
 
-// What is thrown when the file has changed between the passes.
+// What is thrown when the file has changed.
 std::string RefusalOf(const LogImage& image, const std::vector<std::byte>& changed) {
-  ImageDevice device("log", image.bytes()), later("log", changed);
-  const ReadLog log(device);
+  ImageDevice device("log", changed);
   std::string what;
-  EXPECT_EQ(Caught([&] { Visit(later, log, Lsn(0), log.end()); }, what), ExitStatus::kCorrupt);
+  EXPECT_EQ(Caught([&] { Visit(device, {Lsn(0), Lsn(image.end())}); }, what), ExitStatus::kCorrupt);
   return what;
 }
 
-TEST(BackwardReader, BytesThatHaveChangedSinceTheyWereCheckedAreRefused) {
+TEST(BackwardReader, DamageIsRefusedWhereItBegins) {
   const LogImage image = LogOf(100, 4);
-  const uint64_t start = image.starts()[50];
-  const std::string place = "damaged log log@" + std::to_string(FileOffset(start)) + ": ";
-  EXPECT_EQ(RefusalOf(image, FlipBit(image.bytes(), FileOffset(start + 3))),
-            place + "header checksum, though the same record was whole when it was read before");
-  EXPECT_EQ(RefusalOf(image, FlipBit(image.bytes(), FileOffset(start + sizeof(RecordHeader)))),
-            place + "body checksum, though the same record was whole when it was read before");
+  for (const size_t record : {1, 40, 50, 51, 98}) {
+    const uint64_t start = image.starts()[record];
+    const std::string place = "damaged log log@" + std::to_string(FileOffset(start)) + ": ";
+    EXPECT_EQ(RefusalOf(image, FlipBit(image.bytes(), FileOffset(start + 3))),
+              place + "header checksum, but there are valid records behind it");
+    EXPECT_EQ(RefusalOf(image, FlipBit(image.bytes(), FileOffset(start + sizeof(RecordHeader)))),
+              place + "body checksum, but there are valid records behind it");
+  }
+}
+
+TEST(BackwardReader, AHoleIsRefusedWhereItBegins) {
+  const LogImage image = LogOf(300, 4);
+  for (const size_t record : {0, 20, 100}) {
+    auto changed = image.bytes();
+    const uint64_t start = image.starts()[record];
+    std::fill_n(changed.begin() + static_cast<ptrdiff_t>(FileOffset(start)), 3 * kBlock, std::byte{0});
+    EXPECT_EQ(RefusalOf(image, changed), "damaged log log@" + std::to_string(FileOffset(start)) +
+                                             ": header checksum, but there are valid records behind it");
+  }
+}
+
+// A hole that no record could fill is not read into memory.
+TEST(BackwardReader, AHoleLongerThanARingIsRefusedWithinARing) {
+  LogImage image(0, 1);
+  while (image.end() < (6u << 20)) image.Void(100);
+  auto changed = image.bytes();
+  std::fill_n(changed.begin() + static_cast<ptrdiff_t>(FileOffset(1 << 20)), 4u << 20, std::byte{0});
+  const std::string what = RefusalOf(image, changed);
+  EXPECT_NE(what.find(": no record that leads to the valid ones behind it"), std::string::npos) << what;
 }
 
 TEST(BackwardReader, AFileThatBecameShorterIsRefused) {
@@ -249,30 +257,42 @@ TEST(BackwardReader, AFileThatBecameShorterIsRefused) {
 TEST(BackwardReader, AChainThatDoesNotMeetTheKnownStartIsRefused) {
   LogBuilder image(kRunId);
   while (image.End() < 3 * kBlock) image.Void(104);
-  ImageDevice device("log", image.Bytes());
-  const ReadLog log(device);
-  const uint64_t last = log.starts()[1].value() - 104;
+  const uint64_t last = kBlock / 104 * 104;
   auto changed = image.Bytes();
   RecordHeader header;
   std::memcpy(&header, changed.data() + FileOffset(last), sizeof header);
   header.length += 104;
   SealHeader(changed.data() + FileOffset(last), header);
-  ImageDevice later("log", changed);
+  ImageDevice device("log", changed);
   std::string what;
-  EXPECT_EQ(Caught([&] { Visit(later, log, Lsn(0), log.end()); }, what), ExitStatus::kCorrupt);
+  EXPECT_EQ(Caught([&] { Visit(device, {Lsn(0), Lsn(image.End())}); }, what), ExitStatus::kCorrupt);
   EXPECT_EQ(what, "damaged log log@" + std::to_string(FileOffset(last)) +
-                      ": records that do not lead to the next ones, though the same record was whole when it was read "
-                      "before");
+                      ": records that do not lead to the next ones, but there are valid records behind it");
+}
+
+// What is left of an older record in a VOID has the header of another place.
+TEST(BackwardReader, AStaleHeaderIsNoRecord) {
+  LogBuilder image(kRunId);
+  for (int i = 0; i < 5; ++i) image.Void(104);
+  image.Void(2 * kBlock + 104);
+  auto bytes = image.Bytes();
+  for (uint64_t at = image.Start(5) + 104; at < image.End(); at += 104) {
+    std::copy_n(bytes.begin() + static_cast<ptrdiff_t>(FileOffset(image.Start(1))), 104,
+                bytes.begin() + static_cast<ptrdiff_t>(FileOffset(at)));
+  }
+  ImageDevice device("log", bytes);
+  const std::vector<uint64_t> backward(image.Starts().rbegin(), image.Starts().rend());
+  EXPECT_EQ(Visit(device, {Lsn(0), Lsn(image.End())}), backward);
 }
 
 TEST(BackwardReader, AReadErrorIsReported) {
   const LogImage image = LogOf(100, 4);
   ImageDevice device("log", image.bytes());
-  const ReadLog log(device);
   device.FailAt(FileOffset(0));
   for (const bool read_ahead : {true, false}) {
     std::string what;
-    EXPECT_EQ(Caught([&] { Visit(device, log, Lsn(0), log.end(), read_ahead); }, what), ExitStatus::kIo);
+    EXPECT_EQ(Caught([&] { Visit(device, {Lsn(0), Lsn(image.end())}, {.read_ahead = read_ahead}); }, what),
+              ExitStatus::kIo);
     EXPECT_EQ(what, "log: read error");
   }
 }

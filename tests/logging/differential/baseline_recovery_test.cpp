@@ -72,7 +72,7 @@ TEST(PhysicalRecovery, StampsOrderTheLogsAndNeedNotAscendWithinOne) {
   ExpectRecovered(run.Crash());
 }
 
-// What the forward pass redoes of a loser, the backward one undoes.
+// What one pass redoes of a loser, the other undoes.
 TEST(TwoPassRecovery, ALosersChangesOnBothSidesOfTheCheckpointAreUndone) {
   PagedRun run = RunOf({.method = DiffMethod::kDl2p});
   Change(run, 1, 0, kA, 10, 101);

@@ -11,16 +11,22 @@
 namespace dbx {
 namespace {
 
-void ExpectRecovered(const PagedRun::Crashed& crashed, uint32_t level, uint32_t workers) {
-  const Restarted restarted = Restart(crashed, {.level = level, .workers = workers});
-  ASSERT_EQ(restarted.winners, crashed.winners) << "level " << level;
-  ASSERT_EQ(restarted.state, crashed.state) << "level " << level;
+// With rings so short that most of the logs are read backward only, and long ones.
+RestartOptions AnyWay(uint32_t level, std::mt19937_64& random) {
+  constexpr uint64_t kRings[] = {8 << 10, 16 << 10, 1 << 20};
+  return {.level = level, .workers = 1 + static_cast<uint32_t>(random() % 3), .ring_bytes = kRings[random() % 3]};
+}
+
+void ExpectRecovered(const PagedRun::Crashed& crashed, const RestartOptions& options) {
+  const Restarted restarted = Restart(crashed, options);
+  ASSERT_EQ(restarted.winners, crashed.winners) << "level " << options.level;
+  ASSERT_EQ(restarted.state, crashed.state) << "level " << options.level;
 }
 
 // Of logs that were truncated: what is not named had ended.
-void ExpectRecoveredThough(const PagedRun::Crashed& truncated, uint32_t level, uint32_t workers, uint64_t& unnamed) {
-  const Restarted restarted = Restart(truncated, {.level = level, .workers = workers});
-  ASSERT_EQ(restarted.state, truncated.state) << "level " << level;
+void ExpectRecoveredThough(const PagedRun::Crashed& truncated, const RestartOptions& options, uint64_t& unnamed) {
+  const Restarted restarted = Restart(truncated, options);
+  ASSERT_EQ(restarted.state, truncated.state) << "level " << options.level;
   const std::vector<uint64_t>& ended_below = restarted.summary.ended_below;
   ASSERT_EQ(ended_below, truncated.anchor.number > 0 ? truncated.anchor.sequences : std::vector<uint64_t>{});
   for (const uint64_t id : restarted.winners) ASSERT_TRUE(truncated.winners.contains(id));
@@ -48,9 +54,9 @@ void RunHistory(uint64_t seed, DiffMethod method, Counts& counts) {
     if (random() % 60 != 0) continue;
     const PagedRun::Crashed crashed = history.Crash();
     for (const uint32_t level : LevelsOf(method)) {
-      ExpectRecovered(crashed, level, 1 + static_cast<uint32_t>(random() % 3));
+      ExpectRecovered(crashed, AnyWay(level, random));
       if (testing::Test::HasFatalFailure()) return;
-      ExpectRecoveredThough(Truncated(crashed), level, 1 + static_cast<uint32_t>(random() % 3), counts.unnamed);
+      ExpectRecoveredThough(Truncated(crashed), AnyWay(level, random), counts.unnamed);
       if (testing::Test::HasFatalFailure()) return;
     }
     ++counts.crashes;

@@ -462,7 +462,7 @@ Restarted Restart(const PagedRun::Crashed& crashed, const RestartOptions& option
     const std::string path = "disk0/log-0" + std::to_string(i) + ".log";
     devices.push_back(std::make_unique<recovery_test::ImageDevice>(path, crashed.logs[i]));
     input.logs.push_back(
-        {devices.back().get(), PagedRun::kRunId, 1 << 20, i, static_cast<uint32_t>(crashed.logs.size())});
+        {devices.back().get(), PagedRun::kRunId, options.ring_bytes, i, static_cast<uint32_t>(crashed.logs.size())});
   }
   DifferentialRecovery recovery(
       {.workers = options.workers, .block_bytes = options.block_bytes, .restart_level = options.level});

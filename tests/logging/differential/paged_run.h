@@ -223,6 +223,7 @@ struct RestartOptions {
   uint32_t level = 1;
   uint32_t workers = 2;
   size_t block_bytes = 4096;
+  uint64_t ring_bytes = 1 << 20;
 };
 // Throws what it throws. `use`, if it is given, may use the database afterwards.
 Restarted Restart(const PagedRun::Crashed& crashed, const RestartOptions& options = {},

@@ -60,7 +60,6 @@ TEST(TransactionTable, WhereAbortsAreCompensatedTheyEndTheirTransactions) {
     table.List(TxnId{2});
     table.PassBegin();
     table.Abort(TxnId{2}, true);
-    EXPECT_TRUE(table.IsClosed() || method == DiffMethod::kDl1p);
     EXPECT_FALSE(table.Change(TxnId{2}, true, true));
   }
 }
@@ -80,9 +79,8 @@ TEST(TransactionTable, AnAbortThatDoesNotCountLeavesItsAttemptToBeUndone) {
   EXPECT_FALSE(table.Change(TxnId{1}, /*first=*/true, /*in_backup=*/false));
   table.Abort(TxnId{1}, false);
   table.PassBegin();
-  EXPECT_FALSE(table.IsClosed());
   EXPECT_TRUE(table.Change(TxnId{1}, /*first=*/true, /*in_backup=*/true));
-  EXPECT_TRUE(table.IsClosed());
+  EXPECT_EQ(table.size(), 0u);
 }
 
 TEST(TransactionTable, AFirstChangeIsJudgedBeforeItsTransactionIsForgotten) {
@@ -92,19 +90,6 @@ TEST(TransactionTable, AFirstChangeIsJudgedBeforeItsTransactionIsForgotten) {
   EXPECT_TRUE(table.Change(TxnId{7}, true, false));
   EXPECT_FALSE(table.Change(TxnId{7}, true, false));
   EXPECT_EQ(table.size(), 0u);
-}
-
-TEST(TransactionTable, IsClosedWhenNothingBelowBeginIsLeftToUndo) {
-  TransactionTable table(DiffMethod::kDl1p);
-  EXPECT_TRUE(table.IsClosed());
-  table.List(TxnId{1});
-  table.List(TxnId{2});
-  table.PassBegin();
-  EXPECT_FALSE(table.IsClosed());
-  table.Commit(TxnId{1}, true);
-  EXPECT_FALSE(table.IsClosed());
-  EXPECT_TRUE(table.Change(TxnId{2}, true, true));
-  EXPECT_TRUE(table.IsClosed());
 }
 
 // One event, with the standing that an ordinary map has afterwards.
@@ -138,9 +123,6 @@ TEST(TransactionTable, KeepsWhatAnOrdinaryMapKeeps) {
       Step(table, oracle, id, event, i < 40'000);
       if (HasFatalFailure()) return;
     }
-    size_t open = 0;
-    for (const auto& [id, standing] : oracle) open += standing.IsOpen();
-    EXPECT_EQ(table.IsClosed(), open == 0);
     EXPECT_GT(oracle.size(), 1000u);
   }
 }

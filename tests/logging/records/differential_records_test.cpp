@@ -190,7 +190,7 @@ TEST(DifferentialRecords, EveryTransactionThatIsNamedIsKnownToBeTaken) {
     LogReader reader(source, 4096, 2);
     RecordBatch batch;
     ASSERT_EQ(reader.Cut(batch), LogReader::Result::kBatch);
-    EXPECT_EQ(reader.next_sequence(), 42u);
+    EXPECT_EQ(reader.totals().next_sequence, 42u);
     batch.buffer->Release();
   }
 }
@@ -203,7 +203,7 @@ TEST(DifferentialRecords, OnlyCommitsCountAsTransactions) {
   LogReader reader({&device, kRunId, 4096, 0, 1}, 4096, 2);
   RecordBatch batch;
   ASSERT_EQ(reader.Cut(batch), LogReader::Result::kBatch);
-  EXPECT_EQ(reader.txn_count(), 1u);
+  EXPECT_EQ(reader.totals().txns, 1u);
   EXPECT_TRUE(reader.run_end());
   batch.buffer->Release();
 }

@@ -271,7 +271,7 @@ TEST(Record, ARestartTellsWhereItsTimeWent) {
   EXPECT_TRUE(Json::parse(record()).at("metrics").at("restart").is_null());
   EXPECT_FALSE(Contains(RecordText(record()), "restart, seconds:"));
   recovery.restart = {0.5, 0.25, 0.5, 1.5, 0.125, 1.75};
-  const Json expected = {{"forward_seconds", 0.5},   {"backup_seconds", 0.25},   {"redo_seconds", 0.5},
+  const Json expected = {{"ends_seconds", 0.5},   {"backup_seconds", 0.25},   {"redo_seconds", 0.5},
                          {"backward_seconds", 1.5},  {"adopt_seconds", 0.125},   {"log_seconds", 2.0},
                          {"log_read_seconds", 1.75}, {"log_play_seconds", 0.25}, {"log_throughput", 2000.0}};
   EXPECT_EQ(Json::parse(record()).at("metrics").at("restart"), expected);

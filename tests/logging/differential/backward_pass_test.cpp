@@ -1,10 +1,13 @@
-// The forward pass: which transactions count, and what a log says of checkpoints.
-#include "logging/differential/forward_pass.h"
+// The pass backward: which transactions count, and what it refuses of a log.
+#include "logging/differential/backward_pass.h"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstring>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -18,14 +21,15 @@ LogBuilder Log(uint32_t index = 0, uint32_t count = 1) {
   return LogBuilder(kRunId, index, count, format::Scheme::kDifferential);
 }
 
-constexpr ForwardPass::Options kOptions{.block_bytes = 4096, .with_names = true, .kept_bytes = 0};
+constexpr BackwardPass::Options kOptions{.block_bytes = 4096, .with_names = true};
 
 // Passes over all logs of a run, in their order.
 class Passes {
  public:
   // `cut`: the logs were truncated below what is needed.
   explicit Passes(const std::vector<LogBuilder>& logs, const RestartPoint& point = {}, bool cut = false)
-      : progress_(logs.size()) {
+      : Passes(logs, std::vector<RestartPoint>(logs.size(), point), cut) {}
+  Passes(const std::vector<LogBuilder>& logs, const std::vector<RestartPoint>& points, bool cut = false) {
     // Tuples without bytes.
     database_.PageEveryTable(4096, {4});
     database_.CreateTable({.name = "table", .columns = {}});
@@ -33,21 +37,25 @@ class Passes {
     for (uint32_t i = 0; i < count; ++i) {
       devices_.push_back(std::make_unique<ImageDevice>("log_" + std::to_string(i), logs[i].Bytes()));
       LogSource source{devices_.back().get(), kRunId, 1 << 20, i, count};
-      if (cut) source.needed = point.needed;
-      passes_.push_back(std::make_unique<ForwardPass>(source, point, database_, kOptions, progress_));
-      passes_.back()->Run();
-      ends_.push_back(passes_.back()->reader().position());
+      if (cut) source.needed = points[i].needed;
+      ends_.push_back(std::make_unique<LogEnd>(source, points[i].end, LogEnd::Options{.block_bytes = 4096}));
+      ends_.back()->Run();
+      positions_.push_back(ends_.back()->end());
     }
-    for (const auto& pass : passes_) pass->Judge(ends_);
+    for (uint32_t i = 0; i < count; ++i) {
+      passes_.push_back(std::make_unique<BackwardPass>(*ends_[i], points[i], positions_, database_, kOptions));
+      passes_.back()->Run();
+    }
   }
-  const ForwardPass& operator[](size_t log) const { return *passes_[log]; }
+  const BackwardPass& pass(size_t log) const { return *passes_[log]; }
+  const BackwardChecks& operator[](size_t log) const { return passes_[log]->checks(); }
 
  private:
   Database database_{{}, 1};
-  LogProgress progress_;
   std::vector<std::unique_ptr<ImageDevice>> devices_;
-  std::vector<std::unique_ptr<ForwardPass>> passes_;
-  std::vector<Lsn> ends_;
+  std::vector<std::unique_ptr<LogEnd>> ends_;
+  std::vector<Lsn> positions_;
+  std::vector<std::unique_ptr<BackwardPass>> passes_;
 };
 
 // A transaction with one change, and COMMIT.
@@ -55,9 +63,11 @@ LogBuilder& AppendTxn(LogBuilder& log, uint64_t id, const LogBuilder::Elements& 
   return log.Change({.txn_id = id, .flags = format::kChangeFirst}).Commit(id, lv);
 }
 
-std::vector<uint64_t> NamesOf(const ForwardPass& pass) {
+// Oldest first.
+std::vector<uint64_t> NamesOf(const BackwardChecks& checks) {
   std::vector<uint64_t> names;
-  for (const TxnId id : pass.Names()) names.push_back(id.value);
+  for (const TxnId id : checks.names()) names.push_back(id.value);
+  std::ranges::reverse(names);
   return names;
 }
 
@@ -67,7 +77,7 @@ std::string Refusal(const LogBuilder& log, const RestartPoint& point = {}, bool 
   return what.substr(what.find(": ") + 2);
 }
 
-TEST(ForwardPass, CommitsOfOneLogAllCount) {
+TEST(BackwardPass, CommitsOfOneLogAllCount) {
   LogBuilder log = Log();
   AppendTxn(log, 1, {0}).Void();
   AppendTxn(log, 2, {40}).Change({.txn_id = 3, .flags = format::kChangeFirst}).Abort(3).Pad();
@@ -77,7 +87,7 @@ TEST(ForwardPass, CommitsOfOneLogAllCount) {
   EXPECT_EQ(passes[0].losers(), 0u);
 }
 
-TEST(ForwardPass, ACommitWhoseVectorIsNotCoveredDoesNotCount) {
+TEST(BackwardPass, ACommitWhoseVectorIsNotCoveredDoesNotCount) {
   // The log that the other one depends on is read first, or last.
   for (const uint32_t one : {0u, 1u}) {
     const uint32_t other = 1 - one;
@@ -95,27 +105,11 @@ TEST(ForwardPass, ACommitWhoseVectorIsNotCoveredDoesNotCount) {
     const Passes passes(logs);
     EXPECT_EQ(NamesOf(passes[one]), (std::vector<uint64_t>{1, 3}));
     EXPECT_EQ(passes[one].losers(), 1u);
-    EXPECT_TRUE(passes[one].Counts(Lsn(logs[one].Start(1))));
-    EXPECT_FALSE(passes[one].Counts(Lsn(logs[one].Start(3))));
-    EXPECT_EQ(passes[one].losers_begin(), Lsn(logs[one].Start(2)));
-    EXPECT_EQ(passes[other].losers_begin(), passes[other].reader().position());
+    EXPECT_EQ(passes[other].winners(), 1u);
   }
 }
 
-TEST(ForwardPass, LosersBeginWhereTheFirstOpenOneDoes) {
-  LogBuilder log = Log();
-  AppendTxn(log, 1);
-  EXPECT_EQ(Passes({log})[0].losers_begin(), Lsn(log.End()));
-  const uint64_t open = log.End();
-  log.Change({.txn_id = 2, .flags = format::kChangeFirst});
-  AppendTxn(log, 3);
-  log.Change({.txn_id = 4, .flags = format::kChangeFirst});
-  EXPECT_EQ(Passes({log})[0].losers_begin(), Lsn(open));
-  log.Commit(2).Commit(4);
-  EXPECT_EQ(Passes({log})[0].losers_begin(), Lsn(log.End()));
-}
-
-TEST(ForwardPass, ElementsThatAnAnchorCoversAreNotCompared) {
+TEST(BackwardPass, ElementsThatAnAnchorCoversAreNotCompared) {
   LogBuilder one = Log(0, 2), two = Log(1, 2);
   AppendTxn(two, 9);
   const uint64_t end = two.End();
@@ -127,7 +121,7 @@ TEST(ForwardPass, ElementsThatAnAnchorCoversAreNotCompared) {
   EXPECT_EQ(NamesOf(passes[0]), (std::vector<uint64_t>{1}));
 }
 
-TEST(ForwardPass, ACommitThatMissesSeveralLogsIsOneLoser) {
+TEST(BackwardPass, ACommitThatMissesSeveralLogsIsOneLoser) {
   LogBuilder one = Log(0, 3);
   AppendTxn(one, 1, {0, 8, 8});
   AppendTxn(one, 2, {0, 0, 8});
@@ -138,47 +132,47 @@ TEST(ForwardPass, ACommitThatMissesSeveralLogsIsOneLoser) {
 
 // The anchor shows that all logs were durable up to END, whatever they have lost since. What has its place above BEGIN
 // may depend on what lies behind the END of another log.
-TEST(ForwardPass, AnEndBelowTheCheckpointsBeginThatDoesNotCountIsRefused) {
+TEST(BackwardPass, AnEndBelowTheCheckpointsBeginThatDoesNotCountIsRefused) {
   for (const bool below : {true, false}) {
     LogBuilder one = Log(0, 2);
     one.Uncompressed();
-    if (below) AppendTxn(one, 1, {0, 8});
+    const uint64_t lost = 1 << 20;
+    if (below) AppendTxn(one, 1, {0, lost});
     one.CheckpointBegin(1);
-    if (!below) AppendTxn(one, 1, {0, 8});
+    if (!below) AppendTxn(one, 1, {0, lost});
     one.CheckpointEnd(1);
-    const RestartPoint point{1, Lsn(one.Start(below ? 2 : 0)), Lsn(one.Start(3)), Lsn(0)};
+    LogBuilder other = Log(1, 2).CheckpointBegin(1).CheckpointEnd(1);
+    const std::vector<RestartPoint> points = {{1, Lsn(one.Start(below ? 2 : 0)), Lsn(one.Start(3)), Lsn(0)},
+                                              {1, Lsn(0), Lsn(other.Start(1)), Lsn(0)}};
     std::string what;
-    const ExitStatus status = Caught([&] { Passes({one, Log(1, 2)}, point); }, what);
+    const ExitStatus status = Caught([&] { Passes({one, other}, points); }, what);
     EXPECT_EQ(status, below ? ExitStatus::kCorrupt : ExitStatus::kOk) << what;
     EXPECT_EQ(what.find("depends on what a log has lost") != std::string::npos, below) << what;
   }
 }
 
-TEST(ForwardPass, FindsTheRecordsOfItsCheckpoint) {
+TEST(BackwardPass, FindsTheRecordsOfItsCheckpoint) {
   LogBuilder log = Log();
   log.CheckpointBegin(1).CheckpointEnd(1).CheckpointBegin(2).Void().CheckpointEnd(2).CheckpointBegin(3);
-  const auto passes_of = [&](uint32_t number, size_t begin, size_t end) {
-    return Passes({log}, {number, Lsn(log.Start(begin)), Lsn(log.Start(end)), Lsn(0)});
+  const auto refusal = [&](uint32_t number, size_t begin, size_t end) {
+    return Refusal(log, {number, Lsn(log.Start(begin)), Lsn(log.Start(end)), Lsn(0)});
   };
-  EXPECT_TRUE(passes_of(2, 2, 4)[0].found_begin());
-  EXPECT_TRUE(passes_of(2, 2, 4)[0].found_end());
-  EXPECT_TRUE(passes_of(3, 5, 5)[0].found_begin());
-  EXPECT_FALSE(passes_of(3, 5, 5)[0].found_end());
-  EXPECT_FALSE(passes_of(4, 5, 5)[0].found_begin());
-  const RestartPoint elsewhere{1, Lsn(8), Lsn(log.Start(1)), Lsn(0)}, later{1, Lsn(0), Lsn(log.Start(3)), Lsn(0)};
-  EXPECT_EQ(Refusal(log, elsewhere), "checkpoint that began elsewhere, according to the anchor");
-  EXPECT_EQ(Refusal(log, later), "checkpoint that ended elsewhere, according to the anchor");
+  EXPECT_EQ(Passes({log}, {2, Lsn(log.Start(2)), Lsn(log.Start(4)), Lsn(0)})[0].winners(), 0u);
+  const char* const none = "no checkpoint begins or ends here, as the run's anchor says";
+  EXPECT_EQ(refusal(3, 5, 5), none);
+  EXPECT_EQ(refusal(4, 5, 5), none);
+  EXPECT_EQ(refusal(1, 2, 1), "checkpoint that began elsewhere, according to the anchor");
+  EXPECT_EQ(refusal(1, 0, 3), "checkpoint that ended elsewhere, according to the anchor");
 }
 
-TEST(ForwardPass, ACheckpointMayFailAndLeaveNoEnd) {
+TEST(BackwardPass, ACheckpointMayFailAndLeaveNoEnd) {
   LogBuilder log = Log();
   log.CheckpointBegin(1).Change({.txn_id = 1, .number = 1, .flags = format::kChangeFirst}).CheckpointBegin(2);
   log.Change({.txn_id = 1, .number = 1}).Change({.txn_id = 1, .number = 2}).CheckpointEnd(2, {1});
-  const Passes passes({log}, {2, Lsn(log.Start(2)), Lsn(log.Start(5)), Lsn(0)});
-  EXPECT_TRUE(passes[0].found_end());
+  EXPECT_EQ(Passes({log}, {2, Lsn(log.Start(2)), Lsn(log.Start(5)), Lsn(0)})[0].winners(), 0u);
 }
 
-TEST(ForwardPass, CheckpointsOutOfOrderAreRefused) {
+TEST(BackwardPass, CheckpointsOutOfOrderAreRefused) {
   EXPECT_EQ(Refusal(Log().CheckpointBegin(1).CheckpointBegin(1)), "checkpoint that began before");
   EXPECT_EQ(Refusal(Log().CheckpointBegin(2).CheckpointBegin(1)), "checkpoint that began before");
   EXPECT_EQ(Refusal(Log().CheckpointEnd(1)), "end of a checkpoint that is not under way");
@@ -188,14 +182,14 @@ TEST(ForwardPass, CheckpointsOutOfOrderAreRefused) {
             "end of a checkpoint that is not under way");
 }
 
-TEST(ForwardPass, ChangesOfOtherCheckpointsThanTheOneAroundThemAreRefused) {
+TEST(BackwardPass, ChangesOfOtherCheckpointsThanTheOneAroundThemAreRefused) {
   EXPECT_EQ(Refusal(Log().Change({.txn_id = 1, .number = 1, .flags = format::kChangeFirst}).CheckpointBegin(1)),
             "change of a checkpoint that has not begun");
   EXPECT_EQ(Refusal(Log().CheckpointBegin(1).CheckpointBegin(2).Change({.txn_id = 1, .flags = format::kChangeFirst})),
             "change that a later checkpoint should have reached");
 }
 
-TEST(ForwardPass, ADependencyOnItsOwnFutureIsRefused) {
+TEST(BackwardPass, ADependencyOnItsOwnFutureIsRefused) {
   LogBuilder log = Log();
   AppendTxn(log.Uncompressed(), 1, {0});
   log.Change({.txn_id = 2, .flags = format::kChangeFirst});
@@ -203,12 +197,12 @@ TEST(ForwardPass, ADependencyOnItsOwnFutureIsRefused) {
   EXPECT_EQ(Refusal(log), "transaction that depends on its own log's future");
 }
 
-TEST(ForwardPass, TransactionsOfOtherSchemesAreRefused) {
+TEST(BackwardPass, TransactionsOfOtherSchemesAreRefused) {
   EXPECT_EQ(Refusal(Log().Data(2, {})), "transaction of another scheme in a differential log");
   EXPECT_EQ(Refusal(Log().Command(2, 0)), "transaction of another scheme in a differential log");
 }
 
-TEST(ForwardPass, AttemptsWithoutABeginningOrWithTwoAreRefused) {
+TEST(BackwardPass, AttemptsWithoutABeginningOrWithTwoAreRefused) {
   const BuiltChange first{.txn_id = 1, .flags = format::kChangeFirst}, further{.txn_id = 1};
   const BuiltChange undo{.txn_id = 1, .flags = format::kChangeCompensation};
   EXPECT_EQ(Refusal(Log().Change(further)), "change of a transaction that has not begun");
@@ -224,7 +218,7 @@ TEST(ForwardPass, AttemptsWithoutABeginningOrWithTwoAreRefused) {
 constexpr RestartPoint kTwoPass{0, Lsn(), Lsn(), Lsn(), {}, DiffMethod::kDl2p};
 constexpr RestartPoint kPhysical{0, Lsn(), Lsn(), Lsn(), {}, DiffMethod::kPl2p};
 
-TEST(ForwardPass, WhatAnAbortLeavesOfItsChangesIsRefusedWhereAllIsCompensated) {
+TEST(BackwardPass, WhatAnAbortLeavesOfItsChangesIsRefusedWhereAllIsCompensated) {
   const BuiltChange first{.txn_id = 1, .flags = format::kChangeFirst}, further{.txn_id = 1};
   const BuiltChange undo{.txn_id = 1, .flags = format::kChangeCompensation};
   const char* const refusal = "ABORT of a transaction whose changes were not all taken back";
@@ -234,7 +228,7 @@ TEST(ForwardPass, WhatAnAbortLeavesOfItsChangesIsRefusedWhereAllIsCompensated) {
   EXPECT_EQ(Passes({Log().Change(first).Change(undo).Abort(1)}, kTwoPass)[0].winners(), 0u);
 }
 
-TEST(ForwardPass, RecordsOfAnotherMethodThanTheAnchorsAreRefused) {
+TEST(BackwardPass, RecordsOfAnotherMethodThanTheAnchorsAreRefused) {
   const BuiltChange xor_change{.txn_id = 1, .flags = format::kChangeFirst};
   const BuiltChange images{.txn_id = 1, .flags = format::kChangeFirst | format::kChangeImages};
   const char* const refusal = "record of another method than the anchor's";
@@ -247,7 +241,7 @@ TEST(ForwardPass, RecordsOfAnotherMethodThanTheAnchorsAreRefused) {
   EXPECT_EQ(Passes({Log().Change(images).Commit(1, {}, 1)}, kPhysical)[0].winners(), 1u);
 }
 
-TEST(ForwardPass, AnAbortWhoseVectorIsNotCoveredDoesNotCountAndIsNoLostTransaction) {
+TEST(BackwardPass, AnAbortWhoseVectorIsNotCoveredDoesNotCountAndIsNoLostTransaction) {
   constexpr uint16_t kImages = format::kChangeImages;
   LogBuilder log = Log(0, 2);
   for (const uint64_t needed : {8, 0}) {
@@ -255,13 +249,21 @@ TEST(ForwardPass, AnAbortWhoseVectorIsNotCoveredDoesNotCountAndIsNoLostTransacti
     log.Change({.txn_id = 1, .flags = format::kChangeCompensation | kImages}).Abort(1, {0, needed}, 1);
   }
   const Passes passes({log, Log(1, 2)}, kPhysical);
-  EXPECT_FALSE(passes[0].Counts(Lsn(log.Start(2))));
-  EXPECT_TRUE(passes[0].Counts(Lsn(log.Start(5))));
+  const auto covered = [&](uint64_t needed) {
+    LogBuilder end = Log(0, 2);
+    end.Uncompressed().Abort(1, {0, needed}, 1);
+    format::RecordHeader header;
+    std::memcpy(&header, end.Stream().data(), sizeof header);
+    const std::vector<Lsn> ends = {Lsn(log.End()), Lsn(0)};
+    return IsCovered({header, std::span(end.Stream()).subspan(sizeof header), 2}, 0, ends);
+  };
+  EXPECT_FALSE(covered(8));
+  EXPECT_TRUE(covered(0));
   EXPECT_EQ(passes[0].winners(), 0u);
   EXPECT_EQ(passes[0].losers(), 0u);
 }
 
-TEST(ForwardPass, ChangesThatFitNoTableAreRefused) {
+TEST(BackwardPass, ChangesThatFitNoTableAreRefused) {
   EXPECT_EQ(Refusal(Log().Change({.txn_id = 1, .table = 1, .flags = format::kChangeFirst})),
             "change of an unknown table");
   EXPECT_EQ(Refusal(Log().Change({.txn_id = 1, .slot = 4, .flags = format::kChangeFirst})),
@@ -270,7 +272,7 @@ TEST(ForwardPass, ChangesThatFitNoTableAreRefused) {
             "image of another length than its table's tuples");
 }
 
-TEST(ForwardPass, WhatTheAnchorPromisesOfTransactionsIsChecked) {
+TEST(BackwardPass, WhatTheAnchorPromisesOfTransactionsIsChecked) {
   const BuiltChange first{.txn_id = TxnId::Make(WorkerId(1), 7).value, .flags = format::kChangeFirst};
   LogBuilder log = Log();
   log.Change(first).CheckpointBegin(1).CheckpointEnd(1).Abort(first.txn_id);
@@ -285,6 +287,16 @@ TEST(ForwardPass, WhatTheAnchorPromisesOfTransactionsIsChecked) {
   const std::vector<uint64_t> ended_below = {0, 8};
   point.ended_below = ended_below;
   EXPECT_EQ(Refusal(listed, point), "record of a transaction that had ended before the anchor's checkpoint began");
+}
+
+TEST(BackwardPass, ARunEndThatCountsOtherTransactionsIsRefused) {
+  LogBuilder log = Log();
+  AppendTxn(log, 1);
+  AppendTxn(log, 2).RunEnd();
+  EXPECT_EQ(Passes({log})[0].winners(), 2u);
+  LogBuilder wrong = Log();
+  AppendTxn(wrong, 1).RunEnd({}, 2);
+  EXPECT_EQ(Refusal(wrong), "RUN_END counts 2 transactions, the log holds 1");
 }
 
 // ---- Logs that were truncated below what is needed ----------------------------------------------------------------
@@ -317,7 +329,7 @@ std::string RefusalBehindACut(const std::function<void(LogBuilder&)>& append) {
   return status == ExitStatus::kOk ? "" : what.substr(what.find(": ") + 2);
 }
 
-TEST(ForwardPassOfACutLog, BeginsWhereTheAnchorSays) {
+TEST(BackwardPassOfACutLog, BeginsWhereTheAnchorSays) {
   LogBuilder log = Log();
   for (int i = 0; i < 300; ++i) AppendTxn(log, Id(0, 1));
   log.Change(Change(Id(0, 4), 2, format::kChangeFirst)).Commit(Id(0, 4));
@@ -325,12 +337,10 @@ TEST(ForwardPassOfACutLog, BeginsWhereTheAnchorSays) {
   log = WithCheckpoint(log);
   const Passes passes({log}, PointAt(log, 600), /*cut=*/true);
   EXPECT_EQ(NamesOf(passes[0]), (std::vector<uint64_t>{Id(0, 4)}));
-  EXPECT_TRUE(passes[0].found_end());
-  EXPECT_EQ(passes[0].reader().block_starts().front(), Lsn(log.Start(600)));
-  EXPECT_EQ(passes[0].reader().RecordStartUpTo(Lsn(0)), Lsn(log.Start(600)));
+  EXPECT_EQ(passes.pass(0).Starts().front(), Lsn(log.Start(600)));
 }
 
-TEST(ForwardPassOfACutLog, AttemptsWithoutAFirstChangeHadEnded) {
+TEST(BackwardPassOfACutLog, AttemptsWithoutAFirstChangeHadEnded) {
   const auto change = [](uint64_t id) { return Change(id, 2); };
   EXPECT_EQ(RefusalBehindACut([&](LogBuilder& log) { log.Change(change(Id(0, 4))).Commit(Id(0, 4)); }), "");
   EXPECT_EQ(RefusalBehindACut([&](LogBuilder& log) { log.Commit(Id(0, 4)).Abort(Id(1, 9)); }), "");
@@ -340,12 +350,12 @@ TEST(ForwardPassOfACutLog, AttemptsWithoutAFirstChangeHadEnded) {
             "")
       << "it is tried again under its id";
   EXPECT_EQ(RefusalBehindACut([&](LogBuilder& log) { log.Change(change(Id(0, 4))); }),
-            "change that is needed, and not according to the anchor");
+            "checkpoint's end that does not list a transaction with changes in the backup");
   EXPECT_EQ(RefusalBehindACut([&](LogBuilder& log) { log.Commit(Id(0, 5)); }),
             "COMMIT of a transaction that is needed, and not according to the anchor");
   EXPECT_EQ(RefusalBehindACut([&](LogBuilder& log) { log.Abort(Id(0, 6)); }),
             "end of a transaction that has changed nothing");
-  EXPECT_EQ(RefusalBehindACut([&](LogBuilder& log) { log.Change(change(Id(2, 1))); }),
+  EXPECT_EQ(RefusalBehindACut([&](LogBuilder& log) { log.Change(change(Id(2, 1))).Commit(Id(2, 1)); }),
             "change of a transaction that has not begun")
       << "there is no such worker";
   EXPECT_EQ(RefusalBehindACut([&](LogBuilder& log) { log.Commit(Id(0, 3)).Commit(Id(0, 4)); }),
@@ -357,14 +367,14 @@ TEST(ForwardPassOfACutLog, AttemptsWithoutAFirstChangeHadEnded) {
             "COMMIT of a transaction that was taken back");
 }
 
-TEST(ForwardPassOfACutLog, NothingIsCutAboveBegin) {
+TEST(BackwardPassOfACutLog, NothingIsCutAboveBegin) {
   LogBuilder log = Log();
   log.Void().CheckpointBegin(3).CheckpointEnd(3).Abort(Id(0, 5));
   const RestartPoint point{3, Lsn(log.Start(1)), Lsn(log.Start(2)), Lsn(log.Start(1)), kEnded};
   EXPECT_EQ(Refusal(log, point, true), "end of a transaction that has changed nothing");
 }
 
-TEST(ForwardPassOfACutLog, NumbersAreThoseOfTheCheckpointThatTheNextOneShows) {
+TEST(BackwardPassOfACutLog, NumbersAreThoseOfTheCheckpointThatTheNextOneShows) {
   const auto change = [](uint32_t number) { return Change(Id(0, 4), number, format::kChangeFirst); };
   const auto refusal = [&](uint32_t number) {
     return RefusalBehindACut([&](LogBuilder& log) { log.Change(change(number)).Commit(Id(0, 4)); });
@@ -376,7 +386,7 @@ TEST(ForwardPassOfACutLog, NumbersAreThoseOfTheCheckpointThatTheNextOneShows) {
 }
 
 // Checkpoint 2 began below what is needed, or behind it; or it ended there.
-TEST(ForwardPassOfACutLog, AnEarlierCheckpointMayBeginOrEndInIt) {
+TEST(BackwardPassOfACutLog, AnEarlierCheckpointMayBeginOrEndInIt) {
   const auto change = [](uint32_t number) { return Change(Id(0, 4), number, format::kChangeFirst); };
   const auto refusal = [&](uint32_t number, bool begins) {
     LogBuilder log = Log();
@@ -397,9 +407,9 @@ TEST(ForwardPassOfACutLog, AnEarlierCheckpointMayBeginOrEndInIt) {
   EXPECT_EQ(refusal(1, false), "");
   EXPECT_EQ(refusal(0, false), "change that a later checkpoint should have reached");
   EXPECT_EQ(RefusalBehindACut([](LogBuilder& log) { log.CheckpointBegin(4); }),
-            "checkpoint that the anchor's should have preceded");
+            "checkpoint that began before");
   EXPECT_EQ(RefusalBehindACut([](LogBuilder& log) { log.CheckpointEnd(3); }),
-            "end of a checkpoint that is not under way");
+            "checkpoint that ended elsewhere, according to the anchor");
 }
 
 }  // namespace
