@@ -19,12 +19,19 @@ namespace {
 // Behind a chunk, for the rest of its last record; one that is longer moves the chunk.
 constexpr size_t kRestBytes = 4 * kBlockBytes;
 
+// A disk seeks from a chunk to the one below, so it reads several blocks at once; memory does not.
+constexpr size_t kBlocksPerSeek = 4;
+size_t ChunkBytes(BlockDevice& device, size_t block_bytes) {
+  const size_t blocks = device.is_memory() ? 1 : kBlocksPerSeek;
+  return RoundUp(std::max<size_t>(block_bytes, 1), kBlockBytes) * device.disks() * blocks;
+}
+
 }  // namespace
 
-BackwardChunks::BackwardChunks(const LogSource& source, const LogRange& range, size_t chunk_bytes, bool read_ahead)
+BackwardChunks::BackwardChunks(const LogSource& source, const LogRange& range, size_t block_bytes, bool read_ahead)
     : source_(source),
       range_(range),
-      chunk_bytes_(RoundUp(std::max<size_t>(chunk_bytes, 1), kBlockBytes) * source.device->disks()),
+      chunk_bytes_(ChunkBytes(*source.device, block_bytes)),
       read_ahead_(read_ahead && !source.device->is_memory()),
       check_(source, range.high),
       known_(range.high),
@@ -35,6 +42,7 @@ bool BackwardChunks::Load(Chunk& chunk) {
   if (known_ <= range_.low) return false;
   for (;;) {
     TakePiece(chunk);
+    ReadAhead();
     const std::optional<Lsn> start = FirstStart(chunk);
     KeepFor(start.value_or(known_), chunk);
     if (!start) continue;
@@ -47,7 +55,8 @@ bool BackwardChunks::Load(Chunk& chunk) {
 }
 
 void BackwardChunks::ReadAhead() {
-  if (!read_ahead_ || read_.started() || known_ <= range_.low) return;
+  const bool is_all_read = known_ <= range_.low || unread_ <= BlockBelow(range_.low);
+  if (!read_ahead_ || read_.started() || is_all_read) return;
   StartReading(next_, /*ahead=*/true);
 }
 

@@ -11,8 +11,8 @@
 // A record that crosses a chunk's begin is in the chunk where it starts, whose bytes are completed by the chunk behind.
 // Where the records do not lead there a part of the log is damaged, as all of it was durable once.
 //
-// With read-ahead the chunk below is read in the background while one is visited. A chunk is about `chunk_bytes` long,
-// or as its longest record.
+// With read-ahead the chunk below is read in the background while one is visited. A chunk is about as long as
+// some blocks of `block_bytes` on each disk of the device, or as its longest record.
 //
 // Threads: one at a time.
 #pragma once
@@ -43,12 +43,12 @@ class BackwardChunks {
   };
 
   // A record starts at range.low, and one ends at range.high.
-  BackwardChunks(const LogSource& source, const LogRange& range, size_t chunk_bytes, bool read_ahead);
+  BackwardChunks(const LogSource& source, const LogRange& range, size_t block_bytes, bool read_ahead);
 
-  // Reads the chunk below the last one into `chunk`, whose memory is used again. False: there is none. Throws Error:
-  // kIo from the device, kCorrupt where records do not lead to those behind.
+  // Reads the chunk below the last one into `chunk`, whose memory is used again, and starts to read the one below that.
+  // False: there is none. Throws Error: kIo from the device, kCorrupt where records do not lead to those behind.
   bool Load(Chunk& chunk);
-  // Starts to read the chunk that Load will be asked for next.
+  // Starts to read the chunk that Load will be asked for first.
   void ReadAhead();
 
   // Of the chunks so far, descending: where their first records start.

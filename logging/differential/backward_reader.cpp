@@ -7,17 +7,16 @@ namespace dbx {
 
 using format::RecordHeader;
 
-BackwardReader::BackwardReader(const LogSource& source, const LogRange& range, size_t chunk_bytes, bool read_ahead,
+BackwardReader::BackwardReader(const LogSource& source, const LogRange& range, size_t block_bytes, bool read_ahead,
                                KeptLog* kept)
     : kept_(kept),
-      chunks_(source, {range.low, kept == nullptr ? range.high : kept->begin().value_or(range.high)}, chunk_bytes,
+      chunks_(source, {range.low, kept == nullptr ? range.high : kept->begin().value_or(range.high)}, block_bytes,
               read_ahead) {}
 
 void BackwardReader::Fill(size_t bytes_max) {
   for (size_t bytes = 0; bytes < bytes_max; bytes += filled_.back().room) {
     BackwardChunks::Chunk chunk;
     if (!chunks_.Load(chunk)) return;
-    chunks_.ReadAhead();
     filled_.push_back(std::move(chunk));
   }
 }
@@ -56,14 +55,13 @@ bool BackwardReader::LoadKept() {
   return true;
 }
 
-// The chunk below, and the one below that is read meanwhile.
+// The chunk below.
 bool BackwardReader::Load() {
   if (!filled_.empty()) {
     chunk_ = std::move(filled_.front());
     filled_.pop_front();
-  } else {
-    if (!chunks_.Load(chunk_)) return false;
-    chunks_.ReadAhead();
+  } else if (!chunks_.Load(chunk_)) {
+    return false;
   }
   std::swap(records_, chunk_.records);
   bytes_ = chunk_.bytes();

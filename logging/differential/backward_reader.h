@@ -22,7 +22,7 @@ class BackwardReader {
  public:
   // A record starts at range.low, and one ends at range.high. `kept`, if it is not null, has the end of the valid
   // prefix; it is used up.
-  BackwardReader(const LogSource& source, const LogRange& range, size_t chunk_bytes, bool read_ahead,
+  BackwardReader(const LogSource& source, const LogRange& range, size_t block_bytes, bool read_ahead,
                  KeptLog* kept = nullptr);
 
   // Reads chunks into memory before they are visited, until they have `bytes_max` bytes or all is read. Throws Error,

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/bytes.h"
 #include "logging/record_builder.h"
 #include "tests/logging/caught.h"
 #include "tests/logging/gated_device.h"
@@ -253,11 +254,12 @@ TEST(BackwardReader, AFileThatBecameShorterIsRefused) {
   EXPECT_NE(what.find("the file is shorter than before"), std::string::npos) << what;
 }
 
-// The last record of the first chunk becomes a longer one, whose body is the first record of the next chunk.
+// The last record of a chunk becomes a longer one, whose body is the first record of the next chunk.
 TEST(BackwardReader, AChainThatDoesNotMeetTheKnownStartIsRefused) {
   LogBuilder image(kRunId);
-  while (image.End() < 3 * kBlock) image.Void(104);
-  const uint64_t last = kBlock / 104 * 104;
+  while (image.End() < 8 * kBlock) image.Void(104);
+  // A chunk has four blocks.
+  const uint64_t last = (RoundUp(image.End(), kBlock) - 4 * kBlock) / 104 * 104;
   auto changed = image.Bytes();
   RecordHeader header;
   std::memcpy(&header, changed.data() + FileOffset(last), sizeof header);
