@@ -200,7 +200,8 @@ MUTANT_TESTS := tests/models tests/storage/btree_bounds_test.cpp \
   $(addprefix tests/logging/,log_tail_test.cpp device/file_device_test.cpp \
   device/posix_file_system_test.cpp device/write_window_test.cpp lsn_vector_test.cpp \
   taurus/taurus_log_test.cpp eleda/grasshopper_test.cpp differential/backward_reader_test.cpp \
-  differential/baseline_recovery_test.cpp differential/log_end_test.cpp differential/differential_log_test.cpp differential/transaction_table_test.cpp \
+  differential/baseline_recovery_test.cpp differential/differential_log_test.cpp \
+  differential/log_end_test.cpp differential/transaction_table_test.cpp lv_metadata_test.cpp \
   eleda/eleda_worker_test.cpp silo_r/silo_r_log_test.cpp silo_r/silo_r_recovery_test.cpp)
 mutant_tests:
 	+@$(MAKE) --no-print-directory SANITIZE=mutants TESTS='$(MUTANT_TESTS)' PAIRS= tests

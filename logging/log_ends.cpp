@@ -63,13 +63,6 @@ std::vector<TailFindings> ExamineTails(std::span<const LogReader* const> readers
 
 }  // namespace
 
-void ThrowNotDurable(const LogReader& reader, const DurabilityProof& proof, const LogSource& shown_in) {
-  ThrowDamaged(reader.source(), reader.position(),
-               std::string(reader.end_reason()) + ", but the " + proof.what + " at " + PlaceOf(shown_in, proof.at) +
-                   " shows that it was durable up to offset " +
-                   std::to_string(reader.source().OffsetOf(proof.until)));
-}
-
 void JudgeEnds(std::span<const LogReader* const> readers, uint32_t threads_max, ReplaySummary& summary) {
   ProofPerLog proofs;
   summary.clean_end = true;
@@ -103,7 +96,10 @@ void JudgeEnds(std::span<const LogReader* const> readers, uint32_t threads_max, 
     const DurabilityProof& proof = proofs[log];
     summary.durable.push_back(DurableStart(reader, proof.until));
     if (proof.until <= reader.position()) continue;
-    ThrowNotDurable(reader, proof, readers[proof.shown_in]->source());
+    ThrowDamaged(reader.source(), reader.position(),
+                 std::string(reader.end_reason()) + ", but the " + proof.what + " at " +
+                     PlaceOf(readers[proof.shown_in]->source(), proof.at) + " shows that it was durable up to offset " +
+                     std::to_string(reader.source().OffsetOf(proof.until)));
   }
 }
 

@@ -19,6 +19,7 @@ namespace dbx {
 // Where the time of a restart from a backup went (logging/differential/differential_recovery.h): of each stage from the
 // begin of its first task to the end of its last one.
 struct RestartTimes {
+  // Also the analysis of the baselines of differential logging: what their pass backward reads to find the winners.
   double ends_seconds = 0;
   double backup_seconds = 0;
   double redo_seconds = 0;
@@ -59,9 +60,6 @@ struct ReplaySummary {
     for (const uint64_t sequence : sequences) next_sequence = std::max(next_sequence, sequence + 1);
   }
 };
-
-// Error(kCorrupt): the reader's log ends below what the proof shows, which is in `shown_in`.
-[[noreturn]] void ThrowNotDurable(const LogReader& reader, const DurabilityProof& proof, const LogSource& shown_in);
 
 // `readers`, one per log of the run, have ended. Fills in what the ends show, and refuses (Error kCorrupt) logs that
 // end before a position that was once durable. Tails are examined by up to `threads_max` threads.

@@ -15,7 +15,7 @@ namespace dbx {
 
 class RecordFinder {
  public:
-  // No record reaches beyond `end`.
+  // No record reaches beyond `end`, and none is asked for that starts there.
   RecordFinder(const LogSource& source, Lsn end) : source_(source), check_(source, end) {}
 
   // Reads the piece of the stream from `at` on, the start of a block; returns how many bytes there are.

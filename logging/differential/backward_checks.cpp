@@ -27,6 +27,7 @@ void BackwardChecks::VisitChange(const SlotChange& change, Lsn at) {
   attempt.bottom = at;
   const bool compensates = change.Has(format::kChangeCompensation);
   ++(compensates ? attempt.compensations : attempt.changes);
+  attempt.excess = std::max(attempt.excess + (compensates ? 1 : -1), 0);
   if (compensates && attempt.commits) Refuse(attempt.top, "COMMIT of a transaction that was taken back");
   if (change.number < point_.number) CheckIsListed(attempt, change.txn);
   const bool is_open_at_begin = point_.number > 0 && at < point_.needed && attempt.top >= point_.begin;
@@ -73,7 +74,12 @@ void BackwardChecks::CheckStillActive(TxnId txn, Lsn at) const {
 
 // Its first change was met.
 void BackwardChecks::CheckBegins(const Attempt& attempt) const {
-  if (attempt.compensations > attempt.changes) Refuse(attempt.bottom, "compensation of nothing");
+  if (attempt.excess > 0) Refuse(attempt.bottom, "compensation of nothing");
+  CheckTakenBack(attempt);
+}
+
+// All of its changes that were met, which are the last ones.
+void BackwardChecks::CheckTakenBack(const Attempt& attempt) const {
   const bool must_compensate = attempt.aborts && point_.method != DiffMethod::kDl1p;
   if (must_compensate && attempt.compensations < attempt.changes) {
     Refuse(attempt.top, "ABORT of a transaction whose changes were not all taken back");
@@ -140,6 +146,7 @@ void BackwardChecks::CheckCut(TxnId txn, const Attempt& attempt) const {
                           txn.sequence() <= point_.ended_below[worker] && LowestOf(txn.worker()) == txn;
   if (!may_be_cut) RefuseWithoutBegin(attempt);
   if (attempt.top >= point_.begin) Refuse(attempt.bottom, kNotAccordingToAnchor);
+  CheckTakenBack(attempt);
   // Its COMMIT had been filled before the checkpoint asked for the sequences.
   if (attempt.commits && txn.sequence() == point_.ended_below[worker]) {
     Refuse(attempt.top, "COMMIT of a transaction that is needed, and not according to the anchor");

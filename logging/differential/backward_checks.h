@@ -7,9 +7,9 @@
 //
 // Checked are:
 //  - the ends of transactions are as the run's method logs them, and so are changes
-//  - attempts to run a transaction: one first change, further ones, one COMMIT or ABORT, without which it is the last
-//    one under its id; no COMMIT after a compensation, and no ABORT without all compensations, where the method logs
-//    them always
+//  - attempts to run a transaction: one first change, further ones, one COMMIT or ABORT, without which its worker does
+//    not try it again at once; no COMMIT after a compensation, and no ABORT without all compensations, where the method
+//    logs them always
 //  - checkpoints: BEGINs count up, an END follows its BEGIN; the number of a change is that of the last BEGIN before
 //    it, or one less, as pages are reached by one checkpoint after the other
 //  - the anchor: BEGIN and END of its checkpoint are where it says; above BEGIN nothing is of transactions that had
@@ -36,6 +36,7 @@
 #include <span>
 #include <vector>
 
+#include "base/check.h"
 #include "base/types.h"
 #include "logging/differential/restart_point.h"
 #include "logging/differential/slot_change.h"
@@ -48,7 +49,9 @@ class BackwardChecks {
  public:
   // `source` is read down to First(). `ends` are those of all logs, and outlive this.
   BackwardChecks(const LogSource& source, const RestartPoint& point, std::span<const Lsn> ends, bool with_names)
-      : source_(source), point_(point), ends_(ends), with_names_(with_names) {}
+      : source_(source), point_(point), ends_(ends), with_names_(with_names) {
+    CHECK(!source.is_cut() || point.number > 0);
+  }
 
   // The records, newest first. All throw Error(kCorrupt).
   void VisitChange(const SlotChange& change, Lsn at);
@@ -72,6 +75,7 @@ class BackwardChecks {
     Lsn bottom;  // of its last record that was met
     uint32_t changes = 0;
     uint32_t compensations = 0;
+    int32_t excess = 0;  // compensations whose changes were not met yet
     bool is_open = false;
     bool commits = false;
     bool aborts = false;
@@ -86,6 +90,7 @@ class BackwardChecks {
   void CheckMethod(bool is_physical, Lsn at) const;
   void CheckStillActive(TxnId txn, Lsn at) const;
   void CheckBegins(const Attempt& attempt) const;
+  void CheckTakenBack(const Attempt& attempt) const;
   void CheckIsListed(const Attempt& attempt, TxnId txn) const;
   void CheckCut(TxnId txn, const Attempt& attempt) const;
   [[noreturn]] void RefuseWithoutBegin(const Attempt& attempt) const;

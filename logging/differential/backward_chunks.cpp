@@ -26,6 +26,12 @@ size_t ChunkBytes(BlockDevice& device, size_t block_bytes) {
   return RoundUp(std::max<size_t>(block_bytes, 1), kBlockBytes) * device.disks() * blocks;
 }
 
+// No record is longer than its ring. What a header says of a ring need not be true.
+constexpr uint64_t kRecordBytesMax = 256 << 20;
+uint64_t RecordBytesMax(const LogSource& source) {
+  return source.ring_bytes == 0 ? kRecordBytesMax : std::min(source.ring_bytes, kRecordBytesMax);
+}
+
 }  // namespace
 
 BackwardChunks::BackwardChunks(const LogSource& source, const LogRange& range, size_t block_bytes, bool read_ahead)
@@ -33,6 +39,7 @@ BackwardChunks::BackwardChunks(const LogSource& source, const LogRange& range, s
       range_(range),
       chunk_bytes_(ChunkBytes(*source.device, block_bytes)),
       read_ahead_(read_ahead && !source.device->is_memory()),
+      record_bytes_max_(RecordBytesMax(source)),
       check_(source, range.high),
       known_(range.high),
       unread_(RoundUp(range.high.value(), kBlockBytes)) {}
@@ -94,6 +101,7 @@ void BackwardChunks::TakePiece(Chunk& chunk) {
     chunk.buffer = std::move(longer);
   }
   if (!completes_.empty()) std::memcpy(chunk.buffer->data() + bytes, completes_.data(), completes_.size());
+  unread_behind_ = unread_;
   unread_ = chunk.from;
 }
 
@@ -101,12 +109,15 @@ void BackwardChunks::TakePiece(Chunk& chunk) {
 std::optional<Lsn> BackwardChunks::FirstStart(const Chunk& chunk) const {
   if (chunk.from <= range_.low) return range_.low;
   RecordHeader header;
-  for (Lsn at = chunk.from; known_ - at >= sizeof header; at += format::kRecordAlignment) {
+  // What completes the chunk was searched before, but for a header that begins in the chunk.
+  const Lsn end = std::min(known_, unread_behind_);
+  for (Lsn at = chunk.from; at < end && known_ - at >= sizeof header; at += format::kRecordAlignment) {
     std::memcpy(&header, chunk.bytes() + (at - chunk.from), sizeof header);
     if (check_.MayBeHeader(header, at) && check_.HeaderFault(header, at) == nullptr) return at;
   }
-  const bool is_too_long = source_.ring_bytes > 0 && known_ - chunk.from > source_.ring_bytes;
-  if (is_too_long) ThrowDamaged(source_, chunk.from, "no record that leads to the valid ones behind it");
+  if (known_ - chunk.from > record_bytes_max_) {
+    ThrowDamaged(source_, chunk.from, "no record that leads to the valid ones behind it");
+  }
   return std::nullopt;
 }
 

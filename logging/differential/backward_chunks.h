@@ -66,9 +66,11 @@ class BackwardChunks {
   const LogRange range_;
   const size_t chunk_bytes_;
   const bool read_ahead_;  // not from memory: a copy gains nothing from another thread
+  const uint64_t record_bytes_max_;
   const RecordCheck check_;
   Lsn known_;                         // where the records that were handed over begin
   Lsn unread_;                        // the end of the blocks that were not read
+  Lsn unread_behind_;                 // the same before the last piece
   std::vector<std::byte> completes_;  // what lies from unread_ up to known_
   std::vector<Lsn> starts_;
   Chunk next_;  // is read ahead

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string>
 
+#include "base/clock.h"
+
 namespace dbx {
 
 using format::RecordHeader;
@@ -13,6 +15,7 @@ BackwardPass::BackwardPass(LogEnd& end, const RestartPoint& point, std::span<con
     : end_(end),
       source_(end.source()),
       point_(point),
+      ends_(ends),
       reader_(source_, {source_.First(), end.end()}, options.block_bytes, options.read_ahead, &end.kept()),
       checks_(source_, point, ends, options.with_names),
       transactions_(point.method),
@@ -22,6 +25,7 @@ void BackwardPass::Run() {
   RecordHeader header;
   std::span<const std::byte> body;
   bool below_begin = false;
+  begin_ticks_ = Clock::NowTicks();
   while (reader_.Previous(header, body)) {
     if (!below_begin && point_.number > 0 && Lsn(header.lsn) < point_.begin) {
       below_begin = true;
@@ -32,6 +36,12 @@ void BackwardPass::Run() {
   }
   checks_.Finish();
   CheckRunEnd();
+  all_ = TicksSoFar();
+  if (point_.method == DiffMethod::kDl1p) undo_ = all_;
+}
+
+BackwardPass::Ticks BackwardPass::TicksSoFar() const {
+  return {Clock::NowTicks() - begin_ticks_, reader_.read_ticks()};
 }
 
 // The shape of each record was checked when it was read.
@@ -64,9 +74,20 @@ void BackwardPass::TakeTotals(const RecordView& record, Lsn at) {
   const char* fault = type.state(record, facts);
   if (fault == nullptr) fault = totals_.Take(source_, type, facts, at);
   if (fault != nullptr) ThrowDamaged(source_, at, fault);
+  if (facts.durable_logs) CheckAnchor(*facts.durable_logs, at);
   if (!facts.run_end) return;
   if (at + record.header.length < end_.end()) ThrowDamaged(source_, at, "RUN_END with records behind it");
   run_end_at_ = at;
+}
+
+// Those where the ends were searched were compared when they were judged.
+void BackwardPass::CheckAnchor(const LsnPerLog& durable, Lsn at) const {
+  for (uint32_t log = 0; log < source_.log_count; ++log) {
+    if (durable[log] <= ends_[log]) continue;
+    ThrowDamaged(source_, at, "anchor that shows log " + std::to_string(log) + " to have been durable up to LSN " +
+                                  std::to_string(durable[log].value()) + ", but it ends at LSN " +
+                                  std::to_string(ends_[log].value()));
+  }
 }
 
 void BackwardPass::VisitEnd(const RecordView& record, Lsn at) {
@@ -91,6 +112,7 @@ void BackwardPass::VisitChange(const RecordView& record, Lsn at) {
   checks_.VisitChange(change, at);
   if (!transactions_.Change(change.txn, change.Has(format::kChangeFirst), IsInBackup(change.number))) return;
   point_.method == DiffMethod::kPl2p ? player_.Play(change, Image::kBefore) : player_.Play(change);
+  if (point_.method != DiffMethod::kDl1p) undo_ = TicksSoFar();
 }
 
 void BackwardPass::CheckRunEnd() const {

@@ -2,7 +2,7 @@
 // transaction_table.h decides). With DL1P it is all: changes of winners that the backup lacks are redone, and changes
 // of others that it has are undone, by the same operation. With DL2P it undoes what losers have left, whose changes a
 // second pass redoes with all others; with PL2P it puts the images back that were there before losers' changes that the
-// backup has. Every record is checked on the way (backward_checks.h), down to where the backup needs none.
+// backup has. Every record is checked on the way (backward_checks.h), down to where the log begins or was truncated.
 //
 // Passes over different logs run side by side, in any order, and beside the load of the backup: XOR commutes, and each
 // change is applied under its page's latch. Images do not commute: with PL2P the backup is there before. No two losers
@@ -51,8 +51,14 @@ class BackwardPass {
   const ChangePlayer& player() const { return player_; }
   // Where records start, ascending: the first that was read, and one of each part of the log.
   std::vector<Lsn> Starts() const;
-  // Spent in waiting for the log.
-  uint64_t read_ticks() const { return reader_.read_ticks(); }
+  // How long the pass took, and waited for its log, until the last change was met that it had to undo or redo. With
+  // DL1P that is all. The rest finds out only which transactions count (analysis, ARIES).
+  struct Ticks {
+    uint64_t run = 0;
+    uint64_t read = 0;
+  };
+  Ticks undo() const { return undo_; }
+  Ticks analysis() const { return {all_.run - undo_.run, all_.read - undo_.read}; }
 
  private:
   bool IsInBackup(uint32_t number) const { return number < point_.number; }
@@ -61,16 +67,21 @@ class BackwardPass {
   void VisitCheckpointEnd(const RecordView& record, Lsn at);
   void VisitChange(const RecordView& record, Lsn at);
   void TakeTotals(const RecordView& record, Lsn at);
+  void CheckAnchor(const LsnPerLog& durable, Lsn at) const;
   void CheckRunEnd() const;
   void PrefetchAhead() const;
+  Ticks TicksSoFar() const;
 
   const LogEnd& end_;
   const LogSource source_;
   const RestartPoint point_;
+  const std::span<const Lsn> ends_;
   BackwardReader reader_;
   BackwardChecks checks_;
   LogTotals totals_;
   Lsn run_end_at_;
+  uint64_t begin_ticks_ = 0;
+  Ticks undo_, all_;
   TransactionTable transactions_;
   ChangePlayer player_;
 };

@@ -28,7 +28,7 @@ constexpr uint32_t kLevelMin = 1, kLevelMax = 4;
 // At level 4 images of the backup are combined with changes by XOR.
 constexpr uint32_t LevelMaxOf(DiffMethod method) { return method == DiffMethod::kPl2p ? 3 : kLevelMax; }
 
-enum Stage : uint32_t { kTail, kEnds, kFill, kBackward, kRedo, kBackup, kAdopt };
+enum Stage : uint32_t { kEnds, kJudge, kFill, kBackward, kRedo, kBackup, kAdopt };
 constexpr uint32_t After(std::initializer_list<Stage> stages) {
   uint32_t mask = 0;
   for (const Stage stage : stages) mask |= 1u << stage;
@@ -145,13 +145,13 @@ class RestartRun {
 
   std::vector<StagedWork::Stage> Stages() const {
     std::vector<StagedWork::Stage> stages(kAdopt + 1);
-    stages[kTail] = {logs_, 0};
-    stages[kEnds] = {1, After({kTail})};
+    stages[kEnds] = {logs_, 0};
+    stages[kJudge] = {1, After({kEnds})};
     // Besides, level 3 reads the logs beside the backup, and level 4 plays them, too.
     stages[kBackup] = {input_.backup->parts() * static_cast<uint32_t>(database_.table_count()),
-                       Reaches(3) ? 0 : After({kEnds})};
-    stages[kFill] = {level_ == 3 ? logs_ : 0, After({kEnds})};
-    stages[kBackward] = {logs_, Reaches(4) ? After({kEnds}) : After({kEnds, kFill, kBackup})};
+                       Reaches(3) ? 0 : After({kJudge})};
+    stages[kFill] = {level_ == 3 ? logs_ : 0, After({kJudge})};
+    stages[kBackward] = {logs_, Reaches(4) ? After({kJudge}) : After({kJudge, kFill, kBackup})};
     if (method_ == DiffMethod::kDl2p) stages[kRedo] = {logs_, After({kBackward})};
     if (method_ == DiffMethod::kPl2p) stages[kRedo] = {1, After({kBackward})};
     stages[kAdopt] = {settings_.workers, After({kBackup, kRedo, kBackward})};
@@ -185,20 +185,29 @@ class RestartRun {
       const StageTime& time = times_[stage];
       return time.end > time.begin ? Clock::ToSeconds(time.end - time.begin) : 0;
     };
-    uint64_t read_ticks = 0;
+    // Of passes side by side.
+    const auto share = [&](uint64_t ticks) { return Clock::ToSeconds(ticks / std::min(settings_.workers, logs_)); };
+    uint64_t read_ticks = 0, analysis_ticks = 0;
     for (const auto& pass : redo_) read_ticks += pass == nullptr ? 0 : pass->read_ticks();
-    for (const auto& pass : backward_) read_ticks += pass->read_ticks();
-    read_ticks /= std::min(settings_.workers, logs_);
-    if (physical_redo_ != nullptr) read_ticks += physical_redo_->read_ticks();  // one pass over all logs
-    return {seconds(kTail),  seconds(kBackup), seconds(kRedo), seconds(kFill) + seconds(kBackward),
-            seconds(kAdopt), Clock::ToSeconds(read_ticks)};
+    for (const auto& pass : backward_) {
+      read_ticks += pass->undo().read;
+      analysis_ticks += pass->analysis().run;
+    }
+    const double analysis = share(analysis_ticks);
+    const double one_pass = physical_redo_ == nullptr ? 0 : Clock::ToSeconds(physical_redo_->read_ticks());
+    return {seconds(kEnds) + analysis,
+            seconds(kBackup),
+            seconds(kRedo),
+            std::max(seconds(kFill) + seconds(kBackward) - analysis, 0.0),
+            seconds(kAdopt),
+            share(read_ticks) + one_pass};
   }
 
   void Run(const StagedWork::Task& task, WorkerId worker) {
     switch (task.stage) {
-      case kTail:
-        return ends_[task.index]->Run();
       case kEnds:
+        return ends_[task.index]->Run();
+      case kJudge:
         return JudgeLogs();
       case kBackup:
         return LoadPart(Database::IdOf(task.index / input_.backup->parts()), task.index % input_.backup->parts());
@@ -250,17 +259,8 @@ class RestartRun {
       summary_.next_sequence = std::max(summary_.next_sequence, totals.next_sequence);
       summary_.highest_stamp = std::max(summary_.highest_stamp, totals.stamp);
       summary_.durable_stamp = std::max(summary_.durable_stamp, totals.durable_stamp);
-      CheckProofs(totals);
     }
     NameEnded();
-  }
-
-  // Those of the ends were compared before.
-  void CheckProofs(const LogTotals& totals) const {
-    for (uint32_t log = 0; log < logs_; ++log) {
-      const DurabilityProof& proof = totals.proofs[log];
-      if (proof.until > summary_.frontier[log]) ThrowNotDurable(ends_[log]->reader(), proof, sources_[proof.shown_in]);
-    }
   }
 
   // Those whose records may have been truncated keep their names: none is used again.

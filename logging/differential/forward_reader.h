@@ -10,7 +10,7 @@
 // start to the next means that the device returned other bytes than before: damage.
 //
 // With read-ahead the next chunk is read in the background while one is visited. Memory is bounded by two chunks; a
-// chunk is about as long as a block of the pass, or as its longest record.
+// chunk is about as long as one of the pass, or as its longest record.
 //
 // Threads: one at a time.
 #pragma once

@@ -31,7 +31,7 @@ class Gallop {
         records_(source, limit_) {}
 
   Lsn Run() {
-    // A ring's length behind what is known nothing can be proved.
+    // Within a ring's length of what is known little can be proved, and little is to be read.
     if (limit_ <= known_ || limit_ - known_ <= source_.ring_bytes) return known_;
     source_.frozen() ? void(durable_ = limit_) : Search();
     return durable_ == known_ ? known_ : StartUpTo(durable_);
@@ -79,16 +79,16 @@ class Gallop {
     const Lsn from(at.value() - std::min(at.value(), kProbeBytes));
     Lsn start = known_;
     VisitRecords(std::max(from, known_), 2 * kProbeBytes, [&](const RecordHeader& header, std::span<const std::byte>) {
-      if (Lsn(header.lsn) <= at) start = Lsn(header.lsn);
+      if (known_ <= Lsn(header.lsn) && Lsn(header.lsn) <= at) start = Lsn(header.lsn);
     });
     return start;
   }
 
-  // The records in the block of `from` and behind it, from the first that is whole up to one that is not.
+  // The records in the block of `from` and behind it: from the first valid header up to a record that is not whole.
   void VisitRecords(Lsn from, uint64_t bytes, const auto& visit) {
     const uint64_t first = std::max(BlockBelow(from), source_.First()).value();
     const uint64_t block = BlockBelow(from).value();
-    const uint64_t end = block + records_.Load(block, bytes);
+    const uint64_t end = std::min(block + records_.Load(block, bytes), limit_.value());
     RecordHeader header;
     uint64_t at = first;
     while (at < end && !records_.HeaderAt(at, header)) at += format::kRecordAlignment;

@@ -6,8 +6,8 @@ one.
 from edits import Mutant, expression, raw, statement
 from sources import (
     ACTIVE_TRANSACTIONS, BACKUP_FILES, BACKWARD_CHUNKS, BACKWARD_PASS, BACKWARD_PASS_H, CHECKPOINTER, DIFFERENTIAL,
-    DIFFERENTIAL_RECORDS, DIFFERENTIAL_RECOVERY, FUZZY_CHECKPOINT, LOCKING, LOG_END, LOG_TRUNCATION, OPTIMISTIC,
-    PAGE_SCAN, PAGE_SPACE, PAGE_SPACE_H, PHYSICAL_REDO, RESTART_POINT, SLOT_CHANGE, TRANSACTION_TABLE, TWO_PASS_REDO,
+    DIFFERENTIAL_RECORDS, DIFFERENTIAL_RECOVERY, FUZZY_CHECKPOINT, LOCKING, LOG_END, LOG_TRUNCATION,
+    LV_METADATA, OPTIMISTIC, PAGE_SCAN, PAGE_SPACE, PAGE_SPACE_H, PHYSICAL_REDO, RESTART_POINT, SLOT_CHANGE, TRANSACTION_TABLE, TWO_PASS_REDO,
 )
 
 CELLS = "LOG_DIFFERENTIAL/LOG_DATA"
@@ -203,6 +203,9 @@ RESTART_MUTANTS = [
            [statement(DIFFERENTIAL_RECORDS, "facts.next_sequence = std::max(facts.next_sequence, id.sequence() + 1);", ""),
             statement(BACKWARD_PASS, "totals_.next_sequence = std::max(totals_.next_sequence, change.txn.sequence() + 1);", "")],
            CELLS),
+    Mutant("diff_forgotten_vectors_are_zeros", "a row whose vector was forgotten begins with zeros, which depend on nothing",
+           [expression(LV_METADATA, "durable - std::min(durable, forget_delta_bytes_)", "0")], CELLS,
+           test="LvMetadata.FreshIsAtLeastWhateverWasForgettable"),
     Mutant("diff_restart_believes_in_a_shorter_ring", "the search for a log's end takes for durable what was in the ring",
            [expression(LOG_END, "end - source_.ring_bytes", "end - source_.ring_bytes / 16")], CELLS,
            test="LogEnd.NothingThatWasNotDurableIsPassedOver"),

@@ -225,6 +225,8 @@ TEST(BackwardPass, WhatAnAbortLeavesOfItsChangesIsRefusedWhereAllIsCompensated) 
   EXPECT_EQ(Refusal(Log().Change(first).Abort(1), kTwoPass), refusal);
   EXPECT_EQ(Refusal(Log().Change(first).Change(further).Change(undo).Abort(1), kTwoPass), refusal);
   EXPECT_EQ(Refusal(Log().Change(first).Change(undo).Change(undo)), "compensation of nothing");
+  EXPECT_EQ(Refusal(Log().Change(first).Change(undo).Change(undo).Change(further).Change(further).Abort(1)),
+            "compensation of nothing");
   EXPECT_EQ(Passes({Log().Change(first).Change(undo).Abort(1)}, kTwoPass)[0].winners(), 0u);
 }
 
@@ -365,6 +367,33 @@ TEST(BackwardPassOfACutLog, AttemptsWithoutAFirstChangeHadEnded) {
               log.Change(Change(Id(0, 4), 2, format::kChangeCompensation)).Commit(Id(0, 4));
             }),
             "COMMIT of a transaction that was taken back");
+}
+
+TEST(BackwardPassOfACutLog, AnAbortHasTakenBackWhatIsLeftOfItsChanges) {
+  const BuiltChange change = Change(Id(0, 4), 2), undo = Change(Id(0, 4), 2, format::kChangeCompensation);
+  for (const bool all : {true, false}) {
+    LogBuilder log = Log();
+    log.CheckpointBegin(1).CheckpointEnd(1).CheckpointBegin(2).CheckpointEnd(2).Change(change).Change(undo);
+    if (all) log.Change(undo);
+    if (!all) log.Change(change);
+    log = WithCheckpoint(log.Abort(Id(0, 4)));
+    RestartPoint point = PointAt(log, 4);
+    point.method = DiffMethod::kDl2p;
+    std::string what;
+    EXPECT_EQ(Caught([&] { Passes({log}, point, /*cut=*/true); }, what), all ? ExitStatus::kOk : ExitStatus::kCorrupt);
+    EXPECT_EQ(what.find("not all taken back") != std::string::npos, !all) << what;
+  }
+}
+
+TEST(BackwardPass, AnAnchorThatShowsMoreOfAnotherLogIsRefused) {
+  for (const bool more : {false, true}) {
+    LogBuilder one = Log(0, 2), two = Log(1, 2);
+    AppendTxn(two, 9);
+    AppendTxn(one.Anchor({0, two.End() + (more ? 8 : 0)}), 1);
+    std::string what;
+    EXPECT_EQ(Caught([&] { Passes({one, two}); }, what), more ? ExitStatus::kCorrupt : ExitStatus::kOk);
+    EXPECT_EQ(what.find("anchor that shows log 1 to have been durable") != std::string::npos, more) << what;
+  }
 }
 
 TEST(BackwardPassOfACutLog, NothingIsCutAboveBegin) {
