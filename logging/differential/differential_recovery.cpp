@@ -187,20 +187,22 @@ class RestartRun {
     };
     // Of passes side by side.
     const auto share = [&](uint64_t ticks) { return Clock::ToSeconds(ticks / std::min(settings_.workers, logs_)); };
-    uint64_t read_ticks = 0, analysis_ticks = 0;
+    uint64_t read_ticks = 0, analysis_ticks = 0, end_ticks = 0;
     for (const auto& pass : redo_) read_ticks += pass == nullptr ? 0 : pass->read_ticks();
     for (const auto& pass : backward_) {
       read_ticks += pass->undo().read;
       analysis_ticks += pass->analysis().run;
     }
-    const double analysis = share(analysis_ticks);
+    // What was read where the ends were searched is not read again.
+    for (const auto& end : ends_) end_ticks += method_ == DiffMethod::kDl1p ? end->read_ticks() : 0;
+    const double analysis = share(analysis_ticks) - share(end_ticks);
     const double one_pass = physical_redo_ == nullptr ? 0 : Clock::ToSeconds(physical_redo_->read_ticks());
-    return {seconds(kEnds) + analysis,
+    return {std::max(seconds(kEnds) + analysis, 0.0),
             seconds(kBackup),
             seconds(kRedo),
             std::max(seconds(kFill) + seconds(kBackward) - analysis, 0.0),
             seconds(kAdopt),
-            share(read_ticks) + one_pass};
+            share(read_ticks + end_ticks) + one_pass};
   }
 
   void Run(const StagedWork::Task& task, WorkerId worker) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "base/clock.h"
 #include "logging/record_finder.h"
 
 namespace dbx {
@@ -114,10 +115,12 @@ Lsn FindDurableStart(const LogSource& source, Lsn known) { return Gallop(source,
 void LogEnd::Run() {
   LogSource tail = source_;
   tail.needed = FindDurableStart(source_, known_);
+  const uint64_t begin = Clock::NowTicks();
   reader_.emplace(tail, options_.block_bytes, kBuffers);
   for (RecordBatch batch; reader_->Cut(batch) == LogReader::Result::kBatch; batch.buffer->Release()) {
     kept_.Append(batch.first, {batch.bytes, batch.end - batch.first});
   }
+  read_ticks_ = Clock::NowTicks() - begin;
 }
 
 }  // namespace dbx

@@ -18,6 +18,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 
 #include "base/types.h"
@@ -49,6 +50,8 @@ class LogEnd {
   const LogReader& reader() const { return *reader_; }
   Lsn begin() const { return reader_->source().First(); }
   Lsn end() const { return reader_->position(); }
+  // How long it took to read what lies behind begin(), the search excepted.
+  uint64_t read_ticks() const { return read_ticks_; }
   // It is used up by its reader.
   KeptLog& kept() { return kept_; }
 
@@ -58,6 +61,7 @@ class LogEnd {
   const Options options_;
   std::optional<LogReader> reader_;
   KeptLog kept_;
+  uint64_t read_ticks_ = 0;
 };
 
 }  // namespace dbx
