@@ -1,5 +1,6 @@
-// LSN vectors next to rows, where only writers publish: the vector of a row's last writer (writeLV, Taurus,
-// section 3.1), for schemes whose records order write-read and write-write dependencies and no anti-dependencies.
+// LSN vectors next to rows: the vector of a row's last writer (writeLV, Taurus, section 3.1). Schemes whose records
+// order write-read and write-write dependencies and no anti-dependencies need no other; the others keep one of the
+// readers, too (readLV).
 //
 // A transaction's vector is raised by those of the rows that it reads and writes; it is durable once all logs are
 // durable up to its elements. A vector of zeros depends on nothing.

@@ -62,7 +62,11 @@ class TaurusLog : public FlushHooks, public LogDefaults {
   };
 
   TaurusLog(LogSet& logs, const LogOptions& options)
-      : logs_(logs), options_(options), n_(logs.count()), anchors_(logs, options.compress), watermark_(n_) {}
+      : logs_(logs),
+        n_(logs.count()),
+        metadata_(logs, options.forget_delta_bytes),
+        anchors_(logs, options.compress),
+        watermark_(n_) {}
 
   static constexpr size_t meta_bytes(uint32_t logs) { return logs * sizeof(uint64_t) * (kTracksReads ? 2 : 1); }
   size_t meta_bytes() const { return meta_bytes(n_); }
@@ -81,27 +85,18 @@ class TaurusLog : public FlushHooks, public LogDefaults {
   }
 
   void FreshMeta(Meta meta) const {
-    for (uint32_t j = 0; j < n_; ++j) {
-      const uint64_t durable = lv::Load(logs_.durable().lsn[j]);
-      const uint64_t fresh = durable > options_.forget_delta_bytes ? durable - options_.forget_delta_bytes : 0;
-      lv::Store(WriteLv(meta)[j], fresh);
-      if constexpr (kTracksReads) lv::Store(ReadLv(meta)[j], fresh);
-    }
+    metadata_.Fresh(meta);
+    if constexpr (kTracksReads) metadata_.Fresh(ReadsOf(meta));
   }
   void Absorb(Meta into, Meta from) const {
-    uint64_t words[2 * format::kMaxLogs];
-    const uint32_t n = kTracksReads ? 2 * n_ : n_;
-    for (uint32_t i = 0; i < n; ++i) words[i] = lv::Load(WriteLv(from)[i]);
-    for (uint32_t i = 0; i < n; i += n_) lv::RaiseShared(WriteLv(into) + i, words + i, n_);
+    metadata_.Absorb(into, from);
+    if constexpr (kTracksReads) metadata_.Absorb(ReadsOf(into), ReadsOf(from));
   }
   bool Forgettable(Meta meta) const {
-    for (uint32_t j = 0; j < n_; ++j) {
-      uint64_t newest = lv::Load(WriteLv(meta)[j]);
-      if constexpr (kTracksReads) newest = std::max(newest, lv::Load(ReadLv(meta)[j]));
-      // Zero depends on nothing. Beyond that the sum cannot wrap: LSNs stay below 2^63.
-      if (newest != 0 && newest + options_.forget_delta_bytes > lv::Load(logs_.durable().lsn[j])) return false;
+    if constexpr (kTracksReads) {
+      if (!metadata_.Forgettable(ReadsOf(meta))) return false;
     }
-    return true;
+    return metadata_.Forgettable(meta);
   }
 
   bool Reserve(TxnState& state, const LoggedTxn auto& txn) {
@@ -177,11 +172,12 @@ class TaurusLog : public FlushHooks, public LogDefaults {
     state.log = logs_.NextLog(state.worker, state.log);
   }
   uint64_t* WriteLv(Meta meta) const { return reinterpret_cast<uint64_t*>(meta); }
-  uint64_t* ReadLv(Meta meta) const { return reinterpret_cast<uint64_t*>(meta) + n_; }
+  uint64_t* ReadLv(Meta meta) const { return reinterpret_cast<uint64_t*>(ReadsOf(meta)); }
+  Meta ReadsOf(Meta meta) const { return meta + LvMetadata::bytes(n_); }
 
   LogSet& logs_;
-  const LogOptions options_;
   const uint32_t n_;
+  const LvMetadata metadata_;  // of readLV and of writeLV
   LvAnchors anchors_;
   [[no_unique_address]] WatermarkRecordsOf<Payload> watermark_;
 };

@@ -1,5 +1,5 @@
-// Metadata that is forgotten and made anew names at least what it named before, so that what depends on a row of a log
-// whose end is lost to damage is not recovered without it.
+// The LSN vector of a row that was forgotten, made anew: no element is smaller than before, so that a transaction that
+// read the row is dropped where damage has cut off the writer's record.
 #include "logging/lv_metadata.h"
 
 #include <gtest/gtest.h>

@@ -1,8 +1,8 @@
 """Faults of the concurrency controls, and of what they and the logs keep of rows."""
 from edits import Mutant, expression, raw, statement
 from sources import (
-    BTREE, BTREE_SCAN, CHANGES, DL_DETECT, HEKATON, HELD_LEAVES, LOCKING, OPTIMISTIC, QUEUES, ROW_LOCKS, RULES, SCANNED_LEAVES,
-    SILO, SNAPSHOTS, TABLE_LOCKS, TAURUS, TICTOC, VERSIONS, WAIT_DIE,
+    BTREE, BTREE_SCAN, CHANGES, DL_DETECT, HEKATON, HELD_LEAVES, LOCKING, LV_METADATA, OPTIMISTIC, QUEUES, ROW_LOCKS, RULES,
+    SCANNED_LEAVES, SILO, SNAPSHOTS, TABLE_LOCKS, TICTOC, VERSIONS, WAIT_DIE,
 )
 
 CONCURRENCY_MUTANTS = [
@@ -125,11 +125,11 @@ CONCURRENCY_MUTANTS = [
     Mutant("absent_row_looks_present_in_leaf_occ", "and so is one of an ordered table",
            [expression(OPTIMISTIC, "cc().FreshControl(&leaf)", "cc().FreshControl(&leaf) & ~Row::kAbsent")], "SILO"),
     Mutant("fresh_metadata_is_zero", "a row that comes back depends on nothing that came before it",
-           [expression(TAURUS, "durable > options_.forget_delta_bytes ? durable - options_.forget_delta_bytes : 0", "0")],
+           [expression(LV_METADATA, "durable - std::min(durable, forget_delta_bytes_)", "0")],
            "LOG_TAURUS/LOG_COMMAND"),
     Mutant("fresh_metadata_underflows", "the durable LSN less delta wraps around",
-           [expression(TAURUS, "durable > options_.forget_delta_bytes ? durable - options_.forget_delta_bytes : 0",
-                       "durable - options_.forget_delta_bytes")], "LOG_TAURUS"),
+           [expression(LV_METADATA, "durable - std::min(durable, forget_delta_bytes_)",
+                       "durable - forget_delta_bytes_")], "LOG_TAURUS"),
     Mutant("table_evicts_what_matters", "the lock table drops metadata that is not durable",
            [expression(TABLE_LOCKS, "log_.Forgettable(entry->meta())", "true")], "table/LOG_TAURUS"),
     Mutant("table_evicts_held_locks", "the lock table drops an entry that a transaction holds",
