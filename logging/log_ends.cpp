@@ -16,9 +16,7 @@ void Merge(ProofPerLog& to, const ProofPerLog& from) {
 // only then.
 Lsn DurableStart(const LogReader& reader, Lsn proved) {
   const LogSource& source = reader.source();
-  const uint64_t position = reader.position().value();
-  const uint64_t ring = source.ring_bytes == 0 ? position : source.ring_bytes;
-  const Lsn by_ring(position - std::min(position, ring));
+  const Lsn by_ring = source.DurableBefore(reader.position());
   return reader.RecordStartUpTo(std::max({proved, by_ring, std::min(source.durable_until, reader.position())}));
 }
 
@@ -73,12 +71,9 @@ void JudgeEnds(std::span<const LogReader* const> readers, uint32_t threads_max, 
   const std::vector<TailFindings> tails = ExamineTails(readers, threads_max);
   for (uint32_t log = 0; log < readers.size(); ++log) {
     const LogReader& reader = *readers[log];
-    summary.voids += reader.totals().voids;
+    summary.Add(reader.totals());
     summary.log_bytes += reader.position() - std::min(reader.source().First(), reader.position());
-    summary.next_sequence = std::max(summary.next_sequence, reader.totals().next_sequence);
     summary.highest_lsn = std::max(summary.highest_lsn, reader.source().FileEnd());
-    summary.highest_stamp = std::max(summary.highest_stamp, reader.totals().stamp);
-    summary.durable_stamp = std::max(summary.durable_stamp, reader.totals().durable_stamp);
     summary.frontier.push_back(reader.position());
     summary.run_ends.push_back(reader.run_end());
     Merge(proofs, reader.totals().proofs);

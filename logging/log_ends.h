@@ -54,6 +54,13 @@ struct ReplaySummary {
   std::vector<uint64_t> ended_below;
   RestartTimes restart{};
 
+  // What the records of a log, or of the end of one, state.
+  void Add(const LogTotals& totals) {
+    voids += totals.voids;
+    next_sequence = std::max(next_sequence, totals.next_sequence);
+    highest_stamp = std::max(highest_stamp, totals.stamp);
+    durable_stamp = std::max(durable_stamp, totals.durable_stamp);
+  }
   // By worker: all transactions with lower sequence numbers had ended when a checkpoint began, so that their names must
   // not be used again, though their records may be gone. One that was still to end has the sequence itself.
   void KeepNamesUpTo(std::span<const uint64_t> sequences) {

@@ -66,6 +66,13 @@ const char* LogTotals::Take(const LogSource& source, const RecordType& type, con
   return is_ahead ? "anchor ahead of its own place" : nullptr;
 }
 
+void LogTotals::CheckCount(const LogSource& source, const format::RunEndBody& run_end, Lsn at) const {
+  if (source.is_cut() ? run_end.txn_count >= txns : run_end.txn_count == txns) return;
+  ThrowDamaged(source, at,
+               "RUN_END counts " + std::to_string(run_end.txn_count) + " transactions, the log holds " +
+                   std::to_string(txns));
+}
+
 void ReadBuffer::Free::operator()(std::byte* memory) const { std::free(memory); }
 
 void ReadBuffer::Reserve(size_t carry_bytes, size_t data_bytes) {
@@ -192,10 +199,7 @@ void LogReader::Follow(const RecordType& type, const RecordView& record) {
 
 void LogReader::End(const format::RunEndBody& run_end) {
   run_end_ = run_end;
-  if (source_.is_cut() ? run_end.txn_count < totals_.txns : run_end.txn_count != totals_.txns) {
-    Refuse("RUN_END counts " + std::to_string(run_end.txn_count) + " transactions, the log holds " +
-           std::to_string(totals_.txns));
-  }
+  totals_.CheckCount(source_, run_end, position_);
   ended_ = true;
   end_reason_ = "clean end";
 }

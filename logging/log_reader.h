@@ -72,6 +72,10 @@ struct LogSource {
   // Where reading begins.
   Lsn First() const { return std::max(start, needed); }
   bool is_cut() const { return needed > start; }
+  // Up to where the log was durable when a record that ends at `end` was written: its place in the ring was free.
+  Lsn DurableBefore(Lsn end) const {
+    return ring_bytes == 0 ? Lsn() : Lsn(end.value() - std::min(end.value(), ring_bytes));
+  }
   uint64_t OffsetOf(Lsn at) const { return format::kStreamOffset + (at - start); }
   // The LSN at the end of the file.
   Lsn FileEnd() const {
@@ -96,9 +100,9 @@ class RecordCheck {
   const char* HeaderFault(const format::RecordHeader& header, Lsn at) const;
   static const char* BodyFault(const format::RecordHeader& header, const std::byte* body);
 
-  // A cheap test that few non-records pass, for a search at every position.
-  bool MayBeHeader(const format::RecordHeader& header, Lsn at) const {
-    return header.lsn == at.value() && header.salt == salt_;
+  // The same for a search at every position, where nearly all that is found is none.
+  bool IsHeader(const format::RecordHeader& header, Lsn at) const {
+    return header.lsn == at.value() && header.salt == salt_ && HeaderFault(header, at) == nullptr;
   }
 
  private:
@@ -176,6 +180,8 @@ struct LogTotals {
   }
   // Of a record of `source` at `at`. Returns why it makes no sense there, or nullptr.
   const char* Take(const LogSource& source, const RecordType& type, const RecordFacts& facts, Lsn at);
+  // Error(kCorrupt): `run_end`, which is at `at` behind these records, counts others.
+  void CheckCount(const LogSource& source, const format::RunEndBody& run_end, Lsn at) const;
 };
 
 class LogReader {

@@ -66,10 +66,8 @@ class TailSearch {
   // Draws the conclusions from a valid record, whose length proves something by itself.
   void Judge(const RecordHeader& header, std::span<const std::byte> body) {
     const Lsn at(header.lsn);
-    const uint64_t end = header.lsn + header.length;
-    if (source_.ring_bytes > 0 && end > source_.ring_bytes) {
-      findings_.proofs[source_.log_index].Raise({Lsn(end - source_.ring_bytes), "record", source_.log_index, at});
-    }
+    const Lsn durable = source_.DurableBefore(at + header.length);
+    findings_.proofs[source_.log_index].Raise({durable, "record", source_.log_index, at});
     const RecordType& type = *TypeOf(header.kind);
     if (type.role == RecordRole::kTransaction) TakeName(body);
     if (type.state == nullptr) return;

@@ -12,7 +12,7 @@ bool RecordFinder::HeaderAt(uint64_t at, RecordHeader& header) const {
   const size_t offset = at - piece_at_;
   if (offset + sizeof header > piece_bytes_) return false;
   std::memcpy(&header, piece_.data() + offset, sizeof header);
-  return check_.MayBeHeader(header, Lsn(at)) && check_.HeaderFault(header, Lsn(at)) == nullptr;
+  return check_.IsHeader(header, Lsn(at));
 }
 
 std::optional<std::span<const std::byte>> RecordFinder::BodyOf(const RecordHeader& header) {

@@ -46,7 +46,7 @@ bool BackwardChecks::VisitEnd(const RecordView& record, Lsn at) {
   CheckMethod((record.header.flags & format::kEndStamped) != 0, at);
   CheckStillActive(txn, at);
   if (const Attempt& behind = attempts_.Find(txn); behind.is_open) RefuseWithoutBegin(behind);
-  attempts_.Set(txn, {.top = at, .bottom = at, .is_open = true, .commits = commits, .aborts = !commits});
+  attempts_.Set(txn, {.top = at, .bottom = at, .is_open = true, .commits = commits});
   MeetWorker(txn);
   ForEachElement(record, [&](uint32_t log, Lsn until) {
     if (log == source_.log_index && until > at) Refuse(at, "transaction that depends on its own log's future");
@@ -80,7 +80,8 @@ void BackwardChecks::CheckBegins(const Attempt& attempt) const {
 
 // All of its changes that were met, which are the last ones.
 void BackwardChecks::CheckTakenBack(const Attempt& attempt) const {
-  const bool must_compensate = attempt.aborts && point_.method != DiffMethod::kDl1p;
+  const bool aborts = attempt.top != kNoEnd && !attempt.commits;
+  const bool must_compensate = aborts && point_.method != DiffMethod::kDl1p;
   if (must_compensate && attempt.compensations < attempt.changes) {
     Refuse(attempt.top, "ABORT of a transaction whose changes were not all taken back");
   }

@@ -78,7 +78,6 @@ class BackwardChecks {
     int32_t excess = 0;  // compensations whose changes were not met yet
     bool is_open = false;
     bool commits = false;
-    bool aborts = false;
 
     bool IsEmpty() const { return !is_open; }
   };

@@ -113,7 +113,7 @@ std::optional<Lsn> BackwardChunks::FirstStart(const Chunk& chunk) const {
   const Lsn end = std::min(known_, unread_behind_);
   for (Lsn at = chunk.from; at < end && known_ - at >= sizeof header; at += format::kRecordAlignment) {
     std::memcpy(&header, chunk.bytes() + (at - chunk.from), sizeof header);
-    if (check_.MayBeHeader(header, at) && check_.HeaderFault(header, at) == nullptr) return at;
+    if (check_.IsHeader(header, at)) return at;
   }
   if (known_ - chunk.from > record_bytes_max_) {
     ThrowDamaged(source_, chunk.from, "no record that leads to the valid ones behind it");

@@ -35,9 +35,10 @@ void BackwardPass::Run() {
     Visit({header, body, source_.log_count});
   }
   checks_.Finish();
-  CheckRunEnd();
-  all_ = TicksSoFar();
-  if (point_.method == DiffMethod::kDl1p) undo_ = all_;
+  if (const auto& run_end = end_.reader().run_end()) totals_.CheckCount(source_, *run_end, run_end_at_);
+  const Ticks all = TicksSoFar();
+  run_ticks_ = all.run;
+  if (point_.method == DiffMethod::kDl1p) undo_ = all;
 }
 
 BackwardPass::Ticks BackwardPass::TicksSoFar() const {
@@ -113,14 +114,6 @@ void BackwardPass::VisitChange(const RecordView& record, Lsn at) {
   if (!transactions_.Change(change.txn, change.Has(format::kChangeFirst), IsInBackup(change.number))) return;
   point_.method == DiffMethod::kPl2p ? player_.Play(change, Image::kBefore) : player_.Play(change);
   if (point_.method != DiffMethod::kDl1p) undo_ = TicksSoFar();
-}
-
-void BackwardPass::CheckRunEnd() const {
-  const auto& run_end = end_.reader().run_end();
-  if (!run_end || (source_.is_cut() ? run_end->txn_count >= totals_.txns : run_end->txn_count == totals_.txns)) return;
-  ThrowDamaged(source_, run_end_at_,
-               "RUN_END counts " + std::to_string(run_end->txn_count) + " transactions, the log holds " +
-                   std::to_string(totals_.txns));
 }
 
 std::vector<Lsn> BackwardPass::Starts() const {

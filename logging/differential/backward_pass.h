@@ -45,6 +45,12 @@ class BackwardPass {
   // Throws Error.
   void Run();
 
+  const LogSource& source() const { return source_; }
+  const RestartPoint& point() const { return point_; }
+  Lsn end() const { return end_.end(); }
+  // Whether a COMMIT or ABORT of the log counts.
+  bool Counts(const RecordView& record) const { return IsCovered(record, source_.log_index, ends_); }
+
   // After Run. What all records state.
   const LogTotals& totals() const { return totals_; }
   const BackwardChecks& checks() const { return checks_; }
@@ -52,13 +58,14 @@ class BackwardPass {
   // Where records start, ascending: the first that was read, and one of each part of the log.
   std::vector<Lsn> Starts() const;
   // How long the pass took, and waited for its log, until the last change was met that it had to undo or redo. With
-  // DL1P that is all. The rest finds out only which transactions count (analysis, ARIES).
+  // DL1P that is all.
   struct Ticks {
     uint64_t run = 0;
     uint64_t read = 0;
   };
   Ticks undo() const { return undo_; }
-  Ticks analysis() const { return {all_.run - undo_.run, all_.read - undo_.read}; }
+  // The rest, which finds out only which transactions count (analysis, ARIES).
+  uint64_t analysis_ticks() const { return run_ticks_ - undo_.run; }
 
  private:
   bool IsInBackup(uint32_t number) const { return number < point_.number; }
@@ -68,7 +75,6 @@ class BackwardPass {
   void VisitChange(const RecordView& record, Lsn at);
   void TakeTotals(const RecordView& record, Lsn at);
   void CheckAnchor(const LsnPerLog& durable, Lsn at) const;
-  void CheckRunEnd() const;
   void PrefetchAhead() const;
   Ticks TicksSoFar() const;
 
@@ -81,7 +87,8 @@ class BackwardPass {
   LogTotals totals_;
   Lsn run_end_at_;
   uint64_t begin_ticks_ = 0;
-  Ticks undo_, all_;
+  uint64_t run_ticks_ = 0;
+  Ticks undo_;
   TransactionTable transactions_;
   ChangePlayer player_;
 };

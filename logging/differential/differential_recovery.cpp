@@ -106,7 +106,6 @@ class RestartRun {
       const RestartPoint point = PointOf(source.log_index);
       // A log that is whole is read whole: it names all winners.
       if (input.anchor.truncates) source.needed = point.needed;
-      sources_.push_back(source);
       // END of the anchor's checkpoint was durable.
       const Lsn known = point.number > 0 ? point.end : source.First();
       ends_.push_back(std::make_unique<LogEnd>(source, known, LogEnd::Options{settings.block_bytes, KeptBytes()}));
@@ -191,7 +190,7 @@ class RestartRun {
     for (const auto& pass : redo_) read_ticks += pass == nullptr ? 0 : pass->read_ticks();
     for (const auto& pass : backward_) {
       read_ticks += pass->undo().read;
-      analysis_ticks += pass->analysis().run;
+      analysis_ticks += pass->analysis_ticks();
     }
     // What was read where the ends were searched is not read again.
     for (const auto& end : ends_) end_ticks += method_ == DiffMethod::kDl1p ? end->read_ticks() : 0;
@@ -253,14 +252,10 @@ class RestartRun {
     summary_.voids = summary_.log_bytes = 0;
     for (uint32_t log = 0; log < logs_; ++log) {
       const BackwardPass& pass = *backward_[log];
-      const LogTotals& totals = pass.totals();
       summary_.recovered += pass.checks().winners();
       summary_.dropped += pass.checks().losers();
-      summary_.voids += totals.voids;
-      summary_.log_bytes += summary_.frontier[log] - sources_[log].First();
-      summary_.next_sequence = std::max(summary_.next_sequence, totals.next_sequence);
-      summary_.highest_stamp = std::max(summary_.highest_stamp, totals.stamp);
-      summary_.durable_stamp = std::max(summary_.durable_stamp, totals.durable_stamp);
+      summary_.Add(pass.totals());
+      summary_.log_bytes += summary_.frontier[log] - pass.source().First();
     }
     NameEnded();
   }
@@ -286,15 +281,11 @@ class RestartRun {
 
   void Redo(uint32_t log) {
     if (method_ == DiffMethod::kPl2p) return RedoImages();
-    redo_[log] = std::make_unique<TwoPassRedo>(sources_[log], summary_.frontier[log], *backward_[log], PointOf(log),
-                                               database_, /*read_ahead=*/Reaches(2));
+    redo_[log] = std::make_unique<TwoPassRedo>(*backward_[log], database_, /*read_ahead=*/Reaches(2));
     redo_[log]->Run();
   }
   void RedoImages() {
-    std::vector<RestartPoint> points;
-    for (uint32_t log = 0; log < logs_; ++log) points.push_back(PointOf(log));
-    physical_redo_ = std::make_unique<PhysicalRedo>(sources_, backward_, points, summary_.frontier, database_,
-                                                    /*read_ahead=*/Reaches(2));
+    physical_redo_ = std::make_unique<PhysicalRedo>(backward_, database_, /*read_ahead=*/Reaches(2));
     physical_redo_->Run();
   }
 
@@ -363,8 +354,7 @@ class RestartRun {
   Database& database_;
   const uint32_t logs_;
   const bool with_names_;
-  std::vector<LogSource> sources_;                       // by log
-  std::vector<std::unique_ptr<LogEnd>> ends_;            // the same
+  std::vector<std::unique_ptr<LogEnd>> ends_;            // by log
   std::vector<std::unique_ptr<BackwardPass>> backward_;  // the same, once the ends were judged
   std::vector<std::unique_ptr<TwoPassRedo>> redo_;       // the same, once it has begun
   std::unique_ptr<PhysicalRedo> physical_redo_;          // once it has begun

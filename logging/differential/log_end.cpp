@@ -34,7 +34,11 @@ class Gallop {
   Lsn Run() {
     // Within a ring's length of what is known little can be proved, and little is to be read.
     if (limit_ <= known_ || limit_ - known_ <= source_.ring_bytes) return known_;
-    source_.frozen() ? void(durable_ = limit_) : Search();
+    if (source_.frozen()) {
+      durable_ = limit_;
+    } else {
+      Search();
+    }
     return durable_ == known_ ? known_ : StartUpTo(durable_);
   }
 
@@ -66,8 +70,7 @@ class Gallop {
   }
 
   void Believe(const RecordHeader& header, std::span<const std::byte> body) {
-    const uint64_t end = header.lsn + header.length;
-    if (source_.ring_bytes > 0 && end > source_.ring_bytes) Raise(Lsn(end - source_.ring_bytes));
+    Raise(source_.DurableBefore(Lsn(header.lsn + header.length)));
     RecordFacts facts;
     const RecordType& type = *TypeOf(header.kind);
     if (type.state == nullptr || type.state({header, body, source_.log_count}, facts) != nullptr) return;
@@ -113,6 +116,7 @@ class Gallop {
 Lsn FindDurableStart(const LogSource& source, Lsn known) { return Gallop(source, known).Run(); }
 
 void LogEnd::Run() {
+  // To its reader the log is one that was truncated there.
   LogSource tail = source_;
   tail.needed = FindDurableStart(source_, known_);
   const uint64_t begin = Clock::NowTicks();

@@ -12,12 +12,9 @@ using format::RecordKind;
 
 // ---- The attempts of a log ----
 
-EndedAttempts::EndedAttempts(const LogSource& source, const BackwardPass& backward, const RestartPoint& point,
-                             std::span<const Lsn> ends, bool read_ahead)
-    : source_(source),
-      ends_(ends),
-      number_(point.number),
-      reader_(source, backward.Starts(), {point.begin, ends[source.log_index]}, read_ahead) {}
+EndedAttempts::EndedAttempts(const BackwardPass& backward, bool read_ahead)
+    : backward_(backward),
+      reader_(backward.source(), backward.Starts(), {backward.point().begin, backward.end()}, read_ahead) {}
 
 bool EndedAttempts::Next() {
   RecordHeader header;
@@ -28,7 +25,7 @@ bool EndedAttempts::Next() {
     if (kind != RecordKind::kCommit && kind != RecordKind::kAbort) continue;
     // An end that does not count ends its attempt all the same: the next one under the id has changes of its own.
     TakeOut(*FieldOf<TxnId>(body));
-    if (!IsCovered({header, body, source_.log_count}, source_.log_index, ends_)) continue;
+    if (!backward_.Counts({header, body, backward_.source().log_count})) continue;
     stamp_ = StampOfEnd(body);
     return true;
   }
@@ -37,7 +34,7 @@ bool EndedAttempts::Next() {
 
 void EndedAttempts::Keep(const RecordHeader& header, std::span<const std::byte> body) {
   const auto change = *FieldOf<format::ChangeBody>(body);
-  if (change.number < number_) return;
+  if (change.number < backward_.point().number) return;
   std::vector<std::byte>& records = BufferOf(TxnId{change.txn_id});
   const size_t at = records.size();
   records.resize(at + header.length);
@@ -70,12 +67,11 @@ void EndedAttempts::TakeOut(TxnId txn) {
 
 // ---- All logs ----
 
-PhysicalRedo::PhysicalRedo(std::span<const LogSource> sources, std::span<const std::unique_ptr<BackwardPass>> backward,
-                           std::span<const RestartPoint> points, std::span<const Lsn> ends, const Database& database,
+PhysicalRedo::PhysicalRedo(std::span<const std::unique_ptr<BackwardPass>> backward, const Database& database,
                            bool read_ahead) {
-  for (size_t log = 0; log < sources.size(); ++log) {
-    logs_.push_back(std::make_unique<EndedAttempts>(sources[log], *backward[log], points[log], ends, read_ahead));
-    players_.emplace_back(sources[log], database);
+  for (const auto& pass : backward) {
+    logs_.push_back(std::make_unique<EndedAttempts>(*pass, read_ahead));
+    players_.emplace_back(pass->source(), database);
   }
 }
 

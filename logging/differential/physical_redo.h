@@ -33,9 +33,8 @@ namespace dbx {
 // The attempts of one log that have ended, in the order of their ends.
 class EndedAttempts {
  public:
-  // `backward` has passed over the log; `ends` are those of all logs, and outlive this.
-  EndedAttempts(const LogSource& source, const BackwardPass& backward, const RestartPoint& point,
-                std::span<const Lsn> ends, bool read_ahead);
+  // `backward` has passed over the log, and outlives this.
+  EndedAttempts(const BackwardPass& backward, bool read_ahead);
 
   // Reads on to the next COMMIT or ABORT that counts. False: there is none. Throws Error.
   bool Next();
@@ -65,9 +64,7 @@ class EndedAttempts {
   void TakeOut(TxnId txn);
   std::vector<std::byte>& BufferOf(TxnId txn);
 
-  const LogSource source_;
-  const std::span<const Lsn> ends_;
-  const uint32_t number_;  // of the backup's checkpoint
+  const BackwardPass& backward_;
   ForwardReader reader_;
   TxnMap<Buffer> pending_;
   std::vector<std::vector<std::byte>> buffers_;  // whole records
@@ -78,10 +75,8 @@ class EndedAttempts {
 
 class PhysicalRedo {
  public:
-  // All logs by index: they, the passes over them, the points and where they end, which outlives this.
-  PhysicalRedo(std::span<const LogSource> sources, std::span<const std::unique_ptr<BackwardPass>> backward,
-               std::span<const RestartPoint> points, std::span<const Lsn> ends, const Database& database,
-               bool read_ahead);
+  // The passes over all logs, by index, which outlive this.
+  PhysicalRedo(std::span<const std::unique_ptr<BackwardPass>> backward, const Database& database, bool read_ahead);
 
   // Throws Error.
   void Run();

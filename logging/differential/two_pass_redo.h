@@ -19,12 +19,11 @@ namespace dbx {
 
 class TwoPassRedo {
  public:
-  // `backward` has passed over the log, which ends at `end`.
-  TwoPassRedo(const LogSource& source, Lsn end, const BackwardPass& backward, const RestartPoint& point,
-              const Database& database, bool read_ahead)
-      : point_(point),
-        reader_(source, backward.Starts(), {point.begin, end}, read_ahead),
-        player_(source, database) {}
+  // `backward` has passed over the log.
+  TwoPassRedo(const BackwardPass& backward, const Database& database, bool read_ahead)
+      : point_(backward.point()),
+        reader_(backward.source(), backward.Starts(), {point_.begin, backward.end()}, read_ahead),
+        player_(backward.source(), database) {}
 
   // Throws Error.
   void Run();

@@ -192,7 +192,7 @@ RESTART_MUTANTS = [
                 "    known_ = *start;\n"
                 "    if ({on} && known_ > range_.low) chunk.records.insert(chunk.records.begin(), known_);\n")], CELLS),
     Mutant("diff_restart_stale_header", "trap 23: a header that is left over from another place is believed",
-           [expression(BACKWARD_CHUNKS, "check_.MayBeHeader(header, at) && check_.HeaderFault(header, at) == nullptr",
+           [expression(BACKWARD_CHUNKS, "check_.IsHeader(header, at)",
                        "check_.HeaderFault(header, Lsn(header.lsn)) == nullptr")], CELLS,
            test="BackwardReader.AStaleHeaderIsNoRecord"),
     Mutant("diff_restart_damaged_page", "a page of the backup is taken as it is, whatever its checksum",
@@ -207,11 +207,12 @@ RESTART_MUTANTS = [
            [expression(LV_METADATA, "durable - std::min(durable, forget_delta_bytes_)", "0")], CELLS,
            test="LvMetadata.FreshIsAtLeastWhateverWasForgettable"),
     Mutant("diff_restart_believes_in_a_shorter_ring", "the search for a log's end takes for durable what was in the ring",
-           [expression(LOG_END, "end - source_.ring_bytes", "end - source_.ring_bytes / 16")], CELLS,
+           [expression(LOG_END, "source_.DurableBefore(Lsn(header.lsn + header.length))",
+                       "Lsn(header.lsn + header.length - std::min(header.lsn, source_.ring_bytes / 16))")], CELLS,
            test="LogEnd.NothingThatWasNotDurableIsPassedOver"),
     Mutant("diff_restart_trusts_the_file", "the search for a log's end takes the last record of the file for durable",
-           [raw(LOG_END, "    const uint64_t end = header.lsn + header.length;\n",
-                "    const uint64_t end = header.lsn + header.length;\n    if ({on}) Raise(Lsn(header.lsn));\n")], CELLS,
+           [raw(LOG_END, "    RecordFacts facts;\n",
+                "    if ({on}) Raise(Lsn(header.lsn));\n    RecordFacts facts;\n")], CELLS,
            test="LogEnd.NothingThatWasNotDurableIsPassedOver"),
 ]
 
@@ -247,7 +248,7 @@ BASELINE_MUTANTS = [
            test="PhysicalRecovery.AnAbortThatIsNotCoveredPutsNothingBack"),
     Mutant("diff_physical_lost_abort_ends_nothing", "PL2P: the changes of an ABORT that does not count wait for the next attempt's end",
            [raw(PHYSICAL_REDO, "    TakeOut(*FieldOf<TxnId>(body));\n",
-                "    if ({on} && !IsCovered({{header, body, source_.log_count}}, source_.log_index, ends_)) continue;\n"
+                "    if ({on} && !backward_.Counts({{header, body, backward_.source().log_count}})) continue;\n"
                 "    TakeOut(*FieldOf<TxnId>(body));\n")], CELLS,
            model="DifferentialModelPhysical.AnAbortThatIsNotCoveredEndsItsAttempt",
            test="PhysicalRecovery.AnAbortThatIsNotCoveredEndsItsAttempt"),
