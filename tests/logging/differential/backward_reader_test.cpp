@@ -272,7 +272,7 @@ TEST(BackwardReader, AStaleHeaderIsNoRecord) {
   for (int i = 0; i < 5; ++i) image.Void(104);
   image.Void(6 * kBlock + 104);  // longer than a chunk
   auto bytes = image.Bytes();
-  for (uint64_t at = image.Start(5) + 104; at < image.End(); at += 104) {
+  for (uint64_t at = image.Start(5) + 104; at + 104 <= image.End(); at += 104) {
     std::copy_n(bytes.begin() + static_cast<ptrdiff_t>(FileOffset(image.Start(1))), 104,
                 bytes.begin() + static_cast<ptrdiff_t>(FileOffset(at)));
   }
