@@ -192,7 +192,7 @@ build/simulation/torture: $(SIMULATION_SOURCES:%.cpp=$(BUILD)/%.o) $(PAIR_OBJECT
 	$(LINK)
 
 # On threads, as all_tests is. Every test that a mutant names is in one of these.
-MUTANT_TESTS := tests/models tests/storage/btree_bounds_test.cpp \
+MUTANT_TESTS := tests/models tests/storage/btree_bounds_test.cpp tests/storage/touched_words_test.cpp \
   $(addprefix tests/system/,pairs/rules_test.cpp replay/versioned_replay_test.cpp \
   transaction/row_copier_test.cpp transaction/worker_test.cpp runs/continuation_test.cpp runs/freeze_test.cpp runs/run_traces_test.cpp) tests/logging/backup \
   $(addprefix tests/concurrency_control/,contract_test.cpp scan_test.cpp held_leaves_test.cpp tictoc_test.cpp \

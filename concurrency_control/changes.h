@@ -12,6 +12,7 @@
 #include "concurrency_control/log_observer.h"
 #include "concurrency_control/undo_log.h"
 #include "storage/table.h"
+#include "storage/touched_words.h"
 #include "storage/tuple.h"
 
 namespace dbx {
@@ -57,26 +58,24 @@ class Changes<Log> {
     const size_t bytes = table.tuple_bytes();
     if (copy_.size() < bytes) copy_.resize(std::max(bytes, kCopyBytesMin));
     std::memcpy(copy_.data(), table.tuple(row), bytes);
-    NoUndo no_undo;
-    TupleWriter<NoUndo> tuple(copy_.data(), no_undo);
+    touched_.Start(copy_.data(), bytes);
+    TupleWriter<TouchedWords> tuple(copy_.data(), touched_);
     change(tuple);
-    log_.Change(log_state_, table, row, copy_.data());
+    log_.Change(log_state_, table, row, copy_.data(), &touched_);
   }
   void Insert(Table& table, Row* row, std::span<const std::byte> tuple, bool) {
-    log_.Change(log_state_, table, row, tuple.data());
+    log_.Change(log_state_, table, row, tuple.data(), nullptr);
   }
-  void Delete(Table& table, Row* row) { log_.Change(log_state_, table, row, nullptr); }
+  void Delete(Table& table, Row* row) { log_.Change(log_state_, table, row, nullptr, nullptr); }
   void Undo() { log_.TakeBack(log_state_); }
 
  private:
   static constexpr size_t kCopyBytesMin = 4096;
-  struct NoUndo {
-    void BeforeChange(std::byte*, size_t) const {}
-  };
 
   Log& log_;
   typename Log::TxnState& log_state_;
   std::vector<std::byte> copy_;
+  TouchedWords touched_;  // of copy_
 };
 
 }  // namespace dbx

@@ -353,7 +353,8 @@ class OptimisticAccesses {
   // Readers that run into a change find another version of the row afterwards.
   void AppendChanges() {
     for (const Write& write : writes_) {
-      if (IsChanged(write)) log_.Change(log_state_, *write.table, write.row, write.present ? Image(write) : nullptr);
+      if (!IsChanged(write)) continue;
+      log_.Change(log_state_, *write.table, write.row, write.present ? Image(write) : nullptr, nullptr);
     }
   }
 

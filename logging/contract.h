@@ -23,8 +23,9 @@
 //   RaiseWatermark(timestamp)                    (needs_multi_version) a lower bound of all current and future
 //                                                snapshots; any worker
 //   StartChanges(state, id)                      (appends_changes) before the transaction's first access
-//   Change(state, table, row, tuple)             (appends_changes) makes the row have this tuple, or none if null, and
-//                                                appends a record of the change; the row is locked. The changes of
+//   Change(state, table, row, tuple, touched)    (appends_changes) makes the row have this tuple, or none if null, and
+//                                                appends a record of the change; the row is locked. `touched`, unless
+//                                                null: other words are those of the row. The changes of
 //                                                a transaction precede its Reserve, which then never fails: they are
 //                                                made as it goes (two-phase locking) or at Install
 //   TakeBack(state)                              (appends_changes) undoes the changes made as it went; the rows are
@@ -62,6 +63,7 @@
 #include "logging/log_options.h"
 #include "logging/lsn_per_log.h"
 #include "storage/table.h"
+#include "storage/touched_words.h"
 
 namespace dbx {
 
@@ -218,9 +220,9 @@ concept HandsOverWhenIdle = requires(L& log, typename L::TxnState& state) {
 
 template <class L>
 concept AppendsChanges = requires(L& log, typename L::TxnState& state, TxnId id, Table& table, Row* row,
-                                  const std::byte* tuple) {
+                                  const std::byte* tuple, const TouchedWords* touched) {
   log.StartChanges(state, id);
-  log.Change(state, table, row, tuple);
+  log.Change(state, table, row, tuple, touched);
   log.TakeBack(state);
 };
 
@@ -256,8 +258,8 @@ consteval bool AssertLogScheme() {
   if constexpr (L::kTraits.appends_changes) {
     static_assert(
         log_contract::AppendsChanges<L>,
-        "a log scheme with appends_changes declares StartChanges(state, id), Change(state, table, row, tuple) "
-        "and TakeBack(state)");
+        "a log scheme with appends_changes declares StartChanges(state, id), Change(state, table, row, tuple, "
+        "touched) and TakeBack(state)");
   }
   if constexpr (L::kTraits.needs_epochs) {
     static_assert(log_contract::HandsOverWhenIdle<L>,

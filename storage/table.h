@@ -133,11 +133,13 @@ class Table {
 
   // The bucket, or the leaf.
   void PrefetchBucket(Key key) const { return ordered() ? tree_->PrefetchLeaf(key) : hash_->PrefetchBucket(key); }
-  // Fetches the row of `key` up to the first `tuple_bytes` (1 at least) of its tuple. Reads the bucket, so
-  // PrefetchBucket goes well ahead of it; touches no row.
+  // Fetches the row of `key` up to the first `tuple_bytes` (1 at least) of its tuple; with all of them, as a logged write
+  // needs them, its presence bit, too. Reads the bucket, so PrefetchBucket goes well ahead of it; touches no row.
   void PrefetchRow(Key key, size_t tuple_bytes) const {
     const Row* row = ordered() ? tree_->Find(key) : hash_->Guess(key);
-    if (row != nullptr) PrefetchBytes(row, tuple_offset_ + tuple_bytes);
+    if (row == nullptr) return;
+    PrefetchBytes(row, tuple_offset_ + tuple_bytes);
+    if (pages_ != nullptr && tuple_bytes >= tuple_bytes_) pages_->PrefetchPresence(row);
   }
   // Backs the next `rows` rows that this worker creates, and an ordered table's leaves for them, with pages, ahead of a
   // measured interval.

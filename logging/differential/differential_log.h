@@ -11,8 +11,8 @@
 // (lv_metadata.h) and in COMMIT order the transactions of all logs: one whose COMMIT is durable, and whose vector is
 // covered by the logs' ends, is recovered.
 //
-//   change   Reserve -> the XOR into the place -> latch of the page: number into the record, dirty bits, XOR into the
-//            row, presence bit -> unlatch -> seal, Submit
+//   change   Reserve -> latch of the page: its number, dirty bits, XOR into the row, presence bit -> unlatch -> the number
+//            and the XOR into the place, seal, Submit
 //   abort    DL1P, and no checkpoint runs: Reserve ABORT -> does one run now? then VOID it, else undo under latches,
 //            seal ABORT
 //            else: undo each change, newest first, as a change with a record (a compensation); then ABORT
@@ -47,6 +47,7 @@
 #include "logging/lv_metadata.h"
 #include "logging/payload.h"
 #include "storage/database.h"
+#include "storage/touched_words.h"
 
 namespace dbx {
 
@@ -145,16 +146,17 @@ class DifferentialLog : public FlushHooks, public LogDefaults, private Checkpoin
     active_.Begin(state.worker, id);
   }
 
-  void Change(TxnState& state, const Table& table, Row* row, const std::byte* tuple) {
+  void Change(TxnState& state, const Table& table, Row* row, const std::byte* tuple, const TouchedWords* touched) {
     PageSpace& pages = *table.pages();
     const PageSpace::Place at = pages.PlaceOf(row);
     const bool was_present = pages.IsPresent(at), is_present = tuple != nullptr;
     ASSERT(was_present || is_present);
     const Undo undo{&pages, row, at, table.id(), was_present != is_present};
     std::byte* const delta = Remember(state, undo);
-    Differ(was_present ? pages.TupleOf(row) : nullptr, tuple, pages.tuple_bytes(), delta);
+    if (undo.flips_presence) touched = nullptr;
+    Differ(was_present ? pages.TupleOf(row) : nullptr, tuple, pages.tuple_bytes(), delta, touched);
     if (state.changes++ == 0) Announce(state);
-    Append(state, undo, delta, state.changes == 1 ? format::kChangeFirst : 0);
+    Append(state, undo, delta, state.changes == 1 ? format::kChangeFirst : 0, touched);
   }
 
   void TakeBack(TxnState& state) {
@@ -230,6 +232,8 @@ class DifferentialLog : public FlushHooks, public LogDefaults, private Checkpoin
   // Of a COMMIT without vector, and of an ABORT.
   static constexpr uint32_t kEndBytes = sizeof(format::RecordHeader) + kTxnIdBytes;
   static constexpr size_t kUndoBytesInitial = 64 << 10;
+  // Of a place in the log, prefetched while the change is made.
+  static constexpr size_t kPrefetchedBytes = 1024;
   // Attempts of a worker in one log before it chooses again.
   static constexpr uint32_t kAttemptsPerLog = 32;
   // Unless that log has so much more to flush than the idlest.
@@ -273,7 +277,12 @@ class DifferentialLog : public FlushHooks, public LogDefaults, private Checkpoin
   }
 
   // to = before XOR after, where null stands for zeros; filled up with zeros to whole words.
-  static void Differ(const std::byte* before, const std::byte* after, size_t bytes, std::byte* to) {
+  static void Differ(const std::byte* before, const std::byte* after, size_t bytes, std::byte* to,
+                     const TouchedWords* touched) {
+    if (touched != nullptr) {
+      std::memset(to, 0, RoundedUpToWords(bytes));
+      return touched->ForEach([&](size_t at, size_t count) { XorInto(to + at, before + at, after + at, count); });
+    }
     std::memset(to + RoundedUpToWords(bytes) - 8, 0, 8);
     if (before != nullptr && after != nullptr) return XorInto(to, before, after, bytes);
     std::memcpy(to, before != nullptr ? before : after, bytes);
@@ -309,11 +318,16 @@ class DifferentialLog : public FlushHooks, public LogDefaults, private Checkpoin
   }
 
   // Under the page's latch alone: what the row's lock protects changes. Returns the number for a record.
-  static uint32_t Apply(const Undo& undo, const std::byte* delta) {
+  static uint32_t Apply(const Undo& undo, const std::byte* delta, const TouchedWords* touched = nullptr) {
     PageSpace::Latched page(*undo.pages, undo.at.page);
     const uint32_t number = page.number();
     page.SetDirty();
-    XorBytes(undo.pages->TupleOf(undo.row), delta, undo.pages->tuple_bytes());
+    std::byte* const tuple = undo.pages->TupleOf(undo.row);
+    if (touched != nullptr) {
+      touched->ForEach([&](size_t at, size_t bytes) { XorBytes(tuple + at, delta + at, bytes); });
+    } else {
+      XorBytes(tuple, delta, undo.pages->tuple_bytes());
+    }
     if (undo.flips_presence) page.SetPresent(undo.at.slot, !undo.pages->IsPresent(undo.at));
     return number;
   }
@@ -350,17 +364,19 @@ class DifferentialLog : public FlushHooks, public LogDefaults, private Checkpoin
     state.changes = 0;
   }
 
-  // The tuples before and after a change that is about to be made; an absent one is zeros.
+  // The tuples before and after a change that has been made; an absent one is zeros.
   static void WriteImages(const Undo& undo, const std::byte* delta, std::byte* to) {
     const size_t bytes = undo.pages->tuple_bytes(), whole = RoundedUpToWords(bytes);
-    const std::byte* const before = undo.pages->TupleOf(undo.row);
+    const std::byte* const after = undo.pages->TupleOf(undo.row);
     std::memset(to, 0, 2 * whole);
-    std::memcpy(to, before, bytes);
-    XorInto(to + whole, before, delta, bytes);
+    XorInto(to, after, delta, bytes);
+    std::memcpy(to + whole, after, bytes);
   }
 
-  // Appends a change's record and makes the change.
-  void Append(TxnState& state, const Undo& undo, const std::byte* delta, uint16_t flags) {
+  // Makes a change and appends its record. The change comes first: the latch's atomic operation would wait until what
+  // was stored into the place, whose lines are cold, has left the processor.
+  void Append(TxnState& state, const Undo& undo, const std::byte* delta, uint16_t flags,
+              const TouchedWords* touched = nullptr) {
     LogStream& stream = logs_.stream(state.log);
     const uint32_t tuple_bytes = undo.pages->tuple_bytes();
     size_t image_bytes = RoundedUpToWords(tuple_bytes);
@@ -383,6 +399,9 @@ class DifferentialLog : public FlushHooks, public LogDefaults, private Checkpoin
     const size_t bytes = sizeof(format::RecordHeader) + sizeof(format::ChangeBody) + key_bytes + image_bytes;
     const LogStream::Place place = stream.Reserve(state.worker, static_cast<uint32_t>(bytes));
     std::byte* const body = stream.at(place) + sizeof(format::RecordHeader);
+    PrefetchBytesToWrite(stream.at(place), std::min(bytes, kPrefetchedBytes));
+    const format::ChangeBody change{state.id.value, undo.at.page, Apply(undo, delta, touched)};
+    std::memcpy(body, &change, sizeof change);
     std::memcpy(body + sizeof(format::ChangeBody), &undo.row->key, key_bytes);
     std::byte* const image_at = body + sizeof(format::ChangeBody) + key_bytes;
     if (is_physical_) {
@@ -390,8 +409,6 @@ class DifferentialLog : public FlushHooks, public LogDefaults, private Checkpoin
     } else {
       std::memcpy(image_at, image, image_bytes);
     }
-    const format::ChangeBody change{state.id.value, undo.at.page, Apply(undo, delta)};
-    std::memcpy(body, &change, sizeof change);
     format::RecordHeader header = stream.HeaderFor(place, format::RecordKind::kChange);
     header.lv_mask = undo.table.value();
     header.procedure = static_cast<uint16_t>(undo.at.slot);

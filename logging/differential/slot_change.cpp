@@ -1,7 +1,11 @@
 #include "logging/differential/slot_change.h"
 
+#include <emmintrin.h>
+
 #include <algorithm>
+#include <bit>
 #include <cstring>
+#include <iterator>
 
 #include "base/bytes.h"
 #include "base/check.h"
@@ -12,48 +16,64 @@ namespace {
 
 constexpr size_t kWordBytes = ChangeRuns::kWordBytes;
 
-// The words of a tuple, the last of which may be cut off.
-class Words {
- public:
-  explicit Words(std::span<const std::byte> tuple) : tuple_(tuple) {}
+constexpr size_t kBlockWords = 64;
 
-  size_t count() const { return (tuple_.size() + kWordBytes - 1) / kWordBytes; }
-  bool IsZero(size_t word) const {
-    uint32_t value = 0;
-    std::memcpy(&value, tuple_.data() + word * kWordBytes, BytesOf(word, 1));
-    return value == 0;
-  }
-  // The first word from `word` on that is not zero; count() if there is none.
-  size_t SkipZeros(size_t word) const {
-    uint64_t pair;
-    for (; (word + 2) * kWordBytes <= tuple_.size(); word += 2) {
-      std::memcpy(&pair, tuple_.data() + word * kWordBytes, sizeof pair);
-      if (pair != 0) break;
+// Bit i: word i of 16 is not zero.
+uint64_t NonZeroOf16(const std::byte* words) {
+  const auto zeros = [words](int i) {
+    const __m128i four = _mm_loadu_si128(reinterpret_cast<const __m128i*>(words) + i);
+    return _mm_cmpeq_epi32(four, _mm_setzero_si128());
+  };
+  const __m128i low = _mm_packs_epi32(zeros(0), zeros(1)), high = _mm_packs_epi32(zeros(2), zeros(3));
+  return static_cast<uint16_t>(~_mm_movemask_epi8(_mm_packs_epi16(low, high)));
+}
+
+// The words of a tuple, the last of which may be cut off, as a bit each: those that are in runs. A gap of one word
+// costs no more than a second run, and is in the run around it.
+class RunBits {
+ public:
+  explicit RunBits(std::span<const std::byte> tuple) : blocks_((tuple.size() / kWordBytes + kBlockWords) / kBlockWords) {
+    ASSERT(blocks_ < std::size(bits_));
+    for (size_t block = 0; block < blocks_; ++block) bits_[block] = NonZeroOf64(tuple, block * kBlockWords * kWordBytes);
+    bits_[blocks_] = 0;
+    uint64_t before = 0;  // the last word of the block before
+    for (size_t block = 0; block < blocks_; ++block) {
+      const uint64_t bits = bits_[block];
+      bits_[block] |= (bits << 1 | before) & (bits >> 1 | bits_[block + 1] << (kBlockWords - 1));
+      before = bits >> (kBlockWords - 1);
     }
-    while (word < count() && IsZero(word)) ++word;
-    return word;
   }
-  // Up to where a run goes that begins at `word`: a gap of one word costs no more than a second run.
-  size_t EndOfRun(size_t word) const {
-    for (size_t end = word + 1;; ++end) {
-      if (end >= count()) return end;
-      if (!IsZero(end)) continue;
-      if (end + 1 >= count() || IsZero(end + 1)) return end;
-    }
-  }
-  // Fills up the last word with zeros.
-  void Copy(size_t word, size_t words, std::byte* to) const {
-    const size_t bytes = BytesOf(word, words);
-    std::memcpy(to, tuple_.data() + word * kWordBytes, bytes);
-    std::memset(to + bytes, 0, words * kWordBytes - bytes);
-  }
+
+  // The first word from `word` on that is in a run, or in none; nothing behind the tuple is in one.
+  size_t NextIn(size_t word) const { return Next(word, 0); }
+  size_t NextOut(size_t word) const { return Next(word, ~uint64_t{0}); }
 
  private:
-  size_t BytesOf(size_t word, size_t words) const {
-    return std::min(words * kWordBytes, tuple_.size() - word * kWordBytes);
+  static uint64_t NonZeroOf64(std::span<const std::byte> tuple, size_t at) {
+    constexpr size_t kQuarterBytes = kBlockWords / 4 * kWordBytes;
+    uint64_t bits = 0;
+    for (size_t quarter = 0; quarter < 4 && at < tuple.size(); ++quarter, at += kQuarterBytes) {
+      const std::byte* from = tuple.data() + at;
+      std::byte last[kQuarterBytes];
+      if (tuple.size() - at < kQuarterBytes) {
+        std::memset(last, 0, sizeof last);
+        from = static_cast<const std::byte*>(std::memcpy(last, from, tuple.size() - at));
+      }
+      bits |= NonZeroOf16(from) << (quarter * kBlockWords / 4);
+    }
+    return bits;
+  }
+  size_t Next(size_t word, uint64_t inverted) const {
+    size_t block = word / kBlockWords;
+    if (block >= blocks_) return blocks_ * kBlockWords;
+    uint64_t bits = (bits_[block] ^ inverted) & ~uint64_t{0} << word % kBlockWords;
+    while (bits == 0 && ++block < blocks_) bits = bits_[block] ^ inverted;
+    return block * kBlockWords + (bits == 0 ? 0 : static_cast<size_t>(std::countr_zero(bits)));
   }
 
-  std::span<const std::byte> tuple_;
+  size_t blocks_;
+  // One more than there are words for, and one behind.
+  uint64_t bits_[(size_t{UINT16_MAX} + 1) / kBlockWords + 2];
 };
 
 // What of a run lies within the tuple; the rest is padding.
@@ -76,19 +96,24 @@ const char* ImagesFault(const SlotChange& change, size_t tuple_bytes) {
 }  // namespace
 
 std::optional<size_t> EncodeRuns(std::span<const std::byte> delta, std::byte* to) {
-  const Words words(delta);
-  if (words.count() > size_t{UINT16_MAX} + 1) return std::nullopt;
+  const size_t words = (delta.size() + kWordBytes - 1) / kWordBytes;
+  if (words > size_t{UINT16_MAX} + 1) return std::nullopt;
   const size_t limit = RoundedUpToWords(delta.size());
+  const RunBits runs(delta);
   size_t used = 0;
-  for (size_t word = words.SkipZeros(0); word < words.count();) {
-    const size_t end = words.EndOfRun(word);
-    const size_t bytes = sizeof(format::ChangeRun) + (end - word) * kWordBytes;
+  for (size_t word = runs.NextIn(0); word < words;) {
+    const size_t end = runs.NextOut(word);
+    const size_t run_bytes = (end - word) * kWordBytes;
+    const size_t bytes = sizeof(format::ChangeRun) + run_bytes;
     if (RoundedUpToWords(used + bytes) >= limit) return std::nullopt;
     const format::ChangeRun run{static_cast<uint16_t>(word), static_cast<uint16_t>(end - word)};
     std::memcpy(to + used, &run, sizeof run);
-    words.Copy(word, end - word, to + used + sizeof run);
+    // The last word may be cut off.
+    const size_t copied = std::min(run_bytes, delta.size() - word * kWordBytes);
+    std::memcpy(to + used + sizeof run, delta.data() + word * kWordBytes, copied);
+    std::memset(to + used + sizeof run + copied, 0, run_bytes - copied);
     used += bytes;
-    word = words.SkipZeros(end);
+    word = runs.NextIn(end);
   }
   if (used == 0 && limit == 0) return std::nullopt;
   return used;

@@ -23,6 +23,7 @@
 #include <span>
 #include <vector>
 
+#include "base/cache_line.h"
 #include "base/check.h"
 #include "base/host.h"
 #include "base/spin.h"
@@ -90,6 +91,8 @@ class PageSpace {
     return (BitsOf(place).load(std::memory_order_relaxed) >> place.slot % 8 & 1) != 0;
   }
 
+  void PrefetchPresence(const Row* row) const { Prefetch(&BitsAt(PlaceOf(row))); }
+
   // A page with its latch held. Nothing under a latch waits.
   class Latched {
    public:
@@ -150,9 +153,10 @@ class PageSpace {
   static constexpr uint32_t kDirty[kCopies] = {4, 8};
 
   std::byte* page(uint32_t number) const { return base_ + (size_t{number} << shift_); }
-  AtomicRef<uint8_t> BitsOf(const Place& place) const {
-    return AtomicRef<uint8_t>(reinterpret_cast<uint8_t*>(page(place.page))[place.slot / 8]);
+  uint8_t& BitsAt(const Place& place) const {
+    return reinterpret_cast<uint8_t*>(page(place.page))[place.slot / 8];
   }
+  AtomicRef<uint8_t> BitsOf(const Place& place) const { return AtomicRef<uint8_t>(BitsAt(place)); }
   // The same while the caller holds the clock's page_additions().
   void Grow(uint32_t until);
 

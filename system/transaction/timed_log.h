@@ -51,9 +51,9 @@ class TimedLog : public Log {
     In(state, TimePart::kRecord, [&] { Log::Void(state); });
   }
 
-  void Change(TxnState& state, const Table& table, Row* row,
-              const std::byte* tuple) requires(Log::kTraits.appends_changes) {
-    In(state, TimePart::kRecord, [&] { Log::Change(state, table, row, tuple); });
+  void Change(TxnState& state, const Table& table, Row* row, const std::byte* tuple,
+              const TouchedWords* touched) requires(Log::kTraits.appends_changes) {
+    In(state, TimePart::kRecord, [&] { Log::Change(state, table, row, tuple, touched); });
   }
   void TakeBack(TxnState& state) requires(Log::kTraits.appends_changes) {
     In(state, TimePart::kRecord, [&] { Log::TakeBack(state); });

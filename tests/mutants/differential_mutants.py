@@ -7,7 +7,8 @@ from edits import Mutant, expression, raw, statement
 from sources import (
     ACTIVE_TRANSACTIONS, BACKUP_FILES, BACKWARD_CHUNKS, BACKWARD_PASS, BACKWARD_PASS_H, CHECKPOINTER, DIFFERENTIAL,
     DIFFERENTIAL_RECORDS, DIFFERENTIAL_RECOVERY, FUZZY_CHECKPOINT, LOCKING, LOG_END, LOG_TRUNCATION,
-    LV_METADATA, OPTIMISTIC, PAGE_SCAN, PAGE_SPACE, PAGE_SPACE_H, PHYSICAL_REDO, RESTART_POINT, SLOT_CHANGE, TRANSACTION_TABLE, TWO_PASS_REDO,
+    LV_METADATA, OPTIMISTIC, PAGE_SCAN, PAGE_SPACE, PAGE_SPACE_H, PHYSICAL_REDO, RESTART_POINT, SLOT_CHANGE, TOUCHED_WORDS,
+    TRANSACTION_TABLE, TWO_PASS_REDO,
 )
 
 CELLS = "LOG_DIFFERENTIAL/LOG_DATA"
@@ -16,11 +17,15 @@ RUN_MUTANTS = [
     Mutant("diff_place_behind_the_latch", "trap 1: a change's place is reserved when the change has been made",
            [raw(DIFFERENTIAL, "    const LogStream::Place place = stream.Reserve(state.worker, static_cast<uint32_t>(bytes));\n"
                               "    std::byte* const body",
-                "    const uint32_t early = {on} ? Apply(undo, delta) : 0;\n"
+                "    const uint32_t early = {on} ? Apply(undo, delta, touched) : 0;\n"
                 "    const LogStream::Place place = stream.Reserve(state.worker, static_cast<uint32_t>(bytes));\n"
                 "    std::byte* const body"),
-            raw(DIFFERENTIAL, "undo.at.page, Apply(undo, delta)};", "undo.at.page, {on} ? early : Apply(undo, delta)}};")],
+            raw(DIFFERENTIAL, "undo.at.page, Apply(undo, delta, touched)};",
+                "undo.at.page, {on} ? early : Apply(undo, delta, touched)}};")],
            CELLS),
+    Mutant("diff_touched_word_forgotten", "a change of two words is made and logged in the first alone",
+           [expression(TOUCHED_WORDS, "(offset + bytes - 1) / kWordBytes", "offset / kWordBytes")], CELLS,
+           test="TouchedWords.AreThoseOfEachChangeInAscendingOrder"),
     Mutant("diff_latch_excludes_nothing", "traps 2, 24: a page's latch is taken though another thread holds it",
            [statement(PAGE_SPACE_H, "while ((seen_ = word_.fetch_or(kLatch, std::memory_order_acquire)) & kLatch) wait.Wait();",
                       "seen_ = word_.fetch_or(kLatch, std::memory_order_acquire);")], CELLS),
