@@ -342,6 +342,12 @@
 #define CHECKPOINT_BYTES 0
 #endif
 
+// Percent, 1 to 100: while it copies, the thread of such checkpoints works for about so much of its time, and rests for
+// the rest, which leaves the processor to the workers; 100: it never rests.
+#ifndef CHECKPOINT_CPU_PERC
+#define CHECKPOINT_CPU_PERC 100
+#endif
+
 // How changes are logged and recovered (LOG_DIFFERENTIAL): DL1P, differential records and a restart in one pass; its
 // baselines DL2P, the same in two passes, and PL2P, before and after images in two passes.
 #ifndef DIFF_METHOD

@@ -50,6 +50,13 @@ inline uint64_t MonotonicNanos() {
   return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
 }
 
+// Of the calling thread.
+inline uint64_t ThreadCpuNanos() {
+  timespec used;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+  return static_cast<uint64_t>(used.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(used.tv_nsec);
+}
+
 // A random number from the kernel, unpredictable.
 inline uint64_t RandomNumber() {
   uint64_t number = 0;

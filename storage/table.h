@@ -133,8 +133,8 @@ class Table {
 
   // The bucket, or the leaf.
   void PrefetchBucket(Key key) const { return ordered() ? tree_->PrefetchLeaf(key) : hash_->PrefetchBucket(key); }
-  // Fetches the row of `key` up to the first `tuple_bytes` (1 at least) of its tuple; with all of them, as a logged write
-  // needs them, its presence bit, too. Reads the bucket, so PrefetchBucket goes well ahead of it; touches no row.
+  // Fetches the row of `key` up to the first `tuple_bytes` (1 at least) of its tuple; with all of them, as a logged
+  // write needs them, its presence bit, too. Reads the bucket, so PrefetchBucket goes well ahead of it; touches no row.
   void PrefetchRow(Key key, size_t tuple_bytes) const {
     const Row* row = ordered() ? tree_->Find(key) : hash_->Guess(key);
     if (row == nullptr) return;

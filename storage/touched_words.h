@@ -1,5 +1,5 @@
 // Which words of a tuple, of 8 bytes, a procedure may have changed: the sink of a TupleWriter over a copy of the tuple
-// (tuple.h). What compares or combines the copy with the row can leave out all others. Owned by one worker.
+// (tuple.h). To compare or combine the copy with the row, these words are enough. Owned by one worker.
 #pragma once
 
 #include <bit>
@@ -32,7 +32,8 @@ class TouchedWords {
     }
   }
 
-  // Calls visit(offset, bytes) for what was touched: words, the last of which the tuple's end may cut off, or all of it.
+  // Calls visit(offset, bytes) for each word touched, of which the tuple's end may cut off the last; for a long tuple,
+  // once for all of its bytes.
   void ForEach(auto&& visit) const {
     if (CountsAll()) return visit(size_t{0}, bytes_);
     for (size_t block = 0; block * kBlockBytes < bytes_; ++block) {

@@ -28,6 +28,10 @@
 namespace dbx {
 namespace {
 
+CheckpointOptions CheckpointOptionsOf(const Options& options) {
+  return {options.checkpoint_interval_ms, options.checkpoint_bytes};
+}
+
 // One run's moving parts, declared in the order of their construction.
 class Run {
  public:
@@ -158,14 +162,14 @@ class Run {
   LogOptions OptionsOfLog(const NewLogFiles& files) {
     LogOptions options = LogOptionsOf(options_, first_stamp_);
     if (files.backup) {
-      auto backup =
-          std::make_shared<BackupOptions>(BackupOptions{&database_,
-                                                        &storage_.files(),
-                                                        files.backup,
-                                                        files.anchor_path,
-                                                        *files.anchor,
-                                                        {options_.checkpoint_interval_ms, options_.checkpoint_bytes},
-                                                        {}});
+      auto backup = std::make_shared<BackupOptions>(BackupOptions{&database_,
+                                                                  &storage_.files(),
+                                                                  files.backup,
+                                                                  files.anchor_path,
+                                                                  *files.anchor,
+                                                                  CheckpointOptionsOf(options_),
+                                                                  {},
+                                                                  options_.checkpoint_cpu_perc});
       if (options_.log_truncation) backup->truncated_logs = files.log_paths;
       options.backup = std::move(backup);
     }
@@ -204,9 +208,9 @@ class Run {
     LogSet& logs = *node_.logs();
     checkpointer_ = std::make_unique<Checkpointer>(
         std::make_unique<RowCheckpoint>(storage_.files(), database_, logs, node_.epochs(), control_,
-                                        node_.MakeRowCopier(WorkerId(options_.thread_cnt)), row_files_),
-        [&logs] { return logs.reserved_bytes(); },
-        CheckpointOptions{options_.checkpoint_interval_ms, options_.checkpoint_bytes}, truncated);
+                                        node_.MakeRowCopier(WorkerId(options_.thread_cnt)), row_files_,
+                                        CheckpointPace(options_.checkpoint_cpu_perc)),
+        [&logs] { return logs.reserved_bytes(); }, CheckpointOptionsOf(options_), truncated);
   }
 
   // Once the workers run: the time in which their calls are generated is not to fill the figures with checkpoints of

@@ -28,6 +28,7 @@ struct BackupOptions {
   CheckpointOptions checkpoints;
   // By log: its file, which is truncated below what the newest backup needs. Empty: the logs stay whole.
   std::vector<std::string> truncated_logs;
+  uint32_t cpu_percent = 100;  // of the time of their thread (checkpoint_pace.h)
 };
 
 }  // namespace dbx

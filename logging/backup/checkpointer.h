@@ -36,8 +36,8 @@ class Checkpointer {
 
   // Starts the thread, if there are to be checkpoints.
   void Start();
-  // Ends it, and gives up a checkpoint in progress, as soon as a call of the log returns or throws. There is no other
-  // Start.
+  // Ends it, and gives up a checkpoint in progress, as soon as a call of the log returns or throws, or it has rested.
+  // There is no other Start.
   void Stop();
   void ThrowIfFailed() const;
   // After Stop.

@@ -43,7 +43,8 @@ FuzzyCheckpoint::FuzzyCheckpoint(CheckpointedLog& log, const BackupOptions& opti
                   [&log](uint64_t bytes) { log.CountDiscarded(bytes); }),
       bytes_before_(backup_->written_bytes()),
       anchor_(options.anchor),
-      scan_(*backup_) {
+      scan_(*backup_),
+      pace_(options.cpu_percent) {
   CHECK(database_.checkpoints().number() == anchor_.number);
   // The first backup's anchor says where the logs start.
   CHECK(!truncation_.wanted() || anchor_.number == 0);
@@ -116,8 +117,10 @@ bool FuzzyCheckpoint::TakeSteps(BackupAnchor& next, const std::function<bool()>&
 }
 
 void FuzzyCheckpoint::CopyPages(const BackupAnchor& next, const std::function<bool()>& stopped) {
-  const auto before_page = [&stopped] {
+  pace_.Restart();
+  const auto before_page = [&] {
     if (stopped()) throw GivenUp();
+    pace_.Rest(stopped);
   };
   for (size_t i = 0; i < next.tables.size(); ++i) {
     scan_.Run(Database::IdOf(i), PageSpaceOf(database_, i), next.tables[i].pages, next.copy, next.number, before_page);

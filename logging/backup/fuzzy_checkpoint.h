@@ -44,6 +44,7 @@
 #include "logging/backup/anchor_file.h"
 #include "logging/backup/backup_files.h"
 #include "logging/backup/backup_options.h"
+#include "logging/backup/checkpoint_pace.h"
 #include "logging/backup/checkpoint_writer.h"
 #include "logging/backup/log_truncation.h"
 #include "logging/backup/page_scan.h"
@@ -115,6 +116,7 @@ class FuzzyCheckpoint : public CheckpointWriter {
   const uint64_t bytes_before_;
   BackupAnchor anchor_;
   PageScan scan_;
+  CheckpointPace pace_;
   std::string no_space_because_;
 };
 

@@ -11,8 +11,8 @@
 // (lv_metadata.h) and in COMMIT order the transactions of all logs: one whose COMMIT is durable, and whose vector is
 // covered by the logs' ends, is recovered.
 //
-//   change   Reserve -> latch of the page: its number, dirty bits, XOR into the row, presence bit -> unlatch -> the number
-//            and the XOR into the place, seal, Submit
+//   change   Reserve -> latch of the page: its number, dirty bits, XOR into the row, presence bit -> unlatch -> number
+//            and XOR into the place, seal, Submit
 //   abort    DL1P, and no checkpoint runs: Reserve ABORT -> does one run now? then VOID it, else undo under latches,
 //            seal ABORT
 //            else: undo each change, newest first, as a change with a record (a compensation); then ABORT

@@ -32,9 +32,11 @@ uint64_t NonZeroOf16(const std::byte* words) {
 // costs no more than a second run, and is in the run around it.
 class RunBits {
  public:
-  explicit RunBits(std::span<const std::byte> tuple) : blocks_((tuple.size() / kWordBytes + kBlockWords) / kBlockWords) {
+  explicit RunBits(std::span<const std::byte> tuple)
+      : blocks_((tuple.size() / kWordBytes + kBlockWords) / kBlockWords) {
     ASSERT(blocks_ < std::size(bits_));
-    for (size_t block = 0; block < blocks_; ++block) bits_[block] = NonZeroOf64(tuple, block * kBlockWords * kWordBytes);
+    for (size_t block = 0; block < blocks_; ++block)
+      bits_[block] = NonZeroOf64(tuple, block * kBlockWords * kWordBytes);
     bits_[blocks_] = 0;
     uint64_t before = 0;  // the last word of the block before
     for (size_t block = 0; block < blocks_; ++block) {

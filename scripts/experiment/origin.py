@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import os
 from collections import Counter
 from dataclasses import dataclass
 from typing import Iterable, Optional
@@ -110,6 +111,21 @@ def version(binary: str) -> str:
         return "?"
     words = outcome.output.split()
     return words[1] if outcome.exit_status == 0 and len(words) > 1 else "?"
+
+
+ENGINE_FOLDERS = ("base", "benchmarks", "concurrency_control", "logging", "storage", "system")
+
+
+def newer_source(program: str) -> str | None:
+    """A source of the engine that was changed after the program, which lies beside it, was built."""
+    root = os.path.dirname(program)
+    sources = [os.path.join(root, "config.h")]
+    for folder in ENGINE_FOLDERS:
+        for path, _, names in os.walk(os.path.join(root, folder)):
+            sources += [os.path.join(path, name) for name in names if name.endswith((".h", ".cpp"))]
+    built = os.path.getmtime(program)
+    newer = [source for source in sources if os.path.exists(source) and os.path.getmtime(source) > built]
+    return os.path.relpath(max(newer, key=os.path.getmtime), root) if newer else None
 
 
 def bench_environment(binary: str, context: dict) -> dict:

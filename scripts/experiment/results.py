@@ -5,6 +5,7 @@ Used by exp.py for figures and for the overview.
 from __future__ import annotations
 
 import os
+import sys
 
 from experiment import ceiling, origin, planning, running
 from experiment.running import Refused
@@ -85,6 +86,13 @@ class Results:
 
 
 def require_programs(paths) -> None:
+    """Refuses to go on without them, and says which are older than what they are built from."""
+    paths = list(paths)
     missing = sorted({path for path in paths if not os.path.exists(path)})
     if missing:
         raise Refused(f"{missing[0]} is missing; make {' '.join(planning.PROGRAMS)} micro builds it")
+    for path in sorted(set(paths)):
+        source = origin.newer_source(path) if os.path.basename(path) in planning.PROGRAMS else None
+        if source is not None:
+            print(f"notice: {os.path.basename(path)} was built before {source} was changed; "
+                  f"make {' '.join(planning.PROGRAMS)} micro builds it anew", file=sys.stderr, flush=True)

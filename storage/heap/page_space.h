@@ -153,9 +153,7 @@ class PageSpace {
   static constexpr uint32_t kDirty[kCopies] = {4, 8};
 
   std::byte* page(uint32_t number) const { return base_ + (size_t{number} << shift_); }
-  uint8_t& BitsAt(const Place& place) const {
-    return reinterpret_cast<uint8_t*>(page(place.page))[place.slot / 8];
-  }
+  uint8_t& BitsAt(const Place& place) const { return reinterpret_cast<uint8_t*>(page(place.page))[place.slot / 8]; }
   AtomicRef<uint8_t> BitsOf(const Place& place) const { return AtomicRef<uint8_t>(BitsAt(place)); }
   // The same while the caller holds the clock's page_additions().
   void Grow(uint32_t until);

@@ -80,6 +80,7 @@ struct Options {
   uint64_t page_bytes = 0;              // the smallest page of a paged table
   uint32_t checkpoint_interval_ms = 0;  // from one checkpoint of pages or rows to the next; 0: none after so long
   uint64_t checkpoint_bytes = 0;        // the same in bytes of log
+  uint32_t checkpoint_cpu_perc = 100;   // of the time of their thread, in which it works
   std::string diff_method;              // DL1P, DL2P, PL2P: how changes are logged and recovered
   bool log_truncation = true;           // a checkpoint truncates the logs below what recovery needs
   std::string diff_image;               // SLOT, RUNS: the image in the record of a change

@@ -467,6 +467,7 @@ Options DefaultOptions() {
   o.page_bytes = C::kPageBytes;
   o.checkpoint_interval_ms = C::kCheckpointIntervalMs;
   o.checkpoint_bytes = C::kCheckpointBytes;
+  o.checkpoint_cpu_perc = C::kCheckpointCpuPercent;
   o.diff_method = C::kDiffMethodName;
   o.log_truncation = C::kLogTruncation;
   o.diff_image = C::kDiffImageName;

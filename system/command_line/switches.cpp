@@ -210,6 +210,8 @@ constexpr Switch kSwitches[] = {
     Duration("CHECKPOINT_INTERVAL", "", &O::checkpoint_interval_ms, 1'000'000, 1'000'000, 86'400'000,
              "ms from one checkpoint of pages or rows to the next; 0: none"),
     Bytes("CHECKPOINT_BYTES", "", &O::checkpoint_bytes, 0, kMostBytes, "the same in bytes of log; 0: none"),
+    Whole("CHECKPOINT_CPU_PERC", "", &O::checkpoint_cpu_perc, 1, 100,
+          "percent of its time in which such a checkpoint's thread works; 100: it never rests"),
     Choice("DIFF_METHOD", &O::diff_method, kDiffMethodNames, {},
            "differential records and a restart in one pass; in two passes; before and after images"),
     Bool("LOG_TRUNCATION", "", &O::log_truncation, "0: a checkpoint leaves the logs whole"),

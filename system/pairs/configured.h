@@ -138,6 +138,7 @@ struct Configured {
   static constexpr uint64_t kPageBytes{DIFF_PAGE_SIZE};
   static constexpr uint32_t kCheckpointIntervalMs{CHECKPOINT_INTERVAL};
   static constexpr uint64_t kCheckpointBytes{CHECKPOINT_BYTES};
+  static constexpr uint32_t kCheckpointCpuPercent{CHECKPOINT_CPU_PERC};
   static constexpr bool kLogTruncation = LOG_TRUNCATION;
   static constexpr uint32_t kRestartLevel{RESTART_LEVEL};
   static constexpr const char* kDiffMethodName = DBX_WORD_OF(DIFF_METHOD);

@@ -38,7 +38,8 @@ class Pause {
 }  // namespace
 
 RowCheckpoint::RowCheckpoint(FileSystem& files, const Database& database, LogSet& logs, EpochClock& epochs,
-                             RunControl& control, std::unique_ptr<RowSource> rows, RowCheckpointFiles where)
+                             RunControl& control, std::unique_ptr<RowSource> rows, RowCheckpointFiles where,
+                             CheckpointPace pace)
     : files_(files),
       database_(database),
       logs_(logs),
@@ -46,7 +47,8 @@ RowCheckpoint::RowCheckpoint(FileSystem& files, const Database& database, LogSet
       control_(control),
       rows_(std::move(rows)),
       where_(std::move(where)),
-      truncation_(files, where_.truncated, [&logs](uint64_t bytes) { logs.CountDiscarded(bytes); }) {
+      truncation_(files, where_.truncated, [&logs](uint64_t bytes) { logs.CountDiscarded(bytes); }),
+      pace_(pace) {
   CHECK(!control_.ended_below.empty() && !where_.directories.empty());
   anchor_.copy = 1;
 }
@@ -110,8 +112,10 @@ std::vector<format::CheckpointPart> RowCheckpoint::CopyRows(uint32_t copy, const
         files_, PathOf(copy, part), where_.device,
         CheckpointIdentity{where_.database_id, where_.run_id, where_.schema_hash, part, parts}));
   }
-  const auto before_batch = [&stopped] {
+  pace_.Restart();
+  const auto before_batch = [&] {
     if (stopped()) throw GivenUp();
+    pace_.Rest(stopped);
   };
   // A key that comes twice is in the same part.
   const auto take = [&](TableId table, Key key, std::span<const std::byte> tuple) {

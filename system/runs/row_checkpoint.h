@@ -32,6 +32,7 @@
 
 #include "base/epoch.h"
 #include "base/histogram.h"
+#include "logging/backup/checkpoint_pace.h"
 #include "logging/backup/checkpoint_writer.h"
 #include "logging/backup/log_truncation.h"
 #include "logging/device/file_system.h"
@@ -47,9 +48,9 @@ namespace dbx {
 
 class RowCheckpoint : public CheckpointWriter {
  public:
-  // All but the last outlive this. `control` has a place for each worker's number.
+  // All references outlive this. `control` has a place for each worker's number.
   RowCheckpoint(FileSystem& files, const Database& database, LogSet& logs, EpochClock& epochs, RunControl& control,
-                std::unique_ptr<RowSource> rows, RowCheckpointFiles where);
+                std::unique_ptr<RowSource> rows, RowCheckpointFiles where, CheckpointPace pace);
 
   Outcome Write(const std::function<bool()>& stopped) override;
   const std::string& no_space_because() const override { return no_space_because_; }
@@ -76,6 +77,7 @@ class RowCheckpoint : public CheckpointWriter {
   const std::unique_ptr<RowSource> rows_;
   const RowCheckpointFiles where_;
   LogTruncation truncation_;
+  CheckpointPace pace_;
   RowAnchor anchor_;  // the durable one; number 0: none
   std::string no_space_because_;
   uint64_t rows_written_ = 0, bytes_written_ = 0;  // in whole copies

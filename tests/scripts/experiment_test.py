@@ -1,5 +1,7 @@
 """Experiments run: resumed runs, ceilings, captions, benchmarks, rows, the page."""
+import contextlib
 import csv
+import io
 import json
 import os
 import tempfile
@@ -11,6 +13,7 @@ import exp
 from exp_case import ExpCase, plan_of
 from experiment import captions, ceiling, data, drawing, figures_page, origin, page, planning, records, running, spec
 from experiment.data import FigureData, Line
+from experiment.results import require_programs
 
 
 class RunTest(ExpCase):
@@ -175,6 +178,23 @@ class RunTest(ExpCase):
         status, said = self.exp("run", "eleda/fig20", devices="throughput", binary="/nowhere/rundb-all")
         self.assertEqual(status, 2)
         self.assertEqual(said, "error: /nowhere/rundb-all is missing; make rundb-all rundb-timed micro builds it\n")
+
+    def test_a_program_older_than_its_sources_is_named(self):
+        folder = tempfile.mkdtemp(dir=self.out)
+        program, source = os.path.join(folder, "rundb-all"), os.path.join(folder, "logging", "log.h")
+        os.makedirs(os.path.dirname(source))
+        for path, time in ((source, 1000), (program, 2000)):
+            with open(path, "w", encoding="utf-8"):
+                pass
+            os.utime(path, (time, time))
+        said = io.StringIO()
+        with contextlib.redirect_stderr(said):
+            require_programs([program])
+            self.assertEqual(said.getvalue(), "")
+            os.utime(source, (3000, 3000))
+            require_programs([program])
+        self.assertEqual(said.getvalue(), "notice: rundb-all was built before logging/log.h was changed; make rundb-all "
+                                          "rundb-timed micro builds it anew\n")
 
     def test_jobs_that_failed_are_told_apart(self):
         jobs = self.exp("jobs", "eleda/fig20")[1].split()

@@ -96,7 +96,8 @@ def draw_checkpoints(seed: int, flags: list[str], step: int) -> list[str]:
         return []
     rng = random.Random(f"checkpoints {seed} {step}")
     return [f"--checkpoint_interval={rng.choice(('0', '1ms', '5ms', '20ms'))}",
-            f"--checkpoint_bytes={rng.choice(('0', '64K', '1M'))}", f"--log_truncation={rng.choice((1, 1, 1, 0))}"]
+            f"--checkpoint_bytes={rng.choice(('0', '64K', '1M'))}", f"--log_truncation={rng.choice((1, 1, 1, 0))}",
+            f"--checkpoint_cpu_perc={rng.choice((10, 100, 100))}"]
 
 
 def draw_continuation(rng: random.Random) -> list[str]:

@@ -55,7 +55,8 @@ class DrawTest(unittest.TestCase):
         with_pages = ["--log=LOG_DIFFERENTIAL"]
         drawn_flags = {flag for seed in range(40) for step in (0, 1) for flag in draw_checkpoints(seed, with_pages, step)}
         self.assertLessEqual({"--checkpoint_interval=0", "--checkpoint_interval=1ms", "--checkpoint_bytes=64K",
-                              "--log_truncation=0", "--log_truncation=1"}, drawn_flags)
+                              "--log_truncation=0", "--log_truncation=1", "--checkpoint_cpu_perc=10",
+                              "--checkpoint_cpu_perc=100"}, drawn_flags)
         self.assertNotEqual(draw_checkpoints(1, ["--log=LOG_TAURUS", "--log_type=LOG_DATA"], 0), [])
         self.assertEqual(draw_checkpoints(1, ["--log=LOG_TAURUS", "--log_type=LOG_COMMAND"], 0), [])
         self.assertEqual(draw_checkpoints(1, ["--log=LOG_PLOVER", "--log_type=LOG_DATA"], 0), [])

@@ -111,6 +111,9 @@ void ChooseBackup(Options& options, uint64_t seed) {
     options.checkpoint_interval_ms = 0;
     options.checkpoint_bytes = 0;
   }
+  // By a generator of its own: kept seeds draw the others as before.
+  std::mt19937_64 pace(seed ^ 0xbaced);
+  options.checkpoint_cpu_perc = OneOf<uint32_t>(pace, {100, 100, 50});
   if (options.diff_method != "PL2P") return;
   options.diff_image = "SLOT";
   options.restart_level = std::min(options.restart_level, 3u);

@@ -518,6 +518,29 @@ TEST_F(FailingCheckpointTest, ALogThatFailsEndsTheCheckpointAndSaysSoItself) {
   }
 }
 
+// Each page takes a millisecond of the processor, and a rest of as much.
+TEST_F(FuzzyCheckpointTest, OneThatRestsIsCompleteOrGivenUp) {
+  BackupOptions options = db_.OptionsOf();
+  options.cpu_percent = 50;
+  const auto work = [] {
+    for (const uint64_t from = host::ThreadCpuNanos(); host::ThreadCpuNanos() - from < 1'000'000;) continue;
+  };
+  FuzzyCheckpoint checkpoint(db_.log, options);
+  const auto go_on = [&work] {
+    work();
+    return false;
+  };
+  EXPECT_EQ(checkpoint.Write(go_on), Outcome::kComplete);
+  EXPECT_EQ(db_.Durable().anchor.number, 1u);
+  const auto stop_soon = [&, calls = 0]() mutable {
+    work();
+    return ++calls >= 4;
+  };
+  EXPECT_EQ(checkpoint.Write(stop_soon), Outcome::kGivenUp);
+  EXPECT_FALSE(db_.database.checkpoints().is_active());
+  EXPECT_EQ(db_.Durable().anchor.number, 1u);
+}
+
 // All words of a tuple change together, under the latch.
 TEST_F(FuzzyCheckpointTest, PagesThatChangeMeanwhileAreCopiedWhole) {
   FuzzyCheckpoint checkpoint = db_.Checkpoints();

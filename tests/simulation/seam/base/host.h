@@ -209,6 +209,8 @@ inline uint64_t TimeStamp() {
   return sim::NowNanos();
 }
 inline uint64_t MonotonicNanos() { return TimeStamp(); }
+// As if the thread never slept.
+inline uint64_t ThreadCpuNanos() { return TimeStamp(); }
 inline uint64_t RandomNumber() { return sim::Random(); }
 
 }  // namespace host
