@@ -39,6 +39,8 @@ constexpr uint32_t After(std::initializer_list<Stage> stages) {
 constexpr size_t kKeptBytes = size_t{256} << 20;
 // Pages of a table that a worker takes at a time to make rows of them.
 constexpr uint32_t kPagesPerGrab = 64;
+// Rows ahead whose place in the index is prefetched.
+constexpr uint32_t kRowsAhead = 8;
 
 // The anchor was checked by itself when it was read; here, whether logs and database are those that it is about.
 class AnchorCheck {
@@ -242,8 +244,7 @@ class RestartRun {
     const Lsn end = reader.position(), named = PointOf(log).end;
     if (input_.anchor.number == 0 || named < end) return;
     ThrowDamaged(reader.source(), end,
-                 std::string(reader.end_reason()) +
-                     ", but the run's anchor shows that it was durable up to offset " +
+                 std::string(reader.end_reason()) + ", but the run's anchor shows that it was durable up to offset " +
                      std::to_string(reader.source().OffsetOf(named)));
   }
 
@@ -306,8 +307,15 @@ class RestartRun {
     const PageSpace& pages = *table.pages();
     if (!HasContents(id, page)) return table.AdoptFreePage(worker, page);
     CheckBits(id, page);
+    const auto prefetch = [&](uint32_t slot) {
+      if (slot >= pages.rows_per_page() || !pages.IsPresent({page, slot})) return;
+      if (slot + kRowsAhead < pages.rows_per_page()) Prefetch(pages.RowAt({page, slot + kRowsAhead}));
+      table.PrefetchBucket(pages.RowAt({page, slot})->key);
+    };
     uint32_t present = 0;
+    for (uint32_t slot = 0; slot < kRowsAhead; ++slot) prefetch(slot);
     for (uint32_t slot = 0; slot < pages.rows_per_page(); ++slot) {
+      prefetch(slot + kRowsAhead);
       if (pages.IsPresent({page, slot})) {
         table.AdoptRow(worker, pages.RowAt({page, slot}));
         ++present;
@@ -354,10 +362,10 @@ class RestartRun {
   Database& database_;
   const uint32_t logs_;
   const bool with_names_;
-  std::vector<std::unique_ptr<LogEnd>> ends_;            // by log
-  std::vector<std::unique_ptr<BackwardPass>> backward_;  // the same, once the ends were judged
-  std::vector<std::unique_ptr<TwoPassRedo>> redo_;       // the same, once it has begun
-  std::unique_ptr<PhysicalRedo> physical_redo_;          // once it has begun
+  std::vector<std::unique_ptr<LogEnd>> ends_;               // by log
+  std::vector<std::unique_ptr<BackwardPass>> backward_;     // the same, once the ends were judged
+  std::vector<std::unique_ptr<TwoPassRedo>> redo_;          // the same, once it has begun
+  std::unique_ptr<PhysicalRedo> physical_redo_;             // once it has begun
   std::vector<CachePadded<Atomic<uint64_t>>> pages_taken_;  // by table: they are, or become, rows
   StagedWork work_;
   struct StageTime {

@@ -211,8 +211,17 @@ class Worker final : public WorkerThread {
     observer::Acknowledged(id);
   }
 
+  // Workers may abort each other for long. What they have committed before is acknowledged meanwhile.
+  void BackOff(const RunControl& control, SpinWait& backoff) {
+    if (backoff.yielding()) {
+      now_ = Clock::NowTicks();
+      PollAcks(control);
+    }
+    backoff.Wait();
+  }
+
   void PayPenalty(RunControl& control, SpinWait& backoff) {
-    if (options_.abort_penalty_ns == 0) return backoff.Wait();
+    if (options_.abort_penalty_ns == 0) return BackOff(control, backoff);
     const uint64_t begin = Clock::NowTicks();
     Leave(control);
     do {

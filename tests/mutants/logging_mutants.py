@@ -25,6 +25,9 @@ LOGGING_MUTANTS = [
     Mutant("acks_of_warm_up_counted", "warm-up that becomes durable later counts as acknowledged within the interval",
            [expression(WORKER, "is_measured && !IsOver(control)", "!IsOver(control)")],
            test="WorkerTest.WarmUpThatIsFoundDurableLaterDoesNotCount"),
+    Mutant("acks_wait_for_a_retry", "a worker that tries a transaction again acknowledges none of its others",
+           [expression(WORKER, "backoff.yielding()", "false")],
+           test="WorkerTest.ACommittedTransactionIsAcknowledgedWhileTheNextOneIsTriedAgain"),
     Mutant("count_ends_before_the_last_acknowledgement", "of a count of transactions the devices are looked at too early",
            [statement(RUN, "if (options_.seconds == 0) interval.End(), end = Clock::NowTicks();", "")]),
 

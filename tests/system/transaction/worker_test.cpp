@@ -99,6 +99,15 @@ struct IdNotingWorkload : NotingWorkload {
   void PrefetchRows(const Call& call, WrittenRows) { rows.push_back(call.txn_id().value); }
 };
 
+// All transactions but the first conflict until `may_commit`, or for very long.
+struct ConflictingWorkload : NotingWorkload {
+  static constexpr uint64_t kRunsMax = 10'000;
+  Outcome Run(auto&, ProcedureId, std::span<const std::byte>) {
+    return ++runs == 1 || may_commit || runs >= kRunsMax ? Outcome::kOk : Outcome::kConflict;
+  }
+  bool may_commit = false;
+};
+
 CallList Calls(uint64_t count) {
   CallList list;
   list.storage.resize(2 * count);
@@ -192,6 +201,18 @@ TEST_F(WorkerTest, WarmUpThatIsFoundDurableLaterDoesNotCount) {
   EXPECT_EQ(stats.acknowledged, 2u);
   EXPECT_EQ(stats.executed, 2u);
   EXPECT_EQ(latencies_, 2u);
+}
+
+TEST_F(WorkerTest, ACommittedTransactionIsAcknowledgedWhileTheNextOneIsTriedAgain) {
+  ConflictingWorkload workload;
+  log_.is_durable = [&workload] {
+    workload.may_commit = workload.runs > 1;
+    return workload.may_commit;
+  };
+  WorkerOptions options;
+  options.txn_count = 2;
+  Run(options, workload, WorkerId(0));
+  EXPECT_LT(workload.runs, ConflictingWorkload::kRunsMax);
 }
 
 TEST_F(WorkerTest, AWorkerWithAFullQueueRunsNothingMoreOnceItIsStopped) {
