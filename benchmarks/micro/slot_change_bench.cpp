@@ -8,29 +8,17 @@
 
 #include "base/xor_bytes.h"
 #include "benchmarks/micro/key_generator.h"
+#include "benchmarks/micro/tuple_pages.h"
 #include "logging/differential/slot_change.h"
-#include "storage/heap/page_space.h"
 
 namespace dbx {
 namespace {
 
 constexpr uint32_t kPages = 64;
 
-// Tuples as wide as the benchmark's argument says.
-struct Pages {
-  explicit Pages(size_t tuple_bytes)
-      : space({.row_bytes = (sizeof(Row) + tuple_bytes + 15) / 16 * 16,
-               .tuple_offset = sizeof(Row),
-               .tuple_bytes = tuple_bytes},
-              clock) {
-    space.GrowTo(kPages);
-  }
-  PageSpace::Place PlaceOf(uint64_t number) const {
-    return {static_cast<uint32_t>(number % kPages), static_cast<uint32_t>(number / kPages % space.rows_per_page())};
-  }
-  CheckpointClock clock;
-  PageSpace space;
-};
+PageSpace::Place PlaceOf(uint64_t number, const PageSpace& space) {
+  return {static_cast<uint32_t>(number % kPages), static_cast<uint32_t>(number / kPages % space.rows_per_page())};
+}
 
 // The first 8 of 100 bytes change, as in a YCSB tuple.
 std::vector<std::byte> Delta(size_t tuple_bytes) {
@@ -41,20 +29,22 @@ std::vector<std::byte> Delta(size_t tuple_bytes) {
 
 void Alone(benchmark::State& state) {
   const auto bytes = static_cast<size_t>(state.range(0));
-  Pages pages(bytes);
+  TuplePages pages(bytes, kPages);
   const auto delta = Delta(bytes);
   KeyGenerator numbers(0, 1 << 20);
-  for (auto _ : state)
-    XorBytes(pages.space.TupleOf(pages.space.RowAt(pages.PlaceOf(numbers.Next()))), delta.data(), bytes);
+  for (auto _ : state) {
+    Row* const row = pages.space.RowAt(PlaceOf(numbers.Next(), pages.space));
+    XorBytes(pages.space.TupleOf(row), delta.data(), bytes);
+  }
 }
 
 void UnderLatch(benchmark::State& state) {
   const auto bytes = static_cast<size_t>(state.range(0));
-  Pages pages(bytes);
+  TuplePages pages(bytes, kPages);
   const auto delta = Delta(bytes);
   KeyGenerator numbers(0, 1 << 20);
   for (auto _ : state) {
-    const PageSpace::Place at = pages.PlaceOf(numbers.Next());
+    const PageSpace::Place at = PlaceOf(numbers.Next(), pages.space);
     PageSpace::Latched latched(pages.space, at.page);
     benchmark::DoNotOptimize(latched.number());
     latched.SetDirty();

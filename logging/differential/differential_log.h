@@ -153,7 +153,7 @@ class DifferentialLog : public FlushHooks, public LogDefaults, private Checkpoin
     ASSERT(was_present || is_present);
     const Undo undo{&pages, row, at, table.id(), was_present != is_present};
     std::byte* const delta = Remember(state, undo);
-    if (undo.flips_presence) touched = nullptr;
+    ASSERT(touched == nullptr || !undo.flips_presence);
     Differ(was_present ? pages.TupleOf(row) : nullptr, tuple, pages.tuple_bytes(), delta, touched);
     if (state.changes++ == 0) Announce(state);
     Append(state, undo, delta, state.changes == 1 ? format::kChangeFirst : 0, touched);
@@ -276,16 +276,22 @@ class DifferentialLog : public FlushHooks, public LogDefaults, private Checkpoin
     return {undo, state.undo.data() + state.undo_used};
   }
 
+  // Calls visit(offset, bytes) for the words touched, or for all of the tuple.
+  static void ForEach(const TouchedWords* touched, size_t tuple_bytes, auto&& visit) {
+    if (touched == nullptr) return visit(size_t{0}, tuple_bytes);
+    touched->ForEach(visit);
+  }
+
   // to = before XOR after, where null stands for zeros; filled up with zeros to whole words.
   static void Differ(const std::byte* before, const std::byte* after, size_t bytes, std::byte* to,
                      const TouchedWords* touched) {
-    if (touched != nullptr) {
-      std::memset(to, 0, RoundedUpToWords(bytes));
-      return touched->ForEach([&](size_t at, size_t count) { XorInto(to + at, before + at, after + at, count); });
+    const size_t zeros_from = touched != nullptr ? 0 : RoundedUpToWords(bytes) - 8;
+    std::memset(to + zeros_from, 0, RoundedUpToWords(bytes) - zeros_from);
+    if (before == nullptr || after == nullptr) {
+      std::memcpy(to, before != nullptr ? before : after, bytes);
+    } else {
+      ForEach(touched, bytes, [&](size_t at, size_t count) { XorInto(to + at, before + at, after + at, count); });
     }
-    std::memset(to + RoundedUpToWords(bytes) - 8, 0, 8);
-    if (before != nullptr && after != nullptr) return XorInto(to, before, after, bytes);
-    std::memcpy(to, before != nullptr ? before : after, bytes);
   }
 
   // The first record of an attempt is about to be appended.
@@ -323,11 +329,8 @@ class DifferentialLog : public FlushHooks, public LogDefaults, private Checkpoin
     const uint32_t number = page.number();
     page.SetDirty();
     std::byte* const tuple = undo.pages->TupleOf(undo.row);
-    if (touched != nullptr) {
-      touched->ForEach([&](size_t at, size_t bytes) { XorBytes(tuple + at, delta + at, bytes); });
-    } else {
-      XorBytes(tuple, delta, undo.pages->tuple_bytes());
-    }
+    ForEach(touched, undo.pages->tuple_bytes(),
+            [&](size_t at, size_t bytes) { XorBytes(tuple + at, delta + at, bytes); });
     if (undo.flips_presence) page.SetPresent(undo.at.slot, !undo.pages->IsPresent(undo.at));
     return number;
   }
@@ -373,8 +376,8 @@ class DifferentialLog : public FlushHooks, public LogDefaults, private Checkpoin
     std::memcpy(to + whole, after, bytes);
   }
 
-  // Makes a change and appends its record. The change comes first: the latch's atomic operation would wait until what
-  // was stored into the place, whose lines are cold, has left the processor.
+  // Makes a change and appends its record. The change comes first: the latch's atomic operation drains the store
+  // buffer, and stores into the place, whose lines are cold, would keep it waiting.
   void Append(TxnState& state, const Undo& undo, const std::byte* delta, uint16_t flags,
               const TouchedWords* touched = nullptr) {
     LogStream& stream = logs_.stream(state.log);

@@ -15,7 +15,6 @@ namespace dbx {
 namespace {
 
 constexpr size_t kWordBytes = ChangeRuns::kWordBytes;
-
 constexpr size_t kBlockWords = 64;
 
 // Bit i: word i of 16 is not zero.
@@ -35,8 +34,9 @@ class RunBits {
   explicit RunBits(std::span<const std::byte> tuple)
       : blocks_((tuple.size() / kWordBytes + kBlockWords) / kBlockWords) {
     ASSERT(blocks_ < std::size(bits_));
-    for (size_t block = 0; block < blocks_; ++block)
+    for (size_t block = 0; block < blocks_; ++block) {
       bits_[block] = NonZeroOf64(tuple, block * kBlockWords * kWordBytes);
+    }
     bits_[blocks_] = 0;
     uint64_t before = 0;  // the last word of the block before
     for (size_t block = 0; block < blocks_; ++block) {

@@ -193,6 +193,12 @@ class Worker final : public WorkerThread {
     });
   }
 
+  // The same between two attempts, or while the worker waits.
+  bool LookForAcks(const RunControl& control) {
+    now_ = Clock::NowTicks();
+    return PollAcks(control);
+  }
+
   // Called once it has been found durable, and not before: IsOver decides by that.
   void Acknowledge(const RunControl& control, TxnId id, bool wrote, uint64_t own_bytes, uint64_t begin_ticks) {
     // A transaction that began before the measured interval is warm-up.
@@ -213,10 +219,7 @@ class Worker final : public WorkerThread {
 
   // Workers may abort each other for long. What they have committed before is acknowledged meanwhile.
   void BackOff(const RunControl& control, SpinWait& backoff) {
-    if (backoff.yielding()) {
-      now_ = Clock::NowTicks();
-      PollAcks(control);
-    }
+    if (backoff.yielding()) LookForAcks(control);
     backoff.Wait();
   }
 
@@ -225,8 +228,7 @@ class Worker final : public WorkerThread {
     const uint64_t begin = Clock::NowTicks();
     Leave(control);
     do {
-      now_ = Clock::NowTicks();
-      PollAcks(control);
+      LookForAcks(control);
     } while (Clock::ToNanos(now_ - begin) < options_.abort_penalty_ns && !control.stop.load(std::memory_order_relaxed));
     Enter(control);
   }
@@ -261,8 +263,7 @@ class Worker final : public WorkerThread {
     const uint64_t begin = Clock::NowTicks();
     Leave(control);
     for (;;) {
-      now_ = Clock::NowTicks();
-      if (PollAcks(control) || control.stop.load(std::memory_order_relaxed)) break;
+      if (LookForAcks(control) || control.stop.load(std::memory_order_relaxed)) break;
       log_.ThrowIfFailed();
       host::SleepFor(kAckWait);
     }
@@ -273,8 +274,7 @@ class Worker final : public WorkerThread {
   void Drain(RunControl& control) {
     Leave(control);
     while (!acks_.empty()) {
-      now_ = Clock::NowTicks();
-      if (PollAcks(control)) continue;
+      if (LookForAcks(control)) continue;
       log_.ThrowIfFailed();
       host::SleepFor(kAckWait);
     }

@@ -69,8 +69,8 @@ TUNING = [
      "    ::dbx::sim::MayPause();\n    if (acks_.full()) WaitForAcks(control);"),
     (ELEDA_WORKER, "kNodesMax = 1 << 15;", "kNodesMax = 16;"),
     # A worker that waits by the clock and keeps the highest priority would never let the holder of its lock go on.
-    ("system/transaction/worker.h", "      PollAcks(control);\n    } while (Clock::ToNanos(now_ - begin)",
-     "      PollAcks(control);\n      ::dbx::sim::YieldTurn(1000);\n    } while (Clock::ToNanos(now_ - begin)"),
+    ("system/transaction/worker.h", "      LookForAcks(control);\n    } while (Clock::ToNanos(now_ - begin)",
+     "      LookForAcks(control);\n      ::dbx::sim::YieldTurn(1000);\n    } while (Clock::ToNanos(now_ - begin)"),
     # The worker with the lock that others group behind may lose the processor for long.
     (CONSOLIDATION, "members_[worker].group = kAlone;",
      "members_[worker].group = kAlone;\n  if (sim::Random() % 8 == 0) sim::SleepFor(5000);"),

@@ -4,20 +4,17 @@
 #include <gtest/gtest.h>
 
 #include "base/host.h"
+#include "tests/base/busy.h"
 
 namespace dbx {
 namespace {
-
-void Work(uint64_t nanos) {
-  for (const uint64_t from = host::ThreadCpuNanos(); host::ThreadCpuNanos() - from < nanos;) continue;
-}
 
 TEST(CheckpointPace, RestsUntilItsShareIsKept) {
   for (const uint32_t percent : {10u, 50u}) {
     const uint64_t from = host::MonotonicNanos(), cpu_from = host::ThreadCpuNanos();
     CheckpointPace pace(percent);
     for (int i = 0; i < 4; ++i) {
-      Work(1'000'000);
+      UseProcessorFor(1'000'000);
       const uint64_t worked = host::ThreadCpuNanos() - cpu_from;
       pace.Rest([] { return false; });
       // Less what it did between two clocks.
@@ -28,7 +25,7 @@ TEST(CheckpointPace, RestsUntilItsShareIsKept) {
 
 TEST(CheckpointPace, ARestEndsWithTheRun) {
   CheckpointPace pace(1);
-  Work(1'000'000);
+  UseProcessorFor(1'000'000);
   int looks = 0;
   pace.Rest([&looks] { return ++looks == 3; });
   EXPECT_EQ(looks, 3);

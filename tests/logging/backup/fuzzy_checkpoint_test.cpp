@@ -8,6 +8,7 @@
 #include <optional>
 #include <thread>
 
+#include "tests/base/busy.h"
 #include "tests/logging/backup/checkpointed_database.h"
 #include "tests/logging/caught.h"
 
@@ -522,18 +523,15 @@ TEST_F(FailingCheckpointTest, ALogThatFailsEndsTheCheckpointAndSaysSoItself) {
 TEST_F(FuzzyCheckpointTest, OneThatRestsIsCompleteOrGivenUp) {
   BackupOptions options = db_.OptionsOf();
   options.cpu_percent = 50;
-  const auto work = [] {
-    for (const uint64_t from = host::ThreadCpuNanos(); host::ThreadCpuNanos() - from < 1'000'000;) continue;
-  };
   FuzzyCheckpoint checkpoint(db_.log, options);
-  const auto go_on = [&work] {
-    work();
+  const auto go_on = [] {
+    UseProcessorFor(1'000'000);
     return false;
   };
   EXPECT_EQ(checkpoint.Write(go_on), Outcome::kComplete);
   EXPECT_EQ(db_.Durable().anchor.number, 1u);
-  const auto stop_soon = [&, calls = 0]() mutable {
-    work();
+  const auto stop_soon = [calls = 0]() mutable {
+    UseProcessorFor(1'000'000);
     return ++calls >= 4;
   };
   EXPECT_EQ(checkpoint.Write(stop_soon), Outcome::kGivenUp);

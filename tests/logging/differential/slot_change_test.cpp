@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "storage/heap/page_space.h"
+#include "benchmarks/micro/tuple_pages.h"
 
 namespace dbx {
 namespace {
@@ -16,22 +16,14 @@ namespace {
 using Bytes = std::vector<std::byte>;
 
 // A page space of tuples of any size.
-struct Pages {
-  explicit Pages(size_t tuple_bytes)
-      : space({.row_bytes = (sizeof(Row) + tuple_bytes + 15) / 16 * 16,
-               .tuple_offset = sizeof(Row),
-               .tuple_bytes = tuple_bytes},
-              clock) {
-    space.GrowTo(2);
-  }
+struct Pages : TuplePages {
+  explicit Pages(size_t tuple_bytes) : TuplePages(tuple_bytes, 2) {}
   const char* Apply(const SlotChange& change) {
     if (const char* fault = FaultOf(change, space)) return fault;
     PageSpace::Latched latched(space, change.page);
     ApplyChange(change, space, latched);
     return nullptr;
   }
-  CheckpointClock clock;
-  PageSpace space;
 };
 
 Bytes Padded(Bytes bytes) {
