@@ -28,6 +28,11 @@ class CheckpointPace {
     from_nanos_ = host::MonotonicNanos();
     from_cpu_nanos_ = host::ThreadCpuNanos();
   }
+  // What is left to rest of a while of `passed` nanoseconds in which the thread worked for `worked`.
+  static constexpr uint64_t RestNanos(uint32_t percent, uint64_t worked, uint64_t passed) {
+    const uint64_t due = worked * 100 / percent;
+    return due - std::min(due, passed);
+  }
   // Where the thread holds nothing that another may wait for. Ends early if `stopped` says that the run ends.
   void Rest(const std::function<bool()>& stopped) {
     if (percent_ == 100) return;
@@ -35,8 +40,7 @@ class CheckpointPace {
     if (passed < kWorkNanos) return;
     const uint64_t worked = host::ThreadCpuNanos() - from_cpu_nanos_;
     if (worked < kWorkNanos) return;
-    const uint64_t due = worked * 100 / percent_;
-    for (uint64_t left = due - std::min(due, passed); left > 0 && !stopped();) {
+    for (uint64_t left = RestNanos(percent_, worked, passed); left > 0 && !stopped();) {
       const uint64_t slice = std::min(left, kSliceNanos);
       host::SleepFor(std::chrono::nanoseconds(slice));
       left -= slice;
