@@ -22,7 +22,7 @@ RUN_MUTANTS = [
                 "    std::byte* const body"),
             raw(DIFFERENTIAL, "undo.at.page, Apply(undo, delta, touched)};",
                 "undo.at.page, {on} ? early : Apply(undo, delta, touched)}};")],
-           CELLS),
+           CELLS, test="DifferentialLogTest.APlaceIsReservedBeforeTheLatchIsTaken"),
     Mutant("diff_touched_word_forgotten", "a change of two words is made and logged in the first alone",
            [expression(TOUCHED_WORDS, "(offset + bytes - 1) / kWordBytes", "offset / kWordBytes")], CELLS,
            test="TouchedWords.AreThoseOfEachChangeInAscendingOrder"),

@@ -3,8 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tests/concurrency_control/harness.h"
@@ -95,6 +97,19 @@ TEST_F(DifferentialLogTest, AnUpdateLeavesTheXorOfItsTupleAndACommit) {
   ASSERT_EQ(records[1].kind, RecordKind::kCommit);
   EXPECT_EQ(records[1].txn(), h_.id(0));
   EXPECT_EQ(records[1].header.length, 40u);
+}
+
+// What is changed on a page that a checkpoint copies must have its place below the checkpoint's END (trap 1).
+TEST_F(DifferentialLogTest, APlaceIsReservedBeforeTheLatchIsTaken) {
+  const LogStream& stream = h_.logs().stream(0);
+  const Lsn before = stream.reserved_until();
+  std::optional<PageSpace::Latched> latch(std::in_place, pages(), pages().PlaceOf(h_.table().Find(2)).page);
+  std::thread writer([this] { EXPECT_TRUE(h_.Write(0, 2, 77).wrote); });
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (stream.reserved_until() == before && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+  EXPECT_GT(stream.reserved_until(), before);
+  latch.reset();
+  writer.join();
 }
 
 TEST_F(DifferentialLogTest, AnInsertAndADeleteFlipThePresenceOfTheirSlot) {
