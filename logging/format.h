@@ -328,7 +328,7 @@ struct AnchorTable {
   uint32_t pages;  // that the checkpoint counted
   uint32_t rows_per_page;
   uint32_t tuple_bytes;
-  uint32_t unused;
+  uint32_t checksum;  // of the backup of these pages: the checksums of their frames, combined by XOR
 };
 static_assert(sizeof(AnchorTable) == 16);
 // Behind the tables, for each worker: all of its transactions with lower sequence numbers had ended before the

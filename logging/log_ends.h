@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/types.h"
+#include "logging/differential_methods.h"
 #include "logging/format.h"
 #include "logging/log_reader.h"
 
@@ -28,6 +29,8 @@ struct RestartTimes {
   // Of redo and backward passes: waiting for the log, the rest being replay; as long as one of those takes that run
   // side by side.
   double log_read_seconds = 0;
+  DiffMethod method{};  // of the run's records, which its anchor names
+  uint32_t level = 0;   // of the restart
 };
 
 // What a recovery found. The ends of the logs are JudgeEnds's, the rest is the scheme's.

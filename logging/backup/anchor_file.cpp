@@ -87,7 +87,7 @@ void TakeTables(std::span<const std::byte> bytes, uint32_t count, const Refusal&
                   at + offsetof(AnchorTable, rows_per_page), "impossible number of rows in a page");
     refuse.Unless(uint64_t{table.rows_per_page} * (sizeof(Key) + uint64_t{table.tuple_bytes}) <= kFrameBytesMax,
                   at + offsetof(AnchorTable, tuple_bytes), "impossible size of a tuple");
-    anchor.tables.push_back({table.pages, table.rows_per_page, table.tuple_bytes});
+    anchor.tables.push_back({table.pages, table.rows_per_page, table.tuple_bytes, table.checksum});
   }
 }
 
@@ -130,7 +130,7 @@ std::vector<std::byte> EncodeAnchor(const BackupAnchor& anchor) {
   std::memcpy(bytes.data(), &file, sizeof file);
   std::byte* to = bytes.data() + sizeof file;
   for (const BackupAnchor::OfTable& of_table : anchor.tables) {
-    const AnchorTable table{of_table.pages, of_table.rows_per_page, of_table.tuple_bytes, 0};
+    const AnchorTable table{of_table.pages, of_table.rows_per_page, of_table.tuple_bytes, of_table.checksum};
     std::memcpy(to, &table, sizeof table);
     to += sizeof table;
   }

@@ -33,6 +33,8 @@ struct BackupAnchor {
     uint32_t pages;  // that the checkpoint counted
     uint32_t rows_per_page;
     uint32_t tuple_bytes;
+    // Of their frames in the backup, combined by XOR: a frame may be whole, and older than the backup.
+    uint32_t checksum = 0;
     friend bool operator==(const OfTable&, const OfTable&) = default;
   };
   std::vector<OfTable> tables;

@@ -4,6 +4,8 @@
 #include <charconv>
 #include <cstdio>
 #include <cstring>
+#include <functional>
+#include <numeric>
 #include <utility>
 
 #include "base/bytes.h"
@@ -82,6 +84,7 @@ BackupWriter::BackupWriter(FileSystem& files, BackupShape shape, bool durable)
   CHECK(!shape_.directories.empty());
   for (uint32_t copy = 0; copy < kCopies; ++copy) {
     files_of_[copy].resize(shape_.tables.size() * shape_.parts());
+    crcs_of_[copy].resize(shape_.tables.size());
     for (uint32_t table = 0; table < shape_.tables.size(); ++table) {
       for (uint32_t part = 0; part < shape_.parts(); ++part) Create(copy, table, part);
     }
@@ -114,11 +117,20 @@ void BackupWriter::Write(uint32_t copy, TableId table, uint32_t page, uint32_t n
     std::memcpy(frame.data(), &header, sizeof header);
     header.crc = CrcOf(frame);
     std::memcpy(frame.data(), &header, sizeof header);
+    std::vector<uint32_t>& crcs = crcs_of_[copy][table.value()];
+    if (crcs.size() <= page_of_frame) crcs.resize(page_of_frame + 1);
+    crcs[page_of_frame] = header.crc;
   }
   File& file = FileOf(copy, table.value(), page % shape_.parts());
   file.is_written = true;
   Attempt(file, [&](PageFile& pages) { pages.WriteAt(shape_.OffsetOf(table.value(), page), frames); });
   written_bytes_ += frames.size();
+}
+
+uint32_t BackupWriter::ChecksumOf(uint32_t copy, TableId table, uint32_t pages) const {
+  const std::vector<uint32_t>& crcs = crcs_of_[copy][table.value()];
+  CHECK(crcs.size() >= pages);
+  return std::accumulate(crcs.begin(), crcs.begin() + pages, uint32_t{0}, std::bit_xor());
 }
 
 void BackupWriter::Sync(uint32_t copy) {
@@ -200,7 +212,7 @@ const std::byte* BackupReader::Frames::Next() {
   return frame.data() + sizeof(BackupFrame);
 }
 
-void BackupReader::Frames::Check(std::span<const std::byte> frame) const {
+void BackupReader::Frames::Check(std::span<const std::byte> frame) {
   BackupFrame found;
   std::memcpy(&found, frame.data(), sizeof found);
   const BackupFrame wanted = FrameOf(reader_.shape_, reader_.copy_, table_, page_, found.number);
@@ -212,6 +224,7 @@ void BackupReader::Frames::Check(std::span<const std::byte> frame) const {
   }
   if (found.number > reader_.number_) Refuse("a page of a later checkpoint than the one that the anchor names");
   if (found.unused != 0) Refuse("something stands where nothing belongs");
+  checksum_ ^= found.crc;
 }
 
 void BackupReader::Frames::Refuse(const char* why) const {

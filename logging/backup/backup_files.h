@@ -82,6 +82,8 @@ class BackupWriter {
 
   const BackupShape& shape() const { return shape_; }
   uint64_t written_bytes() const { return written_bytes_; }
+  // Of the first pages of a table, all of which were written to the copy: as AnchorTable::checksum.
+  uint32_t ChecksumOf(uint32_t copy, TableId table, uint32_t pages) const;
 
  private:
   struct File {
@@ -99,7 +101,8 @@ class BackupWriter {
   FileSystem& files_;
   const BackupShape shape_;
   const bool durable_;
-  std::vector<File> files_of_[kCopies];  // by table, then by part
+  std::vector<File> files_of_[kCopies];                  // by table, then by part
+  std::vector<std::vector<uint32_t>> crcs_of_[kCopies];  // by table, then by page: of the frame that was written last
   uint64_t written_bytes_ = 0;
 };
 
@@ -116,13 +119,15 @@ class BackupReader {
   // Calls visit(uint32_t page, const std::byte* images) for each page of this part, in ascending order. What lies in
   // the file behind the last of them is of no page. Throws Error (kCorrupt) FILE@OFFSET for a frame that is missing,
   // damaged, of another run, copy, table or page, or of a larger number; and kIo. With `read_ahead` the next pages are
-  // read in the background while some are visited.
+  // read in the background while some are visited. Returns the part's share in the table's checksum: those of all
+  // parts, combined by XOR, are that of the anchor, or a frame is an older one of its page.
   template <class Visit>
-  void ReadPart(TableId table, uint32_t part, Visit&& visit, bool read_ahead = false) const {
+  uint32_t ReadPart(TableId table, uint32_t part, Visit&& visit, bool read_ahead = false) const {
     Frames frames(*this, table, part, read_ahead);
     while (frames.Load()) {
       for (const std::byte* images; (images = frames.Next()) != nullptr;) visit(frames.page(), images);
     }
+    return frames.checksum();
   }
 
  private:
@@ -135,11 +140,12 @@ class BackupReader {
     // The images of the block's next frame, which is page(), once it is checked; nullptr behind its last.
     const std::byte* Next();
     uint32_t page() const { return page_; }
+    uint32_t checksum() const { return checksum_; }  // of those so far
 
    private:
     size_t BytesOfBlock(uint64_t begin) const;
     void StartReading(uint64_t begin, int block, bool ahead);
-    void Check(std::span<const std::byte> frame) const;
+    void Check(std::span<const std::byte> frame);
     [[noreturn]] void Refuse(const char* why) const;
 
     const BackupReader& reader_;
@@ -153,6 +159,7 @@ class BackupReader {
     uint64_t block_end_ = 0;
     uint64_t next_ = 0;  // frame to be visited
     uint32_t page_ = 0;  // of the frame that was visited last
+    uint32_t checksum_ = 0;
     std::vector<std::byte> blocks_[2];
     int current_ = 0;      // of these; the other one is read ahead
     BackgroundRead read_;  // behind the blocks, which it must not outlive

@@ -31,6 +31,13 @@ class Flag {
   CheckpointClock& clock_;
 };
 
+// All pages of the copy are written.
+void TakeChecksums(const BackupWriter& backup, BackupAnchor& anchor) {
+  for (size_t i = 0; i < anchor.tables.size(); ++i) {
+    anchor.tables[i].checksum = backup.ChecksumOf(anchor.copy, Database::IdOf(i), anchor.tables[i].pages);
+  }
+}
+
 }  // namespace
 
 FuzzyCheckpoint::FuzzyCheckpoint(CheckpointedLog& log, const BackupOptions& options)
@@ -102,6 +109,7 @@ bool FuzzyCheckpoint::TakeSteps(BackupAnchor& next, const std::function<bool()>&
     has_space = HasSpace([&] { CopyPages(next, stopped); });
   }
   has_space = has_space && HasSpace([&] { backup_->Sync(next.copy); });
+  if (has_space) TakeChecksums(*backup_, next);
   if (has_space) {
     next.end = ask([&] { return log_.AppendEnd(next.number); });
     ask([&] { log_.AwaitDurable(next.end); });
@@ -159,6 +167,7 @@ BackupAnchor WriteInitialBackup(Database& database, BackupWriter& backup, Backup
     anchor.tables.push_back({pages.page_count(), pages.rows_per_page(), pages.tuple_bytes()});
   }
   backup.Sync(anchor.copy);
+  TakeChecksums(backup, anchor);
   return anchor;
 }
 

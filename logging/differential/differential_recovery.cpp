@@ -103,7 +103,8 @@ class RestartRun {
         with_names_(with_names),
         redo_(logs_),
         pages_taken_(database_.table_count()),
-        work_(Stages()) {
+        work_(Stages()),
+        checksums_(database_.table_count()) {
     for (LogSource source : input.logs) {
       const RestartPoint point = PointOf(source.log_index);
       // A log that is whole is read whole: it names all winners.
@@ -203,7 +204,9 @@ class RestartRun {
             seconds(kRedo),
             std::max(seconds(kFill) + seconds(kBackward) - analysis, 0.0),
             seconds(kAdopt),
-            share(read_ticks + end_ticks) + one_pass};
+            share(read_ticks + end_ticks) + one_pass,
+            method_,
+            level_};
   }
 
   void Run(const StagedWork::Task& task, WorkerId worker) {
@@ -221,6 +224,7 @@ class RestartRun {
       case kRedo:
         return Redo(task.index);
       case kAdopt:
+        CheckBackup();
         for (size_t i = 0; i < database_.table_count(); ++i) AdoptPages(worker, Database::IdOf(i));
         return;
     }
@@ -277,7 +281,21 @@ class RestartRun {
       const PageSpace::Latched latched(pages, page);
       pages.XorImages(page, images);
     };
-    input_.backup->ReadPart(table, part, put, /*read_ahead=*/Reaches(2));
+    const uint32_t checksum = input_.backup->ReadPart(table, part, put, /*read_ahead=*/Reaches(2));
+    const std::lock_guard lock(times_mutex_);
+    checksums_[table.value()] ^= checksum;
+  }
+
+  // Each frame was whole, and of this copy. One may be older than the anchor all the same: a part that was put back
+  // from before, or a write that the device has lost.
+  void CheckBackup() const {
+    for (size_t i = 0; i < checksums_.size(); ++i) {
+      if (checksums_[i] == input_.anchor.tables[i].checksum) continue;
+      const BackupShape& shape = input_.backup->shape();
+      const std::string first = shape.PathOf(input_.anchor.copy, static_cast<uint32_t>(i), 0);
+      throw Error(ExitStatus::kMismatch, "the backup " + first + (shape.parts() > 1 ? " and its other parts" : "") +
+                                             ": not all pages are of the checkpoint that the run's anchor names");
+    }
   }
 
   void Redo(uint32_t log) {
@@ -375,7 +393,8 @@ class RestartRun {
   Mutex times_mutex_;
   StageTime times_[kAdopt + 1];  // guarded by it, as is the next
   uint64_t busy_ticks_ = 0;
-  ReplaySummary summary_;  // of the task `ends`
+  std::vector<uint32_t> checksums_;  // by table: of the parts that were read; guarded by it, too
+  ReplaySummary summary_;            // of the task `ends`
 };
 
 }  // namespace

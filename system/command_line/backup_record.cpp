@@ -50,7 +50,9 @@ Json RestartJson(const RecoveryResult& result) {
   const double log_seconds = t.redo_seconds + t.backward_seconds;
   const double read_seconds = std::min(t.log_read_seconds, log_seconds);
   const double all_passes = t.ends_seconds + log_seconds;
-  return {{"ends_seconds", t.ends_seconds},
+  return {{"method", std::string(NameOf(t.method))},
+          {"level", t.level},
+          {"ends_seconds", t.ends_seconds},
           {"backup_seconds", t.backup_seconds},
           {"redo_seconds", t.redo_seconds},
           {"backward_seconds", t.backward_seconds},
@@ -65,10 +67,12 @@ std::string RestartLine(const Json& recovery_metrics) {
   const Json& r = recovery_metrics.at("restart");
   if (r.is_null()) return "";
   return fmt::format(
-      "restart, seconds: ends of the logs {:.3f}, backup {:.3f}, logs {:.3f} (reading {:.3f}, playing {:.3f}), pages "
-      "{:.3f}\n",
-      Number(r, "ends_seconds"), Number(r, "backup_seconds"), Number(r, "log_seconds"),
-      Number(r, "log_read_seconds"), Number(r, "log_play_seconds"), Number(r, "adopt_seconds"));
+      "restart by {} at level {}, seconds: ends of the logs {:.3f}, backup {:.3f}, logs {:.3f} (reading {:.3f}, "
+      "playing "
+      "{:.3f}), pages {:.3f}\n",
+      r.at("method").get<std::string>(), Count(r, "level"), Number(r, "ends_seconds"), Number(r, "backup_seconds"),
+      Number(r, "log_seconds"), Number(r, "log_read_seconds"), Number(r, "log_play_seconds"),
+      Number(r, "adopt_seconds"));
 }
 
 }  // namespace dbx

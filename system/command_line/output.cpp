@@ -563,6 +563,8 @@ std::string RecoveryRecord(const Options& options, const RecoveryResult& result,
   record["schema_version"] = kSchemaVersion;
   record["kind"] = "recovery";
   record["config"] = ConfigJson(options);
+  // The anchor's, whatever the command line says.
+  if (result.restart) record["config"]["DIFF_METHOD"] = std::string(NameOf(result.restart->method));
   record["metrics"] = RecoveryMetrics(options, result);
   record["verification"] = VerificationJson(options, result.verified);
   record["verification"]["digest"] = result.digest;

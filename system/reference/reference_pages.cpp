@@ -31,6 +31,7 @@ struct Anchor {
   uint32_t method = 0;
   uint32_t parts = 0;
   std::vector<uint64_t> begin, end, needed;  // by log
+  std::vector<uint64_t> checksums;           // by table: of its frames, combined by XOR
   std::vector<uint64_t> sequences;           // by worker: lower ones had ended before the checkpoint began
 };
 
@@ -68,6 +69,7 @@ Anchor ReadAnchor(const FileImage& file, const ReferenceLogs& logs, std::vector<
     if (rows == 0 || rows > kRowsPerPageMax || tuple > kTupleBytesMax) Bad(file, at, "a table of impossible pages");
     tables.push_back(
         {static_cast<uint32_t>(Load(file, at, 4)), static_cast<uint32_t>(rows), static_cast<uint32_t>(tuple), {}});
+    anchor.checksums.push_back(Load(file, at + 12, 4));
   }
   for (uint64_t i = 0; i < workers; ++i) anchor.sequences.push_back(Load(file, 448 + 16 * table_count + 8 * i, 8));
   return anchor;
@@ -93,9 +95,9 @@ const FileImage& PartOf(const RunImage& run, const Anchor& anchor, size_t table,
   Bad(*run.anchor, 0, "it names a backup of which " + name + " is missing", ExitStatus::kMismatch);
 }
 
-// Puts the images of a page of the backup into `tables`.
-void ReadPage(const RunImage& run, const ReferenceLogs& logs, const Anchor& anchor, size_t table, uint32_t page,
-              TablePages& pages) {
+// Puts the images of a page of the backup into `tables`. Returns the checksum of its frame.
+uint64_t ReadPage(const RunImage& run, const ReferenceLogs& logs, const Anchor& anchor, size_t table, uint32_t page,
+                  TablePages& pages) {
   const FileImage& part = PartOf(run, anchor, table, page);
   const uint64_t at = PlaceInPart(anchor, pages, page), end = PlaceInPart(anchor, pages, page + anchor.parts);
   if (end > part.bytes.size()) Bad(part, at, "it ends before page " + std::to_string(page));
@@ -113,6 +115,7 @@ void ReadPage(const RunImage& run, const ReferenceLogs& logs, const Anchor& anch
           "a page of another shape than its table's");
   const Bytes images = frame.subspan(32, pages.ImageBytes());
   pages.images[page].assign(images.begin(), images.end());
+  return LoadUint(frame, 0, 4);
 }
 
 // One log, attempt by attempt.
@@ -402,8 +405,13 @@ std::vector<TablePages> ReadPages(const RunImage& run, const ReferenceLogs& logs
   const Anchor anchor = ReadAnchor(*run.anchor, logs, tables);
   CheckPlaces(*run.anchor, anchor, logs);
   for (size_t table = 0; table < tables.size(); ++table) {
+    uint64_t checksum = 0;
     for (uint32_t page = 0; page < tables[table].backup_pages; ++page) {
-      ReadPage(run, logs, anchor, table, page, tables[table]);
+      checksum ^= ReadPage(run, logs, anchor, table, page, tables[table]);
+    }
+    if (checksum != anchor.checksums[table]) {
+      Bad(*run.anchor, 448 + 16 * table + 12, "the backup of the table has pages of another checkpoint",
+          ExitStatus::kMismatch);
     }
   }
   for (uint32_t log = 0; log < logs.logs.size(); ++log) ChangesOfLog(logs, log, anchor, set, tables).Apply();

@@ -111,16 +111,24 @@ std::unique_ptr<AckFile> AckFile::Create(const std::string& path, uint64_t run_i
   header.version = kVersion;
   header.identity = {run_id, workers, file->bits_per_worker_, first_sequence, file->note_bytes_};
   header.crc = header.Checksum();
-  // Emptied, then named, then grown: a file left by a kill may be overwritten later and is not taken for whole.
-  if (::ftruncate(file->fd_, 0) != 0) Fail(path, "cannot empty", errno);
-  if (::pwrite(file->fd_, &header, sizeof header, 0) != ssize_t{sizeof header}) Fail(path, "cannot write", errno);
-  const uint64_t bytes = header.identity.FileBytes();
-  if (::ftruncate(file->fd_, static_cast<off_t>(bytes)) != 0) Fail(path, "cannot set its size", errno);
-  const auto reserve = static_cast<off_t>(bytes <= kReserveBytesMax ? bytes : kHeaderBytes);
-  if (const int error = ::posix_fallocate(file->fd_, 0, reserve); error != 0) Fail(path, "cannot reserve space", error);
-  file->memory_bytes_ = bytes;
-  file->Map(true);
+  try {
+    file->Lay(&header, sizeof header, header.identity.FileBytes());
+  } catch (const Error&) {
+    ::unlink(path.c_str());
+    throw;
+  }
   return file;
+}
+
+// Emptied, then named, then grown: a file left by a kill may be overwritten later and is not taken for whole.
+void AckFile::Lay(const void* header, size_t header_bytes, uint64_t bytes) {
+  if (::ftruncate(fd_, 0) != 0) Fail(path_, "cannot empty", errno);
+  if (::pwrite(fd_, header, header_bytes, 0) != static_cast<ssize_t>(header_bytes)) Fail(path_, "cannot write", errno);
+  if (::ftruncate(fd_, static_cast<off_t>(bytes)) != 0) Fail(path_, "cannot set its size", errno);
+  const auto reserve = static_cast<off_t>(bytes <= kReserveBytesMax ? bytes : kHeaderBytes);
+  if (const int error = ::posix_fallocate(fd_, 0, reserve); error != 0) Fail(path_, "cannot reserve space", error);
+  memory_bytes_ = bytes;
+  Map(true);
 }
 
 std::unique_ptr<AckFile> AckFile::Open(const std::string& path, std::optional<uint64_t> run_id) {

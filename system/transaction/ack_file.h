@@ -90,6 +90,8 @@ class AckFile {
   uint64_t* Words(uint64_t region) const {
     return reinterpret_cast<uint64_t*>(memory_ + kHeaderBytes + region * (bits_per_worker_ / 8));
   }
+  // Makes the new file `bytes` long, behind its header, and maps it.
+  void Lay(const void* header, size_t header_bytes, uint64_t bytes);
   void Map(bool writable);
   void CountUnrecorded();
   // The first word from `word` on that may hold bits: holes of the file, which read as zeros, are skipped.

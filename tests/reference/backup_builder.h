@@ -65,8 +65,10 @@ inline format::BackupFrame FrameOf(uint64_t run_id, uint32_t copy, uint16_t tabl
   return frame;
 }
 
-// Writes the frame at its place in a part of `parts`; the checksum is made right.
-inline void PutFrame(std::vector<std::byte>& part, uint32_t parts, format::BackupFrame frame, const BuiltPage& images) {
+// Writes the frame at its place in a part of `parts`; the checksum is made right, and returned: those of all pages of a
+// table, combined by XOR, stand in the anchor.
+inline uint32_t PutFrame(std::vector<std::byte>& part, uint32_t parts, format::BackupFrame frame,
+                         const BuiltPage& images) {
   const size_t bytes = images.frame_bytes(), at = frame.page / parts * bytes;
   if (part.size() < at + bytes) part.resize(at + bytes);
   const std::span<std::byte> to = std::span(part).subspan(at, bytes);
@@ -75,6 +77,7 @@ inline void PutFrame(std::vector<std::byte>& part, uint32_t parts, format::Backu
   std::memcpy(to.data(), &frame, sizeof frame);
   frame.crc = Crc32c(to.subspan(sizeof frame.crc));
   std::memcpy(to.data(), &frame.crc, sizeof frame.crc);
+  return frame.crc;
 }
 
 inline std::string BackupName(uint32_t copy, uint32_t table, uint32_t part) {

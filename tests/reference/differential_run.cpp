@@ -381,13 +381,15 @@ DifferentialRun::Disk DifferentialRun::Crash() {
     end[i] = built.End();
     disk.logs.push_back(built.Bytes());
   }
-  disk.anchor = BytesOf(anchor_);
-  disk.number = anchor_.number;
+  BuiltAnchor anchor = anchor_;
   for (const auto& [page, frame] : backups_[anchor_.copy].pages) {
     if (page >= anchor_.tables[0].pages) continue;
-    PutFrame(disk.backups[BackupName(anchor_.copy, 0, page % kParts)], kParts,
-             FrameOf(kRunId, anchor_.copy, 0, page, frame.first, frame.second), frame.second);
+    anchor.tables[0].checksum ^=
+        PutFrame(disk.backups[BackupName(anchor_.copy, 0, page % kParts)], kParts,
+                 FrameOf(kRunId, anchor_.copy, 0, page, frame.first, frame.second), frame.second);
   }
+  disk.anchor = BytesOf(anchor);
+  disk.number = anchor_.number;
   disk.expected = initial_;
   for (const Commit& commit : commits_) {
     bool wins = commit.place < kept[commit.log];

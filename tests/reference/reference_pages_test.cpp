@@ -115,9 +115,10 @@ class Example {
   RunImage Image(const format::BackupFrame& frame) const {
     RunImage run;
     for (size_t i = 0; i < logs_.size(); ++i) run.logs.push_back(FileOf("log-" + std::to_string(i), logs_[i].Bytes()));
-    run.anchor = FileOf("anchor", BytesOf(anchor_));
     std::vector<std::byte> part;
-    PutFrame(part, 1, frame, page_);
+    BuiltAnchor anchor = anchor_;
+    anchor.tables[0].checksum ^= PutFrame(part, 1, frame, page_);
+    run.anchor = FileOf("anchor", BytesOf(anchor));
     run.backups.push_back(FileOf(BackupName(anchor_.copy, 0, 0), std::move(part)));
     return run;
   }
@@ -294,6 +295,12 @@ TEST(ReferencePages, LogsOfEveryMethodAreReadWholeAndFromWhereTheyAreNeeded) {
       EXPECT_EQ(ReadRun(example.Image()).ended_below.empty(), !truncates);
     }
   }
+}
+
+TEST(ReferencePages, AFrameThatTheAnchorDoesNotCountIsRefused) {
+  Example example;
+  example.anchor().tables[0].checksum = 1;
+  ExpectRefused(example, "pages of another checkpoint", ExitStatus::kMismatch);
 }
 
 TEST(ReferencePages, RecordsOfAnotherMethodThanTheAnchorsAreRefused) {

@@ -174,6 +174,25 @@ TEST_F(BackupFilesTest, WhatIsSyncedSurvivesAndTheFilesThemselvesDoFromTheBeginn
   ExpectAll(BackupReader(crashed, Shape(), kCopy, kNumber, {7, 7}), 7);
 }
 
+TEST_F(BackupFilesTest, AChecksumIsOfTheFramesThatWereWrittenLast) {
+  const auto read = [this](uint32_t pages) {
+    uint32_t checksum = 0;
+    for (uint32_t part = 0; part < 3; ++part) {
+      checksum ^= Reader(pages).ReadPart(TableId(0), part, [](uint32_t, const std::byte*) {});
+    }
+    return checksum;
+  };
+  WriteAll(7);
+  const uint32_t before = writer_->ChecksumOf(kCopy, TableId(0), 7);
+  EXPECT_EQ(read(7), before);
+  EXPECT_EQ(read(5), writer_->ChecksumOf(kCopy, TableId(0), 5));
+  Write(0, 3, 1, kNumber - 1);
+  EXPECT_NE(writer_->ChecksumOf(kCopy, TableId(0), 7), before);
+  EXPECT_EQ(read(7), writer_->ChecksumOf(kCopy, TableId(0), 7));
+  Write(0, 3);
+  EXPECT_EQ(writer_->ChecksumOf(kCopy, TableId(0), 7), before);
+}
+
 TEST_F(BackupFilesTest, OnlyFilesThatWereWrittenAreSynced) {
   files_.Fail(Operation::kSync, 1, EIO, /*for_good=*/true, "-00.bak");
   files_.Fail(Operation::kSync, 1, EIO, /*for_good=*/true, "backup-a");

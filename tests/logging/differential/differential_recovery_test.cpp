@@ -4,10 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstring>
 #include <functional>
 #include <string>
 #include <vector>
 
+#include "base/crc32c.h"
 #include "tests/logging/caught.h"
 #include "tests/logging/differential/expect_recovered.h"
 
@@ -359,8 +361,7 @@ TEST_P(DifferentialRecovery, TheTimesOfItsStagesAreMeasured) {
   }
   // With a ring so short the log is not read from its start when its end is searched.
   const RestartTimes times = Restart(run.Crash(), {.level = 1, .workers = 1, .ring_bytes = 4096}).summary.restart;
-  for (const double seconds :
-       {times.ends_seconds, times.backup_seconds, times.adopt_seconds, times.log_read_seconds}) {
+  for (const double seconds : {times.ends_seconds, times.backup_seconds, times.adopt_seconds, times.log_read_seconds}) {
     EXPECT_GT(seconds, 0);
   }
   EXPECT_GT(times.redo_seconds + times.backward_seconds, times.log_read_seconds);
@@ -495,6 +496,25 @@ TEST_P(DifferentialRecovery, ADamagedBackupIsRefused) {
   });
   crashed.backup = files.VisibleImage();
   EXPECT_EQ(Refusal(crashed), "cannot read disk0/backup-a-00-00.bak@4096: the checksum of the page does not match");
+}
+
+// A frame that was whole once, as a part has them that was put back from before: here with other bytes behind its
+// images.
+TEST_P(DifferentialRecovery, AFrameThatIsNotTheOneOfTheCheckpointIsRefused) {
+  PagedRun::Crashed crashed = RunOf().Crash();
+  FaultyFileSystem files(crashed.backup);
+  files.Change("disk0/" + BackupFileName(0, 0, 0), [](SparseBytes& bytes) {
+    std::vector<std::byte> frame(format::kBlockBytes);
+    bytes.Read(0, frame);
+    frame.back() ^= std::byte{1};
+    const uint32_t crc = Crc32c(std::span(frame).subspan(sizeof crc));
+    std::memcpy(frame.data(), &crc, sizeof crc);
+    bytes.Write(0, frame);
+  });
+  crashed.backup = files.VisibleImage();
+  const std::string refused = Refusal(crashed, ExitStatus::kMismatch);
+  EXPECT_TRUE(refused.starts_with("the backup disk0/backup-a-00-00.bak")) << refused;
+  EXPECT_TRUE(refused.ends_with("not all pages are of the checkpoint that the run's anchor names")) << refused;
 }
 
 TEST_P(DifferentialRecovery, ALevelThatDoesNotExistIsRefused) {

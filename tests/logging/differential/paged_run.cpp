@@ -355,7 +355,8 @@ bool PagedRun::IsWinner(const Committed& committed, const std::vector<uint64_t>&
 }
 
 // The copy that the anchor does not name may be half-written: it is there, too.
-void PagedRun::WriteBackup(const BackupAnchor& anchor, Crashed& to) const {
+void PagedRun::WriteBackup(Crashed& to) const {
+  const BackupAnchor& anchor = to.anchor;
   FaultyFileSystem files;
   for (uint32_t part = 0; part < shape_.parts; ++part) {
     to.directories.push_back("disk" + std::to_string(part));
@@ -374,6 +375,10 @@ void PagedRun::WriteBackup(const BackupAnchor& anchor, Crashed& to) const {
     }
     writer.Sync(copy);
   }
+  for (uint16_t table = 0; table < kTupleBytes.size(); ++table) {
+    BackupAnchor::OfTable& of_table = to.anchor.tables[table];
+    of_table.checksum = writer.ChecksumOf(anchor.copy, TableId(table), of_table.pages);
+  }
   to.backup = files.VisibleImage();
 }
 
@@ -386,7 +391,7 @@ PagedRun::Crashed PagedRun::Crash(const std::vector<uint64_t>& ends, const Backu
     crashed.logs.push_back(cut.Bytes());
   }
   crashed.anchor = anchor == nullptr ? anchor_ : *anchor;
-  WriteBackup(crashed.anchor, crashed);
+  WriteBackup(crashed);
   std::map<Place, std::pair<Key, std::string>> rows = loaded_;
   for (const Committed& committed : committed_) {
     if (!IsWinner(committed, ends)) continue;

@@ -188,7 +188,7 @@ class PagedRun {
   void Apply(const Change& change);
   static std::string ImagesOf(const Page& page);
   bool IsWinner(const Committed& committed, const std::vector<uint64_t>& ends) const;
-  void WriteBackup(const BackupAnchor& anchor, Crashed& to) const;
+  void WriteBackup(Crashed& to) const;
 
   const Shape shape_;
   std::vector<LogBuilder> logs_;

@@ -269,15 +269,20 @@ TEST(Record, ARestartTellsWhereItsTimeWent) {
   RecoveryResult recovery = SomeRecovery();
   const auto record = [&] { return RecoveryRecord(DefaultOptions(), recovery, TwoCores()); };
   EXPECT_TRUE(Json::parse(record()).at("metrics").at("restart").is_null());
-  EXPECT_FALSE(Contains(RecordText(record()), "restart, seconds:"));
-  recovery.restart = {0.5, 0.25, 0.5, 1.5, 0.125, 1.75};
-  const Json expected = {{"ends_seconds", 0.5},   {"backup_seconds", 0.25},   {"redo_seconds", 0.5},
-                         {"backward_seconds", 1.5},  {"adopt_seconds", 0.125},   {"log_seconds", 2.0},
-                         {"log_read_seconds", 1.75}, {"log_play_seconds", 0.25}, {"log_throughput", 2000.0}};
+  EXPECT_FALSE(Contains(RecordText(record()), "restart by "));
+  recovery.restart = {0.5, 0.25, 0.5, 1.5, 0.125, 1.75, DiffMethod::kPl2p, 3};
+  const Json expected = {{"method", "PL2P"},         {"level", 3},
+                         {"ends_seconds", 0.5},      {"backup_seconds", 0.25},
+                         {"redo_seconds", 0.5},      {"backward_seconds", 1.5},
+                         {"adopt_seconds", 0.125},   {"log_seconds", 2.0},
+                         {"log_read_seconds", 1.75}, {"log_play_seconds", 0.25},
+                         {"log_throughput", 2000.0}};
   EXPECT_EQ(Json::parse(record()).at("metrics").at("restart"), expected);
-  EXPECT_TRUE(Contains(RecordText(record()),
-                       "\nrestart, seconds: ends of the logs 0.500, backup 0.250, logs 2.000 (reading 1.750, playing "
-                       "0.250), pages 0.125\n"))
+  EXPECT_EQ(Json::parse(record()).at("config").at("DIFF_METHOD"), "PL2P") << "the log's, not the command line's";
+  EXPECT_TRUE(Contains(
+      RecordText(record()),
+      "\nrestart by PL2P at level 3, seconds: ends of the logs 0.500, backup 0.250, logs 2.000 (reading 1.750, playing "
+      "0.250), pages 0.125\n"))
       << RecordText(record());
 }
 

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,6 +15,7 @@
 
 #include "base/crc32c.h"
 #include "base/error.h"
+#include "logging/device/posix_file.h"
 
 namespace dbx {
 namespace {
@@ -134,6 +136,23 @@ TEST_F(AckFileTest, ANewRunStartsEmpty) {
   EXPECT_TRUE(All(*AckFile::Create(Path(), 2, 1, 100)).empty());
   EXPECT_EQ(OpenStatus(1), ExitStatus::kMismatch);
   EXPECT_EQ(OpenStatus(2), ExitStatus::kOk);
+}
+
+TEST_F(AckFileTest, AFileThatFindsNoSpaceIsRemovedAgain) {
+  IgnoreFileSizeSignal();
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const rlimit small{64 << 10, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+  ExitStatus status = ExitStatus::kOk;
+  try {
+    AckFile::Create(Path(), 1, 1, 10'000'000);
+  } catch (const Error& error) {
+    status = error.status();
+  }
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  EXPECT_EQ(status, ExitStatus::kNoSpace);
+  EXPECT_FALSE(std::filesystem::exists(Path()));
 }
 
 TEST_F(AckFileTest, AMissingFileIsAnIoError) { EXPECT_EQ(OpenStatus(), ExitStatus::kIo); }
