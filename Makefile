@@ -41,7 +41,7 @@ BUILD := build/$(VARIANT)
 OUT := $(if $(filter release,$(VARIANT)),build,$(BUILD))
 
 CXXFLAGS_BASE := -std=c++20 -O2 -g1 -march=x86-64-v2 -pthread -Wall -Wextra -Werror
-LIBRARIES = -lboost_program_options -lfmt -lisal -luring
+LIBRARIES = -lboost_program_options -lfmt -lisal -luring -lpmem
 ALLOCATOR := jemalloc
 INCLUDES := -I.
 ifeq ($(SANITIZE),)

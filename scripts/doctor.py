@@ -82,6 +82,25 @@ def check_memory(found: Findings, table_bytes: int) -> None:
               "ulimit -l unlimited (io_uring may register its buffers)")
 
 
+def dax_mounts() -> list[str]:
+    """Where files are mapped to persistent memory itself."""
+    fields = [line.split() for line in read("/proc/mounts").splitlines()]
+    return [mount[1] for mount in fields
+            if len(mount) > 3 and {"dax", "dax=always", "dax=inode"} & set(mount[3].split(","))]
+
+
+def check_persistent_memory(found: Findings) -> None:
+    flags = set(read("/proc/cpuinfo").split())
+    instructions = [name for name in ("clwb", "clflushopt", "clflush") if name in flags]
+    found.add("clwb" in flags, "cache lines", ", ".join(name.upper() for name in instructions) or "unknown",
+              "without CLWB a line that is made durable leaves the cache, and the next access to it misses")
+    mounts, devices = dax_mounts(), glob.glob("/dev/pmem*") + glob.glob("/dev/dax*")
+    found.add(bool(mounts), "persistent memory", ", ".join(mounts or devices) or "none visible",
+              f"make a file system on it and mount that with -o dax: mkfs.ext4 {devices[0]}" if devices else
+              "a RAM disk stands in for it, and results say so; for a device of DRAM boot with memmap=8G!16G, which takes "
+              "8 GiB from 16 GiB on as /dev/pmem0, and mount it with -o dax")
+
+
 def has_io_uring() -> bool:
     libc = ctypes.CDLL(None, use_errno=True)
     parameters = (ctypes.c_char * 120)()
@@ -159,6 +178,7 @@ def main() -> int:
     found = Findings()
     check_processor(found)
     check_memory(found, arguments.table_bytes)
+    check_persistent_memory(found)
     check_devices(found, arguments.log_dir.split(","), arguments.table_bytes)
     check_ram_disk(found, arguments.ram_dir)
     found.show()

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <deque>
 
+#include "logging/device/emulated_memory.h"
+
 namespace dbx {
 namespace {
 
@@ -169,6 +171,14 @@ std::unique_ptr<PageFile> EmulatedFileSystem::CreatePages(const std::string& pat
   std::shared_ptr<EmulatedDevice> device = DeviceOf(path);
   if (device == nullptr) return file;
   return std::make_unique<EmulatedPageFile>(std::move(file), std::move(device), clock_, NumberOf(path), durable);
+}
+
+std::unique_ptr<PersistentMemory> EmulatedFileSystem::MapPersistent(const std::string& path,
+                                                                    const PersistentMapping& mapping) {
+  std::unique_ptr<PersistentMemory> memory = files_.MapPersistent(path, mapping);
+  std::shared_ptr<EmulatedDevice> device = DeviceOf(path);
+  if (device == nullptr || mapping.copy_on_write) return memory;
+  return EmulateMemory(std::move(memory), {std::move(device), &clock_, NumberOf(path), profile_.block_bytes});
 }
 
 std::unique_ptr<BlockDevice> EmulatedFileSystem::Open(const std::string& path) { return Wrap(files_.Open(path), true); }

@@ -43,6 +43,7 @@ class EmulatedFileSystem final : public FileSystem {
   bool Discard(const std::string& path, uint64_t from, uint64_t to) override { return files_.Discard(path, from, to); }
   std::unique_ptr<BlockDevice> Create(const std::string& path, const DeviceOptions& options) override;
   std::unique_ptr<PageFile> CreatePages(const std::string& path, bool durable) override;
+  std::unique_ptr<PersistentMemory> MapPersistent(const std::string& path, const PersistentMapping& mapping) override;
   std::unique_ptr<BlockDevice> Open(const std::string& path) override;
   FileBytes Map(const std::string& path) override { return files_.Map(path); }
   DirectoryKind Describe(const std::string& directory, const DeviceOptions& options) override;

@@ -22,6 +22,7 @@
 #include "logging/device/block_device.h"
 #include "logging/device/device_profile.h"
 #include "logging/device/page_file.h"
+#include "storage/persistent_memory.h"
 
 namespace dbx {
 
@@ -100,6 +101,9 @@ class FileSystem {
   // A new file of pages that are written in place. It and its entry are durable on return; after an Error it is removed
   // again. Without `durable` its Sync does nothing.
   virtual std::unique_ptr<PageFile> CreatePages(const std::string& path, bool durable) = 0;
+  // A file as memory.
+  virtual std::unique_ptr<PersistentMemory> MapPersistent(const std::string& path,
+                                                          const PersistentMapping& mapping) = 0;
   // For reading.
   virtual std::unique_ptr<BlockDevice> Open(const std::string& path) = 0;
   // Reads all of it now, so that a failing disk is an Error; zeros take no memory.

@@ -17,6 +17,7 @@
 #include "logging/device/file_device.h"
 #include "logging/device/posix_file.h"
 #include "logging/device/posix_page_file.h"
+#include "logging/device/posix_persistent_memory.h"
 
 namespace dbx {
 namespace {
@@ -147,6 +148,11 @@ std::unique_ptr<BlockDevice> PosixFileSystem::Create(const std::string& path, co
 
 std::unique_ptr<PageFile> PosixFileSystem::CreatePages(const std::string& path, bool durable) {
   return CreatePageFile(path, durable);
+}
+
+std::unique_ptr<PersistentMemory> PosixFileSystem::MapPersistent(const std::string& path,
+                                                                 const PersistentMapping& mapping) {
+  return MapPosixMemory(path, mapping);
 }
 
 std::unique_ptr<BlockDevice> PosixFileSystem::Open(const std::string& path) { return OpenFileDevice(path); }

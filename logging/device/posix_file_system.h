@@ -1,4 +1,4 @@
-// The file system of the operating system (models FileSystem): files are FileDevices and PosixPageFiles.
+// The file system of the operating system (models FileSystem): files are FileDevices, PosixPageFiles and memory.
 // Threads: no state, save that a notice was given.
 #pragma once
 
@@ -24,6 +24,7 @@ class PosixFileSystem final : public FileSystem {
   bool Discard(const std::string& path, uint64_t from, uint64_t to) override;
   std::unique_ptr<BlockDevice> Create(const std::string& path, const DeviceOptions& options) override;
   std::unique_ptr<PageFile> CreatePages(const std::string& path, bool durable) override;
+  std::unique_ptr<PersistentMemory> MapPersistent(const std::string& path, const PersistentMapping& mapping) override;
   std::unique_ptr<BlockDevice> Open(const std::string& path) override;
   FileBytes Map(const std::string& path) override;
   DirectoryKind Describe(const std::string& directory, const DeviceOptions& options) override;

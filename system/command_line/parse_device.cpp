@@ -51,6 +51,7 @@ void SetNamed(std::string_view part, DeviceProfile& profile) {
   profile.flush_nanos = named->flush_nanos;
   profile.seek_nanos = named->seek_nanos;
   profile.queue_depth = named->queue_depth;
+  profile.block_bytes = named->block_bytes;
 }
 
 // False if there is no figure of that name.

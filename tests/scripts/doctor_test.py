@@ -49,6 +49,20 @@ class DoctorTest(unittest.TestCase):
         self.assertIn("ok    memory:", said_by(lambda found: doctor.check_memory(found, 1 << 20)))
         self.assertIn("note  memory:", said_by(lambda found: doctor.check_memory(found, 1 << 50)))
 
+    def test_persistent_memory_is_named_and_how_to_make_some(self):
+        plain = "/dev/sda / ext4 rw,relatime 0 0\n"
+        for cpu, mounts, devices, wanted in (
+                ("flags : clflush clflushopt clwb", plain + "/dev/pmem0 /pm ext4 rw,dax=always 0 0", ["/dev/pmem0"],
+                 ("ok    cache lines:             CLWB, CLFLUSHOPT, CLFLUSH", "ok    persistent memory:       /pm")),
+                ("flags : clflush", plain, [], ("note  cache lines:             CLFLUSH", "memmap=8G!16G")),
+                ("flags : clwb", plain, ["/dev/pmem0"], ("mkfs.ext4 /dev/pmem0",))):
+            files = {"/proc/cpuinfo": cpu, "/proc/mounts": mounts}
+            with mock.patch.object(doctor, "read", lambda path, files=files: files.get(path, "")), \
+                    mock.patch.object(doctor.glob, "glob", lambda pattern, there=devices: there if "pmem" in pattern else []):
+                said = said_by(doctor.check_persistent_memory)
+            for what in wanted:
+                self.assertIn(what, said)
+
     def test_directories_on_one_device_are_told_and_those_to_come_are_taken(self):
         with tempfile.TemporaryDirectory() as folder:
             said = said_by(lambda found: doctor.check_devices(

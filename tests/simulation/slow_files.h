@@ -98,6 +98,9 @@ class SlowFiles final : public FileSystem {
       return Operate("create", path, [&] { return std::make_unique<Pages>(*this, files_.CreatePages(path, durable)); });
     });
   }
+  std::unique_ptr<PersistentMemory> MapPersistent(const std::string& path, const PersistentMapping& mapping) override {
+    return Operate("map", path, [&] { return files_.MapPersistent(path, mapping); });
+  }
   std::unique_ptr<BlockDevice> Open(const std::string& path) override {
     return LookingAt([&] { return std::make_unique<Device>(*this, files_.Open(path), false); });
   }

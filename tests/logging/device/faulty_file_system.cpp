@@ -97,6 +97,7 @@ class FaultyFileSystem::File final : public BlockDevice {
   size_t Read(uint64_t offset, std::span<std::byte> to) override {
     const Lock lock(owner_.mutex_);
     ThrowIfFailed();
+    TakeStores(*inode_);
     size_t done = 0;
     const int error = ReadFully(offset, to, done, [this](uint64_t at, std::span<std::byte> part) -> int64_t {
       if (owner_.IsInterrupted()) return -EINTR;
@@ -333,6 +334,7 @@ FileBytes FaultyFileSystem::Map(const std::string& path) {
   const InodePtr inode = Find(path);
   if (!inode || inode->is_directory) ThrowErrno("open", path, inode ? EISDIR : ENOENT);
   Begin(Operation::kRead, "read", path, 0);
+  TakeStores(*inode);
   const auto copy = std::make_shared<const std::vector<std::byte>>(inode->current.All());
   return {copy, *copy};
 }
@@ -445,6 +447,7 @@ void FaultyFileSystem::Change(const std::string& path, const std::function<void(
   const Lock lock(mutex_);
   const InodePtr inode = Find(path);
   CHECK(inode != nullptr && !inode->is_directory);
+  CHECK(!inode->live);
   change(inode->current);
   inode->durable = inode->current;
   inode->pending.clear();
@@ -571,6 +574,7 @@ void FaultyFileSystem::Apply(const Write& write, SparseBytes& bytes) {
 }
 
 SparseBytes FaultyFileSystem::ViewOf(const Inode& file) {
+  if (file.live) return file.current;
   SparseBytes view = file.durable;
   for (const auto* writes : {&file.lost, &file.pending}) {
     for (const Write& write : *writes) {

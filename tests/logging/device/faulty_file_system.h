@@ -6,6 +6,7 @@
 //              where a file is rewritten, or a page of it written, in place a sector is old or new, never torn: devices
 //              write sectors whole. A page has several: it may be torn
 //              blocks that are freed are old or zeros, each sector by itself
+//   memory     of a file that is mapped, a word of 8 bytes is old or new, until its line was written back and drained
 //   entries    creation, renaming and removal of a name are pending until its directory is synced; a rename is one step
 //
 // Crash takes an image at any moment, while the run goes on: the durable part with a choice of the pending part, by
@@ -106,6 +107,7 @@ class FaultyFileSystem final : public FileSystem {
   bool Discard(const std::string& path, uint64_t from, uint64_t to) override;
   std::unique_ptr<BlockDevice> Create(const std::string& path, const DeviceOptions& options) override;
   std::unique_ptr<PageFile> CreatePages(const std::string& path, bool durable) override;
+  std::unique_ptr<PersistentMemory> MapPersistent(const std::string& path, const PersistentMapping& mapping) override;
   std::unique_ptr<BlockDevice> Open(const std::string& path) override;
   FileBytes Map(const std::string& path) override;
   DirectoryKind Describe(const std::string& directory, const DeviceOptions& options) override;
@@ -130,7 +132,10 @@ class FaultyFileSystem final : public FileSystem {
   // How many of these have occurred.
   uint64_t shortened_count();
   uint64_t interrupted_count();
-  // Syncs succeed and do nothing.
+  // The processor writes back lines of mapped memory on its own: of each of `lines` lines, drawn at random, some words
+  // are durable from now on.
+  void EvictWords(uint64_t seed, size_t lines);
+  // Syncs succeed and do nothing, and so do drains.
   void LieAboutSyncs() { syncs_lie_ = true; }
   // Of the pages that a failing sync was for, some have become durable all the same, as on a device with several
   // requests in flight; the seed decides which. Without this, none has.
@@ -165,6 +170,9 @@ class FaultyFileSystem final : public FileSystem {
  private:
   class File;
   class Pages;
+  class Memory;
+  class MemoryWriter;
+  struct Live;
   struct Inode;
   using InodePtr = std::shared_ptr<Inode>;
   // Names to inodes, as a change of a directory: null removes the name. A rename has two.
@@ -184,6 +192,7 @@ class FaultyFileSystem final : public FileSystem {
     // pending.
     SparseBytes current, durable;
     std::vector<Write> lost, pending;
+    std::shared_ptr<Live> live;  // of a file that is or was mapped: what `current` is to others
     // A directory's.
     Entries entries, durable_entries;
     std::vector<EntryChange> pending_entries;
@@ -219,6 +228,11 @@ class FaultyFileSystem final : public FileSystem {
   static void Apply(const Write& write, SparseBytes& bytes);
   // The bytes of a file that readers see.
   static SparseBytes ViewOf(const Inode& file);
+  // What was stored to a file as memory becomes what readers of it see.
+  static void TakeStores(Inode& file);
+  static std::shared_ptr<Live> CopyOf(const std::shared_ptr<Live>& live);
+  // Of each word that was stored to and is not durable, by choice, the new value.
+  static void ApplyWords(const Live& live, Crash crash, std::mt19937_64& random, SparseBytes& bytes);
 
   static void Collect(const Inode& directory, const std::string& path, Crash crash, std::mt19937_64& random,
                       Image& image);

@@ -27,6 +27,7 @@ void FaultyFileSystem::CollectVisible(const Inode& directory, const std::string&
   for (const auto& [name, inode] : directory.entries) {
     const std::string child = path.empty() ? name : path + "/" + name;
     if (!inode->is_directory) {
+      TakeStores(*inode);
       image.files[child] = inode->current;
       continue;
     }
@@ -38,6 +39,7 @@ void FaultyFileSystem::CollectVisible(const Inode& directory, const std::string&
 SparseBytes FaultyFileSystem::CrashedBytes(const Inode& file, Crash crash, std::mt19937_64& random) {
   SparseBytes bytes = file.durable;
   if (crash == Crash::kDurableOnly) return bytes;
+  if (file.live) ApplyWords(*file.live, crash, random, bytes);
   for (const Write& write : file.pending) {
     const bool whole = crash == Crash::kAllPending || crash == Crash::kTruncated;
     if (!write.data) {
@@ -60,7 +62,9 @@ FaultyFileSystem::InodePtr FaultyFileSystem::KilledCopy(const InodePtr& inode, s
   if (!inode) return nullptr;
   InodePtr& copy = copies[inode];
   if (copy) return copy;
+  TakeStores(*inode);
   copy = std::make_shared<Inode>(*inode);
+  copy->live = CopyOf(inode->live);
   std::erase_if(copy->pending, [&](const Write& write) { return !write.complete && random() % 2 == 0; });
   for (Write& write : copy->pending) write.complete = write.visible = true;
   copy->current = ViewOf(*copy);

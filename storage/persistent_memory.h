@@ -1,0 +1,53 @@
+// Memory that outlives the process and the power: a mapped file whose bytes the processor loads and stores.
+//
+// A store is durable once its cache line has been written back and the write-backs have been drained; until then a
+// power failure keeps, of each aligned word of 8 bytes, the durable value or any that was stored since, as the
+// processor may write back a line at any time. The end of the process alone loses nothing that was stored.
+//
+// Models: over libpmem (logging/device/posix_persistent_memory.h), emulated (emulated_file_system.h), and one that
+// loses words in tests (FaultyFileSystem). FileSystem::MapPersistent makes them.
+//
+// Threads: any may load and store, as in other memory; each has a writer of its own for what it makes durable.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+namespace dbx {
+
+// What writes a line back. kAuto: the best that the processor has.
+enum class FlushInstruction : uint8_t { kAuto, kClwb, kClflushopt, kClflush };
+
+// Of one thread. Throws Error (kIo) where a device fails, and from then on.
+class PersistentWriter {
+ public:
+  virtual ~PersistentWriter() = default;
+
+  // Begins to make durable what the bytes hold now. They may be stored to again at once.
+  virtual void WriteBack(const std::byte* from, size_t bytes) = 0;
+  // On return all that this writer has written back is durable; what others have, perhaps.
+  virtual void Drain() = 0;
+};
+
+class PersistentMemory {
+ public:
+  virtual ~PersistentMemory() = default;
+
+  // Aligned to pages.
+  virtual std::span<std::byte> bytes() const = 0;
+  virtual std::unique_ptr<PersistentWriter> NewWriter() = 0;
+  // For results: "persistent memory, CLWB", "RAM as a stand-in, CLFLUSHOPT", "a file, msync".
+  virtual std::string kind() const = 0;
+};
+
+struct PersistentMapping {
+  uint64_t create_bytes = 0;  // 0: the file is there. Else it is created, all zeros, with this size
+  // Stores stay in this process, and nothing is durable: the file is not changed.
+  bool copy_on_write = false;
+  FlushInstruction flush = FlushInstruction::kAuto;
+};
+
+}  // namespace dbx

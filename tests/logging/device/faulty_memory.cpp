@@ -1,0 +1,161 @@
+// Files of a FaultyFileSystem as persistent memory: what was stored and not drained may be lost, word by word.
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include "base/check.h"
+#include "logging/device/posix_file.h"
+#include "tests/logging/device/faulty_file_system.h"
+
+namespace dbx {
+namespace {
+
+constexpr size_t kLineBytes = 64, kPageBytes = 4096, kWordBytes = 8;
+
+using Line = std::array<uint64_t, kLineBytes / kWordBytes>;
+
+// While other threads store to it, as the memory's own controller would.
+__attribute__((no_sanitize("thread"))) Line ReadLine(const std::byte* from) {
+  Line line;
+  for (size_t word = 0; word < line.size(); ++word) {
+    line[word] = reinterpret_cast<const uint64_t*>(from)[word];
+  }
+  return line;
+}
+
+}  // namespace
+
+// Memory that is stored to, one for all mappings of a file.
+struct FaultyFileSystem::Live {
+  explicit Live(size_t size)
+      : bytes(static_cast<std::byte*>(std::aligned_alloc(kPageBytes, RoundedUp(size))), &std::free), size(size) {
+    CHECK(bytes != nullptr);
+    std::memset(bytes.get(), 0, RoundedUp(size));
+  }
+  static size_t RoundedUp(size_t size) { return (size + kPageBytes - 1) / kPageBytes * kPageBytes; }
+
+  const std::unique_ptr<std::byte, decltype(&std::free)> bytes;
+  const size_t size;
+};
+
+class FaultyFileSystem::MemoryWriter final : public PersistentWriter {
+ public:
+  MemoryWriter(FaultyFileSystem& owner, std::string path, InodePtr inode)
+      : owner_(owner), path_(std::move(path)), inode_(std::move(inode)) {}
+
+  // What the lines hold now is kept until they are drained.
+  void WriteBack(const std::byte* from, size_t bytes) override {
+    const auto begin = static_cast<size_t>(from - inode_->live->bytes.get());
+    CHECK(begin + bytes <= inode_->live->size);
+    for (size_t at = begin / kLineBytes * kLineBytes; at < begin + bytes; at += kLineBytes) {
+      lines_.emplace_back(at, ReadLine(inode_->live->bytes.get() + at));
+    }
+  }
+  void Drain() override {
+    const Lock lock(owner_.mutex_);
+    owner_.Begin(Operation::kSync, "drain", path_);
+    if (!owner_.syncs_lie_) {
+      for (const auto& [at, line] : lines_) inode_->durable.Write(at, std::as_bytes(std::span(line)));
+    }
+    lines_.clear();
+  }
+
+ private:
+  FaultyFileSystem& owner_;
+  const std::string path_;
+  const InodePtr inode_;
+  std::vector<std::pair<size_t, Line>> lines_;
+};
+
+class FaultyFileSystem::Memory final : public PersistentMemory {
+ public:
+  Memory(FaultyFileSystem& owner, std::string path, InodePtr inode)
+      : owner_(owner), path_(std::move(path)), inode_(std::move(inode)) {}
+
+  std::span<std::byte> bytes() const override { return {inode_->live->bytes.get(), inode_->live->size}; }
+  std::unique_ptr<PersistentWriter> NewWriter() override {
+    return std::make_unique<MemoryWriter>(owner_, path_, inode_);
+  }
+  std::string kind() const override { return "faulty memory"; }
+
+ private:
+  FaultyFileSystem& owner_;
+  const std::string path_;
+  const InodePtr inode_;
+};
+
+std::unique_ptr<PersistentMemory> FaultyFileSystem::MapPersistent(const std::string& path,
+                                                                  const PersistentMapping& mapping) {
+  const Lock lock(mutex_);
+  InodePtr inode;
+  if (mapping.create_bytes > 0) {
+    inode = MakeFile(path, mapping.create_bytes);
+  } else {
+    Begin(Operation::kOpen, "map", path);
+    inode = Find(path);
+    if (!inode || inode->is_directory) ThrowErrno("map", path, inode ? EISDIR : ENOENT);
+    if (inode->current.size() == 0) ThrowErrno("map", path, ENODATA);
+  }
+  if (mapping.copy_on_write) {
+    TakeStores(*inode);
+    auto copy = std::make_shared<Inode>(*inode);
+    copy->live = nullptr;
+    inode = std::move(copy);
+  }
+  if (!inode->live) {
+    inode->live = std::make_shared<Live>(static_cast<size_t>(inode->current.size()));
+    inode->current.Read(0, {inode->live->bytes.get(), inode->live->size});
+  }
+  return std::make_unique<Memory>(*this, path, std::move(inode));
+}
+
+void FaultyFileSystem::TakeStores(Inode& file) {
+  if (!file.live) return;
+  std::array<std::byte, kLineBytes> line;
+  for (size_t at = 0; at + kLineBytes <= file.live->size; at += kLineBytes) {
+    const Line now = ReadLine(file.live->bytes.get() + at);
+    file.current.Read(at, line);
+    if (std::memcmp(line.data(), now.data(), kLineBytes) != 0) file.current.Write(at, std::as_bytes(std::span(now)));
+  }
+}
+
+std::shared_ptr<FaultyFileSystem::Live> FaultyFileSystem::CopyOf(const std::shared_ptr<Live>& live) {
+  if (!live) return nullptr;
+  auto copy = std::make_shared<Live>(live->size);
+  for (size_t at = 0; at + kLineBytes <= live->size; at += kLineBytes) {
+    const Line line = ReadLine(live->bytes.get() + at);
+    std::memcpy(copy->bytes.get() + at, line.data(), kLineBytes);
+  }
+  return copy;
+}
+
+void FaultyFileSystem::ApplyWords(const Live& live, Crash crash, std::mt19937_64& random, SparseBytes& bytes) {
+  Line durable;
+  for (size_t at = 0; at + kLineBytes <= live.size; at += kLineBytes) {
+    const Line now = ReadLine(live.bytes.get() + at);
+    bytes.Read(at, std::as_writable_bytes(std::span(durable)));
+    if (durable == now) continue;
+    for (size_t word = 0; word < now.size(); ++word) {
+      if (durable[word] == now[word] || (crash != Crash::kAllPending && random() % 2 == 0)) continue;
+      bytes.Write(at + word * kWordBytes, std::as_bytes(std::span(&now[word], 1)));
+    }
+  }
+}
+
+void FaultyFileSystem::EvictWords(uint64_t seed, size_t lines) {
+  const Lock lock(mutex_);
+  std::mt19937_64 random(seed);
+  ForEachFile([&](Inode& file) {
+    if (!file.live || file.live->size < kLineBytes) return;
+    for (size_t i = 0; i < lines; ++i) {
+      const size_t at = random() % (file.live->size / kLineBytes) * kLineBytes;
+      const Line now = ReadLine(file.live->bytes.get() + at);
+      for (size_t word = 0; word < now.size(); ++word) {
+        if (random() % 2 == 0) file.durable.Write(at + word * kWordBytes, std::as_bytes(std::span(&now[word], 1)));
+      }
+    }
+  });
+}
+
+}  // namespace dbx
