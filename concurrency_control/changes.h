@@ -27,12 +27,12 @@ class Changes {
 
   template <class Change>
   void Update(Table& table, Row* row, Change&& change) {
-    TupleWriter<UndoLog> tuple(table.tuple(row), undo_);
+    TupleWriter<UndoLog> tuple(table.tuple_in(row), undo_);
     change(tuple);
   }
   // `had_bytes`: the row holds bytes that an abort must restore.
   void Insert(Table& table, Row* row, std::span<const std::byte> tuple, bool had_bytes) {
-    std::byte* const at = table.tuple(row);
+    std::byte* const at = table.tuple_in(row);
     if (had_bytes) undo_.BeforeChange(at, tuple.size());
     std::memcpy(at, tuple.data(), tuple.size());
   }
@@ -57,7 +57,7 @@ class Changes<Log> {
   void Update(Table& table, Row* row, Change&& change) {
     const size_t bytes = table.tuple_bytes();
     if (copy_.size() < bytes) copy_.resize(std::max(bytes, kCopyBytesMin));
-    std::memcpy(copy_.data(), table.tuple(row), bytes);
+    std::memcpy(copy_.data(), table.tuple_in(row), bytes);
     touched_.Start(copy_.data(), bytes);
     TupleWriter<TouchedWords> tuple(copy_.data(), touched_);
     change(tuple);

@@ -92,8 +92,8 @@ class Hekaton : public OptimisticAccesses<Log, Hekaton<Log>> {
         meta_bytes_(RoundedUpToWords(shared.log.meta_bytes())),
         commits_per_watermark_(std::max(kCommitsPerWatermark, 4 * shared.timestamps.workers())) {}
 
-  // The head of the version chain.
-  static constexpr size_t kRowBytes = kVersionChainBytes;
+  // The head of the version chain; in a persistent heap, of the chain that begins with the newest version.
+  static constexpr size_t kRowBytes = kHeapVersions<Log> ? sizeof(RowVersions) : kVersionChainBytes;
 
   void Begin(TxnId txn) {
     Base::Begin(txn);
@@ -110,7 +110,7 @@ class Hekaton : public OptimisticAccesses<Log, Hekaton<Log>> {
       const uint64_t seen = row->control.load(std::memory_order_acquire);
       switch (PlaceOf(*row, seen)) {
         case Place::kRow:
-          if (!(seen & Row::kAbsent)) visit(RacyTupleReader(table.tuple(row)));
+          if (!(seen & Row::kAbsent)) ShowNewest(table, row, visit);
           this->OnRead({table, key, row->meta()});
           if (!StillHolds(*row, seen)) continue;
           if (serializable_) this->NoteRead(row, HekatonWord::Content(seen));
@@ -162,8 +162,10 @@ class Hekaton : public OptimisticAccesses<Log, Hekaton<Log>> {
   Timestamp end_timestamp() const { return end_; }
 
   void Install() {
-    for (const auto& write : this->writes()) {
-      if (write.written) Supersede(write);
+    if constexpr (!Base::kInHeap) {
+      for (const auto& write : this->writes()) {
+        if (write.written) Supersede(write);
+      }
     }
     Base::Install();
   }
@@ -175,6 +177,7 @@ class Hekaton : public OptimisticAccesses<Log, Hekaton<Log>> {
       timestamps_.End(this->worker());
       CollectVersions();
     } else {
+      this->GiveBackCopies();
       this->QueueMisses();
       timestamps_.End(this->worker());
     }
@@ -224,19 +227,57 @@ class Hekaton : public OptimisticAccesses<Log, Hekaton<Log>> {
     return Version(row.control.load(std::memory_order_acquire)) == Version(seen) ? Place::kChain : Place::kNowhereYet;
   }
 
+  // Of a present row, as its word was seen: a read counts only if the word is the same afterwards.
+  template <class Visit>
+  void ShowNewest(const Table& table, Row* row, Visit&& visit) {
+    if constexpr (Base::kInHeap) {
+      // A version never changes. Its slot is not used anew while this snapshot may see it.
+      visit(TupleReader(table.versions_of(row).VisibleAt(begin_)->tuple()));
+    } else {
+      visit(RacyTupleReader(table.tuple_in(row)));
+    }
+  }
+  void CopyNewest(const Table& table, Row* row) {
+    if constexpr (Base::kInHeap) {
+      this->CopyScanned(table, table.versions_of(row).VisibleAt(begin_)->tuple());
+    } else {
+      this->CopyScanned(table, table.tuple_in(row));
+    }
+  }
+  HeapSlot* VersionSeen(const Table& table, Row* row, uint64_t seen) const {
+    return table.versions_of(row).VisibleAt(std::max(HekatonWord::Begin(seen), Timestamp(heap_format::kLoadStamp)));
+  }
+  Timestamp stamp() const { return end_; }
+  bool FreeTombstone(Table& table, Row* row, uint64_t control) {
+    if (HekatonWord::Begin(control) > this->log().durable_until()) return false;
+    return this->heap().FreeTombstone(table, row);
+  }
+
   template <class Visit>
   Outcome ReadOld(const Table& table, Row& row, Visit&& visit) {
-    RowVersion* const old = OldVersion(table, row);
-    if (old == nullptr) return Outcome::kConflict;
-    if (old->absent) return Outcome::kNotFound;
-    visit(TupleReader(old->tuple(meta_bytes_)));
+    if (!MayReadOld()) return Outcome::kConflict;
+    const std::byte* const tuple = OldTuple(table, row);
+    if (tuple == nullptr) return Outcome::kNotFound;
+    visit(TupleReader(tuple));
     return Outcome::kOk;
   }
 
-  // The version of the chain that is visible; nullptr: a transaction that has written may read the newest only.
-  RowVersion* OldVersion(const Table& table, Row& row) {
-    if (serializable_ && !this->writes().empty()) return nullptr;
+  // A transaction that has written may read the newest only.
+  bool MayReadOld() {
+    if (serializable_ && !this->writes().empty()) return false;
     has_read_old_ = true;
+    return true;
+  }
+  // The tuple of the version of the chain that is visible; nullptr: an absent one.
+  const std::byte* OldTuple(const Table& table, Row& row) {
+    if constexpr (Base::kInHeap) {
+      HeapSlot* const old = table.versions_of(&row).VisibleAt(begin_);
+      return old == nullptr || old->absent() ? nullptr : old->tuple();
+    }
+    RowVersion* const old = OldVersion(table, row);
+    return old->absent ? nullptr : old->tuple(meta_bytes_);
+  }
+  RowVersion* OldVersion(const Table& table, Row& row) {
     // Acquire: pairs with the release that linked it.
     RowVersion* version = HeadOf(row).load(std::memory_order_acquire);
     while (version->begin > begin_) version = version->older;
@@ -257,7 +298,7 @@ class Hekaton : public OptimisticAccesses<Log, Hekaton<Log>> {
       const uint64_t seen = row->control.load(std::memory_order_acquire);
       const Place place = PlaceOf(*row, seen);
       if (place == Place::kRow) {
-        if (!(seen & Row::kAbsent)) this->CopyScanned(table, row);
+        if (!(seen & Row::kAbsent)) CopyNewest(table, row);
         this->OnRead({table, entry.key, row->meta()});
         if (!StillHolds(*row, seen)) continue;
         if (serializable_) this->NoteRead(row, HekatonWord::Content(seen));
@@ -265,9 +306,9 @@ class Hekaton : public OptimisticAccesses<Log, Hekaton<Log>> {
       }
       if (place == Place::kChain) {
         if (HekatonWord::Begin(seen) > begin_ && MoveUp()) continue;
-        RowVersion* const old = OldVersion(table, *row);
-        if (old == nullptr) return ScanStep::kConflict;
-        return old->absent ? ScanStep::kGoOn : this->Show(entry, old->tuple(meta_bytes_), visit);
+        if (!MayReadOld()) return ScanStep::kConflict;
+        const std::byte* const tuple = OldTuple(table, *row);
+        return tuple == nullptr ? ScanStep::kGoOn : this->Show(entry, tuple, visit);
       }
       // A row that is gone has changed its leaf, or will have.
       if (place == Place::kElsewhere || wait.yielding()) return ScanStep::kConflict;
@@ -305,7 +346,7 @@ class Hekaton : public OptimisticAccesses<Log, Hekaton<Log>> {
     old->absent = absent;
     // Readers may be raising it.
     RacyCopy(old->meta(), write.row->meta(), meta_bytes_);
-    std::memcpy(old->tuple(meta_bytes_), write.table->tuple(write.row), tuple_bytes);
+    std::memcpy(old->tuple(meta_bytes_), write.table->tuple_in(write.row), tuple_bytes);
     Atomic<RowVersion*>& head = HeadOf(*write.row);
     old->older = head.load(std::memory_order_relaxed);
     head.store(old, std::memory_order_release);
@@ -321,7 +362,11 @@ class Hekaton : public OptimisticAccesses<Log, Hekaton<Log>> {
       watermark_ = timestamps_.Watermark();
       this->log().RaiseWatermark(watermark_);
     }
-    versions_.Collect(watermark_);
+    if constexpr (Base::kInHeap) {
+      this->heap().Collect(std::min(watermark_, this->log().durable_until()));
+    } else {
+      versions_.Collect(watermark_);
+    }
   }
 
   // No snapshot lies below the absence, so none needs an earlier version.

@@ -39,4 +39,13 @@ inline constexpr bool kAppendsChanges = [] {
   return false;
 }();
 
+// Whether rows have versions in a persistent heap instead of tuples (LogTraits::version_heap). Such a log says up to
+// which stamp all transactions are durable for good:
+//   log.durable_until()   Timestamp; never falls
+template <class Log>
+inline constexpr bool kHeapVersions = [] {
+  if constexpr (requires { Log::kTraits; }) return Log::kTraits.version_heap;
+  return false;
+}();
+
 }  // namespace dbx

@@ -20,6 +20,10 @@
 //   LockBits()                the bits that a locked word has and an unlocked one lacks: kLocked, and others
 //   MayWrite(seen)            whether the newest version may be overwritten by this transaction
 //   ScanRow(table, entry, visit)   a scan's read of a row
+// and, where rows have their versions in a persistent heap (log_observer.h):
+//   VersionSeen(table, row, seen)   the slot of the version, nullptr if there is none
+//   stamp()                   of the transaction, from Recheck on
+//   FreeTombstone(table, row, control)   of an absent row that is locked: nothing of it is left. False: not yet
 //
 // A writer that finds a row locked waits for a bounded time only, then aborts, so that nothing hangs when a holder is
 // descheduled. Nothing bounds the retries of a transaction whose read set keeps changing, by updates or phantoms:
@@ -33,6 +37,7 @@
 #include <algorithm>
 #include <cstring>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 #include "base/check.h"
@@ -42,6 +47,7 @@
 #include "base/spin.h"
 #include "concurrency_control/absent_rows.h"
 #include "concurrency_control/contract.h"
+#include "concurrency_control/heap_versions.h"
 #include "concurrency_control/log_observer.h"
 #include "concurrency_control/scanned_leaves.h"
 #include "storage/tuple.h"
@@ -54,7 +60,8 @@ class OptimisticAccesses {
   // A row holds nothing besides its header, its log metadata and its tuple.
   static constexpr size_t kRowBytes = 0;
 
-  void Begin(TxnId) {
+  void Begin(TxnId txn) {
+    txn_ = txn;
     for (const Write& write : writes_) filter_[FilterWord(write.row)] = 0;
     reads_.clear();
     leaves_.Clear();
@@ -80,7 +87,7 @@ class OptimisticAccesses {
         gone.Wait();
         continue;
       }
-      if ((seen & Row::kAbsent) == 0) visit(RacyTupleReader(table.tuple(row)));
+      if ((seen & Row::kAbsent) == 0) visit(RacyTupleReader(table.tuple_in(row)));
       log_.OnRead(log_state_, {table, key, row->meta()});
       if (!StillVersion(row, seen)) continue;
       NoteRead(row, seen);
@@ -161,10 +168,11 @@ class OptimisticAccesses {
 
   void Install() {
     if constexpr (kAppendsChanges<Log>) return AppendChanges();
+    if constexpr (kInHeap) return InstallVersions();
     for (const Dirty& dirty : dirty_) {
       const Write& write = writes_[dirty.write];
       if (!write.present) continue;
-      RacyCopy(write.table->tuple(write.row) + dirty.offset, Image(write) + dirty.offset, dirty.end - dirty.offset);
+      RacyCopy(write.table->tuple_in(write.row) + dirty.offset, Image(write) + dirty.offset, dirty.end - dirty.offset);
     }
   }
 
@@ -181,10 +189,13 @@ class OptimisticAccesses {
       Unlock(write, write.seen);
     }
     locked_ = 0;
+    GiveBackCopies(/*written_too=*/true);
     QueueMisses();
   }
 
  protected:
+  static constexpr bool kInHeap = kHeapVersions<Log>;
+
   struct ReadEntry {
     Row* row;
     uint64_t seen;
@@ -193,7 +204,7 @@ class OptimisticAccesses {
     Row* row;
     Table* table;
     uint64_t seen;  // of the version that was copied; once locked, the word before, which is restored
-    size_t image;   // offset in images_
+    size_t image;   // offset in images_; in a heap, the address of the slot
     bool written;
     bool present;  // as this transaction sees the row
   };
@@ -203,8 +214,9 @@ class OptimisticAccesses {
         log_state_(log_state),
         clock_(clock),
         worker_(worker),
-        images_(kInitialImageBytes),
-        absent_rows_(clock, worker) {
+        images_(kInHeap ? 0 : kInitialImageBytes),
+        absent_rows_(clock, worker),
+        heap_(worker) {
     reads_.reserve(kAccessesReserved);
     writes_.reserve(kAccessesReserved);
     dirty_.reserve(kAccessesReserved);
@@ -213,11 +225,20 @@ class OptimisticAccesses {
   static constexpr uint64_t LockBits() { return Row::kLocked; }
   static constexpr bool MayWrite(uint64_t) { return true; }
 
+  // The slots of copies that are not installed.
+  void GiveBackCopies(bool written_too = false) {
+    if constexpr (kInHeap) {
+      for (const Write& write : writes_) {
+        if (written_too || !write.written) heap_.GiveBack(*write.table, SlotOf(write));
+      }
+    }
+  }
   // Unlocks: written rows get the version `written`, other locked rows keep theirs.
   void ReleaseWrites(uint64_t written) {
     for (const Write& write : writes_) {
       Unlock(write, write.written ? written | (write.present ? 0 : Row::kAbsent) : write.seen);
     }
+    GiveBackCopies();
     locked_ = 0;
     QueueMisses();
   }
@@ -258,14 +279,14 @@ class OptimisticAccesses {
     do {
       // Unlinking a kGone row has changed its leaf, or will.
       if (!UnlockedVersion(row, seen) || (seen & Row::kGone)) return ScanStep::kConflict;
-      if ((seen & Row::kAbsent) == 0) CopyScanned(table, row);
+      if ((seen & Row::kAbsent) == 0) CopyScanned(table, table.tuple_in(row));
       log_.OnRead(log_state_, {table, entry.key, row->meta()});
     } while (!StillVersion(row, seen));
     NoteRead(row, seen);
     return EndScanRow(table, entry, seen, visit);
   }
-  void CopyScanned(const Table& table, const Row* row) {
-    RacyCopy(scanned_tuple_.data(), table.tuple(row), table.tuple_bytes());
+  void CopyScanned(const Table& table, const std::byte* tuple) {
+    RacyCopy(scanned_tuple_.data(), tuple, table.tuple_bytes());
   }
   // The copy is valid.
   template <class Visit>
@@ -279,7 +300,12 @@ class OptimisticAccesses {
     return visit(entry.key, TupleReader(tuple)) ? ScanStep::kGoOn : ScanStep::kEnd;
   }
 
-  std::byte* Image(const Write& write) const { return const_cast<std::byte*>(images_.data()) + write.image; }
+  std::byte* Image(const Write& write) const {
+    if constexpr (kInHeap) return SlotOf(write)->tuple();
+    return const_cast<std::byte*>(images_.data()) + write.image;
+  }
+  static HeapSlot* SlotOf(const Write& write) { return reinterpret_cast<HeapSlot*>(write.image); }
+  HeapVersions& heap() { return heap_; }
   void NoteRead(Row* row, uint64_t seen) { reads_.push_back({row, seen}); }
   void NoteMiss(Table& table, Row* row) {
     leaves_.NoteAbsent(row);
@@ -342,6 +368,9 @@ class OptimisticAccesses {
     Table* table;
     Row* row;
   };
+  struct NoHeap {
+    explicit NoHeap(WorkerId) {}
+  };
 
   // A row that was absent, was inserted and was deleted again does not change: where records are of changes, it has
   // none.
@@ -355,6 +384,12 @@ class OptimisticAccesses {
     for (const Write& write : writes_) {
       if (!IsChanged(write)) continue;
       log_.Change(log_state_, *write.table, write.row, write.present ? Image(write) : nullptr, nullptr);
+    }
+  }
+
+  void InstallVersions() {
+    for (const Write& write : writes_) {
+      if (write.written) heap_.Install(*write.table, write.row, SlotOf(write), write.present, cc().stamp());
     }
   }
 
@@ -407,16 +442,29 @@ class OptimisticAccesses {
         continue;
       }
       if (!cc().MayWrite(seen)) return nullptr;
-      const size_t bytes = table.tuple_bytes();
-      if (images_used_ + bytes > images_.size()) images_.resize(2 * (images_used_ + bytes));
-      if ((seen & Row::kAbsent) == 0) RacyCopy(images_.data() + images_used_, table.tuple(row), bytes);
-      if (!StillVersion(row, seen)) continue;
+      size_t image;
+      if (!CopyImage(table, row, seen, image)) continue;
       if (seen & Row::kAbsent) NoteMiss(table, row);
-      writes_.push_back({row, &table, seen, images_used_, false, (seen & Row::kAbsent) == 0});
-      images_used_ += RoundedUpToWords(bytes);
+      writes_.push_back({row, &table, seen, image, false, (seen & Row::kAbsent) == 0});
       filter_[FilterWord(row)] = 1;
       return &writes_.back();
     }
+  }
+
+  // A private copy of the version that was seen. False: the row has another one by now.
+  bool CopyImage(const Table& table, Row* row, uint64_t seen, size_t& image) {
+    if constexpr (kInHeap) {
+      if (!StillVersion(row, seen)) return false;
+      image = reinterpret_cast<size_t>(heap_.Copy(table, row->key, txn_, cc().VersionSeen(table, row, seen)));
+      return true;
+    }
+    const size_t bytes = table.tuple_bytes();
+    if (images_used_ + bytes > images_.size()) images_.resize(2 * (images_used_ + bytes));
+    if ((seen & Row::kAbsent) == 0) RacyCopy(images_.data() + images_used_, table.tuple_in(row), bytes);
+    if (!StillVersion(row, seen)) return false;
+    image = images_used_;
+    images_used_ += RoundedUpToWords(bytes);
+    return true;
   }
 
   // Locks the row if it still has the version that was copied.
@@ -465,6 +513,12 @@ class OptimisticAccesses {
       row->control.store(control, std::memory_order_release);
       return RetireResult::kNotYet;
     }
+    if constexpr (kInHeap) {
+      if (!cc().FreeTombstone(table, row, control)) {
+        row->control.store(control, std::memory_order_release);
+        return RetireResult::kNotYet;
+      }
+    }
     // The version changes with kGone: a transaction that has read the absence fails its validation.
     const auto mark_gone = [&] { row->control.store(control | cc().LockBits() | Row::kGone); };
     if (table.ordered()) {
@@ -493,6 +547,8 @@ class OptimisticAccesses {
   uint64_t begins_ = 0;
   uint8_t filter_[kFilterWords] = {};
   AbsentRows absent_rows_;
+  TxnId txn_;
+  [[no_unique_address]] std::conditional_t<kInHeap, HeapVersions, NoHeap> heap_;
 };
 
 }  // namespace dbx

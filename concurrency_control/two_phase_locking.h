@@ -97,7 +97,7 @@ class TwoPhaseLocking {
     Access* access = LockShared(table, key);
     if (access == nullptr) return Outcome::kConflict;
     if (!access->present) return Outcome::kNotFound;
-    visit(TupleReader(table.tuple(access->row)));
+    visit(TupleReader(table.tuple_in(access->row)));
     return Outcome::kOk;
   }
 
@@ -142,7 +142,7 @@ class TwoPhaseLocking {
       if (locked == LockResult::kGone) held_.NoteFailedScan();
       if (locked != LockResult::kOk) return ScanStep::kConflict;
       if (!access->present) return ScanStep::kGoOn;
-      return visit(entry.key, TupleReader(table.tuple(entry.row))) ? ScanStep::kGoOn : ScanStep::kEnd;
+      return visit(entry.key, TupleReader(table.tuple_in(entry.row))) ? ScanStep::kGoOn : ScanStep::kEnd;
     });
   }
 
@@ -165,7 +165,7 @@ class TwoPhaseLocking {
   void ForEachWrite(Visit&& visit) const {
     for (const Access& access : accesses_) {
       if (!access.written) continue;
-      visit(WriteRef{access.table, access.row->key, !access.present, access.table->tuple(access.row),
+      visit(WriteRef{access.table, access.row->key, !access.present, access.table->tuple_in(access.row),
                      locks_.meta(access.lock)});
     }
   }

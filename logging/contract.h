@@ -88,7 +88,8 @@ struct LogTraits {
   // Records have the rows that were written, and are replayed in their order: a checkpoint of rows (system/runs/
   // row_checkpoint.h) may stand for those below its start.
   bool row_checkpoints = false;
-  bool needs_pages = false;  // records name pages and slots: every table is paged (storage/heap/page_space.h)
+  bool version_heap = false;  // rows have versions in a persistent heap (storage/heap/table_versions.h), and no tuples
+  bool needs_pages = false;   // records name pages and slots: every table is paged (storage/heap/page_space.h)
   ReplayOrder replay_order;
 };
 

@@ -33,6 +33,12 @@ class Database {
     return *checkpoints_;
   }
 
+  // The rows of tables that are created from now on have their versions in `heap`, which outlives this, in partitions
+  // of about so many rows.
+  void KeepVersionsIn(VersionHeap& heap, uint32_t rows_per_partition) {
+    in_heap_.emplace(HeapRows{heap, rows_per_partition});
+  }
+
   // The tables that are created from now on are ordered, whatever their schemas say.
   void OrderEveryTable() { order_every_table_ = true; }
   Table& CreateTable(Schema schema) {
@@ -43,7 +49,7 @@ class Database {
       const uint32_t rows = id.value() < rows_per_page_.size() ? rows_per_page_[id.value()] : 0;
       pages.emplace(PagedRows{*checkpoints_, page_bytes_min_, rows});
     }
-    tables_.push_back(std::make_unique<Table>(id, std::move(schema), layout_, workers_, pages));
+    tables_.push_back(std::make_unique<Table>(id, std::move(schema), layout_, workers_, pages, in_heap_));
     return *tables_.back();
   }
   SecondaryIndex& CreateSecondaryIndex(std::string name) {
@@ -67,6 +73,7 @@ class Database {
   bool order_every_table_ = false;
   size_t page_bytes_min_ = 0;
   std::vector<uint32_t> rows_per_page_;
+  std::optional<HeapRows> in_heap_;
   std::unique_ptr<CheckpointClock> checkpoints_;  // in front of the tables, whose pages use it
   std::vector<std::unique_ptr<Table>> tables_;
   std::vector<std::unique_ptr<SecondaryIndex>> secondary_indexes_;

@@ -24,6 +24,17 @@ std::unique_ptr<PageSpace> MakePages(const Schema& schema, size_t tuple_offset, 
                                      paged->checkpoints);
 }
 
+// Of a row, whose tuple may lie elsewhere.
+size_t RowBytes(const Schema& schema, size_t tuple_offset, bool in_heap) {
+  return RoundUp(in_heap ? tuple_offset : tuple_offset + schema.tuple_bytes, schema.row_alignment_bytes);
+}
+
+std::unique_ptr<TableVersions> MakeVersions(TableId id, const Schema& schema, const std::optional<HeapRows>& in_heap) {
+  if (!in_heap) return nullptr;
+  const uint64_t partitions = std::max<uint64_t>(1, schema.expected_rows / in_heap->rows_per_partition);
+  return std::make_unique<TableVersions>(in_heap->heap, id, schema.tuple_bytes, partitions);
+}
+
 }  // namespace
 
 void Table::NextKeys(KeyPosition& position, std::vector<Key>& keys) const {
@@ -47,16 +58,17 @@ void Table::NextKeys(KeyPosition& position, std::vector<Key>& keys) const {
   }
 }
 
+// Tuples are structs of words of up to 8 bytes, and begin at whole words.
 Table::Table(TableId id, Schema schema, const RowLayout& layout, uint32_t workers,
-             const std::optional<PagedRows>& paged)
+             const std::optional<PagedRows>& paged, const std::optional<HeapRows>& in_heap)
     : id_(id),
       schema_(std::move(schema)),
       tuple_bytes_(schema_.tuple_bytes),
       layout_(layout),
-      // Tuples are structs of words of up to 8 bytes.
       tuple_offset_(sizeof(Row) + layout.bytes()),
       pages_(MakePages(schema_, tuple_offset_, paged)),
-      heap_(RoundUp(tuple_offset_ + tuple_bytes_, schema_.row_alignment_bytes), schema_.row_alignment_bytes, workers,
+      versions_(MakeVersions(id, schema_, in_heap)),
+      heap_(RowBytes(schema_, tuple_offset_, versions_ != nullptr), schema_.row_alignment_bytes, workers,
             pages_.get()) {
   if (schema_.ordered) {
     tree_ = std::make_unique<BTreeIndex>(layout.leaf_log_bytes);
@@ -72,7 +84,9 @@ void Table::LoadRow(WorkerId worker, Key key, std::span<const std::byte> tuple) 
     created = true;
     Row* const row = Allocate(worker, key);
     row->control.store(0, std::memory_order_relaxed);  // published by the index
+    if (versions_) LoadVersion(worker, row);
     std::memcpy(this->tuple(row), tuple.data(), tuple.size());
+    if (versions_) WriteBackVersion(worker, row);
     if (pages_) MarkPresent(row);
     return row;
   };
@@ -85,6 +99,20 @@ void Table::LoadRow(WorkerId worker, Key key, std::span<const std::byte> tuple) 
 void Table::MarkPresent(const Row* row) {
   const PageSpace::Place place = pages_->PlaceOf(row);
   PageSpace::Latched(*pages_, place.page).SetPresent(place.slot, true);
+}
+
+void Table::LoadVersion(WorkerId worker, Row* row) {
+  HeapSlot* const slot = versions_->Take(worker, row->key, TxnId{});
+  slot->older = nullptr;
+  slot->begin.store(heap_format::kLoadStamp, std::memory_order_relaxed);
+  RowVersions& versions = versions_of(row);
+  versions.newest.store(slot, std::memory_order_relaxed);
+  versions.slots.store(1, std::memory_order_relaxed);
+}
+
+void Table::WriteBackVersion(WorkerId worker, Row* row) {
+  const HeapSlot* const slot = versions_of(row).newest.load(std::memory_order_relaxed);
+  versions_->heap().writer(worker).WriteBack(reinterpret_cast<const std::byte*>(slot), versions_->slot_bytes());
 }
 
 void Table::AdoptRow(WorkerId, Row* row) {

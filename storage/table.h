@@ -20,6 +20,7 @@
 #include "storage/hash_index.h"
 #include "storage/heap/arena_heap.h"
 #include "storage/heap/page_space.h"
+#include "storage/heap/table_versions.h"
 #include "storage/row.h"
 #include "storage/schema.h"
 
@@ -32,11 +33,17 @@ struct PagedRows {
   uint32_t rows_per_page;  // 0: as many as a page holds
 };
 
+// That a table's rows have no tuples, but versions in a persistent heap (table_versions.h).
+struct HeapRows {
+  VersionHeap& heap;
+  uint32_t rows_per_partition;
+};
+
 class Table {
  public:
-  // `workers` is how many threads may create rows.
+  // `workers` is how many threads may create rows. At most one of `paged` and `in_heap` is there.
   Table(TableId id, Schema schema, const RowLayout& layout, uint32_t workers,
-        const std::optional<PagedRows>& paged = {});
+        const std::optional<PagedRows>& paged = {}, const std::optional<HeapRows>& in_heap = {});
 
   TableId id() const { return id_; }
   const Schema& schema() const { return schema_; }
@@ -64,8 +71,19 @@ class Table {
   // Of a paged table; nullptr: its rows lie in arenas.
   PageSpace* pages() const { return pages_.get(); }
 
-  std::byte* tuple(Row* row) const { return reinterpret_cast<std::byte*>(row) + tuple_offset_; }
-  const std::byte* tuple(const Row* row) const { return reinterpret_cast<const std::byte*>(row) + tuple_offset_; }
+  // Of a table whose rows have versions in a persistent heap; nullptr: their tuples lie in them.
+  TableVersions* versions() const { return versions_.get(); }
+  RowVersions& versions_of(Row* row) const { return *reinterpret_cast<RowVersions*>(row->cc_part(layout_.log_bytes)); }
+
+  // Of a present row.
+  std::byte* tuple(Row* row) const {
+    if (__builtin_expect(versions_ != nullptr, 0)) return versions_of(row).newest.load()->tuple();
+    return tuple_in(row);
+  }
+  const std::byte* tuple(const Row* row) const { return tuple(const_cast<Row*>(row)); }
+  // The same where it is known to lie in the row.
+  std::byte* tuple_in(Row* row) const { return reinterpret_cast<std::byte*>(row) + tuple_offset_; }
+  const std::byte* tuple_in(const Row* row) const { return reinterpret_cast<const std::byte*>(row) + tuple_offset_; }
 
   // The row with `key`, present or absent, or nullptr.
   Row* Find(Key key) const { return __builtin_expect(ordered(), 0) ? tree_->Find(key) : hash_->Find(key); }
@@ -179,6 +197,9 @@ class Table {
   }
 
   void MarkPresent(const Row* row);
+  // Of a row that is loaded: its first version, whose tuple is filled in between.
+  void LoadVersion(WorkerId worker, Row* row);
+  void WriteBackVersion(WorkerId worker, Row* row);
 
   template <class Visit>
   void ForEachRowOfRange(uint64_t part, uint64_t parts, Visit&& visit) const {
@@ -202,7 +223,8 @@ class Table {
   std::optional<HashIndex> hash_;  // one of the two
   std::unique_ptr<BTreeIndex> tree_;
   std::unique_ptr<PageSpace> pages_;  // in front of the heap, which has rows in it
-  ArenaHeap heap_;                    // of whole rows, each rounded up to its alignment
+  std::unique_ptr<TableVersions> versions_;
+  ArenaHeap heap_;  // of whole rows, each rounded up to its alignment
 };
 
 }  // namespace dbx

@@ -18,6 +18,7 @@
 #include "logging/taurus/taurus_log.h"
 #include "system/pairs/pair_node.h"
 #include "system/transaction/transaction.h"
+#include "tests/concurrency_control/heap_only_log.h"
 #include "tests/concurrency_control/test_engine.h"
 
 namespace dbx::testing {
@@ -60,7 +61,7 @@ class Harness : public TestEngine {
   using CommitPoint = typename Log::CommitPoint;
 
   explicit Harness(const EngineOptions& options)
-      : TestEngine(options, RowLayoutOf<Cc, Log>(options.logs), Log::kTraits.needs_pages) {
+      : TestEngine(options, RowLayoutOf<Cc, Log>(options.logs), Log::kTraits) {
     if constexpr (Log::kTraits.logs) {
       LogOptions log_options;
       log_options.compress = options.compress;
@@ -76,6 +77,7 @@ class Harness : public TestEngine {
       log_ = std::make_unique<Log>();
     }
     shared_ = std::make_unique<typename Cc::Shared>(*log_, epochs_, 64, stop_);
+    if constexpr (Log::kTraits.version_heap) shared_->timestamps.StartAfter(Timestamp(heap_format::kLoadStamp));
     for (uint32_t w = 0; w < kWorkers; ++w) {
       epochs_.Enter(WorkerId(w));
       if constexpr (Log::kTraits.logs) log_->InitWorker(states_[w], WorkerId(w));

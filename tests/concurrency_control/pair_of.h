@@ -13,6 +13,7 @@ TestPair PairOf(Isolation isolation = Isolation::kSerializable) {
   std::string name(cc.name);
   if (cc.lock_table) name += "_TABLE";
   if (isolation == Isolation::kSnapshot) name += "_SNAPSHOT";
+  if (log.version_heap) name += "_HEAP";
   if (log.logs)
     name += "_" + std::string(log.name.substr(4)) + (log.payload == PayloadKind::kData ? "_DATA" : "_COMMAND");
   return {name, cc, log, isolation, [](const EngineOptions& options) -> std::unique_ptr<TestEngine> {

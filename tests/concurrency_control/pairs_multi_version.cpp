@@ -6,6 +6,8 @@ namespace dbx::testing {
 std::vector<TestPair> MultiVersionPairs() {
   return {PairOf<Hekaton, NoLog>(),
           PairOf<HekatonSnapshot, NoLog>(Isolation::kSnapshot),
+          PairOf<Hekaton, HeapOnlyLog>(),
+          PairOf<HekatonSnapshot, HeapOnlyLog>(Isolation::kSnapshot),
           PairOf<Hekaton, TaurusLog<VersionedCommandPayload>>(),
           PairOf<HekatonSnapshot, TaurusLog<VersionedCommandPayload>>(Isolation::kSnapshot),
           PairOf<Hekaton, TaurusLog<DataPayload>>(),

@@ -2,11 +2,21 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
+
 namespace dbx::testing {
 
-TestEngine::TestEngine(const EngineOptions& options, const RowLayout& layout, bool paged)
+TestEngine::TestEngine(const EngineOptions& options, const RowLayout& layout, const LogTraits& log)
     : database_(layout, kWorkers), epochs_(kWorkers) {
-  if (paged) database_.PageEveryTable(1024);
+  if (log.needs_pages) database_.PageEveryTable(1024);
+  if (log.version_heap) {
+    constexpr uint32_t kRowsPerPartition = 100;
+    memory_ = files_.MapPersistent("heap.pm", {.create_bytes = options.heap_bytes});
+    // 16 slots in an extent, as tests may have larger tuples.
+    const size_t extent_bytes = VersionHeap::kSlotsPerExtentMin * heap_format::SlotBytes(options.tuple_bytes);
+    heap_ = std::make_unique<VersionHeap>(*memory_, std::bit_ceil(extent_bytes), kWorkers);
+    database_.KeepVersionsIn(*heap_, kRowsPerPartition);
+  }
   Schema schema;
   schema.name = "T";
   schema.tuple_bytes = options.tuple_bytes;

@@ -14,6 +14,7 @@
 #include "base/epoch.h"
 #include "concurrency_control/contract.h"
 #include "logging/backup/backup_options.h"
+#include "logging/contract.h"
 #include "logging/frontier_file.h"
 #include "logging/log_options.h"
 #include "logging/log_set.h"
@@ -41,6 +42,8 @@ struct EngineOptions {
   bool compress = true;                // LSN vectors
   ChangeImage change_image = ChangeImage::kSlot;
   DiffMethod diff_method = DiffMethod::kDl1p;
+  // Of a persistent heap. A thread that is not scheduled keeps all versions that others supersede meanwhile.
+  size_t heap_bytes = size_t{64} << 20;
 };
 
 class TestEngine {
@@ -95,12 +98,14 @@ class TestEngine {
   Table& table() { return *table_; }
   Database& database() { return database_; }
   LogSet& logs() { return *logs_; }
+  FaultyFileSystem& files() { return files_; }
+  VersionHeap& heap() { return *heap_; }
   EpochClock& epochs() { return epochs_; }
   Stamp frontier_stamp() { return ReadFrontier(files_.Map("frontier").bytes, kRunId, "frontier").stamp; }
   uint64_t frontier_bytes() { return files_.Open("frontier")->SizeBytes(); }
 
  protected:
-  TestEngine(const EngineOptions& options, const RowLayout& layout, bool paged);
+  TestEngine(const EngineOptions& options, const RowLayout& layout, const LogTraits& log);
   // Of a paged database: a backup that is never written.
   std::shared_ptr<BackupOptions> NoBackup();
 
@@ -110,10 +115,12 @@ class TestEngine {
   void BeginNext(uint32_t worker);
   std::span<std::byte> args(uint32_t worker) { return std::as_writable_bytes(std::span(args_[worker])); }
 
+  FaultyFileSystem files_;
+  std::unique_ptr<PersistentMemory> memory_;  // of a heap of versions, if there is one
+  std::unique_ptr<VersionHeap> heap_;
   Database database_;
   EpochClock epochs_;
   Table* table_;
-  FaultyFileSystem files_;
   std::unique_ptr<LogSet> logs_;
   Atomic<bool> stop_{true};
   std::array<std::array<uint64_t, format::kMaxLogs>, kWorkers> points_{};

@@ -1,0 +1,113 @@
+// The versions of rows in a persistent heap (storage/heap/table_versions.h), as one worker makes and frees them.
+//
+// A version is written once, into a slot of its own that no other worker sees until it is installed: the transaction's
+// private copy. Installing stores its stamp and makes the row point to it; the version before is the next of the chain.
+// What an abort leaves is a free slot, as its `begin` was never stored.
+//
+// A superseded version is freed when no snapshot needs it and its successor is durable for good (the log says up to
+// which stamp all are). Free means that its `begin` is durably 0. A tombstone is freed last, when it is the only slot
+// of its row that is not: an older version would come back with the next restart.
+//
+// One object per worker.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <deque>
+#include <vector>
+
+#include "base/check.h"
+#include "base/types.h"
+#include "storage/table.h"
+
+namespace dbx {
+
+class HeapVersions {
+ public:
+  explicit HeapVersions(WorkerId worker) : worker_(worker) {}
+
+  // A private copy of `old`, or one without a tuple yet. Throws Error (kNoSpace).
+  HeapSlot* Copy(const Table& table, Key key, TxnId txn, const HeapSlot* old) {
+    HeapSlot* const slot = table.versions()->Take(worker_, key, txn);
+    if (old != nullptr && !old->absent()) std::memcpy(slot->tuple(), old->tuple(), table.tuple_bytes());
+    return slot;
+  }
+  // Of a transaction that aborts, or did not write the row after all.
+  void GiveBack(const Table& table, HeapSlot* slot) { table.versions()->Free(worker_, slot); }
+
+  // The slot becomes the newest version of the row, whose lock is held, at `stamp`; `present`: it has a tuple.
+  void Install(Table& table, Row* row, HeapSlot* slot, bool present, Timestamp stamp) {
+    if (!present) slot->flags = HeapSlot::kAbsent, slot->tuple_bytes = 0;
+    RowVersions& versions = table.versions_of(row);
+    HeapSlot* const old = versions.newest.load(std::memory_order_relaxed);
+    slot->older = old;
+    // Relaxed: the release below publishes it to readers of the row.
+    slot->begin.store(stamp.value(), std::memory_order_relaxed);
+    versions.slots.fetch_add(1, std::memory_order_relaxed);
+    versions.newest.store(slot, std::memory_order_release);
+    if (old == nullptr) return;
+    old->end = stamp;
+    superseded_.push_back({&table, row, old});
+  }
+
+  // Frees versions that ended at or below `until`, the oldest first: a few or, if many wait, a share of them.
+  void Collect(Timestamp until) {
+    for (size_t most = std::max(kFreedPerCall, superseded_.size() / 8); most > 0 && !superseded_.empty(); --most) {
+      const Version& version = superseded_.front();
+      if (version.slot->end > until) break;
+      Zero(version);
+      superseded_.pop_front();
+    }
+    if (zeroed_.size() >= kZeroedPerDrain) FreeZeroed();
+  }
+
+  // Of an absent row, whose lock is held and whose absence is durable for good and visible to all: frees its tombstone.
+  // False: older versions of it are not free yet.
+  bool FreeTombstone(Table& table, Row* row) {
+    RowVersions& versions = table.versions_of(row);
+    const uint64_t slots = versions.slots.load(std::memory_order_acquire);
+    HeapSlot* const tombstone = versions.newest.load(std::memory_order_relaxed);
+    if (slots > (tombstone == nullptr ? 0 : 1)) return false;
+    if (tombstone == nullptr) return true;
+    ASSERT(tombstone->absent());
+    versions.newest.store(nullptr, std::memory_order_release);
+    Zero({&table, row, tombstone});
+    FreeZeroed();
+    return true;
+  }
+
+  size_t waiting() const { return superseded_.size() + zeroed_.size(); }
+
+ private:
+  static constexpr size_t kFreedPerCall = 8;
+  static constexpr size_t kZeroedPerDrain = 16;
+
+  struct Version {
+    Table* table;
+    Row* row;  // linked as long as one of its slots is not durably 0
+    HeapSlot* slot;
+  };
+
+  void Zero(const Version& version) {
+    version.slot->begin.store(0, std::memory_order_relaxed);
+    writer(version).WriteBack(reinterpret_cast<const std::byte*>(version.slot), sizeof(HeapSlot));
+    zeroed_.push_back(version);
+  }
+  void FreeZeroed() {
+    if (zeroed_.empty()) return;
+    writer(zeroed_.front()).Drain();
+    for (const Version& version : zeroed_) {
+      version.table->versions()->Free(worker_, version.slot);
+      // Release: a worker that finds the row without slots finds them free.
+      version.table->versions_of(version.row).slots.fetch_sub(1, std::memory_order_release);
+    }
+    zeroed_.clear();
+  }
+  PersistentWriter& writer(const Version& version) const { return version.table->versions()->heap().writer(worker_); }
+
+  const WorkerId worker_;
+  std::deque<Version> superseded_;  // about in the order of their ends
+  std::vector<Version> zeroed_;     // written back and not drained
+};
+
+}  // namespace dbx

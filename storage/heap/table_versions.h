@@ -1,0 +1,129 @@
+// The slots of a table's versions in a persistent heap: which are free, by partition.
+//
+// A partition has the versions of some keys, about as many rows as are adopted together after a restart: the key
+// decides its partition, and its extents are its own. Free slots are known in DRAM alone, in a list for each extent;
+// `begin` of a free slot is durably 0.
+//
+// Threads: workers, each under its own WorkerId; a partition has a lock, held for a few instructions.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/cache_line.h"
+#include "base/random.h"
+#include "base/spin.h"
+#include "storage/heap/version_heap.h"
+
+namespace dbx {
+
+// What a row has instead of a tuple, in the concurrency control's part: its newest version, a tombstone perhaps, and
+// how many slots are not durably 0 that have been its versions. nullptr, 0: the key was never there, as far as any
+// snapshot sees.
+struct RowVersions {
+  Atomic<HeapSlot*> newest;
+  Atomic<uint64_t> slots;
+
+  // The version that is visible at `at`, which no slot may be freed at: nullptr: the key was not there.
+  HeapSlot* VisibleAt(Timestamp at) const {
+    // Acquire: the version is whole.
+    HeapSlot* slot = newest.load(std::memory_order_acquire);
+    while (slot != nullptr && slot->begin.load(std::memory_order_relaxed) > at.value()) slot = slot->older;
+    return slot;
+  }
+};
+
+class TableVersions {
+ public:
+  // `heap` outlives this. Throws Error (kUsage) where a slot is too large for the extents.
+  TableVersions(VersionHeap& heap, TableId table, size_t tuple_bytes, uint64_t partitions);
+
+  VersionHeap& heap() const { return heap_; }
+  uint64_t partition_count() const { return partitions_.size(); }
+  size_t slot_bytes() const { return slot_bytes_; }
+  uint64_t PartitionOf(Key key) const {
+    return static_cast<uint64_t>(static_cast<unsigned __int128>(Mix64(key)) * partitions_.size() >> 64);
+  }
+
+  // A free slot for a version of `key`, its header but for `begin` filled in, for a version with a tuple. Throws Error
+  // (kNoSpace).
+  HeapSlot* Take(WorkerId worker, Key key, TxnId txn) {
+    const uint64_t number = PartitionOf(key);
+    Partition& partition = partitions_[number].value;
+    for (;;) {
+      if (HeapSlot* const slot = TakeFree(partition)) {
+        slot->key = key;
+        slot->txn = txn;
+        slot->table = table_;
+        slot->flags = 0;
+        slot->tuple_bytes = tuple_bytes_;
+        return slot;
+      }
+      Extend(worker, number);
+    }
+  }
+  // A slot that no transaction reads any more and whose `begin` is durably 0.
+  void Free(WorkerId worker, HeapSlot* slot);
+
+  // Fetches what Take(key) will need.
+  void PrefetchPartition(Key key) const { PrefetchToWrite(&partitions_[PartitionOf(key)]); }
+
+  // Of the heap, and of what DRAM knows about it.
+  size_t extent_bytes() const { return extents_.load(std::memory_order_relaxed) * heap_.extent_bytes(); }
+  uint64_t free_slots() const;
+
+ private:
+  // Of the partition, in a list of those with free slots.
+  struct Extent {
+    Extent* next = nullptr;
+    Extent* before = nullptr;
+    HeapSlot* free = nullptr;
+    uint32_t free_count = 0;
+    uint32_t number = 0;
+    uint64_t partition = 0;
+  };
+  struct Partition {
+    Atomic<uint32_t> lock{0};
+    Extent* with_free = nullptr;
+  };
+  class Lock {
+   public:
+    explicit Lock(Partition& partition) : lock_(partition.lock) {
+      SpinWait wait;
+      while (lock_.exchange(1, std::memory_order_acquire) != 0) wait.Wait();
+    }
+    ~Lock() { lock_.store(0, std::memory_order_release); }
+    Lock(const Lock&) = delete;
+    Lock& operator=(const Lock&) = delete;
+
+   private:
+    Atomic<uint32_t>& lock_;
+  };
+
+  static HeapSlot* TakeFree(Partition& partition) {
+    const Lock lock(partition);
+    Extent* const extent = partition.with_free;
+    if (extent == nullptr) return nullptr;
+    HeapSlot* const slot = extent->free;
+    extent->free = slot->later;
+    if (--extent->free_count == 0) Unlink(partition, *extent);
+    return slot;
+  }
+  static void Link(Partition& partition, Extent& extent);
+  static void Unlink(Partition& partition, Extent& extent);
+  // Gives the partition one more extent.
+  void Extend(WorkerId worker, uint64_t partition);
+
+  VersionHeap& heap_;
+  const TableId table_;
+  const uint32_t tuple_bytes_;
+  const size_t slot_bytes_;
+  const uint32_t slots_per_extent_;
+  std::vector<CachePadded<Partition>> partitions_;
+  std::vector<std::unique_ptr<Extent>> by_number_;  // of the heap's extents, those of this table
+  Atomic<uint64_t> extents_{0};
+};
+
+}  // namespace dbx

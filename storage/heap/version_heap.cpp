@@ -1,0 +1,68 @@
+#include "storage/heap/version_heap.h"
+
+#include <bit>
+#include <string>
+
+#include "base/bytes.h"
+#include "base/error.h"
+
+namespace dbx {
+
+VersionHeap::VersionHeap(PersistentMemory& memory, size_t extent_bytes, uint32_t workers)
+    : memory_(memory), extent_bytes_(extent_bytes), shift_(std::countr_zero(extent_bytes)) {
+  CHECK(std::has_single_bit(extent_bytes) && extent_bytes >= heap_format::kLineBytes);
+  const std::span<std::byte> bytes = memory.bytes();
+  const size_t before = 2 * heap_format::kBlockBytes;
+  // The directory takes as many words as extents fit behind it.
+  size_t extents = bytes.size() < before ? 0 : (bytes.size() - before) / (extent_bytes + sizeof(uint64_t));
+  const auto first_of = [&](size_t count) {
+    return RoundUp(before + count * sizeof(uint64_t), heap_format::kBlockBytes);
+  };
+  while (extents > 0 && first_of(extents) + extents * extent_bytes > bytes.size()) --extents;
+  if (extents == 0) {
+    throw Error(ExitStatus::kUsage, "a heap of " + std::to_string(bytes.size()) +
+                                        " bytes is too small for an extent of " + std::to_string(extent_bytes) +
+                                        " bytes");
+  }
+  directory_ = {reinterpret_cast<Atomic<uint64_t>*>(bytes.data() + before), extents};
+  first_ = bytes.data() + first_of(extents);
+  for (uint32_t i = 0; i < workers; ++i) writers_.push_back(memory.NewWriter());
+}
+
+uint32_t VersionHeap::TakeExtent(WorkerId worker, TableId table, uint64_t partition) {
+  uint32_t extent;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!returned_.empty()) {
+      extent = returned_.back();
+      returned_.pop_back();
+    } else if (next_ < extent_count()) {
+      extent = next_++;
+    } else {
+      throw Error(ExitStatus::kNoSpace, "the heap is full: all " + std::to_string(extent_count()) +
+                                            " extents are in use; a larger --heap_bytes has more");
+    }
+  }
+  SetOwner(worker, extent, heap_format::OwnerWord(table, partition));
+  return extent;
+}
+
+void VersionHeap::ReturnExtent(WorkerId worker, uint32_t extent) {
+  SetOwner(worker, extent, 0);
+  const std::lock_guard lock(mutex_);
+  returned_.push_back(extent);
+}
+
+void VersionHeap::SetOwner(WorkerId worker, uint32_t extent, uint64_t word) {
+  Atomic<uint64_t>& at = directory_[extent];
+  at.store(word, std::memory_order_release);
+  writer(worker).WriteBack(reinterpret_cast<const std::byte*>(&at), sizeof at);
+  writer(worker).Drain();
+}
+
+size_t VersionHeap::used_bytes() const {
+  const std::lock_guard lock(mutex_);
+  return (next_ - returned_.size()) * extent_bytes_;
+}
+
+}  // namespace dbx

@@ -1,0 +1,153 @@
+// Rows whose versions lie in a persistent heap, under HEKATON: when slots are taken and freed. That transactions are
+// isolated as ever is tested with all other pairs.
+#include "concurrency_control/heap_versions.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/concurrency_control/harness.h"
+
+namespace dbx::testing {
+namespace {
+
+using Engine = Harness<Hekaton<HeapOnlyLog>, HeapOnlyLog>;
+
+class HeapVersionsTest : public ::testing::Test {
+ protected:
+  HeapVersionsTest() {
+    for (const Key key : {1, 2, 3}) h_.LoadRow(key, key * 100);
+  }
+
+  // Slots with a stamp, in the memory and after a power failure that keeps what is durable alone.
+  uint64_t Stamped() {
+    uint64_t stamped = 0;
+    ForEachSlot([&](const HeapSlot* slot) { stamped += slot->begin.load() != 0; });
+    return stamped;
+  }
+  uint64_t DurablyStamped() {
+    const auto image = h_.files().CrashImage(FaultyFileSystem::Crash::kDurableOnly).files.at("heap.pm");
+    uint64_t stamped = 0;
+    ForEachSlot([&](const HeapSlot* slot) {
+      uint64_t begin = 0;
+      const auto at = reinterpret_cast<const std::byte*>(slot) - h_.heap().memory().bytes().data();
+      image.Read(static_cast<uint64_t>(at), std::as_writable_bytes(std::span(&begin, 1)));
+      stamped += begin != 0;
+    });
+    return stamped;
+  }
+  void ForEachSlot(auto&& visit) {
+    for (uint32_t extent = 0; extent < h_.heap().extent_count(); ++extent) {
+      if (h_.heap().directory()[extent].load() == 0) continue;
+      const size_t bytes = h_.table().versions()->slot_bytes();
+      for (size_t i = 0; i < h_.heap().extent_bytes() / bytes; ++i) visit(h_.heap().SlotAt(extent, i, bytes));
+    }
+  }
+  RowVersions& VersionsOf(Key key) { return h_.table().versions_of(h_.table().Find(key)); }
+  uint64_t Taken() {
+    const size_t bytes = h_.table().versions()->slot_bytes();
+    return h_.heap().used_bytes() / bytes - h_.table().versions()->free_slots();
+  }
+
+  Engine h_{EngineOptions{.heap_bytes = 1 << 20}};
+};
+
+TEST_F(HeapVersionsTest, AnUpdateIsANewVersionAndTheOldOneIsFreedOnceItsSuccessorIsDurable) {
+  h_.log().SetDurableUntil(Timestamp(1));
+  HeapSlot* const old = VersionsOf(2).newest.load();
+  ASSERT_TRUE(h_.Write(0, 2, 77).wrote);
+  HeapSlot* const slot = VersionsOf(2).newest.load();
+  EXPECT_NE(slot, old);
+  EXPECT_EQ(slot->older, old);
+  EXPECT_EQ(old->end.value(), slot->begin.load());
+  EXPECT_EQ(slot->txn, h_.id(0));
+  EXPECT_EQ(h_.ValueOf(2), 77u);
+  h_.Sweep(0);
+  for (int i = 0; i < 100; ++i) h_.Write(0, 3, static_cast<uint64_t>(i));
+  EXPECT_EQ(old->begin.load(), heap_format::kLoadStamp);
+  EXPECT_EQ(Taken(), 104u);
+  h_.log().SetDurableUntil(Timestamp(1000));
+  for (int i = 0; i < 100; ++i) h_.Write(0, 3, static_cast<uint64_t>(i));
+  EXPECT_LT(Taken(), 40u);
+  EXPECT_EQ(h_.ValueOf(2), 77u);
+}
+
+TEST_F(HeapVersionsTest, AVersionThatASnapshotSeesIsNotFreed) {
+  uint64_t seen = 0;
+  const CallResult reader = h_.Run(1, [&](TestContext& ctx) {
+    (void)ctx.Read(h_.table(), 2, [](const TestTuple&) {});
+    for (int i = 0; i < 200; ++i) EXPECT_TRUE(h_.Write(0, 2, 1000 + static_cast<uint64_t>(i)).wrote);
+    const Outcome outcome = ctx.Read(h_.table(), 2, [&](const TestTuple& t) { seen = t.GetAt<uint64_t>(0); });
+    EXPECT_EQ(Taken(), 3u + 200u) << "none of them is free";
+    return outcome;
+  });
+  EXPECT_EQ(reader.outcome, Outcome::kOk);
+  EXPECT_EQ(seen, 200u);
+}
+
+TEST_F(HeapVersionsTest, AnAbortGivesItsSlotsBackUnstamped) {
+  const uint64_t before = Taken();
+  h_.Run(0, [&](TestContext& ctx) {
+    EXPECT_EQ(ctx.Update(h_.table(), 1, [](TestTuple& t) { t.SetAt<uint64_t>(0, 5); }), Outcome::kOk);
+    EXPECT_EQ(ctx.Delete(h_.table(), 2), Outcome::kOk);
+    const Tuple tuple{9, {}};
+    EXPECT_EQ(ctx.Insert(h_.table(), 9, std::as_bytes(std::span(&tuple, 1))), Outcome::kOk);
+    EXPECT_EQ(Taken(), before + 3);
+    return Outcome::kRollback;
+  });
+  EXPECT_EQ(Taken(), before);
+  EXPECT_EQ(Stamped(), 3u);
+  EXPECT_EQ(h_.ValueOf(1), 100u);
+}
+
+TEST_F(HeapVersionsTest, AWriteThatFindsNothingTakesNoSlotForGood) {
+  const uint64_t before = Taken();
+  EXPECT_EQ(h_.Insert(0, 1, 5).outcome, Outcome::kRollback);
+  EXPECT_EQ(h_.Write(0, 77, 5).outcome, Outcome::kRollback);
+  h_.Run(0, [&](TestContext& ctx) {
+    const Tuple tuple{9, {}};
+    EXPECT_EQ(ctx.Insert(h_.table(), 1, std::as_bytes(std::span(&tuple, 1))), Outcome::kExists);
+    return ctx.Update(h_.table(), 2, [](TestTuple& t) { t.SetAt<uint64_t>(0, 5); });
+  });
+  EXPECT_EQ(Taken(), before + 1);
+  // It has written nothing, and commits.
+  const CallResult result = h_.Run(0, [&](TestContext& ctx) {
+    EXPECT_EQ(ctx.Update(h_.table(), 77, [](TestTuple& t) { t.SetAt<uint64_t>(0, 5); }), Outcome::kNotFound);
+    return Outcome::kOk;
+  });
+  EXPECT_EQ(result.outcome, Outcome::kOk);
+  EXPECT_EQ(Taken(), before + 1);
+}
+
+TEST_F(HeapVersionsTest, ADeleteLeavesATombstoneThatIsFreedLast) {
+  ASSERT_TRUE(h_.Write(0, 2, 77).wrote);
+  ASSERT_TRUE(h_.Delete(0, 2).wrote);
+  HeapSlot* const tombstone = VersionsOf(2).newest.load();
+  EXPECT_TRUE(tombstone->absent());
+  EXPECT_EQ(VersionsOf(2).slots.load(), 3u);
+  h_.log().SetDurableUntil(Timestamp(1));
+  h_.Sweep(0);
+  ASSERT_NE(h_.table().Find(2), nullptr);
+  EXPECT_EQ(VersionsOf(2).newest.load(), tombstone);
+  h_.log().SetDurableUntil(Timestamp(1000));
+  // Other rows' versions, so that the older ones of this row come to be drained.
+  for (int i = 0; i < 100; ++i) h_.Write(0, 3, static_cast<uint64_t>(i));
+  h_.Sweep(0);
+  EXPECT_EQ(h_.table().Find(2), nullptr);
+  EXPECT_EQ(tombstone->begin.load(), 0u);
+  EXPECT_EQ(h_.Read(1, 2).outcome, Outcome::kOk);
+  ASSERT_TRUE(h_.Insert(0, 2, 5).wrote);
+  EXPECT_EQ(h_.ValueOf(2), 5u);
+}
+
+TEST_F(HeapVersionsTest, WhatIsFreeIsDurablyZero) {
+  for (int round = 0; round < 50; ++round) {
+    for (int i = 0; i < 20; ++i) h_.Write(0, 1 + static_cast<Key>(i % 3), static_cast<uint64_t>(i));
+    ASSERT_TRUE(h_.Insert(0, 10 + static_cast<Key>(round), 1).wrote);
+    ASSERT_TRUE(h_.Delete(0, 10 + static_cast<Key>(round)).wrote);
+    h_.files().EvictWords(static_cast<uint64_t>(round), 2000);
+    // Stamps that were evicted belong to slots that are taken.
+    EXPECT_LE(DurablyStamped(), Taken());
+  }
+}
+
+}  // namespace
+}  // namespace dbx::testing
