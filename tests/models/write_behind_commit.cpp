@@ -58,7 +58,7 @@ bool Model::LoadForGroup(State& state, std::string* text) const {
   return true;
 }
 
-// What a worker has installed and nobody has drained.
+// What a worker has installed and neither it nor a group has drained.
 bool Model::WriteBackDirty(State& state, std::string* text) const {
   Committer& my = state.committer;
   for (size_t slot = 0; slot < kSlots; ++slot) {

@@ -1,7 +1,7 @@
 // Write-behind logging (Arulraj, Perron, Pavlo, PVLDB 10(4), 2016) as a model, with the departures that
 // logging/write_behind/README.md explains: a version is written once, to a free slot of the persistent heap, which
 // names its key and its stamp; nothing persistent is a pointer. Two workers run a few transactions, write back what
-// they have installed, and one committer commits groups; a collector zeroes the slots that nobody needs any more. At
+// they have installed, and one committer commits groups; a collector zeroes the slots that are not needed any more. At
 // any moment the power may fail. Memory then holds, of each 8-byte word, what was drained last or any value stored
 // since. A restart from each of these images must show what a serial execution of the recovered transactions gives, and
 // serves transactions of the next life, after which the power may fail again.
@@ -99,7 +99,7 @@ struct Scenario {
 
 // ---- States ----
 
-// Who writes back and drains. Drain covers the caller's own.
+// The actor that writes back and drains: a worker, or one of these. Drain covers the caller's own.
 enum Caller : uint8_t { kCommitter = kWorkers, kCollector, kCallers };
 
 // A word of persistent memory: what is durable, and what was stored since.

@@ -1,0 +1,251 @@
+#include "logging/write_behind/group_commit.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstring>
+#include <mutex>
+#include <thread>
+
+#include "base/random.h"
+#include "tests/logging/caught.h"
+#include "tests/logging/device/faulty_file_system.h"
+
+namespace dbx {
+namespace {
+
+using Crash = FaultyFileSystem::Crash;
+
+constexpr uint64_t kHeap = 77;
+constexpr uint32_t kWorkers = 3;
+constexpr size_t kTupleBytes = 200, kSlotBytes = 320, kSlots = 4096;
+
+// A heap of slots that are used once each, and its log.
+class GroupCommitTest : public ::testing::Test {
+ protected:
+  explicit GroupCommitTest(uint64_t window = 100) {
+    GapRecord first;
+    first.heap_id = kHeap, first.sequence = 1, first.c_p = clock_.load(), first.c_d = clock_.load() + window;
+    gaps_->Append(first);
+    commits_.emplace(*memory_, *gaps_, clock_, kWorkers, window);
+  }
+
+  HeapSlot* SlotAt(std::byte* base, size_t number) { return reinterpret_cast<HeapSlot*>(base + number * kSlotBytes); }
+  HeapSlot* Slot(size_t number) { return SlotAt(memory_->bytes().data(), number); }
+  void Fill(HeapSlot* slot, uint64_t value) {
+    slot->tuple_bytes = kTupleBytes;
+    for (size_t at = 0; at < kTupleBytes; at += 8) std::memcpy(slot->tuple() + at, &value, 8);
+  }
+  static bool IsFilled(const HeapSlot* slot, uint64_t value) {
+    for (size_t at = 0; at < kTupleBytes; at += 8) {
+      if (std::memcmp(slot->tuple() + at, &value, 8) != 0) return false;
+    }
+    return true;
+  }
+
+  struct Committed {
+    uint64_t stamp, group;
+    size_t slot;
+  };
+  uint64_t Draw(uint32_t worker) {
+    commits_->Announce(WorkerId(worker));
+    return clock_.fetch_add(1) + 1;
+  }
+  // A transaction of one version.
+  Committed Write(uint32_t worker, size_t slot) {
+    Fill(Slot(slot), slot);
+    const uint64_t stamp = Draw(worker);
+    commits_->Drawn(WorkerId(worker), Timestamp(stamp));
+    Slot(slot)->begin.store(stamp, std::memory_order_relaxed);
+    commits_->Installed(WorkerId(worker), Slot(slot));
+    return {stamp, commits_->Close(WorkerId(worker)), slot};
+  }
+  bool IsDurable(const Committed& txn) { return commits_->IsDurable(txn.stamp, txn.group); }
+  const GapRecord& Newest() { return *gaps_->newest(); }
+
+  static bool Counts(const GapRecord& record, uint64_t stamp) {
+    return stamp <= record.c_p && std::find(record.long_runners.begin(), record.long_runners.end(),
+                                            LongRunner{stamp}) == record.long_runners.end();
+  }
+
+  FaultyFileSystem files_;
+  const std::unique_ptr<PersistentMemory> memory_ = files_.MapPersistent("heap", {.create_bytes = kSlots * kSlotBytes});
+  const std::unique_ptr<PersistentMemory> log_memory_ =
+      files_.MapPersistent("gaps.log", {.create_bytes = GapLog::kBytes});
+  std::optional<GapLog> gaps_{std::in_place, *log_memory_, kHeap};
+  Atomic<uint64_t> clock_{1};
+  std::optional<GroupCommit> commits_;
+  std::string what_;
+};
+
+TEST_F(GroupCommitTest, ATransactionIsDurableOnceItsGroupIs) {
+  const Committed txn = Write(0, 3);
+  EXPECT_EQ(txn.stamp, 2u);
+  EXPECT_FALSE(IsDurable(txn));
+  EXPECT_TRUE(commits_->Commit());
+  EXPECT_TRUE(IsDurable(txn));
+  EXPECT_EQ(Newest().c_p, 2u);
+  EXPECT_EQ(Newest().c_d, 2u + 100 + 1);
+  EXPECT_EQ(commits_->durable_until(), Timestamp(2));
+  const auto image = files_.CrashImage(Crash::kDurableOnly).files.at("heap").All();
+  const auto* const slot = reinterpret_cast<const HeapSlot*>(image.data() + 3 * kSlotBytes);
+  EXPECT_EQ(slot->begin.load(), 2u);
+  EXPECT_TRUE(IsFilled(slot, 3));
+}
+
+TEST_F(GroupCommitTest, AStampThatIsDrawnAndNotInstalledIsALongRunner) {
+  const uint64_t drawn = Draw(0);
+  commits_->Drawn(WorkerId(0), Timestamp(drawn));
+  const Committed other = Write(1, 3);
+  commits_->Commit();
+  EXPECT_EQ(Newest().c_p, other.stamp);
+  EXPECT_EQ(Newest().long_runners, (std::vector<LongRunner>{{drawn}}));
+  EXPECT_TRUE(IsDurable(other));
+  EXPECT_EQ(commits_->durable_until(), Timestamp(drawn - 1)) << "not beyond the long runner";
+  // It is of a later group, though c_p covers it.
+  Fill(Slot(4), 4);
+  Slot(4)->begin.store(drawn);
+  commits_->Installed(WorkerId(0), Slot(4));
+  const Committed txn{drawn, commits_->Close(WorkerId(0)), 4};
+  EXPECT_FALSE(IsDurable(txn));
+  commits_->Commit();
+  EXPECT_TRUE(IsDurable(txn));
+  EXPECT_TRUE(Newest().long_runners.empty());
+  EXPECT_EQ(commits_->durable_until(), Timestamp(other.stamp));
+}
+
+TEST_F(GroupCommitTest, ABoundKeepsCpBelowItAndNeverLowersIt) {
+  const Committed before = Write(1, 1);
+  commits_->Commit();
+  commits_->Announce(WorkerId(0));
+  const Committed txn = Write(1, 2);
+  commits_->Commit();
+  EXPECT_EQ(Newest().c_p, before.stamp);
+  EXPECT_FALSE(IsDurable(txn));
+  commits_->Void(WorkerId(0));
+  commits_->Commit();
+  EXPECT_EQ(Newest().c_p, txn.stamp);
+  EXPECT_TRUE(IsDurable(txn));
+  commits_->Announce(WorkerId(0));
+  commits_->Commit();
+  EXPECT_EQ(Newest().c_p, txn.stamp);
+}
+
+TEST_F(GroupCommitTest, AnAbortLeavesNothingToWaitFor) {
+  const uint64_t drawn = Draw(0);
+  commits_->Drawn(WorkerId(0), Timestamp(drawn));
+  commits_->Void(WorkerId(0));
+  commits_->Commit();
+  EXPECT_EQ(Newest().c_p, drawn);
+  EXPECT_TRUE(Newest().long_runners.empty());
+  EXPECT_EQ(commits_->durable_until(), Timestamp(drawn));
+}
+
+class TightGroupCommitTest : public GroupCommitTest {
+ protected:
+  TightGroupCommitTest() : GroupCommitTest(2) {}
+};
+
+TEST_F(TightGroupCommitTest, AStampBeyondTheDurableLimitIsKeptUntilARecordRaisesIt) {
+  for (size_t i = 0; i < 50; ++i) {
+    const Committed txn = Write(static_cast<uint32_t>(i % kWorkers), i);
+    EXPECT_LT(txn.stamp, Newest().c_d);
+    EXPECT_LE(Newest().c_d, clock_.load() + 2 + 1);
+  }
+  EXPECT_GE(Newest().sequence, 15u);
+}
+
+TEST_F(GroupCommitTest, AnOwnFlushLeavesNothingToTheCommit) {
+  const Committed txn = Write(0, 3);
+  commits_->Flush(WorkerId(0));
+  const auto image = files_.CrashImage(Crash::kDurableOnly).files.at("heap").All();
+  EXPECT_TRUE(IsFilled(reinterpret_cast<const HeapSlot*>(image.data() + 3 * kSlotBytes), 3));
+  EXPECT_FALSE(IsDurable(txn));
+}
+
+TEST_F(GroupCommitTest, AFailedDrainEndsAllCommits) {
+  const Committed txn = Write(0, 3);
+  files_.Fail(FaultyFileSystem::Operation::kSync, 1, EIO);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(Caught([&] { commits_->Commit(); }, what_), ExitStatus::kIo);
+    EXPECT_EQ(what_, "cannot drain heap: Input/output error");
+  }
+  EXPECT_FALSE(IsDurable(txn));
+}
+
+// Several threads, and power failures at any moment: what was acknowledged before one is there after it, and what a
+// record counts is whole.
+class CrashedGroups : public GroupCommitTest {
+ protected:
+  void Work(uint32_t worker) {
+    std::vector<Committed> waiting;
+    Random random(worker);
+    for (size_t slot = worker; slot < kSlots && !stop_.load(); slot += kWorkers) {
+      if (random.Next() % 8 == 0) {
+        commits_->Drawn(WorkerId(worker), Timestamp(Draw(worker)));
+        commits_->Void(WorkerId(worker));
+      } else {
+        waiting.push_back(Write(worker, slot));
+      }
+      if (random.Next() % 16 == 0) commits_->Commit();
+      if (random.Next() % 16 == 0) commits_->Flush(WorkerId(worker));
+      Acknowledge(waiting);
+    }
+  }
+  void Acknowledge(std::vector<Committed>& waiting) {
+    const std::lock_guard lock(mutex_);
+    for (size_t i = 0; i < waiting.size();) {
+      if (!IsDurable(waiting[i])) {
+        ++i;
+        continue;
+      }
+      acknowledged_.push_back(waiting[i]);
+      waiting[i] = waiting.back();
+      waiting.pop_back();
+    }
+  }
+  void JudgeCrash(uint64_t seed) {
+    std::vector<Committed> acknowledged;
+    {
+      const std::lock_guard lock(mutex_);
+      acknowledged = acknowledged_;
+    }
+    FaultyFileSystem crashed(files_.CrashImage(Crash::kSubset, seed));
+    const auto heap = crashed.MapPersistent("heap", {}), log = crashed.MapPersistent("gaps.log", {});
+    const GapRecord record = GapLog(*log, kHeap).newest().value();
+    for (const Committed& txn : acknowledged) {
+      ASSERT_TRUE(Counts(record, txn.stamp)) << txn.stamp << " was acknowledged; c_p " << record.c_p;
+      ASSERT_EQ(SlotAt(heap->bytes().data(), txn.slot)->begin.load(), txn.stamp);
+    }
+    for (size_t slot = 0; slot < kSlots; ++slot) {
+      const HeapSlot* const it = SlotAt(heap->bytes().data(), slot);
+      const uint64_t stamp = it->begin.load();
+      if (stamp == 0) continue;
+      ASSERT_LT(stamp, record.c_d);
+      ASSERT_TRUE(IsFilled(it, slot) || !Counts(record, stamp)) << stamp;
+    }
+    judged_ += acknowledged.size();
+  }
+
+  std::atomic<bool> stop_{false};
+  std::mutex mutex_;
+  std::vector<Committed> acknowledged_;
+  uint64_t judged_ = 0;
+};
+
+TEST_F(CrashedGroups, LoseNothingThatWasAcknowledged) {
+  std::vector<std::thread> threads;
+  for (uint32_t worker = 0; worker < kWorkers; ++worker) threads.emplace_back([this, worker] { Work(worker); });
+  for (uint64_t seed = 0; seed < 40; ++seed) {
+    files_.EvictWords(seed, 500);
+    JudgeCrash(seed);
+  }
+  stop_.store(true);
+  for (std::thread& thread : threads) thread.join();
+  while (!commits_->Commit()) std::this_thread::yield();
+  JudgeCrash(99);
+  EXPECT_GT(judged_, 0u);
+}
+
+}  // namespace
+}  // namespace dbx
