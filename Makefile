@@ -184,7 +184,8 @@ $(OUT)/all_tests: $(TEST_OBJECTS) $(PAIR_OBJECTS) $(ARCHIVE) $(BUILD)/flags.stam
 torture:
 	+@$(MAKE) --no-print-directory SANITIZE=simulation build/simulation/torture
 .PHONY: torture
-FAULTY_FILES := $(addprefix tests/logging/device/,faulty_file_system.cpp faulty_images.cpp faulty_page_files.cpp)
+FAULTY_FILES := $(addprefix tests/logging/device/,faulty_file_system.cpp faulty_images.cpp faulty_memory.cpp \
+  faulty_page_files.cpp)
 SIMULATION_SOURCES := $(wildcard tests/simulation/*.cpp) $(FAULTY_FILES) tests/mutants/names.cpp
 build/simulation/torture: LIBRARIES += -lboost_context
 build/simulation/torture: $(SIMULATION_SOURCES:%.cpp=$(BUILD)/%.o) $(PAIR_OBJECTS) \
