@@ -213,11 +213,10 @@ std::string Model::JudgeRecovered(const State& state, const Record& record, uint
   const auto reads = [&](size_t txn) {
     return scripts()[txn / kTxnsOfWorker][txn % kTxnsOfWorker].kind == Script::kRead;
   };
-  uint32_t writers = 0, lost_stamps = 0;
+  uint32_t lost_stamps = 0;
   for (size_t txn = 0; txn < kTxns; ++txn) {
     const TxnState& it = state.txns[txn];
     if (it.end == TxnState::kNone || it.end == TxnState::kAborted || reads(txn)) continue;
-    writers |= BitOf(static_cast<unsigned>(txn));
     if (!Covers(record, it.stamp)) {
       lost_stamps |= BitOf(it.stamp);
       if (it.end == TxnState::kAcknowledged) return fmt::format("I1: T{} was acknowledged and is lost", txn);
