@@ -1,8 +1,8 @@
 // The dirty tuple table of one worker (Arulraj et al., section 4.1): versions that are installed and not yet durable.
 // An entry is a slot's place and length, and no image.
 //
-// Only a Drain that comes after an entry was written back removes it: the worker's, or that of a group commit. So the
-// slot of an entry that is gone is durable.
+// Only a Drain that comes after an entry was written back removes it: the worker's, or that of a group commit. So
+// the slot of a removed entry is durable.
 //
 // Threads: the worker adds; it and a committer write back and remove. A committer may read a place that the worker has
 // emptied and filled anew meanwhile: it then writes back a slot more, and the older one is durable.

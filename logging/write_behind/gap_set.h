@@ -1,6 +1,6 @@
 // Commit-timestamp gaps (Arulraj et al., PVLDB 10(4), section 4.3): the stamps of transactions that count for nothing,
-// as half-open ranges. A restart adds what a life had promised and not made durable; a range leaves when no slot bears
-// a stamp of it any more.
+// as half-open ranges. A restart adds the stamps that the last life had promised and not made durable; a range is
+// removed when no slot bears a stamp of it any more.
 //
 // The paper's gap (c_p, c_d) is open at both ends, or closed, by the figure; here it is [c_p + 1, c_d): c_p was
 // committed, and c_d has not been promised (docs/errata.md).

@@ -68,8 +68,7 @@ std::string RestartLine(const Json& recovery_metrics) {
   if (r.is_null()) return "";
   return fmt::format(
       "restart by {} at level {}, seconds: ends of the logs {:.3f}, backup {:.3f}, logs {:.3f} (reading {:.3f}, "
-      "playing "
-      "{:.3f}), pages {:.3f}\n",
+      "playing {:.3f}), pages {:.3f}\n",
       r.at("method").get<std::string>(), Count(r, "level"), Number(r, "ends_seconds"), Number(r, "backup_seconds"),
       Number(r, "log_seconds"), Number(r, "log_read_seconds"), Number(r, "log_play_seconds"),
       Number(r, "adopt_seconds"));

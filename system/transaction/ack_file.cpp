@@ -111,6 +111,9 @@ std::unique_ptr<AckFile> AckFile::Create(const std::string& path, uint64_t run_i
   header.version = kVersion;
   header.identity = {run_id, workers, file->bits_per_worker_, first_sequence, file->note_bytes_};
   header.crc = header.Checksum();
+  // Emptied, then named, then grown: a file left by a kill may be overwritten later and is not taken for whole. What
+  // cannot be emptied is no file of ours, a device perhaps, and stays.
+  if (::ftruncate(file->fd_, 0) != 0) Fail(path, "cannot empty", errno);
   try {
     file->Lay(&header, sizeof header, header.identity.FileBytes());
   } catch (const Error&) {
@@ -120,9 +123,7 @@ std::unique_ptr<AckFile> AckFile::Create(const std::string& path, uint64_t run_i
   return file;
 }
 
-// Emptied, then named, then grown: a file left by a kill may be overwritten later and is not taken for whole.
 void AckFile::Lay(const void* header, size_t header_bytes, uint64_t bytes) {
-  if (::ftruncate(fd_, 0) != 0) Fail(path_, "cannot empty", errno);
   if (::pwrite(fd_, header, header_bytes, 0) != static_cast<ssize_t>(header_bytes)) Fail(path_, "cannot write", errno);
   if (::ftruncate(fd_, static_cast<off_t>(bytes)) != 0) Fail(path_, "cannot set its size", errno);
   const auto reserve = static_cast<off_t>(bytes <= kReserveBytesMax ? bytes : kHeaderBytes);

@@ -90,7 +90,7 @@ class AckFile {
   uint64_t* Words(uint64_t region) const {
     return reinterpret_cast<uint64_t*>(memory_ + kHeaderBytes + region * (bits_per_worker_ / 8));
   }
-  // Makes the new file `bytes` long, behind its header, and maps it.
+  // Names the emptied file by its header, makes it `bytes` long and maps it.
   void Lay(const void* header, size_t header_bytes, uint64_t bytes);
   void Map(bool writable);
   void CountUnrecorded();

@@ -2,22 +2,18 @@
 // control's side of write-behind logging.
 #pragma once
 
-#include "logging/contract.h"
+#include "logging/none/no_log.h"
 
 namespace dbx::testing {
 
 class HeapOnlyLog : public LogDefaults {
  public:
-  static constexpr LogTraits kTraits = {.name = "HEAP_ONLY",
-                                        .scheme = format::Scheme::kNone,
-                                        .payload = PayloadKind::kNone,
-                                        .logs = false,
-                                        .fixed_bytes = 0,
-                                        .tracks_reads = false,
-                                        .reserve_before_recheck = false,
-                                        .single_stream = false,
-                                        .version_heap = true,
-                                        .replay_order = ReplayOrder::kNone};
+  static constexpr LogTraits kTraits = [] {
+    LogTraits traits = NoLog::kTraits;
+    traits.name = "HEAP_ONLY";
+    traits.version_heap = true;
+    return traits;
+  }();
   struct TxnState {};
 
   Timestamp durable_until() const { return durable_until_; }

@@ -155,6 +155,13 @@ TEST_F(AckFileTest, AFileThatFindsNoSpaceIsRemovedAgain) {
   EXPECT_FALSE(std::filesystem::exists(Path()));
 }
 
+TEST_F(AckFileTest, ADeviceIsNeitherTakenNorRemoved) {
+  const std::string link = Path();
+  ASSERT_EQ(::symlink("/dev/null", link.c_str()), 0);
+  EXPECT_THROW(AckFile::Create(link, 1, 1, 100), Error);
+  EXPECT_TRUE(std::filesystem::is_symlink(link));
+}
+
 TEST_F(AckFileTest, AMissingFileIsAnIoError) { EXPECT_EQ(OpenStatus(), ExitStatus::kIo); }
 
 TEST_F(AckFileTest, AnotherFileIsNeitherReadNorOverwritten) {
