@@ -127,7 +127,8 @@ WITH_DATA_ONLY := $(call with_tables,$(call controls,[a-z]*,false))
 LOGS := LOG_NO:LOG_DATA LOG_SERIAL:LOG_DATA LOG_SERIAL:LOG_COMMAND LOG_TAURUS:LOG_DATA LOG_TAURUS:LOG_COMMAND \
         LOG_PLOVER:LOG_DATA LOG_ELEDA:LOG_DATA LOG_ELEDA:LOG_COMMAND LOG_DIFFERENTIAL:LOG_DATA
 PAIRS := $(foreach c,$(CONCURRENCY_CONTROLS),$(foreach l,$(LOGS),$(c):$(l))) \
-         $(foreach c,$(WITH_DATA_ONLY),$(foreach l,$(filter %:LOG_DATA,$(LOGS)),$(c):$(l))) SILO:0:LOG_BATCH:LOG_DATA
+         $(foreach c,$(WITH_DATA_ONLY),$(foreach l,$(filter %:LOG_DATA,$(LOGS)),$(c):$(l))) SILO:0:LOG_BATCH:LOG_DATA \
+         HEKATON:0:LOG_WBL:LOG_DATA
 TIMED_PAIRS := NO_WAIT:0:LOG_TAURUS:LOG_DATA NO_WAIT:0:LOG_TAURUS:LOG_COMMAND
 PAIR_OBJECTS = $(patsubst %,$(BUILD)/pairs/%.o,$(subst :,-,$(PAIRS)))
 

@@ -25,7 +25,7 @@
 #define TEST 3
 #define SMS 4
 
-// LOG_ALGORITHM. Built: all but LOG_WBL.
+// LOG_ALGORITHM. Built: all.
 #define LOG_NO 1
 #define LOG_SERIAL 2
 #define LOG_BATCH 3
@@ -78,6 +78,7 @@
 //   LOG_PLOVER  a log for each partition, global sequence numbers; LOG_DATA only
 //   LOG_ELEDA   one stream without a lock
 //   LOG_DIFFERENTIAL  the XOR of each change, pages, fuzzy checkpoints; LOG_DATA only
+//   LOG_WBL     write-behind: a persistent heap of versions, and which of them count; HEKATON and LOG_DATA only
 #ifndef LOG_ALGORITHM
 #define LOG_ALGORITHM LOG_NO
 #endif
@@ -364,6 +365,24 @@
 // changed.
 #ifndef DIFF_IMAGE
 #define DIFF_IMAGE SLOT
+#endif
+
+// Bytes of the persistent heap of a new run (LOG_WBL). 0: what the rows that its tables expect need, and their later
+// versions.
+#ifndef HEAP_BYTES
+#define HEAP_BYTES 0
+#endif
+
+// The instruction that writes a line of persistent memory back (LOG_WBL): AUTO, CLWB, CLFLUSHOPT or CLFLUSH. AUTO: the
+// best that the processor has.
+#ifndef PM_FLUSH
+#define PM_FLUSH AUTO
+#endif
+
+// 0 or 1. 1: after a restart a heap's rows are found when they are needed, and the rest beside transactions; 0: all of
+// them before the first transaction (LOG_WBL).
+#ifndef ADOPT_ON_DEMAND
+#define ADOPT_ON_DEMAND 1
 #endif
 
 // 1 to 4: what overlaps in a restart from a backup (LOG_DIFFERENTIAL). 1: nothing; 2: reading and applying; 3: the

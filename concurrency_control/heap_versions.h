@@ -35,12 +35,14 @@ class HeapVersions {
   // Of a transaction that aborts, or did not write the row after all.
   void GiveBack(const Table& table, HeapSlot* slot) { table.versions()->Free(worker_, slot); }
 
-  // The slot becomes the newest version of the row, whose lock is held, at `stamp`; `present`: it has a tuple.
+  // The slot becomes the newest version of the row, whose lock is held, at `stamp`; `present`: it has a tuple. It is
+  // not durable yet.
   void Install(Table& table, Row* row, HeapSlot* slot, bool present, Timestamp stamp) {
     if (!present) slot->flags = HeapSlot::kAbsent, slot->tuple_bytes = 0;
     RowVersions& versions = table.versions_of(row);
     HeapSlot* const old = versions.newest.load(std::memory_order_relaxed);
     slot->older = old;
+    slot->checksum = heap_format::ChecksumOf(*slot);
     // Relaxed: the release below publishes it to readers of the row.
     slot->begin.store(stamp.value(), std::memory_order_relaxed);
     versions.slots.fetch_add(1, std::memory_order_relaxed);

@@ -67,7 +67,7 @@ class Hekaton : public OptimisticAccesses<Log, Hekaton<Log>> {
   class Shared {
    public:
     Shared(Log& log, EpochClock& clock, uint64_t, const Atomic<bool>&)
-        : log(log), clock(clock), timestamps(clock.workers()), versions(clock.workers()) {
+        : log(log), clock(clock), timestamps(MakeClock(log, clock.workers())), versions(clock.workers()) {
       CHECK(clock.workers() <= 1u << HekatonWord::kHolderBits);
     }
     // Superseded versions; while no worker runs.
@@ -82,6 +82,12 @@ class Hekaton : public OptimisticAccesses<Log, Hekaton<Log>> {
     Isolation isolation = Isolation::kSerializable;  // set before a worker is created
     SnapshotClock timestamps;
     std::vector<CachePadded<VersionStore>> versions;  // by worker
+
+   private:
+    static SnapshotClock MakeClock([[maybe_unused]] Log& log, uint32_t workers) {
+      if constexpr (kDrawsStamps<Log>) return SnapshotClock(workers, log.clock());
+      return SnapshotClock(workers);
+    }
   };
 
   Hekaton(Shared& shared, typename Log::TxnState& log_state, WorkerId worker)
@@ -146,7 +152,7 @@ class Hekaton : public OptimisticAccesses<Log, Hekaton<Log>> {
   // The draw is after locking the write set and before validating the read set.
   bool Recheck() {
     if (!is_writer_) return true;
-    end_ = timestamps_.Draw(this->worker());
+    Draw();
     if (!serializable_) return true;
     for (const auto& read : this->reads()) {
       // Sequentially consistent, after reads were published, against writers that lock and then load the metadata.
@@ -185,6 +191,7 @@ class Hekaton : public OptimisticAccesses<Log, Hekaton<Log>> {
 
   void Abort() {
     Base::Abort();
+    if constexpr (kDrawsStamps<Log>) this->log().Undrawn(this->log_state());
     if (is_writer_) timestamps_.EndWriting(this->worker());
     timestamps_.End(this->worker());
   }
@@ -199,6 +206,12 @@ class Hekaton : public OptimisticAccesses<Log, Hekaton<Log>> {
 
   // Where the version is that this transaction sees.
   enum class Place { kRow, kChain, kNowhereYet, kElsewhere };
+
+  void Draw() {
+    if constexpr (kDrawsStamps<Log>) this->log().Announce(this->log_state());
+    end_ = timestamps_.Draw(this->worker());
+    if constexpr (kDrawsStamps<Log>) this->log().Drawn(this->log_state(), end_);
+  }
 
   static uint64_t Version(uint64_t control) { return control & ~Row::kQueued; }
   uint64_t LockBits() const { return HekatonWord::LockedBy(this->worker()); }
@@ -245,7 +258,9 @@ class Hekaton : public OptimisticAccesses<Log, Hekaton<Log>> {
     }
   }
   HeapSlot* VersionSeen(const Table& table, Row* row, uint64_t seen) const {
-    return table.versions_of(row).VisibleAt(std::max(HekatonWord::Begin(seen), Timestamp(heap_format::kLoadStamp)));
+    // A row that was loaded or adopted has no begin timestamp in its word; its version is older than all snapshots.
+    return table.versions_of(row).VisibleAt(
+        std::max({HekatonWord::Begin(seen), timestamps_.first(), Timestamp(heap_format::kLoadStamp)}));
   }
   Timestamp stamp() const { return end_; }
   bool FreeTombstone(Table& table, Row* row, uint64_t control) {

@@ -48,4 +48,17 @@ inline constexpr bool kHeapVersions = [] {
   return false;
 }();
 
+// Whether the log owns the clock of end timestamps and must know of every draw (LogTraits::draws_stamps). A transaction
+// that has locked its write set calls
+//   log.clock()                    Atomic<uint64_t>&: the last timestamp that was drawn; of SnapshotClock
+//   log.Announce(state)            before it draws
+//   log.Drawn(state, timestamp)    behind the draw. It may wait, and throw
+//   log.Installed(state, slot)     for each version, once the row points to it; then LogScheme::SetCommitPoint
+//   log.Undrawn(state)             instead: it aborts, drawn or not
+template <class Log>
+inline constexpr bool kDrawsStamps = [] {
+  if constexpr (requires { Log::kTraits; }) return Log::kTraits.draws_stamps;
+  return false;
+}();
+
 }  // namespace dbx

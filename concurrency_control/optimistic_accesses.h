@@ -131,6 +131,10 @@ class OptimisticAccesses {
 
   template <class Visit>
   Outcome Scan(Table& table, Key low, Key high, ScanOrder order, Visit&& visit) {
+    if constexpr (kInHeap) {
+      // Its partitions are by the hash of keys: any of them may have rows of the range.
+      if (table.has_unadopted()) table.AdoptAll(worker_);
+    }
     if (scanned_tuple_.size() < table.tuple_bytes()) scanned_tuple_.resize(table.tuple_bytes());
     const auto enter = [](const LeafRef&) { return LeafEntry::kRead; };
     return leaves_.Scan(log_, log_state_, table, low, high, order, enter,
@@ -263,6 +267,9 @@ class OptimisticAccesses {
   Row* FindOrCreate(Table& table, Key key) {
     if (kExpect == Expect::kNoRow && table.ordered()) return FindOrCreateInLeaf(table, key);
     if (Row* row = table.Find(key)) return row;
+    if constexpr (kInHeap) {
+      if (table.has_unadopted()) table.AdoptPartitionOf(worker_, key);
+    }
     if (table.ordered()) return FindOrCreateInLeaf(table, key);
     return table.FindOrCreate(worker_, key, [this](Row& row) {
       log_.FreshMeta(row.meta());
@@ -313,6 +320,7 @@ class OptimisticAccesses {
   }
   void OnRead(const RowRef& row) { log_.OnRead(log_state_, row); }
   Log& log() { return log_; }
+  typename Log::TxnState& log_state() { return log_state_; }
 
   // Placeholders of misses join this worker's list, unless they are in one.
   void QueueMisses() {
@@ -391,6 +399,11 @@ class OptimisticAccesses {
     for (const Write& write : writes_) {
       if (write.written) heap_.Install(*write.table, write.row, SlotOf(write), write.present, cc().stamp());
     }
+    if constexpr (kDrawsStamps<Log>) {
+      for (const Write& write : writes_) {
+        if (write.written) log_.Installed(log_state_, SlotOf(write));
+      }
+    }
   }
 
   static bool SameVersion(uint64_t a, uint64_t b) { return Cc::Version(a) == Cc::Version(b); }
@@ -398,6 +411,9 @@ class OptimisticAccesses {
 
   // The row inherits the metadata of the gap that it appears in.
   [[gnu::noinline]] Row* FindOrCreateInLeaf(Table& table, Key key) {
+    if constexpr (kInHeap) {
+      if (table.has_unadopted()) table.AdoptPartitionOf(worker_, key);
+    }
     LeafChange change;
     const auto init = [this](Row& row, BTreeLeaf& leaf) {
       CopyLeafMeta(row.meta(), leaf.meta(), log_.meta_bytes());

@@ -34,9 +34,17 @@ class SnapshotClock {
   static constexpr Timestamp kDrawing{0};
 
   explicit SnapshotClock(uint32_t workers) : slots_(workers) {}
+  // The last end timestamp that was drawn is kept in `last`, which outlives this.
+  SnapshotClock(uint32_t workers, Atomic<uint64_t>& last) : last_(last), slots_(workers) {}
+  SnapshotClock(const SnapshotClock&) = delete;
+  SnapshotClock& operator=(const SnapshotClock&) = delete;
 
   // Before the first transaction: timestamps are larger than `timestamp`, or for a snapshot no smaller.
-  void StartAfter(Timestamp timestamp) { last_.value.store(timestamp.value()); }
+  void StartAfter(Timestamp timestamp) {
+    first_ = timestamp;
+    last_.store(timestamp.value());
+  }
+  Timestamp first() const { return first_; }
 
   // The begin timestamp of a transaction of this worker, from now to End.
   Timestamp Begin(WorkerId worker) {
@@ -44,22 +52,22 @@ class SnapshotClock {
     // The worker's last known timestamp is low enough, so the counter's cache line, which all write, is not waited for
     // here: the processor continues until the timestamp is compared.
     slot.begin.exchange(slot.known.value());
-    return slot.known = Timestamp(last_.value.load());
+    return slot.known = Timestamp(last_.load());
   }
   // A later begin timestamp for the same transaction.
-  Timestamp Now() const { return Timestamp(last_.value.load()); }
+  Timestamp Now() const { return Timestamp(last_.load()); }
 
   // The end timestamp of a transaction that has locked its write set. Others see it until EndWriting.
   Timestamp Draw(WorkerId worker) {
     Slot& slot = slots_[worker.value()].value;
     // Release: with the draw, if not before it.
     slot.end.store(kDrawing.value(), std::memory_order_release);
-    const Timestamp end(last_.value.fetch_add(1) + 1);
+    const Timestamp end(last_.fetch_add(1) + 1);
     slot.end.store(end.value(), std::memory_order_release);
     return slot.known = end;
   }
   // There will be a draw soon: fetches the counter's line, to be written.
-  void PrepareToDraw() const { PrefetchToWrite(&last_.value); }
+  void PrepareToDraw() const { PrefetchToWrite(&last_); }
   // After unlocking. Release: a worker that sees it sees the installed rows.
   void EndWriting(WorkerId worker) { slots_[worker.value()].value.end.store(kNone.value(), std::memory_order_release); }
 
@@ -73,7 +81,7 @@ class SnapshotClock {
 
   // No transaction has, or will have, a begin timestamp below this.
   Timestamp Watermark() const {
-    uint64_t least = last_.value.load();
+    uint64_t least = last_.load();
     for (const auto& slot : slots_) least = std::min(least, slot.value.begin.load());
     return Timestamp(least);
   }
@@ -87,7 +95,9 @@ class SnapshotClock {
     Timestamp known;  // the last timestamp that the worker has seen; its own
   };
 
-  CachePadded<Atomic<uint64_t>> last_{uint64_t{0}};  // the last end timestamp that was drawn
+  CachePadded<Atomic<uint64_t>> own_last_{uint64_t{0}};
+  Atomic<uint64_t>& last_ = own_last_.value;  // the last end timestamp that was drawn
+  Timestamp first_;
   std::vector<CachePadded<Slot>> slots_;
 };
 

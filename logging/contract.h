@@ -89,6 +89,7 @@ struct LogTraits {
   // row_checkpoint.h) may stand for those below its start.
   bool row_checkpoints = false;
   bool version_heap = false;  // rows have versions in a persistent heap (storage/heap/table_versions.h), and no tuples
+  bool draws_stamps = false;  // the log owns the clock of timestamps (concurrency_control/log_observer.h)
   bool needs_pages = false;   // records name pages and slots: every table is paged (storage/heap/page_space.h)
   ReplayOrder replay_order;
 };

@@ -42,7 +42,8 @@ enum class Scheme : uint8_t {
   kSiloR = 4,
   kEleda = 5,
   kDifferential = 6,
-  kLast = kDifferential,
+  kWriteBehind = 7,
+  kLast = kWriteBehind,
 };
 // kVersionedCommand: the log has multi-version replay, and all its transactions are kVersionedCommand.
 // How a run's changes are logged and recovered (Lee, Kim, Cha: Differential Logging, ICDE 2001, sections 3 and 5):

@@ -14,6 +14,7 @@ namespace dbx {
 class EpochClock;
 class FrontierFile;
 struct BackupOptions;
+struct HeapOptions;
 
 // The image of a change (differential logging): the whole slot, as in the paper, or the words that changed.
 enum class ChangeImage : uint8_t { kSlot, kRuns };
@@ -34,6 +35,8 @@ struct LogOptions {
   std::shared_ptr<FrontierFile> frontier{};
   // Schemes whose tables are paged (LogTraits::needs_pages): the run's backup and its checkpoints.
   std::shared_ptr<BackupOptions> backup{};
+  // Schemes whose rows have versions in a persistent heap (LogTraits::version_heap).
+  std::shared_ptr<const HeapOptions> heap{};
   ChangeImage change_image = ChangeImage::kSlot;
   DiffMethod diff_method = DiffMethod::kDl1p;
 };

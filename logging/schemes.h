@@ -18,7 +18,8 @@ struct SchemeInfo {
   std::string_view folder;  // in logging/; log_dump calls it so
   bool one_log;             // all its records are one sequence
   bool has_lsn_vectors = false;
-  bool needs_pages = false;  // as LogTraits::needs_pages: a run has a backup of its pages, and an anchor
+  bool needs_pages = false;   // as LogTraits::needs_pages: a run has a backup of its pages, and an anchor
+  bool version_heap = false;  // as LogTraits::version_heap: a run has a heap and its log of gaps, in one directory
 };
 
 // By the number in a log's header.
@@ -30,6 +31,7 @@ inline constexpr std::array kSchemes = std::to_array<SchemeInfo>({
     {format::Scheme::kSiloR, "LOG_BATCH", "silo_r", false},
     {format::Scheme::kEleda, "LOG_ELEDA", "eleda", true},
     {format::Scheme::kDifferential, "LOG_DIFFERENTIAL", "differential", false, true, /*needs_pages=*/true},
+    {format::Scheme::kWriteBehind, "LOG_WBL", "write_behind", true, false, false, /*version_heap=*/true},
 });
 
 constexpr const SchemeInfo& InfoOf(format::Scheme scheme) { return kSchemes[static_cast<size_t>(scheme)]; }
@@ -44,6 +46,13 @@ constexpr bool HasOneLog(std::string_view name) {
 constexpr bool NeedsPages(std::string_view name) {
   for (const SchemeInfo& info : kSchemes) {
     if (info.name == name) return info.needs_pages;
+  }
+  return false;
+}
+
+constexpr bool HasVersionHeap(std::string_view name) {
+  for (const SchemeInfo& info : kSchemes) {
+    if (info.name == name) return info.version_heap;
   }
   return false;
 }

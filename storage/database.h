@@ -33,10 +33,11 @@ class Database {
     return *checkpoints_;
   }
 
-  // The rows of tables that are created from now on have their versions in `heap`, which outlives this, in partitions
-  // of about so many rows.
-  void KeepVersionsIn(VersionHeap& heap, uint32_t rows_per_partition) {
-    in_heap_.emplace(HeapRows{heap, rows_per_partition});
+  // The rows of tables that are created from now on have versions in a persistent heap, which is named once all tables
+  // are there: it outlives this. Throws as TableVersions.
+  void ExpectVersionHeap() { in_heap_ = true; }
+  void KeepVersionsIn(VersionHeap& heap, uint64_t rows_per_partition = Table::kRowsPerPartition) {
+    for (const auto& table : tables_) table->KeepVersionsIn(heap, rows_per_partition);
   }
 
   // The tables that are created from now on are ordered, whatever their schemas say.
@@ -73,7 +74,7 @@ class Database {
   bool order_every_table_ = false;
   size_t page_bytes_min_ = 0;
   std::vector<uint32_t> rows_per_page_;
-  std::optional<HeapRows> in_heap_;
+  bool in_heap_ = false;
   std::unique_ptr<CheckpointClock> checkpoints_;  // in front of the tables, whose pages use it
   std::vector<std::unique_ptr<Table>> tables_;
   std::vector<std::unique_ptr<SecondaryIndex>> secondary_indexes_;

@@ -10,16 +10,27 @@
 // Threads: any may load and store, as in other memory; each has a writer of its own for what it makes durable.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace dbx {
 
 // What writes a line back. kAuto: the best that the processor has.
 enum class FlushInstruction : uint8_t { kAuto, kClwb, kClflushopt, kClflush };
+inline constexpr std::array<std::string_view, 4> kFlushInstructionNames = {"AUTO", "CLWB", "CLFLUSHOPT", "CLFLUSH"};
+
+constexpr std::optional<FlushInstruction> FlushInstructionNamed(std::string_view name) {
+  for (size_t i = 0; i < kFlushInstructionNames.size(); ++i) {
+    if (kFlushInstructionNames[i] == name) return static_cast<FlushInstruction>(i);
+  }
+  return std::nullopt;
+}
 
 // Of one thread. Throws Error (kIo) where a device fails, and from then on.
 class PersistentWriter {

@@ -8,6 +8,7 @@
 #include "base/bytes.h"
 #include "base/check.h"
 #include "base/error.h"
+#include "storage/heap/adoption.h"
 
 namespace dbx {
 namespace {
@@ -27,12 +28,6 @@ std::unique_ptr<PageSpace> MakePages(const Schema& schema, size_t tuple_offset, 
 // Of a row, whose tuple may lie elsewhere.
 size_t RowBytes(const Schema& schema, size_t tuple_offset, bool in_heap) {
   return RoundUp(in_heap ? tuple_offset : tuple_offset + schema.tuple_bytes, schema.row_alignment_bytes);
-}
-
-std::unique_ptr<TableVersions> MakeVersions(TableId id, const Schema& schema, const std::optional<HeapRows>& in_heap) {
-  if (!in_heap) return nullptr;
-  const uint64_t partitions = std::max<uint64_t>(1, schema.expected_rows / in_heap->rows_per_partition);
-  return std::make_unique<TableVersions>(in_heap->heap, id, schema.tuple_bytes, partitions);
 }
 
 }  // namespace
@@ -60,21 +55,26 @@ void Table::NextKeys(KeyPosition& position, std::vector<Key>& keys) const {
 
 // Tuples are structs of words of up to 8 bytes, and begin at whole words.
 Table::Table(TableId id, Schema schema, const RowLayout& layout, uint32_t workers,
-             const std::optional<PagedRows>& paged, const std::optional<HeapRows>& in_heap)
+             const std::optional<PagedRows>& paged, bool in_heap)
     : id_(id),
       schema_(std::move(schema)),
       tuple_bytes_(schema_.tuple_bytes),
       layout_(layout),
       tuple_offset_(sizeof(Row) + layout.bytes()),
       pages_(MakePages(schema_, tuple_offset_, paged)),
-      versions_(MakeVersions(id, schema_, in_heap)),
-      heap_(RowBytes(schema_, tuple_offset_, versions_ != nullptr), schema_.row_alignment_bytes, workers,
-            pages_.get()) {
+      in_heap_(in_heap),
+      heap_(RowBytes(schema_, tuple_offset_, in_heap), schema_.row_alignment_bytes, workers, pages_.get()) {
   if (schema_.ordered) {
     tree_ = std::make_unique<BTreeIndex>(layout.leaf_log_bytes);
   } else {
     hash_.emplace(schema_.expected_rows, schema_.clustered_key_bits);
   }
+}
+
+void Table::KeepVersionsIn(VersionHeap& heap, uint64_t rows_per_partition) {
+  CHECK(in_heap_ && versions_ == nullptr);
+  versions_ =
+      std::make_unique<TableVersions>(heap, id_, schema_.tuple_bytes, PartitionsFor(schema_, rows_per_partition));
 }
 
 void Table::LoadRow(WorkerId worker, Key key, std::span<const std::byte> tuple) {
@@ -111,8 +111,30 @@ void Table::LoadVersion(WorkerId worker, Row* row) {
 }
 
 void Table::WriteBackVersion(WorkerId worker, Row* row) {
-  const HeapSlot* const slot = versions_of(row).newest.load(std::memory_order_relaxed);
+  HeapSlot* const slot = versions_of(row).newest.load(std::memory_order_relaxed);
+  slot->checksum = heap_format::ChecksumOf(*slot);
   versions_->heap().writer(worker).WriteBack(reinterpret_cast<const std::byte*>(slot), versions_->slot_bytes());
+}
+
+void Table::AdoptVersion(WorkerId worker, HeapSlot* slot) {
+  const auto make = [&] {
+    Row* const row = Allocate(worker, slot->key);
+    row->control.store(0, std::memory_order_relaxed);  // published by the index
+    RowVersions& versions = versions_of(row);
+    versions.newest.store(slot, std::memory_order_relaxed);
+    versions.slots.store(1, std::memory_order_relaxed);
+    return row;
+  };
+  (void)(ordered() ? tree_->FindOrInsert(slot->key, make) : hash_->FindOrInsert(slot->key, make));
+}
+
+void Table::AdoptPartitionOf(WorkerId worker, Key key) {
+  adoption_->EnsureAdopted(worker, *this, versions_->PartitionOf(key));
+}
+void Table::AdoptAll(WorkerId worker) {
+  for (uint64_t partition = 0; partition < versions_->partition_count() && has_unadopted(); ++partition) {
+    adoption_->EnsureAdopted(worker, *this, partition);
+  }
 }
 
 void Table::AdoptRow(WorkerId, Row* row) {

@@ -6,6 +6,7 @@
 // until the reader leaves its epoch section (base/epoch.h), even if it is unlinked meanwhile.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -33,17 +34,22 @@ struct PagedRows {
   uint32_t rows_per_page;  // 0: as many as a page holds
 };
 
-// That a table's rows have no tuples, but versions in a persistent heap (table_versions.h).
-struct HeapRows {
-  VersionHeap& heap;
-  uint32_t rows_per_partition;
-};
+class Adoption;
 
 class Table {
  public:
-  // `workers` is how many threads may create rows. At most one of `paged` and `in_heap` is there.
+  // `workers` is how many threads may create rows. At most one of `paged` and `in_heap` is there; in_heap: the rows
+  // have no tuples, but versions in a persistent heap (table_versions.h), which KeepVersionsIn names.
   Table(TableId id, Schema schema, const RowLayout& layout, uint32_t workers,
-        const std::optional<PagedRows>& paged = {}, const std::optional<HeapRows>& in_heap = {});
+        const std::optional<PagedRows>& paged = {}, bool in_heap = false);
+
+  // Once, before any row is there: `heap` outlives this. Throws as TableVersions.
+  void KeepVersionsIn(VersionHeap& heap, uint64_t rows_per_partition = kRowsPerPartition);
+  // About so many rows share a partition.
+  static constexpr uint64_t kRowsPerPartition = 512;
+  static uint64_t PartitionsFor(const Schema& schema, uint64_t rows_per_partition = kRowsPerPartition) {
+    return std::max<uint64_t>(1, schema.expected_rows / rows_per_partition);
+  }
 
   TableId id() const { return id_; }
   const Schema& schema() const { return schema_; }
@@ -120,6 +126,16 @@ class Table {
   // place, enters the index; the slot of one that is not is free for new rows of `worker`. Throws Error (kCorrupt) when
   // the key exists.
   void AdoptRow(WorkerId worker, Row* row);
+  // Of a table in a heap after a restart (heap/adoption.h): a row whose only version is in this slot enters the index.
+  // The key is in no other slot.
+  void AdoptVersion(WorkerId worker, HeapSlot* slot);
+  // Its partitions are adopted by `adoption`, which outlives this, when they are needed.
+  void AdoptBy(Adoption& adoption) { adoption_ = &adoption; }
+  // Whether a key that is not in the index may be in the heap.
+  bool has_unadopted() const { return adoption_ != nullptr && versions_->has_unadopted(); }
+  // From then on the index has all rows of the key's partition, or of all. Throws Error (kCorrupt).
+  void AdoptPartitionOf(WorkerId worker, Key key);
+  void AdoptAll(WorkerId worker);
   void AdoptFreeSlot(WorkerId worker, Row* row) { Recycle(worker, row); }
   // The same of all slots of a page that is zeros, which need not be touched for it.
   void AdoptFreePage(WorkerId worker, uint32_t page) { heap_.AdoptPage(worker, page); }
@@ -152,10 +168,12 @@ class Table {
   // The bucket, or the leaf.
   void PrefetchBucket(Key key) const { return ordered() ? tree_->PrefetchLeaf(key) : hash_->PrefetchBucket(key); }
   // Fetches the row of `key` up to the first `tuple_bytes` (1 at least) of its tuple; with all of them, as a logged
-  // write needs them, its presence bit, too. Reads the bucket, so PrefetchBucket goes well ahead of it; touches no row.
+  // write needs them, its presence bit, too. Reads the bucket, so PrefetchBucket goes well ahead of it; touches no row
+  // but one in a heap, whose version it fetches.
   void PrefetchRow(Key key, size_t tuple_bytes) const {
-    const Row* row = ordered() ? tree_->Find(key) : hash_->Guess(key);
+    const Row* const row = ordered() ? tree_->Find(key) : hash_->Guess(key);
     if (row == nullptr) return;
+    if (__builtin_expect(versions_ != nullptr, 0)) return PrefetchVersion(*row, tuple_bytes);
     PrefetchBytes(row, tuple_offset_ + tuple_bytes);
     if (pages_ != nullptr && tuple_bytes >= tuple_bytes_) pages_->PrefetchPresence(row);
   }
@@ -200,6 +218,11 @@ class Table {
   // Of a row that is loaded: its first version, whose tuple is filled in between.
   void LoadVersion(WorkerId worker, Row* row);
   void WriteBackVersion(WorkerId worker, Row* row);
+  void PrefetchVersion(const Row& row, size_t tuple_bytes) const {
+    // The processor waits for the row's line in the background, beside those of other rows.
+    const HeapSlot* const slot = versions_of(const_cast<Row*>(&row)).newest.load(std::memory_order_relaxed);
+    if (slot != nullptr) PrefetchBytes(slot, sizeof(HeapSlot) + tuple_bytes);
+  }
 
   template <class Visit>
   void ForEachRowOfRange(uint64_t part, uint64_t parts, Visit&& visit) const {
@@ -223,8 +246,10 @@ class Table {
   std::optional<HashIndex> hash_;  // one of the two
   std::unique_ptr<BTreeIndex> tree_;
   std::unique_ptr<PageSpace> pages_;  // in front of the heap, which has rows in it
-  std::unique_ptr<TableVersions> versions_;
-  ArenaHeap heap_;  // of whole rows, each rounded up to its alignment
+  const bool in_heap_;
+  std::unique_ptr<TableVersions> versions_;  // once the heap is named
+  Adoption* adoption_ = nullptr;             // after a restart
+  ArenaHeap heap_;                           // of whole rows, each rounded up to its alignment
 };
 
 }  // namespace dbx

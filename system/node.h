@@ -16,6 +16,7 @@
 #include "storage/database.h"
 #include "system/result.h"
 #include "system/run_control.h"
+#include "system/runs/heap_run.h"
 #include "system/runs/log_directory.h"
 #include "system/transaction/ack_file.h"
 #include "system/transaction/row_source.h"
@@ -35,10 +36,13 @@ class WorkerThread {
   const WorkerStats& stats() const { return stats_; }
   const LatencyHistogram& latency() const { return latency_; }
   virtual const CommitParts& commit_parts() const = 0;
+  // Of its first acknowledgement; 0: there was none.
+  uint64_t first_acknowledged_ticks() const { return first_acknowledged_ticks_; }
 
  protected:
   WorkerStats stats_;
   LatencyHistogram latency_;
+  uint64_t first_acknowledged_ticks_ = 0;
 };
 
 class Node {
@@ -61,6 +65,10 @@ class Node {
   virtual void CheckTables(const LogOptions& options, uint64_t max_record_bytes) const = 0;
   // The locks of the run's directories, until all threads of the log have ended.
   void Hold(RunLocks locks) { locks_ = std::move(locks); }
+  // The persistent heap in which the rows have their versions, until all threads have ended.
+  void Hold(std::unique_ptr<HeapRun> heap) { heap_ = std::move(heap); }
+  // nullptr: there is none.
+  HeapRun* heap() const { return heap_.get(); }
   // Starts the writers of `logs`, if there are any. Then OpenControl, then the workers.
   virtual void OpenLog(std::unique_ptr<LogSet> logs, const LogOptions& options) = 0;
   // Timestamps of this run, where there are any, are above `after`.
@@ -77,6 +85,9 @@ class Node {
   // Throws the error of a write, or of another thread of the scheme, if there was one. The last word is spoken after
   // logs()->Stop(). From any thread.
   virtual void ThrowIfLogFailed() const = 0;
+  // Once all workers have ended: makes the log durable, and its clean end, with the digest of the database if there is
+  // one. Throws the error that failed it.
+  virtual void EndLog(const std::optional<std::pair<uint64_t, uint64_t>>& digest) = 0;
   virtual std::optional<CentralCounters> central_counters() const = 0;
   virtual std::optional<CheckpointCounters> checkpoint_counters() const = 0;
   virtual std::optional<DeadlockCounters> deadlocks() const = 0;
@@ -87,6 +98,7 @@ class Node {
   Node(const RowLayout& layout, uint32_t workers) : database_(layout, workers), epochs_(workers) {}
 
   RunLocks locks_;
+  std::unique_ptr<HeapRun> heap_;
   Database database_;
   EpochClock epochs_;
   RunControl control_;

@@ -81,7 +81,21 @@ struct AncestryResult {
   uint64_t checkpoint_rows = 0;  // of the checkpoint that the first one starts from; or restored from a backup
 };
 
+// The persistent heap of a run, of a scheme that has one.
+struct HeapResult {
+  std::string memory;  // its kind: persistent, or what stands in for it
+  uint64_t bytes = 0;
+  uint64_t used_bytes = 0;  // of extents that are in use, at the end
+  uint64_t life = 0;        // 1: that in which it was loaded
+  uint64_t records = 0;     // of all lives, in its log
+  uint64_t gaps = 0;        // in the newest record
+  // Of a restart, from the heap's opening on: until transactions could run, until the first was acknowledged (0: none
+  // was), and until all was adopted.
+  double ready_seconds = 0, first_acknowledged_seconds = 0, adopted_seconds = 0;
+};
+
 struct RunResult {
+  std::optional<HeapResult> heap;
   AncestryResult before;
   double recovery_seconds = 0;    // --continue: from opening the old runs to the commit of the new one
   uint64_t checkpoint_bytes = 0;  // --checkpoint
@@ -117,6 +131,7 @@ struct RunResult {
 };
 
 struct RecoveryResult {
+  std::optional<HeapResult> heap;
   AncestryResult before;
   uint64_t recovered = 0;
   uint64_t dropped_dependency = 0;  // whole, but a transaction that they depend on is not durable

@@ -20,6 +20,7 @@
 #include "storage/digest.h"
 #include "system/log_interval.h"
 #include "system/pairs/pair_types.h"
+#include "system/replay/heap_restart.h"
 #include "system/replay/recovery_run.h"
 #include "system/replay/verify.h"
 #include "system/replay/workload_check.h"
@@ -62,20 +63,55 @@ class Run {
   void Load() {
     const uint64_t begin = Clock::NowTicks();
     if (options_.continue_run) {
-      RecoverOldRuns();
+      log_traits().version_heap ? RestartOldHeap() : RecoverOldRuns();
     } else {
       MakeTables({});
-      std::visit([this](auto* workload) { workload->Load(database_, options_.seed, options_.thread_cnt); }, workload_);
+      // Into a heap once its file is there.
+      if (!log_traits().version_heap) LoadTables();
     }
     result_.load_seconds = Clock::ToSeconds(Clock::NowTicks() - begin);
+  }
+
+  void LoadTables() {
+    std::visit([this](auto* workload) { workload->Load(database_, options_.seed, options_.thread_cnt); }, workload_);
   }
 
   // `rows_per_page`, by table: of the pages that are recovered, where tables are paged.
   void MakeTables(std::vector<uint32_t> rows_per_page) {
     if (log_traits().needs_pages) database_.PageEveryTable(options_.page_bytes, std::move(rows_per_page));
+    if (log_traits().version_heap) database_.ExpectVersionHeap();
     std::visit([this](auto* workload) { CreateTables(options_, *workload, database_); }, workload_);
     node_.CheckTables(LogOptionsOf(options_, {}),
                       std::min(options_.max_log_entry_size, LogStream::RingBytes(options_.log_buffer_size) / 4));
+  }
+
+  // Restarts the run's heap, in which this run goes on as its next life.
+  void RestartOldHeap() {
+    old_runs_ = storage_.Open(options_);
+    OldRun& run = old_runs_->chain.back();
+    MakeTables({});
+    RefuseForHeaps(options_, run);
+    CheckLogsMatch(run, log_traits(), SchemaHash(database_));
+    CheckContinuable(run, options_);
+    // Of a copy: the heap is as it was if that throws.
+    if (options_.verify) VerifyHeap(options_, storage_.files(), run, workload_);
+    node_.Hold(RestartHeap(options_, storage_, run, workload_, database_));
+    result_.run_number = run.number;
+    result_.directories = storage_.Describe(options_, run);
+    first_sequence_ = node_.heap()->first_sequence();
+    first_stamp_ = StampOf(node_.heap()->start());
+    CreateAckFile(run.header().run_id);
+    node_.Hold(std::move(run.locks));
+    old_runs_.reset();
+  }
+
+  // A new run's, with the database in it.
+  void LoadHeap(const RunNames& names) {
+    auto heap = HeapRun::Create(storage_.files(), names, options_.heap_bytes, FlushOf(options_), database_);
+    LoadTables();
+    heap->EndLoad();
+    first_stamp_ = StampOf(heap->start());
+    node_.Hold(std::move(heap));
   }
 
   // Recovers the run to be continued and freezes it: no client sees any of its state before that is durable.
@@ -127,7 +163,10 @@ class Run {
 
   // The new run's files; with the state that it continues, if there is one.
   NewLogFiles CreateFiles() {
-    const auto prepare = [this](uint64_t run_id) { CreateAckFile(run_id); };
+    const auto prepare = [this](const RunNames& names) {
+      if (log_traits().version_heap) LoadHeap(names);
+      CreateAckFile(names.run_id);
+    };
     if (!old_runs_) return storage_.Create(options_, log_traits(), SchemaHash(database_), prepare, database_);
     const uint64_t begin = Clock::NowTicks();
     const Continuation continuation{old_runs_->newest(), database_, options_.checkpoint};
@@ -173,6 +212,9 @@ class Run {
       if (options_.log_truncation) backup->truncated_logs = files.log_paths;
       options.backup = std::move(backup);
     }
+    if (node_.heap() != nullptr) {
+      options.heap = std::make_shared<const HeapOptions>(node_.heap()->OptionsOfLog(options_.log_flush_interval_us));
+    }
     if (log_traits().needs_epochs) {
       node_.epochs().StartAfter(EpochTid::EpochOf(TidOf(first_stamp_)));
       options.epochs = &node_.epochs();
@@ -182,16 +224,20 @@ class Run {
   }
 
   void OpenLogs() {
-    if (log_traits().logs) {
+    if (node_.heap() != nullptr) {
+      node_.OpenLog(nullptr, OptionsOfLog({}));
+    } else if (log_traits().logs) {
       NewLogFiles files = CreateFiles();
       result_.checkpoint_bytes = files.checkpoint_bytes;
       result_.run_number = files.run_number;
       result_.directories = files.directories;
       row_files_ = files.rows;
       node_.Hold(std::move(files.locks));
-      node_.OpenLog(
-          std::make_unique<LogSet>(std::move(files.targets), LogSetOptionsOf(options_, files.run_id, start_lsn_)),
-          OptionsOfLog(files));
+      std::unique_ptr<LogSet> logs;
+      if (!log_traits().version_heap) {
+        logs = std::make_unique<LogSet>(std::move(files.targets), LogSetOptionsOf(options_, files.run_id, start_lsn_));
+      }
+      node_.OpenLog(std::move(logs), OptionsOfLog(files));
     } else {
       node_.OpenLog(nullptr, {});
       CreateAckFile(0);
@@ -344,6 +390,7 @@ class Run {
       checkpointer_->Stop();
       checkpointer_->ThrowIfFailed();
     }
+    if (node_.heap() != nullptr) node_.heap()->AdoptAll(options_.thread_cnt);
     std::optional<std::pair<uint64_t, uint64_t>> digest;
     if (options_.verify) digest = VerifyCleanEnd();
     uint64_t acknowledged_bytes = 0;
@@ -356,18 +403,17 @@ class Run {
       result_.latency.Merge(worker->latency());
       result_.commit_parts.Add(worker->commit_parts());
     }
-    CheckAcknowledgedBytes(acknowledged_bytes, result_.interval_log_bytes);
+    // What reaches a heap is in no log.
+    if (node_.logs() != nullptr) CheckAcknowledgedBytes(acknowledged_bytes, result_.interval_log_bytes);
     const auto names_of = []<class WorkloadT>(const WorkloadT*) {
       return std::vector<std::string>(WorkloadT::kProcedureNames.begin(), WorkloadT::kProcedureNames.end());
     };
     result_.procedure_names = std::visit(names_of, workload_);
     MeasureMemory();
     result_.deadlocks = node_.deadlocks();
-    if (node_.logs() == nullptr) return;
-    node_.logs()->Stop();
-    node_.ThrowIfLogFailed();
-    node_.logs()->WriteRunEnd(digest);
-    MeasureLogs(*node_.logs());
+    node_.EndLog(digest);
+    if (node_.logs() != nullptr) MeasureLogs(*node_.logs());
+    if (node_.heap() != nullptr) MeasureHeap(*node_.heap());
   }
 
   // The digest of the final state; the workload's own conditions are checked too.
@@ -399,6 +445,17 @@ class Run {
     const size_t control_bytes = node_.control_bytes();
     (node_.cc_traits().multi_version ? result_.version_bytes : result_.lock_table_bytes) = control_bytes;
     result_.memory_bytes += control_bytes;
+  }
+
+  void MeasureHeap(const HeapRun& heap) {
+    result_.heap = ResultOf(heap);
+    uint64_t first = 0;
+    for (const auto& worker : workers_) {
+      const uint64_t ticks = worker->first_acknowledged_ticks();
+      if (ticks != 0 && (first == 0 || ticks < first)) first = ticks;
+    }
+    if (first != 0) result_.heap->first_acknowledged_seconds = Clock::ToSeconds(first - heap.opened_ticks());
+    result_.fixed_record_bytes = log_traits().fixed_bytes;
   }
 
   void MeasureLogs(LogSet& logs) {

@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/crc32c.h"
 #include "base/host.h"
 #include "base/types.h"
 
@@ -32,7 +33,7 @@ struct HeapSlot {
   HeapSlot* older;    // the version that this one superseded
   HeapSlot* later;    // the next in its worker's queue, or in a free list
   Timestamp end;      // the stamp of its successor
-  uint32_t checksum;  // of the tuple, and of key, txn, table, flags and tuple_bytes
+  uint32_t checksum;  // of key, txn, table, flags, tuple_bytes and the tuple
   uint32_t unused;
 
   bool absent() const { return (flags & kAbsent) != 0; }
@@ -50,6 +51,13 @@ inline constexpr size_t kBlockBytes = 4096, kLineBytes = 64;
 // Slots begin at cache lines.
 constexpr size_t SlotBytes(size_t tuple_bytes) {
   return (sizeof(HeapSlot) + tuple_bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
+}
+
+// What the slot's checksum is to be.
+inline uint32_t ChecksumOf(const HeapSlot& slot) {
+  const auto* const bytes = reinterpret_cast<const std::byte*>(&slot);
+  constexpr size_t kFrom = offsetof(HeapSlot, key), kTo = offsetof(HeapSlot, older);
+  return Crc32cExtend(Crc32c({bytes + kFrom, kTo - kFrom}), {slot.tuple(), slot.tuple_bytes});
 }
 
 // The word of the directory of an extent that belongs to a partition of a table.

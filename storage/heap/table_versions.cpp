@@ -42,6 +42,59 @@ void TableVersions::Extend(WorkerId worker, uint64_t number) {
   by_number_[extent->number] = std::move(extent);
 }
 
+void TableVersions::FindExtents() {
+  first_extent_.assign(partitions_.size() + 1, 0);
+  const auto directory = heap_.directory();
+  const auto for_each_own = [&](auto&& visit) {
+    for (uint32_t extent = 0; extent < directory.size(); ++extent) {
+      const uint64_t word = directory[extent].load(std::memory_order_relaxed);
+      if (word != 0 && heap_format::TableOf(word) == table_) visit(extent, heap_format::PartitionOf(word));
+    }
+  };
+  for_each_own([&](uint32_t extent, uint64_t partition) {
+    if (partition >= partitions_.size()) {
+      throw Error(ExitStatus::kCorrupt, "extent " + std::to_string(extent) + " of the heap belongs to partition " +
+                                            std::to_string(partition) + " of table " + std::to_string(table_.value()) +
+                                            ", which has " + std::to_string(partitions_.size()));
+    }
+    ++first_extent_[partition + 1];
+  });
+  for (uint64_t partition = 0; partition < partitions_.size(); ++partition) {
+    if (first_extent_[partition + 1] > 0) {
+      partitions_[partition].value.state.store(PartitionState::kUnadopted, std::memory_order_relaxed);
+      unadopted_.fetch_add(1, std::memory_order_relaxed);
+    }
+    first_extent_[partition + 1] += first_extent_[partition];
+  }
+  old_extents_.resize(first_extent_.back());
+  std::vector<uint32_t> next = first_extent_;
+  for_each_own([&](uint32_t extent, uint64_t partition) { old_extents_[next[partition]++] = extent; });
+}
+
+std::span<const uint32_t> TableVersions::ExtentsIn(uint64_t partition) const {
+  return std::span(old_extents_)
+      .subspan(first_extent_[partition], first_extent_[partition + 1] - first_extent_[partition]);
+}
+
+void TableVersions::AddExtent(uint64_t number, uint32_t extent_number, std::span<HeapSlot* const> free_slots) {
+  auto extent = std::make_unique<Extent>();
+  extent->number = extent_number;
+  extent->partition = number;
+  extent->free_count = static_cast<uint32_t>(free_slots.size());
+  for (HeapSlot* const slot : free_slots) slot->later = std::exchange(extent->free, slot);
+  extents_.fetch_add(1, std::memory_order_relaxed);
+  Partition& partition = partitions_[number].value;
+  const Lock lock(partition);
+  if (extent->free_count > 0) Link(partition, *extent);
+  by_number_[extent_number] = std::move(extent);
+}
+
+void TableVersions::SetAdopted(uint64_t partition) {
+  // Release: a worker that finds it adopted, or finds all adopted, finds its rows in the index.
+  StateOf(partition).store(PartitionState::kAdopted, std::memory_order_release);
+  unadopted_.fetch_sub(1, std::memory_order_acq_rel);
+}
+
 void TableVersions::Free(WorkerId worker, HeapSlot* slot) {
   const uint32_t number = heap_.ExtentOf(slot);
   std::unique_ptr<Extent> returned;

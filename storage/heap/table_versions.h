@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "base/cache_line.h"
@@ -34,6 +35,9 @@ struct RowVersions {
     return slot;
   }
 };
+
+// Whether a partition's slots are known (adoption.h).
+enum class PartitionState : uint8_t { kAdopted, kUnadopted, kBeingAdopted };
 
 class TableVersions {
  public:
@@ -70,6 +74,22 @@ class TableVersions {
   // Fetches what Take(key) will need.
   void PrefetchPartition(Key key) const { PrefetchToWrite(&partitions_[PartitionOf(key)]); }
 
+  // ---- after a restart (adoption.h) ----
+
+  // The partitions that own extents of the heap hold slots of which nothing is known. Before any slot is taken. Throws
+  // Error (kCorrupt) where the directory names a partition that the table has not.
+  void FindExtents();
+  bool has_unadopted() const { return unadopted_.load(std::memory_order_acquire) > 0; }
+  Atomic<PartitionState>& StateOf(uint64_t partition) { return partitions_[partition].value.state; }
+  // The extents that the partition owned at the restart.
+  std::span<const uint32_t> ExtentsIn(uint64_t partition) const;
+  uint32_t slots_per_extent() const { return slots_per_extent_; }
+  HeapSlot* SlotAt(uint32_t extent, uint32_t index) const { return heap_.SlotAt(extent, index, slot_bytes_); }
+  // These slots of an extent of the partition are durably free, the others in use.
+  void AddExtent(uint64_t partition, uint32_t number, std::span<HeapSlot* const> free_slots);
+  // All of its extents are added, and what its slots hold is in the index.
+  void SetAdopted(uint64_t partition);
+
   // Of the heap, and of what DRAM knows about it.
   size_t extent_bytes() const { return extents_.load(std::memory_order_relaxed) * heap_.extent_bytes(); }
   uint64_t free_slots() const;
@@ -86,6 +106,7 @@ class TableVersions {
   };
   struct Partition {
     Atomic<uint32_t> lock{0};
+    Atomic<PartitionState> state{PartitionState::kAdopted};
     Extent* with_free = nullptr;
   };
   class Lock {
@@ -124,6 +145,9 @@ class TableVersions {
   std::vector<CachePadded<Partition>> partitions_;
   std::vector<std::unique_ptr<Extent>> by_number_;  // of the heap's extents, those of this table
   Atomic<uint64_t> extents_{0};
+  // Of a restart: its extents by partition, of which first_extent_[p] is the place of the first of partition p.
+  std::vector<uint32_t> old_extents_, first_extent_;
+  Atomic<uint64_t> unadopted_{0};  // partitions
 };
 
 }  // namespace dbx

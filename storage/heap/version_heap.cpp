@@ -1,6 +1,7 @@
 #include "storage/heap/version_heap.h"
 
 #include <bit>
+#include <cstring>
 #include <string>
 
 #include "base/bytes.h"
@@ -27,6 +28,15 @@ VersionHeap::VersionHeap(PersistentMemory& memory, size_t extent_bytes, uint32_t
   directory_ = {reinterpret_cast<Atomic<uint64_t>*>(bytes.data() + before), extents};
   first_ = bytes.data() + first_of(extents);
   for (uint32_t i = 0; i < workers; ++i) writers_.push_back(memory.NewWriter());
+  FindFreeExtents();
+}
+
+void VersionHeap::FindFreeExtents() {
+  next_ = extent_count();
+  while (next_ > 0 && directory_[next_ - 1].load(std::memory_order_relaxed) == 0) --next_;
+  for (uint32_t extent = next_; extent-- > 0;) {
+    if (directory_[extent].load(std::memory_order_relaxed) == 0) returned_.push_back(extent);
+  }
 }
 
 uint32_t VersionHeap::TakeExtent(WorkerId worker, TableId table, uint64_t partition) {
@@ -48,6 +58,10 @@ uint32_t VersionHeap::TakeExtent(WorkerId worker, TableId table, uint64_t partit
 }
 
 void VersionHeap::ReturnExtent(WorkerId worker, uint32_t extent) {
+  std::byte* const bytes = reinterpret_cast<std::byte*>(SlotAt(extent, 0, 0));
+  std::memset(bytes, 0, extent_bytes_);
+  writer(worker).WriteBack(bytes, extent_bytes_);
+  writer(worker).Drain();
   SetOwner(worker, extent, 0);
   const std::lock_guard lock(mutex_);
   returned_.push_back(extent);
@@ -58,6 +72,11 @@ void VersionHeap::SetOwner(WorkerId worker, uint32_t extent, uint64_t word) {
   at.store(word, std::memory_order_release);
   writer(worker).WriteBack(reinterpret_cast<const std::byte*>(&at), sizeof at);
   writer(worker).Drain();
+}
+
+size_t VersionHeap::BytesFor(size_t extents, size_t extent_bytes) {
+  const size_t before = 2 * heap_format::kBlockBytes + extents * sizeof(uint64_t);
+  return RoundUp(before, heap_format::kBlockBytes) + extents * extent_bytes;
 }
 
 size_t VersionHeap::used_bytes() const {

@@ -1,7 +1,7 @@
 // The extents of a persistent heap (heap_format.h), and to which partitions they belong.
 //
 // All extents have one size. A partition takes an extent for its slots and gives it back once all of them are free. The
-// free extents are known in DRAM alone; after a restart those are free whose directory word is 0.
+// free extents are known in DRAM alone: those whose directory word is 0.
 //
 // Threads: workers take extents and give them back, each under its own WorkerId.
 #pragma once
@@ -23,8 +23,9 @@ class VersionHeap {
  public:
   static constexpr size_t kSlotsPerExtentMin = 16;
 
-  // `memory`, which outlives this, is that of a new heap: zeros. Throws Error (kUsage) where it is too small for one
-  // extent. `extent_bytes` is a power of two; `workers` is how many threads write to it.
+  // `memory`, which outlives this, is that of a new heap, which is zeros, or of one with the same size of extents.
+  // Throws Error (kUsage) where it is too small for one extent. `extent_bytes` is a power of two; `workers` is how many
+  // threads write to it.
   VersionHeap(PersistentMemory& memory, size_t extent_bytes, uint32_t workers);
 
   size_t extent_bytes() const { return extent_bytes_; }
@@ -35,7 +36,8 @@ class VersionHeap {
 
   // An extent of free slots, for the partition: that it belongs to it is durable on return. Throws Error (kNoSpace).
   uint32_t TakeExtent(WorkerId worker, TableId table, uint64_t partition);
-  // The same backwards, of an extent all of whose slots are durably free.
+  // The same backwards, of an extent all of whose slots are durably free. It is zeroed: another table's slots will lie
+  // elsewhere in it.
   void ReturnExtent(WorkerId worker, uint32_t extent);
 
   HeapSlot* SlotAt(uint32_t extent, size_t index, size_t slot_bytes) const {
@@ -49,8 +51,11 @@ class VersionHeap {
   std::span<const Atomic<uint64_t>> directory() const { return directory_; }
   // Of extents that belong to partitions.
   size_t used_bytes() const;
+  // Of the directory and all extents: a heap of so many bytes holds `extents` of them.
+  static size_t BytesFor(size_t extents, size_t extent_bytes);
 
  private:
+  void FindFreeExtents();
   void SetOwner(WorkerId worker, uint32_t extent, uint64_t word);
 
   PersistentMemory& memory_;
@@ -61,7 +66,7 @@ class VersionHeap {
   std::vector<std::unique_ptr<PersistentWriter>> writers_;
   mutable Mutex mutex_;
   std::vector<uint32_t> returned_;  // guarded by mutex_, as is next_
-  uint32_t next_ = 0;               // extents from here on were never taken
+  uint32_t next_ = 0;               // extents from here on are free, as those in returned_ are
 };
 
 }  // namespace dbx

@@ -83,6 +83,9 @@ struct Options {
   uint32_t checkpoint_cpu_perc = 100;   // of the time of their thread, in which it works
   std::string diff_method;              // DL1P, DL2P, PL2P: how changes are logged and recovered
   bool log_truncation = true;           // a checkpoint truncates the logs below what recovery needs
+  uint64_t heap_bytes = 0;              // of a new persistent heap; 0: what its tables expect
+  std::string flush;                    // AUTO, CLWB, CLFLUSHOPT, CLFLUSH
+  bool adopt_on_demand = true;          // a restart serves transactions before it has looked at the whole heap
   std::string diff_image;               // SLOT, RUNS: the image in the record of a change
   uint64_t locktable_modifier = 0;      // -l: lock table buckets per worker
   uint64_t locktable_evict_buffer = 0;  // -Tl: delta in bytes; metadata older than durable - delta is evicted

@@ -282,6 +282,12 @@ void CheckBackupDirectories(const Options& options) {
                     options.log_dirs.size()));
 }
 
+void CheckHeap(const Options& options) {
+  if (options.log_dirs.size() > 1) Usage(options.log + " keeps its heap in one directory: name one in --log_dir");
+  if (options.log_no_flush) Usage(options.log + " makes all it writes durable: leave LOG_NO_FLUSH out");
+  if (options.checkpoint) Usage(options.log + " goes on in the same heap: leave --checkpoint out");
+}
+
 void CheckMode(const Given& given, const Options& options) {
   if (options.log_recover && options.continue_run) Usage("-Lr1 only recovers, --continue runs on: leave one out");
   if (options.checkpoint && !options.continue_run) Usage("--checkpoint belongs to --continue");
@@ -295,6 +301,7 @@ void CheckMode(const Given& given, const Options& options) {
     Usage(fmt::format("{} has a part of its backup in each directory of --log_dir, at most {}", options.log,
                       format::kMaxCheckpointParts));
   }
+  if (!options.log_recover && HasVersionHeap(options.log)) CheckHeap(options);
   if (!options.log_recover && NeedsPages(options.log) && options.diff_method == "PL2P" &&
       options.diff_image == "RUNS") {
     Usage("DIFF_METHOD PL2P logs whole images: leave --diff_image=RUNS out");
@@ -471,6 +478,9 @@ Options DefaultOptions() {
   o.diff_method = C::kDiffMethodName;
   o.log_truncation = C::kLogTruncation;
   o.diff_image = C::kDiffImageName;
+  o.heap_bytes = C::kHeapBytes;
+  o.flush = C::kFlushName;
+  o.adopt_on_demand = C::kAdoptOnDemand;
   o.restart_level = C::kRestartLevel;
   o.update_simd = C::kUpdateSimd;
   o.locktable_modifier = C::kLocktableModifier;

@@ -12,6 +12,7 @@
 #include "logging/central_methods.h"
 #include "logging/differential_methods.h"
 #include "logging/schemes.h"
+#include "storage/persistent_memory.h"
 #include "system/command_line/parse_device.h"
 #include "system/command_line/parse_value.h"
 
@@ -37,7 +38,6 @@ constexpr std::array kLogBuilt = [] {
   for (size_t i = 0; i < names.size(); ++i) names[i] = kSchemes[i].name;
   return names;
 }();
-constexpr std::array kLogNotBuilt = {Names("LOG_WBL")};
 constexpr std::array kLogTypes = {Names("LOG_DATA"), Names("LOG_COMMAND")};
 constexpr std::array kIndexes = {Names("IDX_HASH"), Names("IDX_BTREE")};
 constexpr std::array kIsolationBuilt = {Names("SERIALIZABLE"), Names("SNAPSHOT")};
@@ -142,7 +142,7 @@ constexpr Switch kSwitches[] = {
     // The pair and the workload.
     InLog(kAll, Named(Choice("CC_ALG", &O::cc, kCcBuilt, kCcNotBuilt, "concurrency control"), "cc", "cc_alg")),
     InLog(kAll, Bool("USE_LOCKTABLE", "", &O::use_locktable, "1: lock table of active tuples (two-phase locking)")),
-    InLog(kAll, Named(Choice("LOG_ALGORITHM", &O::log, kLogBuilt, kLogNotBuilt, "log scheme"), "log", "log_algorithm")),
+    InLog(kAll, Named(Choice("LOG_ALGORITHM", &O::log, kLogBuilt, {}, "log scheme"), "log", "log_algorithm")),
     InLog(kAll, Choice("LOG_TYPE", &O::log_type, kLogTypes, {}, "what a record holds: rows, or procedure calls")),
     InLog(kAll, Choice("WORKLOAD", &O::workload, kWorkloadNames, {}, "what the workers run")),
     InLog(kAll, Named(Choice("INDEX_STRUCT", &O::index, kIndexes, {}, "primary indexes"), "index", "index_struct")),
@@ -217,6 +217,11 @@ constexpr Switch kSwitches[] = {
     Bool("LOG_TRUNCATION", "", &O::log_truncation, "0: a checkpoint leaves the logs whole"),
     Choice("DIFF_IMAGE", &O::diff_image, kDiffImages, {},
            "the image of a change: the whole slot, or the changed words"),
+    Bytes("HEAP_BYTES", "", &O::heap_bytes, 0, kMostBytes, "of a new persistent heap; 0: what its tables expect"),
+    Named(Choice("PM_FLUSH", &O::flush, kFlushInstructionNames, {}, "what writes a line of persistent memory back"),
+          "flush"),
+    Bool("ADOPT_ON_DEMAND", "", &O::adopt_on_demand,
+         "0: with --continue all of a heap is adopted before the first transaction"),
     Both(Bool("UPDATE_SIMD", "", &O::update_simd, "0: the same as --simd=scalar")),
     Both(Choice("SIMD", &O::simd, kSimd, {}, "instruction set for LSN vectors")),
     Whole("LOCKTABLE_MODIFIER", "l", &O::locktable_modifier, 1, kGiga, "lock table: buckets per worker"),

@@ -13,6 +13,7 @@
 #include "logging/central_methods.h"
 #include "logging/differential_methods.h"
 #include "logging/schemes.h"
+#include "storage/persistent_memory.h"
 
 #if LOG_TYPE != LOG_DATA && LOG_TYPE != LOG_COMMAND
 #error "unknown LOG_TYPE; built are LOG_DATA and LOG_COMMAND"
@@ -143,6 +144,9 @@ struct Configured {
   static constexpr uint32_t kRestartLevel{RESTART_LEVEL};
   static constexpr const char* kDiffMethodName = DBX_WORD_OF(DIFF_METHOD);
   static constexpr const char* kDiffImageName = DBX_WORD_OF(DIFF_IMAGE);
+  static constexpr uint64_t kHeapBytes{HEAP_BYTES};
+  static constexpr const char* kFlushName = DBX_WORD_OF(PM_FLUSH);
+  static constexpr bool kAdoptOnDemand = ADOPT_ON_DEMAND;
   static constexpr bool kUpdateSimd = UPDATE_SIMD;
   static constexpr uint64_t kLocktableModifier{LOCKTABLE_MODIFIER};
   static constexpr uint64_t kLocktableEvictBufferBytes{LOCKTABLE_EVICT_BUFFER};
@@ -163,6 +167,9 @@ static_assert(DiffMethodNamed(Configured::kDiffMethodName).has_value(),
 static_assert(std::string_view(Configured::kDiffImageName) == "SLOT" ||
                   std::string_view(Configured::kDiffImageName) == "RUNS",
               "unknown DIFF_IMAGE; built are SLOT and RUNS");
+
+static_assert(FlushInstructionNamed(Configured::kFlushName).has_value(),
+              "unknown PM_FLUSH; built are AUTO, CLWB, CLFLUSHOPT and CLFLUSH");
 
 static_assert(Configured::kEpochPeriodMs >= 1, "EPOCH_PERIOD is at least 1 ms");
 

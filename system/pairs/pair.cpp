@@ -31,6 +31,10 @@ static_assert(!rules::NeedsTimestamps(Cc::kTraits, Log::kTraits),
               "a CC_ALG that keeps many versions, and no other, needs timestamps in its commands, which this "
               "LOG_ALGORITHM does not log: set LOG_TYPE LOG_DATA");
 
+static_assert(!rules::NeedsVersions(Cc::kTraits, Log::kTraits),
+              "this LOG_ALGORITHM keeps versions of rows in a persistent heap: set CC_ALG HEKATON and LOG_TYPE "
+              "LOG_DATA");
+
 class PairEngine : public Engine {
  public:
   RunResult Run(const Options& options, LogStorage& storage) override {

@@ -31,7 +31,9 @@ class PairNode final : public Node {
   }
 
   void OpenLog([[maybe_unused]] std::unique_ptr<LogSet> logs, [[maybe_unused]] const LogOptions& options) override {
-    if constexpr (Log::kTraits.logs) {
+    if constexpr (Log::kTraits.version_heap) {
+      log_ = std::make_unique<Log>(*options.heap);
+    } else if constexpr (Log::kTraits.logs) {
       logs_ = std::move(logs);
       log_ = std::make_unique<Log>(*logs_, options);
       logs_->Start(*log_);
@@ -70,6 +72,15 @@ class PairNode final : public Node {
   }
 
   void ThrowIfLogFailed() const override { log_->ThrowIfFailed(); }
+  void EndLog(const std::optional<std::pair<uint64_t, uint64_t>>& digest) override {
+    if constexpr (Log::kTraits.version_heap) {
+      log_->WriteRunEnd(digest);
+    } else if constexpr (Log::kTraits.logs) {
+      logs_->Stop();
+      log_->ThrowIfFailed();
+      logs_->WriteRunEnd(digest);
+    }
+  }
   std::optional<CentralCounters> central_counters() const override { return log_->central_counters(); }
   std::optional<CheckpointCounters> checkpoint_counters() const override { return log_->checkpoint_counters(); }
   std::optional<DeadlockCounters> deadlocks() const override {

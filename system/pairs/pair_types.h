@@ -46,6 +46,9 @@ inline LogOptions LogOptionsOf(const Options& options, Stamp first_stamp) {
   return result;
 }
 
+// REQUIRES: the option has one of the names.
+inline FlushInstruction FlushOf(const Options& options) { return FlushInstructionNamed(options.flush).value(); }
+
 inline Isolation IsolationOf(const Options& options) {
   return options.isolation_level == "SNAPSHOT" ? Isolation::kSnapshot : Isolation::kSerializable;
 }

@@ -20,6 +20,7 @@ void RefuseIfRuled(Registry& registry) {
   static_assert(Log::kTraits.scheme == kScheme && Log::kTraits.name == InfoOf(kScheme).name);
   static_assert(Log::kTraits.single_stream == InfoOf(kScheme).one_log);
   static_assert(Log::kTraits.needs_pages == InfoOf(kScheme).needs_pages);
+  static_assert(Log::kTraits.version_heap == InfoOf(kScheme).version_heap);
   // Without a log there is no type.
   if constexpr (!Log::kTraits.logs && kType == LogType::kCommand) return;
   constexpr std::string_view kWhy = rules::Refusal(kLocktable, Pair::Cc::kTraits, Log::kTraits);

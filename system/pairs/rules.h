@@ -53,6 +53,13 @@ inline constexpr std::string_view kNeedsTimestamps =
     "a concurrency control that keeps many versions, and no other, needs timestamps in its commands, which this log "
     "scheme does not log: set LOG_TYPE LOG_DATA";
 
+// Versions in a heap are of a multi-version concurrency control, and a command has none.
+constexpr bool NeedsVersions(const CcTraits& cc, const LogTraits& log) {
+  return log.version_heap && (!cc.multi_version || log.payload == PayloadKind::kCommand);
+}
+inline constexpr std::string_view kNeedsVersions =
+    "this log scheme keeps versions of rows in a persistent heap: set CC_ALG HEKATON and LOG_TYPE LOG_DATA";
+
 // A rule that is checked at run time: a snapshot requires old versions.
 constexpr std::string_view IsolationRefusal(Isolation isolation, const CcTraits& cc) {
   if (isolation == Isolation::kSnapshot && !cc.multi_version) {
@@ -69,6 +76,7 @@ constexpr std::string_view Refusal(bool use_locktable, const CcTraits& cc, const
   if (NeedsRows(log)) return kNeedsRows;
   if (NeedsEpochTids(cc, log)) return kNeedsEpochTids;
   if (NeedsTimestamps(cc, log)) return kNeedsTimestamps;
+  if (NeedsVersions(cc, log)) return kNeedsVersions;
   return {};
 }
 

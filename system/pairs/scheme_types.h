@@ -20,6 +20,7 @@
 #include "logging/silo_r/silo_r_recovery.h"
 #include "logging/taurus/taurus_log.h"
 #include "logging/taurus/taurus_recovery.h"
+#include "logging/write_behind/write_behind_log.h"
 
 namespace dbx {
 
@@ -48,5 +49,7 @@ template <>
 struct TypesOf<format::Scheme::kEleda> : SchemeTypes<EledaLog, SerialRecovery> {};  // one sequence, replayed as such
 template <>
 struct TypesOf<format::Scheme::kDifferential> : SchemeTypes<DifferentialLog, DifferentialRecovery> {};
+template <>
+struct TypesOf<format::Scheme::kWriteBehind> : SchemeTypes<WriteBehindLog, SerialRecovery> {};  // replays nothing
 
 }  // namespace dbx

@@ -21,6 +21,7 @@ constexpr bool kHasOneLog[] = {
     false,  // silo_r
     true,   // eleda
     false,  // differential
+    true,   // write_behind: its changes are in a heap (reference_heap.h)
 };
 
 [[noreturn]] void BadHeader(ExitStatus status, const std::string& path, uint64_t offset, const std::string& why) {

@@ -18,9 +18,10 @@ struct RunImage {
   std::optional<FileImage> manifest;
   std::optional<FileImage> frontier;
   std::optional<FileImage> row_anchor;
-  std::vector<FileImage> checkpoint;  // by part; those that `row_anchor` names, if it names any
-  std::optional<FileImage> anchor;    // of a run that began with a backup (reference_pages.h)
-  std::vector<FileImage> backups;     // the parts of the copy that it names, in any order
+  std::vector<FileImage> checkpoint;    // by part; those that `row_anchor` names, if it names any
+  std::optional<FileImage> heap, gaps;  // of a run with a persistent heap (reference_heap.h)
+  std::optional<FileImage> anchor;      // of a run that began with a backup (reference_pages.h)
+  std::vector<FileImage> backups;       // the parts of the copy that it names, in any order
 };
 
 // The logs of a run, from where its anchor begins them, if it has one, up to where it was frozen, if it was. Throws

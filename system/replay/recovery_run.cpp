@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "system/pairs/scheme_types.h"
+#include "system/replay/heap_restart.h"
 #include "system/replay/read_progress.h"
 #include "system/replay/recovery.h"
 #include "system/transaction/observer.h"
@@ -217,6 +218,7 @@ std::vector<LogSource> SourcesOf(const OldRun& run) {
 }
 
 RecoveryResult RunRecovery(const Options& options, LogStorage& storage, const LogTraits& traits) {
+  if (traits.version_heap) return RecoverHeap(options, storage, traits);
   return StepsOf(traits.scheme).run(options, storage, traits);
 }
 

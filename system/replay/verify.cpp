@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/parallel.h"
+#include "logging/schemes.h"
 #include "system/reference/reference_apply.h"
 #include "system/reference/reference_pages.h"
 #include "system/replay/workload_check.h"
@@ -91,6 +92,10 @@ reference::RunImage ImageOf(const OldRun& run, FileSystem& files) {
   if (run.manifest) image.manifest = image_of(run.manifest_path);
   if (run.frontier) image.frontier = image_of(run.frontier_path);
   for (const std::string& path : run.checkpoint_paths) image.checkpoint.push_back(image_of(path));
+  if (InfoOf(static_cast<format::Scheme>(run.header().scheme)).version_heap) {
+    image.heap = image_of(run.heap_path);
+    image.gaps = image_of(run.gaps_path);
+  }
   if (run.anchor) image.anchor = image_of(run.anchor_path);
   if (run.row_anchor) image.row_anchor = image_of(run.row_anchor_path);
   for (const std::string& path : run.backup_paths) image.backups.push_back(image_of(path));

@@ -69,7 +69,9 @@ uint32_t HighestRun(FileSystem& files, const std::vector<std::string>& directori
 
 // A name that a run gives to one of its files, temporary ones included.
 bool IsOurs(std::string name) {
-  if (name == kFrontierFileName || ParseCheckpoint(name) || ParseBackupFileName(name)) return true;
+  if (name == kFrontierFileName || name == kHeapFileName || name == kGapsFileName || ParseCheckpoint(name) ||
+      ParseBackupFileName(name))
+    return true;
   const std::string suffix = TemporaryName("");
   if (name.ends_with(suffix)) name.resize(name.size() - suffix.size());
   return name == kFrozenFileName || name == kSuccessorFileName || name == kManifestFileName ||
@@ -212,6 +214,8 @@ void NameOthers(RunFiles& run) {
   run.frontier_path = directory + "/" + kFrontierFileName;
   run.anchor_path = directory + "/" + kAnchorFileName;
   run.row_anchor_path = directory + "/" + kRowAnchorFileName;
+  run.heap_path = directory + "/" + kHeapFileName;
+  run.gaps_path = directory + "/" + kGapsFileName;
 }
 
 uint32_t ChooseRun(FileSystem& files, const std::vector<std::string>& log_directories, std::optional<uint32_t> run) {

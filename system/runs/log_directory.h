@@ -36,6 +36,8 @@ struct RunFiles {
   std::string frontier_path;
   std::string anchor_path;
   std::string row_anchor_path;
+  std::string heap_path;
+  std::string gaps_path;
   RunLocks locks;  // of a new run: kExclusive
 };
 
@@ -48,6 +50,8 @@ inline constexpr char kFrozenFileName[] = "frozen";
 inline constexpr char kSuccessorFileName[] = "successor";
 inline constexpr char kManifestFileName[] = "manifest";
 inline constexpr char kFrontierFileName[] = "frontier";
+inline constexpr char kHeapFileName[] = "heap.pm";         // a persistent heap of versions
+inline constexpr char kGapsFileName[] = "gaps.log";        // and the log of the stamps that count in it
 inline constexpr char kCommittedFileName[] = "committed";  // in every directory of the run
 
 // `committed` says "run ID", and zeros follow; the ID that these bytes of it have, or none if they are damaged.

@@ -45,6 +45,7 @@ DeviceOptions DeviceOptionsOf(const Options& options) {
 // Bytes to preallocate per log: what the run can write at most, by its limit, its time or its number of transactions,
 // each taken generously. A run that writes more makes its files grow.
 uint64_t PreallocatedBytes(const Options& options, const LogTraits& traits, uint32_t logs) {
+  if (traits.version_heap) return format::kStreamOffset;  // a header alone
   const bool command = traits.payload == PayloadKind::kCommand;
   const double bytes_per_txn = command ? 256 : 4096;
   const double bytes_per_second = command ? 600e6 : 2.5e9;
@@ -127,9 +128,9 @@ void NameLogs(FileSystem& files, const RunFiles& run) {
 }
 
 // From here on the run may be served. Its logs may be lost later, all of them, and it is missed then.
-void MarkCommitted(FileSystem& files, const RunFiles& run, uint64_t run_id) {
+void MarkCommitted(FileSystem& files, const std::vector<std::string>& run_directories, uint64_t run_id) {
   const std::string text = CommittedText(run_id);
-  for (const std::string& directory : run.directories) {
+  for (const std::string& directory : run_directories) {
     WriteFileAtomically(files, directory + "/" + kCommittedFileName, std::as_bytes(std::span(text)));
   }
 }
@@ -307,7 +308,7 @@ uint64_t SchemaHash(const Database& database) {
 }
 
 NewLogFiles LogStorage::Create(const Options& options, const LogTraits& traits, uint64_t schema_hash,
-                               const std::function<void(uint64_t run_id)>& prepare, Database& database,
+                               const std::function<void(const RunNames&)>& prepare, Database& database,
                                const Continuation* continuation) {
   if (continuation != nullptr && traits.needs_multi_version) CheckRoomForTimestamps(*continuation);
   if (options.backup_dirs > 0 && !traits.needs_pages) {
@@ -327,13 +328,13 @@ NewLogFiles LogStorage::Create(const Options& options, const LogTraits& traits, 
   if (stripes > 1) identity.stripe_bytes = static_cast<uint32_t>(options.stripe_unit_bytes);
   identity.row_checkpoints = TakesRowCheckpoints(options, traits);
   if (continuation != nullptr) identity = ContinuingIdentity(identity, *continuation);
-  DeviceOptions device_options = DeviceOptionsOf(options);
+  const DeviceOptions described = DeviceOptionsOf(options);
+  DeviceOptions device_options = described;
+  device_options.preallocate_bytes = PreallocatedBytes(options, traits, identity.log_count);
+  if (stripes > 1) device_options.preallocate_bytes += options.stripe_unit_bytes;
   NewLogFiles result;
   result.run_number = run.number;
   result.run_id = identity.run_id;
-  const DeviceOptions described = device_options;
-  device_options.preallocate_bytes = PreallocatedBytes(options, traits, identity.log_count);
-  if (stripes > 1) device_options.preallocate_bytes += options.stripe_unit_bytes;
   std::optional<RunManifest> manifest;
   try {
     result.directories = DescribeAll(files_, run.directories, described);
@@ -357,9 +358,9 @@ NewLogFiles LogStorage::Create(const Options& options, const LogTraits& traits, 
       WriteFirstRowAnchor(files_, options, result.rows, std::vector(result.targets.size(), identity.start_lsn),
                           first_sequence);
     }
-    prepare(result.run_id);
+    prepare({identity.run_id, identity.database_id, schema_hash, run.heap_path, run.gaps_path});
     NameLogs(files_, run);
-    if (!manifest) MarkCommitted(files_, run, identity.run_id);
+    if (!manifest) MarkCommitted(files_, run.directories, identity.run_id);
   } catch (const Error&) {
     result.targets.clear();
     result.frontier.reset();
@@ -373,7 +374,7 @@ NewLogFiles LogStorage::Create(const Options& options, const LogTraits& traits, 
     WriteFileAtomically(files_, continuation->parent.successor_path,
                         EncodeSuccessor(SuccessorOf(*manifest, run.number)));
     WriteFileAtomically(files_, run.manifest_path, EncodeManifest(*manifest));
-    MarkCommitted(files_, run, identity.run_id);
+    MarkCommitted(files_, run.directories, identity.run_id);
   }
   result.locks = std::move(run.locks);
   return result;
@@ -404,6 +405,12 @@ void LogStorage::Freeze(OldRun& run, const std::vector<LogSource>& sources, cons
 
 void LogStorage::KeepFrozen(const OldRun& run) {
   WriteFileAtomically(files_, run.frozen_path, EncodeFrozen(*run.frozen));
+}
+
+void LogStorage::KeepServed(const OldRun& run) {
+  for (const std::string& directory : run.directories) files_.SyncDirectory(directory);
+  MarkCommitted(files_, run.directories, run.header().run_id);
+  for (const std::string& directory : run.directories) files_.SyncDirectory(ParentDirectory(directory));
 }
 
 std::string LogStorage::DeleteOldRuns(const Options& options, OldRuns& runs) {

@@ -35,6 +35,15 @@ uint64_t SchemaHash(const Database& database);
 // Whether a run takes checkpoints of rows beside its transactions.
 bool TakesRowCheckpoints(const Options& options, const LogTraits& traits);
 
+// What identifies a new run, and where its files lie.
+struct RunNames {
+  uint64_t run_id = 0;
+  uint64_t database_id = 0;
+  uint64_t schema_hash = 0;
+  std::string heap_path;
+  std::string gaps_path;
+};
+
 struct NewLogFiles {
   uint32_t run_number = 0;
   uint64_t run_id = 0;
@@ -74,10 +83,10 @@ class LogStorage {
   // A new run's logs, with durable headers. `traits` says what they will hold; if they need pages, a backup of
   // `database`, the state in which the run begins, and its anchor follow. With `continuation` the checkpoint follows,
   // if there is no backup, then `successor` beside the logs of the run that is continued, and the manifest last: when
-  // this returns the run is committed, and if it throws it served nothing. `prepare` makes what else the run with this
-  // id needs, before that; it may throw.
+  // this returns the run is committed, and if it throws it served nothing. `prepare` makes what else the run with these
+  // names needs, before that; it may throw.
   NewLogFiles Create(const Options& options, const LogTraits& traits, uint64_t schema_hash,
-                     const std::function<void(uint64_t run_id)>& prepare, Database& database,
+                     const std::function<void(const RunNames&)>& prepare, Database& database,
                      const Continuation* continuation = nullptr);
 
   // The run that the options choose, and those that it continues.
@@ -89,6 +98,9 @@ class LogStorage {
               const FrozenRun& frozen);
   // Of a run that is frozen already: the process that froze it may have ended before the file's entry was durable.
   void KeepFrozen(const OldRun& run);
+
+  // Of a run that goes on in its own files: the process that made them may have ended before their names were durable.
+  void KeepServed(const OldRun& run);
 
   // Deletes those that were never served, then the runs of the chain and the older ones; the oldest first, so that what
   // is left still leads to them. Only once a run that starts from a checkpoint is committed. Gives up the locks of

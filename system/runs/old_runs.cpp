@@ -192,6 +192,15 @@ void ReadAnchor(FileSystem& files, OldRun& run) {
   FindBackup(files, run);
 }
 
+void FindHeap(FileSystem& files, const OldRun& run) {
+  if (!InfoOf(static_cast<format::Scheme>(run.header().scheme)).version_heap) return;
+  for (const std::string& path : {run.heap_path, run.gaps_path}) {
+    if (!IsFileOfRun(files, path)) {
+      Mismatch("cannot recover " + RunDirectoryName(run.number) + ": " + path + " is missing");
+    }
+  }
+}
+
 RunLocks LockRun(FileSystem& files, const Options& options, uint32_t run, FileSystem::LockKind kind) {
   return LockRuns(files, DirectoriesOfRun(files, options.log_dirs, run), kind,
                   options.continue_run ? "continue" : "recover");
@@ -210,6 +219,8 @@ OldRun OpenRun(FileSystem& files, const Options& options, uint32_t number, RunLo
   run.frontier_path = found.frontier_path;
   run.anchor_path = found.anchor_path;
   run.row_anchor_path = found.row_anchor_path;
+  run.heap_path = found.heap_path;
+  run.gaps_path = found.gaps_path;
   for (const std::string& path : found.log_paths) {
     run.devices.push_back(files.Open(path));
     run.headers.push_back(ReadHeader(*run.devices.back()));
@@ -223,6 +234,7 @@ OldRun OpenRun(FileSystem& files, const Options& options, uint32_t number, RunLo
   ReadSuccessor(files, run);
   ReadDurableFrontier(files, run);
   ReadAnchor(files, run);
+  FindHeap(files, run);
   return run;
 }
 

@@ -38,6 +38,8 @@ struct OldRun {
   std::string frontier_path;
   std::string anchor_path;
   std::string row_anchor_path;
+  std::string heap_path;  // of a run whose scheme has a heap (SchemeInfo::version_heap): both are there
+  std::string gaps_path;
   std::vector<std::string> committed_paths;
   std::optional<FrozenRun> frozen;          // the run was continued before
   std::optional<RunSuccessor> successor;    // by this one; older versions wrote none

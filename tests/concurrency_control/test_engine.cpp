@@ -10,12 +10,11 @@ TestEngine::TestEngine(const EngineOptions& options, const RowLayout& layout, co
     : database_(layout, kWorkers), epochs_(kWorkers) {
   if (log.needs_pages) database_.PageEveryTable(1024);
   if (log.version_heap) {
-    constexpr uint32_t kRowsPerPartition = 100;
     memory_ = files_.MapPersistent("heap.pm", {.create_bytes = options.heap_bytes});
     // 16 slots in an extent, as tests may have larger tuples.
     const size_t extent_bytes = VersionHeap::kSlotsPerExtentMin * heap_format::SlotBytes(options.tuple_bytes);
     heap_ = std::make_unique<VersionHeap>(*memory_, std::bit_ceil(extent_bytes), kWorkers);
-    database_.KeepVersionsIn(*heap_, kRowsPerPartition);
+    database_.ExpectVersionHeap();
   }
   Schema schema;
   schema.name = "T";
@@ -23,6 +22,8 @@ TestEngine::TestEngine(const EngineOptions& options, const RowLayout& layout, co
   schema.expected_rows = 1000;
   schema.ordered = options.ordered;
   table_ = &database_.CreateTable(schema);
+  constexpr uint32_t kRowsPerPartition = 100;
+  if (log.version_heap) database_.KeepVersionsIn(*heap_, kRowsPerPartition);
   std::vector<LogSet::Target> targets;
   for (uint32_t i = 0; i < options.logs; ++i) {
     auto device = files_.Create("log" + std::to_string(i), {});

@@ -35,19 +35,17 @@ STOPPED = [(f"CC_ALG={name}", "unknown CC_ALG, or one that is not built") for na
            "TIMESTAMP HSTORE OCC VLL PESSIMISM 4711".split()]
 STOPPED += [(f"ISOLATION_LEVEL={name}", "this ISOLATION_LEVEL is not built") for name in
             "REPEATABLE_READ READ_COMMITTED READ_UNCOMMITTED".split()]
-STOPPED += [(f"LOG_ALGORITHM={name}", "not built yet") for name in
-            "LOG_WBL".split()]
 STOPPED += [("LOG_TYPE=LOG_XOR", "built are LOG_DATA and LOG_COMMAND"),
             ("LOG_ALGORITHM=LOG_FOO", "unknown LOG_ALGORITHM"), ("LOG_ALGORITHM=4711", "unknown LOG_ALGORITHM"),
             ("CENTRAL_LOG=SPINLOCK", "unknown CENTRAL_LOG"), ("DIFF_IMAGE=PAGE", "unknown DIFF_IMAGE"),
             ("DIFF_METHOD=DL3P", "unknown DIFF_METHOD"), ("RESTART_LEVEL=5", "RESTART_LEVEL is 0, 1, 2, 3 or 4"),
             ("WORKLOAD=SMALLBANK", "built are YCSB, TPCC, TEST and SMS"), ("INDEX_STRUCT=TREE", "built are IDX_HASH and IDX_BTREE"),
             ("ISOLATION_LEVEL=NONE", "built are SERIALIZABLE and, with CC_ALG HEKATON, SNAPSHOT"), ("WRITE_PERC=0.1", "READ_PERC and WRITE_PERC"),
-            ("EPOCH_PERIOD=0", "EPOCH_PERIOD is at least 1 ms")]
+            ("PM_FLUSH=CLFL", "unknown PM_FLUSH"), ("EPOCH_PERIOD=0", "EPOCH_PERIOD is at least 1 ms")]
 BUILT = [f"LOG_ALGORITHM={scheme.name}" for scheme in registry.schemes()]
 BUILT += [f"CC_ALG={name}" for control in registry.controls() for name in (control.name, control.other_name) if name]
 BUILT += ["WORKLOAD=TPCC", "WORKLOAD=TEST", "WORKLOAD=SMS", "CENTRAL_LOG=MUTEX", "CENTRAL_LOG=CONSOLIDATION", "CENTRAL_LOG=BITMAP",
-          "DIFF_METHOD=DL2P", "DIFF_METHOD=PL2P", "DIFF_IMAGE=RUNS",
+          "DIFF_METHOD=DL2P", "DIFF_METHOD=PL2P", "DIFF_IMAGE=RUNS", "PM_FLUSH=CLWB",
           "LOG_TYPE=LOG_COMMAND", "ISOLATION_LEVEL=SNAPSHOT", "INDEX_STRUCT=IDX_BTREE", "SCAN_PERC=0.25"]
 BUILT += [f"{name}={value}" for name in WITHOUT_EFFECT for value in ("true", "false")]
 

@@ -31,7 +31,7 @@ FLOORS = {
 # --verify compares with the reference replay, which shares no code with the engine.
 INDEPENDENT = {"system/reference/": ("system/reference/", "storage/", "base/", "benchmarks/txn_context.h")}
 # Folders of logging/ that are no scheme.
-NOT_SCHEMES = ("backup", "device", "records")
+NOT_SCHEMES = ("backup", "device", "gaps", "records")
 
 # (file prefix, include prefix): allowed against the table, and why.
 EXCEPTIONS = (

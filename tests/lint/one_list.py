@@ -91,12 +91,11 @@ def values(tree: Tree) -> list[str]:
 
 def not_built(tree: Tree) -> list[str]:
     """What switches.cpp says of a name: that it is not built, which is more than that it is unknown."""
-    path, found = "system/command_line/switches.cpp", []
-    for switch, name in (("LOG_ALGORITHM", "kLogNotBuilt"), ("CC_ALG", "kCcNotBuilt")):
-        listed = tree.find(path, rf"^constexpr std::array {name} = \{{([^;]*)\}};", name)[1]
-        found += differences(f"{path}: {name}", set(re.findall(r'"(\w+)"', listed)),
-                             values_of(tree, "config.h", switch)[1], f"config.h above the values of {switch}")
-    return found
+    path = "system/command_line/switches.cpp"
+    switch, name = "CC_ALG", "kCcNotBuilt"
+    listed = tree.find(path, rf"^constexpr std::array {name} = \{{([^;]*)\}};", name)[1]
+    return differences(f"{path}: {name}", set(re.findall(r'"(\w+)"', listed)),
+                       values_of(tree, "config.h", switch)[1], f"config.h above the values of {switch}")
 
 
 def undefined(tree: Tree) -> list[str]:

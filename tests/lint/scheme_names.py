@@ -24,8 +24,6 @@ REGISTRY = ("system/pairs/scheme_types.h", "system/pairs/configured.h")
 
 # (file, what it may name), and why.
 EXCEPTIONS = (
-    # --log says of this word of config.h that it is not built, which is more than that it is unknown.
-    ("system/command_line/switches.cpp", "LOG_WBL"),
 )
 
 # The papers' names of schemes and of their parts, however they are written.

@@ -17,12 +17,11 @@ class NewSchemeTest(SharedTests, NewPartCase):
              ("scripts/looks.py", "SCHEME_STYLE = {", "STYLES = {"),
              ("scripts/run_tests.py", "SANITISED_PAIRS = (", "SANITISED = ("),
              ("README.md", "<!-- matrix: begin", "<!-- table: begin"))
-    VALUES = (("LOG_ALGORITHM=LOG_TOUR", True), ("LOG_ALGORITHM=LOG_SERIAL", True), ("LOG_ALGORITHM=LOG_WBL", False),
-              ("LOG_ALGORITHM=LOG_DETOUR", False))
+    VALUES = (("LOG_ALGORITHM=LOG_TOUR", True), ("LOG_ALGORITHM=LOG_SERIAL", True), ("LOG_ALGORITHM=LOG_DETOUR", False))
 
     def test_a_name_that_is_taken_is_refused(self):
         for name, by in (("serial", "logging/serial"), ("device", "logging/device"), ("batch", "LOG_BATCH"),
-                         ("wbl", "LOG_WBL"), ("type", "LOG_TYPE"), ("limit_low", "LOG_LIMIT"), ("dir", "LOG_DIR"),
+                         ("wbl", "LOG_WBL"), ("write_behind", "logging/write_behind"), ("type", "LOG_TYPE"), ("limit_low", "LOG_LIMIT"), ("dir", "LOG_DIR"),
                          ("last", "kLast"), ("lane", "LaneRecovery"), ("total_order", "TotalOrderLog")):
             self.assertIn(by, self.assert_refused(name, f"'{name}' is taken"))
 

@@ -26,6 +26,7 @@ class GroupCommitTest : public ::testing::Test {
   explicit GroupCommitTest(uint64_t window = 100) {
     GapRecord first;
     first.heap_id = kHeap, first.sequence = 1, first.c_p = clock_.load(), first.c_d = clock_.load() + window;
+    first.last_sequences.assign(kWorkers, 0);
     gaps_->Append(first);
     commits_.emplace(*memory_, *gaps_, clock_, kWorkers, window);
   }
@@ -51,6 +52,9 @@ class GroupCommitTest : public ::testing::Test {
     commits_->Announce(WorkerId(worker));
     return clock_.fetch_add(1) + 1;
   }
+  uint64_t Close(uint32_t worker, uint64_t stamp) {
+    return commits_->Close(WorkerId(worker), Timestamp(stamp), sequences_[worker]++);
+  }
   // A transaction of one version.
   Committed Write(uint32_t worker, size_t slot) {
     Fill(Slot(slot), slot);
@@ -58,7 +62,7 @@ class GroupCommitTest : public ::testing::Test {
     commits_->Drawn(WorkerId(worker), Timestamp(stamp));
     Slot(slot)->begin.store(stamp, std::memory_order_relaxed);
     commits_->Installed(WorkerId(worker), Slot(slot));
-    return {stamp, commits_->Close(WorkerId(worker)), slot};
+    return {stamp, Close(worker, stamp), slot};
   }
   bool IsDurable(const Committed& txn) { return commits_->IsDurable(txn.stamp, txn.group); }
   const GapRecord& Newest() { return *gaps_->newest(); }
@@ -75,6 +79,7 @@ class GroupCommitTest : public ::testing::Test {
   std::optional<GapLog> gaps_{std::in_place, *log_memory_, kHeap};
   Atomic<uint64_t> clock_{1};
   std::optional<GroupCommit> commits_;
+  uint64_t sequences_[kWorkers] = {};  // of the next transactions
   std::string what_;
 };
 
@@ -106,7 +111,7 @@ TEST_F(GroupCommitTest, AStampThatIsDrawnAndNotInstalledIsALongRunner) {
   Fill(Slot(4), 4);
   Slot(4)->begin.store(drawn);
   commits_->Installed(WorkerId(0), Slot(4));
-  const Committed txn{drawn, commits_->Close(WorkerId(0)), 4};
+  const Committed txn{drawn, Close(0, drawn), 4};
   EXPECT_FALSE(IsDurable(txn));
   commits_->Commit();
   EXPECT_TRUE(IsDurable(txn));
@@ -122,7 +127,7 @@ TEST_F(GroupCommitTest, ABoundKeepsCpBelowItAndNeverLowersIt) {
   commits_->Commit();
   EXPECT_EQ(Newest().c_p, before.stamp);
   EXPECT_FALSE(IsDurable(txn));
-  commits_->Void(WorkerId(0));
+  commits_->Undrawn(WorkerId(0));
   commits_->Commit();
   EXPECT_EQ(Newest().c_p, txn.stamp);
   EXPECT_TRUE(IsDurable(txn));
@@ -134,7 +139,7 @@ TEST_F(GroupCommitTest, ABoundKeepsCpBelowItAndNeverLowersIt) {
 TEST_F(GroupCommitTest, AnAbortLeavesNothingToWaitFor) {
   const uint64_t drawn = Draw(0);
   commits_->Drawn(WorkerId(0), Timestamp(drawn));
-  commits_->Void(WorkerId(0));
+  commits_->Undrawn(WorkerId(0));
   commits_->Commit();
   EXPECT_EQ(Newest().c_p, drawn);
   EXPECT_TRUE(Newest().long_runners.empty());
@@ -183,7 +188,7 @@ class CrashedGroups : public GroupCommitTest {
     for (size_t slot = worker; slot < kSlots && !stop_.load(); slot += kWorkers) {
       if (random.Next() % 8 == 0) {
         commits_->Drawn(WorkerId(worker), Timestamp(Draw(worker)));
-        commits_->Void(WorkerId(worker));
+        commits_->Undrawn(WorkerId(worker));
       } else {
         waiting.push_back(Write(worker, slot));
       }

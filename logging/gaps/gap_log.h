@@ -14,10 +14,11 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/types.h"
-#include "logging/write_behind/gap_set.h"
+#include "storage/heap/gap_set.h"
 #include "storage/persistent_memory.h"
 
 namespace dbx {
@@ -33,12 +34,26 @@ struct GapRecord {
   uint64_t sequence = 0;  // ascending over all lives
   uint64_t c_p = 0;       // all stamps up to it are durable, but for long runners and gaps
   uint64_t c_d = 0;       // no stamp from it on has been stored
-  bool clean = false;     // the last one of a run that ended by itself, with a digest of the database
-  uint64_t digest[2] = {};
-  GapSet gaps;                           // of earlier lives
-  std::vector<LongRunner> long_runners;  // stamps up to c_p that were drawn and not installed
+  bool clean = false;     // the last one of a life that ended by itself
+  std::optional<std::pair<uint64_t, uint64_t>> digest;  // of the database then
+  GapSet gaps;                                          // of earlier lives
+  std::vector<LongRunner> long_runners;                 // stamps up to c_p that were drawn and not installed
   std::vector<uint64_t> last_sequences;  // by worker: the number behind that of its last transaction up to c_p
 };
+
+// How far stamps may go beyond the clock of a record.
+inline constexpr uint64_t kStampWindow = uint64_t{1} << 24;
+
+// The stamps below c_d that do not count if this is the newest record that a restart finds.
+GapSet LosersOf(const GapRecord& record);
+
+// The record with which the next life begins, before it serves or adopts anything (Arulraj et al., section 4.3; that it
+// is durable first is missing there, docs/errata.md). Its workers' transactions are numbered from `first_sequence` on.
+// `drop_gaps`: no slot bears a stamp of a loser any more.
+GapRecord NextLifeOf(const GapRecord& newest, uint32_t workers, uint64_t first_sequence, bool drop_gaps,
+                     uint64_t window = kStampWindow);
+// Of a new heap, after its load.
+GapRecord FirstRecordOf(uint64_t heap_id, uint32_t workers, uint64_t window = kStampWindow);
 
 class GapLog {
  public:
@@ -54,8 +69,8 @@ class GapLog {
   // Throws the error of a device.
   void Append(const GapRecord& record);
 
-  // Whether so many fit into a record.
-  static bool Fits(size_t gaps, size_t long_runners, size_t workers);
+  // Whether a record of these, and of as many long runners as workers, fits.
+  static bool Fits(size_t gaps, size_t workers);
   // A valid record that begins here, if there is one.
   static std::optional<GapRecord> Decode(std::span<const std::byte> bytes, uint64_t heap_id);
 

@@ -1,4 +1,4 @@
-#include "logging/write_behind/gap_set.h"
+#include "storage/heap/gap_set.h"
 
 #include <gtest/gtest.h>
 

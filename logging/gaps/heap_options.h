@@ -1,0 +1,23 @@
+// What a scheme whose changes reach a persistent heap first (LogTraits::version_heap) is given of its run.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "base/types.h"
+#include "logging/gaps/gap_log.h"
+#include "storage/persistent_memory.h"
+
+namespace dbx {
+
+struct HeapOptions {
+  PersistentMemory* heap = nullptr;  // both outlive the log
+  GapLog* gaps = nullptr;            // its newest record is the first one of this life
+  uint32_t workers = 0;
+  uint64_t flush_interval_us = 0;  // from one group commit to the next, if a transaction waits for it
+  // Adopts one partition more (storage/heap/adoption.h); false: none is left. By any worker between two transactions.
+  std::function<bool(WorkerId)> sweep{};
+  std::function<bool()> is_swept{};  // whether no slot bears a stamp of a gap any more
+};
+
+}  // namespace dbx

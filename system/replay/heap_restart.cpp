@@ -1,0 +1,192 @@
+#include "system/replay/heap_restart.h"
+
+#include <utility>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/parallel.h"
+#include "storage/heap/table_versions.h"
+#include "system/pairs/pair_types.h"
+#include "system/reference/reference_heap.h"
+#include "system/replay/verify.h"
+#include "system/replay/workload_check.h"
+#include "system/transaction/ack_file.h"
+#include "system/transaction/observer.h"
+
+namespace dbx {
+namespace {
+
+// Of rows whose versions lie in a heap.
+constexpr RowLayout kHeapRowLayout{.cc_bytes = sizeof(RowVersions)};
+
+RunNames NamesOf(const OldRun& run) {
+  return {run.header().run_id, run.header().database_id, run.header().schema_hash, run.heap_path, run.gaps_path};
+}
+
+[[noreturn]] void Violated(const std::string& what) { throw Error(ExitStatus::kInternal, "verification " + what); }
+
+// The rows that the reference finds, over tables of its own.
+template <class WorkloadT>
+Digest128 ReferenceDigest(const Options& options, FileSystem& files, const OldRun& run) {
+  WorkloadT fresh = MakeWorkload<WorkloadT>(options);
+  Database expected({}, options.thread_cnt);
+  CreateTables(options, fresh, expected);
+  reference::LoadHeap(ImageOf(run, files), expected);
+  fresh.Adopt(expected, options.seed);
+  return DigestOf(expected, options.thread_cnt);
+}
+
+void CheckAcknowledged(const std::string& path, uint64_t run_id, const std::vector<uint64_t>& last_sequences) {
+  const auto acks = AckFile::Open(path, run_id);
+  if (acks->unrecorded() > 0) {
+    Violated("c failed: " + std::to_string(acks->unrecorded()) + " acknowledged transactions have no bit in " + path);
+  }
+  acks->ForEachAcknowledged([&](TxnId id) {
+    const uint32_t worker = id.worker().value();
+    if (worker < last_sequences.size() && id.sequence() < last_sequences[worker]) return;
+    Violated("c failed: acknowledged transaction " + std::to_string(id.sequence()) + " of worker " +
+             std::to_string(worker) + " is lost");
+  });
+}
+
+// A database that was adopted as a whole from a private copy.
+template <class WorkloadT>
+Verification VerifyAdopted(const Options& options, FileSystem& files, const OldRun& run, const WorkloadT& workload,
+                           const HeapRun& heap, const Database& database) {
+  const auto acks =
+      options.ack_file.empty() || !options.log_recover ? nullptr : AckFile::Open(options.ack_file, NamesOf(run).run_id);
+  Digest128 digest, expected;
+  RunInParallel(2, [&](uint32_t part) {
+    if (part == 1) {
+      expected = ReferenceDigest<WorkloadT>(options, files, run);
+    } else {
+      digest = DigestOf(database, options.thread_cnt);
+      if (const auto what = CheckWorkload(options, workload, database, acks.get())) Violated("d failed: " + *what);
+    }
+  });
+  if (expected != digest) Violated("a failed: the database differs from the rows that the reference finds");
+  std::string checks = "a,";
+  const GapRecord& record = heap.newest();
+  if (record.digest) {
+    if (Digest128{record.digest->first, record.digest->second} != digest) {
+      Violated("b failed: the database differs from the one that the run ended with");
+    }
+    checks += "b,";
+  }
+  if (acks != nullptr) {
+    CheckAcknowledged(options.ack_file, NamesOf(run).run_id, record.last_sequences);
+    checks += "c,";
+  }
+  return {checks + "d", digest};
+}
+
+// What a recovery, or a verification, makes of a run: a database over a private copy of its heap.
+struct PrivateHeap {
+  Database database;
+  std::unique_ptr<HeapRun> heap;
+
+  template <class WorkloadT>
+  PrivateHeap(const Options& options, FileSystem& files, const OldRun& run, WorkloadT& workload)
+      : database(kHeapRowLayout, options.thread_cnt) {
+    database.ExpectVersionHeap();
+    CreateTables(options, workload, database);
+    heap = HeapRun::Open(files, NamesOf(run), /*private_copy=*/true, FlushInstruction::kAuto, database);
+  }
+  template <class WorkloadT>
+  void Adopt(const Options& options, WorkloadT& workload) {
+    heap->Check(options.thread_cnt, /*checksums=*/options.verify);
+    heap->AdoptAll(options.thread_cnt);
+    workload.Adopt(database, options.seed);
+  }
+};
+
+template <class WorkloadT>
+RecoveryResult RecoverHeapOf(const Options& options, LogStorage& storage, const LogTraits& traits,
+                             WorkloadT& workload) {
+  RecoveryResult result;
+  uint64_t lap = Clock::NowTicks();
+  const auto lap_seconds = [&lap] {
+    const uint64_t begin = std::exchange(lap, Clock::NowTicks());
+    return Clock::ToSeconds(lap - begin);
+  };
+  const OldRuns runs = storage.Open(options);
+  const OldRun& run = runs.newest();
+  result.run_number = run.number;
+  result.directories = storage.Describe(options, run);
+  result.threads = options.thread_cnt;
+  PrivateHeap copy(options, storage.files(), run, workload);
+  CheckLogsMatch(run, traits, SchemaHash(copy.database));
+  result.open_seconds = lap_seconds();
+  copy.Adopt(options, workload);
+  result.replay_seconds = lap_seconds();
+  observer::Recovered(copy.database);
+  result.heap = ResultOf(*copy.heap);
+  result.clean_end = copy.heap->newest().clean;
+  result.ended_below = copy.heap->newest().last_sequences;
+  result.finish_seconds = lap_seconds();
+  if (options.verify) {
+    const Verification verification = VerifyAdopted(options, storage.files(), run, workload, *copy.heap, copy.database);
+    result.verified = verification.checks;
+    result.digest = verification.digest.Hex();
+    result.verify_seconds = lap_seconds();
+  }
+  return result;
+}
+
+}  // namespace
+
+void RefuseForHeaps(const Options& options, const OldRun& run) {
+  if (options.checkpoint) {
+    throw Error(ExitStatus::kUsage, "cannot continue " + run.heap_path +
+                                        " with --checkpoint: the run goes on in the same heap; leave it out");
+  }
+}
+
+std::unique_ptr<HeapRun> RestartHeap(const Options& options, LogStorage& storage, const OldRun& run,
+                                     WorkloadRef workload, Database& database) {
+  auto heap = HeapRun::Open(storage.files(), NamesOf(run), /*private_copy=*/false, FlushOf(options), database);
+  // The workload's indexes are of all rows.
+  const bool on_demand = options.adopt_on_demand && database.secondary_indexes().empty();
+  if (!on_demand) heap->Check(options.thread_cnt, /*checksums=*/false);
+  storage.KeepServed(run);
+  heap->StartLife(options.thread_cnt);
+  if (!on_demand) heap->AdoptAll(options.thread_cnt);
+  std::visit([&](auto* adopting) { adopting->Adopt(database, options.seed); }, workload);
+  return heap;
+}
+
+RecoveryResult RecoverHeap(const Options& options, LogStorage& storage, const LogTraits& traits) {
+  return WithWorkload(options, [&](auto& workload) { return RecoverHeapOf(options, storage, traits, workload); });
+}
+
+void VerifyHeap(const Options& options, FileSystem& files, const OldRun& run, WorkloadRef workload) {
+  const auto verify = [&]<class WorkloadT>(WorkloadT*) {
+    WorkloadT fresh = MakeWorkload<WorkloadT>(options);
+    PrivateHeap copy(options, files, run, fresh);
+    copy.Adopt(options, fresh);
+    // The ack and history files are those of the life that begins.
+    Options without_files = options;
+    without_files.ack_file.clear();
+    without_files.history_file.clear();
+    (void)VerifyAdopted(without_files, files, run, fresh, *copy.heap, copy.database);
+  };
+  std::visit(verify, workload);
+}
+
+HeapResult ResultOf(const HeapRun& heap) {
+  HeapResult result;
+  result.memory = heap.memory_kind();
+  result.bytes = heap.heap().memory().bytes().size();
+  result.used_bytes = heap.heap().used_bytes();
+  result.life = heap.newest().life;
+  result.records = heap.newest().sequence;
+  result.gaps = heap.newest().gaps.gaps().size();
+  const auto since_open = [&](uint64_t ticks) {
+    return ticks == 0 ? 0 : Clock::ToSeconds(ticks - heap.opened_ticks());
+  };
+  result.ready_seconds = since_open(heap.ready_ticks());
+  result.adopted_seconds = since_open(heap.adopted_ticks());
+  return result;
+}
+
+}  // namespace dbx

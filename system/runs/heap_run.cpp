@@ -1,0 +1,163 @@
+#include "system/runs/heap_run.h"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "logging/format.h"
+
+namespace dbx {
+namespace {
+
+constexpr size_t kExtentBytesMin = 64 << 10;
+
+// Of every table in the database, 16 slots fit.
+size_t ExtentBytesFor(const Database& database) {
+  size_t most = 0;
+  for (uint16_t i = 0; i < database.table_count(); ++i) {
+    most = std::max(most, heap_format::SlotBytes(database.table(TableId(i)).tuple_bytes()));
+  }
+  return std::max(kExtentBytesMin, std::bit_ceil(VersionHeap::kSlotsPerExtentMin * most));
+}
+
+// The rows that are expected, a fifth more for the uneven hashes of keys and as much again for versions that are
+// superseded and not free yet; in each partition an extent that is not full.
+size_t BytesFor(const Database& database, size_t extent_bytes) {
+  size_t extents = 0;
+  for (uint16_t i = 0; i < database.table_count(); ++i) {
+    const Schema& schema = database.table(TableId(i)).schema();
+    const size_t slots = extent_bytes / heap_format::SlotBytes(schema.tuple_bytes);
+    const size_t partitions = Table::PartitionsFor(schema);
+    const size_t rows = (schema.expected_rows + partitions - 1) / partitions;
+    extents += partitions * ((rows + rows / 5 + slots - 1) / slots + 1);
+  }
+  constexpr size_t kSpareExtents = 64;
+  return VersionHeap::BytesFor(extents + extents / 5 + kSpareExtents, extent_bytes);
+}
+
+std::vector<Superblock::OfTable> ShapeOf(const Database& database) {
+  std::vector<Superblock::OfTable> tables;
+  for (uint16_t i = 0; i < database.table_count(); ++i) {
+    const Table& table = database.table(TableId(i));
+    tables.push_back({Table::PartitionsFor(table.schema()), table.tuple_bytes()});
+  }
+  return tables;
+}
+
+void CheckSuperblock(const Superblock& superblock, const RunNames& names, const Database& database) {
+  const auto refuse = [&](const char* why) {
+    throw Error(ExitStatus::kMismatch, "cannot recover " + names.heap_path + "@0: " + why);
+  };
+  if (superblock.heap_id != names.run_id || superblock.database_id != names.database_id) {
+    refuse("the heap of another run");
+  }
+  if (superblock.schema_hash != names.schema_hash || superblock.tables != ShapeOf(database)) {
+    refuse("a heap of tables of another shape");
+  }
+  if (superblock.state == Superblock::State::kLoading) refuse("its load was never complete");
+}
+
+// Of a log that was found again.
+void CheckRecord(const std::optional<GapRecord>& record, const std::string& path) {
+  if (!record) throw Error(ExitStatus::kCorrupt, path + "@0: it has no valid record of this heap");
+  if (record->c_d > format::kTimestampMax / 2) {
+    throw Error(ExitStatus::kCorrupt, path + "@0: a timestamp in it leaves no room for those to come");
+  }
+}
+
+}  // namespace
+
+HeapRun::HeapRun(Database& database, std::unique_ptr<PersistentMemory> memory,
+                 std::unique_ptr<PersistentMemory> gaps_memory, const Superblock& superblock)
+    : database_(database),
+      memory_(std::move(memory)),
+      gaps_memory_(std::move(gaps_memory)),
+      superblock_(superblock),
+      opened_ticks_(Clock::NowTicks()) {
+  heap_ = std::make_unique<VersionHeap>(*memory_, superblock.extent_bytes, database.workers());
+  database.KeepVersionsIn(*heap_);
+  gaps_ = std::make_unique<GapLog>(*gaps_memory_, superblock.heap_id);
+}
+
+std::unique_ptr<HeapRun> HeapRun::Create(FileSystem& files, const RunNames& names, uint64_t heap_bytes,
+                                         FlushInstruction flush, Database& database) {
+  Superblock superblock;
+  superblock.heap_id = names.run_id, superblock.database_id = names.database_id;
+  superblock.schema_hash = names.schema_hash;
+  superblock.extent_bytes = ExtentBytesFor(database);
+  superblock.heap_bytes = heap_bytes != 0 ? heap_bytes : BytesFor(database, superblock.extent_bytes);
+  superblock.tables = ShapeOf(database);
+  auto memory = files.MapPersistent(names.heap_path, {.create_bytes = superblock.heap_bytes, .flush = flush});
+  auto gaps = files.MapPersistent(names.gaps_path, {.create_bytes = GapLog::kBytes, .flush = flush});
+  std::unique_ptr<HeapRun> run(new HeapRun(database, std::move(memory), std::move(gaps), superblock));
+  WriteSuperblock(*run->memory_, superblock);
+  return run;
+}
+
+std::unique_ptr<HeapRun> HeapRun::Open(FileSystem& files, const RunNames& names, bool private_copy,
+                                       FlushInstruction flush, Database& database) {
+  const PersistentMapping mapping{.copy_on_write = private_copy, .flush = flush};
+  auto memory = files.MapPersistent(names.heap_path, mapping);
+  const Superblock superblock = ReadSuperblock(memory->bytes(), names.heap_path);
+  CheckSuperblock(superblock, names, database);
+  auto gaps = files.MapPersistent(names.gaps_path, mapping);
+  std::unique_ptr<HeapRun> run(new HeapRun(database, std::move(memory), std::move(gaps), superblock));
+  CheckRecord(run->gaps_->newest(), names.gaps_path);
+  run->adoption_ = std::make_unique<Adoption>(database, LosersOf(run->newest()), run->newest().c_d);
+  return run;
+}
+
+void HeapRun::EndLoad() {
+  for (uint32_t worker = 0; worker < database_.workers(); ++worker) heap_->writer(WorkerId(worker)).Drain();
+  superblock_.state = Superblock::State::kLoaded;
+  WriteSuperblock(*memory_, superblock_);
+  gaps_->Append(FirstRecordOf(superblock_.heap_id, database_.workers()));
+  ready_ticks_ = Clock::NowTicks();
+  NoteAdopted();
+}
+
+void HeapRun::StartLife(uint32_t threads) {
+  const uint64_t life = newest().life + 1;
+  if (life > uint64_t{1} << (TxnId::kSequenceBits - kSequenceBitsOfLife)) {
+    throw Error(ExitStatus::kNoSpace, "the heap has had " + std::to_string(life - 1) +
+                                          " lives, and there are no numbers for the transactions of one more");
+  }
+  // Where all of the gaps do not fit into a record, the losers go first: they are the same whatever life follows.
+  const size_t gaps = LosersOf(newest()).gaps().size();
+  const bool sweep_first = !GapLog::Fits(gaps, database_.workers());
+  if (sweep_first) AdoptAll(threads);
+  gaps_->Append(NextLifeOf(newest(), database_.workers(), FirstSequenceOf(life), sweep_first));
+  ready_ticks_ = Clock::NowTicks();
+}
+
+void HeapRun::AdoptAll(uint32_t threads) {
+  if (adoption_ == nullptr) return;
+  adoption_->AdoptAll(threads);
+  NoteAdopted();
+}
+
+HeapOptions HeapRun::OptionsOfLog(uint64_t flush_interval_us) {
+  HeapOptions options;
+  options.heap = memory_.get();
+  options.gaps = gaps_.get();
+  options.workers = database_.workers();
+  options.flush_interval_us = flush_interval_us;
+  if (adoption_ == nullptr) return options;
+  options.is_swept = [this] { return adoption_->is_complete(); };
+  options.sweep = [this](WorkerId worker) {
+    if (adoption_->SweepOne(worker)) return true;
+    if (!adoption_->is_complete()) return true;  // another worker adopts the last ones
+    NoteAdopted();
+    return false;
+  };
+  return options;
+}
+
+void HeapRun::NoteAdopted() {
+  uint64_t before = 0;
+  adopted_ticks_.compare_exchange_strong(before, Clock::NowTicks());
+}
+
+}  // namespace dbx
