@@ -14,6 +14,7 @@ namespace dbx {
 
 Adoption::Adoption(Database& database, GapSet losers, uint64_t stamps_end)
     : database_(database), losers_(std::move(losers)), stamps_end_(stamps_end) {
+  CheckTables();
   for (uint16_t i = 0; i < database.table_count(); ++i) {
     Table& table = database.table(TableId(i));
     table.versions()->FindExtents();
@@ -23,6 +24,19 @@ Adoption::Adoption(Database& database, GapSet losers, uint64_t stamps_end)
     }
   }
   unadopted_.store(places_.size(), std::memory_order_relaxed);
+}
+
+void Adoption::CheckTables() const {
+  const size_t tables = database_.table_count();
+  if (tables == 0) return;
+  const auto directory = database_.table(TableId(0)).versions()->heap().directory();
+  for (size_t extent = 0; extent < directory.size(); ++extent) {
+    const uint64_t word = directory[extent].load(std::memory_order_relaxed);
+    if (word == 0 || heap_format::TableOf(word).value() < tables) continue;
+    throw Error(ExitStatus::kCorrupt, "extent " + std::to_string(extent) + " of the heap belongs to table " +
+                                          std::to_string(heap_format::TableOf(word).value()) + ", and there are " +
+                                          std::to_string(tables));
+  }
 }
 
 void Adoption::CheckAll(uint32_t threads, bool checksums) const {

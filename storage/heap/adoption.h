@@ -61,6 +61,7 @@ class Adoption {
     uint64_t partition;
   };
 
+  void CheckTables() const;
   Found Inspect(const Table& table, uint64_t partition, bool checksums) const;
   void CheckSlot(const Table& table, uint64_t partition, const HeapSlot& slot, bool checksum) const;
   void Sort(const Table& table, std::vector<HeapSlot*>& counted, Found& found) const;

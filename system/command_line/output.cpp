@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "system/command_line/backup_record.h"
+#include "system/command_line/heap_record.h"
 #include "system/command_line/json_values.h"
 #include "system/command_line/parse_options.h"
 
@@ -256,6 +257,7 @@ Json RunMetrics(const Options& options, const RunResult& r, const WorkerTotals& 
   AddLogMetrics(options, r, m);
   m["central_log"] = CentralLogJson(r.central_log);
   m["checkpoints"] = CheckpointsJson(r.checkpoints);
+  m["heap"] = HeapJson(r.heap);
   m["deadlocks"] = DeadlocksJson(r.deadlocks);
   m["latency_us"] = LatencyJson(r.latency);
   m["commit_parts_us"] = CommitPartsJson(r.commit_parts);
@@ -299,6 +301,7 @@ Json RecoveryMetrics(const Options& options, const RecoveryResult& r) {
           {"throughput", Ratio(static_cast<double>(r.recovered), r.replay_seconds)},
           {"bytes_per_second", Ratio(static_cast<double>(r.log_bytes), r.replay_seconds)},
           {"restart", RestartJson(r)},
+          {"heap", HeapJson(r.heap)},
           {"run_number", r.run_number},
           {"simd", r.simd},
           {"unsynced", options.log_no_flush},
@@ -487,7 +490,7 @@ std::string RunSummary(const Json& record) {
          fmt::format("Throughput: {:.2f}\n", Number(record.at("metrics"), "throughput_acknowledged")) +
          RunLine(record) + MixLine(record) + CommitPartsLine(record.at("metrics")) +
          TimeSharesLine(record.at("metrics")) + CentralLogLine(record.at("metrics")) +
-         CheckpointsLine(record.at("metrics"));
+         CheckpointsLine(record.at("metrics")) + HeapLine(record.at("metrics"));
 }
 
 // One line for a recovery that began over a checkpoint of rows of the run itself.
@@ -501,6 +504,12 @@ std::string RowCheckpointText(const Json& m) {
 
 std::string RecoverySummary(const Json& record) {
   const Json& m = record.at("metrics");
+  if (const auto of_heap = RecoveredHeapLine(m)) {
+    return *of_heap +
+           fmt::format("seconds: open {:.3f}, check and adopt {:.3f}, verify {:.3f}\n", Number(m, "open_seconds"),
+                       Number(m, "replay_seconds"), Number(m, "verify_seconds")) +
+           HeapLine(m) + VerifiedText(record) + "\n";
+  }
   std::string ends = m.at("clean_end").get<bool>() ? "a clean end" : "no clean end";
   if (Count(m, "torn_logs") > 0) ends += fmt::format(", {} of the logs torn", Count(m, "torn_logs"));
   if (Count(m, "cut_bytes") > 0) ends += fmt::format(", {} bytes cut", Count(m, "cut_bytes"));

@@ -59,6 +59,10 @@ uint64_t PreallocatedBytes(const Options& options, const LogTraits& traits, uint
 
 // A scheme with one log has a stripe of it in each directory.
 uint32_t StripesOf(const Options& options, const LogTraits& traits) {
+  if (traits.version_heap && options.log_dirs.size() > 1) {
+    throw Error(ExitStatus::kUsage,
+                std::string(traits.name) + " keeps its heap in one directory: name one in --log_dir");
+  }
   if (!traits.single_stream) return 1;
   if (options.log_dirs.size() > format::kMaxLogs) {
     throw Error(ExitStatus::kUsage, std::string(traits.name) + " stripes its log over at most " +

@@ -95,6 +95,33 @@ TEST_F(GapLogTest, RecordsOfAnySizeUpToTheLargestFit) {
   EXPECT_FALSE(GapLog::Fits(4096, 0));
 }
 
+TEST(LosersTest, AreWhatIsListedAndWhatWasPromisedBeyondCp) {
+  GapRecord record = FirstRecordOf(kHeap, 2, 100);
+  EXPECT_EQ(LosersOf(record).gaps(), (std::vector<GapSet::Gap>{{2, 102}}));
+  record.c_p = 50, record.c_d = 150;
+  record.gaps.Add({10, 20});
+  record.long_runners = {{40}, {49}};
+  EXPECT_EQ(LosersOf(record).gaps(), (std::vector<GapSet::Gap>{{10, 20}, {40, 41}, {49, 50}, {51, 150}}));
+}
+
+TEST(NextLifeTest, BeginsAboveAllStampsThatWerePromisedAndCarriesTheLosers) {
+  GapRecord record = FirstRecordOf(kHeap, 2, 100);
+  record.c_p = 50, record.c_d = 150, record.sequence = 7, record.clean = true;
+  record.digest.emplace(1, 2);
+  record.gaps.Add({10, 20});
+  record.long_runners = {{40}};
+  const GapRecord next = NextLifeOf(record, 3, 1000, /*drop_gaps=*/false, 60);
+  EXPECT_EQ(next.life, 2u);
+  EXPECT_EQ(next.sequence, 8u);
+  EXPECT_EQ(next.c_p, 149u);
+  EXPECT_EQ(next.c_d, 210u);
+  EXPECT_EQ(next.gaps.gaps(), LosersOf(record).gaps());
+  EXPECT_TRUE(next.long_runners.empty());
+  EXPECT_FALSE(next.clean || next.digest);
+  EXPECT_EQ(next.last_sequences, (std::vector<uint64_t>{1000, 1000, 1000}));
+  EXPECT_TRUE(NextLifeOf(record, 3, 1000, /*drop_gaps=*/true, 60).gaps.empty());
+}
+
 TEST_F(GapLogTest, NoByteOfARecordMayChange) {
   Opened().Append(RecordOf(1));
   std::vector<std::byte> bytes(memory_->bytes().begin(), memory_->bytes().begin() + GapLog::kBlockBytes);

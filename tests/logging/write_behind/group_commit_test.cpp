@@ -160,6 +160,74 @@ TEST_F(TightGroupCommitTest, AStampBeyondTheDurableLimitIsKeptUntilARecordRaises
   EXPECT_GE(Newest().sequence, 15u);
 }
 
+TEST_F(GroupCommitTest, ARecordKnowsTheLastSequenceThatItCovers) {
+  Write(0, 3), Write(0, 4);
+  commits_->Commit();
+  EXPECT_EQ(Newest().last_sequences, (std::vector<uint64_t>{2, 0, 0}));
+  // A bound of worker 1 keeps c_p below the next transactions of worker 0.
+  commits_->Announce(WorkerId(1));
+  Write(0, 5), Write(0, 6);
+  commits_->Commit();
+  EXPECT_EQ(Newest().last_sequences, (std::vector<uint64_t>{2, 0, 0}));
+  commits_->Undrawn(WorkerId(1));
+  commits_->Commit();
+  EXPECT_EQ(Newest().last_sequences, (std::vector<uint64_t>{4, 0, 0}));
+}
+
+TEST_F(GroupCommitTest, ALongRunnerIsNoTransactionThatIsCovered) {
+  Write(0, 3);
+  const uint64_t drawn = Draw(0);
+  commits_->Drawn(WorkerId(0), Timestamp(drawn));
+  Write(1, 4);
+  commits_->Commit();
+  EXPECT_EQ(Newest().long_runners, (std::vector<LongRunner>{{drawn}}));
+  EXPECT_EQ(Newest().last_sequences, (std::vector<uint64_t>{1, 1, 0}));
+  Close(0, drawn);
+  commits_->Commit();
+  EXPECT_EQ(Newest().last_sequences, (std::vector<uint64_t>{2, 1, 0}));
+}
+
+TEST_F(GroupCommitTest, ClosedTransactionsThatNoRecordCoversAreNeverOverwritten) {
+  for (uint64_t i = 0; i < 3 * ClosedTransactions::kEntries; ++i) {
+    commits_->AwaitRoom(WorkerId(2));
+    const uint64_t stamp = Draw(2);
+    commits_->Drawn(WorkerId(2), Timestamp(stamp));
+    Close(2, stamp);
+  }
+  commits_->Commit();
+  EXPECT_EQ(Newest().last_sequences[2], 3 * ClosedTransactions::kEntries);
+  EXPECT_GE(Newest().sequence, 4u);
+}
+
+TEST_F(GroupCommitTest, TheLastRecordSaysThatTheLifeHasEndedAndNoOtherDoes) {
+  const Committed txn = Write(0, 3);
+  commits_->Commit();
+  EXPECT_FALSE(Newest().clean);
+  Write(1, 4);
+  commits_->End(std::pair<uint64_t, uint64_t>(5, 6));
+  EXPECT_TRUE(IsDurable(txn));
+  EXPECT_TRUE(Newest().clean);
+  EXPECT_EQ(Newest().digest, std::optional(std::pair<uint64_t, uint64_t>(5, 6)));
+  EXPECT_EQ(Newest().c_p, clock_.load());
+  EXPECT_EQ(Newest().last_sequences, (std::vector<uint64_t>{1, 1, 0}));
+}
+
+TEST_F(GroupCommitTest, GapsAreCarriedUntilTheyAreDropped) {
+  GapRecord record = NextLifeOf(Newest(), kWorkers, 100, /*drop_gaps=*/false, 50);
+  const std::vector<GapSet::Gap> gaps = record.gaps.gaps();
+  ASSERT_EQ(gaps, (std::vector<GapSet::Gap>{{2, 101}}));
+  clock_.store(record.c_p);
+  gaps_->Append(record);
+  commits_.emplace(*memory_, *gaps_, clock_, kWorkers, 50);
+  Write(0, 3);
+  commits_->Commit();
+  EXPECT_EQ(Newest().gaps.gaps(), gaps);
+  EXPECT_EQ(Newest().life, 1u);
+  commits_->DropGaps();
+  commits_->Commit();
+  EXPECT_TRUE(Newest().gaps.empty());
+}
+
 TEST_F(GroupCommitTest, AnOwnFlushLeavesNothingToTheCommit) {
   const Committed txn = Write(0, 3);
   commits_->Flush(WorkerId(0));

@@ -53,7 +53,7 @@ class BackupRunTest : public ::testing::Test {
       for (uint32_t page = 0; page < pages.page_count(); ++page) PageSpace::Latched(pages, page).SetDirty();
     }
     return LogStorage(files).Create(
-        options, traits_, 1, [](uint64_t) {}, database_, continuation);
+        options, traits_, 1, [](const RunNames&) {}, database_, continuation);
   }
   OldRuns Open(FaultyFileSystem& files, const Options& options = Base()) { return LogStorage(files).Open(options); }
   // What opening the newest run says after a change of its files.

@@ -502,7 +502,7 @@ TEST_P(TwoProcessesTest, ARunLocksItsDirectoriesToItsEnd) {
   LogStorage storage(*files_);
   Database database({}, 1);
   const NewLogFiles files = storage.Create(
-      Base(), LogTraits{}, 0, [](uint64_t) {}, database);
+      Base(), LogTraits{}, 0, [](const RunNames&) {}, database);
   EXPECT_EQ(RefusalOf(Continuing()),
             "cannot continue run-0002: another process is using a/run-0002; wait until it has ended");
 }

@@ -69,6 +69,7 @@ Options OptionsOf(const Cell& cell, uint64_t seed) {
   // Two directories, so that two writers run when there are two logs; a limit, so that preallocated files are small.
   options.log_dirs = {"a", "b"};
   options.log_limit_bytes = 24 << 20;
+  if (HasVersionHeap(options.log)) options.log_dirs = {"a"};
   return options;
 }
 
@@ -248,7 +249,8 @@ TEST_P(CrashTest, AFailedSyncEndsTheRunAndLosesNoAcknowledged) {
   FaultyFileSystem files;
   LogStorage storage(files);
   // Some flushes in; creating the file and its header takes the first two.
-  files.Fail(FaultyFileSystem::Operation::kSync, 12, EIO, /*for_good=*/false, "log-00.log");
+  const char* const file = HasVersionHeap(options.log) ? "gaps.log" : "log-00.log";
+  files.Fail(FaultyFileSystem::Operation::kSync, 12, EIO, /*for_good=*/false, file);
   EXPECT_THROW(Registry::Global().Create(options)->Run(options, storage), Error);
   const Crash end{files.CrashImage(FaultyFileSystem::Crash::kDurableOnly, 0), ReadFile(ack_path_)};
   EXPECT_NE(Recover(base, end, 2).verified.find("c"), std::string::npos);

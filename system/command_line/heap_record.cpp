@@ -1,0 +1,56 @@
+#include "system/command_line/heap_record.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "system/command_line/json_values.h"
+
+namespace dbx {
+
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+// Of a restart from the heap's opening on; a new heap, and a recovery, serve nothing by it.
+std::string RestartText(const Json& heap) {
+  if (Count(heap, "life") < 2 || Number(heap, "first_acknowledged_seconds") == 0) return "";
+  return fmt::format(
+      "; from its opening on, transactions could run after {:.2f} ms, the first was acknowledged after {:.2f} ms, and "
+      "all was adopted after {:.0f} ms",
+      1e3 * Number(heap, "ready_seconds"), 1e3 * Number(heap, "first_acknowledged_seconds"),
+      1e3 * Number(heap, "adopted_seconds"));
+}
+
+}  // namespace
+
+Json HeapJson(const std::optional<HeapResult>& heap) {
+  if (!heap) return Json();
+  return {{"memory", heap->memory},
+          {"bytes", heap->bytes},
+          {"used_bytes", heap->used_bytes},
+          {"life", heap->life},
+          {"records", heap->records},
+          {"gaps", heap->gaps},
+          {"ready_seconds", heap->ready_seconds},
+          {"first_acknowledged_seconds", heap->first_acknowledged_seconds},
+          {"adopted_seconds", heap->adopted_seconds}};
+}
+
+std::string HeapLine(const Json& metrics) {
+  const Json& heap = metrics.at("heap");
+  if (heap.is_null()) return "";
+  return fmt::format("heap: {}, {:.1f} of {:.1f} MB in use, life {}, {} records in its log, gaps in the newest: {}{}\n",
+                     heap.at("memory").get<std::string>(), Number(heap, "used_bytes") / 1e6,
+                     Number(heap, "bytes") / 1e6, Count(heap, "life"), Count(heap, "records"), Count(heap, "gaps"),
+                     RestartText(heap));
+}
+
+std::optional<std::string> RecoveredHeapLine(const Json& metrics) {
+  if (metrics.at("heap").is_null()) return std::nullopt;
+  return fmt::format("recovered run-{:04}: the rows of its heap, nothing is replayed; {}\n",
+                     Count(metrics, "run_number"),
+                     metrics.at("clean_end").get<bool>() ? "a clean end" : "no clean end");
+}
+
+}  // namespace dbx

@@ -1,0 +1,20 @@
+// The parts of a record, and of the lines printed from it, that are about a persistent heap of versions (write-behind
+// logging). Parts of output.cpp, for schemes with a heap.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+
+#include "system/result.h"
+
+namespace dbx {
+
+// Null: the run has none.
+nlohmann::ordered_json HeapJson(const std::optional<HeapResult>& heap);
+// One line, or none. Of a run, or of a recovery.
+std::string HeapLine(const nlohmann::ordered_json& metrics);
+// How a recovery of a heap ended, in place of what is said of logs; none of any other.
+std::optional<std::string> RecoveredHeapLine(const nlohmann::ordered_json& metrics);
+
+}  // namespace dbx

@@ -1,0 +1,204 @@
+// The heap of a run from its load through its lives: what is refused, and that a restart changes nothing before its
+// first record.
+#include "system/runs/heap_run.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "tests/logging/caught.h"
+#include "tests/logging/device/faulty_file_system.h"
+
+namespace dbx {
+namespace {
+
+using Crash = FaultyFileSystem::Crash;
+
+constexpr uint32_t kWorkers = 2, kTupleBytes = 48;
+constexpr RowLayout kLayout{.cc_bytes = sizeof(RowVersions)};
+constexpr size_t kHeapBytes = 1 << 20;
+
+struct Opened {
+  explicit Opened(uint32_t tuple_bytes = kTupleBytes) {
+    database.ExpectVersionHeap();
+    Schema schema;
+    schema.name = "T";
+    schema.tuple_bytes = tuple_bytes;
+    schema.expected_rows = 2000;
+    database.CreateTable(schema);
+  }
+  void Create(FaultyFileSystem& files, const RunNames& names, uint64_t bytes = kHeapBytes) {
+    run = HeapRun::Create(files, names, bytes, FlushInstruction::kAuto, database);
+  }
+  void Load(uint64_t rows) {
+    std::byte tuple[kTupleBytes] = {};
+    for (Key key = 0; key < rows; ++key) database.table(TableId(0)).LoadRow(WorkerId(key % kWorkers), key, tuple);
+  }
+  void Open(FaultyFileSystem& files, const RunNames& names, bool private_copy = false) {
+    run = HeapRun::Open(files, names, private_copy, FlushInstruction::kAuto, database);
+  }
+  uint64_t row_count() { return database.table(TableId(0)).row_count(); }
+
+  Database database{kLayout, kWorkers};
+  std::unique_ptr<HeapRun> run;
+};
+
+class HeapRunTest : public ::testing::Test {
+ protected:
+  void CreateAndLoad(uint64_t rows = 100) {
+    first_.Create(files_, names_);
+    first_.Load(rows);
+    first_.run->EndLoad();
+  }
+  ExitStatus StatusOfOpening(FaultyFileSystem& files) {
+    Opened next;
+    return Caught([&] { next.Open(files, names_); }, what_);
+  }
+  void ExpectRefused(ExitStatus status, const std::string& why) {
+    EXPECT_EQ(StatusOfOpening(files_), status);
+    EXPECT_EQ(what_, why);
+  }
+  std::vector<std::byte> BytesOf(FaultyFileSystem& files, const std::string& path) {
+    const FileBytes bytes = files.Map(path);
+    return {bytes.bytes.begin(), bytes.bytes.end()};
+  }
+
+  RunNames names_{11, 12, 13, "heap.pm", "gaps.log"};
+  FaultyFileSystem files_;
+  Opened first_;
+  std::string what_;
+};
+
+TEST_F(HeapRunTest, ItsLoadIsDurableOnceItHasEnded) {
+  CreateAndLoad();
+  EXPECT_EQ(first_.run->newest().life, 1u);
+  EXPECT_EQ(first_.run->first_sequence(), 0u);
+  for (uint64_t seed = 0; seed < 10; ++seed) {
+    FaultyFileSystem crashed(files_.CrashImage(Crash::kSubset, seed));
+    Opened next;
+    next.Open(crashed, names_);
+    next.run->Check(2, /*checksums=*/true);
+    next.run->AdoptAll(2);
+    EXPECT_EQ(next.row_count(), 100u);
+  }
+}
+
+// Of a run that has no logs with their names yet, so that nothing is lost with it.
+TEST_F(HeapRunTest, ALoadThatWasCutIsRefused) {
+  first_.Create(files_, names_);
+  first_.Load(100);
+  ExpectRefused(ExitStatus::kMismatch, "cannot recover heap.pm@0: its load was never complete");
+  files_.Fail(FaultyFileSystem::Operation::kSync, 1, EIO);
+  EXPECT_EQ(Caught([&] { first_.run->EndLoad(); }, what_), ExitStatus::kIo);
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    FaultyFileSystem crashed(files_.CrashImage(Crash::kSubset, seed));
+    EXPECT_EQ(StatusOfOpening(crashed), ExitStatus::kMismatch);
+  }
+}
+
+TEST_F(HeapRunTest, ALifeFollowsAnotherAndNumbersItsTransactionsAnew) {
+  CreateAndLoad();
+  uint64_t before = first_.run->newest().c_d;
+  std::unique_ptr<FaultyFileSystem> files = std::make_unique<FaultyFileSystem>(files_.CrashImage(Crash::kDurableOnly));
+  for (uint64_t life = 2; life < 6; ++life) {
+    Opened next;
+    next.Open(*files, names_);
+    next.run->StartLife(1);
+    EXPECT_EQ(next.run->newest().life, life);
+    EXPECT_EQ(next.run->first_sequence(), (life - 1) << 32);
+    EXPECT_EQ(next.run->newest().last_sequences, std::vector<uint64_t>(kWorkers, (life - 1) << 32));
+    EXPECT_EQ(next.run->start().value(), before - 1);
+    before = next.run->newest().c_d;
+    next.run->AdoptAll(2);
+    EXPECT_EQ(next.row_count(), 100u);
+    files = std::make_unique<FaultyFileSystem>(files->CrashImage(Crash::kDurableOnly));
+  }
+}
+
+TEST_F(HeapRunTest, NothingIsChangedBeforeTheFirstRecordAndNothingAtAllInAPrivateCopy) {
+  CreateAndLoad();
+  // A loser, which an adoption frees.
+  HeapSlot* const slot = first_.database.table(TableId(0)).versions()->Take(WorkerId(0), 7, TxnId{9});
+  slot->begin.store(5);
+  first_.run->heap().writer(WorkerId(0)).WriteBack(reinterpret_cast<const std::byte*>(slot), sizeof(HeapSlot));
+  first_.run->heap().writer(WorkerId(0)).Drain();
+  FaultyFileSystem files(files_.CrashImage(Crash::kDurableOnly));
+  const auto heap = BytesOf(files, "heap.pm"), gaps = BytesOf(files, "gaps.log");
+  {
+    Opened copy;
+    copy.Open(files, names_, /*private_copy=*/true);
+    copy.run->Check(2, true);
+    copy.run->AdoptAll(2);
+    EXPECT_EQ(copy.row_count(), 100u);
+  }
+  EXPECT_TRUE(BytesOf(files, "heap.pm") == heap && BytesOf(files, "gaps.log") == gaps);
+  Opened next;
+  next.Open(files, names_);
+  next.run->Check(2, true);
+  EXPECT_TRUE(BytesOf(files, "heap.pm") == heap && BytesOf(files, "gaps.log") == gaps);
+  next.run->StartLife(1);
+  EXPECT_TRUE(BytesOf(files, "heap.pm") == heap);
+  EXPECT_FALSE(BytesOf(files, "gaps.log") == gaps);
+  EXPECT_TRUE(next.run->newest().gaps.Contains(5));
+}
+
+TEST_F(HeapRunTest, GapsThatDoNotFitIntoARecordAreSweptFirst) {
+  CreateAndLoad();
+  const auto memory = files_.MapPersistent("gaps.log", {});
+  GapLog log(*memory, names_.run_id);
+  GapRecord record = *log.newest();
+  record.sequence += 1;
+  record.c_p = 20'000, record.c_d = 20'100;
+  for (uint64_t low = 10; low < 16'400; low += 4) record.gaps.Add({low, low + 2});
+  for (; !GapLog::Fits(record.gaps.gaps().size(), kWorkers);) {
+    GapSet fewer;
+    for (size_t i = 0; i + 1 < record.gaps.gaps().size(); ++i) fewer.Add(record.gaps.gaps()[i]);
+    record.gaps = fewer;
+  }
+  log.Append(record);
+  FaultyFileSystem files(files_.CrashImage(Crash::kDurableOnly));
+  Opened next;
+  next.Open(files, names_);
+  next.run->StartLife(2);
+  EXPECT_TRUE(next.run->newest().gaps.empty());
+  EXPECT_EQ(next.row_count(), 100u);
+}
+
+TEST_F(HeapRunTest, AnotherRunsFilesAreRefused) {
+  CreateAndLoad();
+  names_.run_id = 99;
+  ExpectRefused(ExitStatus::kMismatch, "cannot recover heap.pm@0: the heap of another run");
+  names_.run_id = 11, names_.database_id = 99;
+  ExpectRefused(ExitStatus::kMismatch, "cannot recover heap.pm@0: the heap of another run");
+  names_.database_id = 12, names_.schema_hash = 99;
+  ExpectRefused(ExitStatus::kMismatch, "cannot recover heap.pm@0: a heap of tables of another shape");
+  names_.schema_hash = 13;
+  Opened other(kTupleBytes * 2);
+  EXPECT_EQ(Caught([&] { other.Open(files_, names_); }, what_), ExitStatus::kMismatch);
+  EXPECT_EQ(what_, "cannot recover heap.pm@0: a heap of tables of another shape");
+}
+
+TEST_F(HeapRunTest, ALogWithoutARecordIsRefused) {
+  CreateAndLoad();
+  const auto memory = files_.MapPersistent("gaps.log", {});
+  std::memset(memory->bytes().data(), 0, memory->bytes().size());
+  ExpectRefused(ExitStatus::kCorrupt, "gaps.log@0: it has no valid record of this heap");
+}
+
+TEST_F(HeapRunTest, AHeapThatIsTooSmallSaysSoAndAnAutomaticOneIsNot) {
+  first_.Create(files_, names_, 150 << 10);
+  EXPECT_EQ(Caught([&] { first_.Load(2000); }, what_), ExitStatus::kNoSpace);
+  EXPECT_NE(what_.find("--heap_bytes"), std::string::npos);
+  FaultyFileSystem files;
+  Opened other;
+  other.Create(files, names_, /*bytes=*/0);
+  other.Load(2000);
+  other.run->EndLoad();
+  EXPECT_EQ(other.row_count(), 2000u);
+  FaultyFileSystem too_small;
+  Opened third;
+  EXPECT_EQ(Caught([&] { third.Create(too_small, names_, 10'000); }, what_), ExitStatus::kUsage);
+}
+
+}  // namespace
+}  // namespace dbx
