@@ -208,6 +208,9 @@ class FaultyFileSystem final : public FileSystem {
 
   using Lock = std::unique_lock<std::recursive_mutex>;
 
+  // A word of mapped memory, unless a newer value of it is durable.
+  static void MakeDurable(Inode& file, size_t at, uint64_t word, uint64_t moment);
+
   // Throws the fault that is due for this operation; counts it.
   void Begin(Operation operation, const char* verb, const std::string& path, std::optional<uint64_t> offset = {});
   // The same of a sync of `file`, which loses the pending writes if it fails.

@@ -29,7 +29,9 @@ __attribute__((no_sanitize("thread"))) Line ReadLine(const std::byte* from) {
 // Memory that is stored to, one for all mappings of a file.
 struct FaultyFileSystem::Live {
   explicit Live(size_t size)
-      : bytes(static_cast<std::byte*>(std::aligned_alloc(kPageBytes, RoundedUp(size))), &std::free), size(size) {
+      : bytes(static_cast<std::byte*>(std::aligned_alloc(kPageBytes, RoundedUp(size))), &std::free),
+        size(size),
+        taken_at(size / kWordBytes + 1) {
     CHECK(bytes != nullptr);
     std::memset(bytes.get(), 0, RoundedUp(size));
   }
@@ -37,7 +39,18 @@ struct FaultyFileSystem::Live {
 
   const std::unique_ptr<std::byte, decltype(&std::free)> bytes;
   const size_t size;
+  // A word is written back in the order of the moments at which its value was taken, whatever the order of drains: a
+  // memory controller never puts an older value in place of a newer one. Guarded by the file system's mutex.
+  uint64_t moment = 0;
+  std::vector<uint64_t> taken_at;  // by word, of its durable value
 };
+
+void FaultyFileSystem::MakeDurable(Inode& file, size_t at, uint64_t word, uint64_t moment) {
+  uint64_t& taken_at = file.live->taken_at[at / kWordBytes];
+  if (taken_at >= moment) return;
+  taken_at = moment;
+  file.durable.Write(at, std::as_bytes(std::span(&word, 1)));
+}
 
 class FaultyFileSystem::MemoryWriter final : public PersistentWriter {
  public:
@@ -48,24 +61,35 @@ class FaultyFileSystem::MemoryWriter final : public PersistentWriter {
   void WriteBack(const std::byte* from, size_t bytes) override {
     const auto begin = static_cast<size_t>(from - inode_->live->bytes.get());
     CHECK(begin + bytes <= inode_->live->size);
+    const Lock lock(owner_.mutex_);
     for (size_t at = begin / kLineBytes * kLineBytes; at < begin + bytes; at += kLineBytes) {
-      lines_.emplace_back(at, ReadLine(inode_->live->bytes.get() + at));
+      lines_.push_back({at, ++inode_->live->moment, ReadLine(inode_->live->bytes.get() + at)});
     }
   }
   void Drain() override {
     const Lock lock(owner_.mutex_);
     owner_.Begin(Operation::kSync, "drain", path_);
     if (!owner_.syncs_lie_) {
-      for (const auto& [at, line] : lines_) inode_->durable.Write(at, std::as_bytes(std::span(line)));
+      for (const WrittenBack& line : lines_) {
+        for (size_t word = 0; word < line.words.size(); ++word) {
+          MakeDurable(*inode_, line.at + word * kWordBytes, line.words[word], line.moment);
+        }
+      }
     }
     lines_.clear();
   }
 
  private:
+  struct WrittenBack {
+    size_t at;
+    uint64_t moment;
+    Line words;
+  };
+
   FaultyFileSystem& owner_;
   const std::string path_;
   const InodePtr inode_;
-  std::vector<std::pair<size_t, Line>> lines_;
+  std::vector<WrittenBack> lines_;
 };
 
 class FaultyFileSystem::Memory final : public PersistentMemory {
@@ -152,7 +176,7 @@ void FaultyFileSystem::EvictWords(uint64_t seed, size_t lines) {
       const size_t at = random() % (file.live->size / kLineBytes) * kLineBytes;
       const Line now = ReadLine(file.live->bytes.get() + at);
       for (size_t word = 0; word < now.size(); ++word) {
-        if (random() % 2 == 0) file.durable.Write(at + word * kWordBytes, std::as_bytes(std::span(&now[word], 1)));
+        if (random() % 2 == 0) MakeDurable(file, at + word * kWordBytes, now[word], ++file.live->moment);
       }
     }
   });

@@ -78,6 +78,17 @@ TEST_F(FaultyMemoryTest, ADrainCoversItsOwnWriteBacksAlone) {
   EXPECT_EQ(Left(3), Values({0, 1}));
 }
 
+TEST_F(FaultyMemoryTest, ALateDrainDoesNotUndoALaterWriteBack) {
+  const auto one = memory_->NewWriter(), other = memory_->NewWriter();
+  words()[3] = 1;
+  one->WriteBack(At(3), 8);
+  words()[3] = 2;
+  other->WriteBack(At(3), 8);
+  other->Drain();
+  one->Drain();
+  EXPECT_EQ(Left(3), Values({2}));
+}
+
 TEST_F(FaultyMemoryTest, AWordThatIsEvictedIsDurable) {
   for (size_t word = 0; word < kWords; ++word) words()[word] = 1;
   files_.EvictWords(7, 1000);
