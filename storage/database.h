@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -34,10 +35,11 @@ class Database {
   }
 
   // The rows of tables that are created from now on have versions in a persistent heap, which is named once all tables
-  // are there: it outlives this. Throws as TableVersions.
+  // are there, with the number of each one's partitions: it outlives this. Throws as TableVersions.
   void ExpectVersionHeap() { in_heap_ = true; }
-  void KeepVersionsIn(VersionHeap& heap, uint64_t rows_per_partition = Table::kRowsPerPartition) {
-    for (const auto& table : tables_) table->KeepVersionsIn(heap, rows_per_partition);
+  void KeepVersionsIn(VersionHeap& heap, std::span<const uint64_t> partitions) {
+    CHECK(partitions.size() == tables_.size());
+    for (size_t i = 0; i < tables_.size(); ++i) tables_[i]->KeepVersionsIn(heap, partitions[i]);
   }
 
   // The tables that are created from now on are ordered, whatever their schemas say.

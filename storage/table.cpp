@@ -71,10 +71,9 @@ Table::Table(TableId id, Schema schema, const RowLayout& layout, uint32_t worker
   }
 }
 
-void Table::KeepVersionsIn(VersionHeap& heap, uint64_t rows_per_partition) {
+void Table::KeepVersionsIn(VersionHeap& heap, uint64_t partitions) {
   CHECK(in_heap_ && versions_ == nullptr);
-  versions_ =
-      std::make_unique<TableVersions>(heap, id_, schema_.tuple_bytes, PartitionsFor(schema_, rows_per_partition));
+  versions_ = std::make_unique<TableVersions>(heap, id_, schema_.tuple_bytes, partitions);
 }
 
 void Table::LoadRow(WorkerId worker, Key key, std::span<const std::byte> tuple) {

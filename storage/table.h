@@ -44,12 +44,7 @@ class Table {
         const std::optional<PagedRows>& paged = {}, bool in_heap = false);
 
   // Once, before any row is there: `heap` outlives this. Throws as TableVersions.
-  void KeepVersionsIn(VersionHeap& heap, uint64_t rows_per_partition = kRowsPerPartition);
-  // About so many rows share a partition.
-  static constexpr uint64_t kRowsPerPartition = 512;
-  static uint64_t PartitionsFor(const Schema& schema, uint64_t rows_per_partition = kRowsPerPartition) {
-    return std::max<uint64_t>(1, schema.expected_rows / rows_per_partition);
-  }
+  void KeepVersionsIn(VersionHeap& heap, uint64_t partitions);
 
   TableId id() const { return id_; }
   const Schema& schema() const { return schema_; }

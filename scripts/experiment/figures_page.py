@@ -9,7 +9,8 @@ from experiment.spec import Series
 
 TONE = {claims.HOLDS: "good", claims.SHAPE: "good", claims.CONTRADICTED: "bad", claims.UNKNOWN: "soft"}
 PAPERS = {"taurus": "Taurus (Xia et al., PVLDB 14(2), 2021)", "eleda": "ELEDA (Jung et al., PVLDB 11(2), 2017)",
-          "differential": "Differential logging (Lee, Kim, Cha, ICDE 2001)"}
+          "differential": "Differential logging (Lee, Kim, Cha, ICDE 2001)",
+          "write_behind": "Write-behind logging (Arulraj, Perron, Pavlo, PVLDB 10(4), 2016)"}
 
 
 def _pictures(data: FigureData, series: dict[str, Series], caption: str) -> str:

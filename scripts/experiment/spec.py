@@ -43,7 +43,7 @@ from experiment.host_scale import KNOWN_DEVICES, REAL_DEVICES
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 FOLDER = os.path.join(REPOSITORY, "experiments")
 PROGRAMS = ("rundb-all", "rundb-timed")
-PAPERS = ("taurus", "eleda", "differential")
+PAPERS = ("taurus", "eleda", "differential", "write_behind")
 OURS = "ablation"  # the folder of the figures that no paper has
 DEVICES = (*sorted({device for _, device in KNOWN_DEVICES}), *REAL_DEVICES)
 # Flags of a run that stand for several of the engine's (planning.py): directories with a log each; these, and as many

@@ -1,5 +1,5 @@
-// The parts of a record, and of the lines printed from it, that are about a persistent heap of versions (write-behind
-// logging). Parts of output.cpp, for schemes with a heap.
+// The parts of a record, and of the lines printed from it, that are about a persistent heap of versions (storage/heap).
+// Parts of output.cpp, for schemes with a heap.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

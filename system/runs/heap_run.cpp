@@ -12,6 +12,9 @@ namespace dbx {
 namespace {
 
 constexpr size_t kExtentBytesMin = 64 << 10;
+constexpr uint64_t kRowsPerPartition = 512;  // about
+
+uint64_t PartitionsFor(const Schema& schema) { return std::max<uint64_t>(1, schema.expected_rows / kRowsPerPartition); }
 
 // Of every table in the database, 16 slots fit.
 size_t ExtentBytesFor(const Database& database) {
@@ -29,7 +32,7 @@ size_t BytesFor(const Database& database, size_t extent_bytes) {
   for (uint16_t i = 0; i < database.table_count(); ++i) {
     const Schema& schema = database.table(TableId(i)).schema();
     const size_t slots = extent_bytes / heap_format::SlotBytes(schema.tuple_bytes);
-    const size_t partitions = Table::PartitionsFor(schema);
+    const size_t partitions = PartitionsFor(schema);
     const size_t rows = (schema.expected_rows + partitions - 1) / partitions;
     extents += partitions * ((rows + rows / 5 + slots - 1) / slots + 1);
   }
@@ -41,9 +44,16 @@ std::vector<Superblock::OfTable> ShapeOf(const Database& database) {
   std::vector<Superblock::OfTable> tables;
   for (uint16_t i = 0; i < database.table_count(); ++i) {
     const Table& table = database.table(TableId(i));
-    tables.push_back({Table::PartitionsFor(table.schema()), table.tuple_bytes()});
+    tables.push_back({PartitionsFor(table.schema()), table.tuple_bytes()});
   }
   return tables;
+}
+
+// The same but for partitions, of which a table has as many as when it was loaded.
+bool IsOfTables(const Superblock& superblock, const Database& database) {
+  const std::vector<Superblock::OfTable> shape = ShapeOf(database);
+  return std::ranges::equal(superblock.tables, shape, {}, &Superblock::OfTable::tuple_bytes,
+                            &Superblock::OfTable::tuple_bytes);
 }
 
 void CheckSuperblock(const Superblock& superblock, const RunNames& names, const Database& database) {
@@ -53,7 +63,7 @@ void CheckSuperblock(const Superblock& superblock, const RunNames& names, const 
   if (superblock.heap_id != names.run_id || superblock.database_id != names.database_id) {
     refuse("the heap of another run");
   }
-  if (superblock.schema_hash != names.schema_hash || superblock.tables != ShapeOf(database)) {
+  if (superblock.schema_hash != names.schema_hash || !IsOfTables(superblock, database)) {
     refuse("a heap of tables of another shape");
   }
   if (superblock.state == Superblock::State::kLoading) refuse("its load was never complete");
@@ -77,7 +87,9 @@ HeapRun::HeapRun(Database& database, std::unique_ptr<PersistentMemory> memory,
       superblock_(superblock),
       opened_ticks_(Clock::NowTicks()) {
   heap_ = std::make_unique<VersionHeap>(*memory_, superblock.extent_bytes, database.workers());
-  database.KeepVersionsIn(*heap_);
+  std::vector<uint64_t> partitions;
+  for (const Superblock::OfTable& table : superblock.tables) partitions.push_back(table.partitions);
+  database.KeepVersionsIn(*heap_, partitions);
   gaps_ = std::make_unique<GapLog>(*gaps_memory_, superblock.heap_id);
 }
 

@@ -22,8 +22,8 @@ TestEngine::TestEngine(const EngineOptions& options, const RowLayout& layout, co
   schema.expected_rows = 1000;
   schema.ordered = options.ordered;
   table_ = &database_.CreateTable(schema);
-  constexpr uint32_t kRowsPerPartition = 100;
-  if (log.version_heap) database_.KeepVersionsIn(*heap_, kRowsPerPartition);
+  constexpr uint64_t kPartitions[] = {10};
+  if (log.version_heap) database_.KeepVersionsIn(*heap_, kPartitions);
   std::vector<LogSet::Target> targets;
   for (uint32_t i = 0; i < options.logs; ++i) {
     auto device = files_.Create("log" + std::to_string(i), {});

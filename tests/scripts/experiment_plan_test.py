@@ -15,6 +15,7 @@ from experiment.data import FigureData
 
 
 OKABE_ITO = {"#000000", "#e69f00", "#56b4e9", "#009e73", "#f0e442", "#0072b2", "#d55e00", "#cc79a7"}
+COLOURS = OKABE_ITO | {"#8a8a8a", "#8c510a", "#6a3d9a"}
 
 
 def config_values(flags):
@@ -82,12 +83,12 @@ class SpecTest(unittest.TestCase):
             self.assertEqual(of_look.setdefault(look(one), configuration), configuration, one.name)
             if one.flags:
                 self.assertEqual(of_flags.setdefault(configuration, one.name), one.name)
-            self.assertIn(one.colour, OKABE_ITO | {"#8a8a8a", "#8c510a"}, one.name)
+            self.assertIn(one.colour, COLOURS, one.name)
 
     def test_the_main_jobs_plots_and_the_figures_draw_a_scheme_alike(self):
         series, alike = spec.load_series(), set()
         for (log, log_type), (colour, _) in looks.SCHEME_STYLE.items():
-            self.assertIn(colour, OKABE_ITO | {"#8a8a8a", "#8c510a"}, log)
+            self.assertIn(colour, COLOURS, log)
             for stripes in (1, 2):
                 cell = cells.Cell("YCSB", "NO_WAIT", log, log_type, stripes)
                 kinds = ("striped",) if stripes > 1 else ("none", "one_disk", "each")
@@ -97,7 +98,8 @@ class SpecTest(unittest.TestCase):
                     self.assertEqual(style.scheme_style(cell), (one.colour, one.marker), one.name)
                     alike.add(one.name)
         self.assertEqual(alike, {"none", "serial_data", "serial_data_raid0", "serial_command", "serial_command_raid0",
-                                 "plover", "silo_r", "taurus_data", "taurus_command", "eleda", "differential"})
+                                 "plover", "silo_r", "taurus_data", "taurus_command", "eleda", "differential",
+                                 "wbl_ready"})
 
     def test_no_two_schemes_share_a_colour(self):
         colours = [colour for colour, _ in looks.SCHEME_STYLE.values()]
@@ -181,10 +183,10 @@ class SpecTest(unittest.TestCase):
     def test_all_are_the_figures_of_the_papers_and_ours_are_asked_for_by_name(self):
         def papers_of(*words):
             return {figure.paper for figure in spec.select_figures(list(words), spec.load_series())}
-        self.assertEqual(papers_of("all"), {"taurus", "eleda", "differential"})
+        self.assertEqual(papers_of("all"), {"taurus", "eleda", "differential", "write_behind"})
         self.assertEqual(papers_of("ablation"), {"ablation"})
         for several in ((), ("all", "ablation")):
-            self.assertEqual(papers_of(*several), {"taurus", "eleda", "differential", "ablation"})
+            self.assertEqual(papers_of(*several), set(spec.PAPERS) | {"ablation"})
         for paper in spec.PAPERS:
             self.assertEqual(papers_of(paper), {paper})
         with self.assertRaisesRegex(spec.SpecError, "no figure is called 'fig99'"):

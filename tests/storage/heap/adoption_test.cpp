@@ -34,7 +34,8 @@ struct Mapped {
     schema.expected_rows = 400;
     schema.ordered = ordered;
     table = &database.CreateTable(schema);
-    database.KeepVersionsIn(heap, /*rows_per_partition=*/50);
+    constexpr uint64_t kPartitions[] = {8};
+    database.KeepVersionsIn(heap, kPartitions);
   }
   void Restart(const GapSet& losers = {}) { adoption.emplace(database, losers, kStampsEnd); }
   std::map<Key, uint64_t> Rows() {

@@ -298,7 +298,7 @@ TEST(Options, AnAckFileIsCheckedByVerifyOrNotTakenForARecovery) {
 TEST(Options, KnownButUnbuiltValuesSayWhatIsBuilt) {
   EXPECT_REFUSED("CC_ALG OCC is not built yet. Valid values: NO_WAIT, WAIT_DIE, DL_DETECT, SILO, TICTOC, HEKATON, MVCC",
                  {"--cc=OCC"});
-  EXPECT_REFUSED("LOG_TAURUS", {"--log=LOG_WBL"});
+  EXPECT_REFUSED("LOG_TAURUS", {"--log=LOG_ARIES"});
 }
 
 TEST(Options, MvccIsAnotherNameOfHekaton) {

@@ -19,12 +19,12 @@ constexpr RowLayout kLayout{.cc_bytes = sizeof(RowVersions)};
 constexpr size_t kHeapBytes = 1 << 20;
 
 struct Opened {
-  explicit Opened(uint32_t tuple_bytes = kTupleBytes) {
+  explicit Opened(uint32_t tuple_bytes = kTupleBytes, uint64_t expected_rows = 2000) {
     database.ExpectVersionHeap();
     Schema schema;
     schema.name = "T";
     schema.tuple_bytes = tuple_bytes;
-    schema.expected_rows = 2000;
+    schema.expected_rows = expected_rows;
     database.CreateTable(schema);
   }
   void Create(FaultyFileSystem& files, const RunNames& names, uint64_t bytes = kHeapBytes) {
@@ -81,6 +81,16 @@ TEST_F(HeapRunTest, ItsLoadIsDurableOnceItHasEnded) {
     next.run->AdoptAll(2);
     EXPECT_EQ(next.row_count(), 100u);
   }
+}
+
+// A workload may expect another number of rows with other options, such as the number of threads.
+TEST_F(HeapRunTest, ItsPartitionsAreThoseOfTheLoad) {
+  CreateAndLoad(1500);
+  Opened next(kTupleBytes, /*expected_rows=*/100'000);
+  next.Open(files_, names_, /*private_copy=*/true);
+  next.run->Check(2, /*checksums=*/true);
+  next.run->AdoptAll(2);
+  EXPECT_EQ(next.row_count(), 1500u);
 }
 
 // Of a run that has no logs with their names yet, so that nothing is lost with it.
