@@ -87,11 +87,12 @@ bool GapLog::Fits(size_t gaps, size_t workers) {
   return LengthOf(gaps, workers, workers) <= kRecordBlocksMax * kBlockBytes;
 }
 
-std::optional<GapRecord> GapLog::Decode(std::span<const std::byte> bytes, uint64_t heap_id) {
+std::optional<GapRecord> GapLog::Decode(std::span<const std::byte> bytes, std::optional<uint64_t> heap_id) {
   Header header;
   if (bytes.size() < sizeof header) return std::nullopt;
   std::memcpy(&header, bytes.data(), sizeof header);
-  if (header.magic != kMagic || header.heap_id != heap_id || header.length > bytes.size()) return std::nullopt;
+  if (header.magic != kMagic || header.length > bytes.size()) return std::nullopt;
+  if (heap_id && header.heap_id != *heap_id) return std::nullopt;
   if (header.length > kRecordBlocksMax * kBlockBytes) return std::nullopt;
   if (header.length != LengthOf(header.gaps, header.long_runners, header.workers)) return std::nullopt;
   if (ChecksumOf(bytes.first(header.length)) != header.checksum) return std::nullopt;
@@ -109,7 +110,7 @@ std::optional<GapRecord> GapLog::Decode(std::span<const std::byte> bytes, uint64
 
 GapLog::GapLog(PersistentMemory& memory, uint64_t heap_id) : memory_(memory), writer_(memory.NewWriter()) {
   const std::span<const std::byte> bytes = memory.bytes();
-  if (bytes.size() < kBytes) {
+  if (bytes.size() != kBytes) {
     throw Error(ExitStatus::kCorrupt,
                 "the log of the heap has " + std::to_string(bytes.size()) + " bytes and not " + std::to_string(kBytes));
   }

@@ -60,7 +60,7 @@ class GapLog {
   static constexpr size_t kBlockBytes = 4096, kBlocks = 64, kRecordBlocksMax = 16;
   static constexpr size_t kBytes = kBlocks * kBlockBytes;
 
-  // Over zeros, or what an earlier life has left. Throws Error (kCorrupt) where the memory is too small.
+  // Over zeros, or what an earlier life has left. Throws Error (kCorrupt) where the memory has another size.
   GapLog(PersistentMemory& memory, uint64_t heap_id);
 
   // The newest valid record of the heap.
@@ -71,8 +71,8 @@ class GapLog {
 
   // Whether a record of these, and of as many long runners as workers, fits.
   static bool Fits(size_t gaps, size_t workers);
-  // A valid record that begins here, if there is one.
-  static std::optional<GapRecord> Decode(std::span<const std::byte> bytes, uint64_t heap_id);
+  // A valid record of this heap, or of any, that begins here, if there is one.
+  static std::optional<GapRecord> Decode(std::span<const std::byte> bytes, std::optional<uint64_t> heap_id);
 
  private:
   PersistentMemory& memory_;

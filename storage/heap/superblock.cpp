@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "base/crc32c.h"
 #include "base/error.h"
+#include "storage/heap/version_heap.h"
 
 namespace dbx {
 namespace {
@@ -47,35 +48,43 @@ std::vector<std::byte> Encode(const Superblock& superblock) {
   return bytes;
 }
 
-[[noreturn]] void Refuse(const std::string& path, size_t offset, const std::string& why,
+[[noreturn]] void Refuse(const std::string& place, size_t offset, const std::string& why,
                          ExitStatus status = ExitStatus::kCorrupt) {
-  throw Error(status, path + "@" + std::to_string(offset) + ": " + why);
+  throw Error(status, place + "@" + std::to_string(offset) + ": " + why);
 }
 
 // That a heap can have this shape.
-void CheckShape(const Superblock& superblock, size_t bytes, size_t at, const std::string& path) {
+void CheckShape(const Superblock& superblock, size_t bytes, size_t at, const std::string& place) {
   if (superblock.heap_bytes != bytes) {
-    Refuse(path, at,
+    Refuse(place, at,
            "the file has " + std::to_string(bytes) + " bytes, and its superblock says " +
                std::to_string(superblock.heap_bytes));
   }
   const auto fits = [&](const Superblock::OfTable& table) {
     return table.partitions > 0 && table.partitions < uint64_t{1} << heap_format::kPartitionBits &&
-           heap_format::SlotBytes(table.tuple_bytes) <= superblock.extent_bytes;
+           heap_format::SlotBytes(table.tuple_bytes) * VersionHeap::kSlotsPerExtentMin <= superblock.extent_bytes;
   };
-  if (!std::has_single_bit(superblock.extent_bytes) || superblock.extent_bytes > bytes ||
+  if (!std::has_single_bit(superblock.extent_bytes) || superblock.extent_bytes < heap_format::kLineBytes ||
+      VersionHeap::BytesFor(1, superblock.extent_bytes) > bytes ||
       !std::all_of(superblock.tables.begin(), superblock.tables.end(), fits)) {
-    Refuse(path, at, "no heap has this shape");
+    Refuse(place, at, "no heap has this shape");
   }
 }
 
-// None: the copy is damaged.
-std::optional<Superblock> Decode(std::span<const std::byte> copy, size_t at, const std::string& path) {
+// Of a copy.
+bool IsWhole(std::span<const std::byte> copy) {
   Block block;
   std::memcpy(&block, copy.data(), sizeof block);
-  if (std::memcmp(block.magic, kMagic, sizeof kMagic) != 0 || ChecksumOf(copy) != block.checksum) return std::nullopt;
+  return std::memcmp(block.magic, kMagic, sizeof kMagic) == 0 && ChecksumOf(copy) == block.checksum;
+}
+
+// None: the copy is damaged.
+std::optional<Superblock> Decode(std::span<const std::byte> copy, size_t at, const std::string& place) {
+  if (!IsWhole(copy)) return std::nullopt;
+  Block block;
+  std::memcpy(&block, copy.data(), sizeof block);
   if (block.version != kVersion || block.features != 0) {
-    Refuse(path, at, "its version is not known", ExitStatus::kMismatch);
+    Refuse(place, at, "its version is not known", ExitStatus::kMismatch);
   }
   Superblock superblock;
   superblock.heap_id = block.heap_id, superblock.database_id = block.database_id;
@@ -84,7 +93,7 @@ std::optional<Superblock> Decode(std::span<const std::byte> copy, size_t at, con
   superblock.state = static_cast<Superblock::State>(block.state);
   if (block.table_count > Superblock::kTablesMax ||
       (superblock.state != Superblock::State::kLoading && superblock.state != Superblock::State::kLoaded)) {
-    Refuse(path, at, "no heap has this shape");
+    Refuse(place, at, "no heap has this shape");
   }
   superblock.tables.assign(block.tables, block.tables + block.table_count);
   return superblock;
@@ -103,16 +112,20 @@ void WriteSuperblock(PersistentMemory& memory, const Superblock& superblock) {
   }
 }
 
-Superblock ReadSuperblock(std::span<const std::byte> heap, const std::string& path) {
-  if (heap.size() < 2 * heap_format::kBlockBytes) Refuse(path, 0, "the file is too short for a heap");
+Superblock ReadSuperblock(std::span<const std::byte> heap, const std::string& place) {
+  if (heap.size() < 2 * heap_format::kBlockBytes) Refuse(place, 0, "the file is too short for a heap");
   for (size_t copy = 0; copy < 2; ++copy) {
     const size_t at = copy * heap_format::kBlockBytes;
-    const auto superblock = Decode(heap.subspan(at, heap_format::kBlockBytes), at, path);
+    const auto superblock = Decode(heap.subspan(at, heap_format::kBlockBytes), at, place);
     if (!superblock) continue;
-    CheckShape(*superblock, heap.size(), at, path);
+    CheckShape(*superblock, heap.size(), at, place);
     return *superblock;
   }
-  Refuse(path, 0, "both superblocks are damaged");
+  Refuse(place, 0, "both superblocks are damaged");
+}
+
+bool IsWholeSuperblock(std::span<const std::byte> heap, size_t copy) {
+  return IsWhole(heap.subspan(copy * heap_format::kBlockBytes, heap_format::kBlockBytes));
 }
 
 }  // namespace dbx

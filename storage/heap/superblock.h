@@ -42,8 +42,11 @@ struct Superblock {
 // Durable in both copies on return.
 void WriteSuperblock(PersistentMemory& memory, const Superblock& superblock);
 
-// The one of a heap, from its bytes, which `path` holds. Throws Error "PATH@OFFSET: why": kCorrupt where both copies
-// are damaged or say what cannot be, kMismatch for another version.
-Superblock ReadSuperblock(std::span<const std::byte> heap, const std::string& path);
+// The one of a heap, from its bytes. Throws Error "PLACE@OFFSET: why", for which `place` names the file and what it is
+// read for: kCorrupt where both copies are damaged or say what cannot be, kMismatch for another version.
+Superblock ReadSuperblock(std::span<const std::byte> heap, const std::string& place);
+
+// Whether the first or the second copy (0, 1) is undamaged, in a heap that has both.
+bool IsWholeSuperblock(std::span<const std::byte> heap, size_t copy);
 
 }  // namespace dbx

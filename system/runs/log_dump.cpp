@@ -5,7 +5,7 @@
 // all given files of the same run (logging/README.md, "What is valid"). With --backward the last record comes first.
 // A log that was truncated below what the newest backup or row checkpoint needs is read from there on: its run's
 // anchor, which is among the files or beside one of them, says where that is. The other files of a run are printed in a
-// few lines, and checked; of a part of a backup each page is.
+// few lines, and checked; of a part of a backup each page is, of the log of a heap's gaps each record.
 //
 // With --verify the files must be all logs of one run, and no records are printed unless --records asks for some.
 // Each fault is one line on standard error, "error: <what> <file>@<offset>: <why>"; the exit status is the first
@@ -411,6 +411,9 @@ class Dump {
   }
 
   static void CheckRun(const std::vector<DumpedLog>& logs) {
+    if (logs.empty()) {
+      throw Error(ExitStatus::kUsage, "--verify is of all logs of a run, and none is given; " + std::string(kUsage));
+    }
     std::vector<format::FileHeader> headers(logs.size());
     std::vector<std::string> paths(logs.size());
     for (const DumpedLog& log : logs) {

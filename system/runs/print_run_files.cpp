@@ -17,6 +17,7 @@
 #include "system/runs/checkpoint.h"
 #include "system/runs/continuation.h"
 #include "system/runs/log_directory.h"
+#include "system/runs/print_heap.h"
 #include "system/runs/row_anchor.h"
 
 namespace dbx {
@@ -211,6 +212,10 @@ bool PrintRunFile(const std::string& path, const std::function<void(const Error&
     PrintRowAnchor(path, files.Map(path).bytes);
   } else if (const auto part = ParseBackupFileName(BaseNameOf(path))) {
     PrintBackup(path, *part, files.Map(path).bytes, report);
+  } else if (BaseNameOf(path) == kHeapFileName) {
+    PrintHeap(path, report);
+  } else if (BaseNameOf(path) == kGapsFileName) {
+    PrintGaps(path, report);
   } else if (BaseNameOf(path) == kCommittedFileName) {
     PrintCommitted(path, files.Map(path).bytes);
   } else {

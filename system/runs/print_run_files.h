@@ -10,8 +10,8 @@
 
 namespace dbx {
 
-// False, and nothing is done, for a log. Throws Error for what makes no sense; damage of single pages of a backup goes
-// to `report`.
+// False, and nothing is done, for a log. Throws Error for what makes no sense; damage of single pages of a backup, or
+// of what a heap holds, goes to `report`.
 bool PrintRunFile(const std::string& path, const std::function<void(const Error&)>& report);
 
 }  // namespace dbx

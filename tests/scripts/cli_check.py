@@ -13,7 +13,6 @@ import re
 import shlex
 import shutil
 import signal
-import struct
 import subprocess
 import sys
 import tempfile
@@ -24,6 +23,7 @@ from typing import Callable
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(REPOSITORY, "scripts"))
 from child import KillClock
+from damages import HEADER_BYTES, cut, flip, logs_of, set_version, swap
 from experiment import spec
 
 BINARY = os.path.abspath(os.environ.get("DBX_BINARY", os.path.join(REPOSITORY, "rundb-all")))
@@ -36,6 +36,7 @@ SMALL = ["--workload=YCSB", "--synth_table_size=500", "--thread_cnt=2", "--max_t
 TAURUS = ["--cc=NO_WAIT", "--log=LOG_TAURUS", "--log_type=LOG_DATA", "--num_logger=2", *SMALL]
 ENDLESS = [argument for argument in TAURUS if "max_txns" not in argument] + ["--seconds=30"]
 SMALL_RING = ["--log_buffer_size=128K", "--flush_block_size=64K"]  # a flush takes no more, however late it comes
+WBL = ["--cc=HEKATON", "--log=LOG_WBL", "--log_type=LOG_DATA", *SMALL]
 SERIAL = ["--cc=NO_WAIT", "--log=LOG_SERIAL", "--log_type=LOG_COMMAND", *SMALL]
 
 # Flags that are refused before anything happens: exit status 2, and the words the line must hold.
@@ -159,51 +160,6 @@ def snapshot(directory: str) -> dict[str, str]:
     return found
 
 
-def crc32c(data: bytes) -> int:
-    crc = 0xFFFFFFFF
-    for byte in data:
-        crc ^= byte
-        for _ in range(8):
-            crc = (crc >> 1) ^ (0x82F63B78 if crc & 1 else 0)
-    return crc ^ 0xFFFFFFFF
-
-
-HEADER_BYTES = 4096  # two copies lead a log file (logging/README.md)
-VERSION_OFFSET, CRC_OFFSET = 8, 12
-
-
-def set_version(path: str, version: int) -> None:
-    """Both header copies claim another version, with right checksums."""
-    with open(path, "r+b") as file:
-        copy = bytearray(file.read(HEADER_BYTES))
-        struct.pack_into("<II", copy, VERSION_OFFSET, version, 0)
-        struct.pack_into("<I", copy, CRC_OFFSET, crc32c(bytes(copy)))
-        file.seek(0)
-        file.write(copy * 2)
-
-
-def flip(path: str, *offsets: int) -> None:
-    with open(path, "r+b") as file:
-        for offset in offsets:
-            file.seek(offset)
-            byte = file.read(1)[0]
-            file.seek(offset)
-            file.write(bytes([byte ^ 0x40]))
-
-
-def cut(path: str, size: int) -> None:
-    os.truncate(path, size)
-
-
-def files_of(directory: str, run: int = 1) -> list[str]:
-    folder = os.path.join(directory, f"run-{run:04d}")
-    return [os.path.join(folder, name) for name in sorted(os.listdir(folder))]
-
-
-def logs_of(directory: str, run: int = 1) -> list[str]:
-    return [path for path in files_of(directory, run) if path.endswith(".log")]
-
-
 @dataclass
 class Damage:
     """What is done to a copy of a run's logs, and what recovery must say to it."""
@@ -235,12 +191,6 @@ DAMAGES = (
     Damage("DurableBytesDamaged", "serial", lambda d: flip(logs_of(d)[0], 2 * HEADER_BYTES + 4500), 3),
     Damage("DurableBytesDamagedInOneOfTwo", "taurus", lambda d: flip(logs_of(d)[0], 2 * HEADER_BYTES + 4500), 3),
 )
-
-
-def swap(one: str, other: str) -> None:
-    os.rename(one, one + ".x")
-    os.rename(other, one)
-    os.rename(one + ".x", other)
 
 
 class Checks:

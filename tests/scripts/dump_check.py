@@ -12,8 +12,10 @@ import subprocess
 import sys
 import tempfile
 
-from cli_check import (BINARY, HEADER_BYTES, REPOSITORY, SERIAL, SMALL, TAURUS, TIMEOUT_SECONDS, Failed, cut, expect,
-                       files_of, flip, logs_of, run_checks, rundb)
+from cli_check import (BINARY, REPOSITORY, SERIAL, SMALL, TAURUS, TIMEOUT_SECONDS, WBL, Failed, expect, run_checks,
+                       rundb)
+from damages import (HEADER_BYTES, change_slot, cut, empty_gaps, files_of, flip, flip_tuple, gap_records, gaps_of,
+                     give_extent, heap_of, logs_of, promise_more, tear_newest_record)
 
 LOG_DUMP = os.path.abspath(os.environ.get("DBX_LOG_DUMP", os.path.join(REPOSITORY, "log_dump")))
 STREAM_OFFSET = 2 * HEADER_BYTES
@@ -179,6 +181,71 @@ class Checks:
         if len(re.findall("^  page ", done.stdout, re.M)) != pages - 1:
             raise Failed(f"of {pages} pages it prints {done.stdout}")
 
+    def heap(self) -> str:
+        """The directory of a run with a heap, made once, in a copy."""
+        if "heap" not in self.originals_:
+            self.originals_["heap"] = os.path.join(self.root_, "heap")
+            os.mkdir(self.originals_["heap"])
+            expect(rundb([*WBL, f"--log_dir={self.originals_['heap']}", "--verify"], self.root_), 0)
+        return self.copy("heap")
+
+    def a_heap_and_the_records_of_its_gaps_are_printed(self):
+        directory = self.heap()
+        done = dump(*files_of(directory))
+        expect(done, 0)
+        shows(done, "log 0 of 1, write_behind", r"heap: database \w{16}, run \w{16}, schema \w{16}, loaded, \d+ bytes",
+              r"extents of 65536 bytes, \d+ in use, \d+ free$", r"  by record \d+ of life 1, of which c_p is \d+",
+              r"  table 0: 1 partitions, tuples of \d+ bytes, .* 500 counted versions, .* 0 damaged$",
+              r"gaps: run \w{16}, \d+ valid records$",
+              r"  record \d+ .* life 1, .* clean end with digest \w{32}, 0 gaps, .* last sequences \d+ \d+; it counts$")
+        if len(re.findall("it counts", done.stdout)) != 1:
+            raise Failed(f"not one record counts: {done.stdout}")
+
+    def the_gaps_between_two_lives_are_printed(self):
+        directory = self.heap()
+        first_life = gap_records(gaps_of(directory))[-1]
+        expect(rundb(["--continue", "--verify", f"--log_dir={directory}"], self.root_), 0)
+        done = dump(*files_of(directory))
+        expect(done, 0)
+        gap = rf"\[{first_life.c_p + 1}, {first_life.c_d}\)"
+        shows(done, rf"  record {first_life.sequence + 1} .* life 2, c_p {first_life.c_d - 1}, .* 1 gaps {gap}",
+              r"  by record \d+ of life 2", " 500 counted versions", r"life 2, .* clean end .*; it counts$")
+
+    def one_superblock_suffices_and_two_damaged_ones_are_refused(self):
+        heap = heap_of(self.heap())
+        flip(heap, 100)
+        done = dump(heap)
+        expect(done, 0)
+        shows(done, "  superblock 0 is damaged; the other one counts", " 500 counted versions")
+        flip(heap, HEADER_BYTES + 100)
+        expect(dump(heap), 3, [f"cannot read {heap}@0: both superblocks are damaged"])
+
+    def a_torn_record_leaves_the_one_before(self):
+        directory = self.heap()
+        newest = gap_records(gaps_of(directory))[-1].sequence
+        tear_newest_record(directory)
+        done = dump(gaps_of(directory), heap_of(directory))
+        expect(done, 0)
+        shows(done, rf"record {newest - 1} .*; it counts$", f"  by record {newest - 1} of life 1")
+
+    def a_heap_without_a_record_tells_free_slots_from_others(self):
+        directory = self.heap()
+        empty_gaps(directory)
+        expect(dump(gaps_of(directory)), 3, [gaps_of(directory), "no valid record"])
+        done = dump(heap_of(directory))
+        expect(done, 0)
+        shows(done, "which versions count is not known", r"\d+ free, \d+ in use$")
+
+    def the_first_damage_of_a_heap_is_named_and_the_rest_counted(self):
+        for spoil, why in ((promise_more, "its stamp was never promised"), (flip_tuple, "its checksum does not match"),
+                           (lambda d: change_slot(d, 24, b"\7"), "it says that it is of another table"),
+                           (lambda d: give_extent(d, 9, 0), "an extent of a partition that is not there")):
+            directory = self.heap()
+            spoil(directory)
+            done = dump(heap_of(directory))
+            expect(done, 3, [f"damaged heap {heap_of(directory)}@", why])
+            shows(done, r"  table 0: ")
+
     def a_log_is_printed_backward(self):
         log, _ = self.logs("taurus")
         forward, backward = ([line for line in dump(*flags, log).stdout.splitlines() if line.startswith("  lsn ")]
@@ -229,6 +296,10 @@ class Checks:
     def bad_usage_is_refused(self):
         for arguments in ([], ["--nix", "log"], ["--records", "three", "log"], ["--records"]):
             expect(dump(*arguments), 2, ["usage: log_dump"])
+
+    def a_verification_wants_a_log(self):
+        heap = heap_of(self.heap())
+        expect(dump("--verify", heap), 2, ["--verify is of all logs", "usage: log_dump"])
 
     def a_directory_is_answered_with_a_file_in_it(self):
         first, _ = self.logs("taurus")
