@@ -361,6 +361,7 @@ coverage:
 	@find $(COVERAGE) -name '*.gcda' -delete
 	$(COVERAGE)/all_tests --gtest_brief=1 --gtest_filter='$(QUICK_TESTS)'
 	DBX_BINARY=$(COVERAGE)/rundb-all DBX_LOG_DUMP=$(COVERAGE)/log_dump $(PYTHON) tests/scripts/cli_check.py
+	DBX_BINARY=$(COVERAGE)/rundb-all DBX_LOG_DUMP=$(COVERAGE)/log_dump $(PYTHON) tests/scripts/heap_check.py
 	DBX_BINARY=$(COVERAGE)/rundb-all DBX_LOG_DUMP=$(COVERAGE)/log_dump $(PYTHON) tests/scripts/dump_check.py
 	$(PYTHON) tests/scripts/coverage_report.py $(COVERAGE)
 .PHONY: coverage

@@ -5,6 +5,7 @@
 #include <immintrin.h>
 #include <libpmem.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -175,11 +176,21 @@ FlushInstruction BestOf(FlushInstruction wanted) {
   return wanted == FlushInstruction::kAuto ? FlushInstructions().front() : wanted;
 }
 
+bool IsEmpty(const std::string& path) {
+  struct stat status;
+  return ::stat(path.c_str(), &status) == 0 && status.st_size == 0;
+}
+// Nothing can be mapped of it.
+[[noreturn]] void RefuseEmpty(const std::string& path) {
+  throw Error(ExitStatus::kCorrupt, "cannot map " + path + "@0: the file is empty");
+}
+
 std::unique_ptr<PersistentMemory> MapShared(const std::string& path, const PersistentMapping& mapping) {
   const bool create = mapping.create_bytes > 0;
   size_t bytes = 0;
   int is_pmem = 0;
   // The blocks are allocated: a store never finds the file system full.
+  if (!create && IsEmpty(path)) RefuseEmpty(path);
   void* const at =
       ::pmem_map_file(path.c_str(), mapping.create_bytes, create ? PMEM_FILE_CREATE : 0, 0644, &bytes, &is_pmem);
   if (at == nullptr) ThrowErrno(create ? "create" : "map", path, errno);
@@ -199,7 +210,8 @@ std::unique_ptr<PersistentMemory> MapPrivate(const std::string& path) {
   const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd.valid()) ThrowErrno("map", path, errno);
   const off_t bytes = ::lseek(fd.get(), 0, SEEK_END);
-  if (bytes <= 0) ThrowErrno("map", path, bytes == 0 ? ENODATA : errno);
+  if (bytes < 0) ThrowErrno("map", path, errno);
+  if (bytes == 0) RefuseEmpty(path);
   void* const at =
       ::mmap(nullptr, static_cast<size_t>(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, fd.get(), 0);
   if (at == MAP_FAILED) ThrowErrno("map", path, errno);

@@ -12,9 +12,9 @@
 
 namespace dbx {
 
-Adoption::Adoption(Database& database, GapSet losers, uint64_t stamps_end)
-    : database_(database), losers_(std::move(losers)), stamps_end_(stamps_end) {
-  CheckTables();
+Adoption::Adoption(Database& database, GapSet losers, uint64_t stamps_end, std::string place)
+    : database_(database), losers_(std::move(losers)), stamps_end_(stamps_end), place_(std::move(place)) {
+  CheckDirectory();
   for (uint16_t i = 0; i < database.table_count(); ++i) {
     Table& table = database.table(TableId(i));
     table.versions()->FindExtents();
@@ -26,16 +26,22 @@ Adoption::Adoption(Database& database, GapSet losers, uint64_t stamps_end)
   unadopted_.store(places_.size(), std::memory_order_relaxed);
 }
 
-void Adoption::CheckTables() const {
+void Adoption::CheckDirectory() const {
   const size_t tables = database_.table_count();
   if (tables == 0) return;
-  const auto directory = database_.table(TableId(0)).versions()->heap().directory();
-  for (size_t extent = 0; extent < directory.size(); ++extent) {
-    const uint64_t word = directory[extent].load(std::memory_order_relaxed);
-    if (word == 0 || heap_format::TableOf(word).value() < tables) continue;
-    throw Error(ExitStatus::kCorrupt, "extent " + std::to_string(extent) + " of the heap belongs to table " +
-                                          std::to_string(heap_format::TableOf(word).value()) + ", and there are " +
-                                          std::to_string(tables));
+  for (const Atomic<uint64_t>& word : database_.table(TableId(0)).versions()->heap().directory()) {
+    const uint64_t owner = word.load(std::memory_order_relaxed);
+    if (owner == 0) continue;
+    const uint64_t table = heap_format::TableOf(owner).value(), partition = heap_format::PartitionOf(owner);
+    if (table >= tables) {
+      Refuse(&word,
+             "an extent belongs to table " + std::to_string(table) + ", and there are " + std::to_string(tables));
+    }
+    const uint64_t partitions = database_.table(Database::IdOf(table)).versions()->partition_count();
+    if (partition >= partitions) {
+      Refuse(&word, "an extent belongs to partition " + std::to_string(partition) + " of table " +
+                        std::to_string(table) + ", which has " + std::to_string(partitions));
+    }
   }
 }
 
@@ -176,10 +182,14 @@ void Adoption::Sort(const Table& table, std::vector<HeapSlot*>& counted, Found& 
 }
 
 void Adoption::Refuse(const Table& table, const HeapSlot& slot, const char* why) const {
-  const auto& memory = table.versions()->heap().memory();
-  const auto offset = reinterpret_cast<const std::byte*>(&slot) - memory.bytes().data();
-  throw Error(ExitStatus::kCorrupt, "heap.pm@" + std::to_string(offset) + ": a slot of table " + table.schema().name +
-                                        " with stamp " + std::to_string(slot.begin.load()) + ": " + why);
+  Refuse(&slot,
+         "a slot of table " + table.schema().name + " with stamp " + std::to_string(slot.begin.load()) + ": " + why);
+}
+
+void Adoption::Refuse(const void* at, const std::string& why) const {
+  const auto& memory = database_.table(TableId(0)).versions()->heap().memory();
+  const auto offset = static_cast<const std::byte*>(at) - memory.bytes().data();
+  throw Error(ExitStatus::kCorrupt, place_ + "@" + std::to_string(offset) + ": " + why);
 }
 
 }  // namespace dbx

@@ -19,6 +19,7 @@
 
 #include <cstdint>
 #include <exception>
+#include <string>
 #include <vector>
 
 #include "base/host.h"
@@ -30,8 +31,9 @@ namespace dbx {
 class Adoption {
  public:
   // `losers`: the stamps that do not count. From `stamps_end` on no stamp was drawn. Throws Error (kCorrupt) for a
-  // directory that names what is not there. `database` has its versions in a heap, and outlives this.
-  Adoption(Database& database, GapSet losers, uint64_t stamps_end);
+  // directory that names what is not there; errors are "PLACE@OFFSET: why", for which `place` names the heap's file and
+  // what is wrong with it. `database` has its versions in a heap, and outlives this.
+  Adoption(Database& database, GapSet losers, uint64_t stamps_end, std::string place = "heap.pm");
   Adoption(const Adoption&) = delete;
   Adoption& operator=(const Adoption&) = delete;
 
@@ -61,17 +63,19 @@ class Adoption {
     uint64_t partition;
   };
 
-  void CheckTables() const;
+  void CheckDirectory() const;
   Found Inspect(const Table& table, uint64_t partition, bool checksums) const;
   void CheckSlot(const Table& table, uint64_t partition, const HeapSlot& slot, bool checksum) const;
   void Sort(const Table& table, std::vector<HeapSlot*>& counted, Found& found) const;
   void Adopt(WorkerId worker, Table& table, uint64_t partition);
   static void MakeFree(WorkerId worker, const TableVersions& versions, const std::vector<HeapSlot*>& slots);
   [[noreturn]] void Refuse(const Table& table, const HeapSlot& slot, const char* why) const;
+  [[noreturn]] void Refuse(const void* at, const std::string& why) const;  // `at` lies in the heap
 
   Database& database_;
   const GapSet losers_;
   const uint64_t stamps_end_;
+  const std::string place_;
   std::vector<Place> places_;  // the partitions that had extents at the restart
   Atomic<uint64_t> next_{0};   // of places_, to be swept
   Atomic<uint64_t> unadopted_{0};

@@ -66,15 +66,27 @@ void CheckSuperblock(const Superblock& superblock, const RunNames& names, const 
   if (superblock.schema_hash != names.schema_hash || !IsOfTables(superblock, database)) {
     refuse("a heap of tables of another shape");
   }
-  if (superblock.state == Superblock::State::kLoading) refuse("its load was never complete");
+  if (superblock.state == Superblock::State::kLoading)
+    refuse("its load was never complete, and nothing was served from it");
+}
+
+void CheckSize(const PersistentMemory& gaps, const std::string& path) {
+  if (gaps.bytes().size() == GapLog::kBytes) return;
+  throw Error(ExitStatus::kCorrupt, "cannot read " + path + "@0: the file has " + std::to_string(gaps.bytes().size()) +
+                                        " bytes, and a log of gaps has " + std::to_string(GapLog::kBytes));
 }
 
 // Of a log that was found again.
-void CheckRecord(const std::optional<GapRecord>& record, const std::string& path) {
-  if (!record) throw Error(ExitStatus::kCorrupt, path + "@0: it has no valid record of this heap");
-  if (record->c_d > format::kTimestampMax / 2) {
-    throw Error(ExitStatus::kCorrupt, path + "@0: a timestamp in it leaves no room for those to come");
+void CheckRecord(const std::optional<GapRecord>& record, const PersistentMemory& gaps, const std::string& path) {
+  const auto refuse = [&](const char* why, ExitStatus status = ExitStatus::kCorrupt) {
+    throw Error(status, "cannot recover " + path + "@0: " + why);
+  };
+  for (size_t at = 0; at < GapLog::kBytes && !record; at += GapLog::kBlockBytes) {
+    if (!GapLog::Decode(gaps.bytes().subspan(at), std::nullopt)) continue;
+    refuse("the log of gaps of another heap", ExitStatus::kMismatch);
   }
+  if (!record) refuse("no record in it is valid, and which versions count is not known without one");
+  if (record->c_d > format::kTimestampMax / 2) refuse("a timestamp in it leaves no room for those to come");
 }
 
 }  // namespace
@@ -101,6 +113,11 @@ std::unique_ptr<HeapRun> HeapRun::Create(FileSystem& files, const RunNames& name
   superblock.extent_bytes = ExtentBytesFor(database);
   superblock.heap_bytes = heap_bytes != 0 ? heap_bytes : BytesFor(database, superblock.extent_bytes);
   superblock.tables = ShapeOf(database);
+  const size_t bytes_min = VersionHeap::BytesFor(1, superblock.extent_bytes);
+  if (superblock.heap_bytes < bytes_min) {
+    throw Error(ExitStatus::kUsage, "--heap_bytes=" + std::to_string(heap_bytes) + " is too small for these tables: " +
+                                        std::to_string(bytes_min) + " bytes hold one extent, and each table needs one");
+  }
   auto memory = files.MapPersistent(names.heap_path, {.create_bytes = superblock.heap_bytes, .flush = flush});
   auto gaps = files.MapPersistent(names.gaps_path, {.create_bytes = GapLog::kBytes, .flush = flush});
   std::unique_ptr<HeapRun> run(new HeapRun(database, std::move(memory), std::move(gaps), superblock));
@@ -112,12 +129,14 @@ std::unique_ptr<HeapRun> HeapRun::Open(FileSystem& files, const RunNames& names,
                                        FlushInstruction flush, Database& database) {
   const PersistentMapping mapping{.copy_on_write = private_copy, .flush = flush};
   auto memory = files.MapPersistent(names.heap_path, mapping);
-  const Superblock superblock = ReadSuperblock(memory->bytes(), names.heap_path);
+  const Superblock superblock = ReadSuperblock(memory->bytes(), "cannot recover " + names.heap_path);
   CheckSuperblock(superblock, names, database);
   auto gaps = files.MapPersistent(names.gaps_path, mapping);
+  CheckSize(*gaps, names.gaps_path);
   std::unique_ptr<HeapRun> run(new HeapRun(database, std::move(memory), std::move(gaps), superblock));
-  CheckRecord(run->gaps_->newest(), names.gaps_path);
-  run->adoption_ = std::make_unique<Adoption>(database, LosersOf(run->newest()), run->newest().c_d);
+  CheckRecord(run->gaps_->newest(), *run->gaps_memory_, names.gaps_path);
+  run->adoption_ = std::make_unique<Adoption>(database, LosersOf(run->newest()), run->newest().c_d,
+                                              "damaged heap " + names.heap_path);
   return run;
 }
 
