@@ -36,14 +36,18 @@ Digest128 ReferenceDigest(const Options& options, FileSystem& files, const OldRu
   return DigestOf(expected, options.thread_cnt);
 }
 
-void CheckAcknowledged(const std::string& path, uint64_t run_id, const std::vector<uint64_t>& last_sequences) {
+// Those of an earlier life were checked, or lost, when the next one began: its record does not name them, nor workers
+// that it does not have.
+void CheckAcknowledged(const std::string& path, uint64_t run_id, const GapRecord& record) {
+  const std::vector<uint64_t>& last_sequences = record.last_sequences;
+  const uint64_t first = HeapRun::FirstSequenceOf(record.life);
   const auto acks = AckFile::Open(path, run_id);
   if (acks->unrecorded() > 0) {
     Violated("c failed: " + std::to_string(acks->unrecorded()) + " acknowledged transactions have no bit in " + path);
   }
   acks->ForEachAcknowledged([&](TxnId id) {
     const uint32_t worker = id.worker().value();
-    if (worker < last_sequences.size() && id.sequence() < last_sequences[worker]) return;
+    if (id.sequence() < (worker < last_sequences.size() ? last_sequences[worker] : first)) return;
     Violated("c failed: acknowledged transaction " + std::to_string(id.sequence()) + " of worker " +
              std::to_string(worker) + " is lost");
   });
@@ -74,7 +78,7 @@ Verification VerifyAdopted(const Options& options, FileSystem& files, const OldR
     checks += "b,";
   }
   if (acks != nullptr) {
-    CheckAcknowledged(options.ack_file, NamesOf(run).run_id, record.last_sequences);
+    CheckAcknowledged(options.ack_file, NamesOf(run).run_id, record);
     checks += "c,";
   }
   return {checks + "d", digest};
