@@ -51,12 +51,8 @@ void TableVersions::FindExtents() {
       if (word != 0 && heap_format::TableOf(word) == table_) visit(extent, heap_format::PartitionOf(word));
     }
   };
-  for_each_own([&](uint32_t extent, uint64_t partition) {
-    if (partition >= partitions_.size()) {
-      throw Error(ExitStatus::kCorrupt, "extent " + std::to_string(extent) + " of the heap belongs to partition " +
-                                            std::to_string(partition) + " of table " + std::to_string(table_.value()) +
-                                            ", which has " + std::to_string(partitions_.size()));
-    }
+  for_each_own([&](uint32_t, uint64_t partition) {
+    CHECK(partition < partitions_.size());
     ++first_extent_[partition + 1];
   });
   for (uint64_t partition = 0; partition < partitions_.size(); ++partition) {

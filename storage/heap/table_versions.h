@@ -76,8 +76,8 @@ class TableVersions {
 
   // ---- after a restart (adoption.h) ----
 
-  // The partitions that own extents of the heap hold slots of which nothing is known. Before any slot is taken. Throws
-  // Error (kCorrupt) where the directory names a partition that the table has not.
+  // The partitions that own extents of the heap hold slots of which nothing is known. Before any slot is taken.
+  // REQUIRES: the directory names no partition that the table has not.
   void FindExtents();
   bool has_unadopted() const { return unadopted_.load(std::memory_order_acquire) > 0; }
   Atomic<PartitionState>& StateOf(uint64_t partition) { return partitions_[partition].value.state; }
