@@ -26,30 +26,40 @@ class HeapVersions {
  public:
   explicit HeapVersions(WorkerId worker) : worker_(worker) {}
 
-  // A private copy of `old`, or one without a tuple yet. Throws Error (kNoSpace).
-  HeapSlot* Copy(const Table& table, Key key, TxnId txn, const HeapSlot* old) {
-    HeapSlot* const slot = table.versions()->Take(worker_, key, txn);
-    if (old != nullptr && !old->absent()) std::memcpy(slot->tuple(), old->tuple(), table.tuple_bytes());
-    return slot;
-  }
-  // Of a transaction that aborts, or did not write the row after all.
+  // For a new version. Throws Error (kNoSpace).
+  HeapSlot* Take(const Table& table, Key key, TxnId txn) { return table.versions()->Take(worker_, key, txn); }
+  // Of a transaction that aborts.
   void GiveBack(const Table& table, HeapSlot* slot) { table.versions()->Free(worker_, slot); }
 
-  // The slot becomes the newest version of the row, whose lock is held, at `stamp`; `present`: it has a tuple. It is
-  // not durable yet.
-  void Install(Table& table, Row* row, HeapSlot* slot, bool present, Timestamp stamp) {
-    if (!present) slot->flags = HeapSlot::kAbsent, slot->tuple_bytes = 0;
+  // The slot becomes the newest version of the row, whose lock is held, at `stamp`, with this tuple, or none if null.
+  // It is not durable yet; returned is how much of it is to be written back.
+  size_t Install(Table& table, Row* row, HeapSlot* slot, const std::byte* tuple, Timestamp stamp) {
+    size_t bytes = sizeof(HeapSlot);
+    if (tuple == nullptr) {
+      slot->flags = HeapSlot::kAbsent, slot->tuple_bytes = 0;
+    } else if (!Stream(*table.versions(), slot, tuple)) {
+      bytes += slot->tuple_bytes;
+    }
     RowVersions& versions = table.versions_of(row);
     HeapSlot* const old = versions.newest.load(std::memory_order_relaxed);
     slot->older = old;
-    slot->checksum = heap_format::ChecksumOf(*slot);
+    slot->checksum = heap_format::ChecksumOf(*slot, tuple);
     // Relaxed: the release below publishes it to readers of the row.
     slot->begin.store(stamp.value(), std::memory_order_relaxed);
     versions.slots.fetch_add(1, std::memory_order_relaxed);
     versions.newest.store(slot, std::memory_order_release);
-    if (old == nullptr) return;
-    old->end = stamp;
-    superseded_.push_back({&table, row, old});
+    if (old != nullptr) {
+      old->end = stamp;
+      superseded_.push_back({&table, row, old});
+    }
+    return bytes;
+  }
+
+  // What was installed by streaming alone is durable.
+  void DrainStreamed() {
+    if (streamed_by_ == nullptr) return;
+    streamed_by_->Drain();
+    streamed_by_ = nullptr;
   }
 
   // Frees versions that ended at or below `until`, the oldest first: a few or, if many wait, a share of them.
@@ -81,6 +91,13 @@ class HeapVersions {
   size_t waiting() const { return superseded_.size() + zeroed_.size(); }
 
  private:
+  bool Stream(const TableVersions& versions, HeapSlot* slot, const std::byte* tuple) {
+    PersistentWriter& writer = versions.heap().writer(worker_);
+    if (!writer.Stream(slot->tuple(), tuple, versions.slot_bytes() - sizeof(HeapSlot))) return false;
+    streamed_by_ = &writer;
+    return true;
+  }
+
   static constexpr size_t kFreedPerCall = 8;
   static constexpr size_t kZeroedPerDrain = 16;
 
@@ -108,8 +125,9 @@ class HeapVersions {
   PersistentWriter& writer(const Version& version) const { return version.table->versions()->heap().writer(worker_); }
 
   const WorkerId worker_;
-  std::deque<Version> superseded_;  // about in the order of their ends
-  std::vector<Version> zeroed_;     // written back and not drained
+  PersistentWriter* streamed_by_ = nullptr;  // since its last Drain
+  std::deque<Version> superseded_;           // about in the order of their ends
+  std::vector<Version> zeroed_;              // written back and not drained
 };
 
 }  // namespace dbx

@@ -183,7 +183,6 @@ class Hekaton : public OptimisticAccesses<Log, Hekaton<Log>> {
       timestamps_.End(this->worker());
       CollectVersions();
     } else {
-      this->GiveBackCopies();
       this->QueueMisses();
       timestamps_.End(this->worker());
     }

@@ -53,7 +53,8 @@ inline constexpr bool kHeapVersions = [] {
 //   log.clock()                    Atomic<uint64_t>&: the last timestamp that was drawn; of SnapshotClock
 //   log.Announce(state)            before it draws
 //   log.Drawn(state, timestamp)    behind the draw. It may wait, and throw
-//   log.Installed(state, slot)     for each version, once the row points to it; then LogScheme::SetCommitPoint
+//   log.Installed(state, slot, bytes)   for each version, once all rows point to theirs: so many bytes from its start
+//                                  are to be written back; then LogScheme::SetCommitPoint
 //   log.Undrawn(state)             instead: it aborts, drawn or not
 template <class Log>
 inline constexpr bool kDrawsStamps = [] {

@@ -40,6 +40,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "base/bytes.h"
+#include "base/cache_line.h"
 #include "base/check.h"
 #include "base/epoch.h"
 #include "base/outcome.h"
@@ -158,6 +160,7 @@ class OptimisticAccesses {
       Row* const row = writes_[i].row;
       log_.OnWrite(log_state_, {*writes_[i].table, row->key, row->meta()});
     }
+    if constexpr (kInHeap) TakeSlots();
     return true;
   }
 
@@ -193,7 +196,11 @@ class OptimisticAccesses {
       Unlock(write, write.seen);
     }
     locked_ = 0;
-    GiveBackCopies(/*written_too=*/true);
+    if constexpr (kInHeap) {
+      for (const Write& write : writes_) {
+        if (write.slot != nullptr) heap_.GiveBack(*write.table, write.slot);
+      }
+    }
     QueueMisses();
   }
 
@@ -208,9 +215,10 @@ class OptimisticAccesses {
     Row* row;
     Table* table;
     uint64_t seen;  // of the version that was copied; once locked, the word before, which is restored
-    size_t image;   // offset in images_; in a heap, the address of the slot
+    size_t image;   // offset in images_
     bool written;
-    bool present;  // as this transaction sees the row
+    bool present;              // as this transaction sees the row
+    HeapSlot* slot = nullptr;  // in a heap, once its row is locked, for the version that was written
   };
 
   OptimisticAccesses(Log& log, typename Log::TxnState& log_state, EpochClock& clock, WorkerId worker)
@@ -218,7 +226,7 @@ class OptimisticAccesses {
         log_state_(log_state),
         clock_(clock),
         worker_(worker),
-        images_(kInHeap ? 0 : kInitialImageBytes),
+        images_(kInitialImageBytes),
         absent_rows_(clock, worker),
         heap_(worker) {
     reads_.reserve(kAccessesReserved);
@@ -229,20 +237,11 @@ class OptimisticAccesses {
   static constexpr uint64_t LockBits() { return Row::kLocked; }
   static constexpr bool MayWrite(uint64_t) { return true; }
 
-  // The slots of copies that are not installed.
-  void GiveBackCopies(bool written_too = false) {
-    if constexpr (kInHeap) {
-      for (const Write& write : writes_) {
-        if (written_too || !write.written) heap_.GiveBack(*write.table, SlotOf(write));
-      }
-    }
-  }
   // Unlocks: written rows get the version `written`, other locked rows keep theirs.
   void ReleaseWrites(uint64_t written) {
     for (const Write& write : writes_) {
       Unlock(write, write.written ? written | (write.present ? 0 : Row::kAbsent) : write.seen);
     }
-    GiveBackCopies();
     locked_ = 0;
     QueueMisses();
   }
@@ -307,11 +306,7 @@ class OptimisticAccesses {
     return visit(entry.key, TupleReader(tuple)) ? ScanStep::kGoOn : ScanStep::kEnd;
   }
 
-  std::byte* Image(const Write& write) const {
-    if constexpr (kInHeap) return SlotOf(write)->tuple();
-    return const_cast<std::byte*>(images_.data()) + write.image;
-  }
-  static HeapSlot* SlotOf(const Write& write) { return reinterpret_cast<HeapSlot*>(write.image); }
+  std::byte* Image(const Write& write) const { return const_cast<std::byte*>(images_.data()) + write.image; }
   HeapVersions& heap() { return heap_; }
   void NoteRead(Row* row, uint64_t seen) { reads_.push_back({row, seen}); }
   void NoteMiss(Table& table, Row* row) {
@@ -395,13 +390,23 @@ class OptimisticAccesses {
     }
   }
 
-  void InstallVersions() {
-    for (const Write& write : writes_) {
-      if (write.written) heap_.Install(*write.table, write.row, SlotOf(write), write.present, cc().stamp());
+  // Before a stamp is drawn, so that a full heap leaves none that is not installed.
+  void TakeSlots() {
+    for (Write& write : writes_) {
+      if (write.written) write.slot = heap_.Take(*write.table, write.row->key, txn_);
     }
+  }
+  // All rows first: a commit of the log that finds a slot among those to be written back finds the others stored.
+  void InstallVersions() {
+    for (Write& write : writes_) {
+      if (!write.written) continue;
+      const std::byte* const tuple = write.present ? Image(write) : nullptr;
+      write.image = heap_.Install(*write.table, write.row, write.slot, tuple, cc().stamp());
+    }
+    heap_.DrainStreamed();
     if constexpr (kDrawsStamps<Log>) {
       for (const Write& write : writes_) {
-        if (write.written) log_.Installed(log_state_, SlotOf(write));
+        if (write.written) log_.Installed(log_state_, write.slot, write.image);
       }
     }
   }
@@ -469,15 +474,17 @@ class OptimisticAccesses {
 
   // A private copy of the version that was seen. False: the row has another one by now.
   bool CopyImage(const Table& table, Row* row, uint64_t seen, size_t& image) {
+    // In a heap whole lines are stored from it.
+    const size_t bytes = kInHeap ? RoundUp(table.tuple_bytes(), kCacheLineBytes) : table.tuple_bytes();
+    if (images_used_ + bytes > images_.size()) images_.resize(2 * (images_used_ + bytes));
+    std::byte* const to = images_.data() + images_used_;
     if constexpr (kInHeap) {
       if (!StillVersion(row, seen)) return false;
-      image = reinterpret_cast<size_t>(heap_.Copy(table, row->key, txn_, cc().VersionSeen(table, row, seen)));
-      return true;
+      if ((seen & Row::kAbsent) == 0) std::memcpy(to, cc().VersionSeen(table, row, seen)->tuple(), table.tuple_bytes());
+    } else {
+      if ((seen & Row::kAbsent) == 0) RacyCopy(to, table.tuple_in(row), bytes);
+      if (!StillVersion(row, seen)) return false;
     }
-    const size_t bytes = table.tuple_bytes();
-    if (images_used_ + bytes > images_.size()) images_.resize(2 * (images_used_ + bytes));
-    if ((seen & Row::kAbsent) == 0) RacyCopy(images_.data() + images_used_, table.tuple_in(row), bytes);
-    if (!StillVersion(row, seen)) return false;
     image = images_used_;
     images_used_ += RoundedUpToWords(bytes);
     return true;

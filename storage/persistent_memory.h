@@ -13,6 +13,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <span>
@@ -39,6 +40,12 @@ class PersistentWriter {
 
   // Begins to make durable what the bytes hold now. They may be stored to again at once.
   virtual void WriteBack(const std::byte* from, size_t bytes) = 0;
+  // Stores whole lines, past the caches where a Drain of its own costs next to nothing: then their old contents are not
+  // read first, and they need no write-back, only the Drain. False: they are stored, and need a write-back too.
+  virtual bool Stream(std::byte* to, const std::byte* from, size_t bytes) {
+    std::memcpy(to, from, bytes);
+    return false;
+  }
   // On return all that this writer has written back is durable; what others have, perhaps.
   virtual void Drain() = 0;
 };

@@ -86,6 +86,10 @@ class LineWriter final : public PersistentWriter {
   explicit LineWriter(WriteBackLines write_back) : write_back_(write_back) {}
   void WriteBack(const std::byte* from, size_t bytes) override { write_back_(from, bytes); }
   void Drain() override { _mm_sfence(); }
+  bool Stream(std::byte* to, const std::byte* from, size_t bytes) override {
+    ::pmem_memcpy(to, from, bytes, PMEM_F_MEM_NODRAIN | PMEM_F_MEM_NONTEMPORAL);
+    return true;
+  }
 
  private:
   const WriteBackLines write_back_;

@@ -69,11 +69,12 @@ class GroupCommit {
     of_[worker.value()]->word.store(StampWord(stamp.value()), std::memory_order_release);
     while (stamp.value() >= limit_.load(std::memory_order_acquire)) AwaitLimit(stamp);
   }
-  // Its versions are stored, and the rows point to them.
-  void Installed(WorkerId worker, const HeapSlot* slot) {
+  // Its versions are stored, and the rows point to them. Of the slot, `bytes` are to be written back; the rest was
+  // streamed (PersistentWriter::Stream).
+  void Installed(WorkerId worker, const HeapSlot* slot, size_t bytes) {
     DirtyTuples& dirty = of_[worker.value()]->dirty;
     if (dirty.full()) Flush(worker);
-    dirty.Add(heap_.bytes().data(), slot);
+    dirty.Add(heap_.bytes().data(), slot, bytes);
   }
   // Of the transaction with the worker's number `sequence`. Returns the group. Sequentially consistent: a committer
   // that does not find the slots among the dirty ones has found the stamp, and has raised the number before.

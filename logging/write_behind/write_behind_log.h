@@ -84,10 +84,10 @@ class WriteBehindLog : public LogDefaults {
     state.stamp = stamp;
     commits_->Drawn(state.worker, stamp);
   }
-  void Installed(TxnState& state, const HeapSlot* slot) {
+  void Installed(TxnState& state, const HeapSlot* slot, size_t bytes) {
     state.sequence = slot->txn.sequence();
     state.slot_bytes += sizeof(HeapSlot) + slot->tuple_bytes;
-    commits_->Installed(state.worker, slot);
+    commits_->Installed(state.worker, slot, bytes);
   }
   void Undrawn(TxnState& state) { commits_->Undrawn(state.worker); }
 

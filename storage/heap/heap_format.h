@@ -53,12 +53,13 @@ constexpr size_t SlotBytes(size_t tuple_bytes) {
   return (sizeof(HeapSlot) + tuple_bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
 }
 
-// What the slot's checksum is to be.
-inline uint32_t ChecksumOf(const HeapSlot& slot) {
+// What the slot's checksum is to be, with this tuple or the one that it has.
+inline uint32_t ChecksumOf(const HeapSlot& slot, const std::byte* tuple) {
   const auto* const bytes = reinterpret_cast<const std::byte*>(&slot);
   constexpr size_t kFrom = offsetof(HeapSlot, key), kTo = offsetof(HeapSlot, older);
-  return Crc32cExtend(Crc32c({bytes + kFrom, kTo - kFrom}), {slot.tuple(), slot.tuple_bytes});
+  return Crc32cExtend(Crc32c({bytes + kFrom, kTo - kFrom}), {tuple, slot.tuple_bytes});
 }
+inline uint32_t ChecksumOf(const HeapSlot& slot) { return ChecksumOf(slot, slot.tuple()); }
 
 // The word of the directory of an extent that belongs to a partition of a table.
 inline constexpr int kPartitionBits = 48;

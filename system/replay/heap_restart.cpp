@@ -57,8 +57,7 @@ void CheckAcknowledged(const std::string& path, uint64_t run_id, const GapRecord
 template <class WorkloadT>
 Verification VerifyAdopted(const Options& options, FileSystem& files, const OldRun& run, const WorkloadT& workload,
                            const HeapRun& heap, const Database& database) {
-  const auto acks =
-      options.ack_file.empty() || !options.log_recover ? nullptr : AckFile::Open(options.ack_file, NamesOf(run).run_id);
+  const auto acks = options.ack_file.empty() ? nullptr : AckFile::Open(options.ack_file, NamesOf(run).run_id);
   Digest128 digest, expected;
   RunInParallel(2, [&](uint32_t part) {
     if (part == 1) {

@@ -1,5 +1,6 @@
 // Files of a FaultyFileSystem as persistent memory: what was stored and not drained may be lost, word by word.
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -42,6 +43,7 @@ struct FaultyFileSystem::Live {
   // A word is written back in the order of the moments at which its value was taken, whatever the order of drains: a
   // memory controller never puts an older value in place of a newer one. Guarded by the file system's mutex.
   uint64_t moment = 0;
+  std::atomic<uint64_t> writers = 0;
   std::vector<uint64_t> taken_at;  // by word, of its durable value
 };
 
@@ -55,7 +57,14 @@ void FaultyFileSystem::MakeDurable(Inode& file, size_t at, uint64_t word, uint64
 class FaultyFileSystem::MemoryWriter final : public PersistentWriter {
  public:
   MemoryWriter(FaultyFileSystem& owner, std::string path, InodePtr inode)
-      : owner_(owner), path_(std::move(path)), inode_(std::move(inode)) {}
+      : owner_(owner), path_(std::move(path)), inode_(std::move(inode)), streams_(++inode_->live->writers % 2 == 0) {}
+
+  // Every second writer of a file streams.
+  bool Stream(std::byte* to, const std::byte* from, size_t bytes) override {
+    std::memcpy(to, from, bytes);
+    if (streams_) WriteBack(to, bytes);
+    return streams_;
+  }
 
   // What the lines hold now is kept until they are drained.
   void WriteBack(const std::byte* from, size_t bytes) override {
@@ -89,6 +98,7 @@ class FaultyFileSystem::MemoryWriter final : public PersistentWriter {
   FaultyFileSystem& owner_;
   const std::string path_;
   const InodePtr inode_;
+  const bool streams_;
   std::vector<WrittenBack> lines_;
 };
 

@@ -61,7 +61,7 @@ class GroupCommitTest : public ::testing::Test {
     const uint64_t stamp = Draw(worker);
     commits_->Drawn(WorkerId(worker), Timestamp(stamp));
     Slot(slot)->begin.store(stamp, std::memory_order_relaxed);
-    commits_->Installed(WorkerId(worker), Slot(slot));
+    commits_->Installed(WorkerId(worker), Slot(slot), sizeof(HeapSlot) + kTupleBytes);
     return {stamp, Close(worker, stamp), slot};
   }
   bool IsDurable(const Committed& txn) { return commits_->IsDurable(txn.stamp, txn.group); }
@@ -110,7 +110,7 @@ TEST_F(GroupCommitTest, AStampThatIsDrawnAndNotInstalledIsALongRunner) {
   // It is of a later group, though c_p covers it.
   Fill(Slot(4), 4);
   Slot(4)->begin.store(drawn);
-  commits_->Installed(WorkerId(0), Slot(4));
+  commits_->Installed(WorkerId(0), Slot(4), sizeof(HeapSlot) + kTupleBytes);
   const Committed txn{drawn, Close(0, drawn), 4};
   EXPECT_FALSE(IsDurable(txn));
   commits_->Commit();
