@@ -39,7 +39,7 @@ Heap ReadHeap(const FileImage& file, uint64_t run_id) {
   if (heap.id != run_id) Bad(file, 16, "the heap of another run", ExitStatus::kMismatch);
   if (Load(superblock, 40, 8) != file.bytes.size()) Bad(file, 40, "the file has another size");
   heap.extent_bytes = Load(superblock, 48, 8);
-  if (heap.extent_bytes == 0) Bad(file, 48, "extents without bytes");
+  if (heap.extent_bytes == 0 || heap.extent_bytes > file.bytes.size()) Bad(file, 48, "extents of no such size");
   if (Load(superblock, 64, 4) != kLoaded) Bad(file, 64, "its load was never complete", ExitStatus::kMismatch);
   for (uint64_t i = 0; i < Load(superblock, 68, 4); ++i) {
     heap.tables.emplace_back(Load(superblock, 72 + 16 * i, 8), Load(superblock, 80 + 16 * i, 4));
@@ -78,6 +78,7 @@ std::optional<GapRecord> RecordAt(Bytes bytes, uint64_t heap_id) {
   record.sequence = LoadUint(bytes, 32, 8);
   record.c_p = LoadUint(bytes, 40, 8);
   record.c_d = LoadUint(bytes, 48, 8);
+  if (record.c_p >= record.c_d || LoadUint(bytes, 72, 4) > 2) return std::nullopt;
   uint64_t at = kRecordHeaderBytes;
   for (uint64_t i = 0; i < gaps; ++i, at += 16) {
     record.gaps.emplace_back(LoadUint(bytes, at, 8), LoadUint(bytes, at + 8, 8));

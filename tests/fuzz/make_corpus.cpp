@@ -172,6 +172,33 @@ void Restarts() {
   }
 }
 
+// As heap_fuzz.cpp says: an extent of each table with versions, losers and tombstones by a record with a gap and a long
+// runner; the same with an older record behind, and with what is refused.
+void Heaps() {
+  const std::vector<uint8_t> extents{0, 0, 0, 0, 0, 1, 1, 1};  // of partition 0 of table 0, and 1 of table 1
+  const auto slot = [](uint8_t extent, uint8_t index, uint8_t stamp, uint8_t key, uint8_t table, uint8_t flags) {
+    const uint8_t bytes = flags != 0 ? 0 : table == 0 ? 8 : 100;
+    return std::vector<uint8_t>{1, extent, index, stamp, 0, key, table, flags, bytes, stamp};
+  };
+  const auto record = [](uint8_t sequence, uint8_t c_p) {
+    return std::vector<uint8_t>{2,  sequence, 1,  sequence, c_p, 0, 100, 0, 0, 1 | 1 << 3 | 1 << 6,
+                                10, 0,        12, 0,        20,  0, 7,   0};
+  };
+  const auto write = [](const std::string& name, std::initializer_list<std::vector<uint8_t>> parts) {
+    std::vector<uint8_t> input;
+    for (const auto& part : parts) input.insert(input.end(), part.begin(), part.end());
+    Write("heap", name, std::as_bytes(std::span(input)));
+  };
+  const std::vector<uint8_t> one = slot(0, 0, 5, 4, 0, 0), newer = slot(0, 1, 9, 4, 0, 0),
+                             loser = slot(0, 2, 11, 4, 0, 0), gone = slot(1, 3, 12, 2, 1, 1),
+                             runner = slot(1, 4, 20, 2, 1, 0);
+  write("versions", {extents, one, newer, loser, gone, runner, record(1, 30)});
+  write("older-record", {extents, one, newer, loser, gone, runner, record(1, 8), record(2, 30)});
+  write("twice", {extents, one, slot(0, 6, 5, 4, 0, 0), record(1, 30)});
+  write("superblock", {extents, one, record(1, 30), {3, 48, 0, 8, 0, 0, 0, 0, 0, 0}});
+  write("byte", {extents, one, record(1, 30), {4, 0, 0x40, 0x30, 0, 1}});
+}
+
 }  // namespace
 }  // namespace dbx::fuzz
 
@@ -188,4 +215,5 @@ int main(int argc, char** argv) {
   AckFiles();
   RunFiles();
   Restarts();
+  Heaps();
 }
