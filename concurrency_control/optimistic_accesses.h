@@ -72,6 +72,7 @@ class OptimisticAccesses {
     misses_.clear();
     images_used_ = 0;
     locked_ = 0;
+    if constexpr (kInHeap) slots_.clear();
     if (absent_rows_.size() > 0 && ++begins_ % kTxnsPerSweep == 0) {
       absent_rows_.Sweep([this](Table& table, Row* row) { return TryRetire(table, row); });
     }
@@ -197,8 +198,8 @@ class OptimisticAccesses {
     }
     locked_ = 0;
     if constexpr (kInHeap) {
-      for (const Write& write : writes_) {
-        if (write.slot != nullptr) heap_.GiveBack(*write.table, write.slot);
+      for (size_t i = 0; i < slots_.size(); ++i) {
+        if (slots_[i] != nullptr) heap_.GiveBack(*writes_[i].table, slots_[i]);
       }
     }
     QueueMisses();
@@ -215,10 +216,9 @@ class OptimisticAccesses {
     Row* row;
     Table* table;
     uint64_t seen;  // of the version that was copied; once locked, the word before, which is restored
-    size_t image;   // offset in images_
+    size_t image;   // offset in images_; of a version that is installed, how much of it is to be written back
     bool written;
-    bool present;              // as this transaction sees the row
-    HeapSlot* slot = nullptr;  // in a heap, once its row is locked, for the version that was written
+    bool present;  // as this transaction sees the row
   };
 
   OptimisticAccesses(Log& log, typename Log::TxnState& log_state, EpochClock& clock, WorkerId worker)
@@ -392,21 +392,22 @@ class OptimisticAccesses {
 
   // Before a stamp is drawn, so that a full heap leaves none that is not installed.
   void TakeSlots() {
-    for (Write& write : writes_) {
-      if (write.written) write.slot = heap_.Take(*write.table, write.row->key, txn_);
+    for (const Write& write : writes_) {
+      slots_.push_back(write.written ? heap_.Take(*write.table, write.row->key, txn_) : nullptr);
     }
   }
   // All rows first: a commit of the log that finds a slot among those to be written back finds the others stored.
   void InstallVersions() {
-    for (Write& write : writes_) {
+    for (size_t i = 0; i < writes_.size(); ++i) {
+      Write& write = writes_[i];
       if (!write.written) continue;
       const std::byte* const tuple = write.present ? Image(write) : nullptr;
-      write.image = heap_.Install(*write.table, write.row, write.slot, tuple, cc().stamp());
+      write.image = heap_.Install(*write.table, write.row, slots_[i], tuple, cc().stamp());
     }
     heap_.DrainStreamed();
     if constexpr (kDrawsStamps<Log>) {
-      for (const Write& write : writes_) {
-        if (write.written) log_.Installed(log_state_, write.slot, write.image);
+      for (size_t i = 0; i < writes_.size(); ++i) {
+        if (writes_[i].written) log_.Installed(log_state_, slots_[i], writes_[i].image);
       }
     }
   }
@@ -564,6 +565,7 @@ class OptimisticAccesses {
   std::vector<Dirty> dirty_;
   std::vector<Miss> misses_;
   std::vector<uint32_t> lock_order_;
+  std::vector<HeapSlot*> slots_;  // in a heap, once the write set is locked: for the versions that were written
   std::vector<std::byte> images_;
   size_t images_used_ = 0;
   uint32_t locked_ = 0;

@@ -97,7 +97,8 @@ TEST_F(HeapRunTest, ItsPartitionsAreThoseOfTheLoad) {
 TEST_F(HeapRunTest, ALoadThatWasCutIsRefused) {
   first_.Create(files_, names_);
   first_.Load(100);
-  ExpectRefused(ExitStatus::kMismatch, "cannot recover heap.pm@0: its load was never complete, and nothing was served from it");
+  ExpectRefused(ExitStatus::kMismatch,
+                "cannot recover heap.pm@0: its load was never complete, and nothing was served from it");
   files_.Fail(FaultyFileSystem::Operation::kSync, 1, EIO);
   EXPECT_EQ(Caught([&] { first_.run->EndLoad(); }, what_), ExitStatus::kIo);
   for (uint64_t seed = 0; seed < 20; ++seed) {
@@ -192,7 +193,10 @@ TEST_F(HeapRunTest, ALogWithoutARecordIsRefused) {
   CreateAndLoad();
   const auto memory = files_.MapPersistent("gaps.log", {});
   std::memset(memory->bytes().data(), 0, memory->bytes().size());
-  ExpectRefused(ExitStatus::kCorrupt, "cannot recover gaps.log@0: no record in it is valid, and which versions count is not known without one");
+  ExpectRefused(
+      ExitStatus::kCorrupt,
+      "cannot recover gaps.log@0: no record in it is valid, and which versions count is not known without "
+                "one");
 }
 
 TEST_F(HeapRunTest, AHeapThatIsTooSmallSaysSoAndAnAutomaticOneIsNot) {
