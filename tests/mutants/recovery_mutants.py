@@ -120,7 +120,8 @@ RECOVERY_MUTANTS = [
     Mutant("recover_dropped_hold_back", "a record whose dependency is lost waits for it",
            [expression(TAURUS_RECOVERY, "lanes_->EndIsKnown(log) && until > lanes_->EndOf(log)", "false")], "LOG_TAURUS"),
     Mutant("run_ends_well_though_its_scheme_failed", "the end of a run ignores failed writes of the scheme itself",
-           [raw(RUN, "    node_.ThrowIfLogFailed();\n    node_.logs()->WriteRunEnd", "    if (!{on}) node_.ThrowIfLogFailed();\n    node_.logs()->WriteRunEnd")], "LOG_BATCH"),
+           [raw("system/pairs/pair_node.h", "      log_->ThrowIfFailed();\n      logs_->WriteRunEnd",
+                "      if (!{on}) log_->ThrowIfFailed();\n      logs_->WriteRunEnd")], "LOG_BATCH"),
     Mutant("parallel_helper_fails_alone", "what goes wrong on a helper thread, of a digest say, meets no handler",
            [statement("base/parallel.h", "errors[i] = std::current_exception();", "throw;")], "TEST/"),
     Mutant("recover_goes_on_without_a_worker", "a worker that failed does not stop the others",
@@ -201,7 +202,7 @@ RECOVERY_MUTANTS = [
     Mutant("runs_never_served_is_not_asked", "the newest directory is recovered, whether anything was served from it or not",
            [expression(OLD_RUNS, "dbx::WasNeverServed(files, DirectoriesOfRun(files, options.log_dirs, run))", "false")]),
     Mutant("runs_committed_not_written", "nothing but its logs shows that a fresh run was served",
-           [statement(LOG_FILES, "if (!manifest) MarkCommitted(files_, run, identity.run_id);", "")]),
+           [statement(LOG_FILES, "if (!manifest) MarkCommitted(files_, run.directories, identity.run_id);", "")]),
     Mutant("runs_successor_not_written", "a run is committed before its parent names it",
            [statement(LOG_FILES, "WriteFileAtomically(files_, continuation->parent.successor_path,\n"
                       "                        EncodeSuccessor(SuccessorOf(*manifest, run.number)));", "")]),
