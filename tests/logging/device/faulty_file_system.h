@@ -135,6 +135,9 @@ class FaultyFileSystem final : public FileSystem {
   // The processor writes back lines of mapped memory on its own: of each of `lines` lines, drawn at random, some words
   // are durable from now on.
   void EvictWords(uint64_t seed, size_t lines);
+  // What a power failure would leave, at the least, of the word of mapped memory at this address. Nothing: it is no
+  // such memory, or that of a private mapping.
+  std::optional<uint64_t> DurableWordAt(const void* at);
   // Syncs succeed and do nothing, and so do drains.
   void LieAboutSyncs() { syncs_lie_ = true; }
   // Of the pages that a failing sync was for, some have become durable all the same, as on a device with several

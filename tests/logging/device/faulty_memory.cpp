@@ -192,4 +192,17 @@ void FaultyFileSystem::EvictWords(uint64_t seed, size_t lines) {
   });
 }
 
+std::optional<uint64_t> FaultyFileSystem::DurableWordAt(const void* at) {
+  const Lock lock(mutex_);
+  std::optional<uint64_t> durable;
+  ForEachFile([&](Inode& file) {
+    const auto* const word = static_cast<const std::byte*>(at);
+    if (!file.live || word < file.live->bytes.get() || word >= file.live->bytes.get() + file.live->size) return;
+    durable = 0;
+    const auto offset = static_cast<uint64_t>(word - file.live->bytes.get());
+    file.durable.Read(offset, std::as_writable_bytes(std::span(&*durable, 1)));
+  });
+  return durable;
+}
+
 }  // namespace dbx
