@@ -1,8 +1,9 @@
 """What the simulated engine is built with, besides its faults."""
 from sources import (
-    ARENA, BTREE_NODE, CHECKPOINT, CONSOLIDATION, DIFFERENTIAL_RECOVERY, ELEDA_WORKER, FILES, HEKATON, HELD_LEAVES,
-    KEPT_LOG, LANES_H, LANE_RECOVERY, LOCKING, LOG_FILES, OPTIMISTIC, PAGE_SPACE, READER, READER_H, RECOVERY,
-    STREAM, STREAM_BUILDER, STREAM_H, TAURUS, TAURUS_RECOVERY, TICTOC, TXN, VERSIONS, WATERMARKS, WRITER, XOR,
+    ARENA, BTREE_NODE, CHECKPOINT, CONSOLIDATION, DIFFERENTIAL_RECOVERY, ELEDA_WORKER, FILES, GAP_LOG_H,
+    HEAP_VERSIONS, HEKATON, HELD_LEAVES, KEPT_LOG, LANES_H, LANE_RECOVERY, LOCKING, LOG_FILES, OPTIMISTIC,
+    PAGE_SPACE, READER, READER_H, RECOVERY, STREAM, STREAM_BUILDER, STREAM_H, TABLE_VERSIONS, TAURUS,
+    TAURUS_RECOVERY, TICTOC, TXN, VERSIONS, WATERMARKS, WRITER, WRITE_BEHIND, XOR,
 )
 
 # Not faults: what small simulated runs need to meet what large ones do. (file, text, replacement)
@@ -75,6 +76,27 @@ TUNING = [
     (CONSOLIDATION, "members_[worker].group = kAlone;",
      "members_[worker].group = kAlone;\n  if (sim::Random() % 8 == 0) sim::SleepFor(5000);"),
     ("system/run_control.h", "ack_queue_length = 1 << 15;", "ack_queue_length = 16;"),
+    # Heaps of small tables have several partitions and many extents, and what fills up in long runs, or is done every
+    # so often, comes in short ones.
+    ("storage/table.h", "kRowsPerPartition = 512;", "kRowsPerPartition = 16;"),
+    ("system/runs/heap_run.cpp", "kExtentBytesMin = 64 << 10;", "kExtentBytesMin = 1 << 10;"),
+    (HEAP_VERSIONS, "kZeroedPerDrain = 16;", "kZeroedPerDrain = 2;"),
+    (WRITE_BEHIND, "kBeginsPerSweep = 32;", "kBeginsPerSweep = 2;"),
+    ("logging/write_behind/dirty_tuples.h", "kEntries = 4096;", "kEntries = 8;"),
+    ("logging/write_behind/closed_transactions.h", "kEntries = 1 << 15;", "kEntries = 16;"),
+    (GAP_LOG_H, "kStampWindow = uint64_t{1} << 24;", "kStampWindow = 32;"),
+    (GAP_LOG_H, "kBlocks = 64,", "kBlocks = 20,"),
+    # A reader of a freed version sees something else there, too. What joins a free list is looked at.
+    (TABLE_VERSIONS, '#include "storage/heap/table_versions.h"\n',
+     '#include "storage/heap/table_versions.h"\n#include "tests/simulation/free_slots.h"\n'),
+    (TABLE_VERSIONS, "    slot->later = std::exchange(extent.free, slot);\n    if",
+     "    slot->flags ^= HeapSlot::kAbsent;\n    ::dbx::sim::FreeSlot(slot);\n"
+     "    slot->later = std::exchange(extent.free, slot);\n    if"),
+    (TABLE_VERSIONS, "    slot->later = extent->free;\n",
+     "    ::dbx::sim::FreeSlot(slot);\n    slot->later = extent->free;\n"),
+    (TABLE_VERSIONS, "  for (HeapSlot* const slot : free_slots) slot->later",
+     "  for (HeapSlot* const slot : free_slots) ::dbx::sim::FreeSlot(slot);\n"
+     "  for (HeapSlot* const slot : free_slots) slot->later"),
     # Memory that the engine takes without operator new may run out too.
     (ARENA, "mmap(nullptr, bytes, PROT_READ", "::dbx::sim::Map(nullptr, bytes, PROT_READ"),
     (READER, "std::aligned_alloc(", "::dbx::sim::AlignedAlloc("),

@@ -119,6 +119,15 @@ void ChooseBackup(Options& options, uint64_t seed) {
   options.restart_level = std::min(options.restart_level, 3u);
 }
 
+// Draws of its own: no other cell's seed is to draw otherwise. The heap lies in one directory.
+void ChooseHeap(Options& options, uint64_t seed) {
+  if (!HasVersionHeap(options.log)) return;
+  std::mt19937_64 random(seed ^ 0x4ea9);
+  options.log_dirs = {"a"};
+  options.number_of_disks = 1;
+  options.adopt_on_demand = random() % 3 != 0;
+}
+
 }  // namespace
 
 std::string Cell::Name() const {
@@ -170,6 +179,7 @@ Options OptionsOf(const Cell& cell, uint64_t seed, const Limits& limits) {
   options.num_wh = OneOf<uint32_t>(random, {1, 2, 3});
   ChooseTimes(options, seed, limits.txns);
   ChooseBackup(options, seed);
+  ChooseHeap(options, seed);
   return options;
 }
 

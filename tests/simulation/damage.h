@@ -40,4 +40,8 @@ uint32_t PutBeside(FaultyFileSystem::Image& fresh, const FaultyFileSystem::Image
 // Damages one file of `image` in one way: a log, or one of the files beside it.
 Damage DamageOneFile(FaultyFileSystem::Image& image, std::mt19937_64& random);
 
+// A persistent heap, or its log of gaps. What is left out cannot be told from what a crash leaves: a newest record that
+// is torn, versions whose stamps are a loser's.
+Damage DamageHeap(FaultyFileSystem::Image& image, std::mt19937_64& random);
+
 }  // namespace dbx::sim

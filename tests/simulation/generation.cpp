@@ -13,6 +13,7 @@
 #include "system/runs/log_directory.h"
 #include "system/runs/log_files.h"
 #include "tests/simulation/allocation.h"
+#include "tests/simulation/free_slots.h"
 #include "tests/simulation/logs_on_disk.h"
 
 namespace dbx::sim {
@@ -64,6 +65,13 @@ constexpr BackupFault kRowFaults[] = {{Operation::kWrite, "write of rows", 64, "
                                       {Operation::kWrite, "write of an anchor", 4, "/row-anchor"},
                                       {Operation::kSync, "sync of an anchor", 8, "/row-anchor"},
                                       {Operation::kRename, "rename of an anchor", 4, "/row-anchor"}};
+constexpr BackupFault kHeapFaults[] = {{Operation::kSync, "drain of the heap", 96, "/heap.pm"},
+                                       {Operation::kSync, "drain of the heap", 16, "/heap.pm"},
+                                       {Operation::kSync, "drain of the log of gaps", 32, "/gaps.log"},
+                                       {Operation::kCreate, "create of the heap", 1, "/heap.pm"},
+                                       {Operation::kCreate, "create of the log of gaps", 1, "/gaps.log"},
+                                       {Operation::kOpen, "map of the heap", 3, "/heap.pm"},
+                                       {Operation::kOpen, "map of the log of gaps", 3, "/gaps.log"}};
 constexpr BackupFault kDiscardFault = {Operation::kDiscard, "discard of a log", 8, ".log"};
 // Looks at names: what cannot be looked at must not be taken for absent.
 constexpr DeviceFault kLookFaults[] = {{Operation::kKindOf, "a look at a file", 24},
@@ -80,6 +88,15 @@ constexpr uint64_t kAcknowledgementNanosMax = 700'000'000;
 // Under an unfair schedule transactions may abort each other for ever, and logs that are given up behind them reach no
 // limit. Ends such a run as a signal would.
 constexpr uint64_t kAttemptsMax = 20'000;
+
+// As long as it is there, `look` is told of every slot that the engine takes for free.
+class LookAtFreeSlots {
+ public:
+  explicit LookAtFreeSlots(std::function<void(const void*)> look) { on_free_slot = std::move(look); }
+  ~LookAtFreeSlots() { on_free_slot = nullptr; }
+  LookAtFreeSlots(const LookAtFreeSlots&) = delete;
+  LookAtFreeSlots& operator=(const LookAtFreeSlots&) = delete;
+};
 
 bool IsDevices(const Error& error) {
   return error.status() == ExitStatus::kIo || error.status() == ExitStatus::kNoSpace;
@@ -137,13 +154,22 @@ uint64_t Generation::Simulate(const Options& options) {
   LogStorage storage(slow);
   StopRequested().store(false);
   const auto body = [&] {
+    if (HasHeap()) PlanMemory(plan);
     // While it recovers, as a rule.
     if (number_ > 1) AfterSteps(random_() % 8000, [this] { TakeCrash(); });
     FailAllocations(no_memory_at_, trouble_() % 4);
     const EndOfNeed end_of_need;
     Registry::Global().Create(options)->Run(options, storage);
   };
-  tally_.steps += sim::Simulate(plan, body).steps;
+  bool slots_are_free = true;
+  {
+    const LookAtFreeSlots look(
+        [&](const void* slot) { slots_are_free &= files_->DurableWordAt(slot).value_or(0) == 0; });
+    tally_.steps += sim::Simulate(plan, body).steps;
+  }
+  if (!slots_are_free && trial_.control == Control::kNone) {
+    throw Violation("I1: a slot on a free list is not durably free, and what is written to it may count");
+  }
   CountTrouble(slow);
   return slow.harmless_failures();
 }
@@ -152,6 +178,21 @@ bool Generation::HasBackup() const {
   const auto scheme = std::find_if(kSchemes.begin(), kSchemes.end(),
                                    [this](const SchemeInfo& info) { return info.name == trial_.cell.pair.log; });
   return scheme != kSchemes.end() && scheme->needs_pages;
+}
+
+bool Generation::HasHeap() const { return HasVersionHeap(trial_.cell.pair.log); }
+
+// A new run's crashes before its first transaction: while it loads, and before its first record. Of one that goes on in
+// its heap, up to its first record, and while it adopts. And the processor writes back what it likes at any time.
+void Generation::PlanMemory(const Plan& plan) {
+  constexpr uint64_t kStepsOfLoad = 6000, kStepsOfRestart = 1500, kLinesMax = 1024;
+  if (number_ > 1 || memory_() % 4 == 0) {
+    AfterSteps(memory_() % (number_ > 1 ? kStepsOfRestart : kStepsOfLoad), [this] { TakeCrash(); });
+  }
+  for (uint64_t left = memory_() % 8; left > 0; --left) {
+    const uint64_t seed = memory_(), lines = 1 + memory_() % kLinesMax;
+    AfterSteps(memory_() % plan.steps_expected, [this, seed, lines] { files_->EvictWords(seed, lines); });
+  }
 }
 
 // Crashes fall some steps after the begin of a transaction, or after that of the last.
@@ -239,6 +280,12 @@ void Generation::PlanFaults() {
     if (of_backup.operation == Operation::kSync && seldom() % 2 == 0) files_->FailSyncsInPart(seldom());
     return files_->Fail(of_backup.operation, 1 + seldom() % of_backup.among, no_space ? ENOSPC : EIO, for_good,
                         of_backup.path);
+  }
+  if (HasHeap() && memory_() % 2 == 0) {
+    const BackupFault& of_heap = kHeapFaults[memory_() % std::size(kHeapFaults)];
+    device_fault_ = name + of_heap.name;
+    return files_->Fail(of_heap.operation, 1 + memory_() % of_heap.among, no_space ? ENOSPC : EIO, for_good,
+                        of_heap.path);
   }
   if (trial_.cell.pair.log == "LOG_BATCH" && seldom() % 2 == 0) {
     // Written by a thread of the scheme's own, up to the run's last moment.

@@ -34,6 +34,7 @@ class Generation {
         trouble_(trouble),
         tally_(tally),
         need_(trial.seed * 31 + number),
+        memory_(trial.seed ^ (0x4ea9 + number)),
         files_(std::make_unique<FaultyFileSystem>()) {}
   void StartFrom(const Crash& crash) { files_ = crash.files->AfterKill(); }
 
@@ -46,10 +47,13 @@ class Generation {
   uint64_t Simulate(const Options& options);  // returns the number of harmless failures
   // Whether the scheme keeps a backup, and writes checkpoints.
   bool HasBackup() const;
+  // Whether rows have their versions in persistent memory.
+  bool HasHeap() const;
   void PlanCrashes(const Options& options);
   void PlanCrashesAtAcknowledgements(uint64_t txns);
   void CheckThatDurable(TxnId id);
   void PlanCrashesAtOperations(SlowFiles& files);
+  void PlanMemory(const Plan& plan);
   void PlanFaults();
   void PlanFailingNames();
   void PlanTrouble(const Options& options);
@@ -68,7 +72,8 @@ class Generation {
   std::mt19937_64& random_;
   std::mt19937_64& trouble_;
   Tally& tally_;
-  std::mt19937_64 need_;  // decides where memory runs out
+  std::mt19937_64 need_;    // decides where memory runs out
+  std::mt19937_64 memory_;  // decides what happens to persistent memory
   std::unique_ptr<FaultyFileSystem> files_;
   std::vector<Crash> crashes_;
   bool copies_rows_ = false;  // it takes row checkpoints

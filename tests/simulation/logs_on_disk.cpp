@@ -14,9 +14,13 @@
 #include "logging/backup/anchor_file.h"
 #include "logging/format.h"
 #include "logging/frontier_file.h"
+#include "logging/gaps/gap_log.h"
 #include "logging/records/record_type.h"
+#include "storage/heap/superblock.h"
+#include "storage/heap/version_heap.h"
 #include "system/reference/reference_pages.h"
 #include "system/runs/file_header.h"
+#include "system/runs/heap_run.h"
 #include "system/runs/log_directory.h"
 #include "system/runs/row_anchor.h"
 
@@ -106,7 +110,61 @@ void ReadRun(uint32_t run, const std::vector<LogFile>& files, LogsOnDisk& found)
   for (const LogFile& log : files) ReadLog(log.bytes, log.header, found, lowest);
 }
 
+// Of persistent memory nothing is written here.
+std::unique_ptr<PersistentMemory> MemoryOf(const FaultyFileSystem::Image& image, const std::string& path) {
+  FaultyFileSystem files(FaultyFileSystem::Image{image.directories, {{path, image.files.at(path)}}});
+  return files.MapPersistent(path, {.copy_on_write = true});
+}
+
+// The newest record beside the heap, and where that is; none: there is none yet.
+std::optional<GapRecord> RecordBeside(const FaultyFileSystem::Image& image, const std::string& heap_path,
+                                      const Superblock& superblock) {
+  const std::string path = heap_path.substr(0, heap_path.rfind('/') + 1) + kGapsFileName;
+  if (!image.files.contains(path)) return std::nullopt;
+  const auto memory = MemoryOf(image, path);
+  return GapLog(*memory, superblock.heap_id).newest();
+}
+
+// Of the slots that are in use; stamps of losers are among them, and names that a crash has torn.
+void ReadHeap(const FaultyFileSystem::Image& image, const std::string& path, LogsOnDisk& found) {
+  const auto memory = MemoryOf(image, path);
+  const Superblock superblock = ReadSuperblock(memory->bytes(), path);
+  const auto record = RecordBeside(image, path, superblock);
+  if (!record) return;
+  found.newest_life = record->life;
+  const VersionHeap heap(*memory, superblock.extent_bytes, 1);
+  for (uint32_t extent = 0; extent < heap.extent_count(); ++extent) {
+    const uint64_t word = heap.directory()[extent];
+    if (word == 0) continue;
+    const size_t slot_bytes =
+        heap_format::SlotBytes(superblock.tables.at(heap_format::TableOf(word).value()).tuple_bytes);
+    for (size_t i = 0; i < superblock.extent_bytes / slot_bytes; ++i) {
+      const HeapSlot& slot = *heap.SlotAt(extent, i, slot_bytes);
+      const uint64_t begin = slot.begin;
+      if (begin <= heap_format::kLoadStamp) continue;
+      found.names.push_back(slot.txn.value);
+      found.highest_stamp = std::max(found.highest_stamp, begin);
+      const bool is_of_life = slot.txn.sequence() >= HeapRun::FirstSequenceOf(record->life);
+      if (is_of_life) found.newest_lowest_stamp = std::min(found.newest_lowest_stamp, begin);
+    }
+  }
+}
+
+// The path of the heap of the newest run.
+std::optional<std::string> NewestHeap(const FaultyFileSystem::Image& image, uint32_t run) {
+  for (const auto& [path, bytes] : image.files) {
+    if (RunOf(path) == run && path.ends_with(std::string("/") + kHeapFileName)) return path;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
+
+std::vector<uint64_t> EndedBelow(std::vector<uint64_t> last_sequences, uint64_t life) {
+  constexpr size_t kWorkersMax = 8;
+  last_sequences.resize(std::max(kWorkersMax, last_sequences.size()), HeapRun::FirstSequenceOf(life));
+  return last_sequences;
+}
 
 uint32_t RunOf(const std::string& path) {
   const size_t at = path.find("/run-");
@@ -136,6 +194,12 @@ bool RecoverableNames::Has(TxnId id) const {
 RecoverableNames NamesInNewestRun(const FaultyFileSystem::Image& image) {
   uint32_t newest = 0;
   for (const auto& [path, bytes] : image.files) newest = std::max(newest, RunOf(path));
+  if (const auto heap = NewestHeap(image, newest)) {
+    const auto memory = MemoryOf(image, *heap);
+    const auto record = RecordBeside(image, *heap, ReadSuperblock(memory->bytes(), *heap));
+    if (!record) return {};
+    return {{}, EndedBelow(record->last_sequences, record->life)};
+  }
   reference::RunImage run;
   for (const auto& [path, bytes] : image.files) {
     if (RunOf(path) != newest) continue;
@@ -160,7 +224,7 @@ LogsOnDisk ReadLogsOnDisk(const FaultyFileSystem::Image& image) {
     if (const uint32_t run = RunOf(directory); run != 0) runs.try_emplace(run);
   }
   for (const auto& [path, bytes] : image.files) {
-    if (!path.ends_with(".log")) continue;
+    if (!path.ends_with(".log") || path.ends_with(std::string("/") + kGapsFileName)) continue;
     std::vector<std::byte> file = bytes.All();
     if (const auto header = HeaderOf(file, path)) runs[RunOf(path)].push_back({*header, std::move(file)});
   }
@@ -171,6 +235,7 @@ LogsOnDisk ReadLogsOnDisk(const FaultyFileSystem::Image& image) {
     if (files.empty()) continue;
     ReadRun(run, files, found);
     found.lacks_frontier |= LacksFrontier(image, run, files.front().header);
+    if (const auto heap = NewestHeap(image, run)) ReadHeap(image, *heap, found);
   }
   return found;
 }

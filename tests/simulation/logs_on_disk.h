@@ -19,6 +19,7 @@ struct LogsOnDisk {
   bool lacks_frontier = false;                // a run whose scheme has one lacks it, or it cannot be read
   uint64_t newest_start = 0;                  // its start LSN
   uint64_t newest_lowest_stamp = UINT64_MAX;  // of its transactions
+  uint64_t newest_life = 0;                   // of a run with a persistent heap; the stamp above is then that life's
 };
 
 LogsOnDisk ReadLogsOnDisk(const FaultyFileSystem::Image& image);
@@ -31,8 +32,13 @@ struct RecoverableNames {
 };
 
 // What the reference would recover of the newest run's transactions if the image were all there is; of a run with a
-// backup it restores the pages, too. Throws Error as it does.
+// backup it restores the pages, too. Of a run with a persistent heap, what the newest record says. Throws Error as it
+// does.
 RecoverableNames NamesInNewestRun(const FaultyFileSystem::Image& image);
+
+// Of the newest record of a persistent heap: by worker, also by those that its life does not have, below which numbers
+// the transactions are recovered. Those of earlier lives that were lost are below these, too.
+std::vector<uint64_t> EndedBelow(std::vector<uint64_t> last_sequences, uint64_t life);
 
 // The N of DIR/run-N/NAME.
 uint32_t RunOf(const std::string& path);

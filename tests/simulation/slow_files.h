@@ -99,7 +99,7 @@ class SlowFiles final : public FileSystem {
     });
   }
   std::unique_ptr<PersistentMemory> MapPersistent(const std::string& path, const PersistentMapping& mapping) override {
-    return Operate("map", path, [&] { return files_.MapPersistent(path, mapping); });
+    return Operate("map", path, [&] { return std::make_unique<Memory>(*this, files_.MapPersistent(path, mapping)); });
   }
   std::unique_ptr<BlockDevice> Open(const std::string& path) override {
     return LookingAt([&] { return std::make_unique<Device>(*this, files_.Open(path), false); });
@@ -203,6 +203,46 @@ class SlowFiles final : public FileSystem {
 
     SlowFiles& files_;
     std::unique_ptr<PageFile> pages_;
+  };
+
+  // Its stores take no time, as they are the processor's; a fibre may stop between them and what makes them durable.
+  class Memory final : public PersistentMemory {
+   public:
+    Memory(SlowFiles& files, std::unique_ptr<PersistentMemory> memory) : files_(files), memory_(std::move(memory)) {}
+    ~Memory() override {
+      const Exempt exempt;
+      memory_.reset();
+    }
+    std::span<std::byte> bytes() const override { return memory_->bytes(); }
+    std::unique_ptr<PersistentWriter> NewWriter() override {
+      return Exempted([&] { return std::make_unique<Writer>(files_, memory_->NewWriter()); });
+    }
+    std::string kind() const override { return memory_->kind(); }
+
+   private:
+    class Writer final : public PersistentWriter {
+     public:
+      Writer(const SlowFiles& files, std::unique_ptr<PersistentWriter> writer)
+          : files_(files), writer_(std::move(writer)) {}
+      void WriteBack(const std::byte* from, size_t bytes) override {
+        Step();
+        const Exempt exempt;
+        writer_->WriteBack(from, bytes);
+      }
+      void Drain() override {
+        files_.Wait();
+        Step();
+        Exempted([&] { return writer_->Drain(), true; });
+        Step();
+      }
+
+     private:
+      const SlowFiles& files_;
+      const std::unique_ptr<PersistentWriter> writer_;
+    };
+
+    SlowFiles& files_;
+    std::unique_ptr<PersistentMemory> memory_;
   };
 
   // " log", " frozen", " checkpoint", ..., whatever its number and whether it is in its place yet; of a path that says
