@@ -229,6 +229,11 @@ class SlowFiles final : public FileSystem {
         const Exempt exempt;
         writer_->WriteBack(from, bytes);
       }
+      bool Stream(std::byte* to, const std::byte* from, size_t bytes) override {
+        Step();
+        const Exempt exempt;
+        return writer_->Stream(to, from, bytes);
+      }
       void Drain() override {
         files_.Wait();
         Step();
