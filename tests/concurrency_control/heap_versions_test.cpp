@@ -26,13 +26,17 @@ class HeapVersionsTest : public ::testing::Test {
   uint64_t DurablyStamped() {
     const auto image = h_.files().CrashImage(FaultyFileSystem::Crash::kDurableOnly).files.at("heap.pm");
     uint64_t stamped = 0;
-    ForEachSlot([&](const HeapSlot* slot) {
-      uint64_t begin = 0;
-      const auto at = reinterpret_cast<const std::byte*>(slot) - h_.heap().memory().bytes().data();
-      image.Read(static_cast<uint64_t>(at), std::as_writable_bytes(std::span(&begin, 1)));
-      stamped += begin != 0;
-    });
+    ForEachSlot([&](const HeapSlot* slot) { stamped += BeginIn(image, slot) != 0; });
     return stamped;
+  }
+  uint64_t BeginIn(const auto& image, const HeapSlot* slot) {
+    uint64_t begin = 0;
+    const auto at = reinterpret_cast<const std::byte*>(slot) - h_.heap().memory().bytes().data();
+    image.Read(static_cast<uint64_t>(at), std::as_writable_bytes(std::span(&begin, 1)));
+    return begin;
+  }
+  uint64_t DurableBegin(const HeapSlot* slot) {
+    return BeginIn(h_.files().CrashImage(FaultyFileSystem::Crash::kDurableOnly).files.at("heap.pm"), slot);
   }
   void ForEachSlot(auto&& visit) {
     for (uint32_t extent = 0; extent < h_.heap().extent_count(); ++extent) {
@@ -136,6 +140,43 @@ TEST_F(HeapVersionsTest, ADeleteLeavesATombstoneThatIsFreedLast) {
   EXPECT_EQ(h_.Read(1, 2).outcome, Outcome::kOk);
   ASSERT_TRUE(h_.Insert(0, 2, 5).wrote);
   EXPECT_EQ(h_.ValueOf(2), 5u);
+}
+
+TEST_F(HeapVersionsTest, ATombstoneWaitsForTheVersionsThatItHides) {
+  ASSERT_TRUE(h_.Delete(0, 2).wrote);
+  const HeapSlot* const tombstone = VersionsOf(2).newest.load();
+  EXPECT_EQ(VersionsOf(2).slots.load(), 2u);
+  h_.Sweep(0);
+  ASSERT_NE(h_.table().Find(2), nullptr) << "the version that was loaded is not free";
+  EXPECT_NE(tombstone->begin.load(), 0u);
+}
+
+TEST_F(HeapVersionsTest, ATombstoneIsKeptUntilItsDeleteIsDurable) {
+  h_.log().SetDurableUntil(Timestamp(1));
+  // It hides nothing.
+  h_.Run(0, [&](TestContext& ctx) {
+    const Tuple tuple{9, {}};
+    EXPECT_EQ(ctx.Insert(h_.table(), 9, std::as_bytes(std::span(&tuple, 1))), Outcome::kOk);
+    return ctx.Delete(h_.table(), 9);
+  });
+  h_.Sweep(0);
+  ASSERT_NE(h_.table().Find(9), nullptr);
+  EXPECT_EQ(VersionsOf(9).slots.load(), 1u);
+  h_.log().SetDurableUntil(Timestamp(1000));
+  h_.Sweep(0);
+  EXPECT_EQ(h_.table().Find(9), nullptr);
+}
+
+TEST_F(HeapVersionsTest, TheZeroOfAFreedSlotIsDrained) {
+  HeapSlot* const old = VersionsOf(2).newest.load();
+  PersistentWriter& writer = h_.heap().writer(WorkerId(1));
+  writer.WriteBack(reinterpret_cast<const std::byte*>(old), sizeof(HeapSlot));
+  writer.Drain();
+  EXPECT_EQ(DurableBegin(old), heap_format::kLoadStamp);
+  ASSERT_TRUE(h_.Write(0, 2, 77).wrote);
+  for (int i = 0; i < 100; ++i) h_.Write(0, 3, static_cast<uint64_t>(i));
+  EXPECT_LT(Taken(), 40u);
+  EXPECT_EQ(DurableBegin(old), 0u);
 }
 
 TEST_F(HeapVersionsTest, WhatIsFreeIsDurablyZero) {

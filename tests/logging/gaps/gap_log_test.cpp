@@ -63,6 +63,15 @@ TEST_F(GapLogTest, TheNewestRecordIsFoundAgain) {
   }
 }
 
+TEST_F(GapLogTest, TheFirstRecordOfALifeIsDurableAsAnyOther) {
+  GapLog log = Opened();
+  log.Append(RecordOf(1));
+  GapRecord next = RecordOf(2);
+  next.life += 1;
+  log.Append(next);
+  ExpectSame(FoundIn(files_.CrashImage(Crash::kDurableOnly)), next);
+}
+
 TEST_F(GapLogTest, AnotherHeapsRecordsAreNone) {
   Opened().Append(RecordOf(1));
   EXPECT_FALSE(GapLog(*memory_, kHeap + 1).newest().has_value());

@@ -136,6 +136,19 @@ TEST_F(GroupCommitTest, ABoundKeepsCpBelowItAndNeverLowersIt) {
   EXPECT_EQ(Newest().c_p, txn.stamp);
 }
 
+TEST_F(GroupCommitTest, ABoundThatWasLoadedLongAgoDoesNotLowerCp) {
+  const uint64_t then = clock_.load();
+  const Committed txn = Write(1, 1);
+  commits_->Commit();
+  // The worker has loaded the clock before that, and stores its bound now.
+  const uint64_t now = clock_.exchange(then);
+  commits_->Announce(WorkerId(0));
+  clock_.store(now);
+  commits_->Commit();
+  EXPECT_EQ(Newest().c_p, txn.stamp);
+  EXPECT_TRUE(IsDurable(txn));
+}
+
 TEST_F(GroupCommitTest, AnAbortLeavesNothingToWaitFor) {
   const uint64_t drawn = Draw(0);
   commits_->Drawn(WorkerId(0), Timestamp(drawn));
@@ -244,6 +257,28 @@ TEST_F(GroupCommitTest, AFailedDrainEndsAllCommits) {
     EXPECT_EQ(what_, "cannot drain heap: Input/output error");
   }
   EXPECT_FALSE(IsDurable(txn));
+}
+
+TEST_F(GroupCommitTest, WhatAFlushHasNotDrainedIsLeftToTheCommit) {
+  const Committed txn = Write(0, 3);
+  files_.Fail(FaultyFileSystem::Operation::kSync, 1, EIO);
+  EXPECT_EQ(Caught([&] { commits_->Flush(WorkerId(0)); }, what_), ExitStatus::kIo);
+  commits_->Commit();
+  EXPECT_TRUE(IsDurable(txn));
+  const auto image = files_.CrashImage(Crash::kDurableOnly).files.at("heap").All();
+  EXPECT_TRUE(IsFilled(reinterpret_cast<const HeapSlot*>(image.data() + 3 * kSlotBytes), 3));
+}
+
+TEST_F(GroupCommitTest, ARecordThatIsNotDrainedPromisesAndAcknowledgesNothing) {
+  const Committed txn = Write(0, 3);
+  const uint64_t c_d = commits_->c_d();
+  // The first Drain is that of the slots.
+  files_.Fail(FaultyFileSystem::Operation::kSync, 2, EIO);
+  EXPECT_EQ(Caught([&] { commits_->Commit(); }, what_), ExitStatus::kIo);
+  EXPECT_EQ(what_, "cannot drain gaps.log: Input/output error");
+  EXPECT_EQ(commits_->c_d(), c_d);
+  EXPECT_FALSE(IsDurable(txn));
+  EXPECT_EQ(commits_->durable_until(), Timestamp(1));
 }
 
 // Several threads, and power failures at any moment: what was acknowledged before one is there after it, and what a

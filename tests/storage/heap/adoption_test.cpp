@@ -203,6 +203,36 @@ TEST_F(AdoptionTest, WhatLooksFreeIsMadeDurablyFree) {
   EXPECT_EQ(Stamped(last), 1u);
 }
 
+TEST_F(AdoptionTest, AnOwnerThatWasNotDrainedIsMadeDurable) {
+  auto& word = const_cast<Atomic<uint64_t>&>(old_.heap.directory()[3]);
+  word.store(heap_format::OwnerWord(TableId(0), 2));  // never written back
+  const auto killed = files_.AfterKill();
+  Mapped next(*killed);
+  next.Restart();
+  next.adoption->AdoptAll(1);
+  EXPECT_GT(next.table->versions()->free_slots(), 0u);
+  FaultyFileSystem crashed(killed->CrashImage(Crash::kDurableOnly));
+  Mapped last(crashed);
+  EXPECT_EQ(last.heap.directory()[3].load(), word.load());
+}
+
+TEST_F(AdoptionTest, ATombstoneIsFreedAfterWhatItHides) {
+  Write(1, 5, 15);
+  Write(1, 9, 0, /*absent=*/true);
+  const auto files = Image();
+  Mapped cut(*files);
+  cut.Restart();
+  // The second Drain is that of tombstones.
+  files->Fail(FaultyFileSystem::Operation::kSync, 2, EIO);
+  EXPECT_EQ(Caught([&] { cut.adoption->AdoptAll(1); }, what_), ExitStatus::kIo);
+  FaultyFileSystem crashed(files->CrashImage(Crash::kDurableOnly));
+  Mapped next(crashed);
+  EXPECT_EQ(Stamped(next), 1u);
+  next.Restart();
+  next.adoption->AdoptAll(1);
+  EXPECT_TRUE(next.Rows().empty());
+}
+
 TEST_F(AdoptionTest, APartitionIsAdoptedWhenItIsNeededAndOnlyThen) {
   for (Key key = 0; key < 300; ++key) Write(key, 5, key);
   image_ = Image();

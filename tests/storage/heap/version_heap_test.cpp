@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <set>
 
 #include "tests/logging/caught.h"
@@ -68,6 +69,19 @@ TEST_F(VersionHeapTest, AnOwnerIsDurableWhenTheExtentIsTakenAndNoneWhenItIsRetur
   EXPECT_EQ(heap_->used_bytes(), 0u);
   EXPECT_EQ(heap_->TakeExtent(WorkerId(1), TableId(0), 0), extent) << "it is taken again";
   EXPECT_EQ(DurableOwner(extent), heap_format::OwnerWord(TableId(0), 0));
+}
+
+TEST_F(VersionHeapTest, AnExtentThatIsReturnedIsDurablyZero) {
+  Make(64 << 10);
+  const uint32_t extent = heap_->TakeExtent(kWorker, TableId(3), 77);
+  std::byte* const bytes = reinterpret_cast<std::byte*>(heap_->SlotAt(extent, 0, 0));
+  std::memset(bytes, 0x55, kExtentBytes);
+  heap_->writer(kWorker).WriteBack(bytes, kExtentBytes);
+  heap_->writer(kWorker).Drain();
+  heap_->ReturnExtent(kWorker, extent);
+  const auto image = files_.CrashImage(Crash::kDurableOnly).files.at("heap").All();
+  const std::byte* const durable = image.data() + (bytes - memory_->bytes().data());
+  for (size_t at = 0; at < kExtentBytes; ++at) ASSERT_EQ(durable[at], std::byte{0}) << at;
 }
 
 TEST_F(VersionHeapTest, AFullHeapIsAnErrorThatNamesTheSwitch) {

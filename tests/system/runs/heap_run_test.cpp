@@ -193,9 +193,8 @@ TEST_F(HeapRunTest, ALogWithoutARecordIsRefused) {
   CreateAndLoad();
   const auto memory = files_.MapPersistent("gaps.log", {});
   std::memset(memory->bytes().data(), 0, memory->bytes().size());
-  ExpectRefused(
-      ExitStatus::kCorrupt,
-      "cannot recover gaps.log@0: no record in it is valid, and which versions count is not known without "
+  ExpectRefused(ExitStatus::kCorrupt,
+                "cannot recover gaps.log@0: no record in it is valid, and which versions count is not known without "
                 "one");
 }
 
