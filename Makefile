@@ -195,16 +195,18 @@ build/simulation/torture: $(SIMULATION_SOURCES:%.cpp=$(BUILD)/%.o) $(PAIR_OBJECT
 
 # On threads, as all_tests is. Every test that a mutant names is in one of these.
 MUTANT_TESTS := tests/models tests/storage/btree_bounds_test.cpp tests/storage/touched_words_test.cpp \
+  $(addprefix tests/storage/heap/,adoption_test.cpp gap_set_test.cpp version_heap_test.cpp) \
   $(addprefix tests/system/,pairs/rules_test.cpp replay/versioned_replay_test.cpp \
   transaction/row_copier_test.cpp transaction/worker_test.cpp runs/continuation_test.cpp runs/freeze_test.cpp runs/run_traces_test.cpp) tests/logging/backup \
   $(addprefix tests/concurrency_control/,contract_test.cpp scan_test.cpp held_leaves_test.cpp tictoc_test.cpp \
-  hekaton_test.cpp created_row_test.cpp changed_bytes_test.cpp waiting_test.cpp) \
+  heap_versions_test.cpp hekaton_test.cpp created_row_test.cpp changed_bytes_test.cpp waiting_test.cpp) \
   $(addprefix tests/logging/,log_tail_test.cpp device/file_device_test.cpp \
   device/posix_file_system_test.cpp device/write_window_test.cpp lsn_vector_test.cpp \
   taurus/taurus_log_test.cpp eleda/grasshopper_test.cpp differential/backward_reader_test.cpp \
   differential/baseline_recovery_test.cpp differential/differential_log_test.cpp \
   differential/log_end_test.cpp differential/transaction_table_test.cpp lv_metadata_test.cpp \
-  eleda/eleda_worker_test.cpp silo_r/silo_r_log_test.cpp silo_r/silo_r_recovery_test.cpp)
+  eleda/eleda_worker_test.cpp gaps/gap_log_test.cpp silo_r/silo_r_log_test.cpp silo_r/silo_r_recovery_test.cpp \
+  write_behind)
 mutant_tests:
 	+@$(MAKE) --no-print-directory SANITIZE=mutants TESTS='$(MUTANT_TESTS)' PAIRS= tests
 .PHONY: mutant_tests

@@ -179,6 +179,19 @@ TEST_F(HeapVersionsTest, TheZeroOfAFreedSlotIsDrained) {
   EXPECT_EQ(DurableBegin(old), 0u);
 }
 
+// Every second writer of the memory streams.
+TEST_F(HeapVersionsTest, WhatWasStreamedIsDurableWhenItIsInstalled) {
+  for (const uint32_t worker : {0, 1, 2, 3}) {
+    ASSERT_TRUE(h_.Write(worker, 2, 70 + worker).wrote);
+    const std::byte* const tuple = VersionsOf(2).newest.load()->tuple();
+    const auto image = h_.files().CrashImage(FaultyFileSystem::Crash::kDurableOnly).files.at("heap.pm");
+    uint64_t value = 0;
+    image.Read(static_cast<uint64_t>(tuple - h_.heap().memory().bytes().data()),
+               std::as_writable_bytes(std::span(&value, 1)));
+    EXPECT_EQ(value == 70 + worker, worker % 2 == 1) << worker;
+  }
+}
+
 TEST_F(HeapVersionsTest, WhatIsFreeIsDurablyZero) {
   for (int round = 0; round < 50; ++round) {
     for (int i = 0; i < 20; ++i) h_.Write(0, 1 + static_cast<Key>(i % 3), static_cast<uint64_t>(i));

@@ -9,6 +9,7 @@ from differential_mutants import DIFFERENTIAL_MUTANTS
 from logging_mutants import LOGGING_MUTANTS
 from recovery_mutants import RECOVERY_MUTANTS
 from row_mutants import ROW_MUTANTS
+from write_behind_mutants import WRITE_BEHIND_MUTANTS
 
 MUTANTS = (LOGGING_MUTANTS + CONCURRENCY_MUTANTS + RECOVERY_MUTANTS + DIFFERENTIAL_MUTANTS
-           + BACKUP_MUTANTS + ROW_MUTANTS)
+           + BACKUP_MUTANTS + ROW_MUTANTS + WRITE_BEHIND_MUTANTS)
