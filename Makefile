@@ -197,7 +197,8 @@ build/simulation/torture: $(SIMULATION_SOURCES:%.cpp=$(BUILD)/%.o) $(PAIR_OBJECT
 MUTANT_TESTS := tests/models tests/storage/btree_bounds_test.cpp tests/storage/touched_words_test.cpp \
   $(addprefix tests/storage/heap/,adoption_test.cpp gap_set_test.cpp version_heap_test.cpp) \
   $(addprefix tests/system/,pairs/rules_test.cpp replay/versioned_replay_test.cpp \
-  transaction/row_copier_test.cpp transaction/worker_test.cpp runs/continuation_test.cpp runs/freeze_test.cpp runs/run_traces_test.cpp) tests/logging/backup \
+  transaction/row_copier_test.cpp transaction/worker_test.cpp \
+  $(addprefix runs/,continuation_test.cpp freeze_test.cpp heap_run_test.cpp run_traces_test.cpp)) tests/logging/backup \
   $(addprefix tests/concurrency_control/,contract_test.cpp scan_test.cpp held_leaves_test.cpp tictoc_test.cpp \
   heap_versions_test.cpp hekaton_test.cpp created_row_test.cpp changed_bytes_test.cpp waiting_test.cpp) \
   $(addprefix tests/logging/,log_tail_test.cpp device/file_device_test.cpp \

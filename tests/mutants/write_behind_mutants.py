@@ -220,7 +220,8 @@ RESTART_MUTANTS = [
            [raw(GAP_LOG, "  next.c_p = newest.c_d - 1;\n", "  next.c_p = {on} ? newest.c_p : newest.c_d - 1;\n")], CELLS,
            test="NextLifeTest.BeginsAboveAllStampsThatWerePromisedAndCarriesTheLosers"),
     Mutant("wbl_gap_dropped_with_losers", "trap 14: a life's first record has no gaps, though slots bear stamps of them",
-           [raw(HEAP_RUN, "FirstSequenceOf(life), sweep_first));", "FirstSequenceOf(life), {on} || sweep_first));")], CELLS),
+           [raw(HEAP_RUN, "FirstSequenceOf(life), sweep_first));", "FirstSequenceOf(life), {on} || sweep_first));")], CELLS,
+           test="HeapRunTest.NothingIsChangedBeforeTheFirstRecordAndNothingAtAllInAPrivateCopy"),
     Mutant("wbl_gap_dropped_with_the_last_partitions", "trap 14: the gaps go when the last partitions begin to be adopted",
            [expression(ADOPTION_H, "unadopted_.load(std::memory_order_acquire) == 0",
                        "next_.load(std::memory_order_relaxed) >= places_.size()")], CELLS),
@@ -275,13 +276,15 @@ RESTART_MUTANTS = [
            test="AdoptionTest.AStampTwiceOnAKeyIsRefused"),
     Mutant("wbl_loaded_before_the_load", "trap 33: the superblock says that the load is complete before it is drained",
            [statement(HEAP_RUN, "for (uint32_t worker = 0; worker < database_.workers(); ++worker) "
-                                "heap_->writer(WorkerId(worker)).Drain();", "")], CELLS),
+                                "heap_->writer(WorkerId(worker)).Drain();", "")], CELLS,
+           test="HeapRunTest.ItsLoadIsDurableOnceItHasEnded"),
     Mutant("wbl_recovery_writes", "trap 35: -Lr1 adopts the heap itself and not a copy",
            [expression(HEAP_RESTART, "/*private_copy=*/true", "false")], CELLS),
     Mutant("wbl_names_not_kept", "a life serves in files whose names may be lost",
            [statement(HEAP_RESTART, "storage.KeepServed(run);", "")], CELLS),
     Mutant("wbl_life_numbers_anew", "the transactions of a life have the numbers of the life before",
-           [expression(HEAP_RUN_H, "(life - 1) << kSequenceBitsOfLife", "uint64_t{0}")], CELLS),
+           [expression(HEAP_RUN_H, "(life - 1) << kSequenceBitsOfLife", "uint64_t{0}")], CELLS,
+           test="HeapRunTest.ALifeFollowsAnotherAndNumbersItsTransactionsAnew"),
 ]
 
 WRITE_BEHIND_MUTANTS = WORKER_MUTANTS + COMMIT_MUTANTS + COLLECTION_MUTANTS + RESTART_MUTANTS
