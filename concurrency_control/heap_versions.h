@@ -1,8 +1,8 @@
 // The versions of rows in a persistent heap (storage/heap/table_versions.h), as one worker makes and frees them.
 //
-// A version is written once, into a slot of its own that no other worker sees until it is installed: the transaction's
-// private copy. Installing stores its stamp and makes the row point to it; the version before is the next of the chain.
-// What an abort leaves is a free slot, as its `begin` was never stored.
+// A version is written once, into a slot of its own that no other worker sees until it is installed. Installing stores
+// the tuple and the stamp and makes the row point to the slot; the version before is the next of the chain. What an
+// abort leaves is a free slot, as its `begin` was never stored.
 //
 // A superseded version is freed when no snapshot needs it and its successor is durable for good (the log says up to
 // which stamp all are). Free means that its `begin` is durably 0. A tombstone is freed last, when it is the only slot
