@@ -8,13 +8,14 @@
 // WHEN is before, after, or for a write or a punch middle: half of it is done. With fail the call returns EIO, and the
 // process goes on; not through io_uring. A sync that fails takes with it what was written to the file since the last
 // one, as far as that went by pwritev2. CALL is create, write, sync, allocate, punch, truncate, rename (PATH is the new
-// name), unlink, mkdir or rmdir. A write through io_uring is over once the kernel has it. A write that is to be durable
-// when it returns has a second line in the trace, "dsync PATH".
+// name), unlink, mkdir or rmdir. A sync may be of a file's memory, by msync. A write through io_uring is over once the
+// kernel has it. A write that is to be durable when it returns has a second line in the trace, "dsync PATH".
 //
 // Threads: any. The call dies in the thread that made it; the others run on until the kernel has stopped them.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <liburing.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -29,6 +30,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -109,6 +111,19 @@ std::string PathOf(int fd) {
   char path[4096];
   const ssize_t bytes = ::readlink(("/proc/self/fd/" + std::to_string(fd)).c_str(), path, sizeof path);
   return bytes < 0 ? "" : std::string(path, static_cast<size_t>(bytes));
+}
+
+// Of the file that is mapped there; its stores are in the page cache, and outlive this process.
+std::string PathMappedAt(const void* at) {
+  const auto place = reinterpret_cast<uintptr_t>(at);
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    uintptr_t begin = 0, end = 0;
+    if (std::sscanf(line.c_str(), "%lx-%lx", &begin, &end) != 2 || place < begin || place >= end) continue;
+    const size_t path = line.find('/');
+    return path == std::string::npos ? "" : line.substr(path);
+  }
+  return "";
 }
 
 // Makes the call, which dies before, in or after it if the plan says so. `half` does half of it.
@@ -212,6 +227,11 @@ int fdatasync(int fd) {
   const Span written = std::exchange(WrittenSinceSync(fd), {});
   if (result != 0 && written.end > 0) ZeroOut(fd, written);
   return result;
+}
+
+int msync(void* at, size_t bytes, int flags) {
+  static const auto next = Next(::msync, "msync");
+  return Make("sync", PathMappedAt(at), [&] { return next(at, bytes, flags); });
 }
 
 int fallocate(int fd, int mode, off_t offset, off_t bytes) {

@@ -100,8 +100,10 @@ def draw_checkpoints(seed: int, flags: list[str], step: int) -> list[str]:
             f"--checkpoint_cpu_perc={rng.choice((10, 100, 100))}"]
 
 
-def draw_continuation(rng: random.Random) -> list[str]:
-    return ["--continue", f"--thread_cnt={rng.choice((1, 2, 4))}", *COMMON, *rng.choice(CONTINUATIONS)]
+def draw_continuation(rng: random.Random, in_place: bool) -> list[str]:
+    """`in_place`: it goes on in the same run, and takes no checkpoint of the one before."""
+    flags = ["--continue", f"--thread_cnt={rng.choice((1, 2, 4))}", *COMMON, *rng.choice(CONTINUATIONS)]
+    return [flag for flag in flags if not (in_place and flag in ("--checkpoint", "--drop_old_runs"))]
 
 
 def simd_levels() -> list[str]:
@@ -144,12 +146,13 @@ class Loop:
         delay = rng.uniform(0, RUN_DELAY_MAX[workload]) if rng.random() < 0.7 else 0.0
         try:
             flags = draw_run(rng, seed, workload, self.pairs_)
+            runs.in_place = "--log=LOG_WBL" in flags
             outcome = runs.run(flags + draw_checkpoints(seed, flags, 0), kill_when=KillClock(runs.ack_file(1), delay))
             self.killed["random, in a run"] += outcome.exit_status == SIGKILLED
             runs.examine(rng)
             if rng.random() < 0.5:
                 delay = rng.uniform(0, CONTINUE_DELAY_MAX[workload])
-                outcome = runs.run(draw_continuation(rng) + draw_checkpoints(seed, flags, 1),
+                outcome = runs.run(draw_continuation(rng, runs.in_place) + draw_checkpoints(seed, flags, 1),
                                    kill_when=after_start(delay))
                 self.killed["random, in a run that continues"] += outcome.exit_status == SIGKILLED
                 runs.examine(rng)

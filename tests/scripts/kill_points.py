@@ -33,6 +33,7 @@ class Cell:
     transactions: int = 400          # of each of two threads
     stripes: int = 1                 # log directories
     by_clock: bool = False           # its checkpoints come by time: any point may be missed
+    in_place: bool = False           # what continues it goes on in the same run, and takes no checkpoint
 
 
 YCSB = ("--log_type=LOG_DATA", "--workload=YCSB", "--synth_table_size=500")
@@ -50,6 +51,9 @@ CELLS = {
                    ("--io_engine=pwrite",)),
     "rows": Cell(("--cc=NO_WAIT", "--log=LOG_TAURUS", "--num_logger=2", *YCSB), (WAIT, *OFTEN), by_clock=True),
     "striped_rows": Cell(("--cc=HEKATON", "--log=LOG_SERIAL", *YCSB), (WAIT, *OFTEN), stripes=2, by_clock=True),
+    "heap": Cell(("--cc=HEKATON", "--log=LOG_WBL", *YCSB), (WAIT,), 100, in_place=True),
+    "heap_tpcc": Cell(("--cc=HEKATON", "--log=LOG_WBL", "--log_type=LOG_DATA", "--workload=TPCC", "--tpcc_small=1"),
+                      (WAIT, "--adopt_on_demand=0"), 40, in_place=True),
     "striped": Cell(("--cc=NO_WAIT", "--log=LOG_SERIAL", "--log_type=LOG_DATA", "--workload=TEST"), stripes=2),
 }
 
@@ -86,6 +90,7 @@ class NamedPoints:
 
     def list(self) -> list[str]:
         return [f"{cell}/{scenario}/{name}" for cell in CELLS for scenario in SCENARIOS
+                if not (CELLS[cell].in_place and "--checkpoint" in SCENARIOS[scenario].flags)
                 for name in self._names_of(cell, scenario)]
 
     def kill(self, point: str, seed: int) -> bool:
@@ -105,15 +110,17 @@ class NamedPoints:
         return outcome.exit_status == SIGKILLED
 
     def _empty(self, cell: str) -> Runs:
-        return Runs(self.binary_, tempfile.mkdtemp(prefix="point-", dir=self.directory_), CELLS[cell].stripes)
+        return Runs(self.binary_, tempfile.mkdtemp(prefix="point-", dir=self.directory_), CELLS[cell].stripes,
+                    in_place=CELLS[cell].in_place)
 
     @functools.cache
     def _killed_run(self, cell: str) -> Runs:
         """Killed in the middle of a write, with some transactions acknowledged and others not. How many writes that
-        takes is different every time. Scenarios start here that do not start from nothing."""
+        takes is different every time; a heap is killed before one of its records is
+        durable. Scenarios start here that do not start from nothing."""
         for write in (30, 20, 15, 12, 10, 8, 6, 5, 4, 3):
             runs = self._empty(cell)
-            at = f"middle:write:log-00.log:{write}"
+            at = f"before:sync:gaps.log:{write}" if CELLS[cell].in_place else f"middle:write:log-00.log:{write}"
             outcome = runs.run(flags_of(cell, "run"), with_killer(runs, "DBX_KILL_AT", at))
             if outcome.exit_status == SIGKILLED and runs.acknowledged and runs.examine(random.Random(0)):
                 return runs
@@ -138,7 +145,8 @@ class NamedPoints:
 
 def may_be_missed(name: str) -> bool:
     _, verb, path, _ = name.split(":")
-    return verb == "write" and os.path.basename(path).startswith(("log-", "frontier"))
+    name = os.path.basename(path)
+    return verb == "write" and name.startswith(("log-", "frontier")) or name in ("heap.pm", "gaps.log")
 
 
 def names(verb: str, path: str, count: int) -> list[str]:

@@ -22,6 +22,10 @@ class NamesTest(unittest.TestCase):
     def test_of_few_calls_each_is_a_point_once(self):
         self.assertEqual(len(names("sync", "log", FIRST_CALLS + 1)), FIRST_CALLS + 1)
 
+    def test_how_often_a_heap_is_drained_is_different_every_time(self):
+        for name in ("heap.pm", "gaps.log"):
+            self.assertTrue(may_be_missed(f"before:sync:run-0001/{name}:3"))
+
     def test_only_writes_of_logs_and_of_the_frontier_may_be_missed(self):
         for path in ("run-0001/log-00.log", "d1/run-0002/log-01.log", "run-0001/frontier"):
             self.assertTrue(may_be_missed(f"middle:write:{path}:7"))
@@ -44,6 +48,16 @@ class RunsTest(unittest.TestCase):
                 os.mkdir(os.path.join(runs.logs, born))
             self.assertEqual(runs.newest(), 2)
             self.assertEqual(runs.copy(os.path.join(directory, "copy")).newest(), 2)
+
+
+    def test_what_continues_a_run_in_place_has_its_number(self):
+        with tempfile.TemporaryDirectory() as directory:
+            runs = Runs("/bin/true", directory, in_place=True)
+            os.mkdir(os.path.join(runs.logs, "run-0001"))
+            runs.run(["--continue"])
+            self.assertIn(runs.ack_file(1), runs.lines[-1])
+            runs.run([])
+            self.assertIn(runs.ack_file(2), runs.lines[-1])
 
 
 @unittest.skipUnless(os.path.exists(KILLER), "make kill_points builds it")
@@ -71,6 +85,12 @@ class KillerTest(unittest.TestCase):
         line = "; ".join(f"os.{verb}dir('{self.folder}/{name}')" for name in ("a", "b", "a") for verb in ("mk", "rm"))
         self.assertEqual(self.run_line(line, DBX_KILL_AT="before:mkdir:a:2"), SIGKILLED)
         self.assertEqual(self.run_line(line, DBX_KILL_AT="before:mkdir:b:2"), 0)
+
+    def test_a_mapped_file_is_known_by_the_place_of_its_bytes(self):
+        line = (f"import mmap; file = open('{self.folder}/heap', 'w+b'); file.truncate(8192); "
+                "memory = mmap.mmap(file.fileno(), 0); memory.flush(4096, 4096)")
+        self.assertEqual(self.run_line(line, DBX_KILL_AT="before:sync:heap:1"), SIGKILLED)
+        self.assertEqual(self.run_line(line, DBX_KILL_AT="before:sync:heap:2"), 0)
 
     def test_the_trace_names_calls_under_the_directory_only(self):
         trace = os.path.join(self.folder, "trace")

@@ -45,12 +45,14 @@ class Recovered:
 
 class Runs:
     def __init__(self, binary: str, directory: str, stripes: int = 1,
-                 host_flags: Callable[[int], list[str]] = lambda step: []):
-        """`host_flags` of a step's number are added to its command line."""
+                 host_flags: Callable[[int], list[str]] = lambda step: [], in_place: bool = False):
+        """`host_flags` of a step's number are added to its command line. `in_place`: what continues a run goes on in
+        its directory, as its next life, with another file of acknowledgements under the same name."""
         self.binary = binary
         self.host_flags_ = host_flags
         self.directory = directory
         self.stripes_ = stripes
+        self.in_place = in_place
         self.logs = os.path.join(directory, "logs")  # all that the engine writes but acknowledgements
         self.log_directories_ = striped_directories(self.logs, stripes)
         self.lines: list[str] = []             # the command lines so far
@@ -63,7 +65,7 @@ class Runs:
     def copy(self, directory: str) -> Runs:
         """The same runs in another directory."""
         shutil.copytree(self.directory, directory, dirs_exist_ok=True)
-        other = Runs(self.binary, directory, self.stripes_, self.host_flags_)
+        other = Runs(self.binary, directory, self.stripes_, self.host_flags_, self.in_place)
         other.lines = self.lines + [shell_line(["cp", "-r", self.logs, directory])]
         other.acknowledged, other.droppable_ = set(self.acknowledged), set(self.droppable_)
         other.last_ = self.last_
@@ -79,7 +81,8 @@ class Runs:
     def run(self, flags: list[str], prefix: tuple[str, ...] = (),
             kill_when: Optional[Callable[[], bool]] = None) -> Outcome:
         """A new run. It may be killed: by `kill_when`, or by what `prefix` puts before the command."""
-        number = self.newest() + 1
+        goes_on = self.in_place and "--continue" in flags
+        number = self.newest() + (0 if goes_on else 1)
         ack_file = self.ack_file(number)
         if "--drop_old_runs" in flags:
             self.droppable_ |= set(range(1, number))
@@ -108,7 +111,8 @@ class Runs:
         if found.run < max(self.acknowledged, default=0):
             raise Wrong(f"run-{found.run:04d} was recovered; acknowledged were transactions of {self.acknowledged}")
         is_as_before = found.transactions == 0 and not self._has_checkpoints(found.run)
-        if self.last_ and (found.run == self.last_.run or is_as_before) and found.digest != self.last_.digest:
+        is_as_before = (is_as_before or (self.last_ and found.run == self.last_.run)) and not self.in_place
+        if self.last_ and is_as_before and found.digest != self.last_.digest:
             raise Wrong(f"recovered {found}; before that {self.last_}")
         for run in self.acknowledged - {found.run}:
             if self._recover([*one, f"--run={run}"], self.ack_file(run)) is None and run not in self.droppable_:
