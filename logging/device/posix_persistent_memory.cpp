@@ -10,11 +10,14 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <utility>
 
 #include "base/cache_line.h"
 #include "base/error.h"
+#include "base/host.h"
 #include "logging/device/file_system.h"
 #include "logging/device/posix_file.h"
 
@@ -83,22 +86,31 @@ WriteBackLines FunctionOf(FlushInstruction instruction) {
 
 class LineWriter final : public PersistentWriter {
  public:
-  explicit LineWriter(WriteBackLines write_back) : write_back_(write_back) {}
+  LineWriter(WriteBackLines write_back, bool streams) : write_back_(write_back), streams_(streams) {}
   void WriteBack(const std::byte* from, size_t bytes) override { write_back_(from, bytes); }
   void Drain() override { _mm_sfence(); }
   bool Stream(std::byte* to, const std::byte* from, size_t bytes) override {
+    if (!streams_) return PersistentWriter::Stream(to, from, bytes);
     ::pmem_memcpy(to, from, bytes, PMEM_F_MEM_NODRAIN | PMEM_F_MEM_NONTEMPORAL);
     return true;
   }
 
  private:
   const WriteBackLines write_back_;
+  const bool streams_;
+};
+
+// What the writers of one file share. The kernel tells of a failed write of its pages once, to any one of them, and
+// takes the pages for clean then: so one sync at a time, and none after a failure.
+struct Syncs {
+  Mutex mutex;
+  std::optional<Error> failure;  // guarded by mutex
 };
 
 // Pages of a file are written when they are drained, each once.
 class PageWriter final : public PersistentWriter {
  public:
-  explicit PageWriter(const std::string& path) : path_(path) {}
+  PageWriter(const std::string& path, std::shared_ptr<Syncs> syncs) : path_(path), syncs_(std::move(syncs)) {}
 
   void WriteBack(const std::byte* from, size_t bytes) override {
     const auto begin = reinterpret_cast<uintptr_t>(from) / kPageBytes;
@@ -106,7 +118,8 @@ class PageWriter final : public PersistentWriter {
     if (begin < end) ranges_.emplace_back(begin, end);
   }
   void Drain() override {
-    if (failure_) throw Error(*failure_);
+    const std::lock_guard lock(syncs_->mutex);
+    if (syncs_->failure) throw Error(*syncs_->failure);
     std::sort(ranges_.begin(), ranges_.end());
     for (size_t i = 0; i < ranges_.size();) {
       const uintptr_t begin = ranges_[i].first;
@@ -125,14 +138,14 @@ class PageWriter final : public PersistentWriter {
     try {
       ThrowErrno("sync", path_, error);
     } catch (const Error& failure) {
-      failure_ = failure;
+      syncs_->failure = failure;
       throw;
     }
   }
 
   const std::string path_;
+  const std::shared_ptr<Syncs> syncs_;
   std::vector<std::pair<uintptr_t, uintptr_t>> ranges_;  // of pages
-  std::optional<Error> failure_;
 };
 
 // Of a mapping that only this process sees.
@@ -159,9 +172,10 @@ class PosixMemory final : public PersistentMemory {
   std::unique_ptr<PersistentWriter> NewWriter() override {
     switch (way_) {
       case Way::kLines:
-        return std::make_unique<LineWriter>(FunctionOf(flush_));
+        // A flush instruction that was asked for is what all lines are written back by.
+        return std::make_unique<LineWriter>(FunctionOf(flush_), flush_ == FlushInstruction::kAuto);
       case Way::kPages:
-        return std::make_unique<PageWriter>(path_);
+        return std::make_unique<PageWriter>(path_, syncs_);
       default:
         return std::make_unique<NoWriter>();
     }
@@ -173,6 +187,7 @@ class PosixMemory final : public PersistentMemory {
   const Way way_;
   const FlushInstruction flush_;
   const std::string kind_;
+  const std::shared_ptr<Syncs> syncs_ = std::make_shared<Syncs>();
 };
 
 // What libpmem chooses, for the name of the kind.

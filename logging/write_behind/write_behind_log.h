@@ -138,7 +138,8 @@ class WriteBehindLog : public LogDefaults {
   bool CommitIfDue() const {
     const uint64_t now = Clock::NowTicks();
     uint64_t last = last_.value.load(std::memory_order_relaxed);
-    if (Clock::ToNanos(now - last) < options_.flush_interval_us * 1000) return false;
+    // Another worker's commit may have begun since.
+    if (now < last || Clock::ToNanos(now - last) < options_.flush_interval_us * 1000) return false;
     // One of the workers that find it over.
     if (!last_.value.compare_exchange_strong(last, now, std::memory_order_relaxed)) return false;
     return commits_->Commit();

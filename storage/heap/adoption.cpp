@@ -11,6 +11,22 @@
 #include "base/spin.h"
 
 namespace dbx {
+namespace {
+
+// What an earlier process stored may not be durable, nor become it by a write-back of what is already stored: after a
+// sync that failed the kernel takes the page for clean.
+void RestoreOwner(const VersionHeap& heap, uint32_t extent, PersistentWriter& writer) {
+  auto& word = const_cast<Atomic<uint64_t>&>(heap.directory()[extent]);
+  word.store(word.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  writer.WriteBack(reinterpret_cast<const std::byte*>(&word), sizeof word);
+}
+
+void Zero(HeapSlot* slot, PersistentWriter& writer) {
+  slot->begin.store(0, std::memory_order_relaxed);
+  writer.WriteBack(reinterpret_cast<const std::byte*>(slot), sizeof(HeapSlot));
+}
+
+}  // namespace
 
 Adoption::Adoption(Database& database, GapSet losers, uint64_t stamps_end, std::string place)
     : database_(database), losers_(std::move(losers)), stamps_end_(stamps_end), place_(std::move(place)) {
@@ -105,11 +121,8 @@ void Adoption::Adopt(WorkerId worker, Table& table, uint64_t partition) {
   TableVersions& versions = *table.versions();
   Found found = Inspect(table, partition, /*checksums=*/false);
   PersistentWriter& writer = versions.heap().writer(worker);
-  for (const uint32_t extent : versions.ExtentsIn(partition)) {
-    const auto& word = versions.heap().directory()[extent];
-    writer.WriteBack(reinterpret_cast<const std::byte*>(&word), sizeof word);
-  }
-  for (const HeapSlot* slot : found.free) writer.WriteBack(reinterpret_cast<const std::byte*>(slot), sizeof(HeapSlot));
+  for (const uint32_t extent : versions.ExtentsIn(partition)) RestoreOwner(versions.heap(), extent, writer);
+  for (HeapSlot* slot : found.free) Zero(slot, writer);
   MakeFree(worker, versions, found.dead);
   // Last: an older version of the key would be its newest.
   MakeFree(worker, versions, found.tombstones);
@@ -128,10 +141,7 @@ void Adoption::Adopt(WorkerId worker, Table& table, uint64_t partition) {
 
 void Adoption::MakeFree(WorkerId worker, const TableVersions& versions, const std::vector<HeapSlot*>& slots) {
   PersistentWriter& writer = versions.heap().writer(worker);
-  for (HeapSlot* slot : slots) {
-    slot->begin.store(0, std::memory_order_relaxed);
-    writer.WriteBack(reinterpret_cast<const std::byte*>(slot), sizeof(HeapSlot));
-  }
+  for (HeapSlot* slot : slots) Zero(slot, writer);
   writer.Drain();
 }
 

@@ -12,7 +12,7 @@
 // can have drawn, a stamp twice on a key. Of a loser nothing is checked, as it may be torn.
 //
 // Slots and extents that look free may never have been made durable, where the process was killed before that: the
-// zeros of free slots and the directory words of extents are written back again.
+// zeros of free slots and the directory words of extents are stored and written back again.
 //
 // Threads: EnsureAdopted and SweepOne by workers beside transactions, each under its own WorkerId; the rest by one.
 #pragma once

@@ -143,6 +143,11 @@ void RefuseForHeaps(const Options& options, const OldRun& run) {
     throw Error(ExitStatus::kUsage, "cannot continue " + run.heap_path +
                                         " with --checkpoint: the run goes on in the same heap; leave it out");
   }
+  if (options.workload == WorkloadKind::kSms) {
+    throw Error(ExitStatus::kUsage, "cannot continue " + run.heap_path +
+                                        ": SMS numbers its messages as its transactions, and these begin anew in each "
+                                        "life of a heap; start a new run");
+  }
 }
 
 std::unique_ptr<HeapRun> RestartHeap(const Options& options, LogStorage& storage, const OldRun& run,
@@ -155,6 +160,7 @@ std::unique_ptr<HeapRun> RestartHeap(const Options& options, LogStorage& storage
   heap->StartLife(options.thread_cnt);
   if (!on_demand) heap->AdoptAll(options.thread_cnt);
   std::visit([&](auto* adopting) { adopting->Adopt(database, options.seed); }, workload);
+  heap->NoteReady();
   return heap;
 }
 

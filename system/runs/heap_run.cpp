@@ -141,12 +141,13 @@ std::unique_ptr<HeapRun> HeapRun::Open(FileSystem& files, const RunNames& names,
 }
 
 void HeapRun::EndLoad() {
+  // The threads that loaded have ended, and locked instructions at their end have waited for what they wrote back.
   for (uint32_t worker = 0; worker < database_.workers(); ++worker) heap_->writer(WorkerId(worker)).Drain();
   superblock_.state = Superblock::State::kLoaded;
   WriteSuperblock(*memory_, superblock_);
   gaps_->Append(FirstRecordOf(superblock_.heap_id, database_.workers()));
-  ready_ticks_ = Clock::NowTicks();
   NoteAdopted();
+  NoteReady();
 }
 
 void HeapRun::StartLife(uint32_t threads) {
@@ -158,9 +159,14 @@ void HeapRun::StartLife(uint32_t threads) {
   // Where all of the gaps do not fit into a record, the losers go first: they are the same whatever life follows.
   const size_t gaps = LosersOf(newest()).gaps().size();
   const bool sweep_first = !GapLog::Fits(gaps, database_.workers());
-  if (sweep_first) AdoptAll(threads);
+  if (sweep_first) {
+    // The newest record may not be durable, if the process was killed while it wrote it.
+    GapRecord again = newest();
+    again.sequence += 1;
+    gaps_->Append(again);
+    AdoptAll(threads);
+  }
   gaps_->Append(NextLifeOf(newest(), database_.workers(), FirstSequenceOf(life), sweep_first));
-  ready_ticks_ = Clock::NowTicks();
 }
 
 void HeapRun::AdoptAll(uint32_t threads) {

@@ -14,6 +14,7 @@
 #include <optional>
 #include <string>
 
+#include "base/clock.h"
 #include "logging/device/file_system.h"
 #include "logging/gaps/gap_log.h"
 #include "logging/gaps/heap_options.h"
@@ -47,6 +48,8 @@ class HeapRun {
   void Check(uint32_t threads, bool checksums) const { adoption_->CheckAll(threads, checksums); }
   // The record of the new life is durable on return. Throws Error: kNoSpace after 2^16 lives, kCorrupt, kIo.
   void StartLife(uint32_t threads);
+  // Transactions may run from now on.
+  void NoteReady() { ready_ticks_ = Clock::NowTicks(); }
   // What is left to adopt; of a private copy without a new life.
   void AdoptAll(uint32_t threads);
 

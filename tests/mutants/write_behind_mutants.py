@@ -235,8 +235,8 @@ RESTART_MUTANTS = [
                 "  if ({on}) MakeFree(worker, versions, found.tombstones);\n  MakeFree(worker, versions, found.dead);\n")],
            CELLS, test="AdoptionTest.ATombstoneIsFreedAfterWhatItHides"),
     Mutant("wbl_free_slots_not_written_back", "a zero that a killed process has not drained counts as durable",
-           [statement(ADOPTION, "for (const HeapSlot* slot : found.free) "
-                                "writer.WriteBack(reinterpret_cast<const std::byte*>(slot), sizeof(HeapSlot));", "")], CELLS,
+           [expression(ADOPTION, "HeapSlot* slot : found.free",
+                       "HeapSlot* slot : std::vector<HeapSlot*>()")], CELLS,
            test="AdoptionTest.WhatLooksFreeIsMadeDurablyFree"),
     Mutant("wbl_owners_not_written_back", "the owner of an extent that a killed process has not drained counts as durable",
            [statement(ADOPTION, "writer.WriteBack(reinterpret_cast<const std::byte*>(&word), sizeof word);", "")], CELLS,

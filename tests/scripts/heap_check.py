@@ -159,6 +159,7 @@ class Checks(cli_check.Checks):
         yield "CheckpointsOfAHeapAreRefused", lambda: self._refused_continuation(["--checkpoint"], 2, ["--checkpoint"])
         yield "AHeapWithoutFlushesIsRefused", lambda: self._refused_continuation(["-Lf1"], (2, 6), ["LOG_NO_FLUSH"])
         yield "AnotherNumberOfRowsIsRefused", lambda: self._refused_continuation(["--synth_table_size=501"], 6, [])
+        yield "MessagesThatWouldBeNumberedAnewAreRefused", self._continued_messages
         yield "ATornRecordThatAcknowledgedIsFoundByTheAcks", self._torn_with_acks
         yield "AHeapInUseIsLeftAlone", self._heap_in_use
         yield "AHeapThatIsTooSmallForTheLoad", self._too_small_for_load
@@ -171,6 +172,15 @@ class Checks(cli_check.Checks):
         done = rundb(["--continue", *flags, f"--log_dir={directory}"], self.root_)
         statuses = status if isinstance(status, tuple) else (status,)
         expect(done, done.returncode if done.returncode in statuses else statuses[0], words)
+        self._unchanged(directory, before)
+
+    def _continued_messages(self) -> None:
+        directory = self.fresh("messages")
+        flags = [*WBL[:3], "--workload=SMS", "--sms_rows=640", "--max_txns_per_thread=50", f"--log_dir={directory}"]
+        expect(rundb(flags, self.root_), 0)
+        self._recovers_with(directory, "d")
+        before = snapshot(directory)
+        expect(rundb(["--continue", f"--log_dir={directory}"], self.root_), 2, ["SMS", "start a new run"])
         self._unchanged(directory, before)
 
     def _torn_with_acks(self) -> None:
