@@ -61,7 +61,8 @@ void CheckShape(const Superblock& superblock, size_t bytes, size_t at, const std
                std::to_string(superblock.heap_bytes));
   }
   const auto fits = [&](const Superblock::OfTable& table) {
-    return table.partitions > 0 && table.partitions < uint64_t{1} << heap_format::kPartitionBits &&
+    // No more than lines: each takes a line of DRAM.
+    return table.partitions > 0 && table.partitions <= bytes / heap_format::kLineBytes &&
            heap_format::SlotBytes(table.tuple_bytes) * VersionHeap::kSlotsPerExtentMin <= superblock.extent_bytes;
   };
   if (!std::has_single_bit(superblock.extent_bytes) || superblock.extent_bytes < heap_format::kLineBytes ||

@@ -113,6 +113,10 @@ std::unique_ptr<HeapRun> HeapRun::Create(FileSystem& files, const RunNames& name
   superblock.extent_bytes = ExtentBytesFor(database);
   superblock.heap_bytes = heap_bytes != 0 ? heap_bytes : BytesFor(database, superblock.extent_bytes);
   superblock.tables = ShapeOf(database);
+  // What the superblock may say (storage/heap/superblock.cpp); so many are never needed.
+  for (Superblock::OfTable& table : superblock.tables) {
+    table.partitions = std::min<uint64_t>(table.partitions, superblock.heap_bytes / heap_format::kLineBytes);
+  }
   const size_t bytes_min = VersionHeap::BytesFor(1, superblock.extent_bytes);
   if (superblock.heap_bytes < bytes_min) {
     throw Error(ExitStatus::kUsage, "--heap_bytes=" + std::to_string(heap_bytes) + " is too small for these tables: " +

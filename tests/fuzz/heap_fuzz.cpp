@@ -33,7 +33,7 @@ void AddTables(Database& database) {
     schema.name = "rows of " + std::to_string(bytes);
     schema.columns = {{"value", 0, bytes}};
     schema.tuple_bytes = bytes;
-    schema.expected_rows = kPartitions * Table::kRowsPerPartition;
+    schema.expected_rows = 1000;
     database.CreateTable(schema);
   }
 }
@@ -57,7 +57,7 @@ class SmallHeap {
     superblock.state = Superblock::State::kLoaded;
     for (uint16_t i = 0; i < database.table_count(); ++i) {
       const Table& table = database.table(TableId(i));
-      superblock.tables.push_back({Table::PartitionsFor(table.schema()), table.tuple_bytes()});
+      superblock.tables.push_back({kPartitions, table.tuple_bytes()});
     }
     WriteSuperblock(*heap_, superblock);
   }
