@@ -88,8 +88,6 @@ class HeapVersions {
     return true;
   }
 
-  size_t waiting() const { return superseded_.size() + zeroed_.size(); }
-
  private:
   bool Stream(const TableVersions& versions, HeapSlot* slot, const std::byte* tuple) {
     PersistentWriter& writer = versions.heap().writer(worker_);

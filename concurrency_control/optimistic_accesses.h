@@ -72,7 +72,7 @@ class OptimisticAccesses {
     misses_.clear();
     images_used_ = 0;
     locked_ = 0;
-    if constexpr (kInHeap) slots_.clear();
+    if constexpr (kInHeap) new_versions_.clear();
     if (absent_rows_.size() > 0 && ++begins_ % kTxnsPerSweep == 0) {
       absent_rows_.Sweep([this](Table& table, Row* row) { return TryRetire(table, row); });
     }
@@ -198,9 +198,7 @@ class OptimisticAccesses {
     }
     locked_ = 0;
     if constexpr (kInHeap) {
-      for (size_t i = 0; i < slots_.size(); ++i) {
-        if (slots_[i] != nullptr) heap_.GiveBack(*writes_[i].table, slots_[i]);
-      }
+      for (const NewVersion& version : new_versions_) heap_.GiveBack(*writes_[version.write].table, version.slot);
     }
     QueueMisses();
   }
@@ -216,7 +214,7 @@ class OptimisticAccesses {
     Row* row;
     Table* table;
     uint64_t seen;  // of the version that was copied; once locked, the word before, which is restored
-    size_t image;   // offset in images_; of a version that is installed, how much of it is to be written back
+    size_t image;   // offset in images_
     bool written;
     bool present;  // as this transaction sees the row
   };
@@ -266,10 +264,8 @@ class OptimisticAccesses {
   Row* FindOrCreate(Table& table, Key key) {
     if (kExpect == Expect::kNoRow && table.ordered()) return FindOrCreateInLeaf(table, key);
     if (Row* row = table.Find(key)) return row;
-    if constexpr (kInHeap) {
-      if (table.has_unadopted()) table.AdoptPartitionOf(worker_, key);
-    }
     if (table.ordered()) return FindOrCreateInLeaf(table, key);
+    AdoptOnMiss(table, key);
     return table.FindOrCreate(worker_, key, [this](Row& row) {
       log_.FreshMeta(row.meta());
       row.control.store(cc().FreshControl(nullptr), std::memory_order_release);
@@ -371,6 +367,12 @@ class OptimisticAccesses {
     Table* table;
     Row* row;
   };
+  // Of a row that was written.
+  struct NewVersion {
+    uint32_t write;  // index in writes_
+    HeapSlot* slot;
+    size_t unwritten_bytes = 0;  // of an installed one, from its start: they are to be written back
+  };
   struct NoHeap {
     explicit NoHeap(WorkerId) {}
   };
@@ -392,34 +394,37 @@ class OptimisticAccesses {
 
   // Before a stamp is drawn, so that a full heap leaves none that is not installed.
   void TakeSlots() {
-    for (const Write& write : writes_) {
-      slots_.push_back(write.written ? heap_.Take(*write.table, write.row->key, txn_) : nullptr);
+    for (uint32_t i = 0; i < writes_.size(); ++i) {
+      const Write& write = writes_[i];
+      if (write.written) new_versions_.push_back({i, heap_.Take(*write.table, write.row->key, txn_)});
     }
   }
   // All rows first: a commit of the log that finds a slot among those to be written back finds the others stored.
   void InstallVersions() {
-    for (size_t i = 0; i < writes_.size(); ++i) {
-      Write& write = writes_[i];
-      if (!write.written) continue;
+    for (NewVersion& version : new_versions_) {
+      const Write& write = writes_[version.write];
       const std::byte* const tuple = write.present ? Image(write) : nullptr;
-      write.image = heap_.Install(*write.table, write.row, slots_[i], tuple, cc().stamp());
+      version.unwritten_bytes = heap_.Install(*write.table, write.row, version.slot, tuple, cc().stamp());
     }
     heap_.DrainStreamed();
     if constexpr (kDrawsStamps<Log>) {
-      for (size_t i = 0; i < writes_.size(); ++i) {
-        if (writes_[i].written) log_.Installed(log_state_, slots_[i], writes_[i].image);
-      }
+      for (const NewVersion& version : new_versions_) log_.Installed(log_state_, version.slot, version.unwritten_bytes);
     }
   }
 
   static bool SameVersion(uint64_t a, uint64_t b) { return Cc::Version(a) == Cc::Version(b); }
   Cc& cc() { return static_cast<Cc&>(*this); }
 
-  // The row inherits the metadata of the gap that it appears in.
-  [[gnu::noinline]] Row* FindOrCreateInLeaf(Table& table, Key key) {
+  // Before a row is created that the heap may have.
+  void AdoptOnMiss(Table& table, Key key) {
     if constexpr (kInHeap) {
       if (table.has_unadopted()) table.AdoptPartitionOf(worker_, key);
     }
+  }
+
+  // The row inherits the metadata of the gap that it appears in.
+  [[gnu::noinline]] Row* FindOrCreateInLeaf(Table& table, Key key) {
+    AdoptOnMiss(table, key);
     LeafChange change;
     const auto init = [this](Row& row, BTreeLeaf& leaf) {
       CopyLeafMeta(row.meta(), leaf.meta(), log_.meta_bytes());
@@ -565,7 +570,7 @@ class OptimisticAccesses {
   std::vector<Dirty> dirty_;
   std::vector<Miss> misses_;
   std::vector<uint32_t> lock_order_;
-  std::vector<HeapSlot*> slots_;  // in a heap, once the write set is locked: for the versions that were written
+  std::vector<NewVersion> new_versions_;  // in a heap, once the write set is locked
   std::vector<std::byte> images_;
   size_t images_used_ = 0;
   uint32_t locked_ = 0;

@@ -35,26 +35,25 @@ inline constexpr std::array kSchemes = std::to_array<SchemeInfo>({
 });
 
 constexpr const SchemeInfo& InfoOf(format::Scheme scheme) { return kSchemes[static_cast<size_t>(scheme)]; }
-// `name` as in config.h. False for unknown names.
+// `name` as in config.h; nullptr: it is unknown.
+constexpr const SchemeInfo* SchemeWithName(std::string_view name) {
+  for (const SchemeInfo& info : kSchemes) {
+    if (info.name == name) return &info;
+  }
+  return nullptr;
+}
+// Properties by name. False for unknown names.
 constexpr bool HasOneLog(std::string_view name) {
-  for (const SchemeInfo& info : kSchemes) {
-    if (info.name == name) return info.one_log;
-  }
-  return false;
+  const SchemeInfo* const info = SchemeWithName(name);
+  return info != nullptr && info->one_log;
 }
-
 constexpr bool NeedsPages(std::string_view name) {
-  for (const SchemeInfo& info : kSchemes) {
-    if (info.name == name) return info.needs_pages;
-  }
-  return false;
+  const SchemeInfo* const info = SchemeWithName(name);
+  return info != nullptr && info->needs_pages;
 }
-
 constexpr bool HasVersionHeap(std::string_view name) {
-  for (const SchemeInfo& info : kSchemes) {
-    if (info.name == name) return info.version_heap;
-  }
-  return false;
+  const SchemeInfo* const info = SchemeWithName(name);
+  return info != nullptr && info->version_heap;
 }
 
 static_assert([] {

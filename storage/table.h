@@ -6,7 +6,6 @@
 // until the reader leaves its epoch section (base/epoch.h), even if it is unlinked meanwhile.
 #pragma once
 
-#include <algorithm>
 #include <functional>
 #include <memory>
 #include <optional>

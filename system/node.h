@@ -36,7 +36,7 @@ class WorkerThread {
   const WorkerStats& stats() const { return stats_; }
   const LatencyHistogram& latency() const { return latency_; }
   virtual const CommitParts& commit_parts() const = 0;
-  // Of its first acknowledgement; 0: there was none.
+  // Of its first acknowledgement, where there is a heap; 0: there was none.
   uint64_t first_acknowledged_ticks() const { return first_acknowledged_ticks_; }
 
  protected:

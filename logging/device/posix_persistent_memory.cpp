@@ -249,8 +249,7 @@ std::vector<FlushInstruction> FlushInstructions() {
 }
 
 const char* NameOf(FlushInstruction instruction) {
-  constexpr const char* kNames[] = {"auto", "CLWB", "CLFLUSHOPT", "CLFLUSH"};
-  return kNames[static_cast<size_t>(instruction)];
+  return kFlushInstructionNames[static_cast<size_t>(instruction)].data();
 }
 
 std::unique_ptr<PersistentMemory> MapPosixMemory(const std::string& path, const PersistentMapping& mapping) {

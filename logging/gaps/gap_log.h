@@ -49,7 +49,7 @@ GapSet LosersOf(const GapRecord& record);
 
 // The record with which the next life begins, before it serves or adopts anything (Arulraj et al., section 4.3; that it
 // is durable first is missing there, docs/errata.md). Its workers' transactions are numbered from `first_sequence` on.
-// `drop_gaps`: no slot bears a stamp of a loser any more.
+// `drop_gaps`: no slot has the stamp of a loser any more.
 GapRecord NextLifeOf(const GapRecord& newest, uint32_t workers, uint64_t first_sequence, bool drop_gaps,
                      uint64_t window = kStampWindow);
 // Of a new heap, after its load.

@@ -15,9 +15,9 @@ struct HeapOptions {
   GapLog* gaps = nullptr;            // its newest record is the first one of this life
   uint32_t workers = 0;
   uint64_t flush_interval_us = 0;  // from one group commit to the next, if a transaction waits for it
-  // Adopts one partition more (storage/heap/adoption.h); false: none is left. By any worker between two transactions.
+  // Adopts one partition more (storage/heap/adoption.h), or another worker adopts the last ones. False: all are
+  // adopted, and no slot has the stamp of a loser. By any worker between two transactions.
   std::function<bool(WorkerId)> sweep{};
-  std::function<bool()> is_swept{};  // whether no slot bears a stamp of a gap any more
 };
 
 }  // namespace dbx

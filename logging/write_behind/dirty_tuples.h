@@ -25,8 +25,6 @@ class DirtyTuples {
   bool full() const {
     return tail_.load(std::memory_order_relaxed) - head_.load(std::memory_order_acquire) == kEntries;
   }
-  bool empty() const { return end() == head_.load(std::memory_order_acquire); }
-  uint64_t size() const { return end() - head_.load(std::memory_order_acquire); }
 
   // REQUIRES: not full.
   void Add(const std::byte* base, const HeapSlot* slot, uint64_t bytes) {

@@ -63,7 +63,7 @@ void GroupCommit::CommitNext(auto&& finish) {
     const uint64_t group = collecting_.fetch_add(1) + 1;
     const uint64_t clock = clock_.load();
     for (size_t i = 0; i < of_.size(); ++i) words_[i] = of_[i]->word.load();
-    // Before the dirty tuples are looked at: no slot bears a stamp of a gap by then.
+    // Before the dirty tuples are looked at: no slot has a stamp in a gap by then.
     const bool drop_gaps = drop_gaps_.load(std::memory_order_acquire);
     DrainDirty();
     GapRecord record = NextRecord(clock);

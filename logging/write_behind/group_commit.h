@@ -90,7 +90,7 @@ class GroupCommit {
   // Writes back and drains the worker's own dirty tuples.
   void Flush(WorkerId worker);
 
-  // No slot bears a stamp of a gap any more: the records have none from now on.
+  // No slot has a stamp in a gap any more: the records have no gaps from now on.
   void DropGaps() { drop_gaps_.store(true, std::memory_order_release); }
   // Once no worker runs: everything is durable, and the record says that the life has ended by itself. Throws as
   // Commit.
@@ -110,9 +110,7 @@ class GroupCommit {
     return done_.load(std::memory_order_acquire) >= group && stamp <= c_p_.load(std::memory_order_acquire);
   }
   Timestamp durable_until() const { return Timestamp(durable_until_.load(std::memory_order_acquire)); }
-  uint64_t c_p() const { return c_p_.load(std::memory_order_acquire); }
   uint64_t c_d() const { return limit_.load(std::memory_order_acquire); }
-  uint64_t done() const { return done_.load(std::memory_order_acquire); }
 
  private:
   struct OfWorker {

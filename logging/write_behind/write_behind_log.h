@@ -118,7 +118,7 @@ class WriteBehindLog : public LogDefaults {
 
   // The last record of a life that ends by itself; no worker runs.
   void WriteRunEnd(const std::optional<std::pair<uint64_t, uint64_t>>& digest) {
-    DropGapsIfSwept();
+    if (options_.sweep && !options_.sweep(WorkerId(0))) commits_->DropGaps();
     commits_->End(digest);
   }
 
@@ -129,10 +129,7 @@ class WriteBehindLog : public LogDefaults {
   void Sweep(TxnState& state) {
     if (options_.sweep(state.worker)) return;
     state.sweeps = false;
-    DropGapsIfSwept();
-  }
-  void DropGapsIfSwept() {
-    if (options_.is_swept && options_.is_swept()) commits_->DropGaps();
+    commits_->DropGaps();
   }
 
   bool CommitIfDue() const {

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <mutex>
 #include <string>
-#include <tuple>
 #include <utility>
 
 #include "base/error.h"
 #include "base/parallel.h"
 #include "base/spin.h"
+#include "storage/heap/slot_versions.h"
 
 namespace dbx {
 namespace {
@@ -170,25 +170,16 @@ Adoption::Found Adoption::Inspect(const Table& table, uint64_t partition, bool c
 }
 
 void Adoption::CheckSlot(const Table& table, uint64_t partition, const HeapSlot& slot, bool checksum) const {
-  if (slot.table != table.id()) Refuse(table, slot, "it says that it is of another table");
-  if ((slot.flags & ~HeapSlot::kAbsent) != 0 || slot.tuple_bytes != (slot.absent() ? 0 : table.tuple_bytes())) {
-    Refuse(table, slot, "its tuple has another size than its table's");
-  }
   if (table.versions()->PartitionOf(slot.key) != partition) Refuse(table, slot, "its key is of another partition");
-  if (checksum && slot.checksum != heap_format::ChecksumOf(slot)) Refuse(table, slot, "its checksum does not match");
+  if (const char* const why = FaultOf(slot, table.id(), table.tuple_bytes(), checksum)) Refuse(table, slot, why);
 }
 
 void Adoption::Sort(const Table& table, std::vector<HeapSlot*>& counted, Found& found) const {
-  const auto order = [](const HeapSlot* slot) {
-    return std::pair(slot->key, ~slot->begin.load(std::memory_order_relaxed));
-  };
-  std::sort(counted.begin(), counted.end(), [&](const HeapSlot* a, const HeapSlot* b) { return order(a) < order(b); });
-  for (size_t i = 0; i < counted.size(); ++i) {
-    HeapSlot* const slot = counted[i];
-    const bool is_newest = i == 0 || counted[i - 1]->key != slot->key;
-    if (!is_newest && order(counted[i - 1]) == order(slot)) Refuse(table, *slot, "its stamp is twice on its key");
-    (!is_newest ? found.dead : slot->absent() ? found.tombstones : found.versions).push_back(slot);
-  }
+  RankVersions(counted, [&](HeapSlot& slot, VersionRank rank) {
+    if (rank == VersionRank::kStampTwice) Refuse(table, slot, "its stamp is twice on its key");
+    const bool is_newest = rank == VersionRank::kNewest;
+    (!is_newest ? found.dead : slot.absent() ? found.tombstones : found.versions).push_back(&slot);
+  });
 }
 
 void Adoption::Refuse(const Table& table, const HeapSlot& slot, const char* why) const {

@@ -24,22 +24,11 @@ TableVersions::TableVersions(VersionHeap& heap, TableId table, size_t tuple_byte
   }
 }
 
-void TableVersions::Extend(WorkerId worker, uint64_t number) {
-  auto extent = std::make_unique<Extent>();
-  extent->number = heap_.TakeExtent(worker, table_, number);
-  extent->partition = number;
-  extent->free_count = slots_per_extent_;
-  for (uint32_t i = slots_per_extent_; i-- > 0;) {
-    HeapSlot* const slot = heap_.SlotAt(extent->number, i, slot_bytes_);
-    slot->later = extent->free;
-    extent->free = slot;
-  }
-  extents_.fetch_add(1, std::memory_order_relaxed);
-  Partition& partition = partitions_[number].value;
-  const Lock lock(partition);
-  Link(partition, *extent);
-  // Found by those that free its slots, which have taken them under this lock, or come after one that has.
-  by_number_[extent->number] = std::move(extent);
+void TableVersions::Extend(WorkerId worker, uint64_t partition) {
+  const uint32_t extent = heap_.TakeExtent(worker, table_, partition);
+  std::vector<HeapSlot*> slots;
+  for (uint32_t i = slots_per_extent_; i-- > 0;) slots.push_back(SlotAt(extent, i));
+  AddExtent(partition, extent, slots);
 }
 
 void TableVersions::FindExtents() {
@@ -82,6 +71,7 @@ void TableVersions::AddExtent(uint64_t number, uint32_t extent_number, std::span
   Partition& partition = partitions_[number].value;
   const Lock lock(partition);
   if (extent->free_count > 0) Link(partition, *extent);
+  // Found by those that free its slots, which have taken them under this lock, or come after one that has.
   by_number_[extent_number] = std::move(extent);
 }
 

@@ -71,9 +71,6 @@ class TableVersions {
   // A slot that no transaction reads any more and whose `begin` is durably 0.
   void Free(WorkerId worker, HeapSlot* slot);
 
-  // Fetches what Take(key) will need.
-  void PrefetchPartition(Key key) const { PrefetchToWrite(&partitions_[PartitionOf(key)]); }
-
   // ---- after a restart (adoption.h) ----
 
   // The partitions that own extents of the heap hold slots of which nothing is known. Before any slot is taken.

@@ -71,9 +71,7 @@ consteval CcAlg CcAlgNamed(std::string_view name) {
 }
 
 consteval format::Scheme SchemeNamed(std::string_view name) {
-  for (const SchemeInfo& info : kSchemes) {
-    if (info.name == name) return info.scheme;
-  }
+  if (const SchemeInfo* info = SchemeWithName(name)) return info->scheme;
   throw "unknown LOG_ALGORITHM, or one that is not built yet; config.h says above its default which are built";
 }
 

@@ -1,5 +1,6 @@
 #include "system/replay/heap_restart.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/clock.h"
@@ -8,6 +9,7 @@
 #include "storage/heap/table_versions.h"
 #include "system/pairs/pair_types.h"
 #include "system/reference/reference_heap.h"
+#include "system/replay/laps.h"
 #include "system/replay/verify.h"
 #include "system/replay/workload_check.h"
 #include "system/transaction/ack_file.h"
@@ -23,8 +25,6 @@ RunNames NamesOf(const OldRun& run) {
   return {run.header().run_id, run.header().database_id, run.header().schema_hash, run.heap_path, run.gaps_path};
 }
 
-[[noreturn]] void Violated(const std::string& what) { throw Error(ExitStatus::kInternal, "verification " + what); }
-
 // The rows that the reference finds, over tables of its own.
 template <class WorkloadT>
 Digest128 ReferenceDigest(const Options& options, FileSystem& files, const OldRun& run) {
@@ -36,21 +36,13 @@ Digest128 ReferenceDigest(const Options& options, FileSystem& files, const OldRu
   return DigestOf(expected, options.thread_cnt);
 }
 
-// Those of an earlier life were checked, or lost, when the next one began: its record does not name them, nor workers
-// that it does not have.
-void CheckAcknowledged(const std::string& path, uint64_t run_id, const GapRecord& record) {
-  const std::vector<uint64_t>& last_sequences = record.last_sequences;
-  const uint64_t first = HeapRun::FirstSequenceOf(record.life);
-  const auto acks = AckFile::Open(path, run_id);
-  if (acks->unrecorded() > 0) {
-    Violated("c failed: " + std::to_string(acks->unrecorded()) + " acknowledged transactions have no bit in " + path);
-  }
-  acks->ForEachAcknowledged([&](TxnId id) {
-    const uint32_t worker = id.worker().value();
-    if (id.sequence() < (worker < last_sequences.size() ? last_sequences[worker] : first)) return;
-    Violated("c failed: acknowledged transaction " + std::to_string(id.sequence()) + " of worker " +
-             std::to_string(worker) + " is lost");
-  });
+// By worker, of as many as the ack file has: the number below which the record covers its transactions. Those of an
+// earlier life were checked, or lost, when the next one began: its record does not name them, nor workers that it does
+// not have.
+std::vector<uint64_t> CoveredBelow(const GapRecord& record, uint32_t workers) {
+  std::vector<uint64_t> below = record.last_sequences;
+  below.resize(std::max<size_t>(below.size(), workers), HeapRun::FirstSequenceOf(record.life));
+  return below;
 }
 
 // A database that was adopted as a whole from a private copy.
@@ -64,20 +56,20 @@ Verification VerifyAdopted(const Options& options, FileSystem& files, const OldR
       expected = ReferenceDigest<WorkloadT>(options, files, run);
     } else {
       digest = DigestOf(database, options.thread_cnt);
-      if (const auto what = CheckWorkload(options, workload, database, acks.get())) Violated("d failed: " + *what);
+      if (const auto what = CheckWorkload(options, workload, database, acks.get())) ThrowViolated("d failed: " + *what);
     }
   });
-  if (expected != digest) Violated("a failed: the database differs from the rows that the reference finds");
+  if (expected != digest) ThrowViolated("a failed: the database differs from the rows that the reference finds");
   std::string checks = "a,";
   const GapRecord& record = heap.newest();
   if (record.digest) {
     if (Digest128{record.digest->first, record.digest->second} != digest) {
-      Violated("b failed: the database differs from the one that the run ended with");
+      ThrowViolated("b failed: the database differs from the one that the run ended with");
     }
     checks += "b,";
   }
   if (acks != nullptr) {
-    CheckAcknowledged(options.ack_file, NamesOf(run).run_id, record);
+    CheckAcknowledged(options.ack_file, NamesOf(run).run_id, /*recovered=*/{}, CoveredBelow(record, acks->workers()));
     checks += "c,";
   }
   return {checks + "d", digest};
@@ -107,11 +99,7 @@ template <class WorkloadT>
 RecoveryResult RecoverHeapOf(const Options& options, LogStorage& storage, const LogTraits& traits,
                              WorkloadT& workload) {
   RecoveryResult result;
-  uint64_t lap = Clock::NowTicks();
-  const auto lap_seconds = [&lap] {
-    const uint64_t begin = std::exchange(lap, Clock::NowTicks());
-    return Clock::ToSeconds(lap - begin);
-  };
+  Laps laps;
   const OldRuns runs = storage.Open(options);
   const OldRun& run = runs.newest();
   result.run_number = run.number;
@@ -119,19 +107,19 @@ RecoveryResult RecoverHeapOf(const Options& options, LogStorage& storage, const 
   result.threads = options.thread_cnt;
   PrivateHeap copy(options, storage.files(), run, workload);
   CheckLogsMatch(run, traits, SchemaHash(copy.database));
-  result.open_seconds = lap_seconds();
+  result.open_seconds = laps.Next();
   copy.Adopt(options, workload);
-  result.replay_seconds = lap_seconds();
+  result.replay_seconds = laps.Next();
   observer::Recovered(copy.database);
   result.heap = ResultOf(*copy.heap);
   result.clean_end = copy.heap->newest().clean;
   result.ended_below = copy.heap->newest().last_sequences;
-  result.finish_seconds = lap_seconds();
+  result.finish_seconds = laps.Next();
   if (options.verify) {
     const Verification verification = VerifyAdopted(options, storage.files(), run, workload, *copy.heap, copy.database);
     result.verified = verification.checks;
     result.digest = verification.digest.Hex();
-    result.verify_seconds = lap_seconds();
+    result.verify_seconds = laps.Next();
   }
   return result;
 }

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "system/pairs/scheme_types.h"
 #include "system/replay/heap_restart.h"
+#include "system/replay/laps.h"
 #include "system/replay/read_progress.h"
 #include "system/replay/recovery.h"
 #include "system/transaction/observer.h"
@@ -117,17 +118,13 @@ std::vector<RecoveredRun> ReplayRunsBy(const Options& options, FileSystem& files
 template <class R, class WorkloadT>
 RecoveryResult RecoverOver(const Options& options, LogStorage& storage, const LogTraits& traits, WorkloadT& workload) {
   RecoveryResult result;
-  uint64_t lap = Clock::NowTicks();
-  const auto lap_seconds = [&lap] {
-    const uint64_t begin = std::exchange(lap, Clock::NowTicks());
-    return Clock::ToSeconds(lap - begin);
-  };
+  Laps laps;
 
   const OldRuns runs = storage.Open(options);
   result.run_number = runs.newest().number;
   result.directories = storage.Describe(options, runs.newest());
   result.threads = options.thread_cnt;
-  result.open_seconds = lap_seconds();
+  result.open_seconds = laps.Next();
 
   RowLayout layout;
   if (IsReplayedInManyVersions(runs.newest().header())) layout.cc_bytes = kVersionChainBytes;
@@ -137,18 +134,18 @@ RecoveryResult RecoverOver(const Options& options, LogStorage& storage, const Lo
   for (const OldRun& run : runs.chain) CheckLogsMatch(run, traits, SchemaHash(database));
   const uint64_t checkpoint_rows =
       LoadStart(StartStateOf(runs), storage.files(), options.seed, options.thread_cnt, &workload, database);
-  result.load_seconds = lap_seconds();
+  result.load_seconds = laps.Next();
 
-  const std::function<void()> replayed = [&] { result.replay_seconds = lap_seconds(); };
+  const std::function<void()> replayed = [&] { result.replay_seconds = laps.Next(); };
   const std::vector<RecoveredRun> recovered =
       ReplayRunsBy<R>(options, storage.files(), runs, &workload, database, &replayed);
   observer::Recovered(database);
   TakeSummary(recovered.back().summary, result);
   if constexpr (Restarts<R>) result.restart = recovered.back().summary.restart;
   result.before = AncestryOf(recovered, runs);
-  result.finish_seconds = lap_seconds();
+  result.finish_seconds = laps.Next();
   result.before.checkpoint_rows = Restarts<R> ? RowCount(database) : checkpoint_rows;
-  lap_seconds();  // the count is no part of a recovery
+  (void)laps.Next();  // the count is no part of a recovery
 
   if (options.verify) {
     for (const RecoveredRun& run : recovered) {
@@ -158,7 +155,7 @@ RecoveryResult RecoverOver(const Options& options, LogStorage& storage, const Lo
     const Verification verification = VerifyRecovery(options, storage.files(), runs, recovered, &workload, database);
     result.verified = verification.checks;
     result.digest = verification.digest.Hex();
-    result.verify_seconds = lap_seconds();
+    result.verify_seconds = laps.Next();
   }
   return result;
 }

@@ -21,11 +21,9 @@ std::string NameOf(uint64_t id) {
   return "transaction " + std::to_string(txn.sequence()) + " of worker " + std::to_string(txn.worker().value());
 }
 
-[[noreturn]] void Violated(const std::string& what) { throw Error(ExitStatus::kInternal, "verification " + what); }
-
 void CheckDigest(const Database& database, const std::pair<uint64_t, uint64_t>& digest, uint32_t threads,
                  const char* what) {
-  if (DigestOf(database, threads) != Digest128{digest.first, digest.second}) Violated(what);
+  if (DigestOf(database, threads) != Digest128{digest.first, digest.second}) ThrowViolated(what);
 }
 
 // What is there before the logs of the chain are replayed: the initial state, or a checkpoint.
@@ -47,13 +45,13 @@ void ReplayByReference(const Options& options, FileSystem& files, const OldRun& 
   const reference::RunImage image = ImageOf(run, files);
   const reference::ReferenceLogs logs = reference::ReadRun(image);
   const reference::RecoveredSet set = reference::Recover(logs);
-  if (!set.damage.empty()) Violated("a failed: " + set.damage);
+  if (!set.damage.empty()) ThrowViolated("a failed: " + set.damage);
   CheckSameSet(SortedIds(names), set.txn_ids);
   if (run.anchor) {
     reference::ReplayPages(image, logs, set, expected);
     fresh.Adopt(expected, options.seed);
   } else if (!reference::Replay(logs, set, fresh, expected).without_effect.empty()) {
-    Violated("a failed: a logged transaction does not replay");
+    ThrowViolated("a failed: a logged transaction does not replay");
   }
   // Its rows were of different moments.
   if (run.rows() != nullptr) fresh.Adopt(expected, options.seed);
@@ -79,6 +77,8 @@ Digest128 ReferenceDigest(const Options& options, FileSystem& files, const OldRu
 }
 
 }  // namespace
+
+void ThrowViolated(const std::string& what) { throw Error(ExitStatus::kInternal, "verification " + what); }
 
 reference::RunImage ImageOf(const OldRun& run, FileSystem& files) {
   const auto image_of = [&files](const std::string& path) {
@@ -109,16 +109,16 @@ std::vector<uint64_t> SortedIds(const std::vector<std::vector<TxnId>>& recovered
   }
   std::sort(ids.begin(), ids.end());
   const auto twice = std::adjacent_find(ids.begin(), ids.end());
-  if (twice != ids.end()) Violated("a failed: " + NameOf(*twice) + " was recovered twice");
+  if (twice != ids.end()) ThrowViolated("a failed: " + NameOf(*twice) + " was recovered twice");
   return ids;
 }
 
 void CheckSameSet(const std::vector<uint64_t>& engine, const std::vector<uint64_t>& reference) {
   std::vector<uint64_t> difference;
   std::set_difference(reference.begin(), reference.end(), engine.begin(), engine.end(), std::back_inserter(difference));
-  if (!difference.empty()) Violated("a failed: " + NameOf(difference.front()) + " was not recovered");
+  if (!difference.empty()) ThrowViolated("a failed: " + NameOf(difference.front()) + " was not recovered");
   std::set_difference(engine.begin(), engine.end(), reference.begin(), reference.end(), std::back_inserter(difference));
-  if (!difference.empty()) Violated("a failed: " + NameOf(difference.front()) + " should have been dropped");
+  if (!difference.empty()) ThrowViolated("a failed: " + NameOf(difference.front()) + " should have been dropped");
 }
 
 bool HasRunEndDigest(const ReplaySummary& summary) {
@@ -130,7 +130,7 @@ bool CheckRunEndDigest(const ReplaySummary& summary, const Digest128& digest) {
   if (!HasRunEndDigest(summary)) return false;
   for (const auto& run_end : summary.run_ends) {
     if (run_end->digest[0] != digest.low || run_end->digest[1] != digest.high) {
-      Violated("b failed: the database differs from the one that the run ended with");
+      ThrowViolated("b failed: the database differs from the one that the run ended with");
     }
   }
   return true;
@@ -140,14 +140,14 @@ void CheckAcknowledged(const std::string& ack_file, uint64_t run_id, const std::
                        const std::vector<uint64_t>& ended_below) {
   const auto file = AckFile::Open(ack_file, run_id);
   if (file->unrecorded() > 0) {
-    Violated("c failed: " + std::to_string(file->unrecorded()) + " acknowledged transactions have no bit in " +
-             ack_file);
+    ThrowViolated("c failed: " + std::to_string(file->unrecorded()) + " acknowledged transactions have no bit in " +
+                  ack_file);
   }
   file->ForEachAcknowledged([&](TxnId id) {
     const uint32_t worker = id.worker().value();
     if (worker < ended_below.size() && id.sequence() < ended_below[worker]) return;
     if (!std::binary_search(recovered.begin(), recovered.end(), id.value)) {
-      Violated("c failed: acknowledged " + NameOf(id.value) + " is lost");
+      ThrowViolated("c failed: acknowledged " + NameOf(id.value) + " is lost");
     }
   });
 }
@@ -169,12 +169,12 @@ Verification VerifyRecovery(const Options& options, FileSystem& files, const Old
       } else {
         digest = DigestOf(database, options.thread_cnt);
         const auto what = CheckWorkload(options, *checked, database, acks.get());
-        if (what) Violated("d failed: " + *what);
+        if (what) ThrowViolated("d failed: " + *what);
       }
     });
   };
   std::visit(check, workload);
-  if (by_reference && expected != digest) Violated("a failed: the database differs from the reference replay's");
+  if (by_reference && expected != digest) ThrowViolated("a failed: the database differs from the reference replay's");
   std::string verified = by_reference ? "a," : "";
   if (CheckRunEndDigest(recovered.back().summary, digest)) verified += "b,";
   if (!options.ack_file.empty()) {

@@ -37,6 +37,9 @@ bool HasRunEndDigest(const ReplaySummary& summary);
 // (b): true if there is a digest to check; throws when it differs.
 bool CheckRunEndDigest(const ReplaySummary& summary, const Digest128& digest);
 
+// "verification WHAT", kInternal.
+[[noreturn]] void ThrowViolated(const std::string& what);
+
 // (c): throws when a writer of the ack file is missing from `recovered`, and has no lower sequence than `ended_below`
 // has for its worker (ReplaySummary).
 void CheckAcknowledged(const std::string& ack_file, uint64_t run_id, const std::vector<uint64_t>& recovered,

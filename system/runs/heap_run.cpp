@@ -186,7 +186,6 @@ HeapOptions HeapRun::OptionsOfLog(uint64_t flush_interval_us) {
   options.workers = database_.workers();
   options.flush_interval_us = flush_interval_us;
   if (adoption_ == nullptr) return options;
-  options.is_swept = [this] { return adoption_->is_complete(); };
   options.sweep = [this](WorkerId worker) {
     if (adoption_->SweepOne(worker)) return true;
     if (!adoption_->is_complete()) return true;  // another worker adopts the last ones

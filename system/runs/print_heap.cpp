@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <optional>
 #include <span>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -13,6 +12,7 @@
 #include "logging/device/posix_file_system.h"
 #include "logging/gaps/gap_log.h"
 #include "storage/heap/heap_format.h"
+#include "storage/heap/slot_versions.h"
 #include "storage/heap/superblock.h"
 #include "storage/heap/version_heap.h"
 #include "system/runs/log_directory.h"
@@ -183,29 +183,21 @@ class HeapPrinter {
     if (!record_) return ++counts.in_use, false;
     if (begin >= record_->c_d) return DamagedSlot(slot, counts, "its stamp was never promised");
     if (losers_.Contains(begin)) return ++counts.losers, false;
-    if (slot.table != table) return DamagedSlot(slot, counts, "it says that it is of another table");
     const uint32_t tuple_bytes = superblock_.tables[table.value()].tuple_bytes;
-    if ((slot.flags & ~HeapSlot::kAbsent) != 0 || slot.tuple_bytes != (slot.absent() ? 0 : tuple_bytes)) {
-      return DamagedSlot(slot, counts, "its tuple has another size than its table's");
-    }
-    if (slot.checksum != heap_format::ChecksumOf(slot)) return DamagedSlot(slot, counts, "its checksum does not match");
+    const char* const why = FaultOf(slot, table, tuple_bytes, /*checksum=*/true);
+    if (why != nullptr) return DamagedSlot(slot, counts, why);
     return true;
   }
 
   void CountKeys(std::vector<const HeapSlot*>& counted, SlotCounts& counts) {
-    const auto order = [](const HeapSlot* slot) {
-      return std::pair(slot->key, ~slot->begin.load(std::memory_order_relaxed));
-    };
-    std::sort(counted.begin(), counted.end(),
-              [&](const HeapSlot* a, const HeapSlot* b) { return std::pair(order(a), a) < std::pair(order(b), b); });
-    for (size_t i = 0; i < counted.size(); ++i) {
-      const bool is_newest = i == 0 || counted[i - 1]->key != counted[i]->key;
-      if (!is_newest && order(counted[i - 1]) == order(counted[i])) {
-        DamagedSlot(*counted[i], counts, "its stamp is twice on its key");
+    RankVersions(counted, [&](const HeapSlot& slot, VersionRank rank) {
+      if (rank == VersionRank::kStampTwice) {
+        DamagedSlot(slot, counts, "its stamp is twice on its key");
       } else {
-        ++(!is_newest ? counts.superseded : counted[i]->absent() ? counts.tombstones : counts.versions);
+        const bool is_newest = rank == VersionRank::kNewest;
+        ++(!is_newest ? counts.superseded : slot.absent() ? counts.tombstones : counts.versions);
       }
-    }
+    });
   }
 
   void PrintTable(size_t table) const {

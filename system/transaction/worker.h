@@ -212,7 +212,9 @@ class Worker final : public WorkerThread {
       ++stats_.acknowledged_late;
       stats_.late_nanos_max = std::max(stats_.late_nanos_max, Clock::ToNanos(now_ - begin_ticks));
     }
-    if (__builtin_expect(first_acknowledged_ticks_ == 0, 0)) first_acknowledged_ticks_ = now_;
+    if constexpr (Log::kTraits.version_heap) {
+      if (first_acknowledged_ticks_ == 0) first_acknowledged_ticks_ = now_;
+    }
     probe_.Acknowledged(id, now_, counts);
     if (ack_file_ != nullptr) ack_file_->Acknowledge(id, wrote);
     observer::Acknowledged(id);

@@ -16,6 +16,7 @@
 #include "system/reference/reference_heap.h"
 #include "system/runs/heap_run.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/two_tables.h"
 #include "tests/logging/device/faulty_file_system.h"
 
 namespace dbx::fuzz {
@@ -26,17 +27,6 @@ constexpr uint64_t kPartitions = 3;  // of each table
 constexpr size_t kExtentBytes = 4096, kExtents = 8, kSuperblockFieldsEnd = 128;
 constexpr uint32_t kTupleBytes[] = {8, 100};
 constexpr RowLayout kHeapRowLayout{.cc_bytes = sizeof(RowVersions)};
-
-void AddTables(Database& database) {
-  for (const uint32_t bytes : kTupleBytes) {
-    Schema schema;
-    schema.name = "rows of " + std::to_string(bytes);
-    schema.columns = {{"value", 0, bytes}};
-    schema.tuple_bytes = bytes;
-    schema.expected_rows = 1000;
-    database.CreateTable(schema);
-  }
-}
 
 template <class T>
 void Put(std::byte* to, T value) {
@@ -49,7 +39,7 @@ class SmallHeap {
       : heap_(files_.MapPersistent("heap.pm", {.create_bytes = VersionHeap::BytesFor(kExtents, kExtentBytes)})),
         gaps_(files_.MapPersistent("gaps.log", {.create_bytes = GapLog::kBytes})) {
     Database database({}, 1);
-    AddTables(database);
+    AddTwoTables(database, kTupleBytes[1]);
     Superblock superblock;
     superblock.heap_id = superblock.database_id = superblock.schema_hash = kRunId;
     superblock.heap_bytes = heap_->bytes().size();
@@ -180,7 +170,7 @@ std::optional<Digest128> Restarted(SmallHeap& heap) {
   const auto restart = [&] {
     Database database(kHeapRowLayout, 1);
     database.ExpectVersionHeap();
-    AddTables(database);
+    AddTwoTables(database, kTupleBytes[1]);
     const RunNames names{kRunId, kRunId, kRunId, "heap.pm", "gaps.log"};
     const auto run = HeapRun::Open(heap.files(), names, /*private_copy=*/true, FlushInstruction::kAuto, database);
     run->Check(1, /*checksums=*/true);
@@ -195,7 +185,7 @@ std::optional<Digest128> Referenced(const SmallHeap& heap) {
   Digest128 digest;
   const auto load = [&] {
     Database database({}, 1);
-    AddTables(database);
+    AddTwoTables(database, kTupleBytes[1]);
     reference::LoadHeap(heap.Image(), database);
     digest = DigestOf(database);
   };

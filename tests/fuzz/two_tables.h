@@ -1,4 +1,4 @@
-// Two empty tables, with rows of 8 and of 24 bytes.
+// Two empty tables, with rows of 8 bytes and of others.
 #pragma once
 
 #include <string>
@@ -7,17 +7,19 @@
 
 namespace dbx::fuzz {
 
-struct TwoTables {
-  TwoTables() {
-    for (const uint32_t bytes : {8, 24}) {
-      Schema schema;
-      schema.name = "rows of " + std::to_string(bytes);
-      schema.columns = {{"value", 0, bytes}};
-      schema.tuple_bytes = bytes;
-      schema.expected_rows = 16;
-      database.CreateTable(schema);
-    }
+inline void AddTwoTables(Database& database, uint32_t bytes_of_second) {
+  for (const uint32_t bytes : {8u, bytes_of_second}) {
+    Schema schema;
+    schema.name = "rows of " + std::to_string(bytes);
+    schema.columns = {{"value", 0, bytes}};
+    schema.tuple_bytes = bytes;
+    schema.expected_rows = 16;
+    database.CreateTable(schema);
   }
+}
+
+struct TwoTables {
+  TwoTables() { AddTwoTables(database, 24); }
   Database database{{}, 1};
 };
 

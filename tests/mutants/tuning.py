@@ -92,8 +92,6 @@ TUNING = [
     (TABLE_VERSIONS, "    slot->later = std::exchange(extent.free, slot);\n    if",
      "    slot->flags ^= HeapSlot::kAbsent;\n    ::dbx::sim::FreeSlot(slot);\n"
      "    slot->later = std::exchange(extent.free, slot);\n    if"),
-    (TABLE_VERSIONS, "    slot->later = extent->free;\n",
-     "    ::dbx::sim::FreeSlot(slot);\n    slot->later = extent->free;\n"),
     (TABLE_VERSIONS, "  for (HeapSlot* const slot : free_slots) slot->later",
      "  for (HeapSlot* const slot : free_slots) ::dbx::sim::FreeSlot(slot);\n"
      "  for (HeapSlot* const slot : free_slots) slot->later"),

@@ -6,7 +6,7 @@ of two-phase locking, neither of which is built.
 from edits import Mutant, expression, raw, statement
 from sources import (
     ADOPTION, ADOPTION_H, CLOSED_TRANSACTIONS, DIRTY_TUPLES, GAP_LOG, GAP_SET, GROUP_COMMIT, GROUP_COMMIT_H, HEAP_RESTART,
-    HEAP_RUN, HEAP_RUN_H, HEAP_VERSIONS, HEKATON, OPTIMISTIC, TXN, VERSION_HEAP, WRITE_BEHIND,
+    HEAP_RUN, HEAP_RUN_H, HEAP_VERSIONS, HEKATON, OPTIMISTIC, SLOT_VERSIONS, TXN, VERSION_HEAP, WRITE_BEHIND,
 )
 
 CELLS = "LOG_WBL/LOG_DATA"
@@ -48,9 +48,9 @@ WORKER_MUTANTS = [
                        "stamp.value() > limit_.load(std::memory_order_acquire)")], CELLS,
            test="TightGroupCommitTest.AStampBeyondTheDurableLimitIsKeptUntilARecordRaisesIt"),
     Mutant("wbl_stamped_before_recheck", "trap 21: slots have their stamp before the read set is validated",
-           [raw(OPTIMISTIC, "heap_.Take(*write.table, write.row->key, txn_) : nullptr);\n",
-                "heap_.Take(*write.table, write.row->key, txn_) : nullptr);\n"
-                "      if ({on} && write.written) slots_.back()->begin.store(heap_format::kLoadStamp);\n")], CELLS,
+           [raw(OPTIMISTIC, "heap_.Take(*write.table, write.row->key, txn_)});\n",
+                "heap_.Take(*write.table, write.row->key, txn_)}});\n"
+                "      if ({on} && write.written) new_versions_.back().slot->begin.store(heap_format::kLoadStamp);\n")], CELLS,
            test="HeapVersionsTest.AnAbortGivesItsSlotsBackUnstamped"),
     Mutant("wbl_cleared_before_entries", "a worker's word is 0 before its slots are among the dirty tuples",
            [raw(OPTIMISTIC, "    heap_.DrainStreamed();\n",
@@ -107,9 +107,9 @@ COMMIT_MUTANTS = [
     Mutant("wbl_group_raised_after_words", "a committer raises the number of the group when it has loaded the words",
            [raw(GROUP_COMMIT, "    const uint64_t group = collecting_.fetch_add(1) + 1;\n",
                 "    const uint64_t group = {on} ? collecting_.load() + 1 : collecting_.fetch_add(1) + 1;\n"),
-            raw(GROUP_COMMIT, "    // Before the dirty tuples are looked at: no slot bears a stamp of a gap by then.\n",
+            raw(GROUP_COMMIT, "    // Before the dirty tuples are looked at: no slot has a stamp in a gap by then.\n",
                 "    if ({on}) collecting_.fetch_add(1);\n"
-                "    // Before the dirty tuples are looked at: no slot bears a stamp of a gap by then.\n")], CELLS,
+                "    // Before the dirty tuples are looked at: no slot has a stamp in a gap by then.\n")], CELLS,
            model=FAULTS + "GroupBeforeClear"),
     Mutant("wbl_dirty_left_out", "trap 4: a committer writes back nothing of what is installed",
            [statement(GROUP_COMMIT, "DrainDirty();", "")], CELLS, test="GroupCommitTest.ATransactionIsDurableOnceItsGroupIs"),
@@ -251,19 +251,15 @@ RESTART_MUTANTS = [
     Mutant("wbl_scan_without_adoption", "trap 29: a scan reads the rows that happen to be adopted",
            [statement(OPTIMISTIC, "if (table.has_unadopted()) table.AdoptAll(worker_);", "")], CELLS),
     Mutant("wbl_oldest_adopted", "trap 30: of a key's versions the oldest is adopted",
-           [expression(ADOPTION, "~slot->begin.load(std::memory_order_relaxed)",
+           [expression(SLOT_VERSIONS, "~slot->begin.load(std::memory_order_relaxed)",
                        "slot->begin.load(std::memory_order_relaxed)")], CELLS,
            test="AdoptionTest.TheNewestVersionThatIsNoLosersIsTheRow"),
     Mutant("wbl_slot_of_an_unadopted_partition", "trap 31: a look-up that misses takes a slot of an unadopted partition",
-           [raw(OPTIMISTIC, "    if (Row* row = table.Find(key)) return row;\n    if constexpr (kInHeap) {\n"
-                            "      if (table.has_unadopted())",
-                "    if (Row* row = table.Find(key)) return row;\n    if constexpr (kInHeap) {{\n"
-                "      if (!{on} && table.has_unadopted())")], CELLS),
-    Mutant("wbl_slot_of_an_unadopted_partition_in_order", "trap 31: the same of an insert into an ordered table",
-           [raw(OPTIMISTIC, "Row* FindOrCreateInLeaf(Table& table, Key key) {\n    if constexpr (kInHeap) {\n"
-                            "      if (table.has_unadopted())",
-                "Row* FindOrCreateInLeaf(Table& table, Key key) {{\n    if constexpr (kInHeap) {{\n"
-                "      if (!{on} && table.has_unadopted())")], CELLS),
+           [raw(OPTIMISTIC, "    AdoptOnMiss(table, key);\n    return table.FindOrCreate(",
+                "    if (!{on}) AdoptOnMiss(table, key);\n    return table.FindOrCreate(")], CELLS),
+    Mutant("wbl_slot_of_an_unadopted_partition_in_order", "trap 31: the same in an ordered table",
+           [raw(OPTIMISTIC, "    AdoptOnMiss(table, key);\n    LeafChange change;",
+                "    if (!{on}) AdoptOnMiss(table, key);\n    LeafChange change;")], CELLS),
     Mutant("wbl_losers_count", "a restart hides no stamp: the versions of losers count",
            [expression(ADOPTION, "losers_.Contains(begin)", "false")], CELLS,
            test="AdoptionTest.TheNewestVersionThatIsNoLosersIsTheRow"),
@@ -271,7 +267,7 @@ RESTART_MUTANTS = [
            [expression(ADOPTION, "begin >= stamps_end_", "false")], CELLS,
            test="AdoptionTest.SlotsThatNoTransactionLeavesAreRefused"),
     Mutant("wbl_stamp_twice_is_adopted", "of two versions of a key with one stamp any counts",
-           [expression(ADOPTION, "order(counted[i - 1]) == order(slot)", "false")], CELLS,
+           [expression(SLOT_VERSIONS, "order(counted[i - 1]) == order(counted[i])", "false")], CELLS,
            test="AdoptionTest.AStampTwiceOnAKeyIsRefused"),
     Mutant("wbl_loaded_before_the_load", "trap 33: the superblock says that the load is complete before it is drained",
            [statement(HEAP_RUN, "for (uint32_t worker = 0; worker < database_.workers(); ++worker) "
