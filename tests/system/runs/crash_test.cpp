@@ -15,6 +15,7 @@
 #include "system/transaction/ack_file.h"
 #include "tests/base/work_share.h"
 #include "tests/logging/device/faulty_file_system.h"
+#include "tests/system/runs/live_copy.h"
 
 namespace dbx::testing {
 namespace {
@@ -73,11 +74,6 @@ Options OptionsOf(const Cell& cell, uint64_t seed) {
   return options;
 }
 
-std::vector<char> ReadFile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 void WriteFile(const std::string& path, const std::vector<char>& bytes) {
   std::ofstream(path, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
 }
@@ -126,7 +122,8 @@ class CrashTest : public ::testing::TestWithParam<Cell> {
     while (!done && crashes.size() < count) {
       std::this_thread::sleep_for(std::chrono::microseconds(300 + 400 * crashes.size()));
       // The acknowledgements first: what they name must be in the image, which is no older.
-      std::vector<char> acks = ReadFile(ack_path_);
+      // Of a reader whose note is not whole there is no bit. The note's id may still be 0, which no reader has here.
+      std::vector<char> acks = CopyOfLiveFile(ack_path_);
       if (!IsWholeAckFile(acks)) continue;
       Crash crash{files.CrashImage(how, crashes.size() + options.seed), std::move(acks)};
       if (WasServed(crash, options)) crashes.push_back(std::move(crash));
@@ -174,7 +171,7 @@ class CrashTest : public ::testing::TestWithParam<Cell> {
     options.log_truncation = GetParam().logs == 2;
     FaultyFileSystem files;
     RunAndCrash(files, options, FaultyFileSystem::Crash::kDurableOnly, 0);
-    const Crash end{files.CrashImage(FaultyFileSystem::Crash::kDurableOnly, 0), ReadFile(ack_path_)};
+    const Crash end{files.CrashImage(FaultyFileSystem::Crash::kDurableOnly, 0), CopyOfLiveFile(ack_path_)};
     const RecoveryResult result = Recover(base, end, 3);
     EXPECT_EQ(result.verified, "a,b,c,d");
     EXPECT_TRUE(result.clean_end);
@@ -252,7 +249,7 @@ TEST_P(CrashTest, AFailedSyncEndsTheRunAndLosesNoAcknowledged) {
   const char* const file = HasVersionHeap(options.log) ? "gaps.log" : "log-00.log";
   files.Fail(FaultyFileSystem::Operation::kSync, 12, EIO, /*for_good=*/false, file);
   EXPECT_THROW(Registry::Global().Create(options)->Run(options, storage), Error);
-  const Crash end{files.CrashImage(FaultyFileSystem::Crash::kDurableOnly, 0), ReadFile(ack_path_)};
+  const Crash end{files.CrashImage(FaultyFileSystem::Crash::kDurableOnly, 0), CopyOfLiveFile(ack_path_)};
   EXPECT_NE(Recover(base, end, 2).verified.find("c"), std::string::npos);
 }
 
