@@ -71,7 +71,13 @@ void VersionHeap::SetOwner(WorkerId worker, uint32_t extent, uint64_t word) {
   Atomic<uint64_t>& at = directory_[extent];
   at.store(word, std::memory_order_release);
   writer(worker).WriteBack(reinterpret_cast<const std::byte*>(&at), sizeof at);
-  writer(worker).Drain();
+  if (!is_loading_) writer(worker).Drain();
+}
+
+void VersionHeap::EndLoad() {
+  // The threads that loaded have ended, and locked instructions at their end have waited for what they wrote back.
+  for (const auto& writer : writers_) writer->Drain();
+  is_loading_ = false;
 }
 
 size_t VersionHeap::BytesFor(size_t extents, size_t extent_bytes) {

@@ -34,7 +34,13 @@ class VersionHeap {
   // By which the worker's thread makes durable what it stores.
   PersistentWriter& writer(WorkerId worker) const { return *writers_[worker.value()]; }
 
-  // An extent of free slots, for the partition: that it belongs to it is durable on return. Throws Error (kNoSpace).
+  // Between the two nothing in the heap counts yet, and what is stored is durable on return from EndLoad, all at once.
+  // Before and after the threads that load.
+  void BeginLoad() { is_loading_ = true; }
+  void EndLoad();
+
+  // An extent of free slots, for the partition: that it belongs to it is durable on return, or by EndLoad. Throws Error
+  // (kNoSpace).
   uint32_t TakeExtent(WorkerId worker, TableId table, uint64_t partition);
   // The same backwards, of an extent all of whose slots are durably free. It is zeroed: another table's slots will lie
   // elsewhere in it.
@@ -64,6 +70,7 @@ class VersionHeap {
   std::span<Atomic<uint64_t>> directory_;
   std::byte* first_ = nullptr;  // extent 0
   std::vector<std::unique_ptr<PersistentWriter>> writers_;
+  bool is_loading_ = false;
   mutable Mutex mutex_;
   std::vector<uint32_t> returned_;  // guarded by mutex_, as is next_
   uint32_t next_ = 0;               // extents from here on are free, as those in returned_ are

@@ -126,6 +126,7 @@ std::unique_ptr<HeapRun> HeapRun::Create(FileSystem& files, const RunNames& name
   auto gaps = files.MapPersistent(names.gaps_path, {.create_bytes = GapLog::kBytes, .flush = flush});
   std::unique_ptr<HeapRun> run(new HeapRun(database, std::move(memory), std::move(gaps), superblock));
   WriteSuperblock(*run->memory_, superblock);
+  run->heap_->BeginLoad();
   return run;
 }
 
@@ -145,8 +146,7 @@ std::unique_ptr<HeapRun> HeapRun::Open(FileSystem& files, const RunNames& names,
 }
 
 void HeapRun::EndLoad() {
-  // The threads that loaded have ended, and locked instructions at their end have waited for what they wrote back.
-  for (uint32_t worker = 0; worker < database_.workers(); ++worker) heap_->writer(WorkerId(worker)).Drain();
+  heap_->EndLoad();
   superblock_.state = Superblock::State::kLoaded;
   WriteSuperblock(*memory_, superblock_);
   gaps_->Append(FirstRecordOf(superblock_.heap_id, database_.workers()));

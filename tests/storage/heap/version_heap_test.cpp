@@ -71,6 +71,27 @@ TEST_F(VersionHeapTest, AnOwnerIsDurableWhenTheExtentIsTakenAndNoneWhenItIsRetur
   EXPECT_EQ(DurableOwner(extent), heap_format::OwnerWord(TableId(0), 0));
 }
 
+TEST_F(VersionHeapTest, OwnersAndTuplesOfALoadAreDurableAtItsEnd) {
+  Make(64 << 10);
+  heap_->BeginLoad();
+  std::vector<uint32_t> extents;
+  for (uint32_t worker = 0; worker < 2; ++worker) {
+    extents.push_back(heap_->TakeExtent(WorkerId(worker), TableId(1), worker));
+    HeapSlot* const slot = heap_->SlotAt(extents[worker], 0, 128);
+    slot->begin.store(heap_format::kLoadStamp);
+    heap_->writer(WorkerId(worker)).WriteBack(reinterpret_cast<const std::byte*>(slot), 128);
+  }
+  for (const uint32_t extent : extents) EXPECT_EQ(DurableOwner(extent), 0u);
+  heap_->EndLoad();
+  const auto image = files_.CrashImage(Crash::kDurableOnly).files.at("heap").All();
+  for (uint32_t worker = 0; worker < 2; ++worker) {
+    EXPECT_EQ(DurableOwner(extents[worker]), heap_format::OwnerWord(TableId(1), worker));
+    const auto* const slot = reinterpret_cast<const std::byte*>(heap_->SlotAt(extents[worker], 0, 128));
+    EXPECT_EQ(image.at(slot - memory_->bytes().data()), std::byte{heap_format::kLoadStamp});
+  }
+  EXPECT_EQ(DurableOwner(heap_->TakeExtent(kWorker, TableId(1), 7)), heap_format::OwnerWord(TableId(1), 7));
+}
+
 TEST_F(VersionHeapTest, AnExtentThatIsReturnedIsDurablyZero) {
   Make(64 << 10);
   const uint32_t extent = heap_->TakeExtent(kWorker, TableId(3), 77);
