@@ -40,8 +40,8 @@ struct CallList {
 };
 
 // The part of a written row that is accessed: the bytes that the procedure touches, or the whole row, because it is
-// copied or logged.
-enum class WrittenRows : uint8_t { kTouched, kWhole };
+// copied or logged. kNoTuple: nothing of any row's tuple, but what leads to it where it lies in a heap of versions.
+enum class WrittenRows : uint8_t { kTouched, kWhole, kNoTuple };
 
 // A context that stands for all contexts in the concept below.
 struct ArchetypeContext {

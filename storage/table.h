@@ -161,13 +161,13 @@ class Table {
 
   // The bucket, or the leaf.
   void PrefetchBucket(Key key) const { return ordered() ? tree_->PrefetchLeaf(key) : hash_->PrefetchBucket(key); }
-  // Fetches the row of `key` up to the first `tuple_bytes` (1 at least) of its tuple; with all of them, as a logged
-  // write needs them, its presence bit, too. Reads the bucket, so PrefetchBucket goes well ahead of it; touches no row
-  // but one in a heap, whose version it fetches.
+  // Fetches the row of `key` up to the first `tuple_bytes` of its tuple; with all of them, as a logged write needs
+  // them, its presence bit, too. Reads the bucket, so PrefetchBucket goes well ahead of it, and touches no row but one
+  // in a heap of versions, where 0 bytes, the row alone, go ahead of others.
   void PrefetchRow(Key key, size_t tuple_bytes) const {
     const Row* const row = ordered() ? tree_->Find(key) : hash_->Guess(key);
     if (row == nullptr) return;
-    if (__builtin_expect(versions_ != nullptr, 0)) return PrefetchVersion(*row, tuple_bytes);
+    if (__builtin_expect(versions_ != nullptr, 0)) return PrefetchVersion(*row, key, tuple_bytes);
     PrefetchBytes(row, tuple_offset_ + tuple_bytes);
     if (pages_ != nullptr && tuple_bytes >= tuple_bytes_) pages_->PrefetchPresence(row);
   }
@@ -212,8 +212,11 @@ class Table {
   // Of a row that is loaded: its first version, whose tuple is filled in between.
   void LoadVersion(WorkerId worker, Row* row);
   void WriteBackVersion(WorkerId worker, Row* row);
-  void PrefetchVersion(const Row& row, size_t tuple_bytes) const {
-    // The processor waits for the row's line in the background, beside those of other rows.
+  void PrefetchVersion(const Row& row, Key key, size_t tuple_bytes) const {
+    if (tuple_bytes == 0) {
+      versions_->PrefetchPartition(key);
+      return PrefetchBytes(&row, tuple_offset_);
+    }
     const HeapSlot* const slot = versions_of(const_cast<Row*>(&row)).newest.load(std::memory_order_relaxed);
     if (slot != nullptr) PrefetchBytes(slot, sizeof(HeapSlot) + tuple_bytes);
   }

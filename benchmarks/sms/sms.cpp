@@ -107,7 +107,7 @@ void Sms::PrefetchBuckets(const Call& call) const {
 void Sms::PrefetchRows(const Call& call, WrittenRows written) const {
   const Exchange exchange = ExchangeOf(call.txn_id());
   if (exchange.inserts) return;
-  const size_t bytes = written == WrittenRows::kWhole ? config_.slot_bytes : 1;
+  const size_t bytes = written == WrittenRows::kWhole ? config_.slot_bytes : written == WrittenRows::kTouched ? 1 : 0;
   for (const Key key : exchange.keys) table_->PrefetchRow(key, bytes);
 }
 

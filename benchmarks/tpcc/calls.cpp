@@ -266,35 +266,38 @@ void Tpcc::PrefetchBuckets(const Call& call) const {
 
 void Tpcc::PrefetchRows(const Call& call, WrittenRows written) const {
   const bool whole = written == WrittenRows::kWhole;
+  const auto prefetch = [written](const Table& table, Key key, size_t tuple_bytes) {
+    table.PrefetchRow(key, written == WrittenRows::kNoTuple ? 0 : tuple_bytes);
+  };
   // The bytes that a transaction touches, from the start of a tuple.
   const size_t customer_bytes = OffsetOf(&Customer::street_1);
   const size_t district_bytes = whole ? sizeof(District) : OffsetOf(&District::street_1);
   if (call.procedure == kPayment) {
     const auto args = LoadArgs<PaymentArgs>(call.args);
-    tables_.district->PrefetchRow(DistrictKey(args.w_id, args.d_id), district_bytes);
+    prefetch(*tables_.district, DistrictKey(args.w_id, args.d_id), district_bytes);
     if (const std::optional<Key> customer = CustomerNamed(args.c_w_id, args.c_d_id, args.customer)) {
-      tables_.customer->PrefetchRow(*customer, whole ? sizeof(Customer) : customer_bytes);
+      prefetch(*tables_.customer, *customer, whole ? sizeof(Customer) : customer_bytes);
     }
     return;
   }
   if (call.procedure == kOrderStatus) {
     const auto args = LoadArgs<OrderStatusArgs>(call.args);
     if (const std::optional<Key> customer = CustomerNamed(args.w_id, args.d_id, args.customer)) {
-      tables_.customer->PrefetchRow(*customer, customer_bytes);
+      prefetch(*tables_.customer, *customer, customer_bytes);
       tables_.order_by_customer->PrefetchBucket(OrderByCustomerKey(*customer, kOrderMax));
     }
     return;
   }
   if (call.procedure != kNewOrder) return;
   const auto args = LoadArgs<NewOrderArgs>(call.args);
-  tables_.district->PrefetchRow(DistrictKey(args.w_id, args.d_id()), district_bytes);
-  tables_.customer->PrefetchRow(CustomerKey(args.w_id, args.d_id(), args.c_id()), customer_bytes);
+  prefetch(*tables_.district, DistrictKey(args.w_id, args.d_id()), district_bytes);
+  prefetch(*tables_.customer, CustomerKey(args.w_id, args.d_id(), args.c_id()), customer_bytes);
   // Up to the S_DIST of the order's district.
   const size_t stock_bytes = whole ? sizeof(Stock) : OffsetOf(&Stock::dist) + args.d_id() * sizeof(Text<24>);
   for (size_t at = sizeof args; at < call.args.size(); at += sizeof(NewOrderLine)) {
     const auto line = LoadArgs<NewOrderLine>(call.args, at);
-    tables_.item->PrefetchRow(ItemKey(line.i_id), sizeof(Item::price));
-    tables_.stock->PrefetchRow(StockKey(line.supply_w_id, line.i_id), stock_bytes);
+    prefetch(*tables_.item, ItemKey(line.i_id), sizeof(Item::price));
+    prefetch(*tables_.stock, StockKey(line.supply_w_id, line.i_id), stock_bytes);
   }
 }
 

@@ -138,12 +138,13 @@ void Ycsb::PrefetchBuckets(const Call& call) const {
 }
 
 void Ycsb::PrefetchRows(const Call& call, WrittenRows written) const {
-  const size_t written_bytes = written == WrittenRows::kWhole ? whole_prefetch_bytes_ : prefetch_bytes_;
+  const size_t read_bytes = written == WrittenRows::kNoTuple ? 0 : prefetch_bytes_;
+  const size_t written_bytes = written == WrittenRows::kWhole ? whole_prefetch_bytes_ : read_bytes;
   size_t bytes_left = kPrefetchBytesMax;
   for (size_t at = sizeof(TxnId); at < call.args.size() && bytes_left >= prefetch_bytes_; at += sizeof(uint64_t)) {
     uint64_t access;
     std::memcpy(&access, call.args.data() + at, sizeof access);
-    const size_t bytes = (access & kWriteFlag) != 0 ? written_bytes : prefetch_bytes_;
+    const size_t bytes = (access & kWriteFlag) != 0 ? written_bytes : read_bytes;
     table_->PrefetchRow(access & ~kFlags, bytes);
     bytes_left -= std::min(bytes_left, bytes);
   }

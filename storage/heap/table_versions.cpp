@@ -83,23 +83,38 @@ void TableVersions::SetAdopted(uint64_t partition) {
 
 void TableVersions::Free(WorkerId worker, HeapSlot* slot) {
   const uint32_t number = heap_.ExtentOf(slot);
-  std::unique_ptr<Extent> returned;
-  {
-    Extent& extent = *by_number_[number];
-    Partition& partition = partitions_[extent.partition].value;
-    const Lock lock(partition);
-    slot->later = std::exchange(extent.free, slot);
-    if (extent.free_count++ == 0) Link(partition, extent);
-    // The last one with free slots stays: the next version would take it again.
-    const bool others = extent.before != nullptr || extent.next != nullptr;
-    if (extent.free_count == slots_per_extent_ && others) {
-      Unlink(partition, extent);
-      returned = std::move(by_number_[number]);
-    }
-  }
-  if (returned == nullptr) return;
+  if (FreeInPartition(partitions_[PartitionOf(slot->key)].value, number, slot) == nullptr) return;
   extents_.fetch_sub(1, std::memory_order_relaxed);
   heap_.ReturnExtent(worker, number);
+}
+
+// The last extent with free slots stays: the next version would take it again.
+std::unique_ptr<TableVersions::Extent> TableVersions::FreeInPartition(Partition& partition, uint32_t number,
+                                                                      HeapSlot* slot) {
+  const Lock lock(partition);
+  if (number == partition.taken_from) {
+    slot->later = std::exchange(partition.free, slot);
+    if (++partition.free_count < slots_per_extent_ || partition.with_free == nullptr) return nullptr;
+    partition.free = nullptr, partition.free_count = 0, partition.taken_from = kNoExtent;
+    return std::move(by_number_[number]);
+  }
+  Extent& extent = *by_number_[number];
+  slot->later = std::exchange(extent.free, slot);
+  if (extent.free_count++ == 0) Link(partition, extent);
+  const bool others = partition.free != nullptr || extent.before != nullptr || extent.next != nullptr;
+  if (extent.free_count < slots_per_extent_ || !others) return nullptr;
+  Unlink(partition, extent);
+  return std::move(by_number_[number]);
+}
+
+bool TableVersions::TakeFromNext(Partition& partition) {
+  Extent* const extent = partition.with_free;
+  if (extent == nullptr) return false;
+  Unlink(partition, *extent);
+  partition.taken_from = extent->number;
+  partition.free = std::exchange(extent->free, nullptr);
+  partition.free_count = std::exchange(extent->free_count, 0);
+  return true;
 }
 
 void TableVersions::Link(Partition& partition, Extent& extent) {
@@ -118,6 +133,7 @@ void TableVersions::Unlink(Partition& partition, Extent& extent) {
 uint64_t TableVersions::free_slots() const {
   uint64_t count = 0;
   for (const auto& extent : by_number_) count += extent == nullptr ? 0 : extent->free_count;
+  for (const auto& partition : partitions_) count += partition.value.free_count;
   return count;
 }
 

@@ -2,7 +2,8 @@
 //
 // A partition has the versions of some keys, about as many rows as are adopted together after a restart: the key
 // decides its partition, and its extents are its own. Free slots are known in DRAM alone, in a list for each extent;
-// `begin` of a free slot is durably 0.
+// `begin` of a free slot is durably 0. A partition takes slots from one extent until it has none, and keeps the list of
+// that one in its own cache line.
 //
 // Threads: workers, each under its own WorkerId; a partition has a lock, held for a few instructions.
 #pragma once
@@ -68,7 +69,9 @@ class TableVersions {
       Extend(worker, number);
     }
   }
-  // A slot that no transaction reads any more and whose `begin` is durably 0.
+  // What Take reads first.
+  void PrefetchPartition(Key key) const { PrefetchToWrite(&partitions_[PartitionOf(key)]); }
+  // A slot that no transaction reads any more, with its key, and whose `begin` is durably 0.
   void Free(WorkerId worker, HeapSlot* slot);
 
   // ---- after a restart (adoption.h) ----
@@ -92,7 +95,8 @@ class TableVersions {
   uint64_t free_slots() const;
 
  private:
-  // Of the partition, in a list of those with free slots.
+  // Of the partition, in a list of those with free slots; that from which slots are taken is in none, and its slots
+  // are the partition's.
   struct Extent {
     Extent* next = nullptr;
     Extent* before = nullptr;
@@ -104,8 +108,12 @@ class TableVersions {
   struct Partition {
     Atomic<uint32_t> lock{0};
     Atomic<PartitionState> state{PartitionState::kAdopted};
+    uint32_t taken_from = kNoExtent;
+    uint32_t free_count = 0;  // of that extent, as `free`
+    HeapSlot* free = nullptr;
     Extent* with_free = nullptr;
   };
+  static constexpr uint32_t kNoExtent = ~0u;
   class Lock {
    public:
     explicit Lock(Partition& partition) : lock_(partition.lock) {
@@ -122,15 +130,20 @@ class TableVersions {
 
   static HeapSlot* TakeFree(Partition& partition) {
     const Lock lock(partition);
-    Extent* const extent = partition.with_free;
-    if (extent == nullptr) return nullptr;
-    HeapSlot* const slot = extent->free;
-    extent->free = slot->later;
-    if (--extent->free_count == 0) Unlink(partition, *extent);
+    if (partition.free == nullptr && !TakeFromNext(partition)) return nullptr;
+    HeapSlot* const slot = partition.free;
+    partition.free = slot->later;
+    --partition.free_count;
+    // Its place in the list is read, and it is filled, when the next one is taken.
+    PrefetchToWrite(partition.free);
     return slot;
   }
+  // From another extent with free slots. False: there is none.
+  static bool TakeFromNext(Partition& partition);
   static void Link(Partition& partition, Extent& extent);
   static void Unlink(Partition& partition, Extent& extent);
+  // Returns an extent that has become all free and is not needed, or nullptr.
+  std::unique_ptr<Extent> FreeInPartition(Partition& partition, uint32_t extent, HeapSlot* slot);
   // Gives the partition one more extent.
   void Extend(WorkerId worker, uint64_t partition);
 

@@ -150,7 +150,13 @@ class Worker final : public WorkerThread {
         at(options_.lookahead).set_txn_id(TxnId::Make(id_, sequence_ + options_.lookahead));
       }
       workload_.PrefetchBuckets(at(options_.lookahead));
-      workload_.PrefetchRows(at((options_.lookahead + 1) / 2), kWrittenRows);
+      if constexpr (Log::kTraits.version_heap) {
+        // Row, then version: two misses, the second of which is found by the first.
+        workload_.PrefetchRows(at((2 * options_.lookahead + 2) / 3), WrittenRows::kNoTuple);
+        workload_.PrefetchRows(at((options_.lookahead + 2) / 3), kWrittenRows);
+      } else {
+        workload_.PrefetchRows(at((options_.lookahead + 1) / 2), kWrittenRows);
+      }
     }
     Call& call = calls_.calls[next_];
     next_ = next_ + 1 == count ? 0 : next_ + 1;
@@ -265,10 +271,10 @@ class Worker final : public WorkerThread {
   void WaitForAcks(RunControl& control) {
     const uint64_t begin = Clock::NowTicks();
     Leave(control);
-    for (;;) {
+    // Fast memory is done before a thread could have slept.
+    for (LongWait wait;; wait.Wait()) {
       if (LookForAcks(control) || control.stop.load(std::memory_order_relaxed)) break;
       log_.ThrowIfFailed();
-      host::SleepFor(kAckWait);
     }
     Enter(control);
     stats_.wait_seconds += Clock::ToSeconds(now_ - begin);

@@ -89,9 +89,9 @@ TUNING = [
     # A reader of a freed version sees something else there, too. What joins a free list is looked at.
     (TABLE_VERSIONS, '#include "storage/heap/table_versions.h"\n',
      '#include "storage/heap/table_versions.h"\n#include "tests/simulation/free_slots.h"\n'),
-    (TABLE_VERSIONS, "    slot->later = std::exchange(extent.free, slot);\n    if",
-     "    slot->flags ^= HeapSlot::kAbsent;\n    ::dbx::sim::FreeSlot(slot);\n"
-     "    slot->later = std::exchange(extent.free, slot);\n    if"),
+    (TABLE_VERSIONS, "  const uint32_t number = heap_.ExtentOf(slot);\n",
+     "  const uint32_t number = heap_.ExtentOf(slot);\n"
+     "  slot->flags ^= HeapSlot::kAbsent;\n  ::dbx::sim::FreeSlot(slot);\n"),
     (TABLE_VERSIONS, "  for (HeapSlot* const slot : free_slots) slot->later",
      "  for (HeapSlot* const slot : free_slots) ::dbx::sim::FreeSlot(slot);\n"
      "  for (HeapSlot* const slot : free_slots) slot->later"),

@@ -87,6 +87,31 @@ TEST_F(TableVersionsTest, AnExtentOfFreeSlotsServesAnyPartitionButForTheLast) {
   EXPECT_EQ(heap_format::PartitionOf(heap_.directory()[heap_.ExtentOf(slot)].load()), versions_.PartitionOf(other));
 }
 
+TEST_F(TableVersionsTest, SlotsOfEveryExtentAreTakenAgain) {
+  std::vector<HeapSlot*> slots;
+  const std::vector<Key> keys = Neighbours(3 * kSlots);
+  for (const Key key : keys) slots.push_back(Take(key));
+  ASSERT_EQ(heap_.used_bytes(), 3 * kExtentBytes);
+  std::set<HeapSlot*> freed;
+  // Of each extent half; the last is the one that slots are taken from.
+  for (size_t i = 0; i < slots.size(); i += 2) freed.insert(slots[i]), versions_.Free(kWorker, slots[i]);
+  EXPECT_EQ(versions_.free_slots(), freed.size());
+  for (size_t i = 0; i < slots.size(); i += 2) EXPECT_EQ(freed.erase(Take(keys[i])), 1u);
+  EXPECT_EQ(heap_.used_bytes(), 3 * kExtentBytes);
+  EXPECT_EQ(versions_.free_slots(), 0u);
+}
+
+TEST_F(TableVersionsTest, TheExtentThatSlotsAreTakenFromIsReturnedToo) {
+  std::vector<HeapSlot*> slots;
+  for (const Key key : Neighbours(2 * kSlots)) slots.push_back(Take(key));
+  // First one of the first extent, so that the other, once it is free, is not needed.
+  versions_.Free(kWorker, slots[0]);
+  for (size_t i = kSlots; i < 2 * kSlots; ++i) versions_.Free(kWorker, slots[i]);
+  EXPECT_EQ(heap_.used_bytes(), kExtentBytes);
+  EXPECT_EQ(versions_.free_slots(), 1u);
+  EXPECT_EQ(Take(0), slots[0]);
+}
+
 TEST_F(TableVersionsTest, NoSlotIsTakenByTwoThreads) {
   std::vector<std::thread> threads;
   for (uint32_t t = 0; t < 4; ++t) {

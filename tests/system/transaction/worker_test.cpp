@@ -71,6 +71,14 @@ struct AskedLog : LogDefaults {
   DurableVector durable_;
 };
 
+struct AskedHeapLog : AskedLog {
+  static constexpr LogTraits kTraits = [] {
+    LogTraits traits = AskedLog::kTraits;
+    traits.version_heap = true;
+    return traits;
+  }();
+};
+
 // Calls are numbered behind their transaction id; hints are noted.
 struct NotingWorkload {
   static constexpr std::array kProcedureNames = {"nothing"};
@@ -85,11 +93,14 @@ struct NotingWorkload {
     return number;
   }
   void PrefetchBuckets(const Call& call) { buckets.push_back(NumberOf(call)); }
-  void PrefetchRows(const Call& call, WrittenRows) { rows.push_back(NumberOf(call)); }
+  void PrefetchRows(const Call& call, WrittenRows written) {
+    (written == WrittenRows::kNoTuple ? pointers : rows).push_back(NumberOf(call));
+  }
 
   uint64_t runs = 0;
   Atomic<uint64_t> counted{0};  // the same, for other threads
   std::vector<uint64_t> buckets, rows;
+  std::vector<uint64_t> pointers;  // of rows in a heap
 };
 
 // Of its calls it notes the transaction ids.
@@ -239,6 +250,20 @@ TEST_F(WorkerTest, LooksAsFarAheadAsItIsTold) {
   workload_.buckets.clear(), workload_.rows.clear();
   Run(options);
   EXPECT_EQ(workload_.buckets, (std::vector<uint64_t>{3, 4}));
+  EXPECT_EQ(workload_.rows, (std::vector<uint64_t>{2, 3}));
+}
+
+TEST_F(WorkerTest, LooksForRowsOfAHeapBeforeTheirVersions) {
+  AskedHeapLog log;
+  log.is_durable = [] { return true; };
+  WorkerOptions options;
+  options.txn_count = 2;
+  Worker<IdleCc, AskedHeapLog, NotingWorkload> worker(WorkerId(0), shared_, log, workload_, Calls(10), options,
+                                                      nullptr);
+  control_.go.store(true);
+  worker.Run(control_);
+  EXPECT_EQ(workload_.buckets, (std::vector<uint64_t>{6, 7}));
+  EXPECT_EQ(workload_.pointers, (std::vector<uint64_t>{4, 5}));
   EXPECT_EQ(workload_.rows, (std::vector<uint64_t>{2, 3}));
 }
 
