@@ -8,6 +8,7 @@
 
 #include <emmintrin.h>
 #include <sched.h>
+#include <sys/prctl.h>
 #include <sys/random.h>
 #include <time.h>
 
@@ -35,6 +36,8 @@ using Thread = std::jthread;
 namespace host {
 
 inline void SleepFor(std::chrono::nanoseconds time) { std::this_thread::sleep_for(time); }
+// The sleeps of the calling thread end on time, not 50 us later.
+inline void EndSleepsOnTime() { prctl(PR_SET_TIMERSLACK, 1000, 0, 0, 0); }
 // Another thread may have the processor.
 inline void Yield() { sched_yield(); }
 // A hint to the processor within a spin loop.

@@ -1,7 +1,5 @@
 #include "logging/log_writer.h"
 
-#include <sys/prctl.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -59,8 +57,7 @@ uint64_t LogWriter::UnflushedBytes() const {
 }
 
 void LogWriter::Loop() {
-  // Timed sleeps end on time, not 50 us later.
-  prctl(PR_SET_TIMERSLACK, 1000, 0, 0, 0);
+  host::EndSleepsOnTime();
   try {
     for (;;) {
       const bool stopping = stop_.load();

@@ -23,7 +23,8 @@
 //   durable
 //
 // A stamp up to c_p alone says little: the record may list it as a long runner. So a commit point has the group too.
-// `durable_until` is simpler, and later than need be: up to it every transaction is durable or has aborted.
+// `durable_until` is simpler, and later than need be: up to it every transaction is durable or has aborted. A reader of
+// what is durable is acknowledged by it at once.
 //
 // Threads: a worker's calls are its own; Commit by any, one at a time; the rest from any.
 #pragma once
@@ -106,6 +107,8 @@ class GroupCommit {
     std::rethrow_exception(failure_);
   }
   bool IsDurable(uint64_t stamp, uint64_t group) const {
+    // All up to the stamp: a transaction that read what was durable waits for no group.
+    if (stamp <= durable_until_.load(std::memory_order_acquire)) return true;
     // The group first: c_p is then at least that group's.
     return done_.load(std::memory_order_acquire) >= group && stamp <= c_p_.load(std::memory_order_acquire);
   }

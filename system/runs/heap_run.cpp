@@ -12,9 +12,14 @@ namespace dbx {
 namespace {
 
 constexpr size_t kExtentBytesMin = 64 << 10;
-constexpr uint64_t kRowsPerPartition = 512;  // about
+// As many rows as are adopted within about 100 us, or some extents full of them: a partition's last one is not.
+constexpr uint64_t kRowsPerPartition = 512;
+constexpr uint64_t kExtentsPerPartition = 4;
 
-uint64_t PartitionsFor(const Schema& schema) { return std::max<uint64_t>(1, schema.expected_rows / kRowsPerPartition); }
+uint64_t PartitionsFor(const Schema& schema, size_t extent_bytes) {
+  const uint64_t slots = extent_bytes / heap_format::SlotBytes(schema.tuple_bytes);
+  return std::max<uint64_t>(1, schema.expected_rows / std::max(kRowsPerPartition, kExtentsPerPartition * slots));
+}
 
 // Of every table in the database, 16 slots fit.
 size_t ExtentBytesFor(const Database& database) {
@@ -32,7 +37,7 @@ size_t BytesFor(const Database& database, size_t extent_bytes) {
   for (uint16_t i = 0; i < database.table_count(); ++i) {
     const Schema& schema = database.table(TableId(i)).schema();
     const size_t slots = extent_bytes / heap_format::SlotBytes(schema.tuple_bytes);
-    const size_t partitions = PartitionsFor(schema);
+    const size_t partitions = PartitionsFor(schema, extent_bytes);
     const size_t rows = (schema.expected_rows + partitions - 1) / partitions;
     extents += partitions * ((rows + rows / 5 + slots - 1) / slots + 1);
   }
@@ -40,18 +45,18 @@ size_t BytesFor(const Database& database, size_t extent_bytes) {
   return VersionHeap::BytesFor(extents + extents / 5 + kSpareExtents, extent_bytes);
 }
 
-std::vector<Superblock::OfTable> ShapeOf(const Database& database) {
+std::vector<Superblock::OfTable> ShapeOf(const Database& database, size_t extent_bytes) {
   std::vector<Superblock::OfTable> tables;
   for (uint16_t i = 0; i < database.table_count(); ++i) {
     const Table& table = database.table(TableId(i));
-    tables.push_back({PartitionsFor(table.schema()), table.tuple_bytes()});
+    tables.push_back({PartitionsFor(table.schema(), extent_bytes), table.tuple_bytes()});
   }
   return tables;
 }
 
 // The same but for partitions, of which a table has as many as when it was loaded.
 bool IsOfTables(const Superblock& superblock, const Database& database) {
-  const std::vector<Superblock::OfTable> shape = ShapeOf(database);
+  const std::vector<Superblock::OfTable> shape = ShapeOf(database, superblock.extent_bytes);
   return std::ranges::equal(superblock.tables, shape, {}, &Superblock::OfTable::tuple_bytes,
                             &Superblock::OfTable::tuple_bytes);
 }
@@ -112,7 +117,7 @@ std::unique_ptr<HeapRun> HeapRun::Create(FileSystem& files, const RunNames& name
   superblock.schema_hash = names.schema_hash;
   superblock.extent_bytes = ExtentBytesFor(database);
   superblock.heap_bytes = heap_bytes != 0 ? heap_bytes : BytesFor(database, superblock.extent_bytes);
-  superblock.tables = ShapeOf(database);
+  superblock.tables = ShapeOf(database, superblock.extent_bytes);
   // What the superblock may say (storage/heap/superblock.cpp); so many are never needed.
   for (Superblock::OfTable& table : superblock.tables) {
     table.partitions = std::min<uint64_t>(table.partitions, superblock.heap_bytes / heap_format::kLineBytes);

@@ -57,6 +57,8 @@ class Worker final : public WorkerThread {
 
   void Run(RunControl& control) override {
     const Presence presence(*this, control);
+    // A log may have its device written by workers.
+    if constexpr (Log::kTraits.logs) host::EndSleepsOnTime();
     now_ = Clock::NowTicks();
     for (uint64_t n = 0; n < options_.warmup_count && !control.stop.load(std::memory_order_relaxed); ++n) {
       RunNext(control);

@@ -1,5 +1,6 @@
 // The steps of a group commit and of the collector, and when a transaction is acknowledged.
 #include <algorithm>
+#include <bit>
 
 #include "tests/models/write_behind_model.h"
 
@@ -108,6 +109,9 @@ void Model::DrainRecord(State& state, std::string* text) const {
   place.durable = place.pending, place.pending = {}, place.is_pending = 0;
   state.limit = place.durable.c_d, state.c_p = place.durable.c_p, state.gaps = place.durable.gaps;
   state.done = state.collecting, state.served = 1;
+  const uint32_t runners = place.durable.long_runners;
+  const int below = runners == 0 ? state.c_p : std::min<int>(state.c_p, std::countr_zero(runners) - 1);
+  state.until = static_cast<uint8_t>(std::max<int>(state.until, below));
   state.committer = {};
   Tell(text, "committer: drains the record");
 }
@@ -116,7 +120,7 @@ void Model::DrainRecord(State& state, std::string* text) const {
 
 bool Model::IsDurable(const State& state, size_t txn, bool by_stamp) const {
   const TxnState& it = state.txns[txn];
-  return it.stamp <= state.c_p && (by_stamp || state.done >= it.group);
+  return it.stamp <= state.until || (it.stamp <= state.c_p && (by_stamp || state.done >= it.group));
 }
 
 // At the first moment that it may be.

@@ -181,6 +181,7 @@ struct State {
   uint8_t locks[kKeys + 1];     // by key: the worker + 1
   uint8_t in_flight[kCallers];  // slots whose write-back the caller has not drained
   uint8_t clock, limit, c_p, collecting, done, sequence;
+  uint8_t until;    // up to it all is durable or aborted: c_p, but for the long runners of each record
   uint8_t served;   // the first record of this life is durable
   uint8_t twice;    // a stamp was drawn that was drawn before
   uint8_t misread;  // a reader did not see the version of its snapshot

@@ -87,7 +87,7 @@ Model::Model(Fault fault, const Scenario& scenario, Memory& memory)
     initial_.slots[slot].status = Slot::kVersion;
     base_[key] = key;
   }
-  initial_.clock = initial_.c_p = kLoadStamp;
+  initial_.clock = initial_.c_p = initial_.until = kLoadStamp;
   initial_.limit = static_cast<uint8_t>(kLoadStamp + scenario.window + 1);
   initial_.sequence = 1;
   initial_.served = 1;

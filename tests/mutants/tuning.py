@@ -79,6 +79,7 @@ TUNING = [
     # Heaps of small tables have several partitions and many extents, and what fills up in long runs, or is done every
     # so often, comes in short ones.
     ("system/runs/heap_run.cpp", "kRowsPerPartition = 512;", "kRowsPerPartition = 16;"),
+    ("system/runs/heap_run.cpp", "kExtentsPerPartition = 4;", "kExtentsPerPartition = 1;"),
     ("system/runs/heap_run.cpp", "kExtentBytesMin = 64 << 10;", "kExtentBytesMin = 1 << 10;"),
     (HEAP_VERSIONS, "kZeroedPerDrain = 16;", "kZeroedPerDrain = 2;"),
     (WRITE_BEHIND, "kBeginsPerSweep = 32;", "kBeginsPerSweep = 2;"),

@@ -98,6 +98,25 @@ TEST_F(GroupCommitTest, ATransactionIsDurableOnceItsGroupIs) {
   EXPECT_TRUE(IsFilled(slot, 3));
 }
 
+TEST_F(GroupCommitTest, AReaderOfWhatIsDurableWaitsForNoGroup) {
+  const uint64_t before = clock_.load();
+  EXPECT_TRUE(commits_->IsDurable(before, commits_->group()));
+  const Committed txn = Write(0, 3);
+  EXPECT_FALSE(commits_->IsDurable(txn.stamp, commits_->group()));
+  commits_->Commit();
+  EXPECT_TRUE(commits_->IsDurable(txn.stamp, commits_->group()));
+}
+
+TEST_F(GroupCommitTest, AReaderOfALongRunnerWaitsForItsGroup) {
+  const uint64_t drawn = Draw(0);
+  commits_->Drawn(WorkerId(0), Timestamp(drawn));
+  const Committed other = Write(1, 3);
+  commits_->Commit();
+  const uint64_t group = commits_->group();
+  EXPECT_FALSE(commits_->IsDurable(drawn, group)) << "though c_p covers it";
+  EXPECT_FALSE(commits_->IsDurable(other.stamp, group)) << "it has read what a long runner may have written, too";
+}
+
 TEST_F(GroupCommitTest, AStampThatIsDrawnAndNotInstalledIsALongRunner) {
   const uint64_t drawn = Draw(0);
   commits_->Drawn(WorkerId(0), Timestamp(drawn));

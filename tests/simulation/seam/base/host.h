@@ -198,6 +198,7 @@ namespace host {
 inline void SleepFor(std::chrono::nanoseconds time) {
   sim::SleepFor(static_cast<uint64_t>(std::max<int64_t>(time.count(), 0)));
 }
+inline void EndSleepsOnTime() {}
 inline void Yield() { sim::YieldTurn(1000); }
 // A spin loop pauses many times before it yields: most pauses only take time.
 inline void Pause() {
