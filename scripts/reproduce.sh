@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The papers' figures, built, run and reported:
 #
-#   scripts/reproduce.sh all                       every figure of the papers, in some 45 minutes (--scale smoke)
+#   scripts/reproduce.sh all                       every figure of the papers, in about an hour (--scale smoke)
 #   scripts/reproduce.sh ablation                  our figures: what each switch of the log schemes changes
 #   scripts/reproduce.sh taurus/fig09 --scale laptop
 #

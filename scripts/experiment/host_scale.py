@@ -21,8 +21,10 @@ WAYS = ("throughput", "cores", "off")
 PAPER_MACHINES = {("taurus", "nvme"): (80, 1.0), ("taurus", "hdd"): (56, 1.0),
                   ("eleda", "nvme"): (32, 3.5 * 2**30 / 2e9)}
 # Differential logging, section 5.1: disks of 29 MB/s on one channel of 160 MB/s, against which even its own processors
-# were fast; its volumes of log take seconds on them.
-AS_THEY_WERE = {("differential", "disk29"): "disk29,channel=160000000"}
+# were fast; its volumes of log take seconds on them. Write-behind logging, section 7: a closed loop waits for the
+# latency of a durable write, and hardly for its bytes.
+AS_THEY_WERE = {("differential", "disk29"): "disk29,channel=160000000", ("write_behind", "pm"): "pm",
+                ("write_behind", "ssd"): "ssd", ("write_behind", "hdd"): "hdd"}
 REAL_DEVICES = ("ram", "real")  # which nothing emulates
 KNOWN_DEVICES = {*PAPER_MACHINES, *AS_THEY_WERE}
 # DBx1000 without a log, NO_WAIT, YCSB with 1 KB rows: transactions per second and core on a present-day server core.

@@ -9,7 +9,7 @@ import json
 import os
 from dataclasses import dataclass, field, replace
 
-from experiment.host_scale import HostScale
+from experiment.host_scale import AS_THEY_WERE, HostScale
 from experiment.spec import PROGRAMS, Figure, Scale, Series, SpecError, is_number
 from host import parse_bytes
 from progress import clock
@@ -147,11 +147,11 @@ def make_plan(figures: list[Figure], series: dict[str, Series], scale: Scale, ho
             points += [Point(panel, name, x, job.key) for panel in figure.panels for name in figure.drawn_in(panel)
                        for x in swept(figure, scale, host.cores)]
             continue
-        places = _places(figure, scale, host, real_directories)
-        most_directories = _most_directories(figure, host, real_directories)
+        places = {name: _place(figure, series[name], scale, host, real_directories) for name in figure.series}
+        directories = _directories_of_all(figure, scale, host, real_directories)
         parallel = any(series[name].logs == "each" for name in figure.series)
-        logs = log_count(scale.devices, places["each"].directories) if parallel else 1
-        interval = _flush_interval(figure, scale, host, places["each"].directories if parallel else 1)
+        logs = log_count(scale.devices, directories) if parallel else 1
+        interval = _flush_interval(figure, scale, host, directories if parallel else 1)
         for panel, panel_flags in figure.panels.items():
             for name in figure.drawn_in(panel):
                 if figure.step == "recover" and series[name].logs == "none":
@@ -159,7 +159,7 @@ def make_plan(figures: list[Figure], series: dict[str, Series], scale: Scale, ho
                 if not scale.draws(name, figure.name, panel):
                     continue
                 for x in swept(figure, scale, host.cores):
-                    place = places[series[name].logs]
+                    place = places[name]
                     if figure.x.flag == "devices":
                         if x > place.directories:
                             continue  # there are no more
@@ -168,15 +168,22 @@ def make_plan(figures: list[Figure], series: dict[str, Series], scale: Scale, ho
                     if series[name].logs != "none":
                         flags.setdefault("log_flush_interval", interval)
                     job = _of_engine(flags, place, scale, figure.program)
-                    if job.place.directories > most_directories:
+                    if job.place.directories > _most_directories(figure, series[name], host, real_directories):
                         continue
                     points.append(_add_point(plan, figure, panel, series[name], x, job, host))
     return plan
 
 
-def _most_directories(figure: Figure, host: HostScale, real_directories: int) -> float:
+def _device_flag(figure: Figure, series: Series, host: HostScale) -> str:
+    """The value of --log_device. A device of the series' own is emulated in all ways: a figure over several devices
+    would have the same real directories for all of them."""
+    return (AS_THEY_WERE[figure.machine, series.device] if series.device
+            else host.device_flag(figure.device, figure.machine))
+
+
+def _most_directories(figure: Figure, series: Series, host: HostScale, real_directories: int) -> float:
     """That a run can have a disk each in."""
-    real = figure.device != "ram" and not host.device_flag(figure.device, figure.machine)
+    real = figure.device != "ram" and not _device_flag(figure, series, host)
     return real_directories if real else float("inf")
 
 
@@ -240,23 +247,28 @@ def _add_point(plan: Plan, figure: Figure, panel: str, series: Series, x, job: J
     if figure.step == "recover":
         swept_here = {figure.x.flag: x} if figure.x.of == "recover" else {}
         wanted = {"thread_cnt": host.cores, **figure.recover, **series.recover, **swept_here}
-        if figure.written_on and (device := host.device_flag(figure.device, figure.machine)):
+        if figure.written_on and (device := _device_flag(figure, series, host)):
             wanted["log_device"] = device
         recovery = _digest(wanted)
         job.recoveries[recovery] = wanted
     return Point(panel, series.name, x, job.key, recovery, series.recovered if recovery else "")
 
 
-def _places(figure: Figure, scale: Scale, host: HostScale, real_directories: int) -> dict[str, Place]:
-    """By what spec.LOGS say of a series. A RAM disk is one directory, which logs share and stripes need not."""
-    device = host.device_flag(figure.device, figure.machine)
-    if device:  # no faster than what lies below it
-        kind, several = "ram", 2 if figure.machine == "eleda" else scale.devices
-    elif figure.device == "ram":
-        kind, several = "ram", 1
-    else:
-        kind, several = "disk", real_directories
+def _directories_of_all(figure: Figure, scale: Scale, host: HostScale, real_directories: int) -> int:
+    """Over which a striped log, and parallel ones, lie. A RAM disk is one directory, which logs share and stripes need
+    not."""
+    if host.device_flag(figure.device, figure.machine):
+        return 2 if figure.machine == "eleda" else scale.devices
+    return 1 if figure.device == "ram" else real_directories
+
+
+def _place(figure: Figure, series: Series, scale: Scale, host: HostScale, real_directories: int) -> Place:
+    """By what spec.LOGS say of a series. An emulated device is no faster than what lies below it: a RAM disk."""
+    if series.logs == "none":
+        return Place("disk", "", 1)
+    device = _device_flag(figure, series, host)
+    kind = "ram" if device or figure.device == "ram" else "disk"
     if figure.written_on and kind == "ram":
         device = ""
-    one, all_of_them = Place(kind, device, 1), Place(kind, device, several)
-    return {"none": Place("disk", "", 1), "one_disk": one, "striped": all_of_them, "each": all_of_them}
+    several = _directories_of_all(figure, scale, host, real_directories)
+    return Place(kind, device, 1 if series.logs == "one_disk" else several)

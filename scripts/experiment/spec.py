@@ -4,7 +4,8 @@ A figure file (experiments/PAPER/figNN_NAME.yaml, or experiments/ablation/NAME.y
 
   figure: 5                         number in the paper; none: it has no such figure. A figure of ours has no such key
   title, section                    of the plot; where the paper has it (a figure of ours: no section)
-  device: nvme | hdd | disk29 | ram | real   under the logs (planning.py)
+  device: nvme | ssd | hdd | disk29 | pm | ram | real   under the logs (planning.py), of the series that name none
+                                    (series.yaml)
   machine: taurus | eleda           the paper whose machine has the device, for a figure of ours with nvme or hdd
   written_on: ram                   where the logs of recoveries were written, if not on emulated devices, too: a run
                                     that only leaves logs need not wait for them
@@ -38,7 +39,7 @@ from typing import Optional
 import yaml
 
 import looks
-from experiment.host_scale import KNOWN_DEVICES, REAL_DEVICES
+from experiment.host_scale import AS_THEY_WERE, KNOWN_DEVICES, REAL_DEVICES
 
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 FOLDER = os.path.join(REPOSITORY, "experiments")
@@ -73,6 +74,7 @@ class Series:
     logs: str = "each"  # of LOGS: one log on one disk or striped over all (RAID-0), or logs on each
     recover: dict = field(default_factory=dict)  # flags of its recoveries
     recovered: str = ""  # in figures of recoveries: its metric, instead of y's
+    device: str = ""     # under its logs, instead of the figure's; emulated whatever the directories are
 
 
 @dataclass(frozen=True)
@@ -196,6 +198,8 @@ def load_series() -> dict[str, Series]:
     for one in series.values():
         if one.logs not in LOGS:
             raise SpecError(f"series.yaml: {one.name}: logs is one of {', '.join(LOGS)}")
+        if one.device and one.logs != "one_disk":
+            raise SpecError(f"series.yaml: {one.name}: a series with a device of its own has one log, on one_disk")
         check_switches(f"series.yaml: {one.name}", one.flags, OF_PLANS)
         check_switches(f"series.yaml: {one.name}", one.recover)
     return {name: one if one.colour else _as_its_scheme(one) for name, one in series.items()}
@@ -312,8 +316,12 @@ def _check_figure(figure: Figure, where: str, series: dict[str, Series]) -> None
             raise SpecError(f"{where}: {key} is one of {', '.join(filter(None, allowed))}")
     if figure.written_on and figure.step != "recover":
         raise SpecError(f"{where}: written_on is for figures of recoveries")
+    own = {series[name].device for name in figure.series} - {""}
+    lacking = [device for device in sorted(own) if (figure.machine, device) not in AS_THEY_WERE]
     if figure.device not in REAL_DEVICES and (figure.machine, figure.device) not in KNOWN_DEVICES:
-        raise SpecError(f"{where}: what a machine of {figure.machine} with {figure.device} had is not known "
+        lacking.append(figure.device)
+    if lacking:
+        raise SpecError(f"{where}: what a machine of {figure.machine} with {lacking[0]} had is not known "
                         "(scripts/experiment/host_scale.py)")
 
 

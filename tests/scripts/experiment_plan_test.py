@@ -24,7 +24,7 @@ def config_values(flags):
         defaults = dict(re.findall(r"^#define (\w+) (.+)$", file.read(), re.MULTILINE))
     values = {}
     for flag in set(flags) - set(spec.OF_PLANS):
-        value = defaults[{"log": "LOG_ALGORITHM", "cc": "CC_ALG"}.get(flag, flag.upper())]
+        value = defaults[{"log": "LOG_ALGORITHM", "cc": "CC_ALG", "flush": "PM_FLUSH"}.get(flag, flag.upper())]
         shifted = re.fullmatch(r"\((\d+) << 10\)", value)
         values[flag] = f"{shifted[1]}K" if shifted else int(value) if value.isdigit() else value
     return values
@@ -79,7 +79,8 @@ class SpecTest(unittest.TestCase):
         series = spec.load_series().values()
         default = {name: value for one in series for name, value in config_values(one.flags).items()}
         for one in series:
-            configuration = json.dumps([{**default, **one.flags}, one.logs, one.recover, one.recovered], sort_keys=True)
+            configuration = json.dumps([{**default, **one.flags}, one.logs, one.recover, one.recovered, one.device],
+                                       sort_keys=True)
             self.assertEqual(of_look.setdefault(look(one), configuration), configuration, one.name)
             if one.flags:
                 self.assertEqual(of_flags.setdefault(configuration, one.name), one.name)
@@ -210,8 +211,11 @@ class SpecTest(unittest.TestCase):
         for paper, device in (("eleda", "hdd"), ("mine", "nvme")):
             with self.assertRaisesRegex(spec.SpecError, f"a machine of {paper} with {device} had is not known"):
                 self.load_figure("claims: []", device=device, paper=paper)
-        with self.assertRaisesRegex(spec.SpecError, "device is one of disk29, hdd, nvme, ram, real"):
-            self.load_figure("claims: []", device="ssd")
+        with self.assertRaisesRegex(spec.SpecError, "device is one of disk29, hdd, nvme, pm, ssd, ram, real"):
+            self.load_figure("claims: []", device="tape")
+        with self.assertRaisesRegex(spec.SpecError, "a machine of taurus with ssd had is not known"):
+            self.load_figure("claims: []", names="[none, ssd_wal]")
+        self.load_figure("claims: []", names="[none, ssd_wal]", paper="write_behind")
 
     def test_where_logs_were_written_is_said_of_recoveries_alone(self):
         for written, why in (("ram", "written_on is for figures of recoveries"), ("disk", "written_on is one of ram")):
@@ -250,14 +254,14 @@ class SpecTest(unittest.TestCase):
         with self.assertRaisesRegex(spec.SpecError, "panel a: the figure's series have no eleda"):
             self.load_figure("claims: []", panels="{a: {series: [eleda]}}")
 
-    def load_figure(self, claims_text, panels="{a: {}}", number="1", device="ram", paper="taurus"):
+    def load_figure(self, claims_text, panels="{a: {}}", number="1", device="ram", paper="taurus", names="[none]"):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, paper, "fig.yaml")
             os.mkdir(os.path.dirname(path))
             with open(path, "w", encoding="utf-8") as file:
                 file.write(f"figure: {number}\ntitle: t\nsection: s\ndevice: {device}\nstep: run\nbase: {{}}\n"
-                           "series: [none]\nx: {flag: thread_cnt, values: [1], label: n}\ny: {metric: m, label: l}\n"
-                           f"panels: {panels}\n{claims_text}\n")
+                           f"series: {names}\nx: {{flag: thread_cnt, values: [1], label: n}}\n"
+                           f"y: {{metric: m, label: l}}\npanels: {panels}\n{claims_text}\n")
             return spec.load_figure(path, spec.load_series())
 
     def test_an_unknown_key_is_named_with_its_file(self):
@@ -322,13 +326,14 @@ class PlanTest(unittest.TestCase):
         self.assertEqual(planning.LOG_BUFFER_BYTES, int(factor) << int(shift))
 
     def test_flushes_wait_as_long_in_all_runs_of_a_figure(self):
-        intervals = {}
+        intervals, series = {}, spec.load_series()
         for figure in spec.select_figures([], spec.load_series()):
             if figure.x.flag == "log_flush_interval":
                 continue
             jobs = plan_of(figure.name).jobs.values()
             intervals[figure.name] = {job.flags["log_flush_interval"] for job in jobs if job.logs}
-            self.assertLessEqual(len(intervals[figure.name]), 1, figure.name)
+            devices = {series[name].device for name in figure.series}  # each may have an interval of its own
+            self.assertLessEqual(len(intervals[figure.name]), len(devices), figure.name)
         self.assertEqual(intervals["taurus/fig09_number_of_disks"], {"1600us"})
         self.assertEqual(intervals["eleda/fig08_threads"], {"200us"})
         for cores, interval in ((87, "1600us"), (88, "200us")):  # 80 workers and eight writers
@@ -483,6 +488,23 @@ class DisksTest(unittest.TestCase):
         for scale, panels in (("smoke", {"YCSB"}), ("laptop", {"YCSB", "Payment", "New-Order"})):
             points = plan_of("taurus/fig07", scale=scale).points["taurus/fig07_recovery_nvme_2pl"]
             self.assertEqual({point.panel for point in points if point.series == "differential_runs"}, panels)
+
+    def test_a_series_may_have_a_device_of_its_own_which_is_emulated_in_all_ways(self):
+        for way in host_scale.WAYS:
+            plan = plan_of("write_behind/fig14", host=host_scale.HostScale(way, 2), real_directories=4)
+            for point in plan.points["write_behind/fig14_throughput"]:
+                place = plan.jobs[point.job].place
+                self.assertEqual((place.kind, place.device, place.directories),
+                                 ("ram", {"nvm": "pm", "ssd": "ssd", "hdd": "hdd"}[point.series[:3]], 1), (way, point))
+        ram = plan_of("write_behind/fig18")
+        self.assertEqual({(job.place.kind, job.place.device) for job in ram.jobs.values()}, {("ram", "")})
+
+    def test_a_series_with_a_device_of_its_own_has_one_log(self):
+        with tempfile.TemporaryDirectory() as folder, mock.patch.object(spec, "FOLDER", folder):
+            with open(os.path.join(folder, "series.yaml"), "w", encoding="utf-8") as file:
+                file.write("mine: {label: l, flags: {log: LOG_TAURUS}, device: ssd}\n")
+            with self.assertRaisesRegex(spec.SpecError, "mine: a series with a device of its own has one log"):
+                spec.load_series()
 
     def test_the_disks_of_differential_logging_are_as_they_were(self):
         for way in ("cores", "throughput"):
