@@ -139,6 +139,7 @@ def _count(data: FigureData, point: Point, rows: list[dict], good: list[dict], m
     gap = data.gaps.setdefault((point.panel, point.series), Gap(point.panel, point.series))
     gap.xs.append(point.x)
     refused = [why for row in good for why in row["record"].get("skipped", []) if f"={point.series}:" in why]
+    refused += [row["why"] for row in rows if row["status"] == "skipped"]
     if refused:
         gap.excused = refused[0]
     elif not good:

@@ -2,7 +2,8 @@
 
 A job's logs lie in fresh directories and are deleted when its recoveries are done; what a run that was killed left is
 deleted by the next. What fails is a row too, as are the recoveries that a failed run leaves nothing to; it is tried
-again when the plan is resumed, and so is what another build did.
+again when the plan is resumed, and so is what another build did. What needs an instruction that this processor lacks is
+skipped, and no failure.
 """
 from __future__ import annotations
 
@@ -25,6 +26,7 @@ STEP_TIMEOUT_SECONDS = 600
 LOCK_PATH = os.environ.get("DBX_EXPERIMENT_LOCK", "/tmp/dbx1000-durable.lock")
 WORK_PREFIX = "dbx1000-exp-"
 WORK_MARKER = ".deleted-unless-locked"
+LACKING = "error: this processor has no "  # as the engine refuses an instruction (logging/device)
 PROCESSORS = "processors"  # beside a recovery's flags: how many it is confined to
 
 
@@ -174,6 +176,8 @@ class Runner:
         failed = [row for row in rows if row["status"] == "failed"]
         if failed:
             return self._failure(failed[0]) + (f", and {len(failed) - 1} more" if len(failed) > 1 else "")
+        if rows[-1]["status"] == "skipped":
+            return f"skipped: {rows[-1]['why']}"
         metrics = rows[-1]["record"]["metrics"]
         rate = metrics.get("throughput_acknowledged", metrics.get("throughput", 0))
         return f"{rate / 1e3:,.0f} k txn/s"
@@ -182,8 +186,8 @@ class Runner:
         """The run's row and one for each recovery: a recovery that fails takes nothing from the others."""
         rows = [self._step(job, repeat, "run", "", self._run_command(job, directories, repeat), work)]
         for key, flags in job.recoveries.items():
-            if rows[0]["status"] == "failed":
-                rows.append(self._not_started(job, repeat, key))
+            if rows[0]["status"] != "ok":
+                rows.append(self._not_started(job, repeat, key, rows[0]))
                 continue
             caches = drop_caches() if job.place.kind == "disk" and not job.place.device else "as they are"
             more = {name: flags[name] for name in (PROCESSORS,) if name in flags}
@@ -195,9 +199,10 @@ class Runner:
         self.failed += 1
         return f"FAILED: {row['why']}"
 
-    def _not_started(self, job: Job, repeat: int, recovery: str) -> dict:
+    def _not_started(self, job: Job, repeat: int, recovery: str, run: dict) -> dict:
         row = self._row(job, repeat, "recover")
-        row.update(recovery=recovery, status="failed", why="the run failed")
+        row.update(recovery=recovery, status=run["status"],
+                   why="the run failed" if run["status"] == "failed" else run["why"])
         return records.append(self.rows_path_, row)
 
     def _run_command(self, job: Job, directories: list[str], repeat: int) -> list[str]:
@@ -224,7 +229,10 @@ class Runner:
 
     def _step(self, job: Job, repeat: int, step: str, recovery: str, command: list[str], work: str, **more) -> dict:
         row = {**self._row(job, repeat, step), "recovery": recovery, **more}
-        records.run(row, command, os.path.join(work, "record.json"), STEP_TIMEOUT_SECONDS, self.progress_.draw)
+        outcome = records.run(row, command, os.path.join(work, "record.json"), STEP_TIMEOUT_SECONDS,
+                              self.progress_.draw)
+        if row["status"] == "failed" and outcome.last_line().startswith(LACKING):
+            row.update(status="skipped", why=outcome.last_line().removeprefix("error: "))
         return records.append(self.rows_path_, row)
 
     def _bench(self, job: Job, repeat: int) -> dict:

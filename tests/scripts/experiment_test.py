@@ -50,6 +50,16 @@ class RunTest(ExpCase):
         self.exp("run", "taurus/fig11_ram_disk_recovery")
         self.assertEqual(self.lines(), lines)
 
+    def test_an_instruction_that_the_processor_lacks_is_skipped_and_said(self):
+        with mock.patch.dict(os.environ, {"FAKE_LACKS": "CLWB"}):
+            status, said = self.exp("run", "write_behind/fig22")
+        self.assertEqual(status, 0, said)
+        self.assertIn("skipped: this processor has no CLWB", said)
+        self.assertEqual({row["status"] for row in self.rows() if "--flush=CLWB" in row["command"]}, {"skipped"})
+        self.assertIn("series wbl_clwb: nothing at 0.1, 0.5, 0.9 (this processor has no CLWB; doctor names the "
+                      "instructions that it has)", self.page())
+        self.assertIn("wbl_clwb has no figure", self.page())
+
     def test_a_recovery_that_fails_leaves_the_others_their_figures(self):
         with mock.patch.dict(os.environ, {"FAKE_FAIL": "recover of 1"}):
             status, said = self.exp("run", "taurus/fig11_ram_disk_recovery")

@@ -3,7 +3,7 @@
 
 It takes the command lines that the main job and the experiments give, writes a log directory and an ack file, and
 leaves a JSON record of the real form. FAKE_FAIL=STEP (run, recover, crash, crash_recover) makes that step fail;
-"recover of N": only recoveries by N threads.
+"recover of N": only recoveries by N threads. FAKE_LACKS=CLWB: the processor has no such instruction.
 """
 import json
 import os
@@ -97,6 +97,9 @@ def main():
         return
     words = [word for word in sys.argv[1:] if word != "-Lr1"]
     options = dict((word.lstrip("-").split("=", 1) + ["1"])[:2] for word in words)
+    if options.get("flush", "AUTO") == os.environ.get("FAKE_LACKS"):
+        print(f"error: this processor has no {options['flush']}; doctor names the instructions that it has")
+        sys.exit(2)
     recover = "-Lr1" in sys.argv or options.get("log_recover") == "1"
     if recover:
         fail("crash_recover" if "ack_file" in options else "recover")
