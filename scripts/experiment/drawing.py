@@ -90,8 +90,9 @@ def _draw_panel(axes, data: FigureData, panel: str, series: dict[str, Series], c
         axes.set_xscale("log")
     if figure.y.log:
         axes.set_yscale("log")
-        # Within a decade or two powers of ten alone would leave the axis without a figure.
-        axes.yaxis.set_major_locator(plt.LogLocator(subs=(1, 2, 3, 5)))
+        # Within a decade or two powers of ten alone would leave the axis without a figure; over more, others overlap.
+        low, high = axes.get_ylim()
+        axes.yaxis.set_major_locator(plt.LogLocator(subs=(1, 2, 3, 5) if high < 1000 * low else (1,)))
         axes.yaxis.set_minor_formatter(plt.NullFormatter())
     else:
         axes.set_ylim(bottom=0)
