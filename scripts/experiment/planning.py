@@ -68,7 +68,9 @@ class Job:
         return "max_txns_per_thread" in self.flags
 
     def log_bytes(self) -> int:
-        return parse_bytes(self.flags["log_limit"]) if self.logs else 0
+        """Or of the heap, where its size is given."""
+        sizes = [self.flags.get(name) for name in ("log_limit", "heap_bytes")]
+        return max(parse_bytes(str(size)) for size in sizes if size) if self.logs else 0
 
 
 @dataclass(frozen=True)

@@ -358,6 +358,10 @@ class PlanTest(unittest.TestCase):
     def test_the_interval_that_is_multiplied_is_the_engines(self):
         self.assertEqual(planning.FLUSH_INTERVAL_US, config_values(["log_flush_interval"])["log_flush_interval"])
 
+    def test_a_heap_needs_the_bytes_that_it_is_given(self):
+        self.assertEqual(plan_of("write_behind/fig16").disk_bytes(), 2560 << 20)
+        self.assertEqual(plan_of("write_behind/fig14").disk_bytes(), 512 << 20)
+
     def test_a_new_scale_takes_what_laptop_has(self):
         mine = spec.Scale(**{**vars(spec.load_scale("smoke")), "name": "mine"})
         series = spec.load_series()
