@@ -41,7 +41,6 @@
 #include <vector>
 
 #include "base/bytes.h"
-#include "base/cache_line.h"
 #include "base/check.h"
 #include "base/epoch.h"
 #include "base/outcome.h"
@@ -49,8 +48,8 @@
 #include "base/spin.h"
 #include "concurrency_control/absent_rows.h"
 #include "concurrency_control/contract.h"
-#include "concurrency_control/heap_versions.h"
 #include "concurrency_control/log_observer.h"
+#include "concurrency_control/new_versions.h"
 #include "concurrency_control/scanned_leaves.h"
 #include "storage/tuple.h"
 
@@ -62,17 +61,16 @@ class OptimisticAccesses {
   // A row holds nothing besides its header, its log metadata and its tuple.
   static constexpr size_t kRowBytes = 0;
 
-  void Begin(TxnId txn) {
-    txn_ = txn;
+  void Begin([[maybe_unused]] TxnId txn) {
     for (const Write& write : writes_) filter_[FilterWord(write.row)] = 0;
     reads_.clear();
     leaves_.Clear();
     writes_.clear();
     dirty_.clear();
     misses_.clear();
-    images_used_ = 0;
+    images_.Clear();
     locked_ = 0;
-    if constexpr (kInHeap) new_versions_.clear();
+    if constexpr (kInHeap) new_versions_.Begin(txn);
     if (absent_rows_.size() > 0 && ++begins_ % kTxnsPerSweep == 0) {
       absent_rows_.Sweep([this](Table& table, Row* row) { return TryRetire(table, row); });
     }
@@ -134,10 +132,7 @@ class OptimisticAccesses {
 
   template <class Visit>
   Outcome Scan(Table& table, Key low, Key high, ScanOrder order, Visit&& visit) {
-    if constexpr (kInHeap) {
-      // Its partitions are by the hash of keys: any of them may have rows of the range.
-      if (table.has_unadopted()) table.AdoptAll(worker_);
-    }
+    AdoptForScan<Log>(worker_, table);
     if (scanned_tuple_.size() < table.tuple_bytes()) scanned_tuple_.resize(table.tuple_bytes());
     const auto enter = [](const LeafRef&) { return LeafEntry::kRead; };
     return leaves_.Scan(log_, log_state_, table, low, high, order, enter,
@@ -197,9 +192,7 @@ class OptimisticAccesses {
       Unlock(write, write.seen);
     }
     locked_ = 0;
-    if constexpr (kInHeap) {
-      for (const NewVersion& version : new_versions_) heap_.GiveBack(*writes_[version.write].table, version.slot);
-    }
+    if constexpr (kInHeap) new_versions_.GiveBack();
     QueueMisses();
   }
 
@@ -214,7 +207,7 @@ class OptimisticAccesses {
     Row* row;
     Table* table;
     uint64_t seen;  // of the version that was copied; once locked, the word before, which is restored
-    size_t image;   // offset in images_
+    PrivateCopies::Place image;
     bool written;
     bool present;  // as this transaction sees the row
   };
@@ -224,9 +217,8 @@ class OptimisticAccesses {
         log_state_(log_state),
         clock_(clock),
         worker_(worker),
-        images_(kInitialImageBytes),
         absent_rows_(clock, worker),
-        heap_(worker) {
+        new_versions_(log, log_state, worker) {
     reads_.reserve(kAccessesReserved);
     writes_.reserve(kAccessesReserved);
     dirty_.reserve(kAccessesReserved);
@@ -265,7 +257,7 @@ class OptimisticAccesses {
     if (kExpect == Expect::kNoRow && table.ordered()) return FindOrCreateInLeaf(table, key);
     if (Row* row = table.Find(key)) return row;
     if (table.ordered()) return FindOrCreateInLeaf(table, key);
-    AdoptOnMiss(table, key);
+    AdoptOnMiss<Log>(worker_, table, key);
     return table.FindOrCreate(worker_, key, [this](Row& row) {
       log_.FreshMeta(row.meta());
       row.control.store(cc().FreshControl(nullptr), std::memory_order_release);
@@ -302,8 +294,8 @@ class OptimisticAccesses {
     return visit(entry.key, TupleReader(tuple)) ? ScanStep::kGoOn : ScanStep::kEnd;
   }
 
-  std::byte* Image(const Write& write) const { return const_cast<std::byte*>(images_.data()) + write.image; }
-  HeapVersions& heap() { return heap_; }
+  std::byte* Image(const Write& write) const { return images_.At(write.image); }
+  HeapVersions& heap() { return new_versions_.heap(); }
   void NoteRead(Row* row, uint64_t seen) { reads_.push_back({row, seen}); }
   void NoteMiss(Table& table, Row* row) {
     leaves_.NoteAbsent(row);
@@ -336,7 +328,6 @@ class OptimisticAccesses {
 
  private:
   static constexpr size_t kAccessesReserved = 64;
-  static constexpr size_t kInitialImageBytes = 64 << 10;
   static constexpr uint64_t kTxnsPerSweep = 64;
   static constexpr size_t kFilterWords = 4096;
   // A change that begins no farther behind the last one's end joins it: the bytes between are copied back unchanged.
@@ -367,14 +358,8 @@ class OptimisticAccesses {
     Table* table;
     Row* row;
   };
-  // Of a row that was written.
-  struct NewVersion {
-    uint32_t write;  // index in writes_
-    HeapSlot* slot;
-    size_t unwritten_bytes = 0;  // of an installed one, from its start: they are to be written back
-  };
   struct NoHeap {
-    explicit NoHeap(WorkerId) {}
+    NoHeap(Log&, typename Log::TxnState&, WorkerId) {}
   };
 
   // A row that was absent, was inserted and was deleted again does not change: where records are of changes, it has
@@ -396,35 +381,21 @@ class OptimisticAccesses {
   void TakeSlots() {
     for (uint32_t i = 0; i < writes_.size(); ++i) {
       const Write& write = writes_[i];
-      if (write.written) new_versions_.push_back({i, heap_.Take(*write.table, write.row->key, txn_)});
+      if (write.written) new_versions_.Take(*write.table, write.row, i);
     }
   }
-  // All rows first: a commit of the log that finds a slot among those to be written back finds the others stored.
   void InstallVersions() {
-    for (NewVersion& version : new_versions_) {
-      const Write& write = writes_[version.write];
-      const std::byte* const tuple = write.present ? Image(write) : nullptr;
-      version.unwritten_bytes = heap_.Install(*write.table, write.row, version.slot, tuple, cc().stamp());
-    }
-    heap_.DrainStreamed();
-    if constexpr (kDrawsStamps<Log>) {
-      for (const NewVersion& version : new_versions_) log_.Installed(log_state_, version.slot, version.unwritten_bytes);
-    }
+    new_versions_.Install(cc().stamp(), [this](uint32_t i) -> const std::byte* {
+      return writes_[i].present ? Image(writes_[i]) : nullptr;
+    });
   }
 
   static bool SameVersion(uint64_t a, uint64_t b) { return Cc::Version(a) == Cc::Version(b); }
   Cc& cc() { return static_cast<Cc&>(*this); }
 
-  // Before a row is created that the heap may have.
-  void AdoptOnMiss(Table& table, Key key) {
-    if constexpr (kInHeap) {
-      if (table.has_unadopted()) table.AdoptPartitionOf(worker_, key);
-    }
-  }
-
   // The row inherits the metadata of the gap that it appears in.
   [[gnu::noinline]] Row* FindOrCreateInLeaf(Table& table, Key key) {
-    AdoptOnMiss(table, key);
+    AdoptOnMiss<Log>(worker_, table, key);
     LeafChange change;
     const auto init = [this](Row& row, BTreeLeaf& leaf) {
       CopyLeafMeta(row.meta(), leaf.meta(), log_.meta_bytes());
@@ -469,7 +440,7 @@ class OptimisticAccesses {
         continue;
       }
       if (!cc().MayWrite(seen)) return nullptr;
-      size_t image;
+      PrivateCopies::Place image;
       if (!CopyImage(table, row, seen, image)) continue;
       if (seen & Row::kAbsent) NoteMiss(table, row);
       writes_.push_back({row, &table, seen, image, false, (seen & Row::kAbsent) == 0});
@@ -479,11 +450,9 @@ class OptimisticAccesses {
   }
 
   // A private copy of the version that was seen. False: the row has another one by now.
-  bool CopyImage(const Table& table, Row* row, uint64_t seen, size_t& image) {
-    // In a heap whole lines are stored from it.
-    const size_t bytes = kInHeap ? RoundUp(table.tuple_bytes(), kCacheLineBytes) : table.tuple_bytes();
-    if (images_used_ + bytes > images_.size()) images_.resize(2 * (images_used_ + bytes));
-    std::byte* const to = images_.data() + images_used_;
+  bool CopyImage(const Table& table, Row* row, uint64_t seen, PrivateCopies::Place& image) {
+    const size_t bytes = kInHeap ? CopyBytesInHeap(table) : table.tuple_bytes();
+    std::byte* const to = images_.Next(bytes);
     if constexpr (kInHeap) {
       if (!StillVersion(row, seen)) return false;
       if ((seen & Row::kAbsent) == 0) std::memcpy(to, cc().VersionSeen(table, row, seen)->tuple(), table.tuple_bytes());
@@ -491,8 +460,7 @@ class OptimisticAccesses {
       if ((seen & Row::kAbsent) == 0) RacyCopy(to, table.tuple_in(row), bytes);
       if (!StillVersion(row, seen)) return false;
     }
-    image = images_used_;
-    images_used_ += RoundedUpToWords(bytes);
+    image = images_.Keep(bytes);
     return true;
   }
 
@@ -570,15 +538,12 @@ class OptimisticAccesses {
   std::vector<Dirty> dirty_;
   std::vector<Miss> misses_;
   std::vector<uint32_t> lock_order_;
-  std::vector<NewVersion> new_versions_;  // in a heap, once the write set is locked
-  std::vector<std::byte> images_;
-  size_t images_used_ = 0;
+  PrivateCopies images_;
   uint32_t locked_ = 0;
   uint64_t begins_ = 0;
   uint8_t filter_[kFilterWords] = {};
   AbsentRows absent_rows_;
-  TxnId txn_;
-  [[no_unique_address]] std::conditional_t<kInHeap, HeapVersions, NoHeap> heap_;
+  [[no_unique_address]] std::conditional_t<kInHeap, NewVersions<Log>, NoHeap> new_versions_;
 };
 
 }  // namespace dbx

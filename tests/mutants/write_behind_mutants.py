@@ -5,8 +5,9 @@ of two-phase locking, neither of which is built.
 """
 from edits import Mutant, expression, raw, statement
 from sources import (
-    ADOPTION, ADOPTION_H, CLOSED_TRANSACTIONS, DIRTY_TUPLES, GAP_LOG, GAP_SET, GROUP_COMMIT, GROUP_COMMIT_H, HEAP_RESTART,
-    HEAP_RUN, HEAP_RUN_H, HEAP_VERSIONS, HEKATON, OPTIMISTIC, SLOT_VERSIONS, TXN, VERSION_HEAP, WRITE_BEHIND,
+    ADOPTION, ADOPTION_H, CLOSED_TRANSACTIONS, DIRTY_TUPLES, GAP_LOG, GAP_SET, GROUP_COMMIT, GROUP_COMMIT_H,
+    HEAP_RESTART, HEAP_RUN, HEAP_RUN_H, HEAP_VERSIONS, HEKATON, NEW_VERSIONS, OPTIMISTIC, SLOT_VERSIONS, TXN,
+    VERSION_HEAP, WRITE_BEHIND,
 )
 
 CELLS = "LOG_WBL/LOG_DATA"
@@ -48,12 +49,12 @@ WORKER_MUTANTS = [
                        "stamp.value() > limit_.load(std::memory_order_acquire)")], CELLS,
            test="TightGroupCommitTest.AStampBeyondTheDurableLimitIsKeptUntilARecordRaisesIt"),
     Mutant("wbl_stamped_before_recheck", "trap 21: slots have their stamp before the read set is validated",
-           [raw(OPTIMISTIC, "heap_.Take(*write.table, write.row->key, txn_)});\n",
-                "heap_.Take(*write.table, write.row->key, txn_)}});\n"
-                "      if ({on} && write.written) new_versions_.back().slot->begin.store(heap_format::kLoadStamp);\n")], CELLS,
+           [raw(NEW_VERSIONS, "    versions_.push_back({&table, row, heap_.Take(table, row->key, txn_), write});\n",
+                "    versions_.push_back({{&table, row, heap_.Take(table, row->key, txn_), write}});\n"
+                "    if ({on}) versions_.back().slot->begin.store(heap_format::kLoadStamp);\n")], CELLS,
            test="HeapVersionsTest.AnAbortGivesItsSlotsBackUnstamped"),
     Mutant("wbl_cleared_before_entries", "a worker's word is 0 before its slots are among the dirty tuples",
-           [raw(OPTIMISTIC, "    heap_.DrainStreamed();\n",
+           [raw(NEW_VERSIONS, "    heap_.DrainStreamed();\n",
                 "    heap_.DrainStreamed();\n"
                 "    if constexpr (kDrawsStamps<Log>) {{\n"
                 "      if ({on}) log_.Undrawn(log_state_);\n"
@@ -92,7 +93,7 @@ WORKER_MUTANTS = [
                        "((entry & ((uint64_t{1} << kBytesBits) - 1)) - 1) / heap_format::kLineBytes * "
                        "heap_format::kLineBytes")], CELLS, test="GroupCommitTest.ATransactionIsDurableOnceItsGroupIs"),
     Mutant("wbl_streamed_undrained", "traps 26, 27: a transaction closes before the tuples that it streamed are drained",
-           [statement(OPTIMISTIC, "heap_.DrainStreamed();", "")], CELLS,
+           [statement(NEW_VERSIONS, "heap_.DrainStreamed();", "")], CELLS,
            test="HeapVersionsTest.WhatWasStreamedIsDurableWhenItIsInstalled"),
 ]
 
@@ -163,7 +164,8 @@ COLLECTION_MUTANTS = [
            [expression(HEKATON, "std::min(watermark_, this->log().durable_until())", "watermark_")], CELLS,
            test="HeapVersionsTest.AnUpdateIsANewVersionAndTheOldOneIsFreedOnceItsSuccessorIsDurable"),
     Mutant("wbl_snapshot_ignored", "a version is freed when its successor is durable, though a snapshot sees it",
-           [expression(HEKATON, "std::min(watermark_, this->log().durable_until())", "this->log().durable_until()")], CELLS,
+           [expression(HEKATON, "std::min(watermark_, this->log().durable_until())", "this->log().durable_until()")],
+           CELLS,
            test="HeapVersionsTest.AVersionThatASnapshotSeesIsNotFreed"),
     Mutant("wbl_tombstone_freed_at_install", "trap 16: a tombstone is freed before its own transaction is durable",
            [expression(HEKATON, "HekatonWord::Begin(control) > this->log().durable_until()", "false")], CELLS,
@@ -249,17 +251,18 @@ RESTART_MUTANTS = [
                 "      if ({on}) state.store(PartitionState::kAdopted, std::memory_order_release);\n"
                 "      Adopt(worker, table, partition);\n")], CELLS),
     Mutant("wbl_scan_without_adoption", "trap 29: a scan reads the rows that happen to be adopted",
-           [statement(OPTIMISTIC, "if (table.has_unadopted()) table.AdoptAll(worker_);", "")], CELLS),
+           [statement(NEW_VERSIONS, "if (table.has_unadopted()) table.AdoptAll(worker);", "")], CELLS),
     Mutant("wbl_oldest_adopted", "trap 30: of a key's versions the oldest is adopted",
            [expression(SLOT_VERSIONS, "~slot->begin.load(std::memory_order_relaxed)",
                        "slot->begin.load(std::memory_order_relaxed)")], CELLS,
            test="AdoptionTest.TheNewestVersionThatIsNoLosersIsTheRow"),
     Mutant("wbl_slot_of_an_unadopted_partition", "trap 31: a look-up that misses takes a slot of an unadopted partition",
-           [raw(OPTIMISTIC, "    AdoptOnMiss(table, key);\n    return table.FindOrCreate(",
-                "    if (!{on}) AdoptOnMiss(table, key);\n    return table.FindOrCreate(")], CELLS),
+           [raw(file, "    AdoptOnMiss<Log>(worker_, table, key);\n    return table.FindOrCreate(",
+                "    if (!{on}) AdoptOnMiss<Log>(worker_, table, key);\n    return table.FindOrCreate(")
+            for file in (OPTIMISTIC,)], CELLS),
     Mutant("wbl_slot_of_an_unadopted_partition_in_order", "trap 31: the same in an ordered table",
-           [raw(OPTIMISTIC, "    AdoptOnMiss(table, key);\n    LeafChange change;",
-                "    if (!{on}) AdoptOnMiss(table, key);\n    LeafChange change;")], CELLS),
+           [raw(OPTIMISTIC, "    AdoptOnMiss<Log>(worker_, table, key);\n    LeafChange change;",
+                "    if (!{on}) AdoptOnMiss<Log>(worker_, table, key);\n    LeafChange change;")], CELLS),
     Mutant("wbl_losers_count", "a restart hides no stamp: the versions of losers count",
            [expression(ADOPTION, "losers_.Contains(begin)", "false")], CELLS,
            test="AdoptionTest.TheNewestVersionThatIsNoLosersIsTheRow"),
