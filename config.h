@@ -78,7 +78,7 @@
 //   LOG_PLOVER  a log for each partition, global sequence numbers; LOG_DATA only
 //   LOG_ELEDA   one stream without a lock
 //   LOG_DIFFERENTIAL  the XOR of each change, pages, fuzzy checkpoints; LOG_DATA only
-//   LOG_WBL     write-behind: a persistent heap of versions, and which of them count; HEKATON and LOG_DATA only
+//   LOG_WBL     write-behind: a heap of versions, and which of them count; LOG_DATA only, neither SILO nor TICTOC
 #ifndef LOG_ALGORITHM
 #define LOG_ALGORITHM LOG_NO
 #endif

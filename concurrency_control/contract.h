@@ -12,7 +12,8 @@
 //   Recheck()         validates the read set (Silo's phase 2): unchanged, and stays so up to Release or is ordered by
 //                     its version; false: abort. Under locking, only a phantom in a scanned range can fail it
 //   Install()         the write set becomes the current versions, still locked (Silo's phase 3). After the log has its
-//                     record, or before, where it appends the changes one by one (log_observer.h)
+//                     record, or before, where it appends the changes one by one (log_observer.h). May throw where rows
+//                     have versions in a persistent heap: it is full, or its log has failed
 //   ForEachWrite(f)   f(const WriteRef&) for every row of the write set, once each
 //   read_timestamp(), end_timestamp()   (multi_version) after Recheck, of a transaction that has written: its reads
 //                     hold at the first, its writes take effect at the second

@@ -4,8 +4,9 @@
 // Strict: every lock is held until Release or Abort, so the read set stays valid, and the lock of an absent row
 // protects its key. Gaps between rows have no lock: validation at commit (Silo's phase 2) finds phantoms in scanned
 // gaps (scanned_leaves.h), and a transaction that fails there repeatedly holds their leaves (held_leaves.h). Updates
-// are made in place, with before-images of the changes, or through a log that appends them one by one (changes.h).
-// `PlacesOver` decides whether locks and log metadata are in the rows or in a lock table of active rows.
+// are made in place, with before-images of the changes, or through a log that appends them one by one, or in private
+// copies which become new versions of the rows in a persistent heap (changes.h). `PlacesOver` decides whether locks and
+// log metadata are in the rows or in a lock table of active rows.
 //
 // One object per worker. A row that the transaction has locked before is recognised only when a lock is refused: the
 // common path searches nothing.
@@ -43,7 +44,7 @@ class TwoPhaseLocking {
                                        .multi_version = false,
                                        .commit_order = CommitOrder::kPhysical,
                                        .reads_are_locked = true,
-                                       .copies_writes = false,
+                                       .copies_writes = Changes<Log>::kCopies,
                                        .lock_table = Locks::kLockTable,
                                        .detects_deadlocks = Policy::kDetectsDeadlocks};
 
@@ -65,7 +66,7 @@ class TwoPhaseLocking {
     typename Held::Shared held;
     const Atomic<bool>& stop;
   };
-  static constexpr size_t kRowBytes = 0;
+  static constexpr size_t kRowBytes = Changes<Log>::kRowBytes;
 
   TwoPhaseLocking(Shared& shared, typename Log::TxnState& log_state, WorkerId worker)
       : log_(shared.log),
@@ -74,7 +75,7 @@ class TwoPhaseLocking {
         worker_(worker),
         locks_(MakeLocks(shared, worker)),
         held_(shared.held, locks_, worker),
-        changes_(shared.log, log_state),
+        changes_(shared.log, log_state, worker),
         absent_rows_(shared.clock, worker) {
     accesses_.reserve(kAccessesReserved);
   }
@@ -82,7 +83,7 @@ class TwoPhaseLocking {
   void Begin(TxnId txn) {
     accesses_.clear();
     leaves_.Clear();
-    changes_.Clear();
+    changes_.Begin(txn);
     writes_ = 0;
     if (absent_rows_.size() > 0 && ++begins_ % kTxnsPerSweep == 0) {
       if constexpr (Policy::kWaits) locks_.BeginSweep();
@@ -97,7 +98,7 @@ class TwoPhaseLocking {
     Access* access = LockShared(table, key);
     if (access == nullptr) return Outcome::kConflict;
     if (!access->present) return Outcome::kNotFound;
-    visit(TupleReader(table.tuple_in(access->row)));
+    visit(TupleReader(changes_.TupleOf(table, access->row, *access)));
     return Outcome::kOk;
   }
 
@@ -106,8 +107,8 @@ class TwoPhaseLocking {
     Access* access = LockExclusive(table, key);
     if (access == nullptr) return Outcome::kConflict;
     if (!access->present) return Outcome::kNotFound;
+    changes_.Update(table, *access, change);
     MarkWritten(*access, true);
-    changes_.Update(table, access->row, change);
     return Outcome::kOk;
   }
 
@@ -116,10 +117,8 @@ class TwoPhaseLocking {
     Access* access = LockExclusive<Expect::kNoRow>(table, key);
     if (access == nullptr) return Outcome::kConflict;
     if (access->present) return Outcome::kExists;
-    // Only a row that this transaction has deleted itself holds bytes that an abort must bring back.
-    const bool had_bytes = access->written;
+    changes_.Insert(table, *access, tuple);
     MarkWritten(*access, true);
-    changes_.Insert(table, access->row, tuple, had_bytes);
     return Outcome::kOk;
   }
 
@@ -127,13 +126,15 @@ class TwoPhaseLocking {
     Access* access = LockExclusive(table, key);
     if (access == nullptr) return Outcome::kConflict;
     if (!access->present) return Outcome::kNotFound;
+    changes_.Delete(table, *access);
     MarkWritten(*access, false);
-    changes_.Delete(table, access->row);
     return Outcome::kOk;
   }
 
   template <class Visit>
   Outcome Scan(Table& table, Key low, Key high, ScanOrder order, Visit&& visit) {
+    // Before a leaf of the table is held: the rows that are adopted need room in the leaves.
+    AdoptForScan<Log>(worker_, table);
     const auto enter = [this](const LeafRef& found) { return held_.Enter(found); };
     return leaves_.Scan(log_, log_state_, table, low, high, order, enter, [&](const BTreeEntry& entry) {
       Access* access = nullptr;
@@ -142,7 +143,8 @@ class TwoPhaseLocking {
       if (locked == LockResult::kGone) held_.NoteFailedScan();
       if (locked != LockResult::kOk) return ScanStep::kConflict;
       if (!access->present) return ScanStep::kGoOn;
-      return visit(entry.key, TupleReader(table.tuple_in(entry.row))) ? ScanStep::kGoOn : ScanStep::kEnd;
+      return visit(entry.key, TupleReader(changes_.TupleOf(table, entry.row, *access))) ? ScanStep::kGoOn
+                                                                                        : ScanStep::kEnd;
     });
   }
 
@@ -165,12 +167,13 @@ class TwoPhaseLocking {
   void ForEachWrite(Visit&& visit) const {
     for (const Access& access : accesses_) {
       if (!access.written) continue;
-      visit(WriteRef{access.table, access.row->key, !access.present, access.table->tuple_in(access.row),
-                     locks_.meta(access.lock)});
+      visit(WriteRef{access.table, access.row->key, !access.present,
+                     changes_.TupleOf(*access.table, access.row, access), locks_.meta(access.lock)});
     }
   }
 
   void Install() {
+    changes_.Install(accesses_);
     for (Access& access : accesses_) {
       if (access.written) SetPresence(access);
     }
@@ -186,6 +189,7 @@ class TwoPhaseLocking {
       }
     }
     held_.End();
+    if (writes_ > 0) changes_.Collect();
   }
 
   void Abort() {
@@ -204,6 +208,8 @@ class TwoPhaseLocking {
     bool exclusive;
     bool written;
     bool present;  // as this transaction sees the row
+    // Once written.
+    [[no_unique_address]] typename Changes<Log>::Copy copy = {};
   };
 
   static Locks MakeLocks(Shared& shared, WorkerId worker) {
@@ -276,6 +282,7 @@ class TwoPhaseLocking {
     if (kExpect == Expect::kNoRow && table.ordered()) return FindOrCreateInLeaf(table, key);
     if (Row* row = table.Find(key)) return row;
     if (table.ordered()) return FindOrCreateInLeaf(table, key);
+    AdoptOnMiss<Log>(worker_, table, key);
     return table.FindOrCreate(worker_, key, [this](Row& row) {
       locks_.InitFreshMeta(log_, row);
       row.control.store(Row::kAbsent, std::memory_order_release);
@@ -284,6 +291,7 @@ class TwoPhaseLocking {
 
   // The row inherits the metadata of the gap that it appears in.
   [[gnu::noinline]] Row* FindOrCreateInLeaf(Table& table, Key key) {
+    AdoptOnMiss<Log>(worker_, table, key);
     const auto init = [this](Row& row, BTreeLeaf& leaf) {
       locks_.InitFreshMeta(log_, row, leaf.meta());
       row.control.store(Row::kAbsent, std::memory_order_release);
@@ -365,6 +373,10 @@ class TwoPhaseLocking {
     // scans keep nothing, and a slot is free for another key only once its delete is durable.
     const bool must_be_forgettable = !table.ordered() || kAppendsChanges<Log>;
     if (must_be_forgettable && !locks_.MayForget(log_, lock)) {
+      locks_.ReleaseExclusive(lock, row);
+      return RetireResult::kNotYet;
+    }
+    if (!changes_.FreeTombstone(table, row)) {
       locks_.ReleaseExclusive(lock, row);
       return RetireResult::kNotYet;
     }

@@ -32,8 +32,8 @@ static_assert(!rules::NeedsTimestamps(Cc::kTraits, Log::kTraits),
               "LOG_ALGORITHM does not log: set LOG_TYPE LOG_DATA");
 
 static_assert(!rules::NeedsVersions(Cc::kTraits, Log::kTraits),
-              "this LOG_ALGORITHM keeps versions of rows in a persistent heap: set CC_ALG HEKATON and LOG_TYPE "
-              "LOG_DATA");
+              "this LOG_ALGORITHM keeps versions of rows in a persistent heap, for a CC_ALG that keeps many or that "
+              "locks what it reads: set CC_ALG HEKATON or NO_WAIT, and LOG_TYPE LOG_DATA");
 
 class PairEngine : public Engine {
  public:

@@ -53,12 +53,14 @@ inline constexpr std::string_view kNeedsTimestamps =
     "a concurrency control that keeps many versions, and no other, needs timestamps in its commands, which this log "
     "scheme does not log: set LOG_TYPE LOG_DATA";
 
-// Versions in a heap are of a multi-version concurrency control, and a command has none.
+// A version in a heap is freed for other keys when it is superseded: a reader's snapshot keeps it, or a reader's lock.
+// Optimistic readers of single versions have neither. And a command has no version.
 constexpr bool NeedsVersions(const CcTraits& cc, const LogTraits& log) {
-  return log.version_heap && (!cc.multi_version || log.payload == PayloadKind::kCommand);
+  return log.version_heap && (!(cc.multi_version || cc.reads_are_locked) || log.payload == PayloadKind::kCommand);
 }
 inline constexpr std::string_view kNeedsVersions =
-    "this log scheme keeps versions of rows in a persistent heap: set CC_ALG HEKATON and LOG_TYPE LOG_DATA";
+    "this log scheme keeps versions of rows in a persistent heap, for concurrency controls that keep many or that lock "
+    "what they read: set CC_ALG HEKATON or NO_WAIT, and LOG_TYPE LOG_DATA";
 
 // A rule that is checked at run time: a snapshot requires old versions.
 constexpr std::string_view IsolationRefusal(Isolation isolation, const CcTraits& cc) {

@@ -77,7 +77,8 @@ class Harness : public TestEngine {
       log_ = std::make_unique<Log>();
     }
     shared_ = std::make_unique<typename Cc::Shared>(*log_, epochs_, 64, stop_);
-    if constexpr (Log::kTraits.version_heap) shared_->timestamps.StartAfter(Timestamp(heap_format::kLoadStamp));
+    if constexpr (Log::kTraits.version_heap && Cc::kTraits.multi_version)
+      shared_->timestamps.StartAfter(Timestamp(heap_format::kLoadStamp));
     for (uint32_t w = 0; w < kWorkers; ++w) {
       epochs_.Enter(WorkerId(w));
       if constexpr (Log::kTraits.logs) log_->InitWorker(states_[w], WorkerId(w));

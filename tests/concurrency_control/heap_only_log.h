@@ -1,7 +1,11 @@
 // A log scheme that logs nothing, over rows whose versions lie in a persistent heap: for tests of the concurrency
-// control's side of write-behind logging.
+// control's side of write-behind logging. One of two leaves the clock to the concurrency control.
 #pragma once
 
+#include <functional>
+
+#include "base/host.h"
+#include "concurrency_control/log_observer.h"
 #include "logging/none/no_log.h"
 
 namespace dbx::testing {
@@ -21,6 +25,36 @@ class HeapOnlyLog : public LogDefaults {
 
  private:
   Timestamp durable_until_{~uint64_t{0}};
+};
+
+// The same, which draws the stamps, and tells the test of each step of a commit.
+class HeapStampsLog : public HeapOnlyLog {
+ public:
+  static constexpr LogTraits kTraits = [] {
+    LogTraits traits = HeapOnlyLog::kTraits;
+    traits.name = "HEAP_STAMPS";
+    traits.draws_stamps = true;
+    return traits;
+  }();
+  enum class Step { kAnnounced, kDrawn, kInstalled, kUndrawn };
+  using Listener = std::function<void(Step step, const HeapSlot* slot)>;
+
+  // nullptr: the test is not told.
+  void ListenBy(Listener listener) { listener_ = std::move(listener); }
+
+  Atomic<uint64_t>& clock() { return clock_; }
+  void Announce(TxnState&) { Tell(Step::kAnnounced); }
+  void Drawn(TxnState&, Timestamp) { Tell(Step::kDrawn); }
+  void Installed(TxnState&, const HeapSlot* slot, size_t) { Tell(Step::kInstalled, slot); }
+  void Undrawn(TxnState&) { Tell(Step::kUndrawn); }
+
+ private:
+  void Tell(Step step, const HeapSlot* slot = nullptr) {
+    if (listener_) listener_(step, slot);
+  }
+
+  Atomic<uint64_t> clock_{heap_format::kLoadStamp};
+  Listener listener_;
 };
 
 }  // namespace dbx::testing

@@ -4,55 +4,12 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/concurrency_control/harness.h"
+#include "tests/concurrency_control/heap_test.h"
 
 namespace dbx::testing {
 namespace {
 
-using Engine = Harness<Hekaton<HeapOnlyLog>, HeapOnlyLog>;
-
-class HeapVersionsTest : public ::testing::Test {
- protected:
-  HeapVersionsTest() {
-    for (const Key key : {1, 2, 3}) h_.LoadRow(key, key * 100);
-  }
-
-  // Slots with a stamp, in the memory and after a power failure that keeps what is durable alone.
-  uint64_t Stamped() {
-    uint64_t stamped = 0;
-    ForEachSlot([&](const HeapSlot* slot) { stamped += slot->begin.load() != 0; });
-    return stamped;
-  }
-  uint64_t DurablyStamped() {
-    const auto image = h_.files().CrashImage(FaultyFileSystem::Crash::kDurableOnly).files.at("heap.pm");
-    uint64_t stamped = 0;
-    ForEachSlot([&](const HeapSlot* slot) { stamped += BeginIn(image, slot) != 0; });
-    return stamped;
-  }
-  uint64_t BeginIn(const auto& image, const HeapSlot* slot) {
-    uint64_t begin = 0;
-    const auto at = reinterpret_cast<const std::byte*>(slot) - h_.heap().memory().bytes().data();
-    image.Read(static_cast<uint64_t>(at), std::as_writable_bytes(std::span(&begin, 1)));
-    return begin;
-  }
-  uint64_t DurableBegin(const HeapSlot* slot) {
-    return BeginIn(h_.files().CrashImage(FaultyFileSystem::Crash::kDurableOnly).files.at("heap.pm"), slot);
-  }
-  void ForEachSlot(auto&& visit) {
-    for (uint32_t extent = 0; extent < h_.heap().extent_count(); ++extent) {
-      if (h_.heap().directory()[extent].load() == 0) continue;
-      const size_t bytes = h_.table().versions()->slot_bytes();
-      for (size_t i = 0; i < h_.heap().extent_bytes() / bytes; ++i) visit(h_.heap().SlotAt(extent, i, bytes));
-    }
-  }
-  RowVersions& VersionsOf(Key key) { return h_.table().versions_of(h_.table().Find(key)); }
-  uint64_t Taken() {
-    const size_t bytes = h_.table().versions()->slot_bytes();
-    return h_.heap().used_bytes() / bytes - h_.table().versions()->free_slots();
-  }
-
-  Engine h_{EngineOptions{.heap_bytes = 1 << 20}};
-};
+class HeapVersionsTest : public HeapTest<Harness<Hekaton<HeapOnlyLog>, HeapOnlyLog>> {};
 
 TEST_F(HeapVersionsTest, AnUpdateIsANewVersionAndTheOldOneIsFreedOnceItsSuccessorIsDurable) {
   h_.log().SetDurableUntil(Timestamp(1));
@@ -183,12 +140,7 @@ TEST_F(HeapVersionsTest, TheZeroOfAFreedSlotIsDrained) {
 TEST_F(HeapVersionsTest, WhatWasStreamedIsDurableWhenItIsInstalled) {
   for (const uint32_t worker : {0, 1, 2, 3}) {
     ASSERT_TRUE(h_.Write(worker, 2, 70 + worker).wrote);
-    const std::byte* const tuple = VersionsOf(2).newest.load()->tuple();
-    const auto image = h_.files().CrashImage(FaultyFileSystem::Crash::kDurableOnly).files.at("heap.pm");
-    uint64_t value = 0;
-    image.Read(static_cast<uint64_t>(tuple - h_.heap().memory().bytes().data()),
-               std::as_writable_bytes(std::span(&value, 1)));
-    EXPECT_EQ(value == 70 + worker, worker % 2 == 1) << worker;
+    EXPECT_EQ(DurableValue(2) == 70 + worker, worker % 2 == 1) << worker;
   }
 }
 

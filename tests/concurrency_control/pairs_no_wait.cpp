@@ -6,6 +6,8 @@ namespace dbx::testing {
 std::vector<TestPair> NoWaitPairs() {
   return {PairOf<NoWaitRows, NoLog>(),
           PairOf<NoWaitTable, NoLog>(),
+          PairOf<NoWaitRows, HeapStampsLog>(),
+          PairOf<NoWaitTable, HeapStampsLog>(),
           PairOf<NoWaitRows, TaurusLog<CommandPayload>>(),
           PairOf<NoWaitTable, TaurusLog<CommandPayload>>(),
           PairOf<NoWaitRows, TaurusLog<DataPayload>>(),

@@ -1,16 +1,17 @@
 """Faults of write-behind logging: of group commits, of versions and free slots, of a restart.
 
-The numbers are those of the known traps. Two have no mutant: 34 (a replica ahead of its primary) and the install order
-of two-phase locking, neither of which is built.
+The numbers are those of the known traps. One has no mutant: 34 (a replica ahead of its primary), which is not built.
 """
 from edits import Mutant, expression, raw, statement
 from sources import (
-    ADOPTION, ADOPTION_H, CLOSED_TRANSACTIONS, DIRTY_TUPLES, GAP_LOG, GAP_SET, GROUP_COMMIT, GROUP_COMMIT_H,
-    HEAP_RESTART, HEAP_RUN, HEAP_RUN_H, HEAP_VERSIONS, HEKATON, NEW_VERSIONS, OPTIMISTIC, SLOT_VERSIONS, TXN,
+    ADOPTION, ADOPTION_H, CHANGES, CLOSED_TRANSACTIONS, DIRTY_TUPLES, GAP_LOG, GAP_SET, GROUP_COMMIT, GROUP_COMMIT_H,
+    HEAP_RESTART, HEAP_RUN, HEAP_RUN_H, HEAP_VERSIONS, HEKATON, LOCKING, NEW_VERSIONS, OPTIMISTIC, SLOT_VERSIONS, TXN,
     VERSION_HEAP, WRITE_BEHIND,
 )
 
 CELLS = "LOG_WBL/LOG_DATA"
+HEKATON_CELLS = "HEKATON/" + CELLS
+NO_WAIT_CELLS = "NO_WAIT/" + CELLS
 FAULTS = "All/WriteBehindFaults.IsFound/"
 
 WORKER_MUTANTS = [
@@ -25,7 +26,7 @@ WORKER_MUTANTS = [
                 "      if (!{on}) this->log().Announce(this->log_state());\n    }}\n"
                 "    end_ = timestamps_.Draw(this->worker());\n"
                 "    if constexpr (kDrawsStamps<Log>) {{\n"
-                "      if ({on}) this->log().Announce(this->log_state());\n    }}\n")], CELLS,
+                "      if ({on}) this->log().Announce(this->log_state());\n    }}\n")], HEKATON_CELLS,
            model=FAULTS + "AnnouncedAfterDraw"),
     Mutant("wbl_bound_above_the_stamp", "trap 2: the bound that a worker announces is above the stamp that it draws",
            [expression(GROUP_COMMIT_H, "clock_.load(std::memory_order_relaxed) + 1",
@@ -51,7 +52,7 @@ WORKER_MUTANTS = [
     Mutant("wbl_stamped_before_recheck", "trap 21: slots have their stamp before the read set is validated",
            [raw(NEW_VERSIONS, "    versions_.push_back({&table, row, heap_.Take(table, row->key, txn_), write});\n",
                 "    versions_.push_back({{&table, row, heap_.Take(table, row->key, txn_), write}});\n"
-                "    if ({on}) versions_.back().slot->begin.store(heap_format::kLoadStamp);\n")], CELLS,
+                "    if ({on}) versions_.back().slot->begin.store(heap_format::kLoadStamp);\n")], HEKATON_CELLS,
            test="HeapVersionsTest.AnAbortGivesItsSlotsBackUnstamped"),
     Mutant("wbl_cleared_before_entries", "a worker's word is 0 before its slots are among the dirty tuples",
            [raw(NEW_VERSIONS, "    heap_.DrainStreamed();\n",
@@ -161,14 +162,14 @@ COMMIT_MUTANTS = [
 
 COLLECTION_MUTANTS = [
     Mutant("wbl_freed_at_install", "trap 16: a version is freed when its successor is installed and no snapshot needs it",
-           [expression(HEKATON, "std::min(watermark_, this->log().durable_until())", "watermark_")], CELLS,
+           [expression(HEKATON, "std::min(watermark_, this->log().durable_until())", "watermark_")], HEKATON_CELLS,
            test="HeapVersionsTest.AnUpdateIsANewVersionAndTheOldOneIsFreedOnceItsSuccessorIsDurable"),
     Mutant("wbl_snapshot_ignored", "a version is freed when its successor is durable, though a snapshot sees it",
            [expression(HEKATON, "std::min(watermark_, this->log().durable_until())", "this->log().durable_until()")],
-           CELLS,
+           HEKATON_CELLS,
            test="HeapVersionsTest.AVersionThatASnapshotSeesIsNotFreed"),
     Mutant("wbl_tombstone_freed_at_install", "trap 16: a tombstone is freed before its own transaction is durable",
-           [expression(HEKATON, "HekatonWord::Begin(control) > this->log().durable_until()", "false")], CELLS,
+           [expression(HEKATON, "HekatonWord::Begin(control) > this->log().durable_until()", "false")], HEKATON_CELLS,
            test="HeapVersionsTest.ATombstoneIsKeptUntilItsDeleteIsDurable"),
     Mutant("wbl_reused_unzeroed", "trap 18: a slot is free with the stamp that it had",
            [statement(HEAP_VERSIONS, "version.slot->begin.store(0, std::memory_order_relaxed);", "")], CELLS,
@@ -259,10 +260,12 @@ RESTART_MUTANTS = [
     Mutant("wbl_slot_of_an_unadopted_partition", "trap 31: a look-up that misses takes a slot of an unadopted partition",
            [raw(file, "    AdoptOnMiss<Log>(worker_, table, key);\n    return table.FindOrCreate(",
                 "    if (!{on}) AdoptOnMiss<Log>(worker_, table, key);\n    return table.FindOrCreate(")
-            for file in (OPTIMISTIC,)], CELLS),
+            for file in (OPTIMISTIC, LOCKING)], CELLS),
     Mutant("wbl_slot_of_an_unadopted_partition_in_order", "trap 31: the same in an ordered table",
            [raw(OPTIMISTIC, "    AdoptOnMiss<Log>(worker_, table, key);\n    LeafChange change;",
-                "    if (!{on}) AdoptOnMiss<Log>(worker_, table, key);\n    LeafChange change;")], CELLS),
+                "    if (!{on}) AdoptOnMiss<Log>(worker_, table, key);\n    LeafChange change;"),
+            raw(LOCKING, "    AdoptOnMiss<Log>(worker_, table, key);\n    const auto init",
+                "    if (!{on}) AdoptOnMiss<Log>(worker_, table, key);\n    const auto init")], CELLS),
     Mutant("wbl_losers_count", "a restart hides no stamp: the versions of losers count",
            [expression(ADOPTION, "losers_.Contains(begin)", "false")], CELLS,
            test="AdoptionTest.TheNewestVersionThatIsNoLosersIsTheRow"),
@@ -284,4 +287,35 @@ RESTART_MUTANTS = [
            test="HeapRunTest.ALifeFollowsAnotherAndNumbersItsTransactionsAnew"),
 ]
 
-WRITE_BEHIND_MUTANTS = WORKER_MUTANTS + COMMIT_MUTANTS + COLLECTION_MUTANTS + RESTART_MUTANTS
+LOCKING_MUTANTS = [
+    Mutant("wbl_locking_bound_after_draw", "trap 2, under two-phase locking",
+           [raw(CHANGES, "    log_.Announce(log_state_);\n    const Timestamp stamp(log_.clock().fetch_add(1) + 1);\n",
+                "    if (!{on}) log_.Announce(log_state_);\n"
+                "    const Timestamp stamp(log_.clock().fetch_add(1) + 1);\n"
+                "    if ({on}) log_.Announce(log_state_);\n")], NO_WAIT_CELLS,
+           test="HeapLockingTest.AStampIsDrawnWithAllLocksHeldAndBeforeAnythingIsInstalled"),
+    Mutant("wbl_locking_drawn_before_slots", "a full heap leaves a stamp that is drawn and never installed",
+           [raw(CHANGES, "  void Install(const auto& accesses) {\n",
+                "  void Install(const auto& accesses) {{\n    const Timestamp early = {on} ? Draw() : Timestamp();\n"),
+            raw(CHANGES, "versions_.Install(Draw(),", "versions_.Install({on} ? early : Draw(),")], NO_WAIT_CELLS,
+           test="HeapLockingTest.AFullHeapIsFoundBeforeAStampIsDrawn"),
+    Mutant("wbl_locking_freed_at_install", "trap 16, under two-phase locking: the before-image goes with the install",
+           [expression(CHANGES, "versions_.heap().Collect(log_.durable_until())",
+                       "versions_.heap().Collect(Timestamp(~uint64_t{0}))")], NO_WAIT_CELLS,
+           test="HeapLockingTest.ASupersededVersionIsKeptUntilItsSuccessorIsDurable"),
+    Mutant("wbl_locking_tombstone_freed_at_install", "trap 16: the same of a tombstone",
+           [expression(CHANGES, "tombstone->begin.load(std::memory_order_relaxed) > log_.durable_until().value()", "false")],
+           NO_WAIT_CELLS, test="HeapLockingTest.ATombstoneIsKeptUntilItsDeleteIsDurable"),
+    Mutant("wbl_locking_tombstone_kept", "a tombstone stays in the heap when its row leaves the index",
+           [statement(LOCKING, "if (!changes_.FreeTombstone(table, row)) {\n      locks_.ReleaseExclusive(lock, row);\n"
+                               "      return RetireResult::kNotYet;\n    }", "")], NO_WAIT_CELLS,
+           test="HeapLockingTest.ATombstoneIsFreedBehindTheVersionsThatItHides"),
+    Mutant("wbl_locking_changes_in_place", "an update under two-phase locking changes the version that counts",
+           [raw(CHANGES, "    TupleWriter<Unwatched> tuple(copies_.At(access.copy), changes);\n",
+                "    TupleWriter<Unwatched> tuple({on} && access.present ? NewestOf(table, access.row)->tuple()\n"
+                "                                                       : copies_.At(access.copy),\n"
+                "                                 changes);\n")], NO_WAIT_CELLS,
+           test="HeapLockingTest.ATransactionReadsWhatItHasWrittenAndAnAbortLeavesNothingOfIt"),
+]
+
+WRITE_BEHIND_MUTANTS = WORKER_MUTANTS + LOCKING_MUTANTS + COMMIT_MUTANTS + COLLECTION_MUTANTS + RESTART_MUTANTS

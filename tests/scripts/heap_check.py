@@ -90,7 +90,8 @@ USAGE = (
     ("WithoutFlushes", [*WBL, "-Lf1"], ["LOG_NO_FLUSH"]),
     ("CommandsInAHeap", ["--cc=HEKATON", "--log=LOG_WBL", "--log_type=LOG_COMMAND", *SMALL], ["LOG_TYPE LOG_DATA"]),
     ("HeapOfSilo", ["--cc=SILO", *WBL[1:]], ["CC_ALG HEKATON"]),
-    ("HeapOfTwoPhaseLocking", NO_WAIT_WBL, ["CC_ALG HEKATON"]),
+    ("HeapOfTicToc", ["--cc=TICTOC", *WBL[1:]], ["CC_ALG HEKATON"]),
+    ("CommandsUnderTwoPhaseLocking", [*NO_WAIT_WBL, "--log_type=LOG_COMMAND"], ["LOG_TYPE LOG_DATA"]),
     ("CheckpointOfANewRun", [*WBL, "--checkpoint"], ["--checkpoint"]),
     ("HeapTooSmallForAnExtent", [*WBL, "--heap_bytes=64K"], ["--heap_bytes"]),
 )
@@ -163,7 +164,9 @@ class Checks(cli_check.Checks):
         yield "ATornRecordThatAcknowledgedIsFoundByTheAcks", self._torn_with_acks
         yield "AHeapInUseIsLeftAlone", self._heap_in_use
         yield "AHeapThatIsTooSmallForTheLoad", self._too_small_for_load
-        yield "AHeapThatFillsUpKeepsWhatWasAcknowledged", self._fills_up
+        for name, run in (("", WBL), ("UnderTwoPhaseLocking", NO_WAIT_WBL)):
+            yield f"AHeapThatFillsUpKeepsWhatWasAcknowledged{name}", lambda r=run: self._fills_up(r)
+        yield "AHeapGoesOnUnderAnotherConcurrencyControl", self._other_control
 
     def _refused_continuation(self, flags: list[str], status, words: list[str]) -> None:
         directory = self.copy("heap")
@@ -219,9 +222,9 @@ class Checks(cli_check.Checks):
         if os.listdir(directory):
             raise Failed(f"it left {os.listdir(directory)}")
 
-    def _fills_up(self) -> None:
+    def _fills_up(self, run: list[str]) -> None:
         """Updates come faster than groups: the heap has no room for so many versions."""
-        flags = [flag for flag in WBL if "max_txns" not in flag] + ["--seconds=20", "--log_flush_interval=20ms"]
+        flags = [flag for flag in run if "max_txns" not in flag] + ["--seconds=20", "--log_flush_interval=20ms"]
         for attempt in range(5):
             directory, acks = self.fresh("full"), os.path.join(self.root_, f"full-{attempt}.acks")
             expect(rundb([*flags, "--heap_bytes=1M", f"--log_dir={directory}", f"--ack_file={acks}"], self.root_), 5,
@@ -232,6 +235,16 @@ class Checks(cli_check.Checks):
         else:
             raise Failed("the heap is full before anything is acknowledged")
         expect(rundb(["--continue", "--verify", "--max_txns_per_thread=100", f"--log_dir={directory}"], self.root_), 0)
+
+    def _other_control(self) -> None:
+        """What a life leaves is the same under each: versions and their stamps."""
+        directory, acks = self.fresh("other"), os.path.join(self.root_, "other.acks")
+        expect(rundb([*NO_WAIT_WBL, f"--log_dir={directory}", f"--ack_file={acks}"], self.root_), 0)
+        self._recovers_with(directory, "c", f"--ack_file={acks}")
+        for control in ("HEKATON", "NO_WAIT", "HEKATON"):
+            expect(rundb(["--continue", f"--cc={control}", "--verify", "--max_txns_per_thread=400",
+                          f"--log_dir={directory}"], self.root_), 0)
+            self._recovers_with(directory, "d")
 
     def all(self):
         for group in (self.usage, self.heap_damages, self.recoveries):

@@ -137,6 +137,22 @@ TEST(Registry, TheRulesRefuseVersionsWhereTidsOrALockTableAreNeeded) {
             std::string::npos);
 }
 
+TEST(Registry, TheRulesRefuseHeapsWhereNothingKeepsWhatIsRead) {
+  Registry registry;
+  RefuseByRules(registry);
+  for (const char* cc : {"SILO", "TICTOC"}) {
+    EXPECT_NE(RefusalOf(registry, Pair(cc, false, "LOG_WBL", "LOG_DATA")).find("set CC_ALG HEKATON or NO_WAIT"),
+              std::string::npos);
+  }
+  for (const char* cc : {"NO_WAIT", "WAIT_DIE", "DL_DETECT", "HEKATON"}) {
+    EXPECT_EQ(RefusalOf(registry, Pair(cc, false, "LOG_WBL", "LOG_DATA")).find("refused"), std::string::npos) << cc;
+    EXPECT_NE(RefusalOf(registry, Pair(cc, false, "LOG_WBL", "LOG_COMMAND")).find("LOG_TYPE LOG_DATA"),
+              std::string::npos)
+        << cc;
+  }
+  EXPECT_EQ(RefusalOf(registry, Pair("NO_WAIT", true, "LOG_WBL", "LOG_DATA")).find("refused"), std::string::npos);
+}
+
 TEST(RegistryDeathTest, APairIsEnteredOnce) {
   Registry registry;
   registry.Add({"SILO", false, "LOG_NO", ""}, Fake());

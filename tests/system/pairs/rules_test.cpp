@@ -39,6 +39,20 @@ TEST(Rules, ASnapshotNeedsVersions) {
   EXPECT_NE(IsolationRefusal(Isolation::kSnapshot, one).find("CC_ALG HEKATON"), std::string::npos);
 }
 
+TEST(Rules, AHeapNeedsSnapshotsOrReadersThatLockAndNoCommands) {
+  CcTraits optimistic{}, many{}, locking{};
+  many.multi_version = locking.reads_are_locked = true;
+  LogTraits rows{}, data{}, commands{};
+  data.version_heap = commands.version_heap = true;
+  data.payload = PayloadKind::kData;
+  commands.payload = PayloadKind::kCommand;
+  using rules::NeedsVersions;
+  EXPECT_FALSE(NeedsVersions(optimistic, rows));
+  EXPECT_FALSE(NeedsVersions(many, data) || NeedsVersions(locking, data));
+  EXPECT_TRUE(NeedsVersions(optimistic, data));
+  EXPECT_TRUE(NeedsVersions(many, commands) && NeedsVersions(locking, commands));
+}
+
 TEST(Rules, CommandsOfManyVersionsNeedTimestampsAndNoOthersDo) {
   CcTraits one{}, many{};
   many.multi_version = true;
