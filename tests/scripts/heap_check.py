@@ -166,7 +166,7 @@ class Checks(cli_check.Checks):
         yield "AHeapThatIsTooSmallForTheLoad", self._too_small_for_load
         for name, run in (("", WBL), ("UnderTwoPhaseLocking", NO_WAIT_WBL)):
             yield f"AHeapThatFillsUpKeepsWhatWasAcknowledged{name}", lambda r=run: self._fills_up(r)
-        yield "AHeapGoesOnUnderAnotherConcurrencyControl", self._other_control
+        yield "AHeapOfTwoPhaseLockingGoesOnUnderItAlone", self._lives_under_locks
 
     def _refused_continuation(self, flags: list[str], status, words: list[str]) -> None:
         directory = self.copy("heap")
@@ -236,13 +236,15 @@ class Checks(cli_check.Checks):
             raise Failed("the heap is full before anything is acknowledged")
         expect(rundb(["--continue", "--verify", "--max_txns_per_thread=100", f"--log_dir={directory}"], self.root_), 0)
 
-    def _other_control(self) -> None:
-        """What a life leaves is the same under each: versions and their stamps."""
-        directory, acks = self.fresh("other"), os.path.join(self.root_, "other.acks")
+    def _lives_under_locks(self) -> None:
+        directory, acks = self.fresh("locks"), os.path.join(self.root_, "locks.acks")
         expect(rundb([*NO_WAIT_WBL, f"--log_dir={directory}", f"--ack_file={acks}"], self.root_), 0)
         self._recovers_with(directory, "c", f"--ack_file={acks}")
-        for control in ("HEKATON", "NO_WAIT", "HEKATON"):
-            expect(rundb(["--continue", f"--cc={control}", "--verify", "--max_txns_per_thread=400",
+        before = snapshot(directory)
+        expect(rundb(["--continue", "--cc=HEKATON", f"--log_dir={directory}"], self.root_), 6, ["NO_WAIT"])
+        self._unchanged(directory, before)
+        for on_demand in (1, 0, 1):
+            expect(rundb(["--continue", f"--adopt_on_demand={on_demand}", "--verify", "--max_txns_per_thread=400",
                           f"--log_dir={directory}"], self.root_), 0)
             self._recovers_with(directory, "d")
 
