@@ -200,7 +200,8 @@ MUTANT_TESTS := tests/models tests/storage/btree_bounds_test.cpp tests/storage/t
   transaction/row_copier_test.cpp transaction/worker_test.cpp \
   $(addprefix runs/,continuation_test.cpp freeze_test.cpp heap_run_test.cpp run_traces_test.cpp)) tests/logging/backup \
   $(addprefix tests/concurrency_control/,contract_test.cpp scan_test.cpp held_leaves_test.cpp tictoc_test.cpp \
-  heap_versions_test.cpp hekaton_test.cpp created_row_test.cpp changed_bytes_test.cpp waiting_test.cpp) \
+  heap_locking_test.cpp heap_versions_test.cpp hekaton_test.cpp created_row_test.cpp changed_bytes_test.cpp \
+  waiting_test.cpp) \
   $(addprefix tests/logging/,log_tail_test.cpp device/file_device_test.cpp \
   device/posix_file_system_test.cpp device/write_window_test.cpp lsn_vector_test.cpp \
   taurus/taurus_log_test.cpp eleda/grasshopper_test.cpp differential/backward_reader_test.cpp \
