@@ -57,6 +57,8 @@ class PersistentMemory {
   // Aligned to pages.
   virtual std::span<std::byte> bytes() const = 0;
   virtual std::unique_ptr<PersistentWriter> NewWriter() = 0;
+  // A drain takes as long as a write of a disk, so that a thread that has other work leaves it to one that has none.
+  virtual bool drains_are_slow() const = 0;
   // For results: "persistent memory, CLWB", "RAM as a stand-in, CLFLUSHOPT", "a file, msync".
   virtual std::string kind() const = 0;
 };

@@ -4,6 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/cache_line.h"
+
 namespace dbx {
 namespace {
 
@@ -60,6 +62,7 @@ class EmulatedMemory final : public PersistentMemory {
   std::unique_ptr<PersistentWriter> NewWriter() override {
     return std::make_unique<EmulatedWriter>(memory_->NewWriter(), bytes().data(), device_);
   }
+  bool drains_are_slow() const override { return device_.block_bytes > kCacheLineBytes; }
   std::string kind() const override { return "emulated over " + memory_->kind(); }
 
  private:

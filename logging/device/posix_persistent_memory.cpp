@@ -169,6 +169,7 @@ class PosixMemory final : public PersistentMemory {
 
   std::span<std::byte> bytes() const override { return bytes_; }
   std::string kind() const override { return kind_; }
+  bool drains_are_slow() const override { return way_ == Way::kPages; }
   std::unique_ptr<PersistentWriter> NewWriter() override {
     switch (way_) {
       case Way::kLines:

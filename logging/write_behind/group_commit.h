@@ -112,6 +112,10 @@ class GroupCommit {
     // The group first: c_p is then at least that group's.
     return done_.load(std::memory_order_acquire) >= group && stamp <= c_p_.load(std::memory_order_acquire);
   }
+  // A stamp was drawn that no record covers yet.
+  bool has_uncommitted() const {
+    return clock_.load(std::memory_order_relaxed) > durable_until_.load(std::memory_order_relaxed);
+  }
   Timestamp durable_until() const { return Timestamp(durable_until_.load(std::memory_order_acquire)); }
   uint64_t c_d() const { return limit_.load(std::memory_order_acquire); }
 

@@ -6,7 +6,8 @@
 // group_commit.h has the order of stamps, slots, records and acknowledgements, README.md the rest.
 //
 // The clock of stamps is the log's, as a stamp must not be drawn unseen. A worker that finds at a look for
-// acknowledgements that the flush interval is over commits a group; there is no thread for it.
+// acknowledgements that the flush interval is over commits a group; where that takes as long as a write of a device, a
+// thread does (commit_thread.h).
 //
 // Threads: as logging/contract.h says; a state is its worker's.
 #pragma once
@@ -15,6 +16,7 @@
 #include "logging/contract.h"
 #include "logging/gaps/heap_options.h"
 #include "logging/log_set.h"
+#include "logging/write_behind/commit_thread.h"
 #include "logging/write_behind/group_commit.h"
 
 namespace dbx {
@@ -62,6 +64,7 @@ class WriteBehindLog : public LogDefaults {
       : options_(options),
         commits_(std::make_unique<GroupCommit>(*options.heap, *options.gaps, clock_.value, options.workers)) {
     clock_.value.store(options.gaps->newest()->c_p);
+    if (options.heap->drains_are_slow()) thread_ = std::make_unique<CommitThread>(*commits_, options.flush_interval_us);
   }
 
   void InitWorker(TxnState& state, WorkerId worker) {
@@ -118,6 +121,7 @@ class WriteBehindLog : public LogDefaults {
 
   // The last record of a life that ends by itself; no worker runs.
   void WriteRunEnd(const std::optional<std::pair<uint64_t, uint64_t>>& digest) {
+    thread_.reset();
     if (options_.sweep && !options_.sweep(WorkerId(0))) commits_->DropGaps();
     commits_->End(digest);
   }
@@ -133,6 +137,7 @@ class WriteBehindLog : public LogDefaults {
   }
 
   bool CommitIfDue() const {
+    if (thread_ != nullptr) return false;
     const uint64_t now = Clock::NowTicks();
     uint64_t last = last_.value.load(std::memory_order_relaxed);
     // Another worker's commit may have begun since.
@@ -145,7 +150,8 @@ class WriteBehindLog : public LogDefaults {
   const HeapOptions options_;
   CachePadded<Atomic<uint64_t>> clock_{uint64_t{0}};
   const std::unique_ptr<GroupCommit> commits_;
-  mutable CachePadded<Atomic<uint64_t>> last_{uint64_t{0}};  // ticks at which the last group commit began
+  std::unique_ptr<CommitThread> thread_;                     // or workers commit
+  mutable CachePadded<Atomic<uint64_t>> last_{uint64_t{0}};  // ticks at which the last group commit of a worker began
   const DurableVector none_;                                 // there are no logs whose ends would be waited for
 };
 

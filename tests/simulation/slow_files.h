@@ -218,6 +218,7 @@ class SlowFiles final : public FileSystem {
       return Exempted([&] { return std::make_unique<Writer>(files_, memory_->NewWriter()); });
     }
     std::string kind() const override { return memory_->kind(); }
+    bool drains_are_slow() const override { return drains_are_slow_; }
 
    private:
     class Writer final : public PersistentWriter {
@@ -248,6 +249,7 @@ class SlowFiles final : public FileSystem {
 
     SlowFiles& files_;
     std::unique_ptr<PersistentMemory> memory_;
+    const bool drains_are_slow_ = sim::Random() % 2 == 0;
   };
 
   // " log", " frozen", " checkpoint", ..., whatever its number and whether it is in its place yet; of a path that says

@@ -90,6 +90,8 @@ class FaultyFileSystem final : public FileSystem {
     std::map<std::string, SparseBytes> files;
   };
 
+  bool drains_are_slow = false;  // as memory that is mapped says (storage/persistent_memory.h)
+
   FaultyFileSystem() : FaultyFileSystem(Image{}) {}
   explicit FaultyFileSystem(const Image& image);
   ~FaultyFileSystem() override;

@@ -112,6 +112,7 @@ class FaultyFileSystem::Memory final : public PersistentMemory {
     return std::make_unique<MemoryWriter>(owner_, path_, inode_);
   }
   std::string kind() const override { return "faulty memory"; }
+  bool drains_are_slow() const override { return owner_.drains_are_slow; }
 
  private:
   FaultyFileSystem& owner_;

@@ -99,6 +99,8 @@ class CrashTest : public ::testing::TestWithParam<Cell> {
     for (int attempt = 0; attempt < 100 && crashes.empty(); ++attempt) {
       std::filesystem::remove(ack_path_);
       FaultyFileSystem files;
+      // Groups of a persistent heap are committed by workers, or by a thread.
+      files.drains_are_slow = how == FaultyFileSystem::Crash::kTorn;
       crashes = RunAndCrash(files, options, how, count);
     }
     EXPECT_FALSE(crashes.empty());
