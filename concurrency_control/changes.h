@@ -6,9 +6,8 @@
 //     (LogTraits::version_heap; new_versions.h). Of a row's versions the newest alone is read, by transactions with a
 //     lock of the row. The version before is the before-image, until the new one is durable.
 //
-// An `Access` (two_phase_locking.h) has the row and its table, `written`, which is still false at the first change of a
-// row, `present`, which is set behind the change, and, once it is written, the place of its private copy. Owned by one
-// worker.
+// An `AccessOf` a locked row (two_phase_locking.h) has it, and whether it is `written` and `present`, both as the
+// change leaves them. `again`: the transaction has written the row before. Owned by one worker.
 #pragma once
 
 #include <algorithm>
@@ -31,7 +30,8 @@ class ChangesInRows {
  public:
   static constexpr size_t kRowBytes = 0;
   static constexpr bool kCopies = false;
-  struct Copy {};
+  template <class LockedRow>
+  using AccessOf = LockedRow;
 
   static const std::byte* TupleOf(const Table& table, Row* row, const auto&) { return table.tuple_in(row); }
   // There are no versions to make or to free.
@@ -48,18 +48,18 @@ class Changes : public ChangesInRows {
   // Before the first change of a transaction.
   void Begin(TxnId) { undo_.Clear(); }
 
-  void Update(Table& table, auto& access, auto&& change) {
+  void Update(Table& table, auto& access, bool, auto&& change) {
     TupleWriter<UndoLog> tuple(table.tuple_in(access.row), undo_);
     change(tuple);
   }
-  void Insert(Table& table, auto& access, std::span<const std::byte> tuple) {
+  void Insert(Table& table, auto& access, bool again, std::span<const std::byte> tuple) {
     std::byte* const at = table.tuple_in(access.row);
     // Only a row that this transaction has deleted itself holds bytes that an abort must bring back.
-    if (access.written) undo_.BeforeChange(at, tuple.size());
+    if (again) undo_.BeforeChange(at, tuple.size());
     std::memcpy(at, tuple.data(), tuple.size());
   }
   // The presence of a row changes when the transaction commits.
-  void Delete(Table&, auto&) {}
+  void Delete(Table&, auto&, bool) {}
   void Undo() { undo_.Undo(); }
 
  private:
@@ -75,7 +75,7 @@ class Changes<Log> : public ChangesInRows {
   void Begin(TxnId) {}
 
   // The procedure changes a copy: the record is that of the whole change, and no procedure runs under a latch.
-  void Update(Table& table, auto& access, auto&& change) {
+  void Update(Table& table, auto& access, bool, auto&& change) {
     const size_t bytes = table.tuple_bytes();
     if (copy_.size() < bytes) copy_.resize(std::max(bytes, kCopyBytesMin));
     std::memcpy(copy_.data(), table.tuple_in(access.row), bytes);
@@ -84,10 +84,10 @@ class Changes<Log> : public ChangesInRows {
     change(tuple);
     log_.Change(log_state_, table, access.row, copy_.data(), &touched_);
   }
-  void Insert(Table& table, auto& access, std::span<const std::byte> tuple) {
+  void Insert(Table& table, auto& access, bool, std::span<const std::byte> tuple) {
     log_.Change(log_state_, table, access.row, tuple.data(), nullptr);
   }
-  void Delete(Table& table, auto& access) { log_.Change(log_state_, table, access.row, nullptr, nullptr); }
+  void Delete(Table& table, auto& access, bool) { log_.Change(log_state_, table, access.row, nullptr, nullptr); }
   void Undo() { log_.TakeBack(log_state_); }
 
  private:
@@ -106,7 +106,10 @@ class Changes<Log> {
   static_assert(kDrawsStamps<Log>, "two-phase locking has no clock: a log whose rows have versions draws their stamps");
   static constexpr size_t kRowBytes = sizeof(RowVersions);
   static constexpr bool kCopies = true;
-  using Copy = PrivateCopies::Place;
+  template <class LockedRow>
+  struct AccessOf : LockedRow {
+    PrivateCopies::Place copy = 0;  // once it is written
+  };
 
   Changes(Log& log, typename Log::TxnState& log_state, WorkerId worker)
       : log_(log), log_state_(log_state), versions_(log, log_state, worker) {}
@@ -121,20 +124,20 @@ class Changes<Log> {
     return access.written ? copies_.At(access.copy) : NewestOf(table, row)->tuple();
   }
 
-  void Update(Table& table, auto& access, auto&& change) {
-    if (!access.written) {
+  void Update(Table& table, auto& access, bool again, auto&& change) {
+    if (!again) {
       std::memcpy(MakeCopy(table, access), NewestOf(table, access.row)->tuple(), table.tuple_bytes());
     }
     Unwatched changes;
     TupleWriter<Unwatched> tuple(copies_.At(access.copy), changes);
     change(tuple);
   }
-  void Insert(Table& table, auto& access, std::span<const std::byte> tuple) {
-    std::memcpy(access.written ? copies_.At(access.copy) : MakeCopy(table, access), tuple.data(), tuple.size());
+  void Insert(Table& table, auto& access, bool again, std::span<const std::byte> tuple) {
+    std::memcpy(again ? copies_.At(access.copy) : MakeCopy(table, access), tuple.data(), tuple.size());
   }
   // Its copy is filled in if the transaction inserts the row again.
-  void Delete(Table& table, auto& access) {
-    if (!access.written) MakeCopy(table, access);
+  void Delete(Table& table, auto& access, bool again) {
+    if (!again) MakeCopy(table, access);
   }
   // The rows are as they were.
   void Undo() {}

@@ -107,8 +107,8 @@ class TwoPhaseLocking {
     Access* access = LockExclusive(table, key);
     if (access == nullptr) return Outcome::kConflict;
     if (!access->present) return Outcome::kNotFound;
-    changes_.Update(table, *access, change);
-    MarkWritten(*access, true);
+    const bool again = MarkWritten(*access, true);
+    changes_.Update(table, *access, again, change);
     return Outcome::kOk;
   }
 
@@ -117,8 +117,8 @@ class TwoPhaseLocking {
     Access* access = LockExclusive<Expect::kNoRow>(table, key);
     if (access == nullptr) return Outcome::kConflict;
     if (access->present) return Outcome::kExists;
-    changes_.Insert(table, *access, tuple);
-    MarkWritten(*access, true);
+    const bool again = MarkWritten(*access, true);
+    changes_.Insert(table, *access, again, tuple);
     return Outcome::kOk;
   }
 
@@ -126,8 +126,8 @@ class TwoPhaseLocking {
     Access* access = LockExclusive(table, key);
     if (access == nullptr) return Outcome::kConflict;
     if (!access->present) return Outcome::kNotFound;
-    changes_.Delete(table, *access);
-    MarkWritten(*access, false);
+    const bool again = MarkWritten(*access, false);
+    changes_.Delete(table, *access, again);
     return Outcome::kOk;
   }
 
@@ -201,16 +201,15 @@ class TwoPhaseLocking {
   static constexpr size_t kAccessesReserved = 64;
   static constexpr uint64_t kTxnsPerSweep = 64;
 
-  struct Access {
+  struct LockedRow {
     Row* row;
     Table* table;
     typename Locks::Handle lock;
     bool exclusive;
     bool written;
     bool present;  // as this transaction sees the row
-    // Once written.
-    [[no_unique_address]] typename Changes<Log>::Copy copy = {};
   };
+  using Access = typename Changes<Log>::template AccessOf<LockedRow>;
 
   static Locks MakeLocks(Shared& shared, WorkerId worker) {
     if constexpr (Policy::kWaits) {
@@ -312,7 +311,7 @@ class TwoPhaseLocking {
   Access* Add(Table& table, Row* row, typename Locks::Handle lock, bool exclusive) {
     const bool present = (row->control.load(std::memory_order_relaxed) & Row::kAbsent) == 0;
     if (!present) leaves_.NoteAbsent(row);
-    accesses_.push_back({row, &table, lock, exclusive, false, present});
+    accesses_.push_back(Access{LockedRow{row, &table, lock, exclusive, false, present}});
     return &accesses_.back();
   }
 
@@ -342,10 +341,13 @@ class TwoPhaseLocking {
     return own;
   }
 
-  void MarkWritten(Access& access, bool present) {
-    if (!access.written) ++writes_;
+  // True: this transaction has written it before.
+  bool MarkWritten(Access& access, bool present) {
+    const bool again = access.written;
+    if (!again) ++writes_;
     access.written = true;
     access.present = present;
+    return again;
   }
 
   static void SetPresence(const Access& access) {
