@@ -201,7 +201,7 @@ def simulation_phases(python: str, make: list[str], cxx: str, jobs: str, nightly
               timeout=7200 if nightly else 900, needs="build simulation"),
         *([Phase("build mutants' tests", [*make, f"CXX={cxx}", "mutant_tests"], timeout=2400)] if nightly else []),
         Phase("mutants", [python, "tests/mutants/score.py", "--seconds=150", f"--jobs={jobs}",
-                          *([] if nightly else ["--rotate=20"])],
+                          *([] if nightly else ["--rotate=15"])],
               kind="sum", timeout=14400 if nightly else 1800, needs="build simulation"),
     ]
 
@@ -211,10 +211,6 @@ def full_phases(python: str, make: list[str], shards: list[str], cxx: str, night
     pairs = f"PAIRS={SANITISED_PAIRS}"
     halt = "halt_on_error=1:second_deadlock_stack=1"
     phases = [
-        # Skips itself where there is no cargo, or no registry to install from.
-        Phase("second opinion", [python, "tests/scripts/second_opinion.py", "--install", "--seed=1",
-                                 *([] if nightly else ["--smoke"])],
-              timeout=7200 if nightly else 900, needs="build"),
         Phase("main job", [python, "scripts/main_job.py", "--short", "--out=build/test/out",
                            "--log_dir=build/test/logs"], timeout=600, needs="build"),
         Phase("tutorials", [python, "tests/scripts/tutorial_check.py"], kind="unittest", timeout=3000),
@@ -239,6 +235,9 @@ def full_phases(python: str, make: list[str], shards: list[str], cxx: str, night
 
 def nightly_phases(python: str, jobs: str) -> list[Phase]:
     return [
+        # Skips itself where there is no cargo, or no registry to install from.
+        Phase("second opinion", [python, "tests/scripts/second_opinion.py", "--install", "--seed=1"], timeout=7200,
+              needs="build"),
         Phase("headers", [python, "tests/lint/headers_alone.py"], kind="sum", timeout=900),
         # A clean build for each of the twelve, as in the procedure, is the script's default, and takes half an hour.
         Phase("procedure of DBx1000", ["bash", "tests/dbx1000_procedure.sh", "--clean_once"], kind="sum", timeout=1800,
@@ -256,7 +255,8 @@ def main(argv: list[str]) -> int:
                                      description="Builds and runs all tests; ends with 'N passed, M failed'.")
     parser.add_argument("--quick", action="store_true", help="without slow tests, sanitisers, the other compiler")
     parser.add_argument("--nightly", action="store_true",
-                        help="with more cycles, kills and mutants, headers one by one, DBx1000's procedure: hours")
+                        help="with more cycles, kills and mutants, a second opinion on histories, headers one by one, "
+                             "DBx1000's procedure: hours")
     parser.add_argument("--only", metavar="WORD", help="only the phases whose name contains WORD")
     parser.add_argument("--list", action="store_true", help="print the phases and leave")
     parser.add_argument("--parse_only", action="store_true", help=argparse.SUPPRESS)
