@@ -185,6 +185,7 @@ struct State {
   uint8_t served;   // the first record of this life is durable
   uint8_t twice;    // a stamp was drawn that was drawn before
   uint8_t misread;  // a reader did not see the version of its snapshot
+  uint8_t unused[3];
   Place places[kPlaces];
   uint32_t gaps, used;  // stamps: in gaps of the last record; drawn in any life
 

@@ -110,7 +110,7 @@ INSTANTIATE_TEST_SUITE_P(
         Expected{DBX_FAULT(GroupBeforeClear), TwoRows, 1, "I1: T0 was acknowledged and is lost", 19},
         Expected{DBX_FAULT(WordKeptUntilDrain), TwoRows, 1, "I1: T0 was acknowledged and is lost", 19},
         Expected{DBX_FAULT(LastLineLeftOut), TwoRows, 1, "I4: x is 0 and not 11", 16},
-        Expected{DBX_FAULT(ClockAfterWords), Reader, 1, "I2: T0 is recovered and was never installed", 15},
+        Expected{DBX_FAULT(ClockAfterWords), TwoWriters, 1, "I2: T2 is recovered and was never installed", 17},
         Expected{DBX_FAULT(DirtyLeftOut), TwoRows, 1, "I4: x is 1 and not 11", 16},
         Expected{DBX_FAULT(ForeignDrainTrusted), TwoRows, 1, "I4: x is 1 and not 11", 19},
         Expected{DBX_FAULT(CpFalls), TwoWriters, 1, "I1: T0 was acknowledged and is lost", 31},
