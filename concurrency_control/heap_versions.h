@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/error.h"
 #include "base/types.h"
 #include "storage/table.h"
 
@@ -26,8 +27,16 @@ class HeapVersions {
  public:
   explicit HeapVersions(WorkerId worker) : worker_(worker) {}
 
-  // For a new version. Throws Error (kNoSpace).
-  HeapSlot* Take(const Table& table, Key key, TxnId txn) { return table.versions()->Take(worker_, key, txn); }
+  // For a new version. Throws Error (kNoSpace), when no slot of this worker waits to be free either.
+  HeapSlot* Take(const Table& table, Key key, TxnId txn) {
+    try {
+      return table.versions()->Take(worker_, key, txn);
+    } catch (const Error& error) {
+      if (error.status() != ExitStatus::kNoSpace || zeroed_.empty()) throw;
+    }
+    FreeZeroed();
+    return table.versions()->Take(worker_, key, txn);
+  }
   // Of a transaction that aborts.
   void GiveBack(const Table& table, HeapSlot* slot) { table.versions()->Free(worker_, slot); }
 
@@ -70,11 +79,11 @@ class HeapVersions {
       Zero(version);
       superseded_.pop_front();
     }
-    if (zeroed_.size() >= kZeroedPerDrain) FreeZeroed();
+    if (zeroed_.size() >= kZeroedPerDrain) FreeMany();
   }
 
   // Of an absent row, whose lock is held and whose absence is durable for good and visible to all: frees its tombstone.
-  // False: older versions of it are not free yet.
+  // False: older versions of it are not free yet, or the tombstone is not; it is to be asked again.
   bool FreeTombstone(Table& table, Row* row) {
     RowVersions& versions = table.versions_of(row);
     const uint64_t slots = versions.slots.load(std::memory_order_acquire);
@@ -84,8 +93,8 @@ class HeapVersions {
     ASSERT(tombstone->absent());
     versions.newest.store(nullptr, std::memory_order_release);
     Zero({&table, row, tombstone});
-    FreeZeroed();
-    return true;
+    HasSlowDrains() ? FreeMany() : FreeZeroed();
+    return versions.slots.load(std::memory_order_relaxed) == 0;
   }
 
  private:
@@ -98,6 +107,7 @@ class HeapVersions {
 
   static constexpr size_t kFreedPerCall = 8;
   static constexpr size_t kZeroedPerDrain = 16;
+  static constexpr size_t kZeroedPerSlowDrain = 512;
 
   struct Version {
     Table* table;
@@ -109,6 +119,11 @@ class HeapVersions {
     version.slot->begin.store(0, std::memory_order_relaxed);
     writer(version).WriteBack(reinterpret_cast<const std::byte*>(version.slot), sizeof(HeapSlot));
     zeroed_.push_back(version);
+  }
+  bool HasSlowDrains() const { return zeroed_.front().table->versions()->heap().memory().drains_are_slow(); }
+  // A worker that waits for a disk does so for many slots.
+  void FreeMany() {
+    if (zeroed_.size() >= kZeroedPerSlowDrain || !HasSlowDrains()) FreeZeroed();
   }
   void FreeZeroed() {
     if (zeroed_.empty()) return;

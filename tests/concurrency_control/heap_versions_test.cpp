@@ -137,6 +137,23 @@ TEST_F(HeapVersionsTest, TheZeroOfAFreedSlotIsDrained) {
 }
 
 // Every second writer of the memory streams.
+TEST_F(HeapVersionsTest, WhereDrainsAreSlowManyZerosShareOne) {
+  h_.files().drains_are_slow = true;
+  ASSERT_TRUE(h_.Delete(0, 2).wrote);
+  for (int i = 0; i < 300; ++i) h_.Write(0, 3, static_cast<uint64_t>(i));
+  EXPECT_GT(VersionsOf(3).slots.load(), 250u) << "zeros that are not drained";
+  for (int i = 0; i < 300; ++i) h_.Write(0, 3, static_cast<uint64_t>(i));
+  EXPECT_LT(VersionsOf(3).slots.load(), 150u);
+  h_.Sweep(0);
+  ASSERT_NE(h_.table().Find(2), nullptr) << "the zero of its tombstone is not drained";
+  EXPECT_EQ(VersionsOf(2).slots.load(), 1u);
+  EXPECT_EQ(h_.Read(1, 2).outcome, Outcome::kNotFound);
+  for (int i = 0; i < 600; ++i) h_.Write(0, 3, static_cast<uint64_t>(i));
+  EXPECT_EQ(VersionsOf(2).slots.load(), 0u);
+  h_.Sweep(0);
+  EXPECT_EQ(h_.table().Find(2), nullptr);
+}
+
 TEST_F(HeapVersionsTest, WhatWasStreamedIsDurableWhenItIsInstalled) {
   for (const uint32_t worker : {0, 1, 2, 3}) {
     ASSERT_TRUE(h_.Write(worker, 2, 70 + worker).wrote);

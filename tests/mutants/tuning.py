@@ -82,6 +82,7 @@ TUNING = [
     ("system/runs/heap_run.cpp", "kExtentsPerPartition = 4;", "kExtentsPerPartition = 1;"),
     ("system/runs/heap_run.cpp", "kExtentBytesMin = 64 << 10;", "kExtentBytesMin = 1 << 10;"),
     (HEAP_VERSIONS, "kZeroedPerDrain = 16;", "kZeroedPerDrain = 2;"),
+    (HEAP_VERSIONS, "kZeroedPerSlowDrain = 512;", "kZeroedPerSlowDrain = 5;"),
     (WRITE_BEHIND, "kBeginsPerSweep = 32;", "kBeginsPerSweep = 2;"),
     ("logging/write_behind/dirty_tuples.h", "kEntries = 4096;", "kEntries = 8;"),
     ("logging/write_behind/closed_transactions.h", "kEntries = 1 << 15;", "kEntries = 16;"),
