@@ -213,10 +213,9 @@ class Table {
   void LoadVersion(WorkerId worker, Row* row);
   void WriteBackVersion(WorkerId worker, Row* row);
   void PrefetchVersion(const Row& row, Key key, size_t tuple_bytes) const {
-    if (tuple_bytes == 0) {
-      versions_->PrefetchPartition(key);
-      return PrefetchBytes(&row, tuple_offset_);
-    }
+    if (tuple_bytes == 0) return PrefetchBytes(&row, tuple_offset_);
+    // A write will take a slot.
+    if (tuple_bytes >= tuple_bytes_) versions_->PrefetchPartition(key);
     const HeapSlot* const slot = versions_of(const_cast<Row*>(&row)).newest.load(std::memory_order_relaxed);
     if (slot != nullptr) PrefetchBytes(slot, sizeof(HeapSlot) + tuple_bytes);
   }

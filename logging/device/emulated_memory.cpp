@@ -4,8 +4,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/cache_line.h"
-
 namespace dbx {
 namespace {
 
@@ -62,7 +60,7 @@ class EmulatedMemory final : public PersistentMemory {
   std::unique_ptr<PersistentWriter> NewWriter() override {
     return std::make_unique<EmulatedWriter>(memory_->NewWriter(), bytes().data(), device_);
   }
-  bool drains_are_slow() const override { return device_.block_bytes > kCacheLineBytes; }
+  bool drains_are_slow() const override { return device_.is_slow || memory_->drains_are_slow(); }
   std::string kind() const override { return "emulated over " + memory_->kind(); }
 
  private:

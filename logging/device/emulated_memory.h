@@ -18,6 +18,7 @@ struct MemoryDevice {
   DeviceClock* clock;    // outlives the memory
   uint32_t file;         // its number on the device
   uint32_t block_bytes;  // a power of two
+  bool is_slow;          // a durable write takes longer than a switch of threads
 };
 
 std::unique_ptr<PersistentMemory> EmulateMemory(std::unique_ptr<PersistentMemory> memory, const MemoryDevice& device);

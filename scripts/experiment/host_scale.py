@@ -8,7 +8,7 @@ ways to keep it:
                every series bound by I/O too early. The default.
   off          the directories as they are
 Latencies of a flush and of a seek are not scaled. Disks that are slow against any host (AS_THEY_WERE) are emulated with
-their own figures in all but the last way.
+their own figures in all but the last way, and in that, too, where a series names its device (series.yaml).
 """
 from __future__ import annotations
 
@@ -53,6 +53,6 @@ class HostScale:
 
     def describe(self) -> str:
         if self.way == "off":
-            return "log directories as they are"
+            return "log directories as they are, but for series with a device of their own"
         text = f"emulated log devices, bandwidth scaled by {self.way} to {self.cores} cores"
         return text + (f" of {self.per_core / 1e3:,.0f} k txn/s without a log" if self.way == "throughput" else "")

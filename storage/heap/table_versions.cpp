@@ -64,7 +64,6 @@ std::span<const uint32_t> TableVersions::ExtentsIn(uint64_t partition) const {
 void TableVersions::AddExtent(uint64_t number, uint32_t extent_number, std::span<HeapSlot* const> free_slots) {
   auto extent = std::make_unique<Extent>();
   extent->number = extent_number;
-  extent->partition = number;
   extent->free_count = static_cast<uint32_t>(free_slots.size());
   for (HeapSlot* const slot : free_slots) slot->later = std::exchange(extent->free, slot);
   extents_.fetch_add(1, std::memory_order_relaxed);

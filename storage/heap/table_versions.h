@@ -103,7 +103,6 @@ class TableVersions {
     HeapSlot* free = nullptr;
     uint32_t free_count = 0;
     uint32_t number = 0;
-    uint64_t partition = 0;
   };
   struct Partition {
     Atomic<uint32_t> lock{0};
