@@ -8,6 +8,7 @@ data      a figure's rows to points        summary       the main job's rows to 
 overview  plan and tables of the overview  comparison    of two results
 claims    the paper's claims and ours      captions      what a plot says of its rows
 style     one look for all plots           drawing       plots of figures; bars: of the main job
+formula   a figure's parts from metrics
 page      the parts of a report.html       figures_page  that of figures; cells_page: of the main job
 ceiling   what the devices take            host_scale    the emulated devices' scale
 origin    hosts and builds of rows         listing       the figures in words; markdown: tables

@@ -5,9 +5,9 @@ import csv
 import math
 from dataclasses import dataclass, field
 from statistics import median
-from typing import Optional, Sequence
+from typing import Iterable, Optional, Sequence
 
-from experiment import ceiling as ceiling_module, origin
+from experiment import ceiling as ceiling_module, formula, origin
 from experiment.ceiling import Ceiling
 from experiment.planning import Plan, Point
 from experiment.records import lookup
@@ -22,6 +22,7 @@ class Line:
     values: dict[object, list[float]] = field(default_factory=dict)  # by x, in its order
     rows_of: dict[object, list[dict]] = field(default_factory=dict)  # that gave them, by x
     ceiling: dict[object, float] = field(default_factory=dict)       # what the devices allow it, by x
+    parts: dict[str, Line] = field(default_factory=dict)             # of which the values are the sums
 
     def median(self, x) -> Optional[float]:
         values = self.values.get(x)
@@ -85,6 +86,25 @@ def _point_metric(figure: Figure, point: Point) -> str:
     return f"{figure.y.metric}.{point.series}" if figure.draw == "shares" else point.metric or figure.y.metric
 
 
+def _numbers(values: Iterable) -> list[float]:
+    return [float(value) for value in values if is_number(value) and math.isfinite(value)]
+
+
+def _add_parts(line: Line, figure: Figure, x, rows: list[dict]) -> list[float]:
+    """Returns their sums; a record that lacks one gives none of them."""
+    of_rows = [[formula.evaluate(row["record"].get("metrics"), text) for text in figure.y.parts.values()]
+               for row in rows]
+    whole = [values for values in of_rows if len(_numbers(values)) == len(values)]
+    for i, name in enumerate(figure.y.parts):
+        line.parts.setdefault(name, Line()).values[x] = [values[i] for values in whole]
+    return [sum(values) for values in whole]
+
+
+def _lacking_parts(figure: Figure, rows: list[dict]) -> str:
+    return ", ".join(name for name, text in figure.y.parts.items()
+                     if any(formula.evaluate(row["record"].get("metrics"), text) is None for row in rows))
+
+
 def _allowed(figure: Figure):
     """What tells, from a row, how large the figure's y can be on its devices; None where they do not limit it."""
     if figure.step == "run" and figure.y.metric.startswith("throughput"):
@@ -117,9 +137,12 @@ def collect(figure: Figure, plan: Plan, rows: list[dict], measured: Sequence[Cei
         of_job = by_step.get((point.job, ""), [])
         of_point = by_step.get((point.job, point.recovery), [])
         good = [row for row in of_point if row["status"] == "ok"]
-        metric = _point_metric(figure, point)
-        values = [lookup(row["record"].get("metrics"), metric) for row in good]
-        line.values[point.x] = [float(value) for value in values if is_number(value) and math.isfinite(value)]
+        if figure.y.parts:
+            metric = _lacking_parts(figure, good)
+            line.values[point.x] = _add_parts(line, figure, point.x, good)
+        else:
+            metric = _point_metric(figure, point)
+            line.values[point.x] = _numbers(lookup(row["record"].get("metrics"), metric) for row in good)
         line.rows_of[point.x] = good
         # What was not started, as its run had failed, has no command: the run's failure tells of it.
         failed = [row for row in {id(r): r for r in of_job + of_point}.values()
@@ -154,11 +177,13 @@ def write_csv(data: FigureData, path: str) -> None:
         writer.writerow(["panel", "series", data.figure.x.flag, "median", "low", "high", "device", "device_ceiling",
                          "values"])
         for (panel, series), line in data.lines.items():
-            for x, values in line.values.items():
-                low, high = line.interval(x) or ("", "")
+            for x in line.values:
                 devices = sorted({origin.device_of(row) for row in line.rows_of.get(x, [])} - {""})
-                writer.writerow([panel, series, x, line.median(x) if values else "", low, high, " and ".join(devices),
-                                 line.ceiling.get(x, ""), " ".join(f"{value:g}" for value in values)])
+                for name, one in [(series, line)] + [(f"{series}: {part}", of) for part, of in line.parts.items()]:
+                    values, (low, high) = one.values[x], one.interval(x) or ("", "")
+                    writer.writerow([panel, name, x, one.median(x) if values else "", low, high,
+                                     " and ".join(devices), one.ceiling.get(x, ""),
+                                     " ".join(f"{value:g}" for value in values)])
 
 
 def latency_cdf(rows: list[dict]) -> list[tuple[float, float]]:

@@ -1,8 +1,10 @@
-"""A figure's plot: a panel each, a line per series with its median, intervals where there are enough repeats."""
+"""A figure's plot: a panel each, a line per series with its median, intervals where there are enough repeats; or bars
+made up of parts."""
 from __future__ import annotations
 
 import os
 import re
+from dataclasses import dataclass
 
 from experiment import style
 from experiment.data import FigureData, latency_cdf
@@ -63,8 +65,8 @@ def _legend_columns(labels: list[str], panels: int) -> int:
 
 def _draw_panel(axes, data: FigureData, panel: str, series: dict[str, Series], colours: dict, drawn: dict) -> None:
     figure = data.figure
-    if figure.draw == "shares":
-        return _draw_shares(axes, data, panel, series, colours, drawn)
+    if figure.draw in ("shares", "parts"):
+        return _draw_bars(axes, data, panel, series, colours, drawn)
     if figure.draw == "lines":
         _keep_order_of_texts(axes, data, panel)
     for name in figure.series:
@@ -109,20 +111,54 @@ def _keep_order_of_texts(axes, data: FigureData, panel: str) -> None:
         axes.xaxis.update_units(planned)
 
 
-def _draw_shares(axes, data: FigureData, panel: str, series: dict[str, Series], colours: dict, drawn: dict) -> None:
-    """A bar for each x, made up of the series."""
+@dataclass(frozen=True)
+class Bar:
+    at: float
+    label: str
+    heights: list[float]  # of its parts, upwards
+
+
+def _bars_of_shares(data: FigureData, panel: str) -> list[Bar]:
+    """One for each x, made up of the series."""
     xs = sorted({x for name in data.figure.series for x in data.line(panel, name).xs()})
-    below = [0.0] * len(xs)
-    for name in data.figure.series:
-        shares = [100 * (data.line(panel, name).median(x) or 0) for x in xs]
-        drawn[series[name].label] = axes.bar(range(len(xs)), shares, bottom=below, color=series[name].colour, width=0.7,
-                                             edgecolor=colours["background"], linewidth=0.8)
-        below = [low + share for low, share in zip(below, shares)]
-    axes.set_xticks(range(len(xs)), [f"{x:g}" for x in xs])
-    axes.set_xlabel(data.figure.x.label, fontsize=style.points(8.5))
-    axes.set_ylabel(data.figure.y.label, fontsize=style.points(8.5))
-    axes.set_ylim(0, 100)
-    if len(data.figure.panels) > 1:
+    return [Bar(i, f"{x:g}", [100 * (data.line(panel, name).median(x) or 0) for name in data.figure.series])
+            for i, x in enumerate(xs)]
+
+
+def _bars_of_parts(data: FigureData, panel: str, series: dict[str, Series]) -> tuple[list[Bar], list[tuple]]:
+    """One for each x and series, made up of y's parts, and the places and texts of the xs below them."""
+    bars, groups = [], []
+    names = data.figure.drawn_in(panel)
+    for i, x in enumerate(dict.fromkeys(x for name in names for x in data.line(panel, name).values)):
+        first = i * (len(names) + 0.35)
+        groups.append((first + (len(names) - 1) / 2, f"\n{x:,}" if is_number(x) else f"\n{x}"))
+        for j, name in enumerate(names):
+            line = data.line(panel, name)
+            if line.values.get(x):
+                bars.append(Bar(first + j, series[name].label, [of.median(x) for of in line.parts.values()]))
+    return bars, groups
+
+
+def _draw_bars(axes, data: FigureData, panel: str, series: dict[str, Series], colours: dict, drawn: dict) -> None:
+    figure = data.figure
+    if figure.draw == "shares":
+        parts, bars, groups = figure.series, _bars_of_shares(data, panel), []
+        axes.set_ylim(0, 100)
+    else:
+        parts, (bars, groups) = list(figure.y.parts), _bars_of_parts(data, panel, series)
+        axes.yaxis.set_major_formatter(plt.FuncFormatter(style.tick))
+        axes.tick_params(axis="x", length=0, labelsize=style.points(7.5))
+    below = [0.0] * len(bars)
+    for i, name in enumerate(parts):
+        heights = [bar.heights[i] for bar in bars]
+        drawn[series[name].label] = axes.bar([bar.at for bar in bars], heights, bottom=below, width=0.7,
+                                             color=series[name].colour, edgecolor=colours["background"], linewidth=0.3)
+        below = [low + height for low, height in zip(below, heights)]
+    ticks = [(bar.at, bar.label) for bar in bars] + groups
+    axes.set_xticks([at for at, _ in ticks], [text for _, text in ticks])
+    axes.set_xlabel(figure.x.label, fontsize=style.points(8.5))
+    axes.set_ylabel(figure.y.label, fontsize=style.points(8.5))
+    if len(figure.panels) > 1:
         axes.set_title(panel, fontsize=style.points(9.5))
 
 

@@ -19,8 +19,11 @@ A figure file (experiments/PAPER/figNN_NAME.yaml, or experiments/ablation/NAME.y
                                     flag: devices for the number of directories with logs; larger ones than there are
                                     are left out
   y: {metric, label, log}           a name in the JSON record's metrics, dots for what is nested
-  draw: lines | cdf | shares        cdf: of the latencies at the largest x. shares: a bar for each x, in which a series
-                                    is y's entry of that name (series.yaml: parts of a worker's time)
+     {parts: {NAME: FORMULA}, label}   for draw: parts, formulas over such names (formula.py); NAME, of series.yaml, is
+                                    the part's look. A point is the sum of its parts, and so are claims
+  draw: lines | cdf | shares | parts   cdf: of the latencies at the largest x. shares: a bar for each x, in which a
+                                    series is y's entry of that name (series.yaml: parts of a worker's time). parts: a
+                                    bar for each x and series, made up of y's parts
   program: rundb-all | rundb-timed  the second tells workers' time apart, and is slower for it
   series: [NAME]                    of experiments/series.yaml
   claims: [...]                     claims.py
@@ -39,6 +42,7 @@ from typing import Optional
 import yaml
 
 import looks
+from experiment import formula
 from experiment.host_scale import AS_THEY_WERE, KNOWN_DEVICES, REAL_DEVICES
 
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -105,9 +109,10 @@ class Axis:
 
 @dataclass(frozen=True)
 class Measure:
-    metric: str
     label: str
+    metric: str = ""
     log: bool = False
+    parts: dict = field(default_factory=dict)  # name -> formula, instead of a metric
 
 
 @dataclass(frozen=True)
@@ -310,10 +315,11 @@ def _check_figure(figure: Figure, where: str, series: dict[str, Series]) -> None
         if strange:
             raise SpecError(f"{where}: panel {panel}: the figure's series have no {', '.join(strange)}")
     for key, allowed in (("device", DEVICES), ("step", ("run", "recover", "bench")),
-                         ("draw", ("lines", "cdf", "shares")), ("program", PROGRAMS),
+                         ("draw", ("lines", "cdf", "shares", "parts")), ("program", PROGRAMS),
                          ("written_on", ("", "ram"))):
         if getattr(figure, key) not in allowed:
             raise SpecError(f"{where}: {key} is one of {', '.join(filter(None, allowed))}")
+    _check_measure(figure, where, series)
     if figure.written_on and figure.step != "recover":
         raise SpecError(f"{where}: written_on is for figures of recoveries")
     own = {series[name].device for name in figure.series} - {""}
@@ -323,6 +329,19 @@ def _check_figure(figure: Figure, where: str, series: dict[str, Series]) -> None
     if lacking:
         raise SpecError(f"{where}: what a machine of {figure.machine} with {lacking[0]} had is not known "
                         "(scripts/experiment/host_scale.py)")
+
+
+def _check_measure(figure: Figure, where: str, series: dict[str, Series]) -> None:
+    parts = figure.y.parts
+    if not isinstance(parts, dict):
+        raise SpecError(f"{where}: y: parts: a mapping of formulas is expected")
+    if bool(parts) != (figure.draw == "parts") or bool(parts) == bool(figure.y.metric):
+        raise SpecError(f"{where}: y has parts if the figure draws parts, else a metric")
+    for name, text in parts.items():
+        if name not in series:
+            raise SpecError(f"{where}: series.yaml has no {name}")
+        if not formula.is_formula(text):
+            raise SpecError(f"{where}: y: {name}: names with ' + ', ' - ' or ' / ' between them are expected")
 
 
 def baselines(claim: dict) -> list[str]:

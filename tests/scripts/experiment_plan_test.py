@@ -146,6 +146,21 @@ class SpecTest(unittest.TestCase):
             with self.assertRaisesRegex(spec.SpecError, "claims: a list of mappings is expected"):
                 self.load_figure(f"claims: {no_list}")
 
+    def test_what_a_figure_measures_is_a_metric_or_parts_that_it_draws(self):
+        either = "y has parts if the figure draws parts, else a metric"
+        for measure, draw, why in (("{label: l}", "lines", either), ("{label: l}", "parts", either),
+                                   ("{label: l, metric: m}", "parts", either),
+                                   ("{label: l, parts: {index: m}}", "lines", either),
+                                   ("{label: l, metric: m, parts: {index: m}}", "parts", either),
+                                   ("{label: l, parts: [m]}", "parts", "a mapping of formulas"),
+                                   ("{label: l, parts: {indices: m}}", "parts", "series.yaml has no indices"),
+                                   ("{label: l, parts: {index: m * 2}}", "parts", "y: index: names with"),
+                                   ("{metric: m}", "lines", "label")):
+            with self.assertRaisesRegex(spec.SpecError, why, msg=measure):
+                self.load_figure("claims: []", measure=measure, draw=draw)
+        figure = self.load_figure("claims: []", measure="{label: l, parts: {index: m / n}}", draw="parts")
+        self.assertEqual(figure.y.parts, {"index": "m / n"})
+
     def test_a_figure_of_no_paper_says_so(self):
         for number, heading in (("7", "Fig. 7: t"), ("none", "t (not in the paper)")):
             self.assertEqual(self.load_figure("claims: []", number=number).heading, heading)
@@ -254,14 +269,15 @@ class SpecTest(unittest.TestCase):
         with self.assertRaisesRegex(spec.SpecError, "panel a: the figure's series have no eleda"):
             self.load_figure("claims: []", panels="{a: {series: [eleda]}}")
 
-    def load_figure(self, claims_text, panels="{a: {}}", number="1", device="ram", paper="taurus", names="[none]"):
+    def load_figure(self, claims_text, panels="{a: {}}", number="1", device="ram", paper="taurus", names="[none]",
+                    measure="{metric: m, label: l}", draw="lines"):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, paper, "fig.yaml")
             os.mkdir(os.path.dirname(path))
             with open(path, "w", encoding="utf-8") as file:
                 file.write(f"figure: {number}\ntitle: t\nsection: s\ndevice: {device}\nstep: run\nbase: {{}}\n"
                            f"series: {names}\nx: {{flag: thread_cnt, values: [1], label: n}}\n"
-                           f"y: {{metric: m, label: l}}\npanels: {panels}\n{claims_text}\n")
+                           f"y: {measure}\ndraw: {draw}\npanels: {panels}\n{claims_text}\n")
             return spec.load_figure(path, spec.load_series())
 
     def test_an_unknown_key_is_named_with_its_file(self):

@@ -40,6 +40,13 @@ def record_of(options):
     return os.path.join(options["log_dir"].split(",")[0], "run.json")
 
 
+def memory_of(options):
+    if options.get("log") == "LOG_WBL":
+        return {"log_bytes": 0, "pad_bytes": 0, "heap": {"used_bytes": 120 << 20}, "checkpoints": None}
+    checkpoints = {"complete": 2, "bytes": 200 << 20} if "checkpoint_interval" in options else None
+    return {"log_bytes": 30 << 20, "pad_bytes": 1 << 20, "heap": None, "checkpoints": checkpoints}
+
+
 def run_record(options, seconds):
     rate, size = figures(options)
     p50 = 120.0 if size < 500 else 340.0
@@ -50,7 +57,8 @@ def run_record(options, seconds):
             "metrics": {"seconds": seconds, "throughput_acknowledged": rate * 0.998, "throughput_executed": rate,
                         "executed_txns": int(rate * seconds), "version_bytes": 3 << 20, "memory_bytes": 200 << 20,
                         "bytes_per_txn": size, "record_bytes": int(size * rate * seconds), "void_bytes": 0,
-                        "anchor_bytes": 0, "log_bytes_per_second": rate * 0.75 * size, "stop_reason": "done",
+                        "anchor_bytes": 0, "index_bytes": 2 << 20, **memory_of(options),
+                        "log_bytes_per_second": rate * 0.75 * size, "stop_reason": "done",
                         "latency_us": {"mean": p50, "p50": p50, "p90": 2 * p50, "p99": 5 * p50, "p999": 21 * p50,
                                        "max": 40 * p50}, "central_log": {"crawling_ratio": 0.5}, "unsynced": False},
             "latency_histogram": [[1000, 5]], "verification": {"asked": True, "verified": "b"},
