@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -107,27 +108,22 @@ struct Syncs {
   std::optional<Error> failure;  // guarded by mutex
 };
 
-// Pages of a file are written when they are drained, each once.
+// Pages of a file are written when they are drained, by one sync from the first to the last of them: the kernel looks
+// for dirty pages alone, and flushes the disk once. Other writers' pages in between are written, too.
 class PageWriter final : public PersistentWriter {
  public:
   PageWriter(const std::string& path, std::shared_ptr<Syncs> syncs) : path_(path), syncs_(std::move(syncs)) {}
 
   void WriteBack(const std::byte* from, size_t bytes) override {
-    const auto begin = reinterpret_cast<uintptr_t>(from) / kPageBytes;
-    const auto end = (reinterpret_cast<uintptr_t>(from) + bytes + kPageBytes - 1) / kPageBytes;
-    if (begin < end) ranges_.emplace_back(begin, end);
+    if (bytes == 0) return;
+    begin_ = std::min(begin_, reinterpret_cast<uintptr_t>(from) / kPageBytes * kPageBytes);
+    end_ = std::max(end_, reinterpret_cast<uintptr_t>(from) + bytes);
   }
   void Drain() override {
     const std::lock_guard lock(syncs_->mutex);
     if (syncs_->failure) throw Error(*syncs_->failure);
-    std::sort(ranges_.begin(), ranges_.end());
-    for (size_t i = 0; i < ranges_.size();) {
-      const uintptr_t begin = ranges_[i].first;
-      uintptr_t end = ranges_[i].second;
-      while (++i < ranges_.size() && ranges_[i].first <= end) end = std::max(end, ranges_[i].second);
-      Sync(begin * kPageBytes, (end - begin) * kPageBytes);
-    }
-    ranges_.clear();
+    if (begin_ < end_) Sync(begin_, end_ - begin_);
+    begin_ = UINTPTR_MAX, end_ = 0;
   }
 
  private:
@@ -145,7 +141,7 @@ class PageWriter final : public PersistentWriter {
 
   const std::string path_;
   const std::shared_ptr<Syncs> syncs_;
-  std::vector<std::pair<uintptr_t, uintptr_t>> ranges_;  // of pages
+  uintptr_t begin_ = UINTPTR_MAX, end_ = 0;  // of what was written back; the first is that of a page
 };
 
 // Of a mapping that only this process sees.
