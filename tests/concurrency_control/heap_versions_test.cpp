@@ -147,9 +147,8 @@ TEST_F(HeapVersionsTest, WhereDrainsAreSlowManyZerosShareOne) {
   h_.Sweep(0);
   ASSERT_NE(h_.table().Find(2), nullptr) << "the zero of its tombstone is not drained";
   EXPECT_EQ(VersionsOf(2).slots.load(), 1u);
-  EXPECT_EQ(h_.Read(1, 2).outcome, Outcome::kNotFound);
+  EXPECT_EQ(VersionsOf(2).newest.load(), nullptr);
   for (int i = 0; i < 600; ++i) h_.Write(0, 3, static_cast<uint64_t>(i));
-  EXPECT_EQ(VersionsOf(2).slots.load(), 0u);
   h_.Sweep(0);
   EXPECT_EQ(h_.table().Find(2), nullptr);
 }
