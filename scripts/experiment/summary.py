@@ -280,4 +280,5 @@ def step_line(row: dict) -> str:
     if row["step"] == "crash":
         return f"killed {row['kill_after_seconds']:.2f} s after its first acknowledgement"
     verified = row.get("record", {}).get("verification", {}).get("verified", "")
-    return f"{metrics.get('recovered_txns', 0):,} txns recovered, verified: {verified}"
+    recovered = "nothing to replay" if metrics.get("heap") else f"{metrics.get('recovered_txns', 0):,} txns recovered"
+    return f"{recovered}, verified: {verified}"

@@ -155,6 +155,15 @@ class SummaryTest(unittest.TestCase):
         self.assertLessEqual(max(map(len, lines)), summary.TABLE_WIDTH_MAX)
 
 
+class StepLineTest(unittest.TestCase):
+    def line(self, **metrics) -> str:
+        return summary.step_line({"step": "recover", "record": {"metrics": metrics, "verification": {"verified": "a,d"}}})
+
+    def test_a_replay_tells_its_transactions_and_a_heap_has_none(self):
+        self.assertEqual(self.line(recovered_txns=1234, heap=None), "1,234 txns recovered, verified: a,d")
+        self.assertEqual(self.line(recovered_txns=0, heap={"used_bytes": 1}), "nothing to replay, verified: a,d")
+
+
 class CellsTest(unittest.TestCase):
     SETTINGS = Settings("rundb-all", 1, 2, 2, 1 << 30, 1, 1000, 2)
 
