@@ -48,8 +48,9 @@ SANITISED_PAIRS = ("NO_WAIT:0:LOG_NO:LOG_DATA NO_WAIT:0:LOG_SERIAL:LOG_DATA NO_W
                    "SILO:0:LOG_TAURUS:LOG_COMMAND NO_WAIT:0:LOG_PLOVER:LOG_DATA SILO:0:LOG_BATCH:LOG_DATA "
                    "SILO:0:LOG_ELEDA:LOG_COMMAND TICTOC:0:LOG_TAURUS:LOG_DATA WAIT_DIE:0:LOG_TAURUS:LOG_COMMAND "
                    "DL_DETECT:0:LOG_SERIAL:LOG_COMMAND HEKATON:0:LOG_TAURUS:LOG_COMMAND "
-                   "NO_WAIT:0:LOG_DIFFERENTIAL:LOG_DATA HEKATON:0:LOG_WBL:LOG_DATA "
-                   "NO_WAIT:0:LOG_WBL:LOG_DATA")
+                   "NO_WAIT:0:LOG_DIFFERENTIAL:LOG_DATA HEKATON:0:LOG_WBL:LOG_DATA")
+# By night, what unit tests of its concurrency control have otherwise: versions in a heap that are locked.
+SANITISED_BY_NIGHT = " NO_WAIT:0:LOG_WBL:LOG_DATA"
 
 
 @dataclass
@@ -208,7 +209,7 @@ def simulation_phases(python: str, make: list[str], cxx: str, jobs: str, nightly
 
 def full_phases(python: str, make: list[str], shards: list[str], cxx: str, nightly: bool) -> list[Phase]:
     clang = find_clang()
-    pairs = f"PAIRS={SANITISED_PAIRS}"
+    pairs = f"PAIRS={SANITISED_PAIRS}{SANITISED_BY_NIGHT if nightly else ''}"
     halt = "halt_on_error=1:second_deadlock_stack=1"
     phases = [
         Phase("main job", [python, "scripts/main_job.py", "--short", "--out=build/test/out",
