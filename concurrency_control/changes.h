@@ -128,8 +128,8 @@ class Changes<Log> {
     if (!again) {
       std::memcpy(MakeCopy(table, access), NewestOf(table, access.row)->tuple(), table.tuple_bytes());
     }
-    Unwatched changes;
-    TupleWriter<Unwatched> tuple(copies_.At(access.copy), changes);
+    NoSink sink;  // an abort drops the copy
+    TupleWriter<NoSink> tuple(copies_.At(access.copy), sink);
     change(tuple);
   }
   void Insert(Table& table, auto& access, bool again, std::span<const std::byte> tuple) {
@@ -153,7 +153,7 @@ class Changes<Log> {
     });
   }
 
-  // Behind a transaction that has written. There are no snapshots: what is superseded is needed until its successor is
+  // After a transaction that has written. There are no snapshots: a superseded version is needed until its successor is
   // durable for good.
   void Collect() { versions_.heap().Collect(log_.durable_until()); }
   // Of an absent row, whose exclusive lock is held. False: something of it is left, for now.
@@ -166,11 +166,6 @@ class Changes<Log> {
   }
 
  private:
-  // An abort drops the copy.
-  struct Unwatched {
-    void BeforeChange(std::byte*, size_t) {}
-  };
-
   // Relaxed: the row's lock is held.
   static HeapSlot* NewestOf(const Table& table, Row* row) {
     return table.versions_of(row).newest.load(std::memory_order_relaxed);

@@ -2,7 +2,7 @@
 //
 // Read by the switches (the values of --cc), by configured.h (CC_ALG), by the rules about pairs, by the Makefile
 // (PAIRS) and by the scripts (scripts/registry.py): a line each. A control's types are in
-// system/pairs/configured_pair.h; system/pairs/refusals.cpp checks that they agree. tests/lint/one_list.py compares all
+// system/pairs/control_types.h; system/pairs/refusals.cpp checks that they agree. tests/lint/one_list.py compares all
 // other lists with this one.
 #pragma once
 

@@ -5,7 +5,7 @@
 // The order of a commit, in which the write set is locked all the while:
 //   Take       a slot for each written row. A heap that is full shows here, before there is a stamp
 //   (a stamp is drawn, and the log is told: log_observer.h)
-//   Install    every row gets its version; what was streamed is drained; then the log hears of each slot
+//   Install    every row gets its version; streamed tuples are drained; then the log is told of each slot
 //   GiveBack   instead: an abort leaves the slots as they were
 //
 // One object per worker.

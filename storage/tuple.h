@@ -69,6 +69,11 @@ class RacyTupleReader {
   const std::byte* data_;
 };
 
+// The sink of changes that are neither undone nor logged.
+struct NoSink {
+  void BeforeChange(std::byte*, size_t) const {}
+};
+
 // `Sink` has BeforeChange(std::byte* at, size_t bytes).
 template <class Sink>
 class TupleWriter {

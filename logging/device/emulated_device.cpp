@@ -8,8 +8,6 @@ namespace dbx {
 namespace {
 
 constexpr uint64_t kNanosPerSecond = 1'000'000'000;
-// Two thread switches.
-constexpr uint64_t kSpinNanosMax = 10'000;
 
 }  // namespace
 

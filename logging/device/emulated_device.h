@@ -30,6 +30,9 @@ class DeviceClock {
   // Sleeps, which yields the processor as waiting for a device does, and may return late. The last microseconds, less
   // than a switch of threads takes, it spins: no sleep is that short.
   virtual void WaitUntil(uint64_t nanos);
+
+  // Two switches of threads: shorter waits spin.
+  static constexpr uint64_t kSpinNanosMax = 10'000;
 };
 
 class EmulatedDevice {
@@ -47,6 +50,8 @@ class EmulatedDevice {
       : profile_(profile),
         channel_(std::move(channel)),
         in_flight_(profile.queue_depth == 0 ? 1 : profile.queue_depth) {}
+
+  const DeviceProfile& profile() const { return profile_; }
 
   // Requested at `now`: the time at which they are done. `file` tells the device's files apart. Without `durable`
   // nothing is flushed.

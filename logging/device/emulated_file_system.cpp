@@ -10,8 +10,6 @@ namespace {
 
 // The usual lateness of a sleep; more is caused by other threads, which affect a real device too.
 constexpr uint64_t kLateNanosMax = 100'000;
-// As long as two switches of threads.
-constexpr uint64_t kSlowFlushNanos = 10'000;
 
 // One file on an emulated device. As block_device.h says, StartWrite and Complete belong to one thread.
 class EmulatedFile final : public BlockDevice {
@@ -180,8 +178,7 @@ std::unique_ptr<PersistentMemory> EmulatedFileSystem::MapPersistent(const std::s
   std::unique_ptr<PersistentMemory> memory = files_.MapPersistent(path, mapping);
   std::shared_ptr<EmulatedDevice> device = DeviceOf(path);
   if (device == nullptr || mapping.copy_on_write) return memory;
-  const bool is_slow = profile_.flush_nanos >= kSlowFlushNanos;
-  return EmulateMemory(std::move(memory), {std::move(device), &clock_, NumberOf(path), profile_.block_bytes, is_slow});
+  return EmulateMemory(std::move(memory), {std::move(device), &clock_, NumberOf(path)});
 }
 
 std::unique_ptr<BlockDevice> EmulatedFileSystem::Open(const std::string& path) { return Wrap(files_.Open(path), true); }

@@ -15,10 +15,8 @@ namespace dbx {
 
 struct MemoryDevice {
   std::shared_ptr<EmulatedDevice> device;
-  DeviceClock* clock;    // outlives the memory
-  uint32_t file;         // its number on the device
-  uint32_t block_bytes;  // a power of two
-  bool is_slow;          // a durable write takes longer than a switch of threads
+  DeviceClock* clock;  // outlives the memory
+  uint32_t file;       // its number on the device
 };
 
 std::unique_ptr<PersistentMemory> EmulateMemory(std::unique_ptr<PersistentMemory> memory, const MemoryDevice& device);

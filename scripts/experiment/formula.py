@@ -3,13 +3,16 @@
     memory_bytes + heap.used_bytes - index_bytes
     checkpoints.bytes / checkpoints.complete
 
-A term is a name, with dots for what is nested, or the quotient of two names; terms are added and subtracted. null means
-that the run had nothing of the kind: a name in it counts 0. A missing name and a division by 0 leave no value.
+A term is the name of a metric, with dots for nested ones, or a quotient of two; terms are added and subtracted. A
+metric that is null, or in an object that is null, counts as 0: the run had nothing of the kind. A missing metric and a
+division by 0 leave no value.
 """
 from __future__ import annotations
 
 import re
 from typing import Optional
+
+from experiment.records import is_number, lookup
 
 _NAME = r"[A-Za-z_][\w.]*"
 _TERM = re.compile(rf"(?:(?P<sign>[+-]) )?(?P<name>{_NAME})(?: / (?P<divisor>{_NAME}))?")
@@ -45,13 +48,7 @@ def _value_of(metrics: Optional[dict], term: re.Match) -> float:
 
 def _number(metrics: Optional[dict], name: str) -> Optional[float]:
     """None: it is null, or in what is null."""
-    value = metrics
-    for part in name.split("."):
-        if not isinstance(value, dict) or part not in value:
-            raise _NoValue
-        value = value[part]
-        if value is None:
-            return None
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
+    value = lookup(metrics, name, missing="no number")
+    if value is not None and not is_number(value):
         raise _NoValue
     return value

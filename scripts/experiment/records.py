@@ -59,9 +59,17 @@ def load(path: str, strict: bool = False) -> list[dict]:
     return found
 
 
-def lookup(record: Optional[dict], path: str):
-    """record['a']['b'] for 'a.b'; None where there is none."""
+def lookup(record: Optional[dict], path: str, missing=None):
+    """record['a']['b'] for 'a.b'; None where it is null, or in what is; `missing` where there is none."""
     value = record
     for part in path.split("."):
-        value = value.get(part) if isinstance(value, dict) else None
+        if not isinstance(value, dict) or part not in value:
+            return missing
+        value = value[part]
+        if value is None:
+            return None
     return value
+
+
+def is_number(value) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)

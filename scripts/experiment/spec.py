@@ -44,6 +44,7 @@ import yaml
 import looks
 from experiment import formula
 from experiment.host_scale import AS_THEY_WERE, KNOWN_DEVICES, REAL_DEVICES
+from experiment.records import is_number
 
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 FOLDER = os.path.join(REPOSITORY, "experiments")
@@ -284,10 +285,6 @@ def _number(where: str, paper: str, values: dict) -> Optional[int]:
     if number != "none" and not (is_number(number) and number >= 1):
         raise SpecError(f"{where}: figure is the number in the paper, or none")
     return None if number == "none" else number
-
-
-def is_number(value) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _flags_of_panels(where: str, panels) -> dict:

@@ -53,6 +53,8 @@ constexpr size_t SlotBytes(size_t tuple_bytes) {
   return (sizeof(HeapSlot) + tuple_bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
 }
 
+constexpr size_t SlotsIn(size_t extent_bytes, size_t tuple_bytes) { return extent_bytes / SlotBytes(tuple_bytes); }
+
 // What the slot's checksum is to be, with this tuple or the one that it has.
 inline uint32_t ChecksumOf(const HeapSlot& slot, const std::byte* tuple) {
   const auto* const bytes = reinterpret_cast<const std::byte*>(&slot);

@@ -12,7 +12,7 @@ TableVersions::TableVersions(VersionHeap& heap, TableId table, size_t tuple_byte
       table_(table),
       tuple_bytes_(static_cast<uint32_t>(tuple_bytes)),
       slot_bytes_(heap_format::SlotBytes(tuple_bytes)),
-      slots_per_extent_(static_cast<uint32_t>(heap.extent_bytes() / slot_bytes_)),
+      slots_per_extent_(static_cast<uint32_t>(heap_format::SlotsIn(heap.extent_bytes(), tuple_bytes))),
       partitions_(partitions),
       by_number_(heap.extent_count()) {
   CHECK(partitions > 0);

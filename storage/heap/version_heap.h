@@ -34,8 +34,8 @@ class VersionHeap {
   // By which the worker's thread makes durable what it stores.
   PersistentWriter& writer(WorkerId worker) const { return *writers_[worker.value()]; }
 
-  // Between the two nothing in the heap counts yet, and what is stored is durable on return from EndLoad, all at once.
-  // Before and after the threads that load.
+  // Around the initial load, outside of its threads. No version in the heap counts during the load; all that was
+  // written back is durable on return from EndLoad.
   void BeginLoad() { is_loading_ = true; }
   void EndLoad();
 

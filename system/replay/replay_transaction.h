@@ -38,8 +38,8 @@ class ReplayTransaction {
   Outcome Update(Table& table, Key key, Change&& change) {
     Row* row = FindPresent(table, key);
     if (row == nullptr) return Outcome::kNotFound;
-    NoUndo no_undo;
-    TupleWriter<NoUndo> tuple(table.tuple(row), no_undo);
+    NoSink sink;
+    TupleWriter<NoSink> tuple(table.tuple(row), sink);
     change(tuple);
     return Outcome::kOk;
   }
@@ -107,10 +107,6 @@ class ReplayTransaction {
       }
     }
   }
-
-  struct NoUndo {
-    void BeforeChange(std::byte*, size_t) const {}
-  };
 
   // Otherwise the scans of a queue would meet every tombstone ever left in it. The row's memory is not freed, as
   // another worker's scan may have found it.

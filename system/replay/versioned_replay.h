@@ -83,8 +83,8 @@ class VersionedReplayTransaction {
     if (row == nullptr) return Outcome::kNotFound;
     const Outcome writable = MakeOwn(table, *row);
     if (writable != Outcome::kOk) return writable;
-    NoUndo no_undo;
-    TupleWriter<NoUndo> tuple(table.tuple(row), no_undo);
+    NoSink sink;
+    TupleWriter<NoSink> tuple(table.tuple(row), sink);
     change(tuple);
     return Outcome::kOk;
   }
@@ -140,9 +140,6 @@ class VersionedReplayTransaction {
   }
 
  private:
-  struct NoUndo {
-    void BeforeChange(std::byte*, size_t) const {}
-  };
   struct Deleted {
     Table* table;
     Row* row;

@@ -17,7 +17,7 @@ constexpr uint64_t kRowsPerPartition = 512;
 constexpr uint64_t kExtentsPerPartition = 4;
 
 uint64_t PartitionsFor(const Schema& schema, size_t extent_bytes) {
-  const uint64_t slots = extent_bytes / heap_format::SlotBytes(schema.tuple_bytes);
+  const uint64_t slots = heap_format::SlotsIn(extent_bytes, schema.tuple_bytes);
   return std::max<uint64_t>(1, schema.expected_rows / std::max(kRowsPerPartition, kExtentsPerPartition * slots));
 }
 
@@ -36,7 +36,7 @@ size_t BytesFor(const Database& database, size_t extent_bytes) {
   size_t extents = 0;
   for (uint16_t i = 0; i < database.table_count(); ++i) {
     const Schema& schema = database.table(TableId(i)).schema();
-    const size_t slots = extent_bytes / heap_format::SlotBytes(schema.tuple_bytes);
+    const size_t slots = heap_format::SlotsIn(extent_bytes, schema.tuple_bytes);
     const size_t partitions = PartitionsFor(schema, extent_bytes);
     const size_t rows = (schema.expected_rows + partitions - 1) / partitions;
     extents += partitions * ((rows + rows / 5 + slots - 1) / slots + 1);

@@ -143,19 +143,7 @@ TEST_F(HeapLockingTest, ASupersededVersionIsKeptUntilItsSuccessorIsDurable) {
   EXPECT_EQ(h_.ValueOf(2), 77u);
 }
 
-TEST_F(HeapLockingTest, ATombstoneIsKeptUntilItsDeleteIsDurable) {
-  h_.log().SetDurableUntil(Timestamp(1));
-  h_.Run(0, [&](TestContext& ctx) {
-    EXPECT_EQ(Insert(ctx, 9, 5), Outcome::kOk);
-    return ctx.Delete(h_.table(), 9);
-  });
-  h_.Sweep(0);
-  ASSERT_NE(h_.table().Find(9), nullptr);
-  EXPECT_EQ(VersionsOf(9).slots.load(), 1u);
-  h_.log().SetDurableUntil(Timestamp(1000));
-  h_.Sweep(0);
-  EXPECT_EQ(h_.table().Find(9), nullptr);
-}
+TEST_F(HeapLockingTest, ATombstoneIsKeptUntilItsDeleteIsDurable) { TestThatATombstoneIsKeptUntilItsDeleteIsDurable(); }
 
 TEST_F(HeapLockingTest, ATombstoneIsFreedBehindTheVersionsThatItHides) {
   ASSERT_TRUE(h_.Delete(0, 2).wrote);

@@ -38,6 +38,22 @@ class HeapTest : public ::testing::Test {
     return h_.heap().used_bytes() / bytes - h_.table().versions()->free_slots();
   }
 
+  // A tombstone that hides nothing is freed, and its row unlinked, once its delete is durable.
+  void TestThatATombstoneIsKeptUntilItsDeleteIsDurable() {
+    h_.log().SetDurableUntil(Timestamp(1));
+    h_.Run(0, [&](TestContext& ctx) {
+      const Tuple tuple{9, {}};
+      EXPECT_EQ(ctx.Insert(h_.table(), 9, std::as_bytes(std::span(&tuple, 1))), Outcome::kOk);
+      return ctx.Delete(h_.table(), 9);
+    });
+    h_.Sweep(0);
+    ASSERT_NE(h_.table().Find(9), nullptr);
+    EXPECT_EQ(VersionsOf(9).slots.load(), 1u);
+    h_.log().SetDurableUntil(Timestamp(1000));
+    h_.Sweep(0);
+    EXPECT_EQ(h_.table().Find(9), nullptr);
+  }
+
   Engine h_{EngineOptions{.heap_bytes = 1 << 20}};
 
  private:

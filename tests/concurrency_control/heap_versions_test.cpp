@@ -108,21 +108,7 @@ TEST_F(HeapVersionsTest, ATombstoneWaitsForTheVersionsThatItHides) {
   EXPECT_NE(tombstone->begin.load(), 0u);
 }
 
-TEST_F(HeapVersionsTest, ATombstoneIsKeptUntilItsDeleteIsDurable) {
-  h_.log().SetDurableUntil(Timestamp(1));
-  // It hides nothing.
-  h_.Run(0, [&](TestContext& ctx) {
-    const Tuple tuple{9, {}};
-    EXPECT_EQ(ctx.Insert(h_.table(), 9, std::as_bytes(std::span(&tuple, 1))), Outcome::kOk);
-    return ctx.Delete(h_.table(), 9);
-  });
-  h_.Sweep(0);
-  ASSERT_NE(h_.table().Find(9), nullptr);
-  EXPECT_EQ(VersionsOf(9).slots.load(), 1u);
-  h_.log().SetDurableUntil(Timestamp(1000));
-  h_.Sweep(0);
-  EXPECT_EQ(h_.table().Find(9), nullptr);
-}
+TEST_F(HeapVersionsTest, ATombstoneIsKeptUntilItsDeleteIsDurable) { TestThatATombstoneIsKeptUntilItsDeleteIsDurable(); }
 
 TEST_F(HeapVersionsTest, TheZeroOfAFreedSlotIsDrained) {
   HeapSlot* const old = VersionsOf(2).newest.load();
@@ -136,7 +122,6 @@ TEST_F(HeapVersionsTest, TheZeroOfAFreedSlotIsDrained) {
   EXPECT_EQ(DurableBegin(old), 0u);
 }
 
-// Every second writer of the memory streams.
 TEST_F(HeapVersionsTest, WhereDrainsAreSlowManyZerosShareOne) {
   h_.files().drains_are_slow = true;
   ASSERT_TRUE(h_.Delete(0, 2).wrote);
@@ -153,6 +138,7 @@ TEST_F(HeapVersionsTest, WhereDrainsAreSlowManyZerosShareOne) {
   EXPECT_EQ(h_.table().Find(2), nullptr);
 }
 
+// Every second writer of the memory streams.
 TEST_F(HeapVersionsTest, WhatWasStreamedIsDurableWhenItIsInstalled) {
   for (const uint32_t worker : {0, 1, 2, 3}) {
     ASSERT_TRUE(h_.Write(worker, 2, 70 + worker).wrote);

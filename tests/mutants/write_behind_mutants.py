@@ -311,10 +311,10 @@ LOCKING_MUTANTS = [
                                "      return RetireResult::kNotYet;\n    }", "")], NO_WAIT_CELLS,
            test="HeapLockingTest.ATombstoneIsFreedBehindTheVersionsThatItHides"),
     Mutant("wbl_locking_changes_in_place", "an update under two-phase locking changes the version that counts",
-           [raw(CHANGES, "    TupleWriter<Unwatched> tuple(copies_.At(access.copy), changes);\n",
-                "    TupleWriter<Unwatched> tuple({on} && access.present ? NewestOf(table, access.row)->tuple()\n"
+           [raw(CHANGES, "    TupleWriter<NoSink> tuple(copies_.At(access.copy), sink);\n",
+                "    TupleWriter<NoSink> tuple({on} && access.present ? NewestOf(table, access.row)->tuple()\n"
                 "                                                       : copies_.At(access.copy),\n"
-                "                                 changes);\n")], NO_WAIT_CELLS,
+                "                                 sink);\n")], NO_WAIT_CELLS,
            test="HeapLockingTest.ATransactionReadsWhatItHasWrittenAndAnAbortLeavesNothingOfIt"),
 ]
 
