@@ -5,7 +5,8 @@
 # make log_dump           ./log_dump, which prints and checks a log
 # make micro              every benchmarks/micro/NAME.cpp as build/micro/NAME
 # make tests              build/all_tests; SANITIZE=thread and SANITIZE=address: build/VARIANT/all_tests;
-#                         TESTS='FOLDER FILE ...': those alone, and PAIRS='...': with these pairs
+#                         TESTS='FOLDER FILE ...': those alone, and PAIRS='...': with these pairs, or all of them
+#                         with LOCK_TABLES='CONTROL ...': those of them that lock in a table too
 # make fuzz               build/fuzz/NAME, a libFuzzer target for each tests/fuzz/NAME_fuzz.cpp (needs clang)
 # make torture            build/simulation/torture: the engine with threads as fibres, on disks that crash
 # make mutant_tests       build/mutants/all_tests: the tests that mutants name; DBX_MUTANT=NAME runs them under one
@@ -91,7 +92,7 @@ LINK = $(CXX) -pthread $(LDFLAGS) -o $@ $(filter %.o %.a,$^) -Wl,--as-needed $(L
 # Switches of config.h that this command line sets: -DNAME=value for the files that read config.h.
 SWITCHES := $(shell sed -n 's/^\#ifndef *\([A-Z_0-9]*\).*/\1/p' config.h)
 OVERRIDES := $(strip $(foreach s,$(SWITCHES),$(if $(filter command line,$(origin $(s))),'-D$(s)=$($(s))')))
-KNOWN_VARIABLES := CXX PYTHON FUZZ_CXX CXXFLAGS LDFLAGS SANITIZE PAIRS TESTS CHECK_TOOLS $(SWITCHES)
+KNOWN_VARIABLES := CXX PYTHON FUZZ_CXX CXXFLAGS LDFLAGS SANITIZE PAIRS LOCK_TABLES TESTS CHECK_TOOLS $(SWITCHES)
 $(foreach v,$(MAKEOVERRIDES),$(if $(findstring =,$(v)),$(if $(filter $(firstword $(subst =, ,$(v))),$(KNOWN_VARIABLES)),,\
   $(warning $(v) has no effect: config.h has no such switch))))
 
@@ -121,7 +122,9 @@ ARCHIVE := $(BUILD)/libdbx.a
 controls = $(shell \
   sed -n 's/^ *{CcAlg::k[A-Za-z0-9]*, "\([A-Z0-9_]*\)", $(1), $(2)[,}].*/\1/p' concurrency_control/controls.h)
 LOCKING := $(call controls,true,[a-z]*)
-with_tables = $(foreach c,$(1),$(c):0 $(if $(filter $(c),$(LOCKING)),$(c):1))
+# Those that are built with their locks in a table too.
+LOCK_TABLES ?= $(LOCKING)
+with_tables = $(foreach c,$(1),$(c):0 $(if $(filter $(c),$(LOCK_TABLES)),$(c):1))
 CONCURRENCY_CONTROLS := $(call with_tables,$(call controls,[a-z]*,true))
 WITH_DATA_ONLY := $(call with_tables,$(call controls,[a-z]*,false))
 LOGS := LOG_NO:LOG_DATA LOG_SERIAL:LOG_DATA LOG_SERIAL:LOG_COMMAND LOG_TAURUS:LOG_DATA LOG_TAURUS:LOG_COMMAND \
@@ -231,10 +234,13 @@ $(ARCHIVE): $(LIBRARY_OBJECTS) $(BUILD)/library.stamp
 
 # ---- Objects ---------------------------------------------------------------------------------------------
 
-# Headers that nearly every file includes are compiled before the rest: the product's, and the tests' with theirs.
+# Headers that nearly every file includes are compiled before the rest: the product's, the tests' with theirs, and
+# those of all pairs.
 PRELUDE := $(BUILD)/base/prelude.h
 TEST_PRELUDE := $(BUILD)/tests/prelude.h
+PAIR_PRELUDE := $(BUILD)/system/pairs/prelude.h
 COMPILE = $(CXX) $(CXXFLAGS_ALL) -include $(PRELUDE) -MMD -MP -c -o $@
+COMPILE_PAIR = $(CXX) $(CXXFLAGS_ALL) -include $(PAIR_PRELUDE) -MMD -MP -c -o $@
 COMPILE_TEST = $(CXX) $(CXXFLAGS_ALL) $(CXXFLAGS_TEST) -include $(TEST_PRELUDE) -MMD -MP -c -o $@
 
 $(PRELUDE).gch: base/prelude.h $(BUILD)/flags.stamp | $(BUILD)/prerequisites.ok
@@ -243,6 +249,9 @@ $(PRELUDE).gch: base/prelude.h $(BUILD)/flags.stamp | $(BUILD)/prerequisites.ok
 $(TEST_PRELUDE).gch: tests/prelude.h base/prelude.h $(BUILD)/flags.stamp | $(BUILD)/prerequisites.ok
 	@mkdir -p $(@D) && { [ -s $(@:.gch=) ] || echo '#include "$<"' > $(@:.gch=); }
 	$(CXX) $(CXXFLAGS_ALL) $(CXXFLAGS_TEST) -x c++-header -o $@ $(@:.gch=)
+$(PAIR_PRELUDE).gch: system/pairs/prelude.h $(BUILD)/flags.stamp | $(BUILD)/prerequisites.ok
+	@mkdir -p $(@D) && { [ -s $(@:.gch=) ] || echo '#include "$<"' > $(@:.gch=); }
+	$(CXX) $(CXXFLAGS_ALL) -MMD -MP -MF $(@:.h.gch=.d) -MT $@ -x c++-header -o $@ $(@:.gch=)
 
 ifneq ($(filter simulation mutants,$(VARIANT)),)
 # The engine's sources are a copy with faults that can be switched on; what did not change is not written anew.
@@ -277,12 +286,12 @@ $(patsubst %,$(BUILD)/system/command_line/%.o,parse_options output backup_record
 pair_part = $(word $(1),$(subst -, ,$*))
 PAIR_DEFINITIONS = -DCC_ALG=$(call pair_part,1) -DUSE_LOCKTABLE=$(call pair_part,2) \
   -DLOG_ALGORITHM=$(call pair_part,3) -DLOG_TYPE=$(call pair_part,4)
-$(BUILD)/pairs/%.o: $(PAIR_SOURCE) $(PRELUDE).gch $(BUILD)/flags.stamp | $(BUILD)/prerequisites.ok
+$(BUILD)/pairs/%.o: $(PAIR_SOURCE) $(PAIR_PRELUDE).gch $(BUILD)/flags.stamp | $(BUILD)/prerequisites.ok
 	@mkdir -p $(@D)
-	$(COMPILE) $(PAIR_DEFINITIONS) $<
-$(BUILD)/timed/%.o: $(PAIR_SOURCE) $(PRELUDE).gch $(BUILD)/flags.stamp | $(BUILD)/prerequisites.ok
+	$(COMPILE_PAIR) $(PAIR_DEFINITIONS) $<
+$(BUILD)/timed/%.o: $(PAIR_SOURCE) $(PAIR_PRELUDE).gch $(BUILD)/flags.stamp | $(BUILD)/prerequisites.ok
 	@mkdir -p $(@D)
-	$(COMPILE) $(PAIR_DEFINITIONS) -DTIME_PARTS=1 $<
+	$(COMPILE_PAIR) $(PAIR_DEFINITIONS) -DTIME_PARTS=1 $<
 
 # What a result says about its binary. Written anew only when it differs, so a commit recompiles this file alone.
 # Under -n too, or all that depends on it would be in the plan.

@@ -12,6 +12,9 @@
 
 namespace dbx {
 
+// What a record holds: the rows that its transaction wrote, or the call of its procedure.
+enum class LogType { kData, kCommand };
+
 struct SchemeInfo {
   format::Scheme scheme;
   std::string_view name;    // as in config.h: LOG_TAURUS

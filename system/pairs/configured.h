@@ -35,8 +35,6 @@
 
 namespace dbx {
 
-enum class LogType { kData, kCommand };
-
 // Once undefined, the names are words again, and are looked up in the lists of concurrency_control/controls.h,
 // logging/schemes.h and logging/central_methods.h. A name that stays defined is its number, and in no list.
 #undef NO_WAIT

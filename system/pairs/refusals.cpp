@@ -2,9 +2,10 @@
 // refused, and --list a pair's isolation levels. No pair is instantiated for that: traits are enough.
 #include <utility>
 
-#include "system/pairs/configured_pair.h"
+#include "system/pairs/control_types.h"
 #include "system/pairs/registry.h"
 #include "system/pairs/rules.h"
+#include "system/pairs/scheme_types.h"
 
 namespace dbx {
 namespace {

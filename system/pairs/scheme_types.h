@@ -2,7 +2,7 @@
 // here, and the #undef of its macro in configured.h; properties of a scheme that do not need its class are in
 // logging/schemes.h.
 //
-// Read by configured_pair.h, which pairs the run sides with concurrency controls, and by recovery_run.cpp, which
+// Read by control_types.h, which pairs the run sides with concurrency controls, and by recovery_run.cpp, which
 // compiles the recovery sides once, without any; the price of one list is that a changed run side recompiles them,
 // once. Nothing else in system/ names a scheme (tests/lint/scheme_names.py).
 #pragma once

@@ -47,9 +47,13 @@ fuzz: $(FUZZ_TARGETS:%=build/fuzz/%)
 fuzz-corpus: build/fuzz/make_corpus
 	$< tests/fuzz/corpus
 
-build/fuzz/objects/%.o: %.cpp build/fuzz/flags.stamp | $(BUILD)/prerequisites.ok
+FUZZ_PRELUDE := build/fuzz/objects/base/prelude.h
+$(FUZZ_PRELUDE).gch: base/prelude.h build/fuzz/flags.stamp | $(BUILD)/prerequisites.ok
+	@mkdir -p $(@D) && { [ -s $(@:.gch=) ] || echo '#include "$<"' > $(@:.gch=); }
+	$(FUZZ_CXX) $(FUZZ_FLAGS) -x c++-header -o $@ $(@:.gch=)
+build/fuzz/objects/%.o: %.cpp $(FUZZ_PRELUDE).gch build/fuzz/flags.stamp | $(BUILD)/prerequisites.ok
 	@mkdir -p $(@D)
-	$(FUZZ_CXX) $(FUZZ_FLAGS) -MMD -MP -c -o $@ $<
+	$(FUZZ_CXX) $(FUZZ_FLAGS) -include $(FUZZ_PRELUDE) -MMD -MP -c -o $@ $<
 build/fuzz/make_corpus: build/fuzz/objects/tests/fuzz/make_corpus.o $(call fuzz_objects,make_corpus)
 	$(FUZZ_LINK)
 .SECONDEXPANSION:

@@ -11,6 +11,8 @@ from typing import Callable
 
 from support import REPOSITORY
 
+RELEASE = os.path.join("build", "release")
+
 
 def copy_tree(to: str) -> None:
     listed = subprocess.run(["git", "-C", REPOSITORY, "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
@@ -53,6 +55,13 @@ def scratch_copy(add_cleanup: Callable) -> str:
     tree = os.path.join(folder.name, "tree")
     copy_tree(tree)
     return tree
+
+
+def copy_objects(to: str) -> None:
+    """What `make` has compiled here, so that the copy compiles only what differs. Without the pairs, which differ."""
+    if os.path.isdir(os.path.join(REPOSITORY, RELEASE)):
+        shutil.copytree(os.path.join(REPOSITORY, RELEASE), os.path.join(to, RELEASE),
+                        ignore=shutil.ignore_patterns("pairs", "timed", "*.a"))
 
 
 def need_git() -> None:

@@ -14,7 +14,7 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import tutorial
-from scratch_tree import scratch_copy
+from scratch_tree import copy_objects, scratch_copy
 from support import REPOSITORY
 
 COMMAND_SECONDS_MAX = 900
@@ -53,6 +53,7 @@ class TutorialCheck(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.tree = scratch_copy(cls.addClassCleanup)
+        copy_objects(cls.tree)
         # The tutorial's own copy is a work tree, in which it can see and take back changes.
         for command in (["init", "-q"], ["add", "-A"]):
             subprocess.run(["git", *command], cwd=cls.tree, check=True, capture_output=True)
