@@ -50,6 +50,10 @@ constexpr bool HasOneLog(std::string_view name) {
   const SchemeInfo* const info = SchemeWithName(name);
   return info != nullptr && info->one_log;
 }
+constexpr bool HasFiles(std::string_view name) {
+  const SchemeInfo* const info = SchemeWithName(name);
+  return info == nullptr || info->scheme != format::Scheme::kNone;
+}
 constexpr bool NeedsPages(std::string_view name) {
   const SchemeInfo* const info = SchemeWithName(name);
   return info != nullptr && info->needs_pages;

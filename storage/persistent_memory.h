@@ -68,6 +68,9 @@ struct PersistentMapping {
   // Stores stay in this process, and nothing is durable: the file is not changed.
   bool copy_on_write = false;
   FlushInstruction flush = FlushInstruction::kAuto;
+  // What was drained is what transactions are acknowledged by: a synchronous replica has it before a Drain returns
+  // (logging/replication/replicated_file_system.h).
+  bool commits = false;
 };
 
 }  // namespace dbx

@@ -27,6 +27,7 @@
 #include "system/result.h"
 #include "system/runs/file_header.h"
 #include "system/runs/log_files.h"
+#include "system/runs/replication.h"
 
 namespace dbx {
 namespace {
@@ -96,7 +97,7 @@ void Report(const Options& options, const std::string& record) {
   if (!RecordPassed(record)) throw Error(ExitStatus::kInternal, "the TEST workload failed");
 }
 
-// Ended before the measured interval: nothing to report, and PASS would be wrong.
+// Ended before there was anything to report, and PASS would be wrong.
 struct Interrupted {};
 
 void ThrowIfNothingWasMeasured(const RunResult& result) {
@@ -119,7 +120,8 @@ void RunOrRecover(Options& options) {
     Report(options, RecoveryRecord(options, result, ReadEnvironment()));
   } else {
     InstallStopHandlers();
-    const RunResult result = engine->Run(options, logs.storage());
+    RunResult result = engine->Run(options, logs.storage());
+    result.replication = logs.EndReplication();
     ThrowIfNothingWasMeasured(result);
     Report(options, RunRecord(options, result, ReadEnvironment()));
   }
@@ -130,7 +132,12 @@ int Main(int argc, char** argv) {
   std::vector<std::string> warnings;
   Options options = ParseOptions(argc, argv, warnings);
   for (const std::string& warning : warnings) std::fprintf(stderr, "warning: %s\n", warning.c_str());
-  if (!AnswerQuestion(options)) RunOrRecover(options);
+  if (AnswerQuestion(options)) return static_cast<int>(ExitStatus::kOk);
+  if (options.replica.empty()) {
+    RunOrRecover(options);
+  } else if (!KeepReplica(options)) {
+    throw Interrupted();
+  }
   return static_cast<int>(ExitStatus::kOk);
 }
 
@@ -150,7 +157,7 @@ int main(int argc, char** argv) {
   } catch (const dbx::Error& e) {
     return Fail(e.status(), e.what());
   } catch (const dbx::Interrupted&) {
-    std::fprintf(stderr, "error: interrupted before the measured interval; nothing was measured\n");
+    std::fprintf(stderr, "error: interrupted before there was a result\n");
     return kStatusOfSignal + dbx::StopSignal();
   } catch (const std::bad_alloc&) {
     return Fail(ExitStatus::kNoSpace, "out of memory");

@@ -94,7 +94,17 @@ struct HeapResult {
   double ready_seconds = 0, first_acknowledged_seconds = 0, adopted_seconds = 0;
 };
 
+// Of a run with a replica.
+struct ReplicationResult {
+  bool synchronous = false;
+  uint64_t frames = 0, bytes = 0;  // that were sent
+  uint64_t round_trip_ns = 0;      // of the emulated link; 0: as it is
+  uint64_t bytes_per_second = 0;   // the same
+  std::string lost;                // why the run ended without its replica; "": it did not
+};
+
 struct RunResult {
+  std::optional<ReplicationResult> replication;
   std::optional<HeapResult> heap;
   AncestryResult before;
   double recovery_seconds = 0;    // --continue: from opening the old runs to the commit of the new one

@@ -13,6 +13,7 @@ namespace dbx {
 struct HeapOptions {
   PersistentMemory* heap = nullptr;  // both outlive the log
   GapLog* gaps = nullptr;            // its newest record is the first one of this life
+  bool commits_are_slow = false;     // a group takes as long as a write of a disk, or an answer of a replica
   uint32_t workers = 0;
   uint64_t flush_interval_us = 0;  // from one group commit to the next, if a transaction waits for it
   // Adopts one partition more (storage/heap/adoption.h), or another worker adopts the last ones. False: all are

@@ -64,7 +64,7 @@ class WriteBehindLog : public LogDefaults {
       : options_(options),
         commits_(std::make_unique<GroupCommit>(*options.heap, *options.gaps, clock_.value, options.workers)) {
     clock_.value.store(options.gaps->newest()->c_p);
-    if (options.heap->drains_are_slow()) thread_ = std::make_unique<CommitThread>(*commits_, options.flush_interval_us);
+    if (options.commits_are_slow) thread_ = std::make_unique<CommitThread>(*commits_, options.flush_interval_us);
   }
 
   void InitWorker(TxnState& state, WorkerId worker) {

@@ -100,6 +100,13 @@ struct Options {
   std::string log_device = "real";  // or the device that each log directory emulates (parse_device.h)
   uint64_t device_ceiling = 0;      // bytes per second that the log devices can take; 0: not known
 
+  // Replication.
+  std::string replica;                    // [HOST:]PORT: keep a copy of the run that connects here, and run nothing
+  std::string replicate_to;               // HOST:PORT of such a replica
+  std::string replication = "SYNC";       // SYNC, ASYNC: does an acknowledgement wait for the replica?
+  uint64_t replica_round_trip_ns = 0;     // of an emulated link; 0: as it is
+  uint64_t replica_bytes_per_second = 0;  // the same
+
   // Recovery.
   bool log_recover = false;     // -Lr1
   std::optional<uint32_t> run;  // --run N; without it the newest

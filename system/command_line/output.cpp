@@ -12,6 +12,7 @@
 #include "system/command_line/heap_record.h"
 #include "system/command_line/json_values.h"
 #include "system/command_line/parse_options.h"
+#include "system/command_line/replication_record.h"
 
 namespace dbx {
 namespace {
@@ -258,6 +259,7 @@ Json RunMetrics(const Options& options, const RunResult& r, const WorkerTotals& 
   m["central_log"] = CentralLogJson(r.central_log);
   m["checkpoints"] = CheckpointsJson(r.checkpoints);
   m["heap"] = HeapJson(r.heap);
+  m["replication"] = ReplicationJson(r.replication);
   m["deadlocks"] = DeadlocksJson(r.deadlocks);
   m["latency_us"] = LatencyJson(r.latency);
   m["commit_parts_us"] = CommitPartsJson(r.commit_parts);
@@ -490,7 +492,7 @@ std::string RunSummary(const Json& record) {
          fmt::format("Throughput: {:.2f}\n", Number(record.at("metrics"), "throughput_acknowledged")) +
          RunLine(record) + MixLine(record) + CommitPartsLine(record.at("metrics")) +
          TimeSharesLine(record.at("metrics")) + CentralLogLine(record.at("metrics")) +
-         CheckpointsLine(record.at("metrics")) + HeapLine(record.at("metrics"));
+         CheckpointsLine(record.at("metrics")) + HeapLine(record.at("metrics")) + ReplicationLine(record.at("metrics"));
 }
 
 // One line for a recovery that began over a checkpoint of rows of the run itself.

@@ -17,6 +17,7 @@
 #include "logging/format.h"
 #include "logging/schemes.h"
 #include "system/command_line/environment.h"
+#include "system/command_line/parse_replication.h"
 #include "system/command_line/parse_value.h"
 #include "system/command_line/switches.h"
 #include "system/pairs/configured.h"
@@ -352,6 +353,7 @@ void CompleteOptions(Options& options, Warnings& warnings) {
     CheckScans(options);
   }
   CheckMode(given, options);
+  if (const std::string mistake = ReplicationMistake(options); !mistake.empty()) Usage(mistake);
   WarnOfIgnored(given, options, warnings);
 }
 

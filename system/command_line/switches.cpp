@@ -46,6 +46,7 @@ constexpr std::array kIsolationNotBuilt = {Names("REPEATABLE_READ"), Names("READ
 constexpr std::array kDiffImages = {Names("SLOT"), Names("RUNS")};
 constexpr std::array kSimd = {Names("auto"), Names("scalar"), Names("avx2"), Names("avx512")};
 constexpr std::array kIoEngines = {Names("auto"), Names("uring"), Names("pwrite")};
+constexpr std::array kReplication = {Names("SYNC"), Names("ASYNC")};
 constexpr std::array kRecoverSerial = {Names("auto"), Names("always"), Names("never")};
 
 constexpr double kNoLimit = 9007199254740992.0;  // 2^53: every whole number up to it is a double too
@@ -240,6 +241,16 @@ constexpr Switch kSwitches[] = {
         "what each log directory behaves as: real; nvme ssd hdd disk29 pm, with :FACTOR; bandwidth=,flush=,seek=,"
         "depth=; channel=, which all of them share")),
     Bytes("DEVICE_CEILING", "", &O::device_ceiling, 0, kMostBytes, "what the log devices take per second; 0: unknown"),
+    // Replication.
+    Text("REPLICATE_TO", "", &O::replicate_to, "HOST:PORT", "a replica there keeps a copy of the run's files"),
+    Choice("REPLICATION", &O::replication, kReplication, {},
+           "ASYNC: a transaction is acknowledged before the replica has it"),
+    Duration("REPLICA_ROUND_TRIP", "", &O::replica_round_trip_ns, 1'000, 1, 1e10,
+             "us of the emulated link to the replica, there and back; 0: as it is"),
+    Bytes("REPLICA_BANDWIDTH", "", &O::replica_bytes_per_second, 0, kMostBytes,
+          "per second, of the emulated link to the replica; 0: as it is"),
+    Text("REPLICA", "", &O::replica, "[HOST:]PORT",
+         "no run: keep in --log_dir a copy of the one that connects; 0: any free port"),
     // Recovery.
     Both(Bool("LOG_RECOVER", "Lr", &O::log_recover, "1: recover instead of running")),
     Both(Whole("RUN", "", &O::run, 0, 1e9, "recover or continue run-NNNN; default the newest")),

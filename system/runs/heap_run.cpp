@@ -128,7 +128,7 @@ std::unique_ptr<HeapRun> HeapRun::Create(FileSystem& files, const RunNames& name
                                         std::to_string(bytes_min) + " bytes hold one extent, and each table needs one");
   }
   auto memory = files.MapPersistent(names.heap_path, {.create_bytes = superblock.heap_bytes, .flush = flush});
-  auto gaps = files.MapPersistent(names.gaps_path, {.create_bytes = GapLog::kBytes, .flush = flush});
+  auto gaps = files.MapPersistent(names.gaps_path, {.create_bytes = GapLog::kBytes, .flush = flush, .commits = true});
   std::unique_ptr<HeapRun> run(new HeapRun(database, std::move(memory), std::move(gaps), superblock));
   WriteSuperblock(*run->memory_, superblock);
   run->heap_->BeginLoad();
@@ -188,6 +188,7 @@ HeapOptions HeapRun::OptionsOfLog(uint64_t flush_interval_us) {
   HeapOptions options;
   options.heap = memory_.get();
   options.gaps = gaps_.get();
+  options.commits_are_slow = memory_->drains_are_slow() || gaps_memory_->drains_are_slow();
   options.workers = database_.workers();
   options.flush_interval_us = flush_interval_us;
   if (adoption_ == nullptr) return options;

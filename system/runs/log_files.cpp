@@ -443,9 +443,16 @@ std::vector<LogDirectoryInfo> LogStorage::Describe(const Options& options, const
 FileLogStorage::FileLogStorage(const Options& options) : storage_(FilesFor(options)) {}
 
 FileSystem& FileLogStorage::FilesFor(const Options& options) {
+  FileSystem* files = &files_;
   const std::optional<DeviceProfile> profile = ParseDevice(options.log_device);
-  if (!profile) return files_;
-  return emulated_.emplace(files_, *profile, options.log_dirs);
+  if (profile) files = &emulated_.emplace(files_, *profile, options.log_dirs);
+  if (options.replicate_to.empty()) return *files;
+  return replication_.emplace(*files, options).files();
+}
+
+std::optional<ReplicationResult> FileLogStorage::EndReplication() {
+  if (!replication_) return std::nullopt;
+  return replication_->End();
 }
 
 void CheckContinuable(const OldRun& run, const Options& options) {

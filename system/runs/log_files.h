@@ -25,6 +25,7 @@
 #include "system/runs/file_header.h"
 #include "system/runs/log_directory.h"
 #include "system/runs/old_runs.h"
+#include "system/runs/replication.h"
 #include "system/runs/row_checkpoint_files.h"
 
 namespace dbx {
@@ -123,13 +124,16 @@ class FileLogStorage {
   FileLogStorage& operator=(const FileLogStorage&) = delete;
 
   LogStorage& storage() { return storage_; }
+  // Of a run that has ended; none without a replica. Throws Error (kIo) where the replica does not have it all.
+  std::optional<ReplicationResult> EndReplication();
 
  private:
   FileSystem& FilesFor(const Options& options);
 
   PosixFileSystem files_;
   std::optional<EmulatedFileSystem> emulated_;
-  LogStorage storage_;  // over one of the two
+  std::optional<RunReplication> replication_;
+  LogStorage storage_;  // over the last of them that there is
 };
 
 // That a run with these options can continue `run`: all that decides what a log means must be as in its logs, or no

@@ -1,6 +1,6 @@
 """Faults of write-behind logging: of group commits, of versions and free slots, of a restart.
 
-The numbers are those of the known traps. One has no mutant: 34 (a replica ahead of its primary), which is not built.
+The numbers are those of the known traps; 34, a replica ahead of its primary, is in replication_mutants.py.
 """
 from edits import Mutant, expression, raw, statement
 from sources import (

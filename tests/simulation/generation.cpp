@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <iterator>
 #include <map>
 #include <new>
@@ -9,9 +10,13 @@
 
 #include "base/error.h"
 #include "base/stop.h"
+#include "logging/replication/replica.h"
+#include "logging/replication/replica_stream.h"
+#include "logging/replication/replicated_file_system.h"
 #include "logging/schemes.h"
 #include "system/runs/log_directory.h"
 #include "system/runs/log_files.h"
+#include "tests/logging/replication/pipe.h"
 #include "tests/simulation/allocation.h"
 #include "tests/simulation/free_slots.h"
 #include "tests/simulation/logs_on_disk.h"
@@ -113,6 +118,7 @@ void Generation::Run(const Options& options) {
   PlanFaults();
   PlanTrouble(options);
   PlanFailingNames();
+  PlanReplica();
   try {
     const uint64_t harmless = Simulate(options);
     if (const uint64_t nanos = oracle.longest_wait_nanos(); nanos > kAcknowledgementNanosMax) {
@@ -124,9 +130,9 @@ void Generation::Run(const Options& options) {
     if (FailedAllocations() > 0) throw Violation("I12: a run ended well though it had no memory");
     if (harmless > 0) ++tally_.faults[device_fault_ + ", harmless"];
   } catch (const Error& error) {
-    const bool had_no_memory = FailedAllocations() > 0;
-    if ((files_->failed_count() == 0 && !had_no_memory) || !IsDevices(error)) throw failed(error);
-    ++tally_.faults[had_no_memory ? NameOfNeed() : device_fault_];
+    const bool had_no_memory = FailedAllocations() > 0, is_cut_off = is_cut_off_ && is_synchronous_;
+    if ((files_->failed_count() == 0 && !had_no_memory && !is_cut_off) || !IsDevices(error)) throw failed(error);
+    ++tally_.faults[is_cut_off ? "a replica cut off" : had_no_memory ? NameOfNeed() : device_fault_];
     CutPower(Power::kDurableOnly, "after a device failed, un-synced writes lost");
     if (files_->HasLost()) Kill();
   } catch (const std::bad_alloc& error) {
@@ -159,6 +165,7 @@ uint64_t Generation::Simulate(const Options& options) {
     if (number_ > 1) AfterSteps(random_() % 8000, [this] { TakeCrash(); });
     FailAllocations(no_memory_at_, trouble_() % 4);
     const EndOfNeed end_of_need;
+    if (copy_ != nullptr) return RunWithReplica(options, slow);
     Registry::Global().Create(options)->Run(options, storage);
   };
   bool slots_are_free = true;
@@ -170,8 +177,50 @@ uint64_t Generation::Simulate(const Options& options) {
   if (!slots_are_free && trial_.control == Control::kNone) {
     throw Violation("I1: a slot on a free list is not durably free, and what is written to it may count");
   }
+  if (is_replica_ahead_) throw Violation("I1: a replica has what the run itself might lose");
   CountTrouble(slow);
   return slow.harmless_failures();
+}
+
+// Of half of the new runs with a heap, and of some others.
+void Generation::PlanReplica() {
+  const uint64_t among = HasHeap() ? 2 : 8;
+  if (number_ > 1 || trial_.control != Control::kNone || replica_() % among != 0) return;
+  is_synchronous_ = replica_() % 4 != 0;
+  copy_ = std::make_unique<FaultyFileSystem>();
+  no_memory_at_ = no_memory_from_ = 0;
+}
+
+void Generation::RunWithReplica(const Options& options, SlowFiles& files) {
+  for (const std::string& directory : options.log_dirs) CreateDirectories(*copy_, directory);
+  SlowFiles slow_copy(*copy_, replica_() % 20'000, 16);
+  const auto pipe = std::make_shared<testing::Pipe>();
+  auto [run_end, replica_end] = testing::Pipe::Make(pipe);
+  constexpr uint64_t kNanosOfARun = 3'000'000;
+  const uint64_t cut_after = replica_() % 6 == 0 ? 1 + replica_() % kNanosOfARun : 0;
+  const Thread cutter([&] {
+    if (cut_after == 0) return;
+    host::SleepFor(std::chrono::nanoseconds(cut_after));
+    is_cut_off_ = true;
+    pipe->Cut();
+  });
+  std::string refusal;
+  const std::unique_ptr<ReplicaChannel> channel = std::move(replica_end);
+  const Thread replica([&] {
+    try {
+      Replica(slow_copy, options.log_dirs, *channel).Run();
+    } catch (const std::exception& error) {
+      refusal = error.what();
+    }
+    channel->Close();
+  });
+  ReplicaStream stream(std::move(run_end), "the replica", is_synchronous_, {},
+                       static_cast<uint32_t>(options.log_dirs.size()));
+  ReplicatedFileSystem replicated(files, options.log_dirs, stream);
+  LogStorage storage(replicated);
+  Registry::Global().Create(options)->Run(options, storage);
+  stream.End();
+  if (!refusal.empty()) throw Violation("a replica refused what it was sent: " + refusal);
 }
 
 bool Generation::HasBackup() const {
@@ -360,7 +409,37 @@ void Generation::CountTrouble(const SlowFiles& slow) {
   tally_.faults["a device stalled"] += slow.has_stalled();
 }
 
+// The run's files are lost, and its replica takes over, which may have crashed at that moment. An asynchronous one has
+// promised nothing.
+void Generation::TakeReplica() {
+  const size_t policy = replica_() % std::size(FaultyFileSystem::kCrashes);
+  const FaultyFileSystem::Image image = copy_->CrashImage(FaultyFileSystem::kCrashes[policy], replica_());
+  if (replica_() % 4 == 0) CheckThatReplicaIsNotAhead(image);
+  Keep(std::make_unique<FaultyFileSystem>(image), false,
+       is_synchronous_ ? "a synchronous replica took over" : "an asynchronous replica took over");
+  Crash& crash = crashes_.back();
+  if (!is_synchronous_) crash.acknowledged.clear();
+  crash.has_begun = !crash.acknowledged.empty();
+}
+
+// If the run's host restarts, it goes on from a state that the replica has, or had.
+void Generation::CheckThatReplicaIsNotAhead(const FaultyFileSystem::Image& replica) {
+  if (!has_begun_ || !HasHeap() || files_->failed_count() > 0) return;
+  RecoverableNames theirs;
+  try {
+    theirs = NamesInNewestRun(replica);
+  } catch (const Error&) {
+    return;  // there is nothing that could be
+  }
+  const std::vector<uint64_t> ours = NamesInNewestRun(files_->CrashImage(Power::kDurableOnly)).ended_below;
+  for (size_t i = 0; i < theirs.ended_below.size(); ++i) {
+    if (i < ours.size() && theirs.ended_below[i] <= ours[i]) continue;
+    is_replica_ahead_ = true;
+  }
+}
+
 void Generation::TakeCrash() {
+  if (copy_ != nullptr && replica_() % 2 == 0) return TakeReplica();
   if (random_() % 4 == 0) return Kill();
   const size_t policy = random_() % std::size(FaultyFileSystem::kCrashes);
   CutPower(FaultyFileSystem::kCrashes[policy], kKindNames[policy]);

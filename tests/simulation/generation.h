@@ -35,6 +35,7 @@ class Generation {
         tally_(tally),
         need_(trial.seed * 31 + number),
         memory_(trial.seed ^ (0x4ea9 + number)),
+        replica_(trial.seed ^ (0x5e71ca + number)),
         files_(std::make_unique<FaultyFileSystem>()) {}
   void StartFrom(const Crash& crash) { files_ = crash.files->AfterKill(); }
 
@@ -54,6 +55,8 @@ class Generation {
   void CheckThatDurable(TxnId id);
   void PlanCrashesAtOperations(SlowFiles& files);
   void PlanMemory(const Plan& plan);
+  void PlanReplica();
+  void RunWithReplica(const Options& options, SlowFiles& files);
   void PlanFaults();
   void PlanFailingNames();
   void PlanTrouble(const Options& options);
@@ -63,6 +66,8 @@ class Generation {
   void CountTrouble(const SlowFiles& slow);
 
   void TakeCrash();
+  void TakeReplica();
+  void CheckThatReplicaIsNotAhead(const FaultyFileSystem::Image& replica);
   void CutPower(FaultyFileSystem::Crash policy, const std::string& kind);
   void Kill();
   void Keep(std::unique_ptr<FaultyFileSystem> files, bool was_kill, const std::string& kind);
@@ -75,6 +80,11 @@ class Generation {
   std::mt19937_64 need_;    // decides where memory runs out
   std::mt19937_64 memory_;  // decides what happens to persistent memory
   std::unique_ptr<FaultyFileSystem> files_;
+  std::mt19937_64 replica_;                 // decides whether there is one, and what happens to it
+  std::unique_ptr<FaultyFileSystem> copy_;  // of a replica
+  bool is_synchronous_ = false;             // the replica
+  bool is_cut_off_ = false;                 // the connection to it was cut
+  bool is_replica_ahead_ = false;           // of what is durable here
   std::vector<Crash> crashes_;
   bool copies_rows_ = false;  // it takes row checkpoints
   bool has_begun_ = false;

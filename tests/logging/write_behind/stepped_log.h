@@ -18,11 +18,11 @@ class SteppedLogTest : public ::testing::Test {
   static constexpr uint64_t kHeap = 77;
 
   SteppedLogTest(bool drains_are_slow, uint64_t flush_interval_us) {
-    files_.drains_are_slow = drains_are_slow;
     gaps_.Append(FirstRecordOf(kHeap, kWorkers));
     HeapOptions options;
     options.heap = memory_.get();
     options.gaps = &gaps_;
+    options.commits_are_slow = drains_are_slow;
     options.workers = kWorkers;
     options.flush_interval_us = flush_interval_us;
     log_.emplace(options);

@@ -1,0 +1,33 @@
+// A replica's connection over TCP (models ReplicaChannel), over Boost.Asio.
+//
+// There is neither encryption nor a password: it is for hosts that trust their network. Errors are one line.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "logging/replication/channel.h"
+
+namespace dbx {
+
+// Throws Error (kIo) where none listens at "HOST:PORT".
+std::unique_ptr<ReplicaChannel> ConnectTcp(const std::string& host, uint16_t port);
+
+class TcpListener {
+ public:
+  // Port 0: any that is free. Throws Error (kIo) where the address cannot be had.
+  TcpListener(const std::string& host, uint16_t port);
+  ~TcpListener();
+
+  uint16_t port() const;
+  // The first connection. Null, and a receive of the channel fails, soon after `stopped` is true.
+  std::unique_ptr<ReplicaChannel> Accept(const std::function<bool()>& stopped);
+
+ private:
+  class Acceptor;
+  std::unique_ptr<Acceptor> acceptor_;
+};
+
+}  // namespace dbx
