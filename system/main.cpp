@@ -135,7 +135,7 @@ int Main(int argc, char** argv) {
   if (AnswerQuestion(options)) return static_cast<int>(ExitStatus::kOk);
   if (options.replica.empty()) {
     RunOrRecover(options);
-  } else if (!KeepReplica(options)) {
+  } else if (FileLogStorage logs(options); !KeepReplica(options, logs.storage().files())) {
     throw Interrupted();
   }
   return static_cast<int>(ExitStatus::kOk);

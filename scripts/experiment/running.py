@@ -14,9 +14,11 @@ import json
 import os
 import random
 import shutil
+import subprocess
 import tempfile
 import time
 
+from child import die_with_parent, end
 from experiment import origin, records
 from experiment.planning import Job, Plan
 from progress import Progress
@@ -27,6 +29,7 @@ LOCK_PATH = os.environ.get("DBX_EXPERIMENT_LOCK", "/tmp/dbx1000-durable.lock")
 WORK_PREFIX = "dbx1000-exp-"
 WORK_MARKER = ".deleted-unless-locked"
 LACKING = "error: this processor has no "  # as the engine refuses an instruction (logging/device)
+LISTENS = "replica: listens at "        # as a replica says where
 PROCESSORS = "processors"  # beside a recovery's flags: how many it is confined to
 
 
@@ -172,7 +175,13 @@ class Runner:
             directories = [os.path.join(works[parent], f"d{i}") for i, parent in enumerate(parents)]
             for directory in directories:
                 os.mkdir(directory)
-            rows = self._steps(job, repeat, directories, works[parents[0]])
+            try:
+                place = stack.enter_context(self._replica(job, works[parents[0]]))
+            except OSError as error:
+                row = self._row(job, repeat, "run")
+                row.update(status="failed", why=str(error))
+                return self._failure(records.append(self.rows_path_, row))
+            rows = self._steps(job, repeat, directories, works[parents[0]], place)
         failed = [row for row in rows if row["status"] == "failed"]
         if failed:
             return self._failure(failed[0]) + (f", and {len(failed) - 1} more" if len(failed) > 1 else "")
@@ -182,9 +191,29 @@ class Runner:
         rate = metrics.get("throughput_acknowledged", metrics.get("throughput", 0))
         return f"{rate / 1e3:,.0f} k txn/s"
 
-    def _steps(self, job: Job, repeat: int, directories: list[str], work: str) -> list[dict]:
+    @contextlib.contextmanager
+    def _replica(self, job: Job, work: str):
+        """HOST:PORT of a replica on the same host and device, "" for a job without one. Raises OSError."""
+        if "replication" not in job.flags:
+            yield ""
+            return
+        copies = ",".join(os.path.join(work, f"copy{i}") for i in range(max(1, job.place.directories)))
+        flags = {**self._log_flags(job, [copies]), "replica": 0}
+        child = subprocess.Popen(self._command(job, flags), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                 stderr=subprocess.STDOUT, text=True, start_new_session=True,
+                                 preexec_fn=die_with_parent)
+        try:
+            said = child.stdout.readline().strip()
+            if not said.startswith(LISTENS):
+                raise OSError(f"no replica: {said}")
+            yield said.removeprefix(LISTENS)
+        finally:
+            end(child)
+            child.stdout.close()
+
+    def _steps(self, job: Job, repeat: int, directories: list[str], work: str, replica: str) -> list[dict]:
         """The run's row and one for each recovery: a recovery that fails takes nothing from the others."""
-        rows = [self._step(job, repeat, "run", "", self._run_command(job, directories, repeat), work)]
+        rows = [self._step(job, repeat, "run", "", self._run_command(job, directories, repeat, replica), work)]
         for key, flags in job.recoveries.items():
             if rows[0]["status"] != "ok":
                 rows.append(self._not_started(job, repeat, key, rows[0]))
@@ -205,8 +234,8 @@ class Runner:
                    why="the run failed" if run["status"] == "failed" else run["why"])
         return records.append(self.rows_path_, row)
 
-    def _run_command(self, job: Job, directories: list[str], repeat: int) -> list[str]:
-        flags = {**job.flags, "seed": self.seed_ + repeat}
+    def _run_command(self, job: Job, directories: list[str], repeat: int, replica: str) -> list[str]:
+        flags = {**job.flags, "seed": self.seed_ + repeat, **({"replicate_to": replica} if replica else {})}
         if not job.is_counted:
             flags["seconds"] = job.seconds
         if not job.logs:

@@ -6,7 +6,6 @@
 #include <string>
 
 #include "base/stop.h"
-#include "logging/device/posix_file_system.h"
 #include "logging/replication/replica.h"
 #include "logging/replication/tcp_channel.h"
 #include "system/command_line/parse_replication.h"
@@ -53,9 +52,8 @@ ReplicationResult RunReplication::End() {
   return result_;
 }
 
-bool KeepReplica(const Options& options) {
+bool KeepReplica(const Options& options, FileSystem& files) {
   InstallStopHandlers();
-  PosixFileSystem files;
   for (const std::string& directory : options.log_dirs) CreateDirectories(files, directory);
   const HostAndPort place = ParseHostAndPort(options.replica, kDefaultHost);
   TcpListener listener(place.host, place.port);

@@ -32,6 +32,6 @@ class RunReplication {
 // ./rundb --replica=PORT: keeps, in the log directories of the options, a copy of the run that connects, until it ends
 // or the connection is lost. Prints where it listens, and what it has in the end. False: a signal ended it before.
 // Throws Error as Replica.
-bool KeepReplica(const Options& options);
+bool KeepReplica(const Options& options, FileSystem& files);
 
 }  // namespace dbx

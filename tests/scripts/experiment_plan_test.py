@@ -19,11 +19,12 @@ COLOURS = OKABE_ITO | {"#8a8a8a", "#8c510a", "#6a3d9a"}
 
 
 def config_values(flags):
-    """What config.h has of them, as a figure file would write it; of a plan's own, nothing."""
+    """What config.h has of them, as a figure file would write it; of a plan's own, and of replicas, nothing."""
     with open(os.path.join(spec.REPOSITORY, "config.h"), encoding="utf-8") as file:
         defaults = dict(re.findall(r"^#define (\w+) (.+)$", file.read(), re.MULTILINE))
     values = {}
-    for flag in set(flags) - set(spec.OF_PLANS):
+    of_replicas = {"replication", "replica_round_trip", "replica_bandwidth"}
+    for flag in set(flags) - set(spec.OF_PLANS) - of_replicas:
         value = defaults[{"log": "LOG_ALGORITHM", "cc": "CC_ALG", "flush": "PM_FLUSH"}.get(flag, flag.upper())]
         shifted = re.fullmatch(r"\((\d+) << 10\)", value)
         values[flag] = f"{shifted[1]}K" if shifted else int(value) if value.isdigit() else value
