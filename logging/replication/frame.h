@@ -4,16 +4,17 @@
 //   frame      := header body                    integers in the byte order of the processor
 //   answer     := frame of kind kApplied or kFailed
 //
-// A frame is one operation on a file: what the operation changed was durable at the run before the frame was made.
+// A frame is one operation on a file, which the run's own file system has done before the frame was made: what kWrite,
+// kSync, kSyncDirectory and the three kinds that create a file stand for is durable there.
 // Frames are numbered from 0 on, and are applied in this order; a replica refuses any other number.
 //
 //   kHello            version:u32 log_directories:u32          the first
 //   kMakeDirectory, kSyncDirectory, kRemoveDirectory, kRemove   path
 //   kRename           path 0 path
-//   kCreate           preallocate_bytes:u64 write_zeros:u64 path   `file` is the number of the new file
+//   kCreate           preallocate_bytes:u64 path   `file` is the number of the new file
 //   kCreatePages      path
 //   kMap              create_bytes:u64 path
-//   kWrite            range*      durable at the replica before the next frame is applied; in a file of pages, by kSync
+//   kWrite            range*      durable at the replica before the next frame is applied; of a file of pages, by kSync
 //   kSync
 //   kClose            of `file`
 //   kDiscard          from:u64 to:u64 path

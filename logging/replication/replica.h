@@ -35,13 +35,16 @@ class Replica {
           FlushInstruction flush = FlushInstruction::kAuto)
       : files_(files), directories_(directories), channel_(channel), flush_(flush) {}
 
-  // Until the run has ended or the connection is lost. Throws Error where a frame cannot be applied (kCorrupt,
-  // kMismatch, kNoSpace, kIo), once the run has been told.
+  // Until the run has ended or the connection is lost; without any frame it was no run's. Throws Error where a frame
+  // cannot be applied (kCorrupt, kMismatch, kNoSpace, kIo), once the run has been told.
   Result Run();
+  // The other side has said that it is a run.
+  bool has_begun() const { return result_.frames > 0; }
 
  private:
   struct OpenFile {
     std::unique_ptr<BlockDevice> blocks;  // one of the three
+    uint64_t end = 0;                     // of the blocks that were written
     std::unique_ptr<PageFile> pages;
     std::unique_ptr<PersistentMemory> memory;
     std::unique_ptr<PersistentWriter> writer;  // of the memory
@@ -52,6 +55,7 @@ class Replica {
   void CheckHello(FrameReader reader) const;
   void MakeDirectory(const std::string& path);
   void Create(const FrameHeader& header, FrameReader reader);
+  void Discard(const std::string& path, uint64_t from, uint64_t to);
   void Write(OpenFile& file, FrameReader reader);
   void Answer(FrameKind kind, uint64_t number, const std::string& text);
   OpenFile& FileOf(const FrameHeader& header);

@@ -10,9 +10,14 @@
 namespace dbx {
 
 ReplicaStream::ReplicaStream(std::unique_ptr<ReplicaChannel> channel, std::string place, bool synchronous,
-                             const LinkEmulation& link, uint32_t log_directories)
-    : channel_(std::move(channel)), place_(std::move(place)), synchronous_(synchronous), link_(link) {
-  Put(FrameKind::kHello, 0, /*confirm=*/false, [&](Frame& frame) {
+                             const LinkEmulation& link, uint32_t log_directories,
+                             std::function<void(const std::string&)> on_loss)
+    : channel_(std::move(channel)),
+      place_(std::move(place)),
+      synchronous_(synchronous),
+      link_(link),
+      on_loss_(std::move(on_loss)) {
+  Put(FrameKind::kHello, 0, /*confirm=*/true, [&](Frame& frame) {
     frame.Add(&kReplicationVersion, sizeof kReplicationVersion);
     frame.Add(&log_directories, sizeof log_directories);
   });
@@ -51,9 +56,25 @@ uint64_t ReplicaStream::Put(FrameKind kind, uint32_t file, bool confirm, const s
   return number;
 }
 
+void ReplicaStream::Tell(FrameKind kind, uint32_t file, const std::function<void(Frame&)>& fill) noexcept {
+  try {
+    Put(kind, file, /*confirm=*/false, fill);
+  } catch (const std::exception& e) {
+    Fail(e.what());
+  }
+}
+
 void ReplicaStream::AwaitApplied(uint64_t number) {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return applied_.load(std::memory_order_relaxed) > number || lost_; });
+  const auto is_over = [&] { return applied_.load(std::memory_order_relaxed) > number || lost_; };
+  while (!is_over()) {
+    const uint64_t before = applied_.load(std::memory_order_relaxed);
+    if (changed_.wait_for(lock, std::chrono::seconds(kSilentSeconds), is_over)) break;
+    if (applied_.load(std::memory_order_relaxed) != before) continue;
+    lock.unlock();
+    Fail("it has not answered for " + std::to_string(kSilentSeconds) + " s");
+    lock.lock();
+  }
   if (applied_.load(std::memory_order_relaxed) <= number) ThrowIfLostLocked();
 }
 
@@ -63,7 +84,7 @@ void ReplicaStream::End() {
 
 ReplicaStream::Counts ReplicaStream::counts() const {
   const std::lock_guard lock(mutex_);
-  return {next_number_, sent_bytes_};
+  return {sent_frames_, sent_bytes_};
 }
 
 std::optional<std::string> ReplicaStream::lost() const {
@@ -82,12 +103,13 @@ void ReplicaStream::SendAll() {
         std::unique_lock lock(mutex_);
         changed_.wait(lock, [this] { return !queue_.empty() || stop_ || lost_; });
         if (stop_ || lost_) return;
-        while (!queue_.empty() && bytes.size() < kSendBytesMax) {
+        while (!queue_.empty() && bytes.size() < kSendBytesMax && (bytes.empty() || !has_emulated_link())) {
           const auto sealed = queue_.front().frame.Sealed();
           bytes.insert(bytes.end(), sealed.begin(), sealed.end());
           queued_bytes_ -= queue_.front().frame.body_bytes();
           put_nanos = queue_.front().nanos;
           queue_.pop_front();
+          ++sent_frames_;
         }
         sent_bytes_ += bytes.size();
       }
@@ -101,7 +123,7 @@ void ReplicaStream::SendAll() {
 }
 
 void ReplicaStream::AwaitLink(uint64_t put_nanos, size_t bytes) {
-  if (link_.round_trip_nanos == 0 && link_.bytes_per_second == 0) return;
+  if (!has_emulated_link()) return;
   link_free_nanos_ = std::max(link_free_nanos_, put_nanos);
   if (link_.bytes_per_second != 0) link_free_nanos_ += bytes * 1'000'000'000 / link_.bytes_per_second;
   const uint64_t due = link_free_nanos_ + link_.round_trip_nanos;
@@ -132,14 +154,15 @@ void ReplicaStream::ReceiveAll() {
 void ReplicaStream::Fail(const std::string& why) {
   {
     const std::lock_guard lock(mutex_);
-    // Behind the last frame the replica closes the connection.
-    if (lost_ || (ended_ && applied_.load(std::memory_order_relaxed) == next_number_)) return;
+    // Behind the last frame the replica closes the connection, and this side when it is done.
+    if (lost_ || stop_ || (ended_ && applied_.load(std::memory_order_relaxed) == next_number_)) return;
     lost_ = place_ + " is lost: " + why;
     queue_.clear();
     queued_bytes_ = 0;
   }
   changed_.notify_all();
   channel_->Close();
+  if (on_loss_) on_loss_(place_ + " is lost: " + why);
 }
 
 void ReplicaStream::ThrowIfLost() const {

@@ -6,6 +6,8 @@
 // After a failure, of the connection or of the replica, every call throws the same Error where replication is
 // synchronous; where it is asynchronous the run goes on without a replica, and `lost` says why.
 //
+// A replica that has not answered for kSilentSeconds, while an answer is waited for, is lost.
+//
 // Threads: any, but for End.
 #pragma once
 
@@ -36,10 +38,12 @@ class ReplicaStream {
     uint64_t bytes = 0;
   };
 
+  static constexpr uint64_t kHello = 0;  // the number of the first frame, which is to be confirmed
+
   // `place` is for errors: "the replica at HOST:PORT". The replica has said nothing yet. `log_directories`: as many as
-  // the run has.
+  // the run has. `on_loss` is called once, by any thread, with why a replica is lost.
   ReplicaStream(std::unique_ptr<ReplicaChannel> channel, std::string place, bool synchronous, const LinkEmulation& link,
-                uint32_t log_directories);
+                uint32_t log_directories, std::function<void(const std::string&)> on_loss = nullptr);
   // Breaks the connection, unless it has ended.
   ~ReplicaStream();
   ReplicaStream(const ReplicaStream&) = delete;
@@ -50,7 +54,10 @@ class ReplicaStream {
   // A frame that `fill` completes; `confirm`: an answer will be waited for. Returns its number, or kNotSent where the
   // run goes on without a replica. Throws Error (kIo).
   uint64_t Put(FrameKind kind, uint32_t file, bool confirm, const std::function<void(Frame&)>& fill);
-  // Returns once the replica has applied the frame, which was to be confirmed, and all before it. Throws Error (kIo).
+  // The same of a change that no acknowledgement waits for: a replica that is lost is told by a later call.
+  void Tell(FrameKind kind, uint32_t file, const std::function<void(Frame&)>& fill) noexcept;
+  // Returns once the replica has applied the frame, which was to be confirmed, and all before it, or, where replication
+  // is asynchronous, once it is lost. Throws Error (kIo).
   void AwaitApplied(uint64_t number);
   // Of a synchronous replica that is lost. Throws Error (kIo).
   void ThrowIfLost() const;
@@ -65,6 +72,7 @@ class ReplicaStream {
  private:
   static constexpr size_t kQueuedBytesMax = 64 << 20;
   static constexpr size_t kSendBytesMax = 1 << 20;  // at once, of several frames
+  static constexpr int kSilentSeconds = 120;
 
   struct Queued {
     Frame frame;
@@ -73,7 +81,8 @@ class ReplicaStream {
 
   void SendAll();
   void ReceiveAll();
-  // Waits for the emulated link.
+  bool has_emulated_link() const { return link_.round_trip_nanos != 0 || link_.bytes_per_second != 0; }
+  // Waits for the emulated link, which carries one frame after the other.
   void AwaitLink(uint64_t put_nanos, size_t bytes);
   void Fail(const std::string& why);
   void ThrowIfLostLocked() const;  // with mutex_
@@ -82,13 +91,14 @@ class ReplicaStream {
   const std::string place_;
   const bool synchronous_;
   const LinkEmulation link_;
+  const std::function<void(const std::string&)> on_loss_;
   uint64_t link_free_nanos_ = 0;  // of the thread that sends
   mutable Mutex mutex_;
   ConditionVariable changed_;
   std::deque<Queued> queue_;  // guarded by mutex_, as are all to `stop_`
   size_t queued_bytes_ = 0;
   uint64_t next_number_ = 0;
-  uint64_t sent_bytes_ = 0;
+  uint64_t sent_frames_ = 0, sent_bytes_ = 0;
   std::optional<std::string> lost_;
   bool ended_ = false;  // the last frame has been put
   bool stop_ = false;

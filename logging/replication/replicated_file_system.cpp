@@ -14,11 +14,7 @@ class SentFile {
  public:
   SentFile(ReplicaStream& stream, uint32_t number) : stream_(stream), number_(number) {}
   ~SentFile() {
-    try {
-      stream_.Put(FrameKind::kClose, number_, /*confirm=*/false, [](Frame&) {});
-    } catch (const Error&) {
-      return;  // of a replica that is lost; the next write throws it
-    }
+    stream_.Tell(FrameKind::kClose, number_, [](Frame&) {});
   }
   SentFile(const SentFile&) = delete;
   SentFile& operator=(const SentFile&) = delete;
@@ -38,16 +34,15 @@ class SentFile {
   };
   // As many frames as they need; `confirm`, of the last one, whose number is returned. Empties `ranges`.
   uint64_t PutRanges(std::vector<Range>& ranges, bool confirm) const {
-    uint64_t last = 0;
-    while (!ranges.empty()) {
-      size_t whole = 0;
-      const bool is_last = FitsOne(ranges);
-      last = stream_.Put(FrameKind::kWrite, number_, confirm && is_last, [&](Frame& frame) {
-        while (whole < ranges.size() && AddWhatFits(frame, ranges[whole])) ++whole;
+    uint64_t last = ReplicaStream::kNotSent;
+    for (size_t next = 0; next < ranges.size();) {
+      last = stream_.Put(FrameKind::kWrite, number_, /*confirm=*/false, [&](Frame& frame) {
+        while (next < ranges.size() && AddWhatFits(frame, ranges[next])) ++next;
+        if (confirm && next == ranges.size()) frame.Confirm();
       });
-      if (last == ReplicaStream::kNotSent) whole = ranges.size();
-      ranges.erase(ranges.begin(), ranges.begin() + static_cast<ptrdiff_t>(whole));
+      if (last == ReplicaStream::kNotSent) break;
     }
+    ranges.clear();
     return last;
   }
 
@@ -63,11 +58,6 @@ class SentFile {
     if (bytes > 0) frame.AddRange(range.offset, range.from, bytes);
     range = {range.offset + bytes, range.from + bytes, range.bytes - bytes};
     return range.bytes == 0;
-  }
-  static bool FitsOne(const std::vector<Range>& ranges) {
-    size_t bytes = 0;
-    for (const Range& range : ranges) bytes += kRangeHeaderBytes + range.bytes;
-    return bytes <= kFrameBodyBytesMax;
   }
 
   ReplicaStream& stream_;
@@ -212,18 +202,20 @@ class ReplicatedMemory final : public PersistentMemory {
 }  // namespace
 
 std::string ReplicatedFileSystem::SentPathOf(const std::string& path) const {
+  std::string sent;
+  size_t longest = 0;  // a log directory may lie in another one
   for (size_t i = 0; i < directories_.size(); ++i) {
     const std::string& directory = directories_[i];
-    if (path == directory) return std::to_string(i) + "/";
-    if (path.starts_with(directory) && path[directory.size()] == '/') {
-      return std::to_string(i) + path.substr(directory.size());
-    }
+    const bool lies_in = path == directory || (path.starts_with(directory) && path[directory.size()] == '/');
+    if (!lies_in || directory.size() < longest) continue;
+    longest = directory.size();
+    sent = std::to_string(i) + (path == directory ? "/" : path.substr(directory.size()));
   }
-  return "";
+  return sent;
 }
 
 void ReplicatedFileSystem::PutPath(FrameKind kind, const std::string& path) const {
-  stream_.Put(kind, 0, /*confirm=*/false, [&](Frame& frame) { frame.AddText(SentPathOf(path)); });
+  stream_.Tell(kind, 0, [&](Frame& frame) { frame.AddText(SentPathOf(path)); });
 }
 
 bool ReplicatedFileSystem::MakeDirectory(const std::string& path) {
@@ -247,7 +239,7 @@ void ReplicatedFileSystem::Remove(const std::string& path) {
 void ReplicatedFileSystem::Rename(const std::string& from, const std::string& to) {
   files_.Rename(from, to);
   if (!HasCopy(from)) return;
-  stream_.Put(FrameKind::kRename, 0, /*confirm=*/false, [&](Frame& frame) {
+  stream_.Tell(FrameKind::kRename, 0, [&](Frame& frame) {
     frame.AddText(SentPathOf(from));
     frame.Add("", 1);
     frame.AddText(SentPathOf(to));
@@ -264,7 +256,7 @@ void ReplicatedFileSystem::SyncDirectory(const std::string& path) {
 bool ReplicatedFileSystem::Discard(const std::string& path, uint64_t from, uint64_t to) {
   if (!files_.Discard(path, from, to)) return false;
   if (!HasCopy(path)) return true;
-  stream_.Put(FrameKind::kDiscard, 0, /*confirm=*/false, [&](Frame& frame) {
+  stream_.Tell(FrameKind::kDiscard, 0, [&](Frame& frame) {
     frame.AddNumber(from);
     frame.AddNumber(to);
     frame.AddText(SentPathOf(path));
@@ -275,9 +267,8 @@ bool ReplicatedFileSystem::Discard(const std::string& path, uint64_t from, uint6
 std::unique_ptr<BlockDevice> ReplicatedFileSystem::Create(const std::string& path, const DeviceOptions& options) {
   auto file = files_.Create(path, options);
   if (!HasCopy(path)) return file;
-  stream_.Put(FrameKind::kCreate, next_file_, /*confirm=*/false, [&](Frame& frame) {
+  stream_.Tell(FrameKind::kCreate, next_file_, [&](Frame& frame) {
     frame.AddNumber(options.preallocate_bytes);
-    frame.AddNumber(options.write_zeros ? 1 : 0);
     frame.AddText(SentPathOf(path));
   });
   return std::make_unique<ReplicatedDevice>(std::move(file), stream_, next_file_++);
@@ -286,8 +277,7 @@ std::unique_ptr<BlockDevice> ReplicatedFileSystem::Create(const std::string& pat
 std::unique_ptr<PageFile> ReplicatedFileSystem::CreatePages(const std::string& path, bool durable) {
   auto file = files_.CreatePages(path, durable);
   if (!HasCopy(path)) return file;
-  stream_.Put(FrameKind::kCreatePages, next_file_, /*confirm=*/false,
-              [&](Frame& frame) { frame.AddText(SentPathOf(path)); });
+  stream_.Tell(FrameKind::kCreatePages, next_file_, [&](Frame& frame) { frame.AddText(SentPathOf(path)); });
   return std::make_unique<ReplicatedPages>(std::move(file), stream_, next_file_++);
 }
 
@@ -295,7 +285,7 @@ std::unique_ptr<PersistentMemory> ReplicatedFileSystem::MapPersistent(const std:
                                                                       const PersistentMapping& mapping) {
   auto memory = files_.MapPersistent(path, mapping);
   if (mapping.create_bytes == 0 || !HasCopy(path)) return memory;
-  stream_.Put(FrameKind::kMap, next_file_, /*confirm=*/false, [&](Frame& frame) {
+  stream_.Tell(FrameKind::kMap, next_file_, [&](Frame& frame) {
     frame.AddNumber(mapping.create_bytes);
     frame.AddText(SentPathOf(path));
   });

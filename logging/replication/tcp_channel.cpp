@@ -22,9 +22,8 @@ namespace {
 
 using boost::asio::ip::tcp;
 
-constexpr int kLookMillis = 100;  // from one look at `stopped` to the next
-// After which a host that says nothing at all is taken for dead.
-constexpr int kDeadSeconds = 30;
+constexpr int kLookMillis = 100;   // from one look at `stopped` to the next
+constexpr int kProbeSeconds = 10;  // of a connection that carries nothing, for a host that is dead
 
 [[noreturn]] void Throw(const std::string& what, const boost::system::error_code& error) {
   throw Error(ExitStatus::kIo, what + ": " + error.message());
@@ -34,10 +33,9 @@ constexpr int kDeadSeconds = 30;
 void SetOptions(tcp::socket& socket) {
   socket.set_option(tcp::no_delay(true));
   socket.set_option(boost::asio::socket_base::keep_alive(true));
-  const int fd = socket.native_handle(), millis = kDeadSeconds * 1000, probe_seconds = kDeadSeconds / 3;
-  ::setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &millis, sizeof millis);
-  ::setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &probe_seconds, sizeof probe_seconds);
-  ::setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &probe_seconds, sizeof probe_seconds);
+  const int fd = socket.native_handle(), seconds = kProbeSeconds;
+  ::setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &seconds, sizeof seconds);
+  ::setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &seconds, sizeof seconds);
 }
 
 bool IsReadable(int fd, int millis) {
@@ -77,8 +75,10 @@ class TcpChannel final : public ReplicaChannel {
  private:
   // False: the other side has closed it. Not by the socket object, which another thread may be sending with.
   bool Fill() {
-    while (stopped_ && !IsReadable(socket_.native_handle(), kLookMillis)) {
+    bool is_readable = !stopped_;
+    while (!is_readable) {
       if (stopped_()) throw Error(ExitStatus::kIo, "interrupted");
+      is_readable = IsReadable(socket_.native_handle(), kLookMillis);
     }
     ssize_t got = 0;
     do {
@@ -137,7 +137,8 @@ TcpListener::~TcpListener() = default;
 
 uint16_t TcpListener::port() const { return acceptor_->acceptor.local_endpoint().port(); }
 
-std::unique_ptr<ReplicaChannel> TcpListener::Accept(const std::function<bool()>& stopped) {
+std::unique_ptr<ReplicaChannel> TcpListener::Accept(const std::function<bool()>& stopped,
+                                                    std::function<bool()> stopped_receiving) {
   while (!IsReadable(acceptor_->acceptor.native_handle(), kLookMillis)) {
     if (stopped()) return nullptr;
   }
@@ -145,8 +146,7 @@ std::unique_ptr<ReplicaChannel> TcpListener::Accept(const std::function<bool()>&
   boost::system::error_code error;
   acceptor_->acceptor.accept(socket, error);
   if (error) Throw("cannot accept a connection", error);
-  acceptor_->acceptor.close();
-  return std::make_unique<TcpChannel>(acceptor_->context, std::move(socket), stopped);
+  return std::make_unique<TcpChannel>(acceptor_->context, std::move(socket), std::move(stopped_receiving));
 }
 
 }  // namespace dbx

@@ -22,8 +22,9 @@ class TcpListener {
   ~TcpListener();
 
   uint16_t port() const;
-  // The first connection. Null, and a receive of the channel fails, soon after `stopped` is true.
-  std::unique_ptr<ReplicaChannel> Accept(const std::function<bool()>& stopped);
+  // The next connection. Null soon after `stopped` is true; a receive of the channel fails soon after
+  // `stopped_receiving` is.
+  std::unique_ptr<ReplicaChannel> Accept(const std::function<bool()>& stopped, std::function<bool()> stopped_receiving);
 
  private:
   class Acceptor;

@@ -100,6 +100,7 @@ class Checks(cli_check.Checks):
         yield "FewerDirectories", self._fewer_directories
         yield "NoReplicaForAStranger", self._stranger
         yield "AReplicaThatWaitsIsInterrupted", self._interrupted
+        yield "AReplicaThatWorksIsInterrupted", self._interrupted_at_work
 
     def all(self):
         for group in (self.usage, self.failovers, self.losses):
@@ -252,10 +253,7 @@ class Checks(cli_check.Checks):
         copy = self.fresh("copy")
         expect(rundb([*WBL, f"--log_dir={copy}"], self.root_), 0)
         before = cli_check.snapshot(copy)
-        replica = Replica(copy, self.root_)
-        run, _, _ = self._run(WBL, replica)
-        expect(run.finish(), 4, ["run-0001 is there already"])
-        expect(replica.finish(), 6, ["run-0001 is there already", "--log_dir"])
+        expect(rundb(["--replica=0", f"--log_dir={copy}"], self.root_), 6, ["run-0001 is there already", "--log_dir"])
         if cli_check.snapshot(copy) != before:
             raise Failed("the run that was there has changed")
 
@@ -264,17 +262,27 @@ class Checks(cli_check.Checks):
         directories = f"{self.fresh('one')},{self.fresh('two')}"
         done = rundb([*SCHEMES["TwoLogs"], f"--log_dir={directories}", f"--replicate_to=localhost:{replica.port}"],
                      self.root_)
-        expect(done, 4, ["2 log directories"])
-        expect(replica.finish(), 6, ["2 log directories", "--log_dir"])
+        expect(done, 4, ["2 log directories", "--log_dir"])
+        one = self.fresh("run")
+        expect(rundb([*WBL, f"--log_dir={one}", f"--replicate_to=localhost:{replica.port}"], self.root_), 0)
+        ended = replica.finish()
+        expect(ended, 0)
+        if "notice: " not in ended.stderr or "2 log directories" not in ended.stderr:
+            raise Failed(f"the replica says: {ended.stderr}")
 
     def _stranger(self) -> None:
         copy = self.fresh("copy")
         replica = Replica(copy, self.root_)
         with socket.create_connection(("127.0.0.1", replica.port)) as stranger:
             stranger.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n" * 10)
-            expect(replica.finish(), 3, ["no valid frame"])
+            time.sleep(0.2)
+        socket.create_connection(("127.0.0.1", replica.port)).close()
         if os.listdir(copy):
             raise Failed("a stranger has written files")
+        directory = self.fresh("run")
+        expect(rundb([*WBL, f"--log_dir={directory}", f"--replicate_to=localhost:{replica.port}"], self.root_), 0)
+        expect(replica.finish(), 0)
+        self._recovers(copy, checks="d")
 
     def _interrupted(self) -> None:
         replica = Replica(self.fresh("copy"), self.root_)
@@ -282,6 +290,18 @@ class Checks(cli_check.Checks):
         done = replica.finish()
         if done.returncode != 128 + signal.SIGTERM or "interrupted" not in done.stderr:
             raise Failed(f"exit status {done.returncode}: {done.stderr}")
+
+    def _interrupted_at_work(self) -> None:
+        copy = self.fresh("copy")
+        replica = Replica(copy, self.root_)
+        run, _, acks = self._run(WBL, replica, endless=True)
+        self._wait_for_acks(run, acks)
+        replica.process.send_signal(signal.SIGTERM)
+        done = replica.finish()
+        if done.returncode != 128 + signal.SIGTERM or "a signal ended the replica" not in done.stdout:
+            raise Failed(f"exit status {done.returncode}: {done.stdout}{done.stderr}")
+        expect(run.finish(), 4, ["is lost: "])
+        self._recovers(copy, f"--ack_file={acks}", checks="c")
 
 
 if __name__ == "__main__":

@@ -350,7 +350,7 @@ std::string RangeText(uint64_t offset, uint64_t count, size_t bytes) {
 class RefusedFrameTest : public ReplicaTest, public ::testing::WithParamInterface<Refused> {};
 
 TEST_P(RefusedFrameTest, ChangesNothing) {
-  const std::string size = std::string("\0\x10\0\0\0\0\0\0", 8), none(16, '\0');
+  const std::string size = std::string("\0\x10\0\0\0\0\0\0", 8), none(8, '\0');
   Send(Of(FrameKind::kMakeDirectory, "0/run"));
   Send(Of(FrameKind::kMap, size + "0/run/m", 1));
   Send(Of(FrameKind::kCreate, none + "0/run/b", 2));
@@ -398,6 +398,10 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"BehindTheEnd", FrameKind::kWrite, 1, RangeText(kBlock - 8, 9, 9)},
         Refused{"FarBehind", FrameKind::kWrite, 1, RangeText(~uint64_t{0} - 3, 8, 8)},
         Refused{"ShortRange", FrameKind::kWrite, 1, RangeText(0, 9, 8)},
+        Refused{"Gap", FrameKind::kWrite, 2, RangeText(kBlock, kBlock, kBlock)},
+        Refused{"DiscardOfAPart", FrameKind::kDiscard, 0, RangeText(0, 8, 0) + "0/run/b"},
+        Refused{"DiscardBackwards", FrameKind::kDiscard, 0, RangeText(kBlock, 0, 0) + "0/run/b"},
+        Refused{"DiscardOfOthers", FrameKind::kDiscard, 0, RangeText(0, kBlock, 0) + "0/other/f"},
         Refused{"PartOfABlock", FrameKind::kWrite, 2, RangeText(0, 8, 8)},
         Refused{"OffsetInABlock", FrameKind::kWrite, 3, RangeText(8, kBlock, kBlock)},
         Refused{"UnknownKind", static_cast<FrameKind>(99), 0, ""}, Refused{"Answer", FrameKind::kApplied, 0, ""}),
