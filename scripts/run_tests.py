@@ -31,9 +31,10 @@ GRACE_SECONDS = 5  # to an interrupted phase, whose programs delete their logs
 SHOWN_FAILURES = 3  # of GoogleTest, with what they printed
 LINES_OF_A_FAILURE = 12
 QUICK_FILTER = "-*Slow*"
-# By night alone: the longest models; and crashes of a run that is continued without a checkpoint, with which those of
-# one with a checkpoint begin.
-FILTER_BY_DAY = "-SlowWriteBehindModel*:*ACrashAnywhereLeavesTheOldStateOrTheNewRun*"
+# By night alone: the longest models; crashes of a run that is continued without a checkpoint, with which those of one
+# with a checkpoint begin; and crashes of runs with a lock table, but for those of one control.
+FILTER_BY_DAY = ("-SlowWriteBehindModel*:*ACrashAnywhereLeavesTheOldStateOrTheNewRun*"
+                 ":*CrashTest.*/WAIT_DIE_table_*:*CrashTest.*/DL_DETECT_table_*")
 # ThreadSanitizer sees nothing in one thread: without exhaustive models, oracles and shapes of the indexes, damaged
 # files, and the crashes before each single operation, whose runs are those of the crash tests. Of the log counts one
 # and five will do, the second of which gives each writer two streams and more; of the crash tests those in which a run
