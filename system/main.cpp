@@ -98,12 +98,16 @@ void Report(const Options& options, const std::string& record) {
 }
 
 // Ended before there was anything to report, and PASS would be wrong.
-struct Interrupted {};
+struct Interrupted {
+  const char* what;
+};
 
 void ThrowIfNothingWasMeasured(const RunResult& result) {
   const bool executed =
       std::any_of(result.workers.begin(), result.workers.end(), [](const WorkerStats& w) { return w.executed > 0; });
-  if (result.stop_reason == "signal" && !(result.interval_began && executed)) throw Interrupted();
+  if (result.stop_reason == "signal" && !(result.interval_began && executed)) {
+    throw Interrupted{"before the measured interval; nothing was measured"};
+  }
   if (result.interval_began) return;
   throw Error(ExitStatus::kNoSpace, "the logs reached --log_limit before the measured interval: raise it");
 }
@@ -136,7 +140,7 @@ int Main(int argc, char** argv) {
   if (options.replica.empty()) {
     RunOrRecover(options);
   } else if (FileLogStorage logs(options); !KeepReplica(options, logs.storage().files())) {
-    throw Interrupted();
+    throw Interrupted{"before the run that it copies had ended"};
   }
   return static_cast<int>(ExitStatus::kOk);
 }
@@ -156,8 +160,8 @@ int main(int argc, char** argv) {
     return dbx::Main(argc, argv);
   } catch (const dbx::Error& e) {
     return Fail(e.status(), e.what());
-  } catch (const dbx::Interrupted&) {
-    std::fprintf(stderr, "error: interrupted before there was a result\n");
+  } catch (const dbx::Interrupted& interrupted) {
+    std::fprintf(stderr, "error: interrupted %s\n", interrupted.what);
     return kStatusOfSignal + dbx::StopSignal();
   } catch (const std::bad_alloc&) {
     return Fail(ExitStatus::kNoSpace, "out of memory");
