@@ -120,6 +120,7 @@ class Checks(cli_check.Checks):
             os.unlink(acks)
         if endless:
             flags = [f for f in flags if "max_txns" not in f] + [f"--seconds={SECONDS_OF_A_RUN}"]
+            flags += ["--heap_bytes=256M"] * ("--log=LOG_WBL" in flags)
         run = Started([*flags, f"--log_dir={directory}", f"--ack_file={acks}", f"--replicate_to=localhost:{replica.port}",
                        *more], self.root_)
         return run, directory, acks
@@ -219,7 +220,7 @@ class Checks(cli_check.Checks):
 
     def _asynchronous_replica_dies(self) -> None:
         replica = Replica(self.fresh("copy"), self.root_)
-        run, directory, acks = self._run([*WBL[:-1], "--seconds=3"], replica, "--replication=ASYNC")
+        run, directory, acks = self._run([*WBL[:-1], "--seconds=3", "--heap_bytes=256M"], replica, "--replication=ASYNC")
         self._wait_for_acks(run, acks)
         replica.process.kill()
         replica.finish()
