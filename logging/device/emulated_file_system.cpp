@@ -110,12 +110,6 @@ class EmulatedPageFile final : public PageFile {
   uint64_t before_last_done_nanos_ = 0;
 };
 
-// Is `path` the directory or below it?
-bool LiesIn(const std::string& path, const std::string& directory) {
-  return path.starts_with(directory) &&
-         (path.size() == directory.size() || directory.ends_with('/') || path[directory.size()] == '/');
-}
-
 }  // namespace
 
 EmulatedFileSystem::EmulatedFileSystem(FileSystem& files, const DeviceProfile& profile,

@@ -8,12 +8,13 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
+#include <new>
 #include <utility>
 #include <vector>
 
 #include "base/bytes.h"
 #include "base/check.h"
+#include "logging/device/aligned_buffer.h"
 #include "logging/device/write_fully.h"
 #include "logging/device/write_window.h"
 
@@ -31,16 +32,14 @@ struct IoChoice {
   std::string text;
 };
 
-struct FreeDeleter {
-  void operator()(std::byte* p) const { std::free(p); }
-};
-using AlignedBuffer = std::unique_ptr<std::byte[], FreeDeleter>;
-
 AlignedBuffer ZeroedBuffer(size_t bytes) {
-  auto* p = static_cast<std::byte*>(std::aligned_alloc(kBlockBytes, bytes));
-  if (p == nullptr) throw Error(ExitStatus::kNoSpace, "no memory for an I/O buffer");
-  std::fill_n(p, bytes, std::byte{0});
-  return AlignedBuffer(p);
+  try {
+    AlignedBuffer buffer = AllocateBlocks(bytes);
+    std::fill_n(buffer.get(), bytes, std::byte{0});
+    return buffer;
+  } catch (const std::bad_alloc&) {
+    throw Error(ExitStatus::kNoSpace, "no memory for an I/O buffer");
+  }
 }
 
 void CheckAligned(uint64_t offset, std::span<const std::byte> data) {

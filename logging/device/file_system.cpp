@@ -1,21 +1,10 @@
 #include "logging/device/file_system.h"
 
 #include "base/bytes.h"
-
-#include <cstdlib>
-#include <cstring>
-#include <new>
+#include "logging/device/aligned_buffer.h"
+#include "logging/format.h"
 
 namespace dbx {
-namespace {
-
-constexpr size_t kBlockBytes = 4096;
-
-struct FreeDeleter {
-  void operator()(std::byte* p) const { std::free(p); }
-};
-
-}  // namespace
 
 std::string ParentDirectory(const std::string& path) {
   const size_t slash = path.find_last_of('/');
@@ -39,23 +28,23 @@ void WriteFileAtomically(FileSystem& files, const std::string& path, std::span<c
 }
 
 void WriteTemporaryFile(FileSystem& files, const std::string& path, std::span<const std::byte> bytes) {
-  const size_t padded = RoundUp(bytes.size(), kBlockBytes);
-  // Devices that bypass the page cache need aligned memory.
-  const std::unique_ptr<std::byte, FreeDeleter> block(static_cast<std::byte*>(std::aligned_alloc(kBlockBytes, padded)));
-  if (!block) throw std::bad_alloc();
-  std::memset(block.get(), 0, padded);
-  std::memcpy(block.get(), bytes.data(), bytes.size());
+  const AlignedBuffer blocks = CopyToBlocks(bytes);
   const std::string temporary = TemporaryName(path);
   // A crash may have left one.
   if (files.KindOf(temporary) == FileSystem::Entry::kFile) files.Remove(temporary);
   const auto device = files.Create(temporary, {.engine = IoEngine::kPwrite, .direct = false});
-  device->StartWrite(0, {block.get(), padded});
+  device->StartWrite(0, {blocks.get(), RoundUp(bytes.size(), format::kBlockBytes)});
   device->Complete(true);
 }
 
 void PutTemporaryFileInPlace(FileSystem& files, const std::string& path) {
   files.Rename(TemporaryName(path), path);
   files.SyncDirectory(ParentDirectory(path));
+}
+
+bool LiesIn(const std::string& path, const std::string& directory) {
+  return path.starts_with(directory) &&
+         (path.size() == directory.size() || directory.ends_with('/') || path[directory.size()] == '/');
 }
 
 }  // namespace dbx

@@ -130,4 +130,7 @@ std::string TemporaryName(const std::string& path);
 // The directory that holds `path`: "a/b" for "a/b/c", "." for "c".
 std::string ParentDirectory(const std::string& path);
 
+// Is `path` the directory, or below it?
+bool LiesIn(const std::string& path, const std::string& directory);
+
 }  // namespace dbx

@@ -79,16 +79,13 @@ class Frame {
   void AddRange(uint64_t offset, const std::byte* from, size_t count);
 
   size_t body_bytes() const { return bytes_.size() - sizeof(FrameHeader); }
-  FrameKind kind() const { return header().kind; }
   void Confirm() { header().flags |= FrameHeader::kConfirm; }
   void SetNumber(uint64_t number) { header().number = number; }
-  uint64_t number() const { return header().number; }
   // Complete, with its checksum.
   std::span<const std::byte> Sealed();
 
  private:
   FrameHeader& header() { return *reinterpret_cast<FrameHeader*>(bytes_.data()); }
-  const FrameHeader& header() const { return *reinterpret_cast<const FrameHeader*>(bytes_.data()); }
 
   std::vector<std::byte> bytes_;
 };

@@ -2,18 +2,15 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstdlib>
-#include <cstring>
 #include <utility>
 
-#include "base/bytes.h"
 #include "base/error.h"
 #include "base/racy.h"
+#include "logging/device/aligned_buffer.h"
+#include "logging/format.h"
 
 namespace dbx {
 namespace {
-
-constexpr size_t kBlockBytes = 4096;
 
 [[noreturn]] void Refuse(const std::string& why) { throw Error(ExitStatus::kCorrupt, "the run has sent " + why); }
 
@@ -24,18 +21,6 @@ bool IsName(std::string_view name) {
            c == '.';
   };
   return !name.empty() && name.front() != '.' && std::all_of(name.begin(), name.end(), is_fine);
-}
-
-struct FreeBlocks {
-  void operator()(std::byte* bytes) const { std::free(bytes); }
-};
-// Direct writes need aligned memory.
-std::unique_ptr<std::byte, FreeBlocks> AlignedCopyOf(std::span<const std::byte> bytes) {
-  std::unique_ptr<std::byte, FreeBlocks> copy(
-      static_cast<std::byte*>(std::aligned_alloc(kBlockBytes, RoundUp(bytes.size(), kBlockBytes))));
-  if (copy == nullptr) throw std::bad_alloc();
-  std::memcpy(copy.get(), bytes.data(), bytes.size());
-  return copy;
 }
 
 }  // namespace
@@ -177,7 +162,8 @@ void Replica::Create(const FrameHeader& header, FrameReader reader) {
 
 // A file system that has no room for it may do without.
 void Replica::Discard(const std::string& path, uint64_t from, uint64_t to) {
-  if (from % kBlockBytes != 0 || to % kBlockBytes != 0 || from >= to) Refuse("blocks to free that are not whole");
+  if (from % format::kBlockBytes != 0 || to % format::kBlockBytes != 0 || from >= to)
+    Refuse("blocks to free that are not whole");
   try {
     (void)files_.Discard(path, from, to);
   } catch (const Error& e) {
@@ -196,8 +182,9 @@ void Replica::Write(OpenFile& file, FrameReader reader) {
       file.writer->WriteBack(to.data() + offset, count);
       continue;
     }
-    if (offset % kBlockBytes != 0 || count % kBlockBytes != 0 || count == 0) Refuse("blocks that are not whole");
-    const auto aligned = AlignedCopyOf(bytes);
+    if (offset % format::kBlockBytes != 0 || count % format::kBlockBytes != 0 || count == 0)
+      Refuse("blocks that are not whole");
+    const auto aligned = CopyToBlocks(bytes);
     if (file.pages != nullptr) {
       file.pages->WriteAt(offset, {aligned.get(), bytes.size()});
     } else {

@@ -152,17 +152,18 @@ void ReplicaStream::ReceiveAll() {
 }
 
 void ReplicaStream::Fail(const std::string& why) {
+  const std::string lost = place_ + " is lost: " + why;
   {
     const std::lock_guard lock(mutex_);
     // Behind the last frame the replica closes the connection, and this side when it is done.
     if (lost_ || stop_ || (ended_ && applied_.load(std::memory_order_relaxed) == next_number_)) return;
-    lost_ = place_ + " is lost: " + why;
+    lost_ = lost;
     queue_.clear();
     queued_bytes_ = 0;
   }
   changed_.notify_all();
   channel_->Close();
-  if (on_loss_) on_loss_(place_ + " is lost: " + why);
+  if (on_loss_) on_loss_(lost);
 }
 
 void ReplicaStream::ThrowIfLost() const {

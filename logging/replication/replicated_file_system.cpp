@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <deque>
 
-#include "base/check.h"
-#include "base/error.h"
+#include "logging/format.h"
 
 namespace dbx {
 namespace {
@@ -48,13 +47,12 @@ class SentFile {
 
  private:
   static constexpr size_t kRangeHeaderBytes = 16;
-  static constexpr size_t kBlockBytes = 4096;  // devices take whole ones
 
-  // In whole blocks, unless it is all. True: it is all.
+  // In whole blocks, as devices take, unless it is all. True: it is all.
   static bool AddWhatFits(Frame& frame, Range& range) {
     const size_t used = frame.body_bytes() + kRangeHeaderBytes;
     const size_t room = used < kFrameBodyBytesMax ? kFrameBodyBytesMax - used : 0;
-    const size_t bytes = range.bytes <= room ? range.bytes : room / kBlockBytes * kBlockBytes;
+    const size_t bytes = range.bytes <= room ? range.bytes : room / format::kBlockBytes * format::kBlockBytes;
     if (bytes > 0) frame.AddRange(range.offset, range.from, bytes);
     range = {range.offset + bytes, range.from + bytes, range.bytes - bytes};
     return range.bytes == 0;
@@ -158,8 +156,7 @@ class ReplicatedWriter final : public PersistentWriter {
   // among them, and may be durable, as they may be after a power failure.
   void Drain() override {
     writer_->Drain();
-    sent_.ThrowIfLost();
-    if (ranges_.empty()) return;
+    if (ranges_.empty()) return sent_.ThrowIfLost();
     const uint64_t frame = sent_.PutRanges(ranges_, waits_);
     if (waits_) sent_.AwaitApplied(frame);
   }
@@ -206,8 +203,7 @@ std::string ReplicatedFileSystem::SentPathOf(const std::string& path) const {
   size_t longest = 0;  // a log directory may lie in another one
   for (size_t i = 0; i < directories_.size(); ++i) {
     const std::string& directory = directories_[i];
-    const bool lies_in = path == directory || (path.starts_with(directory) && path[directory.size()] == '/');
-    if (!lies_in || directory.size() < longest) continue;
+    if (!LiesIn(path, directory) || directory.size() < longest) continue;
     longest = directory.size();
     sent = std::to_string(i) + (path == directory ? "/" : path.substr(directory.size()));
   }
@@ -220,7 +216,8 @@ void ReplicatedFileSystem::PutPath(FrameKind kind, const std::string& path) cons
 
 bool ReplicatedFileSystem::MakeDirectory(const std::string& path) {
   if (!files_.MakeDirectory(path)) return false;
-  if (SentPathOf(path).empty() || SentPathOf(path).ends_with('/')) return true;
+  const std::string sent = SentPathOf(path);
+  if (sent.empty() || sent.ends_with('/')) return true;
   made_.insert(path);
   PutPath(FrameKind::kMakeDirectory, path);
   return true;

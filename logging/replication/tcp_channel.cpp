@@ -5,7 +5,6 @@
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -93,7 +92,7 @@ class TcpChannel final : public ReplicaChannel {
   tcp::socket socket_;
   const std::function<bool()> stopped_;
   std::vector<std::byte> buffer_ = std::vector<std::byte>(256 << 10);
-  size_t begin_ = 0, end_ = 0;  // of what was received and not given out
+  size_t begin_ = 0, end_ = 0;  // of the received bytes that no caller has taken
 };
 
 }  // namespace

@@ -1,7 +1,7 @@
 // The concurrency controls as types, and with a log scheme as a pair. A new control is one #include and one line here,
 // a new scheme in scheme_types.h. Only types in use are instantiated.
 //
-// No macro of config.h is read here, so that pairs share what is compiled of it (prelude.h).
+// No macro of config.h is read here, so that all pairs share one precompiled header (prelude.h).
 #pragma once
 
 #include <type_traits>

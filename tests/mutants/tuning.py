@@ -1,6 +1,6 @@
 """What the simulated engine is built with, besides its faults."""
 from sources import (
-    ARENA, BTREE_NODE, CHECKPOINT, CONSOLIDATION, DIFFERENTIAL_RECOVERY, ELEDA_WORKER, FILES, GAP_LOG_H,
+    ALIGNED_BUFFER, ARENA, BTREE_NODE, CHECKPOINT, CONSOLIDATION, DIFFERENTIAL_RECOVERY, ELEDA_WORKER, GAP_LOG_H,
     HEAP_VERSIONS, HEKATON, HELD_LEAVES, KEPT_LOG, LANES_H, LANE_RECOVERY, LOCKING, LOG_FILES, OPTIMISTIC,
     PAGE_SPACE, READER, READER_H, RECOVERY, STREAM, STREAM_BUILDER, STREAM_H, TABLE_VERSIONS, TAURUS,
     TAURUS_RECOVERY, TICTOC, TXN, VERSIONS, WATERMARKS, WRITER, WRITE_BEHIND, XOR,
@@ -101,5 +101,5 @@ TUNING = [
     (ARENA, "mmap(nullptr, bytes, PROT_READ", "::dbx::sim::Map(nullptr, bytes, PROT_READ"),
     (READER, "std::aligned_alloc(", "::dbx::sim::AlignedAlloc("),
     (CHECKPOINT, "std::aligned_alloc(", "::dbx::sim::AlignedAlloc("),
-    (FILES, "std::aligned_alloc(", "::dbx::sim::AlignedAlloc("),
+    (ALIGNED_BUFFER, "std::aligned_alloc(", "::dbx::sim::AlignedAlloc("),
 ]
