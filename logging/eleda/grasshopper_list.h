@@ -54,14 +54,26 @@ class GrasshopperList {
   // The place is filled. The order of the three steps is the paper's (section 4.1.2): the worker that finds a range
   // complete must find the nodes that complete it, and a hop always leads to a node.
   void Enqueue(const LogPlace& place, bool awaited) {
+    AppendNode(place, awaited);
+    AppendHop(index_.RangeOf(place.lsn));
+    index_.Add(place);
+  }
+
+  // The first two steps. Called by themselves only by tests that stop an owner between its steps.
+  void AppendNode(const LogPlace& place, bool awaited) {
     ASSERT(HasSpace());
     const uint64_t tail = tail_.load(std::memory_order_relaxed);
     nodes_[tail & (nodes_.size() - 1)] = {place.lsn, place.bytes, awaited};
     // Release: the worker that sees the tail sees the node and the bytes of the record.
     tail_.store(tail + 1, std::memory_order_release);
-    const uint64_t range = index_.RangeOf(place.lsn);
-    if (range != last_range_) AppendHop({range, tail});
-    index_.Add(place);
+  }
+  // Unless the range of the newest node has a hop already.
+  void AppendHop(uint64_t range) {
+    if (range == last_range_) return;
+    last_range_ = range;
+    const uint64_t tail = hop_tail_.load(std::memory_order_relaxed);
+    hops_[tail & (hops_.size() - 1)] = {range, tail_.load(std::memory_order_relaxed) - 1};
+    hop_tail_.store(tail + 1, std::memory_order_release);
   }
 
   // Frees durable places and calls back for them, in order. `callback` takes the end of an awaited place, not its start
@@ -85,13 +97,6 @@ class GrasshopperList {
   const Hop& hop(uint64_t position) const { return hops_[position & (hops_.size() - 1)]; }
 
  private:
-  void AppendHop(const Hop& hop) {
-    last_range_ = hop.range;
-    const uint64_t tail = hop_tail_.load(std::memory_order_relaxed);
-    hops_[tail & (hops_.size() - 1)] = hop;
-    hop_tail_.store(tail + 1, std::memory_order_release);
-  }
-
   HoppingIndex& index_;
   std::vector<Node> nodes_;
   std::vector<Hop> hops_;

@@ -207,9 +207,11 @@ LOGGING_MUTANTS = [
            [statement(GRASSHOPPER_LIST, "// Release: the worker that sees the tail sees the node and the bytes of the "
                       "record.\n    tail_.store(tail + 1, std::memory_order_release);",
                       "index_.Add(place); tail_.store(tail + 1, std::memory_order_release);"),
-            statement(GRASSHOPPER_LIST, "index_.Add(place);", "")], "LOG_ELEDA"),
+            statement(GRASSHOPPER_LIST, "AppendHop(index_.RangeOf(place.lsn));\n    index_.Add(place);",
+                      "AppendHop(index_.RangeOf(place.lsn));")], "LOG_ELEDA"),
     Mutant("eleda_skips_a_node_without_hop", "a hop passes the newest node though it starts behind the boundary",
-           [statement(GRASSHOPPER_LIST, "--to;", "")], "LOG_ELEDA/LOG_COMMAND/TEST"),
+           [statement(GRASSHOPPER_LIST, "--to;", "")], "LOG_ELEDA",
+           test="Grasshopper.AHopLeavesANodeBehindTheBoundaryThatHasNoHopYet"),
     Mutant("eleda_heap_not_rebuilt", "after a hop the heap still holds the old heads",
            [statement(GRASSHOPPER, "RebuildHeap();", "")], "LOG_ELEDA"),
     Mutant("eleda_sbl_at_the_boundary", "after a hop SBL is the boundary, within a record",

@@ -4,7 +4,7 @@ import random
 import unittest
 
 import support  # noqa: F401  (puts scripts/ on the path)
-from kill_loop import DEVICES, WORKLOADS, draw_checkpoints, draw_run, host_flags, simd_levels
+from kill_loop import DEVICES, WORKLOADS, can_continue, draw_checkpoints, draw_run, host_flags, simd_levels
 from pairs import Pair
 
 ONE = Pair("SILO", False, "LOG_TAURUS", "LOG_DATA", ("SERIALIZABLE",), "supported")
@@ -73,6 +73,14 @@ class DrawTest(unittest.TestCase):
         devices, simd = zip(*(host_flags(7, step, ["scalar", "avx2"]) for step in range(4)))
         self.assertEqual(len(set(devices)), 1)
         self.assertEqual(simd, ("--simd=avx2", "--simd=scalar") * 2)
+
+    def test_a_heap_has_room_and_one_of_queues_is_not_continued(self):
+        heap = Pair("DL_DETECT", False, "LOG_WBL", "LOG_DATA", ("SERIALIZABLE",), "supported")
+        for pair, is_heap in ((heap, True), (SERIAL, False)):
+            for workload, runs in drawn(pair).items():
+                for flags in runs:
+                    self.assertEqual(any(flag.startswith("--heap_bytes=") for flag in flags), is_heap)
+                    self.assertEqual(can_continue(flags), not (is_heap and workload == "SMS"))
 
     def test_every_host_has_an_instruction_set_for_all(self):
         self.assertEqual(simd_levels()[0], "scalar")

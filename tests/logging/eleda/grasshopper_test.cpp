@@ -209,6 +209,26 @@ TEST(Grasshopper, ACountThatComesLateOnlyDelaysHops) {
   EXPECT_EQ(grasshopper.sbl(), at);
 }
 
+// A filler stops between steps 1 and 2: of its node behind the boundary, the hopping list does not tell yet.
+TEST(Grasshopper, AHopLeavesANodeBehindTheBoundaryThatHasNoHopYet) {
+  HoppingIndex index(4096, 1 << 14, kStart);
+  std::vector<std::unique_ptr<GrasshopperList>> lists;
+  for (int i = 0; i < 2; ++i) lists.push_back(std::make_unique<GrasshopperList>(index, 1 << 10));
+  Grasshopper grasshopper(index, lists, kStart);
+  const uint64_t range = index.RangeOf(kStart) + 1;
+  const Lsn boundary = index.BeginOf(range);
+  lists[0]->Enqueue({kStart, static_cast<uint32_t>(boundary - kStart)}, true);
+  const LogPlace behind_a_hole{boundary + 64, 128};
+  lists[1]->AppendNode(behind_a_hole, true);
+  grasshopper.Advance(behind_a_hole.end());
+  EXPECT_EQ(grasshopper.sbl(), boundary);
+  lists[1]->AppendHop(range);
+  index.Add(behind_a_hole);
+  lists[0]->Enqueue({boundary, 64}, true);
+  grasshopper.Advance(behind_a_hole.end());
+  EXPECT_EQ(grasshopper.sbl(), behind_a_hole.end());
+}
+
 TEST(Grasshopper, AnIdleProducerHoldsNobodyBack) {
   Field field(32, 4096, 1 << 16);
   for (int i = 0; i < 200; ++i) field.Reserve(7, 128), field.Fill(7);
