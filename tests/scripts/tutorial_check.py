@@ -4,7 +4,8 @@ step by step. What they quote of their output must come.
 
 A phase of the full test, as it compiles the engine once more; once for both, so their first steps, which add to lists
 that much of it includes, are made before anything is compiled. What takes minutes even then is planned only (PLANNED);
-that each edit finds its place, tutorial_test.py finds out without a compiler.
+that each edit finds its place, tutorial_test.py finds out without a compiler. The tutorial of a concurrency control is
+a test of the night (scripts/run_tests.py).
 """
 import os
 import re

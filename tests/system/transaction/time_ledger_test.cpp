@@ -86,8 +86,8 @@ TEST(TimedLogTest, TheWorkersTimeIsTheSumOfItsParts) {
   ASSERT_EQ(run.stop_reason, "done");
   for (WorkerStats& worker : run.workers) {
     EXPECT_EQ(worker.executed, options.max_txns_per_thread);
-    for (const TimePart part :
-         {TimePart::kWork, TimePart::kTracking, TimePart::kMetadata, TimePart::kRecord, TimePart::kRest}) {
+    // Work and metadata take about as long as the readings of the clock that are subtracted: of them nothing may be left.
+    for (const TimePart part : {TimePart::kTracking, TimePart::kRecord, TimePart::kRest}) {
       EXPECT_GT(Of(worker.time_parts, part), 0) << static_cast<int>(part);
     }
     const double sum = std::accumulate(worker.time_parts.begin(), worker.time_parts.end(), 0.0);
