@@ -1,6 +1,7 @@
 # make                    ./rundb for the pair that config.h names
 # make NAME=value ...     the same with switches of config.h set otherwise (CC_ALG=SILO THREAD_CNT=8)
 # make rundb-all          ./rundb-all with every pair, chosen by --cc, --log ...
+# make rundb-charged      ./rundb-charged with pairs that pay for reads of persistent memory (PM_READS)
 # make rundb-timed        ./rundb-timed with a few pairs that tell where their workers' time goes (TIME_PARTS)
 # make log_dump           ./log_dump, which prints and checks a log
 # make micro              every benchmarks/micro/NAME.cpp as build/micro/NAME
@@ -139,6 +140,7 @@ KEPT_PAIRS := $(shell sed -n 's,.*--cells \([A-Z_]*\)+table/\(LOG_[A-Z]*\)/\(LOG
 PAIRS += $(filter-out $(PAIRS),$(KEPT_PAIRS))
 endif
 TIMED_PAIRS := NO_WAIT:0:LOG_TAURUS:LOG_DATA NO_WAIT:0:LOG_TAURUS:LOG_COMMAND
+CHARGED_PAIRS := HEKATON:0:LOG_SERIAL:LOG_DATA HEKATON:0:LOG_WBL:LOG_DATA
 PAIR_OBJECTS = $(patsubst %,$(BUILD)/pairs/%.o,$(subst :,-,$(PAIRS)))
 
 # ---- Stamps: files that change only when what they stand for does ------------------------------------------
@@ -150,7 +152,7 @@ ifeq ($(filter clean,$(MAKECMDGOALS)),)
 $(call stamp,$(BUILD)/flags.stamp,$(CXX) $(CXXFLAGS_ALL) $(CXXFLAGS_TEST) $(LDFLAGS) $(LIBRARIES) $(LDFLAGS_VARIANT))
 $(call stamp,$(BUILD)/overrides.stamp,$(quoted_overrides))
 $(call stamp,$(BUILD)/library.stamp,$(LIBRARY_SOURCES))
-$(call stamp,$(BUILD)/tests.stamp,$(TEST_SOURCES) $(PAIRS) $(TIMED_PAIRS))
+$(call stamp,$(BUILD)/tests.stamp,$(TEST_SOURCES) $(PAIRS) $(TIMED_PAIRS) $(CHARGED_PAIRS))
 endif
 
 # ---- Programs --------------------------------------------------------------------------------------------
@@ -162,16 +164,19 @@ ifeq ($(SANITIZE),)
 RUNDB := rundb
 RUNDB_ALL := rundb-all
 RUNDB_TIMED := rundb-timed
+RUNDB_CHARGED := rundb-charged
 LOG_DUMP := log_dump
 else
 RUNDB := $(BUILD)/rundb
 RUNDB_ALL := $(BUILD)/rundb-all
 RUNDB_TIMED := $(BUILD)/rundb-timed
+RUNDB_CHARGED := $(BUILD)/rundb-charged
 LOG_DUMP := $(BUILD)/log_dump
-.PHONY: rundb rundb-all rundb-timed log_dump
+.PHONY: rundb rundb-all rundb-timed rundb-charged log_dump
 rundb: $(RUNDB)
 rundb-all: $(RUNDB_ALL)
 rundb-timed: $(RUNDB_TIMED)
+rundb-charged: $(RUNDB_CHARGED)
 log_dump: $(LOG_DUMP)
 endif
 
@@ -180,6 +185,9 @@ $(RUNDB): $(MAIN_OBJECT) $(BUILD)/system/pairs/pair.o $(ARCHIVE) $(BUILD)/flags.
 $(RUNDB_ALL): $(MAIN_OBJECT) $(PAIR_OBJECTS) $(ARCHIVE) $(BUILD)/flags.stamp $(BUILD)/tests.stamp
 	$(LINK)
 $(RUNDB_TIMED): $(MAIN_OBJECT) $(patsubst %,$(BUILD)/timed/%.o,$(subst :,-,$(TIMED_PAIRS))) $(ARCHIVE) \
+  $(BUILD)/flags.stamp $(BUILD)/tests.stamp
+	$(LINK)
+$(RUNDB_CHARGED): $(MAIN_OBJECT) $(patsubst %,$(BUILD)/charged/%.o,$(subst :,-,$(CHARGED_PAIRS))) $(ARCHIVE) \
   $(BUILD)/flags.stamp $(BUILD)/tests.stamp
 	$(LINK)
 $(LOG_DUMP): $(BUILD)/system/runs/log_dump.o $(ARCHIVE) $(BUILD)/flags.stamp
@@ -287,7 +295,7 @@ $(CONFIGURED_OBJECTS): $(BUILD)/overrides.stamp
 $(CONFIGURED_OBJECTS): CXXFLAGS_ALL += $(OVERRIDES)
 
 # Boost's and the JSON library's templates: half the time to compile, and nothing there is hot.
-$(patsubst %,$(BUILD)/system/command_line/%.o,parse_options output backup_record): CXXFLAGS_ALL += -O1
+$(patsubst %,$(BUILD)/system/command_line/%.o,parse_options output backup_record worker_times): CXXFLAGS_ALL += -O1
 
 pair_part = $(word $(1),$(subst -, ,$*))
 PAIR_DEFINITIONS = -DCC_ALG=$(call pair_part,1) -DUSE_LOCKTABLE=$(call pair_part,2) \
@@ -298,6 +306,9 @@ $(BUILD)/pairs/%.o: $(PAIR_SOURCE) $(PAIR_PRELUDE).gch $(BUILD)/flags.stamp | $(
 $(BUILD)/timed/%.o: $(PAIR_SOURCE) $(PAIR_PRELUDE).gch $(BUILD)/flags.stamp | $(BUILD)/prerequisites.ok
 	@mkdir -p $(@D)
 	$(COMPILE_PAIR) $(PAIR_DEFINITIONS) -DTIME_PARTS=1 $<
+$(BUILD)/charged/%.o: $(PAIR_SOURCE) $(PAIR_PRELUDE).gch $(BUILD)/flags.stamp | $(BUILD)/prerequisites.ok
+	@mkdir -p $(@D)
+	$(COMPILE_PAIR) $(PAIR_DEFINITIONS) -DPM_READS=1 $<
 
 # What a result says about its binary. Written anew only when it differs, so a commit recompiles this file alone.
 # Under -n too, or all that depends on it would be in the plan.
@@ -386,4 +397,4 @@ coverage:
 .PHONY: coverage
 
 clean:
-	rm -rf build rundb rundb-all rundb-timed log_dump
+	rm -rf build rundb rundb-all rundb-timed rundb-charged log_dump

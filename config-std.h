@@ -158,6 +158,12 @@
 #define TIME_PARTS 0
 #endif
 
+// 0 or 1; compiled in, without a flag. 1: workers pay for each read of a row as if it lay in persistent memory of the
+// latency that LOG_DEVICE names (system/transaction/charged_reads.h).
+#ifndef PM_READS
+#define PM_READS 0
+#endif
+
 // ---- YCSB -------------------------------------------------------------------------------------------------
 
 // Rows of the table, about 1 KB each.

@@ -18,5 +18,5 @@ if "$scripts/setup.sh" --python >/dev/null 2>&1; then "$scripts/exp" plan "$@" >
 "$scripts/exp" plan "$@" >/dev/null
 CXX=$("$scripts/setup.sh" --compiler)
 jobs=$("$scripts/setup.sh" --jobs)
-(cd "$scripts/.." && scripts/build.py -j"$jobs" CXX="$CXX" rundb-all rundb-timed micro)
+(cd "$scripts/.." && scripts/build.py -j"$jobs" CXX="$CXX" rundb-all rundb-timed rundb-charged micro)
 exec "$scripts/exp" run "$@"

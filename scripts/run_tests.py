@@ -178,7 +178,7 @@ def plan(quick: bool, nightly: bool) -> list[Phase]:
         Phase("style", [python, "tests/lint/style_ratchet.py"]),
         Phase("contracts", [python, "tests/lint/wrong_contracts.py"], kind="sum", timeout=300),
         Phase("switches", [python, "tests/lint/config_switches.py"], timeout=300),
-        Phase("build", [*make, f"CXX={cxx}", "rundb-all", "rundb-timed", "log_dump", "tests", "micro",
+        Phase("build", [*make, f"CXX={cxx}", "rundb-all", "rundb-timed", "rundb-charged", "log_dump", "tests", "micro",
                          "kill_points"],
               timeout=2400),
         Phase("scripts", [python, "tests/scripts/run_all.py", jobs], kind="sum", timeout=900),

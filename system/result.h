@@ -41,8 +41,9 @@ struct WorkerStats {
   std::array<uint64_t, static_cast<size_t>(AbortReason::kCount)> aborts{};
   uint64_t max_tries = 0;  // the most attempts of one transaction, including the last and any cut off at the end
   double run_seconds = 0;
-  double wait_seconds = 0;  // throttled: log buffer or acknowledgement queue full
-  TimeParts time_parts{};   // all zero: not compiled in
+  double wait_seconds = 0;                // throttled: log buffer or acknowledgement queue full
+  TimeParts time_parts{};                 // all zero: not compiled in
+  std::optional<uint64_t> charged_reads;  // of rows, warm-up included; none: not compiled in
 };
 
 // The parts of the time to acknowledgement, summed over samples (commit_probe.h).

@@ -29,6 +29,7 @@ struct WorkerOptions {
   size_t ack_queue_length = 1 << 15;
   uint32_t lookahead = 6;  // calls: how far ahead buckets are prefetched, and rows half as far; 0: neither
   bool time_breakdown = false;
+  uint64_t read_nanos = 0;     // for each row that is read, where that is compiled in (charged_reads.h)
   bool latency_hiding = true;  // false: the next transaction waits until this one is acknowledged
 };
 

@@ -22,6 +22,8 @@ struct DeviceProfile {
   uint32_t queue_depth = 32;              // requests that the device works on at once
   uint64_t channel_bytes_per_second = 0;  // 0: no channel
   uint32_t block_bytes = 4096;            // of what is mapped whole blocks are written
+  // By which a read takes longer than one of DRAM: of a row, where PM_READS is compiled in (charged_reads.h).
+  uint64_t read_nanos = 0;
 
   // Of one device while the others are idle; 0: no limit.
   uint64_t AloneBytesPerSecond() const {
@@ -56,12 +58,15 @@ struct NamedProfile {
 //   pm    9.5 GB/s and 600 ns per durable write (write-behind logging, sections 7.5 and 7.6). A stand-in: files of
 //         the directory, RAM or not, whose writes take that long; of memory that is mapped, drains do. Loads are as
 //         fast as the memory beneath
+//         With latency=N, of N times DRAM's, each write and read takes (N - 1) x 160 ns more (section 7.6)
+inline constexpr uint64_t kDramNanos = 160;
+inline constexpr uint32_t kMemoryBlockBytes = 64;
 inline constexpr std::array<NamedProfile, 5> kDeviceProfiles{{
     {"nvme", 2'000'000'000, 50'000, 0, 32, 4096},
     {"ssd", 460'000'000, 65'000, 0, 32, 4096},
     {"hdd", 160'000'000, 4'170'000, 6'300'000, 32, 4096},
     {"disk29", 29'000'000, 4'170'000, 6'300'000, 32, 4096},
-    {"pm", 9'500'000'000, 600, 0, 32, 64},
+    {"pm", 9'500'000'000, 600, 0, 32, kMemoryBlockBytes},
 }};
 
 }  // namespace dbx

@@ -169,7 +169,7 @@ def make_plan(figures: list[Figure], series: dict[str, Series], scale: Scale, ho
                     flags = _flags(figure, panel_flags, series[name], x, scale, host, logs)
                     if series[name].logs != "none":
                         flags.setdefault("log_flush_interval", interval)
-                    job = _of_engine(flags, place, scale, figure.program)
+                    job = _of_engine(flags, place, scale, figure.panel_programs.get(panel, figure.program))
                     if job.place.directories > _most_directories(figure, series[name], host, real_directories):
                         continue
                     points.append(_add_point(plan, figure, panel, series[name], x, job, host))
@@ -198,6 +198,8 @@ def _of_engine(flags: dict, place: Place, scale: Scale, program: str) -> Job:
     if disks or each:
         flags["num_logger"] = disks or each
         place = replace(place, directories=disks or 2 * each)
+    if latency := flags.pop("pm_latency", 0):
+        place = replace(place, device=f"{place.device},latency={latency:g}")
     if transactions := flags.pop("transactions", 0):
         flags["max_txns_per_thread"] = -(-transactions // flags["thread_cnt"])
         seconds = transactions / COUNTED_PER_SECOND

@@ -13,7 +13,8 @@ A figure file (experiments/PAPER/figNN_NAME.yaml, or experiments/ablation/NAME.y
   bench: {program, name}            of build/micro, for bench: NAME/i/x gives the point of the series that is its label
   base: {flag: value}               of every run; {SCALE: value} for a value, laptop's where a scale is not named.
                                     Beside the engine's: disks, disks_of_each, transactions (OF_PLANS)
-  panels: {NAME: {flag: value}}     one plot each; series: [NAME] among the flags: what the panel draws, not all
+  panels: {NAME: {flag: value}}     one plot each; among the flags, series: [NAME]: what the panel draws, not all;
+                                    program: NAME: instead of the figure's
   x: {flag, values, label, log, of} the swept flag. values: a list, {SCALE: list}, or "threads". of: recover for a flag
                                     of the recovery; the run before it has as many workers as the scale's largest.
                                     flag: devices for the number of directories with logs; larger ones than there are
@@ -24,7 +25,8 @@ A figure file (experiments/PAPER/figNN_NAME.yaml, or experiments/ablation/NAME.y
   draw: lines | cdf | shares | parts   cdf: of the latencies at the largest x. shares: a bar for each x, in which a
                                     series is y's entry of that name (series.yaml: parts of a worker's time). parts: a
                                     bar for each x and series, made up of y's parts
-  program: rundb-all | rundb-timed  the second tells workers' time apart, and is slower for it
+  program: rundb-all | rundb-timed | rundb-charged   the second tells workers' time apart, and is slower for it; in
+                                    the third workers pay for reads of persistent memory
   series: [NAME]                    of experiments/series.yaml
   claims: [...]                     claims.py
 
@@ -48,13 +50,14 @@ from experiment.records import is_number
 
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 FOLDER = os.path.join(REPOSITORY, "experiments")
-PROGRAMS = ("rundb-all", "rundb-timed")
+PROGRAMS = ("rundb-all", "rundb-timed", "rundb-charged")
 PAPERS = ("taurus", "eleda", "differential", "write_behind")
 OURS = "ablation"  # the folder of the figures that no paper has
 DEVICES = (*sorted({device for _, device in KNOWN_DEVICES}), *REAL_DEVICES)
 # Flags of a run that stand for several of the engine's (planning.py): directories with a log each; these, and as many
-# more with a part of the backup each; transactions of all workers together, by whose number the run ends.
-OF_PLANS = ("disks", "disks_of_each", "transactions")
+# more with a part of the backup each; transactions of all workers together, by whose number the run ends; the latency
+# of the persistent memory under the logs, a multiple of DRAM's.
+OF_PLANS = ("disks", "disks_of_each", "transactions", "pm_latency")
 LOGS = ("none", "one_disk", "striped", "each")
 # What a claim is of, exactly one of these, and what it may have beside the keys of every claim.
 CLAIM_KINDS = {"over": {"at", "than", "over_at"}, "expect": {"from", "to"}, "above": {"at"}, "below": {"at"}}
@@ -137,6 +140,7 @@ class Figure:
     note: str = ""
     program: str = PROGRAMS[0]
     panel_series: dict = field(default_factory=dict)  # of the panels that do not draw all series
+    panel_programs: dict = field(default_factory=dict)
     machine: str = ""                                 # the paper whose machine has the device
     written_on: str = ""                              # "ram": of figures of recoveries; the runs wait for no device
 
@@ -264,8 +268,10 @@ def load_figure(path: str, series: dict[str, Series]) -> Figure:
     number = _number(where, paper, values)
     values = {"draw": "lines", "claims": [], "number": number, "machine": paper, **values}
     panels = {name: dict(flags) for name, flags in _flags_of_panels(where, values.pop("panels", {})).items()}
-    own = {name: flags.pop("series") for name, flags in panels.items() if "series" in flags}
-    figure = checked(Figure, where, values, path=path, paper=paper, panels=panels, panel_series=own)
+    own, programs = ({name: flags.pop(key) for name, flags in panels.items() if key in flags}
+                     for key in ("series", "program"))
+    figure = checked(Figure, where, values, path=path, paper=paper, panels=panels, panel_series=own,
+                     panel_programs=programs)
     _check_figure(figure, where, series)
     if not isinstance(figure.claims, list) or not all(isinstance(claim, dict) for claim in figure.claims):
         raise SpecError(f"{where}: claims: a list of mappings is expected")
@@ -311,6 +317,9 @@ def _check_figure(figure: Figure, where: str, series: dict[str, Series]) -> None
         strange = [name for name in names if name not in figure.series]
         if strange:
             raise SpecError(f"{where}: panel {panel}: the figure's series have no {', '.join(strange)}")
+    for panel, program in figure.panel_programs.items():
+        if program not in PROGRAMS:
+            raise SpecError(f"{where}: panel {panel}: program is one of {', '.join(PROGRAMS)}")
     for key, allowed in (("device", DEVICES), ("step", ("run", "recover", "bench")),
                          ("draw", ("lines", "cdf", "shares", "parts")), ("program", PROGRAMS),
                          ("written_on", ("", "ram"))):

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
-#include <numeric>
 
 #include "base/error.h"
 #include "system/command_line/backup_record.h"
@@ -13,6 +12,7 @@
 #include "system/command_line/json_values.h"
 #include "system/command_line/parse_options.h"
 #include "system/command_line/replication_record.h"
+#include "system/command_line/worker_times.h"
 
 namespace dbx {
 namespace {
@@ -42,6 +42,7 @@ Json EmulationJson(const DeviceEmulation& e) {
           {"bytes_per_second", e.profile.bytes_per_second},
           {"flush_us", Micros(e.profile.flush_nanos)},
           {"seek_us", Micros(e.profile.seek_nanos)},
+          {"read_us", Micros(e.profile.read_nanos)},
           {"queue_depth", e.profile.queue_depth},
           {"channel_bytes_per_second", e.profile.channel_bytes_per_second},
           {"over", e.over}};
@@ -85,6 +86,7 @@ struct WorkerTotals {
   uint64_t acknowledged_late = 0, late_nanos_max = 0;
   double run_seconds = 0, wait_seconds = 0;
   TimeParts time_parts{};
+  std::optional<uint64_t> charged_reads;
   Json aborts = Json::object();
   Json workers = Json::array();
 };
@@ -109,6 +111,7 @@ WorkerTotals TotalsOf(const std::vector<WorkerStats>& workers) {
     t.run_seconds += w.run_seconds;
     t.wait_seconds += w.wait_seconds;
     for (size_t i = 0; i < kTimeParts; ++i) t.time_parts[i] += w.time_parts[i];
+    if (w.charged_reads) t.charged_reads = t.charged_reads.value_or(0) + *w.charged_reads;
     t.workers.push_back({{"txn_cnt", w.acknowledged},
                          {"abort_cnt", aborts},
                          {"executed_cnt", w.executed},
@@ -171,18 +174,6 @@ Json CommitPartsJson(const CommitParts& parts) {
       {"samples", parts.samples}, {"order", mean(0)}, {"append", mean(1)}, {"flush", mean(2)}, {"dependency", mean(3)}};
 }
 
-constexpr std::array<const char*, kTimeParts> kTimePartNames = {"work",   "tracking", "metadata",
-                                                                "record", "aborted",  "rest"};
-
-// Shares of the workers' time; null: TIME_PARTS is not compiled in.
-Json TimeSharesJson(const TimeParts& nanos) {
-  const double all = std::accumulate(nanos.begin(), nanos.end(), 0.0);
-  if (all == 0) return nullptr;
-  Json shares = Json::object();
-  for (size_t i = 0; i < kTimeParts; ++i) shares[kTimePartNames[i]] = nanos[i] / all;
-  return shares;
-}
-
 // null: the log is not a central one.
 Json CentralLogJson(const std::optional<CentralCounters>& counters) {
   if (!counters) return Json();
@@ -226,14 +217,6 @@ Json ProceduresJson(const RunResult& r) {
   return procedures;
 }
 
-// A ledger's parts under DBx1000's names: time_man is that of the concurrency control, look-ups in indexes included,
-// and time_abort that of aborted attempts. Absent: TIME_PARTS is not compiled in.
-void AddLedgerTimes(const TimeParts& nanos, Json& metrics) {
-  if (std::accumulate(nanos.begin(), nanos.end(), 0.0) == 0) return;
-  metrics["time_man"] = nanos[static_cast<size_t>(TimePart::kTracking)] / 1e9;
-  metrics["time_abort"] = nanos[static_cast<size_t>(TimePart::kAborted)] / 1e9;
-}
-
 Json RunMetrics(const Options& options, const RunResult& r, const WorkerTotals& t) {
   const auto executed = static_cast<double>(t.executed), acknowledged = static_cast<double>(t.acknowledged),
              aborts = static_cast<double>(t.abort_cnt);
@@ -263,8 +246,7 @@ Json RunMetrics(const Options& options, const RunResult& r, const WorkerTotals& 
   m["deadlocks"] = DeadlocksJson(r.deadlocks);
   m["latency_us"] = LatencyJson(r.latency);
   m["commit_parts_us"] = CommitPartsJson(r.commit_parts);
-  m["time_shares"] = TimeSharesJson(t.time_parts);
-  AddLedgerTimes(t.time_parts, m);
+  AddWorkerTimes(t.time_parts, t.charged_reads, m);
   m["table_bytes"] = r.table_bytes;
   m["memory_bytes"] = r.memory_bytes;
   m["row_meta_bytes"] = r.row_meta_bytes;
@@ -444,16 +426,6 @@ std::string CommitPartsLine(const Json& m) {
       Microseconds(Number(parts, "dependency")), Count(parts, "samples"));
 }
 
-// One line where the workers kept ledgers of their time.
-std::string TimeSharesLine(const Json& m) {
-  const Json& shares = m.at("time_shares");
-  if (shares.is_null()) return "";
-  std::string line = "workers' time:";
-  for (const char* part : kTimePartNames) line += fmt::format(" {} {:.1f} %,", part, 100 * Number(shares, part));
-  line.back() = '\n';
-  return line;
-}
-
 // One line where the fills of a central log were tracked.
 std::string CentralLogLine(const Json& m) {
   const Json& c = m.at("central_log");
@@ -491,7 +463,7 @@ std::string RunSummary(const Json& record) {
   return BeforeText(record.at("metrics")) + SummaryLine(record) +
          fmt::format("Throughput: {:.2f}\n", Number(record.at("metrics"), "throughput_acknowledged")) +
          RunLine(record) + MixLine(record) + CommitPartsLine(record.at("metrics")) +
-         TimeSharesLine(record.at("metrics")) + CentralLogLine(record.at("metrics")) +
+         WorkerTimesLines(record.at("metrics")) + CentralLogLine(record.at("metrics")) +
          CheckpointsLine(record.at("metrics")) + HeapLine(record.at("metrics")) + ReplicationLine(record.at("metrics"));
 }
 
@@ -559,6 +531,7 @@ std::string RunRecord(const Options& options, const RunResult& result, const Env
   record["config"] = ConfigJson(options);
   record["metrics"] = RunMetrics(options, result, totals);
   record["config"]["TIME_PARTS"] = record["metrics"]["time_shares"].is_null() ? 0 : 1;
+  record["config"]["PM_READS"] = record["metrics"]["charged_reads"].is_null() ? 0 : 1;
   record["workers"] = totals.workers;
   record["latency_histogram"] = HistogramJson(result.latency);
   record["workload_note"] = result.workload_note;

@@ -15,6 +15,7 @@ constexpr uint64_t kBytesPerSecondMax = uint64_t{1} << 50;
 constexpr uint64_t kNanosMax = 10'000'000'000;
 constexpr uint64_t kDepthMax = 1024;
 constexpr double kFactorMin = 1e-6, kFactorMax = 1e6;
+constexpr double kLatencyMax = 1000;
 
 std::string Names() {
   std::string names;
@@ -24,7 +25,8 @@ std::string Names() {
 
 [[noreturn]] void Refuse(const char* what) {
   throw BadValue(fmt::format(
-      "{} (there is real, {}each perhaps with :FACTOR; bandwidth=, flush=, seek=, depth=, channel=)", what, Names()));
+      "{} (there is real, {}each perhaps with :FACTOR; bandwidth=, flush=, seek=, depth=, channel=, latency= of pm)",
+      what, Names()));
 }
 
 // Parses a part of the text; errors name the part.
@@ -54,6 +56,14 @@ void SetNamed(std::string_view part, DeviceProfile& profile) {
   profile.block_bytes = named->block_bytes;
 }
 
+// Persistent memory of so many times DRAM's latency; the profile's is of one.
+void SetLatency(std::string_view value, DeviceProfile& profile) {
+  if (profile.block_bytes != kMemoryBlockBytes) throw BadValue("is a figure of persistent memory (pm)");
+  const double times = ParseReal(value, 1, kLatencyMax);
+  profile.read_nanos = static_cast<uint64_t>(std::llround((times - 1) * static_cast<double>(kDramNanos)));
+  profile.flush_nanos += profile.read_nanos;
+}
+
 // False if there is no figure of that name.
 bool SetFigure(std::string_view name, std::string_view value, DeviceProfile& profile) {
   constexpr uint64_t kBareNanos = 1000;
@@ -67,6 +77,8 @@ bool SetFigure(std::string_view name, std::string_view value, DeviceProfile& pro
     profile.queue_depth = static_cast<uint32_t>(ParseWhole(value, 1, kDepthMax));
   } else if (name == "channel") {
     profile.channel_bytes_per_second = ParseWhole(value, 0, kBytesPerSecondMax);
+  } else if (name == "latency") {
+    SetLatency(value, profile);
   } else {
     return false;
   }

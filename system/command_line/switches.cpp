@@ -239,7 +239,7 @@ constexpr Switch kSwitches[] = {
     Both(Device(
         "LOG_DEVICE", &O::log_device,
         "what each log directory behaves as: real; nvme ssd hdd disk29 pm, with :FACTOR; bandwidth=,flush=,seek=,"
-        "depth=; channel=, which all of them share")),
+        "depth=; latency= of pm, in DRAM's; channel=, which all of them share")),
     Bytes("DEVICE_CEILING", "", &O::device_ceiling, 0, kMostBytes, "what the log devices take per second; 0: unknown"),
     // Replication.
     Text("REPLICATE_TO", "", &O::replicate_to, "HOST:PORT", "a replica there keeps a copy of the run's files"),

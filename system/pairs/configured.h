@@ -99,6 +99,7 @@ struct Configured {
   static constexpr bool kPrtLatDistr = PRT_LAT_DISTR;
   static constexpr bool kTimeEnable = TIME_ENABLE;
   static constexpr bool kTimeParts = TIME_PARTS;
+  static constexpr bool kPmReads = PM_READS;
 
   static constexpr uint64_t kSynthTableSize{SYNTH_TABLE_SIZE};
   static constexpr double kZipfTheta = ZIPF_THETA;

@@ -8,12 +8,15 @@
 #include "system/pairs/rules.h"
 #include "system/replay/recovery_run.h"
 #include "system/run.h"
+#include "system/transaction/charged_reads.h"
 #include "system/transaction/timed_log.h"
 
 namespace dbx {
 namespace {
 
-using Log = std::conditional_t<Configured::kTimeParts, TimedLog<ConfiguredLog>, ConfiguredLog>;
+static_assert(!(Configured::kTimeParts && Configured::kPmReads), "TIME_PARTS and PM_READS exclude each other");
+using Log = std::conditional_t<Configured::kTimeParts, TimedLog<ConfiguredLog>,
+                               std::conditional_t<Configured::kPmReads, ChargedReads<ConfiguredLog>, ConfiguredLog>>;
 using Cc = CcOf<Configured::kCcAlg, Configured::kUseLocktable, Log>::type;
 
 static_assert(!rules::NeedsLocksForTable(Configured::kUseLocktable, Cc::kTraits),

@@ -9,6 +9,7 @@
 #include "logging/log_options.h"
 #include "logging/log_set.h"
 #include "system/command_line/options.h"
+#include "system/command_line/parse_device.h"
 #include "system/run_control.h"
 #include "system/runs/log_files.h"
 
@@ -62,6 +63,7 @@ inline WorkerOptions WorkerOptionsOf(const Options& options) {
   result.lookahead = options.lookahead;
   result.abort_penalty_ns = options.abort_penalty_ns;
   result.time_breakdown = options.time_breakdown;
+  if (const auto device = ParseDevice(options.log_device)) result.read_nanos = device->read_nanos;
   result.latency_hiding = options.latency_hiding;
   return result;
 }

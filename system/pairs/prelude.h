@@ -12,4 +12,5 @@
 #include "system/pairs/scheme_types.h"
 #include "system/replay/recovery_run.h"
 #include "system/run.h"
+#include "system/transaction/charged_reads.h"
 #include "system/transaction/timed_log.h"

@@ -50,6 +50,7 @@ class Worker final : public WorkerThread {
         probe_(options.time_breakdown),
         sequence_(options.first_sequence) {
     if constexpr (Log::kTraits.logs) log_.InitWorker(log_state_, id);
+    if constexpr (kChargesReads) log_state_.charges.SetNanos(options.read_nanos);
     if constexpr (requires { WorkloadT::kNoteBytes; }) {
       if (ack_file != nullptr) workload.NoteReadersIn(id, ack_file->NotesOf(id));
     }
@@ -77,6 +78,7 @@ class Worker final : public WorkerThread {
     }
     stats_.run_seconds = Clock::ToSeconds(Clock::NowTicks() - begin);
     stats_.time_parts = transaction_.time_parts();
+    if constexpr (kChargesReads) stats_.charged_reads = log_state_.charges.charged();
     control.finished.fetch_add(1);
     Drain(control);
   }
@@ -99,6 +101,7 @@ class Worker final : public WorkerThread {
                                                   ? WrittenRows::kWhole
                                                   : WrittenRows::kTouched;
   static constexpr std::chrono::microseconds kAckWait{50};
+  static constexpr bool kChargesReads = requires(typename Log::TxnState & state) { state.charges; };
 
   // Other workers may still warm up, and wait for epochs to become durable.
   void AwaitGo(RunControl& control) {

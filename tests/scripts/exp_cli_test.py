@@ -69,7 +69,7 @@ class ArgumentTest(ExpCase):
 
     def test_flags_may_stand_before_the_names_of_figures(self):
         self.assertEqual(self.figures_of("--scale", "laptop", "eleda/fig20"), ["eleda/fig20_crawling"])
-        self.assertEqual(self.figures_of("eleda/fig20", "--scale=laptop", "fig21"),
+        self.assertEqual(self.figures_of("eleda/fig20", "--scale=laptop", "fig21_b"),
                          ["eleda/fig20_crawling", "eleda/fig21_bitmap"])
 
     def test_a_figures_number_needs_no_zero(self):

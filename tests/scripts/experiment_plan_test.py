@@ -50,6 +50,17 @@ class SpecTest(unittest.TestCase):
                     for panel in panels:
                         self.assertIn(name, figure.drawn_in(figure.panel_of(panel, name)), claim)
 
+    def test_panels_may_have_programs_of_their_own_and_x_the_latency_of_the_memory(self):
+        [figure] = spec.select_figures(["write_behind/fig21"], spec.load_series())
+        plan = plan_of("write_behind/fig21")
+        found = {(point.panel.split(", ")[1], point.x, plan.jobs[point.job].program, plan.jobs[point.job].place.device)
+                 for point in plan.points[figure.name]}
+        self.assertEqual(found, {(reads, x, program, f"pm,latency={x}") for x in (1, 2, 4)
+                                 for reads, program in (("reads free", "rundb-all"), ("reads charged", "rundb-charged"))})
+        self.assertTrue(all("pm_latency" not in job.flags for job in plan.jobs.values()))
+        with self.assertRaisesRegex(spec.SpecError, "panel .*: program is one of rundb-all, rundb-timed"):
+            spec._check_figure(dataclasses.replace(figure, panel_programs={"p": "rundb"}), "here", spec.load_series())
+
     def test_points_that_claims_name_are_planned(self):
         for name in ("smoke", "laptop", "paper"):
             for figure in spec.select_figures([], spec.load_series()):

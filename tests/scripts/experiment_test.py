@@ -187,7 +187,7 @@ class RunTest(ExpCase):
     def test_without_the_engine_it_is_said_how_to_build_it(self):
         status, said = self.exp("run", "eleda/fig20", devices="throughput", binary="/nowhere/rundb-all")
         self.assertEqual(status, 2)
-        self.assertEqual(said, "error: /nowhere/rundb-all is missing; make rundb-all rundb-timed micro builds it\n")
+        self.assertEqual(said, "error: /nowhere/rundb-all is missing; make rundb-all rundb-timed rundb-charged micro builds it\n")
 
     def test_a_program_older_than_its_sources_is_named(self):
         folder = tempfile.mkdtemp(dir=self.out)
@@ -204,7 +204,7 @@ class RunTest(ExpCase):
             os.utime(source, (3000, 3000))
             require_programs([program])
         self.assertEqual(said.getvalue(), "notice: rundb-all was built before logging/log.h was changed; make rundb-all "
-                                          "rundb-timed micro builds it anew\n")
+                                          "rundb-timed rundb-charged micro builds it anew\n")
 
     def test_jobs_that_failed_are_told_apart(self):
         jobs = self.exp("jobs", "eleda/fig20")[1].split()

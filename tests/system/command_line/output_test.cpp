@@ -115,9 +115,21 @@ TEST(Record, LogMetricsAreSumsAndRatiosOfTheStreams) {
   EXPECT_TRUE(RunJson().at("metrics").at("device_share").is_null());
 }
 
+TEST(Record, ChargedReadsAreToldWhereTheyAreCompiledIn) {
+  EXPECT_TRUE(RunJson().at("metrics").at("charged_reads").is_null());
+  EXPECT_FALSE(Contains(RunText(), "PM_READS"));
+  RunResult run = SomeRun();
+  run.workers[0].charged_reads = 40, run.workers[1].charged_reads = 2;
+  const std::string record = RunRecord(DefaultOptions(), run, TwoCores());
+  EXPECT_EQ(Json::parse(record).at("metrics").at("charged_reads"), 42);
+  EXPECT_EQ(Json::parse(record).at("config").at("PM_READS"), 1);
+  EXPECT_TRUE(Contains(RecordText(record), "reads of persistent memory: 42 charged for"));
+}
+
 TEST(Record, SharesOfTheWorkersTimeAreThereIfItWasTold) {
   EXPECT_TRUE(RunJson().at("metrics").at("time_shares").is_null());
   EXPECT_EQ(RunJson().at("config").at("TIME_PARTS"), 0);
+  EXPECT_EQ(RunJson().at("config").at("PM_READS"), 0);
   EXPECT_FALSE(Contains(RunText(), "workers' time"));
   RunResult run = SomeRun();
   run.workers[0].time_parts = {10, 20, 3, 40, 5, 2};
@@ -241,9 +253,14 @@ TEST(Record, AnEmulatedDeviceIsNamedWithItsFiguresWhereverThereIsAResult) {
        {RunRecord(DefaultOptions(), run, TwoCores()), RecoveryRecord(DefaultOptions(), recovery, TwoCores())}) {
     const Json directory = Json::parse(record).at("environment").at("log_directories").at(0);
     EXPECT_EQ(directory.at("kind"), "emulated");
-    const Json expected = {
-        {"profile", "hdd:0.5"}, {"bytes_per_second", 80'000'000}, {"flush_us", 4170.0}, {"seek_us", 6300.0},
-        {"queue_depth", 32},    {"channel_bytes_per_second", 0},  {"over", "ram"}};
+    const Json expected = {{"profile", "hdd:0.5"},
+                           {"bytes_per_second", 80'000'000},
+                           {"flush_us", 4170.0},
+                           {"seek_us", 6300.0},
+                           {"read_us", 0.0},
+                           {"queue_depth", 32},
+                           {"channel_bytes_per_second", 0},
+                           {"over", "ram"}};
     EXPECT_EQ(directory.at("emulation"), expected);
     const std::string words = "on 1 EMULATED hdd:0.5 (80 MB/s, flush 4.17 ms, seek 6.3 ms, depth 32) over tmpfs";
     EXPECT_TRUE(Contains(RecordText(record), words)) << RecordText(record);

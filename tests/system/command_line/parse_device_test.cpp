@@ -55,6 +55,14 @@ TEST(ParseDeviceTest, TheDiskOfDifferentialLoggingHasItsFigures) {
   EXPECT_EQ(disk.seek_nanos, 6'300'000u);
 }
 
+TEST(ParseDeviceTest, PersistentMemoryMayHaveAMultipleOfTheLatencyOfDram) {
+  EXPECT_EQ(ParseDevice("pm")->read_nanos, 0u);
+  for (const auto& [text, more] : {std::pair("pm,latency=1", 0u), {"pm,latency=2", 160u}, {"pm:0.5,latency=4", 480u}}) {
+    EXPECT_EQ(ParseDevice(text)->flush_nanos, ParseDevice("pm")->flush_nanos + more) << text;
+    EXPECT_EQ(ParseDevice(text)->read_nanos, more) << text;
+  }
+}
+
 TEST(ParseDeviceTest, AChannelGoesWithAnyDeviceAndIsNotScaled) {
   const DeviceProfile half = *ParseDevice("disk29:0.5,channel=160M");
   EXPECT_EQ(half.name, "disk29:0.5,channel=160M");
@@ -80,7 +88,7 @@ TEST(ParseDeviceTest, ADeviceAloneTransfersAtTheLowerOfItsRateAndTheChannels) {
 
 TEST(ParseDeviceTest, AWrongTextIsRefusedWithItsPart) {
   for (const auto& [text, why] : {std::pair("floppy", "is not a device (there is real, nvme, "),
-                                  {"floppy", "bandwidth=, flush=, seek=, depth=, channel=)"},
+                                  {"floppy", "bandwidth=, flush=, seek=, depth=, channel=, latency= of pm)"},
                                   {"nvme:0", "has nvme:0, which is out of range"},
                                   {"nvme:fast", "has nvme:fast, which is not a number"},
                                   {"bandwidth=50MB", "has bandwidth=50MB, which is not a whole number"},
@@ -90,6 +98,9 @@ TEST(ParseDeviceTest, AWrongTextIsRefusedWithItsPart) {
                                   {"flush=1us,flush=2us", "two figures flush="},
                                   {"channel=1M,channel=2M", "two figures channel="},
                                   {"iops=5", "unknown figure"},
+                                  {"ssd,latency=2", "has latency=2, which is a figure of persistent memory"},
+                                  {"latency=2", "has latency=2, which is a figure of persistent memory"},
+                                  {"pm,latency=0.5", "has latency=0.5, which is out of range"},
                                   {"hdd,", "without a value"},
                                   {"flush=1us,hdd", "without a value"},
                                   {"real:2", "is not a device"}}) {

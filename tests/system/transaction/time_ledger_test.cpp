@@ -86,7 +86,7 @@ TEST(TimedLogTest, TheWorkersTimeIsTheSumOfItsParts) {
   ASSERT_EQ(run.stop_reason, "done");
   for (WorkerStats& worker : run.workers) {
     EXPECT_EQ(worker.executed, options.max_txns_per_thread);
-    // Work and metadata take about as long as the readings of the clock that are subtracted: of them nothing may be left.
+    // Work and metadata take about as long as the readings of the clock that are subtracted: nothing may be left.
     for (const TimePart part : {TimePart::kTracking, TimePart::kRecord, TimePart::kRest}) {
       EXPECT_GT(Of(worker.time_parts, part), 0) << static_cast<int>(part);
     }
