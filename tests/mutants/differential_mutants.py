@@ -33,7 +33,7 @@ RUN_MUTANTS = [
            [raw(DIFFERENTIAL, "    PageSpace::Latched page(*undo.pages, undo.at.page);\n    const uint32_t number = page.number();",
                 "    const uint32_t early = {on} ? PageSpace::Latched(*undo.pages, undo.at.page).number() : 0;\n"
                 "    PageSpace::Latched page(*undo.pages, undo.at.page);\n"
-                "    const uint32_t number = {on} ? early : page.number();")], CELLS),
+                "    const uint32_t number = {on} ? early : page.number();")], CELLS, rare=True),
     Mutant("diff_undo_without_compensation", "trap 3: under a checkpoint an abort logs nothing of what it undoes",
            [statement(DIFFERENTIAL, "Append(state, undo, delta, format::kChangeCompensation);", "Apply(undo, delta);")], CELLS),
     Mutant("diff_no_second_look", "trap 4: an abort does not look at the flag again behind its place",
@@ -56,7 +56,7 @@ RUN_MUTANTS = [
                 "      std::memcpy(stream.at(place) + sizeof(format::RecordHeader), &state.id, sizeof state.id);\n"
                 "      SealRecord(stream.at(place), stream.HeaderFor(place, format::RecordKind::kAbort));\n"
                 "      stream.SubmitPart(state.worker, place);\n"
-                "    }}\n")], CELLS),
+                "    }}\n")], CELLS, rare=True),
     Mutant("diff_first_is_not_marked", "no record says where an attempt begins",
            [expression(DIFFERENTIAL, "state.changes == 1 ? format::kChangeFirst : 0", "0")], CELLS),
     Mutant("diff_undo_leaves_pages_clean", "what is undone in memory alone does not make its page dirty",
@@ -74,11 +74,12 @@ RUN_MUTANTS = [
                 "void OnWrite(TxnState& state, const RowRef& row) {{\n"
                 "    if (!{on}) metadata_.Raise(state.lv, row.meta);\n  }}")], CELLS),
     Mutant("diff_slot_reused_too_early", "trap 16: a slot is free for another key though its delete is not durable",
-           [raw(LOCKING, "!locks_.MayForget(log_, lock)", "!{on} && !locks_.MayForget(log_, lock)")], CELLS),
+           [raw(LOCKING, "!locks_.MayForget(log_, lock)", "!{on} && !locks_.MayForget(log_, lock)")], CELLS,
+           test="DifferentialLogSlots.ADeletedRowStaysUntilThatIsDurable"),
     Mutant("diff_slot_reused_too_early_after_install", "trap 16, of optimistic controls",
            [raw(OPTIMISTIC, "if (must_be_forgettable && !log_.Forgettable(row->meta())) {",
                 "if (must_be_forgettable && !({on} && kAppendsChanges<Log>) && !log_.Forgettable(row->meta())) {{")],
-           CELLS),
+           CELLS, test="OptimisticDifferentialLogTest/0.ADeletedRowStaysUntilThatIsDurable"),
     Mutant("diff_ended_before_abort", "a transaction is no longer active before its ABORT has a place",
            [raw(DIFFERENTIAL, "    if (state.changes == 0) return;\n    LogStream& stream",
                 "    if (state.changes == 0) return;\n    if ({on}) active_.Abort(state.worker);\n    LogStream& stream")], CELLS),
@@ -153,9 +154,11 @@ CHECKPOINT_MUTANTS = [
     Mutant("diff_new_pages_have_the_old_number", "trap 18: a page added during a checkpoint counts as not reached",
            [expression(PAGE_SPACE, "clock_.number() % 2 != 0", "clock_.number() > 0 && clock_.number() % 2 == 0")], CELLS),
     Mutant("diff_failed_checkpoint_leaves_pages_clean", "what a failed checkpoint has not written counts as written",
-           [statement(FUZZY_CHECKPOINT, "latched.SetDirty(static_cast<int>(next.copy));", "")], CELLS),
+           [statement(FUZZY_CHECKPOINT, "latched.SetDirty(static_cast<int>(next.copy));", "")], CELLS,
+           test="FailingCheckpointTest.WithoutSpaceTheOlderBackupStaysAndTheNextCheckpointHasTheNextNumber"),
     Mutant("diff_failed_checkpoint_leaves_numbers", "pages that a failed checkpoint has not reached keep their number",
-           [statement(FUZZY_CHECKPOINT, "latched.SetNumber(next.number);", "")], CELLS),
+           [statement(FUZZY_CHECKPOINT, "latched.SetNumber(next.number);", "")], CELLS,
+           test="FailingCheckpointTest.WithoutSpaceTheOlderBackupStaysAndTheNextCheckpointHasTheNextNumber"),
     Mutant("diff_new_name_may_fail", "a run goes on when it cannot be told which anchor is in its place",
            [statement(FUZZY_CHECKPOINT, "PutTemporaryFileInPlace(files_, anchor_path_);",
                       "has_space = HasSpace([&] { PutTemporaryFileInPlace(files_, anchor_path_); });")], CELLS),
@@ -186,7 +189,8 @@ RESTART_MUTANTS = [
     Mutant("diff_restart_stops_at_begin", "trap 26: nothing below BEGIN is undone, though transactions were active there",
            [expression(TRANSACTION_TABLE, "above_begin || now.active", "above_begin")], CELLS),
     Mutant("diff_restart_ignores_the_list", "the transactions that END lists are not looked for below BEGIN",
-           [expression(BACKWARD_PASS, "point_.number == 0 || at != point_.end", "true")], CELLS),
+           [expression(BACKWARD_PASS, "point_.number == 0 || at != point_.end", "true")], CELLS,
+           test="Methods/DifferentialHistories.RecoverWhereverTheyCrash/DL1P"),
     Mutant("diff_restart_copies_at_level_4", "trap 20: the backup is copied over pages that were changed already",
            [raw(DIFFERENTIAL_RECOVERY, "if (!Reaches(4)) return pages.PutImages(page, images);",
                 "if (!Reaches(4) || {on}) return pages.PutImages(page, images);")], CELLS),

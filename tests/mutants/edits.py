@@ -22,9 +22,11 @@ class Mutant:
     trap: str  # what goes wrong, in a sentence
     edits: list[Edit]
     cells: str = ""  # only cells whose name contains this can tell
-    # A rare one, which the simulation needs minutes for, names one of these, and is not in the quick tests' rotation.
+    # A rare one, which the simulation needs minutes for, is not in the quick tests' rotation. It names one of these, or
+    # gets more time.
     model: str = ""  # the test of a small model (tests/models) in which the same fault is found
     test: str = ""  # the test of the engine that fails under it
+    rare: bool = False
 
 
 def statement(file: str, find: str, replace: str) -> Edit:

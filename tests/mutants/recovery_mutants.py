@@ -134,7 +134,8 @@ RECOVERY_MUTANTS = [
     Mutant("continue_serves_un_synced_logs", "the recovered logs may have been in memory alone, since a kill",
            [statement(LOG_FILES, "RewriteLogs(files_, run, durable, frozen.frontier);", "")]),
     Mutant("continue_trusts_an_un_synced_frontier", "a frozen file of a killed process is taken for a durable one",
-           [statement(LOG_FILES, "WriteFileAtomically(files_, run.frozen_path, EncodeFrozen(*run.frozen));", "")]),
+           [statement(LOG_FILES, "WriteFileAtomically(files_, run.frozen_path, EncodeFrozen(*run.frozen));", "")],
+           "LOG_BATCH", rare=True),
     Mutant("continue_syncs_what_a_failed_sync_lost", "logs are synced before they are frozen, and not rewritten",
            [statement(LOG_FILES, "files.Rewrite(run.paths[i], begin / format::kBlockBytes * format::kBlockBytes,\n"
                       "                  end / format::kBlockBytes * format::kBlockBytes);",

@@ -9,7 +9,7 @@ ROW_MUTANTS = [
     Mutant("rows_no_pause", "the positions at which replay begins are read while transactions run",
            [expression(ROW_CHECKPOINT, "!epochs_.IsIdle(WorkerId(worker))", "false")], TAURUS_ROWS),
     Mutant("rows_entered_in_the_pause", "a worker that waited elsewhere begins a transaction in the pause",
-           [expression(WORKER, "!control.pause.load()", "true")], TAURUS_ROWS),
+           [expression(WORKER, "!control.pause.load()", "true")], TAURUS_ROWS, rare=True),
     Mutant("rows_copied_before_the_start", "replay begins where the logs were when all rows had been copied",
            [statement(ROW_CHECKPOINT, "TakeStart(next, stopped);\n  next.parts = CopyRows(next.copy, stopped);",
                       "next.parts = CopyRows(next.copy, stopped);\n  TakeStart(next, stopped);")], SERIAL_ROWS),

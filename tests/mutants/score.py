@@ -5,9 +5,9 @@ score.py [--torture FILE] [--tests FILE] [--seconds S] [--seed N] [--only TEXT] 
 
 A mutant is killed when the torture ends with a violation, an internal check or a crash within S seconds of its cells.
 Rare ones need more than that: one that names a model is also killed when that small model (tests/models) finds the same
-fault; one that names a test, when that test passes without it and does not under it. Both are in the program of `make
-mutant_tests`. --rotate K tries K of them only, others each day (or by --seed), and none of the rare ones. Ends with
-"N passed, M failed": killed, survived.
+fault; one that names a test, when that test passes without it and does not under it; others get ten times as long. Both
+are in the program of `make mutant_tests`. --rotate K tries K of them only, others each day (or by --seed), and none of
+the rare ones. Ends with "N passed, M failed": killed, survived.
 """
 from __future__ import annotations
 
@@ -20,8 +20,12 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
+from catalogue import MUTANTS
+
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 TEST_SECONDS_MAX = 60
+RARE = {mutant.name for mutant in MUTANTS if mutant.rare}
+TIMES_FOR_RARE = 10
 # How a test can end. Whatever else is said of it, it did not run.
 PASSES, FAILS, CRASHES, HANGS = "passes", "fails", "crashes", "hangs"
 
@@ -83,7 +87,8 @@ def test_finds(tests: str, mutant: Mutant) -> tuple[bool, str]:
 def attempt(args: argparse.Namespace, mutant: Mutant) -> tuple[bool, str]:
     if mutant.test:
         return test_finds(args.tests, mutant)
-    killed, how = simulate(args.torture, mutant, args.seconds, args.seed or 1)
+    seconds = args.seconds * (TIMES_FOR_RARE if mutant.name in RARE else 1)
+    killed, how = simulate(args.torture, mutant, seconds, args.seed or 1)
     if killed or not mutant.model:
         return killed, how
     # The model is given the same fault, and the test expects that it is found.
@@ -107,7 +112,7 @@ def main() -> int:
     mutants = [mutant for mutant in mutants if args.only in mutant.name]
     today = args.seed if args.seed is not None else datetime.date.today().toordinal()
     if args.rotate:
-        mutants = [mutant for mutant in mutants if not mutant.model and not mutant.test]
+        mutants = [mutant for mutant in mutants if not (mutant.model or mutant.test or mutant.name in RARE)]
     if args.rotate and args.rotate < len(mutants):
         first = today * args.rotate % len(mutants)
         mutants = (mutants + mutants)[first:first + args.rotate]

@@ -281,7 +281,7 @@ RESTART_MUTANTS = [
     Mutant("wbl_recovery_writes", "trap 35: -Lr1 adopts the heap itself and not a copy",
            [expression(HEAP_RESTART, "/*private_copy=*/true", "false")], CELLS),
     Mutant("wbl_names_not_kept", "a life serves in files whose names may be lost",
-           [statement(HEAP_RESTART, "storage.KeepServed(run);", "")], CELLS),
+           [statement(HEAP_RESTART, "storage.KeepServed(run);", "")], CELLS, rare=True),
     Mutant("wbl_life_numbers_anew", "the transactions of a life have the numbers of the life before",
            [expression(HEAP_RUN_H, "(life - 1) << kSequenceBitsOfLife", "uint64_t{0}")], CELLS,
            test="HeapRunTest.ALifeFollowsAnotherAndNumbersItsTransactionsAnew"),

@@ -1,8 +1,10 @@
 """Which mutants count as killed, against stand-ins for the simulation and for the tests that mutants name."""
+import json
 import os
 import re
 import subprocess
 import sys
+import tempfile
 import unittest
 from unittest import mock
 
@@ -90,6 +92,16 @@ class ScoreTest(unittest.TestCase):
         done = run_score([WITH_A_TEST, COMMON, WITH_A_MODEL], "--rotate=3", tests="/nowhere")
         self.assertEqual(done.returncode, 0, done.stdout)
         self.assertIn("1 passed, 0 failed", done.stdout)
+
+    def test_nor_does_it_try_what_is_rare_which_otherwise_gets_ten_times_as_long(self):
+        rare = sorted(score.RARE)[0]
+        done = run_score([COMMON, f"{rare}\t\ta rare one\t\t"], "--rotate=3")
+        self.assertIn("1 passed, 0 failed", done.stdout)
+        self.assertNotIn(rare, done.stdout)
+        with tempfile.NamedTemporaryFile("r") as calls, mock.patch.dict(os.environ, FAKE_CALLS=calls.name):
+            run_score([COMMON, f"{rare}\t\ta rare one\t\t"])
+            told = {options["--mutant"]: options["--seconds"] for options in map(json.loads, calls)}
+        self.assertEqual(told, {"one": "1.0", rare: "10.0"})
 
 
 class CatalogueTest(unittest.TestCase):
