@@ -91,8 +91,9 @@ struct HeapResult {
   uint64_t records = 0;     // of all lives, in its log
   uint64_t gaps = 0;        // in the newest record
   // Of a restart, from the heap's opening on: until transactions could run, until the first was acknowledged (0: none
-  // was), and until all was adopted.
+  // was), and until all was adopted; the last two without the time in which the workers' calls were generated.
   double ready_seconds = 0, first_acknowledged_seconds = 0, adopted_seconds = 0;
+  double generation_seconds = 0;
 };
 
 // Of a run with a replica.

@@ -276,6 +276,7 @@ class Run {
     const uint64_t calls = CallListLength(options_);
     workers_.resize(options_.thread_cnt);
     errors_.resize(options_.thread_cnt);
+    generation_ticks_.resize(options_.thread_cnt);
     for (uint32_t w = 0; w < options_.thread_cnt; ++w) {
       StartThread([this, w, calls, worker_options] {
         try {
@@ -297,11 +298,14 @@ class Run {
   // By the thread that uses it: its memory is NUMA-local, and the lists are generated in parallel.
   std::unique_ptr<WorkerThread> MakeWorker(WorkerId id, uint64_t calls, const WorkerOptions& worker_options) {
     const uint64_t transactions = std::min(ExpectedTransactionsPerWorker(options_), kPrefaultTransactionsMax);
+    const uint64_t begin = Clock::NowTicks();
     const auto generate = [&](auto* workload) {
       workload->Prefault(id, transactions);
       return workload->Generate(id, calls, options_.seed + first_sequence_);
     };
-    return node_.MakeWorker(id, workload_, std::visit(generate, workload_), worker_options, ack_file_.get());
+    CallList list = std::visit(generate, workload_);
+    generation_ticks_[id.value()] = Clock::NowTicks() - begin;
+    return node_.MakeWorker(id, workload_, std::move(list), worker_options, ack_file_.get());
   }
 
   // Throws when a thread cannot be created, after the running ones have ended.
@@ -454,7 +458,13 @@ class Run {
       const uint64_t ticks = worker->first_acknowledged_ticks();
       if (ticks != 0 && (first == 0 || ticks < first)) first = ticks;
     }
-    if (first != 0) result_.heap->first_acknowledged_seconds = Clock::ToSeconds(first - heap.opened_ticks());
+    // Clients would have sent the calls, so the time in which they are generated is no part of the restart. Workers
+    // begin together.
+    const uint64_t generation = *std::max_element(generation_ticks_.begin(), generation_ticks_.end());
+    HeapResult& result = *result_.heap;
+    result.generation_seconds = Clock::ToSeconds(generation);
+    if (first != 0) result.first_acknowledged_seconds = Clock::ToSeconds(first - heap.opened_ticks() - generation);
+    result.adopted_seconds = std::max(result.ready_seconds, result.adopted_seconds - result.generation_seconds);
     result_.fixed_record_bytes = log_traits().fixed_bytes;
   }
 
@@ -495,6 +505,7 @@ class Run {
   std::unique_ptr<AckFile> ack_file_;
   std::vector<std::unique_ptr<WorkerThread>> workers_;
   std::vector<std::exception_ptr> errors_;
+  std::vector<uint64_t> generation_ticks_;  // of the workers' calls
   std::vector<Thread> threads_;
   RowCheckpointFiles row_files_;
   std::unique_ptr<Checkpointer> checkpointer_;  // of row checkpoints

@@ -17,7 +17,7 @@ std::string RestartText(const Json& heap) {
   if (Count(heap, "life") < 2 || Number(heap, "first_acknowledged_seconds") == 0) return "";
   return fmt::format(
       "; from its opening on, transactions could run after {:.2f} ms, the first was acknowledged after {:.2f} ms, and "
-      "all was adopted after {:.0f} ms",
+      "all was adopted after {:.0f} ms, without the generation of calls",
       1e3 * Number(heap, "ready_seconds"), 1e3 * Number(heap, "first_acknowledged_seconds"),
       1e3 * Number(heap, "adopted_seconds"));
 }
@@ -34,6 +34,7 @@ Json HeapJson(const std::optional<HeapResult>& heap) {
           {"gaps", heap->gaps},
           {"ready_seconds", heap->ready_seconds},
           {"first_acknowledged_seconds", heap->first_acknowledged_seconds},
+          {"generation_seconds", heap->generation_seconds},
           {"adopted_seconds", heap->adopted_seconds}};
 }
 
