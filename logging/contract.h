@@ -62,6 +62,7 @@
 #include "logging/format.h"
 #include "logging/log_options.h"
 #include "logging/lsn_per_log.h"
+#include "storage/byte_range.h"
 #include "storage/table.h"
 #include "storage/touched_words.h"
 
@@ -90,7 +91,10 @@ struct LogTraits {
   bool row_checkpoints = false;
   bool version_heap = false;  // rows have versions in a persistent heap (storage/heap/table_versions.h), and no tuples
   bool draws_stamps = false;  // the log owns the clock of timestamps (concurrency_control/log_observer.h)
-  bool needs_pages = false;   // records name pages and slots: every table is paged (storage/heap/page_space.h)
+  // Each record names the previous record of each row that it changes: a restart may rebuild single rows on demand
+  // (storage/rows_on_demand.h). Its payload is of ForEachChange instead of ForEachImage.
+  bool row_chains = false;
+  bool needs_pages = false;  // records name pages and slots: every table is paged (storage/heap/page_space.h)
   ReplayOrder replay_order;
 };
 
@@ -99,12 +103,27 @@ struct ImageVisitor {
   void operator()(const Table&, Key, bool deleted, const std::byte* image) const;
 };
 
+// A row of the write set as a log of changes sees it.
+struct LoggedChange {
+  const Table* table;
+  Key key;
+  bool deleted;
+  bool was_present;                   // before the transaction
+  const std::byte* image;             // the whole tuple as written; meaningless if deleted
+  Meta meta;                          // the row's log metadata, as the row's last writer left it
+  std::span<const ByteRange> ranges;  // of an update: ascending; bytes outside of them are unchanged
+};
+struct ChangeVisitor {
+  void operator()(const LoggedChange&) const;
+};
+
 // A transaction as its log sees it: the call it runs and the images that it wrote.
 template <class T>
 concept LoggedTxn = requires(const T& txn, ImageVisitor visit) {
   { txn.procedure() } -> std::same_as<ProcedureId>;
   { txn.args() } -> std::same_as<std::span<const std::byte>>;  // the transaction id leads
   txn.ForEachImage(visit);
+  txn.ForEachChange(ChangeVisitor());                   // where row_chains
   { txn.commit_version() } -> std::same_as<Tid>;        // where needs_epochs
   { txn.read_timestamp() } -> std::same_as<Timestamp>;  // where needs_multi_version, from Reserve on
   { txn.end_timestamp() } -> std::same_as<Timestamp>;
@@ -114,6 +133,7 @@ struct LoggedTxnArchetype {
   ProcedureId procedure() const;
   std::span<const std::byte> args() const;
   void ForEachImage(auto&& visit) const;
+  void ForEachChange(auto&& visit) const;
   Tid commit_version() const;
   Timestamp read_timestamp() const;
   Timestamp end_timestamp() const;

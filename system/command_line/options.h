@@ -116,6 +116,9 @@ struct Options {
   uint32_t restart_level = 0;   // 1 to 4: what overlaps in a restart from a backup
   std::string recover_serial = "auto";  // auto, always, never: one worker replays everything
 
+  std::string redo = "ALL";  // with --continue: ALL before transactions run, or ON_DEMAND, each row when it is needed
+
+  bool redo_on_demand() const { return redo == "ON_DEMAND"; }
   // Are logs read before transactions run?
   bool reads_log() const { return log_recover || continue_run; }
 

@@ -48,6 +48,7 @@ constexpr std::array kSimd = {Names("auto"), Names("scalar"), Names("avx2"), Nam
 constexpr std::array kIoEngines = {Names("auto"), Names("uring"), Names("pwrite")};
 constexpr std::array kReplication = {Names("SYNC"), Names("ASYNC")};
 constexpr std::array kRecoverSerial = {Names("auto"), Names("always"), Names("never")};
+constexpr std::array kRedo = {Names("ALL"), Names("ON_DEMAND")};
 
 constexpr double kNoLimit = 9007199254740992.0;  // 2^53: every whole number up to it is a double too
 constexpr double kKilo = 1024, kMega = 1024 * kKilo, kGiga = 1024 * kMega;
@@ -262,6 +263,7 @@ constexpr Switch kSwitches[] = {
     Both(Whole("RESTART_LEVEL", "", &O::restart_level, 0, 4,
                "what overlaps in a restart from a backup: 1 nothing, 4 all; 0: the most that the run's method allows")),
     Both(Choice("RECOVER_SERIAL", &O::recover_serial, kRecoverSerial, {}, "one worker replays everything")),
+    Choice("REDO", &O::redo, kRedo, {}, "ON_DEMAND: with --continue a row is rebuilt from the log when it is needed"),
     // Verification and output.
     Both(Bool("VERIFY", "", &O::verify, "check the final or the recovered state")),
     Both(Bool("REFERENCE", "", &O::reference,
