@@ -42,6 +42,7 @@ struct Options {
   double read_perc = 0.5;
   double write_perc = 0.5;
   double scan_perc = 0;
+  double write_keys = 1;   // share of the rows that are written
   uint32_t scan_len = 20;  // rows
   uint32_t req_per_query = 2;
   uint32_t field_per_tuple = 10;

@@ -169,6 +169,7 @@ constexpr Switch kSwitches[] = {
     Real("ZIPF_THETA", "z", &O::zipf_theta, 0, 10, "YCSB: skew of the keys; 0 is uniform"),
     Real("READ_PERC", "r", &O::read_perc, 0, 1, "YCSB: share of accesses that read"),
     Real("WRITE_PERC", "w", &O::write_perc, 0, 1, "YCSB: share that write; one of both is enough"),
+    Real("WRITE_KEYS", "", &O::write_keys, 0, 1, "YCSB: share of the rows to which writes go, 1 row at least"),
     Real("SCAN_PERC", "", &O::scan_perc, 0, 1, "YCSB: share that scan; needs --index=IDX_BTREE"),
     InLog(kYcsb, Whole("SCAN_LEN", "", &O::scan_len, 1, 65536, "YCSB: rows that a scan reads")),
     InLog(kYcsb, Whole("REQ_PER_QUERY", "R", &O::req_per_query, 1, 65536, "YCSB: accesses per transaction")),
