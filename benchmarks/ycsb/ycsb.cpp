@@ -23,7 +23,7 @@ constexpr uint64_t kRowsCheckedMax = uint64_t{1} << 20;
 
 constexpr size_t kHeadBytes = sizeof(uint64_t);
 
-uint64_t WrittenRows(const YcsbConfig& config) {
+uint64_t RowsWritten(const YcsbConfig& config) {
   return std::max<uint64_t>(1,
                             static_cast<uint64_t>(std::llround(config.write_keys * static_cast<double>(config.rows))));
 }
@@ -43,7 +43,7 @@ YcsbConfig Checked(const YcsbConfig& config) {
   require(config.scan_perc >= 0 && config.read_perc + config.scan_perc < 1 + 1e-6,
           "SCAN_PERC must be 0 to 1, and no more than READ_PERC leaves");
   require(config.write_keys >= 0 && config.write_keys <= 1, "WRITE_KEYS must be 0 to 1");
-  require(config.write_keys == 1 || config.req_per_query <= WrittenRows(config),
+  require(config.write_keys == 1 || config.req_per_query <= RowsWritten(config),
           "REQ_PER_QUERY exceeds the rows that WRITE_KEYS leaves: the keys of a transaction are distinct");
   require(config.scan_len > 0 && config.scan_len <= Ycsb::kScanLenMax, "SCAN_LEN must be 1 to 65536");
   return config;
@@ -58,7 +58,7 @@ Ycsb::Ycsb(const YcsbConfig& config)
     : config_(Checked(config)),
       zipf_(config.rows, config.theta),
       key_of_rank_(config.rows, kPermutationSalt),
-      written_rows_(WrittenRows(config)) {
+      written_rows_(RowsWritten(config)) {
   const size_t affordable = std::max<size_t>(kCacheLineBytes, kPrefetchBytesMax / config_.req_per_query);
   prefetch_bytes_ = std::min(BytesToLastHead(config_.field_per_tuple), affordable);
   whole_prefetch_bytes_ = std::min<size_t>(config_.field_per_tuple * kFieldBytes, affordable);

@@ -16,8 +16,7 @@ INSTANT_MUTANTS = [
                 "ranges.push_back({{offset + (({on} && length > 1) ? 1 : 0), offset + static_cast<uint32_t>(length)}});")],
            "NO_WAIT/" + CELLS),
     Mutant("instant_range_one_word_short", "of two adjacent ranges the second one is left out of the record",
-           [expression(BYTE_RANGE, "std::max(ranges[kept - 1].end, range.end)", "ranges[kept - 1].end")], CELLS,
-           test="ByteRange.RangesAreSortedAndJoinedOverSmallGaps"),
+           [expression(BYTE_RANGE, "std::max(ranges[kept - 1].end, range.end)", "ranges[kept - 1].end")], CELLS),
     Mutant("instant_older_run_forgotten", "a chain ends where its newest run's begins",
            [raw(ROW_CHAINS, "    if (last->older == kNoRun) return;\n", "    if ({on} || last->older == kNoRun) return;\n")],
            CELLS),
@@ -28,8 +27,7 @@ INSTANT_MUTANTS = [
                 "      if (!{on} && !change.needs_previous()) return;\n")], CELLS,
            test="RowChainsTest.AnInsertEndsTheWalk"),
     Mutant("instant_scan_without_rows", "a scan reads the rows that happen to be rebuilt",
-           [statement(ROW_CHAINS, "RebuildAllOf(worker, table, shard);", "")], CELLS,
-           test="RowChainsTest.AScanFindsAllRowsOfItsTable"),
+           [statement(ROW_CHAINS, "RebuildAllOf(worker, table, shard);", "")], CELLS),
     Mutant("instant_miss_is_absence", "a look-up that misses takes a row for absent that is to be rebuilt",
            [raw(FETCH_ROWS, "table.EnsureRow(worker, key);",
                 "(void)((kRowChains<Log> && {on}) || (table.EnsureRow(worker, key), true));")], CELLS),
@@ -48,8 +46,7 @@ INSTANT_MUTANTS = [
                 "    present = true;\n"
                 "    if ({on} && chain.base != nullptr && step + 1 == worker.steps.rend()) {{\n"
                 "      table.PutBack(chain.base);\n      host::SleepFor(std::chrono::microseconds(20));\n    }}\n"
-                "    step->change.bytes")], CELLS,
-           test="RowChainsTest.ARowIsWholeWhenItIsInTheIndex"),
+                "    step->change.bytes")], CELLS),
     Mutant("instant_forgotten_before_the_rebuild", "a second look-up does not wait for another worker's rebuild",
            [raw(ROW_CHAINS, "  const std::lock_guard lock(shard.mutex);\n  const auto found = shard.chains.find(key);\n",
                 "  std::unique_lock lock(shard.mutex, std::defer_lock);\n"

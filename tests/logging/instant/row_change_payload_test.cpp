@@ -28,7 +28,8 @@ class RowChangePayloadTest : public ::testing::Test {
     bytes_.assign(RowChangePayload::Bytes(txn) + 1, std::byte{0xEE});
     RowChangePayload::Encode(txn, bytes_.data());
     EXPECT_EQ(bytes_.back(), std::byte{0xEE}) << "it wrote more than it said";
-    RowChanges changes(std::span(bytes_).first(bytes_.size() - 1));
+    const std::span<const std::byte> body(bytes_.data(), bytes_.size() - 1);
+    RowChanges changes(body);
     RowChange change;
     EXPECT_TRUE(changes.Next(change));
     EXPECT_TRUE(Fits(change, kTupleBytes));
@@ -38,7 +39,7 @@ class RowChangePayloadTest : public ::testing::Test {
   }
 
   Database database_{{.log_bytes = sizeof(RowLink)}, 1};
-  Table& table_ = database_.CreateTable({.name = "T", .tuple_bytes = kTupleBytes, .expected_rows = 8});
+  Table& table_ = database_.CreateTable({.name = "T", .columns = {}, .tuple_bytes = kTupleBytes, .expected_rows = 8});
   std::string image_ = std::string(kTupleBytes, ' ');
   RowLink meta_{Lsn(128)};
   std::vector<std::byte> bytes_;
