@@ -19,7 +19,8 @@ INSTANT_MUTANTS = [
            [expression(BYTE_RANGE, "std::max(ranges[kept - 1].end, range.end)", "ranges[kept - 1].end")], CELLS),
     Mutant("instant_older_run_forgotten", "a chain ends where its newest run's begins",
            [raw(ROW_CHAINS, "    if (last->older == kNoRun) return;\n", "    if ({on} || last->older == kNoRun) return;\n")],
-           CELLS),
+           CELLS,
+           test="RowChainsTest.AChainGoesOnInOlderRuns"),
     Mutant("instant_walk_one_short", "the oldest record of a chain is not applied",
            [expression(ROW_CHAINS, "worker.steps.rbegin()", "worker.steps.rbegin() + (worker.steps.size() > 1)")], CELLS),
     Mutant("instant_walk_beyond_inserts", "the walk does not stop at an insert or a delete",
@@ -27,7 +28,8 @@ INSTANT_MUTANTS = [
                 "      if (!{on} && !change.needs_previous()) return;\n")], CELLS,
            test="RowChainsTest.AnInsertEndsTheWalk"),
     Mutant("instant_scan_without_rows", "a scan reads the rows that happen to be rebuilt",
-           [statement(ROW_CHAINS, "RebuildAllOf(worker, table, shard);", "")], CELLS),
+           [statement(ROW_CHAINS, "RebuildAllOf(worker, table, shard);", "")], CELLS,
+           test="RowChainsTest.AScanFindsAllRowsOfItsTable"),
     Mutant("instant_miss_is_absence", "a look-up that misses takes a row for absent that is to be rebuilt",
            [raw(FETCH_ROWS, "table.EnsureRow(worker, key);",
                 "(void)((kRowChains<Log> && {on}) || (table.EnsureRow(worker, key), true));")], CELLS),
@@ -46,7 +48,8 @@ INSTANT_MUTANTS = [
                 "    present = true;\n"
                 "    if ({on} && chain.base != nullptr && step + 1 == worker.steps.rend()) {{\n"
                 "      table.PutBack(chain.base);\n      host::SleepFor(std::chrono::microseconds(20));\n    }}\n"
-                "    step->change.bytes")], CELLS),
+                "    step->change.bytes")], CELLS,
+           test="RowChainsTest.ARowIsWholeWhenItIsInTheIndex"),
     Mutant("instant_forgotten_before_the_rebuild", "a second look-up does not wait for another worker's rebuild",
            [raw(ROW_CHAINS, "  const std::lock_guard lock(shard.mutex);\n  const auto found = shard.chains.find(key);\n",
                 "  std::unique_lock lock(shard.mutex, std::defer_lock);\n"
