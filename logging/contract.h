@@ -113,17 +113,14 @@ struct LoggedChange {
   Meta meta;                          // the row's log metadata, as the row's last writer left it
   std::span<const ByteRange> ranges;  // of an update: ascending; bytes outside of them are unchanged
 };
-struct ChangeVisitor {
-  void operator()(const LoggedChange&) const;
-};
 
-// A transaction as its log sees it: the call it runs and the images that it wrote.
+// A transaction as its log sees it: the call it runs and the images that it wrote. Where row_chains, it has the changes
+// too: ForEachChange(f) calls f(const LoggedChange&) for each row of the write set.
 template <class T>
 concept LoggedTxn = requires(const T& txn, ImageVisitor visit) {
   { txn.procedure() } -> std::same_as<ProcedureId>;
   { txn.args() } -> std::same_as<std::span<const std::byte>>;  // the transaction id leads
   txn.ForEachImage(visit);
-  txn.ForEachChange(ChangeVisitor());                   // where row_chains
   { txn.commit_version() } -> std::same_as<Tid>;        // where needs_epochs
   { txn.read_timestamp() } -> std::same_as<Timestamp>;  // where needs_multi_version, from Reserve on
   { txn.end_timestamp() } -> std::same_as<Timestamp>;
