@@ -16,6 +16,7 @@
 #include <span>
 #include <vector>
 
+#include "concurrency_control/contract.h"
 #include "concurrency_control/log_observer.h"
 #include "concurrency_control/new_versions.h"
 #include "concurrency_control/undo_log.h"
