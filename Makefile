@@ -132,7 +132,8 @@ LOGS := LOG_NO:LOG_DATA LOG_SERIAL:LOG_DATA LOG_SERIAL:LOG_COMMAND LOG_TAURUS:LO
         LOG_PLOVER:LOG_DATA LOG_ELEDA:LOG_DATA LOG_ELEDA:LOG_COMMAND LOG_DIFFERENTIAL:LOG_DATA
 PAIRS := $(foreach c,$(CONCURRENCY_CONTROLS),$(foreach l,$(LOGS),$(c):$(l))) \
          $(foreach c,$(WITH_DATA_ONLY),$(foreach l,$(filter %:LOG_DATA,$(LOGS)),$(c):$(l))) SILO:0:LOG_BATCH:LOG_DATA \
-         $(foreach c,$(call with_tables,$(LOCKING)) HEKATON:0,$(c):LOG_WBL:LOG_DATA)
+         $(foreach c,$(call with_tables,$(LOCKING)) HEKATON:0,$(c):LOG_WBL:LOG_DATA) \
+         $(foreach c,$(call controls,[a-z]*,[a-z]*),$(c):0:LOG_INSTANT:LOG_DATA)
 ifeq ($(VARIANT),simulation)
 # Whatever LOCK_TABLES says, those of the seeds that are kept.
 KEPT_PAIRS := $(shell sed -n 's,.*--cells \([A-Z_]*\)+table/\(LOG_[A-Z]*\)/\(LOG_[A-Z]*\)/.*,\1:1:\2:\3,p' \

@@ -34,6 +34,7 @@
 #define LOG_ELEDA 6
 #define LOG_DIFFERENTIAL 7
 #define LOG_WBL 8
+#define LOG_INSTANT 9
 
 // LOG_TYPE. Built: both.
 #define LOG_DATA 1
@@ -79,6 +80,7 @@
 //   LOG_ELEDA   one stream without a lock
 //   LOG_DIFFERENTIAL  the XOR of each change, pages, fuzzy checkpoints; LOG_DATA only
 //   LOG_WBL     write-behind: a heap of versions, and which of them count; LOG_DATA only, neither SILO nor TICTOC
+//   LOG_INSTANT  one stream of changes, chained by row for redo on demand; LOG_DATA only, no lock table
 #ifndef LOG_ALGORITHM
 #define LOG_ALGORITHM LOG_NO
 #endif

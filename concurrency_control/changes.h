@@ -16,9 +16,11 @@
 #include <span>
 #include <vector>
 
+#include "concurrency_control/contract.h"
 #include "concurrency_control/log_observer.h"
 #include "concurrency_control/new_versions.h"
 #include "concurrency_control/undo_log.h"
+#include "storage/byte_range.h"
 #include "storage/table.h"
 #include "storage/touched_words.h"
 #include "storage/tuple.h"
@@ -61,6 +63,17 @@ class Changes : public ChangesInRows {
   // The presence of a row changes when the transaction commits.
   void Delete(Table&, auto&, bool) {}
   void Undo() { undo_.Undo(); }
+
+  // Those bytes of the tuple at `tuple` that were changed; of one that was deleted and inserted again, all.
+  void RangesOf(const std::byte* tuple, size_t bytes, std::vector<ByteRange>& ranges) const {
+    ranges.clear();
+    undo_.ForEach([&](const std::byte* at, size_t length) {
+      if (at < tuple || at >= tuple + bytes || length == 0) return;
+      const auto offset = static_cast<uint32_t>(at - tuple);
+      ranges.push_back({offset, offset + static_cast<uint32_t>(length)});
+    });
+    JoinRanges(ranges, kRangeGapBytes);
+  }
 
  private:
   UndoLog undo_;

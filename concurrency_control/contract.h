@@ -15,6 +15,9 @@
 //                     record, or before, where it appends the changes one by one (log_observer.h). May throw where rows
 //                     have versions in a persistent heap: it is full, or its log has failed
 //   ForEachWrite(f)   f(const WriteRef&) for every row of the write set, once each
+//   ForEachChange(ranges, f)   (where the log has row_chains) between Recheck and Install: f(const WriteRef&,
+//                     was_present) for every row of the write set, was_present before the transaction; `ranges`, a
+//                     vector, then has the changed bytes of its tuple, ascending. Bytes outside of them are unchanged
 //   read_timestamp(), end_timestamp()   (multi_version) after Recheck, of a transaction that has written: its reads
 //                     hold at the first, its writes take effect at the second
 //   Release()         unlocks; the transaction is committed
@@ -41,6 +44,7 @@
 
 #include "base/outcome.h"
 #include "base/types.h"
+#include "storage/byte_range.h"
 #include "storage/scan_order.h"
 #include "storage/table.h"
 
@@ -76,6 +80,8 @@ struct WriteRef {
   const std::byte* image;  // the whole tuple as written; meaningless if deleted
   std::byte* meta;         // the row's log metadata
 };
+// Changed ranges of a tuple with no more between them are one range: an unchanged word costs less than a further range.
+inline constexpr uint32_t kRangeGapBytes = 8;
 
 // The checks of AssertConcurrencyControl.
 namespace cc_contract {

@@ -48,6 +48,17 @@ inline constexpr bool kHeapVersions = [] {
   return false;
 }();
 
+// Whether the log has the changed ranges of rows (LogTraits::row_chains), and asks for them by ForEachChange.
+template <class Log>
+inline constexpr bool kRowChains = [] {
+  if constexpr (requires { Log::kTraits; }) return Log::kTraits.row_chains;
+  return false;
+}();
+
+// Whether a restart may leave rows for later, to be fetched when they are needed (storage/rows_on_demand.h).
+template <class Log>
+inline constexpr bool kRowsOnDemand = kHeapVersions<Log> || kRowChains<Log>;
+
 // Whether the log owns the clock of end timestamps and must know of every draw (LogTraits::draws_stamps). A transaction
 // that has locked its write set calls
 //   log.clock()                    Atomic<uint64_t>&: the last timestamp that was drawn; of SnapshotClock

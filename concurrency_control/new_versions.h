@@ -1,6 +1,5 @@
 // What every concurrency control does whose rows have versions in a persistent heap (heap_versions.h): it writes into
-// private copies in DRAM, and at commit makes new versions of them; and it adopts what a restart has left in the heap
-// before it takes a key that it does not find for absent.
+// private copies in DRAM, and at commit makes new versions of them.
 //
 // The order of a commit, in which the write set is locked all the while:
 //   Take       a slot for each written row. A heap that is full shows here, before there is a stamp
@@ -49,21 +48,6 @@ class PrivateCopies {
 
 // Of a copy from which a new version will be stored: whole lines are.
 inline size_t CopyBytesInHeap(const Table& table) { return RoundUp(table.tuple_bytes(), kCacheLineBytes); }
-
-// Before a row is created that the heap may have.
-template <class Log>
-void AdoptOnMiss([[maybe_unused]] WorkerId worker, [[maybe_unused]] Table& table, [[maybe_unused]] Key key) {
-  if constexpr (kHeapVersions<Log>) {
-    if (table.has_unadopted()) table.AdoptPartitionOf(worker, key);
-  }
-}
-// Before a range is read. Its partitions are by the hash of keys: any of them may have rows of the range.
-template <class Log>
-void AdoptForScan([[maybe_unused]] WorkerId worker, [[maybe_unused]] Table& table) {
-  if constexpr (kHeapVersions<Log>) {
-    if (table.has_unadopted()) table.AdoptAll(worker);
-  }
-}
 
 template <class Log>
 class NewVersions {

@@ -48,6 +48,7 @@
 #include "base/spin.h"
 #include "concurrency_control/absent_rows.h"
 #include "concurrency_control/contract.h"
+#include "concurrency_control/fetch_rows.h"
 #include "concurrency_control/log_observer.h"
 #include "concurrency_control/new_versions.h"
 #include "concurrency_control/scanned_leaves.h"
@@ -132,7 +133,7 @@ class OptimisticAccesses {
 
   template <class Visit>
   Outcome Scan(Table& table, Key low, Key high, ScanOrder order, Visit&& visit) {
-    AdoptForScan<Log>(worker_, table);
+    FetchForScan<Log>(worker_, table);
     if (scanned_tuple_.size() < table.tuple_bytes()) scanned_tuple_.resize(table.tuple_bytes());
     const auto enter = [](const LeafRef&) { return LeafEntry::kRead; };
     return leaves_.Scan(log_, log_state_, table, low, high, order, enter,
@@ -183,6 +184,22 @@ class OptimisticAccesses {
   void ForEachWrite(Visit&& visit) const {
     for (const Write& write : writes_) {
       if (write.written) visit(WriteRef{write.table, write.row->key, !write.present, Image(write), write.row->meta()});
+    }
+  }
+
+  // With the write set locked: `seen` of a write is its row's word before.
+  template <class Visit>
+  void ForEachChange(std::vector<ByteRange>& ranges, Visit&& visit) const {
+    for (uint32_t i = 0; i < writes_.size(); ++i) {
+      const Write& write = writes_[i];
+      if (!write.written) continue;
+      ranges.clear();
+      for (const Dirty& dirty : dirty_) {
+        if (dirty.write == i && dirty.offset < dirty.end) ranges.push_back({dirty.offset, dirty.end});
+      }
+      JoinRanges(ranges, kRangeGapBytes);
+      visit(WriteRef{write.table, write.row->key, !write.present, Image(write), write.row->meta()},
+            (write.seen & Row::kAbsent) == 0);
     }
   }
 
@@ -257,7 +274,7 @@ class OptimisticAccesses {
     if (kExpect == Expect::kNoRow && table.ordered()) return FindOrCreateInLeaf(table, key);
     if (Row* row = table.Find(key)) return row;
     if (table.ordered()) return FindOrCreateInLeaf(table, key);
-    AdoptOnMiss<Log>(worker_, table, key);
+    FetchOnMiss<Log>(worker_, table, key);
     return table.FindOrCreate(worker_, key, [this](Row& row) {
       log_.FreshMeta(row.meta());
       row.control.store(cc().FreshControl(nullptr), std::memory_order_release);
@@ -331,7 +348,8 @@ class OptimisticAccesses {
   static constexpr uint64_t kTxnsPerSweep = 64;
   static constexpr size_t kFilterWords = 4096;
   // A change that begins no farther behind the last one's end joins it: the bytes between are copied back unchanged.
-  static constexpr uint32_t kMergedGapBytes = 128;
+  // Not where the log has the ranges.
+  static constexpr uint32_t kMergedGapBytes = kRowChains<Log> ? kRangeGapBytes : 128;
 
   struct Dirty {
     uint32_t write;  // index in writes_
@@ -395,7 +413,7 @@ class OptimisticAccesses {
 
   // The row inherits the metadata of the gap that it appears in.
   [[gnu::noinline]] Row* FindOrCreateInLeaf(Table& table, Key key) {
-    AdoptOnMiss<Log>(worker_, table, key);
+    FetchOnMiss<Log>(worker_, table, key);
     LeafChange change;
     const auto init = [this](Row& row, BTreeLeaf& leaf) {
       CopyLeafMeta(row.meta(), leaf.meta(), log_.meta_bytes());

@@ -26,6 +26,7 @@
 #include "concurrency_control/absent_rows.h"
 #include "concurrency_control/changes.h"
 #include "concurrency_control/contract.h"
+#include "concurrency_control/fetch_rows.h"
 #include "concurrency_control/held_leaves.h"
 #include "concurrency_control/row_locks.h"
 #include "concurrency_control/scanned_leaves.h"
@@ -133,8 +134,8 @@ class TwoPhaseLocking {
 
   template <class Visit>
   Outcome Scan(Table& table, Key low, Key high, ScanOrder order, Visit&& visit) {
-    // Before a leaf of the table is held: the rows that are adopted need room in the leaves.
-    AdoptForScan<Log>(worker_, table);
+    // Before a leaf of the table is held.
+    FetchForScan<Log>(worker_, table);
     const auto enter = [this](const LeafRef& found) { return held_.Enter(found); };
     return leaves_.Scan(log_, log_state_, table, low, high, order, enter, [&](const BTreeEntry& entry) {
       Access* access = nullptr;
@@ -169,6 +170,18 @@ class TwoPhaseLocking {
       if (!access.written) continue;
       visit(WriteRef{access.table, access.row->key, !access.present,
                      changes_.TupleOf(*access.table, access.row, access), locks_.meta(access.lock)});
+    }
+  }
+
+  template <class Visit>
+  void ForEachChange(std::vector<ByteRange>& ranges, Visit&& visit) const {
+    for (const Access& access : accesses_) {
+      if (!access.written) continue;
+      const std::byte* const tuple = changes_.TupleOf(*access.table, access.row, access);
+      changes_.RangesOf(tuple, access.table->tuple_bytes(), ranges);
+      // Install will change it.
+      const bool was_present = (access.row->control.load(std::memory_order_relaxed) & Row::kAbsent) == 0;
+      visit(WriteRef{access.table, access.row->key, !access.present, tuple, locks_.meta(access.lock)}, was_present);
     }
   }
 
@@ -281,7 +294,7 @@ class TwoPhaseLocking {
     if (kExpect == Expect::kNoRow && table.ordered()) return FindOrCreateInLeaf(table, key);
     if (Row* row = table.Find(key)) return row;
     if (table.ordered()) return FindOrCreateInLeaf(table, key);
-    AdoptOnMiss<Log>(worker_, table, key);
+    FetchOnMiss<Log>(worker_, table, key);
     return table.FindOrCreate(worker_, key, [this](Row& row) {
       locks_.InitFreshMeta(log_, row);
       row.control.store(Row::kAbsent, std::memory_order_release);
@@ -290,7 +303,7 @@ class TwoPhaseLocking {
 
   // The row inherits the metadata of the gap that it appears in.
   [[gnu::noinline]] Row* FindOrCreateInLeaf(Table& table, Key key) {
-    AdoptOnMiss<Log>(worker_, table, key);
+    FetchOnMiss<Log>(worker_, table, key);
     const auto init = [this](Row& row, BTreeLeaf& leaf) {
       locks_.InitFreshMeta(log_, row, leaf.meta());
       row.control.store(Row::kAbsent, std::memory_order_release);

@@ -24,6 +24,16 @@ class UndoLog {
     used_ += need;
   }
 
+  // Calls visit(at, length) for each change, the last one first.
+  void ForEach(auto&& visit) const {
+    for (size_t end = used_; end > 0;) {
+      Entry entry;
+      std::memcpy(&entry, bytes_.data() + end - sizeof entry, sizeof entry);
+      end -= sizeof entry + entry.length;
+      visit(static_cast<const std::byte*>(entry.at), entry.length);
+    }
+  }
+
   void Undo() {
     while (used_ > 0) {
       Entry entry;

@@ -62,6 +62,7 @@
 #include "logging/format.h"
 #include "logging/log_options.h"
 #include "logging/lsn_per_log.h"
+#include "storage/byte_range.h"
 #include "storage/table.h"
 #include "storage/touched_words.h"
 
@@ -90,7 +91,10 @@ struct LogTraits {
   bool row_checkpoints = false;
   bool version_heap = false;  // rows have versions in a persistent heap (storage/heap/table_versions.h), and no tuples
   bool draws_stamps = false;  // the log owns the clock of timestamps (concurrency_control/log_observer.h)
-  bool needs_pages = false;   // records name pages and slots: every table is paged (storage/heap/page_space.h)
+  // Each record names the previous record of each row that it changes: a restart may rebuild single rows on demand
+  // (storage/rows_on_demand.h). Its payload is of ForEachChange instead of ForEachImage.
+  bool row_chains = false;
+  bool needs_pages = false;  // records name pages and slots: every table is paged (storage/heap/page_space.h)
   ReplayOrder replay_order;
 };
 
@@ -99,7 +103,19 @@ struct ImageVisitor {
   void operator()(const Table&, Key, bool deleted, const std::byte* image) const;
 };
 
-// A transaction as its log sees it: the call it runs and the images that it wrote.
+// A row of the write set as a log of changes sees it.
+struct LoggedChange {
+  const Table* table;
+  Key key;
+  bool deleted;
+  bool was_present;                   // before the transaction
+  const std::byte* image;             // the whole tuple as written; meaningless if deleted
+  Meta meta;                          // the row's log metadata, as the row's last writer left it
+  std::span<const ByteRange> ranges;  // of an update: ascending; bytes outside of them are unchanged
+};
+
+// A transaction as its log sees it: the call it runs and the images that it wrote. Where row_chains, it has the changes
+// too: ForEachChange(f) calls f(const LoggedChange&) for each row of the write set.
 template <class T>
 concept LoggedTxn = requires(const T& txn, ImageVisitor visit) {
   { txn.procedure() } -> std::same_as<ProcedureId>;
@@ -114,6 +130,7 @@ struct LoggedTxnArchetype {
   ProcedureId procedure() const;
   std::span<const std::byte> args() const;
   void ForEachImage(auto&& visit) const;
+  void ForEachChange(auto&& visit) const;
   Tid commit_version() const;
   Timestamp read_timestamp() const;
   Timestamp end_timestamp() const;

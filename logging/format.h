@@ -43,7 +43,8 @@ enum class Scheme : uint8_t {
   kEleda = 5,
   kDifferential = 6,
   kWriteBehind = 7,
-  kLast = kWriteBehind,
+  kInstant = 8,
+  kLast = kInstant,
 };
 // kVersionedCommand: the log has multi-version replay, and all its transactions are kVersionedCommand.
 // How a run's changes are logged and recovered (Lee, Kim, Cha: Differential Logging, ICDE 2001, sections 3 and 5):
@@ -95,7 +96,8 @@ enum class RecordKind : uint8_t {
   kAbort = 13,            // the end of one without effect
   kCheckpointBegin = 14,  // a fuzzy checkpoint begins
   kCheckpointEnd = 15,    // all of its pages are durable; the transactions that are active in this log
-  kLast = kCheckpointEnd,
+  kRowChanges = 16,       // a transaction: the changes of its write set, each with the row's previous record
+  kLast = kRowChanges,
 };
 
 struct RecordHeader {
@@ -159,6 +161,26 @@ static_assert(sizeof(ChangeRun) == 4);
 // Body of kCommit: u64 transaction id, u64 LSN vector elements (one per bit of lv_mask, ascending). Body of kAbort: u64
 // transaction id. If kEndStamped, both have vector elements and then a u64 stamp, which orders the ends of all logs.
 inline constexpr uint16_t kEndStamped = 1;  // DiffMethod::kPl2p
+
+// Body of kRowChanges: u64 transaction id, RowChangeEntry and what it holds for each row. An insert holds the tuple, a
+// delete nothing, an update ByteRun and bytes for each run of changed bytes, each filled up with zeros to a multiple of
+// 8.
+enum class RowChangeOp : uint8_t { kInsert = 1, kDelete = 2, kUpdate = 3, kLast = kUpdate };
+struct RowChangeEntry {
+  uint64_t key;
+  uint64_t previous;  // the LSN of the row's previous record in this log, with bit 0 set; 0: there is none
+  uint16_t table;
+  uint8_t op;  // RowChangeOp
+  uint8_t unused;
+  uint32_t length;  // of what follows; padded with zeros to a multiple of 8
+};
+static_assert(sizeof(RowChangeEntry) == 24);
+// A run of changed bytes, which follow it; runs ascend.
+struct ByteRun {
+  uint32_t offset;  // from the tuple's start
+  uint32_t bytes;
+};
+static_assert(sizeof(ByteRun) == 8);
 
 // Body of kCheckpointBegin.
 struct CheckpointBeginBody {

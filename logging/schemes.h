@@ -23,6 +23,7 @@ struct SchemeInfo {
   bool has_lsn_vectors = false;
   bool needs_pages = false;   // as LogTraits::needs_pages: a run has a backup of its pages, and an anchor
   bool version_heap = false;  // as LogTraits::version_heap: a run has a heap and its log of gaps, in one directory
+  bool row_chains = false;    // as LogTraits::row_chains: a restart may rebuild rows when they are needed
 };
 
 // By the number in a log's header.
@@ -35,6 +36,7 @@ inline constexpr std::array kSchemes = std::to_array<SchemeInfo>({
     {format::Scheme::kEleda, "LOG_ELEDA", "eleda", true},
     {format::Scheme::kDifferential, "LOG_DIFFERENTIAL", "differential", false, true, /*needs_pages=*/true},
     {format::Scheme::kWriteBehind, "LOG_WBL", "write_behind", true, false, false, /*version_heap=*/true},
+    {format::Scheme::kInstant, "LOG_INSTANT", "instant", true, false, false, false, /*row_chains=*/true},
 });
 
 constexpr const SchemeInfo& InfoOf(format::Scheme scheme) { return kSchemes[static_cast<size_t>(scheme)]; }
@@ -61,6 +63,10 @@ constexpr bool NeedsPages(std::string_view name) {
 constexpr bool HasVersionHeap(std::string_view name) {
   const SchemeInfo* const info = SchemeWithName(name);
   return info != nullptr && info->version_heap;
+}
+constexpr bool HasRowChains(std::string_view name) {
+  const SchemeInfo* const info = SchemeWithName(name);
+  return info != nullptr && info->row_chains;
 }
 
 static_assert([] {

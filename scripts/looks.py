@@ -19,6 +19,7 @@ SCHEME_STYLE = {
     ("LOG_PLOVER", "LOG_DATA"): ("#009e73", "X"),
     ("LOG_DIFFERENTIAL", "LOG_DATA"): ("#8c510a", "p"),
     ("LOG_WBL", "LOG_DATA"): ("#6a3d9a", "8"),
+    ("LOG_INSTANT", "LOG_DATA"): ("#b2182b", "H"),
 }
 # Where a scheme's one log is drawn both on one disk and over several: the latter's marker, dashed, or hatched in bars.
 STRIPED_MARKERS = {("LOG_SERIAL", "LOG_DATA"): "h", ("LOG_SERIAL", "LOG_COMMAND"): "H"}

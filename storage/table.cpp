@@ -8,7 +8,6 @@
 #include "base/bytes.h"
 #include "base/check.h"
 #include "base/error.h"
-#include "storage/heap/adoption.h"
 
 namespace dbx {
 namespace {
@@ -127,21 +126,27 @@ void Table::AdoptVersion(WorkerId worker, HeapSlot* slot) {
   (void)(ordered() ? tree_->FindOrInsert(slot->key, make) : hash_->FindOrInsert(slot->key, make));
 }
 
-void Table::AdoptPartitionOf(WorkerId worker, Key key) {
-  adoption_->EnsureAdopted(worker, *this, versions_->PartitionOf(key));
-}
-void Table::AdoptAll(WorkerId worker) {
-  for (uint64_t partition = 0; partition < versions_->partition_count() && has_unadopted(); ++partition) {
-    adoption_->EnsureAdopted(worker, *this, partition);
-  }
+bool Table::Enter(Row* row) {
+  row->control.store(0, std::memory_order_relaxed);  // published by the index
+  const auto make = [row] { return row; };
+  return (ordered() ? tree_->FindOrInsert(row->key, make) : hash_->FindOrInsert(row->key, make)) == row;
 }
 
 void Table::AdoptRow(WorkerId, Row* row) {
-  row->control.store(0, std::memory_order_relaxed);  // published by the index
-  const auto make = [row] { return row; };
-  const Row* const found = ordered() ? tree_->FindOrInsert(row->key, make) : hash_->FindOrInsert(row->key, make);
-  if (found == row) return;
+  if (Enter(row)) return;
   throw Error(ExitStatus::kCorrupt, "table " + schema_.name + ": key " + std::to_string(row->key) + " in two slots");
+}
+
+Row* Table::TakeOut(Key key) {
+  Row* const row = Find(key);
+  if (row == nullptr || (row->control.load(std::memory_order_relaxed) & Row::kAbsent) != 0) return nullptr;
+  Unlink(row);
+  return row;
+}
+
+void Table::PutBack(Row* row) {
+  const bool entered = Enter(row);
+  CHECK(entered);
 }
 
 void Table::ForEachRow(const std::function<void(const Row&)>& visit) const { ForEachRowOfPart(0, 1, visit); }

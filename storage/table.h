@@ -22,6 +22,7 @@
 #include "storage/heap/page_space.h"
 #include "storage/heap/table_versions.h"
 #include "storage/row.h"
+#include "storage/rows_on_demand.h"
 #include "storage/schema.h"
 
 namespace dbx {
@@ -32,8 +33,6 @@ struct PagedRows {
   size_t page_bytes_min;
   uint32_t rows_per_page;  // 0: as many as a page holds
 };
-
-class Adoption;
 
 class Table {
  public:
@@ -123,13 +122,20 @@ class Table {
   // Of a table in a heap after a restart (heap/adoption.h): a row whose only version is in this slot enters the index.
   // The key is in no other slot.
   void AdoptVersion(WorkerId worker, HeapSlot* slot);
-  // Its partitions are adopted by `adoption`, which outlives this, when they are needed.
-  void AdoptBy(Adoption& adoption) { adoption_ = &adoption; }
-  // Whether a key that is not in the index may be in the heap.
-  bool has_unadopted() const { return adoption_ != nullptr && versions_->has_unadopted(); }
-  // From then on the index has all rows of the key's partition, or of all. Throws Error (kCorrupt).
-  void AdoptPartitionOf(WorkerId worker, Key key);
-  void AdoptAll(WorkerId worker);
+  // After a restart: rows enter the index when they are needed. `rows` outlives this, or is replaced: nullptr: all
+  // have.
+  void TakeRowsFrom(RowsOnDemand* rows) { rows_on_demand_ = rows; }
+  // Whether a key that is not in the index may have a row elsewhere.
+  bool has_rows_elsewhere() const { return rows_on_demand_ != nullptr && rows_on_demand_->HasRowsOf(*this); }
+  // From then on the index has the row of the key, or all rows. Throws Error (kCorrupt).
+  void EnsureRow(WorkerId worker, Key key) { rows_on_demand_->EnsureRow(worker, *this, key); }
+  void EnsureAllRows(WorkerId worker) {
+    if (rows_on_demand_ != nullptr) rows_on_demand_->EnsureAllRows(worker, *this);
+  }
+  // Takes a present row out of the index, while nothing else uses the table; nullptr: there is none. PutBack enters it
+  // again, as one that was loaded, if nothing has its key.
+  Row* TakeOut(Key key);
+  void PutBack(Row* row);
   void AdoptFreeSlot(WorkerId worker, Row* row) { Recycle(worker, row); }
   // The same of all slots of a page that is zeros, which need not be touched for it.
   void AdoptFreePage(WorkerId worker, uint32_t page) { heap_.AdoptPage(worker, page); }
@@ -208,6 +214,8 @@ class Table {
     return row;
   }
 
+  // False: the key has another row.
+  bool Enter(Row* row);
   void MarkPresent(const Row* row);
   // Of a row that is loaded: its first version, whose tuple is filled in between.
   void LoadVersion(WorkerId worker, Row* row);
@@ -244,7 +252,7 @@ class Table {
   std::unique_ptr<PageSpace> pages_;  // in front of the heap, which has rows in it
   const bool in_heap_;
   std::unique_ptr<TableVersions> versions_;  // once the heap is named
-  Adoption* adoption_ = nullptr;             // after a restart
+  RowsOnDemand* rows_on_demand_ = nullptr;   // after a restart
   ArenaHeap heap_;                           // of whole rows, each rounded up to its alignment
 };
 

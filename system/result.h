@@ -96,6 +96,14 @@ struct HeapResult {
   double generation_seconds = 0;
 };
 
+// A restart that rebuilds rows from the log when they are needed.
+struct RedoResult {
+  uint64_t rows = 0;               // that the logs had changed
+  uint64_t rebuilt_on_demand = 0;  // of these, before the run's end needed all of them
+  uint64_t records_read = 0;       // for all rows
+  double analysis_seconds = 0;     // the pass over the logs that finds the chains, before transactions run
+};
+
 // Of a run with a replica.
 struct ReplicationResult {
   bool synchronous = false;
@@ -108,6 +116,7 @@ struct ReplicationResult {
 struct RunResult {
   std::optional<ReplicationResult> replication;
   std::optional<HeapResult> heap;
+  std::optional<RedoResult> redo;
   AncestryResult before;
   double recovery_seconds = 0;    // --continue: from opening the old runs to the commit of the new one
   uint64_t checkpoint_bytes = 0;  // --checkpoint

@@ -123,7 +123,9 @@ class Run {
     const uint64_t checkpoint_rows =
         LoadStart(StartStateOf(*old_runs_), storage_.files(), options_.seed, options_.thread_cnt, workload_, database_);
     const std::vector<RecoveredRun> recovered =
-        ReplayRuns(log_traits().scheme, options_, storage_.files(), *old_runs_, workload_, database_);
+        options_.redo_on_demand()
+            ? FindChains()
+            : ReplayRuns(log_traits().scheme, options_, storage_.files(), *old_runs_, workload_, database_);
     OldRun& newest = old_runs_->chain.back();
     std::optional<Digest128> digest;
     if (options_.verify) {
@@ -131,7 +133,9 @@ class Run {
       Options without_acks = options_;
       without_acks.ack_file.clear();
       without_acks.history_file.clear();
-      digest = VerifyRecovery(without_acks, storage_.files(), *old_runs_, recovered, workload_, database_).digest;
+      digest = chains_
+                   ? VerifyReplayed(without_acks)
+                   : VerifyRecovery(without_acks, storage_.files(), *old_runs_, recovered, workload_, database_).digest;
     }
     if (newest.frozen) {
       storage_.KeepFrozen(newest);
@@ -143,6 +147,39 @@ class Run {
     result_.before.runs = recovered.size();
     for (const RecoveredRun& run : recovered) result_.before.recovered += run.summary.recovered;
     result_.before.checkpoint_rows = checkpoint_rows;
+  }
+
+  // Rows will be rebuilt when they are needed. A checkpoint needs all of them.
+  std::vector<RecoveredRun> FindChains() {
+    const uint64_t begin = Clock::NowTicks();
+    chains_ = std::make_unique<RowChains>(database_);
+    std::vector<RecoveredRun> recovered = AnalyseRuns(log_traits().scheme, options_, *old_runs_, *chains_);
+    chains_->TakeOut(options_.thread_cnt);
+    result_.redo.emplace().rows = chains_->rows_at_start();
+    result_.redo->analysis_seconds = Clock::ToSeconds(Clock::NowTicks() - begin);
+    if (options_.checkpoint) RebuildAll();
+    return recovered;
+  }
+
+  void RebuildAll() {
+    if (!chains_) return;
+    result_.redo->rebuilt_on_demand = chains_->rebuilt_on_demand();
+    chains_->EnsureAll(options_.thread_cnt);
+    result_.redo->records_read = chains_->records_read();
+  }
+
+  // What the logs leave, replayed as a whole into a database of its own: the run's is not complete.
+  Digest128 VerifyReplayed(const Options& options) {
+    const auto verify = [&]<class WorkloadT>(WorkloadT*) {
+      WorkloadT fresh = MakeWorkload<WorkloadT>(options);
+      Database replayed({}, options.thread_cnt);
+      CreateTables(options, fresh, replayed);
+      LoadStart(StartStateOf(*old_runs_), storage_.files(), options.seed, options.thread_cnt, &fresh, replayed);
+      const std::vector<RecoveredRun> recovered =
+          ReplayRuns(log_traits().scheme, options, storage_.files(), *old_runs_, &fresh, replayed);
+      return VerifyRecovery(options, storage_.files(), *old_runs_, recovered, &fresh, replayed).digest;
+    };
+    return std::visit(verify, workload_);
   }
 
   FrozenRun FrozenOf(const ReplaySummary& summary, const std::optional<Digest128>& digest) const {
@@ -176,7 +213,8 @@ class Run {
     NewLogFiles files =
         storage_.Create(options_, log_traits(), SchemaHash(database_), prepare, database_, &continuation);
     if (options_.drop_old_runs) DropOldRuns();
-    old_runs_.reset();
+    // Their logs are read until all chains are done with.
+    if (!chains_) old_runs_.reset();
     result_.recovery_seconds = result_.load_seconds + Clock::ToSeconds(Clock::NowTicks() - begin);
     return files;
   }
@@ -395,6 +433,7 @@ class Run {
       checkpointer_->ThrowIfFailed();
     }
     if (node_.heap() != nullptr) node_.heap()->AdoptAll(options_.thread_cnt);
+    RebuildAll();
     std::optional<std::pair<uint64_t, uint64_t>> digest;
     if (options_.verify) digest = VerifyCleanEnd();
     uint64_t acknowledged_bytes = 0;
@@ -498,7 +537,8 @@ class Run {
   Database& database_;   // the node's
   RunControl& control_;  // the node's
   RunResult result_;
-  std::optional<OldRuns> old_runs_;  // until the run that continues them is committed
+  std::optional<OldRuns> old_runs_;    // until the run that continues them is committed
+  std::unique_ptr<RowChains> chains_;  // of a restart on demand; it reads the logs of old_runs_
   uint64_t first_sequence_ = 0;
   Lsn start_lsn_;
   Stamp first_stamp_;

@@ -18,6 +18,7 @@ inline YcsbConfig YcsbConfigOf(const Options& options) {
   config.theta = options.zipf_theta;
   config.read_perc = options.read_perc;
   config.scan_perc = options.scan_perc;
+  config.write_keys = options.write_keys;
   config.scan_len = options.scan_len;
   config.req_per_query = options.req_per_query;
   config.field_per_tuple = options.field_per_tuple;

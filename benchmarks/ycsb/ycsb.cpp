@@ -1,6 +1,7 @@
 #include "benchmarks/ycsb/ycsb.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "base/cache_line.h"
@@ -22,6 +23,11 @@ constexpr uint64_t kRowsCheckedMax = uint64_t{1} << 20;
 
 constexpr size_t kHeadBytes = sizeof(uint64_t);
 
+uint64_t RowsWritten(const YcsbConfig& config) {
+  return std::max<uint64_t>(1,
+                            static_cast<uint64_t>(std::llround(config.write_keys * static_cast<double>(config.rows))));
+}
+
 YcsbConfig Checked(const YcsbConfig& config) {
   const auto require = [](bool holds, const char* what) {
     if (!holds) throw Error(ExitStatus::kUsage, what);
@@ -36,6 +42,9 @@ YcsbConfig Checked(const YcsbConfig& config) {
   require(config.read_perc >= 0 && config.read_perc <= 1, "READ_PERC must be 0 to 1");
   require(config.scan_perc >= 0 && config.read_perc + config.scan_perc < 1 + 1e-6,
           "SCAN_PERC must be 0 to 1, and no more than READ_PERC leaves");
+  require(config.write_keys >= 0 && config.write_keys <= 1, "WRITE_KEYS must be 0 to 1");
+  require(config.write_keys == 1 || config.req_per_query <= RowsWritten(config),
+          "REQ_PER_QUERY exceeds the rows that WRITE_KEYS leaves: the keys of a transaction are distinct");
   require(config.scan_len > 0 && config.scan_len <= Ycsb::kScanLenMax, "SCAN_LEN must be 1 to 65536");
   return config;
 }
@@ -46,7 +55,10 @@ size_t BytesToLastHead(uint32_t fields) { return (fields - 1) * Ycsb::kFieldByte
 }  // namespace
 
 Ycsb::Ycsb(const YcsbConfig& config)
-    : config_(Checked(config)), zipf_(config.rows, config.theta), key_of_rank_(config.rows, kPermutationSalt) {
+    : config_(Checked(config)),
+      zipf_(config.rows, config.theta),
+      key_of_rank_(config.rows, kPermutationSalt),
+      written_rows_(RowsWritten(config)) {
   const size_t affordable = std::max<size_t>(kCacheLineBytes, kPrefetchBytesMax / config_.req_per_query);
   prefetch_bytes_ = std::min(BytesToLastHead(config_.field_per_tuple), affordable);
   whole_prefetch_bytes_ = std::min<size_t>(config_.field_per_tuple * kFieldBytes, affordable);
@@ -96,10 +108,12 @@ CallList Ycsb::Generate(WorkerId worker, uint64_t count, uint64_t seed) const {
     const std::span<uint64_t> args(list.storage.data() + i * words, words);
     keys.clear();
     for (uint64_t& access : args.subspan(1)) {
-      const Key key = key_of_rank_(ChooseRank(random, keys));
-      keys.push_back(key);
+      Key key = key_of_rank_(ChooseRank(random, keys));
       const double kind = random.Unit();
-      access = kind < config_.read_perc ? key : key | (kind < 1 - config_.scan_perc ? kWriteFlag : kScanFlag);
+      const bool reads = kind < config_.read_perc, writes = !reads && kind < 1 - config_.scan_perc;
+      if (writes && written_rows_ < config_.rows) key = WrittenKey(key, keys);
+      keys.push_back(key);
+      access = key | (reads ? 0 : writes ? kWriteFlag : kScanFlag);
     }
     list.calls.push_back({kAccess, std::as_writable_bytes(args)});
   }
@@ -115,6 +129,12 @@ uint64_t Ycsb::ChooseRank(Random& random, std::span<const uint64_t> chosen_keys)
   // With a large theta and few rows the rest of the ranks are hardly ever drawn; take the next free one.
   while (taken(rank)) rank = (rank + 1) % config_.rows;
   return rank;
+}
+
+Key Ycsb::WrittenKey(Key drawn, std::span<const uint64_t> chosen_keys) const {
+  Key key = drawn % written_rows_;
+  while (std::find(chosen_keys.begin(), chosen_keys.end(), key) != chosen_keys.end()) key = (key + 1) % written_rows_;
+  return key;
 }
 
 bool Ycsb::ValidArgs(ProcedureId procedure, std::span<const std::byte> args) const {

@@ -24,6 +24,7 @@ struct YcsbConfig {
   double theta = 0.6;
   double read_perc = 0.5;  // chance that an access is a read
   double scan_perc = 0;    // or a scan; else it is a write
+  double write_keys = 1;   // share of the rows that are written
   uint32_t scan_len = 20;  // rows
   uint32_t req_per_query = 2;
   uint32_t field_per_tuple = 10;
@@ -83,12 +84,15 @@ class Ycsb {
   template <TxnContext Ctx>
   Outcome ScanRows(Ctx& ctx, Key first);
   uint64_t ChooseRank(Random& random, std::span<const uint64_t> chosen_keys) const;
+  // The row that is written in place of the drawn one, among those that are.
+  Key WrittenKey(Key drawn, std::span<const uint64_t> chosen_keys) const;
   void FillInitialTuple(Key key, std::span<std::byte> tuple) const;
   bool UntouchedBytesEqual(const std::byte* tuple, std::span<const std::byte> initial) const;
 
   YcsbConfig config_;
   Zipf zipf_;
   Permutation key_of_rank_;
+  const uint64_t written_rows_;  // the lowest keys
   uint64_t load_seed_ = 0;
   size_t prefetch_bytes_;        // of a tuple, up to the last byte that a transaction touches
   size_t whole_prefetch_bytes_;  // of all of it

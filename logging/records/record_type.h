@@ -3,7 +3,7 @@
 //
 // A scheme with records of its own adds their types here: basic_records.h (every scheme), stamped_records.h (Plover,
 // Silo-R), versioned_records.h (schemes that log commands for multi-version replay), differential_records.h
-// (differential logging).
+// (differential logging), row_change_records.h (instant recovery).
 #pragma once
 
 #include <cstddef>
@@ -59,6 +59,7 @@ struct RecordType {
   // Of transactions. The bytes of the body in front of the rows (WriteEntry + image) or the arguments.
   size_t (*leading_bytes)(const format::RecordHeader& header) = nullptr;
   bool has_rows = false;
+  bool has_row_changes = false;  // what follows are changes of rows (row_changes.h)
   // Completes the record, whose fields from the header are set. `body` has the leading bytes, and may be changed.
   void (*unpack)(TxnRecord& record, const format::RecordHeader& header, std::span<std::byte> body) = nullptr;
 

@@ -10,6 +10,9 @@ namespace dbx {
 
 class SerialRecovery : public LaneRecovery {
  public:
+  // A transaction that NextReady gives is behind all that were given before it.
+  static constexpr bool kTotalOrder = true;
+
   using LaneRecovery::LaneRecovery;
 
   // `logs` has one element.

@@ -200,6 +200,9 @@ def _of_engine(flags: dict, place: Place, scale: Scale, program: str) -> Job:
         place = replace(place, directories=disks or 2 * each)
     if latency := flags.pop("pm_latency", 0):
         place = replace(place, device=f"{place.device},latency={latency:g}")
+    if writes := flags.pop("writes_per_key", 0):
+        flags["transactions"] = round(writes * flags["write_keys"] * flags["synth_table_size"]
+                                      / flags.get("req_per_query", 2) / flags["write_perc"])
     if transactions := flags.pop("transactions", 0):
         flags["max_txns_per_thread"] = -(-transactions // flags["thread_cnt"])
         seconds = transactions / COUNTED_PER_SECOND

@@ -12,7 +12,7 @@ A figure file (experiments/PAPER/figNN_NAME.yaml, or experiments/ablation/NAME.y
   step: run | recover | bench       which step's figures are drawn
   bench: {program, name}            of build/micro, for bench: NAME/i/x gives the point of the series that is its label
   base: {flag: value}               of every run; {SCALE: value} for a value, laptop's where a scale is not named.
-                                    Beside the engine's: disks, disks_of_each, transactions (OF_PLANS)
+                                    Beside the engine's those of OF_PLANS
   panels: {NAME: {flag: value}}     one plot each; among the flags, series: [NAME]: what the panel draws, not all;
                                     program: NAME: instead of the figure's
   x: {flag, values, label, log, of} the swept flag. values: a list, {SCALE: list}, or "threads". of: recover for a flag
@@ -55,9 +55,10 @@ PAPERS = ("taurus", "eleda", "differential", "write_behind")
 OURS = "ablation"  # the folder of the figures that no paper has
 DEVICES = (*sorted({device for _, device in KNOWN_DEVICES}), *REAL_DEVICES)
 # Flags of a run that stand for several of the engine's (planning.py): directories with a log each; these, and as many
-# more with a part of the backup each; transactions of all workers together, by whose number the run ends; the latency
-# of the persistent memory under the logs, a multiple of DRAM's.
-OF_PLANS = ("disks", "disks_of_each", "transactions", "pm_latency")
+# more with a part of the backup each; transactions of all workers together, by whose number the run ends; the same by
+# the mean number of writes of each row that WRITE_KEYS says is written; the latency of the persistent memory under the
+# logs, a multiple of DRAM's.
+OF_PLANS = ("disks", "disks_of_each", "transactions", "writes_per_key", "pm_latency")
 LOGS = ("none", "one_disk", "striped", "each")
 # What a claim is of, exactly one of these, and what it may have beside the keys of every claim.
 CLAIM_KINDS = {"over": {"at", "than", "over_at"}, "expect": {"from", "to"}, "above": {"at"}, "below": {"at"}}

@@ -34,7 +34,7 @@ Adoption::Adoption(Database& database, GapSet losers, uint64_t stamps_end, std::
   for (uint16_t i = 0; i < database.table_count(); ++i) {
     Table& table = database.table(TableId(i));
     table.versions()->FindExtents();
-    table.AdoptBy(*this);
+    table.TakeRowsFrom(this);
     for (uint64_t partition = 0; partition < table.versions()->partition_count(); ++partition) {
       if (!table.versions()->ExtentsIn(partition).empty()) places_.push_back({&table, partition});
     }
@@ -89,6 +89,16 @@ bool Adoption::SweepOne(WorkerId worker) {
     }
     EnsureAdopted(worker, table, places_[next].partition);
     return true;
+  }
+}
+
+bool Adoption::HasRowsOf(const Table& table) const { return table.versions()->has_unadopted(); }
+void Adoption::EnsureRow(WorkerId worker, Table& table, Key key) {
+  EnsureAdopted(worker, table, table.versions()->PartitionOf(key));
+}
+void Adoption::EnsureAllRows(WorkerId worker, Table& table) {
+  for (uint64_t partition = 0; partition < table.versions()->partition_count() && HasRowsOf(table); ++partition) {
+    EnsureAdopted(worker, table, partition);
   }
 }
 

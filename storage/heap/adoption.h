@@ -25,10 +25,11 @@
 #include "base/host.h"
 #include "storage/database.h"
 #include "storage/heap/gap_set.h"
+#include "storage/rows_on_demand.h"
 
 namespace dbx {
 
-class Adoption {
+class Adoption final : public RowsOnDemand {
  public:
   // `losers`: the stamps that do not count. From `stamps_end` on no stamp was drawn. Throws Error (kCorrupt) for a
   // directory that names what is not there; errors are "PLACE@OFFSET: why", for which `place` names the heap's file and
@@ -45,6 +46,10 @@ class Adoption {
 
   // Returns once the partition is adopted, by this worker or another one. Throws Error (kCorrupt), and from then on.
   void EnsureAdopted(WorkerId worker, Table& table, uint64_t partition);
+  bool HasRowsOf(const Table& table) const override;
+  // Of the key's partition; of all.
+  void EnsureRow(WorkerId worker, Table& table, Key key) override;
+  void EnsureAllRows(WorkerId worker, Table& table) override;
   // Adopts one partition more. False: none is left.
   bool SweepOne(WorkerId worker);
   // None is left, and what losers held is durably 0.

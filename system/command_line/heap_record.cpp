@@ -47,6 +47,25 @@ std::string HeapLine(const Json& metrics) {
                      RestartText(heap));
 }
 
+Json RedoJson(const std::optional<RedoResult>& redo) {
+  if (!redo) return Json();
+  return {{"rows", redo->rows},
+          {"rebuilt_on_demand", redo->rebuilt_on_demand},
+          {"records_read", redo->records_read},
+          {"analysis_seconds", redo->analysis_seconds}};
+}
+
+std::string RestartLines(const Json& metrics) {
+  const Json& redo = metrics.at("redo");
+  if (redo.is_null()) return HeapLine(metrics);
+  return HeapLine(metrics) +
+         fmt::format(
+             "redo on demand: {} rows to rebuild were found in {:.3f} s; {} were rebuilt when they were needed, "
+             "the rest at the end, by {} records\n",
+             Count(redo, "rows"), Number(redo, "analysis_seconds"), Count(redo, "rebuilt_on_demand"),
+             Count(redo, "records_read"));
+}
+
 std::optional<std::string> RecoveredHeapLine(const Json& metrics) {
   if (metrics.at("heap").is_null()) return std::nullopt;
   return fmt::format("recovered run-{:04}: the rows of its heap, nothing is replayed; {}\n",

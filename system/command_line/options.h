@@ -42,6 +42,7 @@ struct Options {
   double read_perc = 0.5;
   double write_perc = 0.5;
   double scan_perc = 0;
+  double write_keys = 1;   // share of the rows that are written
   uint32_t scan_len = 20;  // rows
   uint32_t req_per_query = 2;
   uint32_t field_per_tuple = 10;
@@ -116,6 +117,9 @@ struct Options {
   uint32_t restart_level = 0;   // 1 to 4: what overlaps in a restart from a backup
   std::string recover_serial = "auto";  // auto, always, never: one worker replays everything
 
+  std::string redo = "ALL";  // with --continue: ALL before transactions run, or ON_DEMAND, each row when it is needed
+
+  bool redo_on_demand() const { return redo == "ON_DEMAND"; }
   // Are logs read before transactions run?
   bool reads_log() const { return log_recover || continue_run; }
 

@@ -241,7 +241,7 @@ Json RunMetrics(const Options& options, const RunResult& r, const WorkerTotals& 
   AddLogMetrics(options, r, m);
   m["central_log"] = CentralLogJson(r.central_log);
   m["checkpoints"] = CheckpointsJson(r.checkpoints);
-  m["heap"] = HeapJson(r.heap);
+  m["heap"] = HeapJson(r.heap), m["redo"] = RedoJson(r.redo);
   m["replication"] = ReplicationJson(r.replication);
   m["deadlocks"] = DeadlocksJson(r.deadlocks);
   m["latency_us"] = LatencyJson(r.latency);
@@ -460,11 +460,11 @@ std::string BeforeText(const Json& m) {
 }
 
 std::string RunSummary(const Json& record) {
-  return BeforeText(record.at("metrics")) + SummaryLine(record) +
-         fmt::format("Throughput: {:.2f}\n", Number(record.at("metrics"), "throughput_acknowledged")) +
-         RunLine(record) + MixLine(record) + CommitPartsLine(record.at("metrics")) +
-         WorkerTimesLines(record.at("metrics")) + CentralLogLine(record.at("metrics")) +
-         CheckpointsLine(record.at("metrics")) + HeapLine(record.at("metrics")) + ReplicationLine(record.at("metrics"));
+  const Json& m = record.at("metrics");
+  return BeforeText(m) + SummaryLine(record) +
+         fmt::format("Throughput: {:.2f}\n", Number(m, "throughput_acknowledged")) + RunLine(record) + MixLine(record) +
+         CommitPartsLine(m) + WorkerTimesLines(m) + CentralLogLine(m) + CheckpointsLine(m) + RestartLines(m) +
+         ReplicationLine(m);
 }
 
 // One line for a recovery that began over a checkpoint of rows of the run itself.

@@ -292,6 +292,7 @@ void CheckHeap(const Options& options) {
 void CheckMode(const Given& given, const Options& options) {
   if (options.log_recover && options.continue_run) Usage("-Lr1 only recovers, --continue runs on: leave one out");
   if (options.checkpoint && !options.continue_run) Usage("--checkpoint belongs to --continue");
+  if (options.redo_on_demand() && !options.continue_run) Usage("--redo=ON_DEMAND belongs to --continue");
   if (options.drop_old_runs && !options.checkpoint)
     Usage("--drop_old_runs needs --checkpoint: new logs build on the old");
   if (options.checkpoint && options.log_dirs.size() > format::kMaxCheckpointParts) {

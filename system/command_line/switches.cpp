@@ -48,6 +48,7 @@ constexpr std::array kSimd = {Names("auto"), Names("scalar"), Names("avx2"), Nam
 constexpr std::array kIoEngines = {Names("auto"), Names("uring"), Names("pwrite")};
 constexpr std::array kReplication = {Names("SYNC"), Names("ASYNC")};
 constexpr std::array kRecoverSerial = {Names("auto"), Names("always"), Names("never")};
+constexpr std::array kRedo = {Names("ALL"), Names("ON_DEMAND")};
 
 constexpr double kNoLimit = 9007199254740992.0;  // 2^53: every whole number up to it is a double too
 constexpr double kKilo = 1024, kMega = 1024 * kKilo, kGiga = 1024 * kMega;
@@ -168,6 +169,7 @@ constexpr Switch kSwitches[] = {
     Real("ZIPF_THETA", "z", &O::zipf_theta, 0, 10, "YCSB: skew of the keys; 0 is uniform"),
     Real("READ_PERC", "r", &O::read_perc, 0, 1, "YCSB: share of accesses that read"),
     Real("WRITE_PERC", "w", &O::write_perc, 0, 1, "YCSB: share that write; one of both is enough"),
+    Real("WRITE_KEYS", "", &O::write_keys, 0, 1, "YCSB: share of the rows to which writes go, 1 row at least"),
     Real("SCAN_PERC", "", &O::scan_perc, 0, 1, "YCSB: share that scan; needs --index=IDX_BTREE"),
     InLog(kYcsb, Whole("SCAN_LEN", "", &O::scan_len, 1, 65536, "YCSB: rows that a scan reads")),
     InLog(kYcsb, Whole("REQ_PER_QUERY", "R", &O::req_per_query, 1, 65536, "YCSB: accesses per transaction")),
@@ -262,6 +264,7 @@ constexpr Switch kSwitches[] = {
     Both(Whole("RESTART_LEVEL", "", &O::restart_level, 0, 4,
                "what overlaps in a restart from a backup: 1 nothing, 4 all; 0: the most that the run's method allows")),
     Both(Choice("RECOVER_SERIAL", &O::recover_serial, kRecoverSerial, {}, "one worker replays everything")),
+    Choice("REDO", &O::redo, kRedo, {}, "ON_DEMAND: with --continue a row is rebuilt from the log when it is needed"),
     // Verification and output.
     Both(Bool("VERIFY", "", &O::verify, "check the final or the recovered state")),
     Both(Bool("REFERENCE", "", &O::reference,

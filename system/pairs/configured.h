@@ -49,6 +49,7 @@ namespace dbx {
 #undef VLL
 #undef HEKATON
 #undef LOG_NO
+#undef LOG_INSTANT
 #undef LOG_SERIAL
 #undef LOG_BATCH
 #undef LOG_TAURUS

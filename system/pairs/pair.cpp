@@ -38,6 +38,10 @@ static_assert(!rules::NeedsVersions(Cc::kTraits, Log::kTraits),
               "this LOG_ALGORITHM keeps versions of rows in a persistent heap, for a CC_ALG that keeps many or that "
               "locks what it reads: set CC_ALG HEKATON or NO_WAIT, and LOG_TYPE LOG_DATA");
 
+static_assert(!rules::NeedsLinksInRows(Configured::kUseLocktable, Log::kTraits),
+              "this LOG_ALGORITHM keeps the place of each row's last record, and a lock table keeps metadata of active "
+              "rows only: set USE_LOCKTABLE 0");
+
 class PairEngine : public Engine {
  public:
   RunResult Run(const Options& options, LogStorage& storage) override {
@@ -51,6 +55,11 @@ class PairEngine : public Engine {
     const std::string_view refusal = rules::IsolationRefusal(IsolationOf(options), Cc::kTraits);
     if (!refusal.empty()) throw Error(ExitStatus::kUsage, std::string(refusal));
     CheckCheckpoints(options);
+    if (options.redo_on_demand() && !Log::kTraits.row_chains) {
+      throw Error(ExitStatus::kUsage, std::string(Log::kTraits.name) +
+                                          " keeps no chains of records to rebuild single rows from; leave "
+                                          "--redo=ON_DEMAND out");
+    }
     PairNode<Cc, Log> node(options.num_logger, TransactionThreads(options, Log::kTraits));
     RunResult result = MeasureRun(options, storage, node);
     result.simd = simd;

@@ -22,6 +22,7 @@ void RefuseIfRuled(Registry& registry) {
   static_assert(Log::kTraits.single_stream == InfoOf(kScheme).one_log);
   static_assert(Log::kTraits.needs_pages == InfoOf(kScheme).needs_pages);
   static_assert(Log::kTraits.version_heap == InfoOf(kScheme).version_heap);
+  static_assert(Log::kTraits.row_chains == InfoOf(kScheme).row_chains);
   // Without a log there is no type.
   if constexpr (!Log::kTraits.logs && kType == LogType::kCommand) return;
   constexpr std::string_view kWhy = rules::Refusal(kLocktable, Pair::Cc::kTraits, Log::kTraits);

@@ -29,11 +29,17 @@ inline constexpr std::string_view kNeedsPhysicalOrder =
 constexpr bool NeedsRows(const LogTraits& log) {
   return log.payload == PayloadKind::kCommand &&
          (log.replay_order == ReplayOrder::kPerPartition || log.replay_order == ReplayOrder::kNewestWins ||
-          log.replay_order == ReplayOrder::kAny);
+          log.replay_order == ReplayOrder::kAny || log.row_chains);
 }
 inline constexpr std::string_view kNeedsRows =
-    "this log scheme replays rows, by partition, newest first or in any order, and a command record holds none: set "
-    "LOG_TYPE LOG_DATA";
+    "this log scheme replays rows, by partition, newest first, in any order or one by one, and a command record holds "
+    "none: set LOG_TYPE LOG_DATA";
+
+// The metadata of a row that is not locked leaves a lock table; the link to its last record must stay.
+constexpr bool NeedsLinksInRows(bool use_locktable, const LogTraits& log) { return use_locktable && log.row_chains; }
+inline constexpr std::string_view kNeedsLinksInRows =
+    "this log scheme keeps the place of each row's last record as long as the run lasts, and a lock table keeps "
+    "metadata of active rows only: set USE_LOCKTABLE 0";
 
 // Records that only their transactions' TIDs order.
 constexpr bool NeedsEpochTids(const CcTraits& cc, const LogTraits& log) {
@@ -79,6 +85,7 @@ constexpr std::string_view Refusal(bool use_locktable, const CcTraits& cc, const
   if (NeedsEpochTids(cc, log)) return kNeedsEpochTids;
   if (NeedsTimestamps(cc, log)) return kNeedsTimestamps;
   if (NeedsVersions(cc, log)) return kNeedsVersions;
+  if (NeedsLinksInRows(use_locktable, log)) return kNeedsLinksInRows;
   return {};
 }
 

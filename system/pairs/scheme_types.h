@@ -10,6 +10,7 @@
 #include "logging/differential/differential_log.h"
 #include "logging/differential/differential_recovery.h"
 #include "logging/eleda/eleda_log.h"
+#include "logging/instant/instant_log.h"
 #include "logging/none/no_log.h"
 #include "logging/plover/plover_log.h"
 #include "logging/plover/plover_recovery.h"
@@ -51,5 +52,7 @@ template <>
 struct TypesOf<format::Scheme::kDifferential> : SchemeTypes<DifferentialLog, DifferentialRecovery> {};
 template <>
 struct TypesOf<format::Scheme::kWriteBehind> : SchemeTypes<WriteBehindLog, SerialRecovery> {};  // replays nothing
+template <>
+struct TypesOf<format::Scheme::kInstant> : SchemeTypes<InstantLog, SerialRecovery> {};  // the same
 
 }  // namespace dbx

@@ -29,6 +29,7 @@ ReplayResult ReplayInOrder(const ReferenceLogs& logs, const RecoveredSet& set, W
                            Database& database) {
   ReplayResult result;
   ReferenceContext context;
+  LastRecords last;
   for (const TxnRef& at : set.order) {
     const Record record = DecodeRecord(logs, at.log, at.lsn);
     const Log& log = logs.logs[at.log];
@@ -38,6 +39,8 @@ ReplayResult ReplayInOrder(const ReferenceLogs& logs, const RecoveredSet& set, W
     Outcome outcome = Outcome::kOk;
     if (record.IsCommand()) {
       outcome = RunAgain(log, record, workload, context);
+    } else if (record.kind == Kind::kRowChanges) {
+      ApplyChanges(log, record, context, database, last);
     } else {
       ApplyImages(log, record, context, database);
     }

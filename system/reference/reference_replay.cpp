@@ -22,6 +22,7 @@ constexpr bool kHasOneLog[] = {
     true,   // eleda
     false,  // differential
     true,   // write_behind: its changes are in a heap (reference_heap.h)
+    true,   // instant
 };
 
 [[noreturn]] void BadHeader(ExitStatus status, const std::string& path, uint64_t offset, const std::string& why) {
@@ -84,7 +85,7 @@ const char* CheckRecord(const Log& from, uint64_t at, uint32_t salt, uint32_t lo
   if (LoadUint(bytes, 8, 4) != salt) return "the record belongs to another run or log";
   if (Crc32c(bytes.subspan(4, kRecordHeaderBytes - 4)) != LoadUint(bytes, 0, 4)) return "bad header checksum";
   const uint64_t kind = LoadUint(bytes, 24, 1), length = LoadUint(bytes, 12, 4);
-  if (kind < 1 || kind > 15) return "unknown kind of record";
+  if (kind < 1 || kind > 16) return "unknown kind of record";
   if (LoadUint(bytes, 25, 1) != log) return "the record belongs to another log";
   if (length < kRecordHeaderBytes || length % 8 != 0) return "impossible length";
   if (length > bytes.size()) return "the record ends behind the file";
@@ -123,10 +124,11 @@ const char* CheckBody(const Log& from, uint64_t at, size_t log_count) {
   const uint64_t lv_mask = LoadUint(bytes, 26, 2), of_txn = 8 + 8 * static_cast<uint64_t>(std::popcount(lv_mask));
   const uint64_t of_change = (LoadUint(bytes, 30, 2) & 2) != 0 ? 24 : 16;  // with the key
   const uint64_t bytes_min[] = {0,         of_txn, of_txn, 0, 8, 8 * log_count, 40, 16, 16, of_txn + 16, 8,
-                                of_change, of_txn, of_txn, 8, 8};  // of the body, by kind
+                                of_change, of_txn, of_txn, 8, 8, of_txn};  // of the body, by kind
   const uint64_t body = LoadUint(bytes, 12, 4) - kRecordHeaderBytes, kind = LoadUint(bytes, 24, 1);
   if (body < bytes_min[kind]) return "the body is cut off";
-  if (Kind{static_cast<uint8_t>(kind)} >= Kind::kChange) return CheckBodyOfChanges(bytes, body, of_txn, log_count);
+  const bool of_changes = kind >= 11 && kind <= 15;
+  if (of_changes) return CheckBodyOfChanges(bytes, body, of_txn, log_count);
   if (Kind{static_cast<uint8_t>(kind)} == Kind::kAnchor && body > 8 * log_count) return "an anchor of more logs";
   if (Kind{static_cast<uint8_t>(kind)} == Kind::kVersionedCommand) {
     const uint64_t read = LoadUint(bytes, kRecordHeaderBytes + of_txn, 8);
@@ -489,6 +491,52 @@ void ApplyImages(const Log& log, const Record& record, ReferenceContext& context
     if (op == 1) context.Put(table, key, rest.subspan(16, length));
     if (op == 2) context.Delete(table, key);
     rest = rest.subspan(16 + padded);
+  }
+}
+
+std::byte* ReferenceContext::Change(Table& table, Key key) {
+  Row* row = FindPresent(table, key);
+  if (row == nullptr) return nullptr;
+  Save(table, row);
+  return table.tuple(row);
+}
+
+void ApplyChanges(const Log& log, const Record& record, ReferenceContext& context, Database& database,
+                  LastRecords& last) {
+  const auto require = [&](bool condition, const char* why) {
+    if (!condition) throw Error(ExitStatus::kCorrupt, log.Complaint(record.lsn, why));
+  };
+  for (Bytes rest = record.payload; !rest.empty();) {
+    require(rest.size() >= 24, "a change of a row is cut off");
+    const uint64_t key = LoadUint(rest, 0, 8), previous = LoadUint(rest, 8, 8), id = LoadUint(rest, 16, 2),
+                   op = LoadUint(rest, 18, 1), length = LoadUint(rest, 20, 4), padded = (length + 7) / 8 * 8;
+    require(op >= 1 && op <= 3, "unknown kind of change");
+    require(padded <= rest.size() - 24, "a change of a row is cut off");
+    require(id < database.table_count(), "a change of a table that does not exist");
+    uint64_t& expected = last[{id, key}];
+    // Before an insert and a delete, of a row that was taken out of the index, there may be none.
+    require(previous == expected || (op != 3 && previous == 0), "a change does not name its row's previous record");
+    expected = record.lsn + 1;
+    Table& table = database.table(TableId(static_cast<uint16_t>(id)));
+    const Bytes what = rest.subspan(24, length);
+    require(op != 1 || length == table.tuple_bytes(), "a tuple of another size than its table's rows");
+    require(op != 2 || length == 0, "a delete that holds something");
+    if (op == 1) context.Put(table, key, what);
+    if (op == 2) context.Delete(table, key);
+    if (op == 3) {
+      std::byte* const tuple = context.Change(table, key);
+      require(tuple != nullptr, "a change of a row that is not there");
+      for (size_t at = 0, behind = 0; at < what.size();) {
+        require(what.size() - at >= 8, "a run of changed bytes is cut off");
+        const uint64_t offset = LoadUint(what, at, 4), bytes = LoadUint(what, at + 4, 4);
+        require((bytes + 7) / 8 * 8 <= what.size() - at - 8, "a run of changed bytes is cut off");
+        require(bytes > 0 && offset >= behind && offset + bytes <= table.tuple_bytes(), "an impossible run of bytes");
+        std::copy_n(what.begin() + static_cast<ptrdiff_t>(at + 8), bytes, tuple + offset);
+        behind = offset + bytes;
+        at += 8 + (bytes + 7) / 8 * 8;
+      }
+    }
+    rest = rest.subspan(24 + padded);
   }
 }
 

@@ -8,10 +8,12 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/epoch.h"
@@ -41,7 +43,8 @@ enum class Kind : uint8_t {
   kCommit = 12,
   kAbort = 13,
   kCheckpointBegin = 14,
-  kCheckpointEnd = 15
+  kCheckpointEnd = 15,
+  kRowChanges = 16
 };
 
 struct Record {
@@ -61,11 +64,15 @@ struct Record {
   uint32_t number = 0;       // of a checkpoint: kChange, kCheckpointBegin, kCheckpointEnd
   LsnVector lv{};            // kCommand, kData, kVersionedCommand, kCommit: decompressed; kAnchor: its elements
   // A command: arguments without transaction id; kData, kStamped: row images; kChange: the key, if there is one, and
-  // the difference, or the images before and after; kCheckpointEnd: the ids of active transactions; else the body.
+  // the difference, or the images before and after; kRowChanges: the changes of its rows; kCheckpointEnd: the ids of
+  // active transactions; else the body.
   Bytes payload;
 
   bool IsCommand() const { return kind == Kind::kCommand || kind == Kind::kVersionedCommand; }
-  bool IsTxn() const { return IsCommand() || kind == Kind::kData || kind == Kind::kStamped || kind == Kind::kCommit; }
+  bool IsTxn() const {
+    return IsCommand() || kind == Kind::kData || kind == Kind::kStamped || kind == Kind::kCommit ||
+           kind == Kind::kRowChanges;
+  }
   // Not so a further part of a transaction that has one in a log before this one.
   bool IsFirstPart() const { return parts == 0 || static_cast<uint32_t>(std::countr_zero(parts)) == log; }
 };
@@ -215,6 +222,8 @@ class ReferenceContext {
   }
 
   void Put(Table& table, Key key, Bytes tuple);  // writes a whole row, present before or not
+  // The tuple of a row, whose bytes may be changed; nullptr: there is none.
+  std::byte* Change(Table& table, Key key);
   void Undo();
   void Forget();
   void BeforeChange(std::byte*, size_t) {}  // Update has saved the whole tuple
@@ -241,6 +250,13 @@ struct ReplayResult {
 
 // Applies the images of a kData record. Throws Error (kCorrupt) for images that do not fit the database.
 void ApplyImages(const Log& log, const Record& record, ReferenceContext& context, Database& database);
+
+// By table and key: `previous` as a record that follows must have it.
+using LastRecords = std::map<std::pair<uint64_t, Key>, uint64_t>;
+// Applies a kRowChanges record. Throws Error (kCorrupt) for changes that do not fit the database, and for one that does
+// not name its row's previous record.
+void ApplyChanges(const Log& log, const Record& record, ReferenceContext& context, Database& database,
+                  LastRecords& last);
 
 // The CRC of some bytes, given that of the bytes before them.
 uint32_t Crc32c(Bytes bytes, uint32_t crc = 0);

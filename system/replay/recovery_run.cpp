@@ -73,6 +73,40 @@ std::vector<RecoveredRun> ReplayChainBy(const Options& options, const OldRuns& r
   return recovered;
 }
 
+// The records of one log in their order, each of them looked at once.
+template <class R>
+RecoveredRun AnalyseRun(const Options& options, const OldRun& run, RowChains& chains) {
+  RecoveredRun recovered;
+  recovered.names.resize(options.thread_cnt);
+  R recovery(ReplaySettingsOf(options));
+  const ReadProgress progress(SourcesOf(run), run.number, 1);
+  chains.StartRun();
+  recovery.Open(progress.logs());
+  const auto analyse = [&](WorkerId worker) {
+    while (recovery.Decode(worker)) {
+      while (TxnRecord* record = recovery.NextReady(worker)) {
+        chains.Note(*record, recovery.source(record->log));
+        if (options.verify) recovered.names[worker.value()].push_back(record->txn_id);
+        recovery.MarkReplayed(worker);
+      }
+    }
+  };
+  RunWorkers(options.thread_cnt, analyse, [&] { recovery.Stop(); });
+  recovered.summary = recovery.Finish();
+  chains.ReadFrom(SourcesOf(run).front(), recovered.summary.frontier.front());
+  return recovered;
+}
+
+template <class R>
+std::vector<RecoveredRun> AnalyseRunsBy(const Options& options, const OldRuns& runs, RowChains& chains) {
+  std::vector<RecoveredRun> recovered;
+  if constexpr (requires { R::kTotalOrder; }) {
+    for (const OldRun& run : runs.chain) recovered.push_back(AnalyseRun<R>(options, run, chains));
+  }
+  CHECK(!recovered.empty());
+  return recovered;
+}
+
 // Whether a scheme's recovery restores pages from a backup, with its logs, instead of replaying transactions.
 template <class R>
 concept Restarts = requires(R& recovery, const RestartInput& input) {
@@ -168,6 +202,7 @@ RecoveryResult RecoverBy(const Options& options, LogStorage& storage, const LogT
 struct Steps {
   decltype(&RecoverBy<void>) run;
   decltype(&ReplayRunsBy<void>) replay_runs;
+  decltype(&AnalyseRunsBy<void>) analyse_runs;
 };
 
 template <size_t kNumber>
@@ -176,7 +211,8 @@ using RecoveryOf = typename TypesOf<kSchemes[kNumber].scheme>::Recovery;
 // By the scheme's number. Schemes with the same recovery share its code.
 template <size_t... kNumbers>
 constexpr auto AllSteps(std::index_sequence<kNumbers...>) {
-  return std::array{Steps{&RecoverBy<RecoveryOf<kNumbers>>, &ReplayRunsBy<RecoveryOf<kNumbers>>}...};
+  return std::array{Steps{&RecoverBy<RecoveryOf<kNumbers>>, &ReplayRunsBy<RecoveryOf<kNumbers>>,
+                          &AnalyseRunsBy<RecoveryOf<kNumbers>>}...};
 }
 
 const Steps& StepsOf(format::Scheme scheme) {
@@ -223,6 +259,11 @@ std::vector<RecoveredRun> ReplayRuns(format::Scheme scheme, const Options& optio
                                      const OldRuns& runs, WorkloadRef workload, Database& database,
                                      const std::function<void()>* replayed) {
   return StepsOf(scheme).replay_runs(options, files, runs, workload, database, replayed);
+}
+
+std::vector<RecoveredRun> AnalyseRuns(format::Scheme scheme, const Options& options, const OldRuns& runs,
+                                      RowChains& chains) {
+  return StepsOf(scheme).analyse_runs(options, runs, chains);
 }
 
 std::vector<uint32_t> RowsPerPage(const OldRuns& runs) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "system/command_line/options.h"
+#include "system/replay/row_chains.h"
 #include "system/replay/start_state.h"
 #include "system/replay/verify.h"
 #include "system/result.h"
@@ -28,6 +29,11 @@ RecoveryResult RunRecovery(const Options& options, LogStorage& storage, const Lo
 std::vector<RecoveredRun> ReplayRuns(format::Scheme scheme, const Options& options, FileSystem& files,
                                      const OldRuns& runs, WorkloadRef workload, Database& database,
                                      const std::function<void()>* replayed = nullptr);
+
+// Of a scheme with chains of rows (LogTraits::row_chains): one pass over the logs of the chain, which finds the chains
+// of the rows instead of replaying them.
+std::vector<RecoveredRun> AnalyseRuns(format::Scheme scheme, const Options& options, const OldRuns& runs,
+                                      RowChains& chains);
 
 // By table, of a run that starts from a backup: how many rows a page has in it. Empty for all others.
 std::vector<uint32_t> RowsPerPage(const OldRuns& runs);

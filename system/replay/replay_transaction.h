@@ -16,6 +16,7 @@
 #include "base/spin.h"
 #include "base/types.h"
 #include "benchmarks/txn_context.h"
+#include "logging/row_changes.h"
 #include "storage/row.h"
 #include "storage/table.h"
 #include "storage/tuple.h"
@@ -77,6 +78,14 @@ class ReplayTransaction {
     // Replay orders all accesses to the row; the control word is atomic for later transactions.
     if (absent) row->control.store(0, std::memory_order_relaxed);
     return Outcome::kOk;
+  }
+
+  // The row that is there changes in place. False: there is none.
+  bool Change(Table& table, const RowChange& change) {
+    Row* row = FindPresent(table, change.key);
+    if (row == nullptr) return false;
+    ApplyTo(table.tuple(row), table.tuple_bytes(), change);
+    return true;
   }
 
   // Last writer wins: a version with its stamp, where versions are replayed in any order: it stays unless a newer one

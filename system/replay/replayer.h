@@ -18,6 +18,7 @@
 #include "logging/write_entries.h"
 #include "storage/database.h"
 #include "system/replay/replay_transaction.h"
+#include "system/replay/row_change_fault.h"
 #include "system/replay/versioned_replay.h"
 
 namespace dbx {
@@ -48,7 +49,7 @@ class Replayer {
     if (IsCommand(record)) {
       if (RunAgain(record) != Outcome::kOk) Refuse(record, source, "record does not replay");
     } else if constexpr (kMode != ReplayMode::kManyVersions) {
-      PutImages(record);
+      record.kind == format::RecordKind::kRowChanges ? PutChanges(record, source) : PutImages(record);
     }
     if (recovered_ != nullptr && record.counts) recovered_->push_back(record.txn_id);
   }
@@ -96,6 +97,7 @@ class Replayer {
       workload_.PrefetchBuckets(CallOf(record));
       return;
     }
+    if (record.kind == format::RecordKind::kRowChanges) return InspectChanges(record, source);
     WriteEntries entries(record.payload);
     WriteImage write;
     while (entries.Next(write)) {
@@ -109,8 +111,22 @@ class Replayer {
     if (entries.malformed()) Refuse(record, source, "malformed images");
   }
 
+  void InspectChanges(const TxnRecord& record, const LogSource& source) {
+    if constexpr (kMode != ReplayMode::kInOrder) Refuse(record, source, "changes of rows in a log of whole rows");
+    if (const char* const why = FaultOfChanges(record, db_)) Refuse(record, source, why);
+    RowChanges changes(record.payload);
+    for (RowChange change; changes.Next(change);) db_.table(change.table).PrefetchBucket(change.key);
+  }
+
   void PrefetchRows(const TxnRecord& record) const {
     if (IsCommand(record)) return workload_.PrefetchRows(CallOf(record), kWrittenRows);
+    if (record.kind == format::RecordKind::kRowChanges) {
+      RowChanges changes(record.payload);
+      for (RowChange change; changes.Next(change);) {
+        db_.table(change.table).PrefetchRow(change.key, std::clamp<size_t>(change.bytes.size(), 1, kImageBytesMax));
+      }
+      return;
+    }
     WriteEntries entries(record.payload);
     for (WriteImage write; entries.Next(write);) {
       const size_t bytes = std::clamp<size_t>(write.image.size(), 1, kImageBytesMax);
@@ -129,6 +145,24 @@ class Replayer {
       } else {
         // A row that the transaction had inserted itself may never have been there.
         txn_.Delete(table, write.key);
+      }
+    }
+  }
+
+  void PutChanges(const TxnRecord& record, const LogSource& source) {
+    if constexpr (kMode == ReplayMode::kInOrder) {
+      RowChanges changes(record.payload);
+      for (RowChange change; changes.Next(change);) {
+        Table& table = db_.table(change.table);
+        if (change.op == format::RowChangeOp::kInsert) {
+          // It may be there: the transaction deleted it, and inserted it again.
+          txn_.Put(table, change.key, change.bytes, /*may_exist=*/true);
+        } else if (change.op == format::RowChangeOp::kDelete) {
+          // As in PutImages.
+          txn_.Delete(table, change.key);
+        } else if (!txn_.Change(table, change)) {
+          Refuse(record, source, "it changes a row that is not there");
+        }
       }
     }
   }

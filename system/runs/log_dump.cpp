@@ -34,6 +34,7 @@
 #include "logging/log_reader.h"
 #include "logging/log_tail.h"
 #include "logging/records/record_type.h"
+#include "logging/row_changes.h"
 #include "logging/schemes.h"
 #include "logging/write_entries.h"
 #include "system/runs/file_header.h"
@@ -151,6 +152,19 @@ void PrintWrites(std::span<const std::byte> rows) {
   }
 }
 
+void PrintChanges(std::span<const std::byte> rows) {
+  constexpr const char* kOps[] = {"", "insert", "delete", "update"};
+  static_assert(std::size(kOps) == static_cast<size_t>(format::RowChangeOp::kLast) + 1);
+  std::printf("\n");
+  RowChanges changes(rows);
+  for (RowChange change; changes.Next(change);) {
+    std::printf("      %s table %u key %" PRIu64 " (%zu bytes)", kOps[static_cast<size_t>(change.op)],
+                change.table.value(), change.key, change.bytes.size());
+    if (!change.previous.is_none()) std::printf(" previous lsn %" PRIu64, change.previous.record().value());
+    std::printf("\n");
+  }
+}
+
 void PrintRecord(const DumpedLog& log, const RecordType& type, const RecordView& record, const LsnPerLog& anchor) {
   const RecordHeader& header = record.header;
   const bool is_transaction = type.role == RecordRole::kTransaction;
@@ -169,6 +183,7 @@ void PrintRecord(const DumpedLog& log, const RecordType& type, const RecordView&
   }
   const auto payload = record.body.subspan(type.leading_bytes(header));
   if (type.has_rows) return PrintWrites(payload);
+  if (type.has_row_changes) return PrintChanges(payload);
   std::printf(" procedure %u", header.procedure);
   PrintArguments(payload);
 }
@@ -180,6 +195,13 @@ void CheckShape(const DumpedLog& log, const RecordType& type, const RecordView& 
   const size_t leading = type.leading_bytes(record.header);
   if (record.header.lv_mask >> log.source.log_count != 0) refuse("it names a log that does not exist");
   if (record.body.size() < leading) refuse("its LSN vector or stamp is cut off");
+  if (type.has_row_changes) {
+    RowChanges changes(record.body.subspan(leading));
+    for (RowChange change; changes.Next(change);) {
+      if (!change.previous.IsBelow(Lsn(record.header.lsn))) refuse("the previous record of a row is not below it");
+    }
+    if (changes.malformed()) refuse("a change of a row makes no sense");
+  }
   if (!type.has_rows) return;
   WriteEntries entries(record.body.subspan(leading));
   WriteImage image;

@@ -14,6 +14,8 @@
 #pragma once
 
 #include <span>
+#include <type_traits>
+#include <vector>
 
 #include "base/check.h"
 #include "base/outcome.h"
@@ -75,6 +77,11 @@ class Transaction {
   Timestamp end_timestamp() const { return cc_.end_timestamp(); }
   void ForEachImage(auto&& visit) const {
     cc_.ForEachWrite([&](const WriteRef& write) { visit(*write.table, write.key, write.deleted, write.image); });
+  }
+  void ForEachChange(auto&& visit) const {
+    cc_.ForEachChange(changed_ranges_, [&](const WriteRef& write, bool was_present) {
+      visit(LoggedChange{write.table, write.key, write.deleted, was_present, write.image, write.meta, changed_ranges_});
+    });
   }
 
   // --- called by its worker ---
@@ -228,6 +235,10 @@ class Transaction {
   typename Log::TxnState& log_state_;
   Cc cc_;
   const Call* call_ = nullptr;
+  // Of the row that ForEachChange visits; its memory is kept.
+  struct NoRanges {};
+  [[no_unique_address]] mutable std::conditional_t<Log::kTraits.row_chains, std::vector<ByteRange>, NoRanges>
+      changed_ranges_;
   CommitTimes* times_ = nullptr;  // the time-breakdown switch: clocks are read only where this is set
 };
 

@@ -4,9 +4,9 @@ The numbers are those of the known traps; 34, a replica ahead of its primary, is
 """
 from edits import Mutant, expression, raw, statement
 from sources import (
-    ADOPTION, ADOPTION_H, CHANGES, CLOSED_TRANSACTIONS, DIRTY_TUPLES, GAP_LOG, GAP_SET, GROUP_COMMIT, GROUP_COMMIT_H,
-    HEAP_RESTART, HEAP_RUN, HEAP_RUN_H, HEAP_VERSIONS, HEKATON, LOCKING, NEW_VERSIONS, OPTIMISTIC, SLOT_VERSIONS, TXN,
-    VERSION_HEAP, WRITE_BEHIND,
+    ADOPTION, ADOPTION_H, CHANGES, CLOSED_TRANSACTIONS, DIRTY_TUPLES, FETCH_ROWS, GAP_LOG, GAP_SET, GROUP_COMMIT,
+    GROUP_COMMIT_H, HEAP_RESTART, HEAP_RUN, HEAP_RUN_H, HEAP_VERSIONS, HEKATON, LOCKING, NEW_VERSIONS, OPTIMISTIC,
+    SLOT_VERSIONS, TXN, VERSION_HEAP, WRITE_BEHIND,
 )
 
 CELLS = "LOG_WBL/LOG_DATA"
@@ -252,20 +252,20 @@ RESTART_MUTANTS = [
                 "      if ({on}) state.store(PartitionState::kAdopted, std::memory_order_release);\n"
                 "      Adopt(worker, table, partition);\n")], CELLS),
     Mutant("wbl_scan_without_adoption", "trap 29: a scan reads the rows that happen to be adopted",
-           [statement(NEW_VERSIONS, "if (table.has_unadopted()) table.AdoptAll(worker);", "")], CELLS),
+           [statement(FETCH_ROWS, "if (table.has_rows_elsewhere()) table.EnsureAllRows(worker);", "")], CELLS),
     Mutant("wbl_oldest_adopted", "trap 30: of a key's versions the oldest is adopted",
            [expression(SLOT_VERSIONS, "~slot->begin.load(std::memory_order_relaxed)",
                        "slot->begin.load(std::memory_order_relaxed)")], CELLS,
            test="AdoptionTest.TheNewestVersionThatIsNoLosersIsTheRow"),
     Mutant("wbl_slot_of_an_unadopted_partition", "trap 31: a look-up that misses takes a slot of an unadopted partition",
-           [raw(file, "    AdoptOnMiss<Log>(worker_, table, key);\n    return table.FindOrCreate(",
-                "    if (!{on}) AdoptOnMiss<Log>(worker_, table, key);\n    return table.FindOrCreate(")
+           [raw(file, "    FetchOnMiss<Log>(worker_, table, key);\n    return table.FindOrCreate(",
+                "    if (!{on}) FetchOnMiss<Log>(worker_, table, key);\n    return table.FindOrCreate(")
             for file in (OPTIMISTIC, LOCKING)], CELLS),
     Mutant("wbl_slot_of_an_unadopted_partition_in_order", "trap 31: the same in an ordered table",
-           [raw(OPTIMISTIC, "    AdoptOnMiss<Log>(worker_, table, key);\n    LeafChange change;",
-                "    if (!{on}) AdoptOnMiss<Log>(worker_, table, key);\n    LeafChange change;"),
-            raw(LOCKING, "    AdoptOnMiss<Log>(worker_, table, key);\n    const auto init",
-                "    if (!{on}) AdoptOnMiss<Log>(worker_, table, key);\n    const auto init")], CELLS),
+           [raw(OPTIMISTIC, "    FetchOnMiss<Log>(worker_, table, key);\n    LeafChange change;",
+                "    if (!{on}) FetchOnMiss<Log>(worker_, table, key);\n    LeafChange change;"),
+            raw(LOCKING, "    FetchOnMiss<Log>(worker_, table, key);\n    const auto init",
+                "    if (!{on}) FetchOnMiss<Log>(worker_, table, key);\n    const auto init")], CELLS),
     Mutant("wbl_losers_count", "a restart hides no stamp: the versions of losers count",
            [expression(ADOPTION, "losers_.Contains(begin)", "false")], CELLS,
            test="AdoptionTest.TheNewestVersionThatIsNoLosersIsTheRow"),

@@ -204,7 +204,7 @@ TEST(ReferenceLog, AWholeRecordThatSaysNothingIsDamage) {
   EXPECT_EQ(verdict(format::RecordKind::kRunEnd, 0, body), Verdict::kDamaged);
   EXPECT_EQ(verdict(format::RecordKind::kVersionedCommand, 0, body), Verdict::kDamaged);  // without timestamps
   EXPECT_EQ(verdict(format::RecordKind::kWatermark, 0, ""), Verdict::kDamaged);
-  EXPECT_EQ(verdict(format::RecordKind{16}, 0, body), Verdict::kTorn);  // of a kind that is not known
+  EXPECT_EQ(verdict(format::RecordKind{17}, 0, body), Verdict::kTorn);  // of a kind that is not known
 }
 
 TEST(ReferenceLog, RunEndThatCountsOtherTransactionsIsDamage) {

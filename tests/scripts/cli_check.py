@@ -37,6 +37,7 @@ TAURUS = ["--cc=NO_WAIT", "--log=LOG_TAURUS", "--log_type=LOG_DATA", "--num_logg
 ENDLESS = [argument for argument in TAURUS if "max_txns" not in argument] + ["--seconds=30"]
 SMALL_RING = ["--log_buffer_size=128K", "--flush_block_size=64K"]  # a flush takes no more, however late it comes
 WBL = ["--cc=HEKATON", "--log=LOG_WBL", "--log_type=LOG_DATA", *SMALL]
+INSTANT = ["--cc=HEKATON", "--log=LOG_INSTANT", "--log_type=LOG_DATA", *SMALL]
 SERIAL = ["--cc=NO_WAIT", "--log=LOG_SERIAL", "--log_type=LOG_COMMAND", *SMALL]
 
 # Flags that are refused before anything happens: exit status 2, and the words the line must hold.
@@ -85,6 +86,10 @@ USAGE = (
     ("RunsOfWholeImages", ["--log=LOG_DIFFERENTIAL", "--diff_method=PL2P", "--diff_image=RUNS"],
      ["DIFF_METHOD PL2P", "--diff_image=RUNS"]),
     ("DifferentialLogsOfCommands", ["--log=LOG_DIFFERENTIAL", "--log_type=LOG_COMMAND"], ["LOG_TYPE LOG_DATA"]),
+    ("RedoOnDemandOfNothing", ["--redo=ON_DEMAND"], ["--redo=ON_DEMAND belongs to --continue"]),
+    ("CommandsHaveNoChainsOfRows", ["--log=LOG_INSTANT", "--log_type=LOG_COMMAND"], ["LOG_TYPE LOG_DATA"]),
+    ("LinksOfRowsInALockTable", ["--cc=NO_WAIT", "--log=LOG_INSTANT", "--log_type=LOG_DATA", "--use_locktable=1"],
+     ["set USE_LOCKTABLE 0"]),
     ("MoreWorkersThanQueues", ["--workload=SMS", "--log=LOG_NO", "-t65"], ["64 queues", "THREAD_CNT"]),
     ("MessagesThatAreNotWords", ["--workload=SMS", "--log=LOG_NO", "--sms_slot_bytes=100"], ["multiple of 8"]),
     ("MessagesTooLong", ["--workload=SMS", "--sms_slot_bytes=4K"], ["SMS_SLOT_BYTES", "out of range"]),
@@ -375,6 +380,7 @@ class Checks:
         yield "LogLimitEndsTheRunCleanly", self._log_limit
         yield "ARunInUseIsLeftAlone", self._in_use
         yield "AnUnsyncedLogStaysUnsynced", self._unsynced
+        yield "RowsAreRebuiltOnDemandFromChainsAlone", self._redo_on_demand
 
     def _older_run(self) -> None:
         directory = self.copy("taurus")
@@ -443,6 +449,23 @@ class Checks:
         with open(record, encoding="utf-8") as file:
             if json.load(file)["metrics"]["unsynced"] is not True:
                 raise Failed("what continues an unsynced log passes for synced")
+
+    def _redo_on_demand(self) -> None:
+        """Of rows that have chains of records; any other log refuses it, and is left as it was."""
+        directory, record = self.fresh("no-chains"), os.path.join(self.root_, "redo.json")
+        expect(rundb([*SERIAL, f"--log_dir={directory}"], self.root_), 0)
+        expect(rundb(["--continue", "--redo=ON_DEMAND", f"--log_dir={directory}"], self.root_), 2,
+               ["LOG_SERIAL keeps no chains of records", "leave --redo=ON_DEMAND out"])
+        self._recovers_with(directory, "a")
+        directory = self.fresh("chains")
+        expect(rundb([*INSTANT, f"--log_dir={directory}"], self.root_), 0)
+        expect(rundb(["--continue", "--redo=ON_DEMAND", "--max_txns_per_thread=50", f"--log_dir={directory}", "--verify",
+                      f"--json={record}"], self.root_), 0)
+        with open(record, encoding="utf-8") as file:
+            redo = json.load(file)["metrics"]["redo"]
+        if not 0 < redo["rebuilt_on_demand"] < redo["rows"] <= redo["records_read"]:
+            raise Failed(f"the record says {redo} of 50 transactions of two workers")
+        self._recovers_with(directory, "b")
 
     def _in_use(self) -> None:
         """No other process touches the run of a live process; once that is killed nothing is in the way."""

@@ -15,7 +15,7 @@ from experiment.data import FigureData
 
 
 OKABE_ITO = {"#000000", "#e69f00", "#56b4e9", "#009e73", "#f0e442", "#0072b2", "#d55e00", "#cc79a7"}
-COLOURS = OKABE_ITO | {"#8a8a8a", "#8c510a", "#6a3d9a"}
+COLOURS = OKABE_ITO | {"#8a8a8a", "#8c510a", "#6a3d9a", "#b2182b"}
 
 
 def config_values(flags):
@@ -112,7 +112,7 @@ class SpecTest(unittest.TestCase):
                     alike.add(one.name)
         self.assertEqual(alike, {"none", "serial_data", "serial_data_raid0", "serial_command", "serial_command_raid0",
                                  "plover", "silo_r", "taurus_data", "taurus_command", "eleda", "differential",
-                                 "wbl_ready"})
+                                 "wbl_ready", "instant_on_demand"})
 
     def test_no_two_schemes_share_a_colour(self):
         colours = [colour for colour, _ in looks.SCHEME_STYLE.values()]

@@ -108,6 +108,13 @@ def draw_continuation(rng: random.Random, in_place: bool) -> list[str]:
     return [flag for flag in flags if not (in_place and flag in ("--checkpoint", "--drop_old_runs"))]
 
 
+def draw_redo(seed: int, flags: list[str]) -> list[str]:
+    """Whether what continues a run with these flags rebuilds its rows on demand; by a generator of its own, too."""
+    if "--log=LOG_INSTANT" not in flags:
+        return []
+    return [f"--redo={random.Random(f'redo {seed}').choice(('ALL', 'ON_DEMAND', 'ON_DEMAND'))}"]
+
+
 def can_continue(flags: list[str]) -> bool:
     """A heap of SMS is refused: its messages are numbered as the transactions of one life."""
     return not ("--log=LOG_WBL" in flags and "--workload=SMS" in flags)
@@ -159,8 +166,8 @@ class Loop:
             runs.examine(rng)
             if rng.random() < 0.5 and can_continue(flags):
                 delay = rng.uniform(0, CONTINUE_DELAY_MAX[workload])
-                outcome = runs.run(draw_continuation(rng, runs.in_place) + draw_checkpoints(seed, flags, 1),
-                                   kill_when=after_start(delay))
+                outcome = runs.run(draw_continuation(rng, runs.in_place) + draw_checkpoints(seed, flags, 1)
+                                   + draw_redo(seed, flags), kill_when=after_start(delay))
                 self.killed["random, in a run that continues"] += outcome.exit_status == SIGKILLED
                 runs.examine(rng)
         except Wrong as wrong:

@@ -4,7 +4,7 @@ import random
 import unittest
 
 import support  # noqa: F401  (puts scripts/ on the path)
-from kill_loop import DEVICES, WORKLOADS, can_continue, draw_checkpoints, draw_run, host_flags, simd_levels
+from kill_loop import DEVICES, WORKLOADS, can_continue, draw_checkpoints, draw_redo, draw_run, host_flags, simd_levels
 from pairs import Pair
 
 ONE = Pair("SILO", False, "LOG_TAURUS", "LOG_DATA", ("SERIALIZABLE",), "supported")
@@ -60,6 +60,11 @@ class DrawTest(unittest.TestCase):
         self.assertNotEqual(draw_checkpoints(1, ["--log=LOG_TAURUS", "--log_type=LOG_DATA"], 0), [])
         self.assertEqual(draw_checkpoints(1, ["--log=LOG_TAURUS", "--log_type=LOG_COMMAND"], 0), [])
         self.assertEqual(draw_checkpoints(1, ["--log=LOG_PLOVER", "--log_type=LOG_DATA"], 0), [])
+
+    def test_runs_with_chains_of_rows_are_continued_on_demand_or_not_and_others_have_no_such_flag(self):
+        self.assertEqual({tuple(draw_redo(seed, ["--log=LOG_INSTANT"])) for seed in range(20)},
+                         {("--redo=ALL",), ("--redo=ON_DEMAND",)})
+        self.assertEqual(draw_redo(1, ["--log=LOG_SERIAL"]), [])
 
     def test_every_device_and_instruction_set_comes_within_a_few_seeds(self):
         levels = ["scalar", "avx2", "avx512"]

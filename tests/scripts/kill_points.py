@@ -33,6 +33,7 @@ class Cell:
     transactions: int = 400          # of each of two threads
     stripes: int = 1                 # log directories
     by_clock: bool = False           # its checkpoints come by time: any point may be missed
+    on_continue: tuple[str, ...] = ()  # what a run is told that continues another
     in_place: bool = False           # what continues it goes on in the same run, and takes no checkpoint
 
 
@@ -54,6 +55,7 @@ CELLS = {
     "heap": Cell(("--cc=HEKATON", "--log=LOG_WBL", *YCSB), (WAIT,), 100, in_place=True),
     "heap_tpcc": Cell(("--cc=HEKATON", "--log=LOG_WBL", "--log_type=LOG_DATA", "--workload=TPCC", "--tpcc_small=1"),
                       (WAIT, "--adopt_on_demand=0"), 40, in_place=True),
+    "instant": Cell(("--cc=HEKATON", "--log=LOG_INSTANT", *YCSB), (WAIT,), 100, on_continue=("--redo=ON_DEMAND",)),
     "striped": Cell(("--cc=NO_WAIT", "--log=LOG_SERIAL", "--log_type=LOG_DATA", "--workload=TEST"), stripes=2),
 }
 
@@ -74,7 +76,7 @@ SCENARIOS = {
 
 def flags_of(cell: str, scenario: str) -> list[str]:
     flags = SCENARIOS[scenario].flags
-    load = () if "--continue" in flags else CELLS[cell].load
+    load = CELLS[cell].on_continue if "--continue" in flags else CELLS[cell].load
     transactions = f"--max_txns_per_thread={CELLS[cell].transactions}"
     return [*load, *CELLS[cell].every_run, *COMMON, transactions, *flags]
 

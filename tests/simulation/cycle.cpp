@@ -77,7 +77,8 @@ class Cycle {
         tally_(tally),
         random_(trial.seed ^ 0xc4a5),
         trouble_(trial.seed ^ 0x7a6b1e),
-        runs_(trial.seed ^ 0x2e9f3) {}
+        runs_(trial.seed ^ 0x2e9f3),
+        redo_(trial.seed ^ 0x4ed0) {}
 
   void Run() {
     options_ = OptionsOf(trial_.cell, trial_.seed, trial_.limits);
@@ -154,12 +155,14 @@ class Cycle {
     options.drop_old_runs = options.checkpoint && random_() % 2 == 0;
     options.verify = random_() % 4 == 0;
     if (HasHeap()) options.checkpoint = options.drop_old_runs = false;
+    if (HasRowChains(options.log) && redo_() % 2 == 0) options.redo = "ON_DEMAND";
     Generation next(trial_, generation, random_, trouble_, tally_);
     next.StartFrom(crash);
     next.Run(options);
     if (!MayBeWrong()) CheckFreshNumbers(on_disk, next.crashes().back());
     RecoverAll(next, generation, past);
     ++tally_.faults[generation == 2 ? "continued" : "continued twice"];
+    if (options.redo_on_demand()) ++tally_.faults["continued on demand"];
     if (crash.was_kill) ++tally_.faults["continued after a kill"];
     if (crash.has_lost_a_sync) ++tally_.faults["continued in the boot of a failed sync"];
   }
@@ -442,6 +445,7 @@ class Cycle {
   std::mt19937_64 random_;
   std::mt19937_64 trouble_;  // draws what came later, so that what was drawn before stays as it was
   std::mt19937_64 runs_;     // the same, of damage to whole runs and of names that cannot be looked at
+  std::mt19937_64 redo_;     // the same, of whether rows are rebuilt on demand
   uint32_t generation_ = 1;
   std::optional<Image> continued_;  // runs that continue each other, of this trial
   Options options_;

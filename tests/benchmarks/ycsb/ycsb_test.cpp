@@ -72,6 +72,25 @@ struct ScanRecorder : ArchetypeContext {
   std::vector<std::pair<Key, Key>> ranges;
 };
 
+TEST(YcsbTest, WritesGoToTheirShareOfTheRowsAndReadsToAll) {
+  YcsbConfig config = kSmall;
+  config.write_keys = 0.01;
+  const uint64_t written = 10;
+  const CallList list = Ycsb(config).Generate(WorkerId(0), 3000, 1);
+  std::set<Key> writes, reads;
+  for (const Call& call : list.calls) {
+    std::set<Key> keys;
+    for (const uint64_t word : Accesses(call)) {
+      keys.insert(word & ~Ycsb::kFlags);
+      ((word & Ycsb::kWriteFlag) != 0 ? writes : reads).insert(word & ~Ycsb::kFlags);
+    }
+    EXPECT_EQ(keys.size(), config.req_per_query);
+  }
+  EXPECT_EQ(writes.size(), written);
+  EXPECT_EQ(*writes.rbegin(), written - 1);
+  EXPECT_GT(reads.size(), 40 * written);
+}
+
 TEST(YcsbTest, AScanReadsItsRowsAndNoneBeyondTheTable) {
   Database db({}, 1);
   db.OrderEveryTable();
@@ -200,6 +219,8 @@ TEST(YcsbTest, ContradictoryConfigurationsAreRefused) {
   EXPECT_THROW(Ycsb({.rows = 3, .req_per_query = 4}), Error);
   EXPECT_THROW(Ycsb({.read_perc = 1.5}), Error);
   EXPECT_THROW(Ycsb({.theta = -0.1}), Error);
+  EXPECT_THROW(Ycsb({.write_keys = 1.5}), Error);
+  EXPECT_THROW(Ycsb({.rows = 100, .write_keys = 0.01, .req_per_query = 2}), Error);
   EXPECT_THROW(Ycsb({.field_per_tuple = 0}), Error);
 }
 

@@ -131,7 +131,7 @@ TEST_F(AdoptionTest, TheNewestVersionThatIsNoLosersIsTheRow) {
   EXPECT_EQ(new_->Rows(), (Rows{{1, 19}, {2, 25}, {5, 59}, {6, 65}}));
   EXPECT_EQ(Stamped(*new_), 4u);
   EXPECT_TRUE(new_->adoption->is_complete());
-  EXPECT_FALSE(new_->table->has_unadopted());
+  EXPECT_FALSE(new_->table->has_rows_elsewhere());
 }
 
 TEST_F(AdoptionTest, BothEndsOfAGapAreAsTheySay) {
@@ -241,13 +241,13 @@ TEST_F(AdoptionTest, APartitionIsAdoptedWhenItIsNeededAndOnlyThen) {
   Table& table = *new_->table;
   ASSERT_EQ(table.versions()->partition_count(), 8u);
   EXPECT_EQ(table.Find(17), nullptr);
-  EXPECT_TRUE(table.has_unadopted());
-  table.AdoptPartitionOf(kWorker, 17);
+  EXPECT_TRUE(table.has_rows_elsewhere());
+  table.EnsureRow(kWorker, 17);
   ASSERT_NE(table.Find(17), nullptr);
   for (Key key = 0; key < 300; ++key) {
     EXPECT_EQ(table.Find(key) != nullptr, table.versions()->PartitionOf(key) == table.versions()->PartitionOf(17));
   }
-  table.AdoptPartitionOf(kWorker, 17);
+  table.EnsureRow(kWorker, 17);
   uint64_t swept = 0;
   while (new_->adoption->SweepOne(kWorker)) ++swept;
   EXPECT_EQ(swept, 7u);
@@ -268,14 +268,14 @@ TEST_F(AdoptionTest, SeveralThreadsAdoptEachPartitionOnceAndMissNothing) {
         Random random(worker + 10 * round);
         for (int i = 0; i < 200; ++i) {
           const Key key = random.Next() % 400;
-          if (new_->table->Find(key) == nullptr) new_->table->AdoptPartitionOf(WorkerId(worker), key);
+          if (new_->table->Find(key) == nullptr) new_->table->EnsureRow(WorkerId(worker), key);
           EXPECT_NE(new_->table->Find(key), nullptr);
           if (i % 50 == 0) new_->adoption->SweepOne(WorkerId(worker));
         }
       });
     }
     for (std::thread& thread : threads) thread.join();
-    new_->table->AdoptAll(kWorker);
+    new_->table->EnsureAllRows(kWorker);
     ASSERT_EQ(new_->Rows().size(), 400u);
     ASSERT_EQ(new_->table->versions()->free_slots(), new_->heap.used_bytes() / 128 - 400);
   }
@@ -288,7 +288,7 @@ TEST_F(AdoptionTest, AfterAFailureNothingIsAdoptedTwiceAndAllThreadsHearOfIt) {
   new_->Restart();
   image_->Fail(FaultyFileSystem::Operation::kSync, 1, EIO);
   for (int i = 0; i < 2; ++i) {
-    EXPECT_EQ(Caught([&] { new_->table->AdoptPartitionOf(WorkerId(i), 3); }, what_), ExitStatus::kIo);
+    EXPECT_EQ(Caught([&] { new_->table->EnsureRow(WorkerId(i), 3); }, what_), ExitStatus::kIo);
   }
   EXPECT_EQ(new_->table->Find(3), nullptr);
   EXPECT_FALSE(new_->adoption->is_complete());

@@ -46,6 +46,10 @@ TEST(Options, ContinuingReadsALogAndItsSwitchesBelongTogether) {
   EXPECT_REFUSED("leave one out", {"--continue", "-Lr1"});
   EXPECT_REFUSED("--continue", {"--checkpoint"});
   EXPECT_REFUSED("--checkpoint", {"--continue", "--drop_old_runs"});
+  EXPECT_TRUE(Parse({"--continue", "--redo=ON_DEMAND"}).redo_on_demand());
+  EXPECT_FALSE(Parse({"--continue"}).redo_on_demand());
+  EXPECT_REFUSED("--redo=ON_DEMAND belongs to --continue", {"--redo=ON_DEMAND"});
+  EXPECT_REFUSED("REDO", {"--continue", "--redo=NEVER"});
   EXPECT_REFUSED("delete", {"--continue", "--log_overwrite"});
 }
 

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 
+#include "logging/schemes.h"
 #include "system/pairs/registry.h"
 #include "system/runs/log_directory.h"
 #include "system/transaction/ack_file.h"
@@ -33,6 +34,7 @@ class ContinueTest : public ::testing::TestWithParam<Cell> {
   Options Continuing(uint64_t txns = 40) const {
     Options options = Base(txns);
     options.continue_run = true;
+    if (HasRowChains(options.log)) options.redo = "ON_DEMAND";
     options.ack_file = acks_;
     return options;
   }
@@ -160,7 +162,8 @@ INSTANTIATE_TEST_SUITE_P(
                       Cell{"TICTOC", "LOG_TAURUS", "LOG_DATA", 2}, Cell{"HEKATON", "LOG_TAURUS", "LOG_COMMAND", 2},
                       Cell{"HEKATON", "LOG_SERIAL", "LOG_COMMAND", 1},
                       Cell{"NO_WAIT", "LOG_DIFFERENTIAL", "LOG_DATA", 2},
-                      Cell{"HEKATON", "LOG_DIFFERENTIAL", "LOG_DATA", 2}),
+                      Cell{"HEKATON", "LOG_DIFFERENTIAL", "LOG_DATA", 2}, Cell{"NO_WAIT", "LOG_INSTANT", "LOG_DATA", 1},
+                      Cell{"HEKATON", "LOG_INSTANT", "LOG_DATA", 1}),
     CellName);
 
 TEST_P(ContinueTest, ACrashAnywhereLeavesTheOldStateOrTheNewRun) {

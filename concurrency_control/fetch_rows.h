@@ -1,0 +1,26 @@
+// What every concurrency control does before it takes a key that is not in the index for absent: after a restart the
+// row may be elsewhere still (storage/rows_on_demand.h). Of a log whose rows never are (kRowsOnDemand), nothing.
+#pragma once
+
+#include "concurrency_control/log_observer.h"
+#include "storage/table.h"
+
+namespace dbx {
+
+// Before a row is created.
+template <class Log>
+void FetchOnMiss([[maybe_unused]] WorkerId worker, [[maybe_unused]] Table& table, [[maybe_unused]] Key key) {
+  if constexpr (kRowsOnDemand<Log>) {
+    if (table.has_rows_elsewhere()) table.EnsureRow(worker, key);
+  }
+}
+// Before a range is read: any of the rows may be of it. And all of the table's rows, not those of the range alone: they
+// need room in the leaves, which scans may hold (held_leaves.h).
+template <class Log>
+void FetchForScan([[maybe_unused]] WorkerId worker, [[maybe_unused]] Table& table) {
+  if constexpr (kRowsOnDemand<Log>) {
+    if (table.has_rows_elsewhere()) table.EnsureAllRows(worker);
+  }
+}
+
+}  // namespace dbx

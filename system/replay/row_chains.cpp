@@ -1,0 +1,199 @@
+#include "system/replay/row_chains.h"
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+#include <string>
+
+#include "base/parallel.h"
+#include "logging/records/record_type.h"
+#include "system/replay/row_change_fault.h"
+
+namespace dbx {
+
+RowChains::RowChains(Database& database) : database_(database), workers_(database.workers()) {
+  for (size_t i = 0; i < database.table_count(); ++i) tables_.push_back(std::make_unique<TableChains>());
+}
+
+// The database may live on.
+RowChains::~RowChains() {
+  for (size_t i = 0; i < tables_.size(); ++i) database_.table(Database::IdOf(i)).TakeRowsFrom(nullptr);
+}
+
+RowChains::Shard& RowChains::ShardOf(const Table& table, Key key) {
+  const uint64_t hash = key * 0x9E3779B97F4A7C15u;
+  return tables_[table.id().value()]->shards[(hash >> 40) % kShards];
+}
+
+// ---- The pass over the logs --------------------------------------------------------------------------------
+
+void RowChains::Note(const TxnRecord& record, const LogSource& source) {
+  if (record.kind != format::RecordKind::kRowChanges) {
+    ThrowDamaged(source, record.lsn, "a transaction without chains of rows");
+  }
+  if (const char* const why = FaultOfChanges(record, database_)) ThrowDamaged(source, record.lsn, why);
+  RowChanges changes(record.payload);
+  for (RowChange change; changes.Next(change);) NoteChange(record, source, change);
+}
+
+void RowChains::NoteChange(const TxnRecord& record, const LogSource& source, const RowChange& change) {
+  Shard& shard = ShardOf(database_.table(change.table), change.key);
+  Last& newest = shard.chains[change.key].newest;
+  const uint32_t run = runs_ - 1;
+  const RowLink before = newest.run == run ? newest.link : RowLink();
+  // An absent row may have left the index, and its metadata with it.
+  const bool may_be_none = !change.needs_previous() && change.previous.is_none();
+  if (change.previous != before && !may_be_none) {
+    ThrowDamaged(source, record.lsn, "a change does not name its row's previous record");
+  }
+  if (newest.run != run) {
+    if (newest.run != kNoRun) {
+      shard.older.push_back(newest);
+      newest.older = static_cast<uint32_t>(shard.older.size() - 1);
+    }
+    newest.run = run;
+  }
+  newest.link = RowLink(record.lsn);
+}
+
+void RowChains::TakeOut(uint32_t threads) {
+  for (size_t i = 0; i < tables_.size(); ++i) {
+    Table& table = database_.table(Database::IdOf(i));
+    TableChains& chains = *tables_[i];
+    RunInParallel(std::min(threads, database_.workers()), [&](uint32_t thread) {
+      uint64_t taken = 0;
+      for (size_t shard = thread; shard < kShards; shard += std::min(threads, database_.workers())) {
+        for (auto& [key, chain] : chains.shards[shard].chains) chain.base = table.TakeOut(key), ++taken;
+      }
+      chains.left.fetch_add(taken, std::memory_order_relaxed);
+    });
+    rows_at_start_ += chains.left.load(std::memory_order_relaxed);
+    table.TakeRowsFrom(this);
+  }
+}
+
+// ---- On demand ---------------------------------------------------------------------------------------------
+
+bool RowChains::HasRowsOf(const Table& table) const {
+  // Acquire: the rows that have entered the index are found there.
+  return tables_[table.id().value()]->left.load(std::memory_order_acquire) != 0;
+}
+
+bool RowChains::is_complete() const {
+  return std::all_of(tables_.begin(), tables_.end(),
+                     [](const auto& chains) { return chains->left.load(std::memory_order_acquire) == 0; });
+}
+
+void RowChains::EnsureRow(WorkerId worker, Table& table, Key key) {
+  Shard& shard = ShardOf(table, key);
+  const std::lock_guard lock(shard.mutex);
+  const auto found = shard.chains.find(key);
+  if (found == shard.chains.end()) return;
+  Rebuild(worker, table, key, shard, found->second);
+  shard.chains.erase(found);
+  tables_[table.id().value()]->left.fetch_sub(1, std::memory_order_release);
+}
+
+void RowChains::EnsureAllRows(WorkerId worker, Table& table) {
+  for (Shard& shard : tables_[table.id().value()]->shards) RebuildAllOf(worker, table, shard);
+}
+
+void RowChains::RebuildAllOf(WorkerId worker, Table& table, Shard& shard) {
+  const std::lock_guard lock(shard.mutex);
+  while (!shard.chains.empty()) {
+    const auto next = shard.chains.begin();
+    Rebuild(worker, table, next->first, shard, next->second);
+    shard.chains.erase(next);
+    tables_[table.id().value()]->left.fetch_sub(1, std::memory_order_release);
+  }
+}
+
+void RowChains::EnsureAll(uint32_t threads) {
+  is_final_.store(true, std::memory_order_relaxed);
+  const uint32_t used = std::min(threads, database_.workers());
+  for (size_t i = 0; i < tables_.size(); ++i) {
+    Table& table = database_.table(Database::IdOf(i));
+    RunInParallel(used, [&](uint32_t thread) {
+      for (size_t shard = thread; shard < kShards; shard += used) {
+        RebuildAllOf(WorkerId(thread), table, tables_[i]->shards[shard]);
+      }
+    });
+  }
+}
+
+void RowChains::Rebuild(WorkerId id, Table& table, Key key, const Shard& shard, const Chain& chain) {
+  Worker& worker = workers_[id.value()];
+  Walk(worker, table, key, shard, chain);
+  bool present = chain.base != nullptr;
+  worker.tuple.resize(table.tuple_bytes());
+  std::byte* const tuple = chain.base != nullptr ? table.tuple_in(chain.base) : worker.tuple.data();
+  for (auto step = worker.steps.rbegin(); step != worker.steps.rend(); ++step) {
+    if (step->change.op == format::RowChangeOp::kDelete) {
+      present = false;
+      continue;
+    }
+    if (step->change.op == format::RowChangeOp::kUpdate && !present) {
+      Refuse(step->run, step->record, "it changes a row that is not there");
+    }
+    present = true;
+    step->change.bytes = std::span(worker.bytes).subspan(step->bytes_at, step->change.bytes.size());
+    ApplyTo(tuple, table.tuple_bytes(), step->change);
+  }
+  if (present && chain.base != nullptr) {
+    table.PutBack(chain.base);
+  } else if (present) {
+    table.LoadRow(id, key, worker.tuple);
+  } else if (chain.base != nullptr) {
+    table.Recycle(id, chain.base);
+  }
+  if (!is_final_.load(std::memory_order_relaxed)) rebuilt_on_demand_.fetch_add(1, std::memory_order_relaxed);
+}
+
+void RowChains::Walk(Worker& worker, const Table& table, Key key, const Shard& shard, const Chain& chain) {
+  worker.steps.clear();
+  worker.bytes.clear();
+  for (const Last* last = &chain.newest;;) {
+    for (RowLink link = last->link; !link.is_none();) {
+      const Lsn record = link.record();
+      const RowChange change = ReadChange(worker, table, key, last->run, record);
+      worker.steps.push_back({change, worker.bytes.size(), last->run, record});
+      worker.bytes.insert(worker.bytes.end(), change.bytes.begin(), change.bytes.end());
+      if (!change.needs_previous()) return;
+      link = change.previous;
+    }
+    if (last->older == kNoRun) return;
+    last = &shard.older[last->older];
+  }
+}
+
+// Its bytes are valid until the next one is read.
+RowChange RowChains::ReadChange(Worker& worker, const Table& table, Key key, uint32_t run, Lsn record) {
+  const std::span<const std::byte> bytes = logs_[run].Read(record, worker.buffer);
+  // Relaxed: a counter with one writer.
+  worker.records_read.store(worker.records_read.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  format::RecordHeader header;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  const std::span<const std::byte> body = bytes.subspan(sizeof header);
+  if (header.kind != static_cast<uint8_t>(format::RecordKind::kRowChanges) || body.size() < sizeof(TxnId)) {
+    Refuse(run, record, "a transaction without chains of rows");
+  }
+  RowChanges changes(body.subspan(sizeof(TxnId)));
+  for (RowChange change; changes.Next(change);) {
+    if (change.table != table.id() || change.key != key) continue;
+    if (const char* const why = FaultOfChange(change, record, database_)) Refuse(run, record, why);
+    return change;
+  }
+  Refuse(run, record, "it does not change the row whose chain leads here");
+}
+
+void RowChains::Refuse(uint32_t run, Lsn record, const char* why) const {
+  ThrowDamaged(logs_[run].source(), record, why);
+}
+
+uint64_t RowChains::records_read() const {
+  uint64_t records = 0;
+  for (const Worker& worker : workers_) records += worker.records_read.load(std::memory_order_relaxed);
+  return records;
+}
+
+}  // namespace dbx
