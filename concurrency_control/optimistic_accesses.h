@@ -193,13 +193,10 @@ class OptimisticAccesses {
     for (uint32_t i = 0; i < writes_.size(); ++i) {
       const Write& write = writes_[i];
       if (!write.written) continue;
+      const bool was_present = (write.seen & Row::kAbsent) == 0;
       ranges.clear();
-      for (const Dirty& dirty : dirty_) {
-        if (dirty.write == i && dirty.offset < dirty.end) ranges.push_back({dirty.offset, dirty.end});
-      }
-      JoinRanges(ranges, kRangeGapBytes);
-      visit(WriteRef{write.table, write.row->key, !write.present, Image(write), write.row->meta()},
-            (write.seen & Row::kAbsent) == 0);
+      if (was_present && write.present) RangesOf(i, ranges);
+      visit(WriteRef{write.table, write.row->key, !write.present, Image(write), write.row->meta()}, was_present);
     }
   }
 
@@ -344,6 +341,14 @@ class OptimisticAccesses {
   const ScannedLeaves& leaves() const { return leaves_; }
 
  private:
+  // The bytes that were changed of a write's image.
+  void RangesOf(uint32_t write, std::vector<ByteRange>& ranges) const {
+    for (const Dirty& dirty : dirty_) {
+      if (dirty.write == write && dirty.offset < dirty.end) ranges.push_back({dirty.offset, dirty.end});
+    }
+    JoinRanges(ranges, kRangeGapBytes);
+  }
+
   static constexpr size_t kAccessesReserved = 64;
   static constexpr uint64_t kTxnsPerSweep = 64;
   static constexpr size_t kFilterWords = 4096;

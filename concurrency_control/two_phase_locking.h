@@ -178,9 +178,11 @@ class TwoPhaseLocking {
     for (const Access& access : accesses_) {
       if (!access.written) continue;
       const std::byte* const tuple = changes_.TupleOf(*access.table, access.row, access);
-      changes_.RangesOf(tuple, access.table->tuple_bytes(), ranges);
       // Install will change it.
       const bool was_present = (access.row->control.load(std::memory_order_relaxed) & Row::kAbsent) == 0;
+      // Of an update alone: it searches all before-images of the transaction.
+      ranges.clear();
+      if (was_present && access.present) changes_.RangesOf(tuple, access.table->tuple_bytes(), ranges);
       visit(WriteRef{access.table, access.row->key, !access.present, tuple, locks_.meta(access.lock)}, was_present);
     }
   }

@@ -111,7 +111,8 @@ class Table {
     return tree_->FindOrInsert(key, make, change, holder);
   }
 
-  // Adds a present row, its control word 0 but for being there and its log metadata all zero (initial load).
+  // Adds a present row, its control word 0 but for being there and its log metadata all zero, as is its concurrency
+  // control's part, in recycled memory too: in the initial load, and where a row is rebuilt (rows_on_demand.h).
   // Threads may load side by side, each as another worker. Throws Error when the key exists.
   void LoadRow(WorkerId worker, Key key, std::span<const std::byte> tuple);
 

@@ -137,6 +137,10 @@ class Run {
                    ? VerifyReplayed(without_acks)
                    : VerifyRecovery(without_acks, storage_.files(), *old_runs_, recovered, workload_, database_).digest;
     }
+    // What a checkpoint will have.
+    if (digest && chains_ && chains_->is_complete() && DigestOf(database_, options_.thread_cnt) != *digest) {
+      throw Error(ExitStatus::kInternal, "the rows that were rebuilt are not those of the replayed logs");
+    }
     if (newest.frozen) {
       storage_.KeepFrozen(newest);
     } else {
@@ -214,7 +218,7 @@ class Run {
         storage_.Create(options_, log_traits(), SchemaHash(database_), prepare, database_, &continuation);
     if (options_.drop_old_runs) DropOldRuns();
     // Their logs are read until all chains are done with.
-    if (!chains_) old_runs_.reset();
+    if (!chains_ || chains_->is_complete()) old_runs_.reset();
     result_.recovery_seconds = result_.load_seconds + Clock::ToSeconds(Clock::NowTicks() - begin);
     return files;
   }

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/parallel.h"
+#include "logging/records/basic_records.h"
 #include "logging/records/record_type.h"
 #include "system/replay/row_change_fault.h"
 
@@ -41,6 +42,8 @@ void RowChains::NoteChange(const TxnRecord& record, const LogSource& source, con
   Last& newest = shard.chains[change.key].newest;
   const uint32_t run = runs_ - 1;
   const RowLink before = newest.run == run ? newest.link : RowLink();
+  // A transaction's last change of a row is its only one (ForEachChange).
+  if (before == RowLink(record.lsn)) ThrowDamaged(source, record.lsn, "it changes a row twice");
   // An absent row may have left the index, and its metadata with it.
   const bool may_be_none = !change.needs_previous() && change.previous.is_none();
   if (change.previous != before && !may_be_none) {
@@ -174,10 +177,11 @@ RowChange RowChains::ReadChange(Worker& worker, const Table& table, Key key, uin
   format::RecordHeader header;
   std::memcpy(&header, bytes.data(), sizeof header);
   const std::span<const std::byte> body = bytes.subspan(sizeof header);
-  if (header.kind != static_cast<uint8_t>(format::RecordKind::kRowChanges) || body.size() < sizeof(TxnId)) {
+  const size_t begin = records::VectorEnd(header);
+  if (header.kind != static_cast<uint8_t>(format::RecordKind::kRowChanges) || body.size() < begin) {
     Refuse(run, record, "a transaction without chains of rows");
   }
-  RowChanges changes(body.subspan(sizeof(TxnId)));
+  RowChanges changes(body.subspan(begin));
   for (RowChange change; changes.Next(change);) {
     if (change.table != table.id() || change.key != key) continue;
     if (const char* const why = FaultOfChange(change, record, database_)) Refuse(run, record, why);

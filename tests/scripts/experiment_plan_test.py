@@ -61,6 +61,14 @@ class SpecTest(unittest.TestCase):
         with self.assertRaisesRegex(spec.SpecError, "panel .*: program is one of rundb-all, rundb-timed"):
             spec._check_figure(dataclasses.replace(figure, panel_programs={"p": "rundb"}), "here", spec.load_series())
 
+    def test_a_restart_whose_transactions_are_drawn_has_the_load_of_the_run_before(self):
+        plan = plan_of("write_behind/fig23")
+        for job in plan.jobs.values():
+            for flags in job.recoveries.values():
+                repeated = set(job.flags) & {"zipf_theta", "isolation_level", "log_flush_interval"}
+                self.assertEqual({flag: flags.get(flag) for flag in repeated},
+                                 {flag: job.flags[flag] for flag in repeated})
+
     def test_points_that_claims_name_are_planned(self):
         for name in ("smoke", "laptop", "paper"):
             for figure in spec.select_figures([], spec.load_series()):
