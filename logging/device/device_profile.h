@@ -58,8 +58,10 @@ struct NamedProfile {
 //   pm    9.5 GB/s and 600 ns per durable write (write-behind logging, sections 7.5 and 7.6). A stand-in: files of
 //         the directory, RAM or not, whose writes take that long; of memory that is mapped, drains do. Loads are as
 //         fast as the memory beneath
-//         With latency=N, of N times DRAM's, each write and read takes (N - 1) x 160 ns more (section 7.6)
+//         That is memory of four times DRAM's latency (section 7); with latency=N, of N times, each durable write takes
+//         (N - 4) x 160 ns longer (section 7.6)
 inline constexpr uint64_t kDramNanos = 160;
+inline constexpr double kMemoryLatency = 4;
 inline constexpr uint32_t kMemoryBlockBytes = 64;
 inline constexpr std::array<NamedProfile, 5> kDeviceProfiles{{
     {"nvme", 2'000'000'000, 50'000, 0, 32, 4096},

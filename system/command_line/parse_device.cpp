@@ -17,6 +17,10 @@ constexpr uint64_t kDepthMax = 1024;
 constexpr double kFactorMin = 1e-6, kFactorMax = 1e6;
 constexpr double kLatencyMax = 1000;
 
+uint64_t MoreThanDram(double latency) {
+  return static_cast<uint64_t>(std::llround((latency - 1) * static_cast<double>(kDramNanos)));
+}
+
 std::string Names() {
   std::string names;
   for (const NamedProfile& named : kDeviceProfiles) names += fmt::format("{}, ", named.name);
@@ -54,14 +58,15 @@ void SetNamed(std::string_view part, DeviceProfile& profile) {
   profile.seek_nanos = named->seek_nanos;
   profile.queue_depth = named->queue_depth;
   profile.block_bytes = named->block_bytes;
+  if (profile.block_bytes == kMemoryBlockBytes) profile.read_nanos = MoreThanDram(kMemoryLatency);
 }
 
-// Persistent memory of so many times DRAM's latency; the profile's is of one.
+// Persistent memory of so many times DRAM's latency.
 void SetLatency(std::string_view value, DeviceProfile& profile) {
   if (profile.block_bytes != kMemoryBlockBytes) throw BadValue("is a figure of persistent memory (pm)");
-  const double times = ParseReal(value, 1, kLatencyMax);
-  profile.read_nanos = static_cast<uint64_t>(std::llround((times - 1) * static_cast<double>(kDramNanos)));
-  profile.flush_nanos += profile.read_nanos;
+  const uint64_t before = profile.read_nanos;
+  profile.read_nanos = MoreThanDram(ParseReal(value, 1, kLatencyMax));
+  profile.flush_nanos = profile.flush_nanos + profile.read_nanos - std::min(before, profile.flush_nanos);
 }
 
 // False if there is no figure of that name.

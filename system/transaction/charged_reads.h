@@ -2,8 +2,9 @@
 // than DRAM: loads cannot be delayed, so that a worker spins instead, once for each row that it accesses and that is
 // not among the last that it accessed (Arulraj et al., PVLDB 10(4), 2016, section 7.6).
 //
-// The charge is an upper bound: look-ahead, which fetches the rows of later transactions meanwhile, hides none of it,
-// and all cache lines of a row are charged as one. Without a charge reads cost what DRAM costs; the truth lies between.
+// The charge is an estimate: a row costs one latency whatever its size, look-ahead, which fetches the rows of later
+// transactions meanwhile, hides none of it, and neither stores into new versions nor the log's own reads cost any.
+// Without it reads cost what DRAM costs, which is the least.
 #pragma once
 
 #include <array>

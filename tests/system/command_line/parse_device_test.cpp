@@ -56,11 +56,15 @@ TEST(ParseDeviceTest, TheDiskOfDifferentialLoggingHasItsFigures) {
 }
 
 TEST(ParseDeviceTest, PersistentMemoryMayHaveAMultipleOfTheLatencyOfDram) {
-  EXPECT_EQ(ParseDevice("pm")->read_nanos, 0u);
-  for (const auto& [text, more] : {std::pair("pm,latency=1", 0u), {"pm,latency=2", 160u}, {"pm:0.5,latency=4", 480u}}) {
-    EXPECT_EQ(ParseDevice(text)->flush_nanos, ParseDevice("pm")->flush_nanos + more) << text;
-    EXPECT_EQ(ParseDevice(text)->read_nanos, more) << text;
+  for (const auto& [text, flush, read] : {std::tuple("pm,latency=1", 120u, 0u),
+                                          {"pm,latency=2", 280u, 160u},
+                                          {"pm:0.5,latency=4", 600u, 480u},
+                                          {"pm", 600u, 480u},
+                                          {"pm,latency=8", 1240u, 1120u}}) {
+    EXPECT_EQ(ParseDevice(text)->flush_nanos, flush) << text;
+    EXPECT_EQ(ParseDevice(text)->read_nanos, read) << text;
   }
+  EXPECT_EQ(ParseDevice("ssd")->read_nanos, 0u);
 }
 
 TEST(ParseDeviceTest, AChannelGoesWithAnyDeviceAndIsNotScaled) {
