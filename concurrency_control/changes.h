@@ -67,7 +67,7 @@ class Changes : public ChangesInRows {
   // Those bytes of the tuple at `tuple` that were changed; of one that was deleted and inserted again, all.
   void RangesOf(const std::byte* tuple, size_t bytes, std::vector<ByteRange>& ranges) const {
     ranges.clear();
-    undo_.ForEach([&](const std::byte* at, size_t length) {
+    undo_.ForEach([&](const std::byte* at, const std::byte*, size_t length) {
       if (at < tuple || at >= tuple + bytes || length == 0) return;
       const auto offset = static_cast<uint32_t>(at - tuple);
       ranges.push_back({offset, offset + static_cast<uint32_t>(length)});

@@ -24,23 +24,19 @@ class UndoLog {
     used_ += need;
   }
 
-  // Calls visit(at, length) for each change, the last one first.
+  // Calls visit(at, before, length) for each change, the last one first; `before` has the bytes that were at `at`.
   void ForEach(auto&& visit) const {
     for (size_t end = used_; end > 0;) {
       Entry entry;
       std::memcpy(&entry, bytes_.data() + end - sizeof entry, sizeof entry);
       end -= sizeof entry + entry.length;
-      visit(static_cast<const std::byte*>(entry.at), entry.length);
+      visit(entry.at, bytes_.data() + end, entry.length);
     }
   }
 
   void Undo() {
-    while (used_ > 0) {
-      Entry entry;
-      std::memcpy(&entry, bytes_.data() + used_ - sizeof entry, sizeof entry);
-      used_ -= sizeof entry + entry.length;
-      std::memcpy(entry.at, bytes_.data() + used_, entry.length);
-    }
+    ForEach([](std::byte* at, const std::byte* before, size_t length) { std::memcpy(at, before, length); });
+    Clear();
   }
 
  private:

@@ -75,11 +75,7 @@ struct DataPayload {
     std::memcpy(to, &entry, sizeof entry);
     to += sizeof entry;
     if (deleted) return to;
-    // The zero padding first: the image then overwrites all of it but its own tail.
-    const uint32_t padded = AlignRecord(entry.length);
-    if (padded != entry.length) std::memset(to + padded - format::kRecordAlignment, 0, format::kRecordAlignment);
-    std::memcpy(to, image, entry.length);
-    return to + padded;
+    return CopyPadded(image, entry.length, to);
   }
 };
 

@@ -17,6 +17,15 @@ constexpr uint32_t AlignRecord(size_t bytes) {
   return static_cast<uint32_t>((bytes + format::kRecordAlignment - 1) & ~(format::kRecordAlignment - 1));
 }
 
+// A copy with zeros up to a multiple of the alignment; returns the place behind them. The zeros are stored first: the
+// copy then overwrites all of them but its own tail.
+inline std::byte* CopyPadded(const std::byte* from, uint32_t bytes, std::byte* to) {
+  const uint32_t padded = AlignRecord(bytes);
+  if (padded != bytes) std::memset(to + padded - format::kRecordAlignment, 0, format::kRecordAlignment);
+  std::memcpy(to, from, bytes);
+  return to + padded;
+}
+
 inline uint32_t HeaderCrc(const format::RecordHeader& header) {
   return Crc32c(std::as_bytes(std::span(&header, 1)).subspan(sizeof header.header_crc));
 }

@@ -12,6 +12,7 @@
 
 #include "base/types.h"
 #include "logging/format.h"
+#include "logging/padded_entries.h"
 #include "storage/byte_range.h"
 #include "storage/row.h"
 
@@ -50,36 +51,26 @@ struct RowChange {
   bool needs_previous() const { return op == format::RowChangeOp::kUpdate; }
 };
 
-class RowChanges {
+class RowChanges : public PaddedEntries<format::RowChangeEntry> {
  public:
-  explicit RowChanges(std::span<const std::byte> bytes) : left_(bytes) {}
+  using PaddedEntries::PaddedEntries;
 
-  // The next one, or false at the end or at malformed bytes: malformed() says which.
+  // The next one, or false at the end or at malformed bytes.
   bool Next(RowChange& to) {
-    if (left_.empty()) return false;
     format::RowChangeEntry entry;
-    malformed_ = true;
-    if (left_.size() < sizeof entry) return false;
-    std::memcpy(&entry, left_.data(), sizeof entry);
-    const size_t padded = RoundedUpToWords(entry.length);
-    if (padded > left_.size() - sizeof entry) return false;
-    if (entry.op < 1 || entry.op > static_cast<uint8_t>(format::RowChangeOp::kLast)) return false;
+    if (!NextEntry(entry, to.bytes, IsSane)) return false;
     to.key = entry.key;
     to.table = TableId(entry.table);
     to.op = static_cast<format::RowChangeOp>(entry.op);
     to.previous = RowLink::FromWord(entry.previous);
-    to.bytes = left_.subspan(sizeof entry, entry.length);
-    if (to.op == format::RowChangeOp::kDelete && !to.bytes.empty()) return false;
-    malformed_ = false;
-    left_ = left_.subspan(sizeof entry + padded);
     return true;
   }
 
-  bool malformed() const { return malformed_; }
-
  private:
-  std::span<const std::byte> left_;
-  bool malformed_ = false;
+  static bool IsSane(const format::RowChangeEntry& entry) {
+    if (entry.op < 1 || entry.op > static_cast<uint8_t>(format::RowChangeOp::kLast)) return false;
+    return entry.op != static_cast<uint8_t>(format::RowChangeOp::kDelete) || entry.length == 0;
+  }
 };
 
 // Calls visit(offset, bytes) for each run of an update; false: they are no runs of a tuple of this size, ascending.

@@ -2,12 +2,11 @@
 #pragma once
 
 #include <cstddef>
-#include <cstring>
 #include <span>
 
 #include "base/types.h"
 #include "logging/format.h"
-#include "storage/row.h"
+#include "logging/padded_entries.h"
 
 namespace dbx {
 
@@ -18,37 +17,25 @@ struct WriteImage {
   std::span<const std::byte> image;
 };
 
-class WriteEntries {
+class WriteEntries : public PaddedEntries<format::WriteEntry> {
  public:
-  explicit WriteEntries(std::span<const std::byte> bytes) : left_(bytes) {}
+  using PaddedEntries::PaddedEntries;
 
-  // The next row, or false at the end or at malformed bytes: malformed() tells which.
+  // The next row, or false at the end or at malformed bytes.
   bool Next(WriteImage& to) {
-    if (left_.empty()) return false;
     format::WriteEntry entry;
-    malformed_ = true;
-    if (left_.size() < sizeof entry) return false;
-    std::memcpy(&entry, left_.data(), sizeof entry);
-    const size_t padded = RoundedUpToWords(entry.length);
-    if (padded > left_.size() - sizeof entry) return false;
-    if (entry.op != static_cast<uint8_t>(format::WriteOp::kPut) &&
-        entry.op != static_cast<uint8_t>(format::WriteOp::kDelete)) {
-      return false;
-    }
-    malformed_ = false;
+    if (!NextEntry(entry, to.image, IsSane)) return false;
     to.key = entry.key;
     to.table = TableId(entry.table);
     to.op = static_cast<format::WriteOp>(entry.op);
-    to.image = left_.subspan(sizeof entry, entry.length);
-    left_ = left_.subspan(sizeof entry + padded);
     return true;
   }
 
-  bool malformed() const { return malformed_; }
-
  private:
-  std::span<const std::byte> left_;
-  bool malformed_ = false;
+  static bool IsSane(const format::WriteEntry& entry) {
+    return entry.op == static_cast<uint8_t>(format::WriteOp::kPut) ||
+           entry.op == static_cast<uint8_t>(format::WriteOp::kDelete);
+  }
 };
 
 }  // namespace dbx

@@ -2,11 +2,10 @@
 // on-demand redo of single tuples in Arulraj, Perron, Pavlo: Write-Behind Logging, PVLDB 10(4), 2016, section 7.8): the
 // run side. One stream, filled as that of serial logging.
 //
-// A record holds, of each row that its transaction wrote, what has changed: the whole tuple of an insert, the changed
-// runs of bytes of an update, nothing of a delete. And it names the row's previous record in this log, which stands in
-// the row's metadata: the LSN of its last record, 0 if it has none in this run. So the records of a row are a chain,
-// and a restart may rebuild a single row from it, when it is needed (system/replay/row_chains.h), or replay all in
-// their order.
+// A record has an entry for each row of its transaction's write set: the tuple of an insert, the changed byte ranges of
+// an update, nothing for a delete; and the LSN of the row's previous record in this log, which the row's metadata keeps
+// (0: it has none in this run). So the records of a row are a chain. A restart may rebuild a single row from its chain
+// when it is needed (system/replay/row_chains.h), or replay all records in their order.
 //
 // Metadata changes with the row locked, between the two rows' locks that order their records. An insert and a delete
 // need no record before them, so the chain of a key that is deleted, unlinked and inserted again may end at the insert:

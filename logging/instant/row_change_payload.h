@@ -1,5 +1,5 @@
-// The payload of records whose rows are chains (row_changes.h): of each row that a transaction wrote, what has changed
-// and where its previous record is. Models the payloads of logging/payload.h.
+// The payload of records that chain rows (row_changes.h): for each row of the write set its change and the LSN of its
+// previous record. Models the payloads of logging/payload.h.
 #pragma once
 
 #include <cstring>
@@ -49,7 +49,7 @@ struct RowChangePayload {
     return bytes;
   }
 
-  // Both return the place behind what they wrote.
+  // Returns the place behind what it wrote.
   static std::byte* EncodeChange(const LoggedChange& change, std::byte* to) {
     format::RowChangeEntry entry{};
     entry.key = change.key;
@@ -60,20 +60,13 @@ struct RowChangePayload {
     std::memcpy(to, &entry, sizeof entry);
     to += sizeof entry;
     if (change.deleted) return to;
-    if (!change.was_present) return EncodeBytes(change.image, change.table->tuple_bytes(), to);
+    if (!change.was_present) return CopyPadded(change.image, change.table->tuple_bytes(), to);
     for (const ByteRange& range : change.ranges) {
       const format::ByteRun run{range.offset, range.end - range.offset};
       std::memcpy(to, &run, sizeof run);
-      to = EncodeBytes(change.image + range.offset, run.bytes, to + sizeof run);
+      to = CopyPadded(change.image + range.offset, run.bytes, to + sizeof run);
     }
     return to;
-  }
-  static std::byte* EncodeBytes(const std::byte* from, uint32_t bytes, std::byte* to) {
-    const uint32_t padded = AlignRecord(bytes);
-    // The zero padding first, as in DataPayload.
-    if (padded != bytes) std::memset(to + padded - format::kRecordAlignment, 0, format::kRecordAlignment);
-    std::memcpy(to, from, bytes);
-    return to + padded;
   }
 };
 

@@ -55,15 +55,15 @@ Json RedoJson(const std::optional<RedoResult>& redo) {
           {"analysis_seconds", redo->analysis_seconds}};
 }
 
-std::string RestartLines(const Json& metrics) {
+std::string RedoLine(const Json& metrics) {
   const Json& redo = metrics.at("redo");
-  if (redo.is_null()) return HeapLine(metrics);
-  return HeapLine(metrics) +
-         fmt::format(
-             "redo on demand: {} rows to rebuild were found in {:.3f} s; {} were rebuilt when they were needed, "
-             "the rest at the end, by {} records\n",
-             Count(redo, "rows"), Number(redo, "analysis_seconds"), Count(redo, "rebuilt_on_demand"),
-             Count(redo, "records_read"));
+  if (redo.is_null()) return "";
+  return fmt::format(
+      "redo on demand: {} rows to rebuild were found in {:.3f} s; {} were rebuilt when they were needed, the rest at "
+      "the "
+      "end, by {} records\n",
+      Count(redo, "rows"), Number(redo, "analysis_seconds"), Count(redo, "rebuilt_on_demand"),
+      Count(redo, "records_read"));
 }
 
 std::optional<std::string> RecoveredHeapLine(const Json& metrics) {

@@ -16,8 +16,8 @@ nlohmann::ordered_json HeapJson(const std::optional<HeapResult>& heap);
 std::string HeapLine(const nlohmann::ordered_json& metrics);
 // Null: the run has rebuilt no rows on demand.
 nlohmann::ordered_json RedoJson(const std::optional<RedoResult>& redo);
-// HeapLine, and one line about rows that were rebuilt on demand, or none.
-std::string RestartLines(const nlohmann::ordered_json& metrics);
+// One line about them, or none.
+std::string RedoLine(const nlohmann::ordered_json& metrics);
 // How a recovery of a heap ended, in place of what is said of logs; none of any other.
 std::optional<std::string> RecoveredHeapLine(const nlohmann::ordered_json& metrics);
 

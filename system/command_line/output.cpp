@@ -241,7 +241,8 @@ Json RunMetrics(const Options& options, const RunResult& r, const WorkerTotals& 
   AddLogMetrics(options, r, m);
   m["central_log"] = CentralLogJson(r.central_log);
   m["checkpoints"] = CheckpointsJson(r.checkpoints);
-  m["heap"] = HeapJson(r.heap), m["redo"] = RedoJson(r.redo);
+  m["heap"] = HeapJson(r.heap);
+  m["redo"] = RedoJson(r.redo);
   m["replication"] = ReplicationJson(r.replication);
   m["deadlocks"] = DeadlocksJson(r.deadlocks);
   m["latency_us"] = LatencyJson(r.latency);
@@ -463,7 +464,7 @@ std::string RunSummary(const Json& record) {
   const Json& m = record.at("metrics");
   return BeforeText(m) + SummaryLine(record) +
          fmt::format("Throughput: {:.2f}\n", Number(m, "throughput_acknowledged")) + RunLine(record) + MixLine(record) +
-         CommitPartsLine(m) + WorkerTimesLines(m) + CentralLogLine(m) + CheckpointsLine(m) + RestartLines(m) +
+         CommitPartsLine(m) + WorkerTimesLines(m) + CentralLogLine(m) + CheckpointsLine(m) + HeapLine(m) + RedoLine(m) +
          ReplicationLine(m);
 }
 

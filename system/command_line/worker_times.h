@@ -1,4 +1,4 @@
-// The parts of a record, and of the lines printed from it, that are about where workers' time goes: what is compiled in
+// Where workers spend their time, in a record and in the lines printed from it, as far as that is compiled in
 // (TIME_PARTS, PM_READS). Parts of output.cpp. Threads: main's.
 #pragma once
 

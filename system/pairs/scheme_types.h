@@ -53,6 +53,6 @@ struct TypesOf<format::Scheme::kDifferential> : SchemeTypes<DifferentialLog, Dif
 template <>
 struct TypesOf<format::Scheme::kWriteBehind> : SchemeTypes<WriteBehindLog, SerialRecovery> {};  // replays nothing
 template <>
-struct TypesOf<format::Scheme::kInstant> : SchemeTypes<InstantLog, SerialRecovery> {};  // the same
+struct TypesOf<format::Scheme::kInstant> : SchemeTypes<InstantLog, SerialRecovery> {};  // in one order, too
 
 }  // namespace dbx

@@ -77,7 +77,6 @@ std::vector<RecoveredRun> ReplayChainBy(const Options& options, const OldRuns& r
 template <class R>
 RecoveredRun AnalyseRun(const Options& options, const OldRun& run, RowChains& chains) {
   RecoveredRun recovered;
-  recovered.names.resize(options.thread_cnt);
   R recovery(ReplaySettingsOf(options));
   const ReadProgress progress(SourcesOf(run), run.number, 1);
   chains.StartRun();
@@ -86,7 +85,6 @@ RecoveredRun AnalyseRun(const Options& options, const OldRun& run, RowChains& ch
     while (recovery.Decode(worker)) {
       while (TxnRecord* record = recovery.NextReady(worker)) {
         chains.Note(*record, recovery.source(record->log));
-        if (options.verify) recovered.names[worker.value()].push_back(record->txn_id);
         recovery.MarkReplayed(worker);
       }
     }

@@ -155,7 +155,7 @@ class Replayer {
       for (RowChange change; changes.Next(change);) {
         Table& table = db_.table(change.table);
         if (change.op == format::RowChangeOp::kInsert) {
-          // It may be there: the transaction deleted it, and inserted it again.
+          // As in a walk of its chain, whatever was there.
           txn_.Put(table, change.key, change.bytes, /*may_exist=*/true);
         } else if (change.op == format::RowChangeOp::kDelete) {
           // As in PutImages.

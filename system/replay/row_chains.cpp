@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/parallel.h"
+#include "base/random.h"
 #include "logging/records/basic_records.h"
 #include "logging/records/record_type.h"
 #include "system/replay/row_change_fault.h"
@@ -22,8 +23,14 @@ RowChains::~RowChains() {
 }
 
 RowChains::Shard& RowChains::ShardOf(const Table& table, Key key) {
-  const uint64_t hash = key * 0x9E3779B97F4A7C15u;
-  return tables_[table.id().value()]->shards[(hash >> 40) % kShards];
+  return tables_[table.id().value()]->shards[Mix64(key) % kShards];
+}
+
+void RowChains::ForEachShard(uint32_t threads, size_t table, auto&& visit) {
+  const uint32_t used = std::min(threads, database_.workers());
+  RunInParallel(used, [&](uint32_t thread) {
+    for (size_t shard = thread; shard < kShards; shard += used) visit(WorkerId(thread), tables_[table]->shards[shard]);
+  });
 }
 
 // ---- The pass over the logs --------------------------------------------------------------------------------
@@ -62,15 +69,12 @@ void RowChains::NoteChange(const TxnRecord& record, const LogSource& source, con
 void RowChains::TakeOut(uint32_t threads) {
   for (size_t i = 0; i < tables_.size(); ++i) {
     Table& table = database_.table(Database::IdOf(i));
-    TableChains& chains = *tables_[i];
-    RunInParallel(std::min(threads, database_.workers()), [&](uint32_t thread) {
-      uint64_t taken = 0;
-      for (size_t shard = thread; shard < kShards; shard += std::min(threads, database_.workers())) {
-        for (auto& [key, chain] : chains.shards[shard].chains) chain.base = table.TakeOut(key), ++taken;
-      }
-      chains.left.fetch_add(taken, std::memory_order_relaxed);
+    Atomic<uint64_t>& left = tables_[i]->left;
+    ForEachShard(threads, i, [&](WorkerId, Shard& shard) {
+      for (auto& [key, chain] : shard.chains) chain.base = table.TakeOut(key);
+      left.fetch_add(shard.chains.size(), std::memory_order_relaxed);
     });
-    rows_at_start_ += chains.left.load(std::memory_order_relaxed);
+    rows_at_start_ += left.load(std::memory_order_relaxed);
     table.TakeRowsFrom(this);
   }
 }
@@ -92,9 +96,7 @@ void RowChains::EnsureRow(WorkerId worker, Table& table, Key key) {
   const std::lock_guard lock(shard.mutex);
   const auto found = shard.chains.find(key);
   if (found == shard.chains.end()) return;
-  Rebuild(worker, table, key, shard, found->second);
-  shard.chains.erase(found);
-  tables_[table.id().value()]->left.fetch_sub(1, std::memory_order_release);
+  EndChain(worker, table, shard, found);
 }
 
 void RowChains::EnsureAllRows(WorkerId worker, Table& table) {
@@ -103,24 +105,21 @@ void RowChains::EnsureAllRows(WorkerId worker, Table& table) {
 
 void RowChains::RebuildAllOf(WorkerId worker, Table& table, Shard& shard) {
   const std::lock_guard lock(shard.mutex);
-  while (!shard.chains.empty()) {
-    const auto next = shard.chains.begin();
-    Rebuild(worker, table, next->first, shard, next->second);
-    shard.chains.erase(next);
-    tables_[table.id().value()]->left.fetch_sub(1, std::memory_order_release);
-  }
+  while (!shard.chains.empty()) EndChain(worker, table, shard, shard.chains.begin());
+}
+
+void RowChains::EndChain(WorkerId worker, Table& table, Shard& shard, Chains::iterator chain) {
+  Rebuild(worker, table, chain->first, shard, chain->second);
+  shard.chains.erase(chain);
+  // Release: a worker that finds no chain left finds the row in the index.
+  tables_[table.id().value()]->left.fetch_sub(1, std::memory_order_release);
 }
 
 void RowChains::EnsureAll(uint32_t threads) {
   is_final_.store(true, std::memory_order_relaxed);
-  const uint32_t used = std::min(threads, database_.workers());
   for (size_t i = 0; i < tables_.size(); ++i) {
     Table& table = database_.table(Database::IdOf(i));
-    RunInParallel(used, [&](uint32_t thread) {
-      for (size_t shard = thread; shard < kShards; shard += used) {
-        RebuildAllOf(WorkerId(thread), table, tables_[i]->shards[shard]);
-      }
-    });
+    ForEachShard(threads, i, [&](WorkerId id, Shard& shard) { RebuildAllOf(id, table, shard); });
   }
 }
 

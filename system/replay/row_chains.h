@@ -78,9 +78,10 @@ class RowChains final : public RowsOnDemand {
     Row* base = nullptr;  // once it has left the index
     Last newest;
   };
+  using Chains = std::unordered_map<Key, Chain>;
   struct alignas(kCacheLineBytes) Shard {
     Mutex mutex;
-    std::unordered_map<Key, Chain> chains;
+    Chains chains;
     std::vector<Last> older;
   };
   struct TableChains {
@@ -103,9 +104,12 @@ class RowChains final : public RowsOnDemand {
   };
 
   Shard& ShardOf(const Table& table, Key key);
+  // visit(worker, shard) for each of the table, by as many threads as the database has workers at most.
+  void ForEachShard(uint32_t threads, size_t table, auto&& visit);
   void NoteChange(const TxnRecord& record, const LogSource& source, const RowChange& change);
   // With the shard locked.
   void Rebuild(WorkerId id, Table& table, Key key, const Shard& shard, const Chain& chain);
+  void EndChain(WorkerId worker, Table& table, Shard& shard, Chains::iterator chain);
   void RebuildAllOf(WorkerId worker, Table& table, Shard& shard);
   void Walk(Worker& worker, const Table& table, Key key, const Shard& shard, const Chain& chain);
   RowChange ReadChange(Worker& worker, const Table& table, Key key, uint32_t run, Lsn record);

@@ -10,8 +10,9 @@ from sources import (
 LOGGING_MUTANTS = [
     # ---- the record and the acknowledgement ----
     Mutant("record_holds_another_image", "the logged image is not the written one: engine and reference agree on it",
-           [statement(PAYLOAD, "std::memcpy(to, image, entry.length);",
-                      "std::memcpy(to, image, entry.length); to[entry.length - 1] ^= std::byte{1};")], "LOG_DATA/YCSB"),
+           [statement(PAYLOAD, "return CopyPadded(image, entry.length, to);",
+                      "CopyPadded(image, entry.length, to); to[entry.length - 1] ^= std::byte{1}; "
+                      "return to + AlignRecord(entry.length);")], "LOG_DATA/YCSB"),
     Mutant("acks_forget_one", "a transaction that is durable is never acknowledged, and no error is reported",
            [statement(ACK_QUEUE, "acknowledge(TxnId{entry[1]}, entry[2], entry[0]);",
                       "if (count_ != 2) acknowledge(TxnId{entry[1]}, entry[2], entry[0]);")]),
