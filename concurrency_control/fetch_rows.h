@@ -14,12 +14,12 @@ void FetchOnMiss([[maybe_unused]] WorkerId worker, [[maybe_unused]] Table& table
     if (table.has_rows_elsewhere()) table.EnsureRow(worker, key);
   }
 }
-// Before a range is read: any of the rows may be of it. And all of the table's rows, not those of the range alone: they
-// need room in the leaves, which scans may hold (held_leaves.h).
+// Before a range is read.
 template <class Log>
-void FetchForScan([[maybe_unused]] WorkerId worker, [[maybe_unused]] Table& table) {
+void FetchForScan([[maybe_unused]] WorkerId worker, [[maybe_unused]] Table& table, [[maybe_unused]] Key low,
+                  [[maybe_unused]] Key high) {
   if constexpr (kRowsOnDemand<Log>) {
-    if (table.has_rows_elsewhere()) table.EnsureAllRows(worker);
+    if (table.has_rows_elsewhere()) table.EnsureRange(worker, low, high);
   }
 }
 

@@ -1,8 +1,8 @@
 // The versions of rows in a persistent heap (storage/heap/table_versions.h), as one worker makes and frees them.
 //
 // A version is written once, into a slot of its own that no other worker sees until it is installed. Installing stores
-// the tuple and the stamp and makes the row point to the slot; the version before is the next of the chain. What an
-// abort leaves is a free slot, as its `begin` was never stored.
+// the stamp and makes the row point to the slot; the version before is the next of the chain. What an abort leaves is a
+// free slot, as its `begin` was never stored.
 //
 // A superseded version is freed when no snapshot needs it and its successor is durable for good (the log says up to
 // which stamp all are). Free means that its `begin` is durably 0. A tombstone is freed last, when it is the only slot
@@ -40,19 +40,22 @@ class HeapVersions {
   // Of a transaction that aborts.
   void GiveBack(const Table& table, HeapSlot* slot) { table.versions()->Free(worker_, slot); }
 
-  // The slot becomes the newest version of the row, whose lock is held, at `stamp`, with this tuple, or none if null.
-  // It is not durable yet; returned is how much of it is to be written back.
-  size_t Install(Table& table, Row* row, HeapSlot* slot, const std::byte* tuple, Timestamp stamp) {
+  // The slot gets this tuple, or none if null. Returned is how much of it is to be written back once it is installed.
+  size_t Fill(const Table& table, HeapSlot* slot, const std::byte* tuple) {
     size_t bytes = sizeof(HeapSlot);
     if (tuple == nullptr) {
       slot->flags = HeapSlot::kAbsent, slot->tuple_bytes = 0;
     } else if (!Stream(*table.versions(), slot, tuple)) {
       bytes += slot->tuple_bytes;
     }
+    slot->checksum = heap_format::ChecksumOf(*slot, tuple);
+    return bytes;
+  }
+  // The slot becomes the newest version of the row, whose lock is held, at `stamp`. It is not durable yet.
+  void Install(Table& table, Row* row, HeapSlot* slot, Timestamp stamp) {
     RowVersions& versions = table.versions_of(row);
     HeapSlot* const old = versions.newest.load(std::memory_order_relaxed);
     slot->older = old;
-    slot->checksum = heap_format::ChecksumOf(*slot, tuple);
     // Relaxed: the release below publishes it to readers of the row.
     slot->begin.store(stamp.value(), std::memory_order_relaxed);
     versions.slots.fetch_add(1, std::memory_order_relaxed);
@@ -61,7 +64,6 @@ class HeapVersions {
       old->end = stamp;
       superseded_.push_back({&table, row, old});
     }
-    return bytes;
   }
 
   // What was installed by streaming alone is durable.

@@ -133,7 +133,7 @@ class OptimisticAccesses {
 
   template <class Visit>
   Outcome Scan(Table& table, Key low, Key high, ScanOrder order, Visit&& visit) {
-    FetchForScan<Log>(worker_, table);
+    FetchForScan<Log>(worker_, table, low, high);
     if (scanned_tuple_.size() < table.tuple_bytes()) scanned_tuple_.resize(table.tuple_bytes());
     const auto enter = [](const LeafRef&) { return LeafEntry::kRead; };
     return leaves_.Scan(log_, log_state_, table, low, high, order, enter,
@@ -402,6 +402,11 @@ class OptimisticAccesses {
 
   // Before a stamp is drawn, so that a full heap leaves none that is not installed.
   void TakeSlots() {
+    // Taking has locked instructions, which wait for the lines before; so these are all fetched first.
+    if (writes_.size() > 1) {
+      for (const Write& write : writes_) new_versions_.Prefetch(*write.table, write.row->key);
+      for (const Write& write : writes_) new_versions_.PrefetchSlot(*write.table, write.row->key);
+    }
     for (uint32_t i = 0; i < writes_.size(); ++i) {
       const Write& write = writes_[i];
       if (write.written) new_versions_.Take(*write.table, write.row, i);

@@ -134,8 +134,8 @@ class TwoPhaseLocking {
 
   template <class Visit>
   Outcome Scan(Table& table, Key low, Key high, ScanOrder order, Visit&& visit) {
-    // Before a leaf of the table is held.
-    FetchForScan<Log>(worker_, table);
+    // All rows, before a leaf of the table is held (held_leaves.h): others would need room in it.
+    FetchForScan<Log>(worker_, table, 0, ~Key{0});
     const auto enter = [this](const LeafRef& found) { return held_.Enter(found); };
     return leaves_.Scan(log_, log_state_, table, low, high, order, enter, [&](const BTreeEntry& entry) {
       Access* access = nullptr;

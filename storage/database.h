@@ -35,11 +35,11 @@ class Database {
   }
 
   // The rows of tables that are created from now on have versions in a persistent heap, which is named once all tables
-  // are there, with the number of each one's partitions: it outlives this. Throws as TableVersions.
+  // are there, with the spread of each one's keys: it outlives this. Throws as TableVersions.
   void ExpectVersionHeap() { in_heap_ = true; }
-  void KeepVersionsIn(VersionHeap& heap, std::span<const uint64_t> partitions) {
-    CHECK(partitions.size() == tables_.size());
-    for (size_t i = 0; i < tables_.size(); ++i) tables_[i]->KeepVersionsIn(heap, partitions[i]);
+  void KeepVersionsIn(VersionHeap& heap, std::span<const heap_format::KeySpread> spreads) {
+    CHECK(spreads.size() == tables_.size());
+    for (size_t i = 0; i < tables_.size(); ++i) tables_[i]->KeepVersionsIn(heap, spreads[i]);
   }
 
   // The tables that are created from now on are ordered, whatever their schemas say.

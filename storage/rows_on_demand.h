@@ -21,8 +21,8 @@ class RowsOnDemand {
   virtual bool HasRowsOf(const Table& table) const = 0;
   // Once it returns, the index has the row of the key, or there is none. Throws Error (kCorrupt), and from then on.
   virtual void EnsureRow(WorkerId worker, Table& table, Key key) = 0;
-  // The same of all rows of the table.
-  virtual void EnsureAllRows(WorkerId worker, Table& table) = 0;
+  // The same of all rows with keys in [low, high], and perhaps of others.
+  virtual void EnsureRange(WorkerId worker, Table& table, Key low, Key high) = 0;
 };
 
 }  // namespace dbx

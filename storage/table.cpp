@@ -70,9 +70,9 @@ Table::Table(TableId id, Schema schema, const RowLayout& layout, uint32_t worker
   }
 }
 
-void Table::KeepVersionsIn(VersionHeap& heap, uint64_t partitions) {
+void Table::KeepVersionsIn(VersionHeap& heap, const heap_format::KeySpread& spread) {
   CHECK(in_heap_ && versions_ == nullptr);
-  versions_ = std::make_unique<TableVersions>(heap, id_, schema_.tuple_bytes, partitions);
+  versions_ = std::make_unique<TableVersions>(heap, id_, schema_.tuple_bytes, spread);
 }
 
 void Table::LoadRow(WorkerId worker, Key key, std::span<const std::byte> tuple) {

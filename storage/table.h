@@ -42,7 +42,7 @@ class Table {
         const std::optional<PagedRows>& paged = {}, bool in_heap = false);
 
   // Once, before any row is there: `heap` outlives this. Throws as TableVersions.
-  void KeepVersionsIn(VersionHeap& heap, uint64_t partitions);
+  void KeepVersionsIn(VersionHeap& heap, const heap_format::KeySpread& spread);
 
   TableId id() const { return id_; }
   const Schema& schema() const { return schema_; }
@@ -128,11 +128,9 @@ class Table {
   void TakeRowsFrom(RowsOnDemand* rows) { rows_on_demand_ = rows; }
   // Whether a key that is not in the index may have a row elsewhere.
   bool has_rows_elsewhere() const { return rows_on_demand_ != nullptr && rows_on_demand_->HasRowsOf(*this); }
-  // From then on the index has the row of the key, or all rows. Throws Error (kCorrupt).
+  // From then on the index has the row of the key, or all rows of [low, high]. Throws Error (kCorrupt).
   void EnsureRow(WorkerId worker, Key key) { rows_on_demand_->EnsureRow(worker, *this, key); }
-  void EnsureAllRows(WorkerId worker) {
-    if (rows_on_demand_ != nullptr) rows_on_demand_->EnsureAllRows(worker, *this);
-  }
+  void EnsureRange(WorkerId worker, Key low, Key high) { rows_on_demand_->EnsureRange(worker, *this, low, high); }
   // Takes a present row out of the index, while nothing else uses the table; nullptr: there is none. PutBack enters it
   // again, as one that was loaded, if nothing has its key.
   Row* TakeOut(Key key);
@@ -222,9 +220,12 @@ class Table {
   void LoadVersion(WorkerId worker, Row* row);
   void WriteBackVersion(WorkerId worker, Row* row);
   void PrefetchVersion(const Row& row, Key key, size_t tuple_bytes) const {
-    if (tuple_bytes == 0) return PrefetchBytes(&row, tuple_offset_);
+    if (tuple_bytes == 0) {
+      versions_->PrefetchPartition(key);
+      return PrefetchBytes(&row, tuple_offset_);
+    }
     // A write will take a slot.
-    if (tuple_bytes >= tuple_bytes_) versions_->PrefetchPartition(key);
+    if (tuple_bytes >= tuple_bytes_) versions_->PrefetchSlot(key);
     const HeapSlot* const slot = versions_of(const_cast<Row*>(&row)).newest.load(std::memory_order_relaxed);
     if (slot != nullptr) PrefetchBytes(slot, sizeof(HeapSlot) + tuple_bytes);
   }

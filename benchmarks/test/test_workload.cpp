@@ -54,6 +54,7 @@ Schema TestRowSchema(const char* name, uint64_t rows, bool ordered) {
   schema.tuple_bytes = sizeof(TestRow);
   schema.row_alignment_bytes = 64;
   schema.expected_rows = rows;
+  schema.heap_range_bits = ordered ? 3 : 0;
   return schema;
 }
 

@@ -21,6 +21,12 @@ void AddColumn(Schema& schema, const char* name, T S::*member) {
 // are never written are one partition, so that logging by partition has few to check.
 constexpr uint32_t kNeverWritten = 63;
 
+// Rows of one district, or worker, that are inserted one after the other are adopted together
+// (Schema::heap_range_bits): this many orders.
+constexpr uint32_t kOrderRangeBits = 9, kOrderOfLineRangeBits = 6;
+// And the references to the orders, of this many customers, some for each.
+constexpr uint32_t kCustomerRangeBits = 5;
+
 template <class S>
 Schema SchemaOf(const char* name, uint64_t expected_rows, uint32_t partition_key_bits) {
   Schema schema;
@@ -87,6 +93,7 @@ Schema CustomerSchema(uint64_t rows) {
 
 Schema HistorySchema(uint64_t rows) {
   Schema schema = SchemaOf<History>("HISTORY", rows, TxnId::kSequenceBits);
+  schema.heap_range_bits = kOrderRangeBits;
   // Transaction ids of one worker are consecutive, so that the rows it inserts share buckets.
   schema.clustered_key_bits = 2;
   AddColumn(schema, "H_DATE", &History::date);
@@ -102,6 +109,7 @@ Schema HistorySchema(uint64_t rows) {
 
 Schema NewOrderSchema(uint64_t rows) {
   Schema schema = SchemaOf<tpcc::NewOrder>("NEW-ORDER", rows, kDistrictBits + kOrderBits);
+  schema.heap_range_bits = kOrderRangeBits;
   schema.clustered_key_bits = 2;
   AddColumn(schema, "NO_O_ID", &tpcc::NewOrder::o_id);
   return schema;
@@ -109,6 +117,7 @@ Schema NewOrderSchema(uint64_t rows) {
 
 Schema OrderSchema(uint64_t rows) {
   Schema schema = SchemaOf<Order>("ORDER", rows, kDistrictBits + kOrderBits);
+  schema.heap_range_bits = kOrderRangeBits;
   schema.clustered_key_bits = 2;
   AddColumn(schema, "O_ENTRY_D", &Order::entry_d);
   AddColumn(schema, "O_C_ID", &Order::c_id);
@@ -120,6 +129,7 @@ Schema OrderSchema(uint64_t rows) {
 
 Schema OrderLineSchema(uint64_t rows) {
   Schema schema = SchemaOf<OrderLine>("ORDER-LINE", rows, kDistrictBits + kOrderBits + kLineBits);
+  schema.heap_range_bits = kOrderOfLineRangeBits + kLineBits;
   schema.clustered_key_bits = kLineBits;
   AddColumn(schema, "OL_AMOUNT", &OrderLine::amount);
   AddColumn(schema, "OL_DELIVERY_D", &OrderLine::delivery_d);
@@ -132,6 +142,7 @@ Schema OrderLineSchema(uint64_t rows) {
 
 Schema OrderByCustomerSchema(uint64_t rows) {
   Schema schema = SchemaOf<OrderByCustomer>("ORDER-BY-CUSTOMER", rows, kDistrictBits + kCustomerBits + kOrderBits);
+  schema.heap_range_bits = kCustomerRangeBits + kOrderBits;
   AddColumn(schema, "O_KEY", &OrderByCustomer::order);
   return schema;
 }

@@ -73,6 +73,7 @@ void Ycsb::CreateTables(Database& db) {
   schema.tuple_bytes = config_.field_per_tuple * kFieldBytes;
   schema.row_alignment_bytes = 16;
   schema.expected_rows = config_.rows;
+  if (config_.scan_perc > 0) schema.heap_range_bits = 9;
   table_ = &db.CreateTable(std::move(schema));
 }
 

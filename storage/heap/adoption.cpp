@@ -96,9 +96,13 @@ bool Adoption::HasRowsOf(const Table& table) const { return table.versions()->ha
 void Adoption::EnsureRow(WorkerId worker, Table& table, Key key) {
   EnsureAdopted(worker, table, table.versions()->PartitionOf(key));
 }
-void Adoption::EnsureAllRows(WorkerId worker, Table& table) {
-  for (uint64_t partition = 0; partition < table.versions()->partition_count() && HasRowsOf(table); ++partition) {
-    EnsureAdopted(worker, table, partition);
+void Adoption::EnsureRange(WorkerId worker, Table& table, Key low, Key high) {
+  const heap_format::KeySpread& spread = table.versions()->spread();
+  const uint64_t first = spread.RangeOf(low), last = spread.RangeOf(high);
+  // As many ranges as partitions may be in all of them.
+  const bool all = last - first >= spread.partitions;
+  for (uint64_t i = 0; i <= (all ? spread.partitions - 1 : last - first) && HasRowsOf(table); ++i) {
+    EnsureAdopted(worker, table, all ? i : spread.PartitionOfRange(first + i));
   }
 }
 

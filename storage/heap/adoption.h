@@ -47,9 +47,9 @@ class Adoption final : public RowsOnDemand {
   // Returns once the partition is adopted, by this worker or another one. Throws Error (kCorrupt), and from then on.
   void EnsureAdopted(WorkerId worker, Table& table, uint64_t partition);
   bool HasRowsOf(const Table& table) const override;
-  // Of the key's partition; of all.
+  // Of the key's partition; of those of all ranges of keys that [low, high] touches.
   void EnsureRow(WorkerId worker, Table& table, Key key) override;
-  void EnsureAllRows(WorkerId worker, Table& table) override;
+  void EnsureRange(WorkerId worker, Table& table, Key low, Key high) override;
   // Adopts one partition more. False: none is left.
   bool SweepOne(WorkerId worker);
   // None is left, and what losers held is durably 0.

@@ -16,6 +16,7 @@
 
 #include "base/crc32c.h"
 #include "base/host.h"
+#include "base/random.h"
 #include "base/types.h"
 
 namespace dbx {
@@ -62,6 +63,18 @@ inline uint32_t ChecksumOf(const HeapSlot& slot, const std::byte* tuple) {
   return Crc32cExtend(Crc32c({bytes + kFrom, kTo - kFrom}), {tuple, slot.tuple_bytes});
 }
 inline uint32_t ChecksumOf(const HeapSlot& slot) { return ChecksumOf(slot, slot.tuple()); }
+
+// How the keys of a table are spread over its partitions: ranges of 2^range_bits keys, by their hash.
+struct KeySpread {
+  uint64_t partitions = 1;
+  uint32_t range_bits = 0;  // below 64
+
+  uint64_t RangeOf(Key key) const { return key >> range_bits; }
+  uint64_t PartitionOfRange(uint64_t range) const {
+    return static_cast<uint64_t>(static_cast<unsigned __int128>(Mix64(range)) * partitions >> 64);
+  }
+  uint64_t PartitionOf(Key key) const { return PartitionOfRange(RangeOf(key)); }
+};
 
 // The word of the directory of an extent that belongs to a partition of a table.
 inline constexpr int kPartitionBits = 48;

@@ -63,7 +63,7 @@ void CheckShape(const Superblock& superblock, size_t bytes, size_t at, const std
   }
   const auto fits = [&](const Superblock::OfTable& table) {
     // No more than lines: each takes a line of DRAM.
-    return table.partitions > 0 && table.partitions <= bytes / heap_format::kLineBytes &&
+    return table.partitions > 0 && table.partitions <= bytes / heap_format::kLineBytes && table.range_bits < 64 &&
            heap_format::SlotBytes(table.tuple_bytes) * VersionHeap::kSlotsPerExtentMin <= superblock.extent_bytes;
   };
   if (!std::has_single_bit(superblock.extent_bytes) || superblock.extent_bytes < heap_format::kLineBytes ||

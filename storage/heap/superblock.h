@@ -18,11 +18,11 @@ namespace dbx {
 
 struct Superblock {
   enum class State : uint32_t { kLoading = 1, kLoaded = 2 };
-  // Of a table: how its keys are spread, and the size of its slots.
+  // Of a table: how its keys are spread (heap_format::KeySpread), and the size of its slots.
   struct OfTable {
     uint64_t partitions;
     uint32_t tuple_bytes;
-    uint32_t unused = 0;
+    uint32_t range_bits = 0;
     bool operator==(const OfTable&) const = default;
   };
   static constexpr size_t kTablesMax = 200;

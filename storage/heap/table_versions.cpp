@@ -1,21 +1,21 @@
 #include "storage/heap/table_versions.h"
 
 #include <string>
-#include <utility>
 
 #include "base/error.h"
 
 namespace dbx {
 
-TableVersions::TableVersions(VersionHeap& heap, TableId table, size_t tuple_bytes, uint64_t partitions)
+TableVersions::TableVersions(VersionHeap& heap, TableId table, size_t tuple_bytes, heap_format::KeySpread spread)
     : heap_(heap),
       table_(table),
       tuple_bytes_(static_cast<uint32_t>(tuple_bytes)),
       slot_bytes_(heap_format::SlotBytes(tuple_bytes)),
       slots_per_extent_(static_cast<uint32_t>(heap_format::SlotsIn(heap.extent_bytes(), tuple_bytes))),
-      partitions_(partitions),
-      by_number_(heap.extent_count()) {
-  CHECK(partitions > 0);
+      spread_(spread),
+      partitions_(spread.partitions),
+      free_in_extent_(heap.extent_count()) {
+  CHECK(spread.partitions > 0 && spread.range_bits < 64);
   if (slots_per_extent_ < VersionHeap::kSlotsPerExtentMin) {
     throw Error(ExitStatus::kUsage, "tuples of " + std::to_string(tuple_bytes) +
                                         " bytes are too large for a heap with " + "extents of " +
@@ -61,17 +61,12 @@ std::span<const uint32_t> TableVersions::ExtentsIn(uint64_t partition) const {
       .subspan(first_extent_[partition], first_extent_[partition + 1] - first_extent_[partition]);
 }
 
-void TableVersions::AddExtent(uint64_t number, uint32_t extent_number, std::span<HeapSlot* const> free_slots) {
-  auto extent = std::make_unique<Extent>();
-  extent->number = extent_number;
-  extent->free_count = static_cast<uint32_t>(free_slots.size());
-  for (HeapSlot* const slot : free_slots) slot->later = std::exchange(extent->free, slot);
+void TableVersions::AddExtent(uint64_t number, uint32_t extent, std::span<HeapSlot* const> free_slots) {
   extents_.fetch_add(1, std::memory_order_relaxed);
   Partition& partition = partitions_[number].value;
   const Lock lock(partition);
-  if (extent->free_count > 0) Link(partition, *extent);
-  // Found by those that free its slots, which have taken them under this lock, or come after one that has.
-  by_number_[extent_number] = std::move(extent);
+  free_in_extent_[extent] = static_cast<uint32_t>(free_slots.size());
+  for (HeapSlot* const slot : free_slots) partition.AddFree(slot);
 }
 
 void TableVersions::SetAdopted(uint64_t partition) {
@@ -82,56 +77,35 @@ void TableVersions::SetAdopted(uint64_t partition) {
 
 void TableVersions::Free(WorkerId worker, HeapSlot* slot) {
   const uint32_t number = heap_.ExtentOf(slot);
-  if (FreeInPartition(partitions_[PartitionOf(slot->key)].value, number, slot) == nullptr) return;
+  if (!FreeInPartition(partitions_[PartitionOf(slot->key)].value, number, slot)) return;
   extents_.fetch_sub(1, std::memory_order_relaxed);
   heap_.ReturnExtent(worker, number);
 }
 
 // The last extent with free slots stays: the next version would take it again.
-std::unique_ptr<TableVersions::Extent> TableVersions::FreeInPartition(Partition& partition, uint32_t number,
-                                                                      HeapSlot* slot) {
+bool TableVersions::FreeInPartition(Partition& partition, uint32_t extent, HeapSlot* slot) {
   const Lock lock(partition);
-  if (number == partition.taken_from) {
-    slot->later = std::exchange(partition.free, slot);
-    if (++partition.free_count < slots_per_extent_ || partition.with_free == nullptr) return nullptr;
-    partition.free = nullptr, partition.free_count = 0, partition.taken_from = kNoExtent;
-    return std::move(by_number_[number]);
-  }
-  Extent& extent = *by_number_[number];
-  slot->later = std::exchange(extent.free, slot);
-  if (extent.free_count++ == 0) Link(partition, extent);
-  const bool others = partition.free != nullptr || extent.before != nullptr || extent.next != nullptr;
-  if (extent.free_count < slots_per_extent_ || !others) return nullptr;
-  Unlink(partition, extent);
-  return std::move(by_number_[number]);
-}
-
-bool TableVersions::TakeFromNext(Partition& partition) {
-  Extent* const extent = partition.with_free;
-  if (extent == nullptr) return false;
-  Unlink(partition, *extent);
-  partition.taken_from = extent->number;
-  partition.free = std::exchange(extent->free, nullptr);
-  partition.free_count = std::exchange(extent->free_count, 0);
+  partition.AddFree(slot);
+  if (++free_in_extent_[extent] < slots_per_extent_ || partition.free_count == slots_per_extent_) return false;
+  TakeOutSlotsOf(extent, partition);
   return true;
 }
 
-void TableVersions::Link(Partition& partition, Extent& extent) {
-  extent.before = nullptr;
-  extent.next = partition.with_free;
-  if (extent.next != nullptr) extent.next->before = &extent;
-  partition.with_free = &extent;
-}
-
-void TableVersions::Unlink(Partition& partition, Extent& extent) {
-  (extent.before == nullptr ? partition.with_free : extent.before->next) = extent.next;
-  if (extent.next != nullptr) extent.next->before = extent.before;
-  extent.before = extent.next = nullptr;
+void TableVersions::TakeOutSlotsOf(uint32_t extent, Partition& partition) {
+  HeapSlot* before = nullptr;
+  for (HeapSlot* slot = partition.first_free(); free_in_extent_[extent] > 0; slot = slot->later) {
+    if (heap_.ExtentOf(slot) != extent) {
+      before = slot;
+      continue;
+    }
+    before == nullptr ? partition.SetFirstFree(slot->later) : void(before->later = slot->later);
+    --free_in_extent_[extent];
+    --partition.free_count;
+  }
 }
 
 uint64_t TableVersions::free_slots() const {
   uint64_t count = 0;
-  for (const auto& extent : by_number_) count += extent == nullptr ? 0 : extent->free_count;
   for (const auto& partition : partitions_) count += partition.value.free_count;
   return count;
 }

@@ -1,16 +1,14 @@
 // The slots of a table's versions in a persistent heap: which are free, by partition.
 //
 // A partition has the versions of some keys, about as many rows as are adopted together after a restart: the key
-// decides its partition, and its extents are its own. Free slots are known in DRAM alone, in a list for each extent;
-// `begin` of a free slot is durably 0. A partition takes slots from one extent until it has none, and keeps the list of
-// that one in its own cache line.
+// decides its partition, and its extents are its own. Free slots are known in DRAM alone, in a list for each partition;
+// `begin` of a free slot is durably 0. An extent whose slots are all free is returned, if the partition has others.
 //
 // Threads: workers, each under its own WorkerId; a partition has a lock, held for a few instructions.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <vector>
 
@@ -43,14 +41,13 @@ enum class PartitionState : uint8_t { kAdopted, kUnadopted, kBeingAdopted };
 class TableVersions {
  public:
   // `heap` outlives this. Throws Error (kUsage) where a slot is too large for the extents.
-  TableVersions(VersionHeap& heap, TableId table, size_t tuple_bytes, uint64_t partitions);
+  TableVersions(VersionHeap& heap, TableId table, size_t tuple_bytes, heap_format::KeySpread spread);
 
   VersionHeap& heap() const { return heap_; }
   uint64_t partition_count() const { return partitions_.size(); }
   size_t slot_bytes() const { return slot_bytes_; }
-  uint64_t PartitionOf(Key key) const {
-    return static_cast<uint64_t>(static_cast<unsigned __int128>(Mix64(key)) * partitions_.size() >> 64);
-  }
+  uint64_t PartitionOf(Key key) const { return spread_.PartitionOf(key); }
+  const heap_format::KeySpread& spread() const { return spread_; }
 
   // A free slot for a version of `key`, its header but for `begin` filled in, for a version with a tuple. Throws Error
   // (kNoSpace).
@@ -69,8 +66,11 @@ class TableVersions {
       Extend(worker, number);
     }
   }
-  // What Take reads first.
+  // What Take reads first; and then, for which that is to be there already, the slot that it would take now.
   void PrefetchPartition(Key key) const { PrefetchToWrite(&partitions_[PartitionOf(key)]); }
+  void PrefetchSlot(Key key) const {
+    PrefetchToWrite(partitions_[PartitionOf(key)].value.free.load(std::memory_order_relaxed));
+  }
   // A slot that no transaction reads any more, with its key, and whose `begin` is durably 0.
   void Free(WorkerId worker, HeapSlot* slot);
 
@@ -95,24 +95,20 @@ class TableVersions {
   uint64_t free_slots() const;
 
  private:
-  // Of the partition, in a list of those with free slots; that from which slots are taken is in none, and its slots
-  // are the partition's.
-  struct Extent {
-    Extent* next = nullptr;
-    Extent* before = nullptr;
-    HeapSlot* free = nullptr;
-    uint32_t free_count = 0;
-    uint32_t number = 0;
-  };
   struct Partition {
     Atomic<uint32_t> lock{0};
     Atomic<PartitionState> state{PartitionState::kAdopted};
-    uint32_t taken_from = kNoExtent;
-    uint32_t free_count = 0;  // of that extent, as `free`
-    HeapSlot* free = nullptr;
-    Extent* with_free = nullptr;
+    uint64_t free_count = 0;
+    Atomic<HeapSlot*> free{nullptr};  // guarded by the lock, but for a prefetch
+
+    HeapSlot* first_free() const { return free.load(std::memory_order_relaxed); }
+    void SetFirstFree(HeapSlot* slot) { free.store(slot, std::memory_order_relaxed); }
+    void AddFree(HeapSlot* slot) {
+      slot->later = first_free();
+      SetFirstFree(slot);
+      ++free_count;
+    }
   };
-  static constexpr uint32_t kNoExtent = ~0u;
   class Lock {
    public:
     explicit Lock(Partition& partition) : lock_(partition.lock) {
@@ -127,22 +123,21 @@ class TableVersions {
     Atomic<uint32_t>& lock_;
   };
 
-  static HeapSlot* TakeFree(Partition& partition) {
+  HeapSlot* TakeFree(Partition& partition) {
     const Lock lock(partition);
-    if (partition.free == nullptr && !TakeFromNext(partition)) return nullptr;
-    HeapSlot* const slot = partition.free;
-    partition.free = slot->later;
+    HeapSlot* const slot = partition.first_free();
+    if (slot == nullptr) return nullptr;
+    partition.SetFirstFree(slot->later);
     --partition.free_count;
-    // Its place in the list is read, and it is filled, when the next one is taken.
-    PrefetchToWrite(partition.free);
+    --free_in_extent_[heap_.ExtentOf(slot)];
+    // Of rows that are inserted one after the other, the next.
+    PrefetchToWrite(slot->later);
     return slot;
   }
-  // From another extent with free slots. False: there is none.
-  static bool TakeFromNext(Partition& partition);
-  static void Link(Partition& partition, Extent& extent);
-  static void Unlink(Partition& partition, Extent& extent);
-  // Returns an extent that has become all free and is not needed, or nullptr.
-  std::unique_ptr<Extent> FreeInPartition(Partition& partition, uint32_t extent, HeapSlot* slot);
+  // True: the extent has become all free, is not needed, and its slots are not in the list any more.
+  bool FreeInPartition(Partition& partition, uint32_t extent, HeapSlot* slot);
+  // REQUIRES: all of them are free.
+  void TakeOutSlotsOf(uint32_t extent, Partition& partition);
   // Gives the partition one more extent.
   void Extend(WorkerId worker, uint64_t partition);
 
@@ -151,8 +146,10 @@ class TableVersions {
   const uint32_t tuple_bytes_;
   const size_t slot_bytes_;
   const uint32_t slots_per_extent_;
+  const heap_format::KeySpread spread_;
   std::vector<CachePadded<Partition>> partitions_;
-  std::vector<std::unique_ptr<Extent>> by_number_;  // of the heap's extents, those of this table
+  // Of the table's extents, by their number in the heap; guarded by their partition's lock.
+  std::vector<uint32_t> free_in_extent_;
   Atomic<uint64_t> extents_{0};
   // Of a restart: its extents by partition, of which first_extent_[p] is the place of the first of partition p.
   std::vector<uint32_t> old_extents_, first_extent_;

@@ -99,7 +99,7 @@ void RowChains::EnsureRow(WorkerId worker, Table& table, Key key) {
   EndChain(worker, table, shard, found);
 }
 
-void RowChains::EnsureAllRows(WorkerId worker, Table& table) {
+void RowChains::EnsureRange(WorkerId worker, Table& table, Key, Key) {
   for (Shard& shard : tables_[table.id().value()]->shards) RebuildAllOf(worker, table, shard);
 }
 

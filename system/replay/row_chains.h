@@ -54,7 +54,8 @@ class RowChains final : public RowsOnDemand {
 
   bool HasRowsOf(const Table& table) const override;
   void EnsureRow(WorkerId worker, Table& table, Key key) override;
-  void EnsureAllRows(WorkerId worker, Table& table) override;
+  // Of all of the table.
+  void EnsureRange(WorkerId worker, Table& table, Key low, Key high) override;
   // By as many threads as the database has workers at most.
   void EnsureAll(uint32_t threads);
   bool is_complete() const;

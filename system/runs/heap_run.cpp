@@ -49,12 +49,13 @@ std::vector<Superblock::OfTable> ShapeOf(const Database& database, size_t extent
   std::vector<Superblock::OfTable> tables;
   for (uint16_t i = 0; i < database.table_count(); ++i) {
     const Table& table = database.table(TableId(i));
-    tables.push_back({PartitionsFor(table.schema(), extent_bytes), table.tuple_bytes()});
+    tables.push_back(
+        {PartitionsFor(table.schema(), extent_bytes), table.tuple_bytes(), table.schema().heap_range_bits});
   }
   return tables;
 }
 
-// The same but for partitions, of which a table has as many as when it was loaded.
+// The same but for the spread of keys, which is that of the load.
 bool IsOfTables(const Superblock& superblock, const Database& database) {
   const std::vector<Superblock::OfTable> shape = ShapeOf(database, superblock.extent_bytes);
   return std::ranges::equal(superblock.tables, shape, {}, &Superblock::OfTable::tuple_bytes,
@@ -104,9 +105,9 @@ HeapRun::HeapRun(Database& database, std::unique_ptr<PersistentMemory> memory,
       superblock_(superblock),
       opened_ticks_(Clock::NowTicks()) {
   heap_ = std::make_unique<VersionHeap>(*memory_, superblock.extent_bytes, database.workers());
-  std::vector<uint64_t> partitions;
-  for (const Superblock::OfTable& table : superblock.tables) partitions.push_back(table.partitions);
-  database.KeepVersionsIn(*heap_, partitions);
+  std::vector<heap_format::KeySpread> spreads;
+  for (const Superblock::OfTable& table : superblock.tables) spreads.push_back({table.partitions, table.range_bits});
+  database.KeepVersionsIn(*heap_, spreads);
   gaps_ = std::make_unique<GapLog>(*gaps_memory_, superblock.heap_id);
 }
 

@@ -22,7 +22,7 @@ TestEngine::TestEngine(const EngineOptions& options, const RowLayout& layout, co
   schema.expected_rows = 1000;
   schema.ordered = options.ordered;
   table_ = &database_.CreateTable(schema);
-  constexpr uint64_t kPartitions[] = {10};
+  constexpr heap_format::KeySpread kPartitions[] = {{10}};
   if (log.version_heap) database_.KeepVersionsIn(*heap_, kPartitions);
   std::vector<LogSet::Target> targets;
   for (uint32_t i = 0; i < options.logs; ++i) {

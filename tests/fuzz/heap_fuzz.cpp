@@ -92,7 +92,7 @@ class SmallHeap {
     static const auto keys = [this] {
       constexpr Key kKeysMax = 256;
       VersionHeap heap(*heap_, kExtentBytes, 1);
-      const TableVersions versions(heap, TableId(0), kTupleBytes[0], kPartitions);
+      const TableVersions versions(heap, TableId(0), kTupleBytes[0], {kPartitions});
       std::vector<std::vector<Key>> of_partitions(kPartitions);
       for (Key key = 0; key < kKeysMax; ++key) of_partitions[versions.PartitionOf(key)].push_back(key);
       return of_partitions;

@@ -94,9 +94,9 @@ TUNING = [
     (TABLE_VERSIONS, "  const uint32_t number = heap_.ExtentOf(slot);\n",
      "  const uint32_t number = heap_.ExtentOf(slot);\n"
      "  slot->flags ^= HeapSlot::kAbsent;\n  ::dbx::sim::FreeSlot(slot);\n"),
-    (TABLE_VERSIONS, "  for (HeapSlot* const slot : free_slots) slot->later",
+    (TABLE_VERSIONS, "  for (HeapSlot* const slot : free_slots) partition.AddFree(slot);",
      "  for (HeapSlot* const slot : free_slots) ::dbx::sim::FreeSlot(slot);\n"
-     "  for (HeapSlot* const slot : free_slots) slot->later"),
+     "  for (HeapSlot* const slot : free_slots) partition.AddFree(slot);"),
     # Memory that the engine takes without operator new may run out too.
     (ARENA, "mmap(nullptr, bytes, PROT_READ", "::dbx::sim::Map(nullptr, bytes, PROT_READ"),
     (READER, "std::aligned_alloc(", "::dbx::sim::AlignedAlloc("),

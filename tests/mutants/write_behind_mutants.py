@@ -252,7 +252,11 @@ RESTART_MUTANTS = [
                 "      if ({on}) state.store(PartitionState::kAdopted, std::memory_order_release);\n"
                 "      Adopt(worker, table, partition);\n")], CELLS),
     Mutant("wbl_scan_without_adoption", "trap 29: a scan reads the rows that happen to be adopted",
-           [statement(FETCH_ROWS, "if (table.has_rows_elsewhere()) table.EnsureAllRows(worker);", "")], CELLS),
+           [statement(FETCH_ROWS, "if (table.has_rows_elsewhere()) table.EnsureRange(worker, low, high);", "")],
+           CELLS),
+    Mutant("wbl_scan_adopts_a_range_less", "trap 29: a scan does not adopt the last range of keys that it enters",
+           [expression(ADOPTION, "all ? spread.partitions - 1 : last - first", "all ? spread.partitions - 1 : (last - first) / 2")],
+           CELLS, test="AdoptionTest.AScanAdoptsTheRangesOfKeysThatItEntersAndNoOthers"),
     Mutant("wbl_oldest_adopted", "trap 30: of a key's versions the oldest is adopted",
            [expression(SLOT_VERSIONS, "~slot->begin.load(std::memory_order_relaxed)",
                        "slot->begin.load(std::memory_order_relaxed)")], CELLS,

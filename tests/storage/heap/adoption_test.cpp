@@ -34,7 +34,7 @@ struct Mapped {
     schema.expected_rows = 400;
     schema.ordered = ordered;
     table = &database.CreateTable(schema);
-    constexpr uint64_t kPartitions[] = {8};
+    constexpr heap_format::KeySpread kPartitions[] = {{.partitions = 8, .range_bits = 4}};
     database.KeepVersionsIn(heap, kPartitions);
   }
   void Restart(const GapSet& losers = {}) { adoption.emplace(database, losers, kStampsEnd); }
@@ -248,11 +248,32 @@ TEST_F(AdoptionTest, APartitionIsAdoptedWhenItIsNeededAndOnlyThen) {
     EXPECT_EQ(table.Find(key) != nullptr, table.versions()->PartitionOf(key) == table.versions()->PartitionOf(17));
   }
   table.EnsureRow(kWorker, 17);
+  std::set<uint64_t> partitions;
+  for (Key key = 0; key < 300; ++key) partitions.insert(table.versions()->PartitionOf(key));
   uint64_t swept = 0;
   while (new_->adoption->SweepOne(kWorker)) ++swept;
-  EXPECT_EQ(swept, 7u);
+  EXPECT_EQ(swept, partitions.size() - 1);
   EXPECT_TRUE(new_->adoption->is_complete());
   EXPECT_EQ(new_->Rows().size(), 300u);
+}
+
+TEST_F(AdoptionTest, AScanAdoptsTheRangesOfKeysThatItEntersAndNoOthers) {
+  for (Key key = 0; key < 300; ++key) Write(key, 5, key);
+  image_ = Image();
+  for (const auto& [low, high] : {std::pair<Key, Key>{17, 17}, {15, 16}, {40, 90}, {0, 1000}, {5, ~Key{0}}}) {
+    new_.reset();
+    new_.emplace(*image_);
+    new_->Restart();
+    Table& table = *new_->table;
+    std::set<uint64_t> entered;
+    for (Key range = low / 16; range <= std::min<Key>(high / 16, 1000); ++range) {
+      entered.insert(table.versions()->PartitionOf(range * 16));
+    }
+    table.EnsureRange(kWorker, low, high);
+    for (Key key = 0; key < 300; ++key) {
+      EXPECT_EQ(table.Find(key) != nullptr, entered.contains(table.versions()->PartitionOf(key))) << low << " " << key;
+    }
+  }
 }
 
 TEST_F(AdoptionTest, SeveralThreadsAdoptEachPartitionOnceAndMissNothing) {
@@ -275,7 +296,7 @@ TEST_F(AdoptionTest, SeveralThreadsAdoptEachPartitionOnceAndMissNothing) {
       });
     }
     for (std::thread& thread : threads) thread.join();
-    new_->table->EnsureAllRows(kWorker);
+    new_->table->EnsureRange(kWorker, 0, 400);
     ASSERT_EQ(new_->Rows().size(), 400u);
     ASSERT_EQ(new_->table->versions()->free_slots(), new_->heap.used_bytes() / 128 - 400);
   }

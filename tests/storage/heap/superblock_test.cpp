@@ -16,7 +16,7 @@ class SuperblockTest : public ::testing::Test {
   SuperblockTest() {
     superblock_.heap_id = 11, superblock_.database_id = 12, superblock_.schema_hash = 13;
     superblock_.heap_bytes = kBytes, superblock_.extent_bytes = 64 << 10;
-    superblock_.tables = {{7, 1000}, {1, 16}};
+    superblock_.tables = {{7, 1000}, {1, 16, 9}};
   }
 
   Superblock Read() { return ReadSuperblock(memory_->bytes(), "heap.pm"); }
@@ -74,6 +74,7 @@ TEST_F(SuperblockTest, AHeapOfAnotherSizeOrOfAnImpossibleShapeIsRefused) {
            [](Superblock& block) { block.tables[0].partitions = 0; },
            [](Superblock& block) { block.tables[0].partitions = uint64_t{1} << 48; },
            [](Superblock& block) { block.tables[1].tuple_bytes = 1 << 20; },
+           [](Superblock& block) { block.tables[1].range_bits = 64; },
            [](Superblock& block) { block.state = Superblock::State{3}; }}) {
     Superblock spoilt = superblock_;
     spoilt.heap_bytes = kBytes;

@@ -32,7 +32,7 @@ class TableVersionsTest : public ::testing::Test {
   FaultyFileSystem files_;
   const std::unique_ptr<PersistentMemory> memory_ = files_.MapPersistent("heap", {.create_bytes = 128 << 10});
   VersionHeap heap_{*memory_, kExtentBytes, 4};
-  TableVersions versions_{heap_, TableId(2), 50, 8};
+  TableVersions versions_{heap_, TableId(2), 50, {8}};
   std::string what_;
 };
 
@@ -140,7 +140,7 @@ TEST_F(TableVersionsTest, NoSlotIsTakenByTwoThreads) {
 }
 
 TEST_F(TableVersionsTest, TuplesThatAreTooLargeForTheExtentsAreRefused) {
-  EXPECT_EQ(Caught([&] { TableVersions(heap_, TableId(0), 65, 1); }, what_), ExitStatus::kUsage);
+  EXPECT_EQ(Caught([&] { TableVersions(heap_, TableId(0), 65, {1}); }, what_), ExitStatus::kUsage);
   EXPECT_EQ(
       what_,
       "tuples of 65 bytes are too large for a heap with extents of 2048 bytes, which are to hold 16 versions each");

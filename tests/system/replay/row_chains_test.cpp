@@ -255,7 +255,7 @@ TEST_F(RowChainsTest, AScanFindsAllRowsOfItsTable) {
   run.Update(kHash, 1, 0, "s");
   Analyse();
   EXPECT_EQ(database_.table(kOrdered).row_count(), 0u);
-  database_.table(kOrdered).EnsureAllRows(kWorker);
+  database_.table(kOrdered).EnsureRange(kWorker, 0, kLoaded);
   EXPECT_EQ(database_.table(kOrdered).row_count(), kLoaded);
   EXPECT_FALSE(database_.table(kOrdered).has_rows_elsewhere());
   EXPECT_TRUE(database_.table(kHash).has_rows_elsewhere());
