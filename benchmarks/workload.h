@@ -63,8 +63,8 @@ concept Workload = requires(W& w, const W& cw, Database& db, const Database& cdb
   { w.CreateTables(db) } -> std::same_as<void>;
   // Fills them, deterministically in `seed` for any number of threads. (db, seed, threads)
   { w.Load(db, n, 1u) } -> std::same_as<void>;
-  // The tables hold a recovered database that was loaded with this seed: builds the rest (secondary indexes). (db,
-  // seed)
+  // The tables hold a recovered database that was loaded with this seed, or will, as its rows are needed: builds the
+  // rest, but for secondary indexes that are frozen already. (db, seed)
   { w.Adopt(db, n) } -> std::same_as<void>;
   // `count` calls for one worker, deterministically in (seed, worker). (worker, count, seed)
   { cw.Generate(worker, n, n) } -> std::same_as<CallList>;

@@ -29,25 +29,39 @@ void SecondaryIndex::Freeze() {
   });
   CHECK(loading_.size() <= std::numeric_limits<uint32_t>::max());
   std::vector<Slot> runs;
-  primaries_.reserve(loading_.size());
+  own_primaries_.reserve(loading_.size());
   for (const Entry& entry : loading_) {
     if (runs.empty() || runs.back().search_key != entry.search_key) {
-      runs.push_back(Slot{entry.search_key, static_cast<uint32_t>(primaries_.size()), 0});
+      runs.push_back(Slot{entry.search_key, static_cast<uint32_t>(own_primaries_.size()), 0});
     }
     ++runs.back().count;
-    primaries_.push_back(entry.primary);
+    own_primaries_.push_back(entry.primary);
   }
   std::vector<Entry>().swap(loading_);
+  primaries_ = own_primaries_;
   BuildSlots(runs);
 }
 
 void SecondaryIndex::BuildSlots(const std::vector<Slot>& runs) {
-  slots_.resize(std::bit_ceil(runs.size() * 2 + 1));
+  own_slots_.resize(std::bit_ceil(runs.size() * 2 + 1));
+  slots_ = own_slots_;
   for (const Slot& run : runs) {
     size_t i = HomeSlot(run.search_key);
-    while (slots_[i].count != 0) i = (i + 1) & (slots_.size() - 1);
-    slots_[i] = run;
+    while (own_slots_[i].count != 0) i = (i + 1) & (own_slots_.size() - 1);
+    own_slots_[i] = run;
   }
+}
+
+bool SecondaryIndex::FreezeOver(std::span<const std::byte> slots, std::span<const std::byte> primaries) {
+  CHECK(!frozen_ && loading_.empty());
+  CHECK(reinterpret_cast<uintptr_t>(slots.data()) % alignof(Slot) == 0);
+  CHECK(reinterpret_cast<uintptr_t>(primaries.data()) % alignof(Key) == 0);
+  slots_ = {reinterpret_cast<const Slot*>(slots.data()), slots.size() / sizeof(Slot)};
+  primaries_ = {reinterpret_cast<const Key*>(primaries.data()), primaries.size() / sizeof(Key)};
+  frozen_ =
+      std::has_single_bit(slots_.size()) && std::ranges::all_of(slots_, [this](const Slot& s) { return Holds(s); });
+  // A look-up of what is not there ends at an empty slot.
+  return frozen_ && std::ranges::any_of(slots_, [](const Slot& slot) { return slot.count == 0; });
 }
 
 size_t SecondaryIndex::HomeSlot(uint64_t search_key) const {
@@ -68,7 +82,7 @@ std::span<const Key> SecondaryIndex::Find(uint64_t search_key) const {
 void SecondaryIndex::Prefetch(uint64_t search_key) const { dbx::Prefetch(&slots_[HomeSlot(search_key)]); }
 
 size_t SecondaryIndex::memory_bytes() const {
-  return slots_.capacity() * sizeof(Slot) + primaries_.capacity() * sizeof(Key) + loading_.capacity() * sizeof(Entry);
+  return slots_.size_bytes() + primaries_.size_bytes() + loading_.capacity() * sizeof(Entry);
 }
 
 uint64_t SecondaryIndex::Digest() const {

@@ -2,7 +2,8 @@
 // a sort key (TPC-C: customers by warehouse, district and last name, ordered by first name).
 //
 // Filled during the load, then frozen by Freeze; read-only and shared without locks afterwards. A workload
-// whose transactions change indexed columns needs the ordered index instead.
+// whose transactions change indexed columns needs the ordered index instead. What is frozen can be written to a file,
+// which a later process maps (FreezeOver): its layout is part of a file format, as is the hash of search keys.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +23,13 @@ class SecondaryIndex {
   // Entries of one search key are ordered by (sort_key, primary). Thread safe until Freeze.
   void Add(uint64_t search_key, std::string sort_key, Key primary);
   void Freeze();
+  // Instead of both: freezes it over what a frozen one had, which outlives this. False: no frozen one can have had
+  // that.
+  bool FreezeOver(std::span<const std::byte> slots, std::span<const std::byte> primaries);
+  bool frozen() const { return frozen_; }
+  // After Freeze only.
+  std::span<const std::byte> slots() const { return std::as_bytes(slots_); }
+  std::span<const std::byte> primaries() const { return std::as_bytes(primaries_); }
 
   // The primary keys under `search_key`, perhaps none. After Freeze only.
   std::span<const Key> Find(uint64_t search_key) const;
@@ -47,13 +55,18 @@ class SecondaryIndex {
 
   size_t HomeSlot(uint64_t search_key) const;
   void BuildSlots(const std::vector<Slot>& runs);
+  bool Holds(const Slot& slot) const {
+    return slot.begin <= primaries_.size() && slot.count <= primaries_.size() - slot.begin;
+  }
 
   std::string name_;
   bool frozen_ = false;
   Mutex mutex_;  // guards loading_ until Freeze
   std::vector<Entry> loading_;
-  std::vector<Slot> slots_;  // a power of two, at most half full
-  std::vector<Key> primaries_;
+  std::vector<Slot> own_slots_;
+  std::vector<Key> own_primaries_;
+  std::span<const Slot> slots_;  // a power of two, at most half full; these are its own, or another's
+  std::span<const Key> primaries_;
 };
 
 }  // namespace dbx

@@ -109,7 +109,7 @@ class Run {
   void LoadHeap(const RunNames& names) {
     auto heap = HeapRun::Create(storage_.files(), names, options_.heap_bytes, FlushOf(options_), database_);
     LoadTables();
-    heap->EndLoad();
+    heap->EndLoad(storage_.files(), names);
     first_stamp_ = StampOf(heap->start());
     node_.Hold(std::move(heap));
   }

@@ -101,6 +101,7 @@ std::string SortKeyOf(const Customer& customer) {
 }  // namespace
 
 void Tpcc::Adopt(Database&, uint64_t) {
+  if (tables_.customer_by_last_name->frozen()) return;
   std::map<Text<16>, uint32_t> numbers;  // of last names
   for (uint32_t name = 0; name < cardinalities_.last_names; ++name) numbers[LastName(name)] = name;
   tables_.customer->ForEachRow([&](const Row& row) {

@@ -12,6 +12,7 @@
 #include "system/replay/laps.h"
 #include "system/replay/verify.h"
 #include "system/replay/workload_check.h"
+#include "system/runs/index_file.h"
 #include "system/transaction/ack_file.h"
 #include "system/transaction/observer.h"
 
@@ -22,7 +23,8 @@ namespace {
 constexpr RowLayout kHeapRowLayout{.cc_bytes = sizeof(RowVersions)};
 
 RunNames NamesOf(const OldRun& run) {
-  return {run.header().run_id, run.header().database_id, run.header().schema_hash, run.heap_path, run.gaps_path};
+  return {run.header().run_id, run.header().database_id, run.header().schema_hash, run.heap_path,
+          run.gaps_path,       run.indexes_path};
 }
 
 // The rows that the reference finds, over tables of its own.
@@ -34,6 +36,19 @@ Digest128 ReferenceDigest(const Options& options, FileSystem& files, const OldRu
   reference::LoadHeap(ImageOf(run, files), expected);
   fresh.Adopt(expected, options.seed);
   return DigestOf(expected, options.thread_cnt);
+}
+
+// Whether a restart would map what was built from the rows; true, if it would map nothing.
+template <class WorkloadT>
+bool HasIndexesOf(const Options& options, FileSystem& files, const OldRun& run, const Database& database) {
+  WorkloadT fresh = MakeWorkload<WorkloadT>(options);
+  Database mapped({}, options.thread_cnt);
+  CreateTables(options, fresh, mapped);
+  const auto memory = MapIndexFile(files, run.indexes_path, run.header().run_id, mapped);
+  return memory == nullptr ||
+         std::ranges::equal(
+             mapped.secondary_indexes(), database.secondary_indexes(), {},
+             [](const auto& index) { return index->Digest(); }, [](const auto& index) { return index->Digest(); });
 }
 
 // By worker, of as many as the ack file has: the number below which the record covers its transactions. Those of an
@@ -60,6 +75,9 @@ Verification VerifyAdopted(const Options& options, FileSystem& files, const OldR
     }
   });
   if (expected != digest) ThrowViolated("a failed: the database differs from the rows that the reference finds");
+  if (!HasIndexesOf<WorkloadT>(options, files, run, database)) {
+    ThrowViolated("a failed: " + run.indexes_path + " differs from the indexes of the rows");
+  }
   std::string checks = "a,";
   const GapRecord& record = heap.newest();
   if (record.digest) {
@@ -141,8 +159,10 @@ void RefuseForHeaps(const Options& options, const OldRun& run) {
 std::unique_ptr<HeapRun> RestartHeap(const Options& options, LogStorage& storage, const OldRun& run,
                                      WorkloadRef workload, Database& database) {
   auto heap = HeapRun::Open(storage.files(), NamesOf(run), /*private_copy=*/false, FlushOf(options), database);
-  // The workload's indexes are of all rows.
-  const bool on_demand = options.adopt_on_demand && database.secondary_indexes().empty();
+  // Secondary indexes that are not mapped are built from all rows.
+  const bool on_demand =
+      options.adopt_on_demand &&
+      std::ranges::all_of(database.secondary_indexes(), [](const auto& index) { return index->frozen(); });
   if (!on_demand) heap->Check(options.thread_cnt, /*checksums=*/false);
   storage.KeepServed(run);
   heap->StartLife(options.thread_cnt);

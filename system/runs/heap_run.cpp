@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "logging/format.h"
+#include "system/runs/index_file.h"
 
 namespace dbx {
 namespace {
@@ -148,11 +149,14 @@ std::unique_ptr<HeapRun> HeapRun::Open(FileSystem& files, const RunNames& names,
   CheckRecord(run->gaps_->newest(), *run->gaps_memory_, names.gaps_path);
   run->adoption_ = std::make_unique<Adoption>(database, LosersOf(run->newest()), run->newest().c_d,
                                               "damaged heap " + names.heap_path);
+  // A private copy is adopted as a whole, and shows what its rows say.
+  if (!private_copy) run->indexes_ = MapIndexFile(files, names.indexes_path, superblock.heap_id, database);
   return run;
 }
 
-void HeapRun::EndLoad() {
+void HeapRun::EndLoad(FileSystem& files, const RunNames& names) {
   heap_->EndLoad();
+  WriteIndexFile(files, names.indexes_path, superblock_.heap_id, database_);
   superblock_.state = Superblock::State::kLoaded;
   WriteSuperblock(*memory_, superblock_);
   gaps_->Append(FirstRecordOf(superblock_.heap_id, database_.workers()));

@@ -1,5 +1,5 @@
 // The persistent heap of a run and the log of its gaps (storage/heap, logging/gaps), from their creation or a restart
-// to the end: the files `heap.pm` and `gaps.log` in the run's directory.
+// to the end: the files `heap.pm` and `gaps.log` in the run's directory, and `indexes.pm` (index_file.h).
 //
 // A restart goes on in the same files, as the run's next life. It begins with a record that is durable before anything
 // is served, adopted or changed: the stamps that the life before had promised and not made durable become a gap. Life n
@@ -40,8 +40,8 @@ class HeapRun {
   static std::unique_ptr<HeapRun> Open(FileSystem& files, const RunNames& names, bool private_copy,
                                        FlushInstruction flush, Database& database);
 
-  // Of a new one: the database is loaded. Its first record is durable on return.
-  void EndLoad();
+  // Of a new one: the database is loaded, and its secondary indexes are frozen. Its first record is durable on return.
+  void EndLoad(FileSystem& files, const RunNames& names);
 
   // Of a restart. Throws Error (kCorrupt) for the first slot that cannot be; with `checksums`, of the versions that
   // count these are verified too. Changes nothing.
@@ -82,7 +82,8 @@ class HeapRun {
   Atomic<uint64_t> adopted_ticks_{0};
   std::unique_ptr<VersionHeap> heap_;
   std::unique_ptr<GapLog> gaps_;
-  std::unique_ptr<Adoption> adoption_;  // of a restart
+  std::unique_ptr<Adoption> adoption_;         // of a restart
+  std::unique_ptr<PersistentMemory> indexes_;  // which the database's secondary indexes need
 };
 
 }  // namespace dbx

@@ -69,8 +69,8 @@ uint32_t HighestRun(FileSystem& files, const std::vector<std::string>& directori
 
 // A name that a run gives to one of its files, temporary ones included.
 bool IsOurs(std::string name) {
-  if (name == kFrontierFileName || name == kHeapFileName || name == kGapsFileName || ParseCheckpoint(name) ||
-      ParseBackupFileName(name))
+  if (name == kFrontierFileName || name == kHeapFileName || name == kGapsFileName || name == kIndexesFileName ||
+      ParseCheckpoint(name) || ParseBackupFileName(name))
     return true;
   const std::string suffix = TemporaryName("");
   if (name.ends_with(suffix)) name.resize(name.size() - suffix.size());
@@ -216,6 +216,7 @@ void NameOthers(RunFiles& run) {
   run.row_anchor_path = directory + "/" + kRowAnchorFileName;
   run.heap_path = directory + "/" + kHeapFileName;
   run.gaps_path = directory + "/" + kGapsFileName;
+  run.indexes_path = directory + "/" + kIndexesFileName;
 }
 
 uint32_t ChooseRun(FileSystem& files, const std::vector<std::string>& log_directories, std::optional<uint32_t> run) {

@@ -38,6 +38,7 @@ struct RunFiles {
   std::string row_anchor_path;
   std::string heap_path;
   std::string gaps_path;
+  std::string indexes_path;
   RunLocks locks;  // of a new run: kExclusive
 };
 
@@ -52,6 +53,7 @@ inline constexpr char kManifestFileName[] = "manifest";
 inline constexpr char kFrontierFileName[] = "frontier";
 inline constexpr char kHeapFileName[] = "heap.pm";         // a persistent heap of versions
 inline constexpr char kGapsFileName[] = "gaps.log";        // and the log of the stamps that count in it
+inline constexpr char kIndexesFileName[] = "indexes.pm";   // and its frozen secondary indexes
 inline constexpr char kCommittedFileName[] = "committed";  // in every directory of the run
 
 // `committed` says "run ID", and zeros follow; the ID that these bytes of it have, or none if they are damaged.

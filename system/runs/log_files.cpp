@@ -362,7 +362,7 @@ NewLogFiles LogStorage::Create(const Options& options, const LogTraits& traits, 
       WriteFirstRowAnchor(files_, options, result.rows, std::vector(result.targets.size(), identity.start_lsn),
                           first_sequence);
     }
-    prepare({identity.run_id, identity.database_id, schema_hash, run.heap_path, run.gaps_path});
+    prepare({identity.run_id, identity.database_id, schema_hash, run.heap_path, run.gaps_path, run.indexes_path});
     NameLogs(files_, run);
     if (!manifest) MarkCommitted(files_, run.directories, identity.run_id);
   } catch (const Error&) {

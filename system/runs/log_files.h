@@ -43,6 +43,7 @@ struct RunNames {
   uint64_t schema_hash = 0;
   std::string heap_path;
   std::string gaps_path;
+  std::string indexes_path;
 };
 
 struct NewLogFiles {

@@ -221,6 +221,7 @@ OldRun OpenRun(FileSystem& files, const Options& options, uint32_t number, RunLo
   run.row_anchor_path = found.row_anchor_path;
   run.heap_path = found.heap_path;
   run.gaps_path = found.gaps_path;
+  run.indexes_path = found.indexes_path;
   for (const std::string& path : found.log_paths) {
     run.devices.push_back(files.Open(path));
     run.headers.push_back(ReadHeader(*run.devices.back()));

@@ -40,6 +40,7 @@ struct OldRun {
   std::string row_anchor_path;
   std::string heap_path;  // of a run whose scheme has a heap (SchemeInfo::version_heap): both are there
   std::string gaps_path;
+  std::string indexes_path;  // of its frozen secondary indexes, if it has any
   std::vector<std::string> committed_paths;
   std::optional<FrozenRun> frozen;          // the run was continued before
   std::optional<RunSuccessor> successor;    // by this one; older versions wrote none

@@ -15,6 +15,7 @@
 #include "storage/heap/slot_versions.h"
 #include "storage/heap/superblock.h"
 #include "storage/heap/version_heap.h"
+#include "system/runs/index_file.h"
 #include "system/runs/log_directory.h"
 
 namespace dbx {
@@ -263,6 +264,15 @@ void PrintGaps(const std::string& path, const Report& report) {
                                            ": a log of gaps has " + std::to_string(GapLog::kBytes) + " bytes"));
   }
   if (records.empty()) throw Error(ExitStatus::kCorrupt, "damaged log " + path + "@0: it has no valid record");
+}
+
+void PrintIndexes(const std::string& path, std::span<const std::byte> bytes) {
+  const IndexFile file = IndexFile::Decode(bytes, path);
+  std::printf("%s: frozen secondary indexes of heap %016" PRIx64 "\n", path.c_str(), file.heap_id);
+  for (size_t i = 0; i < file.indexes.size(); ++i) {
+    std::printf("  index %zu: %zu entries, %zu bytes of search keys\n", i,
+                file.indexes[i].primaries.size() / sizeof(Key), file.indexes[i].slots.size());
+  }
 }
 
 }  // namespace dbx

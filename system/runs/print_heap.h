@@ -1,5 +1,5 @@
-// Prints a persistent heap of versions and the log of its gaps, for log_dump: heap.pm and gaps.log. Both are checked as
-// a recovery checks them, as far as that needs no schema: to which partition a key belongs is not.
+// Prints a persistent heap of versions and the log of its gaps, for log_dump: heap.pm and gaps.log, and indexes.pm.
+// They are checked as a recovery checks them, as far as that needs no schema: to which partition a key belongs is not.
 //
 // Which versions count is a matter of both files: of a heap that of the records in the gaps.log beside it.
 //
@@ -7,6 +7,7 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <string>
 
 #include "base/error.h"
@@ -19,5 +20,8 @@ void PrintHeap(const std::string& path, const std::function<void(const Error&)>&
 
 // Every valid record, in order of sequence. Throws Error where there is none.
 void PrintGaps(const std::string& path, const std::function<void(const Error&)>& report);
+
+// Of a file of frozen secondary indexes, with these bytes: how many entries each has. Throws Error.
+void PrintIndexes(const std::string& path, std::span<const std::byte> bytes);
 
 }  // namespace dbx

@@ -216,6 +216,8 @@ bool PrintRunFile(const std::string& path, const std::function<void(const Error&
     PrintHeap(path, report);
   } else if (BaseNameOf(path) == kGapsFileName) {
     PrintGaps(path, report);
+  } else if (BaseNameOf(path) == kIndexesFileName) {
+    PrintIndexes(path, files.Map(path).bytes);
   } else if (BaseNameOf(path) == kCommittedFileName) {
     PrintCommitted(path, files.Map(path).bytes);
   } else {

@@ -171,7 +171,7 @@ std::optional<Digest128> Restarted(SmallHeap& heap) {
     Database database(kHeapRowLayout, 1);
     database.ExpectVersionHeap();
     AddTwoTables(database, kTupleBytes[1]);
-    const RunNames names{kRunId, kRunId, kRunId, "heap.pm", "gaps.log"};
+    const RunNames names{kRunId, kRunId, kRunId, "heap.pm", "gaps.log", "indexes.pm"};
     const auto run = HeapRun::Open(heap.files(), names, /*private_copy=*/true, FlushInstruction::kAuto, database);
     run->Check(1, /*checksums=*/true);
     run->AdoptAll(1);

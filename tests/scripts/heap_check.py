@@ -167,6 +167,7 @@ class Checks(cli_check.Checks):
         for name, run in (("", WBL), ("UnderTwoPhaseLocking", NO_WAIT_WBL)):
             yield f"AHeapThatFillsUpKeepsWhatWasAcknowledged{name}", lambda r=run: self._fills_up(r)
         yield "AHeapOfTwoPhaseLockingGoesOnUnderItAlone", self._lives_under_locks
+        yield "SecondaryIndexesAreMappedOrBuiltOrRefused", self._secondary_indexes
 
     def _refused_continuation(self, flags: list[str], status, words: list[str]) -> None:
         directory = self.copy("heap")
@@ -185,6 +186,26 @@ class Checks(cli_check.Checks):
         before = snapshot(directory)
         expect(rundb(["--continue", f"--log_dir={directory}"], self.root_), 2, ["SMS", "start a new run"])
         self._unchanged(directory, before)
+
+    def _secondary_indexes(self) -> None:
+        """Of a restart: without their file they are built from the rows."""
+        directory = self.fresh("indexes")
+        flags = [*WBL[:3], "--workload=TPCC", "--tpcc_small", "--tpcc_full_mix", "--max_txns_per_thread=200",
+                 f"--log_dir={directory}"]
+        expect(rundb(flags, self.root_), 0)
+        for _ in range(2):
+            expect(rundb([*flags, "--continue"], self.root_), 0)
+            self._recovers_with(directory, "d")
+        indexes = os.path.join(directory, "run-0001", "indexes.pm")
+        flip(indexes, 100)
+        before = snapshot(directory)
+        for more in (["--continue"], ["-Lr1", "--verify"]):
+            expect(rundb([*flags, *more], self.root_), 3, ["indexes.pm@0", "without the file they are built"])
+        self._unchanged(directory, before)
+        expect(rundb(["-Lr1", f"--log_dir={directory}"], self.root_), 0)
+        os.unlink(indexes)
+        expect(rundb([*flags, "--continue"], self.root_), 0)
+        self._recovers_with(directory, "d")
 
     def _torn_with_acks(self) -> None:
         """What the record alone had acknowledged is lost with it. No crash does that: it was durable before."""

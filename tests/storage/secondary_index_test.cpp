@@ -58,6 +58,34 @@ TEST(SecondaryIndexTest, DigestDependsOnEntriesNotOnTheOrderOfAdding) {
   EXPECT_NE(digest({1, 2, 3, 4}, 10), digest({1, 2, 3, 4}, 12));
 }
 
+TEST(SecondaryIndexTest, OneThatIsFrozenOverAnothersMemoryIsTheSame) {
+  SecondaryIndex index("names"), mapped("names");
+  for (uint64_t i = 0; i < 3000; ++i) index.Add(i / 3 << 20, std::to_string(9 - i % 3), i);
+  index.Freeze();
+  ASSERT_TRUE(mapped.FreezeOver(index.slots(), index.primaries()));
+  EXPECT_TRUE(mapped.frozen());
+  EXPECT_EQ(mapped.Digest(), index.Digest());
+  EXPECT_EQ(mapped.entry_count(), 3000u);
+  for (uint64_t i = 0; i < 1000; ++i) ASSERT_EQ(Found(mapped, i << 20), Found(index, i << 20));
+  EXPECT_TRUE(mapped.Find(1).empty());
+}
+
+TEST(SecondaryIndexTest, WhatNoFrozenOneHasIsRefused) {
+  SecondaryIndex index("names");
+  index.Add(1, "", 7);
+  index.Freeze();
+  const auto slots = index.slots(), primaries = index.primaries();
+  ASSERT_EQ(slots.size(), 4 * 16u);
+  EXPECT_FALSE(SecondaryIndex("").FreezeOver(slots.first(3 * 16), primaries)) << "no power of two";
+  EXPECT_FALSE(SecondaryIndex("").FreezeOver({}, {})) << "no slots";
+  EXPECT_FALSE(SecondaryIndex("").FreezeOver(slots, {})) << "a run beyond the primary keys";
+  size_t used = 0;
+  for (size_t i = 0; i < 4; ++i) {
+    if (slots[16 * i + 12] != std::byte{0}) used = i;
+  }
+  EXPECT_FALSE(SecondaryIndex("").FreezeOver(slots.subspan(16 * used, 16), primaries)) << "no empty slot";
+}
+
 TEST(SecondaryIndexTest, ThreadsAddSideBySide) {
   SecondaryIndex index("names");
   std::vector<std::thread> threads;

@@ -48,7 +48,7 @@ class HeapRunTest : public ::testing::Test {
   void CreateAndLoad(uint64_t rows = 100) {
     first_.Create(files_, names_);
     first_.Load(rows);
-    first_.run->EndLoad();
+    first_.run->EndLoad(files_, names_);
   }
   ExitStatus StatusOfOpening(FaultyFileSystem& files) {
     Opened next;
@@ -63,7 +63,7 @@ class HeapRunTest : public ::testing::Test {
     return {bytes.bytes.begin(), bytes.bytes.end()};
   }
 
-  RunNames names_{11, 12, 13, "heap.pm", "gaps.log"};
+  RunNames names_{11, 12, 13, "heap.pm", "gaps.log", "indexes.pm"};
   FaultyFileSystem files_;
   Opened first_;
   std::string what_;
@@ -100,7 +100,7 @@ TEST_F(HeapRunTest, ALoadThatWasCutIsRefused) {
   ExpectRefused(ExitStatus::kMismatch,
                 "cannot recover heap.pm@0: its load was never complete, and nothing was served from it");
   files_.Fail(FaultyFileSystem::Operation::kSync, 1, EIO);
-  EXPECT_EQ(Caught([&] { first_.run->EndLoad(); }, what_), ExitStatus::kIo);
+  EXPECT_EQ(Caught([&] { first_.run->EndLoad(files_, names_); }, what_), ExitStatus::kIo);
   for (uint64_t seed = 0; seed < 20; ++seed) {
     FaultyFileSystem crashed(files_.CrashImage(Crash::kSubset, seed));
     EXPECT_EQ(StatusOfOpening(crashed), ExitStatus::kMismatch);
@@ -206,7 +206,7 @@ TEST_F(HeapRunTest, AHeapThatIsTooSmallSaysSoAndAnAutomaticOneIsNot) {
   Opened other;
   other.Create(files, names_, /*bytes=*/0);
   other.Load(2000);
-  other.run->EndLoad();
+  other.run->EndLoad(files, names_);
   EXPECT_EQ(other.row_count(), 2000u);
   FaultyFileSystem too_small;
   Opened third;
