@@ -180,6 +180,7 @@ class Table {
   // measured interval.
   void PrefaultRows(WorkerId worker, uint64_t rows) {
     heap_.Prefault(worker, rows);
+    if (versions_ != nullptr) versions_->heap().Prefault(rows * versions_->slot_bytes());
     if (ordered()) tree_->Prefault(rows);
   }
 

@@ -1,11 +1,13 @@
 #include "storage/heap/version_heap.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <string>
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "storage/heap/arena.h"
 
 namespace dbx {
 
@@ -55,6 +57,18 @@ uint32_t VersionHeap::TakeExtent(WorkerId worker, TableId table, uint64_t partit
   }
   SetOwner(worker, extent, heap_format::OwnerWord(table, partition));
   return extent;
+}
+
+void VersionHeap::Prefault(size_t bytes) {
+  if (memory_.drains_are_slow()) return;
+  uint32_t from, to;
+  {
+    const std::lock_guard lock(mutex_);
+    from = std::max(next_, prefaulted_);
+    to = static_cast<uint32_t>(std::min<size_t>(extent_count(), from + (bytes + extent_bytes_ - 1) / extent_bytes_));
+    prefaulted_ = std::max(prefaulted_, to);
+  }
+  FaultInMemory(first_ + from * extent_bytes_, (to - from) * extent_bytes_);
 }
 
 void VersionHeap::ReturnExtent(WorkerId worker, uint32_t extent) {

@@ -46,6 +46,10 @@ class VersionHeap {
   // elsewhere in it.
   void ReturnExtent(WorkerId worker, uint32_t extent);
 
+  // Backs the next `bytes` of extents that were never used with pages, ahead of a measured interval; nothing on a disk,
+  // to which such pages would be written. By any worker. Throws Error (kNoSpace).
+  void Prefault(size_t bytes);
+
   HeapSlot* SlotAt(uint32_t extent, size_t index, size_t slot_bytes) const {
     return reinterpret_cast<HeapSlot*>(first_ + extent * extent_bytes_ + index * slot_bytes);
   }
@@ -74,6 +78,7 @@ class VersionHeap {
   mutable Mutex mutex_;
   std::vector<uint32_t> returned_;  // guarded by mutex_, as is next_
   uint32_t next_ = 0;               // extents from here on are free, as those in returned_ are
+  uint32_t prefaulted_ = 0;         // up to here; guarded by mutex_
 };
 
 }  // namespace dbx

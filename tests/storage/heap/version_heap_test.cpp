@@ -92,6 +92,18 @@ TEST_F(VersionHeapTest, OwnersAndTuplesOfALoadAreDurableAtItsEnd) {
   EXPECT_EQ(DurableOwner(heap_->TakeExtent(kWorker, TableId(1), 7)), heap_format::OwnerWord(TableId(1), 7));
 }
 
+TEST_F(VersionHeapTest, PrefaultChangesNothingAndEndsWithTheHeap) {
+  Make(64 << 10);
+  const uint32_t first = heap_->TakeExtent(kWorker, TableId(3), 0);
+  std::memset(reinterpret_cast<std::byte*>(heap_->SlotAt(first, 0, 0)), 0x55, kExtentBytes);
+  for (const size_t bytes : {size_t{1}, kExtentBytes + 1, size_t{1} << 20, size_t{1} << 20}) heap_->Prefault(bytes);
+  EXPECT_EQ(heap_->used_bytes(), kExtentBytes);
+  const auto* const bytes = reinterpret_cast<const std::byte*>(heap_->SlotAt(first, 0, 0));
+  for (size_t at = 0; at < kExtentBytes; ++at) ASSERT_EQ(bytes[at], std::byte{0x55}) << at;
+  for (size_t at = kExtentBytes; at < 2 * kExtentBytes; ++at) ASSERT_EQ(bytes[at], std::byte{0}) << at;
+  EXPECT_EQ(heap_->TakeExtent(kWorker, TableId(3), 0), first + 1);
+}
+
 TEST_F(VersionHeapTest, AnExtentThatIsReturnedIsDurablyZero) {
   Make(64 << 10);
   const uint32_t extent = heap_->TakeExtent(kWorker, TableId(3), 77);
