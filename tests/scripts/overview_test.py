@@ -96,7 +96,7 @@ class OverviewTest(ExpCase):
         with open(os.path.join(self.out, "file"), "w", encoding="utf-8"):
             pass
         self.assertIn("no logs can be written", self.overview(ram_dir=os.path.join(self.out, "file", "logs"))[1])
-        self.assertIn("no table is called 'shemes'; there are schemes, controls", self.overview("shemes")[1])
+        self.assertIn("no table is called 'shemes'; there are schemes, persistent_memory, controls", self.overview("shemes")[1])
 
     def test_a_switch_that_the_engine_lacks_is_refused(self):
         declared = spec.load(os.path.join(spec.FOLDER, "overview.yaml"))
