@@ -72,8 +72,7 @@ def check_memory(found: Findings, table_bytes: int) -> None:
     found.add(memory >= needed, "memory", f"{memory / (1 << 30):.1f} GiB",
               f"a table of {table_bytes / (1 << 30):.1f} GiB and its recovery want {needed / (1 << 30):.1f}: "
               "smaller SYNTH_TABLE_SIZE or NUM_WH")
-    pages = read("/sys/kernel/mm/transparent_hugepage/enabled")
-    chosen = pages[pages.find("[") + 1:pages.find("]")] if "[" in pages else "unknown"
+    chosen = chosen_of("/sys/kernel/mm/transparent_hugepage/enabled")
     found.add(chosen in ("always", "madvise"), "huge pages", chosen,
               "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled")
     locked = resource.getrlimit(resource.RLIMIT_MEMLOCK)[0]
@@ -89,6 +88,23 @@ def dax_mounts() -> list[str]:
             if len(mount) > 3 and {"dax", "dax=always", "dax=inode"} & set(mount[3].split(","))]
 
 
+def chosen_of(path: str) -> str:
+    """Of a file that has all choices, and brackets around the one that holds."""
+    choices = read(path)
+    return choices[choices.find("[") + 1:choices.find("]")] if "[" in choices else "unknown"
+
+
+def huge_pages_of(mount: str) -> str:
+    """Of a RAM disk: its option, unless the kernel's overrules it."""
+    overruled = chosen_of("/sys/kernel/mm/transparent_hugepage/shmem_enabled")
+    if overruled in ("deny", "force"):
+        return {"deny": "never", "force": "always"}[overruled]
+    fields = [line.split() for line in read("/proc/mounts").splitlines()]
+    options = [fields[3].split(",") for fields in fields if len(fields) > 3 and fields[1] == mount]
+    return next((option.removeprefix("huge=") for option in (options[-1] if options else ())
+                 if option.startswith("huge=")), "never")
+
+
 def check_persistent_memory(found: Findings) -> None:
     flags = set(read("/proc/cpuinfo").split())
     instructions = [name for name in ("clwb", "clflushopt", "clflush") if name in flags]
@@ -99,6 +115,9 @@ def check_persistent_memory(found: Findings) -> None:
               f"make a file system on it and mount that with -o dax: mkfs.ext4 {devices[0]}" if devices else
               "a RAM disk stands in for it, and results say so; for a device of DRAM boot with memmap=8G!16G, which takes "
               "8 GiB from 16 GiB on as /dev/pmem0, and mount it with -o dax")
+    chosen = huge_pages_of("/dev/shm")
+    found.add(chosen in ("always", "within_size", "advise"), "huge pages of /dev/shm", chosen,
+              "mount -o remount,huge=advise /dev/shm; a heap there misses the TLB less")
 
 
 def has_io_uring() -> bool:

@@ -42,7 +42,7 @@ def with_hatch(found: re.Match, names: Names) -> str:
 
 
 def with_columns(found: re.Match, names: Names) -> str:
-    """The matrix as readme_matrix.py makes it: sorted, and with the refusals of a control of the same traits."""
+    """The matrix as pairs_matrix.py makes it: sorted, and with the refusals of a control of the same traits."""
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in found[2].splitlines()]
     table = " + lock table"
     columns = [("", False), *((name.removesuffix(table), name.endswith(table)) for name in rows[0][1:])]
@@ -79,7 +79,7 @@ EDITS = [
     sanitised("@NAME@:0:LOG_TAURUS:LOG_COMMAND"),
     Edit("scripts/experiment/style.py", "its hatch in plots",
          r'^CC_HATCH = \{\n(?:    "\w+": "[^\n]*",\n)+', with_hatch),
-    Edit("README.md", "the matrix of pairs", r"^(<!-- matrix: begin [^\n]*\n)((?:\|[^\n]*\n)+)", with_columns),
+    Edit("docs/pairs.md", "the matrix of pairs", r"^(<!-- matrix: begin [^\n]*\n)((?:\|[^\n]*\n)+)", with_columns),
     Edit("tests/concurrency_control/pair_of.h", "its pairs", r"^(?:std::vector<TestPair> \w+Pairs\(\);\n)+",
          behind("std::vector<TestPair> @Class@Pairs();\n")),
     Edit("tests/concurrency_control/pairs.cpp", "its pairs", r"^(?:    add\(\w+Pairs\(\)\);\n)+",

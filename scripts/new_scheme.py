@@ -50,7 +50,7 @@ def with_style(found: re.Match, names: Names) -> str:
 
 
 def with_rows(found: re.Match, names: Names) -> str:
-    """The matrix as readme_matrix.py makes it: sorted, and with the refusals of a scheme of the same traits."""
+    """The matrix as pairs_matrix.py makes it: sorted, and with the refusals of a scheme of the same traits."""
     rows = found[2].splitlines()
     rows += [row.replace("| LOG_SERIAL,", f"| {names.word},") for row in rows if row.startswith("| LOG_SERIAL,")]
     return found[1] + "".join(row + "\n" for row in sorted(rows, key=lambda row: row.split(" | ")[0]))
@@ -84,7 +84,7 @@ EDITS = [
     Edit("experiments/main_job.yaml", "the main job's cells", r"^schemes:\n(?:  LOG_\w+: \{[^\n]*\}\n)+",
          behind('  @NAME@: {label: "@name@", payloads: [LOG_DATA, LOG_COMMAND]}\n')),
     Edit("scripts/looks.py", "its look in plots", r'^SCHEME_STYLE = \{\n(?:    \("LOG_\w+", [^\n]*\n)+', with_style),
-    Edit("README.md", "the matrix of pairs",
+    Edit("docs/pairs.md", "the matrix of pairs",
          r"^(<!-- matrix: begin [^\n]*\n\| \|[^\n]*\n\|[-|]+\n)((?:\|[^\n]*\n)+)", with_rows),
 ]
 

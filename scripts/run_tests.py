@@ -183,7 +183,7 @@ def plan(quick: bool, nightly: bool) -> list[Phase]:
                          "kill_points"],
               timeout=2400),
         Phase("scripts", [python, "tests/scripts/run_all.py", jobs], kind="sum", timeout=900),
-        Phase("readme", [python, "scripts/readme_matrix.py", "--check"], needs="build"),
+        Phase("matrix", [python, "scripts/pairs_matrix.py", "--check"], needs="build"),
         Phase("unit", [*shards, "build/all_tests", f"--gtest_filter={unit_filter}"],
               kind="sum", timeout=1800, needs="build"),
         *([] if quick else simulation_phases(python, make, cxx, jobs, nightly)),
@@ -193,7 +193,7 @@ def plan(quick: bool, nightly: bool) -> list[Phase]:
         Phase("replicas", [python, "tests/scripts/replica_check.py"], kind="sum", needs="build"),
         Phase("kills", [python, "tests/scripts/kill_loop.py", *(["--kills=6", "--points=8"] if quick else
                                                                 ["--kills=500"] if nightly else
-                                                                ["--kills=30", "--points=80"])],
+                                                                ["--kills=25", "--points=60"])],
               kind="sum", timeout=7200 if nightly else 1500, needs="build"),
     ]
     if shutil.which(find_clang()):
@@ -217,7 +217,7 @@ def simulation_phases(python: str, make: list[str], cxx: str, jobs: str, nightly
               timeout=7200 if nightly else 900, needs="build simulation"),
         *([Phase("build mutants' tests", [*make, f"CXX={cxx}", "mutant_tests"], timeout=2400)] if nightly else []),
         Phase("mutants", [python, "tests/mutants/score.py", "--seconds=150", f"--jobs={jobs}",
-                          *([] if nightly else ["--rotate=15"])],
+                          *([] if nightly else ["--rotate=10"])],
               kind="sum", timeout=14400 if nightly else 1800, needs="build simulation"),
     ]
 

@@ -84,7 +84,7 @@ void Table::LoadRow(WorkerId worker, Key key, std::span<const std::byte> tuple) 
     row->control.store(0, std::memory_order_relaxed);  // published by the index
     if (versions_) LoadVersion(worker, row);
     std::memcpy(this->tuple(row), tuple.data(), tuple.size());
-    if (versions_) WriteBackVersion(worker, row);
+    if (versions_) SealVersion(row);
     if (pages_) MarkPresent(row);
     return row;
   };
@@ -100,6 +100,7 @@ void Table::MarkPresent(const Row* row) {
 }
 
 void Table::LoadVersion(WorkerId worker, Row* row) {
+  CHECK(versions_->heap().is_loading());
   HeapSlot* const slot = versions_->Take(worker, row->key, TxnId{});
   slot->older = nullptr;
   slot->begin.store(heap_format::kLoadStamp, std::memory_order_relaxed);
@@ -108,10 +109,9 @@ void Table::LoadVersion(WorkerId worker, Row* row) {
   versions.slots.store(1, std::memory_order_relaxed);
 }
 
-void Table::WriteBackVersion(WorkerId worker, Row* row) {
+void Table::SealVersion(Row* row) {
   HeapSlot* const slot = versions_of(row).newest.load(std::memory_order_relaxed);
   slot->checksum = heap_format::ChecksumOf(*slot);
-  versions_->heap().writer(worker).WriteBack(reinterpret_cast<const std::byte*>(slot), versions_->slot_bytes());
 }
 
 void Table::AdoptVersion(WorkerId worker, HeapSlot* slot) {

@@ -219,7 +219,7 @@ class Table {
   void MarkPresent(const Row* row);
   // Of a row that is loaded: its first version, whose tuple is filled in between.
   void LoadVersion(WorkerId worker, Row* row);
-  void WriteBackVersion(WorkerId worker, Row* row);
+  void SealVersion(Row* row);
   void PrefetchVersion(const Row& row, Key key, size_t tuple_bytes) const {
     if (tuple_bytes == 0) {
       versions_->PrefetchPartition(key);

@@ -340,9 +340,11 @@ class Run {
   // By the thread that uses it: its memory is NUMA-local, and the lists are generated in parallel.
   std::unique_ptr<WorkerThread> MakeWorker(WorkerId id, uint64_t calls, const WorkerOptions& worker_options) {
     const uint64_t transactions = std::min(ExpectedTransactionsPerWorker(options_), kPrefaultTransactionsMax);
+    // A restart into a heap serves at once.
+    const bool prefaults = node_.heap() == nullptr || node_.heap()->newest().life == 1;
     const uint64_t begin = Clock::NowTicks();
     const auto generate = [&](auto* workload) {
-      workload->Prefault(id, transactions);
+      if (prefaults) workload->Prefault(id, transactions);
       return workload->Generate(id, calls, options_.seed + first_sequence_);
     };
     CallList list = std::visit(generate, workload_);

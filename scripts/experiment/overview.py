@@ -104,9 +104,10 @@ def tables_of(overview: Overview, rows: list[dict]) -> str:
                 for line in table.all_lines())) + [""]
         for workload in table.workloads if table.recover or table.shares else ():
             here = [point for point in points if point.panel == workload]
-            told += markdown.table([workload, "k/s (lowest-highest)", "of no log", "mean to acknowledgement",
-                                    "bytes a record", "recovery, 1 / 2 CPUs"],
-                                   _scheme_lines(overview.plan, here, metrics)) + [""]
+            columns = [workload, "k/s (lowest-highest)", "of no log", "mean to acknowledgement", "bytes a record",
+                       *(["recovery, 1 / 2 CPUs"] if table.recover else [])]
+            told += markdown.table(columns, (line[:len(columns)]
+                                             for line in _scheme_lines(overview.plan, here, metrics))) + [""]
     return "\n".join(told).rstrip("\n")
 
 

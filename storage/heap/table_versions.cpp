@@ -66,6 +66,7 @@ void TableVersions::AddExtent(uint64_t number, uint32_t extent, std::span<HeapSl
   Partition& partition = partitions_[number].value;
   const Lock lock(partition);
   free_in_extent_[extent] = static_cast<uint32_t>(free_slots.size());
+  if (free_slots.size() == slots_per_extent_) ++partition.free_extents;
   for (HeapSlot* const slot : free_slots) partition.AddFree(slot);
 }
 
@@ -76,32 +77,42 @@ void TableVersions::SetAdopted(uint64_t partition) {
 }
 
 void TableVersions::Free(WorkerId worker, HeapSlot* slot) {
-  const uint32_t number = heap_.ExtentOf(slot);
-  if (!FreeInPartition(partitions_[PartitionOf(slot->key)].value, number, slot)) return;
-  extents_.fetch_sub(1, std::memory_order_relaxed);
-  heap_.ReturnExtent(worker, number);
+  for (const uint32_t extent : FreeInPartition(partitions_[PartitionOf(slot->key)].value, slot)) {
+    extents_.fetch_sub(1, std::memory_order_relaxed);
+    heap_.ReturnExtent(worker, extent);
+  }
+}
+
+std::vector<uint32_t> TableVersions::FreeInPartition(Partition& partition, HeapSlot* slot) {
+  const Lock lock(partition);
+  partition.AddFree(slot);
+  if (++free_in_extent_[heap_.ExtentOf(slot)] < slots_per_extent_) return {};
+  ++partition.free_extents;
+  // Fewer are left until there are more: each step of the walk is paid for by a slot that leaves the list, or two.
+  if (2 * uint64_t{partition.free_extents} * slots_per_extent_ < partition.free_count) return {};
+  return TakeOutFreeExtents(partition);
 }
 
 // The last extent with free slots stays: the next version would take it again.
-bool TableVersions::FreeInPartition(Partition& partition, uint32_t extent, HeapSlot* slot) {
-  const Lock lock(partition);
-  partition.AddFree(slot);
-  if (++free_in_extent_[extent] < slots_per_extent_ || partition.free_count == slots_per_extent_) return false;
-  TakeOutSlotsOf(extent, partition);
-  return true;
-}
-
-void TableVersions::TakeOutSlotsOf(uint32_t extent, Partition& partition) {
+std::vector<uint32_t> TableVersions::TakeOutFreeExtents(Partition& partition) {
+  std::vector<uint32_t> leaving;
   HeapSlot* before = nullptr;
-  for (HeapSlot* slot = partition.first_free(); free_in_extent_[extent] > 0; slot = slot->later) {
-    if (heap_.ExtentOf(slot) != extent) {
-      before = slot;
-      continue;
+  for (HeapSlot* slot = partition.first_free(); slot != nullptr; slot = slot->later) {
+    uint32_t& free = free_in_extent_[heap_.ExtentOf(slot)];
+    if (free == slots_per_extent_ && partition.free_count > slots_per_extent_) {
+      free = kLeaves;
+      leaving.push_back(heap_.ExtentOf(slot));
+      partition.free_count -= slots_per_extent_;
+      --partition.free_extents;
     }
-    before == nullptr ? partition.SetFirstFree(slot->later) : void(before->later = slot->later);
-    --free_in_extent_[extent];
-    --partition.free_count;
+    if (free != kLeaves) {
+      before = slot;
+    } else {
+      before == nullptr ? partition.SetFirstFree(slot->later) : void(before->later = slot->later);
+    }
   }
+  for (const uint32_t extent : leaving) free_in_extent_[extent] = 0;
+  return leaving;
 }
 
 uint64_t TableVersions::free_slots() const {

@@ -2,9 +2,11 @@
 //
 // A partition has the versions of some keys, about as many rows as are adopted together after a restart: the key
 // decides its partition, and its extents are its own. Free slots are known in DRAM alone, in a list for each partition;
-// `begin` of a free slot is durably 0. An extent whose slots are all free is returned, if the partition has others.
+// `begin` of a free slot is durably 0. Extents whose slots are all free are returned once these are half of the list,
+// but for the last: that takes a walk along it.
 //
-// Threads: workers, each under its own WorkerId; a partition has a lock, held for a few instructions.
+// Threads: workers, each under its own WorkerId; a partition has a lock, held for a few instructions, or for
+// that walk.
 #pragma once
 
 #include <cstddef>
@@ -99,6 +101,7 @@ class TableVersions {
     Atomic<uint32_t> lock{0};
     Atomic<PartitionState> state{PartitionState::kAdopted};
     uint64_t free_count = 0;
+    uint32_t free_extents = 0;        // all of whose slots are free
     Atomic<HeapSlot*> free{nullptr};  // guarded by the lock, but for a prefetch
 
     HeapSlot* first_free() const { return free.load(std::memory_order_relaxed); }
@@ -129,15 +132,14 @@ class TableVersions {
     if (slot == nullptr) return nullptr;
     partition.SetFirstFree(slot->later);
     --partition.free_count;
-    --free_in_extent_[heap_.ExtentOf(slot)];
+    if (free_in_extent_[heap_.ExtentOf(slot)]-- == slots_per_extent_) --partition.free_extents;
     // Of rows that are inserted one after the other, the next.
     PrefetchToWrite(slot->later);
     return slot;
   }
-  // True: the extent has become all free, is not needed, and its slots are not in the list any more.
-  bool FreeInPartition(Partition& partition, uint32_t extent, HeapSlot* slot);
-  // REQUIRES: all of them are free.
-  void TakeOutSlotsOf(uint32_t extent, Partition& partition);
+  // Returns the extents that are all free and not needed; their slots are not in the list any more.
+  std::vector<uint32_t> FreeInPartition(Partition& partition, HeapSlot* slot);
+  std::vector<uint32_t> TakeOutFreeExtents(Partition& partition);
   // Gives the partition one more extent.
   void Extend(WorkerId worker, uint64_t partition);
 
@@ -150,6 +152,7 @@ class TableVersions {
   std::vector<CachePadded<Partition>> partitions_;
   // Of the table's extents, by their number in the heap; guarded by their partition's lock.
   std::vector<uint32_t> free_in_extent_;
+  static constexpr uint32_t kLeaves = ~0u;  // instead of a count: its slots leave the list
   Atomic<uint64_t> extents_{0};
   // Of a restart: its extents by partition, of which first_extent_[p] is the place of the first of partition p.
   std::vector<uint32_t> old_extents_, first_extent_;

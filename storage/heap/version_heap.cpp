@@ -84,13 +84,17 @@ void VersionHeap::ReturnExtent(WorkerId worker, uint32_t extent) {
 void VersionHeap::SetOwner(WorkerId worker, uint32_t extent, uint64_t word) {
   Atomic<uint64_t>& at = directory_[extent];
   at.store(word, std::memory_order_release);
+  if (is_loading_) return;
   writer(worker).WriteBack(reinterpret_cast<const std::byte*>(&at), sizeof at);
-  if (!is_loading_) writer(worker).Drain();
+  writer(worker).Drain();
 }
 
+// All at once: rows of one thread lie between those of others, and a disk would seek for each.
 void VersionHeap::EndLoad() {
-  // The threads that loaded have ended, and locked instructions at their end have waited for what they wrote back.
-  for (const auto& writer : writers_) writer->Drain();
+  PersistentWriter& writer = this->writer(WorkerId(0));
+  writer.WriteBack(reinterpret_cast<const std::byte*>(directory_.data()), next_ * sizeof directory_[0]);
+  writer.WriteBack(first_, next_ * extent_bytes_);
+  writer.Drain();
   is_loading_ = false;
 }
 

@@ -34,10 +34,11 @@ class VersionHeap {
   // By which the worker's thread makes durable what it stores.
   PersistentWriter& writer(WorkerId worker) const { return *writers_[worker.value()]; }
 
-  // Around the initial load, outside of its threads. No version in the heap counts during the load; all that was
-  // written back is durable on return from EndLoad.
+  // Around the initial load, outside of its threads. No version in the heap counts during the load, and nothing is
+  // written back; all of it is durable on return from EndLoad.
   void BeginLoad() { is_loading_ = true; }
   void EndLoad();
+  bool is_loading() const { return is_loading_; }
 
   // An extent of free slots, for the partition: that it belongs to it is durable on return, or by EndLoad. Throws Error
   // (kNoSpace).

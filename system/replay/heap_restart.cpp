@@ -45,10 +45,11 @@ bool HasIndexesOf(const Options& options, FileSystem& files, const OldRun& run, 
   Database mapped({}, options.thread_cnt);
   CreateTables(options, fresh, mapped);
   const auto memory = MapIndexFile(files, run.indexes_path, run.header().run_id, mapped);
-  return memory == nullptr ||
-         std::ranges::equal(
-             mapped.secondary_indexes(), database.secondary_indexes(), {},
-             [](const auto& index) { return index->Digest(); }, [](const auto& index) { return index->Digest(); });
+  const auto equal = [](const auto& a, const auto& b) {
+    // Places of search keys included: they depend on the entries alone.
+    return std::ranges::equal(a->slots(), b->slots()) && std::ranges::equal(a->primaries(), b->primaries());
+  };
+  return memory == nullptr || std::ranges::equal(mapped.secondary_indexes(), database.secondary_indexes(), equal);
 }
 
 // By worker, of as many as the ack file has: the number below which the record covers its transactions. Those of an

@@ -27,7 +27,7 @@ class ChangedBytes : public PairTest {
   void SetUp() override {
     for (Key key = 0; key < kKeys; ++key) {
       rows_[key] = RandomBytes(random_);
-      h_.table().LoadRow(WorkerId(0), key, rows_[key]);
+      h_.LoadRow(key, rows_[key]);
     }
   }
 

@@ -53,7 +53,13 @@ std::shared_ptr<BackupOptions> TestEngine::NoBackup() {
 
 void TestEngine::LoadRow(Key key, uint64_t value) {
   const Tuple tuple{value, {}};
-  table_->LoadRow(WorkerId(0), key, std::as_bytes(std::span(&tuple, 1)));
+  LoadRow(key, std::as_bytes(std::span(&tuple, 1)));
+}
+
+void TestEngine::LoadRow(Key key, std::span<const std::byte> tuple) {
+  if (heap_ != nullptr) heap_->BeginLoad();
+  table_->LoadRow(WorkerId(0), key, tuple);
+  if (heap_ != nullptr) heap_->EndLoad();
 }
 
 void TestEngine::BeginNext(uint32_t worker) {

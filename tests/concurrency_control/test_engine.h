@@ -9,6 +9,7 @@
 #include <array>
 #include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "base/epoch.h"
@@ -53,6 +54,7 @@ class TestEngine {
   virtual ~TestEngine() = default;
 
   void LoadRow(Key key, uint64_t value);
+  void LoadRow(Key key, std::span<const std::byte> tuple);
 
   // Runs `body(ctx)` as a transaction of `worker`; its commit point goes to point(worker).
   CallResult Run(uint32_t worker, const Procedure& body);

@@ -141,12 +141,12 @@ def looks(tree: Tree) -> list[str]:
 
 
 def matrix(tree: Tree) -> list[str]:
-    head, rows = tree.find("README.md", MATRIX, "the matrix of pairs").groups()
+    head, rows = tree.find("docs/pairs.md", MATRIX, "the matrix of pairs").groups()
     columns = {name.strip() for name in head.split("|")}
     right = {name + table for name in tree.controls() for table in ("", " + lock table")}
     logs = set(re.findall(r"^\| (LOG_\w+)", rows, re.MULTILINE))
-    return (differences("README.md: the matrix' columns", columns, right, registry.CONTROLS)
-            + differences("README.md: the matrix' rows", logs, tree.schemes(), registry.SCHEMES))
+    return (differences("docs/pairs.md: the matrix' columns", columns, right, registry.CONTROLS)
+            + differences("docs/pairs.md: the matrix' rows", logs, tree.schemes(), registry.SCHEMES))
 
 
 def second_parser(tree: Tree) -> list[str]:

@@ -91,8 +91,8 @@ TUNING = [
     # A reader of a freed version sees something else there, too. What joins a free list is looked at.
     (TABLE_VERSIONS, '#include "storage/heap/table_versions.h"\n',
      '#include "storage/heap/table_versions.h"\n#include "tests/simulation/free_slots.h"\n'),
-    (TABLE_VERSIONS, "  const uint32_t number = heap_.ExtentOf(slot);\n",
-     "  const uint32_t number = heap_.ExtentOf(slot);\n"
+    (TABLE_VERSIONS, "void TableVersions::Free(WorkerId worker, HeapSlot* slot) {\n",
+     "void TableVersions::Free(WorkerId worker, HeapSlot* slot) {\n"
      "  slot->flags ^= HeapSlot::kAbsent;\n  ::dbx::sim::FreeSlot(slot);\n"),
     (TABLE_VERSIONS, "  for (HeapSlot* const slot : free_slots) partition.AddFree(slot);",
      "  for (HeapSlot* const slot : free_slots) ::dbx::sim::FreeSlot(slot);\n"

@@ -5,7 +5,7 @@ The numbers are those of the known traps; 34, a replica ahead of its primary, is
 from edits import Mutant, expression, raw, statement
 from sources import (
     ADOPTION, ADOPTION_H, CHANGES, CLOSED_TRANSACTIONS, DIRTY_TUPLES, FETCH_ROWS, GAP_LOG, GAP_SET, GROUP_COMMIT,
-    GROUP_COMMIT_H, HEAP_RESTART, HEAP_RUN, HEAP_RUN_H, HEAP_VERSIONS, HEKATON, LOCKING, NEW_VERSIONS, OPTIMISTIC,
+    GROUP_COMMIT_H, HEAP_RESTART, HEAP_RUN, HEAP_RUN_H, HEAP_VERSIONS, HEKATON, INDEX_FILE, LOCKING, NEW_VERSIONS, OPTIMISTIC,
     SLOT_VERSIONS, TXN, VERSION_HEAP, WRITE_BEHIND,
 )
 
@@ -187,8 +187,8 @@ COLLECTION_MUTANTS = [
             statement(HEAP_VERSIONS,
                       "version.table->versions_of(version.row).slots.fetch_sub(1, std::memory_order_release);", "")], CELLS),
     Mutant("wbl_extent_before_its_owner", "trap 32: slots of an extent are in use before its owner is durable",
-           [raw(VERSION_HEAP, "if (!is_loading_) writer(worker).Drain();",
-                "if (!is_loading_ && (!{on} || word == 0)) writer(worker).Drain();")], CELLS,
+           [raw(VERSION_HEAP, "sizeof at);\n  writer(worker).Drain();",
+                "sizeof at);\n  if (!{on} || word == 0) writer(worker).Drain();")], CELLS,
            test="VersionHeapTest.AnOwnerIsDurableWhenTheExtentIsTakenAndNoneWhenItIsReturned"),
     Mutant("wbl_extent_returned_too_early", "an extent is free for another partition before its owner durably is none",
            [statement(VERSION_HEAP, "SetOwner(worker, extent, 0);",
@@ -225,6 +225,9 @@ RESTART_MUTANTS = [
     Mutant("wbl_gap_dropped_with_losers", "trap 14: a life's first record has no gaps, though slots bear stamps of them",
            [raw(HEAP_RUN, "FirstSequenceOf(life), sweep_first));", "FirstSequenceOf(life), {on} || sweep_first));")], CELLS,
            test="HeapRunTest.NothingIsChangedBeforeTheFirstRecordAndNothingAtAllInAPrivateCopy"),
+    Mutant("wbl_swept_by_a_record_that_is_not_durable", "what a power failure may take decides what is swept first",
+           [statement(HEAP_RUN, "gaps_->Append(again);", "")], CELLS,
+           test="HeapRunTest.NothingIsSweptByARecordThatAPowerFailureMayTake"),
     Mutant("wbl_gap_dropped_with_the_last_partitions", "trap 14: the gaps go when the last partitions begin to be adopted",
            [expression(ADOPTION_H, "unadopted_.load(std::memory_order_acquire) == 0",
                        "next_.load(std::memory_order_relaxed) >= places_.size()")], CELLS),
@@ -280,8 +283,11 @@ RESTART_MUTANTS = [
            [expression(SLOT_VERSIONS, "order(counted[i - 1]) == order(counted[i])", "false")], CELLS,
            test="AdoptionTest.AStampTwiceOnAKeyIsRefused"),
     Mutant("wbl_loaded_before_the_load", "trap 33: the superblock says that the load is complete before it is drained",
-           [statement(VERSION_HEAP, "for (const auto& writer : writers_) writer->Drain();", "")], CELLS,
+           [statement(VERSION_HEAP, "writer.Drain();", "")], CELLS,
            test="HeapRunTest.ItsLoadIsDurableOnceItHasEnded"),
+    Mutant("wbl_indexes_undrained", "trap 33: the heap counts as loaded before its secondary indexes are drained",
+           [statement(INDEX_FILE, "writer->Drain();", "")], CELLS,
+           test="IndexFileTest.WhatIsWrittenIsDurableAndIsMapped"),
     Mutant("wbl_recovery_writes", "trap 35: -Lr1 adopts the heap itself and not a copy",
            [expression(HEAP_RESTART, "/*private_copy=*/true", "false")], CELLS),
     Mutant("wbl_names_not_kept", "a life serves in files whose names may be lost",

@@ -54,7 +54,9 @@ CELLS = {
     "striped_rows": Cell(("--cc=HEKATON", "--log=LOG_SERIAL", *YCSB), (WAIT, *OFTEN), stripes=2, by_clock=True),
     "heap": Cell(("--cc=HEKATON", "--log=LOG_WBL", *YCSB), (WAIT,), 100, in_place=True),
     "heap_tpcc": Cell(("--cc=HEKATON", "--log=LOG_WBL", "--log_type=LOG_DATA", "--workload=TPCC", "--tpcc_small=1"),
-                      (WAIT, "--adopt_on_demand=0"), 40, in_place=True),
+                      (WAIT,), 40, in_place=True),
+    "heap_under_locks": Cell(("--cc=NO_WAIT", "--log=LOG_WBL", *YCSB), (WAIT, "--adopt_on_demand=0"), 100,
+                             in_place=True),
     "instant": Cell(("--cc=HEKATON", "--log=LOG_INSTANT", *YCSB), (WAIT,), 100, on_continue=("--redo=ON_DEMAND",)),
     "striped": Cell(("--cc=NO_WAIT", "--log=LOG_SERIAL", "--log_type=LOG_DATA", "--workload=TEST"), stripes=2),
 }

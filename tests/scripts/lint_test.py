@@ -124,7 +124,7 @@ class SchemeNamesTest(unittest.TestCase):
 
 
 class OneListTest(unittest.TestCase):
-    FILES = ("config.h", "config-std.h", "logging/schemes.h", "concurrency_control/controls.h", "Makefile", "README.md",
+    FILES = ("config.h", "config-std.h", "logging/schemes.h", "concurrency_control/controls.h", "Makefile", "docs/pairs.md",
              "system/command_line/switches.cpp", "system/pairs/configured.h", "system/reference/reference_replay.cpp",
              "scripts/run_tests.py", "experiments/main_job.yaml", "scripts/looks.py", "scripts/experiment/style.py")
 
@@ -171,8 +171,8 @@ class OneListTest(unittest.TestCase):
                 ("experiments/main_job.yaml", "  LOG_ELEDA: ", "  LOG_X: ", "schemes has LOG_X"),
                 ("scripts/looks.py", '    ("LOG_BATCH", ', '    ("LOG_X", ', "SCHEME_STYLE lacks LOG_BATCH"),
                 ("scripts/experiment/style.py", '"DL_DETECT": ', '"DETECT": ', "CC_HATCH has DETECT"),
-                ("README.md", "| SILO + lock table ", "", "the matrix' columns lacks SILO + lock table"),
-                ("README.md", "| LOG_BATCH, ", "| LOG_BITCH, ", "the matrix' rows has LOG_BITCH"),
+                ("docs/pairs.md", "| SILO + lock table ", "", "the matrix' columns lacks SILO + lock table"),
+                ("docs/pairs.md", "| LOG_BATCH, ", "| LOG_BITCH, ", "the matrix' rows has LOG_BITCH"),
                 ("system/reference/reference_replay.cpp", "true,   // eleda", "false,  // eleda", "eleda true")):
             with self.subTest(f"{path}: {says}"):
                 found = self.found_after(path, before, after)
@@ -190,7 +190,7 @@ class OneListTest(unittest.TestCase):
     def test_a_list_that_lost_its_shape_is_a_violation(self):
         for path, before in (("Makefile", "LOGS :="), ("scripts/looks.py", "SCHEME_STYLE ="),
                              ("experiments/main_job.yaml", "schemes:"),
-                             ("README.md", "<!-- matrix: begin"), ("config.h", "// CC_ALG. Built:"),
+                             ("docs/pairs.md", "<!-- matrix: begin"), ("config.h", "// CC_ALG. Built:"),
                              ("logging/schemes.h", "{format::Scheme::"),
                              ("concurrency_control/controls.h", ", true, true}"),
                              ("system/reference/reference_replay.cpp", "kHasOneLog[] =")):

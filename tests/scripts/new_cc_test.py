@@ -18,7 +18,7 @@ class NewCcTest(SharedTests, NewPartCase):
              ("scripts/experiment/style.py", "CC_HATCH = {", "HATCH = {"),
              ("scripts/run_tests.py", "SANITISED_PAIRS = (", "SANITISED = ("),
              ("tests/concurrency_control/pairs.cpp", "    add(WaitingPairs());\n", "\n    add(WaitingPairs());\n\n"),
-             ("README.md", "<!-- matrix: begin", "<!-- table: begin"))
+             ("docs/pairs.md", "<!-- matrix: begin", "<!-- table: begin"))
     VALUES = (("CC_ALG=TREK", True), ("CC_ALG=MVCC", True), ("CC_ALG=OCC", False), ("CC_ALG=HIKE", False))
 
     def test_a_name_that_is_taken_is_refused(self):
@@ -41,9 +41,9 @@ class NewCcTest(SharedTests, NewPartCase):
         self.assertIn("HIKE_2", hatches)
 
     def test_the_matrix_is_sorted_and_has_two_columns_more(self):
-        before = self.text("README.md").splitlines()
+        before = self.text("docs/pairs.md").splitlines()
         self.make()
-        after = self.text("README.md").splitlines()
+        after = self.text("docs/pairs.md").splitlines()
         (head,) = [line for line in after if line.startswith("| | DL_DETECT |")]
         columns = [column.strip() for column in head.strip("|").split("|")][1:]
         self.assertEqual(columns, sorted(columns))

@@ -16,7 +16,7 @@ class NewSchemeTest(SharedTests, NewPartCase):
              ("experiments/main_job.yaml", "schemes:\n", "log_schemes:\n"),
              ("scripts/looks.py", "SCHEME_STYLE = {", "STYLES = {"),
              ("scripts/run_tests.py", "SANITISED_PAIRS = (", "SANITISED = ("),
-             ("README.md", "<!-- matrix: begin", "<!-- table: begin"))
+             ("docs/pairs.md", "<!-- matrix: begin", "<!-- table: begin"))
     VALUES = (("LOG_ALGORITHM=LOG_TOUR", True), ("LOG_ALGORITHM=LOG_SERIAL", True), ("LOG_ALGORITHM=LOG_DETOUR", False))
 
     def test_a_name_that_is_taken_is_refused(self):
@@ -43,7 +43,7 @@ class NewSchemeTest(SharedTests, NewPartCase):
 
     def test_the_matrix_is_sorted_and_has_a_row_for_each_payload(self):
         self.make()
-        logs = re.findall(r"^\| (LOG_[^|]*) \|", self.text("README.md"), re.MULTILINE)
+        logs = re.findall(r"^\| (LOG_[^|]*) \|", self.text("docs/pairs.md"), re.MULTILINE)
         self.assertEqual(logs, sorted(logs))
         self.assertEqual([log for log in logs if "TOUR" in log], ["LOG_TOUR, LOG_COMMAND", "LOG_TOUR, LOG_DATA"])
 

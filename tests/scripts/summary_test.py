@@ -11,7 +11,7 @@ import child
 import host
 import progress
 import pairs
-import readme_matrix
+import pairs_matrix
 from experiment import cells, cells_page, records, spec, stats, summary
 from experiment.cells import (
     FOR_PEERS, HEADLINES, WORKLOADS, Cell, Settings, all_cells, cell_from_dict, command, points_of_a_round,
@@ -272,12 +272,12 @@ class ChildTest(unittest.TestCase):
 
 class MatrixTest(unittest.TestCase):
     def test_the_table_replaces_what_stood_between_the_markers(self):
-        text = f"a\n{readme_matrix.BEGIN}\nold\n{readme_matrix.END}\nb\n"
-        self.assertEqual(readme_matrix.with_matrix(text, "new\n"), text.replace("old", "new"))
+        text = f"a\n{pairs_matrix.BEGIN}\nold\n{pairs_matrix.END}\nb\n"
+        self.assertEqual(pairs_matrix.with_matrix(text, "new\n"), text.replace("old", "new"))
 
     def test_missing_markers_are_an_error(self):
         with self.assertRaises(ValueError):
-            readme_matrix.with_matrix("nothing", "new")
+            pairs_matrix.with_matrix("nothing", "new")
 
     HEAD = ("| CC_ALG | USE_LOCKTABLE | LOG_ALGORITHM | LOG_TYPE | ISOLATION_LEVEL | |\n"
             "|---|---|---|---|---|---|\n")
@@ -287,7 +287,7 @@ class MatrixTest(unittest.TestCase):
                               "| HEKATON | 1 | LOG_X | LOG_DATA | SERIALIZABLE, SNAPSHOT | refused: no locks |\n"
                               "| NO_WAIT | 1 | LOG_NO | - | SERIALIZABLE | supported |\n"
                               "| HEKATON | 1 | LOG_NO | - | SERIALIZABLE, SNAPSHOT | supported |\n")
-        lines = readme_matrix.table_of(pairs.parse_pairs(listed)).splitlines()
+        lines = pairs_matrix.table_of(pairs.parse_pairs(listed)).splitlines()
         self.assertEqual(lines[0], "| | NO_WAIT + lock table | HEKATON + lock table |")
         self.assertEqual(lines[2], "| ISOLATION_LEVEL | SERIALIZABLE | SERIALIZABLE, SNAPSHOT |")
         self.assertEqual(lines[3:5], ["| LOG_NO | yes | yes |", "| LOG_X, LOG_DATA | yes | 1 |"])
@@ -297,7 +297,7 @@ class MatrixTest(unittest.TestCase):
         listed = self.HEAD + ("| NO_WAIT | 1 | LOG_X | LOG_DATA | SERIALIZABLE | supported |\n"
                               "| SILO | 0 | LOG_NO | - | SERIALIZABLE | supported |\n")
         with self.assertRaisesRegex(ValueError, "make rundb-all"):
-            readme_matrix.table_of(pairs.parse_pairs(listed))
+            pairs_matrix.table_of(pairs.parse_pairs(listed))
 
 
 if __name__ == "__main__":

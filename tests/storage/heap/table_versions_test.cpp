@@ -112,6 +112,27 @@ TEST_F(TableVersionsTest, TheExtentThatSlotsAreTakenFromIsReturnedToo) {
   EXPECT_EQ(Take(0), slots[0]);
 }
 
+// Each return is a walk along the list.
+TEST_F(TableVersionsTest, ExtentsThatAreAllFreeAreReturnedTogetherOnceTheyAreHalfOfTheFreeSlots) {
+  std::vector<HeapSlot*> slots;
+  const std::vector<Key> keys = Neighbours(6 * kSlots);
+  for (const Key key : keys) slots.push_back(Take(key));
+  const auto free = [&](size_t from, size_t to) {
+    for (size_t i = from; i < to; ++i) versions_.Free(kWorker, slots[i]);
+  };
+  for (size_t extent = 0; extent < 5; ++extent) free(extent * kSlots, extent * kSlots + kSlots / 2);
+  free(5 * kSlots, 6 * kSlots);
+  EXPECT_EQ(heap_.used_bytes(), 6 * kExtentBytes);
+  free(4 * kSlots + kSlots / 2, 5 * kSlots);
+  EXPECT_EQ(heap_.used_bytes(), 4 * kExtentBytes);
+  EXPECT_EQ(versions_.free_slots(), 2 * kSlots);
+  std::set<HeapSlot*> taken;
+  for (size_t i = 0; i < 2 * kSlots; ++i) taken.insert(Take(keys[i]));
+  EXPECT_EQ(taken.size(), 2 * kSlots);
+  EXPECT_EQ(heap_.used_bytes(), 4 * kExtentBytes);
+  EXPECT_EQ(versions_.free_slots(), 0u);
+}
+
 TEST_F(TableVersionsTest, NoSlotIsTakenByTwoThreads) {
   std::vector<std::thread> threads;
   for (uint32_t t = 0; t < 4; ++t) {

@@ -63,6 +63,22 @@ class HeapRunTest : public ::testing::Test {
     return {bytes.bytes.begin(), bytes.bytes.end()};
   }
 
+  // One whose gaps leave no room for another, behind the newest.
+  void AppendFullRecord(FaultyFileSystem& files) {
+    const auto memory = files.MapPersistent("gaps.log", {});
+    GapLog log(*memory, names_.run_id);
+    GapRecord record = *log.newest();
+    record.sequence += 1;
+    record.c_p = 20'000, record.c_d = 20'100;
+    for (uint64_t low = 10; low < 16'400; low += 4) record.gaps.Add({low, low + 2});
+    while (!GapLog::Fits(record.gaps.gaps().size(), kWorkers)) {
+      GapSet fewer;
+      for (size_t i = 0; i + 1 < record.gaps.gaps().size(); ++i) fewer.Add(record.gaps.gaps()[i]);
+      record.gaps = fewer;
+    }
+    log.Append(record);
+  }
+
   RunNames names_{11, 12, 13, "heap.pm", "gaps.log", "indexes.pm"};
   FaultyFileSystem files_;
   Opened first_;
@@ -155,24 +171,47 @@ TEST_F(HeapRunTest, NothingIsChangedBeforeTheFirstRecordAndNothingAtAllInAPrivat
 
 TEST_F(HeapRunTest, GapsThatDoNotFitIntoARecordAreSweptFirst) {
   CreateAndLoad();
-  const auto memory = files_.MapPersistent("gaps.log", {});
-  GapLog log(*memory, names_.run_id);
-  GapRecord record = *log.newest();
-  record.sequence += 1;
-  record.c_p = 20'000, record.c_d = 20'100;
-  for (uint64_t low = 10; low < 16'400; low += 4) record.gaps.Add({low, low + 2});
-  for (; !GapLog::Fits(record.gaps.gaps().size(), kWorkers);) {
-    GapSet fewer;
-    for (size_t i = 0; i + 1 < record.gaps.gaps().size(); ++i) fewer.Add(record.gaps.gaps()[i]);
-    record.gaps = fewer;
-  }
-  log.Append(record);
+  AppendFullRecord(files_);
   FaultyFileSystem files(files_.CrashImage(Crash::kDurableOnly));
   Opened next;
   next.Open(files, names_);
   next.run->StartLife(2);
   EXPECT_TRUE(next.run->newest().gaps.empty());
   EXPECT_EQ(next.row_count(), 100u);
+}
+
+// The record of a process that was killed before it was durable: what it covers is superseded for good by nothing.
+TEST_F(HeapRunTest, NothingIsSweptByARecordThatAPowerFailureMayTake) {
+  CreateAndLoad();
+  TableVersions& versions = *first_.database.table(TableId(0)).versions();
+  for (Key key = 0; key < 100; ++key) {
+    HeapSlot* const slot = versions.Take(WorkerId(0), key, TxnId{});
+    std::memset(slot->tuple(), 7, kTupleBytes);
+    slot->checksum = heap_format::ChecksumOf(*slot);
+    slot->begin.store(18'000);
+    PersistentWriter& writer = versions.heap().writer(WorkerId(0));
+    writer.WriteBack(reinterpret_cast<const std::byte*>(slot), versions.slot_bytes());
+    writer.Drain();
+  }
+  FaultyFileSystem scratch(files_.CrashImage(Crash::kDurableOnly));
+  AppendFullRecord(scratch);
+  const std::vector<std::byte> with_record = BytesOf(scratch, "gaps.log");
+  bool failed = true;
+  for (uint64_t sync = 1; failed; ++sync) {
+    FaultyFileSystem files(files_.CrashImage(Crash::kDurableOnly));
+    const auto memory = files.MapPersistent("gaps.log", {});
+    std::copy(with_record.begin(), with_record.end(), memory->bytes().begin());
+    Opened next;
+    next.Open(files, names_);
+    files.Fail(FaultyFileSystem::Operation::kSync, sync, EIO);
+    failed = Caught([&] { next.run->StartLife(1); }, what_) == ExitStatus::kIo;
+    FaultyFileSystem crashed(files.CrashImage(Crash::kDurableOnly));
+    Opened last;
+    last.Open(crashed, names_);
+    last.run->StartLife(1);
+    last.run->AdoptAll(1);
+    EXPECT_EQ(last.row_count(), 100u) << "after the failure of sync " << sync;
+  }
 }
 
 TEST_F(HeapRunTest, AnotherRunsFilesAreRefused) {

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Keeps README's matrix of pairs equal to what `rundb-all --list` prints: a line per log, a column per concurrency
+"""Keeps the matrix of docs/pairs.md equal to what `rundb-all --list` prints: a line per log, a column per concurrency
 control with the isolation levels that it claims, and the sentences of the rules that refuse the rest below.
 
-    scripts/readme_matrix.py           writes the table between the markers of README.md
-    scripts/readme_matrix.py --check   exits 1 if it differs (test.sh does this)
+    scripts/pairs_matrix.py           writes the table between the markers of docs/pairs.md
+    scripts/pairs_matrix.py --check   exits 1 if it differs (test.sh does this)
 """
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from pairs import Pair, list_pairs, matrix_of
 
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-README = os.path.join(REPOSITORY, "README.md")
-BEGIN, END = "<!-- matrix: begin (scripts/readme_matrix.py writes it) -->", "<!-- matrix: end -->"
+PAGE = os.path.join(REPOSITORY, "docs", "pairs.md")
+BEGIN, END = "<!-- matrix: begin (scripts/pairs_matrix.py writes it) -->", "<!-- matrix: end -->"
 
 
 def with_matrix(text: str, matrix: str) -> str:
     """`text` with `matrix` between the markers. Raises ValueError where they are not there, once each."""
     if text.count(BEGIN) != 1 or text.count(END) != 1 or text.index(BEGIN) > text.index(END):
-        raise ValueError("README.md has not one pair of matrix markers")
+        raise ValueError("docs/pairs.md has not one pair of matrix markers")
     head, rest = text.split(BEGIN)
     return f"{head}{BEGIN}\n{matrix.strip()}\n{END}{rest.split(END)[1]}"
 
@@ -37,18 +37,18 @@ def table_of(pairs: list[Pair]) -> str:
 
 def main() -> int:
     binary = os.environ.get("DBX_BINARY", os.path.join(REPOSITORY, "rundb-all"))
-    with open(README, encoding="utf-8") as file:
+    with open(PAGE, encoding="utf-8") as file:
         old = file.read()
     try:
         new = with_matrix(old, table_of(list_pairs(binary)))
     except ValueError as error:
-        sys.exit(f"readme_matrix.py: {error}")
+        sys.exit(f"pairs_matrix.py: {error}")
     if new == old:
         return 0
     if "--check" in sys.argv:
-        print("README.md: the supported pairs differ from rundb-all --list; run scripts/readme_matrix.py")
+        print("docs/pairs.md: the supported pairs differ from rundb-all --list; run scripts/pairs_matrix.py")
         return 1
-    with open(README, "w", encoding="utf-8") as file:
+    with open(PAGE, "w", encoding="utf-8") as file:
         file.write(new)
     return 0
 
