@@ -59,16 +59,13 @@ class NewVersions {
     txn_ = txn;
     versions_.clear();
   }
-  // What Take will touch of rows that will be taken soon: first of all of them, then each one's slot.
-  static void Prefetch(const Table& table, Key key) { table.versions()->PrefetchPartition(key); }
-  static void PrefetchSlot(const Table& table, Key key) { table.versions()->PrefetchSlot(key); }
   // Of a row that was written, which is number `write` of its transaction's. Throws Error (kNoSpace).
   void Take(Table& table, Row* row, uint32_t write) {
     versions_.push_back({&table, row, heap_.Take(table, row->key, txn_), write});
   }
-  // tuple_of(write) is the tuple that was written, or nullptr: a tombstone. All tuples first: installing has locked
-  // instructions, which wait for what was streamed. And all rows before the log is told: a commit of it that finds a
-  // slot among those to be written back finds the others stored.
+  // tuple_of(write) is the tuple that was written, or nullptr: a tombstone. All tuples are stored first, as installing
+  // a version executes a locked instruction, which waits for stores past the caches. All versions are installed before
+  // any joins the dirty tuples: a group commit that writes back one version of a transaction finds all of them there.
   template <class TupleOf>
   void Install(Timestamp stamp, TupleOf&& tuple_of) {
     for (NewVersion& version : versions_) {

@@ -402,10 +402,10 @@ class OptimisticAccesses {
 
   // Before a stamp is drawn, so that a full heap leaves none that is not installed.
   void TakeSlots() {
-    // Taking has locked instructions, which wait for the lines before; so these are all fetched first.
+    // Taking a slot executes a locked instruction, which waits for the cache misses before it: these overlap here.
     if (writes_.size() > 1) {
-      for (const Write& write : writes_) new_versions_.Prefetch(*write.table, write.row->key);
-      for (const Write& write : writes_) new_versions_.PrefetchSlot(*write.table, write.row->key);
+      for (const Write& write : writes_) write.table->versions()->PrefetchPartition(write.row->key);
+      for (const Write& write : writes_) write.table->versions()->PrefetchSlot(write.row->key);
     }
     for (uint32_t i = 0; i < writes_.size(); ++i) {
       const Write& write = writes_[i];

@@ -81,11 +81,15 @@ def check_memory(found: Findings, table_bytes: int) -> None:
               "ulimit -l unlimited (io_uring may register its buffers)")
 
 
+def file_systems() -> list[tuple[str, list[str]]]:
+    """Directories with the options of their file systems, in the order of mounting."""
+    fields = [line.split() for line in read("/proc/mounts").splitlines()]
+    return [(mount[1], mount[3].split(",")) for mount in fields if len(mount) > 3]
+
+
 def dax_mounts() -> list[str]:
     """Where files are mapped to persistent memory itself."""
-    fields = [line.split() for line in read("/proc/mounts").splitlines()]
-    return [mount[1] for mount in fields
-            if len(mount) > 3 and {"dax", "dax=always", "dax=inode"} & set(mount[3].split(","))]
+    return [directory for directory, options in file_systems() if {"dax", "dax=always", "dax=inode"} & set(options)]
 
 
 def chosen_of(path: str) -> str:
@@ -94,15 +98,13 @@ def chosen_of(path: str) -> str:
     return choices[choices.find("[") + 1:choices.find("]")] if "[" in choices else "unknown"
 
 
-def huge_pages_of(mount: str) -> str:
+def huge_pages_of(directory: str) -> str:
     """Of a RAM disk: its option, unless the kernel's overrules it."""
     overruled = chosen_of("/sys/kernel/mm/transparent_hugepage/shmem_enabled")
     if overruled in ("deny", "force"):
         return {"deny": "never", "force": "always"}[overruled]
-    fields = [line.split() for line in read("/proc/mounts").splitlines()]
-    options = [fields[3].split(",") for fields in fields if len(fields) > 3 and fields[1] == mount]
-    return next((option.removeprefix("huge=") for option in (options[-1] if options else ())
-                 if option.startswith("huge=")), "never")
+    options = dict(file_systems()).get(directory, [])  # of the last one, which hides the others
+    return next((option.removeprefix("huge=") for option in options if option.startswith("huge=")), "never")
 
 
 def check_persistent_memory(found: Findings) -> None:

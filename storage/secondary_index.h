@@ -23,8 +23,8 @@ class SecondaryIndex {
   // Entries of one search key are ordered by (sort_key, primary). Thread safe until Freeze.
   void Add(uint64_t search_key, std::string sort_key, Key primary);
   void Freeze();
-  // Instead of both: freezes it over what a frozen one had, which outlives this. False: no frozen one can have had
-  // that.
+  // Alternative to Add and Freeze: takes the slots and primary keys of a frozen index, in memory that outlives this
+  // one. False: they are not those of a frozen index.
   bool FreezeOver(std::span<const std::byte> slots, std::span<const std::byte> primaries);
   bool frozen() const { return frozen_; }
   // After Freeze only.

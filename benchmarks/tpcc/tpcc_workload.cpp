@@ -21,11 +21,9 @@ void AddColumn(Schema& schema, const char* name, T S::*member) {
 // are never written are one partition, so that logging by partition has few to check.
 constexpr uint32_t kNeverWritten = 63;
 
-// Rows of one district, or worker, that are inserted one after the other are adopted together
-// (Schema::heap_range_bits): this many orders.
-constexpr uint32_t kOrderRangeBits = 9, kOrderOfLineRangeBits = 6;
-// And the references to the orders, of this many customers, some for each.
-constexpr uint32_t kCustomerRangeBits = 5;
+// Ranges of keys that are adopted together (Schema::heap_range_bits) have consecutive orders of a district, or HISTORY
+// rows of a worker; of ORDER-LINE, which has ten rows an order, fewer; of ORDER-BY-CUSTOMER some rows of each customer.
+constexpr uint32_t kOrderRangeBits = 9, kOrderOfLineRangeBits = 6, kCustomerRangeBits = 5;
 
 template <class S>
 Schema SchemaOf(const char* name, uint64_t expected_rows, uint32_t partition_key_bits) {

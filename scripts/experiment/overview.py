@@ -27,7 +27,6 @@ class Table:
     each_control: bool = False  # a line for each concurrency control that is built
     flags: dict = field(default_factory=dict)
     recover: list = field(default_factory=list)
-    shares: bool = False  # the same tables without recoveries
     only: dict = field(default_factory=dict)
     without_lookahead: list = field(default_factory=list)
 
@@ -98,11 +97,11 @@ def tables_of(overview: Overview, rows: list[dict]) -> str:
         points = overview.plan.points[name]
         if missing := [point for point in points if (point.job, "") not in metrics]:
             raise spec.SpecError(f"{name}: {missing[0].series}, {missing[0].panel}, was not measured")
-        if not (table.recover or table.shares):
+        if table.heading:
             told += markdown.table([table.heading, *table.workloads], (
                 [line, *(stats.spread(_rates(metrics, point).values()) for point in points if point.series == line)]
                 for line in table.all_lines())) + [""]
-        for workload in table.workloads if table.recover or table.shares else ():
+        for workload in () if table.heading else table.workloads:
             here = [point for point in points if point.panel == workload]
             columns = [workload, "k/s (lowest-highest)", "of no log", "mean to acknowledgement", "bytes a record",
                        *(["recovery, 1 / 2 CPUs"] if table.recover else [])]

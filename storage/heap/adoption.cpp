@@ -99,7 +99,7 @@ void Adoption::EnsureRow(WorkerId worker, Table& table, Key key) {
 void Adoption::EnsureRange(WorkerId worker, Table& table, Key low, Key high) {
   const heap_format::KeySpread& spread = table.versions()->spread();
   const uint64_t first = spread.RangeOf(low), last = spread.RangeOf(high);
-  // As many ranges as partitions may be in all of them.
+  // So many ranges may touch every partition.
   const bool all = last - first >= spread.partitions;
   for (uint64_t i = 0; i <= (all ? spread.partitions - 1 : last - first) && HasRowsOf(table); ++i) {
     EnsureAdopted(worker, table, all ? i : spread.PartitionOfRange(first + i));

@@ -88,7 +88,8 @@ std::vector<uint32_t> TableVersions::FreeInPartition(Partition& partition, HeapS
   partition.AddFree(slot);
   if (++free_in_extent_[heap_.ExtentOf(slot)] < slots_per_extent_) return {};
   ++partition.free_extents;
-  // Fewer are left until there are more: each step of the walk is paid for by a slot that leaves the list, or two.
+  // A walk removes about half of the slots that it visits, or more: its cost for each slot that is returned is
+  // constant.
   if (2 * uint64_t{partition.free_extents} * slots_per_extent_ < partition.free_count) return {};
   return TakeOutFreeExtents(partition);
 }

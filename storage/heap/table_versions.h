@@ -2,8 +2,8 @@
 //
 // A partition has the versions of some keys, about as many rows as are adopted together after a restart: the key
 // decides its partition, and its extents are its own. Free slots are known in DRAM alone, in a list for each partition;
-// `begin` of a free slot is durably 0. Extents whose slots are all free are returned once these are half of the list,
-// but for the last: that takes a walk along it.
+// `begin` of a free slot is durably 0. Extents whose slots are all free are returned, by a walk along the list, once
+// these slots are half of it; an extent of free slots is kept.
 //
 // Threads: workers, each under its own WorkerId; a partition has a lock, held for a few instructions, or for
 // that walk.
@@ -68,7 +68,7 @@ class TableVersions {
       Extend(worker, number);
     }
   }
-  // What Take reads first; and then, for which that is to be there already, the slot that it would take now.
+  // Hints ahead of Take: the key's partition; and, once that is in the cache, its first free slot.
   void PrefetchPartition(Key key) const { PrefetchToWrite(&partitions_[PartitionOf(key)]); }
   void PrefetchSlot(Key key) const {
     PrefetchToWrite(partitions_[PartitionOf(key)].value.free.load(std::memory_order_relaxed));
@@ -152,7 +152,7 @@ class TableVersions {
   std::vector<CachePadded<Partition>> partitions_;
   // Of the table's extents, by their number in the heap; guarded by their partition's lock.
   std::vector<uint32_t> free_in_extent_;
-  static constexpr uint32_t kLeaves = ~0u;  // instead of a count: its slots leave the list
+  static constexpr uint32_t kLeaves = ~0u;  // instead of a count, during the walk: its slots are removed
   Atomic<uint64_t> extents_{0};
   // Of a restart: its extents by partition, of which first_extent_[p] is the place of the first of partition p.
   std::vector<uint32_t> old_extents_, first_extent_;

@@ -180,7 +180,7 @@ TEST_F(HeapRunTest, GapsThatDoNotFitIntoARecordAreSweptFirst) {
   EXPECT_EQ(next.row_count(), 100u);
 }
 
-// The record of a process that was killed before it was durable: what it covers is superseded for good by nothing.
+// A process was killed before its newest record was durable: that record frees no version which an older one needs.
 TEST_F(HeapRunTest, NothingIsSweptByARecordThatAPowerFailureMayTake) {
   CreateAndLoad();
   TableVersions& versions = *first_.database.table(TableId(0)).versions();
