@@ -33,7 +33,8 @@ FUZZ_SOURCES_restart := $(FUZZ_STORAGE_SOURCES) $(wildcard logging/differential/
   $(addprefix logging/backup/,anchor_file.cpp backup_files.cpp) system/runs/file_header.cpp \
   logging/device/background_read.cpp logging/device/file_system.cpp logging/device/posix_file.cpp $(FAULTY_FILES) \
   $(addprefix tests/logging/,log_builder.cpp differential/paged_run.cpp)
-FUZZ_SOURCES_heap := $(FUZZ_RECOVERY_SOURCES) logging/gaps/gap_log.cpp system/runs/heap_run.cpp \
+FUZZ_SOURCES_heap := $(FUZZ_RECOVERY_SOURCES) logging/gaps/gap_log.cpp \
+  $(addprefix system/runs/,heap_run.cpp index_file.cpp) \
   system/reference/reference_heap.cpp logging/device/file_system.cpp logging/device/posix_file.cpp $(FAULTY_FILES)
 fuzz_objects = $(patsubst %.cpp,build/fuzz/objects/%.o,$(FUZZ_SOURCES_$(1)))
 FUZZ_LINK = $(FUZZ_CXX) -pthread -o $@ $(filter %.o,$^) -Wl,--as-needed $(LIBRARIES) -fsanitize=address,undefined
