@@ -29,6 +29,13 @@ inline uint32_t UpdateInline(uint32_t state, const std::byte* data, size_t bytes
     wide = _mm_crc32_u64(wide, word);
   }
   state = static_cast<uint32_t>(wide);
+  if (bytes >= 4) {
+    uint32_t word;
+    std::memcpy(&word, data, 4);
+    state = _mm_crc32_u32(state, word);
+    bytes -= 4;
+    data += 4;
+  }
   for (; bytes > 0; --bytes, ++data) state = _mm_crc32_u8(state, static_cast<uint8_t>(*data));
   return state;
 }
