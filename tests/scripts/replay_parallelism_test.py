@@ -56,7 +56,8 @@ class PlotTest(unittest.TestCase):
         self.assertEqual(title_of(record_of(logs=1)), "taurus, data, 1 log: modelled")
         self.assertEqual(title_of(record_of(device_mb_per_s=29)), "taurus, data, 2 logs at 29 MB/s: modelled")
         self.assertIn("not measured", caption_of([record_of()]))
-        self.assertIn("devices of 500 MB/s or no device limit", caption_of([record_of(), record_of(device_mb_per_s=500)]))
+        both = [record_of(), record_of(device_mb_per_s=500)]
+        self.assertIn("devices of 500 MB/s or no device limit", caption_of(both))
         figure = draw([record_of()])
         self.addCleanup(replay_plt().close, figure)
         self.assertEqual(figure.axes[0].get_title(), title_of(record_of()))

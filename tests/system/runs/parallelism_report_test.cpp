@@ -106,14 +106,18 @@ TEST(ParallelismReport, ACommandCostsWhatItsProcedureDoes) {
 }
 
 TEST(ParallelismReport, ElementsThatARecordOmitsAreThoseOfTheAnchor) {
+  ParallelismOptions options = EqualCosts();
+  options.procedure_ns = {{9, 10}};
   LogBuilder first = TwoLogs(0), second = TwoLogs(1);
-  first.Command(1, 0, {}, {0, 0}).Command(2, 0, {}, {0, 0});
+  first.Command(1, 0, {}, {0, 0}).Command(2, /*procedure=*/9, {}, {0, 0});
   const uint64_t middle = first.Start(1), end = first.End();
   second.Command(3, 0, {}, {middle, 0});  // waits for the first one
-  EXPECT_DOUBLE_EQ(In(ReportOf({first, second}), kLsnVectors).critical_path_ns, 2);
-  second.Anchor({end, 0}).Command(4, 0, {}, {end, second.End()});
-  const ParallelismReport report = ReportOf({first, second});
-  EXPECT_DOUBLE_EQ(In(report, kLsnVectors).critical_path_ns, 3);
+  EXPECT_DOUBLE_EQ(In(ReportOf({first, second}, options), kLsnVectors).critical_path_ns, 10);
+  second.Anchor({end, 0}).Command(4, 0, {}, {middle, 0});  // and now for both
+  EXPECT_DOUBLE_EQ(In(ReportOf({first, second}, options), kLsnVectors).critical_path_ns, 11);
+  second.Command(5, 0, {}, {middle, second.End()});  // and for those before it in its log
+  const ParallelismReport report = ReportOf({first, second}, options);
+  EXPECT_DOUBLE_EQ(In(report, kLsnVectors).critical_path_ns, 12);
   EXPECT_EQ(report.dropped, 0);
 }
 
