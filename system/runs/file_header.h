@@ -6,6 +6,7 @@
 // Threads: no shared state.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -34,6 +35,10 @@ struct RunIdentity {
   uint64_t parent_run_id = 0;
   uint32_t parent_run = 0;
 };
+
+// By the number in a log's header.
+inline constexpr std::array<const char*, static_cast<size_t>(format::Payload::kLast) + 1> kPayloadNames = {
+    "none", "data", "command", "versioned_command"};
 
 // A number that no other database or run has: random, from the kernel, never 0.
 uint64_t RandomId();

@@ -1,4 +1,4 @@
-// log_dump [--verify] [--backward] [--records N] FILE...
+// log_dump [--verify] [--backward] [--records N] [--parallelism [FLAG...]] FILE...
 //
 // Prints log files readably and checks them: the header, each record of the valid prefix, totals by kind, and whether
 // the log ends where it may. Damage to bytes that had been durable is told apart from a torn tail by the evidence of
@@ -7,7 +7,9 @@
 // anchor, which is among the files or beside one of them, says where that is. The other files of a run are printed in a
 // few lines, and checked; of a part of a backup each page is, of the log of a heap's gaps each record.
 //
-// With --verify the files must be all logs of one run, and no records are printed unless --records asks for some.
+// With --verify the files must be all logs of one run, and no records are printed unless --records asks for some. The
+// same holds with --parallelism (parallelism_report.h), which also takes the directory of a run for its logs.
+//
 // Each fault is one line on standard error, "error: <what> <file>@<offset>: <why>"; the exit status is the first
 // one's: 0 none (a torn tail is none), 2 usage, 3 damage, 4 input or output, 5 memory, 6 mismatch.
 #include <algorithm>
@@ -31,14 +33,17 @@
 #include "logging/device/posix_file_system.h"
 #include "logging/device/striped_device.h"
 #include "logging/format.h"
+#include "logging/frontier_file.h"
 #include "logging/log_reader.h"
 #include "logging/log_tail.h"
 #include "logging/records/record_type.h"
 #include "logging/row_changes.h"
 #include "logging/schemes.h"
 #include "logging/write_entries.h"
+#include "system/command_line/output_file.h"
 #include "system/runs/file_header.h"
 #include "system/runs/log_directory.h"
+#include "system/runs/parallelism_report.h"
 #include "system/runs/print_run_files.h"
 #include "system/runs/row_anchor.h"
 
@@ -47,9 +52,8 @@ namespace {
 
 using format::RecordHeader;
 
-constexpr std::string_view kUsage = "usage: log_dump [--verify] [--backward] [--records N] FILE...";
-constexpr const char* kPayloadNames[] = {"none", "data", "command", "versioned_command"};
-static_assert(std::size(kPayloadNames) == static_cast<size_t>(format::Payload::kLast) + 1);
+constexpr std::string_view kUsage =
+    "usage: log_dump [--verify] [--backward] [--records N] [--parallelism [FLAG...]] FILE...";
 constexpr size_t kReadBytes = 1 << 20;
 constexpr size_t kArgumentBytesShown = 32;
 
@@ -57,6 +61,7 @@ struct Options {
   bool verify = false;
   bool backward = false;
   bool help = false;
+  ParallelismOptions parallelism;
   uint64_t records = std::numeric_limits<uint64_t>::max();  // printed per log
   std::vector<std::string> paths;
 };
@@ -84,6 +89,7 @@ struct DumpedLog {
 Options Parse(int argc, char** argv) {
   Options options;
   std::optional<uint64_t> records;
+  std::string_view parallelism_flag;
   for (int i = 1; i < argc; ++i) {
     const std::string_view arg = argv[i];
     if (arg == "--verify") {
@@ -102,6 +108,8 @@ Options Parse(int argc, char** argv) {
         throw Error(ExitStatus::kUsage, "--records wants a number; " + std::string(kUsage));
       }
       records = count;
+    } else if (ParseParallelismFlag(arg, options.parallelism)) {
+      parallelism_flag = arg;
     } else if (arg.starts_with("-")) {
       throw Error(ExitStatus::kUsage, "unknown flag " + std::string(arg) + "; " + std::string(kUsage));
     } else {
@@ -109,7 +117,11 @@ Options Parse(int argc, char** argv) {
     }
   }
   if (options.paths.empty() && !options.help) throw Error(ExitStatus::kUsage, std::string(kUsage));
-  if (options.verify) options.records = 0;
+  if (!parallelism_flag.empty() && !options.parallelism.asked) {
+    throw Error(ExitStatus::kUsage,
+                std::string(parallelism_flag) + " belongs to --parallelism; " + std::string(kUsage));
+  }
+  if (options.verify || options.parallelism.asked) options.records = 0;
   if (records) options.records = *records;
   return options;
 }
@@ -285,13 +297,21 @@ DumpedLog Joined(std::vector<DumpedLog> stripes) {
   return log;
 }
 
-void Read(DumpedLog& log, uint64_t records_max, bool backward) {
+// `meter`: where the parallelism of the replay is asked for.
+void Read(DumpedLog& log, uint64_t records_max, bool backward, ParallelismMeter* meter) {
   LogReader reader(log.source, kReadBytes, 2);
   uint64_t records_left = backward ? 0 : records_max;
-  for (RecordBatch batch; reader.Cut(batch) == LogReader::Result::kBatch; batch.buffer->Release()) {
+  uint32_t batches = 0;
+  if (meter != nullptr) meter->Begin(log.header, log.source);
+  for (RecordBatch batch; reader.Cut(batch) == LogReader::Result::kBatch; batch.buffer->Release(), ++batches) {
     DumpBatch(log, batch, records_left);
     if (backward) log.batches.push_back(batch);
+    if (meter == nullptr) continue;
+    ForEachRecord(log, batch, [&](const RecordType& type, const RecordView& record, const LsnPerLog& anchor) {
+      meter->Take(type, record, anchor, batches);
+    });
   }
+  if (meter != nullptr) meter->End(reader.position());
   PrintBackward(log, records_max);
   log.frontier = reader.position();
   log.end_reason = reader.end_reason();
@@ -353,10 +373,29 @@ void RefuseDirectory(const std::string& path) {
                                       (is_file ? ", such as " + found : std::string(" (run-NNNN/log-NN.log)")));
 }
 
+// Each directory with logs replaced by these.
+std::vector<std::string> WithLogsOf(const std::vector<std::string>& paths) {
+  PosixFileSystem files;
+  std::vector<std::string> found;
+  for (const std::string& path : paths) {
+    const size_t before = found.size();
+    if (files.KindOf(path) == FileSystem::Entry::kDirectory) {
+      for (const std::string& name : files.List(path)) {
+        if (LogIndexOf(name)) found.push_back(path + "/" + name);
+      }
+    }
+    if (found.size() == before) found.push_back(path);
+  }
+  return found;
+}
+
 // Runs the steps of a dump; an error of one is reported and does not keep the others from running.
 class Dump {
  public:
-  int Run(const Options& options) {
+  int Run(Options options) {
+    const bool asked = options.parallelism.asked;
+    if (asked) options.paths = WithLogsOf(options.paths);
+    if (!options.parallelism.json_file.empty()) CheckAppendable(options.parallelism.json_file);
     std::vector<DumpedLog> logs;
     for (const std::string& path : options.paths) {
       Step([&] {
@@ -365,18 +404,24 @@ class Dump {
         if (!PrintRunFile(path, [this](const Error& error) { Report(error); })) logs.push_back(Open(path));
       });
     }
-    if (options.verify && status_ == ExitStatus::kOk) Step([&] { CheckRun(logs); });
+    if ((options.verify || asked) && status_ == ExitStatus::kOk) {
+      Step([&] { CheckRun(logs, options.verify ? "--verify" : "--parallelism"); });
+    }
+    if (asked && status_ == ExitStatus::kOk) Step([&] { ParallelismMeter::CheckModelled(logs.front().header); });
+    if (asked && status_ != ExitStatus::kOk) return static_cast<int>(status_);
+    ParallelismMeter meter(options.parallelism);
     logs = WithStripesJoined(std::move(logs));
     for (DumpedLog& log : logs) BeginWhereNeeded(log, options.paths);
     for (DumpedLog& log : logs) {
       PrintHeader(log);
-      Step([&] { Read(log, options.records, options.backward); });
+      Step([&] { Read(log, options.records, options.backward, asked ? &meter : nullptr); });
       if (log.readable) PrintSummary(log);
     }
     for (const DumpedLog& log : logs) {
       if (log.readable) Step([&] { CheckEvidence(log, logs); });
     }
     if (options.verify && status_ == ExitStatus::kOk) std::printf("verified: %zu logs\n", logs.size());
+    if (asked && status_ == ExitStatus::kOk) Step([&] { ReportParallelism(meter, logs, options.parallelism); });
     if (std::fflush(stdout) != 0) Step([] { throw Error(ExitStatus::kIo, "cannot write standard output"); });
     return static_cast<int>(status_);
   }
@@ -432,9 +477,9 @@ class Dump {
     return whole;
   }
 
-  static void CheckRun(const std::vector<DumpedLog>& logs) {
+  static void CheckRun(const std::vector<DumpedLog>& logs, const std::string& flag) {
     if (logs.empty()) {
-      throw Error(ExitStatus::kUsage, "--verify is of all logs of a run, and none is given; " + std::string(kUsage));
+      throw Error(ExitStatus::kUsage, flag + " is of all logs of a run, and none is given; " + std::string(kUsage));
     }
     std::vector<format::FileHeader> headers(logs.size());
     std::vector<std::string> paths(logs.size());
@@ -447,6 +492,19 @@ class Dump {
       paths[place] = log.device->path();
     }
     CheckSameRun(headers, paths);
+  }
+
+  static void ReportParallelism(ParallelismMeter& meter, const std::vector<DumpedLog>& logs,
+                                const ParallelismOptions& options) {
+    std::optional<Stamp> last;
+    if (meter.needs_frontier()) {
+      const auto first = std::ranges::find(logs, 0u, [](const DumpedLog& log) { return log.source.log_index; });
+      const std::string path = ParentDirectory(first->device->path()) + "/" + kFrontierFileName;
+      last = ReadFrontier(PosixFileSystem().Map(path).bytes, first->header.run_id, path).stamp;
+    }
+    const ParallelismReport report = meter.Finish(last);
+    std::printf("%s", report.Table().c_str());
+    if (!options.json_file.empty()) AppendRecord(options.json_file, report.JsonRecord());
   }
 
   template <class Action>
@@ -471,7 +529,8 @@ class Dump {
 int Main(int argc, char** argv) {
   const Options options = Parse(argc, argv);
   if (!options.help) return Dump().Run(options);
-  std::printf("%.*s\n", static_cast<int>(kUsage.size()), kUsage.data());
+  std::printf("%.*s\n%.*s\n", static_cast<int>(kUsage.size()), kUsage.data(),
+              static_cast<int>(ParallelismOptions::kHelp.size()), ParallelismOptions::kHelp.data());
   return 0;
 }
 

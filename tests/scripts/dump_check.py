@@ -5,6 +5,7 @@ Run by test.sh; prints a line per failure and 'N passed, M failed'.
 """
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -293,6 +294,92 @@ class Checks:
             raise Failed(f"exit status {done.returncode}: {done.stderr}")
         shows(done, "clean end")
 
+    def parallelism_of(self, run: str, *flags: str) -> dict:
+        """The record of a run's modelled replay, whose table has a row for each of its figures."""
+        record = os.path.join(self.root_, "parallelism.json")
+        done = dump("--parallelism", f"--json={record}", *flags, run)
+        expect(done, 0)
+        with open(record, encoding="utf-8") as file:
+            told = json.loads(file.read().splitlines()[-1])
+        rows = re.findall(r"^  \w+ .*\d  +modelled$", done.stdout, re.M)
+        if len(rows) != sum(1 + len(order["times"]) for order in told["orders"]) or "  lsn 0 " in done.stdout:
+            raise Failed(f"{len(rows)} rows: {done.stdout}")
+        return {**told, "orders": {order["order"]: order for order in told["orders"]}}
+
+    def the_parallelism_of_a_replay_is_modelled(self):
+        logs = self.logs("taurus")
+        told = self.parallelism_of(os.path.dirname(logs[0]), "--threads=1,2,unlimited", "--replay_ns=1", "--byte_ns=0")
+        orders = told["orders"]
+        replayed = sum(int(count) for count in re.findall(r" (\d+) data in", dump("--verify", *logs).stdout))
+        if (told["records"], told["dropped"], told["modelled"]) != (replayed, 0, True):
+            raise Failed(f"of {replayed} records: {told}")
+        if list(orders) != ["lsn_vectors", "lanes", "newest_wins", "total"]:
+            raise Failed(f"orders: {list(orders)}")
+        # The work is the number of rows, the total order has no parallelism, and fewer waits never take longer.
+        for name, order in orders.items():
+            one, two, unlimited = (time["time_ns"] for time in order["times"])
+            if not one == order["work_ns"] >= two >= one / 2 or unlimited != order["critical_path_ns"]:
+                raise Failed(f"{name}: {order}")
+        if orders["total"]["parallelism"] != 1 or orders["total"]["work_ns"] < replayed:
+            raise Failed(f"one after the other: {orders['total']}")
+        paths = [orders[name]["critical_path_ns"] for name in ("newest_wins", "lsn_vectors", "lanes", "total")]
+        if paths != sorted(paths) or paths[0] == paths[3]:
+            raise Failed(f"critical paths: {paths}")
+
+    def a_device_delays_a_modelled_replay(self):
+        run = os.path.dirname(self.logs("serial")[0])
+        flags = ("--threads=1", "--orders=total", "--procedure_ns=0:5")
+        free, = self.parallelism_of(run, *flags)["orders"]["total"]["times"]
+        slow, = self.parallelism_of(run, *flags, "--device_mb_per_s=0.1")["orders"]["total"]["times"]
+        if not slow["time_ns"] > 1e4 * 32 > free["time_ns"]:  # 10 us a byte, and a header has 32
+            raise Failed(f"{free} without a device, {slow} behind it")
+
+    def stamps_order_a_modelled_replay(self):
+        for name, cc, orders in (("LOG_PLOVER", "NO_WAIT", ["partitions", "newest_wins", "total"]),
+                                 ("LOG_BATCH", "SILO", ["newest_wins", "total"])):
+            directory = tempfile.mkdtemp(prefix=name, dir=self.root_)
+            expect(rundb([f"--cc={cc}", f"--log={name}", "--log_type=LOG_DATA", "--num_logger=2", *SMALL,
+                          f"--log_dir={directory}"], self.root_), 0)
+            run = os.path.dirname(logs_of(directory)[0])
+            told = self.parallelism_of(run)
+            if list(told["orders"]) != orders or told["dropped"] != 0 or told["records"] == 0:
+                raise Failed(f"{name}: {told}")
+        frontier, = [file for file in files_of(directory) if file.endswith("/frontier")]
+        os.remove(frontier)
+        expect(dump("--parallelism", run), 4, [frontier])
+
+    def a_torn_tail_is_no_part_of_a_modelled_replay(self):
+        log, = self.logs("serial")
+        whole = self.parallelism_of(log)["records"]
+        last = int(re.findall(r"^  lsn (\d+) command", dump(log).stdout, re.M)[-1])
+        cut(log, STREAM_OFFSET + last + 8)
+        if self.parallelism_of(log)["records"] != whole - 1:
+            raise Failed("a record that is cut off was replayed")
+
+    def a_modelled_replay_of_nonsense_is_refused(self):
+        first, second = self.logs("taurus")
+        serial, = self.logs("serial")
+        text = os.path.join(self.root_, "text")
+        with open(text, "w", encoding="utf-8") as file:
+            file.write("no log\n" * 2000)
+        differential = os.path.dirname(logs_of(self.differential_run())[0])
+        for arguments, status, words in (
+                (["--parallelism", "--threads=0", first, second], 2, ["--threads wants numbers from 1", "not '0'"]),
+                (["--parallelism", "--orders=fastest", serial], 2, ["--orders wants", "newest_wins", "'fastest'"]),
+                (["--parallelism", "--orders=partitions", serial], 2, ["--orders=partitions", "there are total"]),
+                (["--parallelism", "--replay_ns=0", serial], 2, ["--replay_ns wants a number above 0"]),
+                (["--threads=2", serial], 2, ["--threads=2 belongs to --parallelism", "usage: log_dump"]),
+                (["--parallelism"], 2, ["usage: log_dump"]),
+                (["--parallelism", os.path.dirname(os.path.dirname(first))], 2, ["is a directory", first]),
+                (["--parallelism", differential], 2, ["--parallelism is of logs", "differential"]),
+                (["--parallelism", text], 3, [text]),
+                (["--parallelism", first], 6, [first]),
+                (["--parallelism", f"--json={self.root_}/missing/record", serial], 4, ["missing/record"])):
+            done = dump(*arguments)
+            expect(done, status, words)
+            if "modelled" in done.stdout or done.stderr.count("\n") != 1:
+                raise Failed(f"{arguments}: {done.stdout}{done.stderr}")
+
     def bad_usage_is_refused(self):
         for arguments in ([], ["--nix", "log"], ["--records", "three", "log"], ["--records"]):
             expect(dump(*arguments), 2, ["usage: log_dump"])
@@ -310,7 +397,7 @@ class Checks:
     def help_is_given(self):
         done = dump("--help")
         expect(done, 0)
-        shows(done, "^usage: log_dump")
+        shows(done, "^usage: log_dump", "^  --device_mb_per_s=N ")
 
     def all(self):
         return [(name, getattr(self, name)) for name in vars(Checks) if name.count("_") > 1 and name[0] != "_"]
