@@ -58,6 +58,10 @@ TEST(Plan, IsAsThisTableHasIt) {
        "scatter",
        18,
        {0, 8, 1, 9, 2, 10, 3, 11, 4, 12, 5, 13, 6, 14, 7, 15, 16, 24}},
+      {"writers of workers on three nodes", Host(3, 4, 1), "scatter", 6, {0, 4, 8, 1, 5, 9, 2, 3}},
+      {"siblings beside each other", HostOfPairs(4), "compact", 5, {0, 2, 4, 6, 1, 3}},
+      {"a writer on a free core beside siblings", HostOfPairs(4), "scatter", 3, {0, 2, 4, 6, 1}},
+      {"two writers on two cores", HostOfPairs(3), "compact", 1, {0, 2, 4, 1}},
       {"one node", kPlain, "compact", 1, {0, 1}},
       {"no CPU for the writer", kPlain, "scatter", 2, {0, 1, kNone}},
       {"one CPU for two writers", kPlain, "compact", 1, {0, 1, kNone}},
@@ -188,6 +192,7 @@ TEST(Plan, KeepsItsPromisesOnEverySmallHost) {
       for (uint32_t siblings = 1; siblings <= 2; ++siblings) hosts.push_back(Host(nodes, cores, siblings));
     }
   }
+  hosts.push_back(HostOfPairs(3));
   hosts.push_back(Restricted(Host(2, 4, 2), {1, 2, 3, 7, 9, 10, 15}));
   size_t plans = 0;
   for (const Topology& host : hosts) {

@@ -20,6 +20,14 @@ inline Topology Host(uint32_t nodes, uint32_t cores, uint32_t siblings) {
   return host;
 }
 
+// One node of so many cores, numbered with the two siblings of a core one behind the other, as on some virtual
+// machines.
+inline Topology HostOfPairs(uint32_t cores) {
+  Topology host;
+  for (uint32_t id = 0; id < 2 * cores; ++id) host.cpus.push_back({.id = id, .core = id / 2 * 2, .node = 0});
+  return host;
+}
+
 // The same host for a process that may use these CPUs alone.
 inline Topology Restricted(Topology host, const std::vector<uint32_t>& allowed) {
   for (Cpu& cpu : host.cpus) cpu.allowed = std::ranges::find(allowed, cpu.id) != allowed.end();
