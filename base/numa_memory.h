@@ -1,5 +1,5 @@
-// On which NUMA nodes the memory of tables lies: rows, versions, and the nodes and buckets of indexes (storage/), by
-// libnuma.
+// On which NUMA nodes the memory of tables lies, by libnuma: rows, versions, and the nodes and buckets of primary
+// indexes (storage/).
 //
 //   first_touch  the node of the thread that touches a page first, unless the process was started under another policy
 //                (numactl)
