@@ -43,7 +43,7 @@ BUILD := build/$(VARIANT)
 OUT := $(if $(filter release,$(VARIANT)),build,$(BUILD))
 
 CXXFLAGS_BASE := -std=c++20 -O2 -g1 -march=x86-64-v2 -pthread -Wall -Wextra -Werror
-LIBRARIES = -lboost_program_options -lfmt -lisal -luring -lpmem
+LIBRARIES = -lboost_program_options -lfmt -lisal -luring -lpmem -lnuma
 ALLOCATOR := jemalloc
 INCLUDES := -I.
 ifeq ($(SANITIZE),)
@@ -296,7 +296,7 @@ $(CONFIGURED_OBJECTS): $(BUILD)/overrides.stamp
 $(CONFIGURED_OBJECTS): CXXFLAGS_ALL += $(OVERRIDES)
 
 # Boost's and the JSON library's templates: half the time to compile, and nothing there is hot.
-$(patsubst %,$(BUILD)/system/command_line/%.o,parse_options output backup_record worker_times): CXXFLAGS_ALL += -O1
+$(patsubst %,$(BUILD)/system/command_line/%.o,parse_options output backup_record placement_record worker_times): CXXFLAGS_ALL += -O1
 
 pair_part = $(word $(1),$(subst -, ,$*))
 PAIR_DEFINITIONS = -DCC_ALG=$(call pair_part,1) -DUSE_LOCKTABLE=$(call pair_part,2) \
@@ -331,7 +331,7 @@ $(BUILD)/build_info.o: $(BUILD)/build_info.cpp $(PRELUDE).gch $(BUILD)/flags.sta
 # A missing library is named with its package, once, instead of by the first file that fails.
 PREREQUISITES := jemalloc/jemalloc.h:libjemalloc-dev boost/program_options.hpp:libboost-program-options-dev \
   fmt/format.h:libfmt-dev nlohmann/json.hpp:nlohmann-json3-dev isa-l.h:libisal-dev xxhash.h:libxxhash-dev \
-  liburing.h:liburing-dev
+  liburing.h:liburing-dev numa.h:libnuma-dev
 $(BUILD)/prerequisites.ok: $(BUILD)/flags.stamp
 	@command -v $(firstword $(CXX)) > /dev/null || \
 	  { echo "error: no compiler $(CXX): ./run.sh installs one, or: apt-get install g++" >&2; exit 1; }

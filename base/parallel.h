@@ -1,4 +1,5 @@
 // Several threads for one task, with the errors of any of them. For loads, digests and verification, not for workers.
+// Where workers are pinned, thread i runs on the CPU of worker i: the memory that it touches first is near that worker.
 #pragma once
 
 #include <cstdint>
@@ -6,6 +7,7 @@
 #include <vector>
 
 #include "base/host.h"
+#include "base/thread_place.h"
 
 namespace dbx {
 
@@ -17,6 +19,7 @@ void RunInParallel(uint32_t threads, const Task& task) {
   std::vector<std::exception_ptr> errors(threads);
   const auto run = [&](uint32_t i) {
     try {
+      const ThreadPlace place = ThreadPlace::OfWorker(i);
       task(i);
     } catch (...) {
       errors[i] = std::current_exception();

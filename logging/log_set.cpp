@@ -1,11 +1,14 @@
 #include "logging/log_set.h"
 
+#include "base/thread_place.h"
+
 namespace dbx {
 
 LogSet::LogSet(std::vector<Target> targets, const LogSetOptions& options) : options_(options) {
   CHECK(!targets.empty());
   CHECK(targets.size() <= format::kMaxLogs);
   for (uint32_t i = 0; i < targets.size(); ++i) {
+    const ThreadPlace near = ThreadPlace::NearBuffersOf(targets[i].directory);
     streams_.push_back(std::make_unique<LogStream>(i, format::Salt(options.run_id, i), options.ring_bytes,
                                                    options.max_record_bytes, options.workers,
                                                    std::move(targets[i].device), durable_.lsn[i], options.start_lsn));
@@ -20,8 +23,10 @@ LogSet::~LogSet() {
 
 void LogSet::Start(FlushHooks& hooks) {
   hooks_ = &hooks;
+  LogWriterOptions options = options_.writer;
   for (const auto& group : groups_) {
-    if (!group.empty()) writers_.push_back(std::make_unique<LogWriter>(group, options_.writer, hooks));
+    if (!group.empty()) writers_.push_back(std::make_unique<LogWriter>(group, options, hooks));
+    ++options.number;
   }
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/thread_place.h"
+
 namespace dbx {
 namespace {
 
@@ -59,6 +61,7 @@ uint64_t LogWriter::UnflushedBytes() const {
 void LogWriter::Loop() {
   host::EndSleepsOnTime();
   try {
+    const ThreadPlace place = ThreadPlace::OfWriter(options_.number);
     for (;;) {
       const bool stopping = stop_.load();
       const bool flushed = Round();

@@ -26,6 +26,7 @@ struct LogWriterOptions {
   uint64_t flush_interval_us = 200;
   uint64_t flush_block_bytes = 512 << 10;  // largest single write; this much waiting starts the next round at once
   uint32_t flushes_per_anchor = 1;         // 0: none before the one at the clean end
+  uint32_t number = 0;                     // of its directory; determines its CPU
 };
 
 // A scheme's callbacks around the flushes of a stream, on the thread of its writer.

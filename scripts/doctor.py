@@ -58,12 +58,28 @@ def check_processor(found: Findings) -> None:
     siblings = read("/sys/devices/system/cpu/cpu0/topology/thread_siblings_list")
     shared = any(separator in siblings for separator in ",-")
     found.add(not shared, "SMT", f"core 0 shares with {siblings}" if shared else "off or invisible",
-              "two workers on one core measure each other: pin them apart with taskset, or switch SMT off")
+              "two workers on one core measure each other: --pin=compact and --pin=scatter take one CPU of each core first "
+              "(compact: of a node), or switch SMT off")
     virtual = " hypervisor" in read("/proc/cpuinfo")
     found.add(not virtual, "virtualisation", "a virtual machine" if virtual else "none visible",
               "neighbours change figures from run to run: repeat, alternate, and quote medians with their spread")
-    nodes = len(glob.glob("/sys/devices/system/node/node[0-9]*"))
-    found.add(nodes <= 1, "NUMA nodes", str(nodes), "numactl --cpunodebind=0 --membind=0, or quote both nodes")
+
+
+def check_nodes(found: Findings) -> None:
+    """With one NUMA node no placement of memory differs from another."""
+    nodes = max(1, len(glob.glob("/sys/devices/system/node/node[0-9]*")))
+    found.add(nodes == 1, "NUMA nodes", "1: --numa has nothing to gain" if nodes == 1 else str(nodes),
+              "unpinned threads move between nodes: try --pin=compact (workers on as few nodes as they fit), and with "
+              "workers on several nodes --pin=scatter --numa=interleave; quote what you chose")
+    policy = memory_policy()
+    found.add(policy in ("default", "local", "unknown"), "memory policy", policy,
+              "numactl has set it for all memory of its commands; --numa=local overrules it for tables, and records say so")
+
+
+def memory_policy() -> str:
+    """NUMA policy of this process, and of what the same shell starts."""
+    first = read("/proc/self/numa_maps").split("\n", 1)[0].split()
+    return first[1] if len(first) > 1 else "unknown"
 
 
 def check_memory(found: Findings, table_bytes: int) -> None:
@@ -198,6 +214,7 @@ def main() -> int:
     arguments = parser.parse_args()
     found = Findings()
     check_processor(found)
+    check_nodes(found)
     check_memory(found, arguments.table_bytes)
     check_persistent_memory(found)
     check_devices(found, arguments.log_dir.split(","), arguments.table_bytes)

@@ -191,6 +191,7 @@ def plan(quick: bool, nightly: bool) -> list[Phase]:
         Phase("heaps", [python, "tests/scripts/heap_check.py"], kind="sum", needs="build"),
         Phase("dumps", [python, "tests/scripts/dump_check.py"], kind="sum", needs="build"),
         Phase("replicas", [python, "tests/scripts/replica_check.py"], kind="sum", needs="build"),
+        Phase("pins", [python, "tests/scripts/pin_check.py"], kind="sum", needs="build"),
         Phase("kills", [python, "tests/scripts/kill_loop.py", *(["--kills=6", "--points=8"] if quick else
                                                                 ["--kills=500"] if nightly else
                                                                 ["--kills=25", "--points=60"])],

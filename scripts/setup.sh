@@ -16,7 +16,7 @@ set -euo pipefail
 run_packages=(
   make g++ git ca-certificates
   libjemalloc-dev libboost-program-options-dev libboost-dev libfmt-dev nlohmann-json3-dev
-  libisal-dev libxxhash-dev liburing-dev libpmem-dev
+  libisal-dev libxxhash-dev liburing-dev libpmem-dev libnuma-dev
   python3 python3-matplotlib python3-numpy python3-yaml fonts-dejavu-core
 )
 test_packages=(

@@ -23,8 +23,10 @@
 #include "system/command_line/output.h"
 #include "system/command_line/output_file.h"
 #include "system/command_line/parse_options.h"
+#include "system/command_line/placement_record.h"
 #include "system/pairs/registry.h"
 #include "system/result.h"
+#include "system/run_placement.h"
 #include "system/runs/file_header.h"
 #include "system/runs/log_files.h"
 #include "system/runs/replication.h"
@@ -112,20 +114,27 @@ void ThrowIfNothingWasMeasured(const RunResult& result) {
   throw Error(ExitStatus::kNoSpace, "the logs reached --log_limit before the measured interval: raise it");
 }
 
+void Warn(const std::string& warning) { std::fprintf(stderr, "warning: %s\n", warning.c_str()); }
+
 void RunOrRecover(Options& options) {
+  RunPlacement::Check(options);
   FileLogStorage logs(options);
   const std::unique_ptr<Engine> engine =
       options.reads_log() ? EngineOfLog(options, logs.storage()) : Registry::Global().Create(options);
   for (const std::string& path : {options.json_file, options.output_file}) {
     if (!path.empty()) CheckAppendable(path);
   }
+  const RunPlacement placement(options);
+  if (const std::string warning = PlacementWarning(placement.result()); !warning.empty()) Warn(warning);
   if (options.log_recover) {
-    const RecoveryResult result = engine->Recover(options, logs.storage());
+    RecoveryResult result = engine->Recover(options, logs.storage());
+    result.placement = placement.result();
     Report(options, RecoveryRecord(options, result, ReadEnvironment()));
   } else {
     InstallStopHandlers();
     RunResult result = engine->Run(options, logs.storage());
     result.replication = logs.EndReplication();
+    result.placement = placement.result();
     ThrowIfNothingWasMeasured(result);
     Report(options, RunRecord(options, result, ReadEnvironment()));
   }
@@ -135,7 +144,7 @@ int Main(int argc, char** argv) {
   CheckStandardStreams();
   std::vector<std::string> warnings;
   Options options = ParseOptions(argc, argv, warnings);
-  for (const std::string& warning : warnings) std::fprintf(stderr, "warning: %s\n", warning.c_str());
+  for (const std::string& warning : warnings) Warn(warning);
   if (AnswerQuestion(options)) return static_cast<int>(ExitStatus::kOk);
   if (options.replica.empty()) {
     RunOrRecover(options);

@@ -113,7 +113,23 @@ struct ReplicationResult {
   std::string lost;                // why the run ended without its replica; "": it did not
 };
 
+// Of a run or a recovery whose threads or tables have a place of their own.
+struct PlacementResult {
+  struct Place {
+    std::optional<uint32_t> cpu;  // none: not pinned
+    uint32_t node = 0;            // of the CPU
+  };
+  std::string pin;                     // the policy, or the list
+  std::vector<Place> workers;          // empty: none is pinned
+  std::vector<Place> writers;          // of logs
+  std::vector<Place> buffers;          // of each writer: the CPU by which its buffers were touched first
+  std::string memory_asked, memory;    // of tables: what was asked for, what is in force
+  std::string memory_refusal;          // why it is not what was asked for
+  std::vector<uint32_t> memory_nodes;  // over which it is interleaved
+};
+
 struct RunResult {
+  std::optional<PlacementResult> placement;
   std::optional<ReplicationResult> replication;
   std::optional<HeapResult> heap;
   std::optional<RedoResult> redo;
@@ -152,6 +168,7 @@ struct RunResult {
 };
 
 struct RecoveryResult {
+  std::optional<PlacementResult> placement;
   std::optional<HeapResult> heap;
   AncestryResult before;
   uint64_t recovered = 0;

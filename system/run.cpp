@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/host.h"
 #include "base/stop.h"
+#include "base/thread_place.h"
 #include "logging/backup/backup_options.h"
 #include "logging/backup/checkpointer.h"
 #include "storage/digest.h"
@@ -322,6 +323,7 @@ class Run {
     for (uint32_t w = 0; w < options_.thread_cnt; ++w) {
       StartThread([this, w, calls, worker_options] {
         try {
+          const ThreadPlace place = ThreadPlace::OfWorker(w);
           workers_[w] = MakeWorker(WorkerId(w), calls, worker_options);
           ready_.fetch_add(1);
           workers_[w]->Run(control_);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/thread_place.h"
 
 namespace dbx {
 
@@ -56,6 +57,8 @@ size_t BackgroundRead::Take() {
 }
 
 void BackgroundRead::Loop() {
+  // A worker may have created this thread, to work meanwhile.
+  const ThreadPlace place = ThreadPlace::OfProcess();
   std::unique_lock lock(mutex_);
   for (;;) {
     changed_.wait(lock, [this] { return stopping_ || state_.load(std::memory_order_relaxed) == State::kStarted; });

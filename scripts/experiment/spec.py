@@ -240,7 +240,7 @@ def engine_switches() -> frozenset[str]:
         table = file.read().partition("kSwitches[] = {")[2].partition("\n};")[0]
     names = set()
     for entry in re.findall(r"^    (\S.*(?:\n     .*)*)", table, re.M):
-        name = re.search(r'\b(?:Whole|Bytes|Real|Seconds|Duration|Bool|Bare|Text|List|Choice|Device)\(\s*"(\w+)"',
+        name = re.search(r'\b(?:Whole|Bytes|Real|Seconds|Duration|Bool|Bare|Text|List|Choice|Cpus|Device)\(\s*"(\w+)"',
                          entry)
         given = re.search(r'\),\s*"(\w+)"(?:,\s*"(\w+)")?\)', entry) if "Named(" in entry else None
         if name:

@@ -13,6 +13,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/host.h"
+#include "base/numa_memory.h"
 #include "storage/heap/page_space.h"
 
 namespace dbx {
@@ -46,6 +47,7 @@ std::byte* MapHugeAligned(size_t bytes) {
 
 MappedMemory::MappedMemory(size_t bytes) : bytes_(RoundUp(bytes, kPageBytes)) {
   data_ = bytes_ >= kHugePageBytes ? MapHugeAligned(bytes_) : Map(bytes_);
+  if (bytes_ > 0) PlaceMemory(data_, bytes_);
 }
 
 MappedMemory::~MappedMemory() {

@@ -8,7 +8,7 @@
 // An arena belongs to one thread at a time. Its chunks grow from 64 KiB to 64 MiB, so that a tiny table
 // stays tiny; they are address space until rows are handed out, so the unused end of a chunk costs nothing
 // but the rest of its last page. The thread that allocates is the first to touch a page, which places it on
-// that thread's NUMA node.
+// that thread's NUMA node, unless the run has another policy (base/numa_memory.h).
 #pragma once
 
 #include <cstddef>

@@ -10,6 +10,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/numa_memory.h"
 #include "base/xor_bytes.h"
 #include "storage/heap/arena.h"
 
@@ -27,6 +28,7 @@ constexpr size_t kRowsPerPageMin = 4;
 std::byte* ReserveAddresses(size_t bytes) {
   void* const at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (at == MAP_FAILED) ThrowNoMemory(bytes, errno);
+  PlaceMemory(at, bytes);
   return static_cast<std::byte*>(at);
 }
 

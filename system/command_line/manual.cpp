@@ -127,6 +127,8 @@ std::string CompletionOf(const Switch& s) {
       return "values='0 1'";
     case SwitchKind::kChoice:
       return fmt::format("values='{}'", fmt::join(s.built, " "));
+    case SwitchKind::kCpus:
+      return "values='none compact scatter'";
     case SwitchKind::kDevice:
       return fmt::format("values='{}'", DeviceNames());
     case SwitchKind::kList:

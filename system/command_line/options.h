@@ -2,6 +2,7 @@
 // parse_options.h what is made from both.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -35,6 +36,8 @@ struct Options {
   uint64_t query_list_len = 0;    // calls generated per worker; 0: enough that the list does not fit the caches
   bool prt_lat_distr = false;
   uint32_t epoch_period_ms = 40;
+  std::string pin = "none";  // which CPUs the threads run on: none, compact, scatter, or a list (base/placement.h)
+  std::string numa = "first_touch";  // where tables' memory lies, of kMemoryPolicyNames
 
   // YCSB.
   uint64_t synth_table_size = 0;  // rows
@@ -120,6 +123,11 @@ struct Options {
   std::string redo = "ALL";  // with --continue: ALL before transactions run, or ON_DEMAND, each row when it is needed
 
   bool redo_on_demand() const { return redo == "ON_DEMAND"; }
+  // Threads that write logs, of a scheme that has such threads: one for each directory in which there is a log.
+  uint32_t log_writers() const {
+    const size_t directories = log_dirs.size() - std::min<size_t>(log_dirs.size(), backup_dirs);
+    return static_cast<uint32_t>(std::min<size_t>(num_logger, directories));
+  }
   // Are logs read before transactions run?
   bool reads_log() const { return log_recover || continue_run; }
 

@@ -11,6 +11,7 @@
 #include "system/command_line/heap_record.h"
 #include "system/command_line/json_values.h"
 #include "system/command_line/parse_options.h"
+#include "system/command_line/placement_record.h"
 #include "system/command_line/replication_record.h"
 #include "system/command_line/worker_times.h"
 
@@ -243,6 +244,7 @@ Json RunMetrics(const Options& options, const RunResult& r, const WorkerTotals& 
   m["checkpoints"] = CheckpointsJson(r.checkpoints);
   m["heap"] = HeapJson(r.heap);
   m["redo"] = RedoJson(r.redo);
+  m["placement"] = PlacementJson(r.placement);
   m["replication"] = ReplicationJson(r.replication);
   m["deadlocks"] = DeadlocksJson(r.deadlocks);
   m["latency_us"] = LatencyJson(r.latency);
@@ -287,6 +289,7 @@ Json RecoveryMetrics(const Options& options, const RecoveryResult& r) {
           {"bytes_per_second", Ratio(static_cast<double>(r.log_bytes), r.replay_seconds)},
           {"restart", RestartJson(r)},
           {"heap", HeapJson(r.heap)},
+          {"placement", PlacementJson(r.placement)},
           {"run_number", r.run_number},
           {"simd", r.simd},
           {"unsynced", options.log_no_flush},
@@ -465,7 +468,7 @@ std::string RunSummary(const Json& record) {
   return BeforeText(m) + SummaryLine(record) +
          fmt::format("Throughput: {:.2f}\n", Number(m, "throughput_acknowledged")) + RunLine(record) + MixLine(record) +
          CommitPartsLine(m) + WorkerTimesLines(m) + CentralLogLine(m) + CheckpointsLine(m) + HeapLine(m) + RedoLine(m) +
-         ReplicationLine(m);
+         ReplicationLine(m) + PlacementLine(m);
 }
 
 // One line for a recovery that began over a checkpoint of rows of the run itself.
@@ -483,7 +486,7 @@ std::string RecoverySummary(const Json& record) {
     return *of_heap +
            fmt::format("seconds: open {:.3f}, check and adopt {:.3f}, verify {:.3f}\n", Number(m, "open_seconds"),
                        Number(m, "replay_seconds"), Number(m, "verify_seconds")) +
-           HeapLine(m) + VerifiedText(record) + "\n";
+           HeapLine(m) + PlacementLine(m) + VerifiedText(record) + "\n";
   }
   std::string ends = m.at("clean_end").get<bool>() ? "a clean end" : "no clean end";
   if (Count(m, "torn_logs") > 0) ends += fmt::format(", {} of the logs torn", Count(m, "torn_logs"));
@@ -502,7 +505,7 @@ std::string RecoverySummary(const Json& record) {
                       Scaled(Number(m, "throughput"), "txn/s"), Scaled(Number(m, "bytes_per_second"), "B/s"),
                       Count(m, "threads"), Number(m, "parallelism"),
                       m.at("serial_fallback").get<bool>() ? ", serial" : "", EmulationText(record));
-  return text + VerifiedText(record) + "\n";
+  return text + PlacementLine(m) + VerifiedText(record) + "\n";
 }
 
 bool IsRun(const Json& record) { return record.at("kind") == "run"; }

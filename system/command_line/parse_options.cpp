@@ -272,7 +272,7 @@ void CompleteStreams(const Given& given, Options& options) {
 
 // Without a core for each, a worker stalls whenever a writer wakes: the writers share the interval.
 void CompleteFlushInterval(const Given& given, Options& options) {
-  const uint64_t writers = std::min<uint64_t>(options.num_logger, options.log_dirs.size() - options.backup_dirs);
+  const uint64_t writers = options.log_writers();
   if (given("log_flush_interval") || options.thread_cnt + writers <= UsableCores()) return;
   options.log_flush_interval_us *= writers;
 }
@@ -562,7 +562,7 @@ bool SwitchIsNumeric(const std::string& name) {
   for (const Switch& s : Switches()) {
     if (s.name != name) continue;
     return s.kind != SwitchKind::kText && s.kind != SwitchKind::kList && s.kind != SwitchKind::kChoice &&
-           s.kind != SwitchKind::kDevice;
+           s.kind != SwitchKind::kDevice && s.kind != SwitchKind::kCpus;
   }
   return false;
 }

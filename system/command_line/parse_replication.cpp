@@ -23,6 +23,9 @@ std::string MistakeOfReplica(const Options& options) {
   if (options.reads_log() || !options.replicate_to.empty()) {
     return "--replica keeps a copy of another run: leave -Lr1, --continue and --replicate_to out";
   }
+  if (options.pin != "none" || options.numa != "first_touch") {
+    return "--replica has neither workers nor tables: leave --pin and --numa out";
+  }
   return AddressMistake("replica", options.replica);
 }
 

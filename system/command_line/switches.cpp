@@ -8,6 +8,8 @@
 #include <cctype>
 
 #include "base/check.h"
+#include "base/numa_memory.h"
+#include "base/placement.h"
 #include "concurrency_control/controls.h"
 #include "logging/central_methods.h"
 #include "logging/differential_methods.h"
@@ -48,6 +50,7 @@ constexpr std::array kSimd = {Names("auto"), Names("scalar"), Names("avx2"), Nam
 constexpr std::array kIoEngines = {Names("auto"), Names("uring"), Names("pwrite")};
 constexpr std::array kReplication = {Names("SYNC"), Names("ASYNC")};
 constexpr std::array kRecoverSerial = {Names("auto"), Names("always"), Names("never")};
+constexpr std::span<const Names> kNuma = kMemoryPolicyNames;
 constexpr std::array kRedo = {Names("ALL"), Names("ON_DEMAND")};
 
 constexpr double kNoLimit = 9007199254740992.0;  // 2^53: every whole number up to it is a double too
@@ -118,6 +121,9 @@ constexpr Switch Choice(std::string_view name, SwitchField field, std::span<cons
 constexpr Switch Device(std::string_view name, SwitchField field, std::string_view help) {
   return {.name = name, .flag = "", .kind = kDevice, .field = field, .help = help, .value = "DEVICE"};
 }
+constexpr Switch Cpus(std::string_view name, SwitchField field, std::string_view help) {
+  return {.name = name, .flag = "", .kind = kCpus, .field = field, .help = help, .value = "CPUS"};
+}
 constexpr Switch Ignored(std::string_view name, std::string_view flag, std::string_view why) {
   return {.name = name, .flag = flag, .help = why};
 }
@@ -164,6 +170,12 @@ constexpr Switch kSwitches[] = {
     Bool("TIME_ENABLE", "", &O::time_breakdown, "1: the parts of the time to acknowledgement, sampled"),
     AtLeast(1, Duration("EPOCH_PERIOD", "Lj", &O::epoch_period_ms, 1'000'000, 1'000'000, 60'000,
                         "ms between epochs (SILO)")),
+    Both(Cpus("PIN", &O::pin,
+              "CPUs of workers, then of log writers: none; compact (node by node), scatter (nodes in turn), or a list "
+              "0,2,4-7")),
+    Both(Choice("NUMA", &O::numa, kNuma, {},
+                "nodes of tables' memory: of the first thread to touch a page, all in turn, or the first thread's even "
+                "under numactl")),
     // YCSB.
     InLog(kYcsb, Whole("SYNTH_TABLE_SIZE", "s", &O::synth_table_size, 1, kMostRows, "YCSB: rows")),
     Real("ZIPF_THETA", "z", &O::zipf_theta, 0, 10, "YCSB: skew of the keys; 0 is uniform"),
@@ -415,6 +427,12 @@ void SetValue(const Switch& s, std::string_view text, Options& options) {
     case kList:
       options.*std::get<std::vector<std::string> O::*>(s.field) = SplitList(text);
       return;
+    case kCpus: {
+      const std::optional<PinChoice> pin = ParsePin(text);
+      if (!pin) throw BadValue("is neither none, compact, scatter nor a list of CPUs such as 0,2,4-7");
+      options.*std::get<std::string O::*>(s.field) = PinText(*pin);
+      return;
+    }
     case kDevice: {
       const std::optional<DeviceProfile> profile = ParseDevice(text);
       options.*std::get<std::string O::*>(s.field) = profile ? profile->name : kRealDevice;

@@ -31,6 +31,7 @@ enum class SwitchKind : uint8_t {
   kList,      // texts with commas between
   kChoice,    // one of `built`
   kDevice,    // as parse_device.h says
+  kCpus,      // as base/placement.h says of pins
   kIgnored,   // any text, or none
 };
 

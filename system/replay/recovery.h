@@ -15,6 +15,7 @@
 
 #include "base/cache_line.h"
 #include "base/host.h"
+#include "base/thread_place.h"
 #include "base/types.h"
 #include "logging/lane_recovery.h"
 #include "storage/database.h"
@@ -42,6 +43,10 @@ template <class Work, class Stop>
 void RunWorkers(uint32_t workers, Work&& work, Stop&& stop) {
   Mutex mutex;
   std::exception_ptr first;
+  const auto run_as = [&](uint32_t worker) {
+    const ThreadPlace place = ThreadPlace::OfWorker(worker);
+    work(WorkerId(worker));
+  };
   const auto guard = [&](auto&& run) {
     try {
       run();
@@ -55,9 +60,9 @@ void RunWorkers(uint32_t workers, Work&& work, Stop&& stop) {
     std::vector<Thread> threads;
     guard([&] {
       for (uint32_t worker = 1; worker < workers; ++worker) {
-        threads.emplace_back([&, worker] { guard([&] { work(WorkerId(worker)); }); });
+        threads.emplace_back([&, worker] { guard([&] { run_as(worker); }); });
       }
-      work(WorkerId(0));
+      run_as(0);
     });
   }
   if (first) std::rethrow_exception(first);

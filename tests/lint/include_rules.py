@@ -41,11 +41,12 @@ EXCEPTIONS = (
     ("system/", "config.h"),
 )
 
-# The part of the standard library that base/host.h stands for, and the files that may name it: that header, code that
-# no simulation runs, the flag that signal handlers set, and a notice that is given once.
+# The part of the standard library that base/host.h stands for, with base/affinity.h for the CPUs of threads, and the
+# files that may name it: these headers, code that no simulation runs, the flag that signal handlers set, and a notice
+# that is given once.
 HOST = re.compile(r"\bstd::(atomic|atomic_ref|mutex|shared_mutex|thread|jthread|condition_variable\w*|this_thread|async|"
-                  r"random_device|latch|barrier|counting_semaphore|chrono::\w+_clock)\b")
-BEYOND_THE_SEAM = ("base/host.h", "base/stop.", "benchmarks/micro/",
+                  r"random_device|latch|barrier|counting_semaphore|chrono::\w+_clock)\b|\bsched_setaffinity\b")
+BEYOND_THE_SEAM = ("base/host.h", "base/affinity.h", "base/stop.", "benchmarks/micro/",
                    "logging/device/posix_file_system.cpp", "system/command_line/environment.cpp", "tests/")
 
 

@@ -45,6 +45,34 @@ class DoctorTest(unittest.TestCase):
         for what in ("none visible", "off or invisible"):
             self.assertIn(what, said)
 
+    def nodes_said(self, nodes, policy="default"):
+        folders = [f"/sys/devices/system/node/node{n}" for n in range(nodes)]
+        maps = f"55d0 {policy} file=/bin/x\n55d1 default heap" if policy else ""
+        with mock.patch.object(doctor.glob, "glob", lambda pattern: folders), \
+                mock.patch.object(doctor, "read", lambda path: {"/proc/self/numa_maps": maps}.get(path, "")):
+            return said_by(doctor.check_nodes)
+
+    def test_several_nodes_come_with_the_places_to_try(self):
+        said = self.nodes_said(2)
+        for what in ("note  NUMA nodes:              2", "try --pin=compact", "--pin=scatter --numa=interleave"):
+            self.assertIn(what, said)
+
+    def test_one_node_has_nothing_to_gain(self):
+        for nodes in (0, 1):
+            said = self.nodes_said(nodes)
+            self.assertIn("ok    NUMA nodes:              1: --numa has nothing to gain", said)
+            self.assertNotIn("--pin", said)
+
+    def test_a_policy_of_numactl_is_told(self):
+        self.assertIn("note  memory policy:           interleave:0-1", self.nodes_said(2, "interleave:0-1"))
+        self.assertIn("ok    memory policy:           default", self.nodes_said(2))
+        self.assertIn("ok    memory policy:           unknown", self.nodes_said(2, ""))
+
+    def test_siblings_come_with_the_places_to_try(self):
+        files = {"/sys/devices/system/cpu/cpu0/topology/thread_siblings_list": "0,4"}
+        with mock.patch.object(doctor, "read", lambda path: files.get(path, "")):
+            self.assertIn("take one CPU of each core first", said_by(doctor.check_processor))
+
     def test_memory_is_measured_against_the_table(self):
         self.assertIn("ok    memory:", said_by(lambda found: doctor.check_memory(found, 1 << 20)))
         self.assertIn("note  memory:", said_by(lambda found: doctor.check_memory(found, 1 << 50)))

@@ -55,11 +55,13 @@ class IncludeRulesTest(unittest.TestCase):
         (found,) = self.violations_of("base/a.h", '// A.\n#include "storage/b.h"\n')
         self.assertTrue(found.startswith("base/a.h:2: "))
 
-    def test_threads_and_clocks_come_from_one_header(self):
+    def test_threads_their_cpus_and_clocks_come_from_the_seam(self):
         found = self.violations_of("logging/a.h", "std::mutex a;  // std::thread\nMutex b;  // std::mutex\n"
-                                   "std::memory_order c;\nauto d = std::chrono::steady_clock::now();\n")
+                                   "std::memory_order c;\nauto d = std::chrono::steady_clock::now();\n"
+                                   "sched_setaffinity(0, sizeof e, &e);\n")
         self.assertEqual([line.split(" goes")[0] for line in found],
-                         ["logging/a.h:1: std::mutex", "logging/a.h:4: std::chrono::steady_clock"])
+                         ["logging/a.h:1: std::mutex", "logging/a.h:4: std::chrono::steady_clock",
+                          "logging/a.h:5: sched_setaffinity"])
 
     def test_prefetches_are_those_that_stay(self):
         (found,) = self.violations_of("storage/a.h", "Prefetch(a);  // not __builtin_prefetch(a)\n"
