@@ -284,9 +284,7 @@ class Run {
         logs = std::make_unique<LogSet>(std::move(files.targets), LogSetOptionsOf(options_, files.run_id, start_lsn_));
       }
       node_.OpenLog(std::move(logs), OptionsOfLog(files));
-      for (uint32_t i = 0; !options_.series_file.empty() && i < node_.logs()->count(); ++i) {
-        node_.logs()->stream(i).TimeSpaceWaits();
-      }
+      if (node_.logs() != nullptr && !options_.series_file.empty()) node_.logs()->TimeSpaceWaits();
     } else {
       node_.OpenLog(nullptr, {});
       CreateAckFile(0);

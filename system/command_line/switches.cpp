@@ -156,7 +156,7 @@ constexpr Switch kSwitches[] = {
           "max_txns_per_thread", "max_txn_per_part"),
     Seconds("SECONDS", &O::seconds, "run this long instead"),
     Whole("WARMUP", "", &O::warmup, 0, kMostTransactions, "transactions per worker before the measured interval"),
-    Seconds("WARMUP_SECONDS", &O::warmup_seconds, "and so long before it: it begins when both are reached"),
+    Seconds("WARMUP_SECONDS", &O::warmup_seconds, "warm up so long; with WARMUP until both are reached"),
     Whole("LOOKAHEAD", "", &O::lookahead, 0, 1024, "calls ahead whose rows and buckets are prefetched; 0: none"),
     InLog(kAll, Whole("SEED", "", &O::seed, 0, kNoLimit, "of the loaded data and of the calls")),
     Duration("ABORT_PENALTY", "Ga", &O::abort_penalty_ns, 1, 1, 1e12, "ns: an aborted transaction waits this long"),
