@@ -296,7 +296,8 @@ $(CONFIGURED_OBJECTS): $(BUILD)/overrides.stamp
 $(CONFIGURED_OBJECTS): CXXFLAGS_ALL += $(OVERRIDES)
 
 # Boost's and the JSON library's templates: half the time to compile, and nothing there is hot.
-$(patsubst %,$(BUILD)/system/command_line/%.o,parse_options output backup_record placement_record worker_times): CXXFLAGS_ALL += -O1
+$(patsubst %,$(BUILD)/system/command_line/%.o,parse_options output backup_record placement_record perf_record series_record \
+    worker_times): CXXFLAGS_ALL += -O1
 
 pair_part = $(word $(1),$(subst -, ,$*))
 PAIR_DEFINITIONS = -DCC_ALG=$(call pair_part,1) -DUSE_LOCKTABLE=$(call pair_part,2) \

@@ -1,8 +1,9 @@
 // A log-linear histogram of durations in nanoseconds.
 //
-// One per thread, merged after the threads have ended; nothing here is atomic. Recording is a few
-// instructions and allocates nothing: the buckets are a fixed array. Below 2^7 ns every value has a bucket of
-// its own; above, every octave is cut into 64 buckets, so a bucket is at most 1/64 of its values wide.
+// One per thread, merged after the threads have ended; until then other threads may read the buckets alone
+// (LatencyCounts). Recording is a few instructions and allocates nothing: the buckets are a fixed array. Below 2^7 ns
+// every value has a bucket of its own; above, every octave is cut into 64 buckets, so a bucket is at most 1/64 of its
+// values wide.
 //
 // Error: a percentile is the upper end of the bucket that holds the value of that rank, and never above the
 // maximum; it is exact below 128 ns and else at most 1/64 (1.6 %) too high, never too low. Count, mean and
@@ -15,6 +16,9 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+
+#include "base/live_counter.h"
 
 namespace dbx {
 
@@ -26,7 +30,7 @@ class LatencyHistogram {
   static constexpr size_t kBuckets = (kValueBits - kSubBucketBits + 1) * kSubBuckets;
 
   void Record(uint64_t nanos) {
-    ++counts_[BucketOf(nanos)];
+    AddLive(counts_[BucketOf(nanos)], 1);
     ++count_;
     sum_nanos_ += nanos;
     max_nanos_ = std::max(max_nanos_, nanos);
@@ -81,10 +85,38 @@ class LatencyHistogram {
   }
 
  private:
+  friend class LatencyCounts;
+
   std::array<uint64_t, kBuckets> counts_{};
   uint64_t count_ = 0;
   uint64_t sum_nanos_ = 0;
   uint64_t max_nanos_ = 0;
+};
+
+// The buckets of histograms that their threads go on filling, as they were at one time.
+class LatencyCounts {
+ public:
+  // Any thread.
+  void Add(const LatencyHistogram& histogram) {
+    for (size_t i = 0; i < counts_.size(); ++i) counts_[i] += ReadLive(histogram.counts_[i]);
+  }
+
+  // Of the values that are in these and not in `before`, which was read earlier: as LatencyHistogram's, but at most the
+  // end of a bucket and never the exact maximum. None: there are no such values.
+  std::optional<uint64_t> PercentileNanosSince(const LatencyCounts& before, double fraction) const {
+    uint64_t count = 0;
+    for (size_t i = 0; i < counts_.size(); ++i) count += counts_[i] - before.counts_[i];
+    if (count == 0) return std::nullopt;
+    const auto ceiling = static_cast<uint64_t>(std::ceil(fraction * static_cast<double>(count)));
+    const uint64_t rank = std::clamp<uint64_t>(ceiling, 1, count);
+    uint64_t seen = 0;
+    size_t bucket = 0;
+    while ((seen += counts_[bucket] - before.counts_[bucket]) < rank) ++bucket;
+    return LatencyHistogram::UpperNanos(bucket);
+  }
+
+ private:
+  std::array<uint64_t, LatencyHistogram::kBuckets> counts_{};
 };
 
 }  // namespace dbx

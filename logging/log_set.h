@@ -56,6 +56,10 @@ class LogSet {
   uint32_t count() const { return static_cast<uint32_t>(streams_.size()); }
   LogStream& stream(uint32_t index) const { return *streams_[index]; }
   const DurableVector& durable() const { return durable_; }
+  // Before the workers start.
+  void TimeSpaceWaits() {
+    for (const auto& stream : streams_) stream->TimeSpaceWaits();
+  }
   // On the stream's writer: an anchor, which records in this log how far all logs are durable (LPLV).
   bool AppendAnchor(LogStream& stream) const;
   uint32_t workers() const { return options_.workers; }

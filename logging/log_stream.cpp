@@ -43,6 +43,7 @@ LogStream::LogStream(uint32_t index, uint32_t salt, uint64_t ring_bytes, uint64_
 
 void LogStream::SetSlots(uint32_t count) {
   slots_ = std::vector<Slot>(count);
+  space_waits_ = std::vector<CachePadded<LiveWaits>>(count);
   for (Slot& slot : slots_) slot.free_until = start_lsn_ + ring_.size_bytes();
 }
 
@@ -61,6 +62,15 @@ void LogStream::WaitForSpace(Slot& slot, const Place& place) {
 }
 
 void LogStream::AwaitSpace(Slot& slot, const Place& place) {
+  // The worker's copy of how far the ring is free may be old: that is no wait.
+  if (!times_space_waits_ || place.end() <= FreeUntil()) return AwaitFreeSpace(slot, place);
+  LiveWaits& waits = space_waits_[static_cast<size_t>(&slot - slots_.data())].value;
+  waits.Begin(Clock::NowTicks());
+  AwaitFreeSpace(slot, place);
+  waits.End(Clock::NowTicks());
+}
+
+void LogStream::AwaitFreeSpace(Slot& slot, const Place& place) {
   SpinWait wait;
   for (bool woken = false;; woken = true) {
     slot.free_until = FreeUntil();
@@ -169,8 +179,8 @@ void LogStream::CompleteFlush(bool wait) {
   const Lsn record_end = LastRecordEnd(durable);
   if (record_end <= persistent_until()) return;
   ASSERT(tracker_ == nullptr || record_end <= tracker_->FilledUntil());
-  ++counters_.flushes;
-  counters_.flush_nanos += Clock::MonotonicNanos() - flush_started_nanos_;
+  AddLive(counters_.flushes, 1);
+  AddLive(counters_.flush_nanos, Clock::MonotonicNanos() - flush_started_nanos_);
   // Release: a worker that sees the position may reuse the ring below it and acknowledge transactions whose records end
   // below it.
   AtomicRef<uint64_t>(persistent_).store(record_end.value(), std::memory_order_release);

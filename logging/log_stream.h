@@ -33,6 +33,7 @@
 #include "base/cache_line.h"
 #include "base/check.h"
 #include "base/host.h"
+#include "base/live_counter.h"
 #include "base/types.h"
 #include "logging/device/block_device.h"
 #include "logging/fill_tracker.h"
@@ -43,6 +44,7 @@
 
 namespace dbx {
 
+// The first two are final when the writer has ended, the others may be read meanwhile (live_counter.h).
 struct StreamCounters {
   uint64_t pad_bytes = 0;
   uint64_t anchor_bytes = 0;
@@ -176,6 +178,12 @@ class LogStream {
   const StreamCounters& counters() const { return counters_; }
   const Slot& slot(uint32_t worker) const { return slots_[worker]; }
   uint64_t txn_count() const;
+  // Before the workers start: their waits for ring space are timed.
+  void TimeSpaceWaits() { times_space_waits_ = true; }
+  // Any thread: of the worker, up to now; nothing unless they are timed.
+  LiveWaits::Reading SpaceWaits(uint32_t worker, uint64_t now_ticks) const {
+    return space_waits_[worker].value.Read(now_ticks);
+  }
 
   // Before the writer starts: there are `count` slots, those of the workers first.
   void SetSlots(uint32_t count);
@@ -224,6 +232,7 @@ class LogStream {
   Lsn LastRecordEnd(Lsn durable) const;
   void WaitForSpace(Slot& slot, const Place& place);
   void AwaitSpace(Slot& slot, const Place& place);
+  void AwaitFreeSpace(Slot& slot, const Place& place);
   void SealOwnRecord(const Place& place, format::RecordKind kind);
   void WakeWriter();
   std::byte* at(Lsn lsn) const { return ring_.at(lsn.value()); }
@@ -235,6 +244,8 @@ class LogStream {
   MirroredBuffer ring_;
   const uint64_t max_record_bytes_;
   std::vector<Slot> slots_;  // one per worker
+  std::vector<CachePadded<LiveWaits>> space_waits_;
+  bool times_space_waits_ = false;
   std::unique_ptr<BlockDevice> device_;
   uint64_t& persistent_;
   WriterSignal* writer_ = nullptr;

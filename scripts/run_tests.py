@@ -189,6 +189,7 @@ def plan(quick: bool, nightly: bool) -> list[Phase]:
         *([] if quick else simulation_phases(python, make, cxx, jobs, nightly)),
         Phase("command line", [python, "tests/scripts/cli_check.py"], kind="sum", needs="build"),
         Phase("heaps", [python, "tests/scripts/heap_check.py"], kind="sum", needs="build"),
+        Phase("series", [python, "tests/scripts/series_check.py"], kind="sum", needs="build"),
         Phase("dumps", [python, "tests/scripts/dump_check.py"], kind="sum", needs="build"),
         Phase("replicas", [python, "tests/scripts/replica_check.py"], kind="sum", needs="build"),
         Phase("pins", [python, "tests/scripts/pin_check.py"], kind="sum", needs="build"),

@@ -24,6 +24,7 @@
 #include "system/command_line/output_file.h"
 #include "system/command_line/parse_options.h"
 #include "system/command_line/placement_record.h"
+#include "system/command_line/series_record.h"
 #include "system/pairs/registry.h"
 #include "system/result.h"
 #include "system/run_placement.h"
@@ -86,10 +87,12 @@ std::unique_ptr<Engine> EngineOfLog(Options& options, LogStorage& logs) {
 }
 
 // The files first: a reader that closes standard output early must not cost the record.
-void Report(const Options& options, const std::string& record) {
+// `series`: the text of its file, or empty.
+void Report(const Options& options, const std::string& record, const std::string& series = {}) {
   std::optional<Error> failure;
   try {
     if (!options.json_file.empty()) AppendRecord(options.json_file, record);
+    if (!series.empty()) WriteSummary(options.series_file, series);
     if (!options.output_file.empty()) WriteSummary(options.output_file, SummaryText(record));
   } catch (const Error& e) {
     failure = e;
@@ -121,7 +124,7 @@ void RunOrRecover(Options& options) {
   FileLogStorage logs(options);
   const std::unique_ptr<Engine> engine =
       options.reads_log() ? EngineOfLog(options, logs.storage()) : Registry::Global().Create(options);
-  for (const std::string& path : {options.json_file, options.output_file}) {
+  for (const std::string& path : {options.json_file, options.output_file, options.series_file}) {
     if (!path.empty()) CheckAppendable(path);
   }
   const RunPlacement placement(options);
@@ -136,7 +139,8 @@ void RunOrRecover(Options& options) {
     result.replication = logs.EndReplication();
     result.placement = placement.result();
     ThrowIfNothingWasMeasured(result);
-    Report(options, RunRecord(options, result, ReadEnvironment()));
+    Report(options, RunRecord(options, result, ReadEnvironment()),
+           options.series_file.empty() ? "" : SeriesCsv(result.series));
   }
 }
 

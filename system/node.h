@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "base/epoch.h"
+#include "base/live_counter.h"
 #include "benchmarks/workload.h"
 #include "concurrency_control/contract.h"
 #include "concurrency_control/deadlock_counters.h"
@@ -32,16 +33,20 @@ class WorkerThread {
   // The thread's body. Throws when the log fails.
   virtual void Run(RunControl& control) = 0;
 
-  // After it has ended.
+  // While it runs, from any thread: the counters that worker.h names, and the buckets of the histogram.
+  // After it has ended: all of them.
   const WorkerStats& stats() const { return stats_; }
   const LatencyHistogram& latency() const { return latency_; }
   virtual const CommitParts& commit_parts() const = 0;
+  // Waits for acknowledgements, up to now. From any thread.
+  LiveWaits::Reading ack_waits(uint64_t now_ticks) const { return ack_waits_.Read(now_ticks); }
   // Of its first acknowledgement, where there is a heap; 0: there was none.
   uint64_t first_acknowledged_ticks() const { return first_acknowledged_ticks_; }
 
  protected:
   WorkerStats stats_;
   LatencyHistogram latency_;
+  LiveWaits ack_waits_;
   uint64_t first_acknowledged_ticks_ = 0;
 };
 
@@ -90,6 +95,8 @@ class Node {
   virtual void EndLog(const std::optional<std::pair<uint64_t, uint64_t>>& digest) = 0;
   virtual std::optional<CentralCounters> central_counters() const = 0;
   virtual std::optional<CheckpointCounters> checkpoint_counters() const = 0;
+  // Of a scheme with checkpoints of its own, while it takes them; from any thread.
+  virtual CheckpointMarks checkpoint_marks() const = 0;
   virtual std::optional<DeadlockCounters> deadlocks() const = 0;
   // Memory of the concurrency control outside the rows.
   virtual size_t control_bytes() const = 0;

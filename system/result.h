@@ -14,6 +14,8 @@
 #include "logging/central_counters.h"
 #include "logging/device/device_profile.h"
 #include "logging/log_ends.h"
+#include "system/perf_counters.h"
+#include "system/series.h"
 
 namespace dbx {
 
@@ -144,7 +146,9 @@ struct RunResult {
   std::optional<DeadlockCounters> deadlocks;      // of a concurrency control that detects them
   LatencyHistogram latency;  // of those counted as acknowledged: taken from the queue of calls to acknowledgement, ns
   CommitParts commit_parts;
-  double seconds = 0;  // the measured interval
+  double seconds = 0;              // the measured interval
+  std::vector<SeriesStep> series;  // of it, if it was asked for
+  std::optional<PerfResult> perf;  // the same
   // Bytes appended and made durable within it, padding and anchors too (log_interval.h); the streams' counters include
   // warm-up and drain as well.
   uint64_t interval_log_bytes = 0;

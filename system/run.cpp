@@ -21,11 +21,13 @@
 #include "storage/digest.h"
 #include "system/log_interval.h"
 #include "system/pairs/pair_types.h"
+#include "system/perf_counters.h"
 #include "system/replay/heap_restart.h"
 #include "system/replay/recovery_run.h"
 #include "system/replay/verify.h"
 #include "system/replay/workload_check.h"
 #include "system/runs/row_checkpoint.h"
+#include "system/series_sampler.h"
 
 namespace dbx {
 namespace {
@@ -46,6 +48,8 @@ class Run {
         control_(node.control()) {}
 
   RunResult Measure() {
+    // Inherited by all threads that the run starts.
+    if (options_.perf) perf_.emplace();
     Load();
     OpenLogs();
     MakeRowCheckpoints();
@@ -281,6 +285,7 @@ class Run {
         logs = std::make_unique<LogSet>(std::move(files.targets), LogSetOptionsOf(options_, files.run_id, start_lsn_));
       }
       node_.OpenLog(std::move(logs), OptionsOfLog(files));
+      if (node_.logs() != nullptr && !options_.series_file.empty()) node_.logs()->TimeSpaceWaits();
     } else {
       node_.OpenLog(nullptr, {});
       CreateAckFile(0);
@@ -378,12 +383,26 @@ class Run {
     }
   }
 
+  // From here on all workers run.
+  void WarmUp() {
+    if (options_.warmup_seconds == 0) return;
+    const uint64_t begin = Clock::NowTicks();
+    while (Clock::ToSeconds(Clock::NowTicks() - begin) < options_.warmup_seconds && ReasonToStop() == nullptr) {
+      host::SleepFor(kTick);
+    }
+    control_.warmup_over.store(true);
+  }
+
   void AwaitWorkers() {
     AwaitAll(ready_);
     StartCheckpoints();
+    WarmUp();
     AwaitAll(control_.warm);
     LogInterval interval(node_.logs());
     interval.Begin();
+    SeriesSampler series(options_, node_, workers_, checkpointer_.get(), interval);
+    series.Begin();
+    if (perf_) perf_->Begin();
     const uint64_t begin = Clock::NowTicks();
     if (const char* reason = ReasonToStop()) {
       result_.interval_began = false;
@@ -397,8 +416,9 @@ class Run {
         result_.stop_reason = reason;
         break;
       }
-      // The last tick ends with the interval.
-      const double left = options_.seconds > 0 ? options_.seconds - elapsed : 1.0;
+      series.Look(elapsed);
+      // The last tick ends with the interval, and one with each step of the series.
+      const double left = series.SecondsLeft(elapsed, options_.seconds > 0 ? options_.seconds - elapsed : 1.0);
       host::SleepFor(
           std::min<std::chrono::nanoseconds>(kTick, std::chrono::nanoseconds(static_cast<int64_t>(left * 1e9))));
     }
@@ -406,10 +426,13 @@ class Run {
     control_.stop.store(true);
     interval.End();
     uint64_t end = Clock::NowTicks();
+    if (perf_ && options_.seconds > 0) result_.perf = perf_->End();
     for (Thread& thread : threads_) thread.join();
     // A counted run ends when the last transaction is acknowledged, a timed run on time.
     if (options_.seconds == 0) interval.End(), end = Clock::NowTicks();
+    if (perf_ && options_.seconds == 0) result_.perf = perf_->End();
     result_.seconds = Clock::ToSeconds(end - begin);
+    result_.series = series.End(result_.seconds);
     result_.interval_log_bytes = interval.bytes();
     for (const std::exception_ptr& error : errors_) {
       if (error) std::rethrow_exception(error);
@@ -545,6 +568,7 @@ class Run {
   Database& database_;   // the node's
   RunControl& control_;  // the node's
   RunResult result_;
+  std::optional<PerfCounters> perf_;
   std::optional<OldRuns> old_runs_;    // until the run that continues them is committed
   std::unique_ptr<RowChains> chains_;  // of a restart on demand; it reads the logs of old_runs_
   uint64_t first_sequence_ = 0;

@@ -11,11 +11,12 @@
 namespace dbx {
 
 struct RunControl {
-  Atomic<bool> go{false};        // start the measured interval
-  Atomic<bool> stop{false};      // it has ended: from now on a timed run counts nothing
-  Atomic<bool> pause{false};     // workers stay between two transactions, outside of their epoch sections
-  Atomic<uint32_t> warm{0};      // workers that have finished their warm-up
-  Atomic<uint32_t> finished{0};  // workers that have run all their transactions
+  Atomic<bool> warmup_over{false};  // of a warm-up that takes a time
+  Atomic<bool> go{false};           // start the measured interval
+  Atomic<bool> stop{false};         // it has ended: from now on a timed run counts nothing
+  Atomic<bool> pause{false};        // workers stay between two transactions, outside of their epoch sections
+  Atomic<uint32_t> warm{0};         // workers that have finished their warm-up
+  Atomic<uint32_t> finished{0};     // workers that have run all their transactions
   // By worker, written before it leaves its epoch section: its transactions with lower sequence numbers have ended.
   // Empty in a run without row checkpoints.
   std::vector<CachePadded<Atomic<uint64_t>>> ended_below;
@@ -24,6 +25,7 @@ struct RunControl {
 struct WorkerOptions {
   uint64_t txn_count = 0;     // in the measured interval; 0: until told to stop
   uint64_t warmup_count = 0;  // before it
+  bool timed_warmup = false;  // as long as `warmup_over` is false, too
   uint64_t abort_penalty_ns = 0;
   uint64_t first_sequence = 0;  // of its transactions
   size_t ack_queue_length = 1 << 15;

@@ -29,8 +29,8 @@ inline YcsbConfig YcsbConfigOf(const Options& options) {
 // faulted in ahead. More still fit.
 inline uint64_t ExpectedTransactionsPerWorker(const Options& options) {
   constexpr double kPerSecond = 300e3;
-  if (options.seconds > 0) return static_cast<uint64_t>(options.seconds * kPerSecond);
-  return options.max_txns_per_thread + options.warmup;
+  const auto timed = static_cast<uint64_t>((options.seconds + options.warmup_seconds) * kPerSecond);
+  return options.seconds > 0 ? timed : timed + options.max_txns_per_thread + options.warmup;
 }
 
 inline TpccConfig TpccConfigOf(const Options& options) {

@@ -7,6 +7,12 @@
 
 namespace dbx {
 
+// How many have begun and ended so far, complete or not; of a run that goes on.
+struct CheckpointMarks {
+  uint64_t begun = 0;
+  uint64_t ended = 0;
+};
+
 struct CheckpointCounters {
   uint64_t checkpoints = 0;    // complete
   uint64_t failed = 0;         // for lack of space

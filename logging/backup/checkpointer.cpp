@@ -82,7 +82,9 @@ bool Checkpointer::AwaitDue() {
 CheckpointWriter::Outcome Checkpointer::WriteNext() {
   const uint64_t begin_nanos = host::MonotonicNanos();
   begin_bytes_ = reserved_bytes_();
+  AddLive(marks_.begun, 1);
   const CheckpointWriter::Outcome outcome = writer_->Write([this] { return stop_.load(); });
+  AddLive(marks_.ended, 1);
   end_nanos_ = host::MonotonicNanos();
   counters_.seconds += static_cast<double>(end_nanos_ - begin_nanos) * 1e-9;
   had_no_space_ = outcome == CheckpointWriter::Outcome::kNoSpace;

@@ -15,6 +15,7 @@
 #include <string>
 
 #include "base/host.h"
+#include "base/live_counter.h"
 #include "logging/backup/backup_options.h"
 #include "logging/backup/checkpoint_counters.h"
 #include "logging/backup/fuzzy_checkpoint.h"
@@ -40,6 +41,8 @@ class Checkpointer {
   // There is no other Start.
   void Stop();
   void ThrowIfFailed() const;
+  // From any thread, while it runs.
+  CheckpointMarks marks() const { return {ReadLive(marks_.begun), ReadLive(marks_.ended)}; }
   // After Stop.
   const Counters& counters() const { return counters_; }
 
@@ -60,6 +63,7 @@ class Checkpointer {
   bool noticed_ = false;      // that the logs cannot be truncated
   bool had_no_space_ = false;
   Counters counters_;
+  CheckpointMarks marks_;  // read by others (live_counter.h)
 
   std::exception_ptr error_;  // written once before failed_
   Atomic<bool> failed_{false};

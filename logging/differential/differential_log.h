@@ -225,6 +225,7 @@ class DifferentialLog : public FlushHooks, public LogDefaults, private Checkpoin
     logs_.ThrowIfFailed();
     checkpointer_.ThrowIfFailed();
   }
+  CheckpointMarks checkpoint_marks() const { return checkpointer_.marks(); }
   // After BeforeStop.
   std::optional<CheckpointCounters> checkpoint_counters() const { return checkpointer_.counters(); }
 

@@ -30,6 +30,7 @@ struct Options {
   uint64_t max_txns_per_thread = 100;  // ends a run, unless seconds does
   double seconds = 0;                  // > 0: run this long instead
   uint64_t warmup = 0;                 // transactions per worker before the measured interval
+  double warmup_seconds = 0;           // and at least as long
   uint32_t lookahead = 0;              // calls ahead whose buckets are prefetched, rows half as far; 0: none
   uint64_t seed = 1;
   uint64_t abort_penalty_ns = 0;  // an aborted transaction waits this long before it runs again
@@ -138,6 +139,9 @@ struct Options {
   std::string history_file;  // of TEST
   std::string output_file;   // -o
   std::string json_file;
+  std::string series_file;          // --series
+  uint32_t series_interval_ms = 0;  // from one line of it to the next; 0: there is none
+  bool perf = false;                // the host's counters over the measured interval
 
   bool show_help = false;
   bool show_effective = false;  // -S

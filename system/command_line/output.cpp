@@ -11,8 +11,10 @@
 #include "system/command_line/heap_record.h"
 #include "system/command_line/json_values.h"
 #include "system/command_line/parse_options.h"
+#include "system/command_line/perf_record.h"
 #include "system/command_line/placement_record.h"
 #include "system/command_line/replication_record.h"
+#include "system/command_line/series_record.h"
 #include "system/command_line/worker_times.h"
 
 namespace dbx {
@@ -247,6 +249,8 @@ Json RunMetrics(const Options& options, const RunResult& r, const WorkerTotals& 
   m["placement"] = PlacementJson(r.placement);
   m["replication"] = ReplicationJson(r.replication);
   m["deadlocks"] = DeadlocksJson(r.deadlocks);
+  m["series"] = SeriesJson(options, r.series);
+  m["perf"] = PerfJson(r.perf, t.acknowledged);
   m["latency_us"] = LatencyJson(r.latency);
   m["commit_parts_us"] = CommitPartsJson(r.commit_parts);
   AddWorkerTimes(t.time_parts, t.charged_reads, m);
@@ -468,7 +472,7 @@ std::string RunSummary(const Json& record) {
   return BeforeText(m) + SummaryLine(record) +
          fmt::format("Throughput: {:.2f}\n", Number(m, "throughput_acknowledged")) + RunLine(record) + MixLine(record) +
          CommitPartsLine(m) + WorkerTimesLines(m) + CentralLogLine(m) + CheckpointsLine(m) + HeapLine(m) + RedoLine(m) +
-         ReplicationLine(m) + PlacementLine(m);
+         ReplicationLine(m) + PlacementLine(m) + PerfLine(m) + SeriesLine(m);
 }
 
 // One line for a recovery that began over a checkpoint of rows of the run itself.

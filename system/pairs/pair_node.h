@@ -83,6 +83,10 @@ class PairNode final : public Node {
   }
   std::optional<CentralCounters> central_counters() const override { return log_->central_counters(); }
   std::optional<CheckpointCounters> checkpoint_counters() const override { return log_->checkpoint_counters(); }
+  CheckpointMarks checkpoint_marks() const override {
+    if constexpr (Log::kTraits.needs_pages) return log_->checkpoint_marks();
+    return {};
+  }
   std::optional<DeadlockCounters> deadlocks() const override {
     if constexpr (Cc::kTraits.detects_deadlocks) return shared_->policy.deadlocks();
     return std::nullopt;

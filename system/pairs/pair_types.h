@@ -60,6 +60,7 @@ inline WorkerOptions WorkerOptionsOf(const Options& options) {
   WorkerOptions result;
   result.txn_count = options.seconds > 0 ? 0 : options.max_txns_per_thread;
   result.warmup_count = options.warmup;
+  result.timed_warmup = options.warmup_seconds > 0;
   result.lookahead = options.lookahead;
   result.abort_penalty_ns = options.abort_penalty_ns;
   result.time_breakdown = options.time_breakdown;
@@ -74,15 +75,16 @@ inline uint64_t CallListLength(const Options& options) {
   if (options.query_list_len > 0) return options.query_list_len;
   const uint64_t accesses = options.workload == WorkloadKind::kYcsb ? options.req_per_query : 1;
   const uint64_t enough = std::min(kUncached, kAccessesMax / accesses);
-  if (options.seconds > 0) return enough;
+  if (options.seconds > 0 || options.warmup_seconds > 0) return enough;
   return std::clamp<uint64_t>(options.max_txns_per_thread + options.warmup, 1, enough);
 }
 
 // An upper bound for the sequence numbers of a run's transactions.
 inline uint64_t MostTransactionsPerWorker(const Options& options) {
   constexpr double kPerSecond = 20e6;
-  if (options.seconds > 0) return static_cast<uint64_t>((options.seconds + 1) * kPerSecond) + options.warmup;
-  return options.max_txns_per_thread + options.warmup;
+  const double seconds = options.seconds + options.warmup_seconds;
+  const uint64_t timed = seconds > 0 ? static_cast<uint64_t>((seconds + 1) * kPerSecond) : 0;
+  return timed + (options.seconds > 0 ? 0 : options.max_txns_per_thread) + options.warmup;
 }
 
 }  // namespace dbx

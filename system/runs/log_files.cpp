@@ -49,9 +49,10 @@ uint64_t PreallocatedBytes(const Options& options, const LogTraits& traits, uint
   const bool command = traits.payload == PayloadKind::kCommand;
   const double bytes_per_txn = command ? 256 : 4096;
   const double bytes_per_second = command ? 600e6 : 2.5e9;
-  const double expected = options.seconds > 0 ? options.seconds * bytes_per_second
-                                              : static_cast<double>(options.max_txns_per_thread + options.warmup) *
-                                                    options.thread_cnt * bytes_per_txn;
+  const double timed = (options.seconds + options.warmup_seconds) * bytes_per_second;
+  const double counted =
+      static_cast<double>(options.max_txns_per_thread + options.warmup) * options.thread_cnt * bytes_per_txn;
+  const double expected = options.seconds > 0 ? timed : timed + counted;
   const auto limit = static_cast<double>(options.log_limit_bytes);
   const auto per_log = static_cast<uint64_t>(std::min(expected, limit) / logs);
   return (per_log / format::kBlockBytes + 256) * format::kBlockBytes + format::kStreamOffset;

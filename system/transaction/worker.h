@@ -5,7 +5,8 @@
 // queue (ELEDA, section 3.3, calls it latency hiding; LATENCY_HIDING 0 turns it off). It prefetches index buckets and
 // rows of the calls queued behind the current one (LOOKAHEAD), so that most memory is in cache when it is needed. The
 // latency of a call starts when it is taken from the queue. Statistics and latency histogram are the worker's own; they
-// are read after it has been joined.
+// are read after it has been joined. Until then another thread may read how much it has executed, aborted and
+// acknowledged, and the buckets of the histogram (live_counter.h); these are 0 from the end of its warm-up to `go`.
 //
 // Counted are transactions that began after `go`; in a timed run, only those executed, and those found durable, before
 // `stop`. A worker that waits for ring space or acknowledgements when the run is stopped counts nothing that becomes
@@ -18,6 +19,7 @@
 #include "base/clock.h"
 #include "base/epoch.h"
 #include "base/host.h"
+#include "base/live_counter.h"
 #include "base/spin.h"
 #include "benchmarks/workload.h"
 #include "system/node.h"
@@ -61,14 +63,14 @@ class Worker final : public WorkerThread {
     // A log may have its device written by workers.
     if constexpr (Log::kTraits.logs) host::EndSleepsOnTime();
     now_ = Clock::NowTicks();
-    for (uint64_t n = 0; n < options_.warmup_count && !control.stop.load(std::memory_order_relaxed); ++n) {
-      RunNext(control);
-    }
-    AwaitGo(control);
+    WarmUp(control);
+    // Before another thread sees that it is warm, and may read them.
     stats_ = {};
     latency_ = {};
+    ack_waits_ = {};
     probe_.Reset();
     first_measured_ = sequence_;
+    AwaitGo(control);
     now_ = Clock::NowTicks();
     const uint64_t begin = now_;
     transaction_.RestartTimes();
@@ -102,6 +104,15 @@ class Worker final : public WorkerThread {
                                                   : WrittenRows::kTouched;
   static constexpr std::chrono::microseconds kAckWait{50};
   static constexpr bool kChargesReads = requires(typename Log::TxnState & state) { state.charges; };
+
+  // So many transactions, and as long as the run's warm-up lasts.
+  void WarmUp(RunControl& control) {
+    const auto goes_on = [&](uint64_t n) {
+      return n < options_.warmup_count ||
+             (options_.timed_warmup && !control.warmup_over.load(std::memory_order_relaxed));
+    };
+    for (uint64_t n = 0; goes_on(n) && !control.stop.load(std::memory_order_relaxed); ++n) RunNext(control);
+  }
 
   // Other workers may still warm up, and wait for epochs to become durable.
   void AwaitGo(RunControl& control) {
@@ -170,10 +181,10 @@ class Worker final : public WorkerThread {
 
   void Count(const RunControl& control, const Call& call, const CallResult& result) {
     if (IsOver(control)) return;
-    if (result.reason != AbortReason::kCount) ++stats_.aborts[static_cast<size_t>(result.reason)];
+    if (result.reason != AbortReason::kCount) AddLive(stats_.aborts[static_cast<size_t>(result.reason)], 1);
     stats_.user_rollbacks += result.outcome == Outcome::kRollback;
     const bool executed = result.outcome == Outcome::kOk;
-    stats_.executed += executed;
+    AddLive(stats_.executed, executed);
     stats_.executed_of[call.procedure.value()] += executed;
   }
 
@@ -216,7 +227,7 @@ class Worker final : public WorkerThread {
     const bool is_measured = id.sequence() >= first_measured_;
     const bool counts = is_measured && !IsOver(control);
     if (counts) {
-      ++stats_.acknowledged;
+      AddLive(stats_.acknowledged, 1);
       stats_.acknowledged_log_bytes += own_bytes;
       latency_.Record(Clock::ToNanos(now_ - begin_ticks));
     } else if (is_measured) {
@@ -275,6 +286,7 @@ class Worker final : public WorkerThread {
   // Until there are any, or the run has been stopped.
   void WaitForAcks(RunControl& control) {
     const uint64_t begin = Clock::NowTicks();
+    ack_waits_.Begin(begin);
     Leave(control);
     // Fast memory is done before a thread could have slept.
     for (LongWait wait;; wait.Wait()) {
@@ -282,6 +294,7 @@ class Worker final : public WorkerThread {
       log_.ThrowIfFailed();
     }
     Enter(control);
+    ack_waits_.End(now_);
     stats_.wait_seconds += Clock::ToSeconds(now_ - begin);
   }
 

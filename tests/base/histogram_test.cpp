@@ -145,5 +145,25 @@ TEST(Clock, NeverRunsBackwardsInOneThread) {
   }
 }
 
+TEST(LatencyCounts, PercentilesAreThoseOfTheValuesInBetween) {
+  const std::vector<uint64_t> later = RandomLatencies(7, 5000);
+  LatencyHistogram histogram = HistogramOf(RandomLatencies(6, 3000));
+  LatencyCounts before, after;
+  before.Add(histogram);
+  for (const uint64_t v : later) histogram.Record(v);
+  after.Add(histogram);
+  for (const double fraction : {0.01, 0.5, 0.99, 1.0}) {
+    const uint64_t exact = ExactPercentile(later, fraction);
+    EXPECT_EQ(after.PercentileNanosSince(before, fraction),
+              LatencyHistogram::UpperNanos(LatencyHistogram::BucketOf(exact)));
+  }
+}
+
+TEST(LatencyCounts, WithoutAValueInBetweenThereIsNoPercentile) {
+  LatencyCounts counts;
+  counts.Add(HistogramOf({5, 6}));
+  EXPECT_EQ(counts.PercentileNanosSince(counts, 0.5), std::nullopt);
+}
+
 }  // namespace
 }  // namespace dbx
