@@ -58,7 +58,9 @@ struct Line {
   enum class State : uint8_t { kShared, kExclusive, kModified };  // of its holders
 
   CoreSet holders;
-  uint64_t busy_until = 0;  // the caller's: when the last transfer of the line ends
+  // The caller's: when the last transfer of the line ends, and the place in the code that wrote it last.
+  uint64_t busy_until = 0;
+  uintptr_t written_at = 0;
   // By word: the core that has touched, or written it, plus 1; 0: none, kSeveral: more than one.
   std::array<uint8_t, kWordsPerLine> toucher{};
   std::array<uint8_t, kWordsPerLine> writer{};
