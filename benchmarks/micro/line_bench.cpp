@@ -1,19 +1,26 @@
 // What a cache line costs this host when it comes from another core: the costs of tests/instruments/line_transfers,
 // as JSON.
 //
-//   line_bench [--dir DIR]
+//   line_bench [--dir DIR | --transfers]       --transfers: the first three alone, in a second
 //
 // transfer_nanos       one line that the other core has written, in turns by compare and exchange: half a round trip
-// miss_nanos           a line from the cache that all cores share, by a chain of loads over 8 MiB, pages included
-// following_share      of transfer_nanos: each further line of a KiB that the other core has written, read in order
+// far_nanos            a line of 4 MiB that the other core has written, in a chain of loads. As long as a transfer
+// where
+//                      the two have no cache in common, much shorter where they have
+// miss_nanos           the same of lines that this core has written
+// following_share      of transfer_nanos: the transfer, or the upgrade, of each further line of a KiB that the other
+//                      core has written, read and written in order
 // pause_, yield_nanos  the instruction and the system call of waiting loops
 // wake_nanos           to notify a thread that sleeps, for the one that notifies
-// write_nanos          a write of 4 KiB to a file in DIR (/dev/shm), less write_nanos_per_kib, which is that of 256 KiB
+// write_nanos          a write of 4 KiB to an allocated file in DIR (/dev/shm), less write_nanos_per_kib, which is that
+// of 256 KiB level2_bytes         of a core's cache, as the system tells
 //
-// Two threads, each on a processor of its own; medians of several rounds.
+// Two threads, each on a processor of its own; medians of several rounds. On a virtual machine the figures change with
+// the host's cores that the two happen to run on: measure them together with what is to be explained.
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -23,7 +30,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <mutex>
+#include <new>
 #include <numeric>
 #include <random>
 #include <string>
@@ -37,7 +46,7 @@
 namespace dbx {
 namespace {
 
-constexpr int kRounds = 9;
+constexpr int kRounds = 7;
 
 void RunOn(unsigned processor) {
   cpu_set_t set;
@@ -110,18 +119,46 @@ double BlockNanos(size_t lines) {
   return static_cast<double>(host::MonotonicNanos() - begin) / kTurns;
 }
 
-double MissNanos() {
-  constexpr size_t kLines = (8 << 20) / kCacheLineBytes, kWords = kCacheLineBytes / sizeof(uint64_t);
-  std::vector<uint64_t> order(kLines), memory(kLines * kWords);
-  std::iota(order.begin(), order.end(), uint64_t{0});
-  std::shuffle(order.begin(), order.end(), std::mt19937_64(1));
-  for (size_t i = 0; i < kLines; ++i) memory[order[i] * kWords] = order[(i + 1) % kLines] * kWords;
-  uint64_t at = 0;
-  const auto step = [&](uint64_t) { at = memory[at]; };
-  NanosOf(kLines, step);
-  const double nanos = NanosOf(4 * kLines, step);
-  asm volatile("" : : "r"(at));
-  return nanos;
+// A chain of loads over all lines of some memory, in huge pages where there are any.
+class Chain {
+ public:
+  Chain() : words_(static_cast<uint64_t*>(std::aligned_alloc(kHugePageBytes, kBytes))) {
+    if (words_ == nullptr) throw std::bad_alloc();
+    ::madvise(words_.get(), kBytes, MADV_HUGEPAGE);
+    std::vector<uint64_t> order(kLines);
+    std::iota(order.begin(), order.end(), uint64_t{0});
+    std::shuffle(order.begin(), order.end(), std::mt19937_64(1));
+    for (size_t i = 0; i < kLines; ++i) words_[order[i] * kWords] = order[(i + 1) % kLines] * kWords;
+  }
+
+  void WriteAll() {
+    for (size_t i = 0; i < kLines; ++i) words_[i * kWords + 1] += 1;
+  }
+  double NanosPerLine() const {
+    uint64_t at = 0;
+    const double nanos = NanosOf(kLines, [&](uint64_t) { at = words_[at]; });
+    asm volatile("" : : "r"(at));
+    return nanos;
+  }
+
+ private:
+  static constexpr size_t kBytes = 4 << 20, kHugePageBytes = 2 << 20;
+  static constexpr size_t kLines = kBytes / kCacheLineBytes, kWords = kCacheLineBytes / sizeof(uint64_t);
+  struct Freer {
+    void operator()(uint64_t* words) const { std::free(words); }
+  };
+  std::unique_ptr<uint64_t[], Freer> words_;
+};
+
+// Of lines that were written on `processor`.
+double ChainNanos(unsigned processor) {
+  Chain chain;
+  std::thread([&] {
+    RunOn(processor);
+    chain.WriteAll();
+  }).join();
+  RunOn(0);
+  return chain.NanosPerLine();
 }
 
 double WakeNanos() {
@@ -156,20 +193,42 @@ double WakeNanos() {
   return static_cast<double>(nanos) / kTimes;
 }
 
+// One after the other, into blocks that are allocated and have not been written before.
 double WriteNanos(int fd, size_t bytes) {
+  constexpr uint64_t kWrites = 100;
   const std::vector<char> data(bytes, 'x');
-  return NanosOf(200, [&](uint64_t) {
-    if (::pwrite(fd, data.data(), data.size(), 0) != static_cast<ssize_t>(bytes)) std::abort();
+  if (::ftruncate(fd, 0) != 0 || ::fallocate(fd, 0, 0, static_cast<off_t>(kWrites * bytes)) != 0) std::abort();
+  return NanosOf(kWrites, [&](uint64_t i) {
+    const auto at = static_cast<off_t>(i * bytes);
+    if (::pwrite(fd, data.data(), data.size(), at) != static_cast<ssize_t>(bytes)) std::abort();
   });
+}
+
+void PrintTheRest(double transfer, int fd) {
+  // Each line costs a turn its transfer and its upgrade.
+  const double lines = MedianOf([] { return BlockNanos(32); }) - MedianOf([] { return BlockNanos(16); });
+  const double small = MedianOf([fd] { return WriteNanos(fd, 4 << 10); });
+  const double large = MedianOf([fd] { return WriteNanos(fd, 256 << 10); });
+  const double per_kib = (large - small) / (256 - 4);
+  std::printf(", \"following_share\": %.3f, \"pause_nanos\": %.1f, \"yield_nanos\": %.0f, \"wake_nanos\": %.0f",
+              std::clamp(lines / 16 / 2 / transfer, 0.0, 1.0),
+              MedianOf([] { return NanosOf(100'000, [](uint64_t) { host::Pause(); }); }),
+              MedianOf([] { return NanosOf(10'000, [](uint64_t) { host::Yield(); }); }), MedianOf(WakeNanos));
+  std::printf(", \"write_nanos\": %.0f, \"write_nanos_per_kib\": %.1f, \"level2_bytes\": %ld",
+              std::max(small - 4 * per_kib, 0.0), per_kib, ::sysconf(_SC_LEVEL2_CACHE_SIZE));
 }
 
 int Main(int argc, char** argv) {
   std::string directory = "/dev/shm";
-  if (argc == 3 && std::string_view(argv[1]) == "--dir") directory = argv[2];
+  const bool transfers_alone = argc == 2 && std::string_view(argv[1]) == "--transfers";
+  const bool has_directory = argc == 3 && std::string_view(argv[1]) == "--dir";
+  if (has_directory) directory = argv[2];
   const std::string path = directory + "/line_bench.tmp";
   const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-  if ((argc != 1 && argc != 3) || fd < 0) {
-    std::fprintf(stderr, "error: %s\n", fd < 0 ? ("cannot write " + path).c_str() : "usage: line_bench [--dir DIR]");
+  const bool is_usage = argc == 1 || transfers_alone || has_directory;
+  if (!is_usage || fd < 0) {
+    const std::string what = is_usage ? "cannot write " + path : "usage: line_bench [--dir DIR | --transfers]";
+    std::fprintf(stderr, "error: %s\n", what.c_str());
     return 2;
   }
   ::unlink(path.c_str());
@@ -178,17 +237,10 @@ int Main(int argc, char** argv) {
     return 2;
   }
   const double transfer = MedianOf(TransferNanos);
-  const double following = (MedianOf([] { return BlockNanos(32); }) - MedianOf([] { return BlockNanos(16); })) / 16;
-  const double small = MedianOf([fd] { return WriteNanos(fd, 4 << 10); });
-  const double large = MedianOf([fd] { return WriteNanos(fd, 256 << 10); });
-  const double per_kib = large / 256;
-  std::printf(
-      "{\"transfer_nanos\": %.1f, \"miss_nanos\": %.1f, \"following_share\": %.3f, \"pause_nanos\": %.1f, "
-      "\"yield_nanos\": %.0f, \"wake_nanos\": %.0f, \"write_nanos\": %.0f, \"write_nanos_per_kib\": %.1f}\n",
-      transfer, MedianOf(MissNanos), std::clamp(following / transfer, 0.0, 1.0),
-      MedianOf([] { return NanosOf(100'000, [](uint64_t) { host::Pause(); }); }),
-      MedianOf([] { return NanosOf(10'000, [](uint64_t) { host::Yield(); }); }), MedianOf(WakeNanos),
-      std::max(small - 4 * per_kib, 0.0), per_kib);
+  std::printf("{\"transfer_nanos\": %.1f, \"far_nanos\": %.1f, \"miss_nanos\": %.1f", transfer,
+              MedianOf([] { return ChainNanos(1); }), MedianOf([] { return ChainNanos(0); }));
+  if (!transfers_alone) PrintTheRest(transfer, fd);
+  std::printf("}\n");
   ::close(fd);
   return 0;
 }

@@ -13,6 +13,7 @@
 
 namespace {
 
+using dbx::lines::Kind;
 using dbx::lines::OnAccess;
 using dbx::lines::OnAtomic;
 
@@ -20,16 +21,16 @@ using dbx::lines::OnAtomic;
 
 #define HERE __builtin_return_address(0)
 
-#define PLAIN(BYTES)                                                                \
-  void __tsan_read##BYTES(void* at) { OnAccess(at, BYTES, false, HERE); }           \
-  void __tsan_write##BYTES(void* at) { OnAccess(at, BYTES, true, HERE); }           \
-  void __tsan_unaligned_read##BYTES(void* at) { OnAccess(at, BYTES, false, HERE); } \
-  void __tsan_unaligned_write##BYTES(void* at) { OnAccess(at, BYTES, true, HERE); }
+#define PLAIN(BYTES)                                                                      \
+  void __tsan_read##BYTES(void* at) { OnAccess(at, BYTES, Kind::kLoad, HERE); }           \
+  void __tsan_write##BYTES(void* at) { OnAccess(at, BYTES, Kind::kStore, HERE); }         \
+  void __tsan_unaligned_read##BYTES(void* at) { OnAccess(at, BYTES, Kind::kLoad, HERE); } \
+  void __tsan_unaligned_write##BYTES(void* at) { OnAccess(at, BYTES, Kind::kStore, HERE); }
 
 // NOLINTNEXTLINE: the interface's own form
 #define FETCH(BITS, NAME, RESULT)                                                          \
   Word##BITS __tsan_atomic##BITS##_fetch_##NAME(Word##BITS* at, Word##BITS operand, int) { \
-    OnAtomic(at, BITS / 8, true, HERE);                                                    \
+    OnAtomic(at, BITS / 8, Kind::kOrderedWrite, HERE);                                     \
     const Word##BITS before = *at;                                                         \
     *at = static_cast<Word##BITS>(RESULT);                                                 \
     return before;                                                                         \
@@ -38,7 +39,7 @@ using dbx::lines::OnAtomic;
 #define EXCHANGE_IF_EQUAL(BITS, STRENGTH)                                                                          \
   bool __tsan_atomic##BITS##_compare_exchange_##STRENGTH(Word##BITS* at, Word##BITS* expected, Word##BITS desired, \
                                                          int, int) {                                               \
-    OnAtomic(at, BITS / 8, true, HERE);                                                                            \
+    OnAtomic(at, BITS / 8, Kind::kOrderedWrite, HERE);                                                             \
     if (*at != *expected) {                                                                                        \
       *expected = *at;                                                                                             \
       return false;                                                                                                \
@@ -47,26 +48,26 @@ using dbx::lines::OnAtomic;
     return true;                                                                                                   \
   }
 
-#define ATOMIC(BITS)                                                                 \
-  Word##BITS __tsan_atomic##BITS##_load(const Word##BITS* at, int) {                 \
-    OnAtomic(at, BITS / 8, false, HERE);                                             \
-    return *at;                                                                      \
-  }                                                                                  \
-  void __tsan_atomic##BITS##_store(Word##BITS* at, Word##BITS value, int) {          \
-    OnAtomic(at, BITS / 8, true, HERE);                                              \
-    *at = value;                                                                     \
-  }                                                                                  \
-  Word##BITS __tsan_atomic##BITS##_exchange(Word##BITS* at, Word##BITS value, int) { \
-    OnAtomic(at, BITS / 8, true, HERE);                                              \
-    return std::exchange(*at, value);                                                \
-  }                                                                                  \
-  FETCH(BITS, add, before + operand)                                                 \
-  FETCH(BITS, sub, before - operand)                                                 \
-  FETCH(BITS, and, before& operand)                                                  \
-  FETCH(BITS, or, before | operand)                                                  \
-  FETCH(BITS, xor, before ^ operand)                                                 \
-  FETCH(BITS, nand, ~(before & operand))                                             \
-  EXCHANGE_IF_EQUAL(BITS, strong)                                                    \
+#define ATOMIC(BITS)                                                                              \
+  Word##BITS __tsan_atomic##BITS##_load(const Word##BITS* at, int) {                              \
+    OnAtomic(at, BITS / 8, Kind::kLoad, HERE);                                                    \
+    return *at;                                                                                   \
+  }                                                                                               \
+  void __tsan_atomic##BITS##_store(Word##BITS* at, Word##BITS value, int order) {                 \
+    OnAtomic(at, BITS / 8, order == __ATOMIC_SEQ_CST ? Kind::kOrderedWrite : Kind::kStore, HERE); \
+    *at = value;                                                                                  \
+  }                                                                                               \
+  Word##BITS __tsan_atomic##BITS##_exchange(Word##BITS* at, Word##BITS value, int) {              \
+    OnAtomic(at, BITS / 8, Kind::kOrderedWrite, HERE);                                            \
+    return std::exchange(*at, value);                                                             \
+  }                                                                                               \
+  FETCH(BITS, add, before + operand)                                                              \
+  FETCH(BITS, sub, before - operand)                                                              \
+  FETCH(BITS, and, before& operand)                                                               \
+  FETCH(BITS, or, before | operand)                                                               \
+  FETCH(BITS, xor, before ^ operand)                                                              \
+  FETCH(BITS, nand, ~(before & operand))                                                          \
+  EXCHANGE_IF_EQUAL(BITS, strong)                                                                 \
   EXCHANGE_IF_EQUAL(BITS, weak)
 
 extern "C" {
@@ -79,16 +80,16 @@ using Word128 = unsigned __int128;
 
 void __tsan_init() {}
 
-void __tsan_read1(void* at) { OnAccess(at, 1, false, HERE); }
-void __tsan_write1(void* at) { OnAccess(at, 1, true, HERE); }
+void __tsan_read1(void* at) { OnAccess(at, 1, Kind::kLoad, HERE); }
+void __tsan_write1(void* at) { OnAccess(at, 1, Kind::kStore, HERE); }
 PLAIN(2)
 PLAIN(4)
 PLAIN(8)
 PLAIN(16)
-void __tsan_read_range(void* at, size_t bytes) { OnAccess(at, bytes, false, HERE); }
-void __tsan_write_range(void* at, size_t bytes) { OnAccess(at, bytes, true, HERE); }
+void __tsan_read_range(void* at, size_t bytes) { OnAccess(at, bytes, Kind::kLoad, HERE); }
+void __tsan_write_range(void* at, size_t bytes) { OnAccess(at, bytes, Kind::kStore, HERE); }
 // Constructors and destructors set the pointer to the virtual functions.
-void __tsan_vptr_update(void* at, void*) { OnAccess(at, 8, true, HERE); }
+void __tsan_vptr_update(void* at, void*) { OnAccess(at, 8, Kind::kStore, HERE); }
 
 ATOMIC(8)
 ATOMIC(16)
@@ -100,25 +101,25 @@ void __tsan_atomic_signal_fence(int) {}
 
 void* __real_memcpy(void* to, const void* from, size_t bytes);
 void* __wrap_memcpy(void* to, const void* from, size_t bytes) {
-  OnAccess(from, bytes, false, HERE);
-  OnAccess(to, bytes, true, HERE);
+  OnAccess(from, bytes, Kind::kLoad, HERE);
+  OnAccess(to, bytes, Kind::kStore, HERE);
   return __real_memcpy(to, from, bytes);
 }
 void* __real_memmove(void* to, const void* from, size_t bytes);
 void* __wrap_memmove(void* to, const void* from, size_t bytes) {
-  OnAccess(from, bytes, false, HERE);
-  OnAccess(to, bytes, true, HERE);
+  OnAccess(from, bytes, Kind::kLoad, HERE);
+  OnAccess(to, bytes, Kind::kStore, HERE);
   return __real_memmove(to, from, bytes);
 }
 void* __real_memset(void* to, int value, size_t bytes);
 void* __wrap_memset(void* to, int value, size_t bytes) {
-  OnAccess(to, bytes, true, HERE);
+  OnAccess(to, bytes, Kind::kStore, HERE);
   return __real_memset(to, value, bytes);
 }
 int __real_memcmp(const void* a, const void* b, size_t bytes);
 int __wrap_memcmp(const void* a, const void* b, size_t bytes) {
-  OnAccess(a, bytes, false, HERE);
-  OnAccess(b, bytes, false, HERE);
+  OnAccess(a, bytes, Kind::kLoad, HERE);
+  OnAccess(b, bytes, Kind::kLoad, HERE);
   return __real_memcmp(a, b, bytes);
 }
 
@@ -147,8 +148,8 @@ namespace dbx::lines {
 
 void RacyCopyOf(void* to, const void* from, size_t bytes) {
   if (Running()) MayLoseTurn();
-  OnAccess(from, bytes, false, HERE);
-  OnAccess(to, bytes, true, HERE);
+  OnAccess(from, bytes, Kind::kLoad, HERE);
+  OnAccess(to, bytes, Kind::kStore, HERE);
   __real_memcpy(to, from, bytes);
 }
 

@@ -44,10 +44,13 @@ struct Charges {
       : access(Picos(costs.access_nanos)),
         transfer(Picos(costs.transfer_nanos)),
         miss(Picos(costs.miss_nanos)),
-        following_transfer(Picos(costs.transfer_nanos * costs.following_share)),
-        following_miss(Picos(costs.miss_nanos * costs.following_share)) {}
-  uint64_t access, transfer, miss, following_transfer, following_miss;
+        overlapped_transfer(Picos(costs.transfer_nanos * costs.following_share)),
+        overlapped_miss(Picos(costs.miss_nanos * costs.following_share)) {}
+  uint64_t access, transfer, miss, overlapped_transfer, overlapped_miss;
 };
+
+// A miss so few lines after the last one overlaps with it.
+constexpr uint64_t kFollowingLines = 4;
 
 class Instrument {
  public:
@@ -66,14 +69,15 @@ class Instrument {
   }
   bool has_ended() const { return end_picos_.has_value(); }
 
-  void Access(uintptr_t address, size_t bytes, bool writes, const void* at) {
+  void Access(uintptr_t address, size_t bytes, Kind kind, const void* at) {
+    const bool writes = kind != Kind::kLoad;
     const uint32_t core = CurrentCore();
     while (bytes > 0) {
       const size_t here = std::min<size_t>(bytes, kLineBytes - address % kLineBytes);
       ++totals_.accesses;
       Advance(charges_.access);
       const Event event = model_.AccessBytes(core, address, here, writes);
-      if (event.found != Found::kHit) Charge(core, address / kLineBytes, event, at);
+      if (event.found != Found::kHit) Charge(core, address / kLineBytes, event, kind == Kind::kStore, at);
       if (writes) event.line->written_at = reinterpret_cast<uintptr_t>(at);
       address += here;
       bytes -= here;
@@ -84,34 +88,40 @@ class Instrument {
   void Prefetch(uintptr_t address, bool writes, const void* at) {
     const uint64_t before = clock_picos;
     const Event event = model_.AccessBytes(CurrentCore(), address, 1, writes);
-    if (event.found != Found::kHit) Charge(CurrentCore(), address / kLineBytes, event, at);
+    if (event.found != Found::kHit) Charge(CurrentCore(), address / kLineBytes, event, false, at);
     clock_picos = before;
   }
 
   std::string ReportText() const;
 
  private:
-  void Charge(uint32_t core, uint64_t number, const Event& event, const void* at) {
-    const bool follows = number == missed_[core] + 1;
+  void Charge(uint32_t core, uint64_t number, const Event& event, bool is_buffered, const void* at) {
+    const bool overlaps = is_buffered || number - missed_[core] <= kFollowingLines;
     missed_[core] = number;
+    const bool is_transfer = event.found == Found::kDirty || event.found == Found::kUpgrade;
     if (event.found == Found::kMemory) {
       ++totals_.memory;
-      return Advance(follows ? charges_.following_miss : charges_.miss);
+    } else {
+      Count(event, at);
     }
+    if (!is_transfer) return Advance(overlaps ? charges_.overlapped_miss : charges_.miss);
+    Line& line = *event.line;
+    const uint64_t begin = std::max(line.busy_until, clock_picos);
+    if (!is_buffered) {
+      totals_.waited_picos += begin - clock_picos;
+      clock_picos = begin;
+    }
+    line.busy_until = begin + (is_buffered || !overlaps ? charges_.transfer : charges_.overlapped_transfer);
+    Advance(overlaps ? charges_.overlapped_transfer : charges_.transfer);
+  }
+
+  void Count(const Event& event, const void* at) {
     Counts& counts = by_places_[{reinterpret_cast<uintptr_t>(at), event.line->written_at}];
     counts.invalidated += event.invalidated;
-    if (event.found == Found::kClean) {
-      ++counts.clean;
-      return Advance(follows ? charges_.following_miss : charges_.miss);
-    }
-    ++(event.found == Found::kDirty ? counts.dirty : counts.upgrades);
-    counts.false_sharing += event.is_false_sharing;
-    if (event.line->busy_until > clock_picos) {
-      totals_.waited_picos += event.line->busy_until - clock_picos;
-      clock_picos = event.line->busy_until;
-    }
-    Advance(follows ? charges_.following_transfer : charges_.transfer);
-    event.line->busy_until = clock_picos;
+    counts.clean += event.found == Found::kClean;
+    counts.dirty += event.found == Found::kDirty;
+    counts.upgrades += event.found == Found::kUpgrade;
+    counts.false_sharing += event.is_false_sharing && event.found != Found::kClean;
   }
 
   const InstrumentPlan plan_;
@@ -159,8 +169,8 @@ void EndInterval() {
   is_on = false;
 }
 
-void Access(const void* address, size_t bytes, bool writes, const void* at) {
-  instrument->Access(reinterpret_cast<uintptr_t>(address), bytes, writes, at);
+void Access(const void* address, size_t bytes, Kind kind, const void* at) {
+  instrument->Access(reinterpret_cast<uintptr_t>(address), bytes, kind, at);
 }
 void OnPrefetch(const void* address, bool writes) {
   if (is_on) instrument->Prefetch(reinterpret_cast<uintptr_t>(address), writes, __builtin_return_address(0));

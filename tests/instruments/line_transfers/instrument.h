@@ -21,7 +21,7 @@ struct Costs {
   double access_nanos = 0.5;     // of each, with what the processor does from one to the next
   double transfer_nanos = 60;    // of a line that another core has written, and of an upgrade
   double miss_nanos = 15;        // of a line that no other core has written
-  double following_share = 0.1;  // of a miss or transfer of the line after the last one
+  double following_share = 0.1;  // of a miss or transfer that overlaps with others
   double pause_nanos = 15;
   double yield_nanos = 300;
   double wake_nanos = 1500;   // of another thread
@@ -49,14 +49,16 @@ inline void OnTransaction() {
 void BeginInterval();
 void EndInterval();
 
+enum class Kind : uint8_t { kLoad, kStore, kOrderedWrite };
+
 // `at`: the place in the code.
-void Access(const void* address, size_t bytes, bool writes, const void* at);
-inline void OnAccess(const void* address, size_t bytes, bool writes, const void* at) {
-  if (is_on) Access(address, bytes, writes, at);
+void Access(const void* address, size_t bytes, Kind kind, const void* at);
+inline void OnAccess(const void* address, size_t bytes, Kind kind, const void* at) {
+  if (is_on) Access(address, bytes, kind, at);
 }
-inline void OnAtomic(const void* address, size_t bytes, bool writes, const void* at) {
+inline void OnAtomic(const void* address, size_t bytes, Kind kind, const void* at) {
   if (Running()) MayLoseTurn();
-  OnAccess(address, bytes, writes, at);
+  OnAccess(address, bytes, kind, at);
 }
 // Copies, and tells of both sides.
 void RacyCopyOf(void* to, const void* from, size_t bytes);
