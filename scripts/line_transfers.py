@@ -103,8 +103,9 @@ def validate(options: argparse.Namespace) -> int:
         for number in range(options.rounds):
             for cell in cells:
                 found = records.append(path, prediction.measure_round(cell, options.seconds, log_dir))
-                print(f"round {number + 1}: {cell.name}: {prediction.mode_of(found) or 'the host changed: not used'}",
-                      flush=True)
+                costs_then = found["costs"]
+                modes = [prediction.mode_of(*pair) or "changed: not used" for pair in zip(costs_then, costs_then[1:])]
+                print(f"round {number + 1}: {cell.name}: the host was {', '.join(modes)}", flush=True)
         points = [prediction.predict(point, costs, log_dir, options.model_ms / 1000)
                   for point in prediction.points_of(records.load(path))
                   if point["cell"] in {cell.name for cell in cells}]
@@ -112,7 +113,7 @@ def validate(options: argparse.Namespace) -> int:
         print(point_line(point))
     write_json(path_in(options, "validation.json"), points)
     write_csv(path_in(options, "validation.csv"), points,
-              ["cell", "mode", "rounds", "transfer_nanos", "access_nanos", "one", "two", "predicted", "measured", "error"])
+              ["cell", "mode", "runs", "transfer_nanos", "access_nanos", "one", "two", "predicted", "measured", "error"])
     holds, text = prediction.verdict(points)
     print(text)
     return 0 if holds else 1
@@ -199,9 +200,9 @@ def places(options: argparse.Namespace) -> int:
     namer = Namer(runs.MODEL)
     with tempfile.TemporaryDirectory(prefix="lines-", dir=options.dir) as log_dir:
         plan = Plan(costs, 0, costs["level2_bytes"], options.model_ms / 1000, 300, log_dir)
-        row = runs.simulate(cell, options.workers[-1], plan, namer)
+        record, report = runs.reports_of(cell, options.workers[-1], plan)
     print("per transaction (modelled): dirty, upgrades, false sharing; structure; code")
-    for place in sorted(row["places"], key=lambda p: -p["dirty"] - p["upgrades"])[:options.count]:
+    for place in runs.places_of(report["places"], record["metrics"]["executed_txns"], namer)[:options.count]:
         print(f"{place['dirty']:8.3f} {place['upgrades']:8.3f} {place['false_sharing']:8.3f}  {place['structure']:17} "
               f"{place['code']}")
     return 0

@@ -60,31 +60,31 @@ def measure_round(cell: Cell, seconds: float, log_dir: str) -> dict:
     return found
 
 
-def mode_of(found: dict) -> str | None:
-    """In which the host was during both runs of a round: "near" or "far", as the two processors have a cache in common
-    or not; None if it changed."""
-    transfers = [costs["transfer_nanos"] for costs in found["costs"]]
-    if max(transfers) > (1 + SAME_CORES) * min(transfers):
+def mode_of(before: dict, after: dict) -> str | None:
+    """In which the host was during a run: "near" or "far", as the two processors have a cache in common or not; None if
+    that changed."""
+    transfers = (before["transfer_nanos"], after["transfer_nanos"])
+    if max(transfers) > (1 + SAME_CORES) * min(transfers) or is_cache_shared(before) != is_cache_shared(after):
         return None
-    modes = {is_cache_shared(costs) for costs in found["costs"]}
-    return None if len(modes) > 1 else "near" if modes == {True} else "far"
+    return "near" if is_cache_shared(before) else "far"
 
 
 def points_of(rounds: list[dict]) -> list[dict]:
-    """Of each cell and mode: the best of its rounds, as a busy host only slows runs down; and the median costs."""
-    groups: dict[tuple[str, str], list[dict]] = {}
+    """Of each cell and mode in which both numbers of workers were measured: the best runs, as a busy host only slows
+    runs down, and the median costs."""
+    groups: dict[tuple[str, str], dict] = {}
     for found in rounds:
-        mode = mode_of(found)
-        if mode is not None:
-            groups.setdefault((found["cell"], mode), []).append(found)
-    points = []
-    for (cell, mode), group in sorted(groups.items()):
-        costs = [costs for found in group for costs in found["costs"]]
-        points.append({"cell": cell, "mode": mode, "rounds": len(group),
-                       "one": max(found["1"] for found in group), "two": max(found["2"] for found in group),
-                       **{name: statistics.median(one[name] for one in costs)
-                          for name in ("transfer_nanos", "far_nanos", "miss_nanos")}})
-    return points
+        for workers, before, after in (("1", *found["costs"][:2]), ("2", *found["costs"][1:])):
+            mode = mode_of(before, after)
+            if mode is not None:
+                group = groups.setdefault((found["cell"], mode), {"1": [], "2": [], "costs": []})
+                group[workers].append(found[workers])
+                group["costs"] += (before, after)
+    return [{"cell": cell, "mode": mode, "runs": len(group["1"]) + len(group["2"]),
+             "one": max(group["1"]), "two": max(group["2"]),
+             **{name: statistics.median(costs[name] for costs in group["costs"])
+                for name in ("transfer_nanos", "far_nanos", "miss_nanos")}}
+            for (cell, mode), group in sorted(groups.items()) if group["1"] and group["2"]]
 
 
 def predict(point: dict, costs: dict, log_dir: str, seconds: float) -> dict:

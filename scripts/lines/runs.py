@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 
 from child import run_child
-from lines.structures import Namer, by_structure
+from lines.structures import KINDS, Namer, by_structure
 
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 ENGINE = os.path.join(REPOSITORY, "rundb-all")
@@ -127,13 +127,16 @@ class Plan:
 
 def simulate(cell: Cell, workers: int, plan: Plan, namer: Namer | None = None) -> dict:
     """A row: throughput, and events per transaction; with a `namer` by structure too."""
+    return row_of(cell, workers, *reports_of(cell, workers, plan), namer)
+
+
+def reports_of(cell: Cell, workers: int, plan: Plan) -> tuple[dict, dict]:
+    """The engine's record, and the instrument's report."""
     path, report_path = (os.path.join(plan.log_dir, name) for name in ("record.json", "report.json"))
     output_of([MODEL, *model_flags(plan.costs, plan.cores, plan.private_bytes), f"--report={report_path}", "--",
                *cell.flags(workers, plan.log_dir), f"--seconds={plan.seconds:g}", f"--warmup={plan.warmup}",
                f"--query_list_len={CALLS_PER_WORKER}", f"--json={path}"])
-    record = last_record(path)
-    report = last_record(report_path)
-    return row_of(cell, workers, record, report, namer)
+    return last_record(path), last_record(report_path)
 
 
 def row_of(cell: Cell, workers: int, record: dict, report: dict, namer: Namer | None) -> dict:
@@ -151,3 +154,16 @@ def row_of(cell: Cell, workers: int, record: dict, report: dict, namer: Namer | 
         row["structures"] = {structure: {kind: count / transactions for kind, count in counts.items()}
                              for structure, counts in sums.items()}
     return row
+
+
+def places_of(report_places: list[dict], transactions: int, namer: Namer) -> list[dict]:
+    """Lines of code, most events first, with what they find per transaction."""
+    structures = namer.structures(report_places)
+    sums: dict[tuple[str, str], dict] = {}
+    for place in report_places:
+        code = namer.code(place["at"])
+        entry = sums.setdefault((code, structures[place["at"]]),
+                                {"code": code, "structure": structures[place["at"]], **dict.fromkeys(KINDS, 0.0)})
+        for kind in KINDS:
+            entry[kind] += place[kind] / transactions
+    return sorted(sums.values(), key=lambda entry: -entry["dirty"] - entry["upgrades"])

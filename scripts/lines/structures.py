@@ -5,10 +5,12 @@ False sharing is counted for the structure whose code wrote the line last: it is
 """
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 from dataclasses import dataclass
 
+REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 # In the order of the plots; the last for what meets no rule.
 OTHER = "other"
 STRUCTURES = ("lock words", "row data", "LVs", "log tail", "log buffer", "PLV", "epoch", "timestamp counter", "versions",
@@ -90,6 +92,14 @@ class Namer:
         addresses = {place[end] for place in places for end in ("at", "written_at")}
         self.known.update(frames_of(self.binary, addresses - set(self.known)))
         return {address: structure_of(self.known.get(address, [])) for address in addresses}
+
+    def code(self, address: int) -> str:
+        """The engine's innermost function there, and its line."""
+        frames = self.known.get(address, [])
+        own = [frame for frame in frames if not frame.file.startswith("/usr/")] or frames or [Frame("?", "?")]
+        # A path from the compiler's folder, or absolute.
+        file = own[0].file.removeprefix(REPOSITORY + "/")
+        return f"{file}  {own[0].function.split('(')[0]}"
 
 
 KINDS = ("dirty", "upgrades", "clean", "invalidated", "false_sharing")
