@@ -106,11 +106,10 @@ def validate(options: argparse.Namespace) -> int:
                 costs_then = found["costs"]
                 modes = [prediction.mode_of(*pair) or "changed: not used" for pair in zip(costs_then, costs_then[1:])]
                 print(f"round {number + 1}: {cell.name}: the host was {', '.join(modes)}", flush=True)
-        points = [prediction.predict(point, costs, log_dir, options.model_ms / 1000)
-                  for point in prediction.points_of(records.load(path))
-                  if point["cell"] in {cell.name for cell in cells}]
-    for point in points:
-        print(point_line(point))
+        points = []
+        for point in prediction.points_of(records.load(path)):
+            points.append(prediction.predict(point, costs, log_dir, options.model_ms / 1000))
+            print(point_line(points[-1]), flush=True)
     write_json(path_in(options, "validation.json"), points)
     write_csv(path_in(options, "validation.csv"), points,
               ["cell", "mode", "runs", "transfer_nanos", "access_nanos", "one", "two", "predicted", "measured", "error"])
@@ -245,4 +244,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    stop.run(main)

@@ -101,13 +101,15 @@ def predict(point: dict, costs: dict, log_dir: str, seconds: float) -> dict:
             "dirty": two["dirty"], "upgrades": two["upgrades"]}
 
 
-def close_cells(points: list[dict]) -> set[str]:
-    return {point["cell"] for point in points if abs(point["error"]) <= ERROR_MAX}
+def close_cells(points: list[dict], mode: str) -> set[str]:
+    return {point["cell"] for point in points if point["mode"] == mode and abs(point["error"]) <= ERROR_MAX}
 
 
 def verdict(points: list[dict]) -> tuple[bool, str]:
-    """Whether the model may be shown. A cell counts once, whatever the modes in which it was measured."""
-    close, cells = close_cells(points), {point["cell"] for point in points}
-    text = (f"{len(close)} of {len(cells)} cells, {sum(abs(p['error']) <= ERROR_MAX for p in points)} of {len(points)} "
-            f"points are within {ERROR_MAX:.0%} of this host's second worker; {CELLS_MIN} cells are needed")
-    return len(close) >= CELLS_MIN, text
+    """Whether the model may be shown: by the points whose cores have a cache in common, as those of a sweep have."""
+    counts = []
+    for mode in ("near", "far"):
+        cells = {point["cell"] for point in points if point["mode"] == mode}
+        counts.append(f"{len(close_cells(points, mode))} of {len(cells)} cells whose cores are {mode}")
+    text = f"within {ERROR_MAX:.0%} of this host's second worker: {', '.join(counts)}; {CELLS_MIN} near ones are needed"
+    return len(close_cells(points, "near")) >= CELLS_MIN, text

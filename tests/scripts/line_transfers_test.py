@@ -89,11 +89,12 @@ class PredictionTest(unittest.TestCase):
         self.assertEqual([(p["mode"], p["one"], p["two"]) for p in prediction.points_of(rounds)], [("near", 4.0, 5.0)])
 
     def test_the_model_is_shown_from_ten_close_cells_on(self):
-        points = [{"cell": str(i), "error": 0.15} for i in range(9)] + [{"cell": "far off", "error": -0.16}]
-        self.assertFalse(prediction.verdict([*points, {"cell": "0", "error": 0.0}])[0])
-        holds, text = prediction.verdict([*points, {"cell": "9", "error": -0.15}])
+        points = [{"cell": str(i), "mode": "near", "error": 0.15} for i in range(9)]
+        points += [{"cell": "far off", "mode": "near", "error": -0.16}, {"cell": "9", "mode": "far", "error": 0.0}]
+        self.assertFalse(prediction.verdict(points)[0])
+        holds, text = prediction.verdict([*points, {"cell": "9", "mode": "near", "error": -0.15}])
         self.assertTrue(holds)
-        self.assertIn("10 of 11 cells", text)
+        self.assertIn("10 of 11 cells whose cores are near, 1 of 1 cells whose cores are far", text)
 
 
 class CommandTest(unittest.TestCase):
@@ -112,10 +113,10 @@ class CommandTest(unittest.TestCase):
     def test_a_plot_of_a_model_that_does_not_predict_is_refused(self):
         with tempfile.TemporaryDirectory() as out:
             with open(os.path.join(out, "validation.json"), "w", encoding="utf-8") as file:
-                json.dump([{"cell": "a", "error": 0.5}], file)
+                json.dump([{"cell": "a", "mode": "near", "error": 0.5}], file)
             done = self.run_script("plot", "--out", out)
         self.assertEqual(done.returncode, 2)
-        self.assertIn("error: no plot of a model that does not predict this host: 0 of 1 cells", done.stderr)
+        self.assertIn("error: no plot of a model that does not predict this host: within 15% of", done.stderr)
 
     def test_wrong_numbers_of_workers_are_refused(self):
         self.check_refused("is no list of numbers from 1 to 64", "sweep", "--workers", "1,65")

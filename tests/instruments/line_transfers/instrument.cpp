@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 extern "C" const char __executable_start;
@@ -157,23 +158,41 @@ std::string Instrument::ReportText() const {
 
 std::unique_ptr<Instrument> instrument;
 
+// What the instrument does itself is not told of: its containers call memset and its like, which --wrap leads here.
+class Quiet {
+ public:
+  Quiet() : was_on_(std::exchange(is_on, false)) {}
+  ~Quiet() { is_on = was_on_; }
+  Quiet(const Quiet&) = delete;
+  Quiet& operator=(const Quiet&) = delete;
+
+ private:
+  const bool was_on_;
+};
+
 }  // namespace
 
 void SetUp(const InstrumentPlan& plan) { instrument = std::make_unique<Instrument>(plan); }
 std::string ReportText() { return instrument->ReportText(); }
 
 void SwitchOn() { is_on = Running() && !instrument->has_ended(); }
-void BeginInterval() { instrument->BeginInterval(); }
+void BeginInterval() {
+  const Quiet quiet;
+  instrument->BeginInterval();
+}
 void EndInterval() {
   instrument->EndInterval();
   is_on = false;
 }
 
 void Access(const void* address, size_t bytes, Kind kind, const void* at) {
+  const Quiet quiet;
   instrument->Access(reinterpret_cast<uintptr_t>(address), bytes, kind, at);
 }
 void OnPrefetch(const void* address, bool writes) {
-  if (is_on) instrument->Prefetch(reinterpret_cast<uintptr_t>(address), writes, __builtin_return_address(0));
+  if (!is_on) return;
+  const Quiet quiet;
+  instrument->Prefetch(reinterpret_cast<uintptr_t>(address), writes, __builtin_return_address(0));
 }
 
 void OnPause() {
