@@ -145,23 +145,32 @@ def sweep(options: argparse.Namespace) -> int:
     path = path_in(options, "sweep.jsonl")
     done = {(row["cell"], row["workers"], row["transfer_nanos"]) for row in records.load(path)}
     namer = Namer(runs.MODEL)
+    failed = 0
     with tempfile.TemporaryDirectory(prefix="lines-", dir=options.dir) as log_dir:
         for cell in cells:
             missing = [n for n in options.workers if (cell.name, n, costs["transfer_nanos"]) not in done]
             if not missing:
                 continue
-            one = singles(options, [cell], log_dir)[cell.name]
-            plan, _ = prediction.calibrate(
-                cell, one, Plan(costs, 0, costs["level2_bytes"], options.model_ms / 1000, 300, log_dir))
-            for workers in missing:
-                row = runs.simulate(cell, workers, plan, namer)
-                row.update(modelled=True, transfer_nanos=costs["transfer_nanos"], preset=options.preset or "this host",
-                           single=one, access_nanos=plan.costs["access_nanos"])
-                records.append(path, row)
-                print(f"{cell.name:34} {workers:3} workers: {row['dirty'] + row['upgrades']:7.2f} transfers per "
-                      f"transaction, {row['modelled_throughput'] / 1e6:7.2f} M/s (modelled)", flush=True)
+            try:
+                sweep_cell(options, cell, missing, Plan(costs, 0, costs["level2_bytes"], options.model_ms / 1000, 300,
+                                                        log_dir), namer)
+            except Failure as failure:
+                print(f"error: {failure}", file=sys.stderr)
+                failed += 1
     write_sweep_csv(options)
-    return 0
+    return 1 if failed else 0
+
+
+def sweep_cell(options: argparse.Namespace, cell: Cell, numbers: list[int], plan: Plan, namer: Namer) -> None:
+    one = singles(options, [cell], plan.log_dir)[cell.name]
+    plan, _ = prediction.calibrate(cell, one, plan)
+    for workers in numbers:
+        row = runs.simulate(cell, workers, plan, namer)
+        row.update(modelled=True, transfer_nanos=plan.costs["transfer_nanos"], preset=options.preset or "this host",
+                   single=one, access_nanos=plan.costs["access_nanos"])
+        records.append(path_in(options, "sweep.jsonl"), row)
+        print(f"{cell.name:34} {workers:3} workers: {row['dirty'] + row['upgrades']:7.2f} transfers per transaction, "
+              f"{row['modelled_throughput'] / 1e6:7.2f} M/s (modelled)", flush=True)
 
 
 def write_sweep_csv(options: argparse.Namespace) -> None:

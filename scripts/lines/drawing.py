@@ -18,6 +18,7 @@ COLOURS = ("#d55e00", "#8c510a", "#cc79a7", "#0072b2", "#56b4e9", "#6a3d9a", "#0
            "#8a8a8a", "#cccccc")
 PANELS_PER_ROW = 4
 PANEL_INCHES = (3.1, 2.5)
+LEGEND_INCHES = 1.6  # of an entry
 
 
 def short_name(cell: str) -> str:
@@ -96,8 +97,10 @@ def finish(figure, axes, title: str, below: str, rows: list[dict], path: str) ->
         axis.set_xlabel(below, fontsize=8)
         axis.spines[["top", "right"]].set_visible(False)
     handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="lower center", ncols=6, fontsize=7, frameon=False)
-    figure.tight_layout(rect=(0, 0.06 if len(labels) <= 6 else 0.1, 1, 0.98))
+    columns = int(figure.get_figwidth() / LEGEND_INCHES)
+    figure.legend(handles, labels, loc="lower center", ncols=columns, fontsize=7, frameon=False)
+    room = 0.2 * (-(-len(labels) // columns) + 1) / figure.get_figheight()
+    figure.tight_layout(rect=(0, room, 1, 0.98))
     figure.savefig(path, dpi=130)
     plt.close(figure)
 

@@ -18,6 +18,7 @@ BUILT_BY = {ENGINE: "make rundb-all LOCK_TABLES=", MODEL: "make line_transfers L
 TIMEOUT_SECONDS = 170
 # Look-ahead hides what the model charges: neither the host's runs nor the model's have it.
 COMMON_FLAGS = ["--lookahead=0", "--log_overwrite"]
+HEAP_BYTES = "1G"  # LOG_WBL: by default it has room for few versions of many workers
 CALLS_PER_WORKER = 20_000  # on the model: as many as a run needs, or they take longer to make than to run
 CACHE_WAYS = 16
 LINE_BYTES = 64
@@ -48,6 +49,8 @@ class Cell:
 
     def flags(self, workers: int, log_dir: str) -> list[str]:
         kind = [] if self.log_type == "-" else [f"--log_type={self.log_type}"]
+        if self.log == "LOG_WBL":
+            kind.append(f"--heap_bytes={HEAP_BYTES}")
         return [f"--cc={self.cc}", f"--log={self.log}", *kind, f"-t{workers}", f"--log_dir={log_dir}", *COMMON_FLAGS]
 
 

@@ -18,6 +18,7 @@ STRUCTURES = ("lock words", "row data", "LVs", "log tail", "log buffer", "PLV", 
 
 # (structure, file, function): regular expressions; what is general, such as the standard library, meets none.
 RULES = [(structure, re.compile(file), re.compile(function)) for structure, file, function in (
+    ("row data", r"base/racy\.h", r""),
     ("timestamp counter", r"concurrency_control/(snapshot_clock|hekaton)\.h|storage/heap/checkpoint_clock\.h",
      r"[Cc]lock|Timestamp|Stamp|Draw"),
     ("epoch", r"base/epoch\.|silo_r/durable_epoch", r""),
@@ -97,8 +98,7 @@ class Namer:
         """The engine's innermost function there, and its line."""
         frames = self.known.get(address, [])
         own = [frame for frame in frames if not frame.file.startswith("/usr/")] or frames or [Frame("?", "?")]
-        # A path from the compiler's folder, or absolute.
-        file = own[0].file.removeprefix(REPOSITORY + "/")
+        file = os.path.normpath(own[0].file).removeprefix(REPOSITORY + "/")
         return f"{file}  {own[0].function.split('(')[0]}"
 
 

@@ -37,6 +37,8 @@ class StructureTest(unittest.TestCase):
                          ["/usr/include/c++/12/bits/atomic_base.h:618", "logging/log_stream.h:96"])
         self.assertEqual(structures.structure_of(frames[0x1233]), "log tail")
         self.assertEqual(structures.structure_of(frames[0xffff]), structures.OTHER)
+        copy = [Frame("dbx::RacyCopy(void*)", "seam/base/racy.h:15"), Frame("Silo::Read", "concurrency_control/silo.h:9")]
+        self.assertEqual(structures.structure_of(copy), "row data")
 
     def test_each_structure_has_a_place(self):
         for file, function, structure in (
