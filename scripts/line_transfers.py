@@ -18,6 +18,7 @@ import csv
 import fnmatch
 import json
 import os
+import shlex
 import sys
 import tempfile
 
@@ -86,6 +87,22 @@ def host_costs(options: argparse.Namespace) -> dict:
         write_json(path, runs.host_costs())
     with open(path, encoding="utf-8") as file:
         return json.load(file)
+
+
+def keep_flags(options: argparse.Namespace) -> None:
+    """All results of a folder have the same flags; a plot takes them as they are."""
+    if options.command == "plot":
+        return
+    path = path_in(options, "flags.txt")
+    if os.path.exists(path):
+        with open(path, encoding="utf-8") as file:
+            kept = file.read().strip()
+        if kept != options.flags:
+            raise Failure(f"{options.out} has results with --flags='{kept}': give another --out, or the same flags")
+    else:
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(options.flags + "\n")
+    runs.COMMON_FLAGS += shlex.split(options.flags)
 
 
 def point_line(point: dict) -> str:
@@ -225,6 +242,8 @@ def parse(arguments: list[str]) -> argparse.Namespace:
         command.set_defaults(run=function)
         command.add_argument("--out", default=OUT, help="folder of the results (default: out/lines)")
         command.add_argument("--dir", default="/dev/shm", help="where log files go (default: /dev/shm)")
+        command.add_argument("--flags", default="", help="more flags of the engine, such as '-Ln4 -z0.9'; results with other "
+                             "flags need another --out")
         command.add_argument("--model_ms", type=positive(float), default=4, help="milliseconds of the model (default: 4)")
         command.add_argument("--transfer_nanos", type=positive(float), help="of a line (default: as measured here)")
         if name in ("validate", "sweep"):
@@ -246,6 +265,7 @@ def main(arguments: list[str]) -> int:
     options = parse(arguments)
     try:
         os.makedirs(options.out, exist_ok=True)
+        keep_flags(options)
         return options.run(options)
     except (Failure, OSError) as error:
         print(f"error: {error}", file=sys.stderr)

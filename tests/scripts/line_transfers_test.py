@@ -120,6 +120,14 @@ class CommandTest(unittest.TestCase):
         self.assertEqual(done.returncode, 2)
         self.assertIn("error: no plot of a model that does not predict this host: within 15% of", done.stderr)
 
+    def test_results_with_other_flags_are_not_mixed(self):
+        with tempfile.TemporaryDirectory() as out:
+            with open(os.path.join(out, "flags.txt"), "w", encoding="utf-8") as file:
+                file.write("-Ln4\n")
+            done = self.run_script("sweep", "--out", out, "--flags=-Ln2")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("has results with --flags='-Ln4': give another --out", done.stderr)
+
     def test_wrong_numbers_of_workers_are_refused(self):
         self.check_refused("is no list of numbers from 1 to 64", "sweep", "--workers", "1,65")
 
