@@ -10,7 +10,7 @@
 #                         with LOCK_TABLES='CONTROL ...': those of them that lock in a table too
 # make fuzz               build/fuzz/NAME, a libFuzzer target for each tests/fuzz/NAME_fuzz.cpp (needs clang)
 # make torture            build/simulation/torture: the engine with threads as fibres, on disks that crash
-# make line_transfers     build/lines/line_transfers: the engine on the cores and caches of a model
+# make line_transfers     build/lines/line_transfers: the engine on the cores and caches of a model (needs g++)
 # make mutant_tests       build/mutants/all_tests: the tests that mutants name; DBX_MUTANT=NAME runs them under one
 # make kill_points        build/kill_at.so, which kills ./rundb-all at a named call on a file
 # make check              format, lint, include rules, quick tests
