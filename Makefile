@@ -10,6 +10,7 @@
 #                         with LOCK_TABLES='CONTROL ...': those of them that lock in a table too
 # make fuzz               build/fuzz/NAME, a libFuzzer target for each tests/fuzz/NAME_fuzz.cpp (needs clang)
 # make torture            build/simulation/torture: the engine with threads as fibres, on disks that crash
+# make line_transfers     build/lines/line_transfers: the engine on the cores and caches of a model (needs g++)
 # make mutant_tests       build/mutants/all_tests: the tests that mutants name; DBX_MUTANT=NAME runs them under one
 # make kill_points        build/kill_at.so, which kills ./rundb-all at a named call on a file
 # make check              format, lint, include rules, quick tests
@@ -35,8 +36,8 @@ TESTS ?= tests
 
 # ---- Flags -----------------------------------------------------------------------------------------------
 
-# release, thread, address; simulation, mutants and coverage: what the targets torture, mutant_tests and coverage are
-# made of (below)
+# release, thread, address; simulation, mutants, lines and coverage: what the targets torture, mutant_tests,
+# line_transfers and coverage are made of (below)
 VARIANT := $(if $(SANITIZE),$(SANITIZE),release)
 # Objects in BUILD, programs for tests in OUT.
 BUILD := build/$(VARIANT)
@@ -46,6 +47,7 @@ CXXFLAGS_BASE := -std=c++20 -O2 -g1 -march=x86-64-v2 -pthread -Wall -Wextra -Wer
 LIBRARIES = -lboost_program_options -lfmt -lisal -luring -lpmem -lnuma
 ALLOCATOR := jemalloc
 INCLUDES := -I.
+LINES := tests/instruments/line_transfers
 ifeq ($(SANITIZE),)
 CXXFLAGS_VARIANT := -DNDEBUG
 LDFLAGS_VARIANT := -Wl,--push-state,--no-as-needed -ljemalloc -Wl,--pop-state
@@ -58,6 +60,12 @@ else ifeq ($(VARIANT),mutants)
 INCLUDES := -I$(BUILD)/src -I.
 CXXFLAGS_VARIANT := -DNDEBUG -Wno-error
 LDFLAGS_VARIANT := -Wl,--push-state,--no-as-needed -ljemalloc -Wl,--pop-state
+else ifeq ($(VARIANT),lines)
+# ThreadSanitizer's calls before each access, and an own runtime. Its headers come before the product's.
+INCLUDES := -I$(LINES)/seam -I.
+CXXFLAGS_VARIANT := -DNDEBUG -fsanitize=thread --param=tsan-instrument-func-entry-exit=0 -Wno-tsan
+wrapped := memcpy memmove memset memcmp pwritev2 fdatasync io_uring_submit
+LDFLAGS_VARIANT := $(wrapped:%=-Wl,--wrap=%) -Wl,--push-state,--no-as-needed -ljemalloc -Wl,--pop-state
 else ifeq ($(SANITIZE),thread)
 CXXFLAGS_VARIANT := -fsanitize=thread -fno-omit-frame-pointer
 LDFLAGS_VARIANT := -fsanitize=thread
@@ -106,7 +114,9 @@ LIBRARY_FOLDERS := base storage concurrency_control logging \
 LIBRARY_SOURCES := $(filter-out $(MAIN_SOURCES),$(sort \
   $(shell find $(LIBRARY_FOLDERS) -name '*.cpp' ! -name '*_test.cpp' 2>/dev/null)))
 # Tests and what they share; fuzz targets have a main of their own.
+LINES_SOURCES := $(filter-out %_test.cpp,$(wildcard $(LINES)/*.cpp))
 TEST_SOURCES := $(filter-out tests/fuzz/% tests/simulation/% tests/kill_points/% $(LIBRARY_SOURCES) \
+  $(filter-out $(LINES)/coherence.cpp,$(LINES_SOURCES)) \
   $(if $(filter mutants,$(VARIANT)),,tests/mutants/%) \
   $(if $(filter simulation,$(VARIANT)),tests/logging/device/%),$(sort \
   $(shell find tests -name '*.cpp' ! -name '*_test.cpp'; find $(TESTS) -name '*_test.cpp')))
@@ -210,6 +220,18 @@ build/simulation/torture: LIBRARIES += -lboost_context
 build/simulation/torture: $(SIMULATION_SOURCES:%.cpp=$(BUILD)/%.o) $(PAIR_OBJECTS) \
   $(LIBRARY_OBJECTS) $(BUILD)/flags.stamp $(BUILD)/tests.stamp
 	$(LINK)
+
+# Threads as fibres on the cores of a model, which sees each access. The tool's own files have no calls in them.
+line_transfers:
+	+@$(MAKE) --no-print-directory SANITIZE=lines build/lines/line_transfers
+.PHONY: line_transfers
+LINES_OBJECTS := $(LINES_SOURCES:%.cpp=$(BUILD)/%.o)
+build/lines/line_transfers: LIBRARIES += -lboost_context
+build/lines/line_transfers: $(BUILD)/system/main.o $(PAIR_OBJECTS) $(LIBRARY_OBJECTS) $(LINES_OBJECTS) \
+  $(BUILD)/flags.stamp $(BUILD)/tests.stamp
+	$(LINK)
+$(LINES_OBJECTS): private CXXFLAGS_ALL += -fno-sanitize=thread
+build/lines/system/main.o: private CXXFLAGS_ALL += -Dmain=EngineMain
 
 # On threads, as all_tests is. Every test that a mutant names is in one of these.
 MUTANT_TESTS := tests/models tests/storage/btree_bounds_test.cpp tests/storage/touched_words_test.cpp \
