@@ -8,7 +8,7 @@
 //   a list   workers take its CPUs in its order
 //
 // Log writers never displace a worker. Writer d flushes the logs of workers d, d + writers, d + 2 * writers ...
-// (LogSet:: NextLog), so it takes a CPU that is left over, if possible on the node of most of these; there a core
+// (LogSet::NextLog), so it takes a CPU that is left over, if possible on the node of most of these; there a core
 // without any other thread of the run before the sibling of one. With a list, writers take the CPUs behind those of the
 // workers. A writer for which no CPU is left is not pinned.
 #pragma once

@@ -224,6 +224,16 @@ def simulation_phases(python: str, make: list[str], cxx: str, jobs: str, nightly
     ]
 
 
+def line_transfer_phases(python: str, make: list[str]) -> list[Phase]:
+    # The tests of its script skip what is not built; a pair will do.
+    return [
+        Phase("build line transfers", [*make, "CXX=g++", "PAIRS=NO_WAIT:0:LOG_TAURUS:LOG_COMMAND", "line_transfers"],
+              timeout=1200),
+        Phase("line transfers", [python, "tests/scripts/line_transfers_test.py"], kind="unittest", timeout=120,
+              needs="build line transfers"),
+    ]
+
+
 def full_phases(python: str, make: list[str], shards: list[str], cxx: str, nightly: bool) -> list[Phase]:
     clang = find_clang()
     pairs = f"PAIRS={SANITISED_PAIRS}{SANITISED_BY_NIGHT if nightly else ''}"
@@ -235,11 +245,7 @@ def full_phases(python: str, make: list[str], shards: list[str], cxx: str, night
         Phase("tutorials", [python, "tests/scripts/tutorial_check.py",
                             *([] if nightly else ["-k", "test_0_1", "-k", "test_1_"])],
               kind="unittest", timeout=3000),
-        # The tests of its script skip what is not built; a pair will do.
-        Phase("build line transfers", [*make, "CXX=g++", "PAIRS=NO_WAIT:0:LOG_TAURUS:LOG_COMMAND", "line_transfers"],
-              timeout=1200),
-        Phase("line transfers", [python, "tests/scripts/line_transfers_test.py"], kind="unittest", timeout=120,
-              needs="build line transfers"),
+        *(line_transfer_phases(python, make) if nightly else []),
         Phase("build with TSan", [*make, f"CXX={cxx}", "SANITIZE=thread", pairs, f"TESTS={ENGINE_FOLDERS}", "tests"],
               timeout=2400),
         Phase("unit with TSan", [*shards, "build/thread/all_tests", f"--gtest_filter={THREADS_FILTER}"], kind="sum",

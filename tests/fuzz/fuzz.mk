@@ -17,7 +17,8 @@ FUZZ_SOURCES_recovery := $(FUZZ_RECOVERY_SOURCES)
 FUZZ_SOURCES_lv_decompression := $(FUZZ_RECOVERY_SOURCES)
 FUZZ_SOURCES_write_entries := $(FUZZ_RECOVERY_SOURCES)
 FUZZ_SOURCES_ack_file := $(FUZZ_HEADER_SOURCES) system/transaction/ack_file.cpp
-FUZZ_SOURCES_options := $(FUZZ_HEADER_SOURCES) $(wildcard system/command_line/parse_*.cpp) \
+FUZZ_SOURCES_options := $(FUZZ_HEADER_SOURCES) base/placement.cpp base/topology.cpp \
+  $(wildcard system/command_line/parse_*.cpp) \
   $(addprefix system/command_line/,environment.cpp options.cpp switches.cpp)
 FUZZ_SOURCES_parse_value := $(FUZZ_HEADER_SOURCES) system/command_line/parse_value.cpp
 FUZZ_RUN_FILES_SOURCES := $(FUZZ_STORAGE_SOURCES) $(wildcard system/runs/c*.cpp) system/runs/row_anchor.cpp \
