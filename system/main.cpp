@@ -124,7 +124,9 @@ void RunOrRecover(Options& options) {
   FileLogStorage logs(options);
   const std::unique_ptr<Engine> engine =
       options.reads_log() ? EngineOfLog(options, logs.storage()) : Registry::Global().Create(options);
-  for (const std::string& path : {options.json_file, options.output_file, options.series_file}) {
+  // A recovery has no series.
+  const std::string series_file = options.log_recover ? "" : options.series_file;
+  for (const std::string& path : {options.json_file, options.output_file, series_file}) {
     if (!path.empty()) CheckAppendable(path);
   }
   const RunPlacement placement(options);

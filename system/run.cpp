@@ -387,9 +387,8 @@ class Run {
   void WarmUp() {
     if (options_.warmup_seconds == 0) return;
     const uint64_t begin = Clock::NowTicks();
-    while (Clock::ToSeconds(Clock::NowTicks() - begin) < options_.warmup_seconds && ReasonToStop() == nullptr) {
-      host::SleepFor(kTick);
-    }
+    const auto lasts = [&] { return Clock::ToSeconds(Clock::NowTicks() - begin) < options_.warmup_seconds; };
+    while (lasts() && ReasonToStop() == nullptr && !control_.stop.load()) host::SleepFor(kTick);
     control_.warmup_over.store(true);
   }
 
@@ -426,7 +425,10 @@ class Run {
     control_.stop.store(true);
     interval.End();
     uint64_t end = Clock::NowTicks();
-    if (perf_ && options_.seconds > 0) result_.perf = perf_->End();
+    if (options_.seconds > 0) {
+      series.Stop();
+      if (perf_) result_.perf = perf_->End();
+    }
     for (Thread& thread : threads_) thread.join();
     // A counted run ends when the last transaction is acknowledged, a timed run on time.
     if (options_.seconds == 0) interval.End(), end = Clock::NowTicks();

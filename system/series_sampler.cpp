@@ -42,9 +42,22 @@ void SeriesSampler::Look(double seconds) {
   series_->EndStep(seconds, Read());
 }
 
+void SeriesSampler::Stop() {
+  if (series_) at_stop_ = Read();
+}
+
 std::vector<SeriesStep> SeriesSampler::End(double seconds) {
   if (!series_) return {};
-  series_->EndStep(seconds, Read());
+  // The workers' own counts anew: a worker may have been about to count at the stop.
+  SeriesTotals totals = Read();
+  if (at_stop_) {
+    totals.flushes = at_stop_->flushes;
+    totals.flush_nanos = at_stop_->flush_nanos;
+    totals.checkpoints = at_stop_->checkpoints;
+    totals.log_full = at_stop_->log_full;
+    totals.acks_full = at_stop_->acks_full;
+  }
+  series_->EndStep(seconds, totals);
   return series_->TakeSteps();
 }
 

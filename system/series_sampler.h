@@ -30,6 +30,8 @@ class SeriesSampler {
   double SecondsLeft(double seconds, double most) const;
   // `seconds` after the interval has begun; ends a step if it is time.
   void Look(double seconds);
+  // At the end of a timed interval: what the logs, checkpoints and waits do from here on is no part of the series.
+  void Stop();
   // The interval has ended, the workers have too, and so has LogInterval. The steps in order.
   std::vector<SeriesStep> End(double seconds);
 
@@ -43,6 +45,7 @@ class SeriesSampler {
   const Checkpointer* const checkpointer_;
   LogInterval& interval_;
   std::optional<Series> series_;
+  std::optional<SeriesTotals> at_stop_;
 };
 
 }  // namespace dbx

@@ -96,6 +96,18 @@ TEST_F(SeriesOfARun, AFullLogBufferIsMarked) {
   EXPECT_GT(Sum(run, [](const SeriesStep& s) { return s.log_full.nanos; }), 0u);
 }
 
+// The first flush ends long after the interval, while the workers wait for their acknowledgements.
+TEST_F(SeriesOfARun, FlushesAfterATimedIntervalAreNoPartOfIt) {
+  const TempDir directory;
+  options_.log_device = "bandwidth=100M,flush=500ms";
+  options_.cc = "NO_WAIT", options_.log = "LOG_SERIAL", options_.log_type = "LOG_DATA", options_.num_logger = 1;
+  options_.seconds = 0.02, options_.query_list_len = 1000;
+  if (!testing::IsHeld(options_)) GTEST_SKIP();
+  const RunResult run = RunIn(directory);
+  if (run.seconds > 0.2) GTEST_SKIP() << "the host stopped for long";
+  EXPECT_EQ(Sum(run, [](const SeriesStep& s) { return s.flushes; }), 0u);
+}
+
 TEST_F(SeriesOfARun, WaitsForAcknowledgementsAreMarked) {
   options_.latency_hiding = false, options_.max_txns_per_thread = 50;
   const RunResult run = Run();
