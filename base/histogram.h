@@ -17,6 +17,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "base/live_counter.h"
 
@@ -51,8 +52,7 @@ class LatencyHistogram {
   // above; 0 if nothing was recorded.
   uint64_t PercentileNanos(double fraction) const {
     if (count_ == 0) return 0;
-    const auto ceiling = static_cast<uint64_t>(std::ceil(fraction * static_cast<double>(count_)));
-    const uint64_t rank = std::clamp<uint64_t>(ceiling, 1, count_);
+    const uint64_t rank = RankOf(fraction, count_);
     uint64_t seen = 0;
     for (size_t i = 0; i + 1 < kBuckets; ++i) {
       seen += counts_[i];
@@ -87,6 +87,12 @@ class LatencyHistogram {
  private:
   friend class LatencyCounts;
 
+  // From 1 on, in ascending order: of the smallest of `count` values that `fraction` of them do not exceed.
+  static uint64_t RankOf(double fraction, uint64_t count) {
+    const auto ceiling = static_cast<uint64_t>(std::ceil(fraction * static_cast<double>(count)));
+    return std::clamp<uint64_t>(ceiling, 1, count);
+  }
+
   std::array<uint64_t, kBuckets> counts_{};
   uint64_t count_ = 0;
   uint64_t sum_nanos_ = 0;
@@ -107,8 +113,7 @@ class LatencyCounts {
     uint64_t count = 0;
     for (size_t i = 0; i < counts_.size(); ++i) count += counts_[i] - before.counts_[i];
     if (count == 0) return std::nullopt;
-    const auto ceiling = static_cast<uint64_t>(std::ceil(fraction * static_cast<double>(count)));
-    const uint64_t rank = std::clamp<uint64_t>(ceiling, 1, count);
+    const uint64_t rank = LatencyHistogram::RankOf(fraction, count);
     uint64_t seen = 0;
     size_t bucket = 0;
     while ((seen += counts_[bucket] - before.counts_[bucket]) < rank) ++bucket;
@@ -116,7 +121,8 @@ class LatencyCounts {
   }
 
  private:
-  std::array<uint64_t, LatencyHistogram::kBuckets> counts_{};
+  // Not in the object: it is copied on stacks that may be small.
+  std::vector<uint64_t> counts_ = std::vector<uint64_t>(LatencyHistogram::kBuckets);
 };
 
 }  // namespace dbx

@@ -26,13 +26,16 @@ class LogInterval {
   void Begin() {
     for (uint32_t i = 0; i < count(); ++i) begin_[i] = logs_->stream(i).reserved_bytes();
   }
-  void End() {
-    bytes_ = 0;
+  void End() { bytes_ = BytesUntilNow(); }
+  uint64_t BytesUntilNow() const {
+    uint64_t bytes = 0;
     for (uint32_t i = 0; i < count(); ++i) {
       const uint64_t durable = logs_->stream(i).persistent_bytes();
-      bytes_ += durable - std::min(durable, begin_[i]);
+      bytes += durable - std::min(durable, begin_[i]);
     }
+    return bytes;
   }
+  // At End.
   uint64_t bytes() const { return bytes_; }
 
  private:

@@ -1,4 +1,4 @@
-// What a run does over time: the measured interval in steps, each with what was counted in it.
+// A time series of a run: the measured interval in steps, each with the transactions, flushes and waits of that step.
 //
 // A step is the difference of two readings of counters that only grow, so that the steps add up to the run's totals.
 // Times are seconds since the interval began, as they were: a step is longer than it was to be if the thread that ends
@@ -33,6 +33,8 @@ struct SeriesTotals {
   WaitTotals log_full;   // of workers for space in a log's buffer
   WaitTotals acks_full;  // of workers for acknowledgements
 };
+// The stacks of fibres, on which copies lie, are small (tests/simulation/scheduler.cpp).
+static_assert(sizeof(SeriesTotals) <= 256);
 
 // The same of one step, and its times.
 struct SeriesStep {

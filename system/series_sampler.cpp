@@ -17,7 +17,7 @@ void Add(const LiveWaits::Reading& waits, WaitTotals& totals) {
 
 SeriesSampler::SeriesSampler(const Options& options, Node& node,
                              const std::vector<std::unique_ptr<WorkerThread>>& workers,
-                             const Checkpointer* checkpointer, LogInterval& interval)
+                             const Checkpointer* checkpointer, const LogInterval& interval)
     : thread_cnt_(options.thread_cnt),
       node_(node),
       workers_(workers),
@@ -27,9 +27,7 @@ SeriesSampler::SeriesSampler(const Options& options, Node& node,
 }
 
 void SeriesSampler::Begin() {
-  if (!series_) return;
-  interval_.End();
-  series_->Begin(Read());
+  if (series_) series_->Begin(Read());
 }
 
 double SeriesSampler::SecondsLeft(double seconds, double most) const {
@@ -37,9 +35,7 @@ double SeriesSampler::SecondsLeft(double seconds, double most) const {
 }
 
 void SeriesSampler::Look(double seconds) {
-  if (!series_ || series_->SecondsLeft(seconds) > 0) return;
-  interval_.End();
-  series_->EndStep(seconds, Read());
+  if (series_ && series_->SecondsLeft(seconds) <= 0) series_->EndStep(seconds, Read());
 }
 
 void SeriesSampler::Stop() {
@@ -48,15 +44,10 @@ void SeriesSampler::Stop() {
 
 std::vector<SeriesStep> SeriesSampler::End(double seconds) {
   if (!series_) return {};
-  // The workers' own counts anew: a worker may have been about to count at the stop.
-  SeriesTotals totals = Read();
-  if (at_stop_) {
-    totals.flushes = at_stop_->flushes;
-    totals.flush_nanos = at_stop_->flush_nanos;
-    totals.checkpoints = at_stop_->checkpoints;
-    totals.log_full = at_stop_->log_full;
-    totals.acks_full = at_stop_->acks_full;
-  }
+  SeriesTotals totals = at_stop_ ? *at_stop_ : Read();
+  // Anew: at the stop a worker may have been about to count.
+  ReadTransactions(totals);
+  if (totals.log_bytes) totals.log_bytes = interval_.bytes();
   series_->EndStep(seconds, totals);
   return series_->TakeSteps();
 }
@@ -64,6 +55,18 @@ std::vector<SeriesStep> SeriesSampler::End(double seconds) {
 SeriesTotals SeriesSampler::Read() const {
   SeriesTotals totals;
   const uint64_t now_ticks = Clock::NowTicks();
+  ReadTransactions(totals);
+  for (const auto& worker : workers_) {
+    if (worker) Add(worker->ack_waits(now_ticks), totals.acks_full);
+  }
+  if (node_.logs() != nullptr) ReadLogs(totals, now_ticks);
+  totals.checkpoints = checkpointer_ != nullptr ? checkpointer_->marks() : node_.checkpoint_marks();
+  return totals;
+}
+
+void SeriesSampler::ReadTransactions(SeriesTotals& totals) const {
+  totals.acknowledged = totals.executed = totals.aborts = 0;
+  totals.latency = {};
   for (const auto& worker : workers_) {
     // It has failed before it was made, and the run ends by that.
     if (!worker) continue;
@@ -72,15 +75,11 @@ SeriesTotals SeriesSampler::Read() const {
     totals.executed += ReadLive(stats.executed);
     for (const uint64_t& aborts : stats.aborts) totals.aborts += ReadLive(aborts);
     totals.latency.Add(worker->latency());
-    Add(worker->ack_waits(now_ticks), totals.acks_full);
   }
-  if (node_.logs() != nullptr) ReadLogs(totals, now_ticks);
-  totals.checkpoints = checkpointer_ != nullptr ? checkpointer_->marks() : node_.checkpoint_marks();
-  return totals;
 }
 
 void SeriesSampler::ReadLogs(SeriesTotals& totals, uint64_t now_ticks) const {
-  totals.log_bytes = interval_.bytes();
+  totals.log_bytes = interval_.BytesUntilNow();
   for (uint32_t i = 0; i < node_.logs()->count(); ++i) {
     const LogStream& stream = node_.logs()->stream(i);
     totals.flushes += ReadLive(stream.counters().flushes);

@@ -22,7 +22,7 @@ class SeriesSampler {
  public:
   // Does nothing unless the options ask for a series. The others outlive it; `checkpointer` may be null.
   SeriesSampler(const Options& options, Node& node, const std::vector<std::unique_ptr<WorkerThread>>& workers,
-                const Checkpointer* checkpointer, LogInterval& interval);
+                const Checkpointer* checkpointer, const LogInterval& interval);
 
   // Before `go`.
   void Begin();
@@ -37,13 +37,15 @@ class SeriesSampler {
 
  private:
   SeriesTotals Read() const;
+  // Parts of `totals`, all of which they replace.
+  void ReadTransactions(SeriesTotals& totals) const;
   void ReadLogs(SeriesTotals& totals, uint64_t now_ticks) const;
 
   const uint32_t thread_cnt_;
   Node& node_;
   const std::vector<std::unique_ptr<WorkerThread>>& workers_;
   const Checkpointer* const checkpointer_;
-  LogInterval& interval_;
+  const LogInterval& interval_;
   std::optional<Series> series_;
   std::optional<SeriesTotals> at_stop_;
 };
