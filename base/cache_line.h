@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <utility>
 
+#include "base/prefetch.h"
+
 namespace dbx {
 
 inline constexpr size_t kCacheLineBytes = 64;
@@ -20,14 +22,6 @@ struct alignas(kNoSharingBytes) CachePadded {
   template <class... Args>
   explicit CachePadded(Args&&... args) : value(std::forward<Args>(args)...) {}
 };
-
-// Asks for the line that holds `address`; never faults and never waits. Not __builtin_prefetch: GCC takes a function
-// that does nothing else for pure and drops calls of it.
-inline void Prefetch(const void* address) { asm volatile("prefetcht0 %0" : : "m"(*static_cast<const char*>(address))); }
-// The same for a line that is to be written to; a hint that old processors ignore.
-inline void PrefetchToWrite(const void* address) {
-  asm volatile("prefetchw %0" : : "m"(*static_cast<const char*>(address)));
-}
 
 // Prefetch for `lines` consecutive lines.
 inline void PrefetchLines(const void* address, int lines) {

@@ -1,7 +1,5 @@
 #include "tests/simulation/scheduler.h"
 
-#include <cxxabi.h>
-
 #include <algorithm>
 #include <boost/context/fiber.hpp>
 #include <boost/context/pooled_fixedsize_stack.hpp>
@@ -11,6 +9,7 @@
 #include <random>
 #include <system_error>
 
+#include "tests/fibres/exceptions.h"
 #include "tests/simulation/allocation.h"
 
 namespace dbx::sim {
@@ -22,24 +21,12 @@ constexpr size_t kStackBytes = 256 << 10;
 
 using Context = boost::context::fiber;
 
-// What the C++ runtime keeps per thread about exceptions in flight. Fibres may switch within a catch block, so each
-// has its own.
-struct ExceptionState {
-  void* caught = nullptr;
-  unsigned int uncaught = 0;
-};
-void Exchange(ExceptionState& mine) {
-  auto* current = reinterpret_cast<ExceptionState*>(abi::__cxa_get_globals());
-  std::swap(current->caught, mine.caught);
-  std::swap(current->uncaught, mine.uncaught);
-}
-
 enum class State : uint8_t { kReady, kBlocked, kDone };
 
 struct Fibre {
   std::function<void()> body;
   Context context;
-  ExceptionState exceptions;
+  fibres::ExceptionState exceptions;
   State state = State::kReady;
   const void* place = nullptr;  // kBlocked: on what
   uint64_t wake_at = kForever;  // kBlocked: until when at most
@@ -193,13 +180,13 @@ class Scheduler {
     if (!stuck_.empty()) Abandon();
     if (current_ == kNobody) return false;
     Fibre& fibre = Current();
-    Exchange(fibre.exceptions);
+    fibres::Exchange(fibre.exceptions);
     fibre.context = std::move(fibre.context).resume();
     return true;
   }
 
   void SwitchToLoop(Fibre& self) {
-    Exchange(self.exceptions);
+    fibres::Exchange(self.exceptions);
     loop_ = std::move(loop_).resume();
   }
 

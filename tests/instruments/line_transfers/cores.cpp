@@ -1,7 +1,5 @@
 #include "tests/instruments/line_transfers/cores.h"
 
-#include <cxxabi.h>
-
 #include <algorithm>
 #include <boost/context/fiber.hpp>
 #include <boost/context/fixedsize_stack.hpp>
@@ -11,6 +9,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "tests/fibres/exceptions.h"
 #include "tests/instruments/line_transfers/coherence.h"
 
 namespace dbx::lines {
@@ -23,17 +22,6 @@ constexpr uint64_t kPreemptPicos = 1'000'000 * kPicosPerNano;
 
 using Context = boost::context::fiber;
 
-// What the C++ runtime keeps per thread about exceptions in flight.
-struct ExceptionState {
-  void* caught = nullptr;
-  unsigned int uncaught = 0;
-};
-void Exchange(ExceptionState& mine) {
-  auto* current = reinterpret_cast<ExceptionState*>(abi::__cxa_get_globals());
-  std::swap(current->caught, mine.caught);
-  std::swap(current->uncaught, mine.uncaught);
-}
-
 constexpr uint32_t kNone = UINT32_MAX;
 
 struct Fibre {
@@ -42,7 +30,7 @@ struct Fibre {
 
   std::function<void()> body;
   Context context;
-  ExceptionState exceptions;
+  fibres::ExceptionState exceptions;
   State state = State::kReady;
   const void* place = nullptr;  // kBlocked: on what
   uint64_t ready_at = 0;        // kReady: since when; kBlocked: until when at most
@@ -162,7 +150,7 @@ class Scheduler {
 
   void SwitchToLoop() {
     Fibre* const self = running_;
-    Exchange(self->exceptions);
+    fibres::Exchange(self->exceptions);
     loop_ = std::move(loop_).resume();
   }
 
@@ -170,7 +158,7 @@ class Scheduler {
     Core& core = cores_[current_];
     running_ = fibres_[core.fibre].get();
     clock_picos = core.clock;
-    Exchange(running_->exceptions);
+    fibres::Exchange(running_->exceptions);
     running_->context = std::move(running_->context).resume();
     if (core.fibre != kNone && fibres_[core.fibre].get() == running_) core.clock = clock_picos;
   }

@@ -5,10 +5,10 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <mutex>
 #include <utility>
 
+#include "tests/fibres/threads.h"
 #include "tests/simulation/scheduler.h"
 
 namespace dbx {
@@ -127,7 +127,7 @@ class Mutex {
   bool locked_ = false;
 };
 
-class ConditionVariable {
+class ConditionVariable : public fibres::Waits<ConditionVariable, Mutex, sim::NowNanos> {
  public:
   void notify_one() {
     sim::Step();
@@ -137,25 +137,12 @@ class ConditionVariable {
     sim::Step();
     sim::WakeAll(this);
   }
-  template <class Predicate>
-  void wait(std::unique_lock<Mutex>& lock, Predicate&& predicate) {
-    while (!predicate()) WaitUntil(lock, sim::kForever);
-  }
-  template <class Predicate>
-  bool wait_for(std::unique_lock<Mutex>& lock, std::chrono::nanoseconds time, Predicate&& predicate) {
-    const uint64_t begin = sim::NowNanos();
-    const uint64_t deadline = begin + static_cast<uint64_t>(std::max<int64_t>(time.count(), 0));
-    while (!predicate()) {
-      const uint64_t now = sim::NowNanos();
-      if (now >= deadline) return false;
-      WaitUntil(lock, deadline - now);
-    }
-    return true;
-  }
 
  private:
+  friend class fibres::Waits<ConditionVariable, Mutex, sim::NowNanos>;
+
   // Unlocking and falling asleep are one step, as of any condition variable.
-  void WaitUntil(std::unique_lock<Mutex>& lock, uint64_t nanos) {
+  void WaitFor(std::unique_lock<Mutex>& lock, uint64_t nanos) {
     if (sim::WakesSpuriously()) nanos = std::min<uint64_t>(nanos, sim::Random() % 1000);
     const int64_t left = std::exchange(sim::steps_left, INT64_MAX);
     lock.unlock();
@@ -165,33 +152,7 @@ class ConditionVariable {
   }
 };
 
-// Joins when it is destroyed.
-class Thread {
- public:
-  Thread() = default;
-  template <class Body, class... Args>
-  explicit Thread(Body&& body, Args&&... args)
-      : id_(sim::StartFibre(std::bind(std::forward<Body>(body), std::forward<Args>(args)...))), joinable_(true) {}
-  Thread(Thread&& other) noexcept : id_(other.id_), joinable_(std::exchange(other.joinable_, false)) {}
-  Thread& operator=(Thread&& other) noexcept {
-    if (joinable_) join();
-    id_ = other.id_;
-    joinable_ = std::exchange(other.joinable_, false);
-    return *this;
-  }
-  ~Thread() {
-    if (joinable_) join();
-  }
-  bool joinable() const { return joinable_; }
-  void join() {
-    sim::JoinFibre(id_);
-    joinable_ = false;
-  }
-
- private:
-  sim::FibreId id_ = 0;
-  bool joinable_ = false;
-};
+using Thread = fibres::Thread<sim::StartFibre, sim::JoinFibre>;
 
 namespace host {
 

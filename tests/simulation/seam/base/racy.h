@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <type_traits>
 
 #include "tests/simulation/scheduler.h"
 
@@ -20,12 +19,6 @@ inline void RacyCopy(void* to, const void* from, size_t bytes) {
   }
 }
 
-template <class T>
-T RacyLoad(const void* from) {
-  static_assert(std::is_trivially_copyable_v<T>);
-  T value;
-  RacyCopy(&value, from, sizeof(T));
-  return value;
-}
-
 }  // namespace dbx
+
+#include "tests/fibres/racy_load.h"

@@ -8,10 +8,10 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
-#include <functional>
 #include <mutex>
 #include <utility>
 
+#include "tests/fibres/threads.h"
 #include "tests/instruments/line_transfers/instrument.h"
 
 namespace dbx {
@@ -39,7 +39,7 @@ class Mutex {
   std::atomic<uint32_t> locked_{0};
 };
 
-class ConditionVariable {
+class ConditionVariable : public fibres::Waits<ConditionVariable, Mutex, lines::NowNanos> {
  public:
   void notify_one() {
     if (lines::WakeOne(this)) lines::OnWake();
@@ -47,24 +47,12 @@ class ConditionVariable {
   void notify_all() {
     if (lines::WakeAll(this)) lines::OnWake();
   }
-  template <class Predicate>
-  void wait(std::unique_lock<Mutex>& lock, Predicate&& predicate) {
-    while (!predicate()) WaitUntil(lock, lines::kForever);
-  }
-  template <class Predicate>
-  bool wait_for(std::unique_lock<Mutex>& lock, std::chrono::nanoseconds time, Predicate&& predicate) {
-    const uint64_t deadline = lines::NowNanos() + static_cast<uint64_t>(std::max<int64_t>(time.count(), 0));
-    while (!predicate()) {
-      const uint64_t now = lines::NowNanos();
-      if (now >= deadline) return false;
-      WaitUntil(lock, deadline - now);
-    }
-    return true;
-  }
 
  private:
+  friend class fibres::Waits<ConditionVariable, Mutex, lines::NowNanos>;
+
   // Nothing can happen between the unlocking, which loses no turn, and the wait.
-  void WaitUntil(std::unique_lock<Mutex>& lock, uint64_t nanos) {
+  void WaitFor(std::unique_lock<Mutex>& lock, uint64_t nanos) {
     const uint64_t turn = std::exchange(lines::turn_ends_at_picos, UINT64_MAX);
     lock.unlock();
     lines::turn_ends_at_picos = turn;
@@ -73,33 +61,7 @@ class ConditionVariable {
   }
 };
 
-// Joins when it is destroyed.
-class Thread {
- public:
-  Thread() = default;
-  template <class Body, class... Args>
-  explicit Thread(Body&& body, Args&&... args)
-      : id_(lines::StartFibre(std::bind(std::forward<Body>(body), std::forward<Args>(args)...))), joinable_(true) {}
-  Thread(Thread&& other) noexcept : id_(other.id_), joinable_(std::exchange(other.joinable_, false)) {}
-  Thread& operator=(Thread&& other) noexcept {
-    if (joinable_) join();
-    id_ = other.id_;
-    joinable_ = std::exchange(other.joinable_, false);
-    return *this;
-  }
-  ~Thread() {
-    if (joinable_) join();
-  }
-  bool joinable() const { return joinable_; }
-  void join() {
-    lines::JoinFibre(id_);
-    joinable_ = false;
-  }
-
- private:
-  lines::FibreId id_ = 0;
-  bool joinable_ = false;
-};
+using Thread = fibres::Thread<lines::StartFibre, lines::JoinFibre>;
 
 namespace host {
 

@@ -2,9 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
-#include <cstring>
-#include <type_traits>
 
 #include "tests/instruments/line_transfers/instrument.h"
 
@@ -14,12 +11,6 @@ inline void CompilerBarrier() { asm volatile("" ::: "memory"); }
 
 inline void RacyCopy(void* to, const void* from, size_t bytes) { lines::RacyCopyOf(to, from, bytes); }
 
-template <class T>
-T RacyLoad(const void* from) {
-  static_assert(std::is_trivially_copyable_v<T>);
-  T value;
-  RacyCopy(&value, from, sizeof(T));
-  return value;
-}
-
 }  // namespace dbx
+
+#include "tests/fibres/racy_load.h"
