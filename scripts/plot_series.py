@@ -18,21 +18,17 @@ import math
 import os
 import sys
 from dataclasses import dataclass
-from importlib import util
 from typing import Optional
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import plot_file
+from plot_file import ENDINGS, Refused
 
 PANEL_INCHES, LEGEND_INCHES = 1.9, 0.45
-ENDINGS = (".png", ".pdf", ".svg")
 COLUMNS = ("begin_s", "end_s", "acknowledged", "executed", "aborts", "acknowledged_per_s", "executed_per_s", "p50_us",
            "p99_us", "log_bytes", "log_mb_per_s", "flushes", "mean_flush_us", "checkpoints_begun", "checkpoints_ended",
            "log_full_waits", "log_full_ms", "ack_waits", "ack_wait_ms")
 MAY_BE_EMPTY = ("p50_us", "p99_us", "log_bytes", "log_mb_per_s", "mean_flush_us")
-
-
-class Refused(Exception):
-    """The file is no series."""
 
 
 @dataclass(frozen=True)
@@ -180,22 +176,13 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
 def main(argv: list[str]) -> int:
     arguments = parse_arguments(argv)
     out = arguments.out or os.path.splitext(arguments.file)[0] + ".png"
-    try:
+
+    def figure():
         if not out.endswith(ENDINGS):
             raise Refused(f"--out ends in {', '.join(ENDINGS)}, not as {out} does")
-        steps = load(arguments.file)
-        if not util.find_spec("matplotlib"):
-            raise Refused("there is no matplotlib; scripts/setup.sh installs it")
-        figure = draw(steps, arguments.title or os.path.basename(arguments.file))
-        figure.savefig(out, **({"dpi": 160} if out.endswith(".png") else {}))
-    except Refused as refused:
-        print(f"error: {refused}", file=sys.stderr)
-        return 2
-    except OSError as error:
-        print(f"error: cannot write {out}: {error.strerror or error}", file=sys.stderr)
-        return 2
-    print(out)
-    return 0
+        return draw(load(arguments.file), arguments.title or os.path.basename(arguments.file))
+
+    return plot_file.run(out, figure)
 
 
 if __name__ == "__main__":

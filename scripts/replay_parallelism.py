@@ -13,14 +13,14 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from importlib import util
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import plot_file
 from experiment import records
+from plot_file import ENDINGS, Refused
 
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 KIND = "replay_parallelism"
-ENDINGS = (".png", ".pdf", ".svg")
 PANEL_INCHES = (4.2, 3.2)
 PANELS_PER_LINE = 3
 # Colour and marker per order: those of the scheme that replays so (looks.py), and for the lanes its lighter one.
@@ -32,10 +32,6 @@ ORDER_STYLE = {
     "total": ("#0072b2", "s"),
 }
 UNKNOWN_STYLE = ("#8a8a8a", "*")
-
-
-class Refused(Exception):
-    """One line about what cannot be drawn."""
 
 
 def load(paths: list[str]) -> list[dict]:
@@ -116,36 +112,21 @@ def draw_panel(axes, record: dict, style) -> None:
     axes.legend(fontsize=style.points(7.5), title="order (inherent parallelism)", title_fontsize=style.points(7.5))
 
 
-def write(found: list[dict], path: str) -> None:
-    from experiment import style
-    os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
-    if path.endswith(".svg"):
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(style.svg_of(draw(found)))
-    else:
-        style.save(draw(found), path)
-
-
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="+", metavar="FILE", help="of log_dump --parallelism --json=FILE")
     parser.add_argument("--out", default=os.path.join(REPOSITORY, "out", "plots", "replay_parallelism.png"),
                         help="default: out/plots/replay_parallelism.png")
     arguments = parser.parse_args(argv)
-    try:
+
+    def figure():
         if not arguments.out.endswith(ENDINGS):
             raise Refused(f"--out ends with {', '.join(ENDINGS)}, not as {arguments.out}")
-        if not util.find_spec("matplotlib"):
-            raise Refused("the plot needs matplotlib; scripts/setup.sh installs it")
-        write(load(arguments.files), arguments.out)
-    except Refused as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    except OSError as error:
-        print(f"error: cannot write {arguments.out}: {error.strerror}", file=sys.stderr)
-        return 2
-    print(arguments.out)
-    return 0
+        found = load(arguments.files)
+        os.makedirs(os.path.dirname(os.path.abspath(arguments.out)), exist_ok=True)
+        return draw(found)
+
+    return plot_file.run(arguments.out, figure)
 
 
 if __name__ == "__main__":

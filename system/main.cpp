@@ -120,7 +120,7 @@ void ThrowIfNothingWasMeasured(const RunResult& result) {
 void Warn(const std::string& warning) { std::fprintf(stderr, "warning: %s\n", warning.c_str()); }
 
 void RunOrRecover(Options& options) {
-  RunPlacement::Check(options);
+  Topology host = RunPlacement::CheckedTopology(options);
   FileLogStorage logs(options);
   const std::unique_ptr<Engine> engine =
       options.reads_log() ? EngineOfLog(options, logs.storage()) : Registry::Global().Create(options);
@@ -129,7 +129,7 @@ void RunOrRecover(Options& options) {
   for (const std::string& path : {options.json_file, options.output_file, series_file}) {
     if (!path.empty()) CheckAppendable(path);
   }
-  const RunPlacement placement(options);
+  const RunPlacement placement(options, std::move(host));
   if (const std::string warning = PlacementWarning(placement.result()); !warning.empty()) Warn(warning);
   if (options.log_recover) {
     RecoveryResult result = engine->Recover(options, logs.storage());

@@ -55,8 +55,9 @@ class Calls final : public PerfCalls {
   int Read(int event, Reading& reading) override {
     static_assert(sizeof reading == 3 * sizeof(uint64_t));
     const ssize_t bytes = ::read(event, &reading, sizeof reading);
+    if (bytes < 0) return -errno;
     if (bytes == 0) return -ENODATA;  // an event in error
-    return bytes == sizeof reading ? 0 : Result(bytes < 0 ? -1 : 0, EIO);
+    return bytes == sizeof reading ? 0 : -EIO;
   }
   void Close(int event) override { ::close(event); }
   KernelCounts OfProcess() override {
@@ -71,7 +72,6 @@ class Calls final : public PerfCalls {
 
  private:
   static int Result(long returned) { return returned < 0 ? -errno : static_cast<int>(returned); }
-  static int Result(long returned, int otherwise) { return returned < 0 ? -errno : -otherwise; }
 };
 
 }  // namespace

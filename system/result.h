@@ -125,8 +125,8 @@ struct PlacementResult {
   std::vector<Place> workers;          // empty: none is pinned
   std::vector<Place> writers;          // of logs
   std::vector<Place> buffers;          // of each writer: the CPU by which its buffers were touched first
-  std::string memory_asked, memory;    // of tables: what was asked for, what is in force
-  std::string memory_refusal;          // why it is not what was asked for
+  std::string memory_asked, memory;    // policies for tables: requested, in force
+  std::string memory_refusal;          // why the requested policy is not in force; "": it is
   std::vector<uint32_t> memory_nodes;  // over which it is interleaved
 };
 

@@ -26,14 +26,7 @@ uint32_t WritersOf(const Options& options) {
   return has_writers ? options.log_writers() : 0;
 }
 
-// Hundreds of small files on a large host: not read for nothing.
-Topology TopologyFor(const Options& options) {
-  return PinOf(options).policy == PinPolicy::kNone ? Topology() : ReadTopology();
-}
-
 }  // namespace
-
-RunPlacement::RunPlacement(const Options& options) : RunPlacement(options, TopologyFor(options), LinuxNuma()) {}
 
 RunPlacement::RunPlacement(const Options& options, Topology topology, NumaSystem& system)
     : options_(options),
@@ -41,8 +34,12 @@ RunPlacement::RunPlacement(const Options& options, Topology topology, NumaSystem
       threads_(PlanPlacement(topology_, PinOf(options), options.thread_cnt, WritersOf(options))),
       memory_(MemoryPolicyOf(options), system) {}
 
-void RunPlacement::Check(const Options& options) {
-  PlanPlacement(TopologyFor(options), PinOf(options), options.thread_cnt, 0);
+Topology RunPlacement::CheckedTopology(const Options& options) {
+  const PinChoice pin = PinOf(options);
+  // Hundreds of small files on a large host: not read for nothing.
+  Topology topology = pin.policy == PinPolicy::kNone ? Topology() : ReadTopology();
+  PlanPlacement(topology, pin, options.thread_cnt, 0);
+  return topology;
 }
 
 PlacementResult::Place RunPlacement::PlaceOf(std::optional<uint32_t> cpu) const {

@@ -16,14 +16,13 @@ namespace dbx {
 
 class RunPlacement {
  public:
-  // On this host. Throws Error(kUsage) as PlanPlacement does.
-  explicit RunPlacement(const Options& options);
-  // On one that is made up; `system` as of TableMemory.
-  RunPlacement(const Options& options, Topology topology, NumaSystem& system);
+  // Of this host, read where something is pinned. Throws Error(kUsage) as PlanPlacement does, before anything is done.
+  // Of the workers alone: how many log writers there will be may depend on logs that have not been read yet, and they
+  // are no reason to refuse.
+  static Topology CheckedTopology(const Options& options);
 
-  // Throws the same error before anything is done. Of the workers alone: how many log writers there will be may depend
-  // on logs that have not been read yet, and they are no reason to refuse.
-  static void Check(const Options& options);
+  // `topology`: of this host, or one that is made up; `system` as of TableMemory. Throws the same error.
+  RunPlacement(const Options& options, Topology topology, NumaSystem& system = LinuxNuma());
 
   // None: everything is where the system puts it.
   std::optional<PlacementResult> result() const;

@@ -4,22 +4,20 @@
 //   line_bench [--dir DIR | --transfers]       --transfers: the first three alone, in a second
 //
 // transfer_nanos       one line that the other core has written, in turns by compare and exchange: half a round trip
-// far_nanos            a line of 4 MiB that the other core has written, in a chain of loads. As long as a transfer
-// where
-//                      the two have no cache in common, much shorter where they have
+// far_nanos            a line of 4 MiB that the other core has written, in a chain of loads: as long as a transfer
+//                      where the two have no cache in common, much shorter where they have
 // miss_nanos           the same of lines that this core has written
 // following_share      of transfer_nanos: the transfer, or the upgrade, of each further line of a KiB that the other
 //                      core has written, read and written in order
 // pause_, yield_nanos  the instruction and the system call of waiting loops
 // wake_nanos           to notify a thread that sleeps, for the one that notifies
-// write_nanos          a write of 4 KiB to an allocated file in DIR (/dev/shm), less write_nanos_per_kib, which is that
-// of 256 KiB level2_bytes         of a core's cache, as the system tells
+// write_nanos          a write of 4 KiB to an allocated file in DIR (/dev/shm), less its bytes, each KiB of which costs
+//                      write_nanos_per_kib (of a write of 256 KiB)
+// level2_bytes         of a core's cache, as the system reports it
 //
 // Two threads, each on a processor of its own; medians of several rounds. On a virtual machine the figures change with
 // the host's cores that the two happen to run on: measure them together with what is to be explained.
 #include <fcntl.h>
-#include <pthread.h>
-#include <sched.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -40,6 +38,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/affinity.h"
 #include "base/cache_line.h"
 #include "base/host.h"
 
@@ -48,12 +47,8 @@ namespace {
 
 constexpr int kRounds = 7;
 
-void RunOn(unsigned processor) {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  CPU_SET(processor, &set);
-  pthread_setaffinity_np(pthread_self(), sizeof set, &set);
-}
+// Where the host permits it.
+void RunOn(uint32_t processor) { (void)host::AllowCpus({&processor, 1}); }
 
 double MedianOf(auto&& measure) {
   std::vector<double> nanos;
@@ -151,7 +146,7 @@ class Chain {
 };
 
 // Of lines that were written on `processor`.
-double ChainNanos(unsigned processor) {
+double ChainNanos(uint32_t processor) {
   Chain chain;
   std::thread([&] {
     RunOn(processor);

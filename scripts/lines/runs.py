@@ -62,7 +62,7 @@ def parse_cell(name: str) -> Cell:
 
 
 def parse_pairs(text: str) -> list[Cell]:
-    """Of `--list`: what is supported with locks in rows."""
+    """The pairs that `--list` shows as supported, with locks in rows."""
     rows = re.findall(r"^\| (\w+) \| 0 \| (\w+) \| (\S+) \| [^|]* \| supported", text, re.MULTILINE)
     return [Cell(*row) for row in rows]
 

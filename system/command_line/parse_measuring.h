@@ -1,4 +1,4 @@
-// Do the switches belong together that say what is measured over time (--series, --series_interval)? Part of
+// The switches of a series (--series, --series_interval): their defaults, and combinations that are refused. Part of
 // parse_options.cpp. Threads: any.
 #pragma once
 

@@ -86,9 +86,9 @@ TEST_F(RunPlacementTest, ByDefaultThereIsNoResult) {
 
 TEST_F(RunPlacementTest, TooManyWorkersAreRefusedAtOnce) {
   options_.thread_cnt = kCpusMax;
-  EXPECT_THROW(RunPlacement::Check(options_), Error);
+  EXPECT_THROW(RunPlacement::CheckedTopology(options_), Error);
   options_.pin = "none";
-  RunPlacement::Check(options_);
+  RunPlacement::CheckedTopology(options_);
 }
 
 TEST(Replay, ItsWorkersTakeThePlacesOfARunsWorkers) {

@@ -50,6 +50,13 @@ class SeriesOfARun : public ::testing::Test {
     EXPECT_EQ(end, run.seconds);
   }
 
+  // To a log for that long. False if this program does not have the pair.
+  bool LogsRows(double seconds, const char* log = "LOG_SERIAL") {
+    options_.cc = "NO_WAIT", options_.log = log, options_.log_type = "LOG_DATA", options_.num_logger = 1;
+    options_.seconds = seconds, options_.query_list_len = 1000;
+    return testing::IsHeld(options_);
+  }
+
   Options options_;
   FaultyFileSystem files_;
   LogStorage storage_{files_};
@@ -84,10 +91,8 @@ TEST_F(SeriesOfARun, WithoutAFileThereIsNone) {
 
 TEST_F(SeriesOfARun, AFullLogBufferIsMarked) {
   const TempDir directory;
+  if (!LogsRows(/*seconds=*/0.1)) GTEST_SKIP();
   options_.log_device = "bandwidth=20M,flush=20ms";
-  options_.cc = "NO_WAIT", options_.log = "LOG_SERIAL", options_.log_type = "LOG_DATA", options_.num_logger = 1;
-  options_.seconds = 0.1, options_.query_list_len = 1000;
-  if (!testing::IsHeld(options_)) GTEST_SKIP();
   options_.log_buffer_size = 256 << 10, options_.max_log_entry_size = 64 << 10;
   options_.log_flush_block_bytes = options_.hopping_distance_bytes = 64 << 10;
   const RunResult run = RunIn(directory);
@@ -99,10 +104,8 @@ TEST_F(SeriesOfARun, AFullLogBufferIsMarked) {
 // The first flush ends long after the interval, while the workers wait for their acknowledgements.
 TEST_F(SeriesOfARun, FlushesAfterATimedIntervalAreNoPartOfIt) {
   const TempDir directory;
+  if (!LogsRows(/*seconds=*/0.02)) GTEST_SKIP();
   options_.log_device = "bandwidth=100M,flush=500ms";
-  options_.cc = "NO_WAIT", options_.log = "LOG_SERIAL", options_.log_type = "LOG_DATA", options_.num_logger = 1;
-  options_.seconds = 0.02, options_.query_list_len = 1000;
-  if (!testing::IsHeld(options_)) GTEST_SKIP();
   const RunResult run = RunIn(directory);
   if (run.seconds > 0.2) GTEST_SKIP() << "the host stopped for long";
   EXPECT_EQ(Sum(run, [](const SeriesStep& s) { return s.flushes; }), 0u);
@@ -120,9 +123,8 @@ TEST_F(SeriesOfARun, WaitsForAcknowledgementsAreMarked) {
 // Whose end is found there too, but for one that goes on when the run ends.
 TEST_F(SeriesOfARun, CheckpointsAreMarked) {
   for (const char* log : {"LOG_SERIAL", "LOG_DIFFERENTIAL"}) {
-    options_.cc = "NO_WAIT", options_.log = log, options_.log_type = "LOG_DATA", options_.num_logger = 1;
-    if (!testing::IsHeld(options_)) continue;
-    options_.seconds = 0.1, options_.checkpoint_interval_ms = 1, options_.query_list_len = 1000;
+    if (!LogsRows(/*seconds=*/0.1, log)) continue;
+    options_.checkpoint_interval_ms = 1;
     const TempDir directory;
     const RunResult run = RunIn(directory);
     const uint64_t begun = Sum(run, [](const SeriesStep& s) { return s.checkpoints.begun; });

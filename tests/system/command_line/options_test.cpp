@@ -8,35 +8,11 @@
 #include "base/error.h"
 #include "logging/device/device_profile.h"
 #include "system/command_line/environment.h"
-#include "system/command_line/parse_options.h"
 #include "system/command_line/switches.h"
+#include "tests/system/command_line/parsed.h"
 
 namespace dbx {
 namespace {
-
-std::vector<std::string> warnings;
-
-Options Parse(std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), "rundb");
-  std::vector<char*> argv;
-  for (auto& a : arguments) argv.push_back(a.data());
-  warnings.clear();
-  return ParseOptions(static_cast<int>(argv.size()), argv.data(), warnings);
-}
-
-// The message with which a command line is refused; empty if it is not.
-std::string Refusal(const std::vector<std::string>& arguments, ExitStatus status = ExitStatus::kUsage) {
-  try {
-    Parse(arguments);
-  } catch (const Error& e) {
-    EXPECT_EQ(e.status(), status);
-    EXPECT_EQ(std::string(e.what()).find('\n'), std::string::npos);
-    return e.what();
-  }
-  return {};
-}
-
-#define EXPECT_REFUSED(what, ...) EXPECT_NE(Refusal(__VA_ARGS__).find(what), std::string::npos) << Refusal(__VA_ARGS__)
 
 TEST(Options, ContinuingReadsALogAndItsSwitchesBelongTogether) {
   const Options o = Parse({"--continue", "--checkpoint", "--drop_old_runs", "--run=3", "-t2"});

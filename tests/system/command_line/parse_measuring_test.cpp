@@ -1,37 +1,10 @@
 // The flags that say when a run is measured and what is recorded of it.
 #include <gtest/gtest.h>
 
-#include <string>
-#include <vector>
-
-#include "base/error.h"
-#include "system/command_line/parse_options.h"
+#include "tests/system/command_line/parsed.h"
 
 namespace dbx {
 namespace {
-
-std::vector<std::string> warnings;
-
-Options Parse(std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), "rundb");
-  std::vector<char*> argv;
-  for (auto& a : arguments) argv.push_back(a.data());
-  warnings.clear();
-  return ParseOptions(static_cast<int>(argv.size()), argv.data(), warnings);
-}
-
-// The message with which a command line is refused; empty if it is not.
-std::string Refusal(const std::vector<std::string>& arguments) {
-  try {
-    Parse(arguments);
-  } catch (const Error& e) {
-    EXPECT_EQ(e.status(), ExitStatus::kUsage);
-    return e.what();
-  }
-  return {};
-}
-
-#define EXPECT_REFUSED(what, ...) EXPECT_NE(Refusal(__VA_ARGS__).find(what), std::string::npos) << Refusal(__VA_ARGS__)
 
 TEST(MeasuringOptions, ASeriesHasAFileAndAnInterval) {
   EXPECT_EQ(Parse({}).series_interval_ms, 0u);

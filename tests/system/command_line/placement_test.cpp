@@ -5,28 +5,11 @@
 
 #include "base/error.h"
 #include "system/command_line/output.h"
-#include "system/command_line/parse_options.h"
 #include "system/command_line/placement_record.h"
+#include "tests/system/command_line/parsed.h"
 
 namespace dbx {
 namespace {
-
-Options Parse(std::vector<std::string> arguments, std::vector<std::string>* warnings = nullptr) {
-  std::vector<std::string> ignored;
-  std::vector<char*> argv = {const_cast<char*>("rundb")};
-  for (std::string& argument : arguments) argv.push_back(argument.data());
-  return ParseOptions(static_cast<int>(argv.size()), argv.data(), warnings != nullptr ? *warnings : ignored);
-}
-
-std::string Refusal(const std::vector<std::string>& arguments) {
-  try {
-    Parse(arguments);
-    return "";
-  } catch (const Error& e) {
-    EXPECT_EQ(e.status(), ExitStatus::kUsage);
-    return e.what();
-  }
-}
 
 TEST(PlacementOptions, DefaultToThePlacesThatTheSystemChooses) {
   EXPECT_EQ(Parse({}).pin, "none");
@@ -55,8 +38,7 @@ TEST(PlacementOptions, RefuseWhatIsNeither) {
 }
 
 TEST(PlacementOptions, AreForRecoveriesToo) {
-  std::vector<std::string> warnings;
-  EXPECT_EQ(Parse({"-Lr1", "--pin=compact", "--numa=interleave"}, &warnings).pin, "compact");
+  EXPECT_EQ(Parse({"-Lr1", "--pin=compact", "--numa=interleave"}).pin, "compact");
   EXPECT_TRUE(warnings.empty()) << warnings.front();
 }
 
