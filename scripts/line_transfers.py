@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """How many cache lines do workers pass to each other? *Modelled*: tests/instruments/line_transfers/README.md.
 
-    scripts/line_transfers.py validate                 this host's second worker against the model's
-    scripts/line_transfers.py sweep                    every concurrency control x log with 1 to 64 workers
-    scripts/line_transfers.py sweep --cells 'SILO/*' --workers 1,2,4 --preset ice_lake
-    scripts/line_transfers.py plot                     transfers by data structure, and the curve of throughput
-    scripts/line_transfers.py places NO_WAIT/LOG_TAURUS/LOG_COMMAND --workers 64     lines of code, most events first
+    scripts/line_transfers validate                 this host's second worker against the model's
+    scripts/line_transfers sweep                    every concurrency control x log with 1 to 64 workers
+    scripts/line_transfers sweep --cells 'SILO/*' --workers 1,2,4 --preset ice_lake
+    scripts/line_transfers plot                     transfers by data structure, and the curve of throughput
+    scripts/line_transfers places NO_WAIT/LOG_TAURUS/LOG_COMMAND --workers 64     lines of code, most events first
 
 Results are added to those in out/lines, so a command that was interrupted goes on. `plot` refuses results unless
 `validate` has found at least ten cells within 15 %. Needs ./rundb-all, build/lines/line_transfers and
@@ -203,7 +203,7 @@ def write_sweep_csv(options: argparse.Namespace) -> None:
 def plot(options: argparse.Namespace) -> int:
     path = path_in(options, "validation.json")
     if not os.path.exists(path):
-        raise Failure("the model has not been compared with this host: run `scripts/line_transfers.py validate`")
+        raise Failure("the model has not been compared with this host: run `scripts/line_transfers validate`")
     with open(path, encoding="utf-8") as file:
         holds, text = prediction.verdict(json.load(file))
     if not holds:
@@ -211,7 +211,7 @@ def plot(options: argparse.Namespace) -> int:
     rows = [row for row in records.load(path_in(options, "sweep.jsonl"))
             if options.transfer_nanos in (None, row["transfer_nanos"])]
     if not rows:
-        raise Failure("nothing to plot: run `scripts/line_transfers.py sweep`")
+        raise Failure("nothing to plot: run `scripts/line_transfers sweep`")
     from lines import drawing  # matplotlib takes a second to load
     for written in drawing.draw(rows, options.out, text):
         print(written)

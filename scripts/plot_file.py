@@ -1,4 +1,4 @@
-"""One plot into one file: what scripts/plot_series and scripts/replay_parallelism.py have in common."""
+"""One plot into one file: what scripts/plot_series and scripts/replay_parallelism have in common."""
 from __future__ import annotations
 
 import sys

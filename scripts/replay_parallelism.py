@@ -2,8 +2,8 @@
 """Draws what `log_dump --parallelism --json=FILE` modelled: speedup by threads, a panel per run, a line per order.
 
     ./log_dump --parallelism --json=replay.jsonl logs/run-0001
-    scripts/replay_parallelism.py replay.jsonl                     writes out/plots/replay_parallelism.png
-    scripts/replay_parallelism.py replay.jsonl --out replay.pdf    a PNG, PDF or SVG
+    scripts/replay_parallelism replay.jsonl                     writes out/plots/replay_parallelism.png
+    scripts/replay_parallelism replay.jsonl --out replay.pdf    a PNG, PDF or SVG
 
 Each legend has the inherent parallelism of the orders. Exits 0, or 2 if there is nothing to draw, or it cannot be
 written.
