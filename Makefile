@@ -108,7 +108,7 @@ $(foreach v,$(MAKEOVERRIDES),$(if $(findstring =,$(v)),$(if $(filter $(firstword
 # ---- Sources ---------------------------------------------------------------------------------------------
 
 MAIN_SOURCES := system/main.cpp system/pairs/pair.cpp system/runs/log_dump.cpp
-LIBRARY_FOLDERS := base storage concurrency_control logging \
+LIBRARY_FOLDERS := base storage concurrency_control logging multi_master \
   $(if $(filter mutants,$(VARIANT)),system/command_line system/reference system/runs system/transaction/ack_file.cpp,\
   benchmarks/ycsb benchmarks/tpcc benchmarks/test benchmarks/sms system)
 LIBRARY_SOURCES := $(filter-out $(MAIN_SOURCES),$(sort \

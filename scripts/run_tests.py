@@ -51,7 +51,7 @@ ADDRESS_BY_NIGHT = QUICK_FILTER + ":*ACrashAnywhereLeavesTheOldStateOrTheNewRun*
 ADDRESS_BY_DAY = (ADDRESS_BY_NIGHT + ":*Model.*:*_2logs*:*CrashTest.ACleanEnd*:*CrashTest.Torn*"
                   ":*CrashTest.TheFullMixOfTpcc*")
 ENGINE_FOLDERS = " ".join(f"tests/{folder}" for folder in ("base", "benchmarks", "concurrency_control", "logging",
-                                                            "storage", "system"))
+                                                            "multi_master", "storage", "system"))
 
 # Sanitised builds hold these pairs: each concurrency control, each scheme, each payload, and the lock table.
 SANITISED_PAIRS = ("NO_WAIT:0:LOG_NO:LOG_DATA NO_WAIT:0:LOG_SERIAL:LOG_DATA NO_WAIT:1:LOG_TAURUS:LOG_DATA "

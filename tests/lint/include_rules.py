@@ -25,7 +25,8 @@ FLOORS = {
     "concurrency_control": ("storage/", "base/"),
     "logging": ("storage/", "base/"),
     "benchmarks": ("storage/", "base/"),
-    "system": ("concurrency_control/", "logging/", "benchmarks/", "storage/", "base/"),
+    "multi_master": ("logging/", "storage/", "base/"),
+    "system": ("multi_master/", "concurrency_control/", "logging/", "benchmarks/", "storage/", "base/"),
     "tests": ("",),
 }
 # --verify compares with the reference replay, which shares no code with the engine.
