@@ -110,7 +110,8 @@ $(foreach v,$(MAKEOVERRIDES),$(if $(findstring =,$(v)),$(if $(filter $(firstword
 MAIN_SOURCES := system/main.cpp system/pairs/pair.cpp system/runs/log_dump.cpp
 LIBRARY_FOLDERS := base storage concurrency_control logging multi_master \
   $(if $(filter mutants,$(VARIANT)),system/command_line system/reference system/runs system/transaction/ack_file.cpp,\
-  benchmarks/ycsb benchmarks/tpcc benchmarks/test benchmarks/sms system)
+  benchmarks/ycsb benchmarks/tpcc benchmarks/test benchmarks/sms benchmarks/sysbench \
+  system)
 LIBRARY_SOURCES := $(filter-out $(MAIN_SOURCES),$(sort \
   $(shell find $(LIBRARY_FOLDERS) -name '*.cpp' ! -name '*_test.cpp' 2>/dev/null)))
 # Tests and what they share; fuzz targets have a main of their own.
