@@ -44,7 +44,10 @@ LogStream::LogStream(uint32_t index, uint32_t salt, uint64_t ring_bytes, uint64_
 void LogStream::SetSlots(uint32_t count) {
   slots_ = std::vector<Slot>(count);
   space_waits_ = std::vector<CachePadded<LiveWaits>>(count);
-  for (Slot& slot : slots_) slot.free_until = start_lsn_ + ring_.size_bytes();
+  for (Slot& slot : slots_) {
+    slot.free_until = start_lsn_ + ring_.size_bytes();
+    slot.last_end = start_lsn_;
+  }
 }
 
 void LogStream::StartWriter(WriterSignal& writer) {
@@ -53,13 +56,6 @@ void LogStream::StartWriter(WriterSignal& writer) {
 }
 
 void LogStream::ThrowIfFailed() const { writer_->ThrowIfFailed(); }
-
-void LogStream::WaitForSpace(Slot& slot, const Place& place) {
-  // The bound was taken before the place, perhaps long before: others may have filled the ring in between. Left there,
-  // it would keep the writer from freeing the space that this worker is about to wait for.
-  slot.filling_from.store(place.lsn.value(), std::memory_order_release);
-  AwaitSpace(slot, place);
-}
 
 void LogStream::AwaitSpace(Slot& slot, const Place& place) {
   // The worker's copy of how far the ring is free may be old: that is no wait.

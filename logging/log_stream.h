@@ -10,11 +10,22 @@
 //
 // A place (a reservation) is taken by one fetch-and-add. One word per worker shows which places are still being filled:
 // a lower bound of the place that it is filling, or kIdle. (Taurus, Alg. 1 and 2, keep two words, allocatedLSN and
-// filledLSN, and compare them; with both at 0 a worker that never writes would block the log for ever.)
+// filledLSN, and compare them; with both at 0 a worker that never writes would block the log for ever.) The bound is
+// the end of the worker's last place at first, and the place itself as soon as that is known:
 //
-// Why the writer never flushes an unfilled place: a worker stores its bound before its fetch-and-add, and the writer
+//   kIdle -> the last place's end -> [fetch-and-add] the place -> [filled] kIdle
+//
+// Why the writer never flushes an unfilled place: a worker stores a bound before its fetch-and-add, and the writer
 // loads reserved_until before the bounds. If the writer's load sees the fetch-and-add, it therefore sees the bound, or
-// a later value of the same word; kIdle and every later bound are stored only after the fill, with release.
+// a later value of the same word; the place is a bound as well, and kIdle and every later bound are stored only after
+// the fill, with release.
+//
+// Why the first bound is not reserved_until: to load it would transfer the line of the tail, which the fetch-and-add
+// must transfer once more if another worker reserves in between: two misses for each transaction. The end of the last
+// place, which only the worker needs to know, is a bound too, as the tail never decreases. It may be far below what is
+// durable, which delays the flush during one fetch-and-add. Two consequences: ReadyUntil may decrease, also below
+// started_until, so that its callers compare the two and never subtract; and a worker that waits for ring space must
+// have stored its place, as the old bound would keep the writer from freeing that space.
 //
 // A stream with a FillTracker (the central log and its rivals, logging/eleda) asks the tracker instead, and its places
 // are reserved by ReserveTracked, without a bound.
@@ -60,6 +71,7 @@ class LogStream {
   struct alignas(kCacheLineBytes) Slot {
     Atomic<uint64_t> filling_from{kIdle};
     Lsn free_until;
+    Lsn last_end;               // of its last place in this stream
     uint64_t record_bytes = 0;  // counters of this worker on this stream
     uint64_t void_bytes = 0;
     uint64_t txn_count = 0;   // transactions' records
@@ -91,15 +103,19 @@ class LogStream {
   // be written to after the second.
   Place TakePlace(uint32_t worker, uint32_t bytes) {
     Slot& slot = slots_[worker];
-    // Release: a writer that reads this bound, instead of the kIdle before it, sees this worker's last fill too.
-    slot.filling_from.store(reserved_until_.load(std::memory_order_relaxed), std::memory_order_release);
+    // Release, both times: a writer that reads a bound, instead of the kIdle before it, sees this worker's last fill
+    // too.
+    slot.filling_from.store(slot.last_end.value(), std::memory_order_release);
     // Sequentially consistent against `writer_asleep_`: either this worker sees that the writer sleeps or the writer
     // sees the place.
-    return {Lsn(reserved_until_.fetch_add(bytes)), bytes};
+    const Place place{Lsn(reserved_until_.fetch_add(bytes)), bytes};
+    slot.filling_from.store(place.lsn.value(), std::memory_order_release);
+    slot.last_end = place.end();
+    return place;
   }
   void AwaitPlace(uint32_t worker, const Place& place) {
     Slot& slot = slots_[worker];
-    if (place.end() > slot.free_until) WaitForSpace(slot, place);
+    if (place.end() > slot.free_until) AwaitSpace(slot, place);
   }
 
   // The same for a stream with a tracker, to which alone the fill is reported.
@@ -199,7 +215,7 @@ class LogStream {
   void AppendPad();
   void AppendRunEnd(const std::optional<std::pair<uint64_t, uint64_t>>& digest);
 
-  // No place below the result is still being filled.
+  // No place below the result is still being filled. It may be less than an earlier result was.
   Lsn ReadyUntil() const;
   // Makes the tracker, if there is one, cover all places filled by now.
   void CatchUp() {
@@ -230,7 +246,6 @@ class LogStream {
 
  private:
   Lsn LastRecordEnd(Lsn durable) const;
-  void WaitForSpace(Slot& slot, const Place& place);
   void AwaitSpace(Slot& slot, const Place& place);
   void AwaitFreeSpace(Slot& slot, const Place& place);
   void SealOwnRecord(const Place& place, format::RecordKind kind);
@@ -243,6 +258,7 @@ class LogStream {
   const uint32_t salt_;
   MirroredBuffer ring_;
   const uint64_t max_record_bytes_;
+  static_assert(sizeof(Slot) == kCacheLineBytes);
   std::vector<Slot> slots_;  // one per worker
   std::vector<CachePadded<LiveWaits>> space_waits_;
   bool times_space_waits_ = false;

@@ -79,10 +79,26 @@ TEST_F(LogStreamTest, AnIdleWorkerDoesNotHoldTheLogBack) {
 TEST_F(LogStreamTest, NothingIsReadyBehindAPlaceThatIsBeingFilled) {
   const LogStream::Place open = stream_->Reserve(0, 64);
   Append(1, 64);
-  EXPECT_LE(stream_->ReadyUntil(), open.lsn);
+  EXPECT_EQ(stream_->ReadyUntil(), open.lsn);
   Fill(open);
   stream_->Submit(0, open);
   EXPECT_EQ(stream_->ReadyUntil(), stream_->reserved_until());
+}
+
+// Its last place is a lap behind; if that still counted, the writer could not free the space that it waits for.
+TEST_F(LogStreamTest, AWorkerThatWaitsForSpaceHoldsBackOnlyWhatIsBehindItsPlace) {
+  Append(0, 64);
+  Flush();
+  while (stream_->reserved_until() < stream_->persistent_until() + kRing) Append(1, 64);
+  const LogStream::Place waiting = stream_->TakePlace(0, 64);
+  EXPECT_EQ(stream_->ReadyUntil(), waiting.lsn);
+  stream_->StartFlush(1 << 20);
+  stream_->CompleteFlush(true);
+  stream_->AwaitPlace(0, waiting);
+  Fill(waiting);
+  stream_->Submit(0, waiting);
+  Flush();
+  EXPECT_EQ(CheckedPrefix(), stream_->reserved_until());
 }
 
 TEST_F(LogStreamTest, AVoidedPlaceDoesNotHoldTheLogBack) {

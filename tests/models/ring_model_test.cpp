@@ -13,11 +13,13 @@ namespace {
 
 enum class RingFault {
   kNone,
-  kBoundAfterFetchAdd,  // the bound is stored when the place is known already
+  kBoundAfterFetchAdd,  // no bound before the place is taken: the place itself is the first
   kSlotsFirst,          // the writer reads the slots, then reserved_until
   kIdleIsZero,          // a worker that writes nothing says 0
   kRelaxedFinish,       // the end of the fill is no release
-  kStaleBound,          // WaitForSpace leaves the bound that was taken before the place
+  kStaleBound,          // the end of the last place stays the bound, also while the worker waits for space
+  kEndForPlace,         // the end of the place is stored in place of its start
+  kRisingReady,         // the writer takes for granted that what it finds ready never decreases
   kEarlyPersistent,     // persistent is raised before the flush
   kQuietSleeper,        // writer_asleep is stored without sequential consistency
 };
@@ -33,8 +35,8 @@ struct RingModel {
   static constexpr size_t kBufferedMax = 4;
   static constexpr uint8_t kWriter = 2;
   struct Locals {
-    uint8_t pc, left, bound, place, free_until, woken;   // a worker's
-    uint8_t started, ready, slot, flushing, has_anchor;  // the writer's
+    uint8_t pc, left, last_end, place, free_until, woken;       // a worker's
+    uint8_t started, ready, slot, flushing, has_anchor, found;  // the writer's
   };
   RingFault fault = RingFault::kNone;
   uint8_t ring = 2;
@@ -61,19 +63,7 @@ struct RingModel {
 
   void Step(Core<RingModel>& core) const { core.thread() == kWriter ? StepWriter(core) : StepWorker(core); }
 
-  enum WorkerPc : uint8_t {
-    kBound,
-    kStoreBound,
-    kTake,
-    kLateBound,
-    kRaiseBound,
-    kWait,
-    kWaitWake,
-    kFill,
-    kFinish,
-    kIsAsleep,
-    kWake
-  };
+  enum WorkerPc : uint8_t { kBound, kTake, kStorePlace, kWait, kWaitWake, kFill, kFinish, kIsAsleep, kWake };
 
   void StepWorker(Core<RingModel>& core) const {
     Locals& my = core.locals();
@@ -82,22 +72,14 @@ struct RingModel {
       case kBound:  // Reserve
         if (my.left == 0) return core.Block();
         if (fault == RingFault::kBoundAfterFetchAdd) return TakePlace(core);
-        my.bound = core.Load(kReserved);
-        my.pc = kStoreBound;
-        return;
-      case kStoreBound:
-        core.Store(slot, my.bound, Order::kRelease);
+        core.Store(slot, my.last_end, Order::kRelease);
         my.pc = kTake;
         return;
       case kTake:
         return TakePlace(core);
-      case kLateBound:
-        core.Store(slot, my.place, Order::kRelease);
-        my.pc = my.place + 1 > my.free_until ? kWait : kFill;
-        return;
-      case kRaiseBound:  // WaitForSpace
-        core.Store(slot, my.place, Order::kRelease);
-        my.pc = kWait;
+      case kStorePlace:
+        core.Store(slot, fault == RingFault::kEndForPlace ? my.last_end : my.place, Order::kRelease);
+        my.pc = AfterPlace(my);
         return;
       case kWait:
         my.free_until = static_cast<uint8_t>(core.Load(kPersistent) + ring);
@@ -117,7 +99,7 @@ struct RingModel {
         return;
       case kIsAsleep:
         --my.left;
-        my.woken = my.bound = my.place = 0;
+        my.woken = my.place = 0;
         my.pc = core.Load(kAsleep) != 0 ? kWake : kBound;
         return;
       default:
@@ -128,13 +110,10 @@ struct RingModel {
   void TakePlace(Core<RingModel>& core) const {
     Locals& my = core.locals();
     my.place = core.FetchAdd(kReserved, 1);
-    my.bound = 0;
-    const bool waits = my.place + 1 > my.free_until;
-    my.pc = fault == RingFault::kBoundAfterFetchAdd ? kLateBound
-            : !waits                                ? kFill
-            : fault == RingFault::kStaleBound       ? kWait
-                                                    : kRaiseBound;
+    my.last_end = static_cast<uint8_t>(my.place + 1);
+    my.pc = fault == RingFault::kStaleBound ? AfterPlace(my) : kStorePlace;
   }
+  static WorkerPc AfterPlace(const Locals& my) { return my.place + 1 > my.free_until ? kWait : kFill; }
   // WriterSignal::Wake: lock, set, unlock, notify.
   static void Wake(Core<RingModel>& core) {
     if (core.Ghost(kMutex) != 0) return core.Block();
@@ -182,21 +161,21 @@ struct RingModel {
         my.ready = std::min(my.ready, core.Load(kReserved));
         return Judge(my);
       case kAnchor: {  // AppendOwn
-        my.bound = core.Load(kReserved);
-        my.pc = my.bound + 1 > my.started + ring ? kReady : kFillAnchor;
+        my.found = core.Load(kReserved);
+        my.pc = my.found + 1 > my.started + ring ? kReady : kFillAnchor;
         if (my.pc == kReady) my.has_anchor = 1;
         return;
       }
       case kFillAnchor: {
-        if (!core.CompareExchange(kReserved, my.bound, static_cast<uint8_t>(my.bound + 1))) {
+        if (!core.CompareExchange(kReserved, my.found, static_cast<uint8_t>(my.found + 1))) {
           my.pc = kAnchor;
           return;
         }
         my.has_anchor = 1;
-        my.place = my.bound;
+        my.place = my.found;
         my.pc = kReady;
         core.Ghost(CellOf(my.place)) = static_cast<uint8_t>(my.place + 1);  // no other thread reads the ring
-        my.bound = my.place = 0;
+        my.found = my.place = 0;
         return;
       }
       default:
@@ -204,7 +183,7 @@ struct RingModel {
     }
   }
   void Judge(Locals& my) const {
-    const bool flushable = my.ready > my.started;
+    const bool flushable = fault == RingFault::kRisingReady ? my.ready != my.started : my.ready > my.started;
     if (!flushable) {
       my.flushing = 0;
       my.pc = kUnflushed;
@@ -290,8 +269,15 @@ TEST(RingModel, AnIdleValueOfZeroPinsTheLog) {
 TEST(RingModel, AFillThatIsNotReleasedIsFound) {
   ExpectFound(RingModel{RingFault::kRelaxedFinish}, "a place is flushed that is not filled");
 }
-TEST(RingModel, AnOldBoundOfOneWhoWaitsForSpacePinsTheLog) {
+TEST(RingModel, AnOldBoundOfAWorkerThatWaitsForSpacePinsTheLog) {
   ExpectFound(RingModel{RingFault::kStaleBound}, "no end can be reached any more");
+}
+TEST(RingModel, AnEndThatIsStoredForThePlaceIsFound) {
+  ExpectFound(RingModel{RingFault::kEndForPlace}, "a place is flushed that is not filled");
+}
+// A bound may be far below what the writer has started already: that of a worker whose last place is long ago.
+TEST(RingModel, AWriterThatReliesOnARisingReadyPositionIsFound) {
+  ExpectFound(RingModel{RingFault::kRisingReady}, "a place is flushed that is not filled");
 }
 TEST(RingModel, SpaceGivenBackBeforeTheFlushIsFound) {
   ExpectFound(RingModel{RingFault::kEarlyPersistent}, "a place is flushed that is not filled");
