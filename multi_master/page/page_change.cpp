@@ -1,30 +1,39 @@
 #include "multi_master/page/page_change.h"
 
 #include <algorithm>
+#include <array>
+#include <cstring>
 
 #include "base/check.h"
 
 namespace dbx::mm {
 namespace {
 
-// The row with the change, on top of `row`, the page's row of this key or an absent one. Bytes of the new image go to
-// `image`. Nothing if the change does not fit the row.
-std::optional<RowView> RowAfter(const RowView& row, const PutRow& put, std::vector<std::byte>& image) {
+using CellBuffer = std::array<std::byte, kCellBytesMax>;
+
+void CopyTo(std::byte* to, std::span<const std::byte> bytes) {
+  if (!bytes.empty()) std::memcpy(to, bytes.data(), bytes.size());
+}
+
+// The cell of the row with the change, on top of `row`, the page's row of this key or an absent one. Empty if the
+// change does not fit the row.
+std::span<const std::byte> CellAfter(const RowView& row, const PutRow& put, CellBuffer& buffer) {
   const std::span<const std::byte> old = row.current.image;
   const size_t kept = size_t{put.prefix_bytes} + put.suffix_bytes;
-  if (kept > old.size() || kept + put.middle.size() > kImageBytesMax) return std::nullopt;
-  if (!put.present && kept + put.middle.size() > 0) return std::nullopt;
-  image.assign(old.begin(), old.begin() + put.prefix_bytes);
-  image.insert(image.end(), put.middle.begin(), put.middle.end());
-  image.insert(image.end(), old.end() - put.suffix_bytes, old.end());
+  const size_t image_bytes = kept + put.middle.size();
+  if (kept > old.size() || image_bytes > kImageBytesMax || (!put.present && image_bytes > 0)) return {};
+  std::byte* const image = buffer.data() + kRowCellBytes;
+  CopyTo(image, old.first(put.prefix_bytes));
+  CopyTo(image + put.prefix_bytes, put.middle);
+  CopyTo(image + put.prefix_bytes + put.middle.size(), old.last(put.suffix_bytes));
   RowView after = row;
   after.key = put.key;
   if (!row.has_before || row.current.writer != put.writer) {
     after.has_before = true;
     after.before = row.current;
   }
-  after.current = {put.writer, put.present, image};
-  return after;
+  after.current = {put.writer, put.present, {image, image_bytes}};
+  return std::span(buffer).first(EncodeRow(after, buffer));
 }
 
 RowView RowOf(const SlottedPage& leaf, Key key) {
@@ -34,12 +43,6 @@ RowView RowOf(const SlottedPage& leaf, Key key) {
 
 bool IsKeyOfLeaf(const SlottedPage& page, Key key) {
   return page.id() != PageId() && page.is_leaf() && page.IsBelowHighKey(key);
-}
-
-ApplyStatus PutCell(SlottedPage& page, Key key, std::span<const std::byte> cell) {
-  const uint32_t slot = page.LowerBound(key);
-  const bool there = slot < page.slots() && page.KeyAt(slot) == key;
-  return (there ? page.Replace(slot, cell) : page.Insert(slot, cell)) ? ApplyStatus::kApplied : ApplyStatus::kNoRoom;
 }
 
 ApplyStatus ApplyTo(SlottedPage& page, PageId id, const FormatPage& format) {
@@ -56,12 +59,12 @@ ApplyStatus ApplyTo(SlottedPage& page, PageId id, const FormatPage& format) {
 
 ApplyStatus ApplyTo(SlottedPage& page, PageId, const PutRow& put) {
   if (!IsKeyOfLeaf(page, put.key) || put.writer == TxnName()) return ApplyStatus::kIllegal;
-  std::vector<std::byte> image;
-  const std::optional<RowView> after = RowAfter(RowOf(page, put.key), put, image);
-  if (!after) return ApplyStatus::kIllegal;
-  std::vector<std::byte> cell;
-  EncodeRow(*after, cell);
-  return PutCell(page, put.key, cell);
+  const uint32_t slot = page.LowerBound(put.key);
+  const bool there = slot < page.slots() && page.KeyAt(slot) == put.key;
+  CellBuffer buffer;
+  const auto cell = CellAfter(there ? page.RowAt(slot) : RowView{}, put, buffer);
+  if (cell.empty()) return ApplyStatus::kIllegal;
+  return (there ? page.Replace(slot, cell) : page.Insert(slot, cell)) ? ApplyStatus::kApplied : ApplyStatus::kNoRoom;
 }
 
 ApplyStatus ApplyTo(SlottedPage& page, PageId, const RestoreRow& restore) {
@@ -70,9 +73,10 @@ ApplyStatus ApplyTo(SlottedPage& page, PageId, const RestoreRow& restore) {
   if (!slot) return ApplyStatus::kNoSuchRow;
   const RowView row = page.RowAt(*slot);
   if (row.current.writer != restore.writer || !row.has_before) return ApplyStatus::kWrongWriter;
-  std::vector<std::byte> cell;
-  EncodeRow({row.key, row.before, false, {}}, cell);
-  return PutCell(page, restore.key, cell);
+  CellBuffer buffer;
+  const size_t length = EncodeRow({row.key, row.before, false, {}}, buffer);
+  CHECK(page.Replace(*slot, std::span(buffer).first(length)));  // it does not grow
+  return ApplyStatus::kApplied;
 }
 
 ApplyStatus ApplyTo(SlottedPage& page, PageId, const RemoveRow& remove) {

@@ -88,7 +88,7 @@ RowView DecodeRow(std::span<const std::byte> cell) {
            before}};
 }
 
-void EncodeRow(const RowView& row, std::vector<std::byte>& to) {
+size_t EncodeRow(const RowView& row, std::span<std::byte> to) {
   RowCell cell{};
   cell.key = row.key;
   cell.writer_sequence = row.current.writer.sequence;
@@ -103,10 +103,21 @@ void EncodeRow(const RowView& row, std::vector<std::byte>& to) {
     cell.before_bytes = static_cast<uint16_t>(row.before.image.size());
     cell.flags = static_cast<uint8_t>(cell.flags | kHasBefore | (row.before.present ? kBeforePresent : 0));
   }
-  CHECK(IsValid(cell));
-  Append(cell, to);
-  to.insert(to.end(), row.current.image.begin(), row.current.image.end());
-  if (row.has_before) to.insert(to.end(), row.before.image.begin(), row.before.image.end());
+  const size_t length = RowBytes(cell.image_bytes, cell.before_bytes);
+  CHECK(IsValid(cell) && length <= to.size());
+  std::memcpy(to.data(), &cell, sizeof cell);
+  std::byte* const images = to.data() + kRowCellBytes;
+  if (cell.image_bytes > 0 && row.current.image.data() != images) {
+    std::memcpy(images, row.current.image.data(), cell.image_bytes);
+  }
+  if (cell.before_bytes > 0) std::memcpy(images + cell.image_bytes, row.before.image.data(), cell.before_bytes);
+  return length;
+}
+
+void EncodeRow(const RowView& row, std::vector<std::byte>& to) {
+  const size_t begin = to.size();
+  to.resize(begin + RowBytes(row.current.image.size(), row.has_before ? row.before.image.size() : 0));
+  EncodeRow(row, std::span(to).subspan(begin));
 }
 
 void EncodeChild(Key separator, PageId child, std::vector<std::byte>& to) {

@@ -150,6 +150,8 @@ size_t CellBytes(uint8_t level, std::span<const std::byte> bytes);
 Key CellKey(std::span<const std::byte> cell);
 RowView DecodeRow(std::span<const std::byte> cell);
 void EncodeRow(const RowView& row, std::vector<std::byte>& to);
+// The length of the cell. `to` has room for it; the current image may lie where it goes, behind kRowCellBytes.
+size_t EncodeRow(const RowView& row, std::span<std::byte> to);
 void EncodeChild(Key separator, PageId child, std::vector<std::byte>& to);
 inline size_t RowBytes(size_t image_bytes, size_t before_bytes) { return kRowCellBytes + image_bytes + before_bytes; }
 

@@ -188,6 +188,12 @@ TEST(PageChangeTest, GrowthIsWhatThePageGrowsBy) {
   }
 }
 
+TEST(PageChangeTest, AFormatThatIsNoPageIsRefused) {
+  PageUnderTest leaf;
+  EXPECT_EQ(leaf.Do(FormatPage{kTree, 1, PageId(), 0, 0, {}}), ApplyStatus::kIllegal);
+  EXPECT_EQ(leaf.Do(FormatPage{kTree, 0, PageId(7), 5, 0, {}}), ApplyStatus::kIllegal);
+}
+
 // --- Bytes ---
 
 PageChange At(PageId page, const Change& what, uint64_t time = 20) {

@@ -87,6 +87,14 @@ TEST(PagedTreeTest, PagesOfFullSizeHoldTheLargestRows) {
   EXPECT_EQ(test.CheckAll().rows.size(), 60u);
 }
 
+TEST(PagedTreeTest, ALeafThatHasRoomIsNotSplit) {
+  TreeUnderTest test;
+  test.Put(5, 1, "row");
+  test.tree().MakeRoom(6, Txn(1), AsBytes("row"));
+  EXPECT_EQ(test.tree().splits(), 0u);
+  EXPECT_EQ(test.source().NewPage(), PageId(2)) << "the new page was given back";
+}
+
 TEST(PagedTreeTest, TheNextKeyMayBeOnAPageFurtherRight) {
   TreeUnderTest test;
   Fill(test, 0, 100, 2);

@@ -165,6 +165,21 @@ TEST(SlottedPageTest, SlotsAndCellsAreChecked) {
   EXPECT_NE(With(*page, first + 38u, uint8_t{8})->WhyInvalid(kPage), nullptr) << "flags";
 }
 
+TEST(SlottedPageTest, CellsThatOverlapAreRefused) {
+  // The second slot points into the image of the first row, where the bytes of a second row are.
+  const std::vector<std::byte> inner = Cell(50, "inner");
+  const std::string image(reinterpret_cast<const char*>(inner.data()), inner.size());
+  const auto page = Leaf();
+  ASSERT_TRUE(page->Insert(0, Cell(10, image)));
+  ASSERT_TRUE(page->Insert(1, inner));
+  ASSERT_EQ(page->WhyInvalid(kPage), nullptr);
+  uint16_t first = 0;
+  std::memcpy(&first, page->bytes().data() + sizeof(PageHeader), 2);
+  const auto overlapping = With(*page, sizeof(PageHeader) + kSlotBytes, static_cast<uint16_t>(first + kRowCellBytes));
+  ASSERT_NE(overlapping->WhyInvalid(kPage), nullptr);
+  EXPECT_STREQ(overlapping->WhyInvalid(kPage), "two cells overlap");
+}
+
 // Whatever passes is safe to use: all accessors stay within the page (AddressSanitizer sees more here).
 void Use(SlottedPage& page) {
   size_t bytes = 0;
