@@ -26,8 +26,12 @@ FUZZ_RUN_FILES_SOURCES := $(FUZZ_STORAGE_SOURCES) $(wildcard system/runs/c*.cpp)
   logging/device/background_read.cpp \
   $(FAULTY_FILES) logging/device/file_system.cpp logging/device/posix_file.cpp
 FUZZ_SOURCES_run_files := $(FUZZ_RUN_FILES_SOURCES)
-FUZZ_SOURCES_make_corpus := $(FUZZ_RECOVERY_SOURCES) system/runs/continuation.cpp system/runs/row_anchor.cpp \
-  logging/backup/anchor_file.cpp
+FUZZ_PAGE_SOURCES := $(FUZZ_HEADER_SOURCES) tests/multi_master/reference/page_model.cpp \
+  $(addprefix multi_master/page/,page_change.cpp pages_record.cpp slotted_page.cpp)
+FUZZ_SOURCES_pages_record := $(FUZZ_PAGE_SOURCES)
+FUZZ_SOURCES_slotted_page := $(FUZZ_PAGE_SOURCES)
+FUZZ_SOURCES_make_corpus := $(FUZZ_RECOVERY_SOURCES) $(filter multi_master/%,$(FUZZ_PAGE_SOURCES)) \
+  system/runs/continuation.cpp system/runs/row_anchor.cpp logging/backup/anchor_file.cpp
 FUZZ_SOURCES_restart := $(FUZZ_STORAGE_SOURCES) $(wildcard logging/differential/*.cpp logging/records/*.cpp) \
   $(addprefix logging/,lane_recovery.cpp log_ends.cpp log_reader.cpp log_tail.cpp lsn_vector.cpp record_finder.cpp \
   replay_lanes.cpp) \

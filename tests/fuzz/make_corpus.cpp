@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "multi_master/page/page_change.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/recovery_input.h"
 #include "tests/fuzz/run_files_input.h"
@@ -199,6 +200,39 @@ void Heaps() {
   write("byte", {extents, one, record(1, 30), {4, 0, 0x40, 0x30, 0, 1}});
 }
 
+// One mini-transaction with a change of each kind: a leaf with rows, and a root that grows over it.
+void PagesRecords() {
+  const mm::TxnName writer{mm::MasterId(1), mm::ClusterEpoch(1), 5};
+  const std::string_view text = "an image";
+  const std::span<const std::byte> image = std::as_bytes(std::span(text));
+  std::vector<std::byte> cells;
+  mm::EncodeRow({7, {mm::TxnName(), true, image}, false, {}}, cells);
+  const mm::PageId root(1), leaf(2);
+  std::vector<mm::PageChange> changes;
+  const auto add = [&changes](mm::PageId page, const mm::Change& what) { changes.push_back({page, {}, {}, what}); };
+  add(root, mm::FormatPage{mm::TreeId(3), 0, mm::PageId(), 0, 0, {}});
+  add(leaf, mm::FormatPage{mm::TreeId(3), 0, mm::PageId(), 0, 1, cells});
+  add(leaf, mm::PutRow{7, writer, true, 3, 2, image.first(4)});
+  add(leaf, mm::RestoreRow{7, writer});
+  add(leaf, mm::MakeDelete(7, writer));
+  add(leaf, mm::RemoveRow{7});
+  add(leaf, mm::SplitLeft{40, mm::PageId(4)});
+  add(root, mm::SplitRoot{leaf, mm::PageId(4), 40});
+  add(root, mm::InsertChild{90, mm::PageId(5)});
+  mm::VsClock clock(mm::MasterId(1));
+  mm::StampChanges(clock, changes);
+  const std::vector<std::byte> body = mm::EncodePages(changes);
+  Write("pages_record", "each-kind", body);
+  Write("pages_record", "cut-off", std::span(body).first(body.size() - 3));
+}
+
+// Each is an offset of 2 bytes, and a byte.
+void PageImages() {
+  Write("slotted_page", "as-it-was", std::string_view());
+  Write("slotted_page", "level", std::string_view("\x2a\x00\x01", 3));
+  Write("slotted_page", "two-slots-of-one-cell", std::string_view("\x30\x00\x55\x31\x00\x3f", 6));
+}
+
 }  // namespace
 }  // namespace dbx::fuzz
 
@@ -216,4 +250,6 @@ int main(int argc, char** argv) {
   RunFiles();
   Restarts();
   Heaps();
+  PagesRecords();
+  PageImages();
 }
