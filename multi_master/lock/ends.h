@@ -97,7 +97,7 @@ class OwnTxns {
   size_t active() const { return active_.size(); }
 
   // What has changed since the last call, if the own log is durable up to `durable`. Nothing if there is no news, or if
-  // `only_if_left` and nobody else can have locks of the transactions that it is about.
+  // `only_if_left` and no other process can have locks of the transactions that it is about.
   std::optional<EndedTxns> TakeNews(VsTime durable, bool only_if_left);
 
  private:

@@ -10,8 +10,8 @@
 // When X is granted, the row locks stay here too: if the holder dies, they are what the next one gets, with the dead
 // master's splits replayed over them (OnMasterDead).
 //
-// Pages that nobody holds or waits for, and of which neither row locks nor an after-list are left, cost one entry of a
-// map from page to LSN, or none if they were never changed.
+// Pages that no master holds or waits for, and of which neither row locks nor an after-list are left, cost one entry of
+// a map from page to LSN, or none if they were never changed.
 //
 // Threads: none of its own; one latch of its owner's protects all of it. Messages go out through `Link`, in the order
 // of the calls. No call waits.

@@ -51,17 +51,17 @@ PinResult LocalLocks::Acquire(PageId id, LockMode mode, bool may_wait) {
     const std::lock_guard latch(shard.latch);
     if (stopped_.load()) return PinResult::kStopped;
     Page* page = shard.Find(id);
-    if (page != nullptr && TryPin(*page, mode, false)) return PinResult::kPinned;
+    if (page != nullptr && TryPin(*page, mode)) return PinResult::kPinned;
     if (!may_wait) return PinResult::kWouldWait;
   }
   return PageTurn(*this, id, mode).Await();
 }
 
-bool LocalLocks::TryPin(Page& page, LockMode mode, bool has_waited) {
+bool LocalLocks::TryPin(Page& page, LockMode mode) {
   if (page.state != State::kHeld || !Suffices(page.mode, mode)) return false;
-  if (page.MustGo() && !(has_waited && page.IsFresh())) return false;
-  // Another thread that comes in between does not use up the turn.
-  if (has_waited) page.fresh = false;
+  // The turn that a fresh grant owes is that of the thread that has fetched it: it keeps the latch from there to here.
+  if (page.MustGo() && !page.IsFresh()) return false;
+  page.fresh = false;
   ++page.pins;
   return true;
 }
@@ -113,7 +113,7 @@ PinResult LocalLocks::PageTurn::Await() {
 
 bool LocalLocks::Step(PageId id, Page& page, LockMode mode, std::unique_lock<Mutex>& latch) {
   for (;;) {
-    if (TryPin(page, mode, true)) {
+    if (TryPin(page, mode)) {
       --page.waiting(mode);
       return true;
     }

@@ -2,12 +2,13 @@
 //
 //   1 request    the lock process reclaims conflicting holders and grants with the page's LSN, row locks, after-list;
 //                messages about an older generation do nothing (global_locks.h)
-//   2 granted    the master's clock hears of it before anyone has the page; the list is merged with the row locks of
+//   2 granted    the master's clock hears of it before any thread uses the page; the list is merged with the row locks
+//   of
 //                the master's own transactions; the page is fetched at exactly the granted LSN
 //   3 row lock   S and gap locks under page S, X and inserts under page X. A conflict with a transaction that is not
 //                known as ended: unpin all pages, wait for its end, take the page again, look again
 //   4 pinned     within a mini-transaction, and a fresh grant until one thread that waited for it had its turn
-//   5 release    (reclaimed, evicted, upgraded) when nobody has it pinned: the list is settled, the log is flushed
+//   5 release    (reclaimed, evicted, upgraded) when no thread has it pinned: the list is settled, the log is flushed
 //   until
 //                everything that the list and the page build upon is durable, then LSN, row locks and after-list are
 //                sent, with the lists of pages split off. An upgrade is a release and a request
@@ -19,7 +20,7 @@
 //   kNone -> kWanted       a thread needs it; the request is sent
 //   kWanted -> kGranted    the grant has come; the page's content has not
 //   kGranted -> kFetching -> kHeld   one of the threads that wait fetches it
-//   kGranted, kHeld -> kReleasing    it must go, nobody has it pinned, and it is not fresh
+//   kGranted, kHeld -> kReleasing    it must go, no thread has it pinned, and it is not fresh
 //   kReleasing -> kNone    the release is sent; kNone -> kWanted at once if threads wait
 //
 // Threads: any. Latches, outer first: a page's shard; the list of releases that are due; LocalTxns. No callback of the
@@ -112,7 +113,7 @@ class LocalLocks {
   // Sends the releases that are due; false: none was. RunReleases does so until Stop.
   bool ReleaseDue();
   void RunReleases();
-  // Threads that wait return, and all who come later.
+  // Threads that wait return, and so do later calls.
   void Stop();
 
   // One thread's wait for a page in steps, for engines without a thread for each transaction. Acquire is made of it.
@@ -183,7 +184,7 @@ class LocalLocks {
 
     uint32_t& waiting(LockMode of) { return of == LockMode::kShared ? waiting_shared : waiting_exclusive; }
     bool IsGranted() const { return state == State::kGranted || state == State::kFetching || state == State::kHeld; }
-    // Nobody pins it any more, but for the turn that a fresh grant owes.
+    // No thread pins it any more, but for the turn that a fresh grant owes.
     bool MustGo() const { return reclaimed || (mode == LockMode::kShared && waiting_exclusive > 0); }
     bool IsFresh() const {
       return fresh && (waiting_shared > 0 || (mode == LockMode::kExclusive && waiting_exclusive > 0));
@@ -210,7 +211,7 @@ class LocalLocks {
   void OnReclaim(const PageReclaim& reclaim);
   // A step of a thread that waits: true if it has pinned the page.
   bool Step(PageId id, Page& page, LockMode mode, std::unique_lock<Mutex>& latch);
-  static bool TryPin(Page& page, LockMode mode, bool has_waited);
+  static bool TryPin(Page& page, LockMode mode);
   void Ask(PageId id, Page& page, std::unique_lock<Mutex>& latch);
   void Fetch(PageId id, Page& page, std::unique_lock<Mutex>& latch);
   void StartReleaseIfDue(PageId id, Page& page);
@@ -229,7 +230,7 @@ class LocalLocks {
   std::array<Shard, kShards> shards_;
   // Relaxed: only its uniqueness and growth count; a page's shard orders its generations.
   Atomic<uint64_t> last_generation_{0};
-  // Set under all latches in turn; those who wait read it under theirs.
+  // Stop takes each latch afterwards; a thread that waits reads it under that of its page.
   Atomic<bool> stopped_{false};
 
   Mutex due_latch_;

@@ -3,7 +3,7 @@
 //
 // Waiting and learning of ends share one latch: a transaction that has met a conflicting row lock waits only if, under
 // the latch, the lock's owner is still not known as ended. Without that an end that is learnt between the look and the
-// wait would wake nobody, and the wait would last until its timeout.
+// wait would wake no thread, and the wait would last until its timeout.
 //
 // Deadlocks: a wait is published in a graph of this master's waits, and the youngest of a cycle is the victim. A wait
 // that lasts 10 ms goes to the lock process, whose graph has the waits of all masters (global_locks.h). A wait of 1 s

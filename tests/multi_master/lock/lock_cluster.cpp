@@ -336,7 +336,7 @@ void LockCluster::RecoverDead() {
 
 // A survivor has undone a loser.
 void LockCluster::UndoOne() {
-  if (to_undo_.empty() || dead_) return;
+  if (to_undo_.empty() || dead_ || random_.Below(20) != 0) return;
   const TxnName loser = to_undo_.back();
   to_undo_.pop_back();
   ++undone;
