@@ -41,6 +41,7 @@ struct LockCluster::Node : LocalLocks::Owner {
   bool alive = true;
   bool holds = true;  // its pages are not free yet
   VsTime durable;
+  VsVector applied;
   VsVector builds_upon;
   std::vector<Record> log;
   std::deque<Message> to_locks;
@@ -131,6 +132,13 @@ bool LockCluster::Deliver(std::deque<Message>& link, auto&& receive) {
 
 void LockCluster::Tell(Node& node) {
   if (const auto news = node.locks->txns().TakeNews(node.durable, random_.Below(2) == 0)) node.Post(*news);
+  if (random_.Below(4) != 0) return;
+  // It applies all logs, and no TV in use is older.
+  for (const auto& other : nodes_) node.applied.Set(other->locks->self(), other->durable);
+  node.builds_upon.RaiseTo(node.applied);
+  VsVector tv = node.applied;
+  tv.Set(node.locks->self(), node.clock.now());
+  node.Post(LeastTv{tv});
 }
 
 // ---- a transaction ----
