@@ -394,7 +394,8 @@ TEST_F(LocalLocksTest, AWaitingTransactionHasNoPagePinned) {
   std::thread waiter(
       [&] { EXPECT_EQ(locks_.WaitForEnds(txn, {Remote(1)}, std::vector<PageId>{kPage}), WaitResult::kLookAgain); });
   Reclaim(kPage);
-  while (!locks_.ReleaseDue()) std::this_thread::yield();
+  const uint64_t deadline = host::MonotonicNanos() + 2000 * kMs;
+  while (!locks_.ReleaseDue() && host::MonotonicNanos() < deadline) std::this_thread::yield();
   EXPECT_EQ(release_.rows, Rows({RowLock::Shared(Remote(1), 6)}));
   On(EndOf(1, 60));
   waiter.join();
