@@ -1,7 +1,5 @@
 #include "multi_master/lock/ends.h"
 
-#include <algorithm>
-
 #include "base/check.h"
 
 namespace dbx::mm {
@@ -98,30 +96,25 @@ TxnName OwnTxns::Begin() {
 
 void OwnTxns::End(const TxnName& txn, VsTime time, bool left) {
   CHECK(active_.erase(txn.sequence) == 1);
-  ended_[txn.sequence] = {time, left, false};
+  ended_[txn.sequence] = time;
+  if (left) left_.push_back({txn.sequence, {master_, time}});
 }
 
 std::optional<EndedTxns> OwnTxns::TakeNews(VsTime durable, bool only_if_left) {
-  const auto is_durable = [&](const Ended& end) { return end.time.value() <= durable.value(); };
-  if (only_if_left && std::none_of(ended_.begin(), ended_.end(), [&](const auto& one) {
-        return one.second.left && !one.second.told && is_durable(one.second);
-      })) {
-    return std::nullopt;
-  }
+  const auto is_durable = [&](VsTime time) { return time.value() <= durable.value(); };
   EndedTxns news{master_, epoch_, low_, {}, {}, {}};
+  std::erase_if(left_, [&](const EndedTxns::One& one) {
+    if (!is_durable(one.place.time)) return false;
+    news.above.push_back(one);
+    return true;
+  });
+  if (only_if_left && news.above.empty()) return std::nullopt;
   const uint64_t oldest_active = active_.empty() ? last_ + 1 : *active_.begin();
-  while (!ended_.empty() && ended_.begin()->first < oldest_active && is_durable(ended_.begin()->second)) {
-    const auto first = ended_.begin();
-    low_ = first->first;
-    if (first->second.time.value() > low_time_.value()) low_time_ = first->second.time;
-    // Its time is more exact than the mark's.
-    if (first->second.left && !first->second.told) news.above.push_back({low_, {master_, first->second.time}});
-    ended_.erase(first);
-  }
-  for (auto& [sequence, end] : ended_) {
-    if (end.told || !is_durable(end)) continue;
-    end.told = true;
-    if (end.left) news.above.push_back({sequence, {master_, end.time}});
+  for (auto first = ended_.begin(); first != ended_.end(); first = ended_.erase(first)) {
+    const auto [sequence, time] = *first;
+    if (sequence > oldest_active || !is_durable(time)) break;
+    low_ = sequence;
+    if (time.value() > low_time_.value()) low_time_ = time;
   }
   if (news.low == low_ && news.above.empty()) return std::nullopt;
   news.low = low_;

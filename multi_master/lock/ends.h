@@ -101,19 +101,14 @@ class OwnTxns {
   std::optional<EndedTxns> TakeNews(VsTime durable, bool only_if_left);
 
  private:
-  struct Ended {
-    VsTime time;
-    bool left = false;
-    bool told = false;
-  };
-
   const MasterId master_;
   const ClusterEpoch epoch_;
   uint64_t last_ = 0;
   uint64_t low_ = 0;
   VsTime low_time_;
   std::set<uint64_t> active_;
-  std::map<uint64_t, Ended> ended_;  // above the low-water mark
+  std::map<uint64_t, VsTime> ended_;  // above the low-water mark
+  std::vector<EndedTxns::One> left_;  // not told yet, and other processes may have locks of them
 };
 
 }  // namespace dbx::mm

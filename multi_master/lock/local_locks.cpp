@@ -103,12 +103,11 @@ PinResult LocalLocks::PageTurn::Await() {
   std::unique_lock latch(shard.latch);
   // It stays where it is as long as someone waits for it.
   Page& page = shard.PageOf(id_);
-  while (!locks_.Step(id_, page, mode_, latch)) {
-    if (locks_.stopped_.load()) return PinResult::kStopped;
-    page.changed.wait(latch);
-  }
-  waits_ = false;
-  return PinResult::kPinned;
+  page.changed.wait(latch, [&] {
+    waits_ = !locks_.Step(id_, page, mode_, latch);
+    return !waits_ || locks_.stopped_.load();
+  });
+  return waits_ ? PinResult::kStopped : PinResult::kPinned;
 }
 
 bool LocalLocks::Step(PageId id, Page& page, LockMode mode, std::unique_lock<Mutex>& latch) {
@@ -262,7 +261,7 @@ void LocalLocks::RunReleases() {
   while (!stopped_.load()) {
     if (ReleaseDue()) continue;
     std::unique_lock latch(due_latch_);
-    if (due_.empty() && !stopped_.load()) due_changed_.wait(latch);
+    due_changed_.wait(latch, [&] { return !due_.empty() || stopped_.load(); });
   }
 }
 

@@ -209,7 +209,8 @@ class LocalLocks {
   void OnGrant(const PageGrant& grant);
   void OnEndsTold(const EndedTxns& news);
   void OnReclaim(const PageReclaim& reclaim);
-  // A step of a thread that waits: true if it has pinned the page.
+  // A step of a thread that waits: true if it has pinned the page. It may let go of the latch in between, and looks
+  // again under it before it returns false.
   bool Step(PageId id, Page& page, LockMode mode, std::unique_lock<Mutex>& latch);
   static bool TryPin(Page& page, LockMode mode);
   void Ask(PageId id, Page& page, std::unique_lock<Mutex>& latch);

@@ -211,7 +211,8 @@ WaitResult LocalTxns::RowWait::Await() {
       continue;
     }
     const std::chrono::nanoseconds until = is_reported_ ? kTimeout : kReportAfter;
-    changed_.wait_for(latch, until - std::chrono::nanoseconds(now - since_nanos_));
+    changed_.wait_for(latch, until - std::chrono::nanoseconds(now - since_nanos_),
+                      [&] { return txns_.stopped_ || blockers_.empty() || is_victim_; });
   }
 }
 
