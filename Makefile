@@ -249,7 +249,7 @@ MUTANT_TESTS := tests/models tests/storage/btree_bounds_test.cpp tests/storage/t
   differential/baseline_recovery_test.cpp differential/differential_log_test.cpp \
   differential/log_end_test.cpp differential/transaction_table_test.cpp lv_metadata_test.cpp \
   eleda/eleda_worker_test.cpp gaps/gap_log_test.cpp silo_r/silo_r_log_test.cpp silo_r/silo_r_recovery_test.cpp \
-  replication write_behind)
+  replication write_behind) tests/multi_master/lock
 mutant_tests:
 	+@$(MAKE) --no-print-directory SANITIZE=mutants TESTS='$(MUTANT_TESTS)' PAIRS= tests
 .PHONY: mutant_tests

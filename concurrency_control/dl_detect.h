@@ -1,5 +1,5 @@
 // Two-phase locking that waits and breaks deadlocks (DL_DETECT): a worker that begins to wait searches the waits-for
-// graph for cycles through itself and aborts the youngest transaction of each (waits_for_graph.h).
+// graph for cycles through itself and aborts the youngest transaction of each (base/waits_for_graph.h).
 //
 // A transaction is as old as its first wait and keeps its age when it is run again, so that it is not the victim for
 // ever; phantoms do not abort it for ever either (held_leaves.h). A transaction that never waits reads no clock.
@@ -14,9 +14,9 @@
 #include "base/cache_line.h"
 #include "base/clock.h"
 #include "base/types.h"
+#include "base/waits_for_graph.h"
 #include "concurrency_control/deadlock_counters.h"
 #include "concurrency_control/queued_locks.h"
-#include "concurrency_control/waits_for_graph.h"
 
 namespace dbx {
 

@@ -32,8 +32,9 @@ RULES = [(structure, re.compile(file), re.compile(function)) for structure, file
                    r"padded_entries|lv_metadata)\.|logging/\w+/\w+_log\.h|logging/differential/|base/crc32c",
      r""),
     ("versions", r"concurrency_control/(hekaton|heap_versions|new_versions)|storage/(version_store|heap/)", r""),
-    ("lock words", r"concurrency_control/(row_locks|queued_locks|lock_table|two_phase_locking|dl_detect|wait_die|"
-                   r"no_wait|waits_for_graph|silo|tictoc|optimistic_accesses|deadlock_counters)\.h", r""),
+    ("lock words", r"base/waits_for_graph\.h|"
+                   r"concurrency_control/(row_locks|queued_locks|lock_table|two_phase_locking|dl_detect|wait_die|"
+                   r"no_wait|silo|tictoc|optimistic_accesses|deadlock_counters)\.h", r""),
     ("index", r"storage/(hash_index|btree_\w+|secondary_index|table)\.", r""),
     ("row data", r"storage/(tuple|row)\.h|concurrency_control/(changes|undo_log|changed_bytes)\.h|benchmarks/", r""),
     ("acknowledgement", r"system/transaction/(ack_queue|ack_file|worker)\.h|logging/commit_point", r""),

@@ -15,7 +15,7 @@ from edits import Edit  # noqa: E402
 from tuning import TUNING  # noqa: E402
 
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-FOLDERS = ["base", "storage", "concurrency_control", "logging", "benchmarks", "system"]
+FOLDERS = ["base", "storage", "concurrency_control", "logging", "multi_master", "benchmarks", "system"]
 SWITCH = "tests/mutants/switch.h"
 SIMULATION = ("tests/simulation/scheduler.h", "tests/simulation/allocation.h")
 

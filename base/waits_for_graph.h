@@ -5,7 +5,8 @@
 // queue of the lock. Why edges are exact: locks are held until the attempt ends, and a request ahead holds the lock
 // before the one behind, so an edge that was true when it was published stays true as long as the wait and that attempt
 // both last. An attempt that is over is known by its number: edges to it lead nowhere. Where a wait later depends on
-// another worker too (an upgrade), its edges are added to, published and searched again (queued_locks.h).
+// another worker too (an upgrade), its edges are added to, published and searched again
+// (concurrency_control/queued_locks.h).
 //
 // Every deadlock is found: the publications of its edges are sequentially consistent stores, so there is a last one,
 // and the search of that worker comes after it and loads, sequentially consistent too, all the others'. A deadlock does
@@ -23,6 +24,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <span>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -183,6 +187,56 @@ class WaitsForGraph {
   Slot& slot(WorkerId worker) { return slots_[worker.value()]; }
 
   std::vector<Slot> slots_;
+};
+
+// The same among transactions of several processes, which have names instead of workers; any of them may be a node,
+// also one of another process, whose own waits are unknown here: edges to it lead nowhere.
+//
+// The youngest is the one with the largest (age, name). Not thread-safe: its owner's latch protects it.
+template <class Name, class Age>
+class NamedWaitsForGraph {
+ public:
+  // `waiter` waits for all of `blockers` from now on, and for no others.
+  void Publish(const Name& waiter, Age age, std::span<const Name> blockers) {
+    waits_[waiter] = {age, {blockers.begin(), blockers.end()}};
+  }
+  // It waits no longer. No effect if it did not.
+  void Retract(const Name& waiter) { waits_.erase(waiter); }
+  bool IsWaiting(const Name& waiter) const { return waits_.contains(waiter); }
+  size_t size() const { return waits_.size(); }
+
+  // The youngest of a cycle through `searcher`, or nothing if there is none. The cycle lasts until it is retracted.
+  std::optional<Name> FindVictim(const Name& searcher) const {
+    std::unordered_map<Name, Name> parents;  // a transaction that waits for it
+    std::vector<Name> to_visit{searcher};
+    while (!to_visit.empty()) {
+      const Name at = to_visit.back();
+      to_visit.pop_back();
+      const auto wait = waits_.find(at);
+      if (wait == waits_.end()) continue;
+      for (const Name& blocker : wait->second.blockers) {
+        if (blocker == searcher) return YoungestOf(searcher, at, parents);
+        if (parents.emplace(blocker, at).second) to_visit.push_back(blocker);
+      }
+    }
+    return std::nullopt;
+  }
+
+ private:
+  struct Wait {
+    Age age;
+    std::vector<Name> blockers;
+  };
+
+  Name YoungestOf(const Name& searcher, const Name& last, const std::unordered_map<Name, Name>& parents) const {
+    Name youngest = searcher;
+    for (Name at = last; at != searcher; at = parents.at(at)) {
+      if (std::pair(waits_.at(at).age, at) > std::pair(waits_.at(youngest).age, youngest)) youngest = at;
+    }
+    return youngest;
+  }
+
+  std::unordered_map<Name, Wait> waits_;
 };
 
 }  // namespace dbx

@@ -1,8 +1,10 @@
-#include "concurrency_control/waits_for_graph.h"
+#include "base/waits_for_graph.h"
 
 #include <gtest/gtest.h>
 
 #include <initializer_list>
+#include <optional>
+#include <vector>
 
 namespace dbx {
 namespace {
@@ -100,6 +102,45 @@ TEST_F(WaitsForGraphTest, MoreEdgesMayBeAddedToAWait) {
   graph_.AddEdge(WorkerId(0), WorkerId(2));
   graph_.Publish(WorkerId(0), 9);
   EXPECT_FALSE(Search(0));
+}
+
+using NamedGraph = NamedWaitsForGraph<uint32_t, uint64_t>;
+
+void Wait(NamedGraph& graph, uint32_t waiter, uint64_t age, std::initializer_list<uint32_t> blockers) {
+  graph.Publish(waiter, age, std::vector<uint32_t>(blockers));
+}
+
+TEST(NamedWaitsForGraphTest, EdgesToTransactionsThatDoNotWaitLeadNowhere) {
+  NamedGraph graph;
+  Wait(graph, 1, 5, {2, 3});
+  Wait(graph, 3, 6, {2});
+  EXPECT_EQ(graph.FindVictim(1), std::nullopt);
+  EXPECT_EQ(graph.FindVictim(2), std::nullopt);
+}
+
+TEST(NamedWaitsForGraphTest, TheYoungestOfACycleIsTheVictimWhoeverSearches) {
+  NamedGraph graph;
+  Wait(graph, 1, 5, {9, 2});
+  Wait(graph, 2, 7, {3});
+  Wait(graph, 3, 6, {1});
+  for (const uint32_t searcher : {1u, 2u, 3u}) EXPECT_EQ(graph.FindVictim(searcher), 2u);
+  graph.Retract(2);
+  for (const uint32_t searcher : {1u, 2u, 3u}) EXPECT_EQ(graph.FindVictim(searcher), std::nullopt);
+}
+
+TEST(NamedWaitsForGraphTest, OfEqualAgeTheLargerNameIsTheYounger) {
+  NamedGraph graph;
+  Wait(graph, 1, 5, {2});
+  Wait(graph, 2, 5, {1});
+  EXPECT_EQ(graph.FindVictim(1), 2u);
+}
+
+TEST(NamedWaitsForGraphTest, ACycleBesideTheSearcherIsNotItsOwn) {
+  NamedGraph graph;
+  Wait(graph, 1, 5, {2});
+  Wait(graph, 2, 6, {3});
+  Wait(graph, 3, 7, {2});
+  EXPECT_EQ(graph.FindVictim(1), std::nullopt);
 }
 
 }  // namespace

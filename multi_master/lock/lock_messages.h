@@ -1,0 +1,137 @@
+// The messages between masters and the lock process, numbers 100-199. What each means: local_locks.h, global_locks.h.
+//
+//   master -> lock process   PageRequest, PageRelease, EndedTxns, WaitReport, LeastTv
+//   lock process -> master   PageGrant, PageReclaim, EndedTxns, AbortVictim, LeastTv
+//
+// A master is known by its link; a body names no sender. Decode yields nothing for bytes that no Encode has written.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "multi_master/lock/ends.h"
+#include "multi_master/lock/row_locks.h"
+#include "multi_master/names.h"
+#include "multi_master/network.h"
+#include "multi_master/vs_clock.h"
+#include "multi_master/wire.h"
+
+namespace dbx::mm {
+
+struct PageRequest {
+  static constexpr MessageType kType{100};
+  PageId page;
+  LockMode mode = LockMode::kShared;
+  Generation generation;
+
+  void Encode(WireWriter& to) const;
+  static PageRequest Decode(WireReader& from);
+  friend bool operator==(const PageRequest&, const PageRequest&) = default;
+};
+
+struct PageGrant {
+  static constexpr MessageType kType{101};
+  PageId page;
+  LockMode mode = LockMode::kShared;
+  Generation generation;
+  PageLsn lsn;
+  RowLocks rows;
+  AfterList after;
+
+  void Encode(WireWriter& to) const;
+  static PageGrant Decode(WireReader& from);
+  friend bool operator==(const PageGrant&, const PageGrant&) = default;
+};
+
+struct PageReclaim {
+  static constexpr MessageType kType{102};
+  PageId page;
+  Generation generation;
+
+  void Encode(WireWriter& to) const;
+  static PageReclaim Decode(WireReader& from);
+  friend bool operator==(const PageReclaim&, const PageReclaim&) = default;
+};
+
+struct PageRelease {
+  static constexpr MessageType kType{103};
+  // The sender holds this page too, in X, and has moved row locks to it since it was granted the released page.
+  struct SplitPage {
+    PageId page;
+    Generation generation;
+    RowLocks rows;
+    AfterList after;
+    friend bool operator==(const SplitPage&, const SplitPage&) = default;
+  };
+
+  PageId page;
+  LockMode mode = LockMode::kShared;
+  Generation generation;
+  PageLsn lsn;
+  RowLocks rows;  // under S those of the sender's transactions alone
+  AfterList after;
+  std::vector<SplitPage> splits;
+
+  void Encode(WireWriter& to) const;
+  static PageRelease Decode(WireReader& from);
+  friend bool operator==(const PageRelease&, const PageRelease&) = default;
+};
+
+// When a transaction began its first attempt, by its master's clock.
+using BeginTime = StrongInt<struct BeginTimeTag>;
+// Counts the waits of a master for row locks: a message about an earlier one does nothing.
+using WaitNumber = StrongInt<struct WaitNumberTag>;
+
+// A transaction has waited for row locks for a while.
+struct WaitReport {
+  static constexpr MessageType kType{105};
+  TxnName waiter;
+  BeginTime begun;
+  WaitNumber number;
+  std::vector<TxnName> blockers;  // empty: the wait is over
+
+  void Encode(WireWriter& to) const;
+  static WaitReport Decode(WireReader& from);
+  friend bool operator==(const WaitReport&, const WaitReport&) = default;
+};
+
+// The transaction is the youngest of a deadlock.
+struct AbortVictim {
+  static constexpr MessageType kType{106};
+  TxnName victim;
+  WaitNumber number;
+
+  void Encode(WireWriter& to) const;
+  static AbortVictim Decode(WireReader& from);
+  friend bool operator==(const AbortVictim&, const AbortVictim&) = default;
+};
+
+// From a master: no TV that it uses, now or later, lacks anything of `tv`. To a master: the same of all masters.
+struct LeastTv {
+  static constexpr MessageType kType{107};
+  VsVector tv;
+
+  void Encode(WireWriter& to) const;
+  static LeastTv Decode(WireReader& from);
+  friend bool operator==(const LeastTv&, const LeastTv&) = default;
+};
+
+template <class Message>
+std::vector<std::byte> EncodeBody(const Message& message) {
+  std::vector<std::byte> body;
+  WireWriter writer(body);
+  message.Encode(writer);
+  return body;
+}
+
+template <class Message>
+std::optional<Message> DecodeBody(std::span<const std::byte> body) {
+  WireReader reader(body);
+  Message message = Message::Decode(reader);
+  if (!reader.AtEnd()) return std::nullopt;
+  return message;
+}
+
+}  // namespace dbx::mm
