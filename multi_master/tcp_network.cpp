@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/check.h"
 #include "base/error.h"
 #include "base/host.h"
 
@@ -53,7 +54,7 @@ struct Peer {
   State state = State::kIdle;
   ConnectionPtr connection;  // kDialing, kUp: that one; kAwaiting: the one that should confirm, if it is there yet
   boost::asio::steady_timer timer;
-  std::chrono::steady_clock::time_point next_dial{};
+  boost::asio::steady_timer::time_point next_dial{};
 
   Mutex mutex;
   std::vector<std::byte> queue;  // the rest is guarded by mutex, too
@@ -204,7 +205,7 @@ class TcpNetwork::Impl {
     if (peer.connection != nullptr) Close(*std::exchange(peer.connection, nullptr));
     peer.state = State::kIdle;
     peer.timer.cancel();
-    peer.next_dial = std::chrono::steady_clock::now() + options_.redial_interval;
+    peer.next_dial = boost::asio::steady_timer::clock_type::now() + options_.redial_interval;
     {
       const std::lock_guard lock(peer.mutex);
       peer.queue.clear();
@@ -228,7 +229,7 @@ class TcpNetwork::Impl {
     const auto connection = std::make_shared<Connection>(context_, options_.terms.cluster, Phase::kWelcomeDue);
     connection->peer = &peer;
     peer.connection = connection;
-    const auto now = std::chrono::steady_clock::now();
+    const auto now = boost::asio::steady_timer::clock_type::now();
     if (peer.next_dial <= now) return Connect(peer, connection);
     peer.timer.expires_at(peer.next_dial);
     peer.timer.async_wait([this, &peer, connection](const ErrorCode& error) {
