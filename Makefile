@@ -10,6 +10,7 @@
 #                         with LOCK_TABLES='CONTROL ...': those of them that lock in a table too
 # make fuzz               build/fuzz/NAME, a libFuzzer target for each tests/fuzz/NAME_fuzz.cpp (needs clang)
 # make torture            build/simulation/torture: the engine with threads as fibres, on disks that crash
+# make sim_tests          build/simulation/sim_tests: tests of multi_master/ on the same fibres and a simulated network
 # make line_transfers     build/lines/line_transfers: the engine on the cores and caches of a model (needs g++)
 # make mutant_tests       build/mutants/all_tests: the tests that mutants name; DBX_MUTANT=NAME runs them under one
 # make kill_points        build/kill_at.so, which kills ./rundb-all at a named call on a file
@@ -220,6 +221,17 @@ SIMULATION_SOURCES := $(wildcard tests/simulation/*.cpp) $(FAULTY_FILES) tests/m
 build/simulation/torture: LIBRARIES += -lboost_context
 build/simulation/torture: $(SIMULATION_SOURCES:%.cpp=$(BUILD)/%.o) $(PAIR_OBJECTS) \
   $(LIBRARY_OBJECTS) $(BUILD)/flags.stamp $(BUILD)/tests.stamp
+	$(LINK)
+
+# The cluster's parts with threads as fibres: tests/simulation/multi_master, with processes that are killed.
+sim_tests:
+	+@$(MAKE) --no-print-directory SANITIZE=simulation PAIRS= build/simulation/sim_tests
+.PHONY: sim_tests
+SIM_TEST_SOURCES := $(addprefix tests/simulation/,allocation.cpp scheduler.cpp sim_network.cpp) $(FAULTY_FILES) \
+  $(wildcard tests/simulation/multi_master/*.cpp) tests/mutants/names.cpp
+build/simulation/sim_tests: LIBRARIES += -lboost_context -lgtest_main -lgmock -lgtest
+build/simulation/sim_tests: $(SIM_TEST_SOURCES:%.cpp=$(BUILD)/%.o) $(BUILD)/build_info.o \
+  $(filter $(addprefix $(BUILD)/,base/% storage/% logging/% multi_master/%),$(LIBRARY_OBJECTS)) $(BUILD)/flags.stamp
 	$(LINK)
 
 # Threads as fibres on the cores of a model, which sees each access. The tool's own files have no calls in them.

@@ -6,9 +6,11 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <random>
 #include <system_error>
 
+#include "base/check.h"
 #include "tests/fibres/exceptions.h"
 #include "tests/simulation/allocation.h"
 
@@ -32,6 +34,7 @@ struct Fibre {
   uint64_t wake_at = kForever;  // kBlocked: until when at most
   bool woken = false;           // by WakeOne or WakeAll, not by the clock
   int64_t priority = 0;
+  Group group = 0;
 };
 
 struct Alarm {
@@ -67,10 +70,11 @@ class Scheduler {
   // The first fibre is the body's.
   bool HasThreads() const { return fibres_.size() <= plan_.threads_max; }
 
-  FibreId Start(std::function<void()> body) {
+  FibreId Start(std::function<void()> body, std::optional<Group> group = {}) {
     const Exempt exempt;
     auto fibre = std::make_unique<Fibre>();
     fibre->body = std::move(body);
+    fibre->group = group ? *group : current_ == kNobody ? 0 : Current().group;
     fibre->priority = static_cast<int64_t>(random_() >> 2);
     Fibre* const self = fibre.get();
     fibre->context =
@@ -84,6 +88,20 @@ class Scheduler {
         });
     fibres_.push_back(std::move(fibre));
     return static_cast<FibreId>(fibres_.size() - 1);
+  }
+
+  void Kill(Group group) {
+    const Exempt exempt;
+    CHECK(in_alarm_ || current_ == kNobody || Current().group != group);
+    for (auto& fibre : fibres_) {
+      if (fibre->group != group || fibre->state == State::kDone) continue;
+      // Its stack holds objects that refer to each other: it is left where it is.
+      Fibre* const abandoned = fibre.release();
+      fibre = std::make_unique<Fibre>();
+      fibre->group = group;
+      fibre->state = State::kDone;
+      WakeAll(abandoned);
+    }
   }
 
   // The current fibre's turn is over, whether it can go on or not.
@@ -177,12 +195,24 @@ class Scheduler {
   // One visit of the loop, which runs on the thread's own stack. False when all fibres have ended.
   bool Resume() {
     RunAlarms();
+    if (current_ != kNobody && Current().state == State::kDone) ReplaceKilled();
     if (!stuck_.empty()) Abandon();
     if (current_ == kNobody) return false;
     Fibre& fibre = Current();
     fibres::Exchange(fibre.exceptions);
     fibre.context = std::move(fibre.context).resume();
     return true;
+  }
+
+  // An action has killed the fibre that would go on.
+  void ReplaceKilled() {
+    const auto waits = [](const auto& fibre) { return fibre->state == State::kBlocked; };
+    if (ReadyCount() == 0 && NextWakeTime() == kForever && std::any_of(fibres_.begin(), fibres_.end(), waits)) {
+      stuck_ = "every fibre that was not killed waits for another one";
+      return;
+    }
+    Choose();
+    NewTurn();
   }
 
   void SwitchToLoop(Fibre& self) {
@@ -196,7 +226,9 @@ class Scheduler {
       const Alarm alarm = std::move(alarms_.back());
       alarms_.pop_back();
       const int64_t left = std::exchange(steps_left, INT64_MAX);
+      in_alarm_ = true;
       alarm.action();
+      in_alarm_ = false;
       steps_left = left;
     }
   }
@@ -312,6 +344,7 @@ class Scheduler {
   uint64_t switches_ = 0;
   int64_t turn_steps_ = 0;  // steps_left when steps_ and now_ were last brought up to date
   int64_t lowest_priority_ = 0;
+  bool in_alarm_ = false;
   std::string stuck_;
   std::exception_ptr error_;
 };
@@ -375,6 +408,8 @@ FibreId StartFibre(std::function<void()> body) {
   body();
   return 0;
 }
+FibreId StartGroup(Group group, std::function<void()> body) { return scheduler->Start(std::move(body), group); }
+void KillGroup(Group group) { scheduler->Kill(group); }
 void JoinFibre(FibreId id) {
   while (scheduler != nullptr && !scheduler->IsDone(id)) scheduler->Block(scheduler->PlaceOf(id), kForever);
 }

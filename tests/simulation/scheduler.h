@@ -52,6 +52,9 @@ Totals Simulate(const Plan& plan, std::function<void()> body);
 // Calls `action` once, `steps` from now, between two steps and outside any fibre.
 void AfterSteps(uint64_t steps, std::function<void()> action);
 
+// A process of several that are simulated at once: its fibres. A fibre's threads belong to its group; the body's is 0.
+using Group = uint32_t;
+
 // --- for the seam ---
 
 // Outside a simulation steps never run out.
@@ -76,6 +79,12 @@ using FibreId = uint32_t;
 // Throws std::system_error where the plan has no thread to give.
 FibreId StartFibre(std::function<void()> body);
 void JoinFibre(FibreId id);
+
+// The first fibre of a group, whose other fibres it or they start.
+FibreId StartGroup(Group group, std::function<void()> body);
+// The end of a process at any moment: its fibres go no further, and are abandoned with all that they own. A fibre that
+// waits for one of them to end goes on. Not by a fibre of the group itself; an action of AfterSteps may.
+void KillGroup(Group group);
 
 // Blocks until `place` is woken, or for `nanos`; false if the time was up. May return for no reason.
 constexpr uint64_t kForever = UINT64_MAX;
