@@ -32,7 +32,8 @@ REPLAYS = os.path.join("replay", "replays.jsonl")
 ORDER_OF = {"LOG_SERIAL": "total", "LOG_ELEDA": "total", "LOG_TAURUS": "lanes", "LOG_PLOVER": "partitions",
             "LOG_BATCH": "newest_wins"}
 LINES_TEXT = "line transfers of cores at one distance, without look-ahead and without a device's limit"
-REPLAY_TEXT = "the order of replay, without reads, checks and a device's limit"
+REPLAY_TEXT = ("the order of replay of logs that 64 workers wrote on this host's cores in turns, without reads, checks and "
+               "a device's limit")
 
 
 def flags_of(figure: Figure, panel: str, series: Series) -> dict:

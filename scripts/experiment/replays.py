@@ -13,7 +13,7 @@ from experiment.running import STEP_TIMEOUT_SECONDS, work_directory
 from experiment.spec import REPOSITORY, Figure
 
 LOG_DUMP = os.path.join(REPOSITORY, "log_dump")
-THREADS = "1,2,4,8,16,32,64,80"  # 80: the paper's largest
+THREADS = "1,2,4,8,16,32,64"
 # Of a run, whatever the host's cores: records by few workers lie in few logs and wait for each other more than those of
 # the papers' runs, and so many transactions make chains as they are in longer logs.
 WORKERS = 64
