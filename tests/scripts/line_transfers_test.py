@@ -70,6 +70,15 @@ class StructureTest(unittest.TestCase):
                          [("code 1", 1.0, 4), ("code 2", 0.5, 5)])
         self.assertEqual(runs.shared_lines([{"transfers": 100, "cores": 1, "at": 1}], 1, 100, Names()), [])
 
+    def test_the_code_of_a_place_is_the_engines_and_not_that_of_the_library_or_the_seam(self):
+        namer = structures.Namer("")
+        lock = [Frame("std::atomic::load", "/usr/include/atomic:1"), Frame("dbx::Mutex::lock()", "tests/seam/base/host.h:30"),
+                Frame("dbx::CentralLog::Reserve(int)", "logging/eleda/central_log.cpp:7")]
+        namer.known.update({1: lock, 2: lock[:1]})
+        self.assertEqual(namer.code(1), "logging/eleda/central_log.cpp:7  dbx::CentralLog::Reserve")
+        self.assertEqual(namer.code(2), "/usr/include/atomic:1  std::atomic::load")
+        self.assertEqual(namer.code(3), "?  ?")
+
     def test_what_nothing_happened_to_is_left_out(self):
         self.assertEqual(structures.by_structure([place(1)], {1: "index"}), {})
 
