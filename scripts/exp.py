@@ -5,6 +5,7 @@
   scripts/exp plan FIGURE ...               runs, time and disk bytes; starts nothing
   scripts/exp run FIGURE ...                runs what is not there yet, then collects, draws and reports
   scripts/exp collect|plot|report FIGURE ...   again from the rows that are there
+  scripts/exp model FIGURE ...              what modelled series of recoveries need: runs, and log_dump of their logs
   scripts/exp compare DIR DIR               medians of two results (OUT/SCALE) beside each other
   scripts/exp jobs FIGURE ...               the names of the plan's jobs: a run, its recoveries, one repeat
   scripts/exp job NAME [FIGURE ...]         one of them alone, into OUT/SCALE/jobs; for schedulers of many hosts
@@ -51,8 +52,8 @@ DEFAULT_WAY = "throughput"
 def parse_arguments(argv: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="exp", description=__doc__, allow_abbrev=False,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("action", choices=("list", "plan", "run", "collect", "plot", "report", "compare", "jobs",
-                                           "job", "overview"))
+    parser.add_argument("action", choices=("list", "plan", "run", "collect", "plot", "report", "model", "compare",
+                                           "jobs", "job", "overview"))
     parser.add_argument("names", nargs="*", metavar="FIGURE")
     parser.add_argument("--scale", default="smoke", help="of experiments/scales.yaml (default: smoke)")
     parser.add_argument("--devices", default=DEFAULT_WAY, choices=host_scale.WAYS,
@@ -68,6 +69,8 @@ def parse_arguments(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--ram_dir", default=RAM_DIR, help="the same for RAM disks (default: %(default)s)")
     parser.add_argument("--table", action="store_true", help="of list: in Markdown, as ARTIFACT.md has it")
     parser.add_argument("--failed", action="store_true", help="of jobs: only those of which a step failed")
+    parser.add_argument("--models", default=os.path.join(REPOSITORY, "out"), metavar="DIR",
+                        help="where the results of scripts/line_transfers and `model` lie (default: out)")
     parser.add_argument("--binary", default=os.path.join(REPOSITORY, "rundb-all"), help=argparse.SUPPRESS)
     return parser.parse_intermixed_args(argv)
 
@@ -81,7 +84,7 @@ def check_arguments(arguments: argparse.Namespace) -> None:
         raise Refused("--log_dir names no directory")
 
 
-MEASURING = ("run", "jobs", "job")  # actions that may measure the host's speed; the others take what is known of it
+MEASURING = ("run", "model", "jobs", "job")  # actions that may measure the host's speed; the others take what is known of it
 
 
 class Experiment(Results):
@@ -185,15 +188,25 @@ class Experiment(Results):
             os.unlink(os.path.join(self.out, rows))
         return self.run_order([(int(repeat), self.plan.jobs[key])], set(), rows)
 
+    def model(self) -> bool:
+        """Of recoveries alone; sweeps of line transfers have a script of their own."""
+        from experiment import replays
+        wanted = replays.wanted(self.plan, self.figures)
+        require_programs([*(job.path(self.arguments.binary) for job in wanted), replays.LOG_DUMP])
+        with running.HostLock():
+            return replays.make(wanted, self.arguments.binary, self.arguments.ram_dir, self.arguments.models)
+
     def finish(self, write_csv=True, draw=True, page=True) -> bool:
         """False if a point has no figure and ought to have one; then a line says which, after all the rest."""
         # Matplotlib takes a second to load; a plan does not wait for it.
-        from experiment import captions, data as data_module, drawing, figures_page
+        from experiment import captions, data as data_module, drawing, figures_page, modelled
         self.make_out()
         rows = running.load_rows(self.out)
         figures = self._figures_of_page(rows)
         plan = self._plan_of(figures)
         found = {figure.name: data_module.collect(figure, plan, rows, self.ceilings) for figure in figures}
+        for data in found.values():
+            modelled.add(data, plan, self.series, self.arguments.models)
         collected = [(data, self._judge(data, found), captions.caption_of(data, self.series))
                      for data in found.values()]
         stop.check()
@@ -232,10 +245,16 @@ class Experiment(Results):
 
     @staticmethod
     def _print_verdicts(collected) -> None:
+        from experiment import modelled
         for data, verdicts, _ in collected:
             for v in verdicts:
                 print(f"{data.figure.name}: {v.claim}: paper {v.paper}, ours {v.ours}: {v.text}"
                       + (f" ({v.why})" if v.why else ""))
+            for claim in data.figure.claims:
+                if text := modelled.beside(data, claim):
+                    print(f"{data.figure.name}: {claim['claim']}: modelled, {text}, beside {modelled.papers_text(claim)}")
+            for why in data.modelled.missing:
+                print(f"note: {data.figure.name}: no modelled series: {why}")
 
 
 def load_host_scale(path: str):
@@ -308,6 +327,8 @@ def main(argv: list[str]) -> int:
         if arguments.action == "plan":
             print(experiment.plan.describe_figures(experiment.repeats))
             return 0
+        if arguments.action == "model":
+            return 0 if experiment.model() else 1
         if arguments.action == "job":
             return 0 if experiment.run_job(job) else 1
         good = experiment.run() if arguments.action == "run" else True

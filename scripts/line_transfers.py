@@ -5,6 +5,7 @@
     scripts/line_transfers sweep                    every concurrency control x log with 1 to 64 workers
     scripts/line_transfers sweep --cells 'SILO/*' --workers 1,2,4 --preset ice_lake
     scripts/line_transfers plot                     transfers by data structure, and the curve of throughput
+    scripts/line_transfers shared                   lines that all workers transfer about once per transaction, by cell
     scripts/line_transfers places NO_WAIT/LOG_TAURUS/LOG_COMMAND --workers 64     lines of code, most events first
 
 Results are added to those in out/lines, so a command that was interrupted goes on. `plot` refuses results unless
@@ -19,6 +20,7 @@ import fnmatch
 import json
 import os
 import shlex
+import shutil
 import sys
 import tempfile
 
@@ -80,18 +82,22 @@ def write_json(path: str, value: object) -> None:
 
 
 def host_costs(options: argparse.Namespace) -> dict:
-    """Measured once for all of a folder's results; what changes with the cores that threads run on is measured again
-    in each round of `validate`."""
+    """Measured once for all of a folder's results, and taken from out/lines by other folders, as one figure may draw
+    several; what changes with the cores that threads run on is measured again in each round of `validate`."""
     path = path_in(options, "costs.json")
     if not os.path.exists(path):
-        write_json(path, runs.host_costs())
+        known = os.path.join(OUT, "costs.json")
+        if os.path.exists(known):
+            shutil.copy(known, path)
+        else:
+            write_json(path, runs.host_costs())
     with open(path, encoding="utf-8") as file:
         return json.load(file)
 
 
 def keep_flags(options: argparse.Namespace) -> None:
     """All results of a folder have the same flags; a plot takes them as they are."""
-    if options.command == "plot":
+    if options.command in ("plot", "shared"):
         return
     path = path_in(options, "flags.txt")
     if os.path.exists(path):
@@ -218,6 +224,19 @@ def plot(options: argparse.Namespace) -> int:
     return 0
 
 
+def shared(options: argparse.Namespace) -> int:
+    """In Markdown, from the sweep; a line for each cell with `--workers`, and for each line of it."""
+    workers = options.workers[-1]
+    rows = {row["cell"]: row for row in records.load(path_in(options, "sweep.jsonl")) if row["workers"] == workers}
+    if not rows:
+        raise Failure(f"no sweep has {workers} workers: run `scripts/line_transfers sweep`")
+    print("| cell | line | transfers per transaction, modelled | code |\n|---|---|---|---|")
+    for cell, row in sorted(rows.items()):
+        for line in row["shared_lines"]:
+            print(f"| {cell} | {line['structure']} | {line['transfers']:.2f} | `{line['code']}` |")
+    return 0
+
+
 def places(options: argparse.Namespace) -> int:
     runs.check_binaries(runs.MODEL, runs.BENCH)
     cell = runs.parse_cell(options.cell)
@@ -237,7 +256,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], epilog=EPILOG,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
-    for name, function in (("validate", validate), ("sweep", sweep), ("plot", plot), ("places", places)):
+    for name, function in (("validate", validate), ("sweep", sweep), ("plot", plot), ("shared", shared), ("places", places)):
         command = commands.add_parser(name)
         command.set_defaults(run=function)
         command.add_argument("--out", default=OUT, help="folder of the results (default: out/lines)")
@@ -249,8 +268,9 @@ def parse(arguments: list[str]) -> argparse.Namespace:
         if name in ("validate", "sweep"):
             command.add_argument("--cells", default="*", help="patterns such as 'SILO/*,*/LOG_NO/-'")
             command.add_argument("--seconds", type=positive(float), default=2, help="of a run on this host (default: 2)")
-        if name in ("sweep", "places"):
+        if name in ("sweep", "shared", "places"):
             command.add_argument("--workers", type=workers_list, default=workers_list(WORKERS), help=f"default: {WORKERS}")
+        if name in ("sweep", "places"):
             command.add_argument("--preset", choices=sorted(runs.PRESETS), help="a server's cost of a transfer: " + "; ".join(
                 f"{key}: {nanos:g} ns, {text}" for key, (nanos, text) in sorted(runs.PRESETS.items())))
         if name == "validate":

@@ -1,7 +1,7 @@
 """What a reader of a plot alone has to know of its figures, as the records tell it: what was planned says less."""
 from __future__ import annotations
 
-from experiment import origin
+from experiment import modelled, origin
 from experiment.data import FigureData
 from experiment.records import lookup
 from experiment.spec import Series
@@ -85,4 +85,5 @@ def caption_of(data: FigureData, series: dict[str, Series]) -> str:
     of_logs = [series[name].label for name in dict.fromkeys(name for _, name in data.lines)
                if data.figure.step == "recover" and series[name].recovered == "restart.log_throughput"]
     words += [f"{', '.join(of_logs)}: the passes over the logs alone, without the backup"] * bool(of_logs)
+    words.append(modelled.caption_of(data))
     return "; ".join(filter(None, words))

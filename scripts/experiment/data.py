@@ -54,6 +54,23 @@ class Gap:
         return f"panel {self.panel}, series {self.series}: nothing at {', '.join(map(str, self.xs))} ({why})"
 
 
+@dataclass(frozen=True)
+class ModelledLine:
+    """One series in one panel by an instrument's model (modelled.py). It is no Line: nothing measured comes of it."""
+
+    how: str                  # the model, in words
+    points: dict[int, float]  # by threads, ascending
+
+
+@dataclass
+class Modelled:
+    lines: dict[tuple[str, str], ModelledLine] = field(default_factory=dict)  # by (panel, series)
+    missing: list[str] = field(default_factory=list)                          # what is absent, or which command makes it
+
+    def in_panel(self, panel: str) -> dict[str, ModelledLine]:
+        return {name: line for (of, name), line in self.lines.items() if of == panel}
+
+
 @dataclass
 class FigureData:
     figure: Figure
@@ -61,6 +78,7 @@ class FigureData:
     failures: list[dict]
     gaps: dict[tuple[str, str], Gap] = field(default_factory=dict)
     ceiling_source: str = ""
+    modelled: Modelled = field(default_factory=Modelled)
 
     @property
     def faults(self) -> list[Gap]:
@@ -74,6 +92,12 @@ class FigureData:
 
     def line(self, panel: str, series: str) -> Line:
         return self.lines.get((panel, series), Line())
+
+    def modelled_beyond(self, panel: str, series: str) -> dict[int, float]:
+        """Modelled points that are shown: those of more threads than were measured."""
+        line = self.modelled.lines.get((panel, series))
+        most = max(self.line(panel, series).xs(), default=0)
+        return {x: y for x, y in line.points.items() if x > most} if line else {}
 
     def rows(self) -> list[dict]:
         return [row for line in self.lines.values() for row in line.rows]
@@ -175,7 +199,7 @@ def write_csv(data: FigureData, path: str) -> None:
     with open(path, "w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(["panel", "series", data.figure.x.flag, "median", "low", "high", "device", "device_ceiling",
-                         "values"])
+                         "values", "modelled"])
         for (panel, series), line in data.lines.items():
             for x in line.values:
                 devices = sorted({origin.device_of(row) for row in line.rows_of.get(x, [])} - {""})
@@ -183,7 +207,10 @@ def write_csv(data: FigureData, path: str) -> None:
                     values, (low, high) = one.values[x], one.interval(x) or ("", "")
                     writer.writerow([panel, name, x, one.median(x) if values else "", low, high,
                                      " and ".join(devices), one.ceiling.get(x, ""),
-                                     " ".join(f"{value:g}" for value in values)])
+                                     " ".join(f"{value:g}" for value in values), ""])
+        for panel, series in data.modelled.lines:
+            for x, value in data.modelled_beyond(panel, series).items():
+                writer.writerow([panel, f"{series}: modelled", x, *[""] * 6, f"{value:g}"])
 
 
 def latency_cdf(rows: list[dict]) -> list[tuple[float, float]]:

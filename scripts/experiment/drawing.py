@@ -16,6 +16,7 @@ PANELS_PER_LINE = 3
 SVG_INCHES = 5.2
 CEILING_NEAR = 1.3
 LONG_LABEL = 26
+MODELLED_DASHES = (0, (2, 2))
 
 
 def draw(data: FigureData, series: dict[str, Series], caption: str, theme: str = "light"):
@@ -79,6 +80,7 @@ def _draw_panel(axes, data: FigureData, panel: str, series: dict[str, Series], c
                     "markeredgecolor": colours["background"], "markeredgewidth": 0.6}
         drawn[look.label] = (_draw_cdf if figure.draw == "cdf" else _draw_line)(axes, line, drawn_as)
         _draw_ceiling(axes, line, drawn_as, drawn, colours)
+        _draw_modelled(axes, data.modelled_beyond(panel, name), drawn_as, drawn, colours)
     if len(figure.panels) > 1:
         axes.set_title(panel, fontsize=style.points(9.5))
     axes.set_ylabel(figure.y.label, fontsize=style.points(8.5))
@@ -88,9 +90,10 @@ def _draw_panel(axes, data: FigureData, panel: str, series: dict[str, Series], c
         axes.set_xlabel("microseconds to acknowledgement", fontsize=style.points(8.5))
         return
     axes.set_xlabel(figure.x.label, fontsize=style.points(8.5))
-    if figure.x.log:
+    goes_on = any(data.modelled_beyond(panel, name) for name in figure.series)
+    if figure.x.log or goes_on:
         axes.set_xscale("log")
-    if figure.y.log:
+    if figure.y.log or goes_on:
         axes.set_yscale("log")
         # Within a decade or two powers of ten alone would leave the axis without a figure; over more, others overlap.
         low, high = axes.get_ylim()
@@ -99,7 +102,8 @@ def _draw_panel(axes, data: FigureData, panel: str, series: dict[str, Series], c
     else:
         axes.set_ylim(bottom=0)
     axes.yaxis.set_major_formatter(plt.FuncFormatter(style.tick))
-    xs = sorted({x for name in figure.series for x in data.line(panel, name).xs()})
+    xs = sorted({x for name in figure.series
+                 for x in [*data.line(panel, name).xs(), *data.modelled_beyond(panel, name)]})
     axes.set_xticks(xs, [f"{x:g}" if is_number(x) else str(x) for x in xs])
     axes.xaxis.set_minor_locator(plt.NullLocator())
 
@@ -168,6 +172,17 @@ def _draw_ceiling(axes, line, drawn_as: dict, drawn: dict, colours: dict) -> Non
         axes.plot(list(line.ceiling), list(line.ceiling.values()), color=drawn_as["color"], linewidth=1.0,
                   linestyle=":", zorder=1, scaley=False)
         drawn["device ceiling"] = plt.Line2D([], [], color=colours["soft"], linewidth=1.0, linestyle=":")
+
+
+def _draw_modelled(axes, points: dict[int, float], drawn_as: dict, drawn: dict, colours: dict) -> None:
+    """Thin dashes with hollow markers, apart from what was measured."""
+    if not points:
+        return
+    how = {"linestyle": MODELLED_DASHES, "linewidth": 0.9, "markersize": 4, "markerfacecolor": colours["background"],
+           "markeredgewidth": 0.8}
+    axes.plot(list(points), list(points.values()), color=drawn_as["color"], markeredgecolor=drawn_as["color"],
+              marker=drawn_as["marker"], **how)
+    drawn["modelled"] = plt.Line2D([], [], color=colours["soft"], marker="o", markeredgecolor=colours["soft"], **how)
 
 
 def _draw_line(axes, line, drawn_as: dict):

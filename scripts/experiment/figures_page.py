@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from experiment import claims, drawing, origin, page
+from experiment import claims, drawing, modelled, origin, page
 from experiment.data import FigureData
 from experiment.spec import Series
 
@@ -21,9 +21,15 @@ def _pictures(data: FigureData, series: dict[str, Series], caption: str) -> str:
     return f'<div class="plots">{pictures}</div>{page.paragraph(caption, "soft small")}'
 
 
-def _claims_table(verdicts: list[claims.Verdict]) -> str:
-    lines = [(v.claim, v.paper, v.ours, (": ".join(filter(None, (v.text, v.why))), TONE[v.verdict])) for v in verdicts]
-    return page.table(["claim", "paper", "ours", "verdict"], lines, kind="words") if lines else ""
+def _claims_table(data: FigureData, verdicts: list[claims.Verdict]) -> str:
+    """The modelled ratio, where the figure has modelled lines, stands beside the paper's and has no part in a verdict."""
+    lines = [[v.claim, v.paper, v.ours, (": ".join(filter(None, (v.text, v.why))), TONE[v.verdict])] for v in verdicts]
+    headings = ["claim", "paper", "ours", "verdict"]
+    if data.modelled.lines:
+        headings.append("modelled, no verdict")
+        for line, claim in zip(lines, data.figure.claims):
+            line.append((modelled.beside(data, claim) or "-", "soft"))
+    return page.table(headings, lines, kind="words") if lines else ""
 
 
 def configurations(data: FigureData) -> dict[str, list[dict]]:
@@ -46,11 +52,12 @@ def _section(data: FigureData, series: dict[str, Series], verdicts: list[claims.
     figure = data.figure
     anchor = figure.name.replace("/", "-")
     missing = "".join(page.paragraph(gap, "soft" if gap.excused else "bad") for gap in data.gaps.values())
+    missing += "".join(page.paragraph(f"no modelled series: {why}") for why in data.modelled.missing)
     failures = "".join(page.failure(f"failed: {row['why']}", row["command"]) for row in data.failures)
     whose = "" if figure.ours else PAPERS.get(figure.paper, figure.paper).split(" (")[0] + ": "
     return (f'<h2 id="{anchor}">{page.escape(whose)}{page.escape(figure.heading)}</h2>'
             f"{page.paragraph(figure.section)}{missing}{failures}{_pictures(data, series, caption)}"
-            f"{page.paragraph(figure.note)}{_claims_table(verdicts)}{_differences(data, series)}")
+            f"{page.paragraph(figure.note)}{_claims_table(data, verdicts)}{_differences(data, series)}")
 
 
 def _origin(rows: list[dict]) -> str:

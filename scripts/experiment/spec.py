@@ -29,6 +29,7 @@ A figure file (experiments/PAPER/figNN_NAME.yaml, or experiments/ablation/NAME.y
                                     the third workers pay for reads of persistent memory
   series: [NAME]                    of experiments/series.yaml
   claims: [...]                     claims.py
+  modelled: [...]                   modelled.py: series that go on beyond the threads that this host has
 
 Flags are the engine's long names. Errors are one line with the file's name.
 """
@@ -143,6 +144,7 @@ class Figure:
     panel_series: dict = field(default_factory=dict)  # of the panels that do not draw all series
     panel_programs: dict = field(default_factory=dict)
     machine: str = ""                                 # the paper whose machine has the device
+    modelled: tuple = ()
     written_on: str = ""                              # "ram": of figures of recoveries; the runs wait for no device
 
     @property
@@ -327,6 +329,7 @@ def _check_figure(figure: Figure, where: str, series: dict[str, Series]) -> None
         if getattr(figure, key) not in allowed:
             raise SpecError(f"{where}: {key} is one of {', '.join(filter(None, allowed))}")
     _check_measure(figure, where, series)
+    _check_modelled(figure, where)
     if figure.written_on and figure.step != "recover":
         raise SpecError(f"{where}: written_on is for figures of recoveries")
     own = {series[name].device for name in figure.series} - {""}
@@ -336,6 +339,24 @@ def _check_figure(figure: Figure, where: str, series: dict[str, Series]) -> None
     if lacking:
         raise SpecError(f"{where}: what a machine of {figure.machine} with {lacking[0]} had is not known "
                         "(scripts/experiment/host_scale.py)")
+
+
+def _check_modelled(figure: Figure, where: str) -> None:
+    where = f"{where}: modelled"
+    kinds = {"run": ({"panels", "series", "sweep"}, {"flags"}), "recover": ({"panels", "series", "replay"}, set())}
+    if not isinstance(figure.modelled, (list, tuple)):
+        raise SpecError(f"{where}: a list of mappings is expected")
+    for entry in figure.modelled:
+        if figure.draw != "lines" or figure.x.flag != "thread_cnt" or figure.step not in kinds:
+            raise SpecError(f"{where} is for lines over thread_cnt, of runs or recoveries")
+        needed, more = kinds[figure.step]
+        if not isinstance(entry, dict) or not needed <= set(entry) <= needed | more:
+            raise SpecError(f"{where}: {', '.join(sorted(needed))} are expected"
+                            + f" and {', '.join(more)} possible" * bool(more))
+        strange = [name for key, known in (("panels", figure.panels), ("series", figure.series))
+                   for name in entry[key] if name not in known]
+        if strange:
+            raise SpecError(f"{where}: the figure has no {', '.join(map(str, strange))}")
 
 
 def _check_measure(figure: Figure, where: str, series: dict[str, Series]) -> None:

@@ -18,6 +18,7 @@ from experiment.cells import Cell
 # In a paper of two columns a plot is one wide, and its text as small as a caption's.
 COLUMN_INCHES, COLUMN_SCALE, COLUMN_TEXT_ROOM = 3.4, 0.78, 1.9
 CAPTION_CHARACTERS_PER_INCH = 17  # at a text scale of 1
+CAPTION_LINES, CAPTION_LINE_INCHES = 3, 0.13  # a plot is as high as it is for so many; each more makes it higher
 # A concurrency control other than NO_WAIT and a log over several directories are hatched, so that a bar never needs a
 # second colour.
 CC_HATCH = {
@@ -92,6 +93,8 @@ def sign(figure, caption: str, colours: dict) -> None:
     """The caption, below all panels."""
     # Lines are made here: the layout makes room for those that it is given, and for none that it would wrap.
     text = textwrap.fill(caption, int(figure.get_figwidth() * CAPTION_CHARACTERS_PER_INCH / points(1)))
+    more = max(0, text.count("\n") + 1 - CAPTION_LINES)
+    figure.set_figheight(figure.get_figheight() + more * points(CAPTION_LINE_INCHES))
     figure.supxlabel(text, fontsize=points(7), color=colours["soft"], x=0.01, ha="left", multialignment="left")
 
 

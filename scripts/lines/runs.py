@@ -21,6 +21,7 @@ COMMON_FLAGS = ["--lookahead=0", "--log_overwrite"]
 HEAP_BYTES = "1G"  # LOG_WBL: by default it has room for few versions of many workers
 CALLS_PER_WORKER = 20_000  # on the model: as many as a run needs, or they take longer to make than to run
 CACHE_WAYS = 16
+SHARED_MIN = 0.5  # transfers of one line per transaction: fewer are no "once per transaction"
 LINE_BYTES = 64
 
 # Medians of all pairs of cores within one socket, by compare and exchange, as this tool measures:
@@ -156,7 +157,16 @@ def row_of(cell: Cell, workers: int, record: dict, report: dict, namer: Namer | 
         sums = by_structure(report["places"], namer.structures(report["places"]))
         row["structures"] = {structure: {kind: count / transactions for kind, count in counts.items()}
                              for structure, counts in sums.items()}
+        row["shared_lines"] = shared_lines(report["lines"], workers, transactions, namer)
     return row
+
+
+def shared_lines(lines: list[dict], workers: int, transactions: int, namer: Namer) -> list[dict]:
+    """Single lines that every worker fetched from others or took from them, at least SHARED_MIN times per transaction."""
+    structures = namer.structures([{"at": line["at"], "written_at": 0} for line in lines])
+    return [{"structure": structures[line["at"]], "code": namer.code(line["at"]),
+             "transfers": line["transfers"] / transactions, "cores": line["cores"]}
+            for line in lines if line["cores"] >= workers > 1 and line["transfers"] >= SHARED_MIN * transactions]
 
 
 def places_of(report_places: list[dict], transactions: int, namer: Namer) -> list[dict]:

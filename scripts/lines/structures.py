@@ -98,7 +98,8 @@ class Namer:
     def code(self, address: int) -> str:
         """The engine's innermost function there, and its line."""
         frames = self.known.get(address, [])
-        own = [frame for frame in frames if not frame.file.startswith("/usr/")] or frames or [Frame("?", "?")]
+        own = [frame for frame in frames if not frame.file.startswith("/usr/") and "/seam/" not in frame.file]
+        own = own or frames or [Frame("?", "?")]
         file = os.path.normpath(own[0].file).removeprefix(REPOSITORY + "/")
         return f"{file}  {own[0].function.split('(')[0]}"
 

@@ -44,6 +44,7 @@ class ExpCase(unittest.TestCase):
             once = [] if any(word.startswith("--repeats") for word in words) else ["--repeats=1"]
             status = exp.main([*words, *once, f"--out={out or self.out}", f"--log_dir={log_dir or self.out}",
                                f"--ram_dir={ram_dir or self.out}", f"--seconds={seconds}", f"--devices={devices}",
+                               f"--models={self.out}",
                                f"--binary={binary}"])
         return status, said.getvalue()
 

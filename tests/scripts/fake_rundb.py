@@ -74,8 +74,9 @@ def recovery_record(options):
     checks += ["d"] if identity["workload"] == "TPCC" else []
     return {"schema_version": 1, "kind": "recovery", "config": {"THREAD_CNT": 2},
             "metrics": {"recovered_txns": 123456, "throughput": rate * 0.9, "bytes_per_second": rate * 0.7 * size,
-                        "replay_seconds": 2.0, "restart": {"log_seconds": 1.5, "log_read_seconds": 0.5,
-                                                           "log_play_seconds": 1.0, "log_throughput": rate}},
+                        "replay_seconds": 2.0, "parallelism": 0.5,
+                        "restart": {"log_seconds": 1.5, "log_read_seconds": 0.5, "log_play_seconds": 1.0,
+                                    "log_throughput": rate}},
             "verification": {"asked": True, "verified": ",".join(sorted(checks))}, "environment": ENVIRONMENT}
 
 

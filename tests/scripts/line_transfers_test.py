@@ -58,6 +58,27 @@ class StructureTest(unittest.TestCase):
         sums = structures.by_structure([place(1, 2, dirty=10, false_sharing=10), place(1, 2, dirty=3)], names)
         self.assertEqual((sums["lock words"]["dirty"], sums["index"]["dirty"]), (10, 3))
 
+    def test_a_shared_line_is_one_that_all_workers_transfer_about_once_per_transaction(self):
+        class Names:
+            structures = staticmethod(lambda places: {place["at"]: "log tail" for place in places})
+            code = staticmethod(lambda at: f"code {at}")
+
+        lines = [{"transfers": 100, "cores": 4, "at": 1}, {"transfers": 50, "cores": 5, "at": 2},
+                 {"transfers": 100, "cores": 3, "at": 3}, {"transfers": 49, "cores": 4, "at": 4}]
+        found = runs.shared_lines(lines, 4, 100, Names())
+        self.assertEqual([(line["code"], line["transfers"], line["cores"]) for line in found],
+                         [("code 1", 1.0, 4), ("code 2", 0.5, 5)])
+        self.assertEqual(runs.shared_lines([{"transfers": 100, "cores": 1, "at": 1}], 1, 100, Names()), [])
+
+    def test_the_code_of_a_place_is_the_engines_and_not_that_of_the_library_or_the_seam(self):
+        namer = structures.Namer("")
+        lock = [Frame("std::atomic::load", "/usr/include/atomic:1"), Frame("dbx::Mutex::lock()", "tests/seam/base/host.h:30"),
+                Frame("dbx::CentralLog::Reserve(int)", "logging/eleda/central_log.cpp:7")]
+        namer.known.update({1: lock, 2: lock[:1]})
+        self.assertEqual(namer.code(1), "logging/eleda/central_log.cpp:7  dbx::CentralLog::Reserve")
+        self.assertEqual(namer.code(2), "/usr/include/atomic:1  std::atomic::load")
+        self.assertEqual(namer.code(3), "?  ?")
+
     def test_what_nothing_happened_to_is_left_out(self):
         self.assertEqual(structures.by_structure([place(1)], {1: "index"}), {})
 
@@ -127,6 +148,18 @@ class CommandTest(unittest.TestCase):
             done = self.run_script("sweep", "--out", out, "--flags=-Ln2")
         self.assertEqual(done.returncode, 2)
         self.assertIn("has results with --flags='-Ln4': give another --out", done.stderr)
+
+    def test_shared_lines_are_printed_by_cell_for_the_most_workers(self):
+        line = {"structure": "log tail", "code": "logging/log_stream.h:96  TakePlace", "transfers": 1.5, "cores": 65}
+        rows = [{"cell": "SILO/LOG_SERIAL/LOG_COMMAND", "workers": n, "shared_lines": [line] * (n // 32)}
+                for n in (1, 32, 64)]
+        with tempfile.TemporaryDirectory() as out:
+            with open(os.path.join(out, "sweep.jsonl"), "w", encoding="utf-8") as file:
+                file.writelines(json.dumps(row) + "\n" for row in rows)
+            done = self.run_script("shared", "--workers", "1,32", "--out", out)
+        self.assertEqual((done.returncode, done.stdout.splitlines()[2:]), (
+            0, ["| SILO/LOG_SERIAL/LOG_COMMAND | log tail | 1.50 | `logging/log_stream.h:96  TakePlace` |"]))
+        self.check_refused("no sweep has 64 workers", "shared")
 
     def test_wrong_numbers_of_workers_are_refused(self):
         self.check_refused("is no list of numbers from 1 to 64", "sweep", "--workers", "1,65")

@@ -5,6 +5,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -31,6 +32,28 @@ struct Counts {
   uint64_t invalidated = 0;
   uint64_t false_sharing = 0;  // of dirty and upgrades
 };
+
+// Of one line: the events that Counts has as dirty and upgrades, and the cores that they were of.
+struct OfLine {
+  uint64_t transfers = 0;
+  CoreSet cores;
+  // The place of most of them, if one has more than half: each other place takes a vote from it.
+  uintptr_t at = 0;
+  uint64_t votes = 0;
+
+  void Add(uint32_t core, uintptr_t place) {
+    ++transfers;
+    cores.Add(core);
+    if (votes == 0) at = place;
+    if (at == place) {
+      ++votes;
+    } else {
+      --votes;
+    }
+  }
+};
+// Lines in a report: those with most transfers.
+constexpr size_t kLinesReported = 32;
 
 struct Totals {
   uint64_t accesses = 0;
@@ -62,6 +85,7 @@ class Instrument {
 
   void BeginInterval() {
     by_places_.clear();
+    by_line_.clear();
     totals_ = {};
     begin_picos_ = NowPicos();
   }
@@ -96,6 +120,7 @@ class Instrument {
   std::string ReportText() const;
 
  private:
+  nlohmann::json LinesOfMost() const;
   void Charge(uint32_t core, uint64_t number, const Event& event, bool is_buffered, const void* at) {
     const bool overlaps = is_buffered || number - missed_[core] <= kFollowingLines;
     missed_[core] = number;
@@ -105,6 +130,7 @@ class Instrument {
     } else {
       Count(event, at);
     }
+    if (is_transfer) by_line_[number].Add(core, reinterpret_cast<uintptr_t>(at));
     if (!is_transfer) return Advance(overlaps ? charges_.overlapped_miss : charges_.miss);
     Line& line = *event.line;
     const uint64_t begin = std::max(line.busy_until, clock_picos);
@@ -130,18 +156,37 @@ class Instrument {
   Coherence model_;
   std::vector<uint64_t> missed_;  // by core: the line that it missed last
   std::unordered_map<Places, Counts, HashOfPlaces> by_places_;
+  std::unordered_map<uint64_t, OfLine> by_line_;
   Totals totals_;
   uint64_t begin_picos_ = 0;
   std::optional<uint64_t> end_picos_;
 };
 
+// From the program's beginning, as addr2line wants it; 0 for none.
+uintptr_t OffsetOf(uintptr_t at) { return at == 0 ? 0 : at - reinterpret_cast<uintptr_t>(&__executable_start); }
+
+nlohmann::json Instrument::LinesOfMost() const {
+  std::vector<OfLine> lines;
+  for (const auto& [number, line] : by_line_) lines.push_back(line);
+  const size_t count = std::min(kLinesReported, lines.size());
+  std::partial_sort(
+      lines.begin(), lines.begin() + static_cast<ptrdiff_t>(count), lines.end(), [](const OfLine& a, const OfLine& b) {
+        return std::tuple(b.transfers, b.cores.count(), b.at) < std::tuple(a.transfers, a.cores.count(), a.at);
+      });
+  nlohmann::json found = nlohmann::json::array();
+  for (size_t i = 0; i < count; ++i) {
+    found.push_back(
+        {{"transfers", lines[i].transfers}, {"cores", lines[i].cores.count()}, {"at", OffsetOf(lines[i].at)}});
+  }
+  return found;
+}
+
 std::string Instrument::ReportText() const {
   using nlohmann::json;
   json places = json::array();
-  const auto offset = [](uintptr_t at) { return at == 0 ? 0 : at - reinterpret_cast<uintptr_t>(&__executable_start); };
   for (const auto& [at, counts] : by_places_) {
-    places.push_back({{"at", offset(at.at)},
-                      {"written_at", offset(at.written_at)},
+    places.push_back({{"at", OffsetOf(at.at)},
+                      {"written_at", OffsetOf(at.written_at)},
                       {"clean", counts.clean},
                       {"dirty", counts.dirty},
                       {"upgrades", counts.upgrades},
@@ -152,7 +197,8 @@ std::string Instrument::ReportText() const {
                        {"accesses", totals_.accesses},
                        {"memory", totals_.memory},
                        {"waited_nanos", totals_.waited_picos / 1000},
-                       {"places", places}};
+                       {"places", places},
+                       {"lines", LinesOfMost()}};
   return report.dump();
 }
 

@@ -36,7 +36,7 @@ struct InstrumentPlan {
 };
 
 void SetUp(const InstrumentPlan& plan);
-// One JSON object: the counts, by place in the code.
+// One JSON object: the counts, by place in the code; and the lines that were transferred most, with how many cores.
 std::string ReportText();
 
 // --- for the seam and the callbacks ---
