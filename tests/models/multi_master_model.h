@@ -1,0 +1,367 @@
+// Taurus MM (Depoutovitch et al., PVLDB 16(12), 2023) as a model: up to three masters run transactions under page locks
+// that carry lists of row locks; their logs end each flush with an LFB, which the other masters apply; page stores keep
+// a chain of versions of each page; a statement may read versions without locks; masters crash, are fenced, and their
+// losers are undone by a survivor. Exact causality is kept next to the clocks, as sets of records.
+//
+// One step is one message delivered, one operation of a transaction, one flush, one LFB applied, one crash. A run ends
+// when no transaction can go on; Verdict() then judges serializability, durability and that every LFB can be applied.
+// The clocks' rules and the names are those of multi_master/vs_clock.h. Links are FIFO for each pair, unless the
+// scenario reorders them. Short runs are searched exhaustively (crash_search.h), longer ones are drawn at random
+// (multi_master_expectations.h).
+//
+// Symbols: END: the record of a transaction's end; LFB: log flush buffer, with a vector as its stamp; TV: the vector up
+// to which a versioned read sees the logs; GLM: the global lock manager. Rows a and b are on page P, row c on page Q.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "tests/models/crash_search.h"
+
+namespace dbx::models::multi_master {
+
+inline constexpr size_t kMasters = 3, kPages = 2, kRows = 3, kTxns = 5, kOpsMax = 4;
+inline constexpr size_t kRecordsMax = 20, kMessagesMax = 8, kRequestsMax = 6;
+inline constexpr uint8_t kNone = 255;
+inline constexpr uint8_t kShared = 1, kExclusive = 2;  // modes of locks; 0: none
+
+// Each is a behaviour of the paper as printed (kPrinted...), or a slip. None: what multi_master/ does.
+enum class Fault : uint8_t {
+  kNone,
+  kPrintedScalarGrant,    // section 5.1.1: a grant gives a scalar only; the stamp does not cover the page's version
+  kPrintedNoAfters,       // a grant does not carry the END times of transactions whose row locks were dropped
+  kPrintedSharedRelease,  // section 5.2.1: a release of a shared page lock replaces the GLM's list
+  kPrintedReaderEnd,      // section 5.2.5: a transaction without writes leaves no END
+  kStrictMerged,          // the answer to a strict read is merged into the progress vector
+  kReleasedBeforeFlush,   // a page lock is released before its records are durable
+  kEndToldEarly,          // the GLM is told of an END that is not durable
+  kUnlockedBeforeUndo,    // row locks of an abort are released before its undo
+  kFreedWithoutLosers,    // pages of a dead master are free without the row locks of its losers
+  kGlmForgetsList,        // the GLM drops its list when it grants an exclusive page lock
+  kNoGenerations,         // a late message counts for a later lock
+  kNoVs4,                 // a grant does not raise the clock above the page's version
+  kPredecessorOnly,       // an LFB is applied once its predecessor is
+  kPrintedOwnClock,       // section 5.1.2: an LFB is compared with the receiver's clock, not with its own log
+  kNoValidityCheck,       // a local version is read whatever it builds upon
+  kPrintedValidity,       // section 5.3: validity looks at versions of the page, not at ENDs
+  kPrintedSnapshot,       // section 5.1.3: TV counts as a snapshot
+  kNoFence,               // a dead master's log takes an append after it was read
+  kNumber
+};
+const char* NameOf(Fault fault);
+
+enum class Failure : uint8_t {
+  kNothing,
+  kPageLsn,
+  kChainOrder,
+  kLostUpdate,
+  kAppendAfterFence,
+  kReleaseNotHeld,
+  kVersionMissing,
+  kEffectFirst,
+  kBufferGap,
+  kReadNoPrefix,
+  kReadUnended,
+  kReadMisses,
+  kStuck,
+  kChainHole,
+  kNeverApplied,
+  kAckLost,
+  kRowLost,
+  kDirtyRead,
+  kNotSerializable,
+  kNotSnapshot,
+};
+const char* TextOf(Failure failure);
+
+// A program is a string of pairs: "ra" reads row a, "wc" writes row c, "!!" aborts.
+struct Program {
+  uint8_t master = 0;
+  std::string_view ops;
+};
+struct Scenario {
+  std::string_view name;
+  uint8_t masters = 2;
+  std::vector<Program> programs;
+  uint8_t evictions = 1, reads = 2;  // of shared page locks, versioned reads: at most
+  uint8_t crashes = 0, strict = 0;
+  bool reorders = false;
+  bool own_at_once = false;   // a master reads its own log at once
+  uint16_t applies = 0xffff;  // bit 3 i + k: master i applies LFBs of master k
+};
+
+// ---- States: bytes only, zero where unused ----
+
+struct Lsn {
+  uint8_t master, time;  // kNone, 0: as loaded
+  bool operator==(const Lsn&) const = default;
+};
+// The last value and its writer, and what a reader sees while the writer has not ended. Writers: transaction + 1.
+struct Row {
+  uint8_t value, writer, before, before_writer;
+};
+struct PageCopy {
+  Lsn lsn;
+  uint8_t there, unused;
+  Row rows[kRows];
+};
+struct RowLocks {
+  uint16_t rows[kRows];  // two bits a transaction
+
+  uint8_t ModeOf(size_t row, size_t txn) const { return rows[row] >> 2 * txn & 3; }
+  void Set(size_t row, size_t txn, uint8_t mode) {
+    rows[row] = static_cast<uint16_t>((rows[row] & ~(3u << 2 * txn)) | static_cast<unsigned>(mode) << 2 * txn);
+  }
+};
+struct Record {
+  enum Kind : uint8_t { kNothing, kWrite, kUndo, kCommit, kReadOnly, kAbort };
+  uint8_t time, kind, txn, page, row, stored;
+  Row image;
+  Lsn previous;             // of the page
+  uint32_t past[kMasters];  // the records that it builds upon, a bit each
+
+  bool IsOfPage() const { return kind == kWrite || kind == kUndo; }
+  bool IsEnd() const { return kind >= kCommit; }
+};
+struct Lfb {
+  uint8_t stamp[kMasters], predecessor, until, unused[3];  // until: the number of records below its end
+  uint32_t past[kMasters];
+};
+// What a master has of a page.
+struct Local {
+  uint8_t mode, generation;            // of the lock that is held
+  uint8_t last_generation, reclaimed;  // reclaimed: 0, or the generation that the GLM asks for
+  uint8_t want_mode, want_generation, fresh, unused;
+  uint8_t after[kMasters], unused2;
+  RowLocks locks;
+  PageCopy copy;
+};
+struct Master {
+  uint8_t clock[kMasters], after[kMasters], applied[kMasters], next[kMasters];  // next: the LFB to apply
+  uint8_t alive, recovered, fenced, last_lfb;
+  uint8_t ended, told;  // transactions: known here as ended; the GLM was told
+  uint8_t count, durable, lfb_count, unused[3];
+  uint32_t past[kMasters], seen[kMasters];
+  Local pages[kPages];
+  Record records[kRecordsMax];
+  Lfb lfbs[kRecordsMax];
+};
+struct Message {
+  enum Kind : uint8_t { kRequest, kRelease, kEnds, kGrant, kReclaim };
+  uint8_t kind, page, mode, generation;
+  Lsn lsn;
+  uint8_t after[kMasters], ends;
+  RowLocks locks;
+};
+struct Link {
+  uint8_t count, unused;
+  Message messages[kMessagesMax];
+};
+struct Request {
+  uint8_t master, mode, generation;
+};
+struct Global {  // what the GLM has of a page
+  uint8_t modes[kMasters], generations[kMasters], asked[kMasters], after[kMasters];
+  uint8_t count, unused;
+  Request queue[kRequestsMax];
+  Lsn lsn;
+  RowLocks locks;
+};
+struct Chain {  // what the page stores have of a page
+  uint8_t count, unused;
+  uint8_t masters[kRecordsMax], records[kRecordsMax];
+};
+struct Txn {
+  enum Step : uint8_t { kAbsent, kRuns, kUndoes, kEnded, kAckPending, kAbortPending, kAcked, kAborted, kDead };
+  struct Read {
+    uint8_t row, value;
+  };
+  struct Write {
+    uint8_t row;
+    Row old;
+  };
+  uint8_t master, step, op, blockers, writes_done, read_count, write_count, unused;
+  Read reads[kOpsMax];
+  Write writes[kOpsMax];  // to be undone
+
+  bool IsActive() const { return step == kRuns || step == kUndoes; }
+};
+struct State {
+  Master masters[kMasters];
+  Link to_glm[kMasters], to_master[kMasters];
+  Global pages[kPages];
+  Chain chains[kPages];
+  Txn txns[kTxns];
+  Lsn ends[kTxns];  // the last END of each
+  uint8_t ended;    // known to the GLM
+  uint8_t crashes, evictions, reads, strict;
+  Failure failure;
+  uint8_t failure_at, unused[3];
+};
+
+// ---- Steps ----
+
+struct Move {
+  enum Kind : uint8_t {
+    kDeliver,
+    kStep,
+    kFlush,
+    kApply,
+    kRelease,
+    kEvict,
+    kTell,
+    kRead,
+    kStrict,
+    kCrash,
+    kRecover,
+    kBreak
+  };
+  Kind kind;
+  uint8_t a, b, c;
+};
+std::vector<Move> AllMoves();
+
+inline constexpr uint8_t PageOf(size_t row) { return row == 2 ? 1 : 0; }
+inline constexpr uint8_t BitOf(size_t at) { return static_cast<uint8_t>(1u << at); }
+inline constexpr bool Conflict(uint8_t a, uint8_t b) { return a == kExclusive || b == kExclusive; }
+
+// A state with the rules by which it changes. Methods are in multi_master_locks.cpp, _log.cpp, _txn.cpp, _crash.cpp,
+// _read.cpp and _verdict.cpp.
+class World {
+ public:
+  World(State& state, const Scenario& scenario, Fault fault) : s(state), scenario_(scenario), fault_(fault) {}
+
+  bool Can(const Move& move) const;
+  void Do(const Move& move);
+  // Applies what masters have appended to their own logs.
+  void ReadOwnLogs();
+  // Once no transaction can go on: flushes, applies what is left, and judges the run.
+  void Finish();
+  std::string Describe(const Move& move) const;
+
+  struct Statistics {
+    size_t reads = 0, invalid = 0, not_snapshots = 0, acked = 0, aborted = 0;
+  };
+  static Statistics& statistics();
+
+ private:
+  struct Order {  // of the committed versions of a row
+    std::array<uint8_t, kRecordsMax * kMasters> values;
+    size_t count = 0;
+    // count: not there
+    size_t Find(uint8_t value) const;
+  };
+
+  bool Has(Fault fault) const { return fault_ == fault; }
+  void Fail(Failure failure, size_t at = 0);
+
+  // Logs, clocks, page stores
+  uint8_t Append(size_t m, uint8_t kind, size_t txn, size_t row = 0, Row image = {});
+  void Flush(size_t m);
+  void Acknowledge(const Record& record);
+  void Store();
+  bool StoreOne(Record& record, uint8_t m, uint8_t at);
+  bool MayApply(size_t m, size_t k) const;
+  void Apply(size_t m, size_t k);
+  void ApplyRecord(size_t m, size_t k, const Record& record);
+  PageCopy VersionAt(size_t page, size_t count) const;
+  PageCopy Newest(size_t page) const { return VersionAt(page, s.chains[page].count); }
+  // The number of versions up to this one; kNone: it is not there.
+  uint8_t FindVersion(size_t page, Lsn lsn) const;
+  const Record* FindRecord(size_t m, uint8_t time) const;
+  void ApplyTo(PageCopy& copy, size_t m, const Record& record) const;
+  void AddPast(uint32_t (&past)[kMasters], size_t m, uint8_t time, bool with_causes) const;
+
+  // Locks
+  void Send(Link& link, const Message& message);
+  void DeliverToGlm(size_t m, const Message& message);
+  void DeliverToMaster(size_t m, const Message& message);
+  void OnRelease(size_t m, const Message& message);
+  void OnGrant(size_t m, const Message& message);
+  void Grant(size_t page);
+  void Release(size_t m, size_t page);
+  void Drop(RowLocks& locks, uint8_t (&after)[kMasters], uint8_t ended) const;
+  void DropEnded(size_t m);
+  void DropEnded(size_t m, size_t page);
+  uint8_t EndsToTell(size_t m) const;
+
+  // Transactions
+  char KindOf(size_t txn) const { return scenario_.programs[txn].ops[2 * s.txns[txn].op]; }
+  uint8_t RowOf(size_t txn) const {
+    return static_cast<uint8_t>(scenario_.programs[txn].ops[2 * s.txns[txn].op + 1] - 'a');
+  }
+  bool IsThrough(size_t txn) const { return 2 * s.txns[txn].op == scenario_.programs[txn].ops.size(); }
+  bool CanStep(size_t txn) const;
+  bool CanRelease(size_t m, size_t page) const;
+  void Step(size_t txn);
+  bool HasPage(size_t txn, size_t page, uint8_t need);
+  void Access(size_t txn, size_t page, uint8_t need);
+  void Undo(size_t txn);
+  void StartUndo(size_t txn);
+  void End(size_t txn, uint8_t kind);
+  uint8_t BlockersOf(size_t m, size_t page, size_t row, size_t txn, uint8_t need) const;
+  bool IsInCycle(size_t txn) const;
+
+  // Deaths
+  bool CanCrash(size_t m) const;
+  void Crash(size_t m);
+  void Recover(size_t m);
+  uint8_t LosersOf(size_t m);
+  void FreePages(size_t m, uint8_t losers);
+  void AddLoserLocks(size_t txn);
+  void TakeOver(size_t txn, size_t survivor);
+
+  // Versioned reads, verdict
+  void ReadVersions(size_t m);
+  bool ReadPage(size_t m, size_t page, const uint8_t (&tv)[kMasters], uint8_t (&out)[kRows]);
+  bool IsValid(size_t m, size_t page, Lsn lsn, const uint8_t (&tv)[kMasters]) const;
+  bool EndedAt(uint8_t writer, const uint8_t (&tv)[kMasters]) const;
+  bool Sees(Lsn lsn, const uint8_t (&tv)[kMasters]) const { return lsn.master == kNone || lsn.time <= tv[lsn.master]; }
+  void CheckMisses(size_t page, const uint8_t (&tv)[kMasters], const uint8_t (&out)[kRows]);
+  bool IsNoSnapshot(const uint8_t (&out)[kRows]) const;
+  uint8_t Committed() const;
+  Order OrderOf(size_t row, uint8_t committed, bool every) const;
+  void JudgeRows(uint8_t committed);
+  void JudgeOrder(uint8_t committed);
+
+  State& s;
+  const Scenario& scenario_;
+  const Fault fault_;
+};
+
+// For crash_search.h.
+class Model {
+ public:
+  using State = multi_master::State;
+  static constexpr uint8_t kMoves =
+      2 * kMasters * kMessagesMax + 2 * kTxns + 6 * kMasters + kMasters * kMasters + 2 * kMasters * kPages;
+
+  Model(Scenario scenario, Fault fault);
+
+  State Initial() const;
+  bool Take(State& state, uint8_t move, std::string* text) const;
+  std::string Judge(const State& state) const;
+  bool IsEnd(const State&) const { return true; }  // Judge does
+  static uint64_t FingerprintOf(const State& state);
+  const std::vector<Move>& moves() const { return moves_; }
+
+ private:
+  const Scenario scenario_;
+  const Fault fault_;
+  const std::vector<Move> moves_;
+};
+
+// Steps that may be left out for ever do not keep a run from its end.
+inline bool IsOptional(Move::Kind kind) {
+  return kind == Move::kRead || kind == Move::kCrash || kind == Move::kEvict || kind == Move::kStrict;
+}
+std::string TextOf(const State& state);
+
+}  // namespace dbx::models::multi_master
