@@ -1,0 +1,130 @@
+#include "multi_master/store/page_versions.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "base/check.h"
+#include "base/error.h"
+
+namespace dbx::mm {
+namespace {
+
+std::string NameOf(const PageLsn& lsn) {
+  return "(master " + std::to_string(lsn.master.value()) + ", " + std::to_string(lsn.time.value()) + ")";
+}
+
+[[noreturn]] void Fail(const PageChange& change, const std::string& why) {
+  throw Error(ExitStatus::kCorrupt,
+              "page " + std::to_string(change.page.value()) + ", change " + NameOf(change.lsn) + ": " + why);
+}
+
+void ApplyOrFail(SlottedPage& page, const PageChange& change) {
+  const ApplyStatus status = Apply(page, change);
+  if (status != ApplyStatus::kApplied) {
+    Fail(change, "does not fit the version that it was made from, " + NameOf(change.previous));
+  }
+}
+
+}  // namespace
+
+PageVersions::Chain& PageVersions::ChainOf(PageId page) {
+  Chain& chain = chains_[page];
+  if (!chain.base) chain.base = Loaded(page);
+  return chain;
+}
+
+void PageVersions::Take(std::span<const PageChange> changes, const std::shared_ptr<const void>& record) {
+  for (const PageChange& change : changes) {
+    Chain& chain = ChainOf(change.page);
+    const PageLsn last = chain.Last().lsn();
+    if (!last.IsOlderThan(change.lsn)) {
+      // Taken before. Times of a page ascend, so another change of this time would be one of a second history.
+      if (last.time == change.lsn.time && last != change.lsn) Fail(change, "the page has " + NameOf(last));
+      continue;
+    }
+    if (change.previous == last) {
+      Append(chain, {change, record});
+      TakeWaiting(chain);
+      continue;
+    }
+    if (!last.IsOlderThan(change.previous)) {
+      Fail(change, "was made from " + NameOf(change.previous) + ", but the page has " + NameOf(last));
+    }
+    const bool is_there = std::any_of(chain.waiting.begin(), chain.waiting.end(),
+                                      [&](const Kept& kept) { return kept.change.lsn == change.lsn; });
+    if (is_there) continue;
+    chain.waiting.push_back({change, record});
+    ++waiting_;
+  }
+}
+
+void PageVersions::Append(Chain& chain, Kept kept) {
+  if (!chain.last) chain.last = std::make_unique<SlottedPage>(*chain.base.page);
+  ApplyOrFail(*chain.last, kept.change);
+  chain.changes.push_back(std::move(kept));
+  ++kept_;
+}
+
+void PageVersions::TakeWaiting(Chain& chain) {
+  const auto follows = [&](const Kept& kept) { return kept.change.previous == chain.Last().lsn(); };
+  for (;;) {
+    const auto next = std::find_if(chain.waiting.begin(), chain.waiting.end(), follows);
+    if (next == chain.waiting.end()) return;
+    Kept kept = std::move(*next);
+    chain.waiting.erase(next);
+    --waiting_;
+    Append(chain, std::move(kept));
+  }
+}
+
+PageVersion PageVersions::Made(const Chain& chain, size_t count) {
+  const bool all = count == chain.changes.size();
+  PageVersion made{std::make_unique<SlottedPage>(all ? chain.Last() : *chain.base.page), chain.base.newest};
+  for (size_t i = 0; i < count; ++i) {
+    const PageChange& change = chain.changes[i].change;
+    if (!all) ApplyOrFail(*made.page, change);
+    made.newest.RaiseTo(change.lsn.master, change.lsn.time);
+  }
+  return made;
+}
+
+PageVersion PageVersions::At(PageId page, const PageLsn& lsn) const {
+  const auto found = chains_.find(page);
+  if (found == chains_.end()) {
+    PageVersion loaded = Loaded(page);
+    return loaded.page->lsn() == lsn ? std::move(loaded) : PageVersion();
+  }
+  const Chain& chain = found->second;
+  if (chain.base.page->lsn() == lsn) return Made(chain, 0);
+  for (size_t i = chain.changes.size(); i > 0; --i) {
+    if (chain.changes[i - 1].change.lsn == lsn) return Made(chain, i);
+  }
+  return {};
+}
+
+PageVersion PageVersions::Newest(PageId page, const VsVector& tv) const {
+  const auto found = chains_.find(page);
+  if (found == chains_.end()) return Loaded(page);
+  const Chain& chain = found->second;
+  const auto covers = [&](const PageLsn& lsn) { return tv.Covers(lsn.master, lsn.time); };
+  for (size_t i = chain.changes.size(); i > 0; --i) {
+    if (covers(chain.changes[i - 1].change.lsn)) return Made(chain, i);
+  }
+  return covers(chain.base.page->lsn()) ? Made(chain, 0) : PageVersion();
+}
+
+void PageVersions::FoldBelow(const VsVector& least_tv) {
+  for (auto& [page, chain] : chains_) {
+    size_t count = chain.changes.size();
+    const auto covers = [&](const PageLsn& lsn) { return least_tv.Covers(lsn.master, lsn.time); };
+    while (count > 0 && !covers(chain.changes[count - 1].change.lsn)) --count;
+    if (count == 0) continue;
+    chain.base = Made(chain, count);
+    chain.changes.erase(chain.changes.begin(), chain.changes.begin() + static_cast<std::ptrdiff_t>(count));
+    kept_ -= count;
+    if (chain.changes.empty()) chain.last.reset();
+  }
+}
+
+}  // namespace dbx::mm
