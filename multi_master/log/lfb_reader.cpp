@@ -158,7 +158,7 @@ LfbReader::Look LfbReader::LookAtRecord() {
   const auto kind = static_cast<RecordKind>(header.kind);
   if (kind != RecordKind::kVoid && Crc32c(body) != header.body_crc) Damaged("a record's checksum is wrong");
   if (kind == kPagesKind || kind == kEndKind) {
-    const bool is_whole = kind == kPagesKind ? DecodePages(body).has_value() : DecodeEnd(body).has_value();
+    const bool is_whole = kind == kPagesKind ? DecodePagesRecord(body).has_value() : DecodeEnd(body).has_value();
     if (!is_whole) Damaged("a malformed record");
     group_.records.push_back({kind, at, parsed_ + sizeof header, body.size()});
   } else if (kind == kLfbKind) {

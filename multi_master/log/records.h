@@ -64,7 +64,7 @@ inline std::array<uint64_t, kLfbWords> EncodeLfb(const LfbStamp& lfb) {
 }
 
 // Nothing: the bytes are no such body.
-inline std::optional<PagesRecord> DecodePages(std::span<const std::byte> body) {
+inline std::optional<PagesRecord> DecodePagesRecord(std::span<const std::byte> body) {
   WireReader reader(body);
   PagesRecord pages;
   pages.changes = reader.Get<uint32_t>();

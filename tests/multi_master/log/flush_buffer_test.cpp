@@ -76,7 +76,7 @@ std::vector<Seen> RecordsOf(const std::vector<std::byte>& bytes) {
     at += header.length;
     Seen record{kind, 0, 0, Lsn(at)};
     if (kind == kPagesKind) {
-      const PagesRecord pages = *DecodePages(body);
+      const PagesRecord pages = *DecodePagesRecord(body);
       record.first = pages.first.value(), record.last = record.first + pages.changes - 1;
     } else if (kind == kEndKind) {
       record.first = record.last = DecodeEnd(body)->time.value();

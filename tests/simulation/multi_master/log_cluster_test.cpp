@@ -140,7 +140,7 @@ class Cluster {
       tries = 0;
       read.last_lfb = group->lfb.time();
       for (const LogRecord& record : group->records) {
-        const PagesRecord pages = *DecodePages(group->BodyOf(record));
+        const PagesRecord pages = *DecodePagesRecord(group->BodyOf(record));
         read.times.push_back(pages.first.value());
         read.epochs.push_back(static_cast<uint32_t>(pages.body[0]));
       }

@@ -1,0 +1,106 @@
+#include "multi_master/master/master.h"
+
+#include <chrono>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "base/check.h"
+#include "base/error.h"
+#include "multi_master/master/initial_pages.h"
+
+namespace dbx::mm {
+
+Master::Master(const MasterOptions& options, const Database& tables, Network& network, MasterLog& log)
+    : options_(options),
+      network_(network),
+      log_(log),
+      locks_(options.self, options.epoch, *this),
+      pages_(options.self, options.epoch, options.frames_max, locks_, log, *this),
+      splits_(locks_),
+      applier_(options.self, log, locks_) {
+  for (size_t i = 0; i < tables.table_count(); ++i) {
+    const TableId table = Database::IdOf(i);
+    trees_.push_back(std::make_unique<PagedTree>(pages_, TreeOf(table), RootOf(table), &splits_));
+    CHECK(tables.table(table).tuple_bytes() <= trees_.back()->image_bytes_max());
+  }
+}
+
+Master::~Master() { Stop(); }
+
+void Master::Start() {
+  threads_.emplace_back([this] { locks_.RunReleases(); });
+  threads_.emplace_back([this] { applier_.Run(); });
+  threads_.emplace_back([this] { KeepHouse(); });
+}
+
+void Master::Stop() {
+  {
+    const std::lock_guard latch(latch_);
+    if (std::exchange(stopped_, true)) return;
+    changed_.notify_all();
+  }
+  locks_.Stop();
+  applier_.Stop();
+  threads_.clear();
+}
+
+bool Master::OnMessage(NodeId from, MessageType type, std::span<const std::byte> body) {
+  if (from.role == Role::kPageStore) return type == PageRead::kType && OnPageRead(body);
+  return from == kLocks && locks_.On(type, body);
+}
+
+bool Master::OnPageRead(std::span<const std::byte> body) {
+  WireReader reader(body);
+  PageRead read = PageRead::Decode(reader);
+  if (!reader.AtEnd()) return false;
+  const std::lock_guard latch(latch_);
+  const auto found = wanted_.find(read.request.value());
+  // A request that was sent again after a broken link may have two answers.
+  if (found == wanted_.end()) return true;
+  found->second->answer = std::move(read);
+  changed_.notify_all();
+  return true;
+}
+
+void Master::OnLinkDown(NodeId peer) {
+  const std::lock_guard latch(latch_);
+  for (const auto& [request, wanted] : wanted_) {
+    if (wanted->store == peer && !wanted->answer) Send(wanted->request, peer);
+  }
+}
+
+PageVersion Master::Fetch(PageId page, const PageLsn& lsn) {
+  Wanted wanted{options_.store_of(page), {}, {}};
+  std::unique_lock latch(latch_);
+  wanted.request = {RequestId(++last_request_), page, lsn};
+  wanted_.emplace(last_request_, &wanted);
+  Send(wanted.request, wanted.store);
+  changed_.wait(latch, [&] { return wanted.answer.has_value() || stopped_; });
+  wanted_.erase(wanted.request.request.value());
+  if (!wanted.answer) {
+    throw Error(ExitStatus::kIo, "master " + std::to_string(options_.self.value()) + " has stopped");
+  }
+  if (!wanted.answer->page) {
+    throw Error(ExitStatus::kCorrupt, NameOf(wanted.store) + " does not have the version of page " +
+                                          std::to_string(page.value()) + " that was granted");
+  }
+  return {std::move(wanted.answer->page), wanted.answer->newest};
+}
+
+void Master::TellNews() {
+  if (const auto news = locks_.txns().TakeNews(log_.durable_until(), /*only_if_left=*/true)) Send(*news);
+  Send(LeastTv{log_.applied()});
+}
+
+void Master::KeepHouse() {
+  std::unique_lock latch(latch_);
+  while (!stopped_) {
+    changed_.wait_for(latch, std::chrono::nanoseconds(options_.housekeeping_nanos), [&] { return stopped_; });
+    latch.unlock();
+    TellNews();
+    latch.lock();
+  }
+}
+
+}  // namespace dbx::mm

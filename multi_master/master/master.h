@@ -1,0 +1,114 @@
+// A master: transactions over the pages that it has locked, with a log of its own (Taurus MM, section 5).
+//
+//   workers      MmTransaction over its trees
+//   network      grants and reclaims from the lock process, pages from Page Stores
+//   releases     page locks that must go: flush, then send
+//   applier      the other masters' logs, flush by flush
+//   housekeeping tells the lock process of ended transactions, once their ENDs are durable, and of its least TV
+//
+// Threads: its own four, and the workers.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "base/host.h"
+#include "multi_master/lock/local_locks.h"
+#include "multi_master/master/applier.h"
+#include "multi_master/master/master_log.h"
+#include "multi_master/master/master_pages.h"
+#include "multi_master/master/mm_transaction.h"
+#include "multi_master/network.h"
+#include "multi_master/store/store_messages.h"
+#include "storage/database.h"
+
+namespace dbx::mm {
+
+struct MasterOptions {
+  MasterId self;
+  ClusterEpoch epoch;
+  size_t frames_max = 4096;
+  // Which Page Store has a page.
+  std::function<NodeId(PageId)> store_of = [](PageId) { return NodeId{Role::kPageStore, 0}; };
+  uint64_t housekeeping_nanos = 10'000'000;
+};
+
+class Master final : private LocalLocks::Owner, private PageFetcher, public Network::Receiver {
+ public:
+  // `tables` names the database's tables; their rows are not used. All outlive this.
+  Master(const MasterOptions& options, const Database& tables, Network& network, MasterLog& log);
+  ~Master() override;
+
+  // Its threads run. It receives what its process gets from other processes than Log Stores.
+  void Start();
+  // No worker runs any more, or those that wait end with an Error.
+  void Stop();
+
+  MmTransaction NewTransaction() { return MmTransaction(trees_, locks_, log_); }
+  Trees& trees() { return trees_; }
+  LocalLocks& locks() { return locks_; }
+  MasterLog& log() { return log_; }
+  Applier& applier() { return applier_; }
+  const MasterPages& pages() const { return pages_; }
+  // What the housekeeping thread sends in its intervals.
+  void TellNews();
+
+  bool OnMessage(NodeId from, MessageType type, std::span<const std::byte> body) override;
+  void OnLinkDown(NodeId peer) override;
+
+ private:
+  static constexpr NodeId kLocks{Role::kLocks, 0};
+
+  class Splits final : public SplitListener {
+   public:
+    explicit Splits(LocalLocks& locks) : locks_(locks) {}
+    void OnSplit(PageId left, PageId right, Key separator) override { locks_.SplitLocks(left, separator, right); }
+
+   private:
+    LocalLocks& locks_;
+  };
+  // A page that a thread waits for.
+  struct Wanted {
+    NodeId store;
+    ReadPageAt request;
+    std::optional<PageRead> answer;
+  };
+
+  void SendRequest(const PageRequest& request) override { Send(request); }
+  void SendRelease(const PageRelease& release) override { Send(release); }
+  void SendWaitReport(const WaitReport& report) override { Send(report); }
+  void OnGrant(const PageLsn& lsn, const AfterList& after) override { log_.OnGrant(lsn, after); }
+  void OnEndsTold(const AfterList& ends) override { log_.OnGrant({}, ends); }
+  void FlushUntilDurable(VsTime time) override { log_.AwaitDurable(time); }
+  void FetchPage(PageId page, const PageLsn& lsn) override { pages_.FetchPage(page, lsn); }
+  PageVersion Fetch(PageId page, const PageLsn& lsn) override;
+
+  template <class Message>
+  void Send(const Message& message, NodeId to = kLocks) {
+    network_.Send(to, Message::kType, EncodeBody(message));
+  }
+  bool OnPageRead(std::span<const std::byte> body);
+  void KeepHouse();
+
+  const MasterOptions options_;
+  Network& network_;
+  MasterLog& log_;
+  LocalLocks locks_;
+  MasterPages pages_;
+  Splits splits_;
+  Trees trees_;
+  Applier applier_;
+
+  Mutex latch_;  // of the following
+  ConditionVariable changed_;
+  std::unordered_map<uint64_t, Wanted*> wanted_;  // by request
+  uint64_t last_request_ = 0;
+  bool stopped_ = false;
+
+  std::vector<Thread> threads_;
+};
+
+}  // namespace dbx::mm

@@ -1,0 +1,54 @@
+// A master's log in Log Stores (models MasterLog): its clock, its flush buffer, and the device of three stores.
+//
+// Threads: any.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <span>
+
+#include "multi_master/log/flush_buffer.h"
+#include "multi_master/master/master_log.h"
+#include "multi_master/vs_clock.h"
+
+namespace dbx::mm {
+
+class StoredLog final : public MasterLog {
+ public:
+  StoredLog(const FlushBufferOptions& options, std::unique_ptr<BlockDevice> device)
+      : self_(options.self), clock_(options.self), buffer_(options, clock_, std::move(device)) {}
+
+  Lsn AppendPages(std::span<PageChange> changes) override;
+  VsTime AppendEnd(const TxnName& txn, EndKind kind, TxnId id) override;
+  void OnGrant(const PageLsn& page, const AfterList& after) override {
+    buffer_.WithClock([&](VsClock& clock) { clock.OnGrant(page, after); });
+  }
+  bool MayApply(const LfbStamp& lfb) const override {
+    return buffer_.WithClock([&](VsClock& clock) { return clock.MayApply(lfb); });
+  }
+  void OnApplied(const LfbStamp& lfb) override {
+    buffer_.WithClock([&](VsClock& clock) { clock.OnApplied(lfb); });
+  }
+  VsVector applied() const override {
+    return buffer_.WithClock([](VsClock& clock) { return clock.applied(); });
+  }
+  VsTime now() const override {
+    return buffer_.WithClock([](VsClock& clock) { return clock.now(); });
+  }
+  VsTime durable_until() const override { return buffer_.DurableUntil(); }
+  void AwaitDurable(VsTime time) override { buffer_.WaitDurable(time); }
+
+  // All is durable when it returns; nothing is appended any more.
+  void Stop() { buffer_.Stop(); }
+  // With LFBs, and PADs that fill up blocks.
+  uint64_t bytes() const { return buffer_.stream().reserved_bytes(); }
+  // Of PAGES and END records. While nothing is appended.
+  uint64_t record_bytes() const { return buffer_.stream().slot(0).record_bytes; }
+
+ private:
+  const MasterId self_;
+  VsClock clock_;  // used by the buffer, under its latch
+  mutable FlushBuffer buffer_;
+};
+
+}  // namespace dbx::mm

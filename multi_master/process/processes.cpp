@@ -1,0 +1,117 @@
+#include "multi_master/process/processes.h"
+
+#include <utility>
+
+namespace dbx::mm {
+namespace {
+
+std::unique_ptr<ReplicatedDevice> MakeDevice(const ClusterPlan& plan, MasterId self, Network& network) {
+  ReplicatedOptions options;
+  options.log = self;
+  options.epoch = plan.epoch;
+  options.set = plan.log_stores;
+  return std::make_unique<ReplicatedDevice>(network, options);
+}
+
+FlushBufferOptions BufferOptions(const ClusterPlan& plan, MasterId self) {
+  FlushBufferOptions options;
+  options.self = self;
+  options.salt = SaltOf(plan.cluster.value(), self);
+  options.ring_bytes = plan.ring_bytes;
+  options.writer = plan.writer;
+  return options;
+}
+
+MasterOptions OptionsOfMaster(const ClusterPlan& plan, MasterId self) {
+  MasterOptions options;
+  options.self = self;
+  options.epoch = plan.epoch;
+  options.frames_max = plan.frames_max;
+  return options;
+}
+
+}  // namespace
+
+MasterProcess::MasterProcess(const ClusterPlan& plan, MasterId self, const Database& tables, Network& network)
+    : network_(network),
+      follower_(
+          network, plan.cluster, plan.log_stores, plan.masters, [this](const FollowedFlush& flush) { OnFlush(flush); },
+          [this](std::exception_ptr error) { error_.Set(std::move(error)); }) {
+  auto device = MakeDevice(plan, self, network);
+  device_ = device.get();
+  log_ = std::make_unique<StoredLog>(BufferOptions(plan, self), std::move(device));
+  master_ = std::make_unique<Master>(OptionsOfMaster(plan, self), tables, network, *log_);
+}
+
+void MasterProcess::Start() {
+  network_.Start(*this);
+  device_->Open();
+  master_->Start();
+  follower_.Start();
+}
+
+void MasterProcess::Stop() {
+  if (std::exchange(stopped_, true)) return;
+  follower_.Stop();
+  master_->Stop();
+  try {
+    log_->Stop();
+  } catch (...) {
+    error_.Set(std::current_exception());
+  }
+  network_.Stop();
+}
+
+void MasterProcess::OnFlush(const FollowedFlush& flush) {
+  RemoteFlush remote{flush.lfb, {}};
+  for (const FollowedFlush::End& end : flush.ends) remote.ends.push_back({end.txn, end.time});
+  master_->applier().Offer(std::move(remote));
+}
+
+bool MasterProcess::OnMessage(NodeId from, MessageType type, std::span<const std::byte> body) {
+  if (from.role != Role::kLogStore) return master_->OnMessage(from, type, body);
+  return type == kLogData ? follower_.OnMessage(from, type, body) : device_->OnMessage(from, type, body);
+}
+
+void MasterProcess::OnLinkDown(NodeId peer) {
+  if (peer.role == Role::kLogStore) {
+    device_->OnLinkDown(peer);
+    follower_.OnLinkDown(peer);
+  } else {
+    master_->OnLinkDown(peer);
+  }
+}
+
+PageStoreProcess::PageStoreProcess(const ClusterPlan& plan, const InitialPages& pages, Network& network)
+    : network_(network),
+      store_([&pages](PageId page) { return pages.Of(page); }, [](PageId) { return true; },
+             [this](NodeId to, const PageRead& read) { network_.Send(to, PageRead::kType, EncodeBody(read)); }),
+      follower_(
+          network, plan.cluster, plan.log_stores, plan.masters,
+          [this](const FollowedFlush& flush) { store_.OnFlush(flush.lfb, flush.changes, flush.bytes); },
+          [this](std::exception_ptr error) { error_.Set(std::move(error)); }) {}
+
+void PageStoreProcess::Start() {
+  network_.Start(*this);
+  follower_.Start();
+}
+
+void PageStoreProcess::Stop() {
+  follower_.Stop();
+  network_.Stop();
+}
+
+bool PageStoreProcess::OnMessage(NodeId from, MessageType type, std::span<const std::byte> body) {
+  if (from.role == Role::kLogStore) return type == kLogData && follower_.OnMessage(from, type, body);
+  return store_.OnMessage(from, type, body);
+}
+
+void PageStoreProcess::OnLinkDown(NodeId peer) {
+  if (peer.role == Role::kLogStore) {
+    follower_.OnLinkDown(peer);
+  } else {
+    store_.OnLinkDown(peer);
+  }
+}
+
+}  // namespace dbx::mm

@@ -1,0 +1,99 @@
+// The processes of a cluster, each as a receiver of its network: a master, a Page Store. (The lock process is
+// lock/lock_process.h, a Log Store log/log_store.h.)
+//
+// Threads: those of their parts.
+#pragma once
+
+#include <exception>
+#include <memory>
+#include <span>
+
+#include "base/host.h"
+#include "multi_master/log/replicated_device.h"
+#include "multi_master/master/initial_pages.h"
+#include "multi_master/master/master.h"
+#include "multi_master/master/stored_log.h"
+#include "multi_master/process/log_follower.h"
+#include "multi_master/store/page_store.h"
+#include "storage/database.h"
+
+namespace dbx::mm {
+
+// What all processes of a cluster know of it.
+struct ClusterPlan {
+  ClusterId cluster;
+  ClusterEpoch epoch{1};
+  uint32_t masters = 1;
+  StoreSet log_stores{StoreSetNumber(1), {0, 1, 2}};
+  size_t frames_max = 4096;  // of each master's buffer
+  LogWriterOptions writer;
+  uint64_t ring_bytes = 16 << 20;
+};
+
+// The first error of a process's threads.
+class FirstError {
+ public:
+  void Set(std::exception_ptr error) {
+    const std::lock_guard latch(latch_);
+    if (error_ == nullptr) error_ = std::move(error);
+  }
+  void ThrowIfAny() const {
+    const std::lock_guard latch(latch_);
+    if (error_ != nullptr) std::rethrow_exception(error_);
+  }
+
+ private:
+  mutable Mutex latch_;
+  std::exception_ptr error_;
+};
+
+class MasterProcess final : public Network::Receiver {
+ public:
+  // `tables` names the database's tables. The Log Stores answer already, or will.
+  MasterProcess(const ClusterPlan& plan, MasterId self, const Database& tables, Network& network);
+  ~MasterProcess() override { Stop(); }
+
+  void Start();
+  void Stop();
+  // Throws the first error of its threads.
+  void ThrowIfFailed() const { error_.ThrowIfAny(); }
+
+  Master& master() { return *master_; }
+  StoredLog& log() { return *log_; }
+
+  bool OnMessage(NodeId from, MessageType type, std::span<const std::byte> body) override;
+  void OnLinkDown(NodeId peer) override;
+
+ private:
+  void OnFlush(const FollowedFlush& flush);
+
+  Network& network_;
+  FirstError error_;
+  ReplicatedDevice* device_;  // the log's
+  std::unique_ptr<StoredLog> log_;
+  std::unique_ptr<Master> master_;
+  LogFollower follower_;
+  bool stopped_ = false;
+};
+
+class PageStoreProcess final : public Network::Receiver {
+ public:
+  PageStoreProcess(const ClusterPlan& plan, const InitialPages& pages, Network& network);
+  ~PageStoreProcess() override { Stop(); }
+
+  void Start();
+  void Stop();
+  void ThrowIfFailed() const { error_.ThrowIfAny(); }
+  PageStore& store() { return store_; }
+
+  bool OnMessage(NodeId from, MessageType type, std::span<const std::byte> body) override;
+  void OnLinkDown(NodeId peer) override;
+
+ private:
+  Network& network_;
+  FirstError error_;
+  PageStore store_;
+  LogFollower follower_;
+};
+
+}  // namespace dbx::mm

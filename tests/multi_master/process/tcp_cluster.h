@@ -1,0 +1,76 @@
+// A cluster over TCP and files, all of its processes in this one: a lock process, three Log Stores, a Page Store and
+// masters.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "logging/device/posix_file_system.h"
+#include "multi_master/lock/lock_process.h"
+#include "multi_master/log/log_store.h"
+#include "multi_master/process/processes.h"
+#include "multi_master/tcp_network.h"
+#include "tests/logging/device/temp_dir.h"
+
+namespace dbx::mm {
+
+class TcpCluster {
+ public:
+  TcpCluster(uint32_t masters, const Database& loaded) : initial_(loaded) {
+    plan_.cluster = ClusterId(77);
+    plan_.masters = masters;
+    for (uint8_t i = 0; i < kLogStores; ++i) {
+      const std::string directory = directory_.path() + "/store-" + std::to_string(i);
+      std::filesystem::create_directory(directory);
+      LogStoreOptions options;
+      options.cluster = plan_.cluster;
+      options.directory = directory;
+      log_stores_.push_back(std::make_unique<LogStore>(Join({Role::kLogStore, i}), files_, options));
+    }
+    locks_ = std::make_unique<LockProcess>(Join({Role::kLocks, 0}), masters);
+    page_store_ = std::make_unique<PageStoreProcess>(plan_, initial_, Join({Role::kPageStore, 0}));
+    for (uint8_t i = 0; i < masters; ++i) {
+      masters_.push_back(std::make_unique<MasterProcess>(plan_, MasterId(i), loaded, Join({Role::kMaster, i})));
+    }
+    for (auto& of : networks_) {
+      for (auto& other : networks_) of->SetAddress(other->self(), "127.0.0.1", other->port());
+    }
+    for (auto& store : log_stores_) store->Start();
+    locks_->Start();
+    page_store_->Start();
+    for (auto& master : masters_) master->Start();
+  }
+  ~TcpCluster() {
+    for (auto& master : masters_) master->Stop();
+    page_store_->Stop();
+    locks_->Stop();
+    for (auto& store : log_stores_) store->Stop();
+  }
+
+  Master& master(uint32_t i) { return masters_[i]->master(); }
+  MasterProcess& process(uint32_t i) { return *masters_[i]; }
+  PageStoreProcess& page_store() { return *page_store_; }
+  uint32_t masters() const { return static_cast<uint32_t>(masters_.size()); }
+
+ private:
+  TcpNetwork& Join(NodeId node) {
+    TcpOptions options;
+    options.terms = {plan_.cluster, plan_.epoch, node};
+    networks_.push_back(std::make_unique<TcpNetwork>(options));
+    return *networks_.back();
+  }
+
+  TempDir directory_;
+  PosixFileSystem files_;
+  ClusterPlan plan_;
+  InitialPages initial_;
+  std::vector<std::unique_ptr<TcpNetwork>> networks_;
+  std::vector<std::unique_ptr<LogStore>> log_stores_;
+  std::unique_ptr<LockProcess> locks_;
+  std::unique_ptr<PageStoreProcess> page_store_;
+  std::vector<std::unique_ptr<MasterProcess>> masters_;
+};
+
+}  // namespace dbx::mm

@@ -1,0 +1,42 @@
+// Claims about a cluster whose processes talk over TCP and whose logs lie in Log Stores on files.
+#include "tests/multi_master/process/tcp_cluster.h"
+
+#include <gtest/gtest.h>
+
+#include "benchmarks/sysbench/sysbench.h"
+#include "benchmarks/tpcc/tpcc.h"
+#include "benchmarks/ycsb/ycsb.h"
+#include "tests/multi_master/cluster_workers.h"
+
+namespace dbx::mm {
+namespace {
+
+class TcpClusterTest : public testing::TestWithParam<uint32_t> {};
+INSTANTIATE_TEST_SUITE_P(Masters, TcpClusterTest, testing::Values(1, 3));
+
+TEST_P(TcpClusterTest, YcsbLosesNoRowAndNoByte) {
+  const YcsbConfig config{.rows = 300, .theta = 0.6, .req_per_query = 3};
+  Loaded<Ycsb> loaded(config);
+  TcpCluster cluster(GetParam(), loaded.db);
+  EXPECT_EQ(RunWorkers(cluster, loaded.workload, 2 * GetParam(), 100, 3).committed, 200u * GetParam());
+  for (uint32_t by = 0; by < GetParam(); ++by) {
+    EXPECT_EQ(loaded.Inconsistency(cluster.master(by), config), std::nullopt);
+    cluster.process(by).ThrowIfFailed();
+  }
+  cluster.page_store().ThrowIfFailed();
+}
+
+TEST_P(TcpClusterTest, TheFullMixOfTpccKeepsTheConditionsOfTheStandard) {
+  TpccConfig config;
+  config.warehouses = 2;
+  config.full_mix = config.small = true;
+  Loaded<Tpcc> loaded(config);
+  TcpCluster cluster(GetParam(), loaded.db);
+  EXPECT_GT(RunWorkers(cluster, loaded.workload, 2 * GetParam(), 60, 3).committed, 0u);
+  for (uint32_t by = 0; by < GetParam(); ++by) {
+    EXPECT_EQ(loaded.Inconsistency(cluster.master(by), config), std::nullopt);
+  }
+}
+
+}  // namespace
+}  // namespace dbx::mm
