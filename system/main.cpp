@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <exception>
 #include <new>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <system_error>
@@ -18,6 +19,8 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/stop.h"
+#include "system/cluster/cluster_run.h"
+#include "system/command_line/cluster_record.h"
 #include "system/command_line/environment.h"
 #include "system/command_line/manual.h"
 #include "system/command_line/output.h"
@@ -146,13 +149,36 @@ void RunOrRecover(Options& options) {
   }
 }
 
+void RunMasters(const Options& options) {
+  for (const std::string& path : {options.json_file, options.output_file}) {
+    if (!path.empty()) CheckAppendable(path);
+  }
+  InstallStopHandlers();
+  const ClusterResult result = RunCluster(options);
+  const uint64_t executed = std::accumulate(result.masters.begin(), result.masters.end(), uint64_t{0},
+                                            [](uint64_t sum, const MasterResult& one) { return sum + one.executed; });
+  if (result.interrupted && executed == 0) {
+    throw Interrupted{"before the measured interval; nothing was measured"};
+  }
+  const std::string record = ClusterRecord(options, result, ReadEnvironment());
+  const std::string text = ClusterText(record);
+  if (!options.json_file.empty()) AppendRecord(options.json_file, record);
+  if (!options.output_file.empty()) WriteSummary(options.output_file, text);
+  Print(text);
+  if (!result.verified.empty() && result.verified != "consistent") {
+    throw Error(ExitStatus::kInternal, "the database is not consistent: " + result.verified);
+  }
+}
+
 int Main(int argc, char** argv) {
   CheckStandardStreams();
   std::vector<std::string> warnings;
   Options options = ParseOptions(argc, argv, warnings);
   for (const std::string& warning : warnings) Warn(warning);
   if (AnswerQuestion(options)) return static_cast<int>(ExitStatus::kOk);
-  if (options.replica.empty()) {
+  if (options.masters > 0) {
+    RunMasters(options);
+  } else if (options.replica.empty()) {
     RunOrRecover(options);
   } else if (FileLogStorage logs(options); !KeepReplica(options, logs.storage().files())) {
     throw Interrupted{"before the run that it copies had ended"};

@@ -1,10 +1,12 @@
 // The workloads by name: options become a workload's own configuration here, and nowhere else.
 #pragma once
 
+#include <algorithm>
 #include <type_traits>
 #include <variant>
 
 #include "benchmarks/sms/sms.h"
+#include "benchmarks/sysbench/sysbench.h"
 #include "benchmarks/test/test.h"
 #include "benchmarks/tpcc/tpcc.h"
 #include "benchmarks/ycsb/ycsb.h"
@@ -65,7 +67,18 @@ inline SmsConfig SmsConfigOf(const Options& options) {
   return config;
 }
 
-// Any workload.
+inline SysbenchConfig SysbenchConfigOf(const Options& options) {
+  SysbenchConfig config;
+  config.masters = std::max(1u, options.masters);
+  config.workers_per_master = options.thread_cnt;
+  config.tables = options.sysbench_tables;
+  config.rows = options.sysbench_rows;
+  config.sharing_perc = options.sharing;
+  config.mix = options.sysbench_mix == "WRITE_ONLY" ? SysbenchMix::kWriteOnly : SysbenchMix::kReadWrite;
+  return config;
+}
+
+// Any workload of one node.
 using WorkloadRef = std::variant<Ycsb*, Tpcc*, TestWorkload*, Sms*>;
 
 // The workload's tables, in an empty database.
@@ -83,12 +96,14 @@ WorkloadT MakeWorkload(const Options& options) {
     return Tpcc(TpccConfigOf(options));
   } else if constexpr (std::is_same_v<WorkloadT, Sms>) {
     return Sms(SmsConfigOf(options));
+  } else if constexpr (std::is_same_v<WorkloadT, Sysbench>) {
+    return Sysbench(SysbenchConfigOf(options));
   } else {
     return TestWorkload(TestConfigOf(options));
   }
 }
 
-// Calls `use(workload)` with the workload that the options name, and returns its result.
+// Calls `use(workload)` with the workload that the options name, one of one node, and returns its result.
 template <class Use>
 auto WithWorkload(const Options& options, Use&& use) {
   const auto with = [&]<class WorkloadT>(std::type_identity<WorkloadT>) {
@@ -103,6 +118,7 @@ auto WithWorkload(const Options& options, Use&& use) {
     case WorkloadKind::kSms:
       return with(std::type_identity<Sms>());
     case WorkloadKind::kTest:
+    case WorkloadKind::kSysbench:  // refused without --masters (parse_cluster.h)
       break;
   }
   return with(std::type_identity<TestWorkload>());

@@ -12,9 +12,9 @@
 
 namespace dbx {
 
-enum class WorkloadKind { kYcsb, kTpcc, kTest, kSms };
+enum class WorkloadKind { kYcsb, kTpcc, kTest, kSms, kSysbench };
 // As in config.h, in the order above.
-inline constexpr std::array<std::string_view, 4> kWorkloadNames = {"YCSB", "TPCC", "TEST", "SMS"};
+inline constexpr std::array<std::string_view, 5> kWorkloadNames = {"YCSB", "TPCC", "TEST", "SMS", "SYSBENCH"};
 
 struct Options {
   // The pair and the workload. Names as in config.h; the pair is looked up in the registry.
@@ -66,6 +66,16 @@ struct Options {
   uint64_t sms_rows = 0;  // messages that are loaded
   uint32_t sms_slot_bytes = 256;
   uint32_t sms_abort_perc = 2;  // percent of the transactions roll back
+
+  // SYSBENCH.
+  uint64_t sysbench_rows = 100'000;         // of a table
+  uint32_t sysbench_tables = 1;             // of a master's group, and of the shared one
+  std::string sysbench_mix = "READ_WRITE";  // WRITE_ONLY, READ_WRITE
+  uint32_t sharing = 0;                     // percent of the queries that go to the shared tables
+
+  // Several masters (Taurus MM).
+  uint32_t masters = 0;          // 0: one node of the pair above
+  uint32_t buffer_pages = 8192;  // of 16 KiB, in each master
 
   // Logging.
   uint32_t num_logger = 1;              // log streams, 1-16

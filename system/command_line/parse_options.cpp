@@ -17,6 +17,7 @@
 #include "logging/format.h"
 #include "logging/schemes.h"
 #include "system/command_line/environment.h"
+#include "system/command_line/parse_cluster.h"
 #include "system/command_line/parse_measuring.h"
 #include "system/command_line/parse_replication.h"
 #include "system/command_line/parse_value.h"
@@ -356,6 +357,7 @@ void CompleteOptions(Options& options, Warnings& warnings) {
   }
   CheckMode(given, options);
   if (const std::string mistake = ReplicationMistake(options); !mistake.empty()) Usage(mistake);
+  if (const std::string mistake = ClusterMistake(options); !mistake.empty()) Usage(mistake);
   if (!options.log_recover) {
     if (const std::string mistake = CompleteSeries(given("series_interval"), options); !mistake.empty()) Usage(mistake);
   }

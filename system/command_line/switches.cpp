@@ -51,6 +51,7 @@ constexpr std::array kIoEngines = {Names("auto"), Names("uring"), Names("pwrite"
 constexpr std::array kReplication = {Names("SYNC"), Names("ASYNC")};
 constexpr std::array kRecoverSerial = {Names("auto"), Names("always"), Names("never")};
 constexpr std::span<const Names> kNuma = kMemoryPolicyNames;
+constexpr std::array kSysbenchMixes = {Names("WRITE_ONLY"), Names("READ_WRITE")};
 constexpr std::array kRedo = {Names("ALL"), Names("ON_DEMAND")};
 
 constexpr double kNoLimit = 9007199254740992.0;  // 2^53: every whole number up to it is a double too
@@ -200,6 +201,15 @@ constexpr Switch kSwitches[] = {
     InLog(kSms, Whole("SMS_ROWS", "", &O::sms_rows, 64, kGiga, "SMS: messages in the 64 queues at first")),
     InLog(kSms, Bytes("SMS_SLOT_BYTES", "", &O::sms_slot_bytes, 64, 2048, "SMS: of a message, a multiple of 8")),
     InLog(kSms, Whole("SMS_ABORT_PERC", "", &O::sms_abort_perc, 0, 100, "SMS: percent of transactions that roll back")),
+    // SYSBENCH, of several masters only.
+    Whole("SYSBENCH_ROWS", "", &O::sysbench_rows, 100, 2 * kGiga, "SYSBENCH: rows of a table"),
+    Whole("SYSBENCH_TABLES", "", &O::sysbench_tables, 1, 256, "SYSBENCH: tables of each master, and shared ones"),
+    Choice("SYSBENCH_MIX", &O::sysbench_mix, kSysbenchMixes, {}, "SYSBENCH: queries of a transaction"),
+    Whole("SHARING", "", &O::sharing, 0, 100, "SYSBENCH: percent of the queries that go to shared tables"),
+    // Several masters.
+    Whole("MASTERS", "", &O::masters, 0, 16,
+          "Taurus MM: so many masters in processes of this host, THREAD_CNT workers each; 0: one node"),
+    Whole("BUFFER_PAGES", "", &O::buffer_pages, 64, kGiga, "pages of 16 KiB in each master's buffer"),
     // Logging.
     InLog(kAll, Whole("NUM_LOGGER", "Ln", &O::num_logger, 1, 16, "log streams")),
     Bytes("STRIPE_UNIT", "", &O::stripe_unit_bytes, 4 * kKilo, kGiga,

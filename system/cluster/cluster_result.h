@@ -1,0 +1,42 @@
+// What a run of several masters has measured, by process.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/histogram.h"
+#include "multi_master/lock/global_locks.h"
+#include "multi_master/lock/local_locks.h"
+#include "multi_master/master/master_pages.h"
+#include "multi_master/store/page_store.h"
+
+namespace dbx {
+
+// Of its measured interval, but for the counters of locks, pages and the log, which are of its whole life.
+struct MasterResult {
+  uint64_t executed = 0;
+  uint64_t acknowledged = 0;
+  uint64_t rollbacks = 0;  // by the procedure
+  uint64_t victims = 0;    // of deadlocks
+  uint64_t timeouts = 0;
+  double seconds = 0;
+  uint64_t all_executed = 0;  // with the warm-up
+  mm::LocalLockCounters locks;
+  mm::PageCounters pages;
+  uint64_t log_bytes = 0;  // with LFBs and PADs
+  uint64_t record_bytes = 0;  // of PAGES and END records alone
+  uint64_t splits = 0;
+  LatencyHistogram latency;
+};
+
+struct ClusterResult {
+  std::vector<MasterResult> masters;
+  mm::GlobalLockCounters lock_process;
+  mm::PageStoreCounters page_store;
+  std::string directory;  // of the Log Stores' files
+  std::string verified;   // "consistent", or what is not; "": not asked for
+  bool interrupted = false;
+};
+
+}  // namespace dbx

@@ -1,0 +1,164 @@
+#include "system/command_line/cluster_record.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "system/command_line/json_values.h"
+#include "system/command_line/parse_options.h"
+
+namespace dbx {
+
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+// Threads that work on transactions beside the workers: of each master its network, releases, applier, housekeeping and
+// log writer; of each Log Store two, and one each of the lock process and the Page Store. Those that only wait do not
+// count.
+constexpr uint64_t kThreadsOfMaster = 5, kThreadsOfOthers = 2 * 3 + 2;
+
+Json MasterJson(const MasterResult& master) {
+  return {{"executed", master.executed},
+          {"acknowledged", master.acknowledged},
+          {"rollbacks", master.rollbacks},
+          {"deadlock_victims", master.victims},
+          {"lock_timeouts", master.timeouts},
+          {"seconds", master.seconds},
+          {"executed_with_warmup", master.all_executed},
+          {"page_requests", master.locks.requests},
+          {"page_releases", master.locks.releases},
+          {"page_upgrades", master.locks.upgrades},
+          {"row_locks", master.locks.row_locks},
+          {"row_conflicts", master.locks.row_conflicts},
+          {"transactions_with_row_locks", master.locks.transactions},
+          {"pages_fetched", master.pages.fetched},
+          {"pages_from_buffer", master.pages.from_buffer},
+          {"pages_evicted", master.pages.evicted},
+          {"page_splits", master.splits},
+          {"log_bytes", master.log_bytes},
+          {"record_bytes", master.record_bytes}};
+}
+
+Json MetricsJson(const ClusterResult& result) {
+  LatencyHistogram latency;
+  double throughput = 0;
+  uint64_t acknowledged = 0, executed = 0, page_messages = 0, log_bytes = 0, record_bytes = 0, fetched = 0,
+           row_locks = 0, txns = 0;
+  for (const MasterResult& one : result.masters) {
+    latency.Merge(one.latency);
+    acknowledged += one.acknowledged, executed += one.all_executed, log_bytes += one.log_bytes;
+    record_bytes += one.record_bytes;
+    page_messages += one.locks.requests + one.locks.grants + one.locks.reclaims + one.locks.releases;
+    fetched += one.pages.fetched, row_locks += one.locks.row_locks, txns += one.locks.transactions;
+    if (one.seconds > 0) throughput += static_cast<double>(one.acknowledged) / one.seconds;
+  }
+  const mm::GlobalLockCounters& locks = result.lock_process;
+  const auto per_txn = [&](uint64_t count) {
+    return executed == 0 ? 0.0 : static_cast<double>(count) / static_cast<double>(executed);
+  };
+  return {{"throughput_acknowledged", throughput},
+          {"acknowledged", acknowledged},
+          {"p50_us", Micros(latency.PercentileNanos(0.5))},
+          {"p99_us", Micros(latency.PercentileNanos(0.99))},
+          {"page_lock_messages_per_txn", per_txn(page_messages)},
+          {"ends_messages_per_txn", per_txn(locks.ends_heard + locks.ends_told)},
+          {"wait_messages_per_txn", per_txn(locks.wait_reports + locks.victims)},
+          {"pages_fetched_per_txn", per_txn(fetched)},
+          // What a global lock manager of rows would send that releases each lock with its transaction: two messages a
+          // row lock, and one a transaction.
+          {"glm_release_messages_per_txn", per_txn(2 * row_locks + txns)},
+          {"log_bytes_per_txn", per_txn(log_bytes)},
+          {"record_bytes_per_txn", per_txn(record_bytes)},
+          // Of its whole life, with the verification after the run.
+          {"lock_process",
+           {{"requests", locks.requests},
+            {"grants", locks.grants},
+            {"reclaims", locks.reclaims},
+            {"releases", locks.releases},
+            {"ends_heard", locks.ends_heard},
+            {"ends_told", locks.ends_told},
+            {"wait_reports", locks.wait_reports},
+            {"victims", locks.victims}}},
+          {"page_store",
+           {{"pages_sent", result.page_store.pages_sent},
+            {"reads_waited", result.page_store.reads_waited},
+            {"changes", result.page_store.changes}}},
+          {"latency_histogram", HistogramJson(latency)}};
+}
+
+}  // namespace
+
+std::string ClusterRecord(const Options& options, const ClusterResult& result, const Environment& environment) {
+  Json configuration;
+  for (const auto& [name, value] : EffectiveConfiguration(options)) configuration[name] = value;
+  Json masters = Json::array();
+  for (const MasterResult& master : result.masters) masters.push_back(MasterJson(master));
+  const uint64_t threads = options.masters * (options.thread_cnt + kThreadsOfMaster) + kThreadsOfOthers;
+  const Json record = {{"schema_version", 1},
+                       {"kind", "cluster"},
+                       {"cc", "HYBRID"},
+                       {"log", "LOG_TAURUS_MM"},
+                       {"masters", options.masters},
+                       {"workers_per_master", options.thread_cnt},
+                       {"workload", kWorkloadNames[static_cast<size_t>(options.workload)]},
+                       {"transport", "TCP, loopback"},
+                       {"threads", threads},
+                       {"oversubscribed", threads > environment.cores},
+                       {"interrupted", result.interrupted},
+                       {"verified", result.verified},
+                       {"log_directory", result.directory},
+                       {"configuration", configuration},
+                       {"metrics", MetricsJson(result)},
+                       {"by_master", masters},
+                       {"environment",
+                        {{"commit", kBuildInfo.commit},
+                         {"dirty", kBuildInfo.dirty},
+                         {"compiler", kBuildInfo.compiler},
+                         {"flags", kBuildInfo.flags},
+                         {"kernel", environment.kernel},
+                         {"cpu", environment.cpu},
+                         {"cores", environment.cores},
+                         {"memory_bytes", environment.memory_bytes},
+                         {"virtualisation", environment.virtualisation},
+                         {"time", environment.time}}}};
+  return record.dump();
+}
+
+std::string ClusterText(const std::string& record) {
+  const Json json = Json::parse(record);
+  const Json& metrics = json.at("metrics");
+  std::string text =
+      fmt::format("{} masters of {} workers, {}: {:.0f} txn/s acknowledged, p50 {:.0f} us, p99 {:.0f} us{}\n",
+                  Count(json, "masters"), Count(json, "workers_per_master"), json.at("workload").get<std::string>(),
+                  Number(metrics, "throughput_acknowledged"), Number(metrics, "p50_us"), Number(metrics, "p99_us"),
+                  json.at("interrupted").get<bool>() ? " (interrupted)" : "");
+  if (json.at("oversubscribed").get<bool>()) {
+    text += fmt::format("OVERSUBSCRIBED: {} threads of all processes share {} cores; rates do not show scaling\n",
+                        Count(json, "threads"), Count(json.at("environment"), "cores"));
+  }
+  for (size_t i = 0; i < json.at("by_master").size(); ++i) {
+    const Json& master = json.at("by_master")[i];
+    text += fmt::format(
+        "  master {}: {} acknowledged in {:.2f} s, {} deadlock victims, {} lock timeouts; {} page requests, {} pages "
+        "fetched, {} splits\n",
+        i, Count(master, "acknowledged"), Number(master, "seconds"), Count(master, "deadlock_victims"),
+        Count(master, "lock_timeouts"), Count(master, "page_requests"), Count(master, "pages_fetched"),
+        Count(master, "page_splits"));
+  }
+  text += fmt::format(
+      "messages per transaction: page locks {:.3f}, ends {:.3f}, waits {:.3f}; pages fetched {:.3f}; a lock manager of "
+      "rows would send {:.1f} (counted)\n",
+      Number(metrics, "page_lock_messages_per_txn"), Number(metrics, "ends_messages_per_txn"),
+      Number(metrics, "wait_messages_per_txn"), Number(metrics, "pages_fetched_per_txn"),
+      Number(metrics, "glm_release_messages_per_txn"));
+  text += fmt::format("log: {:.0f} bytes of records per transaction, {:.0f} with what fills up blocks; in {}\n",
+                      Number(metrics, "record_bytes_per_txn"), Number(metrics, "log_bytes_per_txn"),
+                      json.at("log_directory").get<std::string>());
+  const std::string verified = json.at("verified").get<std::string>();
+  if (!verified.empty()) text += "verified: " + verified + "\n";
+  return text;
+}
+
+}  // namespace dbx

@@ -1,0 +1,82 @@
+#include "system/command_line/parse_cluster.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+namespace dbx {
+namespace {
+
+// Switches that a cluster of masters honours; all others are of one node.
+constexpr std::array<std::string_view, 43> kOfClusters = {"masters",
+                                                          "buffer_pages",
+                                                          "workload",
+                                                          "thread_cnt",
+                                                          "max_txns_per_thread",
+                                                          "seconds",
+                                                          "warmup",
+                                                          "warmup_seconds",
+                                                          "seed",
+                                                          "abort_penalty",
+                                                          "query_list_len",
+                                                          "latency_hiding",
+                                                          "log_dir",
+                                                          "log_buffer_size",
+                                                          "log_flush_interval",
+                                                          "flush_block_size",
+                                                          "verify",
+                                                          "json",
+                                                          "output_file",
+                                                          "synth_table_size",
+                                                          "zipf_theta",
+                                                          "read_perc",
+                                                          "write_perc",
+                                                          "write_keys",
+                                                          "scan_perc",
+                                                          "scan_len",
+                                                          "req_per_query",
+                                                          "field_per_tuple",
+                                                          "num_wh",
+                                                          "tpcc_full_mix",
+                                                          "perc_payment",
+                                                          "wh_update",
+                                                          "tpcc_small",
+                                                          "test_read_write",
+                                                          "test_conflict",
+                                                          "sms_rows",
+                                                          "sms_slot_bytes",
+                                                          "sms_abort_perc",
+                                                          "sysbench_rows",
+                                                          "sysbench_tables",
+                                                          "sysbench_mix",
+                                                          "sharing",
+                                                          "index"};
+constexpr std::array<std::string_view, 5> kOnlyOfClusters = {"buffer_pages", "sysbench_rows", "sysbench_tables",
+                                                             "sysbench_mix", "sharing"};
+
+}  // namespace
+
+std::string ClusterMistake(const Options& options) {
+  if (options.masters == 0) {
+    if (options.workload == WorkloadKind::kSysbench)
+      return "SYSBENCH is a workload of several masters: add --masters=N";
+    for (const std::string& name : options.given) {
+      if (std::ranges::find(kOnlyOfClusters, name) == kOnlyOfClusters.end()) continue;
+      return fmt::format("--{} belongs to several masters: add --masters=N", name);
+    }
+    return "";
+  }
+  for (const std::string& name : options.given) {
+    if (std::ranges::find(kOfClusters, name) != kOfClusters.end()) continue;
+    return fmt::format(
+        "--{} is for one node: masters lock pages and rows and log data records to Log Stores "
+        "(HYBRID, LOG_TAURUS_MM); leave it out",
+        name);
+  }
+  if (options.log_dirs.size() != 1) return "a cluster has one log directory, for its Log Stores";
+  return "";
+}
+
+}  // namespace dbx
