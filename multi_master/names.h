@@ -14,6 +14,10 @@ namespace dbx::mm {
 using MasterId = StrongInt<struct MasterIdTag, uint8_t>;
 inline constexpr uint32_t kMastersMax = 16;
 
+// What results call page locks that carry row locks, and the log of which each master has one.
+inline constexpr const char* kControlName = "HYBRID";
+inline constexpr const char* kLogName = "LOG_TAURUS_MM";
+
 // A page of the database. 0 names none.
 using PageId = StrongInt<struct PageIdTag>;
 inline constexpr size_t kPageBytes = 16 * 1024;

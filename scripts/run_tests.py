@@ -33,7 +33,7 @@ LINES_OF_A_FAILURE = 12
 QUICK_FILTER = "-*Slow*"
 # By night alone: the longest models; crashes of a run that is continued without a checkpoint, with which those of one
 # with a checkpoint begin; and crashes of runs with a lock table, but for those of one control.
-FILTER_BY_DAY = ("-SlowWriteBehindModel*:*ACrashAnywhereLeavesTheOldStateOrTheNewRun*"
+FILTER_BY_DAY = ("-SlowWriteBehindModel*:SlowMultiMaster*:*ACrashAnywhereLeavesTheOldStateOrTheNewRun*"
                  ":*CrashTest.*/WAIT_DIE_table_*:*CrashTest.*/DL_DETECT_table_*")
 # ThreadSanitizer sees nothing in one thread: without exhaustive models, oracles and shapes of the indexes, damaged
 # files, and the crashes before each single operation, whose runs are those of the crash tests. Of the log counts one
@@ -193,6 +193,7 @@ def plan(quick: bool, nightly: bool) -> list[Phase]:
         Phase("dumps", [python, "tests/scripts/dump_check.py"], kind="sum", needs="build"),
         Phase("replicas", [python, "tests/scripts/replica_check.py"], kind="sum", needs="build"),
         Phase("pins", [python, "tests/scripts/pin_check.py"], kind="sum", needs="build"),
+        Phase("masters", [python, "tests/scripts/masters_check.py"], kind="sum", needs="build"),
         Phase("kills", [python, "tests/scripts/kill_loop.py", *(["--kills=6", "--points=8"] if quick else
                                                                 ["--kills=500"] if nightly else
                                                                 ["--kills=25", "--points=60"])],
@@ -211,8 +212,11 @@ def simulation_phases(python: str, make: list[str], cxx: str, jobs: str, nightly
     """Runs, crashes and recoveries in simulation, and whether they would find what they are there to find."""
     return [
         # A lock table is the same under each control: by night, all have one.
-        Phase("build simulation", [*make, f"CXX={cxx}", *([] if nightly else ["LOCK_TABLES=NO_WAIT"]), "torture"],
+        Phase("build simulation", [*make, f"CXX={cxx}", *([] if nightly else ["LOCK_TABLES=NO_WAIT"]), "torture",
+                                   "sim_tests"],
               timeout=2400),
+        Phase("simulated networks", [python, "scripts/shards.py", jobs, "build/simulation/sim_tests"], kind="sum",
+              timeout=600, needs="build simulation"),
         # The same seeds on every host: a trial that fails, fails again. scripts/torture draws new ones.
         Phase("torture", [python, "scripts/torture.py", f"--cycles={100000 if nightly else 20000}", "--seed=1",
                           "--kept", "--controls", "--state=build/test/torture.json"], kind="sum",

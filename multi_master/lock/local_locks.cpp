@@ -144,7 +144,15 @@ void LocalLocks::Fetch(PageId id, Page& page, std::unique_lock<Mutex>& latch) {
   page.state = State::kFetching;
   const PageLsn lsn = page.lsn;
   latch.unlock();
-  owner_.FetchPage(id, lsn);
+  try {
+    owner_.FetchPage(id, lsn);
+  } catch (...) {
+    // The next thread that waits tries again, or meets the same error.
+    latch.lock();
+    page.state = State::kGranted;
+    page.changed.notify_all();
+    throw;
+  }
   latch.lock();
   page.state = State::kHeld;
   page.changed.notify_all();
@@ -353,7 +361,7 @@ std::vector<TxnName> LocalLocks::TryLockRow(PageId id, const RowLock& lock) {
   }
   if (lock.kind == RowLockKind::kInsertIntention) return {};
   page->rows.Add(lock);
-  ++shard.counters.row_locks;
+  shard.counters.row_locks += lock.kind != RowLockKind::kGap;
   txns_.OnRowLock(lock.owner, id);
   return {};
 }

@@ -59,7 +59,7 @@ struct LocalLockCounters {
   uint64_t reclaims = 0;
   uint64_t old_generations = 0;  // messages that did nothing
   uint64_t upgrades = 0;         // releases for a thread that needs X
-  uint64_t row_locks = 0;        // granted, not counting what the transaction had
+  uint64_t row_locks = 0;        // granted, but for gaps and for what the transaction had
   uint64_t row_conflicts = 0;
   uint64_t transactions = 0;  // ended, that had row locks
   uint64_t victims = 0;       // of deadlocks

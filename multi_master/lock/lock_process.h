@@ -19,6 +19,8 @@ class LockProcess final : public Network::Receiver, private GlobalLocks::Link {
     for (uint32_t i = 0; i < masters; ++i) locks_.AddMaster(MasterId(static_cast<uint8_t>(i)));
   }
 
+  ~LockProcess() override { Stop(); }
+
   void Start() { network_.Start(*this); }
   void Stop() { network_.Stop(); }
 

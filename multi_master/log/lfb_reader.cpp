@@ -103,6 +103,7 @@ std::optional<LfbGroup> LfbReader::Next(std::chrono::nanoseconds time) {
   LfbGroup group = std::exchange(group_, {});
   group_.bytes.assign(group.bytes.begin() + static_cast<ptrdiff_t>(parsed_), group.bytes.end());
   group.bytes.resize(parsed_);
+  group.bytes.shrink_to_fit();  // it may be kept for long, and the buffer was as large as what is read at once
   first_ += std::exchange(parsed_, 0);
   return group;
 }

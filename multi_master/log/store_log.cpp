@@ -220,7 +220,7 @@ void StoreLog::Take(FrameToWrite frame, uint32_t file, uint64_t offset, bool cac
   pieces_.push_back(std::move(piece));
   for (; cached_bytes_ > kCachedBytesMax && first_cached_ < pieces_.size(); ++first_cached_) {
     cached_bytes_ -= pieces_[first_cached_].cached.size();
-    pieces_[first_cached_].cached = {};
+    std::vector<std::byte>().swap(pieces_[first_cached_].cached);  // with its memory
   }
 }
 

@@ -51,6 +51,10 @@ void Applier::Apply(const RemoteFlush& flush) {
       of.epoch = end.txn.epoch;
       of.above.push_back({end.txn.sequence, {flush.lfb.master, end.time}});
     }
+    // A local transaction may have a row lock at once that these ENDs set free: the next LFB builds upon them.
+    AfterList ends;
+    for (const RemoteFlush::End& end : flush.ends) ends.RaiseTo(flush.lfb.master, end.time);
+    log_.OnGrant({}, ends);
     for (const auto& [member, ended] : news) locks_.Learn(ended);
   }
   log_.OnApplied(flush.lfb);

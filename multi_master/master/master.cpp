@@ -47,7 +47,9 @@ void Master::Stop() {
 
 bool Master::OnMessage(NodeId from, MessageType type, std::span<const std::byte> body) {
   if (from.role == Role::kPageStore) return type == PageRead::kType && OnPageRead(body);
-  return from == kLocks && locks_.On(type, body);
+  if (from != kLocks || !locks_.On(type, body)) return false;
+  if (type == LeastTv::kType) Send(FoldPages{DecodeBody<LeastTv>(body)->tv}, options_.store_of(PageId(1)));
+  return true;
 }
 
 bool Master::OnPageRead(std::span<const std::byte> body) {
@@ -89,8 +91,16 @@ PageVersion Master::Fetch(PageId page, const PageLsn& lsn) {
 }
 
 void Master::TellNews() {
-  if (const auto news = locks_.txns().TakeNews(log_.durable_until(), /*only_if_left=*/true)) Send(*news);
-  Send(LeastTv{log_.applied()});
+  // Others may wait for ENDs of transactions whose locks have left this master; all else is told to be forgotten.
+  const bool all = ++intervals_ % kIntervalsOfAll == 0;
+  if (const auto news = locks_.txns().TakeNews(log_.durable_until(), /*only_if_left=*/!all)) {
+    Send(*news);
+    if (all) locks_.Learn(*news);
+  }
+  const VsVector least = log_.applied();
+  if (!all || least == told_least_) return;
+  told_least_ = least;
+  Send(LeastTv{least});
 }
 
 void Master::KeepHouse() {

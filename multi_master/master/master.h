@@ -53,8 +53,6 @@ class Master final : private LocalLocks::Owner, private PageFetcher, public Netw
   MasterLog& log() { return log_; }
   Applier& applier() { return applier_; }
   const MasterPages& pages() const { return pages_; }
-  // What the housekeeping thread sends in its intervals.
-  void TellNews();
 
   bool OnMessage(NodeId from, MessageType type, std::span<const std::byte> body) override;
   void OnLinkDown(NodeId peer) override;
@@ -92,6 +90,7 @@ class Master final : private LocalLocks::Owner, private PageFetcher, public Netw
   }
   bool OnPageRead(std::span<const std::byte> body);
   void KeepHouse();
+  void TellNews();
 
   const MasterOptions options_;
   Network& network_;
@@ -107,6 +106,11 @@ class Master final : private LocalLocks::Owner, private PageFetcher, public Netw
   std::unordered_map<uint64_t, Wanted*> wanted_;  // by request
   uint64_t last_request_ = 0;
   bool stopped_ = false;
+
+  // Of the housekeeping thread.
+  static constexpr uint64_t kIntervalsOfAll = 50;
+  uint64_t intervals_ = 0;
+  VsVector told_least_;
 
   std::vector<Thread> threads_;
 };

@@ -34,8 +34,9 @@ class MasterLog {
   // How far each log has been applied here.
   virtual VsVector applied() const = 0;
 
-  // All records appended so far have times up to this one.
-  virtual VsTime now() const = 0;
+  // Of the last record that was appended. Not the clock's time, which grants and applied LFBs raise: nothing of it
+  // would ever become durable.
+  virtual VsTime last_record() const = 0;
   // All records up to this time survive a crash.
   virtual VsTime durable_until() const = 0;
   // Makes the records up to `time` durable, and waits. Throws the error that failed the log.

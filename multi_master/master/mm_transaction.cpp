@@ -17,7 +17,7 @@ void MmTransaction::Begin(BeginTime begun, TxnId id) {
 }
 
 VsTime MmTransaction::Commit() {
-  if (!wrote() && locks_.EndWithoutRecord(name_)) return log_.now();
+  if (!wrote() && locks_.EndWithoutRecord(name_)) return log_.last_record();
   const VsTime end = log_.AppendEnd(name_, wrote() ? EndKind::kCommitted : EndKind::kReadOnly, id_);
   locks_.End(name_, end);
   written_.clear();
@@ -68,7 +68,7 @@ void MmTransaction::NoteWritten(const Table& table, Key key) {
 
 void MmTransaction::Put(Table& table, PinnedLeaf leaf, Key key) {
   PagedTree& tree = TreeOf(table);
-  // The row's lock is held: nobody else changes the row between two tries, but its leaf may be another one.
+  // The row's lock is held: no other transaction changes the row between two tries, but its leaf may be another one.
   while (tree.Put(leaf, key, name_, image_) == PagedTree::PutStatus::kNoRoom) {
     leaf.LetGo();
     tree.MakeRoom(key, name_, image_);

@@ -26,10 +26,10 @@
 #include "base/check.h"
 #include "base/outcome.h"
 #include "base/types.h"
-#include "benchmarks/txn_context.h"
 #include "multi_master/lock/local_locks.h"
 #include "multi_master/master/master_log.h"
 #include "multi_master/page/paged_tree.h"
+#include "storage/scan_order.h"
 #include "storage/table.h"
 #include "storage/tuple.h"
 

@@ -31,16 +31,27 @@ Lsn StoredLog::AppendPages(std::span<PageChange> changes) {
   // A body's size does not depend on the times in it. Its length stands in front, as records are filled up.
   const auto bytes = static_cast<uint32_t>(EncodePages(changes).size());
   const auto count = static_cast<uint32_t>(changes.size());
-  buffer_.AppendPages(count, sizeof bytes + bytes, [&](VsTime first, std::span<std::byte> to) {
-    Stamp(self_, first, changes);
+  const VsTime first = buffer_.AppendPages(count, sizeof bytes + bytes, [&](VsTime from, std::span<std::byte> to) {
+    Stamp(self_, from, changes);
     const std::vector<std::byte> body = EncodePages(changes);
     CHECK(body.size() == bytes);
     std::memcpy(to.data(), &bytes, sizeof bytes);
     std::memcpy(to.data() + sizeof bytes, body.data(), bytes);
   });
+  Appended(VsTime(first.value() + count - 1));
   return Lsn();
 }
 
-VsTime StoredLog::AppendEnd(const TxnName& txn, EndKind kind, TxnId) { return buffer_.AppendEnd(txn, OutcomeOf(kind)); }
+void StoredLog::Appended(VsTime last) {
+  uint64_t seen = last_record_.load(std::memory_order_relaxed);
+  while (seen < last.value() && !last_record_.compare_exchange_weak(seen, last.value(), std::memory_order_release)) {
+  }
+}
+
+VsTime StoredLog::AppendEnd(const TxnName& txn, EndKind kind, TxnId) {
+  const VsTime end = buffer_.AppendEnd(txn, OutcomeOf(kind));
+  Appended(end);
+  return end;
+}
 
 }  // namespace dbx::mm

@@ -32,9 +32,7 @@ class StoredLog final : public MasterLog {
   VsVector applied() const override {
     return buffer_.WithClock([](VsClock& clock) { return clock.applied(); });
   }
-  VsTime now() const override {
-    return buffer_.WithClock([](VsClock& clock) { return clock.now(); });
-  }
+  VsTime last_record() const override { return VsTime(last_record_.load(std::memory_order_acquire)); }
   VsTime durable_until() const override { return buffer_.DurableUntil(); }
   void AwaitDurable(VsTime time) override { buffer_.WaitDurable(time); }
 
@@ -42,11 +40,17 @@ class StoredLog final : public MasterLog {
   void Stop() { buffer_.Stop(); }
   // With LFBs, and PADs that fill up blocks.
   uint64_t bytes() const { return buffer_.stream().reserved_bytes(); }
-  // Of PAGES and END records. While nothing is appended.
-  uint64_t record_bytes() const { return buffer_.stream().slot(0).record_bytes; }
+  // Of PAGES, END and LFB records.
+  uint64_t record_bytes() const {
+    return buffer_.WithClock([this](VsClock&) { return buffer_.stream().slot(0).record_bytes; });
+  }
 
  private:
+  void Appended(VsTime last);
+
   const MasterId self_;
+  // Release: a transaction that reads what another one's records changed under a page's latch reads their time too.
+  Atomic<uint64_t> last_record_{0};
   VsClock clock_;  // used by the buffer, under its latch
   mutable FlushBuffer buffer_;
 };

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "base/error.h"
+
 namespace dbx::mm {
 namespace {
 
@@ -78,6 +80,9 @@ void MasterProcess::OnLinkDown(NodeId peer) {
     device_->OnLinkDown(peer);
     follower_.OnLinkDown(peer);
   } else {
+    // A request, grant or release may be lost with it, and there is no way to come back yet.
+    if (peer.role == Role::kLocks)
+      error_.Set(std::make_exception_ptr(Error(ExitStatus::kIo, "lost the link to the lock process")));
     master_->OnLinkDown(peer);
   }
 }

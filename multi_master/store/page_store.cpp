@@ -28,6 +28,12 @@ bool PageStore::OnMessage(NodeId from, MessageType type, std::span<const std::by
     ReadPageBelow read;
     return Decode(body, read) && OnRequest({from, read.request, read.page, false, {}, read.tv});
   }
+  if (type == FoldPages::kType) {
+    FoldPages fold;
+    if (!Decode(body, fold)) return false;
+    FoldBelow(fold.least_tv);
+    return true;
+  }
   return false;
 }
 
@@ -78,7 +84,10 @@ void PageStore::OnFlush(const LfbStamp& lfb, std::span<const PageChange> changes
 
 void PageStore::FoldBelow(const VsVector& least_tv) {
   const std::lock_guard guard(mutex_);
-  versions_.FoldBelow(least_tv);
+  // All masters send what they are told.
+  if (folded_.Covers(least_tv)) return;
+  folded_.RaiseTo(least_tv);
+  versions_.FoldBelow(folded_);
 }
 
 VsVector PageStore::progress() const {

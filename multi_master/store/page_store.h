@@ -73,6 +73,7 @@ class PageStore {
   mutable Mutex mutex_;
   PageVersions versions_;
   VsVector progress_;
+  VsVector folded_;
   std::vector<Request> waiting_;
   PageStoreCounters counters_;
 };

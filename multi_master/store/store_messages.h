@@ -1,6 +1,6 @@
 // The messages between masters and Page Stores, numbers 300-399.
 //
-//   master -> Page Store   ReadPageAt, ReadPageBelow
+//   master -> Page Store   ReadPageAt, ReadPageBelow, FoldPages
 //   Page Store -> master   PageRead
 //
 // Decode yields nothing for bytes that no Encode has written.
@@ -48,8 +48,17 @@ struct ReadPageBelow {
   static ReadPageBelow Decode(WireReader& from);
 };
 
-// The answer to both. Without a page: no such version is kept. The bytes of the page may be anything; the receiver
-// checks them.
+// No master reads a version that is older than the newest one that `least_tv` covers.
+struct FoldPages {
+  static constexpr MessageType kType{303};
+  VsVector least_tv;
+
+  void Encode(WireWriter& to) const { to.Put(least_tv); }
+  static FoldPages Decode(WireReader& from) { return {from.GetVector()}; }
+};
+
+// The answer to the first two. Without a page: no such version is kept. The bytes of the page may be anything; the
+// receiver checks them.
 struct PageRead {
   static constexpr MessageType kType{302};
   RequestId request;

@@ -2,14 +2,15 @@
 
 #include <poll.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
 #include <exception>
+#include <new>
 #include <utility>
 
 #include "base/check.h"
@@ -20,27 +21,6 @@ namespace dbx {
 namespace {
 
 [[noreturn]] void Gone() { throw Error(ExitStatus::kIo, "the process at the other end has ended"); }
-
-[[noreturn]] void RunChild(const std::string& name, int fd, const std::function<void(Channel&)>& body) {
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  signal(SIGINT, SIG_IGN);
-  signal(SIGTERM, SIG_DFL);
-  signal(SIGPIPE, SIG_IGN);
-  int status = static_cast<int>(ExitStatus::kOk);
-  try {
-    Channel parent(fd);
-    body(parent);
-  } catch (const Error& e) {
-    std::fprintf(stderr, "error: %s: %s\n", name.c_str(), e.what());
-    status = static_cast<int>(e.status());
-  } catch (const std::exception& e) {
-    std::fprintf(stderr, "error: %s: %s\n", name.c_str(), e.what());
-    status = static_cast<int>(ExitStatus::kInternal);
-  }
-  // The parent's destructors and its buffered output are the parent's.
-  std::fflush(stderr);
-  _exit(status);
-}
 
 }  // namespace
 
@@ -99,11 +79,40 @@ void Channel::CheckSize(size_t bytes, size_t expected) {
 
 Child::Child(std::string name, const std::function<void(Channel& parent)>& body) : Child(name, Fork(name, body)) {}
 
+void Child::Run(int fd, pid_t parent, LastWord& last_word, const std::function<void(Channel&)>& body) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(static_cast<int>(ExitStatus::kIo));
+  // A signal to the whole group is the parent's matter, which lets its children end in order.
+  signal(SIGINT, SIG_IGN);
+  signal(SIGTERM, SIG_IGN);
+  signal(SIGPIPE, SIG_IGN);
+  const auto leave = [&](ExitStatus status, const char* text) {
+    std::strncpy(last_word.text, text, sizeof last_word.text - 1);
+    last_word.status = static_cast<int>(status);
+  };
+  try {
+    Channel channel(fd);
+    body(channel);
+  } catch (const Error& e) {
+    leave(e.status(), e.what());
+  } catch (const std::bad_alloc&) {
+    leave(ExitStatus::kNoSpace, "out of memory");
+  } catch (const std::exception& e) {
+    leave(ExitStatus::kInternal, e.what());
+  }
+  // The parent's destructors and its buffered output are the parent's.
+  _exit(last_word.status);
+}
+
 Child::Forked Child::Fork(const std::string& name, const std::function<void(Channel& parent)>& body) {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
     throw Error(ExitStatus::kIo, "no channel to " + name + ": " + std::strerror(errno));
   }
+  void* shared = mmap(nullptr, sizeof(LastWord), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (shared == MAP_FAILED) throw Error(ExitStatus::kNoSpace, "no memory for " + name + ": " + std::strerror(errno));
+  auto* last_word = static_cast<LastWord*>(shared);
+  const pid_t parent = getpid();
   const pid_t pid = fork();
   if (pid < 0) {
     const int error = errno;
@@ -113,35 +122,50 @@ Child::Forked Child::Fork(const std::string& name, const std::function<void(Chan
   }
   if (pid == 0) {
     close(ends[0]);
-    RunChild(name, ends[1], body);
+    Run(ends[1], parent, *last_word, body);
   }
   close(ends[1]);
-  return {pid, ends[0]};
+  return {pid, ends[0], last_word};
 }
 
 Child::Child(Child&& other) noexcept
-    : name_(std::move(other.name_)), pid_(std::exchange(other.pid_, 0)), channel_(std::move(other.channel_)) {}
+    : name_(std::move(other.name_)),
+      pid_(std::exchange(other.pid_, 0)),
+      how_(other.how_),
+      last_word_(std::exchange(other.last_word_, nullptr)),
+      channel_(std::move(other.channel_)) {}
 
 Child::~Child() {
-  if (pid_ == 0) return;
-  kill(pid_, SIGKILL);
-  while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+  if (pid_ != 0) {
+    kill(pid_, SIGKILL);
+    while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+    }
   }
+  if (last_word_ != nullptr) munmap(last_word_, sizeof(LastWord));
 }
 
-std::optional<std::string> Child::Wait(std::chrono::milliseconds time) {
-  CHECK(pid_ != 0);
+bool Child::Wait(std::chrono::milliseconds time) {
   const uint64_t begin = host::MonotonicNanos();
-  int status = 0;
-  while (waitpid(pid_, &status, WNOHANG) != pid_) {
+  while (pid_ != 0 && waitpid(pid_, &how_, WNOHANG) != pid_) {
     const std::chrono::nanoseconds waited(host::MonotonicNanos() - begin);
-    if (waited >= time) return std::nullopt;
+    if (waited >= time) return false;
     host::SleepFor(std::chrono::milliseconds(2));
   }
   pid_ = 0;
-  if (WIFSIGNALED(status)) return name_ + " was ended by signal " + std::to_string(WTERMSIG(status));
-  if (WEXITSTATUS(status) != 0) return name_ + " ended with status " + std::to_string(WEXITSTATUS(status));
-  return "";
+  return true;
+}
+
+bool Child::WasKilled() const {
+  CHECK(pid_ == 0);
+  return WIFSIGNALED(how_);
+}
+
+std::optional<Error> Child::Failure() const {
+  if (WasKilled()) {
+    return Error(ExitStatus::kIo, name_ + " was ended by signal " + std::to_string(WTERMSIG(how_)));
+  }
+  if (WEXITSTATUS(how_) == 0) return std::nullopt;
+  return Error(static_cast<ExitStatus>(WEXITSTATUS(how_)), name_ + ": " + last_word_->text);
 }
 
 }  // namespace dbx

@@ -19,6 +19,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "base/error.h"
+
 namespace dbx {
 
 class Channel {
@@ -60,7 +62,7 @@ class Channel {
 
 class Child {
  public:
-  // Forks. An Error that leaves `body` is printed, with the name, and its status is the child's.
+  // Forks. An exception that leaves `body` is what Failure gives.
   Child(std::string name, const std::function<void(Channel& parent)>& body);
   // Kills it, unless it has ended.
   ~Child();
@@ -70,19 +72,33 @@ class Child {
 
   const std::string& name() const { return name_; }
   Channel& channel() { return channel_; }
-  // How it ended: "" with status 0, otherwise one line. Nothing: it has not ended in time.
-  std::optional<std::string> Wait(std::chrono::milliseconds time);
+  // Whether it has ended in time.
+  bool Wait(std::chrono::milliseconds time);
+  // Of one that has ended.
+  bool WasKilled() const;
+  // Of one that has ended: why, with the name, and the status that this is for the whole. Nothing: its body returned.
+  std::optional<Error> Failure() const;
 
  private:
+  // A page that both share: what the child leaves behind.
+  struct LastWord {
+    int status;
+    char text[2048];
+  };
   struct Forked {
     pid_t pid;
     int fd;
+    LastWord* last_word;
   };
-  Child(std::string name, Forked forked) : name_(std::move(name)), pid_(forked.pid), channel_(forked.fd) {}
+  Child(std::string name, Forked forked)
+      : name_(std::move(name)), pid_(forked.pid), last_word_(forked.last_word), channel_(forked.fd) {}
+  [[noreturn]] static void Run(int fd, pid_t parent, LastWord& last_word, const std::function<void(Channel&)>& body);
   static Forked Fork(const std::string& name, const std::function<void(Channel& parent)>& body);
 
   std::string name_;
-  pid_t pid_;  // 0: it has ended
+  pid_t pid_;    // 0: it has ended
+  int how_ = 0;  // as waitpid says
+  LastWord* last_word_;
   Channel channel_;
 };
 

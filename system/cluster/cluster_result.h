@@ -13,7 +13,7 @@
 
 namespace dbx {
 
-// Of its measured interval, but for the counters of locks, pages and the log, which are of its whole life.
+// Of its measured interval.
 struct MasterResult {
   uint64_t executed = 0;
   uint64_t acknowledged = 0;
@@ -21,13 +21,23 @@ struct MasterResult {
   uint64_t victims = 0;    // of deadlocks
   uint64_t timeouts = 0;
   double seconds = 0;
-  uint64_t all_executed = 0;  // with the warm-up
   mm::LocalLockCounters locks;
   mm::PageCounters pages;
-  uint64_t log_bytes = 0;  // with LFBs and PADs
-  uint64_t record_bytes = 0;  // of PAGES and END records alone
+  uint64_t log_bytes = 0;     // with LFBs and PADs
+  uint64_t record_bytes = 0;  // of PAGES, END and LFB records
   uint64_t splits = 0;
   LatencyHistogram latency;
+
+  // Of the counters of locks, pages and the log, what was before.
+  void Subtract(const MasterResult& before) {
+    locks.requests -= before.locks.requests, locks.releases -= before.locks.releases;
+    locks.grants -= before.locks.grants, locks.reclaims -= before.locks.reclaims;
+    locks.upgrades -= before.locks.upgrades, locks.row_locks -= before.locks.row_locks;
+    locks.row_conflicts -= before.locks.row_conflicts, locks.transactions -= before.locks.transactions;
+    pages.fetched -= before.pages.fetched, pages.from_buffer -= before.pages.from_buffer;
+    pages.evicted -= before.pages.evicted;
+    log_bytes -= before.log_bytes, record_bytes -= before.record_bytes, splits -= before.splits;
+  }
 };
 
 struct ClusterResult {

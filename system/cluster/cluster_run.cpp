@@ -111,26 +111,30 @@ void RunPageStore(Channel& parent, const mm::ClusterPlan& plan, const mm::Initia
 // The rows that a master sees, judged by the workload.
 template <class WorkloadT>
 std::string Verdict(const Options& options, const WorkloadT& workload, mm::Master& master) {
-  Database left({}, 1);
-  auto tables = MakeWorkload<WorkloadT>(options);
-  CreateTables(options, tables, left);
-  tables.Adopt(left, options.seed);
   mm::MmTransaction txn = master.NewTransaction();
-  for (Outcome outcome = Outcome::kConflict; outcome != Outcome::kOk;) {
+  for (;;) {
+    Database left({}, 1);
+    auto tables = MakeWorkload<WorkloadT>(options);
+    CreateTables(options, tables, left);
+    tables.Adopt(left, options.seed);
+    Outcome outcome = Outcome::kOk;
     txn.Begin(mm::BeginTime(1));
     for (size_t i = 0; i < left.table_count(); ++i) {
       Table& table = left.table(Database::IdOf(i));
       std::vector<std::byte> image(table.tuple_bytes());
       outcome = txn.Scan(table, 0, UINT64_MAX, ScanOrder::kAscending, [&](Key key, const TupleReader& tuple) {
         tuple.CopyAt(0, image);
-        if (table.Find(key) == nullptr) table.LoadRow(WorkerId(0), key, image);
+        table.LoadRow(WorkerId(0), key, image);
         return true;
       });
       if (outcome != Outcome::kOk) break;
     }
-    outcome == Outcome::kOk ? (void)txn.Commit() : txn.Abort();
+    if (outcome == Outcome::kOk) {
+      txn.Commit();
+      return workload.Inconsistency(left).value_or("consistent");
+    }
+    txn.Abort();
   }
-  return workload.Inconsistency(left).value_or("consistent");
 }
 
 template <class WorkloadT>
@@ -160,7 +164,8 @@ class MasterRun {
     process_.Start();
     {
       std::vector<Thread> threads;
-      const StopAtEnd stops{control_};
+      // Before the workers are joined: of those that wait, none waits for ever.
+      const StopOnError stops{*this};
       for (auto& worker : workers_) {
         threads.emplace_back([this, &worker] { RunWorker(*worker); });
       }
@@ -176,9 +181,12 @@ class MasterRun {
   }
 
  private:
-  struct StopAtEnd {
-    ~StopAtEnd() { control.stop = true; }
-    ClusterRunControl& control;
+  struct StopOnError {
+    ~StopOnError() {
+      run.control_.stop = true;
+      if (std::uncaught_exceptions() > 0) run.process_.master().Stop();
+    }
+    MasterRun& run;
   };
 
   static uint64_t CallsOf(const Options& options) {
@@ -198,6 +206,7 @@ class MasterRun {
   // Looks at the parent; true: the run is to end.
   bool Look(milliseconds time) {
     process_.ThrowIfFailed();
+    errors_.ThrowIfAny();
     const auto text = parent_.ReceiveText(time);
     if (text && *text == kGo) control_.go = true;
     return (text && *text == kStop) || control_.stop.load();
@@ -217,20 +226,29 @@ class MasterRun {
     while (control_.finished.load() < workers_.size()) {
       if (Look(milliseconds(5))) control_.stop = true;
       if (!control_.go.load()) continue;
-      if (begin == 0) begin = host::MonotonicNanos();
+      if (begin == 0) {
+        begin = host::MonotonicNanos();
+        before_ = Counters();
+      }
       const double seconds = static_cast<double>(host::MonotonicNanos() - begin) / 1e9;
       if (options_.seconds > 0 && seconds >= options_.seconds) control_.stop = true;
     }
   }
   MasterResult Result() {
-    MasterResult all;
+    MasterResult all = Counters();
+    all.Subtract(before_);
     for (const auto& worker : workers_) {
       const MasterResult& one = worker->result();
       all.executed += one.executed, all.acknowledged += one.acknowledged, all.rollbacks += one.rollbacks;
-      all.victims += one.victims, all.timeouts += one.timeouts, all.all_executed += one.all_executed;
+      all.victims += one.victims, all.timeouts += one.timeouts;
       all.seconds = std::max(all.seconds, one.seconds);
       all.latency.Merge(one.latency);
     }
+    return all;
+  }
+  // Up to now.
+  MasterResult Counters() {
+    MasterResult all;
     all.locks = process_.master().locks().counters();
     all.pages = process_.master().pages().counters();
     all.log_bytes = process_.log().bytes();
@@ -255,6 +273,7 @@ class MasterRun {
   mm::MasterProcess process_;
   std::vector<std::unique_ptr<ClusterWorker<WorkloadT>>> workers_;
   ClusterRunControl control_;
+  MasterResult before_;  // counters when the measured interval began
   mm::FirstError errors_;
 };
 
@@ -309,11 +328,17 @@ class Cluster {
     return masters;
   }
   // A process that is gone has said why, unless a signal ended it.
-  [[noreturn]] void Lost(Child& child) {
-    const auto how = child.Wait(kEnd);
-    throw Error(ExitStatus::kIo, how.value_or(child.name() + " does not answer") +
-                                     "; all other processes of the cluster were ended, and its logs are in " +
-                                     result_.directory);
+  [[noreturn]] void Lost(Child& first_seen) {
+    // Others end when they miss one that was killed, and may be seen first.
+    const auto killed =
+        std::ranges::find_if(children_, [](Child& child) { return child.Wait(milliseconds(0)) && child.WasKilled(); });
+    Child& child = killed != children_.end() ? *killed : first_seen;
+    const bool has_ended = child.Wait(kEnd);
+    const Error why = (has_ended ? child.Failure() : std::nullopt)
+                          .value_or(Error(ExitStatus::kIo, child.name() + (has_ended ? " ended" : " does not answer")));
+    throw Error(why.status(), std::string(why.what()) +
+                                  "; all other processes of the cluster were ended, and its logs are in " +
+                                  result_.directory);
   }
   template <class Use>
   auto With(Child& child, Use&& use) {
@@ -326,19 +351,21 @@ class Cluster {
   // Its next value, whatever the others do meanwhile. Nothing: the run is to stop.
   template <class T>
   std::optional<T> Await(Child& child, bool stops) {
+    const uint64_t begin = host::MonotonicNanos();
     for (;;) {
       const auto value = With(child, [](Channel& channel) { return channel.ReceiveValue<T>(kPoll); });
       if (value) return value;
       for (Child& other : children_) LookAt(other);
       if (stops && StopRequested().load()) return std::nullopt;
+      // A run of so many transactions may take any time, until it is told to stop.
+      const bool has_limit = !stops || options_.seconds > 0;
+      const double limit =
+          std::chrono::duration<double>(kStart).count() + (stops ? options_.seconds + options_.warmup_seconds : 0);
+      if (has_limit && static_cast<double>(host::MonotonicNanos() - begin) > limit * 1e9) Lost(child);
     }
   }
   void LookAt(Child& child) {
-    if (const auto how = child.Wait(milliseconds(0))) {
-      throw Error(ExitStatus::kIo, (how->empty() ? child.name() + " ended" : *how) +
-                                       "; all other processes of the cluster were ended, and its logs are in " +
-                                       result_.directory);
-    }
+    if (child.Wait(milliseconds(0))) Lost(child);
   }
 
   void Connect() {
@@ -361,7 +388,8 @@ class Cluster {
       if (!result_.interrupted && !Await<uint8_t>(*master, true)) stop();
       if (result_.interrupted) Await<uint8_t>(*master, false);
     }
-    Tell(masters, kGo);
+    if (!result_.interrupted && StopRequested().load()) stop();
+    if (!result_.interrupted) Tell(masters, kGo);
     for (Child* master : masters) {
       auto result = Await<MasterResult>(*master, !result_.interrupted);
       if (!result) {
@@ -404,9 +432,8 @@ class Cluster {
     return value;
   }
   void ExpectEnd(Child& child) {
-    const auto how = child.Wait(kEnd);
-    if (!how) throw Error(ExitStatus::kInternal, child.name() + " did not end");
-    if (!how->empty()) throw Error(ExitStatus::kIo, *how);
+    if (!child.Wait(kEnd)) throw Error(ExitStatus::kInternal, child.name() + " did not end");
+    if (const auto failure = child.Failure()) throw *failure;
   }
 
   const Options& options_;

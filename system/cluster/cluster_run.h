@@ -1,4 +1,4 @@
-// A run of several masters over one database on this host (Taurus MM): one process each for the masters, the lock
+// A run of several masters over one database on this host (multi_master/): one process each for the masters, the lock
 // process, three Log Stores and a Page Store, which talk over TCP on the loopback interface.
 //
 //   load -> fork all -> ports -> start -> warm-up -> go -> results -> [verify] -> end

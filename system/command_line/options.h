@@ -73,7 +73,7 @@ struct Options {
   std::string sysbench_mix = "READ_WRITE";  // WRITE_ONLY, READ_WRITE
   uint32_t sharing = 0;                     // percent of the queries that go to the shared tables
 
-  // Several masters (Taurus MM).
+  // Several masters (multi_master/).
   uint32_t masters = 0;          // 0: one node of the pair above
   uint32_t buffer_pages = 8192;  // of 16 KiB, in each master
 

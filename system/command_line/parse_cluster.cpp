@@ -6,6 +6,8 @@
 #include <array>
 #include <string_view>
 
+#include "multi_master/names.h"
+
 namespace dbx {
 namespace {
 
@@ -70,10 +72,15 @@ std::string ClusterMistake(const Options& options) {
   }
   for (const std::string& name : options.given) {
     if (std::ranges::find(kOfClusters, name) != kOfClusters.end()) continue;
-    return fmt::format(
-        "--{} is for one node: masters lock pages and rows and log data records to Log Stores "
-        "(HYBRID, LOG_TAURUS_MM); leave it out",
-        name);
+    return fmt::format("--{} is for one node: masters have {} and {}; leave it out", name, mm::kControlName,
+                       mm::kLogName);
+  }
+  for (const std::string& name : options.given) {
+    const bool of_sysbench =
+        name != "buffer_pages" && std::ranges::find(kOnlyOfClusters, name) != kOnlyOfClusters.end();
+    if (of_sysbench && options.workload != WorkloadKind::kSysbench) {
+      return fmt::format("--{} belongs to --workload=SYSBENCH", name);
+    }
   }
   if (options.log_dirs.size() != 1) return "a cluster has one log directory, for its Log Stores";
   return "";

@@ -208,7 +208,7 @@ constexpr Switch kSwitches[] = {
     Whole("SHARING", "", &O::sharing, 0, 100, "SYSBENCH: percent of the queries that go to shared tables"),
     // Several masters.
     Whole("MASTERS", "", &O::masters, 0, 16,
-          "Taurus MM: so many masters in processes of this host, THREAD_CNT workers each; 0: one node"),
+          "so many masters over one database, in processes of this host, THREAD_CNT workers each; 0: one node"),
     Whole("BUFFER_PAGES", "", &O::buffer_pages, 64, kGiga, "pages of 16 KiB in each master's buffer"),
     // Logging.
     InLog(kAll, Whole("NUM_LOGGER", "Ln", &O::num_logger, 1, 16, "log streams")),

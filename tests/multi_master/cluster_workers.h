@@ -43,7 +43,7 @@ Tally RunWorker(WorkloadT& workload, Master& master, WorkerId worker, uint64_t c
       tally.rolled_back += outcome != Outcome::kOk && outcome != Outcome::kConflict;
     }
   }
-  master.log().AwaitDurable(master.log().now());
+  master.log().AwaitDurable(master.log().last_record());
   return tally;
 }
 

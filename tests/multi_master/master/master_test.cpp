@@ -65,7 +65,7 @@ TEST(MasterTest, ASmallBufferGivesPageLocksUp) {
   EXPECT_EQ(loaded.Inconsistency(cluster.master(0), config), std::nullopt);
 }
 
-// multi_master.md, section 11: of pages that nobody else uses.
+// multi_master.md, section 11: of pages that no other master uses.
 TEST(MasterTest, APageThatStaysHereCostsNoMessage) {
   const YcsbConfig config{.rows = 300, .theta = 0, .req_per_query = 3};
   Loaded<Ycsb> loaded(config);

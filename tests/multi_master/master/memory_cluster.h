@@ -81,6 +81,7 @@ class MemoryCluster {
     stopped_ = true;
     if (flusher_.joinable()) flusher_.join();
     for (auto& master : masters_) master->Stop();
+    network_.Stop();
   }
 
  private:

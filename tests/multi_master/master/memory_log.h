@@ -36,6 +36,7 @@ class MemoryLog final : public MasterLog {
   Lsn AppendPages(std::span<PageChange> changes) override {
     const std::lock_guard latch(latch_);
     StampChanges(clock_, changes);
+    last_record_ = clock_.now();
     auto body = std::make_shared<const std::vector<std::byte>>(EncodePages(changes));
     bytes_ += body->size();
     flush_.pages.push_back(std::move(body));
@@ -43,8 +44,9 @@ class MemoryLog final : public MasterLog {
   }
   VsTime AppendEnd(const TxnName& txn, EndKind kind, TxnId id) override {
     const std::lock_guard latch(latch_);
-    flush_.ends.push_back({txn, clock_.Tick(), kind, id});
-    return clock_.now();
+    last_record_ = clock_.Tick();
+    flush_.ends.push_back({txn, last_record_, kind, id});
+    return last_record_;
   }
   void OnGrant(const PageLsn& page, const AfterList& after) override {
     const std::lock_guard latch(latch_);
@@ -62,9 +64,9 @@ class MemoryLog final : public MasterLog {
     const std::lock_guard latch(latch_);
     return clock_.applied();
   }
-  VsTime now() const override {
+  VsTime last_record() const override {
     const std::lock_guard latch(latch_);
-    return clock_.now();
+    return last_record_;
   }
   VsTime durable_until() const override {
     const std::lock_guard latch(latch_);
@@ -100,6 +102,7 @@ class MemoryLog final : public MasterLog {
   mutable Mutex latch_;
   VsClock clock_;
   MemoryFlush flush_;  // that is being filled
+  VsTime last_record_;
   VsTime durable_;
   uint64_t bytes_ = 0;
   Mutex flushing_;

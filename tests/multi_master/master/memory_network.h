@@ -20,6 +20,10 @@ class MemoryNetwork {
     const std::lock_guard latch(latch_);
     return *nodes_.emplace(node, std::make_unique<Node>(*this, node)).first->second;
   }
+  // No receiver is called any more.
+  void Stop() {
+    for (auto& [name, node] : nodes_) node->Stop();
+  }
   uint64_t messages() const { return messages_.load(); }
 
  private:

@@ -38,5 +38,22 @@ TEST_P(TcpClusterTest, TheFullMixOfTpccKeepsTheConditionsOfTheStandard) {
   }
 }
 
+// A grant raises the clock, and there is no record that could become durable with its time.
+TEST(ReaderTest, AReaderIsAcknowledgedThoughNothingIsWritten) {
+  const YcsbConfig config{.rows = 300};
+  Loaded<Ycsb> loaded(config);
+  TcpCluster cluster(2, loaded.db);
+  for (uint32_t by = 0; by < 2; ++by) {
+    MmTransaction txn = cluster.master(by).NewTransaction();
+    txn.Begin(BeginTime(1));
+    if (by == 0) {
+      EXPECT_EQ(txn.Update(loaded.db.table(TableId(0)), 5, [](auto& row) { row.template SetAt<uint64_t>(0, 5); }),
+                Outcome::kOk);
+    }
+    EXPECT_EQ(txn.Read(loaded.db.table(TableId(0)), 5, [](const auto&) {}), Outcome::kOk);
+    cluster.master(by).log().AwaitDurable(txn.Commit());
+  }
+}
+
 }  // namespace
 }  // namespace dbx::mm
