@@ -49,7 +49,7 @@ std::optional<NodeId> DecodeHello(std::span<const std::byte> body) {
 std::span<std::byte> MessageStream::Room(size_t bytes) {
   if (begin_ == end_) begin_ = end_ = 0;
   if (buffer_.size() - end_ < bytes) {
-    std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
+    if (end_ > begin_) std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
     end_ -= std::exchange(begin_, 0);
     if (buffer_.size() - end_ < bytes) buffer_.resize(std::max(end_ + bytes, 2 * buffer_.size()));
   }
