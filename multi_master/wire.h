@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <span>
 #include <type_traits>
 #include <vector>
@@ -134,5 +135,22 @@ class WireReader {
   std::span<const std::byte> rest_;
   bool ok_ = true;
 };
+
+// The body of a message that has Encode and Decode.
+template <class Message>
+std::vector<std::byte> EncodeBody(const Message& message) {
+  std::vector<std::byte> body;
+  WireWriter writer(body);
+  message.Encode(writer);
+  return body;
+}
+
+template <class Message>
+std::optional<Message> DecodeBody(std::span<const std::byte> body) {
+  WireReader reader(body);
+  Message message = Message::Decode(reader);
+  if (!reader.AtEnd()) return std::nullopt;
+  return message;
+}
 
 }  // namespace dbx::mm

@@ -118,20 +118,4 @@ struct LeastTv {
   friend bool operator==(const LeastTv&, const LeastTv&) = default;
 };
 
-template <class Message>
-std::vector<std::byte> EncodeBody(const Message& message) {
-  std::vector<std::byte> body;
-  WireWriter writer(body);
-  message.Encode(writer);
-  return body;
-}
-
-template <class Message>
-std::optional<Message> DecodeBody(std::span<const std::byte> body) {
-  WireReader reader(body);
-  Message message = Message::Decode(reader);
-  if (!reader.AtEnd()) return std::nullopt;
-  return message;
-}
-
 }  // namespace dbx::mm

@@ -45,15 +45,15 @@ bool Applier::ApplyReady(std::unique_lock<Mutex>& latch) {
 void Applier::Apply(const RemoteFlush& flush) {
   if (flush.lfb.master != self_) {
     std::map<std::pair<MasterId, ClusterEpoch>, EndedTxns> news;
+    AfterList ends;
     for (const RemoteFlush::End& end : flush.ends) {
       EndedTxns& of = news[{end.txn.master, end.txn.epoch}];
       of.master = end.txn.master;
       of.epoch = end.txn.epoch;
       of.above.push_back({end.txn.sequence, {flush.lfb.master, end.time}});
+      ends.RaiseTo(flush.lfb.master, end.time);
     }
     // A local transaction may have a row lock at once that these ENDs set free: the next LFB builds upon them.
-    AfterList ends;
-    for (const RemoteFlush::End& end : flush.ends) ends.RaiseTo(flush.lfb.master, end.time);
     log_.OnGrant({}, ends);
     for (const auto& [member, ended] : news) locks_.Learn(ended);
   }

@@ -53,14 +53,13 @@ bool Master::OnMessage(NodeId from, MessageType type, std::span<const std::byte>
 }
 
 bool Master::OnPageRead(std::span<const std::byte> body) {
-  WireReader reader(body);
-  PageRead read = PageRead::Decode(reader);
-  if (!reader.AtEnd()) return false;
+  auto read = DecodeBody<PageRead>(body);
+  if (!read) return false;
   const std::lock_guard latch(latch_);
-  const auto found = wanted_.find(read.request.value());
+  const auto found = wanted_.find(read->request.value());
   // A request that was sent again after a broken link may have two answers.
   if (found == wanted_.end()) return true;
-  found->second->answer = std::move(read);
+  found->second->answer = std::move(*read);
   changed_.notify_all();
   return true;
 }

@@ -5,36 +5,21 @@
 #include <utility>
 
 namespace dbx::mm {
-namespace {
-
-template <class Message>
-bool Decode(std::span<const std::byte> body, Message& message) {
-  WireReader reader(body);
-  message = Message::Decode(reader);
-  return reader.AtEnd();
-}
-
-}  // namespace
-
 PageStore::PageStore(PageVersions::LoadedPage loaded, IsOfSlice is_of_slice, Answer answer)
     : is_of_slice_(std::move(is_of_slice)), answer_(std::move(answer)), versions_(std::move(loaded)) {}
 
 bool PageStore::OnMessage(NodeId from, MessageType type, std::span<const std::byte> body) {
   if (type == ReadPageAt::kType) {
-    ReadPageAt read;
-    return Decode(body, read) && OnRequest({from, read.request, read.page, true, read.lsn, {}});
+    const auto read = DecodeBody<ReadPageAt>(body);
+    return read && OnRequest({from, read->request, read->page, true, read->lsn, {}});
   }
   if (type == ReadPageBelow::kType) {
-    ReadPageBelow read;
-    return Decode(body, read) && OnRequest({from, read.request, read.page, false, {}, read.tv});
+    const auto read = DecodeBody<ReadPageBelow>(body);
+    return read && OnRequest({from, read->request, read->page, false, {}, read->tv});
   }
-  if (type == FoldPages::kType) {
-    FoldPages fold;
-    if (!Decode(body, fold)) return false;
-    FoldBelow(fold.least_tv);
-    return true;
-  }
-  return false;
+  const auto fold = type == FoldPages::kType ? DecodeBody<FoldPages>(body) : std::nullopt;
+  if (fold) FoldBelow(fold->least_tv);
+  return fold.has_value();
 }
 
 bool PageStore::OnRequest(const Request& request) {

@@ -1,12 +1,10 @@
 #include "system/cluster/cluster_run.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
-#include <map>
 #include <memory>
 #include <optional>
 #include <system_error>
@@ -14,12 +12,12 @@
 
 #include "base/check.h"
 #include "base/error.h"
-#include "base/random.h"
 #include "base/stop.h"
 #include "benchmarks/sysbench/sysbench.h"
 #include "logging/device/posix_file_system.h"
 #include "multi_master/lock/lock_process.h"
 #include "multi_master/log/log_store.h"
+#include "multi_master/master/copy_rows.h"
 #include "multi_master/process/processes.h"
 #include "multi_master/tcp_network.h"
 #include "system/cluster/child.h"
@@ -61,14 +59,12 @@ std::unique_ptr<mm::TcpNetwork> Join(Channel& parent, const mm::ClusterPlan& pla
   tcp.report = [](const std::string& line) { std::fprintf(stderr, "notice: %s\n", line.c_str()); };
   auto network = std::make_unique<mm::TcpNetwork>(tcp);
   parent.SendValue(network->port());
-  for (;;) {
-    const auto bytes = parent.Receive(kStart);
-    if (!bytes) throw Error(ExitStatus::kIo, "the cluster did not start in time");
-    std::vector<Address> addresses(bytes->size() / sizeof(Address));
-    std::memcpy(addresses.data(), bytes->data(), bytes->size());
-    for (const Address& address : addresses) network->SetAddress(address.node, "127.0.0.1", address.port);
-    return network;
-  }
+  const auto bytes = parent.Receive(kStart);
+  if (!bytes) throw Error(ExitStatus::kIo, "the cluster did not start in time");
+  std::vector<Address> addresses(bytes->size() / sizeof(Address));
+  std::memcpy(addresses.data(), bytes->data(), bytes->size());
+  for (const Address& address : addresses) network->SetAddress(address.node, "127.0.0.1", address.port);
+  return network;
 }
 
 void AwaitEnd(Channel& parent, const std::function<void()>& look) {
@@ -117,19 +113,8 @@ std::string Verdict(const Options& options, const WorkloadT& workload, mm::Maste
     auto tables = MakeWorkload<WorkloadT>(options);
     CreateTables(options, tables, left);
     tables.Adopt(left, options.seed);
-    Outcome outcome = Outcome::kOk;
     txn.Begin(mm::BeginTime(1));
-    for (size_t i = 0; i < left.table_count(); ++i) {
-      Table& table = left.table(Database::IdOf(i));
-      std::vector<std::byte> image(table.tuple_bytes());
-      outcome = txn.Scan(table, 0, UINT64_MAX, ScanOrder::kAscending, [&](Key key, const TupleReader& tuple) {
-        tuple.CopyAt(0, image);
-        table.LoadRow(WorkerId(0), key, image);
-        return true;
-      });
-      if (outcome != Outcome::kOk) break;
-    }
-    if (outcome == Outcome::kOk) {
+    if (mm::CopyRows(txn, left) == Outcome::kOk) {
       txn.Commit();
       return workload.Inconsistency(left).value_or("consistent");
     }

@@ -8,6 +8,7 @@
 
 #include "base/parallel.h"
 #include "benchmarks/workload.h"
+#include "multi_master/master/copy_rows.h"
 #include "multi_master/master/master.h"
 #include "storage/database.h"
 
@@ -64,16 +65,7 @@ Tally RunWorkers(Cluster& cluster, WorkloadT& workload, uint32_t workers, uint64
 inline void CopyTrees(Master& by, Database& to) {
   MmTransaction txn = by.NewTransaction();
   txn.Begin(BeginTime(1));
-  for (size_t i = 0; i < to.table_count(); ++i) {
-    Table& table = to.table(Database::IdOf(i));
-    std::vector<std::byte> image(table.tuple_bytes());
-    const auto load = [&](Key key, const TupleReader& tuple) {
-      tuple.CopyAt(0, image);
-      table.LoadRow(WorkerId(0), key, image);
-      return true;
-    };
-    CHECK(txn.Scan(table, 0, UINT64_MAX, ScanOrder::kAscending, load) == Outcome::kOk);
-  }
+  CHECK(CopyRows(txn, to) == Outcome::kOk);
   txn.Commit();
 }
 
