@@ -27,12 +27,13 @@ class HeapVersions {
  public:
   explicit HeapVersions(WorkerId worker) : worker_(worker) {}
 
-  // For a new version. Throws Error (kNoSpace), when no slot of this worker waits to be free either.
+  // For a new version. Throws HeapFull, when no slot of this worker waits to be free either, and Error where the memory
+  // failed: a device that has no space may have lost what was written back, so no second try is right.
   HeapSlot* Take(const Table& table, Key key, TxnId txn) {
     try {
       return table.versions()->Take(worker_, key, txn);
-    } catch (const Error& error) {
-      if (error.status() != ExitStatus::kNoSpace || zeroed_.empty()) throw;
+    } catch (const HeapFull&) {
+      if (zeroed_.empty()) throw;
     }
     FreeZeroed();
     return table.versions()->Take(worker_, key, txn);

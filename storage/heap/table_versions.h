@@ -51,8 +51,8 @@ class TableVersions {
   uint64_t PartitionOf(Key key) const { return spread_.PartitionOf(key); }
   const heap_format::KeySpread& spread() const { return spread_; }
 
-  // A free slot for a version of `key`, its header but for `begin` filled in, for a version with a tuple. Throws Error
-  // (kNoSpace).
+  // A free slot for a version of `key`, its header but for `begin` filled in, for a version with a tuple. Throws as
+  // VersionHeap::TakeExtent.
   HeapSlot* Take(WorkerId worker, Key key, TxnId txn) {
     const uint64_t number = PartitionOf(key);
     Partition& partition = partitions_[number].value;

@@ -51,8 +51,8 @@ uint32_t VersionHeap::TakeExtent(WorkerId worker, TableId table, uint64_t partit
     } else if (next_ < extent_count()) {
       extent = next_++;
     } else {
-      throw Error(ExitStatus::kNoSpace, "the heap is full: all " + std::to_string(extent_count()) +
-                                            " extents are in use; a larger --heap_bytes has more");
+      throw HeapFull("the heap is full: all " + std::to_string(extent_count()) +
+                     " extents are in use; a larger --heap_bytes has more");
     }
   }
   SetOwner(worker, extent, heap_format::OwnerWord(table, partition));

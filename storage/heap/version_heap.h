@@ -10,14 +10,23 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/check.h"
+#include "base/error.h"
 #include "base/host.h"
 #include "storage/heap/heap_format.h"
 #include "storage/persistent_memory.h"
 
 namespace dbx {
+
+// No extent is free: what is freed later makes room. A type of its own, as a device without space fails with kNoSpace
+// too.
+class HeapFull final : public Error {
+ public:
+  explicit HeapFull(const std::string& what) : Error(ExitStatus::kNoSpace, what) {}
+};
 
 class VersionHeap {
  public:
@@ -40,8 +49,8 @@ class VersionHeap {
   void EndLoad();
   bool is_loading() const { return is_loading_; }
 
-  // An extent of free slots, for the partition: that it belongs to it is durable on return, or by EndLoad. Throws Error
-  // (kNoSpace).
+  // An extent of free slots, for the partition: that it belongs to it is durable on return, or by EndLoad. Throws
+  // HeapFull; and Error, whatever its status, where the memory failed.
   uint32_t TakeExtent(WorkerId worker, TableId table, uint64_t partition);
   // The same backwards, of an extent all of whose slots are durably free. It is zeroed: another table's slots will lie
   // elsewhere in it.

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cerrno>
+
 #include "tests/concurrency_control/heap_test.h"
 
 namespace dbx::testing {
@@ -144,6 +146,30 @@ TEST_F(HeapVersionsTest, WhatWasStreamedIsDurableWhenItIsInstalled) {
     ASSERT_TRUE(h_.Write(worker, 2, 70 + worker).wrote);
     EXPECT_EQ(DurableValue(2) == 70 + worker, worker % 2 == 1) << worker;
   }
+}
+
+// A full heap is a reason to free what waits for a drain and to try again. A device that has no space is none: it may
+// have lost what was written back before.
+TEST_F(HeapVersionsTest, ADrainThatFailsIsNoFullHeap) {
+  uint64_t waiting = 0;
+  for (uint64_t drain = 1; drain <= 60; ++drain) {
+    Harness<Hekaton<HeapOnlyLog>, HeapOnlyLog> h{EngineOptions{.heap_bytes = 1 << 20}};
+    h.LoadRow(1, 100);
+    h.log().SetDurableUntil(Timestamp(1'000'000));
+    h.files().Fail(FaultyFileSystem::Operation::kSync, drain, ENOSPC, /*for_good=*/false, "heap.pm");
+    bool failed = false;
+    try {
+      for (Key key = 10; key < 200; ++key) {
+        h.Insert(0, key, key);
+        h.Write(0, 1, key);
+      }
+    } catch (const Error& error) {
+      failed = error.status() == ExitStatus::kNoSpace;
+    }
+    EXPECT_EQ(failed, h.files().failed_count() > 0) << "drain " << drain;
+    waiting += failed;
+  }
+  EXPECT_GT(waiting, 10u);
 }
 
 TEST_F(HeapVersionsTest, WhatIsFreeIsDurablyZero) {
