@@ -19,7 +19,7 @@ void World::Send(Link& link, const Message& message) {
 
 // The locks of transactions that have ended go; what they leave is in the after-list.
 void World::Drop(RowLocks& locks, uint8_t (&after)[kMasters], uint8_t ended) const {
-  for (size_t row = 0; row < kRows; ++row) {
+  for (size_t row = 0; row < kLocks; ++row) {
     for (size_t t = 0; t < kTxns; ++t) {
       if (locks.ModeOf(row, t) == 0 || (ended & BitOf(t)) == 0) continue;
       locks.Set(row, t, 0);
@@ -41,18 +41,49 @@ void World::DropEnded(size_t m) {
 // ---- A master ----
 
 void World::Release(size_t m, size_t page) {
-  if (!Has(Fault::kReleasedBeforeFlush)) Flush(m);
+  s.masters[m].pages[page].releasing = 1;
+  if (Has(Fault::kListAfterFlush)) {
+    Flush(m);
+  } else {
+    BuildRelease(m, page);
+  }
+  if (!scenario_.slow_releases) SendRelease(m, page);
+}
+
+// The list is complete before the flush: an END that is appended later may not be durable when it is sent. With page P
+// go the lists of page R, if P was split under this grant and R is not released yet.
+void World::BuildRelease(size_t m, size_t page) {
   DropEnded(m, page);
   Local& local = s.masters[m].pages[page];
-  Message message = {Message::kRelease, static_cast<uint8_t>(page), local.mode, local.generation, local.copy.lsn, {}, 0,
-                     local.locks};
+  const Local& right = s.masters[m].pages[kRight];
+  Message& message = local.release;
+  message = {};
+  message.kind = Message::kRelease, message.page = static_cast<uint8_t>(page);
+  message.mode = local.mode, message.generation = local.generation;
+  message.lsn = local.copy.lsn, message.locks = local.locks;
   std::copy(std::begin(local.after), std::end(local.after), message.after);
-  local.mode = local.generation = local.reclaimed = local.fresh = 0;
-  Send(s.to_glm[m], message);
+  const bool is_held = local.split != 0 && right.mode == kExclusive && right.generation == local.split;
+  if (!is_held || Has(Fault::kSplitListNotSent) || (right.releasing != 0 && Has(Fault::kReleasingNotSent))) return;
+  DropEnded(m, kRight);
+  message.split = local.split, message.split_locks = right.locks;
+  std::copy(std::begin(right.after), std::end(right.after), message.split_after);
+}
+
+void World::SendRelease(size_t m, size_t page) {
+  if (Has(Fault::kListAfterFlush)) {
+    BuildRelease(m, page);
+  } else if (!Has(Fault::kReleasedBeforeFlush)) {
+    Flush(m);
+  }
+  Local& local = s.masters[m].pages[page];
+  local.mode = local.generation = local.reclaimed = local.fresh = local.releasing = local.split = 0;
+  Send(s.to_glm[m], local.release);
+  local.release = {};
 }
 
 void World::DeliverToMaster(size_t m, const Message& message) {
   if (message.kind == Message::kGrant) return OnGrant(m, message);
+  if (message.kind == Message::kEnds) return OnEndsTold(m, message.ends);
   Local& local = s.masters[m].pages[message.page];
   // A message of an older generation is ignored; one may also overtake its grant.
   const bool held = local.mode != 0 && (local.generation == message.generation || Has(Fault::kNoGenerations));
@@ -67,7 +98,7 @@ void World::OnGrant(size_t m, const Message& message) {
   local.want_mode = local.want_generation = 0;
   local.mode = message.mode, local.generation = message.generation, local.fresh = 1;
   if (!Has(Fault::kNoVs4)) my.clock[m] = static_cast<uint8_t>(std::max(my.clock[m], message.lsn.time) + 1);
-  for (size_t row = 0; row < kRows; ++row) {
+  for (size_t row = 0; row < kLocks; ++row) {
     for (size_t t = 0; t < kTxns; ++t) {
       const bool own = s.txns[t].master == m && local.locks.ModeOf(row, t) != 0;
       const uint8_t sent = message.locks.ModeOf(row, t);
@@ -90,6 +121,19 @@ void World::OnGrant(size_t m, const Message& message) {
     if (message.after[k] != 0) AddPast(my.past, k, message.after[k], false);
   }
   if (!Has(Fault::kPrintedNoAfters)) RaiseAll(my.after, message.after);
+}
+
+// Their LFBs may not be applied here. What transactions do from now on builds upon them.
+void World::OnEndsTold(size_t m, uint8_t ends) {
+  Master& my = s.masters[m];
+  for (size_t t = 0; t < kTxns; ++t) {
+    if ((ends & BitOf(t)) == 0 || s.ends[t].time == 0) continue;
+    AddPast(my.past, s.ends[t].master, s.ends[t].time, false);
+    uint8_t& time = my.after[s.ends[t].master];
+    if (!Has(Fault::kToldNotAfter)) time = std::max(time, s.ends[t].time);
+  }
+  my.ended |= ends;
+  DropEnded(m);
 }
 
 // ENDs that are durable and that the GLM does not know.
@@ -115,6 +159,9 @@ void World::DeliverToGlm(size_t m, const Message& message) {
     OnRelease(m, message);
   } else {
     s.ended |= message.ends;
+    for (size_t k = 0; k < scenario_.masters && scenario_.tells; ++k) {
+      if (k != m && s.masters[k].alive != 0) Send(s.to_master[k], message);
+    }
     for (size_t page = 0; page < kPages; ++page) Grant(page);
   }
 }
@@ -130,7 +177,7 @@ void World::OnRelease(size_t m, const Message& message) {
   if (message.mode == kExclusive || Has(Fault::kPrintedSharedRelease)) {
     page.locks = message.locks;
   } else {
-    for (size_t row = 0; row < kRows; ++row) {
+    for (size_t row = 0; row < kLocks; ++row) {
       for (size_t t = 0; t < kTxns; ++t) {
         const uint8_t sent = message.locks.ModeOf(row, t);
         if (sent != 0 || s.txns[t].master == m) page.locks.Set(row, t, sent);
@@ -138,6 +185,11 @@ void World::OnRelease(size_t m, const Message& message) {
     }
   }
   RaiseAll(page.after, message.after);
+  Global& right = s.pages[kRight];
+  if (message.split != 0 && right.modes[m] == kExclusive && right.generations[m] == message.split) {
+    right.locks = message.split_locks;
+    RaiseAll(right.after, message.split_after);
+  }
   Grant(message.page);
 }
 
@@ -153,10 +205,13 @@ void World::Grant(size_t at) {
       const bool compatible = k == first.master ? Has(Fault::kNoGenerations) : !Conflict(first.mode, page.modes[k]);
       can &= compatible && s.masters[k].recovered != 0;
     }
-    Message message = {Message::kGrant, static_cast<uint8_t>(at), first.mode, first.generation, page.lsn, {}, 0,
-                       page.locks};
+    Message message = {};
+    message.kind = Message::kGrant, message.page = static_cast<uint8_t>(at);
+    message.mode = first.mode, message.generation = first.generation;
+    message.lsn = page.lsn, message.locks = page.locks;
     if (!can) {
-      message = {Message::kReclaim, static_cast<uint8_t>(at), 0, 0, {}, {}, 0, {}};
+      message = {};
+      message.kind = Message::kReclaim, message.page = static_cast<uint8_t>(at);
       for (size_t k = 0; k < kMasters; ++k) {
         if (page.modes[k] == 0 || k == first.master || !Conflict(first.mode, page.modes[k])) continue;
         if (page.asked[k] == page.generations[k] || s.masters[k].alive == 0) continue;

@@ -19,18 +19,21 @@ void World::Fail(Failure failure, size_t at) {
 // ---- Records ----
 
 // VS3. The record's time and its place are taken in one step.
-uint8_t World::Append(size_t m, uint8_t kind, size_t txn, size_t row, Row image) {
+uint8_t World::Append(size_t m, uint8_t kind, size_t txn, size_t page, size_t row, Row image) {
   Master& my = s.masters[m];
   CHECK(my.count < kRecordsMax && my.clock[m] < 250);
   const uint8_t time = ++my.clock[m];
   Record& record = my.records[my.count];
   record = {time, kind, static_cast<uint8_t>(txn), 0, 0, 0, {}, {}, {}};
   if (record.IsOfPage()) {
-    record.page = PageOf(row), record.row = static_cast<uint8_t>(row), record.image = image;
+    record.page = static_cast<uint8_t>(page), record.row = static_cast<uint8_t>(row), record.image = image;
     PageCopy& copy = my.pages[record.page].copy;
     record.previous = copy.lsn;
     if (copy.lsn.time >= time && !Has(Fault::kNoVs4)) Fail(Failure::kPageLsn);
+    if (kind != Record::kMoveIn && !copy.Has(row)) Fail(Failure::kRowNotThere, row);
     ApplyTo(copy, m, record);
+    const Lsn made = s.chains[record.page].count == 0 ? Lsn{} : VersionAt(record.page, 1).lsn;
+    if (record.page == kRight && made.master != m) Raise(my.splits[made.master], made.time);
   }
   my.past[m] |= 1u << my.count++;
   std::copy(std::begin(my.past), std::end(my.past), record.past);
@@ -40,6 +43,8 @@ uint8_t World::Append(size_t m, uint8_t kind, size_t txn, size_t row, Row image)
 void World::ApplyTo(PageCopy& copy, size_t m, const Record& record) const {
   copy.lsn = {static_cast<uint8_t>(m), record.time};
   copy.rows[record.row] = record.image;
+  const bool moves_out = record.kind == Record::kMoveOut;
+  copy.row_bits = static_cast<uint8_t>((copy.row_bits & ~BitOf(record.row)) | (moves_out ? 0 : BitOf(record.row)));
 }
 
 const Record* World::FindRecord(size_t m, uint8_t time) const {
@@ -87,7 +92,7 @@ bool World::MayApply(size_t m, size_t k) const {
   const Master& my = s.masters[m];
   if (my.next[k] >= s.masters[k].lfb_count) return false;
   const Lfb& lfb = s.masters[k].lfbs[my.next[k]];
-  if (my.applied[k] != lfb.predecessor) return false;
+  if (FirstOf(k, my.next[k]) < s.masters[k].cut || my.applied[k] != lfb.predecessor) return false;
   if (Has(Fault::kPredecessorOnly)) return true;
   for (size_t j = 0; j < scenario_.masters; ++j) {
     const uint8_t until = j == m && Has(Fault::kPrintedOwnClock) ? my.clock[m] : my.applied[j];
@@ -101,7 +106,7 @@ void World::Apply(size_t m, size_t k) {
   Master& my = s.masters[m];
   const Master& other = s.masters[k];
   const Lfb& lfb = other.lfbs[my.next[k]];
-  const size_t first = my.next[k] == 0 ? 0 : other.lfbs[my.next[k] - 1].until;
+  const size_t first = FirstOf(k, my.next[k]);
   ++my.next[k];
   my.applied[k] = lfb.stamp[k];
   if (m == k) return;
@@ -142,6 +147,33 @@ void World::ReadOwnLogs() {
   }
 }
 
+// A log is cut below what the page stores have (here: what is durable) and all masters have applied; below the first
+// record of a transaction without an END there; and below a split of page P, until P is released.
+size_t World::CutUntil(size_t m) const {
+  const Master& my = s.masters[m];
+  size_t until = my.durable;
+  if (Has(Fault::kCutByStores)) return until;
+  for (size_t k = 0; k < scenario_.masters && !Has(Fault::kCutUnapplied); ++k) {
+    if (s.masters[k].alive != 0) until = std::min(until, FirstOf(m, s.masters[k].next[m]));
+  }
+  uint8_t ended = 0;
+  for (size_t i = 0; i < until; ++i) {
+    if (my.records[i].IsEnd()) ended |= BitOf(my.records[i].txn);
+  }
+  const Local& local = my.pages[0];
+  const Global& page = s.pages[0];
+  const bool is_held = local.split != 0 && local.mode == kExclusive;
+  const bool is_known = page.modes[m] != kExclusive;
+  for (size_t i = until; i-- > my.cut;) {
+    const Record& record = my.records[i];
+    const bool splits =
+        record.IsSplit() && !Has(Fault::kCutPastSplit) && (Has(Fault::kCutAtSend) ? is_held : !is_known);
+    const bool is_open = !record.IsSplit() && !Has(Fault::kCutPastOpen) && (ended & BitOf(record.txn)) == 0;
+    if (splits || is_open) until = i;
+  }
+  return until;
+}
+
 // ---- Page stores ----
 
 // Adds to the chains all durable records whose predecessor is there.
@@ -174,7 +206,8 @@ bool World::StoreOne(Record& record, uint8_t m, uint8_t at) {
 }
 
 PageCopy World::VersionAt(size_t page, size_t count) const {
-  PageCopy copy = {{kNone, 0}, 1, 0, {}};
+  constexpr uint8_t kRowsAsLoaded[kPages] = {0b011, 0b100, 0};
+  PageCopy copy = {{kNone, 0}, 1, kRowsAsLoaded[page], {}};
   const Chain& chain = s.chains[page];
   for (size_t i = 0; i < count; ++i) {
     ApplyTo(copy, chain.masters[i], s.masters[chain.masters[i]].records[chain.records[i]]);

@@ -29,7 +29,31 @@ const char* NameOf(Fault fault) {
       "NoValidityCheck",
       "PrintedValidity",
       "PrintedSnapshot",
+      "PrintedSplit",
       "NoFence",
+      "ToldNotAfter",
+      "ListAfterFlush",
+      "LocalAfterTv",
+      "EndedHere",
+      "NoVersionRead",
+      "ReaderStaysLeft",
+      "PrunedEarly",
+      "ListEvicted",
+      "SplitLeavesLocks",
+      "SplitForgetsGap",
+      "SplitForgetsAfter",
+      "SplitListNotSent",
+      "ReleasingNotSent",
+      "SplitNotReplayed",
+      "LosersOnOldPage",
+      "EndedUnapplied",
+      "UndoOnOldPage",
+      "CutByStores",
+      "CutPastOpen",
+      "CutPastSplit",
+      "CutAtSend",
+      "CutUnapplied",
+      "LsnFromLog",
   };
   return kNames.at(static_cast<size_t>(fault));
 }
@@ -45,13 +69,19 @@ std::vector<Move> AllMoves() {
     moves.push_back({kind, static_cast<uint8_t>(a), static_cast<uint8_t>(b), static_cast<uint8_t>(c)});
   };
   for (size_t t = 0; t < kTxns; ++t) add(Move::kStep, t), add(Move::kBreak, t);
+  for (size_t page = 0; page < kPages; ++page) add(Move::kPruneGlobal, page);
+  add(Move::kReadPage, 0);
   for (size_t m = 0; m < kMasters; ++m) {
     for (const Move::Kind kind :
-         {Move::kFlush, Move::kTell, Move::kRead, Move::kStrict, Move::kCrash, Move::kRecover}) {
+         {Move::kFlush, Move::kTell, Move::kRead, Move::kStrict, Move::kCrash, Move::kRecover, Move::kCut}) {
       add(kind, m);
     }
     for (size_t k = 0; k < kMasters; ++k) add(Move::kApply, m, k);
-    for (size_t page = 0; page < kPages; ++page) add(Move::kRelease, m, page), add(Move::kEvict, m, page);
+    for (size_t page = 0; page < kPages; ++page) {
+      for (const Move::Kind kind : {Move::kRelease, Move::kSend, Move::kEvict, Move::kDiscard, Move::kPrune}) {
+        add(kind, m, page);
+      }
+    }
     for (size_t to_glm = 0; to_glm < 2; ++to_glm) {
       for (size_t i = 0; i < kMessagesMax; ++i) add(Move::kDeliver, m, to_glm, i);
     }
@@ -63,29 +93,54 @@ bool World::Can(const Move& move) const {
   const uint8_t a = move.a, b = move.b;
   if (move.kind == Move::kStep) return CanStep(a);
   if (move.kind == Move::kBreak) return s.txns[a].step == Txn::kRuns && s.txns[a].blockers != 0 && IsInCycle(a);
+  if (move.kind == Move::kReadPage) return s.reader.is_active != 0;
+  if (move.kind == Move::kPruneGlobal) return s.prunes > 0 && CanPrune(s.pages[a].after);
   if (a >= scenario_.masters) return false;
   const Master& my = s.masters[a];
+  if (move.kind == Move::kDeliver) {
+    return move.c < (b != 0 ? s.to_glm[a] : s.to_master[a]).count && (move.c == 0 || scenario_.reorders);
+  }
+  if (move.kind == Move::kRecover) return my.alive == 0 && my.recovered == 0;
+  return my.alive != 0 && CanDo(move, my);
+}
+
+// Of a page that is held exclusively, only R: it may go before P, from which it was split off.
+bool World::CanEvict(const Local& local, size_t page) const {
+  const bool is_held = local.mode == kShared || (local.mode == kExclusive && page == kRight && local.fresh == 0);
+  return s.evictions > 0 && is_held && local.reclaimed == 0 && local.releasing == 0;
+}
+
+// Moves of a master that is alive.
+bool World::CanDo(const Move& move, const Master& my) const {
+  const uint8_t a = move.a, b = move.b;
   switch (move.kind) {
-    case Move::kDeliver:
-      return move.c < (b != 0 ? s.to_glm[a] : s.to_master[a]).count && (move.c == 0 || scenario_.reorders);
     case Move::kFlush:
-      return my.alive != 0 && my.count > my.durable;
+      return my.count > my.durable;
     case Move::kApply:
-      return my.alive != 0 && b < scenario_.masters && (scenario_.applies >> (3 * a + b) & 1) != 0 && MayApply(a, b);
+      return b < scenario_.masters && (scenario_.applies >> (3 * a + b) & 1) != 0 && MayApply(a, b);
     case Move::kRelease:
       return CanRelease(a, b);
+    case Move::kSend:
+      return my.pages[b].releasing != 0;
     case Move::kEvict:
-      return my.alive != 0 && s.evictions > 0 && my.pages[b].mode == kShared && my.pages[b].reclaimed == 0;
+      return CanEvict(my.pages[b], b);
+    case Move::kDiscard:
+      return s.discards > 0 && my.pages[b].mode == 0 && my.pages[b].want_mode == 0 && my.pages[b].copy.there != 0 &&
+             my.pages[b].copy.lsn.master == a;
+    case Move::kPrune:
+      return s.prunes > 0 && CanPrune(my.pages[b].after);
+    case Move::kCut:
+      return s.cuts > 0 && CutUntil(a) > my.cut;
     case Move::kTell:
-      return my.alive != 0 && EndsToTell(a) != 0;
+      return EndsToTell(a) != 0;
     case Move::kRead:
-      return my.alive != 0 && s.reads > 0;
+      return s.reads > 0 && s.reader.is_active == 0;
     case Move::kStrict:
-      return my.alive != 0 && s.strict > 0;
+      return s.strict > 0;
     case Move::kCrash:
       return CanCrash(a);
     default:
-      return my.alive == 0 && my.recovered == 0;
+      return false;
   }
 }
 
@@ -111,13 +166,33 @@ void World::Do(const Move& move) {
       return Release(a, move.b);
     case Move::kRelease:
       return Release(a, move.b);
+    case Move::kSend:
+      return SendRelease(a, move.b);
+    case Move::kDiscard:
+      --s.discards;
+      my.pages[move.b].copy = {};
+      if (Has(Fault::kListEvicted)) std::fill_n(my.pages[move.b].after, kMasters, 0);
+      return;
+    case Move::kPrune:
+      --s.prunes;
+      return Prune(my.pages[move.b].after);
+    case Move::kPruneGlobal:
+      --s.prunes;
+      return Prune(s.pages[a].after);
+    case Move::kCut:
+      --s.cuts;
+      my.cut = static_cast<uint8_t>(CutUntil(a));
+      return;
     case Move::kTell: {
-      Message message = {Message::kEnds, 0, 0, 0, {}, {}, EndsToTell(a), {}};
+      Message message = {};
+      message.kind = Message::kEnds, message.ends = EndsToTell(a);
       my.told |= message.ends;
       return Send(s.to_glm[a], message);
     }
     case Move::kRead:
-      return ReadVersions(a);
+      return StartRead(a);
+    case Move::kReadPage:
+      return ReadPage();
     case Move::kStrict:
       --s.strict;
       for (size_t k = 0; k < scenario_.masters && Has(Fault::kStrictMerged); ++k) {
@@ -136,14 +211,16 @@ void World::Do(const Move& move) {
 namespace {
 
 const char* ModeName(uint8_t mode) { return mode == kExclusive ? "X" : "S"; }
-char PageName(size_t page) { return "PQ"[page]; }
+char PageName(size_t page) { return "PQR"[page]; }
 
 std::string DescribeMessage(const Message& message, size_t m, bool to_glm) {
   const char page = PageName(message.page);
   const char* mode = ModeName(message.mode);
   if (message.kind == Message::kRequest) return fmt::format("GLM: M{} requests {} of page {}", m, mode, page);
   if (message.kind == Message::kRelease) return fmt::format("GLM: M{} releases {} of page {}", m, mode, page);
-  if (to_glm) return fmt::format("GLM: learns of ENDs from M{}", m);
+  if (message.kind == Message::kEnds) {
+    return to_glm ? fmt::format("GLM: learns of ENDs from M{}", m) : fmt::format("M{}: is told of ENDs by the GLM", m);
+  }
   if (message.kind == Message::kReclaim) return fmt::format("M{}: page {} is reclaimed", m, page);
   return fmt::format("M{}: is granted {} of page {}, version {}", m, mode, page, message.lsn.time);
 }
@@ -160,7 +237,9 @@ std::string World::Describe(const Move& move) const {
       if (txn.step == Txn::kUndoes) return fmt::format("M{}: T{} undoes", txn.master, a);
       if (IsThrough(a)) return fmt::format("M{}: T{} commits", txn.master, a);
       if (KindOf(a) == '!') return fmt::format("M{}: T{} aborts", txn.master, a);
-      return fmt::format("M{}: T{} {} {}", txn.master, a, KindOf(a) == 'r' ? "reads" : "writes", "abc"[RowOf(a)]);
+      if (KindOf(a) == 's') return fmt::format("M{}: T{} splits page P", txn.master, a);
+      const char* verb = KindOf(a) == 'r' ? "reads" : KindOf(a) == 'g' ? "scans from" : "writes";
+      return fmt::format("M{}: T{} {} {}", txn.master, a, verb, "abc"[RowOf(a)]);
     }
     case Move::kFlush:
       return fmt::format("M{}: flushes", a);
@@ -174,7 +253,22 @@ std::string World::Describe(const Move& move) const {
     case Move::kTell:
       return fmt::format("M{}: tells the GLM of ENDs", a);
     case Move::kRead:
-      return fmt::format("M{}: reads a, b and c without locks", a);
+      return fmt::format("M{}: a statement that reads versions begins", a);
+    case Move::kReadPage:
+      if (!scenario_.points.empty()) {
+        return fmt::format("M{}: the statement looks {} up", s.reader.master, scenario_.points[s.reader.row]);
+      }
+      return fmt::format("M{}: the statement scans from {} on", s.reader.master, "abc"[s.reader.row]);
+    case Move::kSend:
+      return fmt::format("M{}: the release of page {} is sent", a, PageName(move.b));
+    case Move::kDiscard:
+      return fmt::format("M{}: its version of page {} leaves the buffer", a, PageName(move.b));
+    case Move::kPrune:
+      return fmt::format("M{}: prunes the after-list of page {}", a, PageName(move.b));
+    case Move::kPruneGlobal:
+      return fmt::format("GLM: prunes the after-list of page {}", PageName(a));
+    case Move::kCut:
+      return fmt::format("M{}: cuts its log below record {}", a, CutUntil(a));
     case Move::kStrict:
       return fmt::format("M{}: asks for the ends of all logs", a);
     case Move::kCrash:
@@ -206,6 +300,7 @@ State Model::Initial() const {
   }
   state.crashes = scenario_.crashes, state.evictions = scenario_.evictions;
   state.reads = scenario_.reads, state.strict = scenario_.strict;
+  state.prunes = scenario_.prunes, state.discards = scenario_.discards, state.cuts = scenario_.cuts;
   return state;
 }
 

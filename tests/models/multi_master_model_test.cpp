@@ -16,9 +16,11 @@ TEST_P(MultiMasterModel, HasNoFaultInAnyInterleaving) {
   scenario.own_at_once = true;
   ExpectNoFault(scenario);
 }
-// The last has 1.75 million states, the others some ten thousand.
-INSTANTIATE_TEST_SUITE_P(Small, MultiMasterModel, ::testing::Range<size_t>(0, SmallScenarios().size() - 1));
-INSTANTIATE_TEST_SUITE_P(SlowMultiMaster, MultiMasterModel, ::testing::Values(SmallScenarios().size() - 1));
+// The last three have 0.1 to 0.4 million states, and twice the time of the others.
+constexpr size_t kSlow = 3;
+INSTANTIATE_TEST_SUITE_P(Small, MultiMasterModel, ::testing::Range<size_t>(0, SmallScenarios().size() - kSlow));
+INSTANTIATE_TEST_SUITE_P(SlowMultiMaster, MultiMasterModel,
+                         ::testing::Range(SmallScenarios().size() - kSlow, SmallScenarios().size()));
 
 void ExpectNoFaultAtRandom(size_t seeds) {
   World::statistics() = {};
@@ -41,12 +43,18 @@ TEST_P(MultiMasterFaults, IsFoundAtRandom) {
   std::printf("%s: run %zu, %s\n", NameOf(GetParam()), sample.runs, sample.fault.c_str());
 }
 
-std::vector<Fault> AllFaults() {
+// Some faults need a death at one moment of some thirty steps: multi_master_faults_test.cpp searches for them.
+std::vector<Fault> FaultsAtRandom() {
   std::vector<Fault> faults;
-  for (size_t i = 1; i < static_cast<size_t>(Fault::kNumber); ++i) faults.push_back(static_cast<Fault>(i));
+  for (size_t i = 1; i < static_cast<size_t>(Fault::kNumber); ++i) {
+    const Fault fault = static_cast<Fault>(i);
+    const bool is_rare =
+        fault == Fault::kReleasingNotSent || fault == Fault::kCutPastSplit || fault == Fault::kCutAtSend;
+    if (!is_rare) faults.push_back(fault);
+  }
   return faults;
 }
-INSTANTIATE_TEST_SUITE_P(All, MultiMasterFaults, ::testing::ValuesIn(AllFaults()),
+INSTANTIATE_TEST_SUITE_P(All, MultiMasterFaults, ::testing::ValuesIn(FaultsAtRandom()),
                          [](const ::testing::TestParamInfo<Fault>& info) { return std::string(NameOf(info.param)); });
 
 }  // namespace

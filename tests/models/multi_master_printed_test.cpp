@@ -45,11 +45,15 @@ TEST(MultiMasterAsPrinted, Section525LeavesTheRowLocksOfReadersForEver) {
 }
 
 TEST(MultiMasterAsPrinted, Section53ReadsBehindAnEndThatItsTvDoesNotHave) {
-  ExpectFault(Fault::kPrintedValidity, Small(2, {{0, "wa"}, {1, "wa"}}, 0, 1), 15, Failure::kReadUnended);
+  ExpectFault(Fault::kPrintedValidity, Small(2, {{0, "wa"}, {1, "wa"}}, 0, 1), 16, Failure::kReadUnended);
+}
+
+TEST(MultiMasterAsPrinted, Section53ReadsTheOldPageOfARowThatTheMasterHasChangedOnTheNewOne) {
+  ExpectShortest(Fault::kPrintedSplit, Small(2, {{0, "sb"}, {1, "wb"}}, 0, 1), 23, Failure::kReadMisses);
 }
 
 TEST(MultiMasterAsPrinted, Section513SeesATransactionAndNotWhatItRead) {
-  ExpectFault(Fault::kPrintedSnapshot, Small(2, {{0, "wc"}, {1, "rcwa"}}, 0, 1), 18, Failure::kNotSnapshot);
+  ExpectFault(Fault::kPrintedSnapshot, Small(2, {{0, "wc"}, {1, "rcwa"}}, 0, 1), 20, Failure::kNotSnapshot);
 }
 
 }  // namespace

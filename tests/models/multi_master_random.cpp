@@ -24,6 +24,19 @@ const std::vector<Scenario>& RandomScenarios() {
        .masters = 3,
        .programs = {{0, "wawc"}, {1, "wa"}, {1, "wb"}, {2, "wcwb"}, {2, "ra"}},
        .reads = 3},
+      {.name = "split beside writers", .programs = {{0, "wbsbwa"}, {1, "wb"}, {1, "wawb"}}, .reads = 3},
+      {.name = "split, then writes", .programs = {{0, "sbwb"}, {1, "wbwc"}, {1, "rb"}, {0, "wc"}}, .reads = 3},
+      {.name = "split, abort", .programs = {{0, "wbsbwc!!"}, {1, "wbwa"}, {1, "rb"}}},
+      {.name = "scan beside a split", .programs = {{0, "gawc"}, {1, "rcwb"}, {1, "sb"}}},
+      {.name = "readers of a split page",
+       .masters = 3,
+       .programs = {{0, "rbwc"}, {1, "sbwb"}, {2, "wbwa"}, {2, "rcwb"}}},
+      {.name = "split under read locks", .programs = {{1, "rbrb"}, {1, "wb"}, {0, "sb"}}},
+      {.name = "splits under read locks", .programs = {{1, "rbrb"}, {1, "wb"}, {0, "sb"}, {0, "wa"}}, .evictions = 2},
+      {.name = "split under a third master's locks",
+       .masters = 3,
+       .programs = {{0, "rbwc"}, {1, "sb"}, {1, "wa"}, {2, "rcwb"}, {2, "wa"}},
+       .reads = 3},
   };
   return scenarios;
 }
@@ -31,12 +44,34 @@ const std::vector<Scenario>& RandomScenarios() {
 const std::vector<Scenario>& SmallScenarios() {
   static const std::vector<Scenario> scenarios = {
       {.name = "two writers of a row", .programs = {{0, "wa"}, {1, "wa"}}, .evictions = 0, .reads = 1},
-      {.name = "two rows of a page", .programs = {{0, "wa"}, {1, "wb"}}, .evictions = 0, .reads = 1},
+      {.name = "two rows of a page", .programs = {{0, "wa"}, {1, "wb"}}, .evictions = 0, .reads = 0},
       {.name = "write skew", .programs = {{0, "rawc"}, {1, "rcwa"}}, .evictions = 1, .reads = 0},
       {.name = "shared locks on two masters", .programs = {{0, "ra"}, {1, "rawa"}}, .evictions = 2, .reads = 0},
-      {.name = "abort against write", .programs = {{0, "wa!!"}, {1, "wa"}}, .evictions = 0, .reads = 1},
+      {.name = "abort against write", .programs = {{0, "wa!!"}, {1, "wa"}}, .evictions = 0, .reads = 0},
       {.name = "crash", .programs = {{0, "wa"}, {1, "wa"}}, .evictions = 0, .reads = 0, .crashes = 1},
+      {.name = "split against write", .programs = {{0, "sb"}, {1, "wb"}}, .evictions = 0, .reads = 0},
+      {.name = "split, abort", .programs = {{0, "wbsb!!"}, {1, "wb"}}, .evictions = 0, .reads = 0},
+      {.name = "statement beside a split",
+       .programs = {{0, "sb"}, {1, "wb"}},
+       .evictions = 0,
+       .reads = 1,
+       .points = "b"},
+      {.name = "pruned lists",
+       .programs = {{0, "wa"}, {1, "wa"}},
+       .evictions = 0,
+       .reads = 1,
+       .prunes = 1,
+       .points = "a"},
+      {.name = "cut, crash", .programs = {{0, "wa"}, {1, "wa"}}, .evictions = 0, .reads = 0, .crashes = 1, .cuts = 1},
+      {.name = "slow releases, crash",
+       .programs = {{0, "wa"}, {1, "wa"}},
+       .evictions = 0,
+       .reads = 0,
+       .crashes = 1,
+       .slow_releases = true},
       {.name = "two pages, crash", .programs = {{0, "wawc"}, {1, "wc"}}, .evictions = 0, .reads = 0, .crashes = 1},
+      {.name = "split, crash", .programs = {{0, "wbsb"}, {1, "wb"}}, .evictions = 0, .reads = 0, .crashes = 1},
+      {.name = "scan beside a split", .programs = {{0, "sb"}, {1, "wb"}}, .evictions = 0, .reads = 1},
   };
   return scenarios;
 }
@@ -50,7 +85,11 @@ class Weights {
   explicit Weights(std::mt19937_64& random) {
     weights_.fill(1);
     Of(Move::kDeliver) = Of(Move::kStep) = 4, Of(Move::kRelease) = 2;
-    Of(Move::kEvict) = 0.5, Of(Move::kRead) = 0.4, Of(Move::kStrict) = 0.3, Of(Move::kCrash) = 0.15;
+    Of(Move::kSend) = 2, Of(Move::kReadPage) = 1.5;
+    Of(Move::kDiscard) = Of(Move::kPrune) = Of(Move::kPruneGlobal) = 0.4;
+    Of(Move::kCut) = random() % 2 == 0 ? 0.3 : 2;
+    Of(Move::kEvict) = 0.5, Of(Move::kRead) = 0.4, Of(Move::kStrict) = 0.3;
+    Of(Move::kCrash) = random() % 2 == 0 ? 0.15 : 0.5;
     Of(Move::kFlush) = random() % 2 == 0 ? 0.3 : 2;
     Of(Move::kApply) = random() % 2 == 0 ? 0.2 : 3;
     Of(Move::kTell) = random() % 2 == 0 ? 0.3 : 2;
@@ -98,6 +137,10 @@ Sample RunsAtRandom(Fault fault, size_t seeds) {
       scenario.crashes = static_cast<uint8_t>(seed % 2 * (scenario.masters - 1u));
       scenario.reorders = seed % 3 == 2;
       scenario.strict = 1;
+      scenario.prunes = scenario.discards = scenario.cuts = 3;
+      scenario.tells = seed / 2 % 2 == 1;
+      scenario.slow_releases = seed / 4 % 2 == 1;
+      scenario.points = std::array{"", "", "cba", "bac"}[seed / 8 % 4];
       ++sample.runs;
       sample.fault = RunAtRandom(scenario, fault, seed);
       if (sample.fault.empty()) continue;

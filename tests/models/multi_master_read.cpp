@@ -1,5 +1,5 @@
-// Versioned reads of the model of Taurus MM: one statement reads all rows, without locks, as of TV = (applied, own
-// now).
+// Versioned reads of the model of Taurus MM: a statement scans rows a, b and c, or looks some of them up, without
+// locks, as of TV = (applied, own now). Other steps come between its pages.
 #include <algorithm>
 
 #include "tests/models/multi_master_model.h"
@@ -18,80 +18,136 @@ bool World::EndedAt(uint8_t writer, const uint8_t (&tv)[kMasters]) const {
   return false;
 }
 
-void World::ReadVersions(size_t m) {
+// This master's own time alone has no causes: TV must cover the splits of other masters that made the pages which it
+// has changed. Otherwise the statement would take an older version of the page on the left, which still has the row.
+void World::StartRead(size_t m) {
   --s.reads;
-  uint8_t tv[kMasters], out[kRows] = {};
-  std::copy(std::begin(s.masters[m].applied), std::end(s.masters[m].applied), tv);
-  tv[m] = s.masters[m].clock[m];
-  for (size_t page = 0; page < kPages; ++page) {
-    if (!ReadPage(m, page, tv, out)) {
-      ++statistics().invalid;
-      return;
-    }
+  for (size_t k = 0; k < kMasters && !Has(Fault::kPrintedSplit); ++k) {
+    if (s.masters[m].splits[k] <= s.masters[m].applied[k]) continue;
+    ++statistics().invalid;
+    return;
   }
-  ++statistics().reads;
-  if (!IsNoSnapshot(out)) return;
-  ++statistics().not_snapshots;
-  if (Has(Fault::kPrintedSnapshot)) Fail(Failure::kNotSnapshot);
+  s.reader = {1, static_cast<uint8_t>(m), 0, {}, {}};
+  std::copy(std::begin(s.masters[m].applied), std::end(s.masters[m].applied), s.reader.tv);
+  s.reader.tv[m] = s.masters[m].clock[m];
 }
 
-// A version that this master changed last is valid if all that it builds upon is within TV: the versions before it, and
-// the ENDs of transactions whose row locks were dropped.
-bool World::IsValid(size_t m, size_t page, Lsn own, const uint8_t (&tv)[kMasters]) const {
+// A scan reads the rows of a page in one step. If one cannot be read, the statement runs again, with locks.
+void World::ReadPage() {
+  Reader& reader = s.reader;
+  const std::string_view points = scenario_.points;
+  PageCopy copy;
+  bool is_valid = FindRow(reader.master, points.empty() ? reader.row : points[reader.row] - 'a', copy);
+  if (is_valid && !points.empty()) ReadRow(copy, points[reader.row++] - 'a');
+  while (is_valid && points.empty() && reader.row < kRows) {
+    ReadRow(copy, reader.row++);
+    if (!copy.Has(reader.row)) break;
+  }
+  const bool is_through = reader.row == (points.empty() ? kRows : points.size());
+  if (is_valid && !is_through) return;
+  ++(is_valid ? statistics().reads : statistics().invalid);
+  if (is_valid && points.empty() && IsNoSnapshot(reader.out)) {
+    ++statistics().not_snapshots;
+    if (Has(Fault::kPrintedSnapshot)) Fail(Failure::kNotSnapshot);
+  }
+  reader = {};
+}
+
+// A version that this master changed last is valid if TV covers its own changes, and the ENDs of transactions whose row
+// locks were dropped. Versions of other masters below it need not be covered, as each row has its writer and the image
+// before.
+bool World::IsValid(size_t m, size_t page, Lsn own) const {
   if (Has(Fault::kNoValidityCheck)) return true;
-  const Local& local = s.masters[m].pages[page];
-  for (size_t i = 1; i <= s.chains[page].count; ++i) {
+  if (own.time > s.reader.tv[m] && !Has(Fault::kLocalAfterTv)) return false;
+  for (size_t i = 1; i <= s.chains[page].count && Has(Fault::kPrintedValidity); ++i) {
     const Lsn lsn = VersionAt(page, i).lsn;
-    if (lsn.time < own.time && !Sees(lsn, tv)) return false;
+    if (lsn.time < own.time && !Sees(lsn, s.reader.tv)) return false;
   }
-  if (Has(Fault::kPrintedValidity)) return true;
-  for (size_t k = 0; k < kMasters; ++k) {
-    if (k != m && local.after[k] > tv[k]) return false;
+  for (size_t k = 0; k < kMasters && !Has(Fault::kPrintedValidity); ++k) {
+    if (k != m && s.masters[m].pages[page].after[k] > s.reader.tv[k]) return false;
   }
   return true;
 }
 
-// False: the statement runs again, with locks.
-bool World::ReadPage(size_t m, size_t page, const uint8_t (&tv)[kMasters], uint8_t (&out)[kRows]) {
-  const Local& local = s.masters[m].pages[page];
-  const bool is_local = local.copy.there != 0 && local.copy.lsn.master == m;
-  PageCopy copy = local.copy;
-  if (is_local) {
-    if (!IsValid(m, page, copy.lsn, tv)) return false;
-  } else {
-    bool all = true, prefix = true;
-    copy = VersionAt(page, 0);
-    for (size_t i = 1; i <= s.chains[page].count; ++i) {
-      const PageCopy version = VersionAt(page, i);
-      if (Sees(version.lsn, tv)) copy = version, prefix = all;
-      all &= Sees(version.lsn, tv);
-    }
-    // A newer version of another master may have replaced this master's own one in the buffer.
-    if (copy.lsn.master == m && !IsValid(m, page, copy.lsn, tv)) return false;
-    if (!prefix) Fail(Failure::kReadNoPrefix);
-  }
-  for (size_t row = 0; row < kRows; ++row) {
-    if (PageOf(row) != page) continue;
-    const Row& read = copy.rows[row];
-    const bool ended = EndedAt(read.writer, tv);
-    if (!ended && !EndedAt(read.before_writer, tv)) Fail(Failure::kReadUnended, row);
-    out[row] = ended ? read.value : read.before;
-  }
-  if (!is_local) CheckMisses(page, tv, out);
-  return true;
-}
-
-// The newest change that TV sees and commits must be the one that was read.
-void World::CheckMisses(size_t page, const uint8_t (&tv)[kMasters], const uint8_t (&out)[kRows]) {
-  uint8_t best[kRows] = {};
-  for (size_t i = 0; i <= s.chains[page].count; ++i) {
+// The version of a page that a statement reads: the buffer's if this master changed it last, else the newest within TV.
+bool World::FindCopy(size_t m, size_t page, PageCopy& copy) {
+  copy = s.masters[m].pages[page].copy;
+  if (copy.there != 0 && copy.lsn.master == m) return IsValid(m, page, copy.lsn);
+  bool all = true, prefix = true;
+  copy = VersionAt(page, 0);
+  for (size_t i = 1; i <= s.chains[page].count; ++i) {
     const PageCopy version = VersionAt(page, i);
-    for (size_t row = 0; row < kRows && Sees(version.lsn, tv); ++row) {
-      if (EndedAt(version.rows[row].writer, tv)) best[row] = version.rows[row].value;
+    const bool is_seen = Sees(version.lsn, s.reader.tv);
+    if (is_seen) copy = version, prefix = all;
+    all &= is_seen;
+  }
+  // Its own version was evicted, or a newer one of another master has replaced it in the buffer.
+  if (copy.lsn.master == m) return IsValid(m, page, copy.lsn);
+  if (!prefix) Fail(Failure::kReadNoPrefix);
+  return page != kRight || copy.lsn.master != kNone || Has(Fault::kNoVersionRead);
+}
+
+// The page with the row; from P, a reader moves right.
+bool World::FindRow(size_t m, size_t row, PageCopy& copy) {
+  const size_t page = PageFor(m, row);
+  if (!FindCopy(m, page, copy)) return false;
+  return copy.Has(row) || page == kRight || Has(Fault::kReaderStaysLeft) || FindCopy(m, kRight, copy);
+}
+
+void World::ReadRow(const PageCopy& copy, size_t row) {
+  const Row read = copy.Has(row) ? copy.rows[row] : Row();
+  const bool is_own = read.writer != 0 && s.txns[read.writer - 1].master == s.reader.master;
+  const bool ended_here = is_own && (s.masters[s.reader.master].ended & BitOf(read.writer - 1u)) != 0;
+  const bool sees = EndedAt(read.writer, s.reader.tv) || (ended_here && Has(Fault::kEndedHere));
+  s.reader.out[row] = sees ? read.value : read.before;
+  CheckRead(row, s.reader.out[row]);
+}
+
+// A statement sees a transaction if TV has the END of its commit.
+void World::CheckRead(size_t row, uint8_t value) {
+  uint8_t seen = 0, newest = 0, time = 0;
+  for (size_t m = 0; m < scenario_.masters; ++m) {
+    for (size_t i = 0; i < s.masters[m].count; ++i) {
+      const Record& record = s.masters[m].records[i];
+      if (record.kind == Record::kCommit && record.time <= s.reader.tv[m]) seen |= BitOf(record.txn);
     }
   }
-  for (size_t row = 0; row < kRows; ++row) {
-    if (PageOf(row) == page && best[row] != out[row]) Fail(Failure::kReadMisses, row);
+  if (value != 0 && (seen & BitOf((value - 1u) / 8)) == 0) Fail(Failure::kReadUnended, row);
+  for (const Master& master : s.masters) {
+    for (size_t i = 0; i < master.count; ++i) {
+      const Record& record = master.records[i];
+      if (record.kind != Record::kWrite || record.row != row || record.time <= time) continue;
+      if ((seen & BitOf(record.txn)) != 0) newest = record.image.value, time = record.time;
+    }
+  }
+  if (value != newest) Fail(Failure::kReadMisses, row);
+}
+
+// ---- Pruning ----
+
+// No TV in use, now or later, is below it.
+uint8_t World::LeastTv(size_t k) const {
+  uint8_t least = kNone;
+  for (size_t m = 0; m < scenario_.masters; ++m) {
+    const Master& master = s.masters[m];
+    if (master.alive == 0) continue;
+    least = std::min(least, k == m ? master.clock[m] : master.applied[k]);
+    const bool reads = s.reader.is_active != 0 && s.reader.master == m;
+    if (reads && !Has(Fault::kPrunedEarly)) least = std::min(least, s.reader.tv[k]);
+  }
+  return least;
+}
+
+bool World::CanPrune(const uint8_t (&after)[kMasters]) const {
+  for (size_t k = 0; k < kMasters; ++k) {
+    if (after[k] != 0 && after[k] <= LeastTv(k)) return true;
+  }
+  return false;
+}
+
+void World::Prune(uint8_t (&after)[kMasters]) const {
+  for (size_t k = 0; k < kMasters; ++k) {
+    if (after[k] <= LeastTv(k)) after[k] = 0;
   }
 }
 

@@ -27,6 +27,7 @@ const char* TextOf(Failure failure) {
       "a transaction read a value that was not committed",
       "not serializable",
       "versioned read: a transaction is seen, and not what it read",
+      "a row is not on its page",
   };
   return kTexts.at(static_cast<size_t>(failure));
 }
@@ -72,6 +73,7 @@ void World::Finish() {
   JudgeOrder(committed);
 }
 
+// Durably.
 uint8_t World::Committed() const {
   uint8_t committed = 0;
   for (const Master& master : s.masters) {
@@ -92,7 +94,8 @@ World::Order World::OrderOf(size_t row, uint8_t committed, bool every) const {
     for (size_t i = 0; i < master.durable; ++i) {
       const Record& record = master.records[i];
       const bool counts = every || (record.kind == Record::kWrite && (committed & BitOf(record.txn)) != 0);
-      if (record.IsOfPage() && record.row == row && counts) writes[count++] = {record.time, record.image.value};
+      const bool changes = record.kind == Record::kWrite || record.kind == Record::kUndo;
+      if (changes && record.row == row && counts) writes[count++] = {record.time, record.image.value};
     }
   }
   std::sort(writes.begin(), writes.begin() + static_cast<ptrdiff_t>(count));
