@@ -288,21 +288,23 @@ PageRelease LocalLocks::BuildRelease(PageId id, VsTime& durable) {
     release = {id, page.mode, page.generation, page.lsn, {}, page.after, {}};
     release.rows = page.mode == LockMode::kExclusive ? page.rows : page.rows.PartOf(self_);
     if (OwnTimeIn(page).value() > durable.value()) durable = OwnTimeIn(page);
-    splits.swap(page.splits);
+    splits = page.splits;
   }
   AddSplits(release, std::move(splits), durable);
   return release;
 }
 
 // Row locks that were moved from the page, to pages split off and from these to others, are in no list of the lock
-// process until those pages are released. A split-off page that was released since has taken its list along.
+// process until those pages are released. A split-off page that was released since has taken its list along; one whose
+// release is due has not: the master may die between the two.
 void LocalLocks::AddSplits(PageRelease& release, std::vector<std::pair<PageId, Generation>> splits, VsTime& durable) {
   for (size_t i = 0; i < splits.size(); ++i) {
     const auto [id, generation] = splits[i];
     Shard& shard = ShardOf(id);
     const std::lock_guard latch(shard.latch);
     Page* page = shard.Find(id);
-    if (page == nullptr || page->generation != generation || !page->IsGranted()) continue;
+    const bool is_its = page != nullptr && page->generation == generation;
+    if (!is_its || (!page->IsGranted() && page->state != State::kReleasing)) continue;
     Settle(id, *page, true);
     release.splits.push_back({id, generation, page->rows, page->after});
     if (OwnTimeIn(*page).value() > durable.value()) durable = OwnTimeIn(*page);
@@ -317,6 +319,7 @@ void LocalLocks::FinishRelease(PageId id) {
   CHECK(page.state == State::kReleasing);
   page.state = State::kNone;
   page.fresh = false;
+  page.splits.clear();
   page.rows = page.rows.PartOf(self_);
   if (page.waiting_shared + page.waiting_exclusive > 0 && !stopped_.load()) {
     Ask(id, page, latch);

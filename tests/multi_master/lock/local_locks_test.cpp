@@ -356,6 +356,30 @@ TEST_F(LocalLocksTest, AReleaseTakesTheListsOfPagesSplitOffAlong) {
   EXPECT_EQ(release_.splits[1].rows, Rows({RowLock::Shared(Remote(1), 9)}));
 }
 
+// Releases may overtake each other, by the threads that send them; the master may die between two.
+TEST_F(LocalLocksTest, AReleaseTakesTheListsOfPagesAlongWhoseReleaseIsNotSent) {
+  Hold(kPage, kX, Rows({RowLock::Shared(Remote(1), 4), RowLock::Shared(Remote(1), 9)}));
+  Hold(kRight, kX);
+  locks_.SplitLocks(kPage, 4, kRight);
+  Hold(kThird, kX);
+  locks_.SplitLocks(kRight, 9, kThird);
+  locks_.SetLsn(kRight, {kSelf, VsTime(6)});
+  PageRelease first;
+  during_flush_ = [&] {
+    during_flush_ = nullptr;
+    GiveUp(kPage);
+    first = release_;
+  };
+  GiveUp(kRight);
+  ASSERT_EQ(first.page, kPage);
+  ASSERT_EQ(first.splits.size(), 2u);
+  EXPECT_EQ(first.splits[0].rows, Rows({RowLock::Shared(Remote(1), 4)}));
+  EXPECT_EQ(first.splits[1].rows, Rows({RowLock::Shared(Remote(1), 9)}));
+  EXPECT_EQ(release_.page, kRight);
+  ASSERT_EQ(release_.splits.size(), 1u);
+  EXPECT_EQ(release_.splits[0].page, kThird);
+}
+
 TEST_F(LocalLocksTest, APageSplitOffThatWasReleasedIsNotTakenAlong) {
   Hold(kPage, kX, Rows({RowLock::Shared(Remote(1), 9)}));
   Hold(kRight, kX);
