@@ -40,10 +40,21 @@ Lsn LfbReader::position() {
 void LfbReader::SetStores(const StoreSet& set) {
   const std::lock_guard lock(mutex_);
   set_ = set;
+  shunned_until_nanos_ = {};
+}
+
+// To the next store that is not passed over, or to the next one.
+void LfbReader::Turn(uint64_t now) {
+  for (uint32_t step = 1; step <= kLogStores; ++step) {
+    if (shunned_until_nanos_[(turn_ + step) % kLogStores] > now) continue;
+    turn_ += step;
+    return;
+  }
+  ++turn_;
 }
 
 void LfbReader::Ask(bool turn) {
-  if (turn) ++turn_;
+  if (turn) Turn(host::MonotonicNanos());
   LogMessage read;
   read.log = options_.log;
   read.set = set_;
@@ -79,8 +90,14 @@ void LfbReader::BeginPart() {
 }
 
 void LfbReader::OnLinkDown(NodeId peer) {
+  if (peer.role != Role::kLogStore) return;
   const std::lock_guard lock(mutex_);
-  if (!is_asked_ || peer.role != Role::kLogStore || peer.index != set_.stores[turn_ % kLogStores]) return;
+  for (uint32_t i = 0; i < kLogStores; ++i) {
+    if (set_.stores[i] != peer.index) continue;
+    shunned_until_nanos_[i] =
+        host::MonotonicNanos() + static_cast<uint64_t>(std::chrono::nanoseconds(options_.shunned).count());
+  }
+  if (!is_asked_ || peer.index != set_.stores[turn_ % kLogStores]) return;
   is_asked_ = false;
   came_.notify_all();
 }

@@ -8,11 +8,12 @@
 // the seal was never durable, and is discarded; the next epoch's first record follows.
 //
 // One read is under way. A store whose link breaks, or that has nothing for `patience`, may be cut off from the writer:
-// the next one is asked.
+// the next one is asked. One whose link has broken is passed over for a while.
 //
 // Threads: Next by one; OnMessage and OnLinkDown by the network's.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <deque>
@@ -54,6 +55,7 @@ struct LfbReaderOptions {
   VsTime predecessor;  // the time of that LFB
   uint32_t read_bytes = 256 << 10;
   std::chrono::milliseconds patience{50};
+  std::chrono::milliseconds shunned{1000};  // a store whose link has broken
 };
 
 class LfbReader {
@@ -75,6 +77,7 @@ class LfbReader {
 
   // Asks for what follows the buffer; with `turn` another store.
   void Ask(bool turn);
+  void Turn(uint64_t now);
   Look LookAtRecord();
   bool TakeUntilLfb();
   void BeginPart();
@@ -87,7 +90,8 @@ class LfbReader {
   Mutex mutex_;  // of the rest
   ConditionVariable came_;
   StoreSet set_;
-  uint32_t turn_ = 0;  // of set_.stores: which is asked
+  uint32_t turn_ = 0;                                       // of set_.stores: which is asked
+  std::array<uint64_t, kLogStores> shunned_until_nanos_{};  // of set_.stores
   bool is_asked_ = false;
   Lsn asked_at_;
   uint64_t asked_nanos_ = 0;
