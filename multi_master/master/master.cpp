@@ -18,7 +18,8 @@ Master::Master(const MasterOptions& options, const Database& tables, Network& ne
       locks_(options.self, options.epoch, *this),
       pages_(options.self, options.epoch, options.frames_max, locks_, log, *this),
       splits_(locks_),
-      applier_(options.self, log, locks_) {
+      applier_(options.self, log, locks_),
+      page_store_(static_cast<uint8_t>(options.self.value() % options.page_stores)) {
   for (size_t i = 0; i < tables.table_count(); ++i) {
     const TableId table = Database::IdOf(i);
     trees_.push_back(std::make_unique<PagedTree>(pages_, TreeOf(table), RootOf(table), &splits_));
@@ -48,7 +49,11 @@ void Master::Stop() {
 bool Master::OnMessage(NodeId from, MessageType type, std::span<const std::byte> body) {
   if (from.role == Role::kPageStore) return type == PageRead::kType && OnPageRead(body);
   if (from != kLocks || !locks_.On(type, body)) return false;
-  if (type == LeastTv::kType) Send(FoldPages{DecodeBody<LeastTv>(body)->tv}, options_.store_of(PageId(1)));
+  if (type == LeastTv::kType) {
+    for (uint8_t i = 0; i < options_.page_stores; ++i) {
+      Send(FoldPages{DecodeBody<LeastTv>(body)->tv}, {Role::kPageStore, i});
+    }
+  }
   return true;
 }
 
@@ -65,28 +70,51 @@ bool Master::OnPageRead(std::span<const std::byte> body) {
 }
 
 void Master::OnLinkDown(NodeId peer) {
+  if (peer.role != Role::kPageStore) return;
   const std::lock_guard latch(latch_);
+  LeavePageStore(peer);
   for (const auto& [request, wanted] : wanted_) {
-    if (wanted->store == peer && !wanted->answer) Send(wanted->request, peer);
+    if (wanted->store != peer || wanted->answer) continue;
+    wanted->store = PageStoreInUse();
+    wanted->ask();
   }
 }
 
-PageVersion Master::Fetch(PageId page, const PageLsn& lsn) {
-  Wanted wanted{options_.store_of(page), {}, {}};
+// Another thread may have left it before.
+void Master::LeavePageStore(NodeId store) {
+  if (store == PageStoreInUse()) page_store_ = static_cast<uint8_t>((page_store_ + 1) % options_.page_stores);
+}
+
+template <class Request>
+PageRead Master::Ask(Request request) {
   std::unique_lock latch(latch_);
-  wanted.request = {RequestId(++last_request_), page, lsn};
+  Wanted wanted{PageStoreInUse(), {}, {}};
+  request.request = RequestId(++last_request_);
+  wanted.ask = [&] { Send(request, wanted.store); };
   wanted_.emplace(last_request_, &wanted);
-  Send(wanted.request, wanted.store);
-  changed_.wait(latch, [&] { return wanted.answer.has_value() || stopped_; });
-  wanted_.erase(wanted.request.request.value());
+  wanted.ask();
+  const auto is_over = [&] { return wanted.answer.has_value() || stopped_; };
+  const std::chrono::nanoseconds patience(options_.page_store_patience_nanos);
+  while (!changed_.wait_for(latch, patience, is_over)) {
+    if (options_.page_stores == 1) continue;
+    LeavePageStore(wanted.store);
+    wanted.store = PageStoreInUse();
+    wanted.ask();
+  }
+  wanted_.erase(request.request.value());
   if (!wanted.answer) {
     throw Error(ExitStatus::kIo, "master " + std::to_string(options_.self.value()) + " has stopped");
   }
-  if (!wanted.answer->page) {
-    throw Error(ExitStatus::kCorrupt, NameOf(wanted.store) + " does not have the version of page " +
-                                          std::to_string(page.value()) + " that was granted");
+  return std::move(*wanted.answer);
+}
+
+PageVersion Master::Fetch(PageId page, const PageLsn& lsn) {
+  PageRead read = Ask(ReadPageAt{{}, page, lsn});
+  if (!read.page) {
+    throw Error(ExitStatus::kCorrupt,
+                "no Page Store has the version of page " + std::to_string(page.value()) + " that was granted");
   }
-  return {std::move(wanted.answer->page), wanted.answer->newest};
+  return {std::move(read.page), read.newest};
 }
 
 void Master::TellNews() {

@@ -31,8 +31,8 @@ struct MasterOptions {
   MasterId self;
   ClusterEpoch epoch;
   size_t frames_max = 4096;
-  // Which Page Store has a page.
-  std::function<NodeId(PageId)> store_of = [](PageId) { return NodeId{Role::kPageStore, 0}; };
+  uint32_t page_stores = 1;                            // each has all pages
+  uint64_t page_store_patience_nanos = 1'000'000'000;  // without an answer; then another one is asked
   uint64_t housekeeping_nanos = 10'000'000;
 };
 
@@ -71,7 +71,7 @@ class Master final : private LocalLocks::Owner, private PageFetcher, public Netw
   // A page that a thread waits for.
   struct Wanted {
     NodeId store;
-    ReadPageAt request;
+    std::function<void()> ask;  // `store`
     std::optional<PageRead> answer;
   };
 
@@ -88,6 +88,11 @@ class Master final : private LocalLocks::Owner, private PageFetcher, public Netw
   void Send(const Message& message, NodeId to = kLocks) {
     network_.Send(to, Message::kType, EncodeBody(message));
   }
+  // Of the Page Store that this master reads from, or the next one where it is lost, or does not answer in time.
+  template <class Request>
+  PageRead Ask(Request request);
+  NodeId PageStoreInUse() const { return {Role::kPageStore, page_store_}; }
+  void LeavePageStore(NodeId store);
   bool OnPageRead(std::span<const std::byte> body);
   void KeepHouse();
   void TellNews();
@@ -105,6 +110,7 @@ class Master final : private LocalLocks::Owner, private PageFetcher, public Netw
   ConditionVariable changed_;
   std::unordered_map<uint64_t, Wanted*> wanted_;  // by request
   uint64_t last_request_ = 0;
+  uint8_t page_store_;  // in use
   bool stopped_ = false;
 
   // Of the housekeeping thread.

@@ -28,6 +28,7 @@ MasterOptions OptionsOfMaster(const ClusterPlan& plan, MasterId self) {
   MasterOptions options;
   options.self = self;
   options.epoch = plan.epoch;
+  options.page_stores = plan.page_stores;
   options.frames_max = plan.frames_max;
   return options;
 }

@@ -25,6 +25,7 @@ struct ClusterPlan {
   ClusterEpoch epoch{1};
   uint32_t masters = 1;
   StoreSet log_stores{StoreSetNumber(1), {0, 1, 2}};
+  uint32_t page_stores = 1;  // each has all pages
   size_t frames_max = 4096;  // of each master's buffer
   LogWriterOptions writer;
   uint64_t ring_bytes = 16 << 20;
