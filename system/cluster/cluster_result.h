@@ -9,6 +9,7 @@
 #include "multi_master/lock/global_locks.h"
 #include "multi_master/lock/local_locks.h"
 #include "multi_master/master/master_pages.h"
+#include "multi_master/network.h"
 #include "multi_master/store/page_store.h"
 
 namespace dbx {
@@ -27,6 +28,7 @@ struct MasterResult {
   uint64_t record_bytes = 0;  // of PAGES, END and LFB records
   uint64_t splits = 0;
   LatencyHistogram latency;
+  bool died = false;  // before it had a result: all is 0
 
   // Of the counters of locks, pages and the log, what was before.
   void Subtract(const MasterResult& before) {
@@ -40,8 +42,17 @@ struct MasterResult {
   }
 };
 
+// Of a process that the run has outlived.
+struct ProcessDeath {
+  mm::NodeId node;
+  double seconds = 0;  // since the processes were forked
+  const char* phase;   // of the run: "start", "warm-up", "run", "verification", "end"
+  std::string how;     // "log store 1 was ended by signal 9"
+};
+
 struct ClusterResult {
   std::vector<MasterResult> masters;
+  std::vector<ProcessDeath> deaths;
   mm::GlobalLockCounters lock_process;
   mm::PageStoreCounters page_store;
   std::string directory;  // of the Log Stores' files

@@ -15,13 +15,15 @@ using Json = nlohmann::ordered_json;
 namespace {
 
 // Beside its workers a master has threads for its network, releases, applier, housekeeping and log writer, and one for
-// each log that it reads, as has the Page Store, with one for its network. A Log Store has two, the lock process one.
+// each log that it reads, as has a Page Store, with one for its network. A Log Store has two, the lock process one.
 uint64_t ThreadsOf(const Options& options) {
-  return options.masters * (options.thread_cnt + 5 + options.masters) + (options.masters + 1) + 2 * 3 + 1;
+  const uint64_t of_masters = options.masters * (options.thread_cnt + 5 + options.masters);
+  return of_masters + options.page_stores * (options.masters + 1) + 2 * 3 + 1;
 }
 
 Json MasterJson(const MasterResult& master) {
-  return {{"executed", master.executed},
+  return {{"died", master.died},
+          {"executed", master.executed},
           {"acknowledged", master.acknowledged},
           {"rollbacks", master.rollbacks},
           {"deadlock_victims", master.victims},
@@ -39,6 +41,15 @@ Json MasterJson(const MasterResult& master) {
           {"page_splits", master.splits},
           {"log_bytes", master.log_bytes},
           {"record_bytes", master.record_bytes}};
+}
+
+Json DeathsJson(const ClusterResult& result) {
+  Json deaths = Json::array();
+  for (const ProcessDeath& death : result.deaths) {
+    deaths.push_back(
+        {{"process", mm::NameOf(death.node)}, {"seconds", death.seconds}, {"phase", death.phase}, {"how", death.how}});
+  }
+  return deaths;
 }
 
 Json MetricsJson(const ClusterResult& result) {
@@ -110,6 +121,7 @@ std::string ClusterRecord(const Options& options, const ClusterResult& result, c
                        {"configuration", configuration},
                        {"metrics", MetricsJson(result)},
                        {"by_master", masters},
+                       {"deaths", DeathsJson(result)},
                        {"environment",
                         {{"commit", kBuildInfo.commit},
                          {"dirty", kBuildInfo.dirty},
@@ -138,6 +150,10 @@ std::string ClusterText(const std::string& record) {
   }
   for (size_t i = 0; i < json.at("by_master").size(); ++i) {
     const Json& master = json.at("by_master")[i];
+    if (master.at("died").get<bool>()) {
+      text += fmt::format("  master {}: died; its transactions are not counted\n", i);
+      continue;
+    }
     text += fmt::format(
         "  master {}: {} acknowledged in {:.2f} s, {} deadlock victims, {} lock timeouts; {} page requests, {} pages "
         "fetched, {} splits\n",
@@ -153,6 +169,10 @@ std::string ClusterText(const std::string& record) {
   text += fmt::format("log: {:.0f} bytes of records per transaction, {:.0f} with what fills up blocks; in {}\n",
                       Number(metrics, "record_bytes_per_txn"), Number(metrics, "log_bytes_per_txn"),
                       json.at("log_directory").get<std::string>());
+  for (const Json& death : json.at("deaths")) {
+    text += fmt::format("after {:.2f} s ({}) {}\n", Number(death, "seconds"), death.at("phase").get<std::string>(),
+                        death.at("how").get<std::string>());
+  }
   const std::string verified = json.at("verified").get<std::string>();
   if (!verified.empty()) text += "verified: " + verified + "\n";
   return text;

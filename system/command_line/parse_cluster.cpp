@@ -12,8 +12,10 @@ namespace dbx {
 namespace {
 
 // Switches that a cluster of masters honours; all others are of one node.
-constexpr std::array<std::string_view, 43> kOfClusters = {"masters",
+constexpr std::array<std::string_view, 45> kOfClusters = {"masters",
                                                           "buffer_pages",
+                                                          "page_stores",
+                                                          "ack_file",
                                                           "workload",
                                                           "thread_cnt",
                                                           "max_txns_per_thread",
@@ -55,8 +57,11 @@ constexpr std::array<std::string_view, 43> kOfClusters = {"masters",
                                                           "sysbench_mix",
                                                           "sharing",
                                                           "index"};
-constexpr std::array<std::string_view, 5> kOnlyOfClusters = {"buffer_pages", "sysbench_rows", "sysbench_tables",
-                                                             "sysbench_mix", "sharing"};
+constexpr std::array<std::string_view, 2> kOnlyOfClusters = {"buffer_pages", "page_stores"};
+constexpr std::array<std::string_view, 4> kOnlyOfSysbench = {"sysbench_rows", "sysbench_tables", "sysbench_mix",
+                                                             "sharing"};
+
+bool Has(const auto& names, const std::string& name) { return std::ranges::find(names, name) != names.end(); }
 
 }  // namespace
 
@@ -65,20 +70,18 @@ std::string ClusterMistake(const Options& options) {
     if (options.workload == WorkloadKind::kSysbench)
       return "SYSBENCH is a workload of several masters: add --masters=N";
     for (const std::string& name : options.given) {
-      if (std::ranges::find(kOnlyOfClusters, name) == kOnlyOfClusters.end()) continue;
+      if (!Has(kOnlyOfClusters, name) && !Has(kOnlyOfSysbench, name)) continue;
       return fmt::format("--{} belongs to several masters: add --masters=N", name);
     }
     return "";
   }
   for (const std::string& name : options.given) {
-    if (std::ranges::find(kOfClusters, name) != kOfClusters.end()) continue;
+    if (Has(kOfClusters, name)) continue;
     return fmt::format("--{} is for one node: masters have {} and {}; leave it out", name, mm::kControlName,
                        mm::kLogName);
   }
   for (const std::string& name : options.given) {
-    const bool of_sysbench =
-        name != "buffer_pages" && std::ranges::find(kOnlyOfClusters, name) != kOnlyOfClusters.end();
-    if (of_sysbench && options.workload != WorkloadKind::kSysbench) {
+    if (Has(kOnlyOfSysbench, name) && options.workload != WorkloadKind::kSysbench) {
       return fmt::format("--{} belongs to --workload=SYSBENCH", name);
     }
   }

@@ -18,7 +18,11 @@ from cli_check import BINARY, TIMEOUT_SECONDS, Failed, expect, run_checks, rundb
 TWO = ["--masters=2", "-t1"]
 YCSB = [*TWO, "--workload=YCSB", "--synth_table_size=2000"]
 # Forked in this order, with ascending process ids.
-PROCESSES = ("log store 0", "log store 1", "log store 2", "lock process", "page store 0", "master 0", "master 1")
+PROCESSES = ("log store 0", "log store 1", "log store 2", "lock process", "page store 0", "page store 1", "master 0",
+             "master 1")
+OUTLIVED = ("log store 0", "log store 1", "log store 2", "page store 0", "page store 1")
+# Which together end a run.
+TOO_MANY = (("log store 0", "log store 2"), ("page store 0", "page store 1"))
 
 USAGE = (
     ("TooManyMasters", ["--masters=17"], ["MASTERS", "17"]),
@@ -36,6 +40,8 @@ USAGE = (
     ("TooFewRows", [*TWO, "--workload=SYSBENCH", "--sysbench_rows=99"], ["SYSBENCH_ROWS", "99"]),
     ("SharingBeyondAll", [*TWO, "--workload=SYSBENCH", "--sharing=101"], ["SHARING", "101"]),
     ("TooSmallABuffer", [*YCSB, "--buffer_pages=63"], ["BUFFER_PAGES", "63"]),
+    ("TooManyPageStores", [*YCSB, "--page_stores=5"], ["PAGE_STORES", "5"]),
+    ("PageStoresOnOneNode", ["--page_stores=1"], ["--page_stores belongs to several masters", "--masters=N"]),
     ("NoSuchMix", [*TWO, "--workload=SYSBENCH", "--sysbench_mix=READ_ONLY"], ["SYSBENCH_MIX", "READ_WRITE"]),
 )
 
@@ -74,8 +80,14 @@ class Checks(cli_check.Checks):
         yield "ABufferThatIsTooSmallForTheWorkersIsAnError", self._too_small
 
     def ends(self):
-        for number, name in enumerate(PROCESSES):
-            yield f"A{name.title().replace(' ', '')}ThatIsKilledEndsTheRun", lambda n=number, w=name: self._killed(n, w)
+        for name in PROCESSES:
+            title = name.title().replace(" ", "")
+            if name in OUTLIVED:
+                yield f"A{title}ThatIsKilledIsOutlived", lambda w=name: self._outlived(w)
+            else:
+                yield f"A{title}ThatIsKilledEndsTheRun", lambda w=name: self._ends_it(w)
+        for names in TOO_MANY:
+            yield f"{names[0].title().split(' ')[0]}StoresThatAreKilledEndTheRun", lambda w=names: self._ends_it(*w)
         yield "AParentThatIsKilledLeavesNoProcess", self._orphans
         yield "CtrlCEndsARunWithItsResults", lambda: self._interrupted(signal.SIGINT)
         yield "ASignalToTheGroupDoesToo", lambda: self._interrupted(signal.SIGTERM)
@@ -121,8 +133,8 @@ class Checks(cli_check.Checks):
         if sent > 1:  # a page's first lock, and those of pages that are split off
             raise Failed(f"masters that share no table sent {sent} messages a transaction")
 
-    def _started(self, *flags: str) -> subprocess.Popen:
-        process = subprocess.Popen([BINARY, *YCSB, "--seconds=60", f"--log_dir={self.fresh('cluster')}", *flags],
+    def _started(self, *flags: str, seconds: int = 60) -> subprocess.Popen:
+        process = subprocess.Popen([BINARY, *YCSB, f"--seconds={seconds}", f"--log_dir={self.fresh('cluster')}", *flags],
                                    text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE)
         deadline = time.monotonic() + TIMEOUT_SECONDS / 2
@@ -139,12 +151,30 @@ class Checks(cli_check.Checks):
             process.wait()
         return subprocess.CompletedProcess([], process.returncode, out, err)
 
-    def _killed(self, number: int, name: str) -> None:
+    def _outlived(self, name: str) -> None:
+        record = os.path.join(self.fresh("record"), "record.json")
+        process = self._started("--verify", f"--json={record}", seconds=2)
+        children = children_of(process)
+        os.kill(children[PROCESSES.index(name)], signal.SIGKILL)
+        done = self._ended(process)
+        expect(done, 0)
+        with open(record, encoding="utf-8") as file:
+            made = json.load(file)
+        told = f"(run) {name} was ended by signal 9"
+        if [death["process"] for death in made["deaths"]] != [name] or made["verified"] != "consistent":
+            raise Failed(f"{name} was killed: {made['deaths']}, {made['verified']}")
+        if told not in done.stdout or done.stderr.count(told) != 1:
+            raise Failed(f"{name} was killed, and is not told of: {done.stdout}{done.stderr}")
+        self._all_gone(children)
+
+    def _ends_it(self, *names: str) -> None:
         process = self._started()
         children = children_of(process)
-        os.kill(children[number], signal.SIGKILL)
+        for name in names:
+            os.kill(children[PROCESSES.index(name)], signal.SIGKILL)
+            time.sleep(0.2)  # which is the last is known
         done = self._ended(process)
-        expect(done, 4, [f"{name} was ended by signal 9", "all other processes of the cluster were ended"])
+        expect(done, 4, [f"{names[-1]} was ended by signal 9", "all other processes of the cluster were ended"])
         self._all_gone(children)
 
     def _all_gone(self, children: list[int]) -> None:
