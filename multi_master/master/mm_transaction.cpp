@@ -66,15 +66,20 @@ void MmTransaction::NoteWritten(const Table& table, Key key) {
   if (!is_there) written_.push_back({table.id(), key});
 }
 
-void MmTransaction::Put(Table& table, PinnedLeaf leaf, Key key) {
+bool MmTransaction::TryPut(Table& table, PinnedLeaf& leaf, Key key) {
   PagedTree& tree = TreeOf(table);
-  // The row's lock is held: no other transaction changes the row between two tries, but its leaf may be another one.
-  while (tree.Put(leaf, key, name_, image_) == PagedTree::PutStatus::kNoRoom) {
+  if (tree.Put(leaf, key, name_, image_) == PagedTree::PutStatus::kNoRoom) {
     leaf.LetGo();
     tree.MakeRoom(key, name_, image_);
-    leaf = tree.PinLeaf(key, LockMode::kExclusive);
+    return false;
   }
   NoteWritten(table, key);
+  return true;
+}
+
+void MmTransaction::Put(Table& table, PinnedLeaf leaf, Key key) {
+  // The row's lock is held: no other transaction changes the row between two tries, but its leaf may be another one.
+  while (!TryPut(table, leaf, key)) leaf = TreeOf(table).PinLeaf(key, LockMode::kExclusive);
 }
 
 Outcome MmTransaction::Insert(Table& table, Key key, std::span<const std::byte> tuple) {
@@ -88,8 +93,9 @@ Outcome MmTransaction::Insert(Table& table, Key key, std::span<const std::byte> 
     const std::optional<RowView> row = leaf.Find(key);
     if (row && row->current.present) return Outcome::kExists;
     image_.assign(tuple.begin(), tuple.end());
-    Put(table, std::move(leaf), key);
-    return Outcome::kOk;
+    if (TryPut(table, leaf, key)) return Outcome::kOk;
+    // While the leaf was let go, another transaction may have scanned the gap: the row's lock is no lock of a row that
+    // is not there.
   }
 }
 

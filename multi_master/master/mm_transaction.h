@@ -118,6 +118,8 @@ class MmTransaction {
   Granted LockRows(PinnedLeaf& leaf, std::span<const RowLock> asked);
   // `image_` becomes the row, whose lock it holds.
   void Put(Table& table, PinnedLeaf leaf, Key key);
+  // False: the leaf had no room, has been let go, and was split.
+  bool TryPut(Table& table, PinnedLeaf& leaf, Key key);
   void NoteWritten(const Table& table, Key key);
   void Restore(const Written& row);
 
