@@ -261,7 +261,9 @@ MUTANT_TESTS := tests/models tests/storage/btree_bounds_test.cpp tests/storage/t
   differential/baseline_recovery_test.cpp differential/differential_log_test.cpp \
   differential/log_end_test.cpp differential/transaction_table_test.cpp lv_metadata_test.cpp \
   eleda/eleda_worker_test.cpp gaps/gap_log_test.cpp silo_r/silo_r_log_test.cpp silo_r/silo_r_recovery_test.cpp \
-  replication write_behind) tests/multi_master/lock
+  replication write_behind) tests/multi_master/lock tests/multi_master/reference \
+  $(addprefix tests/multi_master/recovery/,dead_log_test.cpp lease_test.cpp lock_process_test.cpp \
+  log_recovery_test.cpp loser_table_test.cpp loser_undo_test.cpp)
 mutant_tests:
 	+@$(MAKE) --no-print-directory SANITIZE=mutants TESTS='$(MUTANT_TESTS)' PAIRS= tests
 .PHONY: mutant_tests

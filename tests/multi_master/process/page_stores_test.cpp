@@ -12,7 +12,7 @@ const YcsbConfig kYcsb{.rows = 300, .theta = 0.6, .req_per_query = 3};
 
 TEST(PageStoresTest, MastersReadFromDifferentOnes) {
   Loaded<Ycsb> loaded(kYcsb);
-  TcpCluster cluster(2, loaded.db, 2);
+  TcpCluster cluster(2, loaded.db, LongLease(), 2);
   RunWorkers(cluster, loaded.workload, 4, 50, 3);
   for (uint32_t i = 0; i < 2; ++i) EXPECT_GT(cluster.page_store(i).store().counters().pages_sent, 0u);
 }
@@ -20,7 +20,7 @@ TEST(PageStoresTest, MastersReadFromDifferentOnes) {
 TEST(PageStoresTest, AMasterGoesOnAtAnotherOneThanTheLost) {
   for (uint32_t lost = 0; lost < 2; ++lost) {
     Loaded<Ycsb> loaded(kYcsb);
-    TcpCluster cluster(2, loaded.db, 2);
+    TcpCluster cluster(2, loaded.db, LongLease(), 2);
     RunWorkers(cluster, loaded.workload, 4, 50, 3);
     cluster.page_store(lost).Stop();
     EXPECT_EQ(RunWorkers(cluster, loaded.workload, 4, 50, 4).committed, 200u);
@@ -31,7 +31,7 @@ TEST(PageStoresTest, AMasterGoesOnAtAnotherOneThanTheLost) {
 // It is there and takes requests.
 TEST(PageStoresTest, AMasterLeavesOneThatDoesNotAnswer) {
   Loaded<Ycsb> loaded(kYcsb);
-  TcpCluster cluster(2, loaded.db, 2, /*silent_page_store=*/1);
+  TcpCluster cluster(2, loaded.db, LongLease(), 2, /*silent_page_store=*/1);
   EXPECT_EQ(RunWorkers(cluster, loaded.workload, 4, 50, 3).committed, 200u);
   EXPECT_EQ(loaded.Inconsistency(cluster.master(1), kYcsb), std::nullopt);
 }
@@ -39,7 +39,7 @@ TEST(PageStoresTest, AMasterLeavesOneThatDoesNotAnswer) {
 TEST(LogStoresTest, TwoOfThreeGoOn) {
   for (uint32_t lost = 0; lost < kLogStores; ++lost) {
     Loaded<Ycsb> loaded(kYcsb);
-    TcpCluster cluster(2, loaded.db, 1);
+    TcpCluster cluster(2, loaded.db);
     RunWorkers(cluster, loaded.workload, 4, 50, 3);
     cluster.log_store(lost).Stop();
     EXPECT_EQ(RunWorkers(cluster, loaded.workload, 4, 50, 4).committed, 200u);

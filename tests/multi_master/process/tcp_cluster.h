@@ -14,17 +14,19 @@
 #include "multi_master/process/processes.h"
 #include "multi_master/tcp_network.h"
 #include "tests/logging/device/temp_dir.h"
+#include "tests/multi_master/long_lease.h"
 
 namespace dbx::mm {
 
 class TcpCluster {
  public:
   // `silent_page_store` takes requests, and answers none.
-  TcpCluster(uint32_t masters, const Database& loaded, uint32_t page_stores = 1,
+  TcpCluster(uint32_t masters, const Database& loaded, const LeaseTerms& lease = LongLease(), uint32_t page_stores = 1,
              std::optional<uint32_t> silent_page_store = {})
       : initial_(loaded) {
     plan_.cluster = ClusterId(77);
     plan_.masters = masters;
+    plan_.lease = lease;
     plan_.page_stores = page_stores;
     for (uint8_t i = 0; i < kLogStores; ++i) {
       const std::string directory = directory_.path() + "/store-" + std::to_string(i);
@@ -34,7 +36,7 @@ class TcpCluster {
       options.directory = directory;
       log_stores_.push_back(std::make_unique<LogStore>(Join({Role::kLogStore, i}), files_, options));
     }
-    locks_ = std::make_unique<LockProcess>(Join({Role::kLocks, 0}), masters);
+    locks_ = std::make_unique<LockProcess>(Join({Role::kLocks, 0}), OptionsOfLocks(plan_));
     for (uint8_t i = 0; i < page_stores; ++i) {
       TcpNetwork& network = Join({Role::kPageStore, i});
       if (i == silent_page_store) silent_ = &network;
@@ -62,8 +64,14 @@ class TcpCluster {
 
   Master& master(uint32_t i) { return masters_[i]->master(); }
   MasterProcess& process(uint32_t i) { return *masters_[i]; }
+  // Its process is gone, and the lock process hears of it at once.
+  void Lose(uint32_t i) {
+    masters_[i]->Kill();
+    locks_->OnProcessGone(MasterId(static_cast<uint8_t>(i)));
+  }
   PageStoreProcess& page_store(uint32_t i = 0) { return *page_stores_[i]; }
   LogStore& log_store(uint32_t i) { return *log_stores_[i]; }
+  LockProcess& locks() { return *locks_; }
   uint32_t masters() const { return static_cast<uint32_t>(masters_.size()); }
 
  private:
