@@ -196,6 +196,9 @@ def plan(quick: bool, nightly: bool) -> list[Phase]:
         Phase("replicas", [python, "tests/scripts/replica_check.py"], kind="sum", needs="build"),
         Phase("pins", [python, "tests/scripts/pin_check.py"], kind="sum", needs="build"),
         Phase("masters", [python, "tests/scripts/masters_check.py"], kind="sum", needs="build"),
+        Phase("masters killed", [python, "tests/scripts/masters_kill.py",
+                                 f"--kills={8 if quick else 2000 if nightly else 40}"],
+              kind="sum", timeout=7200 if nightly else 600, needs="build"),
         Phase("kills", [python, "tests/scripts/kill_loop.py", *(["--kills=6", "--points=8"] if quick else
                                                                 ["--kills=500"] if nightly else
                                                                 ["--kills=25", "--points=60"])],

@@ -155,6 +155,10 @@ bool Child::Wait(std::chrono::milliseconds time) {
   return true;
 }
 
+void Child::Kill() {
+  if (pid_ != 0) kill(pid_, SIGKILL);
+}
+
 bool Child::WasKilled() const {
   CHECK(pid_ == 0);
   return WIFSIGNALED(how_);
@@ -165,7 +169,9 @@ std::optional<Error> Child::Failure() const {
     return Error(ExitStatus::kIo, name_ + " was ended by signal " + std::to_string(WTERMSIG(how_)));
   }
   if (WEXITSTATUS(how_) == 0) return std::nullopt;
-  return Error(static_cast<ExitStatus>(WEXITSTATUS(how_)), name_ + ": " + last_word_->text);
+  // A failed check has printed its own line.
+  const std::string why = last_word_->status == 0 ? " has ended by itself" : std::string(": ") + last_word_->text;
+  return Error(static_cast<ExitStatus>(WEXITSTATUS(how_)), name_ + why);
 }
 
 }  // namespace dbx

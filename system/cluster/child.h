@@ -74,6 +74,8 @@ class Child {
   Channel& channel() { return channel_; }
   // Whether it has ended in time.
   bool Wait(std::chrono::milliseconds time);
+  // By SIGKILL, if it has not ended.
+  void Kill();
   // Of one that has ended.
   bool WasKilled() const;
   // Of one that has ended: why, with the name, and the status that this is for the whole. Nothing: its body returned.

@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <cstring>
+#include <set>
 #include <vector>
 
 #include "base/error.h"
@@ -10,6 +11,11 @@
 #include "multi_master/log/log_store.h"
 
 namespace dbx {
+namespace {
+
+const std::string kGone = "gone ";
+
+}  // namespace
 
 std::unique_ptr<mm::TcpNetwork> Join(Channel& parent, const mm::ClusterPlan& plan, mm::NodeId node) {
   mm::TcpOptions tcp;
@@ -49,12 +55,33 @@ void RunLogStore(Channel& parent, const mm::ClusterPlan& plan, uint8_t index, co
   store.Stop();
 }
 
+std::string GoneWord(uint8_t master) { return kGone + std::to_string(master); }
+
+std::optional<mm::MasterId> GoneMaster(const std::string& word) {
+  if (!word.starts_with(kGone)) return std::nullopt;
+  return mm::MasterId(static_cast<uint8_t>(std::stoul(word.substr(kGone.size()))));
+}
+
 void RunLockProcess(Channel& parent, const mm::ClusterPlan& plan) {
   const auto network = Join(parent, plan, {mm::Role::kLocks, 0});
   mm::LockProcess locks(*network, mm::OptionsOfLocks(plan));
   locks.Start();
-  AwaitEnd(parent, [&] { locks.ThrowIfFailed(); });
-  parent.SendValue(locks.With([](mm::GlobalLocks& global) { return global.counters(); }));
+  std::set<mm::MasterId> told;
+  const auto look = [&] {
+    locks.ThrowIfFailed();
+    for (const mm::MasterDeath& death : locks.deaths()) {
+      if (death.undone_nanos == 0 || !told.insert(death.master).second) continue;
+      const auto seconds_until = [&](uint64_t nanos) { return static_cast<double>(nanos - death.noticed_nanos) / 1e9; };
+      parent.SendValue(LockNews{
+          false,
+          {death.master.value(), death.losers, seconds_until(death.freed_nanos), seconds_until(death.undone_nanos)},
+          {}});
+    }
+  };
+  AwaitEnd(parent, look, [&](const std::string& word) {
+    if (const auto master = GoneMaster(word)) locks.OnProcessGone(*master);
+  });
+  parent.SendValue(LockNews{true, {}, locks.With([](mm::GlobalLocks& global) { return global.counters(); })});
   locks.Stop();
 }
 

@@ -4,6 +4,7 @@
 //   child -> parent   its port
 //   parent -> child   the addresses of all                       the cluster is connected
 //   parent -> child   words, as below;  child -> parent          answers
+//   parent -> lock process   GoneWord;  lock process -> parent   LockNews, as masters' recoveries end
 //   parent -> child   kEndOfRun                                  it ends
 //
 // Threads: a child's first one, and those of its parts.
@@ -13,12 +14,15 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
+#include "multi_master/lock/global_locks.h"
 #include "multi_master/master/initial_pages.h"
 #include "multi_master/process/processes.h"
 #include "multi_master/tcp_network.h"
 #include "system/cluster/child.h"
+#include "system/cluster/cluster_result.h"
 
 namespace dbx {
 
@@ -27,6 +31,16 @@ inline constexpr std::chrono::milliseconds kStartTime{60'000};  // until a clust
 
 // Words of the parent.
 inline const std::string kGo = "go", kStop = "stop", kVerify = "verify", kEndOfRun = "end";
+
+// To the lock process: this master's process has died.
+std::string GoneWord(uint8_t master);
+std::optional<mm::MasterId> GoneMaster(const std::string& word);
+
+struct LockNews {
+  bool is_last = false;  // before its end: has the counters
+  MasterRecovery recovery;
+  mm::GlobalLockCounters counters;
+};
 
 struct Address {
   mm::NodeId node;

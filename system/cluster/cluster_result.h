@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,12 +43,21 @@ struct MasterResult {
   }
 };
 
+// What the lock process has done about a dead master; seconds from when it knew of the death.
+struct MasterRecovery {
+  uint8_t master = 0;
+  uint64_t losers = 0;        // transactions that were rolled back
+  double freed_seconds = 0;   // until its pages could be granted
+  double undone_seconds = 0;  // until its losers were rolled back
+};
+
 // Of a process that the run has outlived.
 struct ProcessDeath {
   mm::NodeId node;
   double seconds = 0;  // since the processes were forked
   const char* phase;   // of the run: "start", "warm-up", "run", "verification", "end"
   std::string how;     // "log store 1 was ended by signal 9"
+  std::optional<MasterRecovery> recovery;
 };
 
 struct ClusterResult {

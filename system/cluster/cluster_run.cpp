@@ -9,6 +9,7 @@
 #include <optional>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "base/stop.h"
@@ -34,6 +35,11 @@ std::string NewDirectory(const Options& options) {
   }
   throw Error(ExitStatus::kIo,
               fmt::format("cannot create a directory for a cluster in {}: {}", parent, error.message()));
+}
+
+std::string TextOf(const MasterRecovery& recovery) {
+  return fmt::format("{} of its transactions were rolled back; its pages were free {:.2f} s after its death was known",
+                     recovery.losers, recovery.freed_seconds);
 }
 
 // The parent's side.
@@ -78,9 +84,14 @@ class Cluster {
       });
     }
     members_.Connect();
+    is_connected_ = true;
+    TellOfGone();
     WarmUp();
     Measure();
+    members_.SetPhase("recovery");
+    AwaitRecoveries();
     if (options_.verify) Verify();
+    AwaitRecoveries();
     End();
     result_.deaths.assign(members_.deaths().begin(), members_.deaths().end());
     return std::move(result_);
@@ -101,13 +112,60 @@ class Cluster {
   std::vector<Member*> Masters() { return members_.There(mm::Role::kMaster); }
 
   void OnDeath(const ProcessDeath& death) {
-    const auto left = members_.There(death.node.role).size();
-    const std::string what = death.node.role == mm::Role::kLogStore
-                                 ? "two copies of each log are left, and the run ends if another one is lost"
-                                 : fmt::format("masters read from {} that {} left", left == 1 ? "the one" : "those",
-                                               left == 1 ? "is" : "are");
+    const std::string name = mm::NameOf(death.node);
+    std::string what = "masters read from another one";
+    if (death.node.role == mm::Role::kLogStore) {
+      what = "two copies of each log are left, and the run ends if another one is lost";
+    } else if (death.node.role == mm::Role::kMaster) {
+      what = result_.masters[death.node.index].died ? "its transactions are not counted" : "its results are counted";
+      gone_.push_back(death.node.index);
+    }
     std::fprintf(stderr, "notice: after %.2f s (%s) %s; %s\n", death.seconds, death.phase, death.how.c_str(),
                  what.c_str());
+    TellOfGone();
+  }
+  // The lock process, once it listens.
+  void TellOfGone() {
+    if (!is_connected_) return;
+    for (const uint8_t master : std::exchange(gone_, {})) {
+      members_.Tell(members_.There(mm::Role::kLocks), GoneWord(master));
+    }
+  }
+  void Look() {
+    members_.Look();
+    for (Member* locks : members_.There(mm::Role::kLocks)) {
+      while (const auto news = members_.Receive<LockNews>(*locks, std::chrono::milliseconds(0))) OnNews(*news);
+    }
+  }
+  void OnNews(const LockNews& news) {
+    if (news.is_last) {
+      result_.lock_process = news.counters;
+      return;
+    }
+    const MasterRecovery& recovery = news.recovery;
+    for (Member* master : Masters()) {
+      if (master->node().index != recovery.master) continue;
+      members_.Kill(*master, master->name() + " did not renew its lease");
+    }
+    const auto death =
+        std::ranges::find(members_.deaths(), mm::NodeId{mm::Role::kMaster, recovery.master}, &ProcessDeath::node);
+    if (death == members_.deaths().end()) return;  // it has left in order
+    death->recovery = recovery;
+    std::fprintf(stderr, "notice: master %u: %s\n", recovery.master, TextOf(recovery).c_str());
+  }
+  // Until all masters that have died are recovered.
+  void AwaitRecoveries() {
+    const uint64_t begin = host::MonotonicNanos();
+    const auto is_open = [](const ProcessDeath& death) {
+      return death.node.role == mm::Role::kMaster && !death.recovery;
+    };
+    for (Look(); std::ranges::any_of(members_.deaths(), is_open); Look()) {
+      if (std::chrono::nanoseconds(host::MonotonicNanos() - begin) > kStartTime) {
+        throw Error(ExitStatus::kInternal,
+                    "a master that has died was not recovered in time; the logs are in " + directory_);
+      }
+      host::SleepFor(std::chrono::milliseconds(2));
+    }
   }
 
   // The member's next value, whatever the others do meanwhile. Nothing: it has died, or, if it may, the run is to stop.
@@ -117,7 +175,7 @@ class Cluster {
     while (member.is_there()) {
       const auto value = members_.Receive<T>(member, kPoll);
       if (value) return value;
-      members_.Look();
+      Look();
       if (may_stop && StopRequested().load()) return std::nullopt;
       // A run of so many transactions may take any time, until it is told to stop.
       const bool has_limit = !may_stop || options_.seconds > 0;
@@ -161,19 +219,27 @@ class Cluster {
       members_.Tell(master, kVerify);
       while (master.is_there() && result_.verified.empty()) {
         result_.verified = members_.ReceiveText(master, kPoll).value_or("");
-        members_.Look();
+        Look();
       }
     }
   }
   // Masters first, while their logs can still be written.
   void End() {
     members_.SetPhase("end");
+    is_connected_ = false;  // there is nothing left to recover
     for (Member* master : Masters()) members_.End(*master);
     for (Member* locks : members_.There(mm::Role::kLocks)) {
-      result_.lock_process = members_.EndWith<mm::GlobalLockCounters>(*locks).value_or(mm::GlobalLockCounters());
+      members_.TellToEnd(*locks);
+      for (std::optional<LockNews> news; !news || !news->is_last;) {
+        news = members_.Last<LockNews>(*locks);
+        if (news) OnNews(*news);
+      }
+      members_.AwaitEndOf(*locks);
     }
     for (Member* store : members_.There(mm::Role::kPageStore)) {
-      if (const auto counters = members_.EndWith<mm::PageStoreCounters>(*store)) result_.page_store.Add(*counters);
+      members_.TellToEnd(*store);
+      result_.page_store.Add(members_.Last<mm::PageStoreCounters>(*store).value_or(mm::PageStoreCounters()));
+      members_.AwaitEndOf(*store);
     }
     for (Member* store : members_.There(mm::Role::kLogStore)) members_.End(*store);
   }
@@ -184,6 +250,8 @@ class Cluster {
   std::unique_ptr<AckFile> acks_;  // null: there is no such file
   ClusterResult result_;
   Members members_;
+  bool is_connected_ = false;
+  std::vector<uint8_t> gone_;  // masters of whose death the lock process was not told yet
 };
 
 }  // namespace

@@ -24,11 +24,11 @@ bool RunOutlives(mm::Role role, uint32_t left, std::optional<ExitStatus> failed_
   if (failed_with && *failed_with != ExitStatus::kIo) return false;
   switch (role) {
     case mm::Role::kLocks:
-    case mm::Role::kMaster:
       return false;
     case mm::Role::kLogStore:
       return left >= 2;
     case mm::Role::kPageStore:
+    case mm::Role::kMaster:
       return left >= 1;
   }
   return false;
@@ -105,7 +105,7 @@ void Members::OnDeath(const Member& member) {
   death.node = member.node();
   death.seconds = static_cast<double>(host::MonotonicNanos() - begin_nanos_) / 1e9;
   death.phase = phase_;
-  death.how = why.what();
+  death.how = member.why_killed_.empty() ? why.what() : member.why_killed_;
   deaths_.push_back(death);
   on_death_(deaths_.back());
 }
@@ -122,6 +122,17 @@ void Members::EndRun(const Member& member, const Error& why) {
 
 void Members::DoesNotAnswer(const Member& member) {
   EndRun(member, Error(ExitStatus::kIo, member.name() + " does not answer"));
+}
+
+void Members::TellToEnd(Member& member) {
+  member.may_end_ = true;
+  Tell(member, kEndOfRun);
+}
+
+void Members::Kill(Member& member, const std::string& why) {
+  member.why_killed_ = why;
+  member.child_.Kill();
+  AwaitEndOf(member);
 }
 
 void Members::AwaitEndOf(Member& member) {

@@ -8,7 +8,8 @@
 //                  fewer                  ends
 //   Page Store     one or more            goes on: each has all pages
 //                  none                   ends
-//   master                                ends
+//   master         one or more            goes on: another one undoes what it left unfinished
+//                  none                   ends
 //   any, with an error that is not I/O    ends, with the error's status: others would meet it, too
 //
 // Died is a process that a signal has ended, and one that has ended with an error: that of its disk, or that it has
@@ -51,6 +52,7 @@ class Member {
   Child child_;
   State state_ = State::kThere;  // as far as has been seen
   bool may_end_ = false;         // it was told to
+  std::string why_killed_;       // by this process
 };
 
 class Members {
@@ -86,20 +88,22 @@ class Members {
   }
   // Sees to those that have ended. Throws the Error that ends the run.
   void Look();
-  // Tells it to end, and waits until it has.
+  // Tells it to end; it may send values before it does (Last), and is then waited for.
+  void TellToEnd(Member& member);
+  void AwaitEndOf(Member& member);
   void End(Member& member) {
     TellToEnd(member);
     AwaitEndOf(member);
   }
-  // The same, with what it sends at its end. Nothing: it has died.
+  // A value of one that was told to end. Nothing: it has died.
   template <class T>
-  std::optional<T> EndWith(Member& member) {
-    TellToEnd(member);
+  std::optional<T> Last(Member& member) {
     const std::optional<T> last = Receive<T>(member, kEndTime);
     if (member.is_there() && !last) DoesNotAnswer(member);
-    AwaitEndOf(member);
     return last;
   }
+  // It may be stopped, or cut off: it ends now, and has died for this reason.
+  void Kill(Member& member, const std::string& why);
   [[noreturn]] void DoesNotAnswer(const Member& member);
 
   std::deque<ProcessDeath>& deaths() { return deaths_; }
@@ -109,11 +113,6 @@ class Members {
 
   // False: it is not there.
   bool Use(Member& member, const std::function<void(Channel&)>& use);
-  void TellToEnd(Member& member) {
-    member.may_end_ = true;
-    Tell(member, kEndOfRun);
-  }
-  void AwaitEndOf(Member& member);
   void OnDeath(const Member& member);
   [[noreturn]] void EndRun(const Member& member, const Error& why);
 

@@ -46,8 +46,14 @@ Json MasterJson(const MasterResult& master) {
 Json DeathsJson(const ClusterResult& result) {
   Json deaths = Json::array();
   for (const ProcessDeath& death : result.deaths) {
-    deaths.push_back(
-        {{"process", mm::NameOf(death.node)}, {"seconds", death.seconds}, {"phase", death.phase}, {"how", death.how}});
+    Json one = {
+        {"process", mm::NameOf(death.node)}, {"seconds", death.seconds}, {"phase", death.phase}, {"how", death.how}};
+    if (death.recovery) {
+      one["losers"] = death.recovery->losers;
+      one["freed_seconds"] = death.recovery->freed_seconds;
+      one["undone_seconds"] = death.recovery->undone_seconds;
+    }
+    deaths.push_back(one);
   }
   return deaths;
 }
@@ -170,8 +176,13 @@ std::string ClusterText(const std::string& record) {
                       Number(metrics, "record_bytes_per_txn"), Number(metrics, "log_bytes_per_txn"),
                       json.at("log_directory").get<std::string>());
   for (const Json& death : json.at("deaths")) {
-    text += fmt::format("after {:.2f} s ({}) {}\n", Number(death, "seconds"), death.at("phase").get<std::string>(),
+    text += fmt::format("after {:.2f} s ({}) {}", Number(death, "seconds"), death.at("phase").get<std::string>(),
                         death.at("how").get<std::string>());
+    if (death.contains("losers")) {
+      text += fmt::format("; {} of its transactions were rolled back, its pages were free {:.2f} s later",
+                          Count(death, "losers"), Number(death, "freed_seconds"));
+    }
+    text += "\n";
   }
   const std::string verified = json.at("verified").get<std::string>();
   if (!verified.empty()) text += "verified: " + verified + "\n";

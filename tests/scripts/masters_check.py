@@ -20,9 +20,9 @@ YCSB = [*TWO, "--workload=YCSB", "--synth_table_size=2000"]
 # Forked in this order, with ascending process ids.
 PROCESSES = ("log store 0", "log store 1", "log store 2", "lock process", "page store 0", "page store 1", "master 0",
              "master 1")
-OUTLIVED = ("log store 0", "log store 1", "log store 2", "page store 0", "page store 1")
+ENDS_THE_RUN = "lock process"
 # Which together end a run.
-TOO_MANY = (("log store 0", "log store 2"), ("page store 0", "page store 1"))
+TOO_MANY = (("log store 0", "log store 2"), ("page store 0", "page store 1"), ("master 0", "master 1"))
 
 USAGE = (
     ("TooManyMasters", ["--masters=17"], ["MASTERS", "17"]),
@@ -82,12 +82,13 @@ class Checks(cli_check.Checks):
     def ends(self):
         for name in PROCESSES:
             title = name.title().replace(" ", "")
-            if name in OUTLIVED:
-                yield f"A{title}ThatIsKilledIsOutlived", lambda w=name: self._outlived(w)
-            else:
+            if name == ENDS_THE_RUN:
                 yield f"A{title}ThatIsKilledEndsTheRun", lambda w=name: self._ends_it(w)
+            else:
+                yield f"A{title}ThatIsKilledIsOutlived", lambda w=name: self._outlived(w)
         for names in TOO_MANY:
-            yield f"{names[0].title().split(' ')[0]}StoresThatAreKilledEndTheRun", lambda w=names: self._ends_it(*w)
+            kind = names[0].title()[:-2].replace(" ", "")
+            yield f"{kind}sThatAreKilledEndTheRun", lambda w=names: self._ends_it(*w)
         yield "AParentThatIsKilledLeavesNoProcess", self._orphans
         yield "CtrlCEndsARunWithItsResults", lambda: self._interrupted(signal.SIGINT)
         yield "ASignalToTheGroupDoesToo", lambda: self._interrupted(signal.SIGTERM)
@@ -165,6 +166,11 @@ class Checks(cli_check.Checks):
             raise Failed(f"{name} was killed: {made['deaths']}, {made['verified']}")
         if told not in done.stdout or done.stderr.count(told) != 1:
             raise Failed(f"{name} was killed, and is not told of: {done.stdout}{done.stderr}")
+        dead = [f"master {i}" for i, master in enumerate(made["by_master"]) if master["died"]]
+        if dead != [name] * name.startswith("master"):
+            raise Failed(f"{name} was killed, and {dead} are not counted")
+        if dead and made["deaths"][0].get("freed_seconds", 60) > 10:
+            raise Failed(f"{name} was killed, and its pages were not free in time: {made['deaths']}")
         self._all_gone(children)
 
     def _ends_it(self, *names: str) -> None:

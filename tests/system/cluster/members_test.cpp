@@ -21,6 +21,8 @@ TEST(RunOutlivesTest, WhatIsLeftOfTheRoleDecides) {
   EXPECT_FALSE(outlives(Role::kLogStore, 1));
   EXPECT_TRUE(outlives(Role::kPageStore, 1));
   EXPECT_FALSE(outlives(Role::kPageStore, 0));
+  EXPECT_TRUE(outlives(Role::kMaster, 1));
+  EXPECT_FALSE(outlives(Role::kMaster, 0));
 }
 
 TEST(RunOutlivesTest, AnErrorThatOthersWouldMeetTooEndsTheRun) {
@@ -92,9 +94,18 @@ TEST_F(MembersTest, AFailureKeepsItsStatus) {
 }
 
 TEST_F(MembersTest, EndsAreNoDeaths) {
-  for (Member* store : stores) EXPECT_EQ(members.EndWith<uint64_t>(*store), 43u);
+  for (Member* store : stores) {
+    members.TellToEnd(*store);
+    EXPECT_EQ(members.Last<uint64_t>(*store), 43u);
+    members.AwaitEndOf(*store);
+  }
   EXPECT_TRUE(died.empty());
   EXPECT_TRUE(members.There(Role::kLogStore).empty());
+}
+
+TEST_F(MembersTest, OneThatIsKilledHasDiedForTheReasonGiven) {
+  members.Kill(*stores[1], "log store 1 is cut off");
+  EXPECT_EQ(died, std::vector<std::string>{"log store 1 is cut off"});
 }
 
 // Two have ended well, and count as left.
