@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/host.h"
+#include "multi_master/lock/kept_row_locks.h"
 #include "multi_master/lock/local_locks.h"
 #include "multi_master/master/applier.h"
 #include "multi_master/master/master_log.h"
@@ -34,6 +35,7 @@ struct MasterOptions {
   // Which Page Store has a page.
   std::function<NodeId(PageId)> store_of = [](PageId) { return NodeId{Role::kPageStore, 0}; };
   uint64_t housekeeping_nanos = 10'000'000;
+  KeptRowLocks* kept_row_locks = nullptr;  // counts the row locks of transactions, if given
 };
 
 class Master final : private LocalLocks::Owner, private PageFetcher, public Network::Receiver {
@@ -47,7 +49,7 @@ class Master final : private LocalLocks::Owner, private PageFetcher, public Netw
   // No worker runs any more, or those that wait end with an Error.
   void Stop();
 
-  MmTransaction NewTransaction() { return MmTransaction(trees_, locks_, log_); }
+  MmTransaction NewTransaction() { return MmTransaction(trees_, locks_, log_, options_.kept_row_locks); }
   Trees& trees() { return trees_; }
   LocalLocks& locks() { return locks_; }
   MasterLog& log() { return log_; }

@@ -29,6 +29,7 @@ MasterOptions OptionsOfMaster(const ClusterPlan& plan, MasterId self) {
   options.self = self;
   options.epoch = plan.epoch;
   options.frames_max = plan.frames_max;
+  options.kept_row_locks = plan.kept_row_locks;
   return options;
 }
 

@@ -28,6 +28,7 @@ struct ClusterPlan {
   size_t frames_max = 4096;  // of each master's buffer
   LogWriterOptions writer;
   uint64_t ring_bytes = 16 << 20;
+  KeptRowLocks* kept_row_locks = nullptr;  // of all processes, or null
 };
 
 // The first error of a process's threads.

@@ -52,6 +52,12 @@ std::string NewDirectory(const Options& options) {
               fmt::format("cannot create a directory for a cluster in {}: {}", parent, error.message()));
 }
 
+std::unique_ptr<mm::KeptRowLocks> MakeKeptRowLocks(const Database& loaded) {
+  std::vector<uint64_t> rows;
+  for (size_t i = 0; i < loaded.table_count(); ++i) rows.push_back(loaded.table(Database::IdOf(i)).row_count());
+  return std::make_unique<mm::KeptRowLocks>(rows);
+}
+
 // What a child does before its process can be reached, and afterwards.
 std::unique_ptr<mm::TcpNetwork> Join(Channel& parent, const mm::ClusterPlan& plan, mm::NodeId node) {
   mm::TcpOptions tcp;
@@ -131,7 +137,8 @@ class MasterRun {
         options_(options),
         workload_(workload),
         network_(Join(parent, plan, {mm::Role::kMaster, index})),
-        process_(plan, mm::MasterId(index), tables, *network_) {
+        process_(plan, mm::MasterId(index), tables, *network_),
+        kept_(plan.kept_row_locks) {
     ClusterWorkerOptions of_worker;
     of_worker.txn_count = options.seconds > 0 ? 0 : options.max_txns_per_thread;
     of_worker.warmup_count = options.warmup;
@@ -236,8 +243,8 @@ class MasterRun {
     MasterResult all;
     all.locks = process_.master().locks().counters();
     all.pages = process_.master().pages().counters();
-    all.log_bytes = process_.log().bytes();
-    all.record_bytes = process_.log().record_bytes();
+    all.log = process_.log().volume();
+    if (kept_ != nullptr) all.kept = kept_->counters(process_.master().locks().self());
     for (const auto& tree : process_.master().trees()) all.splits += tree->splits();
     return all;
   }
@@ -256,6 +263,7 @@ class MasterRun {
   WorkloadT& workload_;
   std::unique_ptr<mm::TcpNetwork> network_;
   mm::MasterProcess process_;
+  const mm::KeptRowLocks* const kept_;
   std::vector<std::unique_ptr<ClusterWorker<WorkloadT>>> workers_;
   ClusterRunControl control_;
   MasterResult before_;  // counters when the measured interval began
@@ -282,6 +290,8 @@ class Cluster {
     CreateTables(options_, workload, tables);
     workload.Load(tables, options_.seed, UsableThreads());
     const mm::InitialPages pages(tables);
+    if (options_.count_row_lock_managers) kept_ = MakeKeptRowLocks(tables);
+    plan_.kept_row_locks = kept_.get();
     for (uint8_t i = 0; i < mm::kLogStores; ++i) {
       const std::string directory = result_.directory + "/log-store-" + std::to_string(i);
       if (!PosixFileSystem().MakeDirectory(directory)) throw Error(ExitStatus::kIo, directory + " exists");
@@ -423,6 +433,7 @@ class Cluster {
 
   const Options& options_;
   mm::ClusterPlan plan_;
+  std::unique_ptr<mm::KeptRowLocks> kept_;  // null: not counted
   ClusterResult result_;
   std::vector<Child> children_;
   std::vector<Address> addresses_;

@@ -76,6 +76,7 @@ struct Options {
   // Several masters (multi_master/).
   uint32_t masters = 0;          // 0: one node of the pair above
   uint32_t buffer_pages = 8192;  // of 16 KiB, in each master
+  bool count_row_lock_managers = false;
 
   // Logging.
   uint32_t num_logger = 1;              // log streams, 1-16

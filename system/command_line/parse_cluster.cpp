@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
+#include <string>
 #include <string_view>
 
 #include "multi_master/names.h"
@@ -12,8 +14,9 @@ namespace dbx {
 namespace {
 
 // Switches that a cluster of masters honours; all others are of one node.
-constexpr std::array<std::string_view, 43> kOfClusters = {"masters",
+constexpr std::array<std::string_view, 44> kOfClusters = {"masters",
                                                           "buffer_pages",
+                                                          "count_row_lock_managers",
                                                           "workload",
                                                           "thread_cnt",
                                                           "max_txns_per_thread",
@@ -55,8 +58,12 @@ constexpr std::array<std::string_view, 43> kOfClusters = {"masters",
                                                           "sysbench_mix",
                                                           "sharing",
                                                           "index"};
-constexpr std::array<std::string_view, 5> kOnlyOfClusters = {"buffer_pages", "sysbench_rows", "sysbench_tables",
-                                                             "sysbench_mix", "sharing"};
+constexpr std::array<std::string_view, 2> kOfAllClusters = {"buffer_pages", "count_row_lock_managers"};
+constexpr std::array<std::string_view, 4> kOfSysbench = {"sysbench_rows", "sysbench_tables", "sysbench_mix", "sharing"};
+
+bool Has(std::span<const std::string_view> names, const std::string& name) {
+  return std::ranges::find(names, name) != names.end();
+}
 
 }  // namespace
 
@@ -65,20 +72,18 @@ std::string ClusterMistake(const Options& options) {
     if (options.workload == WorkloadKind::kSysbench)
       return "SYSBENCH is a workload of several masters: add --masters=N";
     for (const std::string& name : options.given) {
-      if (std::ranges::find(kOnlyOfClusters, name) == kOnlyOfClusters.end()) continue;
+      if (!Has(kOfAllClusters, name) && !Has(kOfSysbench, name)) continue;
       return fmt::format("--{} belongs to several masters: add --masters=N", name);
     }
     return "";
   }
   for (const std::string& name : options.given) {
-    if (std::ranges::find(kOfClusters, name) != kOfClusters.end()) continue;
+    if (Has(kOfClusters, name)) continue;
     return fmt::format("--{} is for one node: masters have {} and {}; leave it out", name, mm::kControlName,
                        mm::kLogName);
   }
   for (const std::string& name : options.given) {
-    const bool of_sysbench =
-        name != "buffer_pages" && std::ranges::find(kOnlyOfClusters, name) != kOnlyOfClusters.end();
-    if (of_sysbench && options.workload != WorkloadKind::kSysbench) {
+    if (Has(kOfSysbench, name) && options.workload != WorkloadKind::kSysbench) {
       return fmt::format("--{} belongs to --workload=SYSBENCH", name);
     }
   }
