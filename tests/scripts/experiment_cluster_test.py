@@ -97,7 +97,7 @@ class RunTest(ExpCase):
             self.assertIn("--log_dir=", row["command"])
             self.assertNotRegex(row["command"], "--cc|--log=|--log_limit|--num_logger|--log_device")
         self.assertIn("with nothing shared, hybrid locks send none after the warm-up: paper none, ours 0", said)
-        self.assertIn("at 100 %, hybrid locks against row locks kept alone: paper 1.33x, ours 2.1x", said)
+        self.assertIn("at 100 %, hybrid locks against row locks kept alone: paper 1.33x, ours 2.08x", said)
         found = data.collect(figure_of(MESSAGES), plan_here(MESSAGES), self.rows())
         panel = next(iter(found.figure.panels))
         self.assertEqual({name: found.line(panel, name).values[50] for name in found.figure.series},
