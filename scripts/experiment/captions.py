@@ -82,7 +82,7 @@ def caption_of(data: FigureData, series: dict[str, Series]) -> str:
     words += [f"device ceiling by {data.ceiling_source}"] * bool(data.ceiling_source)
     for what, path in (("log writes UNSYNCED", "metrics.unsynced"),
                        ("more threads than cores", "environment.oversubscribed"),
-                       ("all processes share this host's cores, which is no scaling,", "oversubscribed")):
+                       ("all masters share this host's cores", "oversubscribed")):
         if where := _in_runs_of(data, series, path):
             words.append(f"{what} {where}")
     of_logs = [series[name].label for name in dict.fromkeys(name for _, name in data.lines)

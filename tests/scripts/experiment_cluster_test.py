@@ -110,11 +110,20 @@ class RunTest(ExpCase):
         caption = captions.caption_of(found, spec.load_series())
         self.assertIn("RAM disk", caption)
         self.assertIn("network: TCP, loopback", caption)
-        self.assertIn("all processes share this host's cores, which is no scaling, in all runs", caption)
+        self.assertIn("all masters share this host's cores in all runs", caption)
         for panel in found.figure.panels:
             plot = drawing.draw_column(found, spec.load_series(), panel, caption)
             self.assertFalse(support.clipped_texts(plot), panel)
             drawing.plt.close(plot)
+
+    def test_each_bar_has_its_label_and_x_stands_below_the_one_in_the_middle(self):
+        self.exp("run", MESSAGES)
+        found = data.collect(figure_of(MESSAGES), plan_here(MESSAGES), self.rows())
+        plot = drawing.draw(found, spec.load_series(), "")
+        self.addCleanup(drawing.plt.close, plot)
+        texts = [one.get_text() for one in plot.axes[0].get_xticklabels()]
+        self.assertEqual(texts[:3], ["hybrid\nlocks", "rows\nkept\n\n0", "rows\nreleased"])
+        self.assertEqual(len(texts), 9)
 
     def test_what_was_not_counted_is_a_gap(self):
         self.exp("run", ROW_LOCKS)
