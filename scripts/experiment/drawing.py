@@ -17,6 +17,7 @@ PANELS_PER_LINE = 3
 SVG_INCHES = 5.2
 CEILING_NEAR = 1.3
 LONG_LABEL = 26
+MANY_BARS = 8  # whose labels have room below a panel
 BAR_LABEL = 8  # a line's characters below a bar, where there is no room for what is in brackets
 MODELLED_DASHES = (0, (2, 2))
 
@@ -157,7 +158,7 @@ def _draw_bars(axes, data: FigureData, panel: str, series: dict[str, Series], co
     else:
         parts, (bars, groups) = list(figure.y.parts), _bars_of_parts(data, panel, series)
         axes.yaxis.set_major_formatter(plt.FuncFormatter(style.tick))
-        axes.tick_params(axis="x", length=0, labelsize=style.points(7.5))
+        axes.tick_params(axis="x", length=0, labelsize=style.points(7.5 * min(1, MANY_BARS / max(1, len(bars)))))
     below = [0.0] * len(bars)
     for i, name in enumerate(parts):
         heights = [bar.heights[i] for bar in bars]

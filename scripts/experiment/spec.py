@@ -2,7 +2,7 @@
 
 A figure file (experiments/PAPER/figNN_NAME.yaml, or experiments/ablation/NAME.yaml for a figure of ours) has
 
-  figure: 5                         number in the paper; none: it has no such figure. A figure of ours has no such key
+  figure: 5                         number in the paper; A: its appendix A; none: it has no such figure. A figure of ours has no such key
   title, section                    of the plot; where the paper has it (a figure of ours: no section)
   device: nvme | ssd | hdd | disk29 | pm | ram | real   under the logs (planning.py), of the series that name none
                                     (series.yaml)
@@ -137,7 +137,7 @@ class Measure:
 class Figure:
     path: str
     paper: str
-    number: Optional[int]
+    number: object  # None, or a letter for an appendix
     title: str
     section: str
     device: str
@@ -171,6 +171,8 @@ class Figure:
     def heading(self) -> str:
         if self.ours:
             return f"{self.title} (ours)"
+        if isinstance(self.number, str):
+            return f"App. {self.number}: {self.title}"
         return f"Fig. {self.number}: {self.title}" if self.number else f"{self.title} (not in the paper)"
 
     def drawn_in(self, panel: str) -> tuple:
@@ -295,7 +297,7 @@ def load_figure(path: str, series: dict[str, Series]) -> Figure:
     return figure
 
 
-def _number(where: str, paper: str, values: dict) -> Optional[int]:
+def _number(where: str, paper: str, values: dict) -> object:
     """Takes `figure` out of the values: the number in the paper. A figure of ours has neither that nor a section."""
     if paper == OURS:
         if {"figure", "section"} & set(values):
@@ -303,7 +305,8 @@ def _number(where: str, paper: str, values: dict) -> Optional[int]:
         values["section"] = "ours"
         return None
     number = values.pop("figure", "")
-    if number != "none" and not (is_number(number) and number >= 1):
+    is_appendix = isinstance(number, str) and re.fullmatch("[A-Z]", number)
+    if number != "none" and not is_appendix and not (is_number(number) and number >= 1):
         raise SpecError(f"{where}: figure is the number in the paper, or none")
     return None if number == "none" else number
 

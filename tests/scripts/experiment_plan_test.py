@@ -183,7 +183,7 @@ class SpecTest(unittest.TestCase):
         self.assertEqual(figure.y.parts, {"index": "m / n"})
 
     def test_a_figure_of_no_paper_says_so(self):
-        for number, heading in (("7", "Fig. 7: t"), ("none", "t (not in the paper)")):
+        for number, heading in (("7", "Fig. 7: t"), ("A", "App. A: t"), ("none", "t (not in the paper)")):
             self.assertEqual(self.load_figure("claims: []", number=number).heading, heading)
         for number in ("seven", "true", "0", "[]"):
             with self.assertRaisesRegex(spec.SpecError, "figure is the number in the paper, or none"):
