@@ -6,6 +6,7 @@
 
 #include <sys/mman.h>
 
+#include <cerrno>
 #include <cstddef>
 #include <cstring>
 #include <string>
