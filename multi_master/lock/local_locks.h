@@ -51,7 +51,7 @@
 namespace dbx::mm {
 
 // For figure 9. The two baselines lock rows globally: GLM_RELEASE sends 2 messages a row lock and 1 a transaction
-// (row_locks, transactions); what GLM_KEEP sends is counted by kept_row_locks.h.
+// (row_locks, transactions); what GLM_KEEP sends is counted by kept_row_locks.h, over all masters.
 struct LocalLockCounters {
   uint64_t requests = 0;
   uint64_t releases = 0;

@@ -51,6 +51,7 @@ VsTime FlushBuffer::AppendEnd(const TxnName& txn, TxnOutcome outcome) {
     EncodeEnd({time, txn, outcome}, writer);
     CHECK(bytes.size() == kEndBytes);
     std::memcpy(body.data(), bytes.data(), bytes.size());
+    ++ends_;
   });
 }
 
@@ -101,6 +102,7 @@ void FlushBuffer::BeforeFlush(LogStream& stream) {
   SealRecord(stream.at(place), stream.HeaderFor(place, kLfbKind));
   stream.SubmitPart(kSlot, place);
   pending_.push_back({place.end(), lfb.time()});
+  ++lfbs_;
   stream.AppendPad();
 }
 

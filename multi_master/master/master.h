@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "base/host.h"
+#include "multi_master/lock/kept_row_locks.h"
 #include "multi_master/lock/lease.h"
 #include "multi_master/lock/local_locks.h"
 #include "multi_master/master/applier.h"
@@ -44,6 +45,7 @@ struct MasterOptions {
   LeaseTerms lease;
   // Called with the first error of its threads, by the one that met it.
   std::function<void(std::exception_ptr)> failed = [](std::exception_ptr) {};
+  KeptRowLocks* kept_row_locks = nullptr;  // counts the row locks of transactions, if given
 };
 
 class Master final : private LocalLocks::Owner, private PageFetcher, public Network::Receiver {
@@ -62,7 +64,7 @@ class Master final : private LocalLocks::Owner, private PageFetcher, public Netw
   // answer, a second at most. With an active transaction, or after an error, it does not: it is to be recovered.
   void Leave();
 
-  MmTransaction NewTransaction() { return MmTransaction(trees_, locks_, log_); }
+  MmTransaction NewTransaction() { return MmTransaction(trees_, locks_, log_, options_.kept_row_locks); }
   Trees& trees() { return trees_; }
   LocalLocks& locks() { return locks_; }
   MasterLog& log() { return log_; }

@@ -40,7 +40,10 @@ void MmTransaction::Restore(const Written& row) {
 MmTransaction::Granted MmTransaction::LockRows(PinnedLeaf& leaf, std::span<const RowLock> asked) {
   for (const RowLock& lock : asked) {
     std::vector<TxnName> blockers = locks_.TryLockRow(leaf.id(), lock);
-    if (blockers.empty()) continue;
+    if (blockers.empty()) {
+      if (kept_ != nullptr) kept_->OnRowLock(locks_.self(), leaf.page().tree(), lock.low, lock.kind);
+      continue;
+    }
     leaf.LetGo();
     last_wait_ = locks_.WaitForEnds(name_, blockers, {});
     if (last_wait_ == WaitResult::kLookAgain) return Granted::kLookAgain;

@@ -26,6 +26,7 @@
 #include "base/check.h"
 #include "base/outcome.h"
 #include "base/types.h"
+#include "multi_master/lock/kept_row_locks.h"
 #include "multi_master/lock/local_locks.h"
 #include "multi_master/master/master_log.h"
 #include "multi_master/page/paged_tree.h"
@@ -40,7 +41,9 @@ using Trees = std::vector<std::unique_ptr<PagedTree>>;
 
 class MmTransaction {
  public:
-  MmTransaction(Trees& trees, LocalLocks& locks, MasterLog& log) : trees_(trees), locks_(locks), log_(log) {}
+  // `kept` may be null: nothing is counted.
+  MmTransaction(Trees& trees, LocalLocks& locks, MasterLog& log, KeptRowLocks* kept = nullptr)
+      : trees_(trees), locks_(locks), log_(log), kept_(kept) {}
 
   // ---- called by its worker ----
 
@@ -155,6 +158,7 @@ class MmTransaction {
   Trees& trees_;
   LocalLocks& locks_;
   MasterLog& log_;
+  KeptRowLocks* const kept_;
   TxnName name_;
   TxnId id_;
   std::vector<Written> written_;  // each row once, in the order of first writes

@@ -8,6 +8,7 @@
 #include <span>
 
 #include "multi_master/log/flush_buffer.h"
+#include "multi_master/log/log_volume.h"
 #include "multi_master/master/master_log.h"
 #include "multi_master/vs_clock.h"
 
@@ -38,11 +39,14 @@ class StoredLog final : public MasterLog {
 
   // All is durable when it returns; nothing is appended any more.
   void Stop() { buffer_.Stop(); }
-  // With LFBs, and PADs that fill up blocks.
-  uint64_t bytes() const { return buffer_.stream().reserved_bytes(); }
-  // Of PAGES, END and LFB records.
-  uint64_t record_bytes() const {
-    return buffer_.WithClock([this](VsClock&) { return buffer_.stream().slot(0).record_bytes; });
+  LogVolume volume() const {
+    return buffer_.WithClock([this](VsClock&) {
+      LogVolume volume = volume_;
+      volume.record_bytes = buffer_.stream().slot(0).record_bytes;
+      volume.ends = buffer_.ends(), volume.lfbs = buffer_.lfbs();
+      volume.bytes = buffer_.stream().reserved_bytes();
+      return volume;
+    });
   }
 
  private:
@@ -51,7 +55,8 @@ class StoredLog final : public MasterLog {
   const MasterId self_;
   // Release: a transaction that reads what another one's records changed under a page's latch reads their time too.
   Atomic<uint64_t> last_record_{0};
-  VsClock clock_;  // used by the buffer, under its latch
+  VsClock clock_;     // used by the buffer, under its latch
+  LogVolume volume_;  // under the same latch
   mutable FlushBuffer buffer_;
 };
 

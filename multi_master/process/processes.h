@@ -34,6 +34,7 @@ struct ClusterPlan {
   LogWriterOptions writer;
   uint64_t ring_bytes = 16 << 20;
   LeaseTerms lease;
+  KeptRowLocks* kept_row_locks = nullptr;  // of all processes, or null
 };
 
 LockProcessOptions OptionsOfLocks(const ClusterPlan& plan);

@@ -8,7 +8,9 @@
 
 #include "base/histogram.h"
 #include "multi_master/lock/global_locks.h"
+#include "multi_master/lock/kept_row_locks.h"
 #include "multi_master/lock/local_locks.h"
+#include "multi_master/log/log_volume.h"
 #include "multi_master/master/master_pages.h"
 #include "multi_master/network.h"
 #include "multi_master/store/page_store.h"
@@ -25,8 +27,8 @@ struct MasterResult {
   double seconds = 0;
   mm::LocalLockCounters locks;
   mm::PageCounters pages;
-  uint64_t log_bytes = 0;     // with LFBs and PADs
-  uint64_t record_bytes = 0;  // of PAGES, END and LFB records
+  mm::LogVolume log;
+  mm::KeptRowLockCounters kept;  // 0 unless they are counted
   uint64_t splits = 0;
   LatencyHistogram latency;
   bool died = false;  // before it had a result: all is 0
@@ -39,7 +41,8 @@ struct MasterResult {
     locks.row_conflicts -= before.locks.row_conflicts, locks.transactions -= before.locks.transactions;
     pages.fetched -= before.pages.fetched, pages.from_buffer -= before.pages.from_buffer;
     pages.evicted -= before.pages.evicted;
-    log_bytes -= before.log_bytes, record_bytes -= before.record_bytes, splits -= before.splits;
+    kept.messages -= before.kept.messages, kept.first -= before.kept.first;
+    log -= before.log, splits -= before.splits;
   }
 };
 

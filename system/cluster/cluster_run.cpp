@@ -42,6 +42,12 @@ std::string TextOf(const MasterRecovery& recovery) {
                      recovery.losers, recovery.freed_seconds);
 }
 
+std::unique_ptr<mm::KeptRowLocks> MakeKeptRowLocks(const Database& loaded) {
+  std::vector<uint64_t> rows;
+  for (size_t i = 0; i < loaded.table_count(); ++i) rows.push_back(loaded.table(Database::IdOf(i)).row_count());
+  return std::make_unique<mm::KeptRowLocks>(rows);
+}
+
 // The parent's side.
 class Cluster {
  public:
@@ -69,6 +75,8 @@ class Cluster {
     workload.Load(tables, options_.seed, UsableThreads());
     const mm::InitialPages pages(tables);
     CreateAckFile<WorkloadT>();
+    if (options_.count_row_lock_managers) kept_ = MakeKeptRowLocks(tables);
+    plan_.kept_row_locks = kept_.get();
     for (uint8_t i = 0; i < mm::kLogStores; ++i) {
       const std::string directory = directory_ + "/log-store-" + std::to_string(i);
       if (!PosixFileSystem().MakeDirectory(directory)) throw Error(ExitStatus::kIo, directory + " exists");
@@ -247,7 +255,8 @@ class Cluster {
   const Options& options_;
   const std::string directory_;
   mm::ClusterPlan plan_;
-  std::unique_ptr<AckFile> acks_;  // null: there is no such file
+  std::unique_ptr<AckFile> acks_;           // null: there is no such file
+  std::unique_ptr<mm::KeptRowLocks> kept_;  // null: not counted
   ClusterResult result_;
   Members members_;
   bool is_connected_ = false;

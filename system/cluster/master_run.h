@@ -58,7 +58,8 @@ class MasterRun {
         workload_(workload),
         acks_(acks),
         network_(Join(parent, plan, {mm::Role::kMaster, index})),
-        process_(plan, mm::MasterId(index), tables, *network_) {
+        process_(plan, mm::MasterId(index), tables, *network_),
+        kept_(plan.kept_row_locks) {
     ClusterWorkerOptions of_worker;
     of_worker.txn_count = options.seconds > 0 ? 0 : options.max_txns_per_thread;
     of_worker.warmup_count = options.warmup;
@@ -163,8 +164,8 @@ class MasterRun {
     MasterResult all;
     all.locks = process_.master().locks().counters();
     all.pages = process_.master().pages().counters();
-    all.log_bytes = process_.log().bytes();
-    all.record_bytes = process_.log().record_bytes();
+    all.log = process_.log().volume();
+    if (kept_ != nullptr) all.kept = kept_->counters(process_.master().locks().self());
     for (const auto& tree : process_.master().trees()) all.splits += tree->splits();
     return all;
   }
@@ -184,6 +185,7 @@ class MasterRun {
   AckFile* const acks_;  // null: there is no such file
   std::unique_ptr<mm::TcpNetwork> network_;
   mm::MasterProcess process_;
+  const mm::KeptRowLocks* const kept_;
   std::vector<std::unique_ptr<ClusterWorker<WorkloadT>>> workers_;
   ClusterRunControl control_;
   MasterResult before_;  // counters when the measured interval began

@@ -39,8 +39,10 @@ Json MasterJson(const MasterResult& master) {
           {"pages_from_buffer", master.pages.from_buffer},
           {"pages_evicted", master.pages.evicted},
           {"page_splits", master.splits},
-          {"log_bytes", master.log_bytes},
-          {"record_bytes", master.record_bytes}};
+          {"log_bytes", master.log.bytes},
+          {"record_bytes", master.log.record_bytes},
+          {"page_changes", master.log.changes},
+          {"flushes", master.log.lfbs}};
 }
 
 Json DeathsJson(const ClusterResult& result) {
@@ -58,15 +60,33 @@ Json DeathsJson(const ClusterResult& result) {
   return deaths;
 }
 
-Json MetricsJson(const ClusterResult& result) {
+// What the log consists of, and what it would with vector clocks of all masters (log_volume.h), per transaction.
+Json LogJson(const mm::LogVolume& log, uint64_t masters, auto&& per_txn) {
+  const uint64_t others = log.record_bytes - log.time_bytes();
+  const auto beside = static_cast<double>(log.pages_bytes - log.changed_bytes);
+  return {{"changes_per_txn", per_txn(log.changes)},
+          {"flushes_per_txn", per_txn(log.lfbs)},
+          {"changed_bytes_per_txn", per_txn(log.changed_bytes)},
+          {"other_bytes_per_txn", per_txn(others - log.changed_bytes)},
+          {"pad_bytes_per_txn", per_txn(log.bytes - log.record_bytes)},
+          // Of a PAGES record, with its header.
+          {"bytes_beside_a_change", log.changes == 0 ? 0.0 : beside / static_cast<double>(log.changes)},
+          {"time_bytes_per_txn", per_txn(log.time_bytes())},
+          {"vector_time_bytes_per_txn", per_txn(log.vector_time_bytes(masters))},
+          {"one_stamp_time_bytes_per_txn", per_txn(log.one_stamp_time_bytes(masters))},
+          {"vector_record_bytes_per_txn", per_txn(others + log.vector_time_bytes(masters))},
+          {"one_stamp_record_bytes_per_txn", per_txn(others + log.one_stamp_time_bytes(masters))}};
+}
+
+Json MetricsJson(const Options& options, const ClusterResult& result) {
   LatencyHistogram latency;
   double seconds = 0;
-  uint64_t acknowledged = 0, executed = 0, page_messages = 0, log_bytes = 0, record_bytes = 0, fetched = 0,
-           row_locks = 0, txns = 0;
+  uint64_t acknowledged = 0, executed = 0, page_messages = 0, fetched = 0, row_locks = 0, txns = 0, kept = 0, first = 0;
+  mm::LogVolume log;
   for (const MasterResult& one : result.masters) {
     latency.Merge(one.latency);
-    acknowledged += one.acknowledged, executed += one.executed, log_bytes += one.log_bytes;
-    record_bytes += one.record_bytes;
+    acknowledged += one.acknowledged, executed += one.executed, log += one.log;
+    kept += one.kept.messages, first += one.kept.first;
     page_messages += one.locks.requests + one.locks.grants + one.locks.reclaims + one.locks.releases;
     fetched += one.pages.fetched, row_locks += one.locks.row_locks, txns += one.locks.transactions;
     seconds = std::max(seconds, one.seconds);
@@ -84,8 +104,13 @@ Json MetricsJson(const ClusterResult& result) {
           // What a global lock manager of rows would send that releases each lock with its transaction: two messages a
           // row lock, and one a transaction.
           {"glm_release_messages_per_txn", per_txn(2 * row_locks + txns)},
-          {"log_bytes_per_txn", per_txn(log_bytes)},
-          {"record_bytes_per_txn", per_txn(record_bytes)},
+          // What one would send that keeps the locks until another master needs the row, and of that for rows which no
+          // master had locked before. Null: not counted.
+          {"row_locks_kept_messages_per_txn", options.count_row_lock_managers ? Json(per_txn(kept)) : Json()},
+          {"row_locks_first_messages_per_txn", options.count_row_lock_managers ? Json(per_txn(first)) : Json()},
+          {"log_bytes_per_txn", per_txn(log.bytes)},
+          {"record_bytes_per_txn", per_txn(log.record_bytes)},
+          {"log", LogJson(log, options.masters, per_txn)},
           // Of its whole life, with the verification after the run.
           {"lock_process",
            {{"requests", locks.requests},
@@ -125,7 +150,7 @@ std::string ClusterRecord(const Options& options, const ClusterResult& result, c
                        {"verified", result.verified},
                        {"log_directory", result.directory},
                        {"configuration", configuration},
-                       {"metrics", MetricsJson(result)},
+                       {"metrics", MetricsJson(options, result)},
                        {"by_master", masters},
                        {"deaths", DeathsJson(result)},
                        {"environment",
@@ -169,9 +194,14 @@ std::string ClusterText(const std::string& record) {
   }
   text += fmt::format(
       "per transaction: {:.3f} messages of page locks, {:.3f} pages fetched; a lock manager of rows would send {:.1f} "
-      "messages (counted)\n",
+      "messages (counted){}\n",
       Number(metrics, "page_lock_messages_per_txn"), Number(metrics, "pages_fetched_per_txn"),
-      Number(metrics, "glm_release_messages_per_txn"));
+      Number(metrics, "glm_release_messages_per_txn"),
+      metrics.at("row_locks_kept_messages_per_txn").is_null()
+          ? ""
+          : fmt::format(", or {:.3f} if masters kept their locks, {:.3f} of them for rows that none had locked",
+                        Number(metrics, "row_locks_kept_messages_per_txn"),
+                        Number(metrics, "row_locks_first_messages_per_txn")));
   text += fmt::format("log: {:.0f} bytes of records per transaction, {:.0f} with what fills up blocks; in {}\n",
                       Number(metrics, "record_bytes_per_txn"), Number(metrics, "log_bytes_per_txn"),
                       json.at("log_directory").get<std::string>());

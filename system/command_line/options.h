@@ -77,6 +77,7 @@ struct Options {
   uint32_t masters = 0;          // 0: one node of the pair above
   uint32_t buffer_pages = 8192;  // of 16 KiB, in each master
   uint32_t page_stores = 2;
+  bool count_row_lock_managers = false;
 
   // Logging.
   uint32_t num_logger = 1;              // log streams, 1-16

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
+#include <string>
 #include <string_view>
 
 #include "multi_master/names.h"
@@ -12,9 +14,10 @@ namespace dbx {
 namespace {
 
 // Switches that a cluster of masters honours; all others are of one node.
-constexpr std::array<std::string_view, 45> kOfClusters = {"masters",
+constexpr std::array<std::string_view, 46> kOfClusters = {"masters",
                                                           "buffer_pages",
                                                           "page_stores",
+                                                          "count_row_lock_managers",
                                                           "ack_file",
                                                           "workload",
                                                           "thread_cnt",
@@ -57,11 +60,12 @@ constexpr std::array<std::string_view, 45> kOfClusters = {"masters",
                                                           "sysbench_mix",
                                                           "sharing",
                                                           "index"};
-constexpr std::array<std::string_view, 2> kOnlyOfClusters = {"buffer_pages", "page_stores"};
-constexpr std::array<std::string_view, 4> kOnlyOfSysbench = {"sysbench_rows", "sysbench_tables", "sysbench_mix",
-                                                             "sharing"};
+constexpr std::array<std::string_view, 3> kOfAllClusters = {"buffer_pages", "page_stores", "count_row_lock_managers"};
+constexpr std::array<std::string_view, 4> kOfSysbench = {"sysbench_rows", "sysbench_tables", "sysbench_mix", "sharing"};
 
-bool Has(const auto& names, const std::string& name) { return std::ranges::find(names, name) != names.end(); }
+bool Has(std::span<const std::string_view> names, const std::string& name) {
+  return std::ranges::find(names, name) != names.end();
+}
 
 }  // namespace
 
@@ -70,7 +74,7 @@ std::string ClusterMistake(const Options& options) {
     if (options.workload == WorkloadKind::kSysbench)
       return "SYSBENCH is a workload of several masters: add --masters=N";
     for (const std::string& name : options.given) {
-      if (!Has(kOnlyOfClusters, name) && !Has(kOnlyOfSysbench, name)) continue;
+      if (!Has(kOfAllClusters, name) && !Has(kOfSysbench, name)) continue;
       return fmt::format("--{} belongs to several masters: add --masters=N", name);
     }
     return "";
@@ -81,7 +85,7 @@ std::string ClusterMistake(const Options& options) {
                        mm::kLogName);
   }
   for (const std::string& name : options.given) {
-    if (Has(kOnlyOfSysbench, name) && options.workload != WorkloadKind::kSysbench) {
+    if (Has(kOfSysbench, name) && options.workload != WorkloadKind::kSysbench) {
       return fmt::format("--{} belongs to --workload=SYSBENCH", name);
     }
   }

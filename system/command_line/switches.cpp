@@ -211,6 +211,8 @@ constexpr Switch kSwitches[] = {
           "so many masters over one database, in processes of this host, THREAD_CNT workers each; 0: one node"),
     Whole("BUFFER_PAGES", "", &O::buffer_pages, 64, kGiga, "pages of 16 KiB in each master's buffer"),
     Whole("PAGE_STORES", "", &O::page_stores, 1, 4, "Page Stores of the masters, each with all pages"),
+    Bool("COUNT_ROW_LOCK_MANAGERS", "", &O::count_row_lock_managers,
+         "1: masters count what a lock manager of rows that keeps the locks would send"),
     // Logging.
     InLog(kAll, Whole("NUM_LOGGER", "Ln", &O::num_logger, 1, 16, "log streams")),
     Bytes("STRIPE_UNIT", "", &O::stripe_unit_bytes, 4 * kKilo, kGiga,

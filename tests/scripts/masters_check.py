@@ -35,6 +35,7 @@ USAGE = (
     ("ASeries", [*YCSB, "--series=x.csv"], ["--series is for one node"]),
     ("SeveralDirectories", [*YCSB, "--log_dir=a,b"], ["one log directory"]),
     ("SharingOnOneNode", ["--sharing=10"], ["--sharing belongs to several masters", "--masters=N"]),
+    ("CountingOnOneNode", ["--count_row_lock_managers=1"], ["--count_row_lock_managers belongs to several masters"]),
     ("SharingOfAnotherWorkload", [*YCSB, "--sharing=10"], ["--sharing belongs to --workload=SYSBENCH"]),
     ("SysbenchOnOneNode", ["--workload=SYSBENCH"], ["SYSBENCH", "--masters=N"]),
     ("TooFewRows", [*TWO, "--workload=SYSBENCH", "--sysbench_rows=99"], ["SYSBENCH_ROWS", "99"]),
@@ -72,6 +73,7 @@ class Checks(cli_check.Checks):
             *TWO, "--workload=SYSBENCH", "--sysbench_rows=500", "--sharing=30", "--max_txns_per_thread=60")
         yield "ATimedRunCountsWhatIsDurable", self._timed
         yield "MastersThatShareNothingSendNoLocks", self._partitioned
+        yield "LocksOfRowsThatAreKeptAreCounted", self._counted
         yield "APageThatWasFullGoesOn", lambda: self._consistent(
             *YCSB, "--synth_table_size=20000", "--buffer_pages=64", "--max_txns_per_thread=200")
 
@@ -130,9 +132,33 @@ class Checks(cli_check.Checks):
     def _partitioned(self) -> None:
         _, record = self._record(*TWO, "--workload=SYSBENCH", "--sysbench_rows=300", "--sharing=0",
                                  "--max_txns_per_thread=2000")
+        log = record["metrics"]["log"]
+        parts = sum(log[f"{part}_bytes_per_txn"] for part in ("changed", "other", "time"))
+        if abs(parts - record["metrics"]["record_bytes_per_txn"]) > 1e-6 * parts:
+            raise Failed(f"the parts of the log's records are not their sum: {record['metrics']}")
         sent = record["metrics"]["page_lock_messages_per_txn"]
         if sent > 1:  # a page's first lock, and those of pages that are split off
             raise Failed(f"masters that share no table sent {sent} messages a transaction")
+
+    def _counted(self) -> None:
+        flags = [*TWO, "--workload=SYSBENCH", "--sysbench_rows=300", "--max_txns_per_thread=400",
+                 "--count_row_lock_managers=1"]
+        kept = {}
+        for sharing in (0, 100):
+            done, record = self._record(*flags, f"--sharing={sharing}")
+            metrics = record["metrics"]
+            first = metrics["row_locks_first_messages_per_txn"]
+            kept[sharing] = metrics["row_locks_kept_messages_per_txn"] - first
+            if first <= 0 or " if masters kept their locks, " not in done.stdout:
+                raise Failed(f"rows that are locked for the first time: {first} messages; {done.stdout}")
+            if metrics["row_locks_kept_messages_per_txn"] > metrics["glm_release_messages_per_txn"]:
+                raise Failed(f"locks that are kept cost more than locks that are released: {metrics}")
+        # An exclusive lock after a shared one of the same master, once a row; or rows that move to and fro.
+        if not 0 <= kept[0] < 2 < kept[100]:
+            raise Failed(f"messages for rows that were locked before, by sharing: {kept}")
+        _, record = self._record(*flags[:-1])
+        if record["metrics"]["row_locks_kept_messages_per_txn"] is not None:
+            raise Failed("counted, though not asked for")
 
     def _started(self, *flags: str, seconds: int = 60) -> subprocess.Popen:
         process = subprocess.Popen([BINARY, *YCSB, f"--seconds={seconds}", f"--log_dir={self.fresh('cluster')}", *flags],
