@@ -18,7 +18,12 @@ Master::Master(const MasterOptions& options, const Database& tables, Network& ne
       locks_(options.self, options.epoch, *this),
       pages_(options.self, options.epoch, options.frames_max, locks_, log, *this),
       splits_(locks_),
-      applier_(options.self, log, locks_) {
+      views_(log),
+      strict_(options.self, options.masters, log,
+              [this](MasterId to, const StrictQuestion& question) {
+                Send(question, {Role::kMaster, to.value()});
+              }),
+      applier_(options.self, log, locks_, pages_, [this] { strict_.OnApplied(); }) {
   for (size_t i = 0; i < tables.table_count(); ++i) {
     const TableId table = Database::IdOf(i);
     trees_.push_back(std::make_unique<PagedTree>(pages_, TreeOf(table), RootOf(table), &splits_));
@@ -41,15 +46,34 @@ void Master::Stop() {
     changed_.notify_all();
   }
   locks_.Stop();
+  strict_.Stop();
   applier_.Stop();
   threads_.clear();
 }
 
+MmTransaction Master::NewTransaction(Isolation isolation) {
+  if (isolation == Isolation::kSerializable) return MmTransaction(trees_, locks_, log_, nullptr);
+  return MmTransaction(
+      trees_, locks_, log_,
+      std::make_unique<VersionedReader>(trees_, pages_, locks_, views_, options_.strict_reads ? &strict_ : nullptr));
+}
+
 bool Master::OnMessage(NodeId from, MessageType type, std::span<const std::byte> body) {
   if (from.role == Role::kPageStore) return type == PageRead::kType && OnPageRead(body);
+  if (from.role == Role::kMaster) return OnMaster(MasterId(from.index), type, body);
   if (from != kLocks || !locks_.On(type, body)) return false;
   if (type == LeastTv::kType) Send(FoldPages{DecodeBody<LeastTv>(body)->tv}, options_.store_of(PageId(1)));
   return true;
+}
+
+bool Master::OnMaster(MasterId from, MessageType type, std::span<const std::byte> body) {
+  if (type == StrictQuestion::kType) {
+    const auto question = DecodeBody<StrictQuestion>(body);
+    if (question) Send(StrictAnswer{question->round, log_.durable_until()}, {Role::kMaster, from.value()});
+    return question.has_value();
+  }
+  const auto answer = type == StrictAnswer::kType ? DecodeBody<StrictAnswer>(body) : std::nullopt;
+  return answer && strict_.OnAnswer(from, *answer);
 }
 
 bool Master::OnPageRead(std::span<const std::byte> body) {
@@ -67,26 +91,38 @@ bool Master::OnPageRead(std::span<const std::byte> body) {
 void Master::OnLinkDown(NodeId peer) {
   const std::lock_guard latch(latch_);
   for (const auto& [request, wanted] : wanted_) {
-    if (wanted->store == peer && !wanted->answer) Send(wanted->request, peer);
+    if (wanted->store == peer && !wanted->answer) wanted->ask();
   }
 }
 
-PageVersion Master::Fetch(PageId page, const PageLsn& lsn) {
-  Wanted wanted{options_.store_of(page), {}, {}};
+template <class Request>
+PageRead Master::Ask(Request request) {
+  Wanted wanted{options_.store_of(request.page), {}, {}};
   std::unique_lock latch(latch_);
-  wanted.request = {RequestId(++last_request_), page, lsn};
+  request.request = RequestId(++last_request_);
+  wanted.ask = [&] { Send(request, wanted.store); };
   wanted_.emplace(last_request_, &wanted);
-  Send(wanted.request, wanted.store);
+  wanted.ask();
   changed_.wait(latch, [&] { return wanted.answer.has_value() || stopped_; });
-  wanted_.erase(wanted.request.request.value());
+  wanted_.erase(request.request.value());
   if (!wanted.answer) {
     throw Error(ExitStatus::kIo, "master " + std::to_string(options_.self.value()) + " has stopped");
   }
-  if (!wanted.answer->page) {
-    throw Error(ExitStatus::kCorrupt, NameOf(wanted.store) + " does not have the version of page " +
+  return std::move(*wanted.answer);
+}
+
+PageVersion Master::Fetch(PageId page, const PageLsn& lsn) {
+  PageRead read = Ask(ReadPageAt{{}, page, lsn});
+  if (!read.page) {
+    throw Error(ExitStatus::kCorrupt, NameOf(options_.store_of(page)) + " does not have the version of page " +
                                           std::to_string(page.value()) + " that was granted");
   }
-  return {std::move(wanted.answer->page), wanted.answer->newest};
+  return {std::move(read.page), read.newest};
+}
+
+PageVersion Master::FetchBelow(PageId page, const VsVector& tv) {
+  PageRead read = Ask(ReadPageBelow{{}, page, tv});
+  return {std::move(read.page), read.newest};
 }
 
 void Master::TellNews() {
@@ -96,7 +132,7 @@ void Master::TellNews() {
     Send(*news);
     if (all) locks_.Learn(*news);
   }
-  const VsVector least = log_.applied();
+  const VsVector least = views_.Least();
   if (!all || least == told_least_) return;
   told_least_ = least;
   Send(LeastTv{least});

@@ -3,7 +3,7 @@
 //   workers      MmTransaction over its trees
 //   network      grants and reclaims from the lock process, pages from Page Stores
 //   releases     page locks that must go: flush, then send
-//   applier      the other masters' logs, flush by flush
+//   applier      the other masters' logs, flush by flush, into pages of the buffer too
 //   housekeeping tells the lock process of ended transactions, once their ENDs are durable, and of its least TV
 //
 // Threads: its own four, and the workers.
@@ -21,6 +21,8 @@
 #include "multi_master/master/master_log.h"
 #include "multi_master/master/master_pages.h"
 #include "multi_master/master/mm_transaction.h"
+#include "multi_master/master/read_views.h"
+#include "multi_master/master/strict_reads.h"
 #include "multi_master/network.h"
 #include "multi_master/store/store_messages.h"
 #include "storage/database.h"
@@ -30,7 +32,10 @@ namespace dbx::mm {
 struct MasterOptions {
   MasterId self;
   ClusterEpoch epoch;
+  uint32_t masters = 1;  // of the cluster
   size_t frames_max = 4096;
+  Isolation isolation = Isolation::kSerializable;
+  bool strict_reads = false;  // of kReadCommitted
   // Which Page Store has a page.
   std::function<NodeId(PageId)> store_of = [](PageId) { return NodeId{Role::kPageStore, 0}; };
   uint64_t housekeeping_nanos = 10'000'000;
@@ -47,12 +52,17 @@ class Master final : private LocalLocks::Owner, private PageFetcher, public Netw
   // No worker runs any more, or those that wait end with an Error.
   void Stop();
 
-  MmTransaction NewTransaction() { return MmTransaction(trees_, locks_, log_); }
+  MmTransaction NewTransaction() { return NewTransaction(options_.isolation); }
+  MmTransaction NewTransaction(Isolation isolation);
   Trees& trees() { return trees_; }
   LocalLocks& locks() { return locks_; }
   MasterLog& log() { return log_; }
   Applier& applier() { return applier_; }
   const MasterPages& pages() const { return pages_; }
+  MasterPages& pages() { return pages_; }
+  const ReadViews& views() const { return views_; }
+  ReadViews& views() { return views_; }
+  StrictReads& strict_reads() { return strict_; }
 
   bool OnMessage(NodeId from, MessageType type, std::span<const std::byte> body) override;
   void OnLinkDown(NodeId peer) override;
@@ -71,7 +81,7 @@ class Master final : private LocalLocks::Owner, private PageFetcher, public Netw
   // A page that a thread waits for.
   struct Wanted {
     NodeId store;
-    ReadPageAt request;
+    std::function<void()> ask;
     std::optional<PageRead> answer;
   };
 
@@ -83,12 +93,17 @@ class Master final : private LocalLocks::Owner, private PageFetcher, public Netw
   void FlushUntilDurable(VsTime time) override { log_.AwaitDurable(time); }
   void FetchPage(PageId page, const PageLsn& lsn) override { pages_.FetchPage(page, lsn); }
   PageVersion Fetch(PageId page, const PageLsn& lsn) override;
+  PageVersion FetchBelow(PageId page, const VsVector& tv) override;
+  // Sends `request`, without its number, and waits for the answer.
+  template <class Request>
+  PageRead Ask(Request request);
 
   template <class Message>
   void Send(const Message& message, NodeId to = kLocks) {
     network_.Send(to, Message::kType, EncodeBody(message));
   }
   bool OnPageRead(std::span<const std::byte> body);
+  bool OnMaster(MasterId from, MessageType type, std::span<const std::byte> body);
   void KeepHouse();
   void TellNews();
 
@@ -99,6 +114,8 @@ class Master final : private LocalLocks::Owner, private PageFetcher, public Netw
   MasterPages pages_;
   Splits splits_;
   Trees trees_;
+  ReadViews views_;
+  StrictReads strict_;
   Applier applier_;
 
   Mutex latch_;  // of the following

@@ -28,7 +28,10 @@ MasterOptions OptionsOfMaster(const ClusterPlan& plan, MasterId self) {
   MasterOptions options;
   options.self = self;
   options.epoch = plan.epoch;
+  options.masters = plan.masters;
   options.frames_max = plan.frames_max;
+  options.isolation = plan.isolation;
+  options.strict_reads = plan.strict_reads;
   return options;
 }
 
@@ -37,7 +40,8 @@ MasterOptions OptionsOfMaster(const ClusterPlan& plan, MasterId self) {
 MasterProcess::MasterProcess(const ClusterPlan& plan, MasterId self, const Database& tables, Network& network)
     : network_(network),
       follower_(
-          network, plan.cluster, plan.log_stores, plan.masters, [this](const FollowedFlush& flush) { OnFlush(flush); },
+          network, plan.cluster, plan.log_stores, plan.masters,
+          [this](FollowedFlush flush) { OnFlush(std::move(flush)); },
           [this](std::exception_ptr error) { error_.Set(std::move(error)); }) {
   auto device = MakeDevice(plan, self, network);
   device_ = device.get();
@@ -64,8 +68,8 @@ void MasterProcess::Stop() {
   network_.Stop();
 }
 
-void MasterProcess::OnFlush(const FollowedFlush& flush) {
-  RemoteFlush remote{flush.lfb, {}};
+void MasterProcess::OnFlush(FollowedFlush flush) {
+  RemoteFlush remote{flush.lfb, std::move(flush.changes), {}, std::move(flush.bytes)};
   for (const FollowedFlush::End& end : flush.ends) remote.ends.push_back({end.txn, end.time});
   master_->applier().Offer(std::move(remote));
 }

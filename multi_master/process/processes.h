@@ -26,6 +26,8 @@ struct ClusterPlan {
   uint32_t masters = 1;
   StoreSet log_stores{StoreSetNumber(1), {0, 1, 2}};
   size_t frames_max = 4096;  // of each master's buffer
+  Isolation isolation = Isolation::kSerializable;
+  bool strict_reads = false;
   LogWriterOptions writer;
   uint64_t ring_bytes = 16 << 20;
 };
@@ -65,7 +67,7 @@ class MasterProcess final : public Network::Receiver {
   void OnLinkDown(NodeId peer) override;
 
  private:
-  void OnFlush(const FollowedFlush& flush);
+  void OnFlush(FollowedFlush flush);
 
   Network& network_;
   FirstError error_;

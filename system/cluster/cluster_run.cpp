@@ -107,7 +107,7 @@ void RunPageStore(Channel& parent, const mm::ClusterPlan& plan, const mm::Initia
 // The rows that a master sees, judged by the workload.
 template <class WorkloadT>
 std::string Verdict(const Options& options, const WorkloadT& workload, mm::Master& master) {
-  mm::MmTransaction txn = master.NewTransaction();
+  mm::MmTransaction txn = master.NewTransaction(mm::Isolation::kSerializable);
   for (;;) {
     Database left({}, 1);
     auto tables = MakeWorkload<WorkloadT>(options);

@@ -50,6 +50,7 @@ class HistoryTest : public testing::Test {
   void Finally(uint64_t object, uint64_t version, uint64_t predecessor) {
     history_.AddFinal(object, Version(version), Version(predecessor));
   }
+  void AskForReadCommitted() { history_.AskForReadCommitted(); }
   void AllowWriteSkew() {
     history_.AllowWriteSkew();
     snapshots_ = true;

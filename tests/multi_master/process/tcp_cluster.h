@@ -18,9 +18,19 @@ namespace dbx::mm {
 
 class TcpCluster {
  public:
-  TcpCluster(uint32_t masters, const Database& loaded) : initial_(loaded) {
+  struct Options {
+    uint32_t masters = 2;
+    Isolation isolation = Isolation::kSerializable;
+    bool strict_reads = false;
+  };
+
+  TcpCluster(uint32_t masters, const Database& loaded) : TcpCluster(Options{.masters = masters}, loaded) {}
+  TcpCluster(const Options& cluster, const Database& loaded) : initial_(loaded) {
+    const uint32_t masters = cluster.masters;
     plan_.cluster = ClusterId(77);
     plan_.masters = masters;
+    plan_.isolation = cluster.isolation;
+    plan_.strict_reads = cluster.strict_reads;
     for (uint8_t i = 0; i < kLogStores; ++i) {
       const std::string directory = directory_.path() + "/store-" + std::to_string(i);
       std::filesystem::create_directory(directory);
