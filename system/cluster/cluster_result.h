@@ -9,6 +9,7 @@
 #include "multi_master/lock/global_locks.h"
 #include "multi_master/lock/local_locks.h"
 #include "multi_master/master/master_pages.h"
+#include "multi_master/master/read_views.h"
 #include "multi_master/store/page_store.h"
 
 namespace dbx {
@@ -23,6 +24,7 @@ struct MasterResult {
   double seconds = 0;
   mm::LocalLockCounters locks;
   mm::PageCounters pages;
+  mm::ReadCounters reads;
   uint64_t log_bytes = 0;     // with LFBs and PADs
   uint64_t record_bytes = 0;  // of PAGES, END and LFB records
   uint64_t splits = 0;
@@ -36,6 +38,11 @@ struct MasterResult {
     locks.row_conflicts -= before.locks.row_conflicts, locks.transactions -= before.locks.transactions;
     pages.fetched -= before.pages.fetched, pages.from_buffer -= before.pages.from_buffer;
     pages.evicted -= before.pages.evicted;
+    pages.versions_from_buffer -= before.pages.versions_from_buffer;
+    pages.versions_from_store -= before.pages.versions_from_store;
+    pages.changes_followed -= before.pages.changes_followed, pages.dropped -= before.pages.dropped;
+    reads.versioned -= before.reads.versioned, reads.rerun -= before.reads.rerun;
+    reads.strict -= before.reads.strict;
     log_bytes -= before.log_bytes, record_bytes -= before.record_bytes, splits -= before.splits;
   }
 };

@@ -236,6 +236,7 @@ class MasterRun {
     MasterResult all;
     all.locks = process_.master().locks().counters();
     all.pages = process_.master().pages().counters();
+    all.reads = process_.master().views().counters();
     all.log_bytes = process_.log().bytes();
     all.record_bytes = process_.log().record_bytes();
     for (const auto& tree : process_.master().trees()) all.splits += tree->splits();
@@ -269,6 +270,8 @@ class Cluster {
     plan_.cluster = mm::ClusterId(host::RandomNumber());
     plan_.masters = options.masters;
     plan_.frames_max = options.buffer_pages;
+    if (options.isolation_level == "READ_COMMITTED") plan_.isolation = mm::Isolation::kReadCommitted;
+    plan_.strict_reads = options.strict_reads;
     plan_.ring_bytes = std::max<uint64_t>(options.log_buffer_size, 4 << 20);
     plan_.writer.flush_interval_us = options.log_flush_interval_us;
     plan_.writer.flush_block_bytes = options.log_flush_block_bytes;

@@ -12,7 +12,7 @@ namespace dbx {
 namespace {
 
 // Switches that a cluster of masters honours; all others are of one node.
-constexpr std::array<std::string_view, 43> kOfClusters = {"masters",
+constexpr std::array<std::string_view, 45> kOfClusters = {"masters",
                                                           "buffer_pages",
                                                           "workload",
                                                           "thread_cnt",
@@ -54,9 +54,29 @@ constexpr std::array<std::string_view, 43> kOfClusters = {"masters",
                                                           "sysbench_tables",
                                                           "sysbench_mix",
                                                           "sharing",
+                                                          "isolation_level",
+                                                          "strict_reads",
                                                           "index"};
-constexpr std::array<std::string_view, 5> kOnlyOfClusters = {"buffer_pages", "sysbench_rows", "sysbench_tables",
-                                                             "sysbench_mix", "sharing"};
+constexpr std::array<std::string_view, 6> kOnlyOfClusters = {"buffer_pages",    "strict_reads", "sysbench_rows",
+                                                             "sysbench_tables", "sysbench_mix", "sharing"};
+constexpr std::array<std::string_view, 4> kOfSysbench = {"sysbench_rows", "sysbench_tables", "sysbench_mix", "sharing"};
+
+std::string IsolationMistake(const Options& options) {
+  const bool is_read_committed = options.isolation_level == "READ_COMMITTED";
+  if (options.masters == 0) {
+    return is_read_committed ? "READ_COMMITTED belongs to several masters: add --masters=N; one node has SERIALIZABLE "
+                               "and, with CC_ALG HEKATON, SNAPSHOT"
+                             : "";
+  }
+  const bool is_given = std::ranges::find(options.given, "isolation_level") != options.given.end();
+  if (is_given && !is_read_committed && options.isolation_level != "SERIALIZABLE") {
+    return "masters have ISOLATION_LEVEL SERIALIZABLE and READ_COMMITTED, not " + options.isolation_level;
+  }
+  if (options.strict_reads && !is_read_committed) {
+    return "--strict_reads belongs to --isolation_level=READ_COMMITTED: reads that lock see all that was acknowledged";
+  }
+  return "";
+}
 
 }  // namespace
 
@@ -68,7 +88,7 @@ std::string ClusterMistake(const Options& options) {
       if (std::ranges::find(kOnlyOfClusters, name) == kOnlyOfClusters.end()) continue;
       return fmt::format("--{} belongs to several masters: add --masters=N", name);
     }
-    return "";
+    return IsolationMistake(options);
   }
   for (const std::string& name : options.given) {
     if (std::ranges::find(kOfClusters, name) != kOfClusters.end()) continue;
@@ -76,14 +96,13 @@ std::string ClusterMistake(const Options& options) {
                        mm::kLogName);
   }
   for (const std::string& name : options.given) {
-    const bool of_sysbench =
-        name != "buffer_pages" && std::ranges::find(kOnlyOfClusters, name) != kOnlyOfClusters.end();
+    const bool of_sysbench = std::ranges::find(kOfSysbench, name) != kOfSysbench.end();
     if (of_sysbench && options.workload != WorkloadKind::kSysbench) {
       return fmt::format("--{} belongs to --workload=SYSBENCH", name);
     }
   }
   if (options.log_dirs.size() != 1) return "a cluster has one log directory, for its Log Stores";
-  return "";
+  return IsolationMistake(options);
 }
 
 }  // namespace dbx

@@ -42,9 +42,8 @@ constexpr std::array kLogBuilt = [] {
 }();
 constexpr std::array kLogTypes = {Names("LOG_DATA"), Names("LOG_COMMAND")};
 constexpr std::array kIndexes = {Names("IDX_HASH"), Names("IDX_BTREE")};
-constexpr std::array kIsolationBuilt = {Names("SERIALIZABLE"), Names("SNAPSHOT")};
-constexpr std::array kIsolationNotBuilt = {Names("REPEATABLE_READ"), Names("READ_COMMITTED"),
-                                           Names("READ_UNCOMMITTED")};
+constexpr std::array kIsolationBuilt = {Names("SERIALIZABLE"), Names("SNAPSHOT"), Names("READ_COMMITTED")};
+constexpr std::array kIsolationNotBuilt = {Names("REPEATABLE_READ"), Names("READ_UNCOMMITTED")};
 constexpr std::array kDiffImages = {Names("SLOT"), Names("RUNS")};
 constexpr std::array kSimd = {Names("auto"), Names("scalar"), Names("avx2"), Names("avx512")};
 constexpr std::array kIoEngines = {Names("auto"), Names("uring"), Names("pwrite")};
@@ -157,7 +156,7 @@ constexpr Switch kSwitches[] = {
     InLog(kAll, Named(Choice("INDEX_STRUCT", &O::index, kIndexes, {}, "primary indexes"), "index", "index_struct")),
     // Determines the histories that a log of TEST may have.
     InLog(kTest, Choice("ISOLATION_LEVEL", &O::isolation_level, kIsolationBuilt, kIsolationNotBuilt,
-                        "of transactions; SNAPSHOT with HEKATON")),
+                        "of transactions; SNAPSHOT with HEKATON, READ_COMMITTED with MASTERS")),
     Both(Whole("THREAD_CNT", "t", &O::thread_cnt, 1, 1024, "workers; with -Lr1 threads that replay")),
     Named(Whole("MAX_TXNS_PER_THREAD", "Gx", &O::max_txns_per_thread, 1, kMostTransactions, "transactions per worker"),
           "max_txns_per_thread", "max_txn_per_part"),
@@ -210,6 +209,8 @@ constexpr Switch kSwitches[] = {
     Whole("MASTERS", "", &O::masters, 0, 16,
           "so many masters over one database, in processes of this host, THREAD_CNT workers each; 0: one node"),
     Whole("BUFFER_PAGES", "", &O::buffer_pages, 64, kGiga, "pages of 16 KiB in each master's buffer"),
+    Bool("STRICT_READS", "", &O::strict_reads,
+         "READ_COMMITTED: 1: reads see what any master acknowledged before their transaction began"),
     // Logging.
     InLog(kAll, Whole("NUM_LOGGER", "Ln", &O::num_logger, 1, 16, "log streams")),
     Bytes("STRIPE_UNIT", "", &O::stripe_unit_bytes, 4 * kKilo, kGiga,

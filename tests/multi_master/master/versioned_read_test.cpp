@@ -82,6 +82,37 @@ TEST_F(VersionedReadTest, AnOwnVersionAboveAnotherMastersThatIsNotAppliedIsInval
   EXPECT_EQ(reruns(0), 1u);
 }
 
+TEST_F(VersionedReadTest, AnOwnVersionKeepsItsAfterListWhenItsLockGoes) {
+  MmTransaction theirs = Begin(1);
+  Write(theirs, table_, kLeft, 1);
+  cluster_.FlushAndApply(1, 0);
+  cluster_.HoldFlushes(0);
+  Write(theirs, table_, kRight, 1);
+  cluster_.log(1).AwaitDurable(theirs.Commit());
+  MmTransaction own = Begin(0);
+  ASSERT_EQ(own.Update(table_, kLeft, [](auto& row) { row.template SetAt<uint64_t>(8, 77); }), Outcome::kOk);
+  own.Commit();
+  const PageId page = LeafOf(kLeft);  // locks it on the other master
+  while (cluster_.master(0).locks().HeldMode(page)) host::Yield();
+  const auto rows = ScanAll(0);
+  EXPECT_EQ(rows.at(kLeft), rows.at(kRight)) << "half of a transaction";
+}
+
+TEST_F(VersionedReadTest, ATransactionThatIsJustEndingIsInDoubt) {
+  LocalTxns& txns = cluster_.master(0).locks().txns();
+  const TxnName reader = txns.Begin(BeginTime(1)), writer = txns.Begin(BeginTime(1));
+  VsVector tv;
+  tv.Set(MasterId(0), VsTime(1000));
+  EXPECT_EQ(txns.IsSeenBy(tv, reader, writer), false);
+  EXPECT_EQ(txns.IsSeenBy(tv, writer, writer), true);
+  txns.OnEnding(writer);
+  EXPECT_EQ(txns.IsSeenBy(tv, reader, writer), std::nullopt);
+  txns.End(writer, VsTime(1001));
+  EXPECT_EQ(txns.IsSeenBy(tv, reader, writer), false);
+  tv.Set(MasterId(0), VsTime(1001));
+  EXPECT_EQ(txns.IsSeenBy(tv, reader, writer), true);
+}
+
 // The own version is in the buffer no more: it comes from the Page Store, below one of the other master.
 TEST_F(VersionedReadTest, AnOwnVersionFromThePageStoreIsCheckedToo) {
   MmTransaction theirs = Begin(1);
