@@ -74,13 +74,24 @@ TEST_F(FollowedPagesTest, AFlushCountsAsAppliedOnlyWhenItsPagesAreChanged) {
 
 // A page that comes from the Page Store while a flush passes by would miss it for ever.
 TEST_F(FollowedPagesTest, AVersionThatAFlushMayHavePassedByIsNotKept) {
-  BringToBuffer(kLeft, 5);
+  WriteAlone(1, kRight, 8);  // its leaf has room for one more version from now on
+  cluster_.FlushAndApply(1, 0);
   const ReadViews::Use old(cluster_.master(0).views());
   WriteAlone(1, kRight, 9);  // not in the buffer of master 0
   cluster_.FlushAndApply(1, 0);
-  MasterPages::VersionPin pin = cluster_.master(0).pages().PinVersion(LeafOf(kRight), old.view(), true);
+  const MasterPages::VersionPin pin = cluster_.master(0).pages().PinVersion(LeafOf(kRight), old.view(), true);
   ASSERT_NE(pin.own, nullptr);
   EXPECT_EQ(ReadOne(0, kRight), 9u);
+}
+
+// A split behind the statement's back.
+TEST_F(FollowedPagesTest, APageThatIsNewerThanTheStatementHasNoVersionForIt) {
+  const PageId before = LeafOf(kRight);
+  const ReadViews::Use old(cluster_.master(0).views());
+  WriteAlone(1, kRight, 9);
+  ASSERT_NE(LeafOf(kRight), before) << "the leaf was full";
+  cluster_.FlushAndApply(1, 0);
+  EXPECT_EQ(cluster_.master(0).pages().PinVersion(LeafOf(kRight), old.view(), true).frame(), nullptr);
 }
 
 TEST_F(FollowedPagesTest, AVersionOfNowIsKeptForTheNextStatement) {
