@@ -71,6 +71,8 @@ TEST_F(VersionedReadTest, AnOwnVersionAboveAnEndThatIsNotAppliedIsInvalid) {
 }
 
 TEST_F(VersionedReadTest, AnOwnVersionAboveAnotherMastersThatIsNotAppliedIsInvalid) {
+  for (const Key key : {kLeft, kRight}) WriteAlone(1, key, 0);  // no page is new to TV
+  cluster_.FlushAndApply(1, 0);
   cluster_.HoldFlushes(0);
   MmTransaction theirs = Begin(1);
   Write(theirs, table_, kLeft, 1);
