@@ -31,6 +31,8 @@ struct ClusterPlan {
   StoreSet log_stores{StoreSetNumber(1), {0, 1, 2}};
   uint32_t page_stores = 1;  // each has all pages
   size_t frames_max = 4096;  // of each master's buffer
+  Isolation isolation = Isolation::kSerializable;
+  bool strict_reads = false;
   LogWriterOptions writer;
   uint64_t ring_bytes = 16 << 20;
   LeaseTerms lease;
@@ -79,7 +81,7 @@ class MasterProcess final : public Network::Receiver {
 
  private:
   void End(bool in_order);
-  void OnFlush(const FollowedFlush& flush);
+  void OnFlush(FollowedFlush flush);
   // Its log takes nothing more: threads that wait for it return.
   void OnFailed(std::exception_ptr error);
 

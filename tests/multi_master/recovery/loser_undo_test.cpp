@@ -24,6 +24,7 @@ class NotingLog final : public MasterLog {
   bool MayApply(const LfbStamp&) const override { return false; }
   void OnApplied(const LfbStamp&) override {}
   VsVector applied() const override { return {}; }
+  ReadView View() const override { return {}; }
   VsTime last_record() const override { return {}; }
   VsTime durable_until() const override { return {}; }
   void AwaitDurable(VsTime time) override { events += "durable " + std::to_string(time.value()) + " "; }
