@@ -46,6 +46,9 @@ struct EndedTxns {
     EndPlace place;
   };
 
+  // As `low`: the master is dead, and begins no more; its log ends at `low_after`.
+  static constexpr uint64_t kAll = UINT64_MAX;
+
   MasterId master;
   ClusterEpoch epoch;
   uint64_t low = 0;            // all up to this sequence number have ended, but for `open`

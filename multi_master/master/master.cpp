@@ -23,7 +23,7 @@ Master::Master(const MasterOptions& options, const Database& tables, Network& ne
               [this](MasterId to, const StrictQuestion& question) {
                 Send(question, {Role::kMaster, to.value()});
               }),
-      applier_(options.self, log, locks_, pages_, [this] { strict_.OnApplied(); }),
+      applier_(options.self, log, locks_, pages_, [this] { OnApplied(); }),
       undo_(options.self, trees_, pages_, log, [this](const EndedTxns& news) { OnUndone(news); }),
       lease_(options.lease),
       page_store_(static_cast<uint8_t>(options.self.value() % options.page_stores)) {
@@ -62,6 +62,7 @@ void Master::Fail(std::exception_ptr error) {
     changed_.notify_all();
   }
   locks_.Stop();
+  strict_.Stop();
   options_.failed(std::move(error));
 }
 
@@ -102,12 +103,17 @@ bool Master::OnMessage(NodeId from, MessageType type, std::span<const std::byte>
   if (type == LeaseGrant::kType) return OnLeaseGrant(body);
   if (type == UndoLoser::kType) return OnUndoLoser(body);
   if (!locks_.On(type, body)) return false;
+  if (type == EndedTxns::kType) TellStrictReads(*DecodeBody<EndedTxns>(body));
   if (type == LeastTv::kType) {
     for (uint8_t i = 0; i < options_.page_stores; ++i) {
       Send(FoldPages{DecodeBody<LeastTv>(body)->tv}, {Role::kPageStore, i});
     }
   }
   return true;
+}
+
+void Master::TellStrictReads(const EndedTxns& news) {
+  if (news.low == EndedTxns::kAll) strict_.OnMasterDead(news.master, news.low_after.of(news.master));
 }
 
 bool Master::OnMaster(MasterId from, MessageType type, std::span<const std::byte> body) {
@@ -151,6 +157,11 @@ bool Master::OnUndoLoser(std::span<const std::byte> body) {
 void Master::OnUndone(const EndedTxns& news) {
   locks_.Learn(news);
   Send(news);
+}
+
+void Master::OnApplied() {
+  strict_.OnApplied();
+  undo_.OnApplied();
 }
 
 void Master::RequireLease() {

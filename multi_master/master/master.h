@@ -127,6 +127,9 @@ class Master final : private LocalLocks::Owner, private PageFetcher, public Netw
   bool OnLeaseGrant(std::span<const std::byte> body);
   bool OnUndoLoser(std::span<const std::byte> body);
   void OnUndone(const EndedTxns& news);
+  // A flush was applied.
+  void OnApplied();
+  void TellStrictReads(const EndedTxns& news);
   void AskForLease();
   bool OnMaster(MasterId from, MessageType type, std::span<const std::byte> body);
   void KeepHouse();

@@ -56,9 +56,23 @@ PageId MasterPages::NewPage() {
 }
 
 Lsn MasterPages::EndMini(std::span<PageChange> changes) {
+  // Before the changes have times: a TV that covers one of them finds what it needs.
+  for (const PageChange& change : changes) NoteSplit(change);
   const Lsn end = log_.AppendPages(changes);
   for (const PageChange& change : changes) locks_.SetLsn(change.page, change.lsn);
   return end;
+}
+
+void MasterPages::NoteSplit(const PageChange& change) {
+  if (IsLoaded(change.page) || MakerOf(change.page) == self_ || change.previous.master == self_) return;
+  const std::lock_guard latch(splits_latch_);
+  // Once: its rows were moved there when it was made.
+  if (noted_.insert(change.page).second) splits_needed_.RaiseTo(change.previous.master, change.previous.time);
+}
+
+VsVector MasterPages::splits_needed() const {
+  const std::lock_guard latch(splits_latch_);
+  return splits_needed_;
 }
 
 void MasterPages::FetchPage(PageId page, const PageLsn& lsn) {

@@ -11,6 +11,12 @@
 // decides, and a page under this master's own lock, which is at its last version, is never changed. A frame that is
 // older, and lacks what came between, is dropped.
 //
+// Rows that another master's split has moved, and this one has changed on the new page, would be read on the old page
+// where TV lacks the split: as they were before both. So EndMini notes, when it first changes a page that another
+// master made, what that page builds upon (splits_needed). An id names its maker, and rows get to a page when it is
+// made, or by changes of it. A statement's TV must cover all that was noted before it; and TVs cover the causes of what
+// they cover, so the page's newest change stands for the split, whichever master made that.
+//
 // Statements that read versions pin pages without a page lock (PinVersion). A page that is not in the buffer is fetched
 // at TV. It stays there for others only if no flush beyond TV can have passed it by; otherwise the statement has it for
 // itself.
@@ -25,6 +31,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <unordered_set>
 
 #include "base/host.h"
 #include "multi_master/lock/local_locks.h"
@@ -44,6 +51,8 @@ inline constexpr uint32_t kPageEpochMax = (1u << 23) - 1;
 constexpr PageId PageIdOf(MasterId master, ClusterEpoch epoch, uint32_t count) {
   return PageId(uint64_t{1} << 63 | uint64_t{master.value()} << 55 | uint64_t{epoch.value()} << 32 | count);
 }
+// Of a page that is not loaded.
+constexpr MasterId MakerOf(PageId page) { return MasterId(static_cast<uint8_t>(page.value() >> 55 & 0xff)); }
 
 // Where pages that are not in the buffer come from.
 class PageFetcher {
@@ -98,6 +107,9 @@ class MasterPages final : public PageSource {
   VersionPin PinVersion(PageId page, const ReadView& view, bool may_wait);
   void UnpinVersion(PageFrame& frame) { pool_.Unpin(frame, LockMode::kShared); }
 
+  // What a TV must cover for a statement that begins after it was taken.
+  VsVector splits_needed() const;
+
   PageCounters counters() const;
 
  private:
@@ -112,6 +124,7 @@ class MasterPages final : public PageSource {
   std::unique_ptr<PageFrame> FetchAt(PageId page, const ReadView& view);
   VsVector StoreTv(const ReadView& view) const;
   void ApplyTo(PageFrame& frame, const PageChange& change);
+  void NoteSplit(const PageChange& change);
 
   // Nothing: it would have to wait, and may not.
   std::optional<BufferPool::PinResult> PinFrame(PageId page, LockMode mode, bool may_wait);
@@ -126,7 +139,10 @@ class MasterPages final : public PageSource {
   BufferPool pool_;
   Atomic<uint32_t> last_page_{0};
   Mutex begun_latch_;
-  VsVector begun_;  // of other masters' logs, up to the flush that ApplyFlush was called with last
+  VsVector begun_;              // of other masters' logs, up to the flush that ApplyFlush was called with last
+  mutable Mutex splits_latch_;  // of the following
+  VsVector splits_needed_;
+  std::unordered_set<PageId> noted_;  // pages that other masters made and this one has changed
   // Relaxed counters.
   Atomic<uint64_t> fetched_{0};
   Atomic<uint64_t> from_buffer_{0};

@@ -72,6 +72,7 @@ bool VersionedReader::Scan(TableId table, Key low, Key high, const TxnName& read
   starts_.clear();
   images_.clear();
   const Statement statement(*this);
+  if (!pages_.CoversSplits()) return statement.Fail();
   PagedTree& tree = *trees_[table.value()];
   for (PinnedLeaf leaf = tree.PinLeaf(low, LockMode::kShared); leaf; tree.MoveRight(leaf)) {
     if (!CollectLeaf(leaf.page(), low, high, reader)) return statement.Fail();

@@ -6,8 +6,9 @@
 // One Read or one Scan is one statement. Of a row it sees the image if the writer's END is covered by TV, else the
 // committed image before that writer; what its own transaction wrote it sees in any case. So it sees all of a
 // transaction or nothing, and no state between. It is invalid where a version that this master made last builds upon
-// more than TV covers, or is newer than TV (MasterPages::Judge); where a page has no version at TV; and where the
-// writer of a row is ending at this very moment.
+// more than TV covers, or is newer than TV (MasterPages::Judge); where a page has no version at TV; where TV lacks a
+// split that moved rows which this master has changed since (MasterPages::splits_needed); and where the writer of a row
+// is ending at this very moment.
 //
 // Rows are handed on when the statement is known to be valid. Trees are descended through right links wherever the
 // versions of two levels differ (paged_tree.h).
@@ -39,6 +40,8 @@ class VersionedPages final : public PageSource {
 
   void SetView(const ReadView* view) { view_ = view; }
   const ReadView& view() const { return *view_; }
+  // False: a row may be read where it was before a split.
+  bool CoversSplits() const { return view_->tv.Covers(pages_.splits_needed()); }
 
   PageFrame* Pin(PageId page, LockMode mode, bool may_wait) override;
   PageFrame* PinNew(PageId) override;
@@ -66,6 +69,7 @@ class VersionedReader {
   // statement was invalid, and nothing was called.
   bool Read(TableId table, Key key, const TxnName& reader, auto&& see) {
     const Statement statement(*this);
+    if (!pages_.CoversSplits()) return statement.Fail();
     PinnedLeaf leaf = trees_[table.value()]->PinLeaf(key, LockMode::kShared);
     if (!leaf) return statement.Fail();
     const std::optional<RowView> row = leaf.Find(key);

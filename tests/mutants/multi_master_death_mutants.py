@@ -13,8 +13,8 @@ MULTI_MASTER_DEATH_MUTANTS = [
                       "")],
            test="LockProcessTest.ADeadMastersPageIsGrantedWithItsLosersLocks"),
     Mutant("mm_losers_told_as_ended", "a dead master's losers count as ended before they are undone",
-           [raw(GLOBAL_LOCKS, "EndedTxns news{dead.master, dead.epoch, UINT64_MAX, {}, dead.losers, {}};",
-                "EndedTxns news{{dead.master, dead.epoch, UINT64_MAX, {{}}, dead.losers, {{}}}};\n"
+           [raw(GLOBAL_LOCKS, "EndedTxns news{dead.master, dead.epoch, EndedTxns::kAll, {}, dead.losers, {}};",
+                "EndedTxns news{{dead.master, dead.epoch, EndedTxns::kAll, {{}}, dead.losers, {{}}}};\n"
                 "  if ({on}) news.open.clear();")],
            test="LockProcessTest.ADeadMastersPageIsGrantedWithItsLosersLocks"),
     Mutant("mm_end_of_log_ignored", "the rows of transactions with an END are undone too",

@@ -173,6 +173,74 @@ TEST_F(VersionedReadTest, TheLeastTvIsThatOfTheOldestStatement) {
   EXPECT_TRUE(views.Least().Covers(MasterId(1), cluster_.log(1).durable_until()));
 }
 
+// --- Rows that another master's split has moved ---
+
+class MovedRowTest : public ReadTest {
+ protected:
+  static constexpr Key kMoved = 1000, kMovedToo = 999;
+
+  void InsertAlone(uint32_t on, Key key) {
+    const std::vector<std::byte> tuple(table_.tuple_bytes());
+    MmTransaction txn = Begin(on);
+    EXPECT_EQ(txn.Insert(table_, key, tuple), Outcome::kOk);
+    cluster_.log(on).AwaitDurable(txn.Commit());
+  }
+  // Master 1 moves them to a new page. Master 0 sees the page before; its applier hears of the split by Deliver.
+  void Move() {
+    for (const Key key : {kMoved, kMovedToo}) InsertAlone(1, key);
+    cluster_.FlushAndApply(1, 0);
+    cluster_.HoldFlushes(0);
+    const PageId before = LeafOf(kMoved);
+    for (Key key = kMovedToo - 1; LeafOf(kMoved) == before; --key) InsertAlone(1, key);
+    ASSERT_EQ(LeafOf(kMoved), LeafOf(kMovedToo));
+  }
+  void WriteBoth(uint64_t value) {
+    MmTransaction own = Begin(0);
+    for (const Key key : {kMoved, kLeft}) Write(own, table_, key, value);
+    own.Commit();
+  }
+  void DeliverAll() {
+    cluster_.Deliver(0);
+    cluster_.FlushAndApply(1, 0);
+  }
+};
+
+// Of the old page the version at TV still has the row, as it was.
+TEST_F(MovedRowTest, AnOwnChangeOfItIsSeenThoughTvLacksTheSplit) {
+  Move();
+  WriteBoth(7);
+  EXPECT_EQ(ReadOne(0, kMoved), 7u);
+  EXPECT_EQ(reruns(0), 1u);
+  const auto rows = ScanAll(0);
+  EXPECT_EQ(rows.at(kMoved), 7u);
+  EXPECT_EQ(rows.at(kLeft), 7u);
+  DeliverAll();
+  const uint64_t before = reruns(0);
+  EXPECT_EQ(ReadOne(0, kMoved), 7u);
+  EXPECT_EQ(reruns(0), before);
+}
+
+TEST_F(MovedRowTest, OtherRowsAreReadOnTheOldPage) {
+  Move();
+  WriteAlone(0, kLeft, 7);
+  EXPECT_EQ(ReadOne(0, kMovedToo), 0u);
+  EXPECT_EQ(reruns(0), 0u);
+}
+
+// Later changes of the new page by its maker hold no statement up: the split is behind all TVs.
+TEST_F(MovedRowTest, ASplitIsWaitedForOnce) {
+  Move();
+  WriteBoth(7);
+  DeliverAll();
+  cluster_.HoldFlushes(0);
+  WriteAlone(1, kMoved, 8);
+  WriteAlone(0, kMoved, 9);
+  EXPECT_EQ(ReadOne(0, kLeft), 7u);
+  EXPECT_EQ(reruns(0), 0u);
+}
+
+// --- Splits that are not posted ---
+
 // The separator of a split is posted by a second mini-transaction, which TV may lack.
 class SplitFlusher final : public SplitListener {
  public:
