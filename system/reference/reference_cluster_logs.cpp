@@ -237,6 +237,11 @@ void GetFields(Fields& from, ClusterChange& change) {
       change.key = from.Get(8);
       change.child = from.Get(8);
       return;
+    case 8:
+      change.key = from.Get(8);
+      change.writer = from.GetTxn();
+      change.bytes = from.GetBytes(u16());
+      return;
     default:
       Refuse(from.where() + ": a change of no known kind");
   }
@@ -330,7 +335,7 @@ class RecordParser {
 
   // A master writes rows for its own transactions, and for none that has ended. (It may restore those of others.)
   void CheckWriter(const ClusterChange& change, const std::string& where) const {
-    if (change.kind != 2) return;
+    if (change.kind != 2 && change.kind != 8) return;
     if (std::get<0>(change.writer) != master_) Refuse(where + ": a row of another master's transaction");
     const bool is_ending =
         std::ranges::any_of(pending_ends_, [&](const auto& end) { return end.first == change.writer; });

@@ -155,6 +155,25 @@ void Put(const ClusterChange& change, Page& page) {
   row.now = {change.writer, change.present, change.present ? image : Image()};
 }
 
+// Pieces of a row that keeps its length: what is skipped, then bytes.
+void PutPieces(const ClusterChange& change, Page& page) {
+  const auto row = page.rows.find(change.key);
+  if (row == page.rows.end() || !row->second.now.present) Refuse(change.page, "pieces of a row that is not there");
+  Image image = row->second.now.image;
+  size_t at = 0;
+  for (Bytes left = change.bytes; !left.empty();) {
+    if (left.size() < 4) Refuse(change.page, "a piece is cut off");
+    at += LoadUint(left, 0, 2);
+    const size_t bytes = LoadUint(left, 2, 2);
+    if (bytes == 0 || bytes > left.size() - 4 || at + bytes > image.size()) Refuse(change.page, "an impossible piece");
+    std::memcpy(image.data() + at, left.data() + 4, bytes);
+    at += bytes;
+    left = left.subspan(4 + bytes);
+  }
+  if (!row->second.before || row->second.now.writer != change.writer) row->second.before = row->second.now;
+  row->second.now = {change.writer, true, std::move(image)};
+}
+
 void Restore(uint64_t number, Key key, const ClusterTxn& writer, Page& page) {
   const auto row = page.rows.find(key);
   if (row == page.rows.end() || row->second.now.writer != writer || !row->second.before) {
@@ -165,7 +184,7 @@ void Restore(uint64_t number, Key key, const ClusterTxn& writer, Page& page) {
 }
 
 void Apply(const ClusterChange& change, Page& page) {
-  const bool is_row = change.kind >= 2 && change.kind <= 4;
+  const bool is_row = (change.kind >= 2 && change.kind <= 4) || change.kind == 8;
   if (change.kind != 1 && !page.formatted) Refuse(change.page, "a change of a page that is not there");
   if ((is_row && page.level != 0) || (change.kind == 7 && page.level == 0))
     Refuse(change.page, "a change of another level");
@@ -203,6 +222,9 @@ void Apply(const ClusterChange& change, Page& page) {
       ++page.level;
       page.rows.clear();
       page.children = {{0, change.left}, {change.key, change.right}};
+      return;
+    case 8:
+      PutPieces(change, page);
       return;
     default:
       if (!page.children.emplace(change.key, change.child).second) Refuse(change.page, "a child is there twice");

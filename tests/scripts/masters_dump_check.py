@@ -115,7 +115,7 @@ class Checks(cli_check.Checks):
             raise Failed(f"nothing was recovered of {moment:.2f} s: {metrics}")
 
     def dead(self) -> str:
-        """A copy of a directory with the cluster of a run that was killed, and whether there are losers."""
+        """The cluster of a run that was killed, in a copy of its directory."""
         if not self.dead_:
             self.dead_ = self.fresh("dead")
             process = self._started(self.dead_, *YCSB)
@@ -143,7 +143,8 @@ class Checks(cli_check.Checks):
               r"log of master 1$", r"^  log-store-2: up to LSN \d+, written by epoch 1",
               r"^  lsn 0 pages \(\d+ bytes\) \d+ changes from time \d+$",
               r"^      page \d+ time \d+ previous \(loaded\): put row \d+ by \d:1:\d+",
-              r"^      page \d+ time \d+ previous \(\d, \d+\): put row", r"end \(\d+ bytes\) time \d+ committed \d:1:\d+ txn \d:\d+$",
+              r"^      page \d+ time \d+ previous \(\d, \d+\): put row",
+              r"end \(\d+ bytes\) time \d+ committed \d:1:\d+ txn \d:\d+$",
               r"lfb \(\d+ bytes\) time \d+ predecessor 0 stamp \[\d+ \d+\]$", r"pad \(\d+ bytes\) durable \d+$",
               r"^  durable up to LSN \d+: the last LFB that two of three stores have",
               r"^  \d+ flushes, \d+ pages with \d+ changes, \d+ ends$")
