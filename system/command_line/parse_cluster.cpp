@@ -68,7 +68,7 @@ bool Has(std::span<const std::string_view> names, const std::string& name) {
 }
 
 // And its recovery.
-constexpr std::array<std::string_view, 4> kOfClusterRecoveries = {"log_recover", "run", "reference", "history_file"};
+constexpr std::array<std::string_view, 3> kOfClusterRecoveries = {"log_recover", "run", "history_file"};
 
 }  // namespace
 

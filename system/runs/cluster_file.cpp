@@ -103,16 +103,21 @@ std::vector<std::string> StoreDirectories(const std::string& directory) {
 }
 
 std::string FindCluster(FileSystem& files, const std::string& parent, std::optional<uint32_t> number) {
-  std::optional<uint32_t> found;
+  std::optional<uint32_t> newest;
+  bool is_there = false;
   if (files.KindOf(parent) == FileSystem::Entry::kDirectory) {
     for (const std::string& name : files.List(parent)) {
       const std::optional<uint32_t> here = NumberOf(name);
-      if (here && (number ? here == number : !found || *here > *found)) found = here;
+      if (here && (!newest || *here > *newest)) newest = here;
+      is_there |= here && here == number;
     }
   }
-  if (found) return fmt::format("{}/{}{:04}", parent, kDirectoryPrefix, *found);
-  throw Error(ExitStatus::kIo, number ? fmt::format("{} has no cluster-{:04}", parent, *number)
-                                      : fmt::format("{} has no cluster-NNNN to recover", parent));
+  if (!newest) throw Error(ExitStatus::kIo, fmt::format("{} has no cluster-NNNN to recover", parent));
+  if (number && !is_there) {
+    throw Error(ExitStatus::kMismatch,
+                fmt::format("{} has no cluster-{:04}; the newest is cluster-{:04}", parent, *number, *newest));
+  }
+  return fmt::format("{}/{}{:04}", parent, kDirectoryPrefix, number.value_or(*newest));
 }
 
 }  // namespace dbx

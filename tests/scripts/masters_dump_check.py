@@ -248,7 +248,7 @@ class Checks(cli_check.Checks):
     def _bad_recoveries(self) -> None:
         parent = os.path.dirname(self.dead())
         self._recover(self.fresh("empty"), status=4, words=["has no cluster-NNNN"])
-        self._recover(parent, "--run=7", status=4, words=["has no cluster-0007"])
+        self._recover(parent, "--run=7", status=6, words=["has no cluster-0007", "the newest is cluster-"])
         self._recover(parent, "--workload=TPCC", status=6, words=["WORKLOAD", "YCSB"])
         self._recover(parent, "--masters=3", status=6, words=["MASTERS", "written with 2"])
         self._recover(parent, "--continue", status=2, words=["leave one out"])
