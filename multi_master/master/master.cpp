@@ -113,7 +113,8 @@ bool Master::OnMessage(NodeId from, MessageType type, std::span<const std::byte>
 }
 
 void Master::TellStrictReads(const EndedTxns& news) {
-  if (news.low == EndedTxns::kAll) strict_.OnMasterDead(news.master, news.low_after.of(news.master));
+  if (news.low != EndedTxns::kAll) return;
+  strict_.OnMasterDead(news.master, news.low_after.of(news.master));
 }
 
 bool Master::OnMaster(MasterId from, MessageType type, std::span<const std::byte> body) {

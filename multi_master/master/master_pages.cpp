@@ -67,7 +67,9 @@ void MasterPages::NoteSplit(const PageChange& change) {
   if (IsLoaded(change.page) || MakerOf(change.page) == self_ || change.previous.master == self_) return;
   const std::lock_guard latch(splits_latch_);
   // Once: its rows were moved there when it was made.
-  if (noted_.insert(change.page).second) splits_needed_.RaiseTo(change.previous.master, change.previous.time);
+  const bool is_first = noted_.insert(change.page).second;
+  if (!is_first) return;
+  splits_needed_.RaiseTo(change.previous.master, change.previous.time);
 }
 
 VsVector MasterPages::splits_needed() const {

@@ -40,7 +40,7 @@ class ReadTest : public testing::Test {
   std::map<Key, uint64_t> ScanAll(uint32_t on) {
     std::map<Key, uint64_t> rows;
     MmTransaction txn = Begin(on);
-    EXPECT_EQ(txn.Scan(table_, 0, 1000, ScanOrder::kAscending,
+    EXPECT_EQ(txn.Scan(table_, 0, 5000, ScanOrder::kAscending,
                        [&](Key key, const TupleReader& row) {
                          rows[key] = row.GetAt<uint64_t>(0);
                          return true;

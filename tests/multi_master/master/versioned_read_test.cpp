@@ -177,8 +177,6 @@ TEST_F(VersionedReadTest, TheLeastTvIsThatOfTheOldestStatement) {
 
 class MovedRowTest : public ReadTest {
  protected:
-  static constexpr Key kMoved = 1000, kMovedToo = 999;
-
   void InsertAlone(uint32_t on, Key key) {
     const std::vector<std::byte> tuple(table_.tuple_bytes());
     MmTransaction txn = Begin(on);
@@ -187,43 +185,51 @@ class MovedRowTest : public ReadTest {
   }
   // Master 1 moves them to a new page. Master 0 sees the page before; its applier hears of the split by Deliver.
   void Move() {
-    for (const Key key : {kMoved, kMovedToo}) InsertAlone(1, key);
+    // A last leaf with room.
+    Key key = 1000;
+    for (InsertAlone(1, key); LeafOf(key) == LeafOf(kLast); ++key) InsertAlone(1, key + 1);
+    moved_ = key + 1000, moved_too_ = key + 999;
+    for (const Key moved : {moved_, moved_too_}) InsertAlone(1, moved);
     cluster_.FlushAndApply(1, 0);
     cluster_.HoldFlushes(0);
-    const PageId before = LeafOf(kMoved);
-    for (Key key = kMovedToo - 1; LeafOf(kMoved) == before; --key) InsertAlone(1, key);
-    ASSERT_EQ(LeafOf(kMoved), LeafOf(kMovedToo));
+    const PageId before = LeafOf(moved_);
+    for (key = moved_too_ - 1; LeafOf(moved_) == before; --key) InsertAlone(1, key);
+    ASSERT_EQ(LeafOf(moved_), LeafOf(moved_too_));
   }
   void WriteBoth(uint64_t value) {
     MmTransaction own = Begin(0);
-    for (const Key key : {kMoved, kLeft}) Write(own, table_, key, value);
+    for (const Key key : {moved_, kLeft}) Write(own, table_, key, value);
     own.Commit();
   }
   void DeliverAll() {
     cluster_.Deliver(0);
     cluster_.FlushAndApply(1, 0);
   }
+
+  static constexpr Key kLast = 299;  // of the loaded ones
+  Key moved_ = 0, moved_too_ = 0;
 };
 
 // Of the old page the version at TV still has the row, as it was.
 TEST_F(MovedRowTest, AnOwnChangeOfItIsSeenThoughTvLacksTheSplit) {
   Move();
   WriteBoth(7);
-  EXPECT_EQ(ReadOne(0, kMoved), 7u);
+  EXPECT_EQ(ReadOne(0, moved_), 7u);
   EXPECT_EQ(reruns(0), 1u);
   const auto rows = ScanAll(0);
-  EXPECT_EQ(rows.at(kMoved), 7u);
+  EXPECT_EQ(rows.at(moved_), 7u);
   EXPECT_EQ(rows.at(kLeft), 7u);
   DeliverAll();
   const uint64_t before = reruns(0);
-  EXPECT_EQ(ReadOne(0, kMoved), 7u);
+  EXPECT_EQ(ReadOne(0, moved_), 7u);
   EXPECT_EQ(reruns(0), before);
 }
 
 TEST_F(MovedRowTest, OtherRowsAreReadOnTheOldPage) {
+  WriteAlone(0, kLeft, 6);  // splits the leaf, whose rows get an image before
   Move();
   WriteAlone(0, kLeft, 7);
-  EXPECT_EQ(ReadOne(0, kMovedToo), 0u);
+  EXPECT_EQ(ReadOne(0, moved_too_), 0u);
   EXPECT_EQ(reruns(0), 0u);
 }
 
@@ -233,8 +239,8 @@ TEST_F(MovedRowTest, ASplitIsWaitedForOnce) {
   WriteBoth(7);
   DeliverAll();
   cluster_.HoldFlushes(0);
-  WriteAlone(1, kMoved, 8);
-  WriteAlone(0, kMoved, 9);
+  WriteAlone(1, moved_, 8);
+  WriteAlone(0, moved_, 9);
   EXPECT_EQ(ReadOne(0, kLeft), 7u);
   EXPECT_EQ(reruns(0), 0u);
 }
