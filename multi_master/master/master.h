@@ -52,6 +52,7 @@ class Master final : private LocalLocks::Owner, private PageFetcher, public Netw
   LocalLocks& locks() { return locks_; }
   MasterLog& log() { return log_; }
   Applier& applier() { return applier_; }
+  MasterPages& pages() { return pages_; }
   const MasterPages& pages() const { return pages_; }
 
   bool OnMessage(NodeId from, MessageType type, std::span<const std::byte> body) override;

@@ -131,12 +131,21 @@ void ChooseHeap(Options& options, uint64_t seed) {
 }  // namespace
 
 std::string Cell::Name() const {
+  if (masters > 0) return std::string("MM/") + WorkloadName(workload) + "/" + std::to_string(masters);
   return pair.cc + (pair.use_locktable ? "+table/" : "/") + pair.log + "/" + pair.log_type + "/" +
          WorkloadName(workload) + "/" + std::to_string(logs);
 }
 
-std::vector<Cell> AllCells() {
+std::vector<Cell> ClusterCells() {
   std::vector<Cell> cells;
+  for (const WorkloadKind workload : {WorkloadKind::kTest, WorkloadKind::kYcsb, WorkloadKind::kSysbench}) {
+    for (uint32_t masters = 1; masters <= 4; ++masters) cells.push_back({{}, workload, 1, masters});
+  }
+  return cells;
+}
+
+std::vector<Cell> AllCells() {
+  std::vector<Cell> cells = ClusterCells();
   for (const PairName& pair : Registry::Global().Supported()) {
     if (pair.log == "LOG_NO") continue;
     const bool one_log = HasOneLog(pair.log);

@@ -1,0 +1,77 @@
+#include "tests/simulation/cluster/cluster_faults.h"
+
+#include <utility>
+
+namespace dbx::sim {
+
+using mm::NodeId;
+using mm::Role;
+
+void ClusterFaults::Strike() {
+  switch (random_() % 4) {
+    case 0:
+      return StrikePageStore();
+    case 1:
+      return StrikeLink();
+    default:
+      return StrikeLogStore();
+  }
+}
+
+void ClusterFaults::StrikeLogStore() {
+  const auto store = static_cast<uint8_t>(random_() % mm::kLogStores);
+  if (!cluster_.IsAlive({Role::kLogStore, store})) return RestartLogStore(store);
+  ++counts_["log store crashed"];
+  cluster_.KillLogStore(store);
+  if (random_() % 2 == 0) RestartLogStore(store);
+}
+
+void ClusterFaults::RestartLogStore(uint8_t store) {
+  const auto crash = FaultyFileSystem::kCrashes[random_() % std::size(FaultyFileSystem::kCrashes)];
+  cluster_.RestartLogStore(store, crash, random_());
+}
+
+void ClusterFaults::StrikePageStore() {
+  const auto store = static_cast<uint8_t>(random_() % cluster_.setup().page_stores);
+  if (!cluster_.IsAlive({Role::kPageStore, store})) return cluster_.StartPageStore(store);
+  ++counts_["page store crashed"];
+  cluster_.KillPageStore(store);
+  if (random_() % 2 == 0) cluster_.StartPageStore(store);
+}
+
+std::pair<NodeId, NodeId> ClusterFaults::SomeLink() {
+  const NodeId master{Role::kMaster, static_cast<uint8_t>(random_() % cluster_.masters())};
+  const NodeId log_store{Role::kLogStore, static_cast<uint8_t>(random_() % mm::kLogStores)};
+  const NodeId page_store{Role::kPageStore, static_cast<uint8_t>(random_() % cluster_.setup().page_stores)};
+  const NodeId other{Role::kLogStore, static_cast<uint8_t>((log_store.index + 1) % mm::kLogStores)};
+  const std::pair<NodeId, NodeId> links[] = {
+      {master, log_store}, {master, log_store}, {master, page_store}, {page_store, log_store}, {log_store, other}};
+  return links[random_() % std::size(links)];
+}
+
+void ClusterFaults::StrikeLink() {
+  const auto [a, b] = SomeLink();
+  switch (random_() % 3) {
+    case 0:
+      ++counts_["link broken"];
+      return cluster_.net().Break(a, b);
+    case 1:
+      ++counts_["link cut"];
+      return cluster_.net().Cut(a, b);
+    default:
+      ++counts_["links mended"];
+      return cluster_.net().MendAll();
+  }
+}
+
+void ClusterFaults::MendAll() {
+  cluster_.net().MendAll();
+  for (uint8_t i = 0; i < mm::kLogStores; ++i) {
+    if (!cluster_.IsAlive({Role::kLogStore, i})) RestartLogStore(i);
+  }
+  for (uint8_t i = 0; i < cluster_.setup().page_stores; ++i) {
+    if (!cluster_.IsAlive({Role::kPageStore, i})) cluster_.StartPageStore(i);
+  }
+}
+
+}  // namespace dbx::sim

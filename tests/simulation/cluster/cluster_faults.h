@@ -1,0 +1,42 @@
+// What goes wrong in a simulated cluster while its workers run: Log Stores and Page Stores crash and come back, links
+// break, are cut and mended.
+//
+// Threads: the body's fibre of the simulation.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "tests/simulation/cluster/sim_cluster.h"
+
+namespace dbx::sim {
+
+class ClusterFaults {
+ public:
+  ClusterFaults(SimCluster& cluster, uint64_t seed) : cluster_(cluster), random_(seed) {}
+
+  // One more, at random.
+  void Strike();
+  // What is dead comes back, and all links are mended.
+  void MendAll();
+
+  // How often each has happened.
+  const std::map<std::string, uint64_t>& counts() const { return counts_; }
+
+ private:
+  void StrikeLogStore();
+  void StrikePageStore();
+  void StrikeLink();
+  // A link without which no process has to end.
+  std::pair<mm::NodeId, mm::NodeId> SomeLink();
+  void RestartLogStore(uint8_t store);
+
+  SimCluster& cluster_;
+  std::mt19937_64 random_;
+  std::map<std::string, uint64_t> counts_;
+};
+
+}  // namespace dbx::sim
