@@ -4,6 +4,7 @@
 
 #include "logging/schemes.h"
 #include "system/command_line/parse_options.h"
+#include "tests/simulation/cluster/cluster_setup.h"
 
 namespace dbx::sim {
 namespace {
@@ -134,14 +135,6 @@ std::string Cell::Name() const {
   if (masters > 0) return std::string("MM/") + WorkloadName(workload) + "/" + std::to_string(masters);
   return pair.cc + (pair.use_locktable ? "+table/" : "/") + pair.log + "/" + pair.log_type + "/" +
          WorkloadName(workload) + "/" + std::to_string(logs);
-}
-
-std::vector<Cell> ClusterCells() {
-  std::vector<Cell> cells;
-  for (const WorkloadKind workload : {WorkloadKind::kTest, WorkloadKind::kYcsb, WorkloadKind::kSysbench}) {
-    for (uint32_t masters = 1; masters <= 4; ++masters) cells.push_back({{}, workload, 1, masters});
-  }
-  return cells;
 }
 
 std::vector<Cell> AllCells() {

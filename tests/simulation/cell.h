@@ -24,7 +24,6 @@ struct Cell {
 
 // Every logging cell of this binary, ordered by name.
 std::vector<Cell> AllCells();
-std::vector<Cell> ClusterCells();
 
 // Limits that a shrunk reproduction sets below what the seed chose.
 struct Limits {

@@ -80,24 +80,9 @@ class Checks {
   void AwaitThat(const std::string& what, const std::function<bool()>& holds) {
     const uint64_t until = NowNanos() + kRestNanosMax;
     while (!holds()) {
-      CheckErrors();
+      cluster_.ThrowIfFailed();
       if (NowNanos() > until) throw Violation("I11: " + what);
       SleepFor(kLookNanos);
-    }
-  }
-  void CheckErrors() {
-    if (!cluster_.progress().errors.empty()) throw Violation(cluster_.progress().errors.front());
-    for (uint32_t i = 0; i < cluster_.masters(); ++i) {
-      if (IsAlive(i)) ThrowIfFailed(cluster_.master(i), "master " + std::to_string(i));
-    }
-    for (uint32_t i = 0; i < cluster_.setup().page_stores; ++i) ThrowIfFailed(cluster_.page_store(i), "a Page Store");
-    for (uint32_t i = 0; i < mm::kLogStores; ++i) ThrowIfFailed(cluster_.log_store(i), "a Log Store");
-  }
-  static void ThrowIfFailed(auto& process, const std::string& name) {
-    try {
-      process.ThrowIfFailed();
-    } catch (const std::exception& error) {
-      throw Violation(name + " failed: " + error.what());
     }
   }
   bool IsAlive(uint32_t master) const { return cluster_.IsAlive({Role::kMaster, static_cast<uint8_t>(master)}); }
@@ -260,7 +245,7 @@ class Checks {
   void CheckRowsReadBy(uint32_t master) {
     const std::unique_ptr<Database> left = database_.EmptyTables();
     mm::MmTransaction txn = cluster_.master(master).master().NewTransaction();
-    txn.Begin(BeginTime(NowNanos()));
+    txn.Begin(mm::BeginTime(NowNanos()));
     if (mm::CopyRows(txn, *left) != Outcome::kOk) throw Violation("I11: a row lock keeps all rows from being read");
     txn.Commit();
     const auto in_order = [](std::vector<RowVersion> rows) {

@@ -72,6 +72,7 @@ void ClusterFaults::MendAll() {
   for (uint8_t i = 0; i < cluster_.setup().page_stores; ++i) {
     if (!cluster_.IsAlive({Role::kPageStore, i})) cluster_.StartPageStore(i);
   }
+  cluster_.AwaitStarts();
 }
 
 }  // namespace dbx::sim

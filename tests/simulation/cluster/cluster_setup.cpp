@@ -27,7 +27,7 @@ void ChooseSpeeds(ClusterSetup& setup, std::mt19937_64& random) {
   setup.has_slow_link = random() % 4 == 0;
   setup.disk_nanos_max = OneOf<uint64_t>(random, {0, 20'000, 100'000, 500'000});
   setup.disk_stall_one_in = OneOf<uint32_t>(random, {1 << 20, 64, 16});
-  setup.writer.flush_interval_us = OneOf<uint64_t>(random, {10, 100, 200, 1000});
+  setup.writer.flush_interval_us = OneOf<uint64_t>(random, {100, 200, 400, 1000});
   setup.writer.flush_block_bytes = OneOf<uint64_t>(random, {4 << 10, 64 << 10});
 }
 
@@ -37,6 +37,14 @@ void ChooseFaults(ClusterSetup& setup, const Trial& trial, std::mt19937_64& rand
 }
 
 }  // namespace
+
+std::vector<Cell> ClusterCells() {
+  std::vector<Cell> cells;
+  for (const WorkloadKind workload : {WorkloadKind::kTest, WorkloadKind::kYcsb, WorkloadKind::kSysbench}) {
+    for (uint32_t masters = 1; masters <= 4; ++masters) cells.push_back({{}, workload, 1, masters});
+  }
+  return cells;
+}
 
 ClusterSetup SetupOf(const Trial& trial) {
   std::mt19937_64 random(trial.seed * 0x9E3779B97F4A7C15 + trial.cell.masters);

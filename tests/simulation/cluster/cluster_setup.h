@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "logging/log_writer.h"
 #include "tests/simulation/scheduler.h"
@@ -34,6 +35,9 @@ struct ClusterSetup {
   uint64_t fault_nanos_max = 0;  // between two of them
   Plan plan;
 };
+
+// Clusters of one to four masters, under each workload that they run here.
+std::vector<Cell> ClusterCells();
 
 // A fault more, or a worker less, does not change the other choices. `crashes`: the number of faults at most.
 ClusterSetup SetupOf(const Trial& trial);

@@ -28,12 +28,12 @@ constexpr uint64_t kWorkersNanosMax = 40'000'000'000;
 void AwaitWorkers(SimCluster& cluster) {
   const uint64_t until = NowNanos() + kWorkersNanosMax;
   while (!cluster.AreWorkersDone()) {
-    if (!cluster.progress().errors.empty()) throw Violation(cluster.progress().errors.front());
-    if (NowNanos() > until) throw Violation("I11: the workers do not end");
+    cluster.ThrowIfFailed();
+    if (NowNanos() > until) throw Violation("I11: the workers do not end" + cluster.Description());
     cluster.NoteApplied();
     SleepFor(200'000);
   }
-  if (!cluster.progress().errors.empty()) throw Violation(cluster.progress().errors.front());
+  cluster.ThrowIfFailed();
 }
 
 void Strike(SimCluster& cluster, ClusterFaults& faults) {
@@ -77,11 +77,18 @@ void RunBody(const ClusterSetup& setup, const Trial& trial, Tally& tally) {
   database.Reset(setup.masters * kClusterWorkersMax, setup.calls);
   SimCluster cluster(setup, database, trial.seed);
   ClusterFaults faults(cluster, trial.seed);
-  cluster.Start();
-  if (setup.faults > 0) Strike(cluster, faults);
-  AwaitWorkers(cluster);
-  const CheckedCluster checked = CheckCluster(cluster, database);
-  Count(cluster, cluster.progress(), checked, faults, tally);
+  try {
+    cluster.Start();
+    if (setup.faults > 0) Strike(cluster, faults);
+    cluster.AwaitStarts();
+    AwaitWorkers(cluster);
+    const CheckedCluster checked = CheckCluster(cluster, database);
+    Count(cluster, cluster.progress(), checked, faults, tally);
+  } catch (...) {
+    // Else the simulation would go on for as long as its processes do.
+    cluster.KillAll();
+    throw;
+  }
   cluster.Stop();
   if (!cluster.progress().errors.empty()) throw Violation("at the end: " + cluster.progress().errors.front());
 }

@@ -12,6 +12,7 @@ namespace dbx::sim {
 using mm::MasterId;
 using mm::NodeId;
 using mm::Role;
+using mm::VsTime;
 
 namespace {
 
@@ -52,6 +53,7 @@ SimCluster::SimCluster(const ClusterSetup& setup, ClusterDatabase& database, uin
 template <class Process, class Make, class Run>
 void SimCluster::StartProcess(Node<Process>& node, NodeId id, Make make, Run run) {
   node = {};
+  node.is_alive = true;
   node.fibre = StartGroup(GroupOf(id), [this, &node, id, make, run] {
     try {
       const auto process = make();
@@ -59,7 +61,6 @@ void SimCluster::StartProcess(Node<Process>& node, NodeId id, Make make, Run run
       node.process = process.get();
       run(*process);
       while (!node.is_stopping) BlockOn(&node);
-      node.process = nullptr;
       process->Stop();
       if constexpr (requires { process->ThrowIfFailed(); }) process->ThrowIfFailed();
     } catch (const std::exception& error) {
@@ -70,6 +71,7 @@ void SimCluster::StartProcess(Node<Process>& node, NodeId id, Make make, Run run
 
 template <class Process>
 void SimCluster::StopProcess(Node<Process>& node) {
+  if (!node.is_alive) return;
   node.is_stopping = true;
   WakeAll(&node);
   JoinFibre(node.fibre);
@@ -82,6 +84,8 @@ void SimCluster::Start() {
   const auto make = [this, locks] { return std::make_unique<mm::LockProcess>(net_.Join(locks), setup_.masters); };
   StartProcess(locks_, locks, make, nothing);
   for (uint8_t i = 0; i < setup_.page_stores; ++i) StartPageStore(i);
+  // A message to a process that is not there yet would be lost.
+  AwaitStarts();
   for (uint8_t i = 0; i < setup_.masters; ++i) StartMaster(i);
 }
 
@@ -138,6 +142,7 @@ void SimCluster::RunWorker(mm::Master& master, WorkerId worker) {
     while (unacknowledged.size() > left_max) {
       const Unacknowledged first = unacknowledged.front();
       unacknowledged.pop_front();
+      progress_.doing[worker.value()] = "waits for its acknowledgement";
       master.log().AwaitDurable(first.time);
       ClusterProgress::Attempt& attempt = progress_.committed.at(first.name);
       attempt.is_acknowledged = true;
@@ -150,9 +155,11 @@ void SimCluster::RunWorker(mm::Master& master, WorkerId worker) {
     Call call = list.calls[i];
     const TxnId id = TxnId::Make(worker, i);
     call.set_txn_id(id);
-    const BeginTime begun(host::MonotonicNanos());
+    const mm::BeginTime begun(host::MonotonicNanos());
     for (Outcome outcome = Outcome::kConflict; outcome == Outcome::kConflict;) {
+      progress_.doing[worker.value()] = "begins transaction " + std::to_string(i);
       txn.Begin(begun, id);
+      progress_.doing[worker.value()] = "runs transaction " + std::to_string(i);
       ClusterContext context(txn, id);
       outcome = database_.Run(context, call);
       if (outcome == Outcome::kConflict) ++progress_.conflicts[txn.last_wait()];
@@ -161,6 +168,7 @@ void SimCluster::RunWorker(mm::Master& master, WorkerId worker) {
         progress_.committed[txn.name()] = {id, false};
         unacknowledged.push_back({txn.name(), txn.Commit()});
       } else {
+        progress_.doing[worker.value()] = "aborts transaction " + std::to_string(i);
         txn.Abort();
         progress_.rolled_back += outcome != Outcome::kConflict;
       }
@@ -170,6 +178,25 @@ void SimCluster::RunWorker(mm::Master& master, WorkerId worker) {
     if (setup_.workers_pause && Random() % 2 == 0) SleepFor(Random() % 2'000'000);
   }
   acknowledge(0);
+  progress_.doing.erase(worker.value());
+}
+
+std::string SimCluster::Description() const {
+  std::string text;
+  for (const auto& [worker, doing] : progress_.doing) text += "; worker " + std::to_string(worker) + " " + doing;
+  for (size_t i = 0; i < masters_.size(); ++i) {
+    if (masters_[i].process == nullptr) continue;
+    mm::Master& master = masters_[i].process->master();
+    text += "; master " + std::to_string(i) + ": last record " + std::to_string(master.log().last_record().value()) +
+            ", durable " + std::to_string(master.log().durable_until().value()) + ", " +
+            std::to_string(master.locks().txns().active()) + " active, fetched " +
+            std::to_string(master.pages().counters().fetched) + ", evicted " +
+            std::to_string(master.pages().counters().evicted) + ", requests " +
+            std::to_string(master.locks().counters().requests) + ", grants " +
+            std::to_string(master.locks().counters().grants) + ", conflicts " +
+            std::to_string(master.locks().counters().row_conflicts);
+  }
+  return text;
 }
 
 void SimCluster::NoteApplied() {
@@ -195,36 +222,64 @@ void SimCluster::Stop() {
 bool SimCluster::IsAlive(NodeId node) const {
   switch (node.role) {
     case Role::kMaster:
-      return masters_[node.index].process != nullptr;
+      return masters_[node.index].is_alive;
     case Role::kPageStore:
-      return page_stores_[node.index].process != nullptr;
+      return page_stores_[node.index].is_alive;
     case Role::kLogStore:
-      return log_stores_[node.index].process != nullptr;
+      return log_stores_[node.index].is_alive;
     case Role::kLocks:
-      return locks_.process != nullptr;
+      return locks_.is_alive;
   }
   return false;
 }
 
-void SimCluster::Kill(NodeId node) {
-  KillGroup(GroupOf(node));
-  net_.Forget(node);
+void SimCluster::ThrowIfFailed() const {
+  if (!progress_.errors.empty()) throw Violation(progress_.errors.front());
+  const auto ask = [](const auto& node, const std::string& name) {
+    if (node.process == nullptr) return;
+    try {
+      node.process->ThrowIfFailed();
+    } catch (const std::exception& error) {
+      throw Violation(name + " failed: " + error.what());
+    }
+  };
+  for (size_t i = 0; i < masters_.size(); ++i) ask(masters_[i], "master " + std::to_string(i));
+  for (const auto& store : page_stores_) ask(store, "a Page Store");
+  for (const auto& store : log_stores_) ask(store, "a Log Store");
 }
 
-void SimCluster::KillLogStore(uint8_t store) {
-  Kill({Role::kLogStore, store});
-  log_stores_[store].process = nullptr;
+void SimCluster::AwaitStarts() const {
+  const auto is_starting = [](const auto& node) { return node.is_alive && node.process == nullptr; };
+  while (std::any_of(masters_.begin(), masters_.end(), is_starting) ||
+         std::any_of(log_stores_.begin(), log_stores_.end(), is_starting) ||
+         std::any_of(page_stores_.begin(), page_stores_.end(), is_starting) || is_starting(locks_)) {
+    if (!progress_.errors.empty()) return;
+    SleepFor(100'000);
+  }
+}
+
+template <class Process>
+void SimCluster::Kill(Node<Process>& node, NodeId id) {
+  KillGroup(GroupOf(id));
+  net_.Forget(id);
+  node.is_alive = false;
+  node.process = nullptr;
+}
+
+void SimCluster::KillLogStore(uint8_t store) { Kill(log_stores_[store], {Role::kLogStore, store}); }
+void SimCluster::KillPageStore(uint8_t store) { Kill(page_stores_[store], {Role::kPageStore, store}); }
+
+void SimCluster::KillAll() {
+  Kill(locks_, {Role::kLocks, 0});
+  for (uint8_t i = 0; i < mm::kLogStores; ++i) KillLogStore(i);
+  for (uint8_t i = 0; i < page_stores_.size(); ++i) KillPageStore(i);
+  for (uint8_t i = 0; i < masters_.size(); ++i) Kill(masters_[i], {Role::kMaster, i});
 }
 
 void SimCluster::RestartLogStore(uint8_t store, FaultyFileSystem::Crash crash, uint64_t seed) {
   all_disks_.push_back(std::make_unique<FaultyFileSystem>(disks_[store]->CrashImage(crash, seed)));
   disks_[store] = all_disks_.back().get();
   StartLogStore(store);
-}
-
-void SimCluster::KillPageStore(uint8_t store) {
-  Kill({Role::kPageStore, store});
-  page_stores_[store].process = nullptr;
 }
 
 }  // namespace dbx::sim

@@ -32,6 +32,7 @@ struct ClusterProgress {
   std::map<mm::TxnName, Attempt> committed;  // from right before its END on
   std::vector<std::string> errors;           // of processes that did not expect any
   std::vector<mm::VsVector> applied;         // at some moments: how far a master had applied the logs
+  std::map<uint32_t, std::string> doing;     // by worker
   uint64_t rolled_back = 0;
   std::map<mm::WaitResult, uint64_t> conflicts;
 };
@@ -47,6 +48,8 @@ class SimCluster {
   bool AreWorkersDone() const;
   // How far each master has applied the logs now is remembered.
   void NoteApplied();
+  // What the workers do, and how far the logs are: for messages.
+  std::string Description() const;
   // In order, with what is written made durable. Processes that were killed stay dead.
   void Stop();
 
@@ -56,9 +59,15 @@ class SimCluster {
   void KillPageStore(uint8_t store);
   void StartPageStore(uint8_t store);
   bool IsAlive(mm::NodeId node) const;
+  // Throws Violation if a process has met an error.
+  void ThrowIfFailed() const;
+  // What was started has started.
+  void AwaitStarts() const;
+  // The end of a trial that has failed.
+  void KillAll();
 
   uint32_t masters() const { return setup_.masters; }
-  // Of one that is alive.
+  // Of one that has started.
   mm::MasterProcess& master(uint32_t i) const { return *masters_[i].process; }
   mm::PageStoreProcess& page_store(uint32_t i) const { return *page_stores_[i].process; }
   mm::LogStore& log_store(uint32_t i) const { return *log_stores_[i].process; }
@@ -73,7 +82,8 @@ class SimCluster {
  private:
   template <class Process>
   struct Node {
-    Process* process = nullptr;  // while it is alive
+    bool is_alive = false;       // from its start on, until it is killed
+    Process* process = nullptr;  // once it has started
     FibreId fibre = 0;           // its first
     bool is_stopping = false;
   };
@@ -84,7 +94,8 @@ class SimCluster {
   void StartProcess(Node<Process>& node, mm::NodeId id, Make make, Run run);
   template <class Process>
   void StopProcess(Node<Process>& node);
-  void Kill(mm::NodeId node);
+  template <class Process>
+  void Kill(Node<Process>& node, mm::NodeId id);
   void StartLogStore(uint8_t store);
   void StartMaster(uint8_t master);
   void RunWorkers(mm::Master& master, uint8_t number);

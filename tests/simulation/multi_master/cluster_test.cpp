@@ -2,8 +2,7 @@
 // them.
 #include <gtest/gtest.h>
 
-#include <string>
-
+#include "tests/simulation/cluster/cluster_setup.h"
 #include "tests/simulation/cluster/cluster_trial.h"
 
 namespace dbx::sim {
@@ -19,7 +18,7 @@ TEST_P(ClusterTest, LeavesWhatItsTransactionsDid) {
     Trial trial;
     trial.cell = GetParam();
     trial.seed = seed;
-    EXPECT_NO_THROW(TryCluster(trial, tally)) << trial.cell.Name() << " --seed " << seed;
+    EXPECT_NO_THROW(TryCluster(trial, tally)) << "seed " << seed;
   }
   EXPECT_EQ(tally.cycles, 5u);
   EXPECT_GT(tally.acknowledged, 0u);
@@ -28,7 +27,9 @@ TEST_P(ClusterTest, LeavesWhatItsTransactionsDid) {
 TEST(ClusterTest, ASeedDecidesEverything) {
   for (uint64_t seed = 1; seed <= 5; ++seed) {
     Tally first, second;
-    const Trial trial{{{}, WorkloadKind::kTest, 1, 3}, seed};
+    Trial trial;
+    trial.cell = {{}, WorkloadKind::kTest, 1, 3};
+    trial.seed = seed;
     TryCluster(trial, first);
     TryCluster(trial, second);
     EXPECT_EQ(first.steps, second.steps);
