@@ -325,6 +325,12 @@ RowLocks GlobalLocks::RowLocksOf(PageId page) const {
   return found == pages_.end() ? RowLocks() : found->second->rows;
 }
 
+size_t GlobalLocks::CountRowLocks() const {
+  size_t count = 0;
+  for (const auto& [id, page] : pages_) count += page->rows.size();
+  return count;
+}
+
 AfterList GlobalLocks::AfterListOf(PageId page) const {
   const auto found = pages_.find(page);
   return found == pages_.end() ? AfterList() : found->second->after;

@@ -37,6 +37,11 @@ Lsn LfbReader::position() {
   return first_;
 }
 
+Lsn LfbReader::received() {
+  const std::lock_guard lock(mutex_);
+  return first_ + group_.bytes.size();
+}
+
 void LfbReader::SetStores(const StoreSet& set) {
   const std::lock_guard lock(mutex_);
   set_ = set;

@@ -64,6 +64,8 @@ class LfbReader {
   std::optional<LfbGroup> Next(std::chrono::nanoseconds time);
   // Where the next LFB's records begin.
   Lsn position();
+  // Up to where bytes have come.
+  Lsn received();
   void SetStores(const StoreSet& set);
 
   // kLogData of this log. False: it is malformed.

@@ -89,7 +89,7 @@ void ReplicatedDevice::StartWrite(uint64_t offset, std::span<const std::byte> da
 // What the store was not sent yet.
 void ReplicatedDevice::SendRest(uint8_t store, Outgoing& out) {
   Store& state = stores_[store];
-  if (!state.is_open || state.sent >= end_) return;
+  if (!state.is_open || state.sent >= end_ || error_) return;
   const auto has_sent = [&](const Chunk& chunk) { return chunk.at + chunk.bytes.size() <= state.sent; };
   const auto first = std::partition_point(chunks_.begin(), chunks_.end(), has_sent);
   if (first == chunks_.end() || first->at > state.sent) {
@@ -143,6 +143,11 @@ void ReplicatedDevice::MoveComplete(Outgoing& out) {
 void ReplicatedDevice::Fail(const std::string& why) {
   if (!error_) error_ = std::make_exception_ptr(Error(ExitStatus::kIo, "cannot write the " + path_ + ": " + why));
   moved_.notify_all();
+}
+
+void ReplicatedDevice::Abandon(const std::string& why) {
+  const std::lock_guard lock(mutex_);
+  Fail(why);
 }
 
 bool ReplicatedDevice::OnMessage(NodeId from, MessageType type, std::span<const std::byte> body) {

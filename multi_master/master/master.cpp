@@ -18,7 +18,9 @@ Master::Master(const MasterOptions& options, const Database& tables, Network& ne
       locks_(options.self, options.epoch, *this),
       pages_(options.self, options.epoch, options.frames_max, locks_, log, *this),
       splits_(locks_),
-      applier_(options.self, log, locks_) {
+      applier_(options.self, log, locks_),
+      undo_(options.self, trees_, pages_, log, [this](const EndedTxns& news) { OnUndone(news); }),
+      lease_(options.lease) {
   for (size_t i = 0; i < tables.table_count(); ++i) {
     const TableId table = Database::IdOf(i);
     trees_.push_back(std::make_unique<PagedTree>(pages_, TreeOf(table), RootOf(table), &splits_));
@@ -29,9 +31,32 @@ Master::Master(const MasterOptions& options, const Database& tables, Network& ne
 Master::~Master() { Stop(); }
 
 void Master::Start() {
-  threads_.emplace_back([this] { locks_.RunReleases(); });
-  threads_.emplace_back([this] { applier_.Run(); });
-  threads_.emplace_back([this] { KeepHouse(); });
+  // Before any request for a page.
+  AskForLease();
+  RunThread([this] { locks_.RunReleases(); });
+  RunThread([this] { applier_.Run(); });
+  RunThread([this] { KeepHouse(); });
+  RunThread([this] { undo_.Run(); });
+}
+
+void Master::RunThread(std::function<void()> body) {
+  threads_.emplace_back([this, body = std::move(body)] {
+    try {
+      body();
+    } catch (...) {
+      Fail(std::current_exception());
+    }
+  });
+}
+
+void Master::Fail(std::exception_ptr error) {
+  {
+    const std::lock_guard latch(latch_);
+    if (stopped_ || std::exchange(failed_, true)) return;
+    changed_.notify_all();
+  }
+  locks_.Stop();
+  options_.failed(std::move(error));
 }
 
 void Master::Stop() {
@@ -42,12 +67,24 @@ void Master::Stop() {
   }
   locks_.Stop();
   applier_.Stop();
+  undo_.Stop();
   threads_.clear();
+}
+
+void Master::Leave() {
+  constexpr std::chrono::seconds kAnswer{1};
+  std::unique_lock latch(latch_);
+  if (failed_) return;
+  Send(lease_.Leave(host::MonotonicNanos()));
+  changed_.wait_for(latch, kAnswer, [this] { return lease_.HasLeft() || failed_; });
 }
 
 bool Master::OnMessage(NodeId from, MessageType type, std::span<const std::byte> body) {
   if (from.role == Role::kPageStore) return type == PageRead::kType && OnPageRead(body);
-  if (from != kLocks || !locks_.On(type, body)) return false;
+  if (from != kLocks) return false;
+  if (type == LeaseGrant::kType) return OnLeaseGrant(body);
+  if (type == UndoLoser::kType) return OnUndoLoser(body);
+  if (!locks_.On(type, body)) return false;
   if (type == LeastTv::kType) Send(FoldPages{DecodeBody<LeastTv>(body)->tv}, options_.store_of(PageId(1)));
   return true;
 }
@@ -64,6 +101,36 @@ bool Master::OnPageRead(std::span<const std::byte> body) {
   return true;
 }
 
+bool Master::OnLeaseGrant(std::span<const std::byte> body) {
+  const auto grant = DecodeBody<LeaseGrant>(body);
+  if (!grant) return false;
+  lease_.OnGrant(*grant);
+  if (!lease_.HasLeft()) return true;
+  const std::lock_guard latch(latch_);
+  changed_.notify_all();
+  return true;
+}
+
+bool Master::OnUndoLoser(std::span<const std::byte> body) {
+  auto undo = DecodeBody<UndoLoser>(body);
+  if (undo) undo_.Offer(std::move(*undo));
+  return undo.has_value();
+}
+
+void Master::OnUndone(const EndedTxns& news) {
+  locks_.Learn(news);
+  Send(news);
+}
+
+void Master::RequireLease() {
+  if (!lease_.IsOver(host::MonotonicNanos())) return;
+  throw Error(ExitStatus::kIo, "the lease of master " + std::to_string(options_.self.value()) + " is over");
+}
+
+void Master::AskForLease() {
+  if (const auto request = lease_.NextRequest(host::MonotonicNanos())) Send(*request);
+}
+
 void Master::OnLinkDown(NodeId peer) {
   const std::lock_guard latch(latch_);
   for (const auto& [request, wanted] : wanted_) {
@@ -77,7 +144,7 @@ PageVersion Master::Fetch(PageId page, const PageLsn& lsn) {
   wanted.request = {RequestId(++last_request_), page, lsn};
   wanted_.emplace(last_request_, &wanted);
   Send(wanted.request, wanted.store);
-  changed_.wait(latch, [&] { return wanted.answer.has_value() || stopped_; });
+  changed_.wait(latch, [&] { return wanted.answer.has_value() || stopped_ || failed_; });
   wanted_.erase(wanted.request.request.value());
   if (!wanted.answer) {
     throw Error(ExitStatus::kIo, "master " + std::to_string(options_.self.value()) + " has stopped");
@@ -104,9 +171,13 @@ void Master::TellNews() {
 
 void Master::KeepHouse() {
   std::unique_lock latch(latch_);
-  while (!stopped_) {
-    changed_.wait_for(latch, std::chrono::nanoseconds(options_.housekeeping_nanos), [&] { return stopped_; });
+  while (!stopped_ && !failed_) {
+    changed_.wait_for(latch, std::chrono::nanoseconds(options_.housekeeping_nanos),
+                      [&] { return stopped_ || failed_; });
     latch.unlock();
+    // First: what it sends below is still its to say.
+    RequireLease();
+    AskForLease();
     TellNews();
     latch.lock();
   }

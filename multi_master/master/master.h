@@ -4,24 +4,31 @@
 //   network      grants and reclaims from the lock process, pages from Page Stores
 //   releases     page locks that must go: flush, then send
 //   applier      the other masters' logs, flush by flush
-//   housekeeping tells the lock process of ended transactions, once their ENDs are durable, and of its least TV
+//   housekeeping tells the lock process of ended transactions, once their ENDs are durable, and of its least TV; asks
+//                for its lease, and ends the use of all locks when that is over
+//   undo         the losers of a dead master that the lock process gives to this one
 //
-// Threads: its own four, and the workers.
+// The first error of its threads ends all use of its locks: threads that wait return with an Error.
+//
+// Threads: its own five, and the workers.
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <unordered_map>
 #include <vector>
 
 #include "base/host.h"
+#include "multi_master/lock/lease.h"
 #include "multi_master/lock/local_locks.h"
 #include "multi_master/master/applier.h"
 #include "multi_master/master/master_log.h"
 #include "multi_master/master/master_pages.h"
 #include "multi_master/master/mm_transaction.h"
 #include "multi_master/network.h"
+#include "multi_master/recovery/loser_undo.h"
 #include "multi_master/store/store_messages.h"
 #include "storage/database.h"
 
@@ -34,6 +41,9 @@ struct MasterOptions {
   // Which Page Store has a page.
   std::function<NodeId(PageId)> store_of = [](PageId) { return NodeId{Role::kPageStore, 0}; };
   uint64_t housekeeping_nanos = 10'000'000;
+  LeaseTerms lease;
+  // Called with the first error of its threads, by the one that met it.
+  std::function<void(std::exception_ptr)> failed = [](std::exception_ptr) {};
 };
 
 class Master final : private LocalLocks::Owner, private PageFetcher, public Network::Receiver {
@@ -46,6 +56,11 @@ class Master final : private LocalLocks::Owner, private PageFetcher, public Netw
   void Start();
   // No worker runs any more, or those that wait end with an Error.
   void Stop();
+  // As after an error of its threads.
+  void Fail(std::exception_ptr error);
+  // Tells the lock process that it ends in order: its log is durable, and no thread uses it any more. Waits for the
+  // answer, a second at most.
+  void Leave();
 
   MmTransaction NewTransaction() { return MmTransaction(trees_, locks_, log_); }
   Trees& trees() { return trees_; }
@@ -54,6 +69,7 @@ class Master final : private LocalLocks::Owner, private PageFetcher, public Netw
   Applier& applier() { return applier_; }
   MasterPages& pages() { return pages_; }
   const MasterPages& pages() const { return pages_; }
+  const LoserUndo& undo() const { return undo_; }
 
   bool OnMessage(NodeId from, MessageType type, std::span<const std::byte> body) override;
   void OnLinkDown(NodeId peer) override;
@@ -83,6 +99,7 @@ class Master final : private LocalLocks::Owner, private PageFetcher, public Netw
   void OnEndsTold(const AfterList& ends) override { log_.OnGrant({}, ends); }
   void FlushUntilDurable(VsTime time) override { log_.AwaitDurable(time); }
   void FetchPage(PageId page, const PageLsn& lsn) override { pages_.FetchPage(page, lsn); }
+  void RequireLease() override;
   PageVersion Fetch(PageId page, const PageLsn& lsn) override;
 
   template <class Message>
@@ -90,7 +107,12 @@ class Master final : private LocalLocks::Owner, private PageFetcher, public Netw
     network_.Send(to, Message::kType, EncodeBody(message));
   }
   bool OnPageRead(std::span<const std::byte> body);
+  bool OnLeaseGrant(std::span<const std::byte> body);
+  bool OnUndoLoser(std::span<const std::byte> body);
+  void OnUndone(const EndedTxns& news);
+  void AskForLease();
   void KeepHouse();
+  void RunThread(std::function<void()> body);
   void TellNews();
 
   const MasterOptions options_;
@@ -101,12 +123,15 @@ class Master final : private LocalLocks::Owner, private PageFetcher, public Netw
   Splits splits_;
   Trees trees_;
   Applier applier_;
+  LoserUndo undo_;
+  Lease lease_;
 
   Mutex latch_;  // of the following
   ConditionVariable changed_;
   std::unordered_map<uint64_t, Wanted*> wanted_;  // by request
   uint64_t last_request_ = 0;
   bool stopped_ = false;
+  bool failed_ = false;
 
   // Of the housekeeping thread.
   static constexpr uint64_t kIntervalsOfAll = 50;

@@ -26,6 +26,7 @@ FlushBufferOptions BufferOptions(const ClusterPlan& plan, MasterId self) {
 
 MasterOptions OptionsOfMaster(const ClusterPlan& plan, MasterId self) {
   MasterOptions options;
+  options.lease = plan.lease;
   options.self = self;
   options.epoch = plan.epoch;
   options.frames_max = plan.frames_max;
@@ -34,15 +35,21 @@ MasterOptions OptionsOfMaster(const ClusterPlan& plan, MasterId self) {
 
 }  // namespace
 
+LockProcessOptions OptionsOfLocks(const ClusterPlan& plan) {
+  return {plan.masters, plan.lease, plan.cluster, plan.epoch, plan.log_stores};
+}
+
 MasterProcess::MasterProcess(const ClusterPlan& plan, MasterId self, const Database& tables, Network& network)
     : network_(network),
       follower_(
           network, plan.cluster, plan.log_stores, plan.masters, [this](const FollowedFlush& flush) { OnFlush(flush); },
-          [this](std::exception_ptr error) { error_.Set(std::move(error)); }) {
+          [this](std::exception_ptr error) { master_->Fail(std::move(error)); }) {
   auto device = MakeDevice(plan, self, network);
   device_ = device.get();
   log_ = std::make_unique<StoredLog>(BufferOptions(plan, self), std::move(device));
-  master_ = std::make_unique<Master>(OptionsOfMaster(plan, self), tables, network, *log_);
+  MasterOptions options = OptionsOfMaster(plan, self);
+  options.failed = [this](std::exception_ptr error) { OnFailed(std::move(error)); };
+  master_ = std::make_unique<Master>(options, tables, network, *log_);
 }
 
 void MasterProcess::Start() {
@@ -58,10 +65,29 @@ void MasterProcess::Stop() {
   master_->Stop();
   try {
     log_->Stop();
+    master_->Leave();
   } catch (...) {
     error_.Set(std::current_exception());
   }
   network_.Stop();
+}
+
+void MasterProcess::Kill() {
+  if (std::exchange(stopped_, true)) return;
+  network_.Stop();
+  device_->Abandon("the process is to end");
+  follower_.Stop();
+  master_->Stop();
+  try {
+    log_->Stop();
+  } catch (const Error&) {
+    // As it was made to.
+  }
+}
+
+void MasterProcess::OnFailed(std::exception_ptr error) {
+  error_.Set(std::move(error));
+  device_->Abandon("the master has failed");
 }
 
 void MasterProcess::OnFlush(const FollowedFlush& flush) {
@@ -81,8 +107,9 @@ void MasterProcess::OnLinkDown(NodeId peer) {
     follower_.OnLinkDown(peer);
   } else {
     // A request, grant or release may be lost with it, and there is no way to come back yet.
-    if (peer.role == Role::kLocks)
-      error_.Set(std::make_exception_ptr(Error(ExitStatus::kIo, "lost the link to the lock process")));
+    if (peer.role == Role::kLocks) {
+      master_->Fail(std::make_exception_ptr(Error(ExitStatus::kIo, "lost the link to the lock process")));
+    }
     master_->OnLinkDown(peer);
   }
 }

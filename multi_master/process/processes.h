@@ -1,6 +1,9 @@
 // The processes of a cluster, each as a receiver of its network: a master, a Page Store. (The lock process is
 // lock/lock_process.h, a Log Store log/log_store.h.)
 //
+// A master whose lease is over, whose log was fenced, or whose link to the lock process broke has failed: it uses none
+// of its locks any more, writes nothing, and ThrowIfFailed says why.
+//
 // Threads: those of their parts.
 #pragma once
 
@@ -9,6 +12,7 @@
 #include <span>
 
 #include "base/host.h"
+#include "multi_master/lock/lock_process.h"
 #include "multi_master/log/replicated_device.h"
 #include "multi_master/master/initial_pages.h"
 #include "multi_master/master/master.h"
@@ -28,7 +32,10 @@ struct ClusterPlan {
   size_t frames_max = 4096;  // of each master's buffer
   LogWriterOptions writer;
   uint64_t ring_bytes = 16 << 20;
+  LeaseTerms lease;
 };
+
+LockProcessOptions OptionsOfLocks(const ClusterPlan& plan);
 
 // The first error of a process's threads.
 class FirstError {
@@ -54,7 +61,10 @@ class MasterProcess final : public Network::Receiver {
   ~MasterProcess() override { Stop(); }
 
   void Start();
+  // In order: all is durable, and the lock process knows.
   void Stop();
+  // As if the process were killed: nothing is sent any more, and nothing that was not sent becomes durable.
+  void Kill();
   // Throws the first error of its threads.
   void ThrowIfFailed() const { error_.ThrowIfAny(); }
 
@@ -66,6 +76,8 @@ class MasterProcess final : public Network::Receiver {
 
  private:
   void OnFlush(const FollowedFlush& flush);
+  // Its log takes nothing more: threads that wait for it return.
+  void OnFailed(std::exception_ptr error);
 
   Network& network_;
   FirstError error_;

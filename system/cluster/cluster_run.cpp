@@ -88,9 +88,9 @@ void RunLogStore(Channel& parent, const mm::ClusterPlan& plan, uint8_t index, co
 
 void RunLockProcess(Channel& parent, const mm::ClusterPlan& plan) {
   const auto network = Join(parent, plan, {mm::Role::kLocks, 0});
-  mm::LockProcess locks(*network, plan.masters);
+  mm::LockProcess locks(*network, mm::OptionsOfLocks(plan));
   locks.Start();
-  AwaitEnd(parent, [] {});
+  AwaitEnd(parent, [&] { locks.ThrowIfFailed(); });
   parent.SendValue(locks.With([](mm::GlobalLocks& global) { return global.counters(); }));
   locks.Stop();
 }

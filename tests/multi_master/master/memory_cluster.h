@@ -10,6 +10,7 @@
 #include "multi_master/master/master.h"
 #include "multi_master/store/page_store.h"
 #include "storage/database.h"
+#include "tests/multi_master/long_lease.h"
 #include "tests/multi_master/master/memory_log.h"
 #include "tests/multi_master/master/memory_network.h"
 
@@ -43,7 +44,7 @@ class MemoryCluster {
   // `loaded` holds the workload's loaded tables.
   MemoryCluster(const Options& options, const Database& loaded)
       : initial_(loaded),
-        locks_(network_.Join({Role::kLocks, 0}), options.masters),
+        locks_(network_.Join({Role::kLocks, 0}), {.masters = options.masters, .lease = LongLease()}),
         store_(network_.Join({Role::kPageStore, 0}), initial_) {
     for (uint8_t i = 0; i < options.masters; ++i) {
       logs_.push_back(std::make_unique<MemoryLog>(MasterId(i), [this](const MemoryFlush& flush) { OnFlush(flush); }));
@@ -52,6 +53,7 @@ class MemoryCluster {
     of_master.epoch = ClusterEpoch(1);
     of_master.frames_max = options.frames_max;
     of_master.housekeeping_nanos = 1'000'000;
+    of_master.lease = LongLease();
     for (uint8_t i = 0; i < options.masters; ++i) {
       of_master.self = MasterId(i);
       masters_.push_back(std::make_unique<Master>(of_master, loaded, network_.Join({Role::kMaster, i}), *logs_[i]));

@@ -13,14 +13,16 @@
 #include "multi_master/process/processes.h"
 #include "multi_master/tcp_network.h"
 #include "tests/logging/device/temp_dir.h"
+#include "tests/multi_master/long_lease.h"
 
 namespace dbx::mm {
 
 class TcpCluster {
  public:
-  TcpCluster(uint32_t masters, const Database& loaded) : initial_(loaded) {
+  TcpCluster(uint32_t masters, const Database& loaded, const LeaseTerms& lease = LongLease()) : initial_(loaded) {
     plan_.cluster = ClusterId(77);
     plan_.masters = masters;
+    plan_.lease = lease;
     for (uint8_t i = 0; i < kLogStores; ++i) {
       const std::string directory = directory_.path() + "/store-" + std::to_string(i);
       std::filesystem::create_directory(directory);
@@ -29,7 +31,7 @@ class TcpCluster {
       options.directory = directory;
       log_stores_.push_back(std::make_unique<LogStore>(Join({Role::kLogStore, i}), files_, options));
     }
-    locks_ = std::make_unique<LockProcess>(Join({Role::kLocks, 0}), masters);
+    locks_ = std::make_unique<LockProcess>(Join({Role::kLocks, 0}), OptionsOfLocks(plan_));
     page_store_ = std::make_unique<PageStoreProcess>(plan_, initial_, Join({Role::kPageStore, 0}));
     for (uint8_t i = 0; i < masters; ++i) {
       masters_.push_back(std::make_unique<MasterProcess>(plan_, MasterId(i), loaded, Join({Role::kMaster, i})));
@@ -51,7 +53,13 @@ class TcpCluster {
 
   Master& master(uint32_t i) { return masters_[i]->master(); }
   MasterProcess& process(uint32_t i) { return *masters_[i]; }
+  // Its process is gone, and the lock process hears of it at once.
+  void Lose(uint32_t i) {
+    masters_[i]->Kill();
+    locks_->OnProcessGone(MasterId(static_cast<uint8_t>(i)));
+  }
   PageStoreProcess& page_store() { return *page_store_; }
+  LockProcess& locks() { return *locks_; }
   uint32_t masters() const { return static_cast<uint32_t>(masters_.size()); }
 
  private:
