@@ -58,8 +58,8 @@ class Oracle {
   // What every run and every recovery of it begins with.
   void Loaded(const std::vector<RowVersion>& rows);
 
-  // Of these alone something is left, while the run goes on: a version that was taken for the current one because one of
-  // the others had pre-committed it was not there to see.
+  // Of these alone something is left, while the run goes on: a version that was taken for the current one because one
+  // of the others had pre-committed it was not there to see.
   void Survived(const std::vector<uint64_t>& survivors);
 
   // Is told of each attempt to run a transaction.

@@ -63,8 +63,10 @@ class Checks {
   Checks(SimCluster& cluster, const ClusterDatabase& database) : cluster_(cluster), database_(database) {}
 
   CheckedCluster Run() {
+    AwaitRecoveries();
     AwaitRest();
     Replay();
+    AwaitDeadLogs();
     CheckApplied();
     CheckOracle();
     CheckTrees();
@@ -94,6 +96,36 @@ class Checks {
     return living[Random() % living.size()];
   }
 
+  void AwaitRecoveries() {
+    size_t dead = 0;
+    for (uint32_t i = 0; i < cluster_.masters(); ++i) dead += !IsAlive(i);
+    AwaitThat("a dead master is not recovered", [&] {
+      const std::vector<mm::MasterDeath> deaths = cluster_.locks().deaths();
+      const auto is_over = [](const mm::MasterDeath& death) { return death.freed_nanos > 0; };
+      return deaths.size() == dead && std::all_of(deaths.begin(), deaths.end(), is_over) &&
+             cluster_.locks().losers_left() == 0;
+    });
+    for (const mm::MasterDeath& death : cluster_.locks().deaths()) result_.losers += death.losers;
+  }
+
+  // The logs of dead masters are read up to their seals, too.
+  void AwaitDeadLogs() {
+    VsVector ends;
+    for (uint8_t i = 0; i < replay_.lfbs.size(); ++i) {
+      if (!replay_.lfbs[i].empty()) ends.Set(MasterId(i), VsTime(replay_.lfbs[i].back().time));
+    }
+    AwaitThat("a dead master's log is not read to its seal", [&] { return IsReadUpTo(ends); });
+  }
+  bool IsReadUpTo(const VsVector& ends) const {
+    for (uint32_t i = 0; i < cluster_.masters(); ++i) {
+      if (IsAlive(i) && !cluster_.master(i).log().applied().Covers(ends)) return false;
+    }
+    for (uint32_t i = 0; i < cluster_.setup().page_stores; ++i) {
+      if (!cluster_.page_store(i).store().progress().Covers(ends)) return false;
+    }
+    return true;
+  }
+
   void AwaitRest() {
     AwaitThat("a log does not become durable, or is not read to its end", [&] {
       VsVector ends;
@@ -103,13 +135,7 @@ class Checks {
         if (log.last_record().value() > log.durable_until().value()) return false;
         ends.Set(MasterId(static_cast<uint8_t>(i)), log.durable_until());
       }
-      for (uint32_t i = 0; i < cluster_.masters(); ++i) {
-        if (IsAlive(i) && !cluster_.master(i).log().applied().Covers(ends)) return false;
-      }
-      for (uint32_t i = 0; i < cluster_.setup().page_stores; ++i) {
-        if (!cluster_.page_store(i).store().progress().Covers(ends)) return false;
-      }
-      return true;
+      return IsReadUpTo(ends);
     });
   }
 
@@ -161,6 +187,7 @@ class Checks {
     }
     result_.committed = committed.size();
     result_.acknowledged = oracle.acknowledged().size();
+    oracle.Survived(committed);
     if (const auto violation = oracle.ViolationOf(committed, oracle.acknowledged())) throw Violation(*violation);
     if (const auto violation = oracle.WrongRowOf(committed, RowsOfReplay())) throw Violation(*violation);
     std::vector<uint64_t> seen = committed;

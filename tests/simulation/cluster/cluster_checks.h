@@ -1,5 +1,6 @@
 // What must hold of a cluster at rest, when all of its workers are done and all that was broken is mended:
 //
+//   - dead masters' logs are sealed, their pages free, their losers undone;
 //   - all logs become durable, and every master and Page Store has read them to their ends;
 //   - what was acknowledged is in the logs, whatever was read was written by a transaction in the logs, and the history
 //     is serializable (oracle.h); the rows are what the last of their writers left;
@@ -24,6 +25,7 @@ struct CheckedCluster {
   uint64_t pages_of_buffers = 0;  // that were compared
   uint64_t records = 0;
   uint64_t splits = 0;
+  uint64_t losers = 0;
 };
 
 CheckedCluster CheckCluster(SimCluster& cluster, const ClusterDatabase& database);

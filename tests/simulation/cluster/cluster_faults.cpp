@@ -8,6 +8,11 @@ using mm::NodeId;
 using mm::Role;
 
 void ClusterFaults::Strike() {
+  if (!not_told_.empty() && random_() % 2 == 0) {
+    cluster_.TellThatMasterIsGone(not_told_.back());
+    not_told_.pop_back();
+  }
+  if (deaths_left_ > 0 && random_() % 2 == 0) return StrikeMaster();
   switch (random_() % 4) {
     case 0:
       return StrikePageStore();
@@ -15,6 +20,33 @@ void ClusterFaults::Strike() {
       return StrikeLink();
     default:
       return StrikeLogStore();
+  }
+}
+
+std::vector<uint8_t> ClusterFaults::LivingMasters() const {
+  std::vector<uint8_t> living;
+  for (uint8_t i = 0; i < cluster_.masters(); ++i) {
+    if (cluster_.IsAlive({Role::kMaster, i}) && !cluster_.IsDoomed(i)) living.push_back(i);
+  }
+  return living;
+}
+
+// The first of those that live is the one that undoes losers.
+void ClusterFaults::StrikeMaster() {
+  const std::vector<uint8_t> living = LivingMasters();
+  if (living.size() < 2) return;
+  --deaths_left_;
+  const uint8_t master = random_() % 2 == 0 ? living.front() : living[random_() % living.size()];
+  if (random_() % 4 == 0) {
+    ++counts_["master cut off"];
+    return cluster_.CutOffMaster(master);
+  }
+  ++counts_["master killed"];
+  cluster_.KillMaster(master);
+  if (random_() % 2 == 0) {
+    cluster_.TellThatMasterIsGone(master);
+  } else if (random_() % 2 == 0) {
+    not_told_.push_back(master);
   }
 }
 
@@ -65,6 +97,9 @@ void ClusterFaults::StrikeLink() {
 }
 
 void ClusterFaults::MendAll() {
+  for (uint8_t i = 0; i < cluster_.masters(); ++i) {
+    if (cluster_.IsDoomed(i)) cluster_.KillMaster(i);
+  }
   cluster_.net().MendAll();
   for (uint8_t i = 0; i < mm::kLogStores; ++i) {
     if (!cluster_.IsAlive({Role::kLogStore, i})) RestartLogStore(i);

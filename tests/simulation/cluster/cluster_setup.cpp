@@ -36,6 +36,13 @@ void ChooseFaults(ClusterSetup& setup, const Trial& trial, std::mt19937_64& rand
   setup.fault_nanos_max = OneOf<uint64_t>(random, {1'000'000, 5'000'000, 20'000'000});
 }
 
+// Draws of its own: without deaths the rest is as it was.
+void ChooseDeaths(ClusterSetup& setup, const Trial& trial) {
+  std::mt19937_64 random(trial.seed ^ 0xdead);
+  setup.deaths = std::min({OneOf<uint32_t>(random, {0, 1, 1, 2, 3}), setup.masters - 1, trial.crashes});
+  if (random() % 4 != 0) setup.lease = {50'000'000, 300'000'000, 600'000'000};
+}
+
 }  // namespace
 
 std::vector<Cell> ClusterCells() {
@@ -54,6 +61,7 @@ ClusterSetup SetupOf(const Trial& trial) {
   ChooseProcesses(setup, trial, random);
   ChooseSpeeds(setup, random);
   ChooseFaults(setup, trial, random);
+  ChooseDeaths(setup, trial);
   setup.plan.seed = random();
   setup.plan.policy = random() % 4 == 0 ? Policy::kPriority : Policy::kRandom;
   setup.plan.steps_per_turn = OneOf<uint32_t>(random, {16, 64, 256, 1024});

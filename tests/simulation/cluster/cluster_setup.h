@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "logging/log_writer.h"
+#include "multi_master/lock/lease.h"
 #include "tests/simulation/scheduler.h"
 #include "tests/simulation/sim_network.h"
 #include "tests/simulation/trial.h"
@@ -33,6 +34,8 @@ struct ClusterSetup {
 
   uint32_t faults = 0;           // of Log Stores, Page Stores and links
   uint64_t fault_nanos_max = 0;  // between two of them
+  uint32_t deaths = 0;           // of masters; one lives at least
+  mm::LeaseTerms lease;
   Plan plan;
 };
 

@@ -37,7 +37,7 @@ void AwaitWorkers(SimCluster& cluster) {
 }
 
 void Strike(SimCluster& cluster, ClusterFaults& faults) {
-  for (uint32_t i = 0; i < cluster.setup().faults; ++i) {
+  for (uint32_t i = 0; i < cluster.setup().faults + 2 * cluster.setup().deaths; ++i) {
     SleepFor(Random() % cluster.setup().fault_nanos_max);
     faults.Strike();
   }
@@ -67,6 +67,7 @@ void Count(const SimCluster& cluster, const ClusterProgress& progress, const Che
     add("MM page locks released", master.locks().counters().releases);
     add("MM pages evicted", master.pages().counters().evicted);
   }
+  add("MM losers undone", checked.losers);
   for (const auto& [kind, count] : faults.counts()) add(("MM " + kind).c_str(), count);
 }
 
@@ -79,7 +80,7 @@ void RunBody(const ClusterSetup& setup, const Trial& trial, Tally& tally) {
   ClusterFaults faults(cluster, trial.seed);
   try {
     cluster.Start();
-    if (setup.faults > 0) Strike(cluster, faults);
+    if (setup.faults + setup.deaths > 0) Strike(cluster, faults);
     cluster.AwaitStarts();
     AwaitWorkers(cluster);
     const CheckedCluster checked = CheckCluster(cluster, database);

@@ -267,18 +267,30 @@ LogReplay ReplayLogs(const std::vector<StoredBytes>& stored, ModelPages pages) {
   return replay;
 }
 
+namespace {
+
+// A store that a seal has not reached yet may have more: what lies behind the seal counts no more.
+void CutAtSeal(std::vector<StoredBytes>& copies) {
+  const auto sealed = std::max_element(copies.begin(), copies.end(), [](const auto& a, const auto& b) {
+    return a.part_ends.size() < b.part_ends.size();
+  });
+  if (sealed->part_ends.empty()) return;
+  Require(sealed->part_ends.size() == 1 && sealed->part_ends.front() == sealed->end, "a sealed log goes on");
+  for (StoredBytes& copy : copies) copy.end = std::min(copy.end, sealed->end);
+}
+
+}  // namespace
+
 StoredBytes WhatTwoHave(std::vector<StoredBytes> copies) {
+  CutAtSeal(copies);
   std::sort(copies.begin(), copies.end(), [](const auto& a, const auto& b) { return a.end > b.end; });
   for (size_t i = 0; i + 1 < copies.size(); ++i) {
     const StoredBytes &longer = copies[i], &shorter = copies[i + 1];
     const bool same = std::memcmp(longer.bytes.data(), shorter.bytes.data(), shorter.end) == 0;
     Require(same, "two Log Stores have other bytes below " + std::to_string(shorter.end));
   }
-  StoredBytes two = std::move(copies[1]);
-  for (const StoredBytes& copy : copies) {
-    if (copy.part_ends.size() > two.part_ends.size()) two.part_ends = copy.part_ends;
-  }
-  return two;
+  // A seal stands where the fence has seen to it that two have all below.
+  return std::move(copies[1]);
 }
 
 }  // namespace dbx::sim

@@ -23,6 +23,7 @@ mm::ClusterPlan PlanOfCluster(const ClusterSetup& setup) {
   plan.frames_max = setup.frames_max;
   plan.writer = setup.writer;
   plan.ring_bytes = 256 << 10;
+  plan.lease = setup.lease;
   return plan;
 }
 
@@ -64,7 +65,7 @@ void SimCluster::StartProcess(Node<Process>& node, NodeId id, Make make, Run run
       process->Stop();
       if constexpr (requires { process->ThrowIfFailed(); }) process->ThrowIfFailed();
     } catch (const std::exception& error) {
-      progress_.errors.push_back(mm::NameOf(id) + ": " + error.what());
+      if (!node.is_doomed) progress_.errors.push_back(mm::NameOf(id) + ": " + error.what());
     }
   });
 }
@@ -81,7 +82,9 @@ void SimCluster::Start() {
   for (uint8_t i = 0; i < mm::kLogStores; ++i) StartLogStore(i);
   const auto nothing = [](auto&) {};
   const NodeId locks{Role::kLocks, 0};
-  const auto make = [this, locks] { return std::make_unique<mm::LockProcess>(net_.Join(locks), setup_.masters); };
+  const auto make = [this, locks] {
+    return std::make_unique<mm::LockProcess>(net_.Join(locks), mm::OptionsOfLocks(plan_));
+  };
   StartProcess(locks_, locks, make, nothing);
   for (uint8_t i = 0; i < setup_.page_stores; ++i) StartPageStore(i);
   // A message to a process that is not there yet would be lost.
@@ -125,7 +128,8 @@ void SimCluster::RunWorkers(mm::Master& master, uint8_t number) {
       try {
         RunWorker(master, WorkerId(number * kClusterWorkersMax + i));
       } catch (const std::exception& error) {
-        progress_.errors.push_back("a worker of master " + std::to_string(number) + ": " + error.what());
+        if (!masters_[number].is_doomed)
+          progress_.errors.push_back("a worker of master " + std::to_string(number) + ": " + error.what());
       }
       --workers_left_[number];
     });
@@ -207,7 +211,7 @@ void SimCluster::NoteApplied() {
 
 bool SimCluster::AreWorkersDone() const {
   for (uint32_t i = 0; i < masters_.size(); ++i) {
-    if (workers_left_[i] > 0) return false;
+    if (masters_[i].is_alive && !masters_[i].is_doomed && workers_left_[i] > 0) return false;
   }
   return true;
 }
@@ -236,7 +240,7 @@ bool SimCluster::IsAlive(NodeId node) const {
 void SimCluster::ThrowIfFailed() const {
   if (!progress_.errors.empty()) throw Violation(progress_.errors.front());
   const auto ask = [](const auto& node, const std::string& name) {
-    if (node.process == nullptr) return;
+    if (node.process == nullptr || node.is_doomed) return;
     try {
       node.process->ThrowIfFailed();
     } catch (const std::exception& error) {
@@ -244,6 +248,7 @@ void SimCluster::ThrowIfFailed() const {
     }
   };
   for (size_t i = 0; i < masters_.size(); ++i) ask(masters_[i], "master " + std::to_string(i));
+  ask(locks_, "the lock process");
   for (const auto& store : page_stores_) ask(store, "a Page Store");
   for (const auto& store : log_stores_) ask(store, "a Log Store");
 }
@@ -266,6 +271,11 @@ void SimCluster::Kill(Node<Process>& node, NodeId id) {
   node.process = nullptr;
 }
 
+void SimCluster::KillMaster(uint8_t master) { Kill(masters_[master], {Role::kMaster, master}); }
+void SimCluster::CutOffMaster(uint8_t master) {
+  masters_[master].is_doomed = true;
+  net_.Cut({Role::kMaster, master}, {Role::kLocks, 0});
+}
 void SimCluster::KillLogStore(uint8_t store) { Kill(log_stores_[store], {Role::kLogStore, store}); }
 void SimCluster::KillPageStore(uint8_t store) { Kill(page_stores_[store], {Role::kPageStore, store}); }
 
@@ -273,7 +283,7 @@ void SimCluster::KillAll() {
   Kill(locks_, {Role::kLocks, 0});
   for (uint8_t i = 0; i < mm::kLogStores; ++i) KillLogStore(i);
   for (uint8_t i = 0; i < page_stores_.size(); ++i) KillPageStore(i);
-  for (uint8_t i = 0; i < masters_.size(); ++i) Kill(masters_[i], {Role::kMaster, i});
+  for (uint8_t i = 0; i < masters_.size(); ++i) KillMaster(i);
 }
 
 void SimCluster::RestartLogStore(uint8_t store, FaultyFileSystem::Crash crash, uint64_t seed) {

@@ -53,6 +53,12 @@ class SimCluster {
   // In order, with what is written made durable. Processes that were killed stay dead.
   void Stop();
 
+  // It says nothing any more. The lock process notices, or is told.
+  void KillMaster(uint8_t master);
+  // The lock process takes it for dead, and it lives: it does not reach that process any more, and has to end.
+  void CutOffMaster(uint8_t master);
+  bool IsDoomed(uint8_t master) const { return masters_[master].is_doomed; }
+  void TellThatMasterIsGone(uint8_t master) { locks().OnProcessGone(mm::MasterId(master)); }
   void KillLogStore(uint8_t store);
   // On what a power failure leaves of its disk.
   void RestartLogStore(uint8_t store, FaultyFileSystem::Crash crash, uint64_t seed);
@@ -86,6 +92,7 @@ class SimCluster {
     Process* process = nullptr;  // once it has started
     FibreId fibre = 0;           // its first
     bool is_stopping = false;
+    bool is_doomed = false;  // whatever error it meets is expected
   };
 
   static Group GroupOf(mm::NodeId node) { return 1 + static_cast<Group>(node.role) * 32 + node.index; }
