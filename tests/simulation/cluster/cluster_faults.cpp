@@ -39,13 +39,14 @@ void ClusterFaults::StrikeMaster() {
   const uint8_t master = random_() % 2 == 0 ? living.front() : living[random_() % living.size()];
   if (random_() % 4 == 0) {
     ++counts_["master cut off"];
+    if (IsYoung()) not_told_.push_back(master);
     return cluster_.CutOffMaster(master);
   }
   ++counts_["master killed"];
   cluster_.KillMaster(master);
   if (random_() % 2 == 0) {
     cluster_.TellThatMasterIsGone(master);
-  } else if (random_() % 2 == 0) {
+  } else if (random_() % 2 == 0 || IsYoung()) {
     not_told_.push_back(master);
   }
 }
@@ -100,6 +101,8 @@ void ClusterFaults::MendAll() {
   for (uint8_t i = 0; i < cluster_.masters(); ++i) {
     if (cluster_.IsDoomed(i)) cluster_.KillMaster(i);
   }
+  for (const uint8_t master : not_told_) cluster_.TellThatMasterIsGone(master);
+  not_told_.clear();
   cluster_.net().MendAll();
   for (uint8_t i = 0; i < mm::kLogStores; ++i) {
     if (!cluster_.IsAlive({Role::kLogStore, i})) RestartLogStore(i);

@@ -28,7 +28,11 @@ class ClusterFaults {
   const std::map<std::string, uint64_t>& counts() const { return counts_; }
 
  private:
+  static constexpr uint64_t kBeginNanos = 1'000'000'000;  // of a simulation
+
   void StrikeMaster();
+  // It may not have asked for a lease, which could be over: the lock process has to be told of its death.
+  static bool IsYoung() { return NowNanos() < kBeginNanos + 50'000'000; }
   std::vector<uint8_t> LivingMasters() const;
   void StrikeLogStore();
   void StrikePageStore();
@@ -40,7 +44,7 @@ class ClusterFaults {
   SimCluster& cluster_;
   std::mt19937_64 random_;
   uint32_t deaths_left_;           // of masters
-  std::vector<uint8_t> not_told_;  // masters whose deaths the lock process was not told of
+  std::vector<uint8_t> not_told_;  // masters whose deaths the lock process was not told of yet
   std::map<std::string, uint64_t> counts_;
 };
 
