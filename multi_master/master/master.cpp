@@ -23,7 +23,8 @@ Master::Master(const MasterOptions& options, const Database& tables, Network& ne
       lease_(options.lease) {
   for (size_t i = 0; i < tables.table_count(); ++i) {
     const TableId table = Database::IdOf(i);
-    trees_.push_back(std::make_unique<PagedTree>(pages_, TreeOf(table), RootOf(table), &splits_));
+    trees_.push_back(std::make_unique<PagedTree>(pages_, TreeOf(table), RootOf(table), &splits_,
+                                                 PagedTree::Options{options.page_bytes_max}));
     CHECK(tables.table(table).tuple_bytes() <= trees_.back()->image_bytes_max());
   }
 }

@@ -38,6 +38,7 @@ struct MasterOptions {
   MasterId self;
   ClusterEpoch epoch;
   size_t frames_max = 4096;
+  size_t page_bytes_max = kPageBytes;  // a page is not filled further
   // Which Page Store has a page.
   std::function<NodeId(PageId)> store_of = [](PageId) { return NodeId{Role::kPageStore, 0}; };
   uint64_t housekeeping_nanos = 10'000'000;

@@ -30,6 +30,7 @@ MasterOptions OptionsOfMaster(const ClusterPlan& plan, MasterId self) {
   options.self = self;
   options.epoch = plan.epoch;
   options.frames_max = plan.frames_max;
+  options.page_bytes_max = plan.page_bytes_max;
   return options;
 }
 

@@ -30,6 +30,7 @@ struct ClusterPlan {
   uint32_t masters = 1;
   StoreSet log_stores{StoreSetNumber(1), {0, 1, 2}};
   size_t frames_max = 4096;  // of each master's buffer
+  size_t page_bytes_max = kPageBytes;
   LogWriterOptions writer;
   uint64_t ring_bytes = 16 << 20;
   LeaseTerms lease;

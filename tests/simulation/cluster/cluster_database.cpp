@@ -33,8 +33,8 @@ template <class W>
 class DatabaseWith : public ClusterDatabase {
  public:
   template <class Config>
-  DatabaseWith(const Config& config, std::unique_ptr<W> workload)
-      : ClusterDatabase(LoadedBy(*workload)),
+  DatabaseWith(const Config& config, std::unique_ptr<W> workload, size_t page_bytes_max)
+      : ClusterDatabase(LoadedBy(*workload), page_bytes_max),
         workload_(std::move(workload)),
         make_([config] { return std::make_unique<W>(config); }) {}
 
@@ -86,48 +86,50 @@ class TestDatabase final : public DatabaseWith<TestWorkload> {
 };
 
 template <class D, class W, class Config>
-std::unique_ptr<ClusterDatabase> Make(const Config& config) {
-  return std::make_unique<D>(config, std::make_unique<W>(config));
+std::unique_ptr<ClusterDatabase> Make(const Config& config, size_t page_bytes_max) {
+  return std::make_unique<D>(config, std::make_unique<W>(config), page_bytes_max);
 }
 
-std::unique_ptr<ClusterDatabase> MakeTest(uint32_t shape) {
+// The lowest bit of a shape is about its pages (cluster_setup.cpp).
+std::unique_ptr<ClusterDatabase> MakeTest(uint32_t shape, size_t page_bytes) {
   TestConfig config;
-  config.account_groups = shape % 2 == 0 ? 1 : 4;
-  config.slots = shape < 2 ? 16 : 512;
-  config.conflict = shape != 3;
+  config.account_groups = shape / 2 % 2 == 0 ? 1 : 4;
+  config.slots = shape < 4 ? 16 : 256;
+  config.conflict = shape < 6;
   config.expected_transactions = 256;
-  return Make<TestDatabase, TestWorkload>(config);
+  return Make<TestDatabase, TestWorkload>(config, page_bytes);
 }
 
-std::unique_ptr<ClusterDatabase> MakeYcsb(uint32_t shape) {
+std::unique_ptr<ClusterDatabase> MakeYcsb(uint32_t shape, size_t page_bytes) {
   YcsbConfig config;
-  config.rows = shape % 2 == 0 ? 24 : 150;
-  config.theta = shape % 2 == 0 ? 0.9 : 0;
-  config.req_per_query = shape < 2 ? 2 : 5;
-  config.scan_perc = shape == 3 ? 0.2 : 0;
+  config.rows = shape / 2 % 2 == 0 ? 24 : 150;
+  config.theta = shape / 2 % 2 == 0 ? 0.9 : 0;
+  config.req_per_query = shape < 4 ? 2 : 5;
+  config.field_per_tuple = page_bytes < mm::kPageBytes ? 1 : 10;
+  config.scan_perc = shape >= 6 ? 0.2 : 0;
   config.read_perc = 0.3;
   config.scan_len = 5;
-  return Make<DatabaseWith<Ycsb>, Ycsb>(config);
+  return Make<DatabaseWith<Ycsb>, Ycsb>(config, page_bytes);
 }
 
-std::unique_ptr<ClusterDatabase> MakeSysbench(uint32_t shape, uint32_t masters) {
+std::unique_ptr<ClusterDatabase> MakeSysbench(uint32_t shape, size_t page_bytes, uint32_t masters) {
   SysbenchConfig config;
   config.masters = masters;
   config.workers_per_master = kClusterWorkersMax;
   config.rows = 100;
-  config.sharing_perc = shape % 2 == 0 ? 100 : 50;
-  config.mix = shape < 3 ? SysbenchMix::kWriteOnly : SysbenchMix::kReadWrite;
-  return Make<DatabaseWith<Sysbench>, Sysbench>(config);
+  config.sharing_perc = shape / 2 % 2 == 0 ? 100 : 50;
+  config.mix = shape < 6 ? SysbenchMix::kWriteOnly : SysbenchMix::kReadWrite;
+  return Make<DatabaseWith<Sysbench>, Sysbench>(config, page_bytes);
 }
 
 std::unique_ptr<ClusterDatabase> MakeDatabase(const ClusterSetup& setup) {
   switch (setup.workload) {
     case WorkloadKind::kTest:
-      return MakeTest(setup.shape);
+      return MakeTest(setup.shape, setup.page_bytes_max);
     case WorkloadKind::kYcsb:
-      return MakeYcsb(setup.shape);
+      return MakeYcsb(setup.shape, setup.page_bytes_max);
     case WorkloadKind::kSysbench:
-      return MakeSysbench(setup.shape, setup.masters);
+      return MakeSysbench(setup.shape, setup.page_bytes_max, setup.masters);
     default:
       CHECK(false);
   }

@@ -19,17 +19,36 @@
 
 namespace dbx::sim {
 
-// Reads are under locks: each is of the moment when it happens, not of one moment for all.
+// The transaction of a client that thinks between its calls.
 struct ClusterTransaction : mm::MmTransaction {
+  // Reads are under locks: each is of the moment when it happens, not of one moment for all.
   static constexpr bool kReadsAreOfOneMoment = false;
-  explicit ClusterTransaction(mm::MmTransaction txn) : MmTransaction(std::move(txn)) {}
+
+  ClusterTransaction(mm::MmTransaction txn, uint64_t think_nanos_max)
+      : MmTransaction(std::move(txn)), think_nanos_max_(think_nanos_max) {}
+
+  Outcome Read(Table& table, Key key, auto&& visit) { return Think(), MmTransaction::Read(table, key, visit); }
+  Outcome Update(Table& table, Key key, auto&& change) { return Think(), MmTransaction::Update(table, key, change); }
+  Outcome Insert(Table& table, Key key, std::span<const std::byte> tuple) {
+    return Think(), MmTransaction::Insert(table, key, tuple);
+  }
+  Outcome Delete(Table& table, Key key) { return Think(), MmTransaction::Delete(table, key); }
+  Outcome Scan(Table& table, Key low, Key high, ScanOrder order, auto&& visit) {
+    return Think(), MmTransaction::Scan(table, low, high, order, visit);
+  }
+
+ private:
+  void Think() const {
+    if (think_nanos_max_ > 0) SleepFor(Random() % think_nanos_max_);
+  }
+  const uint64_t think_nanos_max_;
 };
 using ClusterContext = observer::ObservedContext<ClusterTransaction>;
 
 class ClusterDatabase {
  public:
-  explicit ClusterDatabase(std::unique_ptr<Database> loaded)
-      : loaded_(std::move(loaded)), pages_(*loaded_), rows_(RowsOf(*loaded_)) {
+  ClusterDatabase(std::unique_ptr<Database> loaded, size_t page_bytes_max)
+      : loaded_(std::move(loaded)), pages_(*loaded_, page_bytes_max), rows_(RowsOf(*loaded_)) {
     for (uint64_t id = 1; id <= pages_.count(); ++id) {
       model_[id] = mm::reference::ParsePage(pages_.Of(mm::PageId(id)).bytes());
     }

@@ -12,7 +12,7 @@ T OneOf(std::mt19937_64& random, std::initializer_list<T> choices) {
 }
 
 void ChooseProcesses(ClusterSetup& setup, const Trial& trial, std::mt19937_64& random) {
-  setup.shape = static_cast<uint32_t>(random() % 4);
+  setup.shape = static_cast<uint32_t>(random() % kClusterShapes);
   setup.workers = std::min(OneOf<uint32_t>(random, {1, 1, 2, 2, 3}), trial.limits.workers);
   setup.calls = std::min(OneOf<uint64_t>(random, {3, 6, 10, 16, 24}), trial.limits.txns);
   setup.page_stores = 1 + static_cast<uint32_t>(random() % 4 == 0);
@@ -41,6 +41,13 @@ void ChooseDeaths(ClusterSetup& setup, const Trial& trial) {
   std::mt19937_64 random(trial.seed ^ 0xdead);
   setup.deaths = std::min({OneOf<uint32_t>(random, {0, 1, 1, 2, 3}), setup.masters - 1, trial.crashes});
   if (random() % 4 != 0) setup.lease = {50'000'000, 300'000'000, 600'000'000};
+  setup.think_nanos_max = OneOf<uint64_t>(random, {0, 0, 50'000, 500'000});
+}
+
+// Of this many bytes, a tree of a few rows has many pages.
+size_t PageBytesOf(const ClusterSetup& setup) {
+  if (setup.shape % 2 == 0) return mm::kPageBytes;
+  return setup.workload == WorkloadKind::kYcsb ? 1024 : 2048;
 }
 
 }  // namespace
@@ -59,6 +66,7 @@ ClusterSetup SetupOf(const Trial& trial) {
   setup.workload = trial.cell.workload;
   setup.masters = trial.cell.masters;
   ChooseProcesses(setup, trial, random);
+  setup.page_bytes_max = PageBytesOf(setup);
   ChooseSpeeds(setup, random);
   ChooseFaults(setup, trial, random);
   ChooseDeaths(setup, trial);

@@ -6,6 +6,7 @@
 
 #include "logging/log_writer.h"
 #include "multi_master/lock/lease.h"
+#include "multi_master/names.h"
 #include "tests/simulation/scheduler.h"
 #include "tests/simulation/sim_network.h"
 #include "tests/simulation/trial.h"
@@ -14,10 +15,12 @@ namespace dbx::sim {
 
 // Of a master. Worker w is of master w / kClusterWorkersMax.
 inline constexpr uint32_t kClusterWorkersMax = 3;
+inline constexpr uint32_t kClusterShapes = 8;
 
 struct ClusterSetup {
   WorkloadKind workload = WorkloadKind::kTest;
   uint32_t shape = 0;  // of the workload's tables (cluster_database.h)
+  size_t page_bytes_max = mm::kPageBytes;
   uint32_t masters = 1;
   uint32_t workers = 1;  // of each master
   uint64_t calls = 10;   // of each worker
@@ -25,6 +28,7 @@ struct ClusterSetup {
   size_t frames_max = 32;           // of a master's buffer
   uint64_t unacknowledged_max = 0;  // of a worker; 0: it waits for the log after each transaction
   bool workers_pause = false;       // between transactions
+  uint64_t think_nanos_max = 0;     // between the calls of a transaction, which holds its row locks
 
   LinkSpeed links;
   bool has_slow_link = false;
@@ -41,6 +45,12 @@ struct ClusterSetup {
 
 // Clusters of one to four masters, under each workload that they run here.
 std::vector<Cell> ClusterCells();
+
+// Nothing goes wrong or is slow: no transaction takes long.
+inline bool IsCalm(const ClusterSetup& setup) {
+  return setup.faults + setup.deaths == 0 && !setup.has_slow_link && setup.links.nanos_max <= 200'000 &&
+         setup.disk_nanos_max <= 100'000 && setup.disk_stall_one_in > 1000;
+}
 
 // A fault more, or a worker less, does not change the other choices. `crashes`: the number of faults at most.
 ClusterSetup SetupOf(const Trial& trial);

@@ -23,6 +23,8 @@ namespace {
 // Of the child; a trial takes some milliseconds.
 constexpr unsigned kSecondsMax = 30;
 constexpr char kViolationMark[] = "violation: ";
+// Of a transaction, where nothing is slow: less than waits end by, and news of all ENDs come by.
+constexpr uint64_t kCalmNanosMax = 450'000'000;
 constexpr uint64_t kWorkersNanosMax = 40'000'000'000;
 
 void AwaitWorkers(SimCluster& cluster) {
@@ -83,6 +85,9 @@ void RunBody(const ClusterSetup& setup, const Trial& trial, Tally& tally) {
     if (setup.faults + setup.deaths > 0) Strike(cluster, faults);
     cluster.AwaitStarts();
     AwaitWorkers(cluster);
+    if (IsCalm(setup) && oracle.longest_wait_nanos() > kCalmNanosMax) {
+      throw Violation("I11: a transaction took " + std::to_string(oracle.longest_wait_nanos()) + " ns");
+    }
     const CheckedCluster checked = CheckCluster(cluster, database);
     Count(cluster, cluster.progress(), checked, faults, tally);
   } catch (...) {

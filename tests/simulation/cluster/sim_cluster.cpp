@@ -21,6 +21,7 @@ mm::ClusterPlan PlanOfCluster(const ClusterSetup& setup) {
   plan.cluster = mm::ClusterId(77);
   plan.masters = setup.masters;
   plan.frames_max = setup.frames_max;
+  plan.page_bytes_max = setup.page_bytes_max;
   plan.writer = setup.writer;
   plan.ring_bytes = 256 << 10;
   plan.lease = setup.lease;
@@ -154,7 +155,7 @@ void SimCluster::RunWorker(mm::Master& master, WorkerId worker) {
     }
   };
   const CallList list = database_.Generate(worker, setup_.calls, seed_);
-  ClusterTransaction txn(master.NewTransaction());
+  ClusterTransaction txn(master.NewTransaction(), setup_.think_nanos_max);
   for (uint64_t i = 0; i < list.calls.size(); ++i) {
     Call call = list.calls[i];
     const TxnId id = TxnId::Make(worker, i);
