@@ -38,6 +38,7 @@ struct ClusterSetup {
 
   uint32_t faults = 0;           // of Log Stores, Page Stores and links
   uint64_t fault_nanos_max = 0;  // between two of them
+  bool is_calm = false;          // nothing goes wrong or is slow: no transaction takes long
   uint32_t deaths = 0;           // of masters; one lives at least
   mm::LeaseTerms lease;
   Plan plan;
@@ -45,12 +46,6 @@ struct ClusterSetup {
 
 // Clusters of one to four masters, under each workload that they run here.
 std::vector<Cell> ClusterCells();
-
-// Nothing goes wrong or is slow: no transaction takes long.
-inline bool IsCalm(const ClusterSetup& setup) {
-  return setup.faults + setup.deaths == 0 && !setup.has_slow_link && setup.links.nanos_max <= 200'000 &&
-         setup.disk_nanos_max <= 100'000 && setup.disk_stall_one_in > 1000;
-}
 
 // A fault more, or a worker less, does not change the other choices. `crashes`: the number of faults at most.
 ClusterSetup SetupOf(const Trial& trial);

@@ -85,7 +85,7 @@ void RunBody(const ClusterSetup& setup, const Trial& trial, Tally& tally) {
     if (setup.faults + setup.deaths > 0) Strike(cluster, faults);
     cluster.AwaitStarts();
     AwaitWorkers(cluster);
-    if (IsCalm(setup) && oracle.longest_wait_nanos() > kCalmNanosMax) {
+    if (setup.is_calm && oracle.longest_wait_nanos() > kCalmNanosMax) {
       throw Violation("I11: a transaction took " + std::to_string(oracle.longest_wait_nanos()) + " ns");
     }
     const CheckedCluster checked = CheckCluster(cluster, database);
