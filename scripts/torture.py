@@ -62,6 +62,7 @@ happened. The state of a run, and what it counted, are in the state file; an old
   scripts/torture --resume                    goes on where a run stopped, with new seeds
   scripts/torture --resume --cycles 100000    ... for so many cycles more
   scripts/torture --cells SILO/LOG_TAURUS     only cells whose name contains this
+  scripts/torture --cells MM/                 only clusters of masters
   scripts/torture --cycles 0 --controls --mutants     self-test: are known faults detected?
 
 Ctrl-C and SIGTERM (kill PID) end it in order. Exit status: 0 no violation, 1 a violation, a control that went unseen,
