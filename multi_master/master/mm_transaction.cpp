@@ -88,7 +88,15 @@ Outcome MmTransaction::Insert(Table& table, Key key, std::span<const std::byte> 
     const std::optional<RowView> row = leaf.Find(key);
     if (row && row->current.present) return Outcome::kExists;
     image_.assign(tuple.begin(), tuple.end());
-    Put(table, std::move(leaf), key);
+    PagedTree& tree = TreeOf(table);
+    if (tree.Put(leaf, key, name_, image_) == PagedTree::PutStatus::kNoRoom) {
+      // While the page is let go a scan may lock the gap, which the lock of a key that is absent does not keep it from:
+      // the insert intention is asked for anew.
+      leaf.LetGo();
+      tree.MakeRoom(key, name_, image_);
+      continue;
+    }
+    NoteWritten(table, key);
     return Outcome::kOk;
   }
 }
