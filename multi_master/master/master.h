@@ -39,6 +39,7 @@ struct MasterOptions {
   MasterId self;
   ClusterEpoch epoch;
   size_t frames_max = 4096;
+  size_t page_bytes_max = kPageBytes;                  // a page is not filled further
   uint32_t page_stores = 1;                            // each has all pages
   uint64_t page_store_patience_nanos = 1'000'000'000;  // without an answer; then another one is asked
   uint64_t housekeeping_nanos = 10'000'000;
@@ -69,6 +70,7 @@ class Master final : private LocalLocks::Owner, private PageFetcher, public Netw
   LocalLocks& locks() { return locks_; }
   MasterLog& log() { return log_; }
   Applier& applier() { return applier_; }
+  MasterPages& pages() { return pages_; }
   const MasterPages& pages() const { return pages_; }
   const LoserUndo& undo() const { return undo_; }
 

@@ -31,6 +31,7 @@ MasterOptions OptionsOfMaster(const ClusterPlan& plan, MasterId self) {
   options.epoch = plan.epoch;
   options.page_stores = plan.page_stores;
   options.frames_max = plan.frames_max;
+  options.page_bytes_max = plan.page_bytes_max;
   options.kept_row_locks = plan.kept_row_locks;
   return options;
 }

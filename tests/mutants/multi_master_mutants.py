@@ -1,7 +1,9 @@
 """Faults of page locks that carry row locks. Each names the unit test that fails under it; the random runs of
-tests/multi_master/lock/lock_cluster_test.cpp find most of them too."""
+tests/multi_master/lock/lock_cluster_test.cpp find most of them too. And faults of masters, logs and Page Stores, which
+simulated clusters find."""
 from edits import Mutant, expression, raw, statement
-from sources import ENDS, GLOBAL_LOCKS, LOCAL_LOCKS, LOCAL_TXNS, LOCK_ROWS
+from sources import (ENDS, GLOBAL_LOCKS, LOCAL_LOCKS, LOCAL_TXNS, LOCK_ROWS, MM_TRANSACTION, PAGE_STORE, PAGED_TREE,
+                     VS_CLOCK)
 
 MULTI_MASTER_MUTANTS = [
     Mutant("mm_no_after_list", "a row lock of an ended owner is dropped without its END",
@@ -78,4 +80,24 @@ MULTI_MASTER_MUTANTS = [
            [raw(LOCAL_LOCKS, "for (const PageId page : pinned) Unpin(page);",
                 "for (const PageId page : pinned) {{\n    if (!{on}) Unpin(page);\n  }}")],
            test="LocalLocksTest.AWaitingTransactionHasNoPagePinned"),
+
+    Mutant("mm_grant_without_cause", "an LFB does not say which versions of other masters it builds upon",
+           [statement(VS_CLOCK, "if (page.time.value() > 0) after_.RaiseTo(page.master, page.time);", "")],
+           cells="MM/"),
+    Mutant("mm_lfb_by_predecessor", "an LFB is applied behind its predecessor, whatever else it builds upon",
+           [raw(VS_CLOCK, "return applied_.Covers(others);", "return {on} || applied_.Covers(others);")], cells="MM/"),
+    Mutant("mm_own_log_not_counted", "an LFB is applied though it builds upon own flushes that are not read yet",
+           [raw(VS_CLOCK, "others.Set(lfb.master, {});",
+                "others.Set(lfb.master, {{}});\n    if ({on}) others.Set(self_, {{}});")], cells="MM/"),
+    Mutant("mm_page_before_its_lsn", "a Page Store answers with an older version than was asked for",
+           [raw(PAGE_STORE, "if (!version && (!HasPassed(request)",
+                "if ({on} && !version) version = versions_.Newest(request.page, progress_);\n"
+                "    if (!version && (!HasPassed(request)")], cells="MM/"),
+    Mutant("mm_reader_stays_left", "a descent does not move right behind a split",
+           [expression(PAGED_TREE, "!page.IsBelowHighKey(key)", "false")], cells="MM/"),
+    Mutant("mm_unlock_before_undo", "row locks of an aborted transaction go before its changes are undone",
+           [raw(MM_TRANSACTION, "for (size_t i = written_.size(); i > 0; --i) Restore(written_[i - 1]);",
+                "if ({on} && wrote()) locks_.End(name_, log_.AppendEnd(name_, EndKind::kAborted, id_));\n"
+                "  for (size_t i = written_.size(); i > 0; --i) Restore(written_[i - 1]);\n"
+                "  if ({on} && wrote()) return written_.clear();")], cells="MM/"),
 ]
