@@ -199,6 +199,7 @@ def plan(quick: bool, nightly: bool) -> list[Phase]:
         Phase("masters killed", [python, "tests/scripts/masters_kill.py",
                                  f"--kills={8 if quick else 2000 if nightly else 40}"],
               kind="sum", timeout=7200 if nightly else 600, needs="build"),
+        Phase("masters' logs", [python, "tests/scripts/masters_dump_check.py"], kind="sum", needs="build"),
         Phase("kills", [python, "tests/scripts/kill_loop.py", *(["--kills=6", "--points=8"] if quick else
                                                                 ["--kills=500"] if nightly else
                                                                 ["--kills=25", "--points=60"])],

@@ -44,11 +44,11 @@ VsTime FlushBuffer::AppendPages(uint32_t changes, size_t bytes,
   });
 }
 
-VsTime FlushBuffer::AppendEnd(const TxnName& txn, TxnOutcome outcome) {
+VsTime FlushBuffer::AppendEnd(const TxnName& txn, TxnOutcome outcome, TxnId id) {
   std::vector<std::byte> bytes;
   return Append(kEndKind, 1, kEndBytes, [&](VsTime time, std::span<std::byte> body) {
     WireWriter writer(bytes);
-    EncodeEnd({time, txn, outcome}, writer);
+    EncodeEnd({time, txn, outcome, id}, writer);
     CHECK(bytes.size() == kEndBytes);
     std::memcpy(body.data(), bytes.data(), bytes.size());
     ++ends_;

@@ -51,7 +51,7 @@ class FlushBuffer final : public FlushHooks {
   // nothing. Throws the error that failed the log.
   VsTime AppendPages(uint32_t changes, size_t bytes,
                      const std::function<void(VsTime first, std::span<std::byte> to)>& fill);
-  VsTime AppendEnd(const TxnName& txn, TxnOutcome outcome);
+  VsTime AppendEnd(const TxnName& txn, TxnOutcome outcome, TxnId id = {});
 
   // All records up to this time are durable, with the LFB that covers them.
   VsTime DurableUntil() const { return VsTime(durable_.load(std::memory_order_acquire)); }

@@ -61,8 +61,8 @@ void StoredLog::Appended(VsTime last) {
   }
 }
 
-VsTime StoredLog::AppendEnd(const TxnName& txn, EndKind kind, TxnId) {
-  const VsTime end = buffer_.AppendEnd(txn, OutcomeOf(kind));
+VsTime StoredLog::AppendEnd(const TxnName& txn, EndKind kind, TxnId id) {
+  const VsTime end = buffer_.AppendEnd(txn, OutcomeOf(kind), id);
   Appended(end);
   return end;
 }

@@ -19,6 +19,8 @@
 #include "system/cluster/children.h"
 #include "system/cluster/master_run.h"
 #include "system/cluster/members.h"
+#include "system/command_line/parse_options.h"
+#include "system/runs/cluster_file.h"
 #include "system/transaction/ack_file.h"
 #include "system/workloads.h"
 
@@ -65,6 +67,11 @@ class Cluster {
     result_.directory = directory_;
     result_.masters.resize(options.masters);
     for (MasterResult& master : result_.masters) master.died = true;  // unless its result comes
+    PosixFileSystem files;
+    // As long as one of its processes lives: no recovery reads the logs meanwhile.
+    lock_ = files.LockDirectory(directory_, FileSystem::LockKind::kExclusive);
+    WriteClusterFile(files, directory_,
+                     {plan_.cluster.value(), options.masters, options.thread_cnt, IdentityText(options)});
   }
 
   template <class WorkloadT>
@@ -258,6 +265,7 @@ class Cluster {
   std::unique_ptr<AckFile> acks_;           // null: there is no such file
   std::unique_ptr<mm::KeptRowLocks> kept_;  // null: not counted
   ClusterResult result_;
+  DirectoryLock lock_;
   Members members_;
   bool is_connected_ = false;
   std::vector<uint8_t> gone_;  // masters of whose death the lock process was not told yet

@@ -67,6 +67,9 @@ bool Has(std::span<const std::string_view> names, const std::string& name) {
   return std::ranges::find(names, name) != names.end();
 }
 
+// And its recovery.
+constexpr std::array<std::string_view, 3> kOfClusterRecoveries = {"log_recover", "run", "history_file"};
+
 }  // namespace
 
 std::string ClusterMistake(const Options& options) {
@@ -80,7 +83,7 @@ std::string ClusterMistake(const Options& options) {
     return "";
   }
   for (const std::string& name : options.given) {
-    if (Has(kOfClusters, name)) continue;
+    if (Has(kOfClusters, name) || (options.log_recover && Has(kOfClusterRecoveries, name))) continue;
     return fmt::format("--{} is for one node: masters have {} and {}; leave it out", name, mm::kControlName,
                        mm::kLogName);
   }

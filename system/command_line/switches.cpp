@@ -145,7 +145,7 @@ constexpr Switch InLog(Identity identity, Switch s) {
 
 using O = Options;
 constexpr Identity kAll = Identity::kAlways, kYcsb = Identity::kYcsb, kTpcc = Identity::kTpcc, kTest = Identity::kTest,
-                   kSms = Identity::kSms;
+                   kSms = Identity::kSms, kSysbench = Identity::kSysbench;
 
 constexpr Switch kSwitches[] = {
     // The pair and the workload.
@@ -202,13 +202,14 @@ constexpr Switch kSwitches[] = {
     InLog(kSms, Bytes("SMS_SLOT_BYTES", "", &O::sms_slot_bytes, 64, 2048, "SMS: of a message, a multiple of 8")),
     InLog(kSms, Whole("SMS_ABORT_PERC", "", &O::sms_abort_perc, 0, 100, "SMS: percent of transactions that roll back")),
     // SYSBENCH, of several masters only.
-    Whole("SYSBENCH_ROWS", "", &O::sysbench_rows, 100, 2 * kGiga, "SYSBENCH: rows of a table"),
-    Whole("SYSBENCH_TABLES", "", &O::sysbench_tables, 1, 256, "SYSBENCH: tables of each master, and shared ones"),
+    InLog(kSysbench, Whole("SYSBENCH_ROWS", "", &O::sysbench_rows, 100, 2 * kGiga, "SYSBENCH: rows of a table")),
+    InLog(kSysbench, Whole("SYSBENCH_TABLES", "", &O::sysbench_tables, 1, 256,
+                           "SYSBENCH: tables of each master, and shared ones")),
     Choice("SYSBENCH_MIX", &O::sysbench_mix, kSysbenchMixes, {}, "SYSBENCH: queries of a transaction"),
     Whole("SHARING", "", &O::sharing, 0, 100, "SYSBENCH: percent of the queries that go to shared tables"),
     // Several masters.
-    Whole("MASTERS", "", &O::masters, 0, 16,
-          "so many masters over one database, in processes of this host, THREAD_CNT workers each; 0: one node"),
+    Both(Whole("MASTERS", "", &O::masters, 0, 16,
+               "so many masters over one database, in processes of this host, THREAD_CNT workers each; 0: one node")),
     Whole("BUFFER_PAGES", "", &O::buffer_pages, 64, kGiga, "pages of 16 KiB in each master's buffer"),
     Whole("PAGE_STORES", "", &O::page_stores, 1, 4, "Page Stores of the masters, each with all pages"),
     Bool("COUNT_ROW_LOCK_MANAGERS", "", &O::count_row_lock_managers,

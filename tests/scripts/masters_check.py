@@ -30,7 +30,6 @@ USAGE = (
     ("ALogScheme", [*YCSB, "--log=LOG_SERIAL"], ["--log is for one node", "leave it out"]),
     ("AConcurrencyControl", [*YCSB, "--cc=SILO"], ["--cc is for one node"]),
     ("SeveralLogs", [*YCSB, "-Ln4"], ["--num_logger is for one node"]),
-    ("ARecovery", [*YCSB, "-Lr1"], ["--log_recover is for one node"]),
     ("AContinuation", [*YCSB, "--continue"], ["--continue is for one node"]),
     ("ASeries", [*YCSB, "--series=x.csv"], ["--series is for one node"]),
     ("SeveralDirectories", [*YCSB, "--log_dir=a,b"], ["one log directory"]),

@@ -118,6 +118,22 @@ TEST_F(FlushBufferTest, EachChangeOfAMiniTransactionHasItsTime) {
   EXPECT_TRUE(buffer->IsDurable(end));
 }
 
+// A recovery finds acknowledged transactions by the numbers that their clients know.
+TEST(RecordsTest, AnEndSaysWhichTransactionOfTheWorkloadHasEnded) {
+  const EndRecord end{VsTime(9), {kSelf, ClusterEpoch(3), 7}, TxnOutcome::kAborted, TxnId::Make(WorkerId(5), 1234)};
+  std::vector<std::byte> body;
+  WireWriter writer(body);
+  EncodeEnd(end, writer);
+  ASSERT_EQ(body.size(), kEndBytes);
+  const std::optional<EndRecord> decoded = DecodeEnd(body);
+  ASSERT_TRUE(decoded);
+  EXPECT_EQ(decoded->time, end.time);
+  EXPECT_EQ(decoded->txn, end.txn);
+  EXPECT_EQ(decoded->outcome, end.outcome);
+  EXPECT_EQ(decoded->id, end.id);
+  EXPECT_FALSE(DecodeEnd(std::span(body).first(22)));  // as version 1 had it
+}
+
 // Traps 18 and 19: time and place apart; an LFB within a mini-transaction.
 TEST_F(FlushBufferTest, TimesAscendWithPlacesWhoeverAppends) {
   std::vector<std::thread> threads;

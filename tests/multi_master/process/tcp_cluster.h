@@ -72,6 +72,9 @@ class TcpCluster {
   PageStoreProcess& page_store(uint32_t i = 0) { return *page_stores_[i]; }
   LogStore& log_store(uint32_t i) { return *log_stores_[i]; }
   LockProcess& locks() { return *locks_; }
+  const ClusterPlan& plan() const { return plan_; }
+  // Has the Log Stores' directories, store-0 and so on.
+  const std::string& directory() const { return directory_.path(); }
   uint32_t masters() const { return static_cast<uint32_t>(masters_.size()); }
 
  private:
