@@ -39,14 +39,13 @@ void ClusterFaults::StrikeMaster() {
   const uint8_t master = random_() % 2 == 0 ? living.front() : living[random_() % living.size()];
   if (random_() % 4 == 0) {
     ++counts_["master cut off"];
-    if (IsYoung()) not_told_.push_back(master);
     return cluster_.CutOffMaster(master);
   }
   ++counts_["master killed"];
   cluster_.KillMaster(master);
   if (random_() % 2 == 0) {
     cluster_.TellThatMasterIsGone(master);
-  } else if (random_() % 2 == 0 || IsYoung()) {
+  } else if (random_() % 2 == 0) {
     not_told_.push_back(master);
   }
 }

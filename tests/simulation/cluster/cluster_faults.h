@@ -28,11 +28,7 @@ class ClusterFaults {
   const std::map<std::string, uint64_t>& counts() const { return counts_; }
 
  private:
-  static constexpr uint64_t kBeginNanos = 1'000'000'000;  // of a simulation
-
   void StrikeMaster();
-  // It may not have asked for a lease, which could be over: the lock process has to be told of its death.
-  static bool IsYoung() { return NowNanos() < kBeginNanos + 50'000'000; }
   std::vector<uint8_t> LivingMasters() const;
   void StrikeLogStore();
   void StrikePageStore();

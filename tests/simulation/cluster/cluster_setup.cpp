@@ -41,6 +41,7 @@ void ChooseDeaths(ClusterSetup& setup, const Trial& trial) {
   std::mt19937_64 random(trial.seed ^ 0xdead);
   setup.deaths = std::min({OneOf<uint32_t>(random, {0, 1, 1, 2, 3}), setup.masters - 1, trial.crashes});
   if (random() % 4 != 0) setup.lease = {50'000'000, 300'000'000, 600'000'000};
+  setup.lease.start_nanos = 2'000'000'000;
   setup.think_nanos_max = OneOf<uint64_t>(random, {0, 0, 50'000, 500'000});
 }
 
