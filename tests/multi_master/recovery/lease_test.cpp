@@ -100,6 +100,7 @@ TEST_F(LeasesTest, AfterABrokenLinkNoRequestCounts) {
 TEST_F(LeasesTest, OneThatHasLeftInOrderIsNotDead) {
   EXPECT_TRUE(Ask(kFirst, 0) && Ask(kFirst, 10, /*leaves=*/true));
   leases_.OnLinkDown(kFirst);
+  EXPECT_TRUE(Ask(kSecond, 999'000));
   EXPECT_TRUE(Expired(1'000'000).empty());
   EXPECT_FALSE(leases_.MarkDead(kFirst));
   EXPECT_FALSE(leases_.FirstLiving() == kFirst);
