@@ -87,7 +87,7 @@ void Members::Look() {
     if (has_failed) died.push_back(&member);
   }
   // Others end when they miss one that was killed, and are not the reason.
-  std::ranges::stable_partition(died, [](Member* member) { return member->child_.WasKilled(); });
+  std::stable_partition(died.begin(), died.end(), [](Member* member) { return member->child_.WasKilled(); });
   for (Member* member : died) OnDeath(*member);
 }
 
