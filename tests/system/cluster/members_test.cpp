@@ -43,6 +43,7 @@ struct MembersTest : testing::Test {
   static void Obey(Channel& parent) {
     parent.SendValue(uint16_t{7});
     if (!parent.Receive(kStartTime)) return;
+    parent.SendValue(Started());
     for (;;) {
       const auto word = parent.ReceiveText(kPoll);
       if (word == "die") kill(getpid(), SIGKILL);
