@@ -296,8 +296,8 @@ class Checks {
         left = locks.reported_waits() > 0 ? "a wait" : "";
         for (const auto& [id, page] : replay_.pages) {
           const mm::RowLocks rows = locks.RowLocksOf(PageId(id));
-          rows.ForEach([&](const mm::RowLock& lock) {
-            left = "a row lock on " + NameOfPage(id) + " of transaction " + std::to_string(lock.owner.sequence) +
+          rows.ForEach([&, page_id = id](const mm::RowLock& lock) {
+            left = "a row lock on " + NameOfPage(page_id) + " of transaction " + std::to_string(lock.owner.sequence) +
                    " of master " + std::to_string(lock.owner.master.value());
           });
         }
