@@ -216,7 +216,7 @@ void GlobalLocks::OnMasterDead(const DeadMaster& dead) {
                                     [&](const Holder& holder) { return holder.master == dead.master; });
     if (is_its) page->after.RaiseTo(dead.master, dead.log_end);
   }
-  EndedTxns news{dead.master, dead.epoch, UINT64_MAX, {}, dead.losers, {}};
+  EndedTxns news{dead.master, dead.epoch, EndedTxns::kAll, {}, dead.losers, {}};
   news.low_after.Set(dead.master, dead.log_end);
   ends_.Learn(news);
   DropOwnersUpTo(news);

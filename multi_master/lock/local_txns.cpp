@@ -10,7 +10,7 @@ namespace dbx::mm {
 TxnName LocalTxns::Begin(BeginTime begun) {
   const std::lock_guard latch(latch_);
   const TxnName txn = own_.Begin();
-  txns_[txn] = {begun, false, false};
+  txns_[txn] = {begun, false, false, false};
   return txn;
 }
 
@@ -35,6 +35,22 @@ void LocalTxns::OnRowLock(const TxnName& txn, PageId page) {
   const auto own = txns_.find(txn);
   CHECK(own != txns_.end());
   own->second.has_locks = true;
+}
+
+void LocalTxns::OnEnding(const TxnName& txn) {
+  const std::lock_guard latch(latch_);
+  txns_.at(txn).is_ending = true;
+}
+
+std::optional<bool> LocalTxns::IsSeenBy(const VsVector& tv, const TxnName& reader, const TxnName& txn) {
+  // As it was loaded.
+  if (txn == TxnName() || txn == reader) return true;
+  const std::lock_guard latch(latch_);
+  if (txn.master == self_) {
+    const auto own = txns_.find(txn);
+    if (own != txns_.end() && own->second.is_ending) return std::nullopt;
+  }
+  return ends_.IsSeenBy(tv, txn);
 }
 
 std::vector<PageId> LocalTxns::End(const TxnName& txn, VsTime end) {

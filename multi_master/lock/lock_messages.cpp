@@ -157,6 +157,7 @@ void UndoLoser::Encode(WireWriter& to) const {
     to.Put(row.page);
     to.Put(row.key);
   }
+  to.Put(after);
 }
 UndoLoser UndoLoser::Decode(WireReader& from) {
   constexpr size_t kRowBytes = 8 + 8;
@@ -168,6 +169,7 @@ UndoLoser UndoLoser::Decode(WireReader& from) {
     row.page = GetPage(from);
     row.key = from.Get<uint64_t>();
   }
+  undo.after = from.GetVector();
   return undo;
 }
 

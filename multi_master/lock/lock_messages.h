@@ -156,6 +156,9 @@ struct UndoLoser {
   TxnName loser;
   bool is_last = true;    // no further rows of it follow
   std::vector<Row> rows;  // the last written first
+  // The ends of the logs that may have changes of it, or of its undo: its master's, and those of masters that died
+  // while they undid it. The receiver has applied them before it writes the END.
+  VsVector after;
 
   void Encode(WireWriter& to) const;
   static UndoLoser Decode(WireReader& from);

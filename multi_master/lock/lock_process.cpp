@@ -95,8 +95,6 @@ void LockProcess::Bury(MasterId master) {
   if (!leases_.MarkDead(master)) return;
   locks_.OnLeaseOver(master);
   deaths_.push_back({master, host::MonotonicNanos()});
-  losers_.OnDead(master);
-  GiveLosers();
   if (leases_.AllAreDead()) {
     error_ = std::make_exception_ptr(Error(ExitStatus::kIo, "all masters are dead"));
     return;
@@ -158,7 +156,8 @@ void LockProcess::Recover(std::unique_lock<Mutex>& latch) {
   death.losers = log->losers.size();
   death.log_bytes = recovery->seal().value();
   if (death.losers == 0) death.undone_nanos = death.freed_nanos;
-  losers_.Add(std::move(log->losers));
+  losers_.OnDead(master, log->dead.log_end);
+  losers_.Add(std::move(log->losers), log->dead.log_end);
   GiveLosers();
 }
 

@@ -3,7 +3,8 @@
 //   lease over, or OnProcessGone -> OnLeaseOver          at once: its messages do nothing, its pages stay held
 //   recovery thread              -> fence, seal, read    its log at the Log Stores (recovery/log_recovery.h)
 //                                -> OnMasterDead, FreePages
-//                                -> UndoLoser            to a living master; to another one if that one dies
+//                                -> UndoLoser            to a living master; if that one dies, to another one once
+//                                                        its log is sealed, too
 //   EndedTxns of that master     -> the losers' row locks go
 //
 // Several may be dead at a time: their logs are read one after the other, in the order in which the deaths were

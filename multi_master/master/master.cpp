@@ -18,7 +18,12 @@ Master::Master(const MasterOptions& options, const Database& tables, Network& ne
       locks_(options.self, options.epoch, *this),
       pages_(options.self, options.epoch, options.frames_max, locks_, log, *this),
       splits_(locks_),
-      applier_(options.self, log, locks_),
+      views_(log),
+      strict_(options.self, options.masters, log,
+              [this](MasterId to, const StrictQuestion& question) {
+                Send(question, {Role::kMaster, to.value()});
+              }),
+      applier_(options.self, log, locks_, pages_, [this] { OnApplied(); }),
       undo_(options.self, trees_, pages_, log, [this](const EndedTxns& news) { OnUndone(news); }),
       lease_(options.lease),
       page_store_(static_cast<uint8_t>(options.self.value() % options.page_stores)) {
@@ -58,6 +63,7 @@ void Master::Fail(std::exception_ptr error) {
     changed_.notify_all();
   }
   locks_.Stop();
+  strict_.Stop();
   options_.failed(std::move(error));
 }
 
@@ -68,6 +74,7 @@ void Master::Stop() {
     changed_.notify_all();
   }
   locks_.Stop();
+  strict_.Stop();
   applier_.Stop();
   undo_.Stop();
   threads_.clear();
@@ -81,18 +88,44 @@ void Master::Leave() {
   changed_.wait_for(latch, kAnswer, [this] { return lease_.HasLeft() || failed_; });
 }
 
+MmTransaction Master::NewTransaction(Isolation isolation) {
+  std::unique_ptr<VersionedReader> versions;
+  if (isolation == Isolation::kReadCommitted) {
+    versions =
+        std::make_unique<VersionedReader>(trees_, pages_, locks_, views_, options_.strict_reads ? &strict_ : nullptr);
+  }
+  return MmTransaction(trees_, locks_, log_, std::move(versions), options_.kept_row_locks);
+}
+
 bool Master::OnMessage(NodeId from, MessageType type, std::span<const std::byte> body) {
   if (from.role == Role::kPageStore) return type == PageRead::kType && OnPageRead(body);
+  if (from.role == Role::kMaster) return OnMaster(MasterId(from.index), type, body);
   if (from != kLocks) return false;
   if (type == LeaseGrant::kType) return OnLeaseGrant(body);
   if (type == UndoLoser::kType) return OnUndoLoser(body);
   if (!locks_.On(type, body)) return false;
+  if (type == EndedTxns::kType) TellStrictReads(*DecodeBody<EndedTxns>(body));
   if (type == LeastTv::kType) {
     for (uint8_t i = 0; i < options_.page_stores; ++i) {
       Send(FoldPages{DecodeBody<LeastTv>(body)->tv}, {Role::kPageStore, i});
     }
   }
   return true;
+}
+
+void Master::TellStrictReads(const EndedTxns& news) {
+  if (news.low != EndedTxns::kAll) return;
+  strict_.OnMasterDead(news.master, news.low_after.of(news.master));
+}
+
+bool Master::OnMaster(MasterId from, MessageType type, std::span<const std::byte> body) {
+  if (type == StrictQuestion::kType) {
+    const auto question = DecodeBody<StrictQuestion>(body);
+    if (question) Send(StrictAnswer{question->round, log_.durable_until()}, {Role::kMaster, from.value()});
+    return question.has_value();
+  }
+  const auto answer = type == StrictAnswer::kType ? DecodeBody<StrictAnswer>(body) : std::nullopt;
+  return answer && strict_.OnAnswer(from, *answer);
 }
 
 bool Master::OnPageRead(std::span<const std::byte> body) {
@@ -126,6 +159,11 @@ bool Master::OnUndoLoser(std::span<const std::byte> body) {
 void Master::OnUndone(const EndedTxns& news) {
   locks_.Learn(news);
   Send(news);
+}
+
+void Master::OnApplied() {
+  strict_.OnApplied();
+  undo_.OnApplied();
 }
 
 void Master::RequireLease() {
@@ -185,6 +223,11 @@ PageVersion Master::Fetch(PageId page, const PageLsn& lsn) {
   return {std::move(read.page), read.newest};
 }
 
+PageVersion Master::FetchBelow(PageId page, const VsVector& tv) {
+  PageRead read = Ask(ReadPageBelow{{}, page, tv});
+  return {std::move(read.page), read.newest};
+}
+
 void Master::TellNews() {
   // Others may wait for ENDs of transactions whose locks have left this master; all else is told to be forgotten.
   const bool all = ++intervals_ % kIntervalsOfAll == 0;
@@ -192,7 +235,7 @@ void Master::TellNews() {
     Send(*news);
     if (all) locks_.Learn(*news);
   }
-  const VsVector least = log_.applied();
+  const VsVector least = views_.Least();
   if (!all || least == told_least_) return;
   told_least_ = least;
   Send(LeastTv{least});

@@ -3,7 +3,7 @@
 //   workers      MmTransaction over its trees
 //   network      grants and reclaims from the lock process, pages from Page Stores
 //   releases     page locks that must go: flush, then send
-//   applier      the other masters' logs, flush by flush
+//   applier      the other masters' logs, flush by flush, into pages of the buffer too
 //   housekeeping tells the lock process of ended transactions, once their ENDs are durable, and of its least TV; asks
 //                for its lease, and ends the use of all locks when that is over
 //   undo         the losers of a dead master that the lock process gives to this one
@@ -28,6 +28,8 @@
 #include "multi_master/master/master_log.h"
 #include "multi_master/master/master_pages.h"
 #include "multi_master/master/mm_transaction.h"
+#include "multi_master/master/read_views.h"
+#include "multi_master/master/strict_reads.h"
 #include "multi_master/network.h"
 #include "multi_master/recovery/loser_undo.h"
 #include "multi_master/store/store_messages.h"
@@ -38,10 +40,13 @@ namespace dbx::mm {
 struct MasterOptions {
   MasterId self;
   ClusterEpoch epoch;
+  uint32_t masters = 1;  // of the cluster
   size_t frames_max = 4096;
   size_t page_bytes_max = kPageBytes;                  // a page is not filled further
   uint32_t page_stores = 1;                            // each has all pages
   uint64_t page_store_patience_nanos = 1'000'000'000;  // without an answer; then another one is asked
+  Isolation isolation = Isolation::kSerializable;
+  bool strict_reads = false;  // of kReadCommitted
   uint64_t housekeeping_nanos = 10'000'000;
   LeaseTerms lease;
   // Called with the first error of its threads, by the one that met it.
@@ -65,7 +70,8 @@ class Master final : private LocalLocks::Owner, private PageFetcher, public Netw
   // answer, a second at most. With an active transaction, or after an error, it does not: it is to be recovered.
   void Leave();
 
-  MmTransaction NewTransaction() { return MmTransaction(trees_, locks_, log_, options_.kept_row_locks); }
+  MmTransaction NewTransaction() { return NewTransaction(options_.isolation); }
+  MmTransaction NewTransaction(Isolation isolation);
   Trees& trees() { return trees_; }
   LocalLocks& locks() { return locks_; }
   MasterLog& log() { return log_; }
@@ -73,6 +79,10 @@ class Master final : private LocalLocks::Owner, private PageFetcher, public Netw
   MasterPages& pages() { return pages_; }
   const MasterPages& pages() const { return pages_; }
   const LoserUndo& undo() const { return undo_; }
+  MasterPages& pages() { return pages_; }
+  const ReadViews& views() const { return views_; }
+  ReadViews& views() { return views_; }
+  StrictReads& strict_reads() { return strict_; }
 
   bool OnMessage(NodeId from, MessageType type, std::span<const std::byte> body) override;
   void OnLinkDown(NodeId peer) override;
@@ -104,6 +114,7 @@ class Master final : private LocalLocks::Owner, private PageFetcher, public Netw
   void FetchPage(PageId page, const PageLsn& lsn) override { pages_.FetchPage(page, lsn); }
   void RequireLease() override;
   PageVersion Fetch(PageId page, const PageLsn& lsn) override;
+  PageVersion FetchBelow(PageId page, const VsVector& tv) override;
 
   template <class Message>
   void Send(const Message& message, NodeId to = kLocks) {
@@ -118,7 +129,11 @@ class Master final : private LocalLocks::Owner, private PageFetcher, public Netw
   bool OnLeaseGrant(std::span<const std::byte> body);
   bool OnUndoLoser(std::span<const std::byte> body);
   void OnUndone(const EndedTxns& news);
+  // A flush was applied.
+  void OnApplied();
+  void TellStrictReads(const EndedTxns& news);
   void AskForLease();
+  bool OnMaster(MasterId from, MessageType type, std::span<const std::byte> body);
   void KeepHouse();
   void RunThread(std::function<void()> body);
   void TellNews();
@@ -130,6 +145,8 @@ class Master final : private LocalLocks::Owner, private PageFetcher, public Netw
   MasterPages pages_;
   Splits splits_;
   Trees trees_;
+  ReadViews views_;
+  StrictReads strict_;
   Applier applier_;
   LoserUndo undo_;
   Lease lease_;

@@ -11,6 +11,7 @@ void MmTransaction::Begin(BeginTime begun, TxnId id) {
   name_ = locks_.txns().Begin(begun);
   id_ = id;
   last_wait_ = WaitResult::kLookAgain;
+  if (versions_ != nullptr) versions_->OnBegin();
   // A victim that began anew at once would have the row again before an older transaction of another master has heard
   // of its end, and be in the same deadlock again.
   if (!blockers_.empty()) locks_.WaitForEnds(name_, std::exchange(blockers_, {}), {});
@@ -18,6 +19,7 @@ void MmTransaction::Begin(BeginTime begun, TxnId id) {
 
 VsTime MmTransaction::Commit() {
   if (!wrote() && locks_.EndWithoutRecord(name_)) return log_.last_record();
+  locks_.txns().OnEnding(name_);
   const VsTime end = log_.AppendEnd(name_, wrote() ? EndKind::kCommitted : EndKind::kReadOnly, id_);
   locks_.End(name_, end);
   written_.clear();

@@ -33,6 +33,9 @@ class StoredLog final : public MasterLog {
   VsVector applied() const override {
     return buffer_.WithClock([](VsClock& clock) { return clock.applied(); });
   }
+  ReadView View() const override {
+    return buffer_.WithClock([](VsClock& clock) { return clock.View(); });
+  }
   VsTime last_record() const override { return VsTime(last_record_.load(std::memory_order_acquire)); }
   VsTime durable_until() const override { return buffer_.DurableUntil(); }
   void AwaitDurable(VsTime time) override { buffer_.WaitDurable(time); }

@@ -29,10 +29,13 @@ MasterOptions OptionsOfMaster(const ClusterPlan& plan, MasterId self) {
   options.lease = plan.lease;
   options.self = self;
   options.epoch = plan.epoch;
+  options.masters = plan.masters;
   options.page_stores = plan.page_stores;
   options.frames_max = plan.frames_max;
   options.page_bytes_max = plan.page_bytes_max;
   options.kept_row_locks = plan.kept_row_locks;
+  options.isolation = plan.isolation;
+  options.strict_reads = plan.strict_reads;
   return options;
 }
 
@@ -45,7 +48,8 @@ LockProcessOptions OptionsOfLocks(const ClusterPlan& plan) {
 MasterProcess::MasterProcess(const ClusterPlan& plan, MasterId self, const Database& tables, Network& network)
     : network_(network),
       follower_(
-          network, plan.cluster, plan.log_stores, plan.masters, [this](const FollowedFlush& flush) { OnFlush(flush); },
+          network, plan.cluster, plan.log_stores, plan.masters,
+          [this](FollowedFlush flush) { OnFlush(std::move(flush)); },
           [this](std::exception_ptr error) { master_->Fail(std::move(error)); }) {
   auto device = MakeDevice(plan, self, network);
   device_ = device.get();
@@ -93,8 +97,8 @@ void MasterProcess::OnFailed(std::exception_ptr error) {
   device_->Abandon("the master has failed");
 }
 
-void MasterProcess::OnFlush(const FollowedFlush& flush) {
-  RemoteFlush remote{flush.lfb, {}};
+void MasterProcess::OnFlush(FollowedFlush flush) {
+  RemoteFlush remote{flush.lfb, std::move(flush.changes), {}, std::move(flush.bytes)};
   for (const FollowedFlush::End& end : flush.ends) remote.ends.push_back({end.txn, end.time});
   master_->applier().Offer(std::move(remote));
 }

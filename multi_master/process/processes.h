@@ -32,6 +32,8 @@ struct ClusterPlan {
   uint32_t page_stores = 1;  // each has all pages
   size_t frames_max = 4096;  // of each master's buffer
   size_t page_bytes_max = kPageBytes;
+  Isolation isolation = Isolation::kSerializable;
+  bool strict_reads = false;
   LogWriterOptions writer;
   uint64_t ring_bytes = 16 << 20;
   LeaseTerms lease;
@@ -80,7 +82,7 @@ class MasterProcess final : public Network::Receiver {
 
  private:
   void End(bool in_order);
-  void OnFlush(const FollowedFlush& flush);
+  void OnFlush(FollowedFlush flush);
   // Its log takes nothing more: threads that wait for it return.
   void OnFailed(std::exception_ptr error);
 

@@ -7,18 +7,23 @@ namespace dbx::mm {
 namespace {
 
 // A message has a limit.
-void AppendPieces(const TxnName& loser, std::span<const UndoLoser::Row> rows, std::vector<UndoLoser>& to) {
+void AppendPieces(const TxnName& loser, std::span<const UndoLoser::Row> rows, const VsVector& after,
+                  std::vector<UndoLoser>& to) {
   do {
     const auto piece = rows.first(std::min(rows.size(), UndoLoser::kRowsMax));
     rows = rows.subspan(piece.size());
-    to.push_back({loser, rows.empty(), {piece.begin(), piece.end()}});
+    to.push_back({loser, rows.empty(), {piece.begin(), piece.end()}, after});
   } while (!rows.empty());
 }
 
 }  // namespace
 
-void LoserTable::Add(std::vector<Loser> losers) {
-  for (Loser& loser : losers) losers_[loser.name] = {std::move(loser.rows), std::nullopt};
+void LoserTable::Add(std::vector<Loser> losers, VsTime log_end) {
+  for (Loser& loser : losers) {
+    Entry& entry = losers_[loser.name];
+    entry.rows = std::move(loser.rows);
+    entry.after.RaiseTo(loser.name.master, log_end);
+  }
 }
 
 std::vector<UndoLoser> LoserTable::GiveTo(MasterId master) {
@@ -26,14 +31,16 @@ std::vector<UndoLoser> LoserTable::GiveTo(MasterId master) {
   for (auto loser = losers_.rbegin(); loser != losers_.rend(); ++loser) {
     if (loser->second.given_to) continue;
     loser->second.given_to = master;
-    AppendPieces(loser->first, loser->second.rows, pieces);
+    AppendPieces(loser->first, loser->second.rows, loser->second.after, pieces);
   }
   return pieces;
 }
 
-void LoserTable::OnDead(MasterId master) {
+void LoserTable::OnDead(MasterId master, VsTime log_end) {
   for (auto& [name, entry] : losers_) {
-    if (entry.given_to == master) entry.given_to.reset();
+    if (entry.given_to != master) continue;
+    entry.given_to.reset();
+    entry.after.RaiseTo(master, log_end);
   }
 }
 

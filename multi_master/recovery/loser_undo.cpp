@@ -12,19 +12,24 @@ namespace dbx::mm {
 void LoserUndo::Offer(UndoLoser undo) {
   const std::lock_guard latch(latch_);
   due_.push_back(std::move(undo));
-  offered_.notify_all();
+  changed_.notify_all();
+}
+
+void LoserUndo::OnApplied() {
+  const std::lock_guard latch(latch_);
+  changed_.notify_all();
 }
 
 void LoserUndo::Stop() {
   const std::lock_guard latch(latch_);
   stopped_ = true;
-  offered_.notify_all();
+  changed_.notify_all();
 }
 
 void LoserUndo::Run() {
   std::unique_lock latch(latch_);
   for (;;) {
-    offered_.wait(latch, [this] { return stopped_ || !due_.empty(); });
+    changed_.wait(latch, [this] { return stopped_ || !due_.empty(); });
     if (stopped_) return;
     const UndoLoser undo = std::move(due_.front());
     due_.pop_front();
@@ -36,12 +41,18 @@ void LoserUndo::Run() {
 
 void LoserUndo::Undo(const UndoLoser& undo) {
   for (const UndoLoser::Row& row : undo.rows) UndoRow(undo.loser, row);
-  if (!undo.is_last) return;
+  if (!undo.is_last || !AwaitApplied(undo.after)) return;
   const VsTime end = log_.AppendEnd(undo.loser, EndKind::kAborted, TxnId());
   log_.AwaitDurable(end);
   EndedTxns news{undo.loser.master, undo.loser.epoch, 0, {}, {}, {}};
   news.above.push_back({undo.loser.sequence, {self_, end}});
   told_(news);
+}
+
+bool LoserUndo::AwaitApplied(const VsVector& logs) {
+  std::unique_lock latch(latch_);
+  changed_.wait(latch, [&] { return stopped_ || log_.applied().Covers(logs); });
+  return !stopped_;
 }
 
 void LoserUndo::UndoRow(const TxnName& loser, const UndoLoser::Row& row) {

@@ -1,6 +1,7 @@
 // Undoes the losers of a dead master at a master that lives (multi_master.md, section 6).
 //
 //   UndoLoser -> each row, last first: its leaf under page X; the row's writer is still the loser? restore, logged
+//             -> its master's log is applied up to the seal
 //             -> END (aborted) that names the loser -> durable -> the lock process is told, which tells all masters
 //
 // No row lock is taken: the loser's own are in the pages' lists, and keep all others out until its END is known. That
@@ -8,7 +9,11 @@
 // back. A row that the loser had restored itself, or that a survivor did which died since, has another writer and is
 // passed over.
 //
-// Threads: one runs Run; Offer by any, which does not wait.
+// A TV that covers the END must cover all that undid the loser, or a statement takes for committed what it finds of it.
+// Rows that the loser had restored itself, or a survivor that died, are restored in other logs: these are applied here
+// first, so the LFB behind the END builds upon them, and every TV that covers it covers them.
+//
+// Threads: one runs Run; Offer and OnApplied by any, which do not wait.
 #pragma once
 
 #include <deque>
@@ -34,6 +39,8 @@ class LoserUndo {
       : self_(self), trees_(trees), pages_(pages), log_(log), told_(std::move(told)) {}
 
   void Offer(UndoLoser undo);
+  // A flush was applied here.
+  void OnApplied();
   // Until Stop. Throws what reading a page or writing the log throws.
   void Run();
   void Stop();
@@ -42,6 +49,8 @@ class LoserUndo {
 
  private:
   void Undo(const UndoLoser& undo);
+  // False: stopped.
+  bool AwaitApplied(const VsVector& logs);
   void UndoRow(const TxnName& loser, const UndoLoser::Row& row);
   PagedTree& TreeWith(PageId page);
 
@@ -53,7 +62,7 @@ class LoserUndo {
   Atomic<uint64_t> rows_undone_{0};  // relaxed
 
   Mutex latch_;  // of the rest
-  ConditionVariable offered_;
+  ConditionVariable changed_;
   std::deque<UndoLoser> due_;
   bool stopped_ = false;
 };

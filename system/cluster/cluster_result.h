@@ -12,6 +12,7 @@
 #include "multi_master/lock/local_locks.h"
 #include "multi_master/log/log_volume.h"
 #include "multi_master/master/master_pages.h"
+#include "multi_master/master/read_views.h"
 #include "multi_master/network.h"
 #include "multi_master/store/page_store.h"
 
@@ -27,6 +28,7 @@ struct MasterResult {
   double seconds = 0;
   mm::LocalLockCounters locks;
   mm::PageCounters pages;
+  mm::ReadCounters reads;
   mm::LogVolume log;
   mm::KeptRowLockCounters kept;  // 0 unless they are counted
   uint64_t splits = 0;
@@ -41,6 +43,11 @@ struct MasterResult {
     locks.row_conflicts -= before.locks.row_conflicts, locks.transactions -= before.locks.transactions;
     pages.fetched -= before.pages.fetched, pages.from_buffer -= before.pages.from_buffer;
     pages.evicted -= before.pages.evicted;
+    pages.versions_from_buffer -= before.pages.versions_from_buffer;
+    pages.versions_from_store -= before.pages.versions_from_store;
+    pages.changes_followed -= before.pages.changes_followed, pages.dropped -= before.pages.dropped;
+    reads.versioned -= before.reads.versioned, reads.rerun -= before.reads.rerun;
+    reads.strict -= before.reads.strict;
     kept.messages -= before.kept.messages, kept.first -= before.kept.first;
     log -= before.log, splits -= before.splits;
   }

@@ -61,6 +61,8 @@ class Cluster {
     plan_.masters = options.masters;
     plan_.page_stores = options.page_stores;
     plan_.frames_max = options.buffer_pages;
+    if (options.isolation_level == "READ_COMMITTED") plan_.isolation = mm::Isolation::kReadCommitted;
+    plan_.strict_reads = options.strict_reads;
     plan_.ring_bytes = std::max<uint64_t>(options.log_buffer_size, 4 << 20);
     plan_.writer.flush_interval_us = options.log_flush_interval_us;
     plan_.writer.flush_block_bytes = options.log_flush_block_bytes;

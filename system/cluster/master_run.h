@@ -31,7 +31,7 @@ namespace dbx {
 // The rows that a master sees, judged by the workload, and by what was acknowledged (`acks` may be null).
 template <class WorkloadT>
 std::string Verdict(const Options& options, const WorkloadT& workload, mm::Master& master, const AckFile* acks) {
-  mm::MmTransaction txn = master.NewTransaction();
+  mm::MmTransaction txn = master.NewTransaction(mm::Isolation::kSerializable);
   for (;;) {
     Database left({}, 1);
     auto tables = MakeWorkload<WorkloadT>(options);
@@ -172,6 +172,7 @@ class MasterRun {
     MasterResult all;
     all.locks = process_.master().locks().counters();
     all.pages = process_.master().pages().counters();
+    all.reads = process_.master().views().counters();
     all.log = process_.log().volume();
     if (kept_ != nullptr) all.kept = kept_->counters(process_.master().locks().self());
     for (const auto& tree : process_.master().trees()) all.splits += tree->splits();

@@ -39,6 +39,13 @@ Json MasterJson(const MasterResult& master) {
           {"pages_fetched", master.pages.fetched},
           {"pages_from_buffer", master.pages.from_buffer},
           {"pages_evicted", master.pages.evicted},
+          {"versioned_statements", master.reads.versioned},
+          {"statements_rerun_with_locks", master.reads.rerun},
+          {"strict_transactions", master.reads.strict},
+          {"versions_from_buffer", master.pages.versions_from_buffer},
+          {"versions_from_store", master.pages.versions_from_store},
+          {"buffered_changes_followed", master.pages.changes_followed},
+          {"buffered_pages_dropped", master.pages.dropped},
           {"page_splits", master.splits},
           {"log_bytes", master.log.bytes},
           {"record_bytes", master.log.record_bytes},
@@ -82,7 +89,8 @@ Json LogJson(const mm::LogVolume& log, uint64_t masters, auto&& per_txn) {
 Json MetricsJson(const Options& options, const ClusterResult& result) {
   LatencyHistogram latency;
   double seconds = 0;
-  uint64_t acknowledged = 0, executed = 0, page_messages = 0, fetched = 0, row_locks = 0, txns = 0, kept = 0, first = 0;
+  uint64_t acknowledged = 0, executed = 0, page_messages = 0, fetched = 0, row_locks = 0, txns = 0, kept = 0, first = 0,
+           versioned = 0, rerun = 0, from_buffer = 0, from_store = 0;
   mm::LogVolume log;
   for (const MasterResult& one : result.masters) {
     latency.Merge(one.latency);
@@ -90,6 +98,8 @@ Json MetricsJson(const Options& options, const ClusterResult& result) {
     kept += one.kept.messages, first += one.kept.first;
     page_messages += one.locks.requests + one.locks.grants + one.locks.reclaims + one.locks.releases;
     fetched += one.pages.fetched, row_locks += one.locks.row_locks, txns += one.locks.transactions;
+    versioned += one.reads.versioned, rerun += one.reads.rerun;
+    from_buffer += one.pages.versions_from_buffer, from_store += one.pages.versions_from_store;
     seconds = std::max(seconds, one.seconds);
   }
   const mm::GlobalLockCounters& locks = result.lock_process;
@@ -102,6 +112,10 @@ Json MetricsJson(const Options& options, const ClusterResult& result) {
           {"p99_us", Micros(latency.PercentileNanos(0.99))},
           {"page_lock_messages_per_txn", per_txn(page_messages)},
           {"pages_fetched_per_txn", per_txn(fetched)},
+          {"versioned_statements", versioned},
+          {"statements_rerun_with_locks", rerun},
+          {"versions_from_buffer", from_buffer},
+          {"versions_from_store", from_store},
           // What a global lock manager of rows would send that releases each lock with its transaction: two messages a
           // row lock, and one a transaction.
           {"glm_release_messages_per_txn", per_txn(2 * row_locks + txns)},
@@ -137,10 +151,13 @@ std::string ClusterRecord(const Options& options, const ClusterResult& result, c
   Json masters = Json::array();
   for (const MasterResult& master : result.masters) masters.push_back(MasterJson(master));
   const uint64_t threads = ThreadsOf(options);
+  const bool is_read_committed = options.isolation_level == "READ_COMMITTED";
   const Json record = {{"schema_version", 1},
                        {"kind", "cluster"},
                        {"cc", mm::kControlName},
                        {"log", mm::kLogName},
+                       {"isolation", is_read_committed ? "READ_COMMITTED" : "SERIALIZABLE"},
+                       {"strict_reads", options.strict_reads},
                        {"masters", options.masters},
                        {"workers_per_master", options.thread_cnt},
                        {"workload", kWorkloadNames[static_cast<size_t>(options.workload)]},
@@ -171,11 +188,12 @@ std::string ClusterRecord(const Options& options, const ClusterResult& result, c
 std::string ClusterText(const std::string& record) {
   const Json json = Json::parse(record);
   const Json& metrics = json.at("metrics");
-  std::string text =
-      fmt::format("{} masters of {} workers, {}: {:.0f} txn/s acknowledged, p50 {:.0f} us, p99 {:.0f} us{}\n",
-                  Count(json, "masters"), Count(json, "workers_per_master"), json.at("workload").get<std::string>(),
-                  Number(metrics, "throughput_acknowledged"), Number(metrics, "p50_us"), Number(metrics, "p99_us"),
-                  json.at("interrupted").get<bool>() ? " (interrupted)" : "");
+  const bool is_serializable = json.at("isolation").get<std::string>() == "SERIALIZABLE";
+  std::string text = fmt::format(
+      "{} masters of {} workers, {}{}: {:.0f} txn/s acknowledged, p50 {:.0f} us, p99 {:.0f} us{}\n",
+      Count(json, "masters"), Count(json, "workers_per_master"), json.at("workload").get<std::string>(),
+      is_serializable ? "" : ", " + json.at("isolation").get<std::string>(), Number(metrics, "throughput_acknowledged"),
+      Number(metrics, "p50_us"), Number(metrics, "p99_us"), json.at("interrupted").get<bool>() ? " (interrupted)" : "");
   if (json.at("oversubscribed").get<bool>()) {
     text += fmt::format("OVERSUBSCRIBED: {} threads of all processes share {} cores; rates do not show scaling\n",
                         Count(json, "threads"), Count(json.at("environment"), "cores"));
@@ -203,6 +221,13 @@ std::string ClusterText(const std::string& record) {
           : fmt::format(", or {:.3f} if masters kept their locks, {:.3f} of them for rows that none had locked",
                         Number(metrics, "row_locks_kept_messages_per_txn"),
                         Number(metrics, "row_locks_first_messages_per_txn")));
+  if (!is_serializable) {
+    text += fmt::format(
+        "versioned reads: {} statements, of which {} ran again with locks; {} pages from the buffer, {} from Page "
+        "Stores\n",
+        Count(metrics, "versioned_statements"), Count(metrics, "statements_rerun_with_locks"),
+        Count(metrics, "versions_from_buffer"), Count(metrics, "versions_from_store"));
+  }
   text += fmt::format("log: {:.0f} bytes of records per transaction, {:.0f} with what fills up blocks; in {}\n",
                       Number(metrics, "record_bytes_per_txn"), Number(metrics, "log_bytes_per_txn"),
                       json.at("log_directory").get<std::string>());

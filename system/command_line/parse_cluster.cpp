@@ -14,7 +14,7 @@ namespace dbx {
 namespace {
 
 // Switches that a cluster of masters honours; all others are of one node.
-constexpr std::array<std::string_view, 46> kOfClusters = {"masters",
+constexpr std::array<std::string_view, 48> kOfClusters = {"masters",
                                                           "buffer_pages",
                                                           "page_stores",
                                                           "count_row_lock_managers",
@@ -59,8 +59,11 @@ constexpr std::array<std::string_view, 46> kOfClusters = {"masters",
                                                           "sysbench_tables",
                                                           "sysbench_mix",
                                                           "sharing",
+                                                          "isolation_level",
+                                                          "strict_reads",
                                                           "index"};
-constexpr std::array<std::string_view, 3> kOfAllClusters = {"buffer_pages", "page_stores", "count_row_lock_managers"};
+constexpr std::array<std::string_view, 4> kOfAllClusters = {"buffer_pages", "page_stores", "count_row_lock_managers",
+                                                            "strict_reads"};
 constexpr std::array<std::string_view, 4> kOfSysbench = {"sysbench_rows", "sysbench_tables", "sysbench_mix", "sharing"};
 
 bool Has(std::span<const std::string_view> names, const std::string& name) {
@@ -69,6 +72,23 @@ bool Has(std::span<const std::string_view> names, const std::string& name) {
 
 // And its recovery.
 constexpr std::array<std::string_view, 3> kOfClusterRecoveries = {"log_recover", "run", "history_file"};
+
+std::string IsolationMistake(const Options& options) {
+  const bool is_read_committed = options.isolation_level == "READ_COMMITTED";
+  if (options.masters == 0) {
+    return is_read_committed ? "READ_COMMITTED belongs to several masters: add --masters=N; one node has SERIALIZABLE "
+                               "and, with CC_ALG HEKATON, SNAPSHOT"
+                             : "";
+  }
+  const bool is_given = std::ranges::find(options.given, "isolation_level") != options.given.end();
+  if (is_given && !is_read_committed && options.isolation_level != "SERIALIZABLE") {
+    return "masters have ISOLATION_LEVEL SERIALIZABLE and READ_COMMITTED, not " + options.isolation_level;
+  }
+  if (options.strict_reads && !is_read_committed) {
+    return "--strict_reads belongs to --isolation_level=READ_COMMITTED: reads that lock see all that was acknowledged";
+  }
+  return "";
+}
 
 }  // namespace
 
@@ -80,7 +100,7 @@ std::string ClusterMistake(const Options& options) {
       if (!Has(kOfAllClusters, name) && !Has(kOfSysbench, name)) continue;
       return fmt::format("--{} belongs to several masters: add --masters=N", name);
     }
-    return "";
+    return IsolationMistake(options);
   }
   for (const std::string& name : options.given) {
     if (Has(kOfClusters, name) || (options.log_recover && Has(kOfClusterRecoveries, name))) continue;
@@ -93,7 +113,7 @@ std::string ClusterMistake(const Options& options) {
     }
   }
   if (options.log_dirs.size() != 1) return "a cluster has one log directory, for its Log Stores";
-  return "";
+  return IsolationMistake(options);
 }
 
 }  // namespace dbx

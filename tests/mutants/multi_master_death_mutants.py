@@ -1,6 +1,6 @@
 """Faults of what follows the death of a master. Each names the test that fails under it."""
 from edits import Mutant, expression, raw, statement
-from sources import DEAD_LOG, GLOBAL_LOCKS, LEASE, LOCAL_LOCKS, LOG_FENCE, LOSER_TABLE, LOSER_UNDO
+from sources import DEAD_LOG, GLOBAL_LOCKS, LEASE, LOCAL_LOCKS, LOG_FENCE, LOSER_TABLE, LOSER_UNDO, MM_MASTER
 
 MULTI_MASTER_DEATH_MUTANTS = [
     Mutant("mm_no_fence", "a dead master's log is read, and it goes on writing there",
@@ -13,8 +13,8 @@ MULTI_MASTER_DEATH_MUTANTS = [
                       "")],
            test="LockProcessTest.ADeadMastersPageIsGrantedWithItsLosersLocks"),
     Mutant("mm_losers_told_as_ended", "a dead master's losers count as ended before they are undone",
-           [raw(GLOBAL_LOCKS, "EndedTxns news{dead.master, dead.epoch, UINT64_MAX, {}, dead.losers, {}};",
-                "EndedTxns news{{dead.master, dead.epoch, UINT64_MAX, {{}}, dead.losers, {{}}}};\n"
+           [raw(GLOBAL_LOCKS, "EndedTxns news{dead.master, dead.epoch, EndedTxns::kAll, {}, dead.losers, {}};",
+                "EndedTxns news{{dead.master, dead.epoch, EndedTxns::kAll, {{}}, dead.losers, {{}}}};\n"
                 "  if ({on}) news.open.clear();")],
            test="LockProcessTest.ADeadMastersPageIsGrantedWithItsLosersLocks"),
     Mutant("mm_end_of_log_ignored", "the rows of transactions with an END are undone too",
@@ -35,8 +35,17 @@ MULTI_MASTER_DEATH_MUTANTS = [
     Mutant("mm_undo_told_early", "a loser's row locks go before its undo is durable",
            [statement(LOSER_UNDO, "log_.AwaitDurable(end);", "")],
            test="LoserUndoTest.ItsEndNamesItAndIsToldWhenItIsDurable"),
+    Mutant("mm_loser_ends_before_its_log", "a loser's END is written before the dead master's log is applied",
+           [expression(LOSER_UNDO, "AwaitApplied(undo.after)", "true")],
+           test="LoserUndoTest.ItsEndWaitsUntilTheDeadMastersLogIsApplied"),
+    Mutant("mm_undo_of_a_dead_survivor_unread", "a loser's END does not wait for the log of a survivor that died",
+           [statement(LOSER_TABLE, "entry.after.RaiseTo(master, log_end);", "")],
+           test="LoserTableTest.WhenItsMasterDiesThoseThatAreLeftAreGivenAgain"),
+    Mutant("mm_strict_reads_of_the_dead", "strict reads wait for the answer of a dead master",
+           [statement(MM_MASTER, "strict_.OnMasterDead(news.master, news.low_after.of(news.master));", "")],
+           test="StrictDeathTest.StrictReadsGoOnWithoutADeadMasterAndSeeWhatItHadAcknowledged"),
     Mutant("mm_losers_die_with_the_survivor", "losers are forgotten when the master that undoes them dies",
-           [statement(LOSER_TABLE, "if (entry.given_to == master) entry.given_to.reset();", "")],
+           [statement(LOSER_TABLE, "entry.given_to.reset();", "")],
            test="LoserTableTest.WhenItsMasterDiesThoseThatAreLeftAreGivenAgain"),
     Mutant("mm_lease_from_the_answer", "a lease is measured from the arrival of its grant",
            [expression(LEASE, "asked_.front().second + terms_.use_nanos",

@@ -42,6 +42,10 @@ USAGE = (
     ("TooSmallABuffer", [*YCSB, "--buffer_pages=63"], ["BUFFER_PAGES", "63"]),
     ("TooManyPageStores", [*YCSB, "--page_stores=5"], ["PAGE_STORES", "5"]),
     ("PageStoresOnOneNode", ["--page_stores=1"], ["--page_stores belongs to several masters", "--masters=N"]),
+    ("ReadCommittedOnOneNode", ["--isolation_level=READ_COMMITTED"], ["READ_COMMITTED belongs to several masters"]),
+    ("SnapshotsOfMasters", [*YCSB, "--isolation_level=SNAPSHOT"], ["SERIALIZABLE and READ_COMMITTED", "SNAPSHOT"]),
+    ("StrictReadsOnOneNode", ["--strict_reads=1"], ["--strict_reads belongs to several masters"]),
+    ("StrictReadsThatLock", [*YCSB, "--strict_reads=1"], ["--isolation_level=READ_COMMITTED"]),
     ("NoSuchMix", [*TWO, "--workload=SYSBENCH", "--sysbench_mix=READ_ONLY"], ["SYSBENCH_MIX", "READ_WRITE"]),
 )
 
@@ -70,6 +74,11 @@ class Checks(cli_check.Checks):
             *TWO, "--workload=TPCC", "--num_wh=2", "--tpcc_full_mix=1", "--tpcc_small=1", "--max_txns_per_thread=60")
         yield "SysbenchIsConsistent", lambda: self._consistent(
             *TWO, "--workload=SYSBENCH", "--sysbench_rows=500", "--sharing=30", "--max_txns_per_thread=60")
+        for workload in (["--workload=TEST"], ["--workload=TPCC", "--num_wh=2", "--tpcc_full_mix=1", "--tpcc_small=1"],
+                         ["--workload=SYSBENCH", "--sysbench_rows=500", "--sharing=30", "--strict_reads=1"]):
+            name = workload[0].partition("=")[2].capitalize()
+            yield f"{name}IsConsistentUnderReadCommitted", lambda w=workload: self._consistent(
+                *TWO, *w, "--isolation_level=READ_COMMITTED", "--max_txns_per_thread=60")
         yield "ATimedRunCountsWhatIsDurable", self._timed
         yield "MastersThatShareNothingSendNoLocks", self._partitioned
         yield "LocksOfRowsThatAreKeptAreCounted", self._counted

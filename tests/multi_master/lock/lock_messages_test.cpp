@@ -61,7 +61,7 @@ TEST(LockMessagesTest, WhatIsEncodedIsDecodedAndNoPartOfIt) {
   ExpectExact(LeastTv{After()});
   ExpectExact(LeaseRequest{LeaseNumber(4), true});
   ExpectExact(LeaseGrant{LeaseNumber(4)});
-  ExpectExact(UndoLoser{{MasterId(2), ClusterEpoch(3), 8}, false, {{PageId(7), 5}, {PageId(8), 0}}});
+  ExpectExact(UndoLoser{{MasterId(2), ClusterEpoch(3), 8}, false, {{PageId(7), 5}, {PageId(8), 0}}, After()});
 }
 
 TEST(LockMessagesTest, EndsAreDecodedAsTheyWere) {
@@ -85,7 +85,7 @@ TEST(LockMessagesTest, AFlagIsOneOfTwo) {
   std::vector<std::byte> body = EncodeBody(LeaseRequest{LeaseNumber(4), true});
   body.back() = std::byte{2};
   EXPECT_FALSE(DecodeBody<LeaseRequest>(body));
-  EXPECT_FALSE(DecodeBody<UndoLoser>(EncodeBody(UndoLoser{{}, true, {{PageId(0), 5}}})));
+  EXPECT_FALSE(DecodeBody<UndoLoser>(EncodeBody(UndoLoser{{}, true, {{PageId(0), 5}}, {}})));
 }
 
 TEST(LockMessagesTest, OnlyAnExclusiveReleaseHasPagesSplitOffAndNotItself) {

@@ -74,7 +74,7 @@ TEST_F(StoredLogTest, TheVolumeIsToldByKindOfRecord) {
   EXPECT_EQ(volume.changed_bytes, 0u);
   EXPECT_EQ(volume.pages_bytes, 120u);  // 32 + 12 + 4 + 3 + 2 * 33 in whole words
   EXPECT_EQ(volume.ends, 1u);
-  EXPECT_EQ(volume.record_bytes, 120 + 56 + volume.lfbs * (32 + 8 + 128));
+  EXPECT_EQ(volume.record_bytes, 120 + 64 + volume.lfbs * (32 + 8 + 128));
   EXPECT_EQ(volume.time_bytes(), 8 + 2 * 16 + 8 + volume.lfbs * 136);
   EXPECT_EQ(volume.bytes % 4096, 0u);
 }

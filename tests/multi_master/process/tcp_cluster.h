@@ -20,12 +20,27 @@ namespace dbx::mm {
 
 class TcpCluster {
  public:
-  // `silent_page_store` takes requests, and answers none.
+  struct Options {
+    uint32_t masters = 2;
+    Isolation isolation = Isolation::kSerializable;
+    bool strict_reads = false;
+    LeaseTerms lease = LongLease();
+    uint32_t page_stores = 1;
+    std::optional<uint32_t> silent_page_store = {};  // takes requests, and answers none
+  };
+
   TcpCluster(uint32_t masters, const Database& loaded, const LeaseTerms& lease = LongLease(), uint32_t page_stores = 1,
              std::optional<uint32_t> silent_page_store = {})
-      : initial_(loaded) {
+      : TcpCluster(
+            Options{
+                .masters = masters, .lease = lease, .page_stores = page_stores, .silent_page_store = silent_page_store},
+            loaded) {}
+  TcpCluster(const Options& cluster, const Database& loaded) : initial_(loaded) {
+    const auto& [masters, isolation, strict_reads, lease, page_stores, silent_page_store] = cluster;
     plan_.cluster = ClusterId(77);
     plan_.masters = masters;
+    plan_.isolation = isolation;
+    plan_.strict_reads = strict_reads;
     plan_.lease = lease;
     plan_.page_stores = page_stores;
     for (uint8_t i = 0; i < kLogStores; ++i) {

@@ -25,7 +25,7 @@ class DeadLogTest : public testing::Test {
   DeadLogTest& Restore(uint64_t txn, PageId page, Key key) { return Change(page, RestoreRow{key, T(txn)}); }
   DeadLogTest& Format(PageId page, uint8_t level) { return Change(page, FormatPage{TreeId(1), level, {}, 0, 0, {}}); }
   DeadLogTest& End(const TxnName& txn, TxnOutcome outcome = TxnOutcome::kCommitted) {
-    flush_.ends.push_back({txn, VsTime(++time_), outcome});
+    flush_.ends.push_back({txn, VsTime(++time_), outcome, {}});
     return *this;
   }
   DeadLogTest& Lfb() {

@@ -213,6 +213,71 @@ TEST_F(DeathTest, WaitsForADeadMastersTransactionsEnd) {
   EXPECT_EQ(outcome, Outcome::kOk);
 }
 
+// --- Reads without locks ---
+
+class StrictDeathTest : public testing::Test {
+ protected:
+  StrictDeathTest()
+      : loaded_(kRows),
+        cluster_({.masters = 3, .isolation = Isolation::kReadCommitted, .strict_reads = true}, loaded_.db),
+        counts_(loaded_.db.table(TableId(0)), kCounters) {}
+
+  // What a strict reader on the master sees of the counter. Nothing: its master has failed.
+  std::optional<uint64_t> Look(uint32_t on, Key key) {
+    std::optional<uint64_t> value;
+    try {
+      MmTransaction txn = cluster_.master(on).NewTransaction();
+      txn.Begin(BeginTime(1));
+      txn.Read(loaded_.db.table(TableId(0)), key, [&](const TupleReader& row) { value = row.GetAt<uint64_t>(0); });
+      txn.Commit();
+    } catch (const Error&) {
+      return std::nullopt;
+    }
+    return value;
+  }
+  void Add(uint32_t on, Key key) {
+    MmTransaction txn = cluster_.master(on).NewTransaction();
+    txn.Begin(BeginTime(1));
+    ASSERT_EQ(counts_.Add(txn, key), Outcome::kOk);
+    cluster_.master(on).log().AwaitDurable(txn.Commit());
+  }
+
+  Loaded<Ycsb> loaded_;
+  TcpCluster cluster_;
+  Counts counts_;
+};
+
+TEST_F(StrictDeathTest, StrictReadsGoOnWithoutADeadMasterAndSeeWhatItHadAcknowledged) {
+  const uint64_t before = *Look(0, 5);
+  Add(2, 5);
+  Unfinished loser(cluster_.master(2), counts_, 6, 10);
+  const uint64_t of_loser = *Look(0, 6);
+  cluster_.Lose(2);
+  Atomic<uint32_t> over{0};
+  Thread reader([&] {
+    for (const uint32_t on : {0u, 1u}) {
+      EXPECT_EQ(Look(on, 5), before + 1);
+      EXPECT_EQ(Look(on, 6), of_loser);
+      over.fetch_add(1);
+    }
+  });
+  EXPECT_TRUE(Becomes([&] { return over.load() == 2; })) << "a strict read waits for a dead master";
+  if (over.load() < 2) cluster_.process(0).Stop(), cluster_.process(1).Stop();
+}
+
+TEST_F(StrictDeathTest, AStrictReadOnAMasterThatFailsEnds) {
+  Atomic<bool> is_over{false};
+  cluster_.process(1).Kill();  // it answers nothing, and is not known as dead
+  Thread reader([&] {
+    EXPECT_EQ(Look(0, 5), std::nullopt);
+    is_over = true;
+  });
+  Sleep(20'000);
+  cluster_.master(0).Fail(std::make_exception_ptr(Error(ExitStatus::kIo, "as the test says")));
+  EXPECT_TRUE(Becomes([&] { return is_over.load(); }));
+  if (!is_over.load()) cluster_.process(0).Stop();
+}
+
 // Other workloads, of which one master dies; its workers' calls are lost.
 template <class WorkloadT>
 void RunWorkload(const auto& config, uint64_t calls, uint64_t seed, uint32_t masters) {

@@ -101,7 +101,9 @@ TEST_F(LockProcessTest, ADeadMastersPageIsGrantedWithItsLosersLocks) {
   EXPECT_EQ(grant.rows.size(), 1u);
   EXPECT_TRUE(grant.rows.Covers(RowLock::Exclusive(log_.T(1), 5)));
   EXPECT_TRUE(grant.after.Covers(kDead, log_.log().durable_until()));
-  EXPECT_EQ(first_.Await<UndoLoser>(), (UndoLoser{log_.T(1), true, {{kPage, 5}}}));
+  VsVector after;
+  after.Set(kDead, log_.log().durable_until());
+  EXPECT_EQ(first_.Await<UndoLoser>(), (UndoLoser{log_.T(1), true, {{kPage, 5}}, after}));
 }
 
 TEST_F(LockProcessTest, ALeaseThatIsOverIsADeath) {

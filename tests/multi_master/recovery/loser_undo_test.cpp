@@ -10,6 +10,7 @@ namespace {
 
 constexpr MasterId kSelf{1}, kDead{0};
 const TxnName kLoser{kDead, ClusterEpoch(1), 9};
+constexpr VsTime kEndOfDead{40};  // of the dead master's log
 
 // Notes what happens in which order.
 class NotingLog final : public MasterLog {
@@ -17,19 +18,26 @@ class NotingLog final : public MasterLog {
   Lsn AppendPages(std::span<PageChange>) override { return Lsn(); }
   VsTime AppendEnd(const TxnName& txn, EndKind kind, TxnId) override {
     ended = txn;
+    if (applied_of_dead.load() < kEndOfDead.value()) events += "too early an ";
     events += kind == EndKind::kAborted ? "end " : "wrong end ";
     return VsTime(70);
   }
   void OnGrant(const PageLsn&, const AfterList&) override {}
   bool MayApply(const LfbStamp&) const override { return false; }
   void OnApplied(const LfbStamp&) override {}
-  VsVector applied() const override { return {}; }
+  VsVector applied() const override {
+    VsVector applied;
+    applied.Set(kDead, VsTime(applied_of_dead.load()));
+    return applied;
+  }
+  ReadView View() const override { return {}; }
   VsTime last_record() const override { return {}; }
   VsTime durable_until() const override { return {}; }
   void AwaitDurable(VsTime time) override { events += "durable " + std::to_string(time.value()) + " "; }
 
   TxnName ended;
   std::string events;
+  Atomic<uint64_t> applied_of_dead{kEndOfDead.value()};
 };
 
 class LoserUndoTest : public testing::Test {
@@ -48,8 +56,17 @@ class LoserUndoTest : public testing::Test {
       under_test_.tree().MakeRoom(key, kLoser, AsBytes(image));
     }
   }
+  void Offer(std::vector<UndoLoser::Row> rows, bool is_last = true) {
+    UndoLoser undo{kLoser, is_last, std::move(rows), {}};
+    undo.after.Set(kDead, kEndOfDead);
+    undo_.Offer(std::move(undo));
+  }
+  void AwaitUndone() {
+    while (undo_.rows_undone() == 0) host::Yield();
+    host::SleepFor(std::chrono::milliseconds(20));
+  }
   void Undo(std::vector<UndoLoser::Row> rows, bool is_last = true) {
-    undo_.Offer({kLoser, is_last, std::move(rows)});
+    Offer(std::move(rows), is_last);
     Thread thread([&] { undo_.Run(); });
     while (is_last ? !is_told_.load() : undo_.rows_undone() == 0) host::Yield();
     undo_.Stop();
@@ -110,6 +127,32 @@ TEST_F(LoserUndoTest, ARowThatASplitHasMovedIsFound) {
   EXPECT_GT(under_test_.tree().splits(), 2u);
   Undo({{kTestRoot, 8}});
   EXPECT_EQ(under_test_.Get(8), "committed");
+}
+
+// The dead master's log may have rows that the loser had restored itself.
+TEST_F(LoserUndoTest, ItsEndWaitsUntilTheDeadMastersLogIsApplied) {
+  PutAsLoser(3, "changed");
+  log_.applied_of_dead = kEndOfDead.value() - 1;
+  Offer({{kTestRoot, 3}});
+  Thread thread([&] { undo_.Run(); });
+  AwaitUndone();
+  log_.applied_of_dead = kEndOfDead.value();
+  undo_.OnApplied();
+  while (!is_told_.load()) host::Yield();
+  undo_.Stop();
+  thread.join();
+  EXPECT_EQ(log_.events, "end durable 70 told");
+}
+
+TEST_F(LoserUndoTest, AMasterThatStopsWaitsForNoLog) {
+  PutAsLoser(3, "changed");
+  log_.applied_of_dead = 0;
+  Offer({{kTestRoot, 3}});
+  Thread thread([&] { undo_.Run(); });
+  AwaitUndone();
+  undo_.Stop();
+  thread.join();
+  EXPECT_EQ(log_.events, "");
 }
 
 TEST_F(LoserUndoTest, ItHasNotEndedBeforeItsLastRowsHaveCome) {

@@ -115,7 +115,7 @@ class Counts {
     return seen;
   }
   static Seen LookUntilSeen(const Counts& counts, Master& by) {
-    MmTransaction txn = by.NewTransaction();
+    MmTransaction txn = by.NewTransaction(Isolation::kSerializable);
     for (;;) {
       txn.Begin(BeginTime(1));
       std::optional<Seen> seen = counts.Look(txn);
