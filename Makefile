@@ -217,7 +217,8 @@ torture:
 .PHONY: torture
 FAULTY_FILES := $(addprefix tests/logging/device/,faulty_file_system.cpp faulty_images.cpp faulty_memory.cpp \
   faulty_page_files.cpp)
-SIMULATION_SOURCES := $(wildcard tests/simulation/*.cpp) $(FAULTY_FILES) tests/mutants/names.cpp
+CLUSTER_SOURCES := $(wildcard tests/simulation/cluster/*.cpp tests/multi_master/reference/*.cpp)
+SIMULATION_SOURCES := $(wildcard tests/simulation/*.cpp) $(CLUSTER_SOURCES) $(FAULTY_FILES) tests/mutants/names.cpp
 build/simulation/torture: LIBRARIES += -lboost_context
 build/simulation/torture: $(SIMULATION_SOURCES:%.cpp=$(BUILD)/%.o) $(PAIR_OBJECTS) \
   $(LIBRARY_OBJECTS) $(BUILD)/flags.stamp $(BUILD)/tests.stamp
@@ -227,11 +228,12 @@ build/simulation/torture: $(SIMULATION_SOURCES:%.cpp=$(BUILD)/%.o) $(PAIR_OBJECT
 sim_tests:
 	+@$(MAKE) --no-print-directory SANITIZE=simulation PAIRS= build/simulation/sim_tests
 .PHONY: sim_tests
-SIM_TEST_SOURCES := $(addprefix tests/simulation/,allocation.cpp scheduler.cpp sim_network.cpp) $(FAULTY_FILES) \
-  $(wildcard tests/simulation/multi_master/*.cpp) tests/mutants/names.cpp
+SIM_TEST_SOURCES := $(addprefix tests/simulation/,allocation.cpp oracle.cpp oracle_history.cpp rows.cpp scheduler.cpp \
+  sim_network.cpp) $(CLUSTER_SOURCES) $(FAULTY_FILES) $(wildcard tests/simulation/multi_master/*.cpp) \
+  tests/mutants/names.cpp
 build/simulation/sim_tests: LIBRARIES += -lboost_context -lgtest_main -lgmock -lgtest
 build/simulation/sim_tests: $(SIM_TEST_SOURCES:%.cpp=$(BUILD)/%.o) $(BUILD)/build_info.o \
-  $(filter $(addprefix $(BUILD)/,base/% storage/% logging/% multi_master/%),$(LIBRARY_OBJECTS)) $(BUILD)/flags.stamp
+  $(filter $(addprefix $(BUILD)/,base/% storage/% logging/% multi_master/% benchmarks/%),$(LIBRARY_OBJECTS)) $(BUILD)/flags.stamp
 	$(LINK)
 
 # Threads as fibres on the cores of a model, which sees each access. The tool's own files have no calls in them.

@@ -139,6 +139,8 @@ class TcpNetwork::Impl {
     context_.stop();
     if (thread_.joinable()) thread_.join();
     acceptor_.close();
+    // Other threads may still send, and make peers.
+    const std::lock_guard lock(peers_mutex_);
     for (const auto& peer : all_peers_) {
       if (peer->connection != nullptr) Close(*peer->connection);
       peer->connection.reset();

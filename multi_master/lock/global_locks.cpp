@@ -207,7 +207,7 @@ void GlobalLocks::OnMasterDead(const DeadMaster& dead) {
     }
     Page& page = PageOf(step.page);
     page.rows.Add(RowLock::Exclusive(step.loser, step.key));
-    IndexOwners(step.page, page.rows);
+    pages_of_[step.loser].insert(step.page);
   }
   for (const DeadMaster::Version& version : dead.versions) RaiseLsn(version.page, version.lsn);
   // Its own drops of ended owners are lost with its after-lists. All that they named its log's end covers.

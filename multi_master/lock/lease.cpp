@@ -60,8 +60,9 @@ std::vector<MasterId> Leases::Expired(uint64_t now_nanos) const {
   std::vector<MasterId> expired;
   for (uint8_t i = 0; i < members_.size(); ++i) {
     const Member& member = members_[i];
-    const bool is_timed = member.state == State::kLiving || member.state == State::kCut;
-    if (is_timed && now_nanos >= member.last_nanos + terms_.dead_nanos) expired.push_back(MasterId(i));
+    if (member.state == State::kLeft || member.state == State::kDead) continue;
+    const uint64_t term = member.state == State::kSilent ? terms_.start_nanos : terms_.dead_nanos;
+    if (now_nanos >= member.last_nanos + term) expired.push_back(MasterId(i));
   }
   return expired;
 }

@@ -29,6 +29,8 @@ struct LeaseTerms {
   uint64_t request_nanos = 250'000'000;
   uint64_t use_nanos = 1'000'000'000;   // from the sending of a request that was granted
   uint64_t dead_nanos = 2'000'000'000;  // from the arrival of the last request
+  // From the lock process' start to the first request. Its masters prepare their workloads before it.
+  uint64_t start_nanos = 60'000'000'000;
 };
 
 // A master's own. It has no lock before the first grant: that answers a request which was sent before any for a page.
@@ -67,12 +69,13 @@ class Lease {
 //   kSilent -> kLiving     the first request;  kLiving -> kLiving: a further one
 //   kLiving -> kCut        its link broke: a lock message may be lost, and the master ends; no request counts
 //   kSilent, kLiving -> kLeft   it has ended in order
-//   any but kLeft -> kDead      the lease is over, or the process is gone
+//   any but kLeft -> kDead      the lease is over, no request came in time after the start, or the process is gone
 //
 // Not thread-safe: its owner's latch protects it.
 class Leases {
  public:
-  Leases(uint32_t masters, const LeaseTerms& terms) : terms_(terms), members_(masters) {}
+  Leases(uint32_t masters, const LeaseTerms& terms, uint64_t start_nanos)
+      : terms_(terms), members_(masters, {State::kSilent, start_nanos}) {}
 
   // False: the request is not granted.
   bool OnRequest(MasterId master, const LeaseRequest& request, uint64_t now_nanos);
@@ -80,7 +83,7 @@ class Leases {
   // False: it is known as dead, or has left.
   bool MarkDead(MasterId master);
 
-  // The masters whose leases are over and that are not marked as dead.
+  // The masters whose leases are over, or that have never asked, and that are not marked as dead.
   std::vector<MasterId> Expired(uint64_t now_nanos) const;
   // The first master that may be given work. Nothing: there is none.
   std::optional<MasterId> FirstLiving() const;
@@ -91,7 +94,7 @@ class Leases {
   enum class State : uint8_t { kSilent, kLiving, kCut, kLeft, kDead };
   struct Member {
     State state = State::kSilent;
-    uint64_t last_nanos = 0;
+    uint64_t last_nanos = 0;  // when its last request arrived; kSilent: of the start
   };
 
   const LeaseTerms terms_;

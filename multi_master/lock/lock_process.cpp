@@ -11,7 +11,10 @@
 namespace dbx::mm {
 
 LockProcess::LockProcess(Network& network, const LockProcessOptions& options)
-    : network_(network), options_(options), locks_(*this), leases_(options.masters, options.lease) {
+    : network_(network),
+      options_(options),
+      locks_(*this),
+      leases_(options.masters, options.lease, host::MonotonicNanos()) {
   for (uint32_t i = 0; i < options.masters; ++i) locks_.AddMaster(MasterId(static_cast<uint8_t>(i)));
 }
 

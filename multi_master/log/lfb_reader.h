@@ -84,6 +84,10 @@ class LfbReader {
   bool TakeUntilLfb();
   void BeginPart();
   bool Crosses(Lsn part_end) const;
+  // Behind the bytes that have come.
+  Lsn end() const { return first_ + (buffer_.size() - taken_); }
+  // The first `bytes` of the buffer are not needed any more.
+  void Drop(size_t bytes);
   [[noreturn]] void Damaged(const std::string& why) const;
 
   Network& network_;
@@ -97,8 +101,10 @@ class LfbReader {
   bool is_asked_ = false;
   Lsn asked_at_;
   uint64_t asked_nanos_ = 0;
-  LfbGroup group_;                 // bytes: from first_ on
-  Lsn first_;                      // of the group
+  std::vector<std::byte> buffer_;  // bytes that have come: those before taken_ are of groups that were taken
+  size_t taken_ = 0;               // of buffer_
+  LfbGroup group_;                 // without its bytes
+  Lsn first_;                      // of the group: the place of buffer_[taken_]
   size_t parsed_ = 0;              // of its bytes
   Lsn part_begin_;                 // of the part whose bytes have come last
   std::deque<Lsn> pending_parts_;  // where parts begin in the buffer

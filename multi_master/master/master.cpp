@@ -29,7 +29,8 @@ Master::Master(const MasterOptions& options, const Database& tables, Network& ne
       page_store_(static_cast<uint8_t>(options.self.value() % options.page_stores)) {
   for (size_t i = 0; i < tables.table_count(); ++i) {
     const TableId table = Database::IdOf(i);
-    trees_.push_back(std::make_unique<PagedTree>(pages_, TreeOf(table), RootOf(table), &splits_));
+    trees_.push_back(std::make_unique<PagedTree>(pages_, TreeOf(table), RootOf(table), &splits_,
+                                                 PagedTree::Options{options.page_bytes_max}));
     CHECK(tables.table(table).tuple_bytes() <= trees_.back()->image_bytes_max());
   }
 }

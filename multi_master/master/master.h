@@ -42,6 +42,7 @@ struct MasterOptions {
   ClusterEpoch epoch;
   uint32_t masters = 1;  // of the cluster
   size_t frames_max = 4096;
+  size_t page_bytes_max = kPageBytes;                  // a page is not filled further
   uint32_t page_stores = 1;                            // each has all pages
   uint64_t page_store_patience_nanos = 1'000'000'000;  // without an answer; then another one is asked
   Isolation isolation = Isolation::kSerializable;
@@ -75,6 +76,7 @@ class Master final : private LocalLocks::Owner, private PageFetcher, public Netw
   LocalLocks& locks() { return locks_; }
   MasterLog& log() { return log_; }
   Applier& applier() { return applier_; }
+  MasterPages& pages() { return pages_; }
   const MasterPages& pages() const { return pages_; }
   const LoserUndo& undo() const { return undo_; }
   MasterPages& pages() { return pages_; }

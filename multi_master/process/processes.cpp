@@ -32,6 +32,7 @@ MasterOptions OptionsOfMaster(const ClusterPlan& plan, MasterId self) {
   options.masters = plan.masters;
   options.page_stores = plan.page_stores;
   options.frames_max = plan.frames_max;
+  options.page_bytes_max = plan.page_bytes_max;
   options.kept_row_locks = plan.kept_row_locks;
   options.isolation = plan.isolation;
   options.strict_reads = plan.strict_reads;

@@ -31,6 +31,7 @@ struct ClusterPlan {
   StoreSet log_stores{StoreSetNumber(1), {0, 1, 2}};
   uint32_t page_stores = 1;  // each has all pages
   size_t frames_max = 4096;  // of each master's buffer
+  size_t page_bytes_max = kPageBytes;
   Isolation isolation = Isolation::kSerializable;
   bool strict_reads = false;
   LogWriterOptions writer;

@@ -71,7 +71,8 @@ void RemainingDatabase::Take(FollowedFlush flush) {
   unfolded_bytes_ += group.bytes.size();
   pages_.Take(flush.changes, flush.bytes);
   for (const FollowedFlush::End& end : flush.ends) {
-    ended_.insert(end.txn);
+    // A survivor that died when the END of a loser was durable, and before it told of it, has left it to another one.
+    if (!ended_.insert(end.txn).second) continue;
     counters_.committed += end.outcome == TxnOutcome::kCommitted;
     counters_.aborted += end.outcome == TxnOutcome::kAborted;
     counters_.readers += end.outcome == TxnOutcome::kReadOnly;

@@ -76,7 +76,7 @@ class Child {
   bool Wait(std::chrono::milliseconds time);
   // By SIGKILL, if it has not ended.
   void Kill();
-  // Of one that has ended.
+  // Of one that has ended: by a signal from outside. One of a fault of its own, such as SIGSEGV, is none of these.
   bool WasKilled() const;
   // Of one that has ended: why, with the name, and the status that this is for the whole. Nothing: its body returned.
   std::optional<Error> Failure() const;

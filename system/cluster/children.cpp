@@ -51,6 +51,7 @@ void RunLogStore(Channel& parent, const mm::ClusterPlan& plan, uint8_t index, co
   options.directory = directory;
   mm::LogStore store(*network, files, options);
   store.Start();
+  parent.SendValue(Started());
   AwaitEnd(parent, [&] { store.ThrowIfFailed(); });
   store.Stop();
 }
@@ -66,6 +67,7 @@ void RunLockProcess(Channel& parent, const mm::ClusterPlan& plan) {
   const auto network = Join(parent, plan, {mm::Role::kLocks, 0});
   mm::LockProcess locks(*network, mm::OptionsOfLocks(plan));
   locks.Start();
+  parent.SendValue(Started());
   std::set<mm::MasterId> told;
   const auto look = [&] {
     locks.ThrowIfFailed();
@@ -89,6 +91,7 @@ void RunPageStore(Channel& parent, const mm::ClusterPlan& plan, uint8_t index, c
   const auto network = Join(parent, plan, {mm::Role::kPageStore, index});
   mm::PageStoreProcess store(plan, pages, *network);
   store.Start();
+  parent.SendValue(Started());
   AwaitEnd(parent, [&] { store.ThrowIfFailed(); });
   parent.SendValue(store.store().counters());
   store.Stop();

@@ -30,11 +30,14 @@ inline constexpr std::chrono::milliseconds kPoll{50};
 inline constexpr std::chrono::milliseconds kStartTime{60'000};  // until a cluster is connected
 
 // Words of the parent.
-inline const std::string kGo = "go", kStop = "stop", kVerify = "verify", kEndOfRun = "end";
+inline const std::string kBegin = "begin", kGo = "go", kStop = "stop", kVerify = "verify", kEndOfRun = "end";
 
 // To the lock process: this master's process has died.
 std::string GoneWord(uint8_t master);
 std::optional<mm::MasterId> GoneMaster(const std::string& word);
+
+// Of a child: it serves others from now on.
+struct Started {};
 
 struct LockNews {
   bool is_last = false;  // before its end: has the counters

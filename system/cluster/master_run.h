@@ -75,6 +75,8 @@ class MasterRun {
 
   void Run() {
     process_.Start();
+    parent_.SendValue(Started());
+    AwaitBegin();
     {
       std::vector<Thread> threads;
       // Before the workers are joined: of those that wait, none waits for ever.
@@ -123,6 +125,12 @@ class MasterRun {
     const auto text = parent_.ReceiveText(time);
     if (text && *text == kGo) control_.go = true;
     return (text && *text == kStop) || control_.stop.load();
+  }
+  void AwaitBegin() {
+    for (;;) {
+      process_.ThrowIfFailed();
+      if (parent_.ReceiveText(kPoll) == kBegin) return;
+    }
   }
   void WarmUp() {
     const uint64_t begin = host::MonotonicNanos();

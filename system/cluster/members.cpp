@@ -37,19 +37,21 @@ bool RunOutlives(mm::Role role, uint32_t left, std::optional<ExitStatus> failed_
 void Members::Connect() {
   begin_nanos_ = host::MonotonicNanos();
   std::vector<Address> addresses;
-  for (Member& member : members_) {
-    std::optional<uint16_t> port;
-    while (member.is_there() && !port) {
-      port = Receive<uint16_t>(member, kPoll);
-      Look();
-      const milliseconds waited((host::MonotonicNanos() - begin_nanos_) / 1'000'000);
-      if (!port && waited > kStartTime) DoesNotAnswer(member);
-    }
-    addresses.push_back({member.node(), port.value_or(0)});
+  for (Member& member : members_) addresses.push_back({member.node(), AwaitAtStart<uint16_t>(member).value_or(0)});
+  // A link to a process that does not serve yet is given up after a while, and a master whose link to the lock process
+  // has broken has failed.
+  for (const bool masters : {false, true}) {
+    const auto for_each = [&](auto&& use) {
+      for (Member& member : members_) {
+        if ((member.node().role == mm::Role::kMaster) == masters) use(member);
+      }
+    };
+    for_each([&](Member& member) {
+      Use(member, [&](Channel& channel) { channel.Send(std::as_bytes(std::span(addresses))); });
+    });
+    for_each([&](Member& member) { AwaitAtStart<Started>(member); });
   }
-  for (Member& member : members_) {
-    Use(member, [&](Channel& channel) { channel.Send(std::as_bytes(std::span(addresses))); });
-  }
+  Tell(There(mm::Role::kMaster), kBegin);
 }
 
 std::vector<Member*> Members::There(mm::Role role) {
@@ -87,7 +89,7 @@ void Members::Look() {
     if (has_failed) died.push_back(&member);
   }
   // Others end when they miss one that was killed, and are not the reason.
-  std::ranges::stable_partition(died, [](Member* member) { return member->child_.WasKilled(); });
+  std::stable_partition(died.begin(), died.end(), [](Member* member) { return member->child_.WasKilled(); });
   for (Member* member : died) OnDeath(*member);
 }
 

@@ -62,7 +62,7 @@ class Members {
       : directory_(std::move(directory)), on_death_(std::move(on_death)) {}
 
   Member& Add(mm::NodeId node, const std::function<void(Channel&)>& body) { return members_.emplace_back(node, body); }
-  // Takes their ports, and tells all the addresses.
+  // Takes their ports, and tells all the addresses: first those that serve masters, and masters begin when all serve.
   void Connect();
   // What the run is doing, for those that die.
   void SetPhase(const char* phase) { phase_ = phase; }
@@ -113,6 +113,18 @@ class Members {
 
   // False: it is not there.
   bool Use(Member& member, const std::function<void(Channel&)>& use);
+  // The next value of one that starts. Nothing: it has died.
+  template <class T>
+  std::optional<T> AwaitAtStart(Member& member) {
+    std::optional<T> value;
+    while (member.is_there() && !value) {
+      value = Receive<T>(member, kPoll);
+      Look();
+      const std::chrono::nanoseconds waited(host::MonotonicNanos() - begin_nanos_);
+      if (!value && waited > kStartTime) DoesNotAnswer(member);
+    }
+    return value;
+  }
   void OnDeath(const Member& member);
   [[noreturn]] void EndRun(const Member& member, const Error& why);
 

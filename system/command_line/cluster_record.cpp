@@ -14,11 +14,12 @@ using Json = nlohmann::ordered_json;
 
 namespace {
 
-// Beside its workers a master has threads for its network, releases, applier, housekeeping and log writer, and one for
-// each log that it reads, as has a Page Store, with one for its network. A Log Store has two, the lock process one.
+// Beside its workers a master has threads for its network, releases, applier, housekeeping, undo and log writer, and
+// one for each log that it reads, as has a Page Store, with one for its network. A Log Store has two, the lock process
+// three.
 uint64_t ThreadsOf(const Options& options) {
-  const uint64_t of_masters = options.masters * (options.thread_cnt + 5 + options.masters);
-  return of_masters + options.page_stores * (options.masters + 1) + 2 * 3 + 1;
+  const uint64_t of_masters = options.masters * (options.thread_cnt + 6 + options.masters);
+  return of_masters + options.page_stores * (options.masters + 1) + 2 * 3 + 3;
 }
 
 Json MasterJson(const MasterResult& master) {

@@ -1,8 +1,9 @@
-"""Faults of page locks that carry row locks, and of reads without locks. Each names the unit test that fails under it; the random runs of
-tests/multi_master/lock/lock_cluster_test.cpp find most of them too."""
+"""Faults of page locks that carry row locks, and of reads without locks. Each names the unit test that fails under
+it; the random runs of tests/multi_master/lock/lock_cluster_test.cpp find most of them too. And faults of masters, logs
+and Page Stores, which simulated clusters find."""
 from edits import Mutant, expression, raw, statement
 from sources import (ENDS, GLOBAL_LOCKS, LOCAL_LOCKS, LOCAL_TXNS, LOCK_ROWS, MM_APPLIER, MM_MASTER, MM_PAGES,
-                     MM_READ_VIEWS, MM_STRICT, MM_VERSIONED, PAGED_TREE)
+                     MM_READ_VIEWS, MM_STRICT, MM_TRANSACTION, MM_VERSIONED, PAGE_STORE, PAGED_TREE, VS_CLOCK)
 
 MULTI_MASTER_MUTANTS = [
     Mutant("mm_no_after_list", "a row lock of an ended owner is dropped without its END",
@@ -135,4 +136,22 @@ MULTI_MASTER_MUTANTS = [
            [raw(MM_STRICT, "const uint64_t round = begun_ + 1;",
                 "const uint64_t round = {on} && begun_ > completed_ ? begun_ : begun_ + 1;")],
            test="StrictRoundsTest.TheAnswersOfARoundThatIsUnderWayAreTooOld"),
+
+    Mutant("mm_grant_without_cause", "an LFB does not say which versions of other masters it builds upon",
+           [statement(VS_CLOCK, "if (page.time.value() > 0) after_.RaiseTo(page.master, page.time);", "")],
+           cells="MM/"),
+    Mutant("mm_lfb_by_predecessor", "an LFB is applied behind its predecessor, whatever else it builds upon",
+           [raw(VS_CLOCK, "return applied_.Covers(others);", "return {on} || applied_.Covers(others);")], cells="MM/"),
+    Mutant("mm_own_log_not_counted", "an LFB is applied though it builds upon own flushes that are not read yet",
+           [raw(VS_CLOCK, "others.Set(lfb.master, {});",
+                "others.Set(lfb.master, {{}});\n    if ({on}) others.Set(self_, {{}});")], cells="MM/"),
+    Mutant("mm_page_before_its_lsn", "a Page Store answers with an older version than was asked for",
+           [raw(PAGE_STORE, "if (!version && (!HasPassed(request)",
+                "if ({on} && !version) version = versions_.Newest(request.page, progress_);\n"
+                "    if (!version && (!HasPassed(request)")], cells="MM/"),
+    Mutant("mm_unlock_before_undo", "row locks of an aborted transaction go before its changes are undone",
+           [raw(MM_TRANSACTION, "for (size_t i = written_.size(); i > 0; --i) Restore(written_[i - 1]);",
+                "if ({on} && wrote()) locks_.End(name_, log_.AppendEnd(name_, EndKind::kAborted, id_));\n"
+                "  for (size_t i = written_.size(); i > 0; --i) Restore(written_[i - 1]);\n"
+                "  if ({on} && wrote()) return written_.clear();")], cells="MM/"),
 ]

@@ -9,7 +9,7 @@
 namespace dbx::mm {
 namespace {
 
-constexpr LeaseTerms kTerms{.request_nanos = 250, .use_nanos = 1000, .dead_nanos = 2000};
+constexpr LeaseTerms kTerms{.request_nanos = 250, .use_nanos = 1000, .dead_nanos = 2000, .start_nanos = 9000};
 constexpr MasterId kFirst{0}, kSecond{1};
 
 TEST(LeaseTest, ItIsAskedForAtIntervals) {
@@ -68,7 +68,7 @@ class LeasesTest : public testing::Test {
   bool Ask(MasterId master, uint64_t now, bool leaves = false) {
     return leases_.OnRequest(master, {LeaseNumber(1), leaves}, now);
   }
-  Leases leases_{2, kTerms};
+  Leases leases_{2, kTerms, /*start_nanos=*/0};
 };
 
 TEST_F(LeasesTest, AMasterIsTakenForDeadAfterItsLastRequest) {
@@ -81,7 +81,14 @@ TEST_F(LeasesTest, AMasterIsTakenForDeadAfterItsLastRequest) {
   EXPECT_FALSE(Ask(kFirst, 2001));
 }
 
-TEST_F(LeasesTest, OneThatHasNeverAskedIsNotTimed) { EXPECT_TRUE(Expired(1'000'000).empty()); }
+TEST_F(LeasesTest, OneThatHasNeverAskedIsTakenForDeadSomeTimeAfterTheStart) {
+  EXPECT_TRUE(Ask(kFirst, 8000));
+  EXPECT_TRUE(Expired(8999).empty());
+  EXPECT_EQ(Expired(9000), std::vector<MasterId>{kSecond});
+  EXPECT_TRUE(leases_.MarkDead(kSecond));
+  EXPECT_TRUE(Expired(9999).empty());
+  EXPECT_FALSE(Ask(kSecond, 10'000));
+}
 
 TEST_F(LeasesTest, AfterABrokenLinkNoRequestCounts) {
   EXPECT_TRUE(Ask(kFirst, 0));
@@ -93,6 +100,7 @@ TEST_F(LeasesTest, AfterABrokenLinkNoRequestCounts) {
 TEST_F(LeasesTest, OneThatHasLeftInOrderIsNotDead) {
   EXPECT_TRUE(Ask(kFirst, 0) && Ask(kFirst, 10, /*leaves=*/true));
   leases_.OnLinkDown(kFirst);
+  EXPECT_TRUE(Ask(kSecond, 999'000));
   EXPECT_TRUE(Expired(1'000'000).empty());
   EXPECT_FALSE(leases_.MarkDead(kFirst));
   EXPECT_FALSE(leases_.FirstLiving() == kFirst);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <memory>
 
 namespace dbx {
@@ -32,7 +33,7 @@ TEST(RunOutlivesTest, AnErrorThatOthersWouldMeetTooEndsTheRun) {
   EXPECT_TRUE(RunOutlives(Role::kPageStore, 3, ExitStatus::kIo));
 }
 
-// Three Log Stores that do as they are told: "die", "fail", "say" and "end".
+// Three Log Stores that do as they are told: "die", "crash", "fail", "say" and "end".
 struct MembersTest : testing::Test {
   MembersTest() {
     for (uint8_t i = 0; i < 3; ++i) stores.push_back(&members.Add({Role::kLogStore, i}, Obey));
@@ -42,9 +43,11 @@ struct MembersTest : testing::Test {
   static void Obey(Channel& parent) {
     parent.SendValue(uint16_t{7});
     if (!parent.Receive(kStartTime)) return;
+    parent.SendValue(Started());
     for (;;) {
       const auto word = parent.ReceiveText(kPoll);
       if (word == "die") kill(getpid(), SIGKILL);
+      if (word == "crash") std::abort();
       if (word == "fail") throw Error(ExitStatus::kCorrupt, "damaged");
       if (word == "say") parent.SendValue(uint64_t{42});
       if (word == kEndOfRun) return parent.SendValue(uint64_t{43});
@@ -68,6 +71,18 @@ TEST_F(MembersTest, OneThatDiesIsKnownAndTheOthersGoOn) {
   EXPECT_FALSE(members.Tell(*stores[1], "say"));
   ASSERT_TRUE(members.Tell(*stores[2], "say"));
   EXPECT_EQ(members.Receive<uint64_t>(*stores[2], milliseconds(5000)), 42u);
+}
+
+// The others run the same code.
+TEST_F(MembersTest, OneThatCrashesEndsTheRun) {
+  members.Tell(*stores[1], "crash");
+  try {
+    while (stores[1]->is_there()) members.Look();
+    FAIL() << "the run goes on";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.status(), ExitStatus::kInternal);
+    EXPECT_EQ(std::string(error.what()).find("log store 1 crashed, by signal 6"), 0u) << error.what();
+  }
 }
 
 TEST_F(MembersTest, OneTooManyEndsTheRunWithOneLine) {
