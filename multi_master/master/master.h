@@ -79,7 +79,6 @@ class Master final : private LocalLocks::Owner, private PageFetcher, public Netw
   MasterPages& pages() { return pages_; }
   const MasterPages& pages() const { return pages_; }
   const LoserUndo& undo() const { return undo_; }
-  MasterPages& pages() { return pages_; }
   const ReadViews& views() const { return views_; }
   ReadViews& views() { return views_; }
   StrictReads& strict_reads() { return strict_; }
