@@ -264,6 +264,7 @@ MUTANT_TESTS := tests/models tests/storage/btree_bounds_test.cpp tests/storage/t
   differential/log_end_test.cpp differential/transaction_table_test.cpp lv_metadata_test.cpp \
   eleda/eleda_worker_test.cpp gaps/gap_log_test.cpp silo_r/silo_r_log_test.cpp silo_r/silo_r_recovery_test.cpp \
   replication write_behind) tests/multi_master/lock tests/multi_master/reference \
+  $(addprefix tests/multi_master/master/,followed_pages_test.cpp strict_reads_test.cpp versioned_read_test.cpp) \
   $(addprefix tests/multi_master/recovery/,dead_log_test.cpp lease_test.cpp lock_process_test.cpp \
   log_recovery_test.cpp loser_table_test.cpp loser_undo_test.cpp)
 mutant_tests:
