@@ -197,9 +197,11 @@ void ReplicatedDevice::OnState(uint8_t store, const LogMessage& message, Outgoin
   state.is_behind = false;
   state.acked = state.sent = message.at;
   // One that was started anew does not know it, and without a further write would serve no reader.
-  LogMessage told = Message();
-  told.complete = complete_;
-  out.push_back({store, {kLogComplete, EncodeLog(told)}});
+  if (complete_ > Lsn()) {
+    LogMessage told = Message();
+    told.complete = complete_;
+    out.push_back({store, {kLogComplete, EncodeLog(told)}});
+  }
   SendRest(store, out);
 }
 

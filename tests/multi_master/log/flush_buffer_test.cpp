@@ -294,6 +294,7 @@ TEST_F(ReplicatedDeviceTest, TheBytesAreItsOwn) {
   std::fill(bytes.begin(), bytes.end(), std::byte{99});
   for (int i = 0; i < 2; ++i) network.Next();
   Say(2, kLogState, 0);
+  EXPECT_EQ(Sent(), "complete 1 to 2");
   const auto sent = network.Next();
   ASSERT_TRUE(sent && sent->type == kLogAppend);
   EXPECT_EQ(DecodeLog(sent->body)->bytes[0], std::byte{11});
