@@ -274,6 +274,18 @@ TEST_F(ReplicatedDeviceTest, AStoreThatComesBackIsSentWhatItLacksInOrder) {
   EXPECT_EQ(Sent(), "append 2 to 2");
 }
 
+// Started anew it does not know up to where two have the log, and serves readers no further than it knows.
+TEST_F(ReplicatedDeviceTest, AStoreThatComesBackToAnIdleLogIsToldWhatIsComplete) {
+  for (uint8_t store = 0; store < 3; ++store) Say(store, kLogState, 0);
+  Write(0, 11);
+  for (uint8_t store = 0; store < 3; ++store) Say(store, kLogAppended, 1);
+  while (!Sent().empty()) continue;
+  device.OnLinkDown({Role::kLogStore, 2});
+  EXPECT_EQ(Sent(), "open to 2");
+  Say(2, kLogState, 1);
+  EXPECT_EQ(Sent(), "complete 1 to 2");
+}
+
 TEST_F(ReplicatedDeviceTest, ABrokenLinkOpensTheLogAgain) {
   for (uint8_t store = 0; store < 3; ++store) Say(store, kLogState, 0);
   device.OnLinkDown({Role::kLogStore, 1});
