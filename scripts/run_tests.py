@@ -229,7 +229,7 @@ def simulation_phases(python: str, make: list[str], cxx: str, jobs: str, nightly
               timeout=7200 if nightly else 900, needs="build simulation"),
         *([Phase("build mutants' tests", [*make, f"CXX={cxx}", "mutant_tests"], timeout=2400)] if nightly else []),
         Phase("mutants", [python, "tests/mutants/score.py", "--seconds=150", f"--jobs={jobs}",
-                          *([] if nightly else ["--rotate=7"])],
+                          *([] if nightly else ["--rotate=5"])],
               kind="sum", timeout=14400 if nightly else 1800, needs="build simulation"),
     ]
 

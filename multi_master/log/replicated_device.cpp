@@ -196,13 +196,12 @@ void ReplicatedDevice::OnState(uint8_t store, const LogMessage& message, Outgoin
   state.is_open = true;
   state.is_behind = false;
   state.acked = state.sent = message.at;
-  // One that was started anew does not know it, and without a further write would serve no reader.
-  if (complete_ > Lsn()) {
-    LogMessage told = Message();
-    told.complete = complete_;
-    out.push_back({store, {kLogComplete, EncodeLog(told)}});
-  }
   SendRest(store, out);
+  if (!out.empty() || complete_ == options_.start) return;
+  // Appends tell it. One that was started anew, and lacks nothing, would serve no reader until the next one.
+  LogMessage told = Message();
+  told.complete = complete_;
+  out.push_back({store, {kLogComplete, EncodeLog(told)}});
 }
 
 void ReplicatedDevice::OnLinkDown(NodeId peer) {
