@@ -228,6 +228,8 @@ build/simulation/torture: $(SIMULATION_SOURCES:%.cpp=$(BUILD)/%.o) $(PAIR_OBJECT
 sim_tests:
 	+@$(MAKE) --no-print-directory SANITIZE=simulation PAIRS= build/simulation/sim_tests
 .PHONY: sim_tests
+# Two makes at once would write the same objects.
+sim_tests: | $(filter torture,$(MAKECMDGOALS))
 SIM_TEST_SOURCES := $(addprefix tests/simulation/,allocation.cpp oracle.cpp oracle_history.cpp rows.cpp scheduler.cpp \
   sim_network.cpp) $(CLUSTER_SOURCES) $(FAULTY_FILES) $(wildcard tests/simulation/multi_master/*.cpp) \
   tests/mutants/names.cpp
