@@ -168,6 +168,10 @@ class Checks(cli_check.Checks):
                   r"^  frame \d+@\d+ data LSN \d+ to \d+ in \d+ bytes, epoch 1, \d+ frames were synced$",
                   r"^  frames 0 to \d+, up to offset \d+; \d+ are known to have been synced$")
         shows(dump(f"{cluster}/log-store-1"), r"^  set 1 of Log Stores: 0, 1, 2$")
+        flip(f"{cluster}/log-store-1/set", 9)
+        done = dump(f"{cluster}/log-store-1")
+        expect(done, 3, ["log-store-1/set@0", "checksum"])
+        shows(done, r"^  frames 0 to \d+, up to offset \d+")
 
     def _clean(self) -> None:
         directory = self.fresh("clean")

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "base/error.h"
+#include "multi_master/log/store_set.h"
 #include "tests/multi_master/log/store_probe.h"
 
 namespace dbx::mm {
@@ -137,6 +138,18 @@ TEST_F(LogStoreTest, WhatLiesBehindASealDoesNotComeBack) {
   EXPECT_EQ(store->Answer(), "data 0: 11");
   store->Read(1);
   EXPECT_EQ(store->Answer(), "data 1: 22");
+}
+
+TEST(StoreSetTest, AFlippedBitIsNoSet) {
+  StoreSetFile file = EncodeStoreSet(kSet);
+  const auto bytes = std::as_writable_bytes(std::span(&file, 1));
+  EXPECT_EQ(DecodeStoreSet(bytes), kSet);
+  EXPECT_FALSE(DecodeStoreSet(bytes.first(15)).has_value());
+  for (std::byte& byte : bytes) {
+    byte ^= std::byte{4};
+    EXPECT_FALSE(DecodeStoreSet(bytes).has_value());
+    byte ^= std::byte{4};
+  }
 }
 
 // Of a store that was away when the log was sealed.
