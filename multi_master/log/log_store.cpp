@@ -153,7 +153,8 @@ bool LogStore::OnAppend(NodeId from, const LogMessage& message, Log& log) {
 
 bool LogStore::OnSeal(NodeId from, const LogMessage& message, Log& log) {
   // It lacks some of what is to be sealed, or is sealed.
-  if (message.at > log.queued.end || message.at <= log.queued.sealed) {
+  const bool is_sealed = log.queued.is_sealed && message.at <= log.queued.sealed;
+  if (message.at > log.queued.end || is_sealed) {
     Reply(from, message.at < log.queued.sealed ? kLogStale : kLogState, message.log, log);
     return true;
   }
@@ -232,6 +233,7 @@ void LogStore::Reply(NodeId to, MessageType type, MasterId id, const Log& log) {
   if (type == kLogStale) message.epoch = log.queued.fence;
   message.complete = ServedUntil(log, false);
   message.part_end = log.state.sealed;
+  message.raw = log.state.is_sealed;
   network_.Send(to, type, EncodeLog(message));
 }
 

@@ -50,8 +50,8 @@ class RemainingLog {
   Lsn two_have() const { return two_have_; }
   // Behind the last LFB that Next has returned.
   Lsn position() const;
-  bool is_sealed() const { return sealed_ > Lsn(); }
-  Lsn sealed() const { return sealed_; }
+  // Where it is sealed, be it at 0: its master wrote nothing.
+  const std::optional<Lsn>& sealed() const { return sealed_; }
 
  private:
   class Silence;
@@ -66,7 +66,8 @@ class RemainingLog {
   const MasterId master_;
   std::array<RemainingCopy, kLogStores> copies_;
   StoreLog* source_ = nullptr;  // of copies_; null: no store has the log
-  Lsn sealed_, end_, two_have_;
+  std::optional<Lsn> sealed_;
+  Lsn end_, two_have_;
   Lsn fed_;     // to the reader
   Lsn proven_;  // a record says that so much had been durable
   Lsn proof_;   // that record

@@ -54,18 +54,23 @@ struct Copy {
   std::vector<std::byte> bytes;
   std::vector<uint64_t> parts;  // ends of those that are sealed
   uint64_t writer = 0;
-  uint64_t sealed() const { return parts.empty() ? 0 : parts.back(); }
+  bool has_seal = false;
+  // A seal may be at 0, where no part ends.
+  std::optional<uint64_t> sealed() const {
+    if (!parts.empty()) return parts.back();
+    return has_seal ? std::optional<uint64_t>(0) : std::nullopt;
+  }
 };
 
 void CutAt(uint64_t at, Copy& copy) {
   if (at < copy.bytes.size()) copy.bytes.resize(at);
-  if (at > copy.sealed()) copy.parts.push_back(at);
+  if (at > copy.sealed().value_or(0)) copy.parts.push_back(at);
 }
 
 // False: the bytes do not follow what is there.
 bool Take(const FileImage& file, uint64_t offset, const Frame& frame, Copy& copy) {
   if (frame.kind == 3 && frame.epoch > copy.writer) CutAt(frame.at, copy);
-  if (frame.kind == 5) CutAt(frame.at, copy);
+  if (frame.kind == 5) CutAt(frame.at, copy), copy.has_seal = true;
   if (frame.kind == 2 || frame.kind == 3) copy.writer = std::max(copy.writer, frame.epoch);
   if (frame.kind != 2) return true;
   if (frame.at != copy.bytes.size() || frame.bytes > frame.length) return false;
@@ -134,7 +139,7 @@ Copy ReadCopy(std::vector<FileImage> files, uint32_t salt) {
 struct Chosen {
   std::vector<Copy> copies;
   size_t which = 0;
-  uint64_t sealed = 0;
+  std::optional<uint64_t> sealed;
 };
 
 Chosen Choose(const ClusterImage& image, uint32_t master) {
@@ -162,7 +167,7 @@ Chosen Choose(const ClusterImage& image, uint32_t master) {
   for (const Copy& copy : chosen.copies) {
     if (!copy.readable) continue;
     uint64_t common = std::min(copy.bytes.size(), bytes.size());
-    if (copy.sealed() != chosen.sealed) common = std::min(common, chosen.sealed);
+    if (copy.sealed() != chosen.sealed) common = std::min(common, chosen.sealed.value());
     const auto end = bytes.begin() + static_cast<ptrdiff_t>(common);
     const auto differs = std::mismatch(bytes.begin(), end, copy.bytes.begin()).first;
     if (differs != end) {

@@ -81,7 +81,7 @@ class ClusterRecovery {
     result.finish_seconds = laps.Next();
     result.counters = dead.counters();
     for (const auto& log : logs) {
-      result.logs.push_back({log->end().value(), log->position().value(), log->is_sealed()});
+      result.logs.push_back({log->end().value(), log->position().value(), log->sealed().has_value()});
     }
     if (!options_.verify) return;
     Verify(workload, database, dead, result);

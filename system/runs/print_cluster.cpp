@@ -139,6 +139,7 @@ void PrintCopies(const mm::RemainingLog& log) {
                                    BaseNameOf(copy.directory), copy.state.end.value(), copy.state.writer.value(),
                                    copy.state.fence.value());
     for (const Lsn part : copy.state.part_ends) text += fmt::format(", sealed at LSN {}", part.value());
+    if (copy.state.is_sealed && copy.state.part_ends.empty()) text += ", sealed at LSN 0";
     Print(text + "\n");
   }
 }
@@ -162,7 +163,7 @@ void PrintLog(const std::string& directory, const ClusterDescription& cluster, m
   if (log.position() > durable) text += fmt::format("; one store has LFBs up to LSN {}", log.position().value());
   if (log.end() > log.position()) {
     text += fmt::format("; {} bytes follow{}", log.end() - log.position(),
-                        log.is_sealed() ? " up to the seal, and do not count" : ": PADs, and what no LFB covers");
+                        log.sealed() ? " up to the seal, and do not count" : ": PADs, and what no LFB covers");
   }
   Print(fmt::format("{}\n  {} flushes, {} pages with {} changes, {} ends\n", text, counts.flushes, counts.pages,
                     counts.changes, counts.ends));

@@ -282,6 +282,27 @@ TEST_F(RemainsTest, ASealEndsALog) {
   }
 }
 
+// What a master wrote at one store, while a fence found nothing at the two others, is not of its log.
+TEST_F(RemainsTest, ASealAtZeroEndsALog) {
+  const Remains remains(cluster);
+  std::vector<std::string> stores;
+  for (uint32_t i = 0; i < kLogStores; ++i) stores.push_back(remains.store(i));
+  PosixFileSystem files;
+  for (const uint32_t i : {0, 2}) {
+    fs::remove(remains.log(i, 1));
+    StoreLog log(files, remains.store(i), MasterId(1), SaltOf(cluster.plan().cluster.value(), MasterId(1)));
+    const std::vector<FrameToWrite> frames{{StoreFrame::kFence, ClusterEpoch(2), {}, 0, {}},
+                                           {StoreFrame::kSeal, ClusterEpoch(2), {}, 0, {}}};
+    log.Sync(frames);
+    log.Publish(frames);
+  }
+  RemainingLog log(files, stores, cluster.plan().cluster, MasterId(1));
+  EXPECT_EQ(log.sealed(), Lsn());
+  EXPECT_EQ(log.end(), Lsn());
+  EXPECT_FALSE(log.Next().has_value());
+  EXPECT_TRUE(reference::ReadClusterLog(remains.Image(), 1).bytes.empty());
+}
+
 TEST_F(RemainsTest, FilesOfAnotherClusterAreNoneOfThisOne) {
   PosixFileSystem files;
   const Remains remains(cluster);
