@@ -141,10 +141,10 @@ std::optional<LfbGroup> RemainingLog::Next() {
 
 void RemainingLog::CheckProof() const {
   size_t have = 0;
-  std::string lacking = Describe();
+  std::string lacking;
   for (const RemainingCopy& copy : copies_) {
-    if (copy.log == nullptr) continue;
-    if (copy.state.end >= proven_) {
+    // One that is lost may have had it.
+    if (copy.log == nullptr || copy.state.end >= proven_) {
       ++have;
     } else {
       lacking +=

@@ -3,9 +3,9 @@
 //   three directories -> StoreLog each -> the longest -> LfbReader -> flushes, up to the last LFB
 //
 // The log ends as a fence would end it that reaches all stores that can be read: at the newest seal, or where the
-// longest of them ends. What was acknowledged is on two of three stores, so one that is lost or damaged costs nothing.
-// Two refuse the log. What the records say had been durable (each PAD says it) must be at two stores that can be read:
-// a file that was cut is told from a crash.
+// longest of them ends. What was acknowledged is on two of three stores, so one that is lost or damaged costs nothing,
+// also where another one was behind. Two refuse the log. What the records say had been durable (each PAD says it) must
+// be at two stores, of which one may be lost: where all can be read, a file that was cut is told from a crash.
 //
 // Threads: one.
 #pragma once

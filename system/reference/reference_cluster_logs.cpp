@@ -383,7 +383,8 @@ ClusterLog ReadClusterLog(const ClusterImage& image, uint32_t master) {
   log.bytes = chosen.copies[chosen.which].bytes;
   const uint64_t proven =
       RecordParser(chosen.copies[chosen.which], master, SaltOfLog(image.cluster, master), log).Parse();
-  const auto has_it = [proven](const Copy& copy) { return copy.readable && copy.bytes.size() >= proven; };
+  // One that is lost may have had it.
+  const auto has_it = [proven](const Copy& copy) { return !copy.readable || copy.bytes.size() >= proven; };
   if (std::count_if(chosen.copies.begin(), chosen.copies.end(), has_it) < 2) {
     Refuse(NameOf(master) + " had been durable up to " + std::to_string(proven) + ", and two stores lack that");
   }
