@@ -136,6 +136,8 @@ class Cluster {
     } else if (death.node.role == mm::Role::kMaster) {
       what = result_.masters[death.node.index].died ? "its transactions are not counted" : "its results are counted";
       gone_.push_back(death.node.index);
+    } else if (death.node.role == mm::Role::kLocks) {
+      what = "its counters are missing";
     }
     std::fprintf(stderr, "notice: after %.2f s (%s) %s; %s\n", death.seconds, death.phase, death.how.c_str(),
                  what.c_str());
@@ -247,7 +249,7 @@ class Cluster {
     for (Member* master : Masters()) members_.End(*master);
     for (Member* locks : members_.There(mm::Role::kLocks)) {
       members_.TellToEnd(*locks);
-      for (std::optional<LockNews> news; !news || !news->is_last;) {
+      for (std::optional<LockNews> news; locks->is_there() && (!news || !news->is_last);) {
         news = members_.Last<LockNews>(*locks);
         if (news) OnNews(*news);
       }

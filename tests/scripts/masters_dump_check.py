@@ -19,6 +19,7 @@ import time
 
 import cli_check
 from cli_check import BINARY, TIMEOUT_SECONDS, Failed, expect, run_checks, rundb
+from cluster_processes import children_of
 from damages import crc32c, cut, flip, write
 from dump_check import LOG_DUMP, dump, shows
 
@@ -32,11 +33,6 @@ WORKLOADS = {
 KILLS = {"Test": 2, "Ycsb": 3, "Sysbench": 2, "Tpcc": 3}
 CHILDREN = 3 + 1 + 2 + 2  # Log Stores, lock process, Page Stores, masters
 MASTERS = ["--masters=2", "-t2"]
-
-
-def children_of(process: subprocess.Popen) -> list[int]:
-    with open(f"/proc/{process.pid}/task/{process.pid}/children", encoding="ascii") as file:
-        return [int(word) for word in file.read().split()]
 
 
 def await_gone(group: int) -> None:
@@ -74,7 +70,7 @@ class Checks(cli_check.Checks):
                                    stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                                    start_new_session=True)
         deadline = time.monotonic() + TIMEOUT_SECONDS
-        while len(children_of(process)) < CHILDREN:
+        while len(children_of(process.pid)) < CHILDREN:
             if process.poll() is not None or time.monotonic() > deadline:
                 raise Failed("the cluster did not start")
             time.sleep(0.01)
