@@ -230,15 +230,18 @@ class Cluster {
       if (const auto result = AwaitOrStop<MasterResult>(*master)) result_.masters[master->node().index] = *result;
     }
   }
-  // By a master that does not die meanwhile.
+  // By a master that does not die meanwhile. A request to stop that has ended the workers lets this begin; another one
+  // ends it.
   void Verify() {
     members_.SetPhase("verification");
+    if (result_.interrupted) StopRequested() = false;
     while (result_.verified.empty()) {
       Member& master = *Masters().front();
       members_.Tell(master, kVerify);
       while (master.is_there() && result_.verified.empty()) {
         result_.verified = members_.ReceiveText(master, kPoll).value_or("");
         Look();
+        if (result_.verified.empty() && StopRequested().load()) throw Interrupted{"while the rows were verified"};
       }
     }
   }

@@ -93,6 +93,7 @@ class Checks(cli_check.Checks):
         yield "AParentThatIsKilledLeavesNoProcess", self._orphans
         yield "CtrlCEndsARunWithItsResults", lambda: self._interrupted(signal.SIGINT)
         yield "ASignalToTheGroupDoesToo", lambda: self._interrupted(signal.SIGTERM)
+        yield "ASignalEndsAVerification", self._verification_interrupted
 
     def _record(self, *flags: str) -> tuple[subprocess.CompletedProcess, dict]:
         record = os.path.join(self.fresh("record"), "record.json")
@@ -260,6 +261,21 @@ class Checks(cli_check.Checks):
         expect(done, 0)
         if "(interrupted)" not in done.stdout or "\nverified: consistent" not in done.stdout:
             raise Failed(f"after Ctrl-C: {done.stdout}")
+        self._all_gone(children)
+
+    def _verification_interrupted(self) -> None:
+        """Of rows that take seconds to read, after a run of one transaction."""
+        process = subprocess.Popen([BINARY, *TWO, "--workload=YCSB", "--synth_table_size=150000", "--buffer_pages=64",
+                                    "--max_txns_per_thread=1", "--verify", f"--log_dir={self.fresh('cluster')}"],
+                                   text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        deadline = time.monotonic() + TIMEOUT_SECONDS / 2
+        while len(children_of(process.pid)) < len(PROCESSES) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        children = children_of(process.pid)
+        time.sleep(1.5)
+        process.send_signal(signal.SIGTERM)
+        done = self._ended(process)
+        expect(done, 128 + signal.SIGTERM, ["interrupted while the rows were verified"])
         self._all_gone(children)
 
     def all(self):

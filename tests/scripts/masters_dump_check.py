@@ -251,6 +251,8 @@ class Checks(cli_check.Checks):
         self._recover(parent, "--run=7", status=6, words=["has no cluster-0007", "the newest is cluster-"])
         self._recover(parent, "--workload=TPCC", status=6, words=["WORKLOAD", "YCSB"])
         self._recover(parent, "--masters=3", status=6, words=["MASTERS", "written with 2"])
+        done = rundb(["--masters=2", "-t5", "-Lr1", f"--log_dir={parent}"], self.root_)
+        expect(done, 6, ["THREAD_CNT", "says 5", "written with 2"])
         self._recover(parent, "--continue", status=2, words=["leave one out"])
 
     def _one_store(self) -> None:
