@@ -80,11 +80,18 @@ bool Take(const FileImage& file, uint64_t offset, const Frame& frame, Copy& copy
   return true;
 }
 
-bool HasAnyFrame(const FileImage& file, uint32_t salt) {
-  for (uint64_t at = 0; at < file.bytes.size(); at += kBlockBytes) {
-    if (HeaderAt(file, at, salt)) return true;
+// At the start of a block from `at` on, one that holds(frame).
+bool HasFrame(const FileImage& file, uint64_t at, uint32_t salt, auto&& holds) {
+  for (; at < file.bytes.size(); at += kBlockBytes) {
+    const std::optional<Frame> frame = HeaderAt(file, at, salt);
+    if (frame && holds(*frame)) return true;
   }
   return false;
+}
+
+std::optional<Frame> BeginOf(const FileImage& file, uint32_t salt) {
+  const std::optional<Frame> begin = HeaderAt(file, 0, salt);
+  return begin && begin->kind == 1 ? begin : std::nullopt;
 }
 
 Copy ReadCopy(std::vector<FileImage> files, uint32_t salt) {
@@ -93,20 +100,20 @@ Copy ReadCopy(std::vector<FileImage> files, uint32_t salt) {
     copy.why = file.path + "@" + std::to_string(at) + ": " + why;
     return copy;
   };
-  if (!files.empty() && !HasAnyFrame(files.back(), salt)) {
+  if (!files.empty() && !HasFrame(files.back(), 0, salt, [](const Frame&) { return true; })) {
     if (HeaderAt(files.back(), 0, std::nullopt)) Bad(files.back(), 8, "of another log", ExitStatus::kMismatch);
     files.pop_back();
   }
   uint64_t number = 0;
   for (size_t i = 0; i < files.size(); ++i) {
     const FileImage& file = files[i];
-    const std::optional<Frame> begin = HeaderAt(file, 0, salt);
-    if (!begin || begin->kind != 1) return lost(file, 0, "no beginning");
+    const std::optional<Frame> begin = BeginOf(file, salt);
+    if (!begin) return lost(file, 0, "no beginning");
     if (begin->length != kLogVersion) Bad(file, 44, "its version is not known", ExitStatus::kMismatch);
     uint64_t end = UINT64_MAX;
     if (i + 1 < files.size()) {
-      const std::optional<Frame> next = HeaderAt(files[i + 1], 0, salt);
-      if (!next || next->kind != 1) return lost(files[i + 1], 0, "no beginning");
+      const std::optional<Frame> next = BeginOf(files[i + 1], salt);
+      if (!next) return lost(files[i + 1], 0, "no beginning");
       end = next->number;
     }
     uint64_t at = 0;
@@ -125,9 +132,9 @@ Copy ReadCopy(std::vector<FileImage> files, uint32_t salt) {
       at = block_end;
     }
     if (end != UINT64_MAX && number < end) return lost(file, at, "its last frames are gone");
-    for (uint64_t later = UpTo(at, kBlockBytes); end == UINT64_MAX && later < file.bytes.size(); later += kBlockBytes) {
-      const std::optional<Frame> frame = HeaderAt(file, later, salt);
-      if (frame && frame->synced > number) return lost(file, at, "a frame that had been synced is gone");
+    const auto shows_more = [number](const Frame& frame) { return frame.synced > number; };
+    if (end == UINT64_MAX && HasFrame(file, UpTo(at, kBlockBytes), salt, shows_more)) {
+      return lost(file, at, "a frame that had been synced is gone");
     }
   }
   copy.readable = true;
