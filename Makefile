@@ -230,8 +230,8 @@ sim_tests:
 .PHONY: sim_tests
 # Two makes at once would write the same objects.
 sim_tests: | $(filter torture,$(MAKECMDGOALS))
-SIM_TEST_SOURCES := $(addprefix tests/simulation/,allocation.cpp oracle.cpp oracle_history.cpp rows.cpp scheduler.cpp \
-  sim_network.cpp) $(CLUSTER_SOURCES) $(FAULTY_FILES) $(wildcard tests/simulation/multi_master/*.cpp) \
+SIM_TEST_SOURCES := $(addprefix tests/simulation/,allocation.cpp oracle.cpp oracle_history.cpp oracle_statements.cpp \
+  rows.cpp scheduler.cpp sim_network.cpp) $(CLUSTER_SOURCES) $(FAULTY_FILES) $(wildcard tests/simulation/multi_master/*.cpp) \
   tests/mutants/names.cpp
 build/simulation/sim_tests: LIBRARIES += -lboost_context -lgtest_main -lgmock -lgtest
 build/simulation/sim_tests: $(SIM_TEST_SOURCES:%.cpp=$(BUILD)/%.o) $(BUILD)/build_info.o \

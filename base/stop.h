@@ -10,6 +10,11 @@ namespace dbx {
 
 std::atomic<bool>& StopRequested();
 
+// Thrown where a request has ended the work before there was anything to report, and PASS would be wrong.
+struct Interrupted {
+  const char* what;
+};
+
 // The signal that set it last, 0 if none did.
 int StopSignal();
 

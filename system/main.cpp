@@ -107,11 +107,6 @@ void Report(const Options& options, const std::string& record, const std::string
   if (!RecordPassed(record)) throw Error(ExitStatus::kInternal, "the TEST workload failed");
 }
 
-// Ended before there was anything to report, and PASS would be wrong.
-struct Interrupted {
-  const char* what;
-};
-
 void ThrowIfNothingWasMeasured(const RunResult& result) {
   const bool executed =
       std::any_of(result.workers.begin(), result.workers.end(), [](const WorkerStats& w) { return w.executed > 0; });

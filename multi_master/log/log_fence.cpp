@@ -29,7 +29,7 @@ bool LogFence::OnMessage(NodeId from, MessageType type, std::span<const std::byt
   if (message->epoch > epoch_ || message->set.number > set_.number) {
     is_stale_ = true;
   } else if (type == kLogState && message->epoch == epoch_ && message->set.number == set_.number) {
-    states_[from.index] = {message->at, message->part_end};
+    states_[from.index] = {message->at, message->raw ? std::optional(message->part_end) : std::nullopt};
   }
   came_.notify_all();
   return true;

@@ -34,7 +34,8 @@ class LogFence {
 
  private:
   struct State {
-    Lsn end, sealed;
+    Lsn end;
+    std::optional<Lsn> sealed;
   };
 
   void Send(uint8_t store, MessageType type, Lsn at, uint8_t peer = 0);

@@ -65,7 +65,7 @@ struct LogMessage {
   Lsn part_end{};    // kData: where that part ends, if it is sealed; else 0. kState: up to where the log is sealed
   uint32_t length = 0;  // kAppend, kData: of the bytes; those behind the last that is not 0 are not sent
   uint8_t peer = 0;     // kCopy: a store
-  bool raw = false;     // kRead, kData
+  bool raw = false;     // kRead, kData; kState: the log is sealed, be it at 0
   std::span<const std::byte> bytes{};
 };
 

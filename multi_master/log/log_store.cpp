@@ -4,37 +4,23 @@
 #include <cstring>
 #include <utility>
 
-#include "base/crc32c.h"
 #include "base/error.h"
 #include "base/refusal.h"
 #include "logging/device/file_system.h"
 #include "multi_master/log/flush_buffer.h"
+#include "multi_master/log/store_set.h"
 
 namespace dbx::mm {
-namespace {
-
-// The newest set of stores, in a file of its own.
-struct SetFile {
-  uint32_t crc;  // of the rest
-  uint8_t stores[kLogStores];
-  uint8_t unused;
-  uint64_t number;
-};
-static_assert(sizeof(SetFile) == 16);
-
-uint32_t CrcOf(const SetFile& file) { return Crc32c(std::as_bytes(std::span(&file, 1)).subspan(sizeof file.crc)); }
-
-}  // namespace
 
 LogStore::LogStore(Network& network, FileSystem& files, const LogStoreOptions& options)
     : network_(network), files_(files), options_(options), index_(network.self().index) {
   const std::string path = options_.directory + "/set";
   if (files_.KindOf(path) == FileSystem::Entry::kFile) {
-    SetFile file{};
-    const size_t got = files_.Open(path)->Read(0, std::as_writable_bytes(std::span(&file, 1)));
-    Refusal(path).Unless(got == sizeof file && file.crc == CrcOf(file), 0, "its checksum is wrong");
-    set_.number = StoreSetNumber(file.number);
-    std::copy(std::begin(file.stores), std::end(file.stores), set_.stores.begin());
+    StoreSetFile file{};
+    const auto bytes = std::as_writable_bytes(std::span(&file, 1));
+    const std::optional<StoreSet> set = DecodeStoreSet(bytes.first(files_.Open(path)->Read(0, bytes)));
+    Refusal(path).Unless(set.has_value(), 0, "its checksum is wrong");
+    set_ = *set;
   }
   for (uint8_t i = 0; i < kMastersMax; ++i) {
     const std::string first = options_.directory + "/log-" + std::to_string(i) + "-0";
@@ -167,7 +153,8 @@ bool LogStore::OnAppend(NodeId from, const LogMessage& message, Log& log) {
 
 bool LogStore::OnSeal(NodeId from, const LogMessage& message, Log& log) {
   // It lacks some of what is to be sealed, or is sealed.
-  if (message.at > log.queued.end || message.at <= log.queued.sealed) {
+  const bool is_sealed = log.queued.is_sealed && message.at <= log.queued.sealed;
+  if (message.at > log.queued.end || is_sealed) {
     Reply(from, message.at < log.queued.sealed ? kLogStale : kLogState, message.log, log);
     return true;
   }
@@ -246,6 +233,7 @@ void LogStore::Reply(NodeId to, MessageType type, MasterId id, const Log& log) {
   if (type == kLogStale) message.epoch = log.queued.fence;
   message.complete = ServedUntil(log, false);
   message.part_end = log.state.sealed;
+  message.raw = log.state.is_sealed;
   network_.Send(to, type, EncodeLog(message));
 }
 
@@ -317,10 +305,7 @@ void LogStore::Loop() {
 }
 
 void LogStore::WriteSet(std::unique_lock<Mutex>& lock) {
-  SetFile file{};
-  std::copy(set_.stores.begin(), set_.stores.end(), std::begin(file.stores));
-  file.number = set_.number.value();
-  file.crc = CrcOf(file);
+  const StoreSetFile file = EncodeStoreSet(set_);
   lock.unlock();
   WriteFileAtomically(files_, options_.directory + "/set", std::as_bytes(std::span(&file, 1)));
   lock.lock();

@@ -19,6 +19,7 @@ using format::kBlockBytes;
 void EndPart(Lsn at, StoreLogState& state) {
   state.end = std::min(state.end, at);
   state.sealed = std::max(state.sealed, at);
+  state.is_sealed = state.is_sealed || at > Lsn();
   if (at > Lsn() && (state.part_ends.empty() || state.part_ends.back() < at)) state.part_ends.push_back(at);
 }
 
@@ -46,6 +47,7 @@ void StoreLog::Apply(const FrameToWrite& frame, StoreLogState& state) {
     case StoreFrame::kSeal:
       state.fence = std::max(state.fence, frame.epoch);
       EndPart(frame.at, state);
+      state.is_sealed = true;
       return;
   }
 }

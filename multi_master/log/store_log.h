@@ -27,10 +27,11 @@ namespace dbx::mm {
 
 // What a log is, apart from its bytes: the same after each frame whether it is written or read.
 struct StoreLogState {
-  ClusterEpoch fence;          // no older epoch writes
-  ClusterEpoch writer;         // of the last kOpen
-  Lsn end;                     // the log is here up to this
-  Lsn sealed;                  // up to this it is sealed
+  ClusterEpoch fence;   // no older epoch writes
+  ClusterEpoch writer;  // of the last kOpen
+  Lsn end;              // the log is here up to this
+  bool is_sealed = false;
+  Lsn sealed;                  // up to this; 0 of a writer that wrote nothing
   std::vector<Lsn> part_ends;  // of the sealed parts, ascending
 };
 

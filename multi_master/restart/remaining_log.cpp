@@ -77,12 +77,14 @@ std::string RemainingLog::Describe() const {
 // The newest seal ends the log for ever, even one that only one store has: two were fenced when it was decided, and all
 // that had been acknowledged lies below it. Of a store that has not heard of it, what lies behind does not count.
 void RemainingLog::Choose() {
-  for (const RemainingCopy& copy : copies_) sealed_ = std::max(sealed_, copy.state.sealed);
+  for (const RemainingCopy& copy : copies_) {
+    if (copy.state.is_sealed) sealed_ = std::max(sealed_, std::optional(copy.state.sealed));
+  }
   std::vector<Lsn> ends;
   for (const RemainingCopy& copy : copies_) {
     if (copy.log == nullptr) continue;
-    const bool knows = copy.state.sealed == sealed_;
-    ends.push_back(knows ? copy.state.end : std::min(copy.state.end, sealed_));
+    const bool knows = !sealed_ || (copy.state.is_sealed && copy.state.sealed == *sealed_);
+    ends.push_back(knows ? copy.state.end : std::min(copy.state.end, *sealed_));
     if (!knows || (source_ != nullptr && copy.state.end <= end_)) continue;
     source_ = copy.log.get();
     end_ = copy.state.end;
@@ -139,10 +141,10 @@ std::optional<LfbGroup> RemainingLog::Next() {
 
 void RemainingLog::CheckProof() const {
   size_t have = 0;
-  std::string lacking = Describe();
+  std::string lacking;
   for (const RemainingCopy& copy : copies_) {
-    if (copy.log == nullptr) continue;
-    if (copy.state.end >= proven_) {
+    // One that is lost may have had it.
+    if (copy.log == nullptr || copy.state.end >= proven_) {
       ++have;
     } else {
       lacking +=

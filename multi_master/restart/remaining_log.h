@@ -3,9 +3,9 @@
 //   three directories -> StoreLog each -> the longest -> LfbReader -> flushes, up to the last LFB
 //
 // The log ends as a fence would end it that reaches all stores that can be read: at the newest seal, or where the
-// longest of them ends. What was acknowledged is on two of three stores, so one that is lost or damaged costs nothing.
-// Two refuse the log. What the records say had been durable (each PAD says it) must be at two stores that can be read:
-// a file that was cut is told from a crash.
+// longest of them ends. What was acknowledged is on two of three stores, so one that is lost or damaged costs nothing,
+// also where another one was behind. Two refuse the log. What the records say had been durable (each PAD says it) must
+// be at two stores, of which one may be lost: where all can be read, a file that was cut is told from a crash.
 //
 // Threads: one.
 #pragma once
@@ -50,8 +50,8 @@ class RemainingLog {
   Lsn two_have() const { return two_have_; }
   // Behind the last LFB that Next has returned.
   Lsn position() const;
-  bool is_sealed() const { return sealed_ > Lsn(); }
-  Lsn sealed() const { return sealed_; }
+  // Where it is sealed, be it at 0: its master wrote nothing.
+  const std::optional<Lsn>& sealed() const { return sealed_; }
 
  private:
   class Silence;
@@ -66,7 +66,8 @@ class RemainingLog {
   const MasterId master_;
   std::array<RemainingCopy, kLogStores> copies_;
   StoreLog* source_ = nullptr;  // of copies_; null: no store has the log
-  Lsn sealed_, end_, two_have_;
+  std::optional<Lsn> sealed_;
+  Lsn end_, two_have_;
   Lsn fed_;     // to the reader
   Lsn proven_;  // a record says that so much had been durable
   Lsn proof_;   // that record

@@ -29,7 +29,16 @@ def run(row: dict, command: list[str], json_file: str = "", timeout: float = 60,
         row.update(status="failed", why=f"exit status {outcome.exit_status}: {outcome.last_line()}")
     elif json_file and not row["record"]:
         row.update(status="failed", why="it left no JSON record")
+    refuse_deaths(row)
     return outcome
+
+
+def refuse_deaths(row: dict) -> None:
+    """A cluster's run goes on without a process that has died, and ends well; what it measured is no figure."""
+    deaths = (row.get("record") or {}).get("deaths")
+    if row.get("status") == "ok" and deaths:
+        died = ", ".join(f"{death['process']} after {death['seconds']:.1f} s ({death['how']})" for death in deaths)
+        row.update(status="failed", why=f"no figure comes from a run in which processes died: {died}")
 
 
 def append(path: str, row: dict) -> dict:

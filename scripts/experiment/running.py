@@ -320,6 +320,7 @@ def load_rows(directory: str) -> list[dict]:
     for row in (row for path in paths for row in records.load(path)):
         if not isinstance(row, dict) or "job" not in row:
             raise Refused(f"{directory} has rows that scripts/exp did not write")
+        records.refuse_deaths(row)
         step = row["job"], row["recovery"], row["repeat"]
         if step not in newest or row.get("time", "") >= newest[step].get("time", ""):
             newest[step] = row

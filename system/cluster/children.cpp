@@ -9,6 +9,7 @@
 #include "logging/device/posix_file_system.h"
 #include "multi_master/lock/lock_process.h"
 #include "multi_master/log/log_store.h"
+#include "system/cluster/heartbeat.h"
 
 namespace dbx {
 namespace {
@@ -37,6 +38,7 @@ void AwaitEnd(Channel& parent, const std::function<void()>& look,
               const std::function<void(const std::string& word)>& heed) {
   for (;;) {
     look();
+    BeatOfThisProcess();
     const auto word = parent.ReceiveText(kPoll);
     if (word && *word == kEndOfRun) return;
     if (word && heed) heed(*word);

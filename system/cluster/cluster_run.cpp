@@ -136,6 +136,8 @@ class Cluster {
     } else if (death.node.role == mm::Role::kMaster) {
       what = result_.masters[death.node.index].died ? "its transactions are not counted" : "its results are counted";
       gone_.push_back(death.node.index);
+    } else if (death.node.role == mm::Role::kLocks) {
+      what = "its counters are missing";
     }
     std::fprintf(stderr, "notice: after %.2f s (%s) %s; %s\n", death.seconds, death.phase, death.how.c_str(),
                  what.c_str());
@@ -228,15 +230,18 @@ class Cluster {
       if (const auto result = AwaitOrStop<MasterResult>(*master)) result_.masters[master->node().index] = *result;
     }
   }
-  // By a master that does not die meanwhile.
+  // By a master that does not die meanwhile. A request to stop that has ended the workers lets this begin; another one
+  // ends it.
   void Verify() {
     members_.SetPhase("verification");
+    if (result_.interrupted) StopRequested() = false;
     while (result_.verified.empty()) {
       Member& master = *Masters().front();
       members_.Tell(master, kVerify);
       while (master.is_there() && result_.verified.empty()) {
         result_.verified = members_.ReceiveText(master, kPoll).value_or("");
         Look();
+        if (result_.verified.empty() && StopRequested().load()) throw Interrupted{"while the rows were verified"};
       }
     }
   }
@@ -247,7 +252,7 @@ class Cluster {
     for (Member* master : Masters()) members_.End(*master);
     for (Member* locks : members_.There(mm::Role::kLocks)) {
       members_.TellToEnd(*locks);
-      for (std::optional<LockNews> news; !news || !news->is_last;) {
+      for (std::optional<LockNews> news; locks->is_there() && (!news || !news->is_last);) {
         news = members_.Last<LockNews>(*locks);
         if (news) OnNews(*news);
       }

@@ -75,7 +75,7 @@ bool Members::Use(Member& member, const std::function<void(Channel&)>& use) {
     if (error.status() != ExitStatus::kIo) throw;
   }
   // The channel is broken: it has ended, or is about to.
-  if (!member.child_.Wait(kEndTime)) DoesNotAnswer(member);
+  if (!member.child_.Wait(times_.end)) DoesNotAnswer(member);
   Look();
   return false;
 }
@@ -91,6 +91,19 @@ void Members::Look() {
   // Others end when they miss one that was killed, and are not the reason.
   std::stable_partition(died.begin(), died.end(), [](Member* member) { return member->child_.WasKilled(); });
   for (Member* member : died) OnDeath(*member);
+  EndSilentStores();
+}
+
+void Members::EndSilentStores() {
+  const uint64_t now = host::MonotonicNanos();
+  for (Member& member : members_) {
+    const mm::Role role = member.node().role;
+    const bool is_store = role == mm::Role::kLogStore || role == mm::Role::kPageStore;
+    if (!is_store || !member.is_there() || member.may_end_ || !member.why_killed_.empty()) continue;
+    if (member.silence_.Observe(member.heartbeat_->count(), now) <= times_.silent) continue;
+    Kill(member, fmt::format("{} did not answer for {:.1f} s", member.name(),
+                             std::chrono::duration<double>(times_.silent).count()));
+  }
 }
 
 void Members::OnDeath(const Member& member) {
@@ -99,9 +112,10 @@ void Members::OnDeath(const Member& member) {
   const auto left = std::ranges::count_if(members_, [&](const Member& other) {
     return other.node().role == member.node().role && other.state_ != Member::State::kDied;
   });
-  if (!RunOutlives(member.node().role, static_cast<uint32_t>(left),
-                   was_killed ? std::nullopt : std::optional(why.status()))) {
-    EndRun(member, why);
+  const bool is_needed = !member.may_end_ || member.why_killed_.empty();
+  const auto failed_with = was_killed ? std::nullopt : std::optional(why.status());
+  if (is_needed && !RunOutlives(member.node().role, static_cast<uint32_t>(left), failed_with)) {
+    EndRun(member, member.why_killed_.empty() ? why : Error(ExitStatus::kIo, member.why_killed_));
   }
   ProcessDeath death;
   death.node = member.node();
@@ -137,11 +151,17 @@ void Members::Kill(Member& member, const std::string& why) {
   AwaitEndOf(member);
 }
 
+void Members::KillAsItDoesNotEnd(Member& member) {
+  Kill(member,
+       fmt::format("{} did not end within {:.0f} s", member.name(), std::chrono::duration<double>(times_.end).count()));
+}
+
 void Members::AwaitEndOf(Member& member) {
   const uint64_t begin = host::MonotonicNanos();
   for (Look(); member.is_there(); Look()) {
-    if (std::chrono::nanoseconds(host::MonotonicNanos() - begin) > kEndTime) {
-      throw Error(ExitStatus::kInternal, member.name() + " did not end");
+    if (std::chrono::nanoseconds(host::MonotonicNanos() - begin) > times_.end) {
+      if (!member.why_killed_.empty()) throw Error(ExitStatus::kInternal, member.name() + " did not end");
+      return KillAsItDoesNotEnd(member);
     }
     host::SleepFor(milliseconds(2));
   }

@@ -15,12 +15,18 @@
 // Died is a process that a signal has ended, and one that has ended with an error: that of its disk, or that it has
 // lost what it cannot be without.
 //
+// A store that is not heard of for MemberTimes::silent hangs: it is ended, so that nothing of it comes back under the
+// number of the set of stores in which it was (multi_master.md, 14.4), and has died. (Of a master the lock process
+// knows by its lease; without the lock process all masters end.) One that was told to end, and does not in time, is
+// ended, too: nothing is asked of it any more, so the run keeps what it has.
+//
 // Threads: main's.
 #pragma once
 
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -30,6 +36,7 @@
 #include "system/cluster/child.h"
 #include "system/cluster/children.h"
 #include "system/cluster/cluster_result.h"
+#include "system/cluster/heartbeat.h"
 
 namespace dbx {
 
@@ -38,7 +45,11 @@ bool RunOutlives(mm::Role role, uint32_t left, std::optional<ExitStatus> failed_
 
 class Member {
  public:
-  Member(mm::NodeId node, const std::function<void(Channel&)>& body) : node_(node), child_(mm::NameOf(node), body) {}
+  Member(mm::NodeId node, const std::function<void(Channel&)>& body)
+      : node_(node), child_(mm::NameOf(node), [&](Channel& parent) {
+          heartbeat_->BelongsToThisProcess();
+          body(parent);
+        }) {}
 
   mm::NodeId node() const { return node_; }
   const std::string& name() const { return child_.name(); }
@@ -49,17 +60,24 @@ class Member {
   enum class State : uint8_t { kThere, kEnded, kDied };  // kThere -> kEnded: as it was told; kThere -> kDied
 
   const mm::NodeId node_;
+  const std::unique_ptr<Heartbeat> heartbeat_ = std::make_unique<Heartbeat>();
   Child child_;
+  Silence silence_;
   State state_ = State::kThere;  // as far as has been seen
   bool may_end_ = false;         // it was told to
   std::string why_killed_;       // by this process
 };
 
+struct MemberTimes {
+  std::chrono::milliseconds silent{5'000};  // a store that is not heard of for longer hangs
+  std::chrono::milliseconds end{20'000};    // one that was told to end does so in this time
+};
+
 class Members {
  public:
   // `directory`: of the logs, for errors. `on_death` is called for each death that the run outlives.
-  Members(std::string directory, std::function<void(ProcessDeath& death)> on_death)
-      : directory_(std::move(directory)), on_death_(std::move(on_death)) {}
+  Members(std::string directory, std::function<void(ProcessDeath& death)> on_death, const MemberTimes& times = {})
+      : directory_(std::move(directory)), on_death_(std::move(on_death)), times_(times) {}
 
   Member& Add(mm::NodeId node, const std::function<void(Channel&)>& body) { return members_.emplace_back(node, body); }
   // Takes their ports, and tells all the addresses: first those that serve masters, and masters begin when all serve.
@@ -86,7 +104,7 @@ class Members {
     Use(member, [&](Channel& channel) { text = channel.ReceiveText(time); });
     return text;
   }
-  // Sees to those that have ended. Throws the Error that ends the run.
+  // Sees to those that have ended, and to stores that hang. Throws the Error that ends the run.
   void Look();
   // Tells it to end; it may send values before it does (Last), and is then waited for.
   void TellToEnd(Member& member);
@@ -95,11 +113,11 @@ class Members {
     TellToEnd(member);
     AwaitEndOf(member);
   }
-  // A value of one that was told to end. Nothing: it has died.
+  // A value of one that was told to end. Nothing: it has died, or did not end in time.
   template <class T>
   std::optional<T> Last(Member& member) {
-    const std::optional<T> last = Receive<T>(member, kEndTime);
-    if (member.is_there() && !last) DoesNotAnswer(member);
+    const std::optional<T> last = Receive<T>(member, times_.end);
+    if (member.is_there() && !last) KillAsItDoesNotEnd(member);
     return last;
   }
   // It may be stopped, or cut off: it ends now, and has died for this reason.
@@ -109,8 +127,6 @@ class Members {
   std::deque<ProcessDeath>& deaths() { return deaths_; }
 
  private:
-  static constexpr std::chrono::milliseconds kEndTime{20'000};
-
   // False: it is not there.
   bool Use(Member& member, const std::function<void(Channel&)>& use);
   // The next value of one that starts. Nothing: it has died.
@@ -125,11 +141,14 @@ class Members {
     }
     return value;
   }
+  void EndSilentStores();
+  void KillAsItDoesNotEnd(Member& member);
   void OnDeath(const Member& member);
   [[noreturn]] void EndRun(const Member& member, const Error& why);
 
   const std::string directory_;
   const std::function<void(ProcessDeath& death)> on_death_;
+  const MemberTimes times_;
   const char* phase_ = "start";
   std::deque<Member> members_;
   uint64_t begin_nanos_ = 0;

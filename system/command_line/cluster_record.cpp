@@ -171,17 +171,7 @@ std::string ClusterRecord(const Options& options, const ClusterResult& result, c
                        {"metrics", MetricsJson(options, result)},
                        {"by_master", masters},
                        {"deaths", DeathsJson(result)},
-                       {"environment",
-                        {{"commit", kBuildInfo.commit},
-                         {"dirty", kBuildInfo.dirty},
-                         {"compiler", kBuildInfo.compiler},
-                         {"flags", kBuildInfo.flags},
-                         {"kernel", environment.kernel},
-                         {"cpu", environment.cpu},
-                         {"cores", environment.cores},
-                         {"memory_bytes", environment.memory_bytes},
-                         {"virtualisation", environment.virtualisation},
-                         {"time", environment.time}}}};
+                       {"environment", EnvironmentJson(environment)}};
   return record.dump();
 }
 

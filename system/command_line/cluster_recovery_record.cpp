@@ -61,17 +61,7 @@ std::string ClusterRecoveryRecord(const Options& options, const ClusterRecoveryR
                        {"configuration", configuration},
                        {"metrics", MetricsJson(result)},
                        {"logs", logs},
-                       {"environment",
-                        {{"commit", kBuildInfo.commit},
-                         {"dirty", kBuildInfo.dirty},
-                         {"compiler", kBuildInfo.compiler},
-                         {"flags", kBuildInfo.flags},
-                         {"kernel", environment.kernel},
-                         {"cpu", environment.cpu},
-                         {"cores", environment.cores},
-                         {"memory_bytes", environment.memory_bytes},
-                         {"virtualisation", environment.virtualisation},
-                         {"time", environment.time}}}};
+                       {"environment", EnvironmentJson(environment)}};
   return record.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/histogram.h"
+#include "system/command_line/environment.h"
 
 namespace dbx {
 
@@ -22,6 +23,25 @@ inline nlohmann::ordered_json HistogramJson(const LatencyHistogram& histogram) {
     buckets.push_back(nlohmann::ordered_json::array({upper, count}));
   });
   return buckets;
+}
+
+// Host and build.
+inline nlohmann::ordered_json EnvironmentJson(const Environment& e) {
+  return {{"commit", kBuildInfo.commit},
+          {"dirty", kBuildInfo.dirty},
+          {"compiler", kBuildInfo.compiler},
+          {"flags", kBuildInfo.flags},
+          {"allocator", kBuildInfo.allocator},
+          {"kernel", e.kernel},
+          {"cpu", e.cpu},
+          {"cores", e.cores},
+          {"governor", e.governor},
+          {"numa_nodes", e.numa_nodes},
+          {"memory_bytes", e.memory_bytes},
+          {"huge_pages", e.huge_pages},
+          {"virtualisation", e.virtualisation},
+          {"clock", e.clock},
+          {"time", e.time}};
 }
 
 }  // namespace dbx

@@ -61,23 +61,10 @@ Json DirectoriesJson(const std::vector<LogDirectoryInfo>& directories) {
 }
 
 Json EnvironmentJson(const Environment& e, const std::vector<LogDirectoryInfo>& directories, size_t busy_threads) {
-  return {{"commit", kBuildInfo.commit},
-          {"dirty", kBuildInfo.dirty},
-          {"compiler", kBuildInfo.compiler},
-          {"flags", kBuildInfo.flags},
-          {"allocator", kBuildInfo.allocator},
-          {"kernel", e.kernel},
-          {"cpu", e.cpu},
-          {"cores", e.cores},
-          {"governor", e.governor},
-          {"numa_nodes", e.numa_nodes},
-          {"memory_bytes", e.memory_bytes},
-          {"huge_pages", e.huge_pages},
-          {"virtualisation", e.virtualisation},
-          {"clock", e.clock},
-          {"time", e.time},
-          {"log_directories", DirectoriesJson(directories)},
-          {"oversubscribed", busy_threads > e.cores}};
+  Json json = EnvironmentJson(e);
+  json["log_directories"] = DirectoriesJson(directories);
+  json["oversubscribed"] = busy_threads > e.cores;
+  return json;
 }
 
 Json VerificationJson(const Options& options, const std::string& verified) {

@@ -54,18 +54,23 @@ struct Copy {
   std::vector<std::byte> bytes;
   std::vector<uint64_t> parts;  // ends of those that are sealed
   uint64_t writer = 0;
-  uint64_t sealed() const { return parts.empty() ? 0 : parts.back(); }
+  bool has_seal = false;
+  // A seal may be at 0, where no part ends.
+  std::optional<uint64_t> sealed() const {
+    if (!parts.empty()) return parts.back();
+    return has_seal ? std::optional<uint64_t>(0) : std::nullopt;
+  }
 };
 
 void CutAt(uint64_t at, Copy& copy) {
   if (at < copy.bytes.size()) copy.bytes.resize(at);
-  if (at > copy.sealed()) copy.parts.push_back(at);
+  if (at > copy.sealed().value_or(0)) copy.parts.push_back(at);
 }
 
 // False: the bytes do not follow what is there.
 bool Take(const FileImage& file, uint64_t offset, const Frame& frame, Copy& copy) {
   if (frame.kind == 3 && frame.epoch > copy.writer) CutAt(frame.at, copy);
-  if (frame.kind == 5) CutAt(frame.at, copy);
+  if (frame.kind == 5) CutAt(frame.at, copy), copy.has_seal = true;
   if (frame.kind == 2 || frame.kind == 3) copy.writer = std::max(copy.writer, frame.epoch);
   if (frame.kind != 2) return true;
   if (frame.at != copy.bytes.size() || frame.bytes > frame.length) return false;
@@ -75,11 +80,18 @@ bool Take(const FileImage& file, uint64_t offset, const Frame& frame, Copy& copy
   return true;
 }
 
-bool HasAnyFrame(const FileImage& file, uint32_t salt) {
-  for (uint64_t at = 0; at < file.bytes.size(); at += kBlockBytes) {
-    if (HeaderAt(file, at, salt)) return true;
+// At the start of a block from `at` on, one that holds(frame).
+bool HasFrame(const FileImage& file, uint64_t at, uint32_t salt, auto&& holds) {
+  for (; at < file.bytes.size(); at += kBlockBytes) {
+    const std::optional<Frame> frame = HeaderAt(file, at, salt);
+    if (frame && holds(*frame)) return true;
   }
   return false;
+}
+
+std::optional<Frame> BeginOf(const FileImage& file, uint32_t salt) {
+  const std::optional<Frame> begin = HeaderAt(file, 0, salt);
+  return begin && begin->kind == 1 ? begin : std::nullopt;
 }
 
 Copy ReadCopy(std::vector<FileImage> files, uint32_t salt) {
@@ -88,20 +100,20 @@ Copy ReadCopy(std::vector<FileImage> files, uint32_t salt) {
     copy.why = file.path + "@" + std::to_string(at) + ": " + why;
     return copy;
   };
-  if (!files.empty() && !HasAnyFrame(files.back(), salt)) {
+  if (!files.empty() && !HasFrame(files.back(), 0, salt, [](const Frame&) { return true; })) {
     if (HeaderAt(files.back(), 0, std::nullopt)) Bad(files.back(), 8, "of another log", ExitStatus::kMismatch);
     files.pop_back();
   }
   uint64_t number = 0;
   for (size_t i = 0; i < files.size(); ++i) {
     const FileImage& file = files[i];
-    const std::optional<Frame> begin = HeaderAt(file, 0, salt);
-    if (!begin || begin->kind != 1) return lost(file, 0, "no beginning");
+    const std::optional<Frame> begin = BeginOf(file, salt);
+    if (!begin) return lost(file, 0, "no beginning");
     if (begin->length != kLogVersion) Bad(file, 44, "its version is not known", ExitStatus::kMismatch);
     uint64_t end = UINT64_MAX;
     if (i + 1 < files.size()) {
-      const std::optional<Frame> next = HeaderAt(files[i + 1], 0, salt);
-      if (!next || next->kind != 1) return lost(files[i + 1], 0, "no beginning");
+      const std::optional<Frame> next = BeginOf(files[i + 1], salt);
+      if (!next) return lost(files[i + 1], 0, "no beginning");
       end = next->number;
     }
     uint64_t at = 0;
@@ -120,9 +132,9 @@ Copy ReadCopy(std::vector<FileImage> files, uint32_t salt) {
       at = block_end;
     }
     if (end != UINT64_MAX && number < end) return lost(file, at, "its last frames are gone");
-    for (uint64_t later = UpTo(at, kBlockBytes); end == UINT64_MAX && later < file.bytes.size(); later += kBlockBytes) {
-      const std::optional<Frame> frame = HeaderAt(file, later, salt);
-      if (frame && frame->synced > number) return lost(file, at, "a frame that had been synced is gone");
+    const auto shows_more = [number](const Frame& frame) { return frame.synced > number; };
+    if (end == UINT64_MAX && HasFrame(file, UpTo(at, kBlockBytes), salt, shows_more)) {
+      return lost(file, at, "a frame that had been synced is gone");
     }
   }
   copy.readable = true;
@@ -134,7 +146,7 @@ Copy ReadCopy(std::vector<FileImage> files, uint32_t salt) {
 struct Chosen {
   std::vector<Copy> copies;
   size_t which = 0;
-  uint64_t sealed = 0;
+  std::optional<uint64_t> sealed;
 };
 
 Chosen Choose(const ClusterImage& image, uint32_t master) {
@@ -162,7 +174,7 @@ Chosen Choose(const ClusterImage& image, uint32_t master) {
   for (const Copy& copy : chosen.copies) {
     if (!copy.readable) continue;
     uint64_t common = std::min(copy.bytes.size(), bytes.size());
-    if (copy.sealed() != chosen.sealed) common = std::min(common, chosen.sealed);
+    if (copy.sealed() != chosen.sealed) common = std::min(common, chosen.sealed.value());
     const auto end = bytes.begin() + static_cast<ptrdiff_t>(common);
     const auto differs = std::mismatch(bytes.begin(), end, copy.bytes.begin()).first;
     if (differs != end) {
@@ -378,7 +390,8 @@ ClusterLog ReadClusterLog(const ClusterImage& image, uint32_t master) {
   log.bytes = chosen.copies[chosen.which].bytes;
   const uint64_t proven =
       RecordParser(chosen.copies[chosen.which], master, SaltOfLog(image.cluster, master), log).Parse();
-  const auto has_it = [proven](const Copy& copy) { return copy.readable && copy.bytes.size() >= proven; };
+  // One that is lost may have had it.
+  const auto has_it = [proven](const Copy& copy) { return !copy.readable || copy.bytes.size() >= proven; };
   if (std::count_if(chosen.copies.begin(), chosen.copies.end(), has_it) < 2) {
     Refuse(NameOf(master) + " had been durable up to " + std::to_string(proven) + ", and two stores lack that");
   }

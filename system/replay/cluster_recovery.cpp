@@ -81,7 +81,7 @@ class ClusterRecovery {
     result.finish_seconds = laps.Next();
     result.counters = dead.counters();
     for (const auto& log : logs) {
-      result.logs.push_back({log->end().value(), log->position().value(), log->is_sealed()});
+      result.logs.push_back({log->end().value(), log->position().value(), log->sealed().has_value()});
     }
     if (!options_.verify) return;
     Verify(workload, database, dead, result);
@@ -180,9 +180,14 @@ ClusterRecoveryResult RecoverCluster(Options& options) {
     throw Error(ExitStatus::kIo, "cannot recover " + result.directory + ": its processes are running");
   }
   const ClusterDescription cluster = ReadClusterFile(files, result.directory);
-  if (options.masters != cluster.masters) {
-    throw Error(ExitStatus::kMismatch, fmt::format("MASTERS: the command line says {}, the log was written with {}",
-                                                   options.masters, cluster.masters));
+  const auto must_be = [](const char* name, uint32_t asked, uint32_t written) {
+    if (asked == written) return;
+    throw Error(ExitStatus::kMismatch,
+                fmt::format("{}: the command line says {}, the log was written with {}", name, asked, written));
+  };
+  must_be("MASTERS", options.masters, cluster.masters);
+  if (std::ranges::find(options.given, "thread_cnt") != options.given.end()) {
+    must_be("THREAD_CNT", options.thread_cnt, cluster.workers);
   }
   AdoptIdentity(cluster.config, options);
   options.thread_cnt = cluster.workers;

@@ -19,6 +19,7 @@
 #include "multi_master/log/flush_buffer.h"
 #include "multi_master/log/records.h"
 #include "multi_master/log/store_file.h"
+#include "multi_master/log/store_set.h"
 #include "multi_master/page/page_change.h"
 #include "multi_master/restart/remaining_log.h"
 #include "system/runs/cluster_file.h"
@@ -138,6 +139,7 @@ void PrintCopies(const mm::RemainingLog& log) {
                                    BaseNameOf(copy.directory), copy.state.end.value(), copy.state.writer.value(),
                                    copy.state.fence.value());
     for (const Lsn part : copy.state.part_ends) text += fmt::format(", sealed at LSN {}", part.value());
+    if (copy.state.is_sealed && copy.state.part_ends.empty()) text += ", sealed at LSN 0";
     Print(text + "\n");
   }
 }
@@ -161,7 +163,7 @@ void PrintLog(const std::string& directory, const ClusterDescription& cluster, m
   if (log.position() > durable) text += fmt::format("; one store has LFBs up to LSN {}", log.position().value());
   if (log.end() > log.position()) {
     text += fmt::format("; {} bytes follow{}", log.end() - log.position(),
-                        log.is_sealed() ? " up to the seal, and do not count" : ": PADs, and what no LFB covers");
+                        log.sealed() ? " up to the seal, and do not count" : ": PADs, and what no LFB covers");
   }
   Print(fmt::format("{}\n  {} flushes, {} pages with {} changes, {} ends\n", text, counts.flushes, counts.pages,
                     counts.changes, counts.ends));
@@ -251,13 +253,11 @@ void PrintFile(const std::string& path, bool frames) {
 }
 
 void PrintSet(const std::string& path) {
-  // log_store.cpp: CRC, three stores, number.
   const FileBytes file = PosixFileSystem().Map(path);
-  if (file.bytes.size() < 16) throw Error(ExitStatus::kCorrupt, "cannot read " + path + "@0: it is too short");
-  uint64_t number = 0;
-  std::memcpy(&number, file.bytes.data() + 8, sizeof number);
-  Print(fmt::format("{}\n  set {} of Log Stores: {}, {}, {}\n", path, number, std::to_integer<int>(file.bytes[4]),
-                    std::to_integer<int>(file.bytes[5]), std::to_integer<int>(file.bytes[6])));
+  const std::optional<mm::StoreSet> set = mm::DecodeStoreSet(file.bytes);
+  if (!set) throw Error(ExitStatus::kCorrupt, "cannot read " + path + "@0: its checksum or its length is wrong");
+  Print(fmt::format("{}\n  set {} of Log Stores: {}, {}, {}\n", path, set->number.value(), set->stores[0],
+                    set->stores[1], set->stores[2]));
 }
 
 void PrintStore(const std::string& directory, bool frames, const Report& report) {
@@ -267,14 +267,15 @@ void PrintStore(const std::string& directory, bool frames, const Report& report)
     if (const auto number = LogAndNumberOf(name)) found.emplace_back(*number, directory + "/" + name);
   }
   std::sort(found.begin(), found.end());
-  if (files.KindOf(directory + "/set") == FileSystem::Entry::kFile) PrintSet(directory + "/set");
-  for (const auto& [number, path] : found) {
+  const auto print = [&report](auto print_one) {
     try {
-      PrintFile(path, frames);
+      print_one();
     } catch (const Error& error) {
       report(error);
     }
-  }
+  };
+  if (files.KindOf(directory + "/set") == FileSystem::Entry::kFile) print([&] { PrintSet(directory + "/set"); });
+  for (const auto& [number, path] : found) print([&, &path = path] { PrintFile(path, frames); });
 }
 
 bool IsStoreDirectory(FileSystem& files, const std::string& path) {

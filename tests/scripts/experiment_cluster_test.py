@@ -1,12 +1,14 @@
 """Figures of several masters: their command lines, times and captions, and series that are measures of one run."""
 import dataclasses
+import json
 import os
 import re
+import tempfile
 import unittest
 
 import support
 from exp_case import HOST, ExpCase, plan_of
-from experiment import captions, claims, data, drawing, planning, running, spec
+from experiment import captions, claims, data, drawing, planning, records, running, spec
 
 MESSAGES, ROW_LOCKS = "taurus_mm/fig09_lock_messages", "taurus_mm/fig09_row_locks"
 LOG, MASTERS = "taurus_mm/appendix_a_log_bytes", "taurus_mm/fig07_real_masters"
@@ -64,6 +66,29 @@ class PlanTest(unittest.TestCase):
                             ({"program": "rundb-timed"}, "several masters are runs of rundb-all")):
             with self.assertRaisesRegex(spec.SpecError, f"here: several masters.*{why.split('masters ')[-1]}"):
                 spec._check_clusters(dataclasses.replace(figure, **change), "here", series)
+
+
+class DeathsTest(unittest.TestCase):
+    DEATH = {"process": "master 1", "seconds": 1.234, "phase": "run", "how": "killed by signal 9"}
+    WHY = "no figure comes from a run in which processes died: master 1 after 1.2 s (killed by signal 9)"
+
+    def test_a_run_in_which_a_process_died_fails(self):
+        with tempfile.TemporaryDirectory() as directory:
+            path = os.path.join(directory, "record.json")
+            for deaths, status, why in (([], "ok", ""), ([self.DEATH], "failed", self.WHY)):
+                row = {}
+                text = json.dumps({"kind": "cluster", "deaths": deaths})
+                records.run(row, ["sh", "-c", f"echo '{text}' > \"${{0#--json=}}\""], path)
+                self.assertEqual((row["status"], row["why"]), (status, why))
+
+    def test_a_row_of_such_a_run_counts_as_failed_wherever_it_was_written(self):
+        with tempfile.TemporaryDirectory() as directory:
+            for job, deaths in (("a", []), ("b", [self.DEATH])):
+                records.append(os.path.join(directory, "results.jsonl"), {
+                    "job": job, "recovery": None, "repeat": 0, "status": "ok", "why": "", "command": "rundb-all",
+                    "record": {"kind": "cluster", "deaths": deaths}})
+            self.assertEqual([(row["status"], row["why"]) for row in running.load_rows(directory)],
+                             [("ok", ""), ("failed", self.WHY)])
 
 
 class MeasureTest(unittest.TestCase):

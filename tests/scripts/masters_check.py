@@ -14,6 +14,7 @@ import time
 
 import cli_check
 from cli_check import BINARY, TIMEOUT_SECONDS, Failed, expect, run_checks, rundb
+from cluster_processes import children_of, is_alive
 
 TWO = ["--masters=2", "-t1"]
 YCSB = [*TWO, "--workload=YCSB", "--synth_table_size=2000"]
@@ -48,19 +49,6 @@ USAGE = (
     ("StrictReadsThatLock", [*YCSB, "--strict_reads=1"], ["--isolation_level=READ_COMMITTED"]),
     ("NoSuchMix", [*TWO, "--workload=SYSBENCH", "--sysbench_mix=READ_ONLY"], ["SYSBENCH_MIX", "READ_WRITE"]),
 )
-
-
-def children_of(process: subprocess.Popen) -> list[int]:
-    with open(f"/proc/{process.pid}/task/{process.pid}/children", encoding="ascii") as file:
-        return sorted(int(word) for word in file.read().split())
-
-
-def is_alive(pid: int) -> bool:
-    try:
-        with open(f"/proc/{pid}/stat", encoding="ascii") as file:
-            return file.read().rsplit(")", 1)[1].split()[0] != "Z"
-    except OSError:
-        return False
 
 
 class Checks(cli_check.Checks):
@@ -99,9 +87,13 @@ class Checks(cli_check.Checks):
         for names in TOO_MANY:
             kind = names[0].title()[:-2].replace(" ", "")
             yield f"{kind}sThatAreKilledEndTheRun", lambda w=names: self._ends_it(*w)
+        for name in ("log store 1", "page store 0"):
+            yield f"A{name.title()[:-2].replace(' ', '')}ThatHangsIsOutlived", lambda w=name: self._hangs(w)
+        yield "LogStoresThatHangEndTheRun", self._stores_hang
         yield "AParentThatIsKilledLeavesNoProcess", self._orphans
         yield "CtrlCEndsARunWithItsResults", lambda: self._interrupted(signal.SIGINT)
         yield "ASignalToTheGroupDoesToo", lambda: self._interrupted(signal.SIGTERM)
+        yield "ASignalEndsAVerification", self._verification_interrupted
 
     def _record(self, *flags: str) -> tuple[subprocess.CompletedProcess, dict]:
         record = os.path.join(self.fresh("record"), "record.json")
@@ -173,7 +165,7 @@ class Checks(cli_check.Checks):
                                    text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE)
         deadline = time.monotonic() + TIMEOUT_SECONDS / 2
-        while len(children_of(process)) < len(PROCESSES) and time.monotonic() < deadline:
+        while len(children_of(process.pid)) < len(PROCESSES) and time.monotonic() < deadline:
             time.sleep(0.05)
         time.sleep(1)
         return process
@@ -189,7 +181,7 @@ class Checks(cli_check.Checks):
     def _outlived(self, name: str) -> None:
         record = os.path.join(self.fresh("record"), "record.json")
         process = self._started("--verify", f"--json={record}", seconds=2)
-        children = children_of(process)
+        children = children_of(process.pid)
         os.kill(children[PROCESSES.index(name)], signal.SIGKILL)
         done = self._ended(process)
         expect(done, 0)
@@ -207,9 +199,35 @@ class Checks(cli_check.Checks):
             raise Failed(f"{name} was killed, and its pages were not free in time: {made['deaths']}")
         self._all_gone(children)
 
+    def _hangs(self, name: str) -> None:
+        record = os.path.join(self.fresh("record"), "record.json")
+        process = self._started("--verify", f"--json={record}", seconds=10)
+        children = children_of(process.pid)
+        os.kill(children[PROCESSES.index(name)], signal.SIGSTOP)
+        done = self._ended(process)
+        expect(done, 0)
+        with open(record, encoding="utf-8") as file:
+            made = json.load(file)
+        how = f"{name} did not answer for 5.0 s"
+        died = [(death["process"], death["phase"], death["how"]) for death in made["deaths"]]
+        if died != [(name, "run", how)] or made["verified"] != "consistent":
+            raise Failed(f"{name} hung: {made['deaths']}, {made['verified']}")
+        if how not in done.stdout or done.stderr.count(how) != 1:
+            raise Failed(f"{name} hung, and is not told of: {done.stdout}{done.stderr}")
+        self._all_gone(children)
+
+    def _stores_hang(self) -> None:
+        process = self._started()
+        children = children_of(process.pid)
+        for name in ("log store 0", "log store 2"):
+            os.kill(children[PROCESSES.index(name)], signal.SIGSTOP)
+        done = self._ended(process)
+        expect(done, 4, ["did not answer for 5.0 s", "all other processes of the cluster were ended"])
+        self._all_gone(children)
+
     def _ends_it(self, *names: str) -> None:
         process = self._started()
-        children = children_of(process)
+        children = children_of(process.pid)
         for name in names:
             os.kill(children[PROCESSES.index(name)], signal.SIGKILL)
             time.sleep(0.2)  # which is the last is known
@@ -229,20 +247,35 @@ class Checks(cli_check.Checks):
 
     def _orphans(self) -> None:
         process = self._started()
-        children = children_of(process)
+        children = children_of(process.pid)
         process.kill()
         self._ended(process)
         self._all_gone(children)
 
     def _interrupted(self, number: int) -> None:
         process = self._started("--verify")
-        children = children_of(process)
+        children = children_of(process.pid)
         for pid in [process.pid, *children]:
             os.kill(pid, number)
         done = self._ended(process)
         expect(done, 0)
         if "(interrupted)" not in done.stdout or "\nverified: consistent" not in done.stdout:
             raise Failed(f"after Ctrl-C: {done.stdout}")
+        self._all_gone(children)
+
+    def _verification_interrupted(self) -> None:
+        """Of rows that take seconds to read, after a run of one transaction."""
+        process = subprocess.Popen([BINARY, *TWO, "--workload=YCSB", "--synth_table_size=150000", "--buffer_pages=64",
+                                    "--max_txns_per_thread=1", "--verify", f"--log_dir={self.fresh('cluster')}"],
+                                   text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        deadline = time.monotonic() + TIMEOUT_SECONDS / 2
+        while len(children_of(process.pid)) < len(PROCESSES) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        children = children_of(process.pid)
+        time.sleep(1.5)
+        process.send_signal(signal.SIGTERM)
+        done = self._ended(process)
+        expect(done, 128 + signal.SIGTERM, ["interrupted while the rows were verified"])
         self._all_gone(children)
 
     def all(self):

@@ -19,6 +19,7 @@ import time
 
 import cli_check
 from cli_check import BINARY, TIMEOUT_SECONDS, Failed, expect, run_checks, rundb
+from cluster_processes import children_of
 from damages import crc32c, cut, flip, write
 from dump_check import LOG_DUMP, dump, shows
 
@@ -32,11 +33,6 @@ WORKLOADS = {
 KILLS = {"Test": 2, "Ycsb": 3, "Sysbench": 2, "Tpcc": 3}
 CHILDREN = 3 + 1 + 2 + 2  # Log Stores, lock process, Page Stores, masters
 MASTERS = ["--masters=2", "-t2"]
-
-
-def children_of(process: subprocess.Popen) -> list[int]:
-    with open(f"/proc/{process.pid}/task/{process.pid}/children", encoding="ascii") as file:
-        return [int(word) for word in file.read().split()]
 
 
 def await_gone(group: int) -> None:
@@ -74,7 +70,7 @@ class Checks(cli_check.Checks):
                                    stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                                    start_new_session=True)
         deadline = time.monotonic() + TIMEOUT_SECONDS
-        while len(children_of(process)) < CHILDREN:
+        while len(children_of(process.pid)) < CHILDREN:
             if process.poll() is not None or time.monotonic() > deadline:
                 raise Failed("the cluster did not start")
             time.sleep(0.01)
@@ -168,6 +164,10 @@ class Checks(cli_check.Checks):
                   r"^  frame \d+@\d+ data LSN \d+ to \d+ in \d+ bytes, epoch 1, \d+ frames were synced$",
                   r"^  frames 0 to \d+, up to offset \d+; \d+ are known to have been synced$")
         shows(dump(f"{cluster}/log-store-1"), r"^  set 1 of Log Stores: 0, 1, 2$")
+        flip(f"{cluster}/log-store-1/set", 9)
+        done = dump(f"{cluster}/log-store-1")
+        expect(done, 3, ["log-store-1/set@0", "checksum"])
+        shows(done, r"^  frames 0 to \d+, up to offset \d+")
 
     def _clean(self) -> None:
         directory = self.fresh("clean")
@@ -251,6 +251,8 @@ class Checks(cli_check.Checks):
         self._recover(parent, "--run=7", status=6, words=["has no cluster-0007", "the newest is cluster-"])
         self._recover(parent, "--workload=TPCC", status=6, words=["WORKLOAD", "YCSB"])
         self._recover(parent, "--masters=3", status=6, words=["MASTERS", "written with 2"])
+        done = rundb(["--masters=2", "-t5", "-Lr1", f"--log_dir={parent}"], self.root_)
+        expect(done, 6, ["THREAD_CNT", "says 5", "written with 2"])
         self._recover(parent, "--continue", status=2, words=["leave one out"])
 
     def _one_store(self) -> None:

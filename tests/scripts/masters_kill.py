@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Kills processes of several masters with SIGKILL: one or two of a run, any but the parent, from fork to end.
+"""Kills processes of several masters with SIGKILL: one or two of a run, any but the parent, from fork to end. Some
+stores are stopped instead (SIGSTOP): they hang, until the run ends them.
 
 A kill draws from its seed the masters, workers, Page Stores, the workload, the victims and their moments. Where the run
 can go on without them it must end with status 0, report no other deaths, and leave rows that are consistent and hold all
@@ -26,6 +27,7 @@ import tempfile
 import time
 from dataclasses import dataclass, field
 
+from cluster_processes import children_of, is_alive
 from killed_runs import ACK_HEADER_BYTES, ACK_WORKERS_AT, REPOSITORY  # puts scripts/ on the path
 import stop
 from progress import clock
@@ -37,6 +39,9 @@ LOST = 4       # the exit status of a run that ended for want of a process
 FOUND = 7      # of one whose rows are wrong
 # Kills by the victim's role: the more there is to recover, the more of them.
 TWO_DIE = 0.25
+STORE_HANGS = 0.1  # one that hangs costs 5 s of a run, or 20 s of its end
+# Shares of the time, as Victim.when. Earlier it may hang while the run starts, which then ends in a minute.
+HANGS_FROM, HANGS_UNTIL = 0.3, 0.6
 ROLES = ("master",) * 5 + ("log store",) * 2 + ("page store",) * 2 + ("lock process",)
 WORKLOADS = ("TEST", "YCSB", "TEST", "SYSBENCH", "TEST", "TPCC")
 
@@ -59,6 +64,7 @@ def draw_load(rng: random.Random, workload: str) -> list[str]:
 class Victim:
     name: str
     when: float  # as a share of the time from the first fork to the expected end; 0: as soon as it is forked
+    hangs: bool = False
 
     def role(self) -> str:
         return self.name.rstrip(" 0123456789")
@@ -87,7 +93,9 @@ class Kill:
     def _draw(self, rng: random.Random, roles: tuple[str, ...]) -> Victim:
         role = rng.choice(roles)
         name = role if role == "lock process" else f"{role} {rng.randrange(self.count[role])}"
-        return Victim(name, rng.choice((0.0, *[rng.random()] * 9)))
+        when = rng.choice((0.0, *[rng.random()] * 9))
+        hangs = role.endswith("store") and random.Random(f"{self.seed} {name}").random() < STORE_HANGS
+        return Victim(name, HANGS_FROM + (HANGS_UNTIL - HANGS_FROM) * when if hangs else when, hangs)
 
     def processes(self) -> list[str]:
         """In the order in which they are forked."""
@@ -98,22 +106,6 @@ class Kill:
         def left(role: str) -> int:
             return self.count[role] - sum(name.startswith(role) for name in died)
         return left("log store") >= 2 and min(left("lock process"), left("page store"), left("master")) >= 1
-
-
-def children_of(pid: int) -> list[int]:
-    try:
-        with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
-            return [int(word) for word in file.read().split()]
-    except OSError:
-        return []
-
-
-def is_alive(pid: int) -> bool:
-    try:
-        with open(f"/proc/{pid}/stat", encoding="ascii") as file:
-            return file.read().rsplit(")", 1)[1].split()[0] != "Z"
-    except OSError:
-        return False
 
 
 def forge_acknowledgement(ack_file: str) -> None:
@@ -157,12 +149,12 @@ class Cluster:
             self.children = max(self.children, children_of(self.process_.pid), key=len)
             time.sleep(0.001)
 
-    def kill(self, number: int) -> bool:
+    def kill(self, number: int, by: signal.Signals) -> bool:
         """False: it has ended before."""
         if len(self.children) <= number or not is_alive(self.children[number]):
             return False
         try:
-            os.kill(self.children[number], signal.SIGKILL)
+            os.kill(self.children[number], by)
             return True
         except ProcessLookupError:
             return False
@@ -242,12 +234,16 @@ class Loop:
             number = processes.index(victim.name)
             cluster.await_children(number + 1 if victim.when == 0 else len(processes))
             time.sleep(max(0.0, begin + victim.when * self.run_seconds_ - time.monotonic()))
-            if cluster.kill(number):
+            if cluster.kill(number, signal.SIGSTOP if victim.hangs else signal.SIGKILL):
                 killed.add(victim.name)
         status, out, err = cluster.end()
         self._judge(cluster, kill, killed, status, out + err)
-        if status == 0:
+        if status == 0 and not any(victim.hangs for victim in kill.victims):
             self.run_seconds_ += 0.2 * (time.monotonic() - begin - self.run_seconds_)
+
+    @staticmethod
+    def _hung_at_start(kill: Kill, said: str) -> bool:
+        return any(victim.hangs and f"error: {victim.name} does not answer" in said for victim in kill.victims)
 
     def _judge(self, cluster: Cluster, kill: Kill, killed: set[str], status: int, said: str) -> None:
         told = f"{sorted(killed)} were killed: status {status}, {said.strip()}\n  {' '.join(cluster.command)}"
@@ -261,8 +257,9 @@ class Loop:
             self.acknowledged += count_bits(cluster.ack_file)
             self.kills["too late"] += len(killed - died) + len(kill.victims) - len(killed)
             for death in record["deaths"]:
-                self.kills[f"{death['process'].rstrip(' 0123456789')} ({death['phase']})"] += 1
-        elif status != LOST or kill.is_outlived(killed):
+                hung = ", hung" if "signal" not in death["how"] else ""
+                self.kills[f"{death['process'].rstrip(' 0123456789')} ({death['phase']}{hung})"] += 1
+        elif status != LOST or (kill.is_outlived(killed) and not self._hung_at_start(kill, said)):
             raise Wrong(told)
         elif len([line for line in said.splitlines() if line.startswith("error: ")]) != 1:
             raise Wrong(f"not one line tells it; {told}")

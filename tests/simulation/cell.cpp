@@ -132,7 +132,8 @@ void ChooseHeap(Options& options, uint64_t seed) {
 }  // namespace
 
 std::string Cell::Name() const {
-  if (masters > 0) return std::string("MM/") + WorkloadName(workload) + "/" + std::to_string(masters);
+  const std::string cluster = read_committed ? "MM/READ_COMMITTED/" : "MM/";
+  if (masters > 0) return cluster + WorkloadName(workload) + "/" + std::to_string(masters);
   return pair.cc + (pair.use_locktable ? "+table/" : "/") + pair.log + "/" + pair.log_type + "/" +
          WorkloadName(workload) + "/" + std::to_string(logs);
 }

@@ -1,6 +1,6 @@
 // What is tried: a pair of concurrency control and log scheme, a workload, a number of logs. Everything that a pair
 // registers is a cell, so a new scheme is covered by its line in the registry. And clusters of masters (cluster/), each
-// with a workload.
+// with a workload and an isolation.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,11 @@ struct Cell {
   PairName pair;
   WorkloadKind workload = WorkloadKind::kTest;
   uint32_t logs = 1;
-  uint32_t masters = 0;  // of a cluster; 0: the cell is of one engine
+  uint32_t masters = 0;         // of a cluster; 0: the cell is of one engine
+  bool read_committed = false;  // of a cluster, which is serializable otherwise
 
-  std::string Name() const;  // NO_WAIT/LOG_TAURUS/LOG_DATA/TEST/2, MM/TEST/3
+  // NO_WAIT/LOG_TAURUS/LOG_DATA/TEST/2, MM/TEST/3, MM/READ_COMMITTED/TEST/3
+  std::string Name() const;
 };
 
 // Every logging cell of this binary, ordered by name.

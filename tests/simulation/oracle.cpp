@@ -88,6 +88,29 @@ void Oracle::Miss(TxnId id, TableId table, Key key, Version before, bool of_snap
   DependOnCurrent(id, table, key, before, of_snapshot);
 }
 
+void Oracle::Statement(TxnId id, const std::vector<RowVersion>& rows) {
+  const Exempt exempt;
+  ++statements_;
+  Txn& txn = txns_[id.value];
+  SeenTogether seen{events_, {}};
+  for (const RowVersion& row : rows) {
+    const Place place{row.table.value(), row.key, row.version};
+    const auto is_same_row = [&](const Place& write) { return write.Row() == place.Row(); };
+    if (std::none_of(txn.writes.begin(), txn.writes.end(), is_same_row)) seen.rows.push_back(place);
+  }
+  txn.statements.push_back(std::move(seen));
+}
+
+std::vector<Oracle::Place> Oracle::AllReadsOf(const Txn& txn) {
+  std::vector<Place> reads = txn.reads;
+  for (const SeenTogether& statement : txn.statements) {
+    for (const Place& row : statement.rows) {
+      if (row.version != kAbsent) reads.push_back(row);
+    }
+  }
+  return reads;
+}
+
 // A row without a writer in this generation is initial, or was recovered and stays.
 void Oracle::DependOnCurrent(TxnId id, TableId table, Key key, Version before, bool of_snapshot) {
   if (before == kAbsent || before != Current(table, key)) return;
@@ -162,7 +185,9 @@ Version Oracle::Current(TableId table, Key key) const {
 void Oracle::Acknowledge(TxnId id) {
   const Exempt exempt;
   acknowledged_.push_back(id);
-  longest_wait_nanos_ = std::max(longest_wait_nanos_, NowNanos() - txns_.at(id.value).began_at);
+  Txn& txn = txns_.at(id.value);
+  txn.acknowledged = ++events_;
+  longest_wait_nanos_ = std::max(longest_wait_nanos_, NowNanos() - txn.began_at);
   if (on_acknowledge) on_acknowledge(id);
 }
 
@@ -170,7 +195,7 @@ std::vector<TxnId> Oracle::ReadFrom(TxnId id) const {
   std::vector<TxnId> writers;
   const auto txn = txns_.find(id.value);
   if (txn == txns_.end()) return writers;
-  for (const Place& read : txn->second.reads) {
+  for (const Place& read : AllReadsOf(txn->second)) {
     const auto writer = writers_.find(read);
     if (writer == writers_.end() || writer->second == kManyWriters || writer->second == id.value) continue;
     writers.push_back(TxnId{writer->second});
@@ -220,7 +245,7 @@ bool Oracle::IsKnown(const Place& place) const { return writers_.contains(place)
 std::optional<std::string> Oracle::WrongReadOf(TxnId reader, const std::unordered_set<uint64_t>& survivors) const {
   const auto txn = txns_.find(reader.value);
   if (txn == txns_.end()) return std::nullopt;
-  for (const Place& read : txn->second.reads) {
+  for (const Place& read : AllReadsOf(txn->second)) {
     if (!IsKnown(read)) return " read a version that no transaction wrote, in table " + std::to_string(read.table);
   }
   for (const TxnId writer : ReadFrom(reader)) {

@@ -49,6 +49,8 @@ class Oracle {
   // that reads a snapshot is known to have seen an absence only if it began after that had pre-committed.
   void Miss(TxnId id, TableId table, Key key, Version before, bool of_snapshot);
   void Write(TxnId id, TableId table, Key key, Version version);
+  // A statement that read without locks is over: of each row that it looked at the version that it saw, or kAbsent.
+  void Statement(TxnId id, const std::vector<RowVersion>& rows);
   // The row that is there now, which the transaction therefore depends on.
   void Delete(TxnId id, TableId table, Key key);
   // Nothing can stop it any more, and no other transaction has seen a write of it yet.
@@ -96,11 +98,22 @@ class Oracle {
                                         const std::vector<RowVersion>& rows) const;
 
   // I10 for these transactions and the acknowledged readers of earlier generations: a cycle, or a version that no
-  // transaction may see. `snapshots`: snapshot isolation suffices.
+  // transaction may see. `snapshots`: snapshot isolation suffices. Statements that read without locks do not count.
   std::optional<std::string> AnomalyAmong(const std::vector<uint64_t>& ids, bool snapshots) const;
+
+  // What statements without locks must see (read committed, by statement; oracle_statements.cpp), for those of these
+  // transactions. `committed`: the writers that are left. The first statement that saw something else.
+  struct StatementRules {
+    std::function<uint32_t(TxnId)> master_of;
+    bool are_strict = false;  // what was acknowledged when their transaction began
+  };
+  std::optional<std::string> WrongStatementOf(const std::vector<uint64_t>& ids, const std::vector<uint64_t>& committed,
+                                              const StatementRules& rules) const;
+  uint64_t statements() const { return statements_; }
 
  private:
   friend class OracleHistory;
+  friend class StatementJudge;
 
   static constexpr uint64_t kManyWriters = UINT64_MAX;
   // The version of a row that this transaction deleted.
@@ -120,19 +133,28 @@ class Oracle {
       return (place.key * 0x9E3779B97F4A7C15u ^ place.version) + place.table;
     }
   };
+  // Rows that the transaction had written before are left out.
+  struct SeenTogether {
+    uint64_t until = 0;  // the number of the last event before its end
+    std::vector<Place> rows;
+  };
   struct Txn {
     std::vector<Place> reads;
     std::vector<Place> guessed;  // of `reads`: those of a row that was absent, or deleted
     std::vector<Place> misses;   // rows, where it had not written them before
     std::vector<Place> writes;
+    std::vector<SeenTogether> statements;
     uint32_t generation = 0;
     uint64_t began = 0;  // the number of an event
     uint64_t pre_committed = 0;
+    uint64_t acknowledged = 0;
     uint64_t began_at = 0;  // in virtual time
   };
 
   static Place RowOf(TableId table, Key key) { return {table.value(), key, kAbsent}; }
   bool WasLoaded(const Place& place) const;
+  // With locks and without.
+  static std::vector<Place> AllReadsOf(const Txn& txn);
   void DependOnCurrent(TxnId id, TableId table, Key key, Version before, bool of_snapshot);
   void Forget(TxnId id, const std::vector<Place>& versions);
   bool WasAbsentAtBegin(TxnId id, const Place& place) const;
@@ -152,6 +174,7 @@ class Oracle {
   uint64_t longest_wait_nanos_ = 0;
   uint32_t generation_ = 0;
   uint64_t events_ = 0;
+  uint64_t statements_ = 0;
   std::optional<TxnId> used_twice_;
 };
 

@@ -6,6 +6,8 @@
 #include <random>
 
 #include "base/error.h"
+#include "multi_master/log/flush_buffer.h"
+#include "multi_master/log/store_set.h"
 #include "tests/multi_master/log/store_probe.h"
 
 namespace dbx::mm {
@@ -137,6 +139,34 @@ TEST_F(LogStoreTest, WhatLiesBehindASealDoesNotComeBack) {
   EXPECT_EQ(store->Answer(), "data 0: 11");
   store->Read(1);
   EXPECT_EQ(store->Answer(), "data 1: 22");
+}
+
+// Of a master that wrote nothing.
+TEST_F(LogStoreTest, ASealAtZeroIsKept) {
+  const auto is_sealed = [&] {
+    StoreLog log(*files, "/d", MasterId(1), SaltOf(7, MasterId(1)), StoreLog::Use::kRead);
+    return log.state().is_sealed;
+  };
+  store->Say(kFencer, kLogFence, StoreProbe::Message(2));
+  ASSERT_EQ(store->Answer(), "state 0 of epoch 2");
+  EXPECT_FALSE(is_sealed());
+  store->Say(kFencer, kLogSeal, StoreProbe::Message(2));
+  ASSERT_EQ(store->Answer(), "state 0 of epoch 2");
+  EXPECT_TRUE(is_sealed());
+  Restart();
+  EXPECT_TRUE(is_sealed());
+}
+
+TEST(StoreSetTest, AFlippedBitIsNoSet) {
+  StoreSetFile file = EncodeStoreSet(kSet);
+  const auto bytes = std::as_writable_bytes(std::span(&file, 1));
+  EXPECT_EQ(DecodeStoreSet(bytes), kSet);
+  EXPECT_FALSE(DecodeStoreSet(bytes.first(15)).has_value());
+  for (std::byte& byte : bytes) {
+    byte ^= std::byte{4};
+    EXPECT_FALSE(DecodeStoreSet(bytes).has_value());
+    byte ^= std::byte{4};
+  }
 }
 
 // Of a store that was away when the log was sealed.

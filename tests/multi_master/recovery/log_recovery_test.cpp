@@ -51,6 +51,9 @@ TEST_F(LogRecoveryTest, ALogWithoutARecordIsEmpty) {
   EXPECT_EQ(result.dead.log_end, VsTime());
   EXPECT_TRUE(result.losers.empty());
   EXPECT_EQ(recovery_->seal(), Lsn());
+  uint64_t seals = 0;
+  for (uint8_t i = 0; i < kLogStores; ++i) seals += fencer_.sent({Role::kLogStore, i}, kLogSeal);
+  EXPECT_GE(seals, 2u) << "the files must show it, too";
 }
 
 TEST_F(LogRecoveryTest, ItIsReadUpToTheSeal) {

@@ -227,11 +227,31 @@ TEST_F(RemainsTest, TwoDamagedStoresAreRefused) {
     fs::remove_all(lost.store(store));
   }
   both.Flip(0, 0, both.BytesOf(0, 0) / 2);
-  both.Cut(1, 0, both.BytesOf(1, 0) / 2 / 4096 * 4096);
+  fs::remove_all(both.store(1));
   ExpectRefused(flipped, "a frame is damaged that had been synced");
   ExpectRefused(cut, "shows that it was durable up to");
   ExpectRefused(lost, "is not there");
-  ExpectRefused(both, "shows that it was durable up to");
+  ExpectRefused(both, "is not there");
+}
+
+// Two have what was acknowledged: of these one may be lost, and the third one behind.
+TEST_F(RemainsTest, OneStoreMayBeLostWhereAnotherOneWasBehind) {
+  const Remains whole(cluster);
+  const Digest128 rows = RowsOf(whole);
+  for (uint32_t lost = 0; lost < kLogStores; ++lost) {
+    for (uint32_t behind = 0; behind < kLogStores; ++behind) {
+      if (behind == lost) continue;
+      const Remains gone(whole), flipped(whole);
+      for (const Remains* remains : {&gone, &flipped}) {
+        remains->Cut(behind, 0, remains->BytesOf(behind, 0) / 2 / 4096 * 4096);
+        remains->Cut(behind, 1, remains->BytesOf(behind, 1) / 3 / 4096 * 4096);
+      }
+      fs::remove_all(gone.store(lost));
+      flipped.Flip(lost, 1, flipped.BytesOf(lost, 1) / 2);
+      EXPECT_EQ(RowsOf(gone), rows) << lost << " is lost, and " << behind << " behind";
+      EXPECT_EQ(RowsOf(flipped), rows) << lost << " is damaged, and " << behind << " behind";
+    }
+  }
 }
 
 // A batch that was not synced when the power failed.
@@ -280,6 +300,27 @@ TEST_F(RemainsTest, ASealEndsALog) {
     EXPECT_EQ(by_reference.bytes.size(), seal.value());
     EXPECT_EQ(by_reference.stamps.size(), 3u);
   }
+}
+
+// What a master wrote at one store, while a fence found nothing at the two others, is not of its log.
+TEST_F(RemainsTest, ASealAtZeroEndsALog) {
+  const Remains remains(cluster);
+  std::vector<std::string> stores;
+  for (uint32_t i = 0; i < kLogStores; ++i) stores.push_back(remains.store(i));
+  PosixFileSystem files;
+  for (const uint32_t i : {0, 2}) {
+    fs::remove(remains.log(i, 1));
+    StoreLog log(files, remains.store(i), MasterId(1), SaltOf(cluster.plan().cluster.value(), MasterId(1)));
+    const std::vector<FrameToWrite> frames{{StoreFrame::kFence, ClusterEpoch(2), {}, 0, {}},
+                                           {StoreFrame::kSeal, ClusterEpoch(2), {}, 0, {}}};
+    log.Sync(frames);
+    log.Publish(frames);
+  }
+  RemainingLog log(files, stores, cluster.plan().cluster, MasterId(1));
+  EXPECT_EQ(log.sealed(), Lsn());
+  EXPECT_EQ(log.end(), Lsn());
+  EXPECT_FALSE(log.Next().has_value());
+  EXPECT_TRUE(reference::ReadClusterLog(remains.Image(), 1).bytes.empty());
 }
 
 TEST_F(RemainsTest, FilesOfAnotherClusterAreNoneOfThisOne) {

@@ -195,6 +195,9 @@ class Checks {
     std::sort(seen.begin(), seen.end());
     seen.erase(std::unique(seen.begin(), seen.end()), seen.end());
     if (const auto anomaly = oracle.AnomalyAmong(seen, /*snapshots=*/false)) throw Violation("I10: " + *anomaly);
+    const auto master_of = [](TxnId id) { return id.worker().value() / kClusterWorkersMax; };
+    const Oracle::StatementRules rules{master_of, cluster_.setup().strict_reads};
+    if (const auto wrong = oracle.WrongStatementOf(seen, committed, rules)) throw Violation("I10: " + *wrong);
   }
 
   std::vector<RowVersion> RowsOfReplay() const {

@@ -2,8 +2,9 @@
 //
 //   - dead masters' logs are sealed, their pages free, their losers undone;
 //   - all logs become durable, and every master and Page Store has read them to their ends;
-//   - what was acknowledged is in the logs, whatever was read was written by a transaction in the logs, and the history
-//     is serializable (oracle.h); the rows are what the last of their writers left;
+//   - what was acknowledged is in the logs, whatever was read was written by a transaction in the logs; the history is
+//     serializable (oracle.h), of read committed that of all reads under locks and writes, and each statement without
+//     locks saw whole committed transactions (oracle_statements.cpp); the rows are what the last of their writers left;
 //   - the pages of Page Stores and of the masters' buffers are those of a reference replay of the logs, and trees are
 //     well formed;
 //   - a transaction of any master reads these rows, and the workload finds them consistent;

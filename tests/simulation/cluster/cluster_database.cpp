@@ -91,8 +91,9 @@ std::unique_ptr<ClusterDatabase> Make(const Config& config, size_t page_bytes_ma
 }
 
 // The lowest bit of a shape is about its pages (cluster_setup.cpp).
-std::unique_ptr<ClusterDatabase> MakeTest(uint32_t shape, size_t page_bytes) {
+std::unique_ptr<ClusterDatabase> MakeTest(uint32_t shape, size_t page_bytes, mm::Isolation isolation) {
   TestConfig config;
+  config.read_committed = isolation == mm::Isolation::kReadCommitted;
   config.account_groups = shape / 2 % 2 == 0 ? 1 : 4;
   config.slots = shape < 4 ? 16 : 256;
   config.conflict = shape < 6;
@@ -125,7 +126,7 @@ std::unique_ptr<ClusterDatabase> MakeSysbench(uint32_t shape, size_t page_bytes,
 std::unique_ptr<ClusterDatabase> MakeDatabase(const ClusterSetup& setup) {
   switch (setup.workload) {
     case WorkloadKind::kTest:
-      return MakeTest(setup.shape, setup.page_bytes_max);
+      return MakeTest(setup.shape, setup.page_bytes_max, setup.isolation);
     case WorkloadKind::kYcsb:
       return MakeYcsb(setup.shape, setup.page_bytes_max);
     case WorkloadKind::kSysbench:
@@ -139,9 +140,9 @@ std::unique_ptr<ClusterDatabase> MakeDatabase(const ClusterSetup& setup) {
 }  // namespace
 
 ClusterDatabase& DatabaseOf(const ClusterSetup& setup) {
-  static std::map<std::tuple<WorkloadKind, uint32_t, uint32_t>, std::unique_ptr<ClusterDatabase>> made;
+  static std::map<std::tuple<WorkloadKind, uint32_t, uint32_t, mm::Isolation>, std::unique_ptr<ClusterDatabase>> made;
   const uint32_t masters = setup.workload == WorkloadKind::kSysbench ? setup.masters : 0;
-  std::unique_ptr<ClusterDatabase>& database = made[{setup.workload, setup.shape, masters}];
+  std::unique_ptr<ClusterDatabase>& database = made[{setup.workload, setup.shape, masters, setup.isolation}];
   if (!database) database = MakeDatabase(setup);
   return *database;
 }

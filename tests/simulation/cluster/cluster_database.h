@@ -9,41 +9,13 @@
 
 #include "benchmarks/workload.h"
 #include "multi_master/master/initial_pages.h"
-#include "multi_master/master/mm_transaction.h"
 #include "storage/database.h"
 #include "tests/multi_master/reference/page_model.h"
+#include "tests/simulation/cluster/cluster_context.h"
 #include "tests/simulation/cluster/cluster_setup.h"
-#include "tests/simulation/oracle.h"
 #include "tests/simulation/rows.h"
-#include "tests/simulation/seam/system/transaction/observer.h"
 
 namespace dbx::sim {
-
-// The transaction of a client that thinks between its calls.
-struct ClusterTransaction : mm::MmTransaction {
-  // Reads are under locks: each is of the moment when it happens, not of one moment for all.
-  static constexpr bool kReadsAreOfOneMoment = false;
-
-  ClusterTransaction(mm::MmTransaction txn, uint64_t think_nanos_max)
-      : MmTransaction(std::move(txn)), think_nanos_max_(think_nanos_max) {}
-
-  Outcome Read(Table& table, Key key, auto&& visit) { return Think(), MmTransaction::Read(table, key, visit); }
-  Outcome Update(Table& table, Key key, auto&& change) { return Think(), MmTransaction::Update(table, key, change); }
-  Outcome Insert(Table& table, Key key, std::span<const std::byte> tuple) {
-    return Think(), MmTransaction::Insert(table, key, tuple);
-  }
-  Outcome Delete(Table& table, Key key) { return Think(), MmTransaction::Delete(table, key); }
-  Outcome Scan(Table& table, Key low, Key high, ScanOrder order, auto&& visit) {
-    return Think(), MmTransaction::Scan(table, low, high, order, visit);
-  }
-
- private:
-  void Think() const {
-    if (think_nanos_max_ > 0) SleepFor(Random() % think_nanos_max_);
-  }
-  const uint64_t think_nanos_max_;
-};
-using ClusterContext = observer::ObservedContext<ClusterTransaction>;
 
 class ClusterDatabase {
  public:
@@ -56,6 +28,7 @@ class ClusterDatabase {
   virtual ~ClusterDatabase() = default;
 
   const Database& loaded() const { return *loaded_; }
+  Database& tables() { return *loaded_; }  // as handles
   const mm::InitialPages& pages() const { return pages_; }
   const std::vector<RowVersion>& rows() const { return rows_; }
   // The pages as the reference has them.

@@ -45,6 +45,16 @@ void ChooseDeaths(ClusterSetup& setup, const Trial& trial) {
   setup.think_nanos_max = OneOf<uint64_t>(random, {0, 0, 50'000, 500'000});
 }
 
+// Draws of its own, too: what a seed chose for serializable clusters stays as it was.
+void ChooseReads(ClusterSetup& setup, const Trial& trial) {
+  if (!trial.cell.read_committed) return;
+  std::mt19937_64 random(trial.seed ^ 0x5ead);
+  setup.isolation = mm::Isolation::kReadCommitted;
+  setup.strict_reads = random() % 3 == 0;
+  setup.scans_between = random() % 4 != 0;
+  setup.has_slow_reader = random() % 2 == 0;
+}
+
 // Of this many bytes, a tree of a few rows has many pages.
 size_t PageBytesOf(const ClusterSetup& setup) {
   if (setup.shape % 2 == 0) return mm::kPageBytes;
@@ -54,7 +64,7 @@ size_t PageBytesOf(const ClusterSetup& setup) {
 // A run in which a transaction that takes long shows that it has waited for nothing.
 void MakeCalm(ClusterSetup& setup) {
   setup.faults = setup.deaths = 0;
-  setup.has_slow_link = false;
+  setup.has_slow_link = setup.has_slow_reader = false;
   setup.links = {};
   setup.disk_nanos_max = 20'000;
   setup.disk_stall_one_in = 1 << 20;
@@ -67,8 +77,10 @@ void MakeCalm(ClusterSetup& setup) {
 
 std::vector<Cell> ClusterCells() {
   std::vector<Cell> cells;
-  for (const WorkloadKind workload : {WorkloadKind::kTest, WorkloadKind::kYcsb, WorkloadKind::kSysbench}) {
-    for (uint32_t masters = 1; masters <= 4; ++masters) cells.push_back({{}, workload, 1, masters});
+  for (const bool read_committed : {false, true}) {
+    for (const WorkloadKind workload : {WorkloadKind::kTest, WorkloadKind::kYcsb, WorkloadKind::kSysbench}) {
+      for (uint32_t masters = 1; masters <= 4; ++masters) cells.push_back({{}, workload, 1, masters, read_committed});
+    }
   }
   return cells;
 }
@@ -83,6 +95,7 @@ ClusterSetup SetupOf(const Trial& trial) {
   ChooseSpeeds(setup, random);
   ChooseFaults(setup, trial, random);
   ChooseDeaths(setup, trial);
+  ChooseReads(setup, trial);
   if (random() % 8 == 0) MakeCalm(setup);
   if (setup.workload == WorkloadKind::kSysbench) setup.calls = std::min<uint64_t>(setup.calls, 6);
   setup.plan.seed = random();

@@ -6,6 +6,7 @@
 
 #include "logging/log_writer.h"
 #include "multi_master/lock/lease.h"
+#include "multi_master/master/mm_transaction.h"
 #include "multi_master/names.h"
 #include "tests/simulation/scheduler.h"
 #include "tests/simulation/sim_network.h"
@@ -19,7 +20,11 @@ inline constexpr uint32_t kClusterShapes = 8;
 
 struct ClusterSetup {
   WorkloadKind workload = WorkloadKind::kTest;
-  uint32_t shape = 0;  // of the workload's tables (cluster_database.h)
+  mm::Isolation isolation = mm::Isolation::kSerializable;
+  bool strict_reads = false;     // of kReadCommitted
+  bool scans_between = false;    // of whole tables, by transactions of their own: they see what is seen in part
+  bool has_slow_reader = false;  // a master that applies the logs late
+  uint32_t shape = 0;            // of the workload's tables (cluster_database.h)
   size_t page_bytes_max = mm::kPageBytes;
   uint32_t masters = 1;
   uint32_t workers = 1;  // of each master
@@ -44,7 +49,7 @@ struct ClusterSetup {
   Plan plan;
 };
 
-// Clusters of one to four masters, under each workload that they run here.
+// Clusters of one to four masters, under each workload that they run here, in each isolation.
 std::vector<Cell> ClusterCells();
 
 // A fault more, or a worker less, does not change the other choices. `crashes`: the number of faults at most.

@@ -70,6 +70,7 @@ void Count(const SimCluster& cluster, const ClusterProgress& progress, const Che
     add("MM pages evicted", master.pages().counters().evicted);
   }
   add("MM losers undone", checked.losers);
+  add("MM statements without locks", oracle.statements());
   for (const auto& [kind, count] : faults.counts()) add(("MM " + kind).c_str(), count);
 }
 

@@ -26,6 +26,8 @@ mm::ClusterPlan PlanOfCluster(const ClusterSetup& setup) {
   plan.writer = setup.writer;
   plan.ring_bytes = 256 << 10;
   plan.lease = setup.lease;
+  plan.isolation = setup.isolation;
+  plan.strict_reads = setup.strict_reads;
   return plan;
 }
 
@@ -50,6 +52,9 @@ SimCluster::SimCluster(const ClusterSetup& setup, ClusterDatabase& database, uin
     const NodeId slow{Role::kMaster, static_cast<uint8_t>(Random() % setup.masters)};
     const NodeId peers[] = {{Role::kLocks, 0}, {Role::kPageStore, 0}, {Role::kLogStore, 0}, {Role::kLogStore, 1}};
     net_.SetSpeed(slow, peers[Random() % std::size(peers)], {1'000'000, 10'000'000, 10'000});
+  }
+  for (uint8_t i = 0; i < mm::kLogStores && setup.has_slow_reader; ++i) {
+    net_.SetSpeed({Role::kMaster, 0}, {Role::kLogStore, i}, {1'000'000, 20'000'000, 10'000});
   }
 }
 
@@ -138,53 +143,81 @@ void SimCluster::RunWorkers(mm::Master& master, uint8_t number) {
   }
 }
 
-void SimCluster::RunWorker(mm::Master& master, WorkerId worker) {
-  struct Unacknowledged {
-    mm::TxnName name;
-    VsTime time;
-  };
-  std::deque<Unacknowledged> unacknowledged;
-  const auto acknowledge = [&](size_t left_max) {
-    while (unacknowledged.size() > left_max) {
-      const Unacknowledged first = unacknowledged.front();
-      unacknowledged.pop_front();
-      progress_.doing[worker.value()] = "waits for its acknowledgement";
-      master.log().AwaitDurable(first.time);
-      ClusterProgress::Attempt& attempt = progress_.committed.at(first.name);
+// What a worker has committed, in order, and waits for.
+class SimCluster::Acknowledgements {
+ public:
+  Acknowledgements(mm::Master& master, ClusterProgress& progress, WorkerId worker)
+      : master_(master), progress_(progress), worker_(worker) {}
+
+  void Add(const mm::TxnName& name, VsTime time) { committed_.push_back({name, time}); }
+  void Await(size_t left_max) {
+    while (committed_.size() > left_max) {
+      const auto [name, time] = committed_.front();
+      committed_.pop_front();
+      progress_.doing[worker_.value()] = "waits for its acknowledgement";
+      master_.log().AwaitDurable(time);
+      ClusterProgress::Attempt& attempt = progress_.committed.at(name);
       attempt.is_acknowledged = true;
       oracle.Acknowledge(attempt.id);
     }
-  };
+  }
+
+ private:
+  mm::Master& master_;
+  ClusterProgress& progress_;
+  const WorkerId worker_;
+  std::deque<std::pair<mm::TxnName, VsTime>> committed_;
+};
+
+void SimCluster::RunWorker(mm::Master& master, WorkerId worker) {
+  Acknowledgements acknowledgements(master, progress_, worker);
   const CallList list = database_.Generate(worker, setup_.calls, seed_);
   ClusterTransaction txn(master.NewTransaction(), setup_.think_nanos_max);
   for (uint64_t i = 0; i < list.calls.size(); ++i) {
     Call call = list.calls[i];
     const TxnId id = TxnId::Make(worker, i);
     call.set_txn_id(id);
-    const mm::BeginTime begun(host::MonotonicNanos());
-    for (Outcome outcome = Outcome::kConflict; outcome == Outcome::kConflict;) {
-      progress_.doing[worker.value()] = "begins transaction " + std::to_string(i);
-      txn.Begin(begun, id);
-      progress_.doing[worker.value()] = "runs transaction " + std::to_string(i);
-      ClusterContext context(txn, id);
-      outcome = database_.Run(context, call);
-      if (outcome == Outcome::kConflict) ++progress_.conflicts[txn.last_wait()];
-      if (outcome == Outcome::kOk) {
-        oracle.PreCommit(id);
-        progress_.committed[txn.name()] = {id, false};
-        unacknowledged.push_back({txn.name(), txn.Commit()});
-      } else {
-        progress_.doing[worker.value()] = "aborts transaction " + std::to_string(i);
-        txn.Abort();
-        progress_.rolled_back += outcome != Outcome::kConflict;
-      }
-    }
-    acknowledge(setup_.unacknowledged_max);
+    RunTransaction(txn, id, acknowledgements, [&](ClusterContext& context) { return database_.Run(context, call); });
+    acknowledgements.Await(setup_.unacknowledged_max);
     progress_.applied.push_back(master.log().applied());
+    if (setup_.scans_between && Random() % 2 == 0) {
+      const TxnId scan = TxnId::Make(worker, list.calls.size() + i);
+      RunTransaction(txn, scan, acknowledgements, [&](ClusterContext& context) { return ScanOneTable(context); });
+    }
     if (setup_.workers_pause && Random() % 2 == 0) SleepFor(Random() % 2'000'000);
   }
-  acknowledge(0);
+  acknowledgements.Await(0);
   progress_.doing.erase(worker.value());
+}
+
+template <class Run>
+void SimCluster::RunTransaction(ClusterTransaction& txn, TxnId id, Acknowledgements& acknowledgements, Run run) {
+  std::string& doing = progress_.doing[id.worker().value()];
+  const std::string name = " transaction " + std::to_string(id.sequence());
+  const mm::BeginTime begun(host::MonotonicNanos());
+  for (Outcome outcome = Outcome::kConflict; outcome == Outcome::kConflict;) {
+    doing = "begins" + name;
+    txn.Begin(begun, id);
+    doing = "runs" + name;
+    ClusterContext context(txn, id, setup_.isolation);
+    outcome = run(context);
+    if (outcome == Outcome::kConflict) ++progress_.conflicts[txn.last_wait()];
+    if (outcome == Outcome::kOk) {
+      oracle.PreCommit(id);
+      progress_.committed[txn.name()] = {id, false};
+      acknowledgements.Add(txn.name(), txn.Commit());
+    } else {
+      doing = "aborts" + name;
+      txn.Abort();
+      progress_.rolled_back += outcome != Outcome::kConflict;
+    }
+  }
+}
+
+Outcome SimCluster::ScanOneTable(ClusterContext& context) const {
+  Database& tables = database_.tables();
+  Table& table = tables.table(Database::IdOf(Random() % tables.table_count()));
+  return context.Scan(table, 0, UINT64_MAX, ScanOrder::kAscending, [](Key, const auto&) { return true; });
 }
 
 std::string SimCluster::Description() const {

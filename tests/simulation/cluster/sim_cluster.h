@@ -107,6 +107,11 @@ class SimCluster {
   void StartMaster(uint8_t master);
   void RunWorkers(mm::Master& master, uint8_t number);
   void RunWorker(mm::Master& master, WorkerId worker);
+  class Acknowledgements;
+  // Calls run(context) until it does not conflict.
+  template <class Run>
+  void RunTransaction(ClusterTransaction& txn, TxnId id, Acknowledgements& acknowledgements, Run run);
+  Outcome ScanOneTable(ClusterContext& context) const;
 
   const ClusterSetup setup_;
   ClusterDatabase& database_;

@@ -33,7 +33,7 @@ TEST(RunOutlivesTest, AnErrorThatOthersWouldMeetTooEndsTheRun) {
   EXPECT_TRUE(RunOutlives(Role::kPageStore, 3, ExitStatus::kIo));
 }
 
-// Three Log Stores that do as they are told: "die", "crash", "fail", "say" and "end".
+// Three Log Stores that do as they are told: "die", "crash", "fail", "hang", "say" and "end".
 struct MembersTest : testing::Test {
   MembersTest() {
     for (uint8_t i = 0; i < 3; ++i) stores.push_back(&members.Add({Role::kLogStore, i}, Obey));
@@ -45,7 +45,9 @@ struct MembersTest : testing::Test {
     if (!parent.Receive(kStartTime)) return;
     parent.SendValue(Started());
     for (;;) {
+      BeatOfThisProcess();
       const auto word = parent.ReceiveText(kPoll);
+      if (word == "hang") raise(SIGSTOP);
       if (word == "die") kill(getpid(), SIGKILL);
       if (word == "crash") std::abort();
       if (word == "fail") throw Error(ExitStatus::kCorrupt, "damaged");
@@ -59,7 +61,9 @@ struct MembersTest : testing::Test {
   }
 
   std::vector<std::string> died;
-  Members members{"/logs", [this](const ProcessDeath& death) { died.push_back(death.how); }};
+  Members members{"/logs",
+                  [this](const ProcessDeath& death) { died.push_back(death.how); },
+                  {.silent = milliseconds(700), .end = milliseconds(2000)}};
   std::vector<Member*> stores;
 };
 
@@ -121,6 +125,54 @@ TEST_F(MembersTest, EndsAreNoDeaths) {
 TEST_F(MembersTest, OneThatIsKilledHasDiedForTheReasonGiven) {
   members.Kill(*stores[1], "log store 1 is cut off");
   EXPECT_EQ(died, std::vector<std::string>{"log store 1 is cut off"});
+}
+
+TEST_F(MembersTest, AStoreThatHangsIsEndedAndTheOthersGoOn) {
+  members.Tell(*stores[1], "hang");
+  while (stores[1]->is_there()) members.Look();
+  EXPECT_EQ(died, std::vector<std::string>{"log store 1 did not answer for 0.7 s"});
+  for (int i = 0; i < 200; ++i) host::SleepFor(milliseconds(5)), members.Look();
+  EXPECT_EQ(members.There(Role::kLogStore).size(), 2u);
+}
+
+TEST_F(MembersTest, TwoStoresThatHangEndTheRun) {
+  for (const size_t i : {0, 2}) members.Tell(*stores[i], "hang");
+  try {
+    for (;;) members.Look();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.status(), ExitStatus::kIo);
+    EXPECT_NE(std::string(error.what()).find("did not answer for 0.7 s"), std::string::npos) << error.what();
+  }
+}
+
+// All that was asked of it has come.
+TEST_F(MembersTest, OneThatDoesNotEndIsEndedAndTheRunGoesOn) {
+  for (const size_t i : {0, 1}) {
+    members.Tell(*stores[i], "hang");
+    i == 0 ? members.End(*stores[i]) : members.TellToEnd(*stores[i]);
+  }
+  EXPECT_FALSE(members.Last<uint64_t>(*stores[1]).has_value());
+  members.End(*stores[2]);
+  EXPECT_EQ(died,
+            (std::vector<std::string>{"log store 0 did not end within 2 s", "log store 1 did not end within 2 s"}));
+}
+
+TEST(SilenceTest, OnlyWhatBeganAndStoppedIsSilent) {
+  Silence silence;
+  constexpr uint64_t kLook = 100'000'000;
+  uint64_t now = 1;
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(silence.Observe(0, now += kLook).count(), 0);
+  EXPECT_EQ(silence.Observe(1, now += kLook).count(), 0);
+  for (uint64_t i = 1; i <= 10; ++i) {
+    EXPECT_EQ(silence.Observe(1, now += kLook), std::chrono::nanoseconds(i * kLook));
+  }
+  EXPECT_EQ(silence.Observe(2, now += kLook).count(), 0);
+}
+
+TEST(SilenceTest, AnObserverThatWasStoppedDoesNotTakeAllOthersForSilent) {
+  Silence silence;
+  EXPECT_EQ(silence.Observe(1, 1).count(), 0);
+  EXPECT_EQ(silence.Observe(1, 60'000'000'000), Silence::kLookMax);
 }
 
 // Two have ended well, and count as left.

@@ -23,14 +23,7 @@ class ObservedContext {
   ObservedContext(Txn& txn, TxnId id) : txn_(txn), id_(id) { sim::oracle.Begin(id); }
 
   Outcome Read(Table& table, Key key, auto&& visit) {
-    sim::Version seen = sim::kAbsent;
-    const sim::Version before = sim::oracle.Current(table.id(), key);
-    const Outcome outcome = txn_.Read(table, key, [&](const auto& tuple) {
-      visit(tuple);
-      seen = VersionOf(table, tuple);
-    });
-    Saw(outcome, table, key, seen, before);
-    return outcome;
+    return Observe(table, key, visit, [&](auto&& see) { return txn_.Read(table, key, see); });
   }
   Outcome Update(Table& table, Key key, auto&& change) {
     sim::Version seen = sim::kAbsent;
@@ -82,9 +75,30 @@ class ObservedContext {
     return outcome;
   }
 
- private:
+ protected:
+  // Of a wider range it is not looked at what a scan misses.
   static constexpr Key kKeysMissedMax = 64;
 
+  // Calls read(see), which calls see(tuple) if the row is there.
+  Outcome Observe(Table& table, Key key, auto&& visit, auto&& read) {
+    sim::Version seen = sim::kAbsent;
+    const sim::Version before = sim::oracle.Current(table.id(), key);
+    const Outcome outcome = read([&](const auto& tuple) {
+      visit(tuple);
+      seen = VersionOf(table, tuple);
+    });
+    Saw(outcome, table, key, seen, before);
+    return outcome;
+  }
+  static sim::Version VersionOf(const Table& table, const auto& tuple) {
+    std::vector<std::byte> image = sim::Exempted([&] { return std::vector<std::byte>(table.tuple_bytes()); });
+    tuple.CopyAt(0, image);
+    return sim::HashOf(image);
+  }
+  Txn& txn() { return txn_; }
+  TxnId id() const { return id_; }
+
+ private:
   void Saw(Outcome outcome, const Table& table, Key key, sim::Version seen, sim::Version before) {
     if (outcome == Outcome::kConflict) return;
     // What was handed out may have been looked at in vain, and gone when it was looked for again.
@@ -96,11 +110,6 @@ class ObservedContext {
   }
   static std::vector<sim::Version> AbsentVersions(size_t count) {
     return sim::Exempted([count] { return std::vector<sim::Version>(count, sim::kAbsent); });
-  }
-  static sim::Version VersionOf(const Table& table, const auto& tuple) {
-    std::vector<std::byte> image = sim::Exempted([&] { return std::vector<std::byte>(table.tuple_bytes()); });
-    tuple.CopyAt(0, image);
-    return sim::HashOf(image);
   }
 
   Txn& txn_;
