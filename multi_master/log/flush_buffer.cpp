@@ -3,7 +3,6 @@
 #include <array>
 #include <chrono>
 #include <cstring>
-#include <vector>
 
 #include "base/crc32c.h"
 
@@ -33,43 +32,33 @@ FlushBuffer::FlushBuffer(const FlushBufferOptions& options, VsClock& clock, std:
 // Before what the writer's thread uses.
 FlushBuffer::~FlushBuffer() { writer_.reset(); }
 
-VsTime FlushBuffer::AppendPages(uint32_t changes, size_t bytes,
-                                const std::function<void(VsTime first, std::span<std::byte> to)>& fill) {
-  CHECK(changes > 0);
-  return Append(kPagesKind, changes, kPagesLeadBytes + bytes, [&](VsTime first, std::span<std::byte> body) {
-    std::memcpy(body.data(), &changes, sizeof changes);
-    const uint64_t time = first.value();
-    std::memcpy(body.data() + sizeof changes, &time, sizeof time);
-    fill(first, body.subspan(kPagesLeadBytes, bytes));
-  });
-}
-
 VsTime FlushBuffer::AppendEnd(const TxnName& txn, TxnOutcome outcome) {
-  std::vector<std::byte> bytes;
-  return Append(kEndKind, 1, kEndBytes, [&](VsTime time, std::span<std::byte> body) {
-    WireWriter writer(bytes);
-    EncodeEnd({time, txn, outcome}, writer);
-    CHECK(bytes.size() == kEndBytes);
-    std::memcpy(body.data(), bytes.data(), bytes.size());
-  });
+  std::unique_lock lock(mutex_);
+  const Record record = Begin(lock, 1, kEndBytes);
+  PlacedWriter writer(record.body.data());
+  EncodeEnd({record.first, txn, outcome}, writer);
+  CHECK(writer.bytes().end() == record.body.data() + kEndBytes);
+  Submit(record, kEndKind);
+  return record.first;
 }
 
-VsTime FlushBuffer::Append(format::RecordKind kind, uint32_t changes, size_t bytes,
-                           const std::function<void(VsTime first, std::span<std::byte> body)>& fill) {
+FlushBuffer::Record FlushBuffer::Begin(std::unique_lock<Mutex>& lock, uint32_t changes, size_t bytes) {
+  CHECK(changes > 0);
   const uint32_t length = AlignRecord(sizeof(format::RecordHeader) + bytes);
   CHECK(length <= stream_->max_record_bytes());
-  std::unique_lock lock(mutex_);
   AwaitSpace(lock, length);
   const VsTime first = clock_.Tick();
   for (uint32_t i = 1; i < changes; ++i) clock_.Tick();
   const LogStream::Place place = stream_->Reserve(kSlot, length);
   std::byte* const at = stream_->at(place);
   std::memset(at + length - format::kRecordAlignment, 0, format::kRecordAlignment);
-  fill(first, std::span(at + sizeof(format::RecordHeader), length - sizeof(format::RecordHeader)));
-  SealRecord(at, stream_->HeaderFor(place, kind));
-  has_records_.store(true);
-  stream_->SubmitPart(kSlot, place);
-  return first;
+  return {place, first, std::span(at + sizeof(format::RecordHeader), length - sizeof(format::RecordHeader))};
+}
+
+void FlushBuffer::Submit(const Record& record, format::RecordKind kind) {
+  SealRecord(stream_->at(record.place), stream_->HeaderFor(record.place, kind));
+  if (!has_records_.load()) has_records_.store(true);
+  stream_->SubmitPart(kSlot, record.place);
 }
 
 // Until a record of `bytes` leaves space for the end of a flush.

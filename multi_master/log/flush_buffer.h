@@ -19,6 +19,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <utility>
 
@@ -49,8 +50,15 @@ class FlushBuffer final : public FlushHooks {
   // Appends a mini-transaction of `changes` changes as one record whose body has `bytes`. `fill(first, to)` writes the
   // body; the changes' times are first, first + 1 ... It runs under the latch: it sets page LSNs, copies, and waits for
   // nothing. Throws the error that failed the log.
-  VsTime AppendPages(uint32_t changes, size_t bytes,
-                     const std::function<void(VsTime first, std::span<std::byte> to)>& fill);
+  VsTime AppendPages(uint32_t changes, size_t bytes, auto&& fill) {
+    std::unique_lock lock(mutex_);
+    const Record record = Begin(lock, changes, kPagesLeadBytes + bytes);
+    PlacedWriter lead(record.body.data());
+    EncodePagesLead(changes, record.first, lead);
+    fill(record.first, record.body.subspan(kPagesLeadBytes, bytes));
+    Submit(record, kPagesKind);
+    return record.first;
+  }
   VsTime AppendEnd(const TxnName& txn, TxnOutcome outcome);
 
   // All records up to this time are durable, with the LFB that covers them.
@@ -82,8 +90,14 @@ class FlushBuffer final : public FlushHooks {
     VsTime time;
   };
 
-  VsTime Append(format::RecordKind kind, uint32_t changes, size_t bytes,
-                const std::function<void(VsTime first, std::span<std::byte> body)>& fill);
+  struct Record {
+    LogStream::Place place;
+    VsTime first;
+    std::span<std::byte> body;
+  };
+  // A record of so many times, whose body is to be filled under the latch.
+  Record Begin(std::unique_lock<Mutex>& lock, uint32_t changes, size_t bytes);
+  void Submit(const Record& record, format::RecordKind kind);
   void AwaitSpace(std::unique_lock<Mutex>& lock, uint32_t bytes);
   bool FlushesEveryRound() const override { return true; }
   // A record that came between an LFB and its flush may be on the device already: its LFB is still due.

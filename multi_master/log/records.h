@@ -48,11 +48,13 @@ inline constexpr size_t kEndBytes = 22;
 inline constexpr size_t kLfbWords = 1 + kMastersMax;
 
 // The body of a PAGES record in front of what page/ writes.
-inline void EncodePagesLead(uint32_t changes, VsTime first, WireWriter& to) {
+template <class Writer>
+void EncodePagesLead(uint32_t changes, VsTime first, Writer& to) {
   to.Put(changes);
   to.Put(first);
 }
-inline void EncodeEnd(const EndRecord& end, WireWriter& to) {
+template <class Writer>
+void EncodeEnd(const EndRecord& end, Writer& to) {
   to.Put(end.time);
   to.Put(end.txn);
   to.Put(end.outcome);

@@ -113,6 +113,10 @@ class MmTransaction {
   enum class Granted : uint8_t { kAll, kLookAgain, kConflict };
 
   PagedTree& TreeOf(const Table& table) const { return *trees_[table.id().value()]; }
+  LeafHints* HintsOf(const Table& table) {
+    if (hints_.size() < trees_.size()) hints_.resize(trees_.size());
+    return &hints_[table.id().value()];
+  }
   // The leaf of the key, with the row lock that goes with the mode. Empty: a conflict that ends the transaction.
   PinnedLeaf PinLocked(Table& table, Key key, LockMode mode);
   Granted LockRows(PinnedLeaf& leaf, std::span<const RowLock> asked);
@@ -124,7 +128,8 @@ class MmTransaction {
   // Calls see(Key, const TupleReader&) -> bool for the rows from `low` to `high`, and locks them and the gaps between.
   Outcome ScanUp(Table& table, Key low, Key high, auto&& see) {
     PagedTree& tree = TreeOf(table);
-    PinnedLeaf leaf = tree.PinLeaf(low, LockMode::kShared);
+    LeafHints* const hints = HintsOf(table);
+    PinnedLeaf leaf = tree.PinLeaf(low, LockMode::kShared, hints);
     for (Key next = low;;) {
       // The leaf's next row in the range, or its last key of the range.
       const SlottedPage& page = leaf.page();
@@ -135,7 +140,7 @@ class MmTransaction {
       const Granted granted = LockRange(leaf, next, key, has_row);
       if (granted == Granted::kConflict) return Outcome::kConflict;
       if (granted == Granted::kLookAgain) {
-        leaf = tree.PinLeaf(next, LockMode::kShared);
+        leaf = tree.PinLeaf(next, LockMode::kShared, hints);
         continue;
       }
       if (has_row) {
@@ -153,6 +158,7 @@ class MmTransaction {
   Trees& trees_;
   LocalLocks& locks_;
   MasterLog& log_;
+  std::vector<LeafHints> hints_;  // by TableId
   TxnName name_;
   TxnId id_;
   std::vector<Written> written_;  // each row once, in the order of first writes

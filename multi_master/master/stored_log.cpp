@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <vector>
 
 #include "base/check.h"
 
@@ -29,14 +28,12 @@ TxnOutcome OutcomeOf(EndKind kind) {
 
 Lsn StoredLog::AppendPages(std::span<PageChange> changes) {
   // A body's size does not depend on the times in it. Its length stands in front, as records are filled up.
-  const auto bytes = static_cast<uint32_t>(EncodePages(changes).size());
+  const auto bytes = static_cast<uint32_t>(PagesBytes(changes));
   const auto count = static_cast<uint32_t>(changes.size());
   const VsTime first = buffer_.AppendPages(count, sizeof bytes + bytes, [&](VsTime from, std::span<std::byte> to) {
     Stamp(self_, from, changes);
-    const std::vector<std::byte> body = EncodePages(changes);
-    CHECK(body.size() == bytes);
     std::memcpy(to.data(), &bytes, sizeof bytes);
-    std::memcpy(to.data() + sizeof bytes, body.data(), bytes);
+    EncodePages(changes, to.subspan(sizeof bytes));
   });
   Appended(VsTime(first.value() + count - 1));
   return Lsn();

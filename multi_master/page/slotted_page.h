@@ -120,6 +120,9 @@ class SlottedPage {
   bool Insert(uint32_t slot, std::span<const std::byte> cell);
   bool Replace(uint32_t slot, std::span<const std::byte> cell);
   void Remove(uint32_t slot);
+  // Makes `writer` the writer of the row's current version, with another writer's kept as the one before, and returns
+  // the image, whose bytes may be changed. Nothing, and nothing changed: the cell must grow or shrink for that.
+  std::optional<std::span<std::byte>> BeginVersion(uint32_t slot, const TxnName& writer);
   // Drops the slots from `slot` on, and links the page to `right`.
   void SplitAt(uint32_t slot, PageId right, Key high_key);
 
