@@ -3,6 +3,7 @@
 #include <array>
 #include <chrono>
 #include <cstring>
+#include <vector>
 
 #include "base/crc32c.h"
 
@@ -89,22 +90,26 @@ void FlushBuffer::BeforeFlush(LogStream& stream) {
   std::memcpy(stream.at(place) + sizeof(format::RecordHeader), words.data(), sizeof words);
   SealRecord(stream.at(place), stream.HeaderFor(place, kLfbKind));
   stream.SubmitPart(kSlot, place);
-  pending_.push_back({place.end(), lfb.time()});
+  pending_.push_back({place.end(), lfb});
   stream.AppendPad();
 }
 
 void FlushBuffer::AfterFlush(const LogStream& stream) {
-  VsTime durable = DurableUntil();
+  std::vector<LfbStamp> lfbs;
   {
     const std::lock_guard lock(mutex_);
     for (; !pending_.empty() && pending_.front().end <= stream.persistent_until(); pending_.pop_front()) {
-      durable = pending_.front().time;
+      lfbs.push_back(pending_.front().lfb);
     }
   }
-  if (durable == DurableUntil()) return;
+  if (lfbs.empty()) return;
+  const VsTime durable = lfbs.back().time();
   // Release: a thread that sees the time may tell other processes of what is durable.
   durable_.store(durable.value(), std::memory_order_release);
   if (told_) told_(durable);
+  for (const LfbStamp& lfb : lfbs) {
+    if (lfb_told_) lfb_told_(lfb);
+  }
   { const std::lock_guard lock(waiting_); }
   durable_moved_.notify_all();
 }

@@ -68,6 +68,8 @@ class FlushBuffer final : public FlushHooks {
   void WaitDurable(VsTime time);
   // Called with the new DurableUntil, by the writer's thread, before those that wait are woken. Set before use.
   void OnDurable(std::function<void(VsTime)> told) { told_ = std::move(told); }
+  // Called after it with each LFB that has become durable, in their order.
+  void OnLfbDurable(std::function<void(const LfbStamp&)> told) { lfb_told_ = std::move(told); }
 
   auto WithClock(auto&& use) {
     const std::lock_guard lock(mutex_);
@@ -87,7 +89,7 @@ class FlushBuffer final : public FlushHooks {
 
   struct PendingLfb {
     Lsn end;
-    VsTime time;
+    LfbStamp lfb;
   };
 
   struct Record {
@@ -110,6 +112,7 @@ class FlushBuffer final : public FlushHooks {
   std::unique_ptr<LogStream> stream_;
   std::unique_ptr<LogWriter> writer_;
   std::function<void(VsTime)> told_;
+  std::function<void(const LfbStamp&)> lfb_told_;
   Atomic<uint64_t> durable_{0};
 
   Mutex mutex_;                      // of the clock and of all places of the stream, and of the following

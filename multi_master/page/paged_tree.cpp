@@ -140,6 +140,7 @@ PinnedLeaf PagedTree::PinHinted(PageId hint, Key key, LockMode mode) {
   if (leaf.frame_ == nullptr) return {};
   const SlottedPage& page = leaf.page();
   if (page.id() != hint || page.tree() != tree_ || !page.is_leaf()) ThrowNoTree(hint, "not a leaf of this tree");
+  page.PrefetchKeys();
   if (!page.IsBelowHighKey(key)) leaf.LetGo();
   return leaf;
 }

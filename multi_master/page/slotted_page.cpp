@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/prefetch.h"
 
 namespace dbx::mm {
 namespace {
@@ -150,6 +151,12 @@ std::optional<uint32_t> SlottedPage::Find(Key key) const {
   const uint32_t slot = LowerBound(key);
   if (slot == slots() || KeyAt(slot) != key) return std::nullopt;
   return slot;
+}
+
+void SlottedPage::PrefetchKeys() const {
+  constexpr uint32_t kFew = 16;
+  if (slots() > kFew) return;
+  for (uint32_t slot = 0; slot < slots(); ++slot) Prefetch(bytes().data() + SlotAt(slot));
 }
 
 std::span<const std::byte> SlottedPage::CellAt(uint32_t slot) const {

@@ -107,6 +107,9 @@ class SlottedPage {
   // The first slot of this key or a larger one; slots() if there is none.
   uint32_t LowerBound(Key key) const;
   std::optional<uint32_t> Find(Key key) const;
+  // Before a search in a page of few rows, which are large: all keys come from memory at a time, not one after the
+  // other.
+  void PrefetchKeys() const;
   RowView RowAt(uint32_t slot) const;   // of a leaf
   PageId ChildAt(uint32_t slot) const;  // of an inner page
   uint32_t ChildSlotOf(Key key) const;  // of an inner page whose lowest key is not above `key`

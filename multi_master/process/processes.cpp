@@ -38,11 +38,13 @@ MasterProcess::MasterProcess(const ClusterPlan& plan, MasterId self, const Datab
     : network_(network),
       follower_(
           network, plan.cluster, plan.log_stores, plan.masters, [this](const FollowedFlush& flush) { OnFlush(flush); },
-          [this](std::exception_ptr error) { error_.Set(std::move(error)); }) {
+          [this](std::exception_ptr error) { error_.Set(std::move(error)); }, self) {
   auto device = MakeDevice(plan, self, network);
   device_ = device.get();
   log_ = std::make_unique<StoredLog>(BufferOptions(plan, self), std::move(device));
   master_ = std::make_unique<Master>(OptionsOfMaster(plan, self), tables, network, *log_);
+  // Of its own log a master applies the stamps alone, and these it has: it need not read the log back.
+  log_->OnLfbDurable([this](const LfbStamp& lfb) { master_->applier().Offer({lfb, {}}); });
 }
 
 void MasterProcess::Start() {
