@@ -217,7 +217,8 @@ torture:
 .PHONY: torture
 FAULTY_FILES := $(addprefix tests/logging/device/,faulty_file_system.cpp faulty_images.cpp faulty_memory.cpp \
   faulty_page_files.cpp)
-SIMULATION_SOURCES := $(wildcard tests/simulation/*.cpp) $(FAULTY_FILES) tests/mutants/names.cpp
+CLUSTER_SOURCES := $(wildcard tests/simulation/cluster/*.cpp tests/multi_master/reference/*.cpp)
+SIMULATION_SOURCES := $(wildcard tests/simulation/*.cpp) $(CLUSTER_SOURCES) $(FAULTY_FILES) tests/mutants/names.cpp
 build/simulation/torture: LIBRARIES += -lboost_context
 build/simulation/torture: $(SIMULATION_SOURCES:%.cpp=$(BUILD)/%.o) $(PAIR_OBJECTS) \
   $(LIBRARY_OBJECTS) $(BUILD)/flags.stamp $(BUILD)/tests.stamp
@@ -227,11 +228,14 @@ build/simulation/torture: $(SIMULATION_SOURCES:%.cpp=$(BUILD)/%.o) $(PAIR_OBJECT
 sim_tests:
 	+@$(MAKE) --no-print-directory SANITIZE=simulation PAIRS= build/simulation/sim_tests
 .PHONY: sim_tests
-SIM_TEST_SOURCES := $(addprefix tests/simulation/,allocation.cpp scheduler.cpp sim_network.cpp) $(FAULTY_FILES) \
-  $(wildcard tests/simulation/multi_master/*.cpp) tests/mutants/names.cpp
+# Two makes at once would write the same objects.
+sim_tests: | $(filter torture,$(MAKECMDGOALS))
+SIM_TEST_SOURCES := $(addprefix tests/simulation/,allocation.cpp oracle.cpp oracle_history.cpp rows.cpp scheduler.cpp \
+  sim_network.cpp) $(CLUSTER_SOURCES) $(FAULTY_FILES) $(wildcard tests/simulation/multi_master/*.cpp) \
+  tests/mutants/names.cpp
 build/simulation/sim_tests: LIBRARIES += -lboost_context -lgtest_main -lgmock -lgtest
 build/simulation/sim_tests: $(SIM_TEST_SOURCES:%.cpp=$(BUILD)/%.o) $(BUILD)/build_info.o \
-  $(filter $(addprefix $(BUILD)/,base/% storage/% logging/% multi_master/%),$(LIBRARY_OBJECTS)) $(BUILD)/flags.stamp
+  $(filter $(addprefix $(BUILD)/,base/% storage/% logging/% multi_master/% benchmarks/%),$(LIBRARY_OBJECTS)) $(BUILD)/flags.stamp
 	$(LINK)
 
 # Threads as fibres on the cores of a model, which sees each access. The tool's own files have no calls in them.
@@ -261,7 +265,10 @@ MUTANT_TESTS := tests/models tests/storage/btree_bounds_test.cpp tests/storage/t
   differential/baseline_recovery_test.cpp differential/differential_log_test.cpp \
   differential/log_end_test.cpp differential/transaction_table_test.cpp lv_metadata_test.cpp \
   eleda/eleda_worker_test.cpp gaps/gap_log_test.cpp silo_r/silo_r_log_test.cpp silo_r/silo_r_recovery_test.cpp \
-  replication write_behind) tests/multi_master/lock
+  replication write_behind) tests/multi_master/lock tests/multi_master/reference \
+  $(addprefix tests/multi_master/master/,followed_pages_test.cpp strict_reads_test.cpp versioned_read_test.cpp) \
+  $(addprefix tests/multi_master/recovery/,dead_log_test.cpp lease_test.cpp lock_process_test.cpp \
+  log_recovery_test.cpp loser_table_test.cpp loser_undo_test.cpp)
 mutant_tests:
 	+@$(MAKE) --no-print-directory SANITIZE=mutants TESTS='$(MUTANT_TESTS)' PAIRS= tests
 .PHONY: mutant_tests

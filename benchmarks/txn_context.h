@@ -30,8 +30,11 @@ class Table;
 //                                tuple; false ends the scan. No phantoms: the visited rows, and that there are no
 //                                others up to where the scan ended, are valid when the transaction commits. It sees
 //                                this transaction's own writes. `visit` must not call the context.
-// Each returns kOk, kNotFound (Read, Update, Delete), kExists (Insert) or kConflict. A procedure hands on
-// kConflict at once. It may hand on kNotFound and kExists too, which ends the transaction without effect.
+// A context whose Read may see an older version of a row, or does not keep others from changing it before the
+// transaction commits, has ReadForUpdate too, for rows that the procedure is about to write: it calls it by the
+// function ReadForUpdate below. Each returns kOk, kNotFound (Read, Update, Delete), kExists (Insert) or kConflict. A
+// procedure hands on kConflict at once. It may hand on kNotFound and kExists too, which ends the transaction without
+// effect.
 namespace internal {
 struct AnyVisitor {
   void operator()(const auto&) const {}
@@ -52,5 +55,14 @@ concept TxnContext = requires(C& ctx, Table& table, Key key, std::span<const std
   { ctx.Delete(table, key) } -> std::same_as<Outcome>;
   { ctx.Scan(table, key, key, ScanOrder::kAscending, internal::AnyScanVisitor{}) } -> std::same_as<Outcome>;
 };
+
+// Read of a row that the transaction is about to write: no other one writes it in between.
+Outcome ReadForUpdate(TxnContext auto& ctx, Table& table, Key key, auto&& visit) {
+  if constexpr (requires { ctx.ReadForUpdate(table, key, visit); }) {
+    return ctx.ReadForUpdate(table, key, visit);
+  } else {
+    return ctx.Read(table, key, visit);
+  }
+}
 
 }  // namespace dbx

@@ -139,6 +139,8 @@ class TcpNetwork::Impl {
     context_.stop();
     if (thread_.joinable()) thread_.join();
     acceptor_.close();
+    // Other threads may still send, and make peers.
+    const std::lock_guard lock(peers_mutex_);
     for (const auto& peer : all_peers_) {
       if (peer->connection != nullptr) Close(*peer->connection);
       peer->connection.reset();
@@ -224,7 +226,7 @@ class TcpNetwork::Impl {
   // --- making links ---
 
   void Dial(Peer& peer) {
-    if (!peer.address) return Lose(peer);
+    if (!peer.address) return DialNone(peer);
     peer.state = State::kDialing;
     const auto connection = std::make_shared<Connection>(context_, options_.terms.cluster, Phase::kWelcomeDue);
     connection->peer = &peer;
@@ -234,6 +236,15 @@ class TcpNetwork::Impl {
     peer.timer.expires_at(peer.next_dial);
     peer.timer.async_wait([this, &peer, connection](const ErrorCode& error) {
       if (!error && connection->phase == Phase::kWelcomeDue) Connect(peer, connection);
+    });
+  }
+
+  // An attempt without an address, which fails when one would be made: a receiver may send again at once.
+  void DialNone(Peer& peer) {
+    peer.state = State::kAwaiting;
+    peer.timer.expires_at(peer.next_dial);
+    peer.timer.async_wait([this, &peer](const ErrorCode& error) {
+      if (!error && peer.state == State::kAwaiting && peer.connection == nullptr) Lose(peer);
     });
   }
 

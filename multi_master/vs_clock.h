@@ -98,6 +98,13 @@ struct LfbStamp {
   VsTime time() const { return stamp.of(master); }
 };
 
+// What one master sees at one moment, as a version of the database: `tv` is how far each log has been applied, with the
+// master's own time for its own log. `applied` has how far that log has been read back instead.
+struct ReadView {
+  VsVector tv;
+  VsVector applied;
+};
+
 class VsClock {
  public:
   explicit VsClock(MasterId self) : self_(self) {}
@@ -105,6 +112,11 @@ class VsClock {
   MasterId self() const { return self_; }
   VsTime now() const { return clock_.of(self_); }
   const VsVector& applied() const { return applied_; }
+  ReadView View() const {
+    ReadView view{applied_, applied_};
+    view.tv.Set(self_, now());
+    return view;
+  }
   // Of the last LFB that was stamped here.
   VsTime last_lfb() const { return last_lfb_; }
 

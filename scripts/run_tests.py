@@ -196,6 +196,10 @@ def plan(quick: bool, nightly: bool) -> list[Phase]:
         Phase("replicas", [python, "tests/scripts/replica_check.py"], kind="sum", needs="build"),
         Phase("pins", [python, "tests/scripts/pin_check.py"], kind="sum", needs="build"),
         Phase("masters", [python, "tests/scripts/masters_check.py"], kind="sum", needs="build"),
+        Phase("masters killed", [python, "tests/scripts/masters_kill.py",
+                                 f"--kills={8 if quick else 2000 if nightly else 40}"],
+              kind="sum", timeout=7200 if nightly else 600, needs="build"),
+        Phase("masters' logs", [python, "tests/scripts/masters_dump_check.py"], kind="sum", needs="build"),
         Phase("kills", [python, "tests/scripts/kill_loop.py", *(["--kills=6", "--points=8"] if quick else
                                                                 ["--kills=500"] if nightly else
                                                                 ["--kills=25", "--points=60"])],
@@ -225,7 +229,7 @@ def simulation_phases(python: str, make: list[str], cxx: str, jobs: str, nightly
               timeout=7200 if nightly else 900, needs="build simulation"),
         *([Phase("build mutants' tests", [*make, f"CXX={cxx}", "mutant_tests"], timeout=2400)] if nightly else []),
         Phase("mutants", [python, "tests/mutants/score.py", "--seconds=150", f"--jobs={jobs}",
-                          *([] if nightly else ["--rotate=7"])],
+                          *([] if nightly else ["--rotate=5"])],
               kind="sum", timeout=14400 if nightly else 1800, needs="build simulation"),
     ]
 

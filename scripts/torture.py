@@ -62,6 +62,7 @@ happened. The state of a run, and what it counted, are in the state file; an old
   scripts/torture --resume                    goes on where a run stopped, with new seeds
   scripts/torture --resume --cycles 100000    ... for so many cycles more
   scripts/torture --cells SILO/LOG_TAURUS     only cells whose name contains this
+  scripts/torture --cells MM/                 only clusters of masters
   scripts/torture --cycles 0 --controls --mutants     self-test: are known faults detected?
 
 Ctrl-C and SIGTERM (kill PID) end it in order. Exit status: 0 no violation, 1 a violation, a control that went unseen,
@@ -242,11 +243,14 @@ class Torture:
     def run_controls(self) -> None:
         """Under each log scheme: an engine that loses what it acknowledged, which the harness must see, as I1; and the
         same seeds twice, as a seed must decide everything."""
-        schemes = sorted({"/LOG_" + name.split("/LOG_")[1].split("/")[0] for name in self.state_["all_cells"]})
+        engines = [name for name in self.state_["all_cells"] if "/LOG_" in name]
+        schemes = sorted({"/LOG_" + name.split("/LOG_")[1].split("/")[0] for name in engines})
         checks = [("no_log", lambda: self._control("no_log", self.state_["cells"]))]
         for scheme in schemes:
             checks.append((f"lying_syncs{scheme}", lambda scheme=scheme: self._control("lying_syncs", scheme + "/")))
             checks.append((f"same seeds{scheme}", lambda scheme=scheme: self._same_seeds_again(scheme + "/")))
+        if len(engines) < len(self.state_["all_cells"]):
+            checks.append(("same seeds/MM", lambda: self._same_seeds_again("MM/")))
         for name, check in checks:
             begin = time.monotonic()
             verdict = check()

@@ -21,6 +21,7 @@
 #include "base/stop.h"
 #include "system/cluster/cluster_run.h"
 #include "system/command_line/cluster_record.h"
+#include "system/command_line/cluster_recovery_record.h"
 #include "system/command_line/environment.h"
 #include "system/command_line/manual.h"
 #include "system/command_line/output.h"
@@ -29,6 +30,7 @@
 #include "system/command_line/placement_record.h"
 #include "system/command_line/series_record.h"
 #include "system/pairs/registry.h"
+#include "system/replay/cluster_recovery.h"
 #include "system/result.h"
 #include "system/run_placement.h"
 #include "system/runs/file_header.h"
@@ -170,6 +172,19 @@ void RunMasters(const Options& options) {
   }
 }
 
+void RecoverMasters(Options& options) {
+  for (const std::string& path : {options.json_file, options.output_file}) {
+    if (!path.empty()) CheckAppendable(path);
+  }
+  const ClusterRecoveryResult result = RecoverCluster(options);
+  for (const std::string& notice : result.notices) std::fprintf(stderr, "notice: %s\n", notice.c_str());
+  const std::string record = ClusterRecoveryRecord(options, result, ReadEnvironment());
+  const std::string text = ClusterRecoveryText(record);
+  if (!options.json_file.empty()) AppendRecord(options.json_file, record);
+  if (!options.output_file.empty()) WriteSummary(options.output_file, text);
+  Print(text);
+}
+
 int Main(int argc, char** argv) {
   CheckStandardStreams();
   std::vector<std::string> warnings;
@@ -177,7 +192,7 @@ int Main(int argc, char** argv) {
   for (const std::string& warning : warnings) Warn(warning);
   if (AnswerQuestion(options)) return static_cast<int>(ExitStatus::kOk);
   if (options.masters > 0) {
-    RunMasters(options);
+    options.log_recover ? RecoverMasters(options) : RunMasters(options);
   } else if (options.replica.empty()) {
     RunOrRecover(options);
   } else if (FileLogStorage logs(options); !KeepReplica(options, logs.storage().files())) {

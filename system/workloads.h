@@ -53,6 +53,7 @@ inline TestConfig TestConfigOf(const Options& options) {
   config.read_write = options.test_read_write;
   config.conflict = options.test_conflict;
   config.snapshot = options.isolation_level == "SNAPSHOT";
+  config.read_committed = options.isolation_level == "READ_COMMITTED";
   config.expected_transactions = ExpectedTransactionsPerWorker(options) * options.thread_cnt;
   return config;
 }

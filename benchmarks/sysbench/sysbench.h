@@ -202,7 +202,7 @@ template <TxnContext Ctx>
 Outcome Sysbench::Replace(Ctx& ctx, const Query& query, TxnId txn) {
   Row row{};
   uint64_t before = 0, head = 0;
-  Outcome outcome = ctx.Read(*rows_[query.table], query.id, [&](const auto& read) {
+  Outcome outcome = ReadForUpdate(ctx, *rows_[query.table], query.id, [&](const auto& read) {
     before = read.template GetAt<uint64_t>(offsetof(Row, k));
     head = read.template GetAt<uint64_t>(offsetof(Row, c));
   });

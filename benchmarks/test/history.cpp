@@ -51,9 +51,10 @@ class HistoryChecker {
     }
     if (auto cycle = FindCycle()) return cycle;
     for (const Object& object : objects_) {
-      AddLives(object);
+      history_.read_committed_ ? (void)CollectLives(object) : AddLives(object);
       if (failure_) return failure_;
     }
+    if (history_.read_committed_) return std::nullopt;
     if (auto cycle = FindCycle()) return cycle;
     return Search();
   }
@@ -205,7 +206,8 @@ void HistoryChecker::AddKnownEdges(const Object& object) {
     AddReadEdge(object, entry);
     if (failure_) return;
     const auto next = overwriter.find(entry.access.version);
-    if (next != overwriter.end()) AddEdge(NodeOf(entry.id), NodeOf(next->second), EdgeKind::kRw, object.id);
+    if (next != overwriter.end() && !history_.read_committed_)
+      AddEdge(NodeOf(entry.id), NodeOf(next->second), EdgeKind::kRw, object.id);
   }
 }
 

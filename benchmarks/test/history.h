@@ -61,6 +61,10 @@ class History {
   // all others are not.
   void AllowWriteSkew() { allows_write_skew_ = true; }
 
+  // Asks for read committed only: versions of committed transactions, which those did not overwrite again (G1a, G1b),
+  // and no cycle of ww and wr edges (G0, G1c). Where transactions missed an object is not looked at.
+  void AskForReadCommitted() { read_committed_ = true; }
+
   // A committed transaction. It accesses an object more than once only where its accesses contradict each other, or to
   // delete its own insert.
   void AddTransaction(TxnId id, std::span<const HistoryAccess> accesses);
@@ -89,6 +93,7 @@ class History {
 
   std::function<std::string(uint64_t)> name_object_;
   bool allows_write_skew_ = false;
+  bool read_committed_ = false;
   uint64_t work_max_ = 1'000'000'000;
   std::unordered_set<uint64_t> initial_;
   std::unordered_map<uint64_t, FinalVersion> final_;

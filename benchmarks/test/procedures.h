@@ -34,6 +34,12 @@ Outcome TestWorkload::Look(Ctx& ctx, uint64_t object, test::TestRow& row) {
                   [&](const auto& tuple) { row = tuple.template GetAt<test::TestRow>(0); });
 }
 
+template <TxnContext Ctx>
+Outcome TestWorkload::LookForUpdate(Ctx& ctx, uint64_t object, test::TestRow& row) {
+  return ReadForUpdate(ctx, table(test::PlaceOf(object)), test::KeyOf(object),
+                       [&](const auto& tuple) { row = tuple.template GetAt<test::TestRow>(0); });
+}
+
 // `before` is the row that was rewritten.
 template <TxnContext Ctx>
 Outcome TestWorkload::Rewrite(Ctx& ctx, uint64_t object, int64_t value_change, Progress& progress,
@@ -215,7 +221,7 @@ Outcome TestWorkload::Insert(Ctx& ctx, uint64_t object, Progress& progress) {
 template <TxnContext Ctx>
 Outcome TestWorkload::Delete(Ctx& ctx, uint64_t object, Progress& progress) {
   test::TestRow row;
-  const Outcome outcome = Look(ctx, object, row);
+  const Outcome outcome = LookForUpdate(ctx, object, row);
   if (outcome == Outcome::kNotFound) Note(progress, AccessKind::kMiss, object, kNoVersion, 0);
   if (outcome != Outcome::kOk) return outcome == Outcome::kNotFound ? Outcome::kOk : outcome;
   return DeleteSeen(ctx, object, row, progress);
@@ -234,7 +240,7 @@ Outcome TestWorkload::DeleteSeen(Ctx& ctx, uint64_t object, const test::TestRow&
 template <TxnContext Ctx>
 Outcome TestWorkload::Toggle(Ctx& ctx, uint64_t object, Progress& progress) {
   test::TestRow row;
-  const Outcome outcome = Look(ctx, object, row);
+  const Outcome outcome = LookForUpdate(ctx, object, row);
   if (outcome == Outcome::kOk) return DeleteSeen(ctx, object, row, progress);
   if (outcome != Outcome::kNotFound) return outcome;
   const Outcome inserted = Insert(ctx, object, progress);

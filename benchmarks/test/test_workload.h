@@ -33,6 +33,8 @@ struct TestConfig {
   bool read_write = true;
   bool conflict = true;
   bool snapshot = false;  // write skew is no anomaly
+  // Each read sees committed versions, of a time of its own: audits need not find the sum, and no rw edge counts.
+  bool read_committed = false;
   uint32_t account_groups = 4;
   uint32_t counters = 4;
   uint32_t slots = 1024;                    // and as many shelves
@@ -194,6 +196,8 @@ class TestWorkload {
     test::HistoryRow row{};
   };
 
+  template <TxnContext Ctx>
+  Outcome LookForUpdate(Ctx& ctx, uint64_t object, test::TestRow& row);
   template <TxnContext Ctx>
   Outcome Transfer(Ctx& ctx, const test::TransferArgs& args);
   template <TxnContext Ctx>

@@ -53,9 +53,10 @@ void Ends::Learn(const EndedTxns& news) {
     for (const uint64_t sequence : news.open) {
       if (!member.IsEnded(sequence)) open.insert(sequence);
     }
-    member.low = news.low;
     member.open = std::move(open);
     member.low_after.RaiseTo(news.low_after);
+    if (news.low > member.low) member.marks.emplace_back(news.low, member.low_after);
+    member.low = news.low;
   }
   for (const EndedTxns::One& one : news.above) Add({news.master, news.epoch, one.sequence}, one.place);
 }
@@ -63,6 +64,15 @@ void Ends::Learn(const EndedTxns& news) {
 bool Ends::IsEnded(const TxnName& txn) const {
   const auto member = members_.find({txn.master, txn.epoch});
   return member != members_.end() && member->second.IsEnded(txn.sequence);
+}
+
+bool Ends::IsSeenBy(const VsVector& tv, const TxnName& txn) const {
+  const auto found = members_.find({txn.master, txn.epoch});
+  if (found == members_.end()) return false;
+  const Member& member = found->second;
+  const auto known = member.known.find(txn.sequence);
+  if (known != member.known.end()) return tv.Covers(known->second.master, known->second.time);
+  return txn.sequence <= member.settled && !member.open.contains(txn.sequence);
 }
 
 void Ends::RaiseAfter(const TxnName& txn, AfterList& after) const {
@@ -76,9 +86,12 @@ void Ends::RaiseAfter(const TxnName& txn, AfterList& after) const {
 
 void Ends::Forget(const VsVector& least_tv) {
   for (auto& [name, member] : members_) {
+    for (; !member.marks.empty() && least_tv.Covers(member.marks.front().second); member.marks.pop_front()) {
+      member.settled = member.marks.front().first;
+    }
     member.known.RemoveIf([&, &member = member](const auto& one) {
       const auto& [sequence, place] = one;
-      return sequence <= member.low && least_tv.Covers(place.master, place.time);
+      return sequence <= member.settled && least_tv.Covers(place.master, place.time);
     });
   }
 }

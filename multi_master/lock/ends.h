@@ -5,13 +5,16 @@
 // after-list, so that later versioned readers of the page find out whether they see all of the owner's changes.
 //
 // Of each master and epoch this has a low-water mark, below which all but a few named transactions have ended, and the
-// ends that are known one by one. An END's place is kept until the least TV of the cluster covers it; afterwards, and
-// where it was never told, what the low-water mark came with stands for it: it is not smaller.
+// ends that are known one by one. An END's place is kept until the least TV of the cluster covers it and all ENDs below
+// a low-water mark; afterwards, and where it was never told, what the low-water mark came with stands for it: it is not
+// smaller. Hence what a statement sees is never in doubt: an END that its TV covers has come with an applied flush, so
+// its place is known or all TVs cover it, and an END of which only a newer low-water mark is known is not covered.
 //
 // Not thread-safe: its owner's latch protects it.
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <set>
@@ -44,6 +47,9 @@ struct EndedTxns {
     EndPlace place;
   };
 
+  // As `low`: the master is dead, and begins no more; its log ends at `low_after`.
+  static constexpr uint64_t kAll = UINT64_MAX;
+
   MasterId master;
   ClusterEpoch epoch;
   uint64_t low = 0;            // all up to this sequence number have ended, but for `open`
@@ -61,6 +67,8 @@ class Ends {
   void Learn(const EndedTxns& news);
 
   bool IsEnded(const TxnName& txn) const;
+  // `tv`, of a statement of this master that is running, covers its END: the statement sees what it wrote.
+  bool IsSeenBy(const VsVector& tv, const TxnName& txn) const;
   // A lock of `txn`, which has ended, is dropped from a page that has this after-list.
   void RaiseAfter(const TxnName& txn, AfterList& after) const;
 
@@ -73,6 +81,9 @@ class Ends {
   struct Member {
     uint64_t low = 0;
     AfterList low_after;
+    // Low-water marks whose ENDs a TV in use may lack, the oldest first; and the newest one whose ENDs all TVs cover.
+    std::deque<std::pair<uint64_t, AfterList>> marks;
+    uint64_t settled = 0;
     std::set<uint64_t> open;
     SequenceMap<EndPlace> known;
 

@@ -207,7 +207,7 @@ void GlobalLocks::OnMasterDead(const DeadMaster& dead) {
     }
     Page& page = PageOf(step.page);
     page.rows.Add(RowLock::Exclusive(step.loser, step.key));
-    IndexOwners(step.page, page.rows);
+    pages_of_[step.loser].insert(step.page);
   }
   for (const DeadMaster::Version& version : dead.versions) RaiseLsn(version.page, version.lsn);
   // Its own drops of ended owners are lost with its after-lists. All that they named its log's end covers.
@@ -216,7 +216,7 @@ void GlobalLocks::OnMasterDead(const DeadMaster& dead) {
                                     [&](const Holder& holder) { return holder.master == dead.master; });
     if (is_its) page->after.RaiseTo(dead.master, dead.log_end);
   }
-  EndedTxns news{dead.master, dead.epoch, UINT64_MAX, {}, dead.losers, {}};
+  EndedTxns news{dead.master, dead.epoch, EndedTxns::kAll, {}, dead.losers, {}};
   news.low_after.Set(dead.master, dead.log_end);
   ends_.Learn(news);
   DropOwnersUpTo(news);
@@ -323,6 +323,12 @@ PageLsn GlobalLocks::LsnOf(PageId page) const {
 RowLocks GlobalLocks::RowLocksOf(PageId page) const {
   const auto found = pages_.find(page);
   return found == pages_.end() ? RowLocks() : found->second->rows;
+}
+
+size_t GlobalLocks::CountRowLocks() const {
+  size_t count = 0;
+  for (const auto& [id, page] : pages_) count += page->rows.size();
+  return count;
 }
 
 AfterList GlobalLocks::AfterListOf(PageId page) const {

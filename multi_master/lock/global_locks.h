@@ -110,6 +110,9 @@ class GlobalLocks {
   // Pages of which more than the LSN is kept.
   size_t pages_in_use() const { return pages_.size(); }
   size_t reported_waits() const { return waits_.size(); }
+  bool IsEnded(const TxnName& txn) const { return ends_.IsEnded(txn); }
+  // Of all pages, as they were when they were released last.
+  size_t CountRowLocks() const;
 
  private:
   struct Holder {

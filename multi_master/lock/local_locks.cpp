@@ -412,8 +412,11 @@ void LocalLocks::End(const TxnName& txn, VsTime end) { SettleAll(txns_.End(txn, 
 
 bool LocalLocks::EndWithoutRecord(const TxnName& txn) {
   const std::optional<LocalTxns::PageList> pages = txns_.EndWithoutRecord(txn);
-  if (pages) SettleAll(*pages);
-  return pages.has_value();
+  if (!pages) return false;
+  SettleAll(*pages);
+  // An END that has become durable shows that its log was not fenced. This transaction leaves nothing of the kind.
+  owner_.RequireLease();
+  return true;
 }
 
 void LocalLocks::Learn(const EndedTxns& news) { SettleAll(txns_.Learn(news)); }

@@ -51,7 +51,7 @@
 namespace dbx::mm {
 
 // For figure 9. The two baselines lock rows globally: GLM_RELEASE sends 2 messages a row lock and 1 a transaction
-// (row_locks, transactions); what GLM_KEEP sends is counted by kept_row_locks.h.
+// (row_locks, transactions); what GLM_KEEP sends is counted by kept_row_locks.h, over all masters.
 struct LocalLockCounters {
   uint64_t requests = 0;
   uint64_t releases = 0;
@@ -86,6 +86,8 @@ class LocalLocks {
     virtual void FlushUntilDurable(VsTime time) = 0;
     // Waits until the page is in the buffer pool at exactly this version.
     virtual void FetchPage(PageId page, const PageLsn& lsn) = 0;
+    // Throws Error if the master may be taken for dead by now. An owner without a lease never is.
+    virtual void RequireLease() {}
   };
 
   LocalLocks(MasterId self, ClusterEpoch epoch, Owner& owner) : self_(self), owner_(owner), txns_(self, epoch, owner) {}
@@ -147,7 +149,8 @@ class LocalLocks {
 
   // The transaction's END, or its last undo and END, are in the log at `end`: its row locks go.
   void End(const TxnName& txn, VsTime end);
-  // Of a transaction without writes. False: row locks of it have left the master, so it needs an END record.
+  // Of a transaction without writes. False: row locks of it have left the master, so it needs an END record. Otherwise
+  // all that it has read was locked until now: throws Error if the lease is over, and it must not be acknowledged.
   bool EndWithoutRecord(const TxnName& txn);
   // Ends of other masters' transactions, from their logs: the LFBs that these lie in are applied. Those that the lock
   // process tells of come by way of On.

@@ -52,6 +52,22 @@ void LocalTxns::OnRowLock(const TxnName& txn, PageId page) {
   if (pages.empty() || pages.back() != page) pages.push_back(page);
 }
 
+void LocalTxns::OnEnding(const TxnName& txn) {
+  const std::lock_guard latch(latch_);
+  txns_.at(txn).is_ending = true;
+}
+
+std::optional<bool> LocalTxns::IsSeenBy(const VsVector& tv, const TxnName& reader, const TxnName& txn) {
+  // As it was loaded.
+  if (txn == TxnName() || txn == reader) return true;
+  const std::lock_guard latch(latch_);
+  if (txn.master == self_) {
+    const auto own = txns_.find(txn);
+    if (own != txns_.end() && own->second.is_ending) return std::nullopt;
+  }
+  return ends_.IsSeenBy(tv, txn);
+}
+
 LocalTxns::PageList LocalTxns::End(const TxnName& txn, VsTime end) {
   const std::lock_guard latch(latch_);
   return Finish(txn, end);

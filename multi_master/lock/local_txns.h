@@ -65,6 +65,12 @@ class LocalTxns {
   // A transaction of this master was granted a lock of the page.
   void OnRowLock(const TxnName& txn, PageId page);
 
+  // Its END is about to be appended. Until End has been called its END may have a time, which this does not know yet.
+  void OnEnding(const TxnName& txn);
+  // Whether a statement of this master sees what the transaction wrote: its END is covered by `tv`. Nothing: it is
+  // ending right now. `reader`: the statement's own transaction, whose changes it sees.
+  std::optional<bool> IsSeenBy(const VsVector& tv, const TxnName& reader, const TxnName& txn);
+
   // The pages whose lists may have locks of transactions that have ended by this call: they are to be settled.
   PageList End(const TxnName& txn, VsTime end);
   // As End without a record, which is refused if a lock of the transaction has left the master.
@@ -121,6 +127,7 @@ class LocalTxns {
     BeginTime begun;
     bool left = false;  // other processes may have locks of it
     bool has_locks = false;
+    bool is_ending = false;
     PageList pages;  // that may have locks of it; some more than once
   };
   using Txns = std::unordered_map<TxnName, Txn>;

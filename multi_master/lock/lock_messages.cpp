@@ -14,6 +14,12 @@ Generation GetGeneration(WireReader& from) {
   return generation;
 }
 
+bool GetFlag(WireReader& from) {
+  const auto flag = from.Get<uint8_t>();
+  if (flag > 1) from.Refuse();
+  return flag == 1;
+}
+
 }  // namespace
 
 void PageRequest::Encode(WireWriter& to) const {
@@ -128,5 +134,43 @@ AbortVictim AbortVictim::Decode(WireReader& from) {
 
 void LeastTv::Encode(WireWriter& to) const { to.Put(tv); }
 LeastTv LeastTv::Decode(WireReader& from) { return {from.GetVector()}; }
+
+void LeaseRequest::Encode(WireWriter& to) const {
+  to.Put(number);
+  to.Put(static_cast<uint8_t>(leaves));
+}
+LeaseRequest LeaseRequest::Decode(WireReader& from) {
+  LeaseRequest request;
+  request.number = from.Get<LeaseNumber>();
+  request.leaves = GetFlag(from);
+  return request;
+}
+
+void LeaseGrant::Encode(WireWriter& to) const { to.Put(number); }
+LeaseGrant LeaseGrant::Decode(WireReader& from) { return {from.Get<LeaseNumber>()}; }
+
+void UndoLoser::Encode(WireWriter& to) const {
+  to.Put(loser);
+  to.Put(static_cast<uint8_t>(is_last));
+  to.Put(static_cast<uint32_t>(rows.size()));
+  for (const Row& row : rows) {
+    to.Put(row.page);
+    to.Put(row.key);
+  }
+  to.Put(after);
+}
+UndoLoser UndoLoser::Decode(WireReader& from) {
+  constexpr size_t kRowBytes = 8 + 8;
+  UndoLoser undo;
+  undo.loser = from.GetTxn();
+  undo.is_last = GetFlag(from);
+  undo.rows.resize(from.GetCount(kRowBytes));
+  for (Row& row : undo.rows) {
+    row.page = GetPage(from);
+    row.key = from.Get<uint64_t>();
+  }
+  undo.after = from.GetVector();
+  return undo;
+}
 
 }  // namespace dbx::mm

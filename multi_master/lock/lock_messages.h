@@ -1,7 +1,7 @@
 // The messages between masters and the lock process, numbers 100-199. What each means: local_locks.h, global_locks.h.
 //
-//   master -> lock process   PageRequest, PageRelease, EndedTxns, WaitReport, LeastTv
-//   lock process -> master   PageGrant, PageReclaim, EndedTxns, AbortVictim, LeastTv
+//   master -> lock process   PageRequest, PageRelease, EndedTxns, WaitReport, LeastTv, LeaseRequest
+//   lock process -> master   PageGrant, PageReclaim, EndedTxns, AbortVictim, LeastTv, LeaseGrant, UndoLoser
 //
 // A master is known by its link; a body names no sender. Decode yields nothing for bytes that no Encode has written.
 #pragma once
@@ -116,6 +116,53 @@ struct LeastTv {
   void Encode(WireWriter& to) const;
   static LeastTv Decode(WireReader& from);
   friend bool operator==(const LeastTv&, const LeastTv&) = default;
+};
+
+// Counts the lease requests of a master.
+using LeaseNumber = StrongInt<struct LeaseNumberTag>;
+
+// The sender lives; or, `leaves`, has made its log durable and is about to end in order.
+struct LeaseRequest {
+  static constexpr MessageType kType{108};
+  LeaseNumber number;
+  bool leaves = false;
+
+  void Encode(WireWriter& to) const;
+  static LeaseRequest Decode(WireReader& from);
+  friend bool operator==(const LeaseRequest&, const LeaseRequest&) = default;
+};
+
+// The receiver may use its locks for the term of a lease, from the sending of the request of this number on.
+struct LeaseGrant {
+  static constexpr MessageType kType{109};
+  LeaseNumber number;
+
+  void Encode(WireWriter& to) const;
+  static LeaseGrant Decode(WireReader& from);
+  friend bool operator==(const LeaseGrant&, const LeaseGrant&) = default;
+};
+
+// The receiver undoes what the log of a dead master has of this transaction, then writes its END. A row is named by its
+// key and a page of its tree, where it was when it was written.
+struct UndoLoser {
+  static constexpr MessageType kType{110};
+  struct Row {
+    PageId page;
+    Key key = 0;
+    friend constexpr auto operator<=>(const Row&, const Row&) = default;
+  };
+  static constexpr size_t kRowsMax = 100'000;  // of a message
+
+  TxnName loser;
+  bool is_last = true;    // no further rows of it follow
+  std::vector<Row> rows;  // the last written first
+  // The ends of the logs that may have changes of it, or of its undo: its master's, and those of masters that died
+  // while they undid it. The receiver has applied them before it writes the END.
+  VsVector after;
+
+  void Encode(WireWriter& to) const;
+  static UndoLoser Decode(WireReader& from);
+  friend bool operator==(const UndoLoser&, const UndoLoser&) = default;
 };
 
 }  // namespace dbx::mm

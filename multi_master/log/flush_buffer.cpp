@@ -33,13 +33,14 @@ FlushBuffer::FlushBuffer(const FlushBufferOptions& options, VsClock& clock, std:
 // Before what the writer's thread uses.
 FlushBuffer::~FlushBuffer() { writer_.reset(); }
 
-VsTime FlushBuffer::AppendEnd(const TxnName& txn, TxnOutcome outcome) {
+VsTime FlushBuffer::AppendEnd(const TxnName& txn, TxnOutcome outcome, TxnId id) {
   std::unique_lock lock(mutex_);
   const Record record = Begin(lock, 1, kEndBytes);
   PlacedWriter writer(record.body.data());
-  EncodeEnd({record.first, txn, outcome}, writer);
+  EncodeEnd({record.first, txn, outcome, id}, writer);
   CHECK(writer.bytes().end() == record.body.data() + kEndBytes);
   Submit(record, kEndKind);
+  ++ends_;
   return record.first;
 }
 
@@ -91,6 +92,7 @@ void FlushBuffer::BeforeFlush(LogStream& stream) {
   SealRecord(stream.at(place), stream.HeaderFor(place, kLfbKind));
   stream.SubmitPart(kSlot, place);
   pending_.push_back({place.end(), lfb});
+  ++lfbs_;
   stream.AppendPad();
 }
 

@@ -59,7 +59,7 @@ class FlushBuffer final : public FlushHooks {
     Submit(record, kPagesKind);
     return record.first;
   }
-  VsTime AppendEnd(const TxnName& txn, TxnOutcome outcome);
+  VsTime AppendEnd(const TxnName& txn, TxnOutcome outcome, TxnId id = {});
 
   // All records up to this time are durable, with the LFB that covers them.
   VsTime DurableUntil() const { return VsTime(durable_.load(std::memory_order_acquire)); }
@@ -80,6 +80,9 @@ class FlushBuffer final : public FlushHooks {
   void Stop();
   void ThrowIfFailed() const { writer_->ThrowIfFailed(); }
   const LogStream& stream() const { return *stream_; }
+  // END and LFB records; within WithClock.
+  uint64_t ends() const { return ends_; }
+  uint64_t lfbs() const { return lfbs_; }
 
  private:
   static constexpr uint32_t kSlot = 0;
@@ -118,6 +121,8 @@ class FlushBuffer final : public FlushHooks {
   Mutex mutex_;                      // of the clock and of all places of the stream, and of the following
   Atomic<bool> has_records_{false};  // since the last LFB
   std::deque<PendingLfb> pending_;
+  uint64_t ends_ = 0;
+  uint64_t lfbs_ = 0;
 
   Mutex waiting_;
   ConditionVariable durable_moved_;

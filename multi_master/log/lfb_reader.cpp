@@ -37,17 +37,33 @@ Lsn LfbReader::position() {
   return first_;
 }
 
+Lsn LfbReader::received() {
+  const std::lock_guard lock(mutex_);
+  return end();
+}
+
 void LfbReader::SetStores(const StoreSet& set) {
   const std::lock_guard lock(mutex_);
   set_ = set;
+  shunned_until_nanos_ = {};
+}
+
+// To the next store that is not passed over, or to the next one.
+void LfbReader::Turn(uint64_t now) {
+  for (uint32_t step = 1; step <= kLogStores; ++step) {
+    if (shunned_until_nanos_[(turn_ + step) % kLogStores] > now) continue;
+    turn_ += step;
+    return;
+  }
+  ++turn_;
 }
 
 void LfbReader::Ask(bool turn) {
-  if (turn) ++turn_;
+  if (turn) Turn(host::MonotonicNanos());
   LogMessage read;
   read.log = options_.log;
   read.set = set_;
-  read.at = asked_at_ = first_ + group_.bytes.size();
+  read.at = asked_at_ = end();
   read.length = options_.read_bytes;
   is_asked_ = true;
   asked_nanos_ = host::MonotonicNanos();
@@ -59,28 +75,33 @@ bool LfbReader::OnMessage(NodeId from, MessageType type, std::span<const std::by
   if (!data || type != kLogData || from.role != Role::kLogStore) return false;
   const std::lock_guard lock(mutex_);
   // A late answer of a store that was asked before, too, if it fits.
-  if (data->log != options_.log || data->raw || data->at != first_ + group_.bytes.size() || data->length == 0)
-    return true;
+  if (data->log != options_.log || data->raw || data->at != end() || data->length == 0) return true;
   if (data->at == data->part_begin && data->part_begin > part_begin_) BeginPart();
-  const size_t bytes_before = group_.bytes.size();
-  group_.bytes.insert(group_.bytes.end(), data->bytes.begin(), data->bytes.end());
-  group_.bytes.resize(bytes_before + data->length);
+  const size_t bytes_before = buffer_.size();
+  buffer_.insert(buffer_.end(), data->bytes.begin(), data->bytes.end());
+  buffer_.resize(bytes_before + data->length);
   is_asked_ = false;
-  if (group_.bytes.size() < kBufferBytesMax) Ask(false);
+  if (buffer_.size() - taken_ < kBufferBytesMax) Ask(false);
   came_.notify_all();
   return true;
 }
 
 // What no LFB has covered before the seal was never durable; whole groups in front of it are taken first.
 void LfbReader::BeginPart() {
-  const Lsn begin = first_ + group_.bytes.size();
+  const Lsn begin = end();
   pending_parts_.push_back(begin);
   part_begin_ = begin;
 }
 
 void LfbReader::OnLinkDown(NodeId peer) {
+  if (peer.role != Role::kLogStore) return;
   const std::lock_guard lock(mutex_);
-  if (!is_asked_ || peer.role != Role::kLogStore || peer.index != set_.stores[turn_ % kLogStores]) return;
+  for (uint32_t i = 0; i < kLogStores; ++i) {
+    if (set_.stores[i] != peer.index) continue;
+    shunned_until_nanos_[i] =
+        host::MonotonicNanos() + static_cast<uint64_t>(std::chrono::nanoseconds(options_.shunned).count());
+  }
+  if (!is_asked_ || peer.index != set_.stores[turn_ % kLogStores]) return;
   is_asked_ = false;
   came_.notify_all();
 }
@@ -95,28 +116,34 @@ std::optional<LfbGroup> LfbReader::Next(std::chrono::nanoseconds time) {
     if (now >= deadline) return std::nullopt;
     const bool is_late = is_asked_ && now - asked_nanos_ >= static_cast<uint64_t>(patience.count());
     if (!is_asked_ || is_late) Ask(is_late || asked_nanos_ != 0);
-    const size_t had = group_.bytes.size();
+    const Lsn had = end();
     const uint64_t wait = std::min<uint64_t>(deadline - now, static_cast<uint64_t>(patience.count()));
-    came_.wait_for(lock, std::chrono::nanoseconds(wait), [&] { return !is_asked_ || group_.bytes.size() != had; });
+    came_.wait_for(lock, std::chrono::nanoseconds(wait), [&] { return !is_asked_ || end() != had; });
   }
-  // The bytes behind the LFB begin the next group.
   LfbGroup group = std::exchange(group_, {});
-  group_.bytes.assign(group.bytes.begin() + static_cast<ptrdiff_t>(parsed_), group.bytes.end());
-  group.bytes.resize(parsed_);
-  group.bytes.shrink_to_fit();  // it may be kept for long, and the buffer was as large as what is read at once
-  first_ += std::exchange(parsed_, 0);
+  const auto begin = buffer_.begin() + static_cast<ptrdiff_t>(taken_);
+  // Of their size exactly: a group may be kept for long.
+  group.bytes.assign(begin, begin + static_cast<ptrdiff_t>(parsed_));
+  Drop(std::exchange(parsed_, 0));
   return group;
+}
+
+// Moves what is left only when that is the smaller part: a log may be read much faster than its groups are taken.
+void LfbReader::Drop(size_t bytes) {
+  taken_ += bytes;
+  first_ += bytes;
+  if (2 * taken_ < buffer_.size()) return;
+  buffer_.erase(buffer_.begin(), buffer_.begin() + static_cast<ptrdiff_t>(taken_));
+  taken_ = 0;
 }
 
 // False: the LFB that ends the group is not there yet.
 bool LfbReader::TakeUntilLfb() {
   for (;;) {
     if (!pending_parts_.empty() && Crosses(pending_parts_.front())) {
-      const size_t dropped = pending_parts_.front() - first_;
-      group_.bytes.erase(group_.bytes.begin(), group_.bytes.begin() + static_cast<ptrdiff_t>(dropped));
+      Drop(pending_parts_.front() - first_);
       group_.records.clear();
       parsed_ = 0;
-      first_ = pending_parts_.front();
       pending_parts_.pop_front();
     }
     switch (LookAtRecord()) {
@@ -136,13 +163,13 @@ bool LfbReader::Crosses(Lsn part_end) const {
   if (at >= part_end) return true;
   RecordHeader header;
   if (part_end - at < sizeof header) return true;
-  std::memcpy(&header, group_.bytes.data() + parsed_, sizeof header);
+  std::memcpy(&header, buffer_.data() + taken_ + parsed_, sizeof header);
   // A header that is not right is not skipped: it is reported.
   return header.header_crc == HeaderCrc(header) && at + header.length > part_end;
 }
 
 LfbReader::Look LfbReader::LookAtRecord() {
-  const std::span<const std::byte> rest = std::span(group_.bytes).subspan(parsed_);
+  const std::span<const std::byte> rest = std::span(buffer_).subspan(taken_ + parsed_);
   RecordHeader header;
   if (rest.size() < sizeof header) return Look::kIncomplete;
   std::memcpy(&header, rest.data(), sizeof header);

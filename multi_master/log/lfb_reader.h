@@ -8,11 +8,12 @@
 // the seal was never durable, and is discarded; the next epoch's first record follows.
 //
 // One read is under way. A store whose link breaks, or that has nothing for `patience`, may be cut off from the writer:
-// the next one is asked.
+// the next one is asked. One whose link has broken is passed over for a while.
 //
 // Threads: Next by one; OnMessage and OnLinkDown by the network's.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <deque>
@@ -54,6 +55,7 @@ struct LfbReaderOptions {
   VsTime predecessor;  // the time of that LFB
   uint32_t read_bytes = 256 << 10;
   std::chrono::milliseconds patience{50};
+  std::chrono::milliseconds shunned{1000};  // a store whose link has broken
 };
 
 class LfbReader {
@@ -64,6 +66,8 @@ class LfbReader {
   std::optional<LfbGroup> Next(std::chrono::nanoseconds time);
   // Where the next LFB's records begin.
   Lsn position();
+  // Up to where bytes have come.
+  Lsn received();
   void SetStores(const StoreSet& set);
 
   // kLogData of this log. False: it is malformed.
@@ -75,10 +79,15 @@ class LfbReader {
 
   // Asks for what follows the buffer; with `turn` another store.
   void Ask(bool turn);
+  void Turn(uint64_t now);
   Look LookAtRecord();
   bool TakeUntilLfb();
   void BeginPart();
   bool Crosses(Lsn part_end) const;
+  // Behind the bytes that have come.
+  Lsn end() const { return first_ + (buffer_.size() - taken_); }
+  // The first `bytes` of the buffer are not needed any more.
+  void Drop(size_t bytes);
   [[noreturn]] void Damaged(const std::string& why) const;
 
   Network& network_;
@@ -87,12 +96,15 @@ class LfbReader {
   Mutex mutex_;  // of the rest
   ConditionVariable came_;
   StoreSet set_;
-  uint32_t turn_ = 0;  // of set_.stores: which is asked
+  uint32_t turn_ = 0;                                       // of set_.stores: which is asked
+  std::array<uint64_t, kLogStores> shunned_until_nanos_{};  // of set_.stores
   bool is_asked_ = false;
   Lsn asked_at_;
   uint64_t asked_nanos_ = 0;
-  LfbGroup group_;                 // bytes: from first_ on
-  Lsn first_;                      // of the group
+  std::vector<std::byte> buffer_;  // bytes that have come: those before taken_ are of groups that were taken
+  size_t taken_ = 0;               // of buffer_
+  LfbGroup group_;                 // without its bytes
+  Lsn first_;                      // of the group: the place of buffer_[taken_]
   size_t parsed_ = 0;              // of its bytes
   Lsn part_begin_;                 // of the part whose bytes have come last
   std::deque<Lsn> pending_parts_;  // where parts begin in the buffer

@@ -35,9 +35,15 @@ bool LogFence::OnMessage(NodeId from, MessageType type, std::span<const std::byt
   return true;
 }
 
+bool LogFence::IsStale() {
+  const std::lock_guard lock(mutex_);
+  return is_stale_;
+}
+
 std::optional<Lsn> LogFence::Run(std::chrono::nanoseconds time) {
   const uint64_t deadline = host::MonotonicNanos() + static_cast<uint64_t>(time.count());
   std::unique_lock lock(mutex_);
+  states_.clear();  // of an earlier try: a store may have ended since
   std::optional<Lsn> end;
   std::vector<uint8_t> chosen;
   while (host::MonotonicNanos() < deadline && !is_stale_) {

@@ -27,6 +27,8 @@ class LogFence {
 
   // Where the log ends for ever. Nothing: two stores did not answer in time, or one knows of a later epoch or set.
   std::optional<Lsn> Run(std::chrono::nanoseconds time);
+  // A store knows of a later epoch or set: Run never succeeds.
+  bool IsStale();
   // kLogState, kLogStale of this log. False: it is malformed.
   bool OnMessage(NodeId from, MessageType type, std::span<const std::byte> body);
 

@@ -2,7 +2,7 @@
 // of every log (logging/README.md, logging/format.h): RecordHeader, then the body, filled up to whole words.
 //
 //   PAGES   u32 changes, u64 time of the first change, bytes    one mini-transaction: all of it or nothing
-//   END     u64 time, transaction, u8 outcome                   a transaction has ended
+//   END     u64 time, transaction, u8 outcome, u64 id           a transaction has ended; id: its number in the workload
 //   LFB     u64 predecessor, u64 stamp[kMastersMax]             the end of a flush (vs_clock.h, LfbStamp)
 //
 // The changes of a PAGES record have consecutive times, and what follows the first is for page/ to define. Bodies are
@@ -30,6 +30,10 @@ inline constexpr format::RecordKind kEndKind{33};
 inline constexpr format::RecordKind kLfbKind{34};
 static_assert(kPagesKind > format::RecordKind::kLast);
 
+// Of the records and of the files that Log Stores keep (store_file.h); each file begins with it. 1 had no id in END, 2
+// no put pieces.
+inline constexpr uint32_t kLogVersion = 3;
+
 enum class TxnOutcome : uint8_t { kCommitted = 1, kAborted = 2, kReadOnly = 3 };
 
 struct PagesRecord {
@@ -41,10 +45,11 @@ struct EndRecord {
   VsTime time;
   TxnName txn;
   TxnOutcome outcome = TxnOutcome::kCommitted;
+  TxnId id;  // the transaction's number in the workload; 0 if it has none
 };
 
 inline constexpr size_t kPagesLeadBytes = 12;
-inline constexpr size_t kEndBytes = 22;
+inline constexpr size_t kEndBytes = 30;
 inline constexpr size_t kLfbWords = 1 + kMastersMax;
 
 // The body of a PAGES record in front of what page/ writes.
@@ -58,6 +63,7 @@ void EncodeEnd(const EndRecord& end, Writer& to) {
   to.Put(end.time);
   to.Put(end.txn);
   to.Put(end.outcome);
+  to.Put(end.id.value);
 }
 inline std::array<uint64_t, kLfbWords> EncodeLfb(const LfbStamp& lfb) {
   std::array<uint64_t, kLfbWords> words{lfb.predecessor.value()};
@@ -81,6 +87,7 @@ inline std::optional<EndRecord> DecodeEnd(std::span<const std::byte> body) {
   end.time = reader.GetTime();
   end.txn = reader.GetTxn();
   end.outcome = reader.Get<TxnOutcome>();
+  end.id = TxnId{reader.Get<uint64_t>()};
   if (!reader.ok() || end.outcome < TxnOutcome::kCommitted || end.outcome > TxnOutcome::kReadOnly) return std::nullopt;
   return end;
 }

@@ -89,7 +89,7 @@ void ReplicatedDevice::StartWrite(uint64_t offset, std::span<const std::byte> da
 // What the store was not sent yet.
 void ReplicatedDevice::SendRest(uint8_t store, Outgoing& out) {
   Store& state = stores_[store];
-  if (!state.is_open || state.sent >= end_) return;
+  if (!state.is_open || state.sent >= end_ || error_) return;
   const auto has_sent = [&](const Chunk& chunk) { return chunk.at + chunk.bytes.size() <= state.sent; };
   const auto first = std::partition_point(chunks_.begin(), chunks_.end(), has_sent);
   if (first == chunks_.end() || first->at > state.sent) {
@@ -145,6 +145,11 @@ void ReplicatedDevice::Fail(const std::string& why) {
   moved_.notify_all();
 }
 
+void ReplicatedDevice::Abandon(const std::string& why) {
+  const std::lock_guard lock(mutex_);
+  Fail(why);
+}
+
 bool ReplicatedDevice::OnMessage(NodeId from, MessageType type, std::span<const std::byte> body) {
   const std::optional<LogMessage> message = DecodeLog(body);
   if (!message || from.role != Role::kLogStore) return false;
@@ -192,6 +197,11 @@ void ReplicatedDevice::OnState(uint8_t store, const LogMessage& message, Outgoin
   state.is_behind = false;
   state.acked = state.sent = message.at;
   SendRest(store, out);
+  if (!out.empty() || complete_ == options_.start) return;
+  // Appends tell it. One that was started anew, and lacks nothing, would serve no reader until the next one.
+  LogMessage told = Message();
+  told.complete = complete_;
+  out.push_back({store, {kLogComplete, EncodeLog(told)}});
 }
 
 void ReplicatedDevice::OnLinkDown(NodeId peer) {

@@ -64,6 +64,9 @@ class ReplicatedDevice final : public BlockDevice {
   uint64_t SizeBytes() override;
   const std::string& path() const override { return path_; }
 
+  // It fails: nothing that was not sent is sent any more.
+  void Abandon(const std::string& why);
+
   // Up to where two stores have the log.
   Lsn complete();
 

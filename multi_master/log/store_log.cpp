@@ -8,26 +8,12 @@
 #include "base/crc32c.h"
 #include "base/error.h"
 #include "logging/format.h"
+#include "multi_master/log/records.h"
 
 namespace dbx::mm {
 namespace {
 
 using format::kBlockBytes;
-
-constexpr size_t kCrcBytes = sizeof(FrameHeader::header_crc);
-constexpr uint32_t kFrameBytesMax = 8 << 20;
-
-uint64_t FrameBytes(uint64_t bytes) { return RoundUp(sizeof(FrameHeader) + bytes, format::kRecordAlignment); }
-
-uint32_t HeaderCrcOf(const FrameHeader& header) {
-  return Crc32c(std::as_bytes(std::span(&header, 1)).subspan(kCrcBytes));
-}
-
-// A frame of this log, by its header.
-bool IsFrame(const FrameHeader& header, uint32_t salt) {
-  return header.header_crc == HeaderCrcOf(header) && header.salt == salt && header.kind >= 1 &&
-         header.kind <= static_cast<uint8_t>(StoreFrame::kLast) && header.bytes <= kFrameBytesMax;
-}
 
 // What lies behind a part's end was of its writer, and is cut off.
 void EndPart(Lsn at, StoreLogState& state) {
@@ -64,31 +50,43 @@ void StoreLog::Apply(const FrameToWrite& frame, StoreLogState& state) {
   }
 }
 
-StoreLog::StoreLog(FileSystem& files, const std::string& directory, MasterId log, uint32_t salt)
-    : file_system_(files), directory_(directory), log_(log), salt_(salt) {
+StoreLog::StoreLog(FileSystem& files, const std::string& directory, MasterId log, uint32_t salt, Use use)
+    : file_system_(files), directory_(directory), log_(log), salt_(salt), use_(use) {
+  OpenFiles();
+  const auto count = static_cast<uint32_t>(files_.size());
+  for (uint32_t i = 0; i < count; ++i) {
+    ReadFile(i, i + 1 < count ? first_frames_[i + 1] : UINT64_MAX, i + 1 == count);
+  }
+  if (use_ == Use::kWrite) Begin(PathOf(count));
+}
+
+void StoreLog::OpenFiles() {
   uint32_t count = 0;
   while (file_system_.KindOf(PathOf(count)) == FileSystem::Entry::kFile) ++count;
-  std::vector<uint64_t> first_frames;
   for (uint32_t i = 0; i < count; ++i) {
     files_.push_back(file_system_.Open(PathOf(i)));
     FrameHeader begin{};
     const size_t got = files_[i]->Read(0, std::as_writable_bytes(std::span(&begin, 1)));
     const bool is_begin = got == sizeof begin && IsFrame(begin, salt_) && begin.kind == uint8_t(StoreFrame::kBegin);
+    if (got == sizeof begin && IsFrame(begin) && begin.salt != salt_) {
+      throw Error(ExitStatus::kMismatch,
+                  "cannot read " + files_[i]->PlaceOf(0) + ": it is of another cluster, or another master's log");
+    }
     // A crash may have left the newest one without its first batch, which is synced before there is another one.
     if (!is_begin && i + 1 == count && !HasFrame(*files_[i])) {
       files_.pop_back();
+      if (use_ == Use::kRead) return;
       file_system_.Remove(PathOf(i));
       file_system_.SyncDirectory(directory_);
-      --count;
-      break;
+      return;
     }
     if (!is_begin) Damaged(i, 0, "it does not begin as a file of this log");
-    first_frames.push_back(begin.number);
+    if (begin.length != kLogVersion) {
+      throw Error(ExitStatus::kMismatch, "cannot read " + files_[i]->PlaceOf(0) + ": version " +
+                                             std::to_string(begin.length) + " is not known");
+    }
+    first_frames_.push_back(begin.number);
   }
-  for (uint32_t i = 0; i < count; ++i) {
-    ReadFile(i, i + 1 < count ? first_frames[i + 1] : UINT64_MAX, i + 1 == count);
-  }
-  Begin(PathOf(count));
 }
 
 // At the start of any block.
@@ -114,55 +112,28 @@ void StoreLog::ReadFile(uint32_t file, uint64_t end_frame, bool is_newest) {
   BlockDevice& device = *files_[file];
   std::vector<std::byte> bytes(device.SizeBytes());
   bytes.resize(device.Read(0, bytes));
-  uint64_t offset = 0, synced = 0, bad_at = UINT64_MAX;
-  while (next_frame_ < end_frame) {
-    FrameHeader header{};
-    const uint64_t block_end = RoundUp(offset + 1, kBlockBytes);
-    if (offset + sizeof header > bytes.size()) break;
-    std::memcpy(&header, bytes.data() + offset, sizeof header);
-    const bool is_whole = IsFrame(header, salt_) && header.number == next_frame_ &&
-                          offset + FrameBytes(header.bytes) <= bytes.size() &&
-                          Crc32c(std::span(bytes).subspan(offset + sizeof header, header.bytes)) == header.bytes_crc;
-    if (!is_whole) {
-      // The zeros behind a batch, then the next one.
-      if (offset % kBlockBytes != 0 &&
-          AllZero(std::span(bytes).subspan(offset, std::min<uint64_t>(block_end, bytes.size()) - offset))) {
-        offset = block_end;
-        continue;
-      }
-      bad_at = offset;
-      break;
-    }
-    const auto body = std::span(bytes).subspan(offset + sizeof header, header.bytes);
+  const StoreFileEnd end = ReadStoreFile(bytes, salt_, next_frame_, end_frame, [&](const FoundFrame& frame) {
+    const FrameHeader& header = frame.header;
     Take({static_cast<StoreFrame>(header.kind),
           ClusterEpoch(header.epoch),
           Lsn(header.at),
           header.length,
-          {body.begin(), body.end()}},
-         file, offset + sizeof header, false);
-    synced = std::max(synced, header.synced_frames);
-    ++next_frame_;
-    offset += FrameBytes(header.bytes);
-  }
-  if (next_frame_ < end_frame && !is_newest) Damaged(file, offset, "the log ends before its next file begins");
+          {frame.bytes.begin(), frame.bytes.end()}},
+         file, frame.offset + sizeof header, false);
+  });
+  next_frame_ = end.next_frame;
+  if (next_frame_ < end_frame && !is_newest) Damaged(file, end.offset, "the log ends before its next file begins");
   if (!is_newest) return;
-  // Is there a frame behind the bad one that shows that it had been synced?
-  for (uint64_t at = RoundUp(std::min(bad_at, bytes.size()), kBlockBytes); at + sizeof(FrameHeader) <= bytes.size();
-       at += kBlockBytes) {
-    FrameHeader header;
-    std::memcpy(&header, bytes.data() + at, sizeof header);
-    if (IsFrame(header, salt_) && header.synced_frames > next_frame_) {
-      Damaged(file, bad_at, "a frame is damaged that had been synced");
-    }
-  }
-  file_system_.Rewrite(PathOf(file), 0, RoundUp(std::min<uint64_t>(offset, bytes.size()), kBlockBytes));
+  if (end.bad_was_synced) Damaged(file, end.bad_at.value_or(end.offset), "a frame is damaged that had been synced");
+  if (use_ == Use::kRead) return;
+  file_system_.Rewrite(PathOf(file), 0, RoundUp(std::min<uint64_t>(end.offset, bytes.size()), kBlockBytes));
 }
 
 void StoreLog::Begin(const std::string& path) {
   // Without this the file's entry is not there after a crash; with it, but without its first batch, it is removed.
   files_.push_back(file_system_.Create(path, {.engine = IoEngine::kPwrite, .direct = false}));
   write_offset_ = 0;
-  const std::vector<FrameToWrite> begin{{StoreFrame::kBegin, {}, {}, 0, {}}};
+  const std::vector<FrameToWrite> begin{{StoreFrame::kBegin, {}, {}, kLogVersion, {}}};
   Sync(begin);
   Publish(begin);
 }

@@ -1,14 +1,6 @@
 // One master's log at a Log Store, on disk and in memory (multi_master.md, 14.8): frames on block devices.
 //
-//   file    := batch*                 log-MASTER-NUMBER, a new one each time the store is opened
-//   batch   := frame* zeros           whole blocks; synced as one before anything in it is told to anyone
-//   frame   := FrameHeader bytes zeros
-//
-//   kBegin     the first of a file: its number shows where the file before it ends
-//   kData      bytes of the log at `at`, without the zeros at the end of `length`
-//   kOpen      `epoch` writes from `at` on; what was behind is cut off
-//   kFence     no epoch below `epoch` writes
-//   kSeal      the log of the epochs below `epoch` ends at `at`; what was behind is cut off
+//   log-MASTER-NUMBER    frames (store_file.h), a new file each time the store is opened
 //
 // Frames are numbered through all files. Opening reads them all. The first frame of the newest file that is not whole
 // ends the log, if it may be torn: if no later frame shows that it had been synced (each holds how many frames were
@@ -29,26 +21,9 @@
 #include "logging/device/aligned_buffer.h"
 #include "logging/device/file_system.h"
 #include "multi_master/log/log_messages.h"
+#include "multi_master/log/store_file.h"
 
 namespace dbx::mm {
-
-enum class StoreFrame : uint8_t { kBegin = 1, kData = 2, kOpen = 3, kFence = 4, kSeal = 5, kLast = kSeal };
-
-struct FrameHeader {
-  uint32_t header_crc;  // CRC32C of the rest of the header
-  uint32_t bytes_crc;   // of the bytes behind it
-  uint32_t salt;        // of the log (SaltOf): rejects bytes of another one
-  uint8_t kind;         // StoreFrame
-  uint8_t unused[3];
-  uint64_t number;         // of the frame
-  uint64_t synced_frames;  // so many were synced
-  uint64_t at;             // Lsn
-  uint32_t bytes;          // behind the header
-  uint32_t length;         // kData: of the log
-  uint32_t epoch;
-  uint32_t unused_at_end;
-};
-static_assert(sizeof(FrameHeader) == 56);
 
 // What a log is, apart from its bytes: the same after each frame whether it is written or read.
 struct StoreLogState {
@@ -69,8 +44,12 @@ struct FrameToWrite {
 
 class StoreLog {
  public:
-  // Reads the log in `directory`, or begins an empty one; begins a new file.
-  StoreLog(FileSystem& files, const std::string& directory, MasterId log, uint32_t salt);
+  // kRead: changes nothing in the directory, and is not written.
+  enum class Use : uint8_t { kWrite, kRead };
+
+  // Reads the log in `directory`, or begins an empty one; begins a new file. Throws Error: kCorrupt; kMismatch for
+  // files of another version, cluster or log.
+  StoreLog(FileSystem& files, const std::string& directory, MasterId log, uint32_t salt, Use use = Use::kWrite);
 
   // Of all frames that are synced.
   const StoreLogState& state() const { return state_; }
@@ -105,6 +84,7 @@ class StoreLog {
   void Begin(const std::string& path);
   void Take(FrameToWrite frame, uint32_t file, uint64_t offset, bool caches);
   void CutPieces(Lsn at);
+  void OpenFiles();
   std::string PathOf(uint32_t number) const;
   [[noreturn]] void Damaged(uint32_t file, uint64_t offset, const std::string& why) const;
 
@@ -114,7 +94,9 @@ class StoreLog {
   const std::string directory_;
   const MasterId log_;
   const uint32_t salt_;
+  const Use use_;
   std::vector<std::unique_ptr<BlockDevice>> files_;  // the last is written
+  std::vector<uint64_t> first_frames_;               // of those that were there
   StoreLogState state_;
   uint64_t next_frame_ = 0;  // its number
   uint64_t write_offset_ = 0;

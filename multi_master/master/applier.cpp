@@ -44,6 +44,7 @@ bool Applier::ApplyReady(std::unique_lock<Mutex>& latch) {
 
 void Applier::Apply(const RemoteFlush& flush) {
   if (flush.lfb.master != self_) {
+    pages_.ApplyFlush(flush.lfb, flush.changes);
     std::map<std::pair<MasterId, ClusterEpoch>, EndedTxns> news;
     AfterList ends;
     for (const RemoteFlush::End& end : flush.ends) {
@@ -58,6 +59,7 @@ void Applier::Apply(const RemoteFlush& flush) {
     for (const auto& [member, ended] : news) locks_.Learn(ended);
   }
   log_.OnApplied(flush.lfb);
+  told_();
   applied_.fetch_add(1, std::memory_order_relaxed);
 }
 

@@ -1,8 +1,11 @@
 // Applies the logs of all masters, flush by flush, at one of them (Taurus MM, section 5.1.2).
 //
-// A flush is applied when the one before it in its log is, and all that its stamp builds upon (VsClock::MayApply). Its
-// ENDs end row locks of other masters' transactions, and wake those that wait for them. Of the master's own log only
-// the stamps matter: its records took effect when they were made.
+// A flush is applied when the one before it in its log is, and all that its stamp builds upon (VsClock::MayApply):
+//
+//   pages in the buffer -> clock hears of ENDs -> ENDs end row locks, waits end -> applied
+//
+// Only then may a statement's TV cover the flush: it finds the pages with all of its changes, and knows its ENDs. Of
+// the master's own log only the stamps matter: its records took effect when they were made.
 //
 // Threads: Offer by any; one runs Run.
 #pragma once
@@ -10,12 +13,17 @@
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <functional>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "base/host.h"
 #include "multi_master/lock/ends.h"
 #include "multi_master/lock/local_locks.h"
 #include "multi_master/master/master_log.h"
+#include "multi_master/master/master_pages.h"
+#include "multi_master/page/page_change.h"
 #include "multi_master/vs_clock.h"
 
 namespace dbx::mm {
@@ -27,12 +35,18 @@ struct RemoteFlush {
     VsTime time;
   };
   LfbStamp lfb;
+  std::vector<PageChange> changes;  // refer to `bytes`
   std::vector<End> ends;
+  std::shared_ptr<const void> bytes;
 };
 
 class Applier {
  public:
-  Applier(MasterId self, MasterLog& log, LocalLocks& locks) : self_(self), log_(log), locks_(locks) {}
+  // Called after each flush, by the thread that runs.
+  using Told = std::function<void()>;
+
+  Applier(MasterId self, MasterLog& log, LocalLocks& locks, MasterPages& pages, Told applied)
+      : self_(self), log_(log), locks_(locks), pages_(pages), told_(std::move(applied)) {}
 
   // The next flush of its log.
   void Offer(RemoteFlush flush);
@@ -50,6 +64,8 @@ class Applier {
   const MasterId self_;
   MasterLog& log_;
   LocalLocks& locks_;
+  MasterPages& pages_;
+  const Told told_;
   Atomic<uint64_t> applied_{0};  // flushes; relaxed
   Mutex latch_;
   ConditionVariable changed_;

@@ -10,7 +10,7 @@
 
 namespace dbx::mm {
 
-InitialPages::InitialPages(const Database& loaded) {
+InitialPages::InitialPages(const Database& loaded, size_t page_bytes_max) {
   const auto keep = [this](const SlottedPage& page) { pages_.emplace(page.id(), std::make_unique<SlottedPage>(page)); };
   PageId next(loaded.table_count() + 1);
   for (size_t i = 0; i < loaded.table_count(); ++i) {
@@ -20,7 +20,7 @@ InitialPages::InitialPages(const Database& loaded) {
       if ((row.control.load(std::memory_order_relaxed) & Row::kAbsent) == 0) rows.push_back(&row);
     });
     std::sort(rows.begin(), rows.end(), [](const Row* a, const Row* b) { return a->key < b->key; });
-    PageBuilder builder({TreeOf(table.id()), RootOf(table.id()), next}, keep);
+    PageBuilder builder({TreeOf(table.id()), RootOf(table.id()), next, page_bytes_max}, keep);
     for (const Row* row : rows) builder.Add(row->key, std::span(table.tuple(row), table.tuple_bytes()));
     next = builder.Finish();
   }

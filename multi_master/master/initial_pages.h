@@ -21,7 +21,8 @@ constexpr PageId RootOf(TableId table) { return PageId(uint64_t{table.value()} +
 
 class InitialPages {
  public:
-  explicit InitialPages(const Database& loaded);
+  // A page is filled up to `page_bytes_max`.
+  explicit InitialPages(const Database& loaded, size_t page_bytes_max = kPageBytes);
 
   // The page as it was loaded; one that was never formatted, if it was not.
   SlottedPage Of(PageId page) const;

@@ -18,10 +18,19 @@ Master::Master(const MasterOptions& options, const Database& tables, Network& ne
       locks_(options.self, options.epoch, *this),
       pages_(options.self, options.epoch, options.frames_max, locks_, log, *this),
       splits_(locks_),
-      applier_(options.self, log, locks_) {
+      views_(log),
+      strict_(options.self, options.masters, log,
+              [this](MasterId to, const StrictQuestion& question) {
+                Send(question, {Role::kMaster, to.value()});
+              }),
+      applier_(options.self, log, locks_, pages_, [this] { OnApplied(); }),
+      undo_(options.self, trees_, pages_, log, [this](const EndedTxns& news) { OnUndone(news); }),
+      lease_(options.lease),
+      page_store_(static_cast<uint8_t>(options.self.value() % options.page_stores)) {
   for (size_t i = 0; i < tables.table_count(); ++i) {
     const TableId table = Database::IdOf(i);
-    trees_.push_back(std::make_unique<PagedTree>(pages_, TreeOf(table), RootOf(table), &splits_));
+    trees_.push_back(std::make_unique<PagedTree>(pages_, TreeOf(table), RootOf(table), &splits_,
+                                                 PagedTree::Options{options.page_bytes_max}));
     CHECK(tables.table(table).tuple_bytes() <= trees_.back()->image_bytes_max());
   }
 }
@@ -29,9 +38,33 @@ Master::Master(const MasterOptions& options, const Database& tables, Network& ne
 Master::~Master() { Stop(); }
 
 void Master::Start() {
-  threads_.emplace_back([this] { locks_.RunReleases(); });
-  threads_.emplace_back([this] { applier_.Run(); });
-  threads_.emplace_back([this] { KeepHouse(); });
+  // Before any request for a page.
+  AskForLease();
+  RunThread([this] { locks_.RunReleases(); });
+  RunThread([this] { applier_.Run(); });
+  RunThread([this] { KeepHouse(); });
+  RunThread([this] { undo_.Run(); });
+}
+
+void Master::RunThread(std::function<void()> body) {
+  threads_.emplace_back([this, body = std::move(body)] {
+    try {
+      body();
+    } catch (...) {
+      Fail(std::current_exception());
+    }
+  });
+}
+
+void Master::Fail(std::exception_ptr error) {
+  {
+    const std::lock_guard latch(latch_);
+    if (stopped_ || std::exchange(failed_, true)) return;
+    changed_.notify_all();
+  }
+  locks_.Stop();
+  strict_.Stop();
+  options_.failed(std::move(error));
 }
 
 void Master::Stop() {
@@ -41,15 +74,58 @@ void Master::Stop() {
     changed_.notify_all();
   }
   locks_.Stop();
+  strict_.Stop();
   applier_.Stop();
+  undo_.Stop();
   threads_.clear();
+}
+
+void Master::Leave() {
+  constexpr std::chrono::seconds kAnswer{1};
+  std::unique_lock latch(latch_);
+  if (failed_ || locks_.txns().active() > 0) return;
+  Send(lease_.Leave(host::MonotonicNanos()));
+  changed_.wait_for(latch, kAnswer, [this] { return lease_.HasLeft() || failed_; });
+}
+
+MmTransaction Master::NewTransaction(Isolation isolation) {
+  std::unique_ptr<VersionedReader> versions;
+  if (isolation == Isolation::kReadCommitted) {
+    versions =
+        std::make_unique<VersionedReader>(trees_, pages_, locks_, views_, options_.strict_reads ? &strict_ : nullptr);
+  }
+  return MmTransaction(trees_, locks_, log_, std::move(versions), options_.kept_row_locks);
 }
 
 bool Master::OnMessage(NodeId from, MessageType type, std::span<const std::byte> body) {
   if (from.role == Role::kPageStore) return type == PageRead::kType && OnPageRead(body);
-  if (from != kLocks || !locks_.On(type, body)) return false;
-  if (type == LeastTv::kType) Send(FoldPages{DecodeBody<LeastTv>(body)->tv}, options_.store_of(PageId(1)));
+  if (from.role == Role::kMaster) return OnMaster(MasterId(from.index), type, body);
+  if (from != kLocks) return false;
+  if (type == LeaseGrant::kType) return OnLeaseGrant(body);
+  if (type == UndoLoser::kType) return OnUndoLoser(body);
+  if (!locks_.On(type, body)) return false;
+  if (type == EndedTxns::kType) TellStrictReads(*DecodeBody<EndedTxns>(body));
+  if (type == LeastTv::kType) {
+    for (uint8_t i = 0; i < options_.page_stores; ++i) {
+      Send(FoldPages{DecodeBody<LeastTv>(body)->tv}, {Role::kPageStore, i});
+    }
+  }
   return true;
+}
+
+void Master::TellStrictReads(const EndedTxns& news) {
+  if (news.low != EndedTxns::kAll) return;
+  strict_.OnMasterDead(news.master, news.low_after.of(news.master));
+}
+
+bool Master::OnMaster(MasterId from, MessageType type, std::span<const std::byte> body) {
+  if (type == StrictQuestion::kType) {
+    const auto question = DecodeBody<StrictQuestion>(body);
+    if (question) Send(StrictAnswer{question->round, log_.durable_until()}, {Role::kMaster, from.value()});
+    return question.has_value();
+  }
+  const auto answer = type == StrictAnswer::kType ? DecodeBody<StrictAnswer>(body) : std::nullopt;
+  return answer && strict_.OnAnswer(from, *answer);
 }
 
 bool Master::OnPageRead(std::span<const std::byte> body) {
@@ -64,29 +140,92 @@ bool Master::OnPageRead(std::span<const std::byte> body) {
   return true;
 }
 
-void Master::OnLinkDown(NodeId peer) {
+bool Master::OnLeaseGrant(std::span<const std::byte> body) {
+  const auto grant = DecodeBody<LeaseGrant>(body);
+  if (!grant) return false;
+  lease_.OnGrant(*grant);
+  if (!lease_.HasLeft()) return true;
   const std::lock_guard latch(latch_);
+  changed_.notify_all();
+  return true;
+}
+
+bool Master::OnUndoLoser(std::span<const std::byte> body) {
+  auto undo = DecodeBody<UndoLoser>(body);
+  if (undo) undo_.Offer(std::move(*undo));
+  return undo.has_value();
+}
+
+void Master::OnUndone(const EndedTxns& news) {
+  locks_.Learn(news);
+  Send(news);
+}
+
+void Master::OnApplied() {
+  strict_.OnApplied();
+  undo_.OnApplied();
+}
+
+void Master::RequireLease() {
+  if (!lease_.IsOver(host::MonotonicNanos())) return;
+  throw Error(ExitStatus::kIo, "the lease of master " + std::to_string(options_.self.value()) + " is over");
+}
+
+void Master::AskForLease() {
+  if (const auto request = lease_.NextRequest(host::MonotonicNanos())) Send(*request);
+}
+
+void Master::OnLinkDown(NodeId peer) {
+  if (peer.role != Role::kPageStore) return;
+  const std::lock_guard latch(latch_);
+  LeavePageStore(peer);
   for (const auto& [request, wanted] : wanted_) {
-    if (wanted->store == peer && !wanted->answer) Send(wanted->request, peer);
+    if (wanted->store != peer || wanted->answer) continue;
+    wanted->store = PageStoreInUse();
+    wanted->ask();
   }
 }
 
-PageVersion Master::Fetch(PageId page, const PageLsn& lsn) {
-  Wanted wanted{options_.store_of(page), {}, {}};
+// Another thread may have left it before.
+void Master::LeavePageStore(NodeId store) {
+  if (store == PageStoreInUse()) page_store_ = static_cast<uint8_t>((page_store_ + 1) % options_.page_stores);
+}
+
+template <class Request>
+PageRead Master::Ask(Request request) {
   std::unique_lock latch(latch_);
-  wanted.request = {RequestId(++last_request_), page, lsn};
+  Wanted wanted{PageStoreInUse(), {}, {}};
+  request.request = RequestId(++last_request_);
+  wanted.ask = [&] { Send(request, wanted.store); };
   wanted_.emplace(last_request_, &wanted);
-  Send(wanted.request, wanted.store);
-  changed_.wait(latch, [&] { return wanted.answer.has_value() || stopped_; });
-  wanted_.erase(wanted.request.request.value());
+  wanted.ask();
+  const auto is_over = [&] { return wanted.answer.has_value() || stopped_ || failed_; };
+  const std::chrono::nanoseconds patience(options_.page_store_patience_nanos);
+  while (!changed_.wait_for(latch, patience, is_over)) {
+    if (options_.page_stores == 1) continue;
+    LeavePageStore(wanted.store);
+    wanted.store = PageStoreInUse();
+    wanted.ask();
+  }
+  wanted_.erase(request.request.value());
   if (!wanted.answer) {
     throw Error(ExitStatus::kIo, "master " + std::to_string(options_.self.value()) + " has stopped");
   }
-  if (!wanted.answer->page) {
-    throw Error(ExitStatus::kCorrupt, NameOf(wanted.store) + " does not have the version of page " +
-                                          std::to_string(page.value()) + " that was granted");
+  return std::move(*wanted.answer);
+}
+
+PageVersion Master::Fetch(PageId page, const PageLsn& lsn) {
+  PageRead read = Ask(ReadPageAt{{}, page, lsn});
+  if (!read.page) {
+    throw Error(ExitStatus::kCorrupt,
+                "no Page Store has the version of page " + std::to_string(page.value()) + " that was granted");
   }
-  return {std::move(wanted.answer->page), wanted.answer->newest};
+  return {std::move(read.page), read.newest};
+}
+
+PageVersion Master::FetchBelow(PageId page, const VsVector& tv) {
+  PageRead read = Ask(ReadPageBelow{{}, page, tv});
+  return {std::move(read.page), read.newest};
 }
 
 void Master::TellNews() {
@@ -96,7 +235,7 @@ void Master::TellNews() {
     Send(*news);
     if (all) locks_.Learn(*news);
   }
-  const VsVector least = log_.applied();
+  const VsVector least = views_.Least();
   if (!all || least == told_least_) return;
   told_least_ = least;
   Send(LeastTv{least});
@@ -104,9 +243,13 @@ void Master::TellNews() {
 
 void Master::KeepHouse() {
   std::unique_lock latch(latch_);
-  while (!stopped_) {
-    changed_.wait_for(latch, std::chrono::nanoseconds(options_.housekeeping_nanos), [&] { return stopped_; });
+  while (!stopped_ && !failed_) {
+    changed_.wait_for(latch, std::chrono::nanoseconds(options_.housekeeping_nanos),
+                      [&] { return stopped_ || failed_; });
     latch.unlock();
+    // First: what it sends below is still its to say.
+    RequireLease();
+    AskForLease();
     TellNews();
     latch.lock();
   }

@@ -33,6 +33,8 @@ class MasterLog {
   virtual void OnApplied(const LfbStamp& lfb) = 0;
   // How far each log has been applied here.
   virtual VsVector applied() const = 0;
+  // TV of a statement that begins now.
+  virtual ReadView View() const = 0;
 
   // Of the last record that was appended. Not the clock's time, which grants and applied LFBs raise: nothing of it
   // would ever become durable.

@@ -11,6 +11,7 @@ void MmTransaction::Begin(BeginTime begun, TxnId id) {
   name_ = locks_.txns().Begin(begun);
   id_ = id;
   last_wait_ = WaitResult::kLookAgain;
+  if (versions_ != nullptr) versions_->OnBegin();
   // A victim that began anew at once would have the row again before an older transaction of another master has heard
   // of its end, and be in the same deadlock again.
   if (!blockers_.empty()) locks_.WaitForEnds(name_, std::exchange(blockers_, {}), {});
@@ -18,6 +19,7 @@ void MmTransaction::Begin(BeginTime begun, TxnId id) {
 
 VsTime MmTransaction::Commit() {
   if (!wrote() && locks_.EndWithoutRecord(name_)) return log_.last_record();
+  locks_.txns().OnEnding(name_);
   const VsTime end = log_.AppendEnd(name_, wrote() ? EndKind::kCommitted : EndKind::kReadOnly, id_);
   locks_.End(name_, end);
   written_.clear();
@@ -40,7 +42,10 @@ void MmTransaction::Restore(const Written& row) {
 MmTransaction::Granted MmTransaction::LockRows(PinnedLeaf& leaf, std::span<const RowLock> asked) {
   for (const RowLock& lock : asked) {
     std::vector<TxnName> blockers = locks_.TryLockRow(leaf.id(), lock);
-    if (blockers.empty()) continue;
+    if (blockers.empty()) {
+      if (kept_ != nullptr) kept_->OnRowLock(locks_.self(), leaf.page().tree(), lock.low, lock.kind);
+      continue;
+    }
     leaf.LetGo();
     last_wait_ = locks_.WaitForEnds(name_, blockers, {});
     if (last_wait_ == WaitResult::kLookAgain) return Granted::kLookAgain;
@@ -66,15 +71,20 @@ void MmTransaction::NoteWritten(const Table& table, Key key) {
   if (!is_there) written_.push_back({table.id(), key});
 }
 
-void MmTransaction::Put(Table& table, PinnedLeaf leaf, Key key) {
+bool MmTransaction::TryPut(Table& table, PinnedLeaf& leaf, Key key) {
   PagedTree& tree = TreeOf(table);
-  // The row's lock is held: no other transaction changes the row between two tries, but its leaf may be another one.
-  while (tree.Put(leaf, key, name_, image_) == PagedTree::PutStatus::kNoRoom) {
+  if (tree.Put(leaf, key, name_, image_) == PagedTree::PutStatus::kNoRoom) {
     leaf.LetGo();
     tree.MakeRoom(key, name_, image_);
-    leaf = tree.PinLeaf(key, LockMode::kExclusive);
+    return false;
   }
   NoteWritten(table, key);
+  return true;
+}
+
+void MmTransaction::Put(Table& table, PinnedLeaf leaf, Key key) {
+  // The row's lock is held: no other transaction changes the row between two tries, but its leaf may be another one.
+  while (!TryPut(table, leaf, key)) leaf = TreeOf(table).PinLeaf(key, LockMode::kExclusive);
 }
 
 Outcome MmTransaction::Insert(Table& table, Key key, std::span<const std::byte> tuple) {
@@ -88,8 +98,9 @@ Outcome MmTransaction::Insert(Table& table, Key key, std::span<const std::byte> 
     const std::optional<RowView> row = leaf.Find(key);
     if (row && row->current.present) return Outcome::kExists;
     image_.assign(tuple.begin(), tuple.end());
-    Put(table, std::move(leaf), key);
-    return Outcome::kOk;
+    if (TryPut(table, leaf, key)) return Outcome::kOk;
+    // While the leaf was let go, another transaction may have scanned the gap: the row's lock is no lock of a row that
+    // is not there.
   }
 }
 

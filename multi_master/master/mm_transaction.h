@@ -1,5 +1,5 @@
 // A transaction of a master: a stored procedure's calls (models TxnContext) over trees of pages, with row locks under
-// page locks (Taurus MM, section 5.2), serializable.
+// page locks (Taurus MM, section 5.2), serializable or read committed.
 //
 //   begin -> [pin leaf -> row lock -> read, or page change and PAGES record]* -> END -> row locks go -> [device] -> ack
 //
@@ -7,6 +7,10 @@
 // Locks are on keys, present or not, so a lock on a row that is missing keeps others from inserting it; a scan locks
 // the gaps between its rows. Where another transaction has a conflicting lock it lets go of all pages and waits for
 // that transaction's end; the youngest of a deadlock is rolled back.
+//
+// With read committed a Read or a Scan is a statement of its own: it takes no lock and sees whole transactions as of a
+// time of its own (versioned_read.h), or runs again with locks, which it then keeps. Writes, and reads of rows that are
+// about to be written (ReadForUpdate), lock.
 //
 // Changes are made in the pages at once. A row keeps its committed version beside the new one, which is what a rollback
 // puts back, row by row, last first; the row locks go only when all are back.
@@ -19,6 +23,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -26,8 +31,10 @@
 #include "base/check.h"
 #include "base/outcome.h"
 #include "base/types.h"
+#include "multi_master/lock/kept_row_locks.h"
 #include "multi_master/lock/local_locks.h"
 #include "multi_master/master/master_log.h"
+#include "multi_master/master/versioned_read.h"
 #include "multi_master/page/paged_tree.h"
 #include "storage/scan_order.h"
 #include "storage/table.h"
@@ -38,9 +45,14 @@ namespace dbx::mm {
 // The trees of a master's tables, by TableId.
 using Trees = std::vector<std::unique_ptr<PagedTree>>;
 
+enum class Isolation : uint8_t { kSerializable, kReadCommitted };
+
 class MmTransaction {
  public:
-  MmTransaction(Trees& trees, LocalLocks& locks, MasterLog& log) : trees_(trees), locks_(locks), log_(log) {}
+  // Serializable if it has no `versions`. `kept` may be null: nothing is counted.
+  MmTransaction(Trees& trees, LocalLocks& locks, MasterLog& log, std::unique_ptr<VersionedReader> versions,
+                KeptRowLocks* kept = nullptr)
+      : trees_(trees), locks_(locks), log_(log), versions_(std::move(versions)), kept_(kept) {}
 
   // ---- called by its worker ----
 
@@ -60,12 +72,21 @@ class MmTransaction {
   // ---- called by a stored procedure (benchmarks/txn_context.h) ----
 
   Outcome Read(Table& table, Key key, auto&& visit) {
-    PinnedLeaf leaf = PinLocked(table, key, LockMode::kShared);
-    if (!leaf) return Outcome::kConflict;
-    const std::optional<RowView> row = leaf.Find(key);
-    if (!row || !row->current.present) return Outcome::kNotFound;
-    visit(TupleReader(row->current.image.data()));
-    return Outcome::kOk;
+    if (versions_ != nullptr) {
+      Outcome outcome = Outcome::kNotFound;
+      const auto see = [&](std::span<const std::byte> image, bool is_present) {
+        if (!is_present) return;
+        visit(TupleReader(image.data()));
+        outcome = Outcome::kOk;
+      };
+      if (versions_->Read(table.id(), key, name_, see)) return outcome;
+    }
+    return ReadLocked(table, key, LockMode::kShared, visit);
+  }
+
+  // The row is locked as if it were written, whatever the isolation.
+  Outcome ReadForUpdate(Table& table, Key key, auto&& visit) {
+    return ReadLocked(table, key, LockMode::kExclusive, visit);
   }
 
   Outcome Update(Table& table, Key key, auto&& change) {
@@ -86,6 +107,13 @@ class MmTransaction {
 
   Outcome Scan(Table& table, Key low, Key high, ScanOrder order, auto&& visit) {
     if (low > high) return Outcome::kOk;
+    if (versions_ != nullptr && versions_->Scan(table.id(), low, high, name_)) {
+      for (size_t i = 0, rows = versions_->rows(); i < rows; ++i) {
+        const size_t at = order == ScanOrder::kAscending ? i : rows - 1 - i;
+        if (!visit(versions_->KeyAt(at), TupleReader(versions_->ImageAt(at)))) break;
+      }
+      return Outcome::kOk;
+    }
     if (order == ScanOrder::kAscending) return ScanUp(table, low, high, visit);
     // Leaves lead to the right only. The rows are locked up to `high` whichever of them are visited.
     const size_t tuple_bytes = table.tuple_bytes();
@@ -117,11 +145,21 @@ class MmTransaction {
     if (hints_.size() < trees_.size()) hints_.resize(trees_.size());
     return &hints_[table.id().value()];
   }
+  Outcome ReadLocked(Table& table, Key key, LockMode mode, auto&& visit) {
+    PinnedLeaf leaf = PinLocked(table, key, mode);
+    if (!leaf) return Outcome::kConflict;
+    const std::optional<RowView> row = leaf.Find(key);
+    if (!row || !row->current.present) return Outcome::kNotFound;
+    visit(TupleReader(row->current.image.data()));
+    return Outcome::kOk;
+  }
   // The leaf of the key, with the row lock that goes with the mode. Empty: a conflict that ends the transaction.
   PinnedLeaf PinLocked(Table& table, Key key, LockMode mode);
   Granted LockRows(PinnedLeaf& leaf, std::span<const RowLock> asked);
   // `image_` becomes the row, whose lock it holds.
   void Put(Table& table, PinnedLeaf leaf, Key key);
+  // False: the leaf had no room, has been let go, and was split.
+  bool TryPut(Table& table, PinnedLeaf& leaf, Key key);
   void NoteWritten(const Table& table, Key key);
   void Restore(const Written& row);
 
@@ -158,6 +196,8 @@ class MmTransaction {
   Trees& trees_;
   LocalLocks& locks_;
   MasterLog& log_;
+  std::unique_ptr<VersionedReader> versions_;
+  KeptRowLocks* const kept_;
   std::vector<LeafHints> hints_;  // by TableId
   TxnName name_;
   TxnId id_;

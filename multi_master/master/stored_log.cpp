@@ -18,6 +18,14 @@ void Stamp(MasterId self, VsTime first, std::span<PageChange> changes) {
   }
 }
 
+// Of rows and cells, that the change carries.
+size_t ChangedBytes(const Change& change) {
+  if (const auto* put = std::get_if<PutRow>(&change))
+    return put->in_pieces ? BytesOfPieces(put->middle) : put->middle.size();
+  if (const auto* format = std::get_if<FormatPage>(&change)) return format->cells.size();
+  return 0;
+}
+
 TxnOutcome OutcomeOf(EndKind kind) {
   return kind == EndKind::kCommitted ? TxnOutcome::kCommitted
          : kind == EndKind::kAborted ? TxnOutcome::kAborted
@@ -30,10 +38,16 @@ Lsn StoredLog::AppendPages(std::span<PageChange> changes) {
   // A body's size does not depend on the times in it. Its length stands in front, as records are filled up.
   const auto bytes = static_cast<uint32_t>(PagesBytes(changes));
   const auto count = static_cast<uint32_t>(changes.size());
+  uint64_t changed_bytes = 0;
+  for (const PageChange& change : changes) changed_bytes += ChangedBytes(change.what);
   const VsTime first = buffer_.AppendPages(count, sizeof bytes + bytes, [&](VsTime from, std::span<std::byte> to) {
     Stamp(self_, from, changes);
     std::memcpy(to.data(), &bytes, sizeof bytes);
     EncodePages(changes, to.subspan(sizeof bytes));
+    ++volume_.pages_records;
+    volume_.pages_bytes += AlignRecord(sizeof(format::RecordHeader) + kPagesLeadBytes + sizeof bytes + bytes);
+    volume_.changes += count;
+    volume_.changed_bytes += changed_bytes;
   });
   Appended(VsTime(first.value() + count - 1));
   return Lsn();
@@ -45,8 +59,8 @@ void StoredLog::Appended(VsTime last) {
   }
 }
 
-VsTime StoredLog::AppendEnd(const TxnName& txn, EndKind kind, TxnId) {
-  const VsTime end = buffer_.AppendEnd(txn, OutcomeOf(kind));
+VsTime StoredLog::AppendEnd(const TxnName& txn, EndKind kind, TxnId id) {
+  const VsTime end = buffer_.AppendEnd(txn, OutcomeOf(kind), id);
   Appended(end);
   return end;
 }

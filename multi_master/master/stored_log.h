@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "multi_master/log/flush_buffer.h"
+#include "multi_master/log/log_volume.h"
 #include "multi_master/master/master_log.h"
 #include "multi_master/vs_clock.h"
 
@@ -34,6 +35,9 @@ class StoredLog final : public MasterLog {
   VsVector applied() const override {
     return buffer_.WithClock([](VsClock& clock) { return clock.applied(); });
   }
+  ReadView View() const override {
+    return buffer_.WithClock([](VsClock& clock) { return clock.View(); });
+  }
   VsTime last_record() const override { return VsTime(last_record_.load(std::memory_order_acquire)); }
   VsTime durable_until() const override { return buffer_.DurableUntil(); }
   void AwaitDurable(VsTime time) override { buffer_.WaitDurable(time); }
@@ -43,11 +47,14 @@ class StoredLog final : public MasterLog {
   void OnLfbDurable(std::function<void(const LfbStamp&)> told) { buffer_.OnLfbDurable(std::move(told)); }
   // All is durable when it returns; nothing is appended any more.
   void Stop() { buffer_.Stop(); }
-  // With LFBs, and PADs that fill up blocks.
-  uint64_t bytes() const { return buffer_.stream().reserved_bytes(); }
-  // Of PAGES, END and LFB records.
-  uint64_t record_bytes() const {
-    return buffer_.WithClock([this](VsClock&) { return buffer_.stream().slot(0).record_bytes; });
+  LogVolume volume() const {
+    return buffer_.WithClock([this](VsClock&) {
+      LogVolume volume = volume_;
+      volume.record_bytes = buffer_.stream().slot(0).record_bytes;
+      volume.ends = buffer_.ends(), volume.lfbs = buffer_.lfbs();
+      volume.bytes = buffer_.stream().reserved_bytes();
+      return volume;
+    });
   }
 
  private:
@@ -56,7 +63,8 @@ class StoredLog final : public MasterLog {
   const MasterId self_;
   // Release: a transaction that reads what another one's records changed under a page's latch reads their time too.
   Atomic<uint64_t> last_record_{0};
-  VsClock clock_;  // used by the buffer, under its latch
+  VsClock clock_;     // used by the buffer, under its latch
+  LogVolume volume_;  // under the same latch
   mutable FlushBuffer buffer_;
 };
 

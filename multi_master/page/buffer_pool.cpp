@@ -41,6 +41,20 @@ BufferPool::PinResult BufferPool::Pin(PageId page, LockMode mode, bool may_wait)
   return {frame->is_filled ? PinStatus::kHit : PinStatus::kFresh, frame, PageId()};
 }
 
+PageFrame* BufferPool::PinIfPresent(PageId page) {
+  Partition& partition = PartitionOf(page);
+  std::unique_lock<Mutex> lock(partition.mutex);
+  const auto found = partition.pages.find(page);
+  if (found == partition.pages.end()) return nullptr;
+  Frame& frame = *found->second;
+  ++frame.pins;
+  Latch(frame, LockMode::kExclusive, lock);
+  if (frame.is_filled) return &frame;
+  // The thread that was about to fill it has discarded it.
+  DiscardLatched(partition, frame);
+  return nullptr;
+}
+
 void BufferPool::Latch(Frame& frame, LockMode mode, std::unique_lock<Mutex>& lock) {
   if (!frame.IsLatchFree(mode)) {
     // Later shared latches wait behind it, or writers of a page that is read all the time would wait for ever.
@@ -86,6 +100,10 @@ void BufferPool::Discard(PageFrame& page_frame) {
   auto& frame = static_cast<Frame&>(page_frame);
   Partition& partition = PartitionOf(frame.id);
   const std::lock_guard<Mutex> lock(partition.mutex);
+  DiscardLatched(partition, frame);
+}
+
+void BufferPool::DiscardLatched(Partition& partition, Frame& frame) {
   CHECK(frame.exclusive && frame.pins > 0);
   --frame.pins;
   frame.exclusive = false;

@@ -54,6 +54,9 @@ class BufferPool {
   };
   // Throws Error if all frames of the page's partition are pinned.
   PinResult Pin(PageId page, LockMode mode, bool may_wait);
+  // Pins the page exclusively if the pool has it; waits for its latch. Null: it does not, or no longer, and no frame
+  // was taken for it.
+  PageFrame* PinIfPresent(PageId page);
   void Unpin(PageFrame& frame, LockMode mode);
   // An exclusive latch becomes a shared one.
   void Downgrade(PageFrame& frame);
@@ -96,6 +99,8 @@ class BufferPool {
   Frame* FreeFrame(Partition& partition, PageId& release_first);
   Frame* Evict(Partition& partition, PageId& release_first);
   void Forget(Partition& partition, Frame& frame);
+  // Of Discard, under the partition's mutex.
+  void DiscardLatched(Partition& partition, Frame& frame);
   static void Clear(Frame& frame);
   static void Latch(Frame& frame, LockMode mode, std::unique_lock<Mutex>& lock);
 

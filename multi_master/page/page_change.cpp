@@ -208,6 +208,12 @@ std::optional<size_t> EndOfPieces(std::span<const std::byte> pieces) {
   return end;
 }
 
+size_t BytesOfPieces(std::span<const std::byte> pieces) {
+  size_t sum = 0;
+  CHECK(ForEachPiece(pieces, [&](size_t, std::span<const std::byte> bytes) { sum += bytes.size(); }));
+  return sum;
+}
+
 PutRow MakePut(const SlottedPage& leaf, Key key, const TxnName& writer, std::span<const std::byte> image) {
   const std::span<const std::byte> old = RowOf(leaf, key).current.image;
   const size_t both = std::min(old.size(), image.size());

@@ -119,6 +119,8 @@ PutRow MakePut(const SlottedPage& leaf, Key key, const TxnName& writer, std::spa
                PieceBuffer& pieces);
 // Behind the last byte that the pieces write. Nothing: they are not whole.
 std::optional<size_t> EndOfPieces(std::span<const std::byte> pieces);
+// How many bytes the pieces write, which are whole.
+size_t BytesOfPieces(std::span<const std::byte> pieces);
 // By how much the leaf's bytes_used grows. Negative if the row shrinks.
 int64_t GrowthOf(const SlottedPage& leaf, const PutRow& put);
 int64_t GrowthOf(const SlottedPage& leaf, Key key, const TxnName& writer, size_t image_bytes);

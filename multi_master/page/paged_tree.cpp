@@ -243,8 +243,9 @@ void PagedTree::Split(uint8_t level, Key key, const Growth& growth) {
       return SplitRootPage(mini, *full, *left, right, separator);
     }
     SplitPage(mini, *full, right, separator);
+    const PageId right_id = right.id;  // of the frame while it is pinned: an eviction gives it to another page
     mini.LetGo();
-    Post({static_cast<uint8_t>(level), separator, right.id});
+    Post({level, separator, right_id});
     return;
   }
 }

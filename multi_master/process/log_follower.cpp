@@ -27,7 +27,7 @@ FollowedFlush DecodeFlush(MasterId log, std::shared_ptr<const LfbGroup> group) {
     if (record.kind == kEndKind) {
       const std::optional<EndRecord> end = DecodeEnd(body);
       if (!end) Damaged(log, record, "not the body of an END");
-      flush.ends.push_back({end->txn, end->time, end->outcome});
+      flush.ends.push_back({end->txn, end->time, end->outcome, end->id});
     } else {
       const std::optional<PagesRecord> pages = DecodePagesRecord(body);
       if (!pages) Damaged(log, record, "not the body of a PAGES record");

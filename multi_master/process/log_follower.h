@@ -24,6 +24,7 @@ struct FollowedFlush {
     TxnName txn;
     VsTime time;
     TxnOutcome outcome;
+    TxnId id;
   };
   LfbStamp lfb;
   std::vector<PageChange> changes;  // refer to `bytes`

@@ -26,25 +26,39 @@ FlushBufferOptions BufferOptions(const ClusterPlan& plan, MasterId self) {
 
 MasterOptions OptionsOfMaster(const ClusterPlan& plan, MasterId self) {
   MasterOptions options;
+  options.lease = plan.lease;
   options.self = self;
   options.epoch = plan.epoch;
+  options.masters = plan.masters;
+  options.page_stores = plan.page_stores;
   options.frames_max = plan.frames_max;
+  options.page_bytes_max = plan.page_bytes_max;
+  options.kept_row_locks = plan.kept_row_locks;
+  options.isolation = plan.isolation;
+  options.strict_reads = plan.strict_reads;
   return options;
 }
 
 }  // namespace
 
+LockProcessOptions OptionsOfLocks(const ClusterPlan& plan) {
+  return {plan.masters, plan.lease, plan.cluster, plan.epoch, plan.log_stores};
+}
+
 MasterProcess::MasterProcess(const ClusterPlan& plan, MasterId self, const Database& tables, Network& network)
     : network_(network),
       follower_(
-          network, plan.cluster, plan.log_stores, plan.masters, [this](const FollowedFlush& flush) { OnFlush(flush); },
-          [this](std::exception_ptr error) { error_.Set(std::move(error)); }, self) {
+          network, plan.cluster, plan.log_stores, plan.masters,
+          [this](FollowedFlush flush) { OnFlush(std::move(flush)); },
+          [this](std::exception_ptr error) { master_->Fail(std::move(error)); }, self) {
   auto device = MakeDevice(plan, self, network);
   device_ = device.get();
   log_ = std::make_unique<StoredLog>(BufferOptions(plan, self), std::move(device));
-  master_ = std::make_unique<Master>(OptionsOfMaster(plan, self), tables, network, *log_);
+  MasterOptions options = OptionsOfMaster(plan, self);
+  options.failed = [this](std::exception_ptr error) { OnFailed(std::move(error)); };
+  master_ = std::make_unique<Master>(options, tables, network, *log_);
   // Of its own log a master applies the stamps alone, and these it has: it need not read the log back.
-  log_->OnLfbDurable([this](const LfbStamp& lfb) { master_->applier().Offer({lfb, {}}); });
+  log_->OnLfbDurable([this](const LfbStamp& lfb) { master_->applier().Offer({lfb, {}, {}, {}}); });
 }
 
 void MasterProcess::Start() {
@@ -54,20 +68,39 @@ void MasterProcess::Start() {
   follower_.Start();
 }
 
-void MasterProcess::Stop() {
+void MasterProcess::End(bool in_order) {
   if (std::exchange(stopped_, true)) return;
   follower_.Stop();
   master_->Stop();
   try {
     log_->Stop();
+    if (in_order) master_->Leave();
   } catch (...) {
     error_.Set(std::current_exception());
   }
   network_.Stop();
 }
 
-void MasterProcess::OnFlush(const FollowedFlush& flush) {
-  RemoteFlush remote{flush.lfb, {}};
+void MasterProcess::Kill() {
+  if (std::exchange(stopped_, true)) return;
+  network_.Stop();
+  device_->Abandon("the process is to end");
+  follower_.Stop();
+  master_->Stop();
+  try {
+    log_->Stop();
+  } catch (const Error&) {
+    // As it was made to.
+  }
+}
+
+void MasterProcess::OnFailed(std::exception_ptr error) {
+  error_.Set(std::move(error));
+  device_->Abandon("the master has failed");
+}
+
+void MasterProcess::OnFlush(FollowedFlush flush) {
+  RemoteFlush remote{flush.lfb, std::move(flush.changes), {}, std::move(flush.bytes)};
   for (const FollowedFlush::End& end : flush.ends) remote.ends.push_back({end.txn, end.time});
   master_->applier().Offer(std::move(remote));
 }
@@ -83,8 +116,9 @@ void MasterProcess::OnLinkDown(NodeId peer) {
     follower_.OnLinkDown(peer);
   } else {
     // A request, grant or release may be lost with it, and there is no way to come back yet.
-    if (peer.role == Role::kLocks)
-      error_.Set(std::make_exception_ptr(Error(ExitStatus::kIo, "lost the link to the lock process")));
+    if (peer.role == Role::kLocks) {
+      master_->Fail(std::make_exception_ptr(Error(ExitStatus::kIo, "lost the link to the lock process")));
+    }
     master_->OnLinkDown(peer);
   }
 }

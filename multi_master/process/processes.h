@@ -1,6 +1,9 @@
 // The processes of a cluster, each as a receiver of its network: a master, a Page Store. (The lock process is
 // lock/lock_process.h, a Log Store log/log_store.h.)
 //
+// A master whose lease is over, whose log was fenced, or whose link to the lock process broke has failed: it uses none
+// of its locks any more, writes nothing, and ThrowIfFailed says why.
+//
 // Threads: those of their parts.
 #pragma once
 
@@ -9,6 +12,7 @@
 #include <span>
 
 #include "base/host.h"
+#include "multi_master/lock/lock_process.h"
 #include "multi_master/log/replicated_device.h"
 #include "multi_master/master/initial_pages.h"
 #include "multi_master/master/master.h"
@@ -25,10 +29,18 @@ struct ClusterPlan {
   ClusterEpoch epoch{1};
   uint32_t masters = 1;
   StoreSet log_stores{StoreSetNumber(1), {0, 1, 2}};
+  uint32_t page_stores = 1;  // each has all pages
   size_t frames_max = 4096;  // of each master's buffer
+  size_t page_bytes_max = kPageBytes;
+  Isolation isolation = Isolation::kSerializable;
+  bool strict_reads = false;
   LogWriterOptions writer;
   uint64_t ring_bytes = 16 << 20;
+  LeaseTerms lease;
+  KeptRowLocks* kept_row_locks = nullptr;  // of all processes, or null
 };
+
+LockProcessOptions OptionsOfLocks(const ClusterPlan& plan);
 
 // The first error of a process's threads.
 class FirstError {
@@ -51,10 +63,14 @@ class MasterProcess final : public Network::Receiver {
  public:
   // `tables` names the database's tables. The Log Stores answer already, or will.
   MasterProcess(const ClusterPlan& plan, MasterId self, const Database& tables, Network& network);
-  ~MasterProcess() override { Stop(); }
+  // Without Stop before it, the lock process takes the master for dead.
+  ~MasterProcess() override { End(/*in_order=*/false); }
 
   void Start();
-  void Stop();
+  // In order: all is durable, no transaction is active, and the lock process is told so.
+  void Stop() { End(/*in_order=*/true); }
+  // As if the process were killed: nothing is sent any more, and nothing that was not sent becomes durable.
+  void Kill();
   // Throws the first error of its threads.
   void ThrowIfFailed() const { error_.ThrowIfAny(); }
 
@@ -65,7 +81,10 @@ class MasterProcess final : public Network::Receiver {
   void OnLinkDown(NodeId peer) override;
 
  private:
-  void OnFlush(const FollowedFlush& flush);
+  void End(bool in_order);
+  void OnFlush(FollowedFlush flush);
+  // Its log takes nothing more: threads that wait for it return.
+  void OnFailed(std::exception_ptr error);
 
   Network& network_;
   FirstError error_;

@@ -27,6 +27,10 @@ struct PageStoreCounters {
   uint64_t pages_sent = 0;
   uint64_t reads_waited = 0;  // requests that had to wait for a log
   uint64_t changes = 0;
+
+  void Add(const PageStoreCounters& other) {
+    pages_sent += other.pages_sent, reads_waited += other.reads_waited, changes += other.changes;
+  }
 };
 
 class PageStore {

@@ -75,11 +75,14 @@ def caption_of(data: FigureData, series: dict[str, Series]) -> str:
     commits = origin.commits_of(rows)
     words += [f"builds {' and '.join(commits)}"] * (len(commits) > 1)
     words += _device_texts(rows)
+    networks = sorted({str(row["record"]["transport"]) for row in rows if "transport" in row["record"]})
+    words += [f"network: {' and '.join(networks)}"] * bool(networks)
     words += _caches_text(rows)
     words.append(_repeats_text(*data.repeats()))
     words += [f"device ceiling by {data.ceiling_source}"] * bool(data.ceiling_source)
     for what, path in (("log writes UNSYNCED", "metrics.unsynced"),
-                       ("more threads than cores", "environment.oversubscribed")):
+                       ("more threads than cores", "environment.oversubscribed"),
+                       ("all masters share this host's cores", "oversubscribed")):
         if where := _in_runs_of(data, series, path):
             words.append(f"{what} {where}")
     of_logs = [series[name].label for name in dict.fromkeys(name for _, name in data.lines)

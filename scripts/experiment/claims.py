@@ -12,6 +12,7 @@
     - {claim: TEXT, of: taurus_data, expect: inverse}    y times x is the same at all x, within a factor of INVERSE,
                                                        with its interval, or 15 % without
     - {claim: TEXT, of: eleda, above: 0.5, at: first}    a share that is larger there
+    - {claim: TEXT, of: hybrid, at_most: 0.5, at: first}   y itself is no larger there
   from, to and a number as `at` or `over_at` name points of the plan; no others are judged in their stead. Without from
   or to, the plan's ends. over: a list stands for the fastest of them at each point; panels: [NAME], only these panels;
   needs_cores: N, what a host must have to show it; paper: what the paper says, with rises and falls by how much; found:
@@ -153,6 +154,8 @@ def _judge(data: FigureData, claim: dict, others: Mapping[str, FigureData]) -> t
     """Ours, the verdict, and why."""
     if {"above", "below"} & set(claim):
         return _judge_share(data, claim)
+    if "at_most" in claim:
+        return _judge_limit(data, claim)
     if claim.get("expect") == "inverse":
         return _judge_inverse(data, claim)
     if "expect" in claim:
@@ -181,6 +184,20 @@ def _judge_share(data: FigureData, claim: dict) -> tuple[str, str, str]:
     if len(found) < len(points):
         return ours, UNKNOWN, f"{len(points) - len(found)} of {len(points)} points have no figure"
     return ours, HOLDS, edge
+
+
+def _judge_limit(data: FigureData, claim: dict) -> tuple[str, str, str]:
+    """In y's unit; the largest median of the points counts."""
+    points = [(panel, x) for panel in _panels(data, claim) for x in _chosen(data, panel, claim)]
+    found = [(line.median(x), _where(data, panel, x), line.values[x]) for panel, x in points
+             if (line := _line(data, panel, claim["of"])).median(x) is not None]
+    if not found or len(found) < len(points):
+        raise Unmeasured("no figures for it here" if not found else "some points have no figure")
+    most, where, runs = max(found)
+    limit = claim["at_most"]
+    edge = "at the edge: single runs lie on the other side" if len({value <= limit for value in runs}) > 1 else ""
+    verdict, why = (HOLDS, "") if most <= limit else (CONTRADICTED, f"it is above {limit:g} here")
+    return f"{most:.3g} ({where})", verdict, _join(why, edge)
 
 
 def _judge_inverse(data: FigureData, claim: dict) -> tuple[str, str, str]:
@@ -363,7 +380,7 @@ def _check_point(line: Line, name: str, x, where: str, claim: dict) -> None:
 def _transactions(line: Line, x) -> float:
     """Of the run or the recovery of the point that has fewest; benchmarks count none."""
     metrics = [row["record"].get("metrics", {}) for row in line.rows_of.get(x, [])]
-    counts = [lookup(of_row, name) for of_row in metrics for name in ("acknowledged_txns", "recovered_txns")]
+    counts = [lookup(of_row, name) for of_row in metrics for name in ("acknowledged_txns", "acknowledged", "recovered_txns")]
     return min((count for count in counts if count is not None), default=math.inf)
 
 

@@ -107,33 +107,35 @@ def _point_metric(figure: Figure, point: Point) -> str:
     """Where the record has the point's value: benchmarks and shares of time tell several series at once."""
     if figure.step == "bench":
         return f"{figure.y.metric}.{point.series}.{point.x}"
-    return f"{figure.y.metric}.{point.series}" if figure.draw == "shares" else point.metric or figure.y.metric
+    metric = figure.y.metric_of(point.series)
+    return f"{metric}.{point.series}" if figure.draw == "shares" else point.metric or metric
 
 
 def _numbers(values: Iterable) -> list[float]:
     return [float(value) for value in values if is_number(value) and math.isfinite(value)]
 
 
-def _add_parts(line: Line, figure: Figure, x, rows: list[dict]) -> list[float]:
+def _add_parts(line: Line, parts: dict[str, str], x, rows: list[dict]) -> list[float]:
     """Returns their sums; a record that lacks one gives none of them."""
-    of_rows = [[formula.evaluate(row["record"].get("metrics"), text) for text in figure.y.parts.values()]
+    of_rows = [[formula.evaluate(row["record"].get("metrics"), text) for text in parts.values()]
                for row in rows]
     whole = [values for values in of_rows if len(_numbers(values)) == len(values)]
-    for i, name in enumerate(figure.y.parts):
+    for i, name in enumerate(parts):
         line.parts.setdefault(name, Line()).values[x] = [values[i] for values in whole]
     return [sum(values) for values in whole]
 
 
-def _lacking_parts(figure: Figure, rows: list[dict]) -> str:
-    return ", ".join(name for name, text in figure.y.parts.items()
+def _lacking_parts(parts: dict[str, str], rows: list[dict]) -> str:
+    return ", ".join(name for name, text in parts.items()
                      if any(formula.evaluate(row["record"].get("metrics"), text) is None for row in rows))
 
 
 def _allowed(figure: Figure):
     """What tells, from a row, how large the figure's y can be on its devices; None where they do not limit it."""
-    if figure.step == "run" and figure.y.metric.startswith("throughput"):
+    metric = str(figure.y.metric)
+    if figure.step == "run" and metric.startswith("throughput"):
         return ceiling_module.transactions_per_second
-    if figure.step == "run" and figure.y.metric == "log_bytes_per_second":
+    if figure.step == "run" and metric == "log_bytes_per_second":
         return ceiling_module.log_bytes_per_second
     return None
 
@@ -162,8 +164,9 @@ def collect(figure: Figure, plan: Plan, rows: list[dict], measured: Sequence[Cei
         of_point = by_step.get((point.job, point.recovery), [])
         good = [row for row in of_point if row["status"] == "ok"]
         if figure.y.parts:
-            metric = _lacking_parts(figure, good)
-            line.values[point.x] = _add_parts(line, figure, point.x, good)
+            parts = figure.y.parts_of(point.series)
+            metric = _lacking_parts(parts, good)
+            line.values[point.x] = _add_parts(line, parts, point.x, good)
         else:
             metric = _point_metric(figure, point)
             line.values[point.x] = _numbers(lookup(row["record"].get("metrics"), metric) for row in good)

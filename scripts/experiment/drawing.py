@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import textwrap
 from dataclasses import dataclass
 
 from experiment import style
@@ -16,6 +17,8 @@ PANELS_PER_LINE = 3
 SVG_INCHES = 5.2
 CEILING_NEAR = 1.3
 LONG_LABEL = 26
+MANY_BARS = 8  # whose labels have room below a panel
+BAR_LABEL = 8  # a line's characters below a bar, where there is no room for what is in brackets
 MODELLED_DASHES = (0, (2, 2))
 
 
@@ -133,13 +136,17 @@ def _bars_of_parts(data: FigureData, panel: str, series: dict[str, Series]) -> t
     """One for each x and series, made up of y's parts, and the places and texts of the xs below them."""
     bars, groups = [], []
     names = data.figure.drawn_in(panel)
+    labels = {name: textwrap.fill(series[name].label.split(" (")[0], BAR_LABEL, break_long_words=False,
+                                  break_on_hyphens=False) for name in names}
+    lines = max(1 + label.count("\n") for label in labels.values())
+    below = "\n" * (lines + (lines > 1))
     for i, x in enumerate(dict.fromkeys(x for name in names for x in data.line(panel, name).values)):
         first = i * (len(names) + 0.35)
-        groups.append((first + (len(names) - 1) / 2, f"\n{x:,}" if is_number(x) else f"\n{x}"))
+        groups.append((first + (len(names) - 1) / 2, f"{below}{x:,}" if is_number(x) else f"{below}{x}"))
         for j, name in enumerate(names):
             line = data.line(panel, name)
             if line.values.get(x):
-                bars.append(Bar(first + j, series[name].label, [of.median(x) for of in line.parts.values()]))
+                bars.append(Bar(first + j, labels[name], [of.median(x) for of in line.parts.values()]))
     return bars, groups
 
 
@@ -151,15 +158,18 @@ def _draw_bars(axes, data: FigureData, panel: str, series: dict[str, Series], co
     else:
         parts, (bars, groups) = list(figure.y.parts), _bars_of_parts(data, panel, series)
         axes.yaxis.set_major_formatter(plt.FuncFormatter(style.tick))
-        axes.tick_params(axis="x", length=0, labelsize=style.points(7.5))
+        axes.tick_params(axis="x", length=0, labelsize=style.points(7.5 * min(1, MANY_BARS / max(1, len(bars)))))
     below = [0.0] * len(bars)
     for i, name in enumerate(parts):
         heights = [bar.heights[i] for bar in bars]
         drawn[series[name].label] = axes.bar([bar.at for bar in bars], heights, bottom=below, width=0.7,
                                              color=series[name].colour, edgecolor=colours["background"], linewidth=0.3)
         below = [low + height for low, height in zip(below, heights)]
-    ticks = [(bar.at, bar.label) for bar in bars] + groups
-    axes.set_xticks([at for at, _ in ticks], [text for _, text in ticks])
+    ticks = {bar.at: bar.label for bar in bars}
+    for at, text in groups:  # one tick at a place: below a bar in the middle its label comes first
+        own = ticks.get(at, "")
+        ticks[at] = own + text[own.count("\n"):]
+    axes.set_xticks(list(ticks), list(ticks.values()))
     axes.set_xlabel(figure.x.label, fontsize=style.points(8.5))
     axes.set_ylabel(figure.y.label, fontsize=style.points(8.5))
     if len(figure.panels) > 1:

@@ -10,7 +10,8 @@ from experiment.spec import Series
 TONE = {claims.HOLDS: "good", claims.SHAPE: "good", claims.CONTRADICTED: "bad", claims.UNKNOWN: "soft"}
 PAPERS = {"taurus": "Taurus (Xia et al., PVLDB 14(2), 2021)", "eleda": "ELEDA (Jung et al., PVLDB 11(2), 2017)",
           "differential": "Differential logging (Lee, Kim, Cha, ICDE 2001)",
-          "write_behind": "Write-behind logging (Arulraj, Perron, Pavlo, PVLDB 10(4), 2016)"}
+          "write_behind": "Write-behind logging (Arulraj, Perron, Pavlo, PVLDB 10(4), 2016)",
+          "taurus_mm": "Taurus MM (Depoutovitch et al., PVLDB 16(12), 2023)"}
 
 
 def _pictures(data: FigureData, series: dict[str, Series], caption: str) -> str:
@@ -36,7 +37,7 @@ def configurations(data: FigureData) -> dict[str, list[dict]]:
     """Of all runs, by series."""
     by_series: dict[str, list[dict]] = {}
     for (_, name), line in data.lines.items():
-        by_series.setdefault(name, []).extend(row["record"].get("config", {}) for row in line.rows)
+        by_series.setdefault(name, []).extend(row["record"].get("config", row["record"].get("configuration", {})) for row in line.rows)
     return by_series
 
 

@@ -5,7 +5,7 @@
 
 A term is the name of a metric, with dots for nested ones, or a quotient of two; terms are added and subtracted. A
 metric that is null, or in an object that is null, counts as 0: the run had nothing of the kind. A missing metric and a
-division by 0 leave no value.
+division by 0 leave no value. An empty text is 0.
 """
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def is_formula(text) -> bool:
 
 def evaluate(metrics: Optional[dict], text: str) -> Optional[float]:
     try:
-        return sum((-1 if term["sign"] == "-" else 1) * _value_of(metrics, term) for term in _TERM.finditer(text))
+        return 0.0 + sum((-1 if term["sign"] == "-" else 1) * _value_of(metrics, term) for term in _TERM.finditer(text))
     except _NoValue:
         return None
 

@@ -56,7 +56,10 @@ def commit_of(row: dict) -> str:
 
 
 def log_directories(row: dict) -> list[dict]:
-    """Where its logs lay, as its record tells; none where nothing was logged."""
+    """Where its logs lay, as its record tells; none where nothing was logged. Of a cluster, whose record does not tell,
+    as it was planned."""
+    if row["record"].get("kind") == "cluster":
+        return [{"kind": "ram" if row.get("place", {}).get("kind") == "ram" else "real"}]
     logged = row["record"].get("config", {}).get("LOG_ALGORITHM") != "LOG_NO"
     return _environment(row).get("log_directories", []) if logged else []
 
@@ -113,7 +116,7 @@ def version(binary: str) -> str:
     return words[1] if outcome.exit_status == 0 and len(words) > 1 else "?"
 
 
-ENGINE_FOLDERS = ("base", "benchmarks", "concurrency_control", "logging", "storage", "system")
+ENGINE_FOLDERS = ("base", "benchmarks", "concurrency_control", "logging", "multi_master", "storage", "system")
 
 
 def newer_source(program: str) -> str | None:

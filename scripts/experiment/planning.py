@@ -10,7 +10,7 @@ import os
 from dataclasses import dataclass, field, replace
 
 from experiment.host_scale import AS_THEY_WERE, HostScale
-from experiment.spec import PROGRAMS, Figure, Scale, Series, SpecError, is_number
+from experiment.spec import CLUSTER, PROGRAMS, Figure, Scale, Series, SpecError, is_number
 from host import parse_bytes
 from progress import clock
 
@@ -18,6 +18,8 @@ RUN_OVERHEAD_SECONDS = 1.2   # load, files, exit
 RECOVERY_SHARE = 0.8         # of a run's time, beyond the overhead
 BENCH_SECONDS = 5.0
 COUNTED_PER_SECOND = 50e3    # transactions of a run that ends by their number, or of its recovery from slow disks
+CLUSTER_OVERHEAD_SECONDS = 2.0         # the processes start and end, in turn
+CLUSTER_LOG_BYTES_PER_SECOND = 150e6   # of its three Log Stores, which keep all
 LOG_BUFFER_BYTES = 8 << 20   # LOG_BUFFER_SIZE of config.h
 FLUSH_INTERVAL_US = 200      # LOG_FLUSH_INTERVAL of config.h
 
@@ -52,12 +54,17 @@ class Job:
         return binary if self.program == PROGRAMS[0] else os.path.join(folder, self.program)
 
     @property
+    def is_cluster(self) -> bool:
+        return CLUSTER in self.flags
+
+    @property
     def logs(self) -> bool:
-        return self.flags.get("log", "LOG_NO") != "LOG_NO"
+        return self.is_cluster or self.flags.get("log", "LOG_NO") != "LOG_NO"
 
     def step_seconds(self, recovery: str) -> float:
         """Of the run for "", else of a recovery."""
-        return RUN_OVERHEAD_SECONDS + self.seconds * (RECOVERY_SHARE if recovery else 1)
+        of_cluster = CLUSTER_OVERHEAD_SECONDS + self.flags.get("warmup_seconds", 0) if self.is_cluster else 0
+        return RUN_OVERHEAD_SECONDS + of_cluster + self.seconds * (RECOVERY_SHARE if recovery else 1)
 
     def expected_seconds(self) -> float:
         return sum(self.step_seconds(recovery) for recovery in ["", *self.recoveries])
@@ -68,7 +75,9 @@ class Job:
         return "max_txns_per_thread" in self.flags
 
     def log_bytes(self) -> int:
-        """Or of the heap, where its size is given."""
+        """Or of the heap, where its size is given. A cluster has no limit: what it may write in its time."""
+        if self.is_cluster:
+            return int(CLUSTER_LOG_BYTES_PER_SECOND * (self.seconds + self.flags.get("warmup_seconds", 0)))
         sizes = [self.flags.get(name) for name in ("log_limit", "heap_bytes")]
         return max(parse_bytes(str(size)) for size in sizes if size) if self.logs else 0
 
@@ -167,7 +176,7 @@ def make_plan(figures: list[Figure], series: dict[str, Series], scale: Scale, ho
                             continue  # there are no more
                         place = replace(place, directories=x)
                     flags = _flags(figure, panel_flags, series[name], x, scale, host, logs)
-                    if series[name].logs != "none":
+                    if series[name].logs != "none" and CLUSTER not in flags:
                         flags.setdefault("log_flush_interval", interval)
                     job = _of_engine(flags, place, scale, figure.panel_programs.get(panel, figure.program))
                     if job.place.directories > _most_directories(figure, series[name], host, real_directories):
@@ -231,6 +240,9 @@ def _flags(figure: Figure, panel_flags: dict, series: Series, x, scale: Scale, h
     flags = {**scale.workloads.get(flags["workload"], {}), **flags}
     if figure.x.of != "recover" and figure.x.flag != "devices":
         flags[figure.x.flag] = x
+    if CLUSTER in flags:
+        flags.pop("cc")
+        return flags
     flags.setdefault("log_limit", scale.log_limit)
     if series.logs == "each":
         flags.setdefault("num_logger", logs)

@@ -305,6 +305,9 @@ def describe(job: Job) -> str:
     if job.bench:
         return f"{job.bench['program']} {job.bench['name']}"
     flags = job.flags
+    if job.is_cluster:
+        words = [flags["workload"], f"{flags['masters']} masters", f"-t{flags['thread_cnt']}"]
+        return " ".join(words + [f"{name}={flags[name]}" for name in ("sharing", "sysbench_mix") if name in flags])
     words = [flags["workload"], flags["cc"], flags["log"], flags.get("log_type", ""), f"-t{flags['thread_cnt']}"]
     return " ".join(word for word in words if word) + (f" + {len(job.recoveries)} recoveries" if job.recoveries else "")
 

@@ -2,7 +2,7 @@
 
 A figure file (experiments/PAPER/figNN_NAME.yaml, or experiments/ablation/NAME.yaml for a figure of ours) has
 
-  figure: 5                         number in the paper; none: it has no such figure. A figure of ours has no such key
+  figure: 5                         number in the paper; A: its appendix A; none: it has no such figure. A figure of ours has no such key
   title, section                    of the plot; where the paper has it (a figure of ours: no section)
   device: nvme | ssd | hdd | disk29 | pm | ram | real   under the logs (planning.py), of the series that name none
                                     (series.yaml)
@@ -21,7 +21,9 @@ A figure file (experiments/PAPER/figNN_NAME.yaml, or experiments/ablation/NAME.y
                                     are left out
   y: {metric, label, log}           a name in the JSON record's metrics, dots for what is nested
      {parts: {NAME: FORMULA}, label}   for draw: parts, formulas over such names (formula.py); NAME, of series.yaml, is
-                                    the part's look. A point is the sum of its parts, and so are claims
+                                    the part's look. A point is the sum of its parts, and so are claims. A metric or
+                                    a formula may be {SERIES: ...}, where series are several measures of one run; a
+                                    part of which a series has none is 0 there
   draw: lines | cdf | shares | parts   cdf: of the latencies at the largest x. shares: a bar for each x, in which a
                                     series is y's entry of that name (series.yaml: parts of a worker's time). parts: a
                                     bar for each x and series, made up of y's parts
@@ -31,7 +33,8 @@ A figure file (experiments/PAPER/figNN_NAME.yaml, or experiments/ablation/NAME.y
   claims: [...]                     claims.py
   modelled: [...]                   modelled.py: series that go on beyond the threads that this host has
 
-Flags are the engine's long names. Errors are one line with the file's name.
+Flags are the engine's long names. With `masters` among them a run is one of several masters (system/cluster/): it has
+neither cc nor log, one directory on a device as it is, and no recovery. Errors are one line with the file's name.
 """
 from __future__ import annotations
 
@@ -52,7 +55,7 @@ from experiment.records import is_number
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 FOLDER = os.path.join(REPOSITORY, "experiments")
 PROGRAMS = ("rundb-all", "rundb-timed", "rundb-charged")
-PAPERS = ("taurus", "eleda", "differential", "write_behind")
+PAPERS = ("taurus", "eleda", "differential", "write_behind", "taurus_mm")
 OURS = "ablation"  # the folder of the figures that no paper has
 DEVICES = (*sorted({device for _, device in KNOWN_DEVICES}), *REAL_DEVICES)
 # Flags of a run that stand for several of the engine's (planning.py): directories with a log each; these, and as many
@@ -60,11 +63,13 @@ DEVICES = (*sorted({device for _, device in KNOWN_DEVICES}), *REAL_DEVICES)
 # the mean number of writes of each row that WRITE_KEYS says is written; the latency of the persistent memory under the
 # logs, a multiple of DRAM's.
 OF_PLANS = ("disks", "disks_of_each", "transactions", "writes_per_key", "pm_latency")
+CLUSTER = "masters"  # among a run's flags: it is one of several masters
 LOGS = ("none", "one_disk", "striped", "each")
 # What a claim is of, exactly one of these, and what it may have beside the keys of every claim.
-CLAIM_KINDS = {"over": {"at", "than", "over_at"}, "expect": {"from", "to"}, "above": {"at"}, "below": {"at"}}
+CLAIM_KINDS = {"over": {"at", "than", "over_at"}, "expect": {"from", "to"}, "above": {"at"}, "below": {"at"},
+               "at_most": {"at"}}
 CLAIM_KEYS = {"claim", "paper", "of", "panels", "needs_cores", "found", "least_txns"}
-CLAIM_NUMBERS = ("above", "below", "from", "to", "needs_cores", "least_txns")
+CLAIM_NUMBERS = ("above", "below", "at_most", "from", "to", "needs_cores", "least_txns")
 CLAIM_WORDS = {"at": ("first", "last", "peaks"), "over_at": ("first", "last"),
                "expect": ("rises", "falls", "flat", "inverse")}
 
@@ -116,16 +121,23 @@ class Axis:
 @dataclass(frozen=True)
 class Measure:
     label: str
-    metric: str = ""
+    metric: object = ""                        # or series -> metric
     log: bool = False
-    parts: dict = field(default_factory=dict)  # name -> formula, instead of a metric
+    parts: dict = field(default_factory=dict)  # name -> formula, or series -> formula; instead of a metric
+
+    def metric_of(self, series: str) -> str:
+        return self.metric.get(series, "") if isinstance(self.metric, dict) else self.metric
+
+    def parts_of(self, series: str) -> dict[str, str]:
+        """name -> formula; an empty one for nothing."""
+        return {name: of.get(series, "") if isinstance(of, dict) else of for name, of in self.parts.items()}
 
 
 @dataclass(frozen=True)
 class Figure:
     path: str
     paper: str
-    number: Optional[int]
+    number: object  # None, or a letter for an appendix
     title: str
     section: str
     device: str
@@ -159,6 +171,8 @@ class Figure:
     def heading(self) -> str:
         if self.ours:
             return f"{self.title} (ours)"
+        if isinstance(self.number, str):
+            return f"App. {self.number}: {self.title}"
         return f"Fig. {self.number}: {self.title}" if self.number else f"{self.title} (not in the paper)"
 
     def drawn_in(self, panel: str) -> tuple:
@@ -283,7 +297,7 @@ def load_figure(path: str, series: dict[str, Series]) -> Figure:
     return figure
 
 
-def _number(where: str, paper: str, values: dict) -> Optional[int]:
+def _number(where: str, paper: str, values: dict) -> object:
     """Takes `figure` out of the values: the number in the paper. A figure of ours has neither that nor a section."""
     if paper == OURS:
         if {"figure", "section"} & set(values):
@@ -291,7 +305,8 @@ def _number(where: str, paper: str, values: dict) -> Optional[int]:
         values["section"] = "ours"
         return None
     number = values.pop("figure", "")
-    if number != "none" and not (is_number(number) and number >= 1):
+    is_appendix = isinstance(number, str) and re.fullmatch("[A-Z]", number)
+    if number != "none" and not is_appendix and not (is_number(number) and number >= 1):
         raise SpecError(f"{where}: figure is the number in the paper, or none")
     return None if number == "none" else number
 
@@ -330,6 +345,7 @@ def _check_figure(figure: Figure, where: str, series: dict[str, Series]) -> None
             raise SpecError(f"{where}: {key} is one of {', '.join(filter(None, allowed))}")
     _check_measure(figure, where, series)
     _check_modelled(figure, where)
+    _check_clusters(figure, where, series)
     if figure.written_on and figure.step != "recover":
         raise SpecError(f"{where}: written_on is for figures of recoveries")
     own = {series[name].device for name in figure.series} - {""}
@@ -359,6 +375,17 @@ def _check_modelled(figure: Figure, where: str) -> None:
             raise SpecError(f"{where}: the figure has no {', '.join(map(str, strange))}")
 
 
+def _check_clusters(figure: Figure, where: str, series: dict[str, Series]) -> None:
+    flags = {figure.x.flag: 0, **figure.base, **{name: 0 for panel in figure.panels.values() for name in panel}}
+    if CLUSTER not in {*flags, *(name for one in figure.series for name in series[one].flags)}:
+        return
+    own = [series[name].name for name in figure.series if series[name].device or series[name].logs != "one_disk"]
+    if figure.device not in REAL_DEVICES or own:
+        raise SpecError(f"{where}: several masters have one directory (logs: one_disk), on a device as it is (ram, real)")
+    if figure.step != "run" or {figure.program, *figure.panel_programs.values()} != {PROGRAMS[0]}:
+        raise SpecError(f"{where}: several masters are runs of {PROGRAMS[0]}")
+
+
 def _check_measure(figure: Figure, where: str, series: dict[str, Series]) -> None:
     parts = figure.y.parts
     if not isinstance(parts, dict):
@@ -368,8 +395,18 @@ def _check_measure(figure: Figure, where: str, series: dict[str, Series]) -> Non
     for name, text in parts.items():
         if name not in series:
             raise SpecError(f"{where}: series.yaml has no {name}")
-        if not formula.is_formula(text):
+        _check_names_of_series(figure, f"{where}: y: {name}", text)
+        if not all(map(formula.is_formula, text.values() if isinstance(text, dict) else [text])):
             raise SpecError(f"{where}: y: {name}: names with ' + ', ' - ' or ' / ' between them are expected")
+    _check_names_of_series(figure, f"{where}: y: metric", figure.y.metric)
+    if isinstance(figure.y.metric, dict) and set(figure.y.metric) != set(figure.series):
+        raise SpecError(f"{where}: y: metric: one for each series is expected")
+
+
+def _check_names_of_series(figure: Figure, where: str, measure) -> None:
+    strange = sorted(set(measure) - set(figure.series)) if isinstance(measure, dict) else []
+    if strange:
+        raise SpecError(f"{where}: the figure has no series {', '.join(map(str, strange))}")
 
 
 def baselines(claim: dict) -> list[str]:
@@ -439,5 +476,5 @@ def select_figures(words: list[str], series: dict[str, Series]) -> list[Figure]:
 
 def _named(word: str, names: list[str]) -> list[str]:
     word = re.sub(r"(?i)\bfig(\d)(?!\d)", r"fig0\1", word)  # fig9
-    whole = [name for name in names if word in (name, name.partition("/")[2])]
+    whole = [name for name in names if word in (name, *name.split("/"))]
     return whole or [name for name in names if word and word in name]

@@ -8,6 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <exception>
 #include <new>
@@ -19,6 +21,12 @@
 
 namespace dbx {
 namespace {
+
+// Of the process itself, as by a bad address or an exception that nothing has caught.
+bool IsOfAFault(int signal) {
+  constexpr std::array kFaults = {SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE, SIGSYS, SIGTRAP};
+  return std::ranges::find(kFaults, signal) != kFaults.end();
+}
 
 [[noreturn]] void Gone() { throw Error(ExitStatus::kIo, "the process at the other end has ended"); }
 
@@ -155,17 +163,25 @@ bool Child::Wait(std::chrono::milliseconds time) {
   return true;
 }
 
+void Child::Kill() {
+  if (pid_ != 0) kill(pid_, SIGKILL);
+}
+
 bool Child::WasKilled() const {
   CHECK(pid_ == 0);
-  return WIFSIGNALED(how_);
+  return WIFSIGNALED(how_) && !IsOfAFault(WTERMSIG(how_));
 }
 
 std::optional<Error> Child::Failure() const {
-  if (WasKilled()) {
-    return Error(ExitStatus::kIo, name_ + " was ended by signal " + std::to_string(WTERMSIG(how_)));
+  if (WIFSIGNALED(how_)) {
+    const int number = WTERMSIG(how_);
+    return Error(WasKilled() ? ExitStatus::kIo : ExitStatus::kInternal,
+                 name_ + (WasKilled() ? " was ended by signal " : " crashed, by signal ") + std::to_string(number));
   }
   if (WEXITSTATUS(how_) == 0) return std::nullopt;
-  return Error(static_cast<ExitStatus>(WEXITSTATUS(how_)), name_ + ": " + last_word_->text);
+  // A failed check has printed its own line.
+  const std::string why = last_word_->status == 0 ? " has ended by itself" : std::string(": ") + last_word_->text;
+  return Error(static_cast<ExitStatus>(WEXITSTATUS(how_)), name_ + why);
 }
 
 }  // namespace dbx

@@ -74,7 +74,9 @@ class Child {
   Channel& channel() { return channel_; }
   // Whether it has ended in time.
   bool Wait(std::chrono::milliseconds time);
-  // Of one that has ended.
+  // By SIGKILL, if it has not ended.
+  void Kill();
+  // Of one that has ended: by a signal from outside. One of a fault of its own, such as SIGSEGV, is none of these.
   bool WasKilled() const;
   // Of one that has ended: why, with the name, and the status that this is for the whole. Nothing: its body returned.
   std::optional<Error> Failure() const;

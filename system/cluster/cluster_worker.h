@@ -1,5 +1,6 @@
 // A worker of a master: runs its list of calls in turn, in a closed loop, and acknowledges transactions that have
-// become durable. It runs further ones meanwhile, unless LATENCY_HIDING is 0.
+// become durable. It runs further ones meanwhile, unless LATENCY_HIDING is 0. All that it acknowledges is in the file
+// of acknowledgements, if there is one, with the warm-up.
 //
 // Threads: its own; another one reads `executed` meanwhile, and the rest after it has ended.
 #pragma once
@@ -13,6 +14,7 @@
 #include "benchmarks/workload.h"
 #include "multi_master/master/master.h"
 #include "system/cluster/cluster_result.h"
+#include "system/transaction/ack_file.h"
 
 namespace dbx {
 
@@ -36,13 +38,18 @@ template <class WorkloadT>
 class ClusterWorker {
  public:
   ClusterWorker(WorkerId id, mm::Master& master, WorkloadT& workload, CallList calls,
-                const ClusterWorkerOptions& options)
+                const ClusterWorkerOptions& options, AckFile* acks)
       : id_(id),
         master_(master),
         workload_(workload),
         calls_(std::move(calls)),
         options_(options),
-        txn_(master.NewTransaction()) {}
+        acks_(acks),
+        txn_(master.NewTransaction()) {
+    if constexpr (requires { WorkloadT::kNoteBytes; }) {
+      if (acks != nullptr) workload.NoteReadersIn(id, acks->NotesOf(id));
+    }
+  }
 
   void Run(ClusterRunControl& control) {
     for (uint64_t n = 0; n < options_.warmup_count || (options_.timed_warmup && !control.warmup_over.load()); ++n) {
@@ -69,6 +76,8 @@ class ClusterWorker {
   static constexpr size_t kUnacknowledgedMax = 4096;
 
   struct Pending {
+    TxnId id;
+    bool wrote;
     mm::VsTime end;
     uint64_t begin_ticks;
   };
@@ -92,7 +101,8 @@ class ClusterWorker {
     txn_.Begin(begun, call.txn_id());
     const Outcome outcome = workload_.Run(txn_, call.procedure, call.args);
     if (outcome == Outcome::kOk) {
-      pending_.push_back({txn_.Commit(), begin_ticks});
+      const bool wrote = txn_.wrote();
+      pending_.push_back({call.txn_id(), wrote, txn_.Commit(), begin_ticks});
       ++result_.executed;
       return true;
     }
@@ -111,6 +121,7 @@ class ClusterWorker {
     const mm::VsTime durable = master_.log().durable_until();
     const uint64_t now = Clock::NowTicks();
     while (!pending_.empty() && pending_.front().end.value() <= durable.value()) {
+      if (acks_ != nullptr) acks_->Acknowledge(pending_.front().id, pending_.front().wrote);
       ++result_.acknowledged;
       result_.latency.Record(Clock::ToNanos(now - pending_.front().begin_ticks));
       pending_.pop_front();
@@ -130,6 +141,7 @@ class ClusterWorker {
   WorkloadT& workload_;
   CallList calls_;
   const ClusterWorkerOptions options_;
+  AckFile* const acks_;  // null: there is no such file
   mm::MmTransaction txn_;
   size_t next_ = 0;
   uint64_t sequence_ = 0;

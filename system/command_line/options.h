@@ -24,7 +24,7 @@ struct Options {
   std::string log_type;  // LOG_DATA, LOG_COMMAND
   WorkloadKind workload = WorkloadKind::kYcsb;
   std::string index;            // IDX_HASH, IDX_BTREE
-  std::string isolation_level;  // SERIALIZABLE, SNAPSHOT
+  std::string isolation_level;  // SERIALIZABLE, SNAPSHOT, READ_COMMITTED
 
   uint32_t thread_cnt = 4;
   uint64_t max_txns_per_thread = 100;  // ends a run, unless seconds does
@@ -76,6 +76,9 @@ struct Options {
   // Several masters (multi_master/).
   uint32_t masters = 0;          // 0: one node of the pair above
   uint32_t buffer_pages = 8192;  // of 16 KiB, in each master
+  uint32_t page_stores = 2;
+  bool count_row_lock_managers = false;
+  bool strict_reads = false;  // of READ_COMMITTED
 
   // Logging.
   uint32_t num_logger = 1;              // log streams, 1-16

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
+#include <string>
 #include <string_view>
 
 #include "multi_master/names.h"
@@ -12,8 +14,11 @@ namespace dbx {
 namespace {
 
 // Switches that a cluster of masters honours; all others are of one node.
-constexpr std::array<std::string_view, 43> kOfClusters = {"masters",
+constexpr std::array<std::string_view, 48> kOfClusters = {"masters",
                                                           "buffer_pages",
+                                                          "page_stores",
+                                                          "count_row_lock_managers",
+                                                          "ack_file",
                                                           "workload",
                                                           "thread_cnt",
                                                           "max_txns_per_thread",
@@ -54,9 +59,36 @@ constexpr std::array<std::string_view, 43> kOfClusters = {"masters",
                                                           "sysbench_tables",
                                                           "sysbench_mix",
                                                           "sharing",
+                                                          "isolation_level",
+                                                          "strict_reads",
                                                           "index"};
-constexpr std::array<std::string_view, 5> kOnlyOfClusters = {"buffer_pages", "sysbench_rows", "sysbench_tables",
-                                                             "sysbench_mix", "sharing"};
+constexpr std::array<std::string_view, 4> kOfAllClusters = {"buffer_pages", "page_stores", "count_row_lock_managers",
+                                                            "strict_reads"};
+constexpr std::array<std::string_view, 4> kOfSysbench = {"sysbench_rows", "sysbench_tables", "sysbench_mix", "sharing"};
+
+bool Has(std::span<const std::string_view> names, const std::string& name) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+// And its recovery.
+constexpr std::array<std::string_view, 3> kOfClusterRecoveries = {"log_recover", "run", "history_file"};
+
+std::string IsolationMistake(const Options& options) {
+  const bool is_read_committed = options.isolation_level == "READ_COMMITTED";
+  if (options.masters == 0) {
+    return is_read_committed ? "READ_COMMITTED belongs to several masters: add --masters=N; one node has SERIALIZABLE "
+                               "and, with CC_ALG HEKATON, SNAPSHOT"
+                             : "";
+  }
+  const bool is_given = std::ranges::find(options.given, "isolation_level") != options.given.end();
+  if (is_given && !is_read_committed && options.isolation_level != "SERIALIZABLE") {
+    return "masters have ISOLATION_LEVEL SERIALIZABLE and READ_COMMITTED, not " + options.isolation_level;
+  }
+  if (options.strict_reads && !is_read_committed) {
+    return "--strict_reads belongs to --isolation_level=READ_COMMITTED: reads that lock see all that was acknowledged";
+  }
+  return "";
+}
 
 }  // namespace
 
@@ -65,25 +97,23 @@ std::string ClusterMistake(const Options& options) {
     if (options.workload == WorkloadKind::kSysbench)
       return "SYSBENCH is a workload of several masters: add --masters=N";
     for (const std::string& name : options.given) {
-      if (std::ranges::find(kOnlyOfClusters, name) == kOnlyOfClusters.end()) continue;
+      if (!Has(kOfAllClusters, name) && !Has(kOfSysbench, name)) continue;
       return fmt::format("--{} belongs to several masters: add --masters=N", name);
     }
-    return "";
+    return IsolationMistake(options);
   }
   for (const std::string& name : options.given) {
-    if (std::ranges::find(kOfClusters, name) != kOfClusters.end()) continue;
+    if (Has(kOfClusters, name) || (options.log_recover && Has(kOfClusterRecoveries, name))) continue;
     return fmt::format("--{} is for one node: masters have {} and {}; leave it out", name, mm::kControlName,
                        mm::kLogName);
   }
   for (const std::string& name : options.given) {
-    const bool of_sysbench =
-        name != "buffer_pages" && std::ranges::find(kOnlyOfClusters, name) != kOnlyOfClusters.end();
-    if (of_sysbench && options.workload != WorkloadKind::kSysbench) {
+    if (Has(kOfSysbench, name) && options.workload != WorkloadKind::kSysbench) {
       return fmt::format("--{} belongs to --workload=SYSBENCH", name);
     }
   }
   if (options.log_dirs.size() != 1) return "a cluster has one log directory, for its Log Stores";
-  return "";
+  return IsolationMistake(options);
 }
 
 }  // namespace dbx

@@ -378,6 +378,8 @@ bool BelongsToLogsOf(Identity identity, WorkloadKind workload) {
       return workload == WorkloadKind::kTest;
     case Identity::kSms:
       return workload == WorkloadKind::kSms;
+    case Identity::kSysbench:
+      return workload == WorkloadKind::kSysbench;
   }
   return false;
 }

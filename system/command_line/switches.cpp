@@ -42,9 +42,8 @@ constexpr std::array kLogBuilt = [] {
 }();
 constexpr std::array kLogTypes = {Names("LOG_DATA"), Names("LOG_COMMAND")};
 constexpr std::array kIndexes = {Names("IDX_HASH"), Names("IDX_BTREE")};
-constexpr std::array kIsolationBuilt = {Names("SERIALIZABLE"), Names("SNAPSHOT")};
-constexpr std::array kIsolationNotBuilt = {Names("REPEATABLE_READ"), Names("READ_COMMITTED"),
-                                           Names("READ_UNCOMMITTED")};
+constexpr std::array kIsolationBuilt = {Names("SERIALIZABLE"), Names("SNAPSHOT"), Names("READ_COMMITTED")};
+constexpr std::array kIsolationNotBuilt = {Names("REPEATABLE_READ"), Names("READ_UNCOMMITTED")};
 constexpr std::array kDiffImages = {Names("SLOT"), Names("RUNS")};
 constexpr std::array kSimd = {Names("auto"), Names("scalar"), Names("avx2"), Names("avx512")};
 constexpr std::array kIoEngines = {Names("auto"), Names("uring"), Names("pwrite")};
@@ -145,7 +144,7 @@ constexpr Switch InLog(Identity identity, Switch s) {
 
 using O = Options;
 constexpr Identity kAll = Identity::kAlways, kYcsb = Identity::kYcsb, kTpcc = Identity::kTpcc, kTest = Identity::kTest,
-                   kSms = Identity::kSms;
+                   kSms = Identity::kSms, kSysbench = Identity::kSysbench;
 
 constexpr Switch kSwitches[] = {
     // The pair and the workload.
@@ -157,7 +156,7 @@ constexpr Switch kSwitches[] = {
     InLog(kAll, Named(Choice("INDEX_STRUCT", &O::index, kIndexes, {}, "primary indexes"), "index", "index_struct")),
     // Determines the histories that a log of TEST may have.
     InLog(kTest, Choice("ISOLATION_LEVEL", &O::isolation_level, kIsolationBuilt, kIsolationNotBuilt,
-                        "of transactions; SNAPSHOT with HEKATON")),
+                        "of transactions; SNAPSHOT with HEKATON, READ_COMMITTED with MASTERS")),
     Both(Whole("THREAD_CNT", "t", &O::thread_cnt, 1, 1024, "workers; with -Lr1 threads that replay")),
     Named(Whole("MAX_TXNS_PER_THREAD", "Gx", &O::max_txns_per_thread, 1, kMostTransactions, "transactions per worker"),
           "max_txns_per_thread", "max_txn_per_part"),
@@ -202,14 +201,20 @@ constexpr Switch kSwitches[] = {
     InLog(kSms, Bytes("SMS_SLOT_BYTES", "", &O::sms_slot_bytes, 64, 2048, "SMS: of a message, a multiple of 8")),
     InLog(kSms, Whole("SMS_ABORT_PERC", "", &O::sms_abort_perc, 0, 100, "SMS: percent of transactions that roll back")),
     // SYSBENCH, of several masters only.
-    Whole("SYSBENCH_ROWS", "", &O::sysbench_rows, 100, 2 * kGiga, "SYSBENCH: rows of a table"),
-    Whole("SYSBENCH_TABLES", "", &O::sysbench_tables, 1, 256, "SYSBENCH: tables of each master, and shared ones"),
+    InLog(kSysbench, Whole("SYSBENCH_ROWS", "", &O::sysbench_rows, 100, 2 * kGiga, "SYSBENCH: rows of a table")),
+    InLog(kSysbench, Whole("SYSBENCH_TABLES", "", &O::sysbench_tables, 1, 256,
+                           "SYSBENCH: tables of each master, and shared ones")),
     Choice("SYSBENCH_MIX", &O::sysbench_mix, kSysbenchMixes, {}, "SYSBENCH: queries of a transaction"),
     Whole("SHARING", "", &O::sharing, 0, 100, "SYSBENCH: percent of the queries that go to shared tables"),
     // Several masters.
-    Whole("MASTERS", "", &O::masters, 0, 16,
-          "so many masters over one database, in processes of this host, THREAD_CNT workers each; 0: one node"),
+    Both(Whole("MASTERS", "", &O::masters, 0, 16,
+               "so many masters over one database, in processes of this host, THREAD_CNT workers each; 0: one node")),
     Whole("BUFFER_PAGES", "", &O::buffer_pages, 64, kGiga, "pages of 16 KiB in each master's buffer"),
+    Whole("PAGE_STORES", "", &O::page_stores, 1, 4, "Page Stores of the masters, each with all pages"),
+    Bool("COUNT_ROW_LOCK_MANAGERS", "", &O::count_row_lock_managers,
+         "1: masters count what a lock manager of rows that keeps the locks would send"),
+    Bool("STRICT_READS", "", &O::strict_reads,
+         "READ_COMMITTED: 1: reads see what any master acknowledged before their transaction began"),
     // Logging.
     InLog(kAll, Whole("NUM_LOGGER", "Ln", &O::num_logger, 1, 16, "log streams")),
     Bytes("STRIPE_UNIT", "", &O::stripe_unit_bytes, 4 * kKilo, kGiga,

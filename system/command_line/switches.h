@@ -37,7 +37,7 @@ enum class SwitchKind : uint8_t {
 
 // The logs of whose identity a switch is part: it determines the meaning of their records, and a recovery needs it to
 // interpret them.
-enum class Identity : uint8_t { kNo, kAlways, kYcsb, kTpcc, kTest, kSms };
+enum class Identity : uint8_t { kNo, kAlways, kYcsb, kTpcc, kTest, kSms, kSysbench };
 
 struct Switch {
   std::string_view name;  // as in config.h

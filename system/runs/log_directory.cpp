@@ -221,7 +221,9 @@ void NameOthers(RunFiles& run) {
 
 uint32_t ChooseRun(FileSystem& files, const std::vector<std::string>& log_directories, std::optional<uint32_t> run) {
   const uint32_t newest = HighestRun(files, log_directories);
-  if (newest == 0) throw Error(ExitStatus::kIo, "cannot recover: no run in " + Join(log_directories));
+  if (newest == 0)
+    throw Error(ExitStatus::kIo,
+                "cannot recover: no run in " + Join(log_directories) + " (of a cluster-NNNN: add --masters=N)");
   if (!run) return newest;
   for (const std::string& directory : log_directories) {
     const std::vector<uint32_t> runs = ListRuns(files, directory);

@@ -7,6 +7,9 @@
 // anchor, which is among the files or beside one of them, says where that is. The other files of a run are printed in a
 // few lines, and checked; of a part of a backup each page is, of the log of a heap's gaps each record.
 //
+// Of a cluster of masters it takes the directory cluster-NNNN, one of its Log Stores', or files of that: of the first
+// it prints each master's log as the stores have it together, of the others frames (print_cluster.h).
+//
 // With --verify the files must be all logs of one run, and no records are printed unless --records asks for some. The
 // same holds with --parallelism (parallelism_report.h), which also takes the directory of a run for its logs.
 //
@@ -44,6 +47,7 @@
 #include "system/runs/file_header.h"
 #include "system/runs/log_directory.h"
 #include "system/runs/parallelism_report.h"
+#include "system/runs/print_cluster.h"
 #include "system/runs/print_run_files.h"
 #include "system/runs/row_anchor.h"
 
@@ -398,13 +402,18 @@ class Dump {
     if (!options.parallelism.json_file.empty()) CheckAppendable(options.parallelism.json_file);
     std::vector<DumpedLog> logs;
     for (const std::string& path : options.paths) {
+      if (IsOfCluster(path)) {
+        Step([&] { DumpCluster(path, options); });
+        continue;
+      }
       Step([&] {
         RefuseDirectory(path);
         Lock(ParentDirectory(path));
         if (!PrintRunFile(path, [this](const Error& error) { Report(error); })) logs.push_back(Open(path));
       });
     }
-    if ((options.verify || asked) && status_ == ExitStatus::kOk) {
+    const bool has_logs = !std::all_of(options.paths.begin(), options.paths.end(), IsOfCluster);
+    if ((options.verify || asked) && has_logs && status_ == ExitStatus::kOk) {
       Step([&] { CheckRun(logs, options.verify ? "--verify" : "--parallelism"); });
     }
     if (asked && status_ == ExitStatus::kOk) Step([&] { ParallelismMeter::CheckModelled(logs.front().header); });
@@ -420,13 +429,21 @@ class Dump {
     for (const DumpedLog& log : logs) {
       if (log.readable) Step([&] { CheckEvidence(log, logs); });
     }
-    if (options.verify && status_ == ExitStatus::kOk) std::printf("verified: %zu logs\n", logs.size());
+    if (options.verify && has_logs && status_ == ExitStatus::kOk) std::printf("verified: %zu logs\n", logs.size());
     if (asked && status_ == ExitStatus::kOk) Step([&] { ReportParallelism(meter, logs, options.parallelism); });
     if (std::fflush(stdout) != 0) Step([] { throw Error(ExitStatus::kIo, "cannot write standard output"); });
     return static_cast<int>(status_);
   }
 
  private:
+  void DumpCluster(const std::string& path, const Options& options) {
+    if (options.backward || options.parallelism.asked) {
+      throw Error(ExitStatus::kUsage, path + " is of a cluster, which takes neither --backward nor --parallelism");
+    }
+    Lock(ClusterDirectoryOf(path));
+    PrintCluster(path, {options.records, !options.verify}, [this](const Error& error) { Report(error); });
+  }
+
   // In a run that is still writing, a log would look damaged compared with one that was read later.
   void Lock(const std::string& directory) {
     locks_.push_back(PosixFileSystem().LockDirectory(directory, FileSystem::LockKind::kShared));

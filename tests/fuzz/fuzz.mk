@@ -32,6 +32,12 @@ FUZZ_SOURCES_pages_record := $(FUZZ_PAGE_SOURCES)
 FUZZ_SOURCES_slotted_page := $(FUZZ_PAGE_SOURCES)
 FUZZ_SOURCES_make_corpus := $(FUZZ_RECOVERY_SOURCES) $(filter multi_master/%,$(FUZZ_PAGE_SOURCES)) \
   system/runs/continuation.cpp system/runs/row_anchor.cpp logging/backup/anchor_file.cpp
+FUZZ_CLUSTER_SOURCES := $(wildcard multi_master/page/*.cpp multi_master/restart/*.cpp) multi_master/store/page_versions.cpp \
+  $(addprefix multi_master/log/,flush_buffer.cpp lfb_reader.cpp store_file.cpp store_log.cpp) \
+  $(addprefix multi_master/,master/initial_pages.cpp network.cpp process/log_follower.cpp) \
+  $(addprefix logging/,log_stream.cpp log_writer.cpp mirrored_buffer.cpp writer_signal.cpp) \
+  $(addprefix logging/device/,background_read.cpp file_system.cpp posix_file.cpp) $(FAULTY_FILES) \
+  $(addprefix system/reference/reference_,cluster_logs.cpp cluster_pages.cpp replay.cpp stamps.cpp versions.cpp)
 FUZZ_SOURCES_restart := $(FUZZ_STORAGE_SOURCES) $(wildcard logging/differential/*.cpp logging/records/*.cpp) \
   $(addprefix logging/,lane_recovery.cpp log_ends.cpp log_reader.cpp log_tail.cpp lsn_vector.cpp record_finder.cpp \
   replay_lanes.cpp) \
@@ -41,6 +47,7 @@ FUZZ_SOURCES_restart := $(FUZZ_STORAGE_SOURCES) $(wildcard logging/differential/
 FUZZ_SOURCES_heap := $(FUZZ_RECOVERY_SOURCES) logging/gaps/gap_log.cpp \
   $(addprefix system/runs/,heap_run.cpp index_file.cpp) \
   system/reference/reference_heap.cpp logging/device/file_system.cpp logging/device/posix_file.cpp $(FAULTY_FILES)
+FUZZ_SOURCES_cluster_logs := $(FUZZ_STORAGE_SOURCES) system/runs/file_header.cpp $(FUZZ_CLUSTER_SOURCES)
 fuzz_objects = $(patsubst %.cpp,build/fuzz/objects/%.o,$(FUZZ_SOURCES_$(1)))
 FUZZ_LINK = $(FUZZ_CXX) -pthread -o $@ $(filter %.o,$^) -Wl,--as-needed $(LIBRARIES) -fsanitize=address,undefined
 ifeq ($(filter clean,$(MAKECMDGOALS)),)

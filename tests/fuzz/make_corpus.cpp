@@ -235,6 +235,24 @@ void PageImages() {
   Write("slotted_page", "two-slots-of-one-cell", std::string_view("\x30\x00\x55\x31\x00\x3f", 6));
 }
 
+// Operations of cluster_logs_fuzz.cpp.
+void ClusterLogs() {
+  using namespace std::string_view_literals;
+  constexpr std::string_view kPut = "\0\5\1\10abcdefgh"sv, kOther = "\0\6\2\10ijklmnop"sv, kEnd = "\2\1\0"sv,
+                             kLfb = "\3"sv;
+  const auto write = [](const std::string& name, std::initializer_list<std::string_view> parts) {
+    std::string input;
+    for (const std::string_view part : parts) input += part;
+    Write("cluster_logs", name, std::string_view(input));
+  };
+  write("committed", {kPut, kEnd, kLfb});
+  write("loser", {kPut, kEnd, kLfb, kOther, kLfb});
+  write("without-lfb", {kPut, kEnd, kLfb, kOther, "\2\2\0"sv});
+  write("rolled-back", {kPut, "\1\5\1"sv, "\2\1\1"sv, kLfb});
+  write("damage", {kPut, kEnd, kLfb, kOther, kLfb, "\6\1\0\20"sv, "\6\2\0\20"sv});
+  write("raw", {"\4\7change!"sv, "\5\41\3end"sv, kLfb});
+}
+
 }  // namespace
 }  // namespace dbx::fuzz
 
@@ -254,4 +272,5 @@ int main(int argc, char** argv) {
   Heaps();
   PagesRecords();
   PageImages();
+  ClusterLogs();
 }

@@ -63,7 +63,7 @@ Tally RunWorkers(Cluster& cluster, WorkloadT& workload, uint32_t workers, uint64
 
 // Present rows of the trees, read by a transaction of one master, become the rows of `to`, which has the tables only.
 inline void CopyTrees(Master& by, Database& to) {
-  MmTransaction txn = by.NewTransaction();
+  MmTransaction txn = by.NewTransaction(Isolation::kSerializable);
   txn.Begin(BeginTime(1));
   CHECK(CopyRows(txn, to) == Outcome::kOk);
   txn.Commit();

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <memory>
 #include <random>
 #include <string>
@@ -14,6 +15,7 @@
 // clang-format on
 
 #include "base/error.h"
+#include "base/host.h"
 #include "tests/multi_master/recorder.h"
 
 namespace dbx::mm {
@@ -301,6 +303,27 @@ TEST(TcpNetworkTest, AfterStopNothingIsHeard) {
   a.Send(b, "y");
   EXPECT_TRUE(a.recorder.AwaitLast("master 1 down"));
   EXPECT_EQ(b.recorder.heard().size(), heard);
+}
+
+// A receiver that sends again at once, as it may, must not keep the network's thread busy.
+TEST(TcpNetworkTest, APeerWithoutAnAddressIsTriedNowAndThen) {
+  struct Sender final : Network::Receiver {
+    bool OnMessage(NodeId, MessageType, std::span<const std::byte>) override { return true; }
+    void OnLinkDown(NodeId peer) override {
+      ++broken;
+      SendText(*network, peer, "again");
+    }
+    Network* network = nullptr;
+    std::atomic<int> broken{0};
+  } sender;
+  Node a(kMaster0);
+  sender.network = a.network.get();
+  a.network->Start(sender);
+  SendText(*a.network, kMaster1, "first");
+  host::SleepFor(std::chrono::milliseconds(300));
+  EXPECT_GE(sender.broken, 2);
+  EXPECT_LE(sender.broken, 20);
+  a.network->Stop();
 }
 
 }  // namespace

@@ -8,6 +8,7 @@ from concurrency_mutants import CONCURRENCY_MUTANTS
 from differential_mutants import DIFFERENTIAL_MUTANTS
 from instant_mutants import INSTANT_MUTANTS
 from logging_mutants import LOGGING_MUTANTS
+from multi_master_death_mutants import MULTI_MASTER_DEATH_MUTANTS
 from multi_master_mutants import MULTI_MASTER_MUTANTS
 from recovery_mutants import RECOVERY_MUTANTS
 from replication_mutants import REPLICATION_MUTANTS
@@ -16,4 +17,4 @@ from write_behind_mutants import WRITE_BEHIND_MUTANTS
 
 MUTANTS = (LOGGING_MUTANTS + CONCURRENCY_MUTANTS + RECOVERY_MUTANTS + DIFFERENTIAL_MUTANTS
            + BACKUP_MUTANTS + ROW_MUTANTS + WRITE_BEHIND_MUTANTS + REPLICATION_MUTANTS + INSTANT_MUTANTS
-           + MULTI_MASTER_MUTANTS)
+           + MULTI_MASTER_MUTANTS + MULTI_MASTER_DEATH_MUTANTS)

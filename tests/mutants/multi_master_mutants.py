@@ -1,7 +1,9 @@
-"""Faults of page locks that carry row locks. Each names the unit test that fails under it; the random runs of
-tests/multi_master/lock/lock_cluster_test.cpp find most of them too."""
+"""Faults of page locks that carry row locks, and of reads without locks. Each names the unit test that fails under
+it; the random runs of tests/multi_master/lock/lock_cluster_test.cpp find most of them too. And faults of masters, logs
+and Page Stores, which simulated clusters find."""
 from edits import Mutant, expression, raw, statement
-from sources import ENDS, GLOBAL_LOCKS, LOCAL_LOCKS, LOCAL_TXNS, LOCK_ROWS
+from sources import (ENDS, GLOBAL_LOCKS, LOCAL_LOCKS, LOCAL_TXNS, LOCK_ROWS, MM_APPLIER, MM_MASTER, MM_PAGES,
+                     MM_READ_VIEWS, MM_STRICT, MM_TRANSACTION, MM_VERSIONED, PAGE_STORE, PAGED_TREE, VS_CLOCK)
 
 MULTI_MASTER_MUTANTS = [
     Mutant("mm_no_after_list", "a row lock of an ended owner is dropped without its END",
@@ -71,11 +73,85 @@ MULTI_MASTER_MUTANTS = [
            [expression(LOCK_ROWS, "gap.high >= separator", "gap.low >= separator")],
            test="RowLocksTest.ASplitMovesLocksAndCopiesAGapAcrossIt"),
     Mutant("mm_ends_forgotten", "an END's place is forgotten while a TV in use lacks it",
-           [raw(ENDS, "return sequence <= member.low && least_tv.Covers(place.master, place.time);",
-                "return sequence <= member.low && ({on} || least_tv.Covers(place.master, place.time));")],
+           [raw(ENDS, "!member.marks.empty() && least_tv.Covers(member.marks.front().second);",
+                "!member.marks.empty() && ({on} || least_tv.Covers(member.marks.front().second));"),
+            raw(ENDS, "return sequence <= member.settled && least_tv.Covers(place.master, place.time);",
+                "return sequence <= member.settled && ({on} || least_tv.Covers(place.master, place.time));")],
            test="EndsTest.AnEndKeepsItsPlaceUntilTheLeastTvIsPast"),
     Mutant("mm_wait_pinned", "a transaction keeps its pages pinned while it waits for a row lock",
            [raw(LOCAL_LOCKS, "for (const PageId page : pinned) Unpin(page);",
                 "for (const PageId page : pinned) {{\n    if (!{on}) Unpin(page);\n  }}")],
            test="LocalLocksTest.AWaitingTransactionHasNoPagePinned"),
+    # Reads without locks.
+    Mutant("mm_no_validity_check", "an own version is read whatever it builds upon",
+           [raw(MM_PAGES, "if (!view.tv.Covers(frame.newest)) return Fit::kInvalid;",
+                "if ({on}) return Fit::kFits;\n  if (!view.tv.Covers(frame.newest)) return Fit::kInvalid;")],
+           test="VersionedReadTest.AnOwnVersionAboveAnotherMastersThatIsNotAppliedIsInvalid"),
+    Mutant("mm_validity_by_versions_only", "an own version is read though TV lacks ENDs that it builds upon",
+           [statement(MM_PAGES, "return view.tv.Covers(locks_.AfterListOf(page)) ? Fit::kFits : Fit::kInvalid;",
+                      "return Fit::kFits;")],
+           test="VersionedReadTest.AnOwnVersionAboveAnEndThatIsNotAppliedIsInvalid"),
+    Mutant("mm_after_list_goes_with_the_lock", "an own version loses its after-list when its page lock is released",
+           [raw(LOCAL_LOCKS, "page.state = State::kNone;\n",
+                "page.state = State::kNone;\n  if ({on}) page.after = {{}};\n")],
+           test="VersionedReadTest.AnOwnVersionKeepsItsAfterListWhenItsLockGoes"),
+    Mutant("mm_version_of_the_store_unchecked", "an own version that comes from the Page Store is taken as valid",
+           [statement(MM_PAGES, "return Judge(*frame, page, view) == Fit::kFits ? std::move(frame) : nullptr;",
+                      "return frame;")],
+           test="VersionedReadTest.AnOwnVersionFromThePageStoreIsCheckedToo"),
+    Mutant("mm_moved_row_read_on_its_old_page", "TV lacks a split that moved rows which this master has changed since",
+           [statement(MM_PAGES, "splits_needed_.RaiseTo(change.previous.master, change.previous.time);", "")],
+           test="MovedRowTest.AnOwnChangeOfItIsSeenThoughTvLacksTheSplit"),
+    Mutant("mm_split_waited_for_again", "each change of another master's page holds statements up",
+           [statement(MM_PAGES, "if (!is_first) return;", "")],
+           test="MovedRowTest.ASplitIsWaitedForOnce"),
+    Mutant("mm_reader_stays_on_the_left", "a descent does not move right where a split is not posted",
+           [raw(PAGED_TREE, "if (!page.IsBelowHighKey(key)) {", "if (!{on} && !page.IsBelowHighKey(key)) {{")],
+           test="VersionedReadTest.AStatementMovesRightWhereASplitIsNotPosted"),
+    Mutant("mm_scan_of_one_leaf", "a versioned scan ends with its first leaf",
+           [expression(MM_VERSIONED, "leaf.page().IsBelowHighKey(high)", "true")],
+           test="VersionedReadTest.AScanReadsLeafAfterLeaf"),
+    Mutant("mm_applied_before_pages", "a flush counts as applied before the pages of the buffer have its changes",
+           [raw(MM_APPLIER, "pages_.ApplyFlush(flush.lfb, flush.changes);",
+                "if ({on}) log_.OnApplied(flush.lfb);\n    pages_.ApplyFlush(flush.lfb, flush.changes);"),
+            raw(MM_APPLIER, "log_.OnApplied(flush.lfb);\n  told_();",
+                "if (!{on} || flush.lfb.master == self_) log_.OnApplied(flush.lfb);\n  told_();")],
+           test="FollowedPagesTest.AFlushCountsAsAppliedOnlyWhenItsPagesAreChanged"),
+    Mutant("mm_stale_version_kept", "a version stays in the buffer though a flush may have passed it by",
+           [statement(MM_PAGES, "is_current = is_current && view.tv.Covers(begun_);", "")],
+           test="FollowedPagesTest.AVersionThatAFlushMayHavePassedByIsNotKept"),
+    Mutant("mm_least_tv_without_statements", "the least TV is told without those of statements that run",
+           [statement(MM_READ_VIEWS, "for (const Use* use : in_use_) least.LowerTo(use->view_.applied);", "")],
+           test="VersionedReadTest.TheLeastTvIsThatOfTheOldestStatement"),
+    Mutant("mm_ending_transaction_unnoticed", "a transaction whose END has a time that is not known yet counts as active",
+           [statement(LOCAL_TXNS, "if (own != txns_.end() && own->second.is_ending) return std::nullopt;", "")],
+           test="VersionedReadTest.ATransactionThatIsJustEndingIsInDoubt"),
+    Mutant("mm_strict_answers_merged", "the answers of strict reads count as applied",
+           [raw(MM_MASTER, "return answer && strict_.OnAnswer(from, *answer);",
+                "if ({on} && answer) {{\n    LfbStamp lfb{{from, {{}}, log_.applied().of(from)}};\n"
+                "    lfb.stamp.Set(from, answer->durable);\n    log_.OnApplied(lfb);\n  }}\n"
+                "  return answer && strict_.OnAnswer(from, *answer);")],
+           test="StrictReadTest.AReadThatBeginsAfterAnAcknowledgementElsewhereSeesIt"),
+    Mutant("mm_strict_round_under_way", "a transaction takes the answers of a round that began before it",
+           [raw(MM_STRICT, "const uint64_t round = begun_ + 1;",
+                "const uint64_t round = {on} && begun_ > completed_ ? begun_ : begun_ + 1;")],
+           test="StrictRoundsTest.TheAnswersOfARoundThatIsUnderWayAreTooOld"),
+
+    Mutant("mm_grant_without_cause", "an LFB does not say which versions of other masters it builds upon",
+           [statement(VS_CLOCK, "if (page.time.value() > 0) after_.RaiseTo(page.master, page.time);", "")],
+           cells="MM/"),
+    Mutant("mm_lfb_by_predecessor", "an LFB is applied behind its predecessor, whatever else it builds upon",
+           [raw(VS_CLOCK, "return applied_.Covers(others);", "return {on} || applied_.Covers(others);")], cells="MM/"),
+    Mutant("mm_own_log_not_counted", "an LFB is applied though it builds upon own flushes that are not read yet",
+           [raw(VS_CLOCK, "others.Set(lfb.master, {});",
+                "others.Set(lfb.master, {{}});\n    if ({on}) others.Set(self_, {{}});")], cells="MM/"),
+    Mutant("mm_page_before_its_lsn", "a Page Store answers with an older version than was asked for",
+           [raw(PAGE_STORE, "if (!version && (!HasPassed(request)",
+                "if ({on} && !version) version = versions_.Newest(request.page, progress_);\n"
+                "    if (!version && (!HasPassed(request)")], cells="MM/"),
+    Mutant("mm_unlock_before_undo", "row locks of an aborted transaction go before its changes are undone",
+           [raw(MM_TRANSACTION, "for (size_t i = written_.size(); i > 0; --i) Restore(written_[i - 1]);",
+                "if ({on} && wrote()) locks_.End(name_, log_.AppendEnd(name_, EndKind::kAborted, id_));\n"
+                "  for (size_t i = written_.size(); i > 0; --i) Restore(written_[i - 1]);\n"
+                "  if ({on} && wrote()) return written_.clear();")], cells="MM/"),
 ]

@@ -66,7 +66,7 @@ USAGE = (
     ("ASeriesInTheFileOfTheRecord", ["--series=r.json", "--json=r.json"], ["same file"]),
     ("UnknownCc", ["--cc=NIX"], ["CC_ALG", "NO_WAIT", "SILO"]),
     ("CcNotBuilt", ["--cc=TIMESTAMP"], ["not built"]),
-    ("IsolationNotBuilt", ["--isolation_level=READ_COMMITTED"], ["not built", "SNAPSHOT"]),
+    ("IsolationNotBuilt", ["--isolation_level=REPEATABLE_READ"], ["not built", "SNAPSHOT"]),
     ("SnapshotOfOneVersion", ["--cc=SILO", "--log=LOG_NO", "--isolation_level=SNAPSHOT"], ["CC_ALG HEKATON"]),
     ("UnknownScheme", ["--log=LOG_NIX"], ["LOG_ALGORITHM", "LOG_TAURUS"]),
     ("UnknownWorkload", ["--workload=TPCE"], ["WORKLOAD", "TPCC"]),

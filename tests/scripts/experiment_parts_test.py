@@ -37,7 +37,7 @@ class FormulaTest(unittest.TestCase):
 
     def test_what_a_run_did_not_have_counts_nothing(self):
         for text, value in (("heap", 0), ("heap.used_bytes", 0), ("heap.used_bytes / heap.bytes", 0),
-                            ("index_bytes + heap.used_bytes", 10)):
+                            ("index_bytes + heap.used_bytes", 10), ("", 0)):
             self.assertEqual(formula.evaluate(METRICS, text), value, text)
 
     def test_without_a_number_there_is_no_value(self):

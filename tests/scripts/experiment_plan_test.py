@@ -24,7 +24,8 @@ def config_values(flags):
         defaults = dict(re.findall(r"^#define (\w+) (.+)$", file.read(), re.MULTILINE))
     values = {}
     of_replicas = {"replication", "replica_round_trip", "replica_bandwidth"}
-    for flag in set(flags) - set(spec.OF_PLANS) - of_replicas:
+    of_clusters = {"masters", "sharing"}
+    for flag in set(flags) - set(spec.OF_PLANS) - of_replicas - of_clusters:
         value = defaults[{"log": "LOG_ALGORITHM", "cc": "CC_ALG", "flush": "PM_FLUSH"}.get(flag, flag.upper())]
         shifted = re.fullmatch(r"\((\d+) << 10\)", value)
         values[flag] = f"{shifted[1]}K" if shifted else int(value) if value.isdigit() else value
@@ -139,7 +140,7 @@ class SpecTest(unittest.TestCase):
 
     def test_a_claim_that_is_not_understood_is_refused(self):
         ratio = "of: none, over: none"
-        kinds = "over, expect, above, below, which takes one"
+        kinds = "over, expect, above, below, at_most, which takes one"
         for wrong, why in (("of: none", f"none of {kinds}"), (f"{ratio}, at: lost", "at is one of first, last, peaks"),
                            (f"{ratio}, wher: 1", "wher not known beside over: none"), ("over: none", "of is missing"),
                            (f"{ratio}, 1: 1", "1 not known beside over"),
@@ -182,7 +183,7 @@ class SpecTest(unittest.TestCase):
         self.assertEqual(figure.y.parts, {"index": "m / n"})
 
     def test_a_figure_of_no_paper_says_so(self):
-        for number, heading in (("7", "Fig. 7: t"), ("none", "t (not in the paper)")):
+        for number, heading in (("7", "Fig. 7: t"), ("A", "App. A: t"), ("none", "t (not in the paper)")):
             self.assertEqual(self.load_figure("claims: []", number=number).heading, heading)
         for number in ("seven", "true", "0", "[]"):
             with self.assertRaisesRegex(spec.SpecError, "figure is the number in the paper, or none"):
@@ -219,7 +220,7 @@ class SpecTest(unittest.TestCase):
     def test_all_are_the_figures_of_the_papers_and_ours_are_asked_for_by_name(self):
         def papers_of(*words):
             return {figure.paper for figure in spec.select_figures(list(words), spec.load_series())}
-        self.assertEqual(papers_of("all"), {"taurus", "eleda", "differential", "write_behind"})
+        self.assertEqual(papers_of("all"), {"taurus", "eleda", "differential", "write_behind", "taurus_mm"})
         self.assertEqual(papers_of("ablation"), {"ablation"})
         for several in ((), ("all", "ablation")):
             self.assertEqual(papers_of(*several), set(spec.PAPERS) | {"ablation"})
@@ -367,7 +368,7 @@ class PlanTest(unittest.TestCase):
             if figure.x.flag == "log_flush_interval":
                 continue
             jobs = plan_of(figure.name).jobs.values()
-            intervals[figure.name] = {job.flags["log_flush_interval"] for job in jobs if job.logs}
+            intervals[figure.name] = {job.flags["log_flush_interval"] for job in jobs if job.logs and not job.is_cluster}
             devices = {series[name].device for name in figure.series}  # each may have an interval of its own
             self.assertLessEqual(len(intervals[figure.name]), len(devices), figure.name)
         self.assertEqual(intervals["taurus/fig09_number_of_disks"], {"1600us"})

@@ -65,6 +65,24 @@ def run_record(options, seconds):
             "environment": ENVIRONMENT}
 
 
+def cluster_record(options, seconds):
+    """Of several masters: messages grow with sharing, times of vector clocks with the masters."""
+    masters, sharing = int(options["masters"]), int(options.get("sharing", 0))
+    counted = options.get("count_row_lock_managers") == "1"
+    return {"schema_version": 1, "kind": "cluster", "cc": "HYBRID", "log": "LOG_TAURUS_MM", "masters": masters,
+            "transport": "TCP, loopback", "threads": 8 * masters, "oversubscribed": True, "interrupted": False,
+            "configuration": {"MASTERS": str(masters), "WORKLOAD": options["workload"]},
+            "metrics": {"throughput_acknowledged": 1000.0 * masters, "acknowledged": 1000 + int(seconds),
+                        "page_lock_messages_per_txn": 0.5 * sharing, "glm_release_messages_per_txn": 800.0,
+                        "row_locks_kept_messages_per_txn": 4.0 + sharing if counted else None,
+                        "row_locks_first_messages_per_txn": 4.0 if counted else None,
+                        "log": {"changed_bytes_per_txn": 500.0, "other_bytes_per_txn": 300.0,
+                                "time_bytes_per_txn": 100.0, "one_stamp_time_bytes_per_txn": 60.0 * masters,
+                                "vector_time_bytes_per_txn": 110.0 * masters}},
+            "environment": {key: value for key, value in ENVIRONMENT.items()
+                            if key not in ("log_directories", "oversubscribed")}}
+
+
 def recovery_record(options):
     with open(record_of(options), encoding="utf-8") as file:
         identity = json.load(file)
@@ -122,7 +140,7 @@ def main():
             with open(record_of(options), "w", encoding="utf-8") as file:
                 json.dump({**options, "crashed": "ack_file" in options}, file)
         pretend_to_run(options, seconds)
-        record = run_record(options, seconds)
+        record = (cluster_record if "masters" in options else run_record)(options, seconds)
     if "json" in options:
         with open(options["json"], "a", encoding="utf-8") as file:
             file.write(json.dumps(record) + "\n")

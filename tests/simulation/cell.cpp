@@ -4,6 +4,7 @@
 
 #include "logging/schemes.h"
 #include "system/command_line/parse_options.h"
+#include "tests/simulation/cluster/cluster_setup.h"
 
 namespace dbx::sim {
 namespace {
@@ -131,12 +132,13 @@ void ChooseHeap(Options& options, uint64_t seed) {
 }  // namespace
 
 std::string Cell::Name() const {
+  if (masters > 0) return std::string("MM/") + WorkloadName(workload) + "/" + std::to_string(masters);
   return pair.cc + (pair.use_locktable ? "+table/" : "/") + pair.log + "/" + pair.log_type + "/" +
          WorkloadName(workload) + "/" + std::to_string(logs);
 }
 
 std::vector<Cell> AllCells() {
-  std::vector<Cell> cells;
+  std::vector<Cell> cells = ClusterCells();
   for (const PairName& pair : Registry::Global().Supported()) {
     if (pair.log == "LOG_NO") continue;
     const bool one_log = HasOneLog(pair.log);

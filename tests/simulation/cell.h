@@ -1,5 +1,6 @@
 // What is tried: a pair of concurrency control and log scheme, a workload, a number of logs. Everything that a pair
-// registers is a cell, so a new scheme is covered by its line in the registry.
+// registers is a cell, so a new scheme is covered by its line in the registry. And clusters of masters (cluster/), each
+// with a workload.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +17,9 @@ struct Cell {
   PairName pair;
   WorkloadKind workload = WorkloadKind::kTest;
   uint32_t logs = 1;
+  uint32_t masters = 0;  // of a cluster; 0: the cell is of one engine
 
-  std::string Name() const;  // NO_WAIT/LOG_TAURUS/LOG_DATA/TEST/2
+  std::string Name() const;  // NO_WAIT/LOG_TAURUS/LOG_DATA/TEST/2, MM/TEST/3
 };
 
 // Every logging cell of this binary, ordered by name.

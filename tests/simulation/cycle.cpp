@@ -12,6 +12,7 @@
 #include "system/runs/log_files.h"
 #include "system/workloads.h"
 #include "tests/simulation/allocation.h"
+#include "tests/simulation/cluster/cluster_trial.h"
 #include "tests/simulation/damage.h"
 #include "tests/simulation/generation.h"
 #include "tests/simulation/logs_on_disk.h"
@@ -454,6 +455,9 @@ class Cycle {
 
 }  // namespace
 
-void Try(const Trial& trial, Tally& tally) { Cycle(trial, tally).Run(); }
+void Try(const Trial& trial, Tally& tally) {
+  if (trial.cell.masters > 0) return TryCluster(trial, tally);
+  Cycle(trial, tally).Run();
+}
 
 }  // namespace dbx::sim

@@ -93,6 +93,8 @@ void Oracle::DependOnCurrent(TxnId id, TableId table, Key key, Version before, b
   if (before == kAbsent || before != Current(table, key)) return;
   if (of_snapshot && !WasAbsentAtBegin(id, {table.value(), key, before})) return;
   Read(id, table, key, before);
+  const Exempt exempt;
+  txns_[id.value].guessed.push_back({table.value(), key, before});
 }
 
 // What is there now may be younger than a snapshot.
@@ -113,6 +115,19 @@ void Oracle::Write(TxnId id, TableId table, Key key, Version version) {
 void Oracle::Delete(TxnId id, TableId table, Key key) {
   DependOnCurrent(id, table, key, Current(table, key), /*of_snapshot=*/false);
   Write(id, table, key, AbsenceBy(id));
+}
+
+void Oracle::Survived(const std::vector<uint64_t>& survivors) {
+  const Exempt exempt;
+  const std::unordered_set<uint64_t> survived(survivors.begin(), survivors.end());
+  for (auto& [id, txn] : txns_) {
+    for (const Place& guess : txn.guessed) {
+      const auto writer = writers_.find(guess);
+      if (writer == writers_.end() || survived.contains(writer->second)) continue;
+      if (const auto read = std::find(txn.reads.begin(), txn.reads.end(), guess); read != txn.reads.end())
+        txn.reads.erase(read);
+    }
+  }
 }
 
 // Versions that no transaction may have seen.

@@ -58,6 +58,10 @@ class Oracle {
   // What every run and every recovery of it begins with.
   void Loaded(const std::vector<RowVersion>& rows);
 
+  // Of these alone something is left, while the run goes on: a version that was taken for the current one because one
+  // of the others had pre-committed it was not there to see.
+  void Survived(const std::vector<uint64_t>& survivors);
+
   // Is told of each attempt to run a transaction.
   std::function<void()> on_begin;
   // Is told of each acknowledgement at the moment it is given.
@@ -118,7 +122,8 @@ class Oracle {
   };
   struct Txn {
     std::vector<Place> reads;
-    std::vector<Place> misses;  // rows, where it had not written them before
+    std::vector<Place> guessed;  // of `reads`: those of a row that was absent, or deleted
+    std::vector<Place> misses;   // rows, where it had not written them before
     std::vector<Place> writes;
     uint32_t generation = 0;
     uint64_t began = 0;  // the number of an event

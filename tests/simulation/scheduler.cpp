@@ -29,12 +29,18 @@ struct Fibre {
   std::function<void()> body;
   Context context;
   fibres::ExceptionState exceptions;
-  State state = State::kReady;
-  const void* place = nullptr;  // kBlocked: on what
-  uint64_t wake_at = kForever;  // kBlocked: until when at most
-  bool woken = false;           // by WakeOne or WakeAll, not by the clock
+  bool woken = false;  // by WakeOne or WakeAll, not by the clock
   int64_t priority = 0;
   Group group = 0;
+};
+
+// Of a fibre, what is looked at whenever another one goes on: all of them lie side by side.
+struct Status {
+  const void* place = nullptr;  // kBlocked: on what
+  uint64_t wake_at = kForever;  // kBlocked: until when at most
+  State state = State::kReady;
+
+  bool BlocksOn(const void* other) const { return state == State::kBlocked && place == other; }
 };
 
 struct Alarm {
@@ -77,29 +83,32 @@ class Scheduler {
     fibre->group = group ? *group : current_ == kNobody ? 0 : Current().group;
     fibre->priority = static_cast<int64_t>(random_() >> 2);
     Fibre* const self = fibre.get();
+    const auto id = static_cast<FibreId>(fibres_.size());
     fibre->context =
-        Context(std::allocator_arg, boost::context::pooled_fixedsize_stack(stacks_), [this, self](Context&& loop) {
+        Context(std::allocator_arg, boost::context::pooled_fixedsize_stack(stacks_), [this, self, id](Context&& loop) {
           loop_ = std::move(loop);
           self->body();
-          self->state = State::kDone;
+          status_[id].state = State::kDone;
           WakeAll(self);
           Choose();
           return std::move(loop_);
         });
     fibres_.push_back(std::move(fibre));
-    return static_cast<FibreId>(fibres_.size() - 1);
+    status_.emplace_back();
+    return id;
   }
 
   void Kill(Group group) {
     const Exempt exempt;
     CHECK(in_alarm_ || current_ == kNobody || Current().group != group);
-    for (auto& fibre : fibres_) {
-      if (fibre->group != group || fibre->state == State::kDone) continue;
+    for (size_t i = 0; i < fibres_.size(); ++i) {
+      std::unique_ptr<Fibre>& fibre = fibres_[i];
+      if (fibre->group != group || status_[i].state == State::kDone) continue;
       // Its stack holds objects that refer to each other: it is left where it is.
       Fibre* const abandoned = fibre.release();
       fibre = std::make_unique<Fibre>();
       fibre->group = group;
-      fibre->state = State::kDone;
+      status_[i].state = State::kDone;
       WakeAll(abandoned);
     }
   }
@@ -145,9 +154,7 @@ class Scheduler {
     CountSteps();
     CheckThatItEnds();
     Fibre& me = Current();
-    me.state = State::kBlocked;
-    me.place = place;
-    me.wake_at = nanos >= kForever - now_ ? kForever : now_ + nanos;
+    status_[current_] = {place, nanos >= kForever - now_ ? kForever : now_ + nanos, State::kBlocked};
     me.woken = false;
     EndTurn();
     NewTurn();
@@ -156,15 +163,15 @@ class Scheduler {
 
   void WakeOne(const void* place) {
     const Exempt exempt;
-    std::vector<Fibre*> waiting;
-    for (const auto& fibre : fibres_) {
-      if (fibre->state == State::kBlocked && fibre->place == place) waiting.push_back(fibre.get());
+    std::vector<FibreId> waiting;
+    for (FibreId i = 0; i < status_.size(); ++i) {
+      if (status_[i].BlocksOn(place)) waiting.push_back(i);
     }
-    if (!waiting.empty()) MakeReady(*waiting[random_() % waiting.size()], true);
+    if (!waiting.empty()) MakeReady(waiting[random_() % waiting.size()], true);
   }
   void WakeAll(const void* place) {
-    for (const auto& fibre : fibres_) {
-      if (fibre->state == State::kBlocked && fibre->place == place) MakeReady(*fibre, true);
+    for (FibreId i = 0; i < status_.size(); ++i) {
+      if (status_[i].BlocksOn(place)) MakeReady(i, true);
     }
   }
 
@@ -177,7 +184,7 @@ class Scheduler {
     turn_steps_ = steps_left;
   }
 
-  bool IsDone(FibreId id) const { return fibres_[id]->state == State::kDone; }
+  bool IsDone(FibreId id) const { return status_[id].state == State::kDone; }
   const void* PlaceOf(FibreId id) const { return fibres_[id].get(); }
 
   uint64_t Now() {
@@ -195,7 +202,7 @@ class Scheduler {
   // One visit of the loop, which runs on the thread's own stack. False when all fibres have ended.
   bool Resume() {
     RunAlarms();
-    if (current_ != kNobody && Current().state == State::kDone) ReplaceKilled();
+    if (current_ != kNobody && status_[current_].state == State::kDone) ReplaceKilled();
     if (!stuck_.empty()) Abandon();
     if (current_ == kNobody) return false;
     Fibre& fibre = Current();
@@ -206,8 +213,8 @@ class Scheduler {
 
   // An action has killed the fibre that would go on.
   void ReplaceKilled() {
-    const auto waits = [](const auto& fibre) { return fibre->state == State::kBlocked; };
-    if (ReadyCount() == 0 && NextWakeTime() == kForever && std::any_of(fibres_.begin(), fibres_.end(), waits)) {
+    const auto waits = [](const Status& fibre) { return fibre.state == State::kBlocked; };
+    if (ReadyCount() == 0 && NextWakeTime() == kForever && std::any_of(status_.begin(), status_.end(), waits)) {
       stuck_ = "every fibre that was not killed waits for another one";
       return;
     }
@@ -256,19 +263,23 @@ class Scheduler {
     for (;;) {
       ready_.clear();
       bool all_done = true;
-      for (uint32_t i = 0; i < fibres_.size(); ++i) {
-        Fibre& fibre = *fibres_[i];
+      uint64_t next = kForever;
+      for (FibreId i = 0; i < status_.size(); ++i) {
+        const Status& fibre = status_[i];
         if (fibre.state == State::kDone) continue;
         all_done = false;
-        if (fibre.state == State::kBlocked && fibre.wake_at <= now_) MakeReady(fibre, false);
-        if (fibre.state == State::kReady) ready_.push_back(i);
+        if (fibre.state == State::kBlocked && fibre.wake_at <= now_) MakeReady(i, false);
+        if (fibre.state == State::kReady) {
+          ready_.push_back(i);
+        } else {
+          next = std::min(next, fibre.wake_at);
+        }
       }
       if (all_done) {
         current_ = kNobody;
         return;
       }
       if (!ready_.empty()) break;
-      const uint64_t next = NextWakeTime();
       if (next == kForever) ThrowStuck("every fibre waits for another one");
       now_ = std::max(now_, next);
     }
@@ -281,22 +292,20 @@ class Scheduler {
 
   size_t ReadyCount() const {
     return static_cast<size_t>(
-        std::count_if(fibres_.begin(), fibres_.end(), [](const auto& fibre) { return fibre->state == State::kReady; }));
+        std::count_if(status_.begin(), status_.end(), [](const Status& of) { return of.state == State::kReady; }));
   }
 
   uint64_t NextWakeTime() const {
     uint64_t next = kForever;
-    for (const auto& fibre : fibres_) {
-      if (fibre->state == State::kBlocked) next = std::min(next, fibre->wake_at);
+    for (const Status& fibre : status_) {
+      if (fibre.state == State::kBlocked) next = std::min(next, fibre.wake_at);
     }
     return next;
   }
 
-  static void MakeReady(Fibre& fibre, bool woken) {
-    fibre.state = State::kReady;
-    fibre.woken = woken;
-    fibre.place = nullptr;
-    fibre.wake_at = kForever;
+  void MakeReady(FibreId id, bool woken) {
+    status_[id] = {};
+    fibres_[id]->woken = woken;
   }
 
   // A fibre that only sleeps and looks again makes few steps, but time passes.
@@ -310,7 +319,7 @@ class Scheduler {
   void ThrowStuck(const std::string& why) {
     stuck_ = why + ":";
     for (size_t i = 0; i < fibres_.size(); ++i) {
-      const Fibre& fibre = *fibres_[i];
+      const Status& fibre = status_[i];
       if (fibre.state == State::kDone) continue;
       stuck_ += " fibre " + std::to_string(i) +
                 (fibre.state == State::kReady ? " runs;"
@@ -336,6 +345,7 @@ class Scheduler {
   std::vector<Alarm> alarms_;      // the next one last
   std::vector<uint64_t> changes_;  // steps, the next one last
   std::vector<std::unique_ptr<Fibre>> fibres_;
+  std::vector<Status> status_;  // of fibres_
   std::vector<uint32_t> ready_;
   Context loop_;
   uint32_t current_ = kNobody;

@@ -5,11 +5,23 @@
 
 #include <cstdio>
 
+#include "tests/simulation/cluster/cluster_setup.h"
+
 namespace dbx::sim {
 namespace {
 
 // A smaller trial that never ends is told sooner.
 constexpr uint64_t kStepsMax = uint64_t{1} << 23;
+
+// Workers and transactions of each, as the seed chose them.
+Limits SizesOf(const Trial& trial) {
+  if (trial.cell.masters > 0) {
+    const ClusterSetup setup = SetupOf(trial);
+    return {setup.workers, setup.calls};
+  }
+  const Options options = OptionsOf(trial.cell, trial.seed, trial.limits);
+  return {options.thread_cnt, options.max_txns_per_thread};
+}
 
 std::string SignalOrStatus(int status) {
   return WIFSIGNALED(status) ? "ended by signal " + std::to_string(WTERMSIG(status))
@@ -57,9 +69,8 @@ Trial Shrink(Trial trial, const std::string& mutant, std::string& violation) {
     return still.has_value();
   };
   // Runs that continue it have limits of their own, which these may be below.
-  const Options options = OptionsOf(trial.cell, trial.seed, trial.limits);
   Trial limited = trial;
-  limited.limits = {options.thread_cnt, options.max_txns_per_thread};
+  limited.limits = SizesOf(trial);
   for (bool shrunk = try_smaller(limited); shrunk;) {
     shrunk = false;
     for (const uint64_t txns : {trial.limits.txns / 2, trial.limits.txns - 1}) {

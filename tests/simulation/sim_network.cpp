@@ -145,8 +145,10 @@ void SimNetwork::Push(NodeId from, NodeId to, Item item) {
 }
 
 void SimNetwork::Break(NodeId a, NodeId b) {
-  directions_[{a, b}].items.clear();
-  directions_[{b, a}].items.clear();
+  // Of an earlier break a side may not have heard yet.
+  const auto is_message = [](const Item& item) { return !item.is_down; };
+  std::erase_if(directions_[{a, b}].items, is_message);
+  std::erase_if(directions_[{b, a}].items, is_message);
   if (!std::exchange(is_used_[PairOf(a, b)], false)) return;
   TellDown(a, b);
   TellDown(b, a);

@@ -71,9 +71,12 @@ void FixAddresses(char** argv) {
   execv("/proc/self/exe", argv);
 }
 
-std::vector<Cell> CellsNamedLike(const std::string& text) {
+// A control takes the log or its syncs from an engine; a cluster has neither of its own.
+std::vector<Cell> CellsNamedLike(const std::string& text, Control control = Control::kNone) {
   std::vector<Cell> cells = AllCells();
-  std::erase_if(cells, [&](const Cell& cell) { return cell.Name().find(text) == std::string::npos; });
+  std::erase_if(cells, [&](const Cell& cell) {
+    return cell.Name().find(text) == std::string::npos || (cell.masters > 0 && control != Control::kNone);
+  });
   return cells;
 }
 
@@ -163,7 +166,7 @@ int main(int argc, char** argv) {
       return 2;
     }
   }
-  const std::vector<Cell> cells = Rounds(CellsNamedLike(arguments.cells));
+  const std::vector<Cell> cells = Rounds(CellsNamedLike(arguments.cells, arguments.control));
   if (cells.empty()) {
     std::fprintf(stderr, "error: no cell is named like %s\n", arguments.cells.c_str());
     return 2;

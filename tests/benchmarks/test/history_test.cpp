@@ -1,6 +1,7 @@
 // Claims about the history checker, by hand-made histories. R, W, I, D, M stand for the kinds of accesses.
 #include "benchmarks/test/history.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <map>
@@ -101,6 +102,37 @@ TEST_F(HistoryTest, ANonRepeatableReadIsNoLostUpdate) {
   Add(2, {R(kX, 0), R(kX, 1)});
   Finally(kX, 1, 0);
   Expect("G-single: T0.1 -wr x-> T0.2 -rw x-> T0.1");
+}
+
+// Elle's checkers are asked for stronger levels only, so these are not exported.
+TEST_F(HistoryTest, ReadCommittedAllowsNonRepeatableReadsAndSkew) {
+  history_.AskForReadCommitted();
+  Initially(kX), Initially(kY);
+  Add(1, {W(kX, 0), R(kY, 0)});
+  Add(2, {R(kX, 0), R(kX, 1), W(kY, 0), M(kZ)});
+  Add(3, {I(kZ), R(kX, 0)});
+  Finally(kX, 1, 0), Finally(kY, 2, 0), history_.AddFinal(kZ, Version(3), kNoVersion);
+  EXPECT_EQ(history_.FindAnomaly(), std::nullopt);
+}
+
+TEST_F(HistoryTest, ReadCommittedAllowsNoCircleOfInformation) {
+  history_.AskForReadCommitted();
+  Initially(kX), Initially(kY);
+  Add(1, {W(kX, 0), R(kY, 2)});
+  Add(2, {W(kY, 0), R(kX, 1)});
+  Finally(kX, 1, 0), Finally(kY, 2, 0);
+  EXPECT_THAT(history_.FindAnomaly().value_or(""), testing::StartsWith("G1c: "));
+}
+
+TEST_F(HistoryTest, ReadCommittedAllowsNoAbortedAndNoLostWrite) {
+  history_.AskForReadCommitted();
+  Initially(kX);
+  Add(2, {R(kX, 1)});  // T1 rolled back
+  Finally(kX, 0);
+  EXPECT_THAT(history_.FindAnomaly().value_or(""), testing::StartsWith("G1a: "));
+  Add(3, {W(kX, 0)});
+  Add(4, {W(kX, 0)});
+  EXPECT_THAT(history_.FindAnomaly().value_or(""), testing::StartsWith("lost update: "));
 }
 
 TEST_F(HistoryTest, AnAbortedReadIsReported) {

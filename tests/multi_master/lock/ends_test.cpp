@@ -61,9 +61,33 @@ TEST(EndsTest, AnEndKeepsItsPlaceUntilTheLeastTvIsPast) {
   ends.Forget(Times(9, 0));
   EXPECT_EQ(After(ends, Txn(1)), Times(10, 0));
   EXPECT_EQ(ends.remembered(), 1u);
-  ends.Forget(Times(10, 0));
+  // Of transaction 2, whose END was not told, nothing but the mark's time is known.
+  ends.Forget(Times(39, 0));
+  EXPECT_EQ(ends.remembered(), 1u);
+  ends.Forget(Times(40, 0));
   EXPECT_EQ(ends.remembered(), 0u);
   EXPECT_TRUE(ends.IsEnded(Txn(1)));
+}
+
+TEST(EndsTest, AStatementSeesWhatItsTvCovers) {
+  Ends ends;
+  EXPECT_FALSE(ends.IsSeenBy(Times(100, 100), Txn(1))) << "it has not ended";
+  ends.Add(Txn(1), {kM0, VsTime(10)});
+  EXPECT_TRUE(ends.IsSeenBy(Times(10, 0), Txn(1)));
+  EXPECT_FALSE(ends.IsSeenBy(Times(9, 50), Txn(1)));
+}
+
+TEST(EndsTest, AnEndOfWhichOnlyTheLowWaterMarkIsKnownIsNotSeenUntilAllTvsCoverTheMark) {
+  Ends ends;
+  ends.Add(Txn(1), {kM0, VsTime(10)});
+  ends.Learn(LowWater(4, 40, {3}));
+  ends.Forget(Times(30, 0));
+  EXPECT_TRUE(ends.IsSeenBy(Times(30, 0), Txn(1)));
+  EXPECT_FALSE(ends.IsSeenBy(Times(30, 0), Txn(2))) << "its log is not applied so far, or its END were known";
+  ends.Forget(Times(40, 0));
+  EXPECT_TRUE(ends.IsSeenBy(Times(40, 0), Txn(1)));
+  EXPECT_TRUE(ends.IsSeenBy(Times(40, 0), Txn(2)));
+  EXPECT_FALSE(ends.IsSeenBy(Times(40, 0), Txn(3))) << "a loser that is not undone yet";
 }
 
 // Section 14.13.

@@ -59,6 +59,9 @@ TEST(LockMessagesTest, WhatIsEncodedIsDecodedAndNoPartOfIt) {
   ExpectExact(Report());
   ExpectExact(kVictim);
   ExpectExact(LeastTv{After()});
+  ExpectExact(LeaseRequest{LeaseNumber(4), true});
+  ExpectExact(LeaseGrant{LeaseNumber(4)});
+  ExpectExact(UndoLoser{{MasterId(2), ClusterEpoch(3), 8}, false, {{PageId(7), 5}, {PageId(8), 0}}, After()});
 }
 
 TEST(LockMessagesTest, EndsAreDecodedAsTheyWere) {
@@ -76,6 +79,13 @@ TEST(LockMessagesTest, NamesOfNothingAreRefused) {
   EXPECT_FALSE(DecodeBody<PageRequest>(EncodeBody(PageRequest{PageId(1), LockMode::kShared, Generation(0)})));
   EXPECT_FALSE(DecodeBody<PageRequest>(EncodeBody(PageRequest{PageId(1), static_cast<LockMode>(3), Generation(1)})));
   EXPECT_FALSE(DecodeBody<EndedTxns>(EncodeBody(EndedTxns{MasterId(1), ClusterEpoch(3), 3, {}, {4}, {}})));
+}
+
+TEST(LockMessagesTest, AFlagIsOneOfTwo) {
+  std::vector<std::byte> body = EncodeBody(LeaseRequest{LeaseNumber(4), true});
+  body.back() = std::byte{2};
+  EXPECT_FALSE(DecodeBody<LeaseRequest>(body));
+  EXPECT_FALSE(DecodeBody<UndoLoser>(EncodeBody(UndoLoser{{}, true, {{PageId(0), 5}}, {}})));
 }
 
 TEST(LockMessagesTest, OnlyAnExclusiveReleaseHasPagesSplitOffAndNotItself) {

@@ -118,6 +118,22 @@ TEST_F(FlushBufferTest, EachChangeOfAMiniTransactionHasItsTime) {
   EXPECT_TRUE(buffer->IsDurable(end));
 }
 
+// A recovery finds acknowledged transactions by the numbers that their clients know.
+TEST(RecordsTest, AnEndSaysWhichTransactionOfTheWorkloadHasEnded) {
+  const EndRecord end{VsTime(9), {kSelf, ClusterEpoch(3), 7}, TxnOutcome::kAborted, TxnId::Make(WorkerId(5), 1234)};
+  std::vector<std::byte> body;
+  WireWriter writer(body);
+  EncodeEnd(end, writer);
+  ASSERT_EQ(body.size(), kEndBytes);
+  const std::optional<EndRecord> decoded = DecodeEnd(body);
+  ASSERT_TRUE(decoded);
+  EXPECT_EQ(decoded->time, end.time);
+  EXPECT_EQ(decoded->txn, end.txn);
+  EXPECT_EQ(decoded->outcome, end.outcome);
+  EXPECT_EQ(decoded->id, end.id);
+  EXPECT_FALSE(DecodeEnd(std::span(body).first(22)));  // as version 1 had it
+}
+
 // Traps 18 and 19: time and place apart; an LFB within a mini-transaction.
 TEST_F(FlushBufferTest, TimesAscendWithPlacesWhoeverAppends) {
   std::vector<std::thread> threads;
@@ -256,6 +272,18 @@ TEST_F(ReplicatedDeviceTest, AStoreThatComesBackIsSentWhatItLacksInOrder) {
   Say(2, kLogState, 1);
   EXPECT_EQ(Sent(), "append 1 to 2");
   EXPECT_EQ(Sent(), "append 2 to 2");
+}
+
+// Started anew it does not know up to where two have the log, and serves readers no further than it knows.
+TEST_F(ReplicatedDeviceTest, AStoreThatComesBackToAnIdleLogIsToldWhatIsComplete) {
+  for (uint8_t store = 0; store < 3; ++store) Say(store, kLogState, 0);
+  Write(0, 11);
+  for (uint8_t store = 0; store < 3; ++store) Say(store, kLogAppended, 1);
+  while (!Sent().empty()) continue;
+  device.OnLinkDown({Role::kLogStore, 2});
+  EXPECT_EQ(Sent(), "open to 2");
+  Say(2, kLogState, 1);
+  EXPECT_EQ(Sent(), "complete 1 to 2");
 }
 
 TEST_F(ReplicatedDeviceTest, ABrokenLinkOpensTheLogAgain) {

@@ -64,6 +64,10 @@ class MemoryLog final : public MasterLog {
     const std::lock_guard latch(latch_);
     return clock_.applied();
   }
+  ReadView View() const override {
+    const std::lock_guard latch(latch_);
+    return clock_.View();
+  }
   VsTime last_record() const override {
     const std::lock_guard latch(latch_);
     return last_record_;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "benchmarks/sysbench/sysbench.h"
+#include "benchmarks/test/test.h"
 #include "benchmarks/tpcc/tpcc.h"
 #include "benchmarks/ycsb/ycsb.h"
 #include "tests/multi_master/cluster_workers.h"
@@ -35,6 +36,36 @@ TEST_P(TcpClusterTest, TheFullMixOfTpccKeepsTheConditionsOfTheStandard) {
   EXPECT_GT(RunWorkers(cluster, loaded.workload, 2 * GetParam(), 60, 3).committed, 0u);
   for (uint32_t by = 0; by < GetParam(); ++by) {
     EXPECT_EQ(loaded.Inconsistency(cluster.master(by), config), std::nullopt);
+  }
+}
+
+TEST_P(TcpClusterTest, TheHistoryOfTestIsWhatItsIsolationAllows) {
+  for (const Isolation isolation : {Isolation::kSerializable, Isolation::kReadCommitted}) {
+    TestConfig config;
+    config.read_committed = isolation == Isolation::kReadCommitted;
+    Loaded<TestWorkload> loaded(config);
+    TcpCluster cluster({.masters = GetParam(), .isolation = isolation}, loaded.db);
+    EXPECT_GT(RunWorkers(cluster, loaded.workload, 2 * GetParam(), 60, 3).committed, 0u);
+    EXPECT_EQ(loaded.Inconsistency(cluster.master(0), config), std::nullopt);
+    EXPECT_EQ(cluster.master(0).views().counters().versioned > 0, config.read_committed);
+    cluster.process(0).ThrowIfFailed();
+  }
+}
+
+TEST(StrictTest, AReadThatBeginsAfterAnAcknowledgementElsewhereSeesIt) {
+  Loaded<Ycsb> loaded(YcsbConfig{.rows = 300});
+  TcpCluster cluster({.masters = 2, .isolation = Isolation::kReadCommitted, .strict_reads = true}, loaded.db);
+  Table& table = loaded.db.table(TableId(0));
+  MmTransaction writer = cluster.master(1).NewTransaction(), reader = cluster.master(0).NewTransaction();
+  for (uint64_t value = 1; value <= 20; ++value) {
+    writer.Begin(BeginTime(1));
+    EXPECT_EQ(writer.Update(table, 5, [&](auto& row) { row.template SetAt<uint64_t>(0, value); }), Outcome::kOk);
+    cluster.master(1).log().AwaitDurable(writer.Commit());
+    reader.Begin(BeginTime(1));
+    uint64_t seen = 0;
+    EXPECT_EQ(reader.Read(table, 5, [&](const TupleReader& row) { seen = row.GetAt<uint64_t>(0); }), Outcome::kOk);
+    reader.Commit();
+    EXPECT_EQ(seen, value);
   }
 }
 

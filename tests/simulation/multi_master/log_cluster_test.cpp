@@ -244,6 +244,18 @@ TEST(LogClusterTest, OneStoreMayBeLostAndComeBack) {
   });
 }
 
+TEST(LogClusterTest, StoresThatHaveComeBackServeReadersThoughNothingIsWritten) {
+  UnderSeeds(5, [](Cluster& cluster, auto& random) {
+    cluster.StartMaster(1, {}, {}, {}, 40);
+    ASSERT_TRUE(cluster.AwaitDurable(40));
+    for (uint8_t i = 0; i < kLogStores; ++i) {
+      cluster.KillStore(i);
+      cluster.RestartStore(i, FaultyFileSystem::Crash::kDurableOnly, random());
+    }
+    EXPECT_EQ(cluster.ReadAll(cluster.durable).times, cluster.appended);
+  });
+}
+
 TEST(LogClusterTest, WithTwoStoresLostNothingIsAcknowledged) {
   UnderSeeds(5, [](Cluster& cluster, auto&) {
     cluster.StartMaster(1, {}, {}, {}, 80);

@@ -106,6 +106,23 @@ TEST(SimNetworkTest, AfterABreakNothingOlderArrives) {
   });
 }
 
+TEST(SimNetworkTest, ASecondBreakTakesNoNoticeOfTheFirstOneBack) {
+  UnderSeeds(5, [&](int) {
+    SimNetwork net;
+    Log a, b;
+    mm::Network &of_a = net.Join(kA), &of_b = net.Join(kB);
+    of_a.Start(a), of_b.Start(b);
+    SendNumber(of_a, kB, 1);
+    net.Break(kA, kB);
+    net.Break(kA, kB);
+    AwaitHeard(a, 1);
+    AwaitHeard(b, 1);
+    EXPECT_EQ(a.heard, (std::vector<std::pair<NodeId, uint32_t>>{{kB, Log::kDown}}));
+    EXPECT_EQ(b.heard, (std::vector<std::pair<NodeId, uint32_t>>{{kA, Log::kDown}}));
+    of_a.Stop(), of_b.Stop();
+  });
+}
+
 TEST(SimNetworkTest, OverACutLinkNothingArrivesUntilItIsMended) {
   UnderSeeds(5, [&](int) {
     SimNetwork net;

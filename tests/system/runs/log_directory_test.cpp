@@ -110,7 +110,7 @@ TEST_F(LogDirectoryTest, AReadOnlyFileSystemIsNamedAndNoDirectoryIsLeft) {
 
 TEST_F(LogDirectoryTest, NoRunAtAllIsAnErrorAndNotAnEmptyDatabase) {
   EXPECT_EQ(Caught([&] { FindRun(files_, both_, {}); }, what_), ExitStatus::kIo);
-  EXPECT_EQ(what_, "cannot recover: no run in " + both_[0] + ", " + both_[1]);
+  EXPECT_EQ(what_, "cannot recover: no run in " + both_[0] + ", " + both_[1] + " (of a cluster-NNNN: add --masters=N)");
 }
 
 TEST_F(LogDirectoryTest, AChosenRunThatIsNotThereIsAMismatchThatNamesTheNewest) {

@@ -110,7 +110,11 @@ class Mutex {
   Mutex& operator=(const Mutex&) = delete;
   void lock() {
     sim::Step();
-    while (locked_) sim::BlockOn(this);
+    while (locked_) {
+      ++waiting_;
+      sim::BlockOn(this);
+      --waiting_;
+    }
     locked_ = true;
   }
   bool try_lock() {
@@ -119,12 +123,13 @@ class Mutex {
   }
   void unlock() {
     locked_ = false;
-    sim::WakeAll(this);
+    if (waiting_ > 0) sim::WakeAll(this);
     sim::Step();
   }
 
  private:
   bool locked_ = false;
+  uint32_t waiting_ = 0;  // too many, if a fibre that waited was killed
 };
 
 class ConditionVariable : public fibres::Waits<ConditionVariable, Mutex, sim::NowNanos> {
