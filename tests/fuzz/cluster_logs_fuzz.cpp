@@ -1,8 +1,8 @@
 // The log of a master at three Log Stores: a recovery and the reference replay that both take it agree on it; damage to
 // one store changes nothing.
 //
-// The input is operations, a byte each with what it takes: 0 put row or pieces of one (key, transaction, length, bytes),
-// 1 restore row (key, transaction), 2 END (transaction, outcome), 3 LFB and PAD, 4 a PAGES record whose change is raw
+// The input is operations, a byte each with what it takes: 0 put row or pieces (key, transaction, length, bytes), 1
+// restore row (key, transaction), 2 END (transaction, outcome), 3 LFB and PAD, 4 a PAGES record whose change is raw
 // (length, bytes), 5 a record of any kind with a raw body (kind, length, bytes), 6 damage to a store (store, place).
 // Records get right headers and checksums.
 #include <algorithm>
