@@ -62,6 +62,9 @@ void PageVersions::Take(std::span<const PageChange> changes, const std::shared_p
 void PageVersions::Append(Chain& chain, Kept kept) {
   if (!chain.last) chain.last = std::make_unique<SlottedPage>(*chain.base.page);
   ApplyOrFail(*chain.last, kept.change);
+  if (!chain.is_changed) changed_.push_back(&chain);
+  chain.is_changed = true;
+  chain.is_idle = false;
   chain.changes.push_back(std::move(kept));
   ++kept_;
 }
@@ -115,16 +118,29 @@ PageVersion PageVersions::Newest(PageId page, const VsVector& tv) const {
 }
 
 void PageVersions::FoldBelow(const VsVector& least_tv) {
-  for (auto& [page, chain] : chains_) {
-    size_t count = chain.changes.size();
-    const auto covers = [&](const PageLsn& lsn) { return least_tv.Covers(lsn.master, lsn.time); };
-    while (count > 0 && !covers(chain.changes[count - 1].change.lsn)) --count;
-    if (count == 0) continue;
-    chain.base = Made(chain, count);
-    chain.changes.erase(chain.changes.begin(), chain.changes.begin() + static_cast<std::ptrdiff_t>(count));
-    kept_ -= count;
-    if (chain.changes.empty()) chain.last.reset();
+  std::erase_if(changed_, [&](Chain* chain) {
+    chain->is_changed = Fold(*chain, least_tv);
+    return !chain->is_changed;
+  });
+}
+
+bool PageVersions::Fold(Chain& chain, const VsVector& least_tv) {
+  const auto covers = [&](const PageLsn& lsn) { return least_tv.Covers(lsn.master, lsn.time); };
+  size_t count = chain.changes.size();
+  while (count > 0 && !covers(chain.changes[count - 1].change.lsn)) --count;
+  for (size_t i = 0; i < count; ++i) {
+    const PageChange& change = chain.changes[i].change;
+    ApplyOrFail(*chain.base.page, change);
+    chain.base.newest.RaiseTo(change.lsn.master, change.lsn.time);
   }
+  chain.changes.erase(chain.changes.begin(), chain.changes.begin() + static_cast<std::ptrdiff_t>(count));
+  kept_ -= count;
+  if (!chain.changes.empty() || !chain.is_idle) {
+    chain.is_idle = true;
+    return true;
+  }
+  chain.last.reset();
+  return false;
 }
 
 }  // namespace dbx::mm

@@ -4,7 +4,8 @@
 // says which version it was made from, so a change that arrives before the one that it builds upon waits, and nothing
 // is applied twice, whatever the order in which logs are read. Any version from the base on can be read, by its LSN, or
 // as the newest one that a vector of times covers (a TV). Versions that no TV in use needs any more are folded into the
-// base.
+// base: their changes are made in it, too, which costs the bytes of the rows. A base that was copied from the newest
+// version would cost two pages for every fold of a page that goes on changing.
 //
 // A page starts as it was loaded, or never formatted. A page that no log has changed costs nothing here.
 //
@@ -73,9 +74,11 @@ class PageVersions {
   };
   struct Chain {
     PageVersion base;
-    std::unique_ptr<SlottedPage> last;  // with all changes; null: as the base
+    std::unique_ptr<SlottedPage> last;  // with all changes; null: as the base, and no change was taken lately
     std::deque<Kept> changes;           // each was made from the version of the one before it
     std::vector<Kept> waiting;
+    bool is_changed = false;  // it is among changed_
+    bool is_idle = false;     // no change was taken since the last fold
 
     const SlottedPage& Last() const { return last ? *last : *base.page; }
   };
@@ -83,12 +86,15 @@ class PageVersions {
   Chain& ChainOf(PageId page);
   void Append(Chain& chain, Kept kept);
   void TakeWaiting(Chain& chain);
+  // False: nothing is left to fold until another change is taken.
+  bool Fold(Chain& chain, const VsVector& least_tv);
   // The base with the first `count` changes.
   static PageVersion Made(const Chain& chain, size_t count);
   PageVersion Loaded(PageId page) const { return {std::make_unique<SlottedPage>(loaded_(page)), {}}; }
 
   const LoadedPage loaded_;
   std::unordered_map<PageId, Chain> chains_;
+  std::vector<Chain*> changed_;  // those with changes above the base, or with `last`
   size_t waiting_ = 0;
   size_t kept_ = 0;
 };
