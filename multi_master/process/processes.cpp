@@ -144,7 +144,13 @@ void PageStoreProcess::Stop() {
 
 bool PageStoreProcess::OnMessage(NodeId from, MessageType type, std::span<const std::byte> body) {
   if (from.role == Role::kLogStore) return type == kLogData && follower_.OnMessage(from, type, body);
-  return store_.OnMessage(from, type, body);
+  try {
+    return store_.OnMessage(from, type, body);
+  } catch (...) {
+    // Changes that the logs have and that do not fit their page: no fault of the peer that asks for it.
+    error_.Set(std::current_exception());
+    return true;
+  }
 }
 
 void PageStoreProcess::OnLinkDown(NodeId peer) {

@@ -153,6 +153,23 @@ TEST(PageVersionsTest, APageThatIsFoldedAllTheTimeHasTheSameVersions) {
   }
 }
 
+TEST(PageVersionsTest, AChangeThatDoesNotFitIsAnErrorWhenItIsReadOrFolded) {
+  const History history(5);
+  PageVersions versions(NeverFormatted);
+  for (size_t n = 1; n <= history.size(); ++n) history.Send(versions, n);
+  PageChange wrong = history.at(5);
+  wrong.previous = history.lsn(5);
+  wrong.lsn.time = VsTime(wrong.lsn.time.value() + 1);
+  wrong.what = RestoreRow{kKey + 1, {M(0), ClusterEpoch(1), 1}};
+  versions.Take(std::span(&wrong, 1), nullptr);
+  for (int i = 0; i < 2; ++i) EXPECT_THROW(versions.At(kPage, wrong.lsn), Error);
+  EXPECT_EQ(Value(*versions.At(kPage, history.lsn(5)).page), 5u);
+  VsVector all;
+  all.RaiseTo(wrong.lsn.master, wrong.lsn.time);
+  all.RaiseTo(M(1 - wrong.lsn.master.value()), wrong.lsn.time);
+  EXPECT_THROW(versions.FoldBelow(all), Error);
+}
+
 TEST(PageVersionsTest, APageWithoutChangesIsAsItWasLoaded) {
   PageVersions versions([](PageId id) {
     SlottedPage page;
