@@ -381,6 +381,12 @@
 #define HEAP_BYTES 0
 #endif
 
+// Lines of persistent memory that each change of an index (an insert, a delete) writes back too, as indexes in
+// persistent memory would (LOG_WBL, whose indexes are in DRAM). 0: none.
+#ifndef INDEX_LINES
+#define INDEX_LINES 0
+#endif
+
 // The instruction that writes a line of persistent memory back (LOG_WBL): AUTO, CLWB, CLFLUSHOPT or CLFLUSH. AUTO: the
 // best that the processor has.
 #ifndef PM_FLUSH

@@ -260,7 +260,8 @@ class Run {
       options.backup = std::move(backup);
     }
     if (node_.heap() != nullptr) {
-      options.heap = std::make_shared<const HeapOptions>(node_.heap()->OptionsOfLog(options_.log_flush_interval_us));
+      options.heap = std::make_shared<const HeapOptions>(
+          node_.heap()->OptionsOfLog(options_.log_flush_interval_us, options_.index_lines));
     }
     if (log_traits().needs_epochs) {
       node_.epochs().StartAfter(EpochTid::EpochOf(TidOf(first_stamp_)));

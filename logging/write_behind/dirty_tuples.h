@@ -27,8 +27,8 @@ class DirtyTuples {
   }
 
   // REQUIRES: not full.
-  void Add(const std::byte* base, const HeapSlot* slot, uint64_t bytes) {
-    const auto line = static_cast<uint64_t>(reinterpret_cast<const std::byte*>(slot) - base) / heap_format::kLineBytes;
+  void Add(const std::byte* base, const std::byte* from, uint64_t bytes) {
+    const auto line = static_cast<uint64_t>(from - base) / heap_format::kLineBytes;
     const uint64_t tail = tail_.load(std::memory_order_relaxed);
     entries_[tail % kEntries].store(line << kBytesBits | bytes, std::memory_order_relaxed);
     // Release: a committer that finds the entry finds the slot filled.

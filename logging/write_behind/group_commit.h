@@ -73,9 +73,13 @@ class GroupCommit {
   // Its versions are stored, and the rows point to them. Of the slot, `bytes` are to be written back; the rest was
   // streamed (PersistentWriter::Stream).
   void Installed(WorkerId worker, const HeapSlot* slot, size_t bytes) {
+    WriteBackLater(worker, reinterpret_cast<const std::byte*>(slot), bytes);
+  }
+  // The lines of the heap are to be written back with the group of the worker's transaction.
+  void WriteBackLater(WorkerId worker, const std::byte* from, size_t bytes) {
     DirtyTuples& dirty = of_[worker.value()]->dirty;
     if (dirty.full()) Flush(worker);
-    dirty.Add(heap_.bytes().data(), slot, bytes);
+    dirty.Add(heap_.bytes().data(), from, bytes);
   }
   // Of the transaction with the worker's number `sequence`. Returns the group. Sequentially consistent: a committer
   // that does not find the slots among the dirty ones has found the stamp, and has raised the number before.

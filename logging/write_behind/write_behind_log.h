@@ -18,6 +18,7 @@
 #include "logging/log_set.h"
 #include "logging/write_behind/commit_thread.h"
 #include "logging/write_behind/group_commit.h"
+#include "logging/write_behind/index_lines.h"
 
 namespace dbx {
 
@@ -64,6 +65,7 @@ class WriteBehindLog : public LogDefaults {
       : options_(options),
         commits_(std::make_unique<GroupCommit>(*options.heap, *options.gaps, clock_.value, options.workers)) {
     clock_.value.store(options.gaps->newest()->c_p);
+    for (const auto& lines : options.lines_of_indexes) index_lines_.emplace_back(options.index_lines, lines);
     if (options.commits_are_slow) thread_ = std::make_unique<CommitThread>(*commits_, options.flush_interval_us);
   }
 
@@ -90,6 +92,7 @@ class WriteBehindLog : public LogDefaults {
   void Installed(TxnState& state, const HeapSlot* slot, size_t bytes) {
     state.sequence = slot->txn.sequence();
     state.slot_bytes += sizeof(HeapSlot) + slot->tuple_bytes;
+    if (__builtin_expect(!index_lines_.empty(), 0)) ChangeIndex(state, *slot);
     commits_->Installed(state.worker, slot, bytes);
   }
   void Undrawn(TxnState& state) { commits_->Undrawn(state.worker); }
@@ -127,6 +130,13 @@ class WriteBehindLog : public LogDefaults {
   }
 
  private:
+  void ChangeIndex(TxnState& state, const HeapSlot& slot) {
+    if (!IndexLines::IsIndexChange(slot)) return;
+    index_lines_[state.worker.value()].Change(state.stamp.value(), [&](const std::byte* line) {
+      commits_->WriteBackLater(state.worker, line, heap_format::kLineBytes);
+    });
+  }
+
   // While partitions are left to be adopted, a worker adopts one at every so many attempts.
   static constexpr uint32_t kBeginsPerSweep = 32;
 
@@ -150,6 +160,7 @@ class WriteBehindLog : public LogDefaults {
   const HeapOptions options_;
   CachePadded<Atomic<uint64_t>> clock_{uint64_t{0}};
   const std::unique_ptr<GroupCommit> commits_;
+  std::vector<IndexLines> index_lines_;                      // by worker; none without INDEX_LINES
   std::unique_ptr<CommitThread> thread_;                     // or workers commit
   mutable CachePadded<Atomic<uint64_t>> last_{uint64_t{0}};  // ticks at which the last group commit of a worker began
   const DurableVector none_;                                 // there are no logs whose ends would be waited for

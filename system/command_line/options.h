@@ -102,6 +102,7 @@ struct Options {
   std::string diff_method;              // DL1P, DL2P, PL2P: how changes are logged and recovered
   bool log_truncation = true;           // a checkpoint truncates the logs below what recovery needs
   uint64_t heap_bytes = 0;              // of a new persistent heap; 0: what its tables expect
+  uint32_t index_lines = 0;             // of persistent memory, written back for each change of an index
   std::string flush;                    // AUTO, CLWB, CLFLUSHOPT, CLFLUSH
   bool adopt_on_demand = true;          // a restart serves transactions before it has looked at the whole heap
   std::string diff_image;               // SLOT, RUNS: the image in the record of a change

@@ -490,6 +490,7 @@ Options DefaultOptions() {
   o.log_truncation = C::kLogTruncation;
   o.diff_image = C::kDiffImageName;
   o.heap_bytes = C::kHeapBytes;
+  o.index_lines = C::kIndexLines;
   o.flush = C::kFlushName;
   o.adopt_on_demand = C::kAdoptOnDemand;
   o.restart_level = C::kRestartLevel;

@@ -249,6 +249,8 @@ constexpr Switch kSwitches[] = {
     Choice("DIFF_IMAGE", &O::diff_image, kDiffImages, {},
            "the image of a change: the whole slot, or the changed words"),
     Bytes("HEAP_BYTES", "", &O::heap_bytes, 0, kMostBytes, "of a new persistent heap; 0: what its tables expect"),
+    Whole("INDEX_LINES", "", &O::index_lines, 0, 64,
+          "lines of persistent memory that each change of an index writes back too, as durable indexes would"),
     Named(Choice("PM_FLUSH", &O::flush, kFlushInstructionNames, {}, "what writes a line of persistent memory back"),
           "flush"),
     Bool("ADOPT_ON_DEMAND", "", &O::adopt_on_demand,

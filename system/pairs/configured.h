@@ -143,6 +143,7 @@ struct Configured {
   static constexpr const char* kDiffMethodName = DBX_WORD_OF(DIFF_METHOD);
   static constexpr const char* kDiffImageName = DBX_WORD_OF(DIFF_IMAGE);
   static constexpr uint64_t kHeapBytes{HEAP_BYTES};
+  static constexpr uint32_t kIndexLines = INDEX_LINES;
   static constexpr const char* kFlushName = DBX_WORD_OF(PM_FLUSH);
   static constexpr bool kAdoptOnDemand = ADOPT_ON_DEMAND;
   static constexpr bool kUpdateSimd = UPDATE_SIMD;

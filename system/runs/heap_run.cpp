@@ -189,13 +189,37 @@ void HeapRun::AdoptAll(uint32_t threads) {
   NoteAdopted();
 }
 
-HeapOptions HeapRun::OptionsOfLog(uint64_t flush_interval_us) {
+// Of an extent that holds free slots, and goes on doing so: of each the lines behind the header. After a restart its
+// slots are used as any others. Of the table with the largest rows.
+std::vector<std::byte*> HeapRun::TakeLines(WorkerId worker) {
+  Table* table = &database_.table(TableId(0));
+  for (size_t id = 1; id < database_.table_count(); ++id) {
+    Table& other = database_.table(Database::IdOf(id));
+    if (other.tuple_bytes() > table->tuple_bytes()) table = &other;
+  }
+  const TableVersions& versions = *table->versions();
+  const uint32_t extent = heap_->TakeExtent(worker, table->id(), /*partition=*/0);
+  std::vector<std::byte*> lines;
+  for (uint32_t slot = 0; slot < versions.slots_per_extent(); ++slot) {
+    auto* const begin = reinterpret_cast<std::byte*>(versions.SlotAt(extent, slot));
+    for (size_t at = sizeof(HeapSlot); at < versions.slot_bytes(); at += heap_format::kLineBytes) {
+      lines.push_back(begin + at);
+    }
+  }
+  return lines;
+}
+
+HeapOptions HeapRun::OptionsOfLog(uint64_t flush_interval_us, uint32_t index_lines) {
   HeapOptions options;
   options.heap = memory_.get();
   options.gaps = gaps_.get();
   options.commits_are_slow = memory_->drains_are_slow() || gaps_memory_->drains_are_slow();
   options.workers = database_.workers();
   options.flush_interval_us = flush_interval_us;
+  options.index_lines = index_lines;
+  for (uint32_t worker = 0; index_lines > 0 && worker < options.workers; ++worker) {
+    options.lines_of_indexes.push_back(TakeLines(WorkerId(worker)));
+  }
   if (adoption_ == nullptr) return options;
   options.sweep = [this](WorkerId worker) {
     if (adoption_->SweepOne(worker)) return true;

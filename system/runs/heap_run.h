@@ -53,8 +53,9 @@ class HeapRun {
   // What is left to adopt; of a private copy without a new life.
   void AdoptAll(uint32_t threads);
 
-  // What the log is given. Workers adopt what is left, if there is anything.
-  HeapOptions OptionsOfLog(uint64_t flush_interval_us);
+  // What the log is given. Workers adopt what is left, if there is anything. With `index_lines`, as many lines for each
+  // change of an index, in an extent of each worker's own: throws Error (kNoSpace) where the heap has none left.
+  HeapOptions OptionsOfLog(uint64_t flush_interval_us, uint32_t index_lines = 0);
 
   const GapRecord& newest() const { return *gaps_->newest(); }
   uint64_t first_sequence() const { return FirstSequenceOf(newest().life); }
@@ -73,6 +74,7 @@ class HeapRun {
   HeapRun(Database& database, std::unique_ptr<PersistentMemory> memory, std::unique_ptr<PersistentMemory> gaps_memory,
           const Superblock& superblock);
   void NoteAdopted();
+  std::vector<std::byte*> TakeLines(WorkerId worker);
 
   Database& database_;
   const std::unique_ptr<PersistentMemory> memory_, gaps_memory_;

@@ -14,6 +14,7 @@ FUZZ_RECOVERY_SOURCES := $(FUZZ_STORAGE_SOURCES) $(wildcard logging/serial/*.cpp
   system/reference/reference_stamps.cpp system/reference/reference_versions.cpp tests/logging/log_builder.cpp
 FUZZ_SOURCES_file_header := $(FUZZ_HEADER_SOURCES)
 FUZZ_SOURCES_recovery := $(FUZZ_RECOVERY_SOURCES)
+FUZZ_SOURCES_row_chains := $(FUZZ_RECOVERY_SOURCES) system/replay/row_chains.cpp logging/record_at.cpp
 FUZZ_SOURCES_lv_decompression := $(FUZZ_RECOVERY_SOURCES)
 FUZZ_SOURCES_write_entries := $(FUZZ_RECOVERY_SOURCES)
 FUZZ_SOURCES_ack_file := $(FUZZ_HEADER_SOURCES) system/transaction/ack_file.cpp

@@ -162,6 +162,42 @@ void RunFiles() {
   write("frontier", RunFile::kFrontier, std::as_bytes(std::span("\0\0\6\0\x40\0\0\x0b\0\x50\0\1\x0c\0\x60\0", 16)));
 }
 
+// Two runs with inserts, updates and deletes of some rows, and one that names a wrong record.
+void RowChainStreams() {
+  const auto change = [](LogBuilder& log, uint64_t txn, format::RowChangeEntry entry, const std::string& what) {
+    entry.length = static_cast<uint32_t>(what.size());
+    std::string body(reinterpret_cast<const char*>(&txn), sizeof txn);
+    body.append(reinterpret_cast<const char*>(&entry), sizeof entry) += what;
+    body.resize(RoundedUpToWords(body.size()));
+    log.Raw(log.HeaderOf(format::RecordKind::kRowChanges), body);
+  };
+  const std::string run("\3\0\0\0\2\0\0\0xy\0\0\0\0\0\0", 16);
+  std::vector<std::vector<std::byte>> streams;
+  for (const uint64_t number : {0, 1}) {
+    LogBuilder log(kRunId + number, 0, 1, format::Scheme::kInstant);
+    change(log, 10 * number + 1, {2, 0, 0, 3, 0, 0}, run);
+    change(log, 10 * number + 2, {6, 0, 1, 1, 0, 0}, std::string(24, 'z'));
+    change(log, 10 * number + 3, {2, log.Start(0) + 1, 0, 3, 0, 0}, run);
+    change(log, 10 * number + 4, {6, log.Start(1) + 1, 1, 2, 0, 0}, "");
+    if (number == 1) log.RunEnd();
+    streams.push_back(StreamOf(log.Bytes()));
+  }
+  const std::span first = streams[0];
+  std::vector<std::byte> two{std::byte{1}, std::byte{4}};
+  const auto length = static_cast<uint16_t>(first.size());
+  const auto stored = std::as_bytes(std::span(&length, 1));
+  two.insert(two.end(), stored.begin(), stored.end());
+  for (const std::vector<std::byte>& stream : streams) two.insert(two.end(), stream.begin(), stream.end());
+  Write("row_chains", "two-runs", two);
+  LogBuilder log(kRunId, 0, 1, format::Scheme::kInstant);
+  change(log, 1, {2, 0, 0, 3, 0, 0}, run);
+  change(log, 2, {2, 0, 0, 3, 0, 0}, run);
+  std::vector<std::byte> wrong{std::byte{0}, std::byte{0}};
+  const std::vector<std::byte> stream = StreamOf(log.Bytes());
+  wrong.insert(wrong.end(), stream.begin(), stream.end());
+  Write("row_chains", "wrong-link", wrong);
+}
+
 // Histories of 250 steps under each method, as they are and with a change in their first log.
 void Restarts() {
   for (const uint8_t method : {0, 1, 2}) {
@@ -269,6 +305,7 @@ int main(int argc, char** argv) {
   AckFiles();
   RunFiles();
   Restarts();
+  RowChainStreams();
   Heaps();
   PagesRecords();
   PageImages();

@@ -168,6 +168,7 @@ class Checks(cli_check.Checks):
             yield f"AHeapThatFillsUpKeepsWhatWasAcknowledged{name}", lambda r=run: self._fills_up(r)
         yield "AHeapOfTwoPhaseLockingGoesOnUnderItAlone", self._lives_under_locks
         yield "SecondaryIndexesAreMappedOrBuiltOrRefused", self._secondary_indexes
+        yield "LinesOfIndexesTakeSlotsOfTheHeapForALifeAlone", self._index_lines
 
     def _refused_continuation(self, flags: list[str], status, words: list[str]) -> None:
         directory = self.copy("heap")
@@ -205,6 +206,16 @@ class Checks(cli_check.Checks):
         expect(rundb(["-Lr1", f"--log_dir={directory}"], self.root_), 0)
         os.unlink(indexes)
         expect(rundb([*flags, "--continue"], self.root_), 0)
+        self._recovers_with(directory, "d")
+
+    def _index_lines(self) -> None:
+        directory = self.fresh("index-lines")
+        flags = [*WBL[:3], "--workload=TPCC", "--tpcc_small", "--tpcc_full_mix", "--max_txns_per_thread=200",
+                 "--index_lines=2", f"--log_dir={directory}"]
+        expect(rundb(flags, self.root_), 0)
+        self._recovers_with(directory, "d")
+        expect(rundb([*flags, "--continue", "--verify"], self.root_), 0)
+        expect(rundb([*flags, "--continue", "--index_lines=0", "--verify"], self.root_), 0)
         self._recovers_with(directory, "d")
 
     def _torn_with_acks(self) -> None:

@@ -17,7 +17,8 @@ class SteppedLogTest : public ::testing::Test {
   static constexpr uint32_t kWorkers = 2;
   static constexpr uint64_t kHeap = 77;
 
-  SteppedLogTest(bool drains_are_slow, uint64_t flush_interval_us) {
+  // With `index_lines`, the lines behind those of the workers' slots are such ones.
+  SteppedLogTest(bool drains_are_slow, uint64_t flush_interval_us, uint32_t index_lines = 0) {
     gaps_.Append(FirstRecordOf(kHeap, kWorkers));
     HeapOptions options;
     options.heap = memory_.get();
@@ -25,6 +26,10 @@ class SteppedLogTest : public ::testing::Test {
     options.commits_are_slow = drains_are_slow;
     options.workers = kWorkers;
     options.flush_interval_us = flush_interval_us;
+    options.index_lines = index_lines;
+    for (uint32_t i = 0; index_lines > 0 && i < kWorkers; ++i) {
+      options.lines_of_indexes.push_back({IndexLine(i, 0), IndexLine(i, 1), IndexLine(i, 2), IndexLine(i, 3)});
+    }
     log_.emplace(options);
     for (uint32_t i = 0; i < kWorkers; ++i) log_->InitWorker(states_[i], WorkerId(i));
   }
@@ -36,10 +41,14 @@ class SteppedLogTest : public ::testing::Test {
     return stamp;
   }
   void Install(uint32_t worker, Timestamp stamp) {
-    auto* const slot = reinterpret_cast<HeapSlot*>(memory_->bytes().data()) + worker;
+    HeapSlot* const slot = SlotOf(worker);
     slot->begin.store(stamp.value());
     log_->Installed(states_[worker], slot, sizeof(HeapSlot));
     log_->SetCommitPoint(states_[worker], PointOf(worker));
+  }
+  HeapSlot* SlotOf(uint32_t worker) { return reinterpret_cast<HeapSlot*>(memory_->bytes().data()) + worker; }
+  std::byte* IndexLine(uint32_t worker, uint32_t line) {
+    return memory_->bytes().data() + (kWorkers + 4 * worker + line) * heap_format::kLineBytes;
   }
   GroupPoint PointOf(uint32_t worker) { return GroupPoint(points_[worker]); }
 

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <set>
 
 #include "tests/logging/caught.h"
 #include "tests/logging/device/faulty_file_system.h"
@@ -212,6 +213,38 @@ TEST_F(HeapRunTest, NothingIsSweptByARecordThatAPowerFailureMayTake) {
     last.run->AdoptAll(1);
     EXPECT_EQ(last.row_count(), 100u) << "after the failure of sync " << sync;
   }
+}
+
+TEST_F(HeapRunTest, LinesOfIndexesLieInFreeSlotsThatALaterLifeUses) {
+  CreateAndLoad();
+  const HeapOptions options = first_.run->OptionsOfLog(10, 2);
+  ASSERT_EQ(options.lines_of_indexes.size(), kWorkers);
+  std::set<std::byte*> lines;
+  for (const auto& of_worker : options.lines_of_indexes) {
+    EXPECT_GE(of_worker.size(), VersionHeap::kSlotsPerExtentMin);
+    for (std::byte* line : of_worker) {
+      std::memset(line, 0xFF, heap_format::kLineBytes);
+      EXPECT_TRUE(lines.insert(line).second) << "two workers store to it, or it is used twice";
+    }
+  }
+  first_.run.reset();
+  Opened next;
+  next.Open(files_, names_);
+  next.run->Check(1, /*checksums=*/true);
+  next.run->StartLife(1);
+  next.run->AdoptAll(1);
+  EXPECT_EQ(next.row_count(), 100u);
+  EXPECT_GE(next.database.table(TableId(0)).versions()->free_slots(), lines.size());
+}
+
+TEST_F(HeapRunTest, AHeapWithoutRoomForLinesOfIndexesSaysSo) {
+  CreateAndLoad();
+  EXPECT_EQ(Caught(
+                [&] {
+                  for (;;) first_.run->OptionsOfLog(10, 1);
+                },
+                what_),
+            ExitStatus::kNoSpace);
 }
 
 TEST_F(HeapRunTest, AnotherRunsFilesAreRefused) {
