@@ -1,5 +1,8 @@
 // Messages and log records as bytes: fixed little-endian fields one after the other, and lists behind their lengths.
 //
+// The same fields go into a vector that grows (WireWriter), or, on the path of transactions, are measured first and
+// then written to where they stay (WireCounter, PlacedWriter).
+//
 // A WireReader is for bytes that a peer or a disk has sent, which may be any: it never reads behind their end. After
 // the first field that does not fit it yields zeros, and ok() is false; a decoder asks once, at the end.
 #pragma once
@@ -20,13 +23,47 @@ namespace dbx::mm {
 
 static_assert(std::endian::native == std::endian::little);
 
-class WireWriter {
+// Where the fields of a writer go.
+class GrowingBytes {
  public:
-  explicit WireWriter(std::vector<std::byte>& to) : to_(to) {}
+  explicit GrowingBytes(std::vector<std::byte>& to) : to_(to) {}
+  void Append(const std::byte* bytes, size_t count) { to_.insert(to_.end(), bytes, bytes + count); }
+
+ private:
+  std::vector<std::byte>& to_;
+};
+// There is space for all that is written.
+class PlacedBytes {
+ public:
+  explicit PlacedBytes(std::byte* to) : at_(to) {}
+  void Append(const std::byte* bytes, size_t count) {
+    if (count > 0) std::memcpy(at_, bytes, count);
+    at_ += count;
+  }
+  const std::byte* end() const { return at_; }
+
+ private:
+  std::byte* at_;
+};
+class CountedBytes {
+ public:
+  void Append(const std::byte*, size_t count) { count_ += count; }
+  size_t count() const { return count_; }
+
+ private:
+  size_t count_ = 0;
+};
+
+template <class Bytes>
+class BasicWireWriter {
+ public:
+  explicit BasicWireWriter(auto&&... to) : to_(to...) {}
+
+  const Bytes& bytes() const { return to_; }
 
   template <class T>
   requires(std::is_integral_v<T> || std::is_enum_v<T>) void Put(T value) {
-    PutBytes({reinterpret_cast<const std::byte*>(&value), sizeof value});
+    to_.Append(reinterpret_cast<const std::byte*>(&value), sizeof value);
   }
   template <class Tag, class Rep>
   void Put(StrongInt<Tag, Rep> value) {
@@ -58,11 +95,14 @@ class WireWriter {
     Put(static_cast<uint32_t>(bytes.size()));
     PutBytes(bytes);
   }
-  void PutBytes(std::span<const std::byte> bytes) { to_.insert(to_.end(), bytes.begin(), bytes.end()); }
+  void PutBytes(std::span<const std::byte> bytes) { to_.Append(bytes.data(), bytes.size()); }
 
  private:
-  std::vector<std::byte>& to_;
+  Bytes to_;
 };
+using WireWriter = BasicWireWriter<GrowingBytes>;
+using PlacedWriter = BasicWireWriter<PlacedBytes>;
+using WireCounter = BasicWireWriter<CountedBytes>;
 
 class WireReader {
  public:

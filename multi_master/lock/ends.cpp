@@ -89,7 +89,7 @@ void Ends::Forget(const VsVector& least_tv) {
     for (; !member.marks.empty() && least_tv.Covers(member.marks.front().second); member.marks.pop_front()) {
       member.settled = member.marks.front().first;
     }
-    std::erase_if(member.known, [&, &member = member](const auto& one) {
+    member.known.RemoveIf([&, &member = member](const auto& one) {
       const auto& [sequence, place] = one;
       return sequence <= member.settled && least_tv.Covers(place.master, place.time);
     });
@@ -103,13 +103,16 @@ size_t Ends::remembered() const {
 }
 
 TxnName OwnTxns::Begin() {
-  active_.insert(++last_);
+  txns_[++last_] = std::nullopt;
+  ++active_;
   return {master_, epoch_, last_};
 }
 
 void OwnTxns::End(const TxnName& txn, VsTime time, bool left) {
-  CHECK(active_.erase(txn.sequence) == 1);
-  ended_[txn.sequence] = time;
+  const auto own = txns_.find(txn.sequence);
+  CHECK(own != txns_.end() && !own->second);
+  own->second = time;
+  --active_;
   if (left) left_.push_back({txn.sequence, {master_, time}});
 }
 
@@ -122,12 +125,11 @@ std::optional<EndedTxns> OwnTxns::TakeNews(VsTime durable, bool only_if_left) {
     return true;
   });
   if (only_if_left && news.above.empty()) return std::nullopt;
-  const uint64_t oldest_active = active_.empty() ? last_ + 1 : *active_.begin();
-  for (auto first = ended_.begin(); first != ended_.end(); first = ended_.erase(first)) {
-    const auto [sequence, time] = *first;
-    if (sequence > oldest_active || !is_durable(time)) break;
+  while (!txns_.empty() && txns_.begin()->second && is_durable(*txns_.begin()->second)) {
+    const auto [sequence, time] = *txns_.begin();
     low_ = sequence;
-    if (time.value() > low_time_.value()) low_time_ = time;
+    if (time->value() > low_time_.value()) low_time_ = *time;
+    txns_.pop_front();
   }
   if (news.low == low_ && news.above.empty()) return std::nullopt;
   news.low = low_;

@@ -21,6 +21,7 @@
 #include <utility>
 #include <vector>
 
+#include "multi_master/lock/sequence_map.h"
 #include "multi_master/names.h"
 #include "multi_master/network.h"
 #include "multi_master/vs_clock.h"
@@ -84,7 +85,7 @@ class Ends {
     std::deque<std::pair<uint64_t, AfterList>> marks;
     uint64_t settled = 0;
     std::set<uint64_t> open;
-    std::map<uint64_t, EndPlace> known;
+    SequenceMap<EndPlace> known;
 
     bool IsEnded(uint64_t sequence) const {
       return known.contains(sequence) || (sequence <= low && !open.contains(sequence));
@@ -105,7 +106,7 @@ class OwnTxns {
   TxnName Begin();
   // `time` of its END in the own log; 0: it has none. `left`: other processes may have locks of it.
   void End(const TxnName& txn, VsTime time, bool left);
-  size_t active() const { return active_.size(); }
+  size_t active() const { return active_; }
 
   // What has changed since the last call, if the own log is durable up to `durable`. Nothing if there is no news, or if
   // `only_if_left` and no other process can have locks of the transactions that it is about.
@@ -117,9 +118,9 @@ class OwnTxns {
   uint64_t last_ = 0;
   uint64_t low_ = 0;
   VsTime low_time_;
-  std::set<uint64_t> active_;
-  std::map<uint64_t, VsTime> ended_;  // above the low-water mark
-  std::vector<EndedTxns::One> left_;  // not told yet, and other processes may have locks of them
+  size_t active_ = 0;
+  SequenceMap<std::optional<VsTime>> txns_;  // above the low-water mark; nothing: it is active
+  std::vector<EndedTxns::One> left_;         // not told yet, and other processes may have locks of them
 };
 
 }  // namespace dbx::mm

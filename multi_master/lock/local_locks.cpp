@@ -411,7 +411,7 @@ void LocalLocks::SplitLocks(PageId left, Key separator, PageId right) {
 void LocalLocks::End(const TxnName& txn, VsTime end) { SettleAll(txns_.End(txn, end)); }
 
 bool LocalLocks::EndWithoutRecord(const TxnName& txn) {
-  const std::optional<std::vector<PageId>> pages = txns_.EndWithoutRecord(txn);
+  const std::optional<LocalTxns::PageList> pages = txns_.EndWithoutRecord(txn);
   if (!pages) return false;
   SettleAll(*pages);
   // An END that has become durable shows that its log was not fenced. This transaction leaves nothing of the kind.
@@ -421,7 +421,7 @@ bool LocalLocks::EndWithoutRecord(const TxnName& txn) {
 
 void LocalLocks::Learn(const EndedTxns& news) { SettleAll(txns_.Learn(news)); }
 
-void LocalLocks::SettleAll(const std::vector<PageId>& pages) {
+void LocalLocks::SettleAll(const LocalTxns::PageList& pages) {
   for (const PageId id : pages) {
     Shard& shard = ShardOf(id);
     const std::lock_guard latch(shard.latch);

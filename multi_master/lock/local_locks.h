@@ -225,7 +225,7 @@ class LocalLocks {
   void AddSplits(PageRelease& release, std::vector<std::pair<PageId, Generation>> splits, VsTime& durable);
   void FinishRelease(PageId id);
   VsTime OwnTimeIn(const Page& page) const;
-  void SettleAll(const std::vector<PageId>& pages);
+  void SettleAll(const LocalTxns::PageList& pages);
   void Settle(PageId id, Page& page, bool leaves);
 
   const MasterId self_;

@@ -10,7 +10,16 @@ namespace dbx::mm {
 TxnName LocalTxns::Begin(BeginTime begun) {
   const std::lock_guard latch(latch_);
   const TxnName txn = own_.Begin();
-  txns_[txn] = {begun, false, false, false};
+  if (unused_.empty()) {
+    txns_[txn].begun = begun;
+    return txn;
+  }
+  Txns::node_type node = std::move(unused_.back());
+  unused_.pop_back();
+  node.key() = txn;
+  node.mapped() = Txn();
+  node.mapped().begun = begun;
+  txns_.insert(std::move(node));
   return txn;
 }
 
@@ -22,19 +31,25 @@ void LocalTxns::Settle(PageId page, RowLocks& rows, AfterList& after, bool leave
       ends_.RaiseAfter(owner, after);
       return true;
     }
-    pages_of_[owner].insert(page);
     const auto own = txns_.find(owner);
-    if (own != txns_.end() && leaves) own->second.left = true;
+    if (own == txns_.end()) {
+      pages_of_[owner].insert(page);
+      return false;
+    }
+    PageList& pages = own->second.pages;
+    if (std::find(pages.begin(), pages.end(), page) == pages.end()) pages.push_back(page);
+    if (leaves) own->second.left = true;
     return false;
   });
 }
 
 void LocalTxns::OnRowLock(const TxnName& txn, PageId page) {
   const std::lock_guard latch(latch_);
-  pages_of_[txn].insert(page);
   const auto own = txns_.find(txn);
   CHECK(own != txns_.end());
   own->second.has_locks = true;
+  PageList& pages = own->second.pages;
+  if (pages.empty() || pages.back() != page) pages.push_back(page);
 }
 
 void LocalTxns::OnEnding(const TxnName& txn) {
@@ -53,31 +68,30 @@ std::optional<bool> LocalTxns::IsSeenBy(const VsVector& tv, const TxnName& reade
   return ends_.IsSeenBy(tv, txn);
 }
 
-std::vector<PageId> LocalTxns::End(const TxnName& txn, VsTime end) {
+LocalTxns::PageList LocalTxns::End(const TxnName& txn, VsTime end) {
   const std::lock_guard latch(latch_);
   return Finish(txn, end);
 }
 
-std::optional<std::vector<PageId>> LocalTxns::EndWithoutRecord(const TxnName& txn) {
+std::optional<LocalTxns::PageList> LocalTxns::EndWithoutRecord(const TxnName& txn) {
   const std::lock_guard latch(latch_);
   if (txns_.at(txn).left) return std::nullopt;
   return Finish(txn, VsTime());
 }
 
-std::vector<PageId> LocalTxns::Finish(const TxnName& txn, VsTime end) {
+LocalTxns::PageList LocalTxns::Finish(const TxnName& txn, VsTime end) {
   const auto own = txns_.find(txn);
   CHECK(own != txns_.end());
   ends_.Add(txn, {self_, end});
   own_.End(txn, end, own->second.left);
   if (own->second.has_locks) ++ended_with_locks_;
-  txns_.erase(own);
-  std::vector<PageId> pages;
-  TakePagesOf(txn, pages);
+  PageList pages = std::move(own->second.pages);
+  unused_.push_back(txns_.extract(own));
   EndWaitsForEnded();
   return pages;
 }
 
-std::vector<PageId> LocalTxns::Learn(const EndedTxns& news) {
+LocalTxns::PageList LocalTxns::Learn(const EndedTxns& news) {
   const std::lock_guard latch(latch_);
   ends_.Learn(news);
   std::vector<TxnName> ended;
@@ -86,13 +100,13 @@ std::vector<PageId> LocalTxns::Learn(const EndedTxns& news) {
     if (ends_.IsEnded(at->first)) ended.push_back(at->first);
   }
   for (const EndedTxns::One& one : news.above) ended.push_back({news.master, news.epoch, one.sequence});
-  std::vector<PageId> pages;
+  PageList pages;
   for (const TxnName& txn : ended) TakePagesOf(txn, pages);
   EndWaitsForEnded();
   return pages;
 }
 
-void LocalTxns::TakePagesOf(const TxnName& txn, std::vector<PageId>& pages) {
+void LocalTxns::TakePagesOf(const TxnName& txn, PageList& pages) {
   const auto found = pages_of_.find(txn);
   if (found == pages_of_.end()) return;
   pages.insert(pages.end(), found->second.begin(), found->second.end());

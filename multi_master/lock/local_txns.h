@@ -12,6 +12,7 @@
 // Threads: any. Its latch is the innermost of those of local_locks.h, and no callback runs under it.
 #pragma once
 
+#include <boost/container/small_vector.hpp>
 #include <chrono>
 #include <cstdint>
 #include <map>
@@ -41,6 +42,9 @@ enum class WaitResult : uint8_t {
 
 class LocalTxns {
  public:
+  // Few transactions have row locks of more.
+  using PageList = boost::container::small_vector<PageId, 8>;
+
   class Reporter {
    public:
     virtual ~Reporter() = default;
@@ -68,10 +72,10 @@ class LocalTxns {
   std::optional<bool> IsSeenBy(const VsVector& tv, const TxnName& reader, const TxnName& txn);
 
   // The pages whose lists may have locks of transactions that have ended by this call: they are to be settled.
-  std::vector<PageId> End(const TxnName& txn, VsTime end);
+  PageList End(const TxnName& txn, VsTime end);
   // As End without a record, which is refused if a lock of the transaction has left the master.
-  std::optional<std::vector<PageId>> EndWithoutRecord(const TxnName& txn);
-  std::vector<PageId> Learn(const EndedTxns& news);
+  std::optional<PageList> EndWithoutRecord(const TxnName& txn);
+  PageList Learn(const EndedTxns& news);
 
   std::optional<EndedTxns> TakeNews(VsTime durable, bool only_if_left);
   void Forget(const VsVector& least_tv);
@@ -124,10 +128,12 @@ class LocalTxns {
     bool left = false;  // other processes may have locks of it
     bool has_locks = false;
     bool is_ending = false;
+    PageList pages;  // that may have locks of it; some more than once
   };
+  using Txns = std::unordered_map<TxnName, Txn>;
 
-  std::vector<PageId> Finish(const TxnName& txn, VsTime end);
-  void TakePagesOf(const TxnName& txn, std::vector<PageId>& pages);
+  PageList Finish(const TxnName& txn, VsTime end);
+  void TakePagesOf(const TxnName& txn, PageList& pages);
   void EndWaitsForEnded();
   void BreakCyclesThrough(const TxnName& waiter);
   RowWait* WaitOf(const TxnName& txn);
@@ -137,8 +143,9 @@ class LocalTxns {
   Ends ends_;
   OwnTxns own_;
   Reporter& reporter_;
-  std::unordered_map<TxnName, Txn> txns_;         // active ones of this master
-  std::map<TxnName, std::set<PageId>> pages_of_;  // of transactions that are not known as ended
+  Txns txns_;                                     // active ones of this master
+  std::vector<Txns::node_type> unused_;           // of transactions to come
+  std::map<TxnName, std::set<PageId>> pages_of_;  // of others that are not known as ended
   std::vector<RowWait*> waiting_;
   NamedWaitsForGraph<TxnName, std::pair<BeginTime, TxnName>> waits_;
   WaitNumber last_number_;

@@ -33,44 +33,34 @@ FlushBuffer::FlushBuffer(const FlushBufferOptions& options, VsClock& clock, std:
 // Before what the writer's thread uses.
 FlushBuffer::~FlushBuffer() { writer_.reset(); }
 
-VsTime FlushBuffer::AppendPages(uint32_t changes, size_t bytes,
-                                const std::function<void(VsTime first, std::span<std::byte> to)>& fill) {
-  CHECK(changes > 0);
-  return Append(kPagesKind, changes, kPagesLeadBytes + bytes, [&](VsTime first, std::span<std::byte> body) {
-    std::memcpy(body.data(), &changes, sizeof changes);
-    const uint64_t time = first.value();
-    std::memcpy(body.data() + sizeof changes, &time, sizeof time);
-    fill(first, body.subspan(kPagesLeadBytes, bytes));
-  });
-}
-
 VsTime FlushBuffer::AppendEnd(const TxnName& txn, TxnOutcome outcome, TxnId id) {
-  std::vector<std::byte> bytes;
-  return Append(kEndKind, 1, kEndBytes, [&](VsTime time, std::span<std::byte> body) {
-    WireWriter writer(bytes);
-    EncodeEnd({time, txn, outcome, id}, writer);
-    CHECK(bytes.size() == kEndBytes);
-    std::memcpy(body.data(), bytes.data(), bytes.size());
-    ++ends_;
-  });
+  std::unique_lock lock(mutex_);
+  const Record record = Begin(lock, 1, kEndBytes);
+  PlacedWriter writer(record.body.data());
+  EncodeEnd({record.first, txn, outcome, id}, writer);
+  CHECK(writer.bytes().end() == record.body.data() + kEndBytes);
+  Submit(record, kEndKind);
+  ++ends_;
+  return record.first;
 }
 
-VsTime FlushBuffer::Append(format::RecordKind kind, uint32_t changes, size_t bytes,
-                           const std::function<void(VsTime first, std::span<std::byte> body)>& fill) {
+FlushBuffer::Record FlushBuffer::Begin(std::unique_lock<Mutex>& lock, uint32_t changes, size_t bytes) {
+  CHECK(changes > 0);
   const uint32_t length = AlignRecord(sizeof(format::RecordHeader) + bytes);
   CHECK(length <= stream_->max_record_bytes());
-  std::unique_lock lock(mutex_);
   AwaitSpace(lock, length);
   const VsTime first = clock_.Tick();
   for (uint32_t i = 1; i < changes; ++i) clock_.Tick();
   const LogStream::Place place = stream_->Reserve(kSlot, length);
   std::byte* const at = stream_->at(place);
   std::memset(at + length - format::kRecordAlignment, 0, format::kRecordAlignment);
-  fill(first, std::span(at + sizeof(format::RecordHeader), length - sizeof(format::RecordHeader)));
-  SealRecord(at, stream_->HeaderFor(place, kind));
-  has_records_.store(true);
-  stream_->SubmitPart(kSlot, place);
-  return first;
+  return {place, first, std::span(at + sizeof(format::RecordHeader), length - sizeof(format::RecordHeader))};
+}
+
+void FlushBuffer::Submit(const Record& record, format::RecordKind kind) {
+  SealRecord(stream_->at(record.place), stream_->HeaderFor(record.place, kind));
+  if (!has_records_.load()) has_records_.store(true);
+  stream_->SubmitPart(kSlot, record.place);
 }
 
 // Until a record of `bytes` leaves space for the end of a flush.
@@ -101,23 +91,27 @@ void FlushBuffer::BeforeFlush(LogStream& stream) {
   std::memcpy(stream.at(place) + sizeof(format::RecordHeader), words.data(), sizeof words);
   SealRecord(stream.at(place), stream.HeaderFor(place, kLfbKind));
   stream.SubmitPart(kSlot, place);
-  pending_.push_back({place.end(), lfb.time()});
+  pending_.push_back({place.end(), lfb});
   ++lfbs_;
   stream.AppendPad();
 }
 
 void FlushBuffer::AfterFlush(const LogStream& stream) {
-  VsTime durable = DurableUntil();
+  std::vector<LfbStamp> lfbs;
   {
     const std::lock_guard lock(mutex_);
     for (; !pending_.empty() && pending_.front().end <= stream.persistent_until(); pending_.pop_front()) {
-      durable = pending_.front().time;
+      lfbs.push_back(pending_.front().lfb);
     }
   }
-  if (durable == DurableUntil()) return;
+  if (lfbs.empty()) return;
+  const VsTime durable = lfbs.back().time();
   // Release: a thread that sees the time may tell other processes of what is durable.
   durable_.store(durable.value(), std::memory_order_release);
   if (told_) told_(durable);
+  for (const LfbStamp& lfb : lfbs) {
+    if (lfb_told_) lfb_told_(lfb);
+  }
   { const std::lock_guard lock(waiting_); }
   durable_moved_.notify_all();
 }

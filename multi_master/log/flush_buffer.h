@@ -19,6 +19,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <utility>
 
@@ -49,8 +50,15 @@ class FlushBuffer final : public FlushHooks {
   // Appends a mini-transaction of `changes` changes as one record whose body has `bytes`. `fill(first, to)` writes the
   // body; the changes' times are first, first + 1 ... It runs under the latch: it sets page LSNs, copies, and waits for
   // nothing. Throws the error that failed the log.
-  VsTime AppendPages(uint32_t changes, size_t bytes,
-                     const std::function<void(VsTime first, std::span<std::byte> to)>& fill);
+  VsTime AppendPages(uint32_t changes, size_t bytes, auto&& fill) {
+    std::unique_lock lock(mutex_);
+    const Record record = Begin(lock, changes, kPagesLeadBytes + bytes);
+    PlacedWriter lead(record.body.data());
+    EncodePagesLead(changes, record.first, lead);
+    fill(record.first, record.body.subspan(kPagesLeadBytes, bytes));
+    Submit(record, kPagesKind);
+    return record.first;
+  }
   VsTime AppendEnd(const TxnName& txn, TxnOutcome outcome, TxnId id = {});
 
   // All records up to this time are durable, with the LFB that covers them.
@@ -60,6 +68,8 @@ class FlushBuffer final : public FlushHooks {
   void WaitDurable(VsTime time);
   // Called with the new DurableUntil, by the writer's thread, before those that wait are woken. Set before use.
   void OnDurable(std::function<void(VsTime)> told) { told_ = std::move(told); }
+  // Called after it with each LFB that has become durable, in their order.
+  void OnLfbDurable(std::function<void(const LfbStamp&)> told) { lfb_told_ = std::move(told); }
 
   auto WithClock(auto&& use) {
     const std::lock_guard lock(mutex_);
@@ -82,11 +92,17 @@ class FlushBuffer final : public FlushHooks {
 
   struct PendingLfb {
     Lsn end;
-    VsTime time;
+    LfbStamp lfb;
   };
 
-  VsTime Append(format::RecordKind kind, uint32_t changes, size_t bytes,
-                const std::function<void(VsTime first, std::span<std::byte> body)>& fill);
+  struct Record {
+    LogStream::Place place;
+    VsTime first;
+    std::span<std::byte> body;
+  };
+  // A record of so many times, whose body is to be filled under the latch.
+  Record Begin(std::unique_lock<Mutex>& lock, uint32_t changes, size_t bytes);
+  void Submit(const Record& record, format::RecordKind kind);
   void AwaitSpace(std::unique_lock<Mutex>& lock, uint32_t bytes);
   bool FlushesEveryRound() const override { return true; }
   // A record that came between an LFB and its flush may be on the device already: its LFB is still due.
@@ -99,6 +115,7 @@ class FlushBuffer final : public FlushHooks {
   std::unique_ptr<LogStream> stream_;
   std::unique_ptr<LogWriter> writer_;
   std::function<void(VsTime)> told_;
+  std::function<void(const LfbStamp&)> lfb_told_;
   Atomic<uint64_t> durable_{0};
 
   Mutex mutex_;                      // of the clock and of all places of the stream, and of the following

@@ -30,8 +30,9 @@ inline constexpr format::RecordKind kEndKind{33};
 inline constexpr format::RecordKind kLfbKind{34};
 static_assert(kPagesKind > format::RecordKind::kLast);
 
-// Of the records and of the files that Log Stores keep (store_file.h); each file begins with it. 1 had no id in END.
-inline constexpr uint32_t kLogVersion = 2;
+// Of the records and of the files that Log Stores keep (store_file.h); each file begins with it. 1 had no id in END, 2
+// no put pieces.
+inline constexpr uint32_t kLogVersion = 3;
 
 enum class TxnOutcome : uint8_t { kCommitted = 1, kAborted = 2, kReadOnly = 3 };
 
@@ -52,11 +53,13 @@ inline constexpr size_t kEndBytes = 30;
 inline constexpr size_t kLfbWords = 1 + kMastersMax;
 
 // The body of a PAGES record in front of what page/ writes.
-inline void EncodePagesLead(uint32_t changes, VsTime first, WireWriter& to) {
+template <class Writer>
+void EncodePagesLead(uint32_t changes, VsTime first, Writer& to) {
   to.Put(changes);
   to.Put(first);
 }
-inline void EncodeEnd(const EndRecord& end, WireWriter& to) {
+template <class Writer>
+void EncodeEnd(const EndRecord& end, Writer& to) {
   to.Put(end.time);
   to.Put(end.txn);
   to.Put(end.outcome);

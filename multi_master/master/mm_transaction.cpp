@@ -58,7 +58,7 @@ MmTransaction::Granted MmTransaction::LockRows(PinnedLeaf& leaf, std::span<const
 PinnedLeaf MmTransaction::PinLocked(Table& table, Key key, LockMode mode) {
   const RowLock lock = mode == LockMode::kShared ? RowLock::Shared(name_, key) : RowLock::Exclusive(name_, key);
   for (;;) {
-    PinnedLeaf leaf = TreeOf(table).PinLeaf(key, mode);
+    PinnedLeaf leaf = TreeOf(table).PinLeaf(key, mode, HintsOf(table));
     const Granted granted = LockRows(leaf, std::span(&lock, 1));
     if (granted == Granted::kAll) return leaf;
     if (granted == Granted::kConflict) return {};
@@ -91,7 +91,7 @@ Outcome MmTransaction::Insert(Table& table, Key key, std::span<const std::byte> 
   ASSERT(tuple.size() == table.tuple_bytes());
   const std::array<RowLock, 2> locks = {RowLock::Insert(name_, key), RowLock::Exclusive(name_, key)};
   for (;;) {
-    PinnedLeaf leaf = TreeOf(table).PinLeaf(key, LockMode::kExclusive);
+    PinnedLeaf leaf = TreeOf(table).PinLeaf(key, LockMode::kExclusive, HintsOf(table));
     const Granted granted = LockRows(leaf, locks);
     if (granted == Granted::kConflict) return Outcome::kConflict;
     if (granted == Granted::kLookAgain) continue;

@@ -141,6 +141,10 @@ class MmTransaction {
   enum class Granted : uint8_t { kAll, kLookAgain, kConflict };
 
   PagedTree& TreeOf(const Table& table) const { return *trees_[table.id().value()]; }
+  LeafHints* HintsOf(const Table& table) {
+    if (hints_.size() < trees_.size()) hints_.resize(trees_.size());
+    return &hints_[table.id().value()];
+  }
   Outcome ReadLocked(Table& table, Key key, LockMode mode, auto&& visit) {
     PinnedLeaf leaf = PinLocked(table, key, mode);
     if (!leaf) return Outcome::kConflict;
@@ -162,7 +166,8 @@ class MmTransaction {
   // Calls see(Key, const TupleReader&) -> bool for the rows from `low` to `high`, and locks them and the gaps between.
   Outcome ScanUp(Table& table, Key low, Key high, auto&& see) {
     PagedTree& tree = TreeOf(table);
-    PinnedLeaf leaf = tree.PinLeaf(low, LockMode::kShared);
+    LeafHints* const hints = HintsOf(table);
+    PinnedLeaf leaf = tree.PinLeaf(low, LockMode::kShared, hints);
     for (Key next = low;;) {
       // The leaf's next row in the range, or its last key of the range.
       const SlottedPage& page = leaf.page();
@@ -173,7 +178,7 @@ class MmTransaction {
       const Granted granted = LockRange(leaf, next, key, has_row);
       if (granted == Granted::kConflict) return Outcome::kConflict;
       if (granted == Granted::kLookAgain) {
-        leaf = tree.PinLeaf(next, LockMode::kShared);
+        leaf = tree.PinLeaf(next, LockMode::kShared, hints);
         continue;
       }
       if (has_row) {
@@ -193,6 +198,7 @@ class MmTransaction {
   MasterLog& log_;
   std::unique_ptr<VersionedReader> versions_;
   KeptRowLocks* const kept_;
+  std::vector<LeafHints> hints_;  // by TableId
   TxnName name_;
   TxnId id_;
   std::vector<Written> written_;  // each row once, in the order of first writes

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <vector>
 
 #include "base/check.h"
 
@@ -21,7 +20,8 @@ void Stamp(MasterId self, VsTime first, std::span<PageChange> changes) {
 
 // Of rows and cells, that the change carries.
 size_t ChangedBytes(const Change& change) {
-  if (const auto* put = std::get_if<PutRow>(&change)) return put->middle.size();
+  if (const auto* put = std::get_if<PutRow>(&change))
+    return put->in_pieces ? BytesOfPieces(put->middle) : put->middle.size();
   if (const auto* format = std::get_if<FormatPage>(&change)) return format->cells.size();
   return 0;
 }
@@ -36,16 +36,14 @@ TxnOutcome OutcomeOf(EndKind kind) {
 
 Lsn StoredLog::AppendPages(std::span<PageChange> changes) {
   // A body's size does not depend on the times in it. Its length stands in front, as records are filled up.
-  const auto bytes = static_cast<uint32_t>(EncodePages(changes).size());
+  const auto bytes = static_cast<uint32_t>(PagesBytes(changes));
   const auto count = static_cast<uint32_t>(changes.size());
   uint64_t changed_bytes = 0;
   for (const PageChange& change : changes) changed_bytes += ChangedBytes(change.what);
   const VsTime first = buffer_.AppendPages(count, sizeof bytes + bytes, [&](VsTime from, std::span<std::byte> to) {
     Stamp(self_, from, changes);
-    const std::vector<std::byte> body = EncodePages(changes);
-    CHECK(body.size() == bytes);
     std::memcpy(to.data(), &bytes, sizeof bytes);
-    std::memcpy(to.data() + sizeof bytes, body.data(), bytes);
+    EncodePages(changes, to.subspan(sizeof bytes));
     ++volume_.pages_records;
     volume_.pages_bytes += AlignRecord(sizeof(format::RecordHeader) + kPagesLeadBytes + sizeof bytes + bytes);
     volume_.changes += count;

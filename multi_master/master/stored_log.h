@@ -3,9 +3,11 @@
 // Threads: any.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <span>
+#include <utility>
 
 #include "multi_master/log/flush_buffer.h"
 #include "multi_master/log/log_volume.h"
@@ -40,6 +42,9 @@ class StoredLog final : public MasterLog {
   VsTime durable_until() const override { return buffer_.DurableUntil(); }
   void AwaitDurable(VsTime time) override { buffer_.WaitDurable(time); }
 
+  // Each LFB that has become durable, in their order: what a reader of the log at the Log Stores would find. Set before
+  // use.
+  void OnLfbDurable(std::function<void(const LfbStamp&)> told) { buffer_.OnLfbDurable(std::move(told)); }
   // All is durable when it returns; nothing is appended any more.
   void Stop() { buffer_.Stop(); }
   LogVolume volume() const {

@@ -37,7 +37,8 @@ PageFrame& MiniTransaction::PinNew(PageId page) {
 void MiniTransaction::Unpin(PageFrame& frame) {
   CHECK(changes_.empty());
   const Pinned pin = PinOf(frame);
-  std::erase_if(pinned_, [&](const Pinned& other) { return other.frame == &frame; });
+  pinned_.erase(
+      std::find_if(pinned_.begin(), pinned_.end(), [&](const Pinned& other) { return other.frame == &frame; }));
   source_->Unpin(*pin.frame, pin.mode);
 }
 
@@ -46,10 +47,21 @@ void MiniTransaction::Add(PageFrame& frame, const Change& what) {
   changes_.push_back({frame.id, {}, frame.page.lsn(), what});
 }
 
+void MiniTransaction::SubmitOne(PageFrame& frame, const Change& what) {
+  CHECK(changes_.empty() && PinOf(frame).mode == LockMode::kExclusive);
+  PageChange change{frame.id, {}, frame.page.lsn(), what};
+  Submit(std::span(&change, 1));
+}
+
 void MiniTransaction::Submit() {
-  CHECK(!changes_.empty());
-  const Lsn log_end = source_->EndMini(changes_);
-  for (const PageChange& change : changes_) {
+  Submit(changes_);
+  changes_.clear();
+}
+
+void MiniTransaction::Submit(std::span<PageChange> changes) {
+  CHECK(!changes.empty());
+  const Lsn log_end = source_->EndMini(changes);
+  for (const PageChange& change : changes) {
     const auto pin = std::find_if(pinned_.begin(), pinned_.end(),
                                   [&](const Pinned& pinned) { return pinned.frame->id == change.page; });
     PageFrame& frame = *pin->frame;
@@ -58,7 +70,6 @@ void MiniTransaction::Submit() {
     frame.newest.RaiseTo(change.lsn.master, change.lsn.time);
     frame.log_end = log_end;
   }
-  changes_.clear();
 }
 
 void MiniTransaction::LetGo() {

@@ -11,6 +11,7 @@
 // Threads: one.
 #pragma once
 
+#include <boost/container/small_vector.hpp>
 #include <cstddef>
 #include <span>
 #include <vector>
@@ -38,6 +39,8 @@ class MiniTransaction {
 
   // The bytes that `what` refers to stay valid until Submit returns. The frame is pinned exclusively.
   void Add(PageFrame& frame, const Change& what);
+  // Of one change alone: Add and Submit, without a copy.
+  void SubmitOne(PageFrame& frame, const Change& what);
   // Writes the record and applies the changes. The pages stay pinned, so that the caller can do more that must not be
   // seen apart from the changes.
   void Submit();
@@ -54,7 +57,9 @@ class MiniTransaction {
   bool MayWaitFor(PageId page) const;
 
   PageSource* source_;
-  std::vector<Pinned> pinned_;
+  void Submit(std::span<PageChange> changes);
+
+  boost::container::small_vector<Pinned, 4> pinned_;
   std::vector<PageChange> changes_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 
 #include "base/check.h"
@@ -10,6 +11,8 @@ namespace dbx::mm {
 namespace {
 
 using CellBuffer = std::array<std::byte, kCellBytesMax>;
+
+constexpr size_t kPieceHeadBytes = 4;
 
 void CopyTo(std::byte* to, std::span<const std::byte> bytes) {
   if (!bytes.empty()) std::memcpy(to, bytes.data(), bytes.size());
@@ -36,6 +39,19 @@ std::span<const std::byte> CellAfter(const RowView& row, const PutRow& put, Cell
   return std::span(buffer).first(EncodeRow(after, buffer));
 }
 
+// How many bytes from the first one on are equal, of `count`, which both have.
+size_t EqualBytes(std::span<const std::byte> a, std::span<const std::byte> b, size_t count) {
+  size_t equal = 0;
+  for (; equal + sizeof(uint64_t) <= count; equal += sizeof(uint64_t)) {
+    uint64_t of_a, of_b;
+    std::memcpy(&of_a, a.data() + equal, sizeof of_a);
+    std::memcpy(&of_b, b.data() + equal, sizeof of_b);
+    if (of_a != of_b) return equal + static_cast<size_t>(std::countr_zero(of_a ^ of_b)) / 8;
+  }
+  while (equal < count && a[equal] == b[equal]) ++equal;
+  return equal;
+}
+
 RowView RowOf(const SlottedPage& leaf, Key key) {
   const std::optional<uint32_t> slot = leaf.Find(key);
   return slot ? leaf.RowAt(*slot) : RowView{key, {}, false, {}};
@@ -57,8 +73,45 @@ ApplyStatus ApplyTo(SlottedPage& page, PageId id, const FormatPage& format) {
   return ApplyStatus::kApplied;
 }
 
+// Calls see(offset, bytes) for each piece. False: they are not whole.
+bool ForEachPiece(std::span<const std::byte> pieces, auto&& see) {
+  for (size_t offset = 0; !pieces.empty();) {
+    if (pieces.size() < kPieceHeadBytes) return false;
+    uint16_t head[2];
+    std::memcpy(head, pieces.data(), sizeof head);
+    pieces = pieces.subspan(kPieceHeadBytes);
+    if (head[1] == 0 || head[1] > pieces.size()) return false;
+    offset += head[0];
+    see(offset, pieces.first(head[1]));
+    offset += head[1];
+    pieces = pieces.subspan(head[1]);
+  }
+  return true;
+}
+
+ApplyStatus ApplyPieces(SlottedPage& page, const PutRow& put) {
+  const std::optional<uint32_t> slot = page.Find(put.key);
+  if (!slot) return ApplyStatus::kNoSuchRow;
+  const RowView row = page.RowAt(*slot);
+  const std::optional<size_t> end = EndOfPieces(put.middle);
+  if (!row.current.present || !end || *end > row.current.image.size()) return ApplyStatus::kIllegal;
+  std::optional<std::span<std::byte>> image = page.BeginVersion(*slot, put.writer);
+  if (!image) {
+    // The row gets room for the version before.
+    CellBuffer buffer;
+    const auto whole = static_cast<uint16_t>(row.current.image.size());
+    if (!page.Replace(*slot, CellAfter(row, {put.key, put.writer, true, whole, 0, {}, false}, buffer))) {
+      return ApplyStatus::kNoRoom;
+    }
+    image = page.BeginVersion(*slot, put.writer);
+  }
+  ForEachPiece(put.middle, [&](size_t at, std::span<const std::byte> bytes) { CopyTo(image->data() + at, bytes); });
+  return ApplyStatus::kApplied;
+}
+
 ApplyStatus ApplyTo(SlottedPage& page, PageId, const PutRow& put) {
   if (!IsKeyOfLeaf(page, put.key) || put.writer == TxnName()) return ApplyStatus::kIllegal;
+  if (put.in_pieces) return ApplyPieces(page, put);
   const uint32_t slot = page.LowerBound(put.key);
   const bool there = slot < page.slots() && page.KeyAt(slot) == put.key;
   CellBuffer buffer;
@@ -148,11 +201,23 @@ ApplyStatus Apply(SlottedPage& page, const PageChange& change) {
   return status;
 }
 
+std::optional<size_t> EndOfPieces(std::span<const std::byte> pieces) {
+  size_t end = 0;
+  const auto see = [&](size_t at, std::span<const std::byte> bytes) { end = at + bytes.size(); };
+  if (!ForEachPiece(pieces, see)) return std::nullopt;
+  return end;
+}
+
+size_t BytesOfPieces(std::span<const std::byte> pieces) {
+  size_t sum = 0;
+  CHECK(ForEachPiece(pieces, [&](size_t, std::span<const std::byte> bytes) { sum += bytes.size(); }));
+  return sum;
+}
+
 PutRow MakePut(const SlottedPage& leaf, Key key, const TxnName& writer, std::span<const std::byte> image) {
   const std::span<const std::byte> old = RowOf(leaf, key).current.image;
   const size_t both = std::min(old.size(), image.size());
-  const auto prefix =
-      static_cast<size_t>(std::mismatch(old.begin(), old.begin() + both, image.begin()).first - old.begin());
+  const size_t prefix = EqualBytes(old, image, both);
   size_t suffix = 0;
   while (prefix + suffix < both && old[old.size() - 1 - suffix] == image[image.size() - 1 - suffix]) ++suffix;
   return {key,
@@ -160,19 +225,53 @@ PutRow MakePut(const SlottedPage& leaf, Key key, const TxnName& writer, std::spa
           true,
           static_cast<uint16_t>(prefix),
           static_cast<uint16_t>(suffix),
-          image.subspan(prefix, image.size() - prefix - suffix)};
+          image.subspan(prefix, image.size() - prefix - suffix),
+          false};
 }
 
-PutRow MakeDelete(Key key, const TxnName& writer) { return {key, writer, false, 0, 0, {}}; }
+PutRow MakePut(const SlottedPage& leaf, Key key, const TxnName& writer, std::span<const std::byte> image,
+               PieceBuffer& pieces) {
+  const RowView row = RowOf(leaf, key);
+  const std::span<const std::byte> old = row.current.image;
+  const PutRow put = MakePut(leaf, key, writer, image);
+  if (!row.current.present || old.size() != image.size()) return put;
+  const size_t end = image.size() - put.suffix_bytes;
+  size_t used = 0, last = 0;
+  for (size_t at = put.prefix_bytes; at < end;) {
+    // A piece begins with a byte that differs. It goes on over equal bytes that cost less than another piece.
+    size_t piece_end = at, equal = 0;
+    do {
+      piece_end += equal;
+      while (piece_end < end && old[piece_end] != image[piece_end]) ++piece_end;
+      equal = EqualBytes(old.subspan(piece_end), image.subspan(piece_end), end - piece_end);
+    } while (piece_end < end && equal <= kPieceHeadBytes);
+    const std::span<const std::byte> piece = image.subspan(at, piece_end - at);
+    if (used + kPieceHeadBytes + piece.size() > put.middle.size()) return put;
+    const uint16_t head[2] = {static_cast<uint16_t>(at - last), static_cast<uint16_t>(piece.size())};
+    std::memcpy(&pieces[used], head, sizeof head);
+    std::memcpy(&pieces[used + kPieceHeadBytes], piece.data(), piece.size());
+    used += kPieceHeadBytes + piece.size();
+    last = piece_end;
+    at = piece_end + equal;
+  }
+  return {key, writer, true, 0, 0, std::span(pieces).first(used), true};
+}
+
+PutRow MakeDelete(Key key, const TxnName& writer) { return {key, writer, false, 0, 0, {}, false}; }
 
 int64_t GrowthOf(const SlottedPage& leaf, const PutRow& put) {
-  const RowView row = RowOf(leaf, put.key);
-  const bool keeps_before = row.has_before && row.current.writer == put.writer;
-  const size_t image_bytes = size_t{put.prefix_bytes} + put.middle.size() + put.suffix_bytes;
+  const size_t of_put = size_t{put.prefix_bytes} + put.middle.size() + put.suffix_bytes;
+  return GrowthOf(leaf, put.key, put.writer, put.in_pieces ? RowOf(leaf, put.key).current.image.size() : of_put);
+}
+
+int64_t GrowthOf(const SlottedPage& leaf, Key key, const TxnName& writer, size_t image_bytes) {
+  const std::optional<uint32_t> slot = leaf.Find(key);
+  if (!slot) return static_cast<int64_t>(RowBytes(image_bytes, 0) + kSlotBytes);
+  const RowView row = leaf.RowAt(*slot);
+  const bool keeps_before = row.has_before && row.current.writer == writer;
   const size_t before_bytes = keeps_before ? row.before.image.size() : row.current.image.size();
-  const auto after = static_cast<int64_t>(RowBytes(image_bytes, before_bytes));
-  if (!leaf.Find(put.key)) return after + static_cast<int64_t>(kSlotBytes);
-  return after - static_cast<int64_t>(RowBytes(row.current.image.size(), row.before.image.size()));
+  return static_cast<int64_t>(RowBytes(image_bytes, before_bytes)) -
+         static_cast<int64_t>(RowBytes(row.current.image.size(), row.before.image.size()));
 }
 
 std::vector<std::byte> CopyCells(const SlottedPage& page, uint32_t begin, uint32_t end) {

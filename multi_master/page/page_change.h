@@ -18,13 +18,16 @@
 //   5 split left   separator u64, right u64              drops keys >= separator, links to `right`
 //   6 split root   left u64, right u64, separator u64    one level up, over two children
 //   7 insert child separator u64, child u64
+//   8 put pieces   key u64, writer, bytes u16, piece ...   an image of the same length as the current one
+//                  piece := skip u16, count u16 (> 0), bytes        `skip` bytes behind the piece before are kept
 //   writer  := master u8, epoch u32, sequence u64
 //
-// At most 3 + 53 bytes beside what changed (page_change_test.cpp).
+// At most 3 + 53 bytes beside what changed, from its first byte to its last (page_change_test.cpp).
 //
 // Threads: none of their own.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -53,6 +56,8 @@ struct PutRow {
   uint16_t prefix_bytes = 0;
   uint16_t suffix_bytes = 0;
   std::span<const std::byte> middle;
+  // Kind 8: `middle` holds pieces, as in the record. The row is there and keeps its length; both numbers are 0.
+  bool in_pieces = false;
 };
 // Legal while the row's current writer is this one and the version before is kept.
 struct RestoreRow {
@@ -107,8 +112,18 @@ ApplyStatus Apply(SlottedPage& page, const PageChange& change);
 // What a PutRow of this image carries: the bytes between the first and the last that differ.
 PutRow MakePut(const SlottedPage& leaf, Key key, const TxnName& writer, std::span<const std::byte> image);
 PutRow MakeDelete(Key key, const TxnName& writer);
+// The same in pieces, if these take fewer bytes: of a row of many columns a transaction writes some. `pieces` holds
+// them.
+using PieceBuffer = std::array<std::byte, kImageBytesMax>;
+PutRow MakePut(const SlottedPage& leaf, Key key, const TxnName& writer, std::span<const std::byte> image,
+               PieceBuffer& pieces);
+// Behind the last byte that the pieces write. Nothing: they are not whole.
+std::optional<size_t> EndOfPieces(std::span<const std::byte> pieces);
+// How many bytes the pieces write, which are whole.
+size_t BytesOfPieces(std::span<const std::byte> pieces);
 // By how much the leaf's bytes_used grows. Negative if the row shrinks.
 int64_t GrowthOf(const SlottedPage& leaf, const PutRow& put);
+int64_t GrowthOf(const SlottedPage& leaf, Key key, const TxnName& writer, size_t image_bytes);
 // The cells of slots [begin, end), one behind the other.
 std::vector<std::byte> CopyCells(const SlottedPage& page, uint32_t begin, uint32_t end);
 
@@ -123,7 +138,12 @@ inline constexpr size_t kPagesBodyBytesMax = 2 * kPageBytes;
 
 // All changes are one master's.
 std::vector<std::byte> EncodePages(std::span<const PageChange> changes);
+// The same to where it stays: `to` has PagesBytes, which does not depend on times.
+void EncodePages(std::span<const PageChange> changes, std::span<std::byte> to);
+size_t PagesBytes(std::span<const PageChange> changes);
 // Nothing if `body` is not exactly the body of a PAGES record, such as EncodePages makes it.
 std::optional<std::vector<PageChange>> DecodePages(std::span<const std::byte> body);
+// The same behind what `to` has. False: see there.
+bool DecodePages(std::span<const std::byte> body, std::vector<PageChange>& to);
 
 }  // namespace dbx::mm

@@ -91,7 +91,7 @@ PageFrame* PagedTree::PinRight(MiniTransaction& mini, const Neighbour& right, Lo
 }
 
 PageFrame* PagedTree::Descend(MiniTransaction& mini, Key key, uint8_t level, LockMode mode,
-                              std::vector<Neighbour>* unposted) {
+                              std::vector<Neighbour>* unposted, LeafHints* hints) {
   LockMode pinned = root_level_.load(std::memory_order_relaxed) == level ? mode : LockMode::kShared;
   PageFrame* frame = mini.Pin(root_, pinned);
   if (frame == nullptr) return nullptr;
@@ -111,6 +111,7 @@ PageFrame* PagedTree::Descend(MiniTransaction& mini, Key key, uint8_t level, Loc
     const bool found = page.level() == level;
     if (found && pinned == mode) return frame;
     if (!found && page.KeyAt(0) > key) ThrowNoTree(frame->id, "its lowest key is above a key that led to it");
+    if (hints != nullptr && page.level() == 1) hints->Learn(page);
     const PageId next = found ? frame->id : page.ChildAt(page.ChildSlotOf(key));
     const auto next_level = static_cast<uint8_t>(found ? level : page.level() - 1);
     pinned = next_level == level ? mode : LockMode::kShared;
@@ -122,25 +123,42 @@ PageFrame* PagedTree::Descend(MiniTransaction& mini, Key key, uint8_t level, Loc
   return nullptr;
 }
 
-PinnedLeaf PagedTree::PinLeafOnce(Key key, LockMode mode, std::vector<Neighbour>* unposted) {
+PinnedLeaf PagedTree::PinLeafOnce(Key key, LockMode mode, std::vector<Neighbour>* unposted, LeafHints* hints) {
   PinnedLeaf leaf;
   leaf.mini_.emplace(source_);
   leaf.mode_ = mode;
-  leaf.frame_ = Descend(*leaf.mini_, key, 0, mode, unposted);
+  leaf.frame_ = Descend(*leaf.mini_, key, 0, mode, unposted, hints);
   if (leaf.frame_ == nullptr) leaf.LetGo();
   return leaf;
 }
 
-PinnedLeaf PagedTree::PinLeaf(Key key, LockMode mode) {
-  if (mode == LockMode::kShared) return PinLeafOnce(key, mode, nullptr);
+PinnedLeaf PagedTree::PinHinted(PageId hint, Key key, LockMode mode) {
+  PinnedLeaf leaf;
+  leaf.mini_.emplace(source_);
+  leaf.mode_ = mode;
+  leaf.frame_ = leaf.mini_->Pin(hint, mode);
+  if (leaf.frame_ == nullptr) return {};
+  const SlottedPage& page = leaf.page();
+  if (page.id() != hint || page.tree() != tree_ || !page.is_leaf()) ThrowNoTree(hint, "not a leaf of this tree");
+  page.PrefetchKeys();
+  if (!page.IsBelowHighKey(key)) leaf.LetGo();
+  return leaf;
+}
+
+PinnedLeaf PagedTree::PinLeaf(Key key, LockMode mode, LeafHints* hints) {
+  if (const PageId hint = hints != nullptr ? hints->Find(key) : PageId(); hint != PageId()) {
+    PinnedLeaf leaf = PinHinted(hint, key, mode);
+    if (leaf) return leaf;
+  }
+  if (mode == LockMode::kShared) return PinLeafOnce(key, mode, nullptr, hints);
   std::vector<Neighbour> unposted;
-  PinnedLeaf leaf = PinLeafOnce(key, mode, &unposted);
+  PinnedLeaf leaf = PinLeafOnce(key, mode, &unposted, hints);
   if (unposted.empty()) return leaf;
   leaf.LetGo();
   for (const Neighbour& right : unposted) {
     if (Post(right)) posted_late_.fetch_add(1, std::memory_order_relaxed);
   }
-  return PinLeafOnce(key, mode, nullptr);
+  return PinLeafOnce(key, mode, nullptr, hints);
 }
 
 void PagedTree::MoveRight(PinnedLeaf& leaf) {
@@ -176,23 +194,22 @@ bool PagedTree::HasRoom(const SlottedPage& page, int64_t growth) const {
 }
 
 void PagedTree::Write(PinnedLeaf& leaf, const Change& what) {
-  leaf.mini_->Add(*leaf.frame_, what);
-  leaf.mini_->Submit();
+  leaf.mini_->SubmitOne(*leaf.frame_, what);
   leaf.LetGo();
 }
 
 PagedTree::PutStatus PagedTree::Put(PinnedLeaf& leaf, Key key, const TxnName& writer,
                                     std::span<const std::byte> image) {
   CHECK(image.size() <= image_bytes_max_ && leaf.page().IsBelowHighKey(key));
-  const PutRow put = MakePut(leaf.page(), key, writer, image);
-  if (!HasRoom(leaf.page(), GrowthOf(leaf.page(), put))) return PutStatus::kNoRoom;
-  Write(leaf, put);
+  if (!HasRoom(leaf.page(), GrowthOf(leaf.page(), key, writer, image.size()))) return PutStatus::kNoRoom;
+  PieceBuffer pieces;
+  Write(leaf, MakePut(leaf.page(), key, writer, image, pieces));
   return PutStatus::kDone;
 }
 
 void PagedTree::MakeRoom(Key key, const TxnName& writer, std::span<const std::byte> image) {
   CHECK(image.size() <= image_bytes_max_);
-  Split(0, key, [&](const SlottedPage& leaf) { return GrowthOf(leaf, MakePut(leaf, key, writer, image)); });
+  Split(0, key, [&](const SlottedPage& leaf) { return GrowthOf(leaf, key, writer, image.size()); });
 }
 
 void PagedTree::Delete(PinnedLeaf& leaf, Key key, const TxnName& writer) {

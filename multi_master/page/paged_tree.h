@@ -26,6 +26,7 @@
 #include <vector>
 
 #include "base/host.h"
+#include "multi_master/page/leaf_hints.h"
 #include "multi_master/page/mini_transaction.h"
 #include "multi_master/page/page_source.h"
 
@@ -79,8 +80,9 @@ class PagedTree {
   size_t image_bytes_max() const { return image_bytes_max_; }
 
   // The leaf whose keys include `key`. Empty: the source has no version of a page that fits. With kExclusive it first
-  // posts separators that it finds missing. Throws Error if pages do not form a tree.
-  PinnedLeaf PinLeaf(Key key, LockMode mode);
+  // posts separators that it finds missing. Throws Error if pages do not form a tree. `hints` may spare the descent,
+  // and learn from it.
+  PinnedLeaf PinLeaf(Key key, LockMode mode, LeafHints* hints = nullptr);
   // To the right neighbour, which the leaf has; it is pinned before the leaf is let go. Empty: see PinLeaf.
   void MoveRight(PinnedLeaf& leaf);
 
@@ -126,8 +128,11 @@ class PagedTree {
 
   // The page of this level whose keys include `key`, pinned by `mini`, which holds new pages at most. Null: see
   // PinLeaf. Adds the pages to `unposted`, unless it is null, of which the level above had no separator.
-  PageFrame* Descend(MiniTransaction& mini, Key key, uint8_t level, LockMode mode, std::vector<Neighbour>* unposted);
-  PinnedLeaf PinLeafOnce(Key key, LockMode mode, std::vector<Neighbour>* unposted);
+  PageFrame* Descend(MiniTransaction& mini, Key key, uint8_t level, LockMode mode, std::vector<Neighbour>* unposted,
+                     LeafHints* hints = nullptr);
+  PinnedLeaf PinLeafOnce(Key key, LockMode mode, std::vector<Neighbour>* unposted, LeafHints* hints);
+  // Empty: the leaf of the key is another one, or see PinLeaf.
+  PinnedLeaf PinHinted(PageId hint, Key key, LockMode mode);
   // Null: see PinLeaf.
   PageFrame* PinRight(MiniTransaction& mini, const Neighbour& right, LockMode mode) const;
   // Inserts the separator into the level above. False: it was there.

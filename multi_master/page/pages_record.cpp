@@ -16,6 +16,7 @@ enum class Kind : uint8_t {
   kSplitLeft = 5,
   kSplitRoot = 6,
   kInsertChild = 7,
+  kPutPieces = 8,
 };
 
 constexpr uint64_t kMasterBits = 4;
@@ -25,16 +26,20 @@ constexpr Kind KindOf(const Change& what) {
   // The kinds are numbered in the order of the alternatives.
   static_assert(std::is_same_v<std::variant_alternative_t<0, Change>, FormatPage>);
   static_assert(std::is_same_v<std::variant_alternative_t<6, Change>, InsertChild>);
+  const auto* put = std::get_if<PutRow>(&what);
+  if (put != nullptr && put->in_pieces) return Kind::kPutPieces;
   return static_cast<Kind>(what.index() + 1);
 }
 
-void PutShort(WireWriter& to, std::span<const std::byte> bytes) {
+template <class Writer>
+void PutShort(Writer& to, std::span<const std::byte> bytes) {
   CHECK(bytes.size() <= UINT16_MAX);
   to.Put(static_cast<uint16_t>(bytes.size()));
   to.PutBytes(bytes);
 }
 
-void Put(WireWriter& to, const FormatPage& format) {
+template <class Writer>
+void Put(Writer& to, const FormatPage& format) {
   to.Put(format.tree);
   to.Put(format.level);
   to.Put(format.right);
@@ -42,29 +47,39 @@ void Put(WireWriter& to, const FormatPage& format) {
   to.Put(format.cells_count);
   PutShort(to, format.cells);
 }
-void Put(WireWriter& to, const PutRow& put) {
+template <class Writer>
+void Put(Writer& to, const PutRow& put) {
   to.Put(put.key);
   to.Put(put.writer);
-  to.Put(static_cast<uint8_t>(put.present));
-  to.Put(put.prefix_bytes);
-  to.Put(put.suffix_bytes);
+  if (!put.in_pieces) {
+    to.Put(static_cast<uint8_t>(put.present));
+    to.Put(put.prefix_bytes);
+    to.Put(put.suffix_bytes);
+  }
   PutShort(to, put.middle);
 }
-void Put(WireWriter& to, const RestoreRow& restore) {
+template <class Writer>
+void Put(Writer& to, const RestoreRow& restore) {
   to.Put(restore.key);
   to.Put(restore.writer);
 }
-void Put(WireWriter& to, const RemoveRow& remove) { to.Put(remove.key); }
-void Put(WireWriter& to, const SplitLeft& split) {
+template <class Writer>
+void Put(Writer& to, const RemoveRow& remove) {
+  to.Put(remove.key);
+}
+template <class Writer>
+void Put(Writer& to, const SplitLeft& split) {
   to.Put(split.separator);
   to.Put(split.right);
 }
-void Put(WireWriter& to, const SplitRoot& split) {
+template <class Writer>
+void Put(Writer& to, const SplitRoot& split) {
   to.Put(split.left);
   to.Put(split.right);
   to.Put(split.separator);
 }
-void Put(WireWriter& to, const InsertChild& insert) {
+template <class Writer>
+void Put(Writer& to, const InsertChild& insert) {
   to.Put(insert.separator);
   to.Put(insert.child);
 }
@@ -99,6 +114,16 @@ PutRow GetPut(WireReader& from) {
   return put;
 }
 
+PutRow GetPieces(WireReader& from) {
+  PutRow put;
+  put.key = from.Get<uint64_t>();
+  put.writer = from.GetTxn();
+  put.middle = from.GetBytes(from.Get<uint16_t>());
+  put.in_pieces = true;
+  if (!EndOfPieces(put.middle)) from.Refuse();
+  return put;
+}
+
 Change GetChange(WireReader& from, Kind kind) {
   // Fields are read in the order of the initialisers.
   switch (kind) {
@@ -116,6 +141,8 @@ Change GetChange(WireReader& from, Kind kind) {
       return SplitRoot{GetPage(from), GetPage(from), from.Get<uint64_t>()};
     case Kind::kInsertChild:
       return InsertChild{from.Get<uint64_t>(), GetPage(from)};
+    case Kind::kPutPieces:
+      return GetPieces(from);
   }
   from.Refuse();
   return RemoveRow{};
@@ -136,12 +163,9 @@ PageChange GetPageChange(WireReader& from, MasterId master) {
   return change;
 }
 
-}  // namespace
-
-std::vector<std::byte> EncodePages(std::span<const PageChange> changes) {
+template <class Writer>
+void PutPages(Writer& to, std::span<const PageChange> changes) {
   CHECK(!changes.empty() && changes.size() <= UINT16_MAX);
-  std::vector<std::byte> body;
-  WireWriter to(body);
   const MasterId master = changes.front().lsn.master;
   to.Put(master);
   to.Put(static_cast<uint16_t>(changes.size()));
@@ -153,19 +177,44 @@ std::vector<std::byte> EncodePages(std::span<const PageChange> changes) {
     to.Put(change.previous.time.value() << kMasterBits | change.previous.master.value());
     std::visit([&](const auto& what) { Put(to, what); }, change.what);
   }
-  CHECK(body.size() <= kPagesBodyBytesMax);
+}
+
+}  // namespace
+
+size_t PagesBytes(std::span<const PageChange> changes) {
+  WireCounter counter;
+  PutPages(counter, changes);
+  CHECK(counter.bytes().count() <= kPagesBodyBytesMax);
+  return counter.bytes().count();
+}
+
+void EncodePages(std::span<const PageChange> changes, std::span<std::byte> to) {
+  PlacedWriter writer(to.data());
+  PutPages(writer, changes);
+  CHECK(writer.bytes().end() == to.data() + to.size());
+}
+
+std::vector<std::byte> EncodePages(std::span<const PageChange> changes) {
+  std::vector<std::byte> body(PagesBytes(changes));
+  EncodePages(changes, body);
   return body;
 }
 
-std::optional<std::vector<PageChange>> DecodePages(std::span<const std::byte> body) {
-  if (body.size() > kPagesBodyBytesMax) return std::nullopt;
+bool DecodePages(std::span<const std::byte> body, std::vector<PageChange>& to) {
+  if (body.size() > kPagesBodyBytesMax) return false;
   WireReader from(body);
   const MasterId master = from.GetMaster();
   const auto count = from.Get<uint16_t>();
-  if (count == 0) return std::nullopt;
+  const size_t before = to.size();
+  for (uint32_t i = 0; i < count && from.ok(); ++i) to.push_back(GetPageChange(from, master));
+  if (count > 0 && from.AtEnd()) return true;
+  to.resize(before);
+  return false;
+}
+
+std::optional<std::vector<PageChange>> DecodePages(std::span<const std::byte> body) {
   std::vector<PageChange> changes;
-  for (uint32_t i = 0; i < count && from.ok(); ++i) changes.push_back(GetPageChange(from, master));
-  if (!from.AtEnd()) return std::nullopt;
+  if (!DecodePages(body, changes)) return std::nullopt;
   return changes;
 }
 

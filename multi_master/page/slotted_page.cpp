@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/prefetch.h"
 
 namespace dbx::mm {
 namespace {
@@ -152,6 +153,12 @@ std::optional<uint32_t> SlottedPage::Find(Key key) const {
   return slot;
 }
 
+void SlottedPage::PrefetchKeys() const {
+  constexpr uint32_t kFew = 16;
+  if (slots() > kFew) return;
+  for (uint32_t slot = 0; slot < slots(); ++slot) Prefetch(bytes().data() + SlotAt(slot));
+}
+
 std::span<const std::byte> SlottedPage::CellAt(uint32_t slot) const {
   const std::span<const std::byte> from = bytes().subspan(SlotAt(slot));
   return from.first(CellBytes(level(), from));
@@ -289,6 +296,28 @@ bool SlottedPage::Replace(uint32_t slot, std::span<const std::byte> cell) {
   Remove(slot);
   CHECK(Insert(slot, cell));
   return true;
+}
+
+std::optional<std::span<std::byte>> SlottedPage::BeginVersion(uint32_t slot, const TxnName& writer) {
+  std::byte* const at = bytes().data() + SlotAt(slot);
+  auto row = Load<RowCell>(at);
+  const std::span<std::byte> image(at + kRowCellBytes, row.image_bytes);
+  const bool is_its = row.writer_sequence == writer.sequence && row.writer_epoch == writer.epoch.value() &&
+                      row.writer_master == writer.master.value();
+  if (is_its && (row.flags & kHasBefore) != 0) return image;
+  if (row.before_bytes != row.image_bytes) return std::nullopt;
+  std::memcpy(image.data() + image.size(), image.data(), image.size());
+  row.before_sequence = row.writer_sequence;
+  row.before_epoch = row.writer_epoch;
+  row.before_master = row.writer_master;
+  row.writer_sequence = writer.sequence;
+  row.writer_epoch = writer.epoch.value();
+  row.writer_master = writer.master.value();
+  const bool was_present = (row.flags & kPresent) != 0;
+  row.flags = static_cast<uint8_t>((row.flags & kPresent) | kHasBefore | (was_present ? kBeforePresent : 0));
+  CHECK(IsValid(row));
+  std::memcpy(at, &row, sizeof row);
+  return image;
 }
 
 void SlottedPage::Remove(uint32_t slot) {

@@ -107,6 +107,9 @@ class SlottedPage {
   // The first slot of this key or a larger one; slots() if there is none.
   uint32_t LowerBound(Key key) const;
   std::optional<uint32_t> Find(Key key) const;
+  // Before a search in a page of few rows, which are large: all keys come from memory at a time, not one after the
+  // other.
+  void PrefetchKeys() const;
   RowView RowAt(uint32_t slot) const;   // of a leaf
   PageId ChildAt(uint32_t slot) const;  // of an inner page
   uint32_t ChildSlotOf(Key key) const;  // of an inner page whose lowest key is not above `key`
@@ -120,6 +123,9 @@ class SlottedPage {
   bool Insert(uint32_t slot, std::span<const std::byte> cell);
   bool Replace(uint32_t slot, std::span<const std::byte> cell);
   void Remove(uint32_t slot);
+  // Makes `writer` the writer of the row's current version, with another writer's kept as the one before, and returns
+  // the image, whose bytes may be changed. Nothing, and nothing changed: the cell must grow or shrink for that.
+  std::optional<std::span<std::byte>> BeginVersion(uint32_t slot, const TxnName& writer);
   // Drops the slots from `slot` on, and links the page to `right`.
   void SplitAt(uint32_t slot, PageId right, Key high_key);
 

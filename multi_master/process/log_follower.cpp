@@ -31,31 +31,31 @@ FollowedFlush DecodeFlush(MasterId log, std::shared_ptr<const LfbGroup> group) {
     } else {
       const std::optional<PagesRecord> pages = DecodePagesRecord(body);
       if (!pages) Damaged(log, record, "not the body of a PAGES record");
-      const std::optional<std::vector<PageChange>> changes = DecodePages(WireReader(pages->body).GetList());
-      if (!changes || changes->front().lsn != PageLsn{log, pages->first}) {
+      const size_t before = flush.changes.size();
+      const bool is_whole = DecodePages(WireReader(pages->body).GetList(), flush.changes);
+      if (!is_whole || flush.changes[before].lsn != PageLsn{log, pages->first}) {
         Damaged(log, record, "not the changes of a mini-transaction");
       }
-      flush.changes.insert(flush.changes.end(), changes->begin(), changes->end());
     }
   }
   return flush;
 }
 
 LogFollower::LogFollower(Network& network, ClusterId cluster, const StoreSet& stores, uint32_t masters, Take take,
-                         Fail fail)
+                         Fail fail, std::optional<MasterId> except)
     : take_(std::move(take)), fail_(std::move(fail)) {
   for (uint8_t i = 0; i < masters; ++i) {
     LfbReaderOptions options;
     options.log = MasterId(i);
     options.salt = SaltOf(cluster.value(), MasterId(i));
     options.set = stores;
-    readers_.push_back(std::make_unique<LfbReader>(network, options));
+    readers_.push_back(options.log == except ? nullptr : std::make_unique<LfbReader>(network, options));
   }
 }
 
 void LogFollower::Start() {
   for (uint8_t i = 0; i < readers_.size(); ++i) {
-    threads_.emplace_back([this, i] { Follow(MasterId(i)); });
+    if (readers_[i] != nullptr) threads_.emplace_back([this, i] { Follow(MasterId(i)); });
   }
 }
 
@@ -77,12 +77,14 @@ void LogFollower::Follow(MasterId log) {
 
 bool LogFollower::OnMessage(NodeId from, MessageType type, std::span<const std::byte> body) {
   const std::optional<LogMessage> message = DecodeLog(body);
-  if (!message || message->log.value() >= readers_.size()) return false;
+  if (!message || message->log.value() >= readers_.size() || readers_[message->log.value()] == nullptr) return false;
   return readers_[message->log.value()]->OnMessage(from, type, body);
 }
 
 void LogFollower::OnLinkDown(NodeId peer) {
-  for (auto& reader : readers_) reader->OnLinkDown(peer);
+  for (auto& reader : readers_) {
+    if (reader != nullptr) reader->OnLinkDown(peer);
+  }
 }
 
 }  // namespace dbx::mm

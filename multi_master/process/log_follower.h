@@ -7,6 +7,7 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -38,7 +39,9 @@ class LogFollower {
   // Called once, by the thread that met the error.
   using Fail = std::function<void(std::exception_ptr error)>;
 
-  LogFollower(Network& network, ClusterId cluster, const StoreSet& stores, uint32_t masters, Take take, Fail fail);
+  // All logs but `except`, which a master knows before the Log Stores do.
+  LogFollower(Network& network, ClusterId cluster, const StoreSet& stores, uint32_t masters, Take take, Fail fail,
+              std::optional<MasterId> except = std::nullopt);
   ~LogFollower() { Stop(); }
 
   void Start();
@@ -53,7 +56,7 @@ class LogFollower {
 
   const Take take_;
   const Fail fail_;
-  std::vector<std::unique_ptr<LfbReader>> readers_;  // by master
+  std::vector<std::unique_ptr<LfbReader>> readers_;  // by master; null: it is not followed
   Atomic<bool> stopped_{false};
   std::vector<Thread> threads_;
 };

@@ -50,13 +50,15 @@ MasterProcess::MasterProcess(const ClusterPlan& plan, MasterId self, const Datab
       follower_(
           network, plan.cluster, plan.log_stores, plan.masters,
           [this](FollowedFlush flush) { OnFlush(std::move(flush)); },
-          [this](std::exception_ptr error) { master_->Fail(std::move(error)); }) {
+          [this](std::exception_ptr error) { master_->Fail(std::move(error)); }, self) {
   auto device = MakeDevice(plan, self, network);
   device_ = device.get();
   log_ = std::make_unique<StoredLog>(BufferOptions(plan, self), std::move(device));
   MasterOptions options = OptionsOfMaster(plan, self);
   options.failed = [this](std::exception_ptr error) { OnFailed(std::move(error)); };
   master_ = std::make_unique<Master>(options, tables, network, *log_);
+  // Of its own log a master applies the stamps alone, and these it has: it need not read the log back.
+  log_->OnLfbDurable([this](const LfbStamp& lfb) { master_->applier().Offer({lfb, {}, {}, {}}); });
 }
 
 void MasterProcess::Start() {
@@ -142,7 +144,13 @@ void PageStoreProcess::Stop() {
 
 bool PageStoreProcess::OnMessage(NodeId from, MessageType type, std::span<const std::byte> body) {
   if (from.role == Role::kLogStore) return type == kLogData && follower_.OnMessage(from, type, body);
-  return store_.OnMessage(from, type, body);
+  try {
+    return store_.OnMessage(from, type, body);
+  } catch (...) {
+    // Changes that the logs have and that do not fit their page: no fault of the peer that asks for it.
+    error_.Set(std::current_exception());
+    return true;
+  }
 }
 
 void PageStoreProcess::OnLinkDown(NodeId peer) {

@@ -45,6 +45,8 @@ void RemainingDatabase::Replay(std::vector<std::unique_ptr<RemainingLog>>& logs)
       }
     }
   }
+  // Pages that no row is read from have changes that must fit, too.
+  pages_.FoldBelow(Everything());
   ThrowIfStuck(next);
   if (pages_.waiting() > 0) Damaged("changes of pages wait for versions that no log has");
   for (const auto& log : logs) counters_.log_bytes += log->position().value();
@@ -83,7 +85,7 @@ void RemainingDatabase::Take(FollowedFlush flush) {
   unfolded_bytes_ = 0;
 }
 
-std::unique_ptr<SlottedPage> RemainingDatabase::PageOf(PageId page, TreeId tree) const {
+std::unique_ptr<SlottedPage> RemainingDatabase::PageOf(PageId page, TreeId tree) {
   PageVersion version = pages_.Newest(page, Everything());
   if (const char* why = version.page->WhyInvalid(page)) Damaged(NameOf(page) + ": " + why);
   if (version.page->tree() != tree) Damaged(NameOf(page) + " is of another tree");

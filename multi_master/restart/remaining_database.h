@@ -56,7 +56,7 @@ class RemainingDatabase {
   // Throws Error if one is left: it builds upon what no log has.
   void ThrowIfStuck(const std::vector<std::optional<FollowedFlush>>& next) const;
   // The newest version of a page, which must be there.
-  std::unique_ptr<SlottedPage> PageOf(PageId page, TreeId tree) const;
+  std::unique_ptr<SlottedPage> PageOf(PageId page, TreeId tree);
   void RestoreLosers(SlottedPage& leaf);
 
   PageVersions pages_;

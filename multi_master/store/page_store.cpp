@@ -57,12 +57,15 @@ bool PageStore::TryAnswer(const Request& request) {
 
 void PageStore::OnFlush(const LfbStamp& lfb, std::span<const PageChange> changes,
                         const std::shared_ptr<const void>& record) {
-  std::vector<PageChange> own;
-  std::copy_if(changes.begin(), changes.end(), std::back_inserter(own),
-               [&](const PageChange& change) { return is_of_slice_(change.page); });
+  const auto is_own = [&](const PageChange& change) { return is_of_slice_(change.page); };
+  std::vector<PageChange> some;
+  if (!std::all_of(changes.begin(), changes.end(), is_own)) {
+    std::copy_if(changes.begin(), changes.end(), std::back_inserter(some), is_own);
+    changes = some;
+  }
   const std::lock_guard guard(mutex_);
-  versions_.Take(own, record);
-  counters_.changes += own.size();
+  versions_.Take(changes, record);
+  counters_.changes += changes.size();
   progress_.RaiseTo(lfb.master, lfb.time());
   std::erase_if(waiting_, [&](const Request& request) { return TryAnswer(request); });
 }

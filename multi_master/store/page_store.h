@@ -47,7 +47,8 @@ class PageStore {
   void OnLinkDown(NodeId peer);
 
   // The changes of one flush of a master's log, in the log's order; flushes of one log come one after the other.
-  // `record` holds the bytes that they refer to. Throws Error (kCorrupt) as PageVersions::Take.
+  // `record` holds the bytes that they refer to. Throws Error (kCorrupt) as PageVersions does; so do OnMessage and
+  // FoldBelow.
   void OnFlush(const LfbStamp& lfb, std::span<const PageChange> changes, const std::shared_ptr<const void>& record);
 
   void FoldBelow(const VsVector& least_tv);

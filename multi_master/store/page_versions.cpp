@@ -37,7 +37,7 @@ PageVersions::Chain& PageVersions::ChainOf(PageId page) {
 void PageVersions::Take(std::span<const PageChange> changes, const std::shared_ptr<const void>& record) {
   for (const PageChange& change : changes) {
     Chain& chain = ChainOf(change.page);
-    const PageLsn last = chain.Last().lsn();
+    const PageLsn last = chain.LastLsn();
     if (!last.IsOlderThan(change.lsn)) {
       // Taken before. Times of a page ascend, so another change of this time would be one of a second history.
       if (last.time == change.lsn.time && last != change.lsn) Fail(change, "the page has " + NameOf(last));
@@ -60,14 +60,15 @@ void PageVersions::Take(std::span<const PageChange> changes, const std::shared_p
 }
 
 void PageVersions::Append(Chain& chain, Kept kept) {
-  if (!chain.last) chain.last = std::make_unique<SlottedPage>(*chain.base.page);
-  ApplyOrFail(*chain.last, kept.change);
+  if (chain.last) ApplyOrFail(*chain.last, kept.change);
+  if (!chain.is_changed) changed_.push_back(&chain);
+  chain.is_changed = true;
   chain.changes.push_back(std::move(kept));
   ++kept_;
 }
 
 void PageVersions::TakeWaiting(Chain& chain) {
-  const auto follows = [&](const Kept& kept) { return kept.change.previous == chain.Last().lsn(); };
+  const auto follows = [&](const Kept& kept) { return kept.change.previous == chain.LastLsn(); };
   for (;;) {
     const auto next = std::find_if(chain.waiting.begin(), chain.waiting.end(), follows);
     if (next == chain.waiting.end()) return;
@@ -78,9 +79,15 @@ void PageVersions::TakeWaiting(Chain& chain) {
   }
 }
 
-PageVersion PageVersions::Made(const Chain& chain, size_t count) {
-  const bool all = count == chain.changes.size();
-  PageVersion made{std::make_unique<SlottedPage>(all ? chain.Last() : *chain.base.page), chain.base.newest};
+PageVersion PageVersions::Made(Chain& chain, size_t count) {
+  const bool all = count > 0 && count == chain.changes.size();
+  if (all && !chain.last) {
+    auto last = std::make_unique<SlottedPage>(*chain.base.page);
+    for (const Kept& kept : chain.changes) ApplyOrFail(*last, kept.change);
+    chain.last = std::move(last);
+  }
+  chain.was_read |= all;
+  PageVersion made{std::make_unique<SlottedPage>(all ? *chain.last : *chain.base.page), chain.base.newest};
   for (size_t i = 0; i < count; ++i) {
     const PageChange& change = chain.changes[i].change;
     if (!all) ApplyOrFail(*made.page, change);
@@ -89,13 +96,13 @@ PageVersion PageVersions::Made(const Chain& chain, size_t count) {
   return made;
 }
 
-PageVersion PageVersions::At(PageId page, const PageLsn& lsn) const {
+PageVersion PageVersions::At(PageId page, const PageLsn& lsn) {
   const auto found = chains_.find(page);
   if (found == chains_.end()) {
     PageVersion loaded = Loaded(page);
     return loaded.page->lsn() == lsn ? std::move(loaded) : PageVersion();
   }
-  const Chain& chain = found->second;
+  Chain& chain = found->second;
   if (chain.base.page->lsn() == lsn) return Made(chain, 0);
   for (size_t i = chain.changes.size(); i > 0; --i) {
     if (chain.changes[i - 1].change.lsn == lsn) return Made(chain, i);
@@ -103,10 +110,10 @@ PageVersion PageVersions::At(PageId page, const PageLsn& lsn) const {
   return {};
 }
 
-PageVersion PageVersions::Newest(PageId page, const VsVector& tv) const {
+PageVersion PageVersions::Newest(PageId page, const VsVector& tv) {
   const auto found = chains_.find(page);
   if (found == chains_.end()) return Loaded(page);
-  const Chain& chain = found->second;
+  Chain& chain = found->second;
   const auto covers = [&](const PageLsn& lsn) { return tv.Covers(lsn.master, lsn.time); };
   for (size_t i = chain.changes.size(); i > 0; --i) {
     if (covers(chain.changes[i - 1].change.lsn)) return Made(chain, i);
@@ -115,16 +122,26 @@ PageVersion PageVersions::Newest(PageId page, const VsVector& tv) const {
 }
 
 void PageVersions::FoldBelow(const VsVector& least_tv) {
-  for (auto& [page, chain] : chains_) {
-    size_t count = chain.changes.size();
-    const auto covers = [&](const PageLsn& lsn) { return least_tv.Covers(lsn.master, lsn.time); };
-    while (count > 0 && !covers(chain.changes[count - 1].change.lsn)) --count;
-    if (count == 0) continue;
-    chain.base = Made(chain, count);
-    chain.changes.erase(chain.changes.begin(), chain.changes.begin() + static_cast<std::ptrdiff_t>(count));
+  const auto covers = [&](const PageLsn& lsn) { return least_tv.Covers(lsn.master, lsn.time); };
+  std::erase_if(changed_, [&](Chain* chain) {
+    size_t count = chain->changes.size();
+    while (count > 0 && !covers(chain->changes[count - 1].change.lsn)) --count;
+    Fold(*chain, count);
     kept_ -= count;
-    if (chain.changes.empty()) chain.last.reset();
+    chain->is_changed = !chain->changes.empty();
+    return !chain->is_changed;
+  });
+}
+
+void PageVersions::Fold(Chain& chain, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    const PageChange& change = chain.changes[i].change;
+    ApplyOrFail(*chain.base.page, change);
+    chain.base.newest.RaiseTo(change.lsn.master, change.lsn.time);
   }
+  chain.changes.erase(chain.changes.begin(), chain.changes.begin() + static_cast<std::ptrdiff_t>(count));
+  if (chain.changes.empty() || !chain.was_read) chain.last.reset();
+  chain.was_read = false;
 }
 
 }  // namespace dbx::mm

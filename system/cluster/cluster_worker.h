@@ -93,7 +93,8 @@ class ClusterWorker {
       if (options_.abort_penalty_ns > 0) host::SleepFor(std::chrono::nanoseconds(options_.abort_penalty_ns));
     }
     PollAcks();
-    if (!options_.latency_hiding || pending_.size() >= kUnacknowledgedMax) AwaitAcks();
+    if (!options_.latency_hiding) AwaitAcks();
+    if (pending_.size() >= kUnacknowledgedMax) AwaitHalf();
   }
 
   // False: a conflict ended it, and it is to be tried again.
@@ -129,6 +130,11 @@ class ClusterWorker {
   }
   void AwaitAcks() {
     if (!pending_.empty()) master_.log().AwaitDurable(pending_.back().end);
+    PollAcks();
+  }
+  // The log goes on with what it has while this worker makes more.
+  void AwaitHalf() {
+    master_.log().AwaitDurable(pending_[pending_.size() / 2].end);
     PollAcks();
   }
   void DropAcks() {

@@ -10,7 +10,7 @@ namespace dbx::reference {
 namespace {
 
 constexpr size_t kFrameHeader = 56, kRecordHeader = 32;
-constexpr uint64_t kLogVersion = 2;
+constexpr uint64_t kLogVersion = 3;
 
 [[noreturn]] void Refuse(const std::string& what) { throw Error(ExitStatus::kCorrupt, "cluster's logs: " + what); }
 

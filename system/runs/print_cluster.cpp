@@ -46,6 +46,7 @@ std::string TextOf(const mm::FormatPage& c) {
                      c.right.value(), c.high_key, c.cells_count, c.cells.size());
 }
 std::string TextOf(const mm::PutRow& c) {
+  if (c.in_pieces) return fmt::format("put row {} by {}, {} bytes of pieces", c.key, NameOf(c.writer), c.middle.size());
   return fmt::format("{} row {} by {}, keeps {} and {} bytes, {} new", c.present ? "put" : "delete", c.key,
                      NameOf(c.writer), c.prefix_bytes, c.suffix_bytes, c.middle.size());
 }

@@ -1,10 +1,10 @@
 // The log of a master at three Log Stores: a recovery and the reference replay that both take it agree on it; damage to
 // one store changes nothing.
 //
-// The input is operations, a byte each with what it takes: 0 put row (key, transaction, length, bytes), 1 restore row
-// (key, transaction), 2 END (transaction, outcome), 3 LFB and PAD, 4 a PAGES record whose change is raw (length,
-// bytes), 5 a record of any kind with a raw body (kind, length, bytes), 6 damage to a store (store, place). Records get
-// right headers and checksums.
+// The input is operations, a byte each with what it takes: 0 put row or pieces (key, transaction, length, bytes), 1
+// restore row (key, transaction), 2 END (transaction, outcome), 3 LFB and PAD, 4 a PAGES record whose change is raw
+// (length, bytes), 5 a record of any kind with a raw body (kind, length, bytes), 6 damage to a store (store, place).
+// Records get right headers and checksums.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -56,6 +56,8 @@ class LogOfInput {
         const auto length = input.Take<uint8_t>();
         put.middle = input.TakeBytes(length % 12);
         if (put.middle.size() < 8 && length > 200) put.prefix_bytes = static_cast<uint16_t>(8 - put.middle.size());
+        put.in_pieces = length > 100 && length <= 200;
+        if (put.in_pieces) put.present = true;
         return AddChange(put);
       }
       case 1: {

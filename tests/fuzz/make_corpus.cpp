@@ -250,6 +250,8 @@ void PagesRecords() {
   add(leaf, mm::FormatPage{mm::TreeId(3), 0, mm::PageId(), 0, 1, cells});
   add(leaf, mm::PutRow{7, writer, true, 3, 2, image.first(4)});
   add(leaf, mm::RestoreRow{7, writer});
+  const std::array<uint16_t, 3> piece = {2, 1, 'n'};
+  add(leaf, mm::PutRow{7, writer, true, 0, 0, std::as_bytes(std::span(piece)).first(5), true});
   add(leaf, mm::MakeDelete(7, writer));
   add(leaf, mm::RemoveRow{7});
   add(leaf, mm::SplitLeft{40, mm::PageId(4)});

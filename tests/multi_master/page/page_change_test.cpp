@@ -23,6 +23,10 @@ std::string Text(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
+PutRow Pieces(Key key, const TxnName& writer, const std::string& pieces) {
+  return {key, writer, true, 0, 0, AsBytes(pieces), true};
+}
+
 // A page to which changes are applied one after the other, each at the next time.
 class PageUnderTest {
  public:
@@ -200,6 +204,9 @@ PageChange At(PageId page, const Change& what, uint64_t time = 20) {
   return {page, {kMaster, VsTime(time)}, {MasterId(1), VsTime(9)}, what};
 }
 
+// Behind one byte that is kept "xy".
+const std::string kPiece{"\1\0\2\0xy", 6};
+
 std::vector<PageChange> OneOfEachKind(const std::string& middle, const std::vector<std::byte>& cells) {
   return {At(PageId(7), FormatPage{kTree, 0, PageId(9), 600, 1, cells}),
           At(PageId(7), PutRow{1, kFirst, true, 2, 3, AsBytes(middle)}, 21),
@@ -207,7 +214,8 @@ std::vector<PageChange> OneOfEachKind(const std::string& middle, const std::vect
           At(PageId(8), RemoveRow{5}, 23),
           At(PageId(8), SplitLeft{60, PageId(10)}, 24),
           At(PageId(8), SplitRoot{PageId(11), PageId(12), 30}, 25),
-          At(PageId(8), InsertChild{70, PageId(13)}, 26)};
+          At(PageId(8), InsertChild{70, PageId(13)}, 26),
+          At(PageId(8), Pieces(1, kFirst, kPiece), 27)};
 }
 
 std::vector<std::byte> SampleBody() {
@@ -221,7 +229,7 @@ TEST(PagesRecordTest, WhatIsWrittenIsRead) {
   const std::vector<std::byte> body = SampleBody();
   const auto changes = DecodePages(body);
   ASSERT_TRUE(changes.has_value());
-  ASSERT_EQ(changes->size(), 7u);
+  ASSERT_EQ(changes->size(), 8u);
   EXPECT_EQ((*changes)[1].lsn, (PageLsn{kMaster, VsTime(21)}));
   EXPECT_EQ((*changes)[1].previous, (PageLsn{MasterId(1), VsTime(9)}));
   const auto& put = std::get<PutRow>((*changes)[1].what);
@@ -229,6 +237,7 @@ TEST(PagesRecordTest, WhatIsWrittenIsRead) {
   EXPECT_EQ(Text(put.middle), "middle");
   EXPECT_EQ(put.suffix_bytes, 3u);
   EXPECT_EQ(std::get<SplitRoot>((*changes)[5].what).right, PageId(12));
+  EXPECT_EQ(Text(std::get<PutRow>((*changes)[7].what).middle), kPiece);
   EXPECT_EQ(EncodePages(*changes), body);
 }
 
@@ -237,7 +246,8 @@ TEST(PagesRecordTest, AChangeAddsAtMost56BytesToItsOwn) {
   const std::string bytes = "0123456789";
   size_t largest = 0;
   for (const PageChange& change : OneOfEachKind(bytes, {})) {
-    const size_t own = std::holds_alternative<PutRow>(change.what) ? bytes.size() : 0;
+    const auto* put = std::get_if<PutRow>(&change.what);
+    const size_t own = put == nullptr ? 0 : put->in_pieces ? 2 : bytes.size();
     largest = std::max(largest, EncodePages(std::span(&change, 1)).size() - own);
   }
   EXPECT_EQ(largest, kPagesHeadBytes + kChangeBytesMax);
@@ -253,6 +263,74 @@ TEST(PagesRecordTest, AnUpdateCarriesOnlyTheBytesThatDiffer) {
   leaf.Do(put);
   EXPECT_EQ(Text(leaf.Row(1).current.image), image);
   EXPECT_TRUE(MakePut(leaf.page(), 1, kSecond, AsBytes(image)).middle.empty());
+}
+
+TEST(PagesRecordTest, AnUpdateOfSomeColumnsCarriesTheirBytesAlone) {
+  PageUnderTest leaf;
+  const std::string old(100, 'a');
+  std::string image = old;
+  image.replace(0, 3, "bcd").replace(50, 2, "ef").replace(55, 1, "g").replace(99, 1, "h");
+  PieceBuffer pieces;
+  leaf.Put(1, kFirst, old);
+  const PutRow write = MakePut(leaf.page(), 1, kSecond, AsBytes(image), pieces);
+  ASSERT_TRUE(write.in_pieces);
+  EXPECT_EQ(write.middle.size(), 3u * 4 + 3 + 6 + 1) << "a gap of 3 bytes costs less than a piece";
+  EXPECT_EQ(leaf.Do(write), ApplyStatus::kApplied);
+  EXPECT_EQ(Text(leaf.Row(1).current.image), image);
+  EXPECT_EQ(leaf.Row(1).current.writer, kSecond);
+  EXPECT_EQ(Text(leaf.Row(1).before.image), old);
+  EXPECT_EQ(leaf.Row(1).before.writer, kFirst);
+}
+
+// Whatever rows and images: a write leaves what a put of the whole image leaves.
+TEST(PageChangeTest, AWriteByPiecesLeavesWhatAPutLeaves) {
+  Random random(11);
+  PageUnderTest by_put, by_pieces;
+  size_t patches = 0;
+  for (uint32_t i = 0; i < 5'000; ++i) {
+    const Key key = random.Below(8);
+    const TxnName writer{MasterId(1), ClusterEpoch(1), random.Between(1, 3)};
+    const auto slot = by_put.page().Find(key);
+    std::string image = slot ? Text(by_put.Row(key).current.image) : "";
+    if (image.empty() || random.Chance(0.1)) image = std::string(random.Below(200), 'x');
+    for (uint64_t n = image.empty() ? 0 : random.Below(12); n > 0; --n) image[random.Below(image.size())] ^= 1;
+    PieceBuffer pieces;
+    const PutRow write = MakePut(by_pieces.page(), key, writer, AsBytes(image), pieces);
+    const auto before = static_cast<int64_t>(by_pieces.page().bytes_used());
+    const int64_t growth = GrowthOf(by_pieces.page(), write);
+    ASSERT_EQ(growth, GrowthOf(by_pieces.page(), key, writer, image.size()));
+    patches += write.in_pieces;
+    ASSERT_EQ(by_put.Put(key, writer, image), ApplyStatus::kApplied);
+    ASSERT_EQ(by_pieces.Do(write), ApplyStatus::kApplied);
+    ASSERT_EQ(static_cast<int64_t>(by_pieces.page().bytes_used()), before + growth);
+    const RowView a = by_put.Row(key), b = by_pieces.Row(key);
+    ASSERT_EQ(Text(a.current.image), Text(b.current.image));
+    ASSERT_EQ(Text(a.before.image), Text(b.before.image));
+    ASSERT_EQ(a.current.writer, b.current.writer);
+    ASSERT_EQ(a.before.writer, b.before.writer);
+    ASSERT_EQ(a.before.present, b.before.present);
+    const Change undo = random.Chance(0.5) ? Change(RestoreRow{key, writer}) : Change(MakeDelete(key, writer));
+    if (random.Chance(0.2)) {
+      ASSERT_EQ(by_put.Do(undo), by_pieces.Do(undo));
+    }
+  }
+  EXPECT_GT(patches, 1'000u);
+}
+
+TEST(PageChangeTest, APatchThatDoesNotFitTheRowIsRefused) {
+  PageUnderTest leaf(0, PageId(9), 100);
+  leaf.Put(1, kFirst, "abc");
+  EXPECT_EQ(leaf.Do(Pieces(2, kFirst, kPiece)), ApplyStatus::kNoSuchRow);
+  EXPECT_EQ(leaf.Do(Pieces(1, TxnName(), kPiece)), ApplyStatus::kIllegal) << "no writer";
+  EXPECT_EQ(leaf.Do(Pieces(100, kFirst, kPiece)), ApplyStatus::kIllegal) << "right of the page";
+  const std::string behind{"\2\0\2\0xy", 6}, torn{"\1\0\3\0xy", 6}, empty{"\1\0\0\0", 4}, head{"\1\0\1", 3};
+  for (const std::string& pieces : {behind, torn, empty, head}) {
+    EXPECT_EQ(leaf.Do(Pieces(1, kFirst, pieces)), ApplyStatus::kIllegal);
+  }
+  EXPECT_EQ(leaf.Do(Pieces(1, kSecond, kPiece)), ApplyStatus::kApplied);
+  EXPECT_EQ(Text(leaf.Row(1).current.image), "axy");
+  leaf.Do(MakeDelete(1, kSecond));
+  EXPECT_EQ(leaf.Do(Pieces(1, kSecond, "")), ApplyStatus::kIllegal) << "a deleted row";
 }
 
 TEST(PagesRecordTest, BodiesThatEndEarlyOrLateAreRefused) {

@@ -45,14 +45,14 @@ class Client {
     std::vector<Key> written;  // each once, in the order of the first writes
     for (uint64_t n = random_.Between(1, 5); n > 0; --n) {
       const Key key = AnyKey();
-      EXPECT_EQ(test_.Get(key).has_value(), after.contains(key)) << key;
+      EXPECT_EQ(test_.Get(key, &hints_).has_value(), after.contains(key)) << key;
       if (std::find(written.begin(), written.end(), key) == written.end()) written.push_back(key);
       if (after.contains(key) && random_.Chance(0.4)) {
         test_.Delete(key, txn);
         after.erase(key);
       } else {
         after[key] = std::string(random_.Below(test_.tree().image_bytes_max() + 1), static_cast<char>('a' + n));
-        test_.Put(key, txn, after[key]);
+        test_.Put(key, txn, after[key], &hints_);
       }
     }
     if (random_.Chance(0.3)) {
@@ -77,6 +77,7 @@ class Client {
   const Load load_;
   const uint32_t index_;
   Random random_;
+  LeafHints hints_;  // which the splits of all threads make old
   std::map<Key, std::string> rows_;
 };
 

@@ -38,6 +38,26 @@ TEST(PagedTreeTest, RowsArePutReadDeletedRestoredAndPurged) {
   EXPECT_TRUE(test.CheckAll().rows.empty());
 }
 
+TEST(PagedTreeTest, HintsLeadToTheLeafOrLeftOfIt) {
+  TreeUnderTest test;
+  LeafHints hints;
+  Fill(test, 0, 1500, 3);
+  for (Key key = 0; key < 1500; ++key) {
+    const PageId leaf = test.tree().PinLeaf(key, LockMode::kShared, &hints).id();
+    ASSERT_EQ(hints.Find(key), leaf) << key;
+  }
+  // Most leaves split, and some pages above them.
+  Fill(test, 1, 1500, 3);
+  size_t old = 0;
+  for (Key key = 0; key < 1500; ++key) {
+    const PageId leaf = test.tree().PinLeaf(key, LockMode::kShared).id();
+    old += hints.Find(key) != leaf;
+    ASSERT_EQ(test.tree().PinLeaf(key, LockMode::kShared, &hints).id(), leaf) << key;
+    ASSERT_EQ(hints.Find(key), leaf) << key;
+  }
+  EXPECT_GT(old, 10u) << "it tests nothing";
+}
+
 TEST(PagedTreeTest, ItGrowsByAscendingDescendingAndMixedKeys) {
   for (const std::string order : {"ascending", "descending", "mixed"}) {
     SCOPED_TRACE(order);

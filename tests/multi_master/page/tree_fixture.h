@@ -33,9 +33,9 @@ class TreeUnderTest {
   PagedTree& tree() { return tree_; }
   MemorySource& source() { return source_; }
 
-  void Put(Key key, uint64_t txn, const std::string& image) {
+  void Put(Key key, uint64_t txn, const std::string& image, LeafHints* hints = nullptr) {
     for (;;) {
-      PinnedLeaf leaf = tree_.PinLeaf(key, LockMode::kExclusive);
+      PinnedLeaf leaf = tree_.PinLeaf(key, LockMode::kExclusive, hints);
       if (tree_.Put(leaf, key, Txn(txn), AsBytes(image)) == PagedTree::PutStatus::kDone) return;
       leaf.LetGo();
       tree_.MakeRoom(key, Txn(txn), AsBytes(image));
@@ -54,8 +54,8 @@ class TreeUnderTest {
     tree_.Purge(leaf, key);
   }
   // Nothing: no such row, or a deleted one.
-  std::optional<std::string> Get(Key key) {
-    const PinnedLeaf leaf = tree_.PinLeaf(key, LockMode::kShared);
+  std::optional<std::string> Get(Key key, LeafHints* hints = nullptr) {
+    const PinnedLeaf leaf = tree_.PinLeaf(key, LockMode::kShared, hints);
     const std::optional<RowView> row = leaf.Find(key);
     if (!row || !row->current.present) return std::nullopt;
     return TextOf(row->current.image);

@@ -104,6 +104,27 @@ void Put(Cursor& from, ModelPage& page) {
   row.current = {writer, present, old.substr(0, prefix) + middle + old.substr(old.size() - suffix)};
 }
 
+void Patch(Cursor& from, ModelPage& page) {
+  const auto row = page.rows.find(from.Number(8));
+  const ModelTxn writer = from.Txn();
+  Require(row != page.rows.end() && row->second.current.present, "a row that is not there is patched");
+  const ModelVersion old = row->second.current;
+  ModelVersion patched{writer, true, old.image};
+  size_t at = 0;
+  for (uint64_t left = from.Number(2); left > 0;) {
+    at += from.Number(2);
+    const std::string piece = from.Text(from.Number(2));
+    Require(!piece.empty() && 4 + piece.size() <= left, "a piece that cannot be");
+    Require(at + piece.size() <= patched.image.size(), "a piece behind the end of the row");
+    patched.image.replace(at, piece.size(), piece);
+    at += piece.size();
+    left -= 4 + piece.size();
+  }
+  if (!row->second.has_before || old.writer != writer) row->second.before = old;
+  row->second.has_before = true;
+  row->second.current = patched;
+}
+
 void Restore(Cursor& from, ModelPage& page) {
   const auto row = page.rows.find(from.Number(8));
   const ModelTxn writer = from.Txn();
@@ -163,6 +184,9 @@ void ReplayChange(Cursor& from, uint8_t master, ModelPages& pages) {
       Require(page.children.emplace(separator, from.Number(8)).second, "a separator twice");
       break;
     }
+    case 8:
+      Patch(from, page);
+      break;
     default:
       Require(false, "an unknown kind");
   }

@@ -128,6 +128,48 @@ TEST(PageVersionsTest, OlderVersionsAreFoldedAndNewerOnesRemain) {
   EXPECT_EQ(versions.kept(), 8u) << "a change that was folded is passed over";
 }
 
+// However often it is folded between its changes, and while it rests: what can be read is what an unfolded page says.
+TEST(PageVersionsTest, APageThatIsFoldedAllTheTimeHasTheSameVersions) {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    const History history(40, seed);
+    PageVersions folded(NeverFormatted), whole(NeverFormatted);
+    Random random(seed, 2);
+    VsVector least, newest;
+    for (size_t n = 1; n <= history.size(); ++n) {
+      history.Send(folded, n);
+      history.Send(whole, n);
+      newest.RaiseTo(history.lsn(n).master, history.lsn(n).time);
+      if (random.Chance(0.5)) least = newest;
+      for (uint64_t folds = random.Below(4); folds > 0; --folds) folded.FoldBelow(least);
+      const PageVersion version = folded.Newest(kPage, newest), expected = whole.Newest(kPage, newest);
+      ASSERT_EQ(version.page->lsn(), expected.page->lsn());
+      ASSERT_EQ(Value(*version.page), n == 1 ? 0 : n);
+      ASSERT_EQ(version.newest, expected.newest);
+      ASSERT_EQ(folded.Newest(kPage, least).page != nullptr, whole.Newest(kPage, least).page != nullptr);
+    }
+    folded.FoldBelow(newest);
+    EXPECT_EQ(folded.kept(), 0u);
+    EXPECT_EQ(Value(*folded.At(kPage, history.lsn(history.size())).page), history.size());
+  }
+}
+
+TEST(PageVersionsTest, AChangeThatDoesNotFitIsAnErrorWhenItIsReadOrFolded) {
+  const History history(5);
+  PageVersions versions(NeverFormatted);
+  for (size_t n = 1; n <= history.size(); ++n) history.Send(versions, n);
+  PageChange wrong = history.at(5);
+  wrong.previous = history.lsn(5);
+  wrong.lsn.time = VsTime(wrong.lsn.time.value() + 1);
+  wrong.what = RestoreRow{kKey + 1, {M(0), ClusterEpoch(1), 1}};
+  versions.Take(std::span(&wrong, 1), nullptr);
+  for (int i = 0; i < 2; ++i) EXPECT_THROW(versions.At(kPage, wrong.lsn), Error);
+  EXPECT_EQ(Value(*versions.At(kPage, history.lsn(5)).page), 5u);
+  VsVector all;
+  all.RaiseTo(wrong.lsn.master, wrong.lsn.time);
+  all.RaiseTo(M(1 - wrong.lsn.master.value()), wrong.lsn.time);
+  EXPECT_THROW(versions.FoldBelow(all), Error);
+}
+
 TEST(PageVersionsTest, APageWithoutChangesIsAsItWasLoaded) {
   PageVersions versions([](PageId id) {
     SlottedPage page;

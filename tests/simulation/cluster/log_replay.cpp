@@ -75,10 +75,10 @@ Mini ParseMini(std::span<const std::byte> record) {
     Require(link.time >> 4 == first + i, "changes whose times do not follow each other");
     mini.links.push_back(link);
     mini.splits |= kind == 5 || kind == 6;
-    constexpr size_t kBytesBeforeLength[] = {0, 4 + 1 + 8 + 8 + 2, 8 + 13 + 1 + 2 + 2, 8 + 13, 8, 16, 24, 16};
-    Require(kind >= 1 && kind <= 7, "a change of an unknown kind");
+    constexpr size_t kBytesBeforeLength[] = {0, 4 + 1 + 8 + 8 + 2, 8 + 13 + 1 + 2 + 2, 8 + 13, 8, 16, 24, 16, 8 + 13};
+    Require(kind >= 1 && kind <= 8, "a change of an unknown kind");
     from.Skip(kBytesBeforeLength[kind]);
-    if (kind <= 2) from.Skip(from.Number(2));
+    if (kind <= 2 || kind == 8) from.Skip(from.Number(2));
   }
   return mini;
 }
