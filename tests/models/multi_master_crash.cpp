@@ -32,6 +32,10 @@ void World::Recover(size_t m) {
   s.to_glm[m] = s.to_master[m] = {};
   const uint8_t losers = LosersOf(m);
   ReplayLog(m, losers);
+  // A new GLM does not know the losers of masters that died earlier, which this one was to undo.
+  for (size_t k = 0; k < scenario_.masters && dead.term != s.term; ++k) {
+    if (k != m && s.masters[k].alive == 0 && !Has(Fault::kEarlierLogsUnread)) ReplayLog(k, losers);
+  }
   FreePages(m);
   size_t survivor = 0;
   for (size_t k = 0; k < scenario_.masters; ++k) {
@@ -42,6 +46,7 @@ void World::Recover(size_t m) {
     if ((losers & BitOf(t)) != 0) TakeOver(t, survivor);
   }
   for (size_t page = 0; page < kPages; ++page) Grant(page);
+  EndCollecting();
   if (Has(Fault::kNoFence)) Flush(m);
 }
 

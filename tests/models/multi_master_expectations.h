@@ -20,7 +20,7 @@ const std::vector<Scenario>& SmallScenarios();   // for exhaustive searches
 std::string RunAtRandom(const Scenario& scenario, Fault fault, uint64_t seed);
 
 // The seeds from 0 on, over all random scenarios; every second run has crashes, every third reordered messages; the
-// GLM tells of ENDs, and releases take two steps, in every second.
+// GLM tells of ENDs, releases take two steps, and the GLM may restart, in every second.
 struct Sample {
   size_t runs = 0;
   std::string fault;  // the first, with its scenario and seed

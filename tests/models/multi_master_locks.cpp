@@ -14,7 +14,10 @@ void RaiseAll(uint8_t (&to)[kMasters], const uint8_t (&from)[kMasters]) {
 
 void World::Send(Link& link, const Message& message) {
   CHECK(link.count < kMessagesMax);
-  link.messages[link.count++] = message;
+  Message& sent = link.messages[link.count++] = message;
+  const bool is_of_glm = std::any_of(std::begin(s.to_master), std::end(s.to_master),
+                                     [&link](const Link& other) { return &other == &link; });
+  sent.term = is_of_glm ? s.term : s.masters[&link - s.to_glm].term;
 }
 
 // The locks of transactions that have ended go; what they leave is in the after-list.
@@ -160,7 +163,7 @@ void World::DeliverToGlm(size_t m, const Message& message) {
   } else {
     s.ended |= message.ends;
     for (size_t k = 0; k < scenario_.masters && scenario_.tells; ++k) {
-      if (k != m && s.masters[k].alive != 0) Send(s.to_master[k], message);
+      if (k != m && s.masters[k].alive != 0 && s.masters[k].term == s.term) Send(s.to_master[k], message);
     }
     for (size_t page = 0; page < kPages; ++page) Grant(page);
   }
@@ -197,6 +200,7 @@ void World::OnRelease(size_t m, const Message& message) {
 void World::Grant(size_t at) {
   Global& page = s.pages[at];
   Drop(page.locks, page.after, s.ended);
+  if (s.collecting != 0 && !Has(Fault::kGrantsBeforeReports)) return;
   while (page.count > 0) {
     const Request first = page.queue[0];
     bool can = true;

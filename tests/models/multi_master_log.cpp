@@ -163,7 +163,8 @@ size_t World::CutUntil(size_t m) const {
   const Local& local = my.pages[0];
   const Global& page = s.pages[0];
   const bool is_held = local.split != 0 && local.mode == kExclusive;
-  const bool is_known = page.modes[m] != kExclusive;
+  const bool has_reported = (my.term == s.term && s.collecting == 0) || Has(Fault::kCutUnreported);
+  const bool is_known = page.modes[m] != kExclusive && has_reported;
   for (size_t i = until; i-- > my.cut;) {
     const Record& record = my.records[i];
     const bool splits =

@@ -54,6 +54,18 @@ const char* NameOf(Fault fault) {
       "CutAtSend",
       "CutUnapplied",
       "LsnFromLog",
+      "GrantsBeforeReports",
+      "OldTermAccepted",
+      "ReportNoRowLocks",
+      "ReportNoAfters",
+      "ReportNoLosers",
+      "ReportBeforeFlush",
+      "ReportOnOldPage",
+      "PlacedOnArrival",
+      "ReportLsnLost",
+      "RequestsNotAnew",
+      "EarlierLogsUnread",
+      "CutUnreported",
   };
   return kNames.at(static_cast<size_t>(fault));
 }
@@ -71,9 +83,10 @@ std::vector<Move> AllMoves() {
   for (size_t t = 0; t < kTxns; ++t) add(Move::kStep, t), add(Move::kBreak, t);
   for (size_t page = 0; page < kPages; ++page) add(Move::kPruneGlobal, page);
   add(Move::kReadPage, 0);
+  add(Move::kRestart, 0);
   for (size_t m = 0; m < kMasters; ++m) {
-    for (const Move::Kind kind :
-         {Move::kFlush, Move::kTell, Move::kRead, Move::kStrict, Move::kCrash, Move::kRecover, Move::kCut}) {
+    for (const Move::Kind kind : {Move::kFlush, Move::kTell, Move::kRead, Move::kStrict, Move::kCrash, Move::kRecover,
+                                  Move::kCut, Move::kReport}) {
       add(kind, m);
     }
     for (size_t k = 0; k < kMasters; ++k) add(Move::kApply, m, k);
@@ -94,6 +107,7 @@ bool World::Can(const Move& move) const {
   if (move.kind == Move::kStep) return CanStep(a);
   if (move.kind == Move::kBreak) return s.txns[a].step == Txn::kRuns && s.txns[a].blockers != 0 && IsInCycle(a);
   if (move.kind == Move::kReadPage) return s.reader.is_active != 0;
+  if (move.kind == Move::kRestart) return CanRestart();
   if (move.kind == Move::kPruneGlobal) return s.prunes > 0 && CanPrune(s.pages[a].after);
   if (a >= scenario_.masters) return false;
   const Master& my = s.masters[a];
@@ -139,6 +153,8 @@ bool World::CanDo(const Move& move, const Master& my) const {
       return s.strict > 0;
     case Move::kCrash:
       return CanCrash(a);
+    case Move::kReport:
+      return CanReport(a);
     default:
       return false;
   }
@@ -153,6 +169,8 @@ void World::Do(const Move& move) {
       const Message message = link.messages[move.c];
       std::copy(link.messages + move.c + 1, link.messages + link.count, link.messages + move.c);
       link.messages[--link.count] = {};
+      const bool is_old = message.term != (move.b != 0 ? s.term : my.term);
+      if (is_old && (move.b != 0 || !Has(Fault::kOldTermAccepted))) return;
       return move.b != 0 ? DeliverToGlm(a, message) : DeliverToMaster(a, message);
     }
     case Move::kStep:
@@ -203,6 +221,10 @@ void World::Do(const Move& move) {
       return Crash(a);
     case Move::kRecover:
       return Recover(a);
+    case Move::kRestart:
+      return Restart();
+    case Move::kReport:
+      return Report(a);
     case Move::kBreak:
       return StartUndo(a);
   }
@@ -275,6 +297,10 @@ std::string World::Describe(const Move& move) const {
       return fmt::format("M{}: dies", a);
     case Move::kRecover:
       return fmt::format("GLM: M{} is fenced and recovered", a);
+    case Move::kRestart:
+      return "the GLM dies, and a new one begins";
+    case Move::kReport:
+      return fmt::format("GLM: M{} reports", a);
     case Move::kBreak:
       return fmt::format("T{} is aborted, to break a deadlock", a);
   }
@@ -298,7 +324,7 @@ State Model::Initial() const {
     state.txns[t].master = scenario_.programs[t].master;
     state.txns[t].step = Txn::kRuns;
   }
-  state.crashes = scenario_.crashes, state.evictions = scenario_.evictions;
+  state.crashes = scenario_.crashes, state.restarts = scenario_.restarts, state.evictions = scenario_.evictions;
   state.reads = scenario_.reads, state.strict = scenario_.strict;
   state.prunes = scenario_.prunes, state.discards = scenario_.discards, state.cuts = scenario_.cuts;
   return state;

@@ -1,7 +1,8 @@
 // Taurus MM (Depoutovitch et al., PVLDB 16(12), 2023) as a model: up to three masters run transactions under page locks
 // that carry lists of row locks; their logs end each flush with an LFB, which the other masters apply; page stores keep
 // a chain of versions of each page; a statement may read versions without locks, page by page; a page is split; masters
-// cut their logs, crash, are fenced, and their losers are undone by a survivor. Exact causality is kept next to the
+// cut their logs, crash, are fenced, and their losers are undone by a survivor; the GLM dies, and a new one makes its
+// table from the masters' reports. Exact causality is kept next to the
 // clocks, as sets of records.
 //
 // One step is one message delivered, one operation of a transaction, one flush, one LFB applied, one crash. A run ends
@@ -82,6 +83,18 @@ enum class Fault : uint8_t {
   kCutAtSend,             // ... past a split whose page's release is sent, and has not arrived
   kCutUnapplied,          // a log is cut past what all masters have applied
   kLsnFromLog,            // after a death a page's LSN is the newest in what is left of the log
+  kGrantsBeforeReports,   // a new GLM grants before all masters have reported
+  kOldTermAccepted,       // a master takes a grant or a reclaim of the GLM before
+  kReportNoRowLocks,      // a report lacks the row locks of the master's own transactions
+  kReportNoAfters,        // a report lacks after-lists
+  kReportNoLosers,        // a report lacks the rows of losers that the master undoes
+  kReportBeforeFlush,     // a report is sent before the master's own log is durable
+  kReportOnOldPage,       // reported row locks stay on the page on which they were granted
+  kPlacedOnArrival,       // reported row locks get their page when the report arrives, not when all have
+  kReportLsnLost,         // pages that no master holds are granted as they were loaded
+  kRequestsNotAnew,       // requests in flight are not sent again to a new GLM
+  kEarlierLogsUnread,     // a new GLM reads the log of a dead survivor, not those of masters that died before it
+  kCutUnreported,         // a log is cut past a split that a new GLM does not know yet
   kNumber
 };
 const char* NameOf(Fault fault);
@@ -121,9 +134,9 @@ struct Scenario {
   std::string_view name;
   uint8_t masters = 2;
   std::vector<Program> programs;
-  uint8_t evictions = 1, reads = 2;  // of shared page locks, versioned reads: at most
-  uint8_t crashes = 0, strict = 0;
-  uint8_t prunes = 0, discards = 0, cuts = 0;  // of after-lists, of own pages from the buffer, of logs: at most
+  uint8_t evictions = 1, reads = 2;               // of shared page locks, versioned reads: at most
+  uint8_t crashes = 0, restarts = 0, strict = 0;  // restarts: of the GLM, at most
+  uint8_t prunes = 0, discards = 0, cuts = 0;     // of after-lists, of own pages from the buffer, of logs: at most
   bool reorders = false;
   bool tells = false;            // the GLM tells masters of ENDs
   std::string_view points = "";  // the rows that a statement looks up, one by one; empty: it scans all
@@ -179,7 +192,7 @@ struct Message {
   Lsn lsn;
   uint8_t after[kMasters], ends;
   RowLocks locks;
-  uint8_t split, unused;  // split: 0, or the generation of page R that the rest is about
+  uint8_t split, term;  // split: 0, or the generation of page R that the rest is about; term: of the GLM
   RowLocks split_locks;
   uint8_t split_after[kMasters], unused2;
 };
@@ -196,9 +209,9 @@ struct Local {
 struct Master {
   uint8_t clock[kMasters], after[kMasters], applied[kMasters], next[kMasters];  // next: the LFB to apply
   uint8_t alive, recovered, fenced, last_lfb;
-  uint8_t ended, told;                                // transactions: known here as ended; the GLM was told
-  uint8_t count, durable, lfb_count, cut, unused[2];  // cut: records below it are gone
-  uint8_t splits[kMasters], unused2;                  // the splits that made the pages which this master has changed
+  uint8_t ended, told;                                   // transactions: known here as ended; the GLM was told
+  uint8_t count, durable, lfb_count, cut, term, unused;  // cut: records below it are gone; term: of the last report
+  uint8_t splits[kMasters], unused2;                     // the splits that made the pages which this master has changed
   uint32_t past[kMasters], seen[kMasters];
   Local pages[kPages];
   Record records[kRecordsMax];
@@ -252,7 +265,7 @@ struct State {
   uint8_t crashes, evictions, reads, strict, prunes, discards, cuts;
   Reader reader;
   Failure failure;
-  uint8_t failure_at, unused[3];
+  uint8_t failure_at, restarts, term, collecting;  // term: of the GLM; collecting: it has not all reports
 };
 
 // ---- Steps ----
@@ -276,6 +289,8 @@ struct Move {
     kPrune,
     kPruneGlobal,
     kCut,
+    kRestart,
+    kReport,
     kBreak
   };
   Kind kind;
@@ -288,7 +303,7 @@ inline constexpr uint8_t BitOf(size_t at) { return static_cast<uint8_t>(1u << at
 inline constexpr bool Conflict(uint8_t a, uint8_t b) { return a == kExclusive || b == kExclusive; }
 
 // A state with the rules by which it changes. Methods are in multi_master_locks.cpp, _log.cpp, _txn.cpp, _crash.cpp,
-// _read.cpp and _verdict.cpp.
+// _restart.cpp, _read.cpp and _verdict.cpp.
 class World {
  public:
   World(State& state, const Scenario& scenario, Fault fault) : s(state), scenario_(scenario), fault_(fault) {}
@@ -387,6 +402,15 @@ class World {
   void FreePages(size_t m);
   void TakeOver(size_t txn, size_t survivor);
 
+  // Restarts of the GLM
+  bool CanRestart() const;
+  bool CanReport(size_t m) const;
+  void Restart();
+  void Report(size_t m);
+  void ReportRowLocks(size_t m);
+  void PlaceRowLocks();
+  void EndCollecting();
+
   // Versioned reads, verdict
   void StartRead(size_t m);
   void ReadPage();
@@ -415,8 +439,8 @@ class World {
 class Model {
  public:
   using State = multi_master::State;
-  static constexpr uint8_t kMoves =
-      2 * kMasters * kMessagesMax + 2 * kTxns + 7 * kMasters + kMasters * kMasters + 5 * kMasters * kPages + kPages + 1;
+  static constexpr uint8_t kMoves = 2 * kMasters * kMessagesMax + 2 * kTxns + 7 * kMasters + kMasters * kMasters +
+                                    5 * kMasters * kPages + kPages + 2 + kMasters;
 
   Model(Scenario scenario, Fault fault);
 
@@ -436,7 +460,8 @@ class Model {
 // Steps that may be left out for ever do not keep a run from its end.
 inline bool IsOptional(Move::Kind kind) {
   return kind == Move::kRead || kind == Move::kCrash || kind == Move::kEvict || kind == Move::kStrict ||
-         kind == Move::kDiscard || kind == Move::kPrune || kind == Move::kPruneGlobal || kind == Move::kCut;
+         kind == Move::kDiscard || kind == Move::kPrune || kind == Move::kPruneGlobal || kind == Move::kCut ||
+         kind == Move::kRestart;
 }
 std::string TextOf(const State& state);
 

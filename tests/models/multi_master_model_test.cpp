@@ -43,13 +43,22 @@ TEST_P(MultiMasterFaults, IsFoundAtRandom) {
   std::printf("%s: run %zu, %s\n", NameOf(GetParam()), sample.runs, sample.fault.c_str());
 }
 
+TEST(SlowMultiMasterFaults, OfARestartAndDeathsAreFoundAtRandom) {
+  for (const Fault fault : {Fault::kEarlierLogsUnread, Fault::kCutUnreported}) {
+    const Sample sample = RunsAtRandom(fault, 5000);
+    EXPECT_NE(sample.fault, "");
+    std::printf("%s: run %zu, %s\n", NameOf(fault), sample.runs, sample.fault.c_str());
+  }
+}
+
 // Some faults need a death at one moment of some thirty steps: multi_master_faults_test.cpp searches for them.
 std::vector<Fault> FaultsAtRandom() {
   std::vector<Fault> faults;
   for (size_t i = 1; i < static_cast<size_t>(Fault::kNumber); ++i) {
     const Fault fault = static_cast<Fault>(i);
-    const bool is_rare =
-        fault == Fault::kReleasingNotSent || fault == Fault::kCutPastSplit || fault == Fault::kCutAtSend;
+    const bool is_rare = fault == Fault::kReleasingNotSent || fault == Fault::kCutPastSplit ||
+                         fault == Fault::kCutAtSend || fault == Fault::kPlacedOnArrival ||
+                         fault == Fault::kEarlierLogsUnread || fault == Fault::kCutUnreported;
     if (!is_rare) faults.push_back(fault);
   }
   return faults;

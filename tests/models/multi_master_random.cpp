@@ -63,6 +63,32 @@ const std::vector<Scenario>& SmallScenarios() {
        .prunes = 1,
        .points = "a"},
       {.name = "cut, crash", .programs = {{0, "wa"}, {1, "wa"}}, .evictions = 0, .reads = 0, .crashes = 1, .cuts = 1},
+      {.name = "restart", .programs = {{0, "wa"}, {1, "wa"}}, .evictions = 0, .reads = 0, .restarts = 1},
+      {.name = "restart under read locks",
+       .programs = {{0, "rawa"}, {1, "ra"}},
+       .evictions = 1,
+       .reads = 0,
+       .restarts = 1},
+      {.name = "restart, told ends",
+       .programs = {{0, "wa"}, {1, "wa"}},
+       .evictions = 0,
+       .reads = 0,
+       .restarts = 1,
+       .tells = true},
+      {.name = "two restarts", .programs = {{0, "wa"}, {1, "wa"}}, .evictions = 0, .reads = 0, .restarts = 2},
+      {.name = "restart, split", .programs = {{0, "sb"}, {1, "wb"}}, .evictions = 0, .reads = 0, .restarts = 1},
+      {.name = "restart, cut log",
+       .programs = {{0, "wa"}, {1, "wa"}},
+       .evictions = 0,
+       .reads = 0,
+       .restarts = 1,
+       .cuts = 1},
+      {.name = "restart, crash",
+       .programs = {{0, "wa"}, {1, "wa"}},
+       .evictions = 0,
+       .reads = 0,
+       .crashes = 1,
+       .restarts = 1},
       {.name = "slow releases, crash",
        .programs = {{0, "wa"}, {1, "wa"}},
        .evictions = 0,
@@ -89,6 +115,7 @@ class Weights {
     Of(Move::kDiscard) = Of(Move::kPrune) = Of(Move::kPruneGlobal) = 0.4;
     Of(Move::kCut) = random() % 2 == 0 ? 0.3 : 2;
     Of(Move::kEvict) = 0.5, Of(Move::kRead) = 0.4, Of(Move::kStrict) = 0.3;
+    Of(Move::kRestart) = 0.3;
     Of(Move::kCrash) = random() % 2 == 0 ? 0.15 : 0.5;
     Of(Move::kFlush) = random() % 2 == 0 ? 0.3 : 2;
     Of(Move::kApply) = random() % 2 == 0 ? 0.2 : 3;
@@ -137,6 +164,7 @@ Sample RunsAtRandom(Fault fault, size_t seeds) {
       scenario.crashes = static_cast<uint8_t>(seed % 2 * (scenario.masters - 1u));
       scenario.reorders = seed % 3 == 2;
       scenario.strict = 1;
+      scenario.restarts = static_cast<uint8_t>(seed / 16 % 2);
       scenario.prunes = scenario.discards = scenario.cuts = 3;
       scenario.tells = seed / 2 % 2 == 1;
       scenario.slow_releases = seed / 4 % 2 == 1;
