@@ -11,6 +11,7 @@
 # make fuzz               build/fuzz/NAME, a libFuzzer target for each tests/fuzz/NAME_fuzz.cpp (needs clang)
 # make torture            build/simulation/torture: the engine with threads as fibres, on disks that crash
 # make sim_tests          build/simulation/sim_tests: tests of multi_master/ on the same fibres and a simulated network
+# make cluster_model      build/simulation/cluster_model: masters on virtual cores and a network of a model
 # make line_transfers     build/lines/line_transfers: the engine on the cores and caches of a model (needs g++)
 # make mutant_tests       build/mutants/all_tests: the tests that mutants name; DBX_MUTANT=NAME runs them under one
 # make kill_points        build/kill_at.so, which kills ./rundb-all at a named call on a file
@@ -236,6 +237,25 @@ SIM_TEST_SOURCES := $(addprefix tests/simulation/,allocation.cpp oracle.cpp orac
 build/simulation/sim_tests: LIBRARIES += -lboost_context -lgtest_main -lgmock -lgtest
 build/simulation/sim_tests: $(SIM_TEST_SOURCES:%.cpp=$(BUILD)/%.o) $(BUILD)/build_info.o \
   $(filter $(addprefix $(BUILD)/,base/% storage/% logging/% multi_master/% benchmarks/%),$(LIBRARY_OBJECTS)) $(BUILD)/flags.stamp
+	$(LINK)
+
+# The same processes on virtual cores, each with a clock: what a cluster with a host for each process would do.
+cluster_model:
+	+@$(MAKE) --no-print-directory SANITIZE=simulation PAIRS= build/simulation/cluster_model \
+	  build/simulation/cluster_model_tests
+.PHONY: cluster_model
+cluster_model: | $(filter torture sim_tests,$(MAKECMDGOALS))
+MODEL_SOURCES := tests/simulation/allocation.cpp $(FAULTY_FILES) tests/mutants/names.cpp \
+  $(filter-out %_test.cpp %_main.cpp,$(wildcard tests/simulation/model/*.cpp))
+MODEL_OBJECTS = $(MODEL_SOURCES:%.cpp=$(BUILD)/%.o) $(BUILD)/build_info.o \
+  $(filter $(addprefix $(BUILD)/,base/% storage/% logging/% multi_master/% benchmarks/% \
+  system/transaction/ack_file.o),$(LIBRARY_OBJECTS))
+build/simulation/cluster_model build/simulation/cluster_model_tests: LIBRARIES += -lboost_context
+build/simulation/cluster_model_tests: LIBRARIES += -lgtest_main -lgmock -lgtest
+build/simulation/cluster_model: $(BUILD)/tests/simulation/model/model_main.o $(MODEL_OBJECTS) $(BUILD)/flags.stamp
+	$(LINK)
+build/simulation/cluster_model_tests: $(patsubst %.cpp,$(BUILD)/%.o,$(wildcard tests/simulation/model/*_test.cpp)) \
+  $(MODEL_OBJECTS) $(BUILD)/flags.stamp
 	$(LINK)
 
 # Threads as fibres on the cores of a model, which sees each access. The tool's own files have no calls in them.
