@@ -1,10 +1,9 @@
 // How many small messages TcpNetwork carries on the loopback interface: the lock process answers each request of a few
-// masters by a message of 40 bytes. Counted for one core: by the processor time of the lock process's network thread,
-// which receives, handles and answers, and by the clock.
+// masters by a message of its size, 40 bytes by default. Counted for one core: by the processor time of the lock
+// process's network thread, which receives, handles and answers, and by the clock.
 //
-// Run by hand: build/micro/tcp_network_bench [MASTERS [MESSAGES_UNDER_WAY]].
+// Run by hand: build/micro/tcp_network_bench [MASTERS [MESSAGES_UNDER_WAY [BODY_BYTES]]].
 #include <algorithm>
-#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -17,8 +16,8 @@ namespace dbx::mm {
 namespace {
 
 constexpr MessageType kRequest{100};
-constexpr uint64_t kMessagesMax = 2'000'000;
-constexpr std::array<std::byte, 40> kBody{};
+constexpr uint64_t kMessagesMax = 2'000'000, kBytesMax = uint64_t{2} << 30;
+constexpr size_t kBodyBytes = 40;
 
 // Answers each request.
 class Server final : public Network::Receiver {
@@ -42,10 +41,10 @@ class Server final : public Network::Receiver {
 // Keeps some requests under way until its share is done.
 class Client final : public Network::Receiver {
  public:
-  Client(TcpNetwork& network, uint64_t share) : network_(network), left_(share) {}
+  Client(TcpNetwork& network, uint64_t share, size_t body_bytes) : network_(network), left_(share), body_(body_bytes) {}
 
   void Send(uint64_t count) {
-    for (uint64_t i = 0; i < count; ++i) network_.Send({Role::kLocks, 0}, kRequest, kBody);
+    for (uint64_t i = 0; i < count; ++i) network_.Send({Role::kLocks, 0}, kRequest, body_);
   }
   bool OnMessage(NodeId, MessageType, std::span<const std::byte>) override {
     if (left_.fetch_sub(1) > 1) Send(1);
@@ -57,6 +56,7 @@ class Client final : public Network::Receiver {
  private:
   TcpNetwork& network_;
   Atomic<uint64_t> left_;
+  const std::vector<std::byte> body_;
 };
 
 TcpOptions OptionsOf(NodeId self) {
@@ -65,18 +65,18 @@ TcpOptions OptionsOf(NodeId self) {
   return options;
 }
 
-void Measure(uint8_t masters, uint64_t under_way) {
+void Measure(uint8_t masters, uint64_t under_way, size_t body_bytes = kBodyBytes) {
   TcpNetwork locks(OptionsOf({Role::kLocks, 0}));
   Server server(locks);
   locks.Start(server);
   std::vector<std::unique_ptr<TcpNetwork>> networks;
   std::vector<std::unique_ptr<Client>> clients;
-  const uint64_t messages = std::min(kMessagesMax, 50'000 * under_way);
+  const uint64_t messages = std::min({kMessagesMax, 50'000 * under_way, kBytesMax / body_bytes});
   const uint64_t begin = host::MonotonicNanos();
   for (uint8_t i = 0; i < masters; ++i) {
     networks.push_back(std::make_unique<TcpNetwork>(OptionsOf({Role::kMaster, i})));
     networks[i]->SetAddress({Role::kLocks, 0}, "127.0.0.1", locks.port());
-    clients.push_back(std::make_unique<Client>(*networks[i], messages / masters));
+    clients.push_back(std::make_unique<Client>(*networks[i], messages / masters, body_bytes));
     networks[i]->Start(*clients[i]);
     clients[i]->Send(under_way);
   }
@@ -87,8 +87,11 @@ void Measure(uint8_t masters, uint64_t under_way) {
   for (const auto& network : networks) network->Stop();
   locks.Stop();
   const double count = static_cast<double>(server.count), cpu = static_cast<double>(server.cpu_nanos.load()) / 1e9;
-  std::printf("%u masters, %llu messages under way each: %.0f k/s by the clock, %.0f k/s a core of the lock process\n",
-              unsigned{masters}, static_cast<unsigned long long>(under_way), count / seconds / 1e3, count / cpu / 1e3);
+  std::printf(
+      "%u masters, %llu messages of %zu bytes under way each: %.0f k/s by the clock, %.0f k/s a core of the lock "
+      "process\n",
+      unsigned{masters}, static_cast<unsigned long long>(under_way), body_bytes, count / seconds / 1e3,
+      count / cpu / 1e3);
 }
 
 }  // namespace
@@ -96,7 +99,8 @@ void Measure(uint8_t masters, uint64_t under_way) {
 
 int main(int argc, char** argv) {
   if (argc > 1) {
-    dbx::mm::Measure(static_cast<uint8_t>(std::atoi(argv[1])), argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 64);
+    dbx::mm::Measure(static_cast<uint8_t>(std::atoi(argv[1])), argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 64,
+                     argc > 3 ? std::strtoull(argv[3], nullptr, 10) : dbx::mm::kBodyBytes);
     return 0;
   }
   for (const uint8_t masters : {1, 4}) {

@@ -409,6 +409,8 @@ void MayPause() {
   if (scheduler != nullptr && scheduler->WorkersPause()) SleepFor(Random() % 100'000);
 }
 
+void FollowLog(uint64_t) {}
+
 FibreId StartFibre(std::function<void()> body) {
   if (scheduler != nullptr && !scheduler->HasThreads()) {
     was_a_thread_refused = true;

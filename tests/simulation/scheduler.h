@@ -74,6 +74,9 @@ uint64_t Random();
 bool WakesSpuriously();
 // A worker without work for a while, in some runs.
 void MayPause();
+// A process is about to decode and apply so many bytes of a master's log. Takes time with virtual cores
+// (model/virtual_cores.h) only.
+void FollowLog(uint64_t bytes);
 
 using FibreId = uint32_t;
 // Throws std::system_error where the plan has no thread to give.

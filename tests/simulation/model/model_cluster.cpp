@@ -88,7 +88,7 @@ class ModelCluster {
     uint64_t nanos = 0;
     MasterResult masters;
     std::array<NodeUse, ModelNetwork::kRoles> roles{};
-    std::array<uint64_t, ModelNetwork::kRoles> messages{};
+    std::array<uint64_t, ModelNetwork::kRoles> messages{}, bytes_of{};
     uint64_t bytes = 0;
   };
 
@@ -157,33 +157,40 @@ class ModelCluster {
       disks_.push_back(std::make_unique<FaultyFileSystem>());
       disks_.back()->MakeDirectory(kDirectory);
       files_.push_back(std::make_unique<SlowFiles>(*disks_.back(), 2 * plan_.storage_nanos, UINT32_MAX));
-      StartProcess(id, [this, id] {
-        mm::LogStoreOptions options;
-        options.cluster = cluster_.cluster;
-        options.directory = kDirectory;
-        return std::make_unique<mm::LogStore>(net_.Join(id), *files_[id.index], options);
-      }, nothing);
+      StartProcess(
+          id,
+          [this, id] {
+            mm::LogStoreOptions options;
+            options.cluster = cluster_.cluster;
+            options.directory = kDirectory;
+            return std::make_unique<mm::LogStore>(net_.Join(id), *files_[id.index], options);
+          },
+          nothing);
     }
     const NodeId locks{Role::kLocks, 0};
-    StartProcess(locks, [this, locks] {
-      return std::make_unique<mm::LockProcess>(net_.Join(locks), mm::OptionsOfLocks(cluster_));
-    }, nothing);
+    StartProcess(
+        locks,
+        [this, locks] { return std::make_unique<mm::LockProcess>(net_.Join(locks), mm::OptionsOfLocks(cluster_)); },
+        nothing);
     for (uint8_t i = 0; i < plan_.page_stores; ++i) {
       const NodeId id{Role::kPageStore, i};
-      StartProcess(id, [this, id] {
-        return std::make_unique<mm::PageStoreProcess>(cluster_, *loaded_.pages, net_.Join(id));
-      }, nothing);
+      StartProcess(
+          id, [this, id] { return std::make_unique<mm::PageStoreProcess>(cluster_, *loaded_.pages, net_.Join(id)); },
+          nothing);
     }
   }
 
   void StartMaster(uint8_t index) {
     const NodeId id{Role::kMaster, index};
-    StartProcess(id, [this, id] {
-      return std::make_unique<mm::MasterProcess>(cluster_, mm::MasterId(id.index), loaded_.tables, net_.Join(id));
-    }, [this](Process& process, mm::MasterProcess& master) {
-      process.master = &master;
-      RunWorkers(process.id.index, master.master());
-    });
+    StartProcess(
+        id,
+        [this, id] {
+          return std::make_unique<mm::MasterProcess>(cluster_, mm::MasterId(id.index), loaded_.tables, net_.Join(id));
+        },
+        [this](Process& process, mm::MasterProcess& master) {
+          process.master = &master;
+          RunWorkers(process.id.index, master.master());
+        });
   }
 
   void RunWorkers(uint8_t index, mm::Master& master) {
@@ -235,6 +242,7 @@ class ModelCluster {
     }
     for (size_t role = 0; role < ModelNetwork::kRoles; ++role) {
       now.messages[role] = net_.messages_with(static_cast<Role>(role));
+      now.bytes_of[role] = net_.bytes_of(static_cast<Role>(role));
     }
     now.bytes = net_.bytes();
     return now;
@@ -250,10 +258,18 @@ class ModelCluster {
     result.masters.timeouts = done_.timeouts, result.masters.seconds = done_.seconds;
     result.masters.latency.Merge(done_.latency);
     const double txns = std::max<double>(1, static_cast<double>(done_.executed));
-    std::array<uint32_t, ModelNetwork::kRoles> cores{};
-    for (const auto& process : processes_) cores[static_cast<size_t>(process->id.role)] += ShapeOf(process->id.role).cores;
+    std::array<uint32_t, ModelNetwork::kRoles> cores{}, processes{};
+    for (const auto& process : processes_) {
+      ++processes[static_cast<size_t>(process->id.role)];
+      cores[static_cast<size_t>(process->id.role)] += ShapeOf(process->id.role).cores;
+    }
     for (size_t i = 0; i < ModelNetwork::kRoles; ++i) {
       const double busy = static_cast<double>(after.roles[i].busy_nanos - before.roles[i].busy_nanos);
+      if (processes[i] > 0) {
+        const double line_seconds =
+            static_cast<double>(after.bytes_of[i] - before.bytes_of[i]) * 8e-9 / plan_.network.gigabits;
+        result.roles[i].line_share = line_seconds / (result.seconds * processes[i]);
+      }
       if (cores[i] > 0) result.roles[i].busy_share = busy / (result.seconds * 1e9 * cores[i]);
       result.roles[i].nanos_per_txn = busy / txns;
       result.roles[i].charged_per_txn =
@@ -273,7 +289,7 @@ class ModelCluster {
   std::vector<std::unique_ptr<SlowFiles>> files_;
   std::vector<std::unique_ptr<Process>> processes_;
   ClusterRunControl control_;
-  uint32_t left_;  // masters with workers that run
+  uint32_t left_;      // masters with workers that run
   MasterResult done_;  // of workers that have ended
   std::string error_;
 };

@@ -1,5 +1,6 @@
-// A cluster of the product's processes on virtual cores under SYSBENCH, for a measured interval of virtual time: masters
-// with their workers, the lock process, Log Stores and Page Stores, as system/cluster/ runs them as real processes.
+// A cluster of the product's processes on virtual cores under SYSBENCH, for a measured interval of virtual time:
+// masters with their workers, the lock process, Log Stores and Page Stores, as system/cluster/ runs them as real
+// processes.
 //
 //   load -> [all processes serve] -> workers warm up -> measured interval -> workers stop -> [processes stop in order]
 //
@@ -36,10 +37,11 @@ struct ModelPlan {
 
 // Of the processes of a role.
 struct RoleUse {
-  double busy_share = 0;      // of their cores, in the measured interval
-  double nanos_per_txn = 0;   // of processor time
-  double charged_per_txn = 0; // of it, for messages
+  double busy_share = 0;       // of their cores, in the measured interval
+  double nanos_per_txn = 0;    // of processor time
+  double charged_per_txn = 0;  // of it, for messages
   double steps_per_txn = 0;
+  double line_share = 0;  // of their lines outward
 };
 
 struct ModelResult {

@@ -25,10 +25,13 @@ std::string TextOfRoles(const ModelPlan& plan, const ModelResult& result) {
   std::string text;
   for (size_t i = 1; i < ModelNetwork::kRoles; ++i) {
     const RoleUse& use = result.roles[i];
-    text += fmt::format(R"({}"{}":{{"cores":{},"step_nanos":{},"busy_share":{:.4f},"nanos_per_txn":{:.1f},)"
-                        R"("message_nanos_per_txn":{:.1f},"steps_per_txn":{:.1f},"messages_per_txn":{:.4f}}})",
-                        i > 1 ? "," : "", kNames[i], shapes[i]->cores, shapes[i]->nanos_per_step, use.busy_share,
-                        use.nanos_per_txn, use.charged_per_txn, use.steps_per_txn, result.messages_per_txn[i]);
+    text += fmt::format(
+        R"({}"{}":{{"cores":{},"step_nanos":{},"log_kib_nanos":{},"busy_share":{:.4f},"nanos_per_txn":{:.1f},)"
+        R"("message_nanos_per_txn":{:.1f},"steps_per_txn":{:.1f},"messages_per_txn":{:.4f},)"
+        R"("line_share":{:.4f}}})",
+        i > 1 ? "," : "", kNames[i], shapes[i]->cores, shapes[i]->nanos_per_step, shapes[i]->nanos_per_log_kib,
+        use.busy_share, use.nanos_per_txn, use.charged_per_txn, use.steps_per_txn, result.messages_per_txn[i],
+        use.line_share);
   }
   return text;
 }
@@ -47,7 +50,8 @@ std::string JsonOf(const ModelPlan& plan, const ModelResult& result) {
       R"("log_bytes_per_txn":{:.1f},"message_bytes_per_txn":{:.1f},"roles":{{{}}},"steps":{}}})",
       TextOfPlan(plan), result.seconds, static_cast<double>(all.acknowledged) / all.seconds,
       static_cast<double>(all.executed) / all.seconds, all.executed, all.victims, all.timeouts,
-      static_cast<double>(all.latency.PercentileNanos(0.5)) / 1e3, static_cast<double>(all.latency.PercentileNanos(0.99)) / 1e3,
+      static_cast<double>(all.latency.PercentileNanos(0.5)) / 1e3,
+      static_cast<double>(all.latency.PercentileNanos(0.99)) / 1e3,
       per_txn(locks.requests + locks.releases + locks.grants + locks.reclaims), per_txn(all.pages.fetched),
       per_txn(locks.row_conflicts), per_txn(all.log.lfbs), per_txn(all.log.record_bytes), result.bytes_per_txn,
       TextOfRoles(plan, result), result.totals.steps);

@@ -41,6 +41,8 @@ std::map<std::string_view, Field> Fields(ModelPlan& plan) {
           {"log_store_cores", &plan.log_store.cores},
           {"page_store_cores", &plan.page_store.cores},
           {"master_step_nanos", &plan.master.nanos_per_step},
+          {"master_log_kib_nanos", &plan.master.nanos_per_log_kib},
+          {"page_store_log_kib_nanos", &plan.page_store.nanos_per_log_kib},
           {"locks_step_nanos", &plan.locks.nanos_per_step},
           {"log_store_step_nanos", &plan.log_store.nanos_per_step},
           {"page_store_step_nanos", &plan.page_store.nanos_per_step}};

@@ -159,6 +159,7 @@ ModelNetwork::Endpoint* ModelNetwork::Find(NodeId node) const {
 void ModelNetwork::Count(const Message& message, NodeId from) {
   ++messages_;
   bytes_ += message.wire_bytes();
+  bytes_of_[static_cast<size_t>(from.role)] += message.wire_bytes();
   // The side that is no master, if there is one.
   ++by_role_[static_cast<size_t>(from.role == Role::kMaster ? message.peer.role : from.role)];
 }

@@ -1,7 +1,7 @@
 // The network of a modelled cluster (models Network): like TcpNetwork, one thread of each process does all input and
 // output, in batches. What that costs is charged to it: for each batch that is written to or read from a peer, for
-// each message, and for each KiB. Then a message passes the sender's and the receiver's line, each with a bandwidth, and
-// takes a latency between them. Nothing is lost, but to a process that has stopped.
+// each message, and for each KiB. Then a message passes the sender's and the receiver's line, each with a bandwidth,
+// and takes a latency between them. Nothing is lost, but to a process that has stopped.
 //
 // Threads: fibres of one simulation (virtual_cores.h).
 #pragma once
@@ -45,6 +45,8 @@ class ModelNetwork {
   uint64_t bytes() const { return bytes_; }
   // Between masters and the lock process, either way; and so on.
   uint64_t messages_with(mm::Role role) const { return by_role_[static_cast<size_t>(role)]; }
+  // That the processes of a role have sent.
+  uint64_t bytes_of(mm::Role role) const { return bytes_of_[static_cast<size_t>(role)]; }
 
  private:
   class Endpoint;
@@ -60,12 +62,14 @@ class ModelNetwork {
 
   Endpoint* Find(mm::NodeId node) const;
   void Count(const Message& message, mm::NodeId from);
-  uint64_t NanosOfLine(uint64_t bytes) const { return static_cast<uint64_t>(static_cast<double>(bytes) * 8 / shape_.gigabits); }
+  uint64_t NanosOfLine(uint64_t bytes) const {
+    return static_cast<uint64_t>(static_cast<double>(bytes) * 8 / shape_.gigabits);
+  }
 
   const NetworkShape shape_;
   std::map<mm::NodeId, std::unique_ptr<Endpoint>> endpoints_;
   uint64_t messages_ = 0, bytes_ = 0;
-  std::array<uint64_t, kRoles> by_role_{};
+  std::array<uint64_t, kRoles> by_role_{}, bytes_of_{};
 };
 
 }  // namespace dbx::sim

@@ -20,7 +20,7 @@ namespace {
 // Times are in picoseconds inside, as a step may take a fraction of a nanosecond.
 constexpr uint64_t kPicos = 1000;
 constexpr uint64_t kBegin = 1'000'000'000 * kPicos;
-constexpr uint64_t kEnd = 600'000'000'000 * kPicos;  // virtual: longer is an error
+constexpr uint64_t kEnd = 600'000'000'000 * kPicos;        // virtual: longer is an error
 constexpr uint64_t kLatePicos = 4 * kSliceNanos * kPicos;  // waits for a core: goes before those that were just woken
 constexpr size_t kStackBytes = 256 << 10;
 constexpr uint64_t kStepsOfTurn = 1 << 16;
@@ -33,6 +33,7 @@ enum class State : uint8_t { kQueued, kHasCore, kBlocked, kDone };
 struct Node {
   bool is_timed = false;  // false: any number of cores, and no time
   uint64_t picos_per_step = 0;
+  uint64_t nanos_per_log_kib = 0;
   uint32_t idle = 0;
   std::deque<FibreId> woken, used;  // that wait for a core; `used`: after a slice
   uint64_t busy_picos = 0, charged_picos = 0, steps = 0;
@@ -46,10 +47,10 @@ struct Fibre {
   fibres::ExceptionState exceptions;
   Group group = 0;
   State state = State::kQueued;
-  uint64_t ready_at = 0;          // kQueued
-  uint64_t core_since = 0;        // kHasCore
-  uint64_t generation = 0;        // events of an older one are void
-  const void* place = nullptr;    // kBlocked
+  uint64_t ready_at = 0;        // kQueued
+  uint64_t core_since = 0;      // kHasCore
+  uint64_t generation = 0;      // events of an older one are void
+  const void* place = nullptr;  // kBlocked
   bool was_woken = false;
 };
 
@@ -86,6 +87,7 @@ class Scheduler {
     Node& node = NodeOf(group);
     node.is_timed = true;
     node.idle = shape.cores;
+    node.nanos_per_log_kib = shape.nanos_per_log_kib;
     node.picos_per_step = static_cast<uint64_t>(shape.nanos_per_step * kPicos);
   }
   NodeUse UseOf(Group group) {
@@ -174,6 +176,8 @@ class Scheduler {
     CountTurn(NodeOf(Current().group));
   }
 
+  void FollowLog(uint64_t bytes) { Charge(bytes * NodeOf(Current().group).nanos_per_log_kib / 1024); }
+
   bool IsDone(FibreId id) const { return fibres_[id]->state == State::kDone; }
   const void* PlaceOf(FibreId id) const { return fibres_[id].get(); }
   uint64_t NowNanos() {
@@ -253,9 +257,11 @@ class Scheduler {
     turn_steps_ = steps_left = static_cast<int64_t>(steps);
   }
 
+  // The seam's condition variable does so while it unlocks; then the fibre blocks.
+  bool AreStepsSuspended() const { return steps_left > turn_steps_; }
   // What was counted down since the last time is time.
   void CountSteps() {
-    if (current_ == kNone) return;
+    if (current_ == kNone || AreStepsSuspended()) return;
     const auto used = static_cast<uint64_t>(turn_steps_ - steps_left);
     turn_steps_ = steps_left;
     steps_ += used;
@@ -314,8 +320,7 @@ class Scheduler {
     node.woken.push_back(id);
     // The current fibre may have to leave its core for it.
     if (current_ != kNone && Current().group == fibre.group && Current().state == State::kHasCore) {
-      turn_ends_at_ = std::min(turn_ends_at_, LeavesCoreAt(node));
-      CountTurn(node);
+      ShortenTurn(LeavesCoreAt(node));
     }
   }
   void Unblock(FibreId id, uint64_t at, bool was_woken) {
@@ -336,8 +341,11 @@ class Scheduler {
   }
   void Push(FibreId id, uint64_t at) {
     events_.push({at, events_made_++, id, fibres_[id]->generation});
-    if (current_ == kNone || at + kSlackNanos * kPicos >= turn_ends_at_) return;
-    turn_ends_at_ = at + kSlackNanos * kPicos;
+    if (current_ != kNone) ShortenTurn(at + kSlackNanos * kPicos);
+  }
+  void ShortenTurn(uint64_t at) {
+    if (at >= turn_ends_at_ || AreStepsSuspended()) return;
+    turn_ends_at_ = at;
     CountTurn(NodeOf(Current().group));
   }
 
@@ -409,6 +417,9 @@ uint64_t Random() {
 }
 bool WakesSpuriously() { return false; }
 void MayPause() {}
+void FollowLog(uint64_t bytes) {
+  if (scheduler != nullptr) scheduler->FollowLog(bytes);
+}
 
 FibreId StartFibre(std::function<void()> body) {
   if (scheduler != nullptr) return scheduler->Start(std::move(body));

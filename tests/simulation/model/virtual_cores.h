@@ -28,11 +28,12 @@ constexpr uint64_t kSliceNanos = 1'000'000;  // where others wait for a core, an
 struct NodeShape {
   uint32_t cores = 1;
   double nanos_per_step = 0;
+  uint64_t nanos_per_log_kib = 0;  // that it follows
 };
 
 struct NodeUse {
   uint64_t busy_nanos = 0;     // of all its cores
-  uint64_t charged_nanos = 0;  // of these, by Charge
+  uint64_t charged_nanos = 0;  // of these, by Charge and FollowLog
   uint64_t steps = 0;
 };
 
