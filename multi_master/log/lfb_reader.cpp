@@ -22,6 +22,7 @@ LfbReader::LfbReader(Network& network, const LfbReaderOptions& options)
     : network_(network),
       options_(options),
       set_(options.set),
+      turn_(options.first_store),
       first_(options.start),
       part_begin_(options.start),
       last_lfb_(options.predecessor) {}

@@ -51,6 +51,7 @@ struct LfbReaderOptions {
   MasterId log;
   uint32_t salt = 0;  // SaltOf
   StoreSet set;
+  uint32_t first_store = 0;  // of the set: the one that is asked first
   Lsn start{};         // behind an LFB, or the start of a part
   VsTime predecessor;  // the time of that LFB
   uint32_t read_bytes = 256 << 10;
@@ -96,7 +97,7 @@ class LfbReader {
   Mutex mutex_;  // of the rest
   ConditionVariable came_;
   StoreSet set_;
-  uint32_t turn_ = 0;                                       // of set_.stores: which is asked
+  uint32_t turn_;                                           // of set_.stores: which is asked
   std::array<uint64_t, kLogStores> shunned_until_nanos_{};  // of set_.stores
   bool is_asked_ = false;
   Lsn asked_at_;

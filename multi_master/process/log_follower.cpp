@@ -49,6 +49,8 @@ LogFollower::LogFollower(Network& network, ClusterId cluster, const StoreSet& st
     options.log = MasterId(i);
     options.salt = SaltOf(cluster.value(), MasterId(i));
     options.set = stores;
+    // All readers of one store would share the bandwidth of its line.
+    options.first_store = i + network.self().index;
     readers_.push_back(options.log == except ? nullptr : std::make_unique<LfbReader>(network, options));
   }
 }

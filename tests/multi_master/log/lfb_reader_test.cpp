@@ -40,6 +40,16 @@ TEST_F(LfbReaderTest, EachStoreIsAskedInTurnWhileNoneHasAnything) {
   EXPECT_EQ(AskedWithin(milliseconds(100)), (std::set{0, 1, 2}));
 }
 
+TEST_F(LfbReaderTest, TheFirstStoreIsTheOneThatItsOwnerChose) {
+  for (uint32_t store = 0; store < kLogStores; ++store) {
+    LfbReaderOptions options;
+    options.set = kSet;
+    options.first_store = store;
+    reader_ = std::make_unique<LfbReader>(network_, options);
+    EXPECT_EQ(AskedWithin(milliseconds(1)), (std::set{static_cast<int>(store)}));
+  }
+}
+
 TEST_F(LfbReaderTest, AStoreWhoseLinkHasBrokenIsPassedOver) {
   Reader(milliseconds(60'000));
   AskedWithin(milliseconds(1));

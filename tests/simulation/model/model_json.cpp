@@ -1,3 +1,4 @@
+// The model's line of JSON: what was asked for, and what came out.
 #include <fmt/format.h>
 
 #include "tests/simulation/model/model_cluster.h"
