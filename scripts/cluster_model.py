@@ -4,6 +4,7 @@
     scripts/cluster_model calibrate         costs of this host, from runs of one and two real masters
     scripts/cluster_model sweep             masters x sharing x mix x seeds, by the same code on virtual cores
     scripts/cluster_model show              the sweep's table
+    scripts/cluster_model plot              Figure 7 a, b of Taurus MM: throughput relative to one master
 
 Results are added to those in out/cluster_model, so a sweep that was interrupted goes on; those of other costs or
 parameters are kept apart. Needs build/simulation/cluster_model (make cluster_model); calibrate needs ./rundb-all and
@@ -246,10 +247,60 @@ def busiest(rows: list[dict]) -> str:
     return f"{name}, {shares[name]:.0%}"
 
 
+# At 8 masters: the paper's claims, by sharing; of 30 and 50 % it says less than 2.
+PAPER = {"WRITE_ONLY": {0: 8, 10: 3.5, 30: 2, 50: 2}, "READ_WRITE": {0: 8, 10: 4.5, 30: 2, 50: 2}}
+PAPER_TEXT = {0: "near linear", 30: "< 2", 50: "< 2"}
+
+
+def plot(arguments: argparse.Namespace) -> None:
+    """Of the rows with the arguments' tables and workers: a row of panels by mix."""
+    import matplotlib
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+    rows = [row for row in records.load(os.path.join(arguments.out, "sweep.jsonl"))
+            if (row["rows"], row["workers"], row["isolation"]) == (arguments.rows, arguments.workers, arguments.isolation)]
+    if not rows:
+        raise Failure("there are no such rows: scripts/cluster_model sweep, with the same arguments")
+    mixes = [mix for mix in MIXES if any(row["mix"] == mix for row in rows)]
+    figure, panels = plt.subplots(1, len(mixes), figsize=(5 * len(mixes), 4.2), squeeze=False)
+    for axes, mix in zip(panels[0], mixes):
+        for number, sharing in enumerate(SHARINGS):
+            draw_line(axes, [row for row in rows if (row["mix"], row["sharing"]) == (mix, sharing)], mix, sharing, f"C{number}")
+        axes.set(title=f"{mix.lower().replace('_', '-')}, modelled", xlabel="masters", ylim=(0, None),
+                 ylabel="throughput relative to one master")
+        axes.set_xticks(MASTERS)
+        axes.legend(fontsize=7.5)
+        axes.grid(True, axis="y", alpha=0.4)
+    one = rows[0]
+    figure.text(0.01, 0.005, f"modelled, not measured: {one['workers']} workers on {one['roles']['master']['cores']} virtual "
+                f"cores a master, tables of {one['rows']:,} rows, {one['isolation']}, {one['gigabits']:g} Gb/s, "
+                f"{one['latency_nanos'] // 1000} us one way; bars: lowest to highest of the seeds", fontsize=6.5)
+    figure.tight_layout(rect=(0, 0.03, 1, 1))
+    path = os.path.join(arguments.out, "fig07_modelled.png")
+    figure.savefig(path, dpi=130)
+    print(path)
+
+
+def draw_line(axes, rows: list[dict], mix: str, sharing: int, colour: str) -> None:
+    """Dashed, as all that is modelled; with the paper's value at 8 masters as a star."""
+    values = {n: [row["throughput"] for row in rows if row["masters"] == n] for n in MASTERS}
+    if not values[1]:
+        return
+    one = median(values[1])
+    xs = [n for n in MASTERS if values[n]]
+    ys = [median(values[n]) / one for n in xs]
+    low = [y - min(values[n]) / one for n, y in zip(xs, ys)]
+    high = [max(values[n]) / one - y for n, y in zip(xs, ys)]
+    paper = PAPER_TEXT.get(sharing, f"{PAPER[mix][sharing]:g}")
+    axes.errorbar(xs, ys, yerr=[low, high], linestyle="--", marker="o", markersize=4, markerfacecolor="white", capsize=2,
+                  color=colour, label=f"{sharing} % shared, modelled (paper at 8: {paper})")
+    axes.plot([8], [PAPER[mix][sharing]], marker="*", markersize=9, color=colour, linestyle="")
+
+
 def parse(words: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="scripts/cluster_model", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("command", choices=("calibrate", "sweep", "show"))
+    parser.add_argument("command", choices=("calibrate", "sweep", "show", "plot"))
     parser.add_argument("--out", default=OUT)
     parser.add_argument("--mixes", default=",".join(MIXES))
     parser.add_argument("--sharing", default=",".join(map(str, SHARINGS)))
@@ -274,6 +325,8 @@ def main(words: list[str]) -> int:
             calibrate(arguments.out)
         elif arguments.command == "sweep":
             sweep(arguments)
+        elif arguments.command == "plot":
+            plot(arguments)
         else:
             show(arguments.out)
     except Failure as failure:

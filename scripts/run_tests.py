@@ -223,10 +223,12 @@ def simulation_phases(python: str, make: list[str], cxx: str, jobs: str, nightly
     return [
         # A lock table is the same under each control: by night, all have one.
         Phase("build simulation", [*make, f"CXX={cxx}", *([] if nightly else ["LOCK_TABLES=NO_WAIT"]), "torture",
-                                   "sim_tests"],
+                                   "sim_tests", "cluster_model"],
               timeout=2400),
         Phase("simulated networks", [python, "scripts/shards.py", jobs, "build/simulation/sim_tests"], kind="sum",
               timeout=600, needs="build simulation"),
+        Phase("modelled clusters", [python, "scripts/shards.py", jobs, "build/simulation/cluster_model_tests"], kind="sum",
+              timeout=300, needs="build simulation"),
         # The same seeds on every host: a trial that fails, fails again. scripts/torture draws new ones.
         Phase("torture", [python, "scripts/torture.py", f"--cycles={100000 if nightly else 20000}", "--seed=1",
                           "--kept", "--controls", "--state=build/test/torture.json"], kind="sum",
