@@ -242,7 +242,12 @@ def busiest(rows: list[dict]) -> str:
     if not rows:
         return "-"
     shares = {f"{what} of {role}s".replace("_", " "): median(row["roles"][role][field] for row in rows)
-              for role in ("master", "log_store", "page_store") for what, field in (("cores", "busy_share"), ("lines", "line_share"))}
+              for role in ("master", "log_store", "page_store")
+              for what, field in (("cores", "busy_share"), ("lines", "line_share"))}
+    # Of these processes one thread, that of the network, does nearly all that is charged.
+    for role in ("locks", "log_store"):
+        shares[f"network thread of {role.replace('_', ' ')}"] = median(
+            row["roles"][role]["busy_share"] * row["roles"][role]["cores"] for row in rows)
     name = max(shares, key=shares.get)
     return f"{name}, {shares[name]:.0%}"
 
