@@ -52,8 +52,8 @@ struct LfbReaderOptions {
   uint32_t salt = 0;  // SaltOf
   StoreSet set;
   uint32_t first_store = 0;  // of the set: the one that is asked first
-  Lsn start{};         // behind an LFB, or the start of a part
-  VsTime predecessor;  // the time of that LFB
+  Lsn start{};               // behind an LFB, or the start of a part
+  VsTime predecessor;        // the time of that LFB
   uint32_t read_bytes = 256 << 10;
   std::chrono::milliseconds patience{50};
   std::chrono::milliseconds shunned{1000};  // a store whose link has broken
