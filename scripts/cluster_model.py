@@ -123,9 +123,10 @@ def real_run(mix: str, masters: int, seconds: float = 4) -> dict:
     kib = sum(log[name] for name in ("changed_bytes_per_txn", "other_bytes_per_txn", "time_bytes_per_txn",
                                      "pad_bytes_per_txn")) / 1024
     page_stores, of_masters = per_txn[4:4 + PAGE_STORES], per_txn[4 + PAGE_STORES:]
-    # A process's last threads: of a Page Store those that follow a log each, of a master these and then its worker.
+    # A process's last threads: of a Page Store those that follow a log each, of a master those of the other masters' logs
+    # and then its worker.
     return {"command": " ".join(command), "worker_nanos": median(threads[-1] for threads in of_masters),
-            "master_log_kib_nanos": median(nanos for threads in of_masters for nanos in threads[-1 - masters:-1]) / kib,
+            "master_log_kib_nanos": median(nanos for threads in of_masters for nanos in threads[-masters:-1] or [0]) / kib,
             "page_store_log_kib_nanos": median(nanos for threads in page_stores for nanos in threads[-masters:]) / kib,
             "throughput": record["metrics"]["throughput_acknowledged"]}
 
